@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * backend.h - what a device backend gives the core, and what the core gives it.
+ *
+ *   core --cold--> probe, open, info, partition, queue, memory, program   (may block)
+ *   engine --hot-> submit, poll, suspend, resume, resize, now          (never block)
+ *
+ * A backend says what its device can do and carries it out; it decides nothing: no
+ * scheduling, no waiting for other queues, no retry.  It includes this header, hal.h and
+ * nothing of core/.
+ *
+ * Threads: the core calls every operation of one device under that device's lock, so a
+ *          backend needs none of its own; calls come from different threads.  Two devices
+ *          are called at the same time.
+ * Errors:  -errno after host->fail(errno, "what and why"); hot operations too.
+ * Out of tree: a .so that exports hal_backend_entry (see HAL_BACKEND_SYMBOL).
+ */
+#ifndef HAL_BACKEND_H
+#define HAL_BACKEND_H
+
+#include <stdarg.h>
+
+#include <hal/hal.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAL_BACKEND_ABI    1u
+#define HAL_BACKEND_SYMBOL "hal_backend_entry"
+
+/* ---- options: typed, listable -------------------------------------------------------- */
+
+enum hal_option_type {
+	HAL_OPTION_INT,    /* decimal or 0x; .min and .max inclusive */
+	HAL_OPTION_SIZE,   /* bytes with K, M, G suffix; .min and .max inclusive */
+	HAL_OPTION_BOOL,   /* 0 1 no yes off on false true */
+	HAL_OPTION_ENUM,   /* one of .choices, "a|b|c"; value is its index */
+	HAL_OPTION_STRING, /* anything */
+};
+
+/* Section is "backend.NAME"; a target's "?key=value" sets the same keys. */
+struct hal_option_def {
+	const char *key;
+	uint32_t type; /* enum hal_option_type */
+	int64_t min, max;
+	const char *choices;
+	const char *def; /* as it would be written */
+	const char *help;
+};
+
+struct hal_bk_config; /* one device's options, all checked against the table */
+
+/* ---- services of the core ------------------------------------------------------------ */
+
+struct hal_host {
+	uint32_t size;
+	uint32_t abi;
+	/* Sets hal_last_error of the calling thread; returns -err. */
+	int (*fail)(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+	/* Value of a declared option.  int, size, bool, enum. */
+	int64_t (*option_int)(const struct hal_bk_config *cfg, const char *key);
+	/* string, enum.  Lives as long as the device. */
+	const char *(*option_str)(const struct hal_bk_config *cfg, const char *key);
+};
+
+/* ---- objects --------------------------------------------------------------------------- */
+
+/* Resolved by the core: in range, disjoint from every other partition of the device. */
+struct hal_bk_partition_desc {
+	uint32_t index; /* 0 .. partitions_max-1 */
+	uint32_t units;
+	uint16_t row, col, rows, cols; /* a line of units is row 0, rows 1 */
+	uint64_t memory_bytes;         /* quota, kept by the core; 0: none */
+	uint64_t color_mask;           /* never 0 where the device has colours */
+};
+
+struct hal_bk_kernel_info {
+	char name[32];
+	uint32_t arg_count;
+	uint32_t reserved;
+	uint64_t arg_bytes[HAL_ARGS_MAX]; /* least bytes; 0: a scalar, or any */
+	uint64_t work;                    /* multiply-accumulates; 0: unknown */
+};
+
+struct hal_bk_arg {
+	void *mem;      /* of mem_alloc; NULL: scalar */
+	uint64_t value; /* byte offset into mem, or the scalar */
+	uint64_t bytes;
+};
+
+/* One command for the device.  Pointers are valid until its event has been polled. */
+struct hal_bk_cmd {
+	uint32_t op;    /* enum hal_op: COPY, FILL, LAUNCH, TIMESTAMP, NOP */
+	uint32_t flags; /* HAL_CMD_* */
+	uint64_t cookie;
+	union {
+		struct {
+			void *dst, *src;
+			uint64_t dst_offset, src_offset, bytes;
+		} copy;
+		struct {
+			void *dst;
+			uint64_t offset, bytes;
+			uint32_t pattern;
+		} fill;
+		struct {
+			void *kernel;
+			const struct hal_bk_arg *args;
+			uint32_t arg_count;
+			uint32_t groups[3];
+		} launch;
+		struct {
+			void *dst;
+			uint64_t offset;
+		} timestamp;
+	};
+};
+
+enum hal_bk_event_kind {
+	HAL_BK_DONE,  /* a command ended: status 0, or -EIO (fault), -ECANCELED (killed) */
+	HAL_BK_QUIET, /* a suspend has let go, or a resize has moved; cookie is its own */
+};
+
+struct hal_bk_event {
+	uint32_t kind;
+	int32_t status;
+	uint64_t cookie;
+	uint64_t start_ns, end_ns; /* device time; of KILL: what it had run */
+	uint64_t bytes_read, bytes_written;
+	char fault[96]; /* status -EIO: kind, address, descriptor ...; else "" */
+};
+
+/* ---- cold operations: the caller's thread, may block ----------------------------------- */
+
+struct hal_bk_cold {
+	/* Fills out[0..max) and returns how many devices there are, or -ENODEV with the
+	 * reason in host->fail.  cfg may be NULL: defaults.  Opens nothing for good. */
+	int (*probe)(const struct hal_bk_config *cfg, struct hal_device_info *out,
+		     uint32_t max);
+	int (*open)(const struct hal_bk_config *cfg, uint32_t index, void **dev);
+	void (*close)(void *dev);
+	/* .size is set and large enough; fields the device has nothing to say of stay 0. */
+	int (*get_info)(void *dev, struct hal_device_info *info);
+
+	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,
+				void **part);
+	int (*partition_destroy)(void *dev, void *part);
+
+	/* A hardware queue, or a share of one.  priority as in hal_queue_desc. */
+	int (*queue_create)(void *dev, void *part, int32_t priority, void **queue);
+	int (*queue_destroy)(void *dev, void *queue);
+
+	/* color_mask: a subset of the partition's, never 0 where there are colours. */
+	int (*mem_alloc)(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
+			 uint32_t flags, void **mem);
+	int (*mem_free)(void *dev, void *mem);
+	/* Ranges are checked by the core. */
+	int (*mem_write)(void *dev, void *mem, uint64_t offset, const void *data,
+			 uint64_t bytes);
+	int (*mem_read)(void *dev, void *mem, uint64_t offset, void *data,
+			uint64_t bytes);
+	int (*mem_map)(void *dev, void *mem, void **address);
+	int (*mem_unmap)(void *dev, void *mem);
+
+	/* image is the core's own copy and stays until program_unload. */
+	int (*program_load)(void *dev, const void *image, size_t size, void **prog);
+	int (*program_unload)(void *dev, void *prog);
+	/* kernel index of prog; -ENOENT past the last. */
+	int (*kernel_get)(void *dev, void *prog, uint32_t index,
+			  struct hal_bk_kernel_info *info, void **kernel);
+	/* Called once for a program and partition before its first launch there: place
+	 * constants in the partition's memory (the bytes are returned in *bytes and charged
+	 * to its quota).  program_unbind undoes it.  May be NULL: nothing to do. */
+	int (*program_bind)(void *dev, void *prog, void *part, uint64_t *bytes);
+	int (*program_unbind)(void *dev, void *prog, void *part);
+
+	/* Named extension table; NULL when there is none of that name. */
+	const void *(*extension)(void *dev, const char *name);
+};
+
+/* ---- hot operations: the engine's thread, never block ---------------------------------- */
+
+struct hal_bk_hot {
+	/* Takes the command or answers -EAGAIN (the device's queue is full; the engine
+	 * tries again after the next event).  Commands of one queue run in order.  Another
+	 * error fails the command. */
+	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
+	/* Returns how many events it wrote to ev[0..max).  Virtual clock: runs the device
+	 * until there is an event or its time reaches until_ns; 0 with time < until_ns
+	 * means that nothing is left running.  Real clock: only looks (until_ns is 0), and
+	 * a simulated device runs a slice of at most about a millisecond. */
+	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+	/* Device time in ns. */
+	uint64_t (*now)(void *dev);
+	/* Lets go of a queue in a mode of info.suspend_modes, then HAL_BK_QUIET(cookie).
+	 * DRAIN: commands already submitted finish.  KILL: each command of this queue that
+	 * has not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other
+	 * queue's command does; the engine submits it again after resume. */
+	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
+	int (*resume)(void *dev, void *queue);
+	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */
+	int (*resize)(void *dev, void *part, const struct hal_bk_partition_desc *desc,
+		      uint64_t cookie);
+	/* Real clock: an fd readable when poll has something to do; -ENOTSUP: the engine
+	 * calls poll again and again while work is in flight. */
+	int (*event_fd)(void *dev);
+};
+
+/* ---- registration ----------------------------------------------------------------------- */
+
+struct hal_backend {
+	uint32_t size; /* sizeof(struct hal_backend) */
+	uint32_t abi;  /* HAL_BACKEND_ABI */
+	const char *name;
+	const char *summary;
+	int32_t score; /* hal_open(NULL) takes the highest that has a device */
+	uint32_t option_count;
+	const struct hal_option_def *options;
+	uint32_t cold_size; /* sizeof(struct hal_bk_cold) as compiled */
+	uint32_t hot_size;
+	struct hal_bk_cold cold; /* NULL entries become stubs that answer -ENOTSUP */
+	struct hal_bk_hot hot;
+};
+
+/* The one symbol of a plugin; in-tree backends have hal_backend_NAME of the same type.
+ * host stays valid for the life of the process.  NULL: refused (after host->fail). */
+typedef const struct hal_backend *(*hal_backend_entry_fn)(const struct hal_host *host);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hal.h - one C interface to GPUs, FPGAs and NPUs that several tenants share.
+ *
+ *   hal_open --> device --> partition --> queue --> hal_submit --> hal_wait
+ *                  |            |                       ^
+ *               program       buffer                    |
+ *                  +--> kernel --> hal_cmd_launch ------+
+ *
+ * Errors:  0 (or a count) or -errno; hal_last_error() says what and why.
+ *          EINVAL bad argument, ENOTSUP the device cannot, ENODEV absent, ENOMEM host
+ *          memory, ENOSPC device memory, units or colours, EAGAIN queue full, EBUSY live
+ *          children or in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM
+ *          refused, EPROTO backend ABI, E2BIG newer struct, ENOENT no such name or file.
+ * Threads: device, timeline, point, program: any thread.  Queue, partition: one thread
+ *          at a time per object.
+ * Owner:   who creates destroys; a parent with live children answers -EBUSY.
+ *          Submitted work keeps what it uses alive: a buffer may be destroyed right
+ *          after submit.  hal_x_destroy(NULL) returns 0.
+ * ABI:     set .size = sizeof (HAL_INIT does); unknown flag bits -> -EINVAL; a longer
+ *          struct with a non-zero tail -> -E2BIG; reserved fields are 0.
+ * Time:    device time in ns unless a name says cycles; deadlines are absolute
+ *          CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
+ * The library never exits, aborts or prints.
+ */
+#ifndef HAL_HAL_H
+#define HAL_HAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAL_API __attribute__((visibility("default")))
+
+#define HAL_VERSION_MAJOR 0
+#define HAL_VERSION_MINOR 1
+#define HAL_VERSION_PATCH 0
+
+struct hal_device;
+struct hal_partition;
+struct hal_queue;
+struct hal_buffer;
+struct hal_program;
+struct hal_kernel;
+struct hal_timeline;
+
+/* A moment on a timeline: reached once its counter is >= value.  By value. */
+struct hal_point {
+	struct hal_timeline *timeline;
+	uint64_t value;
+};
+
+/* What a backend can really do, never what was asked for. */
+enum hal_preempt {
+	HAL_PREEMPT_NONE,    /* runs to completion */
+	HAL_PREEMPT_BETWEEN, /* holds work not yet given to the device */
+	HAL_PREEMPT_PENDING, /* withdraws work the device has not started */
+	HAL_PREEMPT_INSIDE,  /* stops a running command */
+};
+
+enum hal_isolation {
+	HAL_ISOLATION_NONE,
+	HAL_ISOLATION_ADVISORY, /* a cooperative limit, can be escaped */
+	HAL_ISOLATION_ENFORCED, /* the device or the driver refuses */
+};
+
+/* How a suspend lets go; see hal_device_info.suspend_modes (bit = 1 << mode). */
+enum hal_suspend_mode {
+	HAL_SUSPEND_DRAIN, /* finish the running command */
+	HAL_SUSPEND_FOLD,  /* stop at the next safe point inside it, keep progress */
+	HAL_SUSPEND_SAVE,  /* stop now, save state, resume elsewhere or later */
+	HAL_SUSPEND_KILL,  /* drop it and run it again from the last committed point */
+};
+
+enum hal_device_kind {
+	HAL_KIND_CPU,
+	HAL_KIND_GPU,
+	HAL_KIND_FPGA,
+	HAL_KIND_NPU,
+};
+
+/* hal_device_info.caps */
+#define HAL_CAP_GRID           (UINT64_C(1) << 0) /* units form rows x cols; rectangles */
+#define HAL_CAP_VIRTUAL_CLOCK  (UINT64_C(1) << 1) /* time is the device's own; stepped */
+#define HAL_CAP_MAP            (UINT64_C(1) << 2) /* some buffers can be mapped */
+#define HAL_CAP_TIMESTAMP      (UINT64_C(1) << 3)
+#define HAL_CAP_RESIZE_IDLE    (UINT64_C(1) << 4) /* a partition can move when quiet */
+#define HAL_CAP_RESIZE_LIVE    (UINT64_C(1) << 5) /* ... and while it runs */
+#define HAL_CAP_COLORED_MEMORY (UINT64_C(1) << 6) /* buffers from chosen channels */
+#define HAL_CAP_FAULT_CONTAINED (UINT64_C(1) << 7) /* a fault stops its queue alone */
+#define HAL_CAP_SIMULATED      (UINT64_C(1) << 8) /* a model of a device, on the CPU */
+#define HAL_CAP_STAND_IN       (UINT64_C(1) << 9) /* a test double of a vendor's device */
+
+/* Out: at most .size bytes are written. */
+struct hal_device_info {
+	uint32_t size;
+	uint32_t kind; /* enum hal_device_kind */
+	char backend[16];
+	char name[64];
+	char bus_id[32];
+	uint64_t memory_bytes;
+	uint64_t memory_free;
+	uint64_t caps;     /* HAL_CAP_* */
+	uint64_t verified; /* those of .caps a self-test at open has confirmed */
+	uint32_t unit_rows; /* grid devices; 1 where units form a line */
+	uint32_t unit_cols;
+	uint32_t partitions_max;
+	uint32_t colors;            /* memory channels that can be owned; 0: none known */
+	uint32_t granule_bytes;     /* colour grain; 0: none known */
+	uint32_t preempt;           /* enum hal_preempt */
+	uint32_t compute_isolation; /* enum hal_isolation */
+	uint32_t memory_isolation;  /* enum hal_isolation */
+	uint32_t suspend_modes;     /* bit (1 << enum hal_suspend_mode) */
+	uint32_t reserved;
+	uint64_t preempt_worst_ns; /* of .preempt; 0: unbounded */
+	uint64_t clock_hz;         /* device cycles a second of device time */
+};
+
+/* A backend of this build, present or not: .status 0, or -errno with the reason. */
+struct hal_backend_info {
+	uint32_t size;
+	int32_t status;
+	uint32_t device_count;
+	uint32_t reserved;
+	char name[16];
+	char summary[112];
+	char reason[160];
+};
+
+/* One configuration option, its value and where that came from. */
+struct hal_option_info {
+	uint32_t size;
+	uint32_t reserved;
+	char section[32]; /* "hal", "backend.npu" ... */
+	char key[32];
+	char type[16];      /* "int", "size", "bool", "enum", "string" */
+	char range[64];     /* "1..64", "real|virtual" */
+	char def[64];       /* default */
+	char value[256];    /* in force for the next hal_open */
+	char source[128];   /* "default", "hal.conf:12", "environment HAL_HAL_DEVICE" */
+	char help[160];
+};
+
+/* Units: a rectangle when .rows is set, else .units_floor of them anywhere.
+ * A count on a grid device gets the squarest free rectangle of exactly that area. */
+struct hal_partition_desc {
+	uint32_t size;
+	uint32_t flags;         /* 0 */
+	uint32_t units_floor;   /* always guaranteed */
+	uint32_t units_ceiling; /* 0: same as the floor; anything else is -ENOTSUP so far */
+	uint16_t row, col, rows, cols;
+	uint32_t min_isolation; /* of compute; less -> -ENOTSUP, never a silent downgrade */
+	uint32_t reserved;
+	uint64_t memory_bytes; /* quota; 0: whatever is free */
+	uint64_t color_mask;   /* bit a channel; 0: any */
+	char name[32];         /* for traces and halctl; may be empty */
+};
+
+struct hal_partition_info {
+	uint32_t size;
+	uint32_t index;  /* 0 .. partitions_max-1, unique among the live ones */
+	char name[32];
+	uint16_t row, col, rows, cols; /* grid devices */
+	uint32_t units;
+	uint32_t compute_isolation;
+	uint64_t memory_bytes; /* quota */
+	uint64_t memory_used;
+	uint64_t color_mask;
+};
+
+#define HAL_BUFFER_MAPPABLE (UINT32_C(1) << 0) /* hal_buffer_map must work, else -ENOTSUP */
+
+struct hal_buffer_desc {
+	uint32_t size;
+	uint32_t flags; /* HAL_BUFFER_* */
+	uint64_t bytes;
+	uint64_t color_mask; /* a subset of the partition's; 0: all of the partition's */
+};
+
+struct hal_queue_desc {
+	uint32_t size;
+	uint32_t flags;       /* 0 */
+	int32_t priority;     /* higher is served first within its partition */
+	uint32_t min_preempt; /* enum hal_preempt; less -> -ENOTSUP */
+	uint64_t deadline_ns; /* relative, per submission, for accounting; 0: best effort */
+};
+
+struct hal_kernel_info {
+	uint32_t size;
+	uint32_t arg_count;
+	char name[32];
+	uint64_t arg_bytes[16]; /* least size of each buffer argument; 0: a scalar, or any */
+	uint64_t work;          /* multiply-accumulates of one launch; 0: not known */
+};
+
+/* One launch argument: a range of a buffer, or a scalar when .buffer is NULL. */
+struct hal_arg {
+	struct hal_buffer *buffer;
+	uint64_t offset; /* bytes into the buffer, or the scalar's value */
+	uint64_t bytes;  /* 0: to the buffer's end */
+};
+#define HAL_ARGS_MAX 16
+
+enum hal_op {
+	HAL_OP_NOP,
+	HAL_OP_COPY,
+	HAL_OP_FILL,
+	HAL_OP_LAUNCH,
+	HAL_OP_HOST,
+	HAL_OP_BARRIER,
+	HAL_OP_TIMESTAMP,
+};
+
+/* The command may be dropped in the middle and run again from its start (KILL). */
+#define HAL_CMD_REPLAYABLE (UINT32_C(1) << 0)
+
+typedef void (*hal_host_fn)(void *user);
+
+/* One command; fill it with hal_cmd_copy/fill/launch/host/barrier/timestamp(). */
+struct hal_cmd {
+	uint32_t op;    /* enum hal_op */
+	uint32_t flags; /* HAL_CMD_* */
+	union {
+		struct {
+			struct hal_buffer *dst, *src;
+			uint64_t dst_offset, src_offset, bytes;
+		} copy;
+		struct {
+			struct hal_buffer *dst;
+			uint64_t offset, bytes; /* multiples of 4 */
+			uint32_t pattern;
+		} fill;
+		struct {
+			struct hal_kernel *kernel;
+			const struct hal_arg *args; /* read by hal_submit, not after */
+			uint32_t arg_count;
+			uint32_t groups[3]; /* 0 counts as 1 */
+		} launch;
+		struct {
+			hal_host_fn fn; /* runs on the engine's thread; must not block or
+					   call hal_wait, hal_close, hal_*_destroy */
+			void *user;
+		} host;
+		struct {
+			struct hal_buffer *dst; /* uint64_t: device time in ns */
+			uint64_t offset;        /* multiple of 8 */
+		} timestamp;
+		uint64_t u[15];
+	};
+};
+
+#define HAL_COMMANDS_MAX 16 /* a submission; waits and signals count too */
+
+struct hal_submit_desc {
+	uint32_t size;
+	uint32_t flags; /* 0 */
+	const struct hal_cmd *cmds;
+	uint32_t cmd_count;
+	uint32_t cmd_stride; /* sizeof(struct hal_cmd); 0 the same */
+	const struct hal_point *waits;
+	const struct hal_point *signals; /* set to .value when all of it has ended */
+	uint32_t wait_count;
+	uint32_t signal_count;
+};
+
+/* Log-scale latency histogram: bucket i counts [2^i, 2^(i+1)) ns; bucket 0 also 0. */
+#define HAL_HISTOGRAM_BUCKETS 48
+
+/* Accounting in device time, of a queue, a partition or the device. */
+struct hal_stats {
+	uint32_t size;
+	uint32_t reserved;
+	uint64_t now_ns;          /* device time of this snapshot */
+	uint64_t busy_ns;         /* commands running (union over queues) */
+	uint64_t queueing_ns;     /* sum over commands: ready until started */
+	uint64_t submitted;       /* commands */
+	uint64_t completed;
+	uint64_t failed;
+	uint64_t dropped;
+	uint64_t deadline_misses;
+	uint64_t suspends;
+	uint64_t suspend_ns;      /* sum: asked until quiet */
+	uint64_t suspend_max_ns;
+	uint64_t replayed;        /* commands run again after KILL */
+	uint64_t replayed_ns;     /* work lost to that */
+	uint64_t bytes_read;      /* by the device, where it counts them */
+	uint64_t bytes_written;
+	uint64_t latency_max_ns;  /* submit until completed, a command */
+	uint64_t latency_histogram[HAL_HISTOGRAM_BUCKETS];
+};
+
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline T hal_init_()
+{
+	T t = T();
+
+	t.size = static_cast<uint32_t>(sizeof(T));
+	return t;
+}
+}
+#define HAL_INIT(type) hal_init_<struct type>()
+#else
+#define HAL_INIT(type)                                                                   \
+	{                                                                                \
+		.size = (uint32_t)sizeof(struct type)                                    \
+	}
+#endif
+#define HAL_FOREVER  INT64_MAX
+#define HAL_WAIT_ANY (UINT32_C(1) << 0)
+
+/* ---- library ---------------------------------------------------------------------- */
+
+/* HAL_VERSION_* of the library, as major << 16 | minor << 8 | patch. */
+HAL_API uint32_t hal_version(void);
+HAL_API const char *hal_strerror(int err);
+HAL_API const char *hal_last_error(void); /* this thread's; never NULL */
+
+/* Backend number index of this build.  -ENOENT past the last one. */
+HAL_API int hal_backend_get_info(uint32_t index, struct hal_backend_info *info);
+/* Device number index over all backends, without opening it.  -ENOENT past the last. */
+HAL_API int hal_device_probe(uint32_t index, struct hal_device_info *info);
+/* Option number index as hal_open(NULL, options) would see it.  -ENOENT past the last;
+ * -EINVAL with file and line when the configuration is wrong. */
+HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
+				struct hal_option_info *info);
+
+/* ---- device ----------------------------------------------------------------------- */
+
+/* target: "npu:0", "npu:0?rows=8&clock=virtual", "ref"; NULL: what the configuration
+ * selects, else the best device present.  options: NULL or a NULL-ended array of
+ * "section.key=value" ("hal.config=/path/hal.conf" names the file to read).
+ * Order: target and options > environment HAL_SECTION_KEY > file > default; the file is
+ * hal.config, else $HAL_CONFIG, else ./hal.conf when it exists.
+ * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option or
+ * bad value (with file and line); -ENOENT the named file is not there. */
+HAL_API int hal_open(const char *target, const char *const *options,
+		     struct hal_device **dev);
+/* -EBUSY while partitions, programs or timelines are alive. */
+HAL_API int hal_close(struct hal_device *dev);
+HAL_API int hal_device_get_info(const struct hal_device *dev,
+				struct hal_device_info *info);
+HAL_API int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats);
+/* Moves work on without waiting for a point; virtual clock: runs the device for at most
+ * ns of its time.  Returns the number of commands that ended, 0 when nothing did. */
+HAL_API int hal_device_poll(struct hal_device *dev, uint64_t ns);
+/* Device time now. */
+HAL_API uint64_t hal_device_now(struct hal_device *dev);
+/* A backend's named extension, a pointer to its constant table (see <hal/npu.h>);
+ * NULL and hal_last_error() when this device has none of that name. */
+HAL_API const void *hal_device_extension(struct hal_device *dev, const char *name);
+/* The backend's own handle, which extension functions take. */
+HAL_API void *hal_device_native(struct hal_device *dev);
+
+/* Chrome/Perfetto JSON: one track a partition's units, one a queue.  Written until
+ * hal_trace_stop or hal_close.  -EBUSY one is being written; -EIO or the file's errno. */
+HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
+HAL_API int hal_trace_stop(struct hal_device *dev);
+
+/* ---- partition -------------------------------------------------------------------- */
+
+/* -ENOSPC when the units, bytes or colours are not there; the text says what is left. */
+HAL_API int hal_partition_create(struct hal_device *dev,
+				 const struct hal_partition_desc *desc,
+				 struct hal_partition **part);
+/* As [partition "name"] of the configuration describes it.  -ENOENT no such section. */
+HAL_API int hal_partition_create_named(struct hal_device *dev, const char *name,
+				       struct hal_partition **part);
+/* Moves the border at the next safe point; others are not touched.  *done may be NULL.
+ * -ENOTSUP without HAL_CAP_RESIZE_*; -EBUSY work in flight and only RESIZE_IDLE. */
+HAL_API int hal_partition_resize(struct hal_partition *part,
+				 const struct hal_partition_desc *desc,
+				 struct hal_point *done);
+HAL_API int hal_partition_destroy(struct hal_partition *part);
+HAL_API int hal_partition_get_info(const struct hal_partition *part,
+				   struct hal_partition_info *info);
+HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats);
+
+/* ---- buffer ----------------------------------------------------------------------- */
+
+HAL_API int hal_buffer_create(struct hal_partition *part,
+			      const struct hal_buffer_desc *desc,
+			      struct hal_buffer **buf);
+HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
+HAL_API uint64_t hal_buffer_bytes(const struct hal_buffer *buf);
+/* Host copies; not ordered with queues: wait for the work that uses the buffer first. */
+HAL_API int hal_buffer_write(struct hal_buffer *buf, uint64_t offset, const void *data,
+			     uint64_t bytes);
+HAL_API int hal_buffer_read(struct hal_buffer *buf, uint64_t offset, void *data,
+			    uint64_t bytes);
+/* The buffer's bytes in the caller's address space until unmap or destroy.  -ENOTSUP
+ * where the device or this buffer's placement does not allow it. */
+HAL_API int hal_buffer_map(struct hal_buffer *buf, void **address);
+HAL_API int hal_buffer_unmap(struct hal_buffer *buf);
+
+/* ---- program ---------------------------------------------------------------------- */
+
+/* The image is copied.  -EINVAL not an image for this device, or truncated: says where. */
+HAL_API int hal_program_load(struct hal_device *dev, const void *image, size_t size,
+			     struct hal_program **prog);
+/* -EBUSY never: submitted work keeps it alive.  Kernels die with their program. */
+HAL_API int hal_program_unload(struct hal_program *prog);
+/* The kernel belongs to the program and is not destroyed.  -ENOENT no such name. */
+HAL_API int hal_kernel_find(struct hal_program *prog, const char *name,
+			    struct hal_kernel **kernel);
+HAL_API int hal_kernel_get_info(const struct hal_kernel *kernel,
+				struct hal_kernel_info *info);
+
+/* ---- queue ------------------------------------------------------------------------ */
+
+HAL_API int hal_queue_create(struct hal_partition *part,
+			     const struct hal_queue_desc *desc, struct hal_queue **queue);
+/* -EBUSY while work is in it. */
+HAL_API int hal_queue_destroy(struct hal_queue *queue);
+/* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
+ * hal_suspend_mode.  -ENOTSUP the device lacks the mode, or KILL while a command runs
+ * that is not HAL_CMD_REPLAYABLE; -EBUSY already suspended. */
+HAL_API int hal_queue_suspend(struct hal_queue *queue, uint32_t mode,
+			      struct hal_point *quiet);
+/* -EINVAL not suspended. */
+HAL_API int hal_queue_resume(struct hal_queue *queue);
+HAL_API int hal_queue_get_stats(struct hal_queue *queue, struct hal_stats *stats);
+/* The queue's own timeline: submission n (from 1) reaches value n. */
+HAL_API struct hal_timeline *hal_queue_timeline(struct hal_queue *queue);
+
+/* All of it or nothing.  Commands of a queue take effect in order.  -EAGAIN when the
+ * queue is full.  *done (may be NULL) is reached when all of it ends.  Never blocks. */
+HAL_API int hal_submit(struct hal_queue *queue, const struct hal_submit_desc *desc,
+		       struct hal_point *done);
+
+/* ---- time ------------------------------------------------------------------------- */
+
+HAL_API int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline);
+/* -EBUSY while submitted work waits on it or will signal it. */
+HAL_API int hal_timeline_destroy(struct hal_timeline *timeline);
+/* The counter, or with *err (may be NULL) set to the error that stuck. */
+HAL_API uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err);
+/* From the host; only upwards, -EINVAL otherwise. */
+HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
+
+/* deadline_ns 0 polls.  0 when all (or, HAL_WAIT_ANY, the index of one) are reached;
+ * -ETIMEDOUT, or the error that failed a timeline (it sticks).  A point that was reached
+ * before its timeline failed counts as reached.  virtual clock: steps the device;
+ * -EDEADLK when no work is left that could reach them. */
+HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
+		     int64_t deadline_ns);
+/* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it. */
+HAL_API int hal_point_fd(const struct hal_point *point);
+
+/* ---- command builders ------------------------------------------------------------- */
+
+static inline struct hal_cmd hal_cmd_of(uint32_t op, uint32_t flags)
+{
+#ifdef __cplusplus
+	struct hal_cmd c = {};
+#else
+	struct hal_cmd c = {0};
+#endif
+
+	c.op = op;
+	c.flags = flags;
+	return c;
+}
+
+static inline struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_offset,
+					  struct hal_buffer *src, uint64_t src_offset,
+					  uint64_t bytes)
+{
+	struct hal_cmd c = hal_cmd_of(HAL_OP_COPY, HAL_CMD_REPLAYABLE);
+
+	c.copy.dst = dst;
+	c.copy.src = src;
+	c.copy.dst_offset = dst_offset;
+	c.copy.src_offset = src_offset;
+	c.copy.bytes = bytes;
+	return c;
+}
+
+static inline struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offset,
+					  uint64_t bytes, uint32_t pattern)
+{
+	struct hal_cmd c = hal_cmd_of(HAL_OP_FILL, HAL_CMD_REPLAYABLE);
+
+	c.fill.dst = dst;
+	c.fill.offset = offset;
+	c.fill.bytes = bytes;
+	c.fill.pattern = pattern;
+	return c;
+}
+
+/* args must stay until hal_submit returns.  Add HAL_CMD_REPLAYABLE to .flags when no
+ * output is also an input. */
+static inline struct hal_cmd hal_cmd_launch(struct hal_kernel *kernel,
+					    const struct hal_arg *args,
+					    uint32_t arg_count)
+{
+	struct hal_cmd c = hal_cmd_of(HAL_OP_LAUNCH, 0);
+
+	c.launch.kernel = kernel;
+	c.launch.args = args;
+	c.launch.arg_count = arg_count;
+	return c;
+}
+
+static inline struct hal_cmd hal_cmd_host(hal_host_fn fn, void *user)
+{
+	struct hal_cmd c = hal_cmd_of(HAL_OP_HOST, 0);
+
+	c.host.fn = fn;
+	c.host.user = user;
+	return c;
+}
+
+static inline struct hal_cmd hal_cmd_barrier(void)
+{
+	return hal_cmd_of(HAL_OP_BARRIER, 0);
+}
+
+static inline struct hal_cmd hal_cmd_timestamp(struct hal_buffer *dst, uint64_t offset)
+{
+	struct hal_cmd c = hal_cmd_of(HAL_OP_TIMESTAMP, 0);
+
+	c.timestamp.dst = dst;
+	c.timestamp.offset = offset;
+	return c;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

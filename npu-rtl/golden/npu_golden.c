@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* npu_golden.c - the functional model of every descriptor. */
+#include "npu_golden.h"
+
+#include <string.h>
+
+#include "npu_regs.h"
+
+/* ---- arithmetic
+ * ----------------------------------------------------------------------------- */
+
+/* int32 sums wrap in the machine; in C only unsigned ones do. */
+static int32_t wrap_add(int32_t a, int32_t b)
+{
+	return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+int32_t npu_golden_high_mul(int32_t a, int32_t b)
+{
+	int64_t ab = (int64_t)a * b;
+	int64_t nudge = ab >= 0 ? INT64_C(1) << 30 : 1 - (INT64_C(1) << 30);
+
+	if (a == INT32_MIN && b == INT32_MIN)
+		return INT32_MAX;
+	return (int32_t)((ab + nudge) / (INT64_C(1) << 31));
+}
+
+int32_t npu_golden_round_shift(int32_t x, int32_t exponent)
+{
+	int32_t mask = (int32_t)((INT64_C(1) << exponent) - 1);
+	int32_t remainder = x & mask;
+	int32_t threshold = (mask >> 1) + (x < 0);
+
+	return (x >> exponent) + (remainder > threshold);
+}
+
+int32_t npu_golden_requant(int32_t x, int32_t mult, int32_t shift)
+{
+	uint32_t left = shift > 0 ? (uint32_t)shift & 31u : 0;
+	int32_t right = shift < 0 ? -shift & 31 : 0;
+	int32_t scaled = (int32_t)((uint32_t)x << left);
+
+	return npu_golden_round_shift(npu_golden_high_mul(scaled, mult), right);
+}
+
+static int32_t signed8(uint32_t v)
+{
+	return (int8_t)(uint8_t)v;
+}
+
+static int32_t operand(uint32_t v, uint32_t is_unsigned)
+{
+	return is_unsigned ? (int32_t)(v & 255u) : signed8(v);
+}
+
+static uint8_t clamp_to(int32_t x, int32_t min, int32_t max)
+{
+	x = x > max ? max : x;
+	x = x < min ? min : x;
+	return (uint8_t)x;
+}
+
+/* ---- memory
+ * --------------------------------------------------------------------------------- */
+
+struct exec {
+	const uint32_t *d;
+	const struct npu_golden_env *env;
+	struct npu_golden_result *r;
+};
+
+static int load(struct exec *x, uint32_t va, void *data, uint32_t bytes)
+{
+	uint32_t bad = va;
+	int kind = x->env->read(x->env->user, va, data, bytes, &bad);
+
+	if (kind) {
+		x->r->fault = (uint32_t)kind;
+		x->r->address = bad;
+	}
+	x->r->read_bytes += kind ? 0 : bytes;
+	return kind;
+}
+
+static int store(struct exec *x, uint32_t va, const void *data, uint32_t bytes)
+{
+	uint32_t bad = va;
+	int kind = x->env->write(x->env->user, va, data, bytes, &bad);
+
+	if (kind) {
+		x->r->fault = (uint32_t)kind;
+		x->r->address = bad;
+	}
+	x->r->write_bytes += kind ? 0 : bytes;
+	return kind;
+}
+
+/* ---- geometry: GEMM is a 1 x 1 convolution of an image one pixel wide
+ * ----------------------- */
+
+struct geometry {
+	uint32_t m, ow, h, w, cin;
+	uint32_t kh, kw, sy, sx, dy, dx, pt, pl;
+	uint32_t a, lda, pix;
+};
+
+static struct geometry read_geometry(const uint32_t *d)
+{
+	struct geometry g = {.m = NPU_GET(d, DM),
+			     .ow = 1,
+			     .h = NPU_GET(d, DM),
+			     .w = 1,
+			     .cin = NPU_GET(d, CIN),
+			     .kh = 1,
+			     .kw = 1,
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1,
+			     .a = NPU_GET(d, ADDR_A),
+			     .lda = NPU_GET(d, LDA)};
+
+	if (NPU_GET(d, OPCODE) == NPU_OP_GEMM)
+		return g;
+	g.ow = NPU_GET(d, OW);
+	g.h = NPU_GET(d, H);
+	g.w = NPU_GET(d, W);
+	g.kh = NPU_GET(d, KH);
+	g.kw = NPU_GET(d, KW);
+	g.sy = NPU_GET(d, SY);
+	g.sx = NPU_GET(d, SX);
+	g.dy = NPU_GET(d, DY);
+	g.dx = NPU_GET(d, DX);
+	g.pt = NPU_GET(d, PT);
+	g.pl = NPU_GET(d, PL);
+	g.pix = NPU_GET(d, PIX);
+	return g;
+}
+
+/* The address of the pixel that kernel position (ky, kx) of output m sees; 0: padding. */
+static int input_pixel(const struct geometry *g, uint32_t m, uint32_t ky, uint32_t kx,
+		       uint32_t *va)
+{
+	int64_t y = (int64_t)(m / g->ow) * g->sy - g->pt + (int64_t)ky * g->dy;
+	int64_t x = (int64_t)(m % g->ow) * g->sx - g->pl + (int64_t)kx * g->dx;
+
+	if (y < 0 || y >= g->h || x < 0 || x >= g->w)
+		return 0;
+	*va = g->a + (uint32_t)y * g->lda + (uint32_t)x * g->pix;
+	return 1;
+}
+
+/* ---- GEMM and CONV
+ * -------------------------------------------------------------------------- */
+
+/* A block of the result at a time, so that no operation needs more than this much. */
+#define BM 64u
+#define BN 64u
+#define BK 256u
+
+struct block {
+	int32_t acc[BM][BN];
+	int16_t a[BM][BK];
+	int16_t b[BK][BN];
+};
+
+/* a[i][.]: k0..k0+nk of row m, zero point taken off, padding 0. */
+static int gather_row(struct exec *x, const struct geometry *g, uint32_t m, uint32_t k0,
+		      uint32_t nk, int16_t *out)
+{
+	uint32_t is_unsigned = NPU_GET(x->d, F_AU8);
+	int32_t zero = operand(NPU_GET(x->d, ZPA), is_unsigned);
+	uint32_t c = k0 % g->cin, kx = k0 / g->cin % g->kw, ky = k0 / g->cin / g->kw;
+	uint8_t bytes[BK];
+
+	for (uint32_t i = 0, run; i < nk; i += run) {
+		uint32_t va;
+
+		run = g->cin - c < nk - i ? g->cin - c : nk - i;
+		if (input_pixel(g, m, ky, kx, &va)) {
+			if (load(x, va + c, bytes, run))
+				return -1;
+			for (uint32_t j = 0; j < run; j++)
+				out[i + j] =
+					(int16_t)(operand(bytes[j], is_unsigned) - zero);
+		} else {
+			memset(out + i, 0, run * sizeof(*out));
+		}
+		c = 0;
+		if (++kx == g->kw) {
+			kx = 0;
+			ky++;
+		}
+	}
+	return 0;
+}
+
+static int gather_weights(struct exec *x, uint32_t k0, uint32_t nk, uint32_t n0,
+			  uint32_t nn, struct block *blk)
+{
+	uint32_t is_unsigned = NPU_GET(x->d, F_BU8);
+	int32_t zero = operand(NPU_GET(x->d, ZPB), is_unsigned);
+	uint8_t bytes[BN];
+
+	for (uint32_t k = 0; k < nk; k++) {
+		uint32_t va = NPU_GET(x->d, ADDR_B) + (k0 + k) * NPU_GET(x->d, LDB) + n0;
+
+		if (load(x, va, bytes, nn))
+			return -1;
+		for (uint32_t n = 0; n < nn; n++)
+			blk->b[k][n] = (int16_t)(operand(bytes[n], is_unsigned) - zero);
+	}
+	return 0;
+}
+
+static void multiply(struct block *blk, uint32_t nm, uint32_t nk, uint32_t nn)
+{
+	for (uint32_t i = 0; i < nm; i++)
+		for (uint32_t k = 0; k < nk; k++)
+			for (uint32_t n = 0; n < nn; n++)
+				blk->acc[i][n] = wrap_add(blk->acc[i][n],
+							  blk->a[i][k] * blk->b[k][n]);
+}
+
+struct params {
+	int32_t bias[BN], mult[BN], shift[BN];
+};
+
+static int load_params(struct exec *x, uint32_t n0, uint32_t nn, struct params *p)
+{
+	for (uint32_t n = 0; n < nn; n++) {
+		int32_t row[4] = {0, (int32_t)NPU_GET(x->d, QMULT),
+				  signed8(NPU_GET(x->d, QSHIFT)), 0};
+
+		if (!NPU_GET(x->d, F_NOPARAM) &&
+		    load(x, NPU_GET(x->d, ADDR_P) + (n0 + n) * 16, row, 16))
+			return -1;
+		p->bias[n] = row[0];
+		p->mult[n] = row[1];
+		p->shift[n] = row[2];
+	}
+	return 0;
+}
+
+static int store_row(struct exec *x, uint32_t m, uint32_t n0, uint32_t nn,
+		     const int32_t *acc, const struct params *p)
+{
+	uint32_t out32 = NPU_GET(x->d, F_OUT32), is_unsigned = NPU_GET(x->d, F_OU8);
+	int32_t zero = operand(NPU_GET(x->d, ZPO), is_unsigned);
+	int32_t min = operand(NPU_GET(x->d, AMIN), is_unsigned);
+	int32_t max = operand(NPU_GET(x->d, AMAX), is_unsigned);
+	uint32_t va =
+		NPU_GET(x->d, ADDR_D) + m * NPU_GET(x->d, LDD) + n0 * (out32 ? 4 : 1);
+	int32_t sums[BN];
+	uint8_t bytes[BN];
+
+	for (uint32_t n = 0; n < nn; n++) {
+		sums[n] = wrap_add(acc[n], p->bias[n]);
+		bytes[n] = clamp_to(
+			wrap_add(npu_golden_requant(sums[n], p->mult[n], p->shift[n]),
+				 zero),
+			min, max);
+	}
+	return out32 ? store(x, va, sums, nn * 4) : store(x, va, bytes, nn);
+}
+
+static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
+			uint32_t n0, struct block *blk)
+{
+	uint32_t all = NPU_GET(x->d, DN), k_all = g->kh * g->kw * g->cin;
+	uint32_t nm = g->m - m0 < BM ? g->m - m0 : BM, nn = all - n0 < BN ? all - n0 : BN;
+	struct params p;
+
+	memset(blk->acc, 0, sizeof(blk->acc));
+	for (uint32_t k0 = 0, nk; k0 < k_all; k0 += nk) {
+		nk = k_all - k0 < BK ? k_all - k0 : BK;
+		if (gather_weights(x, k0, nk, n0, nn, blk))
+			return -1;
+		for (uint32_t i = 0; i < nm; i++)
+			if (gather_row(x, g, m0 + i, k0, nk, blk->a[i]))
+				return -1;
+		multiply(blk, nm, nk, nn);
+	}
+	if (load_params(x, n0, nn, &p))
+		return -1;
+	for (uint32_t i = 0; i < nm; i++)
+		if (store_row(x, m0 + i, n0, nn, blk->acc[i], &p))
+			return -1;
+	return 0;
+}
+
+static int exec_matrix(struct exec *x)
+{
+	struct geometry g = read_geometry(x->d);
+	struct block blk;
+
+	for (uint32_t m0 = 0; m0 < g.m; m0 += BM)
+		for (uint32_t n0 = 0; n0 < NPU_GET(x->d, DN); n0 += BN)
+			if (result_block(x, &g, m0, n0, &blk))
+				return -1;
+	x->r->macs = (uint64_t)g.m * NPU_GET(x->d, DN) * (g.kh * g.kw * g.cin);
+	return 0;
+}
+
+/* ---- VEC
+ * ------------------------------------------------------------------------------------ */
+
+#define PIECE 256u
+
+static uint8_t add_element(const uint32_t *d, uint8_t a, uint8_t b)
+{
+	uint32_t left = NPU_GET(d, VLSHIFT) & 31u;
+	int32_t x = signed8(a) - signed8(NPU_GET(d, VZP1));
+	int32_t y = signed8(b) - signed8(NPU_GET(d, VZP2));
+	int32_t sum;
+
+	x = npu_golden_requant((int32_t)((uint32_t)x << left),
+			       (int32_t)NPU_GET(d, VMULT1), signed8(NPU_GET(d, VSHIFT1)));
+	y = npu_golden_requant((int32_t)((uint32_t)y << left),
+			       (int32_t)NPU_GET(d, VMULT2), signed8(NPU_GET(d, VSHIFT2)));
+	sum = npu_golden_requant(wrap_add(x, y), (int32_t)NPU_GET(d, VMULTO),
+				 signed8(NPU_GET(d, VSHIFTO)));
+	return clamp_to(wrap_add(sum, signed8(NPU_GET(d, ZPO))),
+			signed8(NPU_GET(d, AMIN)), signed8(NPU_GET(d, AMAX)));
+}
+
+static uint8_t relu_element(const uint32_t *d, uint8_t a)
+{
+	int32_t x = signed8(a) - signed8(NPU_GET(d, VZP1));
+
+	x = npu_golden_requant(x, (int32_t)NPU_GET(d, VMULT1),
+			       signed8(NPU_GET(d, VSHIFT1)));
+	return clamp_to(wrap_add(x, signed8(NPU_GET(d, ZPO))), signed8(NPU_GET(d, AMIN)),
+			signed8(NPU_GET(d, AMAX)));
+}
+
+static int vec_piece(struct exec *x, uint32_t row, uint32_t col, uint32_t n)
+{
+	const uint32_t *d = x->d;
+	uint32_t vop = NPU_GET(d, VOP), pattern = NPU_GET(d, VPATTERN);
+	uint8_t a[PIECE], b[PIECE];
+
+	if (vop != NPU_VOP_FILL &&
+	    load(x, NPU_GET(d, ADDR_A) + row * NPU_GET(d, LDA) + col, a, n))
+		return -1;
+	if (vop == NPU_VOP_ADD &&
+	    load(x, NPU_GET(d, ADDR_B) + row * NPU_GET(d, VLDB) + col, b, n))
+		return -1;
+	for (uint32_t i = 0; i < n; i++) {
+		if (vop == NPU_VOP_FILL)
+			a[i] = (uint8_t)(pattern >> 8 * ((col + i) & 3u));
+		else if (vop == NPU_VOP_ADD)
+			a[i] = add_element(d, a[i], b[i]);
+		else if (vop == NPU_VOP_RELU)
+			a[i] = relu_element(d, a[i]);
+	}
+	return store(x, NPU_GET(d, ADDR_D) + row * NPU_GET(d, LDD) + col, a, n);
+}
+
+static int exec_elements(struct exec *x)
+{
+	uint32_t rows = NPU_GET(x->d, DM), cols = NPU_GET(x->d, VCOLS);
+
+	for (uint32_t row = 0; row < rows; row++)
+		for (uint32_t col = 0; col < cols; col += PIECE)
+			if (vec_piece(x, row, col,
+				      cols - col < PIECE ? cols - col : PIECE))
+				return -1;
+	return 0;
+}
+
+static int pool_pixel(struct exec *x, const struct geometry *g, uint32_t m, uint32_t c,
+		      uint32_t n)
+{
+	int32_t min = signed8(NPU_GET(x->d, AMIN)), max = signed8(NPU_GET(x->d, AMAX));
+	uint8_t in[PIECE], out[PIECE];
+	int32_t best[PIECE];
+	uint32_t va;
+
+	for (uint32_t i = 0; i < n; i++)
+		best[i] = -128;
+	for (uint32_t p = 0; p < g->kh * g->kw; p++) {
+		if (!input_pixel(g, m, p / g->kw, p % g->kw, &va))
+			continue;
+		if (load(x, va + c, in, n))
+			return -1;
+		for (uint32_t i = 0; i < n; i++)
+			best[i] = signed8(in[i]) > best[i] ? signed8(in[i]) : best[i];
+	}
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = clamp_to(best[i], min, max);
+	return store(x, NPU_GET(x->d, ADDR_D) + m * NPU_GET(x->d, LDD) + c, out, n);
+}
+
+static int exec_maxpool(struct exec *x)
+{
+	struct geometry g = read_geometry(x->d);
+
+	for (uint32_t m = 0; m < g.m; m++)
+		for (uint32_t c = 0; c < g.cin; c += PIECE)
+			if (pool_pixel(x, &g, m, c,
+				       g.cin - c < PIECE ? g.cin - c : PIECE))
+				return -1;
+	return 0;
+}
+
+/* ---- fences
+ * --------------------------------------------------------------------------------- */
+
+static uint64_t svalue(const uint32_t *d)
+{
+	return (uint64_t)NPU_GET(d, SVALUE_HI) << 32 | NPU_GET(d, SVALUE_LO);
+}
+
+static int exec_wait(struct exec *x)
+{
+	uint64_t value;
+
+	if (load(x, NPU_GET(x->d, ADDR_A), &value, 8))
+		return -1;
+	x->r->waiting = value < svalue(x->d);
+	return 0;
+}
+
+static int exec_signal(struct exec *x)
+{
+	uint64_t value = svalue(x->d);
+
+	if (store(x, NPU_GET(x->d, ADDR_D), &value, 8))
+		return -1;
+	x->r->irq = NPU_GET(x->d, F_IRQ);
+	return 0;
+}
+
+/* ---- checks
+ * --------------------------------------------------------------------------------- */
+
+static int fail(struct exec *x, uint32_t kind, uint32_t address)
+{
+	x->r->fault = kind;
+	x->r->address = address;
+	return -1;
+}
+
+#define ZERO(x, field)                                                                   \
+	if (!NPU_GET((x)->d, field))                                                     \
+	return fail(x, NPU_FAULT_FIELD, NPU_DESC_##field##_WORD)
+
+static int check_kernel(struct exec *x)
+{
+	ZERO(x, KH);
+	ZERO(x, KW);
+	ZERO(x, SY);
+	ZERO(x, SX);
+	ZERO(x, DY);
+	ZERO(x, DX);
+	return 0;
+}
+
+static int check_fields(struct exec *x)
+{
+	uint32_t op = NPU_GET(x->d, OPCODE), vop = NPU_GET(x->d, VOP);
+
+	if (op > NPU_OP_TIMESTAMP || (op == NPU_OP_VEC && vop > NPU_VOP_MAXPOOL))
+		return fail(x, NPU_FAULT_OPCODE, 0);
+	if (op != NPU_OP_GEMM && op != NPU_OP_CONV && op != NPU_OP_VEC)
+		return 0;
+	ZERO(x, DM);
+	if (op == NPU_OP_VEC && vop != NPU_VOP_MAXPOOL) {
+		ZERO(x, VCOLS);
+		return 0;
+	}
+	if (op != NPU_OP_GEMM)
+		ZERO(x, OW);
+	if (op != NPU_OP_VEC) {
+		ZERO(x, PANEL);
+		ZERO(x, DN);
+	}
+	ZERO(x, CIN);
+	if (op != NPU_OP_GEMM && check_kernel(x))
+		return -1;
+	if (op != NPU_OP_VEC && !x->env->units)
+		return fail(x, NPU_FAULT_NO_UNITS, 0);
+	return 0;
+}
+
+int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
+		    struct npu_golden_result *result)
+{
+	struct exec x = {desc, env, result};
+
+	memset(result, 0, sizeof(*result));
+	if (check_fields(&x))
+		return (int)result->fault;
+	switch (NPU_GET(desc, OPCODE)) {
+	case NPU_OP_GEMM:
+	case NPU_OP_CONV:
+		exec_matrix(&x);
+		break;
+	case NPU_OP_VEC:
+		if (NPU_GET(desc, VOP) == NPU_VOP_MAXPOOL)
+			exec_maxpool(&x);
+		else
+			exec_elements(&x);
+		break;
+	case NPU_OP_SIGNAL:
+		exec_signal(&x);
+		break;
+	case NPU_OP_WAIT:
+		exec_wait(&x);
+		break;
+	case NPU_OP_TIMESTAMP:
+		store(&x, NPU_GET(desc, ADDR_D), &env->time, 8);
+		break;
+	default:
+		break;
+	}
+	return (int)result->fault;
+}
+
+/* ---- flat memory
+ * ---------------------------------------------------------------------------- */
+
+static int flat_fault(const struct npu_golden_flat *f, uint32_t va, uint32_t bytes,
+		      uint32_t *bad)
+{
+	if (va < f->bytes && bytes <= f->bytes - va)
+		return 0;
+	*bad = va < f->bytes ? (uint32_t)f->bytes : va;
+	return (int)NPU_FAULT_BOUNDS;
+}
+
+int npu_golden_flat_read(void *flat, uint32_t va, void *data, uint32_t bytes,
+			 uint32_t *bad)
+{
+	const struct npu_golden_flat *f = flat;
+	int kind = flat_fault(f, va, bytes, bad);
+
+	if (!kind)
+		memcpy(data, f->memory + va, bytes);
+	return kind;
+}
+
+int npu_golden_flat_write(void *flat, uint32_t va, const void *data, uint32_t bytes,
+			  uint32_t *bad)
+{
+	const struct npu_golden_flat *f = flat;
+	int kind = flat_fault(f, va, bytes, bad);
+
+	if (!kind)
+		memcpy(f->memory + va, data, bytes);
+	return kind;
+}

@@ -1,0 +1,794 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * npu_golden_model.c - npu_model.h over the golden model: registers, rings, page tables
+ * and faults as the machine has them, time by a simple cost.  For tests of software only:
+ * never installed, and no figure may come from it.
+ *
+ * A descriptor takes effect as a whole when its cost has passed; a KILL before that
+ * leaves nothing of it.  Slots advance in the order of their events, ties by number.
+ *
+ * Rows, columns, slots and channels come from the build (NPU_ROWS ...).
+ */
+#include "npu_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+#include "npu_golden.h"
+#include "npu_regs.h"
+
+#define DEPTH         512u
+#define FETCH_CYCLES  16u /* fetch and decode */
+#define KILL_CYCLES   2u
+#define NEVER         UINT64_MAX
+#define SLOTS_MAX     8
+#define COUNTER_WORDS 28 /* CNT_CYCLES .. CNT_TLB_MISSES */
+
+/* In the order of the table. */
+struct counters {
+	uint64_t cycles, active, stall_a, stall_w, stall_out, stall_seq, idle;
+	uint64_t macs, folds, rows, descs, read_beats, write_beats, tlb_misses;
+};
+
+struct rect {
+	uint32_t row, col, rows, cols;
+};
+
+struct slot {
+	uint32_t ring_base, ring_log2, head, tail;
+	uint32_t state; /* STATE code */
+	uint32_t stop;  /* PREEMPT code under way; 0: none */
+	uint32_t fault_kind, fault_addr, fault_desc;
+	uint32_t preempt_cycles;
+	uint64_t stop_at; /* cycle of the PREEMPT */
+	uint64_t started; /* of the current descriptor */
+	uint64_t due;     /* it takes effect; NEVER: none is running */
+	uint32_t desc[16];
+	int waiting; /* a WAIT that is not satisfied */
+	uint32_t pt_base, pt_count, ch_mask, ctrl;
+	struct rect rect;
+	uint32_t staged;
+	struct counters now, shadow;
+};
+
+struct npu_model {
+	uint8_t *memory;
+	uint64_t bytes, cycle, snapshot;
+	struct slot slots[SLOTS_MAX];
+	struct npu_hash hash;
+	uint32_t ctrl, irq_pend, irq_mask, map_status, timing, hash_flags, time_hi;
+	npu_fold_fn fold;
+	void *fold_user;
+};
+
+/* ---- memory
+ * --------------------------------------------------------------------------------- */
+
+struct space {
+	struct npu_model *m;
+	struct slot *s;
+};
+
+/* Physical address of va in a page, or a FAULT code. */
+static int translate(const struct space *sp, uint32_t va, int write, uint32_t *pa)
+{
+	const struct npu_model *m = sp->m;
+	uint32_t vpn = va >> m->hash.gran, pte = 0;
+	uint64_t at = (uint64_t)sp->s->pt_base + (uint64_t)vpn * 4;
+
+	if (vpn >= sp->s->pt_count)
+		return (int)NPU_FAULT_BOUNDS;
+	if (at + 4 <= m->bytes)
+		memcpy(&pte, m->memory + at, 4);
+	if (!(pte & NPU_PTE_VALID))
+		return (int)NPU_FAULT_UNMAPPED;
+	*pa = (pte & ~255u) | (va & ((1u << m->hash.gran) - 1u));
+	if (!(sp->s->ch_mask >> npu_hash_map(&m->hash, *pa >> m->hash.gran).channel & 1u))
+		return (int)NPU_FAULT_CHANNEL;
+	return write && !(pte & NPU_PTE_WRITE) ? (int)NPU_FAULT_WRITE : 0;
+}
+
+/* Every page is checked before any byte moves. */
+static int access_check(const struct space *sp, uint32_t va, uint32_t bytes, int write,
+			uint32_t *bad)
+{
+	uint32_t page = 1u << sp->m->hash.gran, pa;
+
+	for (uint32_t done = 0; done < bytes;) {
+		int kind = translate(sp, va + done, write, &pa);
+
+		if (kind) {
+			*bad = va + done;
+			return kind;
+		}
+		done += page - ((va + done) & (page - 1));
+	}
+	return 0;
+}
+
+static void copy_bytes(const struct space *sp, uint32_t va, uint8_t *data, uint32_t bytes,
+		       int write)
+{
+	uint32_t page = 1u << sp->m->hash.gran;
+
+	for (uint32_t done = 0, n; done < bytes; done += n) {
+		uint32_t pa = 0;
+
+		n = page - ((va + done) & (page - 1));
+		n = n < bytes - done ? n : bytes - done;
+		translate(sp, va + done, write, &pa);
+		if ((uint64_t)pa + n > sp->m->bytes) { /* beyond the memory: reads 0 */
+			if (!write)
+				memset(data + done, 0, n);
+		} else if (write) {
+			memcpy(sp->m->memory + pa, data + done, n);
+		} else {
+			memcpy(data + done, sp->m->memory + pa, n);
+		}
+	}
+}
+
+static int space_read(void *user, uint32_t va, void *data, uint32_t bytes, uint32_t *bad)
+{
+	int kind = access_check(user, va, bytes, 0, bad);
+
+	if (!kind)
+		copy_bytes(user, va, data, bytes, 0);
+	return kind;
+}
+
+/* The write copy reads from data only. */
+static int space_write(void *user, uint32_t va, const void *data, uint32_t bytes,
+		       uint32_t *bad)
+{
+	uint8_t piece[256];
+	int kind = access_check(user, va, bytes, 1, bad);
+
+	for (uint32_t done = 0, n; !kind && done < bytes; done += n) {
+		n = bytes - done < sizeof(piece) ? bytes - done : (uint32_t)sizeof(piece);
+		memcpy(piece, (const uint8_t *)data + done, n);
+		copy_bytes(user, va + done, piece, n, 1);
+	}
+	return kind;
+}
+
+/* ---- time
+ * ----------------------------------------------------------------------------------- */
+
+static uint32_t slot_number(const struct npu_model *m, const struct slot *s)
+{
+	return (uint32_t)(s - m->slots);
+}
+
+static void raise_irq(struct npu_model *m, const struct slot *s, uint32_t lsb)
+{
+	m->irq_pend |= 1u << (lsb + slot_number(m, s));
+}
+
+struct shape {
+	uint64_t m, n, k;
+};
+
+static struct shape shape_of(const uint32_t *d)
+{
+	struct shape p = {NPU_GET(d, DM), NPU_GET(d, DN), NPU_GET(d, CIN)};
+
+	if (NPU_GET(d, OPCODE) == NPU_OP_CONV)
+		p.k *= (uint64_t)NPU_GET(d, KH) * NPU_GET(d, KW);
+	return p;
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static uint64_t cost(const struct slot *s, const uint32_t *d)
+{
+	uint32_t op = NPU_GET(d, OPCODE);
+	uint64_t elements;
+
+	if (op == NPU_OP_GEMM || op == NPU_OP_CONV) {
+		struct shape p = shape_of(d);
+
+		if (!s->rect.rows)
+			return FETCH_CYCLES;
+		return FETCH_CYCLES + divide_up(p.n, s->rect.cols) *
+					      divide_up(p.k, s->rect.rows) *
+					      (p.m > s->rect.rows ? p.m : s->rect.rows);
+	}
+	if (op != NPU_OP_VEC)
+		return FETCH_CYCLES;
+	elements = NPU_GET(d, VOP) == NPU_VOP_MAXPOOL
+			   ? (uint64_t)NPU_GET(d, CIN) * NPU_GET(d, KH) * NPU_GET(d, KW)
+			   : NPU_GET(d, VCOLS);
+	return FETCH_CYCLES + divide_up(elements * NPU_GET(d, DM), 16);
+}
+
+/* Tells of the folds the machine would have run, spread over the operation's time. */
+static void report_folds(struct npu_model *m, struct slot *s)
+{
+	struct shape p = shape_of(s->desc);
+	uint32_t op = NPU_GET(s->desc, OPCODE), panel = NPU_GET(s->desc, PANEL);
+	uint32_t depth = NPU_GET(s->desc, F_OUT32) ? DEPTH / 4 : DEPTH;
+	uint64_t t0 = s->started, t;
+
+	if (op != NPU_OP_GEMM && op != NPU_OP_CONV)
+		return;
+	panel = panel < depth ? panel : depth;
+	for (uint64_t m0 = 0; m0 < p.m; m0 += t) {
+		t = p.m - m0 < panel ? p.m - m0 : panel;
+		for (uint64_t n0 = 0; n0 < p.n; n0 += s->rect.cols) {
+			for (uint64_t k0 = 0; k0 < p.k; k0 += s->rect.rows) {
+				struct npu_fold f = {
+					.slot = slot_number(m, s),
+					.rows_used = (uint32_t)(p.k - k0 < s->rect.rows
+									? p.k - k0
+									: s->rect.rows),
+					.cols_used = (uint32_t)(p.n - n0 < s->rect.cols
+									? p.n - n0
+									: s->rect.cols),
+					.t = (uint32_t)t,
+					.start = t0,
+					.end = t0 + t};
+
+				if (m->fold)
+					m->fold(m->fold_user, &f);
+				t0 += t;
+				s->now.folds++;
+				s->now.rows += t;
+			}
+		}
+	}
+}
+
+/* ---- the slot
+ * ------------------------------------------------------------------------------- */
+
+static void fault(struct npu_model *m, struct slot *s, uint32_t kind, uint32_t address)
+{
+	s->state = NPU_STATE_FAULT;
+	s->due = NEVER;
+	s->waiting = 0;
+	s->fault_kind = kind;
+	s->fault_addr = address;
+	s->fault_desc = s->head;
+	raise_irq(m, s, NPU_IRQ_PEND_FAULT_LSB);
+	if (s->stop)
+		raise_irq(m, s, NPU_IRQ_PEND_QUIET_LSB);
+	s->stop = 0;
+}
+
+static void stopped(struct npu_model *m, struct slot *s, uint32_t state)
+{
+	s->state = state;
+	s->due = NEVER;
+	s->waiting = 0;
+	s->stop = 0;
+	s->preempt_cycles = (uint32_t)(m->cycle - s->stop_at);
+	raise_irq(m, s, NPU_IRQ_PEND_QUIET_LSB);
+}
+
+/* Takes the next descriptor of the ring, if it may. */
+static void fetch(struct npu_model *m, struct slot *s)
+{
+	struct space sp = {m, s};
+	uint32_t entry, bad = 0;
+	int kind;
+
+	if (s->stop == NPU_PREEMPT_DRAIN) {
+		stopped(m, s, NPU_STATE_DRAINED);
+		return;
+	}
+	s->state = NPU_STATE_IDLE;
+	if (s->head == s->tail)
+		return;
+	s->state = NPU_STATE_RUN;
+	entry = s->head & ((1u << s->ring_log2) - 1u);
+	kind = space_read(&sp, s->ring_base + entry * 64, s->desc, 64, &bad);
+	if (kind) {
+		fault(m, s, (uint32_t)kind, bad);
+		return;
+	}
+	s->started = m->cycle;
+	s->due = m->cycle + cost(s, s->desc);
+}
+
+static void account(struct npu_model *m, struct slot *s,
+		    const struct npu_golden_result *r)
+{
+	s->now.active += m->cycle - s->started;
+	s->now.descs++;
+	s->now.macs += r->macs;
+	s->now.read_beats += divide_up(r->read_bytes, 16) + 4;
+	s->now.write_beats += divide_up(r->write_bytes, 16);
+}
+
+/* The current descriptor takes effect. */
+static void finish(struct npu_model *m, struct slot *s)
+{
+	struct space sp = {m, s};
+	struct npu_golden_env env = {.user = &sp,
+				     .read = space_read,
+				     .write = space_write,
+				     .time = m->cycle,
+				     .units = s->rect.rows * s->rect.cols};
+	struct npu_golden_result r;
+
+	s->due = NEVER;
+	npu_golden_exec(s->desc, &env, &r);
+	if (r.fault) {
+		fault(m, s, r.fault, r.address);
+		return;
+	}
+	if (r.waiting) {
+		s->waiting = 1;
+		return;
+	}
+	s->waiting = 0;
+	account(m, s, &r);
+	report_folds(m, s);
+	s->head++;
+	if (r.irq)
+		raise_irq(m, s, NPU_IRQ_PEND_SIGNAL_LSB);
+	fetch(m, s);
+}
+
+static int irq_line(const struct npu_model *m)
+{
+	return (m->irq_pend & m->irq_mask) != 0;
+}
+
+static struct slot *next_slot(struct npu_model *m)
+{
+	struct slot *best = NULL;
+
+	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+		if (m->slots[i].due != NEVER && (!best || m->slots[i].due < best->due))
+			best = &m->slots[i];
+	return best;
+}
+
+/* Memory may have changed: WAITs look again. */
+static void look_again(struct npu_model *m)
+{
+	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+		if (m->slots[i].waiting && m->slots[i].due == NEVER)
+			m->slots[i].due = m->cycle + FETCH_CYCLES;
+}
+
+/* Everything that happens up to and including cycle until, or until the line rises. */
+static void advance(struct npu_model *m, uint64_t until, int stop_at_irq)
+{
+	struct slot *s;
+
+	while (!(stop_at_irq && irq_line(m))) {
+		s = next_slot(m);
+		if (!s || s->due > until) {
+			m->cycle = until;
+			return;
+		}
+		if (s->due > m->cycle)
+			m->cycle = s->due;
+		if (s->stop == NPU_PREEMPT_KILL) {
+			stopped(m, s, NPU_STATE_KILLED);
+			continue;
+		}
+		finish(m, s);
+		if (!s->waiting)
+			look_again(m);
+	}
+}
+
+static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
+{
+	int running = s->state == NPU_STATE_RUN;
+
+	if (mode != NPU_PREEMPT_DRAIN && mode != NPU_PREEMPT_KILL)
+		return;
+	s->stop_at = m->cycle;
+	if (s->state == NPU_STATE_FAULT) {
+		raise_irq(m, s, NPU_IRQ_PEND_QUIET_LSB);
+		return;
+	}
+	s->stop = mode;
+	if (mode == NPU_PREEMPT_KILL && running) {
+		s->now.active += m->cycle - s->started;
+		s->due = m->cycle + KILL_CYCLES;
+		s->state = NPU_STATE_STOPPING;
+	} else if (!running || s->waiting) {
+		stopped(m, s,
+			mode == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED);
+	}
+}
+
+static int runnable(const struct slot *s)
+{
+	return s->state == NPU_STATE_IDLE;
+}
+
+static void ring_base(struct slot *s, uint32_t value)
+{
+	s->ring_base = value & ~63u;
+	s->head = 0;
+	s->tail = 0;
+	s->state = NPU_STATE_IDLE;
+	s->due = NEVER;
+	s->waiting = 0;
+	s->stop = 0;
+	s->fault_kind = NPU_FAULT_NONE;
+}
+
+static void resume(struct npu_model *m, struct slot *s)
+{
+	if (s->state != NPU_STATE_DRAINED && s->state != NPU_STATE_KILLED)
+		return;
+	s->state = NPU_STATE_IDLE;
+	fetch(m, s);
+}
+
+/* ---- the map
+ * -------------------------------------------------------------------------------- */
+
+static struct rect rect_of(uint32_t v)
+{
+	return (struct rect){NPU_REG_GET(v, RECT_ROW), NPU_REG_GET(v, RECT_COL),
+			     NPU_REG_GET(v, RECT_ROWS), NPU_REG_GET(v, RECT_COLS)};
+}
+
+static int overlap(struct rect a, struct rect b)
+{
+	return a.rows && b.rows && a.row < b.row + b.rows && b.row < a.row + a.rows &&
+	       a.col < b.col + b.cols && b.col < a.col + a.cols;
+}
+
+static uint32_t map_verdict(const struct npu_model *m, uint32_t *slot)
+{
+	for (uint32_t i = 0; i < NPU_SLOTS; i++) {
+		struct rect r = rect_of(m->slots[i].staged);
+
+		*slot = i;
+		if (r.rows &&
+		    (!r.cols || r.row + r.rows > NPU_ROWS || r.col + r.cols > NPU_COLS))
+			return NPU_MAP_RANGE;
+	}
+	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+		for (uint32_t j = 0; j < i; j++) {
+			*slot = i;
+			if (overlap(rect_of(m->slots[i].staged),
+				    rect_of(m->slots[j].staged)))
+				return NPU_MAP_OVERLAP;
+		}
+	for (uint32_t i = 0; i < NPU_SLOTS; i++) {
+		struct rect r = rect_of(m->slots[i].staged);
+		const struct slot *s = &m->slots[i];
+
+		*slot = i;
+		if (memcmp(&r, &s->rect, sizeof(r)) &&
+		    (s->state == NPU_STATE_RUN || s->state == NPU_STATE_STOPPING))
+			return NPU_MAP_BUSY;
+	}
+	*slot = 0;
+	return NPU_MAP_OK;
+}
+
+static void map_commit(struct npu_model *m)
+{
+	uint32_t slot, verdict = map_verdict(m, &slot);
+
+	m->map_status = NPU_REG_BITS(MAP_STATUS_RESULT, verdict) |
+			NPU_REG_BITS(MAP_STATUS_SLOT, slot);
+	for (uint32_t i = 0; verdict == NPU_MAP_OK && i < NPU_SLOTS; i++)
+		m->slots[i].rect = rect_of(m->slots[i].staged);
+}
+
+/* ---- registers
+ * ------------------------------------------------------------------------------ */
+
+static void snapshot(struct npu_model *m)
+{
+	m->snapshot = m->cycle;
+	for (uint32_t i = 0; i < NPU_SLOTS; i++) {
+		struct slot *s = &m->slots[i];
+		uint64_t running = s->state == NPU_STATE_RUN ? m->cycle - s->started : 0;
+
+		s->shadow = s->now;
+		s->shadow.cycles = m->cycle;
+		s->shadow.active += running;
+		s->shadow.idle = s->shadow.cycles - s->shadow.active;
+	}
+}
+
+static uint32_t slot_status(const struct slot *s)
+{
+	int quiet = s->state != NPU_STATE_RUN && s->state != NPU_STATE_STOPPING;
+
+	return NPU_REG_BITS(STATUS_STATE, s->state) | NPU_REG_BITS(STATUS_QUIET, quiet) |
+	       NPU_REG_BITS(STATUS_WAITING, s->waiting);
+}
+
+static uint32_t slot_read(struct slot *s, uint32_t offset)
+{
+	uint32_t words[COUNTER_WORDS];
+
+	if (offset >= NPU_SLOT_CNT_CYCLES_OFF &&
+	    offset < NPU_SLOT_CNT_CYCLES_OFF + sizeof(words)) {
+		memcpy(words, &s->shadow, sizeof(words));
+		return words[(offset - NPU_SLOT_CNT_CYCLES_OFF) / 4];
+	}
+	switch (offset) {
+	case NPU_SLOT_RING_BASE_OFF:
+		return s->ring_base;
+	case NPU_SLOT_RING_LOG2_OFF:
+		return s->ring_log2;
+	case NPU_SLOT_HEAD_OFF:
+		return s->head;
+	case NPU_SLOT_TAIL_OFF:
+		return s->tail;
+	case NPU_SLOT_STATUS_OFF:
+		return slot_status(s);
+	case NPU_SLOT_PREEMPT_CYCLES_OFF:
+		return s->preempt_cycles;
+	case NPU_SLOT_FAULT_KIND_OFF:
+		return s->fault_kind;
+	case NPU_SLOT_FAULT_ADDR_OFF:
+		return s->fault_addr;
+	case NPU_SLOT_FAULT_DESC_OFF:
+		return s->fault_desc;
+	default:
+		return 0;
+	}
+}
+
+static void slot_write(struct npu_model *m, struct slot *s, uint32_t offset,
+		       uint32_t value)
+{
+	switch (offset) {
+	case NPU_SLOT_RING_BASE_OFF:
+		ring_base(s, value);
+		break;
+	case NPU_SLOT_RING_LOG2_OFF:
+		s->ring_log2 = value & 15u;
+		break;
+	case NPU_SLOT_TAIL_OFF:
+		s->tail = value;
+		if (runnable(s))
+			fetch(m, s);
+		break;
+	case NPU_SLOT_PREEMPT_OFF:
+		preempt(m, s, value);
+		break;
+	case NPU_SLOT_RESUME_OFF:
+		resume(m, s);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Element of an array of the privileged page; NULL: not one. */
+static uint32_t *slot_word(struct npu_model *m, uint32_t address)
+{
+	uint32_t i = address >> 2 & 7u;
+	struct slot *s = &m->slots[i];
+
+	if (i >= NPU_SLOTS)
+		return NULL;
+	switch (address & ~31u) {
+	case NPU_GLB_RECT_ADDR:
+		return &s->staged;
+	case NPU_GLB_PT_BASE_ADDR:
+		return &s->pt_base;
+	case NPU_GLB_PT_COUNT_ADDR:
+		return &s->pt_count;
+	case NPU_GLB_CH_MASK_ADDR:
+		return &s->ch_mask;
+	case NPU_GLB_SLOT_CTRL_ADDR:
+		return &s->ctrl;
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t glb_read(struct npu_model *m, uint32_t address)
+{
+	const uint32_t *word = slot_word(m, address);
+
+	if (word)
+		return *word;
+	switch (address) {
+	case NPU_GLB_ID_ADDR:
+		return NPU_GLB_ID_RESET;
+	case NPU_GLB_VERSION_ADDR:
+		return NPU_GLB_VERSION_RESET;
+	case NPU_GLB_SHAPE_ADDR:
+		return NPU_REG_BITS(SHAPE_ROWS, NPU_ROWS) |
+		       NPU_REG_BITS(SHAPE_COLS, NPU_COLS) |
+		       NPU_REG_BITS(SHAPE_SLOTS, NPU_SLOTS) |
+		       NPU_REG_BITS(SHAPE_CHANNELS, NPU_CHANNELS);
+	case NPU_GLB_CAPS_ADDR:
+		return NPU_REG_BITS(CAPS_DEPTH_LOG2, 9) |
+		       NPU_REG_BITS(CAPS_SPAD_LOG2, 17) |
+		       NPU_REG_BITS(CAPS_BANKS_LOG2, 3) | NPU_REG_BITS(CAPS_TLB_LOG2, 4);
+	case NPU_GLB_CTRL_ADDR:
+		return m->ctrl;
+	case NPU_GLB_IRQ_PEND_ADDR:
+		return m->irq_pend;
+	case NPU_GLB_IRQ_MASK_ADDR:
+		return m->irq_mask;
+	case NPU_GLB_TIME_LO_ADDR:
+		m->time_hi = (uint32_t)(m->cycle >> 32);
+		return (uint32_t)m->cycle;
+	case NPU_GLB_TIME_HI_ADDR:
+		return m->time_hi;
+	case NPU_GLB_MAP_STATUS_ADDR:
+		return m->map_status;
+	case NPU_GLB_HASH_ADDR:
+		return npu_hash_register(&m->hash) | m->hash_flags;
+	case NPU_GLB_TIMING_ADDR:
+		return m->timing;
+	default:
+		return 0;
+	}
+}
+
+static void write_hash(struct npu_model *m, uint32_t value)
+{
+	struct npu_hash h = m->hash;
+
+	h.k = NPU_REG_GET(value, HASH_K);
+	h.q = NPU_REG_GET(value, HASH_Q);
+	h.gran = NPU_REG_GET(value, HASH_GRAN);
+	if (h.q % 2 && h.q << h.k <= NPU_CHANNELS && h.gran >= 8 && h.gran <= 12)
+		m->hash = h;
+}
+
+static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
+{
+	uint32_t *word = slot_word(m, address);
+
+	if (word) {
+		*word = value;
+		return;
+	}
+	if (address >= NPU_GLB_XMASK_ADDR &&
+	    address < NPU_GLB_AT(XMASK, NPU_GLB_XMASK_N)) {
+		m->hash.xmask[address >> 2 & 3u] = value & 0xFFFFFFu;
+		return;
+	}
+	switch (address) {
+	case NPU_GLB_CTRL_ADDR:
+		m->ctrl = value & 1u;
+		break;
+	case NPU_GLB_IRQ_PEND_ADDR:
+		m->irq_pend &= ~value;
+		break;
+	case NPU_GLB_IRQ_MASK_ADDR:
+		m->irq_mask = value;
+		break;
+	case NPU_GLB_MAP_COMMIT_ADDR:
+		map_commit(m);
+		break;
+	case NPU_GLB_PERF_SNAPSHOT_ADDR:
+		snapshot(m);
+		break;
+	case NPU_GLB_HASH_ADDR:
+		write_hash(m, value);
+		break;
+	case NPU_GLB_TIMING_ADDR:
+		m->timing = value;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- npu_model.h
+ * ---------------------------------------------------------------------------- */
+
+static struct slot *slot_page(struct npu_model *m, uint32_t address)
+{
+	uint32_t i = (address - NPU_SLOT_BASE) / NPU_SLOT_STRIDE;
+
+	return address >= NPU_SLOT_BASE && i < NPU_SLOTS ? &m->slots[i] : NULL;
+}
+
+static struct npu_model *model_create(uint8_t *memory, uint64_t bytes)
+{
+	struct npu_model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->memory = memory;
+	m->bytes = bytes;
+	m->timing = NPU_GLB_TIMING_RESET;
+	m->hash = (struct npu_hash){.k = 0, .q = 1, .gran = 12};
+	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+		m->slots[i].due = NEVER;
+	return m;
+}
+
+static void model_destroy(struct npu_model *m)
+{
+	free(m);
+}
+
+static uint32_t model_reg_read(struct npu_model *m, uint32_t address)
+{
+	struct slot *s = slot_page(m, address);
+
+	advance(m, m->cycle + NPU_MODEL_REG_CYCLES, 0);
+	if (s)
+		return slot_read(s, address & (NPU_SLOT_STRIDE - 1));
+	return address < NPU_SLOT_BASE ? glb_read(m, address) : 0;
+}
+
+static void model_reg_write(struct npu_model *m, uint32_t address, uint32_t value)
+{
+	struct slot *s = slot_page(m, address);
+
+	advance(m, m->cycle + NPU_MODEL_REG_CYCLES, 0);
+	if (s)
+		slot_write(m, s, address & (NPU_SLOT_STRIDE - 1), value);
+	else if (address < NPU_SLOT_BASE)
+		glb_write(m, address, value);
+	look_again(m);
+}
+
+static uint64_t model_run(struct npu_model *m, uint64_t max_cycles)
+{
+	uint64_t start = m->cycle;
+
+	advance(m, max_cycles > NEVER - 1 - start ? NEVER - 1 : start + max_cycles, 1);
+	return m->cycle - start;
+}
+
+static int model_irq(const struct npu_model *m)
+{
+	return irq_line(m);
+}
+
+static uint64_t model_cycle(const struct npu_model *m)
+{
+	return m->cycle;
+}
+
+static int model_idle(const struct npu_model *m)
+{
+	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+		if (m->slots[i].due != NEVER)
+			return 0;
+	return 1;
+}
+
+static void model_on_fold(struct npu_model *m, npu_fold_fn fn, void *user)
+{
+	m->fold = fn;
+	m->fold_user = user;
+}
+
+static const struct npu_model_api api = {
+	.size = sizeof(api),
+	.abi = NPU_MODEL_ABI,
+	.rows = NPU_ROWS,
+	.cols = NPU_COLS,
+	.slots = NPU_SLOTS,
+	.channels = NPU_CHANNELS,
+	.create = model_create,
+	.destroy = model_destroy,
+	.reg_read = model_reg_read,
+	.reg_write = model_reg_write,
+	.run = model_run,
+	.irq = model_irq,
+	.cycle = model_cycle,
+	.idle = model_idle,
+	.on_fold = model_on_fold,
+};
+
+__attribute__((visibility("default"))) const struct npu_model_api *npu_model_entry(void);
+
+const struct npu_model_api *npu_model_entry(void)
+{
+	return &api;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_map: which rectangle of PEs each slot owns: staged in registers, applied all at once or not at all.
+module npu_map #(
+    parameter  int unsigned R  = 16,
+    parameter  int unsigned C  = 16,
+    parameter  int unsigned S  = 4,
+    localparam int unsigned RW = $clog2(R + 1),
+    localparam int unsigned CW = $clog2(C + 1)
+) (
+    input  logic          clk_i,
+    input  logic          rst_ni,
+    input  logic          stage_we_i,
+    input  logic [2:0]    stage_idx_i,   // slot, to write and to read back
+    input  logic [31:0]   stage_wdata_i, // register RECT
+    output logic [31:0]   stage_rdata_o,
+    input  logic          commit_i,
+    input  logic [S-1:0]  quiet_i,       // nothing of the slot is in the array, nor will be in the next cycle
+    output logic [1:0]    result_o,      // of the last commit
+    output logic [3:0]    slot_o,
+    output logic [RW-1:0] r0_o [S],
+    output logic [RW-1:0] h_o [S],
+    output logic [CW-1:0] c0_o [S],
+    output logic [CW-1:0] w_o [S]
+);
+  import npu_regs_pkg::*;
+
+  typedef struct packed {
+    logic [7:0] cols, rows, col, row;
+  } rect_t;
+
+  rect_t [S-1:0] stage_q, map_q;
+
+  function automatic logic out_of_range(input rect_t a);
+    return a.rows != '0 && (a.cols == '0 || 32'(a.row) + 32'(a.rows) > R || 32'(a.col) + 32'(a.cols) > C);
+  endfunction
+
+  function automatic logic overlap(input rect_t a, input rect_t b);
+    return a.rows != '0 && b.rows != '0 &&
+           9'(a.row) < 9'(b.row) + 9'(b.rows) && 9'(b.row) < 9'(a.row) + 9'(a.rows) &&
+           9'(a.col) < 9'(b.col) + 9'(b.cols) && 9'(b.col) < 9'(a.col) + 9'(a.cols);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      stage_q  <= '0;
+      map_q    <= '0;
+      result_o <= MAP_OK;
+      slot_o   <= '0;
+    end else begin
+      for (int s = 0; s < int'(S); s++)
+        if (stage_we_i && 32'(stage_idx_i) == s) stage_q[s] <= stage_wdata_i;
+      if (commit_i) begin
+        automatic logic [1:0] res;
+        automatic logic [3:0] who;
+        automatic rect_t [S-1:0] want;
+        // A height of 0 takes the rectangle away, whatever else is written with it.
+        for (int s = 0; s < int'(S); s++) want[s] = stage_q[s].rows == '0 ? '0 : stage_q[s];
+        res = MAP_OK;
+        who = '0;
+        // The last finding stands: range before overlap before busy, low slots before high ones.
+        for (int s = int'(S) - 1; s >= 0; s--)
+          if (!quiet_i[s] && want[s] != map_q[s]) begin
+            res = MAP_BUSY;
+            who = 4'(s);
+          end
+        for (int s = int'(S) - 1; s >= 0; s--)
+          for (int t = 0; t < int'(S); t++)
+            if (t != s && overlap(want[s], want[t])) begin
+              res = MAP_OVERLAP;
+              who = 4'(s);
+            end
+        for (int s = int'(S) - 1; s >= 0; s--)
+          if (out_of_range(want[s])) begin
+            res = MAP_RANGE;
+            who = 4'(s);
+          end
+        if (res == MAP_OK) map_q <= want;
+        result_o <= res;
+        slot_o   <= who;
+      end
+    end
+  end
+
+  assign stage_rdata_o = 32'(stage_idx_i) < S ? stage_q[stage_idx_i] : '0;
+  for (genvar s = 0; s < S; s++) begin : g_map
+    assign r0_o[s] = map_q[s].row[RW-1:0];
+    assign h_o[s]  = map_q[s].rows[RW-1:0];
+    assign c0_o[s] = map_q[s].col[CW-1:0];
+    assign w_o[s]  = map_q[s].cols[CW-1:0];
+  end
+endmodule

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_slot: one tenant's engine: descriptor ring, sequencer, registers, counters, around npu_conv, npu_vec and a memory port.
+module npu_slot #(
+    parameter int R = 16, C = 16, N = 8, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
+    localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
+) (
+    input  logic                clk_i, rst_ni,
+    input  logic [RW-1:0]       h_i,
+    input  logic [CW-1:0]       w_i,
+    input  logic [31:0]         pt_base_i, pt_count_i,
+    input  logic [15:0]         ch_mask_i,
+    input  logic                serial_i, tlb_flush_i,
+    input  npu_pkg::hash_cfg_t  hash_i,
+    input  logic [63:0]         time_i,
+    input  logic                reg_we_i,
+    input  logic [11:0]         reg_addr_i,
+    input  logic [31:0]         reg_wdata_i,
+    output logic [31:0]         reg_rdata_o,
+    input  logic                snap_i,
+    output npu_pkg::mem_req_t   req_o,
+    input  logic                acc_i,
+    input  npu_pkg::mem_rsp_t   ch_rsp_i [N],
+    input  npu_pkg::mem_rsp_t   id_rsp_i,
+    output logic signed [8:0]   a_o [R],
+    output logic [R-1:0]        sw_o, ld_o,
+    output logic signed [8:0]   w_o [C],
+    input  logic signed [31:0]  p_i [C],
+    output logic                quiet_o, idle_o,
+    output logic                irq_signal_o, irq_fault_o, irq_quiet_o
+);
+  import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
+  import npu_regs_pkg::*;
+  localparam logic [8:0] TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181;
+
+  typedef enum logic [3:0] {
+    SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause, SDone, SStopping, SStopped
+  } state_e;
+
+  // ---- responses of this slot ------------------------------------------------------------------------------------------
+  npu_pkg::mem_rsp_t rsp [N+1];
+  logic              any_rsp;
+  logic [3:0]        rsp_cnt;
+  always_comb begin
+    any_rsp = id_rsp_i.v;
+    rsp_cnt = 4'(id_rsp_i.v);
+    rsp[N]  = id_rsp_i;
+    for (int r = 0; r < N; r++) begin
+      rsp[r]   = ch_rsp_i[r];
+      rsp[r].v = ch_rsp_i[r].v && ch_rsp_i[r].slot == 3'(Id);
+      any_rsp |= rsp[r].v;
+      rsp_cnt += 4'(rsp[r].v);
+    end
+  end
+
+  // ---- registers ---------------------------------------------------------------------------------------------------------
+  logic [31:0] ring_base_q, head_q, tail_q, fault_addr_q, fault_desc_q, preempt_cycles_q;
+  logic [3:0]  ring_log2_q, fault_kind_q;
+  state_e      state_q;
+  logic [2:0]  stop_q;                    // STATE code a stop will end in
+  logic        drain_q, timing_q;
+  logic        wr_ring, wr_preempt, wr_resume;
+  assign wr_ring    = reg_we_i && reg_addr_i == SLOT_RING_BASE_OFF;
+  assign wr_preempt = reg_we_i && reg_addr_i == SLOT_PREEMPT_OFF;
+  assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
+
+  // ---- kill, fault -----------------------------------------------------------------------------------------------------------
+  logic        kill, mmu_fault, dec_fault, stuck;
+  logic [3:0]  mmu_kind, dec_kind;
+  logic [31:0] mmu_va, dec_addr;
+  logic        fault_now, kill_now, reset_now;
+  assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
+  assign reset_now = wr_ring;
+  assign fault_now = mmu_fault || dec_fault || stuck;
+  assign kill      = kill_now || fault_now || reset_now || !rst_ni;
+
+  // ---- the current descriptor and the next -------------------------------------------------------------------------------------
+  logic [511:0] desc_q, next_q;
+  logic         next_v_q, next_ask_q, next_sent_q;
+  logic [7:0]   op, vop;
+  assign op  = desc_q[DESC_OPCODE_BIT +: 8];
+  assign vop = desc_q[DESC_VOP_BIT +: 8];
+
+  logic is_array, is_vec, pool, conv;
+  assign is_array = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
+  assign is_vec   = op == 8'(OP_VEC);
+
+  // Field checks, lowest word first.
+  always_comb begin
+    pool      = is_vec && vop == 8'(VOP_MAXPOOL);
+    conv      = op == 8'(OP_CONV);
+    dec_fault = 1'b0;
+    dec_kind  = 4'(FAULT_NONE);
+    dec_addr  = '0;
+    if (state_q == SDecode) begin
+      dec_kind = 4'(FAULT_FIELD);
+      if (op > 8'(OP_TIMESTAMP) || (is_vec && vop > 8'(VOP_MAXPOOL))) dec_kind = 4'(FAULT_OPCODE);
+      else if (!is_array && !is_vec) dec_kind = 4'(FAULT_NONE);
+      else if (desc_q[DESC_DM_BIT +: 20] == 0) dec_addr = 32'd5;
+      else if ((conv || is_vec) && desc_q[DESC_OW_BIT +: 16] == 0) dec_addr = 32'd6;  // VCOLS has the same place
+      else if (is_array && desc_q[DESC_PANEL_BIT +: 16] == 0) dec_addr = 32'd6;
+      else if (is_array && desc_q[DESC_DN_BIT +: 16] == 0) dec_addr = 32'd7;
+      else if ((is_array || pool) && desc_q[DESC_CIN_BIT +: 16] == 0) dec_addr = 32'd7;
+      else if ((conv || pool) && (desc_q[DESC_KH_BIT +: 8] == 0 || desc_q[DESC_KW_BIT +: 8] == 0
+          || desc_q[DESC_SY_BIT +: 4] == 0 || desc_q[DESC_SX_BIT +: 4] == 0
+          || desc_q[DESC_DY_BIT +: 4] == 0 || desc_q[DESC_DX_BIT +: 4] == 0)) dec_addr = 32'd12;
+      else if (is_array && h_i == 0) dec_kind = 4'(FAULT_NO_UNITS);
+      else dec_kind = 4'(FAULT_NONE);
+      dec_fault = dec_kind != 4'(FAULT_NONE);
+    end
+  end
+
+  // ---- units ----------------------------------------------------------------------------------------------------------------------
+  logic         conv_start, vec_start, conv_busy, vec_busy, vec_work, row, fold, stall_a, stall_w, stall_out;
+  logic [15:0]  macs;
+  logic         c_push, v_push, c_pop, v_pop, f_rdy, f_pop_v;
+  logic [31:0]  c_push_va, v_push_va;
+  logic [5:0]   c_push_len, v_push_len;
+  logic [8:0]   c_push_meta, v_push_meta, f_meta;
+  logic [6:0]   f_ready;
+  logic [255:0] f_data;
+  logic         f_req, a_req, cst_v, vst_v, cst_rdy, vst_rdy;
+  logic [31:0]  f_va, a_va, cst_va, vst_va;
+  logic [6:0]   f_len;
+  logic [8:0]   f_tag, a_tag;
+  logic [5:0]   cst_len, vst_len;
+  logic [255:0] cst_data, vst_data;
+  logic [3:0]   m_v, m_gnt;
+  logic [31:0]  m_va [4];
+  logic [6:0]   m_len [4];
+  logic [8:0]   m_tag [4];
+  logic         walk;
+  assign conv_start = state_q == SDecode && !dec_fault && is_array;
+  assign vec_start  = state_q == SDecode && !dec_fault && is_vec;
+
+  npu_conv #(.R(R), .C(C), .N(N), .Id(Id), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
+      .clk_i, .rst_ni, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
+      .busy_o(conv_busy), .quiet_o, .stuck_o(stuck),
+      .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
+      .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
+      .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .any_rsp_i(any_rsp), .rsp_i(rsp),
+      .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_rdy_i(cst_rdy),
+      .a_o, .sw_o, .ld_o, .w_o, .p_i,
+      .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
+
+  npu_vec u_vec (
+      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc_q), .busy_o(vec_busy), .work_o(vec_work),
+      .push_o(v_push), .push_va_o(v_push_va), .push_len_o(v_push_len), .push_meta_o(v_push_meta),
+      .push_rdy_i(f_rdy && v_push), .pop_v_i(f_pop_v && !conv_busy), .data_i(f_data), .meta_i(f_meta), .pop_o(v_pop),
+      .st_v_o(vst_v), .st_va_o(vst_va), .st_len_o(vst_len), .st_data_o(vst_data), .st_rdy_i(vst_rdy));
+
+  npu_fetch #(.N(N)) u_fetch (
+      .clk_i, .rst_ni, .clear_i(kill), .push_i(c_push || v_push), .va_i(conv_busy ? c_push_va : v_push_va),
+      .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta), .push_rdy_o(f_rdy),
+      .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .any_rsp_i(any_rsp), .rsp_i(rsp),
+      .pop_v_o(f_pop_v), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
+
+  // ---- stores: from either unit or the sequencer, cut at line ends ---------------------------------------------------------------
+  logic         st_v_q, st_last, st_free, q_v;
+  logic [31:0]  st_va_q;
+  logic [5:0]   st_len_q;
+  logic [255:0] st_data_q;
+  logic [6:0]   st_room, st_piece;
+  assign st_room  = 7'd64 - 7'(st_va_q[5:0]);
+  assign st_piece = 7'(st_len_q) < st_room ? 7'(st_len_q) : st_room;
+  assign st_last  = st_piece == 7'(st_len_q);
+  assign st_free  = !st_v_q || (m_gnt[2] && st_last);
+  assign cst_rdy  = st_free;
+  assign vst_rdy  = st_free && !cst_v;
+  assign q_v      = state_q == SWrite && !q_sent_q;
+  logic q_sent_q;
+  always_ff @(posedge clk_i) begin
+    if (m_gnt[2]) begin
+      if (st_last) st_v_q <= 1'b0;
+      else begin
+        st_va_q   <= st_va_q + 32'(st_piece);
+        st_len_q  <= st_len_q - 6'(st_piece);
+        st_data_q <= st_data_q >> {st_piece, 3'd0};
+      end
+    end
+    if (st_free) begin
+      if (cst_v) begin
+        st_v_q    <= 1'b1;
+        st_va_q   <= cst_va;
+        st_len_q  <= cst_len;
+        st_data_q <= cst_data;
+      end else if (vst_v) begin
+        st_v_q    <= 1'b1;
+        st_va_q   <= vst_va;
+        st_len_q  <= vst_len;
+        st_data_q <= vst_data;
+      end else if (q_v) begin
+        st_v_q    <= 1'b1;
+        st_va_q   <= desc_q[DESC_ADDR_D_BIT +: 32];
+        st_len_q  <= 6'd8;
+        st_data_q <= op == 8'(OP_TIMESTAMP) ? 256'(time_i)
+                          : 256'({desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]});
+      end
+    end
+    q_sent_q <= state_q == SWrite && (q_sent_q || (st_free && q_v));
+    if (kill) st_v_q <= 1'b0;
+  end
+
+  // ---- memory port ---------------------------------------------------------------------------------------------------------------
+  logic [6:0] pending_q;                  // requests accepted and not yet answered
+  logic       desc_ask;
+  assign desc_ask = next_ask_q && !next_sent_q;
+  assign m_v      = {desc_ask || state_q == SWaitAsk, st_v_q, a_req, f_req};
+  assign m_va[0]  = f_va;
+  assign m_va[1]  = a_va;
+  assign m_va[2]  = st_va_q;
+  assign m_va[3]  = desc_ask ? ring_base_q + (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
+                             : {desc_q[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
+  assign m_len[0] = f_len;
+  assign m_len[1] = 7'd64;
+  assign m_len[2] = st_piece;
+  assign m_len[3] = desc_ask ? 7'd64 : 7'd8;
+  assign m_tag[0] = f_tag;
+  assign m_tag[1] = a_tag;
+  assign m_tag[2] = TagStore;
+  assign m_tag[3] = desc_ask ? TagDesc : TagWait;
+  logic next_off;                         // the descriptor asked for: at HEAD, or the one after it
+  assign next_off = state_q != SIdle && state_q != SFetch;
+
+  npu_mmu #(.N(N)) u_mmu (
+      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i || wr_ring), .pt_base_i, .pt_count_i, .ch_mask_i, .hash_i,
+      .v_i(m_v), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(st_data_q),
+      .req_o, .acc_i, .any_rsp_i(any_rsp), .rsp_i(rsp), .fault_o(mmu_fault), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
+      .miss_o(walk));
+
+  // ---- sequencer --------------------------------------------------------------------------------------------------------------------
+  logic [3:0] pause_q;
+  logic       wait_ok_q, settled, stop_here;
+  assign settled   = !conv_busy && !vec_busy && !st_v_q && !req_o.v && pending_q == 0 && !next_ask_q;
+  assign stop_here = drain_q && (state_q == SIdle || state_q == SWaitPause);
+
+  always_ff @(posedge clk_i) begin
+    bit [511:0] line;
+    irq_signal_o <= 1'b0;
+    irq_fault_o  <= 1'b0;
+    irq_quiet_o  <= 1'b0;
+    pending_q    <= pending_q + 7'(acc_i) - 7'(rsp_cnt);
+
+    // the next descriptor is fetched while the current one runs
+    if (!next_ask_q && !next_v_q && !drain_q
+        && ((state_q == SIdle && head_q != tail_q) || (state_q == SRun && head_q + 32'd1 != tail_q))) begin
+      next_ask_q  <= 1'b1;
+      next_sent_q <= 1'b0;
+    end
+    if (m_gnt[3] && desc_ask) next_sent_q <= 1'b1;
+    if (any_rsp)
+      for (int r = 0; r <= N; r++)
+        if (rsp[r].v && rsp[r].tag[8:7] == 2'd3 && !rsp[r].tag[6] && state_q != SStopping) begin
+          npu_dpi_read(rsp[r].pa, line);
+          if (!rsp[r].tag[0]) begin
+            next_q     <= line;
+            next_v_q   <= 1'b1;
+            next_ask_q <= 1'b0;
+          end else wait_ok_q <= line[9'({rsp[r].pa[5:3], 6'd0}) +: 64]
+                                >= {desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]};
+        end
+
+    unique case (state_q)
+      SIdle:
+        if (stop_here) begin
+          state_q <= SStopping;
+          stop_q  <= 3'(STATE_DRAINED);
+        end else if (head_q != tail_q) state_q <= SFetch;
+      SFetch:
+        if (next_v_q) begin
+          desc_q   <= next_q;
+          next_v_q <= 1'b0;
+          state_q  <= SDecode;
+        end
+      SDecode:
+        unique case (op)
+          8'(OP_NOP):                        state_q <= SDone;
+          8'(OP_SIGNAL), 8'(OP_TIMESTAMP):   state_q <= SWrite;
+          8'(OP_WAIT):                       state_q <= SWaitAsk;
+          default:                           state_q <= SRun;
+        endcase
+      SRun:  if (!conv_busy && !vec_busy && !st_v_q) state_q <= SFlush;
+      SWrite: if (q_sent_q && !st_v_q) state_q <= SFlush;
+      SFlush: if (settled) state_q <= SDone;
+      SWaitAsk: if (m_gnt[3] && !desc_ask) state_q <= SWaitRsp;
+      SWaitRsp:
+        if (pending_q == 0 && !req_o.v) begin
+          state_q <= wait_ok_q ? SDone : SWaitPause;
+          pause_q <= '0;
+        end
+      SWaitPause: begin
+        pause_q <= pause_q + 4'd1;
+        if (stop_here) begin
+          state_q <= SStopping;
+          stop_q  <= 3'(STATE_DRAINED);
+        end else if (&pause_q) state_q <= SWaitAsk;
+      end
+      SDone: begin
+        head_q       <= head_q + 32'd1;
+        irq_signal_o <= op == 8'(OP_SIGNAL) && desc_q[DESC_F_IRQ_BIT];
+        state_q      <= next_v_q && !drain_q ? SFetch : SIdle;
+      end
+      SStopping:
+        if (pending_q == 0 && !req_o.v) begin
+          state_q <= SStopped;
+          if (stop_q == 3'(STATE_FAULT)) irq_fault_o <= 1'b1;
+          else irq_quiet_o <= 1'b1;
+        end
+      SStopped: ;
+      default: state_q <= SIdle;
+    endcase
+    if (state_q == SDecode) wait_ok_q <= 1'b0;
+
+    if (reg_we_i) begin
+      if (reg_addr_i == SLOT_TAIL_OFF) tail_q <= reg_wdata_i;
+      if (reg_addr_i == SLOT_RING_LOG2_OFF) ring_log2_q <= reg_wdata_i[3:0];
+    end
+    if (wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_DRAIN)) drain_q <= 1'b1;
+    if (wr_preempt && state_q != SStopped) begin
+      timing_q         <= 1'b1;
+      preempt_cycles_q <= '0;
+    end else if (timing_q) begin
+      preempt_cycles_q <= preempt_cycles_q + 32'd1;
+      if (quiet_o && (!drain_q || state_q == SStopping || state_q == SStopped)) timing_q <= 1'b0;
+    end
+    if (wr_resume && state_q == SStopped && stop_q != 3'(STATE_FAULT)) begin
+      state_q <= SIdle;
+      drain_q <= 1'b0;
+    end
+    if (kill_now || fault_now) begin
+      state_q <= SStopping;
+      stop_q  <= kill_now ? 3'(STATE_KILLED) : 3'(STATE_FAULT);
+    end
+    if (fault_now && !kill_now) begin
+      fault_kind_q <= mmu_fault ? mmu_kind : dec_fault ? dec_kind : 4'(FAULT_FIELD);
+      fault_addr_q <= mmu_fault ? mmu_va : dec_fault ? dec_addr : 32'd15;
+      // a prefetch of the next descriptor may fault while this one runs
+      fault_desc_q <= head_q;
+    end
+    if (kill) begin
+      next_v_q    <= 1'b0;
+      next_ask_q  <= 1'b0;
+      next_sent_q <= 1'b0;
+    end
+    if (wr_ring) begin
+      ring_base_q  <= reg_wdata_i;
+      head_q       <= '0;
+      tail_q       <= '0;
+      fault_kind_q <= 4'(FAULT_NONE);
+      drain_q      <= 1'b0;
+      state_q      <= SStopping;
+      stop_q       <= 3'(STATE_IDLE);
+    end
+    // RING_BASE stops and starts the slot anew: no interrupt for that
+    if (state_q == SStopping && stop_q == 3'(STATE_IDLE) && pending_q == 0 && !req_o.v && !wr_ring && !kill_now) begin
+      state_q     <= SIdle;
+      irq_quiet_o <= 1'b0;
+    end
+    if (!rst_ni) begin
+      state_q          <= SIdle;
+      stop_q           <= '0;
+      drain_q          <= 1'b0;
+      timing_q         <= 1'b0;
+      head_q           <= '0;
+      tail_q           <= '0;
+      ring_base_q      <= '0;
+      ring_log2_q      <= '0;
+      pending_q        <= '0;
+      fault_kind_q     <= '0;
+      fault_addr_q     <= '0;
+      fault_desc_q     <= '0;
+      preempt_cycles_q <= '0;
+    end
+  end
+  assign idle_o = (state_q == SStopped || (state_q == SIdle && head_q == tail_q && !drain_q)) && pending_q == 0 && !req_o.v;
+
+  // ---- counters ------------------------------------------------------------------------------------------------------------------------
+  localparam int NCnt = 14;
+  logic [63:0] cnt_q [NCnt], shadow_q [NCnt];
+  logic [2:0]  class_now;                 // ACTIVE 1, STALL_A 2, STALL_W 3, STALL_OUT 4, STALL_SEQ 5, IDLE 6: index into cnt_q
+  always_comb begin
+    class_now = 3'd5;
+    if (row || vec_work) class_now = 3'd1;
+    else if (stall_a) class_now = 3'd2;
+    else if (stall_w) class_now = 3'd3;
+    else if (stall_out) class_now = 3'd4;
+    else if (state_q == SStopped || (state_q == SIdle && head_q == tail_q) || state_q == SWaitPause) class_now = 3'd6;
+  end
+  always_ff @(posedge clk_i) begin
+    cnt_q[0]         <= cnt_q[0] + 64'd1;
+    if (class_now == 3'd1) cnt_q[1] <= cnt_q[1] + 64'd1;
+    if (class_now == 3'd2) cnt_q[2] <= cnt_q[2] + 64'd1;
+    if (class_now == 3'd3) cnt_q[3] <= cnt_q[3] + 64'd1;
+    if (class_now == 3'd4) cnt_q[4] <= cnt_q[4] + 64'd1;
+    if (class_now == 3'd5) cnt_q[5] <= cnt_q[5] + 64'd1;
+    if (class_now == 3'd6) cnt_q[6] <= cnt_q[6] + 64'd1;
+    if (row) begin
+      cnt_q[7] <= cnt_q[7] + 64'(macs);
+      cnt_q[9] <= cnt_q[9] + 64'd1;
+    end
+    if (fold) cnt_q[8] <= cnt_q[8] + 64'd1;
+    if (state_q == SDone && !kill) cnt_q[10] <= cnt_q[10] + 64'd1;
+    if (acc_i && !req_o.we) cnt_q[11] <= cnt_q[11] + 64'(req_o.beats);
+    if (acc_i && req_o.we) cnt_q[12] <= cnt_q[12] + 64'(req_o.beats);
+    if (walk) cnt_q[13] <= cnt_q[13] + 64'd1;
+    if (snap_i) for (int i = 0; i < NCnt; i++) shadow_q[i] <= cnt_q[i];
+    if (!rst_ni)
+      for (int i = 0; i < NCnt; i++) begin
+        cnt_q[i]    <= '0;
+        shadow_q[i] <= '0;
+      end
+  end
+  Conservation: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    cnt_q[0] == cnt_q[1] + cnt_q[2] + cnt_q[3] + cnt_q[4] + cnt_q[5] + cnt_q[6]);
+
+  // ---- register reads -------------------------------------------------------------------------------------------------------------------
+  logic [3:0] state_code;
+  always_comb begin
+    unique case (state_q)
+      SIdle:     state_code = head_q == tail_q ? 4'(STATE_IDLE) : 4'(STATE_RUN);
+      SStopping: state_code = 4'(STATE_STOPPING);
+      SStopped:  state_code = 4'(stop_q);
+      default:   state_code = 4'(STATE_RUN);
+    endcase
+    reg_rdata_o = '0;
+    if (reg_addr_i >= SLOT_CNT_CYCLES_OFF && reg_addr_i < SLOT_CNT_CYCLES_OFF + 12'(8 * NCnt))
+      reg_rdata_o = reg_addr_i[2] ? shadow_q[4'((reg_addr_i - SLOT_CNT_CYCLES_OFF) >> 3)][63:32]
+                                  : shadow_q[4'((reg_addr_i - SLOT_CNT_CYCLES_OFF) >> 3)][31:0];
+    else
+      unique case (reg_addr_i)
+        SLOT_RING_BASE_OFF:      reg_rdata_o = ring_base_q;
+        SLOT_RING_LOG2_OFF:      reg_rdata_o = 32'(ring_log2_q);
+        SLOT_HEAD_OFF:           reg_rdata_o = head_q;
+        SLOT_TAIL_OFF:           reg_rdata_o = tail_q;
+        SLOT_STATUS_OFF:         reg_rdata_o = 32'({state_q == SWaitPause || state_q == SWaitAsk || state_q == SWaitRsp,
+                                                    pending_q != 0, quiet_o, state_code});
+        SLOT_PREEMPT_CYCLES_OFF: reg_rdata_o = preempt_cycles_q;
+        SLOT_FAULT_KIND_OFF:     reg_rdata_o = 32'(fault_kind_q);
+        SLOT_FAULT_ADDR_OFF:     reg_rdata_o = fault_addr_q;
+        SLOT_FAULT_DESC_OFF:     reg_rdata_o = fault_desc_q;
+        default:                 reg_rdata_o = '0;
+      endcase
+  end
+endmodule
