@@ -11,10 +11,11 @@
  *
  * A launch takes max(span_ns, ceil(work * groups / units)) ns on a partition of that many
  * units.  The function is called once, at the end of that time, from inside hal_wait or
- * hal_device_poll (virtual clock) or on the engine's thread (real clock); a launch that is
- * killed was never called.
- * Isolation of memory is advisory: a C function can follow any pointer.  Functions that
- * take their arguments through hal_ref_call.at() fault instead, as on a device.
+ * hal_device_poll (virtual clock) or on the engine's thread (real clock); a launch that
+ * is killed was never called.
+ *
+ * Isolation of memory is advisory: a C function can follow any pointer.  One that takes
+ * its arguments through hal_ref_call.at() faults instead, as on a device.
  */
 #ifndef HAL_REF_H
 #define HAL_REF_H
@@ -25,11 +26,11 @@
 extern "C" {
 #endif
 
-#define HAL_REF_MAGIC	0x46455248u /* "HREF" */
+#define HAL_REF_MAGIC   0x46455248u /* "HREF" */
 #define HAL_REF_VERSION 1u
 
 struct hal_ref_arg {
-	void *data;	/* NULL: a scalar */
+	void *data;     /* NULL: a scalar */
 	uint64_t bytes; /* of the range; 0 for a scalar */
 	uint64_t value; /* the scalar, else the device address of data */
 };
@@ -61,7 +62,7 @@ struct hal_ref_kernel {
 	hal_ref_fn fn;
 	hal_ref_cost_fn cost; /* NULL: .work */
 	void *user;
-	uint64_t work;	  /* unit-nanoseconds a group */
+	uint64_t work;    /* unit-nanoseconds a group */
 	uint64_t span_ns; /* never faster than this, however many units */
 	uint32_t arg_count;
 	uint32_t reserved;
@@ -76,7 +77,7 @@ struct hal_ref_image {
 	uint32_t kernel_count;
 };
 
-/* ---- extension "ref": hal_device_extension(dev, "ref") --------------------------------- */
+/* ---- extension "ref": hal_device_extension(dev, "ref") ---------------------------- */
 
 /* Operations that can be made to fail. */
 enum hal_ref_op {
@@ -98,18 +99,18 @@ enum hal_ref_event_kind {
 	HAL_REF_STARTED,
 	HAL_REF_ENDED,
 	HAL_REF_FAULTED,
-	HAL_REF_KILLED,	 /* it had started */
+	HAL_REF_KILLED,  /* it had started */
 	HAL_REF_DROPPED, /* it had not */
-	HAL_REF_QUIET,	 /* a suspend has let go */
-	HAL_REF_MOVED,	 /* a resize is done */
+	HAL_REF_QUIET,   /* a suspend has let go */
+	HAL_REF_MOVED,   /* a resize is done */
 };
 
 struct hal_ref_event {
-	uint32_t kind; /* enum hal_ref_event_kind */
-	uint32_t op;   /* enum hal_op */
+	uint32_t kind;      /* enum hal_ref_event_kind */
+	uint32_t op;        /* enum hal_op */
 	uint32_t partition; /* hal_partition_info.index */
 	uint32_t units;
-	uint64_t queue; /* 1, 2, ... in the order queues were created */
+	uint64_t queue;    /* 1, 2, ... in the order queues were created */
 	uint64_t sequence; /* of the command in its queue, from 0; replays count again */
 	uint64_t now_ns;
 };

@@ -24,6 +24,8 @@ module npu_conv #(
     output logic [31:0]        push_va_o,
     output logic [5:0]         push_len_o,
     output logic [8:0]         push_meta_o,
+    output logic               push_cut_o,
+    output logic [31:0]        push_jump_o,
     input  logic               push_rdy_i,
     input  logic               pop_v_i,
     input  logic [6:0]         ready_i,
@@ -63,14 +65,13 @@ module npu_conv #(
 
   // ---- the operation, decoded once ---------------------------------------------------------------------------------
   logic               on_q;
-  logic               out32_q, au8_q, bu8_q, ou8_q, nop_q;
+  logic               out32_q, au8_q, bu8_q, ou8_q, nop_q, block_q;
   logic [31:0]        b_q, p_q, lda_q, ldd_q, qmult_q;
   logic [19:0]        m_q, h_in_q;
   logic [15:0]        ow_q, n_q, k_q, cin_q, w_in_q, ldb_q;
   logic [7:0]         kw_q, pl_q, zpa_q, zpb_q, zpo_q, amin_q, amax_q;
   logic signed [6:0]  qshift_q;
   logic [3:0]         sx_q, sy_q, dx_q, dy_q;
-  logic [11:0]        khd_q;              // (KH-1)*DY: rows from a window's first to its last
   logic [31:0]        rowbytes_q;         // bytes of an input row
   logic [SW-1:0]      sps_q, stepx_q, stepy_q, kstepx_q, kstepy_q;
   logic [DW:0]        depth_q;
@@ -105,9 +106,15 @@ module npu_conv #(
     d_base  = SW'(desc_i[DESC_ADDR_A_BIT +: 6]) - SW'(d_pt) * d_sps - SW'(d_pl) * SW'(d_pix);
   end
 
-  // rows of the next panel: never leaves a last panel shorter than half of the accumulator
-  function automatic logic [DW:0] panel(input logic [19:0] left, input logic [DW:0] d);
-    if (left <= 20'(d)) return (DW + 1)'(left);
+  // Rows of the next panel, of those left.  A long operation begins and ends with a short one, so that the array starts
+  // while the rest of the input is still being loaded, and little is left to store at the end; and no panel but these is
+  // shorter than half of the accumulator.
+  localparam int Short = 32;
+  function automatic logic [DW:0] panel(input logic [19:0] left, input logic [DW:0] d, input logic is_first);
+    logic long_op;
+    long_op = left > 20'(4 * Short) && d > (DW + 1)'(Short);
+    if (is_first && long_op) return (DW + 1)'(Short);
+    else if (left <= 20'(d)) return (DW + 1)'(long_op ? left - 20'(Short) : left);
     else if (left < 20'({d, 1'b0})) return (DW + 1)'((left + 20'd1) >> 1);
     else return d;
   endfunction
@@ -132,6 +139,7 @@ module npu_conv #(
   logic [7:0]   kx_q;
   logic [SW-1:0] koff_q, kxo_q, kyo_q;
   logic [11:0]  kdx_q, kdy_q;
+  logic [11:0]  l_reach_q, l_reach, x_reach_q;  // input rows from a window's first to the last that the fold's lanes touch
   logic [SW-1:0] lane_off [2<<RB];
   logic [11:0]  lane_dx [2<<RB], lane_dy [2<<RB];
   logic [R-1:0] lane_v_q [2];
@@ -180,10 +188,10 @@ module npu_conv #(
   logic signed [20:0] lo_iy;
   logic [19:0]  lo_target;
 
-  function automatic logic have(input logic signed [20:0] iy, input logic [11:0] khd, input logic [19:0] done,
+  function automatic logic have(input logic signed [20:0] iy, input logic [11:0] reach, input logic [19:0] done,
                                 input logic [19:0] all);
     logic signed [21:0] last;
-    last = 22'(iy) + 22'(signed'({1'b0, khd}));
+    last = 22'(iy) + 22'(signed'({1'b0, reach}));
     return last < 0 || last < 22'(signed'({2'b0, done})) || done == all;
   endfunction
 
@@ -202,11 +210,12 @@ module npu_conv #(
     end
   end
 
-  assign row_ok   = have(cur_q.iy, khd_q, done_rows_q, h_in_q);
+  assign row_ok   = have(cur_q.iy, x_reach_q, done_rows_q, h_in_q);
   assign x_issue  = xact_q && row_ok;
   assign x_end    = x_issue && xt_q == x_t_q - 1'b1;
   assign base     = !l_newp_q ? pst_q : x_issue ? cur_n : cur_q;
-  assign base_ok  = have(base.iy, khd_q, done_rows_q, h_in_q);
+  assign l_reach  = l_issue && li_q < l_kr_q ? kdy_q : l_reach_q;
+  assign base_ok  = have(base.iy, l_reach, done_rows_q, h_in_q);
   assign g_first  = g_k0_q == 0;
   assign g_lastk  = 17'(g_k0_q) + 17'(h_i) >= 17'(k_q);
   assign g_lastn  = 17'(g_n0_q) + 17'(w_i) >= 17'(n_q);
@@ -238,6 +247,7 @@ module npu_conv #(
       bu8_q    <= desc_i[DESC_F_BU8_BIT];
       ou8_q    <= desc_i[DESC_F_OU8_BIT];
       nop_q    <= desc_i[DESC_F_NOPARAM_BIT];
+      block_q  <= desc_i[DESC_F_BLOCK_BIT];
       b_q      <= desc_i[DESC_ADDR_B_BIT +: 32];
       p_q      <= desc_i[DESC_ADDR_P_BIT +: 32];
       qmult_q  <= desc_i[DESC_QMULT_BIT +: 32];
@@ -263,7 +273,6 @@ module npu_conv #(
       zpo_q    <= desc_i[DESC_ZPO_BIT +: 8];
       amin_q   <= desc_i[DESC_AMIN_BIT +: 8];
       amax_q   <= desc_i[DESC_AMAX_BIT +: 8];
-      khd_q    <= (12'(d_kh) - 12'd1) * 12'(d_dy);
       rowbytes_q <= (32'(d_w) - 32'd1) * 32'(d_pix) + 32'(d_cin);
       sps_q    <= d_sps;
       stepx_q  <= SW'(d_sx) * SW'(d_pix);
@@ -286,7 +295,7 @@ module npu_conv #(
   assign g_m_next = g_m0_q + 20'(g_t_q);
   assign g_nc = 17'(n_q) - 17'(g_n0_q) < 17'(w_i) ? CW'(n_q - g_n0_q) : w_i;
   assign g_kr = 17'(k_q) - 17'(g_k0_q) < 17'(h_i) ? RW'(k_q - g_k0_q) : h_i;
-  assign g_t_next = panel(m_q - g_m_next, depth_q);
+  assign g_t_next = panel(m_q - g_m_next, depth_q, 1'b0);
 
   always_ff @(posedge clk_i) begin
     if (start_q) begin
@@ -294,7 +303,7 @@ module npu_conv #(
       g_m0_q   <= '0;
       g_n0_q   <= '0;
       g_k0_q   <= '0;
-      g_t_q    <= panel(m_q, depth_q);
+      g_t_q    <= panel(m_q, depth_q, 1'b1);
       g_d_q    <= d_addr_q;
       g_tid_q  <= '0;
       g_newp_q <= 1'b0;
@@ -378,6 +387,8 @@ module npu_conv #(
       lane_v_q[l_bank_q][RB'(li_q)]   <= li_q < l_kr_q;
     end
 
+    l_reach_q <= l_reach;
+
     // row streamer
     if (x_issue) begin
       xt_q  <= xt_q + 1'b1;
@@ -394,6 +405,7 @@ module npu_conv #(
       x_t_q     <= l_t_q;
       x_tid_q   <= l_tid_q;
       x_bank_q  <= l_bank_q;
+      x_reach_q <= l_reach;
       x_macs_q  <= 16'(l_kr_q) * 16'(l_nc_q);
     end
     if (start_q) begin
@@ -421,7 +433,8 @@ module npu_conv #(
   logic [DW:0]   p_t_q;
   logic [15:0]   p_n0_q, p_k_q;
   logic [CW-1:0] p_j_q, p_nc;
-  logic [31:0]   p_va_q, p_n0va;
+  logic [31:0]   p_va_q;
+  logic [15:0]   p_n0_next;
   logic [1:0]    p_tid_q;
   logic [2:0]    p_ahead_q;               // tiles whose parameters have been asked for and are still in use
   logic          p_last_row, p_tile_end;
@@ -432,13 +445,19 @@ module npu_conv #(
   assign push_meta_o = {p_rows_q, p_tid_q, 6'(p_j_q)};
   assign p_last_row = p_k_q + 16'd1 == k_q;
   assign p_tile_end = push_rdy_i && p_rows_q && p_last_row;
-  assign p_n0va     = 17'(p_n0_q) + 17'(w_i) >= 17'(n_q) ? '0 : 32'(p_n0_q) + 32'(w_i);
+  assign p_n0_next  = 17'(p_n0_q) + 17'(w_i) >= 17'(n_q) ? '0 : p_n0_q + 16'(w_i);
+  assign push_cut_o  = p_rows_q && block_q;
+  assign push_jump_o = {12'd0, k_q, 4'd0};
+  // where row 0 of output channel n begins
+  function automatic logic [31:0] b_row(input logic [15:0] n);
+    return b_q + (block_q ? (32'(n[15:4]) * 32'(k_q) << 4) + 32'(n[3:0]) : 32'(n));
+  endfunction
   always_ff @(posedge clk_i) begin
     if (start_q) begin
       p_act_q  <= 1'b1;
       p_rows_q <= nop_q;
       p_m0_q   <= '0;
-      p_t_q    <= panel(m_q, depth_q);
+      p_t_q    <= panel(m_q, depth_q, 1'b1);
       p_n0_q   <= '0;
       p_k_q    <= '0;
       p_j_q    <= '0;
@@ -451,20 +470,20 @@ module npu_conv #(
         if (p_j_q + 1'b1 == p_nc) begin
           p_rows_q <= 1'b1;
           p_j_q    <= '0;
-          p_va_q   <= b_q + 32'(p_n0_q);
+          p_va_q   <= b_row(p_n0_q);
         end
       end else begin
         p_k_q  <= p_k_q + 16'd1;
-        p_va_q <= p_va_q + 32'(ldb_q);
+        p_va_q <= p_va_q + (block_q ? 32'd16 : 32'(ldb_q));
         if (p_last_row) begin
           p_k_q    <= '0;
           p_rows_q <= nop_q;
           p_tid_q  <= p_tid_q + 2'd1;
-          p_n0_q   <= 16'(p_n0va);
-          p_va_q   <= nop_q ? b_q + p_n0va : p_q + (p_n0va << 4);
-          if (p_n0va == 0) begin
+          p_n0_q   <= p_n0_next;
+          p_va_q   <= nop_q ? b_row(p_n0_next) : p_q + {12'd0, p_n0_next, 4'd0};
+          if (p_n0_next == 0) begin
             p_m0_q <= p_m0_q + 20'(p_t_q);
-            p_t_q  <= panel(m_q - p_m0_q - 20'(p_t_q), depth_q);
+            p_t_q  <= panel(m_q - p_m0_q - 20'(p_t_q), depth_q, 1'b0);
             if (p_m0_q + 20'(p_t_q) >= m_q) p_act_q <= 1'b0;
           end
         end
@@ -499,7 +518,7 @@ module npu_conv #(
   assign al_need   = al_act_q && row_fits && !al_dup;
   assign a_req_o   = al_need && acnt_q != 6'(NRing);
   assign a_va_o    = {al_va_q[31:6], 6'd0};
-  assign a_tag_o   = {2'd1, 2'd0, at_q};
+  assign a_tag_o   = {3'd3, 1'b0, at_q};
   assign al_adv    = al_act_q && row_fits && (al_dup || a_gnt_i);
   assign al_rowend = al_adv && al_va_q[31:6] == al_end_q[31:6];
   assign al_retire = acnt_q != 0 && !apend_q[ah_q];
@@ -539,7 +558,7 @@ module npu_conv #(
     acnt_q <= acnt_q + 6'(a_gnt_i) - 6'(al_retire);
     if (any_rsp_i)
       for (int r = 0; r <= N; r++)
-        if (rsp_i[r].v && rsp_i[r].tag[8:7] == 2'd1) apend_q[rsp_i[r].tag[4:0]] <= 1'b0;
+        if (rsp_i[r].v && rsp_i[r].tag[8:6] == 3'd3) apend_q[rsp_i[r].tag[4:0]] <= 1'b0;
     if (start_q) begin
       al_act_q    <= h_in_q != 0;
       al_rva_q    <= a_addr_q;
@@ -571,7 +590,7 @@ module npu_conv #(
     bit [511:0] line;
     if (any_rsp_i)
       for (int r = 0; r <= N; r++)
-        if (rsp_i[r].v && rsp_i[r].tag[8:7] == 2'd1) begin
+        if (rsp_i[r].v && rsp_i[r].tag[8:6] == 3'd3) begin
           // nobody reads a line before its row counts as done
           npu_dpi_read(rsp_i[r].pa, line);
           spad[al_line[rsp_i[r].tag[4:0]]] = line;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_fetch: a FIFO of memory pieces (weights, parameters, vector operands) asked for in order, delivered in order.
 //
-// A piece is 1..32 bytes anywhere; one that crosses a line is asked for in two parts.  Parts arrive in any order.
+// A piece is 1..32 bytes: anywhere, and then one that crosses a line is asked for in two parts; or cut at multiples of
+// 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in up to three.  Parts arrive in any order.
 module npu_fetch #(
     parameter int N = 8, DepthLog2 = 6
 ) (
@@ -11,6 +12,8 @@ module npu_fetch #(
     input  logic [31:0]        va_i,
     input  logic [5:0]         len_i,
     input  logic [8:0]         meta_i,
+    input  logic               cut_i,     // blocks of 16 bytes, jump_i apart
+    input  logic [31:0]        jump_i,
     output logic               push_rdy_o,
     // memory port
     output logic               req_o,
@@ -31,67 +34,80 @@ module npu_fetch #(
   localparam int D = 1 << DepthLog2;
 
   logic [DepthLog2:0] head_q, ready_q, tail_q;  // head <= ready <= tail
-  logic [D-1:0]       pend0_q, pend1_q;
+  logic [D-1:0]       pend_q [3];
   logic [255:0]       mem [D];
   logic [5:0]         len0 [D];                 // bytes of the first part
   logic [8:0]         meta_q [D];
-  logic               half_q;
-  logic               full, two, last;
-  logic [6:0]         first;
+  logic [D-1:0]       cut_q;
+  logic [1:0]         part_q;                   // the part asked for now
+  logic               full, last;
+  logic [6:0]         first, gone, left, piece;
   logic [DepthLog2-1:0] ti, ri, hi;
 
   assign ti    = tail_q[DepthLog2-1:0];
   assign ri    = ready_q[DepthLog2-1:0];
   assign hi    = head_q[DepthLog2-1:0];
   assign full  = tail_q[DepthLog2] != head_q[DepthLog2] && ti == hi;
-  assign first = 7'd64 - 7'(va_i[5:0]);
-  assign two   = 7'(len_i) > first;
-  assign last  = !two || half_q;
+  assign first = cut_i ? 7'd16 - 7'(va_i[3:0]) : 7'd64 - 7'(va_i[5:0]);
+  assign gone  = part_q == 0 ? '0 : part_q == 2'd1 ? first : first + 7'd16;  // bytes of earlier parts
+  assign left  = 7'(len_i) - gone;
+  assign piece = part_q == 0 ? (left < first ? left : first) : (cut_i && left > 7'd16 ? 7'd16 : left);
+  assign last  = piece == left;
   assign req_o      = push_i && !full;
-  assign req_va_o   = half_q ? {va_i[31:6] + 26'd1, 6'd0} : va_i;
-  assign req_len_o  = half_q ? 7'(len_i) - first : two ? first : 7'(len_i);
-  assign req_tag_o  = {2'd0, half_q, ti};
+  assign req_va_o   = part_q == 0 ? va_i
+                    : cut_i ? {va_i[31:4], 4'd0} + (part_q == 2'd1 ? jump_i : jump_i << 1) : {va_i[31:6] + 26'd1, 6'd0};
+  assign req_len_o  = piece;
+  assign req_tag_o  = {1'b0, part_q, ti};
   assign push_rdy_o = req_o && gnt_i && last;
   assign pop_v_o    = ready_q != head_q;
   assign ready_o    = ready_q - head_q;
   assign data_o     = mem[hi];
   assign meta_o     = meta_q[hi];
 
+  // Bytes [at, 32) of an entry are replaced by what came; later parts come to lie behind, whatever the order of arrival.
+  function automatic logic [255:0] merge(input logic [255:0] old, input logic [511:0] line, input logic [5:0] from,
+                                         input logic [5:0] at, input logic [5:0] n);
+    logic [255:0] mask;
+    mask = (~256'd0 >> {9'd32 - 9'(n), 3'd0}) << {at, 3'd0};
+    return (old & ~mask) | ((256'(line >> {from, 3'd0}) << {at, 3'd0}) & mask);
+  endfunction
+
   /* verilator lint_off BLKSEQ */
   always_ff @(posedge clk_i) begin
     bit [511:0] line;
     if (any_rsp_i)
       for (int r = 0; r <= N; r++)
-        if (rsp_i[r].v && rsp_i[r].tag[8:7] == 2'd0) begin
-          // An entry is read only after both its parts are in: order inside this block does not matter.
+        if (rsp_i[r].v && !rsp_i[r].tag[8] && rsp_i[r].tag[7:6] != 2'd3) begin
+          // An entry is read only after all its parts are in: order inside this block does not matter.
           npu_dpi_read(rsp_i[r].pa, line);
-          if (!rsp_i[r].tag[6]) begin
-            mem[rsp_i[r].tag[5:0]] = (mem[rsp_i[r].tag[5:0]] & ~(~256'd0 >> {9'd32 - 9'(len0[rsp_i[r].tag[5:0]]), 3'd0}))
-                | (256'(line >> {rsp_i[r].pa[5:0], 3'd0}) & (~256'd0 >> {9'd32 - 9'(len0[rsp_i[r].tag[5:0]]), 3'd0}));
-            pend0_q[rsp_i[r].tag[5:0]] <= 1'b0;
-          end else begin
-            mem[rsp_i[r].tag[5:0]] = (mem[rsp_i[r].tag[5:0]] & (~256'd0 >> {9'd32 - 9'(len0[rsp_i[r].tag[5:0]]), 3'd0}))
-                | (line[255:0] << {len0[rsp_i[r].tag[5:0]], 3'd0});
-            pend1_q[rsp_i[r].tag[5:0]] <= 1'b0;
-          end
+          unique case (rsp_i[r].tag[7:6])
+            2'd0:    mem[rsp_i[r].tag[5:0]] = merge(mem[rsp_i[r].tag[5:0]], line, rsp_i[r].pa[5:0], 6'd0, len0[rsp_i[r].tag[5:0]]);
+            2'd1:    mem[rsp_i[r].tag[5:0]] = merge(mem[rsp_i[r].tag[5:0]], line, rsp_i[r].pa[5:0], len0[rsp_i[r].tag[5:0]],
+                                                    cut_q[rsp_i[r].tag[5:0]] ? 6'd16 : 6'd32);
+            default: mem[rsp_i[r].tag[5:0]] = merge(mem[rsp_i[r].tag[5:0]], line, rsp_i[r].pa[5:0],
+                                                    len0[rsp_i[r].tag[5:0]] + 6'd16, 6'd16);
+          endcase
+          pend_q[rsp_i[r].tag[7:6]][rsp_i[r].tag[5:0]] <= 1'b0;
         end
     if (req_o && gnt_i) begin
-      if (!half_q) begin
-        meta_q[ti]  <= meta_i;
-        len0[ti]    <= two ? 6'(first) : 6'd32;
-        pend0_q[ti] <= 1'b1;
-        pend1_q[ti] <= two;
+      meta_q[ti]  <= meta_i;
+      if (part_q == 0) begin
+        len0[ti]      <= 6'(piece);
+        cut_q[ti]     <= cut_i;
+        pend_q[1][ti] <= 1'b0;
+        pend_q[2][ti] <= 1'b0;
       end
-      half_q <= !last;
+      pend_q[part_q][ti] <= 1'b1;
+      part_q <= last ? '0 : part_q + 2'd1;
       if (last) tail_q <= tail_q + 1'b1;
     end
-    if (ready_q != tail_q && !pend0_q[ri] && !pend1_q[ri]) ready_q <= ready_q + 1'b1;
+    if (ready_q != tail_q && !pend_q[0][ri] && !pend_q[1][ri] && !pend_q[2][ri]) ready_q <= ready_q + 1'b1;
     if (pop_i) head_q <= head_q + 1'b1;
     if (clear_i || !rst_ni) begin
       head_q  <= '0;
       ready_q <= '0;
       tail_q  <= '0;
-      half_q  <= 1'b0;
+      part_q  <= '0;
     end
   end
   /* verilator lint_on BLKSEQ */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_mmu: one slot's memory port: picks a client, translates by TLB or page walk, checks, and holds the request.
 //
-// Clients are served round robin, one a cycle.  A page is a granule, so a page lies on one channel: its channel and
-// channel-local place are hashed once, when the translation is fetched, and kept in the TLB.  A walk blocks the port.
+// Clients are served one request a cycle: who is waited for first, then in bursts of at most eight so that DRAM rows stay open, round robin.  A page is
+// a granule, so a page lies on one channel: its channel and channel-local place are hashed once, when the translation is
+// fetched, and kept in the TLB.  A walk blocks the port; the last line of the page table is kept, for 16 pages a read.
 module npu_mmu #(
-    parameter int N = 8, TlbLog2 = 6,
+    parameter int N = 8, TlbLog2 = 10,
     localparam int NC = 4  // clients: fetch FIFO, activation loader, stores, sequencer
 ) (
     input  logic                clk_i, rst_ni,
@@ -15,6 +16,7 @@ module npu_mmu #(
     input  npu_pkg::hash_cfg_t  hash_i,
     // clients
     input  logic [NC-1:0]       v_i,
+    input  logic [NC-1:0]       urgent_i,  // the slot stands still for want of this client: it goes first
     input  logic [31:0]         va_i [NC],
     input  logic [6:0]          len_i [NC],  // bytes, inside one line
     input  logic [8:0]          tag_i [NC],
@@ -56,6 +58,10 @@ module npu_mmu #(
   logic [255:0]       wdata_q;
   logic [6:0]         wlen_q;
   logic [1:0]         rr_q;
+  logic [2:0]         burst_q;
+  logic [511:0]       ptl_q;                    // last line of the page table read
+  logic [25:0]        ptl_addr_q;
+  logic               ptl_v_q;
 
   logic               any, hit, ok, free;
   logic [1:0]         sel;
@@ -74,7 +80,9 @@ module npu_mmu #(
   always_comb begin
     any = |v_i && walk_q == WIdle;
     sel = rr_q;
-    if (any && !v_i[sel]) begin
+    if (any && |(v_i & urgent_i)) begin
+      for (int i = NC - 1; i >= 0; i--) if (v_i[i] && urgent_i[i]) sel = 2'(i);
+    end else if (any && !v_i[sel]) begin
       sel = rr_q + 2'd1;
       if (!v_i[sel]) begin
         sel = rr_q + 2'd2;
@@ -107,17 +115,20 @@ module npu_mmu #(
   // A walk: the entry's line is read at its physical address; then valid bit and channel are checked.
   logic [31:0]               pte_pa;
   npu_hash_pkg::place_t      pl, pt_pl;
-  logic                      walk_bad;
+  logic                      walk_bad, ptl_hit;
   logic [3:0]                walk_fk;
   always_comb begin
     pte_pa   = '0;
     pt_pl    = '0;
+    ptl_hit  = 1'b0;
     pl       = '0;
     walk_bad = 1'b0;
     walk_fk  = 4'(FAULT_NONE);
     if (walk_q == WAsk) begin
       pte_pa = pt_base_i + ((walk_va_q >> hash_i.gran) << 2);
       pt_pl  = npu_hash_pkg::line(pte_pa, hash_i);
+      // an entry that was not valid then is read again
+      ptl_hit = ptl_v_q && ptl_addr_q == pte_pa[31:6] && ptl_q[9'({pte_pa[5:2], 5'd0})];
     end
     if (walk_q == WCheck) begin
       pl = npu_hash_pkg::map(24'({pte_q[31:8], 8'h0} >> hash_i.gran), hash_i);
@@ -130,7 +141,7 @@ module npu_mmu #(
   assign fault_o      = (any && fk != 4'(FAULT_NONE)) || walk_bad;
   assign fault_kind_o = walk_bad ? walk_fk : fk;
   assign fault_va_o   = walk_bad ? walk_va_q : va;
-  assign miss_o       = walk_q == WAsk && free;
+  assign miss_o       = walk_q == WCheck;
   assign req_o        = req_q;
 
   /* verilator lint_off BLKSEQ */
@@ -146,14 +157,20 @@ module npu_mmu #(
                        pa: {e.pfn, 8'h0} | off};
           if (we_i[sel]) wdata_q <= wdata_i;
           wlen_q  <= len_i[sel];
-          rr_q    <= sel + 2'd1;
+          // stay with a client for eight requests, unless it pauses
+          burst_q <= sel == rr_q ? burst_q + 3'd1 : 3'd1;
+          rr_q    <= sel == rr_q && burst_q == 3'd7 ? sel + 2'd1 : sel;
         end else if (any && !hit && fk == 4'(FAULT_NONE)) begin
           walk_q    <= WAsk;
           walk_va_q <= va;
         end
       WAsk:
-        if (free) begin
-          req_q  <= '{v: 1'b1, we: 1'b0, ch: pt_pl.ch, lline: pt_pl.lgran, beats: 3'd1, tag: WalkTag, pa: pte_pa};
+        if (ptl_hit) begin
+          pte_q  <= ptl_q[9'({pte_pa[5:2], 5'd0}) +: 32];
+          walk_q <= WCheck;
+        end else if (free) begin
+          req_q  <= '{v: 1'b1, we: 1'b0, ch: pt_pl.ch, lline: pt_pl.lgran, beats: 3'd4, tag: WalkTag,
+                      pa: pte_pa};
           walk_q <= WWait;
         end
       WWait:
@@ -161,8 +178,11 @@ module npu_mmu #(
           for (int r = 0; r <= N; r++)
             if (rsp_i[r].v && rsp_i[r].tag == WalkTag) begin
               npu_dpi_read(rsp_i[r].pa, line);
-              pte_q  <= line[9'({rsp_i[r].pa[5:2], 5'd0}) +: 32];
-              walk_q <= WCheck;
+              pte_q      <= line[9'({rsp_i[r].pa[5:2], 5'd0}) +: 32];
+              ptl_q      <= line;
+              ptl_addr_q <= rsp_i[r].pa[31:6];
+              ptl_v_q    <= 1'b1;
+              walk_q     <= WCheck;
             end
       WCheck: begin
         if (!walk_bad) begin
@@ -179,12 +199,15 @@ module npu_mmu #(
       walk_q <= WIdle;
       if (!acc_i) req_q.v <= 1'b0;
     end
+    if (flush_i || (walk_q == WCheck && walk_bad)) ptl_v_q <= 1'b0;
     if (flush_i) tlb_v_q <= '0;
     if (!rst_ni) begin
       walk_q  <= WIdle;
       req_q   <= '0;
       tlb_v_q <= '0;
       rr_q    <= '0;
+      burst_q <= '0;
+      ptl_v_q <= 1'b0;
     end
   end
   /* verilator lint_on BLKSEQ */

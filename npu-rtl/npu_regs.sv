@@ -8,7 +8,7 @@ module npu_regs #(
     parameter  int unsigned DepthLog2 = 9,
     parameter  int unsigned SpadLog2  = 17,
     parameter  int unsigned BankBits  = 3,
-    parameter  int unsigned TlbLog2   = 6,
+    parameter  int unsigned TlbLog2   = 10,
     localparam int unsigned RW        = $clog2(R + 1),
     localparam int unsigned CW        = $clog2(C + 1)
 ) (

@@ -110,10 +110,12 @@ module npu_slot #(
   end
 
   // ---- units ----------------------------------------------------------------------------------------------------------------------
+  logic         conv_quiet;
   logic         conv_start, vec_start, conv_busy, vec_busy, vec_work, row, fold, stall_a, stall_w, stall_out;
   logic [15:0]  macs;
   logic         c_push, v_push, c_pop, v_pop, f_rdy, f_pop_v;
-  logic [31:0]  c_push_va, v_push_va;
+  logic         c_cut;
+  logic [31:0]  c_push_va, v_push_va, c_jump;
   logic [5:0]   c_push_len, v_push_len;
   logic [8:0]   c_push_meta, v_push_meta, f_meta;
   logic [6:0]   f_ready;
@@ -134,9 +136,9 @@ module npu_slot #(
 
   npu_conv #(.R(R), .C(C), .N(N), .Id(Id), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
       .clk_i, .rst_ni, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
-      .busy_o(conv_busy), .quiet_o, .stuck_o(stuck),
+      .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
-      .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
+      .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
       .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .any_rsp_i(any_rsp), .rsp_i(rsp),
       .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_rdy_i(cst_rdy),
       .a_o, .sw_o, .ld_o, .w_o, .p_i,
@@ -150,9 +152,12 @@ module npu_slot #(
 
   npu_fetch #(.N(N)) u_fetch (
       .clk_i, .rst_ni, .clear_i(kill), .push_i(c_push || v_push), .va_i(conv_busy ? c_push_va : v_push_va),
-      .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta), .push_rdy_o(f_rdy),
+      .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta), .cut_i(conv_busy && c_cut), .jump_i(c_jump), .push_rdy_o(f_rdy),
       .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .any_rsp_i(any_rsp), .rsp_i(rsp),
       .pop_v_o(f_pop_v), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
+
+  // Between two folds an operation still counts on its rectangle.
+  assign quiet_o = conv_quiet && !conv_busy;
 
   // ---- stores: from either unit or the sequencer, cut at line ends ---------------------------------------------------------------
   logic         st_v_q, st_last, st_free, q_v;
@@ -223,7 +228,7 @@ module npu_slot #(
 
   npu_mmu #(.N(N)) u_mmu (
       .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i || wr_ring), .pt_base_i, .pt_count_i, .ch_mask_i, .hash_i,
-      .v_i(m_v), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(st_data_q),
+      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && 32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(st_data_q),
       .req_o, .acc_i, .any_rsp_i(any_rsp), .rsp_i(rsp), .fault_o(mmu_fault), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
       .miss_o(walk));
 
@@ -398,7 +403,7 @@ module npu_slot #(
       cnt_q[9] <= cnt_q[9] + 64'd1;
     end
     if (fold) cnt_q[8] <= cnt_q[8] + 64'd1;
-    if (state_q == SDone && !kill) cnt_q[10] <= cnt_q[10] + 64'd1;
+    if (state_q == SDone) cnt_q[10] <= cnt_q[10] + 64'd1;
     if (acc_i && !req_o.we) cnt_q[11] <= cnt_q[11] + 64'(req_o.beats);
     if (acc_i && req_o.we) cnt_q[12] <= cnt_q[12] + 64'(req_o.beats);
     if (walk) cnt_q[13] <= cnt_q[13] + 64'd1;

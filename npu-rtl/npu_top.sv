@@ -18,7 +18,7 @@ module npu_top #(
     output logic        idle_o  // nothing changes but time until a register is written
 );
   localparam int unsigned BankBits = 3;
-  localparam int unsigned DepthLog2 = 9, SpadLog2 = 17, TlbLog2 = 6;
+  localparam int unsigned DepthLog2 = 9, SpadLog2 = 17, TlbLog2 = 10;
   localparam int unsigned AW = 9;
   localparam int unsigned RW = $clog2(R + 1), CW = $clog2(C + 1);
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;

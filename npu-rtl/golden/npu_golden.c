@@ -195,6 +195,27 @@ static int gather_row(struct exec *x, const struct geometry *g, uint32_t m, uint
 	return 0;
 }
 
+/* nn weights of row k from column n0 on. */
+static int load_weights(struct exec *x, uint32_t k, uint32_t n0, uint32_t nn, uint8_t *out)
+{
+	uint32_t base = NPU_GET(x->d, ADDR_B);
+	struct geometry g = read_geometry(x->d);
+	uint32_t rows = g.kh * g.kw * g.cin;
+
+	if (!NPU_GET(x->d, F_BLOCK))
+		return load(x, base + k * NPU_GET(x->d, LDB) + n0, out, nn);
+	for (uint32_t i = 0, run; i < nn; i += run) {
+		uint32_t n = n0 + i;
+
+		run = 16 - n % 16;
+		if (run > nn - i)
+			run = nn - i;
+		if (load(x, base + n / 16 * rows * 16 + k * 16 + n % 16, out + i, run))
+			return -1;
+	}
+	return 0;
+}
+
 static int gather_weights(struct exec *x, uint32_t k0, uint32_t nk, uint32_t n0,
 			  uint32_t nn, struct block *blk)
 {
@@ -203,9 +224,7 @@ static int gather_weights(struct exec *x, uint32_t k0, uint32_t nk, uint32_t n0,
 	uint8_t bytes[BN];
 
 	for (uint32_t k = 0; k < nk; k++) {
-		uint32_t va = NPU_GET(x->d, ADDR_B) + (k0 + k) * NPU_GET(x->d, LDB) + n0;
-
-		if (load(x, va, bytes, nn))
+		if (load_weights(x, k0 + k, n0, nn, bytes))
 			return -1;
 		for (uint32_t n = 0; n < nn; n++)
 			blk->b[k][n] = (int16_t)(operand(bytes[n], is_unsigned) - zero);

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin: the build is CMake's (see CMakePresets.json); this only names the usual errands.
+
+JOBS ?= $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+
+.PHONY: help demo check check-long figures format setup configure build clean
+
+help:
+	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
+	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
+	@echo 'make check-long  the tests that take hours more'
+	@echo 'make figures     run the benchmarks, write build/figures.json'
+	@echo 'make format      rewrite sources that clang-format 14 would write differently'
+	@echo 'make setup       install what the build needs and this machine lacks (Debian)'
+
+setup:
+	@scripts/setup
+
+configure: setup
+	@scripts/stage configure cmake --preset dev
+
+build: configure
+	@scripts/stage build cmake --build --preset dev
+
+demo: configure
+	@scripts/stage build cmake --build --preset dev --target hal_demo npu_models
+	@build/dev/demo
+
+check: setup
+	@scripts/check
+
+check-long: build
+	@scripts/stage models cmake --build --preset dev --target npu_models_all
+	@ctest --preset long --no-label-summary
+
+figures: build
+	@cmake --build --preset dev --target figures
+
+format:
+	@scripts/format --fix
+
+clean:
+	rm -rf build

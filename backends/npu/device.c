@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - the NPU: options, probe, open, what it says of itself, extension "npu". */
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options
+ * -------------------------------------------------------------------------------- */
+
+static const struct hal_option_def options[] = {
+	{"rows", HAL_OPTION_INT, 1, 128, NULL, "16",
+	 "PE rows; a model of that shape must be built"},
+	{"cols", HAL_OPTION_INT, 1, 128, NULL, "16", "PE columns"},
+	{"slots", HAL_OPTION_INT, 1, 8, NULL, "4", "slot engines: partitions at a time"},
+	{"channels", HAL_OPTION_INT, 1, 16, NULL, "4",
+	 "memory channels in use: q * 2^k, q one of 1, 3, 5, 7"},
+	{"clock", HAL_OPTION_ENUM, 0, 0, "virtual|real", "virtual",
+	 "the machine is stepped by hal_wait, or runs in the engine's thread"},
+	{"memory", HAL_OPTION_ENUM, 0, 0, "dram|ideal", "dram",
+	 "memory timing; ideal: every request is answered in the next cycle"},
+	{"memory_size", HAL_OPTION_SIZE, 1 << 20, INT64_C(2) << 30, NULL, "64M",
+	 "device memory"},
+	{"granule", HAL_OPTION_INT, 256, 4096, NULL, "1024",
+	 "bytes of a page, all on one channel: a power of two"},
+	{"model", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "shared object of the built model; empty: looked for by shape"},
+};
+
+static const struct npu_options defaults = {
+	.rows = 16,
+	.cols = 16,
+	.slots = 4,
+	.channels = 4,
+	.gran = 10,
+	.memory = UINT64_C(64) << 20,
+	.model = "",
+};
+
+static uint32_t option(const struct hal_bk_config *cfg, const char *key)
+{
+	return (uint32_t)npu_host->option_int(cfg, key);
+}
+
+static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
+{
+	uint32_t granule, q, k;
+
+	*o = defaults;
+	if (!cfg)
+		return 0;
+	o->rows = option(cfg, "rows");
+	o->cols = option(cfg, "cols");
+	o->slots = option(cfg, "slots");
+	o->channels = option(cfg, "channels");
+	o->real = option(cfg, "clock") == 1;
+	o->ideal = option(cfg, "memory") == 1;
+	o->memory = (uint64_t)npu_host->option_int(cfg, "memory_size");
+	o->model = npu_host->option_str(cfg, "model");
+	granule = option(cfg, "granule");
+	for (o->gran = 8; 1u << o->gran < granule;)
+		o->gran++;
+	if (1u << o->gran != granule)
+		return npu_fail(EINVAL, "npu: granule=%u is not a power of two", granule);
+	if (o->memory % 4096)
+		return npu_fail(EINVAL, "npu: memory_size=%llu is not a multiple of 4096",
+				(unsigned long long)o->memory);
+	if (!npu_hash_split(o->channels, &q, &k))
+		return npu_fail(
+			EINVAL,
+			"npu: channels=%u is not q * 2^k with q one of 1, 3, 5, 7",
+			o->channels);
+	return 0;
+}
+
+/* ---- what it is
+ * ----------------------------------------------------------------------------- */
+
+/* KILL: two cycles to let go of the PEs, then the accepted requests: as many as a slot's
+ * FIFO holds in its channels, behind as many of each other slot, each a row conflict. */
+static uint64_t kill_worst(const struct npu_options *o)
+{
+	const uint64_t fifo = 8, request = 8 + 8 + 8 + 4;
+
+	return o->ideal ? 8 : 8 + fifo * o->slots * request;
+}
+
+static void describe(const struct npu_options *o, uint32_t index,
+		     struct hal_device_info *info)
+{
+	info->kind = HAL_KIND_NPU;
+	snprintf(info->backend, sizeof(info->backend), "npu");
+	snprintf(info->name, sizeof(info->name),
+		 "systolic array %u x %u, %u slots, %u channels", o->rows, o->cols,
+		 o->slots, o->channels);
+	snprintf(info->bus_id, sizeof(info->bus_id), "npu:%u", index);
+	info->memory_bytes = o->memory;
+	info->memory_free = o->memory;
+	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
+		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_COLORED_MEMORY |
+		     HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED;
+	if (!o->real)
+		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
+	info->unit_rows = o->rows;
+	info->unit_cols = o->cols;
+	info->partitions_max = o->slots;
+	info->colors = o->channels;
+	info->granule_bytes = 1u << o->gran;
+	info->preempt = HAL_PREEMPT_INSIDE;
+	info->compute_isolation = HAL_ISOLATION_ENFORCED;
+	info->memory_isolation = HAL_ISOLATION_ENFORCED;
+	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_KILL;
+	info->preempt_worst_ns = kill_worst(o);
+	info->clock_hz = UINT64_C(1000000000);
+}
+
+static int npu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
+		     uint32_t max)
+{
+	struct npu_options o;
+	char path[PATH_MAX];
+	int rc = read_options(cfg, &o);
+
+	if (!rc)
+		rc = npu_model_find(&o, path, sizeof(path));
+	if (rc)
+		return rc;
+	if (max)
+		describe(&o, 0, out);
+	return 1;
+}
+
+static int npu_get_info(void *device, struct hal_device_info *info)
+{
+	const struct npu_device *dev = device;
+
+	describe(&dev->opt, 0, info);
+	info->memory_free = dev->free_granules << dev->opt.gran;
+	info->verified = dev->verified;
+	return 0;
+}
+
+/* ---- folds: who used which PE
+ * --------------------------------------------------------------- */
+
+/* Corners of a rectangle whose inside gets macs more. */
+static void mark_busy(struct npu_device *dev, uint32_t row, uint32_t col, uint32_t rows,
+		      uint32_t cols, uint64_t macs)
+{
+	uint64_t pitch = dev->opt.cols + 1;
+
+	dev->busy[row * pitch + col] += macs;
+	dev->busy[row * pitch + col + cols] -= macs;
+	dev->busy[(row + rows) * pitch + col] -= macs;
+	dev->busy[(row + rows) * pitch + col + cols] += macs;
+}
+
+/* From inside npu_run: the lock is held. */
+static void on_fold(void *user, const struct npu_fold *f)
+{
+	struct npu_device *dev = user;
+	const struct npu_partition *part = dev->parts[f->slot];
+	struct hal_npu_fold fold;
+
+	if (!part || f->rows_used > part->desc.rows || f->cols_used > part->desc.cols)
+		return;
+	mark_busy(dev, part->desc.row, part->desc.col, f->rows_used, f->cols_used, f->t);
+	if (!dev->on_fold)
+		return;
+	fold = (struct hal_npu_fold){.partition = part->slot,
+				     .row = part->desc.row,
+				     .col = part->desc.col,
+				     .rows_used = f->rows_used,
+				     .cols_used = f->cols_used,
+				     .t = f->t,
+				     .start = f->start,
+				     .end = f->end};
+	dev->on_fold(dev->on_fold_user, &fold);
+}
+
+/* ---- open
+ * ----------------------------------------------------------------------------------- */
+
+static int check_machine(struct npu_device *dev)
+{
+	uint32_t id = npu_read(dev, NPU_GLB_ID_ADDR);
+	uint32_t version = npu_read(dev, NPU_GLB_VERSION_ADDR);
+	uint32_t shape = npu_read(dev, NPU_GLB_SHAPE_ADDR);
+
+	if (id != NPU_GLB_ID_RESET || version != NPU_GLB_VERSION_RESET)
+		return npu_fail(
+			EPROTO,
+			"npu: machine 0x%08x version %u, the backend knows 0x%08x "
+			"version %u",
+			id, version, NPU_GLB_ID_RESET, NPU_GLB_VERSION_RESET);
+	if (NPU_REG_GET(shape, SHAPE_ROWS) != dev->opt.rows ||
+	    NPU_REG_GET(shape, SHAPE_COLS) != dev->opt.cols ||
+	    NPU_REG_GET(shape, SHAPE_SLOTS) != dev->opt.slots)
+		return npu_fail(EPROTO, "npu: the machine says %ux%u with %u slots",
+				NPU_REG_GET(shape, SHAPE_ROWS),
+				NPU_REG_GET(shape, SHAPE_COLS),
+				NPU_REG_GET(shape, SHAPE_SLOTS));
+	return 0;
+}
+
+/* Bit i of the channel also takes every k-th bit above: strides of powers of two spread.
+ */
+static void make_hash(struct npu_device *dev)
+{
+	struct npu_hash *h = &dev->hash;
+
+	npu_hash_split(dev->opt.channels, &h->q, &h->k);
+	h->gran = dev->opt.gran;
+	for (uint32_t i = 0; i < h->k; i++)
+		for (uint32_t bit = h->k + i; bit < 24; bit += h->k)
+			h->xmask[i] |= 1u << bit;
+}
+
+static int write_hash(struct npu_device *dev)
+{
+	uint32_t value = npu_hash_register(&dev->hash);
+
+	for (uint32_t i = 0; i < 4; i++)
+		npu_write(dev, NPU_GLB_AT(XMASK, i), dev->hash.xmask[i]);
+	npu_write(dev, NPU_GLB_HASH_ADDR, value);
+	if (npu_read(dev, NPU_GLB_HASH_ADDR) == value)
+		return 0;
+	return npu_fail(EIO, "npu: the machine does not take %u channels and granule %u",
+			dev->opt.channels, 1u << dev->opt.gran);
+}
+
+/* A slot without memory runs into its first descriptor, and nobody else notices. */
+static int fault_test(struct npu_device *dev)
+{
+	uint32_t kind, other;
+
+	npu_write(dev, NPU_SLOT_ADDR(0, RING_BASE), 0);
+	npu_write(dev, NPU_SLOT_ADDR(0, TAIL), 1);
+	npu_run(dev, 1000);
+	kind = npu_read(dev, NPU_SLOT_ADDR(0, FAULT_KIND));
+	other = dev->opt.slots < 2 ? NPU_STATE_IDLE
+				   : NPU_REG_GET(npu_read(dev, NPU_SLOT_ADDR(1, STATUS)),
+						 STATUS_STATE);
+	npu_write(dev, NPU_SLOT_ADDR(0, RING_BASE), 0);
+	npu_write(dev, NPU_GLB_IRQ_PEND_ADDR, UINT32_MAX);
+	return kind == NPU_FAULT_BOUNDS && other == NPU_STATE_IDLE;
+}
+
+static int start_machine(struct npu_device *dev)
+{
+	int rc;
+
+	dev->model = dev->api->create(dev->memory, dev->opt.memory);
+	if (!dev->model)
+		return npu_fail(ENOMEM, "npu: no host memory for the model");
+	dev->api->on_fold(dev->model, on_fold, dev);
+	rc = check_machine(dev);
+	if (!rc)
+		rc = write_hash(dev);
+	if (rc)
+		return rc;
+	npu_write(dev, NPU_GLB_CTRL_ADDR, NPU_REG_BITS(CTRL_IDEAL, dev->opt.ideal));
+	npu_write(dev, NPU_GLB_IRQ_MASK_ADDR, UINT32_MAX);
+	if (npu_map_test(dev))
+		dev->verified |= HAL_CAP_GRID;
+	if (fault_test(dev))
+		dev->verified |= HAL_CAP_FAULT_CONTAINED;
+	return 0;
+}
+
+static void npu_close(void *device)
+{
+	struct npu_device *dev = device;
+
+	if (!dev)
+		return;
+	if (dev->model)
+		dev->api->destroy(dev->model);
+	npu_memory_close(dev);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev->busy);
+	if (dev->library)
+		dlclose(dev->library);
+	free(dev);
+}
+
+/* Recursive: folds are told from inside npu_run, and who is told may ask for counters. */
+static int init_lock(struct npu_device *dev)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return npu_fail(err, "npu: no lock");
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	err = pthread_mutex_init(&dev->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return err ? npu_fail(err, "npu: no lock") : 0;
+}
+
+static int npu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
+{
+	struct npu_device *dev = calloc(1, sizeof(*dev));
+	int rc;
+
+	if (!dev)
+		return npu_fail(ENOMEM, "npu: no host memory for the device");
+	rc = init_lock(dev);
+	if (rc) {
+		free(dev);
+		return rc;
+	}
+	rc = index ? npu_fail(ENODEV, "npu:%u: there is one device", index)
+		   : read_options(cfg, &dev->opt);
+	if (!rc)
+		rc = npu_model_load(&dev->opt, &dev->library, &dev->api);
+	if (!rc) {
+		make_hash(dev);
+		dev->busy = calloc((dev->opt.rows + 1) * (dev->opt.cols + 1),
+				   sizeof(*dev->busy));
+		rc = dev->busy ? npu_memory_open(dev)
+			       : npu_fail(ENOMEM, "npu: no host memory for the device");
+	}
+	if (!rc)
+		rc = start_machine(dev);
+	if (rc) {
+		npu_close(dev);
+		return rc;
+	}
+	*out = dev;
+	return 0;
+}
+
+/* ---- extension
+ * ------------------------------------------------------------------------------ */
+
+static uint64_t read64(struct npu_device *dev, uint32_t address)
+{
+	uint64_t low = npu_read(dev, address);
+
+	return low | (uint64_t)npu_read(dev, address + 4) << 32;
+}
+
+static int check_partition(struct npu_device *dev, uint32_t partition)
+{
+	if (partition < dev->opt.slots && dev->parts[partition])
+		return 0;
+	return npu_fail(EINVAL, "npu: there is no partition %u", partition);
+}
+
+#define COUNTER(dev, slot, name) read64(dev, NPU_SLOT_ADDR(slot, name))
+
+static int ext_counters(void *native, uint32_t partition, struct hal_npu_counters *out)
+{
+	struct npu_device *dev = native;
+	int rc;
+
+	if (!out || out->size != sizeof(*out))
+		return npu_fail(EINVAL, "npu: counters: .size is %u, not %zu",
+				out ? out->size : 0, sizeof(*out));
+	npu_lock(dev);
+	rc = check_partition(dev, partition);
+	if (!rc) {
+		npu_write(dev, NPU_GLB_PERF_SNAPSHOT_ADDR, 1);
+		out->reserved = 0;
+		out->cycles = COUNTER(dev, partition, CNT_CYCLES);
+		out->active = COUNTER(dev, partition, CNT_ACTIVE);
+		out->stall_a = COUNTER(dev, partition, CNT_STALL_A);
+		out->stall_w = COUNTER(dev, partition, CNT_STALL_W);
+		out->stall_out = COUNTER(dev, partition, CNT_STALL_OUT);
+		out->stall_seq = COUNTER(dev, partition, CNT_STALL_SEQ);
+		out->idle = COUNTER(dev, partition, CNT_IDLE);
+		out->macs = COUNTER(dev, partition, CNT_MACS);
+		out->folds = COUNTER(dev, partition, CNT_FOLDS);
+		out->rows = COUNTER(dev, partition, CNT_ROWS);
+		out->descs = COUNTER(dev, partition, CNT_DESCS);
+		out->read_beats = COUNTER(dev, partition, CNT_READ_BEATS);
+		out->write_beats = COUNTER(dev, partition, CNT_WRITE_BEATS);
+		out->tlb_misses = COUNTER(dev, partition, CNT_TLB_MISSES);
+		out->preempt_cycles = dev->parts[partition]->preempt_cycles;
+	}
+	npu_unlock(dev);
+	return rc;
+}
+
+static int ext_pe_busy(void *native, uint64_t *macs, uint32_t count)
+{
+	struct npu_device *dev = native;
+	uint32_t rows = dev->opt.rows, cols = dev->opt.cols;
+
+	if (!macs || count < rows * cols)
+		return npu_fail(EINVAL, "npu: pe_busy: %u counts, the array has %u",
+				count, rows * cols);
+	npu_lock(dev);
+	for (uint32_t r = 0; r < rows; r++) {
+		uint64_t line = 0;
+
+		for (uint32_t c = 0; c < cols; c++) {
+			line += dev->busy[r * (cols + 1) + c];
+			macs[r * cols + c] = line + (r ? macs[(r - 1) * cols + c] : 0);
+		}
+	}
+	npu_unlock(dev);
+	return 0;
+}
+
+static int ext_serial(void *native, uint32_t partition, int on)
+{
+	struct npu_device *dev = native;
+	int rc;
+
+	npu_lock(dev);
+	rc = check_partition(dev, partition);
+	if (!rc && dev->parts[partition]->count)
+		rc = npu_fail(EBUSY, "npu: partition %u has %u commands in it", partition,
+			      dev->parts[partition]->count);
+	if (!rc)
+		npu_write(dev, NPU_GLB_AT(SLOT_CTRL, partition),
+			  NPU_REG_BITS(SLOT_CTRL_SERIAL, on ? 1 : 0));
+	npu_unlock(dev);
+	return rc;
+}
+
+static int ext_on_fold(void *native, void (*fn)(void *user, const struct hal_npu_fold *f),
+		       void *user)
+{
+	struct npu_device *dev = native;
+
+	npu_lock(dev);
+	dev->on_fold = fn;
+	dev->on_fold_user = user;
+	npu_unlock(dev);
+	return 0;
+}
+
+static uint32_t ext_reg_read(void *native, uint32_t address)
+{
+	return npu_read(native, address);
+}
+
+static const struct hal_npu_extension extension = {
+	.size = sizeof(extension),
+	.counters = ext_counters,
+	.pe_busy = ext_pe_busy,
+	.serial = ext_serial,
+	.on_fold = ext_on_fold,
+	.reg_read = ext_reg_read,
+};
+
+static const void *npu_extension(void *device, const char *name)
+{
+	(void)device;
+	return strcmp(name, "npu") == 0 ? &extension : NULL;
+}
+
+/* ---- registration
+ * --------------------------------------------------------------------------- */
+
+static const struct hal_backend backend = {
+	.size = sizeof(struct hal_backend),
+	.abi = HAL_BACKEND_ABI,
+	.name = "npu",
+	.summary = "systolic array shared PE by PE: the RTL of npu-rtl/ in Verilator",
+	.score = 10,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.options = options,
+	.cold_size = sizeof(struct hal_bk_cold),
+	.hot_size = sizeof(struct hal_bk_hot),
+	.cold =
+		{
+			.probe = npu_probe,
+			.open = npu_open,
+			.close = npu_close,
+			.get_info = npu_get_info,
+			.partition_create = npu_partition_create,
+			.partition_destroy = npu_partition_destroy,
+			.queue_create = npu_queue_create,
+			.queue_destroy = npu_queue_destroy,
+			.mem_alloc = npu_mem_alloc,
+			.mem_free = npu_mem_free,
+			.mem_write = npu_mem_write,
+			.mem_read = npu_mem_read,
+			.mem_map = npu_mem_map,
+			.mem_unmap = npu_mem_unmap,
+			.program_load = npu_program_load,
+			.program_unload = npu_program_unload,
+			.kernel_get = npu_kernel_get,
+			.program_bind = npu_program_bind,
+			.program_unbind = npu_program_unbind,
+			.extension = npu_extension,
+		},
+	.hot =
+		{
+			.submit = npu_submit,
+			.poll = npu_poll,
+			.now = npu_now,
+			.suspend = npu_suspend,
+			.resume = npu_resume,
+			.resize = npu_resize,
+			.event_fd = npu_event_fd,
+		},
+};
+
+const struct hal_backend *hal_backend_npu(const struct hal_host *host)
+{
+	if (host->abi != HAL_BACKEND_ABI) {
+		host->fail(EPROTO, "npu: built for backend ABI %u, the library has %u",
+			   HAL_BACKEND_ABI, host->abi);
+		return NULL;
+	}
+	npu_host = host;
+	return &backend;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hash.c - channel and place of a granule. */
+#include "hash.h"
+
+#include "npu_regs.h"
+
+int npu_hash_split(uint32_t channels, uint32_t *q, uint32_t *k)
+{
+	*k = 0;
+	for (*q = channels; *q && *q % 2 == 0; *q /= 2)
+		++*k;
+	return *q == 1 || *q == 3 || *q == 5 || *q == 7;
+}
+
+static uint32_t parity(uint32_t x)
+{
+	x ^= x >> 16;
+	x ^= x >> 8;
+	x ^= x >> 4;
+	return 0x6996u >> (x & 15u) & 1u;
+}
+
+struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule)
+{
+	uint32_t low = 0, u = granule >> h->k;
+
+	/* Mask i has bit i set and none below it: unit triangular, hence a bijection. */
+	for (uint32_t i = 0; i < h->k; i++) {
+		uint32_t above = h->xmask[i] & 0xFFFFFFu & ~((2u << i) - 1u);
+
+		low |= parity(granule & (above | 1u << i)) << i;
+	}
+	return (struct npu_hash_place){
+		.channel = ((u % h->q + u / h->q % h->q) % h->q) << h->k | low,
+		.local = u / h->q,
+	};
+}
+
+struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address)
+{
+	struct npu_hash_place p = npu_hash_map(h, address >> h->gran);
+	uint32_t lines = h->gran - 6;
+
+	p.local = p.local << lines | (address >> 6 & ((1u << lines) - 1u));
+	return p;
+}
+
+uint32_t npu_hash_register(const struct npu_hash *h)
+{
+	return NPU_REG_BITS(HASH_K, h->k) | NPU_REG_BITS(HASH_Q, h->q) |
+	       NPU_REG_BITS(HASH_GRAN, h->gran);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hash.h - which memory channel a granule of physical memory lives on: npu_hash.sv in C.
+ *
+ * Channels = q * 2^k, q one of 1, 3, 5, 7.  The power-of-two part is a parity a bit over
+ * the granule's number, the odd part an exact modulo that is rotated by the next digit,
+ * so that no power-of-two stride stays on one channel.  Every granule has its own place
+ * (bijective), and aligned runs of 2^k granules, and whole turns of q of those, are
+ * exactly balanced.
+ */
+#ifndef NPU_HASH_H
+#define NPU_HASH_H
+
+#include <stdint.h>
+
+struct npu_hash {
+	uint32_t k, q;
+	uint32_t gran; /* granule = 2^gran bytes */
+	uint32_t xmask[4];
+};
+
+struct npu_hash_place {
+	uint32_t channel;
+	uint32_t local; /* granule's number inside the channel */
+};
+
+/* q and k of a number of channels; 0 when it is not q * 2^k with q one of 1, 3, 5, 7. */
+int npu_hash_split(uint32_t channels, uint32_t *q, uint32_t *k);
+struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule);
+/* Of a physical byte address: .local counts 64-byte lines. */
+struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address);
+/* HASH register's value. */
+uint32_t npu_hash_register(const struct npu_hash *h);
+
+#endif

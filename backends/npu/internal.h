@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h - the NPU backend's own objects.
+ *
+ * The core calls everything under the device's lock, but for the "npu" extension, whose
+ * functions applications call.  What both touch (the model, who used which PE) is guarded
+ * by npu_device.lock, taken in model.c and in the extension.
+ *
+ * A partition is a slot of the machine: an address space, a descriptor ring in the
+ * tenant's own memory, a rectangle.  Its queues share the ring, in the order of
+ * submission.
+ */
+#ifndef BACKENDS_NPU_INTERNAL_H
+#define BACKENDS_NPU_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <hal/backend.h>
+#include <hal/npu.h>
+
+#include "fail.h"
+#include "hash.h"
+#include "image.h"
+#include "npu_model.h"
+#include "npu_regs.h"
+
+#define NPU_SLOTS_MAX    8u
+#define NPU_CHANNELS_MAX 16u
+#define NPU_RING_LOG2    8u
+#define NPU_RING         (1u << NPU_RING_LOG2)
+#define NPU_COMMANDS     64u /* a partition holds */
+#define NPU_BURST        64u /* descriptors between two progress marks of a long command */
+
+struct npu_options {
+	uint32_t rows, cols, slots, channels;
+	uint32_t gran; /* log2 */
+	uint64_t memory;
+	bool real, ideal;
+	const char *model; /* "": look for it */
+};
+
+/* Device memory in a partition's address space. */
+struct npu_mem {
+	struct npu_partition *part;
+	uint64_t bytes;
+	uint32_t va;
+	uint32_t pages;
+	bool contiguous;
+	uint32_t granules[]; /* physical granule of each page */
+};
+
+struct npu_binding {
+	struct npu_mem *constants, *scratch;
+};
+
+struct npu_kernel {
+	struct npu_program *prog;
+	const struct npu_image_kernel *k;
+};
+
+struct npu_program {
+	struct npu_image image;
+	struct npu_kernel *kernels;
+	struct npu_binding bind[NPU_SLOTS_MAX];
+};
+
+enum npu_suspended { NPU_RUNS, NPU_DRAINS, NPU_KILLED };
+
+struct npu_queue {
+	struct npu_partition *part;
+	struct npu_queue *next;
+	uint32_t commands;  /* not yet reported */
+	uint32_t suspended; /* enum npu_suspended */
+	bool quiet_due;     /* HAL_BK_QUIET once no command is left */
+	uint64_t quiet_cookie;
+};
+
+/* A command becomes entries of the ring: TIMESTAMP, what it does, TIMESTAMP, SIGNAL. */
+struct npu_command {
+	struct hal_bk_cmd cmd;
+	struct npu_queue *queue;
+	uint64_t sequence; /* what its SIGNAL writes */
+	uint32_t body;     /* descriptors of its own */
+	uint32_t entries;  /* all */
+	uint32_t fed;      /* entries written to the ring */
+	uint32_t base;     /* the first of them since the ring began anew ... */
+	uint32_t first;    /* ... and its number there */
+	bool used;
+	bool done; /* the event is ready */
+	struct hal_bk_event event;
+};
+
+struct npu_partition {
+	struct npu_device *dev;
+	struct hal_bk_partition_desc desc;
+	uint32_t slot;
+	/* memory.c */
+	uint32_t table; /* first granule of the page table */
+	uint32_t table_granules;
+	uint32_t pages; /* entries of the page table */
+	uint8_t *page_used;
+	/* queue.c */
+	struct npu_mem *ring, *fence;
+	struct npu_queue *queues;
+	struct npu_command pool[NPU_COMMANDS];
+	struct npu_command *order[NPU_COMMANDS]; /* as submitted */
+	uint32_t count;
+	uint64_t sequence;   /* of the last submitted */
+	uint32_t head, tail; /* of the ring, counted as the machine does */
+	uint32_t irq;        /* causes that have not been looked at: NPU_IRQ_* */
+	uint32_t stopping;   /* PREEMPT code asked for; 0: none */
+	bool moving, moved;  /* a resize is under way, is to be told */
+	struct hal_bk_partition_desc target;
+	struct hal_bk_event moved_event;
+	uint32_t read_beats, write_beats; /* counters when bytes were last told */
+	uint64_t preempt_cycles;
+};
+
+#define NPU_IRQ_SIGNAL 1u
+#define NPU_IRQ_FAULT  2u
+#define NPU_IRQ_QUIET  4u
+
+struct npu_device {
+	struct npu_options opt;
+	void *library;
+	const struct npu_model_api *api;
+	struct npu_model *model;
+	pthread_mutex_t lock;
+	uint64_t verified;
+	/* memory.c */
+	uint8_t *memory;
+	struct npu_hash hash;
+	uint32_t granules;
+	uint8_t *channel; /* of each granule */
+	uint8_t *used;    /* each granule */
+	uint64_t free_granules;
+	struct npu_partition *parts[NPU_SLOTS_MAX];
+	/* Who used which PE: corners of rectangles, added up when asked. */
+	uint64_t *busy;
+	void (*on_fold)(void *user, const struct hal_npu_fold *fold);
+	void *on_fold_user;
+};
+
+extern const struct hal_host *npu_host;
+
+const struct hal_backend *hal_backend_npu(const struct hal_host *host);
+
+/* model.c: the machine behind its registers */
+int npu_model_find(const struct npu_options *o, char *path, size_t size);
+int npu_model_load(const struct npu_options *o, void **library,
+		   const struct npu_model_api **api);
+uint32_t npu_read(struct npu_device *dev, uint32_t address);
+void npu_write(struct npu_device *dev, uint32_t address, uint32_t value);
+uint64_t npu_run(struct npu_device *dev, uint64_t cycles);
+uint64_t npu_now(void *dev);
+void npu_lock(struct npu_device *dev);
+void npu_unlock(struct npu_device *dev);
+
+/* partition.c */
+int npu_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
+			 void **part);
+int npu_partition_destroy(void *dev, void *part);
+/* Gives part the rectangle of desc; -errno with the machine's verdict. */
+int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *desc);
+int npu_map_test(struct npu_device *dev);
+
+/* memory.c */
+int npu_memory_open(struct npu_device *dev);
+void npu_memory_close(struct npu_device *dev);
+int npu_space_open(struct npu_partition *part);
+void npu_space_close(struct npu_partition *part);
+int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool writable,
+	      bool contiguous, struct npu_mem **out);
+void npu_free(struct npu_mem *mem);
+/* Bytes of mem from offset on, and how many of them lie together. */
+uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *together);
+int npu_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
+		  uint32_t flags, void **mem);
+int npu_mem_free(void *dev, void *mem);
+int npu_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
+		  uint64_t bytes);
+int npu_mem_read(void *dev, void *mem, uint64_t offset, void *data, uint64_t bytes);
+int npu_mem_map(void *dev, void *mem, void **address);
+int npu_mem_unmap(void *dev, void *mem);
+
+/* program.c */
+int npu_program_load(void *dev, const void *image, size_t size, void **prog);
+int npu_program_unload(void *dev, void *prog);
+int npu_kernel_get(void *dev, void *prog, uint32_t index, struct hal_bk_kernel_info *info,
+		   void **kernel);
+int npu_program_bind(void *dev, void *prog, void *part, uint64_t *bytes);
+int npu_program_unbind(void *dev, void *prog, void *part);
+int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *cmd);
+/* Descriptor index of a launch, its places filled in. */
+void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		     uint32_t index, uint32_t desc[16]);
+
+/* queue.c */
+int npu_queue_create(void *dev, void *part, int32_t priority, void **queue);
+int npu_queue_destroy(void *dev, void *queue);
+int npu_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd);
+int npu_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int npu_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie);
+int npu_resume(void *dev, void *queue);
+int npu_resize(void *dev, void *part, const struct hal_bk_partition_desc *desc,
+	       uint64_t cookie);
+int npu_event_fd(void *dev);
+int npu_ring_open(struct npu_partition *part);
+void npu_ring_close(struct npu_partition *part);
+
+#endif

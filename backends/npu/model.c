@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - finds the built NPU of the shape asked for, and talks to its registers. */
+#include "internal.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef HAL_NPU_MODEL_DIRS
+#define HAL_NPU_MODEL_DIRS ""
+#endif
+
+struct shape {
+	uint32_t rows, cols, slots, channels;
+};
+
+/* What a search has come across. */
+struct search {
+	const struct npu_options *want;
+	char *path;
+	size_t size;
+	uint32_t channels; /* of the best so far; 0: none */
+	char seen[160];    /* shapes, for the error text */
+	char dirs[160];
+};
+
+static void append(char *text, size_t size, const char *sep, const char *more)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, size - used, "%s%s", used ? sep : "", more);
+}
+
+static int parse_name(const char *name, struct shape *s)
+{
+	char again[64];
+
+	if (sscanf(name, "libnpu_%ux%ux%ux%u.so", &s->rows, &s->cols, &s->slots,
+		   &s->channels) != 4)
+		return 0;
+	snprintf(again, sizeof(again), "libnpu_%ux%ux%ux%u.so", s->rows, s->cols,
+		 s->slots, s->channels);
+	return !strcmp(again, name);
+}
+
+/* The fewest channels that are enough; the first folder that has that. */
+static void look_at(struct search *f, const char *dir, const char *name)
+{
+	char text[48], path[PATH_MAX];
+	struct shape s;
+	int n;
+
+	if (!parse_name(name, &s))
+		return;
+	snprintf(text, sizeof(text), "%ux%ux%ux%u", s.rows, s.cols, s.slots, s.channels);
+	if (!strstr(f->seen, text))
+		append(f->seen, sizeof(f->seen), " ", text);
+	if (s.rows != f->want->rows || s.cols != f->want->cols ||
+	    s.slots != f->want->slots || s.channels < f->want->channels ||
+	    (f->channels && s.channels >= f->channels))
+		return;
+	n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (n < 0 || (size_t)n >= sizeof(path) || (size_t)n >= f->size)
+		return;
+	memcpy(f->path, path, (size_t)n + 1);
+	f->channels = s.channels;
+}
+
+static void search_dir(struct search *f, const char *dir)
+{
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	append(f->dirs, sizeof(f->dirs), ":", dir);
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		look_at(f, dir, e->d_name);
+	closedir(d);
+}
+
+/* Where this library lies. */
+static int own_dir(char *dir, size_t size)
+{
+	Dl_info info;
+	const char *slash;
+
+	if (!dladdr(&npu_host, &info) || !info.dli_fname)
+		return 0;
+	slash = strrchr(info.dli_fname, '/');
+	if (!slash || (size_t)(slash - info.dli_fname) >= size)
+		return 0;
+	memcpy(dir, info.dli_fname, (size_t)(slash - info.dli_fname));
+	dir[slash - info.dli_fname] = 0;
+	return 1;
+}
+
+static void search_list(struct search *f, const char *list)
+{
+	char dir[PATH_MAX], own[PATH_MAX];
+
+	while (*list && !f->channels) {
+		size_t n = strcspn(list, ":");
+
+		if (n && n < sizeof(dir)) {
+			memcpy(dir, list, n);
+			dir[n] = 0;
+			if (!strncmp(dir, "$ORIGIN", 7) && own_dir(own, sizeof(own))) {
+				append(own, sizeof(own), "", dir + 7);
+				search_dir(f, own);
+			} else {
+				search_dir(f, dir);
+			}
+		}
+		list += n + (list[n] == ':');
+	}
+}
+
+int npu_model_find(const struct npu_options *o, char *path, size_t size)
+{
+	struct search f = {.want = o, .path = path, .size = size};
+	const char *env = getenv("HAL_NPU_MODELS");
+
+	if (o->model[0]) {
+		if (strlen(o->model) >= size)
+			return npu_fail(EINVAL, "npu: model=%.40s... is too long",
+					o->model);
+		memcpy(path, o->model, strlen(o->model) + 1);
+		return 0;
+	}
+	search_list(&f, env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS);
+	if (f.channels)
+		return 0;
+	return npu_fail(
+		ENODEV,
+		"npu: no model of rows=%u cols=%u slots=%u with channels=%u or more; "
+		"built are (rows x cols x slots x channels): %s; looked in %s",
+		o->rows, o->cols, o->slots, o->channels, f.seen[0] ? f.seen : "none",
+		f.dirs);
+}
+
+static int check_api(const struct npu_options *o, const struct npu_model_api *a,
+		     const char *path)
+{
+	if (!a || a->abi != NPU_MODEL_ABI || a->size < sizeof(*a))
+		return npu_fail(EPROTO, "npu: %s has model ABI %u, the backend %u", path,
+				a ? a->abi : 0, NPU_MODEL_ABI);
+	if (a->rows != o->rows || a->cols != o->cols || a->slots != o->slots ||
+	    a->channels < o->channels)
+		return npu_fail(ENODEV,
+				"npu: %s is a model of %ux%ux%ux%u, asked for are "
+				"rows=%u cols=%u "
+				"slots=%u channels=%u",
+				path, a->rows, a->cols, a->slots, a->channels, o->rows,
+				o->cols, o->slots, o->channels);
+	return 0;
+}
+
+int npu_model_load(const struct npu_options *o, void **library,
+		   const struct npu_model_api **api)
+{
+	npu_model_entry_fn entry = NULL;
+	char path[PATH_MAX];
+	void *lib, *symbol;
+	int rc = npu_model_find(o, path, sizeof(path));
+
+	if (rc)
+		return rc;
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return npu_fail(ENODEV, "npu: %s", dlerror());
+	symbol = dlsym(lib, NPU_MODEL_SYMBOL);
+	/* POSIX makes the two pointers alike; C has no cast for it. */
+	memcpy(&entry, &symbol, sizeof(entry));
+	rc = entry ? check_api(o, entry(), path)
+		   : npu_fail(ENODEV, "npu: %s is no model: no " NPU_MODEL_SYMBOL, path);
+	if (rc) {
+		dlclose(lib);
+		return rc;
+	}
+	*library = lib;
+	*api = entry();
+	return 0;
+}
+
+/* ---- registers
+ * ------------------------------------------------------------------------------ */
+
+void npu_lock(struct npu_device *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+}
+
+void npu_unlock(struct npu_device *dev)
+{
+	pthread_mutex_unlock(&dev->lock);
+}
+
+uint32_t npu_read(struct npu_device *dev, uint32_t address)
+{
+	uint32_t value;
+
+	npu_lock(dev);
+	value = dev->api->reg_read(dev->model, address);
+	npu_unlock(dev);
+	return value;
+}
+
+void npu_write(struct npu_device *dev, uint32_t address, uint32_t value)
+{
+	npu_lock(dev);
+	dev->api->reg_write(dev->model, address, value);
+	npu_unlock(dev);
+}
+
+uint64_t npu_run(struct npu_device *dev, uint64_t cycles)
+{
+	uint64_t ran;
+
+	npu_lock(dev);
+	ran = dev->api->run(dev->model, cycles);
+	npu_unlock(dev);
+	return ran;
+}
+
+/* One cycle is one nanosecond. */
+uint64_t npu_now(void *device)
+{
+	struct npu_device *dev = device;
+	uint64_t now;
+
+	npu_lock(dev);
+	now = dev->api->cycle(dev->model);
+	npu_unlock(dev);
+	return now;
+}

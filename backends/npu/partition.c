@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* partition.c - slots of the machine and the rectangles of PEs they own. */
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t rect_register(const struct hal_bk_partition_desc *d)
+{
+	return NPU_REG_BITS(RECT_ROW, d->row) | NPU_REG_BITS(RECT_COL, d->col) |
+	       NPU_REG_BITS(RECT_ROWS, d->rows) | NPU_REG_BITS(RECT_COLS, d->cols);
+}
+
+/* Stages one rectangle and commits; a refused one is taken back.  Returns MAP_STATUS. */
+static uint32_t stage(struct npu_device *dev, uint32_t slot, uint32_t rect)
+{
+	uint32_t old, status;
+
+	npu_lock(dev);
+	old = npu_read(dev, NPU_GLB_AT(RECT, slot));
+	npu_write(dev, NPU_GLB_AT(RECT, slot), rect);
+	npu_write(dev, NPU_GLB_MAP_COMMIT_ADDR, 1);
+	status = npu_read(dev, NPU_GLB_MAP_STATUS_ADDR);
+	if (NPU_REG_GET(status, MAP_STATUS_RESULT) != NPU_MAP_OK)
+		npu_write(dev, NPU_GLB_AT(RECT, slot), old);
+	npu_unlock(dev);
+	return status;
+}
+
+int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *d)
+{
+	uint32_t status = stage(part->dev, part->slot, rect_register(d));
+	uint32_t slot = NPU_REG_GET(status, MAP_STATUS_SLOT);
+
+	switch (NPU_REG_GET(status, MAP_STATUS_RESULT)) {
+	case NPU_MAP_OK:
+		return 0;
+	case NPU_MAP_OVERLAP:
+		return npu_fail(
+			EINVAL,
+			"npu: rectangle %ux%u at row %u, column %u overlaps another "
+			"(partition %u, refused by the hardware)",
+			d->rows, d->cols, d->row, d->col, slot);
+	case NPU_MAP_RANGE:
+		return npu_fail(
+			EINVAL,
+			"npu: rectangle %ux%u at row %u, column %u leaves the array of "
+			"%ux%u (refused by the hardware)",
+			d->rows, d->cols, d->row, d->col, part->dev->opt.rows,
+			part->dev->opt.cols);
+	default:
+		return npu_fail(EBUSY,
+				"npu: partition %u is working (refused by the hardware)",
+				slot);
+	}
+}
+
+/* Does the hardware refuse what it says it refuses?  Before there are partitions. */
+int npu_map_test(struct npu_device *dev)
+{
+	const struct hal_bk_partition_desc one = {.rows = 1, .cols = 1};
+	const struct hal_bk_partition_desc out = {
+		.row = (uint16_t)dev->opt.rows, .rows = 1, .cols = 1};
+	uint32_t first = stage(dev, 0, rect_register(&one));
+	uint32_t second = stage(dev, 1, rect_register(&one));
+	uint32_t third = stage(dev, 1, rect_register(&out));
+	uint32_t none = stage(dev, 0, 0);
+
+	return NPU_REG_GET(first, MAP_STATUS_RESULT) == NPU_MAP_OK &&
+	       (dev->opt.slots < 2 ||
+		(NPU_REG_GET(second, MAP_STATUS_RESULT) == NPU_MAP_OVERLAP &&
+		 NPU_REG_GET(third, MAP_STATUS_RESULT) == NPU_MAP_RANGE)) &&
+	       NPU_REG_GET(none, MAP_STATUS_RESULT) == NPU_MAP_OK;
+}
+
+int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			 void **out)
+{
+	struct npu_device *dev = device;
+	struct npu_partition *part;
+	int rc;
+
+	if (desc->index >= dev->opt.slots || dev->parts[desc->index])
+		return npu_fail(ENOSPC, "npu: no slot %u of %u free", desc->index,
+				dev->opt.slots);
+	part = calloc(1, sizeof(*part));
+	if (!part)
+		return npu_fail(ENOMEM, "npu: no host memory for a partition");
+	part->dev = dev;
+	part->desc = *desc;
+	part->slot = desc->index;
+	rc = npu_space_open(part);
+	if (rc)
+		goto free_part;
+	rc = npu_ring_open(part);
+	if (rc)
+		goto close_space;
+	rc = npu_map(part, desc);
+	if (rc)
+		goto close_ring;
+	dev->parts[part->slot] = part;
+	*out = part;
+	return 0;
+close_ring:
+	npu_ring_close(part);
+close_space:
+	npu_space_close(part);
+free_part:
+	free(part);
+	return rc;
+}
+
+int npu_partition_destroy(void *device, void *partition)
+{
+	const struct hal_bk_partition_desc none = {0};
+	struct npu_device *dev = device;
+	struct npu_partition *part = partition;
+	int rc;
+
+	if (part->queues || part->count)
+		return npu_fail(EBUSY, "npu: partition %u has %u commands in it",
+				part->slot, part->count);
+	rc = npu_map(part, &none);
+	if (rc)
+		return rc;
+	npu_ring_close(part);
+	npu_space_close(part);
+	dev->parts[part->slot] = NULL;
+	free(part);
+	return 0;
+}

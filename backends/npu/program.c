@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - program images on a device: kernels, their memory in a partition, launches.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int npu_program_load(void *device, const void *image, size_t size, void **out)
+{
+	struct npu_program *prog = calloc(1, sizeof(*prog));
+	int rc;
+
+	(void)device;
+	if (!prog)
+		return npu_fail(ENOMEM, "npu: no host memory for a program");
+	rc = npu_image_load(image, size, &prog->image);
+	if (rc)
+		goto out;
+	prog->kernels = calloc(prog->image.header.kernels + 1, sizeof(*prog->kernels));
+	if (!prog->kernels) {
+		npu_image_unload(&prog->image);
+		rc = npu_fail(ENOMEM, "npu: no host memory for a program");
+		goto out;
+	}
+	for (uint32_t i = 0; i < prog->image.header.kernels; i++)
+		prog->kernels[i] = (struct npu_kernel){prog, &prog->image.kernels[i]};
+	*out = prog;
+	return 0;
+out:
+	free(prog);
+	return rc;
+}
+
+int npu_program_unload(void *device, void *program)
+{
+	struct npu_program *prog = program;
+
+	(void)device;
+	npu_image_unload(&prog->image);
+	free(prog->kernels);
+	free(prog);
+	return 0;
+}
+
+int npu_kernel_get(void *device, void *program, uint32_t index,
+		   struct hal_bk_kernel_info *info, void **kernel)
+{
+	struct npu_program *prog = program;
+	const struct npu_image_kernel *k;
+
+	(void)device;
+	if (index >= prog->image.header.kernels)
+		return -ENOENT;
+	k = &prog->image.kernels[index];
+	memset(info, 0, sizeof(*info));
+	memcpy(info->name, k->name, sizeof(info->name));
+	info->arg_count = k->arg_count;
+	for (uint32_t i = 0; i < k->arg_count; i++)
+		info->arg_bytes[i] = prog->image.args[k->arg_first + i].bytes;
+	info->work = k->macs;
+	*kernel = &prog->kernels[index];
+	return 0;
+}
+
+/* Constants are mapped for reading only: a program cannot damage its weights. */
+int npu_program_bind(void *device, void *program, void *partition, uint64_t *bytes)
+{
+	struct npu_program *prog = program;
+	struct npu_partition *part = partition;
+	struct npu_binding *b = &prog->bind[part->slot];
+	const struct npu_image_header *h = &prog->image.header;
+	int rc = 0;
+
+	*bytes = 0;
+	if (h->const_bytes)
+		rc = npu_alloc(part, h->const_bytes, part->desc.color_mask, false, false,
+			       &b->constants);
+	if (!rc && h->const_bytes)
+		rc = npu_mem_write(device, b->constants, 0, prog->image.constants,
+				   h->const_bytes);
+	if (!rc && h->scratch_bytes)
+		rc = npu_alloc(part, h->scratch_bytes, part->desc.color_mask, true, false,
+			       &b->scratch);
+	if (rc) {
+		npu_free(b->constants);
+		b->constants = NULL;
+		return rc;
+	}
+	*bytes = h->const_bytes + h->scratch_bytes;
+	return 0;
+}
+
+int npu_program_unbind(void *device, void *program, void *partition)
+{
+	struct npu_program *prog = program;
+	struct npu_partition *part = partition;
+	struct npu_binding *b = &prog->bind[part->slot];
+
+	(void)device;
+	npu_free(b->constants);
+	npu_free(b->scratch);
+	*b = (struct npu_binding){0};
+	return 0;
+}
+
+/* ---- launches
+ * ------------------------------------------------------------------------------- */
+
+int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *cmd)
+{
+	const struct npu_kernel *kernel = cmd->launch.kernel;
+	const struct npu_image *im = &kernel->prog->image;
+	const struct npu_binding *b = &kernel->prog->bind[part->slot];
+	const struct npu_image_kernel *k = kernel->k;
+
+	for (uint32_t i = 0; i < 3; i++)
+		if (cmd->launch.groups[i] > 1)
+			return npu_fail(ENOTSUP,
+					"npu: kernel '%s': %u groups; a kernel is one",
+					k->name, cmd->launch.groups[i]);
+	if (cmd->launch.arg_count != k->arg_count)
+		return npu_fail(EINVAL, "npu: kernel '%s' takes %u arguments, %u given",
+				k->name, k->arg_count, cmd->launch.arg_count);
+	if ((im->header.const_bytes && !b->constants) ||
+	    (im->header.scratch_bytes && !b->scratch))
+		return npu_fail(EINVAL, "npu: kernel '%s' has no memory in partition %u",
+				k->name, part->slot);
+	for (uint32_t i = 0; i < k->arg_count; i++) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct npu_image_arg *want = &im->args[k->arg_first + i];
+		const struct npu_mem *mem = a->mem;
+
+		if (!mem)
+			return npu_fail(EINVAL,
+					"npu: kernel '%s': argument %u must be a buffer",
+					k->name, i);
+		if (mem->part != part)
+			return npu_fail(
+				ENOTSUP,
+				"npu: kernel '%s': argument %u is a buffer of another "
+				"partition; they share no address space",
+				k->name, i);
+		if (a->bytes < want->bytes)
+			return npu_fail(EINVAL,
+					"npu: kernel '%s': argument %u has %llu bytes, "
+					"needs %llu",
+					k->name, i, (unsigned long long)a->bytes,
+					(unsigned long long)want->bytes);
+		if (a->value % want->align)
+			return npu_fail(EINVAL,
+					"npu: kernel '%s': argument %u at offset %llu, "
+					"not a multiple of %u",
+					k->name, i, (unsigned long long)a->value,
+					want->align);
+	}
+	return 0;
+}
+
+/* The first relocation of descriptor index; they are sorted by descriptor. */
+static uint32_t first_reloc(const struct npu_image_reloc *r, uint32_t count,
+			    uint32_t index)
+{
+	uint32_t lo = 0, hi = count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (r[mid].desc < index)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		     uint32_t index, uint32_t desc[16])
+{
+	const struct npu_kernel *kernel = cmd->launch.kernel;
+	const struct npu_image *im = &kernel->prog->image;
+	const struct npu_binding *b = &kernel->prog->bind[part->slot];
+	const struct npu_image_kernel *k = kernel->k;
+	const struct npu_image_reloc *r = im->relocs + k->reloc_first;
+
+	memcpy(desc, im->descs[k->desc_first + index], 64);
+	for (uint32_t i = first_reloc(r, k->reloc_count, index);
+	     i < k->reloc_count && r[i].desc == index; i++) {
+		uint32_t base;
+
+		if (r[i].kind == NPU_PLACE_ARG) {
+			const struct hal_bk_arg *a = &cmd->launch.args[r[i].arg];
+			const struct npu_mem *mem = a->mem;
+
+			base = mem->va + (uint32_t)a->value;
+		} else {
+			base = r[i].kind == NPU_PLACE_CONST ? b->constants->va
+							    : b->scratch->va;
+		}
+		desc[r[i].word] = base + r[i].offset;
+	}
+}

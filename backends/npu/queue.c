@@ -1,0 +1,883 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue.c - hot path: commands become ring entries, the machine's interrupts become
+ * events.
+ *
+ *   submit -> order[] -> entries of the ring -> (machine) -> fence value -> event
+ *
+ * A command is TIMESTAMP, its own descriptors, TIMESTAMP, SIGNAL; the SIGNAL writes the
+ * command's number and interrupts.  HEAD then says what has ended.  What does not fit the
+ * ring follows as it empties: long commands carry progress marks (a SIGNAL that only
+ * interrupts).
+ *
+ * Whenever the slot stops (KILL, DRAIN, fault), the ring is begun anew: what has not
+ * ended is written again, from where it may go on.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FENCE_MARK    8u  /* where progress marks write */
+#define FENCE_TIMES   64u /* start and end of each command of the pool */
+#define PIECE_BYTES   32768u
+#define FIELD_BYTES   65535u
+#define SETTLE_CYCLES 64u
+#define SLICE_CYCLES  128u
+#define SLICE_NS      500000
+
+/* ---- the fence page
+ * ------------------------------------------------------------------------- */
+
+static uint64_t fence_word(const struct npu_partition *part, uint32_t offset)
+{
+	uint64_t together, word;
+
+	memcpy(&word, npu_bytes(part->fence, offset, &together), sizeof(word));
+	return word;
+}
+
+static uint32_t times_offset(const struct npu_partition *part,
+			     const struct npu_command *c)
+{
+	return FENCE_TIMES + (uint32_t)(c - part->pool) * 16;
+}
+
+int npu_ring_open(struct npu_partition *part)
+{
+	struct npu_device *dev = part->dev;
+	int rc;
+
+	/* The tenant's programs may not write the ring. */
+	rc = npu_alloc(part, NPU_RING * 64, part->desc.color_mask, false, false,
+		       &part->ring);
+	if (!rc)
+		rc = npu_alloc(part, FENCE_TIMES + NPU_COMMANDS * 16,
+			       part->desc.color_mask, true, false, &part->fence);
+	if (rc) {
+		npu_free(part->ring);
+		part->ring = NULL;
+		return rc;
+	}
+	npu_write(dev, NPU_SLOT_ADDR(part->slot, RING_LOG2), NPU_RING_LOG2);
+	npu_write(dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
+	return 0;
+}
+
+void npu_ring_close(struct npu_partition *part)
+{
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), 0);
+	npu_free(part->fence);
+	npu_free(part->ring);
+	part->fence = NULL;
+	part->ring = NULL;
+}
+
+/* ---- entries
+ * -------------------------------------------------------------------------------- */
+
+/* bytes as rows of PIECE_BYTES and a rest; how many descriptors that is. */
+static uint32_t piece_count(uint64_t bytes)
+{
+	return bytes <= FIELD_BYTES ? 1 : bytes % PIECE_BYTES ? 2 : 1;
+}
+
+static uint64_t piece(uint64_t bytes, uint32_t index, uint32_t *desc)
+{
+	uint64_t rows = bytes / PIECE_BYTES;
+	bool small = bytes <= FIELD_BYTES, body = !small && index == 0;
+
+	NPU_SET(desc, DM, body ? rows : 1);
+	NPU_SET(desc, VCOLS, body ? PIECE_BYTES : small ? bytes : bytes % PIECE_BYTES);
+	NPU_SET(desc, LDA, PIECE_BYTES);
+	NPU_SET(desc, LDD, PIECE_BYTES);
+	return small || body ? 0 : rows * PIECE_BYTES;
+}
+
+static uint32_t va_of(const void *mem, uint64_t offset)
+{
+	return ((const struct npu_mem *)mem)->va + (uint32_t)offset;
+}
+
+/* Descriptor index of the command's own. */
+static void body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		      uint32_t index, uint32_t *desc)
+{
+	uint64_t at;
+
+	switch (cmd->op) {
+	case HAL_OP_LAUNCH:
+		npu_launch_desc(part, cmd, index, desc);
+		return;
+	case HAL_OP_COPY:
+		NPU_SET(desc, OPCODE, NPU_OP_VEC);
+		NPU_SET(desc, VOP, NPU_VOP_COPY);
+		at = piece(cmd->copy.bytes, index, desc);
+		NPU_SET(desc, ADDR_A, va_of(cmd->copy.src, cmd->copy.src_offset + at));
+		NPU_SET(desc, ADDR_D, va_of(cmd->copy.dst, cmd->copy.dst_offset + at));
+		return;
+	case HAL_OP_FILL:
+		NPU_SET(desc, OPCODE, NPU_OP_VEC);
+		NPU_SET(desc, VOP, NPU_VOP_FILL);
+		NPU_SET(desc, VPATTERN, cmd->fill.pattern);
+		at = piece(cmd->fill.bytes, index, desc);
+		NPU_SET(desc, ADDR_D, va_of(cmd->fill.dst, cmd->fill.offset + at));
+		return;
+	case HAL_OP_TIMESTAMP:
+		NPU_SET(desc, OPCODE, NPU_OP_TIMESTAMP);
+		NPU_SET(desc, ADDR_D, va_of(cmd->timestamp.dst, cmd->timestamp.offset));
+		return;
+	default:
+		return; /* NOP */
+	}
+}
+
+static uint32_t body_count(const struct hal_bk_cmd *cmd)
+{
+	switch (cmd->op) {
+	case HAL_OP_LAUNCH:
+		return ((const struct npu_kernel *)cmd->launch.kernel)->k->desc_count;
+	case HAL_OP_COPY:
+		return piece_count(cmd->copy.bytes);
+	case HAL_OP_FILL:
+		return piece_count(cmd->fill.bytes);
+	case HAL_OP_TIMESTAMP:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t marks(uint32_t body)
+{
+	return body ? (body - 1) / NPU_BURST : 0;
+}
+
+/* True when entry is one of the command's own descriptors, number *index. */
+static bool is_body(const struct npu_command *c, uint32_t entry, uint32_t *index)
+{
+	uint32_t at = entry - 1;
+
+	if (entry == 0 || entry > c->body + marks(c->body))
+		return false;
+	*index = at / (NPU_BURST + 1) * NPU_BURST + at % (NPU_BURST + 1);
+	return at % (NPU_BURST + 1) < NPU_BURST;
+}
+
+static void signal_desc(uint32_t *desc, uint32_t va, uint64_t value)
+{
+	NPU_SET(desc, OPCODE, NPU_OP_SIGNAL);
+	NPU_SET(desc, F_IRQ, 1);
+	NPU_SET(desc, ADDR_D, va);
+	NPU_SET(desc, SVALUE_LO, value);
+	NPU_SET(desc, SVALUE_HI, value >> 32);
+}
+
+static void make_entry(const struct npu_partition *part, const struct npu_command *c,
+		       uint32_t entry, uint32_t *desc)
+{
+	uint32_t fence = part->fence->va, index;
+
+	memset(desc, 0, 64);
+	if (is_body(c, entry, &index)) {
+		body_desc(part, &c->cmd, index, desc);
+	} else if (entry == 0 || entry == c->entries - 2) {
+		NPU_SET(desc, OPCODE, NPU_OP_TIMESTAMP);
+		NPU_SET(desc, ADDR_D, fence + times_offset(part, c) + (entry ? 8 : 0));
+	} else if (entry == c->entries - 1) {
+		signal_desc(desc, fence, c->sequence);
+	} else {
+		signal_desc(desc, fence + FENCE_MARK, entry);
+	}
+}
+
+static void write_entry(struct npu_partition *part, const struct npu_command *c,
+			uint32_t entry)
+{
+	uint64_t together;
+	uint32_t desc[16];
+
+	make_entry(part, c, entry, desc);
+	memcpy(npu_bytes(part->ring, (part->tail & (NPU_RING - 1)) * 64, &together), desc,
+	       64);
+	part->tail++;
+}
+
+/* Fills the ring as far as it goes. */
+static void feed(struct npu_partition *part)
+{
+	uint32_t tail = part->tail;
+
+	if (part->stopping)
+		return;
+	for (uint32_t i = 0; i < part->count && part->tail - part->head < NPU_RING; i++) {
+		struct npu_command *c = part->order[i];
+
+		if (c->done || c->fed == c->entries)
+			continue;
+		if (c->fed == c->base)
+			c->first = part->tail;
+		while (c->fed < c->entries && part->tail - part->head < NPU_RING)
+			write_entry(part, c, c->fed++);
+	}
+	if (part->tail != tail)
+		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, TAIL), part->tail);
+}
+
+/* Entries of c that the machine has completed, as far as .head tells. */
+static uint32_t completed(const struct npu_partition *part, const struct npu_command *c)
+{
+	uint32_t done = part->head - c->first, fed = c->fed - c->base;
+
+	if (c->fed == c->base || (int32_t)done < 0)
+		return c->base;
+	return c->base + (done < fed ? done : fed);
+}
+
+/* ---- ends
+ * ----------------------------------------------------------------------------------- */
+
+static struct npu_command *first_open(const struct npu_partition *part)
+{
+	for (uint32_t i = 0; i < part->count; i++)
+		if (!part->order[i]->done)
+			return part->order[i];
+	return NULL;
+}
+
+/* How far the command had come decides which of its times exist. */
+static void set_done(struct npu_partition *part, struct npu_command *c, int status)
+{
+	uint64_t now = npu_now(part->dev);
+	uint32_t times = times_offset(part, c), progress = completed(part, c);
+
+	c->done = true;
+	memset(&c->event, 0, sizeof(c->event));
+	c->event.kind = HAL_BK_DONE;
+	c->event.status = status;
+	c->event.cookie = c->cmd.cookie;
+	c->event.end_ns = status ? now : fence_word(part, times + 8);
+	c->event.start_ns = progress || !status ? fence_word(part, times) : now;
+	/* A program can write over its own times; they shall at least make sense. */
+	if (c->event.end_ns > now)
+		c->event.end_ns = now;
+	if (c->event.start_ns > c->event.end_ns)
+		c->event.start_ns = c->event.end_ns;
+}
+
+/* Bytes since they were last told belong to the commands that ended meanwhile. */
+static void count_bytes(struct npu_partition *part, struct hal_bk_event *ev)
+{
+	struct npu_device *dev = part->dev;
+	uint32_t reads, writes;
+
+	npu_lock(dev);
+	npu_write(dev, NPU_GLB_PERF_SNAPSHOT_ADDR, 1);
+	reads = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_READ_BEATS));
+	writes = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_WRITE_BEATS));
+	npu_unlock(dev);
+	ev->bytes_read = (uint64_t)(reads - part->read_beats) * 16;
+	ev->bytes_written = (uint64_t)(writes - part->write_beats) * 16;
+	part->read_beats = reads;
+	part->write_beats = writes;
+}
+
+/* Commands that have ended.  HEAD is the machine's own; the fence value lies in the
+ * tenant's memory, where its programs could write anything. */
+static void look_at_head(struct npu_partition *part)
+{
+	struct npu_command *last = NULL;
+
+	part->head = npu_read(part->dev, NPU_SLOT_ADDR(part->slot, HEAD));
+	for (uint32_t i = 0; i < part->count; i++) {
+		struct npu_command *c = part->order[i];
+
+		if (c->done)
+			continue;
+		if (completed(part, c) < c->entries)
+			break;
+		set_done(part, c, 0);
+		last = c;
+	}
+	if (last)
+		count_bytes(part, &last->event);
+}
+
+/* The ring begins anew; commands go on from .base. */
+static void restart(struct npu_partition *part)
+{
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
+	part->head = 0;
+	part->tail = 0;
+	part->stopping = 0;
+	for (uint32_t i = 0; i < part->count; i++)
+		part->order[i]->fed = part->order[i]->base;
+	feed(part);
+}
+
+/* ---- faults
+ * --------------------------------------------------------------------------------- */
+
+static const char *fault_name(uint32_t kind)
+{
+	switch (kind) {
+	case NPU_FAULT_OPCODE:
+		return "unknown operation";
+	case NPU_FAULT_FIELD:
+		return "bad field in word";
+	case NPU_FAULT_BOUNDS:
+		return "out-of-bounds address";
+	case NPU_FAULT_UNMAPPED:
+		return "unmapped address";
+	case NPU_FAULT_WRITE:
+		return "read-only address";
+	case NPU_FAULT_CHANNEL:
+		return "foreign channel, address";
+	case NPU_FAULT_NO_UNITS:
+		return "no units";
+	default:
+		return "unknown fault";
+	}
+}
+
+static const char *op_name(const uint32_t *desc)
+{
+	static const char *const ops[] = {"NOP",    "GEMM", "CONV",     "VEC",
+					  "SIGNAL", "WAIT", "TIMESTAMP"};
+	static const char *const vops[] = {"COPY", "FILL", "ADD", "RELU", "MAXPOOL"};
+	uint32_t op = NPU_GET(desc, OPCODE), vop = NPU_GET(desc, VOP);
+
+	if (op == NPU_OP_VEC && vop < sizeof(vops) / sizeof(vops[0]))
+		return vops[vop];
+	return op < sizeof(ops) / sizeof(ops[0]) ? ops[op] : "?";
+}
+
+static const char *cmd_name(uint32_t op)
+{
+	switch (op) {
+	case HAL_OP_COPY:
+		return "copy";
+	case HAL_OP_FILL:
+		return "fill";
+	case HAL_OP_TIMESTAMP:
+		return "timestamp";
+	default:
+		return "command";
+	}
+}
+
+/* "unmapped address 0x1f400 in descriptor 3 (CONV) of kernel 'digits'" */
+static void describe_fault(struct npu_partition *part, struct npu_command *c,
+			   uint32_t entry)
+{
+	uint32_t kind = npu_read(part->dev, NPU_SLOT_ADDR(part->slot, FAULT_KIND));
+	uint32_t address = npu_read(part->dev, NPU_SLOT_ADDR(part->slot, FAULT_ADDR));
+	struct hal_bk_event *ev = &c->event;
+	uint32_t desc[16], index = 0;
+	bool has_address = kind != NPU_FAULT_OPCODE && kind != NPU_FAULT_NO_UNITS;
+	char text[160], at[16] = "";
+
+	if (has_address)
+		snprintf(at, sizeof(at), " 0x%x", address);
+	make_entry(part, c, entry, desc);
+	if (c->cmd.op == HAL_OP_LAUNCH && is_body(c, entry, &index))
+		snprintf(text, sizeof(text),
+			 "%s%s in descriptor %u (%s) of kernel '%.31s'", fault_name(kind),
+			 at, index, op_name(desc),
+			 ((struct npu_kernel *)c->cmd.launch.kernel)->k->name);
+	else
+		snprintf(text, sizeof(text), "%s%s in a %s (%s)", fault_name(kind), at,
+			 cmd_name(c->cmd.op), op_name(desc));
+	text[sizeof(ev->fault) - 1] = 0;
+	memcpy(ev->fault, text, strlen(text) + 1);
+}
+
+/* The command at the ring's head has failed; its queue's others go with it. */
+static void fail_first(struct npu_partition *part, const char *text)
+{
+	struct npu_command *c = first_open(part);
+
+	if (!c)
+		return;
+	set_done(part, c, -EIO);
+	count_bytes(part, &c->event);
+	if (text)
+		snprintf(c->event.fault, sizeof(c->event.fault), "%s", text);
+	else
+		describe_fault(part, c, completed(part, c));
+	for (uint32_t i = 0; i < part->count; i++) {
+		struct npu_command *other = part->order[i];
+
+		if (other->queue == c->queue && !other->done)
+			set_done(part, other, -ECANCELED);
+	}
+}
+
+/* ---- stops
+ * ---------------------------------------------------------------------------------- */
+
+static void request_stop(struct npu_partition *part, uint32_t mode)
+{
+	/* A drain under way can still become a kill. */
+	if (part->stopping == mode || part->stopping == NPU_PREEMPT_KILL)
+		return;
+	part->stopping = mode;
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), mode);
+}
+
+static void finish_move(struct npu_partition *part)
+{
+	int rc = npu_map(part, &part->target);
+
+	if (!rc) {
+		part->desc.units = part->target.units;
+		part->desc.row = part->target.row;
+		part->desc.col = part->target.col;
+		part->desc.rows = part->target.rows;
+		part->desc.cols = part->target.cols;
+	}
+	part->moving = false;
+	part->moved = true;
+	part->moved_event.status = rc;
+	part->moved_event.start_ns = npu_now(part->dev);
+	part->moved_event.end_ns = part->moved_event.start_ns;
+}
+
+/* Where the command that was running goes on: after a drain, and where only fences are
+ * left, at the next entry; after a kill from its beginning, if it may be run again. */
+static void set_base(struct npu_command *c, uint32_t progress, bool killed)
+{
+	uint32_t index;
+
+	if (!killed || !is_body(c, progress, &index) ||
+	    !(c->cmd.flags & HAL_CMD_REPLAYABLE))
+		c->base = progress;
+	else
+		c->base = 0;
+}
+
+/* The slot has let go.  What is left goes on in a new ring. */
+static void on_stopped(struct npu_partition *part, uint32_t state)
+{
+	struct npu_command *c;
+
+	if (part->stopping)
+		part->preempt_cycles =
+			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT_CYCLES));
+	if (state == NPU_STATE_FAULT)
+		fail_first(part, NULL);
+	/* All of it has run but its fence. */
+	c = first_open(part);
+	if (c && completed(part, c) == c->entries - 1)
+		set_done(part, c, 0);
+	for (uint32_t i = 0; i < part->count; i++) {
+		c = part->order[i];
+		if (!c->done && c->queue->suspended == NPU_KILLED)
+			set_done(part, c, -ECANCELED);
+	}
+	c = first_open(part);
+	if (c)
+		set_base(c, completed(part, c), state == NPU_STATE_KILLED);
+	if (part->moving)
+		finish_move(part);
+	restart(part);
+}
+
+/* After an interrupt of this slot. */
+static void look_at_slot(struct npu_partition *part)
+{
+	uint32_t irq = part->irq, state;
+
+	part->irq = 0;
+	look_at_head(part);
+	if (irq & (NPU_IRQ_FAULT | NPU_IRQ_QUIET)) {
+		state = NPU_REG_GET(
+			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, STATUS)),
+			STATUS_STATE);
+		if (state == NPU_STATE_FAULT || state == NPU_STATE_DRAINED ||
+		    state == NPU_STATE_KILLED) {
+			on_stopped(part, state);
+			return;
+		}
+	}
+	feed(part);
+}
+
+/* ---- events
+ * --------------------------------------------------------------------------------- */
+
+static void remove_at(struct npu_partition *part, uint32_t i)
+{
+	struct npu_command *c = part->order[i];
+
+	c->queue->commands--;
+	c->used = false;
+	part->count--;
+	memmove(&part->order[i], &part->order[i + 1],
+		(part->count - i) * sizeof(part->order[0]));
+}
+
+static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
+			    uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < part->count && n < max;) {
+		if (!part->order[i]->done) {
+			i++;
+			continue;
+		}
+		ev[n++] = part->order[i]->event;
+		remove_at(part, i);
+	}
+	for (struct npu_queue *q = part->queues; q && n < max; q = q->next) {
+		if (!q->quiet_due || q->commands)
+			continue;
+		q->quiet_due = false;
+		ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
+					      .cookie = q->quiet_cookie};
+		ev[n].start_ns = ev[n].end_ns = npu_now(part->dev);
+		n++;
+	}
+	if (part->moved && n < max) {
+		part->moved = false;
+		ev[n++] = part->moved_event;
+	}
+	return n;
+}
+
+static void service_interrupts(struct npu_device *dev)
+{
+	uint32_t pend = npu_read(dev, NPU_GLB_IRQ_PEND_ADDR);
+
+	if (!pend)
+		return;
+	npu_write(dev, NPU_GLB_IRQ_PEND_ADDR, pend);
+	for (uint32_t i = 0; i < dev->opt.slots; i++) {
+		uint32_t irq = 0;
+
+		if (NPU_REG_GET(pend, IRQ_PEND_SIGNAL) >> i & 1u)
+			irq |= NPU_IRQ_SIGNAL;
+		if (NPU_REG_GET(pend, IRQ_PEND_FAULT) >> i & 1u)
+			irq |= NPU_IRQ_FAULT;
+		if (NPU_REG_GET(pend, IRQ_PEND_QUIET) >> i & 1u)
+			irq |= NPU_IRQ_QUIET;
+		if (dev->parts[i])
+			dev->parts[i]->irq |= irq;
+	}
+}
+
+static bool working(const struct npu_device *dev)
+{
+	for (uint32_t i = 0; i < dev->opt.slots; i++)
+		if (dev->parts[i] && (dev->parts[i]->count || dev->parts[i]->stopping))
+			return true;
+	return false;
+}
+
+static uint32_t all_events(struct npu_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < dev->opt.slots; i++) {
+		struct npu_partition *part = dev->parts[i];
+
+		if (!part)
+			continue;
+		if (part->irq)
+			look_at_slot(part);
+		n += take_events(part, ev + n, max - n);
+	}
+	return n;
+}
+
+/* The machine rests and yet commands are open: it has lost them. */
+static void find_lost(struct npu_device *dev)
+{
+	for (uint32_t i = 0; i < dev->opt.slots; i++) {
+		struct npu_partition *part = dev->parts[i];
+
+		if (!part || !first_open(part))
+			continue;
+		look_at_head(part);
+		if (!first_open(part))
+			continue;
+		fail_first(part, "the machine stopped without finishing the command");
+		restart(part);
+	}
+}
+
+static bool resting(struct npu_device *dev)
+{
+	bool rests;
+
+	npu_lock(dev);
+	rests = dev->api->idle(dev->model) && !dev->api->irq(dev->model);
+	npu_unlock(dev);
+	return rests;
+}
+
+/* Until there may be an event or limit is reached. */
+static void advance(struct npu_device *dev, uint64_t limit)
+{
+	uint64_t now = npu_now(dev);
+
+	/* A register write shows in the machine a few cycles later. */
+	if (resting(dev)) {
+		npu_run(dev, SETTLE_CYCLES);
+		if (resting(dev)) {
+			find_lost(dev);
+			return;
+		}
+	} else if (limit > now) {
+		npu_run(dev, limit - now);
+	}
+	service_interrupts(dev);
+}
+
+static int poll_virtual(struct npu_device *dev, uint64_t until, struct hal_bk_event *ev,
+			uint32_t max)
+{
+	uint32_t n;
+
+	for (;;) {
+		n = all_events(dev, ev, max);
+		if (n || npu_now(dev) >= until || !working(dev))
+			return (int)n;
+		/* In steps: a program that stops the interrupt from coming is found. */
+		advance(dev, until - npu_now(dev) < 1u << 20 ? until
+							     : npu_now(dev) + (1u << 20));
+	}
+}
+
+static uint64_t host_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* A slice of about half a millisecond of the host's time. */
+static int poll_real(struct npu_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	uint64_t end = host_ns() + SLICE_NS;
+	uint32_t n;
+
+	for (;;) {
+		n = all_events(dev, ev, max);
+		if (n || !working(dev) || host_ns() >= end)
+			return (int)n;
+		advance(dev, npu_now(dev) + SLICE_CYCLES);
+	}
+}
+
+int npu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	struct npu_device *dev = device;
+
+	if (!max)
+		return 0;
+	return dev->opt.real ? poll_real(dev, ev, max)
+			     : poll_virtual(dev, until_ns, ev, max);
+}
+
+/* ---- submit
+ * --------------------------------------------------------------------------------- */
+
+static int check_mem(const struct npu_partition *part, const char *what,
+		     const void *memory)
+{
+	const struct npu_mem *mem = memory;
+
+	if (mem->part == part)
+		return 0;
+	return npu_fail(
+		ENOTSUP,
+		"npu: %s is a buffer of another partition; they share no address space",
+		what);
+}
+
+static int check_copy(const struct npu_partition *part, const struct hal_bk_cmd *cmd)
+{
+	uint64_t s = cmd->copy.src_offset, d = cmd->copy.dst_offset, n = cmd->copy.bytes;
+	int rc = check_mem(part, "a copy's source", cmd->copy.src);
+
+	if (!rc)
+		rc = check_mem(part, "a copy's destination", cmd->copy.dst);
+	if (!rc && cmd->copy.src == cmd->copy.dst && s < d + n && d < s + n && s != d)
+		rc = npu_fail(ENOTSUP, "npu: source and destination of a copy overlap");
+	return rc;
+}
+
+static int check_command(const struct npu_partition *part, const struct hal_bk_cmd *cmd)
+{
+	switch (cmd->op) {
+	case HAL_OP_NOP:
+		return 0;
+	case HAL_OP_COPY:
+		return check_copy(part, cmd);
+	case HAL_OP_FILL:
+		return check_mem(part, "a fill's destination", cmd->fill.dst);
+	case HAL_OP_TIMESTAMP:
+		return check_mem(part, "a timestamp's destination", cmd->timestamp.dst);
+	case HAL_OP_LAUNCH:
+		return npu_launch_check(part, cmd);
+	default:
+		return npu_fail(ENOTSUP, "npu: no command %u", cmd->op);
+	}
+}
+
+static struct npu_command *free_command(struct npu_partition *part)
+{
+	for (uint32_t i = 0; i < NPU_COMMANDS; i++)
+		if (!part->pool[i].used)
+			return &part->pool[i];
+	return NULL;
+}
+
+int npu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct npu_queue *q = queue;
+	struct npu_partition *part = q->part;
+	struct npu_command *c;
+	int rc;
+
+	(void)device;
+	if (q->suspended != NPU_RUNS || part->count == NPU_COMMANDS)
+		return -EAGAIN;
+	rc = check_command(part, cmd);
+	if (rc)
+		return rc;
+	c = free_command(part);
+	memset(c, 0, sizeof(*c));
+	c->cmd = *cmd;
+	c->queue = q;
+	c->sequence = ++part->sequence;
+	c->body = body_count(cmd);
+	c->entries = c->body + marks(c->body) + 3;
+	c->used = true;
+	q->commands++;
+	part->order[part->count++] = c;
+	feed(part);
+	return 0;
+}
+
+/* ---- queues
+ * --------------------------------------------------------------------------------- */
+
+int npu_queue_create(void *device, void *partition, int32_t priority, void **out)
+{
+	struct npu_partition *part = partition;
+	struct npu_queue *q = calloc(1, sizeof(*q));
+
+	(void)device;
+	(void)priority; /* the engine's business: the ring is served in order */
+	if (!q)
+		return npu_fail(ENOMEM, "npu: no host memory for a queue");
+	q->part = part;
+	q->next = part->queues;
+	part->queues = q;
+	*out = q;
+	return 0;
+}
+
+int npu_queue_destroy(void *device, void *queue)
+{
+	struct npu_queue *q = queue, **at = &q->part->queues;
+
+	(void)device;
+	if (q->commands || q->quiet_due)
+		return npu_fail(EBUSY, "npu: %u commands are in the queue", q->commands);
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	free(q);
+	return 0;
+}
+
+/* Drops the queue's commands.  Those in the ring need the slot to stop: at once when what
+ * runs is this queue's or may be run again, else after the descriptor that runs. */
+static void kill_queue(struct npu_partition *part, struct npu_queue *q)
+{
+	struct npu_command *running;
+	bool in_ring = false;
+
+	look_at_head(part);
+	for (uint32_t i = 0; i < part->count; i++) {
+		struct npu_command *c = part->order[i];
+
+		if (c->done || c->queue != q)
+			continue;
+		if (c->fed == c->base)
+			set_done(part, c, -ECANCELED);
+		else
+			in_ring = true;
+	}
+	running = first_open(part);
+	if (!in_ring || !running)
+		return;
+	if (running->queue == q || (running->cmd.flags & HAL_CMD_REPLAYABLE))
+		request_stop(part, NPU_PREEMPT_KILL);
+	else
+		request_stop(part, NPU_PREEMPT_DRAIN);
+}
+
+int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
+{
+	struct npu_queue *q = queue;
+
+	(void)device;
+	if (mode != HAL_SUSPEND_DRAIN && mode != HAL_SUSPEND_KILL)
+		return npu_fail(ENOTSUP, "npu: no suspend in mode %u; DRAIN and KILL",
+				mode);
+	if (q->suspended != NPU_RUNS)
+		return npu_fail(EBUSY, "npu: the queue is suspended already");
+	q->suspended = mode == HAL_SUSPEND_KILL ? NPU_KILLED : NPU_DRAINS;
+	q->quiet_due = true;
+	q->quiet_cookie = cookie;
+	if (q->suspended == NPU_KILLED && q->commands)
+		kill_queue(q->part, q);
+	return 0;
+}
+
+int npu_resume(void *device, void *queue)
+{
+	struct npu_queue *q = queue;
+
+	(void)device;
+	if (q->suspended == NPU_RUNS)
+		return npu_fail(EINVAL, "npu: the queue is not suspended");
+	if (q->quiet_due)
+		return npu_fail(EBUSY, "npu: the queue has not let go yet");
+	q->suspended = NPU_RUNS;
+	return 0;
+}
+
+int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
+	       uint64_t cookie)
+{
+	struct npu_partition *part = partition;
+
+	(void)device;
+	if (part->moving || part->moved)
+		return npu_fail(EBUSY, "npu: partition %u is being moved already",
+				part->slot);
+	part->moving = true;
+	part->target = *desc;
+	part->moved_event = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
+	if (first_open(part) || part->stopping)
+		request_stop(part, NPU_PREEMPT_DRAIN);
+	else
+		finish_move(part);
+	return 0;
+}
+
+int npu_event_fd(void *device)
+{
+	(void)device;
+	return -ENOTSUP;
+}

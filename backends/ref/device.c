@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The software device: options, probe, open, what it says of itself, its extension. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct hal_host *ref_host;
+
+/* Defaults of the table below, for a probe without a configuration. */
+static const struct ref_options defaults = {
+	.devices = 1,
+	.units = 16,
+	.rows = 1,
+	.depth = 16,
+	.memory = UINT64_C(64) << 20,
+	.isolation = HAL_ISOLATION_ENFORCED,
+	.map = true,
+};
+
+static const struct hal_option_def options[] = {
+	{"clock", HAL_OPTION_ENUM, 0, 0, "virtual|real", "virtual",
+	 "time is stepped by hal_wait, or is CLOCK_MONOTONIC"},
+	{"units", HAL_OPTION_INT, 1, 4096, NULL, "16", "compute units"},
+	{"rows", HAL_OPTION_INT, 1, 4096, NULL, "1", "units form rows x units/rows"},
+	{"memory", HAL_OPTION_SIZE, 65536, INT64_C(1) << 40, NULL, "64M",
+	 "device memory"},
+	{"colors", HAL_OPTION_INT, 0, REF_COLORS_MAX, NULL, "0",
+	 "memory channels that can be owned, 4096 bytes in turn; 0: none"},
+	{"depth", HAL_OPTION_INT, 1, 1024, NULL, "16", "commands a queue holds"},
+	{"devices", HAL_OPTION_INT, 0, 64, NULL, "1", "devices present"},
+	{"preempt", HAL_OPTION_ENUM, 0, 0, "inside|between|none", "inside",
+	 "what the device can do at most"},
+	{"isolation", HAL_OPTION_ENUM, 0, 0, "enforced|advisory|none", "enforced",
+	 "isolation of units the device claims"},
+	{"resize", HAL_OPTION_ENUM, 0, 0, "live|idle|none", "live",
+	 "when a partition can move"},
+	{"map", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "buffers can be mapped"},
+};
+
+static void read_options(const struct hal_bk_config *cfg, struct ref_options *o)
+{
+	*o = defaults;
+	if (!cfg)
+		return;
+	o->real = ref_host->option_int(cfg, "clock") == 1;
+	o->units = (uint32_t)ref_host->option_int(cfg, "units");
+	o->rows = (uint32_t)ref_host->option_int(cfg, "rows");
+	o->memory = (uint64_t)ref_host->option_int(cfg, "memory");
+	o->colors = (uint32_t)ref_host->option_int(cfg, "colors");
+	o->depth = (uint32_t)ref_host->option_int(cfg, "depth");
+	o->devices = (uint32_t)ref_host->option_int(cfg, "devices");
+	o->preempt = (uint32_t)ref_host->option_int(cfg, "preempt");
+	/* The option lists the best first, the enum the worst. */
+	o->isolation =
+		HAL_ISOLATION_ENFORCED - (uint32_t)ref_host->option_int(cfg, "isolation");
+	o->resize = (uint32_t)ref_host->option_int(cfg, "resize");
+	o->map = ref_host->option_int(cfg, "map") != 0;
+}
+
+static int check_options(const struct ref_options *o, uint32_t index)
+{
+	if (index >= o->devices)
+		return ref_host->fail(ENODEV, "ref:%u: there are %u devices", index,
+				      o->devices);
+	if (o->units % o->rows)
+		return ref_host->fail(EINVAL, "ref: units=%u do not form rows=%u",
+				      o->units, o->rows);
+	return 0;
+}
+
+static uint64_t caps(const struct ref_options *o)
+{
+	uint64_t c = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED;
+
+	if (o->rows > 1)
+		c |= HAL_CAP_GRID;
+	if (!o->real)
+		c |= HAL_CAP_VIRTUAL_CLOCK;
+	if (o->map)
+		c |= HAL_CAP_MAP;
+	if (o->resize != REF_RESIZE_NONE)
+		c |= HAL_CAP_RESIZE_IDLE;
+	if (o->resize == REF_RESIZE_LIVE)
+		c |= HAL_CAP_RESIZE_LIVE;
+	if (o->colors)
+		c |= HAL_CAP_COLORED_MEMORY;
+	return c;
+}
+
+static void describe(const struct ref_options *o, uint32_t index,
+		     struct hal_device_info *info)
+{
+	info->kind = HAL_KIND_CPU;
+	snprintf(info->backend, sizeof(info->backend), "ref");
+	if (o->rows > 1)
+		snprintf(info->name, sizeof(info->name), "software device, %u x %u units",
+			 o->rows, o->units / o->rows);
+	else
+		snprintf(info->name, sizeof(info->name), "software device, %u units",
+			 o->units);
+	snprintf(info->bus_id, sizeof(info->bus_id), "ref:%u", index);
+	info->memory_bytes = o->memory / REF_GRANULE * REF_GRANULE;
+	info->memory_free = info->memory_bytes;
+	info->caps = caps(o);
+	info->verified = 0;
+	info->unit_rows = o->rows;
+	info->unit_cols = o->units / o->rows;
+	info->partitions_max = o->units;
+	info->colors = o->colors;
+	info->granule_bytes = o->colors ? REF_GRANULE : 0;
+	info->compute_isolation = o->isolation;
+	info->memory_isolation = HAL_ISOLATION_ADVISORY;
+	info->clock_hz = UINT64_C(1000000000);
+	switch (o->preempt) {
+	case REF_PREEMPT_INSIDE:
+		info->preempt = HAL_PREEMPT_INSIDE;
+		info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_KILL;
+		info->preempt_worst_ns = REF_KILL_NS;
+		break;
+	case REF_PREEMPT_BETWEEN:
+		info->preempt = HAL_PREEMPT_BETWEEN;
+		info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
+		break;
+	default:
+		info->preempt = HAL_PREEMPT_NONE;
+	}
+}
+
+static int ref_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
+		     uint32_t max)
+{
+	struct ref_options o;
+	uint32_t i;
+	int err;
+
+	read_options(cfg, &o);
+	err = check_options(&o, 0);
+	if (err)
+		return err;
+	for (i = 0; i < o.devices && i < max; i++)
+		describe(&o, i, &out[i]);
+	return (int)o.devices;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t ref_now(void *device)
+{
+	const struct ref_device *dev = device;
+
+	return dev->opt.real ? monotonic_ns() - dev->zero_ns : dev->now_ns;
+}
+
+static void ref_close(void *device)
+{
+	struct ref_device *dev = device;
+
+	if (!dev)
+		return;
+	if (dev->timer_fd >= 0)
+		close(dev->timer_fd);
+	free(dev->heap);
+	free(dev->owner);
+	free(dev);
+}
+
+static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
+{
+	struct ref_options o;
+	struct ref_device *dev;
+	uint32_t i;
+	int err;
+
+	read_options(cfg, &o);
+	err = check_options(&o, index);
+	if (err)
+		return err;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return ref_host->fail(ENOMEM, "ref:%u: no memory for the device", index);
+	dev->opt = o;
+	dev->index = index;
+	dev->timer_fd = -1;
+	dev->armed_ns = REF_NEVER;
+	dev->owner = malloc(o.units * sizeof(*dev->owner));
+	dev->heap = calloc(o.units, sizeof(struct ref_partition *));
+	if (!dev->owner || !dev->heap) {
+		err = ref_host->fail(ENOMEM, "ref:%u: no memory for %u units", index,
+				     o.units);
+		goto out;
+	}
+	for (i = 0; i < o.units; i++)
+		dev->owner[i] = -1;
+	ref_memory_init(dev);
+	if (o.real) {
+		dev->zero_ns = monotonic_ns();
+		dev->timer_fd =
+			timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		if (dev->timer_fd < 0) {
+			err = ref_host->fail(errno, "ref:%u: no timer", index);
+			goto out;
+		}
+	}
+	*out = dev;
+	return 0;
+out:
+	ref_close(dev);
+	return err;
+}
+
+static int ref_get_info(void *device, struct hal_device_info *info)
+{
+	const struct ref_device *dev = device;
+
+	describe(&dev->opt, dev->index, info);
+	info->memory_free = ref_memory_free(dev);
+	return 0;
+}
+
+/* Channels the allocator keeps apart: one where the device has no colours. */
+uint32_t ref_colors(const struct ref_device *dev)
+{
+	return dev->opt.colors ? dev->opt.colors : 1;
+}
+
+/* ---- extension -------------------------------------------------------------------- */
+
+void ref_tell(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
+	      uint32_t op)
+{
+	struct hal_ref_event ev;
+
+	if (!dev->on_event)
+		return;
+	ev = (struct hal_ref_event){
+		.kind = kind,
+		.op = op,
+		.partition = q->part->desc.index,
+		.units = q->part->desc.units,
+		.queue = q->id,
+		.sequence = q->sequence,
+		.now_ns = dev->now_ns,
+	};
+	dev->on_event(dev->on_event_user, &ev);
+}
+
+/* True, and *err the error to answer, when it is this operation's turn to fail. */
+bool ref_injected(struct ref_device *dev, uint32_t op, int *err)
+{
+	struct ref_inject *in = &dev->inject[op];
+	uint_fast64_t nth = atomic_load_explicit(&in->nth, memory_order_relaxed);
+
+	if (!nth)
+		return false;
+	atomic_store_explicit(&in->nth, nth - 1, memory_order_relaxed);
+	if (nth != 1)
+		return false;
+	*err = atomic_load_explicit(&in->err, memory_order_relaxed);
+	return true;
+}
+
+static int ext_inject(void *native, uint32_t op, uint64_t nth, int err)
+{
+	struct ref_device *dev = native;
+
+	if (op >= HAL_REF_OPS)
+		return ref_host->fail(EINVAL, "ref: no operation %u to fail", op);
+	atomic_store_explicit(&dev->inject[op].err, err < 0 ? -err : err,
+			      memory_order_relaxed);
+	atomic_store_explicit(&dev->inject[op].nth, nth, memory_order_relaxed);
+	return 0;
+}
+
+static int ext_unit_owners(void *native, int32_t *owners, uint32_t count)
+{
+	const struct ref_device *dev = native;
+	uint32_t i;
+
+	for (i = 0; i < count && i < dev->opt.units; i++)
+		owners[i] = dev->owner[i];
+	return (int)dev->opt.units;
+}
+
+static int ext_color_free(void *native, uint32_t color, uint64_t *bytes)
+{
+	const struct ref_device *dev = native;
+
+	if (color >= ref_colors(dev))
+		return ref_host->fail(EINVAL, "ref: no colour %u of %u", color,
+				      ref_colors(dev));
+	*bytes = dev->free_granules[color] * REF_GRANULE;
+	return 0;
+}
+
+static int ext_on_event(void *native,
+			void (*fn)(void *user, const struct hal_ref_event *ev),
+			void *user)
+{
+	struct ref_device *dev = native;
+
+	dev->on_event = fn;
+	dev->on_event_user = user;
+	return 0;
+}
+
+static const struct hal_ref_extension extension = {
+	.size = sizeof(extension),
+	.inject = ext_inject,
+	.unit_owners = ext_unit_owners,
+	.color_free = ext_color_free,
+	.on_event = ext_on_event,
+};
+
+static const void *ref_extension(void *dev, const char *name)
+{
+	(void)dev;
+	return strcmp(name, "ref") == 0 ? &extension : NULL;
+}
+
+/* ---- registration ----------------------------------------------------------------- */
+
+static const struct hal_backend backend = {
+	.size = sizeof(struct hal_backend),
+	.abi = HAL_BACKEND_ABI,
+	.name = "ref",
+	.summary = "software device on the CPU: modelled units, kernels as C functions",
+	.score = 1,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.options = options,
+	.cold_size = sizeof(struct hal_bk_cold),
+	.hot_size = sizeof(struct hal_bk_hot),
+	.cold =
+		{
+			.probe = ref_probe,
+			.open = ref_open,
+			.close = ref_close,
+			.get_info = ref_get_info,
+			.partition_create = ref_partition_create,
+			.partition_destroy = ref_partition_destroy,
+			.queue_create = ref_queue_create,
+			.queue_destroy = ref_queue_destroy,
+			.mem_alloc = ref_mem_alloc,
+			.mem_free = ref_mem_free,
+			.mem_write = ref_mem_write,
+			.mem_read = ref_mem_read,
+			.mem_map = ref_mem_map,
+			.mem_unmap = ref_mem_unmap,
+			.program_load = ref_program_load,
+			.program_unload = ref_program_unload,
+			.kernel_get = ref_kernel_get,
+			.extension = ref_extension,
+		},
+	.hot =
+		{
+			.submit = ref_submit,
+			.poll = ref_poll,
+			.now = ref_now,
+			.suspend = ref_suspend,
+			.resume = ref_resume,
+			.resize = ref_resize,
+			.event_fd = ref_event_fd,
+		},
+};
+
+const struct hal_backend *hal_backend_ref(const struct hal_host *host)
+{
+	if (host->abi != HAL_BACKEND_ABI) {
+		host->fail(EPROTO, "ref: built for backend ABI %u, the library has %u",
+			   HAL_BACKEND_ABI, host->abi);
+		return NULL;
+	}
+	ref_host = host;
+	return &backend;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The software device's own structures.  All of it is called under the device's lock. */
+#ifndef BACKENDS_REF_INTERNAL_H
+#define BACKENDS_REF_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <hal/backend.h>
+#include <hal/ref.h>
+
+#define REF_GRANULE    4096u
+#define REF_COLORS_MAX 16u
+#define REF_KILL_NS    1u  /* from a kill to the units being free */
+#define REF_BYTES_WORK 16u /* bytes that copy and fill move a unit-nanosecond */
+#define REF_NEVER      UINT64_MAX
+
+enum ref_preempt { REF_PREEMPT_INSIDE, REF_PREEMPT_BETWEEN, REF_PREEMPT_NONE };
+enum ref_resize { REF_RESIZE_LIVE, REF_RESIZE_IDLE, REF_RESIZE_NONE };
+
+struct ref_options {
+	uint32_t devices;
+	uint32_t units;
+	uint32_t rows;
+	uint32_t colors;
+	uint32_t depth;
+	uint64_t memory;
+	uint32_t preempt;   /* enum ref_preempt */
+	uint32_t isolation; /* enum hal_isolation */
+	uint32_t resize;    /* enum ref_resize */
+	bool real;
+	bool map;
+};
+
+/* The nth operation from now fails.  Armed from any thread, hence atomic. */
+struct ref_inject {
+	atomic_uint_fast64_t nth;
+	atomic_int err;
+};
+
+struct ref_partition {
+	struct ref_device *dev;
+	struct hal_bk_partition_desc desc;
+	uint32_t queues;
+	uint32_t buffers;
+	struct ref_queue *ready_first, *ready_last; /* by priority, then in turn */
+	/* The command that has the units. */
+	struct ref_queue *running;
+	uint64_t start_ns, end_ns;
+	uint64_t left_work; /* at since_ns, in unit-nanoseconds */
+	uint64_t since_ns;
+	uint64_t span_end_ns;
+	uint32_t heap_index;
+	/* A resize to be told of. */
+	struct ref_partition *moved_next;
+	uint64_t moved_cookie;
+	bool moved;
+};
+
+struct ref_command {
+	struct hal_bk_cmd cmd;
+	uint64_t ready_ns;
+};
+
+enum ref_suspended { REF_RUNS, REF_DRAINS, REF_KILLED };
+
+struct ref_queue {
+	struct ref_partition *part;
+	struct ref_queue *next, *prev; /* in the partition's ready list */
+	struct ref_queue *notice_next;
+	uint64_t id;
+	uint64_t sequence; /* of the command at .head */
+	uint64_t quiet_cookie;
+	int32_t priority;
+	uint32_t suspended; /* enum ref_suspended */
+	bool quiet_due;     /* HAL_BK_QUIET once the cancelled ones have been told */
+	bool ready;         /* in the ready list */
+	bool notice;        /* in the notice list */
+	uint32_t cancel;    /* commands from .head on that end with -ECANCELED */
+	uint32_t head, count, depth;
+	struct ref_command ring[];
+};
+
+struct ref_mem {
+	struct ref_partition *part;
+	uint8_t *data;
+	uint64_t bytes;
+	uint64_t address; /* as the device sees it */
+	uint64_t granules[REF_COLORS_MAX];
+};
+
+struct ref_program {
+	uint32_t count;
+	const struct hal_ref_kernel *kernels; /* in the core's copy of the image */
+};
+
+struct ref_device {
+	struct ref_options opt;
+	uint32_t index;
+	uint64_t now_ns;
+	uint64_t zero_ns; /* CLOCK_MONOTONIC at open */
+	int timer_fd;     /* real clock */
+	uint64_t armed_ns;
+	uint32_t partitions;
+	uint32_t programs;
+	int32_t *owner;              /* partition index of each unit, -1: free */
+	struct ref_partition **heap; /* those that run, earliest end first */
+	uint32_t heap_count;
+	struct ref_queue *notice_first, *notice_last;
+	struct ref_partition *moved_first, *moved_last;
+	uint64_t queue_ids;
+	uint64_t free_granules[REF_COLORS_MAX];
+	uint32_t next_color; /* where the next granule is looked for first */
+	uint64_t next_address;
+	struct ref_inject inject[HAL_REF_OPS];
+	void (*on_event)(void *user, const struct hal_ref_event *ev);
+	void *on_event_user;
+};
+
+extern const struct hal_host *ref_host;
+
+const struct hal_backend *hal_backend_ref(const struct hal_host *host);
+
+/* device.c */
+uint32_t ref_colors(const struct ref_device *dev);
+bool ref_injected(struct ref_device *dev, uint32_t op, int *err);
+uint64_t ref_now(void *dev);
+void ref_tell(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
+	      uint32_t op);
+
+/* partition.c */
+int ref_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
+			 void **part);
+int ref_partition_destroy(void *dev, void *part);
+int ref_resize(void *dev, void *part, const struct hal_bk_partition_desc *desc,
+	       uint64_t cookie);
+uint32_t ref_take_moved(struct ref_device *dev, struct hal_bk_event *ev, uint32_t max);
+
+/* memory.c */
+void ref_memory_init(struct ref_device *dev);
+uint64_t ref_memory_free(const struct ref_device *dev);
+int ref_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
+		  uint32_t flags, void **mem);
+int ref_mem_free(void *dev, void *mem);
+int ref_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
+		  uint64_t bytes);
+int ref_mem_read(void *dev, void *mem, uint64_t offset, void *data, uint64_t bytes);
+int ref_mem_map(void *dev, void *mem, void **address);
+int ref_mem_unmap(void *dev, void *mem);
+
+/* program.c */
+int ref_program_load(void *dev, const void *image, size_t size, void **prog);
+int ref_program_unload(void *dev, void *prog);
+int ref_kernel_get(void *dev, void *prog, uint32_t index, struct hal_bk_kernel_info *info,
+		   void **kernel);
+void ref_command_cost(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
+		      uint64_t *work, uint64_t *span_ns);
+int ref_execute(struct ref_device *dev, const struct ref_partition *part,
+		const struct hal_bk_cmd *cmd, struct hal_bk_event *ev);
+
+/* queue.c */
+int ref_queue_create(void *dev, void *part, int32_t priority, void **queue);
+int ref_queue_destroy(void *dev, void *queue);
+int ref_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd);
+int ref_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int ref_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie);
+int ref_resume(void *dev, void *queue);
+int ref_event_fd(void *dev);
+void ref_reschedule(struct ref_device *dev, struct ref_partition *part, uint32_t units);
+void ref_arm(struct ref_device *dev);
+
+#endif

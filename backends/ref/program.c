@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of the software device: images, what a command costs, what it does. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_head(const struct hal_ref_image *head, size_t size)
+{
+	if (size < sizeof(*head))
+		return ref_host->fail(EINVAL,
+				      "ref: image ends at byte %zu, its head has %zu",
+				      size, sizeof(*head));
+	if (head->magic != HAL_REF_MAGIC)
+		return ref_host->fail(
+			EINVAL, "ref: not an image: magic 0x%08x at byte 0, not 0x%08x",
+			head->magic, HAL_REF_MAGIC);
+	if (head->version != HAL_REF_VERSION)
+		return ref_host->fail(EINVAL, "ref: image version %u at byte 4, not %u",
+				      head->version, HAL_REF_VERSION);
+	if (head->kernel_size != sizeof(struct hal_ref_kernel))
+		return ref_host->fail(EINVAL, "ref: kernel_size %u at byte 8, not %zu",
+				      head->kernel_size, sizeof(struct hal_ref_kernel));
+	if (!head->kernel_count)
+		return ref_host->fail(EINVAL, "ref: kernel_count at byte 12 is 0");
+	if ((size - sizeof(*head)) / sizeof(struct hal_ref_kernel) < head->kernel_count)
+		return ref_host->fail(EINVAL,
+				      "ref: image is cut at byte %zu: %u kernels end at "
+				      "byte %" PRIu64,
+				      size, head->kernel_count,
+				      (uint64_t)sizeof(*head) +
+					      (uint64_t)head->kernel_count *
+						      sizeof(struct hal_ref_kernel));
+	return 0;
+}
+
+static int check_kernel(const struct hal_ref_kernel *k, uint32_t index)
+{
+	if (!memchr(k->name, 0, sizeof(k->name)) || !k->name[0])
+		return ref_host->fail(EINVAL, "ref: kernel %u: no name of 1 to 31 bytes",
+				      index);
+	if (!k->fn)
+		return ref_host->fail(EINVAL, "ref: kernel %u '%s': fn is NULL", index,
+				      k->name);
+	if (k->arg_count > HAL_ARGS_MAX)
+		return ref_host->fail(EINVAL,
+				      "ref: kernel %u '%s': arg_count %u, at most %u",
+				      index, k->name, k->arg_count, HAL_ARGS_MAX);
+	return 0;
+}
+
+int ref_program_load(void *device, const void *image, size_t size, void **out)
+{
+	struct ref_device *dev = device;
+	const struct hal_ref_image *head = image;
+	const struct hal_ref_kernel *kernels = (const void *)(head + 1);
+	struct ref_program *prog;
+	uint32_t i;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_PROGRAM_LOAD, &err))
+		return ref_host->fail(err, "ref: program_load: injected");
+	err = check_head(head, size);
+	if (err)
+		return err;
+	for (i = 0; i < head->kernel_count; i++) {
+		err = check_kernel(&kernels[i], i);
+		if (err)
+			return err;
+	}
+	prog = malloc(sizeof(*prog));
+	if (!prog)
+		return ref_host->fail(ENOMEM, "ref: no memory for a program");
+	prog->count = head->kernel_count;
+	prog->kernels = kernels;
+	dev->programs++;
+	*out = prog;
+	return 0;
+}
+
+int ref_program_unload(void *device, void *program)
+{
+	struct ref_device *dev = device;
+
+	dev->programs--;
+	free(program);
+	return 0;
+}
+
+int ref_kernel_get(void *device, void *program, uint32_t index,
+		   struct hal_bk_kernel_info *info, void **kernel)
+{
+	const struct ref_program *prog = program;
+	const struct hal_ref_kernel *k;
+
+	(void)device;
+	if (index >= prog->count)
+		return ref_host->fail(ENOENT, "ref: no kernel %u of %u", index,
+				      prog->count);
+	k = &prog->kernels[index];
+	memset(info, 0, sizeof(*info));
+	memcpy(info->name, k->name, sizeof(info->name));
+	info->arg_count = k->arg_count;
+	memcpy(info->arg_bytes, k->arg_bytes, sizeof(info->arg_bytes));
+	*kernel = (void *)(uintptr_t)k;
+	return 0;
+}
+
+/* ---- commands --------------------------------------------------------------------- */
+
+static void *call_at(const struct hal_ref_call *call, uint32_t arg, uint64_t offset,
+		     uint64_t bytes)
+{
+	const struct hal_ref_arg *a = arg < call->arg_count ? &call->args[arg] : NULL;
+
+	if (!a || !a->data) {
+		snprintf(call->fault, call->fault_bytes,
+			 "kernel %s: argument %u is not memory", call->kernel, arg);
+		return NULL;
+	}
+	if (offset > a->bytes || bytes > a->bytes - offset) {
+		snprintf(call->fault, call->fault_bytes,
+			 "kernel %s: address 0x%" PRIx64 " is %" PRIu64
+			 " into argument %u of %" PRIu64,
+			 call->kernel, a->value + offset, offset, arg, a->bytes);
+		return NULL;
+	}
+	return (uint8_t *)a->data + offset;
+}
+
+static void make_call(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
+		      struct hal_ref_call *call, struct hal_ref_arg *args, char *fault,
+		      size_t fault_bytes)
+{
+	const struct hal_ref_kernel *k = cmd->launch.kernel;
+	uint32_t i;
+
+	for (i = 0; i < cmd->launch.arg_count; i++) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct ref_mem *mem = a->mem;
+
+		args[i].data = mem ? mem->data + a->value : NULL;
+		args[i].bytes = a->bytes;
+		args[i].value = mem ? mem->address + a->value : a->value;
+	}
+	call->args = args;
+	call->arg_count = cmd->launch.arg_count;
+	call->units = part->desc.units;
+	for (i = 0; i < 3; i++)
+		call->groups[i] = cmd->launch.groups[i] ? cmd->launch.groups[i] : 1;
+	call->reserved = 0;
+	call->kernel = k->name;
+	call->user = k->user;
+	call->fault = fault;
+	call->fault_bytes = fault_bytes;
+	call->at = call_at;
+}
+
+static uint64_t groups_of(const struct hal_bk_cmd *cmd)
+{
+	const uint32_t *g = cmd->launch.groups;
+
+	return (uint64_t)(g[0] ? g[0] : 1) * (g[1] ? g[1] : 1) * (g[2] ? g[2] : 1);
+}
+
+static uint64_t work_of_launch(const struct ref_partition *part,
+			       const struct hal_bk_cmd *cmd)
+{
+	const struct hal_ref_kernel *k = cmd->launch.kernel;
+	uint64_t groups = groups_of(cmd), work = k->work;
+
+	if (k->cost) {
+		struct hal_ref_arg args[HAL_ARGS_MAX];
+		struct hal_ref_call call;
+		char fault[8];
+
+		make_call(part, cmd, &call, args, fault, sizeof(fault));
+		work = k->cost(&call);
+	}
+	/* A year of device time is as good as for ever and overflows nothing. */
+	if (work && groups > (UINT64_C(1) << 55) / work)
+		return UINT64_C(1) << 55;
+	return work * groups;
+}
+
+/* *work in unit-nanoseconds; a command takes at least *span_ns, and at least 1 ns. */
+void ref_command_cost(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
+		      uint64_t *work, uint64_t *span_ns)
+{
+	const struct hal_ref_kernel *k;
+
+	*span_ns = 1;
+	switch (cmd->op) {
+	case HAL_OP_COPY:
+		*work = cmd->copy.bytes / REF_BYTES_WORK + 1;
+		break;
+	case HAL_OP_FILL:
+		*work = cmd->fill.bytes / REF_BYTES_WORK + 1;
+		break;
+	case HAL_OP_LAUNCH:
+		k = cmd->launch.kernel;
+		*work = work_of_launch(part, cmd);
+		if (k->span_ns > 1)
+			*span_ns = k->span_ns;
+		break;
+	default:
+		*work = 1;
+	}
+}
+
+static int execute_launch(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
+			  struct hal_bk_event *ev)
+{
+	const struct hal_ref_kernel *k = cmd->launch.kernel;
+	struct hal_ref_arg args[HAL_ARGS_MAX];
+	struct hal_ref_call call;
+	int err;
+
+	make_call(part, cmd, &call, args, ev->fault, sizeof(ev->fault));
+	err = k->fn(&call);
+	if (!err) {
+		ev->fault[0] = 0;
+		return 0;
+	}
+	if (!ev->fault[0])
+		snprintf(ev->fault, sizeof(ev->fault), "kernel %s: returned %d", k->name,
+			 err);
+	return -EIO;
+}
+
+static void execute_fill(const struct hal_bk_cmd *cmd)
+{
+	const struct ref_mem *mem = cmd->fill.dst;
+	uint8_t *p = mem->data + cmd->fill.offset;
+	uint64_t i;
+
+	for (i = 0; i + 4 <= cmd->fill.bytes; i += 4)
+		memcpy(p + i, &cmd->fill.pattern, 4);
+}
+
+/* What the command does, all at once at its end.  0, or -EIO with ev->fault. */
+int ref_execute(struct ref_device *dev, const struct ref_partition *part,
+		const struct hal_bk_cmd *cmd, struct hal_bk_event *ev)
+{
+	const struct ref_mem *dst, *src;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_EXECUTE, &err)) {
+		snprintf(ev->fault, sizeof(ev->fault),
+			 "injected fault (%d) in command of op %u", err, cmd->op);
+		return -EIO;
+	}
+	switch (cmd->op) {
+	case HAL_OP_COPY:
+		dst = cmd->copy.dst;
+		src = cmd->copy.src;
+		memmove(dst->data + cmd->copy.dst_offset,
+			src->data + cmd->copy.src_offset, cmd->copy.bytes);
+		ev->bytes_read = cmd->copy.bytes;
+		ev->bytes_written = cmd->copy.bytes;
+		return 0;
+	case HAL_OP_FILL:
+		execute_fill(cmd);
+		ev->bytes_written = cmd->fill.bytes;
+		return 0;
+	case HAL_OP_LAUNCH:
+		return execute_launch(part, cmd, ev);
+	case HAL_OP_TIMESTAMP:
+		dst = cmd->timestamp.dst;
+		memcpy(dst->data + cmd->timestamp.offset, &ev->end_ns, sizeof(uint64_t));
+		ev->bytes_written = sizeof(uint64_t);
+		return 0;
+	default:
+		return 0;
+	}
+}

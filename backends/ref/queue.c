@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hot path of the software device: a discrete-event model.
+ *
+ * A partition's units work on one command at a time.  When it ends, the first queue of
+ * the ready list is next: highest priority first, equal ones in turn, command by command.
+ * Partitions know nothing of each other; ends at the same instant are told in the order
+ * of the partitions' indices.  A heap holds the partitions that run, so an event costs
+ * log(running partitions) and neither idle queues nor idle partitions cost anything.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+
+/* ---- heap of running partitions --------------------------------------------------- */
+
+static bool earlier(const struct ref_partition *a, const struct ref_partition *b)
+{
+	if (a->end_ns != b->end_ns)
+		return a->end_ns < b->end_ns;
+	return a->desc.index < b->desc.index;
+}
+
+static void heap_put(struct ref_device *dev, uint32_t i, struct ref_partition *p)
+{
+	dev->heap[i] = p;
+	p->heap_index = i;
+}
+
+static void heap_up(struct ref_device *dev, uint32_t i, struct ref_partition *p)
+{
+	while (i && earlier(p, dev->heap[(i - 1) / 2])) {
+		heap_put(dev, i, dev->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+	heap_put(dev, i, p);
+}
+
+static void heap_down(struct ref_device *dev, uint32_t i, struct ref_partition *p)
+{
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child >= dev->heap_count)
+			break;
+		if (child + 1 < dev->heap_count &&
+		    earlier(dev->heap[child + 1], dev->heap[child]))
+			child++;
+		if (!earlier(dev->heap[child], p))
+			break;
+		heap_put(dev, i, dev->heap[child]);
+		i = child;
+	}
+	heap_put(dev, i, p);
+}
+
+static void heap_insert(struct ref_device *dev, struct ref_partition *p)
+{
+	heap_up(dev, dev->heap_count++, p);
+}
+
+static void heap_remove(struct ref_device *dev, struct ref_partition *p)
+{
+	struct ref_partition *last = dev->heap[--dev->heap_count];
+	uint32_t i = p->heap_index;
+
+	p->heap_index = UINT32_MAX;
+	if (last == p)
+		return;
+	heap_up(dev, i, last);
+	heap_down(dev, last->heap_index, last);
+}
+
+/* p's end has changed. */
+static void heap_fix(struct ref_device *dev, struct ref_partition *p)
+{
+	heap_up(dev, p->heap_index, p);
+	heap_down(dev, p->heap_index, p);
+}
+
+/* ---- ready queues ----------------------------------------------------------------- */
+
+static void ready_add(struct ref_queue *q)
+{
+	struct ref_partition *part = q->part;
+	struct ref_queue *after = part->ready_last;
+
+	while (after && after->priority < q->priority)
+		after = after->prev;
+	q->prev = after;
+	q->next = after ? after->next : part->ready_first;
+	if (q->next)
+		q->next->prev = q;
+	else
+		part->ready_last = q;
+	if (after)
+		after->next = q;
+	else
+		part->ready_first = q;
+	q->ready = true;
+}
+
+static void ready_remove(struct ref_queue *q)
+{
+	struct ref_partition *part = q->part;
+
+	if (q->prev)
+		q->prev->next = q->next;
+	else
+		part->ready_first = q->next;
+	if (q->next)
+		q->next->prev = q->prev;
+	else
+		part->ready_last = q->prev;
+	q->ready = false;
+}
+
+static void notice_add(struct ref_device *dev, struct ref_queue *q)
+{
+	if (q->notice)
+		return;
+	q->notice = true;
+	q->notice_next = NULL;
+	if (dev->notice_last)
+		dev->notice_last->notice_next = q;
+	else
+		dev->notice_first = q;
+	dev->notice_last = q;
+}
+
+/* ---- running ---------------------------------------------------------------------- */
+
+/* End of a command of which work is left at from. */
+static uint64_t end_of(const struct ref_partition *part, uint64_t from, uint64_t work,
+		       uint32_t units)
+{
+	uint64_t end = from + work / units + (work % units != 0);
+
+	return end > part->span_end_ns ? end : part->span_end_ns;
+}
+
+/* Gives the units to the first ready queue, if they are free. */
+static void start_next(struct ref_device *dev, struct ref_partition *part)
+{
+	struct ref_queue *q = part->ready_first;
+	const struct ref_command *c;
+	uint64_t work, span;
+
+	if (part->running || !q)
+		return;
+	ready_remove(q);
+	c = &q->ring[q->head];
+	ref_command_cost(part, &c->cmd, &work, &span);
+	part->running = q;
+	part->start_ns = dev->now_ns > c->ready_ns ? dev->now_ns : c->ready_ns;
+	part->since_ns = part->start_ns;
+	part->left_work = work;
+	part->span_end_ns = part->start_ns + span;
+	part->end_ns = end_of(part, part->start_ns, work, part->desc.units);
+	heap_insert(dev, part);
+	ref_tell(dev, q, HAL_REF_STARTED, c->cmd.op);
+}
+
+/* A border has moved: what is left of the running command goes on with units. */
+void ref_reschedule(struct ref_device *dev, struct ref_partition *part, uint32_t units)
+{
+	uint64_t now = ref_now(dev), done;
+
+	if (!part->running || part->running->suspended == REF_KILLED)
+		return;
+	if (now < part->since_ns)
+		now = part->since_ns;
+	done = (now - part->since_ns) * part->desc.units;
+	part->left_work = done < part->left_work ? part->left_work - done : 0;
+	part->since_ns = now;
+	part->end_ns = end_of(part, now, part->left_work, units);
+	heap_fix(dev, part);
+}
+
+static void pop(struct ref_queue *q)
+{
+	if (++q->head == q->depth)
+		q->head = 0;
+	q->count--;
+	q->sequence++;
+}
+
+static void event_init(struct hal_bk_event *ev, const struct ref_command *c,
+		       uint64_t start, uint64_t end)
+{
+	ev->kind = HAL_BK_DONE;
+	ev->status = 0;
+	ev->cookie = c->cmd.cookie;
+	ev->start_ns = start;
+	ev->end_ns = end;
+	ev->bytes_read = 0;
+	ev->bytes_written = 0;
+	ev->fault[0] = 0;
+}
+
+/* The running command of part ends now: its effects, its event, then the next one. */
+static void finish(struct ref_device *dev, struct ref_partition *part,
+		   struct hal_bk_event *ev)
+{
+	struct ref_queue *q = part->running;
+	struct ref_command *c = &q->ring[q->head];
+	uint32_t kind = HAL_REF_ENDED;
+
+	event_init(ev, c, part->start_ns, part->end_ns);
+	if (q->suspended == REF_KILLED) {
+		ev->status = -ECANCELED;
+		kind = HAL_REF_KILLED;
+	} else {
+		ev->status = ref_execute(dev, part, &c->cmd, ev);
+		if (ev->status)
+			kind = HAL_REF_FAULTED;
+	}
+	ref_tell(dev, q, kind, c->cmd.op);
+	heap_remove(dev, part);
+	part->running = NULL;
+	pop(q);
+	if (kind != HAL_REF_ENDED)
+		q->cancel = q->count; /* a fault stops its queue: the rest is dropped */
+	if (q->cancel || (q->suspended != REF_RUNS && !q->count))
+		notice_add(dev, q);
+	else if (q->count)
+		ready_add(q);
+	if (q->suspended != REF_RUNS && q->cancel == q->count)
+		q->quiet_due = true;
+	start_next(dev, part);
+}
+
+/* Commands that were dropped, then queues that are quiet. */
+static uint32_t take_notices(struct ref_device *dev, struct hal_bk_event *ev,
+			     uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (dev->notice_first) {
+		struct ref_queue *q = dev->notice_first;
+
+		for (; n < max && q->cancel; q->cancel--) {
+			struct ref_command *c = &q->ring[q->head];
+
+			event_init(&ev[n], c, dev->now_ns, dev->now_ns);
+			ev[n++].status = -ECANCELED;
+			ref_tell(dev, q, HAL_REF_DROPPED, c->cmd.op);
+			pop(q);
+		}
+		if (n == max)
+			return n;
+		if (q->quiet_due) {
+			q->quiet_due = false;
+			ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
+						      .cookie = q->quiet_cookie};
+			ev[n].start_ns = ev[n].end_ns = dev->now_ns;
+			n++;
+			ref_tell(dev, q, HAL_REF_QUIET, HAL_OP_NOP);
+		}
+		dev->notice_first = q->notice_next;
+		if (!dev->notice_first)
+			dev->notice_last = NULL;
+		q->notice = false;
+		if (q->count && !q->ready) {
+			/* Came after the fault. */
+			ready_add(q);
+			start_next(dev, q->part);
+		}
+	}
+	return n;
+}
+
+int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	struct ref_device *dev = device;
+	uint64_t limit = dev->opt.real ? ref_now(dev) : until_ns;
+	uint32_t n = 0;
+
+	while (n < max) {
+		if (dev->moved_first)
+			n += ref_take_moved(dev, ev + n, max - n);
+		if (dev->notice_first)
+			n += take_notices(dev, ev + n, max - n);
+		if (n == max)
+			break;
+		if (!dev->heap_count) {
+			if (dev->opt.real)
+				dev->now_ns = limit;
+			break;
+		}
+		if (dev->heap[0]->end_ns > dev->now_ns) {
+			/* Virtual time stops at the first instant that has events. */
+			if (n && !dev->opt.real)
+				break;
+			if (dev->heap[0]->end_ns > limit) {
+				if (limit > dev->now_ns)
+					dev->now_ns = limit;
+				break;
+			}
+			dev->now_ns = dev->heap[0]->end_ns;
+		}
+		finish(dev, dev->heap[0], &ev[n++]);
+	}
+	if (dev->opt.real)
+		ref_arm(dev);
+	return (int)n;
+}
+
+/* Real clock: the timer goes off when poll next has something to do.  It is left alone
+ * while it is early enough: one wakeup too many is cheaper than a call a command. */
+void ref_arm(struct ref_device *dev)
+{
+	uint64_t at = dev->heap_count ? dev->heap[0]->end_ns : REF_NEVER;
+	struct itimerspec t = {0};
+	uint64_t abs;
+
+	if (!dev->opt.real)
+		return;
+	if (dev->notice_first || dev->moved_first)
+		at = 0;
+	if (dev->armed_ns <= at && dev->armed_ns > dev->now_ns)
+		return;
+	if (at == REF_NEVER && dev->armed_ns == REF_NEVER)
+		return;
+	dev->armed_ns = at;
+	if (at != REF_NEVER) {
+		abs = dev->zero_ns + at;
+		t.it_value.tv_sec = (time_t)(abs / UINT64_C(1000000000));
+		t.it_value.tv_nsec = (long)(abs % UINT64_C(1000000000));
+	}
+	timerfd_settime(dev->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* ---- operations ------------------------------------------------------------------- */
+
+int ref_queue_create(void *device, void *partition, int32_t priority, void **out)
+{
+	struct ref_device *dev = device;
+	struct ref_partition *part = partition;
+	struct ref_queue *q;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_QUEUE_CREATE, &err))
+		return ref_host->fail(err, "ref: queue_create: injected");
+	q = calloc(1, sizeof(*q) + dev->opt.depth * sizeof(q->ring[0]));
+	if (!q)
+		return ref_host->fail(ENOMEM, "ref: no memory for a queue of %u",
+				      dev->opt.depth);
+	q->part = part;
+	q->priority = priority;
+	q->depth = dev->opt.depth;
+	q->id = ++dev->queue_ids;
+	part->queues++;
+	*out = q;
+	return 0;
+}
+
+int ref_queue_destroy(void *device, void *queue)
+{
+	struct ref_queue *q = queue;
+
+	(void)device;
+	if (q->count || q->notice)
+		return ref_host->fail(EBUSY, "ref: %u commands are in the queue",
+				      q->count);
+	q->part->queues--;
+	free(q);
+	return 0;
+}
+
+int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct ref_device *dev = device;
+	struct ref_queue *q = queue;
+	struct ref_command *c;
+	uint32_t tail;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_SUBMIT, &err))
+		return ref_host->fail(err, "ref: submit: injected");
+	if (q->count == q->depth || q->suspended != REF_RUNS)
+		return -EAGAIN;
+	tail = q->head + q->count;
+	if (tail >= q->depth)
+		tail -= q->depth;
+	c = &q->ring[tail];
+	c->cmd = *cmd;
+	c->ready_ns = ref_now(dev);
+	q->count++;
+	if (q->count == 1) {
+		ready_add(q);
+		if (!q->part->running) {
+			start_next(dev, q->part);
+			ref_arm(dev);
+		}
+	}
+	return 0;
+}
+
+int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
+{
+	struct ref_device *dev = device;
+	struct ref_queue *q = queue;
+	struct ref_partition *part = q->part;
+	uint64_t now = ref_now(dev);
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_SUSPEND, &err))
+		return ref_host->fail(err, "ref: suspend: injected");
+	if ((mode != HAL_SUSPEND_DRAIN && mode != HAL_SUSPEND_KILL) ||
+	    dev->opt.preempt == REF_PREEMPT_NONE ||
+	    (mode == HAL_SUSPEND_KILL && dev->opt.preempt != REF_PREEMPT_INSIDE))
+		return ref_host->fail(ENOTSUP, "ref: no suspend in mode %u", mode);
+	if (q->suspended != REF_RUNS)
+		return ref_host->fail(EBUSY, "ref: the queue is suspended already");
+	q->suspended = mode == HAL_SUSPEND_KILL ? REF_KILLED : REF_DRAINS;
+	q->quiet_cookie = cookie;
+	if (mode == HAL_SUSPEND_KILL) {
+		if (q->ready)
+			ready_remove(q);
+		if (part->running == q) {
+			/* Told by finish().  An end that poll has not seen yet is late.
+			 */
+			part->end_ns = (now > part->start_ns ? now : part->start_ns) +
+				       REF_KILL_NS;
+			heap_fix(dev, part);
+		} else {
+			q->cancel = q->count;
+		}
+	}
+	if (part->running != q && q->cancel == q->count) {
+		q->quiet_due = true;
+		notice_add(dev, q);
+	}
+	ref_arm(dev);
+	return 0;
+}
+
+int ref_resume(void *device, void *queue)
+{
+	struct ref_queue *q = queue;
+
+	(void)device;
+	if (q->suspended == REF_RUNS)
+		return ref_host->fail(EINVAL, "ref: the queue is not suspended");
+	if (q->count || q->notice)
+		return ref_host->fail(EBUSY, "ref: the queue is not quiet yet");
+	q->suspended = REF_RUNS;
+	return 0;
+}
+
+int ref_event_fd(void *device)
+{
+	const struct ref_device *dev = device;
+
+	if (dev->timer_fd < 0)
+		return ref_host->fail(ENOTSUP, "ref: virtual time has no event fd");
+	return dev->timer_fd;
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# libaccelhal.so: the core and one object library a backend, so that each side sees only
+# the headers it may include.
+#   accelhal, accelhal::hal  the shared library
+#   accelhal_internal        the same objects, static, nothing hidden: white-box tests
+
+# Where the npu backend looks for models, colon-separated; $ORIGIN is the folder of
+# libaccelhal.so, so that a build folder and an installed tree can be moved.  The backend
+# tries $ORIGIN/accelhal, where models are installed, first.
+# HAL_HAVE_MODELS: npu:0 will be there for the tests.
+set(HAL_HAVE_MODELS ON)
+if(HAL_MODEL_DIR)
+	set(model_dirs ${HAL_MODEL_DIR})
+else()
+	set(HAL_HAVE_MODELS ${HAL_BUILD_MODELS})
+	set(model_dirs "$ORIGIN/npu-rtl")
+	set(HAL_MODEL_DIR ${PROJECT_BINARY_DIR}/npu-rtl)
+endif()
+
+add_library(hal_headers INTERFACE)
+target_include_directories(hal_headers INTERFACE ${PROJECT_SOURCE_DIR})
+
+set(HAL_BACKENDS "")
+set(objects "")
+set(backend_lines "")
+file(GLOB folders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/backends/*)
+foreach(folder IN LISTS folders)
+	get_filename_component(name ${folder} NAME)
+	file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+	if(NOT sources)
+		continue()
+	endif()
+	add_library(hal_backend_${name} OBJECT ${sources})
+	target_link_libraries(hal_backend_${name} PRIVATE hal_headers hal_warnings)
+	list(APPEND HAL_BACKENDS ${name})
+	list(APPEND objects $<TARGET_OBJECTS:hal_backend_${name}>)
+	string(APPEND backend_lines "HAL_BACKEND(${name})\n")
+endforeach()
+
+if(TARGET hal_backend_npu)
+	target_link_libraries(hal_backend_npu PRIVATE npu_regs_headers)
+	target_include_directories(hal_backend_npu PRIVATE ${PROJECT_SOURCE_DIR}/npu-rtl)
+	target_compile_definitions(hal_backend_npu PRIVATE
+		HAL_NPU_MODEL_DIRS="${model_dirs}")
+endif()
+
+file(CONFIGURE OUTPUT ${HAL_GENERATED_DIR}/hal_backends.h CONTENT
+"/* Generated from the folders in backends/: one line a backend. */
+${backend_lines}")
+
+file(GLOB core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.c
+     ${PROJECT_SOURCE_DIR}/core/policies/*.c)
+if(NOT core_sources)
+	message(WARNING "core/ has no sources yet: the library is empty")
+	file(WRITE ${HAL_GENERATED_DIR}/empty.c "typedef int hal_empty;\n")
+	set(core_sources ${HAL_GENERATED_DIR}/empty.c)
+endif()
+add_library(hal_core OBJECT ${core_sources})
+target_include_directories(hal_core PRIVATE ${HAL_GENERATED_DIR} ${PROJECT_SOURCE_DIR}/core)
+target_link_libraries(hal_core PRIVATE hal_headers hal_warnings PkgConfig::CK
+	PkgConfig::INIH PkgConfig::YAJL Threads::Threads)
+list(APPEND objects $<TARGET_OBJECTS:hal_core>)
+
+set_target_properties(hal_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
+foreach(name IN LISTS HAL_BACKENDS)
+	set_target_properties(hal_backend_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endforeach()
+
+set(hal_libs PkgConfig::CK PkgConfig::INIH PkgConfig::YAJL Threads::Threads ${CMAKE_DL_LIBS} m)
+
+add_library(accelhal SHARED ${objects})
+add_library(accelhal::hal ALIAS accelhal)
+set_target_properties(accelhal PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0
+	EXPORT_NAME hal LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+target_include_directories(accelhal INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+	$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(accelhal PRIVATE ${hal_libs})
+set(map ${PROJECT_SOURCE_DIR}/hal.map)
+if(EXISTS ${map})
+	target_link_options(accelhal PRIVATE -Wl,--version-script=${map})
+	set_target_properties(accelhal PROPERTIES LINK_DEPENDS ${map})
+endif()
+if(NOT HAL_SANITIZE)
+	target_link_options(accelhal PRIVATE -Wl,--no-undefined)
+endif()
+
+add_library(accelhal_internal STATIC EXCLUDE_FROM_ALL ${objects})
+target_include_directories(accelhal_internal INTERFACE ${PROJECT_SOURCE_DIR}
+	${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/backends ${PROJECT_SOURCE_DIR}/npu-rtl
+	${HAL_GENERATED_DIR})
+target_link_libraries(accelhal_internal INTERFACE npu_regs_headers)
+target_link_libraries(accelhal_internal PUBLIC ${hal_libs})

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sanitizers and coverage, for every target that is added from here on.
+
+if(HAL_SANITIZE)
+	add_compile_options(-fsanitize=${HAL_SANITIZE} -fno-sanitize-recover=all
+		-fno-omit-frame-pointer)
+	add_link_options(-fsanitize=${HAL_SANITIZE})
+endif()
+if(HAL_COVERAGE)
+	add_compile_options(--coverage)
+	add_link_options(--coverage)
+endif()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# hal_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [ARGS ...] [ENVIRONMENT ...]
+#          [TIMEOUT seconds] [INTERNAL])
+#
+# Builds a cmocka test against the library and registers it with ctest under NAME.
+# INTERNAL links the static accelhal_internal, which shows functions that libaccelhal.so
+# hides, and adds core/, backends/ and the generated headers to the include path.
+# Exit status 77 is a skip.  LABELS default to "unit".
+
+function(hal_test name)
+	cmake_parse_arguments(PARSE_ARGV 1 T "INTERNAL" "TIMEOUT"
+		"SOURCES;LIBS;LABELS;ARGS;ENVIRONMENT")
+	if(NOT HAL_BUILD_TESTS)
+		return()
+	endif()
+	if(T_UNPARSED_ARGUMENTS OR NOT T_SOURCES)
+		message(FATAL_ERROR "hal_test(${name}): bad arguments ${T_UNPARSED_ARGUMENTS}")
+	endif()
+	if(NOT T_LABELS)
+		set(T_LABELS unit)
+	endif()
+	if(NOT T_TIMEOUT)
+		set(T_TIMEOUT 120)
+	endif()
+	add_executable(${name} ${T_SOURCES})
+	target_link_libraries(${name} PRIVATE hal_warnings ${T_LIBS} PkgConfig::CMOCKA)
+	if(T_INTERNAL)
+		target_link_libraries(${name} PRIVATE accelhal_internal)
+		# $ORIGIN would be the test's own folder.
+		list(APPEND T_ENVIRONMENT HAL_NPU_MODELS=${HAL_MODEL_DIR})
+	else()
+		target_link_libraries(${name} PRIVATE accelhal)
+	endif()
+	target_compile_definitions(${name} PRIVATE
+		HAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HAL_BINARY_DIR="${PROJECT_BINARY_DIR}")
+	add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
+	set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT}
+		SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
+	if("unit" IN_LIST T_LABELS OR "negative" IN_LIST T_LABELS)
+		hal_memcheck(${name} ${T_ARGS})
+		if(TEST memcheck.${name})
+			set_property(TEST memcheck.${name} PROPERTY ENVIRONMENT ${T_ENVIRONMENT})
+		endif()
+	endif()
+endfunction()
+
+# hal_memcheck(TARGET [ARGS ...]): the same under valgrind as memcheck.TARGET.  These run
+# with `ctest --preset memcheck` only; an invalid access or a leak fails them.
+find_program(HAL_VALGRIND valgrind)
+function(hal_memcheck target)
+	if(NOT HAL_VALGRIND OR HAL_SANITIZE)
+		return()
+	endif()
+	add_test(NAME memcheck.${target} CONFIGURATIONS Memcheck COMMAND ${HAL_VALGRIND} --quiet
+		--error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect
+		$<TARGET_FILE:${target}> ${ARGN})
+	set_tests_properties(memcheck.${target} PROPERTIES LABELS memcheck TIMEOUT 900
+		SKIP_RETURN_CODE 77)
+endfunction()

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# check_headers.sh CC CXX SOURCE_DIR: each public header compiles alone and twice, as C11 and
+# as C++17, without a warning; what it defines for its users compiles as well.
+set -euo pipefail
+cc=$1 cxx=$2 source=$3
+warn=(-Wall -Wextra -Wpedantic -Wundef -Wconversion -Wcast-align -Werror -fsyntax-only)
+use='struct hal_queue_desc hal_test_desc(void);
+struct hal_queue_desc hal_test_desc(void) {
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	desc.min_preempt = hal_cmd_barrier().op;
+	return desc;
+}'
+rc=0
+for header in "$source"/hal/*.h; do
+	name=hal/$(basename "$header")
+	text=$(printf '#include <%s>\n#include <%s>\n%s\n' "$name" "$name" "$use")
+	"$cc" -std=c11 -Wshadow -Wstrict-prototypes "${warn[@]}" -I"$source" -x c - <<<"$text" ||
+		{ echo "$name is not clean C11"; rc=1; }
+	"$cxx" -std=c++17 "${warn[@]}" -I"$source" -x c++ - <<<"$text" ||
+		{ echo "$name is not clean C++17"; rc=1; }
+done
+exit $rc

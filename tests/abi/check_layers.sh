@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# check_layers.sh SOURCE_DIR: who may include whom.
+#   core -> hal/          backends/X -> hal/, npu-rtl (npu), its own files
+#   policies -> hal/policy.h and nothing else of this tree
+#   tools, examples -> hal/ and their own files
+set -euo pipefail
+cd "$1"
+rc=0
+
+refuse() { # refuse WHY PATTERN FILE...
+	local why=$1 pattern=$2
+	shift 2
+	if grep -nE "$pattern" "$@" /dev/null; then
+		echo "^ $why"
+		rc=1
+	fi
+}
+shopt -s nullglob globstar
+core=(core/**/*.[ch]) backends=(backends/**/*.[ch]) policies=(core/policies/*.[ch])
+users=(tools/**/*.[ch] examples/**/*.[ch])
+
+[ ${#core[@]} -gt 0 ] && [ ${#backends[@]} -gt 0 ] || { echo "no sources in $1"; exit 1; }
+refuse "a backend includes a header of the core" '^#include [<"](\.\./)*core/' "${backends[@]}"
+for folder in backends/*/; do
+	name=$(basename "$folder")
+	for other in backends/*/; do
+		[ "$other" = "$folder" ] && continue
+		refuse "a backend includes another one's header" \
+			"^#include [<\"][./a-z-]*$(basename "$other")/" "$folder"*.[ch]
+	done
+	vendor=$name
+	[ "$name" = ref ] || refuse "the core names the $name backend" \
+		"\b${vendor}_|\"${vendor}[\":]|<hal/${vendor}\.h>" "${core[@]}"
+done
+refuse "the core includes a backend's header" '^#include [<"](\.\./)*backends/' "${core[@]}"
+for file in "${policies[@]}"; do
+	refuse "a policy sees only hal/policy.h" '^#include "' "$file"
+	refuse "a policy sees only hal/policy.h" '^#include <hal/(hal|backend|npu|ref)\.h>' "$file"
+done
+refuse "tools and examples use the public headers" \
+	'^#include [<"](\.\./)*(core|backends)/' "${users[@]}"
+exit $rc

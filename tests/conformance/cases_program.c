@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs and kernels: loading, finding, bad images. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int load_unload(struct conf *c)
+{
+	struct hal_kernel *k;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		STEP(conf_kernel(c, "copy", &k));
+		OK(hal_program_unload(c->prog));
+		c->prog = NULL;
+	}
+	OK(hal_program_unload(NULL));
+	return 0;
+}
+
+static int kernels(struct conf *c)
+{
+	static const struct {
+		const char *name;
+		uint32_t args;
+		uint64_t bytes;
+	} want[] = {
+		{"copy", 2, CONF_COPY_BYTES}, {"gemm", 3, CONF_GEMM_BYTES},
+		{"add", 3, CONF_ADD_BYTES},   {"spin", 1, CONF_SPIN_BYTES},
+		{"wild", 1, CONF_SPIN_BYTES},
+	};
+	struct hal_kernel_info info;
+	struct hal_kernel *k, *again;
+	size_t i, a;
+
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		STEP(conf_kernel(c, want[i].name, &k));
+		info = (struct hal_kernel_info)HAL_INIT(hal_kernel_info);
+		OK(hal_kernel_get_info(k, &info));
+		CHECK(strcmp(info.name, want[i].name) == 0);
+		EQ(info.arg_count, want[i].args);
+		for (a = 0; a < info.arg_count; a++)
+			EQ(info.arg_bytes[a], want[i].bytes);
+		STEP(conf_kernel(c, want[i].name, &again));
+		CHECK(again == k);
+	}
+	return 0;
+}
+
+static int kernel_missing(struct conf *c)
+{
+	struct hal_kernel *k;
+
+	STEP(conf_kernel(c, "copy", &k));
+	ERR(hal_kernel_find(c->prog, "copy2", &k), -ENOENT);
+	CHECK(strstr(hal_last_error(), "copy2"));
+	ERR(hal_kernel_find(c->prog, "", &k), -ENOENT);
+	return 0;
+}
+
+/* Every image that ends too early is refused, wherever it ends. */
+static int truncated(struct conf *c)
+{
+	struct hal_program *prog;
+	void *image = NULL;
+	size_t size = 0, n, step;
+	int r = 0, err;
+
+	CHECK(c->pack->image(&image, &size) == 0);
+	step = size / 400 + 1;
+	for (n = 0; n < size && !r; n += n < 80 ? 1 : step) {
+		/* In a block of its own, so that a sanitizer sees who reads past it. */
+		void *cut = malloc(n ? n : 1);
+
+		if (!cut)
+			break;
+		memcpy(cut, image, n);
+		err = hal_program_load(c->dev, cut, n, &prog);
+		free(cut);
+		if (err != -EINVAL)
+			r = conf_fail(c, __FILE__, __LINE__, "%zu of %zu bytes: %d (%s)",
+				      n, size, err, hal_last_error());
+	}
+	c->pack->free(image);
+	return r;
+}
+
+static int not_an_image(struct conf *c)
+{
+	struct hal_program *prog;
+	uint8_t junk[4096];
+
+	conf_noise(junk, sizeof(junk), 6);
+	ERR(hal_program_load(c->dev, junk, sizeof(junk), &prog), -EINVAL);
+	memset(junk, 0, sizeof(junk));
+	ERR(hal_program_load(c->dev, junk, sizeof(junk), &prog), -EINVAL);
+	return 0;
+}
+
+static int image_is_copied(struct conf *c)
+{
+	struct hal_partition *p;
+	struct hal_buffer *a, *b;
+	struct hal_arg args[2];
+	struct hal_point done;
+	struct hal_kernel *k;
+	struct hal_queue *q;
+	struct hal_cmd cmd;
+	void *image = NULL;
+	uint8_t data[CONF_COPY_BYTES];
+	size_t size = 0;
+	int err;
+
+	CHECK(c->pack->image(&image, &size) == 0);
+	err = hal_program_load(c->dev, image, size, &c->prog);
+	memset(image, 0xff, size);
+	c->pack->free(image);
+	OK(err);
+	STEP(conf_whole(c, &p));
+	STEP(conf_queue(c, p, &q));
+	STEP(conf_buffer(c, p, CONF_COPY_BYTES, &a));
+	STEP(conf_buffer(c, p, CONF_COPY_BYTES, &b));
+	STEP(conf_kernel(c, "copy", &k));
+	conf_noise(data, sizeof(data), 7);
+	OK(hal_buffer_write(a, 0, data, sizeof(data)));
+	args[0] = (struct hal_arg){.buffer = b};
+	args[1] = (struct hal_arg){.buffer = a};
+	cmd = hal_cmd_launch(k, args, 2);
+	STEP(conf_submit(c, q, &cmd, 1, &done));
+	/* Submitted work keeps the program alive. */
+	OK(hal_program_unload(c->prog));
+	c->prog = NULL;
+	STEP(conf_wait(c, done));
+	return conf_same(c, b, 0, data, sizeof(data));
+}
+
+static int two_programs(struct conf *c)
+{
+	struct hal_program *other;
+	struct hal_kernel *a, *b;
+	void *image = NULL;
+	size_t size = 0;
+	int err;
+
+	STEP(conf_kernel(c, "copy", &a));
+	CHECK(c->pack->image(&image, &size) == 0);
+	err = hal_program_load(c->dev, image, size, &other);
+	c->pack->free(image);
+	OK(err);
+	OK(hal_kernel_find(other, "copy", &b));
+	CHECK(a != b);
+	OK(hal_program_unload(other));
+	STEP(conf_kernel(c, "gemm", &a));
+	return 0;
+}
+
+static int close_busy(struct conf *c)
+{
+	struct hal_kernel *k;
+
+	STEP(conf_kernel(c, "copy", &k));
+	ERR(hal_close(c->dev), -EBUSY);
+	return 0;
+}
+
+static int arguments(struct conf *c)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_partition *p;
+	struct hal_buffer *b;
+	struct hal_arg args[2] = {{0}};
+	struct hal_kernel *k;
+	struct hal_queue *q;
+	struct hal_cmd cmd;
+
+	STEP(conf_whole(c, &p));
+	STEP(conf_queue(c, p, &q));
+	STEP(conf_buffer(c, p, CONF_COPY_BYTES, &b));
+	STEP(conf_kernel(c, "copy", &k));
+	args[0].buffer = args[1].buffer = b;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	cmd = hal_cmd_launch(k, args, 1);
+	ERR(hal_submit(q, &d, NULL), -EINVAL); /* one too few */
+	cmd = hal_cmd_launch(k, args, 2);
+	args[1].offset = 1;
+	ERR(hal_submit(q, &d, NULL), -EINVAL); /* a byte short to the end */
+	args[1].offset = 0;
+	args[1].bytes = CONF_COPY_BYTES - 1;
+	ERR(hal_submit(q, &d, NULL), -EINVAL);
+	args[1].bytes = CONF_COPY_BYTES + 1;
+	ERR(hal_submit(q, &d, NULL), -EINVAL); /* past the end */
+	args[1] = (struct hal_arg){.buffer = NULL, .offset = 5};
+	ERR(hal_submit(q, &d, NULL), -EINVAL); /* a scalar for a buffer */
+	return 0;
+}
+
+const struct conf_case conf_program_cases[] = {
+	{"program.load_unload", load_unload},
+	{"program.kernels", kernels},
+	{"program.kernel_missing", kernel_missing},
+	{"program.truncated", truncated},
+	{"program.not_an_image", not_an_image},
+	{"program.image_is_copied", image_is_copied},
+	{"program.two_programs", two_programs},
+	{"program.close_busy", close_busy},
+	{"program.arguments", arguments},
+	{NULL, NULL},
+};

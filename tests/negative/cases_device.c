@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Library, device, configuration and trace called wrongly. */
+#define _GNU_SOURCE
+#include "negative.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- library ---------------------------------------------------------------------- */
+
+NEGATIVE(hal_backend_get_info, ENOENT, past_the_last, "1000")
+{
+	struct hal_backend_info i = HAL_INIT(hal_backend_info);
+
+	(void)w;
+	return hal_backend_get_info(1000, &i);
+}
+
+NEGATIVE(hal_backend_get_info, EINVAL, null, "info")
+{
+	(void)w;
+	return hal_backend_get_info(0, NULL);
+}
+
+NEGATIVE(hal_backend_get_info, EINVAL, size_zero, "size")
+{
+	struct hal_backend_info i = {.size = 0};
+
+	(void)w;
+	return hal_backend_get_info(0, &i);
+}
+
+NEGATIVE(hal_device_probe, ENOENT, past_the_last, "1000")
+{
+	return hal_device_probe(1000, &w->info);
+}
+
+NEGATIVE(hal_device_probe, EINVAL, null, "info")
+{
+	(void)w;
+	return hal_device_probe(0, NULL);
+}
+
+NEGATIVE(hal_device_probe, EINVAL, size_zero, "size")
+{
+	w->info.size = 0;
+	return hal_device_probe(0, &w->info);
+}
+
+NEGATIVE(hal_option_get_info, ENOENT, past_the_last, "1000")
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+
+	(void)w;
+	return hal_option_get_info(1000, NULL, &o);
+}
+
+NEGATIVE(hal_option_get_info, ENOENT, file_missing, "/nonexistent/hal.conf")
+{
+	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+
+	(void)w;
+	return hal_option_get_info(0, options, &o);
+}
+
+NEGATIVE(hal_option_get_info, EINVAL, null, "info")
+{
+	(void)w;
+	return hal_option_get_info(0, NULL, NULL);
+}
+
+NEGATIVE(hal_option_get_info, EINVAL, size_zero, "size")
+{
+	struct hal_option_info o = {.size = 0};
+
+	(void)w;
+	return hal_option_get_info(0, NULL, &o);
+}
+
+static int option_of_file(struct neg *w, const char *text)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	const char *options[] = {NULL, NULL};
+	char option[300] = "hal.config=";
+
+	options[0] = option;
+	NEG_OK(neg_config(w, text));
+	strncat(option, w->path, sizeof(option) - 16);
+	return hal_option_get_info(0, options, &o);
+}
+
+NEGATIVE(hal_option_get_info, EINVAL, file_and_line, ":3:")
+{
+	return option_of_file(w, "[hal]\ndevice = ref\nrubbish\n");
+}
+
+/* ---- open: targets ---------------------------------------------------------------- */
+
+NEGATIVE(hal_open, EINVAL, dev_null, "dev")
+{
+	(void)w;
+	return hal_open("ref", NULL, NULL);
+}
+
+NEGATIVE(hal_open, EINVAL, target_empty, "target")
+{
+	return hal_open("", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_index, "ref:x")
+{
+	return hal_open("ref:x", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_index_huge, "99999999999999999999")
+{
+	return hal_open("ref:99999999999999999999", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_no_value, "units")
+{
+	return hal_open("ref?units", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_unknown_option, "unitss")
+{
+	return hal_open("ref?unitss=4", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_bad_value, "four")
+{
+	return hal_open("ref?units=four", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_value_range, "1..4096")
+{
+	return hal_open("ref?units=4097", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_value_zero, "units")
+{
+	return hal_open("ref?units=0", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_enum, "virtual|real")
+{
+	return hal_open("ref?clock=sundial", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, target_not_a_grid, "rows")
+{
+	return hal_open("ref?units=16&rows=5", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, ENODEV, index_past_last, "ref:1")
+{
+	return hal_open("ref:1", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, ENODEV, absent, "ref")
+{
+	return hal_open("ref?devices=0", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, ENODEV, unknown_backend, "abacus")
+{
+	return hal_open("abacus:0", NULL, &w->dev2);
+}
+
+/* ---- open: options, files, the environment ---------------------------------------- */
+
+NEGATIVE(hal_open, EINVAL, option_shape, "rubbish")
+{
+	const char *options[] = {"rubbish", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, option_section, "nosuch")
+{
+	const char *options[] = {"nosuch.key=1", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, option_key, "unitss")
+{
+	const char *options[] = {"backend.ref.unitss=1", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, option_value, "-3")
+{
+	const char *options[] = {"backend.ref.units=-3", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, option_size, "1Q")
+{
+	const char *options[] = {"backend.ref.memory=1Q", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, option_overflow, "99999999999G")
+{
+	const char *options[] = {"backend.ref.memory=99999999999G", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, ENOENT, file_missing, "/nonexistent/hal.conf")
+{
+	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, ENOENT, file_of_environment, "/nonexistent/env.conf")
+{
+	int err;
+
+	setenv("HAL_CONFIG", "/nonexistent/env.conf", 1);
+	err = hal_open("ref", NULL, &w->dev2);
+	unsetenv("HAL_CONFIG");
+	return err;
+}
+
+NEGATIVE(hal_open, EINVAL, environment_value, "HAL_BACKEND_REF_UNITS")
+{
+	int err;
+
+	setenv("HAL_BACKEND_REF_UNITS", "many", 1);
+	err = hal_open("ref", NULL, &w->dev2);
+	unsetenv("HAL_BACKEND_REF_UNITS");
+	return err;
+}
+
+NEGATIVE(hal_open, EINVAL, file_no_section, ":1:")
+{
+	return neg_open_config(w, "device = ref\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_unknown_section, ":1")
+{
+	return neg_open_config(w, "[hall]\ndevice = ref\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_unknown_key, ":3")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref\ncolour = red\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_unknown_backend, ":3")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref\n[backend.abacus]\nbeads = 10\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_bad_value, ":4")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref\n[backend.ref]\nunits = x\n");
+}
+
+/* A better value elsewhere does not make a wrong line right. */
+NEGATIVE(hal_open, EINVAL, file_value_overridden, ":2")
+{
+	int err;
+
+	setenv("HAL_BACKEND_REF_UNITS", "4", 1);
+	err = neg_open_config(w, "[backend.ref]\nunits = x\n[hal]\ndevice = ref\n");
+	unsetenv("HAL_BACKEND_REF_UNITS");
+	return err;
+}
+
+NEGATIVE(hal_open, EINVAL, file_syntax, ":2:")
+{
+	return neg_open_config(w, "[hal]\n[unfinished\ndevice = ref\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_twice, ":3:")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref\ndevice = ref\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_section_twice, ":4:")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref\n[backend.ref]\n[hal]\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_bad_target, "ref:x")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref:x\n");
+}
+
+NEGATIVE(hal_open, EINVAL, file_partition_key, ":4")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref\n[partition \"a\"]\nwidth = 3\n");
+}
+
+NEGATIVE(hal_open, ENODEV, file_absent_device, "ref:7")
+{
+	return neg_open_config(w, "[hal]\ndevice = ref:7\n");
+}
+
+/* ---- device ----------------------------------------------------------------------- */
+
+NEGATIVE(hal_close, EBUSY, partition, "partition")
+{
+	NEG_OK(hal_program_unload(w->prog));
+	w->prog = NULL;
+	return hal_close(w->dev);
+}
+
+static int nothing(const struct hal_ref_call *call)
+{
+	(void)call;
+	return 0;
+}
+
+NEGATIVE(hal_close, EBUSY, program, "program")
+{
+	const struct {
+		struct hal_ref_image head;
+		struct hal_ref_kernel k;
+	} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(image.k), 1},
+		   {.name = "nothing", .fn = nothing}};
+
+	NEG_OK(hal_open(w->target, NULL, &w->dev2));
+	NEG_OK(hal_program_load(w->dev2, &image, sizeof(image), &w->prog2));
+	return hal_close(w->dev2);
+}
+
+NEGATIVE(hal_close, EBUSY, timeline, "timeline")
+{
+	NEG_OK(hal_open(w->target, NULL, &w->dev2));
+	NEG_OK(hal_timeline_create(w->dev2, &w->line2));
+	return hal_close(w->dev2);
+}
+
+NEGATIVE(hal_close, EINVAL, destroyed, "device")
+{
+	struct hal_device *dev;
+
+	NEG_OK(hal_open(w->target, NULL, &dev));
+	NEG_OK(hal_close(dev));
+	return hal_close(dev);
+}
+
+NEGATIVE(hal_close, EINVAL, not_a_device, "device")
+{
+	return hal_close((struct hal_device *)(void *)w->queue);
+}
+
+NEGATIVE(hal_device_get_info, EINVAL, dev_null, "device|dev")
+{
+	return hal_device_get_info(NULL, &w->info);
+}
+
+NEGATIVE(hal_device_get_info, EINVAL, info_null, "info")
+{
+	return hal_device_get_info(w->dev, NULL);
+}
+
+NEGATIVE(hal_device_get_info, EINVAL, size_zero, "size")
+{
+	w->info.size = 0;
+	return hal_device_get_info(w->dev, &w->info);
+}
+
+NEGATIVE(hal_device_get_info, EINVAL, destroyed, "device")
+{
+	struct hal_device *dev;
+
+	NEG_OK(hal_open(w->target, NULL, &dev));
+	NEG_OK(hal_close(dev));
+	return hal_device_get_info(dev, &w->info);
+}
+
+NEGATIVE(hal_device_get_stats, EINVAL, dev_null, "device|dev")
+{
+	return hal_device_get_stats(NULL, &w->stats);
+}
+
+NEGATIVE(hal_device_get_stats, EINVAL, stats_null, "stats")
+{
+	return hal_device_get_stats(w->dev, NULL);
+}
+
+NEGATIVE(hal_device_get_stats, EINVAL, size_tiny, "size")
+{
+	w->stats.size = 4;
+	return hal_device_get_stats(w->dev, &w->stats);
+}
+
+NEGATIVE(hal_device_poll, EINVAL, dev_null, "device|dev")
+{
+	(void)w;
+	return hal_device_poll(NULL, 0);
+}
+
+NEGATIVE(hal_device_extension, ENOENT, unknown, "abacus")
+{
+	return NEG_NULL(hal_device_extension(w->dev, "abacus"));
+}
+
+NEGATIVE(hal_device_extension, ENOENT, other_backends, "npu")
+{
+	return NEG_NULL(hal_device_extension(w->dev, "npu"));
+}
+
+NEGATIVE(hal_device_extension, ENOENT, name_null, "name")
+{
+	return NEG_NULL(hal_device_extension(w->dev, NULL));
+}
+
+NEGATIVE(hal_device_native, ENOENT, dev_null, "device|dev")
+{
+	(void)w;
+	return NEG_NULL(hal_device_native(NULL));
+}
+
+/* ---- trace ------------------------------------------------------------------------ */
+
+NEGATIVE(hal_trace_start, EINVAL, dev_null, "device|dev")
+{
+	(void)w;
+	return hal_trace_start(NULL, "/dev/null");
+}
+
+NEGATIVE(hal_trace_start, EINVAL, path_null, "path")
+{
+	return hal_trace_start(w->dev, NULL);
+}
+
+NEGATIVE(hal_trace_start, ENOENT, folder_missing, "/nonexistent/t.json")
+{
+	return hal_trace_start(w->dev, "/nonexistent/t.json");
+}
+
+NEGATIVE(hal_trace_start, EISDIR, folder, "/tmp")
+{
+	return hal_trace_start(w->dev, "/tmp");
+}
+
+NEGATIVE(hal_trace_start, EBUSY, twice, "trace")
+{
+	NEG_OK(hal_trace_start(w->dev, "/dev/null"));
+	return hal_trace_start(w->dev, "/dev/null");
+}
+
+/* A full disk is told of at the latest when the file is closed. */
+static int full_disk(struct neg *w)
+{
+	int i, err = hal_trace_start(w->dev, "/dev/full");
+
+	for (i = 0; !err && i < 100; i++) {
+		struct hal_point done;
+
+		NEG_OK(hal_submit(w->queue, &w->submit, &done));
+		NEG_OK(neg_wait(done));
+	}
+	return err ? err : hal_trace_stop(w->dev);
+}
+
+NEGATIVE(hal_trace_stop, EIO, full_disk, "/dev/full")
+{
+	int err = full_disk(w);
+
+	return err == -ENOSPC ? -EIO : err; /* the file's errno is as good */
+}
+
+NEGATIVE(hal_trace_start, EIO, cannot_write, "/dev/full")
+{
+	int err = full_disk(w);
+
+	return err == -ENOSPC ? -EIO : err;
+}
+
+NEGATIVE(hal_trace_stop, EINVAL, not_started, "trace")
+{
+	return hal_trace_stop(w->dev);
+}
+
+NEGATIVE(hal_trace_stop, EINVAL, dev_null, "device|dev")
+{
+	(void)w;
+	return hal_trace_stop(NULL);
+}

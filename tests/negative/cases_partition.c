@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partitions and buffers called wrongly. */
+#define _GNU_SOURCE
+#include "negative.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GRID "ref?units=64&rows=8"
+
+static int create(struct neg *w)
+{
+	return hal_partition_create(w->dev, &w->part_desc, &w->part2);
+}
+
+static int create_rect(struct neg *w, uint32_t row, uint32_t col, uint32_t rows,
+		       uint32_t cols)
+{
+	w->part_desc.units_floor = 0;
+	w->part_desc.row = (uint16_t)row;
+	w->part_desc.col = (uint16_t)col;
+	w->part_desc.rows = (uint16_t)rows;
+	w->part_desc.cols = (uint16_t)cols;
+	return create(w);
+}
+
+/* ---- create ----------------------------------------------------------------------- */
+
+NEGATIVE(hal_partition_create, EINVAL, dev_null, "device|dev")
+{
+	return hal_partition_create(NULL, &w->part_desc, &w->part2);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, desc_null, "desc")
+{
+	return hal_partition_create(w->dev, NULL, &w->part2);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, part_null, "part")
+{
+	return hal_partition_create(w->dev, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, size_zero, "size")
+{
+	w->part_desc.size = 0;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, size_short, "size")
+{
+	w->part_desc.size = 8;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, E2BIG, longer_tail, "hal_partition_desc")
+{
+	struct {
+		struct hal_partition_desc d;
+		uint64_t more;
+	} longer = {w->part_desc, 1};
+
+	longer.d.size = sizeof(longer);
+	return hal_partition_create(w->dev, &longer.d, &w->part2);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, unknown_flag, "flags")
+{
+	w->part_desc.flags = 1;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, reserved, "reserved")
+{
+	w->part_desc.reserved = 1;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, no_units, "units_floor")
+{
+	w->part_desc.units_floor = 0;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, isolation_unknown, "min_isolation")
+{
+	w->part_desc.min_isolation = HAL_ISOLATION_ENFORCED + 1;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, name_unterminated, "name")
+{
+	memset(w->part_desc.name, 'x', sizeof(w->part_desc.name));
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, color_unknown, "0x10")
+{
+	w->part_desc.color_mask = 0x10;
+	return create(w);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_no_cols, "area")
+{
+	return create_rect(w, 0, 0, 2, 0);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_no_rows, "area")
+{
+	return create_rect(w, 0, 0, 0, 2);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_past_rows, "row 7")
+{
+	return create_rect(w, 7, 0, 2, 1);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_past_cols, "column 7")
+{
+	return create_rect(w, 0, 7, 1, 2);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_corner_outside, "row 8")
+{
+	return create_rect(w, 8, 8, 1, 1);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_wraps, "65535")
+{
+	return create_rect(w, 65535, 65535, 65535, 65535);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, EINVAL, rect_and_other_count, "units_floor")
+{
+	w->part_desc.units_floor = 5;
+	w->part_desc.rows = 2;
+	w->part_desc.cols = 2;
+	w->part_desc.row = 4;
+	return create(w);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, rect_overlap, "overlaps")
+{
+	return create_rect(w, 0, 0, 2, 2);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, count_no_rectangle, "are left")
+{
+	w->part_desc.units_floor = 63; /* 63 are free, but no rectangle of 63 */
+	return create(w);
+}
+
+NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, count_prime, "rectangle")
+{
+	w->part_desc.units_floor = 13; /* 1 x 13 is wider than the grid */
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOSPC, units, "7 of 8 are left")
+{
+	w->part_desc.units_floor = 8;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOSPC, units_huge, "4294967295")
+{
+	w->part_desc.units_floor = UINT32_MAX;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOSPC, memory, "memory")
+{
+	w->part_desc.memory_bytes = UINT64_C(1) << 40;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOSPC, memory_huge, "memory")
+{
+	w->part_desc.memory_bytes = UINT64_MAX;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOSPC, colors_taken, "0x3")
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	d.units_floor = 1;
+	d.color_mask = 3;
+	NEG_OK(hal_partition_create(w->dev, &d, &w->part2));
+	d.color_mask = 7;
+	{
+		struct hal_partition *p;
+
+		return hal_partition_create(w->dev, &d, &p);
+	}
+}
+
+NEGATIVE(hal_partition_create, ENOTSUP, ceiling, "units_ceiling")
+{
+	w->part_desc.units_ceiling = 2;
+	return create(w);
+}
+
+NEGATIVE_ON("ref?isolation=advisory", hal_partition_create, ENOTSUP, isolation,
+	    "advisory")
+{
+	w->part_desc.min_isolation = HAL_ISOLATION_ENFORCED;
+	return create(w);
+}
+
+NEGATIVE_ON("ref", hal_partition_create, ENOTSUP, colors_unknown_to_device, "channels")
+{
+	w->part_desc.color_mask = 1;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOMEM, of_the_device, "injected")
+{
+	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_PARTITION_CREATE, 1,
+			      ENOMEM));
+	return create(w);
+}
+
+/* ---- by name ---------------------------------------------------------------------- */
+
+/* Opens dev2 with a configuration and asks for partition a. */
+static int named(struct neg *w, const char *text)
+{
+	NEG_OK(neg_open_config(w, text));
+	return hal_partition_create_named(w->dev2, "a", &w->part2);
+}
+
+NEGATIVE(hal_partition_create_named, ENOENT, no_section, "\"a\"")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"b\"]\nunits = 1\n");
+}
+
+NEGATIVE(hal_partition_create_named, ENOENT, no_file, "\"a\"")
+{
+	return hal_partition_create_named(w->dev, "a", &w->part2);
+}
+
+NEGATIVE(hal_partition_create_named, ENOSPC, units, "17")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 17\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, bad_value, ":4")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = lots\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, bad_colors, "1,x")
+{
+	return named(w, "[hal]\ndevice = ref?colors=4\n[partition \"a\"]\nunits = 1\n"
+			"colors = 1,x\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, outside, "row")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nrow = 3\nrows = 1\n"
+			"cols = 1\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, dev_null, "device|dev")
+{
+	return hal_partition_create_named(NULL, "a", &w->part2);
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, name_null, "name")
+{
+	return hal_partition_create_named(w->dev, NULL, &w->part2);
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, part_null, "part")
+{
+	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"));
+	return hal_partition_create_named(w->dev2, "a", NULL);
+}
+
+/* ---- resize ----------------------------------------------------------------------- */
+
+NEGATIVE(hal_partition_resize, EINVAL, part_null, "partition|part")
+{
+	return hal_partition_resize(NULL, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, EINVAL, desc_null, "desc")
+{
+	return hal_partition_resize(w->part, NULL, NULL);
+}
+
+NEGATIVE(hal_partition_resize, EINVAL, no_units, "units_floor")
+{
+	w->part_desc.units_floor = 0;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, EINVAL, unknown_flag, "flags")
+{
+	w->part_desc.flags = 4;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, E2BIG, longer_tail, "hal_partition_desc")
+{
+	struct {
+		struct hal_partition_desc d;
+		uint64_t more;
+	} longer = {w->part_desc, 1};
+
+	longer.d.size = sizeof(longer);
+	return hal_partition_resize(w->part, &longer.d, NULL);
+}
+
+NEGATIVE(hal_partition_resize, ENOSPC, units, "9")
+{
+	w->part_desc.units_floor = 9;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, ENOSPC, memory_in_use, "4096|memory")
+{
+	w->part_desc.memory_bytes = 100; /* the buffer needs more */
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE_ON("ref?resize=none", hal_partition_resize, ENOTSUP, never, "resize")
+{
+	w->part_desc.units_floor = 2;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, ENOTSUP, ceiling, "units_ceiling")
+{
+	w->part_desc.units_floor = 2;
+	w->part_desc.units_ceiling = 4;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE_ON("ref?resize=idle", hal_partition_resize, EBUSY, in_flight,
+	    "1 commands on the device")
+{
+	NEG_OK(neg_make_busy(w));
+	w->part_desc.units_floor = 2;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, EIO, of_the_device, "injected")
+{
+	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_RESIZE, 1, EIO));
+	w->part_desc.units_floor = 2;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+/* ---- the rest of it --------------------------------------------------------------- */
+
+NEGATIVE(hal_partition_destroy, EBUSY, queue, "queue")
+{
+	NEG_OK(hal_buffer_destroy(w->buf));
+	w->buf = NULL;
+	return hal_partition_destroy(w->part);
+}
+
+NEGATIVE(hal_partition_destroy, EBUSY, buffer, "buffer")
+{
+	NEG_OK(hal_queue_destroy(w->queue));
+	w->queue = NULL;
+	return hal_partition_destroy(w->part);
+}
+
+NEGATIVE(hal_partition_destroy, EINVAL, destroyed, "partition")
+{
+	struct hal_partition *p;
+
+	NEG_OK(hal_partition_create(w->dev, &w->part_desc, &p));
+	NEG_OK(hal_partition_destroy(p));
+	return hal_partition_destroy(p);
+}
+
+NEGATIVE(hal_partition_get_info, EINVAL, part_null, "partition|part")
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+
+	(void)w;
+	return hal_partition_get_info(NULL, &i);
+}
+
+NEGATIVE(hal_partition_get_info, EINVAL, info_null, "info")
+{
+	return hal_partition_get_info(w->part, NULL);
+}
+
+NEGATIVE(hal_partition_get_info, EINVAL, size_zero, "size")
+{
+	struct hal_partition_info i = {.size = 0};
+
+	return hal_partition_get_info(w->part, &i);
+}
+
+NEGATIVE(hal_partition_get_stats, EINVAL, part_null, "partition|part")
+{
+	return hal_partition_get_stats(NULL, &w->stats);
+}
+
+NEGATIVE(hal_partition_get_stats, EINVAL, stats_null, "stats")
+{
+	return hal_partition_get_stats(w->part, NULL);
+}
+
+NEGATIVE(hal_partition_get_stats, EINVAL, size_zero, "size")
+{
+	w->stats.size = 0;
+	return hal_partition_get_stats(w->part, &w->stats);
+}
+
+/* ---- buffer ----------------------------------------------------------------------- */
+
+static int buffer(struct neg *w)
+{
+	return hal_buffer_create(w->part, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, part_null, "partition|part")
+{
+	return hal_buffer_create(NULL, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, desc_null, "desc")
+{
+	return hal_buffer_create(w->part, NULL, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, buf_null, "buf")
+{
+	return hal_buffer_create(w->part, &w->buffer_desc, NULL);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, size_zero, "size")
+{
+	w->buffer_desc.size = 0;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, E2BIG, longer_tail, "hal_buffer_desc")
+{
+	struct {
+		struct hal_buffer_desc d;
+		uint64_t more;
+	} longer = {w->buffer_desc, 1};
+
+	longer.d.size = sizeof(longer);
+	return hal_buffer_create(w->part, &longer.d, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, unknown_flag, "flags")
+{
+	w->buffer_desc.flags = 0x80;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, no_bytes, "bytes")
+{
+	w->buffer_desc.bytes = 0;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, color_of_others, "0x8")
+{
+	NEG_OK(hal_queue_destroy(w->queue));
+	w->queue = NULL;
+	w->part_desc.color_mask = 3;
+	NEG_OK(create(w));
+	w->buffer_desc.color_mask = 8;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, memory, "left")
+{
+	w->buffer_desc.bytes = UINT64_C(1) << 40;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, memory_huge, "left")
+{
+	w->buffer_desc.bytes = UINT64_MAX;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, quota, "8192")
+{
+	w->part_desc.memory_bytes = 8192;
+	NEG_OK(create(w));
+	w->buffer_desc.bytes = 8193;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, color_full, "colour|color")
+{
+	w->buffer_desc.color_mask = 1;
+	w->buffer_desc.bytes = 300 << 10; /* a quarter of 1 MiB is 256 KiB */
+	return buffer(w);
+}
+
+NEGATIVE_ON("ref?map=no", hal_buffer_create, ENOTSUP, mappable, "map")
+{
+	w->buffer_desc.flags = HAL_BUFFER_MAPPABLE;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, ENOMEM, of_the_device, "injected")
+{
+	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_ALLOC, 1,
+			      ENOMEM));
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_destroy, EINVAL, destroyed, "buffer")
+{
+	struct hal_buffer *b;
+
+	NEG_OK(hal_buffer_create(w->part, &w->buffer_desc, &b));
+	NEG_OK(hal_buffer_destroy(b));
+	return hal_buffer_destroy(b);
+}
+
+NEGATIVE(hal_buffer_destroy, EINVAL, not_a_buffer, "buffer")
+{
+	return hal_buffer_destroy((struct hal_buffer *)(void *)w->queue);
+}
+
+static uint8_t data[8192];
+
+NEGATIVE(hal_buffer_write, EINVAL, buf_null, "buffer|buf")
+{
+	(void)w;
+	return hal_buffer_write(NULL, 0, data, 4);
+}
+
+NEGATIVE(hal_buffer_write, EINVAL, data_null, "data")
+{
+	return hal_buffer_write(w->buf, 0, NULL, 4);
+}
+
+NEGATIVE(hal_buffer_write, EINVAL, range, "4096")
+{
+	return hal_buffer_write(w->buf, 1, data, 4096);
+}
+
+NEGATIVE(hal_buffer_write, EINVAL, range_wraps, "4096")
+{
+	return hal_buffer_write(w->buf, UINT64_MAX, data, 2);
+}
+
+NEGATIVE(hal_buffer_write, EIO, of_the_device, "injected")
+{
+	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_WRITE, 1, EIO));
+	return hal_buffer_write(w->buf, 0, data, 4);
+}
+
+NEGATIVE(hal_buffer_read, EINVAL, buf_null, "buffer|buf")
+{
+	(void)w;
+	return hal_buffer_read(NULL, 0, data, 4);
+}
+
+NEGATIVE(hal_buffer_read, EINVAL, data_null, "data")
+{
+	return hal_buffer_read(w->buf, 0, NULL, 4);
+}
+
+NEGATIVE(hal_buffer_read, EINVAL, range, "4096")
+{
+	return hal_buffer_read(w->buf, 4096, data, 1);
+}
+
+NEGATIVE(hal_buffer_read, EINVAL, range_wraps, "4096")
+{
+	return hal_buffer_read(w->buf, 8, data, UINT64_MAX - 4);
+}
+
+NEGATIVE(hal_buffer_read, EIO, of_the_device, "injected")
+{
+	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_READ, 1, EIO));
+	return hal_buffer_read(w->buf, 0, data, 4);
+}
+
+NEGATIVE(hal_buffer_map, EINVAL, buf_null, "buffer|buf")
+{
+	void *at;
+
+	(void)w;
+	return hal_buffer_map(NULL, &at);
+}
+
+NEGATIVE(hal_buffer_map, EINVAL, address_null, "address")
+{
+	return hal_buffer_map(w->buf, NULL);
+}
+
+NEGATIVE_ON("ref?map=no", hal_buffer_map, ENOTSUP, device_cannot, "map")
+{
+	void *at;
+
+	return hal_buffer_map(w->buf, &at);
+}
+
+NEGATIVE(hal_buffer_map, EIO, of_the_device, "injected")
+{
+	void *at;
+
+	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_MAP, 1, EIO));
+	return hal_buffer_map(w->buf, &at);
+}
+
+NEGATIVE(hal_buffer_unmap, EINVAL, buf_null, "buffer|buf")
+{
+	(void)w;
+	return hal_buffer_unmap(NULL);
+}
+
+NEGATIVE(hal_buffer_unmap, EINVAL, not_mapped, "map")
+{
+	return hal_buffer_unmap(w->buf);
+}

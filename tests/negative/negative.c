@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the negative cases: negative [--list] [--filter GLOB] [--verbose]. */
+#define _GNU_SOURCE
+#include "negative.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct neg_case *first, **last = &first;
+
+void neg_register(struct neg_case *c)
+{
+	*last = c;
+	last = &c->next;
+}
+
+int neg_broken(const char *file, int line)
+{
+	fprintf(stderr, "%s:%d: a step failed: %s\n", file, line, hal_last_error());
+	return -ENOTRECOVERABLE;
+}
+
+/* ---- the world -------------------------------------------------------------------- */
+
+static int twice_fn(const struct hal_ref_call *call)
+{
+	uint8_t *d = call->at(call, 0, 0, 64);
+	const uint8_t *s = call->at(call, 1, 0, 64);
+	uint32_t i;
+
+	if (!d || !s)
+		return -EIO;
+	for (i = 0; i < 64; i++)
+		d[i] = (uint8_t)(2 * s[i]);
+	return 0;
+}
+
+static int slow_fn(const struct hal_ref_call *call)
+{
+	uint8_t *d = call->at(call, 0, 0, 64);
+
+	if (!d)
+		return -EIO;
+	d[0]++;
+	return 0;
+}
+
+static int bad_fn(const struct hal_ref_call *call)
+{
+	return call->at(call, 0, 1 << 20, 4) ? 0 : -EIO;
+}
+
+static const struct {
+	struct hal_ref_image head;
+	struct hal_ref_kernel kernels[3];
+} image = {
+	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 3},
+	{
+		{.name = "twice",
+		 .fn = twice_fn,
+		 .work = 64,
+		 .arg_count = 2,
+		 .arg_bytes = {64, 64}},
+		{.name = "slow",
+		 .fn = slow_fn,
+		 .span_ns = 1000000,
+		 .arg_count = 1,
+		 .arg_bytes = {64}},
+		{.name = "bad",
+		 .fn = bad_fn,
+		 .work = 8,
+		 .arg_count = 1,
+		 .arg_bytes = {64}},
+	},
+};
+
+static void fill_in(struct neg *w)
+{
+	w->part_desc = (struct hal_partition_desc)HAL_INIT(hal_partition_desc);
+	w->part_desc.units_floor = 1;
+	w->buffer_desc = (struct hal_buffer_desc)HAL_INIT(hal_buffer_desc);
+	w->buffer_desc.bytes = 4096;
+	w->queue_desc = (struct hal_queue_desc)HAL_INIT(hal_queue_desc);
+	w->info = (struct hal_device_info)HAL_INIT(hal_device_info);
+	w->stats = (struct hal_stats)HAL_INIT(hal_stats);
+}
+
+static int build(struct neg *w, const char *target)
+{
+	memset(w, 0, sizeof(*w));
+	w->target = target;
+	fill_in(w);
+	NEG_OK(hal_open(target, NULL, &w->dev));
+	NEG_OK(hal_partition_create(w->dev, &w->part_desc, &w->part));
+	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &w->queue));
+	NEG_OK(hal_buffer_create(w->part, &w->buffer_desc, &w->buf));
+	NEG_OK(hal_program_load(w->dev, &image, sizeof(image), &w->prog));
+	NEG_OK(hal_kernel_find(w->prog, "twice", &w->kernel));
+	NEG_OK(hal_kernel_find(w->prog, "slow", &w->slow));
+	NEG_OK(hal_kernel_find(w->prog, "bad", &w->bad));
+	NEG_OK(hal_timeline_create(w->dev, &w->line));
+	w->ref = hal_device_extension(w->dev, "ref");
+	NEG_OK(w->ref == NULL);
+	w->buffer_desc.bytes = 64;
+	w->args[0] = (struct hal_arg){w->buf, 0, 64};
+	w->args[1] = (struct hal_arg){w->buf, 64, 64};
+	w->cmd[0] = hal_cmd_fill(w->buf, 0, 64, 1);
+	w->submit = (struct hal_submit_desc)HAL_INIT(hal_submit_desc);
+	w->submit.cmds = w->cmd;
+	w->submit.cmd_count = 1;
+	return 0;
+}
+
+/* Whatever went wrong: this partition still computes. */
+static int still_works(struct neg *w)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_queue *q = NULL;
+	struct hal_buffer *b = NULL;
+	struct hal_arg args[2];
+	struct hal_point done;
+	struct hal_cmd cmd;
+	uint8_t data[64];
+
+	if (!w->part || !w->prog)
+		return 0; /* the case destroyed them, which is its business */
+	bd.bytes = 128;
+	NEG_OK(hal_queue_create(w->part, &qd, &q));
+	NEG_OK(hal_buffer_create(w->part, &bd, &b));
+	memset(data, 21, 64);
+	NEG_OK(hal_buffer_write(b, 64, data, 64));
+	args[0] = (struct hal_arg){b, 0, 64};
+	args[1] = (struct hal_arg){b, 64, 64};
+	cmd = hal_cmd_launch(w->kernel, args, 2);
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	NEG_OK(hal_submit(q, &d, &done));
+	NEG_OK(neg_wait(done));
+	NEG_OK(hal_buffer_read(b, 0, data, 64));
+	NEG_OK(data[0] != 42 || data[63] != 42);
+	NEG_OK(hal_buffer_destroy(b));
+	NEG_OK(hal_queue_destroy(q));
+	return 0;
+}
+
+static int put_away(struct neg *w)
+{
+	if (w->path[0])
+		unlink(w->path);
+	NEG_OK(hal_queue_destroy(w->queue2));
+	NEG_OK(hal_queue_destroy(w->queue));
+	NEG_OK(hal_buffer_destroy(w->buf2));
+	NEG_OK(hal_buffer_destroy(w->buf));
+	NEG_OK(hal_partition_destroy(w->part2));
+	NEG_OK(hal_partition_destroy(w->part));
+	NEG_OK(hal_program_unload(w->prog2));
+	NEG_OK(hal_program_unload(w->prog));
+	NEG_OK(hal_timeline_destroy(w->line2));
+	NEG_OK(hal_timeline_destroy(w->line));
+	NEG_OK(hal_close(w->dev2));
+	NEG_OK(hal_close(w->dev));
+	return 0;
+}
+
+/* ---- steps of cases --------------------------------------------------------------- */
+
+int neg_wait(struct hal_point p)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return hal_wait(&p, 1, 0, ((int64_t)ts.tv_sec + 60) * 1000000000);
+}
+
+int neg_make_busy(struct neg *w)
+{
+	struct hal_cmd cmd = hal_cmd_launch(w->slow, w->args, 1);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	NEG_OK(hal_submit(w->queue, &d, &w->busy));
+	NEG_OK(hal_device_poll(w->dev, 1000));
+	return 0;
+}
+
+int neg_make_gated(struct neg *w)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point wait = {w->line, 1}, signal = {w->line, 2};
+
+	d.waits = &wait;
+	d.wait_count = 1;
+	d.signals = &signal;
+	d.signal_count = 1;
+	NEG_OK(hal_submit(w->queue, &d, &w->busy));
+	NEG_OK(hal_device_poll(w->dev, 1000));
+	return 0;
+}
+
+/* Ends what those two have begun. */
+static int settle(struct neg *w)
+{
+	if (!w->busy.timeline)
+		return 0;
+	if (w->line && hal_timeline_value(w->line, NULL) == 0)
+		NEG_OK(hal_timeline_signal(w->line, 1));
+	return neg_wait(w->busy);
+}
+
+int neg_config(struct neg *w, const char *text)
+{
+	const char *dir = getenv("TMPDIR");
+	FILE *f;
+	int fd;
+
+	snprintf(w->path, sizeof(w->path), "%s/hal-negative-XXXXXX", dir ? dir : "/tmp");
+	fd = mkstemp(w->path);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	NEG_OK(f == NULL);
+	fputs(text, f);
+	NEG_OK(fclose(f));
+	return 0;
+}
+
+int neg_open_config(struct neg *w, const char *text)
+{
+	char option[300];
+	const char *options[] = {option, NULL};
+
+	NEG_OK(neg_config(w, text));
+	snprintf(option, sizeof(option), "hal.config=%s", w->path);
+	return hal_open(NULL, options, &w->dev2);
+}
+
+/* ---- running ---------------------------------------------------------------------- */
+
+static bool names(const char *text, const char *want)
+{
+	char copy[256], *word, *rest;
+
+	snprintf(copy, sizeof(copy), "%s", want);
+	for (word = strtok_r(copy, "|", &rest); word; word = strtok_r(NULL, "|", &rest))
+		if (strcasestr(text, word))
+			return true;
+	return false;
+}
+
+static int run(const struct neg_case *c, bool verbose)
+{
+	static struct neg w;
+	char text[1024];
+	int err, bad = 0;
+
+	if (build(&w, c->target ? c->target : NEG_TARGET))
+		return 1;
+	err = c->fn(&w);
+	snprintf(text, sizeof(text), "%s", hal_last_error());
+	if (err != -c->error) {
+		printf("FAIL %s %s %s: answered %d: %s\n", c->function, c->error_name,
+		       c->what, err, text);
+		bad = 1;
+	} else if (!names(text, c->text)) {
+		printf("FAIL %s %s %s: the text does not name '%s': '%s'\n", c->function,
+		       c->error_name, c->what, c->text, text);
+		bad = 1;
+	} else if (verbose) {
+		printf("ok   %s %s %s: %s\n", c->function, c->error_name, c->what, text);
+	}
+	if (settle(&w) || still_works(&w) || put_away(&w)) {
+		printf("FAIL %s %s %s: left something behind\n", c->function,
+		       c->error_name, c->what);
+		bad = 1;
+	}
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	const char *filter = "*";
+	bool list = false, verbose = false;
+	uint32_t passed = 0, failed = 0;
+	const struct neg_case *c;
+	char name[256];
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--list")) {
+			list = true;
+		} else if (!strcmp(argv[i], "--verbose")) {
+			verbose = true;
+		} else if (!strcmp(argv[i], "--filter") && i + 1 < argc) {
+			filter = argv[++i];
+		} else {
+			fprintf(stderr, "usage: negative [--list] [--verbose] "
+					"[--filter GLOB]\n");
+			return 2;
+		}
+	}
+	/* The environment of whoever runs this must not decide. */
+	unsetenv("HAL_CONFIG");
+	for (c = first; c; c = c->next) {
+		snprintf(name, sizeof(name), "%s %s %s", c->function, c->error_name,
+			 c->what);
+		if (fnmatch(filter, name, 0))
+			continue;
+		if (list) {
+			printf("%s\n", name);
+			continue;
+		}
+		if (run(c, verbose))
+			failed++;
+		else
+			passed++;
+	}
+	if (list)
+		return 0;
+	printf("%u passed, %u failed, 0 skipped\n", passed, failed);
+	return failed || !passed;
+}

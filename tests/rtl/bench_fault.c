@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_fault.c - every kind of fault: the slot stops with kind, address and descriptor, has
+ * changed nothing but what it completed before, works again after RING_BASE is written, and a
+ * neighbour on channels of its own takes the same cycles as without it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rig.h"
+
+#define SPACE (1u << 20)
+
+enum { BAD, NEIGHBOUR };
+
+struct fault {
+	const char *name;
+	uint32_t kind;
+	uint32_t word, lsb, width, value; /* field of a good CONV that is made bad */
+	uint32_t address;		  /* FAULT_ADDR; ~0: of the page, see below */
+};
+
+/* Words and bits as in the table of descriptors. */
+#define FIELD(f)   NPU_DESC_##f##_WORD, NPU_DESC_##f##_LSB, NPU_DESC_##f##_W
+#define BAD_OP(v)  "opcode " #v, NPU_FAULT_OPCODE, FIELD(OPCODE), v, 0
+#define ZERO(f)	   #f " zero", NPU_FAULT_FIELD, FIELD(f), 0, NPU_DESC_##f##_WORD
+
+static const struct fault conv_faults[] = {
+	{BAD_OP(7)},   {BAD_OP(99)}, {BAD_OP(255)}, {ZERO(DM)}, {ZERO(OW)}, {ZERO(PANEL)},
+	{ZERO(DN)},    {ZERO(CIN)},  {ZERO(KH)},    {ZERO(KW)}, {ZERO(SY)}, {ZERO(SX)},
+	{ZERO(DY)},    {ZERO(DX)},
+	{"A out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_A), SPACE, SPACE},
+	{"B out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_B), SPACE + 0x12340, SPACE + 0x12340},
+	{"table out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_P), 0xfffffff0, 0xfffffff0},
+	{"D out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_D), SPACE, SPACE},
+};
+
+static const struct fault vec_faults[] = {
+	{"VOP 5", NPU_FAULT_OPCODE, FIELD(VOP), 5, 0},
+	{ZERO(DM)},
+	{ZERO(VCOLS)},
+	{"copy out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_A), SPACE, SPACE},
+	{"copy to out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_D), 0x80000000, 0x80000000},
+};
+
+enum spoil { UNMAPPED, READ_ONLY, CHANNEL, NO_UNITS, WAIT_BOUNDS, RING_UNMAPPED, SPOILS };
+
+static struct rig_rect map[2] = {{0, 0, 8, 9}, {8, 2, 8, 14}};
+static uint64_t alone[4];
+
+static void prepare(struct rig *r)
+{
+	struct rig_memory cfg = rig_channels(8);
+	struct rng g = {77};
+
+	rig_reset(r, &cfg);
+	CHECK(rig_map(r, map, 2) == NPU_MAP_OK, "map");
+	rig_space(r, BAD, SPACE, 0x0f);
+	rig_space(r, NEIGHBOUR, SPACE, 0xf0);
+	for (uint32_t j = 0; j < 4; j++) {
+		uint32_t desc[16];
+
+		rig_push_stamp(r, NEIGHBOUR);
+		rig_random_conv(r, NEIGHBOUR, desc, &g);
+		rig_push(r, NEIGHBOUR, desc);
+	}
+	rig_push_stamp(r, NEIGHBOUR);
+	rig_push_end(r, NEIGHBOUR);
+}
+
+static void good_conv(struct rig *r, uint32_t desc[16], struct rng *g)
+{
+	struct rig_conv c = {.h = 9, .w = 9, .cin = 5, .oh = 9, .ow = 9, .n = 13, .kh = 3, .kw = 3,
+			     .sy = 1, .sx = 1, .dy = 1, .dx = 1, .pt = 1, .pl = 1};
+
+	rig_conv_desc(r, BAD, &c, false, desc, g);
+}
+
+/* One good descriptor, the bad one, one that must not run; then the slot starts anew. */
+static void one(struct rig *r, const char *name, uint32_t desc[16], uint32_t kind,
+		uint32_t address, struct rng *g)
+{
+	uint32_t good[16];
+	struct rig_space *sp = &r->space[BAD];
+
+	if (kind == NPU_FAULT_NO_UNITS)
+		rig_random_vec(r, BAD, good, g);
+	else
+		good_conv(r, good, g);
+	rig_push(r, BAD, good);
+	rig_golden(r, BAD);
+	rig_push(r, BAD, desc);
+	rig_push_end(r, BAD);
+	rig_bell(r, NEIGHBOUR);
+	rig_bell(r, BAD);
+	rig_wait(r, 1u << NEIGHBOUR | 1u << BAD, 4000000);
+	CHECK(r->faulted == 1u << BAD && !(r->ended & 1u << BAD), "%s: slots %#x fault", name,
+	      r->faulted);
+	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(BAD, STATUS)), STATUS_STATE) == NPU_STATE_FAULT,
+	      "%s: state", name);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)) == kind, "%s: kind %u", name,
+	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)));
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)) == address, "%s: address %#x, not %#x", name,
+	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)), address);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)) == 1, "%s: descriptor %u", name,
+	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)));
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) == 1, "%s: head %u", name,
+	      rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)));
+	for (uint32_t j = 0; j < 4; j++)
+		CHECK(rig_stamp(r, NEIGHBOUR, j + 1) - rig_stamp(r, NEIGHBOUR, j) == alone[j],
+		      "%s: the neighbour's job %u noticed", name, j);
+	rig_check(r, NEIGHBOUR, name);
+	/* The faulting descriptor may have stored tiles; all else is as it was. */
+	sp->done = sp->tail;
+}
+
+static void again(struct rig *r, const char *name, struct rng *g)
+{
+	uint32_t good[16];
+
+	CHECK(rig_map(r, map, 2) == NPU_MAP_OK, "%s: not quiet after a fault", name);
+	rig_write(r, NPU_GLB_AT(SLOT_CTRL, BAD), NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+	rig_restart(r, BAD);
+	good_conv(r, good, g);
+	rig_push(r, BAD, good);
+	rig_push_end(r, BAD);
+	rig_bell(r, BAD);
+	rig_wait(r, 1u << BAD, 4000000);
+	CHECK(!r->faulted, "%s: faults again", name);
+	rig_counters(r, BAD, false);
+}
+
+static void from_table(struct rig *r, const struct fault *f, bool conv, struct rng *g)
+{
+	uint32_t desc[16];
+
+	prepare(r);
+	if (conv) {
+		good_conv(r, desc, g);
+	} else {
+		memset(desc, 0, sizeof(desc));
+		NPU_SET(desc, OPCODE, NPU_OP_VEC);
+		NPU_SET(desc, DM, 3);
+		NPU_SET(desc, VCOLS, 40);
+		NPU_SET(desc, ADDR_A, rig_alloc(r, BAD, 120, 1));
+		NPU_SET(desc, ADDR_D, rig_alloc(r, BAD, 120, 1));
+		NPU_SET(desc, LDA, 40);
+		NPU_SET(desc, LDD, 40);
+	}
+	npu_desc_set(desc, f->word, f->lsb, f->width, f->value);
+	one(r, f->name, desc, f->kind, f->address, g);
+	again(r, f->name, g);
+}
+
+static void spoil(struct rig *r, enum spoil what, struct rng *g)
+{
+	uint32_t desc[16];
+	uint32_t a, d;
+
+	prepare(r);
+	good_conv(r, desc, g);
+	a = rig_alloc(r, BAD, 4096, 4096);
+	d = rig_alloc(r, BAD, 4096, 4096);
+	NPU_SET(desc, ADDR_A, a);
+	NPU_SET(desc, ADDR_D, d);
+	switch (what) {
+	case UNMAPPED:
+		rig_set_pte(r, BAD, a, rig_pte(r, BAD, a) & ~(uint32_t)NPU_PTE_VALID);
+		one(r, "unmapped", desc, NPU_FAULT_UNMAPPED, a, g);
+		break;
+	case READ_ONLY:
+		rig_set_pte(r, BAD, d, rig_pte(r, BAD, d) & ~(uint32_t)NPU_PTE_WRITE);
+		one(r, "write to a page to read", desc, NPU_FAULT_WRITE, d, g);
+		break;
+	case CHANNEL: /* a page of the neighbour */
+		rig_set_pte(r, BAD, a, rig_pte(r, NEIGHBOUR, 0x10000));
+		one(r, "channel", desc, NPU_FAULT_CHANNEL, a, g);
+		break;
+	case NO_UNITS: {
+		struct rig_rect none[2] = {{0}, map[1]};
+
+		CHECK(rig_map(r, none, 2) == NPU_MAP_OK, "map");
+		one(r, "no rectangle", desc, NPU_FAULT_NO_UNITS, 0, g);
+		break;
+	}
+	case WAIT_BOUNDS:
+		memset(desc, 0, sizeof(desc));
+		NPU_SET(desc, OPCODE, NPU_OP_WAIT);
+		NPU_SET(desc, ADDR_A, SPACE + 8);
+		one(r, "wait out of bounds", desc, NPU_FAULT_BOUNDS, SPACE + 8, g);
+		break;
+	default:
+		NPU_SET(desc, ADDR_A, 0xfffff000);
+		one(r, "the last page there is", desc, NPU_FAULT_BOUNDS, 0xfffff000, g);
+		break;
+	}
+	again(r, "after a spoilt page", g);
+}
+
+int main(void)
+{
+	struct rng g = {9};
+	struct rig r;
+
+	rig_open(&r, "16x16x4x8", UINT64_C(1) << 24);
+	prepare(&r);
+	rig_bell(&r, NEIGHBOUR);
+	rig_wait(&r, 1u << NEIGHBOUR, 4000000);
+	for (uint32_t j = 0; j < 4; j++)
+		alone[j] = rig_stamp(&r, NEIGHBOUR, j + 1) - rig_stamp(&r, NEIGHBOUR, j);
+
+	for (size_t i = 0; i < sizeof(conv_faults) / sizeof(conv_faults[0]); i++)
+		from_table(&r, &conv_faults[i], true, &g);
+	for (size_t i = 0; i < sizeof(vec_faults) / sizeof(vec_faults[0]); i++)
+		from_table(&r, &vec_faults[i], false, &g);
+	for (int what = 0; what < SPOILS; what++)
+		spoil(&r, (enum spoil)what, &g);
+	rig_close(&r);
+	return bench_end("bench_fault");
+}

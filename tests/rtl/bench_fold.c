@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_fold.c - SERIAL mode against SCALE-Sim's weight-stationary formula, fold by fold: from
+ * the first cycle of its weight load to the cycle its last result is accumulated, both counted,
+ * a fold of T rows on h x w PEs takes exactly 2h + w + T - 2 + 3 cycles.
+ *
+ *   bench_fold squares SHAPE            n x n rectangles, 4..rows, and random ones
+ *   bench_fold layers [DIRECTORY [TOPOLOGY...]]
+ *        layer tables in SCALE-Sim's format; DIRECTORY defaults to $HAL_SCALE_SIM
+ *   bench_fold figure [DIRECTORY]       both, on 32x32x4x8 and 16x16x4x8
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rig.h"
+
+#define OFFSET 3 /* feeder register, accumulation, start decision */
+
+struct tally {
+	uint32_t h, w;
+	uint64_t folds, mismatches, rows, macs;
+};
+
+static void on_fold(void *user, const struct npu_fold *f)
+{
+	struct tally *t = user;
+	uint64_t cycles = f->end - f->start + 1;
+	uint64_t want = 2 * t->h + t->w + f->t - 2 + OFFSET;
+
+	t->folds++;
+	t->rows += f->t;
+	t->macs += (uint64_t)f->t * f->rows_used * f->cols_used;
+	if (cycles == want)
+		return;
+	if (t->mismatches++ < 5)
+		printf("fold of %u rows on %ux%u (%u, %u used): %llu cycles, not %llu\n", f->t, t->h,
+		       t->w, f->rows_used, f->cols_used, (unsigned long long)cycles,
+		       (unsigned long long)want);
+}
+
+static void setup(struct rig *r, const struct rig_memory *cfg, struct rig_rect rect,
+		  uint32_t space, struct tally *t)
+{
+	rig_reset(r, cfg);
+	CHECK(rig_map(r, &rect, 1) == NPU_MAP_OK, "map");
+	rig_space(r, 0, space, RIG_ALL);
+	rig_write(r, NPU_GLB_AT(SLOT_CTRL, 0), NPU_REG_BITS(SLOT_CTRL_SERIAL, 1));
+	t->h = rect.rows;
+	t->w = rect.cols;
+	r->api->on_fold(r->model, on_fold, t);
+}
+
+static void run(struct rig *r, struct tally *t, uint64_t folds, uint64_t macs)
+{
+	struct rig_counters before = rig_counters(r, 0, false), after;
+	uint64_t had = t->folds, did = t->macs;
+
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_wait(r, 1, UINT64_C(1) << 32);
+	CHECK(!r->faulted, "fault");
+	after = rig_counters(r, 0, false);
+	CHECK(t->folds - had == folds && after.folds - before.folds == folds,
+	      "%llu folds, not %llu", (unsigned long long)(t->folds - had),
+	      (unsigned long long)folds);
+	CHECK(t->macs - did == macs && after.macs - before.macs == macs, "%llu MACs, not %llu",
+	      (unsigned long long)(t->macs - did), (unsigned long long)macs);
+}
+
+/* Panels of the hardware: none shorter than half the depth. */
+static uint64_t panels(uint64_t m, uint64_t depth)
+{
+	uint64_t count = 0;
+
+	while (m) {
+		uint64_t t = m <= depth ? m : m < 2 * depth ? (m + 1) / 2 : depth;
+
+		m -= t;
+		count++;
+	}
+	return count;
+}
+
+static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_t k, struct rng *g)
+{
+	uint32_t desc[16];
+	uint64_t folds;
+
+	rig_free_all(r, 0);
+	rig_gemm_desc(r, 0, m, n, k, desc, g);
+	folds = panels(m, NPU_GET(desc, PANEL)) * ((n + t->w - 1) / t->w) * ((k + t->h - 1) / t->h);
+	rig_push(r, 0, desc);
+	run(r, t, folds, (uint64_t)m * n * k);
+	rig_check(r, 0, "fold bench");
+}
+
+static void squares(struct rig *r, struct tally *t)
+{
+	struct rng g = {5};
+
+	for (uint32_t n = r->api->rows < 4 ? 1 : 4; n <= r->api->rows && n <= r->api->cols; n++) {
+		static const uint32_t ms[] = {1, 37, 700};
+		struct rig_memory cfg = n % 2 ? rig_ideal(r) : rig_channels(r->api->channels);
+		uint32_t slack = r->api->rows - n;
+		struct rig_rect rect = {slack ? rng_range(&g, 0, slack) : 0, 0, n, n};
+
+		setup(r, &cfg, rect, 1u << 21, t);
+		gemm(r, t, n, n, n, &g);
+		for (uint32_t i = 0; i < 3; i++)
+			gemm(r, t, ms[i], 2 * n + 1, n + n / 2, &g);
+	}
+	for (uint32_t i = 0; i < 40; i++) {
+		struct rig_memory cfg = i % 2 ? rig_ideal(r) : rig_channels(r->api->channels);
+		struct rig_rect rect = {0, 0, rng_range(&g, 1, r->api->rows),
+					rng_range(&g, 1, r->api->cols)};
+
+		setup(r, &cfg, rect, 1u << 21, t);
+		gemm(r, t, rng_range(&g, 1, 100), rng_range(&g, 1, 60), rng_range(&g, 1, 90), &g);
+	}
+}
+
+static void topology(struct rig *r, const char *directory, const char *name, struct tally *t)
+{
+	static struct rig_layer layers[RIG_LAYERS];
+	uint32_t count = rig_layers(directory, name, layers);
+	uint32_t a = 0, b = 0, d = 0;
+	struct rig_memory cfg = rig_ideal(r);
+	struct rig_rect rect = {0, 0, 16, 16};
+	uint64_t had = t->folds;
+
+	if (!count) {
+		printf("skipped: no %s.csv in %s\n", name, directory);
+		exit(77);
+	}
+	setup(r, &cfg, rect, 1u << 25, t);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t x, y, z;
+
+		rig_layer_bytes(&layers[i], &x, &y, &z);
+		a = x > a ? x : a;
+		b = y > b ? y : b;
+		d = z > d ? z : d;
+	}
+	a = rig_alloc(r, 0, a, 64);
+	b = rig_alloc(r, 0, b, 64);
+	d = rig_alloc(r, 0, d, 64);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rig_layer *l = &layers[i];
+		uint32_t desc[16];
+
+		rig_layer_desc(l, a, b, d, desc);
+		rig_push(r, 0, desc);
+		run(r, t, panels(l->m, NPU_GET(desc, PANEL)) * ((l->n + 15) / 16) * ((l->k + 15) / 16),
+		    (uint64_t)l->m * l->n * l->k);
+		r->space[0].done = r->space[0].tail;
+	}
+	printf("%s: %u layers, %llu folds, %llu cycles\n", name, count,
+	       (unsigned long long)(t->folds - had), (unsigned long long)r->api->cycle(r->model));
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "squares";
+	const char *directory = getenv("HAL_SCALE_SIM");
+	struct tally t = {0};
+	struct rig r;
+
+	if (!strcmp(mode, "squares")) {
+		rig_open(&r, argc > 2 ? argv[2] : "16x16x4x8", UINT64_C(1) << 24);
+		squares(&r, &t);
+	} else {
+		directory = argc > 2 ? argv[2] : directory;
+		if (!directory || !*directory) {
+			printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
+			return 77;
+		}
+		if (!strcmp(mode, "figure")) {
+			rig_open(&r, "32x32x4x8", UINT64_C(1) << 24);
+			squares(&r, &t);
+			rig_close(&r);
+		}
+		rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);
+		if (argc > 3)
+			for (int i = 3; i < argc; i++)
+				topology(&r, directory, argv[i], &t);
+		else
+			for (int i = 0; i < 5; i++)
+				topology(&r, directory, rig_topologies[i], &t);
+	}
+	rig_close(&r);
+	CHECK(t.folds > 0, "no fold was seen");
+	CHECK(!t.mismatches, "%llu of %llu folds differ", (unsigned long long)t.mismatches,
+	      (unsigned long long)t.folds);
+	printf("%llu folds\n", (unsigned long long)t.folds);
+	if (!strcmp(mode, "figure"))
+		printf("figure npu.fold.mismatches %llu\n", (unsigned long long)t.mismatches);
+	return bench_end("bench_fold");
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_util.c - how near the machine comes to its bound on whole networks: every layer of a
+ * table in SCALE-Sim's format, one descriptor each, one slot on the whole array.
+ *
+ *   bench_util [figures] [DIRECTORY [TOPOLOGY...]]
+ *
+ * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles between a
+ * TIMESTAMP before the first layer and one after the last.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rig.h"
+
+static double run(struct rig *r, const struct rig_layer *layers, uint32_t count, const char *name,
+		  const struct rig_memory *cfg, bool verbose)
+{
+	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
+	uint32_t a = 0, b = 0, d = 0, last = 0, first;
+	uint64_t bound = 0, macs = 0, cycles;
+	struct rig_counters c;
+
+	rig_reset(r, cfg);
+	CHECK(rig_map(r, &rect, 1) == NPU_MAP_OK, "map");
+	rig_space(r, 0, 1u << 25, RIG_ALL);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t x, y, z;
+
+		rig_layer_bytes(&layers[i], &x, &y, &z);
+		a = x > a ? x : a;
+		b = y > b ? y : b;
+		d = z > d ? z : d;
+	}
+	a = rig_alloc(r, 0, a, 64);
+	b = rig_alloc(r, 0, b, 64);
+	d = rig_alloc(r, 0, d, 64);
+	first = rig_push_stamp(r, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t desc[16];
+
+		rig_layer_desc(&layers[i], a, b, d, desc);
+		rig_push(r, 0, desc);
+		if (verbose || i + 1 == count)
+			last = rig_push_stamp(r, 0);
+		bound += rig_layer_bound(&layers[i], rect.rows, rect.cols);
+		macs += (uint64_t)layers[i].m * layers[i].n * layers[i].k;
+	}
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_wait(r, 1, UINT64_C(1) << 32);
+	CHECK(!r->faulted, "%s: fault %u", name, rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)));
+	cycles = rig_stamp(r, 0, last) - rig_stamp(r, 0, first);
+	c = rig_counters(r, 0, false);
+	CHECK(c.macs == macs, "%s: %llu MACs counted, %llu done", name, (unsigned long long)c.macs,
+	      (unsigned long long)macs);
+	for (uint32_t i = 0; verbose && i < count; i++) {
+		const struct rig_layer *l = &layers[i];
+		uint64_t n = rig_stamp(r, 0, i + 1) - rig_stamp(r, 0, i);
+		uint64_t best = rig_layer_bound(l, rect.rows, rect.cols);
+
+		printf("  %-14s M %6u N %5u K %5u cycles %8llu bound %8llu %7.3f %%\n", l->name, l->m,
+		       l->n, l->k, (unsigned long long)n, (unsigned long long)best,
+		       100. * (double)best / (double)n);
+	}
+	printf("%s %s: %llu cycles, bound %llu, active %llu stalls: activations %llu weights %llu "
+	       "output %llu sequencer %llu; beats read %llu written %llu\n",
+	       name, cfg->ideal ? "ideal memory" : "4 channels", (unsigned long long)cycles,
+	       (unsigned long long)bound, (unsigned long long)c.active,
+	       (unsigned long long)c.stall_a, (unsigned long long)c.stall_w,
+	       (unsigned long long)c.stall_out, (unsigned long long)c.stall_seq,
+	       (unsigned long long)c.read_beats, (unsigned long long)c.write_beats);
+	return (double)bound / (double)cycles;
+}
+
+int main(int argc, char **argv)
+{
+	static struct rig_layer layers[RIG_LAYERS];
+	const char *directory = getenv("HAL_SCALE_SIM");
+	bool figures = argc > 1 && !strcmp(argv[1], "figures");
+	bool verbose = argc > 1 && !strcmp(argv[1], "layers");
+	int at = 1 + (figures || verbose);
+	struct rig r;
+
+	if (argc > at)
+		directory = argv[at++];
+	if (!directory || !*directory) {
+		printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
+		return 77;
+	}
+	rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);
+	for (int i = at < argc ? at : 0; i < (at < argc ? argc : 5); i++) {
+		const char *name = at < argc ? argv[i] : rig_topologies[i];
+		uint32_t count = rig_layers(directory, name, layers);
+		struct rig_memory ideal = rig_ideal(&r), four = rig_channels(4);
+		double util, util4;
+
+		if (!count) {
+			printf("skipped: no %s.csv in %s\n", name, directory);
+			return 77;
+		}
+		util = run(&r, layers, count, name, &ideal, verbose);
+		util4 = run(&r, layers, count, name, &four, verbose);
+		CHECK(util >= 0.99, "%s: %.4f of the bound", name, util);
+		if (figures) {
+			printf("figure npu.util.%s %.5f\n", name, util);
+			printf("figure npu.util4ch.%s %.5f\n", name, util4);
+		} else {
+			printf("%s: %.5f of the bound, %.5f with 4 channels\n", name, util, util4);
+		}
+		fflush(stdout);
+	}
+	rig_close(&r);
+	return bench_end("bench_util");
+}

@@ -1,0 +1,798 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The NPU backend: address spaces, rings longer than the ring, stops, moves, faults, the
+ * extension.  On the golden model always, on the RTL where its 16 x 16 model is built.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <hal/npu.h>
+
+#include "npu/internal.h"
+
+#define GOLDEN HAL_BINARY_DIR "/npu-rtl/golden/libnpu_model_golden.so"
+
+#define OK(call)                                                                         \
+	do {                                                                             \
+		int ok_ = (call);                                                        \
+		if (ok_)                                                                 \
+			fail_msg("%s: %d: %s", #call, ok_, hal_last_error());            \
+	} while (0)
+
+/* The call answers err with a text that has what in it. */
+#define REFUSED(call, err, what)                                                         \
+	do {                                                                             \
+		int got_ = (call);                                                       \
+		if (got_ != (err) || !strstr(hal_last_error(), what))                    \
+			fail_msg("%s: %d, \"%s\"; not %s with \"%s\"", #call, got_,      \
+				 hal_last_error(), #err, what);                          \
+	} while (0)
+
+static bool use_rtl;
+
+struct world {
+	struct hal_device *dev;
+	struct npu_device *native;
+	const struct hal_npu_extension *ext;
+	struct hal_partition *part[2];
+	struct hal_queue *queue[2][2];
+	struct hal_buffer *buf[2][3];
+	struct hal_npu_builder *b;
+	struct hal_program *prog;
+};
+
+static int open_device(const char *more, struct hal_device **dev)
+{
+	char target[600];
+
+	snprintf(target, sizeof(target), "npu:0?%s%s%s",
+		 use_rtl ? "" : "model=" GOLDEN "&", more[0] ? more : "clock=virtual",
+		 "");
+	return hal_open(target, NULL, dev);
+}
+
+/* Two partitions side by side on channels of their own, two queues and three buffers
+ * each. */
+static int setup_with(void **state, const char *more)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	*state = w;
+	OK(open_device(more, &w->dev));
+	w->native = hal_device_native(w->dev);
+	w->ext = hal_device_extension(w->dev, "npu");
+	assert_non_null(w->ext);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
+		struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+		struct hal_buffer_desc buf = HAL_INIT(hal_buffer_desc);
+
+		part.rows = 8;
+		part.cols = 8;
+		part.col = (uint16_t)(i * 8);
+		part.memory_bytes = 8 << 20;
+		part.color_mask = 3u << 2 * i;
+		buf.bytes = 65536;
+		OK(hal_partition_create(w->dev, &part, &w->part[i]));
+		for (uint32_t j = 0; j < 2; j++)
+			OK(hal_queue_create(w->part[i], &queue, &w->queue[i][j]));
+		for (uint32_t j = 0; j < 3; j++)
+			OK(hal_buffer_create(w->part[i], &buf, &w->buf[i][j]));
+	}
+	OK(hal_npu_builder_create(&w->b));
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, "");
+}
+
+static int setup_real(void **state)
+{
+	return setup_with(state, "clock=real");
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	if (w->prog)
+		OK(hal_program_unload(w->prog));
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t j = 0; j < 3; j++)
+			OK(hal_buffer_destroy(w->buf[i][j]));
+		for (uint32_t j = 0; j < 2; j++)
+			OK(hal_queue_destroy(w->queue[i][j]));
+		OK(hal_partition_destroy(w->part[i]));
+	}
+	OK(hal_npu_builder_destroy(w->b));
+	OK(hal_close(w->dev));
+	free(w);
+	return 0;
+}
+
+/* ---- programs
+ * ------------------------------------------------------------------------------- */
+
+static void load(struct world *w)
+{
+	void *image;
+	size_t size;
+
+	OK(hal_npu_build(w->b, &image, &size));
+	OK(hal_program_load(w->dev, image, size, &w->prog));
+	hal_npu_image_free(image);
+}
+
+static struct hal_kernel *kernel(struct world *w, const char *name)
+{
+	struct hal_kernel *k;
+
+	if (!w->prog)
+		load(w);
+	OK(hal_kernel_find(w->prog, name, &k));
+	return k;
+}
+
+/* count copies of one byte each: out[i] = in[i]. */
+static void make_bytes(struct world *w, const char *name, uint32_t count)
+{
+	struct hal_npu_copy op = HAL_INIT(hal_npu_copy);
+
+	OK(hal_npu_kernel(w->b, name));
+	OK(hal_npu_arg(w->b, 65536, &op.a.id));
+	OK(hal_npu_arg(w->b, 65536, &op.d.id));
+	op.rows = 1;
+	op.bytes = 1;
+	for (uint32_t i = 0; i < count; i++) {
+		op.a.offset = i;
+		op.d.offset = i;
+		OK(hal_npu_copy(w->b, &op));
+	}
+}
+
+/* int32 sums of 256 x 64 x 256, turns times over. */
+static void make_gemm(struct world *w, const char *name, uint32_t turns)
+{
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+
+	OK(hal_npu_kernel(w->b, name));
+	OK(hal_npu_arg(w->b, 65536, &op.a.id));
+	OK(hal_npu_arg(w->b, 65536, &op.b.id));
+	OK(hal_npu_arg(w->b, 65536, &op.d.id));
+	op.m = 256;
+	op.n = 64;
+	op.k = 256;
+	for (uint32_t i = 0; i < turns; i++)
+		OK(hal_npu_gemm(w->b, &op));
+}
+
+/* d = d + d in units of a half: in place, so running it twice shows. */
+static void make_inplace(struct world *w, const char *name)
+{
+	struct hal_npu_add op = HAL_INIT(hal_npu_add);
+
+	OK(hal_npu_kernel(w->b, name));
+	OK(hal_npu_arg(w->b, 65536, &op.d.id));
+	op.a = op.b = op.d;
+	op.bytes = 65536;
+	op.a_mult = op.b_mult = op.d_mult = 1 << 30;
+	op.d_shift = -18;
+	op.left_shift = 20;
+	op.min = -128;
+	op.max = 127;
+	OK(hal_npu_add(w->b, &op));
+}
+
+static int submit(struct hal_queue *q, struct hal_cmd cmd, struct hal_point *done)
+{
+	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
+
+	s.cmds = &cmd;
+	s.cmd_count = 1;
+	return hal_submit(q, &s, done);
+}
+
+static struct hal_cmd launch(struct hal_kernel *k, struct hal_arg *args, struct world *w,
+			     uint32_t part, uint32_t count)
+{
+	struct hal_cmd cmd;
+
+	for (uint32_t i = 0; i < count; i++)
+		args[i] = (struct hal_arg){w->buf[part][i], 0, 0};
+	cmd = hal_cmd_launch(k, args, count);
+	cmd.flags |= HAL_CMD_REPLAYABLE;
+	return cmd;
+}
+
+static int wait(struct hal_point p)
+{
+	return hal_wait(&p, 1, 0, HAL_FOREVER);
+}
+
+static void fill_random(struct world *w, uint32_t part, uint8_t *bytes, uint32_t seed)
+{
+	for (uint32_t j = 0; j < 2; j++) {
+		for (uint32_t i = 0; i < 65536; i++) {
+			seed = seed * 1664525u + 1013904223u;
+			bytes[j * 65536 + i] = (uint8_t)(seed >> 24);
+		}
+		OK(hal_buffer_write(w->buf[part][j], 0, bytes + (size_t)j * 65536,
+				    65536));
+	}
+}
+
+static void check_gemm(struct world *w, uint32_t part, const uint8_t *bytes)
+{
+	const int8_t *a = (const int8_t *)bytes, *b = a + 65536;
+	static int32_t got[256 * 64];
+
+	OK(hal_buffer_read(w->buf[part][2], 0, got, sizeof(got)));
+	for (uint32_t m = 0; m < 256; m++)
+		for (uint32_t n = 0; n < 64; n++) {
+			int32_t sum = 0;
+
+			for (uint32_t k = 0; k < 256; k++)
+				sum += a[m * 256 + k] * b[k * 64 + n];
+			assert_int_equal(got[m * 64 + n], sum);
+		}
+}
+
+static uint8_t noise[2 * 65536];
+
+/* ---- opening
+ * -------------------------------------------------------------------------------- */
+
+static void options_refused(void **state)
+{
+	struct hal_device *dev;
+
+	(void)state;
+	REFUSED(open_device("granule=1000", &dev), -EINVAL, "granule=1000");
+	REFUSED(open_device("granule=128", &dev), -EINVAL, "granule");
+	REFUSED(open_device("channels=9", &dev), -EINVAL, "channels=9");
+	REFUSED(open_device("memory_size=1048577", &dev), -EINVAL, "memory_size");
+	REFUSED(hal_open("npu:0?model=/nowhere/libnpu.so", NULL, &dev), -ENODEV,
+		"/nowhere");
+	REFUSED(hal_open("npu:0?rows=8&model=" GOLDEN, NULL, &dev), -ENODEV, "16x16x4x8");
+	REFUSED(hal_open("npu:0?channels=10&model=" GOLDEN, NULL, &dev), -ENODEV,
+		"channels=10");
+	REFUSED(hal_open("npu:7?model=" GOLDEN, NULL, &dev), -ENODEV, "npu:7");
+	/* What no build has: the text lists what there is, or says none. */
+	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV, "built are");
+}
+
+static void says_what_it_is(void **state)
+{
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct world *w = *state;
+
+	OK(hal_device_get_info(w->dev, &info));
+	assert_int_equal(info.kind, HAL_KIND_NPU);
+	assert_int_equal(info.unit_rows, 16);
+	assert_int_equal(info.partitions_max, 4);
+	assert_int_equal(info.colors, 4);
+	assert_int_equal(info.granule_bytes, 1024);
+	assert_int_equal(info.verified, HAL_CAP_GRID | HAL_CAP_FAULT_CONTAINED);
+	assert_int_equal(info.verified & ~info.caps, 0);
+	assert_true(info.caps & HAL_CAP_SIMULATED);
+	assert_true(info.preempt_worst_ns > 0);
+}
+
+/* Past the core's own check: the hardware refuses by itself. */
+static void hardware_refuses_overlap(void **state)
+{
+	struct world *w = *state;
+	struct hal_bk_partition_desc d = {.index = 2,
+					  .units = 4,
+					  .row = 7,
+					  .col = 7,
+					  .rows = 2,
+					  .cols = 2,
+					  .color_mask = 15};
+	uint64_t free_before = w->native->free_granules;
+	void *part;
+
+	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "overlaps");
+	assert_non_null(strstr(hal_last_error(), "hardware"));
+	d.row = 15;
+	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "leaves the array");
+	assert_int_equal(w->native->free_granules, free_before);
+	d.row = 8;
+	OK(npu_partition_create(w->native, &d, &part));
+	REFUSED(npu_partition_create(w->native, &d, &part), -ENOSPC, "slot 2");
+	OK(npu_partition_destroy(w->native, part));
+	assert_int_equal(w->native->free_granules, free_before);
+}
+
+/* ---- memory
+ * --------------------------------------------------------------------------------- */
+
+static void memory_has_its_colours(void **state)
+{
+	struct world *w = *state;
+	struct npu_partition *part = w->native->parts[1];
+	void *memory;
+
+	for (uint64_t colors = 4; colors <= 12; colors += 4) {
+		struct npu_mem *mem;
+
+		OK(npu_mem_alloc(w->native, part, 40000, colors, 0, &memory));
+		mem = memory;
+		assert_int_equal(mem->pages, 40);
+		for (uint32_t i = 0; i < mem->pages; i++) {
+			uint32_t g = mem->granules[i];
+
+			assert_true(colors >> npu_hash_map(&w->native->hash, g).channel &
+				    1);
+			/* Nobody else's, and the page before and behind is not mapped. */
+			for (uint32_t j = 0; j < i; j++)
+				assert_int_not_equal(mem->granules[j], g);
+		}
+		assert_int_equal(part->page_used[(mem->va >> 10) + mem->pages], 0);
+		OK(npu_mem_free(w->native, memory));
+	}
+	/* The page table and the ring, too. */
+	for (uint32_t i = 0; i < part->table_granules; i++)
+		assert_true(12 >> w->native->channel[part->table + i] & 1);
+	for (uint32_t i = 0; i < part->ring->pages; i++)
+		assert_true(12 >> w->native->channel[part->ring->granules[i]] & 1);
+}
+
+static void memory_is_clean(void **state)
+{
+	struct world *w = *state;
+	struct npu_partition *part = w->native->parts[0];
+	uint8_t bytes[4096], zeros[4096] = {0};
+	void *mem;
+
+	for (int turn = 0; turn < 3; turn++) {
+		OK(npu_mem_alloc(w->native, part, sizeof(bytes), 3, 0, &mem));
+		OK(npu_mem_read(w->native, mem, 0, bytes, sizeof(bytes)));
+		assert_memory_equal(bytes, zeros, sizeof(bytes));
+		memset(bytes, 0xEE, sizeof(bytes));
+		OK(npu_mem_write(w->native, mem, 0, bytes, sizeof(bytes)));
+		OK(npu_mem_free(w->native, mem));
+	}
+}
+
+static void memory_runs_out(void **state)
+{
+	struct world *w = *state;
+	struct npu_partition *part = w->native->parts[0];
+	uint64_t free_before = w->native->free_granules;
+	void *mem, *list[2];
+	uint32_t n = 0;
+
+	REFUSED(npu_mem_alloc(w->native, part, 0, 3, 0, &mem), -EINVAL, "0 bytes");
+	REFUSED(npu_mem_alloc(w->native, part, UINT64_C(1) << 40, 3, 0, &mem), -ENOSPC,
+		"bytes");
+	REFUSED(npu_mem_alloc(w->native, part, 48 << 20, 3, 0, &mem), -ENOSPC, "");
+	while (n < 2 && !npu_mem_alloc(w->native, part, 3 << 20, 3, 0, &list[n]))
+		n++;
+	while (n)
+		OK(npu_mem_free(w->native, list[--n]));
+	assert_int_equal(w->native->free_granules, free_before);
+}
+
+static void mapping(void **state)
+{
+	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct world *w = *state;
+	struct hal_partition *part;
+	struct hal_device *dev;
+	struct hal_buffer *buf;
+	uint8_t bytes[5000];
+	void *address;
+
+	/* On some channels only, memory does not lie together. */
+	desc.bytes = 65536;
+	desc.flags = HAL_BUFFER_MAPPABLE;
+	REFUSED(hal_buffer_create(w->part[0], &desc, &buf), -ENOTSUP, "one piece");
+	REFUSED(hal_buffer_map(w->buf[0][0], &address), -ENOTSUP, "MAPPABLE");
+	OK(open_device("", &dev));
+	pd.rows = pd.cols = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_buffer_create(part, &desc, &buf));
+	OK(hal_buffer_map(buf, &address));
+	memset(address, 0x3C, 65536);
+	OK(hal_buffer_read(buf, 60000, bytes, 5000));
+	for (uint32_t i = 0; i < sizeof(bytes); i++)
+		assert_int_equal(bytes[i], 0x3C);
+	OK(hal_buffer_unmap(buf));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+}
+
+/* ---- launches
+ * ------------------------------------------------------------------------------- */
+
+static void longer_than_the_ring(void **state)
+{
+	struct world *w = *state;
+	struct hal_arg args[2];
+	struct hal_point done;
+	uint8_t got[2000];
+
+	make_bytes(w, "bytes", 1500);
+	fill_random(w, 0, noise, 1);
+	OK(submit(w->queue[0][0], launch(kernel(w, "bytes"), args, w, 0, 2), &done));
+	OK(wait(done));
+	OK(hal_buffer_read(w->buf[0][1], 0, got, sizeof(got)));
+	assert_memory_equal(got, noise, 1500);
+	assert_memory_equal(got + 1500, noise + 65536 + 1500, 500);
+}
+
+static void launches_refused(void **state)
+{
+	struct world *w = *state;
+	struct hal_arg args[3];
+	struct hal_point done;
+	struct hal_cmd cmd;
+
+	make_gemm(w, "gemm", 1);
+	cmd = launch(kernel(w, "gemm"), args, w, 0, 3);
+	args[2].offset = 2;
+	assert_true(submit(w->queue[0][0], cmd, &done) || wait(done));
+	cmd = launch(kernel(w, "gemm"), args, w, 0, 3);
+	cmd.launch.groups[1] = 4;
+	assert_true(submit(w->queue[0][1], cmd, &done) || wait(done));
+}
+
+static void counts_exactly(void **state)
+{
+	struct hal_npu_counters before = HAL_INIT(hal_npu_counters), after = before;
+	static uint64_t busy[256], busy_before[256];
+	uint64_t sum = 0, macs = UINT64_C(256) * 64 * 256;
+	struct hal_stats stats = HAL_INIT(hal_stats);
+	struct world *w = *state;
+	struct hal_arg args[3];
+	struct hal_point done;
+
+	make_gemm(w, "gemm", 1);
+	fill_random(w, 1, noise, 2);
+	OK(w->ext->counters(w->native, 1, &before));
+	OK(w->ext->pe_busy(w->native, busy_before, 256));
+	OK(submit(w->queue[1][0], launch(kernel(w, "gemm"), args, w, 1, 3), &done));
+	OK(wait(done));
+	check_gemm(w, 1, noise);
+	OK(w->ext->counters(w->native, 1, &after));
+	assert_int_equal(after.macs - before.macs, macs);
+	assert_int_equal(after.cycles, after.active + after.stall_a + after.stall_w +
+					       after.stall_out + after.stall_seq +
+					       after.idle);
+	OK(w->ext->pe_busy(w->native, busy, 256));
+	for (uint32_t i = 0; i < 256; i++) {
+		/* Columns 8..15 of rows 0..7, nobody else. */
+		if (i / 16 >= 8 || i % 16 < 8)
+			assert_int_equal(busy[i], busy_before[i]);
+		else
+			assert_int_equal(busy[i] - busy_before[i], macs / 64);
+		sum += busy[i] - busy_before[i];
+	}
+	assert_int_equal(sum, macs);
+	OK(hal_queue_get_stats(w->queue[1][0], &stats));
+	assert_true(stats.busy_ns >= macs / 64);
+	assert_true(stats.bytes_written >= 65536);
+	assert_true(stats.bytes_read >= 65536 + 16384);
+	REFUSED(w->ext->counters(w->native, 3, &after), -EINVAL, "no partition 3");
+	REFUSED(w->ext->pe_busy(w->native, busy, 255), -EINVAL, "255");
+	after.size = 8;
+	REFUSED(w->ext->counters(w->native, 1, &after), -EINVAL, ".size");
+}
+
+struct folds {
+	uint64_t count, macs, bad;
+};
+
+static void on_fold(void *user, const struct hal_npu_fold *f)
+{
+	struct folds *n = user;
+
+	n->count++;
+	n->macs += (uint64_t)f->rows_used * f->cols_used * f->t;
+	if (f->partition != 1 || f->row != 0 || f->col != 8 || f->end <= f->start ||
+	    f->rows_used > 8 || f->cols_used > 8)
+		n->bad++;
+}
+
+static void tells_of_folds(void **state)
+{
+	struct world *w = *state;
+	struct folds n = {0};
+	uint64_t count;
+	struct hal_arg args[3];
+	struct hal_point done;
+
+	make_gemm(w, "gemm", 1);
+	OK(w->ext->on_fold(w->native, on_fold, &n));
+	OK(submit(w->queue[1][0], launch(kernel(w, "gemm"), args, w, 1, 3), &done));
+	OK(wait(done));
+	/* 64 / 8 columns times 256 / 8 rows times the panels: int32 tiles have 128 rows
+	 */
+	assert_int_equal(n.count, count);
+	assert_int_equal(n.macs, 256 * 64 * 256);
+	assert_int_equal(n.bad, 0);
+	OK(w->ext->on_fold(w->native, NULL, NULL));
+	OK(submit(w->queue[1][0], launch(kernel(w, "gemm"), args, w, 1, 3), &done));
+	REFUSED(w->ext->serial(w->native, 3, 1), -EINVAL, "no partition 3");
+	OK(wait(done));
+	assert_int_equal(n.count, count);
+	OK(w->ext->serial(w->native, 1, 1));
+	OK(w->ext->serial(w->native, 1, 0));
+	assert_int_equal(w->ext->reg_read(w->native, NPU_GLB_ID_ADDR), NPU_GLB_ID_RESET);
+}
+
+/* ---- stops
+ * ---------------------------------------------------------------------------------- */
+
+static void kill_a_long_kernel(void **state)
+{
+	struct world *w = *state;
+	struct hal_arg args[3];
+	struct hal_point done, quiet;
+
+	make_gemm(w, "gemm", 12);
+	fill_random(w, 0, noise, 3);
+	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
+	for (int turn = 0; turn < 5; turn++) {
+		assert_true(hal_device_poll(w->dev, 1000 + 700 * (uint64_t)turn) >= 0);
+		OK(hal_queue_suspend(w->queue[0][0], HAL_SUSPEND_KILL, &quiet));
+		OK(wait(quiet));
+		assert_true(w->native->parts[0]->preempt_cycles <= 8);
+		OK(hal_queue_resume(w->queue[0][0]));
+	}
+	OK(wait(done));
+	check_gemm(w, 0, noise);
+}
+
+/* Killing a queue whose command waits behind another's, which must not run twice. */
+static void kill_behind_another(void **state)
+{
+	struct world *w = *state;
+	static int8_t once[65536], got[65536];
+	struct hal_arg args[3], inplace = {w->buf[0][1], 0, 0};
+	struct hal_point first, second, quiet;
+	struct hal_cmd cmd;
+
+	make_inplace(w, "inplace");
+	make_bytes(w, "bytes", 3);
+	for (uint32_t i = 0; i < sizeof(once); i++)
+		once[i] = (int8_t)(i % 60);
+	OK(hal_buffer_write(w->buf[0][1], 0, once, sizeof(once)));
+	cmd = hal_cmd_launch(kernel(w, "inplace"), &inplace, 1);
+	OK(submit(w->queue[0][0], cmd, &first));
+	OK(submit(w->queue[0][1], launch(kernel(w, "bytes"), args, w, 0, 2), &second));
+	assert_true(hal_device_poll(w->dev, 500) >= 0);
+	OK(hal_queue_suspend(w->queue[0][1], HAL_SUSPEND_KILL, &quiet));
+	OK(wait(quiet));
+	OK(hal_queue_resume(w->queue[0][1]));
+	OK(wait(first));
+	OK(wait(second));
+	OK(hal_buffer_read(w->buf[0][1], 0, got, sizeof(got)));
+	/* Once: doubled.  (The copies write 0 to the first three.) */
+	for (uint32_t i = 3; i < sizeof(got); i++)
+		assert_int_equal(got[i], 2 * once[i]);
+}
+
+static void move_while_running(void **state)
+{
+	static uint64_t busy[256];
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
+	struct world *w = *state;
+	struct hal_arg args[3];
+	struct hal_point done, moved;
+	uint64_t below = 0;
+
+	make_gemm(w, "gemm", 6);
+	fill_random(w, 0, noise, 4);
+	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
+	assert_true(hal_device_poll(w->dev, 30000) >= 0);
+	desc.rows = 3;
+	desc.cols = 13;
+	desc.row = 9;
+	desc.col = 2;
+	OK(hal_partition_resize(w->part[0], &desc, &moved));
+	OK(wait(moved));
+	OK(wait(done));
+	check_gemm(w, 0, noise);
+	OK(w->ext->pe_busy(w->native, busy, 256));
+	for (uint32_t r = 9; r < 12; r++)
+		for (uint32_t col = 2; col < 15; col++)
+			below += busy[r * 16 + col];
+	assert_true(below > 0);
+	/* Finished descriptors were not run again. */
+	OK(w->ext->counters(w->native, 0, &c));
+	assert_int_equal(c.macs, 6 * 256 * 64 * 256);
+}
+
+/* ---- faults
+ * --------------------------------------------------------------------------------- */
+
+/* The one relocation of the program's last kernel goes to a word FILL does not read, and
+ * its address becomes this. */
+static void load_with_address(struct world *w, uint32_t address)
+{
+	struct npu_image_header h;
+	struct npu_image_reloc r;
+	uint8_t *image;
+	size_t size, at;
+	void *made;
+
+	OK(hal_npu_build(w->b, &made, &size));
+	image = made;
+	memcpy(&h, image, sizeof(h));
+	at = sizeof(h) + h.kernels * sizeof(struct npu_image_kernel) +
+	     h.args * sizeof(struct npu_image_arg) + (h.relocs - 1) * sizeof(r);
+	memcpy(&r, image + at, sizeof(r));
+	assert_int_equal(r.word, NPU_DESC_ADDR_D_WORD);
+	r.word = NPU_DESC_ADDR_P_WORD;
+	memcpy(image + at, &r, sizeof(r));
+	at += sizeof(r) + (h.descs - 1) * 64;
+	memcpy(image + at + 4 * NPU_DESC_ADDR_D_WORD, &address, 4);
+	h.checksum = npu_image_crc(image, size);
+	memcpy(image, &h, sizeof(h));
+	OK(hal_program_load(w->dev, image, size, &w->prog));
+	hal_npu_image_free(made);
+}
+
+static void make_fill(struct world *w, const char *name)
+{
+	struct hal_npu_place d = {0};
+
+	OK(hal_npu_kernel(w->b, name));
+	OK(hal_npu_arg(w->b, 64, &d.id));
+	OK(hal_npu_fill(w->b, d, 64, 1));
+}
+
+/* Ends with -EIO and this text; the other queue of the partition, the neighbour, and a
+ * new queue go on. */
+static void faults_with(struct world *w, const char *what)
+{
+	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	struct hal_arg bad_arg, args[3], other[2];
+	struct hal_point bad, same, sibling, neighbour;
+
+	OK(submit(w->queue[0][0], launch(kernel(w, "wild"), &bad_arg, w, 0, 1), &bad));
+	OK(submit(w->queue[0][0], launch(kernel(w, "bytes"), args, w, 0, 2), &same));
+	OK(submit(w->queue[0][1], launch(kernel(w, "bytes"), args, w, 0, 2), &sibling));
+	OK(submit(w->queue[1][0], launch(kernel(w, "bytes"), other, w, 1, 2),
+		  &neighbour));
+	REFUSED(wait(bad), -EIO, what);
+	assert_non_null(strstr(hal_last_error(), "descriptor 0 (FILL) of kernel 'wild'"));
+	assert_true(wait(same) < 0);
+	OK(wait(sibling));
+	OK(wait(neighbour));
+	OK(hal_queue_destroy(w->queue[0][0]));
+	OK(hal_queue_create(w->part[0], &queue, &w->queue[0][0]));
+	OK(submit(w->queue[0][0], launch(kernel(w, "bytes"), args, w, 0, 2), &same));
+	OK(wait(same));
+}
+
+static void fault_unmapped(void **state)
+{
+	struct world *w = *state;
+
+	make_bytes(w, "bytes", 300);
+	make_fill(w, "wild");
+	load_with_address(w, 0x20);
+	faults_with(w, "unmapped address 0x20");
+}
+
+static void fault_bounds(void **state)
+{
+	struct world *w = *state;
+
+	make_bytes(w, "bytes", 3);
+	make_fill(w, "wild");
+	load_with_address(w, 0xF0000000);
+	faults_with(w, "out-of-bounds address 0xf0000000");
+}
+
+/* Its own ring is the first thing in a partition's memory. */
+static void fault_ring(void **state)
+{
+	struct world *w = *state;
+	char text[64];
+
+	make_bytes(w, "bytes", 3);
+	make_fill(w, "wild");
+	load_with_address(w, w->native->parts[0]->ring->va + 4096);
+	snprintf(text, sizeof(text), "read-only address 0x%x",
+		 w->native->parts[0]->ring->va + 4096);
+	faults_with(w, text);
+}
+
+/* Scribbling over the fences harms nobody but what is told of one's own times. */
+static void scribble_over_fences(void **state)
+{
+	struct world *w = *state;
+	struct hal_arg arg, args[2];
+	struct hal_point done;
+
+	make_bytes(w, "bytes", 3);
+	make_fill(w, "wild");
+	load_with_address(w, w->native->parts[0]->fence->va);
+	for (int i = 0; i < 3; i++) {
+		OK(submit(w->queue[0][0], launch(kernel(w, "wild"), &arg, w, 0, 1),
+			  &done));
+		OK(wait(done));
+		OK(submit(w->queue[0][0], launch(kernel(w, "bytes"), args, w, 0, 2),
+			  &done));
+		OK(wait(done));
+	}
+}
+
+/* ---- real clock
+ * ------------------------------------------------------------------------------ */
+
+static void real_clock(void **state)
+{
+	struct world *w = *state;
+	struct hal_arg args[2][3];
+	struct hal_point done[2];
+
+	make_gemm(w, "gemm", 1);
+	fill_random(w, 0, noise, 5);
+	fill_random(w, 1, noise, 5);
+	for (uint32_t i = 0; i < 2; i++)
+		OK(submit(w->queue[i][0], launch(kernel(w, "gemm"), args[i], w, i, 3),
+			  &done[i]));
+	OK(hal_wait(done, 2, 0, HAL_FOREVER));
+	check_gemm(w, 0, noise);
+	check_gemm(w, 1, noise);
+}
+
+static int run_all(const char *name)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_refused),
+		TEST(says_what_it_is),
+		TEST(hardware_refuses_overlap),
+		TEST(memory_has_its_colours),
+		TEST(memory_is_clean),
+		TEST(memory_runs_out),
+		TEST(mapping),
+		TEST(longer_than_the_ring),
+		TEST(launches_refused),
+		TEST(counts_exactly),
+		TEST(tells_of_folds),
+		TEST(kill_a_long_kernel),
+		TEST(kill_behind_another),
+		TEST(move_while_running),
+		TEST(fault_unmapped),
+		TEST(fault_bounds),
+		TEST(fault_ring),
+		TEST(scribble_over_fences),
+		cmocka_unit_test_setup_teardown(real_clock, setup_real, teardown),
+	};
+
+	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+}
+
+int main(void)
+{
+	struct hal_device *dev;
+	int failed = run_all("golden model");
+
+	/* Where models are not built there is nothing more to test. */
+	if (hal_open("npu:0", NULL, &dev))
+		return failed;
+	hal_close(dev);
+	use_rtl = true;
+	return failed + run_all("RTL");
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program builder says no where it must, and images survive nothing but being whole.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <hal/npu.h>
+
+#include "npu/image.h"
+#include "npu_regs.h"
+
+#define SPAD (128u * 1024u - 128u)
+
+static const int32_t one_mult = 1 << 30, one_shift = 0;
+
+struct world {
+	struct hal_npu_builder *b;
+	struct hal_npu_place in, out, more, weights;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	static const uint8_t bytes[4096] = {1};
+
+	assert_non_null(w);
+	assert_int_equal(hal_npu_builder_create(&w->b), 0);
+	assert_int_equal(hal_npu_kernel(w->b, "k"), 0);
+	assert_int_equal(hal_npu_arg(w->b, 1 << 20, &w->in.id), 0);
+	assert_int_equal(hal_npu_arg(w->b, 1 << 20, &w->out.id), 0);
+	assert_int_equal(hal_npu_arg(w->b, 64, &w->more.id), 0);
+	assert_int_equal(hal_npu_const(w->b, bytes, sizeof(bytes), &w->weights.id), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	hal_npu_builder_destroy(w->b);
+	free(w);
+	return 0;
+}
+
+/* The call answers err with a text that has what in it. */
+static void expect(int rc, int err, const char *what)
+{
+	if (rc != err || !strstr(hal_last_error(), what))
+		fail_msg("%d, not %d; \"%s\" should have \"%s\"", rc, err,
+			 hal_last_error(), what);
+}
+
+static struct hal_npu_gemm gemm_op(const struct world *w)
+{
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+
+	op.m = op.n = op.k = 32;
+	op.a = w->in;
+	op.b = w->weights;
+	op.d = w->out;
+	op.out.mult = &one_mult;
+	op.out.shift = &one_shift;
+	op.out.min = -128;
+	op.out.max = 127;
+	return op;
+}
+
+static const int8_t weights[65536];
+
+static struct hal_npu_conv conv_op(const struct world *w)
+{
+	struct hal_npu_conv op = HAL_INIT(hal_npu_conv);
+
+	op.h = op.w = op.oh = op.ow = 16;
+	op.c = op.n = 8;
+	op.kh = op.kw = 3;
+	op.stride_h = op.stride_w = op.dilation_h = op.dilation_w = 1;
+	op.pad_top = op.pad_left = 1;
+	op.groups = 1;
+	op.a = w->in;
+	op.d = w->out;
+	op.weights = weights;
+	op.out.mult = &one_mult;
+	op.out.shift = &one_shift;
+	op.out.min = -128;
+	op.out.max = 127;
+	return op;
+}
+
+/* ---- refusals
+ * ------------------------------------------------------------------------------- */
+
+static void kernels_and_places(void **state)
+{
+	struct world *w = *state;
+	uint32_t id;
+
+	expect(hal_npu_builder_create(NULL), -EINVAL, "NULL");
+	expect(hal_npu_kernel(w->b, "k"), -EINVAL, "'k'");
+	expect(hal_npu_kernel(w->b, ""), -EINVAL, "1 to 31");
+	expect(hal_npu_kernel(w->b, "12345678901234567890123456789012"), -EINVAL,
+	       "1 to 31");
+	expect(hal_npu_kernel(w->b, NULL), -EINVAL, "1 to 31");
+	expect(hal_npu_arg(w->b, 0, &id), -EINVAL, "0 bytes");
+	expect(hal_npu_arg(w->b, 16, NULL), -EINVAL, "NULL");
+	expect(hal_npu_const(w->b, NULL, 16, &id), -EINVAL, "NULL");
+	expect(hal_npu_const(w->b, weights, 0, &id), -EINVAL, "0 bytes");
+	expect(hal_npu_scratch(w->b, 0, &id), -EINVAL, "0 bytes");
+	expect(hal_npu_scratch(w->b, UINT64_C(1) << 40, &id), -ENOTSUP, "2^31");
+	for (uint32_t i = 3; i < HAL_ARGS_MAX; i++)
+		assert_int_equal(hal_npu_arg(w->b, 16, &id), 0);
+	expect(hal_npu_arg(w->b, 16, &id), -EINVAL, "16 arguments");
+}
+
+static void without_a_kernel(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_gemm op = gemm_op(w);
+	struct hal_npu_builder *b;
+	void *image;
+	size_t size;
+	uint32_t id;
+
+	assert_int_equal(hal_npu_builder_create(&b), 0);
+	expect(hal_npu_gemm(b, &op), -EINVAL, "no kernel");
+	expect(hal_npu_arg(b, 16, &id), -EINVAL, "no kernel");
+	expect(hal_npu_build(b, &image, &size), -EINVAL, "no kernel");
+	assert_int_equal(hal_npu_builder_destroy(b), 0);
+	assert_int_equal(hal_npu_builder_destroy(NULL), 0);
+}
+
+#define REFUSED(make, call, change, err, what)                                           \
+	do {                                                                             \
+		op = make(w);                                                            \
+		change;                                                                  \
+		expect(call(w->b, &op), err, what);                                      \
+	} while (0)
+
+static void gemm_refused(void **state)
+{
+	const int32_t bad_mult = -1, bad_shift = 31;
+	struct world *w = *state;
+	struct hal_npu_gemm op = gemm_op(w);
+	struct hal_npu_place other = w->in;
+
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	expect(hal_npu_gemm(NULL, &op), -EINVAL, "NULL");
+	expect(hal_npu_gemm(w->b, NULL), -EINVAL, "NULL");
+	REFUSED(gemm_op, hal_npu_gemm, op.size = 4, -EINVAL, ".size");
+	REFUSED(gemm_op, hal_npu_gemm, op.m = 0, -EINVAL, ".m is 0");
+	REFUSED(gemm_op, hal_npu_gemm, op.n = 0, -EINVAL, ".n is 0");
+	REFUSED(gemm_op, hal_npu_gemm, op.k = 0, -EINVAL, ".k is 0");
+	REFUSED(gemm_op, hal_npu_gemm, op.k = 33026, -ENOTSUP, "33025");
+	REFUSED(gemm_op, hal_npu_gemm, op.b_stride = 65536, -ENOTSUP, "b_stride");
+	REFUSED(gemm_op, hal_npu_gemm, op.a_stride = 31, -EINVAL, "a_stride");
+	REFUSED(gemm_op, hal_npu_gemm, op.d_stride = 31, -EINVAL, "d_stride");
+	REFUSED(gemm_op, hal_npu_gemm, op.a_zero = 128, -EINVAL, "a_zero");
+	REFUSED(gemm_op, hal_npu_gemm, op.b_zero = -129, -EINVAL, "b_zero");
+	REFUSED(gemm_op, hal_npu_gemm, op.a.id = 0, -EINVAL, ".a: no place");
+	REFUSED(gemm_op, hal_npu_gemm, op.a.id = 99, -EINVAL, "id 99");
+	REFUSED(gemm_op, hal_npu_gemm, op.a.offset = (1 << 20) - 1023, -ERANGE, ".a");
+	REFUSED(gemm_op, hal_npu_gemm, op.a.offset = UINT32_MAX, -ERANGE, ".a");
+	REFUSED(gemm_op, hal_npu_gemm, op.b = w->more, -ERANGE, ".b");
+	REFUSED(gemm_op, hal_npu_gemm, op.d = w->more, -ERANGE, ".d");
+	REFUSED(gemm_op, hal_npu_gemm, op.d = w->weights, -EINVAL, "constant");
+	REFUSED(gemm_op, hal_npu_gemm, op.m = UINT32_MAX, -ERANGE, ".a");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.shift = NULL, -EINVAL, "out.shift");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = &bad_mult, -EINVAL, "out.mult");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.shift = &bad_shift, -EINVAL, "out.shift");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.min = 5;
+		op.out.max = 4, -EINVAL, "out.max");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.zero_point = 200, -EINVAL, "zero_point");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.per_channel = 2, -EINVAL, "per_channel");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL; op.d.offset = 2, -EINVAL, "4");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL;
+		op.d_stride = 130, -EINVAL, "4");
+	assert_int_equal(hal_npu_kernel(w->b, "second"), 0);
+	REFUSED(gemm_op, hal_npu_gemm, op.a = other, -EINVAL, "another kernel");
+}
+
+static void conv_refused(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_conv op = conv_op(w);
+
+	assert_int_equal(hal_npu_conv(w->b, &op), 0);
+	REFUSED(conv_op, hal_npu_conv, op.size = 0, -EINVAL, ".size");
+	REFUSED(conv_op, hal_npu_conv, op.h = 0, -EINVAL, ".h is 0");
+	REFUSED(conv_op, hal_npu_conv, op.w = 65536, -ENOTSUP, ".w");
+	REFUSED(conv_op, hal_npu_conv, op.kh = 256, -ENOTSUP, ".kh");
+	REFUSED(conv_op, hal_npu_conv, op.stride_h = 16, -ENOTSUP, ".stride_h");
+	REFUSED(conv_op, hal_npu_conv, op.stride_w = 0, -EINVAL, ".stride_w");
+	REFUSED(conv_op, hal_npu_conv, op.dilation_w = 16, -ENOTSUP, ".dilation_w");
+	REFUSED(conv_op, hal_npu_conv, op.pad_top = 256, -ENOTSUP, ".pad_top");
+	REFUSED(conv_op, hal_npu_conv, op.oh = 18, -EINVAL, ".oh");
+	REFUSED(conv_op, hal_npu_conv, op.ow = 18, -EINVAL, ".ow");
+	REFUSED(conv_op, hal_npu_conv, op.groups = 3, -EINVAL, ".groups");
+	REFUSED(conv_op, hal_npu_conv, op.groups = 0, -EINVAL, ".groups");
+	REFUSED(conv_op, hal_npu_conv, op.weights = NULL, -EINVAL, ".weights");
+	REFUSED(conv_op, hal_npu_conv, op.c = 4000, -ENOTSUP, "33025");
+	REFUSED(conv_op, hal_npu_conv, op.a.offset = 1 << 20, -ERANGE, ".a");
+	REFUSED(conv_op, hal_npu_conv, op.d = w->more, -ERANGE, ".d");
+	REFUSED(conv_op, hal_npu_conv, op.d_stride = 7, -EINVAL, ".d_stride");
+}
+
+static void vectors_refused(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_add add = HAL_INIT(hal_npu_add);
+	struct hal_npu_relu relu = HAL_INIT(hal_npu_relu);
+	struct hal_npu_pool pool = HAL_INIT(hal_npu_pool);
+	struct hal_npu_copy copy = HAL_INIT(hal_npu_copy);
+
+	add.a = add.b = w->in;
+	add.d = w->more;
+	add.max = 127;
+	expect(hal_npu_add(w->b, &add), -EINVAL, ".bytes");
+	add.bytes = 65;
+	expect(hal_npu_add(w->b, &add), -ERANGE, ".d");
+	add.bytes = 64;
+	add.a_shift = 1;
+	expect(hal_npu_add(w->b, &add), -EINVAL, ".a_shift");
+	add.a_shift = 0;
+	add.left_shift = 23;
+	expect(hal_npu_add(w->b, &add), -EINVAL, ".left_shift");
+	relu.a = relu.d = w->more;
+	relu.bytes = 100;
+	expect(hal_npu_relu(w->b, &relu), -ERANGE, ".a");
+	relu.bytes = 64;
+	relu.min = 1;
+	expect(hal_npu_relu(w->b, &relu), -EINVAL, ".max");
+	pool.a = w->in;
+	pool.d = w->out;
+	pool.h = pool.w = pool.oh = pool.ow = pool.c = pool.kh = pool.kw = 2;
+	pool.stride_h = pool.stride_w = 1;
+	pool.pad_top = 2;
+	expect(hal_npu_maxpool(w->b, &pool), -EINVAL, ".pad_top");
+	copy.a = w->in;
+	copy.d = w->out;
+	copy.rows = 2;
+	expect(hal_npu_copy(w->b, &copy), -EINVAL, ".bytes");
+	copy.bytes = 1 << 19;
+	copy.d_stride = 1;
+	expect(hal_npu_copy(w->b, &copy), -EINVAL, ".d_stride");
+	copy.d_stride = (1 << 19) + 1;
+	expect(hal_npu_copy(w->b, &copy), -ERANGE, ".d");
+	expect(hal_npu_fill(w->b, w->out, 6, 0), -EINVAL, "multiple of 4");
+	expect(hal_npu_fill(w->b, w->weights, 8, 0), -EINVAL, "constant");
+	expect(hal_npu_fill(w->b, w->more, 128, 0), -ERANGE, ".d");
+}
+
+/* A refused operation leaves nothing behind: the image is the same as without it. */
+static void refused_leaves_nothing(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_conv op = conv_op(w);
+	void *before, *after;
+	size_t size_before, size_after;
+
+	assert_int_equal(hal_npu_conv(w->b, &op), 0);
+	assert_int_equal(hal_npu_build(w->b, &before, &size_before), 0);
+	op.c = 1024;
+	op.groups = 1024;
+	op.n = 1024;
+	op.h = op.w = op.oh = op.ow = 32; /* 1 MiB in, but out at an offset */
+	op.d.offset = 1;
+	expect(hal_npu_conv(w->b, &op), -ERANGE, ".d");
+	assert_int_equal(hal_npu_build(w->b, &after, &size_after), 0);
+	assert_int_equal(size_before, size_after);
+	assert_memory_equal(before, after, size_before);
+	hal_npu_image_free(before);
+	hal_npu_image_free(after);
+}
+
+/* ---- panels fit the scratchpad
+ * -------------------------------------------------------------- */
+
+static void check_desc(const uint32_t *d)
+{
+	uint32_t gemm = NPU_GET(d, OPCODE) == NPU_OP_GEMM, m = NPU_GET(d, DM);
+	uint32_t depth = NPU_GET(d, F_OUT32) ? 128 : 512, panel = NPU_GET(d, PANEL);
+	uint32_t h = gemm ? m : NPU_GET(d, H), w = gemm ? 1 : NPU_GET(d, W);
+	uint32_t ow = gemm ? 1 : NPU_GET(d, OW), sy = gemm ? 1 : NPU_GET(d, SY);
+	uint32_t pt = gemm ? 0 : NPU_GET(d, PT);
+	uint32_t reach = gemm ? 0 : (NPU_GET(d, KH) - 1) * NPU_GET(d, DY);
+	uint64_t row = (uint64_t)(w - 1) * (gemm ? 0 : NPU_GET(d, PIX)) + NPU_GET(d, CIN);
+	uint64_t sps = NPU_GET(d, SPS);
+
+	assert_true(panel >= 1 && panel <= depth);
+	if (h > 1) {
+		assert_int_equal(sps % 64, NPU_GET(d, LDA) % 64);
+		/* Rows share no line, unless they lie as in memory. */
+		assert_true(sps == NPU_GET(d, LDA) || sps >= row + 63);
+	}
+	/* Wherever the machine begins a panel. */
+	for (uint32_t m0 = 0; m0 < m; m0++) {
+		uint32_t t = panel < m - m0 ? panel : m - m0;
+		int64_t lo = (int64_t)(m0 / ow) * sy - pt;
+		int64_t hi = (int64_t)((m0 + t - 1) / ow) * sy - pt + reach;
+
+		lo = lo < 0 ? 0 : lo;
+		hi = hi >= h ? (int64_t)h - 1 : hi;
+		if (hi >= lo && (uint64_t)(hi - lo) * sps + row > SPAD)
+			fail_msg("rows %d to %d, %d bytes each", (int)lo, (int)hi,
+				 (int)sps);
+	}
+}
+
+static uint32_t lcg(uint32_t *s)
+{
+	*s = *s * 1664525u + 1013904223u;
+	return *s >> 8;
+}
+
+static void panels_fit(void **state)
+{
+	uint32_t seed = 7, id, operations = 0;
+
+	(void)state;
+	for (int turn = 0; turn < 300; turn++) {
+		struct hal_npu_conv op = HAL_INIT(hal_npu_conv);
+		struct hal_npu_builder *b;
+		struct npu_image im;
+		void *image;
+		size_t size;
+
+		assert_int_equal(hal_npu_builder_create(&b), 0);
+		assert_int_equal(hal_npu_kernel(b, "k"), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.a.id), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.d.id), 0);
+		op.kh = 1 + lcg(&seed) % 3;
+		op.kw = 1 + lcg(&seed) % 3;
+		op.c = 1 + lcg(&seed) % (turn % 3 ? 64 : 1500);
+		op.n = 1 + lcg(&seed) % 4;
+		op.h = 1 + lcg(&seed) % 300;
+		op.w = 1 + lcg(&seed) % 300;
+		op.stride_h = 1 + lcg(&seed) % 3;
+		op.stride_w = 1 + lcg(&seed) % 3;
+		op.dilation_h = op.dilation_w = 1 + lcg(&seed) % 2;
+		op.pad_top = lcg(&seed) % 3;
+		op.pad_left = lcg(&seed) % 3;
+		op.oh = (op.h + op.pad_top + op.stride_h - 1) / op.stride_h;
+		op.ow = (op.w + op.pad_left + op.stride_w - 1) / op.stride_w;
+		op.groups = 1;
+		op.weights = weights;
+		if (turn % 2) {
+			op.out.mult = &one_mult;
+			op.out.shift = &one_shift;
+			op.out.max = 127;
+		}
+		if (hal_npu_conv(b, &op))
+			fail_msg("turn %d: %s", turn, hal_last_error());
+		assert_int_equal(hal_npu_build(b, &image, &size), 0);
+		assert_int_equal(npu_image_load(image, size, &im), 0);
+		for (uint32_t i = 0; i < im.header.descs; i++)
+			check_desc(im.descs[i]);
+		operations += im.header.descs;
+		id = im.kernels[0].desc_count;
+		assert_int_equal(id, im.header.descs);
+		assert_int_equal(im.kernels[0].macs,
+				 (uint64_t)op.oh * op.ow * op.n * op.kh * op.kw * op.c);
+		npu_image_unload(&im);
+		hal_npu_image_free(image);
+		hal_npu_builder_destroy(b);
+	}
+	assert_true(operations > 300); /* some had to be split */
+}
+
+/* One output whose input cannot fit: said with numbers. */
+static void too_wide(void **state)
+{
+	struct hal_npu_conv op;
+	struct world *w = *state;
+	uint32_t id;
+
+	op = conv_op(w);
+	op.h = op.oh = 15;
+	op.w = op.ow = 16;
+	op.c = 2200;
+	op.kw = 1;
+	op.kh = 15;
+	op.pad_left = 0;
+	op.dilation_w = 1;
+	op.n = 1;
+	assert_int_equal(hal_npu_scratch(w->b, 1 << 20, &id), 0);
+	/* 15 * 2200 = 33000 weights deep is allowed; 15 rows of one pixel fit */
+	assert_int_equal(hal_npu_conv(w->b, &op), 0);
+	op.w = op.ow = 3;
+	op.c = 15000;
+	op.kh = 2;
+	op.kw = 1;
+	op.dilation_h = 14;
+	op.oh = 1;
+	op.pad_top = 0;
+	op.h = 15;
+	assert_int_equal(hal_npu_conv(w->b, &op), -ENOTSUP);
+	assert_non_null(strstr(hal_last_error(), "scratchpad"));
+}
+
+/* ---- images
+ * --------------------------------------------------------------------------------- */
+
+static void make_image(struct world *w, void **image, size_t *size)
+{
+	struct hal_npu_gemm gemm = gemm_op(w);
+	struct hal_npu_conv conv = conv_op(w);
+
+	assert_int_equal(hal_npu_gemm(w->b, &gemm), 0);
+	assert_int_equal(hal_npu_conv(w->b, &conv), 0);
+	assert_int_equal(hal_npu_fill(w->b, w->more, 64, 1), 0);
+	assert_int_equal(hal_npu_build(w->b, image, size), 0);
+}
+
+static void loads(void **state)
+{
+	struct npu_image im;
+	void *image;
+	size_t size;
+
+	make_image(*state, &image, &size);
+	assert_int_equal(npu_image_load(image, size, &im), 0);
+	assert_int_equal(im.header.kernels, 1);
+	assert_int_equal(im.kernels[0].desc_count, 3);
+	assert_string_equal(im.kernels[0].name, "k");
+	assert_int_equal(im.kernels[0].macs, 32 * 32 * 32 + 16 * 16 * 8 * 72);
+	assert_int_equal(NPU_GET(im.descs[0], DM), 32);
+	assert_int_equal(NPU_GET(im.descs[1], OPCODE), NPU_OP_CONV);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+static void truncated(void **state)
+{
+	struct npu_image im;
+	void *image;
+	size_t size;
+
+	make_image(*state, &image, &size);
+	for (size_t n = 0; n < size; n += n < 600 ? 1 : 97) {
+		/* In its own memory, so that a look beyond the end is seen. */
+		uint8_t *copy = malloc(n ? n : 1);
+
+		assert_non_null(copy);
+		memcpy(copy, image, n);
+		assert_int_equal(npu_image_load(copy, n, &im), -EINVAL);
+		assert_non_null(strstr(hal_last_error(), "truncated"));
+		free(copy);
+	}
+	hal_npu_image_free(image);
+}
+
+static void every_bit_counts(void **state)
+{
+	struct npu_image im;
+	uint8_t *image;
+	void *made;
+	size_t size;
+
+	make_image(*state, &made, &size);
+	image = made;
+	for (size_t i = 0; i < size; i += i < 700 ? 1 : 61) {
+		image[i] ^= (uint8_t)(1u << i % 8);
+		assert_int_equal(npu_image_load(image, size, &im), -EINVAL);
+		image[i] ^= (uint8_t)(1u << i % 8);
+	}
+	assert_int_equal(npu_image_load(image, size, &im), 0);
+	npu_image_unload(&im);
+	hal_npu_image_free(made);
+}
+
+/* Whatever passed can be used without a look: that is what the ring writer does. */
+static void use(const struct npu_image *im)
+{
+	for (uint32_t i = 0; i < im->header.kernels; i++) {
+		const struct npu_image_kernel *k = &im->kernels[i];
+
+		assert_true(memchr(k->name, 0, sizeof(k->name)) && k->name[0]);
+		assert_true(k->arg_count <= HAL_ARGS_MAX);
+		for (uint32_t j = 0; j < k->arg_count; j++)
+			assert_true(im->args[k->arg_first + j].align <= 64);
+		for (uint32_t j = 0; j < k->reloc_count; j++) {
+			const struct npu_image_reloc *r = &im->relocs[k->reloc_first + j];
+
+			assert_true(r->desc < k->desc_count && r->word < 16);
+			assert_true(r->kind != NPU_PLACE_ARG || r->arg < k->arg_count);
+			im->descs[k->desc_first + r->desc][r->word] = r->offset;
+		}
+	}
+}
+
+/* Damage with a checksum that fits it: an image made to harm. */
+static void hostile(void **state)
+{
+	const size_t checksum = offsetof(struct npu_image_header, checksum);
+	uint32_t seed = 3, accepted = 0, refused = 0;
+	struct npu_image im;
+	uint8_t *image;
+	void *made;
+	size_t size, tables;
+
+	make_image(*state, &made, &size);
+	assert_int_equal(npu_image_load(made, size, &im), 0);
+	tables = size - im.header.const_bytes;
+	npu_image_unload(&im);
+	image = malloc(size);
+	assert_non_null(image);
+	for (int turn = 0; turn < 3000; turn++) {
+		static const uint8_t bad[] = {0, 1, 0x7F, 0x80, 0xFF};
+		uint32_t crc;
+
+		memcpy(image, made, size);
+		for (uint32_t n = 1 + lcg(&seed) % 3; n; n--)
+			image[8 + lcg(&seed) % (tables - 8)] =
+				turn % 2 ? bad[lcg(&seed) % 5] : (uint8_t)lcg(&seed);
+		crc = npu_image_crc(image, size);
+		memcpy(image + checksum, &crc, 4);
+		if (npu_image_load(image, size, &im)) {
+			assert_true(hal_last_error()[0]);
+			refused++;
+			continue;
+		}
+		accepted++;
+		use(&im);
+		npu_image_unload(&im);
+	}
+	/* Both happen, or the test tests nothing. */
+	assert_true(accepted > 100);
+	assert_true(refused > 100);
+	free(image);
+	hal_npu_image_free(made);
+}
+
+static void not_an_image(void **state)
+{
+	struct npu_image im;
+	uint8_t zeros[256] = {0};
+
+	(void)state;
+	expect(npu_image_load(zeros, sizeof(zeros), &im), -EINVAL, "magic");
+	expect(npu_image_load(zeros, 10, &im), -EINVAL, "truncated");
+	expect(npu_image_load(zeros, 0, &im), -EINVAL, "truncated");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(kernels_and_places),
+		TEST(without_a_kernel),
+		TEST(gemm_refused),
+		TEST(conv_refused),
+		TEST(vectors_refused),
+		TEST(refused_leaves_nothing),
+		TEST(panels_fit),
+		TEST(too_wide),
+		TEST(loads),
+		TEST(truncated),
+		TEST(every_bit_counts),
+		TEST(hostile),
+		TEST(not_an_image),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The golden model against values worked out by hand and against plain loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "npu_golden.h"
+#include "npu_regs.h"
+
+#define MEMORY 65536u
+
+static uint8_t memory[MEMORY];
+static struct npu_golden_flat flat = {memory, MEMORY};
+static struct npu_golden_env env = {.user = &flat,
+				    .read = npu_golden_flat_read,
+				    .write = npu_golden_flat_write,
+				    .time = 0x123456789AULL,
+				    .units = 256};
+static struct npu_golden_result result;
+
+static int run(const uint32_t *desc)
+{
+	return npu_golden_exec(desc, &env, &result);
+}
+
+/* ---- arithmetic
+ * ----------------------------------------------------------------------------- */
+
+static void high_mul(void **state)
+{
+	(void)state;
+	/* round(a * b / 2^31), halves away from zero for positive products */
+	assert_int_equal(npu_golden_high_mul(1 << 30, 1 << 30), 1 << 29);
+	assert_int_equal(npu_golden_high_mul(1, 1 << 30), 1);   /* 0.5 */
+	assert_int_equal(npu_golden_high_mul(-1, 1 << 30), 0);  /* -0.5 */
+	assert_int_equal(npu_golden_high_mul(3, 1 << 30), 2);   /* 1.5 */
+	assert_int_equal(npu_golden_high_mul(-3, 1 << 30), -1); /* -1.5 */
+	assert_int_equal(npu_golden_high_mul(INT32_MIN, INT32_MIN), INT32_MAX);
+	assert_int_equal(npu_golden_high_mul(INT32_MIN, INT32_MAX), -INT32_MAX);
+}
+
+static void round_shift(void **state)
+{
+	(void)state;
+	/* halves away from zero */
+	assert_int_equal(npu_golden_round_shift(5, 1), 3);
+	assert_int_equal(npu_golden_round_shift(-5, 1), -3);
+	assert_int_equal(npu_golden_round_shift(4, 3), 1);
+	assert_int_equal(npu_golden_round_shift(-4, 3), -1);
+	assert_int_equal(npu_golden_round_shift(3, 3), 0);
+	assert_int_equal(npu_golden_round_shift(7, 0), 7);
+	assert_int_equal(npu_golden_round_shift(INT32_MAX, 31), 1);
+	assert_int_equal(npu_golden_round_shift(INT32_MIN, 31), -1);
+}
+
+static void requantize(void **state)
+{
+	(void)state;
+	/* 0.5 * 2^-1: rounded twice: 5 -> 2.5 -> 3 -> 1.5 -> 2, once it would be 1 */
+	assert_int_equal(npu_golden_requant(5, 1 << 30, -1), 2);
+	assert_int_equal(npu_golden_requant(100, 1 << 30, 3), 400);
+	assert_int_equal(npu_golden_requant(-100, 1 << 30, 0), -50);
+	/* the shift left wraps */
+	assert_int_equal(npu_golden_requant(1 << 29, 1 << 30, 3), 0);
+}
+
+/* ---- GEMM
+ * ----------------------------------------------------------------------------------- */
+
+static void gemm_by_hand(void **state)
+{
+	/* [1 2; 3 4] - zp 1 times [5 6; 7 8], bias 10 -10 */
+	static const int8_t a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
+	static const int32_t table[] = {10, 1 << 30, 1, 0, -10, 1 << 30, 0, 0};
+	uint32_t d[16] = {0};
+	int32_t sums[4];
+
+	(void)state;
+	memcpy(memory + 256, a, 4);
+	memcpy(memory + 512, b, 4);
+	memcpy(memory + 1024, table, sizeof(table));
+	NPU_SET(d, OPCODE, NPU_OP_GEMM);
+	NPU_SET(d, ADDR_A, 256);
+	NPU_SET(d, ADDR_B, 512);
+	NPU_SET(d, ADDR_P, 1024);
+	NPU_SET(d, ADDR_D, 2048);
+	NPU_SET(d, DM, 2);
+	NPU_SET(d, DN, 2);
+	NPU_SET(d, CIN, 2);
+	NPU_SET(d, PANEL, 2);
+	NPU_SET(d, LDA, 2);
+	NPU_SET(d, LDB, 2);
+	NPU_SET(d, LDD, 8);
+	NPU_SET(d, ZPA, 1);
+	NPU_SET(d, F_OUT32, 1);
+	assert_int_equal(run(d), 0);
+	memcpy(sums, memory + 2048, sizeof(sums));
+	assert_int_equal(sums[0], 0 * 5 + 1 * 7 + 10);
+	assert_int_equal(sums[1], 0 * 6 + 1 * 8 - 10);
+	assert_int_equal(sums[2], 2 * 5 + 3 * 7 + 10);
+	assert_int_equal(sums[3], 2 * 6 + 3 * 8 - 10);
+	assert_int_equal(result.macs, 8);
+	/* int8: times 1 and times 0.5, zero point 3, at most 40 */
+	NPU_SET(d, F_OUT32, 0);
+	NPU_SET(d, ZPO, 3);
+	NPU_SET(d, AMIN, -128);
+	NPU_SET(d, AMAX, 40);
+	assert_int_equal(run(d), 0);
+	assert_int_equal((int8_t)memory[2048], 17 + 3);
+	assert_int_equal((int8_t)memory[2049], -1 + 3);
+	assert_int_equal((int8_t)memory[2056], 40);
+	assert_int_equal((int8_t)memory[2057], 13 + 3);
+}
+
+static void gemm_unsigned(void **state)
+{
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memory[0] = 200;
+	memory[64] = 250;
+	NPU_SET(d, OPCODE, NPU_OP_GEMM);
+	NPU_SET(d, F_AU8, 1);
+	NPU_SET(d, F_BU8, 1);
+	NPU_SET(d, F_OU8, 1);
+	NPU_SET(d, F_NOPARAM, 1);
+	NPU_SET(d, QMULT, 1 << 30);
+	NPU_SET(d, QSHIFT, -5);
+	NPU_SET(d, ADDR_B, 64);
+	NPU_SET(d, ADDR_D, 128);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, DN, 1);
+	NPU_SET(d, CIN, 1);
+	NPU_SET(d, PANEL, 1);
+	NPU_SET(d, ZPA, 128);
+	NPU_SET(d, ZPB, 255);
+	NPU_SET(d, ZPO, 200);
+	NPU_SET(d, AMIN, 0);
+	NPU_SET(d, AMAX, 255);
+	assert_int_equal(run(d), 0);
+	/* 72 * -5 = -360; / 2 = -180; / 32 = -5.6 -> -6 */
+	assert_int_equal(memory[128], 194);
+}
+
+/* ---- CONV: every output against a plain loop
+ * ------------------------------------------------- */
+
+static uint32_t lcg(uint32_t *s)
+{
+	*s = *s * 1664525u + 1013904223u;
+	return *s >> 8;
+}
+
+struct shape {
+	uint32_t h, w, c, n, kh, kw, sy, sx, dy, dx, pt, pl, oh, ow;
+};
+
+static int32_t plain_conv(const struct shape *s, uint32_t oy, uint32_t ox, uint32_t n,
+			  int32_t za, int32_t zb)
+{
+	int32_t sum = 0;
+
+	for (uint32_t ky = 0; ky < s->kh; ky++)
+		for (uint32_t kx = 0; kx < s->kw; kx++)
+			for (uint32_t c = 0; c < s->c; c++) {
+				int64_t y = (int64_t)oy * s->sy + ky * s->dy - s->pt;
+				int64_t x = (int64_t)ox * s->sx + kx * s->dx - s->pl;
+				int32_t b = (int8_t)
+					memory[0x8000 +
+					       ((ky * s->kw + kx) * s->c + c) * 32 + n];
+
+				if (y < 0 || y >= s->h || x < 0 || x >= s->w)
+					continue;
+				sum += ((int8_t)memory[((uint64_t)y * s->w +
+							(uint64_t)x) *
+							       s->c +
+						       c] -
+					za) *
+				       (b - zb);
+			}
+	return sum;
+}
+
+static void conv_random(void **state)
+{
+	uint32_t seed = 1;
+
+	(void)state;
+	for (int turn = 0; turn < 60; turn++) {
+		struct shape s = {.h = 1 + lcg(&seed) % 12,
+				  .w = 1 + lcg(&seed) % 12,
+				  .c = 1 + lcg(&seed) % 9,
+				  .n = 1 + lcg(&seed) % 20,
+				  .kh = 1 + lcg(&seed) % 3,
+				  .kw = 1 + lcg(&seed) % 3,
+				  .sy = 1 + lcg(&seed) % 3,
+				  .sx = 1 + lcg(&seed) % 2,
+				  .dy = 1 + lcg(&seed) % 2,
+				  .dx = 1 + lcg(&seed) % 2,
+				  .pt = lcg(&seed) % 3,
+				  .pl = lcg(&seed) % 3,
+				  .oh = 1 + lcg(&seed) % 8,
+				  .ow = 1 + lcg(&seed) % 8};
+		int32_t za = (int8_t)lcg(&seed), zb = (int8_t)lcg(&seed), got;
+		uint32_t d[16] = {0};
+
+		for (uint32_t i = 0; i < 0xC000; i++)
+			memory[i] = (uint8_t)lcg(&seed);
+		NPU_SET(d, OPCODE, NPU_OP_CONV);
+		NPU_SET(d, F_OUT32, 1);
+		NPU_SET(d, F_NOPARAM, 1);
+		NPU_SET(d, ADDR_B, 0x8000);
+		NPU_SET(d, ADDR_D, 0xC000);
+		NPU_SET(d, DM, s.oh * s.ow);
+		NPU_SET(d, OW, s.ow);
+		NPU_SET(d, PANEL, 512);
+		NPU_SET(d, DN, s.n);
+		NPU_SET(d, CIN, s.c);
+		NPU_SET(d, H, s.h);
+		NPU_SET(d, W, s.w);
+		NPU_SET(d, LDA, s.w * s.c);
+		NPU_SET(d, PIX, s.c);
+		NPU_SET(d, LDB, 32);
+		NPU_SET(d, LDD, s.n * 4);
+		NPU_SET(d, KH, s.kh);
+		NPU_SET(d, KW, s.kw);
+		NPU_SET(d, SY, s.sy);
+		NPU_SET(d, SX, s.sx);
+		NPU_SET(d, DY, s.dy);
+		NPU_SET(d, DX, s.dx);
+		NPU_SET(d, PT, s.pt);
+		NPU_SET(d, PL, s.pl);
+		NPU_SET(d, ZPA, za);
+		NPU_SET(d, ZPB, zb);
+		assert_int_equal(run(d), 0);
+		assert_int_equal(result.macs,
+				 (uint64_t)s.oh * s.ow * s.n * s.kh * s.kw * s.c);
+		for (uint32_t m = 0; m < s.oh * s.ow; m++)
+			for (uint32_t n = 0; n < s.n; n++) {
+				memcpy(&got, memory + 0xC000 + (m * s.n + n) * 4, 4);
+				assert_int_equal(got, plain_conv(&s, m / s.ow, m % s.ow,
+								 n, za, zb));
+			}
+	}
+}
+
+/* ---- VEC
+ * ------------------------------------------------------------------------------------ */
+
+/* Scale of a 0.5, of b 0.25, of the sum 1: TensorFlow Lite's preparation by hand. */
+static void add_by_hand(void **state)
+{
+	static const int8_t a[] = {10, -10, 127, -128}, b[] = {20, 20, 127, -128};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memcpy(memory, a, 4);
+	memcpy(memory + 64, b, 4);
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_ADD);
+	NPU_SET(d, ADDR_B, 64);
+	NPU_SET(d, ADDR_D, 128);
+	NPU_SET(d, DM, 2);
+	NPU_SET(d, VCOLS, 2);
+	NPU_SET(d, LDA, 2);
+	NPU_SET(d, VLDB, 2);
+	NPU_SET(d, LDD, 2);
+	/* twice the larger scale is 1: a * 0.5, b * 0.25, sum * 1 / 2^20 */
+	NPU_SET(d, VMULT1, 1 << 30);
+	NPU_SET(d, VMULT2, 1 << 30);
+	NPU_SET(d, VSHIFT2, -1);
+	NPU_SET(d, VMULTO, 1 << 30);
+	NPU_SET(d, VSHIFTO, -19);
+	NPU_SET(d, VLSHIFT, 20);
+	NPU_SET(d, VZP1, 2);
+	NPU_SET(d, ZPO, -1);
+	NPU_SET(d, AMIN, -128);
+	NPU_SET(d, AMAX, 90);
+	assert_int_equal(run(d), 0);
+	assert_int_equal((int8_t)memory[128], 4 + 5 - 1);
+	assert_int_equal((int8_t)memory[129], -6 + 5 - 1);
+	/* (125 * 0.5 + 127 * 0.25) = 94.25 -> 94 - 1, cut to 90; -97 - 1 */
+	assert_int_equal((int8_t)memory[130], 90);
+	assert_int_equal((int8_t)memory[131], -98);
+}
+
+static void relu_by_hand(void **state)
+{
+	static const int8_t a[] = {-50, 0, 50, 100};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memcpy(memory, a, 4);
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_RELU);
+	NPU_SET(d, ADDR_D, 128);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, VCOLS, 4);
+	NPU_SET(d, VMULT1, 1 << 30);
+	NPU_SET(d, VSHIFT1, 1);
+	NPU_SET(d, VZP1, 10);
+	NPU_SET(d, ZPO, -20);
+	NPU_SET(d, AMIN, -20);
+	NPU_SET(d, AMAX, 60);
+	assert_int_equal(run(d), 0);
+	assert_int_equal((int8_t)memory[128], -20);
+	assert_int_equal((int8_t)memory[129], -20);
+	assert_int_equal((int8_t)memory[130], 20);
+	assert_int_equal((int8_t)memory[131], 60);
+}
+
+static void maxpool_by_hand(void **state)
+{
+	/* 3 x 3, one channel, 2 x 2 window, stride 2, one row and column of padding above
+	 */
+	static const int8_t a[] = {-1, -2, -3, -4, 5, 6, 7, -8, 9};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memcpy(memory, a, sizeof(a));
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_MAXPOOL);
+	NPU_SET(d, ADDR_D, 128);
+	NPU_SET(d, DM, 4);
+	NPU_SET(d, OW, 2);
+	NPU_SET(d, CIN, 1);
+	NPU_SET(d, H, 3);
+	NPU_SET(d, W, 3);
+	NPU_SET(d, LDA, 3);
+	NPU_SET(d, PIX, 1);
+	NPU_SET(d, LDD, 1);
+	NPU_SET(d, KH, 2);
+	NPU_SET(d, KW, 2);
+	NPU_SET(d, SY, 2);
+	NPU_SET(d, SX, 2);
+	NPU_SET(d, DY, 1);
+	NPU_SET(d, DX, 1);
+	NPU_SET(d, PT, 1);
+	NPU_SET(d, PL, 1);
+	NPU_SET(d, AMIN, -128);
+	NPU_SET(d, AMAX, 8);
+	assert_int_equal(run(d), 0);
+	assert_int_equal((int8_t)memory[128], -1);
+	assert_int_equal((int8_t)memory[129], -2);
+	assert_int_equal((int8_t)memory[130], 7);
+	assert_int_equal((int8_t)memory[131], 8);
+}
+
+static void copy_and_fill(void **state)
+{
+	uint32_t d[16] = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4096; i++)
+		memory[i] = (uint8_t)(i * 13);
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_COPY);
+	NPU_SET(d, ADDR_A, 5);
+	NPU_SET(d, ADDR_D, 8192 + 3);
+	NPU_SET(d, DM, 3);
+	NPU_SET(d, VCOLS, 700);
+	NPU_SET(d, LDA, 1000);
+	NPU_SET(d, LDD, 701);
+	assert_int_equal(run(d), 0);
+	for (uint32_t r = 0; r < 3; r++)
+		assert_memory_equal(memory + 8195 + r * 701, memory + 5 + r * 1000, 700);
+	NPU_SET(d, VOP, NPU_VOP_FILL);
+	NPU_SET(d, VPATTERN, 0x44332211);
+	NPU_SET(d, VCOLS, 8);
+	assert_int_equal(run(d), 0);
+	assert_memory_equal(memory + 8195, "\x11\x22\x33\x44\x11\x22\x33\x44", 8);
+	assert_int_equal(memory[8203], memory[5 + 8]);
+}
+
+/* ---- fences, faults
+ * ------------------------------------------------------------------------- */
+
+static void fences(void **state)
+{
+	uint32_t d[16] = {0};
+	uint64_t word;
+
+	(void)state;
+	NPU_SET(d, OPCODE, NPU_OP_SIGNAL);
+	NPU_SET(d, F_IRQ, 1);
+	NPU_SET(d, ADDR_D, 64);
+	NPU_SET(d, SVALUE_LO, 7);
+	NPU_SET(d, SVALUE_HI, 1);
+	assert_int_equal(run(d), 0);
+	assert_int_equal(result.irq, 1);
+	memcpy(&word, memory + 64, 8);
+	assert_int_equal(word, (UINT64_C(1) << 32) + 7);
+	NPU_SET(d, OPCODE, NPU_OP_WAIT);
+	NPU_SET(d, ADDR_A, 64);
+	assert_int_equal(run(d), 0);
+	assert_int_equal(result.waiting, 0);
+	NPU_SET(d, SVALUE_LO, 8);
+	assert_int_equal(run(d), 0);
+	assert_int_equal(result.waiting, 1);
+	NPU_SET(d, OPCODE, NPU_OP_TIMESTAMP);
+	assert_int_equal(run(d), 0);
+	memcpy(&word, memory + 64, 8);
+	assert_int_equal(word, env.time);
+}
+
+static void expect_fault(const uint32_t *d, uint32_t kind, uint32_t address)
+{
+	assert_int_equal(run(d), kind);
+	assert_int_equal(result.fault, kind);
+	assert_int_equal(result.address, address);
+}
+
+static void faults(void **state)
+{
+	static const struct {
+		uint32_t op, vop, word;
+		uint32_t mask; /* of the word that is made 0 */
+	} fields[] = {
+		{NPU_OP_GEMM, 0, 5, 0xFFFFF},
+		{NPU_OP_GEMM, 0, 6, 0xFFFF0000},
+		{NPU_OP_GEMM, 0, 7, 0xFFFF},
+		{NPU_OP_GEMM, 0, 7, 0xFFFF0000},
+		{NPU_OP_CONV, 0, 6, 0xFFFF},
+		{NPU_OP_CONV, 0, 12, 0xFF},
+		{NPU_OP_CONV, 0, 12, 0xFF00},
+		{NPU_OP_CONV, 0, 12, 0xF0000},
+		{NPU_OP_CONV, 0, 12, 0xF00000},
+		{NPU_OP_CONV, 0, 12, 0xF000000},
+		{NPU_OP_CONV, 0, 12, 0xF0000000},
+		{NPU_OP_VEC, NPU_VOP_ADD, 5, 0xFFFFF},
+		{NPU_OP_VEC, NPU_VOP_COPY, 6, 0xFFFF},
+		{NPU_OP_VEC, NPU_VOP_MAXPOOL, 7, 0xFFFF0000},
+	};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	NPU_SET(d, OPCODE, NPU_OP_TIMESTAMP + 1);
+	expect_fault(d, NPU_FAULT_OPCODE, 0);
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_MAXPOOL + 1);
+	expect_fault(d, NPU_FAULT_OPCODE, 0);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		for (uint32_t w = 5; w < 16; w++)
+			d[w] = 0x11111111;
+		NPU_SET(d, OPCODE, fields[i].op);
+		NPU_SET(d, VOP, fields[i].vop);
+		d[fields[i].word] &= ~fields[i].mask;
+		expect_fault(d, NPU_FAULT_FIELD, fields[i].word);
+	}
+	for (uint32_t w = 5; w < 16; w++)
+		d[w] = 0x11111111;
+	NPU_SET(d, OPCODE, NPU_OP_GEMM);
+	env.units = 0;
+	expect_fault(d, NPU_FAULT_NO_UNITS, 0);
+	env.units = 256;
+	memset(d, 0, sizeof(d));
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_COPY);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, VCOLS, 16);
+	NPU_SET(d, ADDR_A, MEMORY - 8);
+	expect_fault(d, NPU_FAULT_BOUNDS, MEMORY);
+	NPU_SET(d, ADDR_A, 0);
+	NPU_SET(d, ADDR_D, 0xFFFFFFF0);
+	expect_fault(d, NPU_FAULT_BOUNDS, 0xFFFFFFF0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(high_mul),        cmocka_unit_test(round_shift),
+		cmocka_unit_test(requantize),      cmocka_unit_test(gemm_by_hand),
+		cmocka_unit_test(gemm_unsigned),   cmocka_unit_test(conv_random),
+		cmocka_unit_test(add_by_hand),     cmocka_unit_test(relu_by_hand),
+		cmocka_unit_test(maxpool_by_hand), cmocka_unit_test(copy_and_fill),
+		cmocka_unit_test(fences),          cmocka_unit_test(faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main job: several tenants' networks side by side on one array, every answer
+ * checked, then each alone on the same rectangle; a table, a trace and a picture. */
+#include "tenant.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "picture.h"
+
+#define TENANTS    4u
+#define ALONE_JOBS 48u
+#define PATH_BYTES 4096u
+
+/* Three tenants with networks, and one that fills what is left with matrix products for
+ * as long as the others run.  Any three rectangles can be parted by one straight cut; it
+ * takes a fourth to close the pinwheel (see demo.conf). */
+static const struct {
+	const char *partition, *network;
+} plan[TENANTS] = {
+	{"red", "large"},
+	{"green", "small"},
+	{"blue", "large"},
+	{"gold", NULL},
+};
+
+struct options {
+	const char *config, *data, *out;
+	uint32_t images, alone; /* 0: not given */
+	bool figures;
+};
+
+struct demo {
+	struct options opt;
+	struct digits_images images;
+	struct work works[TENANTS];
+	struct tenant tenants[TENANTS];
+	struct hal_device *dev;
+	struct hal_device_info info;
+	const struct hal_npu_extension *npu;
+	uint64_t *busy; /* MACs of each PE */
+	uint64_t busy_cycles;
+	/* progress */
+	const char *phase;
+	double began, told;
+	bool tty;
+};
+
+static int complain(const char *what, const char *why)
+{
+	fprintf(stderr, "hal_demo: %s: %s\n", what, why);
+	return -1;
+}
+
+/* ---- options
+ * ------------------------------------------------------------------------------ */
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+		"usage: hal_demo [options]\n"
+		"Runs digit classifiers of several tenants side by side on one NPU, "
+		"checks every\n"
+		"answer bit by bit, and shows what sharing cost them.\n"
+		"  --config FILE  device and partitions (%s)\n"
+		"  --images N     test images each tenant classifies (all)\n"
+		"  --alone N      jobs each tenant repeats alone (%u)\n"
+		"  --data DIR     networks and test images (%s)\n"
+		"  --out DIR      where demo-trace.json and array.png go (%s)\n"
+		"  --figures      print lines for figures.json, too\n"
+		"  --help         this text\n"
+		"Exit status: 0 all answers right, 1 something failed, 2 bad "
+		"arguments.\n",
+		DEMO_CONFIG, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
+}
+
+static int parse_count(const char *name, const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || v == 0 || v > 1000000) {
+		fprintf(stderr, "hal_demo: --%s %s: a number from 1 to 1000000\n", name,
+			text);
+		return -1;
+	}
+	*out = (uint32_t)v;
+	return 0;
+}
+
+/* 0 go on, 1 done, -1 bad. */
+static int parse_option(int c, struct options *o)
+{
+	switch (c) {
+	case 'c':
+		o->config = optarg;
+		return 0;
+	case 'd':
+		o->data = optarg;
+		return 0;
+	case 'o':
+		o->out = optarg;
+		return 0;
+	case 'f':
+		o->figures = true;
+		return 0;
+	case 'n':
+		return parse_count("images", optarg, &o->images);
+	case 'a':
+		return parse_count("alone", optarg, &o->alone);
+	case 'h':
+		usage(stdout);
+		return 1;
+	default:
+		fprintf(stderr, "try hal_demo --help\n");
+		return -1;
+	}
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"images", required_argument, NULL, 'n'},
+		{"alone", required_argument, NULL, 'a'},
+		{"data", required_argument, NULL, 'd'},
+		{"out", required_argument, NULL, 'o'},
+		{"figures", no_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int c, rc = 0;
+
+	*o = (struct options){.config = DEMO_CONFIG, .data = DIGITS_DIR, .out = DEMO_OUT};
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread yet */
+	while (!rc && (c = getopt_long(argc, argv, "", longs, NULL)) != -1)
+		rc = parse_option(c, o);
+	if (rc || optind == argc)
+		return rc;
+	fprintf(stderr, "hal_demo: %s: not an option; try hal_demo --help\n",
+		argv[optind]);
+	return -1;
+}
+
+/* ---- progress
+ * -------------------------------------------------------------------------------- */
+
+static double wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void show(const struct demo *d, const struct tenant *t, uint32_t count)
+{
+	fprintf(stderr, "%s%s:", d->tty ? "\r\033[K" : "", d->phase);
+	for (uint32_t i = 0; i < count; i++) {
+		fprintf(stderr, "  %s %" PRIu64, t[i].name, t[i].run->done);
+		if (t[i].run->done < t[i].jobs)
+			fprintf(stderr, "/%" PRIu64, t[i].jobs);
+	}
+	fprintf(stderr, "  | cycle %.2f M, %.0f s%s",
+		(double)hal_device_now(d->dev) / 1e6, wall() - d->began,
+		d->tty ? "" : "\n");
+	fflush(stderr);
+}
+
+/* A line that changes on a terminal, a line every other second elsewhere. */
+static void progress(void *user, const struct tenant *t, uint32_t count)
+{
+	struct demo *d = user;
+	double now = wall();
+
+	if (now - d->told < (d->tty ? 0.1 : 2.0))
+		return;
+	d->told = now;
+	show(d, t, count);
+}
+
+static int run(struct demo *d, const char *phase, struct tenant *t, uint32_t count)
+{
+	int rc;
+
+	d->phase = phase;
+	rc = tenants_run(t, count, progress, d);
+	if (d->tty)
+		fprintf(stderr, "\r\033[K");
+	if (!rc) {
+		bool tty = d->tty;
+
+		d->tty = false; /* the phase's last line stays */
+		show(d, t, count);
+		d->tty = tty;
+	}
+	return rc;
+}
+
+/* ---- opening
+ * --------------------------------------------------------------------------------------
+ */
+
+static int load_work(struct demo *d)
+{
+	char path[PATH_BYTES], why[DIGITS_WHY];
+
+	snprintf(path, sizeof(path), "%s/test.images", d->opt.data);
+	if (digits_images_load(path, &d->images, why)) {
+		fprintf(stderr, "hal_demo: %s\n", why);
+		return -1;
+	}
+	if (d->opt.images > d->images.count) {
+		fprintf(stderr, "hal_demo: --images %u: %s has %u\n", d->opt.images, path,
+			d->images.count);
+		return -1;
+	}
+	if (d->opt.images == 0)
+		d->opt.images = d->images.count;
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		struct work *w = &d->works[i];
+
+		if (plan[i].network ? work_digits(w, d->opt.data, plan[i].network,
+						  &d->images, d->opt.images)
+				    : work_gemm(w))
+			return -1;
+		d->tenants[i] = (struct tenant){
+			.name = plan[i].partition,
+			.work = w,
+			.jobs = plan[i].network ? d->opt.images : 0,
+		};
+	}
+	return 0;
+}
+
+static int open_device(struct demo *d)
+{
+	char config[PATH_BYTES];
+	const char *options[] = {config, NULL};
+
+	snprintf(config, sizeof(config), "hal.config=%s", d->opt.config);
+	if (hal_open(NULL, options, &d->dev))
+		return complain("opening the device", hal_last_error());
+	d->info.size = sizeof(d->info);
+	if (hal_device_get_info(d->dev, &d->info))
+		return complain("asking the device", hal_last_error());
+	d->npu = hal_device_extension(d->dev, "npu");
+	if (!d->npu)
+		return complain("the configured device is no NPU", hal_last_error());
+	for (uint32_t i = 0; i < TENANTS; i++)
+		if (tenant_open(&d->tenants[i], d->dev))
+			return -1;
+	return 0;
+}
+
+static int close_device(struct demo *d)
+{
+	for (uint32_t i = 0; i < TENANTS; i++)
+		tenant_close(&d->tenants[i]);
+	if (hal_close(d->dev))
+		return complain("closing the device", hal_last_error());
+	d->dev = NULL;
+	return 0;
+}
+
+static int make_out(const char *out)
+{
+	if (mkdir(out, 0777) && errno != EEXIST)
+		return complain(out, hal_strerror(errno));
+	if (access(out, W_OK | X_OK))
+		return complain(out, hal_strerror(errno));
+	return 0;
+}
+
+/* Is there a line from edge to edge that crosses no tenant and has some on both sides? */
+static bool cut_along(const struct demo *d, bool rows)
+{
+	uint32_t length = rows ? d->info.unit_rows : d->info.unit_cols;
+
+	for (uint32_t at = 1; at < length; at++) {
+		uint32_t before = 0, after = 0;
+
+		for (uint32_t i = 0; i < TENANTS; i++) {
+			const struct hal_partition_info *p = &d->tenants[i].info;
+			uint32_t from = rows ? p->row : p->col;
+			uint32_t to = from + (rows ? p->rows : p->cols);
+
+			before += to <= at;
+			after += from >= at;
+		}
+		if (before && after && before + after == TENANTS)
+			return true;
+	}
+	return false;
+}
+
+/* ---- running
+ * ------------------------------------------------------------------------------------------
+ */
+
+static int count_macs(struct demo *d, bool before)
+{
+	void *native = hal_device_native(d->dev);
+
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		struct tenant *t = &d->tenants[i];
+		struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
+
+		if (d->npu->counters(native, t->info.index, &c))
+			return complain("reading counters", hal_last_error());
+		if (before)
+			t->macs_before = c.macs;
+		else
+			t->macs_counted = c.macs - t->macs_before;
+	}
+	return 0;
+}
+
+/* MACs of each PE while all ran: the difference of two readings. */
+static int count_busy(struct demo *d, bool before)
+{
+	uint32_t count = d->info.unit_rows * d->info.unit_cols;
+	uint64_t *now = calloc(count, sizeof(*now));
+	int rc = now ? 0 : complain("counters", "out of memory");
+
+	if (!rc && d->npu->pe_busy(hal_device_native(d->dev), now, count) < 0)
+		rc = complain("reading the elements' counters", hal_last_error());
+	if (!rc && before) {
+		d->busy = now;
+		d->busy_cycles = hal_device_now(d->dev);
+		return 0;
+	}
+	if (!rc) {
+		for (uint32_t i = 0; i < count; i++)
+			d->busy[i] = now[i] - d->busy[i];
+		d->busy_cycles = hal_device_now(d->dev) - d->busy_cycles;
+	}
+	free(now);
+	return rc;
+}
+
+static int run_together(struct demo *d, const char *trace)
+{
+	if (count_macs(d, true) || count_busy(d, true))
+		return -1;
+	if (hal_trace_start(d->dev, trace))
+		return complain(trace, hal_last_error());
+	if (run(d, "side by side", d->tenants, TENANTS))
+		return -1;
+	if (hal_trace_stop(d->dev))
+		return complain(trace, hal_last_error());
+	for (uint32_t i = 0; i < TENANTS; i++)
+		d->tenants[i].submitted_together = d->tenants[i].submitted;
+	return count_macs(d, false) || count_busy(d, false) ? -1 : 0;
+}
+
+/* Each tenant's first jobs again, on a device as new and laid out as before, where nobody
+ * else has work: what differs then is due to the neighbours. */
+static int run_alone(struct demo *d)
+{
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		struct tenant *t = &d->tenants[i];
+		uint64_t all = t->jobs;
+		int rc;
+
+		t->jobs = d->opt.alone ? d->opt.alone : ALONE_JOBS;
+		if (t->jobs > t->together.done)
+			t->jobs = t->together.done;
+		rc = close_device(d) || open_device(d) ? -1 : run(d, "alone", t, 1);
+		t->jobs = all;
+		if (rc)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- report
+ * ------------------------------------------------------------------------------------------
+ */
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The smallest value that percent of them do not exceed. */
+static uint64_t percentile(const struct run *r, uint32_t percent)
+{
+	uint64_t *sorted = malloc(r->done * sizeof(*sorted)), value = 0;
+
+	if (sorted && r->done) {
+		memcpy(sorted, r->cycles, r->done * sizeof(*sorted));
+		qsort(sorted, r->done, sizeof(*sorted), by_size);
+		value = sorted[(r->done * percent + 99) / 100 - 1];
+	}
+	free(sorted);
+	return value;
+}
+
+/* Useful multiply-accumulates for each PE and cycle the tenant had. */
+static double mac_use(const struct tenant *t)
+{
+	double cycles = (double)(t->together.end - t->together.begin);
+
+	return (double)(t->together.done * t->work->macs) / (cycles * t->info.units);
+}
+
+/* Cycles of the same jobs, side by side over alone. */
+static double slowdown(const struct tenant *t)
+{
+	uint64_t together = 0, alone = 0;
+
+	for (uint64_t i = 0; i < t->alone.done; i++) {
+		together += t->together.cycles[i];
+		alone += t->alone.cycles[i];
+	}
+	return alone ? (double)together / (double)alone : 0;
+}
+
+static void print_rule(void)
+{
+	printf("-------------------------------------------------------------------------"
+	       "-----"
+	       "-------------------------------\n");
+}
+
+static void print_table(const struct demo *d)
+{
+	printf("%-8s %-14s %-18s %9s %10s %8s %8s %8s %10s %10s\n", "tenant", "runs",
+	       "rows x columns", "done", "accuracy", "p50", "p99", "MAC use", "slowdown",
+	       "wrong bits");
+	printf("%-8s %-14s %-18s %9s %10s %8s %8s %8s %10s %10s\n", "", "",
+	       "at row, column", "", "", "cycles", "cycles", "", "to alone", "");
+	print_rule();
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i];
+		char where[32], accuracy[16] = "-";
+
+		snprintf(where, sizeof(where), "%u x %u at %u, %u", t->info.rows,
+			 t->info.cols, t->info.row, t->info.col);
+		if (t->classified)
+			snprintf(accuracy, sizeof(accuracy), "%.2f %%",
+				 100.0 * (double)t->right / (double)t->classified);
+		printf("%-8s %-14s %-18s %9" PRIu64 " %10s %8" PRIu64 " %8" PRIu64
+		       " %6.1f %% %10.4f %10" PRIu64 "\n",
+		       t->name, t->work->title, where, t->together.done, accuracy,
+		       percentile(&t->together, 50), percentile(&t->together, 99),
+		       100 * mac_use(t), slowdown(t), t->mismatched_bits);
+	}
+	print_rule();
+}
+
+static int draw(const struct demo *d, const char *path)
+{
+	uint32_t count = d->info.unit_rows * d->info.unit_cols;
+	double *busy = calloc(count, sizeof(*busy));
+	struct picture_tenant tenants[TENANTS];
+	struct picture p = {.rows = d->info.unit_rows,
+			    .cols = d->info.unit_cols,
+			    .busy = busy,
+			    .tenants = tenants,
+			    .tenant_count = TENANTS};
+	const char *why;
+
+	if (!busy)
+		return complain(path, "out of memory");
+	for (uint32_t i = 0; i < count; i++)
+		busy[i] = (double)d->busy[i] / (double)d->busy_cycles;
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i];
+		struct picture_tenant *q = &tenants[i];
+
+		*q = (struct picture_tenant){.row = t->info.row,
+					     .col = t->info.col,
+					     .rows = t->info.rows,
+					     .cols = t->info.cols};
+		snprintf(q->title, sizeof(q->title), "%s: %u x %u at row %u, column %u",
+			 t->name, t->info.rows, t->info.cols, t->info.row, t->info.col);
+		snprintf(q->lines[0], sizeof(q->lines[0]), "%" PRIu64 " x %s",
+			 t->together.done, t->work->title);
+		snprintf(q->lines[1], sizeof(q->lines[1]),
+			 "%" PRIu64 " cycles each (p50)", percentile(&t->together, 50));
+		snprintf(q->lines[2], sizeof(q->lines[2]),
+			 "MAC use %.1f %%, slowdown %.4f", 100 * mac_use(t), slowdown(t));
+	}
+	snprintf(p.title, sizeof(p.title), "One array, %u tenants side by side", TENANTS);
+	snprintf(p.subtitle, sizeof(p.subtitle),
+		 "Colour: owner of the processing element.  Number and intensity: %% of "
+		 "%.2f M cycles in which it multiplied",
+		 (double)d->busy_cycles / 1e6);
+	why = picture_write(&p, path);
+	free(busy);
+	return why ? complain(path, why) : 0;
+}
+
+static void print_comparison(const struct demo *d)
+{
+	uint64_t jobs = 0, other = 0;
+
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i];
+
+		for (uint64_t k = 0; k < t->alone.done; k++)
+			other += t->alone.cycles[k] != t->together.cycles[k];
+		jobs += t->alone.done;
+	}
+	if (other)
+		printf("%" PRIu64 " of %" PRIu64
+		       " jobs repeated alone took other cycles than side "
+		       "by side.\n",
+		       other, jobs);
+	else
+		printf("%" PRIu64
+		       " jobs repeated alone: each took the same cycles, to the last "
+		       "one, as side by side.\n",
+		       jobs);
+}
+
+/* Bits that are wrong, and MACs that the device counted otherwise than M * N * K. */
+static int verdict(const struct demo *d)
+{
+	uint64_t bits = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i];
+		uint64_t macs = t->submitted_together * t->work->macs;
+
+		bits += t->mismatched_bits;
+		if (t->macs_counted != macs) {
+			fprintf(stderr,
+				"hal_demo: %s: the device counted %" PRIu64
+				" multiply-accumulates, its jobs have %" PRIu64 "\n",
+				t->name, t->macs_counted, macs);
+			rc = -1;
+		}
+	}
+	if (bits) {
+		fprintf(stderr, "hal_demo: %" PRIu64 " bits differ from the reference\n",
+			bits);
+		rc = -1;
+	} else {
+		printf("Every answer equals the C reference bit by bit.\n");
+	}
+	return rc;
+}
+
+static void print_figures(const struct demo *d)
+{
+	double accuracy = 0;
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i];
+
+		bits += t->mismatched_bits;
+		if (plan[i].network && strcmp(plan[i].network, "large") == 0)
+			accuracy = (double)t->right / (double)t->classified;
+	}
+	printf("figure digits.accuracy %.6f\n", accuracy);
+	printf("figure digits.mismatched_bits %" PRIu64 "\n", bits);
+}
+
+/* ---- main
+ * -------------------------------------------------------------------------------------------
+ */
+
+static void close_all(struct demo *d)
+{
+	close_device(d);
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		tenant_free(&d->tenants[i]);
+		work_free(&d->works[i]);
+	}
+	digits_images_free(&d->images);
+	free(d->busy);
+}
+
+static int demo(struct demo *d)
+{
+	char trace[PATH_BYTES], picture[PATH_BYTES];
+	int rc;
+
+	snprintf(trace, sizeof(trace), "%s/demo-trace.json", d->opt.out);
+	snprintf(picture, sizeof(picture), "%s/array.png", d->opt.out);
+	if (load_work(d) || make_out(d->opt.out) || open_device(d))
+		return -1;
+	printf("%s (%s)\n", d->info.name, d->opt.config);
+	printf("%u tenants; %s\n", TENANTS,
+	       cut_along(d, true) || cut_along(d, false)
+		       ? "a straight cut could part this map"
+		       : "no straight cut parts this map without crossing one of them");
+	fflush(stdout);
+	if (run_together(d, trace) || run_alone(d))
+		return -1;
+	putchar('\n');
+	print_table(d);
+	print_comparison(d);
+	rc = verdict(d);
+	if (draw(d, picture))
+		rc = -1;
+	printf("trace    %s  (open it at https://ui.perfetto.dev)\n", trace);
+	printf("picture  %s  (any image viewer: xdg-open %s)\n", picture, picture);
+	if (d->opt.figures)
+		print_figures(d);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct demo d = {0};
+	int rc = parse_options(argc, argv, &d.opt);
+
+	if (rc)
+		return rc < 0 ? 2 : 0;
+	d.began = wall();
+	d.told = d.began;
+	d.tty = isatty(STDERR_FILENO);
+	rc = demo(&d);
+	close_all(&d);
+	return rc ? 1 : 0;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The demo's tenants: what they compute, and running them side by side. */
+#include "tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IN_FLIGHT   4u /* jobs a queue holds: the device never waits for this program */
+#define OUT_ALIGN   64u
+#define GEMM_M      48u
+#define GEMM_N      40u
+#define GEMM_K      64u
+#define GEMM_COUNT  8u
+#define TENANTS_MAX 8u
+
+static int complain(const char *who, const char *what)
+{
+	fprintf(stderr, "hal_demo: %s: %s\n", who, what);
+	return -1;
+}
+
+/* ---- what is computed
+ * ------------------------------------------------------------------- */
+
+static int work_alloc(struct work *w)
+{
+	w->inputs = calloc(w->count, w->in_bytes);
+	w->expected = calloc(w->count, w->out_bytes);
+	return w->inputs && w->expected ? 0 : complain(w->title, "out of memory");
+}
+
+void work_free(struct work *w)
+{
+	hal_npu_image_free(w->image);
+	free(w->inputs);
+	free(w->expected);
+	free(w->labels);
+	*w = (struct work){0};
+}
+
+int work_digits(struct work *w, const char *data, const char *network,
+		const struct digits_images *images, uint32_t count)
+{
+	char path[4096], why[DIGITS_WHY];
+	struct digits_net *net = NULL;
+	int rc = -1;
+
+	*w = (struct work){
+		.count = count, .in_bytes = DIGITS_PIXELS, .out_bytes = DIGITS_CLASSES};
+	snprintf(w->title, sizeof(w->title), "digits %s", network);
+	snprintf(path, sizeof(path), "%s/%s.net", data, network);
+	if (digits_net_load(path, &net, why)) {
+		fprintf(stderr, "hal_demo: %s\n", why);
+		return -1;
+	}
+	w->labels = calloc(count, 1);
+	if (!w->labels || work_alloc(w))
+		goto out;
+	w->macs = net->macs;
+	for (uint32_t i = 0; i < count; i++) {
+		int8_t *input = w->inputs + (size_t)i * DIGITS_PIXELS;
+
+		digits_quantize(images->image[i].pixels, input);
+		digits_infer(net, input, w->expected + (size_t)i * DIGITS_CLASSES);
+		w->labels[i] = images->image[i].label;
+	}
+	if (digits_build(net, &w->image, &w->image_size, why)) {
+		fprintf(stderr, "hal_demo: %s\n", why);
+		goto out;
+	}
+	rc = 0;
+out:
+	digits_net_free(net);
+	return rc;
+}
+
+static int gemm_build(struct work *w, const int8_t *b)
+{
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+	struct hal_npu_builder *builder = NULL;
+	int err = hal_npu_builder_create(&builder);
+
+	op.m = GEMM_M;
+	op.n = GEMM_N;
+	op.k = GEMM_K;
+	op.a_zero = 5;
+	if (!err)
+		err = hal_npu_kernel(builder, "infer");
+	if (!err)
+		err = hal_npu_arg(builder, w->out_bytes, &op.d.id);
+	if (!err)
+		err = hal_npu_arg(builder, w->in_bytes, &op.a.id);
+	if (!err)
+		err = hal_npu_const(builder, b, (uint64_t)GEMM_K * GEMM_N, &op.b.id);
+	if (!err)
+		err = hal_npu_gemm(builder, &op);
+	if (!err)
+		err = hal_npu_build(builder, &w->image, &w->image_size);
+	if (err)
+		complain(w->title, hal_last_error());
+	hal_npu_builder_destroy(builder);
+	return err ? -1 : 0;
+}
+
+static void gemm_reference(const int8_t *a, const int8_t *b, int8_t *out)
+{
+	for (uint32_t m = 0; m < GEMM_M; m++) {
+		for (uint32_t n = 0; n < GEMM_N; n++) {
+			int32_t sum = 0;
+
+			for (uint32_t k = 0; k < GEMM_K; k++)
+				sum += (a[m * GEMM_K + k] - 5) * b[k * GEMM_N + n];
+			memcpy(out + (m * GEMM_N + n) * sizeof(sum), &sum, sizeof(sum));
+		}
+	}
+}
+
+int work_gemm(struct work *w)
+{
+	uint32_t seed = 1;
+	int8_t b[GEMM_K * GEMM_N];
+
+	*w = (struct work){.count = GEMM_COUNT,
+			   .in_bytes = GEMM_M * GEMM_K,
+			   .out_bytes = GEMM_M * GEMM_N * (uint32_t)sizeof(int32_t),
+			   .macs = (uint64_t)GEMM_M * GEMM_N * GEMM_K};
+	snprintf(w->title, sizeof(w->title), "gemm %ux%ux%u", GEMM_M, GEMM_K, GEMM_N);
+	if (work_alloc(w))
+		return -1;
+	for (size_t i = 0; i < sizeof(b); i++) {
+		seed = seed * 1664525 + 1013904223;
+		b[i] = (int8_t)(seed >> 24);
+	}
+	for (size_t i = 0; i < (size_t)w->count * w->in_bytes; i++) {
+		seed = seed * 1664525 + 1013904223;
+		w->inputs[i] = (int8_t)(seed >> 24);
+	}
+	for (uint32_t i = 0; i < w->count; i++)
+		gemm_reference(w->inputs + (size_t)i * w->in_bytes, b,
+			       w->expected + (size_t)i * w->out_bytes);
+	return gemm_build(w, b);
+}
+
+/* ---- the tenant's place on the device
+ * ------------------------------------------------------ */
+
+/* Each job's output begins on a line of its own. */
+static uint64_t out_stride(const struct work *w)
+{
+	return ((uint64_t)w->out_bytes + OUT_ALIGN - 1) / OUT_ALIGN * OUT_ALIGN;
+}
+
+static int make_buffer(struct tenant *t, uint64_t bytes, struct hal_buffer **buf)
+{
+	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
+
+	desc.bytes = bytes;
+	return hal_buffer_create(t->part, &desc, buf);
+}
+
+int tenant_open(struct tenant *t, struct hal_device *dev)
+{
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	const struct work *w = t->work;
+	int err = hal_partition_create_named(dev, t->name, &t->part);
+
+	t->info.size = sizeof(t->info);
+	t->answer = malloc(w->out_bytes);
+	if (!t->answer)
+		return complain(t->name, "out of memory");
+	if (!err)
+		err = hal_partition_get_info(t->part, &t->info);
+	if (!err)
+		err = hal_queue_create(t->part, &desc, &t->queue);
+	if (!err)
+		err = hal_program_load(dev, w->image, w->image_size, &t->program);
+	if (!err)
+		err = hal_kernel_find(t->program, "infer", &t->kernel);
+	if (!err)
+		err = make_buffer(t, (uint64_t)w->count * w->in_bytes, &t->input);
+	if (!err)
+		err = make_buffer(t, w->count * out_stride(w), &t->output);
+	if (!err)
+		err = make_buffer(t, (uint64_t)w->count * 16, &t->stamps);
+	if (!err)
+		err = hal_buffer_write(t->input, 0, w->inputs,
+				       (uint64_t)w->count * w->in_bytes);
+	return err ? complain(t->name, hal_last_error()) : 0;
+}
+
+void tenant_close(struct tenant *t)
+{
+	hal_buffer_destroy(t->input);
+	hal_buffer_destroy(t->output);
+	hal_buffer_destroy(t->stamps);
+	hal_queue_destroy(t->queue);
+	hal_program_unload(t->program);
+	hal_partition_destroy(t->part);
+	free(t->answer);
+	t->answer = NULL;
+	t->input = t->output = t->stamps = NULL;
+	t->queue = NULL;
+	t->program = NULL;
+	t->part = NULL;
+}
+
+void tenant_free(struct tenant *t)
+{
+	free(t->together.cycles);
+	free(t->alone.cycles);
+}
+
+/* ---- running
+ * --------------------------------------------------------------------------- */
+
+static uint32_t job_of(const struct tenant *t, uint64_t n)
+{
+	return (uint32_t)(n % t->work->count);
+}
+
+/* The next job: the device notes its time, computes, notes its time again.  1: submitted,
+ * 0: the queue is full for now, -1: failed. */
+static int submit(struct tenant *t)
+{
+	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
+	const struct work *w = t->work;
+	uint64_t job = job_of(t, t->submitted);
+	uint64_t at = job * out_stride(w);
+	int err;
+	struct hal_arg args[2] = {
+		{.buffer = t->output, .offset = at, .bytes = w->out_bytes},
+		{.buffer = t->input, .offset = job * w->in_bytes, .bytes = w->in_bytes},
+	};
+	struct hal_cmd cmds[3] = {
+		hal_cmd_timestamp(t->stamps, job * 16),
+		hal_cmd_launch(t->kernel, args, 2),
+		hal_cmd_timestamp(t->stamps, job * 16 + 8),
+	};
+
+	/* Every bit wrong, so that an answer of an earlier round cannot pass for this
+	 * one. */
+	for (uint32_t i = 0; i < w->out_bytes; i++)
+		t->answer[i] = (int8_t)~w->expected[job * w->out_bytes + i];
+	if (hal_buffer_write(t->output, at, t->answer, w->out_bytes))
+		return complain(t->name, hal_last_error());
+	cmds[1].flags |= HAL_CMD_REPLAYABLE;
+	desc.cmds = cmds;
+	desc.cmd_count = 3;
+	err = hal_submit(t->queue, &desc, NULL);
+	if (err == -EAGAIN && t->submitted > t->run->done)
+		return 0;
+	if (err)
+		return complain(t->name, hal_last_error());
+	t->submitted++;
+	return 1;
+}
+
+/* Jobs in flight have places of their own for answers and times. */
+static uint32_t in_flight(const struct tenant *t)
+{
+	return t->work->count < IN_FLIGHT ? t->work->count : IN_FLIGHT;
+}
+
+/* As many jobs as fit. */
+static int fill(struct tenant *t)
+{
+	int rc = 1;
+
+	while (rc > 0 && t->submitted < t->run->done + in_flight(t))
+		rc = submit(t);
+	return rc < 0 ? -1 : 0;
+}
+
+static int count_cycles(struct tenant *t, const uint64_t stamps[2])
+{
+	struct run *r = t->run;
+
+	if (r->done == r->room) {
+		uint64_t room = r->room ? r->room * 2 : 256;
+		uint64_t *cycles = realloc(r->cycles, room * sizeof(*cycles));
+
+		if (!cycles)
+			return complain(t->name, "out of memory");
+		r->cycles = cycles;
+		r->room = room;
+	}
+	if (r->done == 0)
+		r->begin = stamps[0];
+	r->end = stamps[1];
+	r->cycles[r->done++] = stamps[1] - stamps[0];
+	return 0;
+}
+
+/* Reads the oldest job's answer and compares it with the reference, bit by bit. */
+static int check(struct tenant *t)
+{
+	const struct work *w = t->work;
+	uint32_t job = job_of(t, t->run->done);
+	const int8_t *right = w->expected + (size_t)job * w->out_bytes;
+	uint64_t stamps[2];
+
+	if (hal_buffer_read(t->output, job * out_stride(w), t->answer, w->out_bytes) ||
+	    hal_buffer_read(t->stamps, job * UINT64_C(16), stamps, sizeof(stamps)))
+		return complain(t->name, hal_last_error());
+	for (uint32_t i = 0; i < w->out_bytes; i++)
+		t->mismatched_bits += (uint32_t)__builtin_popcount(
+			(unsigned int)(t->answer[i] ^ right[i]) & 0xFF);
+	if (w->labels && t->run == &t->together && t->classified < w->count) {
+		t->classified++;
+		t->right += digits_answer(t->answer) == w->labels[job];
+	}
+	return count_cycles(t, stamps);
+}
+
+/* Somebody still has jobs of its own to submit. */
+static bool work_left(const struct tenant *t, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (t[i].submitted < t[i].jobs)
+			return true;
+	return false;
+}
+
+/* Points that the oldest job in flight of each tenant will reach. */
+static uint32_t collect(struct tenant *t, uint32_t count, struct hal_point *points,
+			struct tenant **owner)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (t[i].run->done == t[i].submitted)
+			continue;
+		points[n].timeline = hal_queue_timeline(t[i].queue);
+		points[n].value = t[i].base + t[i].run->done + 1;
+		owner[n++] = &t[i];
+	}
+	return n;
+}
+
+static void begin_run(struct tenant *t, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		t[i].run = count == 1 ? &t[i].alone : &t[i].together;
+		t[i].run->done = 0;
+		t[i].submitted = 0;
+		t[i].base = hal_timeline_value(hal_queue_timeline(t[i].queue), NULL);
+	}
+}
+
+int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, void *user)
+{
+	struct hal_point points[TENANTS_MAX];
+	struct tenant *owner[TENANTS_MAX];
+
+	if (count > TENANTS_MAX)
+		return complain("tenants", "too many");
+	begin_run(tenants, count);
+	for (;;) {
+		bool more = work_left(tenants, count);
+		uint32_t n;
+		int which;
+
+		for (uint32_t i = 0; more && i < count; i++)
+			if (fill(&tenants[i]))
+				return -1;
+		n = collect(tenants, count, points, owner);
+		if (n == 0)
+			return 0;
+		which = hal_wait(points, n, HAL_WAIT_ANY, HAL_FOREVER);
+		if (which < 0)
+			return complain("waiting for a job", hal_last_error());
+		if (check(owner[which]))
+			return -1;
+		progress(user, tenants, count);
+	}
+}

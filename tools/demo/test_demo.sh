@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_demo.sh DEMO CONFIG DATA: the demo's answers, files and exit status, and that it says
+# what is wrong with wrong arguments and files.
+set -uo pipefail
+demo=$1 config=$2 data=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+bad() {
+	echo "FAIL: $*" >&2
+	failures=$((failures + 1))
+}
+
+# refuses STATUS TEXT ARGS...: exits with STATUS and says TEXT on stderr.
+refuses() {
+	local want=$1 text=$2 got
+	shift 2
+	"$demo" --out "$dir/out" "$@" >"$dir/stdout" 2>"$dir/stderr"
+	got=$?
+	[ $got -eq "$want" ] || bad "$*: exit status $got, not $want"
+	grep -qF -e "$text" "$dir/stderr" || bad "$*: no \"$text\" in: $(cat "$dir/stderr")"
+}
+
+"$demo" --help | grep -q -e --images || bad "--help"
+refuses 2 "try hal_demo --help" --no-such-option
+refuses 2 "--images 0:" --images 0
+refuses 2 "--images ten:" --images ten
+refuses 2 "not an option" stray
+refuses 1 "100000" --images 100000
+refuses 1 "$dir/no/test.images" --data "$dir/no"
+refuses 1 "$dir/no.conf" --config "$dir/no.conf"
+mkdir "$dir/cut"
+cp "$data"/* "$dir/cut"
+head -c 1000 "$data/large.net" >"$dir/cut/large.net"
+refuses 1 "truncated" --data "$dir/cut"
+sed 's/^rows = 16/rwos = 16/' "$config" >"$dir/key.conf"
+refuses 1 "key.conf:" --config "$dir/key.conf"
+sed 's/partition "gold"/partition "silver"/' "$config" >"$dir/name.conf"
+refuses 1 "gold" --config "$dir/name.conf"
+sed 's/^device = .*/device = ref/; s/^isolation.*//; s/^colors.*//' "$config" >"$dir/ref.conf"
+refuses 1 "no NPU" --config "$dir/ref.conf"
+touch "$dir/file"
+refuses 1 "$dir/file/" --out "$dir/file/out"
+
+"$demo" --config "$config" --data "$data" --out "$dir/out" --images 12 --alone 6 --figures \
+	>"$dir/stdout" 2>"$dir/stderr" || bad "the run itself: $(cat "$dir/stderr")"
+cat "$dir/stdout"
+grep -q "no straight cut parts this map" "$dir/stdout" || bad "the map can be cut"
+grep -q "^figure digits.mismatched_bits 0$" "$dir/stdout" || bad "mismatched bits"
+grep -q "^figure digits.accuracy [01]\.[0-9]*$" "$dir/stdout" || bad "no accuracy"
+for tenant in red green blue gold; do
+	grep -q "^$tenant .* 0$" "$dir/stdout" || bad "no line of $tenant"
+done
+grep -q "each took the same cycles, to the last one" "$dir/stdout" ||
+	bad "tenants that share nothing slow each other down"
+grep -q "side by side: " "$dir/stderr" || bad "no progress"
+[ "$(head -c 4 "$dir/out/array.png" | tail -c 3)" = PNG ] || bad "array.png is no PNG"
+grep -q '"traceEvents"' "$dir/out/demo-trace.json" || bad "demo-trace.json is no trace"
+[ "$(grep -o '"ph":"X"' "$dir/out/demo-trace.json" | wc -l)" -ge 48 ] ||
+	bad "demo-trace.json has fewer spans than there were jobs"
+[ $failures -eq 0 ]

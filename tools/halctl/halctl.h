@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* halctl.h - what the parts of halctl share. */
+#ifndef HALCTL_H
+#define HALCTL_H
+
+#include <hal/hal.h>
+
+#include "out.h"
+
+/* Exit statuses; also in the help text. */
+#define HALCTL_FAILED 1 /* the library answered with an error */
+#define HALCTL_USAGE  2
+
+struct halctl {
+	const char *target;         /* NULL: what the configuration selects */
+	const char *const *options; /* NULL-ended, for hal_open */
+	int json;
+	int markdown;
+};
+
+/* The commands: 0 or HALCTL_FAILED. */
+int halctl_list(const struct halctl *ctl);
+int halctl_info(const struct halctl *ctl);
+int halctl_options(const struct halctl *ctl);
+int halctl_backends(const struct halctl *ctl);
+
+/* Prints "halctl: what: hal_last_error()" and returns HALCTL_FAILED. */
+int halctl_fail(const char *what);
+
+/* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */
+const char *kind_name(uint32_t kind);
+const char *preempt_name(uint32_t level);
+const char *isolation_name(uint32_t level);
+/* Name of capability or suspend-mode number bit; NULL past the last. */
+const char *cap_name(unsigned int bit);
+const char *suspend_mode_name(unsigned int mode);
+
+#endif

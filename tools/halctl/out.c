@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* out.c - records and lists of records, written as JSON with yajl. */
+#include "out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <yajl/yajl_gen.h>
+
+/* A generator error is sticky in yajl: checking the last call is checking them all. */
+struct out *out_create(void)
+{
+	yajl_gen gen = yajl_gen_alloc(NULL);
+
+	if (!gen)
+		return NULL;
+	yajl_gen_config(gen, yajl_gen_beautify, 1);
+	yajl_gen_config(gen, yajl_gen_indent_string, "  ");
+	return (struct out *)gen;
+}
+
+static yajl_gen gen_of(struct out *o)
+{
+	return (yajl_gen)o;
+}
+
+static void put(struct out *o, const char *text)
+{
+	if (text)
+		yajl_gen_string(gen_of(o), (const unsigned char *)text, strlen(text));
+}
+
+void out_list(struct out *o, const char *key)
+{
+	put(o, key);
+	yajl_gen_array_open(gen_of(o));
+}
+
+void out_list_end(struct out *o)
+{
+	yajl_gen_array_close(gen_of(o));
+}
+
+void out_record(struct out *o, const char *key)
+{
+	put(o, key);
+	yajl_gen_map_open(gen_of(o));
+}
+
+void out_record_end(struct out *o)
+{
+	yajl_gen_map_close(gen_of(o));
+}
+
+void out_str(struct out *o, const char *key, const char *value)
+{
+	put(o, key);
+	put(o, value);
+}
+
+void out_u64(struct out *o, const char *key, uint64_t value)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, value);
+
+	/* yajl_gen_integer takes long long: half of uint64_t would come out negative. */
+	put(o, key);
+	yajl_gen_number(gen_of(o), digits, (size_t)n);
+}
+
+int out_finish(struct out *o)
+{
+	const unsigned char *text;
+	size_t len;
+	int rc = -1;
+
+	if (yajl_gen_get_buf(gen_of(o), &text, &len) == yajl_gen_status_ok &&
+	    fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0)
+		rc = 0;
+	yajl_gen_free(gen_of(o));
+	return rc;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.c - the commands of halctl, as text and as JSON. */
+#include "halctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int halctl_fail(const char *what)
+{
+	fprintf(stderr, "halctl: %s: %s\n", what, hal_last_error());
+	return HALCTL_FAILED;
+}
+
+static int out_of_memory(void)
+{
+	fprintf(stderr, "halctl: out of memory\n");
+	return HALCTL_FAILED;
+}
+
+static int finish(struct out *o)
+{
+	if (out_finish(o) == 0)
+		return 0;
+	fprintf(stderr, "halctl: cannot write the output\n");
+	return HALCTL_FAILED;
+}
+
+static const char *size_text(uint64_t bytes, char *buf, size_t len)
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	unsigned int u = 0;
+
+	while (u < 4 && bytes >= 1024 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		u++;
+	}
+	snprintf(buf, len, "%" PRIu64 " %s", bytes, unit[u]);
+	return buf;
+}
+
+static const char *units_text(const struct hal_device_info *info, char *buf, size_t len)
+{
+	if (info->caps & HAL_CAP_GRID)
+		snprintf(buf, len, "%u x %u", info->unit_rows, info->unit_cols);
+	else
+		snprintf(buf, len, "%u", info->unit_rows * info->unit_cols);
+	return buf;
+}
+
+static const char *worst_text(const struct hal_device_info *info, char *buf, size_t len)
+{
+	if (info->preempt == HAL_PREEMPT_NONE)
+		snprintf(buf, len, "%s", preempt_name(info->preempt));
+	else if (info->preempt_worst_ns == 0)
+		snprintf(buf, len, "%s, no bound known", preempt_name(info->preempt));
+	else
+		snprintf(buf, len, "%s, at most %" PRIu64 " ns",
+			 preempt_name(info->preempt), info->preempt_worst_ns);
+	return buf;
+}
+
+/* The words of a mask, ", " between them. */
+static const char *mask_text(uint64_t mask, const char *(*name)(unsigned int bit),
+			     char *buf, size_t len)
+{
+	size_t used = 0;
+
+	snprintf(buf, len, "none");
+	for (unsigned int bit = 0; name(bit) && used < len; bit++) {
+		if (mask >> bit & 1)
+			used += (size_t)snprintf(buf + used, len - used, "%s%s",
+						 used ? ", " : "", name(bit));
+	}
+	return buf;
+}
+
+static void out_mask(struct out *o, const char *key, uint64_t mask,
+		     const char *(*name)(unsigned int bit))
+{
+	out_list(o, key);
+	for (unsigned int bit = 0; name(bit); bit++) {
+		if (mask >> bit & 1)
+			out_str(o, NULL, name(bit));
+	}
+	out_list_end(o);
+}
+
+static void out_device(struct out *o, const char *target,
+		       const struct hal_device_info *info)
+{
+	out_record(o, NULL);
+	out_str(o, "target", target);
+	out_str(o, "backend", info->backend);
+	out_str(o, "kind", kind_name(info->kind));
+	out_str(o, "name", info->name);
+	out_str(o, "bus_id", info->bus_id);
+	out_u64(o, "memory_bytes", info->memory_bytes);
+	out_u64(o, "memory_free", info->memory_free);
+	out_u64(o, "unit_rows", info->unit_rows);
+	out_u64(o, "unit_cols", info->unit_cols);
+	out_u64(o, "partitions_max", info->partitions_max);
+	out_u64(o, "colors", info->colors);
+	out_u64(o, "granule_bytes", info->granule_bytes);
+	out_str(o, "preempt", preempt_name(info->preempt));
+	out_u64(o, "preempt_worst_ns", info->preempt_worst_ns);
+	out_str(o, "compute_isolation", isolation_name(info->compute_isolation));
+	out_str(o, "memory_isolation", isolation_name(info->memory_isolation));
+	out_mask(o, "suspend_modes", info->suspend_modes, suspend_mode_name);
+	out_mask(o, "caps", info->caps, cap_name);
+	out_mask(o, "verified", info->verified, cap_name);
+	out_u64(o, "clock_hz", info->clock_hz);
+	out_record_end(o);
+}
+
+static void out_backend(struct out *o, const struct hal_backend_info *info)
+{
+	out_record(o, NULL);
+	out_str(o, "name", info->name);
+	out_str(o, "summary", info->summary);
+	out_u64(o, "devices", info->device_count);
+	out_str(o, "status", info->status ? hal_strerror(info->status) : "present");
+	out_str(o, "reason", info->reason);
+	out_record_end(o);
+}
+
+/* Device number index and its target, "backend:n": n counts the devices of one backend,
+ * which come one after the other. */
+struct walk {
+	uint32_t index;
+	uint32_t in_backend;
+	struct hal_device_info info;
+	char target[32];
+};
+
+/* 1: w holds the next device; 0: that was the last; else -errno. */
+static int walk_next(struct walk *w)
+{
+	char last[sizeof(w->info.backend)];
+	int rc;
+
+	memcpy(last, w->info.backend, sizeof(last));
+	memset(&w->info, 0, sizeof(w->info));
+	w->info.size = (uint32_t)sizeof(w->info);
+	rc = hal_device_probe(w->index, &w->info);
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : rc;
+	w->in_backend = strcmp(last, w->info.backend) == 0 ? w->in_backend + 1 : 0;
+	w->index++;
+	snprintf(w->target, sizeof(w->target), "%s:%u", w->info.backend, w->in_backend);
+	return 1;
+}
+
+static int backend_at(uint32_t index, struct hal_backend_info *info)
+{
+	int rc;
+
+	memset(info, 0, sizeof(*info));
+	info->size = (uint32_t)sizeof(*info);
+	rc = hal_backend_get_info(index, info);
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : rc;
+	return 1;
+}
+
+static int list_json(void)
+{
+	struct hal_backend_info backend;
+	struct walk w = {0};
+	struct out *o = out_create();
+	int rc;
+
+	if (!o)
+		return out_of_memory();
+	out_record(o, NULL);
+	out_list(o, "devices");
+	while ((rc = walk_next(&w)) > 0)
+		out_device(o, w.target, &w.info);
+	if (rc < 0)
+		halctl_fail("list");
+	out_list_end(o);
+	out_list(o, "backends");
+	for (uint32_t i = 0; rc == 0 && (rc = backend_at(i, &backend)) > 0; i++, rc = 0)
+		out_backend(o, &backend);
+	out_list_end(o);
+	out_record_end(o);
+	return finish(o) || rc < 0 ? HALCTL_FAILED : 0;
+}
+
+static int list_text(void)
+{
+	struct hal_backend_info backend;
+	struct walk w = {0};
+	char units[32], memory[32];
+	int rc;
+
+	printf("%-10s %-5s %-10s %-10s %s\n", "TARGET", "KIND", "UNITS", "MEMORY",
+	       "NAME");
+	while ((rc = walk_next(&w)) > 0)
+		printf("%-10s %-5s %-10s %-10s %s\n", w.target, kind_name(w.info.kind),
+		       units_text(&w.info, units, sizeof(units)),
+		       size_text(w.info.memory_bytes, memory, sizeof(memory)),
+		       w.info.name);
+	if (rc < 0)
+		return halctl_fail("list");
+	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++) {
+		if (backend.status < 0)
+			printf("%-10s absent: %s\n", backend.name, backend.reason);
+	}
+	return rc < 0 ? halctl_fail("list") : 0;
+}
+
+int halctl_list(const struct halctl *ctl)
+{
+	return ctl->json ? list_json() : list_text();
+}
+
+static void info_text(const struct hal_device_info *info)
+{
+	char buf[160];
+
+	printf("%-18s %s\n", "name", info->name);
+	printf("%-18s %s (%s)\n", "backend", info->backend, kind_name(info->kind));
+	if (info->bus_id[0])
+		printf("%-18s %s\n", "bus id", info->bus_id);
+	printf("%-18s %s\n", "units", units_text(info, buf, sizeof(buf)));
+	printf("%-18s %u\n", "partitions", info->partitions_max);
+	printf("%-18s %s\n", "memory", size_text(info->memory_bytes, buf, sizeof(buf)));
+	printf("%-18s %s\n", "memory free",
+	       size_text(info->memory_free, buf, sizeof(buf)));
+	if (info->colors)
+		printf("%-18s %u, granule %s\n", "memory channels", info->colors,
+		       size_text(info->granule_bytes, buf, sizeof(buf)));
+	else
+		printf("%-18s %s\n", "memory channels", "not known");
+	printf("%-18s %s\n", "preemption", worst_text(info, buf, sizeof(buf)));
+	printf("%-18s %s\n", "suspend modes",
+	       mask_text(info->suspend_modes, suspend_mode_name, buf, sizeof(buf)));
+	printf("%-18s %s\n", "compute isolation",
+	       isolation_name(info->compute_isolation));
+	printf("%-18s %s\n", "memory isolation", isolation_name(info->memory_isolation));
+	printf("%-18s %s\n", "capabilities",
+	       mask_text(info->caps, cap_name, buf, sizeof(buf)));
+	printf("%-18s %s\n", "verified",
+	       mask_text(info->verified, cap_name, buf, sizeof(buf)));
+	printf("%-18s %" PRIu64 " Hz\n", "clock", info->clock_hz);
+}
+
+/* What a device says of itself once it is open: probing alone confirms nothing. */
+static int open_info(const struct halctl *ctl, const char *target,
+		     struct hal_device_info *info)
+{
+	struct hal_device *dev;
+
+	memset(info, 0, sizeof(*info));
+	info->size = (uint32_t)sizeof(*info);
+	if (hal_open(target, ctl->options, &dev) < 0)
+		return halctl_fail(target ? target : "hal_open");
+	if (hal_device_get_info(dev, info) < 0) {
+		halctl_fail("info");
+		hal_close(dev);
+		return HALCTL_FAILED;
+	}
+	if (hal_close(dev) < 0)
+		return halctl_fail("hal_close");
+	return 0;
+}
+
+int halctl_info(const struct halctl *ctl)
+{
+	struct hal_device_info info;
+	struct out *o;
+
+	if (open_info(ctl, ctl->target, &info))
+		return HALCTL_FAILED;
+	if (!ctl->json) {
+		info_text(&info);
+		return 0;
+	}
+	o = out_create();
+	if (!o)
+		return out_of_memory();
+	out_device(o, ctl->target ? ctl->target : "", &info);
+	return finish(o);
+}
+
+static void out_option(struct out *o, const struct hal_option_info *info)
+{
+	out_record(o, NULL);
+	out_str(o, "section", info->section);
+	out_str(o, "key", info->key);
+	out_str(o, "value", info->value);
+	out_str(o, "source", info->source);
+	out_str(o, "type", info->type);
+	out_str(o, "range", info->range);
+	out_str(o, "default", info->def);
+	out_str(o, "help", info->help);
+	out_record_end(o);
+}
+
+static void option_text(const struct hal_option_info *info, char *section, size_t len)
+{
+	if (strcmp(section, info->section) != 0) {
+		printf("%s[%s]\n", section[0] ? "\n" : "", info->section);
+		snprintf(section, len, "%s", info->section);
+	}
+	/* As hal.conf would have it: the output can be read back. */
+	printf("# %s (%s%s%s; default %s)\n", info->help, info->type,
+	       info->range[0] ? " " : "", info->range, info->def[0] ? info->def : "none");
+	printf("%s%s = %s ; %s\n", info->value[0] ? "" : "# ", info->key, info->value,
+	       info->source);
+}
+
+int halctl_options(const struct halctl *ctl)
+{
+	struct hal_option_info info;
+	struct out *o = NULL;
+	char section[sizeof(info.section)] = "";
+	uint32_t count = 0;
+	int rc = 0;
+
+	if (ctl->json) {
+		o = out_create();
+		if (!o)
+			return out_of_memory();
+		out_list(o, NULL);
+	}
+	for (;; count++) {
+		memset(&info, 0, sizeof(info));
+		info.size = (uint32_t)sizeof(info);
+		rc = hal_option_get_info(count, ctl->options, &info);
+		if (rc < 0)
+			break;
+		if (o)
+			out_option(o, &info);
+		else
+			option_text(&info, section, sizeof(section));
+	}
+	/* No such option, or at once: no such configuration file. */
+	if (rc == -ENOENT && count > 0)
+		rc = 0;
+	else
+		halctl_fail("options");
+	if (o) {
+		out_list_end(o);
+		if (finish(o))
+			return HALCTL_FAILED;
+	}
+	return rc == 0 ? 0 : HALCTL_FAILED;
+}
+
+static int backend_row(const struct halctl *ctl, const struct hal_backend_info *backend)
+{
+	struct hal_device_info info;
+	char units[32], worst[64], modes[64], colors[32];
+
+	if (backend->status < 0 || backend->device_count == 0) {
+		printf("| `%s` | %s | - | - | - | - | - | - |\n", backend->name,
+		       backend->summary);
+		return 0;
+	}
+	if (open_info(ctl, backend->name, &info))
+		return HALCTL_FAILED;
+	snprintf(colors, sizeof(colors), info.colors ? "%u" : "-", info.colors);
+	printf("| `%s` | %s | %s | %u | %s | %s | %s / %s | %s |\n", backend->name,
+	       backend->summary, units_text(&info, units, sizeof(units)),
+	       info.partitions_max, worst_text(&info, worst, sizeof(worst)),
+	       mask_text(info.suspend_modes, suspend_mode_name, modes, sizeof(modes)),
+	       isolation_name(info.compute_isolation),
+	       isolation_name(info.memory_isolation), colors);
+	return 0;
+}
+
+static int backends_markdown(const struct halctl *ctl)
+{
+	struct hal_backend_info backend;
+	int rc;
+
+	printf("| backend | what it is | units | partitions | preemption | suspend modes "
+	       "| "
+	       "isolation: compute / memory | memory channels |\n"
+	       "|---|---|---|---|---|---|---|---|\n");
+	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++) {
+		if (backend_row(ctl, &backend))
+			return HALCTL_FAILED;
+	}
+	return rc < 0 ? halctl_fail("backends") : 0;
+}
+
+static int backends_json(void)
+{
+	struct hal_backend_info backend;
+	struct out *o = out_create();
+	int rc;
+
+	if (!o)
+		return out_of_memory();
+	out_list(o, NULL);
+	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++)
+		out_backend(o, &backend);
+	if (rc < 0)
+		halctl_fail("backends");
+	out_list_end(o);
+	return finish(o) || rc < 0 ? HALCTL_FAILED : 0;
+}
+
+int halctl_backends(const struct halctl *ctl)
+{
+	struct hal_backend_info backend;
+	int rc;
+
+	if (ctl->markdown)
+		return backends_markdown(ctl);
+	if (ctl->json)
+		return backends_json();
+	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++)
+		printf("%-10s %u device%s  %s%s%s\n", backend.name, backend.device_count,
+		       backend.device_count == 1 ? " " : "s", backend.summary,
+		       backend.status < 0 ? "; absent: " : "",
+		       backend.status < 0 ? backend.reason : "");
+	return rc < 0 ? halctl_fail("backends") : 0;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_halctl.c - runs halctl as a user would: output, JSON, errors and exit statuses. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <yajl/yajl_tree.h>
+
+#define OUTPUT_MAX (256 * 1024)
+
+static char output[OUTPUT_MAX];
+
+/* Runs halctl with args (shell syntax); stdout and stderr into output; exit status. */
+static int halctl(const char *args)
+{
+	char line[1024];
+	size_t n;
+	int rc;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "%s %s 2>&1", HALCTL, args);
+	f = popen(line, "r");
+	assert_non_null(f);
+	n = fread(output, 1, sizeof(output) - 1, f);
+	output[n] = '\0';
+	rc = pclose(f);
+	assert_true(WIFEXITED(rc));
+	return WEXITSTATUS(rc);
+}
+
+static void expect(const char *text)
+{
+	if (!strstr(output, text))
+		fail_msg("no \"%s\" in:\n%s", text, output);
+}
+
+static yajl_val json(void)
+{
+	char why[256];
+	yajl_val tree = yajl_tree_parse(output, why, sizeof(why));
+
+	if (!tree)
+		fail_msg("not JSON: %s\n%s", why, output);
+	return tree;
+}
+
+static yajl_val get(yajl_val v, const char *key)
+{
+	const char *path[] = {key, NULL};
+	yajl_val found = yajl_tree_get(v, path, yajl_t_any);
+
+	if (!found)
+		fail_msg("no key %s in:\n%s", key, output);
+	return found;
+}
+
+static void list_shows_every_device(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("list"), 0);
+	expect("TARGET");
+	expect("ref:0");
+}
+
+static void list_json_has_targets_that_open(void **state)
+{
+	yajl_val tree, devices;
+
+	(void)state;
+	assert_int_equal(halctl("list --json"), 0);
+	tree = json();
+	devices = get(tree, "devices");
+	assert_true(YAJL_IS_ARRAY(devices));
+	assert_true(YAJL_GET_ARRAY(devices)->len > 0);
+	for (size_t i = 0; i < YAJL_GET_ARRAY(devices)->len; i++) {
+		char args[128];
+		const char *target = YAJL_GET_STRING(
+			get(YAJL_GET_ARRAY(devices)->values[i], "target"));
+
+		snprintf(args, sizeof(args), "info %s", target);
+		if (halctl(args) != 0)
+			fail_msg("%s: %s", args, output);
+	}
+	yajl_tree_free(tree);
+}
+
+static void info_text_names_the_promises(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("info ref"), 0);
+	expect("backend            ref (cpu)");
+	expect("preemption ");
+	expect("compute isolation ");
+	expect("verified ");
+}
+
+static void info_json_agrees_with_itself(void **state)
+{
+	yajl_val tree, caps, verified;
+
+	(void)state;
+	assert_int_equal(halctl("info --json ref"), 0);
+	tree = json();
+	assert_string_equal(YAJL_GET_STRING(get(tree, "backend")), "ref");
+	assert_true(YAJL_GET_INTEGER(get(tree, "unit_cols")) > 0);
+	caps = get(tree, "caps");
+	verified = get(tree, "verified");
+	assert_true(YAJL_GET_ARRAY(verified)->len <= YAJL_GET_ARRAY(caps)->len);
+	yajl_tree_free(tree);
+}
+
+static void options_say_where_a_value_came_from(void **state)
+{
+	yajl_val tree;
+	int found = 0;
+
+	(void)state;
+	assert_int_equal(halctl("options -j -o hal.device=ref"), 0);
+	tree = json();
+	for (size_t i = 0; i < YAJL_GET_ARRAY(tree)->len; i++) {
+		yajl_val o = YAJL_GET_ARRAY(tree)->values[i];
+
+		if (strcmp(YAJL_GET_STRING(get(o, "section")), "hal") == 0 &&
+		    strcmp(YAJL_GET_STRING(get(o, "key")), "device") == 0) {
+			assert_string_equal(YAJL_GET_STRING(get(o, "value")), "ref");
+			assert_string_not_equal(YAJL_GET_STRING(get(o, "source")),
+						"default");
+			found++;
+		}
+	}
+	assert_int_equal(found, 1);
+	yajl_tree_free(tree);
+}
+
+/* The text is a hal.conf: reading it back changes no value. */
+static void options_text_can_be_read_back(void **state)
+{
+	char path[] = "/tmp/halctl-conf-XXXXXX";
+	char args[128];
+	int fd = mkstemp(path);
+	FILE *f;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(halctl("options -o hal.device=ref"), 0);
+	f = fdopen(fd, "w");
+	assert_non_null(f);
+	fputs(output, f);
+	fclose(f);
+	snprintf(args, sizeof(args), "options --config %s", path);
+	if (halctl(args) != 0)
+		fail_msg("%s", output);
+	expect("device = ref");
+	expect(path);
+	unlink(path);
+}
+
+static void bad_config_is_named_with_its_line(void **state)
+{
+	char path[] = "/tmp/halctl-conf-XXXXXX";
+	char args[128], where[64];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "[hal]\nno_such = 1\n", 18), 18);
+	close(fd);
+	snprintf(args, sizeof(args), "options -c %s", path);
+	assert_int_equal(halctl(args), 1);
+	snprintf(where, sizeof(where), "%s:2", path);
+	expect(where);
+	expect("no_such");
+	unlink(path);
+}
+
+static void missing_config_is_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("options -c /nonexistent/hal.conf"), 1);
+	expect("/nonexistent/hal.conf");
+	assert_int_equal(halctl("info -c /nonexistent/hal.conf ref"), 1);
+	expect("/nonexistent/hal.conf");
+}
+
+static void unknown_device_is_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("info nosuch:0"), 1);
+	expect("halctl: nosuch:0: ");
+	assert_int_equal(halctl("info 'ref?nosuch=1'"), 1);
+	expect("nosuch");
+}
+
+static void backends_in_three_forms(void **state)
+{
+	yajl_val tree;
+
+	(void)state;
+	assert_int_equal(halctl("backends"), 0);
+	expect("ref");
+	assert_int_equal(halctl("backends --markdown"), 0);
+	expect("| backend |");
+	expect("| `ref` |");
+	assert_int_equal(halctl("backends --json"), 0);
+	tree = json();
+	assert_true(YAJL_GET_ARRAY(tree)->len > 0);
+	yajl_tree_free(tree);
+}
+
+static void wrong_command_lines_exit_2(void **state)
+{
+	static const char *const wrong[] = {
+		"",         "nosuch",         "list ref",
+		"info a b", "--nosuch list",  "list --markdown",
+		"--config", "backends -j -m", "options ref",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (halctl(wrong[i]) != 2)
+			fail_msg("halctl %s: not 2\n%s", wrong[i], output);
+		expect("try: halctl --help");
+	}
+}
+
+static void help_and_version(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("--help"), 0);
+	expect("usage: halctl");
+	assert_int_equal(halctl("-V"), 0);
+	expect("halctl 0.1.0");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(list_shows_every_device),
+		cmocka_unit_test(list_json_has_targets_that_open),
+		cmocka_unit_test(info_text_names_the_promises),
+		cmocka_unit_test(info_json_agrees_with_itself),
+		cmocka_unit_test(options_say_where_a_value_came_from),
+		cmocka_unit_test(options_text_can_be_read_back),
+		cmocka_unit_test(bad_config_is_named_with_its_line),
+		cmocka_unit_test(missing_config_is_an_error),
+		cmocka_unit_test(unknown_device_is_an_error),
+		cmocka_unit_test(backends_in_three_forms),
+		cmocka_unit_test(wrong_command_lines_exit_2),
+		cmocka_unit_test(help_and_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
