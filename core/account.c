@@ -47,17 +47,6 @@ void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled)
 	b->total += end - start - covered;
 }
 
-void account_latency(struct account *a, uint64_t ns)
-{
-	uint32_t bucket = ns == 0 ? 0 : 63 - (uint32_t)__builtin_clzll(ns);
-
-	if (bucket >= HAL_HISTOGRAM_BUCKETS)
-		bucket = HAL_HISTOGRAM_BUCKETS - 1;
-	a->histogram[bucket]++;
-	if (ns > a->latency_max_ns)
-		a->latency_max_ns = ns;
-}
-
 void account_add(struct account *sum, const struct account *a)
 {
 	sum->queueing_ns += a->queueing_ns;

@@ -12,18 +12,20 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 	const struct hal_device *dev = part->dev;
 
 	if ((d->flags & ~HAL_BUFFER_MAPPABLE) != 0)
-		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is known", d->flags,
-			    HAL_BUFFER_MAPPABLE);
+		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is known",
+			    d->flags, HAL_BUFFER_MAPPABLE);
 	if (d->bytes == 0)
 		return fail(EINVAL, "a buffer of 0 bytes");
 	if ((d->flags & HAL_BUFFER_MAPPABLE) != 0 && (dev->info.caps & HAL_CAP_MAP) == 0)
 		return fail(ENOTSUP, "%s cannot map buffers", dev->name);
 	if (d->color_mask != 0 && dev->info.colors == 0)
-		return fail(ENOTSUP, "colours 0x%llx asked for, but %s knows no memory "
-				     "channels",
+		return fail(ENOTSUP,
+			    "colours 0x%llx asked for, but %s knows no memory "
+			    "channels",
 			    U64(d->color_mask), dev->name);
 	if ((d->color_mask & ~part->desc.color_mask) != 0)
-		return fail(EINVAL, "colours 0x%llx asked for, partition %u \"%s\" has 0x%llx",
+		return fail(EINVAL,
+			    "colours 0x%llx asked for, partition %u \"%s\" has 0x%llx",
 			    U64(d->color_mask), part->desc.index, part->name,
 			    U64(part->desc.color_mask));
 	if (d->color_mask == 0)
@@ -129,8 +131,8 @@ static int range_check(const struct hal_buffer *buf, uint64_t offset, const void
 		       uint64_t bytes, const char *what)
 {
 	if (offset > buf->bytes || bytes > buf->bytes - offset)
-		return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu", what,
-			    U64(bytes), U64(offset), U64(buf->bytes));
+		return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu",
+			    what, U64(bytes), U64(offset), U64(buf->bytes));
 	if (data == NULL && bytes != 0)
 		return fail(EINVAL, "%s: data is NULL", what);
 	return 0;

@@ -51,7 +51,8 @@ static const struct hal_option_def partition_options[] = {
 	 "the least that is accepted"},
 };
 
-/* ---- entries ------------------------------------------------------------------------ */
+/* ---- entries ------------------------------------------------------------------------
+ */
 
 static void entry_free(struct config_entry *e)
 {
@@ -107,7 +108,8 @@ void config_free(struct config *cfg)
 	cfg->file = NULL;
 }
 
-/* ---- the file ----------------------------------------------------------------------- */
+/* ---- the file -----------------------------------------------------------------------
+ */
 
 /* inih tells neither line numbers nor sections without keys nor what it cut, so the
  * reader in front of it keeps count. */
@@ -122,7 +124,7 @@ struct reader {
 		struct seen *next;
 		int line;
 		char name[NAME_MAX_LENGTH + 1];
-	} *seen;
+	} * seen;
 };
 
 static void section_begin(struct reader *r, const char *header)
@@ -143,7 +145,8 @@ static void section_begin(struct reader *r, const char *header)
 	r->section[length] = '\0';
 	for (s = r->seen; s != NULL; s = s->next) {
 		if (strcmp(s->name, r->section) == 0) {
-			r->err = fail(EINVAL, "%s:%d: section [%s] again, first at line %d",
+			r->err = fail(EINVAL,
+				      "%s:%d: section [%s] again, first at line %d",
 				      r->name, r->line, r->section, s->line);
 			return;
 		}
@@ -174,8 +177,9 @@ static char *read_line(char *line, int size, void *user)
 	r->line++;
 	length = strlen(line);
 	if (length == 0 || (line[length - 1] != '\n' && !feof(r->file))) {
-		r->err = fail(EINVAL, "%s:%d: a line of more than %d characters, or a NUL",
-			      r->name, r->line, size - 2);
+		r->err =
+			fail(EINVAL, "%s:%d: a line of more than %d characters, or a NUL",
+			     r->name, r->line, size - 2);
 		return NULL;
 	}
 	/* No continuation lines: indenting means nothing. */
@@ -200,12 +204,14 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 			      name);
 		return 0;
 	}
+	if (name[0] == '\0') {
+		r->err = fail(EINVAL, "%s:%d: no key before =", r->name, r->line);
+		return 0;
+	}
 	other = entry_find(r->cfg, LAYER_FILE, r->section, name);
-	if (name[0] == '\0' || other != NULL) {
-		r->err = other == NULL ? fail(EINVAL, "%s:%d: no key before =", r->name,
-					      r->line)
-				       : fail(EINVAL, "%s:%d: %s again, first at %s",
-					      r->name, r->line, name, other->source);
+	if (other != NULL) {
+		r->err = fail(EINVAL, "%s:%d: %s again, first at %s", r->name, r->line,
+			      name, other->source);
 		return 0;
 	}
 	format_text(source, sizeof(source), "%s:%d", r->name, r->line);
@@ -242,7 +248,8 @@ static int file_load(struct config *cfg, const char *name, bool must_exist)
 	return r.err;
 }
 
-/* ---- options of the API ----------------------------------------------------------------- */
+/* ---- options of the API
+ * ----------------------------------------------------------------- */
 
 /* "section.key=value"; the section may have dots in it. */
 static int option_parse(struct config *cfg, const char *text)
@@ -262,7 +269,8 @@ static int option_parse(struct config *cfg, const char *text)
 		return fail(ENOMEM, "no memory for the options");
 	copy[dot - text] = '\0';
 	copy[equals - text] = '\0';
-	err = entry_add(cfg, LAYER_API, copy, copy + (dot - text) + 1, equals + 1, "option");
+	err = entry_add(cfg, LAYER_API, copy, copy + (dot - text) + 1, equals + 1,
+			"option");
 	free(copy);
 	return err;
 }
@@ -285,8 +293,8 @@ int config_add_target(struct config *cfg, const char *backend, const char *targe
 		char *equals = strchr(pair, '=');
 
 		if (equals == NULL || equals == pair) {
-			err = fail(EINVAL, "target \"%s\": \"%s\" is not key=value", target,
-				   pair);
+			err = fail(EINVAL, "target \"%s\": \"%s\" is not key=value",
+				   target, pair);
 			break;
 		}
 		*equals = '\0';
@@ -322,7 +330,8 @@ out:
 	return err;
 }
 
-/* ---- values ------------------------------------------------------------------------------ */
+/* ---- values
+ * ------------------------------------------------------------------------------ */
 
 static int parse_number(const char *text, bool suffix, int64_t *out)
 {
@@ -346,14 +355,14 @@ static int parse_number(const char *text, bool suffix, int64_t *out)
 	}
 	if (*end != '\0' || n > (INT64_MAX >> shift) || (shift != 0 && n < 0))
 		return -EINVAL;
-	*out = (int64_t)n << shift;
+	*out = (int64_t)n * (INT64_C(1) << shift);
 	return 0;
 }
 
 static int parse_bool(const char *text, int64_t *out)
 {
-	static const char *const words[] = {"0", "no", "off", "false",
-					    "1", "yes", "on", "true"};
+	static const char *const words[] = {"0", "no",  "off", "false",
+					    "1", "yes", "on",  "true"};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
 		if (strcasecmp(text, words[i]) == 0) {
@@ -387,7 +396,8 @@ static void option_range(const struct hal_option_def *d, char *text, size_t size
 	switch (d->type) {
 	case HAL_OPTION_INT:
 	case HAL_OPTION_SIZE:
-		format_text(text, size, "%lld..%lld", (long long)d->min, (long long)d->max);
+		format_text(text, size, "%lld..%lld", (long long)d->min,
+			    (long long)d->max);
 		break;
 	case HAL_OPTION_BOOL:
 		format_text(text, size, "yes|no");
@@ -539,7 +549,8 @@ const char *option_str(const struct hal_bk_config *cfg, const char *key)
 	return v != NULL ? v->text : NULL;
 }
 
-/* ---- what may be said ---------------------------------------------------------------------- */
+/* ---- what may be said
+ * ---------------------------------------------------------------------- */
 
 static int key_check(const struct config_entry *e, const struct hal_option_def *defs,
 		     uint32_t count)
@@ -604,16 +615,16 @@ static int entry_check(const struct config_entry *e)
 int config_check(const struct config *cfg)
 {
 	const struct config_entry *first = NULL;
-	int err;
 
 	/* Entries are newest first; the first wrong line should be told. */
 	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
-		if ((err = entry_check(e)) != 0)
+		if (entry_check(e) != 0)
 			first = e;
 	return first != NULL ? entry_check(first) : 0;
 }
 
-/* ---- partitions ------------------------------------------------------------------------------ */
+/* ---- partitions
+ * ------------------------------------------------------------------------------ */
 
 /* "0,2-3" or "0xd". */
 static int parse_colors(const char *text, uint64_t *mask)
@@ -702,14 +713,16 @@ int config_partition(const struct config *cfg, const char *name,
 	format_text(out->source, sizeof(out->source), "%s", source);
 	colors = value_find(v, "colors");
 	if (colors != NULL && parse_colors(colors->text, &out->desc.color_mask) != 0)
-		err = fail(EINVAL, "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
-				   "mask as 0xd",
+		err = fail(EINVAL,
+			   "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
+			   "mask as 0xd",
 			   colors->source, colors->text);
 	config_values_free(v);
 	return err;
 }
 
-/* ---- listing ---------------------------------------------------------------------------------- */
+/* ---- listing
+ * ---------------------------------------------------------------------------------- */
 
 static int option_export(const struct config *cfg, const char *section,
 			 const struct hal_option_def *d, struct hal_option_info *info)
@@ -719,7 +732,7 @@ static int option_export(const struct config *cfg, const char *section,
 	struct hal_bk_config *v;
 	int err = config_resolve(cfg, section, d, 1, &v);
 
-	if (err != 0)
+	if (err != 0 || v == NULL)
 		return err;
 	format_text(o.section, sizeof(o.section), "%s", section);
 	format_text(o.key, sizeof(o.key), "%s", d->key);

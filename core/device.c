@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the lock -------------------------------------------------------------------------- */
+/* ---- the lock
+ * -------------------------------------------------------------------------- */
 
 void device_lock(struct hal_device *dev)
 {
@@ -64,11 +65,13 @@ void callback_run(struct hal_device *dev, hal_host_fn fn, void *user)
 	inside_callback = outer;
 }
 
-/* ---- graves ---------------------------------------------------------------------------- */
+/* ---- graves
+ * ---------------------------------------------------------------------------- */
 
 bool queue_idle(const struct hal_queue *q, uint64_t submission)
 {
-	/* After a failure the timeline stands still; nothing in the ring is what counts. */
+	/* After a failure the timeline stands still; nothing in the ring is what counts.
+	 */
 	return atomic_load(&q->timeline.value) >= submission ||
 	       (q->err != 0 && q->flight_count == 0 &&
 		ck_pr_load_uint(&q->ring.c_head) == ck_pr_load_uint(&q->ring.p_tail));
@@ -81,15 +84,13 @@ static uint32_t find_busy(struct hal_device *dev, const struct hal_partition *pa
 {
 	uint32_t n = 0;
 
-	list_for_each(p, &dev->partitions)
-	{
+	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *each =
 			container_of(p, struct hal_partition, on_device);
 
 		if (part != NULL && each != part)
 			continue;
-		list_for_each(it, &each->queues)
-		{
+		hal_list_for_each (it, &each->queues) {
 			struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
 			uint64_t last = atomic_load(&q->submissions);
@@ -130,8 +131,7 @@ int grave_dig(struct hal_device *dev, struct hal_partition *part,
 
 void grave_sweep(struct hal_device *dev)
 {
-	list_for_each(it, &dev->graves)
-	{
+	hal_list_for_each (it, &dev->graves) {
 		struct grave *g = container_of(it, struct grave, node);
 
 		while (g->count > 0 && queue_idle(g->until[g->count - 1].queue,
@@ -147,8 +147,7 @@ void grave_sweep(struct hal_device *dev)
 
 void grave_forget(struct hal_device *dev, const struct hal_queue *queue)
 {
-	list_for_each(it, &dev->graves)
-	{
+	hal_list_for_each (it, &dev->graves) {
 		struct grave *g = container_of(it, struct grave, node);
 
 		for (uint32_t i = g->count; i-- > 0;)
@@ -158,7 +157,8 @@ void grave_forget(struct hal_device *dev, const struct hal_queue *queue)
 	grave_sweep(dev);
 }
 
-/* ---- targets ---------------------------------------------------------------------------- */
+/* ---- targets
+ * ---------------------------------------------------------------------------- */
 
 struct target {
 	char backend[16];
@@ -174,8 +174,8 @@ static int target_parse(const char *text, struct target *t)
 
 	memset(t, 0, sizeof(*t));
 	if (length == 0 || length >= sizeof(t->backend))
-		return fail(EINVAL, "target \"%s\" is not backend[:index][?key=value&...]",
-			    text);
+		return fail(EINVAL,
+			    "target \"%s\" is not backend[:index][?key=value&...]", text);
 	memcpy(t->backend, text, length);
 	if (*p == ':') {
 		char *end;
@@ -183,8 +183,9 @@ static int target_parse(const char *text, struct target *t)
 
 		if (!isdigit((unsigned char)p[1]) || n > 65535 ||
 		    (*end != '\0' && *end != '?'))
-			return fail(EINVAL, "target \"%s\": \"%s\" is not a device number",
-				    text, p + 1);
+			return fail(EINVAL,
+				    "target \"%s\": \"%s\" is not a device number", text,
+				    p + 1);
 		t->index = (uint32_t)n;
 		p = end;
 	}
@@ -198,8 +199,7 @@ static void list_backends(char *text, size_t size)
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < registry_count() && used < size; i++) {
-		format_text(text + used, size - used, " %s",
-			    registry_at(i)->table.name);
+		format_text(text + used, size - used, " %s", registry_at(i)->table.name);
 		used += strlen(text + used);
 	}
 }
@@ -267,7 +267,8 @@ static int target_best(const struct config *cfg, struct target *t)
 	return 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening
+ * ------------------------------------------------------------------------------ */
 
 static int core_values(struct hal_device *dev)
 {
@@ -308,7 +309,8 @@ static int configure(struct hal_device *dev, const char *target,
 	dev->backend = registry_find(t->backend);
 	if (dev->backend == NULL) {
 		list_backends(name, sizeof(name));
-		err = fail(ENODEV, "target \"%s\": this build has no backend %s; it has%s",
+		err = fail(ENODEV,
+			   "target \"%s\": this build has no backend %s; it has%s",
 			   target, t->backend, name);
 		goto out;
 	}
@@ -347,7 +349,8 @@ static int info_check(struct hal_device *dev)
 	if (i->unit_rows == 0)
 		i->unit_rows = 1;
 	if (i->backend[0] == '\0')
-		format_text(i->backend, sizeof(i->backend), "%s", dev->backend->table.name);
+		format_text(i->backend, sizeof(i->backend), "%s",
+			    dev->backend->table.name);
 	if (i->unit_cols == 0 || i->partitions_max == 0 || i->colors > 64 ||
 	    i->unit_rows > UINT16_MAX || i->unit_cols > UINT16_MAX ||
 	    ((i->caps & HAL_CAP_GRID) == 0 && i->unit_rows != 1))
@@ -515,12 +518,17 @@ int hal_close(struct hal_device *dev)
 	return 0;
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- asking
+ * --------------------------------------------------------------------------------- */
 
 int hal_device_get_info(const struct hal_device *device, struct hal_device_info *info)
 {
 	/* The handle is const for the caller; the lock inside is not. */
-	struct hal_device *dev = (struct hal_device *)(uintptr_t)device;
+	const union {
+		const struct hal_device *theirs;
+		struct hal_device *ours;
+	} handle = {.theirs = device};
+	struct hal_device *dev = handle.ours;
 	struct hal_device_info i = HAL_INIT(hal_device_info);
 	struct hal_device_info fresh = HAL_INIT(hal_device_info);
 
@@ -548,14 +556,12 @@ int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
 		return object_bad(dev, OBJECT_DEVICE);
 	device_lock(dev);
 	sum = dev->past;
-	list_for_each(p, &dev->partitions)
-	{
+	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
 		account_add(&sum, &part->past);
-		list_for_each(it, &part->queues)
-		{
+		hal_list_for_each (it, &part->queues) {
 			struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
 
@@ -647,7 +653,8 @@ void *hal_device_native(struct hal_device *dev)
 	return dev->bk;
 }
 
-/* ---- what there is, without opening ---------------------------------------------------------- */
+/* ---- what there is, without opening
+ * ---------------------------------------------------------- */
 
 static int default_config(struct config *cfg)
 {

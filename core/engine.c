@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ void engine_now(struct hal_device *dev)
 	atomic_store_explicit(&dev->now_cached, dev->now, memory_order_relaxed);
 }
 
-/* ---- giving ------------------------------------------------------------------------------ */
+/* ---- giving
+ * ------------------------------------------------------------------------------ */
 
 static void command_fill(struct hal_bk_cmd *c, struct record *r)
 {
@@ -150,7 +152,7 @@ static void serve(struct hal_partition *part)
 
 static void give_all(struct hal_device *dev)
 {
-	for (;;) {
+	while (!list_empty(&dev->todo) || !list_empty(&dev->dirty)) {
 		while (!list_empty(&dev->todo)) {
 			struct hal_queue *q =
 				container_of(dev->todo.next, struct hal_queue, todo);
@@ -159,14 +161,19 @@ static void give_all(struct hal_device *dev)
 			dev->activity++;
 			queue_work(q);
 		}
-		if (list_empty(&dev->dirty))
-			return;
-		struct hal_partition *part =
-			container_of(dev->dirty.next, struct hal_partition, dirty);
+		if (!list_empty(&dev->dirty)) {
+			struct hal_partition *part = container_of(
+				dev->dirty.next, struct hal_partition, dirty);
 
-		list_del(&part->dirty);
-		serve(part);
+			list_del(&part->dirty);
+			serve(part);
+		}
 	}
+}
+
+static inline bool may_give(const struct hal_device *dev)
+{
+	return !list_empty(&dev->todo) || !list_empty(&dev->dirty);
 }
 
 static void unblock(struct hal_device *dev)
@@ -179,7 +186,8 @@ static void unblock(struct hal_device *dev)
 	}
 }
 
-/* ---- taking in ---------------------------------------------------------------------------- */
+/* ---- taking in
+ * ---------------------------------------------------------------------------- */
 
 /* Submitted while the engine slept: device time is what it was when it woke. */
 static void stamp(struct hal_queue *q)
@@ -197,9 +205,11 @@ static void stamp(struct hal_queue *q)
 void engine_intake(struct hal_device *dev)
 {
 	struct hal_queue *q, *list = NULL;
+	bool slept;
 
-	if (atomic_load_explicit(&dev->ready, memory_order_relaxed) == NULL)
-		return;
+	slept = atomic_load_explicit(&dev->slept, memory_order_relaxed);
+	if (UNLIKELY(slept))
+		engine_now(dev);
 	/* The last to come is in front; turn it around. */
 	q = atomic_exchange(&dev->ready, NULL);
 	while (q != NULL) {
@@ -212,22 +222,24 @@ void engine_intake(struct hal_device *dev)
 	while (list != NULL) {
 		q = list;
 		list = q->ready_next;
-		/* From here on a submission announces the queue again; what came before is
-		 * seen below. */
+		/* From here on a submission announces the queue again; what came before
+		 * is seen below. */
 		atomic_store(&q->on_ready, 0);
 		dev->activity++;
-		if (dev->slept)
+		if (UNLIKELY(slept))
 			stamp(q);
 		queue_advance(q);
 	}
 }
 
-/* ---- ending ---------------------------------------------------------------------------------- */
+/* ---- ending
+ * ---------------------------------------------------------------------------------- */
 
 /* When the oldest command that the device has of part (NULL: of all) was given to it. */
 static uint64_t settled(const struct hal_device *dev, const struct hal_partition *part)
 {
-	for (const struct list *it = dev->flights.next; it != &dev->flights; it = it->next) {
+	for (const struct list *it = dev->flights.next; it != &dev->flights;
+	     it = it->next) {
 		const struct flight *f = container_of(it, struct flight, on_device);
 
 		if (part == NULL || f->queue->part == part)
@@ -266,7 +278,7 @@ static void flight_over(struct flight *f, const struct hal_bk_event *ev)
 
 static void command_done(const struct hal_bk_event *ev)
 {
-	struct flight *f = (struct flight *)(uintptr_t)ev->cookie;
+	struct flight *f = cookie_pointer(ev->cookie);
 	struct hal_queue *q = f->queue;
 	const struct record *r = cursor_record(q, f->at);
 
@@ -307,11 +319,10 @@ static void take_event(struct hal_device *dev, const struct hal_bk_event *ev)
 	}
 	dev->pending--;
 	if ((ev->cookie & COOKIE_PARTITION) != 0)
-		partition_moved(
-			(struct hal_partition *)(uintptr_t)(ev->cookie & ~COOKIE_PARTITION),
-			ev->status);
+		partition_moved(cookie_pointer(ev->cookie & ~COOKIE_PARTITION),
+				ev->status);
 	else
-		engine_quiet((struct hal_queue *)(uintptr_t)ev->cookie);
+		engine_quiet(cookie_pointer(ev->cookie));
 }
 
 /* The device does not answer any more: all it has is lost. */
@@ -319,22 +330,22 @@ static void device_lost(struct hal_device *dev)
 {
 	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EIO};
 
-	format_text(ev.fault, sizeof(ev.fault), "the device is lost: %s", hal_last_error());
+	format_text(ev.fault, sizeof(ev.fault), "the device is lost: %s",
+		    hal_last_error());
 	ev.start_ns = dev->now;
 	ev.end_ns = dev->now;
 	while (!list_empty(&dev->flights)) {
-		struct flight *f = container_of(dev->flights.next, struct flight, on_device);
+		struct flight *f =
+			container_of(dev->flights.next, struct flight, on_device);
 
 		ev.cookie = (uint64_t)(uintptr_t)f;
 		take_event(dev, &ev);
 	}
-	list_for_each(p, &dev->partitions)
-	{
+	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		list_for_each(it, &part->queues)
-		{
+		hal_list_for_each (it, &part->queues) {
 			struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
 
@@ -347,7 +358,9 @@ static void device_lost(struct hal_device *dev)
 	dev->pending = 0;
 }
 
-/* ---- a turn ------------------------------------------------------------------------------------- */
+/* ---- a turn
+ * -------------------------------------------------------------------------------------
+ */
 
 bool engine_step(struct hal_device *dev, uint64_t until_ns)
 {
@@ -355,13 +368,16 @@ bool engine_step(struct hal_device *dev, uint64_t until_ns)
 	uint64_t before = dev->activity;
 	int n;
 
-	if (UNLIKELY(dev->slept || !dev->virtual_clock))
+	if (!dev->virtual_clock)
 		engine_now(dev);
-	engine_intake(dev);
-	dev->slept = false;
+	if (atomic_load_explicit(&dev->ready, memory_order_relaxed) != NULL)
+		engine_intake(dev);
+	if (!dev->virtual_clock)
+		atomic_store_explicit(&dev->slept, false, memory_order_relaxed);
 	if (UNLIKELY(!list_empty(&dev->blocked)))
 		unblock(dev);
-	give_all(dev);
+	if (may_give(dev))
+		give_all(dev);
 	if (dev->pending == 0)
 		goto out;
 	n = dev->backend->table.hot.poll(dev->bk, until_ns, ev, EVENTS);
@@ -375,7 +391,8 @@ bool engine_step(struct hal_device *dev, uint64_t until_ns)
 	if (n > 0) {
 		if (UNLIKELY(!list_empty(&dev->blocked)))
 			unblock(dev);
-		give_all(dev);
+		if (may_give(dev))
+			give_all(dev);
 	}
 out:
 	if (UNLIKELY(!list_empty(&dev->graves)))
@@ -390,7 +407,8 @@ int engine_resize(struct hal_partition *part, const struct hal_bk_partition_desc
 
 	part->moving = *desc;
 	err = dev->backend->table.hot.resize(dev->bk, part->bk, &part->moving,
-					     (uint64_t)(uintptr_t)part | COOKIE_PARTITION);
+					     (uint64_t)(uintptr_t)part |
+						     COOKIE_PARTITION);
 	if (err != 0) {
 		memset(&part->moving, 0, sizeof(part->moving));
 		return err;
@@ -400,7 +418,8 @@ int engine_resize(struct hal_partition *part, const struct hal_bk_partition_desc
 	return 0;
 }
 
-/* ---- the thread of clock=real ---------------------------------------------------------------------- */
+/* ---- the thread of clock=real
+ * ---------------------------------------------------------------------- */
 
 void engine_wake(struct hal_device *dev)
 {
@@ -444,6 +463,7 @@ static void engine_sleep(struct hal_device *dev)
 	};
 	uint64_t count;
 
+	atomic_store(&dev->slept, true);
 	atomic_store_explicit(&dev->now_cached, 0, memory_order_relaxed);
 	atomic_store(&dev->sleeping, 1);
 	/* Whoever comes after this look sees us asleep. */
@@ -452,7 +472,6 @@ static void engine_sleep(struct hal_device *dev)
 	atomic_store(&dev->sleeping, 0);
 	if ((fds[0].revents & POLLIN) != 0)
 		(void)!read(dev->wake_fd, &count, sizeof(count));
-	dev->slept = true;
 }
 
 /* Looks without the lock. */
@@ -468,27 +487,32 @@ static void *engine_main(void *arg)
 	uint64_t idle_since = 0;
 
 	while (atomic_load(&dev->stop) == 0) {
-		bool did, owed;
+		bool did, owed, must_ask;
 
 		atomic_store(&dev->kick, 0);
 		pthread_mutex_lock(&dev->lock);
 		did = engine_step(dev, 0);
 		owed = dev->pending > 0 || !list_empty(&dev->blocked);
+		must_ask = owed && (dev->event_fd < 0 || dev->pending == 0);
 		pthread_mutex_unlock(&dev->lock);
 		device_yield(dev);
 		if (did) {
 			idle_since = 0;
 			continue;
 		}
-		/* A device without an event fd has to be asked again and again. */
-		if (owed && (dev->event_fd < 0 || dev->pending == 0))
+		/* A device without an event fd has to be asked again and again; whoever
+		 * makes it end something may need this core. */
+		if (must_ask) {
+			(void)sched_yield();
 			continue;
+		}
 		/* Stay awake for a while: who submits then needs no system call. */
 		if (idle_since == 0)
 			idle_since = monotonic();
 		do {
 			engine_look(dev);
-		} while (!owed && !called(dev) && monotonic() - idle_since < dev->spin_ns);
+		} while (!owed && !called(dev) &&
+			 monotonic() - idle_since < dev->spin_ns);
 		if (called(dev) || monotonic() - idle_since < dev->spin_ns)
 			continue;
 		engine_sleep(dev);

@@ -13,6 +13,7 @@ static int fail_va(int err, const char *fmt, va_list ap)
 	char text[sizeof(last_error)];
 
 	/* Into a copy first: an argument may be hal_last_error() itself. */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	memcpy(last_error, text, sizeof(text));
 	return err > 0 ? -err : err;
@@ -33,6 +34,7 @@ void format_text(char *dst, size_t size, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	(void)vsnprintf(dst, size, fmt, ap);
 	va_end(ap);
 }
@@ -63,7 +65,8 @@ int import_struct(void *dst, size_t size, size_t min, const void *src, const cha
 		return fail(EINVAL, "%s is NULL", what);
 	memcpy(&theirs, src, sizeof(theirs));
 	if (theirs < min)
-		return fail(EINVAL, "%s.size is %u, at least %zu is needed: set it to sizeof",
+		return fail(EINVAL,
+			    "%s.size is %u, at least %zu is needed: set it to sizeof",
 			    what, theirs, min);
 	/* A size no version will have: most likely never set. */
 	if (theirs > 65536)
@@ -89,7 +92,8 @@ int export_struct(void *dst, const void *src, size_t size, size_t min, const cha
 		return fail(EINVAL, "%s is NULL", what);
 	memcpy(&theirs, dst, sizeof(theirs));
 	if (theirs < min)
-		return fail(EINVAL, "%s.size is %u, at least %zu is needed: set it to sizeof",
+		return fail(EINVAL,
+			    "%s.size is %u, at least %zu is needed: set it to sizeof",
 			    what, theirs, min);
 	if (theirs < size)
 		size = theirs;

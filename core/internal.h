@@ -19,14 +19,15 @@
 #include <hal/hal.h>
 #include <hal/policy.h>
 
-#define LIKELY(x)	__builtin_expect(!!(x), 1)
-#define UNLIKELY(x)	__builtin_expect(!!(x), 0)
+#define LIKELY(x)       __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)     __builtin_expect(!!(x), 0)
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 #define container_of(ptr, type, member)                                                  \
-	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* ---- intrusive lists ---------------------------------------------------------------- */
+/* ---- intrusive lists ----------------------------------------------------------------
+ */
 
 struct list {
 	struct list *next, *prev;
@@ -60,11 +61,14 @@ static inline void list_del(struct list *node)
 	list_init(node);
 }
 
-#define list_for_each(it, head)                                                          \
+/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name to declare */
+#define hal_list_for_each(it, head)                                                      \
 	for (struct list *it = (head)->next, *it##_next = it->next; it != (head);        \
 	     it = it##_next, it##_next = it->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
-/* ---- error.c -------------------------------------------------------------------------- */
+/* ---- error.c --------------------------------------------------------------------------
+ */
 
 /* Sets hal_last_error of this thread; returns -err. */
 int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
@@ -79,7 +83,8 @@ int export_struct(void *dst, const void *src, size_t size, size_t min, const cha
 void format_text(char *dst, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- pool.c: handles that stay safe to look at ------------------------------------------ */
+/* ---- pool.c: handles that stay safe to look at
+ * ------------------------------------------ */
 
 /* Objects behind handles are never given back to malloc while the library is loaded and
  * rest before they are used again, so that a destroyed handle is seen and refused. */
@@ -95,7 +100,7 @@ enum object_kind {
 };
 
 #define OBJECT_MAGIC(kind) (UINT32_C(0x48414c00) + (uint32_t)(kind))
-#define OBJECT_DEAD	   UINT32_C(0xdead4841)
+#define OBJECT_DEAD        UINT32_C(0xdead4841)
 
 /* First member of everything behind a handle. */
 struct object {
@@ -111,7 +116,8 @@ int object_bad(const void *object, enum object_kind kind) __attribute__((cold));
 
 #define OBJECT_OK(o, kind) ((o) != NULL && (o)->obj.magic == OBJECT_MAGIC(kind))
 
-/* ---- config.c --------------------------------------------------------------------------- */
+/* ---- config.c
+ * --------------------------------------------------------------------------- */
 
 struct config_entry {
 	struct config_entry *next;
@@ -165,7 +171,8 @@ const char *option_str(const struct hal_bk_config *cfg, const char *key);
 extern const struct hal_option_def core_options[];
 extern const uint32_t core_option_count;
 
-/* ---- registry.c --------------------------------------------------------------------------- */
+/* ---- registry.c
+ * --------------------------------------------------------------------------- */
 
 struct backend {
 	struct hal_backend table; /* gaps filled with stubs */
@@ -181,7 +188,8 @@ uint32_t registry_count(void);
 const struct backend *registry_at(uint32_t index);
 const struct backend *registry_find(const char *name);
 
-/* ---- policy.c ----------------------------------------------------------------------------- */
+/* ---- policy.c
+ * ----------------------------------------------------------------------------- */
 
 extern const struct hal_policy hal_policy_priority;
 
@@ -189,7 +197,8 @@ const struct hal_policy *policy_find(const char *name);
 extern const struct hal_option_def policy_options[];
 extern const uint32_t policy_option_count;
 
-/* ---- timeline.c --------------------------------------------------------------------------- */
+/* ---- timeline.c
+ * --------------------------------------------------------------------------- */
 
 struct waiter;
 /* Called under the device lock, already off the list.  err 0: reached. */
@@ -207,17 +216,19 @@ struct hal_timeline {
 	struct object obj;
 	struct hal_device *dev;
 	_Atomic uint64_t value;
-	_Atomic int err;     /* 0, or the negative errno that stuck */
-	atomic_uint pending; /* submitted waits and signals */
-	struct hal_queue *queue;	 /* whose own it is */
+	_Atomic int err;                 /* 0, or the negative errno that stuck */
+	atomic_uint pending;             /* submitted waits and signals */
+	struct hal_queue *queue;         /* whose own it is */
 	struct hal_partition *partition; /* whose resize it tells */
-	char *text; /* of err; set before it */
-	struct list waiters; /* ascending value */
+	char *text;                      /* of err; set before it */
+	struct list waiters;             /* ascending value */
 };
 
 void timeline_init(struct hal_timeline *t, struct hal_device *dev);
 void timeline_fini(struct hal_timeline *t);
 void timeline_set(struct hal_timeline *t, uint64_t value);
+/* Those who wait for at most value are told. */
+void timeline_tell(struct hal_timeline *t, uint64_t value);
 void timeline_fail(struct hal_timeline *t, int err, const char *text);
 void timeline_add_waiter(struct hal_timeline *t, struct waiter *w);
 void timeline_describe(const struct hal_timeline *t, char *text, size_t size);
@@ -232,7 +243,8 @@ static inline int timeline_test(const struct hal_timeline *t, uint64_t value)
 	return err;
 }
 
-/* ---- account.c ---------------------------------------------------------------------------- */
+/* ---- account.c
+ * ---------------------------------------------------------------------------- */
 
 /* Union of the times in which something ran. */
 #define BUSY_INTERVALS 16
@@ -274,12 +286,23 @@ struct account {
 	uint64_t histogram[HAL_HISTOGRAM_BUCKETS];
 };
 
-void account_latency(struct account *a, uint64_t ns);
+static inline void account_latency(struct account *a, uint64_t ns)
+{
+	uint32_t bucket = 63 - (uint32_t)__builtin_clzll(ns | 1);
+
+	if (bucket >= HAL_HISTOGRAM_BUCKETS)
+		bucket = HAL_HISTOGRAM_BUCKETS - 1;
+	a->histogram[bucket]++;
+	if (ns > a->latency_max_ns)
+		a->latency_max_ns = ns;
+}
+
 void account_add(struct account *sum, const struct account *a);
 void account_export(struct hal_stats *out, const struct account *a, uint64_t busy_ns,
 		    uint64_t now_ns);
 
-/* ---- trace.c ------------------------------------------------------------------------------ */
+/* ---- trace.c
+ * ------------------------------------------------------------------------------ */
 
 struct trace;
 struct flight;
@@ -297,7 +320,8 @@ void trace_span(struct hal_device *dev, const struct hal_queue *queue, const cha
 void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at);
 void trace_memory(struct hal_device *dev, const struct hal_partition *part, uint64_t at);
 
-/* ---- records: what crosses the ring ----------------------------------------------------- */
+/* ---- records: what crosses the ring
+ * ----------------------------------------------------- */
 
 /* Kinds of record beside those of enum hal_op. */
 enum {
@@ -306,12 +330,12 @@ enum {
 	REC_BLOCK, /* the submission is too large for the ring and lies elsewhere */
 };
 
-#define REC_REPLAYABLE 1u
-#define REC_END	       2u /* last of its submission */
+#define REC_REPLAYABLE   1u
+#define REC_END          2u /* last of its submission */
 
-#define SLOT_BYTES	64u
-#define SLOT_ARGS_FREE	1u /* launch arguments that fit into the first slot */
-#define INLINE_ARGS_MAX 8u
+#define SLOT_BYTES       64u
+#define SLOT_ARGS_FREE   1u /* launch arguments that fit into the first slot */
+#define INLINE_ARGS_MAX  8u
 #define RECORD_SLOTS_MAX 4u /* a launch of INLINE_ARGS_MAX arguments */
 
 struct block;
@@ -378,6 +402,15 @@ static inline uint32_t launch_slots(uint32_t n)
 	       SLOT_BYTES;
 }
 
+/* Where record_head has .slots and .flags. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HEAD_FLAGS_SHIFT 8
+#define HEAD_SLOTS_SHIFT 16
+#else
+#define HEAD_FLAGS_SHIFT 16
+#define HEAD_SLOTS_SHIFT 8
+#endif
+
 static inline uint32_t record_head(uint32_t op, uint32_t flags, uint32_t slots,
 				   uint32_t args)
 {
@@ -397,7 +430,8 @@ struct cursor {
 	uint32_t inner;
 };
 
-/* ---- objects ---------------------------------------------------------------------------- */
+/* ---- objects
+ * ---------------------------------------------------------------------------- */
 
 /* A command that the device has. */
 struct flight {
@@ -428,9 +462,10 @@ struct hal_queue {
 	struct hal_partition *part;
 	struct record *slots;
 	uint32_t slot_count;
+	unsigned int ring_limit; /* a tail that is known to be possible */
 	_Atomic uint64_t submissions;
 	_Atomic uint64_t more_commands; /* than submissions; wraps when fewer */
-	uint32_t part_word;		/* of its partition in hal_program.bound */
+	uint32_t part_word;             /* of its partition in hal_program.bound */
 	uint64_t part_bit;
 	ck_ring_t ring;
 	/* The way onto the device's ready list. */
@@ -445,10 +480,10 @@ struct hal_queue {
 	struct cursor issue, retire;
 	struct hal_policy_queue view;
 	struct waiter waiter;
-	bool parked;	   /* waiter is on a timeline */
-	bool offered;	   /* in the policy's hands */
-	bool halted;	   /* a command has failed and waits for its turn to be told */
-	bool failing;	   /* the submission that failed is being dropped */
+	bool parked;       /* waiter is on a timeline */
+	bool offered;      /* in the policy's hands */
+	bool halted;       /* a command has failed and waits for its turn to be told */
+	bool failing;      /* the submission that failed is being dropped */
 	bool bk_suspended; /* through the backend, not by holding back alone */
 	bool resume_wanted;
 	uint8_t state; /* enum queue_state */
@@ -482,7 +517,9 @@ struct hal_kernel {
 	const struct hal_device *user; /* NULL: unloaded */
 	struct hal_program *prog;
 	void *bk;
-	uint32_t head; /* of its record; 0: too many arguments to lie in a ring */
+	const _Atomic uint64_t *bound; /* prog->bound */
+	uint32_t head;                 /* of its record in a ring */
+	uint32_t inline_args; /* how many, if they may lie there, else UINT32_MAX */
 	struct hal_bk_kernel_info info;
 };
 
@@ -494,7 +531,7 @@ struct hal_program {
 	void *image;
 	uint32_t kernel_count;
 	struct hal_kernel **kernels;
-	uint64_t *bound_bytes;	  /* a partition; charged to its quota */
+	uint64_t *bound_bytes;    /* a partition; charged to its quota */
 	_Atomic uint64_t bound[]; /* bit a partition index */
 };
 
@@ -545,7 +582,7 @@ struct hal_device {
 	atomic_int lock_waiters;
 	pthread_mutex_t lock; /* recursive: host callbacks may submit and signal */
 	uint64_t now;
-	bool slept; /* since the last intake */
+	atomic_bool slept; /* since the last turn */
 	struct list partitions, programs;
 	struct list todo;    /* queues with something to do that is not the device's */
 	struct list dirty;   /* partitions to serve */
@@ -561,7 +598,7 @@ struct hal_device {
 	uint64_t ended_reported;
 	struct hal_device_info info;
 	uint32_t bk_suspend_modes; /* the device's own; info has the core's DRAIN too */
-	uint64_t *partition_map; /* index taken */
+	uint64_t *partition_map;   /* index taken */
 	struct config cfg;
 	struct hal_bk_config *core_cfg, *bk_cfg, *policy_cfg;
 	const struct hal_policy *policy;
@@ -578,7 +615,8 @@ struct hal_device {
 	int wake_fd, event_fd;
 };
 
-/* ---- device.c ----------------------------------------------------------------------------- */
+/* ---- device.c
+ * ----------------------------------------------------------------------------- */
 
 void device_lock(struct hal_device *dev);
 void device_unlock(struct hal_device *dev);
@@ -598,7 +636,8 @@ void grave_forget(struct hal_device *dev, const struct hal_queue *queue);
 /* All of queue's submissions up to this one have ended. */
 bool queue_idle(const struct hal_queue *q, uint64_t submission);
 
-/* ---- partition.c -------------------------------------------------------------------------- */
+/* ---- partition.c
+ * -------------------------------------------------------------------------- */
 
 int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what);
 void partition_release(struct hal_partition *part, uint64_t bytes);
@@ -606,13 +645,15 @@ void partition_moved(struct hal_partition *part, int status);
 /* Bytes nobody has been promised. */
 uint64_t device_memory_left(const struct hal_device *dev);
 
-/* ---- program.c ---------------------------------------------------------------------------- */
+/* ---- program.c
+ * ---------------------------------------------------------------------------- */
 
 /* Slow path of hal_submit: makes prog ready to run in part. */
 int program_bind(struct hal_program *prog, struct hal_partition *part);
 void program_unbind_all(struct hal_partition *part);
 
-/* ---- engine.c ----------------------------------------------------------------------------- */
+/* ---- engine.c
+ * ----------------------------------------------------------------------------- */
 
 int engine_start(struct hal_device *dev);
 void engine_stop(struct hal_device *dev);
@@ -632,7 +673,8 @@ void engine_dirty(struct hal_partition *part);
 /* The device has let go of q, which was asked to suspend. */
 void engine_quiet(struct hal_queue *q);
 
-/* ---- queue.c ------------------------------------------------------------------------------ */
+/* ---- queue.c
+ * ------------------------------------------------------------------------------ */
 
 /* Goes over what needs no device; offers the queue to the policy when its next command
  * does. */
@@ -673,7 +715,8 @@ static inline bool cursor_same(struct cursor a, struct cursor b)
 	return a.pos == b.pos && a.inner == b.inner;
 }
 
-/* ---- the ring -------------------------------------------------------------------------- */
+/* ---- the ring
+ * -------------------------------------------------------------------------- */
 
 /* Concurrency Kit's ring carries entries of one slot; ours may take several, so its ends
  * are moved by as many at once.  Its fences are assembly, which the thread sanitizer does
@@ -704,20 +747,26 @@ static inline void ring_release(struct hal_queue *q, unsigned int pos)
 	ck_pr_store_uint(&q->ring.c_head, pos);
 }
 
+/* The submitting thread: where the engine is. */
+static inline unsigned int ring_head(struct hal_queue *q)
+{
+	unsigned int head = ck_pr_load_uint(&q->ring.c_head);
+
+	RING_ACQUIRE(&q->ring.c_head);
+	return head;
+}
+
 /* The submitting thread: free slots behind its tail. */
 static inline unsigned int ring_room(struct hal_queue *q)
 {
-	unsigned int used = q->ring.p_tail - ck_pr_load_uint(&q->ring.c_head);
-
-	RING_ACQUIRE(&q->ring.c_head);
-	return q->ring.size - used;
+	return q->ring.size - (q->ring.p_tail - ring_head(q));
 }
 
-static inline void ring_publish(struct hal_queue *q, unsigned int slots)
+static inline void ring_publish(struct hal_queue *q, unsigned int tail)
 {
 	RING_RELEASE(&q->ring.p_tail);
 	ck_pr_fence_store();
-	ck_pr_store_uint(&q->ring.p_tail, q->ring.p_tail + slots);
+	ck_pr_store_uint(&q->ring.p_tail, tail);
 }
 
 static inline uint64_t queue_commands(const struct hal_queue *q)

@@ -20,7 +20,8 @@ static void partition_describe(const struct hal_partition *p, char *text, size_t
 	format_text(text, size, "partition %u \"%s\"", p->desc.index, p->name);
 }
 
-/* ---- units ------------------------------------------------------------------------------- */
+/* ---- units
+ * ------------------------------------------------------------------------------- */
 
 struct rect {
 	uint32_t row, col, rows, cols;
@@ -37,8 +38,7 @@ static bool rect_meets(const struct rect *r, const struct hal_bk_partition_desc 
 static struct hal_partition *rect_owner(struct hal_device *dev, const struct rect *r,
 					const struct hal_partition *except)
 {
-	list_for_each(it, &dev->partitions)
-	{
+	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *p = partition_at(it);
 
 		if (p != except && (rect_meets(r, &p->desc) || rect_meets(r, &p->moving)))
@@ -115,11 +115,11 @@ static uint32_t units_left(struct hal_device *dev)
 {
 	uint32_t taken = 0;
 
-	list_for_each(it, &dev->partitions)
-	{
+	hal_list_for_each (it, &dev->partitions) {
 		const struct hal_partition *p = partition_at(it);
 
-		taken += p->moving.units > p->desc.units ? p->moving.units : p->desc.units;
+		taken +=
+			p->moving.units > p->desc.units ? p->moving.units : p->desc.units;
 	}
 	return dev->info.unit_rows * dev->info.unit_cols - taken;
 }
@@ -131,14 +131,16 @@ static int units_short(struct hal_device *dev, uint32_t units)
 
 	rect_largest(dev, &r);
 	if ((dev->info.caps & HAL_CAP_GRID) != 0)
-		return fail(ENOSPC,
-			    "%u units asked for, %u of %u are left on %s, at most %u x %u "
-			    "(%u) of them in one rectangle, and a count needs a rectangle "
-			    "of exactly that area",
-			    units, units_left(dev), all, dev->name, r.rows, r.cols,
-			    r.rows * r.cols);
-	return fail(ENOSPC, "%u units asked for, %u of %u are left on %s, at most %u of them "
-			    "side by side",
+		return fail(
+			ENOSPC,
+			"%u units asked for, %u of %u are left on %s, at most %u x %u "
+			"(%u) of them in one rectangle, and a count needs a rectangle "
+			"of exactly that area",
+			units, units_left(dev), all, dev->name, r.rows, r.cols,
+			r.rows * r.cols);
+	return fail(ENOSPC,
+		    "%u units asked for, %u of %u are left on %s, at most %u of them "
+		    "side by side",
 		    units, units_left(dev), all, dev->name, r.cols);
 }
 
@@ -152,30 +154,34 @@ static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d
 	if (r->rows == 0 || r->cols == 0)
 		return fail(EINVAL, "a partition of %u x %u units has no area", r->rows,
 			    r->cols);
-	if (r->row + r->rows > dev->info.unit_rows || r->col + r->cols > dev->info.unit_cols)
-		return fail(EINVAL,
-			    "rectangle %u x %u at row %u, column %u reaches past the %u x %u "
-			    "units of %s",
-			    r->rows, r->cols, r->row, r->col, dev->info.unit_rows,
-			    dev->info.unit_cols, dev->name);
+	if (r->row + r->rows > dev->info.unit_rows ||
+	    r->col + r->cols > dev->info.unit_cols)
+		return fail(
+			EINVAL,
+			"rectangle %u x %u at row %u, column %u reaches past the %u x %u "
+			"units of %s",
+			r->rows, r->cols, r->row, r->col, dev->info.unit_rows,
+			dev->info.unit_cols, dev->name);
 	if (d->units_floor != 0 && d->units_floor != r->rows * r->cols)
 		return fail(EINVAL, "units_floor is %u, the rectangle %u x %u has %u",
 			    d->units_floor, r->rows, r->cols, r->rows * r->cols);
 	owner = rect_owner(dev, r, except);
 	if (owner != NULL) {
 		partition_describe(owner, text, sizeof(text));
-		return fail(ENOSPC,
-			    "rectangle %u x %u at row %u, column %u overlaps %s (%u x %u at "
-			    "row %u, column %u); %u units are left",
-			    r->rows, r->cols, r->row, r->col, text, owner->desc.rows,
-			    owner->desc.cols, owner->desc.row, owner->desc.col,
-			    units_left(dev));
+		return fail(
+			ENOSPC,
+			"rectangle %u x %u at row %u, column %u overlaps %s (%u x %u at "
+			"row %u, column %u); %u units are left",
+			r->rows, r->cols, r->row, r->col, text, owner->desc.rows,
+			owner->desc.cols, owner->desc.row, owner->desc.col,
+			units_left(dev));
 	}
 	return 0;
 }
 
 static int take_units(struct hal_device *dev, const struct hal_partition_desc *d,
-		      struct hal_bk_partition_desc *out, const struct hal_partition *except)
+		      struct hal_bk_partition_desc *out,
+		      const struct hal_partition *except)
 {
 	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
 	struct rect r;
@@ -187,14 +193,16 @@ static int take_units(struct hal_device *dev, const struct hal_partition_desc *d
 			return err;
 	} else {
 		if (d->units_floor == 0)
-			return fail(EINVAL, "a partition of no units: set units_floor, or "
-					    "rows and cols");
+			return fail(EINVAL,
+				    "a partition of no units: set units_floor, or "
+				    "rows and cols");
 		if (d->units_floor > all || !rect_find(dev, d->units_floor, &r, except))
 			return units_short(dev, d->units_floor);
 	}
 	if (d->units_ceiling != 0 && d->units_ceiling != r.rows * r.cols)
-		return fail(ENOTSUP, "units_ceiling %u: partitions of %s do not grow above "
-				     "their floor of %u yet",
+		return fail(ENOTSUP,
+			    "units_ceiling %u: partitions of %s do not grow above "
+			    "their floor of %u yet",
 			    d->units_ceiling, dev->name, r.rows * r.cols);
 	out->row = (uint16_t)r.row;
 	out->col = (uint16_t)r.col;
@@ -204,7 +212,8 @@ static int take_units(struct hal_device *dev, const struct hal_partition_desc *d
 	return 0;
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory
+ * ------------------------------------------------------------------------------- */
 
 /* What partitions with a quota have been promised, and what those without one use. */
 static uint64_t memory_taken(const struct hal_device *dev)
@@ -213,10 +222,11 @@ static uint64_t memory_taken(const struct hal_device *dev)
 
 	for (const struct list *it = dev->partitions.next; it != &dev->partitions;
 	     it = it->next) {
-		const struct hal_partition *p = container_of(it, struct hal_partition,
-							     on_device);
+		const struct hal_partition *p =
+			container_of(it, struct hal_partition, on_device);
 
-		taken += p->desc.memory_bytes != 0 ? p->desc.memory_bytes : p->memory_used;
+		taken +=
+			p->desc.memory_bytes != 0 ? p->desc.memory_bytes : p->memory_used;
 	}
 	return taken;
 }
@@ -243,9 +253,10 @@ int partition_charge(struct hal_partition *part, uint64_t bytes, const char *wha
 
 	partition_describe(part, text, sizeof(text));
 	/* A device that does not say how much it has decides by itself. */
-	if (bytes > left && (part->desc.memory_bytes != 0 || part->dev->info.memory_bytes != 0))
-		return fail(ENOSPC, "%s of %llu bytes: %llu are left of the %s of %s", what,
-			    U64(bytes), U64(left),
+	if (bytes > left &&
+	    (part->desc.memory_bytes != 0 || part->dev->info.memory_bytes != 0))
+		return fail(ENOSPC, "%s of %llu bytes: %llu are left of the %s of %s",
+			    what, U64(bytes), U64(left),
 			    part->desc.memory_bytes != 0 ? "quota" : "free memory", text);
 	part->memory_used += bytes;
 	trace_memory(part->dev, part, part->dev->now);
@@ -268,7 +279,8 @@ static int take_memory(struct hal_device *dev, uint64_t bytes)
 		    U64(bytes), U64(left), U64(dev->info.memory_bytes), dev->name);
 }
 
-/* ---- colours ------------------------------------------------------------------------------- */
+/* ---- colours
+ * ------------------------------------------------------------------------------- */
 
 static int take_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 {
@@ -277,14 +289,14 @@ static int take_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 	uint64_t owned = 0;
 
 	if (n == 0 && mask != 0)
-		return fail(ENOTSUP, "colours 0x%llx asked for, but %s knows no memory "
-				     "channels",
+		return fail(ENOTSUP,
+			    "colours 0x%llx asked for, but %s knows no memory "
+			    "channels",
 			    U64(mask), dev->name);
 	if ((mask & ~all) != 0)
 		return fail(EINVAL, "colours 0x%llx asked for, %s has 0x%llx", U64(mask),
 			    dev->name, U64(all));
-	list_for_each(it, &dev->partitions)
-	{
+	hal_list_for_each (it, &dev->partitions) {
 		const struct hal_partition *p = partition_at(it);
 		char text[64];
 
@@ -294,7 +306,8 @@ static int take_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 		if ((mask & p->desc.color_mask) == 0)
 			continue;
 		partition_describe(p, text, sizeof(text));
-		return fail(ENOSPC, "colours 0x%llx asked for, 0x%llx of them belong to %s",
+		return fail(ENOSPC,
+			    "colours 0x%llx asked for, 0x%llx of them belong to %s",
 			    U64(mask), U64(mask & p->desc.color_mask), text);
 	}
 	*out = mask != 0 ? mask : all & ~owned;
@@ -304,11 +317,14 @@ static int take_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 	return 0;
 }
 
-/* ---- create --------------------------------------------------------------------------------- */
+/* ---- create
+ * --------------------------------------------------------------------------------- */
 
-static int desc_import(struct hal_partition_desc *out, const struct hal_partition_desc *in)
+static int desc_import(struct hal_partition_desc *out,
+		       const struct hal_partition_desc *in)
 {
-	int err = import_struct(out, sizeof(*out), sizeof(*out), in, "hal_partition_desc");
+	int err =
+		import_struct(out, sizeof(*out), sizeof(*out), in, "hal_partition_desc");
 
 	if (err != 0)
 		return err;
@@ -318,10 +334,12 @@ static int desc_import(struct hal_partition_desc *out, const struct hal_partitio
 	if (out->reserved != 0)
 		return fail(EINVAL, "hal_partition_desc.reserved is not 0");
 	if (memchr(out->name, '\0', sizeof(out->name)) == NULL)
-		return fail(EINVAL, "hal_partition_desc.name does not end within %zu bytes",
+		return fail(EINVAL,
+			    "hal_partition_desc.name does not end within %zu bytes",
 			    sizeof(out->name));
 	if (out->min_isolation > HAL_ISOLATION_ENFORCED)
-		return fail(EINVAL, "hal_partition_desc.min_isolation %u is not an isolation",
+		return fail(EINVAL,
+			    "hal_partition_desc.min_isolation %u is not an isolation",
 			    out->min_isolation);
 	return 0;
 }
@@ -402,7 +420,8 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	device_lock(dev);
 	err = partition_plan(dev, &d, &p->desc);
 	if (err == 0)
-		err = dev->backend->table.cold.partition_create(dev->bk, &p->desc, &p->bk);
+		err = dev->backend->table.cold.partition_create(dev->bk, &p->desc,
+								&p->bk);
 	if (err != 0)
 		goto out;
 	p->obj.id = p->desc.index;
@@ -443,7 +462,8 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	return err;
 }
 
-/* ---- resize ----------------------------------------------------------------------------------- */
+/* ---- resize
+ * ----------------------------------------------------------------------------------- */
 
 static int resize_check(const struct hal_partition *p, const struct hal_partition_desc *d)
 {
@@ -460,7 +480,8 @@ static int resize_check(const struct hal_partition *p, const struct hal_partitio
 			    "resizes only quiet partitions",
 			    p->desc.index, p->name, p->inflight, dev->name);
 	if (d->color_mask != 0 && d->color_mask != p->desc.color_mask)
-		return fail(ENOTSUP, "a resize cannot change the colours 0x%llx to 0x%llx",
+		return fail(ENOTSUP,
+			    "a resize cannot change the colours 0x%llx to 0x%llx",
 			    U64(p->desc.color_mask), U64(d->color_mask));
 	if (d->memory_bytes != 0 && d->memory_bytes < p->memory_used)
 		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
@@ -468,8 +489,8 @@ static int resize_check(const struct hal_partition *p, const struct hal_partitio
 	return isolation_check(dev, d->min_isolation);
 }
 
-int hal_partition_resize(struct hal_partition *part, const struct hal_partition_desc *desc,
-			 struct hal_point *done)
+int hal_partition_resize(struct hal_partition *part,
+			 const struct hal_partition_desc *desc, struct hal_point *done)
 {
 	struct hal_bk_partition_desc to;
 	struct hal_partition_desc d;
@@ -527,7 +548,8 @@ void partition_moved(struct hal_partition *part, int status)
 	engine_dirty(part);
 }
 
-/* ---- destroy, info ------------------------------------------------------------------------------ */
+/* ---- destroy, info
+ * ------------------------------------------------------------------------------ */
 
 int hal_partition_destroy(struct hal_partition *part)
 {
@@ -545,14 +567,15 @@ int hal_partition_destroy(struct hal_partition *part)
 	device_lock(dev);
 	grave_sweep(dev);
 	if (part->queue_count + part->buffer_count != 0) {
-		err = fail(EBUSY, "partition %u \"%s\" still has %u queues and %u buffers",
+		err = fail(EBUSY,
+			   "partition %u \"%s\" still has %u queues and %u buffers",
 			   part->desc.index, part->name, part->queue_count,
 			   part->buffer_count);
 		goto out;
 	}
 	if (part->moving.units != 0 || atomic_load(&part->control.pending) != 0) {
-		err = fail(EBUSY, "partition %u \"%s\" is being resized", part->desc.index,
-			   part->name);
+		err = fail(EBUSY, "partition %u \"%s\" is being resized",
+			   part->desc.index, part->name);
 		goto out;
 	}
 	program_unbind_all(part);
@@ -563,7 +586,8 @@ int hal_partition_destroy(struct hal_partition *part)
 	account_add(&dev->past, &part->past);
 	list_del(&part->on_device);
 	list_del(&part->dirty);
-	dev->partition_map[part->desc.index / 64] &= ~(UINT64_C(1) << part->desc.index % 64);
+	dev->partition_map[part->desc.index / 64] &=
+		~(UINT64_C(1) << part->desc.index % 64);
 	dev->partition_count--;
 	object_free(OBJECT_PARTITION, part);
 out:
@@ -593,7 +617,8 @@ int hal_partition_get_info(const struct hal_partition *part,
 	i.memory_used = part->memory_used;
 	i.color_mask = part->desc.color_mask;
 	device_unlock(part->dev);
-	return export_struct(info, &i, sizeof(i), offsetof(struct hal_partition_info, name),
+	return export_struct(info, &i, sizeof(i),
+			     offsetof(struct hal_partition_info, name),
 			     "hal_partition_info");
 }
 
@@ -606,8 +631,7 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 		return object_bad(part, OBJECT_PARTITION);
 	device_lock(part->dev);
 	sum = part->past;
-	list_for_each(it, &part->queues)
-	{
+	hal_list_for_each (it, &part->queues) {
 		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);
 
 		account_add(&sum, &q->account);

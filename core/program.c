@@ -28,9 +28,11 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 	struct hal_kernel *k;
 
 	if (info->arg_count > HAL_ARGS_MAX)
-		return fail(EPROTO, "kernel %.31s has %u arguments, at most %d are possible",
+		return fail(EPROTO,
+			    "kernel %.31s has %u arguments, at most %d are possible",
 			    info->name, info->arg_count, HAL_ARGS_MAX);
-	more = realloc(prog->kernels, (prog->kernel_count + 1) * sizeof(*more));
+	more = realloc(prog->kernels,
+		       (prog->kernel_count + 1) * sizeof(struct hal_kernel *));
 	if (more == NULL)
 		return fail(ENOMEM, "no memory for the kernels of a program");
 	prog->kernels = more;
@@ -41,9 +43,11 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 	k->user = prog->dev;
 	k->bk = bk;
 	k->info = *info;
-	if (info->arg_count <= INLINE_ARGS_MAX)
-		k->head = record_head(HAL_OP_LAUNCH, REC_END, launch_slots(info->arg_count),
-				      info->arg_count);
+	k->bound = prog->bound;
+	k->inline_args =
+		info->arg_count <= INLINE_ARGS_MAX ? info->arg_count : UINT32_MAX;
+	k->head = record_head(HAL_OP_LAUNCH, REC_END, launch_slots(info->arg_count),
+			      info->arg_count);
 	k->info.name[sizeof(k->info.name) - 1] = '\0';
 	prog->kernels[prog->kernel_count++] = k;
 	return 0;
@@ -60,7 +64,8 @@ static int kernels_list(struct hal_program *prog)
 		int err;
 
 		memset(&info, 0, sizeof(info));
-		err = dev->backend->table.cold.kernel_get(dev->bk, prog->bk, i, &info, &bk);
+		err = dev->backend->table.cold.kernel_get(dev->bk, prog->bk, i, &info,
+							  &bk);
 		if (err == -ENOENT)
 			return 0;
 		if (err == 0)
@@ -99,7 +104,8 @@ int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 	}
 	memcpy(prog->image, image, size);
 	device_lock(dev);
-	err = dev->backend->table.cold.program_load(dev->bk, prog->image, size, &prog->bk);
+	err = dev->backend->table.cold.program_load(dev->bk, prog->image, size,
+						    &prog->bk);
 	if (err == 0) {
 		err = kernels_list(prog);
 		if (err != 0)
@@ -151,7 +157,8 @@ int program_bind(struct hal_program *prog, struct hal_partition *part)
 		goto out;
 	err = partition_charge(part, bytes, "constants of a program");
 	if (err != 0) {
-		(void)dev->backend->table.cold.program_unbind(dev->bk, prog->bk, part->bk);
+		(void)dev->backend->table.cold.program_unbind(dev->bk, prog->bk,
+							      part->bk);
 		goto out;
 	}
 	prog->bound_bytes[i] = bytes;
@@ -164,9 +171,9 @@ out:
 
 void program_unbind_all(struct hal_partition *part)
 {
-	list_for_each(it, &part->dev->programs)
-	{
-		struct hal_program *prog = container_of(it, struct hal_program, on_device);
+	hal_list_for_each (it, &part->dev->programs) {
+		struct hal_program *prog =
+			container_of(it, struct hal_program, on_device);
 
 		if (is_bound(prog, part->desc.index))
 			unbind(prog, part);
@@ -178,9 +185,9 @@ static void program_bury(void *object)
 	struct hal_program *prog = object;
 	struct hal_device *dev = prog->dev;
 
-	list_for_each(it, &dev->partitions)
-	{
-		struct hal_partition *p = container_of(it, struct hal_partition, on_device);
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *p =
+			container_of(it, struct hal_partition, on_device);
 
 		if (is_bound(prog, p->desc.index))
 			unbind(prog, p);
@@ -224,7 +231,8 @@ int hal_program_unload(struct hal_program *prog)
 	return err;
 }
 
-int hal_kernel_find(struct hal_program *prog, const char *name, struct hal_kernel **kernel)
+int hal_kernel_find(struct hal_program *prog, const char *name,
+		    struct hal_kernel **kernel)
 {
 	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
 		return object_bad(prog, OBJECT_PROGRAM);

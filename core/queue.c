@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - a queue's life, and its commands in order: what needs no device, what ends. */
+/* queue.c - a queue's life, and its commands in order: what needs no device, what ends.
+ */
 #include "internal.h"
 
 #include <errno.h>
@@ -39,7 +40,8 @@ static bool for_device(const struct record *r)
 	return r->op <= HAL_OP_LAUNCH || r->op == HAL_OP_TIMESTAMP;
 }
 
-/* ---- policy ---------------------------------------------------------------------------- */
+/* ---- policy
+ * ---------------------------------------------------------------------------- */
 
 static void queue_offer(struct hal_queue *q)
 {
@@ -62,7 +64,8 @@ void queue_withdraw(struct hal_queue *q)
 	q->dev->policy->gone(q->dev->policy_state, &q->part->view, &q->view);
 }
 
-/* ---- the end of things ------------------------------------------------------------------- */
+/* ---- the end of things
+ * ------------------------------------------------------------------- */
 
 static void fail_queue(struct hal_queue *q, int err, const char *text)
 {
@@ -140,6 +143,11 @@ static void flight_ended(struct hal_queue *q, struct flight *f, const struct rec
 	char text[320];
 
 	count_ended(q->dev);
+	/* What the device did behind a failure was for nothing. */
+	if (UNLIKELY(q->err != 0)) {
+		a->dropped++;
+		return;
+	}
 	if (LIKELY(f->status == 0)) {
 		if (a->last_end_ns > f->ready_ns)
 			f->ready_ns = a->last_end_ns;
@@ -147,11 +155,8 @@ static void flight_ended(struct hal_queue *q, struct flight *f, const struct rec
 			a->queueing_ns += f->start_ns - f->ready_ns;
 		a->last_end_ns = f->end_ns;
 		a->completed++;
-		account_latency(a, f->end_ns > r->submit_ns ? f->end_ns - r->submit_ns : 0);
-		return;
-	}
-	if (q->err != 0) {
-		a->dropped++;
+		account_latency(a,
+				f->end_ns > r->submit_ns ? f->end_ns - r->submit_ns : 0);
 		return;
 	}
 	if (f->status == -ECANCELED)
@@ -164,8 +169,11 @@ static void flight_ended(struct hal_queue *q, struct flight *f, const struct rec
 	fail_queue(q, f->status, text);
 }
 
-static void submission_ended(struct hal_queue *q, const struct record *r, uint64_t end_ns)
+static inline void submission_ended(struct hal_queue *q, const struct record *r,
+				    uint64_t end_ns)
 {
+	uint64_t value;
+
 	if (q->err != 0) {
 		q->failing = false;
 		return;
@@ -173,8 +181,10 @@ static void submission_ended(struct hal_queue *q, const struct record *r, uint64
 	if (q->deadline_ns != 0 && end_ns > r->submit_ns &&
 	    end_ns - r->submit_ns > q->deadline_ns)
 		q->account.deadline_misses++;
-	timeline_set(&q->timeline,
-		     atomic_load_explicit(&q->timeline.value, memory_order_relaxed) + 1);
+	value = atomic_load_explicit(&q->timeline.value, memory_order_relaxed) + 1;
+	atomic_store_explicit(&q->timeline.value, value, memory_order_release);
+	if (!list_empty(&q->timeline.waiters))
+		timeline_tell(&q->timeline, value);
 }
 
 /* The record at the retire cursor has ended: its place may be used again. */
@@ -233,7 +243,8 @@ static void drop_rest(struct hal_queue *q)
 	queue_retire(q);
 }
 
-/* ---- advancing ------------------------------------------------------------------------------ */
+/* ---- advancing
+ * ------------------------------------------------------------------------------ */
 
 static void wait_over(struct waiter *w, int err)
 {
@@ -323,20 +334,24 @@ void queue_work(struct hal_queue *q)
 	queue_advance(q);
 }
 
-/* ---- create, destroy ---------------------------------------------------------------------------- */
+/* ---- create, destroy
+ * ---------------------------------------------------------------------------- */
 
 static int desc_check(const struct hal_device *dev, const struct hal_queue_desc *d)
 {
 	static const char *const names[] = {"none", "between", "pending", "inside"};
 
 	if (d->flags != 0)
-		return fail(EINVAL, "hal_queue_desc.flags 0x%x: none are known", d->flags);
+		return fail(EINVAL, "hal_queue_desc.flags 0x%x: none are known",
+			    d->flags);
 	if (d->min_preempt > HAL_PREEMPT_INSIDE)
-		return fail(EINVAL, "hal_queue_desc.min_preempt %u is not a preemption level",
+		return fail(EINVAL,
+			    "hal_queue_desc.min_preempt %u is not a preemption level",
 			    d->min_preempt);
 	if (d->min_preempt > dev->info.preempt)
 		return fail(ENOTSUP, "preemption \"%s\" asked for, %s has \"%s\"",
-			    names[d->min_preempt], dev->name, names[dev->info.preempt & 3]);
+			    names[d->min_preempt], dev->name,
+			    names[dev->info.preempt & 3]);
 	return 0;
 }
 
@@ -353,6 +368,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->part_word = part->desc.index / 64;
 	q->part_bit = UINT64_C(1) << part->desc.index % 64;
 	ck_ring_init(&q->ring, q->slot_count);
+	q->ring_limit = q->slot_count;
 	timeline_init(&q->timeline, dev);
 	timeline_init(&q->control, dev);
 	q->timeline.queue = q;
@@ -391,7 +407,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		err = desc_check(dev, &d);
 	if (err != 0)
 		return err;
-	q = object_alloc(OBJECT_QUEUE, sizeof(*q) + dev->inflight * sizeof(q->flights[0]));
+	q = object_alloc(OBJECT_QUEUE,
+			 sizeof(*q) + dev->inflight * sizeof(q->flights[0]));
 	if (q == NULL)
 		return -ENOMEM;
 	err = queue_init(q, part, &d);
@@ -400,7 +417,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		return err;
 	}
 	device_lock(dev);
-	err = dev->backend->table.cold.queue_create(dev->bk, part->bk, d.priority, &q->bk);
+	err = dev->backend->table.cold.queue_create(dev->bk, part->bk, d.priority,
+						    &q->bk);
 	if (err != 0) {
 		free(q->slots);
 		q->slots = NULL;

@@ -47,7 +47,8 @@ const struct hal_host core_host = {
 	.option_str = option_str,
 };
 
-/* ---- stubs --------------------------------------------------------------------------- */
+/* ---- stubs ---------------------------------------------------------------------------
+ */
 
 #define LACKS(what) fail(ENOTSUP, "the device cannot " what)
 
@@ -219,44 +220,57 @@ static int no_event_fd(void *dev)
 	return -ENOTSUP;
 }
 
-#define FILL(table, op)                                                                  \
-	do {                                                                             \
-		if ((table)->op == NULL)                                                 \
-			(table)->op = no_##op;                                           \
-	} while (0)
+#undef LACKS
 
-static void fill_gaps(struct hal_bk_cold *cold, struct hal_bk_hot *hot)
+static const struct hal_bk_cold no_cold = {
+	.probe = no_probe,
+	.open = no_open,
+	.close = no_close,
+	.get_info = no_get_info,
+	.partition_create = no_partition_create,
+	.partition_destroy = no_partition_destroy,
+	.queue_create = no_queue_create,
+	.queue_destroy = no_queue_destroy,
+	.mem_alloc = no_mem_alloc,
+	.mem_free = no_mem_free,
+	.mem_write = no_mem_write,
+	.mem_read = no_mem_read,
+	.mem_map = no_mem_map,
+	.mem_unmap = no_mem_unmap,
+	.program_load = no_program_load,
+	.program_unload = no_program_unload,
+	.kernel_get = no_kernel_get,
+	.program_bind = no_program_bind,
+	.program_unbind = no_program_unbind,
+	.extension = no_extension,
+};
+
+static const struct hal_bk_hot no_hot = {
+	.submit = no_submit,
+	.poll = no_poll,
+	.now = no_now,
+	.suspend = no_suspend,
+	.resume = no_resume,
+	.resize = no_resize,
+	.event_fd = no_event_fd,
+};
+
+/* Both tables hold nothing but pointers to functions. */
+static void fill_gaps(void *table, const void *stubs, size_t size)
 {
-	FILL(cold, probe);
-	FILL(cold, open);
-	FILL(cold, close);
-	FILL(cold, get_info);
-	FILL(cold, partition_create);
-	FILL(cold, partition_destroy);
-	FILL(cold, queue_create);
-	FILL(cold, queue_destroy);
-	FILL(cold, mem_alloc);
-	FILL(cold, mem_free);
-	FILL(cold, mem_write);
-	FILL(cold, mem_read);
-	FILL(cold, mem_map);
-	FILL(cold, mem_unmap);
-	FILL(cold, program_load);
-	FILL(cold, program_unload);
-	FILL(cold, kernel_get);
-	FILL(cold, program_bind);
-	FILL(cold, program_unbind);
-	FILL(cold, extension);
-	FILL(hot, submit);
-	FILL(hot, poll);
-	FILL(hot, now);
-	FILL(hot, suspend);
-	FILL(hot, resume);
-	FILL(hot, resize);
-	FILL(hot, event_fd);
+	typedef void (*operation)(void);
+
+	for (size_t at = 0; at < size; at += sizeof(operation)) {
+		operation op;
+
+		memcpy(&op, (const char *)table + at, sizeof(op));
+		if (op == NULL)
+			memcpy((char *)table + at, (const char *)stubs + at, sizeof(op));
+	}
 }
 
-/* ---- registration ------------------------------------------------------------------------ */
+/* ---- registration
+ * ------------------------------------------------------------------------ */
 
 static int table_check(const struct hal_backend *t, const char *from)
 {
@@ -266,14 +280,16 @@ static int table_check(const struct hal_backend *t, const char *from)
 		return fail(EPROTO, "%s speaks backend ABI %u, this library ABI %u", from,
 			    t->abi, HAL_BACKEND_ABI);
 	if (t->size < head || (uint64_t)t->size < head + t->cold_size + t->hot_size)
-		return fail(EPROTO,
-			    "%s: a table of %u bytes cannot hold cold and hot operations of "
-			    "%u and %u bytes",
-			    from, t->size, t->cold_size, t->hot_size);
+		return fail(
+			EPROTO,
+			"%s: a table of %u bytes cannot hold cold and hot operations of "
+			"%u and %u bytes",
+			from, t->size, t->cold_size, t->hot_size);
 	if (t->name == NULL || t->name[0] == '\0' || strlen(t->name) > 15 ||
 	    strpbrk(t->name, ":?. ") != NULL)
-		return fail(EPROTO, "%s: a backend name has 1 to 15 characters and none of "
-				    "\":?. \"",
+		return fail(EPROTO,
+			    "%s: a backend name has 1 to 15 characters and none of "
+			    "\":?. \"",
 			    from);
 	if (t->option_count > 0 && t->options == NULL)
 		return fail(EPROTO, "%s: %u options but no table of them", from,
@@ -306,10 +322,12 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 	 * hot operations start where its own cold ones end. */
 	memcpy(&b->table, t, head);
 	memcpy(&b->table.cold, (const char *)t + head,
-	       t->cold_size < sizeof(b->table.cold) ? t->cold_size : sizeof(b->table.cold));
+	       t->cold_size < sizeof(b->table.cold) ? t->cold_size
+						    : sizeof(b->table.cold));
 	memcpy(&b->table.hot, (const char *)t + head + t->cold_size,
 	       t->hot_size < sizeof(b->table.hot) ? t->hot_size : sizeof(b->table.hot));
-	fill_gaps(&b->table.cold, &b->table.hot);
+	fill_gaps(&b->table.cold, &no_cold, sizeof(no_cold));
+	fill_gaps(&b->table.hot, &no_hot, sizeof(no_hot));
 	format_text(b->section, sizeof(b->section), "backend.%s", t->name);
 	registry.at[count] = b;
 	atomic_store(&registry.count, count + 1);
@@ -326,7 +344,8 @@ static int builtin_load(void)
 			continue;
 		t = builtin[i](&core_host);
 		if (t == NULL)
-			return fail(EPROTO, "backend %s refused to load", builtin_names[i]);
+			return fail(EPROTO, "backend %s refused to load",
+				    builtin_names[i]);
 		err = backend_add(t, builtin_names[i], NULL);
 		if (err != 0)
 			return err;
@@ -345,19 +364,22 @@ static int plugin_load(const char *path)
 	int err;
 
 	for (uint32_t i = 0; i < atomic_load(&registry.count); i++)
-		if (registry.at[i]->path != NULL && strcmp(registry.at[i]->path, path) == 0)
+		if (registry.at[i]->path != NULL &&
+		    strcmp(registry.at[i]->path, path) == 0)
 			return 0;
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL)
 		return fail(ENOENT, "plugin %s: %s", path, dlerror());
 	entry.object = dlsym(lib, HAL_BACKEND_SYMBOL);
 	if (entry.object == NULL) {
-		err = fail(EPROTO, "plugin %s has no symbol %s", path, HAL_BACKEND_SYMBOL);
+		err = fail(EPROTO, "plugin %s has no symbol %s", path,
+			   HAL_BACKEND_SYMBOL);
 		goto out;
 	}
 	t = entry.function(&core_host);
 	if (t == NULL) {
-		err = fail(EPROTO, "plugin %s refused to load: %s", path, hal_last_error());
+		err = fail(EPROTO, "plugin %s refused to load: %s", path,
+			   hal_last_error());
 		goto out;
 	}
 	err = backend_add(t, path, path);

@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define U64(x)	      ((unsigned long long)(x))
+#define U64(x)        ((unsigned long long)(x))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* ---- commands ------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------
+ */
 
-static __attribute__((cold, noinline)) int buffer_bad(const struct hal_queue *q,
-						      const struct hal_buffer *buf,
-						      const char *what)
+static __attribute__((cold, noinline)) int
+buffer_bad(const struct hal_queue *q, const struct hal_buffer *buf, const char *what)
 {
 	if (!OBJECT_OK(buf, OBJECT_BUFFER)) {
 		char text[128];
@@ -31,10 +31,11 @@ static __attribute__((cold, noinline)) int buffer_bad(const struct hal_queue *q,
 	}
 	if (buf->dev != q->dev)
 		return fail(EINVAL, "%s: the buffer belongs to another device", what);
-	return fail(EPERM,
-		    "%s: the buffer belongs to partition %u \"%s\", the queue to %u \"%s\"",
-		    what, buf->part->desc.index, buf->part->name, q->part->desc.index,
-		    q->part->name);
+	return fail(
+		EPERM,
+		"%s: the buffer belongs to partition %u \"%s\", the queue to %u \"%s\"",
+		what, buf->part->desc.index, buf->part->name, q->part->desc.index,
+		q->part->name);
 }
 
 /* A destroyed buffer has no user. */
@@ -48,9 +49,8 @@ static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint6
 	return offset <= buf->bytes && bytes <= buf->bytes - offset;
 }
 
-static __attribute__((cold, noinline)) int range_bad(const struct hal_buffer *buf,
-						     uint64_t offset, uint64_t bytes,
-						     const char *what)
+static __attribute__((cold, noinline)) int
+range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes, const char *what)
 {
 	return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu", what,
 		    U64(bytes), U64(offset), U64(buf->bytes));
@@ -71,18 +71,20 @@ static __attribute__((cold, noinline)) int launch_bad(const struct hal_queue *q,
 	return fail(EINVAL, "kernel %s: args is NULL", k->info.name);
 }
 
-static __attribute__((cold, noinline)) int arg_bad(const struct hal_queue *q,
-						   const struct hal_kernel *k, uint32_t i,
-						   const struct hal_arg *arg)
+static __attribute__((cold, noinline)) int
+arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd, const struct hal_arg *arg)
 {
+	const struct hal_kernel *k = cmd->launch.kernel;
+	uint32_t i = (uint32_t)(arg - cmd->launch.args);
 	uint64_t need = k->info.arg_bytes[i];
 	uint64_t bytes;
 	char what[80];
 
 	format_text(what, sizeof(what), "kernel %s, argument %u", k->info.name, i);
 	if (arg->buffer == NULL)
-		return fail(EINVAL, "%s: a scalar, where a buffer of %llu bytes is needed",
-			    what, U64(need));
+		return fail(EINVAL,
+			    "%s: a scalar, where a buffer of %llu bytes is needed", what,
+			    U64(need));
 	if (!buffer_ok(q, arg->buffer))
 		return buffer_bad(q, arg->buffer, what);
 	if (!range_ok(arg->buffer, arg->offset, arg->bytes))
@@ -92,41 +94,37 @@ static __attribute__((cold, noinline)) int arg_bad(const struct hal_queue *q,
 		    U64(need));
 }
 
-static ALWAYS_INLINE int write_args(const struct hal_queue *q, const struct hal_kernel *k,
-				    const struct hal_arg *arg, uint32_t count,
-				    struct hal_bk_arg *out)
+/* NULL, or the argument that is wrong. */
+static ALWAYS_INLINE const struct hal_arg *
+write_args(const struct hal_queue *q, const struct hal_kernel *k,
+	   const struct hal_arg *arg, uint32_t count, struct hal_bk_arg *out)
 {
 	const struct hal_partition *part = q->part;
 	const uint64_t *need = k->info.arg_bytes;
 
 	for (const struct hal_arg *end = arg + count; arg != end; arg++, out++, need++) {
 		const struct hal_buffer *buf = arg->buffer;
+		uint64_t offset = arg->offset;
 		uint64_t bytes = arg->bytes;
-		uint64_t left;
-		void *mem = NULL;
 
 		if (LIKELY(buf != NULL)) {
-			if (UNLIKELY(buf->user != part))
-				goto bad;
-			if (UNLIKELY(__builtin_sub_overflow(buf->bytes, arg->offset, &left)))
-				goto bad;
-			if (UNLIKELY(bytes > left))
-				goto bad;
+			if (UNLIKELY(buf->user != part || offset > buf->bytes ||
+				     bytes > buf->bytes - offset))
+				return arg;
 			if (bytes == 0)
-				bytes = left;
-			mem = buf->bk;
+				bytes = buf->bytes - offset;
+			out->mem = buf->bk;
 		} else {
 			bytes = 0;
+			out->mem = NULL;
 		}
+		/* Two stores of eight bytes, not one of sixteen put together first. */
+		*(volatile uint64_t *)&out->value = offset;
 		if (UNLIKELY(bytes < *need))
-			goto bad;
-		out->mem = mem;
-		out->value = arg->offset;
+			return arg;
 		out->bytes = bytes;
 	}
-	return 0;
-bad:
-	return arg_bad(q, k, (uint32_t)(need - k->info.arg_bytes), arg);
+	return NULL;
 }
 
 static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
@@ -141,7 +139,7 @@ static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
 
 static ALWAYS_INLINE bool is_bound(const struct hal_queue *q, const struct hal_kernel *k)
 {
-	return (atomic_load_explicit(&k->prog->bound[q->part_word], memory_order_acquire) &
+	return (atomic_load_explicit(&k->bound[q->part_word], memory_order_acquire) &
 		q->part_bit) != 0;
 }
 
@@ -150,6 +148,7 @@ static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 {
 	struct hal_kernel *k = cmd->launch.kernel;
 	uint32_t count = cmd->launch.arg_count;
+	const struct hal_arg *bad;
 
 	if (k == NULL || k->user != q->dev || count != k->info.arg_count ||
 	    (count > 0 && cmd->launch.args == NULL))
@@ -162,7 +161,8 @@ static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 	}
 	r->launch.kernel = k;
 	write_groups(r->launch.groups, cmd->launch.groups);
-	return write_args(q, k, cmd->launch.args, count, r->launch.args);
+	bad = write_args(q, k, cmd->launch.args, count, r->launch.args);
+	return bad != NULL ? arg_bad(q, cmd, bad) : 0;
 }
 
 static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
@@ -183,8 +183,9 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!range_ok(src, from, bytes))
 		return range_bad(src, from, bytes, "copy, source");
 	if (dst == src && to < from + bytes && from < to + bytes)
-		return fail(EINVAL, "copy: %llu bytes at %llu and at %llu of one buffer "
-				    "overlap",
+		return fail(EINVAL,
+			    "copy: %llu bytes at %llu and at %llu of one buffer "
+			    "overlap",
 			    U64(bytes), U64(from), U64(to));
 	r->copy.dst = dst->bk;
 	r->copy.src = src->bk;
@@ -202,8 +203,9 @@ static int write_fill(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!buffer_ok(q, dst))
 		return buffer_bad(q, dst, "fill");
 	if (cmd->fill.bytes == 0 || cmd->fill.bytes % 4 != 0 || cmd->fill.offset % 4 != 0)
-		return fail(EINVAL, "fill: %llu bytes at %llu: multiples of 4 are needed, "
-				    "and not 0 bytes",
+		return fail(EINVAL,
+			    "fill: %llu bytes at %llu: multiples of 4 are needed, "
+			    "and not 0 bytes",
 			    U64(cmd->fill.bytes), U64(cmd->fill.offset));
 	if (!range_ok(dst, cmd->fill.offset, cmd->fill.bytes))
 		return range_bad(dst, cmd->fill.offset, cmd->fill.bytes, "fill");
@@ -273,7 +275,8 @@ static int write_command(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (UNLIKELY((cmd->flags & ~HAL_CMD_REPLAYABLE) != 0))
 		return fail(EINVAL, "hal_cmd.flags 0x%x: only 0x%x is known", cmd->flags,
 			    HAL_CMD_REPLAYABLE);
-	write_head(r, cmd->op, cmd->flags, slots, launch ? cmd->launch.arg_count : 0, now);
+	write_head(r, cmd->op, cmd->flags, slots, launch ? cmd->launch.arg_count : 0,
+		   now);
 	return launch ? write_launch(q, cmd, r) : write_other(q, cmd, r);
 }
 
@@ -282,38 +285,39 @@ static inline uint32_t command_slots(const struct hal_cmd *cmd)
 	return cmd->op == HAL_OP_LAUNCH ? launch_slots(cmd->launch.arg_count) : 1;
 }
 
-/* ---- publishing ------------------------------------------------------------------------------ */
+/* ---- publishing
+ * ------------------------------------------------------------------------------ */
 
-static ALWAYS_INLINE void announce(struct hal_queue *q)
+/* The queue goes onto the device's ready list. */
+static __attribute__((noinline)) int announce(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
-	struct hal_queue *head;
+	struct hal_queue *head = atomic_load_explicit(&dev->ready, memory_order_relaxed);
 
-	/* Full barrier: either the engine sees the new tail or we see the flag it has
-	 * cleared before looking. */
-	if (atomic_exchange(&q->on_ready, 1) != 0)
-		return;
-	head = atomic_load_explicit(&dev->ready, memory_order_relaxed);
 	do
 		q->ready_next = head;
 	while (!atomic_compare_exchange_weak(&dev->ready, &head, q));
 	if (UNLIKELY(atomic_load(&dev->sleeping) != 0))
 		engine_wake(dev);
+	return 0;
 }
 
-static ALWAYS_INLINE void publish(struct hal_queue *q, uint32_t slots,
-				  struct hal_point *done)
+/* The records up to tail are right: the engine may have them. */
+static ALWAYS_INLINE int publish(struct hal_queue *q, unsigned int tail,
+				 struct hal_point *done)
 {
 	/* Only this thread writes it. */
 	uint64_t n = atomic_load_explicit(&q->submissions, memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&q->submissions, n, memory_order_relaxed);
-	ring_publish(q, slots);
-	announce(q);
 	if (done != NULL) {
 		done->timeline = &q->timeline;
 		done->value = n;
 	}
+	ring_publish(q, tail);
+	/* Full barrier: either the engine sees the new tail or we see the flag it has
+	 * cleared before looking. */
+	return atomic_exchange(&q->on_ready, 1) != 0 ? 0 : announce(q);
 }
 
 static __attribute__((cold, noinline)) int queue_full(const struct hal_queue *q,
@@ -323,7 +327,8 @@ static __attribute__((cold, noinline)) int queue_full(const struct hal_queue *q,
 		    q->obj.id, slots, q->slot_count);
 }
 
-/* ---- submissions of any shape ------------------------------------------------------------------ */
+/* ---- submissions of any shape
+ * ------------------------------------------------------------------ */
 
 static const struct hal_cmd *command_at(const struct hal_submit_desc *d, uint32_t i)
 {
@@ -350,14 +355,17 @@ static int points_check(const struct hal_queue *q, const struct hal_point *point
 			return fail(EINVAL, "%s[%u]: %s", what, i, text);
 		}
 		if (t->dev != q->dev)
-			return fail(ENOTSUP, "%s[%u]: the timeline belongs to another device",
+			return fail(ENOTSUP,
+				    "%s[%u]: the timeline belongs to another device",
 				    what, i);
 		if (signals && (t->queue != NULL || t->partition != NULL))
-			return fail(EINVAL, "%s[%u]: the timeline belongs to a queue or "
-					    "partition; only its work moves it",
+			return fail(EINVAL,
+				    "%s[%u]: the timeline belongs to a queue or "
+				    "partition; only its work moves it",
 				    what, i);
 		if (signals && points[i].value == 0)
-			return fail(EINVAL, "%s[%u]: every timeline is at 0 already", what, i);
+			return fail(EINVAL, "%s[%u]: every timeline is at 0 already",
+				    what, i);
 	}
 	return 0;
 }
@@ -368,25 +376,28 @@ static int shape_check(const struct hal_queue *q, const struct hal_submit_desc *
 	int err;
 
 	if (d->flags != 0)
-		return fail(EINVAL, "hal_submit_desc.flags 0x%x: none are known", d->flags);
+		return fail(EINVAL, "hal_submit_desc.flags 0x%x: none are known",
+			    d->flags);
 	if (all > HAL_COMMANDS_MAX)
-		return fail(EINVAL, "%u commands, %u waits and %u signals: %d is the most",
-			    d->cmd_count, d->wait_count, d->signal_count,
-			    HAL_COMMANDS_MAX);
+		return fail(
+			EINVAL, "%u commands, %u waits and %u signals: %d is the most",
+			d->cmd_count, d->wait_count, d->signal_count, HAL_COMMANDS_MAX);
 	if (d->cmd_count > 0 && d->cmds == NULL)
 		return fail(EINVAL, "hal_submit_desc.cmds is NULL, cmd_count is %u",
 			    d->cmd_count);
 	if (d->cmd_stride != 0 && (d->cmd_stride < sizeof(struct hal_cmd) ||
 				   d->cmd_stride % _Alignof(struct hal_cmd) != 0))
-		return fail(EINVAL, "hal_submit_desc.cmd_stride %u: a hal_cmd has %zu bytes",
+		return fail(EINVAL,
+			    "hal_submit_desc.cmd_stride %u: a hal_cmd has %zu bytes",
 			    d->cmd_stride, sizeof(struct hal_cmd));
 	for (uint32_t i = 0; i < d->cmd_count; i++) {
 		const unsigned char *bytes = (const void *)command_at(d, i);
 
 		for (uint32_t b = sizeof(struct hal_cmd); b < d->cmd_stride; b++)
 			if (bytes[b] != 0)
-				return fail(E2BIG, "cmds[%u] is of a newer version: byte %u is "
-						   "set",
+				return fail(E2BIG,
+					    "cmds[%u] is of a newer version: byte %u is "
+					    "set",
 					    i, b);
 	}
 	err = points_check(q, d->waits, d->wait_count, "waits", false);
@@ -512,9 +523,9 @@ submit_any(struct hal_queue *q, const struct hal_submit_desc *d, struct hal_poin
 	} else {
 		if (ring_room(q) < slots)
 			return queue_full(q, slots);
-		err = write_all(q, d, now,
-				(struct place){q->slots, q->ring.p_tail,
-					       q->slot_count - 1});
+		err = write_all(
+			q, d, now,
+			(struct place){q->slots, q->ring.p_tail, q->slot_count - 1});
 	}
 	if (err != 0)
 		return err;
@@ -522,22 +533,22 @@ submit_any(struct hal_queue *q, const struct hal_submit_desc *d, struct hal_poin
 	points_pend(d->signals, d->signal_count);
 	atomic_store_explicit(
 		&q->more_commands,
-		atomic_load_explicit(&q->more_commands, memory_order_relaxed) + commands - 1,
+		atomic_load_explicit(&q->more_commands, memory_order_relaxed) + commands -
+			1,
 		memory_order_relaxed);
-	publish(q, slots, done);
-	return 0;
+	return publish(q, q->ring.p_tail + slots, done);
 }
 
 static __attribute__((cold, noinline)) int submit_failed(const struct hal_queue *q,
 							 int err)
 {
-	return fail(err, "%s", q->timeline.text != NULL ? q->timeline.text
-							: hal_strerror(err));
+	return fail(err, "%s",
+		    q->timeline.text != NULL ? q->timeline.text : hal_strerror(err));
 }
 
-static __attribute__((noinline)) int
-submit_other(struct hal_queue *q, const struct hal_submit_desc *desc,
-	     struct hal_point *done)
+static __attribute__((noinline)) int submit_other(struct hal_queue *q,
+						  const struct hal_submit_desc *desc,
+						  struct hal_point *done)
 {
 	struct hal_submit_desc d;
 	int err;
@@ -565,50 +576,62 @@ _Static_assert(offsetof(struct hal_submit_desc, flags) == 4 &&
 			       offsetof(struct hal_submit_desc, wait_count) + 4,
 	       "the pairs that is_usual compares");
 
-static ALWAYS_INLINE bool is_usual(const struct hal_queue *q,
-				   const struct hal_submit_desc *d)
+static ALWAYS_INLINE bool is_usual(const struct hal_submit_desc *d)
 {
-	const struct hal_kernel *k;
-
-	if (d == NULL || memcmp(&d->size, usual_head, 8) != 0 ||
-	    memcmp(&d->cmd_count, usual_count, 8) != 0 ||
-	    memcmp(&d->wait_count, usual_points, 8) != 0 || d->cmds == NULL ||
-	    d->cmds->op != HAL_OP_LAUNCH || (d->cmds->flags & ~HAL_CMD_REPLAYABLE) != 0 ||
-	    d->cmds->launch.args == NULL)
-		return false;
-	k = d->cmds->launch.kernel;
-	return k != NULL && k->user == q->dev &&
-	       k->info.arg_count == d->cmds->launch.arg_count && k->head != 0 &&
-	       is_bound(q, k);
+	return d != NULL && memcmp(&d->size, usual_head, 8) == 0 &&
+	       memcmp(&d->cmd_count, usual_count, 8) == 0 &&
+	       memcmp(&d->wait_count, usual_points, 8) == 0;
 }
 
-/* One launch of a kernel that is bound already is written here; all else, and all that
- * is wrong, goes through submit_other. */
-int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d, struct hal_point *done)
+/* A launch that a ring can hold, of a kernel that is bound. */
+static ALWAYS_INLINE bool is_launch(const struct hal_queue *q, const struct hal_cmd *cmd)
 {
 	const struct hal_kernel *k;
+
+	if (cmd == NULL || cmd->op != HAL_OP_LAUNCH ||
+	    (cmd->flags & ~HAL_CMD_REPLAYABLE) != 0 || cmd->launch.args == NULL)
+		return false;
+	k = cmd->launch.kernel;
+	return k != NULL && k->user == q->dev &&
+	       k->inline_args == cmd->launch.arg_count && is_bound(q, k);
+}
+
+/* The usual submission is written here; any other, and any that is wrong, goes through
+ * submit_other. */
+int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
+	       struct hal_point *done)
+{
+	const struct hal_arg *bad;
+	const struct hal_cmd *cmd;
+	struct hal_kernel *k;
 	struct record *r;
-	uint32_t head;
-	int err;
+	unsigned int tail, end;
 
 	if (UNLIKELY(q == NULL ||
 		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN ||
-		     !is_usual(q, d)))
+		     !is_usual(d)))
 		return submit_other(q, d, done);
-	k = d->cmds->launch.kernel;
-	head = k->head;
-	if (UNLIKELY(ring_room(q) < (head >> 16 & 0xff)))
+	cmd = d->cmds;
+	if (UNLIKELY(!is_launch(q, cmd)))
 		return submit_other(q, d, done);
-	r = &q->slots[q->ring.p_tail & q->ring.mask];
+	k = cmd->launch.kernel;
+	tail = q->ring.p_tail;
+	end = tail + (k->head >> HEAD_SLOTS_SHIFT & 0xff);
+	/* Where the engine was when we last looked is enough to know most of the time,
+	 * and does not make its cache line travel. */
+	if (UNLIKELY((int)(q->ring_limit - end) < 0)) {
+		q->ring_limit = ring_head(q) + q->ring.size;
+		if ((int)(q->ring_limit - end) < 0)
+			return submit_other(q, d, done);
+	}
+	r = &q->slots[tail & q->ring.mask];
 	/* REPLAYABLE has the same bit in the record. */
-	r->head = head | d->cmds->flags << 8;
+	r->head = k->head | cmd->flags << HEAD_FLAGS_SHIFT;
 	r->submit_ns = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed);
-	r->launch.kernel = d->cmds->launch.kernel;
-	write_groups(r->launch.groups, d->cmds->launch.groups);
-	err = write_args(q, k, d->cmds->launch.args, d->cmds->launch.arg_count,
-			 r->launch.args);
-	if (UNLIKELY(err != 0))
-		return err;
-	publish(q, head >> 16 & 0xff, done);
-	return 0;
+	r->launch.kernel = k;
+	write_groups(r->launch.groups, cmd->launch.groups);
+	bad = write_args(q, k, cmd->launch.args, k->inline_args, r->launch.args);
+	if (UNLIKELY(bad != NULL))
+		return arg_bad(q, cmd, bad);
+	return publish(q, end, done);
 }

@@ -19,12 +19,14 @@ static uint32_t running(const struct hal_queue *q)
 static int kill_check(const struct hal_queue *q)
 {
 	for (uint32_t i = 0; i < q->flight_count; i++) {
-		const struct flight *f = &q->flights[(q->flight_first + i) % q->flight_max];
+		const struct flight *f =
+			&q->flights[(q->flight_first + i) % q->flight_max];
 
 		if (f->done || (f->cmd.flags & HAL_CMD_REPLAYABLE) != 0)
 			continue;
-		return fail(ENOTSUP, "queue %u: KILL, but \"%s\" on the device is not "
-				     "HAL_CMD_REPLAYABLE",
+		return fail(ENOTSUP,
+			    "queue %u: KILL, but \"%s\" on the device is not "
+			    "HAL_CMD_REPLAYABLE",
 			    q->obj.id, record_name(cursor_record(q, f->at)));
 	}
 	return 0;
@@ -39,7 +41,8 @@ static int suspend_check(const struct hal_queue *q, uint32_t mode)
 	if (q->state != QUEUE_RUNNING)
 		return fail(EBUSY, "queue %u is suspended already", q->obj.id);
 	if ((dev->info.suspend_modes >> mode & 1) == 0)
-		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name, mode_names[mode]);
+		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name,
+			    mode_names[mode]);
 	return mode == HAL_SUSPEND_KILL ? kill_check(q) : 0;
 }
 
@@ -53,6 +56,11 @@ static void rewind_killed(struct hal_queue *q)
 		kept++;
 	if (kept == q->flight_count)
 		return;
+	/* It may stand at a wait further on, even for what has just been killed. */
+	if (q->parked) {
+		list_del(&q->waiter.node);
+		q->parked = false;
+	}
 	q->issue = q->flights[(q->flight_first + kept) % q->flight_max].at;
 	q->flight_count = (uint8_t)kept;
 }
@@ -79,7 +87,8 @@ void engine_quiet(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	struct account *a = &q->account;
-	uint64_t took = dev->now > q->suspend_asked_ns ? dev->now - q->suspend_asked_ns : 0;
+	uint64_t took =
+		dev->now > q->suspend_asked_ns ? dev->now - q->suspend_asked_ns : 0;
 
 	a->suspend_ns += took;
 	if (took > a->suspend_max_ns)

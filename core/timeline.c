@@ -40,6 +40,11 @@ static void tell(struct hal_timeline *t, uint64_t value, int err)
 	}
 }
 
+void timeline_tell(struct hal_timeline *t, uint64_t value)
+{
+	tell(t, value, 0);
+}
+
 void timeline_set(struct hal_timeline *t, uint64_t value)
 {
 	if (value <= atomic_load_explicit(&t->value, memory_order_relaxed))
@@ -110,8 +115,9 @@ int hal_timeline_destroy(struct hal_timeline *timeline)
 	if (!OBJECT_OK(timeline, OBJECT_TIMELINE))
 		return object_bad(timeline, OBJECT_TIMELINE);
 	if (timeline->queue != NULL || timeline->partition != NULL)
-		return fail(EINVAL, "the timeline belongs to a queue or partition and goes "
-				    "with it");
+		return fail(EINVAL,
+			    "the timeline belongs to a queue or partition and goes "
+			    "with it");
 	err = callback_refuse("hal_timeline_destroy");
 	if (err != 0)
 		return err;
@@ -156,8 +162,9 @@ int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value)
 	if (!OBJECT_OK(timeline, OBJECT_TIMELINE))
 		return object_bad(timeline, OBJECT_TIMELINE);
 	if (timeline->queue != NULL || timeline->partition != NULL)
-		return fail(EINVAL, "the timeline belongs to a queue or partition; only its "
-				    "work moves it");
+		return fail(EINVAL,
+			    "the timeline belongs to a queue or partition; only its "
+			    "work moves it");
 	dev = timeline->dev;
 	device_lock(dev);
 	now = atomic_load(&timeline->value);

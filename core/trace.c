@@ -50,9 +50,14 @@ static void put_text(struct trace *t, const char *text)
 	char plain[160];
 	size_t n = 0;
 
-	/* Names come from anywhere, JSON must be UTF-8: what is not ASCII is shown as ?. */
-	for (; text[n] != '\0' && n < sizeof(plain) - 1; n++)
-		plain[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+	/* Names come from anywhere, JSON must be UTF-8: what is not ASCII is shown as ?.
+	 */
+	for (; text[n] != '\0' && n < sizeof(plain) - 1; n++) {
+		if ((unsigned char)text[n] < 0x80)
+			plain[n] = text[n];
+		else
+			plain[n] = '?';
+	}
 	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, n));
 }
 
@@ -77,7 +82,8 @@ static void put_key_time(struct trace *t, const char *key, uint64_t ns)
 	char digits[48];
 
 	put_text(t, key);
-	format_text(digits, sizeof(digits), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
+	format_text(digits, sizeof(digits), "%" PRIu64 ".%03" PRIu64, ns / 1000,
+		    ns % 1000);
 	put(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
@@ -183,7 +189,8 @@ void trace_command(struct hal_device *dev, const struct flight *f, const char *n
 	}
 	if (f->end_ns > l->end[lane])
 		l->end[lane] = f->end_ns;
-	slice(t, name, PID_UNITS, lane_tid(part->desc.index, lane), f->start_ns, f->end_ns);
+	slice(t, name, PID_UNITS, lane_tid(part->desc.index, lane), f->start_ns,
+	      f->end_ns);
 	end(t);
 	slice(t, name, PID_QUEUES, f->queue->obj.id + 1, f->start_ns, f->end_ns);
 	put_text(t, "args");
@@ -278,13 +285,12 @@ static void trace_head(struct hal_device *dev)
 	metadata(t, "process_name", PID_UNITS, 0, text);
 	format_text(text, sizeof(text), "%s queues", dev->name);
 	metadata(t, "process_name", PID_QUEUES, 0, text);
-	list_for_each(p, &dev->partitions)
-	{
+	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
 		trace_partition(dev, part);
-		list_for_each(q, &part->queues)
+		hal_list_for_each (q, &part->queues)
 			trace_queue(dev, container_of(q, struct hal_queue, on_partition));
 	}
 }

@@ -15,10 +15,10 @@
 /* Device time a simulated device runs between two looks at the host's clock. */
 #define SLICE_NS UINT64_C(4096)
 /* How long hal_wait looks before it goes to sleep. */
-#define SPINS	 256
+#define SPINS           256
 #define POINTS_ON_STACK 8
 
-#define PENDING 1 /* not an errno: they are negative */
+#define PENDING         1 /* not an errno: they are negative */
 
 static int64_t monotonic(void)
 {
@@ -43,7 +43,7 @@ static int point_failed(const struct hal_point *p, int err)
 }
 
 /* PENDING, or the answer of hal_wait in *out. */
-static int look(const struct wait *w, int *out)
+static int look_all(const struct wait *w, int *out)
 {
 	const struct hal_point *failed = NULL;
 	int err = 0;
@@ -72,6 +72,15 @@ static int look(const struct wait *w, int *out)
 	return 0;
 }
 
+static inline int look(const struct wait *w, int *out)
+{
+	/* Mostly it is one point that is not reached yet. */
+	if (LIKELY(w->count == 1 &&
+		   timeline_test(w->points[0].timeline, w->points[0].value) == 0))
+		return PENDING;
+	return look_all(w, out);
+}
+
 static const struct hal_point *first_open(const struct wait *w)
 {
 	for (uint32_t i = 0; i < w->count; i++)
@@ -91,7 +100,8 @@ static int not_reached(const struct wait *w, int err, const char *why)
 		    (unsigned long long)atomic_load(&p->timeline->value));
 }
 
-/* ---- virtual clock ------------------------------------------------------------------------ */
+/* ---- virtual clock
+ * ------------------------------------------------------------------------ */
 
 static bool open_on(const struct wait *w, const struct hal_device *dev)
 {
@@ -122,8 +132,8 @@ static int run_device(const struct wait *w, struct hal_device *dev, int *out)
 		if (w->deadline != HAL_FOREVER)
 			until = dev->now + (w->deadline != 0 ? SLICE_NS : 0);
 		did = engine_step(dev, until);
-		if (!did && (w->deadline == HAL_FOREVER || dev->pending == 0 ||
-			     dev->now < until))
+		if (!did &&
+		    (w->deadline == HAL_FOREVER || dev->pending == 0 || dev->now < until))
 			break; /* nothing is left to do */
 		if (w->deadline != HAL_FOREVER && time_is_up(w, did) &&
 		    look(w, out) == PENDING) {
@@ -173,7 +183,8 @@ static int wait_virtual(const struct wait *w, int *out, bool *has_real)
 	return PENDING;
 }
 
-/* ---- real clock ------------------------------------------------------------------------------ */
+/* ---- real clock
+ * ------------------------------------------------------------------------------ */
 
 struct sleeper {
 	struct waiter waiter;
@@ -278,7 +289,8 @@ static int wait_real(const struct wait *w, int *out)
 	return 0;
 }
 
-/* ---- hal_wait ----------------------------------------------------------------------------------- */
+/* ---- hal_wait
+ * ----------------------------------------------------------------------------------- */
 
 static int points_check(const struct wait *w, uint32_t flags)
 {
@@ -326,7 +338,8 @@ int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	return out;
 }
 
-/* ---- hal_point_fd ------------------------------------------------------------------------------ */
+/* ---- hal_point_fd
+ * ------------------------------------------------------------------------------ */
 
 struct fd_waiter {
 	struct waiter waiter;

@@ -3,7 +3,7 @@
 module npu_chan #(
     parameter  int unsigned S        = 4,
     parameter  int unsigned BankBits = 3,
-    localparam int unsigned FifoBits = 3,   // requests a slot may have waiting here
+    localparam int unsigned FifoBits = 4,   // requests a slot may have waiting here
     localparam int unsigned FlyBits  = 5    // requests granted and not yet answered
 ) (
     input  logic                 clk_i,

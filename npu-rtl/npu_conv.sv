@@ -60,7 +60,7 @@ module npu_conv #(
   import npu_regs_pkg::*;
   localparam int D = 1 << DW, RB = R > 1 ? $clog2(R) : 1, CB = C > 1 ? $clog2(C) : 1;
   localparam int PI = $clog2(4*C), AI = $clog2(C*D);
-  localparam int NRing = 32;  // activation lines in flight
+  localparam int NRing = 64;  // activation lines in flight
   localparam int FI = $clog2(R + C + 2) + 1;  // folds in flight, for the fold report only
 
   // ---- the operation, decoded once ---------------------------------------------------------------------------------
@@ -106,17 +106,19 @@ module npu_conv #(
     d_base  = SW'(desc_i[DESC_ADDR_A_BIT +: 6]) - SW'(d_pt) * d_sps - SW'(d_pl) * SW'(d_pix);
   end
 
-  // Rows of the next panel, of those left.  A long operation begins and ends with a short one, so that the array starts
-  // while the rest of the input is still being loaded, and little is left to store at the end; and no panel but these is
-  // shorter than half of the accumulator.
-  localparam int Short = 32;
-  function automatic logic [DW:0] panel(input logic [19:0] left, input logic [DW:0] d, input logic is_first);
-    logic long_op;
-    long_op = left > 20'(4 * Short) && d > (DW + 1)'(Short);
-    if (is_first && long_op) return (DW + 1)'(Short);
-    else if (left <= 20'(d)) return (DW + 1)'(long_op ? left - 20'(Short) : left);
-    else if (left < 20'({d, 1'b0})) return (DW + 1)'((left + 20'd1) >> 1);
-    else return d;
+  // Rows of the next panel, of those left, after one of prev rows (0: it is the first).  Panels begin short and double, so
+  // that the array starts while the rest of the input is still being loaded; a long operation also ends with a short one,
+  // so that little is left to store; and no panel is shorter than the array is high, unless the operation or depth is.
+  localparam int Short = 32;               // at 16 rows, weights then take half of the memory port
+  function automatic logic [DW:0] panel(input logic [19:0] left, input logic [DW:0] depth, input logic [DW:0] prev);
+    logic [DW+1:0] want;
+    logic [19:0]   cap;
+    want = prev == 0 ? (DW + 2)'(Short) : {prev, 1'b0};
+    cap  = want < (DW + 2)'(depth) ? 20'(want) : 20'(depth);
+    if (left > cap + 20'(Short)) return (DW + 1)'(cap);
+    else if (left <= 20'(depth)) return (DW + 1)'(left > 20'(4 * Short) ? left - 20'(Short) : left);
+    else if (left < cap << 1) return (DW + 1)'((left + 20'd1) >> 1);
+    else return (DW + 1)'(cap);
   endfunction
 
   // ---- fold generator ------------------------------------------------------------------------------------------------
@@ -172,8 +174,8 @@ module npu_conv #(
   logic [SW-7:0] al_ln_q;
   logic [31:0]  al_lastline_q;
   logic [SW+2:0] occ_q;                   // scratchpad bytes between the oldest row kept and the next to load
-  logic [4:0]   ah_q, at_q;
-  logic [5:0]   acnt_q;
+  logic [5:0]   ah_q, at_q;
+  logic [6:0]   acnt_q;
   logic [NRing-1:0] apend_q;
   logic [SW-7:0] al_line [NRing];
   logic [19:0]  rowmark [NRing];
@@ -295,7 +297,7 @@ module npu_conv #(
   assign g_m_next = g_m0_q + 20'(g_t_q);
   assign g_nc = 17'(n_q) - 17'(g_n0_q) < 17'(w_i) ? CW'(n_q - g_n0_q) : w_i;
   assign g_kr = 17'(k_q) - 17'(g_k0_q) < 17'(h_i) ? RW'(k_q - g_k0_q) : h_i;
-  assign g_t_next = panel(m_q - g_m_next, depth_q, 1'b0);
+  assign g_t_next = panel(m_q - g_m_next, depth_q, g_t_q);
 
   always_ff @(posedge clk_i) begin
     if (start_q) begin
@@ -303,7 +305,7 @@ module npu_conv #(
       g_m0_q   <= '0;
       g_n0_q   <= '0;
       g_k0_q   <= '0;
-      g_t_q    <= panel(m_q, depth_q, 1'b1);
+      g_t_q    <= panel(m_q, depth_q, '0);
       g_d_q    <= d_addr_q;
       g_tid_q  <= '0;
       g_newp_q <= 1'b0;
@@ -457,7 +459,7 @@ module npu_conv #(
       p_act_q  <= 1'b1;
       p_rows_q <= nop_q;
       p_m0_q   <= '0;
-      p_t_q    <= panel(m_q, depth_q, 1'b1);
+      p_t_q    <= panel(m_q, depth_q, '0);
       p_n0_q   <= '0;
       p_k_q    <= '0;
       p_j_q    <= '0;
@@ -483,7 +485,7 @@ module npu_conv #(
           p_va_q   <= nop_q ? b_row(p_n0_next) : p_q + {12'd0, p_n0_next, 4'd0};
           if (p_n0_next == 0) begin
             p_m0_q <= p_m0_q + 20'(p_t_q);
-            p_t_q  <= panel(m_q - p_m0_q - 20'(p_t_q), depth_q, 1'b0);
+            p_t_q  <= panel(m_q - p_m0_q - 20'(p_t_q), depth_q, p_t_q);
             if (p_m0_q + 20'(p_t_q) >= m_q) p_act_q <= 1'b0;
           end
         end
@@ -516,9 +518,9 @@ module npu_conv #(
   assign row_fits  = 32'(occ_q) + rowbytes_q + 32'd128 <= 32'(1 << SW);
   assign al_dup    = al_last_v_q && al_lastline_q == {al_va_q[31:6], al_ln_q[5:0]};
   assign al_need   = al_act_q && row_fits && !al_dup;
-  assign a_req_o   = al_need && acnt_q != 6'(NRing);
+  assign a_req_o   = al_need && acnt_q != 7'(NRing);
   assign a_va_o    = {al_va_q[31:6], 6'd0};
-  assign a_tag_o   = {3'd3, 1'b0, at_q};
+  assign a_tag_o   = {3'd3, at_q};
   assign al_adv    = al_act_q && row_fits && (al_dup || a_gnt_i);
   assign al_rowend = al_adv && al_va_q[31:6] == al_end_q[31:6];
   assign al_retire = acnt_q != 0 && !apend_q[ah_q];
@@ -532,7 +534,7 @@ module npu_conv #(
       rowmark[at_q] <= al_row_q + 20'(al_rowend);
       al_last_v_q   <= 1'b1;
       al_lastline_q <= {al_va_q[31:6], al_ln_q[5:0]};
-    end else if (al_rowend) rowmark[at_q - 5'd1] <= al_row_q + 20'd1;
+    end else if (al_rowend) rowmark[at_q - 6'd1] <= al_row_q + 20'd1;
     if (al_adv) begin
       al_va_q <= al_va_q + 32'd64;
       al_ln_q <= al_ln_q + 1'b1;
@@ -555,10 +557,10 @@ module npu_conv #(
       ah_q        <= ah_q + 1'b1;
       done_rows_q <= rowmark[ah_q];
     end else if (acnt_q == 0) done_rows_q <= al_row_q;
-    acnt_q <= acnt_q + 6'(a_gnt_i) - 6'(al_retire);
+    acnt_q <= acnt_q + 7'(a_gnt_i) - 7'(al_retire);
     if (any_rsp_i)
       for (int r = 0; r <= N; r++)
-        if (rsp_i[r].v && rsp_i[r].tag[8:6] == 3'd3) apend_q[rsp_i[r].tag[4:0]] <= 1'b0;
+        if (rsp_i[r].v && rsp_i[r].tag[8:6] == 3'd3) apend_q[rsp_i[r].tag[5:0]] <= 1'b0;
     if (start_q) begin
       al_act_q    <= h_in_q != 0;
       al_rva_q    <= a_addr_q;
@@ -593,7 +595,7 @@ module npu_conv #(
         if (rsp_i[r].v && rsp_i[r].tag[8:6] == 3'd3) begin
           // nobody reads a line before its row counts as done
           npu_dpi_read(rsp_i[r].pa, line);
-          spad[al_line[rsp_i[r].tag[4:0]]] = line;
+          spad[al_line[rsp_i[r].tag[5:0]]] = line;
         end
   end
   /* verilator lint_on BLKSEQ */

@@ -2,9 +2,9 @@
 /*
  * npu_model.cpp - npu_model.h over one Verilated npu_top: one shape, one shared object.
  *
- * NPU_ROWS, NPU_COLS, NPU_SLOTS, NPU_CHANNELS and NPU_TOP (the Verilated class) come from the
- * build.  Timing is the RTL's; the bytes of the memory are the caller's, and the RTL reads and
- * writes them through the DPI functions below.
+ * NPU_ROWS, NPU_COLS, NPU_SLOTS, NPU_CHANNELS and NPU_TOP (the Verilated class) come from
+ * the build.  Timing is the RTL's; the bytes of the memory are the caller's, and the RTL
+ * reads and writes them through the DPI functions below.
  */
 #include "npu_model.h"
 
@@ -15,10 +15,10 @@
 #include "svdpi.h"
 #include "verilated.h"
 
-#define NPU_STR2(x) #x
-#define NPU_STR(x) NPU_STR2(x)
+#define NPU_STR2(x)    #x
+#define NPU_STR(x)     NPU_STR2(x)
 #define NPU_CAT2(a, b) a##b
-#define NPU_CAT(a, b) NPU_CAT2(a, b)
+#define NPU_CAT(a, b)  NPU_CAT2(a, b)
 #include NPU_STR(NPU_TOP.h)
 
 struct npu_model {
@@ -30,13 +30,20 @@ struct npu_model {
 	npu_fold_fn fold = nullptr;
 	void *fold_user = nullptr;
 
-	npu_model(uint8_t *mem, uint64_t size) : top(&context, "npu"), memory(mem), bytes(size) {}
-	~npu_model() { top.final(); }
+	npu_model(uint8_t *mem, uint64_t size)
+	    : top(&context, "npu"), memory(mem), bytes(size)
+	{
+	}
+	~npu_model()
+	{
+		top.final();
+	}
 	npu_model(const npu_model &) = delete;
 	npu_model &operator=(const npu_model &) = delete;
 };
 
-namespace {
+namespace
+{
 
 /* Whose memory the DPI functions mean: set by every call that lets time pass. */
 thread_local npu_model *current;
@@ -138,13 +145,27 @@ void on_fold(npu_model *m, npu_fold_fn fn, void *user)
 }
 
 const npu_model_api api = {
-	sizeof(npu_model_api), NPU_MODEL_ABI, NPU_ROWS, NPU_COLS, NPU_SLOTS, NPU_CHANNELS,
-	create, destroy, reg_read, reg_write, run, irq, cycle, idle, on_fold,
+	sizeof(npu_model_api),
+	NPU_MODEL_ABI,
+	NPU_ROWS,
+	NPU_COLS,
+	NPU_SLOTS,
+	NPU_CHANNELS,
+	create,
+	destroy,
+	reg_read,
+	reg_write,
+	run,
+	irq,
+	cycle,
+	idle,
+	on_fold,
 };
 
 } // namespace
 
-/* ---- called from the RTL ----------------------------------------------------------------- */
+/* ---- called from the RTL
+ * ----------------------------------------------------------------- */
 
 /* The 64-byte line that contains pa; what lies beyond the memory reads as 0. */
 extern "C" void npu_dpi_read(unsigned int pa, svBitVecVal *d)
@@ -171,19 +192,21 @@ extern "C" void npu_dpi_write(unsigned int pa, unsigned int len, const svBitVecV
 	memcpy(m->memory + pa, d, len <= m->bytes - pa ? len : m->bytes - pa);
 }
 
-extern "C" void npu_dpi_fold(int slot, int rows, int cols, int t, long long start, long long end)
+extern "C" void npu_dpi_fold(int slot, int rows, int cols, int t, long long start,
+			     long long end)
 {
 	npu_model *m = current;
 
 	if (!m->fold)
 		return;
-	const npu_fold f = {static_cast<uint32_t>(slot), static_cast<uint32_t>(rows),
-			    static_cast<uint32_t>(cols), static_cast<uint32_t>(t),
+	const npu_fold f = {static_cast<uint32_t>(slot),  static_cast<uint32_t>(rows),
+			    static_cast<uint32_t>(cols),  static_cast<uint32_t>(t),
 			    static_cast<uint64_t>(start), static_cast<uint64_t>(end)};
 	m->fold(m->fold_user, &f);
 }
 
-extern "C" __attribute__((visibility("default"))) const struct npu_model_api *npu_model_entry(void)
+extern "C" __attribute__((visibility("default"))) const struct npu_model_api *
+npu_model_entry(void)
 {
 	return &api;
 }

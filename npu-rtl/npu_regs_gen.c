@@ -71,8 +71,7 @@ static unsigned code_width(const char *group)
 	return 4;
 }
 
-/* ---- SystemVerilog
- * ----------------------------------------------------------------------- */
+/* ---- SystemVerilog ---------------------------------------------------------------- */
 
 static void sv_register(const struct row *r)
 {
@@ -141,8 +140,7 @@ static void print_sv(void)
 	printf("endpackage\n// verilator lint_on UNUSEDPARAM\n");
 }
 
-/* ---- C
- * ----------------------------------------------------------------------------------- */
+/* ---- C ---------------------------------------------------------------------------- */
 
 static void h_register(const struct row *r)
 {
@@ -251,8 +249,7 @@ static void print_h(void)
 	printf("\n#endif\n");
 }
 
-/* ---- documentation
- * ----------------------------------------------------------------------- */
+/* ---- documentation ---------------------------------------------------------------- */
 
 /* A table cell: | would end it. */
 static void md_text(const char *s)
@@ -277,7 +274,7 @@ static void md_fields(const char *reg)
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct row *r = &rows[i];
 
-		if (r->kind != FIELD_ROW || strcmp(r->group, reg))
+		if (r->kind != FIELD_ROW || strcmp(r->group, reg) != 0)
 			continue;
 		printf("| | `.%s` | ", r->name);
 		md_bits(r->a, r->b);
@@ -300,7 +297,7 @@ static void md_page(const struct row *page)
 		const struct row *r = &rows[i];
 
 		if ((r->kind != REG_ROW && r->kind != ARRAY_ROW) ||
-		    strcmp(r->group, page->name))
+		    strcmp(r->group, page->name) != 0)
 			continue;
 		printf("| 0x%03lX | `%s`", r->a, r->name);
 		if (r->kind == ARRAY_ROW)
@@ -316,7 +313,7 @@ static void md_codes(const char *group)
 {
 	printf("\n### %s\n\n| code | value | |\n|---|---|---|\n", group);
 	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (rows[i].kind != CODE_ROW || strcmp(rows[i].group, group))
+		if (rows[i].kind != CODE_ROW || strcmp(rows[i].group, group) != 0)
 			continue;
 		printf("| `%s_%s` | %lu | ", group, rows[i].name, rows[i].a);
 		md_text(rows[i].doc);

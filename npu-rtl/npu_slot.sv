@@ -206,7 +206,7 @@ module npu_slot #(
   end
 
   // ---- memory port ---------------------------------------------------------------------------------------------------------------
-  logic [6:0] pending_q;                  // requests accepted and not yet answered
+  logic [8:0] pending_q;                  // requests accepted and not yet answered
   logic       desc_ask;
   assign desc_ask = next_ask_q && !next_sent_q;
   assign m_v      = {desc_ask || state_q == SWaitAsk, st_v_q, a_req, f_req};
@@ -243,7 +243,7 @@ module npu_slot #(
     irq_signal_o <= 1'b0;
     irq_fault_o  <= 1'b0;
     irq_quiet_o  <= 1'b0;
-    pending_q    <= pending_q + 7'(acc_i) - 7'(rsp_cnt);
+    pending_q    <= pending_q + 9'(acc_i) - 9'(rsp_cnt);
 
     // the next descriptor is fetched while the current one runs
     if (!next_ask_q && !next_v_q && !drain_q
@@ -414,8 +414,9 @@ module npu_slot #(
         shadow_q[i] <= '0;
       end
   end
-  Conservation: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    cnt_q[0] == cnt_q[1] + cnt_q[2] + cnt_q[3] + cnt_q[4] + cnt_q[5] + cnt_q[6]);
+  logic conserved;                        // apart: Verilator 5.006 takes no array in a property
+  assign conserved = cnt_q[0] == cnt_q[1] + cnt_q[2] + cnt_q[3] + cnt_q[4] + cnt_q[5] + cnt_q[6];
+  Conservation: assert property (@(posedge clk_i) disable iff (!rst_ni) conserved);
 
   // ---- register reads -------------------------------------------------------------------------------------------------------------------
   logic [3:0] state_code;

@@ -11,8 +11,7 @@
 #include "image.h"
 #include "npu_regs.h"
 
-/* ---- the machine, as far as programs must know it
- * ------------------------------------------ */
+/* ---- the machine, as far as programs must know it --------------------------------- */
 
 #define DEPTH       512u /* rows of an accumulator tile */
 #define DEPTH_OUT32 (DEPTH / 4u)
@@ -23,8 +22,7 @@
 #define DM_MAX      ((1u << 20) - 1u)
 #define ROW_PIECE   32768u /* elementwise operations longer than a field are cut here */
 
-/* ---- growing arrays
- * ------------------------------------------------------------------------ */
+/* ---- growing arrays --------------------------------------------------------------- */
 
 struct vec {
 	uint8_t *data;
@@ -44,7 +42,8 @@ static void *vec_add(struct vec *v, size_t bytes)
 			room *= 2;
 		data = realloc(v->data, room);
 		if (!data) {
-			npu_fail(ENOMEM, "no memory for a program of %zu bytes", room);
+			npu_set_error(ENOMEM, "no memory for a program of %zu bytes",
+				      room);
 			return NULL;
 		}
 		v->data = data;
@@ -115,8 +114,7 @@ HAL_API int hal_npu_builder_destroy(struct hal_npu_builder *b)
 	return 0;
 }
 
-/* ---- kernels and places
- * ---------------------------------------------------------------------- */
+/* ---- kernels and places ----------------------------------------------------------- */
 
 HAL_API int hal_npu_kernel(struct hal_npu_builder *b, const char *name)
 {
@@ -232,8 +230,7 @@ HAL_API int hal_npu_scratch(struct hal_npu_builder *b, uint64_t bytes, uint32_t 
 	return add_place(b, &p, id);
 }
 
-/* ---- one operation being built
- * ----------------------------------------------------------------- */
+/* ---- one operation being built ---------------------------------------------------- */
 
 /* op names the function in error texts. */
 struct build {
@@ -245,14 +242,33 @@ struct build {
 	uint32_t places;
 };
 
-/* A size the struct of the caller can have; NULL members never. */
+/* size is the caller's: a newer header's struct is longer, and what this library does not
+ * know of it must be 0. */
+static int check_size(const char *op, const void *arg, uint32_t size, uint32_t want)
+{
+	const uint8_t *tail = (const uint8_t *)arg;
+
+	if (size < want)
+		return npu_fail(EINVAL, "%s: .size is %u, not %u", op, size, want);
+	for (uint32_t i = want; i < size; i++)
+		if (tail[i])
+			return npu_fail(E2BIG,
+					"%s: .size is %u and byte %u is set; this "
+					"library knows %u",
+					op, size, i, want);
+	return 0;
+}
+
 static int begin(struct build *g, struct hal_npu_builder *b, const char *op,
 		 const void *arg, uint32_t size, uint32_t want)
 {
+	int rc;
+
 	if (!b || !arg)
 		return npu_fail(EINVAL, "%s: NULL argument", op);
-	if (size != want)
-		return npu_fail(EINVAL, "%s: .size is %u, not %u", op, size, want);
+	rc = check_size(op, arg, size, want);
+	if (rc)
+		return rc;
 	g->b = b;
 	g->op = op;
 	g->k = last_kernel(b);
@@ -308,12 +324,12 @@ static int check_place(struct build *g, const char *field, struct hal_npu_place 
 static int check_out(struct build *g, const char *field, struct hal_npu_place at,
 		     uint64_t bytes)
 {
-	int rc = check_place(g, field, at, bytes);
+	int rc = check_place(g, field, at, 0);
 
 	if (!rc && place_at(g->b, at.id - 1)->kind == NPU_PLACE_CONST)
-		rc = npu_fail(EINVAL, "%s: .%s: place %u is a constant", g->op, field,
-			      at.id);
-	return rc;
+		return npu_fail(EINVAL, "%s: .%s: place %u is a constant", g->op, field,
+				at.id);
+	return rc ? rc : check_place(g, field, at, bytes);
 }
 
 /* The place's address must be a multiple of align once the program runs. */
@@ -339,8 +355,8 @@ static uint32_t *add_desc(struct build *g)
 	uint32_t *d;
 
 	if (g->k->desc_count == 1u << 20) {
-		npu_fail(ENOTSUP, "%s: kernel '%s' has 2^20 descriptors", g->op,
-			 g->k->name);
+		npu_set_error(ENOTSUP, "%s: kernel '%s' has 2^20 descriptors", g->op,
+			      g->k->name);
 		return NULL;
 	}
 	d = vec_add(&g->b->descs, 64);
@@ -404,8 +420,7 @@ static int check_limits(struct build *g, const struct limit *l, size_t count)
 	return rc;
 }
 
-/* ---- requantization
- * ------------------------------------------------------------------------------ */
+/* ---- requantization --------------------------------------------------------------- */
 
 /* How the outputs of an operation are made: filled once, used by each of its descriptors.
  */
@@ -496,8 +511,7 @@ static int set_out(struct build *g, uint32_t *d, const struct out *o, uint32_t f
 	return 0;
 }
 
-/* ---- panels and the scratchpad
- * -------------------------------------------------------------------- */
+/* ---- panels and the scratchpad ---------------------------------------------------- */
 
 /* Distance of input rows in the scratchpad: rows either keep memory's own distance (what
  * is between them is less than a line), or no two share a line and each keeps its place
@@ -543,9 +557,7 @@ static uint32_t choose_panel(uint32_t depth, uint32_t ow, uint32_t oh, uint32_t 
 	return 0;
 }
 
-/* ---- GEMM
- * -----------------------------------------------------------------------------------------
- */
+/* ---- GEMM ------------------------------------------------------------------------- */
 
 #define GEMM_ROWS (1u << 19) /* an operation with more rows becomes several */
 
@@ -656,8 +668,7 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 	return end(&g, rc);
 }
 
-/* ---- windows over an image: convolution and pooling
- * -------------------------------------------------- */
+/* ---- windows over an image: convolution and pooling ------------------------------- */
 
 struct window {
 	uint32_t h, w, c, oh, ow;
@@ -819,8 +830,7 @@ static void set_window(uint32_t *d, const struct window *v, const struct block *
 	NPU_SET(d, SPS, blk->sps);
 }
 
-/* ---- convolution
- * --------------------------------------------------------------------------------- */
+/* ---- convolution ------------------------------------------------------------------ */
 
 struct conv {
 	const struct hal_npu_conv *op;
@@ -835,7 +845,8 @@ struct conv {
 };
 
 /* OHWI [n][kh][kw][c] -> a group at a time, in blocks of 16 output channels, each block
- * [k = (ky, kx, c)][16]: a fold's weights lie together whatever the rectangle (F_BLOCK). */
+ * [k = (ky, kx, c)][16]: a fold's weights lie together whatever the rectangle (F_BLOCK).
+ */
 static int pack_weights(struct build *g, struct conv *c)
 {
 	uint8_t *at;
@@ -958,9 +969,7 @@ HAL_API int hal_npu_conv(struct hal_npu_builder *b, const struct hal_npu_conv *o
 	return end(&g, rc);
 }
 
-/* ---- pooling
- * ---------------------------------------------------------------------------------------
- */
+/* ---- pooling ---------------------------------------------------------------------- */
 
 struct pool {
 	const struct hal_npu_pool *op;
@@ -1030,8 +1039,7 @@ HAL_API int hal_npu_maxpool(struct hal_npu_builder *b, const struct hal_npu_pool
 	return end(&g, rc);
 }
 
-/* ---- element by element
- * ---------------------------------------------------------------------------- */
+/* ---- element by element ----------------------------------------------------------- */
 
 /* bytes in a row become rows of ROW_PIECE and a rest: fn is called once or twice. */
 struct piece {
@@ -1213,8 +1221,7 @@ HAL_API int hal_npu_relu(struct hal_npu_builder *b, const struct hal_npu_relu *o
 	return end(&g, rc);
 }
 
-/* ---- copy and fill
- * --------------------------------------------------------------------------------- */
+/* ---- copy and fill ---------------------------------------------------------------- */
 
 static int copy_piece(struct build *g, const struct hal_npu_copy *op, uint32_t row,
 		      uint32_t rows, uint32_t col, uint32_t cols, uint64_t lda,
@@ -1307,9 +1314,7 @@ HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d,
 	return end(&g, rc);
 }
 
-/* ---- image
- * -----------------------------------------------------------------------------------------
- */
+/* ---- image ------------------------------------------------------------------------ */
 
 static void put(uint8_t **at, const struct vec *v)
 {

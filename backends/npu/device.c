@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- options
- * -------------------------------------------------------------------------------- */
+/* ---- options ---------------------------------------------------------------------- */
 
 static const struct hal_option_def options[] = {
 	{"rows", HAL_OPTION_INT, 1, 128, NULL, "16",
@@ -77,16 +76,17 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 	return 0;
 }
 
-/* ---- what it is
- * ----------------------------------------------------------------------------- */
+/* ---- what it is ------------------------------------------------------------------- */
 
-/* KILL: two cycles to let go of the PEs, then the accepted requests: as many as a slot's
- * FIFO holds in its channels, behind as many of each other slot, each a row conflict. */
+/* KILL frees the PEs in two cycles.  HAL_BK_QUIET comes once the accepted memory requests
+ * are done: of one channel at worst a full FIFO of every slot and what has been granted,
+ * all of them row conflicts; and the register accesses of the interrupt. */
 static uint64_t kill_worst(const struct npu_options *o)
 {
-	const uint64_t fifo = 8, request = 8 + 8 + 8 + 4;
+	const uint64_t fifo = 16, granted = 32, request = 8 + 8 + 8 + 4;
+	const uint64_t accesses = 32 + 12 * (o->slots - 1);
 
-	return o->ideal ? 8 : 8 + fifo * o->slots * request;
+	return accesses + (o->ideal ? 0 : (fifo * o->slots + granted) * request);
 }
 
 static void describe(const struct npu_options *o, uint32_t index,
@@ -144,8 +144,7 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	return 0;
 }
 
-/* ---- folds: who used which PE
- * --------------------------------------------------------------- */
+/* ---- folds: who used which PE ----------------------------------------------------- */
 
 /* Corners of a rectangle whose inside gets macs more. */
 static void mark_busy(struct npu_device *dev, uint32_t row, uint32_t col, uint32_t rows,
@@ -182,8 +181,7 @@ static void on_fold(void *user, const struct npu_fold *f)
 	dev->on_fold(dev->on_fold_user, &fold);
 }
 
-/* ---- open
- * ----------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------- */
 
 static int check_machine(struct npu_device *dev)
 {
@@ -320,7 +318,7 @@ static int npu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		rc = npu_model_load(&dev->opt, &dev->library, &dev->api);
 	if (!rc) {
 		make_hash(dev);
-		dev->busy = calloc((dev->opt.rows + 1) * (dev->opt.cols + 1),
+		dev->busy = calloc((size_t)(dev->opt.rows + 1) * (dev->opt.cols + 1),
 				   sizeof(*dev->busy));
 		rc = dev->busy ? npu_memory_open(dev)
 			       : npu_fail(ENOMEM, "npu: no host memory for the device");
@@ -335,8 +333,7 @@ static int npu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	return 0;
 }
 
-/* ---- extension
- * ------------------------------------------------------------------------------ */
+/* ---- extension -------------------------------------------------------------------- */
 
 static uint64_t read64(struct npu_device *dev, uint32_t address)
 {
@@ -359,8 +356,8 @@ static int ext_counters(void *native, uint32_t partition, struct hal_npu_counter
 	struct npu_device *dev = native;
 	int rc;
 
-	if (!out || out->size != sizeof(*out))
-		return npu_fail(EINVAL, "npu: counters: .size is %u, not %zu",
+	if (!out || out->size < sizeof(*out))
+		return npu_fail(EINVAL, "npu: counters: .size is %u, not %zu or more",
 				out ? out->size : 0, sizeof(*out));
 	npu_lock(dev);
 	rc = check_partition(dev, partition);
@@ -400,7 +397,7 @@ static int ext_pe_busy(void *native, uint64_t *macs, uint32_t count)
 		uint64_t line = 0;
 
 		for (uint32_t c = 0; c < cols; c++) {
-			line += dev->busy[r * (cols + 1) + c];
+			line += dev->busy[(size_t)r * (cols + 1) + c];
 			macs[r * cols + c] = line + (r ? macs[(r - 1) * cols + c] : 0);
 		}
 	}
@@ -457,8 +454,7 @@ static const void *npu_extension(void *device, const char *name)
 	return strcmp(name, "npu") == 0 ? &extension : NULL;
 }
 
-/* ---- registration
- * --------------------------------------------------------------------------- */
+/* ---- registration ----------------------------------------------------------------- */
 
 static const struct hal_backend backend = {
 	.size = sizeof(struct hal_backend),

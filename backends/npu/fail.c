@@ -8,13 +8,14 @@
 
 const struct hal_host *npu_host;
 
-int npu_fail(int err, const char *fmt, ...)
+void npu_set_error(int err, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return npu_host ? npu_host->fail(err, "%s", text) : -err;
+	if (npu_host)
+		npu_host->fail(err, "%s", text);
 }

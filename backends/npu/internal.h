@@ -3,8 +3,8 @@
  * internal.h - the NPU backend's own objects.
  *
  * The core calls everything under the device's lock, but for the "npu" extension, whose
- * functions applications call.  What both touch (the model, who used which PE) is guarded
- * by npu_device.lock, taken in model.c and in the extension.
+ * functions applications call.  What both touch (the model, the list of partitions, who
+ * used which PE) is guarded by npu_device.lock.
  *
  * A partition is a slot of the machine: an address space, a descriptor ring in the
  * tenant's own memory, a rectangle.  Its queues share the ring, in the order of
@@ -153,14 +153,14 @@ int npu_model_load(const struct npu_options *o, void **library,
 uint32_t npu_read(struct npu_device *dev, uint32_t address);
 void npu_write(struct npu_device *dev, uint32_t address, uint32_t value);
 uint64_t npu_run(struct npu_device *dev, uint64_t cycles);
-uint64_t npu_now(void *dev);
+uint64_t npu_now(void *device);
 void npu_lock(struct npu_device *dev);
 void npu_unlock(struct npu_device *dev);
 
 /* partition.c */
-int npu_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
-			 void **part);
-int npu_partition_destroy(void *dev, void *part);
+int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			 void **out);
+int npu_partition_destroy(void *device, void *partition);
 /* Gives part the rectangle of desc; -errno with the machine's verdict. */
 int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *desc);
 int npu_map_test(struct npu_device *dev);
@@ -175,37 +175,37 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool 
 void npu_free(struct npu_mem *mem);
 /* Bytes of mem from offset on, and how many of them lie together. */
 uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *together);
-int npu_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-		  uint32_t flags, void **mem);
-int npu_mem_free(void *dev, void *mem);
-int npu_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
+int npu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
+		  uint32_t flags, void **out);
+int npu_mem_free(void *device, void *mem);
+int npu_mem_write(void *device, void *mem, uint64_t offset, const void *data,
 		  uint64_t bytes);
-int npu_mem_read(void *dev, void *mem, uint64_t offset, void *data, uint64_t bytes);
-int npu_mem_map(void *dev, void *mem, void **address);
-int npu_mem_unmap(void *dev, void *mem);
+int npu_mem_read(void *device, void *mem, uint64_t offset, void *data, uint64_t bytes);
+int npu_mem_map(void *device, void *mem, void **address);
+int npu_mem_unmap(void *device, void *mem);
 
 /* program.c */
-int npu_program_load(void *dev, const void *image, size_t size, void **prog);
-int npu_program_unload(void *dev, void *prog);
-int npu_kernel_get(void *dev, void *prog, uint32_t index, struct hal_bk_kernel_info *info,
-		   void **kernel);
-int npu_program_bind(void *dev, void *prog, void *part, uint64_t *bytes);
-int npu_program_unbind(void *dev, void *prog, void *part);
+int npu_program_load(void *device, const void *image, size_t size, void **out);
+int npu_program_unload(void *device, void *program);
+int npu_kernel_get(void *device, void *program, uint32_t index,
+		   struct hal_bk_kernel_info *info, void **kernel);
+int npu_program_bind(void *device, void *program, void *partition, uint64_t *bytes);
+int npu_program_unbind(void *device, void *program, void *partition);
 int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *cmd);
 /* Descriptor index of a launch, its places filled in. */
 void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
 		     uint32_t index, uint32_t desc[16]);
 
 /* queue.c */
-int npu_queue_create(void *dev, void *part, int32_t priority, void **queue);
-int npu_queue_destroy(void *dev, void *queue);
-int npu_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd);
-int npu_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
-int npu_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie);
-int npu_resume(void *dev, void *queue);
-int npu_resize(void *dev, void *part, const struct hal_bk_partition_desc *desc,
+int npu_queue_create(void *device, void *partition, int32_t priority, void **out);
+int npu_queue_destroy(void *device, void *queue);
+int npu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+int npu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
+int npu_resume(void *device, void *queue);
+int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	       uint64_t cookie);
-int npu_event_fd(void *dev);
+int npu_event_fd(void *device);
 int npu_ring_open(struct npu_partition *part);
 void npu_ring_close(struct npu_partition *part);
 

@@ -28,8 +28,7 @@ static uint8_t *granule_at(const struct npu_device *dev, uint32_t granule)
 	return dev->memory + ((uint64_t)granule << dev->opt.gran);
 }
 
-/* ---- granules
- * ------------------------------------------------------------------------------- */
+/* ---- granules --------------------------------------------------------------------- */
 
 int npu_memory_open(struct npu_device *dev)
 {
@@ -94,8 +93,7 @@ static void give_back(struct npu_device *dev, uint32_t granule)
 	dev->free_granules++;
 }
 
-/* ---- address spaces
- * ------------------------------------------------------------------------- */
+/* ---- address spaces --------------------------------------------------------------- */
 
 /* Enough pages for all the memory the partition can have, twice for the unmapped ones;
  * the table must lie in one piece on the partition's own channels, so it may get fewer.
@@ -181,8 +179,7 @@ static void flush(struct npu_partition *part)
 	npu_unlock(part->dev);
 }
 
-/* ---- allocations
- * ---------------------------------------------------------------------------- */
+/* ---- allocations ------------------------------------------------------------------ */
 
 static int choose_granules(struct npu_device *dev, uint64_t colors, bool contiguous,
 			   struct npu_mem *mem)
@@ -286,8 +283,7 @@ uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *togethe
 	return granule_at(dev, mem->granules[offset >> dev->opt.gran]) + in;
 }
 
-/* ---- backend.h
- * ------------------------------------------------------------------------------ */
+/* ---- backend.h -------------------------------------------------------------------- */
 
 int npu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
 		  uint32_t flags, void **out)

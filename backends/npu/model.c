@@ -35,16 +35,23 @@ static void append(char *text, size_t size, const char *sep, const char *more)
 	snprintf(text + used, size - used, "%s%s", used ? sep : "", more);
 }
 
+/* libnpu_<rows>x<cols>x<slots>x<channels>.so and nothing else. */
 static int parse_name(const char *name, struct shape *s)
 {
-	char again[64];
+	uint32_t *const field[] = {&s->rows, &s->cols, &s->slots, &s->channels};
+	static const char before[] = "libnpu_";
+	char *at;
 
-	if (sscanf(name, "libnpu_%ux%ux%ux%u.so", &s->rows, &s->cols, &s->slots,
-		   &s->channels) != 4)
+	if (strncmp(name, before, sizeof(before) - 1) != 0)
 		return 0;
-	snprintf(again, sizeof(again), "libnpu_%ux%ux%ux%u.so", s->rows, s->cols,
-		 s->slots, s->channels);
-	return !strcmp(again, name);
+	name += sizeof(before) - 1;
+	for (uint32_t i = 0; i < 4; i++) {
+		if (*name < '1' || *name > '9')
+			return 0;
+		*field[i] = (uint32_t)strtoul(name, &at, 10);
+		name = at + (i < 3 && *at == 'x');
+	}
+	return strcmp(at, ".so") == 0;
 }
 
 /* The fewest channels that are enough; the first folder that has that. */
@@ -176,19 +183,17 @@ int npu_model_load(const struct npu_options *o, void **library,
 	symbol = dlsym(lib, NPU_MODEL_SYMBOL);
 	/* POSIX makes the two pointers alike; C has no cast for it. */
 	memcpy(&entry, &symbol, sizeof(entry));
-	rc = entry ? check_api(o, entry(), path)
+	*api = entry ? entry() : NULL;
+	rc = entry ? check_api(o, *api, path)
 		   : npu_fail(ENODEV, "npu: %s is no model: no " NPU_MODEL_SYMBOL, path);
-	if (rc) {
+	if (rc)
 		dlclose(lib);
-		return rc;
-	}
-	*library = lib;
-	*api = entry();
-	return 0;
+	else
+		*library = lib;
+	return rc;
 }
 
-/* ---- registers
- * ------------------------------------------------------------------------------ */
+/* ---- registers -------------------------------------------------------------------- */
 
 void npu_lock(struct npu_device *dev)
 {

@@ -99,7 +99,9 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	rc = npu_map(part, desc);
 	if (rc)
 		goto close_ring;
+	npu_lock(dev);
 	dev->parts[part->slot] = part;
+	npu_unlock(dev);
 	*out = part;
 	return 0;
 close_ring:
@@ -124,9 +126,11 @@ int npu_partition_destroy(void *device, void *partition)
 	rc = npu_map(part, &none);
 	if (rc)
 		return rc;
+	npu_lock(dev);
+	dev->parts[part->slot] = NULL;
+	npu_unlock(dev);
 	npu_ring_close(part);
 	npu_space_close(part);
-	dev->parts[part->slot] = NULL;
 	free(part);
 	return 0;
 }

@@ -105,8 +105,7 @@ int npu_program_unbind(void *device, void *program, void *partition)
 	return 0;
 }
 
-/* ---- launches
- * ------------------------------------------------------------------------------- */
+/* ---- launches --------------------------------------------------------------------- */
 
 int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *cmd)
 {

@@ -29,8 +29,7 @@
 #define SLICE_CYCLES  128u
 #define SLICE_NS      500000
 
-/* ---- the fence page
- * ------------------------------------------------------------------------- */
+/* ---- the fence page --------------------------------------------------------------- */
 
 static uint64_t fence_word(const struct npu_partition *part, uint32_t offset)
 {
@@ -52,7 +51,7 @@ int npu_ring_open(struct npu_partition *part)
 	int rc;
 
 	/* The tenant's programs may not write the ring. */
-	rc = npu_alloc(part, NPU_RING * 64, part->desc.color_mask, false, false,
+	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, part->desc.color_mask, false, false,
 		       &part->ring);
 	if (!rc)
 		rc = npu_alloc(part, FENCE_TIMES + NPU_COMMANDS * 16,
@@ -76,8 +75,7 @@ void npu_ring_close(struct npu_partition *part)
 	part->ring = NULL;
 }
 
-/* ---- entries
- * -------------------------------------------------------------------------------- */
+/* ---- entries ---------------------------------------------------------------------- */
 
 /* bytes as rows of PIECE_BYTES and a rest; how many descriptors that is. */
 static uint32_t piece_count(uint64_t bytes)
@@ -190,7 +188,7 @@ static void make_entry(const struct npu_partition *part, const struct npu_comman
 	} else if (entry == c->entries - 1) {
 		signal_desc(desc, fence, c->sequence);
 	} else {
-		signal_desc(desc, fence + FENCE_MARK, entry);
+		signal_desc(desc, fence + FENCE_MARK, 0);
 	}
 }
 
@@ -201,8 +199,9 @@ static void write_entry(struct npu_partition *part, const struct npu_command *c,
 	uint32_t desc[16];
 
 	make_entry(part, c, entry, desc);
-	memcpy(npu_bytes(part->ring, (part->tail & (NPU_RING - 1)) * 64, &together), desc,
-	       64);
+	memcpy(npu_bytes(part->ring, (uint64_t)(part->tail & (NPU_RING - 1)) * 64,
+			 &together),
+	       desc, 64);
 	part->tail++;
 }
 
@@ -237,8 +236,7 @@ static uint32_t completed(const struct npu_partition *part, const struct npu_com
 	return c->base + (done < fed ? done : fed);
 }
 
-/* ---- ends
- * ----------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------- */
 
 static struct npu_command *first_open(const struct npu_partition *part)
 {
@@ -318,8 +316,7 @@ static void restart(struct npu_partition *part)
 	feed(part);
 }
 
-/* ---- faults
- * --------------------------------------------------------------------------------- */
+/* ---- faults ----------------------------------------------------------------------- */
 
 static const char *fault_name(uint32_t kind)
 {
@@ -416,8 +413,7 @@ static void fail_first(struct npu_partition *part, const char *text)
 	}
 }
 
-/* ---- stops
- * ---------------------------------------------------------------------------------- */
+/* ---- stops ------------------------------------------------------------------------ */
 
 static void request_stop(struct npu_partition *part, uint32_t mode)
 {
@@ -506,8 +502,7 @@ static void look_at_slot(struct npu_partition *part)
 	feed(part);
 }
 
-/* ---- events
- * --------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------- */
 
 static void remove_at(struct npu_partition *part, uint32_t i)
 {
@@ -517,7 +512,7 @@ static void remove_at(struct npu_partition *part, uint32_t i)
 	c->used = false;
 	part->count--;
 	memmove(&part->order[i], &part->order[i + 1],
-		(part->count - i) * sizeof(part->order[0]));
+		(part->count - i) * sizeof(struct npu_command *));
 }
 
 static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
@@ -685,8 +680,7 @@ int npu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t 
 			     : poll_virtual(dev, until_ns, ev, max);
 }
 
-/* ---- submit
- * --------------------------------------------------------------------------------- */
+/* ---- submit ----------------------------------------------------------------------- */
 
 static int check_mem(const struct npu_partition *part, const char *what,
 		     const void *memory)
@@ -739,14 +733,12 @@ static struct npu_command *free_command(struct npu_partition *part)
 	return NULL;
 }
 
-int npu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 {
-	struct npu_queue *q = queue;
 	struct npu_partition *part = q->part;
 	struct npu_command *c;
 	int rc;
 
-	(void)device;
 	if (q->suspended != NPU_RUNS || part->count == NPU_COMMANDS)
 		return -EAGAIN;
 	rc = check_command(part, cmd);
@@ -766,8 +758,17 @@ int npu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	return 0;
 }
 
-/* ---- queues
- * --------------------------------------------------------------------------------- */
+int npu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	int rc;
+
+	npu_lock(device);
+	rc = submit(queue, cmd);
+	npu_unlock(device);
+	return rc;
+}
+
+/* ---- queues ----------------------------------------------------------------------- */
 
 int npu_queue_create(void *device, void *partition, int32_t priority, void **out)
 {
@@ -830,7 +831,6 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
 	struct npu_queue *q = queue;
 
-	(void)device;
 	if (mode != HAL_SUSPEND_DRAIN && mode != HAL_SUSPEND_KILL)
 		return npu_fail(ENOTSUP, "npu: no suspend in mode %u; DRAIN and KILL",
 				mode);
@@ -839,8 +839,10 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	q->suspended = mode == HAL_SUSPEND_KILL ? NPU_KILLED : NPU_DRAINS;
 	q->quiet_due = true;
 	q->quiet_cookie = cookie;
+	npu_lock(device);
 	if (q->suspended == NPU_KILLED && q->commands)
 		kill_queue(q->part, q);
+	npu_unlock(device);
 	return 0;
 }
 
@@ -862,17 +864,18 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 {
 	struct npu_partition *part = partition;
 
-	(void)device;
 	if (part->moving || part->moved)
 		return npu_fail(EBUSY, "npu: partition %u is being moved already",
 				part->slot);
 	part->moving = true;
 	part->target = *desc;
 	part->moved_event = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
+	npu_lock(device);
 	if (first_open(part) || part->stopping)
 		request_stop(part, NPU_PREEMPT_DRAIN);
 	else
 		finish_move(part);
+	npu_unlock(device);
 	return 0;
 }
 

@@ -230,22 +230,12 @@ static int ref_get_info(void *device, struct hal_device_info *info)
 	return 0;
 }
 
-/* Channels the allocator keeps apart: one where the device has no colours. */
-uint32_t ref_colors(const struct ref_device *dev)
-{
-	return dev->opt.colors ? dev->opt.colors : 1;
-}
-
 /* ---- extension -------------------------------------------------------------------- */
 
-void ref_tell(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
-	      uint32_t op)
+void ref_tell_event(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
+		    uint32_t op)
 {
-	struct hal_ref_event ev;
-
-	if (!dev->on_event)
-		return;
-	ev = (struct hal_ref_event){
+	struct hal_ref_event ev = {
 		.kind = kind,
 		.op = op,
 		.partition = q->part->desc.index,
@@ -257,8 +247,7 @@ void ref_tell(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
 	dev->on_event(dev->on_event_user, &ev);
 }
 
-/* True, and *err the error to answer, when it is this operation's turn to fail. */
-bool ref_injected(struct ref_device *dev, uint32_t op, int *err)
+bool ref_inject_count(struct ref_device *dev, uint32_t op, int *err)
 {
 	struct ref_inject *in = &dev->inject[op];
 	uint_fast64_t nth = atomic_load_explicit(&in->nth, memory_order_relaxed);
@@ -281,6 +270,7 @@ static int ext_inject(void *native, uint32_t op, uint64_t nth, int err)
 	atomic_store_explicit(&dev->inject[op].err, err < 0 ? -err : err,
 			      memory_order_relaxed);
 	atomic_store_explicit(&dev->inject[op].nth, nth, memory_order_relaxed);
+	atomic_store_explicit(&dev->injecting, true, memory_order_relaxed);
 	return 0;
 }
 

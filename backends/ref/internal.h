@@ -32,6 +32,9 @@ struct ref_options {
 	bool map;
 };
 
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
 /* The nth operation from now fails.  Armed from any thread, hence atomic. */
 struct ref_inject {
 	atomic_uint_fast64_t nth;
@@ -112,6 +115,7 @@ struct ref_device {
 	uint64_t free_granules[REF_COLORS_MAX];
 	uint32_t next_color; /* where the next granule is looked for first */
 	uint64_t next_address;
+	atomic_bool injecting; /* any of .inject has ever been armed */
 	struct ref_inject inject[HAL_REF_OPS];
 	void (*on_event)(void *user, const struct hal_ref_event *ev);
 	void *on_event_user;
@@ -122,51 +126,70 @@ extern const struct hal_host *ref_host;
 const struct hal_backend *hal_backend_ref(const struct hal_host *host);
 
 /* device.c */
-uint32_t ref_colors(const struct ref_device *dev);
-bool ref_injected(struct ref_device *dev, uint32_t op, int *err);
-uint64_t ref_now(void *dev);
-void ref_tell(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
-	      uint32_t op);
+bool ref_inject_count(struct ref_device *dev, uint32_t op, int *err);
+uint64_t ref_now(void *device);
+void ref_tell_event(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
+		    uint32_t op);
 
 /* partition.c */
-int ref_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
-			 void **part);
-int ref_partition_destroy(void *dev, void *part);
-int ref_resize(void *dev, void *part, const struct hal_bk_partition_desc *desc,
+int ref_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			 void **out);
+int ref_partition_destroy(void *device, void *partition);
+int ref_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	       uint64_t cookie);
 uint32_t ref_take_moved(struct ref_device *dev, struct hal_bk_event *ev, uint32_t max);
 
 /* memory.c */
 void ref_memory_init(struct ref_device *dev);
 uint64_t ref_memory_free(const struct ref_device *dev);
-int ref_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-		  uint32_t flags, void **mem);
-int ref_mem_free(void *dev, void *mem);
-int ref_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
+int ref_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
+		  uint32_t flags, void **out);
+int ref_mem_free(void *device, void *memory);
+int ref_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		  uint64_t bytes);
-int ref_mem_read(void *dev, void *mem, uint64_t offset, void *data, uint64_t bytes);
-int ref_mem_map(void *dev, void *mem, void **address);
-int ref_mem_unmap(void *dev, void *mem);
+int ref_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+int ref_mem_map(void *device, void *memory, void **address);
+int ref_mem_unmap(void *device, void *memory);
 
 /* program.c */
-int ref_program_load(void *dev, const void *image, size_t size, void **prog);
-int ref_program_unload(void *dev, void *prog);
-int ref_kernel_get(void *dev, void *prog, uint32_t index, struct hal_bk_kernel_info *info,
-		   void **kernel);
+int ref_program_load(void *device, const void *image, size_t size, void **out);
+int ref_program_unload(void *device, void *program);
+int ref_kernel_get(void *device, void *program, uint32_t index,
+		   struct hal_bk_kernel_info *info, void **kernel);
 void ref_command_cost(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
 		      uint64_t *work, uint64_t *span_ns);
 int ref_execute(struct ref_device *dev, const struct ref_partition *part,
 		const struct hal_bk_cmd *cmd, struct hal_bk_event *ev);
 
 /* queue.c */
-int ref_queue_create(void *dev, void *part, int32_t priority, void **queue);
-int ref_queue_destroy(void *dev, void *queue);
-int ref_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd);
-int ref_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
-int ref_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie);
-int ref_resume(void *dev, void *queue);
-int ref_event_fd(void *dev);
+int ref_queue_create(void *device, void *partition, int32_t priority, void **out);
+int ref_queue_destroy(void *device, void *queue);
+int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
+int ref_resume(void *device, void *queue);
+int ref_event_fd(void *device);
 void ref_reschedule(struct ref_device *dev, struct ref_partition *part, uint32_t units);
 void ref_arm(struct ref_device *dev);
+
+/* Channels the allocator keeps apart: one where the device has no colours. */
+static inline uint32_t ref_colors(const struct ref_device *dev)
+{
+	return dev->opt.colors ? dev->opt.colors : 1;
+}
+
+/* True, and *err the error to answer, when it is this operation's turn to fail. */
+static inline bool ref_injected(struct ref_device *dev, uint32_t op, int *err)
+{
+	return UNLIKELY(atomic_load_explicit(&dev->injecting, memory_order_relaxed)) &&
+	       ref_inject_count(dev, op, err);
+}
+
+static inline void ref_tell(struct ref_device *dev, const struct ref_queue *q,
+			    uint32_t kind, uint32_t op)
+{
+	if (UNLIKELY(dev->on_event != NULL))
+		ref_tell_event(dev, q, kind, op);
+}
 
 #endif

@@ -50,6 +50,8 @@ static void take_granules(struct ref_device *dev, struct ref_mem *mem, uint64_t 
 		for (i = 0; i < n; i++)
 			if ((mask >> i & 1) && dev->free_granules[i])
 				open++;
+		if (!open)
+			return; /* the caller has counted: there are enough */
 		share = granules / open;
 		for (i = 0; i < n && granules; i++) {
 			uint32_t c = (dev->next_color + i) % n;

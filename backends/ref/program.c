@@ -106,7 +106,8 @@ int ref_kernel_get(void *device, void *program, uint32_t index,
 	memcpy(info->name, k->name, sizeof(info->name));
 	info->arg_count = k->arg_count;
 	memcpy(info->arg_bytes, k->arg_bytes, sizeof(info->arg_bytes));
-	*kernel = (void *)(uintptr_t)k;
+	/* The handle drops the const: the core only hands it back. */
+	memcpy(kernel, &k, sizeof(*kernel));
 	return 0;
 }
 
@@ -137,6 +138,7 @@ static void make_call(const struct ref_partition *part, const struct hal_bk_cmd 
 		      size_t fault_bytes)
 {
 	const struct hal_ref_kernel *k = cmd->launch.kernel;
+	const uint32_t *g = cmd->launch.groups;
 	uint32_t i;
 
 	for (i = 0; i < cmd->launch.arg_count; i++) {
@@ -150,8 +152,9 @@ static void make_call(const struct ref_partition *part, const struct hal_bk_cmd 
 	call->args = args;
 	call->arg_count = cmd->launch.arg_count;
 	call->units = part->desc.units;
-	for (i = 0; i < 3; i++)
-		call->groups[i] = cmd->launch.groups[i] ? cmd->launch.groups[i] : 1;
+	call->groups[0] = g[0] + !g[0];
+	call->groups[1] = g[1] + !g[1];
+	call->groups[2] = g[2] + !g[2];
 	call->reserved = 0;
 	call->kernel = k->name;
 	call->user = k->user;
@@ -160,18 +163,12 @@ static void make_call(const struct ref_partition *part, const struct hal_bk_cmd 
 	call->at = call_at;
 }
 
-static uint64_t groups_of(const struct hal_bk_cmd *cmd)
-{
-	const uint32_t *g = cmd->launch.groups;
-
-	return (uint64_t)(g[0] ? g[0] : 1) * (g[1] ? g[1] : 1) * (g[2] ? g[2] : 1);
-}
-
 static uint64_t work_of_launch(const struct ref_partition *part,
 			       const struct hal_bk_cmd *cmd)
 {
 	const struct hal_ref_kernel *k = cmd->launch.kernel;
-	uint64_t groups = groups_of(cmd), work = k->work;
+	const uint32_t *g = cmd->launch.groups;
+	uint64_t work = k->work, groups;
 
 	if (k->cost) {
 		struct hal_ref_arg args[HAL_ARGS_MAX];
@@ -181,10 +178,14 @@ static uint64_t work_of_launch(const struct ref_partition *part,
 		make_call(part, cmd, &call, args, fault, sizeof(fault));
 		work = k->cost(&call);
 	}
+	if (LIKELY((g[0] | g[1] | g[2]) <= 1))
+		return work;
+	groups = ((uint64_t)g[0] + !g[0]) * (g[1] + !g[1]);
 	/* A year of device time is as good as for ever and overflows nothing. */
-	if (work && groups > (UINT64_C(1) << 55) / work)
+	if (__builtin_mul_overflow(groups, g[2] + !g[2], &groups) ||
+	    __builtin_mul_overflow(groups, work, &work) || work > UINT64_C(1) << 55)
 		return UINT64_C(1) << 55;
-	return work * groups;
+	return work;
 }
 
 /* *work in unit-nanoseconds; a command takes at least *span_ns, and at least 1 ns. */

@@ -60,7 +60,12 @@ static void heap_down(struct ref_device *dev, uint32_t i, struct ref_partition *
 
 static void heap_insert(struct ref_device *dev, struct ref_partition *p)
 {
-	heap_up(dev, dev->heap_count++, p);
+	uint32_t last = dev->heap_count++;
+
+	if (LIKELY(last == 0))
+		heap_put(dev, 0, p);
+	else
+		heap_up(dev, last, p);
 }
 
 static void heap_remove(struct ref_device *dev, struct ref_partition *p)
@@ -143,26 +148,33 @@ static uint64_t end_of(const struct ref_partition *part, uint64_t from, uint64_t
 	return end > part->span_end_ns ? end : part->span_end_ns;
 }
 
+/* Gives the units, which are free, to the command at q's head. */
+static void start(struct ref_device *dev, struct ref_partition *part, struct ref_queue *q)
+{
+	const struct ref_command *c = &q->ring[q->head];
+	uint64_t now = dev->now_ns > c->ready_ns ? dev->now_ns : c->ready_ns;
+	uint64_t work, span;
+
+	ref_command_cost(part, &c->cmd, &work, &span);
+	part->running = q;
+	part->start_ns = now;
+	part->since_ns = now;
+	part->left_work = work;
+	part->span_end_ns = now + span;
+	part->end_ns = end_of(part, now, work, part->desc.units);
+	heap_insert(dev, part);
+	ref_tell(dev, q, HAL_REF_STARTED, c->cmd.op);
+}
+
 /* Gives the units to the first ready queue, if they are free. */
 static void start_next(struct ref_device *dev, struct ref_partition *part)
 {
 	struct ref_queue *q = part->ready_first;
-	const struct ref_command *c;
-	uint64_t work, span;
 
 	if (part->running || !q)
 		return;
 	ready_remove(q);
-	c = &q->ring[q->head];
-	ref_command_cost(part, &c->cmd, &work, &span);
-	part->running = q;
-	part->start_ns = dev->now_ns > c->ready_ns ? dev->now_ns : c->ready_ns;
-	part->since_ns = part->start_ns;
-	part->left_work = work;
-	part->span_end_ns = part->start_ns + span;
-	part->end_ns = end_of(part, part->start_ns, work, part->desc.units);
-	heap_insert(dev, part);
-	ref_tell(dev, q, HAL_REF_STARTED, c->cmd.op);
+	start(dev, part, q);
 }
 
 /* A border has moved: what is left of the running command goes on with units. */
@@ -389,14 +401,15 @@ int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		tail -= q->depth;
 	c = &q->ring[tail];
 	c->cmd = *cmd;
-	c->ready_ns = ref_now(dev);
-	q->count++;
-	if (q->count == 1) {
+	c->ready_ns = LIKELY(!dev->opt.real) ? dev->now_ns : ref_now(dev);
+	if (q->count++)
+		return 0;
+	if (q->part->running || q->part->ready_first) {
 		ready_add(q);
-		if (!q->part->running) {
-			start_next(dev, q->part);
+	} else {
+		start(dev, q->part, q);
+		if (dev->opt.real)
 			ref_arm(dev);
-		}
 	}
 	return 0;
 }

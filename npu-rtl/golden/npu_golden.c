@@ -6,8 +6,7 @@
 
 #include "npu_regs.h"
 
-/* ---- arithmetic
- * ----------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------- */
 
 /* int32 sums wrap in the machine; in C only unsigned ones do. */
 static int32_t wrap_add(int32_t a, int32_t b)
@@ -60,8 +59,7 @@ static uint8_t clamp_to(int32_t x, int32_t min, int32_t max)
 	return (uint8_t)x;
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------- */
 
 struct exec {
 	const uint32_t *d;
@@ -95,8 +93,7 @@ static int store(struct exec *x, uint32_t va, const void *data, uint32_t bytes)
 	return kind;
 }
 
-/* ---- geometry: GEMM is a 1 x 1 convolution of an image one pixel wide
- * ----------------------- */
+/* ---- geometry: GEMM is a 1 x 1 convolution of an image one pixel wide ------------- */
 
 struct geometry {
 	uint32_t m, ow, h, w, cin;
@@ -150,8 +147,7 @@ static int input_pixel(const struct geometry *g, uint32_t m, uint32_t ky, uint32
 	return 1;
 }
 
-/* ---- GEMM and CONV
- * -------------------------------------------------------------------------- */
+/* ---- GEMM and CONV ---------------------------------------------------------------- */
 
 /* A block of the result at a time, so that no operation needs more than this much. */
 #define BM 64u
@@ -196,7 +192,8 @@ static int gather_row(struct exec *x, const struct geometry *g, uint32_t m, uint
 }
 
 /* nn weights of row k from column n0 on. */
-static int load_weights(struct exec *x, uint32_t k, uint32_t n0, uint32_t nn, uint8_t *out)
+static int load_weights(struct exec *x, uint32_t k, uint32_t n0, uint32_t nn,
+			uint8_t *out)
 {
 	uint32_t base = NPU_GET(x->d, ADDR_B);
 	struct geometry g = read_geometry(x->d);
@@ -317,12 +314,11 @@ static int exec_matrix(struct exec *x)
 		for (uint32_t n0 = 0; n0 < NPU_GET(x->d, DN); n0 += BN)
 			if (result_block(x, &g, m0, n0, &blk))
 				return -1;
-	x->r->macs = (uint64_t)g.m * NPU_GET(x->d, DN) * (g.kh * g.kw * g.cin);
+	x->r->macs = (uint64_t)g.m * NPU_GET(x->d, DN) * g.kh * g.kw * g.cin;
 	return 0;
 }
 
-/* ---- VEC
- * ------------------------------------------------------------------------------------ */
+/* ---- VEC -------------------------------------------------------------------------- */
 
 #define PIECE 256u
 
@@ -423,8 +419,7 @@ static int exec_maxpool(struct exec *x)
 	return 0;
 }
 
-/* ---- fences
- * --------------------------------------------------------------------------------- */
+/* ---- fences ----------------------------------------------------------------------- */
 
 static uint64_t svalue(const uint32_t *d)
 {
@@ -451,8 +446,7 @@ static int exec_signal(struct exec *x)
 	return 0;
 }
 
-/* ---- checks
- * --------------------------------------------------------------------------------- */
+/* ---- checks ----------------------------------------------------------------------- */
 
 static int fail(struct exec *x, uint32_t kind, uint32_t address)
 {
@@ -537,8 +531,7 @@ int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
 	return (int)result->fault;
 }
 
-/* ---- flat memory
- * ---------------------------------------------------------------------------- */
+/* ---- flat memory ------------------------------------------------------------------ */
 
 static int flat_fault(const struct npu_golden_flat *f, uint32_t va, uint32_t bytes,
 		      uint32_t *bad)

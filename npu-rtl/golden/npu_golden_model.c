@@ -62,8 +62,7 @@ struct npu_model {
 	void *fold_user;
 };
 
-/* ---- memory
- * --------------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------- */
 
 struct space {
 	struct npu_model *m;
@@ -153,8 +152,7 @@ static int space_write(void *user, uint32_t va, const void *data, uint32_t bytes
 	return kind;
 }
 
-/* ---- time
- * ----------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------- */
 
 static uint32_t slot_number(const struct npu_model *m, const struct slot *s)
 {
@@ -243,8 +241,7 @@ static void report_folds(struct npu_model *m, struct slot *s)
 	}
 }
 
-/* ---- the slot
- * ------------------------------------------------------------------------------- */
+/* ---- the slot --------------------------------------------------------------------- */
 
 static void fault(struct npu_model *m, struct slot *s, uint32_t kind, uint32_t address)
 {
@@ -428,8 +425,7 @@ static void resume(struct npu_model *m, struct slot *s)
 	fetch(m, s);
 }
 
-/* ---- the map
- * -------------------------------------------------------------------------------- */
+/* ---- the map ---------------------------------------------------------------------- */
 
 static struct rect rect_of(uint32_t v)
 {
@@ -465,7 +461,7 @@ static uint32_t map_verdict(const struct npu_model *m, uint32_t *slot)
 		const struct slot *s = &m->slots[i];
 
 		*slot = i;
-		if (memcmp(&r, &s->rect, sizeof(r)) &&
+		if (memcmp(&r, &s->rect, sizeof(r)) != 0 &&
 		    (s->state == NPU_STATE_RUN || s->state == NPU_STATE_STOPPING))
 			return NPU_MAP_BUSY;
 	}
@@ -483,8 +479,7 @@ static void map_commit(struct npu_model *m)
 		m->slots[i].rect = rect_of(m->slots[i].staged);
 }
 
-/* ---- registers
- * ------------------------------------------------------------------------------ */
+/* ---- registers -------------------------------------------------------------------- */
 
 static void snapshot(struct npu_model *m)
 {
@@ -684,8 +679,7 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 	}
 }
 
-/* ---- npu_model.h
- * ---------------------------------------------------------------------------- */
+/* ---- npu_model.h ------------------------------------------------------------------ */
 
 static struct slot *slot_page(struct npu_model *m, uint32_t address)
 {

@@ -3,6 +3,7 @@
  * to be.  check_layout.sh sees to it that no struct of a public header is missing here.
  */
 #include <hal/backend.h>
+#include <hal/levelzero.h>
 #include <hal/npu.h>
 #include <hal/policy.h>
 #include <hal/ref.h>
@@ -495,6 +496,53 @@ static void ref_h(void)
 	FIELD(hal_ref_extension, on_event);
 }
 
+static void levelzero_h(void)
+{
+	STRUCT(hal_levelzero_kernel);
+	FIELD(hal_levelzero_kernel, name);
+	FIELD(hal_levelzero_kernel, group_size);
+	FIELD(hal_levelzero_kernel, arg_count);
+	FIELD(hal_levelzero_kernel, scalar_bytes);
+	FIELD(hal_levelzero_kernel, arg_bytes);
+	FIELD(hal_levelzero_kernel, work);
+	STRUCT(hal_levelzero_image);
+	FIELD(hal_levelzero_image, magic);
+	FIELD(hal_levelzero_image, version);
+	FIELD(hal_levelzero_image, bytes);
+	FIELD(hal_levelzero_image, native);
+	FIELD(hal_levelzero_image, kernel_count);
+	FIELD(hal_levelzero_image, kernel_size);
+	FIELD(hal_levelzero_image, module_bytes);
+	FIELD(hal_levelzero_image, reserved);
+	STRUCT(hal_levelzero_scheduler);
+	FIELD(hal_levelzero_scheduler, size);
+	FIELD(hal_levelzero_scheduler, mode);
+	FIELD(hal_levelzero_scheduler, modes);
+	FIELD(hal_levelzero_scheduler, settable);
+	FIELD(hal_levelzero_scheduler, reason);
+	STRUCT(hal_levelzero_unit);
+	FIELD(hal_levelzero_unit, size);
+	FIELD(hal_levelzero_unit, tile);
+	FIELD(hal_levelzero_unit, group);
+	FIELD(hal_levelzero_unit, engine);
+	FIELD(hal_levelzero_unit, engines);
+	FIELD(hal_levelzero_unit, reserved);
+	STRUCT(hal_levelzero_ipc);
+	FIELD(hal_levelzero_ipc, data);
+	STRUCT(hal_levelzero_extension);
+	FIELD(hal_levelzero_extension, size);
+	FIELD(hal_levelzero_extension, reserved);
+	FIELD(hal_levelzero_extension, unit);
+	FIELD(hal_levelzero_extension, drain_worst);
+	FIELD(hal_levelzero_extension, scheduler_get);
+	FIELD(hal_levelzero_extension, scheduler_set);
+	FIELD(hal_levelzero_extension, ipc_export);
+	FIELD(hal_levelzero_extension, ipc_open);
+	FIELD(hal_levelzero_extension, ipc_close);
+	FIELD(hal_levelzero_extension, cache_reserve);
+	FIELD(hal_levelzero_extension, cache_advise);
+}
+
 int main(void)
 {
 	hal_h();
@@ -502,5 +550,6 @@ int main(void)
 	policy_h();
 	npu_h();
 	ref_h();
+	levelzero_h();
 	return 0;
 }

@@ -255,11 +255,12 @@ static int deadline(struct conf *c)
 	return conf_wait(c, done);
 }
 
-static bool readable(int fd)
+/* Who sees a point reached may be a moment ahead of the engine that tells the fds. */
+static bool readable(int fd, int timeout_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
+	return poll(&p, 1, timeout_ms) == 1 && (p.revents & POLLIN);
 }
 
 static int point_fd(struct conf *c)
@@ -279,12 +280,12 @@ static int point_fd(struct conf *c)
 	fd = hal_point_fd(&done);
 	CHECK(fd >= 0);
 	flags = fcntl(fd, F_GETFD);
-	before = readable(fd);
+	before = readable(fd, 0);
 	OK(hal_timeline_signal(gate, 1));
 	STEP(conf_wait(c, done));
-	after = readable(fd);
+	after = readable(fd, conf_virtual(c) ? 0 : 60000);
 	late = hal_point_fd(&done);
-	at_once = late >= 0 && readable(late);
+	at_once = late >= 0 && readable(late, 0);
 	close(fd);
 	if (late >= 0)
 		close(late);

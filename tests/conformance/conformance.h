@@ -45,7 +45,7 @@ void conf_register(const struct conf_pack *pack);
 
 #define CONF_COPY_BYTES 4096u
 #define CONF_GEMM_N     32u
-#define CONF_GEMM_BYTES (CONF_GEMM_N * CONF_GEMM_N)
+#define CONF_GEMM_BYTES 1024u
 #define CONF_ADD_BYTES  1024u
 #define CONF_SPIN_BYTES 64u
 #define CONF_SPIN_NS    20000u
@@ -142,10 +142,14 @@ int conf_close(struct conf *c);
 
 uint32_t conf_units(const struct conf *c);
 bool conf_virtual(const struct conf *c);
+/* Two of conf_share(2) have nothing in common, units or memory channels (which the
+ * software device does not model): neither can change the other's time by one cycle. */
+bool conf_apart(const struct conf *c);
 
 /* All units of the device. */
 int conf_whole(struct conf *c, struct hal_partition **part);
-/* The i-th of n equal parts of the device, side by side along its columns. */
+/* The i-th of n equal parts of the device, side by side along its columns, each with
+ * memory channels of its own where there are enough. */
 int conf_share(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **part);
 int conf_part(struct conf *c, const struct hal_partition_desc *desc,
 	      struct hal_partition **part);

@@ -81,6 +81,12 @@ bool conf_virtual(const struct conf *c)
 	return (c->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0;
 }
 
+bool conf_apart(const struct conf *c)
+{
+	return conf_virtual(c) && c->info.compute_isolation == HAL_ISOLATION_ENFORCED &&
+	       (c->info.colors >= 2 || c->info.kind == HAL_KIND_CPU);
+}
+
 /* ---- partitions ------------------------------------------------------------------- */
 
 int conf_part(struct conf *c, const struct hal_partition_desc *desc,
@@ -106,8 +112,14 @@ int conf_share(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **pa
 	} else {
 		d.units_floor = each;
 	}
-	if (c->info.memory_isolation != HAL_ISOLATION_NONE || n > 1)
-		d.memory_bytes = c->info.memory_bytes / n / 8192 * 4096;
+	d.memory_bytes = c->info.memory_bytes / n / 8192 * 4096;
+	/* Channels of its own as well, where there are enough: then nobody waits for
+	 * anybody. */
+	if (n > 1 && (c->info.caps & HAL_CAP_COLORED_MEMORY) && c->info.colors >= n) {
+		uint32_t own = c->info.colors / n;
+
+		d.color_mask = ((UINT64_C(1) << own) - 1) << i * own;
+	}
 	return conf_part(c, &d, part);
 }
 

@@ -10,7 +10,7 @@
 /* A builder with one kernel, three arguments of 4096 bytes, and good operations. */
 struct npu {
 	struct hal_npu_builder *b;
-	uint32_t a, w, d, c; /* ids; c is a constant of 64 bytes */
+	uint32_t a, w, d, c; /* ids; c is a constant of 4096 bytes */
 	int32_t mult, shift;
 	int8_t weights[9];
 	struct hal_npu_gemm gemm;
@@ -96,7 +96,7 @@ static void good(struct npu *n)
 
 static int npu_run(int (*fn)(struct npu *n))
 {
-	static const uint8_t constant[64];
+	static const uint8_t constant[4096];
 	struct npu n;
 	int err;
 
@@ -327,7 +327,7 @@ NPU(hal_npu_gemm, EINVAL, per_channel, "per_channel")
 
 NPU(hal_npu_gemm, ERANGE, weights_short, ".b")
 {
-	n->gemm.b = (struct hal_npu_place){n->c, 32};
+	n->gemm.b = (struct hal_npu_place){n->c, 4064};
 	return hal_npu_gemm(n->b, &n->gemm);
 }
 

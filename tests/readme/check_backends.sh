@@ -1,12 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # check_backends.sh HALCTL README: the README's table is what the backends say of themselves.
+# A row of dashes there is a device that a machine may or may not have: what it is has to be
+# the same, what it can do is not compared.
 set -euo pipefail
 cd "$(mktemp -d)" # no hal.conf
 
 written=$(sed -n '/^<!-- halctl backends --markdown -->$/,/^<!-- end -->$/{/^<!--/d;p;}' "$2")
 [ -n "$written" ] || { echo "no table in $2"; exit 1; }
-if ! diff <(echo "$written") <("$1" backends --markdown); then
+said=$("$1" backends --markdown)
+absent=$(sed -nE 's/^(\| `[^|]*\|[^|]*\|)( - \|)+$/\1/p' <<<"$written")
+while IFS= read -r row; do
+	[ -n "$row" ] || continue
+	said=$(awk -v row="$row" -v dashes=" - | - | - | - | - | - |" \
+		'index($0, row) == 1 { $0 = row dashes } { print }' <<<"$said")
+done <<<"$absent"
+if ! diff <(echo "$written") <(echo "$said"); then
 	echo "< $2, > halctl backends --markdown"
 	exit 1
 fi

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - what every RTL bench needs: counted checks, seeded random numbers, the verdict. */
+/* bench.h - what every RTL bench needs: counted checks, seeded random numbers, the
+ * verdict. */
 #ifndef BENCH_H
 #define BENCH_H
 

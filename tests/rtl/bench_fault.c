@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_fault.c - every kind of fault: the slot stops with kind, address and descriptor, has
- * changed nothing but what it completed before, works again after RING_BASE is written, and a
- * neighbour on channels of its own takes the same cycles as without it.
+ * bench_fault.c - every kind of fault: the slot stops with kind, address and descriptor,
+ * has changed nothing but what it completed before, works again after RING_BASE is
+ * written, and a neighbour on channels of its own takes the same cycles as without it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,32 @@ struct fault {
 	const char *name;
 	uint32_t kind;
 	uint32_t word, lsb, width, value; /* field of a good CONV that is made bad */
-	uint32_t address;		  /* FAULT_ADDR; ~0: of the page, see below */
+	uint32_t address;                 /* FAULT_ADDR; ~0: of the page, see below */
 };
 
 /* Words and bits as in the table of descriptors. */
-#define FIELD(f)   NPU_DESC_##f##_WORD, NPU_DESC_##f##_LSB, NPU_DESC_##f##_W
-#define BAD_OP(v)  "opcode " #v, NPU_FAULT_OPCODE, FIELD(OPCODE), v, 0
-#define ZERO(f)	   #f " zero", NPU_FAULT_FIELD, FIELD(f), 0, NPU_DESC_##f##_WORD
+#define FIELD(f)  NPU_DESC_##f##_WORD, NPU_DESC_##f##_LSB, NPU_DESC_##f##_W
+#define BAD_OP(v) "opcode " #v, NPU_FAULT_OPCODE, FIELD(OPCODE), v, 0
+#define ZERO(f)   #f " zero", NPU_FAULT_FIELD, FIELD(f), 0, NPU_DESC_##f##_WORD
 
 static const struct fault conv_faults[] = {
-	{BAD_OP(7)},   {BAD_OP(99)}, {BAD_OP(255)}, {ZERO(DM)}, {ZERO(OW)}, {ZERO(PANEL)},
-	{ZERO(DN)},    {ZERO(CIN)},  {ZERO(KH)},    {ZERO(KW)}, {ZERO(SY)}, {ZERO(SX)},
-	{ZERO(DY)},    {ZERO(DX)},
+	{BAD_OP(7)},
+	{BAD_OP(99)},
+	{BAD_OP(255)},
+	{ZERO(DM)},
+	{ZERO(OW)},
+	{ZERO(PANEL)},
+	{ZERO(DN)},
+	{ZERO(CIN)},
+	{ZERO(KH)},
+	{ZERO(KW)},
+	{ZERO(SY)},
+	{ZERO(SX)},
+	{ZERO(DY)},
+	{ZERO(DX)},
 	{"A out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_A), SPACE, SPACE},
-	{"B out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_B), SPACE + 0x12340, SPACE + 0x12340},
+	{"B out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_B), SPACE + 0x12340,
+	 SPACE + 0x12340},
 	{"table out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_P), 0xfffffff0, 0xfffffff0},
 	{"D out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_D), SPACE, SPACE},
 };
@@ -40,7 +52,8 @@ static const struct fault vec_faults[] = {
 	{ZERO(DM)},
 	{ZERO(VCOLS)},
 	{"copy out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_A), SPACE, SPACE},
-	{"copy to out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_D), 0x80000000, 0x80000000},
+	{"copy to out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_D), 0x80000000,
+	 0x80000000},
 };
 
 enum spoil { UNMAPPED, READ_ONLY, CHANNEL, NO_UNITS, WAIT_BOUNDS, RING_UNMAPPED, SPOILS };
@@ -70,8 +83,20 @@ static void prepare(struct rig *r)
 
 static void good_conv(struct rig *r, uint32_t desc[16], struct rng *g)
 {
-	struct rig_conv c = {.h = 9, .w = 9, .cin = 5, .oh = 9, .ow = 9, .n = 13, .kh = 3, .kw = 3,
-			     .sy = 1, .sx = 1, .dy = 1, .dx = 1, .pt = 1, .pl = 1};
+	struct rig_conv c = {.h = 9,
+			     .w = 9,
+			     .cin = 5,
+			     .oh = 9,
+			     .ow = 9,
+			     .n = 13,
+			     .kh = 3,
+			     .kw = 3,
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1,
+			     .pt = 1,
+			     .pl = 1};
 
 	rig_conv_desc(r, BAD, &c, false, desc, g);
 }
@@ -94,20 +119,23 @@ static void one(struct rig *r, const char *name, uint32_t desc[16], uint32_t kin
 	rig_bell(r, NEIGHBOUR);
 	rig_bell(r, BAD);
 	rig_wait(r, 1u << NEIGHBOUR | 1u << BAD, 4000000);
-	CHECK(r->faulted == 1u << BAD && !(r->ended & 1u << BAD), "%s: slots %#x fault", name,
-	      r->faulted);
-	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(BAD, STATUS)), STATUS_STATE) == NPU_STATE_FAULT,
+	CHECK(r->faulted == 1u << BAD && !(r->ended & 1u << BAD), "%s: slots %#x fault",
+	      name, r->faulted);
+	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(BAD, STATUS)), STATUS_STATE) ==
+		      NPU_STATE_FAULT,
 	      "%s: state", name);
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)) == kind, "%s: kind %u", name,
 	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)));
-	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)) == address, "%s: address %#x, not %#x", name,
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)) == address,
+	      "%s: address %#x, not %#x", name,
 	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)), address);
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)) == 1, "%s: descriptor %u", name,
 	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)));
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) == 1, "%s: head %u", name,
 	      rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)));
 	for (uint32_t j = 0; j < 4; j++)
-		CHECK(rig_stamp(r, NEIGHBOUR, j + 1) - rig_stamp(r, NEIGHBOUR, j) == alone[j],
+		CHECK(rig_stamp(r, NEIGHBOUR, j + 1) - rig_stamp(r, NEIGHBOUR, j) ==
+			      alone[j],
 		      "%s: the neighbour's job %u noticed", name, j);
 	rig_check(r, NEIGHBOUR, name);
 	/* The faulting descriptor may have stored tiles; all else is as it was. */

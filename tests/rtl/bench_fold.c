@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_fold.c - SERIAL mode against SCALE-Sim's weight-stationary formula, fold by fold: from
- * the first cycle of its weight load to the cycle its last result is accumulated, both counted,
- * a fold of T rows on h x w PEs takes exactly 2h + w + T - 2 + 3 cycles.
+ * bench_fold.c - SERIAL mode against SCALE-Sim's weight-stationary formula, fold by fold:
+ * from the first cycle of its weight load to the cycle its last result is accumulated,
+ * both counted, a fold of T rows on h x w PEs takes exactly 2h + w + T - 2 + 3 cycles.
  *
  *   bench_fold squares SHAPE            n x n rectangles, 4..rows, and random ones
  *   bench_fold layers [DIRECTORY [TOPOLOGY...]]
@@ -33,9 +33,9 @@ static void on_fold(void *user, const struct npu_fold *f)
 	if (cycles == want)
 		return;
 	if (t->mismatches++ < 5)
-		printf("fold of %u rows on %ux%u (%u, %u used): %llu cycles, not %llu\n", f->t, t->h,
-		       t->w, f->rows_used, f->cols_used, (unsigned long long)cycles,
-		       (unsigned long long)want);
+		printf("fold of %u rows on %ux%u (%u, %u used): %llu cycles, not %llu\n",
+		       f->t, t->h, t->w, f->rows_used, f->cols_used,
+		       (unsigned long long)cycles, (unsigned long long)want);
 }
 
 static void setup(struct rig *r, const struct rig_memory *cfg, struct rig_rect rect,
@@ -63,32 +63,44 @@ static void run(struct rig *r, struct tally *t, uint64_t folds, uint64_t macs)
 	CHECK(t->folds - had == folds && after.folds - before.folds == folds,
 	      "%llu folds, not %llu", (unsigned long long)(t->folds - had),
 	      (unsigned long long)folds);
-	CHECK(t->macs - did == macs && after.macs - before.macs == macs, "%llu MACs, not %llu",
-	      (unsigned long long)(t->macs - did), (unsigned long long)macs);
+	CHECK(t->macs - did == macs && after.macs - before.macs == macs,
+	      "%llu MACs, not %llu", (unsigned long long)(t->macs - did),
+	      (unsigned long long)macs);
 }
 
-/* Panels of the hardware: none shorter than half the depth. */
+/* Panels as the hardware cuts them: a long operation begins and ends with a short one, and no
+ * other is shorter than half the depth. */
 static uint64_t panels(uint64_t m, uint64_t depth)
 {
+	const uint64_t brief = 32;
 	uint64_t count = 0;
 
 	while (m) {
-		uint64_t t = m <= depth ? m : m < 2 * depth ? (m + 1) / 2 : depth;
+		bool much = m > 4 * brief && depth > brief;
+		uint64_t t = depth;
 
+		if (!count && much)
+			t = brief;
+		else if (m <= depth)
+			t = much ? m - brief : m;
+		else if (m < 2 * depth)
+			t = (m + 1) / 2;
 		m -= t;
 		count++;
 	}
 	return count;
 }
 
-static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_t k, struct rng *g)
+static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_t k,
+		 struct rng *g)
 {
 	uint32_t desc[16];
 	uint64_t folds;
 
 	rig_free_all(r, 0);
 	rig_gemm_desc(r, 0, m, n, k, desc, g);
-	folds = panels(m, NPU_GET(desc, PANEL)) * ((n + t->w - 1) / t->w) * ((k + t->h - 1) / t->h);
+	folds = panels(m, NPU_GET(desc, PANEL)) * ((n + t->w - 1) / t->w) *
+		((k + t->h - 1) / t->h);
 	rig_push(r, 0, desc);
 	run(r, t, folds, (uint64_t)m * n * k);
 	rig_check(r, 0, "fold bench");
@@ -98,9 +110,11 @@ static void squares(struct rig *r, struct tally *t)
 {
 	struct rng g = {5};
 
-	for (uint32_t n = r->api->rows < 4 ? 1 : 4; n <= r->api->rows && n <= r->api->cols; n++) {
+	for (uint32_t n = r->api->rows < 4 ? 1 : 4;
+	     n <= r->api->rows && n <= r->api->cols; n++) {
 		static const uint32_t ms[] = {1, 37, 700};
-		struct rig_memory cfg = n % 2 ? rig_ideal(r) : rig_channels(r->api->channels);
+		struct rig_memory cfg =
+			n % 2 ? rig_ideal(r) : rig_channels(r->api->channels);
 		uint32_t slack = r->api->rows - n;
 		struct rig_rect rect = {slack ? rng_range(&g, 0, slack) : 0, 0, n, n};
 
@@ -110,16 +124,19 @@ static void squares(struct rig *r, struct tally *t)
 			gemm(r, t, ms[i], 2 * n + 1, n + n / 2, &g);
 	}
 	for (uint32_t i = 0; i < 40; i++) {
-		struct rig_memory cfg = i % 2 ? rig_ideal(r) : rig_channels(r->api->channels);
+		struct rig_memory cfg =
+			i % 2 ? rig_ideal(r) : rig_channels(r->api->channels);
 		struct rig_rect rect = {0, 0, rng_range(&g, 1, r->api->rows),
 					rng_range(&g, 1, r->api->cols)};
 
 		setup(r, &cfg, rect, 1u << 21, t);
-		gemm(r, t, rng_range(&g, 1, 100), rng_range(&g, 1, 60), rng_range(&g, 1, 90), &g);
+		gemm(r, t, rng_range(&g, 1, 100), rng_range(&g, 1, 60),
+		     rng_range(&g, 1, 90), &g);
 	}
 }
 
-static void topology(struct rig *r, const char *directory, const char *name, struct tally *t)
+static void topology(struct rig *r, const char *directory, const char *name,
+		     struct tally *t)
 {
 	static struct rig_layer layers[RIG_LAYERS];
 	uint32_t count = rig_layers(directory, name, layers);
@@ -150,12 +167,15 @@ static void topology(struct rig *r, const char *directory, const char *name, str
 
 		rig_layer_desc(l, a, b, d, desc);
 		rig_push(r, 0, desc);
-		run(r, t, panels(l->m, NPU_GET(desc, PANEL)) * ((l->n + 15) / 16) * ((l->k + 15) / 16),
+		run(r, t,
+		    panels(l->m, NPU_GET(desc, PANEL)) * ((l->n + 15) / 16) *
+			    ((l->k + 15) / 16),
 		    (uint64_t)l->m * l->n * l->k);
 		r->space[0].done = r->space[0].tail;
 	}
 	printf("%s: %u layers, %llu folds, %llu cycles\n", name, count,
-	       (unsigned long long)(t->folds - had), (unsigned long long)r->api->cycle(r->model));
+	       (unsigned long long)(t->folds - had),
+	       (unsigned long long)r->api->cycle(r->model));
 }
 
 int main(int argc, char **argv)
@@ -169,7 +189,7 @@ int main(int argc, char **argv)
 		rig_open(&r, argc > 2 ? argv[2] : "16x16x4x8", UINT64_C(1) << 24);
 		squares(&r, &t);
 	} else {
-		directory = argc > 2 ? argv[2] : directory;
+		directory = argc > 2 && *argv[2] ? argv[2] : directory;
 		if (!directory || !*directory) {
 			printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
 			return 77;
@@ -189,10 +209,11 @@ int main(int argc, char **argv)
 	}
 	rig_close(&r);
 	CHECK(t.folds > 0, "no fold was seen");
-	CHECK(!t.mismatches, "%llu of %llu folds differ", (unsigned long long)t.mismatches,
-	      (unsigned long long)t.folds);
+	CHECK(!t.mismatches, "%llu of %llu folds differ",
+	      (unsigned long long)t.mismatches, (unsigned long long)t.folds);
 	printf("%llu folds\n", (unsigned long long)t.folds);
 	if (!strcmp(mode, "figure"))
-		printf("figure npu.fold.mismatches %llu\n", (unsigned long long)t.mismatches);
+		printf("figure npu.fold.mismatches %llu\n",
+		       (unsigned long long)t.mismatches);
 	return bench_end("bench_fold");
 }

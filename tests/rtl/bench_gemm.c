@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_gemm.c - random GEMM, CONV and VEC descriptors on random rectangles at random places,
- * against the golden model, byte by byte of the whole address space, in every memory mode.
- * Arguments: shape (16x16x4x8), rounds (40), seed (1).
+ * bench_gemm.c - random GEMM, CONV and VEC descriptors on random rectangles at random
+ * places, against the golden model, byte by byte of the whole address space, in every
+ * memory mode. Arguments: shape (16x16x4x8), rounds (40), seed (1).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,16 +116,16 @@ int main(int argc, char **argv)
 			if (have >> s & 1)
 				rig_bell(&r, s);
 		rig_wait(&r, have, 20000000);
-		CHECK(!r.faulted, "round %u seed %llu: slots %#x fault", i, (unsigned long long)seed,
-		      r.faulted);
+		CHECK(!r.faulted, "round %u seed %llu: slots %#x fault", i,
+		      (unsigned long long)seed, r.faulted);
 		for (uint32_t s = 0; s < r.api->slots; s++) {
 			struct rig_counters c;
 
 			if (!(have >> s & 1))
 				continue;
-			snprintf(what, sizeof(what), "round %u seed %llu %ux%u at %u,%u", i,
-				 (unsigned long long)seed, rects[s].rows, rects[s].cols, rects[s].row,
-				 rects[s].col);
+			snprintf(what, sizeof(what), "round %u seed %llu %ux%u at %u,%u",
+				 i, (unsigned long long)seed, rects[s].rows,
+				 rects[s].cols, rects[s].row, rects[s].col);
 			rig_check(&r, s, what);
 			c = rig_counters(&r, s, true);
 			folds += c.folds;
@@ -135,7 +135,8 @@ int main(int argc, char **argv)
 		CHECK(r.api->idle(r.model), "round %u: not idle after the last job", i);
 	}
 	printf("%s: %u rounds, %llu cycles, %llu folds, %llu MACs\n", shape, rounds,
-	       (unsigned long long)cycles, (unsigned long long)folds, (unsigned long long)macs);
+	       (unsigned long long)cycles, (unsigned long long)folds,
+	       (unsigned long long)macs);
 	rig_close(&r);
 	return bench_end("bench_gemm");
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_kill.c - PREEMPT KILL and DRAIN at random moments.  After KILL the PEs are given to
- * another slot at once, which does its work there; the victim resumes on another rectangle and
- * its replay is right to the last byte; a neighbour on channels of its own never notices.
- * Also: a border that someone tries to move at any moment is moved or refused, never harmful.
+ * bench_kill.c - PREEMPT KILL and DRAIN at random moments.  After KILL the PEs are given
+ * to another slot at once, which does its work there; the victim resumes on another
+ * rectangle and its replay is right to the last byte; a neighbour on channels of its own
+ * never notices. Also: a border that someone tries to move at any moment is moved or
+ * refused, never harmful.
  *
  *   bench_kill [figure] [ROUNDS [SEED]]
  */
@@ -74,12 +75,14 @@ static uint32_t stop(struct rig *r, uint32_t how)
 	r->quieted &= ~(1u << VICTIM);
 	rig_write(r, NPU_SLOT_ADDR(VICTIM, PREEMPT), how);
 	if (how == NPU_PREEMPT_KILL)
-		CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(VICTIM, STATUS)), STATUS_QUIET),
+		CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(VICTIM, STATUS)),
+				  STATUS_QUIET),
 		      "not quiet when the KILL has been written");
 	for (uint32_t i = 0; i < 400000 && !(r->quieted >> VICTIM & 1); i++)
 		rig_run(r, 1);
 	CHECK(r->quieted >> VICTIM & 1, "no acknowledgement");
-	CHECK(state(r, VICTIM) == (how == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED),
+	CHECK(state(r, VICTIM) ==
+		      (how == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED),
 	      "state %u after PREEMPT %u", state(r, VICTIM), how);
 	return rig_reg(r, NPU_SLOT_ADDR(VICTIM, PREEMPT_CYCLES));
 }
@@ -97,14 +100,16 @@ static uint32_t kills(struct rig *r, bool ideal, uint32_t rounds, uint64_t seed)
 		rig_bell(r, NEIGHBOUR);
 		rig_wait(r, 1u << NEIGHBOUR, 4000000);
 		for (uint32_t j = 0; j < 4; j++)
-			alone[j] = rig_stamp(r, NEIGHBOUR, j + 1) - rig_stamp(r, NEIGHBOUR, j);
+			alone[j] = rig_stamp(r, NEIGHBOUR, j + 1) -
+				   rig_stamp(r, NEIGHBOUR, j);
 
 		prepare(r, ideal, map, seed + i);
 		rig_bell(r, NEIGHBOUR);
 		rig_run(r, rng_range(&g, 0, 300));
 		rig_bell(r, VICTIM);
 		for (uint32_t k = 0; k < 4; k++) {
-			uint32_t how = rng_next(&g) % 4 ? NPU_PREEMPT_KILL : NPU_PREEMPT_DRAIN;
+			uint32_t how =
+				rng_next(&g) % 4 ? NPU_PREEMPT_KILL : NPU_PREEMPT_DRAIN;
 			uint32_t cycles;
 
 			rig_run(r, rng_range(&g, 0, rng_next(&g) % 2 ? 60 : 3000));
@@ -115,13 +120,15 @@ static uint32_t kills(struct rig *r, bool ideal, uint32_t rounds, uint64_t seed)
 			/* To the heir, and back somewhere else. */
 			map[HEIR] = map[VICTIM];
 			map[VICTIM].rows = 0;
-			CHECK(rig_map(r, map, 3) == NPU_MAP_OK, "round %u: PEs not free", i);
+			CHECK(rig_map(r, map, 3) == NPU_MAP_OK, "round %u: PEs not free",
+			      i);
 			if (k == 0)
 				rig_bell(r, HEIR);
 			rig_wait(r, 1u << HEIR, 4000000);
 			map[HEIR].rows = 0;
 			map[VICTIM] = place(&g, 0, 8, 16);
-			CHECK(rig_map(r, map, 3) == NPU_MAP_OK, "round %u: heir not quiet", i);
+			CHECK(rig_map(r, map, 3) == NPU_MAP_OK,
+			      "round %u: heir not quiet", i);
 			rig_write(r, NPU_SLOT_ADDR(VICTIM, RESUME), 1);
 		}
 		rig_wait(r, 7, 8000000);
@@ -130,13 +137,16 @@ static uint32_t kills(struct rig *r, bool ideal, uint32_t rounds, uint64_t seed)
 			char what[64];
 
 			snprintf(what, sizeof(what), "%s round %u seed %llu",
-				 ideal ? "ideal" : "4 channels", i, (unsigned long long)seed);
+				 ideal ? "ideal" : "4 channels", i,
+				 (unsigned long long)seed);
 			rig_check(r, s, what);
 			/* The victim did some of its work twice. */
 			rig_counters(r, s, s != VICTIM);
 		}
 		for (uint32_t j = 0; j < 4; j++)
-			CHECK(rig_stamp(r, NEIGHBOUR, j + 1) - rig_stamp(r, NEIGHBOUR, j) == alone[j],
+			CHECK(rig_stamp(r, NEIGHBOUR, j + 1) -
+					      rig_stamp(r, NEIGHBOUR, j) ==
+				      alone[j],
 			      "round %u: the neighbour's job %u noticed", i, j);
 	}
 	printf("%s: %u stops, KILL frees the PEs in at most %u cycles\n",
@@ -160,8 +170,8 @@ static void borders(struct rig *r, uint32_t rounds, uint64_t seed)
 		for (uint32_t j = 0; j < 40; j++) {
 			uint32_t desc[16];
 
-			rig_gemm_desc(r, 0, rng_range(&g, 1, 9), rng_range(&g, 1, 9), rng_range(&g, 1, 9),
-				      desc, &g);
+			rig_gemm_desc(r, 0, rng_range(&g, 1, 9), rng_range(&g, 1, 9),
+				      rng_range(&g, 1, 9), desc, &g);
 			rig_push(r, 0, desc);
 		}
 		rig_push_end(r, 0);
@@ -172,7 +182,8 @@ static void borders(struct rig *r, uint32_t rounds, uint64_t seed)
 
 			map[0] = place(&g, 0, 16, 16);
 			result = rig_map(r, map, 1);
-			CHECK(result == NPU_MAP_OK || result == NPU_MAP_BUSY, "result %u", result);
+			CHECK(result == NPU_MAP_OK || result == NPU_MAP_BUSY, "result %u",
+			      result);
 			if (result == NPU_MAP_OK) {
 				moved++;
 			} else {
@@ -185,7 +196,8 @@ static void borders(struct rig *r, uint32_t rounds, uint64_t seed)
 		rig_check(r, 0, "moving borders");
 		rig_counters(r, 0, true);
 	}
-	CHECK(moved > rounds && refused > rounds, "%u moves, %u refusals", moved, refused);
+	CHECK(moved > rounds && refused > rounds, "%u moves, %u refusals", moved,
+	      refused);
 	printf("%u border moves, %u refused\n", moved, refused);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_map.c - the map's commit against a C model: random maps, staged and applied or refused. */
+/* bench_map.c - the map's commit against a C model: random maps, staged and applied or
+ * refused. */
 #include <string.h>
 
 #include "bench.h"
@@ -35,8 +36,9 @@ static uint32_t model(struct dut_map_rect *map, const struct dut_map_rect *stage
 	}
 	for (uint32_t s = 0; s < DUT_MAP_SLOTS; s++) {
 		*who = s;
-		if (want[s].rows && (!want[s].cols || want[s].row + want[s].rows > DUT_MAP_ROWS ||
-				     want[s].col + want[s].cols > DUT_MAP_COLS))
+		if (want[s].rows &&
+		    (!want[s].cols || want[s].row + want[s].rows > DUT_MAP_ROWS ||
+		     want[s].col + want[s].cols > DUT_MAP_COLS))
 			return RANGE;
 	}
 	for (uint32_t s = 0; s < DUT_MAP_SLOTS; s++)
@@ -62,7 +64,8 @@ static struct dut_map_rect random_rect(struct rng *r, uint32_t style)
 	if (style == 0) { /* anything at all, out of range too */
 		uint32_t v = rng_next(r);
 
-		return (struct dut_map_rect){v & 31, v >> 5 & 31, v >> 10 & 31, v >> 15 & 31};
+		return (struct dut_map_rect){v & 31, v >> 5 & 31, v >> 10 & 31,
+					     v >> 15 & 31};
 	}
 	if (style == 1)
 		return (struct dut_map_rect){rng_next(r) & 255, rng_next(r) & 255,
@@ -82,7 +85,8 @@ int main(void)
 	struct rng r = {2};
 
 	for (int i = 0; i < 200000; i++) {
-		uint32_t quiet = rng_next(&r) & rng_next(&r) & 1 ? 255 : rng_next(&r) & 255;
+		uint32_t quiet =
+			rng_next(&r) & rng_next(&r) & 1 ? 255 : rng_next(&r) & 255;
 		uint32_t result, slot, want, who;
 		uint32_t changes = rng_range(&r, 0, 3);
 
@@ -95,7 +99,8 @@ int main(void)
 				stage[s] = map[s];
 			dut_map_stage(d, s, &stage[s]);
 		}
-		if (rng_next(&r) % 3 == 0) { /* back to what is: the next changes can succeed */
+		if (rng_next(&r) % 3 ==
+		    0) { /* back to what is: the next changes can succeed */
 			for (uint32_t s = 0; s < DUT_MAP_SLOTS; s++) {
 				stage[s] = map[s];
 				dut_map_stage(d, s, &stage[s]);
@@ -103,15 +108,18 @@ int main(void)
 		}
 		want = model(map, stage, quiet, &who);
 		dut_map_commit(d, quiet, &result, &slot);
-		CHECK(result == want && slot == who, "commit %d: result %u slot %u, not %u %u", i,
-		      result, slot, want, who);
+		CHECK(result == want && slot == who,
+		      "commit %d: result %u slot %u, not %u %u", i, result, slot, want,
+		      who);
 		outcomes[want]++;
 		for (uint32_t s = 0; s < DUT_MAP_SLOTS; s++) {
 			struct dut_map_rect got;
 
 			dut_map_get(d, s, &got);
-			CHECK(!memcmp(&got, &map[s], sizeof(got)), "commit %d: slot %u", i, s);
-			CHECK(dut_map_staged(d, s) == pack(&stage[s]), "commit %d: staged %u", i, s);
+			CHECK(!memcmp(&got, &map[s], sizeof(got)), "commit %d: slot %u",
+			      i, s);
+			CHECK(dut_map_staged(d, s) == pack(&stage[s]),
+			      "commit %d: staged %u", i, s);
 		}
 	}
 	for (int k = 0; k < 4; k++)

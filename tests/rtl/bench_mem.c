@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_mem.c - the memory system against a C model of its timing, cycle by cycle: random
- * traffic and timing parameters, order, conservation, fair shares, bandwidth, the ideal mode,
- * and I6: a slot on channels of its own answers in the same cycles whatever the others do.
+ * traffic and timing parameters, order, conservation, fair shares, bandwidth, the ideal
+ * mode, and I6: a slot on channels of its own answers in the same cycles whatever the
+ * others do.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #define S     DUT_MEM_SLOTS
 #define N_MAX 8
 #define BANKS 8
-#define DEPTH 8  /* FIFO of a slot at a channel */
+#define DEPTH 16  /* FIFO of a slot at a channel */
 #define FLY   32 /* granted and not yet answered */
 
 struct timing {
@@ -78,7 +79,8 @@ static void model_grant(struct model *m, struct chan *c)
 	uint32_t row, bank;
 	uint64_t column, data;
 
-	if (c->fly_wr - c->fly_rd == FLY || c->bus_free > m->now + m->t.rp + m->t.rcd + cl)
+	if (c->fly_wr - c->fly_rd == FLY ||
+	    c->bus_free > m->now + m->t.rp + m->t.rcd + cl)
 		return;
 	do
 		s = (s + 1) % S;
@@ -105,15 +107,16 @@ static void model_grant(struct model *m, struct chan *c)
 	c->ready[bank] = data - cl + q.beats;
 	c->bus_free = data + q.beats;
 	c->done[c->fly_wr % FLY] = c->bus_free;
-	c->fly[c->fly_wr++ % FLY] =
-		(struct dut_mem_rsp){.v = true, .we = q.we, .slot = s, .tag = q.tag, .pa = q.pa};
+	c->fly[c->fly_wr++ % FLY] = (struct dut_mem_rsp){
+		.v = true, .we = q.we, .slot = s, .tag = q.tag, .pa = q.pa};
 	c->count[q.we]++;
 	c->count[5] += q.beats;
 	c->count[8 + s] += q.beats;
 }
 
 /* One cycle: reqs are what the slots show; *accepted gets one bit a slot. */
-static void model_step(struct model *m, const struct dut_mem_req *reqs, uint32_t *accepted)
+static void model_step(struct model *m, const struct dut_mem_req *reqs,
+		       uint32_t *accepted)
 {
 	bool push[S] = {false};
 
@@ -141,15 +144,16 @@ static void model_step(struct model *m, const struct dut_mem_req *reqs, uint32_t
 	m->now++;
 }
 
-/* ---- traffic ------------------------------------------------------------------------------ */
+/* ---- traffic
+ * ------------------------------------------------------------------------------ */
 
 struct source {
 	struct rng r;
-	uint32_t mask;    /* channels it uses */
-	uint32_t rate;    /* requests in 256 cycles, at most */
-	uint32_t stride;  /* 0: random lines */
+	uint32_t mask;   /* channels it uses */
+	uint32_t rate;   /* requests in 256 cycles, at most */
+	uint32_t stride; /* 0: random lines */
 	uint32_t line;
-	uint32_t spread;  /* lines it touches */
+	uint32_t spread; /* lines it touches */
 	uint32_t tag;
 	struct dut_mem_req req;
 };
@@ -190,22 +194,23 @@ static struct timing random_timing(struct rng *r)
 	if (rng_next(r) % 3 == 0)
 		return (struct timing){8, 8, 8, 4};
 	if (rng_next(r) % 8 == 0)
-		return (struct timing){rng_next(r) & 255, rng_next(r) & 255, rng_next(r) & 255,
-				       rng_next(r) & 15};
-	return (struct timing){rng_range(r, 0, 20), rng_range(r, 0, 20), rng_range(r, 0, 20),
-			       rng_range(r, 0, 8)};
+		return (struct timing){rng_next(r) & 255, rng_next(r) & 255,
+				       rng_next(r) & 255, rng_next(r) & 15};
+	return (struct timing){rng_range(r, 0, 20), rng_range(r, 0, 20),
+			       rng_range(r, 0, 20), rng_range(r, 0, 8)};
 }
 
-static void compare_response(const struct dut_mem_rsp *got, const struct dut_mem_rsp *want,
-			     uint64_t cycle, uint32_t ch)
+static void compare_response(const struct dut_mem_rsp *got,
+			     const struct dut_mem_rsp *want, uint64_t cycle, uint32_t ch)
 {
-	CHECK(got->v == want->v, "cycle %llu channel %u: valid %d", (unsigned long long)cycle, ch,
-	      got->v);
+	CHECK(got->v == want->v, "cycle %llu channel %u: valid %d",
+	      (unsigned long long)cycle, ch, got->v);
 	if (got->v && want->v)
-		CHECK(got->slot == want->slot && got->we == want->we && got->tag == want->tag &&
-			      got->pa == want->pa,
-		      "cycle %llu channel %u: slot %u tag %u, not %u %u", (unsigned long long)cycle,
-		      ch, got->slot, got->tag, want->slot, want->tag);
+		CHECK(got->slot == want->slot && got->we == want->we &&
+			      got->tag == want->tag && got->pa == want->pa,
+		      "cycle %llu channel %u: slot %u tag %u, not %u %u",
+		      (unsigned long long)cycle, ch, got->slot, got->tag, want->slot,
+		      want->tag);
 }
 
 static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct rng *r,
@@ -222,7 +227,8 @@ static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct
 	m->t = random_timing(r);
 	dut_mem_reset(d, false, pack(m->t));
 	for (uint32_t s = 0; s < S; s++)
-		q[s] = random_source(r, rng_next(r) % 4 ? rng_next(r) % (1u << n) : 1u << rng_next(r) % n);
+		q[s] = random_source(r, rng_next(r) % 4 ? rng_next(r) % (1u << n)
+							: 1u << rng_next(r) % n);
 	for (uint32_t i = 0; i < cycles || model_busy(m); i++) {
 		struct dut_mem_req reqs[S];
 		uint32_t accepted;
@@ -235,8 +241,8 @@ static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct
 		}
 		CHECK(dut_mem_busy(d) == model_busy(m), "cycle %u: busy", i);
 		model_step(m, reqs, &accepted);
-		CHECK(dut_mem_accepted(d) == accepted, "cycle %u: accepted %#x, not %#x", i,
-		      dut_mem_accepted(d), accepted);
+		CHECK(dut_mem_accepted(d) == accepted, "cycle %u: accepted %#x, not %#x",
+		      i, dut_mem_accepted(d), accepted);
 		dut_mem_step(d);
 		for (uint32_t s = 0; s < S; s++)
 			if (accepted >> s & 1) {
@@ -258,11 +264,13 @@ static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct
 	dut_mem_snapshot(d);
 	for (uint32_t c = 0; c < n; c++)
 		for (uint32_t w = 0; w < 16; w++)
-			CHECK(dut_mem_counter(d, c, w) == m->ch[c].count[w], "channel %u word %u: %u, not %u",
-			      c, w, dut_mem_counter(d, c, w), m->ch[c].count[w]);
+			CHECK(dut_mem_counter(d, c, w) == m->ch[c].count[w],
+			      "channel %u word %u: %u, not %u", c, w,
+			      dut_mem_counter(d, c, w), m->ch[c].count[w]);
 }
 
-/* ---- properties that need no model ---------------------------------------------------------- */
+/* ---- properties that need no model
+ * ---------------------------------------------------------- */
 
 #define LOG 4000
 struct logged {
@@ -271,10 +279,11 @@ struct logged {
 	struct dut_mem_rsp rsp;
 };
 
-/* Slot 0 on its own channels, and, if others, the rest of the slots hammering all the others:
- * everything slot 0 sees, with the cycle. */
-static uint32_t alone_or_not(struct dut_mem *d, uint32_t n, struct timing t, uint32_t mine,
-			     uint64_t seed, bool others, struct logged *log, uint64_t *accepts)
+/* Slot 0 on its own channels, and, if others, the rest of the slots hammering all the
+ * others: everything slot 0 sees, with the cycle. */
+static uint32_t alone_or_not(struct dut_mem *d, uint32_t n, struct timing t,
+			     uint32_t mine, uint64_t seed, bool others,
+			     struct logged *log, uint64_t *accepts)
 {
 	struct source q[S];
 	struct rng r = {seed}, r2 = {seed + 1};
@@ -342,7 +351,10 @@ static void shares(struct dut_mem *d)
 		struct dut_mem_rsp rsp;
 
 		for (uint32_t s = 0; s < S; s++) {
-			struct dut_mem_req q = {.v = true, .ch = 3, .lline = line[s], .beats = 4,
+			struct dut_mem_req q = {.v = true,
+						.ch = 3,
+						.lline = line[s],
+						.beats = 4,
 						.tag = line[s] & 511};
 
 			dut_mem_request(d, s, &q);
@@ -358,8 +370,8 @@ static void shares(struct dut_mem *d)
 		}
 	}
 	for (uint32_t s = 0; s < S; s++)
-		CHECK(got[s] + 4 >= beats / S && got[s] <= beats / S + 4, "slot %u: %u beats of %u", s,
-		      got[s], beats);
+		CHECK(got[s] + 4 >= beats / S && got[s] <= beats / S + 4,
+		      "slot %u: %u beats of %u", s, got[s], beats);
 
 	/* One slot, consecutive lines: banks overlap and the bus is never free. */
 	dut_mem_reset(d, false, pack(t));
@@ -378,15 +390,20 @@ static void shares(struct dut_mem *d)
 		dut_mem_response(d, 3, &rsp);
 		beats += rsp.v ? 4 : 0;
 	}
-	/* Where a row ends the next may be in the same bank: a bubble of RP + RCD in 512 beats. */
-	CHECK(beats >= 20000 / 100 * 99, "a stream reaches %u beats in 20000 cycles", beats);
+	/* Where a row ends the next may be in the same bank: a bubble of RP + RCD in 512
+	 * beats. */
+	CHECK(beats >= 20000 / 100 * 99, "a stream reaches %u beats in 20000 cycles",
+	      beats);
 }
 
 static void ideal(struct dut_mem *d, uint32_t n, struct rng *r)
 {
 	dut_mem_reset(d, true, 0);
 	for (int i = 0; i < 5000; i++) {
-		struct source q = {.r = {rng_next(r)}, .mask = (1u << n) - 1, .rate = 128, .spread = 99};
+		struct source q = {.r = {rng_next(r)},
+				   .mask = (1u << n) - 1,
+				   .rate = 128,
+				   .spread = 99};
 		struct dut_mem_req reqs[S];
 		uint32_t want = 0;
 
@@ -404,8 +421,8 @@ static void ideal(struct dut_mem *d, uint32_t n, struct rng *r)
 			dut_mem_ideal_response(d, s, &rsp);
 			CHECK(rsp.v == reqs[s].v, "ideal: slot %u", s);
 			if (rsp.v)
-				CHECK(rsp.tag == reqs[s].tag && rsp.pa == reqs[s].pa && rsp.slot == s &&
-					      rsp.we == reqs[s].we,
+				CHECK(rsp.tag == reqs[s].tag && rsp.pa == reqs[s].pa &&
+					      rsp.slot == s && rsp.we == reqs[s].we,
 				      "ideal: slot %u got another's answer", s);
 		}
 		for (uint32_t c = 0; c < n; c++) {

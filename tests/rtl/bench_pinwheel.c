@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_pinwheel.c - four tenants on a map that no guillotine cut can make, each on memory
- * channels of its own, started at random moments: every operation takes exactly as many cycles
- * as when its tenant is alone, and every byte is right.
- * Arguments: rounds (8), seed (1); "figure" first prints npu.corun.slowdown_disjoint_max.
+ * bench_pinwheel.c - four tenants on a map that no guillotine cut can make, each on
+ * memory channels of its own, started at random moments: every operation takes exactly as
+ * many cycles as when its tenant is alone, and every byte is right. Arguments: rounds
+ * (8), seed (1); "figure" first prints npu.corun.slowdown_disjoint_max.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "rig.h"
 
 #define TENANTS 4
-#define JOBS	6
-#define SPACE	(1u << 21)
+#define JOBS    6
+#define SPACE   (1u << 21)
 
 static const struct rig_rect pinwheel[TENANTS] = {
 	{0, 0, 6, 10}, {0, 10, 10, 6}, {10, 6, 6, 10}, {6, 0, 10, 6}};
@@ -68,7 +68,8 @@ int main(int argc, char **argv)
 			rig_bell(&r, s);
 			rig_wait(&r, 1u << s, 20000000);
 			for (uint32_t j = 0; j < JOBS; j++)
-				alone[s][j] = rig_stamp(&r, s, j + 1) - rig_stamp(&r, s, j);
+				alone[s][j] =
+					rig_stamp(&r, s, j + 1) - rig_stamp(&r, s, j);
 			rig_check(&r, s, "alone");
 		}
 		prepare(&r, ideal, seed);
@@ -84,12 +85,15 @@ int main(int argc, char **argv)
 		rig_wait(&r, 15, 40000000);
 		for (uint32_t s = 0; s < TENANTS; s++) {
 			for (uint32_t j = 0; j < JOBS; j++) {
-				uint64_t together = rig_stamp(&r, s, j + 1) - rig_stamp(&r, s, j);
+				uint64_t together =
+					rig_stamp(&r, s, j + 1) - rig_stamp(&r, s, j);
 				double ratio = (double)together / (double)alone[s][j];
 
 				CHECK(together == alone[s][j],
-				      "round %u tenant %u job %u: %llu cycles alone, %llu together", i, s, j,
-				      (unsigned long long)alone[s][j], (unsigned long long)together);
+				      "round %u tenant %u job %u: %llu cycles alone, "
+				      "%llu together",
+				      i, s, j, (unsigned long long)alone[s][j],
+				      (unsigned long long)together);
 				slowest = ratio > slowest ? ratio : slowest;
 				compared++;
 			}
@@ -98,7 +102,8 @@ int main(int argc, char **argv)
 		}
 	}
 	rig_close(&r);
-	printf("%llu jobs, slowest %.6f of alone\n", (unsigned long long)compared, slowest);
+	printf("%llu jobs, slowest %.6f of alone\n", (unsigned long long)compared,
+	       slowest);
 	if (figure)
 		printf("figure npu.corun.slowdown_disjoint_max %.6f\n", slowest);
 	return bench_end("bench_pinwheel");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_position.c - the same jobs on every legal position of a rectangle: the same bits and
- * the same cycles.  Arguments: shape (16x16x4x8), positions tried of each rectangle (24; 0: all).
+ * bench_position.c - the same jobs on every legal position of a rectangle: the same bits
+ * and the same cycles.  Arguments: shape (16x16x4x8), positions tried of each rectangle
+ * (24; 0: all).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ static const struct rig_rect sizes[] = {{0, 0, 3, 5},  {0, 0, 8, 8},  {0, 0, 13,
 					{0, 0, 1, 16}, {0, 0, 16, 1}, {0, 0, 1, 1},
 					{0, 0, 7, 11}, {0, 0, 16, 16}};
 
-static void at(struct rig *r, const struct rig_rect *rect, uint32_t slot, uint64_t *cycles)
+static void at(struct rig *r, const struct rig_rect *rect, uint32_t slot,
+	       uint64_t *cycles)
 {
 	struct rig_memory cfg = rig_channels(r->api->channels);
 	struct rig_rect rects[RIG_SLOTS] = {{0}};
@@ -22,16 +24,27 @@ static void at(struct rig *r, const struct rig_rect *rect, uint32_t slot, uint64
 
 	rects[slot] = *rect;
 	rig_reset(r, &cfg);
-	CHECK(rig_map(r, rects, RIG_SLOTS) == NPU_MAP_OK, "%ux%u at %u,%u", rect->rows, rect->cols,
-	      rect->row, rect->col);
+	CHECK(rig_map(r, rects, RIG_SLOTS) == NPU_MAP_OK, "%ux%u at %u,%u", rect->rows,
+	      rect->cols, rect->row, rect->col);
 	rig_space(r, slot, 1u << 20, RIG_ALL);
 	for (uint32_t j = 0; j < JOBS; j++) {
 		uint32_t desc[16];
 
 		if (j % 2) {
-			struct rig_conv c = {.h = 7, .w = 6, .cin = 5, .oh = 7, .ow = 6, .n = 9 + j,
-					     .kh = 3, .kw = 3, .sy = 1, .sx = 1, .dy = 1, .dx = 1,
-					     .pt = 1, .pl = 1};
+			struct rig_conv c = {.h = 7,
+					     .w = 6,
+					     .cin = 5,
+					     .oh = 7,
+					     .ow = 6,
+					     .n = 9 + j,
+					     .kh = 3,
+					     .kw = 3,
+					     .sy = 1,
+					     .sx = 1,
+					     .dy = 1,
+					     .dx = 1,
+					     .pt = 1,
+					     .pl = 1};
 
 			rig_conv_desc(r, slot, &c, false, desc, &g);
 		} else {
@@ -71,13 +84,15 @@ int main(int argc, char **argv)
 		step = most && n > most ? n / most : 1;
 		at(&r, &q, 0, want);
 		/* The far corner always; the slot should not matter either. */
-		for (uint32_t p = 0; p < n; p = p + step < n || p == n - 1 ? p + step : n - 1) {
+		for (uint32_t p = 0; p < n;
+		     p = p + step < n || p == n - 1 ? p + step : n - 1) {
 			q.row = p / cols;
 			q.col = p % cols;
 			at(&r, &q, p % r.api->slots, got);
 			CHECK(!memcmp(got, want, sizeof(got)),
-			      "%ux%u at %u,%u: %llu cycles, not %llu", q.rows, q.cols, q.row, q.col,
-			      (unsigned long long)got[0], (unsigned long long)want[0]);
+			      "%ux%u at %u,%u: %llu cycles, not %llu", q.rows, q.cols,
+			      q.row, q.col, (unsigned long long)got[0],
+			      (unsigned long long)want[0]);
 			tried++;
 		}
 	}

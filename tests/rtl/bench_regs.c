@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_regs.c - registers, interrupts, rings, fences, counters: what software sees of the
- * machine besides results.  Argument: shape (16x16x4x8).
+ * bench_regs.c - registers, interrupts, rings, fences, counters: what software sees of
+ * the machine besides results.  Argument: shape (16x16x4x8).
  */
 #include <string.h>
 
@@ -18,7 +18,8 @@ static void fresh(struct rig *r)
 
 static void identity(struct rig *r)
 {
-	uint32_t shape = rig_reg(r, NPU_GLB_SHAPE_ADDR), caps = rig_reg(r, NPU_GLB_CAPS_ADDR);
+	uint32_t shape = rig_reg(r, NPU_GLB_SHAPE_ADDR),
+		 caps = rig_reg(r, NPU_GLB_CAPS_ADDR);
 
 	CHECK(rig_reg(r, NPU_GLB_ID_ADDR) == NPU_GLB_ID_RESET, "ID");
 	CHECK(rig_reg(r, NPU_GLB_VERSION_ADDR) == NPU_GLB_VERSION_RESET, "VERSION");
@@ -27,8 +28,10 @@ static void identity(struct rig *r)
 		      NPU_REG_GET(shape, SHAPE_SLOTS) == r->api->slots &&
 		      NPU_REG_GET(shape, SHAPE_CHANNELS) == r->api->channels,
 	      "SHAPE %#x", shape);
-	CHECK(NPU_REG_GET(caps, CAPS_DEPTH_LOG2) == 9 && NPU_REG_GET(caps, CAPS_SPAD_LOG2) == 17 &&
-		      NPU_REG_GET(caps, CAPS_BANKS_LOG2) == 3 && NPU_REG_GET(caps, CAPS_TLB_LOG2) > 0,
+	CHECK(NPU_REG_GET(caps, CAPS_DEPTH_LOG2) == 9 &&
+		      NPU_REG_GET(caps, CAPS_SPAD_LOG2) == 17 &&
+		      NPU_REG_GET(caps, CAPS_BANKS_LOG2) == 3 &&
+		      NPU_REG_GET(caps, CAPS_TLB_LOG2) > 0,
 	      "CAPS %#x", caps);
 	rig_write(r, NPU_GLB_ID_ADDR, 0);
 	rig_write(r, NPU_GLB_SHAPE_ADDR, 0);
@@ -38,16 +41,19 @@ static void identity(struct rig *r)
 	for (uint32_t s = 0; s < NPU_SLOT_COUNT; s++)
 		if (s >= r->api->slots) {
 			rig_write(r, NPU_SLOT_ADDR(s, RING_LOG2), 7);
-			CHECK(!rig_reg(r, NPU_SLOT_ADDR(s, RING_LOG2)), "slot %u is not there", s);
+			CHECK(!rig_reg(r, NPU_SLOT_ADDR(s, RING_LOG2)),
+			      "slot %u is not there", s);
 		}
 }
 
 static void hash(struct rig *r)
 {
-	uint32_t good = NPU_REG_BITS(HASH_K, 0) | NPU_REG_BITS(HASH_Q, 1) | NPU_REG_BITS(HASH_GRAN, 9);
+	uint32_t good = NPU_REG_BITS(HASH_K, 0) | NPU_REG_BITS(HASH_Q, 1) |
+			NPU_REG_BITS(HASH_GRAN, 9);
 	static const struct {
 		uint32_t k, q, gran;
-	} bad[] = {{0, 2, 9}, {0, 0, 9}, {5, 1, 9}, {4, 3, 9}, {4, 7, 12}, {0, 1, 7}, {0, 1, 13}};
+	} bad[] = {{0, 2, 9},  {0, 0, 9}, {5, 1, 9}, {4, 3, 9},
+		   {4, 7, 12}, {0, 1, 7}, {0, 1, 13}};
 	uint32_t all = rig_reg(r, NPU_GLB_HASH_ADDR);
 
 	CHECK(NPU_REG_GET(all, HASH_Q) << NPU_REG_GET(all, HASH_K) == r->api->channels,
@@ -56,10 +62,12 @@ static void hash(struct rig *r)
 	CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good, "HASH");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		rig_write(r, NPU_GLB_HASH_ADDR,
-			  NPU_REG_BITS(HASH_K, bad[i].k) | NPU_REG_BITS(HASH_Q, bad[i].q) |
-				  NPU_REG_BITS(HASH_GRAN, bad[i].gran) | NPU_REG_BITS(HASH_LOCK, 1));
-		CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good, "HASH k %u q %u gran %u is taken", bad[i].k,
-		      bad[i].q, bad[i].gran);
+			  NPU_REG_BITS(HASH_K, bad[i].k) |
+				  NPU_REG_BITS(HASH_Q, bad[i].q) |
+				  NPU_REG_BITS(HASH_GRAN, bad[i].gran) |
+				  NPU_REG_BITS(HASH_LOCK, 1));
+		CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good,
+		      "HASH k %u q %u gran %u is taken", bad[i].k, bad[i].q, bad[i].gran);
 	}
 	for (uint32_t i = 0; i < NPU_GLB_XMASK_N; i++)
 		rig_write(r, NPU_GLB_AT(XMASK, i), 0xffabc0 + i);
@@ -67,13 +75,15 @@ static void hash(struct rig *r)
 	rig_write(r, NPU_GLB_HASH_ADDR, good | NPU_REG_BITS(HASH_LOCK, 1));
 	rig_write(r, NPU_GLB_HASH_ADDR, all);
 	rig_write(r, NPU_GLB_AT(XMASK, 3), 1);
-	CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == (good | NPU_REG_BITS(HASH_LOCK, 1)), "LOCK: HASH");
+	CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == (good | NPU_REG_BITS(HASH_LOCK, 1)),
+	      "LOCK: HASH");
 	CHECK(rig_reg(r, NPU_GLB_AT(XMASK, 3)) == 0xffabc3, "LOCK: XMASK");
 	fresh(r);
 	rig_write(r, NPU_GLB_AT(XMASK, 0), 0x1234);
 	rig_write(r, NPU_GLB_HASH_ADDR, good | NPU_REG_BITS(HASH_OPAQUE, 1));
 	rig_write(r, NPU_GLB_HASH_ADDR, good);
-	CHECK(!rig_reg(r, NPU_GLB_HASH_ADDR) && !rig_reg(r, NPU_GLB_AT(XMASK, 0)), "OPAQUE shows");
+	CHECK(!rig_reg(r, NPU_GLB_HASH_ADDR) && !rig_reg(r, NPU_GLB_AT(XMASK, 0)),
+	      "OPAQUE shows");
 	fresh(r);
 }
 
@@ -98,7 +108,8 @@ static void plain(struct rig *r)
 	rig_write(r, NPU_GLB_CTRL_ADDR, 1);
 	CHECK(rig_reg(r, NPU_GLB_CTRL_ADDR) == 1, "CTRL");
 	fresh(r);
-	CHECK(rig_reg(r, NPU_GLB_TIMING_ADDR) == NPU_GLB_TIMING_RESET, "TIMING after reset");
+	CHECK(rig_reg(r, NPU_GLB_TIMING_ADDR) == NPU_GLB_TIMING_RESET,
+	      "TIMING after reset");
 }
 
 static void time_register(struct rig *r)
@@ -107,14 +118,17 @@ static void time_register(struct rig *r)
 		uint64_t before = r->api->cycle(r->model);
 		uint32_t t = rig_reg(r, NPU_GLB_TIME_LO_ADDR);
 
-		CHECK(t == before + 1, "TIME %u at cycle %llu", t, (unsigned long long)before);
-		CHECK(r->api->cycle(r->model) == before + NPU_MODEL_REG_CYCLES, "access time");
+		CHECK(t == before + 1, "TIME %u at cycle %llu", t,
+		      (unsigned long long)before);
+		CHECK(r->api->cycle(r->model) == before + NPU_MODEL_REG_CYCLES,
+		      "access time");
 		CHECK(rig_reg(r, NPU_GLB_TIME_HI_ADDR) == 0, "TIME_HI");
 		rig_run(r, 1000);
 	}
 }
 
-static void push_fence(struct rig *r, uint32_t s, uint32_t op, uint32_t va, uint64_t value, bool irq)
+static void push_fence(struct rig *r, uint32_t s, uint32_t op, uint32_t va,
+		       uint64_t value, bool irq)
 {
 	uint32_t desc[16] = {0};
 
@@ -143,11 +157,13 @@ static void interrupts(struct rig *r)
 	rig_write(r, NPU_GLB_IRQ_MASK_ADDR, 2);
 	CHECK(!r->api->irq(r->model), "another slot's mask");
 	rig_write(r, NPU_GLB_IRQ_MASK_ADDR, 1);
-	CHECK(r->api->irq(r->model) && r->api->run(r->model, 100) == 0, "run with the line high");
+	CHECK(r->api->irq(r->model) && r->api->run(r->model, 100) == 0,
+	      "run with the line high");
 	rig_write(r, NPU_GLB_IRQ_PEND_ADDR, 0xfffffffe);
 	CHECK(r->api->irq(r->model), "cleared by a 0");
 	rig_write(r, NPU_GLB_IRQ_PEND_ADDR, 1);
-	CHECK(!r->api->irq(r->model) && !rig_reg(r, NPU_GLB_IRQ_PEND_ADDR), "not cleared");
+	CHECK(!r->api->irq(r->model) && !rig_reg(r, NPU_GLB_IRQ_PEND_ADDR),
+	      "not cleared");
 	CHECK(r->api->idle(r->model), "not idle");
 	/* Without the flag: no interrupt. */
 	push_fence(r, 0, NPU_OP_SIGNAL, va, 6, false);
@@ -187,7 +203,8 @@ static void fences(struct rig *r)
 	CHECK(!r->ended && rig_reg(r, NPU_SLOT_ADDR(0, HEAD)) == 0 &&
 		      rig_reg(r, NPU_SLOT_ADDR(1, HEAD)) == 0,
 	      "nobody has signalled yet");
-	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_WAITING), "WAITING");
+	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_WAITING),
+	      "WAITING");
 	CHECK(!r->api->idle(r->model), "a WAIT polls: not idle");
 	/* The low word alone is not enough. */
 	rig_poke(r, 0, shared, &(uint32_t){7}, 4);
@@ -198,7 +215,8 @@ static void fences(struct rig *r)
 	for (uint32_t i = 0; i < rounds; i++) {
 		CHECK(rig_stamp(r, 0, i) < rig_stamp(r, 1, i), "order of round %u", i);
 		if (i)
-			CHECK(rig_stamp(r, 1, i - 1) < rig_stamp(r, 0, i), "order of round %u", i);
+			CHECK(rig_stamp(r, 1, i - 1) < rig_stamp(r, 0, i),
+			      "order of round %u", i);
 	}
 	CHECK(r->api->idle(r->model), "idle at the end");
 }
@@ -225,7 +243,8 @@ static void small_ring(struct rig *r)
 			rig_random_vec(r, 0, desc, &g);
 			if (NPU_GET(desc, VOP) == NPU_VOP_MAXPOOL)
 				continue;
-			/* Operands move while others run: only order and count are checked. */
+			/* Operands move while others run: only order and count are
+			 * checked. */
 			rig_poke(r, 0, ring + sent % 4 * 64, desc, 64);
 			sent++;
 		}
@@ -270,7 +289,8 @@ static void counters(struct rig *r)
 	for (uint32_t i = 0; i < r->api->channels; i++) {
 		reads += rig_reg(r, NPU_CHAN_ADDR(i, CH_READS));
 		writes += rig_reg(r, NPU_CHAN_ADDR(i, CH_WRITES));
-		kinds += rig_reg(r, NPU_CHAN_ADDR(i, CH_HITS)) + rig_reg(r, NPU_CHAN_ADDR(i, CH_CLOSED)) +
+		kinds += rig_reg(r, NPU_CHAN_ADDR(i, CH_HITS)) +
+			 rig_reg(r, NPU_CHAN_ADDR(i, CH_CLOSED)) +
 			 rig_reg(r, NPU_CHAN_ADDR(i, CH_CONFLICTS));
 		beats += rig_reg(r, NPU_CHAN_ADDR(i, CH_BEATS));
 		slot += rig_reg(r, NPU_CHAN_ADDR(i, CH_SLOT_BEATS));
@@ -280,7 +300,8 @@ static void counters(struct rig *r)
 	      "%llu beats on channels, %llu of the slot", (unsigned long long)beats,
 	      (unsigned long long)(c.read_beats + c.write_beats));
 	CHECK(reads && writes, "both kinds");
-	CHECK(!rig_reg(r, NPU_CHAN_BASE + NPU_CHAN_STRIDE * 15), "a channel that is not there");
+	CHECK(!rig_reg(r, NPU_CHAN_BASE + NPU_CHAN_STRIDE * 15),
+	      "a channel that is not there");
 }
 
 int main(int argc, char **argv)

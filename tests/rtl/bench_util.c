@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_util.c - how near the machine comes to its bound on whole networks: every layer of a
- * table in SCALE-Sim's format, one descriptor each, one slot on the whole array.
+ * bench_util.c - how near the machine comes to its bound on whole networks: every layer
+ * of a table in SCALE-Sim's format, one descriptor each, one slot on the whole array.
  *
  *   bench_util [figures] [DIRECTORY [TOPOLOGY...]]
  *
- * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles between a
- * TIMESTAMP before the first layer and one after the last.
+ * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles
+ * between a TIMESTAMP before the first layer and one after the last.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
 
-static double run(struct rig *r, const struct rig_layer *layers, uint32_t count, const char *name,
-		  const struct rig_memory *cfg, bool verbose)
+static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
+		  const char *name, const struct rig_memory *cfg, bool verbose)
 {
 	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
 	uint32_t a = 0, b = 0, d = 0, last = 0, first;
@@ -49,27 +49,30 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 	rig_push_end(r, 0);
 	rig_bell(r, 0);
 	rig_wait(r, 1, UINT64_C(1) << 32);
-	CHECK(!r->faulted, "%s: fault %u", name, rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)));
+	CHECK(!r->faulted, "%s: fault %u", name,
+	      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)));
 	cycles = rig_stamp(r, 0, last) - rig_stamp(r, 0, first);
 	c = rig_counters(r, 0, false);
-	CHECK(c.macs == macs, "%s: %llu MACs counted, %llu done", name, (unsigned long long)c.macs,
-	      (unsigned long long)macs);
+	CHECK(c.macs == macs, "%s: %llu MACs counted, %llu done", name,
+	      (unsigned long long)c.macs, (unsigned long long)macs);
 	for (uint32_t i = 0; verbose && i < count; i++) {
 		const struct rig_layer *l = &layers[i];
 		uint64_t n = rig_stamp(r, 0, i + 1) - rig_stamp(r, 0, i);
 		uint64_t best = rig_layer_bound(l, rect.rows, rect.cols);
 
-		printf("  %-14s M %6u N %5u K %5u cycles %8llu bound %8llu %7.3f %%\n", l->name, l->m,
-		       l->n, l->k, (unsigned long long)n, (unsigned long long)best,
-		       100. * (double)best / (double)n);
+		printf("  %-14s M %6u N %5u K %5u cycles %8llu bound %8llu %7.3f %%\n",
+		       l->name, l->m, l->n, l->k, (unsigned long long)n,
+		       (unsigned long long)best, 100. * (double)best / (double)n);
 	}
-	printf("%s %s: %llu cycles, bound %llu, active %llu stalls: activations %llu weights %llu "
+	printf("%s %s: %llu cycles, bound %llu, active %llu stalls: activations %llu "
+	       "weights %llu "
 	       "output %llu sequencer %llu; beats read %llu written %llu\n",
-	       name, cfg->ideal ? "ideal memory" : "4 channels", (unsigned long long)cycles,
-	       (unsigned long long)bound, (unsigned long long)c.active,
-	       (unsigned long long)c.stall_a, (unsigned long long)c.stall_w,
-	       (unsigned long long)c.stall_out, (unsigned long long)c.stall_seq,
-	       (unsigned long long)c.read_beats, (unsigned long long)c.write_beats);
+	       name, cfg->ideal ? "ideal memory" : "4 channels",
+	       (unsigned long long)cycles, (unsigned long long)bound,
+	       (unsigned long long)c.active, (unsigned long long)c.stall_a,
+	       (unsigned long long)c.stall_w, (unsigned long long)c.stall_out,
+	       (unsigned long long)c.stall_seq, (unsigned long long)c.read_beats,
+	       (unsigned long long)c.write_beats);
 	return (double)bound / (double)cycles;
 }
 
@@ -82,8 +85,9 @@ int main(int argc, char **argv)
 	int at = 1 + (figures || verbose);
 	struct rig r;
 
-	if (argc > at)
-		directory = argv[at++];
+	if (argc > at && *argv[at])
+		directory = argv[at];
+	at++;
 	if (!directory || !*directory) {
 		printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
 		return 77;
@@ -106,7 +110,8 @@ int main(int argc, char **argv)
 			printf("figure npu.util.%s %.5f\n", name, util);
 			printf("figure npu.util4ch.%s %.5f\n", name, util4);
 		} else {
-			printf("%s: %.5f of the bound, %.5f with 4 channels\n", name, util, util4);
+			printf("%s: %.5f of the bound, %.5f with 4 channels\n", name,
+			       util, util4);
 		}
 		fflush(stdout);
 	}

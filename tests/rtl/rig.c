@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rig.c - the NPU on a bench: model, page tables, rings, golden comparison, random work. */
+/* rig.c - the NPU on a bench: model, page tables, rings, golden comparison, random work.
+ */
 #include "rig.h"
 
 #include <dlfcn.h>
@@ -7,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPAD	   (1u << 17)
+#define SPAD       (1u << 17)
 #define SPAD_ROOM  (SPAD / 2 - 128u)
-#define DEPTH	   512u
+#define DEPTH      512u
 #define STAMP_SIZE 64u /* one line each: a stamp is never in the way of data */
 
 const char *const rig_topologies[5] = {"Resnet18", "mobilenet", "vit_s", "alexnet",
@@ -34,7 +35,8 @@ static void *need(void *p)
 	return p;
 }
 
-/* ---- the machine -------------------------------------------------------------------------- */
+/* ---- the machine
+ * -------------------------------------------------------------------------- */
 
 void rig_open(struct rig *r, const char *shape, uint64_t bytes)
 {
@@ -135,7 +137,8 @@ uint32_t rig_map(struct rig *r, const struct rig_rect *rects, uint32_t count)
 		const struct rig_rect *q = s < count ? &rects[s] : &none;
 
 		rig_write(r, NPU_GLB_AT(RECT, s),
-			  NPU_REG_BITS(RECT_ROW, q->row) | NPU_REG_BITS(RECT_COL, q->col) |
+			  NPU_REG_BITS(RECT_ROW, q->row) |
+				  NPU_REG_BITS(RECT_COL, q->col) |
 				  NPU_REG_BITS(RECT_ROWS, q->rows) |
 				  NPU_REG_BITS(RECT_COLS, q->cols));
 	}
@@ -143,7 +146,8 @@ uint32_t rig_map(struct rig *r, const struct rig_rect *rects, uint32_t count)
 	return NPU_REG_GET(rig_reg(r, NPU_GLB_MAP_STATUS_ADDR), MAP_STATUS_RESULT);
 }
 
-/* ---- address spaces ----------------------------------------------------------------------- */
+/* ---- address spaces
+ * ----------------------------------------------------------------------- */
 
 /* The hash as its registers are described. */
 static uint32_t channel_of(const struct rig *r, uint32_t page)
@@ -202,7 +206,8 @@ void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels)
 			die(2, "rig: memory full");
 		sp->frame[p] = next;
 		r->taken[next] = 1;
-		rig_set_pte(r, s, p * page, sp->frame[p] << r->cfg.gran | NPU_PTE_VALID | NPU_PTE_WRITE);
+		rig_set_pte(r, s, p * page,
+			    sp->frame[p] << r->cfg.gran | NPU_PTE_VALID | NPU_PTE_WRITE);
 		memset(r->memory + ((uint64_t)sp->frame[p] << r->cfg.gran), 0, page);
 	}
 	sp->ring = 0;
@@ -254,7 +259,9 @@ void rig_poke(struct rig *r, uint32_t s, uint32_t va, const void *data, uint32_t
 		uint32_t off = va & (page - 1);
 		uint32_t n = bytes < page - off ? bytes : page - off;
 
-		memcpy(r->memory + ((uint64_t)sp->frame[va >> r->cfg.gran] << r->cfg.gran) + off,
+		memcpy(r->memory +
+			       ((uint64_t)sp->frame[va >> r->cfg.gran] << r->cfg.gran) +
+			       off,
 		       from, n);
 		va += n;
 		from += n;
@@ -272,7 +279,10 @@ void rig_peek(struct rig *r, uint32_t s, uint32_t va, void *data, uint32_t bytes
 		uint32_t off = va & (page - 1);
 		uint32_t n = bytes < page - off ? bytes : page - off;
 
-		memcpy(to, r->memory + ((uint64_t)sp->frame[va >> r->cfg.gran] << r->cfg.gran) + off,
+		memcpy(to,
+		       r->memory +
+			       ((uint64_t)sp->frame[va >> r->cfg.gran] << r->cfg.gran) +
+			       off,
 		       n);
 		va += n;
 		to += n;
@@ -308,7 +318,8 @@ uint32_t rig_pte(const struct rig *r, uint32_t s, uint32_t va)
 	return pte;
 }
 
-/* ---- rings -------------------------------------------------------------------------------- */
+/* ---- rings
+ * -------------------------------------------------------------------------------- */
 
 void rig_push(struct rig *r, uint32_t s, const uint32_t desc[16])
 {
@@ -382,9 +393,12 @@ void rig_run(struct rig *r, uint64_t cycles)
 static _Noreturn void stuck(struct rig *r, const char *what)
 {
 	for (uint32_t s = 0; s < r->api->slots; s++)
-		printf("slot %u: status %#x head %u tail %u fault %u at %#x (descriptor %u)\n", s,
-		       rig_reg(r, NPU_SLOT_ADDR(s, STATUS)), rig_reg(r, NPU_SLOT_ADDR(s, HEAD)),
-		       rig_reg(r, NPU_SLOT_ADDR(s, TAIL)), rig_reg(r, NPU_SLOT_ADDR(s, FAULT_KIND)),
+		printf("slot %u: status %#x head %u tail %u fault %u at %#x (descriptor "
+		       "%u)\n",
+		       s, rig_reg(r, NPU_SLOT_ADDR(s, STATUS)),
+		       rig_reg(r, NPU_SLOT_ADDR(s, HEAD)),
+		       rig_reg(r, NPU_SLOT_ADDR(s, TAIL)),
+		       rig_reg(r, NPU_SLOT_ADDR(s, FAULT_KIND)),
 		       rig_reg(r, NPU_SLOT_ADDR(s, FAULT_ADDR)),
 		       rig_reg(r, NPU_SLOT_ADDR(s, FAULT_DESC)));
 	die(2, "rig: %s takes too long", what);
@@ -415,13 +429,15 @@ void rig_wait_reg(struct rig *r, uint32_t address, uint32_t mask, uint32_t value
 			stuck(r, "a register");
 }
 
-/* ---- golden ------------------------------------------------------------------------------- */
+/* ---- golden
+ * ------------------------------------------------------------------------------- */
 
 void rig_golden(struct rig *r, uint32_t s)
 {
 	struct rig_space *sp = &r->space[s];
 	struct npu_golden_flat flat = {sp->shadow, (uint64_t)sp->pages << r->cfg.gran};
-	struct npu_golden_env env = {&flat, npu_golden_flat_read, npu_golden_flat_write, 0, 1};
+	struct npu_golden_env env = {&flat, npu_golden_flat_read, npu_golden_flat_write,
+				     0, 1};
 
 	for (; sp->done != sp->tail; sp->done++) {
 		struct npu_golden_result result;
@@ -454,8 +470,9 @@ void rig_compare(struct rig *r, uint32_t s, const char *what)
 			i++;
 		for (uint32_t j = 0; j < page; j++)
 			wrong += got[j] != want[j];
-		CHECK(false, "%s: slot %u address %#x is %#x, not %#x (%u bytes of the page)", what, s,
-		      p * page + i, got[i], want[i], wrong);
+		CHECK(false,
+		      "%s: slot %u address %#x is %#x, not %#x (%u bytes of the page)",
+		      what, s, p * page + i, got[i], want[i], wrong);
 		return;
 	}
 }
@@ -492,16 +509,19 @@ struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs)
 	c.read_beats = counter(r, NPU_SLOT_ADDR(s, CNT_READ_BEATS));
 	c.write_beats = counter(r, NPU_SLOT_ADDR(s, CNT_WRITE_BEATS));
 	c.tlb_misses = counter(r, NPU_SLOT_ADDR(s, CNT_TLB_MISSES));
-	CHECK(c.cycles == c.active + c.stall_a + c.stall_w + c.stall_out + c.stall_seq + c.idle,
+	CHECK(c.cycles == c.active + c.stall_a + c.stall_w + c.stall_out + c.stall_seq +
+				  c.idle,
 	      "slot %u: %llu cycles are not the sum of their kinds", s,
 	      (unsigned long long)c.cycles);
 	if (check_macs)
-		CHECK(c.macs == r->space[s].macs, "slot %u: %llu MACs counted, %llu done", s,
-		      (unsigned long long)c.macs, (unsigned long long)r->space[s].macs);
+		CHECK(c.macs == r->space[s].macs, "slot %u: %llu MACs counted, %llu done",
+		      s, (unsigned long long)c.macs,
+		      (unsigned long long)r->space[s].macs);
 	return c;
 }
 
-/* ---- random work -------------------------------------------------------------------------- */
+/* ---- random work
+ * -------------------------------------------------------------------------- */
 
 uint32_t rig_pitch(uint32_t row_bytes, uint32_t lda)
 {
@@ -542,8 +562,8 @@ static uint32_t choose_panel(const struct rig_conv *c, uint32_t row_bytes, uint3
 	die(2, "rig: the input of one output does not fit");
 }
 
-static void random_params(struct rig *r, uint32_t s, uint32_t n, uint32_t desc[16], uint32_t k,
-			  struct rng *g)
+static void random_params(struct rig *r, uint32_t s, uint32_t n, uint32_t desc[16],
+			  uint32_t k, struct rng *g)
 {
 	uint32_t va = rig_alloc(r, s, n * 16, 16);
 	int32_t log2k = 0;
@@ -578,20 +598,22 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	uint32_t pitch = rig_pitch(row_bytes, lda);
 	uint32_t m = c->oh * c->ow;
 	uint32_t a = rig_alloc(r, s, (c->h - 1) * lda + row_bytes, 1 + rng_next(g) % 64);
-	uint32_t b = rig_alloc(r, s, (k - 1) * ldb + c->n, 1 + rng_next(g) % 64);
+	uint32_t b_bytes = c->block ? (c->n + 15) / 16 * 16 * k : (k - 1) * ldb + c->n;
+	uint32_t b = rig_alloc(r, s, b_bytes, c->block ? 16 : 1 + rng_next(g) % 64);
 	uint32_t d = rig_alloc(r, s, (m - 1) * ldd + c->n * size,
 			       c->out32 ? 4 : 1 + rng_next(g) % 64);
 	uint32_t low = rng_next(g) & 255, high = rng_next(g) & 255;
 
 	memset(desc, 0, 64);
 	rig_random(r, s, a, (c->h - 1) * lda + row_bytes, g);
-	rig_random(r, s, b, (k - 1) * ldb + c->n, g);
+	rig_random(r, s, b, b_bytes, g);
 	NPU_SET(desc, OPCODE, gemm ? NPU_OP_GEMM : NPU_OP_CONV);
 	NPU_SET(desc, F_OUT32, c->out32);
 	NPU_SET(desc, F_AU8, c->au8);
 	NPU_SET(desc, F_BU8, c->bu8);
 	NPU_SET(desc, F_OU8, c->ou8);
 	NPU_SET(desc, F_NOPARAM, c->noparam);
+	NPU_SET(desc, F_BLOCK, c->block);
 	NPU_SET(desc, ADDR_A, a);
 	NPU_SET(desc, ADDR_B, b);
 	NPU_SET(desc, ADDR_D, d);
@@ -643,8 +665,18 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 void rig_gemm_desc(struct rig *r, uint32_t s, uint32_t m, uint32_t n, uint32_t k,
 		   uint32_t desc[16], struct rng *g)
 {
-	struct rig_conv c = {.h = m, .w = 1, .cin = k, .oh = m, .ow = 1, .n = n, .kh = 1, .kw = 1,
-			     .sy = 1, .sx = 1, .dy = 1, .dx = 1};
+	struct rig_conv c = {.h = m,
+			     .w = 1,
+			     .cin = k,
+			     .oh = m,
+			     .ow = 1,
+			     .n = n,
+			     .kh = 1,
+			     .kw = 1,
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1};
 
 	rig_conv_desc(r, s, &c, true, desc, g);
 }
@@ -656,6 +688,7 @@ static void random_flags(struct rig_conv *c, uint32_t width, struct rng *g)
 	c->bu8 = rng_next(g) % 3 == 0;
 	c->ou8 = rng_next(g) % 3 == 0;
 	c->noparam = rng_next(g) % 4 == 0;
+	c->block = rng_next(g) % 2;
 	if (rng_next(g) % 3 == 0)
 		c->panel = rng_range(g, 1, 80);
 	if (rng_next(g) % 2)
@@ -669,8 +702,16 @@ static void random_flags(struct rig_conv *c, uint32_t width, struct rng *g)
 void rig_random_gemm(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
 	uint32_t m = rng_range(g, 1, rng_next(g) % 4 ? 90 : 6);
-	struct rig_conv c = {.h = m, .w = 1, .oh = m, .ow = 1, .kh = 1, .kw = 1, .sy = 1,
-			     .sx = 1, .dy = 1, .dx = 1};
+	struct rig_conv c = {.h = m,
+			     .w = 1,
+			     .oh = m,
+			     .ow = 1,
+			     .kh = 1,
+			     .kw = 1,
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1};
 
 	if (rng_next(g) % 12 == 0)
 		c.h = c.oh = rng_range(g, 400, 1600);
@@ -706,7 +747,8 @@ void rig_random_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 
 static void random_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
-	uint32_t h = rng_range(g, 1, 16), w = rng_range(g, 1, 16), c = rng_range(g, 1, 70);
+	uint32_t h = rng_range(g, 1, 16), w = rng_range(g, 1, 16),
+		 c = rng_range(g, 1, 70);
 	uint32_t pix = c + rng_range(g, 0, 10), lda = w * pix + rng_range(g, 0, 70);
 	uint32_t kh = rng_range(g, 1, 4), kw = rng_range(g, 1, 4);
 	uint32_t sy = rng_range(g, 1, 3), sx = rng_range(g, 1, 3);
@@ -744,7 +786,8 @@ static void random_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng
 void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
 	uint32_t op = rng_range(g, NPU_VOP_COPY, NPU_VOP_MAXPOOL);
-	uint32_t rows = rng_range(g, 1, 20), cols = rng_range(g, 1, rng_next(g) % 4 ? 60 : 500);
+	uint32_t rows = rng_range(g, 1, 20),
+		 cols = rng_range(g, 1, rng_next(g) % 4 ? 60 : 500);
 	uint32_t align = 1;
 	uint32_t pitch[3], va[3];
 
@@ -759,7 +802,8 @@ void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 		align = 4;
 	}
 	for (int i = 0; i < 3; i++) {
-		pitch[i] = (cols + (rng_next(g) % 2 ? 0 : rng_range(g, 0, 100))) / align * align;
+		pitch[i] = (cols + (rng_next(g) % 2 ? 0 : rng_range(g, 0, 100))) / align *
+			   align;
 		va[i] = rig_alloc(r, s, rows * pitch[i], align * (1 + rng_next(g) % 16));
 		rig_random(r, s, va[i], rows * pitch[i], g);
 	}
@@ -812,7 +856,8 @@ void rig_random_desc(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 	}
 }
 
-/* ---- layer tables ------------------------------------------------------------------------- */
+/* ---- layer tables
+ * ------------------------------------------------------------------------- */
 
 uint32_t rig_layers(const char *directory, const char *topology, struct rig_layer *out)
 {
@@ -842,8 +887,8 @@ uint32_t rig_layers(const char *directory, const char *topology, struct rig_laye
 		memset(l, 0, sizeof(*l));
 		snprintf(l->name, sizeof(l->name), "%.40s", line);
 		l->gemm = gemm;
-		n = sscanf(comma + 1, "%u ,%u ,%u ,%u ,%u ,%u ,%u", &x[0], &x[1], &x[2], &x[3], &x[4],
-			   &x[5], &x[6]);
+		n = sscanf(comma + 1, "%u ,%u ,%u ,%u ,%u ,%u ,%u", &x[0], &x[1], &x[2],
+			   &x[3], &x[4], &x[5], &x[6]);
 		if (gemm && n >= 3) {
 			l->m = x[0];
 			l->n = x[1];
@@ -870,24 +915,43 @@ uint32_t rig_layers(const char *directory, const char *topology, struct rig_laye
 
 uint64_t rig_layer_bound(const struct rig_layer *l, uint32_t h, uint32_t w)
 {
-	return (uint64_t)((l->k + h - 1) / h) * ((l->n + w - 1) / w) * (l->m > h ? l->m : h);
+	return (uint64_t)((l->k + h - 1) / h) * ((l->n + w - 1) / w) *
+	       (l->m > h ? l->m : h);
 }
 
 static struct rig_conv layer_geometry(const struct rig_layer *l)
 {
 	if (l->gemm)
-		return (struct rig_conv){.h = l->m, .w = 1, .cin = l->k, .oh = l->m, .ow = 1,
-					 .n = l->n, .kh = 1, .kw = 1, .sy = 1, .sx = 1, .dy = 1,
+		return (struct rig_conv){.h = l->m,
+					 .w = 1,
+					 .cin = l->k,
+					 .oh = l->m,
+					 .ow = 1,
+					 .n = l->n,
+					 .kh = 1,
+					 .kw = 1,
+					 .sy = 1,
+					 .sx = 1,
+					 .dy = 1,
 					 .dx = 1};
-	return (struct rig_conv){.h = l->h, .w = l->w, .cin = l->c, .oh = l->oh, .ow = l->ow,
-				 .n = l->n, .kh = l->kh, .kw = l->kw, .sy = l->stride,
-				 .sx = l->stride, .dy = 1, .dx = 1};
+	return (struct rig_conv){.h = l->h,
+				 .w = l->w,
+				 .cin = l->c,
+				 .oh = l->oh,
+				 .ow = l->ow,
+				 .n = l->n,
+				 .kh = l->kh,
+				 .kw = l->kw,
+				 .sy = l->stride,
+				 .sx = l->stride,
+				 .dy = 1,
+				 .dx = 1};
 }
 
 void rig_layer_bytes(const struct rig_layer *l, uint32_t *a, uint32_t *b, uint32_t *d)
 {
 	*a = l->gemm ? l->m * l->k : l->h * l->w * l->c;
-	*b = l->k * l->n;
+	*b = l->k * ((l->n + 15) / 16 * 16);
 	*d = l->m * l->n;
 }
 
@@ -900,6 +964,7 @@ void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t 
 	memset(desc, 0, 64);
 	NPU_SET(desc, OPCODE, l->gemm ? NPU_OP_GEMM : NPU_OP_CONV);
 	NPU_SET(desc, F_NOPARAM, 1);
+	NPU_SET(desc, F_BLOCK, 1);
 	NPU_SET(desc, ADDR_A, a);
 	NPU_SET(desc, ADDR_B, b);
 	NPU_SET(desc, ADDR_D, d);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rig.h - the whole NPU on a bench: a model, an address space and a ring a slot, and for each
- * space a shadow that says what memory must hold.  Everything goes through descriptors and
- * registers; rig_check() runs the same descriptors through npu-rtl/golden on the shadow and
- * compares every byte of the space.
+ * rig.h - the whole NPU on a bench: a model, an address space and a ring a slot, and for
+ * each space a shadow that says what memory must hold.  Everything goes through
+ * descriptors and registers; rig_check() runs the same descriptors through npu-rtl/golden
+ * on the shadow and compares every byte of the space.
  *
- * Failures of the rig itself (no model, no memory, a slot that never ends) end the process:
- * 77 when the model is not there, else 2.
+ * Failures of the rig itself (no model, no memory, a slot that never ends) end the
+ * process: 77 when the model is not there, else 2.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -21,9 +21,9 @@
 #include "npu_regs.h"
 
 #define RIG_SLOTS  8
-#define RIG_DEPTH  512 /* ring entries of a slot */
-#define RIG_STAMPS 256 /* timestamps of a slot */
-#define RIG_ALL	   0xffffu /* every channel */
+#define RIG_DEPTH  512     /* ring entries of a slot */
+#define RIG_STAMPS 256     /* timestamps of a slot */
+#define RIG_ALL    0xffffu /* every channel */
 
 struct rig_rect {
 	uint32_t row, col, rows, cols;
@@ -46,7 +46,7 @@ struct rig_space {
 	uint32_t tail, done;   /* descriptors pushed, run by the golden model */
 	uint32_t nstamps;
 	uint32_t table; /* physical */
-	uint64_t macs;	/* of the golden model, since the space was made */
+	uint64_t macs;  /* of the golden model, since the space was made */
 };
 
 struct rig {
@@ -58,7 +58,7 @@ struct rig {
 	uint8_t *taken; /* physical pages */
 	uint32_t npages;
 	struct rig_space space[RIG_SLOTS];
-	uint32_t ended;	  /* one bit a slot: a SIGNAL with the IRQ flag came */
+	uint32_t ended;   /* one bit a slot: a SIGNAL with the IRQ flag came */
 	uint32_t faulted; /* one bit a slot */
 	uint32_t quieted;
 };
@@ -116,24 +116,26 @@ void rig_wait_reg(struct rig *r, uint32_t address, uint32_t mask, uint32_t value
 void rig_golden(struct rig *r, uint32_t s);
 void rig_compare(struct rig *r, uint32_t s, const char *what);
 void rig_check(struct rig *r, uint32_t s, const char *what);
-/* Snapshot, read, and check the conservation law and MACS == golden's (all since reset). */
+/* Snapshot, read, and check the conservation law and MACS == golden's (all since reset).
+ */
 struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs);
 
-/* ---- random work -------------------------------------------------------------------------- */
+/* ---- random work
+ * -------------------------------------------------------------------------- */
 
 struct rig_conv {
 	uint32_t h, w, cin, pix; /* input, channels used, bytes a pixel */
 	uint32_t oh, ow, n;
 	uint32_t kh, kw, sy, sx, dy, dx, pt, pl;
 	uint32_t lda, ldb, ldd; /* 0: dense */
-	bool out32, au8, bu8, ou8, noparam;
+	bool out32, au8, bu8, ou8, noparam, block;
 	uint32_t panel; /* most rows of a tile; 0: as many as fit */
 };
 
 /* Distance of rows in the scratchpad. */
 uint32_t rig_pitch(uint32_t row_bytes, uint32_t lda);
-/* Allocates operands with random contents and fills desc; GEMM is kh = kw = oh = 1 ... with
- * gemm true: h = M rows of cin = K. */
+/* Allocates operands with random contents and fills desc; GEMM is kh = kw = oh = 1 ...
+ * with gemm true: h = M rows of cin = K. */
 void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gemm,
 		   uint32_t desc[16], struct rng *g);
 void rig_gemm_desc(struct rig *r, uint32_t s, uint32_t m, uint32_t n, uint32_t k,
@@ -144,7 +146,8 @@ void rig_random_gemm(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 void rig_random_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g);
 void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g);
 
-/* ---- layer tables in SCALE-Sim's format ---------------------------------------------------- */
+/* ---- layer tables in SCALE-Sim's format
+ * ---------------------------------------------------- */
 
 struct rig_layer {
 	char name[48];

@@ -9,7 +9,8 @@
  *  - nothing is lost and nothing runs twice (each step kernel counts on from the last);
  *  - submitted = completed + failed + dropped + in flight, in queue, partition and
  * device;
- *  - memory used is what the live buffers take.
+ *  - memory used is what the live buffers take;
+ *  - an operation that the device fails has changed nothing.
  * In the end everything resumes, ends, and can be put away.  A second run with the same
  * seed must give the same hash of everything that was seen.
  */
@@ -33,6 +34,7 @@ enum {
 struct sim_part {
 	struct hal_partition *p;
 	uint32_t queues;
+	uint64_t quota;         /* 0: none */
 	uint64_t buffer_bytes;  /* of live buffers */
 	struct hal_point moved; /* of the newest resize */
 	/* Of queues that have gone. */
@@ -52,6 +54,7 @@ struct sim_queue {
 	uint64_t device_commands; /* those that the device runs */
 	uint64_t steps;
 	uint64_t host_submitted, host_done;
+	struct hal_point quiet; /* of the newest suspend */
 	bool suspended;
 	bool tainted; /* has, or waits for, a command that faults */
 	struct hal_stats last;
@@ -74,6 +77,7 @@ struct sim {
 	uint64_t seed, random;
 	uint32_t step;
 	bool verbose;
+	bool injected; /* the next creation may fail with -ENOMEM */
 	char why[512]; /* the first thing that was wrong */
 	uint64_t hash;
 	struct hal_device *dev;
@@ -113,14 +117,12 @@ int sim_fail(struct sim *s, const char *file, int line, const char *fmt, ...)
 					ok_, hal_last_error());                          \
 	} while (0)
 
-/* The call's answer is one of two. */
-#define SIM_EITHER(call, a, b)                                                           \
+/* A condition on the answer err. */
+#define SIM_ANSWER(cond)                                                                 \
 	do {                                                                             \
-		int e_ = (call);                                                         \
-		if (e_ != (a) && e_ != (b))                                              \
-			return sim_fail(s, __FILE__, __LINE__, "%s is %d: %s", #call,    \
-					e_, hal_last_error());                           \
-		sim_mix(s, (uint64_t)(int64_t)e_);                                       \
+		if (!(cond))                                                             \
+			return sim_fail(s, __FILE__, __LINE__, "%s, it is %d: %s",       \
+					#cond, err, hal_last_error());                   \
 	} while (0)
 
 void sim_mix(struct sim *s, uint64_t value);

@@ -12,6 +12,8 @@
 
 #include "../conformance/conformance.h"
 
+enum { REGISTER_NS = 2000 };
+
 /* ---- kernels of ref --------------------------------------------------------------- */
 
 /* step(state, number, work): the counter in state must be number; counts on. */
@@ -175,8 +177,16 @@ static int part_create(struct sim *s)
 	err = hal_partition_create(s->dev, &d, &s->parts[i].p);
 	sim_mix(s, (uint64_t)(int64_t)err);
 	if (err)
-		SIM_CHECK(err == -ENOSPC);
+		SIM_ANSWER(err == -ENOSPC || (err == -ENOMEM && s->injected));
+	else
+		s->parts[i].quota = d.memory_bytes;
 	return 0;
+}
+
+/* 0: not yet; of no timeline: long ago. */
+static int reached(struct hal_point p)
+{
+	return !p.timeline || hal_timeline_value(p.timeline, NULL) >= p.value;
 }
 
 static struct sim_part *random_part(struct sim *s)
@@ -207,7 +217,10 @@ static int part_destroy(struct sim *s)
 		return 0;
 	err = hal_partition_destroy(p->p);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	SIM_CHECK(err == (p->queues ? -EBUSY : 0));
+	if (p->queues)
+		SIM_ANSWER(err == -EBUSY);
+	else
+		SIM_ANSWER(!err || (err == -EBUSY && reached(p->moved) == 0));
 	if (!err)
 		forget_part(s, p);
 	return 0;
@@ -217,21 +230,19 @@ static int part_resize(struct sim *s)
 {
 	struct sim_part *p = random_part(s);
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
-	struct hal_partition_info now = HAL_INIT(hal_partition_info);
 	struct hal_point moved = {0};
 	int err;
 
 	if (!p)
 		return 0;
-	SIM_OK(hal_partition_get_info(p->p, &now));
 	random_units(s, &d);
-	d.memory_bytes = now.memory_bytes;
+	d.memory_bytes = p->quota;
 	err = hal_partition_resize(p->p, &d, &moved);
 	sim_mix(s, (uint64_t)(int64_t)err);
 	if (!(s->info.caps & HAL_CAP_RESIZE_IDLE))
-		SIM_CHECK(err == -ENOTSUP);
+		SIM_ANSWER(err == -ENOTSUP);
 	else
-		SIM_CHECK(!err || err == -ENOSPC || err == -EBUSY);
+		SIM_ANSWER(!err || err == -ENOSPC || err == -EBUSY);
 	if (!err)
 		p->moved = moved;
 	if (!err && sim_random(s, 2))
@@ -261,6 +272,8 @@ static int buffer_create(struct sim *s, struct sim_part *p, uint64_t bytes,
 	err = hal_buffer_create(p->p, &d, buf);
 	if (err) {
 		*buf = NULL;
+		if (err == -ENOMEM && s->injected)
+			err = -ENOSPC;
 		return err == -ENOSPC
 			       ? err
 			       : sim_fail(s, __FILE__, __LINE__, "buffer_create: %d: %s",
@@ -278,6 +291,55 @@ static int buffer_destroy(struct sim *s, struct sim_part *p, uint64_t bytes,
 	SIM_OK(hal_buffer_destroy(*buf));
 	*buf = NULL;
 	p->buffer_bytes -= bytes;
+	return 0;
+}
+
+/* What is left of a partition's numbers when those of its live queues are taken away. */
+static int past_of(struct sim *s, uint32_t part, struct hal_stats *past)
+{
+	uint32_t i;
+
+	*past = (struct hal_stats)HAL_INIT(hal_stats);
+	SIM_OK(hal_partition_get_stats(s->parts[part].p, past));
+	for (i = 0; i < QUEUES; i++) {
+		struct hal_stats t = HAL_INIT(hal_stats);
+
+		if (!s->queues[i].q || s->queues[i].part != part)
+			continue;
+		SIM_OK(hal_queue_get_stats(s->queues[i].q, &t));
+		past->submitted -= t.submitted;
+		past->completed -= t.completed;
+		past->failed -= t.failed;
+		past->dropped -= t.dropped;
+	}
+	return 0;
+}
+
+/* q's handle is destroyed: all it had has ended, and stays in its partition's numbers. */
+static int queue_gone(struct sim *s, struct sim_queue *q)
+{
+	struct sim_part *p = &s->parts[q->part];
+	struct hal_stats past;
+	uint64_t ended;
+
+	q->q = NULL;
+	if (past_of(s, q->part, &past))
+		return -1;
+	ended = past.completed + past.failed + past.dropped - p->past_completed -
+		p->past_failed - p->past_dropped;
+	SIM_CHECK(past.submitted - p->past_submitted == q->commands);
+	SIM_CHECK(ended == q->commands);
+	SIM_CHECK(q->tainted || past.completed - p->past_completed == q->commands);
+	SIM_CHECK(q->tainted || q->host_done == q->host_submitted);
+	p->past_submitted = past.submitted;
+	p->past_completed = past.completed;
+	p->past_failed = past.failed;
+	p->past_dropped = past.dropped;
+	SIM_OK(buffer_destroy(s, p, STATE_BYTES, &q->state));
+	SIM_OK(buffer_destroy(s, p, BUFFER_BYTES, &q->buf));
+	SIM_OK(hal_timeline_destroy(q->line));
+	p->queues--;
+	memset(q, 0, sizeof(*q));
 	return 0;
 }
 
@@ -308,24 +370,13 @@ static int queue_create(struct sim *s)
 	d.priority = (int32_t)sim_random(s, 3) - 1;
 	d.deadline_ns = sim_random(s, 2) * 5000;
 	SIM_OK(hal_timeline_create(s->dev, &q->line));
-	SIM_OK(hal_queue_create(p->p, &d, &q->q));
 	p->queues++;
-	return 0;
-}
-
-static int queue_gone(struct sim *s, struct sim_queue *q)
-{
-	struct sim_part *p = &s->parts[q->part];
-
-	SIM_OK(buffer_destroy(s, p, STATE_BYTES, &q->state));
-	SIM_OK(buffer_destroy(s, p, BUFFER_BYTES, &q->buf));
-	SIM_OK(hal_timeline_destroy(q->line));
-	p->queues--;
-	p->past_submitted += q->last.submitted;
-	p->past_completed += q->last.completed;
-	p->past_failed += q->last.failed;
-	p->past_dropped += q->last.dropped;
-	memset(q, 0, sizeof(*q));
+	err = hal_queue_create(p->p, &d, &q->q);
+	if (err) {
+		q->q = NULL;
+		SIM_ANSWER(err == -ENOMEM && s->injected);
+		return queue_gone(s, q);
+	}
 	return 0;
 }
 
@@ -342,17 +393,14 @@ static int queue_destroy(struct sim *s)
 	/* The line first: it tells whether others wait. */
 	err = hal_timeline_destroy(line);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	SIM_CHECK(!err || err == -EBUSY);
+	SIM_ANSWER(!err || err == -EBUSY);
 	if (err)
 		return 0;
 	SIM_OK(hal_timeline_create(s->dev, &q->line));
 	q->line_value = q->line_seen = 0;
 	err = hal_queue_destroy(q->q);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	if (q->seen == q->submissions)
-		SIM_CHECK(!err || err == -EBUSY); /* a suspend, or a waiter on it */
-	else if (!q->tainted)
-		SIM_CHECK(err == -EBUSY);
+	SIM_ANSWER(!err || err == -EBUSY);
 	return err ? 0 : queue_gone(s, q);
 }
 
@@ -368,14 +416,16 @@ static int queue_suspend(struct sim *s)
 	err = hal_queue_suspend(q->q, mode, &quiet);
 	sim_mix(s, (uint64_t)(int64_t)err);
 	if (q->suspended) {
-		SIM_CHECK(err == -EBUSY);
+		SIM_ANSWER(err == -EBUSY);
 		return 0;
 	}
-	/* Not replayable, or not in this device's modes. */
-	SIM_CHECK(!err || err == -ENOTSUP);
+	/* Not replayable, or not in this device's modes; or the resume of the one before
+	 * has not happened yet. */
+	SIM_ANSWER(!err || err == -ENOTSUP || (err == -EBUSY && !reached(q->quiet)));
 	if (err)
 		return 0;
 	q->suspended = true;
+	q->quiet = quiet;
 	if (sim_random(s, 2)) {
 		struct hal_stats t = HAL_INIT(hal_stats);
 
@@ -395,7 +445,7 @@ static int queue_resume(struct sim *s)
 		return 0;
 	err = hal_queue_resume(q->q);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	SIM_CHECK(err == (q->suspended ? 0 : -EINVAL));
+	SIM_ANSWER(err == (q->suspended ? 0 : -EINVAL));
 	q->suspended = false;
 	return 0;
 }
@@ -563,10 +613,28 @@ static int queue_submit(struct sim *s)
 	d.signals = w.signals;
 	d.signal_count = w.signal_count;
 	err = hal_submit(q->q, &d, &point);
+	if (s->verbose) {
+		uint32_t i;
+
+		printf("    queue %d of partition %u, submission %" PRIu64
+		       ": %u commands, "
+		       "%d",
+		       (int)(q - s->queues), q->part, q->submissions + 1, w.n, err);
+		for (i = 0; i < w.n; i++)
+			printf(" op %u", w.cmds[i].op);
+		for (i = 0; i < w.wait_count; i++)
+			printf(" waits %p %" PRIu64, (void *)w.waits[i].timeline,
+			       w.waits[i].value);
+		printf("; own %p line %p\n", (void *)hal_queue_timeline(q->q),
+		       (void *)q->line);
+	}
 	sim_mix(s, (uint64_t)(int64_t)err);
+	/* A program's constants may not fit into what is left of the quota. */
+	if (err == -ENOSPC && !s->ref)
+		return 0;
 	if (err) {
-		SIM_CHECK(err == -EAGAIN ||
-			  (q->tainted && (err == -EIO || err == -ECANCELED)));
+		SIM_ANSWER(err == -EAGAIN ||
+			   (q->tainted && (err == -EIO || err == -ECANCELED)));
 		return 0;
 	}
 	q->submissions++;
@@ -604,11 +672,16 @@ static int new_buffer(struct sim *s)
 
 static int poll_device(struct sim *s)
 {
-	uint64_t before = hal_device_now(s->dev), ns = sim_random(s, 4000);
+	uint64_t before = hal_device_now(s->dev), ns = sim_random(s, 4000), now;
 	int n = hal_device_poll(s->dev, ns);
 
 	SIM_CHECK(n >= 0);
-	SIM_CHECK(hal_device_now(s->dev) <= before + ns);
+	/* The NPU's clock runs while its registers are accessed: what begins or ends in
+	 * the last moment takes the poll a little past its end. */
+	now = hal_device_now(s->dev);
+	if (now > before + ns + (s->ref ? 0 : REGISTER_NS))
+		return sim_fail(s, __FILE__, __LINE__,
+				"polled %" PRIu64 " ns for %" PRIu64, now - before, ns);
 	sim_mix(s, (uint64_t)n);
 	return 0;
 }
@@ -625,11 +698,11 @@ static int wait_for_queue(struct sim *s)
 			       1 + sim_random(s, q->submissions)};
 	if (sim_random(s, 2)) {
 		err = hal_wait(&p, 1, 0, 0);
-		SIM_CHECK(!err || err == -ETIMEDOUT || q->tainted);
+		SIM_ANSWER(!err || err == -ETIMEDOUT || q->tainted);
 	} else {
 		/* Suspended, or behind a gate or another's suspend. */
 		err = sim_wait(p);
-		SIM_CHECK(!err || err == -EDEADLK || q->tainted);
+		SIM_ANSWER(!err || err == -EDEADLK || q->tainted);
 	}
 	sim_mix(s, (uint64_t)(int64_t)err);
 	if (!err)
@@ -646,17 +719,47 @@ static int open_gate(struct sim *s)
 	return 0;
 }
 
+/* One creation that the device fails. */
+static int inject(struct sim *s)
+{
+	static const struct {
+		uint32_t op;
+		int (*fn)(struct sim *s);
+	} what[] = {{HAL_REF_OP_PARTITION_CREATE, part_create},
+		    {HAL_REF_OP_QUEUE_CREATE, queue_create},
+		    {HAL_REF_OP_MEM_ALLOC, queue_create},
+		    {HAL_REF_OP_MEM_ALLOC, new_buffer}};
+	uint64_t k = sim_random(s, 4), nth = 1 + sim_random(s, 2);
+	int err;
+
+	if (!s->ref)
+		return 0;
+	SIM_OK(s->ref->inject(hal_device_native(s->dev), what[k].op, nth, ENOMEM));
+	s->injected = true;
+	err = what[k].fn(s);
+	s->injected = false;
+	SIM_OK(s->ref->inject(hal_device_native(s->dev), what[k].op, 0, 0));
+	return err;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(struct sim *s);
 	uint32_t weight;
 } operations[] = {
-	{"part_create", part_create, 6},     {"part_destroy", part_destroy, 2},
-	{"part_resize", part_resize, 3},     {"queue_create", queue_create, 8},
-	{"queue_destroy", queue_destroy, 4}, {"queue_suspend", queue_suspend, 10},
-	{"queue_resume", queue_resume, 12},  {"submit", queue_submit, 40},
-	{"new_buffer", new_buffer, 3},       {"poll", poll_device, 25},
-	{"wait", wait_for_queue, 8},         {"open_gate", open_gate, 5},
+	{"part_create", part_create, 6},
+	{"part_destroy", part_destroy, 2},
+	{"part_resize", part_resize, 3},
+	{"queue_create", queue_create, 8},
+	{"queue_destroy", queue_destroy, 4},
+	{"queue_suspend", queue_suspend, 10},
+	{"queue_resume", queue_resume, 12},
+	{"submit", queue_submit, 40},
+	{"new_buffer", new_buffer, 3},
+	{"poll", poll_device, 25},
+	{"wait", wait_for_queue, 8},
+	{"open_gate", open_gate, 5},
+	{"inject", inject, 3},
 };
 
 int sim_do(struct sim *s)
@@ -717,11 +820,9 @@ int sim_end(struct sim *s)
 		if (!q->q)
 			continue;
 		SIM_OK(hal_queue_destroy(q->q));
-		q->q = NULL;
+		if (queue_gone(s, q))
+			return -1;
 	}
-	for (i = 0; i < QUEUES; i++)
-		if (s->queues[i].line)
-			SIM_OK(queue_gone(s, &s->queues[i]));
 	for (i = 0; i < PARTS; i++) {
 		struct hal_partition_info info = HAL_INIT(hal_partition_info);
 

@@ -14,8 +14,12 @@
 
 #include <hal/npu.h>
 
-#include "npu/image.h"
-#include "npu_regs.h"
+#include "npu/internal.h"
+
+/* In a static library the registry's weak reference alone does not bring the backend in.
+ */
+__attribute__((used)) static const struct hal_backend *(*const keep)(
+	const struct hal_host *) = hal_backend_npu;
 
 #define SPAD (128u * 1024u - 128u)
 
@@ -96,8 +100,7 @@ static struct hal_npu_conv conv_op(const struct world *w)
 	return op;
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------------- */
+/* ---- refusals --------------------------------------------------------------------- */
 
 static void kernels_and_places(void **state)
 {
@@ -281,8 +284,7 @@ static void refused_leaves_nothing(void **state)
 	hal_npu_image_free(after);
 }
 
-/* ---- panels fit the scratchpad
- * -------------------------------------------------------------- */
+/* ---- panels fit the scratchpad ---------------------------------------------------- */
 
 static void check_desc(const uint32_t *d)
 {
@@ -406,8 +408,7 @@ static void too_wide(void **state)
 	assert_non_null(strstr(hal_last_error(), "scratchpad"));
 }
 
-/* ---- images
- * --------------------------------------------------------------------------------- */
+/* ---- images ----------------------------------------------------------------------- */
 
 static void make_image(struct world *w, void **image, size_t *size)
 {

@@ -28,8 +28,7 @@ static int run(const uint32_t *desc)
 	return npu_golden_exec(desc, &env, &result);
 }
 
-/* ---- arithmetic
- * ----------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------- */
 
 static void high_mul(void **state)
 {
@@ -69,8 +68,7 @@ static void requantize(void **state)
 	assert_int_equal(npu_golden_requant(1 << 29, 1 << 30, 3), 0);
 }
 
-/* ---- GEMM
- * ----------------------------------------------------------------------------------- */
+/* ---- GEMM ------------------------------------------------------------------------- */
 
 static void gemm_by_hand(void **state)
 {
@@ -147,8 +145,7 @@ static void gemm_unsigned(void **state)
 	assert_int_equal(memory[128], 194);
 }
 
-/* ---- CONV: every output against a plain loop
- * ------------------------------------------------- */
+/* ---- CONV: every output against a plain loop -------------------------------------- */
 
 static uint32_t lcg(uint32_t *s)
 {
@@ -249,8 +246,7 @@ static void conv_random(void **state)
 	}
 }
 
-/* ---- VEC
- * ------------------------------------------------------------------------------------ */
+/* ---- VEC -------------------------------------------------------------------------- */
 
 /* Scale of a 0.5, of b 0.25, of the sum 1: TensorFlow Lite's preparation by hand. */
 static void add_by_hand(void **state)
@@ -377,8 +373,7 @@ static void copy_and_fill(void **state)
 	assert_int_equal(memory[8203], memory[5 + 8]);
 }
 
-/* ---- fences, faults
- * ------------------------------------------------------------------------- */
+/* ---- fences, faults --------------------------------------------------------------- */
 
 static void fences(void **state)
 {

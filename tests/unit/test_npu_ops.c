@@ -16,6 +16,13 @@
 
 #include <hal/npu.h>
 
+#include "npu/internal.h"
+
+/* In a static library the registry's weak reference alone does not bring the backend in.
+ */
+__attribute__((used)) static const struct hal_backend *(*const keep)(
+	const struct hal_host *) = hal_backend_npu;
+
 #define BYTES 65536u
 #define GUARD 0xA5
 
@@ -52,8 +59,7 @@ static uint32_t pick(struct world *w, uint32_t lo, uint32_t hi)
 	return lo + lcg(w) % (hi - lo + 1);
 }
 
-/* ---- arithmetic, written down once more
- * ----------------------------------------------------- */
+/* ---- arithmetic, written down once more ------------------------------------------- */
 
 static int32_t scaled(int32_t x, int32_t mult, int32_t shift)
 {
@@ -77,8 +83,7 @@ static int32_t clamped(int64_t x, int32_t lo, int32_t hi)
 	return (int32_t)(x < lo ? lo : x > hi ? hi : x);
 }
 
-/* ---- requantization shared by GEMM and CONV
- * -------------------------------------------------- */
+/* ---- requantization shared by GEMM and CONV --------------------------------------- */
 
 struct quant {
 	int32_t bias[512], mult[512], shift[512];
@@ -123,8 +128,7 @@ static void put_output(uint8_t *at, const struct quant *q, uint32_t n, int32_t s
 	*at = (uint8_t)clamped((int64_t)sum + q->r.zero_point, q->r.min, q->r.max);
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------ */
+/* ---- operations ------------------------------------------------------------------- */
 
 static void make_gemm(struct world *w)
 {
@@ -392,8 +396,7 @@ static void make_copy(struct world *w)
 		memcpy(w->want + fill.offset + 4 * i, "\x78\x56\x34\x12", 4);
 }
 
-/* ---- one program, one launch
- * ----------------------------------------------------------------- */
+/* ---- one program, one launch ------------------------------------------------------ */
 
 static void begin_program(struct world *w)
 {
@@ -507,11 +510,20 @@ static void on_golden(void **state)
 			  20, 20);
 }
 
-/* True when it is there; a skip, not a failure, where models are not built. */
+/* A machine's model takes minutes under valgrind; the golden model shows the same memory
+ * errors. */
+static bool too_slow(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload");
+}
+
+/* A skip, not a failure, where models are not built. */
 static void on_rtl(void **state)
 {
 	struct hal_device *dev;
-	int rc = hal_open("npu:0", NULL, &dev);
+	int rc = too_slow() ? -ENODEV : hal_open("npu:0", NULL, &dev);
 
 	(void)state;
 	if (rc == -ENODEV)

@@ -52,11 +52,11 @@ static char *read_file(const char *path)
 	assert_non_null(f);
 	assert_int_equal(fseek(f, 0, SEEK_END), 0);
 	size = ftell(f);
-	rewind(f);
+	assert_int_equal(fseek(f, 0, SEEK_SET), 0);
 	text = calloc(1, (size_t)size + 1);
 	assert_non_null(text);
 	assert_int_equal(fread(text, 1, (size_t)size, f), (size_t)size);
-	fclose(f);
+	assert_int_equal(fclose(f), 0);
 	return text;
 }
 
@@ -98,7 +98,7 @@ static void table_and_package(void **state)
 	(void)state;
 	assert_int_equal(NPU_GLB_BASE, 0);
 	for (size_t i = 0; i < VALUE_COUNT; i++) {
-		unsigned long got;
+		unsigned long got = 0;
 
 		if (!find_sv(sv, values[i].sv, "", &got) &&
 		    !find_sv(sv, values[i].sv, "_ADDR", &got) &&
@@ -117,7 +117,7 @@ static void page_is_current(void **state)
 	char *made = read_file(HAL_BINARY_DIR "/generated/npu-registers.md");
 
 	(void)state;
-	if (strcmp(kept, made))
+	if (strcmp(kept, made) != 0)
 		fail_msg("docs/npu-registers.md is old: npu_regs_gen md > "
 			 "docs/npu-registers.md");
 	free(kept);

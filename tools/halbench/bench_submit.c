@@ -14,15 +14,14 @@
  *   valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file=OUT
  *            bench_submit MODE [N]
  *
- * Only the measured part is instrumented.  It ends in a dump of its own, OUT.1, whose line
- * "totals: T" is its number of instructions; what this program prints says by how much to
- * divide: instructions a launch = T / launches.  The loop around hal_submit adds 3.
- * Virtual clock: one thread does everything, so "all threads" is that one.  With
- * BENCH_CLOCK=real the engine has its own thread, which must not be counted with the
- * caller; collect inside hal_submit alone then:
- *
- *   BENCH_CLOCK=real valgrind --tool=callgrind --toggle-collect=hal_submit
- *            --callgrind-out-file=OUT bench_submit submit     (launches + warm-up: 1024)
+ * Only the measured part is instrumented.  It ends in a dump of its own, OUT.1, whose
+ * line "totals: T" is its number of instructions; what this program prints says by how
+ * much to divide: instructions a launch = T / launches.  For submit and queues add
+ * --toggle-collect=hal_submit, which counts hal_submit with all it calls and not the loop
+ * around it; total and submit_wait are given without, loop and all.
+ * The launch has two buffer arguments.  Virtual clock: one thread does everything, so
+ * "all threads" is that one.  BENCH_CLOCK=real runs the same with the engine's own
+ * thread; only submit and queues, with --toggle-collect, can be counted exactly then.
  *
  * Without valgrind the same runs print nanoseconds a launch: for orientation only.
  */
@@ -109,7 +108,8 @@ static int begin(struct bench *b)
 	struct hal_kernel *kernel;
 	char target[64];
 
-	snprintf(target, sizeof(target), "ref?clock=%s", clock != NULL ? clock : "virtual");
+	snprintf(target, sizeof(target), "ref?clock=%s",
+		 clock != NULL ? clock : "virtual");
 	if (hal_open(target, NULL, &b->dev) != 0)
 		return die("hal_open");
 	pd.units_floor = 1;
@@ -262,8 +262,8 @@ int main(int argc, char **argv)
 					"queues|bytes [N]\n");
 			err = 2;
 		} else {
-			err = add_queues(&b, 1) ||
-			      measure(&b, n > 0 ? n : 1024, wait_each || total, wait_each);
+			err = add_queues(&b, 1) || measure(&b, n > 0 ? n : 1024,
+							   wait_each || total, wait_each);
 		}
 	}
 	if (end(&b) != 0 && err == 0)

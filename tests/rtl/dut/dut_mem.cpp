@@ -18,7 +18,8 @@ struct dut_mem {
 	virtual uint32_t counter(uint8_t address) = 0;
 };
 
-namespace {
+namespace
+{
 
 template <class Top> struct mem final : dut_mem {
 	VerilatedContext context;
@@ -54,9 +55,18 @@ template <class Top> struct mem final : dut_mem {
 		top.eval();
 		return top.acc_o;
 	}
-	bool busy() override { return top.busy_o; }
-	uint64_t response(uint32_t ch) override { return top.ch_rsp_o[ch]; }
-	uint64_t ideal_response(uint32_t slot) override { return top.id_rsp_o[slot]; }
+	bool busy() override
+	{
+		return top.busy_o;
+	}
+	uint64_t response(uint32_t ch) override
+	{
+		return top.ch_rsp_o[ch];
+	}
+	uint64_t ideal_response(uint32_t slot) override
+	{
+		return top.id_rsp_o[slot];
+	}
 	void snapshot() override
 	{
 		top.snap_i = 1;
@@ -105,9 +115,10 @@ void dut_mem_request(struct dut_mem *d, uint32_t slot, const struct dut_mem_req 
 	const uint64_t low = r->pa | static_cast<uint64_t>(r->tag) << 32 |
 			     static_cast<uint64_t>(r->beats) << 41 |
 			     static_cast<uint64_t>(r->lline) << 44;
-	const uint32_t words[3] = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
-				   r->lline >> 20 | r->ch << 6 | static_cast<uint32_t>(r->we) << 10 |
-					   static_cast<uint32_t>(r->v) << 11};
+	const uint32_t words[3] = {
+		static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+		r->lline >> 20 | r->ch << 6 | static_cast<uint32_t>(r->we) << 10 |
+			static_cast<uint32_t>(r->v) << 11};
 
 	d->request(slot, words);
 }

@@ -1,0 +1,910 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Level Zero device: options, probe, open, its clock, what it says of itself. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DRIVERS_MAX    16u
+#define DEVICES_MAX    32u /* of a driver */
+#define GROUPS_MAX     16u
+#define MEMORIES_MAX   16u
+#define EXTENSIONS_MAX 256u
+#define API_NEEDED     LZ_API_VERSION(1, 2)
+#define NS             UINT64_C(1000000000)
+#define STUCK_NS       NS /* how long close waits for a command that has timed out */
+
+/* How a driver that only stands in for one says so; see tests/fakes/levelzero. */
+#define STAND_IN_NAME      "HAL stand-in"
+#define STAND_IN_EXTENSION "HAL_extension_stand_in_clock"
+
+const struct hal_host *lz_host;
+
+/* Defaults of the table below, for a probe without a configuration. */
+static const struct lz_options defaults = {
+	.loader = "libze_loader.so.1",
+	.inflight = 2,
+};
+
+static const struct hal_option_def options[] = {
+	{"loader", HAL_OPTION_STRING, 0, 0, NULL, "libze_loader.so.1",
+	 "file of the Level Zero loader; one a process"},
+	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
+	 "time is the device's, or stepped where the driver can be driven"},
+	{"units", HAL_OPTION_ENUM, 0, 0, "auto|tile|group|engine", "auto",
+	 "what a unit is; auto: tiles where there are several, else engines"},
+	{"lists", HAL_OPTION_ENUM, 0, 0, "immediate|regular", "immediate",
+	 "kind of command lists"},
+	{"inflight", HAL_OPTION_INT, 1, LZ_SLOTS_MAX - 2, NULL, "2",
+	 "commands of a queue that the device has at a time"},
+	{"memory", HAL_OPTION_ENUM, 0, 0, "device|shared|host", "device",
+	 "where buffers are that need not be mappable"},
+	{"timeout_ms", HAL_OPTION_INT, 0, 86400000, NULL, "0",
+	 "a command that takes longer fails and drops its queue; 0: never"},
+	{"scheduler", HAL_OPTION_ENUM, 0, 0, "unchanged|timeout|timeslice|exclusive",
+	 "unchanged", "mode that the device's scheduler is set to at open"},
+};
+
+static void read_options(const struct hal_bk_config *cfg, struct lz_options *o)
+{
+	*o = defaults;
+	if (!cfg)
+		return;
+	o->loader = lz_host->option_str(cfg, "loader");
+	o->virtual_clock = lz_host->option_int(cfg, "clock") == 1;
+	o->units = (uint32_t)lz_host->option_int(cfg, "units");
+	o->regular = lz_host->option_int(cfg, "lists") == 1;
+	o->inflight = (uint32_t)lz_host->option_int(cfg, "inflight");
+	o->placement = (uint32_t)lz_host->option_int(cfg, "memory");
+	o->timeout_ns = (uint64_t)lz_host->option_int(cfg, "timeout_ms") * 1000000;
+	o->scheduler = (uint32_t)lz_host->option_int(cfg, "scheduler");
+}
+
+/* ---- what there is
+ * ----------------------------------------------------------------------- */
+
+static int read_extensions(struct lz_shape *s)
+{
+	struct ze_driver_extension_properties *p;
+	struct ze_driver_ipc_properties ipc = {.stype = LZ_STYPE_DRIVER_IPC_PROPERTIES};
+	uint32_t count = 0, i;
+	int err;
+
+	if (!lz.zeDriverGetExtensionProperties)
+		return 0;
+	err = LZ(zeDriverGetExtensionProperties, s->driver, &count, NULL);
+	if (err || !count)
+		return err;
+	count = count < EXTENSIONS_MAX ? count : EXTENSIONS_MAX;
+	p = calloc(count, sizeof(*p));
+	if (!p)
+		return lz_host->fail(ENOMEM, "levelzero: no memory for %u extensions",
+				     count);
+	err = LZ(zeDriverGetExtensionProperties, s->driver, &count, p);
+	for (i = 0; !err && i < count; i++) {
+		if (strcmp(p[i].name, "ZE_extension_cache_reservation") == 0)
+			s->cache = lz.zeDeviceReserveCacheExt &&
+				   lz.zeDeviceSetCacheAdviceExt;
+		if (strcmp(p[i].name, "ZE_extension_pci_properties") == 0)
+			s->pci = lz.zeDevicePciGetPropertiesExt != NULL;
+		if (strcmp(p[i].name, STAND_IN_EXTENSION) == 0)
+			s->can_drive = lz.zeDriverGetExtensionFunctionAddress != NULL;
+	}
+	free(p);
+	if (err || !lz.zeDriverGetIpcProperties || !lz.zeMemGetIpcHandle ||
+	    !lz.zeMemOpenIpcHandle || !lz.zeMemCloseIpcHandle)
+		return err;
+	err = LZ(zeDriverGetIpcProperties, s->driver, &ipc);
+	s->ipc = !err && (ipc.flags & LZ_IPC_MEMORY);
+	return err;
+}
+
+static int read_memory(struct lz_shape *s)
+{
+	struct ze_device_memory_properties p[MEMORIES_MAX];
+	struct ze_device_memory_access_properties a = {
+		.stype = LZ_STYPE_DEVICE_MEMORY_ACCESS_PROPERTIES};
+	uint32_t count = 0, i;
+	int err = LZ(zeDeviceGetMemoryProperties, s->root, &count, NULL);
+
+	if (err)
+		return err;
+	count = count < MEMORIES_MAX ? count : MEMORIES_MAX;
+	memset(p, 0, sizeof(p));
+	for (i = 0; i < count; i++)
+		p[i].stype = LZ_STYPE_DEVICE_MEMORY_PROPERTIES;
+	if (count)
+		err = LZ(zeDeviceGetMemoryProperties, s->root, &count, p);
+	for (i = 0; !err && i < count; i++)
+		s->memory_bytes += p[i].total_size;
+	/* A device that works in the host's memory may list none of its own. */
+	if (!s->memory_bytes)
+		s->memory_bytes = s->props.max_mem_alloc_size;
+	if (!err)
+		err = LZ(zeDeviceGetMemoryAccessProperties, s->root, &a);
+	s->shared = a.shared_single_alloc & LZ_ACCESS_RW;
+	return err;
+}
+
+/* Adds the compute engines of a tile, in the order of groups. */
+static int read_engines(struct lz_shape *s, uint32_t tile)
+{
+	struct ze_command_queue_group_properties p[GROUPS_MAX];
+	uint32_t count = 0, i, k;
+	int err =
+		LZ(zeDeviceGetCommandQueueGroupProperties, s->tiles[tile], &count, NULL);
+
+	if (err)
+		return err;
+	count = count < GROUPS_MAX ? count : GROUPS_MAX;
+	memset(p, 0, sizeof(p));
+	for (i = 0; i < count; i++)
+		p[i].stype = LZ_STYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
+	if (count)
+		err = LZ(zeDeviceGetCommandQueueGroupProperties, s->tiles[tile], &count,
+			 p);
+	for (i = 0; !err && i < count; i++) {
+		if (!(p[i].flags & LZ_GROUP_COMPUTE))
+			continue;
+		for (k = 0; k < p[i].queue_count && s->engine_count < LZ_ENGINES_MAX; k++)
+			s->engines[s->engine_count++] = (struct lz_engine){
+				.tile = tile, .ordinal = i, .index = k};
+	}
+	return err;
+}
+
+static int read_tiles(struct lz_shape *s)
+{
+	uint32_t count = 0, t;
+	int err = LZ(zeDeviceGetSubDevices, s->root, &count, NULL);
+
+	if (err)
+		return err;
+	count = count < LZ_TILES_MAX ? count : LZ_TILES_MAX;
+	if (count)
+		err = LZ(zeDeviceGetSubDevices, s->root, &count, s->tiles);
+	else
+		s->tiles[0] = s->root;
+	s->tile_count = count ? count : 1;
+	for (t = 0; !err && t < s->tile_count; t++)
+		err = read_engines(s, t);
+	return err;
+}
+
+static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape *s)
+{
+	struct ze_device_compute_properties c = {
+		.stype = LZ_STYPE_DEVICE_COMPUTE_PROPERTIES};
+	struct ze_device_module_properties m = {
+		.stype = LZ_STYPE_DEVICE_MODULE_PROPERTIES};
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->driver = driver;
+	s->root = root;
+	s->props.stype = LZ_STYPE_DEVICE_PROPERTIES_1_2;
+	err = LZ(zeDeviceGetProperties, root, &s->props);
+	s->props.name[sizeof(s->props.name) - 1] = 0;
+	if (!err)
+		err = LZ(zeDeviceGetComputeProperties, root, &c);
+	memcpy(s->max_groups, c.max_group_count, sizeof(s->max_groups));
+	if (!err)
+		err = LZ(zeDeviceGetModuleProperties, root, &m);
+	s->spirv = m.spirv_version_supported != 0;
+	if (!err)
+		err = read_extensions(s);
+	if (!err)
+		err = read_memory(s);
+	if (!err)
+		err = read_tiles(s);
+	if (!err && !s->props.timer_resolution)
+		err = lz_host->fail(ENOTSUP, "levelzero: %s has no timer", s->props.name);
+	s->stand_in = strncmp(s->props.name, STAND_IN_NAME, strlen(STAND_IN_NAME)) == 0;
+	return err ? err : lz_shape_units(s, units);
+}
+
+/* A driver that is too old is passed over: another one may do. */
+static int driver_devices(void *driver, uint32_t *count, void **devices)
+{
+	uint32_t version = 0;
+	int err = LZ(zeDriverGetApiVersion, driver, &version);
+
+	*count = 0;
+	if (err)
+		return err;
+	if (version < API_NEEDED || version >> 16 != API_NEEDED >> 16)
+		return lz_host->fail(
+			ENODEV,
+			"levelzero: the driver speaks version %u.%u, %u.%u is "
+			"needed",
+			version >> 16, version & 0xffff, API_NEEDED >> 16,
+			API_NEEDED & 0xffff);
+	err = LZ(zeDeviceGet, driver, count, NULL);
+	if (err || !*count)
+		return err;
+	*count = *count < DEVICES_MAX ? *count : DEVICES_MAX;
+	return LZ(zeDeviceGet, driver, count, devices);
+}
+
+/* How many devices all drivers have, and the one of that number. */
+static int find_device(uint32_t index, void **driver, void **root)
+{
+	void *drivers[DRIVERS_MAX], *devices[DEVICES_MAX];
+	uint32_t count = 0, found = 0, n, i;
+	int err = LZ(zeDriverGet, &count, NULL), why = 0;
+
+	if (err)
+		return err;
+	count = count < DRIVERS_MAX ? count : DRIVERS_MAX;
+	if (count)
+		err = LZ(zeDriverGet, &count, drivers);
+	if (err)
+		return err;
+	for (i = 0; i < count; i++) {
+		err = driver_devices(drivers[i], &n, devices);
+		if (err) {
+			why = err;
+			continue;
+		}
+		if (index >= found && index < found + n) {
+			*driver = drivers[i];
+			*root = devices[index - found];
+		}
+		found += n;
+	}
+	if (!found && why)
+		return why; /* with its text, the last there was */
+	if (!found)
+		return lz_host->fail(ENODEV, "levelzero: %u drivers, no device", count);
+	return (int)found;
+}
+
+/* ---- what it says of itself
+ * -------------------------------------------------------------- */
+
+static uint32_t kind_of(uint32_t type)
+{
+	switch (type) {
+	case LZ_DEVICE_GPU:
+		return HAL_KIND_GPU;
+	case LZ_DEVICE_FPGA:
+		return HAL_KIND_FPGA;
+	case LZ_DEVICE_MCA:
+	case LZ_DEVICE_VPU:
+		return HAL_KIND_NPU;
+	default:
+		return HAL_KIND_CPU;
+	}
+}
+
+static int describe(const struct lz_options *o, const struct lz_shape *s, uint32_t index,
+		    struct hal_device_info *info)
+{
+	struct ze_pci_ext_properties pci = {.stype = LZ_STYPE_PCI_EXT_PROPERTIES};
+	int err;
+
+	info->kind = kind_of(s->props.type);
+	snprintf(info->backend, sizeof(info->backend), "levelzero");
+	snprintf(info->name, sizeof(info->name), "%.63s", s->props.name);
+	snprintf(info->bus_id, sizeof(info->bus_id), "levelzero:%u", index);
+	if (s->pci) {
+		err = LZ(zeDevicePciGetPropertiesExt, s->root, &pci);
+		if (err)
+			return err;
+		snprintf(info->bus_id, sizeof(info->bus_id), "%04x:%02x:%02x.%x",
+			 pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0x1f,
+			 pci.function & 7);
+	}
+	info->memory_bytes = s->memory_bytes;
+	info->memory_free = s->memory_bytes;
+	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
+	if (s->stand_in)
+		info->caps |= HAL_CAP_STAND_IN;
+	if (o->virtual_clock)
+		info->caps |= HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED;
+	info->unit_rows = 1;
+	info->unit_cols = s->unit_count;
+	info->partitions_max = s->unit_count;
+	info->preempt = HAL_PREEMPT_BETWEEN;
+	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
+	info->compute_isolation =
+		s->tile_units ? HAL_ISOLATION_ENFORCED : HAL_ISOLATION_ADVISORY;
+	info->memory_isolation = HAL_ISOLATION_ADVISORY;
+	info->clock_hz = s->props.timer_resolution;
+	return 0;
+}
+
+static int lz_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
+		    uint32_t max)
+{
+	void *driver = NULL, *root = NULL;
+	struct lz_options o;
+	struct lz_shape s;
+	int count, err;
+	uint32_t i;
+
+	read_options(cfg, &o);
+	err = lz_load(o.loader);
+	if (err)
+		return err;
+	count = find_device(0, &driver, &root);
+	for (i = 0; count > 0 && i < (uint32_t)count && i < max; i++) {
+		err = find_device(i, &driver, &root);
+		if (err < 0)
+			return err;
+		err = read_shape(driver, root, o.units, &s);
+		if (!err)
+			err = describe(&o, &s, i, &out[i]);
+		if (err)
+			return err;
+	}
+	return count;
+}
+
+/* ---- clock
+ * ------------------------------------------------------------------------------- */
+
+uint64_t lz_mono(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t lz_now(void *device)
+{
+	struct lz_device *dev = device;
+	uint64_t ns;
+
+	if (dev->opt.virtual_clock)
+		return dev->last_ns;
+	ns = dev->base_ns + (lz_mono() - dev->base_mono);
+	if (ns > dev->last_ns)
+		dev->last_ns = ns;
+	return dev->last_ns;
+}
+
+/* v * to / from, for counts whose product has more than 64 bits. */
+static uint64_t scale(uint64_t v, uint64_t to, uint64_t from)
+{
+	return v / from * to + v % from * to / from;
+}
+
+/* Ticks since base_ticks of a counter that wraps, which are about this many. */
+static uint64_t ticks_since(uint64_t ticks, uint64_t base, uint64_t about, uint32_t bits)
+{
+	uint64_t mask = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+	uint64_t ahead = (ticks - (base + about)) & mask;
+	uint64_t behind = (0 - ahead) & mask;
+
+	if (ahead <= mask / 2)
+		return about + ahead;
+	return behind < about ? about - behind : 0;
+}
+
+uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks)
+{
+	const struct ze_device_properties *p = &dev->shape.props;
+	uint64_t about = scale(dev->last_ns - dev->base_ns, p->timer_resolution, NS);
+
+	return dev->base_ns + scale(ticks_since(ticks, dev->base_ticks, about,
+						p->kernel_timestamp_valid_bits),
+				    NS, p->timer_resolution);
+}
+
+/* Reads both clocks again: they drift apart.  What last was stays when that fails. */
+int lz_calibrate(struct lz_device *dev)
+{
+	const struct ze_device_properties *p = &dev->shape.props;
+	uint64_t host, ticks, mono = lz_mono(), about;
+	int err = LZ(zeDeviceGetGlobalTimestamps, dev->shape.root, &host, &ticks);
+
+	if (err)
+		return err;
+	if (dev->base_mono) {
+		about = scale(mono - dev->base_mono, p->timer_resolution, NS);
+		dev->base_ns += scale(ticks_since(ticks, dev->base_ticks, about,
+						  p->timestamp_valid_bits),
+				      NS, p->timer_resolution);
+		(void)lz_now(dev);
+	}
+	dev->base_ticks = ticks;
+	dev->base_mono = mono;
+	return 0;
+}
+
+/* Takes a stand-in's clock into our hands. */
+static int drive_clock(struct lz_device *dev)
+{
+	struct lz_shape *s = &dev->shape;
+	uint32_t (*drive)(uint32_t on) = NULL;
+	uint32_t idle;
+	int err;
+
+	if (!s->can_drive)
+		return lz_host->fail(ENOTSUP,
+				     "levelzero:%u: clock=virtual: %s runs by its own "
+				     "clock",
+				     dev->index, s->props.name);
+	err = LZ(zeDriverGetExtensionFunctionAddress, s->driver, "halStandInClockDrive",
+		 (void **)(void *)&drive);
+	if (!err)
+		err = LZ(zeDriverGetExtensionFunctionAddress, s->driver,
+			 "halStandInClockAdvance", (void **)(void *)&dev->advance);
+	if (err)
+		return err;
+	drive(1);
+	dev->drive = drive;
+	dev->advance(0, &dev->zero_ns, &idle);
+	return 0;
+}
+
+/* ---- open and close
+ * ---------------------------------------------------------------------- */
+
+static uint32_t destroy(const struct lz_device *dev, const struct lz_trash *t, bool end)
+{
+	switch (t->kind) {
+	case LZ_KIND_WAIT:
+		if (!end)
+			return lz.zeEventQueryStatus(t->handle);
+		/* Then it is stuck, and goes with its queue. */
+		(void)lz.zeEventHostSynchronize(t->handle, STUCK_NS);
+		return LZ_SUCCESS;
+	case LZ_KIND_QUEUE:
+		return lz.zeCommandQueueDestroy(t->handle);
+	case LZ_KIND_LIST:
+		return lz.zeCommandListDestroy(t->handle);
+	case LZ_KIND_EVENT:
+		return lz.zeEventDestroy(t->handle);
+	case LZ_KIND_POOL:
+		return lz.zeEventPoolDestroy(t->handle);
+	case LZ_KIND_KERNEL:
+		return lz.zeKernelDestroy(t->handle);
+	case LZ_KIND_MODULE:
+		return lz.zeModuleDestroy(t->handle);
+	case LZ_KIND_LOG:
+		return lz.zeModuleBuildLogDestroy(t->handle);
+	case LZ_KIND_MEMORY:
+		return lz.zeMemFree(dev->context, t->handle);
+	default:
+		return lz.zeContextDestroy(t->handle);
+	}
+}
+
+static const char *destroyer(enum lz_kind kind)
+{
+	static const char *const names[] = {
+		"zeEventQueryStatus", "zeCommandQueueDestroy",   "zeCommandListDestroy",
+		"zeEventDestroy",     "zeEventPoolDestroy",      "zeKernelDestroy",
+		"zeModuleDestroy",    "zeModuleBuildLogDestroy", "zeMemFree",
+		"zeContextDestroy",
+	};
+
+	return names[kind];
+}
+
+/* Destroys the oldest first, as it may be made from later ones; stops at one that will
+ * not go, or at the very end goes on with the next. */
+static void empty_trash(struct lz_device *dev, bool end)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < dev->trash_count; i++) {
+		if ((kept && !end) || destroy(dev, &dev->trash[i], end))
+			dev->trash[kept++] = dev->trash[i];
+	}
+	dev->trash_count = kept;
+}
+
+void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle)
+{
+	uint32_t room = dev->trash_room ? 2 * dev->trash_room : 64;
+	struct lz_trash *more;
+
+	if (dev->trash_count == dev->trash_room) {
+		more = realloc(dev->trash, room * sizeof(*more));
+		if (!more)
+			return; /* the context's end takes it */
+		dev->trash = more;
+		dev->trash_room = room;
+	}
+	dev->trash[dev->trash_count++] = (struct lz_trash){kind, handle};
+}
+
+/* Destroys it; what will not go is kept, and with it all that comes after, as that may be
+ * what it was made from. */
+uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle)
+{
+	const struct lz_trash t = {kind, handle};
+	uint32_t r = LZ_SUCCESS;
+
+	if (dev->trash_count)
+		empty_trash(dev, false);
+	if (!dev->trash_count)
+		r = destroy(dev, &t, false);
+	if (dev->trash_count || r)
+		lz_keep(dev, kind, handle);
+	return r;
+}
+
+/* The same for a handle that may be NULL; the first error counts and has the text. */
+void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle, int *err)
+{
+	uint32_t r = handle ? lz_discard(dev, kind, handle) : LZ_SUCCESS;
+
+	if (r && !*err)
+		*err = lz_failed(r, destroyer(kind));
+}
+
+static void lz_close(void *device)
+{
+	struct lz_device *dev = device;
+
+	if (!dev)
+		return;
+	if (dev->copy_list)
+		(void)lz_discard(dev, LZ_KIND_LIST, dev->copy_list);
+	empty_trash(dev, true);
+	empty_trash(dev, true);
+	if (dev->context && lz.zeContextDestroy(dev->context))
+		(void)lz.zeContextDestroy(dev->context);
+	if (dev->drive)
+		dev->drive(0);
+	free(dev->trash);
+	free(dev);
+}
+
+static int set_scheduler(const struct lz_device *dev, uint32_t mode);
+
+static int start(struct lz_device *dev)
+{
+	const struct ze_context_desc cd = {.stype = LZ_STYPE_CONTEXT_DESC};
+	struct ze_command_queue_desc qd = {
+		.stype = LZ_STYPE_COMMAND_QUEUE_DESC,
+		.mode = LZ_MODE_SYNCHRONOUS,
+	};
+	int err;
+
+	err = LZ(zeContextCreate, dev->shape.driver, &cd, &dev->context);
+	if (err)
+		return err;
+	qd.ordinal = dev->shape.engines[0].ordinal;
+	err = LZ(zeCommandListCreateImmediate, dev->context, dev->shape.root, &qd,
+		 &dev->copy_list);
+	if (!err && dev->opt.virtual_clock)
+		err = drive_clock(dev);
+	if (!err)
+		err = lz_calibrate(dev);
+	if (!err && dev->opt.scheduler)
+		err = set_scheduler(dev, dev->opt.scheduler - 1);
+	return err;
+}
+
+static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
+{
+	void *driver = NULL, *root = NULL;
+	struct lz_device *dev;
+	struct lz_options o;
+	int err, count;
+
+	read_options(cfg, &o);
+	err = lz_load(o.loader);
+	if (err)
+		return err;
+	count = find_device(index, &driver, &root);
+	if (count < 0)
+		return count;
+	if (!root)
+		return lz_host->fail(ENODEV, "levelzero:%u: there are %d devices", index,
+				     count);
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return lz_host->fail(ENOMEM, "levelzero:%u: no memory for the device",
+				     index);
+	dev->opt = o;
+	dev->index = index;
+	err = read_shape(driver, root, o.units, &dev->shape);
+	if (!err && o.placement == LZ_MEM_SHARED && !dev->shape.shared)
+		err = lz_host->fail(ENOTSUP, "levelzero:%u: memory=shared: %s has none",
+				    index, dev->shape.props.name);
+	if (!err)
+		err = start(dev);
+	if (err) {
+		lz_close(dev);
+		return err;
+	}
+	*out = dev;
+	return 0;
+}
+
+static int lz_get_info(void *device, struct hal_device_info *info)
+{
+	const struct lz_device *dev = device;
+	int err = describe(&dev->opt, &dev->shape, dev->index, info);
+
+	if (err)
+		return err;
+	info->memory_free -= dev->memory_used;
+	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
+	return 0;
+}
+
+/* ---- extension
+ * ------------------------------------------------------------------------- */
+
+static int ext_unit(void *native, uint32_t unit, struct hal_levelzero_unit *out)
+{
+	const struct lz_device *dev = native;
+	const struct lz_engine *e;
+
+	if (unit >= dev->shape.unit_count)
+		return lz_host->fail(EINVAL, "levelzero: no unit %u of %u", unit,
+				     dev->shape.unit_count);
+	e = &dev->shape.engines[dev->shape.units[unit].first];
+	out->tile = e->tile;
+	out->group = e->ordinal;
+	out->engine = e->index;
+	out->engines = dev->shape.units[unit].count;
+	return 0;
+}
+
+static int ext_drain_worst(void *native, uint64_t *ns)
+{
+	const struct lz_device *dev = native;
+
+	*ns = dev->longest_ns * dev->opt.inflight;
+	return 0;
+}
+
+/* The scheduler of the compute engines, or why there is none to be had. */
+static int find_scheduler(const struct lz_device *dev, void **scheduler,
+			  struct zes_sched_properties *p)
+{
+	const char *sysman = getenv("ZES_ENABLE_SYSMAN");
+	uint32_t count = 0;
+	void *first[1];
+	int err;
+
+	if (!lz.zesDeviceEnumSchedulers || !lz.zesSchedulerGetProperties ||
+	    !lz.zesSchedulerGetCurrentMode)
+		return lz_host->fail(ENOTSUP, "levelzero: the loader has no sysman");
+	if (!sysman || strcmp(sysman, "1") != 0)
+		return lz_host->fail(ENOTSUP,
+				     "levelzero: ZES_ENABLE_SYSMAN is not 1, so the "
+				     "driver manages no scheduler");
+	err = LZ(zesDeviceEnumSchedulers, dev->shape.root, &count, NULL);
+	if (err)
+		return err;
+	if (!count)
+		return lz_host->fail(ENOTSUP, "levelzero: %s lists no scheduler",
+				     dev->shape.props.name);
+	count = 1;
+	err = LZ(zesDeviceEnumSchedulers, dev->shape.root, &count, first);
+	if (err)
+		return err;
+	*scheduler = first[0];
+	memset(p, 0, sizeof(*p));
+	p->stype = LZS_STYPE_SCHED_PROPERTIES;
+	return LZ(zesSchedulerGetProperties, first[0], p);
+}
+
+static int ext_scheduler_get(void *native, struct hal_levelzero_scheduler *out)
+{
+	const struct lz_device *dev = native;
+	struct zes_sched_properties p = {0};
+	void *scheduler = NULL;
+	int err = find_scheduler(dev, &scheduler, &p);
+
+	if (!err)
+		err = LZ(zesSchedulerGetCurrentMode, scheduler, &out->mode);
+	if (err)
+		return err;
+	out->modes = p.supported_modes & 7u;
+	out->settable = p.can_control;
+	snprintf(out->reason, sizeof(out->reason), "%s",
+		 p.can_control ? "" : "the driver lets this user not control it");
+	return 0;
+}
+
+static int set_mode(void *scheduler, uint32_t mode, uint8_t *reload)
+{
+	/* Microseconds: what the i915 driver itself starts with. */
+	struct zes_sched_timeout_properties t = {
+		.stype = LZS_STYPE_SCHED_TIMEOUT_PROPERTIES, .watchdog = 640000};
+	struct zes_sched_timeslice_properties s = {
+		.stype = LZS_STYPE_SCHED_TIMESLICE_PROPERTIES,
+		.interval = 5000,
+		.yield = 640000};
+
+	switch (mode) {
+	case LZ_SCHED_TIMEOUT:
+		return LZ(zesSchedulerSetTimeoutMode, scheduler, &t, reload);
+	case LZ_SCHED_TIMESLICE:
+		return LZ(zesSchedulerSetTimesliceMode, scheduler, &s, reload);
+	default:
+		return LZ(zesSchedulerSetExclusiveMode, scheduler, reload);
+	}
+}
+
+static int set_scheduler(const struct lz_device *dev, uint32_t mode)
+{
+	struct zes_sched_properties p = {0};
+	uint8_t reload = 0;
+	void *scheduler = NULL;
+	int err = find_scheduler(dev, &scheduler, &p);
+
+	if (err)
+		return err;
+	if (!lz.zesSchedulerSetTimeoutMode || !lz.zesSchedulerSetTimesliceMode ||
+	    !lz.zesSchedulerSetExclusiveMode || mode > LZ_SCHED_EXCLUSIVE ||
+	    !(p.supported_modes >> mode & 1))
+		return lz_host->fail(ENOTSUP, "levelzero: no scheduler mode %u", mode);
+	if (!p.can_control)
+		return lz_host->fail(EPERM,
+				     "levelzero: scheduler: the driver lets this user "
+				     "not control it");
+	err = set_mode(scheduler, mode, &reload);
+	if (!err && reload)
+		return lz_host->fail(EBUSY,
+				     "levelzero: the scheduler's mode changes when the "
+				     "driver is loaded again");
+	return err;
+}
+
+static int ext_scheduler_set(void *native, uint32_t mode)
+{
+	return set_scheduler(native, mode);
+}
+
+static int find_buffer(const struct lz_device *dev, uint64_t id, struct lz_mem **mem)
+{
+	struct lz_mem *m = dev->memory;
+
+	while (m && m->id != id)
+		m = m->next;
+	*mem = m;
+	return m ? 0 : lz_host->fail(EINVAL, "levelzero: no buffer %" PRIu64, id);
+}
+
+static int ext_ipc_export(void *native, uint64_t buffer, struct hal_levelzero_ipc *ipc)
+{
+	const struct lz_device *dev = native;
+	struct ze_ipc_mem_handle h;
+	struct lz_mem *mem;
+	int err = find_buffer(dev, buffer, &mem);
+
+	if (err)
+		return err;
+	if (!dev->shape.ipc)
+		return lz_host->fail(ENOTSUP, "levelzero: the driver shares no memory");
+	err = LZ(zeMemGetIpcHandle, dev->context, mem->p, &h);
+	if (!err)
+		memcpy(ipc->data, h.data, sizeof(ipc->data));
+	return err;
+}
+
+static int ext_ipc_open(void *native, const struct hal_levelzero_ipc *ipc, void **address)
+{
+	const struct lz_device *dev = native;
+	struct ze_ipc_mem_handle h;
+
+	if (!dev->shape.ipc)
+		return lz_host->fail(ENOTSUP, "levelzero: the driver shares no memory");
+	memcpy(h.data, ipc->data, sizeof(h.data));
+	return LZ(zeMemOpenIpcHandle, dev->context, dev->shape.root, h, 0, address);
+}
+
+static int ext_ipc_close(void *native, void *address)
+{
+	const struct lz_device *dev = native;
+
+	if (!dev->shape.ipc)
+		return lz_host->fail(ENOTSUP, "levelzero: the driver shares no memory");
+	return LZ(zeMemCloseIpcHandle, dev->context, address);
+}
+
+static int ext_cache_reserve(void *native, uint32_t level, uint64_t bytes)
+{
+	const struct lz_device *dev = native;
+
+	if (!dev->shape.cache)
+		return lz_host->fail(ENOTSUP, "levelzero: the driver reserves no cache");
+	return LZ(zeDeviceReserveCacheExt, dev->shape.root, level, bytes);
+}
+
+static int ext_cache_advise(void *native, uint64_t buffer, uint32_t region)
+{
+	const struct lz_device *dev = native;
+	struct lz_mem *mem;
+	int err = find_buffer(dev, buffer, &mem);
+
+	if (err)
+		return err;
+	if (!dev->shape.cache)
+		return lz_host->fail(ENOTSUP, "levelzero: the driver reserves no cache");
+	return LZ(zeDeviceSetCacheAdviceExt, dev->shape.root, mem->p, mem->bytes, region);
+}
+
+static const struct hal_levelzero_extension extension = {
+	.size = sizeof(extension),
+	.unit = ext_unit,
+	.drain_worst = ext_drain_worst,
+	.scheduler_get = ext_scheduler_get,
+	.scheduler_set = ext_scheduler_set,
+	.ipc_export = ext_ipc_export,
+	.ipc_open = ext_ipc_open,
+	.ipc_close = ext_ipc_close,
+	.cache_reserve = ext_cache_reserve,
+	.cache_advise = ext_cache_advise,
+};
+
+static const void *lz_extension(void *dev, const char *name)
+{
+	(void)dev;
+	return strcmp(name, "levelzero") == 0 ? &extension : NULL;
+}
+
+/* ---- registration
+ * ---------------------------------------------------------------------- */
+
+static const struct hal_backend backend = {
+	.size = sizeof(struct hal_backend),
+	.abi = HAL_BACKEND_ABI,
+	.name = "levelzero",
+	.summary = "Intel GPUs and NPUs through oneAPI Level Zero",
+	.score = 50,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.options = options,
+	.cold_size = sizeof(struct hal_bk_cold),
+	.hot_size = sizeof(struct hal_bk_hot),
+	.cold =
+		{
+			.probe = lz_probe,
+			.open = lz_open,
+			.close = lz_close,
+			.get_info = lz_get_info,
+			.partition_create = lz_partition_create,
+			.partition_destroy = lz_partition_destroy,
+			.queue_create = lz_queue_create,
+			.queue_destroy = lz_queue_destroy,
+			.mem_alloc = lz_mem_alloc,
+			.mem_free = lz_mem_free,
+			.mem_write = lz_mem_write,
+			.mem_read = lz_mem_read,
+			.mem_map = lz_mem_map,
+			.mem_unmap = lz_mem_unmap,
+			.program_load = lz_program_load,
+			.program_unload = lz_program_unload,
+			.kernel_get = lz_kernel_get,
+			.program_bind = lz_program_bind,
+			.program_unbind = lz_program_unbind,
+			.extension = lz_extension,
+		},
+	.hot =
+		{
+			.submit = lz_submit,
+			.poll = lz_poll,
+			.now = lz_now,
+			.suspend = lz_suspend,
+			.resume = lz_resume,
+		},
+};
+
+const struct hal_backend *hal_backend_levelzero(const struct hal_host *host)
+{
+	if (host->abi != HAL_BACKEND_ABI) {
+		host->fail(EPROTO,
+			   "levelzero: built for backend ABI %u, the library has %u",
+			   HAL_BACKEND_ABI, host->abi);
+		return NULL;
+	}
+	lz_host = host;
+	return &backend;
+}

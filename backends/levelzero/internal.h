@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Level Zero backend's own structures.  All of it is called under the device's lock.
+ */
+#ifndef BACKENDS_LEVELZERO_INTERNAL_H
+#define BACKENDS_LEVELZERO_INTERNAL_H
+
+#include <stdbool.h>
+
+#include <hal/backend.h>
+#include <hal/levelzero.h>
+
+#include "ze_calls.h"
+
+#define LZ_TILES_MAX   8u
+#define LZ_ENGINES_MAX 64u
+#define LZ_SLOTS_MAX   66u /* inflight, and two that still may be waited for */
+#define LZ_FAULT_BYTES sizeof(((struct hal_bk_event *)NULL)->fault)
+
+enum lz_units { LZ_UNITS_AUTO, LZ_UNITS_TILE, LZ_UNITS_GROUP, LZ_UNITS_ENGINE };
+enum lz_placement { LZ_MEM_DEVICE, LZ_MEM_SHARED, LZ_MEM_HOST };
+
+/* Every call, resolved; NULL only where ze_calls.h does not need it. */
+struct lz_symbols {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
+#define LZ_SYMBOL(table, slot, need, name, params, args) uint32_t(*name) params;
+	LZ_CALLS(LZ_SYMBOL)
+#undef LZ_SYMBOL
+};
+
+struct lz_options {
+	const char *loader;
+	bool virtual_clock;
+	bool regular;        /* regular command lists, not immediate ones */
+	uint32_t units;      /* enum lz_units */
+	uint32_t inflight;   /* commands of a queue that the device has */
+	uint32_t placement;  /* enum lz_placement */
+	uint32_t scheduler;  /* 0: unchanged, else 1 + enum lz_sched_mode */
+	uint64_t timeout_ns; /* 0: a command may run for ever */
+};
+
+/* A compute engine, by tile, command queue group and index there. */
+struct lz_engine {
+	uint32_t tile, ordinal, index;
+};
+
+struct lz_unit {
+	uint32_t first, count; /* of the device's engines */
+};
+
+/* What a device is, before and after it is open. */
+struct lz_shape {
+	void *driver, *root;
+	struct ze_device_properties props;
+	uint64_t memory_bytes;
+	uint32_t tile_count, engine_count, unit_count;
+	void *tiles[LZ_TILES_MAX]; /* the root itself where there are none */
+	struct lz_engine engines[LZ_ENGINES_MAX];
+	struct lz_unit units[LZ_ENGINES_MAX];
+	uint32_t max_groups[3];
+	bool tile_units; /* units are whole tiles */
+	bool stand_in, can_drive, cache, pci, ipc, shared, spirv;
+};
+
+enum lz_kind {
+	LZ_KIND_WAIT, /* an event: what comes behind it is in use until it is signalled */
+	LZ_KIND_QUEUE,
+	LZ_KIND_LIST,
+	LZ_KIND_EVENT,
+	LZ_KIND_POOL,
+	LZ_KIND_KERNEL,
+	LZ_KIND_MODULE,
+	LZ_KIND_LOG,
+	LZ_KIND_MEMORY,
+	LZ_KIND_CONTEXT,
+};
+
+/* What the driver would not destroy yet. */
+struct lz_trash {
+	enum lz_kind kind;
+	void *handle;
+};
+
+struct lz_partition {
+	struct hal_bk_partition_desc desc;
+	uint32_t first, count; /* of the device's engines */
+	uint32_t next;         /* engine of the next queue, from first */
+	uint32_t queues, buffers;
+	void *home; /* the tile, or the root when there are several */
+};
+
+struct lz_mem {
+	struct lz_mem *next, **at;
+	struct lz_partition *part;
+	void *p;
+	uint64_t bytes, id;
+	uint32_t placement;
+};
+
+struct lz_kernel {
+	struct lz_program *prog;
+	struct hal_bk_kernel_info info;
+	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory, or an address */
+	uint32_t group_size[3];
+	void *handles[LZ_TILES_MAX];
+};
+
+struct lz_program {
+	uint32_t format; /* enum lz_module_format */
+	const uint8_t *code;
+	size_t code_bytes;
+	void *modules[LZ_TILES_MAX];
+	uint32_t count;
+	struct lz_kernel *kernels;
+};
+
+/* A command that the device has, or had: its event, and in regular mode its list. */
+struct lz_slot {
+	void *event, *list;
+	bool used; /* the event is to be reset, the list too */
+	bool stamping;
+	struct hal_bk_cmd cmd;
+	uint64_t stamp_ns;
+	uint64_t start_ns, end_ns;
+};
+
+struct lz_queue {
+	struct lz_queue *next, **at; /* those that poll has to look at */
+	struct lz_partition *part;
+	const struct lz_engine *engine;
+	int32_t priority;
+	void *queue, *list, *pool;
+	uint32_t slot_count, head, count, tail;
+	uint64_t head_since_ns; /* the oldest one is the oldest since */
+	uint64_t checked_ns;
+	bool watched, suspended, quiet_due, fenced, dead, told;
+	uint64_t quiet_cookie;
+	char fault[LZ_FAULT_BYTES];
+	struct lz_slot slots[];
+};
+
+struct lz_device {
+	struct lz_options opt;
+	struct lz_shape shape;
+	uint32_t index;
+	void *context;
+	void *copy_list; /* synchronous: host copies */
+	struct lz_queue *watched;
+	struct lz_mem *memory;
+	uint64_t memory_used, mem_ids;
+	uint64_t longest_ns; /* command seen */
+	bool hold;           /* a command may never end: what it uses stays */
+	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
+	 * at base_mono of CLOCK_MONOTONIC. */
+	uint64_t base_ticks, base_ns, base_mono, last_ns, zero_ns;
+	uint32_t (*drive)(uint32_t on);
+	uint32_t (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+	struct lz_trash *trash;
+	uint32_t trash_count, trash_room;
+};
+
+extern const struct hal_host *lz_host;
+extern struct lz_symbols lz;
+extern bool lz_build_logs; /* what a compiler says can be read */
+
+const struct hal_backend *hal_backend_levelzero(const struct hal_host *host);
+
+/* symbols.c */
+int lz_load(const char *loader);
+const char *lz_result_name(uint32_t result);
+int lz_errno(uint32_t result);
+int lz_failed(uint32_t result, const char *call);
+
+/* 0, or -errno with the call and its result as the text. */
+static inline int lz_check(uint32_t result, const char *call)
+{
+	return __builtin_expect(result == LZ_SUCCESS, 1) ? 0 : lz_failed(result, call);
+}
+#define LZ(call, ...) lz_check(lz.call(__VA_ARGS__), #call)
+
+/* device.c */
+uint64_t lz_now(void *device);
+uint64_t lz_mono(void);
+int lz_calibrate(struct lz_device *dev);
+uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks);
+void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle);
+uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle);
+void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle, int *err);
+
+/* partition.c */
+int lz_shape_units(struct lz_shape *s, uint32_t units);
+int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			void **out);
+int lz_partition_destroy(void *device, void *partition);
+
+/* memory.c */
+int lz_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
+		 uint32_t flags, void **out);
+int lz_mem_free(void *device, void *memory);
+int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		 uint64_t bytes);
+int lz_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+int lz_mem_map(void *device, void *memory, void **address);
+int lz_mem_unmap(void *device, void *memory);
+
+/* image.c */
+int lz_image_parse(const struct lz_shape *s, const void *image, size_t size,
+		   struct lz_program *prog);
+
+/* program.c */
+int lz_program_load(void *device, const void *image, size_t size, void **out);
+int lz_program_unload(void *device, void *program);
+int lz_kernel_get(void *device, void *program, uint32_t index,
+		  struct hal_bk_kernel_info *info, void **kernel);
+int lz_program_bind(void *device, void *program, void *partition, uint64_t *bytes);
+int lz_program_unbind(void *device, void *program, void *partition);
+
+/* queue.c */
+int lz_queue_create(void *device, void *partition, int32_t priority, void **out);
+int lz_queue_destroy(void *device, void *queue);
+int lz_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+int lz_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int lz_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
+int lz_resume(void *device, void *queue);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a Level Zero device: device, shared or host allocations of one context, which
+ * all tenants of the device share; so isolation of memory is advisory.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT 4096u
+
+/* Where a buffer goes: mappable ones need an address that is good for the host. */
+static uint32_t placement_of(const struct lz_device *dev, uint32_t flags)
+{
+	if (!(flags & HAL_BUFFER_MAPPABLE))
+		return dev->opt.placement;
+	if (dev->opt.placement != LZ_MEM_DEVICE)
+		return dev->opt.placement;
+	return dev->shape.shared ? LZ_MEM_SHARED : LZ_MEM_HOST;
+}
+
+static int allocate(const struct lz_device *dev, const struct lz_mem *mem, void **p)
+{
+	const struct ze_device_mem_alloc_desc d = {
+		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC};
+	const struct ze_host_mem_alloc_desc h = {.stype = LZ_STYPE_HOST_MEM_ALLOC_DESC};
+
+	switch (mem->placement) {
+	case LZ_MEM_SHARED:
+		return LZ(zeMemAllocShared, dev->context, &d, &h, mem->bytes, ALIGNMENT,
+			  mem->part->home, p);
+	case LZ_MEM_HOST:
+		return LZ(zeMemAllocHost, dev->context, &h, mem->bytes, ALIGNMENT, p);
+	default:
+		return LZ(zeMemAllocDevice, dev->context, &d, mem->bytes, ALIGNMENT,
+			  mem->part->home, p);
+	}
+}
+
+int lz_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
+		 uint32_t flags, void **out)
+{
+	struct lz_device *dev = device;
+	uint64_t left = dev->shape.memory_bytes - dev->memory_used;
+	struct lz_mem *mem;
+	int err;
+
+	(void)color_mask;
+	if (bytes > left)
+		return lz_host->fail(ENOSPC,
+				     "levelzero: %" PRIu64 " bytes, %" PRIu64 " are left",
+				     bytes, left);
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return lz_host->fail(ENOMEM, "levelzero: no memory for a buffer");
+	mem->part = partition;
+	mem->bytes = bytes ? bytes : 1;
+	mem->placement = placement_of(dev, flags);
+	err = allocate(dev, mem, &mem->p);
+	if (err) {
+		free(mem);
+		return err;
+	}
+	mem->id = ++dev->mem_ids;
+	mem->part->buffers++;
+	dev->memory_used += mem->bytes;
+	mem->next = dev->memory;
+	mem->at = &dev->memory;
+	if (mem->next)
+		mem->next->at = &mem->next;
+	dev->memory = mem;
+	*out = mem;
+	return 0;
+}
+
+int lz_mem_free(void *device, void *memory)
+{
+	struct lz_device *dev = device;
+	struct lz_mem *mem = memory;
+	int err = 0;
+
+	lz_drop(dev, LZ_KIND_MEMORY, mem->p, &err);
+	*mem->at = mem->next;
+	if (mem->next)
+		mem->next->at = mem->at;
+	mem->part->buffers--;
+	dev->memory_used -= mem->bytes;
+	free(mem);
+	return err;
+}
+
+int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		 uint64_t bytes)
+{
+	const struct lz_device *dev = device;
+	const struct lz_mem *mem = memory;
+
+	if (!bytes)
+		return 0;
+	if (mem->placement == LZ_MEM_DEVICE)
+		return LZ(zeCommandListAppendMemoryCopy, dev->copy_list,
+			  (char *)mem->p + offset, data, bytes, NULL, 0, NULL);
+	memcpy((char *)mem->p + offset, data, bytes);
+	return 0;
+}
+
+int lz_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
+{
+	const struct lz_device *dev = device;
+	const struct lz_mem *mem = memory;
+
+	if (!bytes)
+		return 0;
+	if (mem->placement == LZ_MEM_DEVICE)
+		return LZ(zeCommandListAppendMemoryCopy, dev->copy_list, data,
+			  (char *)mem->p + offset, bytes, NULL, 0, NULL);
+	memcpy(data, (char *)mem->p + offset, bytes);
+	return 0;
+}
+
+int lz_mem_map(void *device, void *memory, void **address)
+{
+	const struct lz_mem *mem = memory;
+
+	(void)device;
+	if (mem->placement == LZ_MEM_DEVICE)
+		return lz_host->fail(ENOTSUP,
+				     "levelzero: the buffer is in device memory; "
+				     "create it with HAL_BUFFER_MAPPABLE");
+	*address = mem->p;
+	return 0;
+}
+
+int lz_mem_unmap(void *device, void *memory)
+{
+	(void)device;
+	(void)memory;
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units of partition: tiles, command queue groups of a tile, or single engines.
+ *
+ * Tiles have compute units and memory of their own, and a command list of one tile never
+ * runs on another: enforced.  Engines of a tile are only ways into the same compute
+ * units; who keeps to engines of its own can still slow the others down: advisory.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* True where engine i begins a unit. */
+static bool begins(const struct lz_shape *s, uint32_t units, uint32_t i)
+{
+	const struct lz_engine *e = &s->engines[i];
+
+	if (!i || units == LZ_UNITS_ENGINE || e->tile != e[-1].tile)
+		return true;
+	return units == LZ_UNITS_GROUP && e->ordinal != e[-1].ordinal;
+}
+
+/* Cuts the engines, which are sorted by tile, group and index, into units. */
+int lz_shape_units(struct lz_shape *s, uint32_t units)
+{
+	uint32_t i;
+
+	if (units == LZ_UNITS_AUTO)
+		units = s->tile_count > 1 ? LZ_UNITS_TILE : LZ_UNITS_ENGINE;
+	s->tile_units = units == LZ_UNITS_TILE;
+	s->unit_count = 0;
+	for (i = 0; i < s->engine_count; i++) {
+		if (begins(s, units, i))
+			s->units[s->unit_count++] = (struct lz_unit){.first = i};
+		s->units[s->unit_count - 1].count++;
+	}
+	if (!s->unit_count)
+		return lz_host->fail(ENODEV, "levelzero: %s has no compute engine",
+				     s->props.name);
+	return 0;
+}
+
+int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			void **out)
+{
+	struct lz_device *dev = device;
+	const struct lz_shape *s = &dev->shape;
+	const struct lz_unit *first, *last;
+	struct lz_partition *part;
+
+	if (!desc->units || desc->col >= s->unit_count ||
+	    desc->units > s->unit_count - desc->col)
+		return lz_host->fail(EINVAL,
+				     "levelzero: units %u to %u are not on %u units",
+				     desc->col, desc->col + desc->units, s->unit_count);
+	part = calloc(1, sizeof(*part));
+	if (!part)
+		return lz_host->fail(ENOMEM, "levelzero: no memory for a partition");
+	part->desc = *desc;
+	first = &s->units[desc->col];
+	last = first + desc->units - 1;
+	part->first = first->first;
+	part->count = last->first + last->count - first->first;
+	part->home = s->root;
+	if (s->engines[first->first].tile == s->engines[last->first].tile)
+		part->home = s->tiles[s->engines[first->first].tile];
+	*out = part;
+	return 0;
+}
+
+int lz_partition_destroy(void *device, void *partition)
+{
+	struct lz_partition *part = partition;
+
+	(void)device;
+	if (part->queues || part->buffers)
+		return lz_host->fail(EBUSY,
+				     "levelzero: partition %u has %u queues, %u buffers",
+				     part->desc.index, part->queues, part->buffers);
+	free(part);
+	return 0;
+}

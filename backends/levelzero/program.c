@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of a Level Zero device: a module and its kernels for each tile it runs on. The
+ * first tile's are made at load, so that a bad image is told of there; another tile's
+ * when a partition there first needs them.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the compiler said; not only build failures have a log.  Reading it uses it up. */
+static void read_log(struct lz_device *dev, void *log, char *text, size_t bytes)
+{
+	text[0] = 0;
+	if (!log)
+		return;
+	if (lz.zeModuleBuildLogGetString(log, &bytes, text))
+		text[0] = 0;
+	/* A log that will not go is no reason to refuse the module. */
+	lz_discard(dev, LZ_KIND_LOG, log);
+}
+
+static int create_module(struct lz_device *dev, struct lz_program *prog, uint32_t tile)
+{
+	const struct ze_module_desc d = {
+		.stype = LZ_STYPE_MODULE_DESC,
+		.format = prog->format,
+		.input_size = prog->code_bytes,
+		.input = prog->code,
+	};
+	char text[256];
+	void *log = NULL;
+	uint32_t r;
+
+	r = lz.zeModuleCreate(dev->context, dev->shape.tiles[tile], &d,
+			      &prog->modules[tile], lz_build_logs ? &log : NULL);
+	read_log(dev, log, text, sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	if (!r)
+		return 0;
+	prog->modules[tile] = NULL;
+	return lz_host->fail(lz_errno(r), "levelzero: zeModuleCreate: %s (0x%x)%s%s",
+			     lz_result_name(r), r, text[0] ? ": " : "", text);
+}
+
+/* A raw native binary: names from the driver. */
+static int name_kernels(struct lz_program *prog, uint32_t tile)
+{
+	const char **names;
+	uint32_t count = 0, i;
+	int err = LZ(zeModuleGetKernelNames, prog->modules[tile], &count, NULL);
+
+	if (err)
+		return err;
+	if (!count)
+		return lz_host->fail(EINVAL, "levelzero: the module has no kernel");
+	names = calloc(count, sizeof(*names));
+	prog->kernels = calloc(count, sizeof(*prog->kernels));
+	if (!names || !prog->kernels) {
+		err = lz_host->fail(ENOMEM, "levelzero: no memory for %u kernels", count);
+		goto out;
+	}
+	err = LZ(zeModuleGetKernelNames, prog->modules[tile], &count, names);
+	for (i = 0; !err && i < count; i++) {
+		struct lz_kernel *k = &prog->kernels[i];
+
+		k->prog = prog;
+		k->info.arg_count = UINT32_MAX; /* asked of the driver below */
+		k->group_size[0] = k->group_size[1] = k->group_size[2] = 1;
+		if (strlen(names[i]) >= sizeof(k->info.name))
+			err = lz_host->fail(
+				EINVAL,
+				"levelzero: kernel name %.40s... is longer than "
+				"31 bytes",
+				names[i]);
+		else
+			memcpy(k->info.name, names[i], strlen(names[i]));
+	}
+	if (!err)
+		prog->count = count;
+out:
+	free((void *)names);
+	return err;
+}
+
+static int create_kernel(struct lz_program *prog, struct lz_kernel *k, uint32_t tile)
+{
+	const struct ze_kernel_desc d = {.stype = LZ_STYPE_KERNEL_DESC,
+					 .name = k->info.name};
+	struct ze_kernel_properties p = {.stype = LZ_STYPE_KERNEL_PROPERTIES};
+	uint32_t r, i;
+	int err;
+
+	r = lz.zeKernelCreate(prog->modules[tile], &d, &k->handles[tile]);
+	if (r) {
+		k->handles[tile] = NULL;
+		/* The table in front of the module names what is not there. */
+		return lz_host->fail(lz_errno(r),
+				     "levelzero: zeKernelCreate: %s (0x%x): kernel %s",
+				     lz_result_name(r), r, k->info.name);
+	}
+	err = LZ(zeKernelGetProperties, k->handles[tile], &p);
+	if (err)
+		return err;
+	for (i = 0; i < 3; i++)
+		if (p.required_group_size[i])
+			k->group_size[i] = p.required_group_size[i];
+	if (k->info.arg_count == UINT32_MAX)
+		k->info.arg_count = p.arg_count;
+	if (k->info.arg_count != p.arg_count || p.arg_count > HAL_ARGS_MAX)
+		return lz_host->fail(
+			EINVAL,
+			"levelzero: kernel %s has %u arguments, the image says "
+			"%u, at most %u can be",
+			k->info.name, p.arg_count, k->info.arg_count, HAL_ARGS_MAX);
+	r = lz.zeKernelSetGroupSize(k->handles[tile], k->group_size[0], k->group_size[1],
+				    k->group_size[2]);
+	if (r)
+		return lz_host->fail(
+			lz_errno(r),
+			"levelzero: zeKernelSetGroupSize: %s (0x%x): kernel %s, "
+			"groups of %u x %u x %u",
+			lz_result_name(r), r, k->info.name, k->group_size[0],
+			k->group_size[1], k->group_size[2]);
+	return 0;
+}
+
+static void drop_tile(struct lz_device *dev, struct lz_program *prog, uint32_t tile,
+		      int *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < prog->count; i++) {
+		lz_drop(dev, LZ_KIND_KERNEL, prog->kernels[i].handles[tile], err);
+		prog->kernels[i].handles[tile] = NULL;
+	}
+	lz_drop(dev, LZ_KIND_MODULE, prog->modules[tile], err);
+	prog->modules[tile] = NULL;
+}
+
+static int make_tile(struct lz_device *dev, struct lz_program *prog, uint32_t tile)
+{
+	uint32_t i;
+	int err;
+
+	if (prog->modules[tile])
+		return 0;
+	err = create_module(dev, prog, tile);
+	if (!err && !prog->count)
+		err = name_kernels(prog, tile);
+	for (i = 0; !err && i < prog->count; i++)
+		err = create_kernel(prog, &prog->kernels[i], tile);
+	if (err)
+		drop_tile(dev, prog, tile, &err);
+	return err;
+}
+
+int lz_program_load(void *device, const void *image, size_t size, void **out)
+{
+	struct lz_device *dev = device;
+	struct lz_program *prog = calloc(1, sizeof(*prog));
+	int err;
+
+	if (!prog)
+		return lz_host->fail(ENOMEM, "levelzero: no memory for a program");
+	err = lz_image_parse(&dev->shape, image, size, prog);
+	if (!err)
+		err = make_tile(dev, prog, 0);
+	if (err) {
+		free(prog->kernels);
+		free(prog);
+		return err;
+	}
+	*out = prog;
+	return 0;
+}
+
+int lz_program_unload(void *device, void *program)
+{
+	struct lz_device *dev = device;
+	struct lz_program *prog = program;
+	uint32_t t;
+	int err = 0;
+
+	for (t = 0; t < dev->shape.tile_count; t++)
+		drop_tile(dev, prog, t, &err);
+	free(prog->kernels);
+	free(prog);
+	return err;
+}
+
+int lz_kernel_get(void *device, void *program, uint32_t index,
+		  struct hal_bk_kernel_info *info, void **kernel)
+{
+	struct lz_program *prog = program;
+
+	(void)device;
+	if (index >= prog->count)
+		return lz_host->fail(ENOENT, "levelzero: no kernel %u of %u", index,
+				     prog->count);
+	*info = prog->kernels[index].info;
+	*kernel = &prog->kernels[index];
+	return 0;
+}
+
+int lz_program_bind(void *device, void *program, void *partition, uint64_t *bytes)
+{
+	struct lz_device *dev = device;
+	const struct lz_partition *part = partition;
+	uint32_t i;
+	int err = 0;
+
+	*bytes = 0; /* the driver's memory, which it does not tell of */
+	for (i = part->first; !err && i < part->first + part->count; i++)
+		err = make_tile(dev, program, dev->shape.engines[i].tile);
+	return err;
+}
+
+/* Other partitions may use the tile's module; it goes with the program. */
+int lz_program_unbind(void *device, void *program, void *partition)
+{
+	(void)device;
+	(void)program;
+	(void)partition;
+	return 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vendor's loader: opened at run time, once a process; what its results mean. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lz_symbols lz;
+bool lz_build_logs;
+
+/* Probes of different devices come at the same time. */
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static char loaded[256]; /* the file that is in use; "": none yet */
+
+static const struct {
+	const char *name;
+	size_t offset;
+	bool need;
+} symbols[] = {
+#define LZ_ROW(table, slot, need, name, params, args)                                    \
+	{#name, offsetof(struct lz_symbols, name), need},
+	LZ_CALLS(LZ_ROW)
+#undef LZ_ROW
+};
+
+static int resolve(void *handle, const char *loader, struct lz_symbols *out)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		void *p = dlsym(handle, symbols[i].name);
+
+		if (!p && symbols[i].need) {
+			lz_host->fail(ENODEV, "levelzero: %s is too old: it has no %s",
+				      loader, symbols[i].name);
+			return -ENODEV;
+		}
+		memcpy((char *)out + symbols[i].offset, &p, sizeof(p));
+	}
+	return 0;
+}
+
+static int init(const struct lz_symbols *s, const char *loader)
+{
+	uint32_t r = s->zeInit(0);
+
+	if (r == LZ_SUCCESS)
+		return 0;
+	if (r == LZ_ERROR_UNINITIALIZED)
+		return lz_host->fail(
+			ENODEV,
+			"levelzero: zeInit: %s (0x%x): %s finds no driver that "
+			"works",
+			lz_result_name(r), r, loader);
+	return lz_failed(r, "zeInit");
+}
+
+/*
+ * With several drivers, or when told to, the loader wraps every handle; but as of 1.8 not
+ * the log of a build that fails, and it crashes when that comes back.  So no log is asked
+ * for then.  A driver file that is loaded counts even when it shows no driver.
+ */
+static bool wraps_handles(const struct lz_symbols *s)
+{
+	static const char *const files[] = {
+		"libze_intel_gpu.so.1", "libze_intel_vpu.so.1", "libze_intel_npu.so.1"};
+	const char *intercept = getenv("ZE_ENABLE_LOADER_INTERCEPT");
+	const char *alternatives = getenv("ZE_ENABLE_ALT_DRIVERS");
+	const char *null_driver = getenv("ZE_ENABLE_NULL_DRIVER");
+	uint32_t drivers = 0, loaded_files = 0, i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		void *handle = dlopen(files[i], RTLD_NOW | RTLD_NOLOAD);
+
+		loaded_files += handle != NULL;
+		if (handle)
+			dlclose(handle);
+	}
+	return (intercept && strcmp(intercept, "1") == 0) ||
+	       (null_driver && strcmp(null_driver, "1") == 0) ||
+	       (alternatives && strchr(alternatives, ',')) || loaded_files > 1 ||
+	       s->zeDriverGet(&drivers, NULL) || drivers > 1;
+}
+
+/* A driver does not survive being unloaded, so what has been opened stays. */
+static int load_once(const char *loader)
+{
+	struct lz_symbols s;
+	void *handle;
+	int err;
+
+	if (loaded[0] && strcmp(loaded, loader) == 0)
+		return 0;
+	if (loaded[0])
+		return lz_host->fail(
+			EBUSY, "levelzero: loader=%s, but this process uses %s already",
+			loader, loaded);
+	if (strlen(loader) >= sizeof(loaded))
+		return lz_host->fail(EINVAL, "levelzero: loader: the name is too long");
+	handle = dlopen(loader, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return lz_host->fail(ENODEV, "levelzero: no loader: %s", dlerror());
+	err = resolve(handle, loader, &s);
+	if (err) {
+		dlclose(handle);
+		return err;
+	}
+	/* From here on it stays, also when it finds nothing: it has opened drivers. */
+	err = init(&s, loader);
+	if (err)
+		return err;
+	lz = s;
+	lz_build_logs = !wraps_handles(&s);
+	snprintf(loaded, sizeof(loaded), "%s", loader);
+	return 0;
+}
+
+int lz_load(const char *loader)
+{
+	int err;
+
+	pthread_mutex_lock(&load_lock);
+	err = load_once(loader);
+	pthread_mutex_unlock(&load_lock);
+	return err;
+}
+
+const char *lz_result_name(uint32_t result)
+{
+	switch (result) {
+#define LZ_NAME(name, value)                                                             \
+	case value:                                                                      \
+		return "ZE_RESULT_" #name;
+		LZ_RESULTS(LZ_NAME)
+#undef LZ_NAME
+	default:
+		return "unknown result";
+	}
+}
+
+int lz_errno(uint32_t result)
+{
+	switch (result) {
+	case LZ_SUCCESS:
+		return 0;
+	case LZ_NOT_READY:
+		return EAGAIN;
+	case LZ_ERROR_OUT_OF_HOST_MEMORY:
+		return ENOMEM;
+	case LZ_ERROR_OUT_OF_DEVICE_MEMORY:
+	case LZ_ERROR_UNSUPPORTED_SIZE:
+		return ENOSPC;
+	case LZ_ERROR_INSUFFICIENT_PERMISSIONS:
+		return EPERM;
+	case LZ_ERROR_NOT_AVAILABLE:
+	case LZ_ERROR_HANDLE_OBJECT_IN_USE:
+		return EBUSY;
+	case LZ_ERROR_DEPENDENCY_UNAVAILABLE:
+	case LZ_ERROR_UNINITIALIZED:
+		return ENODEV;
+	case LZ_ERROR_UNSUPPORTED_VERSION:
+	case LZ_ERROR_UNSUPPORTED_FEATURE:
+	case LZ_ERROR_UNSUPPORTED_ENUMERATION:
+	case LZ_ERROR_UNSUPPORTED_ALIGNMENT:
+	case LZ_ERROR_UNSUPPORTED_IMAGE_FORMAT:
+		return ENOTSUP;
+	case LZ_ERROR_DEVICE_LOST:
+	case LZ_ERROR_DEVICE_REQUIRES_RESET:
+	case LZ_ERROR_DEVICE_IN_LOW_POWER_STATE:
+	case LZ_ERROR_UNKNOWN:
+		return EIO;
+	default:
+		/* Build failures, and what the validation layer has names for. */
+		return result >> 28 == 7 ? EINVAL : EIO;
+	}
+}
+
+int lz_failed(uint32_t result, const char *call)
+{
+	return lz_host->fail(lz_errno(result), "levelzero: %s: %s (0x%x)", call,
+			     lz_result_name(result), result);
+}

@@ -1,0 +1,1196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each entry point of the stand-in does; called under the lock, in world's time. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OK          LZ_SUCCESS
+#define BAD_HANDLE  LZ_ERROR_INVALID_NULL_HANDLE
+#define BAD_POINTER LZ_ERROR_INVALID_NULL_POINTER
+#define BAD_ARG     LZ_ERROR_INVALID_ARGUMENT
+
+/* The handle as what it must be, or BAD_HANDLE is answered. */
+#define OBJECT(type, var, handle, KIND)                                                  \
+	struct type *var = handle;                                                       \
+	if (!var || var->object.kind != OBJECT_##KIND)                                   \
+	return BAD_HANDLE
+
+#define STYPE(p, name)                                                                   \
+	do {                                                                             \
+		if (!(p))                                                                \
+			return BAD_POINTER;                                              \
+		if ((p)->stype != LZ_STYPE_##name)                                       \
+			return BAD_ARG;                                                  \
+	} while (0)
+
+/* Answers how many there are, then as many as there is room for. */
+static uint32_t give(uint32_t *count, uint32_t have)
+{
+	uint32_t n = *count && *count < have ? *count : have;
+
+	*count = n;
+	return n;
+}
+
+static void *create(size_t bytes, uint32_t kind)
+{
+	struct object *o = calloc(1, bytes);
+
+	if (!o)
+		return NULL;
+	o->kind = kind;
+	world.live++;
+	return o;
+}
+
+static uint32_t destroy(struct object *o)
+{
+	o->kind = 0;
+	world.live--;
+	free(o);
+	return OK;
+}
+
+/* ---- driver, device
+ * ---------------------------------------------------------------------- */
+
+uint32_t do_zeInit(uint32_t flags)
+{
+	(void)flags;
+	world_init();
+	return OK;
+}
+
+uint32_t do_zeDriverGet(uint32_t *count, void **drivers)
+{
+	uint32_t n = give(count, world.present_count ? 1 : 0);
+
+	if (drivers && n)
+		drivers[0] = &world.driver;
+	return OK;
+}
+
+uint32_t do_zeDriverGetApiVersion(void *driver, uint32_t *version)
+{
+	const char *claim = getenv("HAL_STAND_IN_ZE_VERSION");
+	unsigned int major = 1, minor = 4;
+
+	(void)driver;
+	if (claim && sscanf(claim, "%u.%u", &major, &minor) != 2)
+		return LZ_ERROR_UNKNOWN;
+	*version = LZ_API_VERSION(major, minor);
+	return OK;
+}
+
+uint32_t do_zeDriverGetIpcProperties(void *driver, struct ze_driver_ipc_properties *p)
+{
+	(void)driver;
+	STYPE(p, DRIVER_IPC_PROPERTIES);
+	p->flags = LZ_IPC_MEMORY;
+	return OK;
+}
+
+uint32_t do_zeDriverGetExtensionProperties(void *driver, uint32_t *count,
+					   struct ze_driver_extension_properties *p)
+{
+	static const char *const names[] = {"ZE_extension_cache_reservation",
+					    "ZE_extension_pci_properties",
+					    "HAL_extension_stand_in_clock"};
+	uint32_t n = give(count, 3), i;
+
+	(void)driver;
+	for (i = 0; p && i < n; i++) {
+		snprintf(p[i].name, sizeof(p[i].name), "%s", names[i]);
+		p[i].version = LZ_API_VERSION(1, 0);
+	}
+	return OK;
+}
+
+uint32_t do_zeDriverGetExtensionFunctionAddress(void *driver, const char *name,
+						void **address)
+{
+	(void)driver;
+	if (strcmp(name, "halStandInClockDrive") == 0)
+		*address = (void *)(uintptr_t)clock_drive;
+	else if (strcmp(name, "halStandInClockAdvance") == 0)
+		*address = (void *)(uintptr_t)clock_advance;
+	else
+		return BAD_ARG;
+	return OK;
+}
+
+uint32_t do_zeDeviceGet(void *driver, uint32_t *count, void **devices)
+{
+	uint32_t n = give(count, world.present_count), i;
+
+	(void)driver;
+	for (i = 0; devices && i < n; i++)
+		devices[i] = &world.roots[world.present[i]];
+	return OK;
+}
+
+static uint32_t tiles_of(const struct device *dev)
+{
+	return (uint32_t)__builtin_popcount(dev->visible);
+}
+
+uint32_t do_zeDeviceGetSubDevices(void *device, uint32_t *count, void **subs)
+{
+	OBJECT(device, dev, device, DEVICE);
+	uint32_t have = dev->sub < 0 && tiles_of(dev) > 1 ? tiles_of(dev) : 0;
+	uint32_t n = give(count, have), i = 0, t;
+
+	for (t = 0; subs && i < n; t++)
+		if (dev->visible >> t & 1)
+			subs[i++] = &dev->subs[t];
+	return OK;
+}
+
+uint32_t do_zeDeviceGetProperties(void *device, struct ze_device_properties *p)
+{
+	OBJECT(device, dev, device, DEVICE);
+	const struct device_spec *spec = dev->spec;
+
+	STYPE(p, DEVICE_PROPERTIES_1_2);
+	p->type = spec->type;
+	p->vendor_id = 0x8086;
+	p->device_id = 0xfffe;
+	p->flags = dev->sub < 0 ? 0 : LZ_DEVICE_SUBDEVICE;
+	p->subdevice_id = dev->sub < 0 ? 0 : (uint32_t)dev->sub;
+	p->core_clock_rate = 1000;
+	p->max_mem_alloc_size = spec->tile_memory * (dev->sub < 0 ? spec->tiles : 1);
+	p->max_command_queue_priority = 2;
+	p->threads_per_eu = 8;
+	p->simd_width = 16;
+	p->eus_per_subslice = 8;
+	p->subslices_per_slice = 4;
+	p->slices = dev->sub < 0 ? spec->tiles : 1;
+	p->timer_resolution = spec->ticks_per_second;
+	p->timestamp_valid_bits = spec->valid_bits;
+	p->kernel_timestamp_valid_bits = spec->valid_bits;
+	memset(p->uuid, 0x48, sizeof(p->uuid));
+	p->uuid[15] = (uint8_t)dev->index;
+	snprintf(p->name, sizeof(p->name), "%s", spec->name);
+	return OK;
+}
+
+uint32_t do_zeDeviceGetComputeProperties(void *device,
+					 struct ze_device_compute_properties *p)
+{
+	int i;
+
+	STYPE(p, DEVICE_COMPUTE_PROPERTIES);
+	(void)device;
+	p->max_total_group_size = 1024;
+	for (i = 0; i < 3; i++) {
+		p->max_group_size[i] = 1024;
+		p->max_group_count[i] = i ? 65535 : 1u << 20;
+	}
+	p->max_shared_local_memory = 65536;
+	p->sub_group_size_count = 1;
+	p->sub_group_sizes[0] = 16;
+	return OK;
+}
+
+uint32_t do_zeDeviceGetModuleProperties(void *device,
+					struct ze_device_module_properties *p)
+{
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(p, DEVICE_MODULE_PROPERTIES);
+	p->spirv_version_supported =
+		dev->spec->type == LZ_DEVICE_GPU ? LZ_API_VERSION(1, 2) : 0;
+	p->max_arguments_size = 2048;
+	return OK;
+}
+
+uint32_t
+do_zeDeviceGetCommandQueueGroupProperties(void *device, uint32_t *count,
+					  struct ze_command_queue_group_properties *p)
+{
+	OBJECT(device, dev, device, DEVICE);
+	uint32_t n = give(count, dev->spec->groups), i;
+
+	for (i = 0; p && i < n; i++) {
+		STYPE(&p[i], COMMAND_QUEUE_GROUP_PROPERTIES);
+		p[i].flags = dev->spec->group[i].flags;
+		p[i].max_memory_fill_pattern_size = 16;
+		p[i].queue_count = dev->spec->group[i].engines;
+	}
+	return OK;
+}
+
+uint32_t do_zeDeviceGetMemoryProperties(void *device, uint32_t *count,
+					struct ze_device_memory_properties *p)
+{
+	OBJECT(device, dev, device, DEVICE);
+	uint32_t n = give(count, 1);
+
+	if (p && n) {
+		STYPE(p, DEVICE_MEMORY_PROPERTIES);
+		p->total_size =
+			dev->spec->tile_memory * (dev->sub < 0 ? tiles_of(dev) : 1);
+		snprintf(p->name, sizeof(p->name), "stand-in memory");
+	}
+	return OK;
+}
+
+uint32_t
+do_zeDeviceGetMemoryAccessProperties(void *device,
+				     struct ze_device_memory_access_properties *p)
+{
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(p, DEVICE_MEMORY_ACCESS_PROPERTIES);
+	p->host_alloc = LZ_ACCESS_RW;
+	p->device_alloc = LZ_ACCESS_RW;
+	p->shared_single_alloc = dev->spec->shared ? LZ_ACCESS_RW : 0;
+	return OK;
+}
+
+uint32_t do_zeDeviceGetStatus(void *device)
+{
+	OBJECT(device, dev, device, DEVICE);
+
+	return dev->root->lost ? LZ_ERROR_DEVICE_LOST : OK;
+}
+
+uint32_t do_zeDeviceGetGlobalTimestamps(void *device, uint64_t *host, uint64_t *ticks)
+{
+	OBJECT(device, dev, device, DEVICE);
+	const struct device_spec *spec = dev->spec;
+	struct timespec ts;
+
+	if (dev->root->lost)
+		return LZ_ERROR_DEVICE_LOST;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	*host = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	*ticks = world.now_ns / (1000000000 / spec->ticks_per_second);
+	if (spec->valid_bits < 64)
+		*ticks &= (UINT64_C(1) << spec->valid_bits) - 1;
+	return OK;
+}
+
+uint32_t do_zeDeviceReserveCacheExt(void *device, size_t level, size_t bytes)
+{
+	(void)device;
+	if (level > 3)
+		return BAD_ARG;
+	return bytes > 4u << 20 ? LZ_ERROR_UNSUPPORTED_SIZE : OK;
+}
+
+uint32_t do_zeDeviceSetCacheAdviceExt(void *device, void *p, size_t bytes,
+				      uint32_t region)
+{
+	(void)device;
+	if (region > 2)
+		return LZ_ERROR_INVALID_ENUMERATION;
+	return memory_ok((uintptr_t)p, bytes) ? OK : BAD_ARG;
+}
+
+uint32_t do_zeDevicePciGetPropertiesExt(void *device, struct ze_pci_ext_properties *p)
+{
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(p, PCI_EXT_PROPERTIES);
+	p->domain = 0xffff;
+	p->bus = 0x40 + dev->index;
+	p->device = 0;
+	p->function = 0;
+	return OK;
+}
+
+/* ---- context, memory
+ * --------------------------------------------------------------------- */
+
+uint32_t do_zeContextCreate(void *driver, const struct ze_context_desc *desc,
+			    void **context)
+{
+	(void)driver;
+	STYPE(desc, CONTEXT_DESC);
+	*context = create(sizeof(struct context), OBJECT_CONTEXT);
+	return *context ? OK : LZ_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+uint32_t do_zeContextDestroy(void *context)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+
+	if (ctx->children)
+		misuse("a context was destroyed before what was made in it");
+	return destroy(&ctx->object);
+}
+
+uint32_t do_zeContextGetStatus(void *context)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+
+	(void)ctx;
+	return OK;
+}
+
+static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
+			 size_t align, void **p)
+{
+	struct allocation *a;
+	size_t rounded = (bytes + 4095) / 4096 * 4096;
+	uint64_t limit;
+
+	if (!bytes)
+		return LZ_ERROR_INVALID_SIZE;
+	if (align & (align - 1))
+		return LZ_ERROR_UNSUPPORTED_ALIGNMENT;
+	if (dev) {
+		if (dev->root->lost)
+			return LZ_ERROR_DEVICE_LOST;
+		limit = dev->spec->tile_memory * dev->spec->tiles;
+		if (bytes > limit)
+			return LZ_ERROR_UNSUPPORTED_SIZE;
+		if (dev->root->used + rounded > limit || rounded > world.memory_left)
+			return LZ_ERROR_OUT_OF_DEVICE_MEMORY;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	a->p = aligned_alloc(4096, rounded);
+	if (!a->p) {
+		free(a);
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	}
+	/* Like memory that somebody else has used. */
+	memset(a->p, 0xd5, bytes);
+	a->bytes = bytes;
+	if (dev) {
+		a->dev = dev->root;
+		dev->root->used += rounded;
+		if (world.memory_left != UINT64_MAX)
+			world.memory_left -= rounded;
+	}
+	a->next = world.allocations;
+	world.allocations = a;
+	world.live++;
+	ctx->children++;
+	*p = a->p;
+	return OK;
+}
+
+uint32_t do_zeMemAllocShared(void *context,
+			     const struct ze_device_mem_alloc_desc *device_desc,
+			     const struct ze_host_mem_alloc_desc *host_desc, size_t bytes,
+			     size_t align, void *device, void **p)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(device_desc, DEVICE_MEM_ALLOC_DESC);
+	STYPE(host_desc, HOST_MEM_ALLOC_DESC);
+	if (!dev->spec->shared)
+		return LZ_ERROR_UNSUPPORTED_FEATURE;
+	return allocate(ctx, dev, bytes, align, p);
+}
+
+uint32_t do_zeMemAllocDevice(void *context, const struct ze_device_mem_alloc_desc *desc,
+			     size_t bytes, size_t align, void *device, void **p)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(desc, DEVICE_MEM_ALLOC_DESC);
+	return allocate(ctx, dev, bytes, align, p);
+}
+
+uint32_t do_zeMemAllocHost(void *context, const struct ze_host_mem_alloc_desc *desc,
+			   size_t bytes, size_t align, void **p)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+
+	STYPE(desc, HOST_MEM_ALLOC_DESC);
+	return allocate(ctx, NULL, bytes, align, p);
+}
+
+static struct allocation **find_allocation(const void *p)
+{
+	struct allocation **at = &world.allocations;
+
+	while (*at && (*at)->p != p)
+		at = &(*at)->next;
+	return at;
+}
+
+uint32_t do_zeMemFree(void *context, void *p)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	struct allocation **at = find_allocation(p), *a = *at;
+
+	if (!a)
+		return BAD_ARG;
+	*at = a->next;
+	if (a->dev)
+		a->dev->used -= (a->bytes + 4095) / 4096 * 4096;
+	ctx->children--;
+	world.live--;
+	if (a->opened)
+		misuse("memory was freed while its IPC handle is open");
+	free(a->p);
+	free(a);
+	return OK;
+}
+
+/* A handle is good in this process only: a real one carries a file descriptor. */
+struct ipc {
+	uint64_t magic;
+	uint64_t pid;
+	void *p;
+};
+#define IPC_MAGIC UINT64_C(0x637069206c6168)
+
+uint32_t do_zeMemGetIpcHandle(void *context, const void *p,
+			      struct ze_ipc_mem_handle *handle)
+{
+	struct allocation *a = *find_allocation(p);
+	struct ipc ipc = {IPC_MAGIC, (uint64_t)getpid(), NULL};
+
+	(void)context;
+	if (!a || !a->dev)
+		return BAD_ARG;
+	ipc.p = a->p;
+	memset(handle, 0, sizeof(*handle));
+	memcpy(handle->data, &ipc, sizeof(ipc));
+	return OK;
+}
+
+uint32_t do_zeMemOpenIpcHandle(void *context, void *device,
+			       struct ze_ipc_mem_handle handle, uint32_t flags, void **p)
+{
+	struct allocation *a;
+	struct ipc ipc;
+
+	(void)context;
+	(void)device;
+	(void)flags;
+	memcpy(&ipc, handle.data, sizeof(ipc));
+	if (ipc.magic != IPC_MAGIC || ipc.pid != (uint64_t)getpid())
+		return BAD_ARG;
+	a = *find_allocation(ipc.p);
+	if (!a)
+		return BAD_ARG;
+	a->opened++;
+	*p = a->p;
+	return OK;
+}
+
+uint32_t do_zeMemCloseIpcHandle(void *context, const void *p)
+{
+	struct allocation *a = *find_allocation(p);
+
+	(void)context;
+	if (!a || !a->opened)
+		return BAD_ARG;
+	a->opened--;
+	return OK;
+}
+
+/* ---- queues and lists
+ * -------------------------------------------------------------------- */
+
+static uint32_t check_queue(const struct device *dev,
+			    const struct ze_command_queue_desc *desc)
+{
+	STYPE(desc, COMMAND_QUEUE_DESC);
+	if (desc->mode > LZ_MODE_ASYNCHRONOUS || desc->priority > LZ_PRIORITY_HIGH)
+		return LZ_ERROR_INVALID_ENUMERATION;
+	if (desc->ordinal >= dev->spec->groups ||
+	    desc->index >= dev->spec->group[desc->ordinal].engines)
+		return BAD_ARG;
+	return dev->root->lost ? LZ_ERROR_DEVICE_LOST : OK;
+}
+
+uint32_t do_zeCommandQueueCreate(void *context, void *device,
+				 const struct ze_command_queue_desc *desc, void **queue)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	OBJECT(device, dev, device, DEVICE);
+	uint32_t r = check_queue(dev, desc);
+	struct queue *q;
+
+	if (r)
+		return r;
+	q = create(sizeof(*q), OBJECT_QUEUE);
+	if (!q)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	q->stream.ctx = ctx;
+	q->stream.priority = desc->priority;
+	stream_init(&q->stream, dev, desc->ordinal, desc->index);
+	ctx->children++;
+	*queue = q;
+	return OK;
+}
+
+uint32_t do_zeCommandQueueDestroy(void *queue)
+{
+	OBJECT(queue, q, queue, QUEUE);
+
+	stream_gone(&q->stream);
+	q->stream.ctx->children--;
+	return destroy(&q->object);
+}
+
+uint32_t do_zeCommandQueueExecuteCommandLists(void *queue, uint32_t count, void **lists,
+					      void *fence)
+{
+	OBJECT(queue, q, queue, QUEUE);
+	uint32_t i;
+
+	(void)fence;
+	for (i = 0; i < count; i++) {
+		OBJECT(list, l, lists[i], LIST);
+		struct job *job;
+
+		if (!l->closed || l->immediate) {
+			misuse("an open list was executed");
+			return BAD_ARG;
+		}
+		for (job = l->first; job; job = job->next) {
+			struct job *copy = malloc(sizeof(*copy));
+
+			if (!copy)
+				return LZ_ERROR_OUT_OF_HOST_MEMORY;
+			*copy = *job;
+			copy->list = l;
+			stream_push(&q->stream, copy);
+		}
+	}
+	return q->stream.lost ? LZ_ERROR_DEVICE_LOST : OK;
+}
+
+uint32_t do_zeCommandQueueSynchronize(void *queue, uint64_t timeout_ns)
+{
+	OBJECT(queue, q, queue, QUEUE);
+
+	(void)timeout_ns;
+	if (q->stream.lost)
+		return LZ_ERROR_DEVICE_LOST;
+	return q->stream.jobs ? LZ_NOT_READY : OK;
+}
+
+static struct list *create_list(struct context *ctx, struct device *dev)
+{
+	struct list *l = create(sizeof(*l), OBJECT_LIST);
+
+	if (!l)
+		return NULL;
+	l->ctx = ctx;
+	l->dev = dev;
+	l->last = &l->first;
+	ctx->children++;
+	return l;
+}
+
+uint32_t do_zeCommandListCreate(void *context, void *device,
+				const struct ze_command_list_desc *desc, void **list)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(desc, COMMAND_LIST_DESC);
+	if (desc->ordinal >= dev->spec->groups)
+		return BAD_ARG;
+	*list = create_list(ctx, dev);
+	return *list ? OK : LZ_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+uint32_t do_zeCommandListCreateImmediate(void *context, void *device,
+					 const struct ze_command_queue_desc *desc,
+					 void **list)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	OBJECT(device, dev, device, DEVICE);
+	uint32_t r = check_queue(dev, desc);
+	struct list *l;
+
+	if (r)
+		return r;
+	l = create_list(ctx, dev);
+	if (!l)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	l->immediate = true;
+	l->stream.ctx = ctx;
+	l->stream.priority = desc->priority;
+	l->stream.synchronous = desc->mode == LZ_MODE_SYNCHRONOUS;
+	stream_init(&l->stream, dev, desc->ordinal, desc->index);
+	*list = l;
+	return OK;
+}
+
+static void forget_recorded(struct list *l)
+{
+	struct job *job;
+
+	if (l->flying)
+		misuse("a list was reset or destroyed while in flight");
+	while ((job = l->first)) {
+		l->first = job->next;
+		free(job);
+	}
+	l->last = &l->first;
+}
+
+uint32_t do_zeCommandListDestroy(void *list)
+{
+	OBJECT(list, l, list, LIST);
+
+	forget_recorded(l);
+	if (l->immediate)
+		stream_gone(&l->stream);
+	l->ctx->children--;
+	return destroy(&l->object);
+}
+
+uint32_t do_zeCommandListClose(void *list)
+{
+	OBJECT(list, l, list, LIST);
+
+	if (l->immediate)
+		return BAD_ARG;
+	l->closed = true;
+	return OK;
+}
+
+uint32_t do_zeCommandListReset(void *list)
+{
+	OBJECT(list, l, list, LIST);
+
+	if (l->immediate)
+		return BAD_ARG;
+	forget_recorded(l);
+	l->closed = false;
+	return OK;
+}
+
+/* Takes a command apart from its op's own fields, which fill has set in job. */
+static uint32_t append(void *list, struct job *fill, void *signal, uint32_t count,
+		       void **waits)
+{
+	OBJECT(list, l, list, LIST);
+	struct job *job;
+	uint32_t i;
+
+	if (l->closed) {
+		misuse("a command was appended to a closed list");
+		return BAD_ARG;
+	}
+	if (l->dev->root->lost || (l->immediate && l->stream.lost))
+		return LZ_ERROR_DEVICE_LOST;
+	if (count > WAITS_MAX || (count && !waits))
+		return LZ_ERROR_INVALID_SIZE;
+	if (signal) {
+		OBJECT(event, e, signal, EVENT);
+		if (e->signaled || e->users)
+			misuse("an event was given to a command before its reset");
+		fill->signal = e;
+	}
+	fill->wait_count = count;
+	for (i = 0; i < count; i++) {
+		OBJECT(event, e, waits[i], EVENT);
+		fill->waits[i] = e;
+	}
+	job = malloc(sizeof(*job));
+	if (!job)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	*job = *fill;
+	if (!l->immediate) {
+		job->next = NULL;
+		*l->last = job;
+		l->last = &job->next;
+		return OK;
+	}
+	stream_push(&l->stream, job);
+	return OK;
+}
+
+uint32_t do_zeCommandListAppendBarrier(void *list, void *signal, uint32_t count,
+				       void **waits)
+{
+	struct job job = {.op = OP_BARRIER};
+
+	return append(list, &job, signal, count, waits);
+}
+
+uint32_t do_zeCommandListAppendMemoryCopy(void *list, void *dst, const void *src,
+					  size_t bytes, void *signal, uint32_t count,
+					  void **waits)
+{
+	OBJECT(list, l, list, LIST);
+	struct job job = {.op = OP_COPY, .dst = dst, .src = src, .bytes = bytes};
+
+	if (!dst || !src)
+		return BAD_POINTER;
+	if (l->immediate && l->stream.synchronous) {
+		if (l->dev->root->lost)
+			return LZ_ERROR_DEVICE_LOST;
+		memmove(dst, src, bytes);
+		return OK;
+	}
+	return append(list, &job, signal, count, waits);
+}
+
+uint32_t do_zeCommandListAppendMemoryFill(void *list, void *dst, const void *pattern,
+					  size_t pattern_bytes, size_t bytes,
+					  void *signal, uint32_t count, void **waits)
+{
+	struct job job = {.op = OP_FILL, .dst = dst, .bytes = bytes};
+
+	if (!dst || !pattern)
+		return BAD_POINTER;
+	if (!pattern_bytes || pattern_bytes > sizeof(job.pattern) ||
+	    (pattern_bytes & (pattern_bytes - 1)))
+		return LZ_ERROR_INVALID_SIZE;
+	job.pattern_bytes = (uint32_t)pattern_bytes;
+	memcpy(job.pattern, pattern, pattern_bytes);
+	return append(list, &job, signal, count, waits);
+}
+
+uint32_t do_zeCommandListAppendLaunchKernel(void *list, void *kernel,
+					    const struct ze_group_count *groups,
+					    void *signal, uint32_t count, void **waits)
+{
+	OBJECT(kernel, k, kernel, KERNEL);
+	struct job job = {.op = OP_LAUNCH};
+
+	if (!groups)
+		return BAD_POINTER;
+	if (groups->x > 1u << 20 || groups->y > 65535 || groups->z > 65535)
+		return LZ_ERROR_INVALID_ARGUMENT;
+	if (k->set != (1u << k->spec->args) - 1) {
+		misuse("a kernel was launched before all its arguments were set");
+		return BAD_ARG;
+	}
+	job.call.spec = k->spec;
+	memcpy(job.call.args, k->args, sizeof(k->args));
+	memcpy(job.call.size, k->size, sizeof(k->size));
+	job.call.groups[0] = groups->x;
+	job.call.groups[1] = groups->y;
+	job.call.groups[2] = groups->z;
+	return append(list, &job, signal, count, waits);
+}
+
+/* ---- events
+ * ------------------------------------------------------------------------------ */
+
+uint32_t do_zeEventPoolCreate(void *context, const struct ze_event_pool_desc *desc,
+			      uint32_t count, void **devices, void **pool)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	struct pool *p;
+
+	(void)count;
+	(void)devices;
+	STYPE(desc, EVENT_POOL_DESC);
+	if (!desc->count)
+		return LZ_ERROR_INVALID_SIZE;
+	p = create(sizeof(*p), OBJECT_POOL);
+	if (!p)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	p->ctx = ctx;
+	p->count = desc->count;
+	p->flags = desc->flags;
+	ctx->children++;
+	*pool = p;
+	return OK;
+}
+
+uint32_t do_zeEventPoolDestroy(void *pool)
+{
+	OBJECT(pool, p, pool, POOL);
+
+	if (p->events)
+		misuse("an event pool was destroyed before its events");
+	p->ctx->children--;
+	return destroy(&p->object);
+}
+
+uint32_t do_zeEventCreate(void *pool, const struct ze_event_desc *desc, void **event)
+{
+	OBJECT(pool, p, pool, POOL);
+	struct event *e;
+
+	STYPE(desc, EVENT_DESC);
+	if (desc->index >= p->count)
+		return BAD_ARG;
+	e = create(sizeof(*e), OBJECT_EVENT);
+	if (!e)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	e->pool = p;
+	p->events++;
+	*event = e;
+	return OK;
+}
+
+uint32_t do_zeEventDestroy(void *event)
+{
+	OBJECT(event, e, event, EVENT);
+
+	if (e->users)
+		misuse("an event was destroyed while in use");
+	e->pool->events--;
+	return destroy(&e->object);
+}
+
+uint32_t do_zeEventHostSynchronize(void *event, uint64_t timeout_ns)
+{
+	OBJECT(event, e, event, EVENT);
+
+	/* Time goes by the wait, whoever drives it. */
+	while (!e->signaled && !e->lost && timeout_ns && !world_idle()) {
+		uint64_t before = world.now_ns;
+
+		world_run(before + timeout_ns, true);
+		if (world.now_ns - before >= timeout_ns)
+			break;
+		timeout_ns -= world.now_ns - before;
+	}
+	if (e->lost)
+		return LZ_ERROR_DEVICE_LOST;
+	return e->signaled ? OK : LZ_NOT_READY;
+}
+
+uint32_t do_zeEventQueryStatus(void *event)
+{
+	OBJECT(event, e, event, EVENT);
+
+	return e->signaled ? OK : LZ_NOT_READY;
+}
+
+uint32_t do_zeEventHostReset(void *event)
+{
+	OBJECT(event, e, event, EVENT);
+
+	if (e->users)
+		misuse("an event was reset while in use");
+	e->signaled = false;
+	e->lost = false;
+	return OK;
+}
+
+uint32_t do_zeEventQueryKernelTimestamp(void *event, struct ze_kernel_timestamp *t)
+{
+	OBJECT(event, e, event, EVENT);
+	uint64_t per_tick, mask = UINT64_MAX;
+
+	if (!(e->pool->flags & LZ_POOL_KERNEL_TIMESTAMP))
+		return BAD_ARG;
+	if (!e->signaled)
+		return LZ_NOT_READY;
+	per_tick = 1000000000 / e->dev->spec->ticks_per_second;
+	if (e->dev->spec->valid_bits < 64)
+		mask = (UINT64_C(1) << e->dev->spec->valid_bits) - 1;
+	t->global_start = t->context_start = e->start_ns / per_tick & mask;
+	t->global_end = t->context_end = e->end_ns / per_tick & mask;
+	return OK;
+}
+
+/* ---- modules
+ * ----------------------------------------------------------------------------- */
+
+static uint32_t refuse(uint32_t result, void **log, const char *text, const char *name)
+{
+	struct log *l;
+
+	if (!log)
+		return result;
+	l = create(sizeof(*l), OBJECT_LOG);
+	if (l)
+		snprintf(l->text, sizeof(l->text), "%s%s", text, name);
+	*log = l;
+	return result;
+}
+
+static struct module *new_module(struct context *ctx, uint32_t count)
+{
+	struct module *m =
+		create(sizeof(*m) + count * sizeof(m->names[0]), OBJECT_MODULE);
+
+	if (m) {
+		m->ctx = ctx;
+		ctx->children++;
+	}
+	return m;
+}
+
+static uint32_t load_native(struct context *ctx, const struct ze_module_desc *d,
+			    void **module, void **log)
+{
+	const struct lz_stand_in_module *head = (const void *)d->input;
+	struct module *m;
+	uint32_t i;
+
+	if (d->input_size < sizeof(*head) || head->magic != LZ_STAND_IN_MAGIC ||
+	    head->bytes != d->input_size ||
+	    (d->input_size - sizeof(*head)) / 32 != head->count)
+		return refuse(LZ_ERROR_INVALID_NATIVE_BINARY, log,
+			      "not a binary of the stand-in", "");
+	m = new_module(ctx, head->count);
+	if (!m)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	for (i = 0; i < head->count; i++)
+		snprintf(m->names[m->count++], 32, "%.31s",
+			 (const char *)(head + 1) + i * 32);
+	*module = m;
+	return OK;
+}
+
+/* Names of entry points only: the code itself comes from kernels.c. */
+static uint32_t load_spirv(struct context *ctx, const struct ze_module_desc *d,
+			   void **module, void **log)
+{
+	const uint32_t *w = (const void *)d->input;
+	size_t n = d->input_size / 4, i, entries = 0;
+	struct module *m;
+
+	if (d->input_size % 4 || n < 5 || w[0] != 0x07230203)
+		return refuse(LZ_ERROR_MODULE_BUILD_FAILURE, log, "not SPIR-V", "");
+	for (i = 5; i < n; i += w[i] >> 16) {
+		if (!(w[i] >> 16) || (w[i] >> 16) > n - i)
+			return refuse(LZ_ERROR_MODULE_BUILD_FAILURE, log,
+				      "SPIR-V is cut short", "");
+		entries += (w[i] & 0xffff) == 15;
+	}
+	m = new_module(ctx, (uint32_t)entries);
+	if (!m)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	for (i = 5; i < n; i += w[i] >> 16) {
+		if ((w[i] & 0xffff) != 15)
+			continue;
+		snprintf(m->names[m->count], 32, "%.31s", (const char *)&w[i + 3]);
+		if (!kernel_find(m->names[m->count])) {
+			uint32_t r =
+				refuse(LZ_ERROR_MODULE_BUILD_FAILURE, log,
+				       "undefined reference to ", m->names[m->count]);
+
+			ctx->children--;
+			destroy(&m->object);
+			return r;
+		}
+		m->count++;
+	}
+	*module = m;
+	return OK;
+}
+
+uint32_t do_zeModuleCreate(void *context, void *device, const struct ze_module_desc *desc,
+			   void **module, void **log)
+{
+	OBJECT(context, ctx, context, CONTEXT);
+	OBJECT(device, dev, device, DEVICE);
+
+	STYPE(desc, MODULE_DESC);
+	if (log)
+		*log = NULL;
+	if (dev->root->lost)
+		return LZ_ERROR_DEVICE_LOST;
+	if (desc->format == LZ_FORMAT_NATIVE)
+		return load_native(ctx, desc, module, log);
+	if (dev->spec->type != LZ_DEVICE_GPU)
+		return LZ_ERROR_UNSUPPORTED_ENUMERATION;
+	return load_spirv(ctx, desc, module, log);
+}
+
+uint32_t do_zeModuleDestroy(void *module)
+{
+	OBJECT(module, m, module, MODULE);
+
+	if (m->kernels)
+		misuse("a module was destroyed before its kernels");
+	m->ctx->children--;
+	return destroy(&m->object);
+}
+
+uint32_t do_zeModuleGetKernelNames(void *module, uint32_t *count, const char **names)
+{
+	OBJECT(module, m, module, MODULE);
+	uint32_t n = give(count, m->count), i;
+
+	for (i = 0; names && i < n; i++)
+		names[i] = m->names[i];
+	return OK;
+}
+
+uint32_t do_zeModuleBuildLogDestroy(void *log)
+{
+	OBJECT(log, l, log, LOG);
+
+	return destroy(&l->object);
+}
+
+uint32_t do_zeModuleBuildLogGetString(void *log, size_t *bytes, char *text)
+{
+	OBJECT(log, l, log, LOG);
+
+	if (text)
+		snprintf(text, *bytes, "%s", l->text);
+	*bytes = strlen(l->text) + 1;
+	return OK;
+}
+
+uint32_t do_zeKernelCreate(void *module, const struct ze_kernel_desc *desc, void **kernel)
+{
+	OBJECT(module, m, module, MODULE);
+	const struct kernel_spec *spec = NULL;
+	struct kernel *k;
+	uint32_t i;
+
+	STYPE(desc, KERNEL_DESC);
+	for (i = 0; i < m->count; i++)
+		if (strcmp(m->names[i], desc->name) == 0)
+			spec = kernel_find(desc->name);
+	if (!spec)
+		return LZ_ERROR_INVALID_KERNEL_NAME;
+	k = create(sizeof(*k), OBJECT_KERNEL);
+	if (!k)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	k->spec = spec;
+	k->module = m;
+	for (i = 0; i < 3; i++)
+		k->size[i] = 1;
+	m->kernels++;
+	*kernel = k;
+	return OK;
+}
+
+uint32_t do_zeKernelDestroy(void *kernel)
+{
+	OBJECT(kernel, k, kernel, KERNEL);
+
+	k->module->kernels--;
+	return destroy(&k->object);
+}
+
+uint32_t do_zeKernelSetGroupSize(void *kernel, uint32_t x, uint32_t y, uint32_t z)
+{
+	OBJECT(kernel, k, kernel, KERNEL);
+
+	if (!x || !y || !z || x > 1024 || y > 1024 || z > 1024 ||
+	    (uint64_t)x * y * z > 1024)
+		return LZ_ERROR_INVALID_GROUP_SIZE_DIMENSION;
+	k->size[0] = x;
+	k->size[1] = y;
+	k->size[2] = z;
+	return OK;
+}
+
+uint32_t do_zeKernelSetArgumentValue(void *kernel, uint32_t index, size_t bytes,
+				     const void *value)
+{
+	OBJECT(kernel, k, kernel, KERNEL);
+
+	if (index >= k->spec->args)
+		return LZ_ERROR_INVALID_KERNEL_ARGUMENT_INDEX;
+	if (bytes != k->spec->arg_bytes[index])
+		return LZ_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
+	k->args[index] = 0;
+	if (value)
+		memcpy(&k->args[index], value, bytes);
+	k->set |= 1u << index;
+	return OK;
+}
+
+uint32_t do_zeKernelGetProperties(void *kernel, struct ze_kernel_properties *p)
+{
+	OBJECT(kernel, k, kernel, KERNEL);
+
+	STYPE(p, KERNEL_PROPERTIES);
+	p->arg_count = k->spec->args;
+	p->max_subgroup_size = 16;
+	return OK;
+}
+
+/* ---- sysman
+ * ------------------------------------------------------------------------------ */
+
+uint32_t do_zesDeviceEnumSchedulers(void *device, uint32_t *count, void **schedulers)
+{
+	const char *sysman = getenv("ZES_ENABLE_SYSMAN");
+	OBJECT(device, dev, device, DEVICE);
+	uint32_t n;
+
+	if (!sysman || strcmp(sysman, "1"))
+		return LZ_ERROR_UNINITIALIZED;
+	n = give(count, dev->spec->type == LZ_DEVICE_GPU ? 1 : 0);
+	if (schedulers && n)
+		schedulers[0] = &dev->root->scheduler;
+	return OK;
+}
+
+static struct device *device_of(void *scheduler)
+{
+	uint32_t d;
+
+	for (d = 0; d < DEVICES; d++)
+		if (&world.roots[d].scheduler == scheduler)
+			return &world.roots[d];
+	return NULL;
+}
+
+uint32_t do_zesSchedulerGetProperties(void *scheduler, struct zes_sched_properties *p)
+{
+	if (!device_of(scheduler))
+		return BAD_HANDLE;
+	if (p->stype != LZS_STYPE_SCHED_PROPERTIES)
+		return BAD_ARG;
+	p->on_subdevice = 0;
+	p->subdevice_id = 0;
+	p->can_control = world.permit;
+	p->engines = 1u << 1;
+	p->supported_modes = 7;
+	return OK;
+}
+
+uint32_t do_zesSchedulerGetCurrentMode(void *scheduler, uint32_t *mode)
+{
+	struct device *dev = device_of(scheduler);
+
+	if (!dev)
+		return BAD_HANDLE;
+	*mode = dev->mode;
+	return OK;
+}
+
+static uint32_t set_mode(void *scheduler, uint32_t mode, uint8_t *reload)
+{
+	struct device *dev = device_of(scheduler);
+
+	if (!dev)
+		return BAD_HANDLE;
+	if (!world.permit)
+		return LZ_ERROR_INSUFFICIENT_PERMISSIONS;
+	dev->mode = mode;
+	*reload = 0;
+	return OK;
+}
+
+uint32_t do_zesSchedulerSetTimeoutMode(void *scheduler,
+				       struct zes_sched_timeout_properties *p,
+				       uint8_t *reload)
+{
+	if (p->stype != LZS_STYPE_SCHED_TIMEOUT_PROPERTIES)
+		return BAD_ARG;
+	return set_mode(scheduler, LZ_SCHED_TIMEOUT, reload);
+}
+
+uint32_t do_zesSchedulerSetTimesliceMode(void *scheduler,
+					 struct zes_sched_timeslice_properties *p,
+					 uint8_t *reload)
+{
+	if (p->stype != LZS_STYPE_SCHED_TIMESLICE_PROPERTIES)
+		return BAD_ARG;
+	return set_mode(scheduler, LZ_SCHED_TIMESLICE, reload);
+}
+
+uint32_t do_zesSchedulerSetExclusiveMode(void *scheduler, uint8_t *reload)
+{
+	return set_mode(scheduler, LZ_SCHED_EXCLUSIVE, reload);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry points of the stand-in: lock, time, failures on demand, then calls.c; and the
+ * tables of them that the loader asks for.  A slot that is NULL answers
+ * UNSUPPORTED_FEATURE from the loader.
+ */
+#include "internal.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t call_counts[LZ_CALL_COUNT];
+static uint64_t error_count;
+static int armed = -1; /* enum lz_call */
+static uint64_t armed_nth;
+static uint32_t armed_result;
+
+static const char *const call_names[LZ_CALL_COUNT] = {
+#define NAME(table, slot, need, name, params, args) #name,
+	LZ_CALLS(NAME)
+#undef NAME
+};
+
+static int index_of(const char *call)
+{
+	int i;
+
+	for (i = 0; i < LZ_CALL_COUNT; i++)
+		if (strcmp(call_names[i], call) == 0)
+			return i;
+	return -1;
+}
+
+/* HAL_STAND_IN_ZE_FAIL=zeInit:1:0x78000001 */
+static void arm_from_environment(void)
+{
+	const char *text = getenv("HAL_STAND_IN_ZE_FAIL");
+	static bool done;
+	char call[64];
+	unsigned int nth, result;
+
+	if (done)
+		return;
+	done = true;
+	if (!text || sscanf(text, "%63[^:]:%u:%x", call, &nth, &result) != 3)
+		return;
+	armed = index_of(call);
+	armed_nth = nth;
+	armed_result = result;
+}
+
+/* Takes the lock; true when it is this call's turn to fail. */
+static bool enter(int call, uint32_t *result)
+{
+	uint32_t d;
+
+	pthread_mutex_lock(&lock);
+	arm_from_environment();
+	world_pace();
+	call_counts[call]++;
+	if (call != armed || !armed_nth || --armed_nth)
+		return false;
+	armed = -1;
+	*result = armed_result;
+	/* Who says so means it. */
+	for (d = 0; armed_result == LZ_ERROR_DEVICE_LOST && d < DEVICES; d++)
+		device_lose(&world.roots[d]);
+	return true;
+}
+
+static uint32_t leave(uint32_t result)
+{
+	if (result != LZ_SUCCESS && result != LZ_NOT_READY)
+		error_count++;
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+#define ENTRY(table, slot, need, name, params, args)                                     \
+	static uint32_t entry_##name params                                              \
+	{                                                                                \
+		uint32_t r;                                                              \
+                                                                                         \
+		if (!enter(LZ_CALL_##name, &r))                                          \
+			r = do_##name args;                                              \
+		return leave(r);                                                         \
+	}
+LZ_CALLS(ENTRY)
+
+/* ---- the driver's own extension: who drives the clock
+ * ------------------------------------ */
+
+uint32_t clock_drive(uint32_t on)
+{
+	pthread_mutex_lock(&lock);
+	world_pace();
+	/* From a whole tick of every clock on, so that they fall the same each time. */
+	if (on && !world.drivers++)
+		world_run((world.now_ns + 1999) / 2000 * 2000, false);
+	if (!on && world.drivers)
+		world.drivers--;
+	world.pace_mono = 0;
+	pthread_mutex_unlock(&lock);
+	return LZ_SUCCESS;
+}
+
+uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
+{
+	pthread_mutex_lock(&lock);
+	if (world.drivers)
+		world_run(until_ns, true);
+	*now_ns = world.now_ns;
+	*idle = world_idle();
+	pthread_mutex_unlock(&lock);
+	return LZ_SUCCESS;
+}
+
+/* ---- tables
+ * ------------------------------------------------------------------------------ */
+
+typedef void (*entry_fn)(void);
+
+static const struct {
+	const char *table;
+	uint32_t slot;
+	entry_fn fn;
+} entries[] = {
+#define ROW(table, slot, need, name, params, args) {#table, slot, (entry_fn)entry_##name},
+	LZ_CALLS(ROW)
+#undef ROW
+};
+
+static uint32_t fill_table(const char *table, void *slots, size_t count)
+{
+	entry_fn *out = slots;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		out[i] = NULL;
+	for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (strcmp(entries[i].table, table) == 0)
+			out[entries[i].slot] = entries[i].fn;
+	return LZ_SUCCESS;
+}
+
+/* The loader wants nearly all of them, full or empty. */
+#define TABLE(table, count)                                                              \
+	EXPORT uint32_t table##ProcAddrTable(uint32_t version, void *slots);             \
+	uint32_t table##ProcAddrTable(uint32_t version, void *slots)                     \
+	{                                                                                \
+		(void)version;                                                           \
+		return fill_table(#table, slots, count);                                 \
+	}
+
+TABLE(zeGetGlobal, 1)
+TABLE(zeGetDriver, 6)
+TABLE(zeGetDevice, 18)
+TABLE(zeGetDeviceExp, 1)
+TABLE(zeGetContext, 9)
+TABLE(zeGetCommandQueue, 4)
+TABLE(zeGetCommandList, 28)
+TABLE(zeGetImage, 4)
+TABLE(zeGetImageExp, 2)
+TABLE(zeGetFence, 5)
+TABLE(zeGetEventPool, 5)
+TABLE(zeGetEvent, 7)
+TABLE(zeGetEventExp, 1)
+TABLE(zeGetModule, 9)
+TABLE(zeGetModuleBuildLog, 2)
+TABLE(zeGetKernel, 12)
+TABLE(zeGetKernelExp, 2)
+TABLE(zeGetSampler, 2)
+TABLE(zeGetPhysicalMem, 2)
+TABLE(zeGetMem, 10)
+TABLE(zeGetVirtualMem, 7)
+TABLE(zeGetFabricVertexExp, 4)
+TABLE(zeGetFabricEdgeExp, 3)
+TABLE(zetGetDevice, 1)
+TABLE(zetGetContext, 1)
+TABLE(zetGetCommandList, 4)
+TABLE(zetGetModule, 1)
+TABLE(zetGetKernel, 1)
+TABLE(zetGetMetricGroup, 3)
+TABLE(zetGetMetricGroupExp, 1)
+TABLE(zetGetMetric, 2)
+TABLE(zetGetMetricStreamer, 3)
+TABLE(zetGetMetricQueryPool, 2)
+TABLE(zetGetMetricQuery, 4)
+TABLE(zetGetTracerExp, 5)
+TABLE(zetGetDebug, 11)
+TABLE(zesGetDriver, 2)
+TABLE(zesGetDevice, 29)
+TABLE(zesGetScheduler, 8)
+TABLE(zesGetPerformanceFactor, 3)
+TABLE(zesGetPower, 8)
+TABLE(zesGetFrequency, 17)
+TABLE(zesGetEngine, 2)
+TABLE(zesGetStandby, 3)
+TABLE(zesGetFirmware, 2)
+TABLE(zesGetMemory, 3)
+TABLE(zesGetFabricPort, 6)
+TABLE(zesGetTemperature, 4)
+TABLE(zesGetPsu, 2)
+TABLE(zesGetFan, 6)
+TABLE(zesGetLed, 4)
+TABLE(zesGetRas, 4)
+TABLE(zesGetDiagnostics, 3)
+
+/* ---- control
+ * ----------------------------------------------------------------------------- */
+
+static int control_fail(const char *call, uint64_t nth, uint32_t result)
+{
+	int i = index_of(call);
+
+	if (i < 0)
+		return -1;
+	pthread_mutex_lock(&lock);
+	armed = nth ? i : -1;
+	armed_nth = nth;
+	armed_result = result;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static uint64_t control_armed(void)
+{
+	return armed >= 0 ? armed_nth : 0;
+}
+
+static uint64_t control_calls(const char *call)
+{
+	uint64_t sum = 0;
+	int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < LZ_CALL_COUNT; i++)
+		if (!call || strcmp(call_names[i], call) == 0)
+			sum += call_counts[i];
+	pthread_mutex_unlock(&lock);
+	return sum;
+}
+
+static uint64_t control_errors(void)
+{
+	return error_count;
+}
+
+static uint32_t control_live(void)
+{
+	return world.live;
+}
+
+static uint32_t control_misuse(const char **text)
+{
+	if (text)
+		*text = world.misuse ? world.misuse : "";
+	return world.misused;
+}
+
+static void control_lose(uint32_t device)
+{
+	pthread_mutex_lock(&lock);
+	if (device < DEVICES)
+		device_lose(&world.roots[device]);
+	pthread_mutex_unlock(&lock);
+}
+
+static void control_revive(void)
+{
+	uint32_t d;
+
+	for (d = 0; d < DEVICES; d++)
+		world.roots[d].lost = false;
+}
+
+static void control_permit(int yes)
+{
+	world.permit = yes != 0;
+}
+
+static void control_memory_left(uint64_t bytes)
+{
+	world.memory_left = bytes;
+}
+
+static uint64_t control_now(void)
+{
+	return world.now_ns;
+}
+
+static void control_set_now(uint64_t ns)
+{
+	world.now_ns = ns;
+	world.pace_mono = 0;
+}
+
+static uint32_t control_jobs(struct lz_stand_in_job *out, uint32_t max)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (; n < max && world.kept_count; n++) {
+		out[n] = world.kept[world.kept_first];
+		world.kept_first = (world.kept_first + 1) % JOBS_KEPT;
+		world.kept_count--;
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static void control_reset(void)
+{
+	pthread_mutex_lock(&lock);
+	memset(call_counts, 0, sizeof(call_counts));
+	error_count = 0;
+	armed = -1;
+	world.misused = 0;
+	world.misuse = NULL;
+	world.kept_count = 0;
+	world.permit = true;
+	world.memory_left = UINT64_MAX;
+	control_revive();
+	pthread_mutex_unlock(&lock);
+}
+
+EXPORT extern const struct lz_stand_in hal_stand_in_ze;
+const struct lz_stand_in hal_stand_in_ze = {
+	.size = sizeof(struct lz_stand_in),
+	.break_call = control_fail,
+	.armed = control_armed,
+	.calls = control_calls,
+	.errors = control_errors,
+	.live = control_live,
+	.misuse = control_misuse,
+	.lose = control_lose,
+	.revive = control_revive,
+	.permit = control_permit,
+	.memory_left = control_memory_left,
+	.now = control_now,
+	.set_now = control_set_now,
+	.jobs = control_jobs,
+	.reset = control_reset,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of the stand-in, C functions found by the name that a module gives. */
+#include "internal.h"
+
+#include <string.h>
+
+/* The bytes an address has, when they all belong to one allocation. */
+static void *at(uint64_t address, uint64_t bytes)
+{
+	return memory_ok(address, bytes) ? (void *)(uintptr_t)address : NULL;
+}
+
+static uint64_t groups_of(const struct call *c)
+{
+	return (uint64_t)c->groups[0] * c->groups[1] * c->groups[2];
+}
+
+static uint64_t items_of(const struct call *c)
+{
+	return groups_of(c) * c->size[0] * c->size[1] * c->size[2];
+}
+
+static uint64_t by_groups(const struct call *c)
+{
+	return 1000 + 100 * groups_of(c);
+}
+
+/* copy, gemm, add, spin, wild: as tests/conformance/conformance.h has them. */
+
+static bool copy_run(const struct call *c)
+{
+	void *d = at(c->args[0], 4096);
+	const void *s = at(c->args[1], 4096);
+
+	if (!d || !s)
+		return false;
+	memmove(d, s, 4096);
+	return true;
+}
+
+/* v * mult / 2^31 to nearest, then / 2^right to nearest with halves away from zero. */
+static int64_t requantize(int64_t v, int64_t mult, int right)
+{
+	int64_t half = right ? INT64_C(1) << (right - 1) : 0;
+
+	v = (v * mult + (INT64_C(1) << 30)) >> 31;
+	return v < 0 ? -((half - v) >> right) : (v + half) >> right;
+}
+
+static int8_t narrow(int64_t v)
+{
+	return (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+}
+
+static bool gemm_run(const struct call *c)
+{
+	int8_t *d = at(c->args[0], 1024), out[1024];
+	const int8_t *a = at(c->args[1], 1024), *b = at(c->args[2], 1024);
+	int m, n, k;
+
+	if (!d || !a || !b)
+		return false;
+	for (m = 0; m < 32; m++) {
+		for (n = 0; n < 32; n++) {
+			int64_t sum = 0;
+
+			for (k = 0; k < 32; k++)
+				sum += (a[m * 32 + k] - 3) * b[k * 32 + n];
+			out[m * 32 + n] = narrow(requantize(sum, 1073741824, 6) - 1);
+		}
+	}
+	memcpy(d, out, sizeof(out));
+	return true;
+}
+
+static bool add_run(const struct call *c)
+{
+	int8_t *d = at(c->args[0], 1024);
+	const int8_t *a = at(c->args[1], 1024), *b = at(c->args[2], 1024);
+	int i;
+
+	if (!d || !a || !b)
+		return false;
+	for (i = 0; i < 1024; i++) {
+		int64_t x = requantize((a[i] - 1) * INT64_C(1048576), 1073741824, 1);
+		int64_t y = requantize((b[i] + 2) * INT64_C(1048576), 1518500250, 1);
+
+		d[i] = narrow(requantize(x + y, 1288490189, 18) + 3);
+	}
+	return true;
+}
+
+static bool spin_run(const struct call *c)
+{
+	uint8_t *d = at(c->args[0], 64);
+	int i;
+
+	if (!d)
+		return false;
+	for (i = 0; i < 64; i++)
+		d[i] = (uint8_t)(i * 7 + 1);
+	return true;
+}
+
+/* Long enough to be running still when somebody with a real clock looks. */
+static uint64_t spin_ns(const struct call *c)
+{
+	(void)c;
+	return 20000000;
+}
+
+static bool wild_run(const struct call *c)
+{
+	uint8_t *d = at(c->args[0] + (UINT64_C(1) << 40), 1);
+
+	if (!d)
+		return false;
+	*d = 0;
+	return true;
+}
+
+/* iota(D, base): one work item an element, no more: D[i] = base + i. */
+static bool iota_run(const struct call *c)
+{
+	uint64_t n = items_of(c), i;
+	uint32_t *d = at(c->args[0], n * 4);
+
+	if (!d)
+		return false;
+	for (i = 0; i < n; i++)
+		d[i] = (uint32_t)c->args[1] + (uint32_t)i;
+	return true;
+}
+
+/* work(D, ns): takes that long on a tile of its own, then adds 1 to D[0]. */
+static bool work_run(const struct call *c)
+{
+	uint32_t *d = at(c->args[0], 4);
+
+	if (!d)
+		return false;
+	*d += 1;
+	return true;
+}
+
+static uint64_t work_ns(const struct call *c)
+{
+	return c->args[1];
+}
+
+/* never(D): does not end. */
+static uint64_t never_ns(const struct call *c)
+{
+	(void)c;
+	return NEVER;
+}
+
+static const struct kernel_spec specs[] = {
+	{"copy", 2, {8, 8}, copy_run, by_groups},
+	{"gemm", 3, {8, 8, 8}, gemm_run, by_groups},
+	{"add", 3, {8, 8, 8}, add_run, by_groups},
+	{"spin", 1, {8}, spin_run, spin_ns},
+	{"wild", 1, {8}, wild_run, by_groups},
+	{"iota", 2, {8, 4}, iota_run, by_groups},
+	{"work", 2, {8, 8}, work_run, work_ns},
+	{"never", 1, {8}, spin_run, never_ns},
+};
+
+const struct kernel_spec *kernel_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+		if (strcmp(specs[i].name, name) == 0)
+			return &specs[i];
+	return NULL;
+}
+
+bool memory_ok(uint64_t address, uint64_t bytes)
+{
+	const struct allocation *a;
+
+	for (a = world.allocations; a; a = a->next) {
+		uint64_t base = (uintptr_t)a->p;
+
+		if (address >= base && address - base <= a->bytes &&
+		    bytes <= a->bytes - (address - base))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be wrong before there is a device: each case in a process of its own, as a
+ * loader looks at its environment once. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SET_MAX = 4 };
+
+/* What the child found; shared with it. */
+struct report {
+	int count;    /* of probe */
+	int opened;   /* of open */
+	int reopened; /* of a second try */
+	char text[sizeof(host_text)];
+	uint32_t units[8];
+	char name[64];
+};
+
+static struct report *report;
+
+static void look(const struct hal_bk_config *cfg)
+{
+	const struct hal_backend *b = hal_backend_levelzero(&host);
+	struct hal_device_info info[8];
+	void *dev = NULL;
+	int i;
+
+	memset(info, 0, sizeof(info));
+	for (i = 0; i < 8; i++)
+		info[i].size = sizeof(info[i]);
+	report->count = b->cold.probe(cfg, info, 8);
+	memcpy(report->text, host_text, sizeof(host_text));
+	for (i = 0; i < 8; i++)
+		report->units[i] = info[i].unit_cols;
+	memcpy(report->name, info[0].name, sizeof(report->name));
+	report->opened = b->cold.open(cfg, 0, &dev);
+	if (report->opened)
+		memcpy(report->text, host_text, sizeof(host_text));
+	else
+		b->cold.close(dev);
+	report->reopened = b->cold.open(cfg, 0, &dev);
+	if (!report->reopened)
+		b->cold.close(dev);
+}
+
+/* set: "NAME=value" or "NAME" to take it out of the environment; ends with NULL. */
+static void in_a_child(const struct hal_bk_config *cfg, const char *const *set)
+{
+	int status, i;
+	pid_t pid;
+
+	memset(report, 0, sizeof(*report));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		for (i = 0; i < SET_MAX && set[i]; i++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(set[i], "="),
+				 set[i]);
+			if (strchr(set[i], '='))
+				setenv(name, strchr(set[i], '=') + 1, 1);
+			else
+				unsetenv(name);
+		}
+		look(cfg);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void refused(int err, const char *text)
+{
+	if (report->count != err || report->opened != err || report->reopened != err ||
+	    !strstr(report->text, text))
+		fail_msg("probe %d, open %d, %d, not %d; \"%s\" has no \"%s\"",
+			 report->count, report->opened, report->reopened, err,
+			 report->text, text);
+}
+
+static void no_loader(void **state)
+{
+	const struct hal_bk_config cfg = {.loader = "/nowhere/libze_loader.so.1"};
+	const char *const set[] = {NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	refused(-ENODEV, "no loader: /nowhere/libze_loader.so.1");
+}
+
+static void old_loader(void **state)
+{
+	const struct hal_bk_config cfg = {.loader = OLD_LOADER};
+	const char *const set[] = {NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	refused(-ENODEV, "too old: it has no zeDriverGet");
+}
+
+static void no_driver(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"ZE_ENABLE_ALT_DRIVERS=/nowhere/libze.so", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	refused(-ENODEV, "zeInit: ZE_RESULT_ERROR_UNINITIALIZED (0x78000001)");
+}
+
+static void not_a_driver(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"ZE_ENABLE_ALT_DRIVERS=" OLD_LOADER, NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	refused(-ENODEV, "zeInit");
+}
+
+static void init_fails(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"HAL_STAND_IN_ZE_FAIL=zeInit:1:0x70000001", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	assert_true(report->count < 0 && report->opened < 0);
+	assert_non_null(strstr(report->text, "zeInit: ZE_RESULT_"));
+}
+
+/* Half-way: the driver is there, and then one of its answers is an error. */
+static void driver_half_way(void **state)
+{
+	static const struct {
+		const char *set;
+		const char *call;
+	} cases[] = {
+		{"HAL_STAND_IN_ZE_FAIL=zeDriverGetApiVersion:1:0x70000002",
+		 "zeDriverGetApiVersion"},
+		{"HAL_STAND_IN_ZE_FAIL=zeDeviceGet:2:0x70000002", "zeDeviceGet"},
+		{"HAL_STAND_IN_ZE_FAIL=zeDeviceGetProperties:1:0x70000002",
+		 "zeDeviceGetProperties"},
+		{"HAL_STAND_IN_ZE_FAIL=zeDeviceGetSubDevices:2:0x70000002",
+		 "zeDeviceGetSubDevices"},
+	};
+	const struct hal_bk_config cfg = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const set[] = {cases[i].set, NULL};
+
+		in_a_child(&cfg, set);
+		if (report->count != -ENOMEM || !strstr(report->text, cases[i].call))
+			fail_msg("%s: %d \"%s\"", cases[i].set, report->count,
+				 report->text);
+		/* It was once; the next time all is well. */
+		assert_int_equal(report->opened, 0);
+	}
+}
+
+static void old_driver(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"HAL_STAND_IN_ZE_VERSION=1.1", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	refused(-ENODEV, "speaks version 1.1, 1.2 is needed");
+}
+
+static void affinity_mask(void **state)
+{
+	static const struct {
+		const char *set;
+		int count;
+		uint32_t units[4]; /* tiles, or engines where there is one tile */
+	} cases[] = {
+		{"ZE_AFFINITY_MASK", 4, {4, 2, 4, 1}},
+		{"ZE_AFFINITY_MASK=1", 1, {2}},
+		{"ZE_AFFINITY_MASK=0.1", 1, {4}},
+		{"ZE_AFFINITY_MASK=0.0,0.2,0.3,3", 2, {3, 1}},
+		{"ZE_AFFINITY_MASK=1.0,2", 2, {4, 4}},
+	};
+	const struct hal_bk_config cfg = {0};
+	size_t i;
+	int k;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const set[] = {cases[i].set, NULL};
+
+		in_a_child(&cfg, set);
+		assert_int_equal(report->count, cases[i].count);
+		assert_int_equal(report->opened, 0);
+		for (k = 0; k < cases[i].count; k++)
+			assert_int_equal(report->units[k], cases[i].units[k]);
+	}
+}
+
+static void nothing_visible(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"ZE_AFFINITY_MASK=9", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	assert_int_equal(report->count, -ENODEV);
+	assert_int_equal(report->opened, -ENODEV);
+}
+
+static void two_drivers(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"ZE_ENABLE_ALT_DRIVERS=" STAND_IN "," STAND_IN_B,
+				   NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	assert_int_equal(report->count, 8);
+	assert_int_equal(report->opened, 0);
+	assert_int_equal(report->units[5], 2);
+	assert_int_equal(strncmp(report->name, "HAL stand-in", 12), 0);
+}
+
+/* A process has one loader. */
+static void another_loader(void **state)
+{
+	struct hal_bk_config cfg = {0};
+	const struct hal_backend *b;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct hal_device_info info = HAL_INIT(hal_device_info);
+
+		b = hal_backend_levelzero(&host);
+		if (b->cold.probe(&cfg, &info, 1) != 4)
+			_exit(1);
+		cfg.loader = OLD_LOADER;
+		if (b->cold.probe(&cfg, &info, 1) != -EBUSY ||
+		    !strstr(host_text, "uses libze_loader.so.1 already"))
+			_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return report == MAP_FAILED ? -1 : 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_loader),       cmocka_unit_test(old_loader),
+		cmocka_unit_test(no_driver),       cmocka_unit_test(not_a_driver),
+		cmocka_unit_test(init_fails),      cmocka_unit_test(driver_half_way),
+		cmocka_unit_test(old_driver),      cmocka_unit_test(affinity_mask),
+		cmocka_unit_test(nothing_visible), cmocka_unit_test(two_drivers),
+		cmocka_unit_test(another_loader),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

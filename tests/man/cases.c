@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the manual pages promise beyond the headers' comments, in the form of
+ * ../negative/negative.h: memory that is gone, host callbacks, what failed before. */
+#define _GNU_SOURCE
+#include "negative.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hal/npu.h>
+
+#include "nomem.h"
+
+/* The answer of a call that gets no memory. */
+#define WITHOUT_MEMORY(call)                                                             \
+	__extension__({                                                                  \
+		int rc_;                                                                 \
+                                                                                         \
+		nomem(true);                                                             \
+		rc_ = (call);                                                            \
+		nomem(false);                                                            \
+		rc_;                                                                     \
+	})
+#define NO_MEMORY "memory|allocate"
+
+/* ---- no memory -------------------------------------------------------------------- */
+
+NEGATIVE(hal_backend_get_info, ENOMEM, at_all, NO_MEMORY)
+{
+	struct hal_backend_info info = HAL_INIT(hal_backend_info);
+
+	(void)w;
+	return WITHOUT_MEMORY(hal_backend_get_info(0, &info));
+}
+
+NEGATIVE(hal_device_probe, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_device_probe(0, &w->info));
+}
+
+NEGATIVE(hal_option_get_info, ENOMEM, at_all, NO_MEMORY)
+{
+	struct hal_option_info info = HAL_INIT(hal_option_info);
+
+	(void)w;
+	return WITHOUT_MEMORY(hal_option_get_info(0, NULL, &info));
+}
+
+NEGATIVE(hal_open, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_open("ref", NULL, &w->dev2));
+}
+
+NEGATIVE(hal_trace_start, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_trace_start(w->dev, "/dev/null"));
+}
+
+NEGATIVE(hal_partition_create_named, ENOMEM, at_all, NO_MEMORY)
+{
+	const char *options[] = {"partition \"a\".units=1", NULL};
+
+	NEG_OK(hal_open("ref", options, &w->dev2));
+	return WITHOUT_MEMORY(hal_partition_create_named(w->dev2, "a", &w->part2));
+}
+
+/* What submitted work uses must be remembered. */
+NEGATIVE(hal_buffer_destroy, ENOMEM, in_use, NO_MEMORY)
+{
+	NEG_OK(hal_buffer_create(w->part, &w->buffer_desc, &w->buf2));
+	NEG_OK(neg_make_busy(w));
+	return WITHOUT_MEMORY(hal_buffer_destroy(w->buf2));
+}
+
+NEGATIVE(hal_program_unload, ENOMEM, in_use, NO_MEMORY)
+{
+	NEG_OK(neg_make_busy(w));
+	return WITHOUT_MEMORY(hal_program_unload(w->prog));
+}
+
+NEGATIVE(hal_timeline_create, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_timeline_create(w->dev, &w->line2));
+}
+
+NEGATIVE(hal_point_fd, ENOMEM, at_all, NO_MEMORY)
+{
+	struct hal_point p = {w->line, 1};
+
+	return WITHOUT_MEMORY(hal_point_fd(&p));
+}
+
+NEGATIVE(hal_wait, ENOMEM, many_points, NO_MEMORY)
+{
+	NEG_OK(hal_open("ref?clock=real", NULL, &w->dev2));
+	NEG_OK(hal_timeline_create(w->dev2, &w->line2));
+	for (int i = 0; i < HAL_COMMANDS_MAX; i++)
+		w->points[i] = (struct hal_point){w->line2, 1};
+	return WITHOUT_MEMORY(
+		hal_wait(w->points, HAL_COMMANDS_MAX, 0, HAL_FOREVER));
+}
+
+/* Larger than half of the ring: it lies outside. */
+NEGATIVE(hal_submit, ENOMEM, large, NO_MEMORY)
+{
+	const char *options[] = {"hal.queue_depth=8", NULL};
+
+	NEG_OK(hal_open("ref", options, &w->dev2));
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	for (int i = 0; i < HAL_COMMANDS_MAX; i++)
+		w->cmd[i] = hal_cmd_barrier();
+	w->submit.cmd_count = HAL_COMMANDS_MAX;
+	return WITHOUT_MEMORY(hal_submit(w->queue2, &w->submit, NULL));
+}
+
+/* ---- from inside a host callback -------------------------------------------------- */
+
+struct inside {
+	struct neg *w;
+	int (*call)(struct neg *w);
+	int err;
+};
+
+static void go_inside(void *user)
+{
+	struct inside *in = user;
+
+	in->err = in->call(in->w);
+}
+
+static int inside(struct neg *w, int (*call)(struct neg *w))
+{
+	struct inside in = {w, call, 0};
+	struct hal_point done;
+
+	w->cmd[0] = hal_cmd_host(go_inside, &in);
+	NEG_OK(hal_submit(w->queue, &w->submit, &done));
+	NEG_OK(neg_wait(done));
+	return in.err;
+}
+
+#define INSIDE(function_, call_)                                                         \
+	static int inside_##function_(struct neg *w)                                     \
+	{                                                                                \
+		return call_;                                                            \
+	}                                                                                \
+	NEGATIVE(function_, EDEADLK, in_a_callback, "callback")                          \
+	{                                                                                \
+		return inside(w, inside_##function_);                                    \
+	}
+
+INSIDE(hal_open, hal_open("ref", NULL, &w->dev2))
+INSIDE(hal_close, hal_close(w->dev))
+INSIDE(hal_device_poll, hal_device_poll(w->dev, 1))
+INSIDE(hal_partition_destroy, hal_partition_destroy(w->part))
+INSIDE(hal_buffer_destroy, hal_buffer_destroy(w->buf))
+INSIDE(hal_program_unload, hal_program_unload(w->prog))
+INSIDE(hal_queue_destroy, hal_queue_destroy(w->queue))
+INSIDE(hal_timeline_destroy, hal_timeline_destroy(w->line))
+
+/* ---- what failed before ----------------------------------------------------------- */
+
+/* .line fails with the error of a command, .line2 because its signal was dropped. */
+static int fail_lines(struct neg *w)
+{
+	struct hal_point signals[2] = {{w->line, 1}, {NULL, 1}};
+	struct hal_cmd nop = hal_cmd_barrier();
+
+	NEG_OK(hal_timeline_create(w->dev, &w->line2));
+	signals[1].timeline = w->line2;
+	w->cmd[0] = hal_cmd_launch(w->bad, w->args, 1);
+	w->submit.signals = &signals[0];
+	w->submit.signal_count = 1;
+	NEG_OK(hal_submit(w->queue, &w->submit, NULL));
+	w->submit.cmds = &nop;
+	w->submit.signals = &signals[1];
+	NEG_OK(hal_submit(w->queue, &w->submit, NULL));
+	NEG_OK(neg_wait(signals[0]) != -EIO);
+	NEG_OK(neg_wait(signals[1]) != -ECANCELED);
+	return 0;
+}
+
+NEGATIVE(hal_timeline_signal, EIO, of_failed_work, "kernel bad")
+{
+	NEG_OK(fail_lines(w));
+	return hal_timeline_signal(w->line, 2);
+}
+
+NEGATIVE(hal_timeline_signal, ECANCELED, of_dropped_work, "dropped")
+{
+	NEG_OK(fail_lines(w));
+	return hal_timeline_signal(w->line2, 2);
+}
+
+NEGATIVE(hal_timeline_value, EIO, of_failed_work, "")
+{
+	int err = 0;
+
+	NEG_OK(fail_lines(w));
+	NEG_OK(hal_timeline_value(w->line, &err) != 0);
+	return err;
+}
+
+NEGATIVE(hal_timeline_value, ECANCELED, of_dropped_work, "")
+{
+	int err = 0;
+
+	NEG_OK(fail_lines(w));
+	NEG_OK(hal_timeline_value(w->line2, &err) != 0);
+	return err;
+}
+
+/* A queue that waits for a point that has failed. */
+static int wait_for_failed(struct neg *w)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point p = {w->line, 1}, done;
+
+	NEG_OK(fail_lines(w));
+	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &w->queue2));
+	d.waits = &p;
+	d.wait_count = 1;
+	NEG_OK(hal_submit(w->queue2, &d, &done));
+	return neg_wait(done);
+}
+
+NEGATIVE(hal_wait, ECANCELED, waits_for_failed, "waits for a point that failed")
+{
+	return wait_for_failed(w);
+}
+
+NEGATIVE(hal_submit, ECANCELED, sticks, "waits for a point that failed")
+{
+	NEG_OK(wait_for_failed(w) != -ECANCELED);
+	return hal_submit(w->queue2, &w->submit, NULL);
+}
+
+/* ---- limits and configuration ----------------------------------------------------- */
+
+NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
+{
+	struct hal_point p = {w->line, 1};
+	struct rlimit old, none;
+	int err;
+
+	NEG_OK(getrlimit(RLIMIT_NOFILE, &old));
+	none = old;
+	none.rlim_cur = 0;
+	NEG_OK(setrlimit(RLIMIT_NOFILE, &none));
+	err = hal_point_fd(&p);
+	NEG_OK(setrlimit(RLIMIT_NOFILE, &old));
+	return err;
+}
+
+NEGATIVE(hal_option_get_info, EIO, file_is_a_folder, "cannot read")
+{
+	const char *options[] = {"hal.config=/", NULL};
+	struct hal_option_info info = HAL_INIT(hal_option_info);
+
+	(void)w;
+	return hal_option_get_info(0, options, &info);
+}
+
+NEGATIVE(hal_open, EIO, file_is_a_folder, "cannot read")
+{
+	const char *options[] = {"hal.config=/", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_partition_create_named, ENOTSUP, isolation, "isolation enforced")
+{
+	const char *options[] = {"partition \"a\".units=1",
+				 "partition \"a\".isolation=enforced", NULL};
+
+	NEG_OK(hal_open("ref?isolation=advisory", options, &w->dev2));
+	return hal_partition_create_named(w->dev2, "a", &w->part2);
+}
+
+/* A plugin that cannot be loaded, named by the environment. */
+static int with_plugin(int (*call)(struct neg *w), struct neg *w)
+{
+	int err;
+
+	NEG_OK(setenv("HAL_HAL_PLUGINS", MAN_PLUGINS "/../negative/neg_plugin_abi.so", 1));
+	err = call(w);
+	NEG_OK(unsetenv("HAL_HAL_PLUGINS"));
+	return err;
+}
+
+static int backend_info(struct neg *w)
+{
+	struct hal_backend_info info = HAL_INIT(hal_backend_info);
+
+	(void)w;
+	return hal_backend_get_info(0, &info);
+}
+
+static int device_info(struct neg *w)
+{
+	return hal_device_probe(0, &w->info);
+}
+
+static int option_info(struct neg *w)
+{
+	struct hal_option_info info = HAL_INIT(hal_option_info);
+
+	(void)w;
+	return hal_option_get_info(0, NULL, &info);
+}
+
+NEGATIVE(hal_backend_get_info, EPROTO, plugin_of_other_abi, "ABI 42")
+{
+	return with_plugin(backend_info, w);
+}
+
+NEGATIVE(hal_device_probe, EPROTO, plugin_of_other_abi, "ABI 42")
+{
+	return with_plugin(device_info, w);
+}
+
+NEGATIVE(hal_option_get_info, EPROTO, plugin_of_other_abi, "ABI 42")
+{
+	return with_plugin(option_info, w);
+}
+
+NEGATIVE(hal_open, ENOTSUP, no_virtual_clock, "virtual clock")
+{
+	const char *options[] = {"hal.plugins=" MAN_PLUGINS "/man_odd.so", NULL};
+
+	return hal_open("man_odd?clock=virtual", options, &w->dev2);
+}
+
+NEGATIVE(hal_program_load, EPROTO, too_many_arguments, "17 arguments")
+{
+	const char *options[] = {"hal.plugins=" MAN_PLUGINS "/man_odd.so", NULL};
+
+	NEG_OK(hal_open("man_odd", options, &w->dev2));
+	return hal_program_load(w->dev2, "x", 1, &w->prog2);
+}
+
+/* ---- programs for the NPU --------------------------------------------------------- */
+
+#ifdef HAVE_NPU
+struct npu {
+	struct hal_npu_builder *b;
+	struct hal_npu_place a, d;
+	uint32_t id;
+	void *image;
+	size_t size;
+};
+
+static int npu_run(int (*fn)(struct npu *n))
+{
+	struct npu n = {NULL, {0, 0}, {0, 0}, 0, NULL, 0};
+	int err;
+
+	NEG_OK(hal_npu_builder_create(&n.b));
+	NEG_OK(hal_npu_kernel(n.b, "first"));
+	NEG_OK(hal_npu_arg(n.b, 4096, &n.a.id));
+	NEG_OK(hal_npu_arg(n.b, 4096, &n.d.id));
+	err = fn(&n);
+	hal_npu_image_free(n.image);
+	NEG_OK(hal_npu_builder_destroy(n.b));
+	return err;
+}
+
+#define NPU(function_, error_, what_, text_)                                             \
+	static int npu_##function_##_##error_(struct npu *n);                            \
+	NEGATIVE(function_, error_, what_, text_)                                        \
+	{                                                                                \
+		(void)w;                                                                 \
+		return npu_run(npu_##function_##_##error_);                              \
+	}                                                                                \
+	static int npu_##function_##_##error_(struct npu *n)
+
+static int do_gemm(struct npu *n)
+{
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+
+	op.m = op.n = op.k = 8;
+	op.a = op.b = n->a;
+	op.d = n->d;
+	return hal_npu_gemm(n->b, &op);
+}
+
+static int do_conv(struct npu *n)
+{
+	static const int8_t weights[1];
+	struct hal_npu_conv op = HAL_INIT(hal_npu_conv);
+
+	op.h = op.w = op.oh = op.ow = 8;
+	op.c = op.n = op.kh = op.kw = op.groups = 1;
+	op.stride_h = op.stride_w = op.dilation_h = op.dilation_w = 1;
+	op.weights = weights;
+	op.a = n->a;
+	op.d = n->d;
+	return hal_npu_conv(n->b, &op);
+}
+
+static int do_add(struct npu *n)
+{
+	struct hal_npu_add op = HAL_INIT(hal_npu_add);
+
+	op.bytes = 64;
+	op.a = op.b = n->a;
+	op.d = n->d;
+	return hal_npu_add(n->b, &op);
+}
+
+static int do_relu(struct npu *n)
+{
+	struct hal_npu_relu op = HAL_INIT(hal_npu_relu);
+
+	op.bytes = 64;
+	op.a = n->a;
+	op.d = n->d;
+	return hal_npu_relu(n->b, &op);
+}
+
+static int do_maxpool(struct npu *n)
+{
+	struct hal_npu_pool op = HAL_INIT(hal_npu_pool);
+
+	op.h = op.w = op.oh = op.ow = 8;
+	op.c = op.kh = op.kw = op.stride_h = op.stride_w = 1;
+	op.a = n->a;
+	op.d = n->d;
+	return hal_npu_maxpool(n->b, &op);
+}
+
+static int do_copy(struct npu *n)
+{
+	struct hal_npu_copy op = HAL_INIT(hal_npu_copy);
+
+	op.rows = 1;
+	op.bytes = 64;
+	op.a = n->a;
+	op.d = n->d;
+	return hal_npu_copy(n->b, &op);
+}
+
+static int do_fill(struct npu *n)
+{
+	return hal_npu_fill(n->b, n->d, 64, 0);
+}
+
+#define NPU_OPERATION(name_)                                                             \
+	NPU(hal_npu_##name_, ENOMEM, first_operation, NO_MEMORY)                         \
+	{                                                                                \
+		return WITHOUT_MEMORY(do_##name_(n));                                    \
+	}
+
+NPU_OPERATION(gemm)
+NPU_OPERATION(conv)
+NPU_OPERATION(add)
+NPU_OPERATION(relu)
+NPU_OPERATION(maxpool)
+NPU_OPERATION(copy)
+NPU_OPERATION(fill)
+
+/* The longest kernel there can be, and one more. */
+#define NPU_FULL(name_)                                                                  \
+	NPU(hal_npu_##name_, ENOTSUP, full_kernel, "descriptors")                        \
+	{                                                                                \
+		for (uint32_t i = 0; i < 1u << 20; i++)                                  \
+			NEG_OK(do_##name_(n));                                           \
+		return do_##name_(n);                                                    \
+	}
+
+NPU_FULL(add)
+NPU_FULL(relu)
+NPU_FULL(copy)
+NPU_FULL(fill)
+
+NPU(hal_npu_builder_create, ENOMEM, at_all, NO_MEMORY)
+{
+	struct hal_npu_builder *b;
+
+	(void)n;
+	return WITHOUT_MEMORY(hal_npu_builder_create(&b));
+}
+
+NPU(hal_npu_kernel, ENOTSUP, too_many, "4096")
+{
+	char name[32];
+
+	for (int i = 1; i < 4096; i++) {
+		snprintf(name, sizeof(name), "kernel %d", i);
+		NEG_OK(hal_npu_kernel(n->b, name));
+	}
+	return hal_npu_kernel(n->b, "last");
+}
+
+NPU(hal_npu_const, ENOTSUP, too_large, "2^31")
+{
+	return hal_npu_const(n->b, n, (UINT64_C(1) << 31) + 1, &n->id);
+}
+
+NPU(hal_npu_const, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_npu_const(n->b, n, 1, &n->id));
+}
+
+NPU(hal_npu_scratch, ENOTSUP, too_large, "2^31")
+{
+	NEG_OK(hal_npu_scratch(n->b, UINT64_C(1) << 31, &n->id));
+	return hal_npu_scratch(n->b, 1, &n->id);
+}
+
+NPU(hal_npu_build, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_npu_build(n->b, &n->image, &n->size));
+}
+
+/* A builder that has nothing in it yet, and fails to get its first memory. */
+static int npu_fresh(int (*fn)(struct hal_npu_builder *b))
+{
+	struct hal_npu_builder *b;
+	int err;
+
+	NEG_OK(hal_npu_builder_create(&b));
+	err = fn(b);
+	NEG_OK(hal_npu_builder_destroy(b));
+	return err;
+}
+
+static int fresh_kernel(struct hal_npu_builder *b)
+{
+	return WITHOUT_MEMORY(hal_npu_kernel(b, "k"));
+}
+
+static int fresh_arg(struct hal_npu_builder *b)
+{
+	uint32_t id;
+
+	NEG_OK(hal_npu_kernel(b, "k"));
+	return WITHOUT_MEMORY(hal_npu_arg(b, 1, &id));
+}
+
+static int fresh_scratch(struct hal_npu_builder *b)
+{
+	uint32_t id;
+
+	return WITHOUT_MEMORY(hal_npu_scratch(b, 1, &id));
+}
+
+NEGATIVE(hal_npu_kernel, ENOMEM, at_all, NO_MEMORY)
+{
+	(void)w;
+	return npu_fresh(fresh_kernel);
+}
+
+NEGATIVE(hal_npu_arg, ENOMEM, at_all, NO_MEMORY)
+{
+	(void)w;
+	return npu_fresh(fresh_arg);
+}
+
+NEGATIVE(hal_npu_scratch, ENOMEM, at_all, NO_MEMORY)
+{
+	(void)w;
+	return npu_fresh(fresh_scratch);
+}
+
+#ifdef HAVE_MODELS
+/* Its constants do not fit the quota of the partition it is launched in. */
+NEGATIVE(hal_submit, ENOSPC, constants_of_a_program, "left|quota")
+{
+	static const uint8_t data[65536];
+	struct hal_npu_copy copy = HAL_INIT(hal_npu_copy);
+	struct hal_npu_builder *b;
+	size_t size;
+	void *image;
+
+	NEG_OK(hal_npu_builder_create(&b));
+	NEG_OK(hal_npu_const(b, data, sizeof(data), &copy.a.id));
+	NEG_OK(hal_npu_kernel(b, "k"));
+	NEG_OK(hal_npu_arg(b, 64, &copy.d.id));
+	copy.rows = 1;
+	copy.bytes = 64;
+	NEG_OK(hal_npu_copy(b, &copy));
+	NEG_OK(hal_npu_build(b, &image, &size));
+	NEG_OK(hal_npu_builder_destroy(b));
+	NEG_OK(hal_open("npu:0", NULL, &w->dev2));
+	w->part_desc.memory_bytes = 16384;
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	NEG_OK(hal_program_load(w->dev2, image, size, &w->prog2));
+	hal_npu_image_free(image);
+	NEG_OK(hal_kernel_find(w->prog2, "k", &w->kernel));
+	w->args[0] = (struct hal_arg){w->buf2, 0, 64};
+	w->cmd[0] = hal_cmd_launch(w->kernel, w->args, 1);
+	NEG_OK(hal_kernel_find(w->prog, "twice", &w->kernel));
+	return hal_submit(w->queue2, &w->submit, NULL);
+}
+#endif
+#endif
+
+/* ---- last: they stay loaded ------------------------------------------------------- */
+
+static int copy_file(const char *from, const char *to)
+{
+	static char data[1 << 20];
+	FILE *f = fopen(from, "rb");
+	size_t size;
+
+	NEG_OK(f == NULL);
+	size = fread(data, 1, sizeof(data), f);
+	NEG_OK(fclose(f));
+	NEG_OK(size == 0 || size == sizeof(data));
+	f = fopen(to, "wb");
+	NEG_OK(f == NULL);
+	NEG_OK(fwrite(data, 1, size, f) != size);
+	return fclose(f);
+}
+
+NEGATIVE(hal_open, ENOSPC, too_many_backends, "more than 64")
+{
+	static char plugins[64 * 256] = "hal.plugins=";
+	const char *options[] = {plugins, NULL};
+	char dir[128], path[192];
+	int err;
+
+	snprintf(dir, sizeof(dir), "%s/hal-man-XXXXXX",
+		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	NEG_OK(mkdtemp(dir) == NULL);
+	for (int i = 0; i < 64; i++) {
+		snprintf(path, sizeof(path), "%s/many%d.so", dir, i);
+		NEG_OK(copy_file(MAN_PLUGINS "/man_odd.so", path));
+		strncat(plugins, path, sizeof(plugins) - strlen(plugins) - 1);
+		strncat(plugins, ":", sizeof(plugins) - strlen(plugins) - 1);
+	}
+	err = hal_open("ref", options, &w->dev2);
+	for (int i = 0; i < 64; i++) {
+		snprintf(path, sizeof(path), "%s/many%d.so", dir, i);
+		NEG_OK(unlink(path));
+	}
+	NEG_OK(rmdir(dir));
+	return err;
+}

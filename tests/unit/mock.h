@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mock.h - a device that does nothing until it is told: the double of the core's tests.
+ *
+ * It is a plugin; its extension "mock" is this table.  native: hal_device_native(dev).
+ */
+#ifndef TESTS_UNIT_MOCK_H
+#define TESTS_UNIT_MOCK_H
+
+#include <hal/hal.h>
+
+/* A mock image: names of kernels, separated by spaces; each takes the arguments its last
+ * character says (0-9, or g for 16), and the first at least 64 bytes unless it is "0". */
+#define MOCK_CONSTANTS 4096u /* bytes a program takes in each partition */
+
+struct mock_counts {
+	uint32_t inflight; /* commands taken and not ended */
+	uint32_t submits, suspends, resumes;
+	uint32_t mems, programs, bound, partitions, queues; /* alive */
+};
+
+struct mock_control {
+	/* Time goes on. */
+	void (*advance)(void *native, uint64_t ns);
+	/* The n oldest commands end well; each runs ns. */
+	void (*complete)(void *native, uint32_t n, uint64_t ns);
+	/* The oldest one ends with status and text. */
+	void (*fault)(void *native, int status, const char *text);
+	/* The next n submits answer err. */
+	void (*refuse)(void *native, uint32_t n, int err);
+	/* Polls answer -EIO from now on. */
+	void (*lose)(void *native);
+	/* Suspends and resizes that were asked for are done now; KILL drops what is in
+	 * flight of the queue, after it has run ns. */
+	void (*quiet)(void *native, uint64_t ns);
+	/* The next n resumes answer err. */
+	void (*refuse_resume)(void *native, uint32_t n, int err);
+	void (*counts)(void *native, struct mock_counts *out);
+	/* What the i-th command in flight is: op, and pattern of a fill. */
+	uint32_t (*peek)(void *native, uint32_t i, uint32_t *op);
+};
+
+#endif

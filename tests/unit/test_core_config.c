@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configuration, targets and plugins: what is in force, and what is said when it is
+ * wrong. */
+#include "mock_world.h"
+
+#include <unistd.h>
+
+static char path[] = "/tmp/hal-config-XXXXXX";
+static char option[64];
+static const char *const with_file[] = {PLUGINS, option, NULL};
+
+static void write_file(const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int make_file(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	close(fd);
+	snprintf(option, sizeof(option), "hal.config=%s", path);
+	return 0;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+/* The value and its source of section.key, as the next hal_open would see them. */
+static struct hal_option_info lookup(const char *const *options, const char *section,
+				     const char *key)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+
+	for (uint32_t i = 0;; i++) {
+		OK(hal_option_get_info(i, options, &o));
+		if (strcmp(o.section, section) == 0 && strcmp(o.key, key) == 0)
+			return o;
+	}
+}
+
+static void order(void **state)
+{
+	const char *const all[] = {PLUGINS, option, "backend.mock.units=32", NULL};
+	struct hal_option_info o;
+
+	(void)state;
+	write_file(
+		"[hal]\n  device = mock:0\n\n; a comment\n[backend.mock]\n  units = 24\n"
+		"  memory = 2M ; behind\n");
+	o = lookup((const char *const[]){PLUGINS, NULL}, "backend.mock", "units");
+	assert_string_equal(o.value, "16");
+	assert_string_equal(o.source, "default");
+	assert_string_equal(o.range, "1..4096");
+	assert_string_equal(o.type, "int");
+	o = lookup(with_file, "backend.mock", "units");
+	assert_string_equal(o.value, "24");
+	assert_non_null(strstr(o.source, ":6"));
+	assert_string_equal(lookup(with_file, "backend.mock", "memory").value, "2M");
+	setenv("HAL_BACKEND_MOCK_UNITS", "28", 1);
+	o = lookup(with_file, "backend.mock", "units");
+	assert_string_equal(o.value, "28");
+	assert_string_equal(o.source, "environment HAL_BACKEND_MOCK_UNITS");
+	o = lookup(all, "backend.mock", "units");
+	assert_string_equal(o.value, "32");
+	assert_string_equal(o.source, "option");
+	setenv("HAL_BACKEND_MOCK_UNITS", "many", 1);
+	/* Wrong, although something above it says otherwise. */
+	FAILS(hal_open("mock", all, &(struct hal_device *){NULL}), -EINVAL,
+	      "HAL_BACKEND_MOCK_UNITS", "many", "1..4096");
+	unsetenv("HAL_BACKEND_MOCK_UNITS");
+}
+
+static void units_of(const char *target, const char *const *options, uint32_t want)
+{
+	struct hal_device_info i = HAL_INIT(hal_device_info);
+	struct hal_device *dev;
+
+	OK(hal_open(target, options, &dev));
+	OK(hal_device_get_info(dev, &i));
+	assert_int_equal(i.unit_cols, want);
+	OK(hal_close(dev));
+}
+
+static void device_and_target(void **state)
+{
+	const char *const all[] = {PLUGINS, option, "backend.mock.units=32", NULL};
+	const char *const named[] = {PLUGINS, option, "hal.device=mock?units=7", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	write_file("[hal]\ndevice = mock:0?units=20\n[backend.mock]\nunits = 24\n");
+	units_of("mock", with_file, 24);
+	units_of("mock?units=9", all, 9);
+	units_of("mock:0?units=9&memory=1K", all, 9);
+	units_of("mock:0", all, 32);
+	units_of(NULL, with_file, 20); /* what the file says opens */
+	units_of(NULL, named, 7);
+	setenv("HAL_HAL_DEVICE", "mock?units=5", 1);
+	units_of(NULL, with_file, 5);
+	unsetenv("HAL_HAL_DEVICE");
+	setenv("HAL_CONFIG", path, 1);
+	units_of("mock", (const char *const[]){PLUGINS, NULL}, 24);
+	unsetenv("HAL_CONFIG");
+	FAILS(hal_open("mock:0?unitz=9", NULL, &dev), -EINVAL, "unitz", "units",
+	      "target mock:0?unitz=9");
+	FAILS(hal_open("mock?units", NULL, &dev), -EINVAL, "units", "key=value");
+	FAILS(hal_open("mock?units=0", NULL, &dev), -EINVAL, "units", "1..4096");
+	FAILS(hal_open("mock:x", NULL, &dev), -EINVAL, "x", "number");
+	FAILS(hal_open("mock:1", NULL, &dev), -ENODEV, "1");
+	FAILS(hal_open("", NULL, &dev), -EINVAL, "target");
+	FAILS(hal_open(":0", NULL, &dev), -EINVAL, "target");
+	FAILS(hal_open("gpu9:0", NULL, &dev), -ENODEV, "gpu9", "mock");
+	FAILS(hal_open("mock", (const char *const[]){"units=3", NULL}, &dev), -EINVAL,
+	      "units=3", "section.key=value");
+	FAILS(hal_open("mock", (const char *const[]){"hal.queue_depth=9", NULL}, &dev),
+	      -EINVAL, "queue_depth", "9");
+	FAILS(hal_open("mock", (const char *const[]){"hal.config=/no/such", NULL}, &dev),
+	      -ENOENT, "/no/such");
+}
+
+static void wrong_files(void **state)
+{
+	static const struct {
+		const char *text, *where, *what;
+	} cases[] = {
+		{"[hal]\ndevice = mock\ndevise = x\n", ":3", "devise"},
+		{"[hal]\n\n[nothing]\n", ":3", "[nothing]"},
+		{"[nothing]\na = 1\n", ":1", "[nothing]"},
+		{"[backend.mock]\nunits = lots\n", ":2", "lots"},
+		{"[backend.mock]\nunits = 0x\n", ":2", "0x"},
+		{"[backend.mock]\nunits = 99999\n", ":2", "1..4096"},
+		{"[backend.mock]\nmemory = 1Q\n", ":2", "1Q"},
+		{"[backend.mock]\nmemory = 99999999T\n", ":2", "memory"},
+		{"[backend.mock]\nclock = virtua\n", ":2", "real|virtual"},
+		{"[backend.mock]\neventfd = maybe\n", ":2", "yes|no"},
+		{"[backend.tpu]\nunits = 1\n", ":1", "tpu"},
+		{"[hal]\na\n", ":2", "key = value"},
+		{"[hal\n", ":1", "[section]"},
+		{"device = mock\n", ":1", "section"},
+		{"[hal]\ndevice = mock\n[policy]\n[hal]\n", ":4", "line 1"},
+		{"[hal]\ndevice = mock\ndevice = ref\n", ":3", ":2"},
+		{"[hal]\n= 3\n", ":2", "key"},
+		{"[policy]\nname = anarchy\n", ":2", "anarchy"},
+		{"[partition \"a\"]\nrows = 3\ncolour = 1\n", ":3", "colour"},
+		{"[partition \"\"]\nrows = 3\n", ":1", "partition"},
+		{"[partition a]\nrows = 3\n", ":1", "partition"},
+	};
+	struct hal_device *dev;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char where[96];
+
+		write_file(cases[i].text);
+		snprintf(where, sizeof(where), "%s%s:", path, cases[i].where);
+		FAILS(hal_open("mock", with_file, &dev), -EINVAL, where, cases[i].what);
+	}
+}
+
+static void odd_files(void **state)
+{
+	char line[1200];
+	struct hal_device *dev;
+	FILE *f;
+
+	(void)state;
+	write_file(""); /* nothing to say */
+	units_of("mock", with_file, 16);
+	write_file("[backend.mock]\r\nunits = 8\r\n"); /* of another system */
+	units_of("mock", with_file, 8);
+	write_file("[backend.mock]\nunits = 8"); /* no newline at the end */
+	units_of("mock", with_file, 8);
+	write_file("[backend.mock]\nunits = 010\n"); /* ten */
+	units_of("mock", with_file, 10);
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	f = fopen(path, "w");
+	fprintf(f, "[hal]\ntrace = %s\n", line);
+	fclose(f);
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":2:", "characters");
+	f = fopen(path, "w");
+	fprintf(f, "[hal]\n");
+	fputc('\0', f);
+	fprintf(f, "device = mock\n");
+	fclose(f);
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":2:");
+	f = fopen(path, "w");
+	fprintf(f, "[%.60s]\n", line);
+	fclose(f);
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":1:", "section name");
+	FAILS(hal_open("mock", (const char *const[]){"hal.config=/", NULL}, &dev), -EIO,
+	      "/");
+}
+
+static void partitions_of_the_file(void **state)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition *p, *other;
+	struct hal_device *dev;
+
+	(void)state;
+	write_file("[partition \"camera\"]\nrow = 1\ncol = 2\nrows = 2\ncols = 3\n"
+		   "memory = 64K\ncolors = 0,2-3\nisolation = advisory\n"
+		   "[partition \"mask\"]\nunits = 1\ncolors = 0x2\n"
+		   "[partition \"over\"]\nrow = 2\ncol = 4\nrows = 2\ncols = 2\n"
+		   "[partition \"bad\"]\nunits = 1\ncolors = 3-1\n"
+		   "[partition \"strict\"]\nunits = 1\nisolation = enforced\n");
+	OK(hal_open("mock?units=64&rows=8&colors=4", with_file, &dev));
+	OK(hal_partition_create_named(dev, "camera", &p));
+	OK(hal_partition_get_info(p, &i));
+	assert_int_equal(i.row, 1);
+	assert_int_equal(i.col, 2);
+	assert_int_equal(i.rows, 2);
+	assert_int_equal(i.cols, 3);
+	assert_int_equal(i.memory_bytes, 65536);
+	assert_int_equal(i.color_mask, 0xd);
+	assert_string_equal(i.name, "camera");
+	OK(hal_partition_create_named(dev, "mask", &other));
+	OK(hal_partition_get_info(other, &i));
+	assert_int_equal(i.color_mask, 2);
+	FAILS(hal_partition_create_named(dev, "over", &(struct hal_partition *){NULL}),
+	      -ENOSPC, "over", ":12", "camera");
+	FAILS(hal_partition_create_named(dev, "bad", &(struct hal_partition *){NULL}),
+	      -EINVAL, ":19", "3-1");
+	FAILS(hal_partition_create_named(dev, "strict", &(struct hal_partition *){NULL}),
+	      -ENOTSUP, "enforced", "advisory");
+	FAILS(hal_partition_create_named(dev, "radar", &(struct hal_partition *){NULL}),
+	      -ENOENT, "radar", path);
+	OK(hal_partition_destroy(p));
+	OK(hal_partition_destroy(other));
+	OK(hal_close(dev));
+}
+
+static void plugins(void **state)
+{
+	struct hal_device *dev;
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *p;
+
+	(void)state;
+	FAILS(hal_open("mockabi",
+		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
+	      -EPROTO, "77", "ABI 1", MOCK_ABI_PLUGIN);
+	FAILS(hal_open("mock", (const char *const[]){"hal.plugins=/no/such.so", NULL},
+		       &dev),
+	      -ENOENT, "/no/such.so");
+	/* Loaded twice is loaded once; a second one of that name is refused. */
+	OK(hal_open("mock", (const char *const[]){PLUGINS ":" MOCK_PLUGIN ":", NULL},
+		    &dev));
+	OK(hal_close(dev));
+	FAILS(hal_open("mock", (const char *const[]){PLUGINS ":" MOCK_TWIN_PLUGIN, NULL},
+		       &dev),
+	      -EINVAL, "mock", MOCK_TWIN_PLUGIN);
+	/* An older table: what it does not have answers ENOTSUP, what it has works. */
+	OK(hal_open("mockshort",
+		    (const char *const[]){"hal.plugins=" MOCK_SHORT_PLUGIN, NULL}, &dev));
+	assert_int_equal(hal_device_now(dev), 0);
+	assert_null(hal_device_extension(dev, "mock"));
+	d.units_floor = 1;
+	FAILS(hal_partition_create(dev, &d, &p), -ENOTSUP, "partition");
+	OK(hal_close(dev));
+}
+
+static void backends_and_devices(void **state)
+{
+	struct hal_backend_info b = HAL_INIT(hal_backend_info);
+	struct hal_device_info d = HAL_INIT(hal_device_info);
+	uint32_t backends = 0, found = 0, devices = 0;
+
+	(void)state;
+	setenv("HAL_HAL_PLUGINS", MOCK_PLUGIN, 1);
+	setenv("HAL_BACKEND_MOCK_DEVICES", "3", 1);
+	while (hal_backend_get_info(backends, &b) == 0) {
+		if (strcmp(b.name, "mock") == 0) {
+			found++;
+			assert_int_equal(b.status, 0);
+			assert_int_equal(b.device_count, 3);
+		}
+		backends++;
+	}
+	assert_int_equal(found, 1);
+	FAILS(hal_backend_get_info(backends, &b), -ENOENT, "index");
+	for (found = 0; hal_device_probe(devices, &d) == 0; devices++)
+		found += strcmp(d.backend, "mock") == 0;
+	assert_int_equal(found, 3);
+	FAILS(hal_device_probe(devices, &d), -ENOENT, "index");
+	/* Absent is not an error, and says why. */
+	setenv("HAL_BACKEND_MOCK_DEVICES", "0", 1);
+	for (uint32_t i = 0; hal_backend_get_info(i, &b) == 0; i++) {
+		if (strcmp(b.name, "mock") != 0)
+			continue;
+		assert_int_equal(b.status, -ENODEV);
+		assert_non_null(strstr(b.reason, "devices is 0"));
+	}
+	unsetenv("HAL_BACKEND_MOCK_DEVICES");
+	unsetenv("HAL_HAL_PLUGINS");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(order),
+		cmocka_unit_test(device_and_target),
+		cmocka_unit_test(wrong_files),
+		cmocka_unit_test(odd_files),
+		cmocka_unit_test(partitions_of_the_file),
+		cmocka_unit_test(plugins),
+		cmocka_unit_test(backends_and_devices),
+	};
+
+	unsetenv("HAL_CONFIG");
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock=real: the engine's own thread, several submitting ones, sleeping and waking. */
+#include "mock_world.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 4, ROUNDS = 2000, NAPS = 200 };
+
+static int64_t in_ms(int64_t ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + ms * 1000000;
+}
+
+/* The device's end: completes whatever is in flight, until it is told to stop. */
+struct worker {
+	struct world *w;
+	atomic_int stop;
+};
+
+static void *work(void *arg)
+{
+	struct worker *k = arg;
+
+	while (atomic_load(&k->stop) == 0) {
+		k->w->mock->complete(k->w->native, 4, 10);
+		sched_yield();
+	}
+	return NULL;
+}
+
+struct submitter {
+	struct world *w;
+	struct hal_queue *q;
+	struct hal_timeline *shared;
+	uint32_t id;
+	const char *bad;
+};
+
+static void *submit_many(void *arg)
+{
+	struct submitter *s = arg;
+	struct hal_point p = {NULL, 0};
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		int err;
+
+		while ((err = submit_cmd(s->q, numbered(s->w, i), &p)) == -EAGAIN)
+			sched_yield();
+		if (err != 0 || p.value != i + 1) {
+			s->bad = "hal_submit";
+			return NULL;
+		}
+		if (i % 64 == s->id && hal_wait(&p, 1, 0, HAL_FOREVER) != 0) {
+			s->bad = "hal_wait";
+			return NULL;
+		}
+	}
+	if (hal_wait(&p, 1, 0, HAL_FOREVER) != 0)
+		s->bad = "the last hal_wait";
+	return NULL;
+}
+
+static void many_threads(const char *target)
+{
+	struct hal_stats st = HAL_INIT(hal_stats);
+	struct submitter s[THREADS];
+	pthread_t threads[THREADS], device;
+	struct worker k;
+	struct world w;
+
+	world_open(&w, target);
+	world_fill(&w);
+	k.w = &w;
+	atomic_init(&k.stop, 0);
+	assert_int_equal(pthread_create(&device, NULL, work, &k), 0);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		memset(&s[i], 0, sizeof(s[i]));
+		s[i].w = &w;
+		s[i].id = i;
+		s[i].q = add_queue(w.part, (int32_t)i);
+		assert_int_equal(pthread_create(&threads[i], NULL, submit_many, &s[i]),
+				 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		if (s[i].bad != NULL)
+			fail_msg("thread %u: %s", i, s[i].bad);
+	}
+	atomic_store(&k.stop, 1);
+	pthread_join(device, NULL);
+	OK(hal_partition_get_stats(w.part, &st));
+	assert_int_equal(st.submitted, THREADS * ROUNDS);
+	assert_int_equal(st.completed, THREADS * ROUNDS);
+	for (uint32_t i = 0; i < THREADS; i++)
+		OK(hal_queue_destroy(s[i].q));
+	world_close(&w);
+}
+
+static void threads_with_event_fd(void **state)
+{
+	(void)state;
+	many_threads("mock?clock=real");
+}
+
+static void threads_without_event_fd(void **state)
+{
+	(void)state;
+	many_threads("mock?clock=real&eventfd=no");
+}
+
+/* One at a time, with an engine that sleeps between: no wake-up is ever lost. */
+static void naps(void **state)
+{
+	const char *const options[] = {PLUGINS, "hal.spin_us=0", NULL};
+	struct worker k;
+	pthread_t device;
+	struct hal_point p;
+	struct world w;
+	struct hal_queue *q;
+
+	(void)state;
+	world_open_with(&w, "mock?clock=real", options);
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	k.w = &w;
+	atomic_init(&k.stop, 0);
+	assert_int_equal(pthread_create(&device, NULL, work, &k), 0);
+	for (uint32_t i = 0; i < NAPS; i++) {
+		OK(submit_cmd(q, numbered(&w, i), &p));
+		OK(hal_wait(&p, 1, 0, in_ms(20000)));
+	}
+	atomic_store(&k.stop, 1);
+	pthread_join(device, NULL);
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
+static void *signal_later(void *arg)
+{
+	struct hal_timeline **t = arg;
+
+	for (uint64_t i = 1; i <= NAPS; i++)
+		if (hal_timeline_signal(t[0], i) != 0)
+			return NULL;
+	return arg;
+}
+
+/* Signals of the host, waits of queues and of the host; nothing runs on the device. */
+static void host_signals(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point wait, signal, done[2];
+	struct hal_timeline *t, *u;
+	struct world w;
+	struct hal_queue *q;
+	pthread_t other;
+	void *ok;
+
+	(void)state;
+	world_open(&w, "mock?clock=real");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	OK(hal_timeline_create(w.dev, &t));
+	OK(hal_timeline_create(w.dev, &u));
+	wait = (struct hal_point){t, NAPS};
+	signal = (struct hal_point){u, 9};
+	d.waits = &wait;
+	d.wait_count = 1;
+	d.signals = &signal;
+	d.signal_count = 1;
+	OK(hal_submit(q, &d, &done[0]));
+	done[1] = signal;
+	FAILS(hal_wait(done, 2, 0, 0), -ETIMEDOUT, "queue 0");
+	FAILS(hal_wait(done, 2, HAL_WAIT_ANY, in_ms(2)), -ETIMEDOUT, "queue 0");
+	assert_int_equal(pthread_create(&other, NULL, signal_later, &t), 0);
+	OK(hal_wait(done, 2, 0, in_ms(20000)));
+	pthread_join(other, &ok);
+	assert_non_null(ok);
+	assert_int_equal(hal_timeline_value(u, NULL), 9);
+	OK(hal_timeline_destroy(t));
+	OK(hal_timeline_destroy(u));
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
+/* Suspends from one thread while others submit; nothing is lost. */
+static void suspend_under_load(void **state)
+{
+	struct submitter s;
+	struct worker k;
+	pthread_t device, thread;
+	struct world w;
+	struct hal_stats st = HAL_INIT(hal_stats);
+	struct hal_point quiet;
+
+	(void)state;
+	world_open(&w, "mock?clock=real&eventfd=no");
+	world_fill(&w);
+	memset(&s, 0, sizeof(s));
+	s.w = &w;
+	s.q = add_queue(w.part, 0);
+	k.w = &w;
+	atomic_init(&k.stop, 0);
+	assert_int_equal(pthread_create(&device, NULL, work, &k), 0);
+	assert_int_equal(pthread_create(&thread, NULL, submit_many, &s), 0);
+	for (int i = 0; i < 100; i++) {
+		OK(hal_queue_suspend(s.q, HAL_SUSPEND_KILL, &quiet));
+		while (hal_wait(&quiet, 1, 0, 0) != 0)
+			w.mock->quiet(w.native, 1);
+		OK(hal_queue_resume(s.q));
+	}
+	pthread_join(thread, NULL);
+	if (s.bad != NULL)
+		fail_msg("%s", s.bad);
+	atomic_store(&k.stop, 1);
+	pthread_join(device, NULL);
+	OK(hal_queue_get_stats(s.q, &st));
+	assert_int_equal(st.completed, ROUNDS);
+	assert_int_equal(st.suspends, 100);
+	OK(hal_queue_destroy(s.q));
+	world_close(&w);
+}
+
+static void close_while_asleep(void **state)
+{
+	const char *const options[] = {PLUGINS, "hal.spin_us=0", NULL};
+	struct world w;
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		world_open_with(&w, "mock?clock=real", options);
+		OK(hal_close(w.dev));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_with_event_fd),
+		cmocka_unit_test(threads_without_event_fd),
+		cmocka_unit_test(naps),
+		cmocka_unit_test(host_signals),
+		cmocka_unit_test(suspend_under_load),
+		cmocka_unit_test(close_while_asleep),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
