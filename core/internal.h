@@ -430,6 +430,12 @@ struct cursor {
 	uint32_t inner;
 };
 
+/* What a cookie of ours was made from. */
+static inline void *cookie_pointer(uint64_t cookie)
+{
+	return (void *)(uintptr_t)cookie; /* NOLINT(performance-no-int-to-ptr) */
+}
+
 /* ---- objects
  * ---------------------------------------------------------------------------- */
 

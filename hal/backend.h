@@ -29,7 +29,7 @@ extern "C" {
 #define HAL_BACKEND_ABI    1u
 #define HAL_BACKEND_SYMBOL "hal_backend_entry"
 
-/* ---- options: typed, listable -------------------------------------------------------- */
+/* ---- options: typed, listable ----------------------------------------------------- */
 
 enum hal_option_type {
 	HAL_OPTION_INT,    /* decimal or 0x; .min and .max inclusive */
@@ -51,7 +51,7 @@ struct hal_option_def {
 
 struct hal_bk_config; /* one device's options, all checked against the table */
 
-/* ---- services of the core ------------------------------------------------------------ */
+/* ---- services of the core --------------------------------------------------------- */
 
 struct hal_host {
 	uint32_t size;
@@ -64,7 +64,7 @@ struct hal_host {
 	const char *(*option_str)(const struct hal_bk_config *cfg, const char *key);
 };
 
-/* ---- objects --------------------------------------------------------------------------- */
+/* ---- objects ---------------------------------------------------------------------- */
 
 /* Resolved by the core: in range, disjoint from every other partition of the device. */
 struct hal_bk_partition_desc {
@@ -118,7 +118,7 @@ struct hal_bk_cmd {
 };
 
 enum hal_bk_event_kind {
-	HAL_BK_DONE,  /* a command ended: status 0, or -EIO (fault), -ECANCELED (killed) */
+	HAL_BK_DONE, /* a command ended: status 0, or -EIO (fault), -ECANCELED (killed) */
 	HAL_BK_QUIET, /* a suspend has let go, or a resize has moved; cookie is its own */
 };
 
@@ -131,7 +131,7 @@ struct hal_bk_event {
 	char fault[96]; /* status -EIO: kind, address, descriptor ...; else "" */
 };
 
-/* ---- cold operations: the caller's thread, may block ----------------------------------- */
+/* ---- cold operations: the caller's thread, may block ------------------------------ */
 
 struct hal_bk_cold {
 	/* Fills out[0..max) and returns how many devices there are, or -ENODEV with the
@@ -140,7 +140,7 @@ struct hal_bk_cold {
 		     uint32_t max);
 	int (*open)(const struct hal_bk_config *cfg, uint32_t index, void **dev);
 	void (*close)(void *dev);
-	/* .size is set and large enough; fields the device has nothing to say of stay 0. */
+	/* .size is set and large enough; what a device cannot say stays 0. */
 	int (*get_info)(void *dev, struct hal_device_info *info);
 
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,
@@ -170,8 +170,8 @@ struct hal_bk_cold {
 	int (*kernel_get)(void *dev, void *prog, uint32_t index,
 			  struct hal_bk_kernel_info *info, void **kernel);
 	/* Called once for a program and partition before its first launch there: place
-	 * constants in the partition's memory (the bytes are returned in *bytes and charged
-	 * to its quota).  program_unbind undoes it.  May be NULL: nothing to do. */
+	 * constants in the partition's memory (the bytes are returned in *bytes and
+	 * charged to its quota).  program_unbind undoes it.  NULL: nothing to do. */
 	int (*program_bind)(void *dev, void *prog, void *part, uint64_t *bytes);
 	int (*program_unbind)(void *dev, void *prog, void *part);
 
@@ -179,24 +179,24 @@ struct hal_bk_cold {
 	const void *(*extension)(void *dev, const char *name);
 };
 
-/* ---- hot operations: the engine's thread, never block ---------------------------------- */
+/* ---- hot operations: the engine's thread, never block ----------------------------- */
 
 struct hal_bk_hot {
 	/* Takes the command or answers -EAGAIN (the device's queue is full; the engine
-	 * tries again after the next event).  Commands of one queue run in order.  Another
+	 * tries again after the next event).  Commands of a queue run in order.  Another
 	 * error fails the command. */
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
 	/* Returns how many events it wrote to ev[0..max).  Virtual clock: runs the device
 	 * until there is an event or its time reaches until_ns; 0 with time < until_ns
-	 * means that nothing is left running.  Real clock: only looks (until_ns is 0), and
-	 * a simulated device runs a slice of at most about a millisecond. */
+	 * means that nothing is left running.  Real clock: only looks (until_ns is 0),
+	 * and a simulated device runs a slice of at most about a millisecond. */
 	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
 	/* Device time in ns. */
 	uint64_t (*now)(void *dev);
 	/* Lets go of a queue in a mode of info.suspend_modes, then HAL_BK_QUIET(cookie).
-	 * DRAIN: commands already submitted finish.  KILL: each command of this queue that
-	 * has not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other
-	 * queue's command does; the engine submits it again after resume. */
+	 * DRAIN: commands already submitted finish.  KILL: each command of this queue
+	 * that has not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no
+	 * other queue's command does; the engine submits it again after resume. */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
 	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */
@@ -207,7 +207,7 @@ struct hal_bk_hot {
 	int (*event_fd)(void *dev);
 };
 
-/* ---- registration ----------------------------------------------------------------------- */
+/* ---- registration ----------------------------------------------------------------- */
 
 struct hal_backend {
 	uint32_t size; /* sizeof(struct hal_backend) */

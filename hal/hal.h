@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define HAL_API __attribute__((visibility("default")))
+#define HAL_API           __attribute__((visibility("default")))
 
 #define HAL_VERSION_MAJOR 0
 #define HAL_VERSION_MINOR 1
@@ -83,16 +83,16 @@ enum hal_device_kind {
 };
 
 /* hal_device_info.caps */
-#define HAL_CAP_GRID           (UINT64_C(1) << 0) /* units form rows x cols; rectangles */
-#define HAL_CAP_VIRTUAL_CLOCK  (UINT64_C(1) << 1) /* time is the device's own; stepped */
-#define HAL_CAP_MAP            (UINT64_C(1) << 2) /* some buffers can be mapped */
-#define HAL_CAP_TIMESTAMP      (UINT64_C(1) << 3)
-#define HAL_CAP_RESIZE_IDLE    (UINT64_C(1) << 4) /* a partition can move when quiet */
-#define HAL_CAP_RESIZE_LIVE    (UINT64_C(1) << 5) /* ... and while it runs */
-#define HAL_CAP_COLORED_MEMORY (UINT64_C(1) << 6) /* buffers from chosen channels */
+#define HAL_CAP_GRID            (UINT64_C(1) << 0) /* units form rows x cols; rectangles */
+#define HAL_CAP_VIRTUAL_CLOCK   (UINT64_C(1) << 1) /* time is the device's own; stepped */
+#define HAL_CAP_MAP             (UINT64_C(1) << 2) /* some buffers can be mapped */
+#define HAL_CAP_TIMESTAMP       (UINT64_C(1) << 3)
+#define HAL_CAP_RESIZE_IDLE     (UINT64_C(1) << 4) /* a partition can move when quiet */
+#define HAL_CAP_RESIZE_LIVE     (UINT64_C(1) << 5) /* ... and while it runs */
+#define HAL_CAP_COLORED_MEMORY  (UINT64_C(1) << 6) /* buffers from chosen channels */
 #define HAL_CAP_FAULT_CONTAINED (UINT64_C(1) << 7) /* a fault stops its queue alone */
-#define HAL_CAP_SIMULATED      (UINT64_C(1) << 8) /* a model of a device, on the CPU */
-#define HAL_CAP_STAND_IN       (UINT64_C(1) << 9) /* a test double of a vendor's device */
+#define HAL_CAP_SIMULATED       (UINT64_C(1) << 8) /* a model of a device, on the CPU */
+#define HAL_CAP_STAND_IN        (UINT64_C(1) << 9) /* a test double of a vendor's device */
 
 /* Out: at most .size bytes are written. */
 struct hal_device_info {
@@ -103,8 +103,8 @@ struct hal_device_info {
 	char bus_id[32];
 	uint64_t memory_bytes;
 	uint64_t memory_free;
-	uint64_t caps;     /* HAL_CAP_* */
-	uint64_t verified; /* those of .caps a self-test at open has confirmed */
+	uint64_t caps;      /* HAL_CAP_* */
+	uint64_t verified;  /* those of .caps a self-test at open has confirmed */
 	uint32_t unit_rows; /* grid devices; 1 where units form a line */
 	uint32_t unit_cols;
 	uint32_t partitions_max;
@@ -136,11 +136,11 @@ struct hal_option_info {
 	uint32_t reserved;
 	char section[32]; /* "hal", "backend.npu" ... */
 	char key[32];
-	char type[16];      /* "int", "size", "bool", "enum", "string" */
-	char range[64];     /* "1..64", "real|virtual" */
-	char def[64];       /* default */
-	char value[256];    /* in force for the next hal_open */
-	char source[128];   /* "default", "hal.conf:12", "environment HAL_HAL_DEVICE" */
+	char type[16];    /* "int", "size", "bool", "enum", "string" */
+	char range[64];   /* "1..64", "real|virtual" */
+	char def[64];     /* default */
+	char value[256];  /* in force for the next hal_open */
+	char source[128]; /* "default", "hal.conf:12", "environment HAL_HAL_DEVICE" */
 	char help[160];
 };
 
@@ -150,9 +150,9 @@ struct hal_partition_desc {
 	uint32_t size;
 	uint32_t flags;         /* 0 */
 	uint32_t units_floor;   /* always guaranteed */
-	uint32_t units_ceiling; /* 0: same as the floor; anything else is -ENOTSUP so far */
+	uint32_t units_ceiling; /* 0: as the floor; anything else is -ENOTSUP so far */
 	uint16_t row, col, rows, cols;
-	uint32_t min_isolation; /* of compute; less -> -ENOTSUP, never a silent downgrade */
+	uint32_t min_isolation; /* of compute; less -> -ENOTSUP, never a downgrade */
 	uint32_t reserved;
 	uint64_t memory_bytes; /* quota; 0: whatever is free */
 	uint64_t color_mask;   /* bit a channel; 0: any */
@@ -161,7 +161,7 @@ struct hal_partition_desc {
 
 struct hal_partition_info {
 	uint32_t size;
-	uint32_t index;  /* 0 .. partitions_max-1, unique among the live ones */
+	uint32_t index; /* 0 .. partitions_max-1, unique among the live ones */
 	char name[32];
 	uint16_t row, col, rows, cols; /* grid devices */
 	uint32_t units;
@@ -171,7 +171,8 @@ struct hal_partition_info {
 	uint64_t color_mask;
 };
 
-#define HAL_BUFFER_MAPPABLE (UINT32_C(1) << 0) /* hal_buffer_map must work, else -ENOTSUP */
+#define HAL_BUFFER_MAPPABLE                                                              \
+	(UINT32_C(1) << 0) /* hal_buffer_map must work, else -ENOTSUP */
 
 struct hal_buffer_desc {
 	uint32_t size;
@@ -185,14 +186,14 @@ struct hal_queue_desc {
 	uint32_t flags;       /* 0 */
 	int32_t priority;     /* higher is served first within its partition */
 	uint32_t min_preempt; /* enum hal_preempt; less -> -ENOTSUP */
-	uint64_t deadline_ns; /* relative, per submission, for accounting; 0: best effort */
+	uint64_t deadline_ns; /* relative, a submission, for accounting; 0: best effort */
 };
 
 struct hal_kernel_info {
 	uint32_t size;
 	uint32_t arg_count;
 	char name[32];
-	uint64_t arg_bytes[16]; /* least size of each buffer argument; 0: a scalar, or any */
+	uint64_t arg_bytes[16]; /* least size of a buffer argument; 0: a scalar, or any */
 	uint64_t work;          /* multiply-accumulates of one launch; 0: not known */
 };
 
@@ -273,22 +274,22 @@ struct hal_submit_desc {
 struct hal_stats {
 	uint32_t size;
 	uint32_t reserved;
-	uint64_t now_ns;          /* device time of this snapshot */
-	uint64_t busy_ns;         /* commands running (union over queues) */
-	uint64_t queueing_ns;     /* sum over commands: ready until started */
-	uint64_t submitted;       /* commands */
+	uint64_t now_ns;      /* device time of this snapshot */
+	uint64_t busy_ns;     /* commands running (union over queues) */
+	uint64_t queueing_ns; /* sum over commands: ready until started */
+	uint64_t submitted;   /* commands */
 	uint64_t completed;
 	uint64_t failed;
 	uint64_t dropped;
 	uint64_t deadline_misses;
 	uint64_t suspends;
-	uint64_t suspend_ns;      /* sum: asked until quiet */
+	uint64_t suspend_ns; /* sum: asked until quiet */
 	uint64_t suspend_max_ns;
-	uint64_t replayed;        /* commands run again after KILL */
-	uint64_t replayed_ns;     /* work lost to that */
-	uint64_t bytes_read;      /* by the device, where it counts them */
+	uint64_t replayed;    /* commands run again after KILL */
+	uint64_t replayed_ns; /* work lost to that */
+	uint64_t bytes_read;  /* by the device, where it counts them */
 	uint64_t bytes_written;
-	uint64_t latency_max_ns;  /* submit until completed, a command */
+	uint64_t latency_max_ns; /* submit until completed, a command */
 	uint64_t latency_histogram[HAL_HISTOGRAM_BUCKETS];
 };
 
@@ -335,8 +336,8 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
  * "section.key=value" ("hal.config=/path/hal.conf" names the file to read).
  * Order: target and options > environment HAL_SECTION_KEY > file > default; the file is
  * hal.config, else $HAL_CONFIG, else ./hal.conf when it exists.
- * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option or
- * bad value (with file and line); -ENOENT the named file is not there. */
+ * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option
+ * or bad value (with file and line); -ENOENT the named file is not there. */
 HAL_API int hal_open(const char *target, const char *const *options,
 		     struct hal_device **dev);
 /* -EBUSY while partitions, programs or timelines are alive. */
@@ -398,7 +399,7 @@ HAL_API int hal_buffer_unmap(struct hal_buffer *buf);
 
 /* ---- program ---------------------------------------------------------------------- */
 
-/* The image is copied.  -EINVAL not an image for this device, or truncated: says where. */
+/* The image is copied.  -EINVAL not an image for this device, or truncated: says where */
 HAL_API int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 			     struct hal_program **prog);
 /* -EBUSY never: submitted work keeps it alive.  Kernels die with their program. */
@@ -493,9 +494,8 @@ static inline struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offse
 
 /* args must stay until hal_submit returns.  Add HAL_CMD_REPLAYABLE to .flags when no
  * output is also an input. */
-static inline struct hal_cmd hal_cmd_launch(struct hal_kernel *kernel,
-					    const struct hal_arg *args,
-					    uint32_t arg_count)
+static inline struct hal_cmd
+hal_cmd_launch(struct hal_kernel *kernel, const struct hal_arg *args, uint32_t arg_count)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_LAUNCH, 0);
 

@@ -3,8 +3,8 @@
  * npu.h - what is special about the NPU: programs (operations in, relocatable image out)
  * and the "npu" extension (registers, counters, modes, who used which PE).
  *
- *   hal_npu_builder_create -> arg / const / scratch -> conv, gemm, add ... -> build -> image
- *                                                        image -> hal_program_load
+ *   hal_npu_builder_create -> arg / const / scratch -> conv, gemm, add ... -> build
+ *                                              the image -> hal_program_load
  *
  * A program says nothing about the rectangle it will run on: the hardware tiles each
  * operation onto what the partition owns.  Numbers are TensorFlow Lite's int8 scheme:
@@ -58,7 +58,7 @@ struct hal_npu_conv {
 	uint32_t oh, ow, n; /* output */
 	uint32_t kh, kw, stride_h, stride_w, dilation_h, dilation_w;
 	uint32_t pad_top, pad_left; /* the rest follows from oh and ow */
-	uint32_t groups;	    /* 1; c: depthwise */
+	uint32_t groups;            /* 1; c: depthwise */
 	struct hal_npu_place a, d;
 	uint32_t d_stride;
 	const int8_t *weights;
@@ -75,7 +75,7 @@ struct hal_npu_add {
 	int32_t a_zero, b_zero, d_zero;
 	int32_t a_mult, b_mult, d_mult;
 	int32_t a_shift, b_shift, d_shift; /* <= 0 */
-	int32_t left_shift;		   /* 20 */
+	int32_t left_shift;                /* 20 */
 	int32_t min, max;
 };
 
@@ -119,21 +119,22 @@ HAL_API int hal_npu_const(struct hal_npu_builder *b, const void *data, uint64_t 
 HAL_API int hal_npu_scratch(struct hal_npu_builder *b, uint64_t bytes, uint32_t *id);
 
 /* -EINVAL names the field, -ENOTSUP what the machine cannot do (input rows too wide for
- * the scratchpad, k > 33025 ...), -ERANGE a place too small for what is read or written. */
+ * the scratchpad, k > 33025 ...), -ERANGE a place too small for what is read or
+ * written. */
 HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *op);
 HAL_API int hal_npu_conv(struct hal_npu_builder *b, const struct hal_npu_conv *op);
 HAL_API int hal_npu_add(struct hal_npu_builder *b, const struct hal_npu_add *op);
 HAL_API int hal_npu_relu(struct hal_npu_builder *b, const struct hal_npu_relu *op);
 HAL_API int hal_npu_maxpool(struct hal_npu_builder *b, const struct hal_npu_pool *op);
 HAL_API int hal_npu_copy(struct hal_npu_builder *b, const struct hal_npu_copy *op);
-HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d, uint32_t bytes,
-			 uint32_t pattern);
+HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d,
+			 uint32_t bytes, uint32_t pattern);
 
 /* *image is freed with hal_npu_image_free. */
 HAL_API int hal_npu_build(struct hal_npu_builder *b, void **image, size_t *size);
 HAL_API void hal_npu_image_free(void *image);
 
-/* ---- extension "npu": hal_device_extension(dev, "npu") --------------------------------- */
+/* ---- extension "npu": hal_device_extension(dev, "npu") ---------------------------- */
 
 struct hal_npu_counters {
 	uint32_t size;

@@ -3,7 +3,8 @@
 //
 // Clients are served one request a cycle: who is waited for first, then in bursts of at most eight so that DRAM rows stay open, round robin.  A page is
 // a granule, so a page lies on one channel: its channel and channel-local place are hashed once, when the translation is
-// fetched, and kept in the TLB.  A walk blocks the port; the last line of the page table is kept, for 16 pages a read.
+// fetched, and kept in the TLB.  Page tables have two levels, a page each: a root of tables, a table of pages.  A walk blocks
+// the port; sixteen tables and eight lines of tables are kept, so that most walks read nothing.
 module npu_mmu #(
     parameter int N = 8, TlbLog2 = 10,
     localparam int NC = 4  // clients: fetch FIFO, activation loader, stores, sequencer
@@ -59,9 +60,12 @@ module npu_mmu #(
   logic [6:0]         wlen_q;
   logic [1:0]         rr_q;
   logic [2:0]         burst_q;
-  logic [511:0]       ptl_q;                    // last line of the page table read
-  logic [25:0]        ptl_addr_q;
-  logic               ptl_v_q;
+  logic [511:0]       ptl [8];                  // lines of second-level tables
+  logic [25:0]        ptl_addr [8];
+  logic [7:0]         ptl_v_q;
+  logic [23:0]        table_pa [16], table_idx [16];  // tables: physical address >> 8, place in the root
+  logic [15:0]        table_v_q;
+  logic               leaf_q;                   // the walk is at its second level
 
   logic               any, hit, ok, free;
   logic [1:0]         sel;
@@ -73,6 +77,10 @@ module npu_mmu #(
 
   function automatic logic [TlbLog2-1:0] index(input logic [23:0] v);
     return v[TlbLog2-1:0] ^ v[2*TlbLog2-1:TlbLog2];
+  endfunction
+
+  function automatic logic [2:0] line_index(input logic [31:0] pa);
+    return pa[8:6] ^ pa[11:9] ^ pa[14:12] ^ pa[17:15];
   endfunction
 
   assign free = !req_q.v || acc_i;
@@ -115,7 +123,11 @@ module npu_mmu #(
   // A walk: the entry's line is read at its physical address; then valid bit and channel are checked.
   logic [31:0]               pte_pa;
   npu_hash_pkg::place_t      pl, pt_pl;
-  logic                      walk_bad, ptl_hit;
+  logic                      walk_bad, ptl_hit, table_hit;
+  logic [23:0]               walk_vpn, root_idx;
+  logic [3:0]                ti;
+  logic [2:0]                li;
+  logic [31:0]               leaf_off;
   logic [3:0]                walk_fk;
   always_comb begin
     pte_pa   = '0;
@@ -124,16 +136,24 @@ module npu_mmu #(
     pl       = '0;
     walk_bad = 1'b0;
     walk_fk  = 4'(FAULT_NONE);
+    table_hit = 1'b0;
+    walk_vpn  = 24'(walk_va_q >> hash_i.gran);
+    root_idx  = walk_vpn >> (hash_i.gran - 4'd2);
+    ti        = root_idx[3:0] ^ root_idx[7:4];
+    li        = '0;
+    leaf_off  = (32'(walk_vpn) << 2) & ~(32'hFFFFFFFF << hash_i.gran);
     if (walk_q == WAsk) begin
-      pte_pa = pt_base_i + ((walk_va_q >> hash_i.gran) << 2);
+      table_hit = table_v_q[ti] && table_idx[ti] == root_idx;
+      pte_pa = leaf_q ? {table_pa[ti], 8'd0} + leaf_off : pt_base_i + {6'd0, root_idx, 2'd0};
       pt_pl  = npu_hash_pkg::line(pte_pa, hash_i);
       // an entry that was not valid then is read again
-      ptl_hit = ptl_v_q && ptl_addr_q == pte_pa[31:6] && ptl_q[9'({pte_pa[5:2], 5'd0})];
+      li      = line_index(pte_pa);
+      ptl_hit = leaf_q && ptl_v_q[li] && ptl_addr[li] == pte_pa[31:6] && ptl[li][9'({pte_pa[5:2], 5'd0})];
     end
     if (walk_q == WCheck) begin
       pl = npu_hash_pkg::map(24'({pte_q[31:8], 8'h0} >> hash_i.gran), hash_i);
       if (!pte_q[0]) walk_fk = 4'(FAULT_UNMAPPED);
-      else if (!ch_mask_i[pl.ch]) walk_fk = 4'(FAULT_CHANNEL);
+      else if (leaf_q && !ch_mask_i[pl.ch]) walk_fk = 4'(FAULT_CHANNEL);
       walk_bad = walk_fk != 4'(FAULT_NONE);
     end
   end
@@ -141,7 +161,7 @@ module npu_mmu #(
   assign fault_o      = (any && fk != 4'(FAULT_NONE)) || walk_bad;
   assign fault_kind_o = walk_bad ? walk_fk : fk;
   assign fault_va_o   = walk_bad ? walk_va_q : va;
-  assign miss_o       = walk_q == WCheck;
+  assign miss_o       = walk_q == WCheck && leaf_q;
   assign req_o        = req_q;
 
   /* verilator lint_off BLKSEQ */
@@ -165,8 +185,9 @@ module npu_mmu #(
           walk_va_q <= va;
         end
       WAsk:
-        if (ptl_hit) begin
-          pte_q  <= ptl_q[9'({pte_pa[5:2], 5'd0}) +: 32];
+        if (!leaf_q && table_hit) leaf_q <= 1'b1;
+        else if (ptl_hit) begin
+          pte_q  <= ptl[li][9'({pte_pa[5:2], 5'd0}) +: 32];
           walk_q <= WCheck;
         end else if (free) begin
           req_q  <= '{v: 1'b1, we: 1'b0, ch: pt_pl.ch, lline: pt_pl.lgran, beats: 3'd4, tag: WalkTag,
@@ -179,35 +200,47 @@ module npu_mmu #(
             if (rsp_i[r].v && rsp_i[r].tag == WalkTag) begin
               npu_dpi_read(rsp_i[r].pa, line);
               pte_q      <= line[9'({rsp_i[r].pa[5:2], 5'd0}) +: 32];
-              ptl_q      <= line;
-              ptl_addr_q <= rsp_i[r].pa[31:6];
-              ptl_v_q    <= 1'b1;
+              if (leaf_q) begin
+                ptl[line_index(rsp_i[r].pa)]      <= line;
+                ptl_addr[line_index(rsp_i[r].pa)] <= rsp_i[r].pa[31:6];
+                ptl_v_q[line_index(rsp_i[r].pa)]  <= 1'b1;
+              end
               walk_q     <= WCheck;
             end
       WCheck: begin
-        if (!walk_bad) begin
+        if (!walk_bad && !leaf_q) begin
+          table_pa[ti]  <= pte_q[31:8];
+          table_idx[ti] <= root_idx;
+          table_v_q[ti] <= 1'b1;
+        end
+        if (!walk_bad && leaf_q) begin
           tlb_q[index(24'(walk_va_q >> hash_i.gran))] <=
               '{w: pte_q[1], ch: pl.ch, vpn: 24'(walk_va_q >> hash_i.gran),
                 pfn: pte_q[31:8], lgran: pl.lgran};
           tlb_v_q[index(24'(walk_va_q >> hash_i.gran))] <= 1'b1;
         end
-        walk_q <= WIdle;
+        walk_q <= walk_bad || leaf_q ? WIdle : WAsk;
+        leaf_q <= !walk_bad && !leaf_q;
       end
       default: walk_q <= WIdle;
     endcase
     if (kill_i) begin
       walk_q <= WIdle;
+      leaf_q <= 1'b0;
       if (!acc_i) req_q.v <= 1'b0;
     end
-    if (flush_i || (walk_q == WCheck && walk_bad)) ptl_v_q <= 1'b0;
+    if (flush_i || (walk_q == WCheck && walk_bad)) ptl_v_q <= '0;
     if (flush_i) tlb_v_q <= '0;
+    if (flush_i) table_v_q <= '0;
     if (!rst_ni) begin
       walk_q  <= WIdle;
       req_q   <= '0;
       tlb_v_q <= '0;
       rr_q    <= '0;
       burst_q <= '0;
-      ptl_v_q <= 1'b0;
+      ptl_v_q <= '0;
+      table_v_q <= '0;
+      leaf_q  <= 1'b0;
     end
   end
   /* verilator lint_on BLKSEQ */

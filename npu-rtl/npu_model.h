@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define NPU_MODEL_ABI	     1u
+#define NPU_MODEL_ABI        1u
 #define NPU_MODEL_SYMBOL     "npu_model_entry"
 #define NPU_MODEL_REG_CYCLES 2
 
@@ -27,11 +27,12 @@ struct npu_model;
  * of the machine.  One call a fold, when its last result has left the rectangle. */
 struct npu_fold {
 	uint32_t slot;
-	uint32_t rows_used; /* K lanes of this fold: PE rows 0..rows_used-1 of the rectangle */
+	uint32_t rows_used; /* K lanes of this fold: PE rows 0..rows_used-1 of the
+			       rectangle */
 	uint32_t cols_used; /* output channels: PE columns 0..cols_used-1 */
-	uint32_t t;	    /* activation rows streamed */
-	uint64_t start;	    /* first cycle of its weight load */
-	uint64_t end;	    /* cycle its last result was accumulated */
+	uint32_t t;         /* activation rows streamed */
+	uint64_t start;     /* first cycle of its weight load */
+	uint64_t end;       /* cycle its last result was accumulated */
 };
 typedef void (*npu_fold_fn)(void *user, const struct npu_fold *fold);
 
@@ -39,21 +40,21 @@ struct npu_model_api {
 	uint32_t size;
 	uint32_t abi;
 	uint32_t rows, cols, slots, channels;
-	/* memory: bytes of device memory, owned by the caller, at physical address 0; stays
-	 * until destroy.  NULL when the host is out of memory. */
+	/* memory: bytes of device memory, owned by the caller, at physical address 0;
+	 * stays until destroy.  NULL when the host is out of memory. */
 	struct npu_model *(*create)(uint8_t *memory, uint64_t bytes);
 	void (*destroy)(struct npu_model *model);
 	uint32_t (*reg_read)(struct npu_model *model, uint32_t address);
 	void (*reg_write)(struct npu_model *model, uint32_t address, uint32_t value);
-	/* Runs until the interrupt line is high or max_cycles have passed; returns the cycles
-	 * run (0 when the line is high at once). */
+	/* Runs until the interrupt line is high or max_cycles have passed; returns the
+	 * cycles run (0 when the line is high at once). */
 	uint64_t (*run)(struct npu_model *model, uint64_t max_cycles);
 	/* The interrupt line. */
 	int (*irq)(const struct npu_model *model);
 	/* Cycles since create. */
 	uint64_t (*cycle)(const struct npu_model *model);
-	/* Nothing will change without a register access: every slot idle or stopped and no
-	 * request outstanding. */
+	/* Nothing will change without a register access: every slot idle or stopped and
+	 * no request outstanding. */
 	int (*idle)(const struct npu_model *model);
 	void (*on_fold)(struct npu_model *model, npu_fold_fn fn, void *user);
 };

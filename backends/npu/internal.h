@@ -96,9 +96,11 @@ struct npu_partition {
 	struct hal_bk_partition_desc desc;
 	uint32_t slot;
 	/* memory.c */
-	uint32_t table; /* first granule of the page table */
-	uint32_t table_granules;
-	uint32_t pages; /* entries of the page table */
+	uint32_t root; /* first granule of the root table */
+	uint32_t root_granules;
+	uint32_t *tables; /* granule + 1 of each table the root names; 0: not needed yet */
+	uint32_t table_count;
+	uint32_t pages; /* of the address space */
 	uint8_t *page_used;
 	/* queue.c */
 	struct npu_mem *ring, *fence;

@@ -95,36 +95,62 @@ static void give_back(struct npu_device *dev, uint32_t granule)
 
 /* ---- address spaces --------------------------------------------------------------- */
 
-/* Enough pages for all the memory the partition can have, twice for the unmapped ones;
- * the table must lie in one piece on the partition's own channels, so it may get fewer.
- */
+static uint32_t entries_per_table(const struct npu_device *dev)
+{
+	return (uint32_t)(granule_bytes(dev) / PTE_BYTES);
+}
+
+static void drop_tables(struct npu_partition *part)
+{
+	for (uint32_t i = 0; i < part->table_count; i++)
+		if (part->tables[i])
+			give_back(part->dev, part->tables[i] - 1);
+	for (uint32_t i = 0; i < part->root_granules; i++)
+		give_back(part->dev, part->root + i);
+	free(part->tables);
+	free(part->page_used);
+	part->tables = NULL;
+	part->page_used = NULL;
+	part->root_granules = 0;
+	part->table_count = 0;
+}
+
+/* Enough pages for all the memory the partition can have, twice for the unmapped ones.
+ * Tables come as pages are mapped; the root must lie in one piece on the partition's own
+ * channels, so the space may be smaller where granules are. */
 int npu_space_open(struct npu_partition *part)
 {
 	struct npu_device *dev = part->dev;
 	uint64_t bytes =
 		part->desc.memory_bytes ? part->desc.memory_bytes : dev->opt.memory;
 	uint64_t pages = 2 * (bytes >> dev->opt.gran) + 256;
-	uint32_t per = (uint32_t)(granule_bytes(dev) / PTE_BYTES);
 	uint64_t max = (UINT64_C(1) << 32) >> dev->opt.gran;
+	uint32_t per = entries_per_table(dev), granules;
 
 	pages = pages < max ? pages : max;
-	part->table_granules = (uint32_t)((pages + per - 1) / per);
-	part->table = find_run(dev, part->desc.color_mask, &part->table_granules);
-	if (!part->table_granules)
+	part->table_count = (uint32_t)((pages + per - 1) / per);
+	granules = (part->table_count + per - 1) / per;
+	part->root = find_run(dev, part->desc.color_mask, &granules);
+	if (!granules) {
+		part->table_count = 0;
 		return npu_fail(
 			ENOSPC,
 			"npu: no free granule for a page table on channels 0x%llx",
 			(unsigned long long)part->desc.color_mask);
-	part->pages = part->table_granules * per;
+	}
+	for (; part->root_granules < granules; part->root_granules++)
+		take(dev, part->root + part->root_granules);
+	if (part->table_count > granules * per)
+		part->table_count = granules * per;
+	part->pages = part->table_count * per;
 	part->page_used = calloc(part->pages, 1);
-	if (!part->page_used) {
-		part->table_granules = 0;
+	part->tables = calloc(part->table_count, sizeof(*part->tables));
+	if (!part->page_used || !part->tables) {
+		drop_tables(part);
 		return npu_fail(ENOMEM, "npu: no host memory for %u pages", part->pages);
 	}
 	part->page_used[0] = 1; /* address 0 is never mapped */
-	for (uint32_t i = 0; i < part->table_granules; i++)
-		take(dev, part->table + i);
-	npu_write(dev, NPU_GLB_AT(PT_BASE, part->slot), part->table << dev->opt.gran);
+	npu_write(dev, NPU_GLB_AT(PT_BASE, part->slot), part->root << dev->opt.gran);
 	npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), part->pages);
 	npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), (uint32_t)part->desc.color_mask);
 	return 0;
@@ -136,11 +162,7 @@ void npu_space_close(struct npu_partition *part)
 
 	npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), 0);
 	npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), 0);
-	for (uint32_t i = 0; i < part->table_granules; i++)
-		give_back(dev, part->table + i);
-	free(part->page_used);
-	part->page_used = NULL;
-	part->table_granules = 0;
+	drop_tables(part);
 }
 
 /* pages unused pages in a row with one more behind them; 0: there are none. */
@@ -156,10 +178,39 @@ static uint32_t find_pages(const struct npu_partition *part, uint32_t pages)
 	return 0;
 }
 
+/* Tables for pages [first, first + pages), from the partition's own channels. */
+static int need_tables(struct npu_partition *part, uint32_t first, uint32_t pages)
+{
+	struct npu_device *dev = part->dev;
+	uint32_t per = entries_per_table(dev);
+
+	for (uint32_t t = first / per; t <= (first + pages - 1) / per; t++) {
+		uint32_t one = 1, granule, entry;
+
+		if (part->tables[t])
+			continue;
+		granule = find_run(dev, part->desc.color_mask, &one);
+		if (!one)
+			return npu_fail(ENOSPC,
+					"npu: no free granule for a page table on "
+					"channels 0x%llx",
+					(unsigned long long)part->desc.color_mask);
+		take(dev, granule);
+		part->tables[t] = granule + 1;
+		entry = (granule << dev->opt.gran) | NPU_PTE_VALID;
+		memcpy(granule_at(dev, part->root) + (uint64_t)t * PTE_BYTES, &entry,
+		       PTE_BYTES);
+	}
+	return 0;
+}
+
 static void set_entry(struct npu_partition *part, uint32_t page, uint32_t entry)
 {
-	memcpy(granule_at(part->dev, part->table) + (uint64_t)page * PTE_BYTES, &entry,
-	       PTE_BYTES);
+	uint32_t per = entries_per_table(part->dev);
+
+	memcpy(granule_at(part->dev, part->tables[page / per] - 1) +
+		       (uint64_t)(page % per) * PTE_BYTES,
+	       &entry, PTE_BYTES);
 }
 
 static uint32_t entry_of(const struct npu_device *dev, uint32_t granule, bool writable)
@@ -232,12 +283,13 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool 
 	mem->bytes = bytes;
 	mem->pages = (uint32_t)pages;
 	first = find_pages(part, mem->pages);
-	rc = first ? choose_granules(dev, colors, contiguous, mem)
+	rc = first ? need_tables(part, first, mem->pages)
 		   : npu_fail(ENOSPC,
-			      "npu: no %u pages in a row left in partition %u's table of "
-			      "%u "
-			      "(more channels or a larger granule make it longer)",
+			      "npu: no %u pages in a row left in partition %u's address "
+			      "space of %u (a larger granule makes it larger)",
 			      mem->pages, part->slot, part->pages);
+	if (!rc)
+		rc = choose_granules(dev, colors, contiguous, mem);
 	if (rc) {
 		free(mem);
 		return rc;

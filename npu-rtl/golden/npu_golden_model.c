@@ -69,17 +69,26 @@ struct space {
 	struct slot *s;
 };
 
+static uint32_t table_entry(const struct npu_model *m, uint64_t at)
+{
+	uint32_t entry = 0;
+
+	if (at + 4 <= m->bytes)
+		memcpy(&entry, m->memory + at, 4);
+	return entry;
+}
+
 /* Physical address of va in a page, or a FAULT code. */
 static int translate(const struct space *sp, uint32_t va, int write, uint32_t *pa)
 {
 	const struct npu_model *m = sp->m;
-	uint32_t vpn = va >> m->hash.gran, pte = 0;
-	uint64_t at = (uint64_t)sp->s->pt_base + (uint64_t)vpn * 4;
+	uint32_t vpn = va >> m->hash.gran, per = 1u << (m->hash.gran - 2), pte;
 
 	if (vpn >= sp->s->pt_count)
 		return (int)NPU_FAULT_BOUNDS;
-	if (at + 4 <= m->bytes)
-		memcpy(&pte, m->memory + at, 4);
+	pte = table_entry(m, (uint64_t)sp->s->pt_base + (uint64_t)(vpn / per) * 4);
+	if (pte & NPU_PTE_VALID)
+		pte = table_entry(m, (uint64_t)(pte & ~255u) + (uint64_t)(vpn % per) * 4);
 	if (!(pte & NPU_PTE_VALID))
 		return (int)NPU_FAULT_UNMAPPED;
 	*pa = (pte & ~255u) | (va & ((1u << m->hash.gran) - 1u));

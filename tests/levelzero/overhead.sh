@@ -33,7 +33,7 @@ own() {
 }
 
 ours=$(own lz_submit 'backends/levelzero/')
-bare=$(own bare_submit 'bench_submit\.c$' bare)
+bare=$(own 'bare_submit*' 'bench_submit\.c$' bare)
 [ "$ours" -gt 0 ] && [ "$bare" -gt 0 ] || { echo "nothing was seen: $ours, $bare"; exit 1; }
 echo "lz_submit $((ours / n)), by hand $((bare / n))"
 echo "figure levelzero.submit.overhead_instructions $(((ours - bare) / n))"

@@ -68,8 +68,8 @@ static void run(struct rig *r, struct tally *t, uint64_t folds, uint64_t macs)
 	      (unsigned long long)macs);
 }
 
-/* Panels as the hardware cuts them: a long operation begins and ends with a short one, and no
- * other is shorter than half the depth. */
+/* Panels as the hardware cuts them: a long operation begins and ends with a short one,
+ * and no other is shorter than half the depth. */
 static uint64_t panels(uint64_t m, uint64_t depth)
 {
 	const uint64_t brief = 32;

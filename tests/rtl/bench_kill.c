@@ -72,14 +72,23 @@ static uint32_t state(struct rig *r, uint32_t s)
 /* Until the stop is acknowledged; the cycles until the PEs were free. */
 static uint32_t stop(struct rig *r, uint32_t how)
 {
+	const uint32_t end =
+		how == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED;
+	bool first = how == NPU_PREEMPT_KILL;
+
 	r->quieted &= ~(1u << VICTIM);
 	rig_write(r, NPU_SLOT_ADDR(VICTIM, PREEMPT), how);
-	if (how == NPU_PREEMPT_KILL)
-		CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(VICTIM, STATUS)),
-				  STATUS_QUIET),
+	for (uint32_t i = 0; i < 400000 && !(r->quieted >> VICTIM & 1); i++) {
+		uint32_t status = rig_reg(r, NPU_SLOT_ADDR(VICTIM, STATUS));
+
+		CHECK(!first || NPU_REG_GET(status, STATUS_QUIET),
 		      "not quiet when the KILL has been written");
-	for (uint32_t i = 0; i < 400000 && !(r->quieted >> VICTIM & 1); i++)
+		CHECK(NPU_REG_GET(status, STATUS_STATE) != end ||
+			      !NPU_REG_GET(status, STATUS_PENDING),
+		      "stopped with requests outstanding");
+		first = false;
 		rig_run(r, 1);
+	}
 	CHECK(r->quieted >> VICTIM & 1, "no acknowledgement");
 	CHECK(state(r, VICTIM) ==
 		      (how == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED),

@@ -14,7 +14,7 @@
 #define S     DUT_MEM_SLOTS
 #define N_MAX 8
 #define BANKS 8
-#define DEPTH 16  /* FIFO of a slot at a channel */
+#define DEPTH 16 /* FIFO of a slot at a channel */
 #define FLY   32 /* granted and not yet answered */
 
 struct timing {

@@ -2,8 +2,8 @@
 /*
  * bench_speed.c - how fast the model runs: four slots on 8 x 8 PEs each, all busy with
  * convolutions from 8-channel memory.  Prints the rate, and as a figure with the argument
- * "figure"; never fails on it.  Seconds are the processor time of this process, which has one
- * thread: what else the machine does should not count.
+ * "figure"; never fails on it.  Seconds are the processor time of this process, which has
+ * one thread: what else the machine does should not count.
  */
 #include <string.h>
 #include <time.h>

@@ -168,7 +168,7 @@ static bool page_fits(const struct rig *r, uint32_t page, uint32_t channels)
 	return !r->taken[page] && channels >> channel_of(r, page) & 1;
 }
 
-/* count pages in a row: page tables are physically contiguous.  Those longer than a page
+/* count pages in a row: a root table is physically contiguous.  One longer than a page
  * cannot stay on some channels only. */
 static uint32_t take_pages(struct rig *r, uint32_t count, uint32_t channels)
 {
@@ -185,6 +185,20 @@ static uint32_t take_pages(struct rig *r, uint32_t count, uint32_t channels)
 	die(2, "rig: no %u free pages on channels %#x", count, channels);
 }
 
+/* A root, and a table for each page's worth of entries. */
+static void take_tables(struct rig *r, struct rig_space *sp, uint32_t channels)
+{
+	uint32_t page = 1u << r->cfg.gran, tables = (sp->pages * 4 + page - 1) / page;
+
+	sp->table = take_pages(r, (tables * 4 + page - 1) / page, channels) * page;
+	for (uint32_t i = 0; i < tables; i++) {
+		uint32_t entry = take_pages(r, 1, channels) * page | NPU_PTE_VALID;
+
+		memset(r->memory + (entry & ~255u), 0, page);
+		memcpy(r->memory + sp->table + i * 4, &entry, 4);
+	}
+}
+
 void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels)
 {
 	struct rig_space *sp = &r->space[s];
@@ -198,7 +212,7 @@ void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels)
 	sp->pages = (bytes + page - 1) / page;
 	sp->frame = need(calloc(sp->pages, sizeof(*sp->frame)));
 	sp->shadow = need(calloc(sp->pages, page));
-	sp->table = take_pages(r, (sp->pages * 4 + page - 1) / page, channels) * page;
+	take_tables(r, sp, channels);
 	for (uint32_t p = 0; p < sp->pages; p++) {
 		while (next < r->npages && !page_fits(r, next, channels))
 			next++;
@@ -305,16 +319,24 @@ void rig_random(struct rig *r, uint32_t s, uint32_t va, uint32_t bytes, struct r
 	}
 }
 
+static uint8_t *pte_at(const struct rig *r, uint32_t s, uint32_t va)
+{
+	uint32_t vpn = va >> r->cfg.gran, per = 1u << (r->cfg.gran - 2), table;
+
+	memcpy(&table, r->memory + r->space[s].table + vpn / per * 4, 4);
+	return r->memory + (table & ~255u) + vpn % per * 4;
+}
+
 void rig_set_pte(struct rig *r, uint32_t s, uint32_t va, uint32_t pte)
 {
-	memcpy(r->memory + r->space[s].table + (va >> r->cfg.gran) * 4, &pte, 4);
+	memcpy(pte_at(r, s, va), &pte, 4);
 }
 
 uint32_t rig_pte(const struct rig *r, uint32_t s, uint32_t va)
 {
 	uint32_t pte;
 
-	memcpy(&pte, r->memory + r->space[s].table + (va >> r->cfg.gran) * 4, 4);
+	memcpy(&pte, pte_at(r, s, va), 4);
 	return pte;
 }
 

@@ -45,7 +45,7 @@ struct rig_space {
 	uint32_t ring, stamps; /* virtual addresses */
 	uint32_t tail, done;   /* descriptors pushed, run by the golden model */
 	uint32_t nstamps;
-	uint32_t table; /* physical */
+	uint32_t table; /* the root's physical address */
 	uint64_t macs;  /* of the golden model, since the space was made */
 };
 

@@ -345,8 +345,12 @@ static void memory_has_its_colours(void **state)
 		OK(npu_mem_free(w->native, memory));
 	}
 	/* The page table and the ring, too. */
-	for (uint32_t i = 0; i < part->table_granules; i++)
-		assert_true(12 >> w->native->channel[part->table + i] & 1);
+	for (uint32_t i = 0; i < part->root_granules; i++)
+		assert_true(12 >> w->native->channel[part->root + i] & 1);
+	assert_true(part->tables[0]);
+	for (uint32_t i = 0; i < part->table_count; i++)
+		if (part->tables[i])
+			assert_true(12 >> w->native->channel[part->tables[i] - 1] & 1);
 	for (uint32_t i = 0; i < part->ring->pages; i++)
 		assert_true(12 >> w->native->channel[part->ring->granules[i]] & 1);
 }

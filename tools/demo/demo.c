@@ -59,8 +59,7 @@ static int complain(const char *what, const char *why)
 	return -1;
 }
 
-/* ---- options
- * ------------------------------------------------------------------------------ */
+/* ---- options ---------------------------------------------------------------------- */
 
 static void usage(FILE *f)
 {
@@ -151,8 +150,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return -1;
 }
 
-/* ---- progress
- * -------------------------------------------------------------------------------- */
+/* ---- progress --------------------------------------------------------------------- */
 
 static double wall(void)
 {
@@ -206,9 +204,7 @@ static int run(struct demo *d, const char *phase, struct tenant *t, uint32_t cou
 	return rc;
 }
 
-/* ---- opening
- * --------------------------------------------------------------------------------------
- */
+/* ---- opening ---------------------------------------------------------------------- */
 
 static int load_work(struct demo *d)
 {
@@ -303,9 +299,7 @@ static bool cut_along(const struct demo *d, bool rows)
 	return false;
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------
- */
+/* ---- running ---------------------------------------------------------------------- */
 
 static int count_macs(struct demo *d, bool before)
 {
@@ -383,9 +377,7 @@ static int run_alone(struct demo *d)
 	return 0;
 }
 
-/* ---- report
- * ------------------------------------------------------------------------------------------
- */
+/* ---- report ----------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -572,9 +564,7 @@ static void print_figures(const struct demo *d)
 	printf("figure digits.mismatched_bits %" PRIu64 "\n", bits);
 }
 
-/* ---- main
- * -------------------------------------------------------------------------------------------
- */
+/* ---- main ------------------------------------------------------------------------- */
 
 static void close_all(struct demo *d)
 {

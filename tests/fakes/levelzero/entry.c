@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -347,3 +348,18 @@ const struct lz_stand_in hal_stand_in_ze = {
 	.jobs = control_jobs,
 	.reset = control_reset,
 };
+
+/* HAL_STAND_IN_ZE_STRICT=1: a process that misused the driver, or left something there,
+ * does not end well. */
+__attribute__((destructor)) static void judge(void)
+{
+	const char *strict = getenv("HAL_STAND_IN_ZE_STRICT");
+
+	if (!strict || strcmp(strict, "1") != 0 || (!world.misused && !world.live))
+		return;
+	fflush(NULL);
+	fprintf(stderr, "stand-in driver: %u objects left, misused %u times%s%s\n",
+		world.live, world.misused, world.misuse ? ", last: " : "",
+		world.misuse ? world.misuse : "");
+	_exit(70);
+}

@@ -14,7 +14,8 @@
  * drives it through the driver's extension functions (see LZ_STAND_IN_*).  Copies on a
  * synchronous immediate list happen at once and take no device time. Environment:
  * ZE_AFFINITY_MASK; ZES_ENABLE_SYSMAN=1; HAL_STAND_IN_ZE_FAIL=CALL:NTH:RESULT;
- * HAL_STAND_IN_ZE_VERSION=MAJOR.MINOR (API version it claims).
+ * HAL_STAND_IN_ZE_VERSION=MAJOR.MINOR (API version it claims); HAL_STAND_IN_ZE_STRICT=1
+ * (a process that misused it or left something there exits with 70).
  */
 #ifndef TESTS_FAKES_LEVELZERO_STAND_IN_H
 #define TESTS_FAKES_LEVELZERO_STAND_IN_H
