@@ -68,24 +68,24 @@ static void run(struct rig *r, struct tally *t, uint64_t folds, uint64_t macs)
 	      (unsigned long long)macs);
 }
 
-/* Panels as the hardware cuts them: a long operation begins and ends with a short one,
- * and no other is shorter than half the depth. */
+/* Panels as the hardware cuts them: they begin short and double up to the depth; a long
+ * operation also ends with a short one; the rest is shared where little would be left. */
 static uint64_t panels(uint64_t m, uint64_t depth)
 {
 	const uint64_t brief = 32;
-	uint64_t count = 0;
+	uint64_t count = 0, want = brief;
 
 	while (m) {
-		bool much = m > 4 * brief && depth > brief;
-		uint64_t t = depth;
+		uint64_t cap = want < depth ? want : depth, t = cap;
 
-		if (!count && much)
-			t = brief;
-		else if (m <= depth)
-			t = much ? m - brief : m;
-		else if (m < 2 * depth)
-			t = (m + 1) / 2;
+		if (m <= cap + brief) {
+			if (m <= depth)
+				t = m > 4 * brief ? m - brief : m;
+			else if (m < 2 * cap)
+				t = (m + 1) / 2;
+		}
 		m -= t;
+		want = 2 * t;
 		count++;
 	}
 	return count;
