@@ -13,14 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPIRV_MAGIC        0x07230203u
-#define SPIRV_SWAPPED      0x03022307u
-#define SPIRV_HEAD         5u /* words */
-#define SPIRV_IDS_MAX      (1u << 22)
-#define SPIRV_MODEL_KERNEL 6u
-#define SPIRV_MODE_LOCAL   17u
-#define SPIRV_SIZE_POINTER 0xffu
-#define SPIRV_NAME_MAX     31u
+#define SPIRV_MAGIC            0x07230203u
+#define SPIRV_SWAPPED          0x03022307u
+#define SPIRV_HEAD             5u /* words */
+#define SPIRV_IDS_MAX          (1u << 22)
+#define SPIRV_MODEL_KERNEL     6u
+#define SPIRV_MODE_LOCAL       17u
+#define SPIRV_SIZE_POINTER     0xffu
+#define SPIRV_STORAGE_CONSTANT 0u
+#define SPIRV_STORAGE_GLOBAL   5u
+#define SPIRV_STORAGE_GENERIC  8u
+#define SPIRV_NAME_MAX         31u
 
 enum spirv_op {
 	OP_ENTRY_POINT = 15,
@@ -226,6 +229,13 @@ static int take_parameter(const struct spirv *s, struct lz_kernel *k, uint32_t t
 	return 0;
 }
 
+/* Storage classes that a buffer can be passed for; a work group's own memory is none. */
+static bool is_memory(uint32_t storage)
+{
+	return storage == SPIRV_STORAGE_CONSTANT || storage == SPIRV_STORAGE_GLOBAL ||
+	       storage == SPIRV_STORAGE_GENERIC;
+}
+
 static void take_type(const struct spirv *s, const uint32_t *w, size_t n)
 {
 	switch (w[0] & 0xffff) {
@@ -239,7 +249,7 @@ static void take_type(const struct spirv *s, const uint32_t *w, size_t n)
 			set_size(s, w[1], size_of(s, w[2]) * (w[3] == 3 ? 4 : w[3]));
 		break;
 	case OP_TYPE_POINTER:
-		if (n > 3 && w[1] < s->bound)
+		if (n > 3 && w[1] < s->bound && is_memory(w[2]))
 			s->sizes[w[1]] = SPIRV_SIZE_POINTER;
 		break;
 	default:

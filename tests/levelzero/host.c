@@ -75,6 +75,9 @@ const struct lz_stand_in *stand_in(void)
 	return found;
 }
 
+/* Memory of a work group; SPIR-V only. */
+#define LOCAL 99u
+
 /* "name:m4" */
 static void describe(const char *text, uint32_t group_size,
 		     struct hal_levelzero_kernel *k)
@@ -86,7 +89,9 @@ static void describe(const char *text, uint32_t group_size,
 	memcpy(k->name, text, n);
 	k->group_size[0] = group_size;
 	for (; *p; p++)
-		k->scalar_bytes[k->arg_count++] = *p == 'm' ? 0 : (uint32_t)(*p - '0');
+		k->scalar_bytes[k->arg_count++] = *p == 'm'   ? 0
+						  : *p == 'l' ? LOCAL
+							      : (uint32_t)(*p - '0');
 }
 
 void *make_image(const char *const *kernels, uint32_t count, uint32_t group_size,
@@ -137,11 +142,17 @@ static void put(struct words *w, uint32_t op, uint32_t count, const uint32_t *op
 #define PUT(w, op, ...)                                                                  \
 	put(w, op, sizeof((uint32_t[]){__VA_ARGS__}) / 4, (uint32_t[]){__VA_ARGS__})
 
-/* Ids: 1 to 4 are integers of 8, 16, 32, 64 bits, 5 a pointer; a kernel has 16 from
+/* Ids: 1 to 4 are integers of 8, 16, 32, 64 bits, 5 a pointer to memory, 6 one to a work
+ * group's own; a kernel has 16 from
  * 16 * (its number + 1) on. */
 static uint32_t type_of(uint32_t bytes)
 {
-	return bytes == 0 ? 5 : bytes == 1 ? 1 : bytes == 2 ? 2 : bytes == 4 ? 3 : 4;
+	return bytes == LOCAL ? 6
+	       : bytes == 0   ? 5
+	       : bytes == 1   ? 1
+	       : bytes == 2   ? 2
+	       : bytes == 4   ? 3
+			      : 4;
 }
 
 void *make_spirv(const char *const *kernels, uint32_t count, uint32_t group_size,
@@ -172,6 +183,7 @@ void *make_spirv(const char *const *kernels, uint32_t count, uint32_t group_size
 	PUT(w, 21, 3, 32, 0);
 	PUT(w, 21, 4, 64, 0);
 	PUT(w, 32, 5, 5, 1);
+	PUT(w, 32, 6, 4, 1);
 	for (i = 0; i < count; i++) {
 		describe(kernels[i], group_size, &k);
 		PUT(w, 54, 6, 16 * (i + 1), 0, 7);

@@ -523,7 +523,8 @@ static void clock_wraps(void **state)
 
 static void images_that_are_none(void **state)
 {
-	static const char *const good[] = {"iota:m4"}, *const unknown[] = {"nothing:m"};
+	static const char *const good[] = {"iota:m4"}, *const unknown[] = {"nothing:m"},
+				 *const local[] = {"iota:ml"};
 	size_t size, n;
 	uint32_t *image = make_spirv(good, 1, 4, &size), other = 0x03022307;
 	void *cut;
@@ -543,6 +544,8 @@ static void images_that_are_none(void **state)
 	    "byte order");
 	ERR(hal_program_load(w.dev, "#!/bin/sh\n", 10, &w.prog), -EINVAL,
 	    "INVALID_NATIVE_BINARY");
+	ERR(load(local, 1, 1, true), -ENOTSUP,
+	    "kernel iota: argument 1 is neither memory nor a scalar");
 	/* The driver's own words. */
 	ERR(load(unknown, 1, 1, true), -EINVAL, "undefined reference to nothing");
 	/* A table whose kernel is not in the module. */
@@ -551,6 +554,45 @@ static void images_that_are_none(void **state)
 	done();
 	begin("levelzero:3?clock=virtual");
 	ERR(load(good, 1, 1, true), -ENOTSUP, "takes no SPIR-V");
+	done();
+}
+
+/* Damaged images, always the same ones: taken or refused with a text, and no more. */
+static void damaged_images(void **state)
+{
+	static const char *const kernels[] = {"iota:m4", "work:m8", "spin:m"};
+	uint32_t seed = 1, i, k, taken = 0, refusals = 0;
+	size_t size[2];
+	uint8_t *good[2];
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	good[0] = make_spirv(kernels, 3, 4, &size[0]);
+	good[1] = make_image(kernels, 3, 4, &size[1]);
+	for (i = 0; i < 4000; i++) {
+		size_t n = size[i % 2];
+		uint8_t *bad = malloc(n);
+
+		assert_non_null(bad);
+		memcpy(bad, good[i % 2], n);
+		for (k = 0; k < 1 + i % 4; k++) {
+			seed = seed * 1664525u + 1013904223u;
+			bad[(seed >> 8) % n] = (uint8_t)(seed >> 3);
+		}
+		w.prog = NULL;
+		if (hal_program_load(w.dev, bad, n, &w.prog) == 0) {
+			OK(hal_program_unload(w.prog));
+			taken++;
+		} else {
+			assert_true(hal_last_error()[0]);
+			refusals++;
+		}
+		w.prog = NULL;
+		free(bad);
+	}
+	assert_true(taken && refusals > 1000);
+	free(good[0]);
+	free(good[1]);
 	done();
 }
 
@@ -821,6 +863,7 @@ int main(void)
 		cmocka_unit_test(drain_is_bounded),
 		cmocka_unit_test(clock_wraps),
 		cmocka_unit_test(images_that_are_none),
+		cmocka_unit_test(damaged_images),
 		cmocka_unit_test(wrong_arguments),
 		cmocka_unit_test(too_many_groups),
 		cmocka_unit_test(groups_too_big),

@@ -100,8 +100,8 @@ NEGATIVE(hal_wait, ENOMEM, many_points, NO_MEMORY)
 	NEG_OK(hal_timeline_create(w->dev2, &w->line2));
 	for (int i = 0; i < HAL_COMMANDS_MAX; i++)
 		w->points[i] = (struct hal_point){w->line2, 1};
-	return WITHOUT_MEMORY(
-		hal_wait(w->points, HAL_COMMANDS_MAX, 0, HAL_FOREVER));
+	/* A time long past: if it did wait, this would not hang. */
+	return WITHOUT_MEMORY(hal_wait(w->points, HAL_COMMANDS_MAX, 0, 1));
 }
 
 /* Larger than half of the ring: it lies outside. */
@@ -197,7 +197,7 @@ NEGATIVE(hal_timeline_signal, ECANCELED, of_dropped_work, "dropped")
 	return hal_timeline_signal(w->line2, 2);
 }
 
-NEGATIVE(hal_timeline_value, EIO, of_failed_work, "")
+NEGATIVE(hal_timeline_value, EIO, of_failed_work, "kernel bad")
 {
 	int err = 0;
 
@@ -206,7 +206,7 @@ NEGATIVE(hal_timeline_value, EIO, of_failed_work, "")
 	return err;
 }
 
-NEGATIVE(hal_timeline_value, ECANCELED, of_dropped_work, "")
+NEGATIVE(hal_timeline_value, ECANCELED, of_dropped_work, "dropped")
 {
 	int err = 0;
 
@@ -287,7 +287,8 @@ static int with_plugin(int (*call)(struct neg *w), struct neg *w)
 {
 	int err;
 
-	NEG_OK(setenv("HAL_HAL_PLUGINS", MAN_PLUGINS "/../negative/neg_plugin_abi.so", 1));
+	NEG_OK(setenv("HAL_HAL_PLUGINS", MAN_PLUGINS "/../negative/neg_plugin_abi.so",
+		      1));
 	err = call(w);
 	NEG_OK(unsetenv("HAL_HAL_PLUGINS"));
 	return err;
@@ -372,7 +373,8 @@ static int npu_run(int (*fn)(struct npu *n))
 
 #define NPU(function_, error_, what_, text_)                                             \
 	static int npu_##function_##_##error_(struct npu *n);                            \
-	NEGATIVE(function_, error_, what_, text_)                                        \
+	NEG_DEFINE(function_##_##error_##_##what_, NULL, #function_, error_, #error_,    \
+		   #what_, text_)                                                        \
 	{                                                                                \
 		(void)w;                                                                 \
 		return npu_run(npu_##function_##_##error_);                              \
@@ -450,33 +452,68 @@ static int do_fill(struct npu *n)
 	return hal_npu_fill(n->b, n->d, 64, 0);
 }
 
-#define NPU_OPERATION(name_)                                                             \
-	NPU(hal_npu_##name_, ENOMEM, first_operation, NO_MEMORY)                         \
-	{                                                                                \
-		return WITHOUT_MEMORY(do_##name_(n));                                    \
-	}
+NPU(hal_npu_gemm, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_gemm(n));
+}
 
-NPU_OPERATION(gemm)
-NPU_OPERATION(conv)
-NPU_OPERATION(add)
-NPU_OPERATION(relu)
-NPU_OPERATION(maxpool)
-NPU_OPERATION(copy)
-NPU_OPERATION(fill)
+NPU(hal_npu_conv, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_conv(n));
+}
+
+NPU(hal_npu_add, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_add(n));
+}
+
+NPU(hal_npu_relu, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_relu(n));
+}
+
+NPU(hal_npu_maxpool, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_maxpool(n));
+}
+
+NPU(hal_npu_copy, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_copy(n));
+}
+
+NPU(hal_npu_fill, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_fill(n));
+}
 
 /* The longest kernel there can be, and one more. */
-#define NPU_FULL(name_)                                                                  \
-	NPU(hal_npu_##name_, ENOTSUP, full_kernel, "descriptors")                        \
-	{                                                                                \
-		for (uint32_t i = 0; i < 1u << 20; i++)                                  \
-			NEG_OK(do_##name_(n));                                           \
-		return do_##name_(n);                                                    \
-	}
+static int fill_kernel(struct npu *n, int (*fn)(struct npu *n))
+{
+	for (uint32_t i = 0; i < 1u << 20; i++)
+		NEG_OK(do_fill(n));
+	return fn(n);
+}
 
-NPU_FULL(add)
-NPU_FULL(relu)
-NPU_FULL(copy)
-NPU_FULL(fill)
+NPU(hal_npu_add, ENOTSUP, full_kernel, "descriptors")
+{
+	return fill_kernel(n, do_add);
+}
+
+NPU(hal_npu_relu, ENOTSUP, full_kernel, "descriptors")
+{
+	return fill_kernel(n, do_relu);
+}
+
+NPU(hal_npu_copy, ENOTSUP, full_kernel, "descriptors")
+{
+	return fill_kernel(n, do_copy);
+}
+
+NPU(hal_npu_fill, ENOTSUP, full_kernel, "descriptors")
+{
+	return fill_kernel(n, do_fill);
+}
 
 NPU(hal_npu_builder_create, ENOMEM, at_all, NO_MEMORY)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nomem.c - malloc and its like in front of glibc's own, which refuse when they are told to. */
+/* nomem.c - malloc and its like in front of glibc's own, which refuse when they are told
+ * to. */
 #include "nomem.h"
 
 #include <errno.h>
@@ -8,9 +9,12 @@
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
-void *malloc(size_t bytes);
-void *calloc(size_t count, size_t bytes);
-void *realloc(void *old, size_t bytes);
+
+/* Seen by the libraries, which then call these. */
+#define SEEN __attribute__((visibility("default")))
+SEEN void *malloc(size_t bytes);
+SEEN void *calloc(size_t count, size_t bytes);
+SEEN void *realloc(void *old, size_t bytes);
 
 static _Thread_local bool refuses;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A backend out of the tree that is loaded and then does two things wrong: it takes the
- * option clock=virtual without having such a clock, and its kernel has too many arguments.
- * Its name is that of its file, so that copies of it are many backends.
+ * option clock=virtual without having such a clock, and its kernel has too many
+ * arguments. Its name is that of its file, so that copies of it are many backends.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
