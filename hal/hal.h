@@ -11,7 +11,8 @@
  *          EINVAL bad argument, ENOTSUP the device cannot, ENODEV absent, ENOMEM host
  *          memory, ENOSPC device memory, units or colours, EAGAIN queue full, EBUSY live
  *          children or in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM
- *          refused, EPROTO backend ABI, E2BIG newer struct, ENOENT no such name or file.
+ *          refused, EPROTO backend ABI, E2BIG newer struct, ENOENT no such name or file,
+ *          EDEADLK would wait for itself (from a host callback) or for ever.
  * Threads: device, timeline, point, program: any thread.  Queue, partition: one thread
  *          at a time per object.
  * Owner:   who creates destroys; a parent with live children answers -EBUSY.
@@ -357,8 +358,9 @@ HAL_API const void *hal_device_extension(struct hal_device *dev, const char *nam
 HAL_API void *hal_device_native(struct hal_device *dev);
 
 /* Chrome/Perfetto JSON: one track a partition's units, one a queue.  Written until
- * hal_trace_stop or hal_close.  -EBUSY one is being written; -EIO or the file's errno. */
+ * hal_trace_stop or hal_close.  -EBUSY one is being written; else path's errno. */
 HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
+/* -EINVAL none is being written; -EIO not all of it could be written. */
 HAL_API int hal_trace_stop(struct hal_device *dev);
 
 /* ---- partition -------------------------------------------------------------------- */
@@ -442,10 +444,10 @@ HAL_API uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *er
 /* From the host; only upwards, -EINVAL otherwise. */
 HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
 
-/* deadline_ns 0 polls.  0 when all (or, HAL_WAIT_ANY, the index of one) are reached;
- * -ETIMEDOUT, or the error that failed a timeline (it sticks).  A point that was reached
- * before its timeline failed counts as reached.  virtual clock: steps the device;
- * -EDEADLK when no work is left that could reach them. */
+/* deadline_ns 0 polls.  Points are looked at in order.  0 when all (or, HAL_WAIT_ANY, the
+ * index of one) are reached; -ETIMEDOUT, or the error that failed a timeline (it sticks).
+ * A point that was reached before its timeline failed counts as reached.  virtual clock:
+ * steps the device; -EDEADLK when no work is left that could reach them. */
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 		     int64_t deadline_ns);
 /* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it. */

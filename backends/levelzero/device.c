@@ -15,6 +15,7 @@
 #define GROUPS_MAX     16u
 #define MEMORIES_MAX   16u
 #define EXTENSIONS_MAX 256u
+#define SCHEDULERS_MAX 32u
 #define API_NEEDED     LZ_API_VERSION(1, 2)
 #define NS             UINT64_C(1000000000)
 #define STUCK_NS       NS /* how long close waits for a command that has timed out */
@@ -208,7 +209,7 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	return err ? err : lz_shape_units(s, units);
 }
 
-/* A driver that is too old is passed over: another one may do. */
+/* -ENODEV: a driver that is too old or has no device; another one may do. */
 static int driver_devices(void *driver, uint32_t *count, void **devices)
 {
 	uint32_t version = 0;
@@ -247,10 +248,13 @@ static int find_device(uint32_t index, void **driver, void **root)
 		return err;
 	for (i = 0; i < count; i++) {
 		err = driver_devices(drivers[i], &n, devices);
-		if (err) {
+		if (err == -ENODEV) {
 			why = err;
 			continue;
 		}
+		/* Passing over this one would give the next one's devices its numbers. */
+		if (err)
+			return err;
 		if (index >= found && index < found + n) {
 			*driver = drivers[i];
 			*root = devices[index - found];
@@ -561,7 +565,7 @@ static void lz_close(void *device)
 	free(dev);
 }
 
-static int set_scheduler(const struct lz_device *dev, uint32_t mode);
+static int set_scheduler(struct lz_device *dev, uint32_t mode);
 
 static int start(struct lz_device *dev)
 {
@@ -663,94 +667,114 @@ static int ext_drain_worst(void *native, uint64_t *ns)
 	return 0;
 }
 
-/* The scheduler of the compute engines, or why there is none to be had. */
-static int find_scheduler(const struct lz_device *dev, void **scheduler,
-			  struct zes_sched_properties *p)
+/* Schedulers of compute engines, one a tile or one for all. */
+struct schedulers {
+	void *all[SCHEDULERS_MAX];
+	uint32_t count;
+	struct zes_sched_properties first;
+};
+
+static int has_sysman(void)
 {
-	const char *sysman = getenv("ZES_ENABLE_SYSMAN");
-	uint32_t count = 0;
-	void *first[1];
-	int err;
+	const char *enabled = getenv("ZES_ENABLE_SYSMAN");
 
 	if (!lz.zesDeviceEnumSchedulers || !lz.zesSchedulerGetProperties ||
-	    !lz.zesSchedulerGetCurrentMode)
+	    !lz.zesSchedulerGetCurrentMode || !lz.zesSchedulerGetTimeoutModeProperties ||
+	    !lz.zesSchedulerGetTimesliceModeProperties ||
+	    !lz.zesSchedulerSetTimeoutMode || !lz.zesSchedulerSetTimesliceMode ||
+	    !lz.zesSchedulerSetExclusiveMode)
 		return lz_host->fail(ENOTSUP, "levelzero: the loader has no sysman");
-	if (!sysman || strcmp(sysman, "1") != 0)
+	if (!enabled || strcmp(enabled, "1") != 0)
 		return lz_host->fail(ENOTSUP,
 				     "levelzero: ZES_ENABLE_SYSMAN is not 1, so the "
 				     "driver manages no scheduler");
-	err = LZ(zesDeviceEnumSchedulers, dev->shape.root, &count, NULL);
-	if (err)
-		return err;
-	if (!count)
-		return lz_host->fail(ENOTSUP, "levelzero: %s lists no scheduler",
-				     dev->shape.props.name);
-	count = 1;
-	err = LZ(zesDeviceEnumSchedulers, dev->shape.root, &count, first);
-	if (err)
-		return err;
-	*scheduler = first[0];
-	memset(p, 0, sizeof(*p));
-	p->stype = LZS_STYPE_SCHED_PROPERTIES;
-	return LZ(zesSchedulerGetProperties, first[0], p);
+	return 0;
+}
+
+static int find_schedulers(const struct lz_device *dev, struct schedulers *s)
+{
+	struct zes_sched_properties p;
+	void *all[SCHEDULERS_MAX];
+	uint32_t count = 0, i;
+	int err = has_sysman();
+
+	memset(s, 0, sizeof(*s));
+	if (!err)
+		err = LZ(zesDeviceEnumSchedulers, dev->shape.root, &count, NULL);
+	count = count < SCHEDULERS_MAX ? count : SCHEDULERS_MAX;
+	if (!err && count)
+		err = LZ(zesDeviceEnumSchedulers, dev->shape.root, &count, all);
+	for (i = 0; !err && i < count; i++) {
+		p = (struct zes_sched_properties){.stype = LZS_STYPE_SCHED_PROPERTIES};
+		err = LZ(zesSchedulerGetProperties, all[i], &p);
+		if (err || !(p.engines & LZS_ENGINE_COMPUTE))
+			continue;
+		if (!s->count)
+			s->first = p;
+		s->all[s->count++] = all[i];
+	}
+	if (!err && !s->count)
+		err = lz_host->fail(ENOTSUP,
+				    "levelzero: %s lists no scheduler of compute engines",
+				    dev->shape.props.name);
+	return err;
 }
 
 static int ext_scheduler_get(void *native, struct hal_levelzero_scheduler *out)
 {
-	const struct lz_device *dev = native;
-	struct zes_sched_properties p = {0};
-	void *scheduler = NULL;
-	int err = find_scheduler(dev, &scheduler, &p);
+	struct schedulers s;
+	int err = find_schedulers(native, &s);
 
 	if (!err)
-		err = LZ(zesSchedulerGetCurrentMode, scheduler, &out->mode);
+		err = LZ(zesSchedulerGetCurrentMode, s.all[0], &out->mode);
 	if (err)
 		return err;
-	out->modes = p.supported_modes & 7u;
-	out->settable = p.can_control;
+	out->modes = s.first.supported_modes & 7u;
+	out->settable = s.first.can_control;
 	snprintf(out->reason, sizeof(out->reason), "%s",
-		 p.can_control ? "" : "the driver lets this user not control it");
+		 s.first.can_control ? "" : "the driver lets this user not control it");
 	return 0;
 }
 
+/* With the driver's own default times. */
 static int set_mode(void *scheduler, uint32_t mode, uint8_t *reload)
 {
-	/* Microseconds: what the i915 driver itself starts with. */
 	struct zes_sched_timeout_properties t = {
-		.stype = LZS_STYPE_SCHED_TIMEOUT_PROPERTIES, .watchdog = 640000};
+		.stype = LZS_STYPE_SCHED_TIMEOUT_PROPERTIES};
 	struct zes_sched_timeslice_properties s = {
-		.stype = LZS_STYPE_SCHED_TIMESLICE_PROPERTIES,
-		.interval = 5000,
-		.yield = 640000};
+		.stype = LZS_STYPE_SCHED_TIMESLICE_PROPERTIES};
+	int err;
 
 	switch (mode) {
 	case LZ_SCHED_TIMEOUT:
-		return LZ(zesSchedulerSetTimeoutMode, scheduler, &t, reload);
+		err = LZ(zesSchedulerGetTimeoutModeProperties, scheduler, 1, &t);
+		return err ? err : LZ(zesSchedulerSetTimeoutMode, scheduler, &t, reload);
 	case LZ_SCHED_TIMESLICE:
-		return LZ(zesSchedulerSetTimesliceMode, scheduler, &s, reload);
+		err = LZ(zesSchedulerGetTimesliceModeProperties, scheduler, 1, &s);
+		return err ? err
+			   : LZ(zesSchedulerSetTimesliceMode, scheduler, &s, reload);
 	default:
 		return LZ(zesSchedulerSetExclusiveMode, scheduler, reload);
 	}
 }
 
-static int set_scheduler(const struct lz_device *dev, uint32_t mode)
+static int set_scheduler(struct lz_device *dev, uint32_t mode)
 {
-	struct zes_sched_properties p = {0};
+	struct schedulers s;
 	uint8_t reload = 0;
-	void *scheduler = NULL;
-	int err = find_scheduler(dev, &scheduler, &p);
+	uint32_t i;
+	int err = find_schedulers(dev, &s);
 
 	if (err)
 		return err;
-	if (!lz.zesSchedulerSetTimeoutMode || !lz.zesSchedulerSetTimesliceMode ||
-	    !lz.zesSchedulerSetExclusiveMode || mode > LZ_SCHED_EXCLUSIVE ||
-	    !(p.supported_modes >> mode & 1))
+	if (mode > LZ_SCHED_EXCLUSIVE || !(s.first.supported_modes >> mode & 1))
 		return lz_host->fail(ENOTSUP, "levelzero: no scheduler mode %u", mode);
-	if (!p.can_control)
+	if (!s.first.can_control)
 		return lz_host->fail(EPERM,
 				     "levelzero: scheduler: the driver lets this user "
 				     "not control it");
-	err = set_mode(scheduler, mode, &reload);
+	for (i = 0; !err && i < s.count; i++)
+		err = set_mode(s.all[i], mode, &reload);
 	if (!err && reload)
 		return lz_host->fail(EBUSY,
 				     "levelzero: the scheduler's mode changes when the "

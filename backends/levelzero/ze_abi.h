@@ -113,6 +113,7 @@ enum lz_device_type {
 #define LZ_POOL_KERNEL_TIMESTAMP     (1u << 2)
 #define LZ_SCOPE_DEVICE              (1u << 1)
 #define LZ_SCOPE_HOST                (1u << 2)
+#define LZS_ENGINE_COMPUTE           (1u << 1)
 
 enum lz_queue_mode { LZ_MODE_DEFAULT, LZ_MODE_SYNCHRONOUS, LZ_MODE_ASYNCHRONOUS };
 enum lz_queue_priority { LZ_PRIORITY_NORMAL, LZ_PRIORITY_LOW, LZ_PRIORITY_HIGH };

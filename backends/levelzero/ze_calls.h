@@ -143,6 +143,12 @@ X(zesGetScheduler, 0, 0, zesSchedulerGetProperties, \
 	(void *scheduler, struct zes_sched_properties *p), (scheduler, p)) \
 X(zesGetScheduler, 1, 0, zesSchedulerGetCurrentMode, \
 	(void *scheduler, uint32_t *mode), (scheduler, mode)) \
+X(zesGetScheduler, 2, 0, zesSchedulerGetTimeoutModeProperties, (void *scheduler, \
+	uint8_t defaults, struct zes_sched_timeout_properties *p), \
+	(scheduler, defaults, p)) \
+X(zesGetScheduler, 3, 0, zesSchedulerGetTimesliceModeProperties, (void *scheduler, \
+	uint8_t defaults, struct zes_sched_timeslice_properties *p), \
+	(scheduler, defaults, p)) \
 X(zesGetScheduler, 4, 0, zesSchedulerSetTimeoutMode, (void *scheduler, \
 	struct zes_sched_timeout_properties *p, uint8_t *reload), \
 	(scheduler, p, reload)) \

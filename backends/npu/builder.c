@@ -350,19 +350,16 @@ static int need_align(struct build *g, const char *field, struct hal_npu_place a
 	return 0;
 }
 
-static uint32_t *add_desc(struct build *g)
+static int add_desc(struct build *g, uint32_t **d)
 {
-	uint32_t *d;
-
-	if (g->k->desc_count == 1u << 20) {
-		npu_set_error(ENOTSUP, "%s: kernel '%s' has 2^20 descriptors", g->op,
-			      g->k->name);
-		return NULL;
-	}
-	d = vec_add(&g->b->descs, 64);
-	if (d)
-		g->k->desc_count++;
-	return d;
+	if (g->k->desc_count == 1u << 20)
+		return npu_fail(ENOTSUP, "%s: kernel '%s' has 2^20 descriptors", g->op,
+				g->k->name);
+	*d = vec_add(&g->b->descs, 64);
+	if (!*d)
+		return -ENOMEM;
+	g->k->desc_count++;
+	return 0;
 }
 
 /* Word of the newest descriptor becomes the address of at + more. */
@@ -567,11 +564,11 @@ static int gemm_part(struct build *g, const struct hal_npu_gemm *op, const struc
 	uint64_t sps = scratchpad_pitch(op->k, lda);
 	uint32_t panel = choose_panel(o->size == 4 ? DEPTH_OUT32 : DEPTH, 1, m, 1, 1, m,
 				      op->k, sps);
-	uint32_t *d = add_desc(g);
-	int rc;
+	uint32_t *d;
+	int rc = add_desc(g, &d);
 
-	if (!d)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	if (!panel)
 		return npu_fail(ENOTSUP,
 				"%s: a row of .k = %u bytes is more than the scratchpad",
@@ -870,11 +867,11 @@ static int conv_block(struct build *g, const struct block *blk, void *user)
 {
 	const struct conv *c = user;
 	uint64_t m0 = (uint64_t)blk->oy * c->v.ow + blk->ox;
-	uint32_t *d = add_desc(g);
-	int rc;
+	uint32_t *d;
+	int rc = add_desc(g, &d);
 
-	if (!d)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	NPU_SET(d, OPCODE, NPU_OP_CONV);
 	set_window(d, &c->v, blk);
 	NPU_SET(d, DN, c->n);
@@ -981,11 +978,11 @@ static int pool_block(struct build *g, const struct block *blk, void *user)
 	const struct pool *p = user;
 	const struct hal_npu_pool *op = p->op;
 	uint64_t m0 = (uint64_t)blk->oy * op->ow + blk->ox;
-	uint32_t *d = add_desc(g);
-	int rc;
+	uint32_t *d;
+	int rc = add_desc(g, &d);
 
-	if (!d)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
 	NPU_SET(d, VOP, NPU_VOP_MAXPOOL);
 	set_window(d, &p->v, blk);
@@ -1063,28 +1060,30 @@ static uint32_t cut_pieces(uint32_t bytes, struct piece out[2])
 }
 
 /* A VEC descriptor over a dense piece. */
-static uint32_t *vec_desc(struct build *g, uint32_t vop, const struct piece *p)
+static int vec_desc(struct build *g, uint32_t vop, const struct piece *p, uint32_t **desc)
 {
-	uint32_t *d = add_desc(g);
+	uint32_t *d;
+	int rc = add_desc(g, &d);
 
-	if (!d)
-		return NULL;
+	if (rc)
+		return rc;
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
 	NPU_SET(d, VOP, vop);
 	NPU_SET(d, DM, p->rows);
 	NPU_SET(d, VCOLS, p->cols);
 	NPU_SET(d, LDA, p->cols);
 	NPU_SET(d, LDD, p->cols);
-	return d;
+	*desc = d;
+	return 0;
 }
 
 static int add_piece(struct build *g, const struct hal_npu_add *op, const struct piece *p)
 {
-	uint32_t *d = vec_desc(g, NPU_VOP_ADD, p);
-	int rc;
+	uint32_t *d;
+	int rc = vec_desc(g, NPU_VOP_ADD, p, &d);
 
-	if (!d)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	NPU_SET(d, VLDB, p->cols);
 	NPU_SET(d, VMULT1, op->a_mult);
 	NPU_SET(d, VMULT2, op->b_mult);
@@ -1169,11 +1168,11 @@ HAL_API int hal_npu_add(struct hal_npu_builder *b, const struct hal_npu_add *op)
 static int relu_piece(struct build *g, const struct hal_npu_relu *op,
 		      const struct piece *p)
 {
-	uint32_t *d = vec_desc(g, NPU_VOP_RELU, p);
-	int rc;
+	uint32_t *d;
+	int rc = vec_desc(g, NPU_VOP_RELU, p, &d);
 
-	if (!d)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	NPU_SET(d, VMULT1, op->mult);
 	NPU_SET(d, VSHIFT1, op->shift);
 	NPU_SET(d, VZP1, op->a_zero);
@@ -1227,11 +1226,11 @@ static int copy_piece(struct build *g, const struct hal_npu_copy *op, uint32_t r
 		      uint32_t rows, uint32_t col, uint32_t cols, uint64_t lda,
 		      uint64_t ldd)
 {
-	uint32_t *d = add_desc(g);
-	int rc;
+	uint32_t *d;
+	int rc = add_desc(g, &d);
 
-	if (!d)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
 	NPU_SET(d, VOP, NPU_VOP_COPY);
 	NPU_SET(d, DM, rows);
@@ -1304,11 +1303,13 @@ HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d,
 		uint32_t n = cut_pieces(bytes, p);
 
 		for (uint32_t i = 0; !rc && i < n; i++) {
-			uint32_t *desc = vec_desc(&g, NPU_VOP_FILL, &p[i]);
+			uint32_t *desc;
 
-			if (desc)
-				NPU_SET(desc, VPATTERN, pattern);
-			rc = desc ? RELOCATE(&g, ADDR_D, d, p[i].at) : -ENOMEM;
+			rc = vec_desc(&g, NPU_VOP_FILL, &p[i], &desc);
+			if (rc)
+				break;
+			NPU_SET(desc, VPATTERN, pattern);
+			rc = RELOCATE(&g, ADDR_D, d, p[i].at);
 		}
 	}
 	return end(&g, rc);

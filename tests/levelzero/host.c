@@ -75,6 +75,15 @@ const struct lz_stand_in *stand_in(void)
 	return found;
 }
 
+bool build_logs(void)
+{
+	const char *intercept = getenv("ZE_ENABLE_LOADER_INTERCEPT");
+	const char *list = getenv("ZE_ENABLE_ALT_DRIVERS");
+
+	return !(intercept && strcmp(intercept, "1") == 0) &&
+	       !(list && strchr(list, ','));
+}
+
 /* Memory of a work group; SPIR-V only. */
 #define LOCAL 99u
 

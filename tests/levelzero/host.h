@@ -3,6 +3,8 @@
 #ifndef TESTS_LEVELZERO_HOST_H
 #define TESTS_LEVELZERO_HOST_H
 
+#include <stdbool.h>
+
 #include <hal/backend.h>
 
 #include "tests/fakes/levelzero/stand_in.h"
@@ -20,6 +22,10 @@ const struct hal_backend *hal_backend_levelzero(const struct hal_host *h);
 
 /* The driver of ZE_ENABLE_ALT_DRIVERS (its first file). */
 const struct lz_stand_in *stand_in(void);
+
+/* The loader passes on what a compiler says: not while it wraps handles
+ * (docs/levelzero.md). */
+bool build_logs(void);
 
 /* An image for the stand-in: kernels of its kernels.c, "name:arguments" where an argument
  * is m (memory) or 1, 2, 4, 8 (a scalar of that many bytes).  Freed by the caller. */

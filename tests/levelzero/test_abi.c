@@ -63,6 +63,7 @@ static void values(void **state)
 	SAME_VALUE(LZ_POOL_KERNEL_TIMESTAMP, ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
 	SAME_VALUE(LZ_SCOPE_DEVICE, ZE_EVENT_SCOPE_FLAG_DEVICE);
 	SAME_VALUE(LZ_SCOPE_HOST, ZE_EVENT_SCOPE_FLAG_HOST);
+	SAME_VALUE(LZS_ENGINE_COMPUTE, ZES_ENGINE_TYPE_FLAG_COMPUTE);
 	SAME_VALUE(LZ_MODE_SYNCHRONOUS, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
 	SAME_VALUE(LZ_MODE_ASYNCHRONOUS, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
 	SAME_VALUE(LZ_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_NORMAL);
@@ -273,6 +274,10 @@ static void slots(void **state)
 		AT(zesDeviceEnumSchedulers, device, pfnEnumSchedulers),
 		AT(zesSchedulerGetProperties, scheduler, pfnGetProperties),
 		AT(zesSchedulerGetCurrentMode, scheduler, pfnGetCurrentMode),
+		AT(zesSchedulerGetTimeoutModeProperties, scheduler,
+		   pfnGetTimeoutModeProperties),
+		AT(zesSchedulerGetTimesliceModeProperties, scheduler,
+		   pfnGetTimesliceModeProperties),
 		AT(zesSchedulerSetTimeoutMode, scheduler, pfnSetTimeoutMode),
 		AT(zesSchedulerSetTimesliceMode, scheduler, pfnSetTimesliceMode),
 		AT(zesSchedulerSetExclusiveMode, scheduler, pfnSetExclusiveMode),

@@ -387,6 +387,8 @@ static void every_call(void **state)
 	for (c = 0; c < LZ_CALL_COUNT; c++) {
 		if (s->calls(call_names[c]) || strcmp(call_names[c], elsewhere[0]) == 0)
 			continue;
+		if (!build_logs() && strncmp(call_names[c], "zeModuleBuildLog", 16) == 0)
+			continue;
 		missing++;
 		print_error("%s is never called\n", call_names[c]);
 	}

@@ -472,13 +472,6 @@ NEGATIVE(hal_trace_stop, EIO, full_disk, "/dev/full")
 	return err == -ENOSPC ? -EIO : err; /* the file's errno is as good */
 }
 
-NEGATIVE(hal_trace_start, EIO, cannot_write, "/dev/full")
-{
-	int err = full_disk(w);
-
-	return err == -ENOSPC ? -EIO : err;
-}
-
 NEGATIVE(hal_trace_stop, EINVAL, not_started, "trace")
 {
 	return hal_trace_stop(w->dev);

@@ -16,7 +16,9 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host);
 static const struct hal_backend table = {
 	.size = WRONG == WRONG_SIZE ? 16 : sizeof(struct hal_backend),
 	.abi = HAL_BACKEND_ABI + (WRONG == WRONG_ABI ? 41 : 0),
-	.name = WRONG == WRONG_NAME ? "a:b" : WRONG == WRONG_SAME ? "ref" : "wrong",
+	.name = WRONG == WRONG_NAME   ? "a:b"
+		: WRONG == WRONG_SAME ? "ref"
+				      : "wrong",
 	.summary = "refused",
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),

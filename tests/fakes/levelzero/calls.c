@@ -1115,36 +1115,39 @@ uint32_t do_zesDeviceEnumSchedulers(void *device, uint32_t *count, void **schedu
 {
 	const char *sysman = getenv("ZES_ENABLE_SYSMAN");
 	OBJECT(device, dev, device, DEVICE);
-	uint32_t n;
+	uint32_t n, i;
 
 	if (!sysman || strcmp(sysman, "1"))
 		return LZ_ERROR_UNINITIALIZED;
-	n = give(count, dev->spec->type == LZ_DEVICE_GPU ? 1 : 0);
-	if (schedulers && n)
-		schedulers[0] = &dev->root->scheduler;
+	n = give(count, dev->spec->type == LZ_DEVICE_GPU ? 2 : 0);
+	for (i = 0; schedulers && i < n; i++)
+		schedulers[i] = &dev->root->schedulers[i];
 	return OK;
 }
 
-static struct device *device_of(void *scheduler)
+static struct device *device_of(const void *scheduler)
 {
 	uint32_t d;
 
 	for (d = 0; d < DEVICES; d++)
-		if (&world.roots[d].scheduler == scheduler)
+		if (&world.roots[d].schedulers[0] == scheduler ||
+		    &world.roots[d].schedulers[1] == scheduler)
 			return &world.roots[d];
 	return NULL;
 }
 
 uint32_t do_zesSchedulerGetProperties(void *scheduler, struct zes_sched_properties *p)
 {
-	if (!device_of(scheduler))
+	const struct device *dev = device_of(scheduler);
+
+	if (!dev)
 		return BAD_HANDLE;
 	if (p->stype != LZS_STYPE_SCHED_PROPERTIES)
 		return BAD_ARG;
 	p->on_subdevice = 0;
 	p->subdevice_id = 0;
 	p->can_control = world.permit;
-	p->engines = 1u << 1;
+	p->engines = scheduler == &dev->schedulers[1] ? LZS_ENGINE_COMPUTE : 1u << 4;
 	p->supported_modes = 7;
 	return OK;
 }
@@ -1167,8 +1170,35 @@ static uint32_t set_mode(void *scheduler, uint32_t mode, uint8_t *reload)
 		return BAD_HANDLE;
 	if (!world.permit)
 		return LZ_ERROR_INSUFFICIENT_PERMISSIONS;
-	dev->mode = mode;
+	if (scheduler == &dev->schedulers[1])
+		dev->mode = mode;
 	*reload = 0;
+	return OK;
+}
+
+uint32_t do_zesSchedulerGetTimeoutModeProperties(void *scheduler, uint8_t defaults,
+						 struct zes_sched_timeout_properties *p)
+{
+	(void)defaults;
+	if (!device_of(scheduler))
+		return BAD_HANDLE;
+	if (p->stype != LZS_STYPE_SCHED_TIMEOUT_PROPERTIES)
+		return BAD_ARG;
+	p->watchdog = 640000;
+	return OK;
+}
+
+uint32_t
+do_zesSchedulerGetTimesliceModeProperties(void *scheduler, uint8_t defaults,
+					  struct zes_sched_timeslice_properties *p)
+{
+	(void)defaults;
+	if (!device_of(scheduler))
+		return BAD_HANDLE;
+	if (p->stype != LZS_STYPE_SCHED_TIMESLICE_PROPERTIES)
+		return BAD_ARG;
+	p->interval = 5000;
+	p->yield = 640000;
 	return OK;
 }
 
@@ -1176,7 +1206,7 @@ uint32_t do_zesSchedulerSetTimeoutMode(void *scheduler,
 				       struct zes_sched_timeout_properties *p,
 				       uint8_t *reload)
 {
-	if (p->stype != LZS_STYPE_SCHED_TIMEOUT_PROPERTIES)
+	if (p->stype != LZS_STYPE_SCHED_TIMEOUT_PROPERTIES || !p->watchdog)
 		return BAD_ARG;
 	return set_mode(scheduler, LZ_SCHED_TIMEOUT, reload);
 }
@@ -1185,7 +1215,7 @@ uint32_t do_zesSchedulerSetTimesliceMode(void *scheduler,
 					 struct zes_sched_timeslice_properties *p,
 					 uint8_t *reload)
 {
-	if (p->stype != LZS_STYPE_SCHED_TIMESLICE_PROPERTIES)
+	if (p->stype != LZS_STYPE_SCHED_TIMESLICE_PROPERTIES || !p->interval)
 		return BAD_ARG;
 	return set_mode(scheduler, LZ_SCHED_TIMESLICE, reload);
 }

@@ -82,7 +82,7 @@ struct device {
 	struct device *subs; /* TILES_MAX of them */
 	struct device *root;
 	uint64_t used;
-	struct object scheduler;
+	struct object schedulers[2]; /* of copy engines, of compute engines */
 	uint32_t mode;
 };
 

@@ -124,7 +124,7 @@ void world_init(void)
 		root->visible = visible[d];
 		root->root = root;
 		root->subs = world.subs[d];
-		root->scheduler.kind = OBJECT_SCHEDULER;
+		root->schedulers[0].kind = root->schedulers[1].kind = OBJECT_SCHEDULER;
 		for (t = 0; t < specs[d].tiles; t++) {
 			struct device *sub = &root->subs[t];
 
