@@ -46,8 +46,7 @@ struct spirv {
 	struct lz_program *prog;
 };
 
-/* ---- table
- * ------------------------------------------------------------------------------- */
+/* ---- table ------------------------------------------------------------------------- */
 
 static int check_head(const struct hal_levelzero_image *h, size_t size)
 {
@@ -148,8 +147,7 @@ static int parse_table(const void *image, size_t size, struct lz_program *prog)
 	return err;
 }
 
-/* ---- SPIR-V
- * ------------------------------------------------------------------------------ */
+/* ---- SPIR-V ------------------------------------------------------------------------ */
 
 static int check_words(const struct spirv *s)
 {
@@ -337,8 +335,7 @@ static int parse_spirv(struct lz_program *prog)
 	return err;
 }
 
-/* ---- image
- * ------------------------------------------------------------------------------- */
+/* ---- image ------------------------------------------------------------------------- */
 
 static uint32_t magic_of(const void *image, size_t size)
 {

@@ -222,4 +222,8 @@ int lz_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t m
 int lz_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
 int lz_resume(void *device, void *queue);
 
+/* extension.c */
+int lz_set_scheduler(struct lz_device *dev, uint32_t mode);
+const void *lz_extension(void *device, const char *name);
+
 #endif

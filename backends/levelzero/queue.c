@@ -21,8 +21,7 @@
 
 #define CHECK_NS 100000u /* how often a command that does not end is looked into */
 
-/* ---- creation
- * ---------------------------------------------------------------------------- */
+/* ---- creation ---------------------------------------------------------------------- */
 
 static uint32_t vendor_priority(int32_t priority)
 {
@@ -161,8 +160,7 @@ int lz_queue_destroy(void *device, void *queue)
 	return err;
 }
 
-/* ---- submission
- * -------------------------------------------------------------------------- */
+/* ---- submission -------------------------------------------------------------------- */
 
 static int wrong_argument(const struct lz_kernel *k, uint32_t i, const char *why)
 {
@@ -324,8 +322,7 @@ int lz_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	return 0;
 }
 
-/* ---- completion
- * -------------------------------------------------------------------------- */
+/* ---- completion -------------------------------------------------------------------- */
 
 static void event_init(struct hal_bk_event *ev, uint32_t kind, int32_t status,
 		       uint64_t cookie, uint64_t ns)
@@ -603,8 +600,7 @@ int lz_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t m
 	return (int)n;
 }
 
-/* ---- preemption
- * -------------------------------------------------------------------------- */
+/* ---- preemption -------------------------------------------------------------------- */
 
 int lz_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {

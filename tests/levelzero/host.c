@@ -132,8 +132,7 @@ void *make_image(const char *const *kernels, uint32_t count, uint32_t group_size
 	return head;
 }
 
-/* ---- SPIR-V
- * ------------------------------------------------------------------------------ */
+/* ---- SPIR-V ------------------------------------------------------------------------ */
 
 struct words {
 	uint32_t at[512];

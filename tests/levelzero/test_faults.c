@@ -238,8 +238,7 @@ static struct outcome run(const struct hal_bk_config *cfg)
 	return w.first;
 }
 
-/* ---- failures
- * ---------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------- */
 
 static const struct {
 	uint32_t result;

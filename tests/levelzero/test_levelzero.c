@@ -166,8 +166,7 @@ static uint64_t busy_ns(struct hal_queue *q)
 	return s.busy_ns;
 }
 
-/* ---- what it says
- * ------------------------------------------------------------------------ */
+/* ---- what it says ------------------------------------------------------------------ */
 
 static void says_what_it_is(void **state)
 {
@@ -226,8 +225,7 @@ static void units_are_engines(void **state)
 	done();
 }
 
-/* ---- isolation
- * --------------------------------------------------------------------------- */
+/* ---- isolation --------------------------------------------------------------------- */
 
 /* Device time that 1 ms of work takes beside as much in the next partition. */
 static uint64_t time_beside(const char *target, bool beside)
@@ -338,8 +336,7 @@ static void priorities(void **state)
 	done();
 }
 
-/* ---- work
- * -------------------------------------------------------------------------------- */
+/* ---- work -------------------------------------------------------------------------- */
 
 static void groups_count(void **state)
 {
@@ -518,8 +515,7 @@ static void clock_wraps(void **state)
 	done();
 }
 
-/* ---- wrong input
- * ------------------------------------------------------------------------- */
+/* ---- wrong input ------------------------------------------------------------------- */
 
 static void images_that_are_none(void **state)
 {
@@ -746,8 +742,7 @@ static void device_loss(void **state)
 	done();
 }
 
-/* ---- extension
- * --------------------------------------------------------------------------- */
+/* ---- extension --------------------------------------------------------------------- */
 
 static void scheduler(void **state)
 {

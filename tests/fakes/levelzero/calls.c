@@ -55,8 +55,7 @@ static uint32_t destroy(struct object *o)
 	return OK;
 }
 
-/* ---- driver, device
- * ---------------------------------------------------------------------- */
+/* ---- driver, device ---------------------------------------------------------------- */
 
 uint32_t do_zeInit(uint32_t flags)
 {
@@ -304,8 +303,7 @@ uint32_t do_zeDevicePciGetPropertiesExt(void *device, struct ze_pci_ext_properti
 	return OK;
 }
 
-/* ---- context, memory
- * --------------------------------------------------------------------- */
+/* ---- context, memory --------------------------------------------------------------- */
 
 uint32_t do_zeContextCreate(void *driver, const struct ze_context_desc *desc,
 			    void **context)
@@ -494,8 +492,7 @@ uint32_t do_zeMemCloseIpcHandle(void *context, const void *p)
 	return OK;
 }
 
-/* ---- queues and lists
- * -------------------------------------------------------------------- */
+/* ---- queues and lists -------------------------------------------------------------- */
 
 static uint32_t check_queue(const struct device *dev,
 			    const struct ze_command_queue_desc *desc)
@@ -778,8 +775,7 @@ uint32_t do_zeCommandListAppendLaunchKernel(void *list, void *kernel,
 	return append(list, &job, signal, count, waits);
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------------------ */
 
 uint32_t do_zeEventPoolCreate(void *context, const struct ze_event_pool_desc *desc,
 			      uint32_t count, void **devices, void **pool)
@@ -893,8 +889,7 @@ uint32_t do_zeEventQueryKernelTimestamp(void *event, struct ze_kernel_timestamp 
 	return OK;
 }
 
-/* ---- modules
- * ----------------------------------------------------------------------------- */
+/* ---- modules ----------------------------------------------------------------------- */
 
 static uint32_t refuse(uint32_t result, void **log, const char *text, const char *name)
 {
@@ -1108,8 +1103,7 @@ uint32_t do_zeKernelGetProperties(void *kernel, struct ze_kernel_properties *p)
 	return OK;
 }
 
-/* ---- sysman
- * ------------------------------------------------------------------------------ */
+/* ---- sysman ------------------------------------------------------------------------ */
 
 uint32_t do_zesDeviceEnumSchedulers(void *device, uint32_t *count, void **schedulers)
 {

@@ -93,8 +93,7 @@ static uint32_t leave(uint32_t result)
 	}
 LZ_CALLS(ENTRY)
 
-/* ---- the driver's own extension: who drives the clock
- * ------------------------------------ */
+/* ---- the driver's own extension: who drives the clock ------------------------------ */
 
 uint32_t clock_drive(uint32_t on)
 {
@@ -121,8 +120,7 @@ uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 	return LZ_SUCCESS;
 }
 
-/* ---- tables
- * ------------------------------------------------------------------------------ */
+/* ---- tables ------------------------------------------------------------------------ */
 
 typedef void (*entry_fn)(void);
 
@@ -212,8 +210,7 @@ TABLE(zesGetLed, 4)
 TABLE(zesGetRas, 4)
 TABLE(zesGetDiagnostics, 3)
 
-/* ---- control
- * ----------------------------------------------------------------------------- */
+/* ---- control ----------------------------------------------------------------------- */
 
 static int control_fail(const char *call, uint64_t nth, uint32_t result)
 {

@@ -56,8 +56,7 @@ void misuse(const char *what)
 	world.misuse = what;
 }
 
-/* ---- devices
- * ----------------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------- */
 
 static void tile_init(struct tile *t, struct device *root, uint32_t index)
 {
@@ -155,8 +154,7 @@ void device_lose(struct device *root)
 	}
 }
 
-/* ---- streams
- * ----------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------- */
 
 /* dev, a tile or a root: a root works on its first tile that can be seen. */
 void stream_init(struct stream *s, struct device *dev, uint32_t ordinal, uint32_t index)
@@ -248,8 +246,7 @@ void stream_push(struct stream *s, struct job *job)
 	s->jobs++;
 }
 
-/* ---- jobs
- * -------------------------------------------------------------------------------- */
+/* ---- jobs -------------------------------------------------------------------------- */
 
 static bool is_ready(const struct job *job)
 {
@@ -378,8 +375,7 @@ static bool finish(struct engine *e)
 	return signaled;
 }
 
-/* ---- time
- * -------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------- */
 
 /* Each engine of each tile, in an order that never changes. */
 #define FOR_TILES(t)                                                                     \
