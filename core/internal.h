@@ -218,6 +218,7 @@ struct hal_timeline {
 	_Atomic uint64_t value;
 	_Atomic int err;                 /* 0, or the negative errno that stuck */
 	atomic_uint pending;             /* submitted waits and signals */
+	atomic_uint fds;                 /* of hal_point_fd, not yet readable */
 	struct hal_queue *queue;         /* whose own it is */
 	struct hal_partition *partition; /* whose resize it tells */
 	char *text;                      /* of err; set before it */

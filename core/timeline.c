@@ -13,6 +13,7 @@ void timeline_init(struct hal_timeline *t, struct hal_device *dev)
 	atomic_init(&t->value, 0);
 	atomic_init(&t->err, 0);
 	atomic_init(&t->pending, 0);
+	atomic_init(&t->fds, 0);
 	list_init(&t->waiters);
 }
 

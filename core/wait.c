@@ -310,6 +310,22 @@ static int points_check(const struct wait *w, uint32_t flags)
 	return callback_refuse("hal_wait");
 }
 
+/* A point is reached a moment before its fds are readable, both under the device's lock.
+ * Who has waited for the point may rely on the fd: let that moment pass. */
+static void fds_told(const struct wait *w)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct hal_point *p = &w->points[i];
+
+		if (LIKELY(atomic_load_explicit(&p->timeline->fds,
+						memory_order_acquire) == 0) ||
+		    timeline_test(p->timeline, p->value) == 0)
+			continue;
+		device_lock(p->timeline->dev);
+		device_unlock(p->timeline->dev);
+	}
+}
+
 int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	     int64_t deadline_ns)
 {
@@ -326,15 +342,17 @@ int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	if (err != 0)
 		return err;
 	if (look(&w, &out) != PENDING)
-		return out;
+		goto out;
 	if (wait_virtual(&w, &out, &has_real) != PENDING)
-		return out;
+		goto out;
 	if (!has_real)
 		return look(&w, &out) != PENDING
 			       ? out
 			       : not_reached(&w, EDEADLK,
 					     "no work is left that could reach it");
 	(void)wait_real(&w, &out);
+out:
+	fds_told(&w);
 	return out;
 }
 
@@ -354,6 +372,7 @@ static void fd_told(struct waiter *w, int err)
 	(void)err;
 	(void)!write(f->fd, &one, sizeof(one));
 	(void)close(f->fd);
+	atomic_fetch_sub_explicit(&w->timeline->fds, 1, memory_order_release);
 	free(f);
 }
 
@@ -382,8 +401,10 @@ int hal_point_fd(const struct hal_point *point)
 		return err;
 	}
 	list_init(&f->waiter.node);
+	f->waiter.timeline = t;
 	f->waiter.value = point->value;
 	f->waiter.fn = fd_told;
+	atomic_fetch_add_explicit(&t->fds, 1, memory_order_relaxed);
 	device_lock(t->dev);
 	if (timeline_test(t, point->value) == 0)
 		timeline_add_waiter(t, &f->waiter);

@@ -164,8 +164,7 @@ const npu_model_api api = {
 
 } // namespace
 
-/* ---- called from the RTL
- * ----------------------------------------------------------------- */
+/* ---- called from the RTL ----------------------------------------------------------- */
 
 /* The 64-byte line that contains pa; what lies beyond the memory reads as 0. */
 extern "C" void npu_dpi_read(unsigned int pa, svBitVecVal *d)

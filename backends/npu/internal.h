@@ -98,7 +98,8 @@ struct npu_partition {
 	/* memory.c */
 	uint32_t root; /* first granule of the root table */
 	uint32_t root_granules;
-	uint32_t *tables; /* granule + 1 of each table the root names; 0: not needed yet */
+	uint32_t
+		*tables; /* granule + 1 of each table the root names; 0: not needed yet */
 	uint32_t table_count;
 	uint32_t pages; /* of the address space */
 	uint8_t *page_used;

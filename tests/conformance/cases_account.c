@@ -164,20 +164,30 @@ static int busy(struct conf *c)
 	return 0;
 }
 
-/* Of two queues of one partition, one stands ready while the other runs. */
+/* Two queues of one partition become ready at once: one stands while the other runs. */
 static int queueing(struct conf *c)
 {
 	struct hal_stats s = HAL_INIT(hal_stats);
-	struct hal_point done[2];
-	struct tenant t[2];
+	struct hal_timeline *gate;
+	struct hal_point open, done[2];
+	struct hal_kernel *k;
+	struct hal_queue *second;
+	struct hal_arg arg;
+	struct hal_cmd cmd;
+	struct tenant t;
 
-	STEP(tenant(c, 0, 1, &t[0]));
-	t[1] = t[0];
-	STEP(conf_queue(c, t[1].p, &t[1].q));
-	STEP(launch(c, &t[0], "spin", &done[0]));
-	STEP(launch(c, &t[1], "spin", &done[1]));
+	STEP(tenant(c, 0, 1, &t));
+	STEP(conf_queue(c, t.p, &second));
+	STEP(conf_timeline(c, &gate));
+	STEP(conf_kernel(c, "spin", &k));
+	open = (struct hal_point){gate, 1};
+	arg = (struct hal_arg){.buffer = t.b, .bytes = 64};
+	cmd = hal_cmd_launch(k, &arg, 1);
+	STEP(conf_submit_ws(c, t.q, &cmd, 1, &open, NULL, &done[0]));
+	STEP(conf_submit_ws(c, second, &cmd, 1, &open, NULL, &done[1]));
+	OK(hal_timeline_signal(gate, 1));
 	OK(hal_wait(done, 2, 0, conf_deadline(INT64_C(300) * 1000000000)));
-	OK(hal_partition_get_stats(t[0].p, &s));
+	OK(hal_partition_get_stats(t.p, &s));
 	CHECK(s.busy_ns >= UINT64_C(2) * CONF_SPIN_NS);
 	CHECK(s.queueing_ns >= CONF_SPIN_NS / 2);
 	return 0;

@@ -441,6 +441,48 @@ NPU(hal_npu_fill, ERANGE, writes_past, "hal_npu_fill")
 	return hal_npu_fill(n->b, (struct hal_npu_place){n->d, 4092}, 8, 0);
 }
 
+/* As many descriptors as a kernel may have, by copies of 2^31 bytes in pieces of 2^15. */
+static int fill_kernel(struct npu *n)
+{
+	struct hal_npu_copy all = {.size = sizeof(all), .rows = 1, .bytes = 1u << 31};
+	int i;
+
+	NEG_OK(hal_npu_kernel(n->b, "full"));
+	NEG_OK(hal_npu_arg(n->b, 1u << 31, &all.a.id));
+	NEG_OK(hal_npu_arg(n->b, 1u << 31, &all.d.id));
+	for (i = 0; i < 16; i++)
+		NEG_OK(hal_npu_copy(n->b, &all));
+	/* Room for one operation of any kind, in places of this kernel. */
+	n->a = n->w = all.a.id;
+	n->d = all.d.id;
+	good(n);
+	return 0;
+}
+
+NPU(hal_npu_add, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_add(n->b, &n->add);
+}
+
+NPU(hal_npu_relu, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_relu(n->b, &n->relu);
+}
+
+NPU(hal_npu_copy, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_copy(n->b, &n->copy);
+}
+
+NPU(hal_npu_fill, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_fill(n->b, (struct hal_npu_place){n->d, 0}, 64, 0);
+}
+
 /* ---- building --------------------------------------------------------------------- */
 
 NPU(hal_npu_build, EINVAL, image_null, "image")

@@ -144,8 +144,7 @@ static void model_step(struct model *m, const struct dut_mem_req *reqs,
 	m->now++;
 }
 
-/* ---- traffic
- * ------------------------------------------------------------------------------ */
+/* ---- traffic ----------------------------------------------------------------------- */
 
 struct source {
 	struct rng r;
@@ -269,8 +268,7 @@ static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct
 			      dut_mem_counter(d, c, w), m->ch[c].count[w]);
 }
 
-/* ---- properties that need no model
- * ---------------------------------------------------------- */
+/* ---- properties that need no model ------------------------------------------------- */
 
 #define LOG 4000
 struct logged {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rig.c - the NPU on a bench: model, page tables, rings, golden comparison, random work.
- */
+/* rig.c - the NPU on a bench: model, tables, rings, golden comparison, random work. */
 #include "rig.h"
 
 #include <dlfcn.h>
@@ -35,8 +34,7 @@ static void *need(void *p)
 	return p;
 }
 
-/* ---- the machine
- * -------------------------------------------------------------------------- */
+/* ---- the machine ------------------------------------------------------------------- */
 
 void rig_open(struct rig *r, const char *shape, uint64_t bytes)
 {
@@ -146,8 +144,7 @@ uint32_t rig_map(struct rig *r, const struct rig_rect *rects, uint32_t count)
 	return NPU_REG_GET(rig_reg(r, NPU_GLB_MAP_STATUS_ADDR), MAP_STATUS_RESULT);
 }
 
-/* ---- address spaces
- * ----------------------------------------------------------------------- */
+/* ---- address spaces ---------------------------------------------------------------- */
 
 /* The hash as its registers are described. */
 static uint32_t channel_of(const struct rig *r, uint32_t page)
@@ -340,8 +337,7 @@ uint32_t rig_pte(const struct rig *r, uint32_t s, uint32_t va)
 	return pte;
 }
 
-/* ---- rings
- * -------------------------------------------------------------------------------- */
+/* ---- rings ------------------------------------------------------------------------- */
 
 void rig_push(struct rig *r, uint32_t s, const uint32_t desc[16])
 {
@@ -451,8 +447,7 @@ void rig_wait_reg(struct rig *r, uint32_t address, uint32_t mask, uint32_t value
 			stuck(r, "a register");
 }
 
-/* ---- golden
- * ------------------------------------------------------------------------------- */
+/* ---- golden ------------------------------------------------------------------------ */
 
 void rig_golden(struct rig *r, uint32_t s)
 {
@@ -542,8 +537,7 @@ struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs)
 	return c;
 }
 
-/* ---- random work
- * -------------------------------------------------------------------------- */
+/* ---- random work ------------------------------------------------------------------- */
 
 uint32_t rig_pitch(uint32_t row_bytes, uint32_t lda)
 {
@@ -878,8 +872,7 @@ void rig_random_desc(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 	}
 }
 
-/* ---- layer tables
- * ------------------------------------------------------------------------- */
+/* ---- layer tables ------------------------------------------------------------------ */
 
 uint32_t rig_layers(const char *directory, const char *topology, struct rig_layer *out)
 {

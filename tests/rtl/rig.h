@@ -120,8 +120,7 @@ void rig_check(struct rig *r, uint32_t s, const char *what);
  */
 struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs);
 
-/* ---- random work
- * -------------------------------------------------------------------------- */
+/* ---- random work ------------------------------------------------------------------- */
 
 struct rig_conv {
 	uint32_t h, w, cin, pix; /* input, channels used, bytes a pixel */
@@ -146,8 +145,7 @@ void rig_random_gemm(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 void rig_random_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g);
 void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g);
 
-/* ---- layer tables in SCALE-Sim's format
- * ---------------------------------------------------- */
+/* ---- layer tables in SCALE-Sim's format -------------------------------------------- */
 
 struct rig_layer {
 	char name[48];

@@ -2,12 +2,15 @@
 /* clock=real: the engine's own thread, several submitting ones, sleeping and waking. */
 #include "mock_world.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 4, ROUNDS = 2000, NAPS = 200 };
+enum { THREADS = 4, ROUNDS = 2000, NAPS = 200, FDS = 64, FD_ROUNDS = 1000 };
 
 static int64_t in_ms(int64_t ms)
 {
@@ -112,6 +115,68 @@ static void threads_without_event_fd(void **state)
 {
 	(void)state;
 	many_threads("mock?clock=real&eventfd=no");
+}
+
+/* Signals a timeline as far as it is allowed to. */
+struct signaller {
+	struct hal_timeline *t;
+	atomic_uint allowed;
+};
+
+static void *signal_allowed(void *arg)
+{
+	struct signaller *s = arg;
+
+	for (uint32_t i = 1; i <= FD_ROUNDS; i++) {
+		while (atomic_load(&s->allowed) < i)
+			sched_yield();
+		if (hal_timeline_signal(s->t, i) != 0)
+			return NULL;
+	}
+	return arg;
+}
+
+/* Whoever has waited for a point finds its fds readable, without waiting again.  There
+ * are many, so that it takes a while until the last is told; half of the rounds look
+ * instead of sleeping, as an event loop does. */
+static void fds_with_the_point(void **state)
+{
+	struct pollfd fds[FDS];
+	struct signaller s;
+	pthread_t thread;
+	struct world w;
+	void *good;
+
+	(void)state;
+	world_open(&w, "mock?clock=real");
+	OK(hal_timeline_create(w.dev, &s.t));
+	atomic_init(&s.allowed, 0);
+	assert_int_equal(pthread_create(&thread, NULL, signal_allowed, &s), 0);
+	for (uint32_t i = 1; i <= FD_ROUNDS; i++) {
+		struct hal_point p = {s.t, i};
+		int err, ready;
+
+		for (uint32_t k = 0; k < FDS; k++) {
+			fds[k] = (struct pollfd){hal_point_fd(&p), POLLIN, 0};
+			assert_true(fds[k].fd >= 0);
+		}
+		atomic_store(&s.allowed, i);
+		while ((err = hal_wait(&p, 1, 0, (i & 1) != 0 ? 0 : HAL_FOREVER)) ==
+		       -ETIMEDOUT)
+			;
+		ready = poll(&fds[FDS - 1], 1, 0);
+		ready += poll(fds, FDS - 1, 0);
+		for (uint32_t k = 0; k < FDS; k++)
+			close(fds[k].fd);
+		assert_int_equal(err, 0);
+		if (ready != FDS)
+			fail_msg("round %u: reached, and %d of %d fds are readable", i,
+				 ready, FDS);
+	}
+	pthread_join(thread, &good);
+	assert_ptr_equal(good, &s);
+	OK(hal_timeline_destroy(s.t));
+	world_close(&w);
 }
 
 /* One at a time, with an engine that sleeps between: no wake-up is ever lost. */
@@ -244,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_with_event_fd),
 		cmocka_unit_test(threads_without_event_fd),
+		cmocka_unit_test(fds_with_the_point),
 		cmocka_unit_test(naps),
 		cmocka_unit_test(host_signals),
 		cmocka_unit_test(suspend_under_load),

@@ -10,8 +10,7 @@
 extern "C" {
 #endif
 
-/* ---- npu_hash_pkg: combinational
- * ---------------------------------------------------------- */
+/* ---- npu_hash_pkg: combinational --------------------------------------------------- */
 
 struct dut_hash;
 struct dut_hash_cfg {
@@ -27,8 +26,7 @@ void dut_hash_granule(struct dut_hash *d, uint32_t granule, uint32_t *ch,
 /* line() of an address. */
 void dut_hash_line(struct dut_hash *d, uint32_t pa, uint32_t *ch, uint32_t *local);
 
-/* ---- npu_map
- * ------------------------------------------------------------------------------ */
+/* ---- npu_map ----------------------------------------------------------------------- */
 
 #define DUT_MAP_ROWS  16
 #define DUT_MAP_COLS  16
@@ -45,8 +43,7 @@ uint32_t dut_map_staged(struct dut_map *d, uint32_t slot);
 void dut_map_commit(struct dut_map *d, uint32_t quiet, uint32_t *result, uint32_t *slot);
 void dut_map_get(struct dut_map *d, uint32_t slot, struct dut_map_rect *rect);
 
-/* ---- npu_mem
- * ------------------------------------------------------------------------------ */
+/* ---- npu_mem ----------------------------------------------------------------------- */
 
 #define DUT_MEM_SLOTS 4
 
