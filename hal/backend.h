@@ -184,7 +184,8 @@ struct hal_bk_cold {
 struct hal_bk_hot {
 	/* Takes the command or answers -EAGAIN (the device's queue is full; the engine
 	 * tries again after the next event).  Commands of a queue run in order.  Another
-	 * error fails the command. */
+	 * error fails the command.  Behind a command that ends with -EIO, those that the
+	 * device has of its queue do nothing and end with -ECANCELED; no more come. */
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
 	/* Returns how many events it wrote to ev[0..max).  Virtual clock: runs the device
 	 * until there is an event or its time reaches until_ns; 0 with time < until_ns

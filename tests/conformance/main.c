@@ -47,6 +47,51 @@ static const struct conf_pack *pack_of(const char *target)
 	return NULL;
 }
 
+/* --image: a backend from elsewhere brings its kernels in a file. */
+static const char *image_path;
+
+static int image_read(void **image, size_t *size)
+{
+	FILE *f = fopen(image_path, "rb");
+	char *data = NULL;
+	long end = -1;
+
+	if (f && fseek(f, 0, SEEK_END) == 0)
+		end = ftell(f);
+	if (end > 0)
+		data = malloc((size_t)end);
+	if (data) {
+		rewind(f);
+		if (fread(data, 1, (size_t)end, f) != (size_t)end) {
+			free(data);
+			data = NULL;
+		}
+	}
+	if (f)
+		fclose(f);
+	if (!data)
+		return -1;
+	*image = data;
+	*size = (size_t)end;
+	return 0;
+}
+
+static const struct conf_pack *pack_of_image(const char *target)
+{
+	static char name[16];
+	static const struct conf_pack pack = {name, image_read, free};
+	void *image;
+	size_t size;
+
+	if (image_read(&image, &size)) {
+		fprintf(stderr, "%s: cannot be read, or is empty\n", image_path);
+		return NULL;
+	}
+	free(image);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(target, ":?"), target);
+	return &pack;
+}
+
 static int read_expect(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -141,7 +186,8 @@ static int run(const char *target, const char *filter)
 {
 	static struct conf world;
 	uint32_t count[3] = {0, 0, 0}, cases = 0, i;
-	const struct conf_pack *pack = pack_of(target);
+	const struct conf_pack *pack =
+		image_path ? pack_of_image(target) : pack_of(target);
 	const struct conf_case *k;
 
 	if (!pack) {
@@ -192,8 +238,8 @@ static void list(const char *filter)
 
 static int usage(FILE *f)
 {
-	fprintf(f, "usage: hal_conformance [--backend TARGET] [--filter GLOB] "
-		   "[--expect FILE] [--list]\n");
+	fprintf(f, "usage: hal_conformance [--backend TARGET] [--image FILE] "
+		   "[--filter GLOB] [--expect FILE] [--list]\n");
 	return f == stdout ? 0 : 2;
 }
 
@@ -201,6 +247,7 @@ int main(int argc, char **argv)
 {
 	static const struct option opts[] = {
 		{"backend", required_argument, NULL, 'b'},
+		{"image", required_argument, NULL, 'i'},
 		{"filter", required_argument, NULL, 'f'},
 		{"expect", required_argument, NULL, 'e'},
 		{"list", no_argument, NULL, 'l'},
@@ -211,10 +258,13 @@ int main(int argc, char **argv)
 	bool only_list = false;
 	int o;
 
-	while ((o = getopt_long(argc, argv, "b:f:e:lh", opts, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "b:i:f:e:lh", opts, NULL)) != -1) {
 		switch (o) {
 		case 'b':
 			target = optarg;
+			break;
+		case 'i':
+			image_path = optarg;
 			break;
 		case 'f':
 			filter = optarg;

@@ -216,8 +216,7 @@ NEGATIVE_ON("ref", hal_partition_create, ENOTSUP, colors_unknown_to_device, "cha
 
 NEGATIVE(hal_partition_create, ENOMEM, of_the_device, "injected")
 {
-	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_PARTITION_CREATE, 1,
-			      ENOMEM));
+	NEG_OK(neg_inject(w, HAL_REF_OP_PARTITION_CREATE, 1, ENOMEM));
 	return create(w);
 }
 
@@ -348,7 +347,7 @@ NEGATIVE_ON("ref?resize=idle", hal_partition_resize, EBUSY, in_flight,
 
 NEGATIVE(hal_partition_resize, EIO, of_the_device, "injected")
 {
-	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_RESIZE, 1, EIO));
+	NEG_OK(neg_inject(w, HAL_REF_OP_RESIZE, 1, EIO));
 	w->part_desc.units_floor = 2;
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
@@ -510,8 +509,7 @@ NEGATIVE_ON("ref?map=no", hal_buffer_create, ENOTSUP, mappable, "map")
 
 NEGATIVE(hal_buffer_create, ENOMEM, of_the_device, "injected")
 {
-	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_ALLOC, 1,
-			      ENOMEM));
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_ALLOC, 1, ENOMEM));
 	return buffer(w);
 }
 
@@ -554,7 +552,7 @@ NEGATIVE(hal_buffer_write, EINVAL, range_wraps, "4096")
 
 NEGATIVE(hal_buffer_write, EIO, of_the_device, "injected")
 {
-	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_WRITE, 1, EIO));
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_WRITE, 1, EIO));
 	return hal_buffer_write(w->buf, 0, data, 4);
 }
 
@@ -581,7 +579,7 @@ NEGATIVE(hal_buffer_read, EINVAL, range_wraps, "4096")
 
 NEGATIVE(hal_buffer_read, EIO, of_the_device, "injected")
 {
-	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_READ, 1, EIO));
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_READ, 1, EIO));
 	return hal_buffer_read(w->buf, 0, data, 4);
 }
 
@@ -609,7 +607,7 @@ NEGATIVE(hal_buffer_map, EIO, of_the_device, "injected")
 {
 	void *at;
 
-	NEG_OK(w->ref->inject(hal_device_native(w->dev), HAL_REF_OP_MEM_MAP, 1, EIO));
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_MAP, 1, EIO));
 	return hal_buffer_map(w->buf, &at);
 }
 

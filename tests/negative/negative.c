@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the negative cases: negative [--list] [--filter GLOB] [--verbose]. */
+/*
+ * Runs the negative cases: negative [--list] [--filter GLOB] [--verbose]
+ *                                   [--backend TARGET [--skip FILE]]
+ * On another backend than ref, those are left out that name a device of their own, load
+ * an image of ref or need its injection, and those that FILE names with the reason.
+ */
 #define _GNU_SOURCE
 #include "negative.h"
 
@@ -10,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../conformance/conformance.h"
+
 static struct neg_case *first, **last = &first;
 
 void neg_register(struct neg_case *c)
@@ -18,8 +25,26 @@ void neg_register(struct neg_case *c)
 	last = &c->next;
 }
 
+/* Why the case that runs is not for this device; NULL: it is. */
+static const char *skipped;
+
+int neg_skip(const char *what)
+{
+	skipped = what;
+	return -ENODATA;
+}
+
+int neg_inject(struct neg *w, uint32_t op, uint64_t nth, int err)
+{
+	if (!w->ref)
+		return neg_skip("ref's injection");
+	return w->ref->inject(hal_device_native(w->dev), op, nth, err);
+}
+
 int neg_broken(const char *file, int line)
 {
+	if (skipped)
+		return -ENODATA;
 	fprintf(stderr, "%s:%d: a step failed: %s\n", file, line, hal_last_error());
 	return -ENOTRECOVERABLE;
 }
@@ -78,6 +103,28 @@ static const struct {
 	},
 };
 
+/* Kernels of the same names and meaning for another backend. */
+static const struct conf_pack *pack;
+
+void conf_register(const struct conf_pack *p)
+{
+	pack = p;
+}
+
+static int load(struct neg *w, bool on_ref)
+{
+	void *other;
+	size_t size;
+	int err;
+
+	if (on_ref)
+		return hal_program_load(w->dev, &image, sizeof(image), &w->prog);
+	NEG_OK(pack->image(&other, &size));
+	err = hal_program_load(w->dev, other, size, &w->prog);
+	pack->free(other);
+	return err;
+}
+
 static void fill_in(struct neg *w)
 {
 	w->part_desc = (struct hal_partition_desc)HAL_INIT(hal_partition_desc);
@@ -91,6 +138,8 @@ static void fill_in(struct neg *w)
 
 static int build(struct neg *w, const char *target)
 {
+	bool on_ref = !strncmp(target, "ref", 3);
+
 	memset(w, 0, sizeof(*w));
 	w->target = target;
 	fill_in(w);
@@ -98,13 +147,13 @@ static int build(struct neg *w, const char *target)
 	NEG_OK(hal_partition_create(w->dev, &w->part_desc, &w->part));
 	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &w->queue));
 	NEG_OK(hal_buffer_create(w->part, &w->buffer_desc, &w->buf));
-	NEG_OK(hal_program_load(w->dev, &image, sizeof(image), &w->prog));
+	NEG_OK(load(w, on_ref));
 	NEG_OK(hal_kernel_find(w->prog, "twice", &w->kernel));
 	NEG_OK(hal_kernel_find(w->prog, "slow", &w->slow));
 	NEG_OK(hal_kernel_find(w->prog, "bad", &w->bad));
 	NEG_OK(hal_timeline_create(w->dev, &w->line));
 	w->ref = hal_device_extension(w->dev, "ref");
-	NEG_OK(w->ref == NULL);
+	NEG_OK(on_ref && w->ref == NULL);
 	w->buffer_desc.bytes = 64;
 	w->args[0] = (struct hal_arg){w->buf, 0, 64};
 	w->args[1] = (struct hal_arg){w->buf, 64, 64};
@@ -252,75 +301,168 @@ static bool names(const char *text, const char *want)
 	return false;
 }
 
-static int run(const struct neg_case *c, bool verbose)
+enum outcome { PASSED, FAILED, SKIPPED };
+
+static enum outcome run(const struct neg_case *c, const char *target, bool verbose)
 {
 	static struct neg w;
+	enum outcome out = PASSED;
 	char text[1024];
-	int err, bad = 0;
+	int err;
 
-	if (build(&w, c->target ? c->target : NEG_TARGET))
-		return 1;
+	if (build(&w, target))
+		return FAILED;
 	err = c->fn(&w);
 	snprintf(text, sizeof(text), "%s", hal_last_error());
-	if (err != -c->error) {
+	if (skipped) {
+		if (verbose)
+			printf("skip %s %s %s: needs %s\n", c->function, c->error_name,
+			       c->what, skipped);
+		skipped = NULL;
+		out = SKIPPED;
+	} else if (err != -c->error) {
 		printf("FAIL %s %s %s: answered %d: %s\n", c->function, c->error_name,
 		       c->what, err, text);
-		bad = 1;
+		out = FAILED;
 	} else if (!names(text, c->text)) {
 		printf("FAIL %s %s %s: the text does not name '%s': '%s'\n", c->function,
 		       c->error_name, c->what, c->text, text);
-		bad = 1;
+		out = FAILED;
 	} else if (verbose) {
 		printf("ok   %s %s %s: %s\n", c->function, c->error_name, c->what, text);
 	}
 	if (settle(&w) || still_works(&w) || put_away(&w)) {
 		printf("FAIL %s %s %s: left something behind\n", c->function,
 		       c->error_name, c->what);
-		bad = 1;
+		out = FAILED;
 	}
-	return bad;
+	return out;
+}
+
+struct options {
+	const char *filter, *backend, *skip;
+	bool list, verbose;
+};
+
+static const char *case_name(const struct neg_case *c)
+{
+	static char name[256];
+
+	snprintf(name, sizeof(name), "%s %s %s", c->function, c->error_name, c->what);
+	return name;
+}
+
+/* FILE: "FUNCTION ERRNO what reason" a line.  NULL: it has no such case. */
+static const char *listed(const char *path, const char *name)
+{
+	static char line[256];
+	size_t n = strlen(name);
+	FILE *f = path ? fopen(path, "r") : NULL;
+	const char *reason = NULL;
+
+	while (f && !reason && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strncmp(line, name, n) == 0 && line[n] == ' ' && line[n + 1])
+			reason = line + n + 1;
+	}
+	if (f)
+		fclose(f);
+	return reason;
+}
+
+/* Lines of the file that name no case, or give no reason, would hide nothing for ever. */
+static uint32_t stale(const char *path)
+{
+	char line[256], *name;
+	uint32_t count = 0;
+	FILE *f = fopen(path, "r");
+
+	if (!f) {
+		perror(path);
+		return 1;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		const struct neg_case *c;
+
+		if (line[0] == '#' || line[0] == '\n')
+			continue;
+		for (c = first; c; c = c->next) {
+			name = (char *)(uintptr_t)case_name(c);
+			if (!strncmp(line, name, strlen(name)) && listed(path, name))
+				break;
+		}
+		if (!c) {
+			printf("%s: no such case, or no reason: %s", path, line);
+			count++;
+		}
+	}
+	fclose(f);
+	return count;
+}
+
+static enum outcome run_or_skip(const struct neg_case *c, const struct options *o)
+{
+	const char *target = c->target ? c->target : NEG_TARGET, *why = NULL;
+
+	if (o->backend) {
+		why = c->target ? c->target : listed(o->skip, case_name(c));
+		target = o->backend;
+	}
+	if (!why)
+		return run(c, target, o->verbose);
+	if (o->verbose)
+		printf("skip %s: needs %s\n", case_name(c), why);
+	return SKIPPED;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--list"))
+			o->list = true;
+		else if (!strcmp(argv[i], "--verbose"))
+			o->verbose = true;
+		else if (!strcmp(argv[i], "--filter") && i + 1 < argc)
+			o->filter = argv[++i];
+		else if (!strcmp(argv[i], "--backend") && i + 1 < argc)
+			o->backend = argv[++i];
+		else if (!strcmp(argv[i], "--skip") && i + 1 < argc)
+			o->skip = argv[++i];
+		else
+			break;
+	}
+	if (i == argc && (!o->backend || pack))
+		return 0;
+	fprintf(stderr, "usage: negative [--list] [--verbose] [--filter GLOB] "
+			"[--backend TARGET [--skip FILE]]\n");
+	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	const char *filter = "*";
-	bool list = false, verbose = false;
-	uint32_t passed = 0, failed = 0;
+	struct options o = {.filter = "*"};
+	uint32_t count[3] = {0, 0, 0};
 	const struct neg_case *c;
-	char name[256];
-	int i;
 
-	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--list")) {
-			list = true;
-		} else if (!strcmp(argv[i], "--verbose")) {
-			verbose = true;
-		} else if (!strcmp(argv[i], "--filter") && i + 1 < argc) {
-			filter = argv[++i];
-		} else {
-			fprintf(stderr, "usage: negative [--list] [--verbose] "
-					"[--filter GLOB]\n");
-			return 2;
-		}
-	}
+	if (parse(argc, argv, &o))
+		return 2;
 	/* The environment of whoever runs this must not decide. */
 	unsetenv("HAL_CONFIG");
 	for (c = first; c; c = c->next) {
-		snprintf(name, sizeof(name), "%s %s %s", c->function, c->error_name,
-			 c->what);
-		if (fnmatch(filter, name, 0))
+		if (fnmatch(o.filter, case_name(c), 0))
 			continue;
-		if (list) {
-			printf("%s\n", name);
-			continue;
-		}
-		if (run(c, verbose))
-			failed++;
+		if (o.list)
+			printf("%s\n", case_name(c));
 		else
-			passed++;
+			count[run_or_skip(c, &o)]++;
 	}
-	if (list)
+	if (o.list)
 		return 0;
-	printf("%u passed, %u failed, 0 skipped\n", passed, failed);
-	return failed || !passed;
+	if (o.skip)
+		count[FAILED] += stale(o.skip);
+	printf("%u passed, %u failed, %u skipped\n", count[PASSED], count[FAILED],
+	       count[SKIPPED]);
+	return count[FAILED] || !count[PASSED];
 }

@@ -34,7 +34,7 @@ struct neg {
 	struct hal_kernel *slow;   /* "slow": 1 of 64, 1 ms */
 	struct hal_kernel *bad;    /* "bad": 1 of 64, faults */
 	struct hal_timeline *line;
-	const struct hal_ref_extension *ref;
+	const struct hal_ref_extension *ref; /* NULL: it is another backend's device */
 	/* To be filled by the case's calls; put away when they are set. */
 	struct hal_device *dev2;
 	struct hal_partition *part2;
@@ -109,6 +109,10 @@ void neg_register(struct neg_case *c);
 
 /* An answer that no case expects, with the line and hal_last_error on stderr. */
 int neg_broken(const char *file, int line);
+/* What a case answers that this device is not one for: it needs this. */
+int neg_skip(const char *what);
+/* The nth next operation of the device answers -err, see hal/ref.h. */
+int neg_inject(struct neg *w, uint32_t op, uint64_t nth, int err);
 /* Writes w->path, a configuration file. */
 int neg_config(struct neg *w, const char *text);
 /* hal_open with that file. */

@@ -4,10 +4,11 @@
  * from the first cycle of its weight load to the cycle its last result is accumulated,
  * both counted, a fold of T rows on h x w PEs takes exactly 2h + w + T - 2 + 3 cycles.
  *
- *   bench_fold squares SHAPE            n x n rectangles, 4..rows, and random ones
- *   bench_fold layers [DIRECTORY [TOPOLOGY...]]
- *        layer tables in SCALE-Sim's format; DIRECTORY defaults to $HAL_SCALE_SIM
- *   bench_fold figure [DIRECTORY]       both, on 32x32x4x8 and 16x16x4x8
+ *   bench_fold squares SHAPE                  n x n rectangles, and random ones
+ *   bench_fold layers [DIR|- [TOPOLOGY...]]   tables in SCALE-Sim's format
+ *   bench_fold figure [DIR]                   both, on 32x32x4x8 and 16x16x4x8
+ *
+ * DIR defaults to $HAL_SCALE_SIM.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 struct tally {
 	uint32_t h, w;
 	uint64_t folds, mismatches, rows, macs;
+	uint64_t end, late; /* of the last fold; folds that did not follow at once */
 };
 
 static void on_fold(void *user, const struct npu_fold *f)
@@ -28,6 +30,8 @@ static void on_fold(void *user, const struct npu_fold *f)
 	uint64_t want = 2 * t->h + t->w + f->t - 2 + OFFSET;
 
 	t->folds++;
+	t->late += f->start != t->end + 1;
+	t->end = f->end;
 	t->rows += f->t;
 	t->macs += (uint64_t)f->t * f->rows_used * f->cols_used;
 	if (cycles == want)
@@ -95,7 +99,7 @@ static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_
 		 struct rng *g)
 {
 	uint32_t desc[16];
-	uint64_t folds;
+	uint64_t folds, late = t->late;
 
 	rig_free_all(r, 0);
 	rig_gemm_desc(r, 0, m, n, k, desc, g);
@@ -104,6 +108,12 @@ static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_
 	rig_push(r, 0, desc);
 	run(r, t, folds, (uint64_t)m * n * k);
 	rig_check(r, 0, "fold bench");
+	/* Ideal memory is ahead of the array: but for the first few, each fold begins in
+	 * the cycle after the one before. */
+	if (r->cfg.ideal)
+		CHECK(t->late - late <= panels(m, NPU_GET(desc, PANEL)) + 3,
+		      "%llu of %llu folds wait", (unsigned long long)(t->late - late),
+		      (unsigned long long)folds);
 }
 
 static void squares(struct rig *r, struct tally *t)
@@ -189,7 +199,7 @@ int main(int argc, char **argv)
 		rig_open(&r, argc > 2 ? argv[2] : "16x16x4x8", UINT64_C(1) << 24);
 		squares(&r, &t);
 	} else {
-		directory = argc > 2 && *argv[2] ? argv[2] : directory;
+		directory = argc > 2 && strcmp(argv[2], "-") != 0 ? argv[2] : directory;
 		if (!directory || !*directory) {
 			printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
 			return 77;

@@ -3,7 +3,7 @@
  * bench_util.c - how near the machine comes to its bound on whole networks: every layer
  * of a table in SCALE-Sim's format, one descriptor each, one slot on the whole array.
  *
- *   bench_util [figures] [DIRECTORY [TOPOLOGY...]]
+ *   bench_util [figures|layers] [DIRECTORY|- [TOPOLOGY...]]
  *
  * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles
  * between a TIMESTAMP before the first layer and one after the last.
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	int at = 1 + (figures || verbose);
 	struct rig r;
 
-	if (argc > at && *argv[at])
+	if (argc > at && strcmp(argv[at], "-") != 0)
 		directory = argv[at];
 	at++;
 	if (!directory || !*directory) {

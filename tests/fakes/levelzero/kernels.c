@@ -155,6 +155,26 @@ static uint64_t never_ns(const struct call *c)
 	return NEVER;
 }
 
+/* twice(D, S), slow(D): as tests/negative/negative.h has them. */
+static bool twice_run(const struct call *c)
+{
+	uint8_t *d = at(c->args[0], 64);
+	const uint8_t *s = at(c->args[1], 64);
+	int i;
+
+	if (!d || !s)
+		return false;
+	for (i = 0; i < 64; i++)
+		d[i] = (uint8_t)(2 * s[i]);
+	return true;
+}
+
+static uint64_t slow_ns(const struct call *c)
+{
+	(void)c;
+	return 1000000;
+}
+
 static const struct kernel_spec specs[] = {
 	{"copy", 2, {8, 8}, copy_run, by_groups},
 	{"gemm", 3, {8, 8, 8}, gemm_run, by_groups},
@@ -164,6 +184,9 @@ static const struct kernel_spec specs[] = {
 	{"iota", 2, {8, 4}, iota_run, by_groups},
 	{"work", 2, {8, 8}, work_run, work_ns},
 	{"never", 1, {8}, spin_run, never_ns},
+	{"twice", 2, {8, 8}, twice_run, by_groups},
+	{"slow", 1, {8}, spin_run, slow_ns},
+	{"bad", 1, {8}, wild_run, by_groups},
 };
 
 const struct kernel_spec *kernel_find(const char *name)

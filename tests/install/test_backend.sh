@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_backend.sh BUILD_DIR SCRATCH LIBDIR CC CONFORMANCE: installs to SCRATCH/prefix, builds
+# examples/backend_skeleton against that alone, loads it and lets the suite judge it.
+set -euo pipefail
+build=$1 scratch=$2 libdir=$3 cc=$4 conformance=$5
+example=$(cd "$(dirname "$0")/../../examples/backend_skeleton" && pwd)
+
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
+# A copy: nothing of this tree is near it.
+cp -r "$example" "$scratch/source"
+cmake -S "$scratch/source" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+	-DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS=-Werror >"$scratch/cmake.log"
+cmake --build "$scratch/build" >>"$scratch/cmake.log"
+
+cd "$scratch" # no hal.conf of ours nearby
+halctl=$scratch/prefix/bin/halctl
+export LD_LIBRARY_PATH=$scratch/prefix/$libdir
+if "$halctl" list | grep -q '^skeleton'; then
+	echo "the skeleton is there before it is loaded"
+	exit 1
+fi
+export HAL_HAL_PLUGINS=$scratch/build/skeleton.so
+"$halctl" list | grep -q '^skeleton:0 .*simulated' ||
+	{ echo "the installed halctl does not find the plugin"; "$halctl" list; exit 1; }
+"$halctl" options | grep -q 'backend.skeleton' ||
+	{ echo "its option is not listed"; exit 1; }
+exec "$conformance" --backend skeleton --image "$scratch/source/skeleton.image" \
+	--expect "$scratch/source/skeleton.expect"
