@@ -344,15 +344,34 @@ static int desc_import(struct hal_partition_desc *out,
 	return 0;
 }
 
-static int isolation_check(const struct hal_device *dev, uint32_t min)
-{
-	static const char *const names[] = {"none", "advisory", "enforced"};
+static const char *const isolations[] = {"none", "advisory", "enforced"};
 
-	if (min <= dev->info.compute_isolation)
+/* What a partition at these units has. */
+static uint32_t isolation_at(const struct hal_device *dev,
+			     const struct hal_bk_partition_desc *at)
+{
+	uint32_t (*ask)(void *, const struct hal_bk_partition_desc *) =
+		dev->backend->table.cold.isolation;
+	uint32_t has = ask != NULL ? ask(dev->bk, at) : dev->info.compute_isolation;
+
+	return has <= HAL_ISOLATION_ENFORCED ? has : HAL_ISOLATION_NONE;
+}
+
+static int isolation_check(const struct hal_device *dev,
+			   const struct hal_bk_partition_desc *at, uint32_t min)
+{
+	uint32_t has = isolation_at(dev, at);
+
+	if (min <= has)
 		return 0;
-	return fail(ENOTSUP, "isolation %s asked for, %s has %s", names[min], dev->name,
-		    names[dev->info.compute_isolation <= 2 ? dev->info.compute_isolation
-							   : 0]);
+	if (dev->backend->table.cold.isolation == NULL)
+		return fail(ENOTSUP, "isolation %s asked for, %s has %s", isolations[min],
+			    dev->name, isolations[has]);
+	return fail(ENOTSUP,
+		    "isolation %s asked for, the %u units at row %u, column %u of %s "
+		    "have %s",
+		    isolations[min], at->units, at->row, at->col, dev->name,
+		    isolations[has]);
 }
 
 static int take_index(struct hal_device *dev, uint32_t *index)
@@ -371,11 +390,12 @@ static int take_index(struct hal_device *dev, uint32_t *index)
 static int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 			  struct hal_bk_partition_desc *out)
 {
-	int err = isolation_check(dev, d->min_isolation);
+	int err;
 
 	memset(out, 0, sizeof(*out));
+	err = take_units(dev, d, out, NULL);
 	if (err == 0)
-		err = take_units(dev, d, out, NULL);
+		err = isolation_check(dev, out, d->min_isolation);
 	if (err == 0)
 		err = take_colors(dev, d->color_mask, &out->color_mask);
 	if (err == 0)
@@ -486,7 +506,7 @@ static int resize_check(const struct hal_partition *p, const struct hal_partitio
 	if (d->memory_bytes != 0 && d->memory_bytes < p->memory_used)
 		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
 			    U64(d->memory_bytes), U64(p->memory_used));
-	return isolation_check(dev, d->min_isolation);
+	return 0;
 }
 
 int hal_partition_resize(struct hal_partition *part,
@@ -510,6 +530,8 @@ int hal_partition_resize(struct hal_partition *part,
 	err = resize_check(part, &d);
 	if (err == 0)
 		err = take_units(dev, &d, &to, part);
+	if (err == 0)
+		err = isolation_check(dev, &to, d.min_isolation);
 	if (err == 0 && d.memory_bytes > part->desc.memory_bytes)
 		err = take_memory(dev, d.memory_bytes - (part->desc.memory_bytes != 0
 								 ? part->desc.memory_bytes
@@ -610,7 +632,7 @@ int hal_partition_get_info(const struct hal_partition *part,
 	i.rows = part->desc.rows;
 	i.cols = part->desc.cols;
 	i.units = part->desc.units;
-	i.compute_isolation = part->dev->info.compute_isolation;
+	i.compute_isolation = isolation_at(part->dev, &part->desc);
 	i.memory_bytes = part->desc.memory_bytes != 0
 				 ? part->desc.memory_bytes
 				 : part->memory_used + device_memory_left(part->dev);

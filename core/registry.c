@@ -243,6 +243,7 @@ static const struct hal_bk_cold no_cold = {
 	.program_bind = no_program_bind,
 	.program_unbind = no_program_unbind,
 	.extension = no_extension,
+	.isolation = NULL, /* the core looks itself */
 };
 
 static const struct hal_bk_hot no_hot = {

@@ -177,6 +177,10 @@ struct hal_bk_cold {
 
 	/* Named extension table; NULL when there is none of that name. */
 	const void *(*extension)(void *dev, const char *name);
+
+	/* enum hal_isolation of the compute units of a partition that lies there.  NULL:
+	 * that of the device info, which is the least that any partition has. */
+	uint32_t (*isolation)(void *dev, const struct hal_bk_partition_desc *desc);
 };
 
 /* ---- hot operations: the engine's thread, never block ----------------------------- */

@@ -112,7 +112,7 @@ struct hal_device_info {
 	uint32_t colors;            /* memory channels that can be owned; 0: none known */
 	uint32_t granule_bytes;     /* colour grain; 0: none known */
 	uint32_t preempt;           /* enum hal_preempt */
-	uint32_t compute_isolation; /* enum hal_isolation */
+	uint32_t compute_isolation; /* enum hal_isolation; the least of any partition */
 	uint32_t memory_isolation;  /* enum hal_isolation */
 	uint32_t suspend_modes;     /* bit (1 << enum hal_suspend_mode) */
 	uint32_t reserved;

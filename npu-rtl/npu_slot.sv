@@ -156,8 +156,8 @@ module npu_slot #(
       .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .any_rsp_i(any_rsp), .rsp_i(rsp),
       .pop_v_o(f_pop_v), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
 
-  // Between two folds an operation still counts on its rectangle.
-  assign quiet_o = conv_quiet && !conv_busy;
+  // Between two folds, and when it is about to begin, an operation counts on its rectangle.
+  assign quiet_o = conv_quiet && !conv_busy && !conv_start;
 
   // ---- stores: from either unit or the sequencer, cut at line ends ---------------------------------------------------------------
   logic         st_v_q, st_last, st_free, q_v;

@@ -666,6 +666,7 @@ static const struct hal_backend backend = {
 			.program_bind = lz_program_bind,
 			.program_unbind = lz_program_unbind,
 			.extension = lz_extension,
+			.isolation = lz_isolation,
 		},
 	.hot =
 		{

@@ -188,6 +188,7 @@ void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle, int *err);
 
 /* partition.c */
 int lz_shape_units(struct lz_shape *s, uint32_t units);
+uint32_t lz_isolation(void *device, const struct hal_bk_partition_desc *desc);
 int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out);
 int lz_partition_destroy(void *device, void *partition);

@@ -4,7 +4,8 @@
  *
  * Tiles have compute units and memory of their own, and a command list of one tile never
  * runs on another: enforced.  Engines of a tile are only ways into the same compute
- * units; who keeps to engines of its own can still slow the others down: advisory.
+ * units; who keeps to engines of its own can still slow the others down: advisory, unless
+ * the partition has all of them.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -40,6 +41,29 @@ int lz_shape_units(struct lz_shape *s, uint32_t units)
 		return lz_host->fail(ENODEV, "levelzero: %s has no compute engine",
 				     s->props.name);
 	return 0;
+}
+
+/* Does engine i have a tile other than the one before it? */
+static bool is_border(const struct lz_shape *s, uint32_t i)
+{
+	return i == 0 || i == s->engine_count ||
+	       s->engines[i].tile != s->engines[i - 1].tile;
+}
+
+uint32_t lz_isolation(void *device, const struct hal_bk_partition_desc *desc)
+{
+	const struct lz_device *dev = device;
+	const struct lz_shape *s = &dev->shape;
+	const struct lz_unit *first, *last;
+
+	if (s->tile_count < 2 || !desc->units || desc->col >= s->unit_count ||
+	    desc->units > s->unit_count - desc->col)
+		return s->tile_units ? HAL_ISOLATION_ENFORCED : HAL_ISOLATION_ADVISORY;
+	first = &s->units[desc->col];
+	last = first + desc->units - 1;
+	return is_border(s, first->first) && is_border(s, last->first + last->count)
+		       ? HAL_ISOLATION_ENFORCED
+		       : HAL_ISOLATION_ADVISORY;
 }
 
 int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,

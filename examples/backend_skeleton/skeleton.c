@@ -425,27 +425,51 @@ static void execute(struct device *dev, const struct hal_bk_cmd *cmd,
 	}
 }
 
+/* Takes what q still has out of the ring and tells of it. */
+static uint32_t drop(struct device *dev, const struct queue *q, struct hal_bk_event *ev,
+		     uint32_t max)
+{
+	uint32_t kept = 0, n = 0;
+
+	for (uint32_t i = 0; i < dev->count; i++) {
+		const struct job *job = &dev->ring[(dev->head + i) % RING];
+
+		if (job->queue != q || n == max) {
+			dev->ring[(dev->head + kept++) % RING] = *job;
+			continue;
+		}
+		ev[n] = (struct hal_bk_event){.kind = HAL_BK_DONE,
+					      .status = -ECANCELED,
+					      .cookie = job->cmd.cookie};
+		ev[n].start_ns = ev[n].end_ns = skeleton_now(dev);
+		n++;
+	}
+	dev->count = kept;
+	return n;
+}
+
 static int skeleton_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev,
 			 uint32_t max)
 {
 	struct device *dev = device;
-	struct job *job = &dev->ring[dev->head];
+	struct job job;
 
 	(void)until_ns; /* of a virtual clock */
 	if (!dev->count || !max)
 		return 0;
-	*ev = (struct hal_bk_event){.kind = HAL_BK_DONE, .cookie = job->cmd.cookie};
-	ev->start_ns = skeleton_now(dev);
-	if (job->queue->faulted) {
-		ev->status = -ECANCELED;
-		ev->end_ns = ev->start_ns;
-	} else {
-		execute(dev, &job->cmd, ev);
-		job->queue->faulted = ev->status != 0;
-	}
+	job = dev->ring[dev->head];
+	if (job.queue->faulted)
+		return (int)drop(dev, job.queue, ev, max);
 	dev->head = (dev->head + 1) % RING;
 	dev->count--;
-	return 1;
+	*ev = (struct hal_bk_event){.kind = HAL_BK_DONE, .cookie = job.cmd.cookie};
+	ev->start_ns = skeleton_now(dev);
+	execute(dev, &job.cmd, ev);
+	if (!ev->status)
+		return 1;
+	/* At once, so that the queue can go as soon as its failure is known. */
+	job.queue->faulted = true;
+	return 1 + (int)drop(dev, job.queue, ev + 1, max - 1);
 }
 
 /* ---- the table --------------------------------------------------------------------- */

@@ -254,6 +254,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, program_bind);
 	FIELD(hal_bk_cold, program_unbind);
 	FIELD(hal_bk_cold, extension);
+	FIELD(hal_bk_cold, isolation);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);

@@ -166,6 +166,52 @@ static uint64_t busy_ns(struct hal_queue *q)
 	return s.busy_ns;
 }
 
+/* ---- isolation of a partition ------------------------------------------------------ */
+
+/* Engines 0 to 7 of two tiles: whoever has all of a tile is alone on it. */
+static void isolation_is_the_partitions(void **state)
+{
+	static const struct {
+		uint32_t before, units, isolation;
+	} want[] = {
+		{0, 4, HAL_ISOLATION_ENFORCED}, {4, 4, HAL_ISOLATION_ENFORCED},
+		{0, 8, HAL_ISOLATION_ENFORCED}, {0, 3, HAL_ISOLATION_ADVISORY},
+		{0, 5, HAL_ISOLATION_ADVISORY}, {1, 4, HAL_ISOLATION_ADVISORY},
+		{4, 3, HAL_ISOLATION_ADVISORY},
+	};
+	size_t i;
+
+	(void)state;
+	begin("levelzero:1?clock=virtual&units=engine");
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct hal_partition_info info = HAL_INIT(hal_partition_info);
+		struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+		struct hal_partition *before = NULL, *part = NULL;
+		int err;
+
+		if (want[i].before) {
+			d.units_floor = want[i].before;
+			OK(hal_partition_create(w.dev, &d, &before));
+		}
+		d.units_floor = want[i].units;
+		OK(hal_partition_create(w.dev, &d, &part));
+		OK(hal_partition_get_info(part, &info));
+		assert_int_equal(info.compute_isolation, want[i].isolation);
+		OK(hal_partition_destroy(part));
+		/* What is asked for is had or refused. */
+		d.min_isolation = HAL_ISOLATION_ENFORCED;
+		part = NULL;
+		err = hal_partition_create(w.dev, &d, &part);
+		assert_int_equal(
+			err, want[i].isolation == HAL_ISOLATION_ENFORCED ? 0 : -ENOTSUP);
+		if (err)
+			assert_non_null(strstr(hal_last_error(), "isolation enforced"));
+		OK(hal_partition_destroy(part));
+		OK(hal_partition_destroy(before));
+	}
+	done();
+}
+
 /* ---- what it says ------------------------------------------------------------------ */
 
 static void says_what_it_is(void **state)
@@ -846,6 +892,7 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(isolation_is_the_partitions),
 		cmocka_unit_test(says_what_it_is),
 		cmocka_unit_test(units_are_engines),
 		cmocka_unit_test(tiles_keep_apart),
