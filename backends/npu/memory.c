@@ -178,6 +178,12 @@ static uint32_t find_pages(const struct npu_partition *part, uint32_t pages)
 	return 0;
 }
 
+static void set_root(struct npu_partition *part, uint32_t table, uint32_t entry)
+{
+	memcpy(granule_at(part->dev, part->root) + (uint64_t)table * PTE_BYTES, &entry,
+	       PTE_BYTES);
+}
+
 /* Tables for pages [first, first + pages), from the partition's own channels. */
 static int need_tables(struct npu_partition *part, uint32_t first, uint32_t pages)
 {
@@ -198,10 +204,27 @@ static int need_tables(struct npu_partition *part, uint32_t first, uint32_t page
 		take(dev, granule);
 		part->tables[t] = granule + 1;
 		entry = (granule << dev->opt.gran) | NPU_PTE_VALID;
-		memcpy(granule_at(dev, part->root) + (uint64_t)t * PTE_BYTES, &entry,
-		       PTE_BYTES);
+		set_root(part, t, entry);
 	}
 	return 0;
+}
+
+/* Those of the tables of pages [first, first + pages) that map nothing any more go back;
+ * flush before anything else is placed there. */
+static void drop_empty_tables(struct npu_partition *part, uint32_t first, uint32_t pages)
+{
+	uint32_t per = entries_per_table(part->dev);
+
+	for (uint32_t t = first / per; t <= (first + pages - 1) / per; t++) {
+		uint32_t first_used = t ? t * per : 1; /* page 0 only counts as used */
+
+		if (!part->tables[t] ||
+		    memchr(part->page_used + first_used, 1, (t + 1) * per - first_used))
+			continue;
+		set_root(part, t, 0);
+		give_back(part->dev, part->tables[t] - 1);
+		part->tables[t] = 0;
+	}
 }
 
 static void set_entry(struct npu_partition *part, uint32_t page, uint32_t entry)
@@ -291,6 +314,9 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool 
 	if (!rc)
 		rc = choose_granules(dev, colors, contiguous, mem);
 	if (rc) {
+		if (first)
+			drop_empty_tables(part, first, mem->pages);
+		flush(part);
 		free(mem);
 		return rc;
 	}
@@ -320,6 +346,7 @@ void npu_free(struct npu_mem *mem)
 		set_entry(part, first + i, 0);
 		part->page_used[first + i] = 0;
 	}
+	drop_empty_tables(part, first, mem->pages);
 	flush(part);
 	for (uint32_t i = 0; i < mem->pages; i++)
 		give_back(part->dev, mem->granules[i]);
