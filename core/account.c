@@ -65,7 +65,7 @@ void account_add(struct account *sum, const struct account *a)
 	sum->bytes_written += a->bytes_written;
 	if (a->latency_max_ns > sum->latency_max_ns)
 		sum->latency_max_ns = a->latency_max_ns;
-	for (uint32_t i = 0; i < HAL_HISTOGRAM_BUCKETS; i++)
+	for (uint32_t i = 0; i < ARRAY_LENGTH(a->histogram); i++)
 		sum->histogram[i] += a->histogram[i];
 }
 
@@ -90,6 +90,10 @@ void account_export(struct hal_stats *out, const struct account *a, uint64_t bus
 	out->bytes_read = a->bytes_read;
 	out->bytes_written = a->bytes_written;
 	out->latency_max_ns = a->latency_max_ns;
-	for (uint32_t i = 0; i < HAL_HISTOGRAM_BUCKETS; i++)
-		out->latency_histogram[i] = a->histogram[i];
+	/* The last bucket has all that is longer, too. */
+	for (uint32_t i = 0; i < ARRAY_LENGTH(a->histogram); i++)
+		out->latency_histogram[i < HAL_HISTOGRAM_BUCKETS
+					       ? i
+					       : HAL_HISTOGRAM_BUCKETS - 1] +=
+			a->histogram[i];
 }

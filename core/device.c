@@ -126,6 +126,7 @@ int grave_dig(struct hal_device *dev, struct hal_partition *part,
 	 * work cannot use what is being destroyed. */
 	g->count = find_busy(dev, part, g, count);
 	list_add_before(&dev->graves, &g->node);
+	dev->errands |= ERRAND_GRAVES;
 	return 0;
 }
 
@@ -143,6 +144,8 @@ void grave_sweep(struct hal_device *dev)
 		g->bury(g->object);
 		free(g);
 	}
+	if (list_empty(&dev->graves))
+		dev->errands &= (uint8_t)~ERRAND_GRAVES;
 }
 
 void grave_forget(struct hal_device *dev, const struct hal_queue *queue)
@@ -378,6 +381,7 @@ static void device_init(struct hal_device *dev)
 	list_init(&dev->blocked);
 	list_init(&dev->flights);
 	list_init(&dev->graves);
+	busy_init(&dev->busy);
 	dev->wake_fd = -1;
 	dev->event_fd = -1;
 }

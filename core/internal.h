@@ -53,6 +53,13 @@ static inline void list_add_before(struct list *l, struct list *node)
 	l->prev = node;
 }
 
+/* node is not looked at again before it is added somewhere. */
+static inline void list_take(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+}
+
 /* Safe to do twice. */
 static inline void list_del(struct list *node)
 {
@@ -255,8 +262,14 @@ struct busy {
 	uint32_t count;
 	struct {
 		uint64_t start, end;
-	} at[BUSY_INTERVALS]; /* disjoint, the newest first */
+	} at[BUSY_INTERVALS]; /* disjoint, the newest first; none: at[0] is inside out */
 };
+
+static inline void busy_init(struct busy *b)
+{
+	b->at[0].start = UINT64_MAX;
+	b->at[0].end = UINT64_MAX;
+}
 
 /* settled: nothing that started before it will still be added. */
 void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled);
@@ -264,7 +277,7 @@ void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled)
 /* Mostly it goes on where the newest ended.  False: busy_insert has to be called. */
 static inline bool busy_extend(struct busy *b, uint64_t start, uint64_t end)
 {
-	if (start < b->at[0].start || start > b->at[0].end || b->count == 0)
+	if (start < b->at[0].start || start > b->at[0].end)
 		return false;
 	if (end > b->at[0].end) {
 		b->total += end - b->at[0].end;
@@ -284,16 +297,12 @@ struct account {
 	uint64_t replayed, replayed_ns;
 	uint64_t bytes_read, bytes_written;
 	uint64_t latency_max_ns;
-	uint64_t histogram[HAL_HISTOGRAM_BUCKETS];
+	uint64_t histogram[64]; /* every power of two; hal_stats has fewer */
 };
 
 static inline void account_latency(struct account *a, uint64_t ns)
 {
-	uint32_t bucket = 63 - (uint32_t)__builtin_clzll(ns | 1);
-
-	if (bucket >= HAL_HISTOGRAM_BUCKETS)
-		bucket = HAL_HISTOGRAM_BUCKETS - 1;
-	a->histogram[bucket]++;
+	a->histogram[63 ^ __builtin_clzll(ns | 1)]++;
 	if (ns > a->latency_max_ns)
 		a->latency_max_ns = ns;
 }
@@ -331,62 +340,56 @@ enum {
 	REC_BLOCK, /* the submission is too large for the ring and lies elsewhere */
 };
 
-#define REC_REPLAYABLE   1u
-#define REC_END          2u /* last of its submission */
+/* record.own */
+#define REC_END          1u /* last of its submission */
+#define REC_INNER        2u /* in a block, not in the ring */
 
 #define SLOT_BYTES       64u
-#define SLOT_ARGS_FREE   1u /* launch arguments that fit into the first slot */
 #define INLINE_ARGS_MAX  8u
 #define RECORD_SLOTS_MAX 4u /* a launch of INLINE_ARGS_MAX arguments */
 
 struct block;
 
-/* A record takes one slot of 64 bytes, a launch more: its arguments run on behind it. */
+/* A record takes one slot of 64 bytes, a launch more: its arguments lie behind it.  What
+ * the device is to do lies there as the backend takes it, so that nothing is copied. */
 struct record {
 	union {
+		struct hal_bk_cmd cmd;
 		struct {
-			uint8_t op;
-			uint8_t flags;
-			uint8_t slots;
-			uint8_t arg_count;
+			uint32_t cmd_op;
+			/* The halves of cmd.flags: HAL_CMD_*, and the core's own. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			uint16_t flags;
+			uint8_t slots, own;
+#else
+			uint8_t own, slots;
+			uint16_t flags;
+#endif
+			uint64_t cmd_cookie;
+			union {
+				struct {
+					uint64_t cmd_launch[4];
+					struct hal_kernel *kernel;
+				} launch;
+				struct {
+					hal_host_fn fn;
+					void *user;
+				} host;
+				struct {
+					struct hal_timeline *timeline;
+					uint64_t value;
+				} point;
+				struct block *block;
+			};
 		};
-		uint32_t head; /* all four, for one store */
 	};
-	uint32_t pattern;
 	uint64_t submit_ns; /* 0: the engine slept; it takes its own time */
-	union {
-		struct {
-			void *dst, *src;
-			uint64_t dst_offset, src_offset, bytes;
-		} copy;
-		struct {
-			void *dst;
-			uint64_t offset, bytes;
-		} fill;
-		struct {
-			struct hal_kernel *kernel;
-			uint32_t groups[3];
-			uint32_t reserved;
-			struct hal_bk_arg args[SLOT_ARGS_FREE];
-		} launch;
-		struct {
-			hal_host_fn fn;
-			void *user;
-		} host;
-		struct {
-			void *dst;
-			uint64_t offset;
-		} timestamp;
-		struct {
-			struct hal_timeline *timeline;
-			uint64_t value;
-		} point;
-		struct block *block;
-		uint64_t u[6];
-	};
 };
 
 _Static_assert(sizeof(struct record) == SLOT_BYTES, "a record is one slot");
+_Static_assert(offsetof(struct record, launch.kernel) >=
+		       offsetof(struct hal_bk_cmd, launch.groups) + 3 * sizeof(uint32_t),
+	       "the kernel's handle lies behind what the backend sees of a launch");
 
 struct block {
 	uint32_t slots;
@@ -394,42 +397,35 @@ struct block {
 	struct record rec[];
 };
 
+/* As cmd.flags of a record. */
+static inline uint32_t record_flags(uint32_t flags, uint32_t slots, uint32_t own)
+{
+	return flags | slots << 16 | own << 24;
+}
+
 /* Slots of a launch with n arguments. */
 static inline uint32_t launch_slots(uint32_t n)
 {
-	const uint32_t head = (uint32_t)offsetof(struct record, launch.args);
-
-	return (head + n * (uint32_t)sizeof(struct hal_bk_arg) + SLOT_BYTES - 1) /
-	       SLOT_BYTES;
+	return 1 +
+	       (n * (uint32_t)sizeof(struct hal_bk_arg) + SLOT_BYTES - 1) / SLOT_BYTES;
 }
 
-/* Where record_head has .slots and .flags. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HEAD_FLAGS_SHIFT 8
-#define HEAD_SLOTS_SHIFT 16
-#else
-#define HEAD_FLAGS_SHIFT 16
-#define HEAD_SLOTS_SHIFT 8
-#endif
-
-static inline uint32_t record_head(uint32_t op, uint32_t flags, uint32_t slots,
-				   uint32_t args)
+static inline struct hal_bk_arg *record_args(struct record *r)
 {
-	const struct record r = {
-		.op = (uint8_t)op,
-		.flags = (uint8_t)flags,
-		.slots = (uint8_t)slots,
-		.arg_count = (uint8_t)args,
-	};
-
-	return r.head;
+	return (struct hal_bk_arg *)(void *)(r + 1);
 }
 
 /* A place in a queue's stream of records; inner counts slots inside a block. */
-struct cursor {
-	unsigned int pos;
-	uint32_t inner;
+union cursor {
+	struct {
+		unsigned int pos;
+		uint32_t inner;
+	};
+	uint64_t both; /* for one comparison */
 };
+
+/* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
+#define COOKIE_PARTITION UINT64_C(1)
 
 /* What a cookie of ours was made from. */
 static inline void *cookie_pointer(uint64_t cookie)
@@ -442,9 +438,10 @@ static inline void *cookie_pointer(uint64_t cookie)
 
 /* A command that the device has. */
 struct flight {
-	struct hal_bk_cmd cmd;
 	struct hal_queue *queue;
-	struct cursor at;
+	struct flight *next;   /* of the queue; all of them form a circle */
+	struct record *record; /* what the cursor at stands for */
+	union cursor at;
 	struct list on_device; /* in order of issue */
 	uint64_t issue_ns, ready_ns;
 	uint64_t start_ns, end_ns;
@@ -452,6 +449,15 @@ struct flight {
 	bool done;   /* ended; waits for its turn to be told */
 	bool killed; /* dropped by a suspend, to be given again */
 };
+
+/* hal_queue.odd: what makes the end of a command more than the usual. */
+#define ODD_TRACE      1u
+#define ODD_DEADLINE   2u
+#define ODD_SUSPENDING 4u
+#define ODD_FAILED     8u
+/* Between the cursors there is, or has been since they met, a record without a flight or
+ * one that ended out of turn. */
+#define ODD_MIXED  16u
 
 #define QUEUE_OPEN UINT32_C(0x4f50454e)
 
@@ -484,19 +490,28 @@ struct hal_queue {
 	struct list on_partition;
 	struct list todo; /* on dev->todo: has a callback to run, or its wait is over */
 	void *bk;
-	struct cursor issue, retire;
+	union cursor issue, retire;
+	struct record *next;           /* the one at issue; while .offered */
+	uint32_t odd;                  /* ODD_* */
+	struct flight *oldest, *fresh; /* that the device has, and that is free */
+	uint32_t flight_count, flight_max;
 	struct hal_policy_queue view;
 	struct waiter waiter;
-	bool parked;       /* waiter is on a timeline */
-	bool offered;      /* in the policy's hands */
-	bool halted;       /* a command has failed and waits for its turn to be told */
+	union {
+		struct {
+			bool parked;   /* waiter is on a timeline */
+			bool offered;  /* in the policy's hands, or alone in its partition
+					*/
+			bool halted;   /* a command has failed and waits to be told */
+			uint8_t state; /* enum queue_state */
+			int err;       /* the first failure; nothing runs after it */
+		};
+		uint64_t held; /* 0: nothing of all this keeps it from going on */
+	};
 	bool failing;      /* the submission that failed is being dropped */
 	bool bk_suspended; /* through the backend, not by holding back alone */
 	bool resume_wanted;
-	uint8_t state; /* enum queue_state */
 	uint8_t suspend_mode;
-	uint8_t flight_first, flight_count, flight_max;
-	int err;     /* the first failure; nothing runs after it */
 	char *fault; /* text of the command that has failed */
 	uint64_t deadline_ns;
 	uint64_t gate_ns; /* when its last wait was satisfied */
@@ -525,8 +540,9 @@ struct hal_kernel {
 	struct hal_program *prog;
 	void *bk;
 	const _Atomic uint64_t *bound; /* prog->bound */
-	uint32_t head;                 /* of its record in a ring */
-	uint32_t inline_args; /* how many, if they may lie there, else UINT32_MAX */
+	uint32_t inline_args; /* how many, if they may lie in a ring, else UINT32_MAX */
+	uint32_t slots;       /* of a record there */
+	uint32_t flags;       /* cmd.flags of a record of its own, but for HAL_CMD_* */
 	struct hal_bk_kernel_info info;
 };
 
@@ -558,11 +574,20 @@ struct hal_partition {
 	uint32_t inflight;
 	uint64_t memory_used;
 	struct hal_policy_partition view;
+	/* Queues the policy has, and one more when it wants to see even one that is
+	 * alone: without that, lone is offered and the policy has not been told yet. */
+	uint32_t shown;
+	struct hal_queue *lone;
 	struct hal_timeline control; /* resizes that are done */
 	uint64_t resize_count;
 	struct busy busy;
 	struct account past; /* of its destroyed queues */
 };
+
+/* hal_device.errands */
+#define ERRAND_WORK    1u /* perhaps something on todo or dirty */
+#define ERRAND_BLOCKED 2u /* something on blocked */
+#define ERRAND_GRAVES  4u /* something on graves */
 
 /* Something destroyed while submitted work used it. */
 struct grave {
@@ -585,6 +610,8 @@ struct hal_device {
 	_Atomic(struct hal_queue *) ready;
 	atomic_int sleeping;
 	bool virtual_clock;
+	bool acted;      /* the engine has done something in this turn */
+	uint8_t errands; /* ERRAND_*: what the lists below hold */
 	/* Counted so that the engine makes room for threads that want the lock. */
 	atomic_int lock_waiters;
 	pthread_mutex_t lock; /* recursive: host callbacks may submit and signal */
@@ -600,7 +627,6 @@ struct hal_device {
 	uint32_t partition_count, program_count;
 	atomic_uint timeline_count;
 	uint32_t next_queue_id, next_timeline_id;
-	uint64_t activity; /* counts what the engine did */
 	_Atomic uint64_t ended;
 	uint64_t ended_reported;
 	struct hal_device_info info;
@@ -667,21 +693,49 @@ void engine_stop(struct hal_device *dev);
 /* The engine has something to look at that is in no ring. */
 void engine_kick(struct hal_device *dev);
 void engine_wake(struct hal_device *dev) __attribute__((cold));
-/* Under the lock.  One turn: takes submissions, gives commands, runs the device until
- * an event or until_ns, ends what ended.  False: nothing happened. */
-bool engine_step(struct hal_device *dev, uint64_t until_ns);
 /* Takes what has been submitted so far into account, and gives nothing to the device. */
 void engine_intake(struct hal_device *dev);
 int engine_resize(struct hal_partition *part, const struct hal_bk_partition_desc *desc);
 /* Asks the device for its time. */
-void engine_now(struct hal_device *dev);
+static inline void engine_now(struct hal_device *dev)
+{
+	dev->now = dev->backend->table.hot.now(dev->bk);
+	atomic_store_explicit(&dev->now_cached, dev->now, memory_order_relaxed);
+}
+
 /* part may be able to take a command. */
-void engine_dirty(struct hal_partition *part);
+static inline void engine_dirty(struct hal_partition *part)
+{
+	if (list_empty(&part->dirty))
+		list_add_before(&part->dev->dirty, &part->dirty);
+	part->dev->errands |= ERRAND_WORK;
+}
+
+/* q has a callback to run, or may go on. */
+static inline void engine_todo(struct hal_queue *q)
+{
+	if (list_empty(&q->todo))
+		list_add_before(&q->dev->todo, &q->todo);
+	q->dev->errands |= ERRAND_WORK;
+}
+
 /* The device has let go of q, which was asked to suspend. */
 void engine_quiet(struct hal_queue *q);
 
-/* ---- queue.c
- * ------------------------------------------------------------------------------ */
+/* ---- flow.c
+ * ------------------------------------------------------------------------------- */
+
+/* Under the lock.  Turns: each takes submissions, gives commands, runs the device until
+ * an event or until_ns, ends what ended.  False: nothing happened in the last one.  Goes
+ * on while something does, until t reaches value or fails or somebody wants the lock; t
+ * NULL: one turn. */
+bool engine_run(struct hal_device *dev, uint64_t until_ns, const struct hal_timeline *t,
+		uint64_t value);
+
+static inline bool engine_step(struct hal_device *dev, uint64_t until_ns)
+{
+	return engine_run(dev, until_ns, NULL, 0);
+}
 
 /* Goes over what needs no device; offers the queue to the policy when its next command
  * does. */
@@ -692,34 +746,38 @@ void queue_work(struct hal_queue *q);
 void queue_retire(struct hal_queue *q);
 /* Takes the queue back from the policy. */
 void queue_withdraw(struct hal_queue *q);
+
+/* ---- queue.c
+ * ------------------------------------------------------------------------------ */
+
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
 const char *record_name(const struct record *r);
 
-static inline struct record *cursor_record(const struct hal_queue *q, struct cursor c)
+static inline struct record *cursor_record(const struct hal_queue *q, union cursor c)
 {
-	struct record *r = &q->slots[c.pos & (q->slot_count - 1)];
+	struct record *r = &q->slots[c.pos & q->ring.mask];
 
-	return r->op == REC_BLOCK ? &r->block->rec[c.inner] : r;
+	return LIKELY(r->cmd.op != REC_BLOCK) ? r : &r->block->rec[c.inner];
 }
 
-static inline void cursor_step(const struct hal_queue *q, struct cursor *c)
+/* Past r, which c stands for. */
+static inline void cursor_step(const struct hal_queue *q, union cursor *c,
+			       const struct record *r)
 {
-	const struct record *r = &q->slots[c->pos & (q->slot_count - 1)];
-
-	if (LIKELY(r->op != REC_BLOCK)) {
+	if (LIKELY((r->own & REC_INNER) == 0)) {
 		c->pos += r->slots;
 		return;
 	}
-	c->inner += r->block->rec[c->inner].slots;
-	if (c->inner == r->block->slots) {
+	c->inner += r->slots;
+	if (c->inner == q->slots[c->pos & q->ring.mask].block->slots) {
 		c->pos++;
 		c->inner = 0;
 	}
 }
 
-static inline bool cursor_same(struct cursor a, struct cursor b)
+static inline bool cursor_same(union cursor a, union cursor b)
 {
-	return a.pos == b.pos && a.inner == b.inner;
+	return a.both == b.both;
 }
 
 /* ---- the ring
@@ -785,7 +843,9 @@ static inline uint64_t queue_commands(const struct hal_queue *q)
 /* The next record that has not been given to the device; NULL: there is none. */
 static inline struct record *queue_next(struct hal_queue *q)
 {
-	return q->issue.pos == ring_tail(q) ? NULL : cursor_record(q, q->issue);
+	union cursor c = q->issue;
+
+	return c.pos == ring_tail(q) ? NULL : cursor_record(q, c);
 }
 
 #endif

@@ -413,6 +413,8 @@ static void partition_init(struct hal_partition *p, struct hal_device *dev,
 	list_init(&p->on_device);
 	list_init(&p->queues);
 	list_init(&p->dirty);
+	busy_init(&p->busy);
+	p->shown = (dev->policy->flags & HAL_POLICY_LONE) == 0;
 	timeline_init(&p->control, dev);
 	p->control.partition = p;
 	p->own_colors = d->color_mask != 0;

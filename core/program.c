@@ -46,8 +46,8 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 	k->bound = prog->bound;
 	k->inline_args =
 		info->arg_count <= INLINE_ARGS_MAX ? info->arg_count : UINT32_MAX;
-	k->head = record_head(HAL_OP_LAUNCH, REC_END, launch_slots(info->arg_count),
-			      info->arg_count);
+	k->slots = launch_slots(info->arg_count);
+	k->flags = record_flags(0, k->slots, REC_END);
 	k->info.name[sizeof(k->info.name) - 1] = '\0';
 	prog->kernels[prog->kernel_count++] = k;
 	return 0;

@@ -94,37 +94,34 @@ arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd, const struct hal_a
 		    U64(need));
 }
 
-/* NULL, or the argument that is wrong. */
-static ALWAYS_INLINE const struct hal_arg *
-write_args(const struct hal_queue *q, const struct hal_kernel *k,
-	   const struct hal_arg *arg, uint32_t count, struct hal_bk_arg *out)
+/* Argument i of k.  False: it is wrong. */
+static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
+				    const struct hal_kernel *k,
+				    const struct hal_arg *args, struct hal_bk_arg *out,
+				    uint32_t i)
 {
-	const struct hal_partition *part = q->part;
-	const uint64_t *need = k->info.arg_bytes;
+	const struct hal_buffer *buf = args[i].buffer;
+	uint64_t offset = args[i].offset;
+	uint64_t bytes = args[i].bytes;
+	uint64_t left;
 
-	for (const struct hal_arg *end = arg + count; arg != end; arg++, out++, need++) {
-		const struct hal_buffer *buf = arg->buffer;
-		uint64_t offset = arg->offset;
-		uint64_t bytes = arg->bytes;
-
-		if (LIKELY(buf != NULL)) {
-			if (UNLIKELY(buf->user != part || offset > buf->bytes ||
-				     bytes > buf->bytes - offset))
-				return arg;
-			if (bytes == 0)
-				bytes = buf->bytes - offset;
-			out->mem = buf->bk;
-		} else {
-			bytes = 0;
-			out->mem = NULL;
-		}
-		/* Two stores of eight bytes, not one of sixteen put together first. */
-		*(volatile uint64_t *)&out->value = offset;
-		if (UNLIKELY(bytes < *need))
-			return arg;
-		out->bytes = bytes;
+	out[i].value = offset;
+	if (LIKELY(buf != NULL)) {
+		left = buf->bytes;
+		if (UNLIKELY(buf->user != part || offset > left))
+			return false;
+		left -= offset;
+		if (UNLIKELY(bytes > left))
+			return false;
+		if (bytes == 0)
+			bytes = left;
+		out[i].mem = buf->bk;
+	} else {
+		bytes = 0;
+		out[i].mem = NULL;
 	}
-	return NULL;
+	out[i].bytes = bytes;
+	return LIKELY(bytes >= k->info.arg_bytes[i]);
 }
 
 static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
@@ -148,7 +145,6 @@ static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 {
 	struct hal_kernel *k = cmd->launch.kernel;
 	uint32_t count = cmd->launch.arg_count;
-	const struct hal_arg *bad;
 
 	if (k == NULL || k->user != q->dev || count != k->info.arg_count ||
 	    (count > 0 && cmd->launch.args == NULL))
@@ -160,9 +156,14 @@ static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 			return err;
 	}
 	r->launch.kernel = k;
-	write_groups(r->launch.groups, cmd->launch.groups);
-	bad = write_args(q, k, cmd->launch.args, count, r->launch.args);
-	return bad != NULL ? arg_bad(q, cmd, bad) : 0;
+	r->cmd.launch.kernel = k->bk;
+	r->cmd.launch.args = record_args(r);
+	r->cmd.launch.arg_count = count;
+	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	for (uint32_t i = 0; i < count; i++)
+		if (!write_arg(q->part, k, cmd->launch.args, record_args(r), i))
+			return arg_bad(q, cmd, &cmd->launch.args[i]);
+	return 0;
 }
 
 static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
@@ -187,11 +188,11 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 			    "copy: %llu bytes at %llu and at %llu of one buffer "
 			    "overlap",
 			    U64(bytes), U64(from), U64(to));
-	r->copy.dst = dst->bk;
-	r->copy.src = src->bk;
-	r->copy.dst_offset = to;
-	r->copy.src_offset = from;
-	r->copy.bytes = bytes;
+	r->cmd.copy.dst = dst->bk;
+	r->cmd.copy.src = src->bk;
+	r->cmd.copy.dst_offset = to;
+	r->cmd.copy.src_offset = from;
+	r->cmd.copy.bytes = bytes;
 	return 0;
 }
 
@@ -209,10 +210,10 @@ static int write_fill(const struct hal_queue *q, const struct hal_cmd *cmd,
 			    U64(cmd->fill.bytes), U64(cmd->fill.offset));
 	if (!range_ok(dst, cmd->fill.offset, cmd->fill.bytes))
 		return range_bad(dst, cmd->fill.offset, cmd->fill.bytes, "fill");
-	r->fill.dst = dst->bk;
-	r->fill.offset = cmd->fill.offset;
-	r->fill.bytes = cmd->fill.bytes;
-	r->pattern = cmd->fill.pattern;
+	r->cmd.fill.dst = dst->bk;
+	r->cmd.fill.offset = cmd->fill.offset;
+	r->cmd.fill.bytes = cmd->fill.bytes;
+	r->cmd.fill.pattern = cmd->fill.pattern;
 	return 0;
 }
 
@@ -230,8 +231,8 @@ static int write_timestamp(const struct hal_queue *q, const struct hal_cmd *cmd,
 			    U64(cmd->timestamp.offset));
 	if (!range_ok(dst, cmd->timestamp.offset, 8))
 		return range_bad(dst, cmd->timestamp.offset, 8, "timestamp");
-	r->timestamp.dst = dst->bk;
-	r->timestamp.offset = cmd->timestamp.offset;
+	r->cmd.timestamp.dst = dst->bk;
+	r->cmd.timestamp.offset = cmd->timestamp.offset;
 	return 0;
 }
 
@@ -259,25 +260,24 @@ static int write_other(const struct hal_queue *q, const struct hal_cmd *cmd,
 	}
 }
 
-static ALWAYS_INLINE void write_head(struct record *r, uint32_t op, uint32_t flags,
-				     uint32_t slots, uint32_t args, uint64_t now)
+static void write_head(struct record *r, uint32_t op, uint32_t flags, uint32_t slots,
+		       uint8_t own, uint64_t now)
 {
-	r->head = record_head(op, flags, slots, args);
+	r->cmd.op = op;
+	r->cmd.flags = record_flags(flags, slots, own);
 	r->submit_ns = now;
 }
 
 /* One command into r, where slots slots are free. */
 static int write_command(const struct hal_queue *q, const struct hal_cmd *cmd,
-			 uint32_t slots, uint64_t now, struct record *r)
+			 uint32_t slots, uint8_t own, uint64_t now, struct record *r)
 {
-	bool launch = cmd->op == HAL_OP_LAUNCH;
-
 	if (UNLIKELY((cmd->flags & ~HAL_CMD_REPLAYABLE) != 0))
 		return fail(EINVAL, "hal_cmd.flags 0x%x: only 0x%x is known", cmd->flags,
 			    HAL_CMD_REPLAYABLE);
-	write_head(r, cmd->op, cmd->flags, slots, launch ? cmd->launch.arg_count : 0,
-		   now);
-	return launch ? write_launch(q, cmd, r) : write_other(q, cmd, r);
+	write_head(r, cmd->op, cmd->flags, slots, own, now);
+	return cmd->op == HAL_OP_LAUNCH ? write_launch(q, cmd, r)
+					: write_other(q, cmd, r);
 }
 
 static inline uint32_t command_slots(const struct hal_cmd *cmd)
@@ -410,15 +410,16 @@ static int shape_check(const struct hal_queue *q, const struct hal_submit_desc *
 struct place {
 	struct record *base;
 	unsigned int pos, mask;
+	uint8_t own; /* of all of them */
 };
 
-static void write_points(const struct hal_point *points, uint32_t count, uint8_t op,
+static void write_points(const struct hal_point *points, uint32_t count, uint32_t op,
 			 uint64_t now, struct place *to, struct record **last)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct record *r = &to->base[to->pos++ & to->mask];
 
-		write_head(r, op, 0, 1, 0, now);
+		write_head(r, op, 0, 1, to->own, now);
 		r->point.timeline = points[i].timeline;
 		r->point.value = points[i].value;
 		*last = r;
@@ -444,13 +445,13 @@ static int write_all(const struct hal_queue *q, const struct hal_submit_desc *d,
 		int err;
 
 		last = &to.base[to.pos & to.mask];
-		err = write_command(q, cmd, slots, now, last);
+		err = write_command(q, cmd, slots, to.own, now, last);
 		if (err != 0)
 			return d->cmd_count > 1 ? in_command(i, err) : err;
 		to.pos += slots;
 	}
 	write_points(d->signals, d->signal_count, REC_SIGNAL, now, &to, &last);
-	last->flags |= REC_END;
+	last->own |= REC_END;
 	return 0;
 }
 
@@ -471,13 +472,12 @@ static int submit_block(struct hal_queue *q, const struct hal_submit_desc *d,
 	if (block == NULL)
 		return fail(ENOMEM, "no memory for a submission of %u slots", slots);
 	block->slots = slots;
-	err = write_all(q, d, now, (struct place){block->rec, 0, ~0u});
+	err = write_all(q, d, now, (struct place){block->rec, 0, ~0u, REC_INNER});
 	if (err != 0) {
 		free(block);
 		return err;
 	}
-	r->op = REC_BLOCK;
-	r->slots = 1;
+	write_head(r, REC_BLOCK, 0, 1, 0, now);
 	r->block = block;
 	return 0;
 }
@@ -525,7 +525,7 @@ submit_any(struct hal_queue *q, const struct hal_submit_desc *d, struct hal_poin
 			return queue_full(q, slots);
 		err = write_all(
 			q, d, now,
-			(struct place){q->slots, q->ring.p_tail, q->slot_count - 1});
+			(struct place){q->slots, q->ring.p_tail, q->slot_count - 1, 0});
 	}
 	if (err != 0)
 		return err;
@@ -562,8 +562,6 @@ static __attribute__((noinline)) int submit_other(struct hal_queue *q,
 	return err != 0 ? err : submit_any(q, &d, done);
 }
 
-_Static_assert(REC_REPLAYABLE == HAL_CMD_REPLAYABLE, "one is made from the other");
-
 /* What the usual submission looks like, compared eight bytes at a time. */
 static const uint32_t usual_head[2] = {sizeof(struct hal_submit_desc), 0 /* flags */};
 static const uint32_t usual_count[2] = {1, 0 /* cmd_stride */};
@@ -583,17 +581,34 @@ static ALWAYS_INLINE bool is_usual(const struct hal_submit_desc *d)
 	       memcmp(&d->wait_count, usual_points, 8) == 0;
 }
 
-/* A launch that a ring can hold, of a kernel that is bound. */
-static ALWAYS_INLINE bool is_launch(const struct hal_queue *q, const struct hal_cmd *cmd)
+/* All arguments of a launch of at most INLINE_ARGS_MAX, without a loop: each with its
+ * offsets in the instructions.  False: one is wrong. */
+static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
+					    const struct hal_kernel *k,
+					    const struct hal_arg *args, uint32_t count,
+					    struct hal_bk_arg *out)
 {
-	const struct hal_kernel *k;
-
-	if (cmd == NULL || cmd->op != HAL_OP_LAUNCH ||
-	    (cmd->flags & ~HAL_CMD_REPLAYABLE) != 0 || cmd->launch.args == NULL)
-		return false;
-	k = cmd->launch.kernel;
-	return k != NULL && k->user == q->dev &&
-	       k->inline_args == cmd->launch.arg_count && is_bound(q, k);
+	_Static_assert(INLINE_ARGS_MAX == 8, "one case each");
+#define CASE_ARG(n)                                                                      \
+	case n:                                                                          \
+		if (UNLIKELY(!write_arg(part, k, args, out, (n)-1)))                     \
+			return false;                                                    \
+		__attribute__((fallthrough))
+	switch (count) {
+		CASE_ARG(8);
+		CASE_ARG(7);
+		CASE_ARG(6);
+		CASE_ARG(5);
+		CASE_ARG(4);
+		CASE_ARG(3);
+		CASE_ARG(2);
+		CASE_ARG(1);
+	case 0:
+		return true;
+	default:
+		__builtin_unreachable(); /* hal_submit has seen to that */
+	}
+#undef CASE_ARG
 }
 
 /* The usual submission is written here; any other, and any that is wrong, goes through
@@ -601,22 +616,29 @@ static ALWAYS_INLINE bool is_launch(const struct hal_queue *q, const struct hal_
 int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	       struct hal_point *done)
 {
-	const struct hal_arg *bad;
 	const struct hal_cmd *cmd;
+	struct hal_device *dev;
 	struct hal_kernel *k;
 	struct record *r;
 	unsigned int tail, end;
+	uint32_t count;
 
 	if (UNLIKELY(q == NULL ||
 		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN ||
 		     !is_usual(d)))
 		return submit_other(q, d, done);
 	cmd = d->cmds;
-	if (UNLIKELY(!is_launch(q, cmd)))
+	if (UNLIKELY(cmd == NULL || cmd->op != HAL_OP_LAUNCH ||
+		     (cmd->flags & ~HAL_CMD_REPLAYABLE) != 0))
 		return submit_other(q, d, done);
 	k = cmd->launch.kernel;
+	dev = q->dev;
+	count = cmd->launch.arg_count;
+	if (UNLIKELY(k == NULL || k->user != dev || k->inline_args != count ||
+		     !is_bound(q, k) || cmd->launch.args == NULL))
+		return submit_other(q, d, done);
 	tail = q->ring.p_tail;
-	end = tail + (k->head >> HEAD_SLOTS_SHIFT & 0xff);
+	end = tail + k->slots;
 	/* Where the engine was when we last looked is enough to know most of the time,
 	 * and does not make its cache line travel. */
 	if (UNLIKELY((int)(q->ring_limit - end) < 0)) {
@@ -625,13 +647,16 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 			return submit_other(q, d, done);
 	}
 	r = &q->slots[tail & q->ring.mask];
-	/* REPLAYABLE has the same bit in the record. */
-	r->head = k->head | cmd->flags << HEAD_FLAGS_SHIFT;
-	r->submit_ns = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed);
+	r->cmd.op = HAL_OP_LAUNCH;
+	r->cmd.flags = k->flags | cmd->flags;
+	r->submit_ns = atomic_load_explicit(&dev->now_cached, memory_order_relaxed);
 	r->launch.kernel = k;
-	write_groups(r->launch.groups, cmd->launch.groups);
-	bad = write_args(q, k, cmd->launch.args, k->inline_args, r->launch.args);
-	if (UNLIKELY(bad != NULL))
-		return arg_bad(q, cmd, bad);
+	r->cmd.launch.kernel = k->bk;
+	r->cmd.launch.args = record_args(r);
+	r->cmd.launch.arg_count = count;
+	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	if (UNLIKELY(!write_inline_args(q->part, k, cmd->launch.args, count,
+					record_args(r))))
+		return submit_other(q, d, done);
 	return publish(q, end, done);
 }

@@ -7,27 +7,35 @@
 
 static const char *const mode_names[] = {"DRAIN", "FOLD", "SAVE", "KILL"};
 
+static void set_state(struct hal_queue *q, enum queue_state state)
+{
+	q->state = (uint8_t)state;
+	q->odd &= ~ODD_SUSPENDING;
+	if (state == QUEUE_SUSPENDING)
+		q->odd |= ODD_SUSPENDING;
+}
+
 static uint32_t running(const struct hal_queue *q)
 {
+	const struct flight *f = q->oldest;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < q->flight_count; i++)
-		n += !q->flights[(q->flight_first + i) % q->flight_max].done;
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		n += !f->done;
 	return n;
 }
 
 static int kill_check(const struct hal_queue *q)
 {
-	for (uint32_t i = 0; i < q->flight_count; i++) {
-		const struct flight *f =
-			&q->flights[(q->flight_first + i) % q->flight_max];
+	const struct flight *f = q->oldest;
 
-		if (f->done || (f->cmd.flags & HAL_CMD_REPLAYABLE) != 0)
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done || (f->record->cmd.flags & HAL_CMD_REPLAYABLE) != 0)
 			continue;
 		return fail(ENOTSUP,
 			    "queue %u: KILL, but \"%s\" on the device is not "
 			    "HAL_CMD_REPLAYABLE",
-			    q->obj.id, record_name(cursor_record(q, f->at)));
+			    q->obj.id, record_name(f->record));
 	}
 	return 0;
 }
@@ -49,11 +57,11 @@ static int suspend_check(const struct hal_queue *q, uint32_t mode)
 /* Killed commands go back to what has not been given to the device. */
 static void rewind_killed(struct hal_queue *q)
 {
+	struct flight *f = q->oldest;
 	uint32_t kept = 0;
 
-	while (kept < q->flight_count &&
-	       !q->flights[(q->flight_first + kept) % q->flight_max].killed)
-		kept++;
+	for (; kept < q->flight_count && !f->killed; kept++)
+		f = f->next;
 	if (kept == q->flight_count)
 		return;
 	/* It may stand at a wait further on, even for what has just been killed. */
@@ -61,8 +69,9 @@ static void rewind_killed(struct hal_queue *q)
 		list_del(&q->waiter.node);
 		q->parked = false;
 	}
-	q->issue = q->flights[(q->flight_first + kept) % q->flight_max].at;
-	q->flight_count = (uint8_t)kept;
+	q->issue = f->at;
+	q->fresh = f;
+	q->flight_count = kept;
 }
 
 static int resume_now(struct hal_queue *q)
@@ -76,10 +85,9 @@ static int resume_now(struct hal_queue *q)
 		return err;
 	q->bk_suspended = false;
 	q->resume_wanted = false;
-	q->state = QUEUE_RUNNING;
+	set_state(q, QUEUE_RUNNING);
 	trace_instant(dev, q, "resume", dev->now);
-	if (list_empty(&q->todo))
-		list_add_before(&dev->todo, &q->todo);
+	engine_todo(q);
 	return 0;
 }
 
@@ -95,9 +103,9 @@ void engine_quiet(struct hal_queue *q)
 		a->suspend_max_ns = took;
 	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
 	rewind_killed(q);
-	q->state = QUEUE_SUSPENDED;
+	set_state(q, QUEUE_SUSPENDED);
 	timeline_set(&q->control, q->suspend_count);
-	dev->activity++;
+	dev->acted = true;
 	/* A resume that the device refuses leaves the queue suspended: who asked has long
 	 * had its answer, so the queue says why. */
 	if (q->resume_wanted && resume_now(q) != 0)
@@ -112,18 +120,18 @@ static int suspend(struct hal_queue *q, uint32_t mode)
 
 	/* Else giving the device nothing more is enough. */
 	if (running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
-		q->state = QUEUE_SUSPENDING;
+		set_state(q, QUEUE_SUSPENDING);
 		err = dev->backend->table.hot.suspend(dev->bk, q->bk, mode,
 						      (uint64_t)(uintptr_t)q);
 		if (err != 0) {
-			q->state = QUEUE_RUNNING;
+			set_state(q, QUEUE_RUNNING);
 			return err;
 		}
 		q->bk_suspended = true;
 		dev->pending++;
 	}
 	queue_withdraw(q);
-	q->state = QUEUE_SUSPENDING;
+	set_state(q, QUEUE_SUSPENDING);
 	q->suspend_mode = (uint8_t)mode;
 	q->suspend_asked_ns = dev->now;
 	q->suspend_count++;

@@ -296,6 +296,24 @@ static void trace_head(struct hal_device *dev)
 }
 
 /* Under the lock. */
+/* Ends of commands are looked at more closely while a trace is written. */
+static void queues_odd(struct hal_device *dev, bool traced)
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			q->odd &= ~ODD_TRACE;
+			if (traced)
+				q->odd |= ODD_TRACE;
+		}
+	}
+}
+
 int trace_open(struct hal_device *dev, const char *path)
 {
 	struct trace *t = calloc(1, sizeof(*t));
@@ -318,6 +336,7 @@ int trace_open(struct hal_device *dev, const char *path)
 	}
 	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, print, t);
 	dev->trace = t;
+	queues_odd(dev, true);
 	trace_head(dev);
 	return 0;
 }
@@ -336,6 +355,7 @@ int trace_close(struct hal_device *dev)
 	if (t->broken)
 		err = fail(EIO, "trace %s could not be written in full", t->path);
 	dev->trace = NULL;
+	queues_odd(dev, false);
 	trace_free(t);
 	return err;
 }

@@ -89,10 +89,11 @@ struct hal_bk_arg {
 	uint64_t bytes;
 };
 
-/* One command for the device.  Pointers are valid until its event has been polled. */
+/* One command for the device.  It and what it points to stay until its event has been
+ * polled: a backend may keep the pointer. */
 struct hal_bk_cmd {
 	uint32_t op;    /* enum hal_op: COPY, FILL, LAUNCH, TIMESTAMP, NOP */
-	uint32_t flags; /* HAL_CMD_* */
+	uint32_t flags; /* HAL_CMD_*; the upper 16 bits are the core's own */
 	uint64_t cookie;
 	union {
 		struct {
@@ -108,7 +109,7 @@ struct hal_bk_cmd {
 			void *kernel;
 			const struct hal_bk_arg *args;
 			uint32_t arg_count;
-			uint32_t groups[3];
+			uint32_t groups[3]; /* each at least 1 */
 		} launch;
 		struct {
 			void *dst;

@@ -44,6 +44,12 @@ struct hal_policy_partition {
 	void *own[2]; /* the policy's; NULL at first */
 };
 
+/* hal_policy.flags */
+/* Never answers NULL while it has a queue, and keeps no account in ready, gone and pick:
+ * the engine may serve a queue that nobody else of its partition competes with without
+ * asking, and calls ready for it only when another comes. */
+#define HAL_POLICY_LONE 1u
+
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */
 	uint32_t abi;  /* HAL_POLICY_ABI */
@@ -52,7 +58,7 @@ struct hal_policy {
 	/* Parameters, section [policy]; read them with host->option_int. */
 	const struct hal_option_def *options;
 	uint32_t option_count;
-	uint32_t reserved;
+	uint32_t flags; /* HAL_POLICY_* */
 	/* State of one device; may be NULL: there is none. */
 	int (*create)(const struct hal_host *host, const struct hal_bk_config *cfg,
 		      void **state);

@@ -18,7 +18,7 @@ static const struct ref_options defaults = {
 	.devices = 1,
 	.units = 16,
 	.rows = 1,
-	.depth = 16,
+	.depth = 8,
 	.memory = UINT64_C(64) << 20,
 	.isolation = HAL_ISOLATION_ENFORCED,
 	.map = true,
@@ -33,7 +33,8 @@ static const struct hal_option_def options[] = {
 	 "device memory"},
 	{"colors", HAL_OPTION_INT, 0, REF_COLORS_MAX, NULL, "0",
 	 "memory channels that can be owned, 4096 bytes in turn; 0: none"},
-	{"depth", HAL_OPTION_INT, 1, 1024, NULL, "16", "commands a queue holds"},
+	{"depth", HAL_OPTION_INT, 1, 1024, NULL, "8",
+	 "commands a queue holds; hal.inflight is at most 8"},
 	{"devices", HAL_OPTION_INT, 0, 64, NULL, "1", "devices present"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "inside|between|none", "inside",
 	 "what the device can do at most"},
@@ -157,11 +158,16 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
+static __attribute__((noinline)) uint64_t since_open(const struct ref_device *dev)
+{
+	return monotonic_ns() - dev->zero_ns;
+}
+
 uint64_t ref_now(void *device)
 {
 	const struct ref_device *dev = device;
 
-	return dev->opt.real ? monotonic_ns() - dev->zero_ns : dev->now_ns;
+	return LIKELY(!dev->opt.real) ? dev->now_ns : since_open(dev);
 }
 
 static void ref_close(void *device)
@@ -195,6 +201,7 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->index = index;
 	dev->timer_fd = -1;
 	dev->armed_ns = REF_NEVER;
+	dev->next_ns = REF_NEVER;
 	dev->owner = malloc(o.units * sizeof(*dev->owner));
 	dev->heap = calloc(o.units, sizeof(struct ref_partition *));
 	if (!dev->owner || !dev->heap) {
@@ -206,6 +213,7 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		dev->owner[i] = -1;
 	ref_memory_init(dev);
 	if (o.real) {
+		atomic_store_explicit(&dev->careful, true, memory_order_relaxed);
 		dev->zero_ns = monotonic_ns();
 		dev->timer_fd =
 			timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -241,7 +249,7 @@ void ref_tell_event(struct ref_device *dev, const struct ref_queue *q, uint32_t 
 		.partition = q->part->desc.index,
 		.units = q->part->desc.units,
 		.queue = q->id,
-		.sequence = q->sequence,
+		.sequence = q->head,
 		.now_ns = dev->now_ns,
 	};
 	dev->on_event(dev->on_event_user, &ev);
@@ -270,7 +278,8 @@ static int ext_inject(void *native, uint32_t op, uint64_t nth, int err)
 	atomic_store_explicit(&dev->inject[op].err, err < 0 ? -err : err,
 			      memory_order_relaxed);
 	atomic_store_explicit(&dev->inject[op].nth, nth, memory_order_relaxed);
-	atomic_store_explicit(&dev->injecting, true, memory_order_relaxed);
+	atomic_store_explicit(&dev->watched, true, memory_order_relaxed);
+	atomic_store_explicit(&dev->careful, true, memory_order_relaxed);
 	return 0;
 }
 
@@ -303,6 +312,8 @@ static int ext_on_event(void *native,
 
 	dev->on_event = fn;
 	dev->on_event_user = user;
+	if (fn)
+		atomic_store_explicit(&dev->watched, true, memory_order_relaxed);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include <hal/backend.h>
 #include <hal/ref.h>
@@ -60,8 +61,9 @@ struct ref_partition {
 	bool moved;
 };
 
+/* The core keeps the command itself until its event has been polled. */
 struct ref_command {
-	struct hal_bk_cmd cmd;
+	const struct hal_bk_cmd *cmd;
 	uint64_t ready_ns;
 };
 
@@ -72,7 +74,6 @@ struct ref_queue {
 	struct ref_queue *next, *prev; /* in the partition's ready list */
 	struct ref_queue *notice_next;
 	uint64_t id;
-	uint64_t sequence; /* of the command at .head */
 	uint64_t quiet_cookie;
 	int32_t priority;
 	uint32_t suspended; /* enum ref_suspended */
@@ -80,8 +81,10 @@ struct ref_queue {
 	bool ready;         /* in the ready list */
 	bool notice;        /* in the notice list */
 	uint32_t cancel;    /* commands from .head on that end with -ECANCELED */
-	uint32_t head, count, depth;
-	struct ref_command ring[];
+	uint64_t head;      /* commands before the first in .ring; its number from 0 */
+	uint32_t count, depth, mask;
+	uint32_t room;             /* .depth, or 0 while it is suspended */
+	struct ref_command ring[]; /* of .mask + 1 */
 };
 
 struct ref_mem {
@@ -92,9 +95,20 @@ struct ref_mem {
 	uint64_t granules[REF_COLORS_MAX];
 };
 
+struct ref_kernel {
+	const struct hal_ref_kernel *k; /* in the core's copy of the image */
+	hal_ref_fn fn;
+	hal_ref_cost_fn cost;
+	uint64_t work, span_ns; /* of a group; at least 1 ns */
+	/* What its functions are called with; the same from call to call but for the
+	 * arguments, .units, .groups and .fault. */
+	struct hal_ref_call call;
+	struct hal_ref_arg args[HAL_ARGS_MAX];
+};
+
 struct ref_program {
 	uint32_t count;
-	const struct hal_ref_kernel *kernels; /* in the core's copy of the image */
+	struct ref_kernel kernels[];
 };
 
 struct ref_device {
@@ -109,13 +123,16 @@ struct ref_device {
 	int32_t *owner;              /* partition index of each unit, -1: free */
 	struct ref_partition **heap; /* those that run, earliest end first */
 	uint32_t heap_count;
+	uint64_t next_ns; /* when the first of them ends; REF_NEVER: none runs */
+	bool news;        /* something in the lists below: poll has to tell */
 	struct ref_queue *notice_first, *notice_last;
 	struct ref_partition *moved_first, *moved_last;
 	uint64_t queue_ids;
 	uint64_t free_granules[REF_COLORS_MAX];
 	uint32_t next_color; /* where the next granule is looked for first */
 	uint64_t next_address;
-	atomic_bool injecting; /* any of .inject has ever been armed */
+	atomic_bool careful; /* the clock is real, or any of .inject has been armed */
+	atomic_bool watched; /* .on_event is set, or any of .inject has been armed */
 	struct ref_inject inject[HAL_REF_OPS];
 	void (*on_event)(void *user, const struct hal_ref_event *ev);
 	void *on_event_user;
@@ -156,10 +173,10 @@ int ref_program_load(void *device, const void *image, size_t size, void **out);
 int ref_program_unload(void *device, void *program);
 int ref_kernel_get(void *device, void *program, uint32_t index,
 		   struct hal_bk_kernel_info *info, void **kernel);
-void ref_command_cost(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
-		      uint64_t *work, uint64_t *span_ns);
+uint64_t ref_command_work(const struct ref_partition *part, const struct hal_bk_cmd *cmd);
 int ref_execute(struct ref_device *dev, const struct ref_partition *part,
 		const struct hal_bk_cmd *cmd, struct hal_bk_event *ev);
+int ref_kernel_failed(const struct hal_bk_cmd *cmd, int err, struct hal_bk_event *ev);
 
 /* queue.c */
 int ref_queue_create(void *device, void *partition, int32_t priority, void **out);
@@ -181,8 +198,38 @@ static inline uint32_t ref_colors(const struct ref_device *dev)
 /* True, and *err the error to answer, when it is this operation's turn to fail. */
 static inline bool ref_injected(struct ref_device *dev, uint32_t op, int *err)
 {
-	return UNLIKELY(atomic_load_explicit(&dev->injecting, memory_order_relaxed)) &&
+	return UNLIKELY(atomic_load_explicit(&dev->watched, memory_order_relaxed)) &&
 	       ref_inject_count(dev, op, err);
+}
+
+#define REF_FAULT_BYTES sizeof(((struct hal_bk_event *)0)->fault)
+
+/* What a kernel's functions are called with: fills in what differs from call to call.
+ * fault has REF_FAULT_BYTES. */
+static inline const struct hal_ref_call *
+ref_call(const struct ref_partition *part, const struct hal_bk_cmd *cmd, char *fault)
+{
+	struct ref_kernel *k = cmd->launch.kernel;
+	const struct hal_bk_arg *a = cmd->launch.args;
+	struct hal_ref_arg *arg = k->args;
+
+	for (uint32_t n = k->call.arg_count; n; n--, a++, arg++) {
+		const struct ref_mem *mem = a->mem;
+		uint64_t value = a->value;
+
+		arg->bytes = a->bytes;
+		if (LIKELY(mem != NULL)) {
+			arg->data = mem->data + value;
+			arg->value = mem->address + value;
+		} else {
+			arg->data = NULL;
+			arg->value = value;
+		}
+	}
+	k->call.units = part->desc.units;
+	memcpy(k->call.groups, cmd->launch.groups, sizeof(k->call.groups));
+	k->call.fault = fault;
+	return &k->call;
 }
 
 static inline void ref_tell(struct ref_device *dev, const struct ref_queue *q,

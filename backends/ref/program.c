@@ -53,66 +53,7 @@ static int check_kernel(const struct hal_ref_kernel *k, uint32_t index)
 	return 0;
 }
 
-int ref_program_load(void *device, const void *image, size_t size, void **out)
-{
-	struct ref_device *dev = device;
-	const struct hal_ref_image *head = image;
-	const struct hal_ref_kernel *kernels = (const void *)(head + 1);
-	struct ref_program *prog;
-	uint32_t i;
-	int err;
-
-	if (ref_injected(dev, HAL_REF_OP_PROGRAM_LOAD, &err))
-		return ref_host->fail(err, "ref: program_load: injected");
-	err = check_head(head, size);
-	if (err)
-		return err;
-	for (i = 0; i < head->kernel_count; i++) {
-		err = check_kernel(&kernels[i], i);
-		if (err)
-			return err;
-	}
-	prog = malloc(sizeof(*prog));
-	if (!prog)
-		return ref_host->fail(ENOMEM, "ref: no memory for a program");
-	prog->count = head->kernel_count;
-	prog->kernels = kernels;
-	dev->programs++;
-	*out = prog;
-	return 0;
-}
-
-int ref_program_unload(void *device, void *program)
-{
-	struct ref_device *dev = device;
-
-	dev->programs--;
-	free(program);
-	return 0;
-}
-
-int ref_kernel_get(void *device, void *program, uint32_t index,
-		   struct hal_bk_kernel_info *info, void **kernel)
-{
-	const struct ref_program *prog = program;
-	const struct hal_ref_kernel *k;
-
-	(void)device;
-	if (index >= prog->count)
-		return ref_host->fail(ENOENT, "ref: no kernel %u of %u", index,
-				      prog->count);
-	k = &prog->kernels[index];
-	memset(info, 0, sizeof(*info));
-	memcpy(info->name, k->name, sizeof(info->name));
-	info->arg_count = k->arg_count;
-	memcpy(info->arg_bytes, k->arg_bytes, sizeof(info->arg_bytes));
-	/* The handle drops the const: the core only hands it back. */
-	memcpy(kernel, &k, sizeof(*kernel));
-	return 0;
-}
-
-/* ---- commands --------------------------------------------------------------------- */
-
+/* Of hal_ref_call: the bytes of an argument. */
 static void *call_at(const struct hal_ref_call *call, uint32_t arg, uint64_t offset,
 		     uint64_t bytes)
 {
@@ -133,103 +74,124 @@ static void *call_at(const struct hal_ref_call *call, uint32_t arg, uint64_t off
 	return (uint8_t *)a->data + offset;
 }
 
-static void make_call(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
-		      struct hal_ref_call *call, struct hal_ref_arg *args, char *fault,
-		      size_t fault_bytes)
+static void kernel_init(struct ref_kernel *r, const struct hal_ref_kernel *k)
 {
-	const struct hal_ref_kernel *k = cmd->launch.kernel;
-	const uint32_t *g = cmd->launch.groups;
-	uint32_t i;
-
-	for (i = 0; i < cmd->launch.arg_count; i++) {
-		const struct hal_bk_arg *a = &cmd->launch.args[i];
-		const struct ref_mem *mem = a->mem;
-
-		args[i].data = mem ? mem->data + a->value : NULL;
-		args[i].bytes = a->bytes;
-		args[i].value = mem ? mem->address + a->value : a->value;
-	}
-	call->args = args;
-	call->arg_count = cmd->launch.arg_count;
-	call->units = part->desc.units;
-	call->groups[0] = g[0] + !g[0];
-	call->groups[1] = g[1] + !g[1];
-	call->groups[2] = g[2] + !g[2];
-	call->reserved = 0;
-	call->kernel = k->name;
-	call->user = k->user;
-	call->fault = fault;
-	call->fault_bytes = fault_bytes;
-	call->at = call_at;
+	r->k = k;
+	r->fn = k->fn;
+	r->work = k->work;
+	r->span_ns = k->span_ns > 1 ? k->span_ns : 1;
+	r->cost = k->cost;
+	memset(&r->call, 0, sizeof(r->call));
+	r->call.args = r->args;
+	r->call.arg_count = k->arg_count;
+	r->call.kernel = k->name;
+	r->call.user = k->user;
+	r->call.fault_bytes = REF_FAULT_BYTES;
+	r->call.at = call_at;
 }
+
+int ref_program_load(void *device, const void *image, size_t size, void **out)
+{
+	struct ref_device *dev = device;
+	const struct hal_ref_image *head = image;
+	const struct hal_ref_kernel *kernels = (const void *)(head + 1);
+	struct ref_program *prog;
+	uint32_t i;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_PROGRAM_LOAD, &err))
+		return ref_host->fail(err, "ref: program_load: injected");
+	err = check_head(head, size);
+	if (err)
+		return err;
+	for (i = 0; i < head->kernel_count; i++) {
+		err = check_kernel(&kernels[i], i);
+		if (err)
+			return err;
+	}
+	prog = malloc(sizeof(*prog) + head->kernel_count * sizeof(prog->kernels[0]));
+	if (!prog)
+		return ref_host->fail(ENOMEM, "ref: no memory for a program");
+	prog->count = head->kernel_count;
+	for (i = 0; i < head->kernel_count; i++)
+		kernel_init(&prog->kernels[i], &kernels[i]);
+	dev->programs++;
+	*out = prog;
+	return 0;
+}
+
+int ref_program_unload(void *device, void *program)
+{
+	struct ref_device *dev = device;
+
+	dev->programs--;
+	free(program);
+	return 0;
+}
+
+int ref_kernel_get(void *device, void *program, uint32_t index,
+		   struct hal_bk_kernel_info *info, void **kernel)
+{
+	struct ref_program *prog = program;
+	const struct hal_ref_kernel *k;
+
+	(void)device;
+	if (index >= prog->count)
+		return ref_host->fail(ENOENT, "ref: no kernel %u of %u", index,
+				      prog->count);
+	k = prog->kernels[index].k;
+	memset(info, 0, sizeof(*info));
+	memcpy(info->name, k->name, sizeof(info->name));
+	info->arg_count = k->arg_count;
+	memcpy(info->arg_bytes, k->arg_bytes, sizeof(info->arg_bytes));
+	*kernel = &prog->kernels[index];
+	return 0;
+}
+
+/* ---- commands --------------------------------------------------------------------- */
 
 static uint64_t work_of_launch(const struct ref_partition *part,
 			       const struct hal_bk_cmd *cmd)
 {
-	const struct hal_ref_kernel *k = cmd->launch.kernel;
+	const struct ref_kernel *k = cmd->launch.kernel;
 	const uint32_t *g = cmd->launch.groups;
 	uint64_t work = k->work, groups;
 
 	if (k->cost) {
-		struct hal_ref_arg args[HAL_ARGS_MAX];
-		struct hal_ref_call call;
-		char fault[8];
+		char fault[REF_FAULT_BYTES];
 
-		make_call(part, cmd, &call, args, fault, sizeof(fault));
-		work = k->cost(&call);
+		work = k->cost(ref_call(part, cmd, fault));
 	}
-	if (LIKELY((g[0] | g[1] | g[2]) <= 1))
-		return work;
-	groups = ((uint64_t)g[0] + !g[0]) * (g[1] + !g[1]);
 	/* A year of device time is as good as for ever and overflows nothing. */
-	if (__builtin_mul_overflow(groups, g[2] + !g[2], &groups) ||
+	groups = (uint64_t)g[0] * g[1];
+	if (__builtin_mul_overflow(groups, g[2], &groups) ||
 	    __builtin_mul_overflow(groups, work, &work) || work > UINT64_C(1) << 55)
 		return UINT64_C(1) << 55;
 	return work;
 }
 
-/* *work in unit-nanoseconds; a command takes at least *span_ns, and at least 1 ns. */
-void ref_command_cost(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
-		      uint64_t *work, uint64_t *span_ns)
+/* In unit-nanoseconds. */
+uint64_t ref_command_work(const struct ref_partition *part, const struct hal_bk_cmd *cmd)
 {
-	const struct hal_ref_kernel *k;
-
-	*span_ns = 1;
 	switch (cmd->op) {
 	case HAL_OP_COPY:
-		*work = cmd->copy.bytes / REF_BYTES_WORK + 1;
-		break;
+		return cmd->copy.bytes / REF_BYTES_WORK + 1;
 	case HAL_OP_FILL:
-		*work = cmd->fill.bytes / REF_BYTES_WORK + 1;
-		break;
+		return cmd->fill.bytes / REF_BYTES_WORK + 1;
 	case HAL_OP_LAUNCH:
-		k = cmd->launch.kernel;
-		*work = work_of_launch(part, cmd);
-		if (k->span_ns > 1)
-			*span_ns = k->span_ns;
-		break;
+		return work_of_launch(part, cmd);
 	default:
-		*work = 1;
+		return 1;
 	}
 }
 
-static int execute_launch(const struct ref_partition *part, const struct hal_bk_cmd *cmd,
-			  struct hal_bk_event *ev)
+int ref_kernel_failed(const struct hal_bk_cmd *cmd, int err, struct hal_bk_event *ev)
 {
-	const struct hal_ref_kernel *k = cmd->launch.kernel;
-	struct hal_ref_arg args[HAL_ARGS_MAX];
-	struct hal_ref_call call;
-	int err;
+	const struct ref_kernel *k = cmd->launch.kernel;
 
-	make_call(part, cmd, &call, args, ev->fault, sizeof(ev->fault));
-	err = k->fn(&call);
-	if (!err) {
-		ev->fault[0] = 0;
-		return 0;
-	}
 	if (!ev->fault[0])
-		snprintf(ev->fault, sizeof(ev->fault), "kernel %s: returned %d", k->name,
-			 err);
+		snprintf(ev->fault, sizeof(ev->fault), "kernel %s: returned %d",
+			 k->k->name, err);
 	return -EIO;
 }
 
@@ -243,18 +205,23 @@ static void execute_fill(const struct hal_bk_cmd *cmd)
 		memcpy(p + i, &cmd->fill.pattern, 4);
 }
 
+static int injected_fault(const struct hal_bk_cmd *cmd, int err, struct hal_bk_event *ev)
+{
+	snprintf(ev->fault, sizeof(ev->fault), "injected fault (%d) in command of op %u",
+		 err, cmd->op);
+	return -EIO;
+}
+
 /* What the command does, all at once at its end.  0, or -EIO with ev->fault. */
 int ref_execute(struct ref_device *dev, const struct ref_partition *part,
 		const struct hal_bk_cmd *cmd, struct hal_bk_event *ev)
 {
 	const struct ref_mem *dst, *src;
+	const struct ref_kernel *k;
 	int err;
 
-	if (ref_injected(dev, HAL_REF_OP_EXECUTE, &err)) {
-		snprintf(ev->fault, sizeof(ev->fault),
-			 "injected fault (%d) in command of op %u", err, cmd->op);
-		return -EIO;
-	}
+	if (ref_injected(dev, HAL_REF_OP_EXECUTE, &err))
+		return injected_fault(cmd, err, ev);
 	switch (cmd->op) {
 	case HAL_OP_COPY:
 		dst = cmd->copy.dst;
@@ -269,7 +236,9 @@ int ref_execute(struct ref_device *dev, const struct ref_partition *part,
 		ev->bytes_written = cmd->fill.bytes;
 		return 0;
 	case HAL_OP_LAUNCH:
-		return execute_launch(part, cmd, ev);
+		k = cmd->launch.kernel;
+		err = k->fn(ref_call(part, cmd, ev->fault));
+		return err ? ref_kernel_failed(cmd, err, ev) : 0;
 	case HAL_OP_TIMESTAMP:
 		dst = cmd->timestamp.dst;
 		memcpy(dst->data + cmd->timestamp.offset, &ev->end_ns, sizeof(uint64_t));

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* ---- heap of running partitions --------------------------------------------------- */
 
 static bool earlier(const struct ref_partition *a, const struct ref_partition *b)
@@ -29,6 +31,8 @@ static void heap_put(struct ref_device *dev, uint32_t i, struct ref_partition *p
 {
 	dev->heap[i] = p;
 	p->heap_index = i;
+	if (i == 0)
+		dev->next_ns = p->end_ns;
 }
 
 static void heap_up(struct ref_device *dev, uint32_t i, struct ref_partition *p)
@@ -74,6 +78,8 @@ static void heap_remove(struct ref_device *dev, struct ref_partition *p)
 	uint32_t i = p->heap_index;
 
 	p->heap_index = UINT32_MAX;
+	if (dev->heap_count == 0)
+		dev->next_ns = REF_NEVER;
 	if (last == p)
 		return;
 	heap_up(dev, i, last);
@@ -85,6 +91,14 @@ static void heap_fix(struct ref_device *dev, struct ref_partition *p)
 {
 	heap_up(dev, p->heap_index, p);
 	heap_down(dev, p->heap_index, p);
+}
+
+/* ---- commands of a queue ------------------------------------------------------------
+ */
+
+static inline struct ref_command *first(struct ref_queue *q)
+{
+	return &q->ring[(uint32_t)q->head & q->mask];
 }
 
 /* ---- ready queues ----------------------------------------------------------------- */
@@ -128,6 +142,7 @@ static void notice_add(struct ref_device *dev, struct ref_queue *q)
 {
 	if (q->notice)
 		return;
+	dev->news = true;
 	q->notice = true;
 	q->notice_next = NULL;
 	if (dev->notice_last)
@@ -148,22 +163,49 @@ static uint64_t end_of(const struct ref_partition *part, uint64_t from, uint64_t
 	return end > part->span_end_ns ? end : part->span_end_ns;
 }
 
-/* Gives the units, which are free, to the command at q's head. */
-static void start(struct ref_device *dev, struct ref_partition *part, struct ref_queue *q)
+/* Work of a command, quickly where it is one group of a kernel that always costs the
+ * same; *span is the least it takes. */
+static ALWAYS_INLINE uint64_t work_of(const struct ref_partition *part,
+				      const struct hal_bk_cmd *cmd, uint64_t *span)
 {
-	const struct ref_command *c = &q->ring[q->head];
-	uint64_t now = dev->now_ns > c->ready_ns ? dev->now_ns : c->ready_ns;
-	uint64_t work, span;
+	const struct ref_kernel *k;
+	const uint32_t *g = cmd->launch.groups;
 
-	ref_command_cost(part, &c->cmd, &work, &span);
-	part->running = q;
+	if (UNLIKELY(cmd->op != HAL_OP_LAUNCH)) {
+		*span = 1;
+		return ref_command_work(part, cmd);
+	}
+	k = cmd->launch.kernel;
+	*span = k->span_ns;
+	if (LIKELY(!k->cost && (g[0] | g[1] | g[2]) == 1))
+		return k->work;
+	return ref_command_work(part, cmd);
+}
+
+/* The command at q's head has the units from now on; part's place in the heap and
+ * telling of it are the caller's. */
+static ALWAYS_INLINE void run(struct ref_partition *part, struct ref_queue *q,
+			      uint64_t now)
+{
+	const struct hal_bk_cmd *cmd = first(q)->cmd;
+	uint64_t span, work = work_of(part, cmd, &span);
+
 	part->start_ns = now;
 	part->since_ns = now;
 	part->left_work = work;
 	part->span_end_ns = now + span;
 	part->end_ns = end_of(part, now, work, part->desc.units);
+}
+
+/* Gives the units, which are free, to the command at q's head. */
+static void start(struct ref_device *dev, struct ref_partition *part, struct ref_queue *q)
+{
+	uint64_t ready = first(q)->ready_ns;
+
+	part->running = q;
+	run(part, q, dev->now_ns > ready ? dev->now_ns : ready);
 	heap_insert(dev, part);
-	ref_tell(dev, q, HAL_REF_STARTED, c->cmd.op);
+	ref_tell(dev, q, HAL_REF_STARTED, first(q)->cmd->op);
 }
 
 /* Gives the units to the first ready queue, if they are free. */
@@ -193,20 +235,18 @@ void ref_reschedule(struct ref_device *dev, struct ref_partition *part, uint32_t
 	heap_fix(dev, part);
 }
 
-static void pop(struct ref_queue *q)
+static inline void pop(struct ref_queue *q)
 {
-	if (++q->head == q->depth)
-		q->head = 0;
+	q->head++;
 	q->count--;
-	q->sequence++;
 }
 
-static void event_init(struct hal_bk_event *ev, const struct ref_command *c,
-		       uint64_t start, uint64_t end)
+static inline void event_init(struct hal_bk_event *ev, const struct hal_bk_cmd *cmd,
+			      uint64_t start, uint64_t end)
 {
 	ev->kind = HAL_BK_DONE;
 	ev->status = 0;
-	ev->cookie = c->cmd.cookie;
+	ev->cookie = cmd->cookie;
 	ev->start_ns = start;
 	ev->end_ns = end;
 	ev->bytes_read = 0;
@@ -214,28 +254,25 @@ static void event_init(struct hal_bk_event *ev, const struct ref_command *c,
 	ev->fault[0] = 0;
 }
 
-/* The running command of part ends now: its effects, its event, then the next one. */
-static void finish(struct ref_device *dev, struct ref_partition *part,
-		   struct hal_bk_event *ev)
+/* Who has the units after a command that has ended well, of a queue that goes on. */
+static void hand_on(struct ref_device *dev, struct ref_partition *part,
+		    struct ref_queue *q)
 {
-	struct ref_queue *q = part->running;
-	struct ref_command *c = &q->ring[q->head];
-	uint32_t kind = HAL_REF_ENDED;
-
-	event_init(ev, c, part->start_ns, part->end_ns);
-	if (q->suspended == REF_KILLED) {
-		ev->status = -ECANCELED;
-		kind = HAL_REF_KILLED;
-	} else {
-		ev->status = ref_execute(dev, part, &c->cmd, ev);
-		if (ev->status)
-			kind = HAL_REF_FAULTED;
-	}
-	ref_tell(dev, q, kind, c->cmd.op);
 	heap_remove(dev, part);
 	part->running = NULL;
-	pop(q);
-	if (kind != HAL_REF_ENDED)
+	if (q->count)
+		ready_add(q);
+	start_next(dev, part);
+}
+
+/* The same after one that has failed, or of a queue that is being suspended. */
+static __attribute__((noinline)) void hand_back(struct ref_device *dev,
+						struct ref_partition *part,
+						struct ref_queue *q, bool failed)
+{
+	heap_remove(dev, part);
+	part->running = NULL;
+	if (failed)
 		q->cancel = q->count; /* a fault stops its queue: the rest is dropped */
 	if (q->cancel || (q->suspended != REF_RUNS && !q->count))
 		notice_add(dev, q);
@@ -244,6 +281,70 @@ static void finish(struct ref_device *dev, struct ref_partition *part,
 	if (q->suspended != REF_RUNS && q->cancel == q->count)
 		q->quiet_due = true;
 	start_next(dev, part);
+}
+
+/* The running command of part ends now: its effects, its event, then the next one. */
+static __attribute__((noinline)) void
+finish(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *ev)
+{
+	struct ref_queue *q = part->running;
+	const struct hal_bk_cmd *cmd = first(q)->cmd;
+	uint32_t kind = HAL_REF_KILLED;
+
+	event_init(ev, cmd, part->start_ns, part->end_ns);
+	if (q->suspended == REF_KILLED) {
+		ev->status = -ECANCELED;
+	} else {
+		ev->status = ref_execute(dev, part, cmd, ev);
+		kind = ev->status ? HAL_REF_FAULTED : HAL_REF_ENDED;
+	}
+	ref_tell(dev, q, kind, cmd->op);
+	pop(q);
+	if (ev->status == 0)
+		ev->fault[0] = 0; /* a function may have left something there */
+	if (ev->status == 0 && q->suspended == REF_RUNS)
+		hand_on(dev, part, q);
+	else
+		hand_back(dev, part, q, ev->status != 0);
+}
+
+/* The same with as little as can be: a launch, of a queue that is not being suspended,
+ * while nobody watches or makes something fail.  real: a constant. */
+static ALWAYS_INLINE void finish_plain(struct ref_device *dev, struct ref_partition *part,
+				       struct hal_bk_event *ev, bool real)
+{
+	struct ref_queue *q = part->running;
+	const struct hal_bk_cmd *cmd = first(q)->cmd;
+	const struct ref_kernel *k;
+	uint64_t now;
+	int err;
+
+	if (UNLIKELY(cmd->op != HAL_OP_LAUNCH || q->suspended != REF_RUNS ||
+		     atomic_load_explicit(&dev->watched, memory_order_relaxed))) {
+		finish(dev, part, ev);
+		return;
+	}
+	k = cmd->launch.kernel;
+	event_init(ev, cmd, part->start_ns, part->end_ns);
+	err = k->fn(ref_call(part, cmd, ev->fault));
+	pop(q);
+	if (UNLIKELY(err != 0)) {
+		ev->status = ref_kernel_failed(cmd, err, ev);
+		hand_back(dev, part, q, true);
+		return;
+	}
+	ev->fault[0] = 0; /* the function may have left something there */
+	if (UNLIKELY(!q->count || part->ready_first)) {
+		hand_on(dev, part, q);
+		return;
+	}
+	now = dev->now_ns;
+	if (real && first(q)->ready_ns > now)
+		now = first(q)->ready_ns;
+	run(part, q, now);
+	dev->next_ns = part->end_ns;
+	if (UNLIKELY(dev->heap_count > 1))
+		heap_fix(dev, part);
 }
 
 /* Commands that were dropped, then queues that are quiet. */
@@ -256,11 +357,11 @@ static uint32_t take_notices(struct ref_device *dev, struct hal_bk_event *ev,
 		struct ref_queue *q = dev->notice_first;
 
 		for (; n < max && q->cancel; q->cancel--) {
-			struct ref_command *c = &q->ring[q->head];
+			const struct hal_bk_cmd *cmd = first(q)->cmd;
 
-			event_init(&ev[n], c, dev->now_ns, dev->now_ns);
+			event_init(&ev[n], cmd, dev->now_ns, dev->now_ns);
 			ev[n++].status = -ECANCELED;
-			ref_tell(dev, q, HAL_REF_DROPPED, c->cmd.op);
+			ref_tell(dev, q, HAL_REF_DROPPED, cmd->op);
 			pop(q);
 		}
 		if (n == max)
@@ -286,40 +387,75 @@ static uint32_t take_notices(struct ref_device *dev, struct hal_bk_event *ev,
 	return n;
 }
 
-int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+/* What poll has to tell beside commands that end. */
+static __attribute__((noinline)) uint32_t take_news(struct ref_device *dev,
+						    struct hal_bk_event *ev, uint32_t max)
 {
-	struct ref_device *dev = device;
-	uint64_t limit = dev->opt.real ? ref_now(dev) : until_ns;
 	uint32_t n = 0;
 
-	while (n < max) {
-		if (dev->moved_first)
-			n += ref_take_moved(dev, ev + n, max - n);
-		if (dev->notice_first)
-			n += take_notices(dev, ev + n, max - n);
-		if (n == max)
-			break;
-		if (!dev->heap_count) {
-			if (dev->opt.real)
-				dev->now_ns = limit;
-			break;
-		}
-		if (dev->heap[0]->end_ns > dev->now_ns) {
-			/* Virtual time stops at the first instant that has events. */
-			if (n && !dev->opt.real)
+	if (dev->moved_first)
+		n += ref_take_moved(dev, ev + n, max - n);
+	if (dev->notice_first)
+		n += take_notices(dev, ev + n, max - n);
+	dev->news = dev->moved_first || dev->notice_first;
+	return n;
+}
+
+/* real: a constant. */
+static ALWAYS_INLINE int poll_until(struct ref_device *dev, uint64_t limit,
+				    struct hal_bk_event *ev, uint32_t max, bool real)
+{
+	uint32_t n = 0;
+
+	for (; n < max; n++, ev++) {
+		uint64_t next;
+
+		if (UNLIKELY(dev->news)) {
+			uint32_t told = take_news(dev, ev, max - n);
+
+			n += told;
+			ev += told;
+			if (n == max)
 				break;
-			if (dev->heap[0]->end_ns > limit) {
-				if (limit > dev->now_ns)
+		}
+		next = dev->next_ns;
+		if (next > dev->now_ns) {
+			/* Virtual time stops at the first instant that has events. */
+			if (!real && n)
+				break;
+			if (UNLIKELY(next >= limit) &&
+			    (next > limit || next == REF_NEVER)) {
+				if (limit > dev->now_ns && (real || next != REF_NEVER))
 					dev->now_ns = limit;
 				break;
 			}
-			dev->now_ns = dev->heap[0]->end_ns;
+			dev->now_ns = next;
 		}
-		finish(dev, dev->heap[0], &ev[n++]);
+		finish_plain(dev, dev->heap[0], ev, real);
+		if (!real && LIKELY(!dev->news && dev->next_ns > dev->now_ns)) {
+			n++;
+			break;
+		}
 	}
-	if (dev->opt.real)
-		ref_arm(dev);
 	return (int)n;
+}
+
+static __attribute__((noinline)) int poll_real(struct ref_device *dev,
+					       struct hal_bk_event *ev, uint32_t max)
+{
+	int n = poll_until(dev, ref_now(dev), ev, max, true);
+
+	ref_arm(dev);
+	return n;
+}
+
+int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	struct ref_device *dev = device;
+
+	if (UNLIKELY(dev->opt.real))
+		return poll_real(dev, ev, max);
+	return poll_until(dev, until_ns, ev, max, false);
 }
 
 /* Real clock: the timer goes off when poll next has something to do.  It is left alone
@@ -354,17 +490,22 @@ int ref_queue_create(void *device, void *partition, int32_t priority, void **out
 	struct ref_device *dev = device;
 	struct ref_partition *part = partition;
 	struct ref_queue *q;
+	uint32_t size = 1;
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_QUEUE_CREATE, &err))
 		return ref_host->fail(err, "ref: queue_create: injected");
-	q = calloc(1, sizeof(*q) + dev->opt.depth * sizeof(q->ring[0]));
+	while (size < dev->opt.depth)
+		size *= 2;
+	q = calloc(1, sizeof(*q) + size * sizeof(q->ring[0]));
 	if (!q)
 		return ref_host->fail(ENOMEM, "ref: no memory for a queue of %u",
 				      dev->opt.depth);
 	q->part = part;
 	q->priority = priority;
 	q->depth = dev->opt.depth;
+	q->room = q->depth;
+	q->mask = size - 1;
 	q->id = ++dev->queue_ids;
 	part->queues++;
 	*out = q;
@@ -384,34 +525,48 @@ int ref_queue_destroy(void *device, void *queue)
 	return 0;
 }
 
-int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+/* The first command of a queue: its partition may be free. */
+static __attribute__((noinline)) int wake(struct ref_device *dev, struct ref_queue *q)
 {
-	struct ref_device *dev = device;
-	struct ref_queue *q = queue;
-	struct ref_command *c;
-	uint32_t tail;
-	int err;
-
-	if (ref_injected(dev, HAL_REF_OP_SUBMIT, &err))
-		return ref_host->fail(err, "ref: submit: injected");
-	if (q->count == q->depth || q->suspended != REF_RUNS)
-		return -EAGAIN;
-	tail = q->head + q->count;
-	if (tail >= q->depth)
-		tail -= q->depth;
-	c = &q->ring[tail];
-	c->cmd = *cmd;
-	c->ready_ns = LIKELY(!dev->opt.real) ? dev->now_ns : ref_now(dev);
-	if (q->count++)
-		return 0;
 	if (q->part->running || q->part->ready_first) {
 		ready_add(q);
 	} else {
 		start(dev, q->part, q);
-		if (dev->opt.real)
-			ref_arm(dev);
+		ref_arm(dev);
 	}
 	return 0;
+}
+
+static ALWAYS_INLINE int submit(struct ref_device *dev, struct ref_queue *q,
+				const struct hal_bk_cmd *cmd, uint64_t now)
+{
+	struct ref_command *c;
+
+	if (UNLIKELY(q->count >= q->room))
+		return -EAGAIN;
+	c = &q->ring[((uint32_t)q->head + q->count) & q->mask];
+	c->cmd = cmd;
+	c->ready_ns = now;
+	return LIKELY(q->count++ != 0) ? 0 : wake(dev, q);
+}
+
+static __attribute__((noinline)) int
+submit_slowly(struct ref_device *dev, struct ref_queue *q, const struct hal_bk_cmd *cmd)
+{
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_SUBMIT, &err))
+		return ref_host->fail(err, "ref: submit: injected");
+	return submit(dev, q, cmd, ref_now(dev));
+}
+
+int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct ref_device *dev = device;
+
+	if (UNLIKELY(atomic_load_explicit(&dev->careful, memory_order_relaxed)))
+		return submit_slowly(dev, queue, cmd);
+	return submit(dev, queue, cmd, dev->now_ns);
 }
 
 int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
@@ -431,6 +586,7 @@ int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	if (q->suspended != REF_RUNS)
 		return ref_host->fail(EBUSY, "ref: the queue is suspended already");
 	q->suspended = mode == HAL_SUSPEND_KILL ? REF_KILLED : REF_DRAINS;
+	q->room = 0;
 	q->quiet_cookie = cookie;
 	if (mode == HAL_SUSPEND_KILL) {
 		if (q->ready)
@@ -463,6 +619,7 @@ int ref_resume(void *device, void *queue)
 	if (q->count || q->notice)
 		return ref_host->fail(EBUSY, "ref: the queue is not quiet yet");
 	q->suspended = REF_RUNS;
+	q->room = q->depth;
 	return 0;
 }
 

@@ -60,6 +60,7 @@ const struct hal_policy hal_policy_priority = {
 	.abi = HAL_POLICY_ABI,
 	.name = "priority",
 	.summary = "highest priority first, equal ones in turn",
+	.flags = HAL_POLICY_LONE,
 	.ready = priority_ready,
 	.gone = priority_gone,
 	.pick = priority_pick,

@@ -299,7 +299,7 @@ static void policy_h(void)
 	FIELD(hal_policy, summary);
 	FIELD(hal_policy, options);
 	FIELD(hal_policy, option_count);
-	FIELD(hal_policy, reserved);
+	FIELD(hal_policy, flags);
 	FIELD(hal_policy, create);
 	FIELD(hal_policy, destroy);
 	FIELD(hal_policy, ready);

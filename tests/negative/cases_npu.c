@@ -132,7 +132,7 @@ static int npu_run(int (*fn)(struct npu *n))
 	{                                                                                \
 		struct {                                                                 \
 			__typeof__(n->member_) op;                                       \
-			uint64_t more;                                                   \
+			uint32_t more; /* no padding before it */                        \
 		} longer = {n->member_, 1};                                              \
                                                                                          \
 		longer.op.size = sizeof(longer);                                         \

@@ -17,6 +17,7 @@ static void busy_union(void **state)
 		uint64_t now = 0, total = 0;
 
 		memset(&b, 0, sizeof(b));
+		busy_init(&b);
 		memset(covered, 0, sizeof(covered));
 		while (now < END - 40) {
 			uint64_t length = (uint64_t)rand_r(&seed) % 30;
@@ -43,6 +44,7 @@ static void busy_long_one(void **state)
 
 	(void)state;
 	memset(&b, 0, sizeof(b));
+	busy_init(&b);
 	for (uint64_t t = 10; t < 1000; t += 10)
 		if (!busy_extend(&b, t, t + 1))
 			busy_insert(&b, t, t + 1, 0);
@@ -54,6 +56,7 @@ static void busy_long_one(void **state)
 static void histogram(void **state)
 {
 	struct account a;
+	struct hal_stats s;
 
 	(void)state;
 	memset(&a, 0, sizeof(a));
@@ -67,7 +70,11 @@ static void histogram(void **state)
 	assert_int_equal(a.histogram[1], 1);
 	assert_int_equal(a.histogram[9], 1);
 	assert_int_equal(a.histogram[10], 1);
-	assert_int_equal(a.histogram[HAL_HISTOGRAM_BUCKETS - 1], 1);
+	assert_int_equal(a.histogram[63], 1);
+	account_export(&s, &a, 0, 0);
+	assert_int_equal(s.latency_histogram[0], 2);
+	assert_int_equal(s.latency_histogram[10], 1);
+	assert_int_equal(s.latency_histogram[HAL_HISTOGRAM_BUCKETS - 1], 1);
 	assert_int_equal(a.latency_max_ns, UINT64_MAX);
 }
 

@@ -16,9 +16,10 @@
  *
  * Only the measured part is instrumented.  It ends in a dump of its own, OUT.1, whose
  * line "totals: T" is its number of instructions; what this program prints says by how
- * much to divide: instructions a launch = T / launches.  For submit and queues add
- * --toggle-collect=hal_submit, which counts hal_submit with all it calls and not the loop
- * around it; total and submit_wait are given without, loop and all.
+ * much to divide: instructions a launch = T / launches.  Add --toggle-collect=hal_submit
+ * and, for total and submit_wait, --toggle-collect=hal_wait as well: they count these
+ * functions with all they call, the kernel's function included, and not the loop of this
+ * program around them.
  * The launch has two buffer arguments.  Virtual clock: one thread does everything, so
  * "all threads" is that one.  BENCH_CLOCK=real runs the same with the engine's own
  * thread; only submit and queues, with --toggle-collect, can be counted exactly then.
