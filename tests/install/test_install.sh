@@ -42,5 +42,5 @@ esac
 cd "$scratch" # no hal.conf of ours nearby
 export LD_LIBRARY_PATH=$prefix/$libdir
 ./consumer "$prefix"
-"$prefix/bin/halctl" list | grep -q '^npu:0 ' ||
+grep -q '^npu:0 ' <<<"$("$prefix/bin/halctl" list)" ||
 	{ echo "the installed halctl finds no npu:0"; "$prefix/bin/halctl" list; exit 1; }

@@ -23,7 +23,7 @@ refuses() {
 	grep -qF -e "$text" "$dir/stderr" || bad "$*: no \"$text\" in: $(cat "$dir/stderr")"
 }
 
-"$demo" --help | grep -q -e --images || bad "--help"
+grep -q -e --images <<<"$("$demo" --help)" || bad "--help"
 refuses 2 "try hal_demo --help" --no-such-option
 refuses 2 "--images 0:" --images 0
 refuses 2 "--images ten:" --images ten
