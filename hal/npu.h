@@ -29,7 +29,16 @@ struct hal_npu_place {
 	uint32_t offset;
 };
 
-/* How int32 sums become outputs. */
+/* Operands are int8 unless a flag says uint8; zero points and clamps then go from 0 to
+ * 255.  b is the weights, too. */
+#define HAL_NPU_A_UINT8  (1u << 0)
+#define HAL_NPU_B_UINT8  (1u << 1)
+#define HAL_NPU_D_UINT8  (1u << 2)
+#define HAL_NPU_A_REPEAT (1u << 3) /* a is one row, used for each row of d */
+#define HAL_NPU_B_REPEAT (1u << 4)
+
+/* How int32 sums become outputs: TensorFlow Lite's way with mult and shift, or ONNX's
+ * with scale: d = clamp(round half even((float)sum * scale) + zero_point). */
 struct hal_npu_requant {
 	const int32_t *bias;  /* [n]; NULL: 0 */
 	const int32_t *mult;  /* [n] or [1], see per_channel; NULL: output is int32 */
@@ -37,10 +46,11 @@ struct hal_npu_requant {
 	uint32_t per_channel; /* 0: mult and shift have one element */
 	int32_t zero_point;   /* of the output */
 	int32_t min, max;     /* clamp: -128..127; relu, relu6 */
+	const float *scale;   /* as mult, normal and positive; then mult is NULL */
 };
 
 /* d[m][n] = requant(sum_k (a[m][k] - a_zero) * (b[k][n] - b_zero) + bias[n]).
- * int8; b is [k][n], an argument or a constant.  Strides in bytes, 0: dense. */
+ * b is [k][n], an argument or a constant.  Strides in bytes, 0: dense. */
 struct hal_npu_gemm {
 	uint32_t size;
 	uint32_t m, n, k;
@@ -48,6 +58,7 @@ struct hal_npu_gemm {
 	uint32_t a_stride, b_stride, d_stride;
 	int32_t a_zero, b_zero;
 	struct hal_npu_requant out;
+	uint32_t flags; /* HAL_NPU_x_UINT8 */
 };
 
 /* NHWC, one image.  weights is host memory in TensorFlow Lite's OHWI order
@@ -58,12 +69,14 @@ struct hal_npu_conv {
 	uint32_t oh, ow, n; /* output */
 	uint32_t kh, kw, stride_h, stride_w, dilation_h, dilation_w;
 	uint32_t pad_top, pad_left; /* the rest follows from oh and ow */
-	uint32_t groups;            /* 1; c: depthwise */
+	uint32_t groups;            /* 1; c: depthwise (n / c outputs a channel) */
 	struct hal_npu_place a, d;
 	uint32_t d_stride;
-	const int8_t *weights;
+	const int8_t *weights; /* HAL_NPU_B_UINT8: uint8_t */
 	int32_t a_zero;
 	struct hal_npu_requant out;
+	uint32_t flags; /* HAL_NPU_x_UINT8 */
+	int32_t b_zero;
 };
 
 /* d = clamp(requant(rescale(a) + rescale(b))), TensorFlow Lite's ADD: each operand is
@@ -77,6 +90,21 @@ struct hal_npu_add {
 	int32_t a_shift, b_shift, d_shift; /* <= 0 */
 	int32_t left_shift;                /* 20 */
 	int32_t min, max;
+	uint32_t flags;
+	uint32_t rows;                         /* of bytes each; 0: 1 */
+	uint32_t a_stride, b_stride, d_stride; /* bytes between rows, 0: dense */
+};
+
+/* d = clamp(requant((a - a_zero) * (b - b_zero)) + d_zero) */
+struct hal_npu_mul {
+	uint32_t size;
+	uint32_t flags;
+	uint32_t rows, bytes; /* rows 0: 1 */
+	uint32_t a_stride, b_stride, d_stride;
+	struct hal_npu_place a, b, d;
+	int32_t a_zero, b_zero, d_zero;
+	int32_t mult, shift;
+	int32_t min, max;
 };
 
 /* d = clamp((a - a_zero) * mult + d_zero): relu, relu6 and requantization. */
@@ -87,14 +115,36 @@ struct hal_npu_relu {
 	int32_t a_zero, d_zero;
 	int32_t mult, shift;
 	int32_t min, max;
+	uint32_t flags;
 };
 
+/* Padding counts for nothing: a window's maximum or average is that of its pixels (an
+ * average is rounded half away from zero).  No rescaling. */
 struct hal_npu_pool {
 	uint32_t size;
 	uint32_t h, w, c, oh, ow;
 	uint32_t kh, kw, stride_h, stride_w, pad_top, pad_left;
 	struct hal_npu_place a, d;
 	int32_t min, max;
+	uint32_t flags;
+};
+
+/* d = table[a]: any function of one byte. */
+struct hal_npu_lut {
+	uint32_t size;
+	uint32_t bytes;
+	struct hal_npu_place a, d;
+	const uint8_t *table; /* [256], by a's bits */
+};
+
+/* Softmax over each of rows, in TensorFlow Lite's fixed-point arithmetic: d has scale
+ * 1/256 and its type's smallest value as zero point. */
+struct hal_npu_softmax {
+	uint32_t size;
+	uint32_t flags;
+	uint32_t rows, cols; /* cols at most 4095 */
+	struct hal_npu_place a, d;
+	const int32_t *exp; /* [256]: Q31 exp of (a - row's largest) = 0, -1 ... -255 */
 };
 
 /* 2-D copy (DMA): rows of bytes, strides in bytes (0: dense). */
@@ -103,6 +153,7 @@ struct hal_npu_copy {
 	uint32_t rows, bytes;
 	uint32_t a_stride, d_stride;
 	struct hal_npu_place a, d;
+	uint32_t flags; /* HAL_NPU_A_REPEAT */
 };
 
 HAL_API int hal_npu_builder_create(struct hal_npu_builder **builder);
@@ -125,7 +176,11 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 HAL_API int hal_npu_conv(struct hal_npu_builder *b, const struct hal_npu_conv *op);
 HAL_API int hal_npu_add(struct hal_npu_builder *b, const struct hal_npu_add *op);
 HAL_API int hal_npu_relu(struct hal_npu_builder *b, const struct hal_npu_relu *op);
+HAL_API int hal_npu_mul(struct hal_npu_builder *b, const struct hal_npu_mul *op);
 HAL_API int hal_npu_maxpool(struct hal_npu_builder *b, const struct hal_npu_pool *op);
+HAL_API int hal_npu_avgpool(struct hal_npu_builder *b, const struct hal_npu_pool *op);
+HAL_API int hal_npu_lut(struct hal_npu_builder *b, const struct hal_npu_lut *op);
+HAL_API int hal_npu_softmax(struct hal_npu_builder *b, const struct hal_npu_softmax *op);
 HAL_API int hal_npu_copy(struct hal_npu_builder *b, const struct hal_npu_copy *op);
 HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d,
 			 uint32_t bytes, uint32_t pattern);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_array: R x C weight-stationary PEs shared by S slots as edge-tap rectangles.
 //
-// A PE takes its activation from its west neighbour, or on its rectangle's west edge from the slot's feeder; its
+// A PE takes its activation from its west neighbour, or on its rectangle's west edge from the slot's feeder, or, in a grouped
+// convolution, from the feeder's row bus; its
 // partial sum from the north neighbour, or zero on the north edge.  Column sums are tapped at the south edge.
 // Weights are double-buffered: the load token (ld) captures a new weight into the shadow, the swap token (sw) makes
 // the shadow the one that multiplies; both ride the west-to-east wavefront.  The array never stalls.
@@ -13,6 +14,8 @@ module npu_array #(
     input  logic [RW-1:0]        r0_i [S], h_i [S],
     input  logic [CW-1:0]        c0_i [S], w_i [S],
     input  logic signed [AW-1:0] a_i [S][R],       // activation for slot row i, already skewed by i
+    input  logic                 group_i [S],      // the slot's PEs take their activations from g_i
+    input  logic [AW*R*C-1:0]    g_i [S],          // by slot row and column, already skewed by both
     input  logic [R-1:0]         sw_i [S],         // swap token into slot row i
     input  logic [R-1:0]         ld_i [S],         // load token into slot row i
     input  logic signed [AW-1:0] w_data_i [S][C],  // weight bus of slot column j, already skewed by j
@@ -31,7 +34,12 @@ module npu_array #(
     for (int n = 1; n < NP; n++) a_d[n] = a_q[n-1];
     for (int s = 0; s < S; s++)
       for (int i = 0; i < R; i++)
-        if (RW'(i) < h_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]))] = a_i[s][i];
+        if (RW'(i) < h_i[s]) begin
+          if (!group_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]))] = a_i[s][i];
+          else
+            for (int j = 0; j < C; j++)
+              if (CW'(j) < w_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]) + j)] = g_i[s][AW*(i*C+j) +: AW];
+        end
   end
 
   always_comb begin

@@ -6,7 +6,7 @@
 // Order of folds: k inside n inside m.  A fold is one h x w block of weights under T activation rows; it costs max(T, h)
 // cycles because the next fold's weights load behind the swap front of the one being streamed.  Activations sit in a
 // scratchpad that is a sliding window over the input's rows; the feeder gathers one lane a PE row (im2col), so that CONV
-// needs no copy.  GEMM is CONV with 1 x 1 kernel whose every input row is one output row.
+// needs no copy; with F_GROUP a lane is a vector, one byte a PE, since each column works on channels of its own.  GEMM is CONV with 1 x 1 kernel whose every input row is one output row.
 module npu_conv #(
     parameter int R = 16, C = 16, N = 8, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1), DW = DepthLog2, SW = SpadLog2
@@ -49,6 +49,9 @@ module npu_conv #(
     output logic signed [8:0]  a_o [R],
     output logic [R-1:0]       sw_o, ld_o,
     output logic signed [8:0]  w_o [C],
+    // F_GROUP: each PE's own activation, skewed as if it had come from the west
+    output logic               group_o,
+    output logic [9*R*C-1:0]   g_o,
     input  logic signed [31:0] p_i [C],
     // what happened this cycle
     output logic               row_o, fold_o, stall_a_o, stall_w_o, stall_out_o,
@@ -61,14 +64,16 @@ module npu_conv #(
   localparam int D = 1 << DW, RB = R > 1 ? $clog2(R) : 1, CB = C > 1 ? $clog2(C) : 1;
   localparam int PI = $clog2(4*C), AI = $clog2(C*D);
   localparam int NRing = 64;  // activation lines in flight
+  localparam int GB = $clog2(R + C);     // skew of PE (i, j) is i + j
   localparam int FI = $clog2(R + C + 2) + 1;  // folds in flight, for the fold report only
 
   // ---- the operation, decoded once ---------------------------------------------------------------------------------
   logic               on_q;
-  logic               out32_q, au8_q, bu8_q, ou8_q, nop_q, block_q;
+  logic               out32_q, au8_q, bu8_q, ou8_q, nop_q, block_q, group_q, float_q;
+  logic               pair_q;             // tiles of two neighbours' columns are stored side by side
   logic [31:0]        b_q, p_q, lda_q, ldd_q, qmult_q;
   logic [19:0]        m_q, h_in_q;
-  logic [15:0]        ow_q, n_q, k_q, cin_q, w_in_q, ldb_q;
+  logic [15:0]        ow_q, n_q, k_q, kcin_q, w_in_q, ldb_q;  // kcin: input channels a kernel position
   logic [7:0]         kw_q, pl_q, zpa_q, zpb_q, zpo_q, amin_q, amax_q;
   logic signed [6:0]  qshift_q;
   logic [3:0]         sx_q, sy_q, dx_q, dy_q;
@@ -78,15 +83,19 @@ module npu_conv #(
 
   logic               gemm;
   logic [19:0]        d_m;
-  logic [15:0]        d_ow, d_w, d_cin, d_pix, d_panel;
+  logic [15:0]        d_ow, d_w, d_cin, d_kcin, d_pix, d_panel;
   logic [19:0]        d_h;
   logic [7:0]         d_kh, d_kw, d_pt, d_pl;
   logic [3:0]         d_sy, d_sx, d_dy, d_dx;
   logic [SW-1:0]      d_sps, d_base;
+  logic [15:0]        d_k;
+  logic               d_pair;
+  logic [DW:0]        d_depth;
   always_comb begin
     gemm    = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM);
     d_m     = desc_i[DESC_DM_BIT +: 20];
     d_cin   = desc_i[DESC_CIN_BIT +: 16];
+    d_kcin  = desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16] : d_cin;
     d_panel = desc_i[DESC_PANEL_BIT +: 16];
     d_ow    = gemm ? 16'd1 : desc_i[DESC_OW_BIT +: 16];
     d_w     = gemm ? 16'd1 : desc_i[DESC_W_BIT +: 16];
@@ -102,6 +111,10 @@ module npu_conv #(
     d_pt    = gemm ? 8'd0 : desc_i[DESC_PT_BIT +: 8];
     d_pl    = gemm ? 8'd0 : desc_i[DESC_PL_BIT +: 8];
     d_sps   = SW'(desc_i[DESC_SPS_BIT +: 18]);
+    d_k     = 16'(d_kh) * 16'(d_kw) * d_kcin;
+    // With so few folds a tile, stores would be what the array waits for: then there are four tiles, half as deep.
+    d_pair  = !desc_i[DESC_F_OUT32_BIT] && 32'(w_i) <= 16 && 32'(d_k) <= 2 * 32'(h_i);
+    d_depth = (DW + 1)'(desc_i[DESC_F_OUT32_BIT] ? D / 4 : d_pair ? D / 2 : D);
     // scratchpad address of the first window's first element; wraps, as every scratchpad address does
     d_base  = SW'(desc_i[DESC_ADDR_A_BIT +: 6]) - SW'(d_pt) * d_sps - SW'(d_pl) * SW'(d_pix);
   end
@@ -129,6 +142,7 @@ module npu_conv #(
   logic [31:0]  g_d_q;                    // address of output row m0
   logic [1:0]   g_tid_q;
   logic         g_newp_q;                 // first fold of a panel other than the first
+  logic         g_odd_q;                  // second tile of a pair
   // ---- l: the fold in, or going into, the shadow weights ---------------------------------------------------------------
   logic         lv_q, lact_q, l_first_q, l_last_q, l_newp_q, l_bank_q;
   logic [RW-1:0] li_q, l_kr_q;
@@ -149,6 +163,7 @@ module npu_conv #(
   logic         xact_q, x_first_q, x_last_q, x_bank_q;
   logic [DW:0]  xt_q, x_t_q;
   logic [1:0]   x_tid_q;
+  logic [CW-1:0] x_nc_q;
   logic [15:0]  x_macs_q;
   // row walker: the window of activation row xt; and where the panel's first row began
   typedef struct packed {
@@ -162,6 +177,7 @@ module npu_conv #(
   logic [CW-1:0] t_nc [4];
   logic [DW:0]  t_t [4];
   logic [31:0]  t_d [4];                  // address of the tile's first output
+  logic [3:0]   t_pair_q;                 // stored together with the next
   logic [1:0]   st_tid_q;                 // next tile to store
   logic [2:0]   live_q;                   // tiles between first load and end of their store
   logic [2:0]   full_q;                   // complete tiles not yet stored
@@ -221,7 +237,7 @@ module npu_conv #(
   assign g_first  = g_k0_q == 0;
   assign g_lastk  = 17'(g_k0_q) + 17'(h_i) >= 17'(k_q);
   assign g_lastn  = 17'(g_n0_q) + 17'(w_i) >= 17'(n_q);
-  assign out_full = live_q >= 3'd2;
+  assign out_full = live_q >= (pair_q ? 3'd4 : 3'd2);
   assign l_issue  = lact_q && (li_q >= l_kr_q || (pop_v_i && meta_i[8]));
   assign l_end    = l_issue && li_q == h_i - 1'b1;
   assign x_start  = lv_q && (!lact_q || l_end) && (!xact_q || x_end) && base_ok;
@@ -250,6 +266,8 @@ module npu_conv #(
       ou8_q    <= desc_i[DESC_F_OU8_BIT];
       nop_q    <= desc_i[DESC_F_NOPARAM_BIT];
       block_q  <= desc_i[DESC_F_BLOCK_BIT];
+      group_q  <= desc_i[DESC_F_GROUP_BIT];
+      float_q  <= desc_i[DESC_F_FLOAT_BIT];
       b_q      <= desc_i[DESC_ADDR_B_BIT +: 32];
       p_q      <= desc_i[DESC_ADDR_P_BIT +: 32];
       qmult_q  <= desc_i[DESC_QMULT_BIT +: 32];
@@ -259,8 +277,9 @@ module npu_conv #(
       ldd_q    <= desc_i[DESC_LDD_BIT +: 32];
       m_q      <= d_m;
       n_q      <= desc_i[DESC_DN_BIT +: 16];
-      cin_q    <= d_cin;
-      k_q      <= 16'(d_kh) * 16'(d_kw) * d_cin;
+      kcin_q   <= d_kcin;
+      k_q      <= d_k;
+      pair_q   <= d_pair;
       ow_q     <= d_ow;
       h_in_q   <= d_h;
       w_in_q   <= d_w;
@@ -281,8 +300,7 @@ module npu_conv #(
       stepy_q  <= SW'(d_sy) * d_sps;
       kstepx_q <= SW'(d_dx) * SW'(d_pix);
       kstepy_q <= SW'(d_dy) * d_sps;
-      depth_q  <= desc_i[DESC_F_OUT32_BIT] ? (d_panel > 16'(D / 4) ? (DW + 1)'(D / 4) : (DW + 1)'(d_panel))
-                                           : (d_panel > 16'(D) ? (DW + 1)'(D) : (DW + 1)'(d_panel));
+      depth_q  <= d_panel > 16'(d_depth) ? d_depth : (DW + 1)'(d_panel);
     end else if (on_q && !gv_q && !lv_q && !xact_q && inflight_q == 0 && live_q == 0 && !start_q) on_q <= 1'b0;
     if (kill_i || !rst_ni) on_q <= 1'b0;
   end
@@ -309,6 +327,7 @@ module npu_conv #(
       g_d_q    <= d_addr_q;
       g_tid_q  <= '0;
       g_newp_q <= 1'b0;
+      g_odd_q  <= 1'b0;
     end
     if (l_start) begin
       g_newp_q <= 1'b0;
@@ -316,6 +335,7 @@ module npu_conv #(
       else begin
         g_k0_q  <= '0;
         g_tid_q <= g_tid_q + 2'd1;
+        g_odd_q <= pair_q && !g_odd_q && !g_lastn;
         if (!g_lastn) g_n0_q <= g_n0_q + 16'(w_i);
         else begin
           g_n0_q <= '0;
@@ -329,6 +349,7 @@ module npu_conv #(
       if (g_first) begin
         t_nc[g_tid_q] <= g_nc;
         t_t[g_tid_q]  <= g_t_q;
+        t_pair_q[g_tid_q] <= pair_q && !g_odd_q && !g_lastn;
         t_d[g_tid_q]  <= g_d_q + (out32_q ? {14'd0, g_n0_q, 2'd0} : {16'd0, g_n0_q});
       end
     end
@@ -361,7 +382,7 @@ module npu_conv #(
       kdx_q  <= '0;
       kdy_q  <= '0;
     end else if (l_issue && li_q < l_kr_q) begin
-      if (kc_q + 16'd1 != cin_q) begin
+      if (kc_q + 16'd1 != kcin_q) begin
         kc_q   <= kc_q + 16'd1;
         koff_q <= koff_q + 1'b1;
       end else begin
@@ -406,6 +427,7 @@ module npu_conv #(
       x_last_q  <= l_last_q;
       x_t_q     <= l_t_q;
       x_tid_q   <= l_tid_q;
+      x_nc_q    <= l_nc_q;
       x_bank_q  <= l_bank_q;
       x_reach_q <= l_reach;
       x_macs_q  <= 16'(l_kr_q) * 16'(l_nc_q);
@@ -443,7 +465,10 @@ module npu_conv #(
   assign p_nc       = 17'(n_q) - 17'(p_n0_q) < 17'(w_i) ? CW'(n_q - p_n0_q) : w_i;
   assign push_o     = p_act_q && (p_rows_q || p_ahead_q < 3'd3);
   assign push_va_o  = p_va_q;
-  assign push_len_o = p_rows_q ? 6'(p_nc) : 6'd16;
+  // parameters come two rows a piece
+  logic p_two;
+  assign p_two      = p_j_q + 1'b1 != p_nc;
+  assign push_len_o = p_rows_q ? 6'(p_nc) : p_two ? 6'd32 : 6'd16;
   assign push_meta_o = {p_rows_q, p_tid_q, 6'(p_j_q)};
   assign p_last_row = p_k_q + 16'd1 == k_q;
   assign p_tile_end = push_rdy_i && p_rows_q && p_last_row;
@@ -467,9 +492,9 @@ module npu_conv #(
       p_tid_q  <= '0;
     end else if (push_rdy_i) begin
       if (!p_rows_q) begin
-        p_j_q  <= p_j_q + 1'b1;
-        p_va_q <= p_va_q + 32'd16;
-        if (p_j_q + 1'b1 == p_nc) begin
+        p_j_q  <= p_j_q + CW'(2);
+        p_va_q <= p_va_q + 32'd32;
+        if (!p_two || p_j_q + CW'(2) == p_nc) begin
           p_rows_q <= 1'b1;
           p_j_q    <= '0;
           p_va_q   <= b_row(p_n0_q);
@@ -501,15 +526,19 @@ module npu_conv #(
   // parameters go to their table as they come to the FIFO's head; weights wait for the loader
   logic signed [31:0] pb_bias [4*C], pb_mult [4*C];
   logic signed [6:0]  pb_shift [4*C];
+  logic [SW-1:0]      pb_at [4*C];
   logic pop_par;
   assign pop_par = on_q && pop_v_i && !meta_i[8];
   assign pop_o   = pop_par || (l_issue && li_q < l_kr_q);
   always_ff @(posedge clk_i)
-    if (pop_par) begin
-      pb_bias[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]))]  <= data_i[31:0];
-      pb_mult[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]))]  <= data_i[63:32];
-      pb_shift[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]))] <= data_i[70:64];
-    end
+    if (pop_par)
+      for (int b = 0; b < 2; b++)
+        if (32'(meta_i[5:0]) + b < C) begin  // the second may be none: then nobody looks
+          pb_bias[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]) + b)]  <= data_i[128*b +: 32];
+          pb_mult[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]) + b)]  <= data_i[128*b + 32 +: 32];
+          pb_shift[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]) + b)] <= data_i[128*b + 64 +: 7];
+          pb_at[PI'(32'(meta_i[7:6]) * C + 32'(meta_i[5:0]) + b)]    <= data_i[128*b + 96 +: SW];
+        end
 
   // ---- activation loader: input rows, in order, line by line, into the sliding window -----------------------------------------
   logic al_dup, al_need, al_adv, al_rowend, al_retire;
@@ -607,15 +636,20 @@ module npu_conv #(
   logic [CB-1:0]  wp_q;
   logic [R-1:0]   tok_q, ld_q;
   // One lane: element (iy, ix) of the image less the zero point, or 0 outside.  A negative coordinate is a huge unsigned one.
-  function automatic logic [8:0] gather(input logic [SW-1:0] ad, input logic signed [20:0] iy, input logic signed [17:0] ix);
+  function automatic logic inside_image(input logic signed [20:0] iy, input logic signed [17:0] ix);
+    return 21'(unsigned'(iy)) < 21'(h_in_q) && 18'(unsigned'(ix)) < 18'(w_in_q);
+  endfunction
+  function automatic logic [8:0] element(input logic [SW-1:0] ad);
     logic [7:0] b;
     b = spad[ad[SW-1:6]][{ad[5:0], 3'd0} +: 8];
-    return 21'(unsigned'(iy)) < 21'(h_in_q) && 18'(unsigned'(ix)) < 18'(w_in_q)
-        ? {!au8_q & b[7], b} - {!au8_q & zpa_q[7], zpa_q} : '0;
+    return {!au8_q & b[7], b} - {!au8_q & zpa_q[7], zpa_q};
+  endfunction
+  function automatic logic [8:0] gather(input logic [SW-1:0] ad, input logic signed [20:0] iy, input logic signed [17:0] ix);
+    return inside_image(iy, ix) ? element(ad) : '0;
   endfunction
   always_comb begin
     av = '0;
-    if (x_issue)
+    if (x_issue && !group_q)
       for (int i = 0; i < R; i++)
         if (lane_v_q[x_bank_q][i])
           av[9*i +: 9] = gather(cur_q.ad + lane_off[{x_bank_q, RB'(i)}],
@@ -644,6 +678,33 @@ module npu_conv #(
       wp_q <= '0;
     end
   end
+  // F_GROUP: lane i reads for each column the channels of that column's group: a vector a lane, whose bytes reach PE (i, j)
+  // when a byte handed from the west would.
+  logic [8:0]    gbuf [(1 << GB) * R * C];
+  logic [GB-1:0] gp_q;
+  /* verilator lint_off BLKSEQ */
+  always_ff @(posedge clk_i) begin
+    if (group_q && on_q) begin
+      if (x_issue)
+        for (int i = 0; i < R; i++)
+          if (lane_v_q[x_bank_q][i]) begin
+            logic          in;
+            logic [SW-1:0] ad;
+            in = inside_image(cur_q.iy + 21'(signed'({1'b0, lane_dy[{x_bank_q, RB'(i)}]})),
+                              cur_q.ix + 18'(signed'({1'b0, lane_dx[{x_bank_q, RB'(i)}]})));
+            ad = cur_q.ad + lane_off[{x_bank_q, RB'(i)}];
+            for (int j = 0; j < C; j++)
+              if (CW'(j) < x_nc_q)
+                gbuf[(32'(gp_q) * R + i) * C + j] = in ? element(ad + pb_at[PI'(32'(x_tid_q) * C + j)]) : '0;
+          end
+      for (int i = 0; i < R; i++)
+        for (int j = 0; j < C; j++) g_o[9*(i*C+j) +: 9] <= gbuf[(32'(GB'(gp_q - GB'(i + j))) * R + i) * C + j];
+      gp_q <= gp_q + 1'b1;
+    end
+    if (!rst_ni) gp_q <= '0;
+  end
+  /* verilator lint_on BLKSEQ */
+  assign group_o = group_q;
   assign sw_o = tok_q;
   assign ld_o = ld_q;
   always_comb begin
@@ -686,8 +747,11 @@ module npu_conv #(
 
   // ---- accumulators, requantizers, output tile -----------------------------------------------------------------------------------
   logic signed [31:0] acc [C*D];
-  logic [7:0]         obuf [2*D*C];       // two tiles: [tile][row][column]
+  logic [7:0]         obuf [2*D*C];       // two tiles, or four half as deep: [tile][row][column]
   localparam int OW = $clog2(2*D*C);
+  function automatic logic [OW-1:0] out_row(input logic [1:0] tid, input logic [DW-1:0] t);
+    return (pair_q ? OW'({tid, (DW - 1)'(t)}) : OW'({tid[0], t})) * OW'(C);
+  endfunction
   /* verilator lint_off BLKSEQ */
   always_ff @(posedge clk_i)
     if (inflight_q != 0)
@@ -702,23 +766,28 @@ module npu_conv #(
             if (!nop_q) sum = sum + pb_bias[pi];
             if (out32_q) begin
               for (int b = 0; b < 4; b++)
-                obuf[OW'({ct_q[j].tid[0], DW'({ct_q[j].t, 2'(b)})}) * OW'(C) + OW'(j)] = sum[8*b +: 8];
+                obuf[out_row(ct_q[j].tid, DW'({ct_q[j].t, 2'(b)})) + OW'(j)] = sum[8*b +: 8];
             end else begin
-              v = npu_math_pkg::requant(sum, nop_q ? qmult_q : pb_mult[pi], nop_q ? qshift_q : pb_shift[pi]);
-              obuf[OW'({ct_q[j].tid[0], ct_q[j].t}) * OW'(C) + OW'(j)] =
+              v = float_q ? npu_math_pkg::requant_float(sum, nop_q ? qmult_q[30:0] : pb_mult[pi][30:0])
+                          : npu_math_pkg::requant(sum, nop_q ? qmult_q : pb_mult[pi], nop_q ? qshift_q : pb_shift[pi]);
+              obuf[out_row(ct_q[j].tid, ct_q[j].t) + OW'(j)] =
                   npu_math_pkg::clamp8(v, zpo_q, amin_q, amax_q, ou8_q);
             end
           end
         end
   /* verilator lint_on BLKSEQ */
 
-  // ---- stores: a complete tile, row by row ---------------------------------------------------------------------------------------
+  // ---- stores: a complete tile, or two side by side, row by row ---------------------------------------------------------------------------------------
   logic [DW:0]  s_t_q;
   logic [31:0]  s_row_q;                  // address of the tile row
   logic [7:0]   s_b_q, s_bytes;           // bytes of the row already handed over, of a row
   logic         s_on_q;
   logic [5:0]   s_len;
-  assign s_bytes   = out32_q ? 8'({t_nc[st_tid_q], 2'd0}) : 8'(t_nc[st_tid_q]);
+  logic         s_two;
+  logic [1:0]   s_next;
+  assign s_two     = t_pair_q[st_tid_q];
+  assign s_next    = st_tid_q + 2'd1;
+  assign s_bytes   = out32_q ? 8'({t_nc[st_tid_q], 2'd0}) : 8'(t_nc[st_tid_q]) + (s_two ? 8'(t_nc[s_next]) : 8'd0);
   assign s_len     = s_bytes - s_b_q > 8'd32 ? 6'd32 : 6'(s_bytes - s_b_q);
   assign st_v_o    = s_on_q;
   assign st_va_o   = s_row_q + 32'(s_b_q);
@@ -730,11 +799,12 @@ module npu_conv #(
       for (int b = 0; b < 32; b++)
         if (6'(b) < s_len)
           st_data_o[8*b +: 8] = out32_q
-              ? obuf[OW'({st_tid_q[0], DW'({s_t_q, 2'(b)})}) * OW'(C) + OW'(s_b_q[7:2]) + OW'(b >> 2)]
-              : obuf[OW'({st_tid_q[0], DW'(s_t_q)}) * OW'(C) + OW'(s_b_q) + OW'(b)];
+              ? obuf[out_row(st_tid_q, DW'({s_t_q, 2'(b)})) + OW'(s_b_q[7:2]) + OW'(b >> 2)]
+              : s_two && 6'(b) >= 6'(w_i) ? obuf[out_row(s_next, DW'(s_t_q)) + OW'(b) - OW'(w_i)]
+              : obuf[out_row(st_tid_q, DW'(s_t_q)) + OW'(s_b_q) + OW'(b)];
   end
   always_ff @(posedge clk_i) begin
-    if (!s_on_q && full_q != 0) begin
+    if (!s_on_q && full_q > 3'(s_two)) begin
       s_on_q  <= 1'b1;
       s_t_q   <= '0;
       s_b_q   <= '0;
@@ -747,12 +817,12 @@ module npu_conv #(
         s_row_q <= s_row_q + ldd_q;
         if (store_done) begin
           s_on_q   <= 1'b0;
-          st_tid_q <= st_tid_q + 2'd1;
+          st_tid_q <= s_next + 2'(s_two);
         end
       end
     end
-    live_q <= live_q + 3'(l_start && g_first) - 3'(store_done);
-    full_q <= full_q + 3'(tile_done) - 3'(store_done);
+    live_q <= live_q + 3'(l_start && g_first) - (store_done ? 3'd1 + 3'(s_two) : '0);
+    full_q <= full_q + 3'(tile_done) - (store_done ? 3'd1 + 3'(s_two) : '0);
     if (kill_i || !rst_ni || start_i) begin
       s_on_q   <= 1'b0;
       st_tid_q <= '0;

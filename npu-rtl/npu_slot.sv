@@ -24,6 +24,8 @@ module npu_slot #(
     output logic signed [8:0]   a_o [R],
     output logic [R-1:0]        sw_o, ld_o,
     output logic signed [8:0]   w_o [C],
+    output logic                group_o,
+    output logic [9*R*C-1:0]    g_o,
     input  logic signed [31:0]  p_i [C],
     output logic                quiet_o, idle_o,
     output logic                irq_signal_o, irq_fault_o, irq_quiet_o
@@ -64,13 +66,13 @@ module npu_slot #(
   assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
 
   // ---- kill, fault -----------------------------------------------------------------------------------------------------------
-  logic        kill, mmu_fault, dec_fault, stuck;
+  logic        kill, mmu_fault, dec_fault, stuck, empty;
   logic [3:0]  mmu_kind, dec_kind;
   logic [31:0] mmu_va, dec_addr;
   logic        fault_now, kill_now, reset_now;
   assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
   assign reset_now = wr_ring;
-  assign fault_now = mmu_fault || dec_fault || stuck;
+  assign fault_now = mmu_fault || dec_fault || stuck || empty;
   assign kill      = kill_now || fault_now || reset_now || !rst_ni;
 
   // ---- the current descriptor and the next -------------------------------------------------------------------------------------
@@ -80,26 +82,29 @@ module npu_slot #(
   assign op  = desc_q[DESC_OPCODE_BIT +: 8];
   assign vop = desc_q[DESC_VOP_BIT +: 8];
 
-  logic is_array, is_vec, pool, conv;
+  logic is_array, is_vec, pool, conv, group;
   assign is_array = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
   assign is_vec   = op == 8'(OP_VEC);
 
   // Field checks, lowest word first.
   always_comb begin
-    pool      = is_vec && vop == 8'(VOP_MAXPOOL);
+    pool      = is_vec && (vop == 8'(VOP_MAXPOOL) || vop == 8'(VOP_AVGPOOL));
     conv      = op == 8'(OP_CONV);
+    group     = is_array && desc_q[DESC_F_GROUP_BIT];
     dec_fault = 1'b0;
     dec_kind  = 4'(FAULT_NONE);
     dec_addr  = '0;
     if (state_q == SDecode) begin
       dec_kind = 4'(FAULT_FIELD);
-      if (op > 8'(OP_TIMESTAMP) || (is_vec && vop > 8'(VOP_MAXPOOL))) dec_kind = 4'(FAULT_OPCODE);
+      if (op > 8'(OP_TIMESTAMP) || (is_vec && vop > 8'(VOP_SOFTMAX))) dec_kind = 4'(FAULT_OPCODE);
       else if (!is_array && !is_vec) dec_kind = 4'(FAULT_NONE);
+      else if (group && (!conv || !desc_q[DESC_F_BLOCK_BIT] || desc_q[DESC_F_NOPARAM_BIT])) dec_addr = 32'd0;
       else if (desc_q[DESC_DM_BIT +: 20] == 0) dec_addr = 32'd5;
       else if ((conv || is_vec) && desc_q[DESC_OW_BIT +: 16] == 0) dec_addr = 32'd6;  // VCOLS has the same place
       else if (is_array && desc_q[DESC_PANEL_BIT +: 16] == 0) dec_addr = 32'd6;
       else if (is_array && desc_q[DESC_DN_BIT +: 16] == 0) dec_addr = 32'd7;
       else if ((is_array || pool) && desc_q[DESC_CIN_BIT +: 16] == 0) dec_addr = 32'd7;
+      else if (group && desc_q[DESC_GC_BIT +: 16] == 0) dec_addr = 32'd10;
       else if ((conv || pool) && (desc_q[DESC_KH_BIT +: 8] == 0 || desc_q[DESC_KW_BIT +: 8] == 0
           || desc_q[DESC_SY_BIT +: 4] == 0 || desc_q[DESC_SX_BIT +: 4] == 0
           || desc_q[DESC_DY_BIT +: 4] == 0 || desc_q[DESC_DX_BIT +: 4] == 0)) dec_addr = 32'd12;
@@ -141,11 +146,11 @@ module npu_slot #(
       .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
       .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .any_rsp_i(any_rsp), .rsp_i(rsp),
       .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_rdy_i(cst_rdy),
-      .a_o, .sw_o, .ld_o, .w_o, .p_i,
+      .a_o, .sw_o, .ld_o, .w_o, .group_o, .g_o, .p_i,
       .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
 
   npu_vec u_vec (
-      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc_q), .busy_o(vec_busy), .work_o(vec_work),
+      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc_q), .busy_o(vec_busy), .work_o(vec_work), .empty_o(empty),
       .push_o(v_push), .push_va_o(v_push_va), .push_len_o(v_push_len), .push_meta_o(v_push_meta),
       .push_rdy_i(f_rdy && v_push), .pop_v_i(f_pop_v && !conv_busy), .data_i(f_data), .meta_i(f_meta), .pop_o(v_pop),
       .st_v_o(vst_v), .st_va_o(vst_va), .st_len_o(vst_len), .st_data_o(vst_data), .st_rdy_i(vst_rdy));
@@ -337,7 +342,7 @@ module npu_slot #(
     end
     if (fault_now && !kill_now) begin
       fault_kind_q <= mmu_fault ? mmu_kind : dec_fault ? dec_kind : 4'(FAULT_FIELD);
-      fault_addr_q <= mmu_fault ? mmu_va : dec_fault ? dec_addr : 32'd15;
+      fault_addr_q <= mmu_fault ? mmu_va : dec_fault ? dec_addr : stuck ? 32'd15 : 32'd13;
       // a prefetch of the next descriptor may fault while this one runs
       fault_desc_q <= head_q;
     end

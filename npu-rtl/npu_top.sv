@@ -64,6 +64,8 @@ module npu_top #(
   logic        [CW-1:0] c0 [S], w [S];
   logic signed [AW-1:0] a [S][R], w_data [S][C];
   logic        [R-1:0]  sw [S], ld [S];
+  logic                 group [S];
+  logic [AW*R*C-1:0]    g [S];
   logic signed [31:0]   p [S][C];
 
   npu_regs #(
@@ -137,6 +139,8 @@ module npu_top #(
       .c0_i(c0),
       .w_i(w),
       .a_i(a),
+      .group_i(group),
+      .g_i(g),
       .sw_i(sw),
       .ld_i(ld),
       .w_data_i(w_data),
@@ -176,6 +180,8 @@ module npu_top #(
         .sw_o(sw[s]),
         .ld_o(ld[s]),
         .w_o(w_data[s]),
+        .group_o(group[s]),
+        .g_o(g[s]),
         .p_i(p[s]),
         .quiet_o(quiet[s]),
         .idle_o(idle[s]),

@@ -51,11 +51,12 @@ static int check_header(const struct npu_image_header *h, const void *bytes, siz
 	if (h->kernels > NPU_IMAGE_KERNELS_MAX)
 		return npu_fail(EINVAL, "NPU program with %u kernels, at most %u",
 				h->kernels, NPU_IMAGE_KERNELS_MAX);
-	if (h->const_bytes > NPU_IMAGE_DATA_MAX || h->scratch_bytes > NPU_IMAGE_DATA_MAX)
+	if (h->bytes > NPU_IMAGE_DATA_MAX || h->const_bytes > h->bytes ||
+	    h->scratch_bytes > NPU_IMAGE_DATA_MAX - h->bytes)
 		return npu_fail(EINVAL,
-				"NPU program with %llu constant and %llu scratch bytes; "
-				"at most 2^31 each",
-				(unsigned long long)h->const_bytes,
+				"NPU program of %u bytes with %llu constant and %llu "
+				"scratch bytes; at most 2^31 for program and scratch",
+				h->bytes, (unsigned long long)h->const_bytes,
 				(unsigned long long)h->scratch_bytes);
 	need = sizeof(*h) + (uint64_t)h->kernels * sizeof(struct npu_image_kernel) +
 	       (uint64_t)h->args * sizeof(struct npu_image_arg) +

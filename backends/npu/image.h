@@ -14,8 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NPU_IMAGE_MAGIC       0x55504E48u /* "HNPU" */
-#define NPU_IMAGE_VERSION     1u
+#define NPU_IMAGE_MAGIC   0x55504E48u /* "HNPU" */
+#define NPU_IMAGE_VERSION 1u
+/* What a program keeps in memory: half of a partition's 32-bit address space, so that its
+ * arguments have the other. */
 #define NPU_IMAGE_DATA_MAX    (UINT64_C(1) << 31)
 #define NPU_IMAGE_KERNELS_MAX 4096u
 #define NPU_IMAGE_CONST_ALIGN 64u

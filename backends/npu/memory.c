@@ -102,7 +102,7 @@ static uint32_t entries_per_table(const struct npu_device *dev)
 
 static void drop_tables(struct npu_partition *part)
 {
-	for (uint32_t i = 0; i < part->table_count; i++)
+	for (uint32_t i = 0; part->tables && i < part->table_count; i++)
 		if (part->tables[i])
 			give_back(part->dev, part->tables[i] - 1);
 	for (uint32_t i = 0; i < part->root_granules; i++)

@@ -8,6 +8,8 @@
 
 /* ---- arithmetic ------------------------------------------------------------------- */
 
+#define FLOAT_MAX (1 << 30) /* F_FLOAT saturates here */
+
 /* int32 sums wrap in the machine; in C only unsigned ones do. */
 static int32_t wrap_add(int32_t a, int32_t b)
 {
@@ -40,6 +42,35 @@ int32_t npu_golden_requant(int32_t x, int32_t mult, int32_t shift)
 	int32_t scaled = (int32_t)((uint32_t)x << left);
 
 	return npu_golden_round_shift(npu_golden_high_mul(scaled, mult), right);
+}
+
+/* f * scale in binary32, rounded to the nearest integer, halves to even.  A scale whose
+ * exponent field is 0 counts as 0; one whose field is all ones, as the finite number its
+ * bits would go on to be. */
+int32_t npu_golden_float_requant(int32_t x, uint32_t scale)
+{
+	uint32_t exponent = scale >> 23 & 255u;
+	float f = (float)x, factor, p, rest;
+	int32_t r;
+
+	scale &= 0x7FFFFFFFu;
+	memcpy(&factor, &scale, sizeof(factor));
+	if (!exponent || !x)
+		return 0;
+	if (exponent == 255)
+		return x < 0 ? -FLOAT_MAX : FLOAT_MAX;
+	p = f * factor;
+	if (p >= (float)FLOAT_MAX)
+		return FLOAT_MAX;
+	if (p <= (float)-FLOAT_MAX)
+		return -FLOAT_MAX;
+	r = (int32_t)p;
+	rest = p - (float)r;
+	if (rest > 0.5f || (rest >= 0.5f && r % 2))
+		r++;
+	else if (rest < -0.5f || (rest <= -0.5f && r % 2))
+		r--;
+	return r;
 }
 
 static int32_t signed8(uint32_t v)
@@ -99,6 +130,8 @@ struct geometry {
 	uint32_t m, ow, h, w, cin;
 	uint32_t kh, kw, sy, sx, dy, dx, pt, pl;
 	uint32_t a, lda, pix;
+	uint32_t depth; /* channels that each kernel position gives: CIN, or GC of F_GROUP
+			 */
 };
 
 static struct geometry read_geometry(const uint32_t *d)
@@ -115,7 +148,8 @@ static struct geometry read_geometry(const uint32_t *d)
 			     .dy = 1,
 			     .dx = 1,
 			     .a = NPU_GET(d, ADDR_A),
-			     .lda = NPU_GET(d, LDA)};
+			     .lda = NPU_GET(d, LDA),
+			     .depth = NPU_GET(d, CIN)};
 
 	if (NPU_GET(d, OPCODE) == NPU_OP_GEMM)
 		return g;
@@ -126,11 +160,15 @@ static struct geometry read_geometry(const uint32_t *d)
 	g.kw = NPU_GET(d, KW);
 	g.sy = NPU_GET(d, SY);
 	g.sx = NPU_GET(d, SX);
-	g.dy = NPU_GET(d, DY);
-	g.dx = NPU_GET(d, DX);
 	g.pt = NPU_GET(d, PT);
 	g.pl = NPU_GET(d, PL);
 	g.pix = NPU_GET(d, PIX);
+	if (NPU_GET(d, OPCODE) == NPU_OP_VEC)
+		return g;
+	g.dy = NPU_GET(d, DY);
+	g.dx = NPU_GET(d, DX);
+	if (NPU_GET(d, F_GROUP))
+		g.depth = NPU_GET(d, GC);
 	return g;
 }
 
@@ -166,13 +204,14 @@ static int gather_row(struct exec *x, const struct geometry *g, uint32_t m, uint
 {
 	uint32_t is_unsigned = NPU_GET(x->d, F_AU8);
 	int32_t zero = operand(NPU_GET(x->d, ZPA), is_unsigned);
-	uint32_t c = k0 % g->cin, kx = k0 / g->cin % g->kw, ky = k0 / g->cin / g->kw;
+	uint32_t c = k0 % g->depth, kx = k0 / g->depth % g->kw;
+	uint32_t ky = k0 / g->depth / g->kw;
 	uint8_t bytes[BK];
 
 	for (uint32_t i = 0, run; i < nk; i += run) {
 		uint32_t va;
 
-		run = g->cin - c < nk - i ? g->cin - c : nk - i;
+		run = g->depth - c < nk - i ? g->depth - c : nk - i;
 		if (input_pixel(g, m, ky, kx, &va)) {
 			if (load(x, va + c, bytes, run))
 				return -1;
@@ -192,12 +231,11 @@ static int gather_row(struct exec *x, const struct geometry *g, uint32_t m, uint
 }
 
 /* nn weights of row k from column n0 on. */
-static int load_weights(struct exec *x, uint32_t k, uint32_t n0, uint32_t nn,
-			uint8_t *out)
+static int load_weights(struct exec *x, const struct geometry *g, uint32_t k, uint32_t n0,
+			uint32_t nn, uint8_t *out)
 {
 	uint32_t base = NPU_GET(x->d, ADDR_B);
-	struct geometry g = read_geometry(x->d);
-	uint32_t rows = g.kh * g.kw * g.cin;
+	uint32_t rows = g->kh * g->kw * g->depth;
 
 	if (!NPU_GET(x->d, F_BLOCK))
 		return load(x, base + k * NPU_GET(x->d, LDB) + n0, out, nn);
@@ -213,15 +251,15 @@ static int load_weights(struct exec *x, uint32_t k, uint32_t n0, uint32_t nn,
 	return 0;
 }
 
-static int gather_weights(struct exec *x, uint32_t k0, uint32_t nk, uint32_t n0,
-			  uint32_t nn, struct block *blk)
+static int gather_weights(struct exec *x, const struct geometry *g, uint32_t k0,
+			  uint32_t nk, uint32_t n0, uint32_t nn, struct block *blk)
 {
 	uint32_t is_unsigned = NPU_GET(x->d, F_BU8);
 	int32_t zero = operand(NPU_GET(x->d, ZPB), is_unsigned);
 	uint8_t bytes[BN];
 
 	for (uint32_t k = 0; k < nk; k++) {
-		if (load_weights(x, k0 + k, n0, nn, bytes))
+		if (load_weights(x, g, k0 + k, n0, nn, bytes))
 			return -1;
 		for (uint32_t n = 0; n < nn; n++)
 			blk->b[k][n] = (int16_t)(operand(bytes[n], is_unsigned) - zero);
@@ -271,26 +309,29 @@ static int store_row(struct exec *x, uint32_t m, uint32_t n0, uint32_t nn,
 	uint8_t bytes[BN];
 
 	for (uint32_t n = 0; n < nn; n++) {
+		int32_t r;
+
 		sums[n] = wrap_add(acc[n], p->bias[n]);
-		bytes[n] = clamp_to(
-			wrap_add(npu_golden_requant(sums[n], p->mult[n], p->shift[n]),
-				 zero),
-			min, max);
+		if (NPU_GET(x->d, F_FLOAT))
+			r = npu_golden_float_requant(sums[n], (uint32_t)p->mult[n]);
+		else
+			r = npu_golden_requant(sums[n], p->mult[n], p->shift[n]);
+		bytes[n] = clamp_to(wrap_add(r, zero), min, max);
 	}
 	return out32 ? store(x, va, sums, nn * 4) : store(x, va, bytes, nn);
 }
 
+/* Output channels n0..n0+nn-1, which all read the same input channels. */
 static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
-			uint32_t n0, struct block *blk)
+			uint32_t n0, uint32_t nn, struct block *blk)
 {
-	uint32_t all = NPU_GET(x->d, DN), k_all = g->kh * g->kw * g->cin;
-	uint32_t nm = g->m - m0 < BM ? g->m - m0 : BM, nn = all - n0 < BN ? all - n0 : BN;
+	uint32_t nm = g->m - m0 < BM ? g->m - m0 : BM, k_all = g->kh * g->kw * g->depth;
 	struct params p;
 
 	memset(blk->acc, 0, sizeof(blk->acc));
 	for (uint32_t k0 = 0, nk; k0 < k_all; k0 += nk) {
 		nk = k_all - k0 < BK ? k_all - k0 : BK;
-		if (gather_weights(x, k0, nk, n0, nn, blk))
+		if (gather_weights(x, g, k0, nk, n0, nn, blk))
 			return -1;
 		for (uint32_t i = 0; i < nm; i++)
 			if (gather_row(x, g, m0 + i, k0, nk, blk->a[i]))
@@ -305,16 +346,40 @@ static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
 	return 0;
 }
 
+/* How many output channels from n0 on one block can do; *at: where in a pixel the
+ * channels begin that they read. */
+static int columns(struct exec *x, uint32_t n0, uint32_t *nn, uint32_t *at)
+{
+	uint32_t all = NPU_GET(x->d, DN), most = all - n0 < BN ? all - n0 : BN, row[4];
+
+	*nn = most;
+	*at = 0;
+	for (uint32_t n = 0; NPU_GET(x->d, F_GROUP) && n < most; n++) {
+		if (load(x, NPU_GET(x->d, ADDR_P) + (n0 + n) * 16, row, 16))
+			return -1;
+		if (n && row[3] != *at) {
+			*nn = n;
+			break;
+		}
+		*at = row[3];
+	}
+	return 0;
+}
+
 static int exec_matrix(struct exec *x)
 {
-	struct geometry g = read_geometry(x->d);
+	struct geometry g = read_geometry(x->d), part = g;
 	struct block blk;
 
 	for (uint32_t m0 = 0; m0 < g.m; m0 += BM)
-		for (uint32_t n0 = 0; n0 < NPU_GET(x->d, DN); n0 += BN)
-			if (result_block(x, &g, m0, n0, &blk))
+		for (uint32_t n0 = 0, nn, at; n0 < NPU_GET(x->d, DN); n0 += nn) {
+			if (columns(x, n0, &nn, &at))
 				return -1;
-	x->r->macs = (uint64_t)g.m * NPU_GET(x->d, DN) * g.kh * g.kw * g.cin;
+			part.a = g.a + at;
+			if (result_block(x, &part, m0, n0, nn, &blk))
+				return -1;
+		}
+	x->r->macs = (uint64_t)g.m * NPU_GET(x->d, DN) * g.kh * g.kw * g.depth;
 	return 0;
 }
 
@@ -322,52 +387,80 @@ static int exec_matrix(struct exec *x)
 
 #define PIECE 256u
 
-static uint8_t add_element(const uint32_t *d, uint8_t a, uint8_t b)
+/* What elementwise operations and pools have in common. */
+struct vec {
+	uint32_t a_unsigned, b_unsigned;
+	int32_t zp1, zp2, zpo, min, max;
+};
+
+static struct vec read_vec(const uint32_t *d)
+{
+	uint32_t a = NPU_GET(d, F_AU8), b = NPU_GET(d, F_BU8), o = NPU_GET(d, F_OU8);
+
+	return (struct vec){.a_unsigned = a,
+			    .b_unsigned = b,
+			    .zp1 = operand(NPU_GET(d, VZP1), a),
+			    .zp2 = operand(NPU_GET(d, VZP2), b),
+			    .zpo = operand(NPU_GET(d, ZPO), o),
+			    .min = operand(NPU_GET(d, AMIN), o),
+			    .max = operand(NPU_GET(d, AMAX), o)};
+}
+
+/* x and y: the operands less their zero points. */
+static int32_t add_element(const uint32_t *d, int32_t x, int32_t y)
 {
 	uint32_t left = NPU_GET(d, VLSHIFT) & 31u;
-	int32_t x = signed8(a) - signed8(NPU_GET(d, VZP1));
-	int32_t y = signed8(b) - signed8(NPU_GET(d, VZP2));
-	int32_t sum;
 
 	x = npu_golden_requant((int32_t)((uint32_t)x << left),
 			       (int32_t)NPU_GET(d, VMULT1), signed8(NPU_GET(d, VSHIFT1)));
 	y = npu_golden_requant((int32_t)((uint32_t)y << left),
 			       (int32_t)NPU_GET(d, VMULT2), signed8(NPU_GET(d, VSHIFT2)));
-	sum = npu_golden_requant(wrap_add(x, y), (int32_t)NPU_GET(d, VMULTO),
-				 signed8(NPU_GET(d, VSHIFTO)));
-	return clamp_to(wrap_add(sum, signed8(NPU_GET(d, ZPO))),
-			signed8(NPU_GET(d, AMIN)), signed8(NPU_GET(d, AMAX)));
+	return npu_golden_requant(wrap_add(x, y), (int32_t)NPU_GET(d, VMULTO),
+				  signed8(NPU_GET(d, VSHIFTO)));
 }
 
-static uint8_t relu_element(const uint32_t *d, uint8_t a)
+static uint8_t arithmetic(const uint32_t *d, const struct vec *v, uint8_t a, uint8_t b)
 {
-	int32_t x = signed8(a) - signed8(NPU_GET(d, VZP1));
+	int32_t x = operand(a, v->a_unsigned) - v->zp1;
+	int32_t y = operand(b, v->b_unsigned) - v->zp2;
 
-	x = npu_golden_requant(x, (int32_t)NPU_GET(d, VMULT1),
-			       signed8(NPU_GET(d, VSHIFT1)));
-	return clamp_to(wrap_add(x, signed8(NPU_GET(d, ZPO))), signed8(NPU_GET(d, AMIN)),
-			signed8(NPU_GET(d, AMAX)));
+	switch (NPU_GET(d, VOP)) {
+	case NPU_VOP_ADD:
+		x = add_element(d, x, y);
+		break;
+	case NPU_VOP_MUL:
+		x = npu_golden_requant(x * y, (int32_t)NPU_GET(d, VMULTO),
+				       signed8(NPU_GET(d, VSHIFTO)));
+		break;
+	default: /* RELU */
+		x = npu_golden_requant(x, (int32_t)NPU_GET(d, VMULT1),
+				       signed8(NPU_GET(d, VSHIFT1)));
+		break;
+	}
+	return clamp_to(wrap_add(x, v->zpo), v->min, v->max);
 }
 
-static int vec_piece(struct exec *x, uint32_t row, uint32_t col, uint32_t n)
+static int vec_piece(struct exec *x, const uint8_t *table, uint32_t row, uint32_t col,
+		     uint32_t n)
 {
 	const uint32_t *d = x->d;
 	uint32_t vop = NPU_GET(d, VOP), pattern = NPU_GET(d, VPATTERN);
-	uint8_t a[PIECE], b[PIECE];
+	struct vec v = read_vec(d);
+	uint8_t a[PIECE], b[PIECE] = {0};
 
 	if (vop != NPU_VOP_FILL &&
 	    load(x, NPU_GET(d, ADDR_A) + row * NPU_GET(d, LDA) + col, a, n))
 		return -1;
-	if (vop == NPU_VOP_ADD &&
+	if ((vop == NPU_VOP_ADD || vop == NPU_VOP_MUL) &&
 	    load(x, NPU_GET(d, ADDR_B) + row * NPU_GET(d, VLDB) + col, b, n))
 		return -1;
 	for (uint32_t i = 0; i < n; i++) {
 		if (vop == NPU_VOP_FILL)
 			a[i] = (uint8_t)(pattern >> 8 * ((col + i) & 3u));
-		else if (vop == NPU_VOP_ADD)
-			a[i] = add_element(d, a[i], b[i]);
-		else if (vop == NPU_VOP_RELU)
-			a[i] = relu_element(d, a[i]);
+		else if (vop == NPU_VOP_LUT)
+			a[i] = table[a[i]];
+		else if (vop != NPU_VOP_COPY)
+			a[i] = arithmetic(d, &v, a[i], b[i]);
 	}
 	return store(x, NPU_GET(d, ADDR_D) + row * NPU_GET(d, LDD) + col, a, n);
 }
@@ -375,39 +468,58 @@ static int vec_piece(struct exec *x, uint32_t row, uint32_t col, uint32_t n)
 static int exec_elements(struct exec *x)
 {
 	uint32_t rows = NPU_GET(x->d, DM), cols = NPU_GET(x->d, VCOLS);
+	uint8_t table[256];
 
+	if (NPU_GET(x->d, VOP) == NPU_VOP_LUT &&
+	    load(x, NPU_GET(x->d, ADDR_P), table, sizeof(table)))
+		return -1;
 	for (uint32_t row = 0; row < rows; row++)
 		for (uint32_t col = 0; col < cols; col += PIECE)
-			if (vec_piece(x, row, col,
+			if (vec_piece(x, table, row, col,
 				      cols - col < PIECE ? cols - col : PIECE))
 				return -1;
 	return 0;
 }
 
+/* Rounded to the nearest, halves away from zero. */
+static int32_t average(int32_t sum, int32_t n)
+{
+	return sum < 0 ? -((-sum + n / 2) / n) : (sum + n / 2) / n;
+}
+
 static int pool_pixel(struct exec *x, const struct geometry *g, uint32_t m, uint32_t c,
 		      uint32_t n)
 {
-	int32_t min = signed8(NPU_GET(x->d, AMIN)), max = signed8(NPU_GET(x->d, AMAX));
+	int is_average = NPU_GET(x->d, VOP) == NPU_VOP_AVGPOOL;
+	struct vec v = read_vec(x->d);
 	uint8_t in[PIECE], out[PIECE];
-	int32_t best[PIECE];
+	int32_t acc[PIECE], pixels = 0;
 	uint32_t va;
 
-	for (uint32_t i = 0; i < n; i++)
-		best[i] = -128;
 	for (uint32_t p = 0; p < g->kh * g->kw; p++) {
 		if (!input_pixel(g, m, p / g->kw, p % g->kw, &va))
 			continue;
 		if (load(x, va + c, in, n))
 			return -1;
-		for (uint32_t i = 0; i < n; i++)
-			best[i] = signed8(in[i]) > best[i] ? signed8(in[i]) : best[i];
+		for (uint32_t i = 0; i < n; i++) {
+			int32_t a = operand(in[i], v.a_unsigned);
+
+			if (!pixels)
+				acc[i] = a;
+			else if (is_average)
+				acc[i] += a;
+			else
+				acc[i] = a > acc[i] ? a : acc[i];
+		}
+		pixels++;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = clamp_to(best[i], min, max);
+		out[i] = clamp_to(is_average ? average(acc[i], pixels) : acc[i], v.min,
+				  v.max);
 	return store(x, NPU_GET(x->d, ADDR_D) + m * NPU_GET(x->d, LDD) + c, out, n);
 }
 
-static int exec_maxpool(struct exec *x)
+static int exec_pool(struct exec *x)
 {
 	struct geometry g = read_geometry(x->d);
 
@@ -417,6 +529,99 @@ static int exec_maxpool(struct exec *x)
 				       g.cin - c < PIECE ? g.cin - c : PIECE))
 				return -1;
 	return 0;
+}
+
+/* ---- SOFTMAX: exp from the table, one reciprocal a row ---------------------------- */
+
+/* x * 2^exponent, saturated. */
+static int32_t saturating_shift(int32_t x, uint32_t exponent)
+{
+	int64_t wide = (int64_t)x * (INT64_C(1) << exponent);
+
+	if (wide > INT32_MAX)
+		return INT32_MAX;
+	return wide < INT32_MIN ? INT32_MIN : (int32_t)wide;
+}
+
+static uint32_t leading_zeros(uint32_t x)
+{
+	uint32_t n = 0;
+
+	for (; n < 32 && !(x >> (31 - n)); n++)
+		;
+	return n;
+}
+
+/* 1 / (1 + a) in Q31 for a in Q31: Newton's method from 48/17 - 32/17 * (1 + a) / 2, in
+ * Q29. */
+static int32_t reciprocal(int32_t a)
+{
+	int64_t twice = (int64_t)a + INT32_MAX;
+	int32_t half = (int32_t)((twice + (twice >= 0 ? 1 : -1)) / 2);
+	int32_t x = wrap_add(1515870810, npu_golden_high_mul(half, -1010580540));
+
+	for (int i = 0; i < 3; i++) {
+		int32_t t = npu_golden_high_mul(half, x);
+
+		t = npu_golden_high_mul(x,
+					wrap_add(1 << 29, (int32_t)(0u - (uint32_t)t)));
+		x = wrap_add(x, saturating_shift(t, 2));
+	}
+	return saturating_shift(x, 1);
+}
+
+static void softmax_row(const int32_t *table, const uint32_t *d, uint8_t *row,
+			uint32_t cols)
+{
+	uint32_t u8 = NPU_GET(d, F_AU8), out_u8 = NPU_GET(d, F_OU8), zeros;
+	int32_t max = operand(row[0], u8), low = out_u8 ? 0 : -128;
+	int32_t sum = 0, scale, e;
+
+	for (uint32_t i = 1; i < cols; i++)
+		max = operand(row[i], u8) > max ? operand(row[i], u8) : max;
+	for (uint32_t i = 0; i < cols; i++) {
+		e = table[max - operand(row[i], u8)];
+		sum = wrap_add(sum, npu_golden_round_shift(e, 12));
+	}
+	zeros = leading_zeros((uint32_t)sum);
+	scale = reciprocal((int32_t)(((uint32_t)sum << (zeros & 31u)) - 0x80000000u));
+	if ((uint32_t)sum >> 28) /* 512 times the largest: nothing comes to a half */
+		scale = 0;
+	for (uint32_t i = 0; i < cols; i++) {
+		e = npu_golden_high_mul(scale, table[max - operand(row[i], u8)]);
+		e = npu_golden_round_shift(e, (int32_t)((35 - zeros) & 31u));
+		row[i] = clamp_to(wrap_add(e, low), low, low + 255);
+	}
+}
+
+static int exec_softmax(struct exec *x)
+{
+	uint32_t cols = NPU_GET(x->d, VCOLS);
+	int32_t table[256];
+	uint8_t row[65536];
+
+	if (load(x, NPU_GET(x->d, ADDR_P), table, sizeof(table)))
+		return -1;
+	for (uint32_t r = 0; r < NPU_GET(x->d, DM); r++) {
+		if (load(x, NPU_GET(x->d, ADDR_A) + r * NPU_GET(x->d, LDA), row, cols))
+			return -1;
+		softmax_row(table, x->d, row, cols);
+		if (store(x, NPU_GET(x->d, ADDR_D) + r * NPU_GET(x->d, LDD), row, cols))
+			return -1;
+	}
+	return 0;
+}
+
+static int is_pool(uint32_t vop)
+{
+	return vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL;
+}
+
+static int exec_vec(struct exec *x)
+{
+	if (is_pool(NPU_GET(x->d, VOP)))
+		return exec_pool(x);
+	return NPU_GET(x->d, VOP) == NPU_VOP_SOFTMAX ? exec_softmax(x) : exec_elements(x);
 }
 
 /* ---- fences ----------------------------------------------------------------------- */
@@ -456,8 +661,10 @@ static int fail(struct exec *x, uint32_t kind, uint32_t address)
 }
 
 #define ZERO(x, field)                                                                   \
-	if (!NPU_GET((x)->d, field))                                                     \
-	return fail(x, NPU_FAULT_FIELD, NPU_DESC_##field##_WORD)
+	do {                                                                             \
+		if (!NPU_GET((x)->d, field))                                             \
+			return fail(x, NPU_FAULT_FIELD, NPU_DESC_##field##_WORD);        \
+	} while (0)
 
 static int check_kernel(struct exec *x)
 {
@@ -470,31 +677,59 @@ static int check_kernel(struct exec *x)
 	return 0;
 }
 
+/* Every window holds a pixel if the first and the last of each direction do. */
+static int check_windows(struct exec *x)
+{
+	struct geometry g = read_geometry(x->d);
+	int64_t last_y = (int64_t)((g.m - 1) / g.ow) * g.sy - g.pt;
+	int64_t last_x = (int64_t)((g.m < g.ow ? g.m : g.ow) - 1) * g.sx - g.pl;
+
+	if (g.h && g.w && g.pt < g.kh && g.pl < g.kw && last_y < g.h && last_x < g.w)
+		return 0;
+	return fail(x, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+}
+
+static int check_vec(struct exec *x)
+{
+	ZERO(x, DM);
+	if (!is_pool(NPU_GET(x->d, VOP))) {
+		ZERO(x, VCOLS);
+		return 0;
+	}
+	ZERO(x, OW);
+	ZERO(x, CIN);
+	return check_kernel(x) ? -1 : check_windows(x);
+}
+
+static int check_matrix(struct exec *x)
+{
+	uint32_t conv = NPU_GET(x->d, OPCODE) == NPU_OP_CONV;
+	uint32_t group = NPU_GET(x->d, F_GROUP);
+
+	if (group && (!conv || !NPU_GET(x->d, F_BLOCK) || NPU_GET(x->d, F_NOPARAM)))
+		return fail(x, NPU_FAULT_FIELD, NPU_DESC_F_GROUP_WORD);
+	ZERO(x, DM);
+	if (conv)
+		ZERO(x, OW);
+	ZERO(x, PANEL);
+	ZERO(x, DN);
+	ZERO(x, CIN);
+	if (group)
+		ZERO(x, GC);
+	if (conv && check_kernel(x))
+		return -1;
+	return x->env->units ? 0 : fail(x, NPU_FAULT_NO_UNITS, 0);
+}
+
 static int check_fields(struct exec *x)
 {
 	uint32_t op = NPU_GET(x->d, OPCODE), vop = NPU_GET(x->d, VOP);
 
-	if (op > NPU_OP_TIMESTAMP || (op == NPU_OP_VEC && vop > NPU_VOP_MAXPOOL))
+	if (op > NPU_OP_TIMESTAMP || (op == NPU_OP_VEC && vop > NPU_VOP_SOFTMAX))
 		return fail(x, NPU_FAULT_OPCODE, 0);
-	if (op != NPU_OP_GEMM && op != NPU_OP_CONV && op != NPU_OP_VEC)
-		return 0;
-	ZERO(x, DM);
-	if (op == NPU_OP_VEC && vop != NPU_VOP_MAXPOOL) {
-		ZERO(x, VCOLS);
-		return 0;
-	}
-	if (op != NPU_OP_GEMM)
-		ZERO(x, OW);
-	if (op != NPU_OP_VEC) {
-		ZERO(x, PANEL);
-		ZERO(x, DN);
-	}
-	ZERO(x, CIN);
-	if (op != NPU_OP_GEMM && check_kernel(x))
-		return -1;
-	if (op != NPU_OP_VEC && !x->env->units)
-		return fail(x, NPU_FAULT_NO_UNITS, 0);
-	return 0;
+	if (op == NPU_OP_VEC)
+		return check_vec(x);
+	return op == NPU_OP_GEMM || op == NPU_OP_CONV ? check_matrix(x) : 0;
 }
 
 int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
@@ -511,10 +746,7 @@ int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
 		exec_matrix(&x);
 		break;
 	case NPU_OP_VEC:
-		if (NPU_GET(desc, VOP) == NPU_VOP_MAXPOOL)
-			exec_maxpool(&x);
-		else
-			exec_elements(&x);
+		exec_vec(&x);
 		break;
 	case NPU_OP_SIGNAL:
 		exec_signal(&x);

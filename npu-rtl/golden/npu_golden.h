@@ -3,21 +3,35 @@
  * npu_golden.h - what each descriptor does, in C: the reference for the RTL, bit by bit.
  *
  * Arithmetic is TensorFlow Lite's reference kernels': saturating rounding doubling high
- * multiplication, then a rounding shift (rounded twice).
+ * multiplication, then a rounding shift (rounded twice).  With F_FLOAT it is ONNX's: one
+ * binary32 multiplication, rounded half to even, then saturated to +-2^30; done with the
+ * host's floats here, so that it is no copy of what the hardware does.
  *
  * Faults, checked in this order before any memory is touched; .address of the first two
  * is the index of the descriptor word that holds the field, lowest word and lowest bit
- * first: OPCODE    OPCODE is not one of OP, or OP_VEC's VOP is not one of VOP FIELD zero
- * in one of GEMM     DM PANEL DN CIN CONV     DM OW PANEL DN CIN KH KW SY SX DY DX COPY
- * FILL ADD RELU   DM VCOLS MAXPOOL  DM OW CIN KH KW SY SX DY DX NO_UNITS  GEMM or CONV on
- * a slot without a rectangle Software guarantees the rest: KH*KW*CIN <= 33025, a panel's
- * input fits the scratchpad, ADDR_P a multiple of 16, fence addresses multiples of 8,
- * addresses and pitches of int32 outputs and of FILL multiples of 4, shifts -31..30, AMIN
- * <= AMAX.  A machine need not detect a breach; its effect then stays inside the slot's
- * address space.
+ * first:
+ *   OPCODE    OPCODE is not one of OP, or OP_VEC's VOP is not one of VOP
+ *   FIELD     F_GROUP on GEMM, without F_BLOCK or with F_NOPARAM; then zero in one of
+ *     GEMM               DM PANEL DN CIN
+ *     CONV               DM OW PANEL DN CIN, with F_GROUP GC, KH KW SY SX DY DX
+ *     MAXPOOL AVGPOOL    DM OW CIN KH KW SY SX DY DX (dilation is not used)
+ *     the other of VEC   DM VCOLS
+ *             a pool's window without a pixel of the image: word 13 (a machine finds it
+ *             when it comes to it: it may have stored the outputs before)
+ *   NO_UNITS  GEMM or CONV on a slot without a rectangle
+ * Software guarantees the rest: KH*KW*CIN (F_GROUP: GC) <= 33025, a panel's input fits
+ * the scratchpad, P[n].at + GC <= CIN, ADDR_P a multiple of 16, fence addresses multiples
+ * of 8, addresses and pitches of int32 outputs and of FILL multiples of 4, shifts
+ * -31..30, AMIN <= AMAX, SOFTMAX's VCOLS <= 4095.  A machine need not detect a breach;
+ * its effect then stays inside the slot's address space.
  *
- * VEC is int8 only: F_AU8, F_BU8 and F_OU8 mean nothing there.  A MAXPOOL window without
- * a pixel gives AMIN.  Input outside the image (padding) counts as the zero point.
+ * F_AU8, F_BU8 and F_OU8 say how bytes and zero points are read, in VEC as elsewhere;
+ * LUT, COPY and FILL know only bits.  Input outside the image (padding) counts as the
+ * zero point in CONV, and for nothing in pools.
+ *
+ * SOFTMAX: where the sum of a row's exponentials is 512 times that of its largest or more
+ * (2^28), each output rounds to 0.  TensorFlow Lite's kernel shifts by more than 31 bits
+ * there and leaves the outcome to the compiler.
  */
 #ifndef NPU_GOLDEN_H
 #define NPU_GOLDEN_H
@@ -67,6 +81,8 @@ int npu_golden_flat_write(void *flat, uint32_t va, const void *data, uint32_t by
 int32_t npu_golden_high_mul(int32_t a, int32_t b);
 int32_t npu_golden_round_shift(int32_t x, int32_t exponent);
 int32_t npu_golden_requant(int32_t x, int32_t mult, int32_t shift);
+/* F_FLOAT's: scale is the bits of a binary32 number. */
+int32_t npu_golden_float_requant(int32_t x, uint32_t scale);
 
 #ifdef __cplusplus
 }

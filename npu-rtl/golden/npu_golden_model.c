@@ -181,8 +181,11 @@ static struct shape shape_of(const uint32_t *d)
 {
 	struct shape p = {NPU_GET(d, DM), NPU_GET(d, DN), NPU_GET(d, CIN)};
 
-	if (NPU_GET(d, OPCODE) == NPU_OP_CONV)
+	if (NPU_GET(d, OPCODE) == NPU_OP_CONV) {
+		if (NPU_GET(d, F_GROUP))
+			p.k = NPU_GET(d, GC);
 		p.k *= (uint64_t)NPU_GET(d, KH) * NPU_GET(d, KW);
+	}
 	return p;
 }
 
@@ -193,7 +196,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 
 static uint64_t cost(const struct slot *s, const uint32_t *d)
 {
-	uint32_t op = NPU_GET(d, OPCODE);
+	uint32_t op = NPU_GET(d, OPCODE), vop = NPU_GET(d, VOP);
 	uint64_t elements;
 
 	if (op == NPU_OP_GEMM || op == NPU_OP_CONV) {
@@ -207,7 +210,7 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 	}
 	if (op != NPU_OP_VEC)
 		return FETCH_CYCLES;
-	elements = NPU_GET(d, VOP) == NPU_VOP_MAXPOOL
+	elements = vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL
 			   ? (uint64_t)NPU_GET(d, CIN) * NPU_GET(d, KH) * NPU_GET(d, KW)
 			   : NPU_GET(d, VCOLS);
 	return FETCH_CYCLES + divide_up(elements * NPU_GET(d, DM), 16);

@@ -425,7 +425,42 @@ static int do_relu(struct npu *n)
 	return hal_npu_relu(n->b, &op);
 }
 
-static int do_maxpool(struct npu *n)
+static int do_mul(struct npu *n)
+{
+	struct hal_npu_mul op = HAL_INIT(hal_npu_mul);
+
+	op.bytes = 64;
+	op.a = op.b = n->a;
+	op.d = n->d;
+	return hal_npu_mul(n->b, &op);
+}
+
+static int do_lut(struct npu *n)
+{
+	static const uint8_t table[256];
+	struct hal_npu_lut op = HAL_INIT(hal_npu_lut);
+
+	op.bytes = 64;
+	op.a = n->a;
+	op.d = n->d;
+	op.table = table;
+	return hal_npu_lut(n->b, &op);
+}
+
+static int do_softmax(struct npu *n)
+{
+	static const int32_t exp[256];
+	struct hal_npu_softmax op = HAL_INIT(hal_npu_softmax);
+
+	op.rows = 4;
+	op.cols = 16;
+	op.a = n->a;
+	op.d = n->d;
+	op.exp = exp;
+	return hal_npu_softmax(n->b, &op);
+}
+
+static struct hal_npu_pool pool(const struct npu *n)
 {
 	struct hal_npu_pool op = HAL_INIT(hal_npu_pool);
 
@@ -433,7 +468,21 @@ static int do_maxpool(struct npu *n)
 	op.c = op.kh = op.kw = op.stride_h = op.stride_w = 1;
 	op.a = n->a;
 	op.d = n->d;
+	return op;
+}
+
+static int do_maxpool(struct npu *n)
+{
+	struct hal_npu_pool op = pool(n);
+
 	return hal_npu_maxpool(n->b, &op);
+}
+
+static int do_avgpool(struct npu *n)
+{
+	struct hal_npu_pool op = pool(n);
+
+	return hal_npu_avgpool(n->b, &op);
 }
 
 static int do_copy(struct npu *n)
@@ -475,6 +524,26 @@ NPU(hal_npu_relu, ENOMEM, first_operation, NO_MEMORY)
 NPU(hal_npu_maxpool, ENOMEM, first_operation, NO_MEMORY)
 {
 	return WITHOUT_MEMORY(do_maxpool(n));
+}
+
+NPU(hal_npu_mul, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_mul(n));
+}
+
+NPU(hal_npu_lut, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_lut(n));
+}
+
+NPU(hal_npu_softmax, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_softmax(n));
+}
+
+NPU(hal_npu_avgpool, ENOMEM, first_operation, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(do_avgpool(n));
 }
 
 NPU(hal_npu_copy, ENOMEM, first_operation, NO_MEMORY)

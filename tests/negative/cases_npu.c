@@ -19,6 +19,12 @@ struct npu {
 	struct hal_npu_relu relu;
 	struct hal_npu_pool pool;
 	struct hal_npu_copy copy;
+	struct hal_npu_mul mul;
+	struct hal_npu_lut lut;
+	struct hal_npu_softmax softmax;
+	uint8_t table[256];
+	int32_t exp[256];
+	float scale;
 	uint32_t id;
 	void *image;
 	size_t size;
@@ -92,6 +98,23 @@ static void good(struct npu *n)
 					.max = 127};
 	n->copy = (struct hal_npu_copy){
 		.size = sizeof(n->copy), .rows = 4, .bytes = 64, .a = a, .d = d};
+	n->mul = (struct hal_npu_mul){.size = sizeof(n->mul),
+				      .bytes = 64,
+				      .a = a,
+				      .b = w,
+				      .d = d,
+				      .mult = 1 << 30,
+				      .min = -128,
+				      .max = 127};
+	n->lut = (struct hal_npu_lut){
+		.size = sizeof(n->lut), .bytes = 64, .a = a, .d = d, .table = n->table};
+	n->softmax = (struct hal_npu_softmax){.size = sizeof(n->softmax),
+					      .rows = 4,
+					      .cols = 10,
+					      .a = a,
+					      .d = d,
+					      .exp = n->exp};
+	n->scale = 0.5f;
 }
 
 static int npu_run(int (*fn)(struct npu *n))
@@ -183,6 +206,10 @@ NPU_LONGER(hal_npu_add, add)
 NPU_LONGER(hal_npu_relu, relu)
 NPU_LONGER(hal_npu_maxpool, pool)
 NPU_LONGER(hal_npu_copy, copy)
+NPU_LONGER(hal_npu_mul, mul)
+NPU_LONGER(hal_npu_avgpool, pool)
+NPU_LONGER(hal_npu_lut, lut)
+NPU_LONGER(hal_npu_softmax, softmax)
 
 /* ---- builder, kernels, places ----------------------------------------------------- */
 
@@ -325,6 +352,47 @@ NPU(hal_npu_gemm, EINVAL, per_channel, "per_channel")
 	return hal_npu_gemm(n->b, &n->gemm);
 }
 
+NPU(hal_npu_gemm, EINVAL, flags, ".flags")
+{
+	n->gemm.flags = HAL_NPU_A_REPEAT;
+	return hal_npu_gemm(n->b, &n->gemm);
+}
+
+NPU(hal_npu_gemm, EINVAL, zero_point_of_uint8, "0 to 255")
+{
+	n->gemm.flags = HAL_NPU_A_UINT8;
+	n->gemm.a_zero = -1;
+	return hal_npu_gemm(n->b, &n->gemm);
+}
+
+NPU(hal_npu_gemm, EINVAL, clamp_of_uint8, "out.min")
+{
+	n->gemm.flags = HAL_NPU_D_UINT8;
+	return hal_npu_gemm(n->b, &n->gemm);
+}
+
+NPU(hal_npu_gemm, EINVAL, mult_and_scale, "one of them")
+{
+	n->gemm.out.scale = &n->scale;
+	return hal_npu_gemm(n->b, &n->gemm);
+}
+
+NPU(hal_npu_gemm, EINVAL, scale_negative, "out.scale")
+{
+	n->scale = -0.5f;
+	n->gemm.out.mult = NULL;
+	n->gemm.out.scale = &n->scale;
+	return hal_npu_gemm(n->b, &n->gemm);
+}
+
+NPU(hal_npu_gemm, EINVAL, scale_denormal, "out.scale")
+{
+	n->scale = 1e-40f;
+	n->gemm.out.mult = NULL;
+	n->gemm.out.scale = &n->scale;
+	return hal_npu_gemm(n->b, &n->gemm);
+}
+
 NPU(hal_npu_gemm, ERANGE, weights_short, ".b")
 {
 	n->gemm.b = (struct hal_npu_place){n->c, 4064};
@@ -368,6 +436,125 @@ NPU(hal_npu_conv, ENOTSUP, stride_too_large, "stride_w")
 	n->conv.stride_w = 1000;
 	n->conv.ow = 1;
 	return hal_npu_conv(n->b, &n->conv);
+}
+
+NPU(hal_npu_conv, EINVAL, zero_point_of_weights, "b_zero")
+{
+	n->conv.b_zero = 128;
+	return hal_npu_conv(n->b, &n->conv);
+}
+
+NPU(hal_npu_conv, EINVAL, flags, ".flags")
+{
+	n->conv.flags = HAL_NPU_B_REPEAT;
+	return hal_npu_conv(n->b, &n->conv);
+}
+
+NPU(hal_npu_add, EINVAL, flags, ".flags")
+{
+	n->add.flags = 1u << 5;
+	return hal_npu_add(n->b, &n->add);
+}
+
+NPU(hal_npu_add, EINVAL, stride_short, "d_stride")
+{
+	n->add.rows = 2;
+	n->add.d_stride = 63;
+	return hal_npu_add(n->b, &n->add);
+}
+
+NPU(hal_npu_add, ERANGE, rows_past, ".b")
+{
+	n->add.rows = 2;
+	n->add.b_stride = 4090;
+	return hal_npu_add(n->b, &n->add);
+}
+
+NPU(hal_npu_mul, EINVAL, bytes_zero, "bytes")
+{
+	n->mul.bytes = 0;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_mul, EINVAL, shift, ".shift")
+{
+	n->mul.shift = 16;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_mul, EINVAL, multiplier, ".mult")
+{
+	n->mul.mult = -1;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_mul, EINVAL, zero_point, "b_zero")
+{
+	n->mul.b_zero = 128;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_mul, EINVAL, flags, ".flags")
+{
+	n->mul.flags = 1u << 5;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_mul, EINVAL, clamp, "max")
+{
+	n->mul.min = 1;
+	n->mul.max = 0;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_mul, ERANGE, second_operand, ".b")
+{
+	n->mul.rows = 64;
+	n->mul.b.offset = 4;
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_lut, EINVAL, bytes_zero, "bytes")
+{
+	n->lut.bytes = 0;
+	return hal_npu_lut(n->b, &n->lut);
+}
+
+NPU(hal_npu_lut, EINVAL, table_null, "NULL")
+{
+	n->lut.table = NULL;
+	return hal_npu_lut(n->b, &n->lut);
+}
+
+NPU(hal_npu_softmax, EINVAL, rows_zero, ".rows")
+{
+	n->softmax.rows = 0;
+	return hal_npu_softmax(n->b, &n->softmax);
+}
+
+NPU(hal_npu_softmax, EINVAL, exp_null, "NULL")
+{
+	n->softmax.exp = NULL;
+	return hal_npu_softmax(n->b, &n->softmax);
+}
+
+NPU(hal_npu_softmax, EINVAL, exp_negative, ".exp")
+{
+	n->exp[7] = -1;
+	return hal_npu_softmax(n->b, &n->softmax);
+}
+
+NPU(hal_npu_softmax, EINVAL, flags, ".flags")
+{
+	n->softmax.flags = HAL_NPU_B_UINT8;
+	return hal_npu_softmax(n->b, &n->softmax);
+}
+
+NPU(hal_npu_softmax, ENOTSUP, row_too_long, "4095")
+{
+	n->softmax.rows = 1;
+	n->softmax.cols = 4096;
+	return hal_npu_softmax(n->b, &n->softmax);
 }
 
 NPU(hal_npu_add, EINVAL, bytes_zero, "bytes")
@@ -414,6 +601,36 @@ NPU(hal_npu_maxpool, ENOTSUP, stride_too_large, "stride_h")
 	return hal_npu_maxpool(n->b, &n->pool);
 }
 
+NPU(hal_npu_maxpool, EINVAL, flags, ".flags")
+{
+	n->pool.flags = HAL_NPU_A_REPEAT;
+	return hal_npu_maxpool(n->b, &n->pool);
+}
+
+NPU(hal_npu_avgpool, EINVAL, padding, "pad_top")
+{
+	n->pool.pad_top = 2;
+	return hal_npu_avgpool(n->b, &n->pool);
+}
+
+NPU(hal_npu_avgpool, EINVAL, clamp_of_int8, "max")
+{
+	n->pool.max = 128;
+	return hal_npu_avgpool(n->b, &n->pool);
+}
+
+NPU(hal_npu_avgpool, ENOTSUP, window_too_large, "kh")
+{
+	n->pool.kh = 256;
+	return hal_npu_avgpool(n->b, &n->pool);
+}
+
+NPU(hal_npu_copy, EINVAL, flags, ".flags")
+{
+	n->copy.flags = HAL_NPU_A_UINT8;
+	return hal_npu_copy(n->b, &n->copy);
+}
+
 NPU(hal_npu_copy, EINVAL, rows_zero, "rows")
 {
 	n->copy.rows = 0;
@@ -441,16 +658,20 @@ NPU(hal_npu_fill, ERANGE, writes_past, "hal_npu_fill")
 	return hal_npu_fill(n->b, (struct hal_npu_place){n->d, 4092}, 8, 0);
 }
 
-/* As many descriptors as a kernel may have, by copies of 2^31 bytes in pieces of 2^15. */
+/* As many descriptors as a kernel may have, by repeating a row of 2^30 bytes in pieces of
+ * 2^15. */
 static int fill_kernel(struct npu *n)
 {
-	struct hal_npu_copy all = {.size = sizeof(all), .rows = 1, .bytes = 1u << 31};
+	struct hal_npu_copy all = {.size = sizeof(all),
+				   .rows = 2,
+				   .bytes = 1u << 30,
+				   .flags = HAL_NPU_A_REPEAT};
 	int i;
 
 	NEG_OK(hal_npu_kernel(n->b, "full"));
-	NEG_OK(hal_npu_arg(n->b, 1u << 31, &all.a.id));
+	NEG_OK(hal_npu_arg(n->b, 1u << 30, &all.a.id));
 	NEG_OK(hal_npu_arg(n->b, 1u << 31, &all.d.id));
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < 32; i++)
 		NEG_OK(hal_npu_copy(n->b, &all));
 	/* Room for one operation of any kind, in places of this kernel. */
 	n->a = n->w = all.a.id;
@@ -477,6 +698,30 @@ NPU(hal_npu_copy, ENOTSUP, kernel_full, "2^20 descriptors")
 	return hal_npu_copy(n->b, &n->copy);
 }
 
+NPU(hal_npu_mul, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_mul(n->b, &n->mul);
+}
+
+NPU(hal_npu_lut, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_lut(n->b, &n->lut);
+}
+
+NPU(hal_npu_softmax, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_softmax(n->b, &n->softmax);
+}
+
+NPU(hal_npu_avgpool, ENOTSUP, kernel_full, "2^20 descriptors")
+{
+	NEG_OK(fill_kernel(n));
+	return hal_npu_avgpool(n->b, &n->pool);
+}
+
 NPU(hal_npu_fill, ENOTSUP, kernel_full, "2^20 descriptors")
 {
 	NEG_OK(fill_kernel(n));
@@ -498,6 +743,12 @@ NPU(hal_npu_build, EINVAL, size_null, "size")
 NPU(hal_npu_build, EINVAL, builder_null, "builder")
 {
 	return hal_npu_build(NULL, &n->image, &n->size);
+}
+
+NPU(hal_npu_build, ENOTSUP, scratch_and_image, "2^31")
+{
+	NEG_OK(hal_npu_scratch(n->b, UINT64_C(1) << 31, &n->id));
+	return hal_npu_build(n->b, &n->image, &n->size);
 }
 
 NEGATIVE(hal_npu_build, EINVAL, no_kernel, "no kernel")

@@ -9,7 +9,8 @@
 
 #include "rig.h"
 
-#define SPACE (1u << 20)
+#define SPACE    (1u << 20)
+#define COUNT(x) (sizeof(x) / sizeof((x)[0]))
 
 enum { BAD, NEIGHBOUR };
 
@@ -48,12 +49,27 @@ static const struct fault conv_faults[] = {
 };
 
 static const struct fault vec_faults[] = {
-	{"VOP 5", NPU_FAULT_OPCODE, FIELD(VOP), 5, 0},
+	{"VOP 9", NPU_FAULT_OPCODE, FIELD(VOP), NPU_VOP_SOFTMAX + 1, 0},
 	{ZERO(DM)},
 	{ZERO(VCOLS)},
 	{"copy out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_A), SPACE, SPACE},
 	{"copy to out of bounds", NPU_FAULT_BOUNDS, FIELD(ADDR_D), 0x80000000,
 	 0x80000000},
+};
+
+static const struct fault group_faults[] = {
+	{"grouped GEMM", NPU_FAULT_FIELD, FIELD(OPCODE), NPU_OP_GEMM, 0},
+	{"grouped without blocks", NPU_FAULT_FIELD, FIELD(F_BLOCK), 0, 0},
+	{"grouped without a table", NPU_FAULT_FIELD, FIELD(F_NOPARAM), 1, 0},
+	{ZERO(GC)},
+};
+
+static const struct fault pool_faults[] = {
+	{ZERO(CIN)},
+	{ZERO(KH)},
+	{ZERO(SX)},
+	{"window above the image", NPU_FAULT_FIELD, FIELD(PT), 9, NPU_DESC_PT_WORD},
+	{"window beside the image", NPU_FAULT_FIELD, FIELD(PL), 2, NPU_DESC_PT_WORD},
 };
 
 enum spoil { UNMAPPED, READ_ONLY, CHANNEL, NO_UNITS, WAIT_BOUNDS, RING_UNMAPPED, SPOILS };
@@ -81,7 +97,10 @@ static void prepare(struct rig *r)
 	rig_push_end(r, NEIGHBOUR);
 }
 
-static void good_conv(struct rig *r, uint32_t desc[16], struct rng *g)
+/* What a table's faults are made in. */
+enum base { CONV, GROUPED, COPY, POOL };
+
+static void good_conv(struct rig *r, uint32_t desc[16], bool grouped, struct rng *g)
 {
 	struct rig_conv c = {.h = 9,
 			     .w = 9,
@@ -96,7 +115,9 @@ static void good_conv(struct rig *r, uint32_t desc[16], struct rng *g)
 			     .dy = 1,
 			     .dx = 1,
 			     .pt = 1,
-			     .pl = 1};
+			     .pl = 1,
+			     .gc = grouped ? 2 : 0,
+			     .block = grouped};
 
 	rig_conv_desc(r, BAD, &c, false, desc, g);
 }
@@ -111,7 +132,7 @@ static void one(struct rig *r, const char *name, uint32_t desc[16], uint32_t kin
 	if (kind == NPU_FAULT_NO_UNITS)
 		rig_random_vec(r, BAD, good, g);
 	else
-		good_conv(r, good, g);
+		good_conv(r, good, false, g);
 	rig_push(r, BAD, good);
 	rig_golden(r, BAD);
 	rig_push(r, BAD, desc);
@@ -149,7 +170,7 @@ static void again(struct rig *r, const char *name, struct rng *g)
 	CHECK(rig_map(r, map, 2) == NPU_MAP_OK, "%s: not quiet after a fault", name);
 	rig_write(r, NPU_GLB_AT(SLOT_CTRL, BAD), NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
 	rig_restart(r, BAD);
-	good_conv(r, good, g);
+	good_conv(r, good, false, g);
 	rig_push(r, BAD, good);
 	rig_push_end(r, BAD);
 	rig_bell(r, BAD);
@@ -158,26 +179,55 @@ static void again(struct rig *r, const char *name, struct rng *g)
 	rig_counters(r, BAD, false);
 }
 
-static void from_table(struct rig *r, const struct fault *f, bool conv, struct rng *g)
+static void good_vec(struct rig *r, uint32_t desc[16], bool pool)
 {
-	uint32_t desc[16];
+	uint32_t a = rig_alloc(r, BAD, 120, 1), d = rig_alloc(r, BAD, 120, 1);
 
-	prepare(r);
-	if (conv) {
-		good_conv(r, desc, g);
-	} else {
-		memset(desc, 0, sizeof(desc));
-		NPU_SET(desc, OPCODE, NPU_OP_VEC);
-		NPU_SET(desc, DM, 3);
+	memset(desc, 0, 64);
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, ADDR_A, a);
+	NPU_SET(desc, ADDR_D, d);
+	NPU_SET(desc, DM, 3);
+	NPU_SET(desc, LDA, 40);
+	if (!pool) {
 		NPU_SET(desc, VCOLS, 40);
-		NPU_SET(desc, ADDR_A, rig_alloc(r, BAD, 120, 1));
-		NPU_SET(desc, ADDR_D, rig_alloc(r, BAD, 120, 1));
-		NPU_SET(desc, LDA, 40);
 		NPU_SET(desc, LDD, 40);
+		return;
 	}
-	npu_desc_set(desc, f->word, f->lsb, f->width, f->value);
-	one(r, f->name, desc, f->kind, f->address, g);
-	again(r, f->name, g);
+	/* an average of 2 x 2 pixels of 3 x 4 with 10 channels, one row of outputs */
+	NPU_SET(desc, VOP, NPU_VOP_AVGPOOL);
+	NPU_SET(desc, OW, 3);
+	NPU_SET(desc, CIN, 10);
+	NPU_SET(desc, H, 3);
+	NPU_SET(desc, W, 4);
+	NPU_SET(desc, PIX, 10);
+	NPU_SET(desc, LDD, 10);
+	NPU_SET(desc, KH, 2);
+	NPU_SET(desc, KW, 2);
+	NPU_SET(desc, SY, 1);
+	NPU_SET(desc, SX, 1);
+	NPU_SET(desc, DY, 1);
+	NPU_SET(desc, DX, 1);
+	NPU_SET(desc, AMIN, 128);
+	NPU_SET(desc, AMAX, 127);
+}
+
+static void from_table(struct rig *r, const struct fault *faults, size_t count,
+		       enum base base, struct rng *g)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct fault *f = &faults[i];
+		uint32_t desc[16];
+
+		prepare(r);
+		if (base == CONV || base == GROUPED)
+			good_conv(r, desc, base == GROUPED, g);
+		else
+			good_vec(r, desc, base == POOL);
+		npu_desc_set(desc, f->word, f->lsb, f->width, f->value);
+		one(r, f->name, desc, f->kind, f->address, g);
+		again(r, f->name, g);
+	}
 }
 
 static void spoil(struct rig *r, enum spoil what, struct rng *g)
@@ -186,7 +236,7 @@ static void spoil(struct rig *r, enum spoil what, struct rng *g)
 	uint32_t a, d;
 
 	prepare(r);
-	good_conv(r, desc, g);
+	good_conv(r, desc, false, g);
 	a = rig_alloc(r, BAD, 4096, 4096);
 	d = rig_alloc(r, BAD, 4096, 4096);
 	NPU_SET(desc, ADDR_A, a);
@@ -237,10 +287,10 @@ int main(void)
 	for (uint32_t j = 0; j < 4; j++)
 		alone[j] = rig_stamp(&r, NEIGHBOUR, j + 1) - rig_stamp(&r, NEIGHBOUR, j);
 
-	for (size_t i = 0; i < sizeof(conv_faults) / sizeof(conv_faults[0]); i++)
-		from_table(&r, &conv_faults[i], true, &g);
-	for (size_t i = 0; i < sizeof(vec_faults) / sizeof(vec_faults[0]); i++)
-		from_table(&r, &vec_faults[i], false, &g);
+	from_table(&r, conv_faults, COUNT(conv_faults), CONV, &g);
+	from_table(&r, group_faults, COUNT(group_faults), GROUPED, &g);
+	from_table(&r, vec_faults, COUNT(vec_faults), COPY, &g);
+	from_table(&r, pool_faults, COUNT(pool_faults), POOL, &g);
 	for (int what = 0; what < SPOILS; what++)
 		spoil(&r, (enum spoil)what, &g);
 	rig_close(&r);

@@ -578,25 +578,32 @@ static uint32_t choose_panel(const struct rig_conv *c, uint32_t row_bytes, uint3
 	die(2, "rig: the input of one output does not fit");
 }
 
-static void random_params(struct rig *r, uint32_t s, uint32_t n, uint32_t desc[16],
-			  uint32_t k, struct rng *g)
+static void random_params(struct rig *r, uint32_t s, const struct rig_conv *c,
+			  uint32_t desc[16], uint32_t k, struct rng *g)
 {
-	uint32_t va = rig_alloc(r, s, n * 16, 16);
-	int32_t log2k = 0;
+	uint32_t va = rig_alloc(r, s, c->n * 16, 16);
+	uint32_t log2k = 0;
 
 	while (1u << log2k < k)
 		log2k++;
 	NPU_SET(desc, ADDR_P, va);
-	for (uint32_t i = 0; i < n; i++) {
-		int32_t row[4];
-
-		row[0] = (int32_t)rng_next(g) >> rng_range(g, 8, 31);
-		row[1] = (int32_t)rng_next(g);
+	for (uint32_t i = 0; i < c->n; i++) {
 		/* Mostly results that are not all clamped. */
-		row[2] = (int32_t)rng_range(g, 0, 3) - 5 - log2k / 2;
+		uint32_t row[4] = {
+			(uint32_t)((int32_t)rng_next(g) >> rng_range(g, 8, 31)),
+			rng_next(g), rng_range(g, 0, 3) - 5 - log2k / 2, rng_next(g)};
+		/* ONNX: sums of k products about as large as the output's range */
+		float scale = (float)(rng_range(g, 1, 1u << 24)) / (float)(1u << 24) *
+			      (rng_next(g) % 16 ? 0.02F : 40.0F) / (float)k;
+
 		if (rng_next(g) % 16 == 0)
-			row[2] = (int32_t)rng_range(g, 0, 61) - 31;
-		row[3] = (int32_t)rng_next(g);
+			row[2] = rng_range(g, 0, 61) - 31;
+		if (c->onnx)
+			memcpy(&row[1], &scale, 4);
+		if (c->depthwise)
+			row[3] = i;
+		else if (c->gc)
+			row[3] = rng_range(g, 0, c->cin - c->gc);
 		rig_poke(r, s, va + 16 * i, row, 16);
 	}
 }
@@ -605,7 +612,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 		   uint32_t desc[16], struct rng *g)
 {
 	uint32_t pix = c->pix ? c->pix : c->cin;
-	uint32_t k = c->kh * c->kw * c->cin;
+	uint32_t k = c->kh * c->kw * (c->gc ? c->gc : c->cin);
 	uint32_t row_bytes = gemm ? c->cin : (c->w - 1) * pix + c->cin;
 	uint32_t lda = c->lda ? c->lda : gemm ? c->cin : c->w * pix;
 	uint32_t ldb = c->ldb ? c->ldb : c->n;
@@ -639,7 +646,9 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	NPU_SET(desc, DN, c->n);
 	NPU_SET(desc, CIN, c->cin);
 	NPU_SET(desc, LDA, lda);
-	NPU_SET(desc, LDB, ldb);
+	NPU_SET(desc, LDB, c->gc ? c->gc : ldb);
+	NPU_SET(desc, F_GROUP, c->gc != 0);
+	NPU_SET(desc, F_FLOAT, c->onnx);
 	NPU_SET(desc, LDD, ldd);
 	NPU_SET(desc, SPS, pitch);
 	NPU_SET(desc, ZPA, rng_next(g));
@@ -671,10 +680,11 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 		NPU_SET(desc, PL, c->pl);
 	}
 	if (c->noparam) {
-		NPU_SET(desc, QMULT, rng_next(g));
+		NPU_SET(desc, QMULT,
+			c->onnx ? 0x3b000000 + rng_next(g) % 0x800000 : rng_next(g));
 		NPU_SET(desc, QSHIFT, rng_range(g, 0, 8) - 10);
 	} else {
-		random_params(r, s, c->n, desc, k, g);
+		random_params(r, s, c, desc, k, g);
 	}
 }
 
@@ -705,6 +715,7 @@ static void random_flags(struct rig_conv *c, uint32_t width, struct rng *g)
 	c->ou8 = rng_next(g) % 3 == 0;
 	c->noparam = rng_next(g) % 4 == 0;
 	c->block = rng_next(g) % 2;
+	c->onnx = rng_next(g) % 4 == 0;
 	if (rng_next(g) % 3 == 0)
 		c->panel = rng_range(g, 1, 80);
 	if (rng_next(g) % 2)
@@ -758,7 +769,23 @@ void rig_random_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 	c.n = rng_range(g, 1, 40);
 	c.pix = c.cin + (rng_next(g) % 3 ? 0 : rng_range(g, 0, 20));
 	random_flags(&c, c.w * c.pix, g);
+	if (rng_next(g) % 3 == 0) {
+		c.gc = rng_range(g, 1, rng_next(g) % 2 ? 1 : c.cin);
+		c.block = true;
+		c.noparam = false;
+	}
 	rig_conv_desc(r, s, &c, false, desc, g);
+}
+
+/* By the flag of the output's type, which is set. */
+static void random_clamp(uint32_t desc[16], struct rng *g)
+{
+	uint32_t low = rng_next(g) % 2 ? 0 : rng_range(g, 0, 100);
+	uint32_t high = rng_next(g) % 2 ? 255 : rng_range(g, 100, 255);
+	uint32_t bias = NPU_GET(desc, F_OU8) ? 0 : 128;
+
+	NPU_SET(desc, AMIN, low - bias);
+	NPU_SET(desc, AMAX, high - bias);
 }
 
 static void random_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
@@ -776,7 +803,6 @@ static void random_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng
 	uint32_t d = rig_alloc(r, s, oh * ow * ldd, 1 + rng_next(g) % 64);
 
 	rig_random(r, s, a, h * lda, g);
-	NPU_SET(desc, VOP, NPU_VOP_MAXPOOL);
 	NPU_SET(desc, ADDR_A, a);
 	NPU_SET(desc, ADDR_D, d);
 	NPU_SET(desc, DM, oh * ow);
@@ -795,35 +821,51 @@ static void random_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng
 	NPU_SET(desc, DX, 1);
 	NPU_SET(desc, PT, pt);
 	NPU_SET(desc, PL, pl);
-	NPU_SET(desc, AMIN, rng_next(g) % 2 ? 128 : 0);
-	NPU_SET(desc, AMAX, 127 - rng_range(g, 0, 40));
+	random_clamp(desc, g);
+}
+
+/* The table a look-up or softmax takes. */
+static void random_table(struct rig *r, uint32_t s, uint32_t desc[16], bool softmax,
+			 struct rng *g)
+{
+	uint32_t bytes = softmax ? 1024 : 256, va = rig_alloc(r, s, bytes, 16);
+	double decay = (double)rng_range(g, 50, 100) / 100, value = 2147483647.0;
+
+	NPU_SET(desc, ADDR_P, va);
+	rig_random(r, s, va, bytes, g);
+	for (uint32_t i = 0; softmax && i < 256; i++, value *= decay) {
+		int32_t entry = (int32_t)value;
+
+		if (rng_next(g) % 16) /* the others: whatever bits are there */
+			rig_poke(r, s, va + 4 * i, &entry, 4);
+	}
 }
 
 void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
-	uint32_t op = rng_range(g, NPU_VOP_COPY, NPU_VOP_MAXPOOL);
+	uint32_t op = rng_range(g, NPU_VOP_COPY, NPU_VOP_SOFTMAX);
 	uint32_t rows = rng_range(g, 1, 20),
 		 cols = rng_range(g, 1, rng_next(g) % 4 ? 60 : 500);
-	uint32_t align = 1;
+	uint32_t align = op == NPU_VOP_FILL ? 4 : 1;
 	uint32_t pitch[3], va[3];
 
 	memset(desc, 0, 64);
 	NPU_SET(desc, OPCODE, NPU_OP_VEC);
-	if (op == NPU_VOP_MAXPOOL) {
+	NPU_SET(desc, VOP, op);
+	NPU_SET(desc, F_AU8, rng_next(g) % 2);
+	NPU_SET(desc, F_BU8, rng_next(g) % 2);
+	NPU_SET(desc, F_OU8, rng_next(g) % 2);
+	if (op == NPU_VOP_MAXPOOL || op == NPU_VOP_AVGPOOL) {
 		random_pool(r, s, desc, g);
 		return;
 	}
-	if (op == NPU_VOP_FILL) {
-		cols = (cols + 3) / 4 * 4;
-		align = 4;
-	}
+	cols = (cols + align - 1) / align * align;
 	for (int i = 0; i < 3; i++) {
 		pitch[i] = (cols + (rng_next(g) % 2 ? 0 : rng_range(g, 0, 100))) / align *
 			   align;
 		va[i] = rig_alloc(r, s, rows * pitch[i], align * (1 + rng_next(g) % 16));
 		rig_random(r, s, va[i], rows * pitch[i], g);
 	}
-	NPU_SET(desc, VOP, op);
 	NPU_SET(desc, DM, rows);
 	NPU_SET(desc, VCOLS, cols);
 	NPU_SET(desc, ADDR_D, va[2]);
@@ -833,23 +875,30 @@ void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 		return;
 	}
 	NPU_SET(desc, ADDR_A, va[0]);
-	NPU_SET(desc, LDA, pitch[0]);
+	NPU_SET(desc, LDA, rng_next(g) % 8 ? pitch[0] : 0); /* one row for all */
 	if (op == NPU_VOP_COPY)
 		return;
+	if (op == NPU_VOP_LUT || op == NPU_VOP_SOFTMAX) {
+		random_table(r, s, desc, op == NPU_VOP_SOFTMAX, g);
+		return;
+	}
 	NPU_SET(desc, VMULT1, rng_next(g) >> 1);
 	NPU_SET(desc, VZP1, rng_next(g));
 	NPU_SET(desc, ZPO, rng_next(g));
-	NPU_SET(desc, AMIN, rng_next(g) % 2 ? 128 : 256 - 10);
-	NPU_SET(desc, AMAX, rng_next(g) % 2 ? 127 : 60);
+	random_clamp(desc, g);
 	if (op == NPU_VOP_RELU) {
 		NPU_SET(desc, VSHIFT1, rng_range(g, 0, 6) - 3);
 		return;
 	}
 	NPU_SET(desc, ADDR_B, va[1]);
-	NPU_SET(desc, VLDB, pitch[1]);
-	NPU_SET(desc, VMULT2, rng_next(g) >> 1);
+	NPU_SET(desc, VLDB, rng_next(g) % 8 ? pitch[1] : 0);
 	NPU_SET(desc, VMULTO, rng_next(g) >> 1);
 	NPU_SET(desc, VZP2, rng_next(g));
+	if (op == NPU_VOP_MUL) {
+		NPU_SET(desc, VSHIFTO, 256 - rng_range(g, 0, 8));
+		return;
+	}
+	NPU_SET(desc, VMULT2, rng_next(g) >> 1);
 	NPU_SET(desc, VSHIFT1, 256 - rng_range(g, 0, 4));
 	NPU_SET(desc, VSHIFT2, 256 - rng_range(g, 0, 4));
 	NPU_SET(desc, VSHIFTO, 256 - rng_range(g, 15, 19));

@@ -127,7 +127,9 @@ struct rig_conv {
 	uint32_t oh, ow, n;
 	uint32_t kh, kw, sy, sx, dy, dx, pt, pl;
 	uint32_t lda, ldb, ldd; /* 0: dense */
-	bool out32, au8, bu8, ou8, noparam, block;
+	bool out32, au8, bu8, ou8, noparam, block, onnx;
+	uint32_t gc;    /* not 0: grouped, as many channels a group, anywhere among cin */
+	bool depthwise; /* gc = 1: channel n of the input for output n */
 	uint32_t panel; /* most rows of a tile; 0: as many as fit */
 };
 

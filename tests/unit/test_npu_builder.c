@@ -2,6 +2,7 @@
 /* The program builder says no where it must, and images survive nothing but being whole.
  */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +25,7 @@ __attribute__((used)) static const struct hal_backend *(*const keep)(
 #define SPAD (128u * 1024u - 128u)
 
 static const int32_t one_mult = 1 << 30, one_shift = 0;
+static const float one_scale = 1;
 
 struct world {
 	struct hal_npu_builder *b;
@@ -150,6 +152,7 @@ static void without_a_kernel(void **state)
 
 static void gemm_refused(void **state)
 {
+	static const float bad_scale[] = {0.0f, -1.0f, 1e-40f, INFINITY, -0.0f};
 	const int32_t bad_mult = -1, bad_shift = 31;
 	struct world *w = *state;
 	struct hal_npu_gemm op = gemm_op(w);
@@ -168,6 +171,13 @@ static void gemm_refused(void **state)
 	REFUSED(gemm_op, hal_npu_gemm, op.d_stride = 31, -EINVAL, "d_stride");
 	REFUSED(gemm_op, hal_npu_gemm, op.a_zero = 128, -EINVAL, "a_zero");
 	REFUSED(gemm_op, hal_npu_gemm, op.b_zero = -129, -EINVAL, "b_zero");
+	REFUSED(gemm_op, hal_npu_gemm, op.flags = HAL_NPU_A_REPEAT, -EINVAL, ".flags");
+	REFUSED(gemm_op, hal_npu_gemm, op.flags = 1u << 31, -EINVAL, ".flags");
+	REFUSED(gemm_op, hal_npu_gemm, op.flags = HAL_NPU_A_UINT8;
+		op.a_zero = -1, -EINVAL, "0 to 255");
+	REFUSED(gemm_op, hal_npu_gemm, op.flags = HAL_NPU_B_UINT8;
+		op.b_zero = 256, -EINVAL, "0 to 255");
+	REFUSED(gemm_op, hal_npu_gemm, op.flags = HAL_NPU_D_UINT8, -EINVAL, "out.min");
 	REFUSED(gemm_op, hal_npu_gemm, op.a.id = 0, -EINVAL, ".a: no place");
 	REFUSED(gemm_op, hal_npu_gemm, op.a.id = 99, -EINVAL, "id 99");
 	REFUSED(gemm_op, hal_npu_gemm, op.a.offset = (1 << 20) - 1023, -ERANGE, ".a");
@@ -186,6 +196,10 @@ static void gemm_refused(void **state)
 	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL; op.d.offset = 2, -EINVAL, "4");
 	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL;
 		op.d_stride = 130, -EINVAL, "4");
+	for (size_t i = 0; i < sizeof(bad_scale) / sizeof(bad_scale[0]); i++)
+		REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL;
+			op.out.scale = &bad_scale[i], -EINVAL, "out.scale[0]");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.scale = &one_scale, -EINVAL, "one of them");
 	assert_int_equal(hal_npu_kernel(w->b, "second"), 0);
 	REFUSED(gemm_op, hal_npu_gemm, op.a = other, -EINVAL, "another kernel");
 }
@@ -213,6 +227,8 @@ static void conv_refused(void **state)
 	REFUSED(conv_op, hal_npu_conv, op.a.offset = 1 << 20, -ERANGE, ".a");
 	REFUSED(conv_op, hal_npu_conv, op.d = w->more, -ERANGE, ".d");
 	REFUSED(conv_op, hal_npu_conv, op.d_stride = 7, -EINVAL, ".d_stride");
+	REFUSED(conv_op, hal_npu_conv, op.b_zero = 128, -EINVAL, ".b_zero");
+	REFUSED(conv_op, hal_npu_conv, op.flags = HAL_NPU_B_REPEAT, -EINVAL, ".flags");
 }
 
 static void vectors_refused(void **state)
@@ -259,6 +275,64 @@ static void vectors_refused(void **state)
 	expect(hal_npu_fill(w->b, w->out, 6, 0), -EINVAL, "multiple of 4");
 	expect(hal_npu_fill(w->b, w->weights, 8, 0), -EINVAL, "constant");
 	expect(hal_npu_fill(w->b, w->more, 128, 0), -ERANGE, ".d");
+}
+
+static void new_vectors_refused(void **state)
+{
+	static const int32_t bad_exp[256] = {[255] = -1};
+	struct world *w = *state;
+	struct hal_npu_mul mul = HAL_INIT(hal_npu_mul);
+	struct hal_npu_lut lut = HAL_INIT(hal_npu_lut);
+	struct hal_npu_softmax softmax = HAL_INIT(hal_npu_softmax);
+	struct hal_npu_pool pool = HAL_INIT(hal_npu_pool);
+
+	mul.a = mul.b = w->in;
+	mul.d = w->more;
+	mul.max = 127;
+	expect(hal_npu_mul(w->b, &mul), -EINVAL, ".bytes");
+	mul.bytes = 33;
+	mul.rows = 2;
+	expect(hal_npu_mul(w->b, &mul), -ERANGE, ".d");
+	mul.bytes = 32;
+	mul.d_stride = 31;
+	expect(hal_npu_mul(w->b, &mul), -EINVAL, ".d_stride");
+	mul.d_stride = 33;
+	expect(hal_npu_mul(w->b, &mul), -ERANGE, ".d");
+	mul.d_stride = 0;
+	mul.b = w->more;
+	mul.b_stride = 33;
+	expect(hal_npu_mul(w->b, &mul), -ERANGE, ".b");
+	mul.flags = HAL_NPU_B_REPEAT; /* one row of it, then */
+	assert_int_equal(hal_npu_mul(w->b, &mul), 0);
+	mul.shift = 16;
+	expect(hal_npu_mul(w->b, &mul), -EINVAL, ".shift");
+	lut.a = w->in;
+	lut.d = w->more;
+	lut.bytes = 64;
+	expect(hal_npu_lut(w->b, &lut), -EINVAL, "NULL");
+	lut.table = (const uint8_t *)weights;
+	assert_int_equal(hal_npu_lut(w->b, &lut), 0);
+	lut.bytes = 65;
+	expect(hal_npu_lut(w->b, &lut), -ERANGE, ".d");
+	softmax.a = w->in;
+	softmax.d = w->out;
+	softmax.rows = 2;
+	softmax.cols = 4096;
+	expect(hal_npu_softmax(w->b, &softmax), -ENOTSUP, "4095");
+	softmax.cols = 4095;
+	expect(hal_npu_softmax(w->b, &softmax), -EINVAL, "NULL");
+	softmax.exp = bad_exp;
+	expect(hal_npu_softmax(w->b, &softmax), -EINVAL, ".exp[]");
+	pool.a = w->in;
+	pool.d = w->out;
+	pool.h = pool.w = pool.oh = pool.ow = pool.c = pool.kh = pool.kw = 2;
+	pool.stride_h = pool.stride_w = 1;
+	pool.max = 128;
+	expect(hal_npu_avgpool(w->b, &pool), -EINVAL, "hal_npu_avgpool: .max");
+	pool.flags = HAL_NPU_D_UINT8;
+	assert_int_equal(hal_npu_avgpool(w->b, &pool), 0);
+	pool.flags = HAL_NPU_B_UINT8;
+	expect(hal_npu_avgpool(w->b, &pool), -EINVAL, ".flags");
 }
 
 /* A refused operation leaves nothing behind: the image is the same as without it. */
@@ -353,6 +427,10 @@ static void panels_fit(void **state)
 		op.oh = (op.h + op.pad_top + op.stride_h - 1) / op.stride_h;
 		op.ow = (op.w + op.pad_left + op.stride_w - 1) / op.stride_w;
 		op.groups = 1;
+		if (turn % 3 && turn % 4 == 0) {
+			op.groups = op.c;
+			op.n = op.c * (1 + lcg(&seed) % 3);
+		}
 		op.weights = weights;
 		if (turn % 2) {
 			op.out.mult = &one_mult;
@@ -368,8 +446,9 @@ static void panels_fit(void **state)
 		operations += im.header.descs;
 		id = im.kernels[0].desc_count;
 		assert_int_equal(id, im.header.descs);
-		assert_int_equal(im.kernels[0].macs,
-				 (uint64_t)op.oh * op.ow * op.n * op.kh * op.kw * op.c);
+		assert_int_equal(im.kernels[0].macs, (uint64_t)op.oh * op.ow * op.n *
+							     op.kh * op.kw *
+							     (op.c / op.groups));
 		npu_image_unload(&im);
 		hal_npu_image_free(image);
 		hal_npu_builder_destroy(b);
@@ -406,6 +485,110 @@ static void too_wide(void **state)
 	op.h = 15;
 	assert_int_equal(hal_npu_conv(w->b, &op), -ENOTSUP);
 	assert_non_null(strstr(hal_last_error(), "scratchpad"));
+}
+
+/* ---- what is emitted -------------------------------------------------------------- */
+
+static void build_and_load(struct world *w, struct npu_image *im, void **image)
+{
+	size_t size;
+
+	assert_int_equal(hal_npu_build(w->b, image, &size), 0);
+	assert_int_equal(npu_image_load(*image, size, im), 0);
+}
+
+/* Groups are one descriptor whose table says where in a pixel each output's begin. */
+static void groups_in_one(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_conv op = conv_op(w);
+	struct npu_image im;
+	void *image;
+	uint32_t at;
+
+	op.groups = 4;
+	op.n = 12;
+	op.flags = HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8;
+	op.a_zero = 200;
+	op.b_zero = 201;
+	assert_int_equal(hal_npu_conv(w->b, &op), 0);
+	build_and_load(w, &im, &image);
+	assert_int_equal(im.header.descs, 1);
+	assert_int_equal(NPU_GET(im.descs[0], F_GROUP), 1);
+	assert_int_equal(NPU_GET(im.descs[0], F_NOPARAM), 0);
+	assert_int_equal(NPU_GET(im.descs[0], GC), 2);
+	assert_int_equal(NPU_GET(im.descs[0], CIN), 8);
+	assert_int_equal(NPU_GET(im.descs[0], DN), 12);
+	assert_int_equal(NPU_GET(im.descs[0], ZPA), 200);
+	assert_int_equal(NPU_GET(im.descs[0], ZPB), 201);
+	assert_int_equal(im.kernels[0].macs, 16 * 16 * 12 * 9 * 2);
+	/* w->weights, then the table, then K * 16 bytes of weights */
+	assert_int_equal(im.header.const_bytes, 4096 + 192 + 9 * 2 * 16);
+	for (uint32_t n = 0; n < 12; n++) {
+		memcpy(&at, im.constants + 4096 + n * 16 + 12, 4);
+		assert_int_equal(at, n / 3 * 2);
+	}
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+static void expect_rows(const uint32_t *d, uint32_t rows, uint32_t cols, uint32_t lda)
+{
+	assert_int_equal(NPU_GET(d, DM), rows);
+	assert_int_equal(NPU_GET(d, VCOLS), cols);
+	assert_int_equal(NPU_GET(d, LDA), lda);
+}
+
+/* Rows longer than a field are cut; rows without gaps are one long row first. */
+static void rows_cut(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_copy op = HAL_INIT(hal_npu_copy);
+	struct npu_image im;
+	void *image;
+
+	op.a = w->in;
+	op.d = w->out;
+	op.rows = 3;
+	op.bytes = 70000;
+	op.a_stride = 80000;
+	assert_int_equal(hal_npu_copy(w->b, &op), 0);
+	op.a_stride = 0;
+	assert_int_equal(hal_npu_copy(w->b, &op), 0);
+	op.bytes = 7;
+	op.flags = HAL_NPU_A_REPEAT;
+	assert_int_equal(hal_npu_copy(w->b, &op), 0);
+	op.rows = 1;
+	assert_int_equal(hal_npu_copy(w->b, &op), 0);
+	build_and_load(w, &im, &image);
+	assert_int_equal(im.header.descs, 6);
+	expect_rows(im.descs[0], 3, 32768, 80000);
+	expect_rows(im.descs[1], 3, 37232, 80000);
+	assert_int_equal(im.relocs[2].offset, 32768); /* a, then d, of each */
+	assert_int_equal(im.relocs[3].offset, 32768);
+	expect_rows(im.descs[2], 6, 32768, 32768);
+	expect_rows(im.descs[3], 1, 210000 - 6 * 32768, 210000 - 6 * 32768);
+	assert_int_equal(im.relocs[6].offset, 6 * 32768);
+	expect_rows(im.descs[4], 3, 7, 0);
+	expect_rows(im.descs[5], 1, 7, 7);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+/* Program and scratch share half of an address space; neither is allocated to be refused.
+ */
+static void too_large(void **state)
+{
+	struct world *w = *state;
+	void *image = NULL;
+	size_t size;
+	uint32_t id;
+
+	assert_int_equal(hal_npu_scratch(w->b, (UINT64_C(1) << 31) - 8192, &id), 0);
+	assert_int_equal(hal_npu_build(w->b, &image, &size), 0);
+	hal_npu_image_free(image);
+	assert_int_equal(hal_npu_scratch(w->b, 8192, &id), 0);
+	expect(hal_npu_build(w->b, &image, &size), -ENOTSUP, "2^31 for both");
 }
 
 /* ---- images ----------------------------------------------------------------------- */
@@ -560,9 +743,13 @@ int main(void)
 		TEST(gemm_refused),
 		TEST(conv_refused),
 		TEST(vectors_refused),
+		TEST(new_vectors_refused),
 		TEST(refused_leaves_nothing),
 		TEST(panels_fit),
 		TEST(too_wide),
+		TEST(groups_in_one),
+		TEST(rows_cut),
+		TEST(too_large),
 		TEST(loads),
 		TEST(truncated),
 		TEST(every_bit_counts),

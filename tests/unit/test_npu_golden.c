@@ -68,6 +68,41 @@ static void requantize(void **state)
 	assert_int_equal(npu_golden_requant(1 << 29, 1 << 30, 3), 0);
 }
 
+static uint32_t bits_of(float f)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	return bits;
+}
+
+static void float_requantize(void **state)
+{
+	(void)state;
+	/* halves to even, on either side of 0 */
+	assert_int_equal(npu_golden_float_requant(1, bits_of(0.5f)), 0);
+	assert_int_equal(npu_golden_float_requant(3, bits_of(0.5f)), 2);
+	assert_int_equal(npu_golden_float_requant(5, bits_of(0.5f)), 2);
+	assert_int_equal(npu_golden_float_requant(-1, bits_of(0.5f)), 0);
+	assert_int_equal(npu_golden_float_requant(-3, bits_of(0.5f)), -2);
+	assert_int_equal(npu_golden_float_requant(-7, bits_of(0.25f)), -2);
+	/* the sum is rounded to 24 bits first: 2^24 + 1 becomes 2^24, + 3 becomes + 4 */
+	assert_int_equal(npu_golden_float_requant((1 << 24) + 1, bits_of(1.0f)), 1 << 24);
+	assert_int_equal(npu_golden_float_requant((1 << 24) + 3, bits_of(1.0f)),
+			 (1 << 24) + 4);
+	/* the product is rounded, too: 3 * float(1/3) is 1 and a bit less, in 24 bits 1
+	 */
+	assert_int_equal(npu_golden_float_requant(3 << 20, bits_of(1.0f / 3)), 1 << 20);
+	/* saturation, and scales that are no proper numbers */
+	assert_int_equal(npu_golden_float_requant(INT32_MAX, bits_of(3e38f)), 1 << 30);
+	assert_int_equal(npu_golden_float_requant(INT32_MIN, bits_of(1.0f)), -(1 << 30));
+	assert_int_equal(npu_golden_float_requant(-5, 0x7F800000), -(1 << 30));
+	assert_int_equal(npu_golden_float_requant(0, 0x7F800000), 0);
+	assert_int_equal(npu_golden_float_requant(INT32_MAX, 0x007FFFFF), 0);
+	/* the sign is not looked at */
+	assert_int_equal(npu_golden_float_requant(8, bits_of(-0.5f)), 4);
+}
+
 /* ---- GEMM ------------------------------------------------------------------------- */
 
 static void gemm_by_hand(void **state)
@@ -246,6 +281,56 @@ static void conv_random(void **state)
 	}
 }
 
+/* 1 x 2 image, 4 channels in 2 groups, 4 outputs, a kernel of 1 x 2. */
+static void group_by_hand(void **state)
+{
+	static const int8_t a[] = {1, 2, 3, 4, 5, 6, 7, 8};
+	/* {bias, mult, shift, at}: outputs 0, 1 read channels 2, 3; output 2 reads 1, 2
+	 */
+	static const int32_t table[] = {0,  1 << 30, 1, 2, 10, 1 << 30, 1, 2,
+					-5, 1 << 30, 1, 1, 0,  1 << 30, 1, 0};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memcpy(memory, a, sizeof(a));
+	memset(memory + 512, 0, 64);
+	for (uint32_t k = 0; k < 4; k++)
+		for (uint32_t n = 0; n < 4; n++)
+			memory[512 + k * 16 + n] = (uint8_t)(n < 2 ? 1 : k == n);
+	memcpy(memory + 1024, table, sizeof(table));
+	NPU_SET(d, OPCODE, NPU_OP_CONV);
+	NPU_SET(d, F_GROUP, 1);
+	NPU_SET(d, F_BLOCK, 1);
+	NPU_SET(d, ADDR_B, 512);
+	NPU_SET(d, ADDR_P, 1024);
+	NPU_SET(d, ADDR_D, 2048);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, OW, 1);
+	NPU_SET(d, PANEL, 1);
+	NPU_SET(d, DN, 4);
+	NPU_SET(d, CIN, 4);
+	NPU_SET(d, GC, 2);
+	NPU_SET(d, H, 1);
+	NPU_SET(d, W, 2);
+	NPU_SET(d, LDA, 8);
+	NPU_SET(d, PIX, 4);
+	NPU_SET(d, LDD, 4);
+	NPU_SET(d, KH, 1);
+	NPU_SET(d, KW, 2);
+	NPU_SET(d, SY, 1);
+	NPU_SET(d, SX, 1);
+	NPU_SET(d, DY, 1);
+	NPU_SET(d, DX, 1);
+	NPU_SET(d, AMIN, -128);
+	NPU_SET(d, AMAX, 127);
+	assert_int_equal(run(d), 0);
+	assert_int_equal(result.macs, 4 * 4);
+	assert_int_equal((int8_t)memory[2048], 3 + 4 + 7 + 8);
+	assert_int_equal((int8_t)memory[2049], 3 + 4 + 7 + 8 + 10);
+	assert_int_equal((int8_t)memory[2050], 6 - 5); /* k = 2: the second pixel's 1 */
+	assert_int_equal((int8_t)memory[2051], 6);     /* k = 3: the second pixel's 1 */
+}
+
 /* ---- VEC -------------------------------------------------------------------------- */
 
 /* Scale of a 0.5, of b 0.25, of the sum 1: TensorFlow Lite's preparation by hand. */
@@ -347,6 +432,209 @@ static void maxpool_by_hand(void **state)
 	assert_int_equal((int8_t)memory[131], 8);
 }
 
+static void mul_by_hand(void **state)
+{
+	static const uint8_t a[] = {0, 100, 255, 255}, b[] = {0x80, 100, 0x7F, 0x80};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memcpy(memory, a, 4);
+	memcpy(memory + 64, b, 4);
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_MUL);
+	NPU_SET(d, F_AU8, 1); /* a and d are uint8, b is int8 */
+	NPU_SET(d, F_OU8, 1);
+	NPU_SET(d, ADDR_B, 64);
+	NPU_SET(d, ADDR_D, 128);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, VCOLS, 4);
+	NPU_SET(d, VMULTO, 1 << 30);
+	NPU_SET(d, VSHIFTO, -6);
+	NPU_SET(d, VZP1, 200);
+	NPU_SET(d, VZP2, 127);
+	NPU_SET(d, ZPO, 130);
+	NPU_SET(d, AMIN, 3);
+	NPU_SET(d, AMAX, 250);
+	assert_int_equal(run(d), 0);
+	/* -200 * -255 / 128 = 398.4; -100 * -27 / 128 = 21.1; 55 * 0; 55 * -255 / 128 =
+	 * -109.6 */
+	assert_int_equal(memory[128], 250);
+	assert_int_equal(memory[129], 151);
+	assert_int_equal(memory[130], 130);
+	assert_int_equal(memory[131], 20);
+}
+
+static void pool_window(uint32_t *d, uint32_t vop)
+{
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, vop);
+	NPU_SET(d, ADDR_D, 128);
+	NPU_SET(d, DM, 4);
+	NPU_SET(d, OW, 2);
+	NPU_SET(d, CIN, 1);
+	NPU_SET(d, H, 3);
+	NPU_SET(d, W, 3);
+	NPU_SET(d, LDA, 3);
+	NPU_SET(d, PIX, 1);
+	NPU_SET(d, LDD, 1);
+	NPU_SET(d, KH, 2);
+	NPU_SET(d, KW, 2);
+	NPU_SET(d, SY, 2);
+	NPU_SET(d, SX, 2);
+	NPU_SET(d, DY, 7); /* not used */
+	NPU_SET(d, DX, 7);
+	NPU_SET(d, PT, 1);
+	NPU_SET(d, PL, 1);
+	NPU_SET(d, AMIN, -128);
+	NPU_SET(d, AMAX, 127);
+}
+
+static void avgpool_by_hand(void **state)
+{
+	static const uint8_t a[] = {0xFF, 0xFE, 0xFD, 0xFC, 5, 6, 7, 0xF8, 8};
+	uint32_t d[16] = {0};
+
+	(void)state;
+	memcpy(memory, a, sizeof(a));
+	pool_window(d, NPU_VOP_AVGPOOL);
+	assert_int_equal(run(d), 0);
+	/* windows of 1, 2, 2 and 4 pixels: -1; -5 / 2 = -2.5; 3 / 2 = 1.5; 11 / 4 */
+	assert_int_equal((int8_t)memory[128], -1);
+	assert_int_equal((int8_t)memory[129], -3);
+	assert_int_equal((int8_t)memory[130], 2);
+	assert_int_equal((int8_t)memory[131], 3);
+	NPU_SET(d, F_AU8, 1);
+	NPU_SET(d, F_OU8, 1);
+	NPU_SET(d, AMIN, 0);
+	NPU_SET(d, AMAX, 253);
+	assert_int_equal(run(d), 0);
+	/* 255; (254 + 253) / 2; (252 + 7) / 2; (5 + 6 + 248 + 8) / 4 */
+	assert_int_equal(memory[128], 253);
+	assert_int_equal(memory[129], 253);
+	assert_int_equal(memory[130], 130);
+	assert_int_equal(memory[131], 67);
+	NPU_SET(d, VOP, NPU_VOP_MAXPOOL);
+	assert_int_equal(run(d), 0);
+	assert_int_equal(memory[129], 253);
+	assert_int_equal(memory[130], 252);
+	assert_int_equal(memory[131], 248);
+}
+
+static void lut_by_hand(void **state)
+{
+	uint32_t d[16] = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 256; i++) {
+		memory[i] = (uint8_t)(i * 7);
+		memory[1024 + i] = (uint8_t)(255 - i);
+	}
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_LUT);
+	NPU_SET(d, ADDR_P, 1024);
+	NPU_SET(d, ADDR_D, 2048);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, VCOLS, 256);
+	assert_int_equal(run(d), 0);
+	for (uint32_t i = 0; i < 256; i++)
+		assert_int_equal(memory[2048 + i], 255 - (uint8_t)(i * 7));
+}
+
+static void softmax_by_hand(void **state)
+{
+	uint32_t d[16] = {0};
+	int32_t table[256];
+
+	(void)state;
+	/* exp is 2^-distance: exact, so that the outputs are */
+	for (uint32_t i = 0; i < 256; i++)
+		table[i] = !i ? INT32_MAX : i < 31 ? 1 << (31 - i) : 0;
+	memcpy(memory + 1024, table, sizeof(table));
+	memcpy(memory, "\x10\x10\x10\x10\x7F\x7E\x7D\x7D\x80\xFF\x80\x80", 12);
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	NPU_SET(d, VOP, NPU_VOP_SOFTMAX);
+	NPU_SET(d, ADDR_P, 1024);
+	NPU_SET(d, ADDR_D, 2048);
+	NPU_SET(d, DM, 3);
+	NPU_SET(d, VCOLS, 4);
+	NPU_SET(d, LDA, 4);
+	NPU_SET(d, LDD, 4);
+	assert_int_equal(run(d), 0);
+	/* 1/4 each; 1/2 1/4 1/8 1/8; -1 and three far below it */
+	assert_memory_equal(memory + 2048, "\xC0\xC0\xC0\xC0", 4);
+	assert_memory_equal(memory + 2052, "\x00\xC0\xA0\xA0", 4);
+	assert_memory_equal(memory + 2056, "\x80\x7F\x80\x80", 4);
+	NPU_SET(d, F_AU8, 1);
+	NPU_SET(d, F_OU8, 1);
+	assert_int_equal(run(d), 0);
+	assert_memory_equal(memory + 2048, "\x40\x40\x40\x40", 4);
+	assert_memory_equal(memory + 2052, "\x80\x40\x20\x20", 4);
+	assert_memory_equal(memory + 2056, "\x00\xFF\x00\x00", 4);
+	/* 512 of the same: a half of 1/256 each, or less, is 0; one less is 1 */
+	memset(memory + 4096, 9, 600);
+	NPU_SET(d, ADDR_A, 4096);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, VCOLS, 512);
+	assert_int_equal(run(d), 0);
+	for (uint32_t i = 0; i < 512; i++)
+		assert_int_equal(memory[2048 + i], 0);
+	NPU_SET(d, VCOLS, 511);
+	assert_int_equal(run(d), 0);
+	for (uint32_t i = 0; i < 511; i++)
+		assert_int_equal(memory[2048 + i], 1);
+}
+
+/* Operands and zero points of VEC by their flags: uint8 is int8 with all moved by 128. */
+static void unsigned_vec(void **state)
+{
+	static const uint32_t vops[] = {NPU_VOP_ADD, NPU_VOP_RELU, NPU_VOP_MUL};
+	uint32_t seed = 3;
+
+	(void)state;
+	for (int turn = 0; turn < 30; turn++) {
+		uint32_t d[16] = {0}, zp1, zp2, zpo;
+
+		for (uint32_t i = 0; i < 512; i++) {
+			memory[i] = (uint8_t)lcg(&seed);
+			memory[1024 + i] = memory[i] ^ 0x80;
+		}
+		zp1 = lcg(&seed) & 255;
+		zp2 = lcg(&seed) & 255;
+		zpo = lcg(&seed) & 255;
+		NPU_SET(d, OPCODE, NPU_OP_VEC);
+		NPU_SET(d, VOP, vops[turn % 3]);
+		NPU_SET(d, ADDR_B, 256);
+		NPU_SET(d, ADDR_D, 4096);
+		NPU_SET(d, DM, 1);
+		NPU_SET(d, VCOLS, 256);
+		NPU_SET(d, VMULT1, 0x50000000);
+		NPU_SET(d, VMULT2, 0x60000000);
+		NPU_SET(d, VMULTO, 0x70000000);
+		NPU_SET(d, VSHIFTO, turn % 3 ? -7 : -20);
+		NPU_SET(d, VLSHIFT, 20);
+		NPU_SET(d, VZP1, zp1);
+		NPU_SET(d, VZP2, zp2);
+		NPU_SET(d, ZPO, zpo);
+		NPU_SET(d, AMIN, 0x90);
+		NPU_SET(d, AMAX, 0x70);
+		assert_int_equal(run(d), 0);
+		NPU_SET(d, F_AU8, 1);
+		NPU_SET(d, F_BU8, 1);
+		NPU_SET(d, F_OU8, 1);
+		NPU_SET(d, ADDR_A, 1024);
+		NPU_SET(d, ADDR_B, 1024 + 256);
+		NPU_SET(d, ADDR_D, 8192);
+		NPU_SET(d, VZP1, zp1 ^ 0x80);
+		NPU_SET(d, VZP2, zp2 ^ 0x80);
+		NPU_SET(d, ZPO, zpo ^ 0x80);
+		NPU_SET(d, AMIN, 0x10);
+		NPU_SET(d, AMAX, 0xF0);
+		assert_int_equal(run(d), 0);
+		for (uint32_t i = 0; i < 256; i++)
+			assert_int_equal(memory[8192 + i], memory[4096 + i] ^ 0x80);
+	}
+}
+
 static void copy_and_fill(void **state)
 {
 	uint32_t d[16] = {0};
@@ -430,6 +718,11 @@ static void faults(void **state)
 		{NPU_OP_VEC, NPU_VOP_ADD, 5, 0xFFFFF},
 		{NPU_OP_VEC, NPU_VOP_COPY, 6, 0xFFFF},
 		{NPU_OP_VEC, NPU_VOP_MAXPOOL, 7, 0xFFFF0000},
+		{NPU_OP_VEC, NPU_VOP_AVGPOOL, 7, 0xFFFF0000},
+		{NPU_OP_VEC, NPU_VOP_AVGPOOL, 12, 0xFF},
+		{NPU_OP_VEC, NPU_VOP_MUL, 6, 0xFFFF},
+		{NPU_OP_VEC, NPU_VOP_LUT, 6, 0xFFFF},
+		{NPU_OP_VEC, NPU_VOP_SOFTMAX, 5, 0xFFFFF},
 	};
 	uint32_t d[16] = {0};
 
@@ -437,7 +730,7 @@ static void faults(void **state)
 	NPU_SET(d, OPCODE, NPU_OP_TIMESTAMP + 1);
 	expect_fault(d, NPU_FAULT_OPCODE, 0);
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
-	NPU_SET(d, VOP, NPU_VOP_MAXPOOL + 1);
+	NPU_SET(d, VOP, NPU_VOP_SOFTMAX + 1);
 	expect_fault(d, NPU_FAULT_OPCODE, 0);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		for (uint32_t w = 5; w < 16; w++)
@@ -465,15 +758,78 @@ static void faults(void **state)
 	expect_fault(d, NPU_FAULT_BOUNDS, 0xFFFFFFF0);
 }
 
+/* Word 0 before all others, GC after CIN and before the kernel. */
+static void group_faults(void **state)
+{
+	uint32_t d[16] = {0};
+
+	(void)state;
+	NPU_SET(d, F_GROUP, 1);
+	NPU_SET(d, F_BLOCK, 1);
+	NPU_SET(d, OPCODE, NPU_OP_GEMM);
+	expect_fault(d, NPU_FAULT_FIELD, 0);
+	NPU_SET(d, OPCODE, NPU_OP_CONV);
+	expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_DM_WORD);
+	NPU_SET(d, F_BLOCK, 0);
+	expect_fault(d, NPU_FAULT_FIELD, 0);
+	NPU_SET(d, F_BLOCK, 1);
+	NPU_SET(d, F_NOPARAM, 1);
+	expect_fault(d, NPU_FAULT_FIELD, 0);
+	NPU_SET(d, F_NOPARAM, 0);
+	NPU_SET(d, DM, 1);
+	NPU_SET(d, OW, 1);
+	NPU_SET(d, PANEL, 1);
+	NPU_SET(d, DN, 1);
+	expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_CIN_WORD);
+	NPU_SET(d, CIN, 1);
+	expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_GC_WORD);
+	NPU_SET(d, GC, 1);
+	expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_KH_WORD);
+}
+
+/* A window without a pixel: in the padding before the image, or behind its end. */
+static void empty_windows(void **state)
+{
+	static const uint32_t vops[] = {NPU_VOP_MAXPOOL, NPU_VOP_AVGPOOL};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		uint32_t d[16] = {0};
+
+		pool_window(d, vops[i]);
+		assert_int_equal(run(d), 0);
+		NPU_SET(d, PT, 2);
+		expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+		pool_window(d, vops[i]);
+		NPU_SET(d, PL, 2);
+		expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+		pool_window(d, vops[i]);
+		NPU_SET(d, DM, 5); /* the third line begins at row 3 of 3 */
+		expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+		pool_window(d, vops[i]);
+		NPU_SET(d, OW, 3);
+		expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+		NPU_SET(d, DM, 2); /* the third column is not reached */
+		assert_int_equal(run(d), 0);
+		NPU_SET(d, W, 0);
+		expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(high_mul),        cmocka_unit_test(round_shift),
-		cmocka_unit_test(requantize),      cmocka_unit_test(gemm_by_hand),
-		cmocka_unit_test(gemm_unsigned),   cmocka_unit_test(conv_random),
+		cmocka_unit_test(requantize),      cmocka_unit_test(float_requantize),
+		cmocka_unit_test(gemm_by_hand),    cmocka_unit_test(gemm_unsigned),
+		cmocka_unit_test(conv_random),     cmocka_unit_test(group_by_hand),
 		cmocka_unit_test(add_by_hand),     cmocka_unit_test(relu_by_hand),
-		cmocka_unit_test(maxpool_by_hand), cmocka_unit_test(copy_and_fill),
-		cmocka_unit_test(fences),          cmocka_unit_test(faults),
+		cmocka_unit_test(maxpool_by_hand), cmocka_unit_test(mul_by_hand),
+		cmocka_unit_test(avgpool_by_hand), cmocka_unit_test(lut_by_hand),
+		cmocka_unit_test(softmax_by_hand), cmocka_unit_test(unsigned_vec),
+		cmocka_unit_test(copy_and_fill),   cmocka_unit_test(fences),
+		cmocka_unit_test(faults),          cmocka_unit_test(group_faults),
+		cmocka_unit_test(empty_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
