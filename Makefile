@@ -9,6 +9,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
+	@echo '                 MODELS=DIR: with the MLPerf Tiny networks of that folder'
 	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
 	@echo 'make check-long  the tests that take hours more'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
@@ -26,7 +27,7 @@ build: configure
 
 demo: configure
 	@scripts/stage build cmake --build --preset dev --target hal_demo npu_models
-	@build/dev/demo
+	@build/dev/demo $(if $(MODELS),--models $(MODELS))
 
 check: setup
 	@scripts/check

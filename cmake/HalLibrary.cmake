@@ -55,7 +55,7 @@ file(CONFIGURE OUTPUT ${HAL_GENERATED_DIR}/hal_backends.h CONTENT
 ${backend_lines}")
 
 file(GLOB core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.c
-     ${PROJECT_SOURCE_DIR}/core/policies/*.c)
+     ${PROJECT_SOURCE_DIR}/core/policies/*.c ${PROJECT_SOURCE_DIR}/core/layers/*.c)
 if(NOT core_sources)
 	message(WARNING "core/ has no sources yet: the library is empty")
 	file(WRITE ${HAL_GENERATED_DIR}/empty.c "typedef int hal_empty;\n")

@@ -29,6 +29,15 @@ if(tables)
 endif()
 set(HAL_SCALE_SIM "${tables}" CACHE PATH
     "Folder of SCALE-Sim's layer tables (alexnet.csv ...); empty: what needs them is skipped")
+
+# MLPerf Tiny's int8 networks, likewise.
+file(GLOB networks ${PROJECT_SOURCE_DIR}/../*/data/mlperf-tiny)
+if(networks)
+	list(GET networks 0 networks)
+	get_filename_component(networks ${networks} ABSOLUTE)
+endif()
+set(HAL_MLPERF_TINY "${networks}" CACHE PATH
+    "Folder of the MLPerf Tiny networks (kws_dscnn_int8.tflite ...); empty: their tests are skipped")
 set(HAL_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the NPU's models")
 option(HAL_COVERAGE "Instrument for gcov" OFF)
 

@@ -51,6 +51,17 @@ static const struct hal_option_def partition_options[] = {
 	 "the least that is accepted"},
 };
 
+/* Of the library itself; backends and partitions have theirs. */
+static const struct own_section {
+	const char *name;
+	const struct hal_option_def *defs;
+	const uint32_t *count;
+} own_sections[] = {
+	{"hal", core_options, &core_option_count},
+	{"policy", policy_options, &policy_option_count},
+	{"layers", layer_options, &layer_option_count},
+};
+
 /* ---- entries ------------------------------------------------------------------------
  */
 
@@ -298,7 +309,13 @@ int config_add_target(struct config *cfg, const char *backend, const char *targe
 			break;
 		}
 		*equals = '\0';
-		err = entry_add(cfg, LAYER_API, section, pair, equals + 1, source);
+		/* layers.validate=1: of that section, not of the backend's. */
+		if (strncmp(pair, "layers.", 7) == 0)
+			err = entry_add(cfg, LAYER_API, "layers", pair + 7, equals + 1,
+					source);
+		else
+			err = entry_add(cfg, LAYER_API, section, pair, equals + 1,
+					source);
 	}
 	free(copy);
 	return err;
@@ -593,10 +610,9 @@ static int entry_check(const struct config_entry *e)
 	const struct backend *b;
 	char name[32];
 
-	if (strcmp(e->section, "hal") == 0)
-		return key_check(e, core_options, core_option_count);
-	if (strcmp(e->section, "policy") == 0)
-		return key_check(e, policy_options, policy_option_count);
+	for (size_t i = 0; i < ARRAY_LENGTH(own_sections); i++)
+		if (strcmp(e->section, own_sections[i].name) == 0)
+			return key_check(e, own_sections[i].defs, *own_sections[i].count);
 	if (partition_section(e->section, name, sizeof(name)))
 		return key_check(e, partition_options, ARRAY_LENGTH(partition_options));
 	if (strncmp(e->section, "backend.", 8) == 0) {
@@ -607,8 +623,9 @@ static int entry_check(const struct config_entry *e)
 			    e->section, e->section + 8);
 	}
 	return fail(EINVAL,
-		    "%s: no section [%s]; there are [hal], [policy], [backend.NAME] and "
-		    "[partition \"name\"] (a name has 1 to 31 characters)",
+		    "%s: no section [%s]; there are [hal], [policy], [layers], "
+		    "[backend.NAME] and [partition \"name\"] (a name has 1 to 31 "
+		    "characters)",
 		    e->source, e->section);
 }
 
@@ -750,13 +767,15 @@ static int option_export(const struct config *cfg, const char *section,
 static int option_at(const struct config *cfg, uint32_t index,
 		     struct hal_option_info *info)
 {
-	uint32_t total = core_option_count + policy_option_count;
+	uint32_t total = 0;
 
-	if (index < core_option_count)
-		return option_export(cfg, "hal", &core_options[index], info);
-	if (index < total)
-		return option_export(cfg, "policy",
-				     &policy_options[index - core_option_count], info);
+	for (size_t i = 0; i < ARRAY_LENGTH(own_sections); i++) {
+		const struct own_section *s = &own_sections[i];
+
+		if (index - total < *s->count)
+			return option_export(cfg, s->name, &s->defs[index - total], info);
+		total += *s->count;
+	}
 	for (uint32_t i = 0; i < registry_count(); i++) {
 		const struct backend *b = registry_at(i);
 

@@ -386,11 +386,14 @@ static void device_init(struct hal_device *dev)
 	dev->event_fd = -1;
 }
 
-/* Takes back what open has made so far. */
-static void device_free(struct hal_device *dev)
+/* Takes back what open has made so far; 0, or what layers found wrong. */
+static int device_free(struct hal_device *dev)
 {
+	int err;
+
 	if (dev->bk != NULL)
 		dev->backend->table.cold.close(dev->bk);
+	err = layers_close(dev);
 	if (dev->policy != NULL && dev->policy->destroy != NULL)
 		dev->policy->destroy(dev->policy_state);
 	config_values_free(dev->core_cfg);
@@ -400,6 +403,7 @@ static void device_free(struct hal_device *dev)
 	free(dev->partition_map);
 	pthread_mutex_destroy(&dev->lock);
 	object_free(OBJECT_DEVICE, dev);
+	return err;
 }
 
 static int backend_start(struct hal_device *dev, uint32_t index)
@@ -410,13 +414,13 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 
 	format_text(dev->name, sizeof(dev->name), "%s:%u", t->name, index);
 	dev->virtual_clock = clock != NULL && strcmp(clock, "virtual") == 0;
-	err = t->cold.open(dev->bk_cfg, index, &dev->bk);
+	err = layers_open(dev, index);
 	if (err != 0) {
 		dev->bk = NULL;
 		return err;
 	}
 	dev->info.size = sizeof(dev->info);
-	err = t->cold.get_info(dev->bk, &dev->info);
+	err = dev->backend->table.cold.get_info(dev->bk, &dev->info);
 	if (err == 0)
 		err = info_check(dev);
 	if (err != 0)
@@ -482,7 +486,7 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 		(void)trace_close(dev);
 out:
 	if (err != 0)
-		device_free(dev);
+		(void)device_free(dev);
 	else
 		*out = dev;
 	return err;
@@ -490,6 +494,7 @@ out:
 
 int hal_close(struct hal_device *dev)
 {
+	char living[400];
 	int err;
 
 	if (dev == NULL)
@@ -503,9 +508,12 @@ int hal_close(struct hal_device *dev)
 	if (dev->partition_count + dev->program_count +
 		    atomic_load(&dev->timeline_count) !=
 	    0) {
-		err = fail(EBUSY, "%s still has %u partitions, %u programs, %u timelines",
+		layers_living(dev, living, sizeof(living));
+		err = fail(EBUSY,
+			   "%s still has %u partitions, %u programs, %u timelines%s%s",
 			   dev->name, dev->partition_count, dev->program_count,
-			   atomic_load(&dev->timeline_count));
+			   atomic_load(&dev->timeline_count),
+			   living[0] != '\0' ? ": " : "", living);
 		device_unlock(dev);
 		return err;
 	}
@@ -518,8 +526,7 @@ int hal_close(struct hal_device *dev)
 	if (dev->trace != NULL)
 		(void)trace_close(dev); /* hal_trace_stop is who can tell of errors */
 	device_unlock(dev);
-	device_free(dev);
-	return 0;
+	return device_free(dev);
 }
 
 /* ---- asking
@@ -654,7 +661,7 @@ void *hal_device_native(struct hal_device *dev)
 		(void)object_bad(dev, OBJECT_DEVICE);
 		return NULL;
 	}
-	return dev->bk;
+	return layers_native(dev);
 }
 
 /* ---- what there is, without opening

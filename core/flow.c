@@ -351,6 +351,12 @@ static __attribute__((noinline)) void drop_rest(struct hal_queue *q)
 	queue_retire(q);
 }
 
+void queue_abandon(struct hal_queue *q)
+{
+	fail_queue(q, -ECANCELED, "destroyed while it was suspended");
+	drop_rest(q);
+}
+
 /* ---- advancing
  * ------------------------------------------------------------------------------ */
 

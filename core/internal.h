@@ -195,6 +195,24 @@ uint32_t registry_count(void);
 const struct backend *registry_at(uint32_t index);
 const struct backend *registry_find(const char *name);
 
+/* ---- layers/layers.c
+ * --------------------------------------------------------------------- */
+
+extern const struct hal_option_def layer_options[];
+extern const uint32_t layer_option_count;
+
+struct layers;
+
+/* Opens device index of dev->backend, through the layers that dev->cfg asks for: then
+ * dev->backend is theirs from here on. */
+int layers_open(struct hal_device *dev, uint32_t index);
+/* Takes them off; 0, or what they found wrong. */
+int layers_close(struct hal_device *dev);
+/* The backend's own handle. */
+void *layers_native(const struct hal_device *dev);
+/* What a layer knows to be alive, and where it was made; else "". */
+void layers_living(const struct hal_device *dev, char *text, size_t size);
+
 /* ---- policy.c
  * ----------------------------------------------------------------------------- */
 
@@ -640,6 +658,7 @@ struct hal_device {
 	struct busy busy;
 	struct account past; /* of its destroyed partitions */
 	struct trace *trace;
+	struct layers *layers; /* NULL: the backend is called itself */
 	char name[32];
 	/* clock=real */
 	pthread_t thread;
@@ -746,6 +765,8 @@ void queue_work(struct hal_queue *q);
 void queue_retire(struct hal_queue *q);
 /* Takes the queue back from the policy. */
 void queue_withdraw(struct hal_queue *q);
+/* Drops all that is in it; the device has nothing of it. */
+void queue_abandon(struct hal_queue *q) __attribute__((cold));
 
 /* ---- queue.c
  * ------------------------------------------------------------------------------ */

@@ -141,13 +141,20 @@ out:
 	return err;
 }
 
+/* Suspended, and the device has let go of all of it: nobody will miss the rest.  That is
+ * how one gets rid of a program that does not end. */
+static bool may_be_dropped(const struct hal_queue *q)
+{
+	return q->state == QUEUE_SUSPENDED && q->flight_count == 0;
+}
+
 static int destroy_check(struct hal_queue *q)
 {
 	char text[96];
 	uint64_t last = atomic_load(&q->submissions);
 
 	queue_describe(q, text, sizeof(text));
-	if (!queue_idle(q, last))
+	if (!queue_idle(q, last) && !may_be_dropped(q))
 		return fail(EBUSY, "%s: %llu of its %llu submissions have ended", text,
 			    (unsigned long long)atomic_load(&q->timeline.value),
 			    (unsigned long long)last);
@@ -180,6 +187,8 @@ int hal_queue_destroy(struct hal_queue *q)
 		err = dev->backend->table.cold.queue_destroy(dev->bk, q->bk);
 	if (err != 0)
 		goto out;
+	if (!queue_idle(q, atomic_load(&q->submissions)))
+		queue_abandon(q);
 	grave_forget(dev, q);
 	atomic_store(&q->open, 0);
 	list_del(&q->todo);

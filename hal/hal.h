@@ -341,7 +341,8 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
  * or bad value (with file and line); -ENOENT the named file is not there. */
 HAL_API int hal_open(const char *target, const char *const *options,
 		     struct hal_device **dev);
-/* -EBUSY while partitions, programs or timelines are alive. */
+/* -EBUSY while partitions, programs or timelines are alive.  -EPROTO, -EIO: closed, but a
+ * layer ([layers] in hal.conf) has found something wrong, or could not write it down. */
 HAL_API int hal_close(struct hal_device *dev);
 HAL_API int hal_device_get_info(const struct hal_device *dev,
 				struct hal_device_info *info);
@@ -416,7 +417,8 @@ HAL_API int hal_kernel_get_info(const struct hal_kernel *kernel,
 
 HAL_API int hal_queue_create(struct hal_partition *part,
 			     const struct hal_queue_desc *desc, struct hal_queue **queue);
-/* -EBUSY while work is in it. */
+/* -EBUSY while work is in it, unless it is suspended and the device has none of that: it
+ * is dropped then. */
 HAL_API int hal_queue_destroy(struct hal_queue *queue);
 /* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
  * hal_suspend_mode.  -ENOTSUP the device lacks the mode, or KILL while a command runs

@@ -128,8 +128,8 @@ module npu_conv #(
     logic [19:0]   cap;
     want = prev == 0 ? (DW + 2)'(Short) : {prev, 1'b0};
     cap  = want < (DW + 2)'(depth) ? 20'(want) : 20'(depth);
-    if (left > cap + 20'(Short)) return (DW + 1)'(cap);
-    else if (left <= 20'(depth)) return (DW + 1)'(left > 20'(4 * Short) ? left - 20'(Short) : left);
+    if (left >= cap + 20'(Short)) return (DW + 1)'(cap);
+    else if (left <= 20'(depth)) return (DW + 1)'(left >= 20'(2 * Short) ? left - 20'(Short) : left);
     else if (left < cap << 1) return (DW + 1)'((left + 20'd1) >> 1);
     else return (DW + 1)'(cap);
   endfunction

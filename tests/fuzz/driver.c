@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c - runs a fuzz target without libFuzzer: its seeds, each of their truncations
- * and a fixed number of random changes.  driver [RUNS [SEED]] */
+ * and a fixed number of random changes; from SEED on those alone.  driver [RUNS [SEED]]
+ */
 #include "fuzz.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,7 @@ int main(int argc, char **argv)
 	static uint8_t seed[INPUT_MAX], data[INPUT_MAX];
 	unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 0) : 2000;
 	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	bool all = argc <= 2;
 	unsigned long done = 0;
 	size_t size;
 	unsigned int seeds = 0;
@@ -78,9 +81,11 @@ int main(int argc, char **argv)
 	while ((size = fuzz_seed(seeds, seed, sizeof(seed))) > 0) {
 		size_t step = size / 512 + 1;
 
-		for (size_t n = 0; n <= size; n += step, done++)
+		for (size_t n = 0; all && n <= size; n += step, done++)
 			run(seed, n);
-		run(seed, size);
+		if (all)
+			run(seed, size);
+		done += all;
 		seeds++;
 	}
 	if (!seeds) {

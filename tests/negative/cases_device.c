@@ -342,6 +342,32 @@ NEGATIVE(hal_close, EBUSY, timeline, "timeline")
 	return hal_close(w->dev2);
 }
 
+/* Freeing memory fails, which layer validate finds out. */
+NEGATIVE(hal_close, EPROTO, leak, "alive")
+{
+	const char *options[] = {"layers.validate=1", "layers.fault=mem_free:1:EIO",
+				 NULL};
+	struct hal_device *dev;
+
+	NEG_OK(hal_open(w->target, options, &dev));
+	NEG_OK(hal_partition_create(dev, &w->part_desc, &w->part2));
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	NEG_OK(hal_buffer_destroy(w->buf2));
+	NEG_OK(hal_partition_destroy(w->part2));
+	w->buf2 = NULL;
+	w->part2 = NULL;
+	return hal_close(dev);
+}
+
+NEGATIVE(hal_close, EIO, layer_trace, "/dev/full")
+{
+	const char *options[] = {"layers.trace=/dev/full", NULL};
+	struct hal_device *dev;
+
+	NEG_OK(hal_open(w->target, options, &dev));
+	return hal_close(dev);
+}
+
 NEGATIVE(hal_close, EINVAL, destroyed, "device")
 {
 	struct hal_device *dev;

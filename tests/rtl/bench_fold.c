@@ -72,6 +72,19 @@ static void run(struct rig *r, struct tally *t, uint64_t folds, uint64_t macs)
 	      (unsigned long long)macs);
 }
 
+/* Rows of a tile: half of what there are where a tile has but one or two folds. */
+static uint64_t depth_of(struct rig *r, const uint32_t desc[16], uint32_t k, uint32_t h,
+			 uint32_t w)
+{
+	uint32_t depth =
+		1u << NPU_REG_GET(rig_reg(r, NPU_GLB_CAPS_ADDR), CAPS_DEPTH_LOG2);
+	uint32_t panel = NPU_GET(desc, PANEL);
+
+	if (w <= 16 && k <= 2 * h)
+		depth /= 2;
+	return panel < depth ? panel : depth;
+}
+
 /* Panels as the hardware cuts them: they begin short and double up to the depth; a long
  * operation also ends with a short one; the rest is shared where little would be left. */
 static uint64_t panels(uint64_t m, uint64_t depth)
@@ -82,9 +95,9 @@ static uint64_t panels(uint64_t m, uint64_t depth)
 	while (m) {
 		uint64_t cap = want < depth ? want : depth, t = cap;
 
-		if (m <= cap + brief) {
+		if (m < cap + brief) {
 			if (m <= depth)
-				t = m > 4 * brief ? m - brief : m;
+				t = m >= 2 * brief ? m - brief : m;
 			else if (m < 2 * cap)
 				t = (m + 1) / 2;
 		}
@@ -99,21 +112,20 @@ static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_
 		 struct rng *g)
 {
 	uint32_t desc[16];
-	uint64_t folds, late = t->late;
+	uint64_t folds, blocks, late = t->late;
 
 	rig_free_all(r, 0);
 	rig_gemm_desc(r, 0, m, n, k, desc, g);
-	folds = panels(m, NPU_GET(desc, PANEL)) * ((n + t->w - 1) / t->w) *
-		((k + t->h - 1) / t->h);
+	blocks = panels(m, depth_of(r, desc, k, t->h, t->w));
+	folds = blocks * ((n + t->w - 1) / t->w) * ((k + t->h - 1) / t->h);
 	rig_push(r, 0, desc);
 	run(r, t, folds, (uint64_t)m * n * k);
 	rig_check(r, 0, "fold bench");
 	/* Ideal memory is ahead of the array: but for the first few, each fold begins in
 	 * the cycle after the one before. */
 	if (r->cfg.ideal)
-		CHECK(t->late - late <= panels(m, NPU_GET(desc, PANEL)) + 3,
-		      "%llu of %llu folds wait", (unsigned long long)(t->late - late),
-		      (unsigned long long)folds);
+		CHECK(t->late - late <= blocks + 3, "%llu of %llu folds wait",
+		      (unsigned long long)(t->late - late), (unsigned long long)folds);
 }
 
 static void squares(struct rig *r, struct tally *t)
@@ -178,7 +190,7 @@ static void topology(struct rig *r, const char *directory, const char *name,
 		rig_layer_desc(l, a, b, d, desc);
 		rig_push(r, 0, desc);
 		run(r, t,
-		    panels(l->m, NPU_GET(desc, PANEL)) * ((l->n + 15) / 16) *
+		    panels(l->m, depth_of(r, desc, l->k, 16, 16)) * ((l->n + 15) / 16) *
 			    ((l->k + 15) / 16),
 		    (uint64_t)l->m * l->n * l->k);
 		r->space[0].done = r->space[0].tail;

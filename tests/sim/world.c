@@ -401,6 +401,8 @@ static int queue_destroy(struct sim *s)
 	err = hal_queue_destroy(q->q);
 	sim_mix(s, (uint64_t)(int64_t)err);
 	SIM_ANSWER(!err || err == -EBUSY);
+	/* What is left in a suspended one is dropped. */
+	q->tainted |= !err && q->suspended;
 	return err ? 0 : queue_gone(s, q);
 }
 

@@ -21,18 +21,22 @@
 
 /* Three tenants with networks, and one that fills what is left with matrix products for
  * as long as the others run.  Any three rectangles can be parted by one straight cut; it
- * takes a fourth to close the pinwheel (see demo.conf). */
+ * takes a fourth to close the pinwheel (see demo.conf).  With --models, each has a
+ * network of MLPerf Tiny: images, keywords, persons, machine sounds. */
 static const struct {
-	const char *partition, *network;
+	const char *partition, *network, *model;
 } plan[TENANTS] = {
-	{"red", "large"},
-	{"green", "small"},
-	{"blue", "large"},
-	{"gold", NULL},
+	{"red", "large", "resnet8"},
+	{"green", "small", "kws_dscnn"},
+	{"blue", "large", "vww_mobilenet"},
+	{"gold", NULL, "ad01"},
 };
+#define MODEL_JOBS  6u
+#define MODEL_ALONE 3u
 
 struct options {
 	const char *config, *data, *out;
+	const char *models, *answers;
 	uint32_t images, alone; /* 0: not given */
 	bool figures;
 };
@@ -65,11 +69,16 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 		"usage: hal_demo [options]\n"
-		"Runs digit classifiers of several tenants side by side on one NPU, "
-		"checks every\n"
-		"answer bit by bit, and shows what sharing cost them.\n"
+		"Runs networks of several tenants side by side on one NPU, checks every "
+		"answer bit\n"
+		"by bit, and shows what sharing cost them.\n"
 		"  --config FILE  device and partitions (%s)\n"
-		"  --images N     test images each tenant classifies (all)\n"
+		"  --models DIR   MLPerf Tiny networks (resnet8_int8.tflite ...) instead "
+		"of digits\n"
+		"  --answers FILE TensorFlow Lite's answers for them (%s)\n"
+		"  --images N     test images each tenant classifies, with --models "
+		"inputs it runs\n"
+		"                 at least (all; %u)\n"
 		"  --alone N      jobs each tenant repeats alone (%u)\n"
 		"  --data DIR     networks and test images (%s)\n"
 		"  --out DIR      where demo-trace.json and array.png go (%s)\n"
@@ -77,7 +86,7 @@ static void usage(FILE *f)
 		"  --help         this text\n"
 		"Exit status: 0 all answers right, 1 something failed, 2 bad "
 		"arguments.\n",
-		DEMO_CONFIG, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
+		DEMO_CONFIG, DEMO_ANSWERS, MODEL_JOBS, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
 }
 
 static int parse_count(const char *name, const char *text, uint32_t *out)
@@ -109,6 +118,12 @@ static int parse_option(int c, struct options *o)
 	case 'o':
 		o->out = optarg;
 		return 0;
+	case 'm':
+		o->models = optarg;
+		return 0;
+	case 's':
+		o->answers = optarg;
+		return 0;
 	case 'f':
 		o->figures = true;
 		return 0;
@@ -132,6 +147,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{"images", required_argument, NULL, 'n'},
 		{"alone", required_argument, NULL, 'a'},
 		{"data", required_argument, NULL, 'd'},
+		{"models", required_argument, NULL, 'm'},
+		{"answers", required_argument, NULL, 's'},
 		{"out", required_argument, NULL, 'o'},
 		{"figures", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
@@ -139,7 +156,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 	};
 	int c, rc = 0;
 
-	*o = (struct options){.config = DEMO_CONFIG, .data = DIGITS_DIR, .out = DEMO_OUT};
+	*o = (struct options){.config = DEMO_CONFIG,
+			      .data = DIGITS_DIR,
+			      .out = DEMO_OUT,
+			      .answers = DEMO_ANSWERS};
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread yet */
 	while (!rc && (c = getopt_long(argc, argv, "", longs, NULL)) != -1)
 		rc = parse_option(c, o);
@@ -205,6 +225,21 @@ static int run(struct demo *d, const char *phase, struct tenant *t, uint32_t cou
 }
 
 /* ---- opening ---------------------------------------------------------------------- */
+
+static int load_models(struct demo *d)
+{
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		if (work_network(&d->works[i], d->opt.models, plan[i].model,
+				 d->opt.answers))
+			return -1;
+		d->tenants[i] = (struct tenant){
+			.name = plan[i].partition,
+			.work = &d->works[i],
+			.jobs = d->opt.images ? d->opt.images : MODEL_JOBS,
+		};
+	}
+	return 0;
+}
 
 static int load_work(struct demo *d)
 {
@@ -366,7 +401,9 @@ static int run_alone(struct demo *d)
 		uint64_t all = t->jobs;
 		int rc;
 
-		t->jobs = d->opt.alone ? d->opt.alone : ALONE_JOBS;
+		t->jobs = d->opt.alone    ? d->opt.alone
+			  : d->opt.models ? MODEL_ALONE
+					  : ALONE_JOBS;
 		if (t->jobs > t->together.done)
 			t->jobs = t->together.done;
 		rc = close_device(d) || open_device(d) ? -1 : run(d, "alone", t, 1);
@@ -543,7 +580,8 @@ static int verdict(const struct demo *d)
 			bits);
 		rc = -1;
 	} else {
-		printf("Every answer equals the C reference bit by bit.\n");
+		printf("Every answer equals %s bit by bit.\n",
+		       d->opt.models ? "TensorFlow Lite's" : "the C reference");
 	}
 	return rc;
 }
@@ -584,7 +622,8 @@ static int demo(struct demo *d)
 
 	snprintf(trace, sizeof(trace), "%s/demo-trace.json", d->opt.out);
 	snprintf(picture, sizeof(picture), "%s/array.png", d->opt.out);
-	if (load_work(d) || make_out(d->opt.out) || open_device(d))
+	if ((d->opt.models ? load_models(d) : load_work(d)) || make_out(d->opt.out) ||
+	    open_device(d))
 		return -1;
 	printf("%s (%s)\n", d->info.name, d->opt.config);
 	printf("%u tenants; %s\n", TENANTS,
@@ -602,7 +641,7 @@ static int demo(struct demo *d)
 		rc = -1;
 	printf("trace    %s  (open it at https://ui.perfetto.dev)\n", trace);
 	printf("picture  %s  (any image viewer: xdg-open %s)\n", picture, picture);
-	if (d->opt.figures)
+	if (d->opt.figures && !d->opt.models)
 		print_figures(d);
 	return rc;
 }

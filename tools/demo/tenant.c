@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IN_FLIGHT   4u /* jobs a queue holds: the device never waits for this program */
-#define OUT_ALIGN   64u
+#define IN_FLIGHT   4u  /* jobs a queue holds: the device never waits for this program */
+#define LINE        64u /* bytes */
 #define GEMM_M      48u
 #define GEMM_N      40u
 #define GEMM_K      64u
@@ -26,6 +26,8 @@ static int complain(const char *who, const char *what)
 
 static int work_alloc(struct work *w)
 {
+	w->in_room = w->in_bytes;
+	w->out_room = w->out_bytes;
 	w->inputs = calloc(w->count, w->in_bytes);
 	w->expected = calloc(w->count, w->out_bytes);
 	return w->inputs && w->expected ? 0 : complain(w->title, "out of memory");
@@ -47,8 +49,10 @@ int work_digits(struct work *w, const char *data, const char *network,
 	struct digits_net *net = NULL;
 	int rc = -1;
 
-	*w = (struct work){
-		.count = count, .in_bytes = DIGITS_PIXELS, .out_bytes = DIGITS_CLASSES};
+	*w = (struct work){.kernel = "infer",
+			   .count = count,
+			   .in_bytes = DIGITS_PIXELS,
+			   .out_bytes = DIGITS_CLASSES};
 	snprintf(w->title, sizeof(w->title), "digits %s", network);
 	snprintf(path, sizeof(path), "%s/%s.net", data, network);
 	if (digits_net_load(path, &net, why)) {
@@ -122,7 +126,8 @@ int work_gemm(struct work *w)
 	uint32_t seed = 1;
 	int8_t b[GEMM_K * GEMM_N];
 
-	*w = (struct work){.count = GEMM_COUNT,
+	*w = (struct work){.kernel = "infer",
+			   .count = GEMM_COUNT,
 			   .in_bytes = GEMM_M * GEMM_K,
 			   .out_bytes = GEMM_M * GEMM_N * (uint32_t)sizeof(int32_t),
 			   .macs = (uint64_t)GEMM_M * GEMM_N * GEMM_K};
@@ -146,10 +151,10 @@ int work_gemm(struct work *w)
 /* ---- the tenant's place on the device
  * ------------------------------------------------------ */
 
-/* Each job's output begins on a line of its own. */
-static uint64_t out_stride(const struct work *w)
+/* Each job's input and output begin on a line of their own. */
+static uint64_t lines(uint32_t bytes)
 {
-	return ((uint64_t)w->out_bytes + OUT_ALIGN - 1) / OUT_ALIGN * OUT_ALIGN;
+	return ((uint64_t)bytes + LINE - 1) / LINE * LINE;
 }
 
 static int make_buffer(struct tenant *t, uint64_t bytes, struct hal_buffer **buf)
@@ -177,16 +182,16 @@ int tenant_open(struct tenant *t, struct hal_device *dev)
 	if (!err)
 		err = hal_program_load(dev, w->image, w->image_size, &t->program);
 	if (!err)
-		err = hal_kernel_find(t->program, "infer", &t->kernel);
+		err = hal_kernel_find(t->program, w->kernel, &t->kernel);
 	if (!err)
-		err = make_buffer(t, (uint64_t)w->count * w->in_bytes, &t->input);
+		err = make_buffer(t, w->count * lines(w->in_room), &t->input);
 	if (!err)
-		err = make_buffer(t, w->count * out_stride(w), &t->output);
+		err = make_buffer(t, w->count * lines(w->out_room), &t->output);
 	if (!err)
 		err = make_buffer(t, (uint64_t)w->count * 16, &t->stamps);
-	if (!err)
-		err = hal_buffer_write(t->input, 0, w->inputs,
-				       (uint64_t)w->count * w->in_bytes);
+	for (uint32_t i = 0; !err && i < w->count; i++)
+		err = hal_buffer_write(t->input, i * lines(w->in_room),
+				       w->inputs + (size_t)i * w->in_bytes, w->in_bytes);
 	return err ? complain(t->name, hal_last_error()) : 0;
 }
 
@@ -227,11 +232,13 @@ static int submit(struct tenant *t)
 	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
 	const struct work *w = t->work;
 	uint64_t job = job_of(t, t->submitted);
-	uint64_t at = job * out_stride(w);
+	uint64_t at = job * lines(w->out_room);
 	int err;
 	struct hal_arg args[2] = {
-		{.buffer = t->output, .offset = at, .bytes = w->out_bytes},
-		{.buffer = t->input, .offset = job * w->in_bytes, .bytes = w->in_bytes},
+		{.buffer = t->output, .offset = at, .bytes = w->out_room},
+		{.buffer = t->input,
+		 .offset = job * lines(w->in_room),
+		 .bytes = w->in_room},
 	};
 	struct hal_cmd cmds[3] = {
 		hal_cmd_timestamp(t->stamps, job * 16),
@@ -301,7 +308,8 @@ static int check(struct tenant *t)
 	const int8_t *right = w->expected + (size_t)job * w->out_bytes;
 	uint64_t stamps[2];
 
-	if (hal_buffer_read(t->output, job * out_stride(w), t->answer, w->out_bytes) ||
+	if (hal_buffer_read(t->output, job * lines(w->out_room), t->answer,
+			    w->out_bytes) ||
 	    hal_buffer_read(t->stamps, job * UINT64_C(16), stamps, sizeof(stamps)))
 		return complain(t->name, hal_last_error());
 	for (uint32_t i = 0; i < w->out_bytes; i++)
@@ -314,11 +322,11 @@ static int check(struct tenant *t)
 	return count_cycles(t, stamps);
 }
 
-/* Somebody still has jobs of its own to submit. */
+/* Somebody has not finished the jobs of its own: nobody stops. */
 static bool work_left(const struct tenant *t, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (t[i].submitted < t[i].jobs)
+		if (t[i].run->done < t[i].jobs)
 			return true;
 	return false;
 }

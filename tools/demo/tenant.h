@@ -15,14 +15,16 @@
 /* What a tenant computes: count different jobs, one after the other and round again. */
 struct work {
 	char title[24];
-	void *image; /* NPU program, kernel "infer": output, input */
+	const char *kernel; /* of the image; arguments: output, input */
+	void *image;        /* NPU program */
 	size_t image_size;
 	uint64_t macs; /* of one job */
 	uint32_t count;
 	uint32_t in_bytes, out_bytes;
-	int8_t *inputs;   /* [count][in_bytes] */
-	int8_t *expected; /* [count][out_bytes]: the reference's answers */
-	uint8_t *labels;  /* [count]; NULL: not a classifier */
+	uint32_t in_room, out_room; /* what the kernel wants of its arguments at least */
+	int8_t *inputs;             /* [count][in_bytes] */
+	int8_t *expected;           /* [count][out_bytes]: the reference's answers */
+	uint8_t *labels;            /* [count]; NULL: not a classifier */
 };
 
 /* Cycles of each job of one run, in order. */
@@ -57,6 +59,10 @@ struct tenant {
  */
 int work_digits(struct work *w, const char *data, const char *network,
 		const struct digits_images *images, uint32_t count);
+/* DIR/<network>_int8.tflite; inputs and TensorFlow Lite's answers as the file sums says.
+ */
+int work_network(struct work *w, const char *models, const char *network,
+		 const char *sums);
 /* Matrix products with int32 results, from a fixed seed. */
 int work_gemm(struct work *w);
 void work_free(struct work *w);

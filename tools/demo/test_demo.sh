@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_demo.sh DEMO CONFIG DATA: the demo's answers, files and exit status, and that it says
-# what is wrong with wrong arguments and files.
+# test_demo.sh DEMO CONFIG DATA MODELS: the demo's answers, files and exit status, and that it
+# says what is wrong with wrong arguments and files; with MODELS (may be empty) its networks, too.
 set -uo pipefail
-demo=$1 config=$2 data=$3
+demo=$1 config=$2 data=$3 models=${4:-}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failures=0
@@ -41,6 +41,10 @@ sed 's/partition "gold"/partition "silver"/' "$config" >"$dir/name.conf"
 refuses 1 "gold" --config "$dir/name.conf"
 sed 's/^device = .*/device = ref/; s/^isolation.*//; s/^colors.*//' "$config" >"$dir/ref.conf"
 refuses 1 "no NPU" --config "$dir/ref.conf"
+refuses 1 "$dir/no/resnet8_int8.tflite" --models "$dir/no"
+mkdir "$dir/models"
+echo "no model" >"$dir/models/resnet8_int8.tflite"
+refuses 1 "resnet8_int8.tflite: " --models "$dir/models"
 touch "$dir/file"
 refuses 1 "$dir/file/" --out "$dir/file/out"
 
@@ -60,4 +64,17 @@ grep -q "side by side: " "$dir/stderr" || bad "no progress"
 grep -q '"traceEvents"' "$dir/out/demo-trace.json" || bad "demo-trace.json is no trace"
 [ "$(grep -o '"ph":"X"' "$dir/out/demo-trace.json" | wc -l)" -ge 48 ] ||
 	bad "demo-trace.json has fewer spans than there were jobs"
+
+if [ -n "$models" ]; then
+	refuses 1 "$dir/no.sums" --models "$models" --answers "$dir/no.sums"
+	refuses 1 "resnet8: " --models "$models" --answers /dev/null
+	"$demo" --config "$config" --models "$models" --out "$dir/models" --images 1 --alone 1 \
+		>"$dir/stdout" 2>"$dir/stderr" || bad "the networks: $(cat "$dir/stderr")"
+	cat "$dir/stdout"
+	grep -q "^Every answer equals TensorFlow Lite's" "$dir/stdout" || bad "a wrong answer"
+	grep -q "each took the same cycles, to the last one" "$dir/stdout" ||
+		bad "networks that share nothing slow each other down"
+else
+	echo "MLPerf Tiny networks not given: --models was tried with bad ones only"
+fi
 [ $failures -eq 0 ]

@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * validate.c - the layer that holds both sides to what hal/backend.h promises.
+ *
+ * From the core: handles that are alive and of this device, fields in their ranges,
+ * commands only where they may be.  Such a call answers -EPROTO and goes no further.
+ * From the backend: handles, texts, errnos, times, and events for what was submitted and
+ * has not ended.  Such an answer becomes -EPROTO; a poll that brings one loses the
+ * device, as nothing else it says can be trusted.
+ *
+ * What is wrong is in hal_last_error of the call, in the file of option layers.report,
+ * and hal_close answers -EPROTO with the first of it.  Objects are named by kind, number
+ * (from 0 in the order they were made) and the code outside the library that made them.
+ */
+#include "validate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- partitions ------------------------------------------------------------------- */
+
+static bool overlap(const struct hal_bk_partition_desc *a,
+		    const struct hal_bk_partition_desc *b)
+{
+	return a->row < b->row + b->rows && b->row < a->row + a->rows &&
+	       a->col < b->col + b->cols && b->col < a->col + a->cols;
+}
+
+/* "Resolved by the core: in range, disjoint from every other partition." */
+static int desc_check(struct validate *v, const char *op, const struct thing *self,
+		      const struct hal_bk_partition_desc *d)
+{
+	const struct hal_device_info *i = &v->info;
+	char text[96];
+
+	if (d->index >= i->partitions_max)
+		return CORE(v, "%s: index %u of %u partitions", op, d->index,
+			    i->partitions_max);
+	if (d->units == 0 || d->units != (uint32_t)d->rows * d->cols ||
+	    (uint32_t)d->row + d->rows > i->unit_rows ||
+	    (uint32_t)d->col + d->cols > i->unit_cols)
+		return CORE(v, "%s: %u units as %u x %u at %u, %u of %u x %u", op,
+			    d->units, d->rows, d->cols, d->row, d->col, i->unit_rows,
+			    i->unit_cols);
+	if (i->colors != 0 &&
+	    (d->color_mask == 0 || (i->colors < 64 && d->color_mask >> i->colors != 0)))
+		return CORE(v, "%s: colours 0x%llx of %u", op, U64(d->color_mask),
+			    i->colors);
+	for (uint32_t s = 0; s < v->handles.slot_count; s++) {
+		for (struct handle *h = v->handles.slots[s]; h != NULL; h = h->next) {
+			const struct thing *p = container_of(h, struct thing, h);
+
+			if (h->kind != PART || !h->alive || p == self)
+				continue;
+			if (p->desc.index != d->index && !overlap(&p->desc, d) &&
+			    (p->target.units == 0 || !overlap(&p->target, d)))
+				continue;
+			thing_describe(v, p, text, sizeof(text));
+			return CORE(v, "%s: %s has %s", op, text,
+				    p->desc.index == d->index ? "that index"
+							      : "some of the units");
+		}
+	}
+	return 0;
+}
+
+static int check_partition_destroy(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *p = thing_need(v, c, PART, c->part);
+	char text[96];
+
+	if (p == NULL)
+		return -EPROTO;
+	if (p->children == 0 && p->target.units == 0)
+		return 0;
+	thing_describe(v, p, text, sizeof(text));
+	return p->children != 0
+		       ? CORE(v,
+			      "partition_destroy: %s still has %u queues, buffers and "
+			      "programs",
+			      text, p->children)
+		       : CORE(v, "partition_destroy: %s is being moved", text);
+}
+
+static int check_resize(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *p = thing_need(v, c, PART, c->part);
+
+	if (p == NULL)
+		return -EPROTO;
+	if ((v->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
+		return CORE(v, "resize: the device cannot");
+	if (p->target.units != 0)
+		return CORE(v, "resize: partition %u is being moved already", p->h.id);
+	if (c->desc->index != p->desc.index)
+		return CORE(v, "resize: index %u, partition %u has %u", c->desc->index,
+			    p->h.id, p->desc.index);
+	return desc_check(v, "resize", p, c->desc);
+}
+
+/* ---- queues and memory ------------------------------------------------------------ */
+
+static int check_queue_destroy(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
+
+	if (q == NULL)
+		return -EPROTO;
+	if (q->uses != 0)
+		return CORE(v, "queue_destroy: queue %u has %u commands on the device",
+			    q->h.id, q->uses);
+	if (q->stopping)
+		return CORE(v, "queue_destroy: queue %u is being suspended", q->h.id);
+	return 0;
+}
+
+static int check_mem_alloc(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *p = thing_need(v, c, PART, c->part);
+
+	if (p == NULL)
+		return -EPROTO;
+	if (c->bytes == 0)
+		return CORE(v, "mem_alloc: 0 bytes");
+	if (v->info.colors != 0 &&
+	    (c->color_mask == 0 || (c->color_mask & ~p->desc.color_mask) != 0))
+		return CORE(v, "mem_alloc: colours 0x%llx of the partition's 0x%llx",
+			    U64(c->color_mask), U64(p->desc.color_mask));
+	if ((c->flags & ~HAL_BUFFER_MAPPABLE) != 0)
+		return CORE(v, "mem_alloc: flags 0x%x", c->flags);
+	return 0;
+}
+
+static int check_mem(struct validate *v, const struct layer_call *c)
+{
+	const char *op = layer_op_names[c->op];
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	switch (c->op) {
+	case CALL_mem_free:
+		if (m->uses != 0)
+			return CORE(v, "%s: %u commands on the device use buffer %u", op,
+				    m->uses, m->h.id);
+		if (m->mapped)
+			return CORE(v, "%s: buffer %u is mapped", op, m->h.id);
+		return 0;
+	case CALL_mem_map:
+	case CALL_mem_unmap:
+		if (m->mapped == (c->op == CALL_mem_map))
+			return CORE(v, "%s: buffer %u is%s mapped", op, m->h.id,
+				    m->mapped ? "" : " not");
+		return 0;
+	default:
+		if (c->offset > m->bytes || c->bytes > m->bytes - c->offset)
+			return CORE(v, "%s: %llu bytes at %llu of buffer %u of %llu", op,
+				    U64(c->bytes), U64(c->offset), m->h.id,
+				    U64(m->bytes));
+		if (c->data == NULL && c->bytes != 0)
+			return CORE(v, "%s: data is NULL", op);
+		return 0;
+	}
+}
+
+/* ---- programs --------------------------------------------------------------------- */
+
+static void take_binding(struct thing *prog, const struct thing *part)
+{
+	for (struct binding **at = &prog->bindings; *at != NULL; at = &(*at)->next) {
+		struct binding *b = *at;
+
+		if (b->part != part)
+			continue;
+		*at = b->next;
+		free(b);
+		return;
+	}
+}
+
+static void free_bindings(struct thing *prog)
+{
+	while (prog->bindings != NULL) {
+		struct binding *next = prog->bindings->next;
+
+		free(prog->bindings);
+		prog->bindings = next;
+	}
+}
+
+static int check_program(struct validate *v, const struct layer_call *c)
+{
+	const char *op = layer_op_names[c->op];
+	const struct thing *p = thing_need(v, c, PROG, c->prog);
+	const struct thing *part;
+
+	if (p == NULL)
+		return -EPROTO;
+	if (p->uses != 0 && c->op != CALL_kernel_get && c->op != CALL_program_bind)
+		return CORE(v, "%s: %u commands on the device use program %u", op,
+			    p->uses, p->h.id);
+	if (c->op == CALL_program_unload && p->bindings != NULL)
+		return CORE(v, "%s: program %u is still bound to partition %u", op,
+			    p->h.id, p->bindings->part->h.id);
+	if (c->op != CALL_program_bind && c->op != CALL_program_unbind)
+		return 0;
+	part = thing_need(v, c, PART, c->part);
+	if (part == NULL)
+		return -EPROTO;
+	if (thing_is_bound(p, part) == (c->op == CALL_program_bind))
+		return CORE(v, "%s: program %u is%s bound to partition %u", op, p->h.id,
+			    c->op == CALL_program_bind ? " already" : " not", part->h.id);
+	return 0;
+}
+
+static void got_kernel(struct validate *v, struct layer_call *c)
+{
+	const struct hal_bk_kernel_info *k = c->kernel;
+	struct thing *t, *old;
+
+	if (c->result != 0)
+		return;
+	/* Asked for again, it is the same one. */
+	old = thing_find(v, KERNEL, (uintptr_t)*c->out);
+	if (old != NULL && old->h.alive && old->parent->h.key == (uintptr_t)c->prog)
+		old->h.alive = false;
+	t = thing_given(v, c, KERNEL);
+	if (t == NULL)
+		return;
+	t->parent = thing_find(v, PROG, (uintptr_t)c->prog);
+	if (memchr(k->name, '\0', sizeof(k->name)) == NULL || k->name[0] == '\0')
+		c->result = BACKEND(v, "kernel %u has no name that ends", c->index);
+	else if (k->arg_count > HAL_ARGS_MAX)
+		c->result = BACKEND(v, "kernel %s takes %u arguments, at most %d can be",
+				    k->name, k->arg_count, HAL_ARGS_MAX);
+	else if (k->reserved != 0)
+		c->result = BACKEND(v, "kernel %s: reserved is %u, not 0", k->name,
+				    k->reserved);
+	if (c->result != 0) {
+		t->h.alive = false;
+		return;
+	}
+	t->arg_count = k->arg_count;
+	memcpy(t->arg_bytes, k->arg_bytes, sizeof(t->arg_bytes));
+}
+
+static void got_bind(struct validate *v, struct layer_call *c)
+{
+	struct thing *prog = thing_find(v, PROG, (uintptr_t)c->prog);
+	struct thing *part = thing_find(v, PART, (uintptr_t)c->part);
+	struct binding *b = v->spare;
+
+	if (c->result != 0)
+		return;
+	v->spare = NULL;
+	b->part = part;
+	b->next = prog->bindings;
+	prog->bindings = b;
+	part->children++;
+}
+
+static void got_unbind(struct validate *v, const struct layer_call *c)
+{
+	struct thing *part = thing_find(v, PART, (uintptr_t)c->part);
+
+	take_binding(thing_find(v, PROG, (uintptr_t)c->prog), part);
+	part->children--;
+}
+
+/* Its kernels die with it. */
+static void got_unload(struct validate *v, struct thing *prog)
+{
+	free_bindings(prog);
+	for (uint32_t i = 0; i < v->handles.slot_count; i++)
+		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next)
+			if (h->kind == KERNEL &&
+			    container_of(h, struct thing, h)->parent == prog)
+				h->alive = false;
+}
+
+/* ---- the device ------------------------------------------------------------------- */
+
+static bool ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+static int info_check(struct validate *v, const struct hal_device_info *i)
+{
+	if (i->size != sizeof(*i))
+		return BACKEND(v, "get_info made .size %u of %zu", i->size, sizeof(*i));
+	if (!ends(i->backend, sizeof(i->backend)) || !ends(i->name, sizeof(i->name)) ||
+	    !ends(i->bus_id, sizeof(i->bus_id)))
+		return BACKEND(v, "get_info: a text without end");
+	if (i->kind > HAL_KIND_NPU || i->preempt > HAL_PREEMPT_INSIDE ||
+	    i->compute_isolation > HAL_ISOLATION_ENFORCED ||
+	    i->memory_isolation > HAL_ISOLATION_ENFORCED ||
+	    i->suspend_modes >> (HAL_SUSPEND_KILL + 1) != 0)
+		return BACKEND(v,
+			       "get_info: kind %u, preempt %u, isolation %u and %u, "
+			       "modes 0x%x: not all of them exist",
+			       i->kind, i->preempt, i->compute_isolation,
+			       i->memory_isolation, i->suspend_modes);
+	if (i->caps >= HAL_CAP_STAND_IN << 1 || (i->verified & ~i->caps) != 0)
+		return BACKEND(v, "get_info: caps 0x%llx, verified 0x%llx", U64(i->caps),
+			       U64(i->verified));
+	if (i->reserved != 0)
+		return BACKEND(v, "get_info: reserved is %u, not 0", i->reserved);
+	if (i->memory_bytes != 0 && i->memory_free > i->memory_bytes)
+		return BACKEND(v, "get_info: %llu bytes free of %llu",
+			       U64(i->memory_free), U64(i->memory_bytes));
+	if (v->has_info &&
+	    (i->unit_rows != v->info.unit_rows || i->unit_cols != v->info.unit_cols ||
+	     i->partitions_max != v->info.partitions_max || i->colors != v->info.colors ||
+	     i->caps != v->info.caps))
+		return BACKEND(v, "get_info describes another device than before");
+	return 0;
+}
+
+static void got_info(struct validate *v, struct layer_call *c)
+{
+	struct hal_device_info info;
+	int err;
+
+	if (c->result != 0)
+		return;
+	info = *c->info;
+	/* A line of units, as the core understands it. */
+	if (info.unit_rows == 0)
+		info.unit_rows = 1;
+	err = info_check(v, &info);
+	if (err != 0) {
+		c->result = err;
+		return;
+	}
+	v->info = info;
+	v->has_info = true;
+}
+
+static void got_now(struct validate *v, const struct layer_call *c)
+{
+	uint64_t now = (uint64_t)c->result;
+
+	if (now < v->now)
+		(void)BACKEND(v, "time went back from %llu to %llu ns", U64(v->now),
+			      U64(now));
+	else
+		v->now = now;
+}
+
+static void check_close(struct validate *v)
+{
+	char text[300];
+	uint32_t n = things_living(v, v->report, text, sizeof(text));
+
+	if (n != 0)
+		(void)CORE(v, "close: %u still alive: %s", n, text);
+	if (v->owed != 0)
+		(void)BACKEND(v, "close: %u commands, suspends and moves have not ended",
+			      v->owed);
+}
+
+/* ---- the layer -------------------------------------------------------------------- */
+
+/* Room for what a call may make: afterwards would be too late to say no. */
+static int reserve(struct validate *v, const struct layer_call *c)
+{
+	if (handles_reserve(&v->handles) != 0)
+		return fail(ENOMEM, "no memory for layer validate");
+	if (c->op != CALL_program_bind || v->spare != NULL)
+		return 0;
+	v->spare = malloc(sizeof(*v->spare));
+	return v->spare != NULL ? 0 : fail(ENOMEM, "no memory for layer validate");
+}
+
+static bool makes(enum layer_op op)
+{
+	return op == CALL_partition_create || op == CALL_queue_create ||
+	       op == CALL_mem_alloc || op == CALL_program_load || op == CALL_kernel_get ||
+	       op == CALL_program_bind || op == CALL_submit || op == CALL_suspend ||
+	       op == CALL_resize;
+}
+
+static int check(struct validate *v, const struct layer_call *c)
+{
+	switch (c->op) {
+	case CALL_close:
+		check_close(v);
+		return 0;
+	case CALL_get_info:
+		return c->info->size == sizeof(*c->info)
+			       ? 0
+			       : CORE(v, "get_info: .size is %u", c->info->size);
+	case CALL_partition_create:
+		return desc_check(v, "partition_create", NULL, c->desc);
+	case CALL_partition_destroy:
+		return check_partition_destroy(v, c);
+	case CALL_queue_create:
+		return thing_need(v, c, PART, c->part) != NULL ? 0 : -EPROTO;
+	case CALL_queue_destroy:
+		return check_queue_destroy(v, c);
+	case CALL_mem_alloc:
+		return check_mem_alloc(v, c);
+	case CALL_mem_free:
+	case CALL_mem_write:
+	case CALL_mem_read:
+	case CALL_mem_map:
+	case CALL_mem_unmap:
+		return check_mem(v, c);
+	case CALL_program_load:
+		return c->data != NULL && c->bytes != 0
+			       ? 0
+			       : CORE(v, "program_load: an image of %llu bytes",
+				      U64(c->bytes));
+	case CALL_program_unload:
+	case CALL_kernel_get:
+	case CALL_program_bind:
+	case CALL_program_unbind:
+		return check_program(v, c);
+	case CALL_submit:
+		return validate_submit(v, c);
+	case CALL_poll:
+		return c->max != 0 ? 0 : CORE(v, "poll: room for no event");
+	case CALL_suspend:
+		return validate_suspend(v, c);
+	case CALL_resume:
+		return validate_resume(v, c);
+	case CALL_resize:
+		return check_resize(v, c);
+	default:
+		return 0;
+	}
+}
+
+static int validate_before(void *state, const struct layer_call *c)
+{
+	struct validate *v = state;
+	int err = makes(c->op) ? reserve(v, c) : 0;
+
+	return err != 0 ? err : check(v, c);
+}
+
+/* What is made in a partition, or a partition itself. */
+static void got_thing(struct validate *v, struct layer_call *c, enum kind kind)
+{
+	struct thing *t = thing_given(v, c, kind);
+
+	if (t == NULL)
+		return;
+	if (kind == PART)
+		t->desc = *c->desc;
+	t->bytes = c->bytes;
+	t->color_mask = c->color_mask;
+	if (c->part == NULL)
+		return;
+	t->parent = thing_find(v, PART, (uintptr_t)c->part);
+	t->parent->children++;
+}
+
+/* always: the core does not ask again, whatever the answer was. */
+static void gone(struct validate *v, const struct layer_call *c, enum kind kind,
+		 const void *handle, bool always)
+{
+	struct thing *t = thing_find(v, kind, (uintptr_t)handle);
+
+	if (c->result != 0 && !always)
+		return;
+	t->h.alive = false;
+	t->odd = c->result != 0;
+	if (kind == PROG)
+		got_unload(v, t);
+	if (t->parent != NULL)
+		t->parent->children--;
+}
+
+/* Operations that answer 0 or -errno. */
+static bool answers_errno(enum layer_op op)
+{
+	return op != CALL_close && op != CALL_extension && op != CALL_isolation &&
+	       op != CALL_now;
+}
+
+static void check_result(struct validate *v, struct layer_call *c)
+{
+	bool counts = c->op == CALL_poll || c->op == CALL_event_fd;
+
+	if (c->result < -4095 || (c->result > 0 && !counts))
+		c->result = BACKEND(v, "%s answered %lld", layer_op_names[c->op],
+				    (long long)c->result);
+}
+
+static void validate_after(void *state, struct layer_call *c)
+{
+	struct validate *v = state;
+
+	if (answers_errno(c->op))
+		check_result(v, c);
+	switch (c->op) {
+	case CALL_open:
+		if (c->result == 0 && *c->out == NULL)
+			c->result = BACKEND(v, "open gave no device");
+		break;
+	case CALL_get_info:
+		got_info(v, c);
+		break;
+	case CALL_partition_create:
+		got_thing(v, c, PART);
+		break;
+	case CALL_partition_destroy:
+		gone(v, c, PART, c->part, false);
+		break;
+	case CALL_queue_create:
+		got_thing(v, c, QUEUE);
+		break;
+	case CALL_queue_destroy:
+		gone(v, c, QUEUE, c->queue, false);
+		break;
+	case CALL_mem_alloc:
+		got_thing(v, c, MEM);
+		break;
+	case CALL_mem_free:
+		gone(v, c, MEM, c->mem, true);
+		break;
+	case CALL_mem_map:
+		if (c->result == 0 && *c->out == NULL)
+			c->result = BACKEND(v, "mem_map gave no address");
+		else if (c->result == 0)
+			thing_find(v, MEM, (uintptr_t)c->mem)->mapped = true;
+		break;
+	case CALL_mem_unmap:
+		thing_find(v, MEM, (uintptr_t)c->mem)->mapped = false;
+		break;
+	case CALL_program_load:
+		got_thing(v, c, PROG);
+		break;
+	case CALL_program_unload:
+		gone(v, c, PROG, c->prog, true);
+		break;
+	case CALL_kernel_get:
+		got_kernel(v, c);
+		break;
+	case CALL_program_bind:
+		got_bind(v, c);
+		break;
+	case CALL_program_unbind:
+		got_unbind(v, c);
+		break;
+	case CALL_isolation:
+		if (c->result > HAL_ISOLATION_ENFORCED)
+			(void)BACKEND(v, "isolation %lld does not exist",
+				      (long long)c->result);
+		break;
+	case CALL_submit:
+		validated_submit(v, c);
+		break;
+	case CALL_poll:
+		validated_poll(v, c);
+		break;
+	case CALL_now:
+		got_now(v, c);
+		break;
+	case CALL_suspend:
+		validated_suspend(v, c);
+		break;
+	case CALL_resume:
+		if (c->result == 0)
+			thing_find(v, QUEUE, (uintptr_t)c->queue)->stopped = false;
+		break;
+	case CALL_resize:
+		validated_resize(v, c);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- on and off ------------------------------------------------------------------- */
+
+static void validate_free(struct validate *v)
+{
+	for (uint32_t i = 0; i < v->handles.slot_count; i++)
+		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next)
+			free_bindings(container_of(h, struct thing, h));
+	handles_fini(&v->handles);
+	free(v->spare);
+	if (v->report != NULL)
+		(void)fclose(v->report);
+	free(v);
+}
+
+static int validate_create(struct layers *l, const struct hal_bk_config *cfg,
+			   void **state)
+{
+	const char *path = option_str(cfg, "report");
+	struct validate *v;
+	int err;
+
+	if (option_int(cfg, "validate") == 0)
+		return 0;
+	v = calloc(1, sizeof(*v));
+	if (v == NULL)
+		return fail(ENOMEM, "no memory for layer validate");
+	v->layers = l;
+	if (handles_init(&v->handles, sizeof(struct thing)) != 0) {
+		free(v);
+		return fail(ENOMEM, "no memory for layer validate");
+	}
+	if (path[0] != '\0') {
+		v->report = fopen(path, "ae");
+		if (v->report == NULL) {
+			err = fail(errno, "[layers] report %s: %s", path,
+				   hal_strerror(errno));
+			validate_free(v);
+			return err;
+		}
+		(void)setvbuf(v->report, NULL, _IOLBF, BUFSIZ);
+	}
+	*state = v;
+	return 0;
+}
+
+static int validate_destroy(void *state)
+{
+	struct validate *v = state;
+	int err = 0;
+
+	if (v->wrong != 0)
+		err = fail(EPROTO, "%s%s", v->first,
+			   v->wrong > 1 ? " (and more: see layers.report)" : "");
+	validate_free(v);
+	return err;
+}
+
+const struct layer_type layer_validate = {
+	.name = "validate",
+	.create = validate_create,
+	.destroy = validate_destroy,
+	.before = validate_before,
+	.after = validate_after,
+};

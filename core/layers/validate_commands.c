@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* validate_commands.c - layer validate: commands, suspends and moves, and that each of
+ * their events is one that was asked for. */
+#include "validate.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- commands --------------------------------------------------------------------- */
+
+/* A range of a buffer of the queue's partition. */
+static int check_range(struct validate *v, const struct layer_call *c,
+		       const struct thing *q, const void *mem, uint64_t offset,
+		       uint64_t bytes)
+{
+	const struct thing *m = thing_need(v, c, MEM, mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	if (m->parent != q->parent)
+		return CORE(v, "submit: buffer %u is of partition %u, queue %u of %u",
+			    m->h.id, m->parent->h.id, q->h.id, q->parent->h.id);
+	if (offset > m->bytes || bytes > m->bytes - offset)
+		return CORE(v, "submit: %llu bytes at %llu of buffer %u of %llu",
+			    U64(bytes), U64(offset), m->h.id, U64(m->bytes));
+	return 0;
+}
+
+static int check_launch(struct validate *v, const struct layer_call *c,
+			const struct thing *q)
+{
+	const struct hal_bk_cmd *cmd = c->cmd;
+	const struct thing *k = thing_need(v, c, KERNEL, cmd->launch.kernel);
+	int err = 0;
+
+	if (k == NULL)
+		return -EPROTO;
+	if (!thing_is_bound(k->parent, q->parent))
+		return CORE(v,
+			    "submit: kernel %u, whose program %u is not bound to "
+			    "partition %u",
+			    k->h.id, k->parent->h.id, q->parent->h.id);
+	if (cmd->launch.arg_count != k->arg_count ||
+	    (cmd->launch.arg_count != 0 && cmd->launch.args == NULL))
+		return CORE(v, "submit: %u arguments, kernel %u takes %u",
+			    cmd->launch.arg_count, k->h.id, k->arg_count);
+	for (int i = 0; i < 3; i++)
+		if (cmd->launch.groups[i] == 0)
+			return CORE(v, "submit: groups[%d] is 0", i);
+	for (uint32_t i = 0; err == 0 && i < cmd->launch.arg_count; i++) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+
+		if (a->mem != NULL)
+			err = check_range(v, c, q, a->mem, a->value, a->bytes);
+		if (err == 0 && k->arg_bytes[i] != 0 &&
+		    (a->mem == NULL || a->bytes < k->arg_bytes[i]))
+			err = CORE(v,
+				   "submit: argument %u of kernel %u has %llu bytes, "
+				   "at least %llu are needed",
+				   i, k->h.id, U64(a->mem != NULL ? a->bytes : 0),
+				   U64(k->arg_bytes[i]));
+	}
+	return err;
+}
+
+static int check_command(struct validate *v, const struct layer_call *c,
+			 const struct thing *q)
+{
+	const struct hal_bk_cmd *cmd = c->cmd;
+	int err;
+
+	if ((cmd->flags & 0xffff & ~HAL_CMD_REPLAYABLE) != 0)
+		return CORE(v, "submit: flags 0x%x", cmd->flags & 0xffff);
+	switch (cmd->op) {
+	case HAL_OP_NOP:
+		return 0;
+	case HAL_OP_COPY:
+		err = check_range(v, c, q, cmd->copy.dst, cmd->copy.dst_offset,
+				  cmd->copy.bytes);
+		return err != 0 ? err
+				: check_range(v, c, q, cmd->copy.src,
+					      cmd->copy.src_offset, cmd->copy.bytes);
+	case HAL_OP_FILL:
+		if (((cmd->fill.offset | cmd->fill.bytes) & 3) != 0)
+			return CORE(v,
+				    "submit: a fill of %llu bytes at %llu: not "
+				    "multiples of 4",
+				    U64(cmd->fill.bytes), U64(cmd->fill.offset));
+		return check_range(v, c, q, cmd->fill.dst, cmd->fill.offset,
+				   cmd->fill.bytes);
+	case HAL_OP_LAUNCH:
+		return check_launch(v, c, q);
+	case HAL_OP_TIMESTAMP:
+		if ((cmd->timestamp.offset & 7) != 0)
+			return CORE(v, "submit: a timestamp at %llu: not a multiple of 8",
+				    U64(cmd->timestamp.offset));
+		return check_range(v, c, q, cmd->timestamp.dst, cmd->timestamp.offset, 8);
+	default:
+		return CORE(v, "submit: %u is no operation of a device", cmd->op);
+	}
+}
+
+int validate_submit(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
+	const struct thing *old;
+
+	if (q == NULL)
+		return -EPROTO;
+	if (q->stopping || q->stopped)
+		return CORE(v, "submit: queue %u is suspended", q->h.id);
+	if (q->failed)
+		return CORE(v,
+			    "submit: a command of queue %u has failed: no more may "
+			    "come",
+			    q->h.id);
+	old = thing_find(v, COMMAND, c->cmd->cookie);
+	if (old != NULL && old->h.alive)
+		return CORE(v,
+			    "submit: cookie 0x%llx is that of command %u on the device",
+			    U64(c->cmd->cookie), old->h.id);
+	return check_command(v, c, q);
+}
+
+static void use_mem(struct validate *v, const void *mem, bool on)
+{
+	struct thing *m = mem != NULL ? thing_find(v, MEM, (uintptr_t)mem) : NULL;
+
+	if (m != NULL)
+		m->uses += on ? 1u : UINT32_MAX;
+}
+
+/* All that a command of queue q uses, when it goes to the device and when it ends. */
+static void use(struct validate *v, struct thing *q, const struct hal_bk_cmd *cmd,
+		bool on)
+{
+	const struct thing *k;
+
+	q->uses += on ? 1u : UINT32_MAX;
+	v->owed += on ? 1u : UINT32_MAX;
+	switch (cmd->op) {
+	case HAL_OP_COPY:
+		use_mem(v, cmd->copy.dst, on);
+		use_mem(v, cmd->copy.src, on);
+		break;
+	case HAL_OP_FILL:
+		use_mem(v, cmd->fill.dst, on);
+		break;
+	case HAL_OP_TIMESTAMP:
+		use_mem(v, cmd->timestamp.dst, on);
+		break;
+	case HAL_OP_LAUNCH:
+		k = thing_find(v, KERNEL, (uintptr_t)cmd->launch.kernel);
+		if (k != NULL)
+			k->parent->uses += on ? 1u : UINT32_MAX;
+		for (uint32_t i = 0; i < cmd->launch.arg_count; i++)
+			use_mem(v, cmd->launch.args[i].mem, on);
+		break;
+	default:
+		break;
+	}
+}
+
+void validated_submit(struct validate *v, struct layer_call *c)
+{
+	struct thing **at;
+	struct thing *t;
+
+	if (c->result == -EAGAIN && v->owed == 0) {
+		c->result = BACKEND(v, "submit: -EAGAIN, but no event can come: the "
+				       "device has nothing to do");
+		return;
+	}
+	if (c->result != 0)
+		return;
+	t = thing_add(v, COMMAND, c->cmd->cookie);
+	t->parent = thing_find(v, QUEUE, (uintptr_t)c->queue);
+	t->cmd = c->cmd;
+	for (at = &t->parent->oldest; *at != NULL; at = &(*at)->newer)
+		;
+	*at = t;
+	use(v, t->parent, c->cmd, true);
+}
+
+/* ---- suspending ------------------------------------------------------------------- */
+
+int validate_suspend(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
+
+	if (q == NULL)
+		return -EPROTO;
+	if (c->mode > HAL_SUSPEND_KILL || (v->info.suspend_modes >> c->mode & 1) == 0)
+		return CORE(v, "suspend: mode %u, the device has 0x%x", c->mode,
+			    v->info.suspend_modes);
+	if (q->stopping || q->stopped)
+		return CORE(v, "suspend: queue %u is suspended already", q->h.id);
+	return 0;
+}
+
+int validate_resume(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
+
+	if (q == NULL)
+		return -EPROTO;
+	if (!q->stopped)
+		return CORE(v, "resume: queue %u is %s", q->h.id,
+			    q->stopping ? "not quiet yet" : "not suspended");
+	return 0;
+}
+
+/* A QUIET with this cookie is due. */
+static void expect_quiet(struct validate *v, uint64_t cookie, struct thing *of)
+{
+	thing_add(v, QUIET, cookie)->parent = of;
+	v->owed++;
+}
+
+void validated_suspend(struct validate *v, const struct layer_call *c)
+{
+	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
+
+	if (c->result != 0)
+		return;
+	expect_quiet(v, c->cookie, q);
+	q->stopping = true;
+	q->killing = c->mode == HAL_SUSPEND_KILL;
+}
+
+void validated_resize(struct validate *v, const struct layer_call *c)
+{
+	struct thing *p = thing_find(v, PART, (uintptr_t)c->part);
+
+	if (c->result != 0)
+		return;
+	expect_quiet(v, c->cookie, p);
+	p->target = *c->desc;
+}
+
+/* ---- events ----------------------------------------------------------------------- */
+
+static int check_done_fields(struct validate *v, const struct thing *t,
+			     const struct hal_bk_event *e)
+{
+	const struct thing *q = t->parent;
+
+	if (e->status != 0 && e->status != -EIO && e->status != -ECANCELED)
+		return BACKEND(v, "command %u of queue %u ended with %d", t->h.id,
+			       q->h.id, e->status);
+	if (e->status == -ECANCELED && !q->killing && !q->failed)
+		return BACKEND(v, "command %u of queue %u was killed, but nobody asked",
+			       t->h.id, q->h.id);
+	if (e->status == 0 && q->failed)
+		return BACKEND(v,
+			       "command %u of queue %u ended well behind one that "
+			       "failed",
+			       t->h.id, q->h.id);
+	if (e->end_ns < e->start_ns)
+		return BACKEND(v, "command %u of queue %u ran from %llu to %llu ns",
+			       t->h.id, q->h.id, U64(e->start_ns), U64(e->end_ns));
+	if (memchr(e->fault, '\0', sizeof(e->fault)) == NULL)
+		return BACKEND(v, "command %u of queue %u: a fault text without end",
+			       t->h.id, q->h.id);
+	if (e->status != -EIO && e->fault[0] != '\0')
+		return BACKEND(v, "command %u of queue %u ended with %d and says \"%s\"",
+			       t->h.id, q->h.id, e->status, e->fault);
+	if (q->oldest != t)
+		return BACKEND(v, "command %u of queue %u ended before an older one",
+			       t->h.id, q->h.id);
+	return 0;
+}
+
+/* The device has it no longer. */
+static void end_command(struct validate *v, struct thing *t)
+{
+	struct thing **at = &t->parent->oldest;
+
+	while (*at != t)
+		at = &(*at)->newer;
+	*at = t->newer;
+	t->newer = NULL;
+	t->h.alive = false;
+	use(v, t->parent, t->cmd, false);
+}
+
+static int check_done(struct validate *v, const struct hal_bk_event *e)
+{
+	struct thing *t = thing_find(v, COMMAND, e->cookie);
+	int err;
+
+	if (t == NULL)
+		return BACKEND(v,
+			       "an event for a command that was never submitted: "
+			       "cookie 0x%llx",
+			       U64(e->cookie));
+	if (!t->h.alive)
+		return BACKEND(v, "command %u of queue %u %s", t->h.id, t->parent->h.id,
+			       t->lost ? "ended after the device was lost"
+				       : "ended twice");
+	err = check_done_fields(v, t, e);
+	end_command(v, t);
+	if (e->status == -EIO)
+		t->parent->failed = true;
+	return err;
+}
+
+static int check_quiet(struct validate *v, const struct hal_bk_event *e)
+{
+	struct thing *t = thing_find(v, QUIET, e->cookie);
+	struct thing *of;
+
+	if (t == NULL || !t->h.alive)
+		return BACKEND(v, "quiet, cookie 0x%llx, but nothing %s to be",
+			       U64(e->cookie),
+			       t != NULL ? "more was asked" : "was asked");
+	t->h.alive = false;
+	v->owed--;
+	of = t->parent;
+	if (of->h.kind == PART) {
+		if (e->status == 0)
+			of->desc = of->target;
+		of->target.units = 0;
+		return e->status > 0 ? BACKEND(v, "a move ended with %d", e->status) : 0;
+	}
+	of->stopping = false;
+	of->stopped = true;
+	/* Where progress is kept, what runs stays with the device. */
+	if (of->killing && of->uses != 0)
+		return BACKEND(v, "queue %u is quiet with %u commands on the device",
+			       of->h.id, of->uses);
+	of->killing = false;
+	return 0;
+}
+
+/* Nothing that was asked for is owed any more. */
+static void forget_all(struct validate *v)
+{
+	for (uint32_t i = 0; i < v->handles.slot_count; i++) {
+		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next) {
+			struct thing *t = container_of(h, struct thing, h);
+
+			if (!h->alive || (h->kind != COMMAND && h->kind != QUIET))
+				continue;
+			t->lost = true;
+			if (h->kind == COMMAND) {
+				end_command(v, t);
+				t->parent->failed = true;
+				continue;
+			}
+			h->alive = false;
+			if (t->parent->h.kind == PART) {
+				t->parent->target.units = 0;
+			} else {
+				t->parent->stopping = false;
+				t->parent->stopped = true;
+			}
+		}
+	}
+	v->owed = 0;
+}
+
+void validated_poll(struct validate *v, struct layer_call *c)
+{
+	int err = 0;
+
+	if (c->result > (int64_t)c->max) {
+		c->result = BACKEND(v, "poll told of %lld events, there was room for %u",
+				    (long long)c->result, c->max);
+	} else {
+		for (int64_t i = 0; err == 0 && i < c->result; i++) {
+			const struct hal_bk_event *e = &c->events[i];
+
+			if (e->kind == HAL_BK_DONE)
+				err = check_done(v, e);
+			else if (e->kind == HAL_BK_QUIET)
+				err = check_quiet(v, e);
+			else
+				err = BACKEND(v, "an event of kind %u", e->kind);
+		}
+		if (err != 0)
+			c->result = err;
+	}
+	if (c->result < 0)
+		forget_all(v);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers fault and trace, and that they stack. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <yajl/yajl_tree.h>
+
+#include "scenario.h"
+
+static char path[2][32] = {"/tmp/hal-calls-XXXXXX", "/tmp/hal-calls-XXXXXX"};
+
+#define OK(call)                                                                         \
+	do {                                                                             \
+		int ok_ = (call);                                                        \
+		if (ok_ < 0)                                                             \
+			fail_msg("%s is %d: %s", #call, ok_, hal_last_error());          \
+	} while (0)
+#define FAILS(call, err, words)                                                          \
+	do {                                                                             \
+		int is_ = (call);                                                        \
+		if (is_ != (err) || strstr(hal_last_error(), words) == NULL)             \
+			fail_msg("%s is %d: %s", #call, is_, hal_last_error());          \
+	} while (0)
+
+static int make_files(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int fd = mkstemp(path[i]);
+
+		if (fd < 0)
+			return -1;
+		close(fd);
+	}
+	return scenario_begin();
+}
+
+static int remove_files(void **state)
+{
+	(void)state;
+	scenario_end();
+	return unlink(path[0]) | unlink(path[1]);
+}
+
+/* All of the file, ended with NUL; freed by the caller. */
+static char *read_file(const char *name, size_t *size)
+{
+	FILE *f = fopen(name, "r");
+	char *text = malloc(1 << 20);
+
+	assert_non_null(f);
+	assert_non_null(text);
+	*size = fread(text, 1, (1 << 20) - 1, f);
+	text[*size] = '\0';
+	fclose(f);
+	return text;
+}
+
+/* ---- fault ------------------------------------------------------------------------ */
+
+static int open_fault(const char *rules, struct hal_device **dev)
+{
+	char option[2048];
+	const char *const options[] = {option, "layers.validate=1", NULL};
+
+	snprintf(option, sizeof(option), "layers.fault=%s", rules);
+	return hal_open("ref", options, dev);
+}
+
+static void rules(void **state)
+{
+	static const struct {
+		const char *rules, *words;
+	} bad[] = {
+		{"submit", "\"submit\" is not OPERATION:N:ERRNO"},
+		{"submit:5", "is not OPERATION:N:ERRNO"},
+		{"submit:0:EIO", "submit: \"0\" is not a count from 1"},
+		{"submit:two:EIO", "submit: \"two\" is not a count"},
+		{"submit:-1:EIO", "submit: \"-1\" is not a count"},
+		{"submit:5x:EIO", "submit: \"5x\" is not a count"},
+		{"dance:1:EIO", "no operation dance can fail; there are open get_info"},
+		{"now:1:EIO", "no operation now can fail"},
+		{"submit:1:EPERM", "submit does not answer \"EPERM\", but EAGAIN EIO"},
+		{"submit:1:EIO:2", "submit does not answer \"EIO:2\""},
+		{"submit:1:EIO,", "\"\" is not OPERATION:N:ERRNO"},
+	};
+	struct hal_device *dev;
+	char many[2000] = "";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		FAILS(open_fault(bad[i].rules, &dev), -EINVAL, bad[i].words);
+	for (int i = 0; i < 33; i++)
+		strcat(many, i == 0 ? "poll:9:EIO" : ",poll:9:EIO");
+	FAILS(open_fault(many, &dev), -EINVAL, "more than 32 rules");
+	FAILS(open_fault("open:1:EACCES", &dev), -EACCES, "injected: call 1 of open");
+	FAILS(open_fault("get_info:1:EIO", &dev), -EIO, "injected: call 1 of get_info");
+	/* The second call is the first hal_device_get_info. */
+	OK(open_fault("open:2:EIO,get_info:2:EIO", &dev));
+	OK(hal_close(dev));
+}
+
+/* Every third of them, and nothing is left of it. */
+static void every_third(void **state)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_partition_info pi = HAL_INIT(hal_partition_info);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_buffer *bufs[12];
+	struct hal_partition *part;
+	struct hal_device *dev;
+	uint32_t made = 0;
+
+	(void)state;
+	OK(open_fault("mem_alloc:3:ENOSPC,mem_alloc:7:EIO", &dev));
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	bd.bytes = 64;
+	for (int i = 1; i <= 12; i++) {
+		int err = hal_buffer_create(part, &bd, &bufs[made]);
+
+		if (i % 3 == 0)
+			assert_int_equal(err, -ENOSPC);
+		else if (i == 7)
+			FAILS(err, -EIO, "injected: call 7 of mem_alloc answers EIO");
+		else
+			OK(err);
+		made += err == 0;
+	}
+	OK(hal_partition_get_info(part, &pi));
+	assert_int_equal(pi.memory_used, made * 64);
+	while (made > 0)
+		OK(hal_buffer_destroy(bufs[--made]));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+}
+
+/* A device that says it is full now and then: everything still runs, in order. */
+static void full_device(void **state)
+{
+	static const char *const full[] = {"submit:1:EAGAIN", "submit:2:EAGAIN",
+					   "submit:3:EAGAIN"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		char option[64];
+		const char *const options[] = {"partition \"second\".units=4", option,
+					       "layers.validate=1", NULL};
+		struct scenario s = {.target = "ref", .options = options};
+
+		snprintf(option, sizeof(option), "layers.fault=%s", full[i]);
+		scenario_run(&s);
+		if (s.err != 0 || s.close_err != 0)
+			fail_msg("%s: %s: %s; %s", full[i], s.step, s.text, s.close_text);
+	}
+}
+
+/* ---- trace ------------------------------------------------------------------------ */
+
+static void run_traced(const char *file, const char *more)
+{
+	char option[64];
+	const char *const options[] = {"partition \"second\".units=4", option, more,
+				       NULL};
+	struct scenario s = {.target = "ref", .options = options};
+
+	snprintf(option, sizeof(option), "layers.trace=%s", file);
+	assert_int_equal(truncate(file, 0), 0);
+	scenario_run(&s);
+}
+
+static const char *string_at(yajl_val line, const char *key)
+{
+	const char *keys[] = {key, NULL};
+	yajl_val v = yajl_tree_get(line, keys, yajl_t_string);
+
+	return v != NULL ? YAJL_GET_STRING(v) : NULL;
+}
+
+static long long number_at(yajl_val line, const char *key)
+{
+	const char *keys[] = {key, NULL};
+	yajl_val v = yajl_tree_get(line, keys, yajl_t_number);
+
+	assert_non_null(v);
+	return YAJL_GET_INTEGER(v);
+}
+
+/* Each line is JSON, numbered; ops counts some of them. */
+static void each_line(void **state)
+{
+	static const char *const ops[] = {
+		"open",     "get_info",       "partition_create", "queue_create",
+		"mem_free", "program_load",   "kernel_get",       "program_bind",
+		"submit",   "poll",           "suspend",          "resume",
+		"resize",   "program_unload", "queue_destroy",    "close"};
+	uint32_t seen[sizeof(ops) / sizeof(ops[0])] = {0};
+	char error[128], *text, *rest, *line, *last = NULL;
+	long long number = 0, at = 0;
+	size_t size;
+
+	(void)state;
+	run_traced(path[0], "layers.validate=1");
+	text = read_file(path[0], &size);
+	rest = text;
+	while ((line = strsep(&rest, "\n")) != NULL && line[0] != '\0') {
+		yajl_val v = yajl_tree_parse(line, error, sizeof(error));
+
+		if (v == NULL)
+			fail_msg("%s: %s", line, error);
+		assert_int_equal(number_at(v, "n"), number++);
+		for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+			seen[i] += strcmp(string_at(v, "op"), ops[i]) == 0;
+		(void)number_at(v, "result");
+		if (strcmp(string_at(v, "op"), "close") != 0) {
+			assert_true(number_at(v, "at") >= at);
+			at = number_at(v, "at");
+		}
+		yajl_tree_free(v);
+		last = line;
+	}
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (seen[i] == 0)
+			fail_msg("no call of %s", ops[i]);
+	assert_non_null(last);
+	assert_non_null(strstr(last, "\"op\":\"close\",\"result\":0"));
+	/* The launch that faults, as the backend told it. */
+	free(text);
+	text = read_file(path[0], &size);
+	assert_non_null(strstr(text, "\"status\":-5"));
+	assert_non_null(strstr(text, "\"fault\":\""));
+	assert_non_null(strstr(text, "\"command\":\"timestamp\""));
+	free(text);
+}
+
+static void same_again(void **state)
+{
+	char *text[2];
+	size_t size[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		run_traced(path[i], "layers.fault=submit:4:EIO");
+		text[i] = read_file(path[i], &size[i]);
+	}
+	assert_true(size[0] > 1000);
+	assert_int_equal(size[0], size[1]);
+	assert_memory_equal(text[0], text[1], size[0]);
+	/* What layer fault did, seen from above. */
+	assert_non_null(
+		strstr(text[0], "\"error\":\"injected: call 4 of submit answers EIO\""));
+	free(text[0]);
+	free(text[1]);
+}
+
+/* Without a layer between, the application sees the same times. */
+static void nothing_changes(void **state)
+{
+	struct hal_device *dev[2];
+	const char *const on[] = {"layers.validate=1", "layers.trace=/dev/null",
+				  "layers.fault=submit:1000000:EIO", NULL};
+
+	(void)state;
+	OK(hal_open("ref", NULL, &dev[0]));
+	OK(hal_open("ref", on, &dev[1]));
+	for (int i = 0; i < 2; i++) {
+		struct hal_device_info info[2] = {HAL_INIT(hal_device_info),
+						  HAL_INIT(hal_device_info)};
+
+		OK(hal_device_get_info(dev[0], &info[0]));
+		OK(hal_device_get_info(dev[1], &info[1]));
+		assert_memory_equal(&info[0], &info[1], sizeof(info[0]));
+		OK(hal_device_poll(dev[0], 1000));
+		OK(hal_device_poll(dev[1], 1000));
+		assert_int_equal(hal_device_now(dev[0]), hal_device_now(dev[1]));
+	}
+	/* The extension works on the backend's own handle. */
+	assert_ptr_equal(hal_device_extension(dev[0], "ref"),
+			 hal_device_extension(dev[1], "ref"));
+	OK(hal_close(dev[0]));
+	OK(hal_close(dev[1]));
+}
+
+static void not_written(void **state)
+{
+	const char *const full[] = {"layers.trace=/dev/full", NULL};
+	const char *const none[] = {"layers.trace=/none/here", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	FAILS(hal_open("ref", none, &dev), -ENOENT, "[layers] trace /none/here");
+	OK(hal_open("ref", full, &dev));
+	FAILS(hal_close(dev), -EIO, "[layers] trace /dev/full could not be written");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rules),       cmocka_unit_test(every_third),
+		cmocka_unit_test(full_device), cmocka_unit_test(each_line),
+		cmocka_unit_test(same_again),  cmocka_unit_test(nothing_changes),
+		cmocka_unit_test(not_written),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_npuc_model.c - files that are wrong, and what is said of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "npuc.h"
+#include "tiny.h"
+
+#define FILE_MAX 65536
+#define NAME     "wrong.tflite"
+#define REFS(...)                                                                        \
+	(const int32_t[])                                                                \
+	{                                                                                \
+		__VA_ARGS__                                                              \
+	}
+#define DIMS(...)                                                                        \
+	(const int32_t[])                                                                \
+	{                                                                                \
+		__VA_ARGS__                                                              \
+	}
+
+static uint8_t file[FILE_MAX];
+
+/* Parses and compiles; 0 or -errno with the text. */
+static int compile_bytes(const uint8_t *bytes, size_t size, char why[NPUC_WHY])
+{
+	struct npuc_program p;
+	struct npuc_model *m;
+	uint8_t *copy = malloc(size ? size : 1); /* of exactly that length */
+	int rc;
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, size);
+	why[0] = '\0';
+	rc = npuc_model_parse(copy, size, NAME, &m, why);
+	free(copy);
+	if (rc)
+		return rc;
+	rc = npuc_compile(m, NULL, &p, why);
+	npuc_model_free(m);
+	if (!rc)
+		npuc_program_free(&p);
+	return rc;
+}
+
+/* The error's code, and texts that it must have. */
+static void refused(const struct tiny *m, int err, const char *first, const char *second)
+{
+	char why[NPUC_WHY];
+	size_t size = tiny_write(m, file, sizeof(file));
+
+	assert_int_not_equal(size, 0);
+	assert_int_equal(compile_bytes(file, size, why), -err);
+	if (!strstr(why, NAME) || !strstr(why, first) || !strstr(why, second))
+		fail_msg("'%s' has not '%s', '%s' and '%s'", why, NAME, first, second);
+}
+
+/* in -> one operator without options -> out, 1 x 4. */
+static void one_op(struct tiny *m, int code)
+{
+	memset(m, 0, sizeof(*m));
+	tiny_int8(m, "the input", 2, DIMS(1, 4), 0.5f, 0);
+	tiny_int8(m, "the output", 2, DIMS(1, 4), 0.5f, 0);
+	tiny_op(m, code, 1, REFS(0), 1);
+	m->inputs[0] = 0;
+	m->outputs[0] = 1;
+	m->input_count = m->output_count = 1;
+}
+
+static void test_samples(void **state)
+{
+	char why[NPUC_WHY];
+	unsigned int n = 0;
+	size_t size;
+
+	(void)state;
+	for (; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
+		if (compile_bytes(file, size, why))
+			fail_msg("sample %u: %s", n, why);
+	assert_int_equal(n, 2);
+}
+
+/* Cut anywhere: refused with the file's name, or what is gone was not needed. */
+static void test_truncated(void **state)
+{
+	char why[NPUC_WHY];
+	unsigned int cut_off = 0;
+	size_t size;
+
+	(void)state;
+	for (unsigned int n = 0; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
+		for (size_t i = 0; i < size; i++)
+			if (compile_bytes(file, i, why)) {
+				assert_non_null(strstr(why, NAME));
+				cut_off++;
+			}
+	assert_true(cut_off > 6000);
+}
+
+/* Each byte replaced: never more than an error, which always has a text. */
+static void test_changed(void **state)
+{
+	static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
+	char why[NPUC_WHY];
+	size_t size;
+
+	(void)state;
+	for (unsigned int n = 0; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
+		for (size_t i = 0; i < size; i++) {
+			uint8_t was = file[i];
+
+			for (size_t v = 0; v < sizeof(values); v++) {
+				file[i] = values[v];
+				if (compile_bytes(file, size, why))
+					assert_non_null(strstr(why, NAME));
+			}
+			file[i] = was;
+		}
+}
+
+static void test_header(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 19);
+	m.identifier = "TFL2";
+	refused(&m, EINVAL, "TFL3", "not a TensorFlow Lite model");
+	one_op(&m, 19);
+	m.version = 2;
+	refused(&m, ENOTSUP, "schema version 2", "only 3");
+	one_op(&m, 19);
+	m.graphs = 2;
+	refused(&m, ENOTSUP, "2 graphs", "exactly 1");
+	one_op(&m, 19);
+	m.op_count = 0;
+	refused(&m, ENOTSUP, "no operators", "");
+}
+
+static void test_operator(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 98);
+	refused(&m, ENOTSUP, "layer 0 (LEAKY_RELU, output 'the output')", "not compiled");
+	one_op(&m, 3000);
+	refused(&m, ENOTSUP, "layer 0 (operator 3000", "not compiled");
+	one_op(&m, 19);
+	m.ops[0].version = 77;
+	refused(&m, ENOTSUP, "layer 0 (RELU, output 'the output')", "version 77");
+	one_op(&m, 19);
+	m.ops[0].version = 0;
+	refused(&m, ENOTSUP, "layer 0 (RELU", "version 0");
+}
+
+static void test_operands(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 0);
+	refused(&m, EINVAL, "layer 0 (ADD", "1 operands; 2 to 2");
+	one_op(&m, 19);
+	m.ops[0].inputs[0] = 7;
+	refused(&m, EINVAL, "layer 0: input 0 is tensor 7", "the file has 2");
+	one_op(&m, 19);
+	m.ops[0].inputs[0] = -1;
+	refused(&m, EINVAL, "layer 0 (RELU", "operand 0 is missing");
+	one_op(&m, 19);
+	m.ops[0].inputs[0] = 1;
+	refused(&m, EINVAL, "layer 0 (RELU", "'the output' is read before it is made");
+	one_op(&m, 19);
+	m.ops[0].outputs[0] = 0;
+	refused(&m, EINVAL, "layer 0 (RELU",
+		"'the input' is constant, an input, or made");
+	one_op(&m, 19);
+	m.ops[0].output_count = 0;
+	refused(&m, EINVAL, "layer 0 (RELU", "0 outputs");
+	one_op(&m, 19);
+	m.tensors[1].dims[1] = 5;
+	refused(&m, EINVAL, "layer 0 (RELU", "4 elements become 5");
+}
+
+static void test_types(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 19);
+	m.tensors[1].type = 7;
+	refused(&m, ENOTSUP, "output 'the output'", "unknown");
+	one_op(&m, 19);
+	tiny_int8(&m, "between", 2, DIMS(1, 4), 0.5f, 0);
+	m.tensors[2].type = 17;
+	m.ops[0].outputs[0] = 2;
+	tiny_op(&m, 19, 1, REFS(2), 1);
+	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "type 17");
+	m.tensors[2].type = 0;
+	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "float32");
+	m.tensors[2].type = 9;
+	m.tensors[2].variable = true;
+	refused(&m, ENOTSUP, "layer 0 (RELU", "'between' is a variable");
+	m.tensors[2].variable = false;
+	m.tensors[2].sparse = true;
+	refused(&m, ENOTSUP, "layer 0 (RELU", "'between' is sparse");
+	one_op(&m, 19);
+	m.tensors[0].type = 0;
+	refused(&m, ENOTSUP, "input 'the input' is float32", "QUANTIZE");
+	one_op(&m, 19);
+	m.tensors[1].type = 0;
+	refused(&m, ENOTSUP, "output 'the output' is float32", "DEQUANTIZE");
+}
+
+static void test_quantization(void **state)
+{
+	static const float scales[] = {1, 2, 3, 4};
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 19);
+	m.tensors[1].one_scale = -1;
+	refused(&m, EINVAL, "'the output'", "quantized per tensor");
+	one_op(&m, 19);
+	m.tensors[1].zero_point = 128;
+	refused(&m, EINVAL, "layer 0 (RELU", "zero point 128 is no int8");
+	one_op(&m, 19);
+	m.tensors[1].zero_point = INT64_MAX;
+	refused(&m, EINVAL, "tensor 1 ('the output')", "zero point 9223372036854775807");
+	one_op(&m, 19);
+	m.tensors[1].scales = 3;
+	m.tensors[1].scale = scales;
+	m.tensors[1].channel_dim = 1;
+	refused(&m, EINVAL, "tensor 1 ('the output')", "the number of scales");
+	m.tensors[1].channel_dim = 9;
+	refused(&m, EINVAL, "tensor 1 ('the output')", "dimension is not one of");
+	one_op(&m, 14);
+	refused(&m, ENOTSUP, "layer 0 (LOGISTIC", "only 1/256");
+	one_op(&m, 25);
+	refused(&m, ENOTSUP, "layer 0 (SOFTMAX", "only 1/256 and -128");
+}
+
+static void test_shapes(void **state)
+{
+	static const int8_t w[16];
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 19);
+	m.tensors[0].dims[0] = -1;
+	refused(&m, ENOTSUP, "tensor 0 ('the input')", "dimension 0 is -1");
+	one_op(&m, 19);
+	m.tensors[0].dims[0] = m.tensors[0].dims[1] = INT32_MAX;
+	refused(&m, ENOTSUP, "tensor 0 ('the input')", "more than 2^31 - 1 elements");
+	one_op(&m, 19);
+	m.tensors[0].dims[0] = 0;
+	refused(&m, EINVAL, "input 'the input'", "empty");
+	one_op(&m, 9);
+	tiny_const(&m, "weights", 9, 2, DIMS(4, 4), 1, 0, w, 15);
+	m.ops[0].inputs[m.ops[0].input_count++] = 2;
+	refused(&m, EINVAL, "tensor 2 ('weights') takes 16 bytes", "15");
+	m.tensors[2].bytes = 16;
+	m.tensors[2].rank = 1;
+	m.tensors[2].dims[0] = 16;
+	refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED", "'weights' must be [n][k]");
+	m.tensors[2].data = NULL;
+	refused(&m, ENOTSUP, "layer 0 (FULLY_CONNECTED", "'weights' are not constant");
+	one_op(&m, 1);
+	refused(&m, EINVAL, "layer 0 (AVERAGE_POOL_2D", "2 dimensions, not 4");
+}
+
+static void test_convolution(void **state)
+{
+	static const int8_t w[36];
+	struct tiny m = {0};
+	struct tiny_op *op;
+
+	(void)state;
+	tiny_int8(&m, "in", 4, DIMS(1, 4, 4, 2), 0.5f, 0);
+	tiny_int8(&m, "out", 4, DIMS(1, 4, 4, 2), 0.5f, 0);
+	tiny_const(&m, "w", 9, 4, DIMS(2, 3, 3, 2), 1, 0, w, 36);
+	op = tiny_op(&m, 3, 2, REFS(0, 2), 1);
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	refused(&m, EINVAL, "layer 0 (CONV_2D, output 'out')", "stride 0");
+	tiny_option(op, 1, 1, 4, 1);
+	tiny_option(op, 1, 2, 4, 1);
+	tiny_option(op, 1, 0, 1, 1);
+	refused(&m, EINVAL, "layer 0 (CONV_2D",
+		"'out' is 1x4x4x2; its operands make it "
+		"1x2x2x2");
+	m.ops[0].options[2].value = 2;
+	refused(&m, ENOTSUP, "layer 0 (CONV_2D", "padding 2");
+	m.ops[0].options[2].value = 0;
+	tiny_option(op, 1, 3, 1, 4);
+	refused(&m, ENOTSUP, "layer 0 (CONV_2D", "fused activation 4");
+	m.ops[0].options[3].value = 0;
+	m.tensors[2].zero_point = 3;
+	refused(&m, ENOTSUP, "layer 0 (CONV_2D",
+		"weights 'w': zero point 3 of channel 0");
+	m.tensors[2].zero_point = 0;
+	m.tensors[2].one_scale = 1e20f;
+	refused(&m, ENOTSUP, "layer 0 (CONV_2D", "a multiplier of 2^30 or more");
+	m.tensors[2].one_scale = 1;
+	m.tensors[0].dims[3] = 3;
+	refused(&m, EINVAL, "layer 0 (CONV_2D", "read 2 of 3 channels");
+}
+
+/* What the machine refuses is said with the layer in front, too. */
+static void test_machine(void **state)
+{
+	struct tiny m = {0};
+	struct tiny_op *op;
+
+	(void)state;
+	tiny_int8(&m, "in", 4, DIMS(1, 400, 400, 1), 0.5f, 0);
+	tiny_int8(&m, "out", 4, DIMS(1, 1, 1, 1), 0.5f, 0);
+	op = tiny_op(&m, 1, 1, REFS(0), 1);
+	tiny_option(op, 5, 0, 1, 1);
+	tiny_option(op, 5, 1, 4, 1);
+	tiny_option(op, 5, 2, 4, 1);
+	tiny_option(op, 5, 3, 4, 400);
+	tiny_option(op, 5, 4, 4, 400);
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	refused(&m, ENOTSUP, "layer 0 (AVERAGE_POOL_2D, output 'out')",
+		"hal_npu_avgpool");
+}
+
+static void test_files(void **state)
+{
+	struct npuc_program p;
+	struct npuc_model *m;
+	char why[NPUC_WHY] = "";
+
+	(void)state;
+	assert_int_equal(npuc_model_load("/nonexistent/x.tflite", &m, why), -ENOENT);
+	assert_non_null(strstr(why, "/nonexistent/x.tflite"));
+	assert_int_equal(npuc_program_load("/nonexistent/x.npu", &p, why), -ENOENT);
+	assert_int_equal(npuc_program_parse("short", 5, "x.npu", &p, why), -EINVAL);
+	assert_non_null(strstr(why, "x.npu"));
+	assert_int_equal(npuc_model_parse(NULL, 0, "x", &m, why), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_samples),  cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_changed),  cmocka_unit_test(test_header),
+		cmocka_unit_test(test_operator), cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_types),    cmocka_unit_test(test_quantization),
+		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_convolution),
+		cmocka_unit_test(test_machine),  cmocka_unit_test(test_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_npuc_run.c - tiny models on the reference NPU against plain C, the .npu file, and
+ * the commands npuc and halrun. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include <hal/hal.h>
+
+#include "npuc.h"
+#include "tiny.h"
+
+#define TARGET "npu:0?clock=virtual&model=" MODEL
+
+struct world {
+	struct hal_device *dev;
+	struct hal_partition *part;
+	char dir[32];
+};
+
+static uint8_t file[65536];
+
+#define OK(call)                                                                         \
+	do {                                                                             \
+		if ((call) < 0)                                                          \
+			fail_msg("%s: %s", #call, hal_last_error());                     \
+	} while (0)
+#define WHY(call)                                                                        \
+	do {                                                                             \
+		if ((call) != 0)                                                         \
+			fail_msg("%s: %s", #call, why);                                  \
+	} while (0)
+
+static int set_up(void **state)
+{
+	static struct world w = {.dir = "/tmp/npuc.XXXXXX"};
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+
+	if (!mkdtemp(w.dir))
+		return -1;
+	OK(hal_open(TARGET, NULL, &w.dev));
+	desc.rows = 5;
+	desc.cols = 7;
+	OK(hal_partition_create(w.dev, &desc, &w.part));
+	*state = &w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	char command[64];
+
+	OK(hal_partition_destroy(w->part));
+	OK(hal_close(w->dev));
+	snprintf(command, sizeof(command), "rm -rf %s", w->dir);
+	return system(command);
+}
+
+static void compile_sample(unsigned int number, const struct npuc_options *o,
+			   struct npuc_program *p)
+{
+	char why[NPUC_WHY];
+	struct npuc_model *m;
+	size_t size = tiny_sample(number, file, sizeof(file));
+
+	WHY(npuc_model_parse(file, size, "sample", &m, why));
+	WHY(npuc_compile(m, o, p, why));
+	npuc_model_free(m);
+}
+
+/* ---- the first sample in plain C -------------------------------------------------- */
+
+/* The sample's numbers; all its scales are powers of two. */
+static const int8_t numbers[288] = {3, -5, 7, 1, -2, 9, -8, 4, 6, -1, 2, 0, -7, 5};
+
+enum {
+	IN = 0,
+	PADDED = 2,
+	CONV = 5,
+	DEEP = 7,
+	MAX = 8,
+	MEAN = 9,
+	FC = 12,
+	FLAT = 14,
+	SOFT = 15,
+};
+
+struct plain {
+	int8_t in[8][8][2], padded[10][10][2], conv[4][4][4], deep[4][4][8], max[2][2][8],
+		mean[8], fc[4];
+};
+
+/* x * 2^-n as a multiplier of 2^30 does it: half up once, then half away from zero. */
+static int32_t scaled(int32_t x, int n)
+{
+	int32_t h = (x + 1) >> 1;
+
+	n--;
+	return n ? (h + (1 << (n - 1)) - (h < 0)) >> n : h;
+}
+
+static int8_t clamped(int32_t x, int32_t min, int32_t max)
+{
+	return (int8_t)(x < min ? min : x > max ? max : x);
+}
+
+static void plain_conv(struct plain *p)
+{
+	static const int shift[4] = {2, 3, 4, 1};
+	static const int32_t bias[4] = {100, -100, 7};
+
+	for (int y = 0; y < 4; y++)
+		for (int x = 0; x < 4; x++)
+			for (int n = 0; n < 4; n++) {
+				int32_t sum = bias[n];
+
+				for (int k = 0; k < 18; k++)
+					sum += (p->padded[2 * y + k / 6]
+							 [2 * x + k / 2 % 3][k % 2] +
+						3) *
+					       numbers[n * 18 + k];
+				p->conv[y][x][n] =
+					clamped(scaled(sum, shift[n]) - 128, -128, -122);
+			}
+}
+
+static void plain_deep(struct plain *p)
+{
+	for (int y = 0; y < 4; y++)
+		for (int x = 0; x < 4; x++)
+			for (int n = 0; n < 8; n++) {
+				int32_t sum = 0;
+
+				for (int k = 0; k < 9; k++) {
+					int iy = y + k / 3 - 1, ix = x + k % 3 - 1;
+
+					if (iy >= 0 && iy < 4 && ix >= 0 && ix < 4)
+						sum += (p->conv[iy][ix][n / 2] + 128) *
+						       numbers[k * 8 + n];
+				}
+				p->deep[y][x][n] = clamped(scaled(sum, 2), -128, 127);
+			}
+}
+
+static void plain_rest(struct plain *p)
+{
+	for (int n = 0; n < 8; n++) {
+		int32_t sum = 0;
+
+		for (int i = 0; i < 4; i++) {
+			int8_t best = -128;
+
+			for (int k = 0; k < 4; k++) {
+				int8_t v =
+					p->deep[i / 2 * 2 + k / 2][i % 2 * 2 + k % 2][n];
+
+				best = v > best ? v : best;
+			}
+			p->max[i / 2][i % 2][n] = best;
+			sum += best;
+		}
+		p->mean[n] = clamped(scaled(sum, 1) + 4, -128, 127);
+	}
+	for (int n = 0; n < 4; n++) {
+		int32_t sum = 0;
+
+		for (int k = 0; k < 8; k++)
+			sum += (p->mean[k] - 4) * numbers[n * 8 + k];
+		p->fc[n] = clamped(scaled(sum, 2) + 3, -128, 127);
+	}
+}
+
+static void plain_net(struct plain *p)
+{
+	memset(p->padded, -3, sizeof(p->padded));
+	for (int y = 0; y < 8; y++)
+		for (int x = 0; x < 8; x++)
+			memcpy(p->padded[y + 1][x + 1], p->in[y][x], 2);
+	plain_conv(p);
+	plain_deep(p);
+	plain_rest(p);
+}
+
+static void check_tensor(struct npuc_run *run, uint32_t tensor, const void *want,
+			 uint64_t bytes)
+{
+	uint8_t got[512];
+	char why[NPUC_WHY];
+
+	WHY(npuc_run_tensor(run, tensor, got, bytes, why));
+	assert_memory_equal(got, want, bytes);
+}
+
+/* Within one step of 1/256: what the fixed-point exp may be off. */
+static void check_softmax(struct npuc_run *run, const int8_t logits[4])
+{
+	char why[NPUC_WHY];
+	int8_t got[4];
+	double sum = 0;
+
+	WHY(npuc_run_read(run, 0, true, got, 4, why));
+	for (int i = 0; i < 4; i++)
+		sum += exp(0.5 * logits[i]);
+	for (int i = 0; i < 4; i++)
+		assert_true(fabs(256 * exp(0.5 * logits[i]) / sum - (got[i] + 128)) <=
+			    1.01);
+}
+
+static void test_net(void **state)
+{
+	struct world *w = *state;
+	struct npuc_options keep = {.keep = true};
+	struct npuc_program p;
+	struct npuc_run *run;
+	struct plain want;
+	char why[NPUC_WHY];
+
+	compile_sample(0, &keep, &p);
+	WHY(npuc_run_open(w->dev, w->part, &p, &run, why));
+	for (uint32_t n = 0; n < 20; n++) {
+		uint32_t x = n * 2654435761u + 1;
+
+		for (uint32_t i = 0; i < 128; i++) {
+			x = x * 1664525u + 1013904223u; /* Numerical Recipes */
+			((int8_t *)want.in)[i] = (int8_t)(x >> 24);
+		}
+		plain_net(&want);
+		WHY(npuc_run_write(run, 0, want.in, 128, why));
+		WHY(npuc_run_kernel(run, "run", NULL, why));
+		check_tensor(run, PADDED, want.padded, sizeof(want.padded));
+		check_tensor(run, CONV, want.conv, sizeof(want.conv));
+		check_tensor(run, DEEP, want.deep, sizeof(want.deep));
+		check_tensor(run, MAX, want.max, sizeof(want.max));
+		check_tensor(run, MEAN, want.mean, sizeof(want.mean));
+		check_tensor(run, FC, want.fc, sizeof(want.fc));
+		check_tensor(run, FLAT, want.fc, sizeof(want.fc));
+		check_softmax(run, want.fc);
+	}
+	npuc_run_close(run);
+	npuc_program_free(&p);
+}
+
+/* Layer by layer, each a launch of its own, gives what all at once gives. */
+static void test_layers(void **state)
+{
+	struct world *w = *state;
+	struct npuc_options each = {.layers = true};
+	struct npuc_program p;
+	struct npuc_run *run;
+	char why[NPUC_WHY];
+	int8_t in[128], once[4], single[4];
+	uint64_t cycles;
+
+	for (int i = 0; i < 128; i++)
+		in[i] = (int8_t)(i * 37);
+	compile_sample(0, &each, &p);
+	WHY(npuc_run_open(w->dev, w->part, &p, &run, why));
+	WHY(npuc_run_write(run, 0, in, 128, why));
+	WHY(npuc_run_kernel(run, "run", &cycles, why));
+	assert_true(cycles > 0);
+	WHY(npuc_run_read(run, 0, true, once, 4, why));
+	memset(in, 0, sizeof(in));
+	WHY(npuc_run_write(run, 0, in, 128, why));
+	WHY(npuc_run_kernel(run, "run", NULL, why));
+	for (int i = 0; i < 128; i++)
+		in[i] = (int8_t)(i * 37);
+	WHY(npuc_run_write(run, 0, in, 128, why));
+	for (uint32_t i = 0; i < p.layer_count; i++)
+		if (p.layers[i].kernel[0])
+			WHY(npuc_run_kernel(run, p.layers[i].kernel, NULL, why));
+	WHY(npuc_run_read(run, 0, true, single, 4, why));
+	assert_memory_equal(once, single, 4);
+	npuc_run_close(run);
+	npuc_program_free(&p);
+}
+
+static void run_graph(struct world *w, const struct npuc_model *m, bool keep,
+		      uint8_t out[3000])
+{
+	struct npuc_options o = {.keep = keep};
+	struct npuc_program p;
+	struct npuc_run *run;
+	char why[NPUC_WHY];
+	uint8_t in[3000];
+
+	for (uint32_t i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i * 2654435761u >> 13);
+	WHY(npuc_compile(m, &o, &p, why));
+	WHY(npuc_run_open(w->dev, w->part, &p, &run, why));
+	WHY(npuc_run_write(run, 0, in, p.inputs[0].count, why));
+	WHY(npuc_run_kernel(run, "run", NULL, why));
+	WHY(npuc_run_read(run, 0, true, out, p.outputs[0].count, why));
+	npuc_run_close(run);
+	npuc_program_free(&p);
+}
+
+/* Shared memory and another order of layers change nothing. */
+static void test_graphs(void **state)
+{
+	static struct tiny_graph g;
+	struct world *w = *state;
+	char why[NPUC_WHY];
+
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		uint8_t shared[3000] = {0}, kept[3000] = {0};
+		struct npuc_model *m;
+		size_t size;
+
+		tiny_graph(&g, seed);
+		size = tiny_write(&g.m, file, sizeof(file));
+		WHY(npuc_model_parse(file, size, "graph", &m, why));
+		run_graph(w, m, false, shared);
+		run_graph(w, m, true, kept);
+		npuc_model_free(m);
+		if (memcmp(shared, kept, sizeof(kept)) != 0)
+			fail_msg("seed %llu: other bytes", (unsigned long long)seed);
+	}
+}
+
+/* Float32 at both ends: quantized and dequantized on the host.  A program that went
+ * through a file does the same. */
+static void test_float_and_file(void **state)
+{
+	struct world *w = *state;
+	struct npuc_program p[2];
+	char why[NPUC_WHY], path[64];
+	float in[24], out[2][48];
+	uint8_t raw[48];
+
+	for (int i = 0; i < 24; i++)
+		in[i] = (float)i * 0.77f - 8;
+	in[3] = 1e30f;
+	in[4] = -1e30f;
+	snprintf(path, sizeof(path), "%s/sample.npu", w->dir);
+	compile_sample(1, NULL, &p[0]);
+	assert_int_equal(p[0].inputs[0].type, NPUC_FLOAT32);
+	assert_int_equal(p[0].inputs[0].device_type, NPUC_INT8);
+	WHY(npuc_program_save(&p[0], path, why));
+	WHY(npuc_program_open(path, NULL, &p[1], why));
+	assert_int_equal(p[1].image_size, p[0].image_size);
+	assert_memory_equal(p[1].image, p[0].image, p[0].image_size);
+	assert_memory_equal(p[1].inputs, p[0].inputs, sizeof(*p[0].inputs));
+	assert_memory_equal(p[1].outputs, p[0].outputs, sizeof(*p[0].outputs));
+	for (int i = 0; i < 2; i++) {
+		struct npuc_run *run;
+
+		WHY(npuc_run_open(w->dev, w->part, &p[i], &run, why));
+		WHY(npuc_run_write(run, 0, in, sizeof(in), why));
+		WHY(npuc_run_kernel(run, "run", NULL, why));
+		WHY(npuc_run_read(run, 0, false, out[i], sizeof(out[i]), why));
+		WHY(npuc_run_read(run, 0, true, raw, sizeof(raw), why));
+		for (int k = 0; k < 48; k++)
+			assert_true(out[i][k] == 0.5f * (float)(int8_t)raw[k]);
+		assert_int_equal(npuc_run_write(run, 0, in, 24, why), -EINVAL);
+		assert_non_null(strstr(why, "takes 96 bytes"));
+		assert_int_equal(npuc_run_write(run, 1, in, 24, why), -EINVAL);
+		assert_int_equal(npuc_run_read(run, 0, true, raw, 47, why), -EINVAL);
+		assert_int_equal(npuc_run_kernel(run, "none", NULL, why), -ENOENT);
+		assert_int_equal(npuc_run_tensor(run, 5, raw, 24, why), -EINVAL);
+		npuc_run_close(run);
+		npuc_program_free(&p[i]);
+	}
+	assert_memory_equal(out[0], out[1], sizeof(out[0]));
+}
+
+/* A byte changed or missing anywhere in a .npu file is noticed. */
+static void test_damage(void **state)
+{
+	struct world *w = *state;
+	struct npuc_program p;
+	char why[NPUC_WHY], path[64];
+	size_t size;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/damage.npu", w->dir);
+	compile_sample(0, NULL, &p);
+	WHY(npuc_program_save(&p, path, why));
+	npuc_program_free(&p);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	size = fread(file, 1, sizeof(file), f);
+	fclose(f);
+	for (size_t i = 0; i < size; i += 7)
+		assert_int_equal(npuc_program_parse(file, i, "x.npu", &p, why), -EINVAL);
+	for (size_t i = 80; i < size; i++) {
+		file[i] ^= 0x10;
+		assert_int_equal(npuc_program_parse(file, size, "x.npu", &p, why),
+				 -EINVAL);
+		assert_non_null(strstr(why, "x.npu: "));
+		file[i] ^= 0x10;
+	}
+	assert_int_equal(npuc_program_parse(file, size, "x.npu", &p, why), 0);
+	npuc_program_free(&p);
+}
+
+/* ---- the commands ----------------------------------------------------------------- */
+
+/* Exit status; the output is in text. */
+static int run_command(char *text, size_t size, const char *format, ...)
+{
+	char command[2048];
+	va_list args;
+	size_t n;
+	FILE *f;
+	int rc;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	f = popen(command, "r");
+	assert_non_null(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = '\0';
+	rc = pclose(f);
+	return WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+	FILE *f = fopen(path, "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+#define RUN(...)       run_command(text, sizeof(text), __VA_ARGS__)
+#define CONTAINS(what) assert_non_null(strstr(text, what))
+
+static void test_commands(void **state)
+{
+	struct world *w = *state;
+	char model[64], program[64], input[64], output[64], text[16384];
+	static int8_t in[128];
+	size_t size = tiny_sample(0, file, sizeof(file));
+
+	snprintf(model, sizeof(model), "%s/m.tflite", w->dir);
+	snprintf(program, sizeof(program), "%s/m.npu", w->dir);
+	snprintf(input, sizeof(input), "%s/in.bin", w->dir);
+	snprintf(output, sizeof(output), "%s/out.bin", w->dir);
+	write_file(model, file, size);
+	write_file(input, in, sizeof(in));
+	assert_int_equal(RUN(NPUC " %s -o %s 2>&1", model, program), 0);
+	CONTAINS("8 layers, 2368 MACs");
+	assert_int_equal(RUN(NPUC " -e -t '" TARGET "' %s 2>&1", model), 0);
+	CONTAINS("DEPTHWISE_CONV_2D");
+	CONTAINS("the whole program");
+	CONTAINS("bytes of activations at most");
+	assert_int_equal(RUN(NPUC " -e -n %s 2>&1", model), 0);
+	CONTAINS("nothing measured");
+	assert_int_equal(RUN(HALRUN " -t '" TARGET "' -n 4 -o %s %s %s 2>&1", output,
+			     model, input),
+			 0);
+	CONTAINS("soft: 4 of 4 outputs");
+	CONTAINS("cycles on");
+	assert_int_equal(RUN("wc -c < %s", output), 0);
+	assert_int_equal(strtol(text, NULL, 10), 4);
+	assert_int_equal(RUN(HALRUN " -t '" TARGET "' %s %s 2>&1", program, input), 0);
+	CONTAINS("soft: 4 of 4 outputs");
+	assert_int_equal(RUN(HALRUN " --help"), 0);
+	CONTAINS("usage: halrun");
+	assert_int_equal(RUN(NPUC " --version"), 0);
+	CONTAINS("npuc ");
+}
+
+static void test_command_errors(void **state)
+{
+	struct world *w = *state;
+	char model[64], input[64], text[4096];
+	size_t size = tiny_sample(0, file, sizeof(file));
+
+	snprintf(model, sizeof(model), "%s/e.tflite", w->dir);
+	snprintf(input, sizeof(input), "%s/short.bin", w->dir);
+	write_file(model, file, size);
+	write_file(input, "short", 5);
+	assert_int_equal(RUN(HALRUN " 2>&1"), 2);
+	CONTAINS("try: halrun --help");
+	assert_int_equal(RUN(HALRUN " -n x a b 2>&1"), 2);
+	assert_int_equal(RUN(NPUC " 2>&1"), 2);
+	CONTAINS("no model");
+	assert_int_equal(RUN(NPUC " a b 2>&1"), 2);
+	assert_int_equal(RUN(NPUC " -n a 2>&1"), 2);
+	assert_int_equal(RUN(NPUC " /nonexistent.tflite 2>&1"), 1);
+	CONTAINS("npuc: /nonexistent.tflite: No such file");
+	assert_int_equal(RUN(HALRUN " -t '" TARGET "' %s %s 2>&1", model, input), 1);
+	CONTAINS("shorter than the 128 bytes");
+	assert_int_equal(RUN(HALRUN " -t '" TARGET "' %s %s 2>&1", model, model), 1);
+	CONTAINS("longer than the 128 bytes");
+	assert_int_equal(
+		RUN(HALRUN " -t '" TARGET "' %s %s %s 2>&1", model, input, input), 1);
+	CONTAINS("has 1 inputs, given are 2 files");
+	assert_int_equal(RUN(HALRUN " -t ref %s %s 2>&1", model, input), 1);
+	CONTAINS("ref is no NPU");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_net),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_float_and_file),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_command_errors),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

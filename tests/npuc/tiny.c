@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tiny.c - writes small .tflite files. */
+#include "tiny.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct out {
+	uint8_t *data;
+	size_t used, max;
+	bool full;
+};
+
+/* One field of a table; a reference is filled in by link_to. */
+struct field {
+	uint32_t id, bytes;
+	uint64_t value;
+	size_t at; /* out: where it lies */
+};
+
+static void put_at(struct out *o, size_t at, uint64_t value, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes && !o->full; i++)
+		o->data[at + i] = (uint8_t)(value >> 8 * i);
+}
+
+static size_t room(struct out *o, size_t bytes, size_t align)
+{
+	size_t at = (o->used + align - 1) / align * align;
+
+	if (o->full || at > o->max || bytes > o->max - at) {
+		o->full = true;
+		return 0;
+	}
+	memset(o->data + o->used, 0, at + bytes - o->used);
+	o->used = at + bytes;
+	return at;
+}
+
+/* The reference at field becomes one to what is written next, align bytes aligned. */
+static void link_to(struct out *o, size_t field, size_t align)
+{
+	room(o, 0, align);
+	put_at(o, field, o->used - field, 4);
+}
+
+/* A table with its vtable in front; field is the reference to it, or 0. */
+static void table(struct out *o, size_t field, struct field *f, uint32_t count)
+{
+	uint32_t slots = 0, size = 4;
+	size_t vtable, at;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (f[i].id + 1 > slots)
+			slots = f[i].id + 1;
+		size = (size + f[i].bytes - 1) / f[i].bytes * f[i].bytes;
+		f[i].at = size;
+		size += f[i].bytes;
+	}
+	vtable = room(o, 4 + 2 * (size_t)slots, 8);
+	room(o, 0, 8);
+	link_to(o, field, 8);
+	at = room(o, size, 8);
+	put_at(o, at, at - vtable, 4);
+	put_at(o, vtable, 4 + 2 * (uint64_t)slots, 2);
+	put_at(o, vtable + 2, size, 2);
+	for (uint32_t i = 0; i < count; i++) {
+		put_at(o, vtable + 4 + 2 * (size_t)f[i].id, f[i].at, 2);
+		f[i].at += at;
+		put_at(o, f[i].at, f[i].value, f[i].bytes);
+	}
+}
+
+/* A vector's length and room for its elements, which begin at the place given. */
+static size_t vector(struct out *o, size_t field, uint32_t count, uint32_t bytes)
+{
+	size_t at;
+
+	if (bytes == 8) /* the elements are aligned, not the length */
+		while (!o->full && (o->used + 4) % 8)
+			room(o, 1, 1);
+	link_to(o, field, 4);
+	at = room(o, 4 + (size_t)count * bytes, 4);
+	put_at(o, at, count, 4);
+	return at + 4;
+}
+
+static void bytes_vector(struct out *o, size_t field, const void *data, uint32_t count)
+{
+	size_t at = vector(o, field, count, 1);
+
+	if (!o->full && count)
+		memcpy(o->data + at, data, count);
+	room(o, 1, 1); /* a string's end */
+}
+
+static void ints_vector(struct out *o, size_t field, const int32_t *v, uint32_t count)
+{
+	size_t at = vector(o, field, count, 4);
+
+	for (uint32_t i = 0; i < count; i++)
+		put_at(o, at + 4 * (size_t)i, (uint32_t)v[i], 4);
+}
+
+uint32_t tiny_float(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, 4);
+	return bits;
+}
+
+static void put_quantization(struct out *o, size_t field, const struct tiny_tensor *t)
+{
+	struct field f[] = {{2, 4, 0, 0}, {3, 4, 0, 0}, {6, 4, 0, 0}};
+	size_t at;
+
+	f[2].value = (uint32_t)t->channel_dim;
+	table(o, field, f, 3);
+	at = vector(o, f[0].at, t->scales, 4);
+	for (uint32_t i = 0; i < t->scales; i++)
+		put_at(o, at + 4 * (size_t)i,
+		       tiny_float(t->scale ? t->scale[i] : t->one_scale), 4);
+	at = vector(o, f[1].at, t->scales, 8);
+	for (uint32_t i = 0; i < t->scales; i++)
+		put_at(o, at + 8 * (size_t)i, (uint64_t)t->zero_point, 8);
+}
+
+static void put_tensor(struct out *o, size_t field, const struct tiny_tensor *t,
+		       uint32_t buffer)
+{
+	struct field f[] = {{0, 4, 0, 0}, {1, 1, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0},
+			    {5, 1, 0, 0}, {4, 4, 0, 0}, {6, 4, 0, 0}};
+	uint32_t count = 5;
+
+	f[1].value = (uint64_t)t->type;
+	f[2].value = buffer;
+	f[4].value = t->variable;
+	if (t->scales)
+		count = 6;
+	if (t->sparse) {
+		count = 7;
+	}
+	table(o, field, f, count);
+	ints_vector(o, f[0].at, t->dims, t->rank);
+	bytes_vector(o, f[3].at, t->name, (uint32_t)strlen(t->name));
+	if (t->scales || t->sparse)
+		put_quantization(o, f[5].at, t);
+	if (t->sparse)
+		table(o, f[6].at, NULL, 0);
+}
+
+static void put_op(struct out *o, size_t field, const struct tiny_op *op, uint32_t code)
+{
+	struct field f[] = {
+		{0, 4, 0, 0}, {1, 4, 0, 0}, {2, 4, 0, 0}, {3, 1, 0, 0}, {4, 4, 0, 0}};
+	struct field options[8];
+	uint32_t count = 0;
+
+	f[0].value = code;
+	f[3].value = op->options_type;
+	table(o, field, f, op->options_type ? 5 : 3);
+	ints_vector(o, f[1].at, op->inputs, op->input_count);
+	ints_vector(o, f[2].at, op->outputs, op->output_count);
+	if (!op->options_type)
+		return;
+	for (; count < 8 && op->options[count].bytes; count++)
+		options[count] =
+			(struct field){op->options[count].id, op->options[count].bytes,
+				       op->options[count].value, 0};
+	table(o, f[4].at, options, count);
+}
+
+static void put_graph(struct out *o, size_t field, const struct tiny *m)
+{
+	struct field f[] = {{0, 4, 0, 0}, {1, 4, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0}};
+	size_t at;
+
+	table(o, field, f, 4);
+	at = vector(o, f[0].at, m->tensor_count, 4);
+	for (uint32_t i = 0; i < m->tensor_count; i++)
+		put_tensor(o, at + 4 * (size_t)i, &m->tensors[i],
+			   m->tensors[i].data ? i + 1 : 0);
+	ints_vector(o, f[1].at, m->inputs, m->input_count);
+	ints_vector(o, f[2].at, m->outputs, m->output_count);
+	at = vector(o, f[3].at, m->op_count, 4);
+	for (uint32_t i = 0; i < m->op_count; i++)
+		put_op(o, at + 4 * (size_t)i, &m->ops[i], i);
+}
+
+size_t tiny_write(const struct tiny *m, uint8_t *file, size_t max)
+{
+	struct out o = {.data = file, .max = max};
+	struct field f[] = {{0, 4, 3, 0}, {1, 4, 0, 0}, {2, 4, 0, 0}, {4, 4, 0, 0}};
+	uint32_t graphs = m->graphs ? m->graphs : 1;
+	size_t at;
+
+	room(&o, 8, 1);
+	if (!o.full)
+		memcpy(file + 4, m->identifier ? m->identifier : "TFL3", 4);
+	if (m->version)
+		f[0].value = m->version;
+	table(&o, 0, f, 4);
+	/* A code of its own for each operator. */
+	at = vector(&o, f[1].at, m->op_count, 4);
+	for (uint32_t i = 0; i < m->op_count; i++) {
+		struct field code[] = {{0, 1, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0}};
+		uint32_t c = (uint32_t)m->ops[i].code;
+
+		code[0].value = c < 127 ? c : 127;
+		code[1].value = (uint32_t)m->ops[i].version;
+		code[2].value = c;
+		table(&o, at + 4 * (size_t)i, code, 3);
+	}
+	at = vector(&o, f[2].at, graphs, 4);
+	for (uint32_t i = 0; i < graphs; i++)
+		put_graph(&o, at + 4 * (size_t)i, m);
+	at = vector(&o, f[3].at, m->tensor_count + 1, 4);
+	for (uint32_t i = 0; i <= m->tensor_count; i++) {
+		struct field data[] = {{0, 4, 0, 0}};
+		const struct tiny_tensor *t = i ? &m->tensors[i - 1] : NULL;
+
+		table(&o, at + 4 * (size_t)i, data, t && t->data ? 1 : 0);
+		if (t && t->data)
+			bytes_vector(&o, data[0].at, t->data, t->bytes);
+	}
+	return o.full ? 0 : o.used;
+}
+
+/* ---- models ----------------------------------------------------------------------- */
+
+int32_t tiny_int8(struct tiny *m, const char *name, uint32_t rank, const int32_t *dims,
+		  float scale, int64_t zero_point)
+{
+	struct tiny_tensor *t = &m->tensors[m->tensor_count];
+
+	*t = (struct tiny_tensor){.name = name,
+				  .type = 9,
+				  .rank = rank,
+				  .scales = 1,
+				  .one_scale = scale,
+				  .zero_point = zero_point};
+	memcpy(t->dims, dims, rank * sizeof(*dims));
+	return (int32_t)m->tensor_count++;
+}
+
+int32_t tiny_const(struct tiny *m, const char *name, int type, uint32_t rank,
+		   const int32_t *dims, float scale, int64_t zero_point, const void *data,
+		   uint32_t bytes)
+{
+	int32_t i = tiny_int8(m, name, rank, dims, scale, zero_point);
+
+	m->tensors[i].type = type;
+	m->tensors[i].data = data;
+	m->tensors[i].bytes = bytes;
+	return i;
+}
+
+struct tiny_op *tiny_op(struct tiny *m, int code, uint32_t inputs, const int32_t *input,
+			int32_t output)
+{
+	struct tiny_op *op = &m->ops[m->op_count++];
+
+	*op = (struct tiny_op){.code = code,
+			       .version = 1,
+			       .input_count = inputs,
+			       .output_count = 1,
+			       .outputs = {output}};
+	memcpy(op->inputs, input, inputs * sizeof(*input));
+	return op;
+}
+
+void tiny_option(struct tiny_op *op, uint32_t type, uint32_t field, uint32_t bytes,
+		 uint32_t value)
+{
+	uint32_t i = 0;
+
+	op->options_type = type;
+	while (op->options[i].bytes)
+		i++;
+	op->options[i] = (struct tiny_field){field, bytes, value};
+}
+
+#define DIMS(...)                                                                        \
+	(const int32_t[])                                                                \
+	{                                                                                \
+		__VA_ARGS__                                                              \
+	}
+#define REFS(...)                                                                        \
+	(const int32_t[])                                                                \
+	{                                                                                \
+		__VA_ARGS__                                                              \
+	}
+
+static const int8_t numbers[288] = {3, -5, 7, 1, -2, 9, -8, 4, 6, -1, 2, 0, -7, 5};
+static const int32_t biases[16] = {100, -100, 7};
+
+static void io(struct tiny *m, int32_t in, int32_t out)
+{
+	m->inputs[0] = in;
+	m->outputs[0] = out;
+	m->input_count = m->output_count = 1;
+}
+
+/* Pad, convolution, depthwise, pools, mean, fully connected, softmax. */
+static void sample_net(struct tiny *m)
+{
+	static const int32_t pads[] = {0, 0, 1, 1, 1, 1, 0, 0}, axes[] = {1, 2};
+	static const int32_t shape[] = {1, 4};
+	static const float scales[] = {0.5f, 0.25f, 0.125f, 1};
+	int32_t in = tiny_int8(m, "in", 4, DIMS(1, 8, 8, 2), 0.5f, -3);
+	int32_t amounts = tiny_const(m, "pads", 2, 2, DIMS(4, 2), 1, 0, pads, 32);
+	int32_t padded = tiny_int8(m, "padded", 4, DIMS(1, 10, 10, 2), 0.5f, -3);
+	int32_t w = tiny_const(m, "w", 9, 4, DIMS(4, 3, 3, 2), 0, 0, numbers, 72);
+	int32_t bias = tiny_const(m, "bias", 2, 1, DIMS(4), 1, 0, biases, 16);
+	int32_t conv = tiny_int8(m, "conv", 4, DIMS(1, 4, 4, 4), 1, -128);
+	int32_t dw = tiny_const(m, "dw", 9, 4, DIMS(1, 3, 3, 8), 0.25f, 0, numbers, 72);
+	int32_t deep = tiny_int8(m, "deep", 4, DIMS(1, 4, 4, 8), 1, 0);
+	int32_t max = tiny_int8(m, "max", 4, DIMS(1, 2, 2, 8), 1, 0);
+	int32_t mean = tiny_int8(m, "mean", 4, DIMS(1, 1, 1, 8), 0.5f, 4);
+	int32_t over = tiny_const(m, "axes", 2, 1, DIMS(2), 1, 0, axes, 8);
+	int32_t fw = tiny_const(m, "fw", 9, 2, DIMS(4, 8), 0.25f, 0, numbers, 32);
+	int32_t fc = tiny_int8(m, "fc", 2, DIMS(1, 4), 0.5f, 3);
+	int32_t to = tiny_const(m, "shape", 2, 1, DIMS(2), 1, 0, shape, 8);
+	int32_t flat = tiny_int8(m, "flat", 2, DIMS(1, 4), 0.5f, 3);
+	int32_t soft = tiny_int8(m, "soft", 2, DIMS(1, 4), 1.0f / 256, -128);
+	struct tiny_op *op;
+
+	m->tensors[w].scales = 4;
+	m->tensors[w].scale = scales;
+	tiny_op(m, 34, 2, REFS(in, amounts), padded);
+	op = tiny_op(m, 3, 3, REFS(padded, w, bias), conv);
+	tiny_option(op, 1, 0, 1, 1); /* VALID */
+	tiny_option(op, 1, 1, 4, 2);
+	tiny_option(op, 1, 2, 4, 2);
+	tiny_option(op, 1, 3, 1, 3); /* relu6 */
+	op = tiny_op(m, 4, 2, REFS(conv, dw), deep);
+	tiny_option(op, 2, 1, 4, 1);
+	tiny_option(op, 2, 2, 4, 1);
+	tiny_option(op, 2, 3, 4, 2);
+	op = tiny_op(m, 17, 1, REFS(deep), max);
+	tiny_option(op, 5, 1, 4, 2);
+	tiny_option(op, 5, 2, 4, 2);
+	tiny_option(op, 5, 3, 4, 2);
+	tiny_option(op, 5, 4, 4, 2);
+	tiny_option(tiny_op(m, 40, 2, REFS(max, over), mean), 27, 0, 1, 1);
+	tiny_option(tiny_op(m, 9, 2, REFS(mean, fw), fc), 8, 0, 1, 0);
+	tiny_op(m, 22, 2, REFS(fc, to), flat);
+	tiny_option(tiny_op(m, 25, 1, REFS(flat), soft), 9, 0, 4, tiny_float(1));
+	io(m, in, soft);
+}
+
+/* Float edges, elementwise operators with broadcasting, functions, concatenation. */
+static void sample_elementwise(struct tiny *m)
+{
+	int32_t real = tiny_int8(m, "real", 3, DIMS(2, 3, 4), 1, 0);
+	int32_t in = tiny_int8(m, "in", 3, DIMS(2, 3, 4), 0.25f, 2);
+	int32_t row = tiny_const(m, "row", 9, 1, DIMS(4), 0.5f, 1, numbers, 4);
+	int32_t column = tiny_const(m, "column", 9, 2, DIMS(3, 1), 0.5f, 1, numbers, 3);
+	int32_t sum = tiny_int8(m, "sum", 3, DIMS(2, 3, 4), 0.5f, 0);
+	int32_t product = tiny_int8(m, "product", 3, DIMS(2, 3, 4), 0.5f, 0);
+	int32_t relu = tiny_int8(m, "relu", 3, DIMS(2, 3, 4), 0.5f, 0);
+	int32_t relu6 = tiny_int8(m, "relu6", 3, DIMS(2, 3, 4), 0.5f, 0);
+	int32_t logistic = tiny_int8(m, "logistic", 3, DIMS(2, 3, 4), 1.0f / 256, -128);
+	int32_t tanh = tiny_int8(m, "tanh", 3, DIMS(2, 3, 4), 0.5f, 0);
+	int32_t both = tiny_int8(m, "both", 3, DIMS(2, 6, 4), 0.5f, 0);
+	int32_t requant = tiny_int8(m, "requant", 3, DIMS(2, 3, 4), 0.5f, 0);
+	int32_t out = tiny_int8(m, "out", 3, DIMS(2, 6, 4), 1, 0);
+
+	m->tensors[real].type = m->tensors[out].type = 0;
+	m->tensors[real].scales = m->tensors[out].scales = 0;
+	tiny_op(m, 114, 1, REFS(real), in);
+	tiny_option(tiny_op(m, 0, 2, REFS(in, row), sum), 11, 0, 1, 0);
+	tiny_option(tiny_op(m, 18, 2, REFS(column, sum), product), 21, 0, 1, 1);
+	tiny_op(m, 19, 1, REFS(product), relu);
+	tiny_op(m, 21, 1, REFS(relu), relu6);
+	tiny_op(m, 14, 1, REFS(relu6), logistic);
+	tiny_op(m, 114, 1, REFS(logistic), requant);
+	tiny_op(m, 28, 1, REFS(requant), tanh);
+	tiny_option(tiny_op(m, 2, 2, REFS(tanh, relu), both), 10, 0, 4, 1);
+	tiny_op(m, 6, 1, REFS(both), out);
+	io(m, real, out);
+}
+
+size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
+{
+	static struct tiny m;
+
+	memset(&m, 0, sizeof(m));
+	if (number == 0)
+		sample_net(&m);
+	else if (number == 1)
+		sample_elementwise(&m);
+	else
+		return 0;
+	return tiny_write(&m, file, max);
+}
+
+/* ---- random graphs ---------------------------------------------------------------- */
+
+/* xorshift64*; Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
+static uint32_t draw(uint64_t *state, uint32_t below)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return (uint32_t)((*state * UINT64_C(2685821657736338717) >> 33) % below);
+}
+
+void tiny_graph(struct tiny_graph *g, uint64_t seed)
+{
+	static char names[TINY_GRAPH_OPS + 1][16];
+	uint64_t rng = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	int32_t bytes = 1 + (int32_t)draw(&rng, 3000);
+
+	memset(g, 0, sizeof(*g));
+	for (uint32_t i = 0; i <= TINY_GRAPH_OPS; i++) {
+		snprintf(names[i], sizeof(names[i]), "t%u", i);
+		tiny_int8(&g->m, names[i], 2, DIMS(1, bytes), 0.5f, 0);
+		g->root[i] = i;
+	}
+	for (int32_t i = 0; i < TINY_GRAPH_OPS; i++) {
+		int32_t a = (int32_t)draw(&rng, (uint32_t)i + 1);
+		int32_t b = (int32_t)draw(&rng, (uint32_t)i + 1);
+
+		switch (draw(&rng, 4)) {
+		case 0:
+			tiny_op(&g->m, TINY_RESHAPE, 1, REFS(a), i + 1);
+			g->root[i + 1] = g->root[a];
+			break;
+		case 1:
+			tiny_op(&g->m, 19, 1, REFS(a), i + 1);
+			break;
+		default:
+			tiny_op(&g->m, 0, 2, REFS(a, b), i + 1);
+			break;
+		}
+	}
+	io(&g->m, 0, TINY_GRAPH_OPS);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oracle.h - what TensorFlow Lite's reference kernels computed, as kept in data/tflite:
+ * the packed single-operator models (ops.py) and the networks' checksums (nets.py).
+ */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* count bytes of xorshift64* from that state on: common.random_bytes. */
+void oracle_random(uint64_t seed, uint8_t *out, size_t count);
+
+uint32_t oracle_crc32(const void *data, size_t bytes);
+/* text: 64 digits and the end. */
+void oracle_sha256(const void *data, size_t bytes, char text[65]);
+
+/* The whole file, malloc'd, one byte more than *size; NULL and errno.  *.gz is
+ * decompressed. */
+uint8_t *oracle_read_file(const char *path, size_t *size);
+
+/* One model of the pack; points into it. */
+struct oracle_model {
+	char text[256];
+	const uint8_t *model, *input, *output; /* input NULL: random, from seed */
+	uint64_t seed;
+	uint32_t model_bytes, input_bytes, output_bytes;
+};
+
+struct oracle_pack {
+	uint8_t *bytes;
+	size_t size, at;
+	uint32_t seed, models;
+};
+
+/* 0, or -errno; -EINVAL: not such a file. */
+int oracle_pack_open(const char *path, struct oracle_pack *p);
+void oracle_pack_close(struct oracle_pack *p);
+/* Models in turn.  -EINVAL: the pack is cut off. */
+int oracle_pack_next(struct oracle_pack *p, struct oracle_model *m);
+
+#endif

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# regenerate.sh [MODELS]: asks TensorFlow Lite's reference kernels again and rewrites
+# data/tflite.  MODELS: folder of the MLPerf Tiny networks; without it nets.sums stays.
+# $PYTHON: an interpreter that has requirements.txt; else a venv is made for the run.
+#
+# Everything is made twice, with the heap's fresh memory filled differently: a result that
+# depends on memory nobody wrote is an error, not data.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+data=$here/../../../data/tflite
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python=${PYTHON:-}
+if [ -z "$python" ]; then
+	python3 -m venv "$scratch/venv"
+	"$scratch/venv/bin/pip" install --quiet -r "$here/requirements.txt"
+	python=$scratch/venv/bin/python
+fi
+export PYTHONDONTWRITEBYTECODE=1
+
+for fill in 85 170; do
+	MALLOC_PERTURB_=$fill "$python" "$here/ops.py" "$scratch/ops.$fill"
+	[ -z "${1:-}" ] ||
+		MALLOC_PERTURB_=$fill "$python" "$here/nets.py" "$1" "$scratch/nets.$fill"
+done
+cmp "$scratch/ops.85" "$scratch/ops.170"
+cp "$scratch/ops.85" "$data/ops.pack.gz"
+if [ -n "${1:-}" ]; then
+	cmp "$scratch/nets.85" "$scratch/nets.170"
+	cp "$scratch/nets.85" "$data/nets.sums"
+fi

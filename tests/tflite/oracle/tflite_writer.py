@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes .tflite files with the flatbuffers package alone: no schema compiler, just the
+few tables that single-operator int8 models need.
+
+Field and enumerator numbers are those of tensorflow/lite/schema/schema.fbs.
+"""
+import flatbuffers
+import numpy as np
+
+FLOAT32, INT32, UINT8, INT8 = 0, 2, 3, 9  # TensorType
+SAME, VALID = 0, 1  # Padding
+NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
+
+# operator: (BuiltinOperator, version that its int8 kernel has, BuiltinOptions, fields).
+# Fields of the options table in the schema's order: (name, kind, default).
+OPERATORS = {
+    "ADD": (0, 2, 11, [("act", "i8", 0)]),
+    "AVERAGE_POOL_2D": (1, 2, 5, [("padding", "i8", 0), ("stride_w", "i32", 0),
+                                  ("stride_h", "i32", 0), ("filter_w", "i32", 0),
+                                  ("filter_h", "i32", 0), ("act", "i8", 0)]),
+    "CONCATENATION": (2, 2, 10, [("axis", "i32", 0), ("act", "i8", 0)]),
+    "CONV_2D": (3, 3, 1, [("padding", "i8", 0), ("stride_w", "i32", 0),
+                          ("stride_h", "i32", 0), ("act", "i8", 0),
+                          ("dilation_w", "i32", 1), ("dilation_h", "i32", 1)]),
+    "DEPTHWISE_CONV_2D": (4, 3, 2, [("padding", "i8", 0), ("stride_w", "i32", 0),
+                                    ("stride_h", "i32", 0), ("multiplier", "i32", 0),
+                                    ("act", "i8", 0), ("dilation_w", "i32", 1),
+                                    ("dilation_h", "i32", 1)]),
+    "FULLY_CONNECTED": (9, 4, 8, [("act", "i8", 0), ("format", "i8", 0),
+                                  ("keep_num_dims", "bool", False)]),
+    "LOGISTIC": (14, 2, 0, []),
+    "MAX_POOL_2D": (17, 2, 5, [("padding", "i8", 0), ("stride_w", "i32", 0),
+                               ("stride_h", "i32", 0), ("filter_w", "i32", 0),
+                               ("filter_h", "i32", 0), ("act", "i8", 0)]),
+    "MUL": (18, 2, 21, [("act", "i8", 0)]),
+    "RELU": (19, 2, 0, []),
+    "RELU_N1_TO_1": (20, 1, 0, []),
+    "RELU6": (21, 2, 0, []),
+    "RESHAPE": (22, 1, 17, [("new_shape", "[i32]", None)]),
+    "DEQUANTIZE": (6, 2, 0, []),
+    "SOFTMAX": (25, 2, 9, [("beta", "f32", 0.0)]),
+    "TANH": (28, 2, 0, []),
+    "PAD": (34, 2, 22, []),
+    "MEAN": (40, 2, 27, [("keep_dims", "bool", False)]),
+    "SQUEEZE": (43, 1, 30, [("squeeze_dims", "[i32]", None)]),
+    "PADV2": (60, 2, 43, []),
+    "EXPAND_DIMS": (70, 1, 52, []),
+    "QUANTIZE": (114, 2, 0, []),
+}
+
+_SLOT = {
+    "i8": "PrependInt8Slot",
+    "i32": "PrependInt32Slot",
+    "f32": "PrependFloat32Slot",
+    "bool": "PrependBoolSlot",
+}
+
+
+class Model:
+    """One subgraph, built up tensor by tensor and operator by operator."""
+
+    def __init__(self, dtype=INT8):
+        self.dtype = dtype  # of tensors that do not say
+        self._tensors = []
+        self._operators = []
+        self.inputs = []
+        self.outputs = []
+
+    def tensor(self, name, shape, scale=None, zero=0, data=None, dtype=None, axis=0):
+        """scale: a number, or a list (one a channel, along dimension axis)."""
+        dtype = self.dtype if dtype is None else dtype
+        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis))
+        return len(self._tensors) - 1
+
+    def input(self, *args, **keys):
+        self.inputs.append(self.tensor(*args, **keys))
+        return self.inputs[-1]
+
+    def output(self, *args, **keys):
+        self.outputs.append(self.tensor(*args, **keys))
+        return self.outputs[-1]
+
+    def operator(self, name, inputs, outputs, **options):
+        self._operators.append((name, inputs, outputs, options))
+
+    def bytes(self):
+        b = flatbuffers.Builder(1024)
+        buffers = [self._buffer(b, None)]  # buffer 0 is the empty one
+        tensors = []
+        for t in self._tensors:
+            number = 0
+            if t[4] is not None:
+                number = len(buffers)
+                buffers.append(self._buffer(b, t[4]))
+            tensors.append(self._tensor(b, t, number))
+        codes = sorted({o[0] for o in self._operators})
+        operators = [self._operator(b, o, codes) for o in self._operators]
+        subgraph = self._subgraph(b, tensors, operators)
+        fields = [
+            (1, _offsets(b, [self._code(b, c) for c in codes])),
+            (2, _offsets(b, [subgraph])),
+            (4, _offsets(b, buffers)),
+        ]
+        b.StartObject(5)
+        b.PrependUint32Slot(0, 3, 0)  # schema version
+        for slot, value in fields:
+            b.PrependUOffsetTRelativeSlot(slot, value, 0)
+        b.Finish(b.EndObject(), file_identifier=b"TFL3")
+        return bytes(b.Output())
+
+    @staticmethod
+    def _buffer(b, data):
+        at = None
+        if data is not None:
+            raw = np.ascontiguousarray(data).tobytes()
+            b.StartVector(1, len(raw), 16)
+            b.head -= len(raw)
+            b.Bytes[b.head : b.head + len(raw)] = raw
+            at = b.EndVector()
+        b.StartObject(1)
+        if at is not None:
+            b.PrependUOffsetTRelativeSlot(0, at, 0)
+        return b.EndObject()
+
+    @staticmethod
+    def _tensor(b, tensor, buffer):
+        name, shape, scale, zero, _, dtype, axis = tensor
+        quantization = None
+        if scale is not None:
+            scales = list(np.atleast_1d(scale))
+            zeros = [int(zero)] * len(scales)
+            s = _numbers(b, scales, 4, b.PrependFloat32)
+            z = _numbers(b, zeros, 8, b.PrependInt64)
+            b.StartObject(7)
+            b.PrependUOffsetTRelativeSlot(2, s, 0)
+            b.PrependUOffsetTRelativeSlot(3, z, 0)
+            b.PrependInt32Slot(6, axis, 0)
+            quantization = b.EndObject()
+        text = b.CreateString(name)
+        dims = _numbers(b, shape, 4, b.PrependInt32)
+        b.StartObject(5)
+        b.PrependUOffsetTRelativeSlot(0, dims, 0)
+        b.PrependInt8Slot(1, dtype, 0)
+        b.PrependUint32Slot(2, buffer, 0)
+        b.PrependUOffsetTRelativeSlot(3, text, 0)
+        if quantization is not None:
+            b.PrependUOffsetTRelativeSlot(4, quantization, 0)
+        return b.EndObject()
+
+    @staticmethod
+    def _operator(b, operator, codes):
+        name, inputs, outputs, options = operator
+        _, _, union, fields = OPERATORS[name]
+        unknown = set(options) - {f[0] for f in fields}
+        assert not unknown, (name, unknown)
+        vectors = {
+            f[0]: _numbers(b, options[f[0]], 4, b.PrependInt32)
+            for f in fields
+            if f[1] == "[i32]" and options.get(f[0]) is not None
+        }
+        table = None
+        if union:
+            b.StartObject(max(1, len(fields)))
+            for slot, (field, kind, default) in enumerate(fields):
+                if field in vectors:
+                    b.PrependUOffsetTRelativeSlot(slot, vectors[field], 0)
+                elif field in options and kind != "[i32]":
+                    getattr(b, _SLOT[kind])(slot, options[field], default)
+            table = b.EndObject()
+        ins = _numbers(b, inputs, 4, b.PrependInt32)
+        outs = _numbers(b, outputs, 4, b.PrependInt32)
+        b.StartObject(5)
+        b.PrependUint32Slot(0, codes.index(name), 0)
+        b.PrependUOffsetTRelativeSlot(1, ins, 0)
+        b.PrependUOffsetTRelativeSlot(2, outs, 0)
+        if table is not None:
+            b.PrependUint8Slot(3, union, 0)
+            b.PrependUOffsetTRelativeSlot(4, table, 0)
+        return b.EndObject()
+
+    @staticmethod
+    def _code(b, name):
+        code, version, _, _ = OPERATORS[name]
+        b.StartObject(4)
+        b.PrependInt8Slot(0, min(code, 127), 0)
+        b.PrependInt32Slot(2, version, 1)
+        b.PrependInt32Slot(3, code, 0)
+        return b.EndObject()
+
+    def _subgraph(self, b, tensors, operators):
+        fields = [
+            _offsets(b, tensors),
+            _numbers(b, self.inputs, 4, b.PrependInt32),
+            _numbers(b, self.outputs, 4, b.PrependInt32),
+            _offsets(b, operators),
+        ]
+        b.StartObject(5)
+        for slot, value in enumerate(fields):
+            b.PrependUOffsetTRelativeSlot(slot, value, 0)
+        return b.EndObject()
+
+
+def _numbers(b, values, size, prepend):
+    b.StartVector(size, len(values), size)
+    for v in reversed(values):
+        prepend(v)
+    return b.EndVector()
+
+
+def _offsets(b, offsets):
+    b.StartVector(4, len(offsets), 4)
+    for o in reversed(offsets):
+        b.PrependUOffsetTRelative(o)
+    return b.EndVector()

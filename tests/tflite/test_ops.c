@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_ops.c - every model of data/tflite/ops.pack.gz: parsed, compiled and run, each
+ * byte of its output as TensorFlow Lite's reference kernels have it.
+ *
+ *   test_ops [--figures] [--shard I/N] [--only NUMBER] [--rect RxC] PACK TARGET
+ *
+ * Model number n is in shard n % N.  Rectangles take turns unless one is given.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/hal.h>
+
+#include "npuc.h"
+#include "oracle.h"
+
+struct rect {
+	uint16_t rows, cols;
+};
+
+/* The whole array; shapes that are no multiple of anything; a row, a column. */
+static const struct rect turns[] = {{16, 16}, {5, 7}, {1, 13}, {16, 3}, {11, 1}};
+#define TURNS (sizeof(turns) / sizeof(turns[0]))
+
+struct choice {
+	bool figures, one_rect;
+	uint32_t shard, shards;
+	int64_t only;
+	struct rect rect;
+	const char *pack, *target;
+};
+
+struct bench {
+	const struct choice *choice;
+	struct hal_device *dev;
+	struct hal_partition *part;
+	struct rect rect;
+	uint32_t run, failed;
+};
+
+static int parse_arguments(int argc, char **argv, struct choice *c)
+{
+	unsigned a, b;
+	int i = 1;
+
+	*c = (struct choice){.shards = 1, .only = -1};
+	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : "";
+
+		if (strcmp(argv[i], "--figures") == 0) {
+			c->figures = true;
+			continue;
+		}
+		if (strcmp(argv[i], "--shard") == 0 &&
+		    sscanf(value, "%u/%u", &a, &b) == 2 && a < b) {
+			c->shard = a;
+			c->shards = b;
+		} else if (strcmp(argv[i], "--only") == 0 &&
+			   sscanf(value, "%u", &a) == 1) {
+			c->only = a;
+		} else if (strcmp(argv[i], "--rect") == 0 &&
+			   sscanf(value, "%ux%u", &a, &b) == 2 && a < 256 && b < 256) {
+			c->one_rect = true;
+			c->rect = (struct rect){(uint16_t)a, (uint16_t)b};
+		} else {
+			return -EINVAL;
+		}
+		i++;
+	}
+	if (argc - i != 2)
+		return -EINVAL;
+	c->pack = argv[i];
+	c->target = argv[i + 1];
+	return 0;
+}
+
+static int write_inputs(struct npuc_run *run, const struct npuc_program *prog,
+			const struct oracle_model *m, char why[NPUC_WHY])
+{
+	uint8_t *bytes = malloc(m->input_bytes ? m->input_bytes : 1);
+	uint64_t at = 0;
+	int err = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	if (m->input)
+		memcpy(bytes, m->input, m->input_bytes);
+	else
+		oracle_random(m->seed, bytes, m->input_bytes);
+	for (uint32_t i = 0; i < prog->input_count && !err; i++) {
+		uint64_t n = npuc_port_bytes(&prog->inputs[i]);
+
+		if (n > m->input_bytes - at) {
+			snprintf(why, NPUC_WHY, "inputs are longer than %u bytes",
+				 m->input_bytes);
+			err = -EINVAL;
+			break;
+		}
+		err = npuc_run_write(run, i, bytes + at, n, why);
+		at += n;
+	}
+	if (!err && at != m->input_bytes) {
+		snprintf(why, NPUC_WHY, "inputs take %llu bytes, not %u",
+			 (unsigned long long)at, m->input_bytes);
+		err = -EINVAL;
+	}
+	free(bytes);
+	return err;
+}
+
+static int compare(const struct npuc_port *port, const struct oracle_model *m,
+		   const uint8_t *got, char why[NPUC_WHY])
+{
+	uint32_t width = npuc_type_bytes(port->type), different = 0, first = 0;
+
+	for (uint32_t i = m->output_bytes / width; i-- > 0;)
+		if (memcmp(got + (size_t)i * width, m->output + (size_t)i * width,
+			   width) != 0) {
+			different++;
+			first = i;
+		}
+	if (!different)
+		return 0;
+	if (width == 1)
+		snprintf(why, NPUC_WHY, "element %u of %u is %d, not %d; %u differ",
+			 first, m->output_bytes, (int8_t)got[first],
+			 (int8_t)m->output[first], different);
+	else
+		snprintf(why, NPUC_WHY, "element %u of %u differs; %u do", first,
+			 m->output_bytes / width, different);
+	return -EBADMSG;
+}
+
+static int run_program(struct bench *b, const struct npuc_program *prog,
+		       const struct oracle_model *m, char why[NPUC_WHY])
+{
+	uint8_t *got = malloc(m->output_bytes ? m->output_bytes : 1);
+	struct npuc_run *run = NULL;
+	int err = got ? 0 : -ENOMEM;
+
+	if (!err && (prog->output_count != 1 ||
+		     npuc_port_bytes(&prog->outputs[0]) != m->output_bytes)) {
+		snprintf(why, NPUC_WHY, "%u outputs, the first of %llu bytes, not %u",
+			 prog->output_count,
+			 (unsigned long long)npuc_port_bytes(&prog->outputs[0]),
+			 m->output_bytes);
+		err = -EINVAL;
+	}
+	if (!err)
+		err = npuc_run_open(b->dev, b->part, prog, &run, why);
+	if (!err)
+		err = write_inputs(run, prog, m, why);
+	if (!err)
+		err = npuc_run_kernel(run, "run", NULL, why);
+	if (!err)
+		err = npuc_run_read(run, 0, false, got, m->output_bytes, why);
+	if (!err)
+		err = compare(&prog->outputs[0], m, got, why);
+	npuc_run_close(run);
+	free(got);
+	return err;
+}
+
+static void run_model(struct bench *b, uint32_t number, const struct oracle_model *m)
+{
+	char why[NPUC_WHY] = "", name[32];
+	struct npuc_program prog;
+	struct npuc_model *model = NULL;
+	bool compiled;
+	int err;
+
+	memset(&prog, 0, sizeof(prog));
+	snprintf(name, sizeof(name), "model %u", number);
+	err = npuc_model_parse(m->model, m->model_bytes, name, &model, why);
+	if (!err)
+		err = npuc_compile(model, NULL, &prog, why);
+	compiled = !err;
+	if (!err)
+		err = run_program(b, &prog, m, why);
+	b->run++;
+	if (err) {
+		b->failed++;
+		printf("FAILED %u %s on %ux%u: %s\n", number, m->text, b->rect.rows,
+		       b->rect.cols, why[0] ? why : strerror(-err));
+	}
+	if (compiled)
+		npuc_program_free(&prog);
+	npuc_model_free(model);
+}
+
+/* A model's rectangle does not depend on the shards. */
+static bool is_chosen(const struct choice *c, uint32_t number, uint32_t turn)
+{
+	bool in_turn = c->one_rect || (number * 2654435761u >> 16) % TURNS == turn;
+
+	if (c->only >= 0)
+		return number == c->only && in_turn;
+	return number % c->shards == c->shard && in_turn;
+}
+
+/* All models whose turn it is on one rectangle. */
+static int run_turn(struct bench *b, uint32_t turn)
+{
+	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
+	struct oracle_model m;
+	struct oracle_pack p;
+	int err = oracle_pack_open(b->choice->pack, &p);
+
+	if (err) {
+		printf("%s: %s\n", b->choice->pack, strerror(-err));
+		return err;
+	}
+	b->rect = b->choice->one_rect ? b->choice->rect : turns[turn];
+	part.rows = b->rect.rows;
+	part.cols = b->rect.cols;
+	err = hal_partition_create(b->dev, &part, &b->part);
+	if (err)
+		printf("%ux%u: %s\n", part.rows, part.cols, hal_last_error());
+	for (uint32_t i = 0; i < p.models && !err; i++) {
+		err = oracle_pack_next(&p, &m);
+		if (err)
+			printf("%s: cut off at model %u\n", b->choice->pack, i);
+		else if (is_chosen(b->choice, i, turn))
+			run_model(b, i, &m);
+	}
+	oracle_pack_close(&p);
+	if (hal_partition_destroy(b->part) && !err) {
+		printf("%s\n", hal_last_error());
+		err = -EBUSY;
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct choice c;
+	struct bench b = {.choice = &c};
+	int err = parse_arguments(argc, argv, &c);
+
+	if (err) {
+		printf("usage: test_ops [--figures] [--shard I/N] [--only NUMBER] "
+		       "[--rect RxC] PACK TARGET\n");
+		return 2;
+	}
+	err = hal_open(c.target, NULL, &b.dev);
+	if (err) {
+		printf("%s: %s\n", c.target, hal_last_error());
+		return err == -ENODEV ? 77 : 1;
+	}
+	for (uint32_t turn = 0; turn < (c.one_rect ? 1 : TURNS) && !err; turn++)
+		err = run_turn(&b, turn);
+	if (hal_close(b.dev) && !err) {
+		printf("%s\n", hal_last_error());
+		err = -EBUSY;
+	}
+	printf("%u models, %u differ\n", b.run, b.failed);
+	if (err || !b.run)
+		return 1;
+	if (c.figures) {
+		printf("figure npu.tflite.random_models %u\n", b.run);
+		printf("figure npu.tflite.random_mismatches %u\n", b.failed);
+		return 0;
+	}
+	return b.failed != 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tenants' work from TensorFlow Lite models: the network compiled by npuc, inputs that
+ * data/tflite/nets.sums names by a seed, and the answers TensorFlow Lite gave there. */
+#include "tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "npuc.h"
+
+#define LINE_BYTES 4096u
+#define MAX_INPUTS 32u
+
+static int complain(const char *who, const char *what)
+{
+	fprintf(stderr, "hal_demo: %s: %s\n", who, what);
+	return -1;
+}
+
+/* xorshift64*, the upper byte of each product: how tests/tflite/oracle makes inputs. */
+static void random_bytes(uint64_t x, int8_t *out, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		x ^= x >> 12;
+		x ^= x << 25;
+		x ^= x >> 27;
+		out[i] = (int8_t)((x * UINT64_C(2685821657736338717)) >> 56);
+	}
+}
+
+static int from_hex(const char *text, int8_t *out, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		char digits[3] = {text[2 * i], text[2 * i] ? text[2 * i + 1] : 0, 0};
+		char *end;
+		unsigned long v = strtoul(digits, &end, 16);
+
+		if (end != digits + 2)
+			return -1;
+		out[i] = (int8_t)(uint8_t)v;
+	}
+	return 0;
+}
+
+/* One line of the network's part of the file; 1: it ends here. */
+static int take_line(struct work *w, const char *line, bool *ours, uint64_t *seed)
+{
+	char name[64];
+	unsigned long long value;
+
+	if (sscanf(line, "network %63s", name) == 1) {
+		if (*ours)
+			return 1;
+		*ours = strcmp(name, w->title) == 0;
+		return 0;
+	}
+	if (!*ours)
+		return 0;
+	if (strncmp(line, "input ", 6) == 0) {
+		*seed = sscanf(line, "input random %llx", &value) == 1 ? value : 0;
+		return 0;
+	}
+	if (strncmp(line, "output ", 7) != 0 || *seed == 0)
+		return 0;
+	if (w->count == MAX_INPUTS)
+		return 1;
+	random_bytes(*seed, w->inputs + (size_t)w->count * w->in_bytes, w->in_bytes);
+	if (from_hex(line + 7, w->expected + (size_t)w->count * w->out_bytes,
+		     w->out_bytes))
+		return complain(w->title, "an answer of the wrong length");
+	w->count++;
+	return 0;
+}
+
+static int read_answers(struct work *w, const char *sums)
+{
+	FILE *f = fopen(sums, "r");
+	char line[LINE_BYTES];
+	bool ours = false;
+	uint64_t seed = 0;
+	int rc = 0;
+
+	if (!f)
+		return complain(sums, hal_strerror(errno));
+	while (!rc && fgets(line, sizeof(line), f))
+		rc = take_line(w, line, &ours, &seed);
+	fclose(f);
+	if (rc >= 0 && w->count == 0)
+		return complain(w->title, "the answers' file has none for it");
+	return rc < 0 ? -1 : 0;
+}
+
+int work_network(struct work *w, const char *models, const char *network,
+		 const char *sums)
+{
+	struct npuc_program program = {0};
+	char path[LINE_BYTES], why[NPUC_WHY];
+	int rc = -1;
+
+	*w = (struct work){.kernel = "run"};
+	snprintf(w->title, sizeof(w->title), "%s", network);
+	snprintf(path, sizeof(path), "%s/%s_int8.tflite", models, network);
+	if (npuc_program_open(path, NULL, &program, why)) {
+		fprintf(stderr, "hal_demo: %s\n", why);
+		return -1;
+	}
+	w->in_bytes = (uint32_t)program.inputs[0].count;
+	w->out_bytes = (uint32_t)program.outputs[0].count;
+	w->in_room = (uint32_t)program.input_bytes;
+	w->out_room = (uint32_t)program.output_bytes;
+	w->macs = program.macs;
+	w->inputs = calloc(MAX_INPUTS, w->in_bytes);
+	w->expected = calloc(MAX_INPUTS, w->out_bytes);
+	if (!w->inputs || !w->expected)
+		complain(network, "out of memory");
+	else if (program.input_count != 1 || program.inputs[0].type != NPUC_INT8 ||
+		 program.output_count != 1 || program.outputs[0].type != NPUC_INT8)
+		complain(network, "not one int8 input and one int8 output");
+	else
+		rc = read_answers(w, sums);
+	/* the builder's, now this work's */
+	w->image = program.image;
+	w->image_size = program.image_size;
+	program.image = NULL;
+	npuc_program_free(&program);
+	return rc;
+}

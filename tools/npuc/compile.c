@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile.c - a model becomes a program: lowered, placed, emitted. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/hal.h>
+#include <hal/npu.h>
+
+#include "lower.h"
+#include "order.h"
+#include "plan.h"
+
+#define BUFFER_MAX (UINT64_C(1) << 31)
+#define LAYERS_MAX 4000u /* kernels of an image */
+#define ARRAY      16u   /* rows and columns that estimates are for */
+#define PANEL_ROWS 512u  /* rows the accumulators hold */
+#define LANES      16u   /* of arithmetic, element by element */
+#define PIECE      32u   /* bytes moved, looked up or pooled a cycle */
+
+struct compile {
+	struct lowered l;
+	const struct npuc_options *o;
+	struct npuc_program *p;
+	char *why;
+	struct npuc_place *places; /* by value, of roots */
+	struct hal_npu_builder *b;
+	uint32_t *const_ids;                    /* by value; 0: not in the image yet */
+	uint32_t output_id, input_id, arena_id; /* of the kernel in work */
+};
+
+static int out_of_memory(struct compile *c)
+{
+	return npuc_fail(c->why, ENOMEM, "%s: out of memory", c->l.m->file);
+}
+
+static uint64_t align_up(uint64_t x)
+{
+	return (x + NPUC_ALIGN - 1) / NPUC_ALIGN * NPUC_ALIGN;
+}
+
+/* ---- places ----------------------------------------------------------------------- */
+
+/* One behind the other, each tensor once. */
+static int place_ports(struct compile *c, const uint32_t *values, uint32_t count,
+		       enum npuc_where where, uint64_t *bytes)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t root = npuc_root(&c->l, values[i]);
+		struct npuc_place *p = &c->places[root];
+
+		if (p->where == where)
+			continue;
+		*p = (struct npuc_place){where, at, c->l.values[root].bytes};
+		at += align_up(p->bytes);
+	}
+	*bytes = at;
+	if (at <= BUFFER_MAX)
+		return 0;
+	return npuc_fail(c->why, ENOTSUP, "%s: %llu bytes of %s; at most 2^31",
+			 c->l.m->file, (unsigned long long)at,
+			 where == NPUC_INPUT ? "input" : "output");
+}
+
+static void use(struct compile *c, struct plan_item *items, uint32_t v, uint32_t step)
+{
+	struct plan_item *item;
+
+	if (v == NPUC_NONE || c->l.values[v].data)
+		return;
+	v = npuc_root(&c->l, v);
+	if (c->places[v].where == NPUC_INPUT || c->places[v].where == NPUC_OUTPUT)
+		return;
+	item = &items[v];
+	if (!item->bytes) {
+		item->bytes = c->l.values[v].bytes;
+		item->first = c->o->keep ? 0 : step;
+		item->last = item->first;
+		c->places[v].where = NPUC_ARENA;
+	}
+	item->last = c->o->keep ? UINT32_MAX : step;
+}
+
+/* An operation's results never lie on its operands, so that a launch that was dropped in
+ * the middle can run again: first and last step count as in use. */
+static int place_arena(struct compile *c)
+{
+	struct lowered *l = &c->l;
+	struct plan_item *items = calloc(l->value_count, sizeof(*items)), *packed;
+	uint32_t count = 0;
+	uint64_t peak = 0;
+	int rc;
+
+	packed = calloc((size_t)l->value_count + 1, sizeof(*packed));
+	if (!items || !packed) {
+		rc = out_of_memory(c);
+		goto out;
+	}
+	for (uint32_t i = 0; i < l->step_count; i++) {
+		use(c, items, l->steps[i].a, i);
+		use(c, items, l->steps[i].b, i);
+		use(c, items, l->steps[i].d, i);
+	}
+	for (uint32_t v = 0; v < l->value_count; v++)
+		if (items[v].bytes)
+			packed[count++] = items[v];
+	rc = npuc_plan(packed, count, &peak);
+	if (rc) {
+		rc = out_of_memory(c);
+		goto out;
+	}
+	count = 0;
+	for (uint32_t v = 0; v < l->value_count; v++)
+		if (items[v].bytes) {
+			c->places[v].offset = packed[count++].offset;
+			c->places[v].bytes = items[v].bytes;
+		}
+	c->p->arena_bytes = align_up(peak);
+	if (peak > BUFFER_MAX)
+		rc = npuc_fail(c->why, ENOTSUP,
+			       "%s: activations take %llu bytes; at most 2^31",
+			       l->m->file, (unsigned long long)peak);
+out:
+	free(items);
+	free(packed);
+	return rc;
+}
+
+/* In the file's order and in one that should need less; the better of the two stays. */
+static int order_and_place(struct compile *c)
+{
+	struct lowered *l = &c->l;
+	struct step *file_order;
+	uint64_t peak;
+	int rc = place_arena(c);
+
+	if (rc || c->o->keep)
+		return rc;
+	peak = c->p->arena_bytes;
+	file_order = calloc((size_t)l->step_room + 1, sizeof(*file_order));
+	if (!file_order)
+		return out_of_memory(c);
+	memcpy(file_order, l->steps, l->step_count * sizeof(*file_order));
+	rc = npuc_order(l) ? out_of_memory(c) : place_arena(c);
+	if (!rc && c->p->arena_bytes >= peak) {
+		free(l->steps);
+		l->steps = file_order;
+		return place_arena(c);
+	}
+	free(file_order);
+	return rc;
+}
+
+static int place_all(struct compile *c)
+{
+	const struct npuc_model *m = c->l.m;
+	int rc;
+
+	c->places = calloc(c->l.value_count, sizeof(*c->places));
+	c->const_ids = calloc(c->l.value_count, sizeof(*c->const_ids));
+	c->p->places = calloc((size_t)m->tensor_count + 1, sizeof(*c->p->places));
+	if (!c->places || !c->const_ids || !c->p->places)
+		return out_of_memory(c);
+	rc = place_ports(c, c->l.inputs, m->input_count, NPUC_INPUT, &c->p->input_bytes);
+	if (!rc)
+		rc = place_ports(c, c->l.outputs, m->output_count, NPUC_OUTPUT,
+				 &c->p->output_bytes);
+	if (!rc)
+		rc = order_and_place(c);
+	for (uint32_t i = 0; !rc && i < m->tensor_count; i++) {
+		if (c->l.values[i].data)
+			c->p->places[i] = (struct npuc_place){NPUC_CONSTANT, 0,
+							      c->l.values[i].bytes};
+		else
+			c->p->places[i] = c->places[npuc_root(&c->l, i)];
+	}
+	c->p->tensor_count = rc ? 0 : m->tensor_count;
+	return rc;
+}
+
+/* ---- work of a step --------------------------------------------------------------- */
+
+static uint64_t pieces(uint64_t all, uint64_t each)
+{
+	return (all + each - 1) / each;
+}
+
+static void conv_work(const struct hal_npu_conv *op, const struct npuc_options *o,
+		      struct npuc_layer *layer)
+{
+	uint32_t high = o->rows ? o->rows : ARRAY, wide = o->cols ? o->cols : ARRAY;
+	uint64_t m = (uint64_t)op->oh * op->ow;
+	uint64_t k = (uint64_t)op->kh * op->kw * (op->c / op->groups);
+	uint64_t folds = pieces(k, high) * pieces(op->n, wide);
+
+	layer->macs += m * k * op->n;
+	/* A fold costs max(rows, array rows): the next one's weights load meanwhile. */
+	for (uint64_t rows; m; m -= rows) {
+		rows = m < PANEL_ROWS ? m : PANEL_ROWS;
+		layer->cycles += folds * (rows < high ? high : rows);
+	}
+}
+
+/* Requests to memory, of which the port takes one a cycle: rows of bytes, so many
+ * operands and a result, in pieces. */
+static uint64_t requests(uint64_t rows, uint64_t bytes, uint64_t operands, uint64_t piece)
+{
+	return rows * pieces(bytes, piece) * operands;
+}
+
+static void step_work(const struct step *s, const struct npuc_options *o,
+		      struct npuc_layer *layer)
+{
+	const struct hal_npu_pool *pool = &s->u.pool;
+	uint64_t cycles = 0;
+
+	switch (s->kind) {
+	case STEP_CONV:
+		conv_work(&s->u.conv, o, layer);
+		break;
+	case STEP_ADD:
+		cycles = requests(s->u.add.rows, s->u.add.bytes, 3, LANES);
+		break;
+	case STEP_MUL:
+		cycles = requests(s->u.mul.rows, s->u.mul.bytes, 3, LANES);
+		break;
+	case STEP_MAXPOOL:
+	case STEP_AVGPOOL:
+		cycles = requests((uint64_t)pool->oh * pool->ow, pool->c,
+				  (uint64_t)pool->kh * pool->kw + 1, PIECE);
+		break;
+	case STEP_LUT:
+		cycles = requests(1, s->u.lut.bytes, 2, PIECE);
+		break;
+	case STEP_SOFTMAX: /* two of its three passes take an element a cycle */
+		cycles = requests(s->u.softmax.rows, s->u.softmax.cols, 2, 1);
+		break;
+	case STEP_COPY:
+		cycles = requests(s->u.copy.rows, s->u.copy.bytes, 2, PIECE);
+		break;
+	case STEP_FILL:
+		cycles = requests(1, s->u.fill.bytes, 1, PIECE);
+		break;
+	}
+	layer->cycles += cycles;
+}
+
+static int make_layers(struct compile *c)
+{
+	const struct npuc_model *m = c->l.m;
+	struct npuc_layer *layers = calloc(m->op_count, sizeof(*layers));
+	uint32_t position = 0;
+
+	if (!layers)
+		return out_of_memory(c);
+	c->p->layers = layers;
+	c->p->layer_count = m->op_count;
+	for (uint32_t i = 0; i < m->op_count; i++) {
+		snprintf(layers[i].operator_name, sizeof(layers[i].operator_name), "%s",
+			 npuc_operator_name(m->ops[i].code));
+		snprintf(layers[i].shape, sizeof(layers[i].shape), "%s", c->l.shapes[i]);
+		layers[i].output = m->ops[i].outputs[0];
+	}
+	for (uint32_t i = 0; i < c->l.step_count; i++) {
+		struct npuc_layer *layer = &layers[c->l.steps[i].layer];
+
+		if (i && c->l.steps[i].layer != c->l.steps[i - 1].layer)
+			position++;
+		layer->position = position;
+		if (c->o->layers && !layer->kernel[0])
+			snprintf(layer->kernel, sizeof(layer->kernel), "layer%u",
+				 c->l.steps[i].layer);
+		step_work(&c->l.steps[i], c->o, layer);
+	}
+	for (uint32_t i = 0; i < m->op_count; i++) {
+		c->p->macs += layers[i].macs;
+		c->p->cycles += layers[i].cycles;
+	}
+	return 0;
+}
+
+/* ---- emission --------------------------------------------------------------------- */
+
+/* What a hal_npu_ function said, with the layer in front. */
+static int refused(struct compile *c, int rc)
+{
+	return lower_fail(&c->l, -rc, "%s",
+			  rc == -ENOMEM ? "out of memory" : hal_last_error());
+}
+
+/* Adds where value v lies to a place that so far is an offset within it. */
+static int resolve(struct compile *c, uint32_t v, struct hal_npu_place *place)
+{
+	const struct value *value = &c->l.values[v];
+	const struct npuc_place *p;
+
+	if (value->data) {
+		int rc = 0;
+
+		if (!c->const_ids[v])
+			rc = hal_npu_const(c->b, value->data, value->bytes,
+					   &c->const_ids[v]);
+		place->id = c->const_ids[v];
+		return rc;
+	}
+	p = &c->places[npuc_root(&c->l, v)];
+	place->id = p->where == NPUC_INPUT    ? c->input_id
+		    : p->where == NPUC_OUTPUT ? c->output_id
+					      : c->arena_id;
+	place->offset += (uint32_t)p->offset;
+	return 0;
+}
+
+static int emit_step(struct compile *c, const struct step *from)
+{
+	struct step s = *from;
+	struct hal_npu_place *a = NULL, *b = NULL, *d = NULL;
+	int rc = 0;
+
+	switch (s.kind) {
+	case STEP_CONV:
+		a = &s.u.conv.a, d = &s.u.conv.d;
+		break;
+	case STEP_ADD:
+		a = &s.u.add.a, b = &s.u.add.b, d = &s.u.add.d;
+		break;
+	case STEP_MUL:
+		a = &s.u.mul.a, b = &s.u.mul.b, d = &s.u.mul.d;
+		break;
+	case STEP_MAXPOOL:
+	case STEP_AVGPOOL:
+		a = &s.u.pool.a, d = &s.u.pool.d;
+		break;
+	case STEP_LUT:
+		a = &s.u.lut.a, d = &s.u.lut.d;
+		break;
+	case STEP_SOFTMAX:
+		a = &s.u.softmax.a, d = &s.u.softmax.d;
+		break;
+	case STEP_COPY:
+		a = &s.u.copy.a, d = &s.u.copy.d;
+		break;
+	case STEP_FILL:
+		d = &s.u.fill.d;
+		break;
+	}
+	if (a)
+		rc = resolve(c, s.a, a);
+	if (!rc && b)
+		rc = resolve(c, s.b, b);
+	if (!rc)
+		rc = resolve(c, s.d, d);
+	if (rc)
+		return rc;
+	switch (s.kind) {
+	case STEP_CONV:
+		return hal_npu_conv(c->b, &s.u.conv);
+	case STEP_ADD:
+		return hal_npu_add(c->b, &s.u.add);
+	case STEP_MUL:
+		return hal_npu_mul(c->b, &s.u.mul);
+	case STEP_MAXPOOL:
+		return hal_npu_maxpool(c->b, &s.u.pool);
+	case STEP_AVGPOOL:
+		return hal_npu_avgpool(c->b, &s.u.pool);
+	case STEP_LUT:
+		return hal_npu_lut(c->b, &s.u.lut);
+	case STEP_SOFTMAX:
+		return hal_npu_softmax(c->b, &s.u.softmax);
+	case STEP_COPY:
+		return hal_npu_copy(c->b, &s.u.copy);
+	case STEP_FILL:
+		return hal_npu_fill(c->b, s.u.fill.d, s.u.fill.bytes, s.u.fill.pattern);
+	}
+	return -EINVAL;
+}
+
+/* A kernel with the program's arguments. */
+static int begin_kernel(struct compile *c, const char *name)
+{
+	uint64_t arena = c->p->arena_bytes ? c->p->arena_bytes : NPUC_ALIGN;
+	int rc = hal_npu_kernel(c->b, name);
+
+	if (!rc)
+		rc = hal_npu_arg(c->b, c->p->output_bytes, &c->output_id);
+	if (!rc)
+		rc = hal_npu_arg(c->b, c->p->input_bytes, &c->input_id);
+	if (!rc && c->p->arena_arg)
+		rc = hal_npu_arg(c->b, arena, &c->arena_id);
+	else if (!rc && !c->arena_id)
+		rc = hal_npu_scratch(c->b, arena, &c->arena_id);
+	return rc ? refused(c, rc) : 0;
+}
+
+/* Steps of one layer, or of all: NPUC_NONE. */
+static int emit_kernel(struct compile *c, const char *name, uint32_t layer)
+{
+	int rc = begin_kernel(c, name);
+
+	for (uint32_t i = 0; !rc && i < c->l.step_count; i++) {
+		c->l.layer = c->l.steps[i].layer;
+		if (layer != NPUC_NONE && layer != c->l.layer)
+			continue;
+		rc = emit_step(c, &c->l.steps[i]);
+		if (rc)
+			rc = refused(c, rc);
+	}
+	return rc;
+}
+
+static int emit(struct compile *c)
+{
+	int rc = hal_npu_builder_create(&c->b);
+
+	c->l.layer = 0;
+	if (rc)
+		return refused(c, rc);
+	if (c->o->layers && c->l.m->op_count > LAYERS_MAX)
+		return npuc_fail(c->why, ENOTSUP,
+				 "%s: %u layers; a kernel for each of "
+				 "at most %u",
+				 c->l.m->file, c->l.m->op_count, LAYERS_MAX);
+	rc = emit_kernel(c, "run", NPUC_NONE);
+	for (uint32_t i = 0; !rc && i < c->p->layer_count; i++)
+		if (c->p->layers[i].kernel[0])
+			rc = emit_kernel(c, c->p->layers[i].kernel, i);
+	if (rc)
+		return rc;
+	rc = hal_npu_build(c->b, &c->p->image, &c->p->image_size);
+	return rc ? refused(c, rc) : 0;
+}
+
+/* ---- ports ------------------------------------------------------------------------ */
+
+static void fill_port(struct compile *c, uint32_t tensor, uint32_t device, uint32_t value,
+		      struct npuc_port *port)
+{
+	const struct npuc_tensor *t = &c->l.m->tensors[tensor].t;
+	const struct npuc_tensor *d = &c->l.m->tensors[device].t;
+
+	snprintf(port->name, sizeof(port->name), "%.63s", t->name);
+	port->type = t->type;
+	port->device_type = d->type;
+	port->tensor = tensor;
+	port->rank = t->rank;
+	memcpy(port->dims, t->dims, sizeof(port->dims));
+	port->count = t->count;
+	port->offset = c->places[npuc_root(&c->l, value)].offset;
+	port->scale = d->scale;
+	port->zero_point = d->zero_point;
+}
+
+static int make_ports(struct compile *c)
+{
+	const struct npuc_model *m = c->l.m;
+	struct npuc_program *p = c->p;
+
+	p->inputs = calloc(m->input_count, sizeof(*p->inputs));
+	p->outputs = calloc(m->output_count, sizeof(*p->outputs));
+	if (!p->inputs || !p->outputs)
+		return out_of_memory(c);
+	p->input_count = m->input_count;
+	p->output_count = m->output_count;
+	for (uint32_t i = 0; i < m->input_count; i++)
+		fill_port(c, m->inputs[i], c->l.inputs[i], c->l.inputs[i], &p->inputs[i]);
+	for (uint32_t i = 0; i < m->output_count; i++)
+		fill_port(c, m->outputs[i], c->l.output_tensors[i], c->l.outputs[i],
+			  &p->outputs[i]);
+	return 0;
+}
+
+int npuc_compile(const struct npuc_model *m, const struct npuc_options *options,
+		 struct npuc_program *program, char why[NPUC_WHY])
+{
+	static const struct npuc_options none;
+	struct compile c = {.o = options ? options : &none, .p = program, .why = why};
+	int rc;
+
+	memset(program, 0, sizeof(*program));
+	program->arena_arg = c.o->keep || c.o->layers;
+	rc = npuc_lower(m, &c.l, why);
+	if (!rc)
+		npuc_fuse_pads(&c.l, c.o->keep);
+	if (!rc)
+		rc = place_all(&c);
+	if (!rc)
+		rc = make_layers(&c);
+	if (!rc)
+		rc = make_ports(&c);
+	if (!rc)
+		rc = emit(&c);
+	hal_npu_builder_destroy(c.b);
+	free(c.places);
+	free(c.const_ids);
+	npuc_lowered_free(&c.l);
+	if (rc)
+		npuc_program_free(program);
+	return rc;
+}
+
+/* Images of either origin are malloc'ed: hal_npu_image_free is free. */
+void npuc_program_free(struct npuc_program *p)
+{
+	hal_npu_image_free(p->image);
+	free(p->inputs);
+	free(p->outputs);
+	free(p->places);
+	free(p->layers);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - a device with one partition of all its units. */
+#include "device.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int device_open(const char *target, struct device *d, char why[NPUC_WHY])
+{
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	int rc;
+
+	*d = (struct device){.info = {.size = (uint32_t)sizeof(d->info)}};
+	rc = hal_open(target, NULL, &d->dev);
+	if (rc >= 0)
+		rc = hal_device_get_info(d->dev, &d->info);
+	if (rc >= 0 && d->info.kind != HAL_KIND_NPU) {
+		snprintf(why, NPUC_WHY, "%s is no NPU: %s", d->info.backend,
+			 d->info.name);
+		device_close(d);
+		return -ENODEV;
+	}
+	if (rc >= 0) {
+		desc.units_floor = d->info.unit_rows * d->info.unit_cols;
+		rc = hal_partition_create(d->dev, &desc, &d->part);
+	}
+	if (rc >= 0)
+		return 0;
+	snprintf(why, NPUC_WHY, "%s", hal_last_error());
+	device_close(d);
+	return rc;
+}
+
+void device_close(struct device *d)
+{
+	hal_partition_destroy(d->part);
+	if (d->dev)
+		hal_close(d->dev);
+	*d = (struct device){0};
+}
+
+int device_version(const char *tool)
+{
+	uint32_t v = hal_version();
+
+	printf("%s %u.%u.%u\n", tool, v >> 16, v >> 8 & 0xff, v & 0xff);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h - what npuc and halrun share: a device with one partition of all its units. */
+#ifndef NPUC_DEVICE_H
+#define NPUC_DEVICE_H
+
+#include <hal/hal.h>
+
+#include "npuc.h"
+
+#define EXIT_ERROR 1 /* a file, the model or the library */
+#define EXIT_USAGE 2 /* the command line */
+
+struct device {
+	struct hal_device *dev;
+	struct hal_partition *part;
+	struct hal_device_info info;
+};
+
+/* target as in hal_open; NULL: what the configuration selects.  0 or -errno with why. */
+int device_open(const char *target, struct device *d, char why[NPUC_WHY]);
+void device_close(struct device *d);
+int device_version(const char *tool);
+
+#endif

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.c - operators become steps: what all operators need, and their table. */
+#include "lower.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quant.h"
+
+#define STEPS_MAX (1u << 18)
+#define OWNED_MAX (UINT64_C(256) << 20) /* tables and rearranged weights of a model */
+
+/* version: the newest whose meaning for 8 bits is what is compiled here. */
+static const struct known {
+	uint32_t code;
+	int32_t version;
+	int (*lower)(struct lowered *l);
+} operators[] = {
+	{NPUC_ADD, 5, lower_add},
+	{NPUC_AVERAGE_POOL_2D, 3, lower_pool},
+	{NPUC_CONCATENATION, 4, lower_concat},
+	{NPUC_CONV_2D, 8, lower_conv},
+	{NPUC_DEPTHWISE_CONV_2D, 7, lower_depthwise},
+	{NPUC_DEQUANTIZE, 6, lower_dequantize},
+	{NPUC_FULLY_CONNECTED, 12, lower_fully_connected},
+	{NPUC_LOGISTIC, 3, lower_function},
+	{NPUC_MAX_POOL_2D, 3, lower_pool},
+	{NPUC_MUL, 7, lower_mul},
+	{NPUC_RELU, 3, lower_relu},
+	{NPUC_RELU_N1_TO_1, 3, lower_relu},
+	{NPUC_RELU6, 3, lower_relu},
+	{NPUC_RESHAPE, 1, lower_reshape},
+	{NPUC_SOFTMAX, 3, lower_softmax},
+	{NPUC_TANH, 3, lower_function},
+	{NPUC_PAD, 4, lower_pad},
+	{NPUC_MEAN, 3, lower_mean},
+	{NPUC_SQUEEZE, 2, lower_reshape},
+	{NPUC_PADV2, 4, lower_pad},
+	{NPUC_EXPAND_DIMS, 1, lower_reshape},
+	{NPUC_QUANTIZE, 3, lower_quantize},
+};
+
+static const struct known *find_operator(uint32_t code)
+{
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (operators[i].code == code)
+			return &operators[i];
+	return NULL;
+}
+
+const struct model_op *lower_op(const struct lowered *l)
+{
+	return &l->m->ops[l->layer];
+}
+
+const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor)
+{
+	return &l->m->tensors[tensor].t;
+}
+
+int lower_fail(struct lowered *l, int err, const char *format, ...)
+{
+	const struct model_op *op = lower_op(l);
+	const char *name = npuc_operator_name(op->code);
+	uint32_t d = op->output_count ? op->outputs[0] : NPUC_NONE;
+	char number[32], text[320];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(number, sizeof(number), "operator %u", op->code);
+	return npuc_fail(l->why, err, "%s: layer %u (%s, output '%.80s'): %s", l->m->file,
+			 l->layer, name ? name : number,
+			 d == NPUC_NONE ? "" : lower_t(l, d)->name, text);
+}
+
+/* ---- growing arrays --------------------------------------------------------------- */
+
+/* One more element in an array that doubles; NULL: no memory. */
+static void *grow(void *array, uint32_t count, uint32_t *room, size_t element)
+{
+	void *more;
+
+	if (count < *room)
+		return array;
+	if (*room > UINT32_MAX / 2)
+		return NULL;
+	more = realloc(array, (*room ? (size_t)*room * 2 : 64) * element);
+	if (more)
+		*room = *room ? *room * 2 : 64;
+	return more;
+}
+
+void *lower_own(struct lowered *l, uint64_t bytes)
+{
+	void **owned;
+	void *memory;
+
+	if (bytes > OWNED_MAX - l->owned_bytes) {
+		lower_fail(l, ENOTSUP,
+			   "tables and rearranged weights come to more than %llu MiB",
+			   (unsigned long long)(OWNED_MAX >> 20));
+		return NULL;
+	}
+	owned = grow(l->owned, l->owned_count, &l->owned_room, sizeof(void *));
+	if (owned)
+		l->owned = owned;
+	memory = owned ? calloc(1, bytes ? bytes : 1) : NULL;
+	if (!memory) {
+		lower_fail(l, ENOMEM, "out of memory");
+		return NULL;
+	}
+	l->owned[l->owned_count++] = memory;
+	l->owned_bytes += bytes;
+	return memory;
+}
+
+int lower_value(struct lowered *l, uint64_t bytes, const void *data, uint32_t *value)
+{
+	struct value *values =
+		grow(l->values, l->value_count, &l->value_room, sizeof(*values));
+
+	if (!values)
+		return lower_fail(l, ENOMEM, "out of memory");
+	l->values = values;
+	values[l->value_count] = (struct value){.bytes = bytes,
+						.data = data,
+						.same = l->value_count,
+						.ready = data,
+						.pad.inner = NPUC_NONE};
+	*value = l->value_count++;
+	return 0;
+}
+
+struct step *lower_step(struct lowered *l, enum step_kind kind, uint32_t a, uint32_t b,
+			uint32_t d)
+{
+	struct step *steps = grow(l->steps, l->step_count, &l->step_room, sizeof(*steps));
+
+	if (!steps || l->step_count == STEPS_MAX) {
+		lower_fail(l, steps ? ENOTSUP : ENOMEM,
+			   steps ? "more than 2^18 operations" : "out of memory");
+		if (steps)
+			l->steps = steps;
+		return NULL;
+	}
+	l->steps = steps;
+	l->values[d].ready = true;
+	steps += l->step_count++;
+	memset(steps, 0, sizeof(*steps));
+	steps->kind = kind;
+	steps->layer = l->layer;
+	steps->a = a;
+	steps->b = b;
+	steps->d = d;
+	return steps;
+}
+
+uint32_t npuc_root(const struct lowered *l, uint32_t v)
+{
+	while (l->values[v].same != v)
+		v = l->values[v].same;
+	return v;
+}
+
+int lower_alias(struct lowered *l, uint32_t a, uint32_t d)
+{
+	uint32_t root = npuc_root(l, a);
+	struct value *r = &l->values[root], *out = &l->values[d];
+	struct step *s;
+
+	if (!out->output && r->data) {
+		out->data = r->data;
+		out->ready = true;
+		return 0;
+	}
+	if (!out->output || (!r->data && !r->input)) {
+		r->output |= out->output;
+		out->same = root;
+		out->ready = true;
+		return 0;
+	}
+	/* Arguments are different buffers. */
+	s = lower_step(l, STEP_COPY, a, NPUC_NONE, d);
+	if (!s)
+		return -ENOMEM;
+	s->u.copy = (struct hal_npu_copy){.size = (uint32_t)sizeof(s->u.copy),
+					  .rows = 1,
+					  .bytes = (uint32_t)out->bytes};
+	return 0;
+}
+
+/* ---- operands --------------------------------------------------------------------- */
+
+/* What must hold of a tensor whose elements the machine computes with. */
+static int check_quantized(struct lowered *l, uint32_t tensor, bool per_channel)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+	const char *unusable = l->m->tensors[tensor].unusable;
+	uint32_t type = (uint32_t)t->type;
+
+	if (unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
+	if (type != NPUC_INT8 && type != NPUC_UINT8) {
+		if (npuc_type_name(t->type))
+			return lower_fail(l, ENOTSUP,
+					  "tensor '%.80s' is %s; int8 and uint8 are "
+					  "compiled",
+					  t->name, npuc_type_name(t->type));
+		return lower_fail(l, ENOTSUP,
+				  "tensor '%.80s' has type %u; int8 and uint8 are "
+				  "compiled",
+				  t->name, type);
+	}
+	if (!t->count)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' is empty", t->name);
+	if (!t->scales)
+		return lower_fail(l, EINVAL, "tensor '%.80s' is not quantized", t->name);
+	if (t->scales > 1 && !per_channel)
+		return lower_fail(l, ENOTSUP,
+				  "tensor '%.80s' is quantized per channel; only weights "
+				  "may be",
+				  t->name);
+	for (uint32_t i = 0; i < t->scales; i++) {
+		float scale = npuc_tensor_scale(l->m, tensor, i);
+		int32_t zero = npuc_tensor_zero_point(l->m, tensor, i);
+
+		if (!(scale > 0) || !isfinite(scale))
+			return lower_fail(l, EINVAL,
+					  "tensor '%.80s': scale %g; positive and finite",
+					  t->name, (double)scale);
+		if (zero < quant_min(t->type) || zero > quant_max(t->type))
+			return lower_fail(l, EINVAL,
+					  "tensor '%.80s': zero point %d is no %s",
+					  t->name, zero, npuc_type_name(t->type));
+	}
+	return 0;
+}
+
+static int take_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
+{
+	const struct model_op *op = lower_op(l);
+
+	if (number >= op->input_count || op->inputs[number] == NPUC_NONE)
+		return lower_fail(l, EINVAL, "operand %u is missing", number);
+	*tensor = op->inputs[number];
+	return 0;
+}
+
+int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
+{
+	int rc = take_operand(l, number, tensor);
+
+	if (!rc)
+		rc = check_quantized(l, *tensor, false);
+	if (!rc && !l->values[*tensor].ready)
+		rc = lower_fail(l, EINVAL, "tensor '%.80s' is read before it is made",
+				lower_t(l, *tensor)->name);
+	return rc;
+}
+
+int lower_result(struct lowered *l, uint32_t *tensor)
+{
+	const struct model_op *op = lower_op(l);
+	int rc;
+
+	if (op->output_count != 1 || op->outputs[0] == NPUC_NONE)
+		return lower_fail(l, EINVAL, "%u outputs; exactly 1", op->output_count);
+	*tensor = op->outputs[0];
+	rc = check_quantized(l, *tensor, false);
+	if (!rc && l->values[*tensor].ready)
+		rc = lower_fail(l, EINVAL,
+				"tensor '%.80s' is constant, an input, or made twice",
+				lower_t(l, *tensor)->name);
+	return rc;
+}
+
+int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count,
+	       const int32_t **out, uint32_t *length)
+{
+	const struct model_op *op = lower_op(l);
+	const struct npuc_tensor *t;
+	uint32_t tensor = 0;
+	int32_t *copy;
+	int rc;
+
+	*out = NULL;
+	if (optional && (number >= op->input_count || op->inputs[number] == NPUC_NONE))
+		return 0;
+	rc = take_operand(l, number, &tensor);
+	if (rc)
+		return rc;
+	t = lower_t(l, tensor);
+	if (t->type != NPUC_INT32 || l->m->tensors[tensor].unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be int32", t->name);
+	if (!t->data)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be constant", t->name);
+	if (count && t->count != count)
+		return lower_fail(l, EINVAL, "tensor '%.80s' has %llu elements, not %llu",
+				  t->name, (unsigned long long)t->count,
+				  (unsigned long long)count);
+	copy = lower_own(l, t->bytes);
+	if (!copy)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < t->count; i++) {
+		const uint8_t *p = (const uint8_t *)t->data + i * 4;
+
+		copy[i] = (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 |
+				    (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+	}
+	*out = copy;
+	if (length)
+		*length = (uint32_t)t->count;
+	return 0;
+}
+
+int lower_counts(struct lowered *l, uint32_t least, uint32_t most)
+{
+	uint32_t n = lower_op(l)->input_count;
+
+	if (n >= least && n <= most)
+		return 0;
+	return lower_fail(l, EINVAL, "%u operands; %u to %u", n, least, most);
+}
+
+int lower_same_type(struct lowered *l, uint32_t a, uint32_t b)
+{
+	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, b);
+
+	if (x->type == y->type)
+		return 0;
+	return lower_fail(l, ENOTSUP, "tensor '%.80s' is %s and tensor '%.80s' %s",
+			  x->name, npuc_type_name(x->type), y->name,
+			  npuc_type_name(y->type));
+}
+
+int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d)
+{
+	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, d);
+	int rc = lower_same_type(l, a, d);
+
+	if (rc)
+		return rc;
+	if (x->zero_point == y->zero_point && fabsf(x->scale - y->scale) <= 1e-6f)
+		return 0;
+	return lower_fail(l, ENOTSUP,
+			  "tensors '%.80s' and '%.80s' must have the same scale and zero "
+			  "point",
+			  x->name, y->name);
+}
+
+int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+	char is[80] = "", want[80] = "";
+	bool same = t->rank == rank;
+
+	for (uint32_t i = 0; same && i < rank; i++)
+		same = (uint32_t)t->dims[i] == dims[i];
+	if (same)
+		return 0;
+	for (uint32_t i = 0; i < t->rank; i++)
+		snprintf(is + strlen(is), sizeof(is) - strlen(is), "%s%d", i ? "x" : "",
+			 t->dims[i]);
+	for (uint32_t i = 0; i < rank; i++)
+		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%u",
+			 i ? "x" : "", dims[i]);
+	return lower_fail(l, EINVAL, "tensor '%.80s' is %s; its operands make it %s",
+			  t->name, is, want);
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+int32_t lower_option(struct lowered *l, uint32_t kind, uint32_t field, int32_t def)
+{
+	const struct model_op *op = lower_op(l);
+	struct flat f = l->m->flat;
+
+	return op->options_type == kind ? flat_i32(&f, op->options, field, def) : def;
+}
+
+uint32_t lower_option_u8(struct lowered *l, uint32_t kind, uint32_t field)
+{
+	const struct model_op *op = lower_op(l);
+	struct flat f = l->m->flat;
+
+	return op->options_type == kind ? flat_u8(&f, op->options, field, 0) : 0;
+}
+
+int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
+		int32_t *max)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+
+	if (act > QUANT_ACT_RELU6)
+		return lower_fail(l, ENOTSUP, "fused activation %u", act);
+	if (!quant_range((enum quant_act)act, t->type, t->scale, t->zero_point, min, max))
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s': scale %g is too small for the fused "
+				  "activation",
+				  t->name, (double)t->scale);
+	return 0;
+}
+
+/* ---- the whole model -------------------------------------------------------------- */
+
+static int make_values(struct lowered *l)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < l->m->tensor_count; i++) {
+		uint32_t v;
+
+		rc = lower_value(l, lower_t(l, i)->bytes, lower_t(l, i)->data, &v);
+	}
+	return rc;
+}
+
+/* The tensor that the device has for a float32 one at the edge: what QUANTIZE makes of
+ * it, or what DEQUANTIZE makes it of. */
+static int across_edge(struct lowered *l, uint32_t tensor, bool input, uint32_t *device)
+{
+	uint32_t code = input ? NPUC_QUANTIZE : NPUC_DEQUANTIZE;
+	uint32_t found = NPUC_NONE, uses = 0;
+
+	for (uint32_t i = 0; i < l->m->op_count; i++) {
+		const struct model_op *op = &l->m->ops[i];
+		const uint32_t *near = input ? op->inputs : op->outputs;
+		const uint32_t *far = input ? op->outputs : op->inputs;
+		uint32_t n = input ? op->input_count : op->output_count;
+
+		for (uint32_t k = 0; k < n; k++) {
+			if (near[k] != tensor)
+				continue;
+			uses++;
+			if (op->code == code && op->input_count == 1 &&
+			    op->output_count == 1)
+				found = far[0];
+		}
+	}
+	if (uses != 1 || found == NPUC_NONE)
+		return npuc_fail(
+			l->why, ENOTSUP, "%s: %s '%.80s' is float32: %s must be one %s",
+			l->m->file, input ? "input" : "output", lower_t(l, tensor)->name,
+			input ? "its only reader" : "what makes it",
+			input ? "QUANTIZE" : "DEQUANTIZE");
+	*device = found;
+	return 0;
+}
+
+static int find_port(struct lowered *l, uint32_t tensor, bool input, uint32_t *device)
+{
+	const char *which = input ? "input" : "output";
+	const struct npuc_tensor *t;
+	struct value *v;
+
+	if (tensor == NPUC_NONE)
+		return npuc_fail(l->why, EINVAL, "%s: an %s of the model is left out",
+				 l->m->file, which);
+	t = lower_t(l, tensor);
+	*device = tensor;
+	if (t->type == NPUC_FLOAT32) {
+		int rc = across_edge(l, tensor, input, device);
+
+		if (rc)
+			return rc;
+		t = lower_t(l, *device);
+	}
+	if (t->type != NPUC_INT8 && t->type != NPUC_UINT8)
+		return npuc_fail(l->why, ENOTSUP,
+				 "%s: %s '%.80s' has type %s; int8, uint8 or float32",
+				 l->m->file, which, t->name,
+				 npuc_type_name(t->type) ? npuc_type_name(t->type)
+							 : "unknown");
+	if (!t->count || t->count != lower_t(l, tensor)->count || t->scales != 1 ||
+	    !(t->scale > 0) || !isfinite(t->scale))
+		return npuc_fail(l->why, EINVAL,
+				 "%s: %s '%.80s' is empty or not quantized per tensor",
+				 l->m->file, which, t->name);
+	v = &l->values[*device];
+	if (v->data)
+		return npuc_fail(l->why, ENOTSUP, "%s: %s '%.80s' is constant",
+				 l->m->file, which, t->name);
+	if (input)
+		v->input = v->ready = true;
+	return 0;
+}
+
+/* An output that is an input, too, is copied in the end. */
+static int find_output(struct lowered *l, uint32_t number)
+{
+	uint32_t *tensor = &l->output_tensors[number], *value = &l->outputs[number];
+	int rc = find_port(l, l->m->outputs[number], false, tensor);
+
+	*value = *tensor;
+	if (!rc && l->values[*tensor].input)
+		rc = lower_value(l, l->values[*tensor].bytes, NULL, value);
+	if (!rc)
+		l->values[*value].output = true;
+	return rc;
+}
+
+static int find_ports(struct lowered *l)
+{
+	const struct npuc_model *m = l->m;
+	int rc = 0;
+
+	l->inputs = calloc((size_t)m->input_count + 1, sizeof(*l->inputs));
+	l->outputs = calloc((size_t)m->output_count + 1, sizeof(*l->outputs));
+	l->output_tensors = calloc((size_t)m->output_count + 1, sizeof(*l->outputs));
+	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));
+	if (!l->inputs || !l->outputs || !l->output_tensors || !l->shapes)
+		return npuc_fail(l->why, ENOMEM, "%s: out of memory", m->file);
+	if (!m->input_count || !m->output_count || m->input_count > 256 ||
+	    m->output_count > 256)
+		return npuc_fail(l->why, ENOTSUP,
+				 "%s: %u inputs and %u outputs; 1 to 256 of each",
+				 m->file, m->input_count, m->output_count);
+	for (uint32_t i = 0; !rc && i < m->input_count; i++)
+		rc = find_port(l, m->inputs[i], true, &l->inputs[i]);
+	for (uint32_t i = 0; !rc && i < m->output_count; i++)
+		rc = find_output(l, i);
+	return rc;
+}
+
+static int lower_one(struct lowered *l)
+{
+	const struct model_op *op = lower_op(l);
+	const struct known *known = find_operator(op->code);
+
+	if (!known)
+		return lower_fail(l, ENOTSUP, "this operator is not compiled");
+	if (op->version < 1 || op->version > known->version)
+		return lower_fail(l, ENOTSUP, "version %d of this operator; 1 to %d",
+				  op->version, known->version);
+	return known->lower(l);
+}
+
+int npuc_lower(const struct npuc_model *m, struct lowered *l, char why[NPUC_WHY])
+{
+	int rc;
+
+	*l = (struct lowered){.m = m, .why = why};
+	if (!m->op_count)
+		return npuc_fail(why, ENOTSUP, "%s: no operators", m->file);
+	rc = make_values(l);
+	if (!rc)
+		rc = find_ports(l);
+	for (l->layer = 0; !rc && l->layer < m->op_count; l->layer++)
+		rc = lower_one(l);
+	l->layer = m->op_count - 1;
+	for (uint32_t i = 0; !rc && i < m->output_count; i++) {
+		uint32_t tensor = l->output_tensors[i];
+
+		if (!l->values[tensor].ready)
+			rc = npuc_fail(why, EINVAL, "%s: nothing makes output '%.80s'",
+				       m->file, lower_t(l, tensor)->name);
+		else if (l->outputs[i] != tensor)
+			rc = lower_alias(l, tensor, l->outputs[i]);
+	}
+	return rc;
+}
+
+void npuc_lowered_free(struct lowered *l)
+{
+	for (uint32_t i = 0; i < l->owned_count; i++)
+		free(l->owned[i]);
+	free(l->owned);
+	free(l->steps);
+	free(l->values);
+	free(l->shapes);
+	free(l->inputs);
+	free(l->outputs);
+	free(l->output_tensors);
+	*l = (struct lowered){0};
+}

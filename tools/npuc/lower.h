@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.h - operators of a model become steps: what one call of a hal_npu_ function does.
+ */
+#ifndef NPUC_LOWER_H
+#define NPUC_LOWER_H
+
+#include <hal/npu.h>
+
+#include "model.h"
+
+enum step_kind {
+	STEP_CONV,
+	STEP_ADD,
+	STEP_MUL,
+	STEP_MAXPOOL,
+	STEP_AVGPOOL,
+	STEP_LUT,
+	STEP_SOFTMAX,
+	STEP_COPY,
+	STEP_FILL,
+};
+
+/* The operation's places have their offset within the value; ids are filled when the
+ * step is emitted.  What the structs point to belongs to the lowering. */
+struct step {
+	enum step_kind kind;
+	uint32_t layer;
+	uint32_t a, b, d; /* values; b only of ADD and MUL, a not of FILL */
+	union {
+		struct hal_npu_conv conv;
+		struct hal_npu_add add;
+		struct hal_npu_mul mul;
+		struct hal_npu_pool pool;
+		struct hal_npu_lut lut;
+		struct hal_npu_softmax softmax;
+		struct hal_npu_copy copy;
+		struct {
+			struct hal_npu_place d;
+			uint32_t bytes, pattern;
+		} fill;
+	} u;
+};
+
+/* An image that is another one with a border all around of one value: a convolution may
+ * read the inner one and pad by itself. */
+struct bordered {
+	uint32_t inner; /* value; NPUC_NONE: this is none */
+	uint32_t h, w;  /* of the inner one */
+	uint32_t top, left;
+	int32_t border;
+};
+
+/* A tensor of the model, by the same number, or an intermediate of the compiler's. */
+struct value {
+	uint64_t bytes;
+	const void *data; /* a constant */
+	uint32_t same;    /* the value whose place it shares; itself: none */
+	bool input, output;
+	bool ready; /* a constant, an input, or some step or alias has made it */
+	bool read;  /* npuc_fuse_pads: by some step */
+	struct bordered pad;
+};
+
+struct lowered {
+	const struct npuc_model *m;
+	char *why;
+	uint32_t step_count, step_room;
+	struct step *steps;
+	uint32_t value_count, value_room;
+	struct value *values;
+	uint32_t owned_count, owned_room;
+	void **owned;
+	uint64_t owned_bytes;
+	char (*shapes)[96]; /* by layer */
+	uint32_t layer;     /* in work */
+	/* Of the model's inputs and outputs, in their order: the tensor that the device
+	 * has for it; of an output, too, the value which is made for the caller. */
+	uint32_t *inputs, *output_tensors, *outputs;
+};
+
+int npuc_lower(const struct npuc_model *m, struct lowered *l, char why[NPUC_WHY]);
+/* Convolutions read what is inside a PAD; without keep, a PAD that nobody reads then
+ * goes.
+ */
+void npuc_fuse_pads(struct lowered *l, bool keep);
+void npuc_lowered_free(struct lowered *l);
+/* The value whose place v's is. */
+uint32_t npuc_root(const struct lowered *l, uint32_t v);
+
+/* ---- between the files of the lowering --------------------------------------------- */
+
+/* Fails with file, layer, operator and its output tensor in front. */
+int lower_fail(struct lowered *l, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Zeroed memory that lives as long as l; NULL after lower_fail. */
+void *lower_own(struct lowered *l, uint64_t bytes);
+/* A step of the layer in work with everything zero; NULL after lower_fail. */
+struct step *lower_step(struct lowered *l, enum step_kind kind, uint32_t a, uint32_t b,
+			uint32_t d);
+int lower_value(struct lowered *l, uint64_t bytes, const void *data, uint32_t *value);
+/* d has a's bytes: no work where the place can be shared. */
+int lower_alias(struct lowered *l, uint32_t a, uint32_t d);
+
+const struct model_op *lower_op(const struct lowered *l);
+const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor);
+/* Operand number of the operator in work: int8 or uint8, quantized per tensor, not
+ * empty, and made by an earlier layer or constant. */
+int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor);
+int lower_result(struct lowered *l, uint32_t *tensor);
+/* A constant int32 operand of count elements (0: any), copied; NULL *out: left out. */
+int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count,
+	       const int32_t **out, uint32_t *length);
+int lower_counts(struct lowered *l, uint32_t least, uint32_t most);
+int lower_same_type(struct lowered *l, uint32_t a, uint32_t b);
+int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d);
+int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
+/* Fields of the operator's options; the default where it has none of that kind. */
+int32_t lower_option(struct lowered *l, uint32_t kind, uint32_t field, int32_t def);
+uint32_t lower_option_u8(struct lowered *l, uint32_t kind, uint32_t field);
+int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
+		int32_t *max);
+
+int lower_conv(struct lowered *l);
+int lower_depthwise(struct lowered *l);
+int lower_fully_connected(struct lowered *l);
+int lower_pool(struct lowered *l);
+int lower_mean(struct lowered *l);
+int lower_add(struct lowered *l);
+int lower_mul(struct lowered *l);
+int lower_softmax(struct lowered *l);
+int lower_relu(struct lowered *l);
+int lower_function(struct lowered *l); /* LOGISTIC, TANH */
+int lower_quantize(struct lowered *l);
+int lower_dequantize(struct lowered *l);
+int lower_reshape(struct lowered *l);
+int lower_concat(struct lowered *l);
+int lower_pad(struct lowered *l);
+
+#endif

@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_conv.c - convolutions, fully connected layers, means and pools. */
+#include "lower.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "quant.h"
+
+/* Kinds of union BuiltinOptions, and fields of their tables. */
+enum {
+	OPTIONS_CONV = 1,
+	CONV_PADDING = 0,
+	CONV_STRIDE_W = 1,
+	CONV_STRIDE_H = 2,
+	CONV_ACT = 3,
+	CONV_DILATION_W = 4,
+	CONV_DILATION_H = 5,
+	OPTIONS_DEPTHWISE = 2,
+	DEPTHWISE_MULTIPLIER = 3,
+	DEPTHWISE_ACT = 4,
+	DEPTHWISE_DILATION_W = 5,
+	DEPTHWISE_DILATION_H = 6,
+	OPTIONS_POOL = 5,
+	POOL_WIDTH = 3,
+	POOL_HEIGHT = 4,
+	POOL_ACT = 5,
+	OPTIONS_FULLY_CONNECTED = 8,
+	FULLY_CONNECTED_ACT = 0,
+	FULLY_CONNECTED_FORMAT = 1,
+	OPTIONS_REDUCER = 27,
+};
+
+#define PADDING_SAME  0u
+#define PADDING_VALID 1u
+#define IMAGES_MAX    65536u /* convolutions are one step an image */
+#define KERNEL_MAX    255u
+#define STRIDE_MAX    15u
+
+/* ---- geometry --------------------------------------------------------------------- */
+
+/* One direction of a window that moves over an image. */
+struct axis {
+	uint32_t in, out, k, stride, dilation, pad;
+};
+
+struct window {
+	uint32_t images, c;
+	struct axis y, x;
+};
+
+static int axis_out(struct lowered *l, const char *name, struct axis *a, uint32_t padding)
+{
+	uint64_t span, least;
+
+	if (padding > PADDING_VALID)
+		return lower_fail(l, ENOTSUP, "padding %u; 0 SAME, 1 VALID", padding);
+	if (!a->stride || a->stride > INT32_MAX || !a->dilation ||
+	    a->dilation > INT32_MAX || !a->k || a->k > INT32_MAX)
+		return lower_fail(
+			l, EINVAL, "%s: kernel %d, stride %d, dilation %d; all positive",
+			name, (int32_t)a->k, (int32_t)a->stride, (int32_t)a->dilation);
+	span = (uint64_t)(a->k - 1) * a->dilation + 1;
+	a->pad = 0;
+	if (padding == PADDING_SAME) {
+		a->out = (a->in - 1) / a->stride + 1;
+		least = (uint64_t)(a->out - 1) * a->stride + span;
+		if (least > a->in)
+			least = (least - a->in) / 2;
+		else
+			least = 0;
+		if (least > KERNEL_MAX)
+			return lower_fail(l, ENOTSUP, "%s: padding of %llu; at most %u",
+					  name, (unsigned long long)least, KERNEL_MAX);
+		a->pad = (uint32_t)least;
+		return 0;
+	}
+	if (span > a->in)
+		return lower_fail(l, EINVAL, "%s: a kernel of %llu over an input of %u",
+				  name, (unsigned long long)span, a->in);
+	a->out = (uint32_t)((a->in - span) / a->stride + 1);
+	return 0;
+}
+
+/* A single output does not move, and a kernel of one has no gaps: strides and dilations
+ * that the machine cannot do do not matter then. */
+static void simplify(struct axis *a)
+{
+	if (a->out == 1)
+		a->stride = 1;
+	if (a->k == 1)
+		a->dilation = 1;
+}
+
+static int image_of(struct lowered *l, uint32_t tensor, struct window *w)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+
+	if (t->rank != 4)
+		return lower_fail(l, EINVAL, "tensor '%.80s' has %u dimensions, not 4",
+				  t->name, t->rank);
+	if ((uint32_t)t->dims[0] > IMAGES_MAX)
+		return lower_fail(l, ENOTSUP, "%d images; at most %u", t->dims[0],
+				  IMAGES_MAX);
+	w->images = (uint32_t)t->dims[0];
+	w->y.in = (uint32_t)t->dims[1];
+	w->x.in = (uint32_t)t->dims[2];
+	w->c = (uint32_t)t->dims[3];
+	return 0;
+}
+
+static void describe(struct lowered *l, const struct window *w, uint32_t n)
+{
+	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]),
+		 "%ux%ux%u -> %ux%ux%u  %ux%u/%u", w->y.in, w->x.in, w->c, w->y.out,
+		 w->x.out, n, w->y.k, w->x.k, w->y.stride);
+}
+
+/* ---- convolutions ----------------------------------------------------------------- */
+
+/* A convolution before it becomes one step an image. */
+struct conv {
+	struct window w;
+	uint32_t n, groups;
+	uint32_t a, d, weights; /* tensors */
+	const int8_t *data;     /* weights, [n][kh][kw][c / groups] */
+	uint32_t act;
+	struct hal_npu_requant out;
+	uint32_t flags;
+	int32_t a_zero, b_zero;
+};
+
+static uint32_t u8_flag(const struct lowered *l, uint32_t tensor, uint32_t flag)
+{
+	return lower_t(l, tensor)->type == NPUC_UINT8 ? flag : 0;
+}
+
+/* Weights: a constant of the activations' own type; zero points as the reference kernels
+ * heed them. */
+static int check_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
+{
+	const struct model_op *op = lower_op(l);
+	const struct npuc_tensor *t;
+	const char *unusable;
+	int rc;
+
+	if (op->input_count <= number || op->inputs[number] == NPUC_NONE)
+		return lower_fail(l, EINVAL, "weights are missing");
+	c->weights = op->inputs[number];
+	t = lower_t(l, c->weights);
+	unusable = l->m->tensors[c->weights].unusable;
+	if (unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
+	rc = lower_same_type(l, c->a, c->weights);
+	if (!rc)
+		rc = lower_same_type(l, c->a, c->d);
+	if (rc)
+		return rc;
+	if (!t->data)
+		return lower_fail(l, ENOTSUP, "weights '%.80s' are not constant",
+				  t->name);
+	if (!t->scales || (t->scales > 1 && t->type == NPUC_UINT8))
+		return lower_fail(l, EINVAL,
+				  "weights '%.80s' have no quantization that fits",
+				  t->name);
+	for (uint32_t i = 0; i < t->scales; i++) {
+		float scale = npuc_tensor_scale(l->m, c->weights, i);
+
+		if (!(scale >= 0 && scale < 1e30f))
+			return lower_fail(l, EINVAL,
+					  "weights '%.80s': scale %g of "
+					  "channel %u",
+					  t->name, (double)scale, i);
+		if (npuc_tensor_zero_point(l->m, c->weights, i) && !zero)
+			return lower_fail(l, ENOTSUP,
+					  "weights '%.80s': zero point %d of channel %u; "
+					  "must be 0",
+					  t->name,
+					  npuc_tensor_zero_point(l->m, c->weights, i), i);
+	}
+	if (t->zero_point < quant_min(t->type) || t->zero_point > quant_max(t->type))
+		return lower_fail(l, EINVAL, "weights '%.80s': zero point %d", t->name,
+				  t->zero_point);
+	c->b_zero = t->zero_point;
+	return 0;
+}
+
+/* Multipliers of the output channels.  TensorFlow Lite rounds the product of the two
+ * scales to float where the weights have one scale for all (coarse), else not. */
+static int make_requant(struct lowered *l, struct conv *c, bool coarse)
+{
+	const struct npuc_tensor *w = lower_t(l, c->weights), *d = lower_t(l, c->d);
+	float a_scale = lower_t(l, c->a)->scale;
+	uint32_t count = w->scales;
+	int32_t *mult = lower_own(l, (uint64_t)count * 8), *shift;
+
+	if (!mult)
+		return -ENOMEM;
+	shift = mult + count;
+	for (uint32_t i = 0; i < count; i++) {
+		float w_scale = npuc_tensor_scale(l->m, c->weights, i);
+		float rounded = a_scale * w_scale;
+		double product = coarse ? (double)rounded : (double)a_scale * w_scale;
+		struct quant_mult q = quant_of(product / (double)d->scale);
+
+		if (q.shift > 30)
+			return lower_fail(l, ENOTSUP,
+					  "scales %g * %g / %g: a multiplier of 2^30 or "
+					  "more",
+					  (double)a_scale, (double)w_scale,
+					  (double)d->scale);
+		mult[i] = q.mult;
+		shift[i] = q.shift;
+	}
+	c->out.mult = mult;
+	c->out.shift = shift;
+	c->out.per_channel = count > 1;
+	c->out.zero_point = d->zero_point;
+	c->a_zero = lower_t(l, c->a)->zero_point;
+	c->flags = u8_flag(l, c->a, HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8);
+	return lower_range(l, c->act, c->d, &c->out.min, &c->out.max);
+}
+
+static int conv_step(struct lowered *l, const struct conv *c, uint64_t a_at,
+		     uint64_t d_at)
+{
+	struct step *s = lower_step(l, STEP_CONV, c->a, NPUC_NONE, c->d);
+
+	if (!s)
+		return -ENOMEM;
+	s->u.conv = (struct hal_npu_conv){
+		.size = (uint32_t)sizeof(s->u.conv),
+		.h = c->w.y.in,
+		.w = c->w.x.in,
+		.c = c->w.c,
+		.oh = c->w.y.out,
+		.ow = c->w.x.out,
+		.n = c->n,
+		.kh = c->w.y.k,
+		.kw = c->w.x.k,
+		.stride_h = c->w.y.stride,
+		.stride_w = c->w.x.stride,
+		.dilation_h = c->w.y.dilation,
+		.dilation_w = c->w.x.dilation,
+		.pad_top = c->w.y.pad,
+		.pad_left = c->w.x.pad,
+		.groups = c->groups,
+		.a.offset = (uint32_t)a_at,
+		.d.offset = (uint32_t)d_at,
+		.weights = c->data,
+		.a_zero = c->a_zero,
+		.b_zero = c->b_zero,
+		.out = c->out,
+		.flags = c->flags,
+	};
+	return 0;
+}
+
+/* Each image has its copy of the weights in the program: fine for a few. */
+#define BATCH_WEIGHTS_MAX (UINT64_C(64) << 20)
+
+static int conv_images(struct lowered *l, struct conv *c)
+{
+	struct window *w = &c->w;
+	uint64_t a_bytes = (uint64_t)w->y.in * w->x.in * w->c;
+	uint64_t d_bytes = (uint64_t)w->y.out * w->x.out * c->n;
+	uint64_t weights = (uint64_t)c->n * w->y.k * w->x.k * (w->c / c->groups) * 16;
+	int rc = 0;
+
+	simplify(&w->y);
+	simplify(&w->x);
+	if (w->y.k == 1 && w->x.k == 1 && w->y.stride == 1 && w->x.stride == 1 &&
+	    !w->y.pad && !w->x.pad && w->y.in == w->y.out && w->x.in == w->x.out &&
+	    (uint64_t)w->images * w->y.in <= 65535) {
+		w->y.in *= w->images; /* one image below the other */
+		w->y.out = w->y.in;
+		w->images = 1;
+	}
+	if (w->images > 1 && weights * w->images > BATCH_WEIGHTS_MAX)
+		return lower_fail(l, ENOTSUP, "%u images: too many copies of the weights",
+				  w->images);
+	for (uint32_t i = 0; !rc && i < w->images; i++)
+		rc = conv_step(l, c, i * a_bytes, i * d_bytes);
+	return rc;
+}
+
+int lower_conv(struct lowered *l)
+{
+	struct conv c = {.act = lower_option_u8(l, OPTIONS_CONV, CONV_ACT)};
+	uint32_t padding = lower_option_u8(l, OPTIONS_CONV, CONV_PADDING), depth;
+	const struct npuc_tensor *t;
+	int rc = lower_counts(l, 2, 3);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &c.a);
+	if (!rc)
+		rc = lower_result(l, &c.d);
+	if (!rc)
+		rc = check_weights(l, &c, 1, lower_t(l, c.a)->type == NPUC_UINT8);
+	if (!rc)
+		rc = image_of(l, c.a, &c.w);
+	if (rc)
+		return rc;
+	t = lower_t(l, c.weights);
+	if (t->rank != 4 || !t->count || (t->scales > 1 && t->channel_dim))
+		return lower_fail(l, EINVAL,
+				  "weights '%.80s' must be [n][h][w][c] with scales by n",
+				  t->name);
+	c.n = (uint32_t)t->dims[0];
+	c.w.y.k = (uint32_t)t->dims[1];
+	c.w.x.k = (uint32_t)t->dims[2];
+	depth = (uint32_t)t->dims[3];
+	if (c.w.c % depth || c.n % (c.w.c / depth))
+		return lower_fail(l, EINVAL,
+				  "weights '%.80s' read %u of %u channels for %u outputs",
+				  t->name, depth, c.w.c, c.n);
+	c.groups = c.w.c / depth;
+	c.data = t->data;
+	c.w.y.stride = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_STRIDE_H, 0);
+	c.w.x.stride = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_STRIDE_W, 0);
+	c.w.y.dilation = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_DILATION_H, 1);
+	c.w.x.dilation = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_DILATION_W, 1);
+	rc = axis_out(l, "rows", &c.w.y, padding);
+	if (!rc)
+		rc = axis_out(l, "columns", &c.w.x, padding);
+	if (!rc)
+		rc = lower_dims(l, c.d, 4,
+				(uint32_t[]){c.w.images, c.w.y.out, c.w.x.out, c.n});
+	if (!rc)
+		rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
+	if (!rc)
+		rc = make_requant(l, &c, t->type == NPUC_UINT8);
+	if (rc)
+		return rc;
+	describe(l, &c.w, c.n);
+	return conv_images(l, &c);
+}
+
+/* [1][kh][kw][n] -> [n][kh][kw][1] */
+static const int8_t *turn_depthwise(struct lowered *l, const struct conv *c)
+{
+	const int8_t *from = lower_t(l, c->weights)->data;
+	uint32_t k = c->w.y.k * c->w.x.k;
+	int8_t *to = lower_own(l, (uint64_t)k * c->n);
+
+	for (uint32_t i = 0; to && i < k; i++)
+		for (uint32_t n = 0; n < c->n; n++)
+			to[(uint64_t)n * k + i] = from[(uint64_t)i * c->n + n];
+	return to;
+}
+
+int lower_depthwise(struct lowered *l)
+{
+	struct conv c = {.act = lower_option_u8(l, OPTIONS_DEPTHWISE, DEPTHWISE_ACT)};
+	uint32_t padding = lower_option_u8(l, OPTIONS_DEPTHWISE, CONV_PADDING);
+	const struct npuc_tensor *t;
+	int rc = lower_counts(l, 2, 3);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &c.a);
+	if (!rc)
+		rc = lower_result(l, &c.d);
+	if (!rc)
+		rc = check_weights(l, &c, 1, lower_t(l, c.a)->type == NPUC_UINT8);
+	if (!rc)
+		rc = image_of(l, c.a, &c.w);
+	if (rc)
+		return rc;
+	t = lower_t(l, c.weights);
+	if (t->rank != 4 || t->dims[0] != 1 || !t->count ||
+	    (t->scales > 1 && t->channel_dim != 3))
+		return lower_fail(l, EINVAL,
+				  "weights '%.80s' must be [1][h][w][n] with scales by n",
+				  t->name);
+	c.w.y.k = (uint32_t)t->dims[1];
+	c.w.x.k = (uint32_t)t->dims[2];
+	c.n = (uint32_t)t->dims[3];
+	c.groups = c.w.c;
+	/* The multiplier that is written down is not what kernels go by. */
+	if (c.n % c.w.c)
+		return lower_fail(l, EINVAL,
+				  "weights '%.80s' make %u outputs of %u channels",
+				  t->name, c.n, c.w.c);
+	c.w.y.stride = (uint32_t)lower_option(l, OPTIONS_DEPTHWISE, CONV_STRIDE_H, 0);
+	c.w.x.stride = (uint32_t)lower_option(l, OPTIONS_DEPTHWISE, CONV_STRIDE_W, 0);
+	c.w.y.dilation =
+		(uint32_t)lower_option(l, OPTIONS_DEPTHWISE, DEPTHWISE_DILATION_H, 1);
+	c.w.x.dilation =
+		(uint32_t)lower_option(l, OPTIONS_DEPTHWISE, DEPTHWISE_DILATION_W, 1);
+	rc = axis_out(l, "rows", &c.w.y, padding);
+	if (!rc)
+		rc = axis_out(l, "columns", &c.w.x, padding);
+	if (!rc)
+		rc = lower_dims(l, c.d, 4,
+				(uint32_t[]){c.w.images, c.w.y.out, c.w.x.out, c.n});
+	if (!rc)
+		rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
+	if (!rc)
+		rc = make_requant(l, &c, t->type == NPUC_UINT8);
+	if (rc)
+		return rc;
+	describe(l, &c.w, c.n);
+	c.data = turn_depthwise(l, &c);
+	return c.data ? conv_images(l, &c) : -ENOMEM;
+}
+
+/* A 1 x 1 convolution over a column of pixels, a row of the operand each. */
+int lower_fully_connected(struct lowered *l)
+{
+	struct conv c = {
+		.act = lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_ACT),
+		.groups = 1};
+	const struct npuc_tensor *t;
+	uint64_t count;
+	int rc = lower_counts(l, 2, 3);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &c.a);
+	if (!rc)
+		rc = lower_result(l, &c.d);
+	if (!rc)
+		rc = check_weights(l, &c, 1, true);
+	if (rc)
+		return rc;
+	if (lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_FORMAT))
+		return lower_fail(l, ENOTSUP, "weights in shuffled order");
+	t = lower_t(l, c.weights);
+	if (t->rank != 2 || !t->count || (t->scales > 1 && t->channel_dim))
+		return lower_fail(l, EINVAL,
+				  "weights '%.80s' must be [n][k] with scales by n",
+				  t->name);
+	c.n = (uint32_t)t->dims[0];
+	c.w.c = (uint32_t)t->dims[1];
+	count = lower_t(l, c.a)->count;
+	if (count % c.w.c || lower_t(l, c.d)->count != count / c.w.c * c.n)
+		return lower_fail(l, EINVAL,
+				  "%llu elements in rows of %u cannot make %llu in rows "
+				  "of %u",
+				  (unsigned long long)count, c.w.c,
+				  (unsigned long long)lower_t(l, c.d)->count, c.n);
+	if (count / c.w.c > 65535)
+		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535",
+				  (unsigned long long)(count / c.w.c));
+	c.w.images = 1;
+	c.w.y = (struct axis){
+		(uint32_t)(count / c.w.c), (uint32_t)(count / c.w.c), 1, 1, 1, 0};
+	c.w.x = (struct axis){1, 1, 1, 1, 1, 0};
+	c.data = t->data;
+	rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
+	if (!rc)
+		rc = make_requant(l, &c, t->scales == 1);
+	if (rc)
+		return rc;
+	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%ux%u -> %ux%u", c.w.y.in,
+		 c.w.c, c.w.y.in, c.n);
+	return conv_step(l, &c, 0, 0);
+}
+
+/* ---- mean: a convolution with ones ------------------------------------------------- */
+
+#define MEAN_WEIGHTS_MAX (UINT64_C(16) << 20)
+
+/* The operand's dimensions as runs that are reduced or kept, in turn. */
+struct runs {
+	uint32_t count;
+	struct {
+		uint32_t size;
+		bool reduced;
+	} run[NPUC_RANK];
+};
+
+static int find_runs(struct lowered *l, uint32_t a, struct runs *r)
+{
+	const struct npuc_tensor *t = lower_t(l, a);
+	const int32_t *axes;
+	uint32_t count = 0, mask = 0;
+	int rc = lower_ints(l, 1, false, 0, &axes, &count);
+
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t axis = axes[i] < 0 ? (int64_t)axes[i] + t->rank : axes[i];
+
+		if (axis < 0 || axis >= (int64_t)t->rank)
+			return lower_fail(l, EINVAL, "axis %d of %u dimensions", axes[i],
+					  t->rank);
+		mask |= 1u << axis;
+	}
+	r->count = 0;
+	for (uint32_t i = 0; i < t->rank; i++) {
+		bool reduced = mask >> i & 1;
+
+		if (t->dims[i] == 1)
+			continue;
+		if (!r->count || r->run[r->count - 1].reduced != reduced) {
+			r->run[r->count].size = 1;
+			r->run[r->count++].reduced = reduced;
+		}
+		r->run[r->count - 1].size *= (uint32_t)t->dims[i];
+	}
+	return 0;
+}
+
+/* A kernel of k pixels, h * w = k, neither side longer than the machine's. */
+static bool split_kernel(uint32_t k, uint32_t *h, uint32_t *w)
+{
+	for (*h = 1; *h <= KERNEL_MAX; (*h)++) {
+		*w = k / *h;
+		if (k % *h == 0 && *w <= KERNEL_MAX)
+			return true;
+	}
+	return false;
+}
+
+static int mean_requant(struct lowered *l, struct conv *c, uint64_t count)
+{
+	const struct npuc_tensor *a = lower_t(l, c->a), *d = lower_t(l, c->d);
+	struct quant_mult q = quant_of((double)a->scale / (double)d->scale);
+	int32_t *mult = lower_own(l, 8);
+	int log = 0;
+
+	if (!mult)
+		return -ENOMEM;
+	if (q.shift > 30)
+		return lower_fail(l, ENOTSUP,
+				  "scales %g / %g: a multiplier of 2^30 or more",
+				  (double)a->scale, (double)d->scale);
+	/* 1 / count goes into the multiplier, which keeps its 31 bits. */
+	while (count >> (log + 1))
+		log++;
+	if (log > 31 + q.shift)
+		log = 31 + q.shift;
+	mult[0] = (int32_t)(((int64_t)q.mult << log) / (int64_t)count);
+	mult[1] = q.shift - log;
+	c->out.mult = mult;
+	c->out.shift = mult + 1;
+	c->out.zero_point = d->zero_point;
+	c->out.min = quant_min(d->type);
+	c->out.max = quant_max(d->type);
+	c->a_zero = a->zero_point;
+	c->b_zero = 0;
+	c->flags = u8_flag(l, c->a, HAL_NPU_A_UINT8) | u8_flag(l, c->d, HAL_NPU_D_UINT8);
+	return 0;
+}
+
+static const int8_t *ones(struct lowered *l, uint64_t count)
+{
+	int8_t *w;
+
+	if (count > MEAN_WEIGHTS_MAX) {
+		lower_fail(l, ENOTSUP, "a mean of %llu elements",
+			   (unsigned long long)count);
+		return NULL;
+	}
+	w = lower_own(l, count);
+	for (uint64_t i = 0; w && i < count; i++)
+		w[i] = 1;
+	return w;
+}
+
+/* [rows][k] -> [rows] */
+static int mean_row(struct lowered *l, struct conv *c, uint32_t rows, uint32_t k)
+{
+	if (rows > 65535)
+		return lower_fail(l, ENOTSUP, "a mean of %u rows; at most 65535", rows);
+	c->w.images = c->n = c->groups = 1;
+	c->w.c = k;
+	c->w.y = (struct axis){rows, rows, 1, 1, 1, 0};
+	c->w.x = (struct axis){1, 1, 1, 1, 1, 0};
+	c->data = ones(l, k);
+	return c->data ? conv_step(l, c, 0, 0) : -ENOTSUP;
+}
+
+/* [outer][k1][rows][k2][c] -> [outer][rows][c] with a kernel as wide as a row's k2 * c
+ * channels: c times the work, but anything that is not too long goes. */
+static int mean_dense(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k1,
+		      uint32_t rows, uint32_t k2, uint32_t channels)
+{
+	uint64_t wide = (uint64_t)k2 * channels;
+	int8_t *w;
+
+	if (k1 > KERNEL_MAX || wide > 65535 || rows > 65535 ||
+	    wide * k1 * channels > MEAN_WEIGHTS_MAX)
+		return lower_fail(l, ENOTSUP, "a mean of %u x %u elements in %u channels",
+				  k1, k2, channels);
+	w = lower_own(l, wide * k1 * channels);
+	for (uint64_t i = 0; w && i < (uint64_t)k1 * k2; i++)
+		for (uint32_t n = 0; n < channels; n++)
+			w[n * wide * k1 + i * channels + n] = 1;
+	c->w.images = outer;
+	c->w.c = (uint32_t)wide;
+	c->n = channels;
+	c->groups = 1;
+	c->w.y = (struct axis){k1, 1, k1, 1, 1, 0};
+	c->w.x = (struct axis){rows, rows, 1, 1, 1, 0};
+	c->data = w;
+	return w ? conv_images(l, c) : -ENOTSUP;
+}
+
+/* [outer][k][c] -> [outer][c]: each of c channels sums k pixels. */
+static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k,
+		       uint32_t channels)
+{
+	uint32_t h, w;
+
+	if (!split_kernel(k, &h, &w))
+		return mean_dense(l, c, 1, 1, outer, k, channels);
+	c->w.images = outer;
+	c->w.c = c->n = c->groups = channels;
+	c->w.y = (struct axis){h, 1, h, 1, 1, 0};
+	c->w.x = (struct axis){w, 1, w, 1, 1, 0};
+	c->data = ones(l, (uint64_t)k * channels);
+	return c->data ? conv_images(l, c) : -ENOTSUP;
+}
+
+/* The same, each channel for itself, with windows of k2 pixels side by side. */
+static int mean_cross(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k1,
+		      uint32_t rows, uint32_t k2, uint32_t channels)
+{
+	if (k1 > KERNEL_MAX || k2 > STRIDE_MAX || (uint64_t)rows * k2 > 65535 ||
+	    channels == 1)
+		return mean_dense(l, c, outer, k1, rows, k2, channels);
+	c->w.images = outer;
+	c->w.c = c->n = c->groups = channels;
+	c->w.y = (struct axis){k1, 1, k1, 1, 1, 0};
+	c->w.x = (struct axis){rows * k2, rows, k2, k2, 1, 0};
+	c->data = ones(l, (uint64_t)k1 * k2 * channels);
+	return c->data ? conv_images(l, c) : -ENOTSUP;
+}
+
+static int mean_by_runs(struct lowered *l, struct conv *c, const struct runs *r)
+{
+	uint32_t first = r->count && !r->run[0].reduced; /* an outer run that is kept */
+	uint32_t outer = first ? r->run[0].size : 1;
+	uint32_t size[4] = {1, 1, 1, 1}, rest = r->count - first;
+
+	for (uint32_t i = 0; i < rest && i < 4; i++)
+		size[i] = r->run[first + i].size;
+	switch (rest) {
+	case 0:
+	case 1:
+		return mean_row(l, c, outer, size[0]);
+	case 2:
+		return mean_pixels(l, c, outer, size[0], size[1]);
+	case 3:
+	case 4:
+		return mean_cross(l, c, outer, size[0], size[1], size[2], size[3]);
+	default:
+		return lower_fail(l, ENOTSUP, "a mean over axes that lie so far apart");
+	}
+}
+
+int lower_mean(struct lowered *l)
+{
+	struct conv c = {0};
+	struct runs r = {0};
+	uint64_t count;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &c.a);
+	if (!rc)
+		rc = lower_result(l, &c.d);
+	if (!rc)
+		rc = lower_same_type(l, c.a, c.d);
+	if (!rc)
+		rc = find_runs(l, c.a, &r);
+	if (rc)
+		return rc;
+	count = 1;
+	for (uint32_t i = 0; i < r.count; i++)
+		count *= r.run[i].reduced ? r.run[i].size : 1;
+	if (lower_t(l, c.d)->count * count != lower_t(l, c.a)->count)
+		return lower_fail(l, EINVAL, "%llu elements become %llu by means of %llu",
+				  (unsigned long long)lower_t(l, c.a)->count,
+				  (unsigned long long)lower_t(l, c.d)->count,
+				  (unsigned long long)count);
+	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%llu -> %llu",
+		 (unsigned long long)lower_t(l, c.a)->count,
+		 (unsigned long long)lower_t(l, c.d)->count);
+	rc = mean_requant(l, &c, count);
+	return rc ? rc : mean_by_runs(l, &c, &r);
+}
+
+/* ---- pools ------------------------------------------------------------------------ */
+
+int lower_pool(struct lowered *l)
+{
+	struct window w = {0};
+	uint32_t a, d, padding = lower_option_u8(l, OPTIONS_POOL, CONV_PADDING);
+	int32_t min, max;
+	int rc = lower_counts(l, 1, 1);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &a);
+	if (!rc)
+		rc = lower_result(l, &d);
+	if (!rc)
+		rc = lower_same_quant(l, a, d);
+	if (!rc)
+		rc = image_of(l, a, &w);
+	if (rc)
+		return rc;
+	w.y.k = (uint32_t)lower_option(l, OPTIONS_POOL, POOL_HEIGHT, 0);
+	w.x.k = (uint32_t)lower_option(l, OPTIONS_POOL, POOL_WIDTH, 0);
+	w.y.stride = (uint32_t)lower_option(l, OPTIONS_POOL, CONV_STRIDE_H, 0);
+	w.x.stride = (uint32_t)lower_option(l, OPTIONS_POOL, CONV_STRIDE_W, 0);
+	w.y.dilation = w.x.dilation = 1;
+	rc = axis_out(l, "rows", &w.y, padding);
+	if (!rc)
+		rc = axis_out(l, "columns", &w.x, padding);
+	if (!rc)
+		rc = lower_dims(l, d, 4, (uint32_t[]){w.images, w.y.out, w.x.out, w.c});
+	if (!rc)
+		rc = lower_range(l, lower_option_u8(l, OPTIONS_POOL, POOL_ACT), d, &min,
+				 &max);
+	if (rc)
+		return rc;
+	describe(l, &w, w.c);
+	simplify(&w.y);
+	simplify(&w.x);
+	for (uint32_t i = 0; i < w.images; i++) {
+		struct step *s =
+			lower_step(l,
+				   lower_op(l)->code == NPUC_MAX_POOL_2D ? STEP_MAXPOOL
+									 : STEP_AVGPOOL,
+				   a, NPUC_NONE, d);
+
+		if (!s)
+			return -ENOMEM;
+		s->u.pool = (struct hal_npu_pool){
+			.size = (uint32_t)sizeof(s->u.pool),
+			.h = w.y.in,
+			.w = w.x.in,
+			.c = w.c,
+			.oh = w.y.out,
+			.ow = w.x.out,
+			.kh = w.y.k,
+			.kw = w.x.k,
+			.stride_h = w.y.stride,
+			.stride_w = w.x.stride,
+			.pad_top = w.y.pad,
+			.pad_left = w.x.pad,
+			.a.offset = i * w.y.in * w.x.in * w.c,
+			.d.offset = i * w.y.out * w.x.out * w.c,
+			.min = min,
+			.max = max,
+			.flags = u8_flag(l, a, HAL_NPU_A_UINT8 | HAL_NPU_D_UINT8),
+		};
+	}
+	return 0;
+}

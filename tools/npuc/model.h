@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h - a .tflite file as the compiler sees it. */
+#ifndef NPUC_MODEL_H
+#define NPUC_MODEL_H
+
+#include "flat.h"
+#include "npuc.h"
+
+#define NPUC_TENSORS_MAX   16384u
+#define NPUC_OPERATORS_MAX 16384u
+#define NPUC_MODEL_MAX     (512u << 20) /* bytes of a file */
+
+/* Operators that are compiled, by their code in the file. */
+enum npuc_operator {
+	NPUC_ADD = 0,
+	NPUC_AVERAGE_POOL_2D = 1,
+	NPUC_CONCATENATION = 2,
+	NPUC_CONV_2D = 3,
+	NPUC_DEPTHWISE_CONV_2D = 4,
+	NPUC_DEQUANTIZE = 6,
+	NPUC_FULLY_CONNECTED = 9,
+	NPUC_LOGISTIC = 14,
+	NPUC_MAX_POOL_2D = 17,
+	NPUC_MUL = 18,
+	NPUC_RELU = 19,
+	NPUC_RELU_N1_TO_1 = 20,
+	NPUC_RELU6 = 21,
+	NPUC_RESHAPE = 22,
+	NPUC_SOFTMAX = 25,
+	NPUC_TANH = 28,
+	NPUC_PAD = 34,
+	NPUC_MEAN = 40,
+	NPUC_SQUEEZE = 43,
+	NPUC_PADV2 = 60,
+	NPUC_EXPAND_DIMS = 70,
+	NPUC_QUANTIZE = 114,
+};
+
+struct model_tensor {
+	struct npuc_tensor t;
+	char *name;
+	struct flat_vector scales, zero_points;
+	const char *unusable; /* "is sparse": what use of it would say; NULL */
+};
+
+struct model_op {
+	uint32_t code; /* enum npuc_operator, or one that is not known */
+	int32_t version;
+	uint32_t input_count, output_count;
+	uint32_t *inputs, *outputs; /* NPUC_NONE: left out */
+	uint32_t options_type;      /* union BuiltinOptions */
+	struct flat_table options;
+};
+
+struct npuc_model {
+	char *file;
+	uint8_t *bytes;
+	struct flat flat; /* over bytes, without an error */
+	uint32_t tensor_count, op_count, input_count, output_count;
+	struct model_tensor *tensors;
+	struct model_op *ops;
+	uint32_t *refs; /* where inputs and outputs of the model and all operators lie */
+	uint32_t *inputs, *outputs;
+};
+
+/* Writes why and gives -err. */
+int npuc_fail(char why[NPUC_WHY], int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* "CONV_2D", or NULL for a code that no schema so far has. */
+const char *npuc_operator_name(uint32_t code);
+int32_t npuc_tensor_zero_point(const struct npuc_model *m, uint32_t index,
+			       uint32_t channel);
+/* Reads a whole file of at most max bytes; *bytes is malloc'ed. */
+int npuc_read_file(const char *path, size_t max, void **bytes, size_t *size,
+		   char why[NPUC_WHY]);
+
+#endif

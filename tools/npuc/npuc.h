@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * npuc.h - TensorFlow Lite models as NPU programs: a .tflite file is read and checked,
+ * compiled to an image for hal_program_load, and run.
+ *
+ *   npuc_model_load --> model --> npuc_compile --> program --> npuc_run_open --> outputs
+ *                                                    |
+ *                                              npuc_program_save (.npu)
+ *
+ * Outputs are those of TensorFlow Lite's reference kernels, bit for bit.
+ * Errors:  0 or -errno; why[] says which file, layer, operator and tensor, and what is
+ *          wrong: -EINVAL not a valid model, -ENOTSUP valid but not for this compiler or
+ *          machine, -ENOMEM, -ENOENT and others of files, or what a hal_ function gave.
+ * Threads: a model may be read by several; everything else one thread an object.
+ * Nothing here exits, aborts or prints.
+ */
+#ifndef NPUC_H
+#define NPUC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NPUC_WHY  512 /* bytes of an error text */
+#define NPUC_RANK 8
+#define NPUC_NONE UINT32_MAX /* no tensor */
+
+struct npuc_model;
+
+/* Types that are read, by their code in the file. */
+enum npuc_type {
+	NPUC_FLOAT32 = 0,
+	NPUC_INT32 = 2,
+	NPUC_UINT8 = 3,
+	NPUC_INT64 = 4,
+	NPUC_INT8 = 9,
+};
+
+/* "int8" ...; "type 17" has no name: NULL. */
+const char *npuc_type_name(enum npuc_type type);
+uint32_t npuc_type_bytes(enum npuc_type type);
+
+/* Lives as long as the model. */
+struct npuc_tensor {
+	const char *name; /* never NULL; printable */
+	enum npuc_type type;
+	uint32_t rank; /* 0: a scalar */
+	int32_t dims[NPUC_RANK];
+	uint64_t count, bytes; /* elements, and what they take */
+	uint32_t scales;       /* 0: not quantized, 1: per tensor, else per channel */
+	uint32_t channel_dim;  /* per channel: the dimension the scales belong to */
+	float scale;           /* of channel 0 */
+	int32_t zero_point;    /* of channel 0 */
+	const void *data;      /* a constant's bytes, any alignment; NULL: not constant */
+};
+
+/* name is for error texts; bytes are copied. */
+int npuc_model_load(const char *path, struct npuc_model **model, char why[NPUC_WHY]);
+int npuc_model_parse(const void *bytes, size_t size, const char *name,
+		     struct npuc_model **model, char why[NPUC_WHY]);
+void npuc_model_free(struct npuc_model *model);
+
+uint32_t npuc_tensor_count(const struct npuc_model *model);
+const struct npuc_tensor *npuc_tensor(const struct npuc_model *model, uint32_t index);
+/* Scale of one channel of a tensor with .scales > 1. */
+float npuc_tensor_scale(const struct npuc_model *model, uint32_t index, uint32_t channel);
+/* Tensor indices of the model's inputs and outputs; the function gives their number. */
+uint32_t npuc_inputs(const struct npuc_model *model, const uint32_t **tensors);
+uint32_t npuc_outputs(const struct npuc_model *model, const uint32_t **tensors);
+
+struct npuc_options {
+	/* Every activation tensor keeps a place of its own, to be read afterwards. */
+	bool keep;
+	/* A kernel "layer<i>" for each layer that has work, next to "run". */
+	bool layers;
+	/* The array that cycles are estimated for; 0: 16. */
+	uint32_t rows, cols;
+};
+
+enum npuc_where {
+	NPUC_NOWHERE,  /* not on the device: float edges, options such as axes */
+	NPUC_CONSTANT, /* in the image */
+	NPUC_INPUT,    /* in the input buffer */
+	NPUC_OUTPUT,   /* in the output buffer */
+	NPUC_ARENA,    /* between */
+};
+
+struct npuc_place {
+	enum npuc_where where;
+	uint64_t offset, bytes;
+};
+
+/* An input or output of the program.  When the model's own is float32, the device has
+ * the quantized tensor and npuc_run_write and npuc_run_read convert. */
+struct npuc_port {
+	char name[64];
+	enum npuc_type type;        /* of the model's tensor */
+	enum npuc_type device_type; /* NPUC_INT8 or NPUC_UINT8 */
+	uint32_t tensor;            /* index in the model */
+	uint32_t rank;
+	int32_t dims[NPUC_RANK];
+	uint64_t count;
+	uint64_t offset; /* in the input or output buffer, a multiple of 64 */
+	float scale;     /* real = scale * (q - zero_point) */
+	int32_t zero_point;
+};
+
+/* One operator of the file. */
+struct npuc_layer {
+	char operator_name[32];
+	char shape[96];    /* "1x49x10x1 -> 1x25x5x64 10x4/2" */
+	char kernel[32];   /* with options.layers; "": no device work */
+	uint32_t output;   /* tensor */
+	uint32_t position; /* in the order in which layers with device work run */
+	uint64_t macs;
+	uint64_t cycles; /* estimated, alone on the array of the options */
+};
+
+/* image: kernel "run" with arguments (output buffer, input buffer), and the arena as a
+ * third when arena_arg.  Buffers are at least as long as given here. */
+struct npuc_program {
+	void *image;
+	size_t image_size;
+	bool arena_arg; /* options.keep or .layers */
+	uint64_t input_bytes, output_bytes;
+	uint64_t arena_bytes; /* of activations at the same time, the most of any layer */
+	uint64_t macs;
+	uint64_t cycles; /* estimated */
+	uint32_t input_count, output_count;
+	struct npuc_port *inputs, *outputs;
+	/* None of these in a program that was loaded. */
+	uint32_t tensor_count, layer_count;
+	struct npuc_place *places; /* by tensor */
+	struct npuc_layer *layers; /* by operator */
+};
+
+/* options: NULL for none.  The program needs the model no longer. */
+int npuc_compile(const struct npuc_model *model, const struct npuc_options *options,
+		 struct npuc_program *program, char why[NPUC_WHY]);
+void npuc_program_free(struct npuc_program *program);
+
+/* A .npu file: ports, sizes and the image. */
+int npuc_program_save(const struct npuc_program *program, const char *path,
+		      char why[NPUC_WHY]);
+int npuc_program_load(const char *path, struct npuc_program *program, char why[NPUC_WHY]);
+int npuc_program_parse(const void *bytes, size_t size, const char *name,
+		       struct npuc_program *program, char why[NPUC_WHY]);
+/* Reads either kind of file by its first bytes; compiles a model with options. */
+int npuc_program_open(const char *path, const struct npuc_options *options,
+		      struct npuc_program *program, char why[NPUC_WHY]);
+
+/* ---- running ---------------------------------------------------------------------- */
+
+struct hal_device;
+struct hal_partition;
+struct npuc_run;
+
+/* Loads the program into a device and a partition of the caller's and makes buffers
+ * there; program must outlive it. */
+int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
+		  const struct npuc_program *program, struct npuc_run **run,
+		  char why[NPUC_WHY]);
+void npuc_run_close(struct npuc_run *run);
+
+/* Bytes of a port as the model has it: float32 is four bytes an element. */
+uint64_t npuc_port_bytes(const struct npuc_port *port);
+/* bytes must be npuc_port_bytes.  float32 is quantized as TensorFlow Lite's QUANTIZE
+ * does it. */
+int npuc_run_write(struct npuc_run *run, uint32_t input, const void *data, uint64_t bytes,
+		   char why[NPUC_WHY]);
+/* float32: dequantized; raw: the device's bytes, one an element. */
+int npuc_run_read(struct npuc_run *run, uint32_t output, bool raw, void *data,
+		  uint64_t bytes, char why[NPUC_WHY]);
+/* Runs a kernel ("run", "layer3") to its end; *cycles (may be NULL) of device time. */
+int npuc_run_kernel(struct npuc_run *run, const char *name, uint64_t *cycles,
+		    char why[NPUC_WHY]);
+/* Any tensor that has a place (options.keep). */
+int npuc_run_tensor(struct npuc_run *run, uint32_t tensor, void *data, uint64_t bytes,
+		    char why[NPUC_WHY]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

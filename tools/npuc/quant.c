@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quant.c - TensorFlow Lite's quantized arithmetic on the host: multipliers and tables.
+ * The scheme: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+ * Integer-Arithmetic-Only Inference", CVPR 2018, sections 2.1 and 2.2. */
+#include "quant.h"
+
+#include <math.h>
+
+struct quant_mult quant_of(double real)
+{
+	struct quant_mult q = {0, 0};
+	int exponent;
+	int64_t fixed;
+
+	if (real == 0)
+		return q;
+	if (!(real < 1e30)) { /* and not a number */
+		q.shift = INT32_MAX;
+		return q;
+	}
+	fixed = (int64_t)round(frexp(real, &exponent) * 2147483648.0);
+	if (fixed == INT64_C(1) << 31) {
+		fixed /= 2;
+		exponent++;
+	}
+	if (exponent < -31) /* all products would be 0 */
+		return q;
+	q.mult = (int32_t)fixed;
+	q.shift = exponent;
+	return q;
+}
+
+/* round(a * b / 2^31), a half upwards; saturates the one product that does not fit. */
+static int32_t high_mul(int32_t a, int32_t b)
+{
+	int64_t ab = (int64_t)a * b;
+
+	if (a == INT32_MIN && b == INT32_MIN)
+		return INT32_MAX;
+	return (int32_t)((ab + (ab >= 0 ? INT64_C(1) << 30 : 1 - (INT64_C(1) << 30))) /
+			 (INT64_C(1) << 31));
+}
+
+/* x / 2^n, halves away from zero; n 0 to 31. */
+static int32_t round_shift(int32_t x, int n)
+{
+	int64_t magnitude = x < 0 ? -(int64_t)x : x;
+	int64_t half = n ? INT64_C(1) << (n - 1) : 0;
+	int64_t r = (magnitude + half) >> n;
+
+	return (int32_t)(x < 0 ? -r : r);
+}
+
+static int32_t shift_left(int32_t x, int n)
+{
+	return n < 32 ? (int32_t)((uint32_t)x << n) : 0;
+}
+
+int32_t quant_apply(int32_t x, struct quant_mult q)
+{
+	int left = q.shift > 0 ? q.shift : 0;
+	int right = q.shift > 0 ? 0 : -q.shift;
+
+	return round_shift(high_mul(shift_left(x, left), q.mult), right);
+}
+
+int32_t quant_min(enum npuc_type type)
+{
+	return type == NPUC_UINT8 ? 0 : -128;
+}
+
+int32_t quant_max(enum npuc_type type)
+{
+	return type == NPUC_UINT8 ? 255 : 127;
+}
+
+/* zero_point + round(x / scale), in float as TensorFlow Lite divides. */
+static bool level_of(float x, float scale, int32_t zero_point, int32_t *q)
+{
+	float steps = roundf(x / scale);
+
+	/* Zero points are within 255: 8 bits are what is left after the clamp. */
+	if (!(steps > -2147483648.0f && steps < 2147483648.0f))
+		return false;
+	if (steps > 1e9f || steps < -1e9f)
+		steps = steps > 0 ? 1e9f : -1e9f;
+	*q = zero_point + (int32_t)steps;
+	return true;
+}
+
+bool quant_range(enum quant_act act, enum npuc_type type, float scale, int32_t zero_point,
+		 int32_t *min, int32_t *max)
+{
+	int32_t low = quant_min(type), high = quant_max(type);
+	bool ok = true;
+
+	*min = low;
+	*max = high;
+	switch (act) {
+	case QUANT_ACT_RELU:
+		low = zero_point;
+		break;
+	case QUANT_ACT_RELU6:
+		low = zero_point;
+		ok = level_of(6, scale, zero_point, &high);
+		break;
+	case QUANT_ACT_RELU_N1_TO_1:
+		ok = level_of(-1, scale, zero_point, &low) &&
+		     level_of(1, scale, zero_point, &high);
+		break;
+	case QUANT_ACT_NONE:
+		break;
+	}
+	if (low > *min)
+		*min = low;
+	if (high < *max)
+		*max = high;
+	return ok;
+}
+
+/* ---- tables ----------------------------------------------------------------------- */
+
+static int32_t value_of(uint32_t bits, enum npuc_type type)
+{
+	return type == NPUC_UINT8 || bits < 128 ? (int32_t)bits : (int32_t)bits - 256;
+}
+
+static int32_t clamp(int64_t x, int32_t min, int32_t max)
+{
+	if (x > max)
+		x = max;
+	return x < min ? min : (int32_t)x;
+}
+
+void quant_table_rescale(struct quant_side in, struct quant_side out, struct quant_mult q,
+			 int32_t min, int32_t max, uint8_t table[256])
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		int64_t x = quant_apply(value_of(i, in.type) - in.zero_point, q);
+
+		table[i] = (uint8_t)clamp(x + out.zero_point, min, max);
+	}
+}
+
+float quant_logistic(float x)
+{
+	return 1.0f / (1.0f + expf(-x));
+}
+
+void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(float),
+		       uint8_t table[256])
+{
+	const float inverse = 1 / out.scale;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		float x = in.scale * (float)(value_of(i, in.type) - in.zero_point);
+		float y = roundf(fn(x) * inverse) + (float)out.zero_point;
+
+		if (!(y < 1e9f))
+			y = 1e9f;
+		if (y < -1e9f)
+			y = -1e9f;
+		table[i] = (uint8_t)clamp((int32_t)y, quant_min(out.type),
+					  quant_max(out.type));
+	}
+}
+
+/* ---- exp in fixed point, as gemmlowp defines it ------------------------------------ */
+
+#define SOFTMAX_INTEGER_BITS 5 /* of the rescaled difference: Q5.26 */
+
+/* exp(a) for a in [-1/4, 0), Q0.31 in and out: a Taylor polynomial of degree 4 about
+ * -1/8. */
+static int32_t exp_quarter(int32_t a)
+{
+	const int32_t at_eighth = 1895147668; /* exp(-1/8) */
+	const int32_t third = 715827883;      /* 1/3 */
+	int32_t x = a + (1 << 28);
+	int32_t x2 = high_mul(x, x);
+	int32_t x3 = high_mul(x2, x);
+	int32_t x4_4 = round_shift(high_mul(x2, x2), 2);
+	int32_t tail = round_shift(high_mul(x4_4 + x3, third) + x2, 1);
+
+	return at_eighth + high_mul(at_eighth, x + tail);
+}
+
+/* exp(a) for a <= 0 in Q5.26: what is left of a quarter, times powers of e. */
+static int32_t exp_negative(int32_t a)
+{
+	/* exp(-1/4), exp(-1/2), exp(-1), ... exp(-16) in Q0.31 */
+	static const int32_t power[] = {1672461947, 1302514674, 790015084, 290630308,
+					39332535,   720401,     242};
+	const int fraction = 31 - SOFTMAX_INTEGER_BITS;
+	const int32_t quarter = 1 << (fraction - 2);
+	int32_t rest = (a & (quarter - 1)) - quarter;
+	int32_t parts = rest - a; /* a multiple of a quarter */
+	int32_t r;
+
+	if (a == 0)
+		return INT32_MAX;
+	r = exp_quarter(shift_left(rest, SOFTMAX_INTEGER_BITS));
+	for (int i = 0; i < 7; i++)
+		if (parts & (1 << (fraction - 2 + i)))
+			r = high_mul(r, power[i]);
+	return r;
+}
+
+bool quant_table_softmax(double beta, double scale, int32_t table[256])
+{
+	const double most = 2147483647.0;
+	double real = beta * scale * (1 << (31 - SOFTMAX_INTEGER_BITS));
+	struct quant_mult q;
+	double radius;
+
+	if (!(real > 1))
+		return false;
+	q = quant_of(real < most ? real : most);
+	/* The largest difference whose rescaled value fits Q5.26. */
+	radius = floor(31.0 * (1 << (31 - SOFTMAX_INTEGER_BITS)) / ldexp(1, q.shift));
+	for (int32_t i = 0; i < 256; i++) {
+		if (i > radius)
+			table[i] = 0;
+		else
+			table[i] =
+				exp_negative(high_mul(shift_left(-i, q.shift), q.mult));
+	}
+	return true;
+}
+
+/* ---- float edges ------------------------------------------------------------------ */
+
+int32_t quant_from_float(float x, struct quant_side to)
+{
+	float y = roundf(x / to.scale) + (float)to.zero_point;
+
+	if (!(y > -1e9f)) /* and not a number */
+		y = -1e9f;
+	if (y > 1e9f)
+		y = 1e9f;
+	return clamp((int32_t)y, quant_min(to.type), quant_max(to.type));
+}
+
+float quant_to_float(int32_t q, struct quant_side from)
+{
+	return (float)((double)from.scale * (q - from.zero_point));
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quant.h - TensorFlow Lite's quantized arithmetic, as its reference kernels do it. */
+#ifndef NPUC_QUANT_H
+#define NPUC_QUANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "npuc.h"
+
+struct quant_mult {
+	int32_t mult;  /* Q31, 2^30 .. 2^31 - 1, or 0 */
+	int32_t shift; /* > 0: left */
+};
+
+/* real >= 0; one that is not finite, or too large to be of use, has shift INT32_MAX. */
+struct quant_mult quant_of(double real);
+/* x * mult * 2^(shift - 31), rounded twice: half up in magnitude each time. */
+int32_t quant_apply(int32_t x, struct quant_mult q);
+
+/* Smallest and largest value of int8 or uint8. */
+int32_t quant_min(enum npuc_type type);
+int32_t quant_max(enum npuc_type type);
+
+/* Fused activations by their code in the file. */
+enum quant_act {
+	QUANT_ACT_NONE = 0,
+	QUANT_ACT_RELU = 1,
+	QUANT_ACT_RELU_N1_TO_1 = 2,
+	QUANT_ACT_RELU6 = 3,
+};
+
+/* The clamp that an activation means for an output of this type and quantization; false:
+ * a bound is no int32. */
+bool quant_range(enum quant_act act, enum npuc_type type, float scale, int32_t zero_point,
+		 int32_t *min, int32_t *max);
+
+/* Tables by the input's bits. */
+struct quant_side {
+	enum npuc_type type;
+	float scale;
+	int32_t zero_point;
+};
+
+/* out = clamp(apply(in - zero point) + zero point) */
+void quant_table_rescale(struct quant_side in, struct quant_side out, struct quant_mult q,
+			 int32_t min, int32_t max, uint8_t table[256]);
+void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(float),
+		       uint8_t table[256]);
+float quant_logistic(float x);
+
+/* Softmax: Q31 exp of beta * scale * (0, -1 ... -255); false: beta * scale is too small
+ * for TensorFlow Lite, too. */
+bool quant_table_softmax(double beta, double scale, int32_t table[256]);
+
+/* QUANTIZE and DEQUANTIZE of float32, on the host. */
+int32_t quant_from_float(float x, struct quant_side to);
+float quant_to_float(int32_t q, struct quant_side from);
+
+#endif

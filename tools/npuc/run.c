@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - a program on a device: buffers, launches, and what float32 ports need. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/hal.h>
+
+#include "model.h"
+#include "quant.h"
+
+struct npuc_run {
+	struct hal_device *dev;
+	const struct npuc_program *program;
+	struct hal_program *loaded;
+	struct hal_queue *queue;
+	struct hal_buffer *output, *input, *arena;
+};
+
+static int said(char *why, int rc, const char *what)
+{
+	return npuc_fail(why, -rc, "%s: %s", what, hal_last_error());
+}
+
+static int make_buffer(struct hal_partition *part, uint64_t bytes,
+		       struct hal_buffer **buf, char *why)
+{
+	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
+	int rc;
+
+	desc.bytes = bytes;
+	rc = hal_buffer_create(part, &desc, buf);
+	return rc < 0 ? said(why, rc, "buffer") : 0;
+}
+
+int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
+		  const struct npuc_program *program, struct npuc_run **run,
+		  char why[NPUC_WHY])
+{
+	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	struct npuc_run *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return npuc_fail(why, ENOMEM, "out of memory");
+	r->dev = dev;
+	r->program = program;
+	rc = hal_program_load(dev, program->image, program->image_size, &r->loaded);
+	if (rc < 0)
+		rc = said(why, rc, "program");
+	if (!rc) {
+		rc = hal_queue_create(part, &queue, &r->queue);
+		if (rc < 0)
+			rc = said(why, rc, "queue");
+	}
+	if (!rc)
+		rc = make_buffer(part, program->output_bytes, &r->output, why);
+	if (!rc)
+		rc = make_buffer(part, program->input_bytes, &r->input, why);
+	if (!rc && program->arena_arg)
+		rc = make_buffer(part, program->arena_bytes ? program->arena_bytes : 64,
+				 &r->arena, why);
+	if (rc) {
+		npuc_run_close(r);
+		return rc;
+	}
+	*run = r;
+	return 0;
+}
+
+void npuc_run_close(struct npuc_run *r)
+{
+	if (!r)
+		return;
+	hal_queue_destroy(r->queue);
+	hal_buffer_destroy(r->output);
+	hal_buffer_destroy(r->input);
+	hal_buffer_destroy(r->arena);
+	if (r->loaded)
+		hal_program_unload(r->loaded);
+	free(r);
+}
+
+uint64_t npuc_port_bytes(const struct npuc_port *port)
+{
+	return port->count * npuc_type_bytes(port->type);
+}
+
+static int check_bytes(const struct npuc_port *port, const char *which, uint64_t want,
+		       uint64_t bytes, char *why)
+{
+	if (bytes == want)
+		return 0;
+	return npuc_fail(
+		why, EINVAL, "%s '%s' takes %llu bytes (%llu x %s), given are %llu",
+		which, port->name, (unsigned long long)want,
+		(unsigned long long)port->count,
+		npuc_type_name(want == port->count ? port->device_type : port->type),
+		(unsigned long long)bytes);
+}
+
+static struct quant_side side(const struct npuc_port *port)
+{
+	return (struct quant_side){port->device_type, port->scale, port->zero_point};
+}
+
+int npuc_run_write(struct npuc_run *r, uint32_t input, const void *data, uint64_t bytes,
+		   char why[NPUC_WHY])
+{
+	const struct npuc_port *port;
+	uint8_t *converted = NULL;
+	int rc;
+
+	if (input >= r->program->input_count)
+		return npuc_fail(why, EINVAL, "input %u of %u", input,
+				 r->program->input_count);
+	port = &r->program->inputs[input];
+	rc = check_bytes(port, "input", npuc_port_bytes(port), bytes, why);
+	if (rc)
+		return rc;
+	if (port->type == NPUC_FLOAT32) {
+		converted = malloc(port->count);
+		if (!converted)
+			return npuc_fail(why, ENOMEM, "out of memory");
+		for (uint64_t i = 0; i < port->count; i++) {
+			float x;
+
+			memcpy(&x, (const uint8_t *)data + i * 4, 4);
+			converted[i] = (uint8_t)quant_from_float(x, side(port));
+		}
+		data = converted;
+	}
+	rc = hal_buffer_write(r->input, port->offset, data, port->count);
+	free(converted);
+	return rc < 0 ? said(why, rc, "input") : 0;
+}
+
+int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
+		  uint64_t bytes, char why[NPUC_WHY])
+{
+	const struct npuc_port *port;
+	uint8_t *to = data;
+	int rc;
+
+	if (output >= r->program->output_count)
+		return npuc_fail(why, EINVAL, "output %u of %u", output,
+				 r->program->output_count);
+	port = &r->program->outputs[output];
+	raw = raw || port->type != NPUC_FLOAT32;
+	rc = check_bytes(port, "output", raw ? port->count : npuc_port_bytes(port), bytes,
+			 why);
+	if (rc)
+		return rc;
+	rc = hal_buffer_read(r->output, port->offset, data, port->count);
+	if (rc < 0)
+		return said(why, rc, "output");
+	/* From behind: what is converted is not yet overwritten. */
+	for (uint64_t i = raw ? 0 : port->count; i--;) {
+		int32_t q = port->device_type == NPUC_UINT8 ? to[i] : (int8_t)to[i];
+		float x = quant_to_float(q, side(port));
+
+		memcpy(to + i * 4, &x, 4);
+	}
+	return 0;
+}
+
+static int launch(struct npuc_run *r, struct hal_kernel *kernel)
+{
+	struct hal_arg args[3] = {
+		{.buffer = r->output}, {.buffer = r->input}, {.buffer = r->arena}};
+	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd = hal_cmd_launch(kernel, args, r->arena ? 3 : 2);
+	struct hal_point done;
+	int rc;
+
+	cmd.flags |= HAL_CMD_REPLAYABLE;
+	desc.cmds = &cmd;
+	desc.cmd_count = 1;
+	rc = hal_submit(r->queue, &desc, &done);
+	return rc < 0 ? rc : hal_wait(&done, 1, 0, HAL_FOREVER);
+}
+
+int npuc_run_kernel(struct npuc_run *r, const char *name, uint64_t *cycles,
+		    char why[NPUC_WHY])
+{
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct hal_stats before = HAL_INIT(hal_stats), after = HAL_INIT(hal_stats);
+	struct hal_kernel *kernel;
+	int rc = hal_kernel_find(r->loaded, name, &kernel);
+
+	if (rc >= 0)
+		rc = hal_queue_get_stats(r->queue, &before);
+	if (rc >= 0)
+		rc = launch(r, kernel);
+	if (rc >= 0)
+		rc = hal_queue_get_stats(r->queue, &after);
+	if (rc >= 0)
+		rc = hal_device_get_info(r->dev, &info);
+	if (rc < 0)
+		return said(why, rc, name);
+	if (cycles)
+		*cycles = (uint64_t)llround((double)(after.busy_ns - before.busy_ns) *
+					    (double)info.clock_hz / 1e9);
+	return 0;
+}
+
+int npuc_run_tensor(struct npuc_run *r, uint32_t tensor, void *data, uint64_t bytes,
+		    char why[NPUC_WHY])
+{
+	const struct npuc_place *p;
+	struct hal_buffer *buffer;
+	int rc;
+
+	if (tensor >= r->program->tensor_count)
+		return npuc_fail(why, EINVAL, "tensor %u of %u", tensor,
+				 r->program->tensor_count);
+	p = &r->program->places[tensor];
+	buffer = p->where == NPUC_INPUT    ? r->input
+		 : p->where == NPUC_OUTPUT ? r->output
+		 : p->where == NPUC_ARENA  ? r->arena
+					   : NULL;
+	if (!buffer)
+		return npuc_fail(why, EINVAL, "tensor %u has no place to be read from",
+				 tensor);
+	if (bytes != p->bytes)
+		return npuc_fail(why, EINVAL,
+				 "tensor %u takes %llu bytes, given are %llu", tensor,
+				 (unsigned long long)p->bytes, (unsigned long long)bytes);
+	rc = hal_buffer_read(buffer, p->offset, data, bytes);
+	return rc < 0 ? said(why, rc, "tensor") : 0;
+}
