@@ -529,6 +529,7 @@ struct hal_queue {
 	bool failing;      /* the submission that failed is being dropped */
 	bool bk_suspended; /* through the backend, not by holding back alone */
 	bool resume_wanted;
+	bool final; /* suspended for good */
 	uint8_t suspend_mode;
 	char *fault; /* text of the command that has failed */
 	uint64_t deadline_ns;

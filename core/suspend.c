@@ -33,14 +33,14 @@ static int kill_check(const struct hal_queue *q)
 		if (f->done || (f->record->cmd.flags & HAL_CMD_REPLAYABLE) != 0)
 			continue;
 		return fail(ENOTSUP,
-			    "queue %u: KILL, but \"%s\" on the device is not "
-			    "HAL_CMD_REPLAYABLE",
+			    "queue %u: KILL without HAL_SUSPEND_FINAL, but \"%s\" on the "
+			    "device is not HAL_CMD_REPLAYABLE",
 			    q->obj.id, record_name(f->record));
 	}
 	return 0;
 }
 
-static int suspend_check(const struct hal_queue *q, uint32_t mode)
+static int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	const struct hal_device *dev = q->dev;
 
@@ -51,7 +51,7 @@ static int suspend_check(const struct hal_queue *q, uint32_t mode)
 	if ((dev->info.suspend_modes >> mode & 1) == 0)
 		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name,
 			    mode_names[mode]);
-	return mode == HAL_SUSPEND_KILL ? kill_check(q) : 0;
+	return mode == HAL_SUSPEND_KILL && !final ? kill_check(q) : 0;
 }
 
 /* Killed commands go back to what has not been given to the device. */
@@ -143,6 +143,7 @@ static int suspend(struct hal_queue *q, uint32_t mode)
 
 int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quiet)
 {
+	bool final = (mode & HAL_SUSPEND_FINAL) != 0;
 	struct hal_device *dev;
 	int err;
 
@@ -152,9 +153,12 @@ int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quie
 	device_lock(dev);
 	engine_now(dev);
 	engine_intake(dev);
-	err = suspend_check(q, mode);
+	mode &= ~HAL_SUSPEND_FINAL;
+	err = suspend_check(q, mode, final);
 	if (err == 0)
 		err = suspend(q, mode);
+	if (err == 0)
+		q->final = final;
 	if (err == 0 && quiet != NULL) {
 		quiet->timeline = &q->control;
 		quiet->value = q->suspend_count;
@@ -177,6 +181,10 @@ int hal_queue_resume(struct hal_queue *q)
 	engine_now(dev);
 	if (q->state == QUEUE_RUNNING || q->resume_wanted)
 		err = fail(EINVAL, "queue %u is not suspended", q->obj.id);
+	else if (q->final)
+		err = fail(ECANCELED,
+			   "queue %u was suspended for good: it can only be destroyed",
+			   q->obj.id);
 	else if (q->state == QUEUE_SUSPENDING)
 		q->resume_wanted = true; /* as soon as the device has let go */
 	else

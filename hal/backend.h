@@ -202,7 +202,8 @@ struct hal_bk_hot {
 	/* Lets go of a queue in a mode of info.suspend_modes, then HAL_BK_QUIET(cookie).
 	 * DRAIN: commands already submitted finish.  KILL: each command of this queue
 	 * that has not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no
-	 * other queue's command does; the engine submits it again after resume. */
+	 * other queue's command does; the engine submits it again after resume, or
+	 * destroys the queue. */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
 	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */

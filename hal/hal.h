@@ -75,6 +75,9 @@ enum hal_suspend_mode {
 	HAL_SUSPEND_SAVE,  /* stop now, save state, resume elsewhere or later */
 	HAL_SUSPEND_KILL,  /* drop it and run it again from the last committed point */
 };
+/* Beside a mode: for good.  The queue can only be destroyed then, so that KILL may drop
+ * any command: how a program without an end is got rid of. */
+#define HAL_SUSPEND_FINAL (1u << 8)
 
 enum hal_device_kind {
 	HAL_KIND_CPU,
@@ -421,11 +424,12 @@ HAL_API int hal_queue_create(struct hal_partition *part,
  * is dropped then. */
 HAL_API int hal_queue_destroy(struct hal_queue *queue);
 /* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
- * hal_suspend_mode.  -ENOTSUP the device lacks the mode, or KILL while a command runs
- * that is not HAL_CMD_REPLAYABLE; -EBUSY already suspended. */
+ * hal_suspend_mode, with HAL_SUSPEND_FINAL or without.  -ENOTSUP the device lacks the
+ * mode, or KILL, not final, while a command runs that is not HAL_CMD_REPLAYABLE; -EBUSY
+ * already suspended. */
 HAL_API int hal_queue_suspend(struct hal_queue *queue, uint32_t mode,
 			      struct hal_point *quiet);
-/* -EINVAL not suspended. */
+/* -EINVAL not suspended; -ECANCELED suspended for good. */
 HAL_API int hal_queue_resume(struct hal_queue *queue);
 HAL_API int hal_queue_get_stats(struct hal_queue *queue, struct hal_stats *stats);
 /* The queue's own timeline: submission n (from 1) reaches value n. */

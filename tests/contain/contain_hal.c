@@ -97,7 +97,6 @@ static int launch(struct tenant *t, struct hal_kernel *k, uint32_t args,
 	for (uint32_t i = 0; i < 3; i++)
 		arg[i] = (struct hal_arg){.buffer = t->buf[i], .bytes = 4096};
 	cmd = hal_cmd_launch(k, arg, args);
-	cmd.flags |= HAL_CMD_REPLAYABLE;
 	d.cmds = &cmd;
 	d.cmd_count = 1;
 	return hal_submit(t->queue, &d, done);
@@ -222,7 +221,8 @@ static void end_hostile(struct world *w, struct hal_point last, uint64_t seed)
 		      text);
 	} else {
 		w->hangs++;
-		rc = hal_queue_suspend(w->hostile.queue, HAL_SUSPEND_KILL, &quiet);
+		rc = hal_queue_suspend(w->hostile.queue,
+				       HAL_SUSPEND_KILL | HAL_SUSPEND_FINAL, &quiet);
 		CHECK(rc == 0, "seed %llu: %s", (unsigned long long)seed,
 		      hal_last_error());
 		for (int i = 0; i < 100 && hal_wait(&quiet, 1, 0, 0) != 0; i++)

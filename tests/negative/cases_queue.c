@@ -323,6 +323,11 @@ NEGATIVE(hal_queue_suspend, EINVAL, mode_unknown, "mode")
 	return hal_queue_suspend(w->queue, 4, NULL);
 }
 
+NEGATIVE(hal_queue_suspend, EINVAL, flag_unknown, "mode")
+{
+	return hal_queue_suspend(w->queue, HAL_SUSPEND_DRAIN | 1u << 9, NULL);
+}
+
 NEGATIVE(hal_queue_suspend, ENOTSUP, no_such_mode, "fold|mode")
 {
 	return hal_queue_suspend(w->queue, HAL_SUSPEND_FOLD, NULL);
@@ -363,6 +368,12 @@ NEGATIVE(hal_queue_resume, EINVAL, queue_null, "queue")
 
 NEGATIVE(hal_queue_resume, EINVAL, not_suspended, "suspend")
 {
+	return hal_queue_resume(w->queue);
+}
+
+NEGATIVE(hal_queue_resume, ECANCELED, for_good, "only be destroyed")
+{
+	NEG_OK(hal_queue_suspend(w->queue, HAL_SUSPEND_DRAIN | HAL_SUSPEND_FINAL, NULL));
 	return hal_queue_resume(w->queue);
 }
 

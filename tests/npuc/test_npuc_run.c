@@ -405,6 +405,61 @@ static void test_damage(void **state)
 	npuc_program_free(&p);
 }
 
+/* Numbers that cannot be, with a checksum that is right. */
+static void test_ports(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t value;
+		const char *text;
+	} wrong[] = {
+		{8, 9, "another version"},
+		{12, 2, "unknown flags"},
+		{19, 0xff, "more than 2^31"},
+		{56, 0, "no ports"},
+		{57, 0xff, "too many"},
+		{64, 0, "its length"},
+		{80 + 64, 2, "neither"},
+		{80 + 68, 2, "not int8 or uint8"},
+		{80 + 76, 9, "dimensions"},
+		{80 + 80, 0, "no size"},
+		{80 + 83, 0xff, "no size"},
+		{80 + 112, 1, "differ"},
+		{80 + 121, 1, "leaves its"},
+		{80 + 131, 0x80, "quantization is none"},
+		{80 + 133, 9, "quantization is none"},
+	};
+	struct world *w = *state;
+	struct npuc_program p;
+	char why[NPUC_WHY], path[64];
+	size_t size;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/ports.npu", w->dir);
+	compile_sample(0, NULL, &p);
+	WHY(npuc_program_save(&p, path, why));
+	npuc_program_free(&p);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	size = fread(file, 1, sizeof(file), f);
+	fclose(f);
+	for (size_t n = 0; n < sizeof(wrong) / sizeof(wrong[0]); n++) {
+		uint8_t was = file[wrong[n].at];
+		uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+		file[wrong[n].at] = wrong[n].value;
+		for (size_t i = 80; i < size; i++)
+			h = (h ^ file[i]) * UINT64_C(0x100000001b3);
+		for (size_t i = 0; i < 8; i++)
+			file[72 + i] = (uint8_t)(h >> 8 * i);
+		assert_int_equal(npuc_program_parse(file, size, "x.npu", &p, why),
+				 -EINVAL);
+		if (!strstr(why, wrong[n].text))
+			fail_msg("'%s' has not '%s'", why, wrong[n].text);
+		file[wrong[n].at] = was;
+	}
+}
+
 /* ---- the commands ----------------------------------------------------------------- */
 
 /* Exit status; the output is in text. */
@@ -508,13 +563,10 @@ static void test_command_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_net),
-		cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_graphs),
-		cmocka_unit_test(test_float_and_file),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_command_errors),
+		cmocka_unit_test(test_net),      cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_graphs),   cmocka_unit_test(test_float_and_file),
+		cmocka_unit_test(test_damage),   cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_command_errors),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

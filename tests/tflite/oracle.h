@@ -13,8 +13,6 @@
 void oracle_random(uint64_t seed, uint8_t *out, size_t count);
 
 uint32_t oracle_crc32(const void *data, size_t bytes);
-/* text: 64 digits and the end. */
-void oracle_sha256(const void *data, size_t bytes, char text[65]);
 
 /* The whole file, malloc'd, one byte more than *size; NULL and errno.  *.gz is
  * decompressed. */

@@ -66,6 +66,36 @@ static void killed(void **state)
 	world_close(&w);
 }
 
+/* A command that may not run twice is dropped only where nothing will run again. */
+static void for_good(void **state)
+{
+	struct hal_point done, quiet;
+	struct hal_queue *q;
+	struct hal_cmd cmd;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	cmd = numbered(&w, 1);
+	cmd.flags = 0;
+	OK(submit_cmd(q, cmd, &done));
+	poll_now(&w);
+	FAILS(hal_queue_suspend(q, HAL_SUSPEND_KILL, NULL), -ENOTSUP,
+	      "HAL_SUSPEND_FINAL");
+	OK(hal_queue_suspend(q, HAL_SUSPEND_KILL | HAL_SUSPEND_FINAL, &quiet));
+	FAILS(hal_queue_resume(q), -ECANCELED, "for good");
+	w.mock->quiet(w.native, 1);
+	poll_now(&w);
+	assert_true(reached(quiet));
+	FAILS(hal_queue_resume(q), -ECANCELED, "for good");
+	assert_false(reached(done));
+	OK(hal_queue_destroy(q));
+	assert_int_equal(inflight(&w), 0);
+	world_close(&w);
+}
+
 /* Drained: what the device has not had is dropped. */
 static void drained(void **state)
 {
@@ -100,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed),
+		cmocka_unit_test(for_good),
 		cmocka_unit_test(drained),
 	};
 

@@ -803,8 +803,8 @@ static bool can_fuse(const struct hal_npu_conv *op, const struct bordered *pad)
 	uint64_t left = (uint64_t)pad->left + op->pad_left;
 
 	return pad->border == op->a_zero && !op->a.offset && top <= PADDING_MAX &&
-	       left <= PADDING_MAX && top <= (op->kh - 1) * op->dilation_h &&
-	       left <= (op->kw - 1) * op->dilation_w &&
+	       left <= PADDING_MAX && top <= (uint64_t)(op->kh - 1) * op->dilation_h &&
+	       left <= (uint64_t)(op->kw - 1) * op->dilation_w &&
 	       (uint64_t)(op->oh - 1) * op->stride_h < pad->h + top &&
 	       (uint64_t)(op->ow - 1) * op->stride_w < pad->w + left;
 }

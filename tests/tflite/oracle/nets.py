@@ -9,14 +9,13 @@ common.random_bytes(crc32(network's name) << 32 | k).
 
 OUT is text, one record a line:
 
-    network NAME FILE BYTES SHA256     the lines that follow are about it
+    network NAME FILE BYTES CRC32      the lines that follow are about it
     tensor INDEX BYTES NAME            one a layer's output, in the order of execution
     input real FILE OFFSET             a file's bytes, or float32 numbers to be quantized
     input random SEED                  seed of the random bytes, hexadecimal
     sums INPUT TENSOR...               CRC-32 of the input, then of each tensor
     output HEX                         the network's output, whole
 """
-import hashlib
 import os
 import struct
 import sys
@@ -89,8 +88,7 @@ def network(name, folder):
     layers = [t for op in it._get_ops_details() for t in op["outputs"]]
     output = it.get_output_details()[0]["index"]
     it = common.interpreter(with_outputs(model, layers))
-    digest = hashlib.sha256(model).hexdigest()
-    yield f"network {name} {file} {len(model)} {digest}"
+    yield f"network {name} {file} {len(model)} {zlib.crc32(model):08x}"
     for t in layers:
         label = details[t]["name"].split(";")[0]
         yield f"tensor {t} {int(np.prod(details[t]['shape']))} {label}"
