@@ -284,21 +284,61 @@ static int conv_images(struct lowered *l, struct conv *c)
 	return rc;
 }
 
-int lower_conv(struct lowered *l)
+/* Where an operator's options have what convolutions share; padding and strides are the
+ * same for both. */
+struct conv_options {
+	uint32_t kind, act, dilation_w, dilation_h;
+};
+
+/* Operands and result; weights are c->weights then. */
+static int conv_begin(struct lowered *l, const struct conv_options *o, struct conv *c)
 {
-	struct conv c = {.act = lower_option_u8(l, OPTIONS_CONV, CONV_ACT)};
-	uint32_t padding = lower_option_u8(l, OPTIONS_CONV, CONV_PADDING), depth;
-	const struct npuc_tensor *t;
 	int rc = lower_counts(l, 2, 3);
 
+	c->act = lower_option_u8(l, o->kind, o->act);
 	if (!rc)
-		rc = lower_operand(l, 0, &c.a);
+		rc = lower_operand(l, 0, &c->a);
 	if (!rc)
-		rc = lower_result(l, &c.d);
+		rc = lower_result(l, &c->d);
 	if (!rc)
-		rc = check_weights(l, &c, 1, lower_t(l, c.a)->type == NPUC_UINT8);
+		rc = check_weights(l, c, 1, lower_t(l, c->a)->type == NPUC_UINT8);
+	return rc ? rc : image_of(l, c->a, &c->w);
+}
+
+/* The rest, once kernel size and outputs are known. */
+static int conv_geometry(struct lowered *l, const struct conv_options *o, struct conv *c)
+{
+	uint32_t padding = lower_option_u8(l, o->kind, CONV_PADDING);
+	int rc;
+
+	c->w.y.stride = (uint32_t)lower_option(l, o->kind, CONV_STRIDE_H, 0);
+	c->w.x.stride = (uint32_t)lower_option(l, o->kind, CONV_STRIDE_W, 0);
+	c->w.y.dilation = (uint32_t)lower_option(l, o->kind, o->dilation_h, 1);
+	c->w.x.dilation = (uint32_t)lower_option(l, o->kind, o->dilation_w, 1);
+	rc = axis_out(l, "rows", &c->w.y, padding);
 	if (!rc)
-		rc = image_of(l, c.a, &c.w);
+		rc = axis_out(l, "columns", &c->w.x, padding);
+	if (!rc)
+		rc = lower_dims(l, c->d, 4,
+				(uint32_t[]){c->w.images, c->w.y.out, c->w.x.out, c->n});
+	if (!rc)
+		rc = lower_ints(l, 2, true, c->n, &c->out.bias, NULL);
+	if (!rc)
+		rc = make_requant(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
+	if (!rc)
+		describe(l, &c->w, c->n);
+	return rc;
+}
+
+int lower_conv(struct lowered *l)
+{
+	static const struct conv_options options = {OPTIONS_CONV, CONV_ACT,
+						    CONV_DILATION_W, CONV_DILATION_H};
+	struct conv c = {0};
+	const struct npuc_tensor *t;
+	uint32_t depth;
+	int rc = conv_begin(l, &options, &c);
+
 	if (rc)
 		return rc;
 	t = lower_t(l, c.weights);
@@ -316,24 +356,8 @@ int lower_conv(struct lowered *l)
 				  t->name, depth, c.w.c, c.n);
 	c.groups = c.w.c / depth;
 	c.data = t->data;
-	c.w.y.stride = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_STRIDE_H, 0);
-	c.w.x.stride = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_STRIDE_W, 0);
-	c.w.y.dilation = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_DILATION_H, 1);
-	c.w.x.dilation = (uint32_t)lower_option(l, OPTIONS_CONV, CONV_DILATION_W, 1);
-	rc = axis_out(l, "rows", &c.w.y, padding);
-	if (!rc)
-		rc = axis_out(l, "columns", &c.w.x, padding);
-	if (!rc)
-		rc = lower_dims(l, c.d, 4,
-				(uint32_t[]){c.w.images, c.w.y.out, c.w.x.out, c.n});
-	if (!rc)
-		rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
-	if (!rc)
-		rc = make_requant(l, &c, t->type == NPUC_UINT8);
-	if (rc)
-		return rc;
-	describe(l, &c.w, c.n);
-	return conv_images(l, &c);
+	rc = conv_geometry(l, &options, &c);
+	return rc ? rc : conv_images(l, &c);
 }
 
 /* [1][kh][kw][n] -> [n][kh][kw][1] */
@@ -351,19 +375,13 @@ static const int8_t *turn_depthwise(struct lowered *l, const struct conv *c)
 
 int lower_depthwise(struct lowered *l)
 {
-	struct conv c = {.act = lower_option_u8(l, OPTIONS_DEPTHWISE, DEPTHWISE_ACT)};
-	uint32_t padding = lower_option_u8(l, OPTIONS_DEPTHWISE, CONV_PADDING);
+	static const struct conv_options options = {OPTIONS_DEPTHWISE, DEPTHWISE_ACT,
+						    DEPTHWISE_DILATION_W,
+						    DEPTHWISE_DILATION_H};
+	struct conv c = {0};
 	const struct npuc_tensor *t;
-	int rc = lower_counts(l, 2, 3);
+	int rc = conv_begin(l, &options, &c);
 
-	if (!rc)
-		rc = lower_operand(l, 0, &c.a);
-	if (!rc)
-		rc = lower_result(l, &c.d);
-	if (!rc)
-		rc = check_weights(l, &c, 1, lower_t(l, c.a)->type == NPUC_UINT8);
-	if (!rc)
-		rc = image_of(l, c.a, &c.w);
 	if (rc)
 		return rc;
 	t = lower_t(l, c.weights);
@@ -381,25 +399,9 @@ int lower_depthwise(struct lowered *l)
 		return lower_fail(l, EINVAL,
 				  "weights '%.80s' make %u outputs of %u channels",
 				  t->name, c.n, c.w.c);
-	c.w.y.stride = (uint32_t)lower_option(l, OPTIONS_DEPTHWISE, CONV_STRIDE_H, 0);
-	c.w.x.stride = (uint32_t)lower_option(l, OPTIONS_DEPTHWISE, CONV_STRIDE_W, 0);
-	c.w.y.dilation =
-		(uint32_t)lower_option(l, OPTIONS_DEPTHWISE, DEPTHWISE_DILATION_H, 1);
-	c.w.x.dilation =
-		(uint32_t)lower_option(l, OPTIONS_DEPTHWISE, DEPTHWISE_DILATION_W, 1);
-	rc = axis_out(l, "rows", &c.w.y, padding);
-	if (!rc)
-		rc = axis_out(l, "columns", &c.w.x, padding);
-	if (!rc)
-		rc = lower_dims(l, c.d, 4,
-				(uint32_t[]){c.w.images, c.w.y.out, c.w.x.out, c.n});
-	if (!rc)
-		rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
-	if (!rc)
-		rc = make_requant(l, &c, t->type == NPUC_UINT8);
+	rc = conv_geometry(l, &options, &c);
 	if (rc)
 		return rc;
-	describe(l, &c.w, c.n);
 	c.data = turn_depthwise(l, &c);
 	return c.data ? conv_images(l, &c) : -ENOMEM;
 }
