@@ -32,14 +32,15 @@ static void random_bytes(uint64_t x, int8_t *out, size_t count)
 
 static int from_hex(const char *text, int8_t *out, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		char digits[3] = {text[2 * i], text[2 * i] ? text[2 * i + 1] : 0, 0};
-		char *end;
-		unsigned long v = strtoul(digits, &end, 16);
+	for (uint32_t i = 0; i < count; i++, text += 2) {
+		char digits[3] = "", *end;
+		uint8_t value;
 
+		memcpy(digits, text, strnlen(text, 2));
+		value = (uint8_t)strtoul(digits, &end, 16);
 		if (end != digits + 2)
 			return -1;
-		out[i] = (int8_t)(uint8_t)v;
+		memcpy(out + i, &value, 1);
 	}
 	return 0;
 }
@@ -47,8 +48,8 @@ static int from_hex(const char *text, int8_t *out, uint32_t count)
 /* One line of the network's part of the file; 1: it ends here. */
 static int take_line(struct work *w, const char *line, bool *ours, uint64_t *seed)
 {
+	static const char random_input[] = "input random ";
 	char name[64];
-	unsigned long long value;
 
 	if (sscanf(line, "network %63s", name) == 1) {
 		if (*ours)
@@ -59,7 +60,9 @@ static int take_line(struct work *w, const char *line, bool *ours, uint64_t *see
 	if (!*ours)
 		return 0;
 	if (strncmp(line, "input ", 6) == 0) {
-		*seed = sscanf(line, "input random %llx", &value) == 1 ? value : 0;
+		*seed = strncmp(line, random_input, sizeof(random_input) - 1) == 0
+				? strtoull(line + sizeof(random_input) - 1, NULL, 16)
+				: 0; /* no other input is taken */
 		return 0;
 	}
 	if (strncmp(line, "output ", 7) != 0 || *seed == 0)
@@ -86,7 +89,7 @@ static int read_answers(struct work *w, const char *sums)
 		return complain(sums, hal_strerror(errno));
 	while (!rc && fgets(line, sizeof(line), f))
 		rc = take_line(w, line, &ours, &seed);
-	fclose(f);
+	(void)fclose(f);
 	if (rc >= 0 && w->count == 0)
 		return complain(w->title, "the answers' file has none for it");
 	return rc < 0 ? -1 : 0;
