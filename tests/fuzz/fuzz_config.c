@@ -13,8 +13,8 @@
 
 static const char *const seeds[] = {
 	"[hal]\ndevice = ref\n",
-	"; comment\n[hal]\ndevice = npu:0?clock=virtual\n\n[backend.npu]\nrows = 8\ncols "
-	"= 8\n",
+	"; comment\n[hal]\ndevice = npu:0?clock=virtual\n\n[backend.npu]\nrows = 8\n",
+	"[layers]\nvalidate = 1\nfault = submit:5:EIO,poll:3:EIO\n",
 	"[partition \"camera\"]\nrow = 0\ncol = 0\nrows = 4\ncols = 4\nmemory = 1M\n",
 	"[policy]\nname = priority\n[backend.ref]\nunits = 0x10\n",
 };
