@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_array: R x C weight-stationary PEs shared by S slots as edge-tap rectangles.
 //
-// A PE takes its activation from its west neighbour, or on its rectangle's west edge from the slot's feeder, or, in a grouped
-// convolution, from the feeder's row bus; its
+// A PE takes its activation from its west neighbour, or on its rectangle's west edge from the slot's feeder, or, in a
+// grouped convolution, from the feeder's row bus; its
 // partial sum from the north neighbour, or zero on the north edge.  Column sums are tapped at the south edge.
 // Weights are double-buffered: the load token (ld) captures a new weight into the shadow, the swap token (sw) makes
 // the shadow the one that multiplies; both ride the west-to-east wavefront.  The array never stalls.

@@ -6,7 +6,8 @@
 // Order of folds: k inside n inside m.  A fold is one h x w block of weights under T activation rows; it costs max(T, h)
 // cycles because the next fold's weights load behind the swap front of the one being streamed.  Activations sit in a
 // scratchpad that is a sliding window over the input's rows; the feeder gathers one lane a PE row (im2col), so that CONV
-// needs no copy; with F_GROUP a lane is a vector, one byte a PE, since each column works on channels of its own.  GEMM is CONV with 1 x 1 kernel whose every input row is one output row.
+// needs no copy; with F_GROUP a lane is a vector, one byte a PE, since each column works on channels of its own.  GEMM is
+// CONV with 1 x 1 kernel whose every input row is one output row.
 module npu_conv #(
     parameter int R = 16, C = 16, N = 8, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1), DW = DepthLog2, SW = SpadLog2

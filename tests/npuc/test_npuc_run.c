@@ -375,16 +375,15 @@ static void test_float_and_file(void **state)
 	assert_memory_equal(out[0], out[1], sizeof(out[0]));
 }
 
-/* A byte changed or missing anywhere in a .npu file is noticed. */
-static void test_damage(void **state)
+/* A .npu file's bytes, in file; how many. */
+static size_t saved(const struct world *w)
 {
-	struct world *w = *state;
 	struct npuc_program p;
 	char why[NPUC_WHY], path[64];
 	size_t size;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/damage.npu", w->dir);
+	snprintf(path, sizeof(path), "%s/saved.npu", w->dir);
 	compile_sample(0, NULL, &p);
 	WHY(npuc_program_save(&p, path, why));
 	npuc_program_free(&p);
@@ -392,6 +391,16 @@ static void test_damage(void **state)
 	assert_non_null(f);
 	size = fread(file, 1, sizeof(file), f);
 	fclose(f);
+	return size;
+}
+
+/* A byte changed or missing anywhere in a .npu file is noticed. */
+static void test_damage(void **state)
+{
+	struct npuc_program p;
+	char why[NPUC_WHY];
+	size_t size = saved(*state);
+
 	for (size_t i = 0; i < size; i += 7)
 		assert_int_equal(npuc_program_parse(file, i, "x.npu", &p, why), -EINVAL);
 	for (size_t i = 80; i < size; i++) {
@@ -429,20 +438,10 @@ static void test_ports(void **state)
 		{80 + 131, 0x80, "quantization is none"},
 		{80 + 133, 9, "quantization is none"},
 	};
-	struct world *w = *state;
 	struct npuc_program p;
-	char why[NPUC_WHY], path[64];
-	size_t size;
-	FILE *f;
+	char why[NPUC_WHY];
+	size_t size = saved(*state);
 
-	snprintf(path, sizeof(path), "%s/ports.npu", w->dir);
-	compile_sample(0, NULL, &p);
-	WHY(npuc_program_save(&p, path, why));
-	npuc_program_free(&p);
-	f = fopen(path, "rb");
-	assert_non_null(f);
-	size = fread(file, 1, sizeof(file), f);
-	fclose(f);
 	for (size_t n = 0; n < sizeof(wrong) / sizeof(wrong[0]); n++) {
 		uint8_t was = file[wrong[n].at];
 		uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */

@@ -24,6 +24,7 @@ static const struct {
 	{14, 512, 1, 5}, {14, 512, 2, 1}, {7, 1024, 1, 1},
 };
 #define LAYERS (sizeof(layers) / sizeof(layers[0]))
+#define LEAST  0.3 /* MAC use with 4 channels */
 
 static struct rig_conv geometry(uint32_t size, uint32_t channels, uint32_t stride)
 {
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
 	bool figures = argc > 1 && !strcmp(argv[1], "figures");
 	struct rig_memory four = rig_channels(4), ideal;
 	struct rig r;
+	double use;
 
 	four.gran = 10; /* as the backend sets it: a stream then uses all channels */
 	rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);
@@ -107,8 +109,9 @@ int main(int argc, char **argv)
 
 		run(&r, &c, &four, true);
 	}
+	use = measure(&r, &four, "4 channels");
+	CHECK(use >= LEAST, "MAC use %.3f", use);
 	if (figures) {
-		double use = measure(&r, &four, "4 channels");
 		double best = measure(&r, &ideal, "ideal memory");
 
 		printf("figure npu.depthwise.mac_util %.5f\n", use);

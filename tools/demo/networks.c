@@ -30,6 +30,7 @@ static void random_bytes(uint64_t x, int8_t *out, size_t count)
 	}
 }
 
+/* A line of exactly so many bytes. */
 static int from_hex(const char *text, int8_t *out, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++, text += 2) {
@@ -42,7 +43,7 @@ static int from_hex(const char *text, int8_t *out, uint32_t count)
 			return -1;
 		memcpy(out + i, &value, 1);
 	}
-	return 0;
+	return strcmp(text, "\n") == 0 ? 0 : -1;
 }
 
 /* One line of the network's part of the file; 1: it ends here. */
