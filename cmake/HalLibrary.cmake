@@ -54,13 +54,19 @@ file(CONFIGURE OUTPUT ${HAL_GENERATED_DIR}/hal_backends.h CONTENT
 "/* Generated from the folders in backends/: one line a backend. */
 ${backend_lines}")
 
-file(GLOB core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.c
-     ${PROJECT_SOURCE_DIR}/core/policies/*.c ${PROJECT_SOURCE_DIR}/core/layers/*.c)
-if(NOT core_sources)
-	message(WARNING "core/ has no sources yet: the library is empty")
-	file(WRITE ${HAL_GENERATED_DIR}/empty.c "typedef int hal_empty;\n")
-	set(core_sources ${HAL_GENERATED_DIR}/empty.c)
-endif()
+file(GLOB core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*/*.c)
+
+# A policy registers by lying in its folder.
+set(policy_lines "")
+file(GLOB policies CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/policies/*.c)
+foreach(policy IN LISTS policies)
+	get_filename_component(name ${policy} NAME_WE)
+	string(APPEND policy_lines "HAL_POLICY_(${name})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${HAL_GENERATED_DIR}/hal_policies.h CONTENT
+"/* Generated from the files in core/policies/: one line a policy. */
+${policy_lines}")
+
 add_library(hal_core OBJECT ${core_sources})
 target_include_directories(hal_core PRIVATE ${HAL_GENERATED_DIR} ${PROJECT_SOURCE_DIR}/core)
 target_link_libraries(hal_core PRIVATE hal_headers hal_hot hal_warnings PkgConfig::CK

@@ -2,16 +2,20 @@
 /*
  * backend.h - what a device backend gives the core, and what the core gives it.
  *
- *   core --cold--> probe, open, info, partition, queue, memory, program   (may block)
- *   engine --hot-> submit, poll, suspend, resume, resize, now          (never block)
+ *   engine --hot--> submit, doorbell, poll, suspend, resume, resize, now  (never block)
+ *   engine --cold-> partition, queue, memory, program, extension          (short)
+ *   callers, beside the engine --cold-> what .beside names                (may be long)
+ *   before and after there is an engine: probe, open, get_info, close     (may be long)
  *
  * A backend says what its device can do and carries it out; it decides nothing: no
  * scheduling, no waiting for other queues, no retry.  It includes this header, hal.h and
  * nothing of core/.
  *
- * Threads: the core calls every operation of one device under that device's lock, so a
- *          backend needs none of its own; calls come from different threads.  Two devices
- *          are called at the same time.
+ * Threads: the engine of a device makes one call at a time, so a backend needs no lock of
+ *          its own; under the virtual clock they come from different threads.  Operations
+ *          of .beside are called by the threads that want them, at any time, also several
+ *          at once and while the engine calls others: a backend that names some guards
+ *          what they share.  Two devices are called at the same time.
  * Errors:  -errno after host->fail(errno, "what and why"); hot operations too.
  * Out of tree: a .so that exports hal_backend_entry (see HAL_BACKEND_SYMBOL).
  */
@@ -26,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HAL_BACKEND_ABI    1u
+#define HAL_BACKEND_ABI    2u
 #define HAL_BACKEND_SYMBOL "hal_backend_entry"
 
 /* ---- options: typed, listable ----------------------------------------------------- */
@@ -120,7 +124,9 @@ struct hal_bk_cmd {
 
 enum hal_bk_event_kind {
 	HAL_BK_DONE, /* a command ended: status 0, or -EIO (fault), -ECANCELED (killed) */
-	HAL_BK_QUIET, /* a suspend has let go, or a resize has moved; cookie is its own */
+	/* A suspend has let go, or a resize has moved (status not 0: it has not, and the
+	 * partition is where it was); cookie is its own. */
+	HAL_BK_QUIET,
 };
 
 struct hal_bk_event {
@@ -128,11 +134,17 @@ struct hal_bk_event {
 	int32_t status;
 	uint64_t cookie;
 	uint64_t start_ns, end_ns; /* device time; of KILL: what it had run */
+	/* DONE: what it moved.  QUIET of FOLD and SAVE: state read back, state saved. */
 	uint64_t bytes_read, bytes_written;
 	char fault[96]; /* status -EIO: kind, address, descriptor ...; else "" */
 };
 
-/* ---- cold operations: the caller's thread, may block ------------------------------ */
+/* ---- cold operations -------------------------------------------------------------- */
+
+/* hal_backend.beside: may take long, so callers make these calls themselves. */
+#define HAL_BK_BESIDE_PROGRAM                                                            \
+	(UINT64_C(1) << 0) /* program_load, kernel_get; program_unload stays short */
+#define HAL_BK_BESIDE_COPY (UINT64_C(1) << 1) /* mem_write, mem_read */
 
 struct hal_bk_cold {
 	/* Fills out[0..max) and returns how many devices there are, or -ENODEV with the
@@ -176,6 +188,10 @@ struct hal_bk_cold {
 	int (*program_bind)(void *dev, void *prog, void *part, uint64_t *bytes);
 	int (*program_unbind)(void *dev, void *prog, void *part);
 
+	/* Moves what mem holds to memory of color_mask: nothing on the device uses it.
+	 * -ENOSPC: it stays where it is. */
+	int (*mem_move)(void *dev, void *mem, uint64_t color_mask);
+
 	/* Named extension table; NULL when there is none of that name. */
 	const void *(*extension)(void *dev, const char *name);
 
@@ -184,34 +200,48 @@ struct hal_bk_cold {
 	uint32_t (*isolation)(void *dev, const struct hal_bk_partition_desc *desc);
 };
 
-/* ---- hot operations: the engine's thread, never block ----------------------------- */
+/* ---- hot operations: the engine, never block -------------------------------------- */
 
 struct hal_bk_hot {
 	/* Takes the command or answers -EAGAIN (the device's queue is full; the engine
-	 * tries again after the next event).  Commands of a queue run in order.  Another
-	 * error fails the command.  Behind a command that ends with -EIO, those that the
+	 * tries again after the next event).  It may only be written down, if doorbell is
+	 * there: that is called once behind a batch of submits, of whatever queues.
+	 * Commands of a queue run in order.  Another error fails the command.  Behind a command that ends with -EIO, those that the
 	 * device has of its queue do nothing and end with -ECANCELED; no more come. */
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
 	/* Returns how many events it wrote to ev[0..max).  Virtual clock: runs the device
-	 * until there is an event or its time reaches until_ns; 0 with time < until_ns
-	 * means that nothing is left running.  Real clock: only looks (until_ns is 0),
-	 * and a simulated device runs a slice of at most about a millisecond. */
+	 * until there is an event or its time reaches until_ns.  When nothing is running
+	 * it goes to until_ns at once, which must cost nothing however far that is; but
+	 * with UINT64_MAX it stays where it is, and 0 says that nothing is left running.
+	 * Real clock: only looks (until_ns is 0), and a simulated device runs a slice of
+	 * at most about a millisecond.  Negative: the device is lost for good, with all
+	 * it has; nothing hot is called after that, only what gives things back. */
 	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
-	/* Device time in ns. */
+	/* Device time in ns.  Real clock: called by any thread, at any time. */
 	uint64_t (*now)(void *dev);
 	/* Lets go of a queue in a mode of info.suspend_modes, then HAL_BK_QUIET(cookie).
-	 * DRAIN: commands already submitted finish.  KILL: each command of this queue
-	 * that has not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no
-	 * other queue's command does; the engine submits it again after resume, or
-	 * destroys the queue. */
+	 * DRAIN: commands already submitted finish.  FOLD, SAVE: what has not finished
+	 * stays the device's, with its progress or saved state, and goes on after resume;
+	 * QUIET tells the bytes.  KILL: each command of this queue that has not finished
+	 * ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other queue's command
+	 * does; the engine submits it again after resume, or destroys the queue. */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
 	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */
 	int (*resize)(void *dev, void *part, const struct hal_bk_partition_desc *desc,
 		      uint64_t cookie);
-	/* Real clock: an fd readable when poll has something to do; -ENOTSUP: the engine
-	 * calls poll again and again while work is in flight. */
+	/* Real clock: an fd readable when poll has something to do; -ENOTSUP: there is
+	 * none, next alone tells. */
 	int (*event_fd)(void *dev);
+	/* Real clock, called when the engine is about to sleep: device time at which poll
+	 * has something to do though event_fd is silent; 0: now, UINT64_MAX: never.
+	 * NULL: without an event_fd poll is called again and again while work is in
+	 * flight, with one only that tells. */
+	uint64_t (*next)(void *dev);
+	/* What has been submitted since the last one is to begin.  NULL: submit did. */
+	void (*doorbell)(void *dev);
+	/* A partition may move so many bytes in each window; 0: any number. */
+	int (*limit)(void *dev, void *part, uint64_t bytes, uint64_t window_ns);
 };
 
 /* ---- registration ----------------------------------------------------------------- */
@@ -224,6 +254,7 @@ struct hal_backend {
 	int32_t score; /* hal_open(NULL) takes the highest that has a device */
 	uint32_t option_count;
 	const struct hal_option_def *options;
+	uint64_t beside;    /* HAL_BK_BESIDE_* */
 	uint32_t cold_size; /* sizeof(struct hal_bk_cold) as compiled */
 	uint32_t hot_size;
 	struct hal_bk_cold cold; /* NULL entries become stubs that answer -ENOTSUP */

@@ -13,8 +13,12 @@
  *          children or in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM
  *          refused, EPROTO backend ABI, E2BIG newer struct, ENOENT no such name or file,
  *          EDEADLK would wait for itself (from a host callback) or for ever.
- * Threads: device, timeline, point, program: any thread.  Queue, partition: one thread
- *          at a time per object.
+ * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
+ *          queue: one thread at a time.  No call holds what the engine or another call
+ *          needs: a slow hal_program_load stops nobody.  hal_wait is a cancellation
+ *          point, nothing else is.
+ * Fork:    what a process has opened is its own: a child is answered -EPERM, and opens
+ *          for itself.
  * Owner:   who creates destroys; a parent with live children answers -EBUSY.
  *          Submitted work keeps what it uses alive: a buffer may be destroyed right
  *          after submit.  hal_x_destroy(NULL) returns 0.
@@ -37,7 +41,7 @@ extern "C" {
 #define HAL_API           __attribute__((visibility("default")))
 
 #define HAL_VERSION_MAJOR 0
-#define HAL_VERSION_MINOR 1
+#define HAL_VERSION_MINOR 2
 #define HAL_VERSION_PATCH 0
 
 struct hal_device;
@@ -47,6 +51,8 @@ struct hal_buffer;
 struct hal_program;
 struct hal_kernel;
 struct hal_timeline;
+struct hal_sequence;
+struct hal_completions;
 
 /* A moment on a timeline: reached once its counter is >= value.  By value. */
 struct hal_point {
@@ -118,7 +124,7 @@ struct hal_device_info {
 	uint32_t compute_isolation; /* enum hal_isolation; the least of any partition */
 	uint32_t memory_isolation;  /* enum hal_isolation */
 	uint32_t suspend_modes;     /* bit (1 << enum hal_suspend_mode) */
-	uint32_t reserved;
+	int32_t lost;               /* 0, or -ENODEV: the device is lost, for good */
 	uint64_t preempt_worst_ns; /* of .preempt; 0: unbounded */
 	uint64_t clock_hz;         /* device cycles a second of device time */
 };
@@ -146,6 +152,18 @@ struct hal_option_info {
 	char value[256];  /* in force for the next hal_open */
 	char source[128]; /* "default", "hal.conf:12", "environment HAL_HAL_DEVICE" */
 	char help[160];
+};
+
+/* The policy in force, and what it did wrong (<hal/policy.h>). */
+struct hal_policy_info {
+	uint32_t size;
+	uint32_t fallback; /* 1: given up, the engine serves in order of arrival */
+	char name[32];
+	uint64_t invalid;         /* answers that named no runnable queue */
+	uint64_t stalls;          /* nobody named while nothing ran */
+	uint64_t starved;         /* queues passed over for too long */
+	uint64_t longest_wait_ns; /* of a runnable queue, in device time */
+	char reason[160];         /* of the last fault; "" */
 };
 
 /* Units: a rectangle when .rows is set, else .units_floor of them anywhere.
@@ -190,7 +208,11 @@ struct hal_queue_desc {
 	uint32_t flags;       /* 0 */
 	int32_t priority;     /* higher is served first within its partition */
 	uint32_t min_preempt; /* enum hal_preempt; less -> -ENOTSUP */
-	uint64_t deadline_ns; /* relative, a submission, for accounting; 0: best effort */
+	uint64_t deadline_ns; /* relative, a submission; 0: best effort.  Misses are
+				 counted; policy edf goes by it */
+	uint32_t weight;      /* share under policy wfq; 0 counts as 1 */
+	uint32_t reserved;
+	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
 };
 
 struct hal_kernel_info {
@@ -245,8 +267,11 @@ struct hal_cmd {
 			uint32_t groups[3]; /* 0 counts as 1 */
 		} launch;
 		struct {
-			hal_host_fn fn; /* runs on the engine's thread; must not block or
-					   call hal_wait, hal_close, hal_*_destroy */
+			hal_host_fn fn; /* real clock: on a thread of the device's
+					   callbacks, one after the other; virtual clock:
+					   on the thread that waits.  It may call all but
+					   what would wait for itself: that answers
+					   -EDEADLK */
 			void *user;
 		} host;
 		struct {
@@ -257,11 +282,14 @@ struct hal_cmd {
 	};
 };
 
-#define HAL_COMMANDS_MAX 16 /* a submission; waits and signals count too */
+#define HAL_COMMANDS_MAX    4096 /* a submission; waits and signals count too */
+
+/* hal_submit_desc.priority is this submission's, instead of its queue's. */
+#define HAL_SUBMIT_PRIORITY (UINT32_C(1) << 0)
 
 struct hal_submit_desc {
 	uint32_t size;
-	uint32_t flags; /* 0 */
+	uint32_t flags; /* HAL_SUBMIT_* */
 	const struct hal_cmd *cmds;
 	uint32_t cmd_count;
 	uint32_t cmd_stride; /* sizeof(struct hal_cmd); 0 the same */
@@ -269,9 +297,25 @@ struct hal_submit_desc {
 	const struct hal_point *signals; /* set to .value when all of it has ended */
 	uint32_t wait_count;
 	uint32_t signal_count;
+	uint64_t not_before_ns; /* device time until which it is held; 0: it is not */
+	uint64_t deadline_ns;   /* relative to the submit; 0: the queue's */
+	int32_t priority;       /* with HAL_SUBMIT_PRIORITY */
+	uint32_t reserved;
+	uint64_t tag; /* the caller's own: comes back in hal_completion, and in traces */
 };
 
-/* Log-scale latency histogram: bucket i counts [2^i, 2^(i+1)) ns; bucket 0 also 0. */
+/* The end of a submission, see hal_completions_read. */
+struct hal_completion {
+	struct hal_queue *queue;
+	uint64_t value; /* on its timeline */
+	uint64_t tag;
+	int32_t status; /* 0, or what failed or dropped it */
+	uint32_t reserved;
+	uint64_t submit_ns, end_ns; /* device time */
+};
+
+/* Log-scale histogram of command latency: bucket i counts [2^i, 2^(i+1)) ns; bucket 0
+ * also 0. */
 #define HAL_HISTOGRAM_BUCKETS 48
 
 /* Accounting in device time, of a queue, a partition or the device. */
@@ -295,6 +339,12 @@ struct hal_stats {
 	uint64_t bytes_written;
 	uint64_t latency_max_ns; /* submit until completed, a command */
 	uint64_t latency_histogram[HAL_HISTOGRAM_BUCKETS];
+	/* Of requests: submissions that ended well, submit until all of it ended.
+	 * Percentiles from a log-linear histogram, at most 1 % off. */
+	uint64_t requests;
+	uint64_t request_p50_ns, request_p90_ns, request_p99_ns, request_p999_ns;
+	uint64_t request_max_ns;
+	uint64_t saved_bytes; /* by FOLD and SAVE */
 };
 
 #ifdef __cplusplus
@@ -316,6 +366,8 @@ template <class T> inline T hal_init_()
 #endif
 #define HAL_FOREVER  INT64_MAX
 #define HAL_WAIT_ANY (UINT32_C(1) << 0)
+/* The deadline is device time of the first point's device. */
+#define HAL_WAIT_DEVICE_TIME (UINT32_C(1) << 1)
 
 /* ---- library ---------------------------------------------------------------------- */
 
@@ -350,11 +402,19 @@ HAL_API int hal_close(struct hal_device *dev);
 HAL_API int hal_device_get_info(const struct hal_device *dev,
 				struct hal_device_info *info);
 HAL_API int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats);
-/* Moves work on without waiting for a point; virtual clock: runs the device for at most
- * ns of its time.  Returns the number of commands that ended, 0 when nothing did. */
+/* Moves work on without waiting for a point; virtual clock: lets ns of device time pass,
+ * also when it is idle.  UINT64_MAX: as long as something is left to do.  Returns the
+ * number of commands that ended, 0 when none did; real clock: of those that ended since
+ * the last call. */
 HAL_API int hal_device_poll(struct hal_device *dev, uint64_t ns);
 /* Device time now. */
 HAL_API uint64_t hal_device_now(struct hal_device *dev);
+/* Replaces the policy while work runs: what is runnable is handed from the old one to the
+ * new one.  options: NULL or a NULL-ended array of "key=value" of section [policy].
+ * -EINVAL no such policy, option or value: the old one stays. */
+HAL_API int hal_device_set_policy(struct hal_device *dev, const char *name,
+				  const char *const *options);
+HAL_API int hal_device_get_policy(struct hal_device *dev, struct hal_policy_info *info);
 /* A backend's named extension, a pointer to its constant table (see <hal/npu.h>);
  * NULL and hal_last_error() when this device has none of that name. */
 HAL_API const void *hal_device_extension(struct hal_device *dev, const char *name);
@@ -420,8 +480,8 @@ HAL_API int hal_kernel_get_info(const struct hal_kernel *kernel,
 
 HAL_API int hal_queue_create(struct hal_partition *part,
 			     const struct hal_queue_desc *desc, struct hal_queue **queue);
-/* -EBUSY while work is in it, unless it is suspended and the device has none of that: it
- * is dropped then. */
+/* -EBUSY while a thread waits for a point of it, or work is in it; work of a suspended
+ * queue of which the device has none is dropped. */
 HAL_API int hal_queue_destroy(struct hal_queue *queue);
 /* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
  * hal_suspend_mode, with HAL_SUSPEND_FINAL or without.  -ENOTSUP the device lacks the
@@ -440,10 +500,45 @@ HAL_API struct hal_timeline *hal_queue_timeline(struct hal_queue *queue);
 HAL_API int hal_submit(struct hal_queue *queue, const struct hal_submit_desc *desc,
 		       struct hal_point *done);
 
+/* Work recorded once and submitted many times at the price of one command (CUDA calls it
+ * a graph).  desc gives the commands alone: no waits, signals, times.  For queues of part.
+ * -EINVAL as hal_submit, and for no commands. */
+HAL_API int hal_sequence_create(struct hal_partition *part,
+				const struct hal_submit_desc *desc,
+				struct hal_sequence **seq);
+/* -EBUSY never: what was submitted keeps it alive. */
+HAL_API int hal_sequence_destroy(struct hal_sequence *seq);
+/* Arguments of launch number cmd from the next submission on; what was submitted before
+ * keeps its own. */
+HAL_API int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
+				  const struct hal_arg *args, uint32_t arg_count);
+/* As hal_submit with the sequence's commands: desc (may be NULL) gives waits, signals,
+ * times and the tag, and no commands. */
+HAL_API int hal_sequence_submit(struct hal_queue *queue, struct hal_sequence *seq,
+				const struct hal_submit_desc *desc,
+				struct hal_point *done);
+
+/* ---- completions ------------------------------------------------------------------ */
+
+/* One place where many queues tell of ends (hal_queue_desc.completions): a ring of at
+ * least entries, a power of two up to 65536.  It never overflows: hal_submit answers
+ * -EAGAIN when what is in flight and unread would. */
+HAL_API int hal_completions_create(struct hal_device *dev, uint32_t entries,
+				   struct hal_completions **ring);
+/* -EBUSY while a queue tells there. */
+HAL_API int hal_completions_destroy(struct hal_completions *ring);
+/* Takes up to max entries, oldest first; deadline_ns as in hal_wait: until there is one.
+ * Returns how many; 0 only for deadline 0.  One thread at a time. */
+HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_completion *out,
+				 uint32_t max, int64_t deadline_ns);
+/* The ring's own fd (for poll, epoll, io_uring): readable while entries are unread.  It
+ * goes with the ring; only hal_completions_read takes from it. */
+HAL_API int hal_completions_fd(struct hal_completions *ring);
+
 /* ---- time ------------------------------------------------------------------------- */
 
 HAL_API int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline);
-/* -EBUSY while submitted work waits on it or will signal it. */
+/* -EBUSY while submitted work waits on it or will signal it, or a thread waits for it. */
 HAL_API int hal_timeline_destroy(struct hal_timeline *timeline);
 /* The counter, or with *err (may be NULL) set to the error that stuck. */
 HAL_API uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err);
@@ -452,8 +547,9 @@ HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
 
 /* deadline_ns 0 polls.  Points are looked at in order.  0 when all (or, HAL_WAIT_ANY, the
  * index of one) are reached; -ETIMEDOUT, or the error that failed a timeline (it sticks).
- * A point that was reached before its timeline failed counts as reached.  virtual clock:
- * steps the device; -EDEADLK when no work is left that could reach them. */
+ * A point that was reached before its timeline failed counts as reached.  flags:
+ * HAL_WAIT_*.  virtual clock: steps the device; -EDEADLK when no work is left that could
+ * reach them.  A thread may be cancelled while it sleeps here. */
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 		     int64_t deadline_ns);
 /* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it. */

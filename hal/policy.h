@@ -2,18 +2,31 @@
 /*
  * policy.h - what a sharing policy sees of a device and what it decides.
  *
- *   engine --ready--> policy: this queue's next command could run
- *   engine --pick---> policy: this partition can take one more command; whose?
- *   engine --gone---> policy: this queue's command can not run any more
+ *   engine --attach---> policy: a queue there is, now        detach: it goes
+ *   engine --enqueue--> policy: its next command could run   dequeue: it can not any more
+ *   engine --key------> policy: how far in front?            (policies that only order)
+ *   engine --pick-----> policy: this partition has room for one more command; whose?
+ *   engine --ended, changed, alarm--> policy: what came of it
+ *   policy --hal_policy_host--> engine: alarm, stop, start
  *
- * A queue is in the policy's hands from ready until pick returns it or gone takes it
- * away.  After a pick the engine gives one command to the device and calls ready again
- * when the queue has another.  A policy can be replaced at any moment: the engine takes
- * every queue away from the old one and shows it to the new one.
+ * A queue is runnable, and in the policy's hands, from enqueue until pick names it or
+ * dequeue takes it away; then the engine gives one command of it to the device and
+ * enqueues it again when there is another.  Most policies only say how far in front a
+ * queue stands (key): the engine then keeps them in order itself.  docs/adding-a-policy.md
+ * makes one.
  *
- * Threads: all calls of one device come under its lock, one at a time; none may block,
- *          allocate in ready, gone or pick, or look at a wall clock.  Same calls, same
- *          answers: schedules are reproducible.
+ * A queue that nobody competes with is served without asking, unless the policy says that
+ * it wants to see even that (HAL_POLICY_ALWAYS).
+ *
+ * Wrong answers do no harm: a queue that is not runnable, "nobody" without a time while
+ * nothing runs, or a queue passed over for [policy] timeout_ms: the engine serves in order
+ * of arrival, counts it, and after some of them goes on without the policy
+ * (hal_device_get_policy tells).
+ *
+ * Threads: all calls of one device come from its engine, one at a time; none may block,
+ *          allocate (but in create, attach) or look at a wall clock.  The same calls are
+ *          answered in the same way: schedules are reproducible.
+ * Out of tree: a .so that exports hal_policy_entry, named in hal.plugins.
  */
 #ifndef HAL_POLICY_H
 #define HAL_POLICY_H
@@ -24,31 +37,92 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI 1u
+#define HAL_POLICY_ABI    2u
+#define HAL_POLICY_SYMBOL "hal_policy_entry"
 
-/* A queue as a policy sees it.  The engine fills what is above .next. */
+#define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
+
+/* ---- what a policy sees: the engine's, read only, valid during the call ------------- */
+
+/* The command a runnable queue has at its head. */
+struct hal_policy_command {
+	uint64_t submit_ns;   /* device time */
+	uint64_t deadline_ns; /* absolute device time; HAL_POLICY_NEVER: none */
+	int32_t priority;     /* its submission's, else the queue's */
+	uint32_t op;          /* enum hal_op */
+	uint32_t flags;       /* HAL_CMD_REPLAYABLE: may be killed */
+	uint32_t reserved;
+	uint64_t work; /* multiply-accumulates of the kernel; 0: not known */
+};
+
 struct hal_policy_queue {
 	uint32_t id;
-	int32_t priority;     /* hal_queue_desc */
-	uint64_t deadline_ns; /* relative; 0: none */
-	uint64_t ready_ns;    /* device time since when its next command could run */
-	uint64_t served_ns;   /* device time its commands have run */
-	/* The policy's own. */
+	uint32_t weight;      /* at least 1 */
+	uint64_t runnable_ns; /* since when its head could run */
+	uint64_t served_ns;   /* device time its commands have run, of those that ended */
+	uint32_t running;     /* commands of it that the device has */
+	uint32_t reserved;
+	struct hal_policy_command head;
+	/* The policy's own; 0 at attach, and kept when another policy comes only by that
+	 * policy's own means. */
 	struct hal_policy_queue *next, *prev;
-	uint64_t own;
+	uint64_t own[3];
 };
 
 struct hal_policy_partition {
 	uint32_t index;
 	uint32_t units;
-	void *own[2]; /* the policy's; NULL at first */
+	uint32_t running;  /* commands that the device has */
+	uint32_t runnable; /* queues in the policy's hands */
+	uint64_t own[4];   /* the policy's; 0 at first */
 };
 
-/* hal_policy.flags */
-/* Never answers NULL while it has a queue, and keeps no account in ready, gone and pick:
- * the engine may serve a queue that nobody else of its partition competes with without
- * asking, and calls ready for it only when another comes. */
-#define HAL_POLICY_LONE 1u
+/* Why a queue is dequeued. */
+enum hal_policy_why {
+	HAL_POLICY_SUSPENDED, /* somebody suspends it */
+	HAL_POLICY_FAILED,    /* its work is dropped */
+	HAL_POLICY_REPLACED,  /* another policy comes */
+};
+
+/* A command that has ended. */
+struct hal_policy_end {
+	uint64_t ran_ns;
+	uint64_t bytes;
+	int32_t status; /* 0, -EIO, -ECANCELED */
+	uint32_t reserved;
+};
+
+/* ---- what it can ask for: requests, which end in .changed --------------------------- */
+
+struct hal_policy_host {
+	uint32_t size;
+	uint32_t reserved;
+	void *device;
+	/* .alarm is called at device time at_ns; a new one replaces the last. */
+	void (*alarm)(void *device, uint64_t at_ns);
+	/* As hal_queue_suspend and _resume.  -EBUSY: one is under way or it is suspended
+	 * already, -ENOTSUP: the mode, -EINVAL: not suspended by the policy. */
+	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
+	int (*start)(void *device, struct hal_policy_queue *queue);
+	/* As hal_partition_resize to so many units, placed by the engine; and as many
+	 * bytes a window as the partition may move (0: any). */
+	int (*resize)(void *device, struct hal_policy_partition *part, uint32_t units);
+	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
+		     uint64_t window_ns);
+};
+
+/* What pick decides beside the queue. */
+struct hal_policy_order {
+	uint32_t commands; /* lease: so many more of it without asking; 0: none */
+	uint32_t reserved;
+	uint64_t until_ns; /* when NULL is answered: ask again then, or after any event;
+			      HAL_POLICY_NEVER is right only while something runs */
+};
+
+/* ---- the policy ------------------------------------------------------------------- */
+
+/* hal_policy.flags: also asked when a queue has no competitor. */
+#define HAL_POLICY_ALWAYS 1u
 
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */
@@ -59,18 +133,43 @@ struct hal_policy {
 	const struct hal_option_def *options;
 	uint32_t option_count;
 	uint32_t flags; /* HAL_POLICY_* */
-	/* State of one device; may be NULL: there is none. */
+
+	/* All may be NULL, but key or pick has to be there. */
+
+	/* State of one device; device stays as long as the state. */
 	int (*create)(const struct hal_host *host, const struct hal_bk_config *cfg,
-		      void **state);
+		      const struct hal_policy_host *device, void **state);
 	void (*destroy)(void *state);
-	void (*ready)(void *state, struct hal_policy_partition *part,
+	/* -errno (after host->fail): the queue is not admitted, hal_queue_create fails. */
+	int (*attach)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue);
-	void (*gone)(void *state, struct hal_policy_partition *part,
-		     struct hal_policy_queue *queue);
-	/* Takes one queue out and returns it; NULL: nothing should run now. */
+	void (*detach)(void *state, struct hal_policy_partition *part,
+		       struct hal_policy_queue *queue);
+	void (*enqueue)(void *state, struct hal_policy_partition *part,
+			struct hal_policy_queue *queue);
+	void (*dequeue)(void *state, struct hal_policy_partition *part,
+			struct hal_policy_queue *queue, enum hal_policy_why why);
+	/* Instead of enqueue, dequeue and pick: lower is served first, equal ones in
+	 * order of arrival.  Asked once each time the queue becomes runnable. */
+	uint64_t (*key)(void *state, struct hal_policy_partition *part,
+			struct hal_policy_queue *queue, uint64_t now_ns);
+	/* Of key: this queue, with this key, is served now. */
+	void (*served)(void *state, struct hal_policy_partition *part,
+		       struct hal_policy_queue *queue, uint64_t key);
+	/* Takes one queue out and returns it; NULL: nobody now. */
 	struct hal_policy_queue *(*pick)(void *state, struct hal_policy_partition *part,
-					 uint64_t now_ns);
+					 uint64_t now_ns, struct hal_policy_order *order);
+	/* A command of queue has ended. */
+	void (*ended)(void *state, struct hal_policy_partition *part,
+		      struct hal_policy_queue *queue, const struct hal_policy_end *end);
+	/* A stop that was asked for is quiet (queue), or part has moved (queue NULL). */
+	void (*changed)(void *state, struct hal_policy_partition *part,
+			struct hal_policy_queue *queue);
+	void (*alarm)(void *state, uint64_t now_ns);
 };
+
+/* The one symbol of a plugin.  NULL: refused (after host->fail). */
+typedef const struct hal_policy *(*hal_policy_entry_fn)(const struct hal_host *host);
 
 #ifdef __cplusplus
 }

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
 #include <time.h>
-#include <unistd.h>
 
 const struct hal_host *ref_host;
 
@@ -42,6 +40,8 @@ static const struct hal_option_def options[] = {
 	 "isolation of units the device claims"},
 	{"resize", HAL_OPTION_ENUM, 0, 0, "live|idle|none", "live",
 	 "when a partition can move"},
+	{"load_ms", HAL_OPTION_INT, 0, 60000, NULL, "0",
+	 "how long loading a program takes its caller, as on devices that compile it"},
 	{"map", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "buffers can be mapped"},
 };
 
@@ -62,6 +62,7 @@ static void read_options(const struct hal_bk_config *cfg, struct ref_options *o)
 	o->isolation =
 		HAL_ISOLATION_ENFORCED - (uint32_t)ref_host->option_int(cfg, "isolation");
 	o->resize = (uint32_t)ref_host->option_int(cfg, "resize");
+	o->load_ms = (uint32_t)ref_host->option_int(cfg, "load_ms");
 	o->map = ref_host->option_int(cfg, "map") != 0;
 }
 
@@ -176,8 +177,6 @@ static void ref_close(void *device)
 
 	if (!dev)
 		return;
-	if (dev->timer_fd >= 0)
-		close(dev->timer_fd);
 	free(dev->heap);
 	free(dev->owner);
 	free(dev);
@@ -199,8 +198,6 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		return ref_host->fail(ENOMEM, "ref:%u: no memory for the device", index);
 	dev->opt = o;
 	dev->index = index;
-	dev->timer_fd = -1;
-	dev->armed_ns = REF_NEVER;
 	dev->next_ns = REF_NEVER;
 	dev->owner = malloc(o.units * sizeof(*dev->owner));
 	dev->heap = calloc(o.units, sizeof(struct ref_partition *));
@@ -215,12 +212,6 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	if (o.real) {
 		atomic_store_explicit(&dev->careful, true, memory_order_relaxed);
 		dev->zero_ns = monotonic_ns();
-		dev->timer_fd =
-			timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-		if (dev->timer_fd < 0) {
-			err = ref_host->fail(errno, "ref:%u: no timer", index);
-			goto out;
-		}
 	}
 	*out = dev;
 	return 0;
@@ -341,6 +332,7 @@ static const struct hal_backend backend = {
 	.score = 1,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold =
@@ -372,7 +364,7 @@ static const struct hal_backend backend = {
 			.suspend = ref_suspend,
 			.resume = ref_resume,
 			.resize = ref_resize,
-			.event_fd = ref_event_fd,
+			.next = ref_next,
 		},
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The software device's own structures.  All of it is called under the device's lock. */
+/* The software device's own structures: the engine's, but for what program_load and copies
+ * touch, which are done beside it. */
 #ifndef BACKENDS_REF_INTERNAL_H
 #define BACKENDS_REF_INTERNAL_H
 
@@ -29,6 +30,7 @@ struct ref_options {
 	uint32_t preempt;   /* enum ref_preempt */
 	uint32_t isolation; /* enum hal_isolation */
 	uint32_t resize;    /* enum ref_resize */
+	uint32_t load_ms;
 	bool real;
 	bool map;
 };
@@ -47,7 +49,7 @@ struct ref_partition {
 	struct hal_bk_partition_desc desc;
 	uint32_t queues;
 	uint32_t buffers;
-	struct ref_queue *ready_first, *ready_last; /* by priority, then in turn */
+	struct ref_queue *ready_first, *ready_last; /* in turn */
 	/* The command that has the units. */
 	struct ref_queue *running;
 	uint64_t start_ns, end_ns;
@@ -75,7 +77,6 @@ struct ref_queue {
 	struct ref_queue *notice_next;
 	uint64_t id;
 	uint64_t quiet_cookie;
-	int32_t priority;
 	uint32_t suspended; /* enum ref_suspended */
 	bool quiet_due;     /* HAL_BK_QUIET once the cancelled ones have been told */
 	bool ready;         /* in the ready list */
@@ -116,10 +117,7 @@ struct ref_device {
 	uint32_t index;
 	uint64_t now_ns;
 	uint64_t zero_ns; /* CLOCK_MONOTONIC at open */
-	int timer_fd;     /* real clock */
-	uint64_t armed_ns;
 	uint32_t partitions;
-	uint32_t programs;
 	int32_t *owner;              /* partition index of each unit, -1: free */
 	struct ref_partition **heap; /* those that run, earliest end first */
 	uint32_t heap_count;
@@ -185,9 +183,8 @@ int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
 int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
 int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
 int ref_resume(void *device, void *queue);
-int ref_event_fd(void *device);
+uint64_t ref_next(void *device);
 void ref_reschedule(struct ref_device *dev, struct ref_partition *part, uint32_t units);
-void ref_arm(struct ref_device *dev);
 
 /* Channels the allocator keeps apart: one where the device has no colours. */
 static inline uint32_t ref_colors(const struct ref_device *dev)

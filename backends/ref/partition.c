@@ -119,7 +119,6 @@ int ref_resize(void *device, void *partition, const struct hal_bk_partition_desc
 		dev->moved_first = part;
 	dev->moved_last = part;
 	part->dev->news = true;
-	ref_arm(dev);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  * Hot path of the software device: a discrete-event model.
  *
  * A partition's units work on one command at a time.  When it ends, the first queue of
- * the ready list is next: highest priority first, equal ones in turn, command by command.
+ * the ready list is next: in turn, command by command.
  * Partitions know nothing of each other; ends at the same instant are told in the order
  * of the partitions' indices.  A heap holds the partitions that run, so an event costs
  * log(running partitions) and neither idle queues nor idle partitions cost anything.
@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
@@ -106,20 +105,14 @@ static inline struct ref_command *first(struct ref_queue *q)
 static void ready_add(struct ref_queue *q)
 {
 	struct ref_partition *part = q->part;
-	struct ref_queue *after = part->ready_last;
 
-	while (after && after->priority < q->priority)
-		after = after->prev;
-	q->prev = after;
-	q->next = after ? after->next : part->ready_first;
-	if (q->next)
-		q->next->prev = q;
-	else
-		part->ready_last = q;
-	if (after)
-		after->next = q;
+	q->prev = part->ready_last;
+	q->next = NULL;
+	if (q->prev)
+		q->prev->next = q;
 	else
 		part->ready_first = q;
+	part->ready_last = q;
 	q->ready = true;
 }
 
@@ -425,7 +418,7 @@ static ALWAYS_INLINE int poll_until(struct ref_device *dev, uint64_t limit,
 				break;
 			if (UNLIKELY(next >= limit) &&
 			    (next > limit || next == REF_NEVER)) {
-				if (limit > dev->now_ns && (real || next != REF_NEVER))
+				if (limit > dev->now_ns && limit != REF_NEVER)
 					dev->now_ns = limit;
 				break;
 			}
@@ -443,10 +436,7 @@ static ALWAYS_INLINE int poll_until(struct ref_device *dev, uint64_t limit,
 static __attribute__((noinline)) int poll_real(struct ref_device *dev,
 					       struct hal_bk_event *ev, uint32_t max)
 {
-	int n = poll_until(dev, ref_now(dev), ev, max, true);
-
-	ref_arm(dev);
-	return n;
+	return poll_until(dev, ref_now(dev), ev, max, true);
 }
 
 int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
@@ -458,29 +448,14 @@ int ref_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t 
 	return poll_until(dev, until_ns, ev, max, false);
 }
 
-/* Real clock: the timer goes off when poll next has something to do.  It is left alone
- * while it is early enough: one wakeup too many is cheaper than a call a command. */
-void ref_arm(struct ref_device *dev)
+/* Real clock: when poll has something to do next. */
+uint64_t ref_next(void *device)
 {
-	uint64_t at = dev->heap_count ? dev->heap[0]->end_ns : REF_NEVER;
-	struct itimerspec t = {0};
-	uint64_t abs;
+	const struct ref_device *dev = device;
 
-	if (!dev->opt.real)
-		return;
 	if (dev->notice_first || dev->moved_first)
-		at = 0;
-	if (dev->armed_ns <= at && dev->armed_ns > dev->now_ns)
-		return;
-	if (at == REF_NEVER && dev->armed_ns == REF_NEVER)
-		return;
-	dev->armed_ns = at;
-	if (at != REF_NEVER) {
-		abs = dev->zero_ns + at;
-		t.it_value.tv_sec = (time_t)(abs / UINT64_C(1000000000));
-		t.it_value.tv_nsec = (long)(abs % UINT64_C(1000000000));
-	}
-	timerfd_settime(dev->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+		return 0;
+	return dev->heap_count ? dev->heap[0]->end_ns : REF_NEVER;
 }
 
 /* ---- operations ------------------------------------------------------------------- */
@@ -502,7 +477,7 @@ int ref_queue_create(void *device, void *partition, int32_t priority, void **out
 		return ref_host->fail(ENOMEM, "ref: no memory for a queue of %u",
 				      dev->opt.depth);
 	q->part = part;
-	q->priority = priority;
+	(void)priority; /* who is given what in which order is the core's business */
 	q->depth = dev->opt.depth;
 	q->room = q->depth;
 	q->mask = size - 1;
@@ -532,7 +507,6 @@ static __attribute__((noinline)) int wake(struct ref_device *dev, struct ref_que
 		ready_add(q);
 	} else {
 		start(dev, q->part, q);
-		ref_arm(dev);
 	}
 	return 0;
 }
@@ -605,7 +579,6 @@ int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		q->quiet_due = true;
 		notice_add(dev, q);
 	}
-	ref_arm(dev);
 	return 0;
 }
 
@@ -621,13 +594,4 @@ int ref_resume(void *device, void *queue)
 	q->suspended = REF_RUNS;
 	q->room = q->depth;
 	return 0;
-}
-
-int ref_event_fd(void *device)
-{
-	const struct ref_device *dev = device;
-
-	if (dev->timer_fd < 0)
-		return ref_host->fail(ENOTSUP, "ref: virtual time has no event fd");
-	return dev->timer_fd;
 }

@@ -7,11 +7,14 @@
  * calls fail in the same way.  A call that fails is not made, but for the operations
  * whose result the core has no use for: those are made and then answered with the error.
  */
-#include "layers.h"
+#include "layers/layers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
 
 #define RULES_MAX 32
 
@@ -35,6 +38,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_mem_read, false, {EIO, ENOMEM}},
 	{CALL_mem_map, false, {ENOTSUP, ENOMEM, EIO}},
 	{CALL_mem_unmap, true, {EIO}},
+	{CALL_mem_move, false, {ENOSPC, EIO}},
 	{CALL_program_load, false, {EINVAL, ENOMEM, ENOSPC, EIO}},
 	{CALL_program_unload, true, {EIO}},
 	{CALL_kernel_get, false, {EIO, ENOMEM}},
@@ -46,6 +50,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_resume, false, {EIO}},
 	{CALL_resize, false, {EIO, EBUSY, ENOSPC, ENOTSUP}},
 	{CALL_event_fd, false, {ENOTSUP}},
+	{CALL_limit, false, {ENOTSUP, EINVAL, EIO}},
 };
 
 struct rule {
@@ -204,8 +209,8 @@ static void lose(struct fault *f)
 
 	f->lost = true;
 	for (uint32_t i = 0; i < ROUNDS_MAX && f->owed > 0; i++) {
-		uint64_t until = l->real->table.hot.now(l->bk) + 1000000;
-		int n = l->real->table.hot.poll(l->bk, until, ev, ARRAY_LENGTH(ev));
+		uint64_t until = l->real->hot.now(l->bk) + 1000000;
+		int n = l->real->hot.poll(l->bk, until, ev, ARRAY_LENGTH(ev));
 
 		if (n < 0)
 			return;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* handles.c - the layers' memory of handles: a hash table whose entries stay when what
  * they stand for has gone, so that a second use can be told from a foreign one. */
-#include "layers.h"
+#include "layers/layers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
 
 #define SLOTS_FIRST 64u
 

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers.c - the table that a device with layers has, and how they are put on. */
-#include "layers.h"
+#include "layers/layers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct hal_option_def layer_options[] = {
-	{"validate", HAL_OPTION_BOOL, 0, 0, NULL, "no",
-	 "check every call between the core and the backend, both ways, and leaks"},
-	{"report", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "validate: append what is wrong to this file, a line each"},
-	{"fault", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "fail every n-th call: OPERATION:N:ERRNO, several with commas between"},
-	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "append every call of the backend to this file, a line of JSON each"},
-};
-const uint32_t layer_option_count = ARRAY_LENGTH(layer_options);
+#include "config/options.h"
+#include "util/compiler.h"
+#include "util/error.h"
 
 const char *const layer_op_names[LAYER_OP_COUNT] = {
 #define X(name) #name,
@@ -36,21 +28,27 @@ static const struct layer_type *const types[] = {
 /* Down to the first layer that refuses; how many let it pass. */
 static uint32_t down(struct layers *l, struct layer_call *c)
 {
-	for (uint32_t i = 0; i < l->count; i++) {
+	uint32_t i;
+
+	pthread_mutex_lock(&l->lock);
+	for (i = 0; i < l->count; i++) {
 		int err = l->at[i].type->before(l->at[i].state, c);
 
 		if (err != 0) {
 			c->result = err;
-			return i;
+			break;
 		}
 	}
-	return l->count;
+	pthread_mutex_unlock(&l->lock);
+	return i;
 }
 
 static int up(struct layers *l, struct layer_call *c, uint32_t passed)
 {
+	pthread_mutex_lock(&l->lock);
 	while (passed-- > 0)
 		l->at[passed].type->after(l->at[passed].state, c);
+	pthread_mutex_unlock(&l->lock);
 	return (int)c->result;
 }
 
@@ -63,8 +61,8 @@ static int up(struct layers *l, struct layer_call *c, uint32_t passed)
 			(c).result = (real);                                             \
 		up((l), &(c), passed_);                                                  \
 	})
-#define COLD(l, name) ((l)->real->table.cold.name)
-#define HOT(l, name)  ((l)->real->table.hot.name)
+#define OF(l, name)  ((l)->real->cold.name)
+#define HOT(l, name) ((l)->real->hot.name)
 
 static void call_close(void *dev)
 {
@@ -73,7 +71,7 @@ static void call_close(void *dev)
 	uint32_t passed = down(l, &c);
 
 	/* Whatever they think of it. */
-	COLD(l, close)(l->bk);
+	OF(l, close)(l->bk);
 	c.result = 0;
 	(void)up(l, &c, passed);
 }
@@ -83,7 +81,7 @@ static int call_get_info(void *dev, struct hal_device_info *info)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_get_info, .info = info};
 
-	return THROUGH(l, c, COLD(l, get_info)(l->bk, info));
+	return THROUGH(l, c, OF(l, get_info)(l->bk, info));
 }
 
 static int call_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
@@ -92,7 +90,7 @@ static int call_partition_create(void *dev, const struct hal_bk_partition_desc *
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_partition_create, .desc = desc, .out = part};
 
-	return THROUGH(l, c, COLD(l, partition_create)(l->bk, desc, part));
+	return THROUGH(l, c, OF(l, partition_create)(l->bk, desc, part));
 }
 
 static int call_partition_destroy(void *dev, void *part)
@@ -100,7 +98,7 @@ static int call_partition_destroy(void *dev, void *part)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_partition_destroy, .part = part};
 
-	return THROUGH(l, c, COLD(l, partition_destroy)(l->bk, part));
+	return THROUGH(l, c, OF(l, partition_destroy)(l->bk, part));
 }
 
 static int call_queue_create(void *dev, void *part, int32_t priority, void **queue)
@@ -111,7 +109,7 @@ static int call_queue_create(void *dev, void *part, int32_t priority, void **que
 			       .priority = priority,
 			       .out = queue};
 
-	return THROUGH(l, c, COLD(l, queue_create)(l->bk, part, priority, queue));
+	return THROUGH(l, c, OF(l, queue_create)(l->bk, part, priority, queue));
 }
 
 static int call_queue_destroy(void *dev, void *queue)
@@ -119,7 +117,7 @@ static int call_queue_destroy(void *dev, void *queue)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_queue_destroy, .queue = queue};
 
-	return THROUGH(l, c, COLD(l, queue_destroy)(l->bk, queue));
+	return THROUGH(l, c, OF(l, queue_destroy)(l->bk, queue));
 }
 
 static int call_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
@@ -134,7 +132,7 @@ static int call_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_
 			       .out = mem};
 
 	return THROUGH(l, c,
-		       COLD(l, mem_alloc)(l->bk, part, bytes, color_mask, flags, mem));
+		       OF(l, mem_alloc)(l->bk, part, bytes, color_mask, flags, mem));
 }
 
 static int call_mem_free(void *dev, void *mem)
@@ -142,7 +140,7 @@ static int call_mem_free(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_free, .mem = mem};
 
-	return THROUGH(l, c, COLD(l, mem_free)(l->bk, mem));
+	return THROUGH(l, c, OF(l, mem_free)(l->bk, mem));
 }
 
 static int call_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
@@ -155,7 +153,7 @@ static int call_mem_write(void *dev, void *mem, uint64_t offset, const void *dat
 			       .data = data,
 			       .bytes = bytes};
 
-	return THROUGH(l, c, COLD(l, mem_write)(l->bk, mem, offset, data, bytes));
+	return THROUGH(l, c, OF(l, mem_write)(l->bk, mem, offset, data, bytes));
 }
 
 static int call_mem_read(void *dev, void *mem, uint64_t offset, void *data,
@@ -168,7 +166,7 @@ static int call_mem_read(void *dev, void *mem, uint64_t offset, void *data,
 			       .data = data,
 			       .bytes = bytes};
 
-	return THROUGH(l, c, COLD(l, mem_read)(l->bk, mem, offset, data, bytes));
+	return THROUGH(l, c, OF(l, mem_read)(l->bk, mem, offset, data, bytes));
 }
 
 static int call_mem_map(void *dev, void *mem, void **address)
@@ -176,7 +174,7 @@ static int call_mem_map(void *dev, void *mem, void **address)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_map, .mem = mem, .out = address};
 
-	return THROUGH(l, c, COLD(l, mem_map)(l->bk, mem, address));
+	return THROUGH(l, c, OF(l, mem_map)(l->bk, mem, address));
 }
 
 static int call_mem_unmap(void *dev, void *mem)
@@ -184,7 +182,7 @@ static int call_mem_unmap(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_unmap, .mem = mem};
 
-	return THROUGH(l, c, COLD(l, mem_unmap)(l->bk, mem));
+	return THROUGH(l, c, OF(l, mem_unmap)(l->bk, mem));
 }
 
 static int call_program_load(void *dev, const void *image, size_t size, void **prog)
@@ -193,7 +191,7 @@ static int call_program_load(void *dev, const void *image, size_t size, void **p
 	struct layer_call c = {
 		.op = CALL_program_load, .data = image, .bytes = size, .out = prog};
 
-	return THROUGH(l, c, COLD(l, program_load)(l->bk, image, size, prog));
+	return THROUGH(l, c, OF(l, program_load)(l->bk, image, size, prog));
 }
 
 static int call_program_unload(void *dev, void *prog)
@@ -201,7 +199,7 @@ static int call_program_unload(void *dev, void *prog)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_program_unload, .prog = prog};
 
-	return THROUGH(l, c, COLD(l, program_unload)(l->bk, prog));
+	return THROUGH(l, c, OF(l, program_unload)(l->bk, prog));
 }
 
 static int call_kernel_get(void *dev, void *prog, uint32_t index,
@@ -214,7 +212,7 @@ static int call_kernel_get(void *dev, void *prog, uint32_t index,
 			       .kernel = info,
 			       .out = kernel};
 
-	return THROUGH(l, c, COLD(l, kernel_get)(l->bk, prog, index, info, kernel));
+	return THROUGH(l, c, OF(l, kernel_get)(l->bk, prog, index, info, kernel));
 }
 
 static int call_program_bind(void *dev, void *prog, void *part, uint64_t *bytes)
@@ -225,7 +223,7 @@ static int call_program_bind(void *dev, void *prog, void *part, uint64_t *bytes)
 			       .part = part,
 			       .bound_bytes = bytes};
 
-	return THROUGH(l, c, COLD(l, program_bind)(l->bk, prog, part, bytes));
+	return THROUGH(l, c, OF(l, program_bind)(l->bk, prog, part, bytes));
 }
 
 static int call_program_unbind(void *dev, void *prog, void *part)
@@ -233,7 +231,16 @@ static int call_program_unbind(void *dev, void *prog, void *part)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_program_unbind, .prog = prog, .part = part};
 
-	return THROUGH(l, c, COLD(l, program_unbind)(l->bk, prog, part));
+	return THROUGH(l, c, OF(l, program_unbind)(l->bk, prog, part));
+}
+
+static int call_mem_move(void *dev, void *mem, uint64_t color_mask)
+{
+	struct layers *l = dev;
+	struct layer_call c = {
+		.op = CALL_mem_move, .mem = mem, .color_mask = color_mask};
+
+	return THROUGH(l, c, OF(l, mem_move)(l->bk, mem, color_mask));
 }
 
 static const void *call_extension(void *dev, const char *name)
@@ -244,7 +251,7 @@ static const void *call_extension(void *dev, const char *name)
 	uint32_t passed = down(l, &c);
 
 	if (passed == l->count) {
-		table = COLD(l, extension)(l->bk, name);
+		table = OF(l, extension)(l->bk, name);
 		c.result = table != NULL;
 	}
 	(void)up(l, &c, passed);
@@ -256,7 +263,7 @@ static uint32_t call_isolation(void *dev, const struct hal_bk_partition_desc *de
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_isolation, .desc = desc};
 
-	return (uint32_t)THROUGH(l, c, COLD(l, isolation)(l->bk, desc));
+	return (uint32_t)THROUGH(l, c, OF(l, isolation)(l->bk, desc));
 }
 
 static int call_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
@@ -323,6 +330,38 @@ static int call_event_fd(void *dev)
 	return THROUGH(l, c, HOT(l, event_fd)(l->bk));
 }
 
+static uint64_t call_next(void *dev)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_next};
+	uint32_t passed = down(l, &c);
+	uint64_t next = passed == l->count ? HOT(l, next)(l->bk) : 0;
+
+	c.result = (int64_t)next;
+	(void)up(l, &c, passed);
+	return next;
+}
+
+static void call_doorbell(void *dev)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_doorbell};
+	uint32_t passed = down(l, &c);
+
+	HOT(l, doorbell)(l->bk);
+	c.result = 0;
+	(void)up(l, &c, passed);
+}
+
+static int call_limit(void *dev, void *part, uint64_t bytes, uint64_t window_ns)
+{
+	struct layers *l = dev;
+	struct layer_call c = {
+		.op = CALL_limit, .part = part, .bytes = bytes, .until_ns = window_ns};
+
+	return THROUGH(l, c, HOT(l, limit)(l->bk, part, bytes, window_ns));
+}
+
 static const struct hal_bk_cold call_cold = {
 	.close = call_close,
 	.get_info = call_get_info,
@@ -336,6 +375,7 @@ static const struct hal_bk_cold call_cold = {
 	.mem_read = call_mem_read,
 	.mem_map = call_mem_map,
 	.mem_unmap = call_mem_unmap,
+	.mem_move = call_mem_move,
 	.program_load = call_program_load,
 	.program_unload = call_program_unload,
 	.kernel_get = call_kernel_get,
@@ -353,6 +393,9 @@ static const struct hal_bk_hot call_hot = {
 	.resume = call_resume,
 	.resize = call_resize,
 	.event_fd = call_event_fd,
+	.next = call_next,
+	.doorbell = call_doorbell,
+	.limit = call_limit,
 };
 
 /* ---- on and off ------------------------------------------------------------------- */
@@ -368,24 +411,31 @@ static int layers_destroy(struct layers *l)
 		if (e != 0)
 			err = e;
 	}
+	pthread_mutex_destroy(&l->lock);
 	free(l);
 	return err;
 }
 
-static int layers_create(struct hal_device *dev, const struct hal_bk_config *cfg)
+static int layers_create(struct hal_device *dev, const struct backend *b,
+			 const struct hal_bk_config *cfg, struct layers **out)
 {
 	struct layers *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return fail(ENOMEM, "no memory for layers");
+	(void)pthread_mutex_init(&l->lock, NULL);
 	l->dev = dev;
-	l->real = dev->backend;
-	l->backend = *dev->backend;
-	l->backend.table.cold = call_cold;
-	l->backend.table.hot = call_hot;
+	l->real = &b->table;
+	l->table = b->table;
+	l->table.cold = call_cold;
+	l->table.hot = call_hot;
 	/* Whether there is one is an answer, too. */
-	if (dev->backend->table.cold.isolation == NULL)
-		l->backend.table.cold.isolation = NULL;
+	if (l->real->cold.isolation == NULL)
+		l->table.cold.isolation = NULL;
+	if (l->real->hot.next == NULL)
+		l->table.hot.next = NULL;
+	if (l->real->hot.doorbell == NULL)
+		l->table.hot.doorbell = NULL;
 	for (size_t i = 0; i < ARRAY_LENGTH(types); i++) {
 		void *state = NULL;
 		int err = types[i]->create(l, cfg, &state);
@@ -399,44 +449,46 @@ static int layers_create(struct hal_device *dev, const struct hal_bk_config *cfg
 		l->at[l->count].type = types[i];
 		l->at[l->count++].state = state;
 	}
-	if (l->count == 0) {
-		free(l);
-		return 0;
-	}
-	dev->layers = l;
-	dev->backend = &l->backend;
+	if (l->count == 0)
+		(void)layers_destroy(l);
+	else
+		*out = l;
 	return 0;
 }
 
-int layers_open(struct hal_device *dev, uint32_t index)
+int layers_open(struct hal_device *dev, const struct config *config,
+		const struct backend *b, const struct hal_bk_config *bk_cfg,
+		uint32_t index, struct layers **out)
 {
 	struct layer_call c = {.op = CALL_open, .index = index};
 	struct hal_bk_config *cfg;
-	struct layers *l;
+	struct layers *l = NULL;
 	uint32_t passed;
 	bool opened = false;
-	int err = config_resolve(&dev->cfg, "layers", layer_options, layer_option_count,
+	int err = config_resolve(config, "layers", layer_options, layer_option_count,
 				 &cfg);
 
+	dev->table = &b->table;
 	if (err != 0)
 		return err;
-	err = layers_create(dev, cfg);
+	err = layers_create(dev, b, cfg, &l);
 	config_values_free(cfg);
 	if (err != 0)
 		return err;
-	l = dev->layers;
 	if (l == NULL)
-		return dev->backend->table.cold.open(dev->bk_cfg, index, &dev->bk);
+		return b->table.cold.open(bk_cfg, index, &dev->bk);
+	*out = l;
+	dev->table = &l->table;
 	c.out = &l->bk;
 	passed = down(l, &c);
 	if (passed == l->count) {
-		c.result = COLD(l, open)(dev->bk_cfg, index, &l->bk);
+		c.result = OF(l, open)(bk_cfg, index, &l->bk);
 		opened = c.result == 0;
 	}
 	err = up(l, &c, passed);
 	if (err != 0) {
 		if (opened && l->bk != NULL)
-			COLD(l, close)(l->bk);
+			OF(l, close)(l->bk);
 		l->bk = NULL;
 		return err;
 	}
@@ -444,25 +496,22 @@ int layers_open(struct hal_device *dev, uint32_t index)
 	return 0;
 }
 
-int layers_close(struct hal_device *dev)
+int layers_close(struct layers *l)
 {
-	struct layers *l = dev->layers;
-
-	if (l == NULL)
-		return 0;
-	dev->layers = NULL;
-	dev->backend = l->real;
 	return layers_destroy(l);
 }
 
-void *layers_native(const struct hal_device *dev)
+void *layers_native(const struct layers *l, void *bk)
 {
-	return dev->layers != NULL ? dev->layers->bk : dev->bk;
+	return l != NULL ? l->bk : bk;
 }
 
-void layers_living(const struct hal_device *dev, char *text, size_t size)
+void layers_living(struct layers *l, char *text, size_t size)
 {
 	text[0] = '\0';
-	if (dev->layers != NULL)
-		validate_living(dev->layers, text, size);
+	if (l == NULL)
+		return;
+	pthread_mutex_lock(&l->lock);
+	validate_living(l, text, size);
+	pthread_mutex_unlock(&l->lock);
 }

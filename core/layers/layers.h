@@ -7,13 +7,21 @@
  *
  * A device without layers calls its backend's own table: nothing here is on its way.
  * With one, layers.c gives the core a table of its own, made of one function an
- * operation, which fills a struct layer_call and asks each layer in turn.  All of it runs
- * under the device's lock, as the operations do.
+ * operation, which fills a struct layer_call and asks each layer in turn.  What the backend
+ * does beside the engine is asked for by other threads, so layers have a lock: not over
+ * the backend's operation, but it may make the engine wait a moment, as nothing else does.
  */
 #ifndef HAL_CORE_LAYERS_H
 #define HAL_CORE_LAYERS_H
 
-#include "internal.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "config/registry.h"
+#include "engine/device.h"
 
 /* Every operation that has a device, in the order of hal/backend.h. */
 #define LAYER_OPS(X)                                                                     \
@@ -30,6 +38,7 @@
 	X(mem_read)                                                                      \
 	X(mem_map)                                                                       \
 	X(mem_unmap)                                                                     \
+	X(mem_move)                                                                      \
 	X(program_load)                                                                  \
 	X(program_unload)                                                                \
 	X(kernel_get)                                                                    \
@@ -43,7 +52,10 @@
 	X(suspend)                                                                       \
 	X(resume)                                                                        \
 	X(resize)                                                                        \
-	X(event_fd)
+	X(event_fd)                                                                      \
+	X(next)                                                                          \
+	X(doorbell)                                                                      \
+	X(limit)
 
 enum layer_op {
 #define X(name) CALL_##name,
@@ -92,16 +104,28 @@ struct layer_type {
 extern const struct layer_type layer_trace, layer_validate, layer_fault;
 
 struct layers {
-	struct backend backend; /* what the core calls */
-	const struct backend *real;
+	struct hal_backend table; /* what the core calls */
+	const struct hal_backend *real;
 	void *bk; /* the backend's device */
-	struct hal_device *dev;
+	const struct hal_device *dev;
+	pthread_mutex_t lock; /* of the layers' states */
 	uint32_t count;
 	struct {
 		const struct layer_type *type;
 		void *state;
 	} at[3];
 };
+
+/* Opens device index of b into dev->bk, through the layers that cfg asks for: *l, or NULL;
+ * and has dev->table call them. */
+int layers_open(struct hal_device *dev, const struct config *cfg, const struct backend *b,
+		const struct hal_bk_config *bk_cfg, uint32_t index, struct layers **l);
+/* Takes them off; 0, or what they found wrong. */
+int layers_close(struct layers *l);
+/* The backend's own handle of bk, that of a device with these layers. */
+void *layers_native(const struct layers *l, void *bk);
+/* What a layer knows to be alive, and where it was made; else "". */
+void layers_living(struct layers *l, char *text, size_t size);
 
 /* Validate's part of hal_close's -EBUSY: what is alive and where it was made. */
 void validate_living(const struct layers *l, char *text, size_t size);

@@ -8,12 +8,16 @@
  * and polls that tell of nothing are only counted, in the next line.  docs/layers.md
  * lists the keys.
  */
-#include "layers.h"
+#include "layers/layers.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
 
 #include <yajl/yajl_gen.h>
 
@@ -352,6 +356,9 @@ static void calls_after(void *state, struct layer_call *c)
 	struct calls *t = state;
 	const struct layers *l = t->layers;
 
+	/* How often they come depends on when the engine sleeps. */
+	if (c->op == CALL_next || c->op == CALL_doorbell)
+		return;
 	if (c->op == CALL_now || (c->op == CALL_poll && c->result == 0)) {
 		t->nows += c->op == CALL_now;
 		t->polls += c->op == CALL_poll;
@@ -360,7 +367,7 @@ static void calls_after(void *state, struct layer_call *c)
 	put(t, yajl_gen_map_open(t->gen));
 	put_uint(t, "n", t->number++);
 	if (l->bk != NULL && c->op != CALL_close)
-		put_uint(t, "at", l->real->table.hot.now(l->bk));
+		put_uint(t, "at", l->real->hot.now(l->bk));
 	put_string(t, "op", layer_op_names[c->op], SIZE_MAX);
 	put_arguments(t, c);
 	put_int(t, "result", c->result);

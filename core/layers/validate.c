@@ -12,11 +12,14 @@
  * and hal_close answers -EPROTO with the first of it.  Objects are named by kind, number
  * (from 0 in the order they were made) and the code outside the library that made them.
  */
-#include "validate.h"
+#include "layers/validate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
 
 /* ---- partitions ------------------------------------------------------------------- */
 
@@ -305,8 +308,8 @@ static int info_check(struct validate *v, const struct hal_device_info *i)
 	if (i->caps >= HAL_CAP_STAND_IN << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v, "get_info: caps 0x%llx, verified 0x%llx", U64(i->caps),
 			       U64(i->verified));
-	if (i->reserved != 0)
-		return BACKEND(v, "get_info: reserved is %u, not 0", i->reserved);
+	if (i->lost != 0)
+		return BACKEND(v, "get_info: lost is %d: polls tell that", i->lost);
 	if (i->memory_bytes != 0 && i->memory_free > i->memory_bytes)
 		return BACKEND(v, "get_info: %llu bytes free of %llu",
 			       U64(i->memory_free), U64(i->memory_bytes));
@@ -404,6 +407,7 @@ static int check(struct validate *v, const struct layer_call *c)
 		return check_mem_alloc(v, c);
 	case CALL_mem_free:
 	case CALL_mem_write:
+	case CALL_mem_move:
 	case CALL_mem_read:
 	case CALL_mem_map:
 	case CALL_mem_unmap:
@@ -478,7 +482,7 @@ static void gone(struct validate *v, const struct layer_call *c, enum kind kind,
 static bool answers_errno(enum layer_op op)
 {
 	return op != CALL_close && op != CALL_extension && op != CALL_isolation &&
-	       op != CALL_now;
+	       op != CALL_now && op != CALL_next && op != CALL_doorbell;
 }
 
 static void check_result(struct validate *v, struct layer_call *c)

@@ -10,10 +10,12 @@
 #ifndef HAL_CORE_LAYERS_VALIDATE_H
 #define HAL_CORE_LAYERS_VALIDATE_H
 
-#include "layers.h"
+#include <stdio.h>
 
-#define U64(x) ((unsigned long long)(x))
-#define FRAMES 12
+#include "layers/layers.h"
+#include "util/compiler.h"
+
+#define FRAMES 24
 
 /* Of validate.c's own kinds of handle; commands and moves by their cookie. */
 enum kind { PART, QUEUE, MEM, PROG, KERNEL, COMMAND, QUIET };

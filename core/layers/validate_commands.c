@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate_commands.c - layer validate: commands, suspends and moves, and that each of
  * their events is one that was asked for. */
-#include "validate.h"
+#include "layers/validate.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
 
 /* ---- commands --------------------------------------------------------------------- */
 

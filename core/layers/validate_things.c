@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate_things.c - what layer validate says, and of what: things found and named. */
-#include "validate.h"
+#include "layers/validate.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include "util/compiler.h"
+#include "engine/partition.h"
+#include "util/error.h"
+#include <stdio.h>
 #include <sys/auxv.h>
 
 #define LISTED_MAX 100 /* of what is alive at the end */
@@ -52,7 +57,7 @@ static void made_at(const struct thing *t, char *text, size_t size)
 
 	text[0] = '\0';
 	if (dladdr(&layer_validate, &own) == 0 ||
-	    dladdr(cookie_pointer(getauxval(AT_ENTRY)), &program) == 0)
+	    dladdr((void *)(uintptr_t)getauxval(AT_ENTRY), &program) == 0)
 		return;
 	one_file = own.dli_fbase == program.dli_fbase;
 	for (int i = 0; i < t->frame_count && used < size; i++) {

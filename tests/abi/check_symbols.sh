@@ -7,8 +7,7 @@ library=$1 map=$2 headers=$3
 
 exported=$(nm -D --defined-only --no-demangle "$library" |
 	awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
-listed=$(sed 's,/\*.*\*/,,' "$map" | awk '/local:/ { exit } { print }' |
-	grep -oE 'hal_[a-zA-Z0-9_*?]+' | sort)
+listed=$(sed 's,/\*.*\*/,,' "$map" | grep -oE 'hal_[a-zA-Z0-9_*?]+' | sort)
 declared=$(tr '\n\t' '  ' <<<"$(cat "$headers"/*.h)" | grep -oE 'HAL_API [^;{]*;' |
 	grep -oE '\bhal_[a-z0-9_]+ ?\(' | tr -d ' (' | sort)
 

@@ -38,7 +38,7 @@ static void hal_h(void)
 	FIELD(hal_device_info, compute_isolation);
 	FIELD(hal_device_info, memory_isolation);
 	FIELD(hal_device_info, suspend_modes);
-	FIELD(hal_device_info, reserved);
+	FIELD(hal_device_info, lost);
 	FIELD(hal_device_info, preempt_worst_ns);
 	FIELD(hal_device_info, clock_hz);
 	STRUCT(hal_backend_info);
@@ -60,6 +60,15 @@ static void hal_h(void)
 	FIELD(hal_option_info, value);
 	FIELD(hal_option_info, source);
 	FIELD(hal_option_info, help);
+	STRUCT(hal_policy_info);
+	FIELD(hal_policy_info, size);
+	FIELD(hal_policy_info, fallback);
+	FIELD(hal_policy_info, name);
+	FIELD(hal_policy_info, invalid);
+	FIELD(hal_policy_info, stalls);
+	FIELD(hal_policy_info, starved);
+	FIELD(hal_policy_info, longest_wait_ns);
+	FIELD(hal_policy_info, reason);
 	STRUCT(hal_partition_desc);
 	FIELD(hal_partition_desc, size);
 	FIELD(hal_partition_desc, flags);
@@ -98,6 +107,9 @@ static void hal_h(void)
 	FIELD(hal_queue_desc, priority);
 	FIELD(hal_queue_desc, min_preempt);
 	FIELD(hal_queue_desc, deadline_ns);
+	FIELD(hal_queue_desc, weight);
+	FIELD(hal_queue_desc, reserved);
+	FIELD(hal_queue_desc, completions);
 	STRUCT(hal_kernel_info);
 	FIELD(hal_kernel_info, size);
 	FIELD(hal_kernel_info, arg_count);
@@ -144,6 +156,19 @@ static void hal_h(void)
 	FIELD(hal_submit_desc, signals);
 	FIELD(hal_submit_desc, wait_count);
 	FIELD(hal_submit_desc, signal_count);
+	FIELD(hal_submit_desc, not_before_ns);
+	FIELD(hal_submit_desc, deadline_ns);
+	FIELD(hal_submit_desc, priority);
+	FIELD(hal_submit_desc, reserved);
+	FIELD(hal_submit_desc, tag);
+	STRUCT(hal_completion);
+	FIELD(hal_completion, queue);
+	FIELD(hal_completion, value);
+	FIELD(hal_completion, tag);
+	FIELD(hal_completion, status);
+	FIELD(hal_completion, reserved);
+	FIELD(hal_completion, submit_ns);
+	FIELD(hal_completion, end_ns);
 	STRUCT(hal_stats);
 	FIELD(hal_stats, size);
 	FIELD(hal_stats, reserved);
@@ -164,6 +189,13 @@ static void hal_h(void)
 	FIELD(hal_stats, bytes_written);
 	FIELD(hal_stats, latency_max_ns);
 	FIELD(hal_stats, latency_histogram);
+	FIELD(hal_stats, requests);
+	FIELD(hal_stats, request_p50_ns);
+	FIELD(hal_stats, request_p90_ns);
+	FIELD(hal_stats, request_p99_ns);
+	FIELD(hal_stats, request_p999_ns);
+	FIELD(hal_stats, request_max_ns);
+	FIELD(hal_stats, saved_bytes);
 }
 
 static void backend_h(void)
@@ -253,6 +285,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, kernel_get);
 	FIELD(hal_bk_cold, program_bind);
 	FIELD(hal_bk_cold, program_unbind);
+	FIELD(hal_bk_cold, mem_move);
 	FIELD(hal_bk_cold, extension);
 	FIELD(hal_bk_cold, isolation);
 	STRUCT(hal_bk_hot);
@@ -263,6 +296,9 @@ static void backend_h(void)
 	FIELD(hal_bk_hot, resume);
 	FIELD(hal_bk_hot, resize);
 	FIELD(hal_bk_hot, event_fd);
+	FIELD(hal_bk_hot, next);
+	FIELD(hal_bk_hot, doorbell);
+	FIELD(hal_bk_hot, limit);
 	STRUCT(hal_backend);
 	FIELD(hal_backend, size);
 	FIELD(hal_backend, abi);
@@ -271,6 +307,7 @@ static void backend_h(void)
 	FIELD(hal_backend, score);
 	FIELD(hal_backend, option_count);
 	FIELD(hal_backend, options);
+	FIELD(hal_backend, beside);
 	FIELD(hal_backend, cold_size);
 	FIELD(hal_backend, hot_size);
 	FIELD(hal_backend, cold);
@@ -281,17 +318,47 @@ static void policy_h(void)
 {
 	STRUCT(hal_policy_queue);
 	FIELD(hal_policy_queue, id);
-	FIELD(hal_policy_queue, priority);
-	FIELD(hal_policy_queue, deadline_ns);
-	FIELD(hal_policy_queue, ready_ns);
+	FIELD(hal_policy_queue, weight);
+	FIELD(hal_policy_queue, runnable_ns);
 	FIELD(hal_policy_queue, served_ns);
+	FIELD(hal_policy_queue, running);
+	FIELD(hal_policy_queue, reserved);
+	FIELD(hal_policy_queue, head);
 	FIELD(hal_policy_queue, next);
 	FIELD(hal_policy_queue, prev);
 	FIELD(hal_policy_queue, own);
 	STRUCT(hal_policy_partition);
 	FIELD(hal_policy_partition, index);
 	FIELD(hal_policy_partition, units);
+	FIELD(hal_policy_partition, running);
+	FIELD(hal_policy_partition, runnable);
 	FIELD(hal_policy_partition, own);
+	STRUCT(hal_policy_command);
+	FIELD(hal_policy_command, submit_ns);
+	FIELD(hal_policy_command, deadline_ns);
+	FIELD(hal_policy_command, priority);
+	FIELD(hal_policy_command, op);
+	FIELD(hal_policy_command, flags);
+	FIELD(hal_policy_command, reserved);
+	FIELD(hal_policy_command, work);
+	STRUCT(hal_policy_end);
+	FIELD(hal_policy_end, ran_ns);
+	FIELD(hal_policy_end, bytes);
+	FIELD(hal_policy_end, status);
+	FIELD(hal_policy_end, reserved);
+	STRUCT(hal_policy_host);
+	FIELD(hal_policy_host, size);
+	FIELD(hal_policy_host, reserved);
+	FIELD(hal_policy_host, device);
+	FIELD(hal_policy_host, alarm);
+	FIELD(hal_policy_host, stop);
+	FIELD(hal_policy_host, start);
+	FIELD(hal_policy_host, resize);
+	FIELD(hal_policy_host, limit);
+	STRUCT(hal_policy_order);
+	FIELD(hal_policy_order, commands);
+	FIELD(hal_policy_order, reserved);
+	FIELD(hal_policy_order, until_ns);
 	STRUCT(hal_policy);
 	FIELD(hal_policy, size);
 	FIELD(hal_policy, abi);
@@ -302,9 +369,16 @@ static void policy_h(void)
 	FIELD(hal_policy, flags);
 	FIELD(hal_policy, create);
 	FIELD(hal_policy, destroy);
-	FIELD(hal_policy, ready);
-	FIELD(hal_policy, gone);
+	FIELD(hal_policy, attach);
+	FIELD(hal_policy, detach);
+	FIELD(hal_policy, enqueue);
+	FIELD(hal_policy, dequeue);
+	FIELD(hal_policy, key);
+	FIELD(hal_policy, served);
 	FIELD(hal_policy, pick);
+	FIELD(hal_policy, ended);
+	FIELD(hal_policy, changed);
+	FIELD(hal_policy, alarm);
 }
 
 static void npu_h(void)

@@ -115,8 +115,8 @@ static int dev_get_info(void *dev, struct hal_device_info *info)
 	case BREAK_info_verified:
 		info->verified = HAL_CAP_SIMULATED;
 		break;
-	case BREAK_info_reserved:
-		info->reserved = 3;
+	case BREAK_info_lost:
+		info->lost = 3;
 		break;
 	case BREAK_info_free:
 		info->memory_free = 1 << 21;

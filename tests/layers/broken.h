@@ -10,7 +10,7 @@
 	X(info_text)                                                                     \
 	X(info_kind)                                                                     \
 	X(info_verified)                                                                 \
-	X(info_reserved)                                                                 \
+	X(info_lost)                                                                 \
 	X(info_free)                                                                     \
 	X(info_changes)                                                                  \
 	X(part_null)                                                                     \

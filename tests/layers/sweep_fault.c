@@ -96,7 +96,9 @@ static bool fine(const struct scenario *s, int err)
 {
 	if (s->err == 0)
 		return true;
-	return (s->err == -err || s->err == -EIO || s->err == -ECANCELED) &&
+	/* -ENODEV: the device has been lost before. */
+	return (s->err == -err || s->err == -EIO || s->err == -ECANCELED ||
+		s->err == -ENODEV) &&
 	       (strstr(s->text, "injected") != NULL ||
 		strstr(s->text, "the device refused to resize") != NULL);
 }

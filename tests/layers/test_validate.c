@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layer validate: one test for each thing it catches, of the backend and of the core. */
-#include "layers/layers.h" /* before cmocka.h, which has a macro fail */
+#include "api/opened.h"
+#include "util/compiler.h" /* before cmocka.h, which has a macro fail */
 
 #include <errno.h>
 #include <setjmp.h>
@@ -182,7 +183,7 @@ static const struct {
 	{"info_text", "get_info: a text without end"},
 	{"info_kind", "get_info: kind 9"},
 	{"info_verified", "get_info: caps 0x27f, verified 0x100"},
-	{"info_reserved", "get_info: reserved is 3"},
+	{"info_lost", "get_info: lost is 3"},
 	{"info_free", "get_info: 2097152 bytes free of 1048576"},
 	{"info_changes", "get_info describes another device than before"},
 	{"part_null", "partition_create gave no handle"},
@@ -259,8 +260,8 @@ static void off(void **state)
 
 	(void)state;
 	OK(hal_open("broken?break=mem_leak", plain, &dev));
-	assert_null(dev->layers);
-	assert_ptr_equal(dev->backend, registry_find("broken"));
+	assert_null(dev->opened->layers);
+	assert_ptr_equal(dev->table, &registry_find("broken")->table);
 	assert_ptr_equal(hal_device_native(dev), dev->bk);
 	OK(hal_close(dev));
 }
@@ -327,7 +328,7 @@ static int core_begin(void **state)
 
 	(void)state;
 	OK(open_broken("none", &dev));
-	t = &dev->backend->table;
+	t = dev->table;
 	bk = dev->bk;
 	desc = rectangle(0, 0, 0, 1, 2);
 	other_desc = rectangle(1, 1, 0, 1, 2);
@@ -626,7 +627,7 @@ static void leaks(void **state)
 
 	(void)state;
 	OK(open_broken("none", &dev));
-	t = &dev->backend->table;
+	t = dev->table;
 	OK(t->cold.partition_create(dev->bk, &d, &p));
 	OK(t->cold.mem_alloc(dev->bk, p, 8, 1, 0, &m));
 	OK(t->hot.resize(dev->bk, p, &d, 9));
@@ -662,13 +663,13 @@ static void ways(void **state)
 	assert_string_equal(lookup(opts, "fault").value, "submit:3:EIO");
 	assert_string_equal(lookup(NULL, "validate").source, "default");
 	OK(hal_open("broken?layers.validate=1&break=none", NULL, &dev));
-	assert_non_null(dev->layers);
-	assert_string_equal(dev->layers->at[0].type->name, "validate");
+	assert_non_null(dev->opened->layers);
+	assert_string_equal(dev->opened->layers->at[0].type->name, "validate");
 	OK(hal_close(dev));
 	assert_int_equal(setenv("HAL_LAYERS_VALIDATE", "yes", 1), 0);
 	OK(hal_open("broken", opts, &dev));
-	assert_int_equal(dev->layers->count, 2);
-	assert_string_equal(dev->layers->at[1].type->name, "fault");
+	assert_int_equal(dev->opened->layers->count, 2);
+	assert_string_equal(dev->opened->layers->at[1].type->name, "fault");
 	OK(hal_close(dev));
 	assert_string_equal(lookup(NULL, "validate").source,
 			    "environment HAL_LAYERS_VALIDATE");

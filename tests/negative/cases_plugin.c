@@ -14,7 +14,7 @@ static int open_with(struct neg *w, const char *path)
 	return hal_open("ref", options, &w->dev2);
 }
 
-NEGATIVE(hal_open, EPROTO, plugin_of_other_abi, "ABI 42")
+NEGATIVE(hal_open, EPROTO, plugin_of_other_abi, "ABI 43")
 {
 	return open_with(w, NEG_PLUGINS "/neg_plugin_abi.so");
 }

@@ -441,7 +441,7 @@ NEGATIVE(hal_submit, E2BIG, longer_tail, "hal_submit_desc")
 
 NEGATIVE(hal_submit, EINVAL, unknown_flag, "flags")
 {
-	w->submit.flags = 1;
+	w->submit.flags = 2;
 	return submit(w);
 }
 
@@ -451,7 +451,7 @@ NEGATIVE(hal_submit, EINVAL, cmds_null, "cmds")
 	return submit(w);
 }
 
-NEGATIVE(hal_submit, EINVAL, too_many_commands, "17")
+NEGATIVE(hal_submit, EINVAL, too_many_commands, "4097")
 {
 	uint32_t i;
 
@@ -844,7 +844,7 @@ NEGATIVE(hal_wait, EINVAL, points_null, "points")
 NEGATIVE(hal_wait, EINVAL, unknown_flag, "flags")
 {
 	w->points[0] = (struct hal_point){w->line, 0};
-	return hal_wait(w->points, 1, 2, 0);
+	return hal_wait(w->points, 1, 4, 0);
 }
 
 NEGATIVE(hal_wait, EINVAL, timeline_null, "timeline|points[0]")

@@ -251,7 +251,7 @@ static void plugins(void **state)
 	(void)state;
 	FAILS(hal_open("mockabi",
 		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
-	      -EPROTO, "77", "ABI 1", MOCK_ABI_PLUGIN);
+	      -EPROTO, "77", "ABI 2", MOCK_ABI_PLUGIN);
 	FAILS(hal_open("mock", (const char *const[]){"hal.plugins=/no/such.so", NULL},
 		       &dev),
 	      -ENOENT, "/no/such.so");

@@ -490,7 +490,7 @@ struct calls {
 	struct hal_queue *q;
 	struct hal_timeline *t;
 	uint32_t count;
-	int wait, close, poll, destroy, submit, signal;
+	int look, wait, close, poll, destroy, submit, signal;
 };
 
 static void host_fn(void *user)
@@ -499,7 +499,8 @@ static void host_fn(void *user)
 	struct hal_point p = {hal_queue_timeline(c->q), 1};
 
 	c->count++;
-	c->wait = hal_wait(&p, 1, 0, 0);
+	c->look = hal_wait(&p, 1, 0, 0);
+	c->wait = hal_wait(&p, 1, 0, HAL_FOREVER);
 	c->poll = hal_device_poll(c->w->dev, 0);
 	c->close = hal_close(c->w->dev);
 	c->destroy = hal_queue_destroy(c->q);
@@ -532,10 +533,11 @@ static void callbacks(void **state)
 	w.mock->complete(w.native, 1, 1);
 	poll_now(&w);
 	assert_int_equal(c.count, 1);
+	assert_int_equal(c.look, -ETIMEDOUT);
 	assert_int_equal(c.wait, -EDEADLK);
 	assert_int_equal(c.poll, -EDEADLK);
 	assert_int_equal(c.close, -EDEADLK);
-	assert_int_equal(c.destroy, -EDEADLK);
+	assert_int_equal(c.destroy, -EBUSY); /* it is in it */
 	assert_int_equal(c.submit, 0);
 	assert_int_equal(c.signal, 0);
 	assert_int_equal(hal_timeline_value(c.t, NULL), 4);

@@ -199,7 +199,7 @@ static void any_and_all(void **state)
 	OK(hal_timeline_signal(t[2], UINT64_MAX));
 	OK(hal_wait(p, 3, 0, HAL_FOREVER));
 	FAILS(hal_wait(p, 0, 0, 0), -EINVAL, "points");
-	FAILS(hal_wait(p, 3, 2, 0), -EINVAL, "flags");
+	FAILS(hal_wait(p, 3, 4, 0), -EINVAL, "flags");
 	FAILS(hal_wait(p, 3, 0, -1), -EINVAL, "-1");
 	OK(hal_timeline_destroy(t[0]));
 	FAILS(hal_wait(p, 3, 0, 0), -EINVAL, "timeline", "destroyed");

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* completions.c - the reader's side of a ring of completions. */
+#include "engine/completions.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api/handle.h"
+#include "engine/callback.h"
+#include "engine/engine.h"
+#include "engine/flow.h"
+#include "util/futex.h"
+
+#define ENTRIES_MAX 65536u
+
+int hal_completions_create(struct hal_device *dev, uint32_t entries,
+			   struct hal_completions **out)
+{
+	struct hal_completions *c;
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (out == NULL)
+		return fail(EINVAL, "hal_completions_create: ring is NULL");
+	if (entries == 0 || entries > ENTRIES_MAX || (entries & (entries - 1)) != 0)
+		return fail(EINVAL,
+			    "hal_completions_create: %u entries: a power of two up to %u "
+			    "is needed",
+			    entries, ENTRIES_MAX);
+	c = object_alloc(OBJECT_COMPLETIONS, sizeof(*c));
+	if (c == NULL)
+		return -ENOMEM;
+	c->dev = dev;
+	c->size = entries;
+	c->entries = calloc(entries, sizeof(*c->entries));
+	c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->entries == NULL || c->fd < 0) {
+		err = c->entries == NULL
+			      ? fail(ENOMEM, "no memory for %u completions", entries)
+			      : fail(errno, "no eventfd: %s", hal_strerror(errno));
+		if (c->fd >= 0)
+			(void)close(c->fd);
+		free(c->entries);
+		object_free(OBJECT_COMPLETIONS, c);
+		return err;
+	}
+	atomic_fetch_add(&dev->rings, 1);
+	*out = c;
+	return 0;
+}
+
+int hal_completions_destroy(struct hal_completions *c)
+{
+	if (c == NULL)
+		return 0;
+	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
+		return object_bad(c, OBJECT_COMPLETIONS);
+	if (atomic_load(&c->queues) != 0)
+		return fail(EBUSY, "%u queues tell their ends there",
+			    atomic_load(&c->queues));
+	object_retire(&c->obj);
+	atomic_fetch_sub(&c->dev->rings, 1);
+	(void)close(c->fd);
+	free(c->entries);
+	c->entries = NULL;
+	object_free(OBJECT_COMPLETIONS, c);
+	return 0;
+}
+
+int hal_completions_fd(struct hal_completions *c)
+{
+	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
+		return object_bad(c, OBJECT_COMPLETIONS);
+	return c->fd;
+}
+
+/* How many there were. */
+static uint32_t take(struct hal_completions *c, struct hal_completion *out, uint32_t max)
+{
+	uint32_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_acquire);
+	uint32_t n = 0;
+
+	for (; n < max && head != tail; n++)
+		out[n] = c->entries[head++ & (c->size - 1)];
+	if (n == 0)
+		return 0;
+	atomic_store_explicit(&c->head, head, memory_order_release);
+	atomic_fetch_sub_explicit(&c->taken, n, memory_order_release);
+	return n;
+}
+
+static bool empty(struct hal_completions *c)
+{
+	return atomic_load(&c->head) == atomic_load(&c->tail);
+}
+
+/* The fd is silent exactly while nothing is unread. */
+static void settle(struct hal_completions *c)
+{
+	uint64_t count, one = 1;
+
+	if (!empty(c) || atomic_load(&c->told) == 0)
+		return;
+	(void)!read(c->fd, &count, sizeof(count));
+	atomic_store(&c->told, 0);
+	/* An entry that came before that told nobody. */
+	if (!empty(c) && atomic_exchange(&c->told, 1) == 0)
+		(void)!write(c->fd, &one, sizeof(one));
+}
+
+static int read_real(struct hal_completions *c, int64_t deadline)
+{
+	while (empty(c)) {
+		struct pollfd fd = {.fd = c->fd, .events = POLLIN};
+		uint64_t now = monotonic_ns();
+		struct timespec t;
+
+		if (deadline != HAL_FOREVER && (uint64_t)deadline <= now)
+			return fail(ETIMEDOUT, "no submission has ended yet");
+		t = timespec_of(deadline != HAL_FOREVER ? (uint64_t)deadline - now : 0);
+		if (ppoll(&fd, 1, deadline != HAL_FOREVER ? &t : NULL, NULL) < 0 &&
+		    errno != EINTR)
+			return fail(errno, "hal_completions_read: %s",
+				    hal_strerror(errno));
+	}
+	return 0;
+}
+
+static int read_virtual(struct hal_completions *c, int64_t deadline)
+{
+	struct hal_device *dev = c->dev;
+	bool did = true;
+
+	while (empty(c)) {
+		engine_enter(dev);
+		while (did && empty(c))
+			did = engine_turn(dev,
+					  deadline == 0 ? dev->now : UINT64_MAX, false);
+		engine_leave(dev);
+		if (!empty(c) || deadline == 0)
+			return 0;
+		if (atomic_load(&dev->callbacks_begun) == 0)
+			return fail(EDEADLK, "no work is left that could end");
+		engine_callback_sleep(dev);
+		did = true;
+	}
+	return 0;
+}
+
+int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
+			 uint32_t max, int64_t deadline_ns)
+{
+	uint32_t n;
+	int err = 0;
+
+	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
+		return object_bad(c, OBJECT_COMPLETIONS);
+	if (out == NULL || max == 0)
+		return fail(EINVAL, "hal_completions_read: no room for any");
+	if (deadline_ns < 0)
+		return fail(EINVAL,
+			    "hal_completions_read: deadline %lld is before time began",
+			    (long long)deadline_ns);
+	if (empty(c)) {
+		err = callback_refuse(c->dev, "hal_completions_read");
+		if (err == 0 && c->dev->virtual_clock)
+			err = read_virtual(c, deadline_ns);
+		else if (err == 0 && deadline_ns != 0)
+			err = read_real(c, deadline_ns);
+	}
+	if (err != 0)
+		return err;
+	n = take(c, out, max < INT32_MAX ? max : INT32_MAX);
+	settle(c);
+	return (int)n;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - asking an open device: what it is, what it has done, what time it is. */
+#include <errno.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "api/opened.h"
+#include "engine/callback.h"
+#include "engine/engine.h"
+#include "engine/flow.h"
+#include "engine/policy.h"
+#include "engine/resize.h"
+#include "engine/trace.h"
+#include "util/error.h"
+
+int device_beside(struct hal_device *dev, uint64_t flag,
+		  int (*fn)(struct hal_device *, void *), const void *arg)
+{
+	/* What is const to the caller is only read. */
+	const union {
+		const void *theirs;
+		void *ours;
+	} a = {.theirs = arg};
+	int state, err;
+
+	if ((dev->table->beside & flag) == 0)
+		return engine_call(dev, fn, a.ours);
+	/* A driver may have cancellation points, and does not expect them. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	err = fn(dev, a.ours);
+	(void)pthread_setcancelstate(state, NULL);
+	return err;
+}
+
+static int get_info(struct hal_device *dev, void *arg)
+{
+	struct hal_device_info *fresh = arg;
+
+	return dev->table->cold.get_info(dev->bk, fresh);
+}
+
+int hal_device_get_info(const struct hal_device *device, struct hal_device_info *info)
+{
+	/* The handle is const for the caller; what asking it takes is not. */
+	const union {
+		const struct hal_device *theirs;
+		struct hal_device *ours;
+	} handle = {.theirs = device};
+	struct hal_device *dev = handle.ours;
+	struct hal_device_info i = HAL_INIT(hal_device_info);
+	struct hal_device_info fresh = HAL_INIT(hal_device_info);
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	i = dev->info;
+	i.lost = atomic_load(&dev->lost);
+	i.memory_free = memory_left(dev);
+	/* Grain and its own structures cost a device more than was asked for. */
+	if (i.lost == 0 && engine_call(dev, get_info, &fresh) == 0 &&
+	    fresh.memory_free != 0 && fresh.memory_free < i.memory_free)
+		i.memory_free = fresh.memory_free;
+	return export_struct(info, &i, sizeof(i),
+			     offsetof(struct hal_device_info, backend),
+			     "hal_device_info");
+}
+
+/* ---- statistics -------------------------------------------------------------------- */
+
+static void add_queue(struct account *sum, const struct hal_queue *q)
+{
+	account_add(sum, &q->account);
+	counter_add(&sum->submitted, queue_commands(q));
+}
+
+static void add_partition(struct account *sum, struct hal_partition *part)
+{
+	account_add(sum, &part->past);
+	hal_list_for_each (it, &part->queues)
+		add_queue(sum, container_of(it, struct hal_queue, on_partition));
+}
+
+static int stats_out(struct hal_device *dev, struct account *sum, uint64_t busy_ns,
+		     struct hal_stats *stats)
+{
+	struct hal_stats s;
+
+	account_export(&s, sum, busy_ns, device_time(dev));
+	return export_struct(stats, &s, sizeof(s), offsetof(struct hal_stats, now_ns),
+			     "hal_stats");
+}
+
+int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
+{
+	struct account sum;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	memset(&sum, 0, sizeof(sum));
+	pthread_mutex_lock(&dev->shape);
+	account_add(&sum, &dev->past);
+	hal_list_for_each (p, &dev->partitions)
+		add_partition(&sum, container_of(p, struct hal_partition, on_device));
+	pthread_mutex_unlock(&dev->shape);
+	return stats_out(dev, &sum, counter_get(&dev->ran.total), stats);
+}
+
+int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
+{
+	struct account sum;
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	memset(&sum, 0, sizeof(sum));
+	pthread_mutex_lock(&part->dev->shape);
+	add_partition(&sum, part);
+	pthread_mutex_unlock(&part->dev->shape);
+	return stats_out(part->dev, &sum, counter_get(&part->ran.total), stats);
+}
+
+int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
+{
+	struct account sum;
+
+	if (!OBJECT_OK(q, OBJECT_QUEUE))
+		return object_bad(q, OBJECT_QUEUE);
+	memset(&sum, 0, sizeof(sum));
+	pthread_mutex_lock(&q->dev->shape);
+	add_queue(&sum, q);
+	pthread_mutex_unlock(&q->dev->shape);
+	return stats_out(q->dev, &sum, counter_get(&q->account.busy_ns), stats);
+}
+
+/* ---- time -------------------------------------------------------------------------- */
+
+uint64_t device_time(struct hal_device *dev)
+{
+	/* A real device's clock is any thread's.  A virtual one is the engine's: while
+	 * somebody else is that, the time is what it last saw. */
+	if (!dev->virtual_clock)
+		return dev->table->hot.now(dev->bk);
+	if (engine_try(dev)) {
+		device_now(dev);
+		engine_leave(dev);
+	}
+	return atomic_load(&dev->now_cached);
+}
+
+uint64_t hal_device_now(struct hal_device *dev)
+{
+	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
+		(void)object_bad(dev, OBJECT_DEVICE);
+		return 0;
+	}
+	return device_time(dev);
+}
+
+static int poll_virtual(struct hal_device *dev, uint64_t ns)
+{
+	uint64_t before, until, ended;
+
+	engine_enter(dev);
+	before = counter_get(&dev->ended);
+	until = dev->now + ns < dev->now ? UINT64_MAX : dev->now + ns;
+	while (engine_turn(dev, until, true))
+		;
+	ended = counter_get(&dev->ended) - before;
+	engine_leave(dev);
+	return ended > INT32_MAX ? INT32_MAX : (int)ended;
+}
+
+int hal_device_poll(struct hal_device *dev, uint64_t ns)
+{
+	uint64_t ended;
+	int n;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	n = callback_refuse(dev, "hal_device_poll");
+	if (n != 0)
+		return n;
+	if (dev->virtual_clock)
+		return poll_virtual(dev, ns);
+	/* The engine's thread does the work: what ended since the last call. */
+	pthread_mutex_lock(&dev->shape);
+	ended = counter_get(&dev->ended);
+	n = (int)((ended - dev->ended_reported) & INT32_MAX);
+	dev->ended_reported = ended;
+	pthread_mutex_unlock(&dev->shape);
+	return n;
+}
+
+/* ---- extensions -------------------------------------------------------------------- */
+
+struct extension {
+	const char *name;
+	const void *table;
+};
+
+static int get_extension(struct hal_device *dev, void *arg)
+{
+	struct extension *e = arg;
+
+	e->table = dev->table->cold.extension(dev->bk, e->name);
+	return 0;
+}
+
+const void *hal_device_extension(struct hal_device *dev, const char *name)
+{
+	struct extension e = {.name = name};
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
+		(void)object_bad(dev, OBJECT_DEVICE);
+		return NULL;
+	}
+	if (name == NULL) {
+		(void)fail(EINVAL, "hal_device_extension: name is NULL");
+		return NULL;
+	}
+	(void)engine_call(dev, get_extension, &e);
+	if (e.table == NULL)
+		(void)fail(ENOTSUP, "%s has no extension \"%s\"", dev->name, name);
+	return e.table;
+}
+
+void *hal_device_native(struct hal_device *dev)
+{
+	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
+		(void)object_bad(dev, OBJECT_DEVICE);
+		return NULL;
+	}
+	return layers_native(dev->opened->layers, dev->bk);
+}
+
+/* ---- trace ------------------------------------------------------------------------- */
+
+static int begin_trace(struct hal_device *dev, void *arg)
+{
+	if (dev->trace != NULL)
+		return fail(EBUSY, "a trace of %s is being written already", dev->name);
+	trace_begin(dev, arg);
+	return 0;
+}
+
+static int tracing(struct hal_device *dev, void *arg)
+{
+	(void)arg;
+	return dev->trace != NULL
+		       ? fail(EBUSY, "a trace of %s is being written already", dev->name)
+		       : 0;
+}
+
+int hal_trace_start(struct hal_device *dev, const char *path)
+{
+	struct trace *t;
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (path == NULL || path[0] == '\0')
+		return fail(EINVAL, "hal_trace_start: no path");
+	pthread_mutex_lock(&dev->shape);
+	/* Before the file, which it may be, is made anew. */
+	err = engine_call(dev, tracing, NULL);
+	if (err == 0)
+		err = trace_make(dev, path, &t);
+	if (err == 0)
+		err = engine_call(dev, begin_trace, t);
+	pthread_mutex_unlock(&dev->shape);
+	return err;
+}
+
+static int end_trace(struct hal_device *dev, void *arg)
+{
+	struct trace **t = arg;
+
+	if (dev->trace == NULL)
+		return fail(EINVAL, "no trace of %s is being written", dev->name);
+	*t = trace_end(dev);
+	return 0;
+}
+
+int hal_trace_stop(struct hal_device *dev)
+{
+	struct trace *t;
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	err = engine_call(dev, end_trace, &t);
+	return err != 0 ? err : trace_close(t);
+}
+
+/* ---- policy ------------------------------------------------------------------------ */
+
+struct install {
+	const struct hal_policy *policy;
+	struct hal_bk_config *cfg;
+};
+
+/* The old one's options come back, to be freed. */
+static int install(struct hal_device *dev, void *arg)
+{
+	struct install *i = arg;
+	struct hal_bk_config *old = dev->policy_cfg;
+	int err = policy_install(dev, i->policy, i->cfg);
+
+	if (err == 0)
+		i->cfg = old;
+	return err;
+}
+
+int hal_device_set_policy(struct hal_device *dev, const char *name,
+			  const char *const *options)
+{
+	struct install i = {NULL, NULL};
+	struct config cfg = {NULL, NULL};
+	char pair[64];
+	int err = 0;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (name == NULL)
+		return fail(EINVAL, "hal_device_set_policy: name is NULL");
+	if (policy_find(name) == NULL)
+		return policy_unknown(name);
+	format_text(pair, sizeof(pair), "name=%s", name);
+	err = config_set(&cfg, "policy", pair);
+	for (size_t n = 0; err == 0 && options != NULL && options[n] != NULL; n++)
+		err = config_set(&cfg, "policy", options[n]);
+	if (err == 0)
+		err = config_check(&cfg);
+	if (err == 0)
+		err = policy_resolve(&cfg, &i.policy, &i.cfg);
+	if (err == 0) {
+		pthread_mutex_lock(&dev->shape);
+		err = engine_call(dev, install, &i);
+		pthread_mutex_unlock(&dev->shape);
+	}
+	config_values_free(i.cfg);
+	config_free(&cfg);
+	return err;
+}
+
+static int get_policy(struct hal_device *dev, void *arg)
+{
+	struct hal_policy_info *i = arg;
+	const struct policy_faults *f = &dev->faults;
+	const char *reason = atomic_load(&f->reason);
+
+	i->fallback = atomic_load(&f->fallback);
+	format_text(i->name, sizeof(i->name), "%s", dev->policy->name);
+	i->invalid = counter_get(&f->invalid);
+	i->stalls = counter_get(&f->stalls);
+	i->starved = counter_get(&f->starved);
+	i->longest_wait_ns = counter_get(&f->longest_wait_ns);
+	format_text(i->reason, sizeof(i->reason), "%s", reason != NULL ? reason : "");
+	return 0;
+}
+
+int hal_device_get_policy(struct hal_device *dev, struct hal_policy_info *info)
+{
+	struct hal_policy_info i = HAL_INIT(hal_policy_info);
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	(void)engine_call(dev, get_policy, &i);
+	return export_struct(info, &i, sizeof(i), offsetof(struct hal_policy_info, name),
+			     "hal_policy_info");
+}

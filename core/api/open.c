@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open.c - opening and closing devices. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/opened.h"
+#include "api/target.h"
+#include "config/options.h"
+#include "engine/callback.h"
+#include "engine/engine.h"
+#include "engine/policy.h"
+#include "engine/trace.h"
+#include "util/error.h"
+
+/* Units that a device may have, whatever their rows and columns. */
+#define UNITS_MAX (1u << 24)
+
+static int configure(struct opened *o, const char *target,
+		     const char *const *options, struct target *t)
+{
+	struct hal_bk_config *first = NULL;
+	char name[256];
+	int err = config_load(&o->cfg, options);
+
+	if (err != 0)
+		return err;
+	/* Plugins come first: they bring sections of their own. */
+	err = config_resolve(&o->cfg, "hal", core_options, core_option_count, &first);
+	if (err == 0)
+		err = registry_load(option_str(first, "plugins"));
+	if (err == 0)
+		err = config_check(&o->cfg);
+	if (err != 0)
+		goto out;
+	if (target == NULL && option_str(first, "device")[0] != '\0')
+		target = option_str(first, "device");
+	err = target != NULL ? target_parse(target, t) : target_best(&o->cfg, t);
+	if (err != 0)
+		goto out;
+	o->backend = registry_find(t->backend);
+	if (o->backend == NULL) {
+		list_backends(name, sizeof(name));
+		err = fail(ENODEV,
+			   "target \"%s\": this build has no backend %s; it has%s",
+			   target, t->backend, name);
+		goto out;
+	}
+	if (t->query != NULL)
+		err = config_add_target(&o->cfg, t->backend, target, t->query);
+	if (err == 0)
+		err = config_check(&o->cfg);
+	t->query = NULL; /* goes with first */
+out:
+	config_values_free(first);
+	return err;
+}
+
+static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
+{
+	dev->queue_slots = (uint32_t)option_int(c, "queue_depth");
+	dev->inflight = (uint32_t)option_int(c, "inflight");
+	dev->partition_inflight = (uint32_t)option_int(c, "partition_inflight");
+	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
+	if ((dev->queue_slots & (dev->queue_slots - 1)) != 0)
+		return fail(EINVAL, "hal.queue_depth = %u is not a power of two",
+			    dev->queue_slots);
+	return 0;
+}
+
+int policy_resolve(const struct config *cfg, const struct hal_policy **p,
+		   struct hal_bk_config **out)
+{
+	struct hal_bk_config *own = NULL;
+	char text[400];
+	int err = config_resolve(cfg, "policy", policy_options, policy_option_count,
+				 &own);
+
+	*out = NULL;
+	if (err != 0)
+		return err;
+	*p = policy_find(option_str(own, "name"));
+	if (*p == NULL) {
+		(void)policy_unknown(option_str(own, "name"));
+		format_text(text, sizeof(text), "%s", hal_last_error());
+		err = fail(EINVAL, "%s: policy.name: %s", option_source(own, "name"),
+			   text);
+	} else {
+		err = config_resolve(cfg, "policy", (*p)->options, (*p)->option_count,
+				     out);
+	}
+	config_values_free(own);
+	return err;
+}
+
+static int resolve_all(struct hal_device *dev, struct opened *o)
+{
+	const struct backend *b = o->backend;
+	int err;
+
+	err = config_resolve(&o->cfg, "hal", core_options, core_option_count,
+			     &o->core_cfg);
+	if (err == 0)
+		err = config_resolve(&o->cfg, "policy", policy_options,
+				     policy_option_count, &o->policy_cfg);
+	if (err == 0)
+		err = config_resolve(&o->cfg, b->section, b->table.options,
+				     b->table.option_count, &o->bk_cfg);
+	if (err != 0)
+		return err;
+	dev->starve_ns =
+		(uint64_t)option_int(o->policy_cfg, "timeout_ms") * UINT64_C(1000000);
+	if (dev->starve_ns == 0)
+		dev->starve_ns = UINT64_MAX;
+	return core_values(dev, o->core_cfg);
+}
+
+static int info_check(struct hal_device *dev)
+{
+	struct hal_device_info *i = &dev->info;
+
+	if (i->unit_rows == 0)
+		i->unit_rows = 1;
+	if (i->backend[0] == '\0')
+		format_text(i->backend, sizeof(i->backend), "%s",
+			    dev->table->name);
+	if (i->unit_cols == 0 || i->partitions_max == 0 || i->colors > 64 ||
+	    i->unit_rows > UINT16_MAX || i->unit_cols > UINT16_MAX ||
+	    ((i->caps & HAL_CAP_GRID) == 0 && i->unit_rows != 1))
+		return fail(EPROTO,
+			    "backend %s describes %u x %u units, %u partitions and %u "
+			    "colours: not a device",
+			    i->backend, i->unit_rows, i->unit_cols, i->partitions_max,
+			    i->colors);
+	if ((uint64_t)i->unit_rows * i->unit_cols > UNITS_MAX)
+		return fail(EPROTO, "backend %s describes %u x %u units: more than %u",
+			    i->backend, i->unit_rows, i->unit_cols, UNITS_MAX);
+	/* Whatever the device: the engine can hold back what it has not been given. */
+	dev->bk_suspend_modes = i->suspend_modes;
+	i->suspend_modes |= 1u << HAL_SUSPEND_DRAIN;
+	if (i->preempt < HAL_PREEMPT_BETWEEN)
+		i->preempt = HAL_PREEMPT_BETWEEN;
+	if (dev->virtual_clock && (i->caps & HAL_CAP_VIRTUAL_CLOCK) == 0)
+		return fail(ENOTSUP, "%s has no virtual clock", dev->name);
+	return 0;
+}
+
+/* Takes back what open has made so far; 0, or what layers found wrong. */
+static int device_free(struct hal_device *dev)
+{
+	struct opened *o = dev->opened;
+	int err = 0;
+
+	policy_remove(dev);
+	if (dev->bk != NULL)
+		dev->table->cold.close(dev->bk);
+	if (o->layers != NULL)
+		err = layers_close(o->layers);
+	config_values_free(dev->policy_cfg);
+	config_values_free(o->core_cfg);
+	config_values_free(o->bk_cfg);
+	config_values_free(o->policy_cfg);
+	config_free(&o->cfg);
+	free(o);
+	free(dev->partition_map);
+	place_fini(&dev->place);
+	account_fini(&dev->past);
+	pthread_mutex_destroy(&dev->shape);
+	object_free(OBJECT_DEVICE, dev);
+	return err;
+}
+
+static int backend_start(struct hal_device *dev, uint32_t index)
+{
+	struct opened *o = dev->opened;
+	const char *clock = option_str(o->bk_cfg, "clock");
+	int err;
+
+	format_text(dev->name, sizeof(dev->name), "%s:%u", o->backend->table.name, index);
+	dev->virtual_clock = clock != NULL && strcmp(clock, "virtual") == 0;
+	err = layers_open(dev, &o->cfg, o->backend, o->bk_cfg, index, &o->layers);
+	if (err != 0) {
+		dev->bk = NULL;
+		return err;
+	}
+	dev->info.size = sizeof(dev->info);
+	err = dev->table->cold.get_info(dev->bk, &dev->info);
+	if (err == 0)
+		err = info_check(dev);
+	if (err != 0)
+		return err;
+	dev->partition_map =
+		calloc((dev->info.partitions_max + 63) / 64, sizeof(uint64_t));
+	if (dev->partition_map == NULL ||
+	    place_init(&dev->place, dev->info.unit_rows, dev->info.unit_cols) != 0)
+		return fail(ENOMEM, "no memory for %s", dev->name);
+	device_now(dev);
+	return 0;
+}
+
+static int policy_start(struct hal_device *dev)
+{
+	const struct hal_policy *p;
+	struct hal_bk_config *cfg;
+	int err = policy_resolve(&dev->opened->cfg, &p, &cfg);
+
+	if (err == 0)
+		err = policy_install(dev, p, cfg);
+	if (err != 0)
+		config_values_free(cfg);
+	return err;
+}
+
+static int trace_start(struct hal_device *dev)
+{
+	const char *path = option_str(dev->opened->core_cfg, "trace");
+	struct trace *t;
+	int err;
+
+	if (path[0] == '\0')
+		return 0;
+	err = trace_make(dev, path, &t);
+	if (err == 0)
+		trace_begin(dev, t);
+	return err;
+}
+
+int hal_open(const char *target, const char *const *options, struct hal_device **out)
+{
+	struct hal_device *dev;
+	struct target t;
+	int err;
+
+	if (out == NULL)
+		return fail(EINVAL, "hal_open: dev is NULL");
+	dev = object_alloc(OBJECT_DEVICE, sizeof(*dev));
+	if (dev == NULL)
+		return -ENOMEM;
+	dev->opened = calloc(1, sizeof(*dev->opened));
+	if (dev->opened == NULL) {
+		object_free(OBJECT_DEVICE, dev);
+		return fail(ENOMEM, "no memory for a device");
+	}
+	dev->services = &core_host;
+	(void)pthread_mutex_init(&dev->shape, NULL);
+	engine_init(dev);
+	callbacks_init(dev);
+	err = configure(dev->opened, target, options, &t);
+	if (err == 0)
+		err = resolve_all(dev, dev->opened);
+	if (err == 0)
+		err = backend_start(dev, t.index);
+	if (err == 0)
+		err = policy_start(dev);
+	if (err == 0)
+		err = trace_start(dev);
+	if (err == 0)
+		err = engine_start(dev);
+	if (err == 0) {
+		*out = dev;
+		return 0;
+	}
+	if (dev->trace != NULL)
+		(void)trace_close(trace_end(dev));
+	callbacks_stop(dev);
+	(void)device_free(dev);
+	return err;
+}
+
+static int retire(struct hal_device *dev, void *arg)
+{
+	uint32_t programs = atomic_load(&dev->programs);
+	uint32_t timelines = atomic_load(&dev->timelines);
+	uint32_t rings = atomic_load(&dev->rings);
+	char living[400];
+
+	(void)arg;
+	if (dev->partition_count + programs + timelines + rings == 0) {
+		object_retire(&dev->obj);
+		return 0;
+	}
+	layers_living(dev->opened->layers, living, sizeof(living));
+	return fail(EBUSY,
+		    "%s still has %u partitions, %u programs, %u timelines, %u rings of "
+		    "completions%s%s",
+		    dev->name, dev->partition_count, programs, timelines, rings,
+		    living[0] != '\0' ? ": " : "", living);
+}
+
+int hal_close(struct hal_device *dev)
+{
+	int err;
+
+	if (dev == NULL)
+		return 0;
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	err = callback_refuse(dev, "hal_close");
+	if (err == 0)
+		err = engine_call(dev, retire, NULL);
+	if (err != 0)
+		return err;
+	engine_stop(dev);
+	if (dev->trace != NULL)
+		(void)trace_close(trace_end(dev)); /* hal_trace_stop can tell of errors */
+	return device_free(dev);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* partition.c - the public functions of partitions. */
+#include <errno.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "api/opened.h"
+#include "engine/callback.h"
+#include "engine/engine.h"
+#include "engine/policy.h"
+#include "engine/resize.h"
+#include "util/error.h"
+
+static int desc_import(struct hal_partition_desc *out,
+		       const struct hal_partition_desc *in)
+{
+	int err =
+		import_struct(out, sizeof(*out), sizeof(*out), in, "hal_partition_desc");
+
+	if (err != 0)
+		return err;
+	if (out->flags != 0)
+		return fail(EINVAL, "hal_partition_desc.flags 0x%x: none are known",
+			    out->flags);
+	if (out->reserved != 0)
+		return fail(EINVAL, "hal_partition_desc.reserved is not 0");
+	if (memchr(out->name, '\0', sizeof(out->name)) == NULL)
+		return fail(EINVAL,
+			    "hal_partition_desc.name does not end within %zu bytes",
+			    sizeof(out->name));
+	if (out->min_isolation > HAL_ISOLATION_ENFORCED)
+		return fail(EINVAL,
+			    "hal_partition_desc.min_isolation %u is not an isolation",
+			    out->min_isolation);
+	return 0;
+}
+
+/* ---- create ------------------------------------------------------------------------ */
+
+struct create {
+	struct hal_partition *part;
+	const struct hal_partition_desc *desc;
+};
+
+static int create(struct hal_device *dev, void *arg)
+{
+	const struct create *c = arg;
+	struct hal_partition *p = c->part;
+	int err = partition_plan(dev, c->desc, &p->desc);
+
+	if (err == 0)
+		err = memory_promise(dev, p->desc.memory_bytes);
+	if (err != 0)
+		return err;
+	counter_set(&p->quota, p->desc.memory_bytes);
+	err = dev->table->cold.partition_create(dev->bk, &p->desc, &p->bk);
+	if (err != 0) {
+		memory_unpromise(dev, p->desc.memory_bytes);
+		return err;
+	}
+	policy_partition_init(p);
+	partition_enter(p);
+	return 0;
+}
+
+static struct hal_partition *partition_make(struct hal_device *dev,
+					    const struct hal_partition_desc *d)
+{
+	struct hal_partition *p = object_alloc(OBJECT_PARTITION, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->control = timeline_make(dev);
+	if (p->control == NULL) {
+		object_free(OBJECT_PARTITION, p);
+		return NULL;
+	}
+	p->control->partition = p;
+	p->dev = dev;
+	list_init(&p->on_device);
+	list_init(&p->queues);
+	list_init(&p->dirty);
+	list_init(&p->busy);
+	busy_init(&p->ran);
+	p->own_colors = d->color_mask != 0;
+	memcpy(p->name, d->name, sizeof(p->name));
+	return p;
+}
+
+/* By the engine, or before it knows of it. */
+static void partition_free(struct hal_partition *p)
+{
+	while (p->control != NULL) {
+		struct hal_timeline *t = p->control;
+
+		p->control = t->older;
+		timeline_fini(t);
+		object_free(OBJECT_TIMELINE, t);
+	}
+	object_free(OBJECT_PARTITION, p);
+}
+
+int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc *desc,
+			 struct hal_partition **out)
+{
+	struct hal_partition_desc d;
+	struct hal_partition *p;
+	struct create c;
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (out == NULL)
+		return fail(EINVAL, "hal_partition_create: part is NULL");
+	err = desc_import(&d, desc);
+	if (err == 0)
+		err = device_alive(dev);
+	if (err != 0)
+		return err;
+	p = partition_make(dev, &d);
+	if (p == NULL)
+		return -ENOMEM;
+	c = (struct create){p, &d};
+	pthread_mutex_lock(&dev->shape);
+	err = engine_call(dev, create, &c);
+	pthread_mutex_unlock(&dev->shape);
+	if (err != 0)
+		partition_free(p);
+	else
+		*out = p;
+	return err;
+}
+
+int hal_partition_create_named(struct hal_device *dev, const char *name,
+			       struct hal_partition **out)
+{
+	struct config_partition c;
+	char text[384];
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (name == NULL)
+		return fail(EINVAL, "hal_partition_create_named: name is NULL");
+	err = config_partition(&dev->opened->cfg, name, &c);
+	if (err != 0)
+		return err;
+	err = hal_partition_create(dev, &c.desc, out);
+	if (err != 0) {
+		/* The line that asked for it says more than the call that tried. */
+		format_text(text, sizeof(text), "%s", hal_last_error());
+		err = fail(err, "%s: [partition \"%s\"]: %s", c.source, name, text);
+	}
+	return err;
+}
+
+/* ---- resize ------------------------------------------------------------------------ */
+
+struct resize {
+	struct hal_partition *part;
+	const struct hal_partition_desc *desc;
+	struct hal_point done;
+};
+
+static int resize(struct hal_device *dev, void *arg)
+{
+	struct resize *r = arg;
+	int err;
+
+	(void)dev;
+	err = resize_begin(r->part, r->desc);
+	if (err == 0)
+		r->done = (struct hal_point){r->part->control, r->part->resize_count};
+	return err;
+}
+
+int hal_partition_resize(struct hal_partition *part,
+			 const struct hal_partition_desc *desc, struct hal_point *done)
+{
+	struct hal_partition_desc d;
+	struct resize r = {.part = part, .desc = &d};
+	int err;
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	err = desc_import(&d, desc);
+	if (err == 0)
+		err = device_alive(part->dev);
+	if (err == 0)
+		err = engine_call(part->dev, resize, &r);
+	if (err == 0 && done != NULL)
+		*done = r.done;
+	return err;
+}
+
+/* ---- destroy, info ----------------------------------------------------------------- */
+
+static int control_check(const struct hal_partition *part)
+{
+	for (const struct hal_timeline *t = part->control; t != NULL; t = t->older) {
+		if (atomic_load(&t->pending) != 0)
+			return fail(EBUSY,
+				    "partition %u \"%s\": submitted work waits for it",
+				    part->desc.index, part->name);
+		if (atomic_load(&t->threads) != 0)
+			return fail(EBUSY, "partition %u \"%s\": a thread waits for it",
+				    part->desc.index, part->name);
+	}
+	return 0;
+}
+
+static int destroy(struct hal_device *dev, void *arg)
+{
+	struct hal_partition *part = arg;
+	uint64_t buffers = counter_get(&part->buffer_count);
+	uint64_t sequences = counter_get(&part->sequences);
+	int err;
+
+	if (part->queue_count + buffers + sequences != 0)
+		return fail(EBUSY,
+			    "partition %u \"%s\" still has %u queues, %llu buffers and "
+			    "%llu sequences",
+			    part->desc.index, part->name, part->queue_count, U64(buffers),
+			    U64(sequences));
+	if (part->moving.units != 0)
+		return fail(EBUSY, "partition %u \"%s\" is being resized",
+			    part->desc.index, part->name);
+	err = control_check(part);
+	if (err != 0)
+		return err;
+	program_unbind_all(part);
+	err = dev->table->cold.partition_destroy(dev->bk, part->bk);
+	if (err != 0)
+		return err;
+	partition_leave(part);
+	memory_unpromise(dev, counter_get(&part->quota));
+	partition_free(part);
+	return 0;
+}
+
+int hal_partition_destroy(struct hal_partition *part)
+{
+	struct hal_device *dev;
+	int err;
+
+	if (part == NULL)
+		return 0;
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	dev = part->dev;
+	pthread_mutex_lock(&dev->shape);
+	err = engine_call(dev, destroy, part);
+	pthread_mutex_unlock(&dev->shape);
+	return err;
+}
+
+struct info {
+	const struct hal_partition *part;
+	struct hal_partition_info *info;
+};
+
+static int get_info(struct hal_device *dev, void *arg)
+{
+	const struct info *a = arg;
+	const struct hal_partition *part = a->part;
+	struct hal_partition_info *i = a->info;
+	uint64_t quota = counter_get(&part->quota);
+	uint64_t used = counter_get(&part->memory_used);
+
+	i->index = part->desc.index;
+	memcpy(i->name, part->name, sizeof(i->name));
+	i->row = part->desc.row;
+	i->col = part->desc.col;
+	i->rows = part->desc.rows;
+	i->cols = part->desc.cols;
+	i->units = part->desc.units;
+	i->compute_isolation = partition_isolation(dev, &part->desc);
+	i->memory_bytes = quota != 0 ? quota : used + memory_left(dev);
+	i->memory_used = used;
+	i->color_mask = part->desc.color_mask;
+	return 0;
+}
+
+int hal_partition_get_info(const struct hal_partition *part,
+			   struct hal_partition_info *info)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct info a = {part, &i};
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	(void)engine_call(part->dev, get_info, &a);
+	return export_struct(info, &i, sizeof(i),
+			     offsetof(struct hal_partition_info, name),
+			     "hal_partition_info");
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - programs, their kernels, and the partitions they have been placed in. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "engine/deferred.h"
+#include "engine/engine.h"
+#include "engine/resize.h"
+#include "engine/trace.h"
+
+/* Frees what the core holds of it; the backend has let go already. */
+static void program_free(struct hal_program *prog)
+{
+	for (uint32_t i = 0; i < prog->kernel_count; i++)
+		object_free(OBJECT_KERNEL, prog->kernels[i]);
+	free(prog->kernels);
+	free(prog->bound_bytes);
+	free(prog->image);
+	prog->kernels = NULL;
+	prog->kernel_count = 0;
+	prog->bound_bytes = NULL;
+	prog->image = NULL;
+	object_free(OBJECT_PROGRAM, prog);
+}
+
+static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info *info,
+		      void *bk)
+{
+	struct hal_kernel **more;
+	struct hal_kernel *k;
+
+	if (info->arg_count > HAL_ARGS_MAX)
+		return fail(EPROTO,
+			    "kernel %.31s has %u arguments, at most %d are possible",
+			    info->name, info->arg_count, HAL_ARGS_MAX);
+	more = realloc(prog->kernels,
+		       (prog->kernel_count + 1) * sizeof(struct hal_kernel *));
+	if (more == NULL)
+		return fail(ENOMEM, "no memory for the kernels of a program");
+	prog->kernels = more;
+	k = object_alloc(OBJECT_KERNEL, sizeof(*k));
+	if (k == NULL)
+		return -ENOMEM;
+	k->prog = prog;
+	k->user = prog->dev;
+	k->bk = bk;
+	k->info = *info;
+	k->bound = prog->bound;
+	k->inline_args =
+		info->arg_count <= INLINE_ARGS_MAX ? info->arg_count : UINT32_MAX;
+	k->slots = launch_slots(info->arg_count);
+	k->flags = record_flags(0, k->slots, REC_END);
+	k->info.name[sizeof(k->info.name) - 1] = '\0';
+	prog->kernels[prog->kernel_count++] = k;
+	return 0;
+}
+
+struct load {
+	struct hal_program *prog;
+	size_t size;
+};
+
+/* Beside the engine, where the device lets it. */
+static int load(struct hal_device *dev, void *arg)
+{
+	const struct load *l = arg;
+	struct hal_program *prog = l->prog;
+	int err = dev->table->cold.program_load(dev->bk, prog->image, l->size, &prog->bk);
+
+	for (uint32_t i = 0; err == 0; i++) {
+		struct hal_bk_kernel_info info;
+		void *bk = NULL;
+
+		memset(&info, 0, sizeof(info));
+		err = dev->table->cold.kernel_get(dev->bk, prog->bk, i, &info, &bk);
+		if (err == -ENOENT)
+			return 0;
+		if (err == 0)
+			err = kernel_add(prog, &info, bk);
+		if (err != 0)
+			prog->loaded = true; /* and to be unloaded again */
+	}
+	return err;
+}
+
+static int enter(struct hal_device *dev, void *arg)
+{
+	struct hal_program *prog = arg;
+
+	list_add_before(&dev->programs_loaded, &prog->on_device);
+	return 0;
+}
+
+static int unload(struct hal_device *dev, void *arg)
+{
+	const struct hal_program *prog = arg;
+
+	return dev->table->cold.program_unload(dev->bk, prog->bk);
+}
+
+static struct hal_program *program_make(struct hal_device *dev, const void *image,
+					size_t size)
+{
+	size_t words = (dev->info.partitions_max + 63) / 64;
+	struct hal_program *prog = object_alloc(
+		OBJECT_PROGRAM, sizeof(*prog) + words * sizeof(prog->bound[0]));
+
+	if (prog == NULL)
+		return NULL;
+	prog->dev = dev;
+	atomic_init(&prog->pins, 1);
+	list_init(&prog->on_device);
+	prog->image = malloc(size);
+	prog->bound_bytes = calloc(dev->info.partitions_max, sizeof(uint64_t));
+	if (prog->image == NULL || prog->bound_bytes == NULL) {
+		program_free(prog);
+		(void)fail(ENOMEM, "no memory for an image of %zu bytes", size);
+		return NULL;
+	}
+	memcpy(prog->image, image, size);
+	return prog;
+}
+
+int hal_program_load(struct hal_device *dev, const void *image, size_t size,
+		     struct hal_program **out)
+{
+	struct load l = {.size = size};
+	char text[400];
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (image == NULL || out == NULL)
+		return fail(EINVAL, "hal_program_load: %s is NULL",
+			    image == NULL ? "image" : "prog");
+	if (size == 0)
+		return fail(EINVAL, "hal_program_load: an image of 0 bytes");
+	err = device_alive(dev);
+	if (err != 0)
+		return err;
+	l.prog = program_make(dev, image, size);
+	if (l.prog == NULL)
+		return -ENOMEM;
+	err = device_beside(dev, HAL_BK_BESIDE_PROGRAM, load, &l);
+	if (err == 0)
+		err = engine_call(dev, enter, l.prog);
+	if (err != 0) {
+		format_text(text, sizeof(text), "%s", hal_last_error());
+		if (l.prog->loaded)
+			(void)engine_call(dev, unload, l.prog);
+		program_free(l.prog);
+		return fail(err, "%s", text);
+	}
+	atomic_fetch_add(&dev->programs, 1);
+	*out = l.prog;
+	return 0;
+}
+
+/* ---- placed in partitions ---------------------------------------------------------- */
+
+static bool is_bound(const struct hal_program *prog, uint32_t index)
+{
+	return (atomic_load_explicit(&prog->bound[index / 64], memory_order_relaxed) >>
+			index % 64 &
+		1) != 0;
+}
+
+/* By the engine. */
+static void unbind(struct hal_program *prog, struct hal_partition *part)
+{
+	struct hal_device *dev = prog->dev;
+	uint32_t i = part->desc.index;
+
+	(void)dev->table->cold.program_unbind(dev->bk, prog->bk, part->bk);
+	partition_release(part, prog->bound_bytes[i]);
+	trace_memory(dev, part);
+	prog->bound_bytes[i] = 0;
+	atomic_fetch_and(&prog->bound[i / 64], ~(UINT64_C(1) << i % 64));
+}
+
+struct bind {
+	struct hal_program *prog;
+	struct hal_partition *part;
+};
+
+static int bind(struct hal_device *dev, void *arg)
+{
+	const struct bind *b = arg;
+	struct hal_program *prog = b->prog;
+	struct hal_partition *part = b->part;
+	uint32_t i = part->desc.index;
+	uint64_t bytes = 0;
+	int err;
+
+	if (is_bound(prog, i))
+		return 0;
+	err = dev->table->cold.program_bind(dev->bk, prog->bk, part->bk, &bytes);
+	if (err != 0)
+		return err;
+	err = partition_charge(part, bytes, "constants of a program");
+	if (err != 0) {
+		(void)dev->table->cold.program_unbind(dev->bk, prog->bk, part->bk);
+		return err;
+	}
+	trace_memory(dev, part);
+	prog->bound_bytes[i] = bytes;
+	atomic_fetch_or_explicit(&prog->bound[i / 64], UINT64_C(1) << i % 64,
+				 memory_order_release);
+	return 0;
+}
+
+/* The program is placed in every partition it runs in, once. */
+int program_bind(struct hal_program *prog, struct hal_partition *part)
+{
+	struct bind b = {prog, part};
+
+	return engine_call(prog->dev, bind, &b);
+}
+
+void program_unbind_all(struct hal_partition *part)
+{
+	hal_list_for_each (it, &part->dev->programs_loaded) {
+		struct hal_program *prog =
+			container_of(it, struct hal_program, on_device);
+
+		if (is_bound(prog, part->desc.index))
+			unbind(prog, part);
+	}
+}
+
+/* ---- unload ------------------------------------------------------------------------ */
+
+/* By the engine: nothing uses it any more. */
+static void free_program(struct deferred *d)
+{
+	struct hal_program *prog = container_of(d, struct hal_program, deferred);
+	struct hal_device *dev = prog->dev;
+
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *p =
+			container_of(it, struct hal_partition, on_device);
+
+		if (is_bound(prog, p->desc.index))
+			unbind(prog, p);
+	}
+	list_del(&prog->on_device);
+	(void)dev->table->cold.program_unload(dev->bk, prog->bk);
+	program_free(prog);
+}
+
+static int free_when_unused(struct hal_device *dev, void *arg)
+{
+	struct hal_program *prog = arg;
+
+	prog->deferred.dev = dev;
+	prog->deferred.part = NULL;
+	prog->deferred.free = free_program;
+	deferred_free(&prog->deferred);
+	return 0;
+}
+
+void program_pin(struct hal_program *prog)
+{
+	atomic_fetch_add(&prog->pins, 1);
+}
+
+void program_unpin(struct hal_program *prog)
+{
+	if (atomic_fetch_sub(&prog->pins, 1) == 1)
+		(void)engine_call(prog->dev, free_when_unused, prog);
+}
+
+int hal_program_unload(struct hal_program *prog)
+{
+	if (prog == NULL)
+		return 0;
+	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
+		return object_bad(prog, OBJECT_PROGRAM);
+	object_retire(&prog->obj);
+	for (uint32_t i = 0; i < prog->kernel_count; i++) {
+		object_retire(&prog->kernels[i]->obj);
+		prog->kernels[i]->user = NULL;
+	}
+	atomic_fetch_sub(&prog->dev->programs, 1);
+	program_unpin(prog);
+	return 0;
+}
+
+int hal_kernel_find(struct hal_program *prog, const char *name,
+		    struct hal_kernel **kernel)
+{
+	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
+		return object_bad(prog, OBJECT_PROGRAM);
+	if (name == NULL || kernel == NULL)
+		return fail(EINVAL, "hal_kernel_find: %s is NULL",
+			    name == NULL ? "name" : "kernel");
+	for (uint32_t i = 0; i < prog->kernel_count; i++) {
+		if (strcmp(prog->kernels[i]->info.name, name) == 0) {
+			*kernel = prog->kernels[i];
+			return 0;
+		}
+	}
+	return fail(ENOENT, "the program has no kernel \"%s\" among its %u", name,
+		    prog->kernel_count);
+}
+
+int hal_kernel_get_info(const struct hal_kernel *kernel, struct hal_kernel_info *info)
+{
+	struct hal_kernel_info i = HAL_INIT(hal_kernel_info);
+
+	if (!OBJECT_OK(kernel, OBJECT_KERNEL))
+		return object_bad(kernel, OBJECT_KERNEL);
+	i.arg_count = kernel->info.arg_count;
+	memcpy(i.name, kernel->info.name, sizeof(i.name));
+	for (uint32_t n = 0; n < HAL_ARGS_MAX; n++)
+		i.arg_bytes[n] = kernel->info.arg_bytes[n];
+	i.work = kernel->info.work;
+	return export_struct(info, &i, sizeof(i), offsetof(struct hal_kernel_info, name),
+			     "hal_kernel_info");
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - a queue's life: made, suspended, resumed, destroyed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "engine/callback.h"
+#include "engine/completions.h"
+#include "engine/deferred.h"
+#include "engine/engine.h"
+#include "engine/flow.h"
+#include "engine/policy.h"
+#include "engine/suspend.h"
+#include "engine/trace.h"
+
+void queue_describe(const struct hal_queue *q, char *text, size_t size)
+{
+	format_text(text, size, "queue %u of partition %u \"%s\"", q->obj.id,
+		    q->part->obj.id, q->part->name);
+}
+
+const char *record_name(const struct record *r)
+{
+	static const char *const names[] = {
+		[HAL_OP_NOP] = "nop",         [HAL_OP_COPY] = "copy",
+		[HAL_OP_FILL] = "fill",       [HAL_OP_HOST] = "host callback",
+		[HAL_OP_BARRIER] = "barrier", [HAL_OP_TIMESTAMP] = "timestamp",
+	};
+
+	if (r->cmd.op == HAL_OP_LAUNCH)
+		return r->launch.kernel->info.name;
+	return r->cmd.op < ARRAY_LENGTH(names) ? names[r->cmd.op] : "wait or signal";
+}
+
+/* ---- create ------------------------------------------------------------------------ */
+
+static int desc_check(const struct hal_device *dev, const struct hal_queue_desc *d)
+{
+	static const char *const names[] = {"none", "between", "pending", "inside"};
+
+	if (d->flags != 0)
+		return fail(EINVAL, "hal_queue_desc.flags 0x%x: none are known",
+			    d->flags);
+	if (d->reserved != 0)
+		return fail(EINVAL, "hal_queue_desc.reserved is not 0");
+	if (d->min_preempt > HAL_PREEMPT_INSIDE)
+		return fail(EINVAL,
+			    "hal_queue_desc.min_preempt %u is not a preemption level",
+			    d->min_preempt);
+	if (d->min_preempt > dev->info.preempt)
+		return fail(ENOTSUP, "preemption \"%s\" asked for, %s has \"%s\"",
+			    names[d->min_preempt], dev->name,
+			    names[dev->info.preempt & 3]);
+	if (d->completions == NULL)
+		return 0;
+	if (!OBJECT_OK(d->completions, OBJECT_COMPLETIONS))
+		return object_bad(d->completions, OBJECT_COMPLETIONS);
+	if (d->completions->dev != dev)
+		return fail(EINVAL,
+			    "hal_queue_desc.completions: the ring belongs to another "
+			    "device");
+	return 0;
+}
+
+static int queue_init(struct hal_queue *q, struct hal_partition *part,
+		      const struct hal_queue_desc *d)
+{
+	struct hal_device *dev = part->dev;
+
+	q->dev = dev;
+	q->part = part;
+	q->slot_count = dev->queue_slots;
+	q->flight_max = dev->inflight;
+	q->usual.deadline_ns = d->deadline_ns;
+	q->usual.priority = d->priority;
+	q->asked = q->usual;
+	q->ending = q->usual;
+	q->completions = d->completions;
+	q->slow = (d->deadline_ns != 0 ? SLOW_DEADLINE : 0) |
+		  (d->completions != NULL ? SLOW_TELLS : 0);
+	q->part_word = part->obj.id / 64;
+	q->part_bit = UINT64_C(1) << part->obj.id % 64;
+	q->letter.fn = queue_letter;
+	ck_ring_init(&q->ring, q->slot_count);
+	q->ring_limit = q->slot_count;
+	timeline_init(&q->timeline, dev);
+	timeline_init(&q->control, dev);
+	q->timeline.queue = q;
+	q->control.queue = q;
+	list_init(&q->on_partition);
+	list_init(&q->todo);
+	list_init(&q->busy);
+	list_init(&q->deferred);
+	for (uint32_t i = 0; i < q->flight_max; i++) {
+		q->flights[i].queue = q;
+		q->flights[i].next = &q->flights[i + 1 < q->flight_max ? i + 1 : 0];
+	}
+	q->oldest = q->flights;
+	q->fresh = q->flights;
+	q->view.weight = d->weight != 0 ? d->weight : 1;
+	/* A record that starts in the last slot runs on behind it. */
+	q->slots = malloc((q->slot_count + RECORD_SLOTS_MAX - 1) * sizeof(struct record));
+	if (q->slots == NULL)
+		return fail(ENOMEM, "no memory for a queue of %u slots", q->slot_count);
+	return 0;
+}
+
+static void queue_free(struct hal_queue *q)
+{
+	account_fini(&q->account);
+	free(q->slots);
+	q->slots = NULL;
+	free(q->fault);
+	object_free(OBJECT_QUEUE, q);
+}
+
+static int create(struct hal_device *dev, void *arg)
+{
+	struct hal_queue *q = arg;
+	struct hal_partition *part = q->part;
+	int err;
+
+	q->obj.id = dev->next_queue_id;
+	q->view.id = q->obj.id;
+	err = policy_attach(q);
+	if (err != 0)
+		return err;
+	err = dev->table->cold.queue_create(dev->bk, part->bk, q->usual.priority, &q->bk);
+	if (err != 0) {
+		policy_detach(q);
+		return err;
+	}
+	dev->next_queue_id++;
+	atomic_store(&q->open, QUEUE_OPEN);
+	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
+	list_add_before(&part->queues, &q->on_partition);
+	part->queue_count++;
+	trace_queue(dev, q);
+	return 0;
+}
+
+int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *desc,
+		     struct hal_queue **out)
+{
+	struct hal_queue_desc d;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	int err;
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	if (out == NULL)
+		return fail(EINVAL, "hal_queue_create: queue is NULL");
+	dev = part->dev;
+	err = import_struct(&d, sizeof(d), offsetof(struct hal_queue_desc, weight), desc,
+			    "hal_queue_desc");
+	if (err == 0)
+		err = desc_check(dev, &d);
+	if (err == 0)
+		err = device_alive(dev);
+	if (err != 0)
+		return err;
+	q = object_alloc(OBJECT_QUEUE,
+			 sizeof(*q) + dev->inflight * sizeof(q->flights[0]));
+	if (q == NULL)
+		return -ENOMEM;
+	err = queue_init(q, part, &d);
+	if (err == 0) {
+		pthread_mutex_lock(&dev->shape);
+		err = engine_call(dev, create, q);
+		pthread_mutex_unlock(&dev->shape);
+	}
+	if (err != 0) {
+		queue_free(q);
+		return err;
+	}
+	if (q->completions != NULL)
+		atomic_fetch_add(&q->completions->queues, 1);
+	*out = q;
+	return 0;
+}
+
+/* ---- destroy ----------------------------------------------------------------------- */
+
+/* Suspended, and the device has let go of all of it: nobody will miss the rest.  That is
+ * how one gets rid of a program that does not end. */
+static bool may_be_dropped(const struct hal_queue *q)
+{
+	return q->state == QUEUE_SUSPENDED && q->flight_count == 0 && !q->in_callback;
+}
+
+static int destroy_check(struct hal_queue *q)
+{
+	char text[96];
+
+	queue_describe(q, text, sizeof(text));
+	if (!queue_empty(q) && !may_be_dropped(q))
+		return fail(EBUSY, "%s: %llu of its %llu submissions have ended", text,
+			    U64(atomic_load(&q->timeline.value)),
+			    U64(counter_get(&q->submissions)));
+	if (q->state == QUEUE_SUSPENDING)
+		return fail(EBUSY, "%s is being suspended", text);
+	if (atomic_load(&q->timeline.pending) + atomic_load(&q->control.pending) != 0)
+		return fail(EBUSY, "%s: submitted work waits for points of it", text);
+	if (atomic_load(&q->timeline.threads) + atomic_load(&q->control.threads) != 0)
+		return fail(EBUSY, "%s: a thread waits for a point of it", text);
+	return 0;
+}
+
+static int destroy(struct hal_device *dev, void *arg)
+{
+	struct hal_queue *q = arg;
+	struct hal_partition *part = q->part;
+	int err = destroy_check(q);
+
+	if (err == 0)
+		err = dev->table->cold.queue_destroy(dev->bk, q->bk);
+	if (err != 0)
+		return err;
+	if (!queue_empty(q))
+		queue_abandon(q);
+	deferred_leave(q);
+	policy_detach(q);
+	atomic_store(&q->open, 0);
+	list_del(&q->todo);
+	list_del(&q->busy);
+	counter_set(&q->account.submitted, queue_commands(q));
+	account_add(&part->past, &q->account);
+	timeline_fini(&q->timeline);
+	timeline_fini(&q->control);
+	object_retire(&q->obj);
+	list_del(&q->on_partition);
+	part->queue_count--;
+	return 0;
+}
+
+int hal_queue_destroy(struct hal_queue *q)
+{
+	struct hal_device *dev;
+	int err;
+
+	if (q == NULL)
+		return 0;
+	if (!OBJECT_OK(q, OBJECT_QUEUE))
+		return object_bad(q, OBJECT_QUEUE);
+	dev = q->dev;
+	pthread_mutex_lock(&dev->shape);
+	err = engine_call(dev, destroy, q);
+	pthread_mutex_unlock(&dev->shape);
+	if (err != 0)
+		return err;
+	if (q->completions != NULL)
+		atomic_fetch_sub(&q->completions->queues, 1);
+	queue_free(q);
+	return 0;
+}
+
+/* ---- suspend, resume --------------------------------------------------------------- */
+
+struct suspend {
+	struct hal_queue *queue;
+	uint32_t mode;
+	uint64_t count;
+};
+
+static int suspend(struct hal_device *dev, void *arg)
+{
+	struct suspend *s = arg;
+	int err;
+
+	(void)dev;
+	err = suspend_begin(s->queue, s->mode & ~HAL_SUSPEND_FINAL,
+			    (s->mode & HAL_SUSPEND_FINAL) != 0);
+	s->count = s->queue->suspend_count;
+	return err;
+}
+
+int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quiet)
+{
+	struct suspend s = {.queue = q, .mode = mode};
+	int err;
+
+	if (!OBJECT_OK(q, OBJECT_QUEUE))
+		return object_bad(q, OBJECT_QUEUE);
+	err = device_alive(q->dev);
+	if (err == 0)
+		err = engine_call(q->dev, suspend, &s);
+	if (err == 0 && quiet != NULL)
+		*quiet = (struct hal_point){&q->control, s.count};
+	return err;
+}
+
+static int resume(struct hal_device *dev, void *arg)
+{
+	(void)dev;
+	return suspend_end(arg);
+}
+
+int hal_queue_resume(struct hal_queue *q)
+{
+	int err;
+
+	if (!OBJECT_OK(q, OBJECT_QUEUE))
+		return object_bad(q, OBJECT_QUEUE);
+	err = device_alive(q->dev);
+	return err != 0 ? err : engine_call(q->dev, resume, q);
+}
+
+struct hal_timeline *hal_queue_timeline(struct hal_queue *q)
+{
+	if (!OBJECT_OK(q, OBJECT_QUEUE)) {
+		(void)object_bad(q, OBJECT_QUEUE);
+		return NULL;
+	}
+	return &q->timeline;
+}

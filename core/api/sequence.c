@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sequence.c - recording sequences and changing their arguments; submit.c submits them.
+ *
+ * A block names memory and kernels of the backend, so the buffers and programs behind
+ * them are pinned: destroyed ones stay until no block names them, and nothing submitted
+ * does.
+ */
+#include "api/sequence.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "engine/engine.h"
+
+/* ---- what a block names ------------------------------------------------------------ */
+
+/* The handles behind it, in the order of the commands: a block has only the backend's. */
+struct names {
+	uint32_t count;
+	struct {
+		struct hal_buffer *buffer;
+		struct hal_program *program;
+	} at[];
+};
+
+struct recorded {
+	struct hal_sequence seq;
+	struct names *names;
+	uint32_t *first; /* of each launch's arguments in .names; UINT32_MAX: no launch */
+};
+
+static void name_pin(struct names *n, struct hal_buffer *buf, struct hal_program *prog)
+{
+	if (buf != NULL)
+		buffer_pin(buf);
+	if (prog != NULL)
+		program_pin(prog);
+	n->at[n->count].buffer = buf;
+	n->at[n->count++].program = prog;
+}
+
+static void names_free(struct names *n)
+{
+	for (uint32_t i = 0; n != NULL && i < n->count; i++) {
+		if (n->at[i].buffer != NULL)
+			buffer_unpin(n->at[i].buffer);
+		if (n->at[i].program != NULL)
+			program_unpin(n->at[i].program);
+	}
+	free(n);
+}
+
+static const struct hal_cmd *command_at(const struct hal_submit_desc *d, uint32_t i)
+{
+	uint32_t stride = d->cmd_stride != 0 ? d->cmd_stride : sizeof(struct hal_cmd);
+
+	return (const void *)((const char *)d->cmds + (size_t)i * stride);
+}
+
+static void name_command(struct recorded *s, uint32_t i, const struct hal_cmd *c)
+{
+	s->first[i] = UINT32_MAX;
+	switch (c->op) {
+	case HAL_OP_COPY:
+		name_pin(s->names, c->copy.dst, NULL);
+		name_pin(s->names, c->copy.src, NULL);
+		break;
+	case HAL_OP_FILL:
+		name_pin(s->names, c->fill.dst, NULL);
+		break;
+	case HAL_OP_TIMESTAMP:
+		name_pin(s->names, c->timestamp.dst, NULL);
+		break;
+	case HAL_OP_LAUNCH:
+		name_pin(s->names, NULL, c->launch.kernel->prog);
+		s->first[i] = s->names->count;
+		for (uint32_t a = 0; a < c->launch.arg_count; a++)
+			name_pin(s->names, c->launch.args[a].buffer, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+static int name_all(struct recorded *s, const struct hal_submit_desc *d)
+{
+	s->names = malloc(sizeof(*s->names) +
+			  (size_t)d->cmd_count * (HAL_ARGS_MAX + 1) *
+				  sizeof(s->names->at[0]));
+	s->first = calloc(d->cmd_count, sizeof(*s->first));
+	if (s->names == NULL || s->first == NULL)
+		return fail(ENOMEM, "no memory for a sequence of %u commands",
+			    d->cmd_count);
+	s->names->count = 0;
+	for (uint32_t i = 0; i < d->cmd_count; i++)
+		name_command(s, i, command_at(d, i));
+	return 0;
+}
+
+/* ---- made and destroyed ------------------------------------------------------------ */
+
+static struct recorded *recorded_of(struct hal_sequence *seq)
+{
+	return container_of(seq, struct recorded, seq);
+}
+
+static void sequence_free(struct recorded *s)
+{
+	if (s->seq.block != NULL && block_put(s->seq.block))
+		free(s->seq.block);
+	names_free(s->names);
+	free(s->first);
+	object_free(OBJECT_SEQUENCE, s);
+}
+
+static int desc_check(const struct hal_submit_desc *d)
+{
+	if (d->cmd_count == 0)
+		return fail(EINVAL, "hal_sequence_create: a sequence of no commands");
+	if ((d->wait_count | d->signal_count | d->flags) != 0 ||
+	    (d->not_before_ns | d->deadline_ns | d->tag) != 0)
+		return fail(EINVAL,
+			    "hal_sequence_create: waits, signals, times and tags are "
+			    "hal_sequence_submit's");
+	return 0;
+}
+
+int hal_sequence_create(struct hal_partition *part, const struct hal_submit_desc *desc,
+			struct hal_sequence **out)
+{
+	struct hal_submit_desc d;
+	struct hal_queue for_part;
+	struct recorded *s;
+	int err;
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	if (out == NULL)
+		return fail(EINVAL, "hal_sequence_create: seq is NULL");
+	err = import_struct(&d, sizeof(d),
+			    offsetof(struct hal_submit_desc, not_before_ns), desc,
+			    "hal_submit_desc");
+	if (err == 0)
+		err = desc_check(&d);
+	if (err == 0)
+		err = device_alive(part->dev);
+	if (err != 0)
+		return err;
+	s = object_alloc(OBJECT_SEQUENCE, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	s->seq.part = part;
+	s->seq.commands = d.cmd_count;
+	/* Commands are checked for a queue of the partition, whichever. */
+	memset(&for_part, 0, sizeof(for_part));
+	for_part.dev = part->dev;
+	for_part.part = part;
+	for_part.part_word = part->obj.id / 64;
+	for_part.part_bit = UINT64_C(1) << part->obj.id % 64;
+	err = block_make(&for_part, &d, &s->seq.block);
+	if (err == 0)
+		err = name_all(s, &d);
+	if (err != 0) {
+		sequence_free(s);
+		return err;
+	}
+	counter_atomic_add(&part->sequences, 1);
+	*out = &s->seq;
+	return 0;
+}
+
+int hal_sequence_destroy(struct hal_sequence *seq)
+{
+	if (seq == NULL)
+		return 0;
+	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
+		return object_bad(seq, OBJECT_SEQUENCE);
+	object_retire(&seq->obj);
+	counter_atomic_add(&seq->part->sequences, UINT64_MAX);
+	sequence_free(recorded_of(seq));
+	return 0;
+}
+
+/* ---- arguments --------------------------------------------------------------------- */
+
+/* Launches point to their arguments, which lie behind them. */
+static struct block *block_copy(const struct block *b)
+{
+	size_t bytes = sizeof(*b) + b->slots * sizeof(struct record);
+	struct block *copy = malloc(bytes);
+
+	if (copy == NULL) {
+		(void)fail(ENOMEM, "no memory for a sequence of %u slots", b->slots);
+		return NULL;
+	}
+	memcpy(copy, b, bytes);
+	atomic_init(&copy->refs, 1);
+	for (uint32_t i = 0; i < copy->slots; i += copy->rec[i].slots)
+		if (copy->rec[i].cmd.op == HAL_OP_LAUNCH)
+			copy->rec[i].cmd.launch.args = record_args(&copy->rec[i]);
+	return copy;
+}
+
+static struct record *record_number(struct block *b, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (n-- > 0)
+		i += b->rec[i].slots;
+	return &b->rec[i];
+}
+
+static int launch_check(const struct recorded *s, uint32_t cmd)
+{
+	if (cmd >= s->seq.commands)
+		return fail(EINVAL, "the sequence has %u commands, not a number %u",
+			    s->seq.commands, cmd);
+	if (s->first[cmd] == UINT32_MAX)
+		return fail(EINVAL, "command %u of the sequence is no launch", cmd);
+	return 0;
+}
+
+int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
+			  const struct hal_arg *args, uint32_t arg_count)
+{
+	struct recorded *s;
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_queue for_part;
+	struct block *one, *b;
+	struct hal_cmd launch;
+	struct record *r;
+	int err;
+
+	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
+		return object_bad(seq, OBJECT_SEQUENCE);
+	s = recorded_of(seq);
+	err = launch_check(s, cmd);
+	if (err != 0)
+		return err;
+	r = record_number(seq->block, cmd);
+	/* As a submission of its own, which checks it. */
+	launch = hal_cmd_launch(r->launch.kernel, args, arg_count);
+	d.cmds = &launch;
+	d.cmd_count = 1;
+	memset(&for_part, 0, sizeof(for_part));
+	for_part.dev = seq->part->dev;
+	for_part.part = seq->part;
+	for_part.part_word = seq->part->obj.id / 64;
+	for_part.part_bit = UINT64_C(1) << seq->part->obj.id % 64;
+	err = block_make(&for_part, &d, &one);
+	if (err != 0)
+		return err;
+	b = block_copy(seq->block);
+	if (b == NULL) {
+		free(one);
+		return -ENOMEM;
+	}
+	memcpy(record_args(record_number(b, cmd)), record_args(one->rec),
+	       arg_count * sizeof(struct hal_bk_arg));
+	free(one);
+	for (uint32_t i = 0; i < arg_count; i++) {
+		struct hal_buffer *old = s->names->at[s->first[cmd] + i].buffer;
+
+		if (args[i].buffer != NULL)
+			buffer_pin(args[i].buffer);
+		s->names->at[s->first[cmd] + i].buffer = args[i].buffer;
+		if (old != NULL)
+			buffer_unpin(old);
+	}
+	if (block_put(seq->block))
+		free(seq->block);
+	seq->block = b;
+	return 0;
+}

@@ -1,0 +1,912 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * submit.c - from a description of work to records in a queue's ring.
+ *
+ * Everything is checked while the records are written behind the ring's tail, where the
+ * engine does not look; only when all of them are right does the tail move.  No lock, no
+ * system call while the engine is awake, and no allocation unless the submission is too
+ * large to lie in the ring.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "engine/callback.h"
+#include "engine/completions.h"
+#include "engine/engine.h"
+#include "api/sequence.h"
+
+/* ---- commands ---------------------------------------------------------------------- */
+
+static COLD int
+buffer_bad(const struct hal_queue *q, const struct hal_buffer *buf, const char *what)
+{
+	if (!OBJECT_OK(buf, OBJECT_BUFFER)) {
+		char text[128];
+
+		(void)object_bad(buf, OBJECT_BUFFER);
+		format_text(text, sizeof(text), "%s", hal_last_error());
+		return fail(EINVAL, "%s: %s", what, text);
+	}
+	if (buf->dev != q->dev)
+		return fail(EINVAL, "%s: the buffer belongs to another device", what);
+	return fail(
+		EPERM,
+		"%s: the buffer belongs to partition %u \"%s\", the queue to %u \"%s\"",
+		what, buf->part->desc.index, buf->part->name, q->part->desc.index,
+		q->part->name);
+}
+
+/* A destroyed buffer has no user. */
+static inline bool buffer_ok(const struct hal_queue *q, const struct hal_buffer *buf)
+{
+	return buf != NULL && buf->user == q->part;
+}
+
+static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes)
+{
+	return offset <= buf->bytes && bytes <= buf->bytes - offset;
+}
+
+static COLD int
+range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes, const char *what)
+{
+	return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu", what,
+		    U64(bytes), U64(offset), U64(buf->bytes));
+}
+
+static COLD int launch_bad(const struct hal_queue *q,
+						      const struct hal_cmd *cmd)
+{
+	const struct hal_kernel *k = cmd->launch.kernel;
+
+	if (!OBJECT_OK(k, OBJECT_KERNEL))
+		return object_bad(k, OBJECT_KERNEL);
+	if (k->user != q->dev)
+		return fail(EINVAL, "kernel %s belongs to another device", k->info.name);
+	if (cmd->launch.arg_count != k->info.arg_count)
+		return fail(EINVAL, "kernel %s takes %u arguments, not %u", k->info.name,
+			    k->info.arg_count, cmd->launch.arg_count);
+	return fail(EINVAL, "kernel %s: args is NULL", k->info.name);
+}
+
+static COLD int
+arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd, const struct hal_arg *arg)
+{
+	const struct hal_kernel *k = cmd->launch.kernel;
+	uint32_t i = (uint32_t)(arg - cmd->launch.args);
+	uint64_t need = k->info.arg_bytes[i];
+	uint64_t bytes;
+	char what[80];
+
+	format_text(what, sizeof(what), "kernel %s, argument %u", k->info.name, i);
+	if (arg->buffer == NULL)
+		return fail(EINVAL,
+			    "%s: a scalar, where a buffer of %llu bytes is needed", what,
+			    U64(need));
+	if (!buffer_ok(q, arg->buffer))
+		return buffer_bad(q, arg->buffer, what);
+	if (!range_ok(arg->buffer, arg->offset, arg->bytes))
+		return range_bad(arg->buffer, arg->offset, arg->bytes, what);
+	bytes = arg->bytes != 0 ? arg->bytes : arg->buffer->bytes - arg->offset;
+	return fail(EINVAL, "%s: %llu bytes given, %llu are needed", what, U64(bytes),
+		    U64(need));
+}
+
+/* Argument i of k.  False: it is wrong. */
+static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
+				    const struct hal_kernel *k,
+				    const struct hal_arg *args, struct hal_bk_arg *out,
+				    uint32_t i)
+{
+	const struct hal_buffer *buf = args[i].buffer;
+	uint64_t offset = args[i].offset;
+	uint64_t bytes = args[i].bytes;
+	uint64_t left;
+
+	out[i].value = offset;
+	if (LIKELY(buf != NULL)) {
+		left = buf->bytes;
+		if (UNLIKELY(buf->user != part || offset > left))
+			return false;
+		left -= offset;
+		if (UNLIKELY(bytes > left))
+			return false;
+		if (bytes == 0)
+			bytes = left;
+		out[i].mem = buf->bk;
+	} else {
+		bytes = 0;
+		out[i].mem = NULL;
+	}
+	out[i].bytes = bytes;
+	return LIKELY(bytes >= k->info.arg_bytes[i]);
+}
+
+static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
+{
+	if (LIKELY((groups[0] | groups[1] | groups[2]) == 0)) {
+		out[0] = out[1] = out[2] = 1;
+		return;
+	}
+	for (int i = 0; i < 3; i++)
+		out[i] = groups[i] + (groups[i] == 0);
+}
+
+static ALWAYS_INLINE bool is_bound(const struct hal_queue *q, const struct hal_kernel *k)
+{
+	return (atomic_load_explicit(&k->bound[q->part_word], memory_order_acquire) &
+		q->part_bit) != 0;
+}
+
+static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
+			struct record *r)
+{
+	struct hal_kernel *k = cmd->launch.kernel;
+	uint32_t count = cmd->launch.arg_count;
+
+	if (k == NULL || k->user != q->dev || count != k->info.arg_count ||
+	    (count > 0 && cmd->launch.args == NULL))
+		return launch_bad(q, cmd);
+	if (!is_bound(q, k)) {
+		int err = program_bind(k->prog, q->part);
+
+		if (err != 0)
+			return err;
+	}
+	r->launch.kernel = k;
+	r->cmd.launch.kernel = k->bk;
+	r->cmd.launch.args = record_args(r);
+	r->cmd.launch.arg_count = count;
+	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	for (uint32_t i = 0; i < count; i++)
+		if (!write_arg(q->part, k, cmd->launch.args, record_args(r), i))
+			return arg_bad(q, cmd, &cmd->launch.args[i]);
+	return 0;
+}
+
+static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
+		      struct record *r)
+{
+	const struct hal_buffer *dst = cmd->copy.dst, *src = cmd->copy.src;
+	uint64_t bytes = cmd->copy.bytes;
+	uint64_t to = cmd->copy.dst_offset, from = cmd->copy.src_offset;
+
+	if (!buffer_ok(q, dst))
+		return buffer_bad(q, dst, "copy, destination");
+	if (!buffer_ok(q, src))
+		return buffer_bad(q, src, "copy, source");
+	if (bytes == 0)
+		return fail(EINVAL, "copy: 0 bytes");
+	if (!range_ok(dst, to, bytes))
+		return range_bad(dst, to, bytes, "copy, destination");
+	if (!range_ok(src, from, bytes))
+		return range_bad(src, from, bytes, "copy, source");
+	if (dst == src && to < from + bytes && from < to + bytes)
+		return fail(EINVAL,
+			    "copy: %llu bytes at %llu and at %llu of one buffer "
+			    "overlap",
+			    U64(bytes), U64(from), U64(to));
+	r->cmd.copy.dst = dst->bk;
+	r->cmd.copy.src = src->bk;
+	r->cmd.copy.dst_offset = to;
+	r->cmd.copy.src_offset = from;
+	r->cmd.copy.bytes = bytes;
+	return 0;
+}
+
+static int write_fill(const struct hal_queue *q, const struct hal_cmd *cmd,
+		      struct record *r)
+{
+	const struct hal_buffer *dst = cmd->fill.dst;
+
+	if (!buffer_ok(q, dst))
+		return buffer_bad(q, dst, "fill");
+	if (cmd->fill.bytes == 0 || cmd->fill.bytes % 4 != 0 || cmd->fill.offset % 4 != 0)
+		return fail(EINVAL,
+			    "fill: %llu bytes at %llu: multiples of 4 are needed, "
+			    "and not 0 bytes",
+			    U64(cmd->fill.bytes), U64(cmd->fill.offset));
+	if (!range_ok(dst, cmd->fill.offset, cmd->fill.bytes))
+		return range_bad(dst, cmd->fill.offset, cmd->fill.bytes, "fill");
+	r->cmd.fill.dst = dst->bk;
+	r->cmd.fill.offset = cmd->fill.offset;
+	r->cmd.fill.bytes = cmd->fill.bytes;
+	r->cmd.fill.pattern = cmd->fill.pattern;
+	return 0;
+}
+
+static int write_timestamp(const struct hal_queue *q, const struct hal_cmd *cmd,
+			   struct record *r)
+{
+	const struct hal_buffer *dst = cmd->timestamp.dst;
+
+	if ((q->dev->info.caps & HAL_CAP_TIMESTAMP) == 0)
+		return fail(ENOTSUP, "%s cannot take timestamps", q->dev->name);
+	if (!buffer_ok(q, dst))
+		return buffer_bad(q, dst, "timestamp");
+	if (cmd->timestamp.offset % 8 != 0)
+		return fail(EINVAL, "timestamp: offset %llu is not a multiple of 8",
+			    U64(cmd->timestamp.offset));
+	if (!range_ok(dst, cmd->timestamp.offset, 8))
+		return range_bad(dst, cmd->timestamp.offset, 8, "timestamp");
+	r->cmd.timestamp.dst = dst->bk;
+	r->cmd.timestamp.offset = cmd->timestamp.offset;
+	return 0;
+}
+
+static int write_host(const struct hal_queue *q, const struct hal_cmd *cmd,
+		      struct record *r)
+{
+	if (cmd->host.fn == NULL)
+		return fail(EINVAL, "host callback: fn is NULL");
+	r->host.fn = cmd->host.fn;
+	r->host.user = cmd->host.user;
+	return callbacks_start(q->dev);
+}
+
+static int write_nothing(const struct hal_queue *q, const struct hal_cmd *cmd,
+			 struct record *r)
+{
+	(void)q, (void)cmd, (void)r;
+	return 0;
+}
+
+/* By enum hal_op. */
+static int (*const writers[])(const struct hal_queue *q, const struct hal_cmd *cmd,
+			      struct record *r) = {
+	[HAL_OP_NOP] = write_nothing,     [HAL_OP_COPY] = write_copy,
+	[HAL_OP_FILL] = write_fill,       [HAL_OP_LAUNCH] = write_launch,
+	[HAL_OP_HOST] = write_host,       [HAL_OP_BARRIER] = write_nothing,
+	[HAL_OP_TIMESTAMP] = write_timestamp,
+};
+
+static ALWAYS_INLINE void write_head(struct record *r, uint32_t op, uint32_t flags,
+				     uint32_t slots, uint32_t own, uint64_t now)
+{
+	r->cmd.op = op;
+	r->cmd.flags = record_flags(flags, slots, own);
+	r->submit_ns = now;
+}
+
+/* One command into r, where slots slots are free. */
+static ALWAYS_INLINE int write_command(const struct hal_queue *q,
+				       const struct hal_cmd *cmd, uint32_t slots,
+				       uint32_t own, uint64_t now, struct record *r)
+{
+	if (UNLIKELY((cmd->flags & ~HAL_CMD_REPLAYABLE) != 0))
+		return fail(EINVAL, "hal_cmd.flags 0x%x: only 0x%x is known", cmd->flags,
+			    HAL_CMD_REPLAYABLE);
+	if (UNLIKELY(cmd->op >= ARRAY_LENGTH(writers)))
+		return fail(EINVAL, "hal_cmd.op %u is not an operation", cmd->op);
+	write_head(r, cmd->op, cmd->flags, slots, own, now);
+	return writers[cmd->op](q, cmd, r);
+}
+
+static inline uint32_t command_slots(const struct hal_cmd *cmd)
+{
+	return cmd->op == HAL_OP_LAUNCH ? launch_slots(cmd->launch.arg_count) : 1;
+}
+
+/* ---- publishing -------------------------------------------------------------------- */
+
+/* The engine is to look at the queue. */
+static NOINLINE int announce(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	if (dev->virtual_clock) {
+		/* Whoever waits is the engine, and reads it then. */
+		(void)inbox_put(&dev->inbox, &q->letter);
+		return 0;
+	}
+	engine_post(dev, &q->letter);
+	return 0;
+}
+
+/* The records up to tail are right: the engine may have them. */
+static ALWAYS_INLINE int publish(struct hal_queue *q, unsigned int tail,
+				 struct hal_point *done)
+{
+	uint64_t n = counter_get(&q->submissions) + 1;
+
+	counter_set(&q->submissions, n); /* only this thread writes it */
+	if (done != NULL) {
+		done->timeline = &q->timeline;
+		done->value = n;
+	}
+	ring_publish(&q->ring, tail);
+	return announce_first(&q->announced) ? announce(q) : 0;
+}
+
+static NOINLINE int queue_full(const struct hal_queue *q, uint32_t slots)
+{
+	return fail_lazily(EAGAIN,
+			   "queue %llu is full: %llu slots are needed and not free, of "
+			   "%llu",
+			   q->obj.id, slots, q->slot_count);
+}
+
+static NOINLINE int ring_full(const struct hal_completions *c)
+{
+	return fail_lazily(EAGAIN,
+			   "the ring of completions is full: all of its %llu entries are "
+			   "in flight or unread",
+			   c->size, 0, 0);
+}
+
+/* ---- submissions of any shape ------------------------------------------------------ */
+
+static inline const struct hal_cmd *command_at(const struct hal_submit_desc *d,
+					       uint32_t i)
+{
+	const char *base = (const char *)d->cmds;
+	uint32_t stride = d->cmd_stride != 0 ? d->cmd_stride : sizeof(struct hal_cmd);
+
+	return (const struct hal_cmd *)(const void *)(base + (size_t)i * stride);
+}
+
+static COLD int point_bad(const struct hal_queue *q, const struct hal_point *p,
+			  const char *what, uint32_t i)
+{
+	const struct hal_timeline *t = p->timeline;
+	char text[128];
+
+	if (!OBJECT_OK(t, OBJECT_TIMELINE)) {
+		(void)object_bad(t, OBJECT_TIMELINE);
+		format_text(text, sizeof(text), "%s", hal_last_error());
+		return fail(EINVAL, "%s[%u]: %s", what, i, text);
+	}
+	if (t->dev != q->dev)
+		return fail(ENOTSUP, "%s[%u]: the timeline belongs to another device",
+			    what, i);
+	if (t->queue != NULL || t->partition != NULL)
+		return fail(EINVAL,
+			    "%s[%u]: the timeline belongs to a queue or partition; only "
+			    "its work moves it",
+			    what, i);
+	return fail(EINVAL, "%s[%u]: every timeline is at 0 already", what, i);
+}
+
+static inline int points_check(const struct hal_queue *q, const struct hal_point *points,
+			       uint32_t count, const char *what, bool signals)
+{
+	if (UNLIKELY(count > 0 && points == NULL))
+		return fail(EINVAL, "hal_submit_desc.%s is NULL, the count is %u", what,
+			    count);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct hal_timeline *t = points[i].timeline;
+
+		if (UNLIKELY(!OBJECT_OK(t, OBJECT_TIMELINE) || t->dev != q->dev ||
+			     (signals && (t->queue != NULL || t->partition != NULL ||
+					  points[i].value == 0))))
+			return point_bad(q, &points[i], what, i);
+	}
+	return 0;
+}
+
+static COLD int count_bad(const struct hal_submit_desc *d)
+{
+	return fail(EINVAL, "%u commands, %u waits and %u signals: %d is the most",
+		    d->cmd_count, d->wait_count, d->signal_count, HAL_COMMANDS_MAX);
+}
+
+static COLD int stride_check(const struct hal_submit_desc *d)
+{
+	if (d->cmd_stride < sizeof(struct hal_cmd) ||
+	    d->cmd_stride % _Alignof(struct hal_cmd) != 0)
+		return fail(EINVAL,
+			    "hal_submit_desc.cmd_stride %u: a hal_cmd has %zu bytes",
+			    d->cmd_stride, sizeof(struct hal_cmd));
+	for (uint32_t i = 0; i < d->cmd_count; i++) {
+		const unsigned char *bytes = (const void *)command_at(d, i);
+
+		for (uint32_t b = sizeof(struct hal_cmd); b < d->cmd_stride; b++)
+			if (bytes[b] != 0)
+				return fail(E2BIG,
+					    "cmds[%u] is of a newer version: byte %u is "
+					    "set",
+					    i, b);
+	}
+	return 0;
+}
+
+static int shape_check(const struct hal_queue *q, const struct hal_submit_desc *d)
+{
+	uint64_t all = (uint64_t)d->cmd_count + d->wait_count + d->signal_count;
+	int err = 0;
+
+	if (UNLIKELY((d->flags & ~HAL_SUBMIT_PRIORITY) != 0))
+		return fail(EINVAL, "hal_submit_desc.flags 0x%x: only 0x%x is known",
+			    d->flags, HAL_SUBMIT_PRIORITY);
+	if (UNLIKELY(d->reserved != 0))
+		return fail(EINVAL, "hal_submit_desc.reserved is not 0");
+	if (UNLIKELY(all > HAL_COMMANDS_MAX))
+		return count_bad(d);
+	if (UNLIKELY(d->cmd_count > 0 && d->cmds == NULL))
+		return fail(EINVAL, "hal_submit_desc.cmds is NULL, cmd_count is %u",
+			    d->cmd_count);
+	if (UNLIKELY(d->cmd_stride != 0 && d->cmd_stride != sizeof(struct hal_cmd)))
+		err = stride_check(d);
+	if (err == 0)
+		err = points_check(q, d->waits, d->wait_count, "waits", false);
+	if (err == 0)
+		err = points_check(q, d->signals, d->signal_count, "signals", true);
+	return err;
+}
+
+/* Where records go: the ring, whose positions wrap, or a block, whose do not. */
+struct target {
+	struct record *base;
+	unsigned int pos, mask;
+	uint32_t own; /* of all of them */
+	uint64_t now;
+	struct record *last;
+};
+
+static inline struct record *target_next(struct target *to, uint32_t slots)
+{
+	struct record *r = &to->base[to->pos & to->mask];
+
+	to->pos += slots;
+	to->last = r;
+	return r;
+}
+
+static inline void write_points(const struct hal_point *points, uint32_t count,
+				uint32_t op, struct target *to)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct record *r = target_next(to, 1);
+
+		write_head(r, op, 0, 1, to->own, to->now);
+		r->point.timeline = points[i].timeline;
+		r->point.value = points[i].value;
+	}
+}
+
+static bool has_head(const struct hal_submit_desc *d)
+{
+	return (d->not_before_ns | d->deadline_ns | d->tag | d->flags) != 0;
+}
+
+static void write_asked(const struct hal_submit_desc *d, struct target *to)
+{
+	struct record *r = target_next(to, 1);
+
+	write_head(r, REC_HEAD, 0, 1, to->own, to->now);
+	r->head.not_before_ns = d->not_before_ns;
+	r->head.deadline_ns = d->deadline_ns;
+	r->head.tag = d->tag;
+	r->head.priority = d->priority;
+	r->head.flags = d->flags;
+}
+
+/* Says which of several commands was wrong. */
+static COLD int in_command(uint32_t i, int err)
+{
+	char text[400];
+
+	format_text(text, sizeof(text), "%s", hal_last_error());
+	return fail(err, "cmds[%u]: %s", i, text);
+}
+
+static int write_commands(const struct hal_queue *q, const struct hal_submit_desc *d,
+			  struct target *to)
+{
+	for (uint32_t i = 0; i < d->cmd_count; i++) {
+		const struct hal_cmd *cmd = command_at(d, i);
+		uint32_t slots = command_slots(cmd);
+		struct record *r = target_next(to, slots);
+		int err = write_command(q, cmd, slots, to->own, to->now, r);
+
+		if (UNLIKELY(err != 0))
+			return d->cmd_count > 1 ? in_command(i, err) : err;
+	}
+	return 0;
+}
+
+/* Slots of all commands; *largest of one.  -EINVAL. */
+static int count_slots(const struct hal_submit_desc *d, uint32_t *slots,
+		       uint32_t *largest)
+{
+	for (uint32_t i = 0; i < d->cmd_count; i++) {
+		const struct hal_cmd *cmd = command_at(d, i);
+		uint32_t n;
+
+		if (UNLIKELY(cmd->op == HAL_OP_LAUNCH &&
+			     cmd->launch.arg_count > HAL_ARGS_MAX))
+			return fail(EINVAL, "cmds[%u]: %u arguments, %d is the most", i,
+				    cmd->launch.arg_count, HAL_ARGS_MAX);
+		n = command_slots(cmd);
+		*slots += n;
+		if (n > *largest)
+			*largest = n;
+	}
+	return 0;
+}
+
+static void points_pend(const struct hal_point *points, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		atomic_fetch_add_explicit(&points[i].timeline->pending, 1,
+					  memory_order_relaxed);
+}
+
+static struct block *block_alloc(uint32_t slots)
+{
+	struct block *b = malloc(sizeof(*b) + slots * sizeof(struct record));
+
+	if (b == NULL) {
+		(void)fail(ENOMEM, "no memory for a submission of %u slots", slots);
+		return NULL;
+	}
+	atomic_init(&b->refs, 1);
+	b->slots = slots;
+	return b;
+}
+
+static struct target target_block(struct block *b)
+{
+	return (struct target){.base = b->rec, .mask = ~0u, .own = REC_INNER};
+}
+
+int block_make(const struct hal_queue *q, const struct hal_submit_desc *d,
+	       struct block **out)
+{
+	uint32_t slots = 0, largest = 0;
+	struct target to;
+	struct block *b;
+	int err = shape_check(q, d);
+
+	if (err == 0)
+		err = count_slots(d, &slots, &largest);
+	if (err != 0)
+		return err;
+	b = block_alloc(slots);
+	if (b == NULL)
+		return -ENOMEM;
+	to = target_block(b);
+	err = write_commands(q, d, &to);
+	if (err != 0)
+		free(b);
+	else
+		*out = b;
+	return err;
+}
+
+static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
+		       uint32_t slots, struct target *to)
+{
+	struct block *b = block_alloc(slots);
+	struct target in;
+	struct record *r;
+	int err;
+
+	if (b == NULL)
+		return -ENOMEM;
+	in = target_block(b);
+	write_points(d->waits, d->wait_count, REC_WAIT, &in);
+	err = write_commands(q, d, &in);
+	if (err != 0) {
+		free(b);
+		return err;
+	}
+	write_points(d->signals, d->signal_count, REC_SIGNAL, &in);
+	r = target_next(to, 1);
+	write_head(r, REC_BLOCK, 0, 1, 0, to->now);
+	r->block = b;
+	return 0;
+}
+
+/* All that is in the ring behind the tail is one submission. */
+static int submit_written(struct hal_queue *q, const struct hal_submit_desc *d,
+			  const struct target *to, uint32_t commands,
+			  struct hal_point *done)
+{
+	to->last->own |= REC_END;
+	points_pend(d->waits, d->wait_count);
+	points_pend(d->signals, d->signal_count);
+	counter_set(&q->more_commands, counter_get(&q->more_commands) + commands - 1);
+	return publish(q, to->pos, done);
+}
+
+static struct target target_ring(struct hal_queue *q)
+{
+	return (struct target){
+		.base = q->slots,
+		.pos = q->ring.p_tail,
+		.mask = q->ring.mask,
+		.now = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed),
+	};
+}
+
+/* Room for slots more.  Where the engine was when we last looked is enough to know most
+ * of the time, and does not make its cache line travel. */
+static ALWAYS_INLINE bool has_room(struct hal_queue *q, uint32_t slots)
+{
+	unsigned int end = q->ring.p_tail + slots;
+
+	if (LIKELY((int)(q->ring_limit - end) >= 0))
+		return true;
+	q->ring_limit = ring_head(&q->ring) + q->ring.size;
+	return (int)(q->ring_limit - end) >= 0;
+}
+
+static const struct hal_cmd barrier = {.op = HAL_OP_BARRIER};
+
+static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc *d,
+			       struct hal_point *done)
+{
+	struct target to = target_ring(q);
+	uint32_t slots = d->wait_count + d->signal_count, largest = 0;
+	bool head = has_head(d), block;
+	struct hal_submit_desc nothing;
+	int err = shape_check(q, d);
+
+	if (UNLIKELY(err != 0))
+		return err;
+	if (UNLIKELY(d->cmd_count + slots == 0)) {
+		/* Nothing, in order. */
+		nothing = *d;
+		nothing.cmds = &barrier;
+		nothing.cmd_count = 1;
+		nothing.cmd_stride = 0;
+		d = &nothing;
+	}
+	err = count_slots(d, &slots, &largest);
+	if (UNLIKELY(err != 0))
+		return err;
+	/* What an empty ring could hardly hold does not wait for room in it. */
+	block = largest > RECORD_SLOTS_MAX || slots > q->slot_count / 2;
+	if (UNLIKELY(!has_room(q, (block ? 1 : slots) + head)))
+		return queue_full(q, (block ? 1 : slots) + head);
+	if (head)
+		write_asked(d, &to);
+	if (UNLIKELY(block)) {
+		err = write_block(q, d, slots, &to);
+	} else {
+		write_points(d->waits, d->wait_count, REC_WAIT, &to);
+		err = write_commands(q, d, &to);
+		write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
+	}
+	if (UNLIKELY(err != 0))
+		return err;
+	return submit_written(q, d, &to, d->cmd_count, done);
+}
+
+/* One command, and nothing beside it. */
+static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_cmd *cmd,
+				    struct hal_point *done)
+{
+	struct record *r = &q->slots[q->ring.p_tail & q->ring.mask];
+	uint64_t now = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed);
+	uint32_t slots = 1;
+	int err;
+
+	if (cmd->op == HAL_OP_LAUNCH)
+		slots = launch_slots(cmd->launch.arg_count);
+	if (UNLIKELY(!has_room(q, slots)))
+		return queue_full(q, slots);
+	err = write_command(q, cmd, slots, REC_END, now, r);
+	if (UNLIKELY(err != 0))
+		return err;
+	return publish(q, q->ring.p_tail + slots, done);
+}
+
+/* ---- hal_submit -------------------------------------------------------------------- */
+
+static COLD int submit_refused(const struct hal_queue *q)
+{
+	const char *text;
+	int err;
+
+	if (!OBJECT_OK(q, OBJECT_QUEUE))
+		return object_bad(q, OBJECT_QUEUE);
+	err = timeline_error(&q->timeline);
+	text = timeline_text(&q->timeline);
+	return fail(err != 0 ? err : -ECANCELED, "%s",
+		    text != NULL ? text : hal_strerror(err));
+}
+
+/* Takes work: alive, this process's, and not failed. */
+static ALWAYS_INLINE bool is_open(const struct hal_queue *q)
+{
+	return LIKELY(OBJECT_OK(q, OBJECT_QUEUE) &&
+		      atomic_load_explicit(&q->open, memory_order_acquire) == QUEUE_OPEN);
+}
+
+/* With a place in the ring of completions, if there is one. */
+static NOINLINE int submit_told(struct hal_queue *q, const struct hal_submit_desc *d,
+				struct hal_point *done)
+{
+	int err;
+
+	if (!completions_take(q->completions))
+		return ring_full(q->completions);
+	err = submit_any(q, d, done);
+	if (err != 0)
+		completions_untake(q->completions);
+	return err;
+}
+
+static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_desc *desc,
+				 struct hal_point *done)
+{
+	struct hal_submit_desc d;
+	int err = import_struct(&d, sizeof(d),
+				offsetof(struct hal_submit_desc, not_before_ns), desc,
+				"hal_submit_desc");
+
+	if (err != 0)
+		return err;
+	return q->completions != NULL ? submit_told(q, &d, done)
+				      : submit_any(q, &d, done);
+}
+
+/* What the usual submission looks like, compared eight bytes at a time. */
+static const uint32_t usual_head[2] = {sizeof(struct hal_submit_desc), 0 /* flags */};
+static const uint32_t usual_count[2] = {1, 0 /* cmd_stride */};
+
+_Static_assert(offsetof(struct hal_submit_desc, flags) == 4 &&
+		       offsetof(struct hal_submit_desc, cmd_stride) ==
+			       offsetof(struct hal_submit_desc, cmd_count) + 4 &&
+		       offsetof(struct hal_submit_desc, signal_count) ==
+			       offsetof(struct hal_submit_desc, wait_count) + 4,
+	       "the pairs that is_usual compares");
+
+/* One command, nothing to wait for, signal or ask for. */
+static ALWAYS_INLINE bool is_usual(const struct hal_submit_desc *d)
+{
+	uint64_t points;
+
+	memcpy(&points, &d->wait_count, sizeof(points));
+	return memcmp(&d->size, usual_head, 8) == 0 &&
+	       memcmp(&d->cmd_count, usual_count, 8) == 0 &&
+	       (points | d->not_before_ns | d->deadline_ns | d->tag | d->reserved) == 0;
+}
+
+/* All arguments of a launch of at most INLINE_ARGS_MAX, without a loop: each with its
+ * offsets in the instructions.  False: one is wrong. */
+static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
+					    const struct hal_kernel *k,
+					    const struct hal_arg *args, uint32_t count,
+					    struct hal_bk_arg *out)
+{
+	_Static_assert(INLINE_ARGS_MAX == 8, "one case each");
+#define CASE_ARG(n)                                                                      \
+	case n:                                                                          \
+		if (UNLIKELY(!write_arg(part, k, args, out, (n)-1)))                     \
+			return false;                                                    \
+		__attribute__((fallthrough))
+	switch (count) {
+		CASE_ARG(8);
+		CASE_ARG(7);
+		CASE_ARG(6);
+		CASE_ARG(5);
+		CASE_ARG(4);
+		CASE_ARG(3);
+		CASE_ARG(2);
+		CASE_ARG(1);
+	case 0:
+		return true;
+	default:
+		__builtin_unreachable(); /* hal_submit has seen to that */
+	}
+#undef CASE_ARG
+}
+
+int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
+	       struct hal_point *done)
+{
+	const struct hal_cmd *cmd;
+	const struct hal_kernel *k;
+	struct record *r;
+	uint32_t count;
+
+	if (UNLIKELY(!is_open(q)))
+		return submit_refused(q);
+	if (UNLIKELY(d == NULL || !is_usual(d) || q->completions != NULL ||
+		     d->cmds == NULL))
+		return submit_other(q, d, done);
+	cmd = d->cmds;
+	if (cmd->op != HAL_OP_LAUNCH)
+		return submit_one(q, cmd, done);
+	/* A launch whose arguments lie in the ring is written without a loop; what is
+	 * wrong with it is found out by the general way. */
+	k = cmd->launch.kernel;
+	count = cmd->launch.arg_count;
+	if (UNLIKELY((cmd->flags & ~HAL_CMD_REPLAYABLE) != 0 || k == NULL ||
+		     k->user != q->dev || k->inline_args != count || !is_bound(q, k) ||
+		     cmd->launch.args == NULL))
+		return submit_other(q, d, done);
+	if (UNLIKELY(!has_room(q, k->slots)))
+		return queue_full(q, k->slots);
+	r = &q->slots[q->ring.p_tail & q->ring.mask];
+	r->cmd.op = HAL_OP_LAUNCH;
+	r->cmd.flags = k->flags | cmd->flags;
+	r->submit_ns = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed);
+	r->launch.kernel = cmd->launch.kernel;
+	r->cmd.launch.kernel = k->bk;
+	r->cmd.launch.args = record_args(r);
+	r->cmd.launch.arg_count = count;
+	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	if (UNLIKELY(!write_inline_args(q->part, k, cmd->launch.args, count,
+					record_args(r))))
+		return submit_other(q, d, done);
+	return publish(q, q->ring.p_tail + k->slots, done);
+}
+
+/* ---- recorded sequences ------------------------------------------------------------ */
+
+static NOINLINE int sequence_told(struct hal_queue *q, struct block *b, uint32_t commands,
+				  const struct hal_submit_desc *d, struct hal_point *done)
+{
+	struct target to = target_ring(q);
+	struct record *r;
+
+	if (UNLIKELY(!has_room(q, 1 + d->wait_count + d->signal_count + has_head(d))))
+		return queue_full(q, 1 + d->wait_count + d->signal_count + has_head(d));
+	if (has_head(d))
+		write_asked(d, &to);
+	write_points(d->waits, d->wait_count, REC_WAIT, &to);
+	r = target_next(&to, 1);
+	write_head(r, REC_BLOCK, 0, 1, 0, to.now);
+	r->block = b;
+	write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	return submit_written(q, d, &to, commands, done);
+}
+
+static int sequence_check(const struct hal_queue *q, const struct hal_sequence *seq)
+{
+	if (!is_open(q))
+		return submit_refused(q);
+	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
+		return object_bad(seq, OBJECT_SEQUENCE);
+	if (seq->part != q->part)
+		return fail(EPERM,
+			    "the sequence belongs to partition %u \"%s\", the queue to "
+			    "%u \"%s\"",
+			    seq->part->obj.id, seq->part->name, q->part->obj.id,
+			    q->part->name);
+	return 0;
+}
+
+static COLD int sequence_desc_bad(const struct hal_queue *q,
+				  const struct hal_submit_desc *d)
+{
+	if (d->cmd_count != 0)
+		return fail(EINVAL,
+			    "hal_submit_desc.cmd_count %u: the sequence has the commands",
+			    d->cmd_count);
+	return fail(EINVAL, "%u waits and %u signals: a sequence takes at most %u",
+		    d->wait_count, d->signal_count, q->slot_count / 2);
+}
+
+int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
+			const struct hal_submit_desc *desc, struct hal_point *done)
+{
+	static const struct hal_submit_desc plain = HAL_INIT(hal_submit_desc);
+	struct hal_submit_desc d = plain;
+	int err = sequence_check(q, seq);
+
+	if (err == 0 && desc != NULL)
+		err = import_struct(&d, sizeof(d),
+				    offsetof(struct hal_submit_desc, not_before_ns), desc,
+				    "hal_submit_desc");
+	if (err == 0)
+		err = shape_check(q, &d);
+	if (err == 0 && (d.cmd_count != 0 ||
+			 d.wait_count + d.signal_count + 2 > q->slot_count / 2))
+		err = sequence_desc_bad(q, &d);
+	if (err != 0)
+		return err;
+	if (q->completions != NULL && !completions_take(q->completions))
+		return ring_full(q->completions);
+	err = sequence_told(q, seq->block, seq->commands, &d, done);
+	if (err != 0 && q->completions != NULL)
+		completions_untake(q->completions);
+	return err;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target.c - what a target names: a backend, a device number, options. */
+#include "api/target.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/error.h"
+
+/* name[:index][?key=value&...] */
+int target_parse(const char *text, struct target *t)
+{
+	size_t length = strcspn(text, ":?");
+	const char *p = text + length;
+
+	memset(t, 0, sizeof(*t));
+	if (length == 0 || length >= sizeof(t->backend))
+		return fail(EINVAL,
+			    "target \"%s\" is not backend[:index][?key=value&...]", text);
+	memcpy(t->backend, text, length);
+	if (*p == ':') {
+		char *end;
+		unsigned long n = strtoul(p + 1, &end, 10);
+
+		if (!isdigit((unsigned char)p[1]) || n > 65535 ||
+		    (*end != '\0' && *end != '?'))
+			return fail(EINVAL,
+				    "target \"%s\": \"%s\" is not a device number", text,
+				    p + 1);
+		t->index = (uint32_t)n;
+		p = end;
+	}
+	t->query = *p == '?' ? p + 1 : NULL;
+	return 0;
+}
+
+void list_backends(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < registry_count() && used < size; i++) {
+		format_text(text + used, size - used, " %s", registry_at(i)->table.name);
+		used += strlen(text + used);
+	}
+}
+
+int backend_probe(const struct config *cfg, const struct backend *b,
+			 struct hal_device_info *out, uint32_t max)
+{
+	struct hal_bk_config *values;
+	int n;
+	int err = config_resolve(cfg, b->section, b->table.options, b->table.option_count,
+				 &values);
+
+	if (err != 0)
+		return err;
+	for (uint32_t i = 0; i < max; i++) {
+		memset(&out[i], 0, sizeof(out[i]));
+		out[i].size = sizeof(out[i]);
+	}
+	n = b->table.cold.probe(values, out, max);
+	config_values_free(values);
+	if (n == 0)
+		return fail(ENODEV, "no device found");
+	for (uint32_t i = 0; n > 0 && i < max && i < (uint32_t)n; i++)
+		if (out[i].backend[0] == '\0')
+			format_text(out[i].backend, sizeof(out[i].backend), "%s",
+				    b->table.name);
+	return n;
+}
+
+/* The backend with the highest score that has a device. */
+int target_best(const struct config *cfg, struct target *t)
+{
+	const struct backend *best = NULL;
+	char reasons[384] = "";
+	size_t used = 0;
+
+	memset(t, 0, sizeof(*t));
+	for (uint32_t i = 0; i < registry_count(); i++) {
+		const struct backend *b = registry_at(i);
+		struct hal_device_info info;
+		int n;
+
+		if (best != NULL && b->table.score <= best->table.score)
+			continue;
+		n = backend_probe(cfg, b, &info, 1);
+		if (n > 0) {
+			best = b;
+			continue;
+		}
+		/* A wrong option is not an absent device. */
+		if (n == -EINVAL)
+			return n;
+		if (used < sizeof(reasons)) {
+			format_text(reasons + used, sizeof(reasons) - used, "; %s: %s",
+				    b->table.name, hal_last_error());
+			used += strlen(reasons + used);
+		}
+	}
+	if (best == NULL)
+		return fail(ENODEV, "no device is present%s",
+			    reasons[0] != '\0' ? reasons : ": no backend is built in");
+	format_text(t->backend, sizeof(t->backend), "%s", best->table.name);
+	return 0;
+}

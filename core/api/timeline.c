@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline.c - the public functions of timelines. */
+#include <errno.h>
+
+#include "api/handle.h"
+#include "engine/engine.h"
+
+static int number(struct hal_device *dev, void *arg)
+{
+	struct hal_timeline *t = arg;
+
+	t->obj.id = dev->next_timeline_id++;
+	return 0;
+}
+
+int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline)
+{
+	struct hal_timeline *t;
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (timeline == NULL)
+		return fail(EINVAL, "hal_timeline_create: timeline is NULL");
+	t = timeline_make(dev);
+	if (t == NULL)
+		return -ENOMEM;
+	err = engine_call(dev, number, t);
+	if (err != 0)
+		return err;
+	atomic_fetch_add(&dev->timelines, 1);
+	*timeline = t;
+	return 0;
+}
+
+static int destroy(struct hal_device *dev, void *arg)
+{
+	struct hal_timeline *t = arg;
+
+	if (atomic_load(&t->pending) != 0)
+		return fail(EBUSY, "timeline %u: %u submitted waits and signals use it",
+			    t->obj.id, atomic_load(&t->pending));
+	if (atomic_load(&t->threads) != 0)
+		return fail(EBUSY, "timeline %u: %u threads wait for it", t->obj.id,
+			    atomic_load(&t->threads));
+	timeline_fini(t);
+	atomic_fetch_sub(&dev->timelines, 1);
+	return 0;
+}
+
+int hal_timeline_destroy(struct hal_timeline *timeline)
+{
+	int err;
+
+	if (timeline == NULL)
+		return 0;
+	if (!OBJECT_OK(timeline, OBJECT_TIMELINE))
+		return object_bad(timeline, OBJECT_TIMELINE);
+	if (timeline->queue != NULL || timeline->partition != NULL)
+		return fail(EINVAL,
+			    "the timeline belongs to a queue or partition and goes "
+			    "with it");
+	err = engine_call(timeline->dev, destroy, timeline);
+	if (err == 0)
+		object_free(OBJECT_TIMELINE, timeline);
+	return err;
+}
+
+uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err)
+{
+	int stuck = 0;
+
+	if (!OBJECT_OK(timeline, OBJECT_TIMELINE)) {
+		stuck = object_bad(timeline, OBJECT_TIMELINE);
+		if (err != NULL)
+			*err = stuck;
+		return 0;
+	}
+	/* The error first: a value read after it is the last one there will be. */
+	stuck = timeline_error(timeline);
+	if (err != NULL)
+		*err = stuck;
+	return atomic_load_explicit(&timeline->value, memory_order_acquire);
+}
+
+int hal_timeline_signal(struct hal_timeline *t, uint64_t value)
+{
+	uint64_t now;
+	int err;
+
+	if (!OBJECT_OK(t, OBJECT_TIMELINE))
+		return object_bad(t, OBJECT_TIMELINE);
+	if (t->queue != NULL || t->partition != NULL)
+		return fail(EINVAL,
+			    "the timeline belongs to a queue or partition; only its "
+			    "work moves it");
+	now = atomic_load(&t->value);
+	do {
+		err = timeline_error(t);
+		if (err != 0)
+			return fail(err, "timeline %u has failed: %s", t->obj.id,
+				    timeline_text(t));
+		if (value <= now)
+			return fail(EINVAL, "timeline %u is at %llu, it cannot go to %llu",
+				    t->obj.id, U64(now), U64(value));
+	} while (!atomic_compare_exchange_weak(&t->value, &now, value));
+	timeline_announce(t);
+	return 0;
+}

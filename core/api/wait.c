@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wait.c - how the host learns that points are reached.
+ *
+ * clock=virtual: the thread that waits is the engine, or lends itself when it can not be
+ * yet.  clock=real: it looks for a while, then has the engines wake it.  Either way, of
+ * many points each is looked at twice: when it begins to be waited for, and when it ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ck_pr.h>
+
+#include "api/handle.h"
+#include "engine/callback.h"
+#include "engine/engine.h"
+#include "engine/flow.h"
+#include "util/futex.h"
+
+/* Device time a simulated device runs between two looks at the host's clock. */
+#define SLICE_NS        UINT64_C(4096)
+#define POINTS_ON_STACK 8
+/* Turns between two words to those who would like to be the engine, too. */
+#define LEND_TURNS 8u
+
+#define PENDING    1 /* not an errno: they are negative */
+
+/* struct wait.busy: its thread sleeps until the rest of it is 0. */
+#define LEAVING UINT32_C(0x80000000)
+
+struct wait;
+
+struct sleeper {
+	struct waiter waiter;
+	struct letter add, drop;
+	struct wait *wait;
+	uint64_t value;
+};
+
+struct wait {
+	const struct hal_point *points;
+	uint32_t count;
+	bool any;
+	bool device_time; /* .deadline is */
+	int64_t deadline;
+	/* Of those that have to be told: */
+	struct sleeper *sleepers;
+	sem_t sem;
+	atomic_uint open; /* points that are not reached */
+	atomic_bool over; /* enough of them may be, or one has failed: look */
+	atomic_uint busy; /* futex: what engines still have of this, and LEAVING */
+	struct timer timer;
+	struct letter timer_add, timer_drop;
+	atomic_bool timed_out;
+};
+
+static int point_failed(const struct hal_point *p, int err)
+{
+	const char *text = timeline_text(p->timeline);
+
+	return fail(err, "%s", text != NULL ? text : hal_strerror(err));
+}
+
+/* PENDING, or the answer of hal_wait in *out. */
+static int look_all(const struct wait *w, int *out)
+{
+	const struct hal_point *failed = NULL;
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		int state = timeline_test(w->points[i].timeline, w->points[i].value);
+
+		if (state > 0 && w->any) {
+			*out = (int)i;
+			return 0;
+		}
+		if (state < 0 && failed == NULL) {
+			failed = &w->points[i];
+			err = state;
+		}
+		if (state == 0 && !w->any && failed == NULL)
+			return PENDING;
+	}
+	if (failed != NULL) {
+		*out = point_failed(failed, err);
+		return 0;
+	}
+	if (w->any)
+		return PENDING;
+	*out = 0;
+	return 0;
+}
+
+static inline int look(const struct wait *w, int *out)
+{
+	/* Mostly it is one point. */
+	if (LIKELY(w->count == 1)) {
+		int state = timeline_test(w->points[0].timeline, w->points[0].value);
+
+		*out = 0;
+		if (LIKELY(state >= 0))
+			return state > 0 ? 0 : PENDING;
+	}
+	return look_all(w, out);
+}
+
+static const struct hal_point *first_open(const struct wait *w)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (timeline_test(w->points[i].timeline, w->points[i].value) == 0)
+			return &w->points[i];
+	return &w->points[0];
+}
+
+static COLD int not_reached(const struct wait *w, int err, const char *why)
+{
+	const struct hal_point *p = first_open(w);
+	char text[96];
+
+	timeline_describe(p->timeline, text, sizeof(text));
+	return fail(err, "point %llu of %s: %s, it is at %llu", U64(p->value), text, why,
+		    U64(atomic_load(&p->timeline->value)));
+}
+
+static COLD int stuck(const struct wait *w)
+{
+	return not_reached(w, EDEADLK, "no work is left that could reach it");
+}
+
+/* ---- being told -------------------------------------------------------------------- */
+
+/* The engine's last touch of it. */
+static void let_go(struct wait *w)
+{
+	if (atomic_fetch_sub(&w->busy, 1) == (LEAVING | 1))
+		futex_wake(&w->busy, 1); /* a look at an address, whatever is there */
+}
+
+static void told(struct waiter *waiter, int err)
+{
+	struct wait *w = container_of(waiter, struct sleeper, waiter)->wait;
+	bool last = atomic_fetch_sub(&w->open, 1) == 1;
+
+	/* Whoever wakes looks himself. */
+	if ((last || w->any || err != 0) && !atomic_exchange(&w->over, true))
+		(void)sem_post(&w->sem);
+	let_go(w);
+}
+
+/* By the engine of its timeline. */
+static void add(struct sleeper *s)
+{
+	struct hal_timeline *t = s->waiter.timeline;
+	int state = timeline_test(t, s->value);
+
+	s->waiter.fn = told;
+	if (state == 0)
+		timeline_add_waiter(t, &s->waiter, s->value);
+	else
+		told(&s->waiter, state < 0 ? state : 0);
+}
+
+static void drop(struct sleeper *s)
+{
+	if (!s->waiter.waiting)
+		return;
+	timeline_drop_waiter(&s->waiter);
+	let_go(s->wait);
+}
+
+static void read_add(struct hal_device *dev, struct letter *l)
+{
+	(void)dev;
+	add(container_of(l, struct sleeper, add));
+}
+
+static void read_drop(struct hal_device *dev, struct letter *l)
+{
+	struct sleeper *s = container_of(l, struct sleeper, drop);
+	struct wait *w = s->wait;
+
+	(void)dev;
+	drop(s);
+	let_go(w);
+}
+
+static void time_over(struct hal_device *dev, struct timer *t)
+{
+	struct wait *w = container_of(t, struct wait, timer);
+
+	(void)dev;
+	atomic_store(&w->timed_out, true);
+	if (!atomic_exchange(&w->over, true))
+		(void)sem_post(&w->sem);
+	let_go(w);
+}
+
+static void read_timer_add(struct hal_device *dev, struct letter *l)
+{
+	struct wait *w = container_of(l, struct wait, timer_add);
+
+	w->timer.fn = time_over;
+	timer_set(dev, &w->timer, (uint64_t)w->deadline);
+}
+
+static void read_timer_drop(struct hal_device *dev, struct letter *l)
+{
+	struct wait *w = container_of(l, struct wait, timer_drop);
+
+	if (w->timer.set) {
+		timer_unset(dev, &w->timer);
+		let_go(w);
+	}
+	let_go(w);
+}
+
+static void sleepers_init(struct wait *w)
+{
+	memset(w->sleepers, 0, w->count * sizeof(*w->sleepers));
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct sleeper *s = &w->sleepers[i];
+
+		s->wait = w;
+		s->value = w->points[i].value;
+		s->waiter.timeline = w->points[i].timeline;
+		s->add.fn = read_add;
+		s->drop.fn = read_drop;
+	}
+	atomic_init(&w->open, w->count);
+	atomic_init(&w->over, false);
+	atomic_init(&w->busy, 0);
+	atomic_init(&w->timed_out, false);
+	(void)sem_init(&w->sem, 0, 0);
+}
+
+static void threads_count(const struct wait *w, bool begin)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct hal_timeline *t = w->points[i].timeline;
+
+		if (begin)
+			atomic_fetch_add(&t->threads, 1);
+		else
+			atomic_fetch_sub(&t->threads, 1);
+	}
+}
+
+/* ---- virtual clock ----------------------------------------------------------------- */
+
+static bool open_on(const struct wait *w, const struct hal_device *dev)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->points[i].timeline->dev == dev &&
+		    timeline_test(w->points[i].timeline, w->points[i].value) == 0)
+			return true;
+	return false;
+}
+
+/* How far dev may run before somebody has to look at a clock. */
+static uint64_t run_until(const struct wait *w, const struct hal_device *dev)
+{
+	if (w->deadline == HAL_FOREVER)
+		return UINT64_MAX;
+	if (w->device_time)
+		return (uint64_t)w->deadline;
+	return dev->now + (w->deadline != 0 ? SLICE_NS : 0);
+}
+
+static bool time_is_up(const struct wait *w, const struct hal_device *dev, bool did)
+{
+	/* A poll lets no time pass, but ends what takes none. */
+	if (w->deadline == 0)
+		return !did;
+	if (w->deadline == HAL_FOREVER)
+		return false;
+	if (w->device_time)
+		return dev->now >= (uint64_t)w->deadline;
+	return monotonic_ns() >= (uint64_t)w->deadline;
+}
+
+enum run {
+	RUN_OVER,     /* enough points are reached: look */
+	RUN_TIME,     /* time is up */
+	RUN_STUCK,    /* nothing is left to do */
+	RUN_CALLBACK, /* nothing but what another thread is being called back for */
+};
+
+/* Something was told: was it enough? */
+static bool is_over(struct wait *w)
+{
+	int out;
+
+	return atomic_load_explicit(&w->over, memory_order_relaxed) &&
+	       (atomic_exchange(&w->over, false), look(w, &out) != PENDING);
+}
+
+/* By the engine: takes turns until the wait is over. */
+static enum run run_turns(struct wait *w, struct hal_device *dev)
+{
+	/* For one point there is nothing to look at but its timeline. */
+	const struct hal_point *only = w->count == 1 ? w->points : NULL;
+	unsigned int turns = 0;
+
+	for (;;) {
+		uint64_t until = run_until(w, dev);
+		bool did;
+
+		if (only != NULL ? timeline_test(only->timeline, only->value) != 0
+				 : is_over(w))
+			return RUN_OVER;
+		did = engine_turn(dev, until, w->device_time);
+		if (UNLIKELY(w->deadline != HAL_FOREVER) && time_is_up(w, dev, did))
+			return RUN_TIME;
+		if (UNLIKELY(!did) &&
+		    (w->deadline == HAL_FOREVER || dev->pending == 0 ||
+		     dev->now < until)) {
+			if (atomic_load(&dev->callbacks_begun) != 0)
+				return RUN_CALLBACK;
+			return RUN_STUCK;
+		}
+		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
+			     0) &&
+		    ++turns % LEND_TURNS == 0)
+			engine_tell_lenders(dev);
+	}
+}
+
+/* The same with what it takes to be told of many points. */
+static enum run run_many(struct wait *w, struct hal_device *dev)
+{
+	enum run run;
+
+	sleepers_init(w);
+	for (uint32_t i = 0; i < w->count; i++) {
+		atomic_fetch_add(&w->busy, 1);
+		if (w->points[i].timeline->dev == dev)
+			add(&w->sleepers[i]);
+		else if (timeline_test(w->points[i].timeline, w->points[i].value) != 0)
+			told(&w->sleepers[i].waiter, 0);
+	}
+	run = run_turns(w, dev);
+	for (uint32_t i = 0; i < w->count; i++)
+		drop(&w->sleepers[i]);
+	return run;
+}
+
+/* Steps dev until the wait is over, time is up, or dev has nothing left to do
+ * (PENDING). */
+static int run_device(struct wait *w, struct hal_device *dev, int *out)
+{
+	int state, cancel;
+	enum run run;
+
+	for (;;) {
+		unsigned int seen = atomic_load(&dev->lend);
+
+		if (!engine_try(dev)) {
+			if ((state = look(w, out)) != PENDING)
+				return state;
+			if (w->deadline != HAL_FOREVER && !w->device_time &&
+			    (w->deadline == 0 ||
+			     monotonic_ns() >= (uint64_t)w->deadline)) {
+				*out = not_reached(w, ETIMEDOUT, "time is up");
+				return 0;
+			}
+			engine_lend_sleep(dev, seen);
+			pthread_testcancel();
+			continue;
+		}
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		run = w->count == 1 ? run_turns(w, dev) : run_many(w, dev);
+		engine_leave(dev);
+		(void)pthread_setcancelstate(cancel, NULL);
+		if ((state = look(w, out)) != PENDING)
+			return state;
+		if (run == RUN_TIME || w->deadline == 0) {
+			*out = not_reached(w, ETIMEDOUT,
+					   w->deadline == 0 ? "not reached yet"
+							    : "time is up");
+			return 0;
+		}
+		if (run == RUN_STUCK)
+			return PENDING;
+		if (run == RUN_CALLBACK)
+			engine_callback_sleep(dev);
+		pthread_testcancel();
+	}
+}
+
+/* PENDING: no virtual device can reach what is open. */
+static int wait_virtual(struct wait *w, int *out, bool *has_real)
+{
+	bool open = false;
+
+	*has_real = false;
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct hal_device *dev = w->points[i].timeline->dev;
+
+		if (!dev->virtual_clock) {
+			*has_real = true;
+			continue;
+		}
+		if (timeline_test(w->points[i].timeline, w->points[i].value) != 0)
+			continue;
+		if (run_device(w, dev, out) != PENDING)
+			return 0;
+		open |= open_on(w, dev);
+	}
+	if (open && (!w->any || !*has_real)) {
+		*out = stuck(w);
+		return 0;
+	}
+	return PENDING;
+}
+
+/* ---- real clock -------------------------------------------------------------------- */
+
+/* What engines still have of w is taken back; nobody knows of it then. */
+static void leave(void *arg)
+{
+	struct wait *w = arg;
+	unsigned int busy;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		atomic_fetch_add(&w->busy, 1);
+		engine_post(w->points[i].timeline->dev, &w->sleepers[i].drop);
+	}
+	if (w->device_time) {
+		atomic_fetch_add(&w->busy, 1);
+		engine_post(w->points[0].timeline->dev, &w->timer_drop);
+	}
+	atomic_fetch_or(&w->busy, LEAVING);
+	while ((busy = atomic_load(&w->busy)) != LEAVING)
+		futex_wait(&w->busy, busy, NULL);
+	(void)sem_destroy(&w->sem);
+}
+
+static void enter(struct wait *w)
+{
+	sleepers_init(w);
+	atomic_store(&w->busy, w->count + w->device_time);
+	for (uint32_t i = 0; i < w->count; i++)
+		engine_post(w->points[i].timeline->dev, &w->sleepers[i].add);
+	if (w->device_time) {
+		memset(&w->timer, 0, sizeof(w->timer));
+		w->timer_add.fn = read_timer_add;
+		w->timer_drop.fn = read_timer_drop;
+		engine_post(w->points[0].timeline->dev, &w->timer_add);
+	}
+}
+
+static int sleep_until(struct wait *w, int *out)
+{
+	const struct timespec t = timespec_of((uint64_t)w->deadline);
+
+	for (;;) {
+		int err = w->deadline == HAL_FOREVER || w->device_time
+				  ? sem_wait(&w->sem)
+				  : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
+
+		if (err != 0 && errno != EINTR)
+			return errno;
+		atomic_store(&w->over, false);
+		if (look(w, out) != PENDING)
+			return 0;
+		if (atomic_load(&w->timed_out))
+			return ETIMEDOUT;
+	}
+}
+
+/*
+ * A look before the sleep: how long is worth it differs from program to program, so it is
+ * as with the engine's own patience.
+ */
+#define LOOK_MAX 2048u
+#define LOOK_MIN 16u
+
+static _Thread_local unsigned int looks = LOOK_MAX;
+
+static bool look_for(const struct wait *w, int *out)
+{
+	for (unsigned int i = 0; i < looks; i++) {
+		if (look(w, out) != PENDING) {
+			looks = looks * 2 < LOOK_MAX ? looks * 2 : LOOK_MAX;
+			return true;
+		}
+		ck_pr_stall();
+	}
+	looks = looks / 2 > LOOK_MIN ? looks / 2 : LOOK_MIN;
+	return false;
+}
+
+static void wait_real(struct wait *w, int *out)
+{
+	int err;
+
+	if (w->deadline == 0) {
+		*out = not_reached(w, ETIMEDOUT, "time is up");
+		return;
+	}
+	if (look_for(w, out))
+		return;
+	enter(w);
+	pthread_cleanup_push(leave, w);
+	err = sleep_until(w, out);
+	pthread_cleanup_pop(1);
+	/* The last look, after a time-out too. */
+	if (err == 0 || look(w, out) != PENDING)
+		return;
+	if (err == ETIMEDOUT)
+		*out = not_reached(w, ETIMEDOUT, "time is up");
+	else
+		*out = fail(err, "hal_wait: %s", hal_strerror(err));
+}
+
+/* ---- hal_wait ---------------------------------------------------------------------- */
+
+static int points_check(const struct wait *w, uint32_t flags)
+{
+	const uint32_t known = HAL_WAIT_ANY | HAL_WAIT_DEVICE_TIME;
+
+	if (UNLIKELY((flags & ~known) != 0))
+		return fail(EINVAL, "hal_wait: flags 0x%x: only 0x%x is known", flags,
+			    known);
+	if (UNLIKELY(w->count == 0 || w->points == NULL))
+		return fail(EINVAL, "hal_wait: no points");
+	if (UNLIKELY(w->count > INT32_MAX))
+		return fail(EINVAL, "hal_wait: %u points", w->count);
+	if (UNLIKELY(w->deadline < 0))
+		return fail(EINVAL, "hal_wait: deadline %lld is before time began",
+			    (long long)w->deadline);
+	for (uint32_t i = 0; i < w->count; i++)
+		if (UNLIKELY(!OBJECT_OK(w->points[i].timeline, OBJECT_TIMELINE)))
+			return object_bad(w->points[i].timeline, OBJECT_TIMELINE);
+	return 0;
+}
+
+/* A callback does not wait for its own device, on whose engine it is called. */
+static int callback_check(const struct wait *w)
+{
+	if (w->deadline == 0)
+		return 0;
+	for (uint32_t i = 0; i < w->count; i++) {
+		int err = callback_refuse(w->points[i].timeline->dev, "hal_wait");
+
+		if (UNLIKELY(err != 0))
+			return err;
+	}
+	return 0;
+}
+
+/* A point is reached a moment before its fds are readable.  Who has waited for the point
+ * may rely on the fd. */
+static int tell(struct hal_device *dev, void *arg)
+{
+	struct hal_timeline *t = arg;
+
+	(void)dev;
+	timeline_tell(t, atomic_load(&t->value));
+	return 0;
+}
+
+static void fds_told(const struct wait *w)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct hal_point *p = &w->points[i];
+
+		if (LIKELY(atomic_load_explicit(&p->timeline->fds,
+						memory_order_acquire) == 0) ||
+		    timeline_test(p->timeline, p->value) == 0)
+			continue;
+		(void)engine_call(p->timeline->dev, tell, p->timeline);
+	}
+}
+
+static int wait_open(struct wait *w)
+{
+	bool has_real = false;
+	int out = 0;
+
+	if (wait_virtual(w, &out, &has_real) != PENDING)
+		return out;
+	if (!has_real)
+		return look(w, &out) != PENDING ? out : stuck(w);
+	wait_real(w, &out);
+	return out;
+}
+
+static void uncount(void *arg)
+{
+	struct wait *w = arg;
+
+	threads_count(w, false);
+	if (w->count > POINTS_ON_STACK)
+		free(w->sleepers);
+}
+
+static NOINLINE int wait_many(struct wait *w)
+{
+	struct sleeper on_stack[POINTS_ON_STACK];
+	int out;
+
+	w->sleepers = on_stack;
+	if (w->count > POINTS_ON_STACK) {
+		w->sleepers = malloc(w->count * sizeof(*w->sleepers));
+		if (w->sleepers == NULL)
+			return fail(ENOMEM, "no memory to wait for %u points", w->count);
+	}
+	threads_count(w, true);
+	pthread_cleanup_push(uncount, w);
+	out = wait_open(w);
+	pthread_cleanup_pop(1);
+	return out;
+}
+
+int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
+	     int64_t deadline_ns)
+{
+	struct wait w = {
+		.points = points,
+		.count = count,
+		.any = (flags & HAL_WAIT_ANY) != 0,
+		.device_time = (flags & HAL_WAIT_DEVICE_TIME) != 0 &&
+			       deadline_ns != 0 && deadline_ns != HAL_FOREVER,
+		.deadline = deadline_ns,
+	};
+	int out;
+	int err = points_check(&w, flags);
+
+	if (UNLIKELY(err != 0))
+		return err;
+	if (look(&w, &out) == PENDING) {
+		err = callback_check(&w);
+		if (UNLIKELY(err != 0))
+			return err;
+		out = wait_many(&w);
+	}
+	fds_told(&w);
+	return out;
+}
+
+/* ---- hal_point_fd ------------------------------------------------------------------ */
+
+struct fd_waiter {
+	struct waiter waiter;
+	struct letter letter;
+	uint64_t value;
+	int fd; /* our own: the caller may close its at any time */
+};
+
+static void fd_told(struct waiter *w, int err)
+{
+	struct fd_waiter *f = container_of(w, struct fd_waiter, waiter);
+	struct hal_timeline *t = w->timeline;
+	uint64_t one = 1;
+
+	(void)err;
+	(void)!write(f->fd, &one, sizeof(one));
+	(void)close(f->fd);
+	free(f);
+	atomic_fetch_sub_explicit(&t->fds, 1, memory_order_release);
+}
+
+static void fd_add(struct hal_device *dev, struct letter *l)
+{
+	struct fd_waiter *f = container_of(l, struct fd_waiter, letter);
+	struct hal_timeline *t = f->waiter.timeline;
+
+	(void)dev;
+	f->waiter.fn = fd_told;
+	if (timeline_test(t, f->value) == 0)
+		timeline_add_waiter(t, &f->waiter, f->value);
+	else
+		fd_told(&f->waiter, 0);
+}
+
+int hal_point_fd(const struct hal_point *point)
+{
+	struct fd_waiter *f;
+	struct hal_timeline *t;
+	uint64_t one = 1;
+	int fd;
+
+	if (point == NULL)
+		return fail(EINVAL, "hal_point_fd: point is NULL");
+	t = point->timeline;
+	if (!OBJECT_OK(t, OBJECT_TIMELINE))
+		return object_bad(t, OBJECT_TIMELINE);
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return fail(ENOMEM, "no memory for a point's fd");
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	f->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (f->fd < 0) {
+		int err = fail(errno, "hal_point_fd: no fd: %s", hal_strerror(errno));
+
+		if (fd >= 0)
+			(void)close(fd);
+		free(f);
+		return err;
+	}
+	if (timeline_test(t, point->value) != 0) {
+		(void)!write(fd, &one, sizeof(one));
+		(void)close(f->fd);
+		free(f);
+		return fd;
+	}
+	f->waiter.timeline = t;
+	f->value = point->value;
+	f->letter.fn = fd_add;
+	atomic_fetch_add_explicit(&t->fds, 1, memory_order_relaxed);
+	engine_post(t->dev, &f->letter);
+	return fd;
+}

@@ -1,0 +1,827 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.c - options from the API, the environment and hal.conf, in that order. */
+#include "config/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/options.h"
+#include "config/registry.h"
+#include "util/compiler.h"
+#include "util/error.h"
+
+enum layer {
+	LAYER_DEFAULT,
+	LAYER_FILE,
+	LAYER_ENVIRONMENT,
+	LAYER_API,
+};
+
+#define NAME_MAX_LENGTH 48 /* inih cuts longer names without a word */
+
+/* ---- entries ------------------------------------------------------------------------
+ */
+
+static void entry_free(struct config_entry *e)
+{
+	free(e->section);
+	free(e->key);
+	free(e->value);
+	free(e->source);
+	free(e);
+}
+
+static int entry_add(struct config *cfg, enum layer layer, const char *section,
+		     const char *key, const char *value, const char *source)
+{
+	struct config_entry *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return fail(ENOMEM, "no memory for the configuration");
+	e->section = strdup(section);
+	e->key = strdup(key);
+	e->value = strdup(value);
+	e->source = strdup(source);
+	e->layer = (int)layer;
+	if (e->section == NULL || e->key == NULL || e->value == NULL ||
+	    e->source == NULL) {
+		entry_free(e);
+		return fail(ENOMEM, "no memory for the configuration");
+	}
+	/* The newest first: what is said last wins within a layer. */
+	e->next = cfg->entries;
+	cfg->entries = e;
+	return 0;
+}
+
+static const struct config_entry *entry_find(const struct config *cfg, enum layer layer,
+					     const char *section, const char *key)
+{
+	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
+		if (e->layer == (int)layer && strcmp(e->section, section) == 0 &&
+		    strcmp(e->key, key) == 0)
+			return e;
+	return NULL;
+}
+
+void config_free(struct config *cfg)
+{
+	while (cfg->entries != NULL) {
+		struct config_entry *next = cfg->entries->next;
+
+		entry_free(cfg->entries);
+		cfg->entries = next;
+	}
+	free(cfg->file);
+	cfg->file = NULL;
+}
+
+/* ---- the file -----------------------------------------------------------------------
+ */
+
+/* inih tells neither line numbers nor sections without keys nor what it cut, so the
+ * reader in front of it keeps count. */
+struct reader {
+	struct config *cfg;
+	FILE *file;
+	const char *name;
+	int line;
+	int err;
+	char section[NAME_MAX_LENGTH + 1];
+	struct seen {
+		struct seen *next;
+		int line;
+		char name[NAME_MAX_LENGTH + 1];
+	} * seen;
+};
+
+static void section_begin(struct reader *r, const char *header)
+{
+	const char *end = strchr(header, ']');
+	size_t length;
+	struct seen *s;
+
+	if (end == NULL)
+		return; /* inih reports it */
+	length = (size_t)(end - header);
+	if (length > NAME_MAX_LENGTH) {
+		r->err = fail(EINVAL, "%s:%d: a section name of more than %d characters",
+			      r->name, r->line, NAME_MAX_LENGTH);
+		return;
+	}
+	memcpy(r->section, header, length);
+	r->section[length] = '\0';
+	for (s = r->seen; s != NULL; s = s->next) {
+		if (strcmp(s->name, r->section) == 0) {
+			r->err = fail(EINVAL,
+				      "%s:%d: section [%s] again, first at line %d",
+				      r->name, r->line, r->section, s->line);
+			return;
+		}
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL) {
+		r->err = fail(ENOMEM, "no memory for the configuration");
+		return;
+	}
+	memcpy(s->name, r->section, length + 1);
+	s->line = r->line;
+	s->next = r->seen;
+	r->seen = s;
+	/* So that config_check sees sections that are empty. */
+	char source[PATH_MAX];
+
+	format_text(source, sizeof(source), "%s:%d", r->name, r->line);
+	r->err = entry_add(r->cfg, LAYER_FILE, r->section, "", "", source);
+}
+
+static char *read_line(char *line, int size, void *user)
+{
+	struct reader *r = user;
+	size_t length, blank;
+
+	if (r->err != 0 || fgets(line, size, r->file) == NULL)
+		return NULL;
+	r->line++;
+	length = strlen(line);
+	if (length == 0 || (line[length - 1] != '\n' && !feof(r->file))) {
+		r->err =
+			fail(EINVAL, "%s:%d: a line of more than %d characters, or a NUL",
+			     r->name, r->line, size - 2);
+		return NULL;
+	}
+	/* No continuation lines: indenting means nothing. */
+	blank = strspn(line, " \t");
+	memmove(line, line + blank, length - blank + 1);
+	if (line[0] == '[')
+		section_begin(r, line + 1);
+	return r->err != 0 ? NULL : line;
+}
+
+static int take_pair(void *user, const char *section, const char *name, const char *value)
+{
+	struct reader *r = user;
+	char source[PATH_MAX];
+	const struct config_entry *other;
+
+	(void)section; /* may be cut; ours is not */
+	if (r->err != 0)
+		return 0;
+	if (r->section[0] == '\0') {
+		r->err = fail(EINVAL, "%s:%d: %s stands in no section", r->name, r->line,
+			      name);
+		return 0;
+	}
+	if (name[0] == '\0') {
+		r->err = fail(EINVAL, "%s:%d: no key before =", r->name, r->line);
+		return 0;
+	}
+	other = entry_find(r->cfg, LAYER_FILE, r->section, name);
+	if (other != NULL) {
+		r->err = fail(EINVAL, "%s:%d: %s again, first at %s", r->name, r->line,
+			      name, other->source);
+		return 0;
+	}
+	format_text(source, sizeof(source), "%s:%d", r->name, r->line);
+	r->err = entry_add(r->cfg, LAYER_FILE, r->section, name, value, source);
+	return r->err == 0;
+}
+
+static int file_load(struct config *cfg, const char *name, bool must_exist)
+{
+	struct reader r = {.cfg = cfg, .name = name};
+	int bad_line;
+
+	r.file = fopen(name, "re");
+	if (r.file == NULL) {
+		if (errno == ENOENT && !must_exist)
+			return 0;
+		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
+	}
+	bad_line = ini_parse_stream(read_line, &r, take_pair, &r);
+	if (r.err == 0 && ferror(r.file))
+		r.err = fail(EIO, "configuration %s: cannot read it", name);
+	if (r.err == 0 && bad_line != 0)
+		r.err = fail(EINVAL, "%s:%d: neither [section] nor key = value", name,
+			     bad_line);
+	(void)fclose(r.file);
+	while (r.seen != NULL) {
+		struct seen *next = r.seen->next;
+
+		free(r.seen);
+		r.seen = next;
+	}
+	if (r.err == 0 && (cfg->file = strdup(name)) == NULL)
+		r.err = fail(ENOMEM, "no memory for the configuration");
+	return r.err;
+}
+
+/* ---- options of the API
+ * ----------------------------------------------------------------- */
+
+/* "section.key=value"; the section may have dots in it. */
+static int option_parse(struct config *cfg, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	const char *dot = NULL;
+	char *copy;
+	int err;
+
+	for (const char *p = text; equals != NULL && p < equals; p++)
+		if (*p == '.')
+			dot = p;
+	if (dot == NULL || dot == text || dot + 1 == equals)
+		return fail(EINVAL, "option \"%s\" is not section.key=value", text);
+	copy = strdup(text);
+	if (copy == NULL)
+		return fail(ENOMEM, "no memory for the options");
+	copy[dot - text] = '\0';
+	copy[equals - text] = '\0';
+	err = entry_add(cfg, LAYER_API, copy, copy + (dot - text) + 1, equals + 1,
+			"option");
+	free(copy);
+	return err;
+}
+
+int config_add_target(struct config *cfg, const char *backend, const char *target,
+		      const char *query)
+{
+	char section[48];
+	char source[128];
+	char *copy = strdup(query);
+	char *rest = copy;
+	char *pair;
+	int err = 0;
+
+	if (copy == NULL)
+		return fail(ENOMEM, "no memory for the target");
+	format_text(section, sizeof(section), "backend.%s", backend);
+	format_text(source, sizeof(source), "target %s", target);
+	while (err == 0 && (pair = strsep(&rest, "&")) != NULL) {
+		char *equals = strchr(pair, '='), *dot;
+
+		if (equals == NULL || equals == pair) {
+			err = fail(EINVAL, "target \"%s\": \"%s\" is not key=value",
+				   target, pair);
+			break;
+		}
+		*equals = '\0';
+		/* layers.validate=1: of that section, not of the backend's. */
+		dot = strchr(pair, '.');
+		if (dot != NULL)
+			*dot = '\0';
+		err = entry_add(cfg, LAYER_API, dot != NULL ? pair : section,
+				dot != NULL ? dot + 1 : pair, equals + 1, source);
+	}
+	free(copy);
+	return err;
+}
+
+int config_set(struct config *cfg, const char *section, const char *pair)
+{
+	const char *equals = strchr(pair, '=');
+	char *key;
+	int err;
+
+	if (equals == NULL || equals == pair)
+		return fail(EINVAL, "option \"%s\" is not key=value", pair);
+	key = strndup(pair, (size_t)(equals - pair));
+	if (key == NULL)
+		return fail(ENOMEM, "no memory for the options");
+	err = entry_add(cfg, LAYER_API, section, key, equals + 1, "option");
+	free(key);
+	return err;
+}
+
+int config_load(struct config *cfg, const char *const *options)
+{
+	const struct config_entry *e;
+	const char *name;
+	int err;
+
+	memset(cfg, 0, sizeof(*cfg));
+	for (size_t i = 0; options != NULL && options[i] != NULL; i++) {
+		err = option_parse(cfg, options[i]);
+		if (err != 0)
+			goto out;
+	}
+	e = entry_find(cfg, LAYER_API, "hal", "config");
+	name = e != NULL ? e->value : getenv("HAL_HAL_CONFIG");
+	if (name == NULL)
+		name = getenv("HAL_CONFIG");
+	if (name != NULL && name[0] != '\0')
+		err = file_load(cfg, name, true);
+	else
+		err = file_load(cfg, "hal.conf", false);
+out:
+	if (err != 0)
+		config_free(cfg);
+	return err;
+}
+
+/* ---- values
+ * ------------------------------------------------------------------------------ */
+
+static int parse_number(const char *text, bool suffix, int64_t *out)
+{
+	char *end;
+	long long n;
+	int shift = 0;
+
+	errno = 0;
+	/* No octal: 010 is ten. */
+	n = strtoll(text, &end, strncasecmp(text, "0x", 2) == 0 ? 16 : 10);
+	if (end == text || errno != 0)
+		return -EINVAL;
+	if (suffix && *end != '\0') {
+		const char *units = "KMGT";
+		const char *u = strchr(units, toupper((unsigned char)*end));
+
+		if (u == NULL)
+			return -EINVAL;
+		shift = 10 * (int)(u - units + 1);
+		end++;
+	}
+	if (*end != '\0' || n > (INT64_MAX >> shift) || (shift != 0 && n < 0))
+		return -EINVAL;
+	*out = (int64_t)n * (INT64_C(1) << shift);
+	return 0;
+}
+
+static int parse_bool(const char *text, int64_t *out)
+{
+	static const char *const words[] = {"0", "no",  "off", "false",
+					    "1", "yes", "on",  "true"};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		if (strcasecmp(text, words[i]) == 0) {
+			*out = i >= ARRAY_LENGTH(words) / 2;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int parse_enum(const char *choices, const char *text, int64_t *out)
+{
+	int64_t index = 0;
+	size_t length = strlen(text);
+
+	for (const char *p = choices; p != NULL; index++) {
+		const char *bar = strchr(p, '|');
+		size_t n = bar != NULL ? (size_t)(bar - p) : strlen(p);
+
+		if (n == length && n > 0 && memcmp(p, text, n) == 0) {
+			*out = index;
+			return 0;
+		}
+		p = bar != NULL ? bar + 1 : NULL;
+	}
+	return -EINVAL;
+}
+
+static void option_range(const struct hal_option_def *d, char *text, size_t size)
+{
+	switch (d->type) {
+	case HAL_OPTION_INT:
+	case HAL_OPTION_SIZE:
+		format_text(text, size, "%lld..%lld", (long long)d->min,
+			    (long long)d->max);
+		break;
+	case HAL_OPTION_BOOL:
+		format_text(text, size, "yes|no");
+		break;
+	case HAL_OPTION_ENUM:
+		format_text(text, size, "%s", d->choices);
+		break;
+	default:
+		format_text(text, size, "any");
+		break;
+	}
+}
+
+static int value_parse(const struct hal_option_def *d, const char *text, int64_t *out)
+{
+	int err = 0;
+
+	*out = 0;
+	switch (d->type) {
+	case HAL_OPTION_INT:
+	case HAL_OPTION_SIZE:
+		err = parse_number(text, d->type == HAL_OPTION_SIZE, out);
+		if (err == 0 && (*out < d->min || *out > d->max))
+			err = -ERANGE;
+		break;
+	case HAL_OPTION_BOOL:
+		err = parse_bool(text, out);
+		break;
+	case HAL_OPTION_ENUM:
+		err = parse_enum(d->choices, text, out);
+		break;
+	default:
+		break;
+	}
+	return err;
+}
+
+static int value_set(struct option_value *v, const struct hal_option_def *d,
+		     const char *section, const char *text, const char *source)
+{
+	char range[96];
+	int64_t number;
+
+	if (value_parse(d, text, &number) != 0) {
+		option_range(d, range, sizeof(range));
+		return fail(EINVAL, "%s: [%s] %s = \"%s\" is not in %s", source, section,
+			    d->key, text, range);
+	}
+	free(v->text);
+	v->text = strdup(text);
+	if (v->text == NULL)
+		return fail(ENOMEM, "no memory for the options");
+	v->number = number;
+	format_text(v->source, sizeof(v->source), "%s", source);
+	return 0;
+}
+
+static void environment_name(char *out, size_t size, const char *section, const char *key)
+{
+	format_text(out, size, "HAL_%s_%s", section, key);
+	for (char *p = out; *p != '\0'; p++)
+		*p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
+}
+
+static int option_resolve(const struct config *cfg, const char *section,
+			  const struct hal_option_def *d, struct option_value *v)
+{
+	const struct config_entry *e;
+	char name[128];
+	char source[160];
+	const char *text;
+	int err;
+
+	err = value_set(v, d, section, d->def != NULL ? d->def : "", "default");
+	if (err != 0)
+		return err;
+	/* Lower layers are checked too: a wrong line is never silent. */
+	e = entry_find(cfg, LAYER_FILE, section, d->key);
+	if (e != NULL && (err = value_set(v, d, section, e->value, e->source)) != 0)
+		return err;
+	environment_name(name, sizeof(name), section, d->key);
+	text = getenv(name);
+	if (text != NULL) {
+		format_text(source, sizeof(source), "environment %s", name);
+		if ((err = value_set(v, d, section, text, source)) != 0)
+			return err;
+	}
+	e = entry_find(cfg, LAYER_API, section, d->key);
+	return e != NULL ? value_set(v, d, section, e->value, e->source) : 0;
+}
+
+void config_values_free(struct hal_bk_config *values)
+{
+	if (values == NULL)
+		return;
+	for (uint32_t i = 0; i < values->count; i++)
+		free(values->values[i].text);
+	free(values->values);
+	free(values);
+}
+
+int config_resolve(const struct config *cfg, const char *section,
+		   const struct hal_option_def *defs, uint32_t count,
+		   struct hal_bk_config **out)
+{
+	struct hal_bk_config *c = calloc(1, sizeof(*c));
+	int err = 0;
+
+	*out = NULL;
+	if (c == NULL)
+		return fail(ENOMEM, "no memory for the options");
+	c->values = calloc(count + 1, sizeof(*c->values));
+	if (c->values == NULL) {
+		free(c);
+		return fail(ENOMEM, "no memory for the options");
+	}
+	c->defs = defs;
+	c->count = count;
+	format_text(c->section, sizeof(c->section), "%s", section);
+	for (uint32_t i = 0; err == 0 && i < count; i++)
+		err = option_resolve(cfg, section, &defs[i], &c->values[i]);
+	if (err != 0)
+		config_values_free(c);
+	else
+		*out = c;
+	return err;
+}
+
+static const struct option_value *value_find(const struct hal_bk_config *cfg,
+					     const char *key)
+{
+	for (uint32_t i = 0; cfg != NULL && i < cfg->count; i++)
+		if (strcmp(cfg->defs[i].key, key) == 0)
+			return &cfg->values[i];
+	return NULL;
+}
+
+int64_t option_int(const struct hal_bk_config *cfg, const char *key)
+{
+	const struct option_value *v = value_find(cfg, key);
+
+	return v != NULL ? v->number : 0;
+}
+
+const char *option_str(const struct hal_bk_config *cfg, const char *key)
+{
+	const struct option_value *v = value_find(cfg, key);
+
+	return v != NULL ? v->text : NULL;
+}
+
+const char *option_source(const struct hal_bk_config *cfg, const char *key)
+{
+	const struct option_value *v = value_find(cfg, key);
+
+	return v != NULL ? v->source : "";
+}
+
+/* ---- what may be said
+ * ---------------------------------------------------------------------- */
+
+static int key_check(const struct config_entry *e, const struct hal_option_def *defs,
+		     uint32_t count)
+{
+	char known[256] = "";
+	size_t used = 0;
+
+	if (e->key[0] == '\0')
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(defs[i].key, e->key) == 0)
+			return 0;
+	for (uint32_t i = 0; i < count && used < sizeof(known); i++) {
+		format_text(known + used, sizeof(known) - used, " %s", defs[i].key);
+		used += strlen(known + used);
+	}
+	return fail(EINVAL, "%s: [%s] has no option %s; it has%s", e->source, e->section,
+		    e->key, known);
+}
+
+/* Between the quotes of: partition "name".  NULL: that it is not. */
+static bool partition_section(const char *section, char *name, size_t size)
+{
+	const char *p = section + strlen("partition");
+	size_t length;
+
+	if (strncmp(section, "partition", strlen("partition")) != 0)
+		return false;
+	p += strspn(p, " \t");
+	length = strlen(p);
+	if (length < 3 || p[0] != '"' || p[length - 1] != '"' || length - 2 >= size)
+		return false;
+	memcpy(name, p + 1, length - 2);
+	name[length - 2] = '\0';
+	return true;
+}
+
+static bool has_key(const struct hal_option_def *defs, uint32_t count, const char *key)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(defs[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Any policy's: another one may come later. */
+static int policy_key_check(const struct config_entry *e)
+{
+	for (uint32_t i = 0; i < policy_count(); i++)
+		if (has_key(policy_at(i)->options, policy_at(i)->option_count, e->key))
+			return 0;
+	return key_check(e, policy_options, policy_option_count);
+}
+
+static int entry_check(const struct config_entry *e)
+{
+	const struct backend *b;
+	char name[32];
+
+	for (uint32_t i = 0; i < own_section_count; i++)
+		if (strcmp(e->section, own_sections[i].name) == 0)
+			return key_check(e, own_sections[i].defs, own_sections[i].count);
+	if (strcmp(e->section, "policy") == 0)
+		return policy_key_check(e);
+	if (partition_section(e->section, name, sizeof(name)))
+		return key_check(e, partition_options, partition_option_count);
+	if (strncmp(e->section, "backend.", 8) == 0) {
+		b = registry_find(e->section + 8);
+		if (b != NULL)
+			return key_check(e, b->table.options, b->table.option_count);
+		return fail(EINVAL, "%s: [%s]: this build has no backend %s", e->source,
+			    e->section, e->section + 8);
+	}
+	return fail(EINVAL,
+		    "%s: no section [%s]; there are [hal], [policy], [layers], "
+		    "[backend.NAME] and [partition \"name\"] (a name has 1 to 31 "
+		    "characters)",
+		    e->source, e->section);
+}
+
+int config_check(const struct config *cfg)
+{
+	const struct config_entry *first = NULL;
+
+	/* Entries are newest first; the first wrong line should be told. */
+	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
+		if (entry_check(e) != 0)
+			first = e;
+	return first != NULL ? entry_check(first) : 0;
+}
+
+/* ---- partitions
+ * ------------------------------------------------------------------------------ */
+
+/* "0,2-3" or "0xd". */
+static int parse_colors(const char *text, uint64_t *mask)
+{
+	const char *p = text;
+
+	*mask = 0;
+	if (strncasecmp(p, "0x", 2) == 0) {
+		char *end;
+
+		errno = 0;
+		*mask = strtoull(p, &end, 16);
+		return *end == '\0' && errno == 0 && end > p + 2 ? 0 : -EINVAL;
+	}
+	while (*p != '\0') {
+		char *end;
+		unsigned long first, last;
+
+		if (!isdigit((unsigned char)*p))
+			return -EINVAL;
+		first = strtoul(p, &end, 10);
+		last = first;
+		if (*end == '-') {
+			p = end + 1;
+			if (!isdigit((unsigned char)*p))
+				return -EINVAL;
+			last = strtoul(p, &end, 10);
+		}
+		if (first > last || last > 63)
+			return -EINVAL;
+		for (unsigned long c = first; c <= last; c++)
+			*mask |= UINT64_C(1) << c;
+		if (*end != '\0' && *end != ',')
+			return -EINVAL;
+		p = *end == ',' ? end + 1 : end;
+		if (*end == ',' && *p == '\0')
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static const char *section_of(const struct config *cfg, const char *name,
+			      const char **source)
+{
+	const struct config_entry *found = NULL;
+	char other[32];
+
+	/* The oldest entry of it is its header. */
+	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
+		if (partition_section(e->section, other, sizeof(other)) &&
+		    strcmp(other, name) == 0)
+			found = e;
+	if (found == NULL)
+		return NULL;
+	*source = found->source;
+	return found->section;
+}
+
+int config_partition(const struct config *cfg, const char *name,
+		     struct config_partition *out)
+{
+	const struct option_value *colors;
+	struct hal_bk_config *v;
+	const char *section, *source = NULL;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	section = section_of(cfg, name, &source);
+	if (section == NULL)
+		return fail(ENOENT, "no [partition \"%s\"] in %s", name,
+			    cfg->file != NULL ? cfg->file
+					      : "the configuration: no file was read");
+	err = config_resolve(cfg, section, partition_options,
+			     partition_option_count, &v);
+	if (err != 0)
+		return err;
+	out->desc.size = sizeof(out->desc);
+	out->desc.row = (uint16_t)option_int(v, "row");
+	out->desc.col = (uint16_t)option_int(v, "col");
+	out->desc.rows = (uint16_t)option_int(v, "rows");
+	out->desc.cols = (uint16_t)option_int(v, "cols");
+	out->desc.units_floor = (uint32_t)option_int(v, "units");
+	out->desc.memory_bytes = (uint64_t)option_int(v, "memory");
+	out->desc.min_isolation = (uint32_t)option_int(v, "isolation");
+	format_text(out->desc.name, sizeof(out->desc.name), "%s", name);
+	format_text(out->source, sizeof(out->source), "%s", source);
+	colors = value_find(v, "colors");
+	if (colors != NULL && parse_colors(colors->text, &out->desc.color_mask) != 0)
+		err = fail(EINVAL,
+			   "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
+			   "mask as 0xd",
+			   colors->source, colors->text);
+	config_values_free(v);
+	return err;
+}
+
+/* ---- listing
+ * ---------------------------------------------------------------------------------- */
+
+static int option_export(const struct config *cfg, const char *section,
+			 const struct hal_option_def *d, struct hal_option_info *info)
+{
+	static const char *const types[] = {"int", "size", "bool", "enum", "string"};
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct hal_bk_config *v;
+	int err = config_resolve(cfg, section, d, 1, &v);
+
+	if (err != 0 || v == NULL)
+		return err;
+	format_text(o.section, sizeof(o.section), "%s", section);
+	format_text(o.key, sizeof(o.key), "%s", d->key);
+	format_text(o.type, sizeof(o.type), "%s",
+		    d->type < ARRAY_LENGTH(types) ? types[d->type] : "?");
+	option_range(d, o.range, sizeof(o.range));
+	format_text(o.def, sizeof(o.def), "%s", d->def != NULL ? d->def : "");
+	format_text(o.value, sizeof(o.value), "%s", v->values[0].text);
+	format_text(o.source, sizeof(o.source), "%s", v->values[0].source);
+	format_text(o.help, sizeof(o.help), "%s", d->help != NULL ? d->help : "");
+	config_values_free(v);
+	return export_struct(info, &o, sizeof(o), sizeof(o), "hal_option_info");
+}
+
+static int option_at(const struct config *cfg, uint32_t index,
+		     struct hal_option_info *info)
+{
+	uint32_t total = 0;
+
+	for (uint32_t i = 0; i < own_section_count; i++) {
+		const struct own_section *s = &own_sections[i];
+
+		if (index - total < s->count)
+			return option_export(cfg, s->name, &s->defs[index - total], info);
+		total += s->count;
+	}
+	if (index - total < policy_option_count)
+		return option_export(cfg, "policy", &policy_options[index - total], info);
+	total += policy_option_count;
+	for (uint32_t i = 0; i < policy_count(); i++) {
+		const struct hal_policy *p = policy_at(i);
+
+		if (index - total < p->option_count)
+			return option_export(cfg, "policy", &p->options[index - total],
+					     info);
+		total += p->option_count;
+	}
+	for (uint32_t i = 0; i < registry_count(); i++) {
+		const struct backend *b = registry_at(i);
+
+		if (index - total < b->table.option_count)
+			return option_export(cfg, b->section,
+					     &b->table.options[index - total], info);
+		total += b->table.option_count;
+	}
+	return fail(ENOENT, "there are %u options, index %u is past them", total, index);
+}
+
+int hal_option_get_info(uint32_t index, const char *const *options,
+			struct hal_option_info *info)
+{
+	struct hal_bk_config *core = NULL;
+	struct config cfg;
+	int err;
+
+	if (info == NULL)
+		return fail(EINVAL, "hal_option_get_info: info is NULL");
+	err = config_load(&cfg, options);
+	if (err != 0)
+		return err;
+	err = config_resolve(&cfg, "hal", core_options, core_option_count, &core);
+	if (err == 0)
+		err = registry_load(option_str(core, "plugins"));
+	if (err == 0)
+		err = config_check(&cfg);
+	if (err == 0)
+		err = option_at(&cfg, index, info);
+	config_values_free(core);
+	config_free(&cfg);
+	return err;
+}

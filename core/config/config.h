@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.h - options from the API, the environment and hal.conf, in that order. */
+#ifndef HAL_CONFIG_CONFIG_H
+#define HAL_CONFIG_CONFIG_H
+
+#include <stdint.h>
+
+#include <hal/backend.h>
+
+struct config_entry {
+	struct config_entry *next;
+	char *section, *key, *value;
+	char *source; /* "hal.conf:12", "option" */
+	int layer;
+};
+
+struct config {
+	struct config_entry *entries;
+	char *file; /* NULL: none was read */
+};
+
+/* Values of one option table, in force. */
+struct option_value {
+	int64_t number;
+	char *text;
+	char source[128];
+};
+
+struct hal_bk_config {
+	const struct hal_option_def *defs;
+	uint32_t count;
+	char section[32];
+	struct option_value *values;
+};
+
+/* What [partition "name"] says. */
+struct config_partition {
+	struct hal_partition_desc desc;
+	char source[128];
+};
+
+int config_load(struct config *cfg, const char *const *options);
+void config_free(struct config *cfg);
+/* A target's "key=value&..." as options of backend.NAME. */
+int config_add_target(struct config *cfg, const char *backend, const char *target,
+		      const char *query);
+/* key=value of section, as if the caller's options had said so. */
+int config_set(struct config *cfg, const char *section, const char *pair);
+/* Every section and key is one that somebody declared. */
+int config_check(const struct config *cfg);
+int config_resolve(const struct config *cfg, const char *section,
+		   const struct hal_option_def *defs, uint32_t count,
+		   struct hal_bk_config **out);
+void config_values_free(struct hal_bk_config *values);
+int config_partition(const struct config *cfg, const char *name,
+		     struct config_partition *out);
+
+int64_t option_int(const struct hal_bk_config *cfg, const char *key);
+const char *option_str(const struct hal_bk_config *cfg, const char *key);
+/* Where its value came from, as "hal.conf:12". */
+const char *option_source(const struct hal_bk_config *cfg, const char *key);
+
+#endif

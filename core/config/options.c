@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - what the library's own sections may say. */
+#include "config/options.h"
+
+#include "util/compiler.h"
+
+const struct hal_option_def core_options[] = {
+	{"device", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "what hal_open(NULL) opens, as npu:0?rows=8; empty: the best present"},
+	{"config", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "the file to read; empty: $HAL_CONFIG, else hal.conf here if it exists"},
+	{"plugins", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "backends and policies out of the tree: .so files, separated by colons"},
+	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "write a Chrome/Perfetto trace of everything to this file"},
+	{"queue_depth", HAL_OPTION_INT, 8, 4096, NULL, "32",
+	 "slots of a queue, a power of two; a launch takes one, or more with arguments"},
+	{"inflight", HAL_OPTION_INT, 1, 8, NULL, "2",
+	 "commands of one queue that the device may have at a time"},
+	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
+	 "commands of one partition that the device may have at a time"},
+	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "20",
+	 "real clock: how long an idle engine looks at most before it sleeps"},
+};
+const uint32_t core_option_count = ARRAY_LENGTH(core_options);
+
+/* What [partition "name"] may say. */
+const struct hal_option_def partition_options[] = {
+	{"row", HAL_OPTION_INT, 0, 65535, NULL, "0", "first row of the rectangle"},
+	{"col", HAL_OPTION_INT, 0, 65535, NULL, "0", "first column"},
+	{"rows", HAL_OPTION_INT, 0, 65535, NULL, "0", "rows; 0: units says how many"},
+	{"cols", HAL_OPTION_INT, 0, 65535, NULL, "0", "columns"},
+	{"units", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0", "compute units anywhere"},
+	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0", "quota; 0: what is free"},
+	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "", "channels: 0,2-3 or a mask 0xd"},
+	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",
+	 "the least that is accepted"},
+};
+const uint32_t partition_option_count = ARRAY_LENGTH(partition_options);
+
+const struct hal_option_def layer_options[] = {
+	{"validate", HAL_OPTION_BOOL, 0, 0, NULL, "no",
+	 "check every call between the core and the backend, both ways, and leaks"},
+	{"report", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "validate: append what is wrong to this file, a line each"},
+	{"fault", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "fail every n-th call: OPERATION:N:ERRNO, several with commas between"},
+	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "append every call of the backend to this file, a line of JSON each"},
+};
+const uint32_t layer_option_count = ARRAY_LENGTH(layer_options);
+
+const struct own_section own_sections[] = {
+	{"hal", core_options, ARRAY_LENGTH(core_options)},
+	{"layers", layer_options, ARRAY_LENGTH(layer_options)},
+};
+const uint32_t own_section_count = ARRAY_LENGTH(own_sections);

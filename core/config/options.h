@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h - what the library's own sections may say; backends and policies have theirs. */
+#ifndef HAL_CONFIG_OPTIONS_H
+#define HAL_CONFIG_OPTIONS_H
+
+#include <hal/backend.h>
+
+extern const struct hal_option_def core_options[], partition_options[], layer_options[];
+extern const uint32_t core_option_count, partition_option_count, layer_option_count;
+
+/* Sections of one table each. */
+struct own_section {
+	const char *name;
+	const struct hal_option_def *defs;
+	uint32_t count;
+};
+
+extern const struct own_section own_sections[];
+extern const uint32_t own_section_count;
+
+#endif

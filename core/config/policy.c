@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy.c - the policies there are: those that lie in core/policies, and plugins. */
+#include "config/registry.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
+
+#define HAL_POLICY_(name) extern const struct hal_policy hal_policy_##name;
+#include "hal_policies.h"
+#undef HAL_POLICY_
+
+static const struct hal_policy *const builtin[] = {
+#define HAL_POLICY_(name) &hal_policy_##name,
+#include "hal_policies.h"
+#undef HAL_POLICY_
+};
+
+#define POLICIES_MAX 128
+
+/* Only grows; guarded by the registry's lock, but for reading. */
+static const struct hal_policy *policies[POLICIES_MAX];
+static _Atomic uint32_t count;
+
+const struct hal_option_def policy_options[] = {
+	{"name", HAL_OPTION_STRING, 0, 0, NULL, "priority",
+	 "who runs next among the queues of a partition"},
+	{"timeout_ms", HAL_OPTION_INT, 0, INT64_C(1000000), NULL, "10000",
+	 "device time for which a policy may pass over a runnable queue; 0: for ever"},
+};
+const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
+
+static int table_check(const struct hal_policy *p, const char *from)
+{
+	if (p->abi != HAL_POLICY_ABI)
+		return fail(EPROTO, "%s speaks policy ABI %u, this library ABI %u", from,
+			    p->abi, HAL_POLICY_ABI);
+	if (p->size != sizeof(*p))
+		return fail(EPROTO, "%s: a policy of %u bytes, %zu were expected", from,
+			    p->size, sizeof(*p));
+	if (p->name == NULL || p->name[0] == '\0' || strlen(p->name) > 31)
+		return fail(EPROTO, "%s: a policy's name has 1 to 31 characters", from);
+	if (p->key == NULL && p->pick == NULL)
+		return fail(EPROTO, "%s: policy %s has neither key nor pick", from,
+			    p->name);
+	if (p->key != NULL && (p->pick != NULL || p->enqueue != NULL || p->dequeue != NULL))
+		return fail(EPROTO,
+			    "%s: policy %s has key, and enqueue, dequeue or pick as well",
+			    from, p->name);
+	if (p->option_count > 0 && p->options == NULL)
+		return fail(EPROTO, "%s: %u options but no table of them", from,
+			    p->option_count);
+	return 0;
+}
+
+int policy_add(const struct hal_policy *p, const char *from)
+{
+	uint32_t n = atomic_load(&count);
+	int err = table_check(p, from);
+
+	if (err != 0)
+		return err;
+	if (policy_find(p->name) != NULL)
+		return fail(EINVAL, "%s: there is a policy %s already", from, p->name);
+	if (n == POLICIES_MAX)
+		return fail(ENOSPC, "%s: more than %d policies", from, POLICIES_MAX);
+	policies[n] = p;
+	atomic_store(&count, n + 1);
+	return 0;
+}
+
+int policies_load(void)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++) {
+		int err = policy_add(builtin[i], builtin[i]->name);
+
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+uint32_t policy_count(void)
+{
+	return atomic_load(&count);
+}
+
+const struct hal_policy *policy_at(uint32_t index)
+{
+	return policies[index];
+}
+
+const struct hal_policy *policy_find(const char *name)
+{
+	for (uint32_t i = 0; i < policy_count(); i++)
+		if (strcmp(policies[i]->name, name) == 0)
+			return policies[i];
+	return NULL;
+}
+
+int policy_unknown(const char *name)
+{
+	char known[256] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < policy_count() && used < sizeof(known); i++) {
+		format_text(known + used, sizeof(known) - used, " %s", policies[i]->name);
+		used += strlen(known + used);
+	}
+	return fail(EINVAL, "there is no policy \"%s\"; there are%s", name, known);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry.c - the backends there are: built in, or plugins; gaps filled with stubs. */
+#include "config/registry.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "util/compiler.h"
+#include "util/error.h"
+
+/* Weak: a build that leaves a backend out still links. */
+#define HAL_BACKEND(name)                                                                \
+	extern const struct hal_backend *hal_backend_##name(const struct hal_host *)     \
+		__attribute__((weak, visibility("hidden")));
+#include "hal_backends.h"
+#undef HAL_BACKEND
+
+static const hal_backend_entry_fn builtin[] = {
+#define HAL_BACKEND(name) hal_backend_##name,
+#include "hal_backends.h"
+#undef HAL_BACKEND
+	NULL,
+};
+
+static const char *const builtin_names[] = {
+#define HAL_BACKEND(name) #name,
+#include "hal_backends.h"
+#undef HAL_BACKEND
+	NULL,
+};
+
+#define BACKENDS_MAX 64
+
+/* Only grows; entries never move or change, so that devices may point to them. */
+static struct {
+	pthread_mutex_t lock;
+	bool loaded;
+	_Atomic uint32_t count;
+	struct backend *at[BACKENDS_MAX];
+	/* Files that have been loaded. */
+	char *plugins[2 * BACKENDS_MAX];
+	uint32_t plugin_count;
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+const struct hal_host core_host = {
+	.size = sizeof(struct hal_host),
+	.abi = HAL_BACKEND_ABI,
+	.fail = fail,
+	.option_int = option_int,
+	.option_str = option_str,
+};
+
+/* ---- stubs ---------------------------------------------------------------------------
+ */
+
+#define LACKS(what) fail(ENOTSUP, "the device cannot " what)
+
+static int no_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
+		    uint32_t max)
+{
+	(void)cfg, (void)out, (void)max;
+	return fail(ENODEV, "the backend cannot look for devices");
+}
+
+static int no_open(const struct hal_bk_config *cfg, uint32_t index, void **dev)
+{
+	(void)cfg, (void)index, (void)dev;
+	return LACKS("be opened");
+}
+
+static void no_close(void *dev)
+{
+	(void)dev;
+}
+
+static int no_get_info(void *dev, struct hal_device_info *info)
+{
+	(void)dev, (void)info;
+	return LACKS("describe itself");
+}
+
+static int no_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
+			       void **part)
+{
+	(void)dev, (void)desc, (void)part;
+	return LACKS("be partitioned");
+}
+
+static int no_partition_destroy(void *dev, void *part)
+{
+	(void)dev, (void)part;
+	return LACKS("destroy partitions");
+}
+
+static int no_queue_create(void *dev, void *part, int32_t priority, void **queue)
+{
+	(void)dev, (void)part, (void)priority, (void)queue;
+	return LACKS("make queues");
+}
+
+static int no_queue_destroy(void *dev, void *queue)
+{
+	(void)dev, (void)queue;
+	return LACKS("destroy queues");
+}
+
+static int no_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
+			uint32_t flags, void **mem)
+{
+	(void)dev, (void)part, (void)bytes, (void)color_mask, (void)flags, (void)mem;
+	return LACKS("allocate memory");
+}
+
+static int no_mem_free(void *dev, void *mem)
+{
+	(void)dev, (void)mem;
+	return LACKS("free memory");
+}
+
+static int no_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
+			uint64_t bytes)
+{
+	(void)dev, (void)mem, (void)offset, (void)data, (void)bytes;
+	return LACKS("be written by the host");
+}
+
+static int no_mem_read(void *dev, void *mem, uint64_t offset, void *data, uint64_t bytes)
+{
+	(void)dev, (void)mem, (void)offset, (void)data, (void)bytes;
+	return LACKS("be read by the host");
+}
+
+static int no_mem_map(void *dev, void *mem, void **address)
+{
+	(void)dev, (void)mem, (void)address;
+	return LACKS("map memory");
+}
+
+static int no_mem_unmap(void *dev, void *mem)
+{
+	(void)dev, (void)mem;
+	return LACKS("unmap memory");
+}
+
+static int no_program_load(void *dev, const void *image, size_t size, void **prog)
+{
+	(void)dev, (void)image, (void)size, (void)prog;
+	return LACKS("load programs");
+}
+
+static int no_program_unload(void *dev, void *prog)
+{
+	(void)dev, (void)prog;
+	return LACKS("unload programs");
+}
+
+static int no_kernel_get(void *dev, void *prog, uint32_t index,
+			 struct hal_bk_kernel_info *info, void **kernel)
+{
+	(void)dev, (void)prog, (void)index, (void)info, (void)kernel;
+	return fail(ENOENT, "the program has no kernels");
+}
+
+static int no_program_bind(void *dev, void *prog, void *part, uint64_t *bytes)
+{
+	(void)dev, (void)prog, (void)part;
+	*bytes = 0;
+	return 0; /* documented: nothing to do */
+}
+
+static int no_program_unbind(void *dev, void *prog, void *part)
+{
+	(void)dev, (void)prog, (void)part;
+	return 0;
+}
+
+static int no_mem_move(void *dev, void *mem, uint64_t color_mask)
+{
+	(void)dev, (void)mem, (void)color_mask;
+	return LACKS("move memory");
+}
+
+static const void *no_extension(void *dev, const char *name)
+{
+	(void)dev, (void)name;
+	return NULL;
+}
+
+static int no_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
+{
+	(void)dev, (void)queue, (void)cmd;
+	return LACKS("run commands");
+}
+
+static int no_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	(void)dev, (void)until_ns, (void)ev, (void)max;
+	return LACKS("be polled");
+}
+
+static uint64_t no_now(void *dev)
+{
+	(void)dev;
+	return 0;
+}
+
+static int no_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
+{
+	(void)dev, (void)queue, (void)mode, (void)cookie;
+	return LACKS("suspend queues");
+}
+
+static int no_resume(void *dev, void *queue)
+{
+	(void)dev, (void)queue;
+	return LACKS("resume queues");
+}
+
+static int no_resize(void *dev, void *part, const struct hal_bk_partition_desc *desc,
+		     uint64_t cookie)
+{
+	(void)dev, (void)part, (void)desc, (void)cookie;
+	return LACKS("resize partitions");
+}
+
+static int no_event_fd(void *dev)
+{
+	(void)dev;
+	return -ENOTSUP;
+}
+
+static int no_limit(void *dev, void *part, uint64_t bytes, uint64_t window_ns)
+{
+	(void)dev, (void)part, (void)bytes, (void)window_ns;
+	return LACKS("limit bandwidth");
+}
+
+#undef LACKS
+
+static const struct hal_bk_cold no_cold = {
+	.probe = no_probe,
+	.open = no_open,
+	.close = no_close,
+	.get_info = no_get_info,
+	.partition_create = no_partition_create,
+	.partition_destroy = no_partition_destroy,
+	.queue_create = no_queue_create,
+	.queue_destroy = no_queue_destroy,
+	.mem_alloc = no_mem_alloc,
+	.mem_free = no_mem_free,
+	.mem_write = no_mem_write,
+	.mem_read = no_mem_read,
+	.mem_map = no_mem_map,
+	.mem_unmap = no_mem_unmap,
+	.program_load = no_program_load,
+	.program_unload = no_program_unload,
+	.kernel_get = no_kernel_get,
+	.program_bind = no_program_bind,
+	.program_unbind = no_program_unbind,
+	.mem_move = no_mem_move,
+	.extension = no_extension,
+	.isolation = NULL, /* the core looks itself */
+};
+
+static const struct hal_bk_hot no_hot = {
+	.submit = no_submit,
+	.poll = no_poll,
+	.now = no_now,
+	.suspend = no_suspend,
+	.resume = no_resume,
+	.resize = no_resize,
+	.event_fd = no_event_fd,
+	.next = NULL, /* the engine looks itself */
+	.doorbell = NULL,
+	.limit = no_limit,
+};
+
+/* Both tables hold nothing but pointers to functions. */
+static void fill_gaps(void *table, const void *stubs, size_t size)
+{
+	typedef void (*operation)(void);
+
+	for (size_t at = 0; at < size; at += sizeof(operation)) {
+		operation op;
+
+		memcpy(&op, (const char *)table + at, sizeof(op));
+		if (op == NULL)
+			memcpy((char *)table + at, (const char *)stubs + at, sizeof(op));
+	}
+}
+
+/* ---- registration
+ * ------------------------------------------------------------------------ */
+
+static int table_check(const struct hal_backend *t, const char *from)
+{
+	const size_t head = offsetof(struct hal_backend, cold);
+
+	if (t->abi != HAL_BACKEND_ABI)
+		return fail(EPROTO, "%s speaks backend ABI %u, this library ABI %u", from,
+			    t->abi, HAL_BACKEND_ABI);
+	if (t->size < head || (uint64_t)t->size < head + t->cold_size + t->hot_size)
+		return fail(
+			EPROTO,
+			"%s: a table of %u bytes cannot hold cold and hot operations of "
+			"%u and %u bytes",
+			from, t->size, t->cold_size, t->hot_size);
+	if (t->name == NULL || t->name[0] == '\0' || strlen(t->name) > 15 ||
+	    strpbrk(t->name, ":?. ") != NULL)
+		return fail(EPROTO,
+			    "%s: a backend name has 1 to 15 characters and none of "
+			    "\":?. \"",
+			    from);
+	if (t->option_count > 0 && t->options == NULL)
+		return fail(EPROTO, "%s: %u options but no table of them", from,
+			    t->option_count);
+	return 0;
+}
+
+/* Under the lock. */
+static int backend_add(const struct hal_backend *t, const char *from, const char *path)
+{
+	const size_t head = offsetof(struct hal_backend, cold);
+	uint32_t count = atomic_load(&registry.count);
+	struct backend *b;
+	int err = table_check(t, from);
+
+	if (err != 0)
+		return err;
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(registry.at[i]->table.name, t->name) == 0)
+			return fail(EINVAL, "%s: there is a backend %s already", from,
+				    t->name);
+	if (count == BACKENDS_MAX)
+		return fail(ENOSPC, "%s: more than %d backends", from, BACKENDS_MAX);
+	b = calloc(1, sizeof(*b));
+	if (b == NULL || (path != NULL && (b->path = strdup(path)) == NULL)) {
+		free(b);
+		return fail(ENOMEM, "no memory for backend %s", t->name);
+	}
+	/* A table of another version of this ABI may be shorter or longer than ours; its
+	 * hot operations start where its own cold ones end. */
+	memcpy(&b->table, t, head);
+	memcpy(&b->table.cold, (const char *)t + head,
+	       t->cold_size < sizeof(b->table.cold) ? t->cold_size
+						    : sizeof(b->table.cold));
+	memcpy(&b->table.hot, (const char *)t + head + t->cold_size,
+	       t->hot_size < sizeof(b->table.hot) ? t->hot_size : sizeof(b->table.hot));
+	fill_gaps(&b->table.cold, &no_cold, sizeof(no_cold));
+	fill_gaps(&b->table.hot, &no_hot, sizeof(no_hot));
+	format_text(b->section, sizeof(b->section), "backend.%s", t->name);
+	registry.at[count] = b;
+	atomic_store(&registry.count, count + 1);
+	return 0;
+}
+
+static int builtin_load(void)
+{
+	for (size_t i = 0; i + 1 < ARRAY_LENGTH(builtin); i++) {
+		const struct hal_backend *t;
+		int err;
+
+		if (builtin[i] == NULL)
+			continue;
+		t = builtin[i](&core_host);
+		if (t == NULL)
+			return fail(EPROTO, "backend %s refused to load",
+				    builtin_names[i]);
+		err = backend_add(t, builtin_names[i], NULL);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+static int plugin_remember(const char *path)
+{
+	if (registry.plugin_count == ARRAY_LENGTH(registry.plugins))
+		return 0; /* it is loaded again next time, and refused as a twin */
+	registry.plugins[registry.plugin_count] = strdup(path);
+	if (registry.plugins[registry.plugin_count] == NULL)
+		return fail(ENOMEM, "no memory for the list of plugins");
+	registry.plugin_count++;
+	return 0;
+}
+
+/* What has no backend may be a policy. */
+static int policy_plugin(void *lib, const char *path)
+{
+	union {
+		void *object;
+		hal_policy_entry_fn function;
+	} entry = {.object = dlsym(lib, HAL_POLICY_SYMBOL)};
+	const struct hal_policy *p;
+	int err;
+
+	if (entry.object == NULL)
+		return fail(EPROTO, "plugin %s has no symbol %s or %s", path,
+			    HAL_BACKEND_SYMBOL, HAL_POLICY_SYMBOL);
+	p = entry.function(&core_host);
+	if (p == NULL)
+		return fail(EPROTO, "plugin %s refused to load: %s", path,
+			    hal_last_error());
+	err = policy_add(p, path);
+	if (err == 0)
+		err = plugin_remember(path);
+	return err;
+}
+
+static int plugin_load(const char *path)
+{
+	union {
+		void *object;
+		hal_backend_entry_fn function;
+	} entry;
+	const struct hal_backend *t;
+	void *lib;
+	int err;
+
+	for (uint32_t i = 0; i < registry.plugin_count; i++)
+		if (strcmp(registry.plugins[i], path) == 0)
+			return 0;
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (lib == NULL)
+		return fail(ENOENT, "plugin %s: %s", path, dlerror());
+	entry.object = dlsym(lib, HAL_BACKEND_SYMBOL);
+	if (entry.object == NULL) {
+		err = policy_plugin(lib, path);
+		goto out;
+	}
+	t = entry.function(&core_host);
+	if (t == NULL) {
+		err = fail(EPROTO, "plugin %s refused to load: %s", path,
+			   hal_last_error());
+		goto out;
+	}
+	err = backend_add(t, path, path);
+	if (err == 0)
+		err = plugin_remember(path);
+out:
+	/* Kept for good once it is registered: nothing counts who still uses its code. */
+	if (err != 0)
+		(void)dlclose(lib);
+	return err;
+}
+
+int registry_load(const char *plugins)
+{
+	char *copy = NULL;
+	char *rest, *path;
+	int err = 0;
+
+	pthread_mutex_lock(&registry.lock);
+	if (!registry.loaded) {
+		err = builtin_load();
+		if (err == 0)
+			err = policies_load();
+		registry.loaded = err == 0;
+	}
+	if (err != 0 || plugins == NULL || plugins[0] == '\0')
+		goto out;
+	copy = strdup(plugins);
+	if (copy == NULL) {
+		err = fail(ENOMEM, "no memory for the list of plugins");
+		goto out;
+	}
+	rest = copy;
+	while (err == 0 && (path = strsep(&rest, ":")) != NULL)
+		if (path[0] != '\0')
+			err = plugin_load(path);
+out:
+	free(copy);
+	pthread_mutex_unlock(&registry.lock);
+	return err;
+}
+
+uint32_t registry_count(void)
+{
+	return atomic_load(&registry.count);
+}
+
+const struct backend *registry_at(uint32_t index)
+{
+	return registry.at[index];
+}
+
+const struct backend *registry_find(const char *name)
+{
+	uint32_t count = registry_count();
+
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(registry.at[i]->table.name, name) == 0)
+			return registry.at[i];
+	return NULL;
+}
+
+__attribute__((destructor)) static void registry_free(void)
+{
+	uint32_t count = registry_count();
+
+	atomic_store(&registry.count, 0);
+	while (registry.plugin_count > 0)
+		free(registry.plugins[--registry.plugin_count]);
+	for (uint32_t i = 0; i < count; i++) {
+		free(registry.at[i]->path);
+		free(registry.at[i]);
+	}
+}

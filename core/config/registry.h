@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry.h - the backends and policies there are: built in, or plugins. */
+#ifndef HAL_CONFIG_REGISTRY_H
+#define HAL_CONFIG_REGISTRY_H
+
+#include <hal/backend.h>
+#include <hal/policy.h>
+
+struct backend {
+	struct hal_backend table; /* gaps filled with stubs */
+	char section[32];
+	char *path; /* of the plugin; NULL: in the tree */
+};
+
+extern const struct hal_host core_host;
+
+/* Loads what is built in and the colon list of plugins. */
+int registry_load(const char *plugins);
+uint32_t registry_count(void);
+const struct backend *registry_at(uint32_t index);
+const struct backend *registry_find(const char *name);
+
+/* ---- policy.c ---------------------------------------------------------------------- */
+
+/* Those in core/policies. */
+int policies_load(void);
+int policy_add(const struct hal_policy *p, const char *from);
+uint32_t policy_count(void);
+const struct hal_policy *policy_at(uint32_t index);
+const struct hal_policy *policy_find(const char *name);
+/* -EINVAL, after a list of those there are. */
+int policy_unknown(const char *name);
+/* Options of [policy] that are not one policy's own. */
+extern const struct hal_option_def policy_options[];
+extern const uint32_t policy_option_count;
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * account.h - what is counted of queues, partitions and the device, in device time.
+ *
+ * The engine alone counts; any thread may read at any time, each number by itself.
+ */
+#ifndef HAL_ENGINE_ACCOUNT_H
+#define HAL_ENGINE_ACCOUNT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hal/hal.h>
+
+#include "util/hist.h"
+
+typedef _Atomic uint64_t counter;
+
+static inline uint64_t counter_get(const counter *c)
+{
+	return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+static inline void counter_set(counter *c, uint64_t n)
+{
+	atomic_store_explicit(c, n, memory_order_relaxed);
+}
+
+static inline void counter_add(counter *c, uint64_t n)
+{
+	counter_set(c, counter_get(c) + n);
+}
+
+/* For those that several threads count. */
+static inline void counter_atomic_add(counter *c, uint64_t n)
+{
+	(void)atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+static inline void counter_max(counter *c, uint64_t n)
+{
+	if (n > counter_get(c))
+		counter_set(c, n);
+}
+
+/* ---- the union of times in which something ran ------------------------------------- */
+
+#define BUSY_INTERVALS 16
+
+struct busy {
+	counter total;
+	uint32_t count;
+	struct {
+		uint64_t start, end;
+	} at[BUSY_INTERVALS]; /* disjoint, the newest first; none: at[0] is inside out */
+};
+
+static inline void busy_init(struct busy *b)
+{
+	b->at[0].start = UINT64_MAX;
+	b->at[0].end = UINT64_MAX;
+}
+
+/* settled: nothing that started before it will still be added. */
+void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled);
+
+/* Mostly it goes on where the newest ended.  False: busy_insert has to be called. */
+static inline bool busy_extend(struct busy *b, uint64_t start, uint64_t end)
+{
+	if (start < b->at[0].start || start > b->at[0].end)
+		return false;
+	if (end > b->at[0].end) {
+		counter_add(&b->total, end - b->at[0].end);
+		b->at[0].end = end;
+	}
+	return true;
+}
+
+/* ---- accounts ---------------------------------------------------------------------- */
+
+/* Of one queue; those of destroyed ones are added up in their partition. */
+struct account {
+	counter busy_ns;
+	uint64_t busy_until_ns; /* the engine's own */
+	uint64_t last_end_ns;   /* the engine's own: of the last command that ended well */
+	counter queueing_ns;
+	counter submitted; /* of destroyed queues: a living one's are counted by it */
+	counter completed, failed, dropped;
+	counter deadline_misses;
+	counter suspends, suspend_ns, suspend_max_ns;
+	counter replayed, replayed_ns, saved_bytes;
+	counter bytes_read, bytes_written;
+	counter latency_max_ns, request_max_ns;
+	counter histogram[HAL_HISTOGRAM_BUCKETS];
+	_Atomic(struct hist *) requests; /* NULL: none has ended */
+};
+
+static inline void account_latency(struct account *a, uint64_t ns)
+{
+	uint32_t i = 63u ^ (uint32_t)__builtin_clzll(ns | 1);
+
+	/* The last bucket has all that is longer, too. */
+	if (i >= HAL_HISTOGRAM_BUCKETS)
+		i = HAL_HISTOGRAM_BUCKETS - 1;
+	counter_add(&a->histogram[i], 1);
+	counter_max(&a->latency_max_ns, ns);
+}
+
+void account_first_request(struct account *a, uint64_t ns);
+
+/* A submission has ended well. */
+static inline void account_request(struct account *a, uint64_t ns)
+{
+	struct hist *h = atomic_load_explicit(&a->requests, memory_order_relaxed);
+
+	counter_max(&a->request_max_ns, ns);
+	if (h != NULL)
+		hist_count(h, ns);
+	else
+		account_first_request(a, ns);
+}
+
+void account_add(struct account *sum, const struct account *a);
+/* Out, with what a allocated given back: a is a sum. */
+void account_export(struct hal_stats *out, struct account *a, uint64_t busy_ns,
+		    uint64_t now_ns);
+void account_fini(struct account *a);
+
+#endif

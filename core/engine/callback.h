@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * callback.h - host functions among a queue's commands; they run on a thread that holds
+ * nothing of the library.
+ */
+#ifndef HAL_ENGINE_CALLBACK_H
+#define HAL_ENGINE_CALLBACK_H
+
+#include "engine/device.h"
+#include "engine/queue.h"
+
+void callbacks_init(struct hal_device *dev);
+/* By a thread that submits a host function: there will be somebody to call it. */
+int callbacks_start(struct hal_device *dev);
+void callbacks_stop(struct hal_device *dev);
+
+/* By the engine: the function at q->issue is called.  clock=virtual: it has returned. */
+void callback_begin(struct hal_queue *q);
+
+/* True while this thread runs a callback of dev. */
+bool callback_inside(const struct hal_device *dev);
+/* -EDEADLK when it does: what would have to wait for it. */
+int callback_refuse(const struct hal_device *dev, const char *what);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* completions.c - the engine's side of a ring of completions. */
+#include "engine/completions.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
+		      uint64_t end_ns)
+{
+	struct hal_completions *c = q->completions;
+	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+	struct hal_completion *e = &c->entries[tail & (c->size - 1)];
+	uint64_t one = 1;
+
+	e->queue = q;
+	e->value = ++q->told;
+	e->tag = q->ending.tag;
+	e->status = status;
+	e->reserved = 0;
+	e->submit_ns = submit_ns;
+	e->end_ns = end_ns;
+	atomic_store_explicit(&c->tail, tail + 1, memory_order_release);
+	/* One write for all that come before the reader has looked. */
+	if (atomic_exchange(&c->told, 1) != 0)
+		return;
+	while (write(c->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h - an open device: what any thread may look at, and what its engine owns.
+ *
+ *   application threads                   engine (one a device)
+ *     submit ---- ring of the queue ---->  turn: take in, decide, act
+ *     anything else ---- letters ------->
+ *     values, statistics <--- atomics ---
+ *
+ * The engine of clock=real is a thread.  Under clock=virtual whoever has the baton is the
+ * engine: threads that wait lend themselves, others take it for a moment to have a letter
+ * read.  A thread only ever tries to get it, so nobody waits for a baton while he has one.
+ */
+#ifndef HAL_ENGINE_DEVICE_H
+#define HAL_ENGINE_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hal/backend.h>
+#include <hal/policy.h>
+
+#include "engine/account.h"
+#include "engine/place.h"
+#include "engine/wake.h"
+#include "util/heap.h"
+#include "util/list.h"
+#include "util/pool.h"
+
+struct hal_queue;
+struct opened;
+struct trace;
+
+/* Called by the engine when device time has reached node.key. */
+struct timer {
+	struct heap_node node;
+	void (*fn)(struct hal_device *dev, struct timer *t);
+	bool set;
+};
+
+/* The callbacks of clock=real: a thread of their own, made for the first of them. */
+struct callbacks {
+	pthread_mutex_t start; /* of .thread, by those who submit the first */
+	pthread_t thread;
+	atomic_bool running;
+	_Atomic(struct hal_queue *) list; /* pushed by the engine */
+	atomic_uint wake;                 /* futex */
+	atomic_bool stop;
+};
+
+/* hal_device.work */
+#define WORK_TODO    1u /* perhaps something on todo or dirty */
+#define WORK_BLOCKED 2u /* something on blocked */
+
+struct hal_device {
+	struct object obj;
+
+	/* Constant once it is open. */
+	const struct hal_backend *table; /* the backend's, or of the layers before it */
+	void *bk;
+	bool virtual_clock;
+	char name[32];
+	struct hal_device_info info; /* but for .memory_free and .lost */
+	uint32_t bk_suspend_modes;   /* the device's own; info has the core's DRAIN too */
+	uint32_t queue_slots, inflight, partition_inflight;
+	uint64_t spin_ns, starve_ns;
+	struct opened *opened; /* what it was opened with; core/api */
+
+	/* Any thread's. */
+	_Atomic uint64_t now_cached; /* device time; SUBMIT_ASLEEP while it sleeps */
+	struct inbox inbox;
+	atomic_int lost; /* -ENODEV: it does not answer any more */
+	char lost_why[160]; /* written before that */
+	counter ended;   /* commands; the engine counts */
+	counter memory_taken; /* promised to partitions, or used by those without quota */
+	atomic_uint timelines, programs, rings;
+	atomic_uint baton;   /* clock=virtual: 1 while somebody is the engine */
+	atomic_uint lenders; /* threads that sleep until it is free, on .lend */
+	atomic_uint lend;    /* futex: counts up when they should look */
+	atomic_uint callbacks_begun; /* that have not returned; the engine counts */
+
+	/* Held by whoever changes or walks the lists of partitions and queues, over the
+	 * letter that has it done; never by the engine. */
+	pthread_mutex_t shape;
+	uint64_t ended_reported;
+
+	/* The engine's. */
+	uint64_t now;
+	bool acted;   /* something was done in this turn */
+	uint8_t work; /* WORK_* */
+	bool slept;   /* what has no time was submitted while it did */
+	struct list partitions, programs_loaded;
+	struct list todo;    /* queues with something to do that is not the device's */
+	struct list dirty;   /* partitions to serve */
+	struct list blocked; /* partitions whose device queue was full */
+	struct list flights;
+	struct heap timers;
+	uint64_t timer_ns;        /* the first of them, or of .alarm_ns; UINT64_MAX: none */
+	uint64_t alarm_ns;        /* the policy's */
+	uint32_t pending;         /* flights, suspends and resizes the device owes us */
+	uint32_t partition_count;
+	uint32_t next_queue_id, next_timeline_id;
+	uint64_t *partition_map; /* index taken */
+	struct place place;
+	struct busy ran;
+	struct account past; /* of its destroyed partitions */
+	struct trace *trace;
+	/* policy.h */
+	const struct hal_policy *policy;
+	struct hal_bk_config *policy_cfg;
+	void *policy_state;
+	const struct hal_host *services; /* for it */
+	struct hal_policy_host policy_host;
+	struct policy_faults {
+		counter invalid, stalls, starved, longest_wait_ns;
+		uint32_t window;
+		uint64_t window_ns;
+		atomic_bool fallback;
+		_Atomic(const char *) reason;
+	} faults;
+
+	/* clock=real */
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool stop;
+	int wake_fd, event_fd;
+	struct callbacks callbacks;
+};
+
+/* Asks the device for its time. */
+static inline void device_now(struct hal_device *dev)
+{
+	dev->now = dev->table->hot.now(dev->bk);
+	atomic_store_explicit(&dev->now_cached, dev->now, memory_order_relaxed);
+}
+
+#endif

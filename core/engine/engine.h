@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - reaching a device's engine, being it for a while, and its thread. */
+#ifndef HAL_ENGINE_ENGINE_H
+#define HAL_ENGINE_ENGINE_H
+
+#include "engine/device.h"
+
+void engine_init(struct hal_device *dev);
+/* clock=real: the thread.  What is left in the inbox is still read at its stop. */
+int engine_start(struct hal_device *dev);
+void engine_stop(struct hal_device *dev);
+
+/* From any thread: l is read by the engine, soon; the caller does not wait. */
+void engine_post(struct hal_device *dev, struct letter *l);
+/* Has fn(dev, arg) done by the engine and waits for its answer, which comes with the text
+ * of its fail().  Not by the engine itself. */
+int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
+		void *arg);
+
+/* clock=virtual: this thread is the engine from true on, until engine_leave. */
+bool engine_try(struct hal_device *dev);
+void engine_enter(struct hal_device *dev);
+void engine_leave(struct hal_device *dev);
+/* Sleeps until the baton is free, or another engine says that something has been told,
+ * or some time has passed.  look is .lend as it was before the caller last tried. */
+void engine_lend_sleep(struct hal_device *dev, unsigned int look);
+/* Until the callback that others run has returned, likewise. */
+void engine_callback_sleep(struct hal_device *dev);
+/* By the engine: those who sleep so may look. */
+void engine_tell_lenders(struct hal_device *dev);
+
+/* ---- by the engine ----------------------------------------------------------------- */
+
+/* Reads what is in the inbox. */
+void engine_read(struct hal_device *dev);
+
+static inline void timer_set(struct hal_device *dev, struct timer *t, uint64_t at_ns)
+{
+	t->node.key = at_ns;
+	t->set = true;
+	heap_add(&dev->timers, &t->node);
+	if (at_ns < dev->timer_ns)
+		dev->timer_ns = at_ns;
+}
+
+static inline void timer_unset(struct hal_device *dev, struct timer *t)
+{
+	if (t->set)
+		heap_remove(&dev->timers, &t->node);
+	t->set = false; /* .timer_ns may be early now: a look for nothing */
+}
+
+#endif

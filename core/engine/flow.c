@@ -1,0 +1,916 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow.c - what every command goes through: from its queue's ring to the policy, to the
+ * device, to its end.
+ *
+ *   queue_letter -> queue_advance -> runnable -> serve -> issue -> (device)
+ *                                                                     |
+ *   submission_over <- retire_flight <- queue_retire <- command_ended <-
+ *
+ * There is one way, and what is rare in it is behind a flag of the queue (SLOW_).  All of
+ * it is in one file so that the compiler makes one function of a turn; the figures
+ * hal.submit.total_instructions and docs/performance.md count it.
+ */
+#include "engine/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/callback.h"
+#include "engine/completions.h"
+#include "engine/deferred.h"
+#include "engine/engine.h"
+#include "engine/policy.h"
+#include "engine/resize.h"
+#include "engine/suspend.h"
+#include "engine/trace.h"
+#include "util/error.h"
+
+#define EVENTS 16
+
+/* ---- the place of issue ------------------------------------------------------------ */
+
+/* When what c stands for was submitted. */
+static ALWAYS_INLINE uint64_t submitted(struct hal_queue *q, union cursor c)
+{
+	struct record *r = &q->slots[c.pos & q->ring.mask];
+
+	/* Written while the engine slept, but seen after it had woken. */
+	if (UNLIKELY(r->submit_ns == SUBMIT_ASLEEP))
+		r->submit_ns = q->dev->now;
+	return r->submit_ns;
+}
+
+/* Past r; what its submission asked for ends with it. */
+static ALWAYS_INLINE void step(struct hal_queue *q, const struct record *r)
+{
+	const struct record *outer = &q->slots[q->issue.pos & q->ring.mask];
+	unsigned int pos = q->issue.pos;
+
+	cursor_step(q, &q->issue, r);
+	if (UNLIKELY(q->asked_set) && q->issue.pos != pos &&
+	    (outer->own & REC_END) != 0) {
+		q->asked = q->usual;
+		q->asked_set = false;
+	}
+}
+
+/* ---- runnable ---------------------------------------------------------------------- */
+
+/* The queue's next command, r, could run. */
+static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
+{
+	struct hal_partition *part = q->part;
+
+	q->next = r;
+	q->runnable = true;
+	if (LIKELY(part->shown == 0 && part->sole == NULL))
+		part->sole = q;
+	else
+		policy_enqueue(q);
+}
+
+/* Whose command is next; NULL: nobody's. */
+static ALWAYS_INLINE struct hal_queue *pick(struct hal_partition *part)
+{
+	struct hal_queue *q = part->sole;
+
+	if (LIKELY(q != NULL))
+		part->sole = NULL;
+	else if (part->shown == 0 || (q = policy_pick(part)) == NULL)
+		return NULL;
+	q->runnable = false;
+	return q;
+}
+
+void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
+{
+	if (!q->runnable)
+		return;
+	q->runnable = false;
+	if (q->part->sole == q)
+		q->part->sole = NULL;
+	else
+		policy_dequeue(q, why);
+}
+
+void queue_unpark(struct hal_queue *q)
+{
+	if (!q->parked)
+		return;
+	q->parked = false;
+	timeline_drop_waiter(&q->waiter);
+	timer_unset(q->dev, &q->timer);
+}
+
+/* ---- failing ----------------------------------------------------------------------- */
+
+static void keep_fault(struct hal_queue *q, const char *text)
+{
+	if (q->fault == NULL && text[0] != '\0')
+		q->fault = strdup(text);
+}
+
+static COLD void fail_queue(struct hal_queue *q, int err, const char *text)
+{
+	char full[384];
+	size_t n;
+
+	queue_describe(q, full, sizeof(full));
+	n = strlen(full);
+	format_text(full + n, sizeof(full) - n, ": %s", text);
+	q->err = err;
+	q->failing = true;
+	q->halted = false;
+	queue_withdraw(q, HAL_POLICY_FAILED);
+	queue_unpark(q);
+	timeline_fail(&q->timeline, err, full, q->dev);
+	atomic_store_explicit(&q->open, 0, memory_order_release);
+}
+
+static COLD void signal_failed(struct hal_queue *q, struct hal_timeline *t)
+{
+	const char *why = timeline_text(&q->timeline);
+	char text[384];
+
+	if (q->failing) {
+		timeline_fail(t, q->err, why != NULL ? why : "failed", q->dev);
+		return;
+	}
+	format_text(text, sizeof(text), "dropped after %s",
+		    why != NULL ? why : "a failure");
+	timeline_fail(t, -ECANCELED, text, q->dev);
+}
+
+/* After a failure: everything that the device does not have. */
+static COLD void drop_rest(struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+	const struct record *r;
+
+	/* Those it has come first, so that ends are told in order. */
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		if (!f->done)
+			return;
+	if (q->in_callback)
+		return;
+	while ((r = queue_next(q)) != NULL)
+		step(q, r);
+	queue_retire(q);
+}
+
+void queue_abandon(struct hal_queue *q)
+{
+	fail_queue(q, -ECANCELED, "destroyed while it was suspended");
+	drop_rest(q);
+}
+
+/* ---- the end of things ------------------------------------------------------------- */
+
+/* What only some queues have at the end of a submission. */
+static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submit_ns,
+				 uint64_t end_ns)
+{
+	uint64_t took = end_ns > submit_ns ? end_ns - submit_ns : 0;
+
+	if (status == 0 && q->ending.deadline_ns != 0 && took > q->ending.deadline_ns)
+		counter_add(&q->account.deadline_misses, 1);
+	if ((q->slow & SLOW_TELLS) != 0)
+		completions_tell(q, status, submit_ns, end_ns);
+	if ((q->slow & SLOW_HEAD) != 0) {
+		q->ending = q->usual;
+		q->slow &= ~SLOW_HEAD;
+		if (q->usual.deadline_ns == 0)
+			q->slow &= ~SLOW_DEADLINE;
+	}
+}
+
+/* All of a submission has ended. */
+static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint64_t submit_ns,
+					  uint64_t end_ns)
+{
+	int status = q->err;
+
+	if (LIKELY(status == 0)) {
+		uint64_t value = atomic_load_explicit(&q->timeline.value,
+						      memory_order_relaxed) +
+				 1;
+
+		account_request(&q->account, end_ns > submit_ns ? end_ns - submit_ns : 0);
+		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_TELLS | SLOW_HEAD)) != 0))
+			over_slowly(q, 0, submit_ns, end_ns);
+		atomic_store_explicit(&q->timeline.value, value, memory_order_release);
+		if (UNLIKELY(!heap_empty(&q->timeline.waiters)))
+			timeline_tell(&q->timeline, value);
+		return;
+	}
+	over_slowly(q, q->failing ? status : -ECANCELED, submit_ns, end_ns);
+	q->failing = false;
+}
+
+/* The record at the retire cursor has ended: its place may be used again.  True: it was
+ * the last of its submission. */
+static ALWAYS_INLINE bool pop(struct hal_queue *q, const struct record *r)
+{
+	bool last = (r->own & REC_END) != 0;
+
+	if (UNLIKELY((r->own & REC_INNER) != 0)) {
+		const struct record *outer = &q->slots[q->retire.pos & q->ring.mask];
+		struct block *block = outer->block;
+		unsigned int pos = q->retire.pos;
+
+		last = (outer->own & REC_END) != 0;
+		cursor_step(q, &q->retire, r);
+		if (q->retire.pos == pos)
+			return false;
+		if (block_put(block))
+			free(block);
+	} else {
+		q->retire.pos += r->slots;
+	}
+	ring_release(&q->ring, q->retire.pos);
+	return last;
+}
+
+static COLD void flight_failed(struct hal_queue *q, const struct flight *f)
+{
+	const struct record *r = f->record;
+	char text[320];
+
+	/* What the device did behind a failure was for nothing. */
+	if (q->err != 0) {
+		counter_add(&q->account.dropped, 1);
+		return;
+	}
+	counter_add(f->status == -ECANCELED ? &q->account.dropped : &q->account.failed,
+		    1);
+	format_text(text, sizeof(text), "%s \"%s\": %s",
+		    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command", record_name(r),
+		    q->fault != NULL ? q->fault : hal_strerror(f->status));
+	fail_queue(q, f->status, text);
+}
+
+/* Times of a command that ended well. */
+static ALWAYS_INLINE void count_completed(struct account *a, const struct flight *f)
+{
+	uint64_t ready_ns = f->ready_ns;
+
+	if (UNLIKELY(f->start_ns > a->last_end_ns)) {
+		/* The units were free, or somebody else's. */
+		if (ready_ns < a->last_end_ns)
+			ready_ns = a->last_end_ns;
+		if (f->start_ns > ready_ns)
+			counter_add(&a->queueing_ns, f->start_ns - ready_ns);
+	}
+	a->last_end_ns = f->end_ns;
+	counter_add(&a->completed, 1);
+	account_latency(a, LIKELY(f->end_ns > f->submit_ns) ? f->end_ns - f->submit_ns
+							    : 0);
+}
+
+/* The oldest that the device has had ends. */
+static ALWAYS_INLINE void retire_flight(struct hal_queue *q, struct flight *f)
+{
+	counter_add(&q->dev->ended, 1);
+	q->oldest = f->next;
+	q->flight_count--;
+	if (LIKELY((f->status | q->err) == 0))
+		count_completed(&q->account, f);
+	else
+		flight_failed(q, f);
+	if (pop(q, f->record))
+		submission_over(q, f->submit_ns, f->end_ns);
+}
+
+static void head_ends(struct hal_queue *q, const struct record *r)
+{
+	q->ending.deadline_ns =
+		r->head.deadline_ns != 0 ? r->head.deadline_ns : q->usual.deadline_ns;
+	q->ending.tag = r->head.tag;
+	q->slow |= SLOW_HEAD;
+	if (q->ending.deadline_ns != 0)
+		q->slow |= SLOW_DEADLINE;
+}
+
+/* A record that the device has not had. */
+static NOINLINE void retire_other(struct hal_queue *q)
+{
+	const struct record *r = cursor_record(q, q->retire);
+	struct hal_device *dev = q->dev;
+	uint64_t submit_ns = submitted(q, q->retire);
+	uint64_t now = dev->now;
+
+	dev->acted = true;
+	switch (r->cmd.op) {
+	case REC_SIGNAL:
+		if (q->err == 0)
+			timeline_raise(r->point.timeline, r->point.value, dev);
+		else
+			signal_failed(q, r->point.timeline);
+		atomic_fetch_sub(&r->point.timeline->pending, 1);
+		break;
+	case REC_WAIT:
+		atomic_fetch_sub(&r->point.timeline->pending, 1);
+		break;
+	case REC_HEAD:
+		head_ends(q, r);
+		break;
+	default:
+		counter_add(&dev->ended, 1);
+		/* A command for the device that it never had follows a failure. */
+		if (q->err != 0) {
+			counter_add(&q->account.dropped, 1);
+			break;
+		}
+		counter_add(&q->account.completed, 1);
+		account_latency(&q->account, now > submit_ns ? now - submit_ns : 0);
+		if (UNLIKELY(dev->trace != NULL))
+			trace_instant(dev, q, record_name(r), now);
+		break;
+	}
+	if (pop(q, r))
+		submission_over(q, submit_ns, now);
+}
+
+void queue_retire(struct hal_queue *q)
+{
+	for (;;) {
+		if (q->flight_count > 0 && cursor_same(q->oldest->at, q->retire)) {
+			if (!q->oldest->done)
+				return;
+			retire_flight(q, q->oldest);
+		} else if (UNLIKELY(!cursor_same(q->retire, q->issue))) {
+			retire_other(q);
+		} else {
+			break;
+		}
+		if (UNLIKELY((q->slow & SLOW_DEFERRED) != 0))
+			deferred_go_on(q);
+	}
+	if (queue_empty(q) && !list_empty(&q->busy))
+		list_del(&q->busy);
+}
+
+/* ---- advancing --------------------------------------------------------------------- */
+
+static void wait_over(struct waiter *w, int err)
+{
+	struct hal_queue *q = container_of(w, struct hal_queue, waiter);
+
+	(void)err; /* looked up again when the queue advances */
+	q->parked = false;
+	queue_todo(q);
+}
+
+static void time_over(struct hal_device *dev, struct timer *t)
+{
+	struct hal_queue *q = container_of(t, struct hal_queue, timer);
+
+	(void)dev;
+	q->parked = false;
+	queue_todo(q);
+}
+
+static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
+{
+	char text[384];
+
+	/* What is before the wait ends first. */
+	if (!cursor_same(q->issue, q->retire))
+		return false;
+	format_text(text, sizeof(text), "waits for a point that failed: %s",
+		    timeline_text(t));
+	fail_queue(q, -ECANCELED, text);
+	return false;
+}
+
+/* True: the queue may go past the wait. */
+static bool wait_passed(struct hal_queue *q, const struct record *r)
+{
+	struct hal_timeline *t = r->point.timeline;
+	int state = timeline_test(t, r->point.value);
+
+	if (state > 0) {
+		if (q->dev->now > q->gate_ns)
+			q->gate_ns = q->dev->now;
+		return true;
+	}
+	if (state < 0)
+		return wait_failed(q, t);
+	q->parked = true;
+	q->waiter.fn = wait_over;
+	timeline_add_waiter(t, &q->waiter, r->point.value);
+	return false;
+}
+
+static bool head_passed(struct hal_queue *q, const struct record *r)
+{
+	struct hal_device *dev = q->dev;
+
+	q->asked.deadline_ns =
+		r->head.deadline_ns != 0 ? r->head.deadline_ns : q->usual.deadline_ns;
+	q->asked.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
+				    ? r->head.priority
+				    : q->usual.priority;
+	q->asked_set = true;
+	if (r->head.not_before_ns <= dev->now) {
+		if (r->head.not_before_ns > q->gate_ns)
+			q->gate_ns = r->head.not_before_ns;
+		return true;
+	}
+	q->parked = true;
+	q->timer.fn = time_over;
+	timer_set(dev, &q->timer, r->head.not_before_ns);
+	return false;
+}
+
+/* r, the next record, is the engine's own business.  True: it is behind us. */
+static NOINLINE bool pass(struct hal_queue *q, const struct record *r)
+{
+	switch (r->cmd.op) {
+	case REC_WAIT:
+		if (!wait_passed(q, r))
+			return false;
+		break;
+	case REC_HEAD:
+		if (!head_passed(q, r))
+			return false;
+		break;
+	case HAL_OP_HOST:
+		/* After all before it; called from the turn's own level. */
+		if (cursor_same(q->issue, q->retire) && !q->in_callback)
+			queue_todo(q);
+		return false;
+	default:
+		break;
+	}
+	step(q, r);
+	queue_retire(q);
+	return true;
+}
+
+/* Up to the next command for the device.  True: that is runnable now. */
+static ALWAYS_INLINE bool advance(struct hal_queue *q)
+{
+	for (;;) {
+		struct record *r;
+
+		if (UNLIKELY(q->held != 0)) {
+			if (q->err != 0)
+				drop_rest(q);
+			return false;
+		}
+		if (q->issue.pos == ring_tail(&q->ring))
+			return false;
+		r = cursor_record(q, q->issue);
+		if (LIKELY(record_for_device(r))) {
+			if (q->flight_count == q->flight_max)
+				return false;
+			runnable(q, r);
+			return true;
+		}
+		if (!pass(q, r) && q->err == 0)
+			return false;
+	}
+}
+
+void queue_advance(struct hal_queue *q)
+{
+	if (advance(q))
+		partition_dirty(q->part);
+}
+
+/* Calls back, if that is what comes next; then advances. */
+static void queue_go_on(struct hal_queue *q)
+{
+	const struct record *r = queue_next(q);
+
+	if (r != NULL && r->cmd.op == HAL_OP_HOST && q->held == 0 && !q->in_callback &&
+	    cursor_same(q->issue, q->retire)) {
+		callback_begin(q);
+		return;
+	}
+	queue_advance(q);
+}
+
+void queue_called(struct hal_queue *q)
+{
+	q->in_callback = false;
+	atomic_fetch_sub(&q->dev->callbacks_begun, 1);
+	q->dev->acted = true;
+	step(q, cursor_record(q, q->issue));
+	queue_retire(q);
+	queue_advance(q);
+}
+
+/* ---- taking in --------------------------------------------------------------------- */
+
+/* Submitted while the engine slept: device time is what it was when it woke. */
+static COLD void stamp(struct hal_queue *q)
+{
+	unsigned int tail = ring_tail(&q->ring);
+
+	for (unsigned int pos = q->issue.pos; pos != tail;) {
+		struct record *r = &q->slots[pos & q->ring.mask];
+
+		if (r->submit_ns == SUBMIT_ASLEEP)
+			r->submit_ns = q->dev->now;
+		pos += r->slots;
+	}
+}
+
+void queue_letter(struct hal_device *dev, struct letter *l)
+{
+	struct hal_queue *q = container_of(l, struct hal_queue, letter);
+
+	/* From here on a submission sends the letter again; what came before is seen
+	 * below. */
+	announce_again(&q->announced);
+	dev->acted = true;
+	if (UNLIKELY(dev->slept))
+		stamp(q);
+	if (list_empty(&q->busy) && !queue_empty(q))
+		list_add_before(&q->part->busy, &q->busy);
+	queue_advance(q);
+}
+
+/* ---- giving ------------------------------------------------------------------------ */
+
+/* r has been taken from the queue, for the device or to end in its turn. */
+static ALWAYS_INLINE void take(struct hal_device *dev, struct hal_queue *q,
+			       struct flight *f, struct record *r)
+{
+	uint64_t submit_ns = submitted(q, q->issue);
+
+	f->record = r;
+	f->at = q->issue;
+	f->submit_ns = submit_ns;
+	f->issue_ns = dev->now;
+	f->ready_ns = submit_ns > q->gate_ns ? submit_ns : q->gate_ns;
+	f->done = false;
+	f->killed = false;
+	q->fresh = f->next;
+	q->flight_count++;
+	step(q, r);
+	dev->acted = true;
+}
+
+/* The device has not taken r, for good. */
+static COLD void refused(struct hal_queue *q, struct record *r, int err)
+{
+	struct hal_device *dev = q->dev;
+	struct flight *f = q->fresh;
+
+	/* It ends in its turn, behind those that the device has. */
+	take(dev, q, f, r);
+	f->done = true;
+	f->status = err;
+	f->start_ns = dev->now;
+	f->end_ns = dev->now;
+	q->halted = true;
+	keep_fault(q, hal_last_error());
+	queue_retire(q);
+}
+
+/* The device has no room: the queue keeps its turn. */
+static COLD void block(struct hal_device *dev, struct hal_partition *part,
+		       struct hal_queue *q)
+{
+	q->runnable = true;
+	if (part->shown == 0 && part->sole == NULL)
+		part->sole = q;
+	else
+		policy_put_back(q);
+	list_del(&part->dirty);
+	list_add_before(&dev->blocked, &part->dirty);
+	dev->work |= WORK_BLOCKED;
+}
+
+/* The queue's next command to the device.  False: that has no room. */
+static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *part,
+				struct hal_queue *q)
+{
+	struct record *r = q->next;
+	struct flight *f = q->fresh;
+	struct hal_bk_cmd *cmd = &r->cmd;
+	int err;
+
+	if (UNLIKELY((r->own & REC_INNER) != 0)) {
+		f->own = r->cmd;
+		cmd = &f->own;
+	}
+	cmd->cookie = (uint64_t)(uintptr_t)f;
+	err = dev->table->hot.submit(dev->bk, q->bk, cmd);
+	if (UNLIKELY(err != 0)) {
+		if (err == -EAGAIN) {
+			block(dev, part, q);
+			return false;
+		}
+		refused(q, r, err);
+		return true;
+	}
+	take(dev, q, f, r);
+	list_add_before(&dev->flights, &f->on_device);
+	dev->pending++;
+	part->inflight++;
+	if (UNLIKELY(dev->trace != NULL))
+		trace_depth(dev, part, dev->now);
+	return true;
+}
+
+/* A move that needs a quiet partition is under way. */
+static inline bool standing_still(const struct hal_device *dev,
+				  const struct hal_partition *part)
+{
+	return UNLIKELY(part->moving.units != 0) &&
+	       (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0;
+}
+
+static ALWAYS_INLINE void serve(struct hal_device *dev, struct hal_partition *part)
+{
+	if (standing_still(dev, part))
+		return;
+	while (part->inflight < dev->partition_inflight) {
+		struct hal_queue *q = pick(part);
+
+		if (q == NULL || !issue(dev, part, q))
+			return;
+		(void)advance(q);
+	}
+}
+
+static COLD void unblock(struct hal_device *dev)
+{
+	dev->work = WORK_TODO;
+	while (!list_empty(&dev->blocked)) {
+		struct list *node = dev->blocked.next;
+
+		list_del(node);
+		list_add_before(&dev->dirty, node);
+	}
+}
+
+/* Decides and acts: callbacks and queues that may go on, then the partitions. */
+static ALWAYS_INLINE void act(struct hal_device *dev)
+{
+	dev->work &= WORK_BLOCKED;
+	while (!list_empty(&dev->dirty) || UNLIKELY(!list_empty(&dev->todo))) {
+		struct list *node;
+
+		while (UNLIKELY(!list_empty(&dev->todo))) {
+			node = dev->todo.next;
+			list_del(node);
+			dev->acted = true;
+			queue_go_on(container_of(node, struct hal_queue, todo));
+		}
+		node = dev->dirty.next;
+		if (node == &dev->dirty)
+			continue;
+		list_del(node);
+		serve(dev, container_of(node, struct hal_partition, dirty));
+	}
+	dev->work &= (uint8_t)~WORK_TODO;
+	if (dev->table->hot.doorbell != NULL)
+		dev->table->hot.doorbell(dev->bk);
+}
+
+/* ---- ending ------------------------------------------------------------------------ */
+
+/* When the oldest command that the device has of part (NULL: of all) was given to it. */
+static uint64_t settled(const struct hal_device *dev, const struct hal_partition *part)
+{
+	for (const struct list *it = dev->flights.next; it != &dev->flights;
+	     it = it->next) {
+		const struct flight *f = container_of(it, struct flight, on_device);
+
+		if (part == NULL || f->queue->part == part)
+			return f->issue_ns;
+	}
+	return dev->now;
+}
+
+/* Anything else than one that goes on where those before it ended. */
+static NOINLINE void busy_apart(struct hal_device *dev, struct hal_partition *part,
+				struct account *a, uint64_t start, uint64_t end)
+{
+	uint64_t from = start > a->busy_until_ns ? start : a->busy_until_ns;
+
+	if (end > from) {
+		counter_add(&a->busy_ns, end - from);
+		a->busy_until_ns = end;
+	}
+	if (!busy_extend(&part->ran, start, end))
+		busy_insert(&part->ran, start, end, settled(dev, part));
+	if (!busy_extend(&dev->ran, start, end))
+		busy_insert(&dev->ran, start, end, settled(dev, NULL));
+}
+
+/* What the device did for f. */
+static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition *part,
+				    struct account *a, uint64_t start, uint64_t end)
+{
+	/* Mostly it began when its queue, partition and device had ended another. */
+	if (LIKELY(end >= start && start >= a->busy_until_ns &&
+		   start == part->ran.at[0].end && start == dev->ran.at[0].end)) {
+		uint64_t ran = end - start;
+
+		counter_add(&a->busy_ns, ran);
+		a->busy_until_ns = end;
+		counter_add(&part->ran.total, ran);
+		part->ran.at[0].end = end;
+		counter_add(&dev->ran.total, ran);
+		dev->ran.at[0].end = end;
+	} else {
+		busy_apart(dev, part, a, start, end);
+	}
+}
+
+/* A command ended that was killed, or has failed, or of whose end others want to know. */
+static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
+				  const struct hal_bk_event *ev)
+{
+	struct hal_device *dev = q->dev;
+	bool kill = q->state == QUEUE_SUSPENDING && ev->status == -ECANCELED &&
+		    q->suspend_mode == HAL_SUSPEND_KILL;
+
+	trace_depth(dev, q->part, dev->now);
+	if (kill && f->end_ns > f->start_ns) {
+		counter_add(&q->account.replayed, 1);
+		counter_add(&q->account.replayed_ns, f->end_ns - f->start_ns);
+	}
+	if (!kill || f->end_ns > f->start_ns)
+		trace_command(dev, f, record_name(f->record), f->submit_ns);
+	if ((q->slow & SLOW_POLICY) != 0)
+		policy_ended(q, ev);
+	if (kill) {
+		f->killed = true; /* to be given again */
+		f->done = false;
+	} else if (ev->status != 0) {
+		q->halted = true;
+		keep_fault(q, ev->fault);
+	}
+}
+
+static ALWAYS_INLINE void command_ended(struct hal_device *dev,
+					const struct hal_bk_event *ev)
+{
+	struct flight *f = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-no-int-to-ptr) */
+	struct hal_queue *q = f->queue;
+	struct hal_partition *part = q->part;
+	struct account *a = &q->account;
+
+	count_ran(dev, part, a, ev->start_ns, ev->end_ns);
+	counter_add(&a->bytes_read, ev->bytes_read);
+	counter_add(&a->bytes_written, ev->bytes_written);
+	list_take(&f->on_device);
+	dev->pending--;
+	part->inflight--;
+	f->start_ns = ev->start_ns;
+	f->end_ns = ev->end_ns;
+	f->status = ev->status;
+	f->done = true;
+	if (UNLIKELY(((uint32_t)ev->status |
+		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY))) != 0))
+		ended_slowly(q, f, ev);
+	queue_retire(q);
+	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
+		suspend_look(q);
+	(void)advance(q);
+	partition_dirty(part);
+}
+
+static NOINLINE void quiet(struct hal_device *dev, const struct hal_bk_event *ev)
+{
+	dev->pending--;
+	if ((ev->cookie & COOKIE_PARTITION) != 0)
+		resize_done(ev);
+	else
+		suspend_quiet(ev);
+}
+
+/* The device does not answer any more: all it has is lost, and so is it. */
+static COLD void device_lost(struct hal_device *dev)
+{
+	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EIO};
+
+	format_text(dev->lost_why, sizeof(dev->lost_why), "%s", hal_last_error());
+	format_text(ev.fault, sizeof(ev.fault), "the device is lost: %s", dev->lost_why);
+	ev.start_ns = dev->now;
+	ev.end_ns = dev->now;
+	atomic_store_explicit(&dev->lost, -ENODEV, memory_order_release);
+	while (!list_empty(&dev->flights)) {
+		const struct flight *f =
+			container_of(dev->flights.next, struct flight, on_device);
+
+		ev.cookie = (uint64_t)(uintptr_t)f;
+		f->queue->halted = false;
+		command_ended(dev, &ev);
+	}
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			suspend_lost(q);
+			if (q->err == 0) {
+				fail_queue(q, -EIO, ev.fault);
+				q->failing = !queue_empty(q);
+				drop_rest(q);
+			}
+		}
+		resize_lost(part);
+	}
+	dev->pending = 0;
+}
+
+/* ---- a turn ------------------------------------------------------------------------ */
+
+static NOINLINE void timers_run(struct hal_device *dev)
+{
+	struct heap_node *n;
+
+	while ((n = heap_first(&dev->timers)) != NULL && n->key <= dev->now) {
+		struct timer *t = container_of(n, struct timer, node);
+
+		heap_take(&dev->timers, n);
+		t->set = false;
+		dev->acted = true;
+		t->fn(dev, t);
+	}
+	if (dev->alarm_ns <= dev->now) {
+		dev->alarm_ns = UINT64_MAX;
+		dev->acted = true;
+		policy_alarm(dev);
+	}
+	n = heap_first(&dev->timers);
+	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
+	if (dev->alarm_ns < dev->timer_ns)
+		dev->timer_ns = dev->alarm_ns;
+}
+
+/* Runs the device, or looks at it. */
+static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool idle)
+{
+	struct hal_bk_event ev[EVENTS];
+	uint64_t before = dev->now;
+	int n;
+
+	if (UNLIKELY(dev->timer_ns < until_ns))
+		until_ns = dev->timer_ns;
+	if (UNLIKELY(dev->pending == 0)) {
+		/* Nothing is running; time may pass all the same. */
+		if (!dev->virtual_clock || until_ns == UINT64_MAX ||
+		    atomic_load(&dev->callbacks_begun) != 0 ||
+		    !(idle || dev->timer_ns != UINT64_MAX))
+			return false;
+	} else if (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun,
+						 memory_order_relaxed) != 0) &&
+		   dev->virtual_clock) {
+		return false; /* no time passes while something is called back */
+	}
+	if (UNLIKELY(atomic_load_explicit(&dev->lost, memory_order_relaxed) != 0))
+		return false;
+	n = dev->table->hot.poll(dev->bk, until_ns, ev, EVENTS);
+	device_now(dev);
+	if (UNLIKELY(n <= 0)) {
+		if (n < 0)
+			device_lost(dev);
+		/* Up to UINT64_MAX: nothing is left running, whatever the clock says. */
+		return n < 0 || (dev->virtual_clock && until_ns != UINT64_MAX &&
+				 dev->now != before);
+	}
+	for (const struct hal_bk_event *e = ev; n > 0; n--, e++) {
+		if (LIKELY(e->kind == HAL_BK_DONE))
+			command_ended(dev, e);
+		else
+			quiet(dev, e);
+	}
+	return true;
+}
+
+bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle)
+{
+	bool looked;
+
+	dev->acted = false;
+	if (!dev->virtual_clock)
+		device_now(dev);
+	if (!inbox_empty(&dev->inbox))
+		engine_read(dev);
+	dev->slept = false;
+	if (UNLIKELY(dev->timer_ns <= dev->now))
+		timers_run(dev);
+	/* A device that had no room is asked once a turn. */
+	if (UNLIKELY((dev->work & WORK_BLOCKED) != 0))
+		unblock(dev);
+	if (dev->work != 0)
+		act(dev);
+	looked = look(dev, until_ns, idle);
+	if ((dev->work & WORK_TODO) != 0)
+		act(dev);
+	return looked || dev->acted;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flow.h - the way of a command, and the turns in which it goes it; by the engine. */
+#ifndef HAL_ENGINE_FLOW_H
+#define HAL_ENGINE_FLOW_H
+
+#include "engine/device.h"
+#include "engine/partition.h"
+#include "engine/queue.h"
+
+/* One turn: takes in what has come, gives commands to the device, runs it until there is
+ * an event or until_ns (or, clock=real, only looks), ends what has ended.  idle: lets
+ * time pass though the device has nothing to do.  False: nothing happened. */
+bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle);
+
+/* The letter of a queue: its ring has more. */
+void queue_letter(struct hal_device *dev, struct letter *l);
+/* Goes over what needs no device; makes the queue runnable when its next command does. */
+void queue_advance(struct hal_queue *q);
+/* Ends what is done, in order. */
+void queue_retire(struct hal_queue *q);
+/* The callback at q->issue has returned. */
+void queue_called(struct hal_queue *q);
+/* It is not runnable any more. */
+void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
+/* It does not wait any more, for a point or a time. */
+void queue_unpark(struct hal_queue *q);
+/* Drops all that is in it; the device has nothing of it. */
+void queue_abandon(struct hal_queue *q) COLD;
+
+/* q may go on, or has a callback to run. */
+static inline void queue_todo(struct hal_queue *q)
+{
+	if (list_empty(&q->todo))
+		list_add_before(&q->dev->todo, &q->todo);
+	q->dev->work |= WORK_TODO;
+}
+
+/* part may be able to take a command. */
+static inline void partition_dirty(struct hal_partition *part)
+{
+	if (list_empty(&part->dirty))
+		list_add_before(&part->dev->dirty, &part->dirty);
+	part->dev->work |= WORK_TODO;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* partition.h - a partition, and the objects that live in it or on a device. */
+#ifndef HAL_ENGINE_PARTITION_H
+#define HAL_ENGINE_PARTITION_H
+
+#include <hal/policy.h>
+
+#include "engine/account.h"
+#include "engine/timeline.h"
+#include "util/list.h"
+
+struct hal_queue;
+
+struct hal_partition {
+	struct object obj;
+	struct hal_device *dev;
+	void *bk;
+	char name[32];
+	bool own_colors;      /* named them; nobody else may */
+	counter quota;        /* bytes; 0: none */
+	counter memory_used;  /* any thread charges and releases */
+	counter buffer_count; /* alive, or not freed yet */
+	counter sequences;
+
+	/* The engine's; the lists change only while their changer has .dev->shape. */
+	struct list on_device;
+	struct list queues;
+	uint32_t queue_count;
+	struct list dirty; /* on engine.dirty: may be able to take a command */
+	struct list busy;  /* queues with anything in them */
+	struct hal_bk_partition_desc desc;
+	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
+	uint32_t inflight;
+	struct hal_policy_partition view;
+	/* Queues the policy has, and one more when it wants to see even one that is
+	 * alone: without that, sole is runnable and the policy has not been told yet. */
+	uint32_t shown;
+	struct list waiting; /* those the policy has, as they came */
+	struct heap order;   /* the same, under a policy that gives keys */
+	struct hal_queue *sole;   /* runnable, and the policy has not been told */
+	struct hal_queue *leased; /* may go on without asking, while .lease lasts */
+	struct hal_timeline *control; /* resizes that are done */
+	uint64_t resize_count;
+	struct busy ran;
+	struct account past; /* of its destroyed queues */
+};
+
+/* Something destroyed that submitted work may still use (deferred.h). */
+struct deferred {
+	struct list node; /* at a queue */
+	struct hal_device *dev;
+	struct hal_partition *part; /* whose queues may use it; NULL: all */
+	uint64_t at_ns;             /* device time when it was destroyed */
+	void (*free)(struct deferred *d);
+};
+
+struct hal_buffer {
+	struct object obj;
+	/* Whose queues may use it; NULL: nobody's any more. */
+	const struct hal_partition *user;
+	uint64_t bytes;
+	void *bk;
+	struct hal_partition *part;
+	struct hal_device *dev;
+	void *address;
+	uint32_t maps; /* the engine's */
+	uint32_t flags;
+	atomic_uint pins; /* sequences that name it, and its handle */
+	struct deferred deferred;
+};
+
+struct hal_kernel {
+	struct object obj;
+	const struct hal_device *user; /* NULL: unloaded */
+	struct hal_program *prog;
+	void *bk;
+	const _Atomic uint64_t *bound; /* prog->bound */
+	uint32_t inline_args; /* how many, if they may lie in a ring, else UINT32_MAX */
+	uint32_t slots;       /* of a record there */
+	uint32_t flags;       /* cmd.flags of a record of its own, but for HAL_CMD_* */
+	struct hal_bk_kernel_info info;
+};
+
+struct hal_program {
+	struct object obj;
+	struct hal_device *dev;
+	struct list on_device; /* the engine's */
+	void *bk;
+	void *image;
+	bool loaded; /* the backend has it, though its kernels could not be listed */
+	uint32_t kernel_count;
+	struct hal_kernel **kernels;
+	atomic_uint pins;         /* sequences that name its kernels, and its handle */
+	struct deferred deferred;
+	uint64_t *bound_bytes;    /* a partition, the engine's; charged to its quota */
+	_Atomic uint64_t bound[]; /* bit a partition index */
+};
+
+void partition_describe(const struct hal_partition *p, char *text, size_t size);
+
+#endif

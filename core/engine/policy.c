@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.c - the host of a sharing policy.
+ *
+ * A partition's runnable queues are in one list as they came, whatever the policy: that
+ * is what the net serves from.  For a policy of keys they are in a heap as well.
+ */
+#include "engine/policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/engine.h"
+#include "engine/flow.h"
+#include "engine/resize.h"
+#include "engine/suspend.h"
+#include "util/error.h"
+
+/* So many faults within so much device time, and it goes on without the policy. */
+#define FAULTS_MAX       16u
+#define FAULTS_WINDOW_NS UINT64_C(1000000000)
+
+static struct hal_queue *queue_of(struct hal_policy_queue *view)
+{
+	return container_of(view, struct hal_queue, view);
+}
+
+static bool in_force(const struct hal_device *dev)
+{
+	return !atomic_load_explicit(&dev->faults.fallback, memory_order_relaxed);
+}
+
+/* ---- the net ----------------------------------------------------------------------- */
+
+static COLD void fault(struct hal_device *dev, counter *kind, const char *reason)
+{
+	struct policy_faults *f = &dev->faults;
+
+	counter_add(kind, 1);
+	atomic_store(&f->reason, reason);
+	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
+		f->window = 0;
+		f->window_ns = dev->now;
+	}
+	if (++f->window >= FAULTS_MAX)
+		atomic_store(&f->fallback, true);
+}
+
+static struct hal_queue *oldest(const struct hal_partition *part)
+{
+	return container_of(part->waiting.next, struct hal_queue, waiting);
+}
+
+/* ---- in and out -------------------------------------------------------------------- */
+
+static void see(struct hal_queue *q)
+{
+	struct hal_policy_queue *v = &q->view;
+	const struct record *r = q->next;
+	uint64_t submit_ns = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+	uint64_t now = q->dev->now;
+
+	if (submit_ns > now)
+		submit_ns = now; /* SUBMIT_ASLEEP */
+	v->runnable_ns = now;
+	v->served_ns = counter_get(&q->account.busy_ns);
+	v->running = q->flight_count;
+	v->head.submit_ns = submit_ns;
+	v->head.deadline_ns = q->asked.deadline_ns != 0 ? submit_ns + q->asked.deadline_ns
+							: HAL_POLICY_NEVER;
+	v->head.priority = q->asked.priority;
+	v->head.op = r->cmd.op;
+	v->head.flags = r->flags;
+	v->head.work =
+		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
+}
+
+static void hand(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	struct hal_partition *part = q->part;
+	const struct hal_policy *p = dev->policy;
+
+	list_add_before(&part->waiting, &q->waiting);
+	part->shown++;
+	part->view.runnable++;
+	part->view.running = part->inflight;
+	if (UNLIKELY(!in_force(dev)))
+		return;
+	if (LIKELY(p->key != NULL)) {
+		q->order.key =
+			p->key(dev->policy_state, &part->view, &q->view, dev->now);
+		heap_add(&part->order, &q->order);
+	} else if (p->enqueue != NULL) {
+		p->enqueue(dev->policy_state, &part->view, &q->view);
+	}
+}
+
+/* Not in its hands any more. */
+static void drop(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+
+	list_take(&q->waiting);
+	part->shown--;
+	part->view.runnable--;
+}
+
+void policy_enqueue(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+
+	if (part->leased == q && q->lease > 0) {
+		q->lease--;
+		if (part->sole == NULL) {
+			part->sole = q;
+			return;
+		}
+	}
+	if (part->sole != NULL) {
+		struct hal_queue *sole = part->sole;
+
+		part->sole = NULL;
+		see(sole);
+		hand(sole);
+	}
+	see(q);
+	hand(q);
+}
+
+static void take_back(struct hal_queue *q, enum hal_policy_why why)
+{
+	struct hal_device *dev = q->dev;
+	const struct hal_policy *p = dev->policy;
+
+	if (!in_force(dev))
+		return;
+	if (p->key != NULL)
+		heap_remove(&q->part->order, &q->order);
+	else if (p->dequeue != NULL)
+		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
+}
+
+void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
+{
+	drop(q);
+	take_back(q, why);
+}
+
+void policy_put_back(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+	const struct hal_policy *p = q->dev->policy;
+
+	if (part->sole != NULL) {
+		struct hal_queue *sole = part->sole;
+
+		part->sole = NULL;
+		see(sole);
+		hand(sole);
+	}
+	if (!in_force(q->dev) || p->key == NULL) {
+		see(q);
+		hand(q);
+		return;
+	}
+	/* With the key and the place it had. */
+	list_add_before(part->waiting.next, &q->waiting);
+	part->shown++;
+	part->view.runnable++;
+	heap_put_back(&part->order, &q->order);
+}
+
+/* ---- whose turn -------------------------------------------------------------------- */
+
+/* Nobody is named: for how long? */
+static void hold(struct hal_partition *part, const struct hal_policy_order *o)
+{
+	struct hal_device *dev = part->dev;
+
+	if (o->until_ns == HAL_POLICY_NEVER)
+		return;
+	if (o->until_ns < dev->alarm_ns)
+		dev->alarm_ns = o->until_ns;
+	if (o->until_ns < dev->timer_ns)
+		dev->timer_ns = o->until_ns;
+}
+
+/* By what the policy itself keeps; NULL: it names nobody. */
+static struct hal_queue *ask(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
+	struct hal_policy_queue *v =
+		dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
+	struct hal_queue *q;
+
+	if (v == NULL) {
+		if (part->inflight == 0 &&
+		    (o.until_ns == HAL_POLICY_NEVER || o.until_ns <= dev->now)) {
+			fault(dev, &dev->faults.stalls,
+			      "it names nobody, and no later time, while nothing runs");
+			q = oldest(part);
+			take_back(q, HAL_POLICY_REPLACED);
+			return q;
+		}
+		hold(part, &o);
+		return NULL;
+	}
+	q = queue_of(v);
+	/* It may be any pointer: look for it among those it could be. */
+	if (q->part != part || !q->runnable || part->sole == q) {
+		fault(dev, &dev->faults.invalid, "it names a queue that is not runnable");
+		q = oldest(part);
+		take_back(q, HAL_POLICY_REPLACED);
+		return q;
+	}
+	q->lease = o.commands;
+	part->leased = q;
+	return q;
+}
+
+static struct hal_queue *by_key(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	struct heap_node *n = heap_first(&part->order);
+	struct hal_queue *q = container_of(n, struct hal_queue, order);
+
+	heap_take(&part->order, n);
+	if (dev->policy->served != NULL)
+		dev->policy->served(dev->policy_state, &part->view, &q->view, n->key);
+	return q;
+}
+
+static COLD struct hal_queue *starved(struct hal_partition *part)
+{
+	struct hal_queue *q = oldest(part);
+
+	fault(part->dev, &part->dev->faults.starved, "a queue was passed over too long");
+	take_back(q, HAL_POLICY_REPLACED);
+	return q;
+}
+
+struct hal_queue *policy_pick(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	struct hal_queue *q;
+	uint64_t waited;
+
+	if (UNLIKELY(part->view.runnable == 0))
+		return NULL;
+	waited = dev->now - oldest(part)->view.runnable_ns;
+	part->view.running = part->inflight;
+	if (UNLIKELY(!in_force(dev)))
+		q = oldest(part);
+	else if (UNLIKELY(waited > dev->starve_ns))
+		q = starved(part);
+	else if (LIKELY(dev->policy->key != NULL))
+		q = by_key(part);
+	else
+		q = ask(part);
+	if (q == NULL)
+		return NULL;
+	drop(q);
+	counter_max(&dev->faults.longest_wait_ns, dev->now - q->view.runnable_ns);
+	return q;
+}
+
+/* ---- what came of it --------------------------------------------------------------- */
+
+void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev)
+{
+	struct hal_device *dev = q->dev;
+	const struct hal_policy_end end = {
+		.ran_ns = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0,
+		.bytes = ev->bytes_read + ev->bytes_written,
+		.status = ev->status,
+	};
+
+	if (!in_force(dev) || dev->policy->ended == NULL)
+		return;
+	q->view.served_ns = counter_get(&q->account.busy_ns);
+	q->part->view.running = q->part->inflight;
+	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
+}
+
+void policy_changed(struct hal_partition *part, struct hal_queue *q)
+{
+	struct hal_device *dev = part->dev;
+
+	part->view.units = part->desc.units;
+	if (in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
+		dev->policy->changed(dev->policy_state, &part->view,
+				     q != NULL ? &q->view : NULL);
+}
+
+void policy_alarm(struct hal_device *dev)
+{
+	if (in_force(dev) && dev->policy->alarm != NULL)
+		dev->policy->alarm(dev->policy_state, dev->now);
+	/* Whoever was held back is asked for again. */
+	hal_list_for_each (it, &dev->partitions)
+		partition_dirty(container_of(it, struct hal_partition, on_device));
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static void host_alarm(void *device, uint64_t at_ns)
+{
+	struct hal_device *dev = device;
+
+	dev->alarm_ns = at_ns;
+	if (at_ns < dev->timer_ns)
+		dev->timer_ns = at_ns;
+}
+
+static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err;
+
+	(void)device;
+	if (q->policy_stops)
+		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
+	q->policy_stops = true;
+	err = suspend_begin(q, mode, false);
+	if (err != 0)
+		q->policy_stops = false;
+	return err;
+}
+
+static int host_start(void *device, struct hal_policy_queue *queue)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err;
+
+	(void)device;
+	if (!q->policy_stops)
+		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
+	err = suspend_end(q);
+	if (err == 0)
+		q->policy_stops = false;
+	return err;
+}
+
+static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
+{
+	struct hal_partition *p = container_of(part, struct hal_partition, view);
+
+	(void)device;
+	return resize_units(p, units);
+}
+
+static int host_limit(void *device, struct hal_policy_partition *part, uint64_t bytes,
+		      uint64_t window_ns)
+{
+	struct hal_device *dev = device;
+	struct hal_partition *p = container_of(part, struct hal_partition, view);
+
+	return dev->table->hot.limit(dev->bk, p->bk, bytes, window_ns);
+}
+
+/* ---- which policy ------------------------------------------------------------------ */
+
+void policy_partition_init(struct hal_partition *part)
+{
+	list_init(&part->waiting);
+	part->shown = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+}
+
+static void view_reset(struct hal_queue *q)
+{
+	q->view.next = NULL;
+	q->view.prev = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(q->view.own); i++)
+		q->view.own[i] = 0;
+	q->slow &= ~SLOW_POLICY;
+	if (q->dev->policy->ended != NULL)
+		q->slow |= SLOW_POLICY;
+	q->lease = 0;
+}
+
+int policy_attach(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	view_reset(q);
+	if (!in_force(dev) || dev->policy->attach == NULL)
+		return 0;
+	return dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
+}
+
+void policy_detach(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	if (q->part->leased == q)
+		q->part->leased = NULL;
+	if (in_force(dev) && dev->policy->detach != NULL)
+		dev->policy->detach(dev->policy_state, &q->part->view, &q->view);
+}
+
+/* Each queue there is: with its partition's runnable ones in the order they came. */
+static void for_each_queue(struct hal_device *dev, void (*fn)(struct hal_queue *q))
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues)
+			fn(container_of(it, struct hal_queue, on_partition));
+	}
+}
+
+static void give_up(struct hal_queue *q)
+{
+	if (q->runnable && q->part->sole != q)
+		take_back(q, HAL_POLICY_REPLACED);
+	policy_detach(q);
+	if (q->policy_stops)
+		(void)host_start(q->dev, &q->view);
+}
+
+static void take_over(struct hal_queue *q)
+{
+	(void)policy_attach(q); /* what is there stays, admitted or not */
+}
+
+static void refill(struct hal_partition *part)
+{
+	struct list runnable;
+	bool asks = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+
+	/* All of it anew: who is alone need not be shown, or has to be. */
+	list_init(&runnable);
+	if (part->sole != NULL)
+		list_add_before(&runnable, &part->sole->waiting);
+	while (!list_empty(&part->waiting)) {
+		struct list *node = part->waiting.next;
+
+		list_take(node);
+		list_add_before(&runnable, node);
+	}
+	part->sole = NULL;
+	part->shown = asks;
+	part->view.runnable = 0;
+	part->order = (struct heap){0};
+	while (!list_empty(&runnable)) {
+		struct hal_queue *q =
+			container_of(runnable.next, struct hal_queue, waiting);
+
+		list_take(&q->waiting);
+		if (part->shown == 0 && part->sole == NULL)
+			part->sole = q;
+		else
+			policy_enqueue(q);
+	}
+	partition_dirty(part);
+}
+
+int policy_install(struct hal_device *dev, const struct hal_policy *p,
+		   struct hal_bk_config *cfg)
+{
+	const struct hal_policy_host host = {
+		.size = sizeof(host),
+		.device = dev,
+		.alarm = host_alarm,
+		.stop = host_stop,
+		.start = host_start,
+		.resize = host_resize,
+		.limit = host_limit,
+	};
+	void *state = NULL;
+
+	dev->policy_host = host;
+	/* The new one first: if it cannot be, all is as it was. */
+	if (p->create != NULL) {
+		int err = p->create(dev->services, cfg, &dev->policy_host, &state);
+
+		if (err != 0)
+			return err;
+	}
+	if (dev->policy != NULL) {
+		for_each_queue(dev, give_up);
+		if (dev->policy->destroy != NULL)
+			dev->policy->destroy(dev->policy_state);
+	}
+	dev->policy = p;
+	dev->policy_state = state;
+	dev->policy_cfg = cfg;
+	dev->alarm_ns = UINT64_MAX;
+	atomic_store(&dev->faults.fallback, false);
+	dev->faults.window = 0;
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(it, struct hal_partition, on_device);
+
+		for (size_t i = 0; i < ARRAY_LENGTH(part->view.own); i++)
+			part->view.own[i] = 0;
+		part->leased = NULL;
+	}
+	for_each_queue(dev, take_over);
+	hal_list_for_each (it, &dev->partitions)
+		refill(container_of(it, struct hal_partition, on_device));
+	return 0;
+}
+
+void policy_remove(struct hal_device *dev)
+{
+	if (dev->policy != NULL && dev->policy->destroy != NULL)
+		dev->policy->destroy(dev->policy_state);
+	dev->policy = NULL;
+}

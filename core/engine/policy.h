@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.h - the host of a sharing policy (hal/policy.h): what it is told, what it is
+ * asked, and the net under it; by the engine.
+ */
+#ifndef HAL_ENGINE_POLICY_H
+#define HAL_ENGINE_POLICY_H
+
+#include "engine/partition.h"
+#include "engine/queue.h"
+
+/* Another policy, or the first; the old one and what it keeps goes.  -errno: as before. */
+int policy_install(struct hal_device *dev, const struct hal_policy *p,
+		   struct hal_bk_config *cfg);
+/* The device closes. */
+void policy_remove(struct hal_device *dev);
+
+void policy_partition_init(struct hal_partition *part);
+int policy_attach(struct hal_queue *q);
+void policy_detach(struct hal_queue *q);
+
+/* q is runnable: with the one that was alone so far. */
+void policy_enqueue(struct hal_queue *q);
+/* q was picked, but the device had no room. */
+void policy_put_back(struct hal_queue *q);
+void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
+/* Whose command is next; NULL: nobody's for now. */
+struct hal_queue *policy_pick(struct hal_partition *part);
+void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev);
+void policy_changed(struct hal_partition *part, struct hal_queue *q);
+void policy_alarm(struct hal_device *dev);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.h - a queue: its ring's producer side, and what the engine knows of it. */
+#ifndef HAL_ENGINE_QUEUE_H
+#define HAL_ENGINE_QUEUE_H
+
+#include <hal/policy.h>
+
+#include "engine/account.h"
+#include "engine/device.h"
+#include "engine/record.h"
+#include "engine/timeline.h"
+#include "util/list.h"
+
+struct hal_completions;
+
+/* A command that the device has. */
+struct flight {
+	struct hal_queue *queue;
+	struct flight *next;   /* of the queue; all of them form a circle */
+	struct record *record; /* what the cursor at stands for */
+	union cursor at;
+	struct list on_device; /* in order of issue */
+	uint64_t submit_ns, issue_ns, ready_ns;
+	uint64_t start_ns, end_ns;
+	int32_t status;
+	bool done;             /* ended; waits for its turn to be told */
+	bool killed;           /* dropped by a suspend, to be given again */
+	struct hal_bk_cmd own; /* of a record in a block, which others may share */
+};
+
+/* hal_queue.slow: what makes the end of a command, or of a submission, more than usual */
+#define SLOW_TRACE      1u
+#define SLOW_SUSPENDING 2u
+#define SLOW_DEADLINE   4u
+#define SLOW_TELLS      8u  /* into a ring of completions */
+#define SLOW_DEFERRED   16u /* something waits to be freed until it has gone on */
+#define SLOW_POLICY     32u /* the policy wants to know of ends */
+#define SLOW_HEAD       64u /* .ending is not .usual */
+
+#define QUEUE_OPEN      UINT32_C(0x4f50454e)
+
+enum queue_state {
+	QUEUE_RUNNING,
+	QUEUE_SUSPENDING, /* asked, the device has not let go yet */
+	QUEUE_SUSPENDED,
+};
+
+/* What the submission at a cursor asks for. */
+struct asked {
+	uint64_t deadline_ns; /* relative; 0: none */
+	uint64_t tag;
+	int32_t priority;
+};
+
+struct hal_queue {
+	struct object obj;
+
+	/* The submitting thread's; constant but for what follows .ring. */
+	atomic_uint open; /* QUEUE_OPEN while it takes work: alive and not failed */
+	uint32_t slot_count;
+	struct hal_device *dev;
+	struct hal_partition *part;
+	struct record *slots;
+	struct hal_completions *completions;
+	uint32_t part_word; /* of its partition in hal_program.bound */
+	unsigned int ring_limit; /* a tail that is known to be possible */
+	uint64_t part_bit;
+	counter submissions;
+	counter more_commands; /* than submissions; wraps when fewer */
+	struct ck_ring ring;
+
+	/* To the engine: the ring has more. */
+	struct letter letter;
+	atomic_uint announced;
+
+	/* Constant. */
+	uint32_t flight_max;
+	struct asked usual; /* without a REC_HEAD */
+
+	/* The engine's. */
+	struct hal_timeline timeline;
+	struct hal_timeline control; /* suspends that became quiet */
+	struct list on_partition;
+	struct list todo; /* on engine.todo: has a callback to run, or may go on */
+	struct list busy; /* on partition.busy while anything is in it */
+	struct list deferred; /* what is freed once it has gone on */
+	struct list waiting;  /* on partition.waiting while the policy has it */
+	void *bk;
+	union cursor issue, retire;
+	struct record *next; /* the one at issue; while .runnable */
+	uint32_t slow;       /* SLOW_* */
+	uint32_t flight_count;
+	struct flight *oldest, *fresh; /* that the device has, and that is free */
+	uint64_t told;                 /* submissions, into .completions */
+	struct asked asked, ending;    /* at issue, at retire */
+	bool asked_set;                /* .asked is not .usual */
+	union {
+		struct {
+			bool parked;   /* at a wait, or for a time */
+			bool runnable; /* in the policy's hands, or alone in its partition
+					*/
+			bool halted;   /* a command has failed and waits to be told */
+			uint8_t state; /* enum queue_state */
+			int err;       /* the first failure; nothing runs after it */
+		};
+		uint64_t held; /* 0: nothing of all this keeps it from going on */
+	};
+	bool failing;      /* the submission that failed is being dropped */
+	bool in_callback;  /* somebody runs the callback at issue */
+	bool bk_suspended; /* through the backend, not by holding back alone */
+	bool resume_wanted;
+	bool final;        /* suspended for good */
+	bool policy_stops; /* suspended by the policy */
+	uint8_t suspend_mode;
+	uint32_t lease; /* commands the policy has granted beyond the one picked */
+	struct hal_policy_queue view;
+	struct heap_node order; /* under a policy that gives keys */
+	struct waiter waiter;
+	struct timer timer; /* parked for a time */
+	char *fault;                /* text of the command that has failed */
+	uint64_t gate_ns;           /* when its last wait was satisfied */
+	uint64_t suspend_asked_ns;
+	uint64_t suspend_count;
+	struct letter callback; /* that has returned */
+	struct hal_queue *callback_next;
+	struct account account;
+	struct flight flights[];
+};
+
+void queue_describe(const struct hal_queue *q, char *text, size_t size);
+
+static inline uint64_t queue_commands(const struct hal_queue *q)
+{
+	return counter_get(&q->submissions) + counter_get(&q->more_commands);
+}
+
+static inline struct record *cursor_record(const struct hal_queue *q, union cursor c)
+{
+	struct record *r = &q->slots[c.pos & q->ring.mask];
+
+	return LIKELY(r->cmd.op != REC_BLOCK) ? r : &r->block->rec[c.inner];
+}
+
+/* Past r, which c stands for. */
+static inline void cursor_step(const struct hal_queue *q, union cursor *c,
+			       const struct record *r)
+{
+	if (LIKELY((r->own & REC_INNER) == 0)) {
+		c->pos += r->slots;
+		return;
+	}
+	c->inner += r->slots;
+	if (c->inner == q->slots[c->pos & q->ring.mask].block->slots) {
+		c->pos++;
+		c->inner = 0;
+	}
+}
+
+/* The next record that has not been given to the device; NULL: there is none. */
+static inline struct record *queue_next(struct hal_queue *q)
+{
+	union cursor c = q->issue;
+
+	return c.pos == ring_tail(&q->ring) ? NULL : cursor_record(q, c);
+}
+
+/* Nothing is in it that has not ended. */
+static inline bool queue_empty(struct hal_queue *q)
+{
+	return q->retire.pos == ring_tail(&q->ring);
+}
+
+#endif

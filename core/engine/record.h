@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h - what crosses a queue's ring: 64 bytes a command, more with arguments.
+ *
+ * The ring is Concurrency Kit's, but for its entries: ours take several slots, so its
+ * ends are moved by as many at once.  Its fences are assembly, which the thread sanitizer
+ * does not see: it is told.
+ */
+#ifndef HAL_ENGINE_RECORD_H
+#define HAL_ENGINE_RECORD_H
+
+#include <ck_ring.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#include <hal/backend.h>
+
+#include "util/compiler.h"
+
+/* Kinds of record beside those of enum hal_op. */
+enum {
+	REC_WAIT = 32,
+	REC_SIGNAL,
+	REC_HEAD,  /* what a submission asks for beside its commands */
+	REC_BLOCK, /* the commands lie elsewhere: a recorded sequence, or too many */
+};
+
+/* record.own */
+#define REC_END          1u /* last of its submission */
+#define REC_INNER        2u /* in a block, not in the ring */
+
+#define SLOT_BYTES       64u
+#define INLINE_ARGS_MAX  8u
+#define RECORD_SLOTS_MAX 4u /* a launch of INLINE_ARGS_MAX arguments */
+
+/* record.submit_ns: the engine slept; it takes its own time when it wakes. */
+#define SUBMIT_ASLEEP UINT64_MAX
+
+struct block;
+
+/* A record takes one slot of 64 bytes, a launch more: its arguments lie behind it.  What
+ * the device is to do lies there as the backend takes it, so that nothing is copied. */
+struct record {
+	union {
+		struct hal_bk_cmd cmd;
+		struct {
+			uint32_t cmd_op;
+			/* The halves of cmd.flags: HAL_CMD_*, and the core's own. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			uint16_t flags;
+			uint8_t slots, own;
+#else
+			uint8_t own, slots;
+			uint16_t flags;
+#endif
+			uint64_t cmd_cookie;
+			union {
+				struct {
+					uint64_t cmd_launch[4];
+					struct hal_kernel *kernel;
+				} launch;
+				struct {
+					hal_host_fn fn;
+					void *user;
+				} host;
+				struct {
+					struct hal_timeline *timeline;
+					uint64_t value;
+				} point;
+				struct {
+					uint64_t not_before_ns, deadline_ns, tag;
+					int32_t priority;
+					uint32_t flags; /* HAL_SUBMIT_* */
+				} head;
+				struct block *block;
+			};
+		};
+	};
+	uint64_t submit_ns; /* or SUBMIT_ASLEEP; of records of a block: its own record's */
+};
+
+_Static_assert(sizeof(struct record) == SLOT_BYTES, "a record is one slot");
+_Static_assert(offsetof(struct record, launch.kernel) >=
+		       offsetof(struct hal_bk_cmd, launch.groups) + 3 * sizeof(uint32_t),
+	       "the kernel's handle lies behind what the backend sees of a launch");
+
+/* Not changed while anybody but its maker has it. */
+struct block {
+	atomic_uint refs;
+	uint32_t slots;
+	struct record rec[];
+};
+
+static inline bool block_put(struct block *b)
+{
+	return atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1;
+}
+
+/* As cmd.flags of a record. */
+static inline uint32_t record_flags(uint32_t flags, uint32_t slots, uint32_t own)
+{
+	return flags | slots << 16 | own << 24;
+}
+
+/* Slots of a launch with n arguments. */
+static inline uint32_t launch_slots(uint32_t n)
+{
+	return 1 +
+	       (n * (uint32_t)sizeof(struct hal_bk_arg) + SLOT_BYTES - 1) / SLOT_BYTES;
+}
+
+static inline struct hal_bk_arg *record_args(struct record *r)
+{
+	return (struct hal_bk_arg *)(void *)(r + 1);
+}
+
+/* A command for the device, not one that the engine carries out. */
+static inline bool record_for_device(const struct record *r)
+{
+	return r->cmd.op <= HAL_OP_LAUNCH || r->cmd.op == HAL_OP_TIMESTAMP;
+}
+
+/* For texts and traces. */
+const char *record_name(const struct record *r);
+
+/* A place in a queue's stream of records; inner counts slots inside a block. */
+union cursor {
+	struct {
+		unsigned int pos;
+		uint32_t inner;
+	};
+	uint64_t both; /* for one comparison */
+};
+
+static inline bool cursor_same(union cursor a, union cursor b)
+{
+	return a.both == b.both;
+}
+
+/* ---- the ring --------------------------------------------------------------------- */
+
+#ifdef __SANITIZE_THREAD__
+#define RING_ACQUIRE(p) __tsan_acquire(p)
+#define RING_RELEASE(p) __tsan_release(p)
+#else
+#define RING_ACQUIRE(p) ((void)0)
+#define RING_RELEASE(p) ((void)0)
+#endif
+
+/* The engine: where the submitting thread is. */
+static inline unsigned int ring_tail(struct ck_ring *ring)
+{
+	unsigned int tail = ck_pr_load_uint(&ring->p_tail);
+
+	ck_pr_fence_acquire();
+	RING_ACQUIRE(&ring->p_tail);
+	return tail;
+}
+
+/* The engine: slots before pos may be written again. */
+static inline void ring_release(struct ck_ring *ring, unsigned int pos)
+{
+	RING_RELEASE(&ring->c_head);
+	ck_pr_fence_release();
+	ck_pr_store_uint(&ring->c_head, pos);
+}
+
+/* The submitting thread: where the engine is. */
+static inline unsigned int ring_head(struct ck_ring *ring)
+{
+	unsigned int head = ck_pr_load_uint(&ring->c_head);
+
+	ck_pr_fence_acquire();
+	RING_ACQUIRE(&ring->c_head);
+	return head;
+}
+
+/* The submitting thread: free slots behind its tail. */
+static inline unsigned int ring_room(struct ck_ring *ring)
+{
+	return ring->size - (ring->p_tail - ring_head(ring));
+}
+
+static inline void ring_publish(struct ck_ring *ring, unsigned int tail)
+{
+	RING_RELEASE(&ring->p_tail);
+	ck_pr_fence_release();
+	ck_pr_store_uint(&ring->p_tail, tail);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resize.h - which units a partition has, and moving its border; by the engine. */
+#ifndef HAL_ENGINE_RESIZE_H
+#define HAL_ENGINE_RESIZE_H
+
+#include "engine/device.h"
+#include "engine/partition.h"
+
+/* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
+#define COOKIE_PARTITION UINT64_C(1)
+
+/* Resolves what d asks for into to: units, isolation, colours, bytes, an index; takes
+ * nothing. */
+int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
+		   struct hal_bk_partition_desc *to);
+/* p, with .desc planned and .bk made, is there; and is not any more. */
+void partition_enter(struct hal_partition *p);
+void partition_leave(struct hal_partition *p);
+uint32_t partition_isolation(const struct hal_device *dev,
+			     const struct hal_bk_partition_desc *at);
+
+/* part->resize_count is the value that its .control reaches when it has moved. */
+int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d);
+/* To so many units, wherever they are. */
+int resize_units(struct hal_partition *part, uint32_t units);
+/* The device has moved a partition, or has not (ev->status). */
+void resize_done(const struct hal_bk_event *ev);
+/* It will not any more. */
+void resize_lost(struct hal_partition *part);
+
+/* ---- memory: any thread ------------------------------------------------------------ */
+
+int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what);
+void partition_release(struct hal_partition *part, uint64_t bytes);
+/* Bytes that may still be promised to somebody. */
+int memory_promise(struct hal_device *dev, uint64_t bytes);
+void memory_unpromise(struct hal_device *dev, uint64_t bytes);
+uint64_t memory_left(const struct hal_device *dev);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suspend.c - letting go of a queue and taking it up again. */
+#include "engine/suspend.h"
+
+#include <errno.h>
+
+#include "engine/flow.h"
+#include "engine/policy.h"
+#include "engine/trace.h"
+#include "util/error.h"
+
+static const char *const mode_names[] = {"DRAIN", "FOLD", "SAVE", "KILL"};
+
+static void set_state(struct hal_queue *q, enum queue_state state)
+{
+	q->state = (uint8_t)state;
+	q->slow &= ~SLOW_SUSPENDING;
+	if (state == QUEUE_SUSPENDING)
+		q->slow |= SLOW_SUSPENDING;
+}
+
+static uint32_t running(const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		n += !f->done;
+	return n;
+}
+
+static int kill_check(const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done || (f->record->cmd.flags & HAL_CMD_REPLAYABLE) != 0)
+			continue;
+		return fail(ENOTSUP,
+			    "queue %u: KILL without HAL_SUSPEND_FINAL, but \"%s\" on the "
+			    "device is not HAL_CMD_REPLAYABLE",
+			    q->obj.id, record_name(f->record));
+	}
+	return 0;
+}
+
+static int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
+{
+	const struct hal_device *dev = q->dev;
+
+	if (mode > HAL_SUSPEND_KILL)
+		return fail(EINVAL, "%u is not a suspend mode", mode);
+	if (q->state != QUEUE_RUNNING)
+		return fail(EBUSY, "queue %u is suspended already", q->obj.id);
+	if ((dev->info.suspend_modes >> mode & 1) == 0)
+		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name,
+			    mode_names[mode]);
+	return mode == HAL_SUSPEND_KILL && !final ? kill_check(q) : 0;
+}
+
+/* Killed commands go back to what has not been given to the device. */
+static void rewind_killed(struct hal_queue *q)
+{
+	struct flight *f = q->oldest;
+	uint32_t kept = 0;
+
+	for (; kept < q->flight_count && !f->killed; kept++)
+		f = f->next;
+	if (kept == q->flight_count)
+		return;
+	/* It may stand at a wait further on, even for what has just been killed. */
+	queue_unpark(q);
+	q->issue = f->at;
+	q->fresh = f;
+	q->flight_count = kept;
+	if ((q->slow & SLOW_HEAD) != 0) {
+		q->asked.deadline_ns = q->ending.deadline_ns;
+		q->asked_set = true;
+	}
+}
+
+static int resume_now(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	int err = 0;
+
+	if (q->bk_suspended)
+		err = dev->table->hot.resume(dev->bk, q->bk);
+	if (err != 0)
+		return err;
+	q->bk_suspended = false;
+	q->resume_wanted = false;
+	set_state(q, QUEUE_RUNNING);
+	trace_instant(dev, q, "resume", dev->now);
+	queue_todo(q);
+	return 0;
+}
+
+static void quiet(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	struct account *a = &q->account;
+	uint64_t took =
+		dev->now > q->suspend_asked_ns ? dev->now - q->suspend_asked_ns : 0;
+
+	counter_add(&a->suspend_ns, took);
+	counter_max(&a->suspend_max_ns, took);
+	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
+	rewind_killed(q);
+	set_state(q, QUEUE_SUSPENDED);
+	timeline_raise(&q->control, q->suspend_count, dev);
+	dev->acted = true;
+	if (q->policy_stops)
+		policy_changed(q->part, q);
+	/* A resume that the device refuses leaves the queue suspended: who asked has long
+	 * had its answer, so the queue says why. */
+	if (q->resume_wanted && resume_now(q) != 0)
+		timeline_fail(&q->control, -EIO, hal_last_error(), dev);
+	queue_advance(q);
+}
+
+void suspend_look(struct hal_queue *q)
+{
+	/* Held back by the core alone: quiet once the device has nothing of it. */
+	if (!q->bk_suspended && q->flight_count == 0)
+		quiet(q);
+}
+
+void suspend_quiet(const struct hal_bk_event *ev)
+{
+	struct hal_queue *q = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
+
+	counter_add(&q->account.saved_bytes, ev->bytes_written);
+	if (q->state == QUEUE_SUSPENDING)
+		quiet(q);
+}
+
+void suspend_lost(struct hal_queue *q)
+{
+	if (q->state == QUEUE_SUSPENDING)
+		quiet(q);
+}
+
+int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
+{
+	struct hal_device *dev = q->dev;
+	int err = suspend_check(q, mode, final);
+
+	if (err != 0)
+		return err;
+	/* Else giving the device nothing more is enough. */
+	if (running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
+		err = dev->table->hot.suspend(dev->bk, q->bk, mode,
+					      (uint64_t)(uintptr_t)q);
+		if (err != 0)
+			return err;
+		q->bk_suspended = true;
+		dev->pending++;
+	}
+	queue_withdraw(q, HAL_POLICY_SUSPENDED);
+	set_state(q, QUEUE_SUSPENDING);
+	q->final = final;
+	q->suspend_mode = (uint8_t)mode;
+	q->suspend_asked_ns = dev->now;
+	q->suspend_count++;
+	counter_add(&q->account.suspends, 1);
+	if (running(q) == 0)
+		quiet(q);
+	return 0;
+}
+
+int suspend_end(struct hal_queue *q)
+{
+	if (q->state == QUEUE_RUNNING || q->resume_wanted)
+		return fail(EINVAL, "queue %u is not suspended", q->obj.id);
+	if (q->final)
+		return fail(ECANCELED,
+			    "queue %u was suspended for good: it can only be destroyed",
+			    q->obj.id);
+	if (q->state == QUEUE_SUSPENDED)
+		return resume_now(q);
+	q->resume_wanted = true; /* as soon as the device has let go */
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suspend.h - letting go of a queue and taking it up again; by the engine. */
+#ifndef HAL_ENGINE_SUSPEND_H
+#define HAL_ENGINE_SUSPEND_H
+
+#include "engine/queue.h"
+
+/* q->suspend_count is the value that its .control reaches when it is quiet. */
+int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
+int suspend_end(struct hal_queue *q);
+
+/* A command of q, which is being suspended, has ended. */
+void suspend_look(struct hal_queue *q);
+/* The device has let go of a queue. */
+void suspend_quiet(const struct hal_bk_event *ev);
+/* It will not any more. */
+void suspend_lost(struct hal_queue *q);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wfq: device time in the ratio of the queues' weights (hal_queue_desc.weight).
+ *
+ * Good for tenants that should have shares of time, whatever their commands are like, and
+ * are often busy at once.  Bad for latency: a queue that was away comes back with no more
+ * right than those that stayed, and one long command is charged only when it has ended.
+ * Start-time fair queueing (Goyal, Vin, Cheng 1996): served is who has had least for its
+ * weight; who comes back starts where those that stayed are.
+ */
+#include <hal/policy.h>
+
+/* hal_policy_queue.own: virtual time it has had, and served_ns when that was counted;
+ * hal_policy_partition.own[0]: virtual time of the last one served. */
+enum { VIRTUAL, COUNTED };
+
+#define SCALE 1024u /* of virtual time to device time at weight 1 */
+
+static uint64_t key(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue, uint64_t now_ns)
+{
+	uint64_t ran = queue->served_ns - queue->own[COUNTED];
+
+	(void)state, (void)now_ns;
+	queue->own[COUNTED] = queue->served_ns;
+	queue->own[VIRTUAL] += ran * SCALE / queue->weight;
+	if (queue->running == 0 && queue->own[VIRTUAL] < part->own[0])
+		queue->own[VIRTUAL] = part->own[0];
+	return queue->own[VIRTUAL];
+}
+
+static void served(void *state, struct hal_policy_partition *part,
+		   struct hal_policy_queue *queue, uint64_t virtual_time)
+{
+	(void)state, (void)queue;
+	if (virtual_time > part->own[0])
+		part->own[0] = virtual_time;
+}
+
+extern const struct hal_policy hal_policy_wfq;
+const struct hal_policy hal_policy_wfq = {
+	.size = sizeof(struct hal_policy),
+	.abi = HAL_POLICY_ABI,
+	.name = "wfq",
+	.summary = "device time in the ratio of weights",
+	.key = key,
+	.served = served,
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.c - error texts, and structs of other versions than ours. */
+#include "util/error.h"
+
+#include <hal/hal.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What was said last; made of .lazy once that is asked for. */
+static _Thread_local char last_error[512];
+static _Thread_local struct {
+	const char *fmt; /* NULL: the text is there */
+	uint64_t a, b, c;
+} lazy;
+
+static int fail_va(int err, const char *fmt, va_list ap)
+{
+	char text[sizeof(last_error)];
+
+	/* Into a copy first: an argument may be hal_last_error() itself. */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	memcpy(last_error, text, sizeof(text));
+	lazy.fmt = NULL;
+	return err > 0 ? -err : err;
+}
+
+int fail(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err = fail_va(err, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c)
+{
+	lazy.fmt = fmt;
+	lazy.a = a;
+	lazy.b = b;
+	lazy.c = c;
+	return err > 0 ? -err : err;
+}
+
+void format_text(char *dst, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	(void)vsnprintf(dst, size, fmt, ap);
+	va_end(ap);
+}
+
+const char *hal_last_error(void)
+{
+	const char *fmt = lazy.fmt;
+
+	if (fmt != NULL) {
+		lazy.fmt = NULL;
+		(void)snprintf(last_error, sizeof(last_error), fmt,
+			       (unsigned long long)lazy.a, (unsigned long long)lazy.b,
+			       (unsigned long long)lazy.c);
+	}
+	return last_error;
+}
+
+const char *hal_strerror(int err)
+{
+	const char *text = strerrordesc_np(err < 0 ? -err : err);
+
+	return text != NULL ? text : "unknown error";
+}
+
+uint32_t hal_version(void)
+{
+	return HAL_VERSION_MAJOR << 16 | HAL_VERSION_MINOR << 8 | HAL_VERSION_PATCH;
+}
+
+int import_struct(void *dst, size_t size, size_t min, const void *src, const char *what)
+{
+	const unsigned char *bytes = src;
+	uint32_t theirs;
+
+	if (src == NULL)
+		return fail(EINVAL, "%s is NULL", what);
+	memcpy(&theirs, src, sizeof(theirs));
+	if (theirs < min)
+		return fail(EINVAL,
+			    "%s.size is %u, at least %zu is needed: set it to sizeof",
+			    what, theirs, min);
+	/* A size no version will have: most likely never set. */
+	if (theirs > 65536)
+		return fail(EINVAL, "%s.size is %u, not a size of that struct", what,
+			    theirs);
+	for (size_t i = size; i < theirs; i++)
+		if (bytes[i] != 0)
+			return fail(E2BIG,
+				    "%s is of a newer version: byte %zu is set, this "
+				    "library knows %zu",
+				    what, i, size);
+	memset(dst, 0, size);
+	memcpy(dst, src, theirs < size ? theirs : size);
+	memcpy(dst, &(uint32_t){(uint32_t)size}, sizeof(uint32_t));
+	return 0;
+}
+
+int export_struct(void *dst, const void *src, size_t size, size_t min, const char *what)
+{
+	uint32_t theirs;
+
+	if (dst == NULL)
+		return fail(EINVAL, "%s is NULL", what);
+	memcpy(&theirs, dst, sizeof(theirs));
+	if (theirs < min)
+		return fail(EINVAL,
+			    "%s.size is %u, at least %zu is needed: set it to sizeof",
+			    what, theirs, min);
+	if (theirs < size)
+		size = theirs;
+	memcpy((char *)dst + sizeof(theirs), (const char *)src + sizeof(theirs),
+	       size - sizeof(theirs));
+	return 0;
+}
