@@ -5,13 +5,15 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help demo check check-long figures format setup configure build clean
+.PHONY: help demo check check-long mutants figures format setup configure build clean
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
 	@echo '                 MODELS=DIR: with the MLPerf Tiny networks of that folder'
 	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
 	@echo 'make check-long  the tests that take hours more'
+	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
+	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make setup       install what the build needs and this machine lacks (Debian)'
@@ -35,6 +37,10 @@ check: setup
 check-long: build
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
 	@ctest --preset long --no-label-summary
+	@scripts/mutants $(MUTANTS)
+
+mutants: build
+	@scripts/mutants $(MUTANTS)
 
 figures: build
 	@cmake --build --preset dev --target figures

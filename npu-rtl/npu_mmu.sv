@@ -225,9 +225,9 @@ module npu_mmu #(
       default: walk_q <= WIdle;
     endcase
     if (kill_i) begin
-      walk_q <= WIdle;
-      leaf_q <= 1'b0;
-      if (!acc_i) req_q.v <= 1'b0;
+      walk_q  <= WIdle;
+      leaf_q  <= 1'b0;
+      req_q.v <= 1'b0;  // and what is granted in this cycle
     end
     if (flush_i || (walk_q == WCheck && walk_bad)) ptl_v_q <= '0;
     if (flush_i) tlb_v_q <= '0;

@@ -78,15 +78,20 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 
 /* ---- what it is ------------------------------------------------------------------- */
 
-/* KILL frees the PEs in two cycles.  HAL_BK_QUIET comes once the accepted memory requests
- * are done: of one channel at worst a full FIFO of every slot and what has been granted,
- * all of them row conflicts; and the register accesses of the interrupt. */
-static uint64_t kill_worst(const struct npu_options *o)
+/* Of one channel at worst a full FIFO of every slot and what has been granted, all of
+ * them row conflicts. */
+uint64_t npu_request_worst(const struct npu_options *o)
 {
 	const uint64_t fifo = 16, granted = 32, request = 8 + 8 + 8 + 4;
-	const uint64_t accesses = 32 + 12 * (o->slots - 1);
 
-	return accesses + (o->ideal ? 0 : (fifo * o->slots + granted) * request);
+	return o->ideal ? 2 : (fifo * o->slots + granted) * request;
+}
+
+/* KILL frees the PEs in two cycles.  HAL_BK_QUIET comes once the accepted memory requests
+ * are done; and the register accesses of the interrupt. */
+static uint64_t kill_worst(const struct npu_options *o)
+{
+	return 32 + 12 * (o->slots - 1) + (o->ideal ? 0 : npu_request_worst(o));
 }
 
 static void describe(const struct npu_options *o, uint32_t index,

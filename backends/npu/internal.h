@@ -86,6 +86,7 @@ struct npu_command {
 	uint32_t fed;      /* entries written to the ring */
 	uint32_t base;     /* the first of them since the ring began anew ... */
 	uint32_t first;    /* ... and its number there */
+	uint64_t fed_ns;   /* device time when its first entry was written */
 	bool used;
 	bool done; /* the event is ready */
 	struct hal_bk_event event;
@@ -110,6 +111,7 @@ struct npu_partition {
 	struct npu_command *order[NPU_COMMANDS]; /* as submitted */
 	uint32_t count;
 	uint64_t sequence;   /* of the last submitted */
+	uint64_t ended_ns;   /* device time of the last end of one that had begun */
 	uint32_t head, tail; /* of the ring, counted as the machine does */
 	uint32_t irq;        /* causes that have not been looked at: NPU_IRQ_* */
 	uint32_t stopping;   /* PREEMPT code asked for; 0: none */
@@ -148,6 +150,9 @@ struct npu_device {
 extern const struct hal_host *npu_host;
 
 const struct hal_backend *hal_backend_npu(const struct hal_host *host);
+
+/* device.c: cycles until a memory request is answered, at most */
+uint64_t npu_request_worst(const struct npu_options *o);
 
 /* model.c: the machine behind its registers */
 int npu_model_find(const struct npu_options *o, char *path, size_t size);

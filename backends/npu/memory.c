@@ -165,14 +165,14 @@ void npu_space_close(struct npu_partition *part)
 	drop_tables(part);
 }
 
-/* pages unused pages in a row with one more behind them; 0: there are none. */
+/* pages unused pages in a row with one more before and behind them; 0: there are none. */
 static uint32_t find_pages(const struct npu_partition *part, uint32_t pages)
 {
-	uint32_t run = 0;
+	uint32_t run = 1; /* page 0, which is never mapped */
 
 	for (uint32_t v = 1; v < part->pages; v++) {
 		run = part->page_used[v] ? 0 : run + 1;
-		if (run > pages)
+		if (run > pages + 1)
 			return v - pages;
 	}
 	return 0;

@@ -26,8 +26,11 @@
 #define PIECE_BYTES   32768u
 #define FIELD_BYTES   65535u
 #define SETTLE_CYCLES 64u
-#define SLICE_CYCLES  128u
-#define SLICE_NS      500000
+/* From one command's end to the next one's TIMESTAMP: descriptor and fence are reached
+ * through page tables of two levels, and the fence before is stored first. */
+#define START_REQUESTS 12u
+#define SLICE_CYCLES   128u
+#define SLICE_NS       500000
 
 /* ---- the fence page --------------------------------------------------------------- */
 
@@ -219,6 +222,8 @@ static void feed(struct npu_partition *part)
 			continue;
 		if (c->fed == c->base)
 			c->first = part->tail;
+		if (c->fed == 0)
+			c->fed_ns = npu_now(part->dev);
 		while (c->fed < c->entries && part->tail - part->head < NPU_RING)
 			write_entry(part, c, c->fed++);
 	}
@@ -246,24 +251,42 @@ static struct npu_command *first_open(const struct npu_partition *part)
 	return NULL;
 }
 
-/* How far the command had come decides which of its times exist. */
+/* When the command began.  The word lies in the tenant's memory, where its programs could
+ * write anything.  The machine takes up a command when it is in the ring and the one
+ * ahead has ended, a few requests later: what cannot be true is not told. */
+static uint64_t start_time(const struct npu_partition *part, const struct npu_command *c,
+			   uint64_t first, uint64_t end)
+{
+	uint64_t start = fence_word(part, times_offset(part, c));
+
+	/* Earlier than first is a large number, too. */
+	if (start - first > START_REQUESTS * npu_request_worst(&part->dev->opt))
+		start = first;
+	return start < end ? start : end;
+}
+
+/* How far the command had come decides which of its times exist; none is in the future.
+ */
 static void set_done(struct npu_partition *part, struct npu_command *c, int status)
 {
-	uint64_t now = npu_now(part->dev);
-	uint32_t times = times_offset(part, c), progress = completed(part, c);
+	bool begun = completed(part, c) || !status;
+	uint64_t now = npu_now(part->dev), first = now, end = now;
 
+	if (begun)
+		first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
+	if (!status)
+		end = fence_word(part, times_offset(part, c) + 8);
+	if (end < first || end > now)
+		end = now;
 	c->done = true;
 	memset(&c->event, 0, sizeof(c->event));
 	c->event.kind = HAL_BK_DONE;
 	c->event.status = status;
 	c->event.cookie = c->cmd.cookie;
-	c->event.end_ns = status ? now : fence_word(part, times + 8);
-	c->event.start_ns = progress || !status ? fence_word(part, times) : now;
-	/* A program can write over its own times; they shall at least make sense. */
-	if (c->event.end_ns > now)
-		c->event.end_ns = now;
-	if (c->event.start_ns > c->event.end_ns)
-		c->event.start_ns = c->event.end_ns;
+	c->event.end_ns = end;
+	c->event.start_ns = begun ? start_time(part, c, first, end) : end;
+	if (begun)
+		part->ended_ns = end;
 }
 
 /* Bytes since they were last told belong to the commands that ended meanwhile. */

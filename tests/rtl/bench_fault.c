@@ -3,6 +3,7 @@
  * bench_fault.c - every kind of fault: the slot stops with kind, address and descriptor,
  * has changed nothing but what it completed before, works again after RING_BASE is
  * written, and a neighbour on channels of its own takes the same cycles as without it.
+ * Argument: shape (16x16x4x8).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static const struct fault pool_faults[] = {
 
 enum spoil { UNMAPPED, READ_ONLY, CHANNEL, NO_UNITS, WAIT_BOUNDS, RING_UNMAPPED, SPOILS };
 
-static struct rig_rect map[2] = {{0, 0, 8, 9}, {8, 2, 8, 14}};
+static struct rig_rect map[2]; /* upper half on the left, lower half on the right */
 static uint64_t alone[4];
 
 static void prepare(struct rig *r)
@@ -275,12 +276,17 @@ static void spoil(struct rig *r, enum spoil what, struct rng *g)
 	again(r, "after a spoilt page", g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct rng g = {9};
+	uint32_t half, cols;
 	struct rig r;
 
-	rig_open(&r, "16x16x4x8", UINT64_C(1) << 24);
+	rig_open(&r, argc > 1 ? argv[1] : "16x16x4x8", UINT64_C(1) << 24);
+	half = r.api->rows / 2;
+	cols = r.api->cols;
+	map[BAD] = (struct rig_rect){0, 0, half, cols / 2 + 1};
+	map[NEIGHBOUR] = (struct rig_rect){half, cols / 8, half, cols - cols / 8};
 	prepare(&r);
 	rig_bell(&r, NEIGHBOUR);
 	rig_wait(&r, 1u << NEIGHBOUR, 4000000);

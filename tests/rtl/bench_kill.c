@@ -3,10 +3,10 @@
  * bench_kill.c - PREEMPT KILL and DRAIN at random moments.  After KILL the PEs are given
  * to another slot at once, which does its work there; the victim resumes on another
  * rectangle and its replay is right to the last byte; a neighbour on channels of its own
- * never notices. Also: a border that someone tries to move at any moment is moved or
- * refused, never harmful.
+ * never notices. Also: once KILL is written no store reaches memory; a border that
+ * someone tries to move at any moment is moved or refused, never harmful.
  *
- *   bench_kill [figure] [ROUNDS [SEED]]
+ *   bench_kill [figure] [ROUNDS [SEED [SHAPE]]]
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,9 +100,12 @@ static uint32_t kills(struct rig *r, bool ideal, uint32_t rounds, uint64_t seed)
 {
 	uint32_t worst = 0, stops = 0;
 
+	const uint32_t half = r->api->rows / 2, cols = r->api->cols;
+
 	for (uint32_t i = 0; i < rounds; i++) {
 		struct rng g = {seed * 7919 + i};
-		struct rig_rect map[3] = {place(&g, 0, 8, 16), {0}, place(&g, 8, 8, 16)};
+		struct rig_rect map[3] = {
+			place(&g, 0, half, cols), {0}, place(&g, half, half, cols)};
 		uint64_t alone[4];
 
 		prepare(r, ideal, map, seed + i);
@@ -135,7 +138,7 @@ static uint32_t kills(struct rig *r, bool ideal, uint32_t rounds, uint64_t seed)
 				rig_bell(r, HEIR);
 			rig_wait(r, 1u << HEIR, 4000000);
 			map[HEIR].rows = 0;
-			map[VICTIM] = place(&g, 0, 8, 16);
+			map[VICTIM] = place(&g, 0, half, cols);
 			CHECK(rig_map(r, map, 3) == NPU_MAP_OK,
 			      "round %u: heir not quiet", i);
 			rig_write(r, NPU_SLOT_ADDR(VICTIM, RESUME), 1);
@@ -163,15 +166,89 @@ static uint32_t kills(struct rig *r, bool ideal, uint32_t rounds, uint64_t seed)
 	return worst;
 }
 
+#define HELD 12000u /* bytes, in pages of 256: each store is soon in front of a walk */
+
+/* Rows across lines and pages, so that stores are cut and wait for translations. */
+static void store_desc(struct rig *r, uint32_t desc[16], bool copy, struct rng *g)
+{
+	uint32_t pitch = rng_range(g, 65, 300), bytes = rng_range(g, 1, pitch);
+
+	memset(desc, 0, 64);
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, VOP, copy ? NPU_VOP_COPY : NPU_VOP_FILL);
+	NPU_SET(desc, DM, 8000 / pitch);
+	NPU_SET(desc, VCOLS, bytes);
+	NPU_SET(desc, LDA, pitch);
+	NPU_SET(desc, LDD, pitch);
+	NPU_SET(desc, VPATTERN, 0x9E3779B9u);
+	NPU_SET(desc, ADDR_D, r->space[VICTIM].free_va + rng_range(g, 0, 63));
+	if (copy) {
+		uint32_t a = r->space[VICTIM].free_va + HELD;
+
+		rig_random(r, VICTIM, a, 8000, g);
+		NPU_SET(desc, ADDR_A, a);
+	}
+}
+
+static void same_bytes(struct rig *r, const uint8_t *before, uint32_t i, const char *when)
+{
+	static uint8_t now[HELD];
+
+	rig_peek(r, VICTIM, r->space[VICTIM].free_va, now, HELD);
+	CHECK(!memcmp(before, now, HELD), "moment %u: a store after KILL, %s", i, when);
+}
+
+/* What has not been accepted when KILL is written never reaches memory: not before the
+ * acknowledgement and not after it, when the pages may be somebody else's. */
+static void stores(struct rig *r, uint32_t moments, uint64_t seed)
+{
+	static uint8_t before[HELD];
+	uint32_t begun = 0;
+
+	for (uint32_t i = 0; i < moments; i++) {
+		struct rng g = {seed * 50021 + i};
+		struct rig_memory cfg = i % 2 ? rig_ideal(r) : rig_channels(4);
+		struct rig_rect map[1] = {{0, 0, 1, 1}};
+		uint32_t desc[16], k = 0;
+
+		cfg.gran = 8;
+		rig_reset(r, &cfg);
+		CHECK(rig_map(r, map, 1) == NPU_MAP_OK, "map");
+		rig_space(r, VICTIM, 1u << 17, RIG_ALL);
+		store_desc(r, desc, i % 4 >= 2, &g);
+		rig_push(r, VICTIM, desc);
+		rig_push_end(r, VICTIM);
+		rig_bell(r, VICTIM);
+		rig_run(r, rng_range(&g, 20, 700));
+		rig_write(r, NPU_SLOT_ADDR(VICTIM, PREEMPT), NPU_PREEMPT_KILL);
+		rig_peek(r, VICTIM, r->space[VICTIM].free_va, before, HELD);
+		for (uint32_t j = 0; j < HELD && !k; j++)
+			k = before[j];
+		begun += k != 0;
+		for (uint32_t j = 0; j < 4000 && !(r->quieted >> VICTIM & 1); j++)
+			rig_run(r, 1);
+		CHECK(r->quieted >> VICTIM & 1, "moment %u: no acknowledgement", i);
+		same_bytes(r, before, i, "before the acknowledgement");
+		rig_run(r, 300);
+		same_bytes(r, before, i, "after the acknowledgement");
+		rig_write(r, NPU_SLOT_ADDR(VICTIM, RESUME), 1);
+		rig_wait(r, 1u << VICTIM, 1000000);
+		rig_check(r, VICTIM, "stores after KILL");
+	}
+	CHECK(begun > moments / 4, "%u of %u KILLs among stores", begun, moments);
+	printf("%u KILLs, %u among stores\n", moments, begun);
+}
+
 /* Commits at any time: refused while the slot has work in the array, else applied. */
 static void borders(struct rig *r, uint32_t rounds, uint64_t seed)
 {
+	const uint32_t rows = r->api->rows, cols = r->api->cols;
 	uint32_t moved = 0, refused = 0;
 
 	for (uint32_t i = 0; i < rounds; i++) {
 		struct rng g = {seed * 104729 + i};
 		struct rig_memory cfg = i % 2 ? rig_ideal(r) : rig_channels(4);
-		struct rig_rect map[1] = {place(&g, 0, 16, 16)};
+		struct rig_rect map[1] = {place(&g, 0, rows, cols)};
 
 		rig_reset(r, &cfg);
 		CHECK(rig_map(r, map, 1) == NPU_MAP_OK, "map");
@@ -189,7 +266,7 @@ static void borders(struct rig *r, uint32_t rounds, uint64_t seed)
 			struct rig_rect old = map[0];
 			uint32_t result;
 
-			map[0] = place(&g, 0, 16, 16);
+			map[0] = place(&g, 0, rows, cols);
 			result = rig_map(r, map, 1);
 			CHECK(result == NPU_MAP_OK || result == NPU_MAP_BUSY, "result %u",
 			      result);
@@ -216,12 +293,14 @@ int main(int argc, char **argv)
 	int at = 1 + figure;
 	uint32_t rounds = argc > at ? (uint32_t)strtoul(argv[at], NULL, 0) : 40;
 	uint64_t seed = argc > at + 1 ? strtoull(argv[at + 1], NULL, 0) : 1;
+	const char *shape = argc > at + 2 ? argv[at + 2] : "16x16x4x8";
 	uint32_t ideal, four;
 	struct rig r;
 
-	rig_open(&r, "16x16x4x8", UINT64_C(1) << 25);
+	rig_open(&r, shape, UINT64_C(1) << 25);
 	ideal = kills(&r, true, rounds, seed);
 	four = kills(&r, false, rounds, seed);
+	stores(&r, rounds * 16, seed);
 	borders(&r, rounds / 4 + 1, seed);
 	rig_close(&r);
 	CHECK(ideal <= 8, "KILL takes %u cycles", ideal);

@@ -292,6 +292,32 @@ static void says_what_it_is(void **state)
 	assert_true(info.preempt_worst_ns > 0);
 }
 
+/* Options reach the machine. */
+static void options_arrive(void **state)
+{
+	struct world *w = *state;
+	struct hal_device *dev;
+	struct npu_device *native;
+	uint32_t masks = 0;
+
+	assert_int_equal(npu_read(w->native, NPU_GLB_CTRL_ADDR) & 1, 0);
+	assert_int_equal(npu_event_fd(w->native), -ENOTSUP);
+	OK(open_device("clock=virtual&memory=ideal&channels=8", &dev));
+	native = hal_device_native(dev);
+	assert_int_equal(npu_read(native, NPU_GLB_CTRL_ADDR) & 1, 1);
+	/* Three bits of the channel, each of bits of its own. */
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t mask = native->hash.xmask[i];
+
+		assert_int_equal(mask & masks, 0);
+		masks |= mask;
+	}
+	assert_int_equal(masks, 0xfffff8);
+	assert_int_equal(native->hash.k, 3);
+	assert_int_equal(native->hash.q, 1);
+	OK(hal_close(dev));
+}
+
 /* Past the core's own check: the hardware refuses by itself. */
 static void hardware_refuses_overlap(void **state)
 {
@@ -353,6 +379,36 @@ static void memory_has_its_colours(void **state)
 			assert_true(12 >> w->native->channel[part->tables[i] - 1] & 1);
 	for (uint32_t i = 0; i < part->ring->pages; i++)
 		assert_true(12 >> w->native->channel[part->ring->granules[i]] & 1);
+}
+
+/* An address space has no two buffers side by side, whatever was freed in between. */
+static void memory_lies_apart(void **state)
+{
+	enum { N = 12 };
+	struct world *w = *state;
+	struct npu_partition *part = w->native->parts[0];
+	struct npu_mem *mem[N];
+	void *memory;
+
+	for (uint32_t turn = 0; turn < 4; turn++) {
+		for (uint32_t i = 0; i < N; i++) {
+			if (turn && i % 3 != turn - 1)
+				continue;
+			OK(npu_mem_alloc(w->native, part, 1024 * (1 + (i + turn) % 4), 3,
+					 0, &memory));
+			mem[i] = memory;
+		}
+		for (uint32_t i = 0; i < N; i++) {
+			uint32_t first = mem[i]->va >> 10;
+
+			assert_true(first > 0);
+			assert_int_equal(part->page_used[first - 1], first == 1);
+			assert_int_equal(part->page_used[first + mem[i]->pages], 0);
+		}
+		for (uint32_t i = 0; i < N; i++)
+			if (turn == 3 || i % 3 == turn)
+				OK(npu_mem_free(w->native, mem[i]));
+	}
 }
 
 static void memory_is_clean(void **state)
@@ -662,6 +718,30 @@ static void make_fill(struct world *w, const char *name)
 	OK(hal_npu_fill(w->b, d, 64, 1));
 }
 
+/* Where buffer j of partition 0 lies, as its first write tells. */
+static uint32_t va_of_buffer(struct world *w, uint32_t j)
+{
+	struct npu_partition *part = w->native->parts[0];
+	const uint8_t mark[4] = {0xC0, 0xFF, 0xEE, (uint8_t)j};
+	uint32_t page = 0;
+
+	OK(hal_buffer_write(w->buf[0][j], 0, mark, sizeof(mark)));
+	for (uint32_t v = 1; v < part->pages && !page; v++) {
+		uint32_t entry = 0, per = 1024 / 4;
+
+		if (!part->page_used[v])
+			continue;
+		memcpy(&entry,
+		       w->native->memory + (size_t)(part->tables[v / per] - 1) * 1024 +
+			       (size_t)(v % per) * 4,
+		       4);
+		if (!memcmp(w->native->memory + (entry & ~1023u), mark, sizeof(mark)))
+			page = v;
+	}
+	assert_true(page);
+	return page << 10;
+}
+
 /* Ends with -EIO and this text; the other queue of the partition, the neighbour, and a
  * new queue go on. */
 static void faults_with(struct world *w, const char *what)
@@ -720,6 +800,31 @@ static void fault_ring(void **state)
 	faults_with(w, text);
 }
 
+/* One byte behind a buffer, and one before it. */
+static void fault_behind(void **state)
+{
+	struct world *w = *state;
+	char text[64];
+
+	make_bytes(w, "bytes", 3);
+	make_fill(w, "wild");
+	snprintf(text, sizeof(text), "unmapped address 0x%x", va_of_buffer(w, 1) + 65536);
+	load_with_address(w, va_of_buffer(w, 1) + 65536);
+	faults_with(w, text);
+}
+
+static void fault_before(void **state)
+{
+	struct world *w = *state;
+	char text[64];
+
+	make_bytes(w, "bytes", 3);
+	make_fill(w, "wild");
+	snprintf(text, sizeof(text), "unmapped address 0x%x", va_of_buffer(w, 1) - 64);
+	load_with_address(w, va_of_buffer(w, 1) - 64);
+	faults_with(w, text);
+}
+
 /* Scribbling over the fences harms nobody but what is told of one's own times. */
 static void scribble_over_fences(void **state)
 {
@@ -738,6 +843,147 @@ static void scribble_over_fences(void **state)
 			  &done));
 		OK(wait(done));
 	}
+}
+
+/* What an honest run of the same work is told of. */
+static uint64_t busy_of(struct world *w, struct hal_cmd cmd, uint64_t *elapsed)
+{
+	struct hal_stats before = HAL_INIT(hal_stats), after = before;
+	struct hal_point done;
+
+	OK(hal_queue_get_stats(w->queue[0][0], &before));
+	OK(submit(w->queue[0][0], cmd, &done));
+	OK(wait(done));
+	OK(hal_queue_get_stats(w->queue[0][0], &after));
+	*elapsed = after.now_ns - before.now_ns;
+	return after.busy_ns - before.busy_ns;
+}
+
+/* A program that ends with writing over its own times is told to have run as long as it
+ * has, in the queue's statistics too. */
+static void forge_own_times(void **state)
+{
+	static const uint32_t patterns[] = {0, 1, UINT32_MAX};
+	struct world *w = *state;
+	struct hal_arg args[4];
+	struct hal_cmd cmd;
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		struct hal_npu_place d = {0};
+		uint64_t elapsed, honest, forged;
+
+		make_gemm(w, "gemm", 1);
+		make_gemm(w, "wild", 1);
+		OK(hal_npu_arg(w->b, 64, &d.id));
+		OK(hal_npu_fill(w->b, d, 64, patterns[i]));
+		load_with_address(w, w->native->parts[0]->fence->va + 64);
+		honest = busy_of(w, launch(kernel(w, "gemm"), args, w, 0, 3), &elapsed);
+		assert_true(honest > 0 && honest <= elapsed);
+		args[3] = (struct hal_arg){w->buf[0][0], 0, 0};
+		cmd = hal_cmd_launch(kernel(w, "wild"), args, 4);
+		forged = busy_of(w, cmd, &elapsed);
+		assert_true(forged <= elapsed);
+		assert_true(forged + 1000 > honest);
+		OK(hal_program_unload(w->prog));
+		w->prog = NULL;
+		OK(hal_npu_builder_destroy(w->b));
+		OK(hal_npu_builder_create(&w->b));
+	}
+}
+
+/* Two fills, done before the backend looks: what it finds in the fence is anything. */
+static void two_fills(struct world *w, void *queue, struct npu_mem *mem,
+		      const uint64_t forged[2])
+{
+	struct npu_partition *part = w->native->parts[0];
+	struct hal_bk_cmd cmd = {.op = HAL_OP_FILL};
+
+	cmd.fill.dst = mem;
+	cmd.fill.bytes = mem->bytes;
+	for (cmd.cookie = 0; cmd.cookie < 2; cmd.cookie++)
+		OK(npu_submit(w->native, queue, &cmd));
+	npu_write(w->native, NPU_GLB_IRQ_MASK_ADDR, 0);
+	npu_run(w->native, 40000);
+	npu_write(w->native, NPU_GLB_IRQ_MASK_ADDR, UINT32_MAX);
+	for (uint32_t i = 0; i < NPU_COMMANDS; i++)
+		OK(npu_mem_write(w->native, part->fence, 64 + 16 * (uint64_t)i, forged,
+				 16));
+}
+
+/* Each command lies behind the one before it, in the past, and not before it was given.
+ */
+static void forge_any_time(void **state)
+{
+	struct world *w = *state;
+	struct npu_partition *part = w->native->parts[0];
+	struct hal_bk_event ev[4];
+	void *queue, *memory;
+
+	OK(npu_queue_create(w->native, part, 0, &queue));
+	OK(npu_mem_alloc(w->native, part, 4096, 3, 0, &memory));
+	for (uint32_t i = 0; i < 16; i++) {
+		const uint64_t last = npu_now(w->native);
+		const uint64_t words[] = {0, last + 200, last + 10000, UINT64_MAX};
+		const uint64_t forged[2] = {words[i / 4], words[i % 4]};
+
+		two_fills(w, queue, memory, forged);
+		assert_int_equal(npu_poll(w->native, last + 100000, ev, 4), 2);
+		assert_true(ev[0].start_ns >= last);
+		for (uint32_t j = 0; j < 2; j++) {
+			assert_int_equal(ev[j].cookie, j);
+			assert_true(ev[j].end_ns >= ev[j].start_ns);
+			assert_true(ev[j].end_ns <= npu_now(w->native));
+		}
+		assert_true(ev[1].start_ns >= ev[0].end_ns);
+	}
+	OK(npu_mem_free(w->native, memory));
+	OK(npu_queue_destroy(w->native, queue));
+}
+
+/* ---- sizes ------------------------------------------------------------------------ */
+
+/* Around what one descriptor can hold; the bytes before and behind stay. */
+static void copies_and_fills(void **state)
+{
+	static const uint32_t sizes[] = {32768, 65532, 65535, 65536,  65537,
+					 65540, 98304, 98305, 131072, 163840};
+	enum { ROOM = 164000 };
+	static uint8_t from[ROOM], want[ROOM], got[ROOM];
+	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
+	struct world *w = *state;
+	struct hal_buffer *a, *d;
+	struct hal_point done;
+	uint32_t seed = 7;
+
+	desc.bytes = ROOM;
+	OK(hal_buffer_create(w->part[0], &desc, &a));
+	OK(hal_buffer_create(w->part[0], &desc, &d));
+	for (uint32_t i = 0; i < ROOM; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		from[i] = (uint8_t)(seed >> 24);
+	}
+	OK(hal_buffer_write(a, 0, from, ROOM));
+	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t n = sizes[i];
+
+		memset(want, 0x5A, ROOM);
+		OK(hal_buffer_write(d, 0, want, ROOM));
+		memcpy(want + 20, from + 36, n);
+		OK(submit(w->queue[0][0], hal_cmd_copy(d, 20, a, 36, n), &done));
+		OK(wait(done));
+		OK(hal_buffer_read(d, 0, got, ROOM));
+		assert_memory_equal(got, want, ROOM);
+		if (n % 4)
+			continue;
+		for (uint32_t j = 0; j < n; j++)
+			want[24 + j] = (uint8_t)(0xA1B2C3D4u >> j % 4 * 8);
+		OK(submit(w->queue[0][0], hal_cmd_fill(d, 24, n, 0xA1B2C3D4u), &done));
+		OK(wait(done));
+		OK(hal_buffer_read(d, 0, got, ROOM));
+		assert_memory_equal(got, want, ROOM);
+	}
+	OK(hal_buffer_destroy(a));
+	OK(hal_buffer_destroy(d));
 }
 
 /* ---- real clock ------------------------------------------------------------------- */
@@ -765,8 +1011,10 @@ static int run_all(const char *name)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_refused),
 		TEST(says_what_it_is),
+		TEST(options_arrive),
 		TEST(hardware_refuses_overlap),
 		TEST(memory_has_its_colours),
+		TEST(memory_lies_apart),
 		TEST(memory_is_clean),
 		TEST(memory_runs_out),
 		TEST(mapping),
@@ -780,7 +1028,12 @@ static int run_all(const char *name)
 		TEST(fault_unmapped),
 		TEST(fault_bounds),
 		TEST(fault_ring),
+		TEST(fault_behind),
+		TEST(fault_before),
 		TEST(scribble_over_fences),
+		TEST(forge_own_times),
+		TEST(forge_any_time),
+		TEST(copies_and_fills),
 		cmocka_unit_test_setup_teardown(real_clock, setup_real, teardown),
 	};
 

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_mutants.py SCRIPT: the errors that scripts/mutants finds in a piece of C and of
+SystemVerilog, that a seed decides which are taken, and how survivors are explained."""
+import importlib.machinery
+import importlib.util
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = sys.argv.pop(1)
+sys.dont_write_bytecode = True
+loader = importlib.machinery.SourceFileLoader("mutants", SCRIPT)
+mutants = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutants", loader))
+loader.exec_module(mutants)
+
+C = """
+#include <x.h> /* 1 < 2 */
+#define LIMIT 65535u
+static int f(const int *p, int n)
+{
+	int *q = &v, sum = a * b;
+
+	if (n < LIMIT && *p != 3)
+		g(p,
+		  n);
+	x = atomic_load_explicit(&n, memory_order_acquire) + 1;
+	return "a < b"[n] == '<' ? -1 : true;
+}
+"""
+SV = """
+  logic [7:0] a_q;  // 3 <= 4
+  always_ff @(posedge clk_i) begin
+    if (v_i && a_q <= 8'd9) a_q <= b_i + 8'd255;
+    else a_q <= '0;
+  end
+"""
+
+
+def changes(make, source):
+    return {(m.old_line, m.new_line) for m in make("x", source)}
+
+
+class Planner(unittest.TestCase):
+    def test_c(self):
+        got = {new for _, new in changes(mutants.c_mutants, C)}
+        for line in (
+            "#define LIMIT 65536u",
+            "if (n <= LIMIT && *p != 3)",
+            "if (n < LIMIT || *p != 3)",
+            "if (n < LIMIT && *p == 3)",
+            "if (n < LIMIT && *p != 2)",
+            "if (!(n < LIMIT && *p != 3))",
+            "x = atomic_load_explicit(&n, memory_order_acquire) - 1;",
+            "return 0;",
+        ):
+            self.assertIn(line, got)
+        dropped = [m for m in mutants.c_mutants("x", C) if m.kind == "statement dropped"]
+        self.assertEqual(sorted(m.old_line for m in dropped), [
+            "g(p, n);", "x = atomic_load_explicit(&n, memory_order_acquire) + 1;"])
+        for m in mutants.c_mutants("x", C):
+            text = m.apply(C)
+            self.assertEqual(text.count("\n"), C.count("\n"))  # lines keep their numbers
+            for whole in ("memory_order_acquire", "/* 1 < 2 */", "*q = &v", "a * b"):
+                self.assertIn(whole, text + "memory_order_acquire" * (m.kind == "statement dropped"))
+
+    def test_sv(self):
+        got = {new for _, new in changes(mutants.sv_mutants, SV)}
+        for line in (
+            "if (v_i && a_q < 8'd9) a_q <= b_i + 8'd255;",
+            "if (v_i && a_q <= 8'd10) a_q <= b_i + 8'd255;",
+            "if (v_i && a_q <= 8'd9) a_q <= b_i + 8'd0;",
+            "if (v_i && a_q <= 8'd9) a_q <= b_i - 8'd255;",
+            "else a_q <= '1;",
+            "else ;",
+        ):
+            self.assertIn(line, got)
+        self.assertNotIn("else a_q < '0;", got)
+        self.assertFalse(any("logic [" in new and "[7:0]" not in new for new in got))
+
+    def test_seed(self):
+        def order(seed):
+            made = list(mutants.c_mutants("x", C))
+            return [m.key() for m in mutants.in_turn(made, random.Random(seed))]
+
+        self.assertEqual(order(1), order(1))
+        self.assertNotEqual(order(1), order(2))
+
+    def test_list(self):
+        command = [sys.executable, "-B", SCRIPT, "--list", "--seed", "5", "--count", "30", "--only", "npu-rtl/*"]
+        a, b = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
+        self.assertEqual(a, b)
+        self.assertEqual(sum(line.startswith("npu-rtl/") for line in a.split("\n")), 30)
+
+    def test_explained(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
+            f.write("# head\n\nx\n- if (n < LIMIT * 3)\n+ if (n <= LIMIT*\nwhy\nand why\n\nx\n- g(p, n);\nr\n")
+            f.flush()
+            one, two = mutants.read_explained(f.name)
+        self.assertEqual(one.reason, "why and why")
+        made = list(mutants.c_mutants("x", C))
+        self.assertEqual([m.new_line for m in made if one.fits(m)], ["if (n <= LIMIT && *p != 3)"])
+        self.assertTrue(all(m.old_line == "g(p, n);" for m in made if two.fits(m)))
+        self.assertTrue(any(two.fits(m) for m in made))
+
+
+if __name__ == "__main__":
+    unittest.main()
