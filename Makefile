@@ -5,13 +5,14 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help demo check check-long figures format setup configure build clean
+.PHONY: help demo check check-long check-aarch64 figures format setup configure build clean
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
 	@echo '                 MODELS=DIR: with the MLPerf Tiny networks of that folder'
 	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
-	@echo 'make check-long  the tests that take hours more'
+	@echo 'make check-long  the tests that take hours more, and check-aarch64'
+	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make setup       install what the build needs and this machine lacks (Debian)'
@@ -32,9 +33,12 @@ demo: configure
 check: setup
 	@scripts/check
 
-check-long: build
+check-long: build check-aarch64
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
 	@ctest --preset long --no-label-summary
+
+check-aarch64: setup
+	@scripts/check-aarch64
 
 figures: build
 	@cmake --build --preset dev --target figures
