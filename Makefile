@@ -5,44 +5,50 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help demo check check-long mutants figures format setup configure build clean
+.PHONY: help demo check check-long check-aarch64 mutants figures format setup configure build clean
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
 	@echo '                 MODELS=DIR: with the MLPerf Tiny networks of that folder'
 	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
-	@echo 'make check-long  the tests that take hours more'
+	@echo 'make check-long  the tests that take hours more, check-aarch64 and mutants'
 	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
 	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
+	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
+	@echo 'make build       the library, tools and tests; installs nothing'
 	@echo 'make setup       install what the build needs and this machine lacks (Debian)'
 
 setup:
 	@scripts/setup
 
-configure: setup
+configure:
 	@scripts/stage configure cmake --preset dev
 
 build: configure
 	@scripts/stage build cmake --build --preset dev
 
-demo: configure
+demo: setup
+	@scripts/stage configure cmake --preset dev
 	@scripts/stage build cmake --build --preset dev --target hal_demo npu_models
 	@build/dev/demo $(if $(MODELS),--models $(MODELS))
 
 check: setup
 	@scripts/check
 
-check-long: build
+check-long: setup build check-aarch64
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
 	@ctest --preset long --no-label-summary
 	@scripts/mutants $(MUTANTS)
 
-mutants: build
+mutants: setup build
 	@scripts/mutants $(MUTANTS)
 
-figures: build
+check-aarch64: setup
+	@scripts/check-aarch64
+
+figures: setup build
 	@cmake --build --preset dev --target figures
 
 format:

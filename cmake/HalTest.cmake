@@ -6,6 +6,23 @@
 # INTERNAL links the static accelhal_internal, which shows functions that libaccelhal.so
 # hides, and adds core/, backends/ and the generated headers to the include path.
 # Exit status 77 is a skip.  LABELS default to "unit".
+#
+# hal_test_without(NAME WHAT): in place of a test that cannot run here: a skip that says why.
+#
+# HAL_RUN, a list, and HAL_RUN_LINE, a string that ends in a space: what a script or a shell
+# puts before a program of this build to run it; empty unless cross-compiled.  A COMMAND that
+# begins with a target needs neither.
+
+set(HAL_RUN ${CMAKE_CROSSCOMPILING_EMULATOR})
+set(HAL_RUN_LINE "")
+foreach(word IN LISTS HAL_RUN)
+	string(APPEND HAL_RUN_LINE "${word} ")
+endforeach()
+
+function(hal_test_without name what)
+	add_test(NAME ${name} COMMAND sh -c "echo '${what}'; exit 77")
+	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 ${ARGN})
+endfunction()
 
 function(hal_test name)
 	cmake_parse_arguments(PARSE_ARGV 1 T "INTERNAL" "TIMEOUT"
