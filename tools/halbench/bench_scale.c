@@ -2,20 +2,24 @@
 /*
  * bench_scale - what one thing costs when there are many, in instructions.
  *
- *   bench_scale wait [N]      one hal_wait for N points (10,000), one on each of N queues
- *                             with a launch each, that end in the order of the points or
- *                             in the other one; less what the launches cost when the last
- *                             is waited for alone.  The dearer order, a point
+ *   bench_scale wait [N]      one hal_wait for N points (10,000), one on each of N
+ *                             queues with a launch each, that end in the order of the
+ *                             points or in the other one; less what the launches cost
+ *                             when the last is waited for alone.  The dearer order, a
+ *                             point
  *   bench_scale waiters [N]   N queues (10,000) wait in a submission for values of one
  *                             timeline, in descending or in random order; the host then
- *                             signals each value.  Less what the same costs when all are
- *                             reached before.  The dearer order, a waiter: put in and
- * told bench_scale place [N]     N partitions (600) of one unit on a device of 64 x 64;
- * also, as a note, every other one destroyed and created again bench_scale queues [N]
- * hal_submit and hal_wait of a launch on each of N queues (10,000) in turn; as a note, of
- * the same number on one bench_scale graves [N]    a suspended queue has work in it and N
- * buffers (10,000) have been destroyed: hal_submit and hal_wait of a launch on another
- * queue; as notes, before that, and what creating and destroying a buffer took
+ *                             signals each value.  Less what the same costs when all
+ *                             are reached before.  The dearer order, a waiter: put in
+ *                             and told
+ *   bench_scale place [N]     N partitions (600) of one unit on a device of 64 x 64; as
+ *                             a note, every other one destroyed and created again
+ *   bench_scale queues [N]    hal_submit and hal_wait of a launch on each of N queues
+ *                             (10,000) in turn; as a note, of as many on one queue
+ *   bench_scale graves [N]    a suspended queue has work in it and N buffers (10,000)
+ *                             have been destroyed: hal_submit and hal_wait of a launch
+ *                             on another queue; as notes, the same before that, and
+ *                             what creating and destroying a buffer took
  *
  * This program counts nothing itself; run it by
  *
@@ -113,13 +117,16 @@ static int wait_all(struct bench *b, struct hal_point *points, const char *part)
 
 static int bench_wait(unsigned int n)
 {
-	struct hal_point *points = calloc(n, sizeof(*points));
+	struct hal_point *points;
 	struct bench b;
 	int err;
 
-	if (points == NULL || open_queues(&b, n) != 0)
+	if (open_queues(&b, n) != 0)
 		return 1;
-	/* Once for what happens only once. */
+	points = calloc(n, sizeof(*points));
+	if (points == NULL)
+		return 1;
+	/* The first time round for what happens only once. */
 	err = submit_all(&b, points, 0) || wait_for(points, n) ||
 	      submit_all(&b, points, 0) || wait_last(points, n) ||
 	      submit_all(&b, points, 0) || wait_all(&b, points, "in_order") ||
@@ -207,10 +214,15 @@ static int bench_waiters(unsigned int n)
 	struct waiters w;
 	int err;
 
+	if (open_queues(&w.b, n) != 0)
+		return 1;
 	w.values = calloc(n, sizeof(*w.values));
 	w.points = calloc(n, sizeof(*w.points));
-	if (w.values == NULL || w.points == NULL || open_queues(&w.b, n) != 0)
+	if (w.values == NULL || w.points == NULL) {
+		free(w.values);
+		free(w.points);
 		return 1;
+	}
 	err = waiters_part(&w, RANDOM, n, "warm") ||
 	      waiters_part(&w, RANDOM, n, "reached_random") ||
 	      waiters_part(&w, RANDOM, 0, "random") ||
@@ -250,13 +262,14 @@ static int destroy_parts(struct hal_partition **parts, unsigned int n, unsigned 
 
 static int bench_place(unsigned int n)
 {
-	struct hal_partition **parts = calloc(n, sizeof(struct hal_partition *));
+	struct hal_partition **parts;
 	struct hal_device *dev;
 
-	if (parts == NULL)
-		return 1;
 	if (hal_open("ref?clock=virtual&units=4096&rows=64&memory=1G", NULL, &dev) != 0)
 		return bench_die("hal_open");
+	parts = calloc(n, sizeof(struct hal_partition *));
+	if (parts == NULL)
+		return 1;
 	part_begin();
 	if (create_parts(dev, parts, n, 1) != 0)
 		return 1;

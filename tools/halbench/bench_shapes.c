@@ -163,6 +163,15 @@ static int batch(struct run *r)
 	return 0;
 }
 
+static int batches(struct run *r, unsigned int count)
+{
+	int err = 0;
+
+	while (err == 0 && count-- > 0)
+		err = batch(r);
+	return err;
+}
+
 static int measure(const struct shape *shape, const char *figure, unsigned int rounds)
 {
 	unsigned int commands = rounds * shape->submissions * shape->commands;
@@ -172,14 +181,13 @@ static int measure(const struct shape *shape, const char *figure, unsigned int r
 	if (open_run(&r, shape) != 0)
 		return 1;
 	/* What happens only once (binding the program, lazy symbols) is not measured. */
-	if (batch(&r) != 0 || batch(&r) != 0)
+	if (batches(&r, 2) != 0)
 		return 1;
 	start = bench_now();
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_ZERO_STATS;
-	for (unsigned int i = 0; i < rounds; i++)
-		if (batch(&r) != 0)
-			return 1;
+	if (batches(&r, rounds) != 0)
+		return 1;
 	CALLGRIND_STOP_INSTRUMENTATION;
 	CALLGRIND_DUMP_STATS_AT(shape->name);
 	if (RUNNING_ON_VALGRIND == 0)
