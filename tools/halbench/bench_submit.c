@@ -32,132 +32,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <valgrind/callgrind.h>
 
-#include <hal/hal.h>
-#include <hal/ref.h>
+#include "bench.h"
 
 #define BATCH 8 /* launches that a queue holds with room to spare */
 
-struct bench {
-	struct hal_device *dev;
-	struct hal_partition *part;
-	struct hal_buffer *in, *out;
-	struct hal_program *prog;
-	struct hal_queue **queues;
-	unsigned int queue_count;
-	struct hal_arg args[2];
-	struct hal_cmd cmd;
-	struct hal_submit_desc desc;
+struct measured {
 	unsigned long launches;
-	double seconds;
+	uint64_t ns;
 };
-
-static int die(const char *what)
-{
-	fprintf(stderr, "bench_submit: %s: %s\n", what, hal_last_error());
-	return 1;
-}
-
-static int nothing(const struct hal_ref_call *call)
-{
-	(void)call;
-	return 0;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int load(struct bench *b, struct hal_kernel **kernel)
-{
-	struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernel;
-	} image;
-
-	memset(&image, 0, sizeof(image));
-	image.head.magic = HAL_REF_MAGIC;
-	image.head.version = HAL_REF_VERSION;
-	image.head.kernel_size = sizeof(struct hal_ref_kernel);
-	image.head.kernel_count = 1;
-	strcpy(image.kernel.name, "nothing");
-	image.kernel.fn = nothing;
-	image.kernel.span_ns = 1;
-	image.kernel.arg_count = 2;
-	image.kernel.arg_bytes[0] = 64;
-	image.kernel.arg_bytes[1] = 64;
-	if (hal_program_load(b->dev, &image, sizeof(image), &b->prog) != 0)
-		return die("hal_program_load");
-	if (hal_kernel_find(b->prog, "nothing", kernel) != 0)
-		return die("hal_kernel_find");
-	return 0;
-}
-
-static int begin(struct bench *b)
-{
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
-	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
-	const char *clock = getenv("BENCH_CLOCK");
-	struct hal_kernel *kernel;
-	char target[64];
-
-	snprintf(target, sizeof(target), "ref?clock=%s",
-		 clock != NULL ? clock : "virtual");
-	if (hal_open(target, NULL, &b->dev) != 0)
-		return die("hal_open");
-	pd.units_floor = 1;
-	bd.bytes = 4096;
-	if (hal_partition_create(b->dev, &pd, &b->part) != 0)
-		return die("hal_partition_create");
-	if (hal_buffer_create(b->part, &bd, &b->in) != 0 ||
-	    hal_buffer_create(b->part, &bd, &b->out) != 0)
-		return die("hal_buffer_create");
-	if (load(b, &kernel) != 0)
-		return 1;
-	b->args[0] = (struct hal_arg){b->out, 0, 0};
-	b->args[1] = (struct hal_arg){b->in, 0, 0};
-	b->cmd = hal_cmd_launch(kernel, b->args, 2);
-	b->desc = sd;
-	b->desc.cmds = &b->cmd;
-	b->desc.cmd_count = 1;
-	return 0;
-}
-
-static int add_queues(struct bench *b, unsigned int count)
-{
-	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
-
-	b->queues = calloc(count, sizeof(struct hal_queue *));
-	if (b->queues == NULL)
-		return 1;
-	for (; b->queue_count < count; b->queue_count++)
-		if (hal_queue_create(b->part, &qd, &b->queues[b->queue_count]) != 0)
-			return die("hal_queue_create");
-	return 0;
-}
-
-static int end(struct bench *b)
-{
-	int err = 0;
-
-	while (b->queue_count > 0)
-		err |= hal_queue_destroy(b->queues[--b->queue_count]);
-	free(b->queues);
-	err |= hal_program_unload(b->prog);
-	err |= hal_buffer_destroy(b->in);
-	err |= hal_buffer_destroy(b->out);
-	err |= hal_partition_destroy(b->part);
-	err |= hal_close(b->dev);
-	return err != 0 ? die("closing") : 0;
-}
 
 /* One batch on queue q; what of it is measured depends on the mode. */
 static int batch(struct bench *b, struct hal_queue *q, int measure_wait, int wait_each)
@@ -181,28 +66,28 @@ static int batch(struct bench *b, struct hal_queue *q, int measure_wait, int wai
 
 static int measure(struct bench *b, unsigned int count, int measure_wait, int wait_each)
 {
-	double start;
+	struct measured m = {0, 0};
+	uint64_t start;
 
 	/* What happens only once (binding the program, lazy symbols) is not measured. */
 	if (batch(b, b->queues[0], measure_wait, wait_each) != 0 ||
 	    batch(b, b->queues[b->queue_count - 1], measure_wait, wait_each) != 0)
-		return die("warming up");
+		return bench_die("warming up");
 	CALLGRIND_ZERO_STATS;
-	start = now();
+	start = bench_now();
 	for (unsigned int i = 0; i < count; i += BATCH) {
 		/* Not always the same queue: one that is in cache tells nothing. */
 		struct hal_queue *q = b->queues[(i / BATCH * 7919u) % b->queue_count];
 
 		if (batch(b, q, measure_wait, wait_each) != 0)
-			return die("launching");
-		b->launches += BATCH;
+			return bench_die("launching");
+		m.launches += BATCH;
 	}
-	b->seconds = now() - start;
+	m.ns = bench_now() - start;
 	CALLGRIND_DUMP_STATS_AT("measured");
-	printf("launches %lu\nqueues %u\n", b->launches, b->queue_count);
+	printf("launches %lu\nqueues %u\n", m.launches, b->queue_count);
 	if (RUNNING_ON_VALGRIND == 0)
-		printf("nanoseconds_a_launch %.0f\n",
-		       b->seconds * 1e9 / (double)b->launches);
+		printf("nanoseconds_a_launch %.0f\n", (double)m.ns / (double)m.launches);
 	return 0;
 }
 
@@ -232,7 +117,7 @@ static int bytes(struct bench *b, unsigned int count)
 	unsigned int before_threads = threads();
 	size_t before = heap();
 
-	if (add_queues(b, count) != 0)
+	if (bench_add_queues(b, count, 0) != 0)
 		return 1;
 	printf("queues %u\nbytes_a_queue %zu\nthreads_added %u\n", count,
 	       (heap() - before - count * sizeof(struct hal_queue *)) / count,
@@ -244,16 +129,21 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
 	unsigned int n = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 0;
+	const char *clock = getenv("BENCH_CLOCK");
+	char target[64];
 	struct bench b;
 	int err;
 
-	memset(&b, 0, sizeof(b));
-	if (begin(&b) != 0)
+	bench_name("bench_submit");
+	snprintf(target, sizeof(target), "ref?clock=%s",
+		 clock != NULL ? clock : "virtual");
+	if (bench_open(&b, target, NULL, 1) != 0)
 		return 1;
 	if (strcmp(mode, "bytes") == 0) {
 		err = bytes(&b, n > 0 ? n : 1000);
 	} else if (strcmp(mode, "queues") == 0) {
-		err = add_queues(&b, n > 0 ? n : 10000) || measure(&b, 1024, 0, 0);
+		err = bench_add_queues(&b, n > 0 ? n : 10000, 0) ||
+		      measure(&b, 1024, 0, 0);
 	} else {
 		int wait_each = strcmp(mode, "submit_wait") == 0;
 		int total = strcmp(mode, "total") == 0;
@@ -263,11 +153,12 @@ int main(int argc, char **argv)
 					"queues|bytes [N]\n");
 			err = 2;
 		} else {
-			err = add_queues(&b, 1) || measure(&b, n > 0 ? n : 1024,
-							   wait_each || total, wait_each);
+			err = bench_add_queues(&b, 1, 0) ||
+			      measure(&b, n > 0 ? n : 1024, wait_each || total,
+				      wait_each);
 		}
 	}
-	if (end(&b) != 0 && err == 0)
+	if (bench_close(&b) != 0 && err == 0)
 		err = 1;
 	return err;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * control.h - what bench_real compares the library with: another thread that gets records
+ * of 64 bytes through a bare ring of Concurrency Kit and hands them back through a
+ * second.
+ *
+ * Either side spins for at most 50 us when there is nothing, then sleeps on an eventfd:
+ * publish, full barrier, look at the other's flag; set the own flag, full barrier, look
+ * at the ring.  Nothing of the library is used.
+ */
+#ifndef HALBENCH_CONTROL_H
+#define HALBENCH_CONTROL_H
+
+#define CONTROL_RECORDS_MAX 1023 /* under way at a time */
+
+struct control;
+
+/* NULL when there is no memory, no eventfd or no thread. */
+struct control *control_open(void);
+void control_close(struct control *c);
+/* So many records out, then all of them back; one thread. */
+void control_hand(struct control *c, unsigned int records);
+
+#endif
