@@ -5,6 +5,7 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
+.NOTPARALLEL:
 .PHONY: help demo check check-long check-aarch64 mutants figures format setup configure build clean
 
 help:
