@@ -63,6 +63,15 @@ static int desc_check(const struct hal_device *dev, const struct hal_queue_desc 
 	return 0;
 }
 
+/* Its timelines are handles, too. */
+static void queue_forked(struct object *o)
+{
+	struct hal_queue *q = container_of(o, struct hal_queue, obj);
+
+	object_forked(&q->timeline.obj);
+	object_forked(&q->control.obj);
+}
+
 static int queue_init(struct hal_queue *q, struct hal_partition *part,
 		      const struct hal_queue_desc *d)
 {
@@ -86,6 +95,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->ring_limit = q->slot_count;
 	timeline_init(&q->timeline, dev);
 	timeline_init(&q->control, dev);
+	object_on_fork(OBJECT_QUEUE, queue_forked);
 	q->timeline.queue = q;
 	q->control.queue = q;
 	list_init(&q->on_partition);

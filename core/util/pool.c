@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ static struct {
 } pools[OBJECT_KINDS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pid_t parent; /* whose objects the forked ones are */
+static _Atomic(object_forked_fn) inside[OBJECT_KINDS];
 
 static const char *const kind_names[OBJECT_KINDS] = {
 	"device", "partition", "queue",    "buffer",           "program",
@@ -45,6 +47,17 @@ static const char *const kind_names[OBJECT_KINDS] = {
 static struct object *object_of(struct header *h)
 {
 	return (struct object *)(void *)(h + 1);
+}
+
+void object_forked(struct object *o)
+{
+	if (o->magic != OBJECT_DEAD)
+		o->magic = OBJECT_FORKED;
+}
+
+void object_on_fork(enum object_kind kind, object_forked_fn fn)
+{
+	atomic_store(&inside[kind], fn);
 }
 
 static void before_fork(void)
@@ -62,8 +75,11 @@ static void in_child(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++)
 		for (struct header *h = pools[k].all; h != NULL; h = h->next)
-			if (object_of(h)->magic != OBJECT_DEAD)
-				object_of(h)->magic = OBJECT_FORKED;
+			if (object_of(h)->magic != OBJECT_DEAD) {
+				object_forked(object_of(h));
+				if (inside[k] != NULL)
+					inside[k](object_of(h));
+			}
 	pthread_mutex_unlock(&lock);
 }
 
