@@ -174,7 +174,9 @@ static void *signal_once(void *arg)
 
 	while (!atomic_load(&h->stop)) {
 		t = atomic_exchange(&h->next, NULL);
-		if (t != NULL && hal_timeline_signal(t, 1) != 0)
+		if (t == NULL)
+			sched_yield();
+		else if (hal_timeline_signal(t, 1) != 0)
 			atomic_store(&h->bad, true);
 	}
 	return NULL;
@@ -655,6 +657,7 @@ static void waited_for(void **state)
  */
 
 struct mover {
+	struct world *w;
 	struct hal_partition *part;
 	atomic_bool stop;
 	uint32_t moves;
@@ -705,6 +708,90 @@ static void resize_beside_queues(void **state)
 	ref_close(&r);
 }
 
+/* ---- lost beside others --------------------------------------------------------------
+ */
+
+/* Queues come and go until the device is lost; nobody waits for what never comes. */
+static void *until_lost(void *arg)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct mover *m = arg;
+
+	pd.units_floor = 1;
+	for (;;) {
+		struct hal_queue *q;
+		struct hal_point p = {NULL, 0};
+		int err = hal_queue_create(m->part, &d, &q);
+
+		if (err == -ENODEV)
+			return arg;
+		if (err != 0)
+			break;
+		if (m->moves++ % 2 == 0)
+			err = hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &p);
+		else if (m->moves % 4 == 0)
+			err = hal_partition_resize(m->part, &pd, &p);
+		else
+			err = submit_nop(q, &p);
+		if (err == 0)
+			err = wait_ms(p, NEVER_MS);
+		if (err != 0 && err != -ENODEV && err != -EIO)
+			break;
+		if (hal_queue_destroy(q) != 0)
+			break;
+	}
+	m->bad = hal_last_error();
+	return NULL;
+}
+
+static void *serve(void *arg)
+{
+	struct mover *m = arg;
+	struct world *w = m->w;
+
+	while (!atomic_load(&m->stop)) {
+		w->mock->complete(w->native, 4, 1);
+		w->mock->quiet(w->native, 0);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void lost_beside_others(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		struct mover m = {0};
+		struct hal_point p;
+		struct hal_queue *q;
+		pthread_t thread, device;
+		struct world w;
+		void *good;
+
+		world_open(&w, "mock?clock=real");
+		world_fill(&w);
+		q = add_queue(w.part, 0);
+		m.w = &w;
+		m.part = w.part;
+		assert_int_equal(pthread_create(&device, NULL, serve, &m), 0);
+		assert_int_equal(pthread_create(&thread, NULL, until_lost, &m), 0);
+		spin(i * 2000);
+		w.mock->lose(w.native);
+		/* The engine looks at the device while it has something. */
+		if (submit_nop(q, &p) == 0)
+			(void)wait_ms(p, NEVER_MS);
+		pthread_join(thread, &good);
+		if (good == NULL)
+			fail_msg("round %u: %s", i, m.bad);
+		atomic_store(&m.stop, true);
+		pthread_join(device, NULL);
+		OK(hal_queue_destroy(q));
+		w.mock->complete(w.native, 512, 0);
+		world_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -717,6 +804,7 @@ int main(void)
 		cmocka_unit_test(nothing_else_is_cancelled),
 		cmocka_unit_test(waited_for),
 		cmocka_unit_test(resize_beside_queues),
+		cmocka_unit_test(lost_beside_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
