@@ -132,12 +132,20 @@ static int create(struct hal_device *dev, void *arg)
 		return err;
 	}
 	dev->next_queue_id++;
-	atomic_store(&q->open, QUEUE_OPEN);
+	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
 	part->queue_count++;
 	trace_queue(dev, q);
 	return 0;
+}
+
+/* hal_submit looks at nothing else. */
+static void forked(void *object)
+{
+	struct hal_queue *q = object;
+
+	atomic_store(&q->open, 0);
 }
 
 int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *desc,
@@ -161,6 +169,7 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		err = device_alive(dev);
 	if (err != 0)
 		return err;
+	object_on_fork(OBJECT_QUEUE, forked);
 	q = object_alloc(OBJECT_QUEUE,
 			 sizeof(*q) + dev->inflight * sizeof(q->flights[0]));
 	if (q == NULL)

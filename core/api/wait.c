@@ -301,10 +301,14 @@ static bool is_over(struct wait *w)
 	       (atomic_exchange(&w->over, false), look(w, &out) != PENDING);
 }
 
+static enum run nothing_left(struct hal_device *dev)
+{
+	return atomic_load(&dev->callbacks_begun) != 0 ? RUN_CALLBACK : RUN_STUCK;
+}
+
 /* By the engine: takes turns until the wait is over. */
 static enum run run_turns(struct wait *w, struct hal_device *dev)
 {
-	/* For one point there is nothing to look at but its timeline. */
 	const struct hal_point *only = w->count == 1 ? w->points : NULL;
 	unsigned int turns = 0;
 
@@ -320,11 +324,8 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 			return RUN_TIME;
 		if (UNLIKELY(!did) &&
 		    (w->deadline == HAL_FOREVER || dev->pending == 0 ||
-		     dev->now < until)) {
-			if (atomic_load(&dev->callbacks_begun) != 0)
-				return RUN_CALLBACK;
-			return RUN_STUCK;
-		}
+		     dev->now < until))
+			return nothing_left(dev);
 		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
 			     0) &&
 		    ++turns % LEND_TURNS == 0)
@@ -620,8 +621,28 @@ static NOINLINE int wait_many(struct wait *w)
 	return out;
 }
 
-int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
-	     int64_t deadline_ns)
+/* One point of a virtual device, for ever: what most waits are, with nothing to be told by
+ * anybody.  False: it takes more than that. */
+static ALWAYS_INLINE bool wait_one(const struct hal_point *p)
+{
+	struct hal_timeline *t = p->timeline;
+	struct hal_device *dev = t->dev;
+	int cancel;
+
+	if (!dev->virtual_clock || callback_inside(dev) || !engine_try(dev))
+		return false;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add_explicit(&t->threads, 1, memory_order_relaxed);
+	(void)engine_turns(dev, t, p->value);
+	engine_leave(dev);
+	atomic_fetch_sub_explicit(&t->threads, 1, memory_order_release);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return timeline_test(t, p->value) > 0 &&
+	       atomic_load_explicit(&t->fds, memory_order_acquire) == 0;
+}
+
+static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
+			     uint32_t flags, int64_t deadline_ns)
 {
 	struct wait w = {
 		.points = points,
@@ -644,6 +665,16 @@ int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	}
 	fds_told(&w);
 	return out;
+}
+
+int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
+	     int64_t deadline_ns)
+{
+	if (LIKELY(count == 1 && flags == 0 && deadline_ns == HAL_FOREVER &&
+		   points != NULL && OBJECT_OK(points->timeline, OBJECT_TIMELINE)) &&
+	    wait_one(points))
+		return 0;
+	return wait_any(points, count, flags, deadline_ns);
 }
 
 /* ---- hal_point_fd ------------------------------------------------------------------ */

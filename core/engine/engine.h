@@ -34,13 +34,20 @@ void engine_tell_lenders(struct hal_device *dev);
 /* Reads what is in the inbox. */
 void engine_read(struct hal_device *dev);
 
+/* Something is to be done at at_ns. */
+static inline void timer_at(struct hal_device *dev, uint64_t at_ns)
+{
+	if (at_ns < dev->timer_ns)
+		dev->timer_ns = at_ns;
+	dev->work |= WORK_TIMERS;
+}
+
 static inline void timer_set(struct hal_device *dev, struct timer *t, uint64_t at_ns)
 {
 	t->node.key = at_ns;
 	t->set = true;
 	heap_add(&dev->timers, &t->node);
-	if (at_ns < dev->timer_ns)
-		dev->timer_ns = at_ns;
+	timer_at(dev, at_ns);
 }
 
 static inline void timer_unset(struct hal_device *dev, struct timer *t)

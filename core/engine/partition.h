@@ -30,7 +30,7 @@ struct hal_partition {
 	struct list busy;  /* queues with anything in them */
 	struct hal_bk_partition_desc desc;
 	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
-	uint32_t inflight;
+	uint32_t inflight, inflight_max; /* 0 while it has to stand still */
 	struct hal_policy_partition view;
 	/* Queues the policy has, and one more when it wants to see even one that is
 	 * alone: without that, sole is runnable and the policy has not been told yet. */

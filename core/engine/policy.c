@@ -182,8 +182,7 @@ static void hold(struct hal_partition *part, const struct hal_policy_order *o)
 		return;
 	if (o->until_ns < dev->alarm_ns)
 		dev->alarm_ns = o->until_ns;
-	if (o->until_ns < dev->timer_ns)
-		dev->timer_ns = o->until_ns;
+	timer_at(dev, o->until_ns);
 }
 
 /* By what the policy itself keeps; NULL: it names nobody. */
@@ -310,8 +309,7 @@ static void host_alarm(void *device, uint64_t at_ns)
 	struct hal_device *dev = device;
 
 	dev->alarm_ns = at_ns;
-	if (at_ns < dev->timer_ns)
-		dev->timer_ns = at_ns;
+	timer_at(dev, at_ns);
 }
 
 static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)

@@ -35,6 +35,7 @@ static struct {
 	uint32_t count;
 } pools[OBJECT_KINDS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void (*on_fork[OBJECT_KINDS])(void *object);
 static pid_t parent; /* whose objects the forked ones are */
 
 static const char *const kind_names[OBJECT_KINDS] = {
@@ -62,14 +63,24 @@ static void in_child(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++)
 		for (struct header *h = pools[k].all; h != NULL; h = h->next)
-			if (object_of(h)->magic != OBJECT_DEAD)
+			if (object_of(h)->magic != OBJECT_DEAD) {
 				object_of(h)->magic = OBJECT_FORKED;
+				if (on_fork[k] != NULL)
+					on_fork[k](object_of(h));
+			}
 	pthread_mutex_unlock(&lock);
 }
 
 static void watch_forks(void)
 {
 	(void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
+void object_on_fork(enum object_kind kind, void (*fn)(void *object))
+{
+	pthread_mutex_lock(&lock);
+	on_fork[kind] = fn;
+	pthread_mutex_unlock(&lock);
 }
 
 void *object_alloc(enum object_kind kind, size_t size)

@@ -33,6 +33,8 @@ struct object {
 	uint32_t id;
 };
 
+/* In a child of fork(), for each of kind there was: beside what is done to all. */
+void object_on_fork(enum object_kind kind, void (*fn)(void *object));
 /* All zero but .magic; NULL after fail(ENOMEM). */
 void *object_alloc(enum object_kind kind, size_t size);
 void object_retire(struct object *o); /* the handle is dead from now on */
