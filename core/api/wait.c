@@ -42,6 +42,7 @@ struct sleeper {
 	struct letter add, drop;
 	struct wait *wait;
 	uint64_t value;
+	atomic_bool ended; /* the engine has let go of it */
 };
 
 struct wait {
@@ -145,9 +146,11 @@ static void let_go(struct wait *w)
 
 static void told(struct waiter *waiter, int err)
 {
-	struct wait *w = container_of(waiter, struct sleeper, waiter)->wait;
+	struct sleeper *s = container_of(waiter, struct sleeper, waiter);
+	struct wait *w = s->wait;
 	bool last = atomic_fetch_sub(&w->open, 1) == 1;
 
+	atomic_store_explicit(&s->ended, true, memory_order_relaxed);
 	/* Whoever wakes looks himself. */
 	if ((last || w->any || err != 0) && !atomic_exchange(&w->over, true))
 		(void)sem_post(&w->sem);
@@ -430,8 +433,12 @@ static void leave(void *arg)
 	unsigned int busy;
 
 	for (uint32_t i = 0; i < w->count; i++) {
+		struct sleeper *s = &w->sleepers[i];
+
+		if (atomic_load_explicit(&s->ended, memory_order_relaxed))
+			continue;
 		atomic_fetch_add(&w->busy, 1);
-		engine_post(w->points[i].timeline->dev, &w->sleepers[i].drop);
+		engine_post(s->waiter.timeline->dev, &s->drop);
 	}
 	if (w->device_time) {
 		atomic_fetch_add(&w->busy, 1);
@@ -448,7 +455,7 @@ static void enter(struct wait *w)
 	sleepers_init(w);
 	atomic_store(&w->busy, w->count + w->device_time);
 	for (uint32_t i = 0; i < w->count; i++)
-		engine_post(w->points[i].timeline->dev, &w->sleepers[i].add);
+		engine_post_quietly(w->points[i].timeline->dev, &w->sleepers[i].add);
 	if (w->device_time) {
 		memset(&w->timer, 0, sizeof(w->timer));
 		w->timer_add.fn = read_timer_add;
@@ -462,17 +469,22 @@ static int sleep_until(struct wait *w, int *out)
 	const struct timespec t = timespec_of((uint64_t)w->deadline);
 
 	for (;;) {
-		int err = w->deadline == HAL_FOREVER || w->device_time
-				  ? sem_wait(&w->sem)
-				  : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
+		int err;
 
-		if (err != 0 && errno != EINTR)
-			return errno;
-		atomic_store(&w->over, false);
+		/* The engine may have gone to sleep between the look before and our
+		 * letters: ours, full barrier, its value; its value, full barrier (E2),
+		 * our letters. */
+		atomic_thread_fence(memory_order_seq_cst);
 		if (look(w, out) != PENDING)
 			return 0;
 		if (atomic_load(&w->timed_out))
 			return ETIMEDOUT;
+		err = w->deadline == HAL_FOREVER || w->device_time
+			      ? sem_wait(&w->sem)
+			      : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
+		if (err != 0 && errno != EINTR)
+			return errno;
+		atomic_store(&w->over, false);
 	}
 }
 
@@ -480,16 +492,21 @@ static int sleep_until(struct wait *w, int *out)
  * A look before the sleep: how long is worth it differs from program to program, so it is
  * as with the engine's own patience.
  */
-#define LOOK_MAX 2048u
-#define LOOK_MIN 16u
+#define LOOK_MAX   512u
+#define LOOK_MIN   16u
+#define LOOK_PROBE 32u
 
-static _Thread_local unsigned int looks = LOOK_MAX;
+static _Thread_local unsigned int looks = LOOK_MAX, waits;
 
 static bool look_for(const struct wait *w, int *out)
 {
-	for (unsigned int i = 0; i < looks; i++) {
+	unsigned int n = ++waits % LOOK_PROBE == 0 ? LOOK_MAX : looks;
+
+	for (unsigned int i = 0; i < n; i++) {
 		if (look(w, out) != PENDING) {
-			looks = looks * 2 < LOOK_MAX ? looks * 2 : LOOK_MAX;
+			looks = i * 2 < LOOK_MAX ? i * 2 : LOOK_MAX;
+			if (looks < LOOK_MIN)
+				looks = LOOK_MIN;
 			return true;
 		}
 		ck_pr_stall();

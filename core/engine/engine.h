@@ -12,6 +12,9 @@ void engine_stop(struct hal_device *dev);
 
 /* From any thread: l is read by the engine, soon; the caller does not wait. */
 void engine_post(struct hal_device *dev, struct letter *l);
+/* The same for what matters only once something else happens: a sleeping engine is left
+ * asleep.  Whatever wakes it is looked at after l. */
+void engine_post_quietly(struct hal_device *dev, struct letter *l);
 /* Has fn(dev, arg) done by the engine and waits for its answer, which comes with the text
  * of its fail().  Not by the engine itself. */
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
