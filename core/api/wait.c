@@ -638,24 +638,40 @@ static NOINLINE int wait_many(struct wait *w)
 	return out;
 }
 
-/* One point of a virtual device, for ever: what most waits are, with nothing to be told by
- * anybody.  False: it takes more than that. */
-static ALWAYS_INLINE bool wait_one(const struct hal_point *p)
+/*
+ * All of some points of one virtual device, for ever: what most waits are.  One after the
+ * other comes to the same, with nothing to be told by anybody.  False: it takes more.
+ */
+static bool wait_each(const struct hal_point *points, uint32_t count)
 {
-	struct hal_timeline *t = p->timeline;
-	struct hal_device *dev = t->dev;
+	struct hal_device *dev = points[0].timeline->dev;
+	uint32_t i = 0;
 	int cancel;
 
-	if (!dev->virtual_clock || callback_inside(dev) || !engine_try(dev))
+	if (!dev->virtual_clock ||
+	    (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun, memory_order_relaxed) !=
+		      0) &&
+	     callback_inside(dev)) ||
+	    !engine_try(dev))
 		return false;
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	atomic_fetch_add_explicit(&t->threads, 1, memory_order_relaxed);
-	(void)engine_turns(dev, t, p->value);
+	for (; i < count; i++) {
+		struct hal_timeline *t = points[i].timeline;
+
+		if (!OBJECT_OK(t, OBJECT_TIMELINE) || t->dev != dev)
+			break;
+		if (timeline_test(t, points[i].value) <= 0) {
+			atomic_fetch_add_explicit(&t->threads, 1, memory_order_relaxed);
+			(void)engine_turns(dev, t, points[i].value);
+			atomic_fetch_sub_explicit(&t->threads, 1, memory_order_relaxed);
+		}
+		if (timeline_test(t, points[i].value) <= 0 ||
+		    atomic_load_explicit(&t->fds, memory_order_acquire) != 0)
+			break;
+	}
 	engine_leave(dev);
-	atomic_fetch_sub_explicit(&t->threads, 1, memory_order_release);
 	(void)pthread_setcancelstate(cancel, NULL);
-	return timeline_test(t, p->value) > 0 &&
-	       atomic_load_explicit(&t->fds, memory_order_acquire) == 0;
+	return i == count;
 }
 
 static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
@@ -687,9 +703,9 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	     int64_t deadline_ns)
 {
-	if (LIKELY(count == 1 && flags == 0 && deadline_ns == HAL_FOREVER &&
+	if (LIKELY(count > 0 && flags == 0 && deadline_ns == HAL_FOREVER &&
 		   points != NULL && OBJECT_OK(points->timeline, OBJECT_TIMELINE)) &&
-	    wait_one(points))
+	    wait_each(points, count))
 		return 0;
 	return wait_any(points, count, flags, deadline_ns);
 }

@@ -30,7 +30,13 @@ static inline void counter_set(counter *c, uint64_t n)
 
 static inline void counter_add(counter *c, uint64_t n)
 {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	/* Nobody else writes, so it needs no lock; compilers make three instructions of
+	 * what is written below. */
+	__asm__("addq %1, %0" : "+m"(*(volatile uint64_t *)c) : "er"(n) : "cc");
+#else
 	counter_set(c, counter_get(c) + n);
+#endif
 }
 
 /* For those that several threads count. */
