@@ -22,21 +22,11 @@ if(NOT default AND NOT DEFINED CACHE{HAL_MODELS_WARNED})
 endif()
 option(HAL_WERROR "Treat warnings as errors" ON)
 set(HAL_MODEL_DIR "" CACHE PATH "Folder of NPU models built elsewhere; empty: the ones built here")
-file(GLOB tables ${PROJECT_SOURCE_DIR}/../*/data/scale-sim ${PROJECT_SOURCE_DIR}/data/scale-sim)
-if(tables)
-	list(GET tables 0 tables)
-	get_filename_component(tables ${tables} ABSOLUTE)
-endif()
-set(HAL_SCALE_SIM "${tables}" CACHE PATH
+set(HAL_SCALE_SIM "$ENV{HAL_SCALE_SIM}" CACHE PATH
     "Folder of SCALE-Sim's layer tables (alexnet.csv ...); empty: what needs them is skipped")
 
 # MLPerf Tiny's int8 networks, likewise.
-file(GLOB networks ${PROJECT_SOURCE_DIR}/../*/data/mlperf-tiny)
-if(networks)
-	list(GET networks 0 networks)
-	get_filename_component(networks ${networks} ABSOLUTE)
-endif()
-set(HAL_MLPERF_TINY "${networks}" CACHE PATH
+set(HAL_MLPERF_TINY "$ENV{HAL_MLPERF_TINY}" CACHE PATH
     "Folder of the MLPerf Tiny networks (kws_dscnn_int8.tflite ...); empty: their tests are skipped")
 set(HAL_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the NPU's models")
 option(HAL_COVERAGE "Instrument for gcov" OFF)

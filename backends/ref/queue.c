@@ -309,6 +309,7 @@ static ALWAYS_INLINE void finish_plain(struct ref_device *dev, struct ref_partit
 	struct ref_queue *q = part->running;
 	const struct hal_bk_cmd *cmd = first(q)->cmd;
 	const struct ref_kernel *k;
+	struct ref_queue *next;
 	uint64_t now;
 	int err;
 
@@ -327,14 +328,22 @@ static ALWAYS_INLINE void finish_plain(struct ref_device *dev, struct ref_partit
 		return;
 	}
 	ev->fault[0] = 0; /* the function may have left something there */
-	if (UNLIKELY(!q->count || part->ready_first)) {
+	next = part->ready_first;
+	if (next) {
+		if (q->count)
+			ready_add(q);
+		ready_remove(next);
+		part->running = next;
+	} else if (LIKELY(q->count)) {
+		next = q;
+	} else {
 		hand_on(dev, part, q);
 		return;
 	}
 	now = dev->now_ns;
-	if (real && first(q)->ready_ns > now)
-		now = first(q)->ready_ns;
-	run(part, q, now);
+	if (real && first(next)->ready_ns > now)
+		now = first(next)->ready_ns;
+	run(part, next, now);
 	dev->next_ns = part->end_ns;
 	if (UNLIKELY(dev->heap_count > 1))
 		heap_fix(dev, part);

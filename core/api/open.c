@@ -183,6 +183,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 		dev->bk = NULL;
 		return err;
 	}
+	dev->hot = dev->table->hot;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
 	if (err == 0)

@@ -84,6 +84,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	list_init(&p->dirty);
 	list_init(&p->busy);
 	busy_init(&p->ran);
+	p->inflight_max = dev->partition_inflight;
 	p->own_colors = d->color_mask != 0;
 	memcpy(p->name, d->name, sizeof(p->name));
 	return p;

@@ -51,7 +51,7 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 	k->inline_args =
 		info->arg_count <= INLINE_ARGS_MAX ? info->arg_count : UINT32_MAX;
 	k->slots = launch_slots(info->arg_count);
-	k->flags = record_flags(0, k->slots, REC_END);
+	k->flags = record_flags(0, k->slots, REC_END | REC_WHOLE);
 	k->info.name[sizeof(k->info.name) - 1] = '\0';
 	prog->kernels[prog->kernel_count++] = k;
 	return 0;

@@ -63,15 +63,6 @@ static int desc_check(const struct hal_device *dev, const struct hal_queue_desc 
 	return 0;
 }
 
-/* Its timelines are handles, too. */
-static void queue_forked(struct object *o)
-{
-	struct hal_queue *q = container_of(o, struct hal_queue, obj);
-
-	object_forked(&q->timeline.obj);
-	object_forked(&q->control.obj);
-}
-
 static int queue_init(struct hal_queue *q, struct hal_partition *part,
 		      const struct hal_queue_desc *d)
 {
@@ -95,7 +86,6 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->ring_limit = q->slot_count;
 	timeline_init(&q->timeline, dev);
 	timeline_init(&q->control, dev);
-	object_on_fork(OBJECT_QUEUE, queue_forked);
 	q->timeline.queue = q;
 	q->control.queue = q;
 	list_init(&q->on_partition);
@@ -144,12 +134,22 @@ static int create(struct hal_device *dev, void *arg)
 		return err;
 	}
 	dev->next_queue_id++;
-	atomic_store(&q->open, QUEUE_OPEN);
+	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
 	part->queue_count++;
 	trace_queue(dev, q);
 	return 0;
+}
+
+/* hal_submit looks at .open alone, and its timelines are handles. */
+static void forked(void *object)
+{
+	struct hal_queue *q = object;
+
+	atomic_store(&q->open, 0);
+	object_forked(&q->timeline.obj);
+	object_forked(&q->control.obj);
 }
 
 int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *desc,
@@ -171,6 +171,7 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		err = desc_check(dev, &d);
 	if (err != 0)
 		return err;
+	object_on_fork(OBJECT_QUEUE, forked);
 	q = object_alloc(OBJECT_QUEUE,
 			 sizeof(*q) + dev->inflight * sizeof(q->flights[0]));
 	if (q == NULL)

@@ -624,14 +624,17 @@ static struct target target_ring(struct hal_queue *q)
 
 /* Room for slots more.  Where the engine was when we last looked is enough to know most
  * of the time, and does not make its cache line travel. */
-static ALWAYS_INLINE bool has_room(struct hal_queue *q, uint32_t slots)
+static ALWAYS_INLINE bool has_room_to(struct hal_queue *q, unsigned int end)
 {
-	unsigned int end = q->ring.p_tail + slots;
-
 	if (LIKELY((int)(q->ring_limit - end) >= 0))
 		return true;
 	q->ring_limit = ring_head(&q->ring) + q->ring.size;
 	return (int)(q->ring_limit - end) >= 0;
+}
+
+static inline bool has_room(struct hal_queue *q, uint32_t slots)
+{
+	return has_room_to(q, q->ring.p_tail + slots);
 }
 
 static const struct hal_cmd barrier = {.op = HAL_OP_BARRIER};
@@ -689,7 +692,7 @@ static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_cmd *c
 		slots = launch_slots(cmd->launch.arg_count);
 	if (UNLIKELY(!has_room(q, slots)))
 		return queue_full(q, slots);
-	err = write_command(q, cmd, slots, REC_END, now, r);
+	err = write_command(q, cmd, slots, REC_END | REC_WHOLE, now, r);
 	if (UNLIKELY(err != 0))
 		return err;
 	return publish(q, q->ring.p_tail + slots, done);
@@ -710,13 +713,6 @@ static COLD int submit_refused(const struct hal_queue *q)
 		    text != NULL ? text : hal_strerror(err));
 }
 
-/* Takes work: alive, this process's, and not failed. */
-static ALWAYS_INLINE bool is_open(const struct hal_queue *q)
-{
-	return LIKELY(OBJECT_OK(q, OBJECT_QUEUE) &&
-		      atomic_load_explicit(&q->open, memory_order_acquire) == QUEUE_OPEN);
-}
-
 /* With a place in the ring of completions, if there is one. */
 static NOINLINE int submit_told(struct hal_queue *q, const struct hal_submit_desc *d,
 				struct hal_point *done)
@@ -731,18 +727,33 @@ static NOINLINE int submit_told(struct hal_queue *q, const struct hal_submit_des
 	return err;
 }
 
+/* What q answers to work: 0, it takes it. */
+static int open_check(const struct hal_queue *q)
+{
+	uint32_t open = q != NULL ? atomic_load_explicit(&q->open, memory_order_acquire)
+				  : 0;
+
+	return open == QUEUE_OPEN || open == QUEUE_OPEN_TELLS ? 0 : submit_refused(q);
+}
+
 static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_desc *desc,
 				 struct hal_point *done)
 {
-	struct hal_submit_desc d;
-	int err = import_struct(&d, sizeof(d),
-				offsetof(struct hal_submit_desc, not_before_ns), desc,
-				"hal_submit_desc");
+	const struct hal_submit_desc *d = desc;
+	struct hal_submit_desc ours;
+	int err = open_check(q);
 
-	if (err != 0)
+	if (UNLIKELY(err != 0))
 		return err;
-	return q->completions != NULL ? submit_told(q, &d, done)
-				      : submit_any(q, &d, done);
+	if (UNLIKELY(desc == NULL || desc->size != sizeof(ours))) {
+		err = import_struct(&ours, sizeof(ours),
+				    offsetof(struct hal_submit_desc, not_before_ns), desc,
+				    "hal_submit_desc");
+		if (err != 0)
+			return err;
+		d = &ours;
+	}
+	return q->completions != NULL ? submit_told(q, d, done) : submit_any(q, d, done);
 }
 
 /* What the usual submission looks like, compared eight bytes at a time. */
@@ -802,13 +813,15 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 {
 	const struct hal_cmd *cmd;
 	const struct hal_kernel *k;
+	struct hal_device *dev;
 	struct record *r;
+	unsigned int tail, end;
 	uint32_t count;
 
-	if (UNLIKELY(!is_open(q)))
-		return submit_refused(q);
-	if (UNLIKELY(d == NULL || !is_usual(d) || q->completions != NULL ||
-		     d->cmds == NULL))
+	/* Alive, this process's, not failed, and nobody else is told. */
+	if (UNLIKELY(q == NULL ||
+		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN ||
+		     d == NULL || !is_usual(d) || d->cmds == NULL))
 		return submit_other(q, d, done);
 	cmd = d->cmds;
 	if (cmd->op != HAL_OP_LAUNCH)
@@ -816,17 +829,20 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	/* A launch whose arguments lie in the ring is written without a loop; what is
 	 * wrong with it is found out by the general way. */
 	k = cmd->launch.kernel;
+	dev = q->dev;
 	count = cmd->launch.arg_count;
 	if (UNLIKELY((cmd->flags & ~HAL_CMD_REPLAYABLE) != 0 || k == NULL ||
-		     k->user != q->dev || k->inline_args != count || !is_bound(q, k) ||
+		     k->user != dev || k->inline_args != count || !is_bound(q, k) ||
 		     cmd->launch.args == NULL))
 		return submit_other(q, d, done);
-	if (UNLIKELY(!has_room(q, k->slots)))
+	tail = q->ring.p_tail;
+	end = tail + k->slots;
+	if (UNLIKELY(!has_room_to(q, end)))
 		return queue_full(q, k->slots);
-	r = &q->slots[q->ring.p_tail & q->ring.mask];
+	r = &q->slots[tail & q->ring.mask];
 	r->cmd.op = HAL_OP_LAUNCH;
 	r->cmd.flags = k->flags | cmd->flags;
-	r->submit_ns = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed);
+	r->submit_ns = atomic_load_explicit(&dev->now_cached, memory_order_relaxed);
 	r->launch.kernel = cmd->launch.kernel;
 	r->cmd.launch.kernel = k->bk;
 	r->cmd.launch.args = record_args(r);
@@ -835,7 +851,7 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	if (UNLIKELY(!write_inline_args(q->part, k, cmd->launch.args, count,
 					record_args(r))))
 		return submit_other(q, d, done);
-	return publish(q, q->ring.p_tail + k->slots, done);
+	return publish(q, end, done);
 }
 
 /* ---- recorded sequences ------------------------------------------------------------ */
@@ -861,8 +877,10 @@ static NOINLINE int sequence_told(struct hal_queue *q, struct block *b, uint32_t
 
 static int sequence_check(const struct hal_queue *q, const struct hal_sequence *seq)
 {
-	if (!is_open(q))
-		return submit_refused(q);
+	int err = open_check(q);
+
+	if (err != 0)
+		return err;
 	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
 		return object_bad(seq, OBJECT_SEQUENCE);
 	if (seq->part != q->part)

@@ -43,6 +43,7 @@ struct sleeper {
 	struct letter add, drop;
 	struct wait *wait;
 	uint64_t value;
+	atomic_bool ended; /* the engine has let go of it */
 };
 
 struct wait {
@@ -146,9 +147,11 @@ static void let_go(struct wait *w)
 
 static void told(struct waiter *waiter, int err)
 {
-	struct wait *w = container_of(waiter, struct sleeper, waiter)->wait;
+	struct sleeper *s = container_of(waiter, struct sleeper, waiter);
+	struct wait *w = s->wait;
 	bool last = atomic_fetch_sub(&w->open, 1) == 1;
 
+	atomic_store_explicit(&s->ended, true, memory_order_relaxed);
 	/* Whoever wakes looks himself. */
 	if ((last || w->any || err != 0) && !atomic_exchange(&w->over, true))
 		(void)sem_post(&w->sem);
@@ -302,10 +305,14 @@ static bool is_over(struct wait *w)
 	       (atomic_exchange(&w->over, false), look(w, &out) != PENDING);
 }
 
+static enum run nothing_left(struct hal_device *dev)
+{
+	return atomic_load(&dev->callbacks_begun) != 0 ? RUN_CALLBACK : RUN_STUCK;
+}
+
 /* By the engine: takes turns until the wait is over. */
 static enum run run_turns(struct wait *w, struct hal_device *dev)
 {
-	/* For one point there is nothing to look at but its timeline. */
 	const struct hal_point *only = w->count == 1 ? w->points : NULL;
 	unsigned int turns = 0;
 
@@ -319,12 +326,10 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 		did = engine_turn(dev, until, w->device_time);
 		if (UNLIKELY(w->deadline != HAL_FOREVER) && time_is_up(w, dev, did))
 			return RUN_TIME;
-		if (UNLIKELY(!did) && (w->deadline == HAL_FOREVER || dev->pending == 0 ||
-				       dev->now < until)) {
-			if (atomic_load(&dev->callbacks_begun) != 0)
-				return RUN_CALLBACK;
-			return RUN_STUCK;
-		}
+		if (UNLIKELY(!did) &&
+		    (w->deadline == HAL_FOREVER || dev->pending == 0 ||
+		     dev->now < until))
+			return nothing_left(dev);
 		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
 			     0) &&
 		    ++turns % LEND_TURNS == 0)
@@ -427,8 +432,12 @@ static void leave(void *arg)
 	unsigned int busy;
 
 	for (uint32_t i = 0; i < w->count; i++) {
+		struct sleeper *s = &w->sleepers[i];
+
+		if (atomic_load_explicit(&s->ended, memory_order_relaxed))
+			continue;
 		atomic_fetch_add(&w->busy, 1);
-		engine_post(w->points[i].timeline->dev, &w->sleepers[i].drop);
+		engine_post(s->waiter.timeline->dev, &s->drop);
 	}
 	if (w->device_time) {
 		atomic_fetch_add(&w->busy, 1);
@@ -445,7 +454,7 @@ static void enter(struct wait *w)
 	sleepers_init(w);
 	atomic_store(&w->busy, w->count + w->device_time);
 	for (uint32_t i = 0; i < w->count; i++)
-		engine_post(w->points[i].timeline->dev, &w->sleepers[i].add);
+		engine_post_quietly(w->points[i].timeline->dev, &w->sleepers[i].add);
 	if (w->device_time) {
 		memset(&w->timer, 0, sizeof(w->timer));
 		w->timer_add.fn = read_timer_add;
@@ -459,17 +468,22 @@ static int sleep_until(struct wait *w, int *out)
 	const struct timespec t = timespec_of((uint64_t)w->deadline);
 
 	for (;;) {
-		int err = w->deadline == HAL_FOREVER || w->device_time
-				  ? sem_wait(&w->sem)
-				  : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
+		int err;
 
-		if (err != 0 && errno != EINTR)
-			return errno;
-		atomic_store(&w->over, false);
+		/* The engine may have gone to sleep between the look before and our
+		 * letters: ours, full barrier, its value; its value, full barrier (E2),
+		 * our letters. */
+		atomic_thread_fence(memory_order_seq_cst);
 		if (look(w, out) != PENDING)
 			return 0;
 		if (atomic_load(&w->timed_out))
 			return ETIMEDOUT;
+		err = w->deadline == HAL_FOREVER || w->device_time
+			      ? sem_wait(&w->sem)
+			      : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
+		if (err != 0 && errno != EINTR)
+			return errno;
+		atomic_store(&w->over, false);
 	}
 }
 
@@ -477,16 +491,21 @@ static int sleep_until(struct wait *w, int *out)
  * A look before the sleep: how long is worth it differs from program to program, so it is
  * as with the engine's own patience.
  */
-#define LOOK_MAX 2048u
-#define LOOK_MIN 16u
+#define LOOK_MAX   512u
+#define LOOK_MIN   16u
+#define LOOK_PROBE 32u
 
-static _Thread_local unsigned int looks = LOOK_MAX;
+static _Thread_local unsigned int looks = LOOK_MAX, waits;
 
 static bool look_for(const struct wait *w, int *out)
 {
-	for (unsigned int i = 0; i < looks; i++) {
+	unsigned int n = ++waits % LOOK_PROBE == 0 ? LOOK_MAX : looks;
+
+	for (unsigned int i = 0; i < n; i++) {
 		if (look(w, out) != PENDING) {
-			looks = looks * 2 < LOOK_MAX ? looks * 2 : LOOK_MAX;
+			looks = i * 2 < LOOK_MAX ? i * 2 : LOOK_MAX;
+			if (looks < LOOK_MIN)
+				looks = LOOK_MIN;
 			return true;
 		}
 		ck_pr_stall();
@@ -618,8 +637,44 @@ static NOINLINE int wait_many(struct wait *w)
 	return out;
 }
 
-int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
-	     int64_t deadline_ns)
+/*
+ * All of some points of one virtual device, for ever: what most waits are.  One after the
+ * other comes to the same, with nothing to be told by anybody.  False: it takes more.
+ */
+static bool wait_each(const struct hal_point *points, uint32_t count)
+{
+	struct hal_device *dev = points[0].timeline->dev;
+	uint32_t i = 0;
+	int cancel;
+
+	if (!dev->virtual_clock ||
+	    (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun, memory_order_relaxed) !=
+		      0) &&
+	     callback_inside(dev)) ||
+	    !engine_try(dev))
+		return false;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	for (; i < count; i++) {
+		struct hal_timeline *t = points[i].timeline;
+
+		if (!OBJECT_OK(t, OBJECT_TIMELINE) || t->dev != dev)
+			break;
+		if (timeline_test(t, points[i].value) <= 0) {
+			atomic_fetch_add_explicit(&t->threads, 1, memory_order_relaxed);
+			(void)engine_turns(dev, t, points[i].value);
+			atomic_fetch_sub_explicit(&t->threads, 1, memory_order_relaxed);
+		}
+		if (timeline_test(t, points[i].value) <= 0 ||
+		    atomic_load_explicit(&t->fds, memory_order_acquire) != 0)
+			break;
+	}
+	engine_leave(dev);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return i == count;
+}
+
+static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
+			     uint32_t flags, int64_t deadline_ns)
 {
 	struct wait w = {
 		.points = points,
@@ -642,6 +697,16 @@ int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	}
 	fds_told(&w);
 	return out;
+}
+
+int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
+	     int64_t deadline_ns)
+{
+	if (LIKELY(count > 0 && flags == 0 && deadline_ns == HAL_FOREVER &&
+		   points != NULL && OBJECT_OK(points->timeline, OBJECT_TIMELINE)) &&
+	    wait_each(points, count))
+		return 0;
+	return wait_any(points, count, flags, deadline_ns);
 }
 
 /* ---- hal_point_fd ------------------------------------------------------------------ */

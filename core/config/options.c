@@ -19,7 +19,7 @@ const struct hal_option_def core_options[] = {
 	 "commands of one queue that the device may have at a time"},
 	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
 	 "commands of one partition that the device may have at a time"},
-	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "20",
+	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "8",
 	 "real clock: how long an idle engine looks at most before it sleeps"},
 };
 const uint32_t core_option_count = ARRAY_LENGTH(core_options);

@@ -48,21 +48,33 @@ void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled)
 	counter_add(&b->total, end - start - covered);
 }
 
-void account_first_request(struct account *a, uint64_t ns)
+static struct hist *latency_of(const struct account *a, enum latency kind)
 {
-	struct hist *h = calloc(1, sizeof(*h));
+	return atomic_load_explicit(&a->latency[kind], memory_order_acquire);
+}
 
-	if (h == NULL)
-		return; /* statistics are not worth a failure */
-	hist_count(h, ns);
-	atomic_store_explicit(&a->requests, h, memory_order_release);
+/* NULL: no memory; statistics are not worth a failure. */
+static struct hist *latency_make(struct account *a, enum latency kind)
+{
+	struct hist *h = latency_of(a, kind);
+
+	if (h == NULL) {
+		h = calloc(1, sizeof(*h));
+		atomic_store_explicit(&a->latency[kind], h, memory_order_release);
+	}
+	return h;
+}
+
+void account_first_latency(struct account *a, enum latency kind, uint64_t ns)
+{
+	struct hist *h = latency_make(a, kind);
+
+	if (h != NULL)
+		hist_count(h, ns);
 }
 
 void account_add(struct account *sum, const struct account *a)
 {
-	const struct hist *h = atomic_load_explicit(&a->requests, memory_order_acquire);
-	struct hist *to = atomic_load_explicit(&sum->requests, memory_order_relaxed);
-
 	counter_add(&sum->busy_ns, counter_get(&a->busy_ns));
 	counter_add(&sum->queueing_ns, counter_get(&a->queueing_ns));
 	counter_add(&sum->submitted, counter_get(&a->submitted));
@@ -78,39 +90,56 @@ void account_add(struct account *sum, const struct account *a)
 	counter_add(&sum->saved_bytes, counter_get(&a->saved_bytes));
 	counter_add(&sum->bytes_read, counter_get(&a->bytes_read));
 	counter_add(&sum->bytes_written, counter_get(&a->bytes_written));
-	counter_max(&sum->latency_max_ns, counter_get(&a->latency_max_ns));
-	counter_max(&sum->request_max_ns, counter_get(&a->request_max_ns));
-	for (uint32_t i = 0; i < HAL_HISTOGRAM_BUCKETS; i++)
-		counter_add(&sum->histogram[i], counter_get(&a->histogram[i]));
-	if (h == NULL)
-		return;
-	if (to == NULL) {
-		to = calloc(1, sizeof(*to));
-		if (to == NULL)
-			return;
-		atomic_store_explicit(&sum->requests, to, memory_order_release);
+	for (enum latency k = 0; k < LATENCIES; k++) {
+		const struct hist *h = latency_of(a, k);
+		struct hist *to = h != NULL ? latency_make(sum, k) : NULL;
+
+		counter_max(&sum->max_ns[k], counter_get(&a->max_ns[k]));
+		if (to != NULL)
+			hist_add(to, h);
 	}
-	hist_add(to, h);
 }
 
 void account_fini(struct account *a)
 {
-	struct hist *h = atomic_load_explicit(&a->requests, memory_order_relaxed);
+	for (enum latency k = 0; k < LATENCIES; k++) {
+		struct hist *h = latency_of(a, k);
 
-	if (h == NULL)
-		return;
-	hist_fini(h);
-	free(h);
-	atomic_store_explicit(&a->requests, NULL, memory_order_relaxed);
+		if (h != NULL)
+			hist_fini(h);
+		free(h);
+		atomic_store_explicit(&a->latency[k], NULL, memory_order_relaxed);
+	}
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void export_latency(struct hal_stats *out, const struct account *a)
+{
+	static const uint32_t shares[] = {500, 900, 990, 999};
+	const struct hist *both = latency_of(a, LATENCY_BOTH);
+	const struct hist *commands = latency_of(a, LATENCY_COMMAND);
+	const struct hist *submissions = latency_of(a, LATENCY_SUBMISSION);
+	uint64_t max = counter_get(&a->max_ns[LATENCY_BOTH]);
+	uint64_t p[4];
+
+	out->latency_max_ns = larger(max, counter_get(&a->max_ns[LATENCY_COMMAND]));
+	out->request_max_ns = larger(max, counter_get(&a->max_ns[LATENCY_SUBMISSION]));
+	hist_powers(both, out->latency_histogram, HAL_HISTOGRAM_BUCKETS);
+	hist_powers(commands, out->latency_histogram, HAL_HISTOGRAM_BUCKETS);
+	out->requests = hist_percentiles(both, submissions, shares, 4, p);
+	out->request_p50_ns = p[0];
+	out->request_p90_ns = p[1];
+	out->request_p99_ns = p[2];
+	out->request_p999_ns = p[3];
 }
 
 void account_export(struct hal_stats *out, struct account *a, uint64_t busy_ns,
 		    uint64_t now_ns)
 {
-	static const uint32_t shares[] = {500, 900, 990, 999};
-	const struct hist *h = atomic_load_explicit(&a->requests, memory_order_relaxed);
-	uint64_t p[4] = {0};
-
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
 	out->now_ns = now_ns;
@@ -129,15 +158,6 @@ void account_export(struct hal_stats *out, struct account *a, uint64_t busy_ns,
 	out->saved_bytes = counter_get(&a->saved_bytes);
 	out->bytes_read = counter_get(&a->bytes_read);
 	out->bytes_written = counter_get(&a->bytes_written);
-	out->latency_max_ns = counter_get(&a->latency_max_ns);
-	out->request_max_ns = counter_get(&a->request_max_ns);
-	for (uint32_t i = 0; i < HAL_HISTOGRAM_BUCKETS; i++)
-		out->latency_histogram[i] = counter_get(&a->histogram[i]);
-	if (h != NULL)
-		out->requests = hist_percentiles(h, shares, 4, p);
-	out->request_p50_ns = p[0];
-	out->request_p90_ns = p[1];
-	out->request_p99_ns = p[2];
-	out->request_p999_ns = p[3];
+	export_latency(out, a);
 	account_fini(a);
 }

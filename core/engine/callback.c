@@ -162,6 +162,7 @@ void callback_begin(struct hal_queue *q)
 	q->in_callback = true;
 	q->callback.fn = returned;
 	atomic_fetch_add(&dev->callbacks_begun, 1);
+	dev->work |= WORK_CALLBACKS;
 	if (!dev->virtual_clock) {
 		hand_over(q);
 		return;

@@ -53,12 +53,15 @@ struct callbacks {
 /* hal_device.work */
 #define WORK_TODO    1u /* perhaps something on todo or dirty */
 #define WORK_BLOCKED 2u /* something on blocked */
+#define WORK_TIMERS  4u /* .timer_ns is set */
+#define WORK_CALLBACKS 8u /* .callbacks_begun is not 0 */
 
 struct hal_device {
 	struct object obj;
 
 	/* Constant once it is open. */
 	const struct hal_backend *table; /* the backend's, or of the layers before it */
+	struct hal_bk_hot hot;           /* a copy: a step less to each */
 	void *bk;
 	bool virtual_clock;
 	char name[32];
@@ -133,7 +136,7 @@ struct hal_device {
 /* Asks the device for its time. */
 static inline void device_now(struct hal_device *dev)
 {
-	dev->now = dev->table->hot.now(dev->bk);
+	dev->now = dev->hot.now(dev->bk);
 	atomic_store_explicit(&dev->now_cached, dev->now, memory_order_relaxed);
 }
 

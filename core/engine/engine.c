@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +65,13 @@ void engine_post(struct hal_device *dev, struct letter *l)
 		nudge(dev);
 	else if (UNLIKELY(sleeps))
 		wake(dev);
+}
+
+void engine_post_quietly(struct hal_device *dev, struct letter *l)
+{
+	/* A turn begins with the inbox, and an engine that goes to sleep looks there. */
+	if (inbox_add(&dev->inbox, l) && dev->virtual_clock)
+		nudge(dev);
 }
 
 struct call {
@@ -266,13 +274,30 @@ static void sleep_until(struct hal_device *dev, uint64_t host_ns)
 
 /*
  * Looking for a while saves whoever comes then a system call, and the engine two; but
- * only if somebody comes.  So it looks as long as a sleep would cost, and not at all
- * where that has not been worth it lately: each look in vain halves the next, each that
- * was not doubles it.
+ * only if somebody comes.  So it looks at most as long as a sleep would cost (then it
+ * never costs more than twice the best, Karlin et al. 1990), and not at all where that
+ * has not been worth it lately: each look in vain halves the next, each that was not
+ * doubles it.  Who waits for the end of what the device has is somebody else than who
+ * comes when it has nothing, so these are two.
  */
 struct patience {
 	uint64_t ns, max_ns;
+	unsigned int rests;
 };
+
+/* Every so often it tries all the same: what was not worth it may be now. */
+#define PROBE 32u
+
+static uint64_t patience_now(struct patience *p)
+{
+	return ++p->rests % PROBE == 0 ? p->max_ns : p->ns;
+}
+
+/* It came after so long. */
+static void patience_won(struct patience *p, uint64_t ns)
+{
+	p->ns = ns * 2 < p->max_ns ? ns * 2 : p->max_ns;
+}
 
 /* True: something came within the time. */
 static bool look_for(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns)
@@ -290,11 +315,12 @@ static bool look_for(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns
 	return false;
 }
 
-static void rest(struct hal_device *dev, struct patience *p)
+static void rest(struct hal_device *dev, struct patience *both)
 {
+	struct patience *p = &both[dev->pending > 0];
 	uint64_t now = monotonic_ns();
 	uint64_t until = idle_until(dev, now);
-	uint64_t look = now + p->ns;
+	uint64_t look = now + patience_now(p);
 
 	if (until == 0) {
 		/* A device that has to be asked again and again; whoever makes it end
@@ -308,24 +334,24 @@ static void rest(struct hal_device *dev, struct patience *p)
 		return;
 	}
 	if (look_for(dev, now, look)) {
-		p->ns = p->ns * 2 + 1000 < p->max_ns ? p->ns * 2 + 1000 : p->max_ns;
+		patience_won(p, monotonic_ns() - now);
 		return;
 	}
 	p->ns /= 2;
 	sleep_until(dev, until);
-	/* Somebody was soon there: it would have been worth it. */
-	if (monotonic_ns() - look < p->max_ns)
-		p->ns = p->ns * 2 + 2000 < p->max_ns ? p->ns * 2 + 2000 : p->max_ns;
 }
 
 static void *engine_main(void *arg)
 {
 	struct hal_device *dev = arg;
-	struct patience patience = {dev->spin_ns, dev->spin_ns};
+	struct patience both[2] = {{dev->spin_ns, dev->spin_ns, 0},
+				   {dev->spin_ns, dev->spin_ns, 0}};
 
+	/* A device's times are not to be late by the usual 50 us. */
+	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	while (!atomic_load(&dev->stop))
 		if (!engine_turn(dev, 0, false))
-			rest(dev, &patience);
+			rest(dev, both);
 	engine_read(dev);
 	return NULL;
 }

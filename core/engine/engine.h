@@ -12,6 +12,9 @@ void engine_stop(struct hal_device *dev);
 
 /* From any thread: l is read by the engine, soon; the caller does not wait. */
 void engine_post(struct hal_device *dev, struct letter *l);
+/* The same for what matters only once something else happens: a sleeping engine is left
+ * asleep.  Whatever wakes it is looked at after l. */
+void engine_post_quietly(struct hal_device *dev, struct letter *l);
 /* Has fn(dev, arg) done by the engine and waits for its answer, which comes with the text
  * of its fail().  Not by the engine itself. */
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
@@ -34,13 +37,20 @@ void engine_tell_lenders(struct hal_device *dev);
 /* Reads what is in the inbox. */
 void engine_read(struct hal_device *dev);
 
+/* Something is to be done at at_ns. */
+static inline void timer_at(struct hal_device *dev, uint64_t at_ns)
+{
+	if (at_ns < dev->timer_ns)
+		dev->timer_ns = at_ns;
+	dev->work |= WORK_TIMERS;
+}
+
 static inline void timer_set(struct hal_device *dev, struct timer *t, uint64_t at_ns)
 {
 	t->node.key = at_ns;
 	t->set = true;
 	heap_add(&dev->timers, &t->node);
-	if (at_ns < dev->timer_ns)
-		dev->timer_ns = at_ns;
+	timer_at(dev, at_ns);
 }
 
 static inline void timer_unset(struct hal_device *dev, struct timer *t)

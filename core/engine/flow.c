@@ -31,29 +31,38 @@
 
 /* ---- the place of issue ------------------------------------------------------------ */
 
-/* When what c stands for was submitted. */
-static ALWAYS_INLINE uint64_t submitted(struct hal_queue *q, union cursor c)
+/* The record in the ring that r, at c, is or belongs to. */
+static ALWAYS_INLINE struct record *outer(struct hal_queue *q, union cursor c,
+					  struct record *r)
 {
-	struct record *r = &q->slots[c.pos & q->ring.mask];
+	return LIKELY((r->own & REC_INNER) == 0) ? r : &q->slots[c.pos & q->ring.mask];
+}
 
+/* When r, of the ring, was submitted. */
+static ALWAYS_INLINE uint64_t submitted(const struct hal_queue *q, struct record *r)
+{
 	/* Written while the engine slept, but seen after it had woken. */
 	if (UNLIKELY(r->submit_ns == SUBMIT_ASLEEP))
 		r->submit_ns = q->dev->now;
 	return r->submit_ns;
 }
 
-/* Past r; what its submission asked for ends with it. */
-static ALWAYS_INLINE void step(struct hal_queue *q, const struct record *r)
+/* What a submission asked for ends with its last record, behind which issue is now. */
+static NOINLINE void asked_over(struct hal_queue *q, const struct record *of_ring)
 {
-	const struct record *outer = &q->slots[q->issue.pos & q->ring.mask];
-	unsigned int pos = q->issue.pos;
+	if (q->issue.inner != 0 || (of_ring->own & REC_END) == 0)
+		return;
+	q->asked = q->usual;
+	q->asked_set = false;
+}
 
+/* Past r, which lies in, or is, of_ring. */
+static ALWAYS_INLINE void step(struct hal_queue *q, const struct record *r,
+			       const struct record *of_ring)
+{
 	cursor_step(q, &q->issue, r);
-	if (UNLIKELY(q->asked_set) && q->issue.pos != pos &&
-	    (outer->own & REC_END) != 0) {
-		q->asked = q->usual;
-		q->asked_set = false;
-	}
+	if (UNLIKELY(q->asked_set))
+		asked_over(q, of_ring);
 }
 
 /* ---- runnable ---------------------------------------------------------------------- */
@@ -147,7 +156,7 @@ static COLD void signal_failed(struct hal_queue *q, struct hal_timeline *t)
 static COLD void drop_rest(struct hal_queue *q)
 {
 	const struct flight *f = q->oldest;
-	const struct record *r;
+	struct record *r;
 
 	/* Those it has come first, so that ends are told in order. */
 	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
@@ -155,8 +164,9 @@ static COLD void drop_rest(struct hal_queue *q)
 			return;
 	if (q->in_callback)
 		return;
+	q->slow |= SLOW_OTHERS;
 	while ((r = queue_next(q)) != NULL)
-		step(q, r);
+		step(q, r, outer(q, q->issue, r));
 	queue_retire(q);
 }
 
@@ -186,9 +196,9 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 	}
 }
 
-/* All of a submission has ended. */
-static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint64_t submit_ns,
-					  uint64_t end_ns)
+/* All of a submission has ended; own is its last record's. */
+static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
+					  uint64_t submit_ns, uint64_t end_ns)
 {
 	int status = q->err;
 
@@ -197,7 +207,9 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint64_t submit_n
 						      memory_order_relaxed) +
 				 1;
 
-		account_request(&q->account, end_ns > submit_ns ? end_ns - submit_ns : 0);
+		if (UNLIKELY((own & REC_WHOLE) == 0))
+			account_latency(&q->account, LATENCY_SUBMISSION,
+					end_ns > submit_ns ? end_ns - submit_ns : 0);
 		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_TELLS | SLOW_HEAD)) != 0))
 			over_slowly(q, 0, submit_ns, end_ns);
 		atomic_store_explicit(&q->timeline.value, value, memory_order_release);
@@ -209,28 +221,34 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint64_t submit_n
 	q->failing = false;
 }
 
-/* The record at the retire cursor has ended: its place may be used again.  True: it was
- * the last of its submission. */
-static ALWAYS_INLINE bool pop(struct hal_queue *q, const struct record *r)
+/* The same for one of a block; its block goes with the last of it. */
+static NOINLINE uint32_t pop_inner(struct hal_queue *q, const struct record *r)
 {
-	bool last = (r->own & REC_END) != 0;
+	const struct record *of_ring = &q->slots[q->retire.pos & q->ring.mask];
+	struct block *block = of_ring->block;
+	uint32_t own = of_ring->own;
+	unsigned int pos = q->retire.pos;
 
-	if (UNLIKELY((r->own & REC_INNER) != 0)) {
-		const struct record *outer = &q->slots[q->retire.pos & q->ring.mask];
-		struct block *block = outer->block;
-		unsigned int pos = q->retire.pos;
-
-		last = (outer->own & REC_END) != 0;
-		cursor_step(q, &q->retire, r);
-		if (q->retire.pos == pos)
-			return false;
-		if (block_put(block))
-			free(block);
-	} else {
-		q->retire.pos += r->slots;
-	}
+	cursor_step(q, &q->retire, r);
+	if (q->retire.pos == pos)
+		return 0;
+	if (block_put(block))
+		free(block);
 	ring_release(&q->ring, q->retire.pos);
-	return last;
+	return own;
+}
+
+/* The record at the retire cursor has ended: its place may be used again.  Returns its
+ * .own, as far as it tells of the submission. */
+static ALWAYS_INLINE uint32_t pop(struct hal_queue *q, const struct record *r)
+{
+	uint32_t own = r->own;
+
+	if (UNLIKELY((own & REC_INNER) != 0))
+		return pop_inner(q, r);
+	q->retire.pos += r->slots;
+	ring_release(&q->ring, q->retire.pos);
+	return own;
 }
 
 static COLD void flight_failed(struct hal_queue *q, const struct flight *f)
@@ -254,7 +272,7 @@ static COLD void flight_failed(struct hal_queue *q, const struct flight *f)
 /* Times of a command that ended well. */
 static ALWAYS_INLINE void count_completed(struct account *a, const struct flight *f)
 {
-	uint64_t ready_ns = f->ready_ns;
+	uint64_t ready_ns = f->ready_ns, took;
 
 	if (UNLIKELY(f->start_ns > a->last_end_ns)) {
 		/* The units were free, or somebody else's. */
@@ -265,13 +283,18 @@ static ALWAYS_INLINE void count_completed(struct account *a, const struct flight
 	}
 	a->last_end_ns = f->end_ns;
 	counter_add(&a->completed, 1);
-	account_latency(a, LIKELY(f->end_ns > f->submit_ns) ? f->end_ns - f->submit_ns
-							    : 0);
+	took = LIKELY(f->end_ns > f->submit_ns) ? f->end_ns - f->submit_ns : 0;
+	if (LIKELY((f->record->own & REC_WHOLE) != 0))
+		account_latency(a, LATENCY_BOTH, took);
+	else
+		account_latency(a, LATENCY_COMMAND, took);
 }
 
 /* The oldest that the device has had ends. */
 static ALWAYS_INLINE void retire_flight(struct hal_queue *q, struct flight *f)
 {
+	uint32_t own;
+
 	counter_add(&q->dev->ended, 1);
 	q->oldest = f->next;
 	q->flight_count--;
@@ -279,8 +302,9 @@ static ALWAYS_INLINE void retire_flight(struct hal_queue *q, struct flight *f)
 		count_completed(&q->account, f);
 	else
 		flight_failed(q, f);
-	if (pop(q, f->record))
-		submission_over(q, f->submit_ns, f->end_ns);
+	own = pop(q, f->record);
+	if ((own & REC_END) != 0)
+		submission_over(q, own, f->submit_ns, f->end_ns);
 }
 
 static void head_ends(struct hal_queue *q, const struct record *r)
@@ -293,19 +317,37 @@ static void head_ends(struct hal_queue *q, const struct record *r)
 		q->slow |= SLOW_DEADLINE;
 }
 
+/* A command that needed no device, or never had it because of a failure, has ended. */
+static void count_other(struct hal_queue *q, const struct record *r, uint64_t submit_ns)
+{
+	struct hal_device *dev = q->dev;
+	uint64_t now = dev->now;
+
+	counter_add(&dev->ended, 1);
+	if (q->err != 0) {
+		counter_add(&q->account.dropped, 1);
+		return;
+	}
+	counter_add(&q->account.completed, 1);
+	account_latency(&q->account,
+			(r->own & REC_WHOLE) != 0 ? LATENCY_BOTH : LATENCY_COMMAND,
+			now > submit_ns ? now - submit_ns : 0);
+	if (UNLIKELY(dev->trace != NULL))
+		trace_instant(dev, q, record_name(r), now);
+}
+
 /* A record that the device has not had. */
 static NOINLINE void retire_other(struct hal_queue *q)
 {
-	const struct record *r = cursor_record(q, q->retire);
-	struct hal_device *dev = q->dev;
-	uint64_t submit_ns = submitted(q, q->retire);
-	uint64_t now = dev->now;
+	struct record *r = cursor_record(q, q->retire);
+	uint64_t submit_ns = submitted(q, outer(q, q->retire, r));
+	uint32_t own;
 
-	dev->acted = true;
+	q->dev->acted = true;
 	switch (r->cmd.op) {
 	case REC_SIGNAL:
 		if (q->err == 0)
-			timeline_raise(r->point.timeline, r->point.value, dev);
+			timeline_raise(r->point.timeline, r->point.value, q->dev);
 		else
 			signal_failed(q, r->point.timeline);
 		atomic_fetch_sub(&r->point.timeline->pending, 1);
@@ -317,39 +359,48 @@ static NOINLINE void retire_other(struct hal_queue *q)
 		head_ends(q, r);
 		break;
 	default:
-		counter_add(&dev->ended, 1);
-		/* A command for the device that it never had follows a failure. */
-		if (q->err != 0) {
-			counter_add(&q->account.dropped, 1);
-			break;
-		}
-		counter_add(&q->account.completed, 1);
-		account_latency(&q->account, now > submit_ns ? now - submit_ns : 0);
-		if (UNLIKELY(dev->trace != NULL))
-			trace_instant(dev, q, record_name(r), now);
+		count_other(q, r, submit_ns);
 		break;
 	}
-	if (pop(q, r))
-		submission_over(q, submit_ns, now);
+	own = pop(q, r);
+	if ((own & REC_END) != 0)
+		submission_over(q, own, submit_ns, q->dev->now);
+}
+
+/* Ends what is done, in order. */
+static ALWAYS_INLINE void retire(struct hal_queue *q)
+{
+	for (;;) {
+		struct flight *f = q->oldest;
+
+		if (q->flight_count > 0 && cursor_same(f->at, q->retire)) {
+			if (!f->done)
+				return;
+			retire_flight(q, f);
+		} else if (UNLIKELY(!cursor_same(q->retire, q->issue))) {
+			retire_other(q);
+		} else {
+			q->slow &= ~SLOW_OTHERS;
+			break;
+		}
+		if (UNLIKELY((q->slow & (SLOW_DEFERRED | SLOW_OTHERS)) != 0)) {
+			if ((q->slow & SLOW_DEFERRED) != 0)
+				deferred_go_on(q);
+		} else if (q->flight_count > 0) {
+			/* Nothing but what the device has is in between. */
+			if (!q->oldest->done)
+				return;
+		} else {
+			break;
+		}
+	}
+	if (queue_empty(q) && !list_empty(&q->busy))
+		list_del(&q->busy);
 }
 
 void queue_retire(struct hal_queue *q)
 {
-	for (;;) {
-		if (q->flight_count > 0 && cursor_same(q->oldest->at, q->retire)) {
-			if (!q->oldest->done)
-				return;
-			retire_flight(q, q->oldest);
-		} else if (UNLIKELY(!cursor_same(q->retire, q->issue))) {
-			retire_other(q);
-		} else {
-			break;
-		}
-		if (UNLIKELY((q->slow & SLOW_DEFERRED) != 0))
-			deferred_go_on(q);
-	}
-	if (queue_empty(q) && !list_empty(&q->busy))
-		list_del(&q->busy);
+	retire(q);
 }
 
 /* ---- advancing --------------------------------------------------------------------- */
@@ -426,7 +477,7 @@ static bool head_passed(struct hal_queue *q, const struct record *r)
 }
 
 /* r, the next record, is the engine's own business.  True: it is behind us. */
-static NOINLINE bool pass(struct hal_queue *q, const struct record *r)
+static NOINLINE bool pass(struct hal_queue *q, struct record *r)
 {
 	switch (r->cmd.op) {
 	case REC_WAIT:
@@ -445,7 +496,8 @@ static NOINLINE bool pass(struct hal_queue *q, const struct record *r)
 	default:
 		break;
 	}
-	step(q, r);
+	q->slow |= SLOW_OTHERS;
+	step(q, r, outer(q, q->issue, r));
 	queue_retire(q);
 	return true;
 }
@@ -496,10 +548,15 @@ static void queue_go_on(struct hal_queue *q)
 
 void queue_called(struct hal_queue *q)
 {
+	struct record *r;
+
 	q->in_callback = false;
-	atomic_fetch_sub(&q->dev->callbacks_begun, 1);
+	if (atomic_fetch_sub(&q->dev->callbacks_begun, 1) == 1)
+		q->dev->work &= (uint8_t)~WORK_CALLBACKS;
 	q->dev->acted = true;
-	step(q, cursor_record(q, q->issue));
+	q->slow |= SLOW_OTHERS;
+	r = cursor_record(q, q->issue);
+	step(q, r, outer(q, q->issue, r));
 	queue_retire(q);
 	queue_advance(q);
 }
@@ -541,7 +598,8 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 static ALWAYS_INLINE void take(struct hal_device *dev, struct hal_queue *q,
 			       struct flight *f, struct record *r)
 {
-	uint64_t submit_ns = submitted(q, q->issue);
+	struct record *of_ring = outer(q, q->issue, r);
+	uint64_t submit_ns = submitted(q, of_ring);
 
 	f->record = r;
 	f->at = q->issue;
@@ -552,7 +610,7 @@ static ALWAYS_INLINE void take(struct hal_device *dev, struct hal_queue *q,
 	f->killed = false;
 	q->fresh = f->next;
 	q->flight_count++;
-	step(q, r);
+	step(q, r, of_ring);
 	dev->acted = true;
 }
 
@@ -601,7 +659,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 		cmd = &f->own;
 	}
 	cmd->cookie = (uint64_t)(uintptr_t)f;
-	err = dev->table->hot.submit(dev->bk, q->bk, cmd);
+	err = dev->hot.submit(dev->bk, q->bk, cmd);
 	if (UNLIKELY(err != 0)) {
 		if (err == -EAGAIN) {
 			block(dev, part, q);
@@ -619,19 +677,9 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 	return true;
 }
 
-/* A move that needs a quiet partition is under way. */
-static inline bool standing_still(const struct hal_device *dev,
-				  const struct hal_partition *part)
-{
-	return UNLIKELY(part->moving.units != 0) &&
-	       (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0;
-}
-
 static ALWAYS_INLINE void serve(struct hal_device *dev, struct hal_partition *part)
 {
-	if (standing_still(dev, part))
-		return;
-	while (part->inflight < dev->partition_inflight) {
+	while (part->inflight < part->inflight_max) {
 		struct hal_queue *q = pick(part);
 
 		if (q == NULL || !issue(dev, part, q))
@@ -642,7 +690,7 @@ static ALWAYS_INLINE void serve(struct hal_device *dev, struct hal_partition *pa
 
 static COLD void unblock(struct hal_device *dev)
 {
-	dev->work = WORK_TODO;
+	dev->work = (dev->work & (uint8_t)~WORK_BLOCKED) | WORK_TODO;
 	while (!list_empty(&dev->blocked)) {
 		struct list *node = dev->blocked.next;
 
@@ -651,28 +699,36 @@ static COLD void unblock(struct hal_device *dev)
 	}
 }
 
-/* Decides and acts: callbacks and queues that may go on, then the partitions. */
+/* Callbacks, and queues that may go on. */
+static NOINLINE void go_on(struct hal_device *dev)
+{
+	while (!list_empty(&dev->todo)) {
+		struct list *node = dev->todo.next;
+
+		list_del(node);
+		dev->acted = true;
+		queue_go_on(container_of(node, struct hal_queue, todo));
+	}
+}
+
+/* Decides and acts. */
 static ALWAYS_INLINE void act(struct hal_device *dev)
 {
-	dev->work &= WORK_BLOCKED;
-	while (!list_empty(&dev->dirty) || UNLIKELY(!list_empty(&dev->todo))) {
+	dev->work &= (uint8_t)~WORK_TODO;
+	for (;;) {
 		struct list *node;
 
-		while (UNLIKELY(!list_empty(&dev->todo))) {
-			node = dev->todo.next;
-			list_del(node);
-			dev->acted = true;
-			queue_go_on(container_of(node, struct hal_queue, todo));
-		}
+		if (UNLIKELY(!list_empty(&dev->todo)))
+			go_on(dev);
 		node = dev->dirty.next;
 		if (node == &dev->dirty)
-			continue;
+			break;
 		list_del(node);
 		serve(dev, container_of(node, struct hal_partition, dirty));
 	}
 	dev->work &= (uint8_t)~WORK_TODO;
-	if (dev->table->hot.doorbell != NULL)
-		dev->table->hot.doorbell(dev->bk);
+	if (dev->hot.doorbell != NULL)
+		dev->hot.doorbell(dev->bk);
 }
 
 /* ---- ending ------------------------------------------------------------------------ */
@@ -752,8 +808,9 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	}
 }
 
-static ALWAYS_INLINE void command_ended(struct hal_device *dev,
-					const struct hal_bk_event *ev)
+/* Returns whose partition has room now. */
+static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
+							 const struct hal_bk_event *ev)
 {
 	struct flight *f = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-no-int-to-ptr) */
 	struct hal_queue *q = f->queue;
@@ -761,8 +818,10 @@ static ALWAYS_INLINE void command_ended(struct hal_device *dev,
 	struct account *a = &q->account;
 
 	count_ran(dev, part, a, ev->start_ns, ev->end_ns);
-	counter_add(&a->bytes_read, ev->bytes_read);
-	counter_add(&a->bytes_written, ev->bytes_written);
+	if ((ev->bytes_read | ev->bytes_written) != 0) {
+		counter_add(&a->bytes_read, ev->bytes_read);
+		counter_add(&a->bytes_written, ev->bytes_written);
+	}
 	list_take(&f->on_device);
 	dev->pending--;
 	part->inflight--;
@@ -773,11 +832,11 @@ static ALWAYS_INLINE void command_ended(struct hal_device *dev,
 	if (UNLIKELY(((uint32_t)ev->status |
 		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY))) != 0))
 		ended_slowly(q, f, ev);
-	queue_retire(q);
+	retire(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
 		suspend_look(q);
 	(void)advance(q);
-	partition_dirty(part);
+	return part;
 }
 
 static NOINLINE void quiet(struct hal_device *dev, const struct hal_bk_event *ev)
@@ -805,7 +864,7 @@ static COLD void device_lost(struct hal_device *dev)
 
 		ev.cookie = (uint64_t)(uintptr_t)f;
 		f->queue->halted = false;
-		command_ended(dev, &ev);
+		partition_dirty(command_ended(dev, &ev));
 	}
 	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =
@@ -850,67 +909,133 @@ static NOINLINE void timers_run(struct hal_device *dev)
 	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
 	if (dev->alarm_ns < dev->timer_ns)
 		dev->timer_ns = dev->alarm_ns;
+	if (dev->timer_ns == UINT64_MAX)
+		dev->work &= (uint8_t)~WORK_TIMERS;
+}
+
+/* Nothing is running: may time pass all the same? */
+static NOINLINE bool may_idle(const struct hal_device *dev, uint64_t until_ns, bool idle)
+{
+	return dev->virtual_clock && until_ns != UINT64_MAX &&
+	       (idle || dev->timer_ns != UINT64_MAX) && atomic_load(&dev->lost) == 0;
+}
+
+/* No time passes while something is called back. */
+static inline bool calling_back(const struct hal_device *dev)
+{
+	return (dev->work & WORK_CALLBACKS) != 0 && dev->virtual_clock;
+}
+
+static NOINLINE bool no_events(struct hal_device *dev, int n, uint64_t until_ns,
+			       uint64_t before)
+{
+	if (n < 0)
+		device_lost(dev);
+	/* Up to UINT64_MAX: nothing is left running, whatever the clock says. */
+	return n < 0 ||
+	       (dev->virtual_clock && until_ns != UINT64_MAX && dev->now != before);
+}
+
+static NOINLINE void events_taken(struct hal_device *dev, const struct hal_bk_event *e,
+				  int n)
+{
+	for (; n > 0; n--, e++) {
+		if (LIKELY(e->kind == HAL_BK_DONE))
+			partition_dirty(command_ended(dev, e));
+		else
+			quiet(dev, e);
+	}
 }
 
 /* Runs the device, or looks at it. */
 static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	struct hal_bk_event ev[EVENTS];
+	const struct hal_bk_event *e = ev;
 	uint64_t before = dev->now;
 	int n;
 
-	if (UNLIKELY(dev->timer_ns < until_ns))
-		until_ns = dev->timer_ns;
-	if (UNLIKELY(dev->pending == 0)) {
-		/* Nothing is running; time may pass all the same. */
-		if (!dev->virtual_clock || until_ns == UINT64_MAX ||
-		    atomic_load(&dev->callbacks_begun) != 0 ||
-		    !(idle || dev->timer_ns != UINT64_MAX))
+	if (UNLIKELY(dev->work != 0)) {
+		if (calling_back(dev))
 			return false;
-	} else if (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun,
-						 memory_order_relaxed) != 0) &&
-		   dev->virtual_clock) {
-		return false; /* no time passes while something is called back */
+		if (dev->timer_ns < until_ns)
+			until_ns = dev->timer_ns;
 	}
-	if (UNLIKELY(atomic_load_explicit(&dev->lost, memory_order_relaxed) != 0))
+	if (UNLIKELY(dev->pending == 0) && !may_idle(dev, until_ns, idle))
 		return false;
-	n = dev->table->hot.poll(dev->bk, until_ns, ev, EVENTS);
+	n = dev->hot.poll(dev->bk, until_ns, ev, EVENTS);
 	device_now(dev);
-	if (UNLIKELY(n <= 0)) {
-		if (n < 0)
-			device_lost(dev);
-		/* Up to UINT64_MAX: nothing is left running, whatever the clock says. */
-		return n < 0 || (dev->virtual_clock && until_ns != UINT64_MAX &&
-				 dev->now != before);
-	}
-	for (const struct hal_bk_event *e = ev; n > 0; n--, e++) {
-		if (LIKELY(e->kind == HAL_BK_DONE))
-			command_ended(dev, e);
+	if (UNLIKELY(n <= 0))
+		return no_events(dev, n, until_ns, before);
+	/* All that has come is taken in before anything is decided; mostly it is one. */
+	if (LIKELY(n == 1 && e->kind == HAL_BK_DONE)) {
+		struct hal_partition *part = command_ended(dev, e);
+
+		if (LIKELY(dev->work == 0))
+			serve(dev, part);
 		else
-			quiet(dev, e);
+			partition_dirty(part);
+		return true;
 	}
+	events_taken(dev, e, n);
 	return true;
+}
+
+/* What comes before the device is run: rare things, and what is new. */
+static NOINLINE void prepare(struct hal_device *dev)
+{
+	if ((dev->work & WORK_TIMERS) != 0 && dev->timer_ns <= dev->now)
+		timers_run(dev);
+	/* A device that had no room is asked once a turn. */
+	if ((dev->work & WORK_BLOCKED) != 0)
+		unblock(dev);
+	if ((dev->work & WORK_TODO) != 0)
+		act(dev);
+}
+
+static ALWAYS_INLINE void begin(struct hal_device *dev)
+{
+	dev->acted = false;
+	if (UNLIKELY(!dev->virtual_clock))
+		device_now(dev);
+	if (!inbox_empty(&dev->inbox)) {
+		engine_read(dev);
+		dev->slept = false;
+	}
+	if (UNLIKELY(dev->work != 0))
+		prepare(dev);
+}
+
+static NOINLINE void act_again(struct hal_device *dev)
+{
+	act(dev);
+}
+
+static ALWAYS_INLINE bool turn(struct hal_device *dev, uint64_t until_ns, bool idle)
+{
+	bool looked;
+
+	begin(dev);
+	looked = look(dev, until_ns, idle);
+	if (UNLIKELY((dev->work & WORK_TODO) != 0))
+		act_again(dev);
+	return looked || dev->acted;
 }
 
 bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
-	bool looked;
+	return turn(dev, until_ns, idle);
+}
 
-	dev->acted = false;
-	if (!dev->virtual_clock)
-		device_now(dev);
-	if (!inbox_empty(&dev->inbox))
-		engine_read(dev);
-	dev->slept = false;
-	if (UNLIKELY(dev->timer_ns <= dev->now))
-		timers_run(dev);
-	/* A device that had no room is asked once a turn. */
-	if (UNLIKELY((dev->work & WORK_BLOCKED) != 0))
-		unblock(dev);
-	if (dev->work != 0)
-		act(dev);
-	looked = look(dev, until_ns, idle);
-	if ((dev->work & WORK_TODO) != 0)
-		act(dev);
-	return looked || dev->acted;
+bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t value)
+{
+	while (atomic_load_explicit(&t->value, memory_order_relaxed) < value &&
+	       timeline_error(t) == 0) {
+		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
+			     0))
+			return true;
+		if (!turn(dev, UINT64_MAX, false))
+			return false;
+	}
+	return true;
 }

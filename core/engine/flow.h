@@ -12,6 +12,10 @@
  * time pass though the device has nothing to do.  False: nothing happened. */
 bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle);
 
+/* Turns until t reaches value or fails, or somebody else wants to be the engine: true; or
+ * until nothing happens. */
+bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t value);
+
 /* The letter of a queue: its ring has more. */
 void queue_letter(struct hal_device *dev, struct letter *l);
 /* Goes over what needs no device; makes the queue runnable when its next command does. */

@@ -53,7 +53,7 @@ static struct hal_queue *oldest(const struct hal_partition *part)
 
 /* ---- in and out -------------------------------------------------------------------- */
 
-static void see(struct hal_queue *q)
+static ALWAYS_INLINE void see(struct hal_queue *q)
 {
 	struct hal_policy_queue *v = &q->view;
 	const struct record *r = q->next;
@@ -75,7 +75,7 @@ static void see(struct hal_queue *q)
 		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
 }
 
-static void hand(struct hal_queue *q)
+static ALWAYS_INLINE void hand(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	struct hal_partition *part = q->part;
@@ -106,24 +106,29 @@ static void drop(struct hal_queue *q)
 	part->view.runnable--;
 }
 
+/* The one that was alone is so no more. */
+static NOINLINE void hand_sole(struct hal_partition *part)
+{
+	struct hal_queue *sole = part->sole;
+
+	part->sole = NULL;
+	see(sole);
+	hand(sole);
+}
+
 void policy_enqueue(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
-	if (part->leased == q && q->lease > 0) {
+	if (UNLIKELY(q->lease > 0 && part->leased == q)) {
 		q->lease--;
 		if (part->sole == NULL) {
 			part->sole = q;
 			return;
 		}
 	}
-	if (part->sole != NULL) {
-		struct hal_queue *sole = part->sole;
-
-		part->sole = NULL;
-		see(sole);
-		hand(sole);
-	}
+	if (UNLIKELY(part->sole != NULL))
+		hand_sole(part);
 	see(q);
 	hand(q);
 }
@@ -152,13 +157,8 @@ void policy_put_back(struct hal_queue *q)
 	struct hal_partition *part = q->part;
 	const struct hal_policy *p = q->dev->policy;
 
-	if (part->sole != NULL) {
-		struct hal_queue *sole = part->sole;
-
-		part->sole = NULL;
-		see(sole);
-		hand(sole);
-	}
+	if (part->sole != NULL)
+		hand_sole(part);
 	if (!in_force(q->dev) || p->key == NULL) {
 		see(q);
 		hand(q);
@@ -182,12 +182,11 @@ static void hold(struct hal_partition *part, const struct hal_policy_order *o)
 		return;
 	if (o->until_ns < dev->alarm_ns)
 		dev->alarm_ns = o->until_ns;
-	if (o->until_ns < dev->timer_ns)
-		dev->timer_ns = o->until_ns;
+	timer_at(dev, o->until_ns);
 }
 
 /* By what the policy itself keeps; NULL: it names nobody. */
-static struct hal_queue *ask(struct hal_partition *part)
+static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
@@ -220,7 +219,7 @@ static struct hal_queue *ask(struct hal_partition *part)
 	return q;
 }
 
-static struct hal_queue *by_key(struct hal_partition *part)
+static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 	struct heap_node *n = heap_first(&part->order);
@@ -310,8 +309,7 @@ static void host_alarm(void *device, uint64_t at_ns)
 	struct hal_device *dev = device;
 
 	dev->alarm_ns = at_ns;
-	if (at_ns < dev->timer_ns)
-		dev->timer_ns = at_ns;
+	timer_at(dev, at_ns);
 }
 
 static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)

@@ -36,8 +36,12 @@ struct flight {
 #define SLOW_DEFERRED   16u /* something waits to be freed until it has gone on */
 #define SLOW_POLICY     32u /* the policy wants to know of ends */
 #define SLOW_HEAD       64u /* .ending is not .usual */
+/* Between the cursors there is, or has been since they met, what the device has not. */
+#define SLOW_OTHERS 128u
 
-#define QUEUE_OPEN      UINT32_C(0x4f50454e)
+/* hal_queue.open */
+#define QUEUE_OPEN       UINT32_C(0x4f50454e)
+#define QUEUE_OPEN_TELLS UINT32_C(0x4f50454f) /* and has a ring of completions */
 
 enum queue_state {
 	QUEUE_RUNNING,
@@ -56,7 +60,7 @@ struct hal_queue {
 	struct object obj;
 
 	/* The submitting thread's; constant but for what follows .ring. */
-	atomic_uint open; /* QUEUE_OPEN while it takes work: alive and not failed */
+	atomic_uint open; /* QUEUE_OPEN* while it takes work: alive and not failed */
 	uint32_t slot_count;
 	struct hal_device *dev;
 	struct hal_partition *part;

@@ -33,6 +33,7 @@ enum {
 /* record.own */
 #define REC_END          1u /* last of its submission */
 #define REC_INNER        2u /* in a block, not in the ring */
+#define REC_WHOLE        4u /* all of its submission */
 
 #define SLOT_BYTES       64u
 #define INLINE_ARGS_MAX  8u

@@ -442,6 +442,8 @@ static int move(struct hal_partition *part, const struct hal_bk_partition_desc *
 		return err;
 	}
 	place_take(&dev->place, &r, holder(part));
+	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
+		part->inflight_max = 0; /* it needs to be quiet until it has moved */
 	dev->pending++;
 	part->resize_count++;
 	return 0;
@@ -496,6 +498,7 @@ static void moved(struct hal_partition *part, int status, const char *why)
 		requota_undo(part);
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
+	part->inflight_max = dev->partition_inflight;
 	trace_partition(dev, part);
 	if (status == 0) {
 		timeline_raise(part->control, part->resize_count, dev);

@@ -67,14 +67,21 @@ struct inbox {
 	WAKE_WORD sleeping;
 };
 
-/* W5 to W7.  True: the sender has to wake the engine. */
-static inline bool inbox_put(struct inbox *box, struct letter *l)
+/* W5.  True: it was empty. */
+static inline bool inbox_add(struct inbox *box, struct letter *l)
 {
 	struct letter *last = WAKE_LOAD(&box->last);
 
 	do
 		l->next = last;
 	while (!WAKE_CAS(&box->last, &last, l));
+	return last == NULL;
+}
+
+/* W5 to W7.  True: the sender has to wake the engine. */
+static inline bool inbox_put(struct inbox *box, struct letter *l)
+{
+	(void)inbox_add(box, l);
 #if !defined(__x86_64__) || defined(WAKE_EXPLORED)
 	WAKE_FENCE();
 #endif

@@ -52,27 +52,30 @@ static uint64_t value_of(uint32_t page, uint32_t bucket)
 	       ((UINT64_C(1) << (page - 1)) >> 1);
 }
 
-static uint64_t count_at(const struct hist *h, uint32_t page, uint32_t bucket)
+static uint64_t count_at(const struct hist *h, uint32_t i)
 {
 	const struct hist_page *p =
-		atomic_load_explicit(&h->pages[page], memory_order_acquire);
+		h != NULL ? atomic_load_explicit(&h->pages[i / HIST_SUB],
+						 memory_order_acquire)
+			  : NULL;
 
-	return p != NULL ? atomic_load_explicit(&p->count[bucket], memory_order_relaxed)
+	return p != NULL ? atomic_load_explicit(&p->count[i % HIST_SUB],
+						memory_order_relaxed)
 			 : 0;
 }
 
-uint64_t hist_percentiles(const struct hist *h, const uint32_t *per_mille, size_t n,
-			  uint64_t *out)
+uint64_t hist_percentiles(const struct hist *a, const struct hist *b,
+			  const uint32_t *per_mille, size_t n, uint64_t *out)
 {
 	uint64_t all = 0, seen = 0;
 	size_t next = 0;
 
 	for (uint32_t i = 0; i < HIST_PAGES * HIST_SUB; i++)
-		all += count_at(h, i / HIST_SUB, i % HIST_SUB);
+		all += count_at(a, i) + count_at(b, i);
 	for (size_t i = 0; i < n; i++)
 		out[i] = 0;
 	for (uint32_t i = 0; i < HIST_PAGES * HIST_SUB && next < n && all > 0; i++) {
-		seen += count_at(h, i / HIST_SUB, i % HIST_SUB);
+		seen += count_at(a, i) + count_at(b, i);
 		/* The smallest value that so many are not above: nearest rank. */
 		while (next < n &&
 		       seen >= (all / 1000) * per_mille[next] +
@@ -80,6 +83,16 @@ uint64_t hist_percentiles(const struct hist *h, const uint32_t *per_mille, size_
 			out[next++] = value_of(i / HIST_SUB, i % HIST_SUB);
 	}
 	return all;
+}
+
+void hist_powers(const struct hist *h, uint64_t *out, size_t n)
+{
+	for (uint32_t i = 0; h != NULL && i < HIST_PAGES * HIST_SUB; i++) {
+		size_t power = 63u ^ (size_t)__builtin_clzll(
+					     value_of(i / HIST_SUB, i % HIST_SUB) | 1);
+
+		out[power < n ? power : n - 1] += count_at(h, i);
+	}
 }
 
 void hist_fini(struct hist *h)

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,8 +35,8 @@ static struct {
 	uint32_t count;
 } pools[OBJECT_KINDS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void (*on_fork[OBJECT_KINDS])(void *object);
 static pid_t parent; /* whose objects the forked ones are */
-static _Atomic(object_forked_fn) inside[OBJECT_KINDS];
 
 static const char *const kind_names[OBJECT_KINDS] = {
 	"device", "partition", "queue",    "buffer",           "program",
@@ -47,17 +46,6 @@ static const char *const kind_names[OBJECT_KINDS] = {
 static struct object *object_of(struct header *h)
 {
 	return (struct object *)(void *)(h + 1);
-}
-
-void object_forked(struct object *o)
-{
-	if (o->magic != OBJECT_DEAD)
-		o->magic = OBJECT_FORKED;
-}
-
-void object_on_fork(enum object_kind kind, object_forked_fn fn)
-{
-	atomic_store(&inside[kind], fn);
 }
 
 static void before_fork(void)
@@ -71,14 +59,20 @@ static void in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
+void object_forked(struct object *o)
+{
+	if (o->magic != OBJECT_DEAD)
+		o->magic = OBJECT_FORKED;
+}
+
 static void in_child(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++)
 		for (struct header *h = pools[k].all; h != NULL; h = h->next)
 			if (object_of(h)->magic != OBJECT_DEAD) {
 				object_forked(object_of(h));
-				if (inside[k] != NULL)
-					inside[k](object_of(h));
+				if (on_fork[k] != NULL)
+					on_fork[k](object_of(h));
 			}
 	pthread_mutex_unlock(&lock);
 }
@@ -86,6 +80,13 @@ static void in_child(void)
 static void watch_forks(void)
 {
 	(void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
+void object_on_fork(enum object_kind kind, void (*fn)(void *object))
+{
+	pthread_mutex_lock(&lock);
+	on_fork[kind] = fn;
+	pthread_mutex_unlock(&lock);
 }
 
 void *object_alloc(enum object_kind kind, size_t size)

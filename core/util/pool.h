@@ -33,15 +33,14 @@ struct object {
 	uint32_t id;
 };
 
+/* In a child of fork(), for each of kind there was: beside what is done to all. */
+void object_on_fork(enum object_kind kind, void (*fn)(void *object));
+/* There, for each handle that lies inside another object. */
+void object_forked(struct object *o);
 /* All zero but .magic; NULL after fail(ENOMEM). */
 void *object_alloc(enum object_kind kind, size_t size);
 void object_retire(struct object *o); /* the handle is dead from now on */
 void object_free(enum object_kind kind, void *object);
-/* An object that has others inside: in a child fn calls object_forked for each of them.
- */
-typedef void (*object_forked_fn)(struct object *o);
-void object_on_fork(enum object_kind kind, object_forked_fn fn);
-void object_forked(struct object *o);
 /* -EINVAL with a text that says whether it is NULL, destroyed or something else; -EPERM
  * when it is the parent's. */
 int object_bad(const void *object, enum object_kind kind) __attribute__((cold));

@@ -61,22 +61,26 @@ static void histogram(void **state)
 
 	(void)state;
 	memset(&a, 0, sizeof(a));
-	account_latency(&a, 0);
-	account_latency(&a, 1);
-	account_latency(&a, 2);
-	account_latency(&a, 1023);
-	account_latency(&a, 1024);
-	account_latency(&a, UINT64_MAX);
-	assert_int_equal(a.histogram[0], 2);
-	assert_int_equal(a.histogram[1], 1);
-	assert_int_equal(a.histogram[9], 1);
-	assert_int_equal(a.histogram[10], 1);
-	assert_int_equal(a.histogram[HAL_HISTOGRAM_BUCKETS - 1], 1);
-	assert_int_equal(a.latency_max_ns, UINT64_MAX);
+	account_latency(&a, LATENCY_BOTH, 0);
+	account_latency(&a, LATENCY_BOTH, 1);
+	account_latency(&a, LATENCY_BOTH, 2);
+	account_latency(&a, LATENCY_BOTH, 1023);
+	account_latency(&a, LATENCY_BOTH, 1024);
+	account_latency(&a, LATENCY_BOTH, UINT64_MAX);
+	account_latency(&a, LATENCY_COMMAND, 9);
+	account_latency(&a, LATENCY_SUBMISSION, 100000);
 	account_export(&s, &a, 0, 0);
 	assert_int_equal(s.latency_histogram[0], 2);
+	assert_int_equal(s.latency_histogram[1], 1);
+	assert_int_equal(s.latency_histogram[3], 1);
+	assert_int_equal(s.latency_histogram[9], 1);
 	assert_int_equal(s.latency_histogram[10], 1);
 	assert_int_equal(s.latency_histogram[HAL_HISTOGRAM_BUCKETS - 1], 1);
+	assert_int_equal(s.latency_max_ns, UINT64_MAX);
+	/* Requests: the six and the one of several commands, in order. */
+	assert_int_equal(s.requests, 7);
+	assert_in_range(s.request_p50_ns, 1013, 1033);
+	assert_int_equal(s.request_max_ns, UINT64_MAX);
 }
 
 struct old {

@@ -44,6 +44,7 @@ struct run {
 	struct bench b;
 	const struct shape *shape;
 	struct hal_cmd cmds[COMMANDS_MAX];
+	struct hal_sequence *sequence;
 	struct hal_timeline *host, *chain;
 	struct hal_point waits[2], signal;
 	struct hal_submit_desc desc;
@@ -106,6 +107,16 @@ static int prepare_points(struct run *r)
 	return prepare_launch(r);
 }
 
+/* Eight launches recorded once; each submission is one call. */
+static int prepare_sequence(struct run *r)
+{
+	int err = prepare_launch(r);
+
+	if (err == 0 && hal_sequence_create(r->b.part, &r->desc, &r->sequence) != 0)
+		err = bench_die("hal_sequence_create");
+	return err;
+}
+
 static const struct shape shapes[] = {
 	{"launch", prepare_launch, 8, 1, 1, 0},
 	{"nop", prepare_nop, 8, 1, 1, 0},
@@ -116,8 +127,7 @@ static const struct shape shapes[] = {
 	{"queues_4", prepare_launch, 8, 1, 4, 0},
 	{"queues_40", prepare_launch, 40, 1, 40, 0},
 	{"priorities", prepare_launch, 8, 1, 4, 1},
-	/* recorded_8 goes here: a sequence of eight launches, recorded once by
-	 * hal_sequence_create() and submitted again each time. */
+	{"recorded_8", prepare_sequence, 1, 8, 1, 0},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -144,7 +154,16 @@ static int close_run(struct run *r)
 	if (r->chain != NULL &&
 	    (hal_timeline_destroy(r->host) != 0 || hal_timeline_destroy(r->chain) != 0))
 		return bench_die("hal_timeline_destroy");
+	if (hal_sequence_destroy(r->sequence) != 0)
+		return bench_die("hal_sequence_destroy");
 	return bench_close(&r->b);
+}
+
+static int submit(struct run *r, struct hal_queue *q, struct hal_point *done)
+{
+	if (r->sequence != NULL)
+		return hal_sequence_submit(q, r->sequence, NULL, done);
+	return hal_submit(q, &r->desc, done);
 }
 
 static int batch(struct run *r)
@@ -153,7 +172,7 @@ static int batch(struct run *r)
 	unsigned int n = r->shape->queues;
 
 	for (unsigned int i = 0; i < r->shape->submissions; i++) {
-		if (hal_submit(r->b.queues[i % n], &r->desc, &points[i % n]) != 0)
+		if (submit(r, r->b.queues[i % n], &points[i % n]) != 0)
 			return bench_die("hal_submit");
 		r->waits[1].value++;
 		r->signal.value++;
