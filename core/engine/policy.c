@@ -178,7 +178,8 @@ static void hold(struct hal_partition *part, const struct hal_policy_order *o)
 {
 	struct hal_device *dev = part->dev;
 
-	if (o->until_ns == HAL_POLICY_NEVER)
+	/* A time that has passed is no time: it is asked after the next event. */
+	if (o->until_ns == HAL_POLICY_NEVER || o->until_ns <= dev->now)
 		return;
 	if (o->until_ns < dev->alarm_ns)
 		dev->alarm_ns = o->until_ns;
