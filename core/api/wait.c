@@ -437,7 +437,7 @@ static void leave(void *arg)
 		if (atomic_load_explicit(&s->ended, memory_order_relaxed))
 			continue;
 		atomic_fetch_add(&w->busy, 1);
-		engine_post(s->waiter.timeline->dev, &s->drop);
+		engine_post(w->points[i].timeline->dev, &s->drop);
 	}
 	if (w->device_time) {
 		atomic_fetch_add(&w->busy, 1);
