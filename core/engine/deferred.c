@@ -3,6 +3,7 @@
 #include "engine/deferred.h"
 
 #include "engine/device.h"
+#include "engine/flow.h"
 
 /* Anything in q that was submitted before d was destroyed. */
 static bool uses(struct hal_queue *q, const struct deferred *d)
@@ -54,8 +55,25 @@ static void wait_at(struct deferred *d, struct hal_queue *q)
 	q->slow |= SLOW_DEFERRED;
 }
 
+/* Who submits reads the time of an engine that sleeps, and may be slow: its letter comes
+ * long after that has woken, and what has no time yet would get one after d's. */
+static void stamp_all(const struct deferred *d)
+{
+	hal_list_for_each (p, &d->dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		if (d->part != NULL && d->part != part)
+			continue;
+		hal_list_for_each (it, &part->busy)
+			queue_stamp(container_of(it, struct hal_queue, busy));
+	}
+}
+
 void deferred_free(struct deferred *d)
 {
+	if (!d->dev->virtual_clock)
+		stamp_all(d);
 	d->at_ns = d->dev->now;
 	wait_at(d, next_user(d,
 			     d->part != NULL ? &d->part->on_device

@@ -564,11 +564,11 @@ void queue_called(struct hal_queue *q)
 /* ---- taking in --------------------------------------------------------------------- */
 
 /* Submitted while the engine slept: device time is what it was when it woke. */
-static COLD void stamp(struct hal_queue *q)
+void queue_stamp(struct hal_queue *q)
 {
 	unsigned int tail = ring_tail(&q->ring);
 
-	for (unsigned int pos = q->issue.pos; pos != tail;) {
+	for (unsigned int pos = q->retire.pos; pos != tail;) {
 		struct record *r = &q->slots[pos & q->ring.mask];
 
 		if (r->submit_ns == SUBMIT_ASLEEP)
@@ -586,7 +586,7 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 	announce_again(&q->announced);
 	dev->acted = true;
 	if (UNLIKELY(dev->slept))
-		stamp(q);
+		queue_stamp(q);
 	if (list_empty(&q->busy) && !queue_empty(q))
 		list_add_before(&q->part->busy, &q->busy);
 	queue_advance(q);

@@ -28,6 +28,8 @@ void queue_called(struct hal_queue *q);
 void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
 /* It does not wait any more, for a point or a time. */
 void queue_unpark(struct hal_queue *q);
+/* What has been submitted without a time gets the present one. */
+void queue_stamp(struct hal_queue *q) COLD;
 /* Drops all that is in it; the device has nothing of it. */
 void queue_abandon(struct hal_queue *q) COLD;
 

@@ -11,6 +11,7 @@
 #include <hal/ref.h>
 
 #include "engine/device.h"
+#include "engine/queue.h"
 #include "engine/timeline.h"
 
 /* Its thread has gone to sleep: nothing but a call, or a time, brings it back. */
@@ -593,6 +594,77 @@ static void many_times_virtual(void **state)
 	many_times("ref?clock=virtual");
 }
 
+/* ---- what has no time -----------------------------------------------------------------
+ */
+
+static uint32_t mems(struct world *w)
+{
+	struct mock_counts c;
+
+	w->mock->counts(w->native, &c);
+	return c.mems;
+}
+
+/* The engine has read, and done, all that has come so far. */
+static void works_on(struct world *w)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+
+	OK(hal_partition_get_info(w->part, &i));
+}
+
+static void reaches(struct world *w, uint32_t submits)
+{
+	int64_t until = in_ms(NEVER_MS);
+	struct mock_counts c;
+
+	do {
+		w->mock->counts(w->native, &c);
+		sched_yield();
+	} while (c.submits < submits && now_ns() < until);
+	assert_int_equal(c.submits, submits);
+}
+
+/* A submission that read the time while the engine slept, and whose letter came when it
+ * was awake for long, has no time; what it uses is kept all the same. */
+static void kept_without_a_time(void **state)
+{
+	static const char *const options[] = {PLUGINS, "hal.inflight=2", NULL};
+	struct hal_buffer *b;
+	struct hal_point p[4];
+	struct hal_queue *q;
+	struct world w;
+	uint32_t before;
+
+	(void)state;
+	world_open_with(&w, "mock?clock=real&eventfd=no", options);
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	b = add_buffer(w.part, 64);
+	before = mems(&w);
+	OK(submit_cmd(q, numbered(&w, 1), &p[0]));
+	OK(submit_cmd(q, numbered(&w, 2), &p[1]));
+	reaches(&w, 2);
+	OK(submit_cmd(q, numbered(&w, 3), &p[2]));
+	OK(submit_cmd(q, hal_cmd_fill(b, 0, 64, 4), &p[3]));
+	for (unsigned int i = 2; i <= 3; i++)
+		q->slots[i].submit_ns = SUBMIT_ASLEEP;
+	OK(hal_buffer_destroy(b));
+	for (uint32_t i = 1; i <= 3; i++) {
+		w.mock->complete(w.native, 1, 1000);
+		OK(wait_ms(p[i - 1], NEVER_MS));
+		reaches(&w, i < 3 ? i + 2 : 4);
+		works_on(&w);
+		assert_int_equal(mems(&w), before);
+	}
+	w.mock->complete(w.native, 1, 1000);
+	OK(wait_ms(p[3], NEVER_MS));
+	works_on(&w);
+	assert_int_equal(mems(&w), before - 1);
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
 /* ---- fds ------------------------------------------------------------------------------
  */
 
@@ -662,6 +734,7 @@ int main(void)
 		cmocka_unit_test(last_look),
 		cmocka_unit_test(many_times_real),
 		cmocka_unit_test(many_times_virtual),
+		cmocka_unit_test(kept_without_a_time),
 		cmocka_unit_test(closed_on_exec),
 	};
 
