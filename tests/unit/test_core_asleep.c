@@ -665,6 +665,28 @@ static void kept_without_a_time(void **state)
 	world_close(&w);
 }
 
+/* However soon a point is reached after it was looked at, its fd says so. */
+static void fds_come(void **state)
+{
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	for (unsigned int i = 0; i < 3000; i++) {
+		struct pollfd f = {.events = POLLIN};
+		struct hal_point p;
+
+		OK(submit_nop(r.q, &p));
+		spin(i % 64 * 20);
+		f.fd = hal_point_fd(&p);
+		assert_true(f.fd >= 0);
+		if (poll(&f, 1, NEVER_MS) != 1)
+			fail_msg("round %u: the fd does not become readable", i);
+		close(f.fd);
+	}
+	ref_close(&r);
+}
+
 /* ---- fds ------------------------------------------------------------------------------
  */
 
@@ -735,6 +757,7 @@ int main(void)
 		cmocka_unit_test(many_times_real),
 		cmocka_unit_test(many_times_virtual),
 		cmocka_unit_test(kept_without_a_time),
+		cmocka_unit_test(fds_come),
 		cmocka_unit_test(closed_on_exec),
 	};
 
