@@ -547,7 +547,7 @@ static void last_look(void **state)
 }
 
 /* Many times, some of which are taken back: each comes, none before its time. */
-static void many_times(const char *target)
+static void many_times(const char *target, int rounds)
 {
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 	struct hal_queue *q[16];
@@ -556,7 +556,7 @@ static void many_times(const char *target)
 	struct ref r;
 
 	ref_open_with(&r, target, NULL);
-	for (int round = 0; round < 3; round++) {
+	for (int round = 0; round < rounds; round++) {
 		start = hal_device_now(r.dev);
 		for (uint64_t i = 0; i < 16; i++) {
 			q[i] = add_queue(r.part, 0);
@@ -585,13 +585,46 @@ static void many_times(const char *target)
 static void many_times_real(void **state)
 {
 	(void)state;
-	many_times("ref?clock=real");
+	many_times("ref?clock=real", 3);
 }
 
 static void many_times_virtual(void **state)
 {
 	(void)state;
-	many_times("ref?clock=virtual");
+	many_times("ref?clock=virtual", 40);
+}
+
+static __attribute__((noinline)) void poison_stack(void)
+{
+	volatile char junk[16384];
+
+	for (size_t i = 0; i < sizeof(junk); i++)
+		junk[i] = (char)0xa5;
+}
+
+/* A time that is not needed any more goes with the wait that it was for. */
+static void times_taken_back(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point p;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	for (int i = 0; i < 60; i++) {
+		uint64_t now = hal_device_now(r.dev);
+
+		d.not_before_ns = now + 300000;
+		OK(hal_submit(r.q, &d, &p));
+		OK(hal_wait(&p, 1, HAL_WAIT_DEVICE_TIME, (int64_t)now + 20000000 + i));
+		poison_stack();
+	}
+	/* All of them are past. */
+	d.not_before_ns = hal_device_now(r.dev) + 25000000;
+	OK(hal_submit(r.q, &d, &p));
+	OK(wait_ms(p, NEVER_MS));
+	works(r.q);
+	ref_close(&r);
 }
 
 /* ---- what has no time -----------------------------------------------------------------
@@ -756,6 +789,7 @@ int main(void)
 		cmocka_unit_test(last_look),
 		cmocka_unit_test(many_times_real),
 		cmocka_unit_test(many_times_virtual),
+		cmocka_unit_test(times_taken_back),
 		cmocka_unit_test(kept_without_a_time),
 		cmocka_unit_test(fds_come),
 		cmocka_unit_test(closed_on_exec),
