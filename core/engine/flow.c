@@ -905,12 +905,7 @@ static NOINLINE void timers_run(struct hal_device *dev)
 		dev->acted = true;
 		policy_alarm(dev);
 	}
-	n = heap_first(&dev->timers);
-	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
-	if (dev->alarm_ns < dev->timer_ns)
-		dev->timer_ns = dev->alarm_ns;
-	if (dev->timer_ns == UINT64_MAX)
-		dev->work &= (uint8_t)~WORK_TIMERS;
+	timer_first(dev);
 }
 
 /* Nothing is running: may time pass all the same? */
