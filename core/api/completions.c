@@ -12,6 +12,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "util/fd.h"
 #include "util/futex.h"
 
 #define ENTRIES_MAX 65536u
@@ -43,7 +44,7 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 			      ? fail(ENOMEM, "no memory for %u completions", entries)
 			      : fail(errno, "no eventfd: %s", hal_strerror(errno));
 		if (c->fd >= 0)
-			(void)close(c->fd);
+			fd_close(c->fd);
 		free(c->entries);
 		object_free(OBJECT_COMPLETIONS, c);
 		return err;
@@ -64,7 +65,7 @@ int hal_completions_destroy(struct hal_completions *c)
 			    atomic_load(&c->queues));
 	object_retire(&c->obj);
 	atomic_fetch_sub(&c->dev->rings, 1);
-	(void)close(c->fd);
+	fd_close(c->fd);
 	free(c->entries);
 	c->entries = NULL;
 	object_free(OBJECT_COMPLETIONS, c);
@@ -99,18 +100,18 @@ static bool empty(struct hal_completions *c)
 	return atomic_load(&c->head) == atomic_load(&c->tail);
 }
 
-/* The fd is silent exactly while nothing is unread. */
+/* The fd is silent while nothing is unread, and nobody is about to write there. */
 static void settle(struct hal_completions *c)
 {
-	uint64_t count, one = 1;
-
-	if (!empty(c) || atomic_load(&c->told) == 0)
+	if (!empty(c) || atomic_load(&c->told) != 2)
 		return;
-	(void)!read(c->fd, &count, sizeof(count));
+	fd_silence(c->fd);
 	atomic_store(&c->told, 0);
 	/* An entry that came before that told nobody. */
-	if (!empty(c) && atomic_exchange(&c->told, 1) == 0)
-		(void)!write(c->fd, &one, sizeof(one));
+	if (empty(c) || atomic_exchange(&c->told, 1) != 0)
+		return;
+	fd_tell(c->fd);
+	atomic_store(&c->told, 2);
 }
 
 static int read_real(struct hal_completions *c, int64_t deadline)
@@ -119,14 +120,18 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 		struct pollfd fd = {.fd = c->fd, .events = POLLIN};
 		uint64_t now = monotonic_ns();
 		struct timespec t;
+		int cancel, err;
 
 		if (deadline != HAL_FOREVER && (uint64_t)deadline <= now)
 			return fail(ETIMEDOUT, "no submission has ended yet");
 		t = timespec_of(deadline != HAL_FOREVER ? (uint64_t)deadline - now : 0);
-		if (ppoll(&fd, 1, deadline != HAL_FOREVER ? &t : NULL, NULL) < 0 &&
-		    errno != EINTR)
+		cancel = cancel_hold();
+		err = ppoll(&fd, 1, deadline != HAL_FOREVER ? &t : NULL, NULL);
+		cancel_release(cancel);
+		if (err < 0 && errno != EINTR)
 			return fail(errno, "hal_completions_read: %s",
 				    hal_strerror(errno));
+		settle(c); /* it may have been readable for what was taken long ago */
 	}
 	return 0;
 }
@@ -139,8 +144,8 @@ static int read_virtual(struct hal_completions *c, int64_t deadline)
 	while (empty(c)) {
 		engine_enter(dev);
 		while (did && empty(c))
-			did = engine_turn(dev,
-					  deadline == 0 ? dev->now : UINT64_MAX, false);
+			did = engine_turn(dev, deadline == 0 ? dev->now : UINT64_MAX,
+					  false);
 		engine_leave(dev);
 		if (!empty(c) || deadline == 0)
 			return 0;

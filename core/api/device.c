@@ -12,6 +12,7 @@
 #include "engine/resize.h"
 #include "engine/trace.h"
 #include "util/error.h"
+#include "util/fd.h"
 
 int device_beside(struct hal_device *dev, uint64_t flag,
 		  int (*fn)(struct hal_device *, void *), const void *arg)
@@ -21,14 +22,14 @@ int device_beside(struct hal_device *dev, uint64_t flag,
 		const void *theirs;
 		void *ours;
 	} a = {.theirs = arg};
-	int state, err;
+	int cancel, err;
 
 	if ((dev->table->beside & flag) == 0)
 		return engine_call(dev, fn, a.ours);
 	/* A driver may have cancellation points, and does not expect them. */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	cancel = cancel_hold();
 	err = fn(dev, a.ours);
-	(void)pthread_setcancelstate(state, NULL);
+	cancel_release(cancel);
 	return err;
 }
 
@@ -252,12 +253,13 @@ static int tracing(struct hal_device *dev, void *arg)
 int hal_trace_start(struct hal_device *dev, const char *path)
 {
 	struct trace *t;
-	int err;
+	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
 		return object_bad(dev, OBJECT_DEVICE);
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: no path");
+	cancel = cancel_hold();
 	pthread_mutex_lock(&dev->shape);
 	/* Before the file, which it may be, is made anew. */
 	err = engine_call(dev, tracing, NULL);
@@ -266,6 +268,7 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	if (err == 0)
 		err = engine_call(dev, begin_trace, t);
 	pthread_mutex_unlock(&dev->shape);
+	cancel_release(cancel);
 	return err;
 }
 
@@ -282,12 +285,17 @@ static int end_trace(struct hal_device *dev, void *arg)
 int hal_trace_stop(struct hal_device *dev)
 {
 	struct trace *t;
-	int err;
+	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
 		return object_bad(dev, OBJECT_DEVICE);
 	err = engine_call(dev, end_trace, &t);
-	return err != 0 ? err : trace_close(t);
+	if (err != 0)
+		return err;
+	cancel = cancel_hold();
+	err = trace_close(t);
+	cancel_release(cancel);
+	return err;
 }
 
 /* ---- policy ------------------------------------------------------------------------ */

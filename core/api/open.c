@@ -12,12 +12,13 @@
 #include "engine/policy.h"
 #include "engine/trace.h"
 #include "util/error.h"
+#include "util/fd.h"
 
 /* Units that a device may have, whatever their rows and columns. */
 #define UNITS_MAX (1u << 24)
 
-static int configure(struct opened *o, const char *target,
-		     const char *const *options, struct target *t)
+static int configure(struct opened *o, const char *target, const char *const *options,
+		     struct target *t)
 {
 	struct hal_bk_config *first = NULL;
 	char name[256];
@@ -73,8 +74,8 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 {
 	struct hal_bk_config *own = NULL;
 	char text[400];
-	int err = config_resolve(cfg, "policy", policy_options, policy_option_count,
-				 &own);
+	int err =
+		config_resolve(cfg, "policy", policy_options, policy_option_count, &own);
 
 	*out = NULL;
 	if (err != 0)
@@ -122,8 +123,7 @@ static int info_check(struct hal_device *dev)
 	if (i->unit_rows == 0)
 		i->unit_rows = 1;
 	if (i->backend[0] == '\0')
-		format_text(i->backend, sizeof(i->backend), "%s",
-			    dev->table->name);
+		format_text(i->backend, sizeof(i->backend), "%s", dev->table->name);
 	if (i->unit_cols == 0 || i->partitions_max == 0 || i->colors > 64 ||
 	    i->unit_rows > UINT16_MAX || i->unit_cols > UINT16_MAX ||
 	    ((i->caps & HAL_CAP_GRID) == 0 && i->unit_rows != 1))
@@ -226,7 +226,8 @@ static int trace_start(struct hal_device *dev)
 	return err;
 }
 
-int hal_open(const char *target, const char *const *options, struct hal_device **out)
+static int open_device(const char *target, const char *const *options,
+		       struct hal_device **out)
 {
 	struct hal_device *dev;
 	struct target t;
@@ -268,6 +269,15 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	return err;
 }
 
+int hal_open(const char *target, const char *const *options, struct hal_device **out)
+{
+	int cancel = cancel_hold();
+	int err = open_device(target, options, out);
+
+	cancel_release(cancel);
+	return err;
+}
+
 static int retire(struct hal_device *dev, void *arg)
 {
 	uint32_t programs = atomic_load(&dev->programs);
@@ -290,7 +300,7 @@ static int retire(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int err;
+	int cancel, err;
 
 	if (dev == NULL)
 		return 0;
@@ -301,8 +311,11 @@ int hal_close(struct hal_device *dev)
 		err = engine_call(dev, retire, NULL);
 	if (err != 0)
 		return err;
+	cancel = cancel_hold();
 	engine_stop(dev);
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev)); /* hal_trace_stop can tell of errors */
-	return device_free(dev);
+	err = device_free(dev);
+	cancel_release(cancel);
+	return err;
 }

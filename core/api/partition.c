@@ -46,8 +46,10 @@ static int create(struct hal_device *dev, void *arg)
 {
 	const struct create *c = arg;
 	struct hal_partition *p = c->part;
-	int err = partition_plan(dev, c->desc, &p->desc);
+	int err = device_alive(dev);
 
+	if (err == 0)
+		err = partition_plan(dev, c->desc, &p->desc);
 	if (err == 0)
 		err = memory_promise(dev, p->desc.memory_bytes);
 	if (err != 0)
@@ -114,8 +116,6 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	if (out == NULL)
 		return fail(EINVAL, "hal_partition_create: part is NULL");
 	err = desc_import(&d, desc);
-	if (err == 0)
-		err = device_alive(dev);
 	if (err != 0)
 		return err;
 	p = partition_make(dev, &d);
@@ -166,10 +166,10 @@ struct resize {
 static int resize(struct hal_device *dev, void *arg)
 {
 	struct resize *r = arg;
-	int err;
+	int err = device_alive(dev);
 
-	(void)dev;
-	err = resize_begin(r->part, r->desc);
+	if (err == 0)
+		err = resize_begin(r->part, r->desc);
 	if (err == 0)
 		r->done = (struct hal_point){r->part->control, r->part->resize_count};
 	return err;
@@ -185,8 +185,6 @@ int hal_partition_resize(struct hal_partition *part,
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	err = desc_import(&d, desc);
-	if (err == 0)
-		err = device_alive(part->dev);
 	if (err == 0)
 		err = engine_call(part->dev, resize, &r);
 	if (err == 0 && done != NULL)

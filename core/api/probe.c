@@ -6,7 +6,7 @@
 #include "api/target.h"
 #include "config/options.h"
 #include "util/error.h"
-
+#include "util/fd.h"
 
 static int default_config(struct config *cfg)
 {
@@ -33,13 +33,16 @@ int hal_backend_get_info(uint32_t index, struct hal_backend_info *info)
 	const struct backend *backend;
 	struct config cfg;
 	int n;
-	int err;
+	int cancel, err;
 
 	if (info == NULL)
 		return fail(EINVAL, "hal_backend_get_info: info is NULL");
+	cancel = cancel_hold();
 	err = default_config(&cfg);
-	if (err != 0)
+	if (err != 0) {
+		cancel_release(cancel);
 		return err;
+	}
 	if (index >= registry_count()) {
 		err = fail(ENOENT, "there are %u backends, index %u is past them",
 			   registry_count(), index);
@@ -58,6 +61,7 @@ int hal_backend_get_info(uint32_t index, struct hal_backend_info *info)
 			    "hal_backend_info");
 out:
 	config_free(&cfg);
+	cancel_release(cancel);
 	return err;
 }
 
@@ -66,13 +70,16 @@ int hal_device_probe(uint32_t index, struct hal_device_info *info)
 	struct hal_device_info devices[PROBE_MAX];
 	struct config cfg;
 	uint32_t seen = 0;
-	int err;
+	int cancel, err;
 
 	if (info == NULL)
 		return fail(EINVAL, "hal_device_probe: info is NULL");
+	cancel = cancel_hold();
 	err = default_config(&cfg);
-	if (err != 0)
+	if (err != 0) {
+		cancel_release(cancel);
 		return err;
+	}
 	for (uint32_t i = 0; i < registry_count(); i++) {
 		int n = backend_probe(&cfg, registry_at(i), devices, PROBE_MAX);
 		uint32_t have = n < 0 ? 0 : n > PROBE_MAX ? PROBE_MAX : (uint32_t)n;
@@ -89,5 +96,6 @@ int hal_device_probe(uint32_t index, struct hal_device_info *info)
 	err = fail(ENOENT, "there are %u devices, index %u is past them", seen, index);
 out:
 	config_free(&cfg);
+	cancel_release(cancel);
 	return err;
 }

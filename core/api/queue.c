@@ -119,8 +119,10 @@ static int create(struct hal_device *dev, void *arg)
 {
 	struct hal_queue *q = arg;
 	struct hal_partition *part = q->part;
-	int err;
+	int err = device_alive(dev);
 
+	if (err != 0)
+		return err;
 	q->obj.id = dev->next_queue_id;
 	q->view.id = q->obj.id;
 	err = policy_attach(q);
@@ -140,12 +142,14 @@ static int create(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* hal_submit looks at nothing else. */
+/* hal_submit looks at .open alone, and its timelines are handles. */
 static void forked(void *object)
 {
 	struct hal_queue *q = object;
 
 	atomic_store(&q->open, 0);
+	object_forked(&q->timeline.obj);
+	object_forked(&q->control.obj);
 }
 
 int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *desc,
@@ -165,8 +169,6 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 			    "hal_queue_desc");
 	if (err == 0)
 		err = desc_check(dev, &d);
-	if (err == 0)
-		err = device_alive(dev);
 	if (err != 0)
 		return err;
 	object_on_fork(OBJECT_QUEUE, forked);
@@ -276,9 +278,10 @@ struct suspend {
 static int suspend(struct hal_device *dev, void *arg)
 {
 	struct suspend *s = arg;
-	int err;
+	int err = device_alive(dev);
 
-	(void)dev;
+	if (err != 0)
+		return err;
 	err = suspend_begin(s->queue, s->mode & ~HAL_SUSPEND_FINAL,
 			    (s->mode & HAL_SUSPEND_FINAL) != 0);
 	s->count = s->queue->suspend_count;
@@ -292,9 +295,7 @@ int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quie
 
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
 		return object_bad(q, OBJECT_QUEUE);
-	err = device_alive(q->dev);
-	if (err == 0)
-		err = engine_call(q->dev, suspend, &s);
+	err = engine_call(q->dev, suspend, &s);
 	if (err == 0 && quiet != NULL)
 		*quiet = (struct hal_point){&q->control, s.count};
 	return err;
@@ -302,18 +303,16 @@ int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quie
 
 static int resume(struct hal_device *dev, void *arg)
 {
-	(void)dev;
-	return suspend_end(arg);
+	int err = device_alive(dev);
+
+	return err != 0 ? err : suspend_end(arg);
 }
 
 int hal_queue_resume(struct hal_queue *q)
 {
-	int err;
-
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
 		return object_bad(q, OBJECT_QUEUE);
-	err = device_alive(q->dev);
-	return err != 0 ? err : engine_call(q->dev, resume, q);
+	return engine_call(q->dev, resume, q);
 }
 
 struct hal_timeline *hal_queue_timeline(struct hal_queue *q)

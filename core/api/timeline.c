@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c - the public functions of timelines. */
 #include <errno.h>
+#include <sched.h>
 
 #include "api/handle.h"
 #include "engine/engine.h"
@@ -60,6 +61,10 @@ int hal_timeline_destroy(struct hal_timeline *timeline)
 		return fail(EINVAL,
 			    "the timeline belongs to a queue or partition and goes "
 			    "with it");
+	/* Who has seen its value may destroy it though the call that raised it has not
+	 * returned yet: that has only to post a letter. */
+	while (atomic_load(&timeline->signallers) != 0)
+		(void)sched_yield();
 	err = engine_call(timeline->dev, destroy, timeline);
 	if (err == 0)
 		object_free(OBJECT_TIMELINE, timeline);
@@ -83,9 +88,27 @@ uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err)
 	return atomic_load_explicit(&timeline->value, memory_order_acquire);
 }
 
+static int raise_to(struct hal_timeline *t, uint64_t value)
+{
+	uint64_t now = atomic_load(&t->value);
+	int err;
+
+	do {
+		err = timeline_error(t);
+		if (err != 0)
+			return fail(err, "timeline %u has failed: %s", t->obj.id,
+				    timeline_text(t));
+		if (value <= now)
+			return fail(EINVAL,
+				    "timeline %u is at %llu, it cannot go to %llu",
+				    t->obj.id, U64(now), U64(value));
+	} while (!atomic_compare_exchange_weak(&t->value, &now, value));
+	timeline_announce(t);
+	return 0;
+}
+
 int hal_timeline_signal(struct hal_timeline *t, uint64_t value)
 {
-	uint64_t now;
 	int err;
 
 	if (!OBJECT_OK(t, OBJECT_TIMELINE))
@@ -94,16 +117,8 @@ int hal_timeline_signal(struct hal_timeline *t, uint64_t value)
 		return fail(EINVAL,
 			    "the timeline belongs to a queue or partition; only its "
 			    "work moves it");
-	now = atomic_load(&t->value);
-	do {
-		err = timeline_error(t);
-		if (err != 0)
-			return fail(err, "timeline %u has failed: %s", t->obj.id,
-				    timeline_text(t));
-		if (value <= now)
-			return fail(EINVAL, "timeline %u is at %llu, it cannot go to %llu",
-				    t->obj.id, U64(now), U64(value));
-	} while (!atomic_compare_exchange_weak(&t->value, &now, value));
-	timeline_announce(t);
-	return 0;
+	atomic_fetch_add(&t->signallers, 1);
+	err = raise_to(t, value);
+	atomic_fetch_sub(&t->signallers, 1);
+	return err;
 }

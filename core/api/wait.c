@@ -22,6 +22,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "util/fd.h"
 #include "util/futex.h"
 
 /* Device time a simulated device runs between two looks at the host's clock. */
@@ -359,8 +360,8 @@ static enum run run_many(struct wait *w, struct hal_device *dev)
  * (PENDING). */
 static int run_device(struct wait *w, struct hal_device *dev, int *out)
 {
-	int state, cancel;
 	enum run run;
+	int state;
 
 	for (;;) {
 		unsigned int seen = atomic_load(&dev->lend);
@@ -378,10 +379,8 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 			pthread_testcancel();
 			continue;
 		}
-		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		run = w->count == 1 ? run_turns(w, dev) : run_many(w, dev);
 		engine_leave(dev);
-		(void)pthread_setcancelstate(cancel, NULL);
 		if ((state = look(w, out)) != PENDING)
 			return state;
 		if (run == RUN_TIME || w->deadline == 0) {
@@ -681,8 +680,8 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 		.points = points,
 		.count = count,
 		.any = (flags & HAL_WAIT_ANY) != 0,
-		.device_time = (flags & HAL_WAIT_DEVICE_TIME) != 0 &&
-			       deadline_ns != 0 && deadline_ns != HAL_FOREVER,
+		.device_time = (flags & HAL_WAIT_DEVICE_TIME) != 0 && deadline_ns != 0 &&
+			       deadline_ns != HAL_FOREVER,
 		.deadline = deadline_ns,
 	};
 	int out;
@@ -723,11 +722,10 @@ static void fd_told(struct waiter *w, int err)
 {
 	struct fd_waiter *f = container_of(w, struct fd_waiter, waiter);
 	struct hal_timeline *t = w->timeline;
-	uint64_t one = 1;
 
 	(void)err;
-	(void)!write(f->fd, &one, sizeof(one));
-	(void)close(f->fd);
+	fd_tell(f->fd);
+	fd_close(f->fd);
 	free(f);
 	atomic_fetch_sub_explicit(&t->fds, 1, memory_order_release);
 }
@@ -749,7 +747,6 @@ int hal_point_fd(const struct hal_point *point)
 {
 	struct fd_waiter *f;
 	struct hal_timeline *t;
-	uint64_t one = 1;
 	int fd;
 
 	if (point == NULL)
@@ -766,13 +763,13 @@ int hal_point_fd(const struct hal_point *point)
 		int err = fail(errno, "hal_point_fd: no fd: %s", hal_strerror(errno));
 
 		if (fd >= 0)
-			(void)close(fd);
+			fd_close(fd);
 		free(f);
 		return err;
 	}
 	if (timeline_test(t, point->value) != 0) {
-		(void)!write(fd, &one, sizeof(one));
-		(void)close(f->fd);
+		fd_tell(fd);
+		fd_close(f->fd);
 		free(f);
 		return fd;
 	}

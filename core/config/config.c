@@ -15,6 +15,7 @@
 #include "config/registry.h"
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/fd.h"
 
 enum layer {
 	LAYER_DEFAULT,
@@ -718,8 +719,7 @@ int config_partition(const struct config *cfg, const char *name,
 		return fail(ENOENT, "no [partition \"%s\"] in %s", name,
 			    cfg->file != NULL ? cfg->file
 					      : "the configuration: no file was read");
-	err = config_resolve(cfg, section, partition_options,
-			     partition_option_count, &v);
+	err = config_resolve(cfg, section, partition_options, partition_option_count, &v);
 	if (err != 0)
 		return err;
 	out->desc.size = sizeof(out->desc);
@@ -807,13 +807,16 @@ int hal_option_get_info(uint32_t index, const char *const *options,
 {
 	struct hal_bk_config *core = NULL;
 	struct config cfg;
-	int err;
+	int cancel, err;
 
 	if (info == NULL)
 		return fail(EINVAL, "hal_option_get_info: info is NULL");
+	cancel = cancel_hold();
 	err = config_load(&cfg, options);
-	if (err != 0)
+	if (err != 0) {
+		cancel_release(cancel);
 		return err;
+	}
 	err = config_resolve(&cfg, "hal", core_options, core_option_count, &core);
 	if (err == 0)
 		err = registry_load(option_str(core, "plugins"));
@@ -823,5 +826,6 @@ int hal_option_get_info(uint32_t index, const char *const *options,
 		err = option_at(&cfg, index, info);
 	config_values_free(core);
 	config_free(&cfg);
+	cancel_release(cancel);
 	return err;
 }

@@ -104,8 +104,7 @@ int callbacks_start(struct hal_device *dev)
 	sigset_t all, old;
 	int err = 0;
 
-	if (dev->virtual_clock ||
-	    atomic_load_explicit(&c->running, memory_order_acquire))
+	if (dev->virtual_clock || atomic_load_explicit(&c->running, memory_order_acquire))
 		return 0;
 	pthread_mutex_lock(&c->start);
 	if (!atomic_load(&c->running)) {
@@ -158,6 +157,7 @@ static void hand_over(struct hal_queue *q)
 void callback_begin(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
+	int cancel;
 
 	q->in_callback = true;
 	q->callback.fn = returned;
@@ -168,9 +168,12 @@ void callback_begin(struct hal_queue *q)
 		return;
 	}
 	/* Who calls back holds nothing: others may be the engine meanwhile, but no time
-	 * passes. */
+	 * passes.  Its thread is needed afterwards. */
+	cancel = dev->cancel;
+	dev->cancel = PTHREAD_CANCEL_DISABLE;
 	engine_leave(dev);
 	call(q);
 	engine_enter(dev);
+	dev->cancel = cancel;
 	queue_called(q);
 }

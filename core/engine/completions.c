@@ -2,8 +2,7 @@
 /* completions.c - the engine's side of a ring of completions. */
 #include "engine/completions.h"
 
-#include <errno.h>
-#include <unistd.h>
+#include "util/fd.h"
 
 void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 		      uint64_t end_ns)
@@ -11,7 +10,6 @@ void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 	struct hal_completions *c = q->completions;
 	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 	struct hal_completion *e = &c->entries[tail & (c->size - 1)];
-	uint64_t one = 1;
 
 	e->queue = q;
 	e->value = ++q->told;
@@ -24,6 +22,8 @@ void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 	/* One write for all that come before the reader has looked. */
 	if (atomic_exchange(&c->told, 1) != 0)
 		return;
-	while (write(c->fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	fd_tell(c->fd);
+	/* Only now may the reader silence it; what he takes meanwhile he has been told of
+	 * once too often. */
+	atomic_store(&c->told, 2);
 }

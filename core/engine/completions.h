@@ -24,7 +24,7 @@ struct hal_completions {
 	int fd;
 	atomic_uint queues;
 	atomic_uint taken; /* entries that are promised: in flight or unread */
-	atomic_uint told;  /* .fd is, or is about to be, readable */
+	atomic_uint told;  /* 2: .fd is readable, 1: it is about to be */
 	atomic_uint tail;  /* the engine's */
 	atomic_uint head;  /* the reader's */
 };

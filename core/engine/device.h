@@ -80,6 +80,7 @@ struct hal_device {
 	counter memory_taken; /* promised to partitions, or used by those without quota */
 	atomic_uint timelines, programs, rings;
 	atomic_uint baton;   /* clock=virtual: 1 while somebody is the engine */
+	int cancel;          /* his: pthread_setcancelstate before that */
 	atomic_uint lenders; /* threads that sleep until it is free, on .lend */
 	atomic_uint lend;    /* futex: counts up when they should look */
 	atomic_uint callbacks_begun; /* that have not returned; the engine counts */

@@ -24,6 +24,7 @@
 #include "engine/flow.h"
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/fd.h"
 #include "util/futex.h"
 
 void engine_init(struct hal_device *dev)
@@ -45,10 +46,7 @@ void engine_init(struct hal_device *dev)
 
 static COLD void wake(struct hal_device *dev)
 {
-	uint64_t one = 1;
-
-	while (write(dev->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	fd_tell(dev->wake_fd);
 }
 
 /* Whoever has the baton reads the inbox once more after giving it back, so one try is
@@ -134,14 +132,33 @@ void engine_read(struct hal_device *dev)
 
 /* ---- the baton --------------------------------------------------------------------- */
 
-bool engine_try(struct hal_device *dev)
+static bool baton_take(struct hal_device *dev)
 {
 	return atomic_load_explicit(&dev->baton, memory_order_relaxed) == 0 &&
 	       atomic_exchange(&dev->baton, 1) == 0;
 }
 
+/* Whoever has it is not cancelled: what the engine does, a device does for it, or a trace
+ * writes may be a cancellation point. */
+bool engine_try(struct hal_device *dev)
+{
+	int cancel;
+
+	if (atomic_load_explicit(&dev->baton, memory_order_relaxed) != 0)
+		return false;
+	cancel = cancel_hold();
+	if (!baton_take(dev)) {
+		cancel_release(cancel);
+		return false;
+	}
+	dev->cancel = cancel;
+	return true;
+}
+
 void engine_leave(struct hal_device *dev)
 {
+	int cancel = dev->cancel;
+
 	do {
 		if (!inbox_empty(&dev->inbox)) {
 			device_now(dev);
@@ -153,9 +170,10 @@ void engine_leave(struct hal_device *dev)
 		/* A letter that came after the look above, from one who found the baton
 		 * taken. */
 		atomic_thread_fence(memory_order_seq_cst);
-	} while (!inbox_empty(&dev->inbox) && engine_try(dev));
+	} while (!inbox_empty(&dev->inbox) && baton_take(dev));
 	if (UNLIKELY(atomic_load(&dev->lenders) != 0))
 		engine_tell_lenders(dev);
+	cancel_release(cancel);
 }
 
 void engine_tell_lenders(struct hal_device *dev)
@@ -242,7 +260,7 @@ static void sleep_until(struct hal_device *dev, uint64_t host_ns)
 		{.fd = dev->wake_fd, .events = POLLIN},
 		{.fd = dev->event_fd, .events = POLLIN}, /* -1 is skipped */
 	};
-	uint64_t now = monotonic_ns(), count;
+	uint64_t now = monotonic_ns();
 	struct timespec t = timespec_of(host_ns > now ? host_ns - now : 0);
 
 	dev->slept = true;
@@ -251,7 +269,7 @@ static void sleep_until(struct hal_device *dev, uint64_t host_ns)
 		(void)ppoll(fds, 2, host_ns == UINT64_MAX ? NULL : &t, NULL);
 	inbox_awake(&dev->inbox);
 	if ((fds[0].revents & POLLIN) != 0)
-		(void)!read(dev->wake_fd, &count, sizeof(count));
+		fd_silence(dev->wake_fd);
 }
 
 /*

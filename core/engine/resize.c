@@ -388,6 +388,28 @@ static int requota(struct hal_partition *p, uint64_t to)
 	return 0;
 }
 
+/* The partition has not moved after all: what requota has done is undone, as far as others
+ * have not taken, or the partition itself used, what was in between. */
+static void requota_undo(struct hal_partition *p)
+{
+	uint64_t quota = counter_get(&p->quota), used = counter_get(&p->memory_used);
+	uint64_t to = p->quota_before, left;
+	uint64_t limit = p->dev->info.memory_bytes;
+
+	if (to == quota)
+		return;
+	if (to > quota) {
+		if (!charge(&p->dev->memory_taken, limit != 0 ? limit : UINT64_MAX,
+			    to - quota, &left))
+			return;
+	} else {
+		if (to != 0 && to < used)
+			to = used;
+		memory_unpromise(p->dev, quota - (to != 0 ? to : used));
+	}
+	counter_set(&p->quota, to);
+}
+
 /* A point that has failed stays so, but the partition may be asked again: that has a
  * timeline of its own. */
 static int control_renew(struct hal_partition *part)
@@ -432,7 +454,6 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 	struct hal_device *dev = part->dev;
 	struct hal_bk_partition_desc to = part->desc;
 	const struct place_rect self = rect_of(&part->desc);
-	uint64_t quota = counter_get(&part->quota);
 	int err = resize_check(part, d);
 
 	if (err == 0)
@@ -441,15 +462,17 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 		err = isolation_check(dev, &to, d->min_isolation);
 	if (err == 0)
 		err = control_renew(part);
-	if (err == 0)
-		err = requota(part, d->memory_bytes);
+	if (err != 0)
+		return err;
+	part->quota_before = counter_get(&part->quota);
+	err = requota(part, d->memory_bytes);
 	if (err != 0)
 		return err;
 	if (d->memory_bytes != 0)
 		to.memory_bytes = d->memory_bytes;
 	err = move(part, &to);
-	if (err != 0 && quota != 0)
-		(void)requota(part, quota); /* what was just given up */
+	if (err != 0)
+		requota_undo(part);
 	return err;
 }
 
@@ -472,6 +495,7 @@ static void moved(struct hal_partition *part, int status, const char *why)
 		part->desc = part->moving;
 	} else {
 		place_settle(&dev->place, &to, &from, holder(part));
+		requota_undo(part);
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
 	part->inflight_max = dev->partition_inflight;

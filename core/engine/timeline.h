@@ -44,12 +44,13 @@ struct hal_timeline {
 	struct object obj;
 	struct hal_device *dev;
 	_Atomic uint64_t value;
-	_Atomic(struct stuck *) stuck; /* NULL: nothing has failed */
-	struct stuck plain;            /* without memory for a text */
-	atomic_uint pending;           /* waits and signals that are submitted */
-	atomic_uint threads;           /* in hal_wait for it */
-	atomic_uint fds;               /* of hal_point_fd, not yet readable */
-	struct hal_queue *queue;       /* whose own it is */
+	_Atomic(struct stuck *) stuck;   /* NULL: nothing has failed */
+	struct stuck plain;              /* without memory for a text */
+	atomic_uint pending;             /* waits and signals that are submitted */
+	atomic_uint threads;             /* in hal_wait for it */
+	atomic_uint signallers;          /* in hal_timeline_signal for it */
+	atomic_uint fds;                 /* of hal_point_fd, not yet readable */
+	struct hal_queue *queue;         /* whose own it is */
 	struct hal_partition *partition; /* whose resizes it tells */
 	struct hal_timeline *older;      /* one before it, which has failed */
 	/* To the engine: it has been raised, or has failed, from elsewhere. */

@@ -59,12 +59,18 @@ static void in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
+void object_forked(struct object *o)
+{
+	if (o->magic != OBJECT_DEAD)
+		o->magic = OBJECT_FORKED;
+}
+
 static void in_child(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++)
 		for (struct header *h = pools[k].all; h != NULL; h = h->next)
 			if (object_of(h)->magic != OBJECT_DEAD) {
-				object_of(h)->magic = OBJECT_FORKED;
+				object_forked(object_of(h));
 				if (on_fork[k] != NULL)
 					on_fork[k](object_of(h));
 			}

@@ -35,6 +35,8 @@ struct object {
 
 /* In a child of fork(), for each of kind there was: beside what is done to all. */
 void object_on_fork(enum object_kind kind, void (*fn)(void *object));
+/* There, for each handle that lies inside another object. */
+void object_forked(struct object *o);
 /* All zero but .magic; NULL after fail(ENOMEM). */
 void *object_alloc(enum object_kind kind, size_t size);
 void object_retire(struct object *o); /* the handle is dead from now on */

@@ -28,6 +28,9 @@ struct mock_control {
 	void (*fault)(void *native, int status, const char *text);
 	/* The next n submits answer err. */
 	void (*refuse)(void *native, uint32_t n, int err);
+	/* The next n resizes are taken, and end with status and text; at_once: they are
+	 * refused. */
+	void (*refuse_move)(void *native, uint32_t n, int status, int at_once);
 	/* Polls answer -EIO from now on. */
 	void (*lose)(void *native);
 	/* Suspends and resizes that were asked for are done now; KILL drops what is in

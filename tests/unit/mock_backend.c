@@ -38,6 +38,7 @@ struct mock_command {
 struct mock_move {
 	uint64_t cookie;
 	int due;
+	int status;
 };
 
 struct mock {
@@ -52,8 +53,8 @@ struct mock {
 	struct mock_queue *queues[COMMANDS];
 	uint32_t queue_count;
 	struct mock_move move;
-	uint32_t refuse, refuse_resume;
-	int refuse_err, resume_err;
+	uint32_t refuse, refuse_resume, refuse_move;
+	int refuse_err, resume_err, move_err, move_at_once;
 	int lost;
 	int event_fd;
 	struct mock_counts counts;
@@ -413,13 +414,23 @@ static int mock_resize(void *dev, void *part, const struct hal_bk_partition_desc
 		       uint64_t cookie)
 {
 	struct mock *m = dev;
+	int err = 0;
 
 	(void)part, (void)desc;
 	pthread_mutex_lock(&m->lock);
-	m->move.cookie = cookie;
-	m->move.due = 1;
+	m->move.status = 0;
+	if (m->refuse_move > 0) {
+		m->refuse_move--;
+		m->move.status = m->move_err;
+		if (m->move_at_once)
+			err = host->fail(m->move_err, "mock: told not to move");
+	}
+	if (err == 0) {
+		m->move.cookie = cookie;
+		m->move.due = 1;
+	}
 	pthread_mutex_unlock(&m->lock);
-	return 0;
+	return err;
 }
 
 static int mock_event_fd(void *dev)
@@ -503,6 +514,17 @@ static void control_refuse(void *native, uint32_t n, int err)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void control_refuse_move(void *native, uint32_t n, int status, int at_once)
+{
+	struct mock *m = native;
+
+	pthread_mutex_lock(&m->lock);
+	m->refuse_move = n;
+	m->move_err = status;
+	m->move_at_once = at_once;
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void control_lose(void *native)
 {
 	struct mock *m = native;
@@ -540,7 +562,8 @@ static void control_quiet(void *native, uint64_t ns)
 	}
 	if (m->move.due) {
 		m->move.due = 0;
-		event(m, HAL_BK_QUIET, 0, m->move.cookie, m->now, "");
+		event(m, HAL_BK_QUIET, m->move.status, m->move.cookie, m->now,
+		      m->move.status != 0 ? "mock: told not to move" : "");
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -586,6 +609,7 @@ static const struct mock_control control = {
 	.complete = control_complete,
 	.fault = control_fault,
 	.refuse = control_refuse,
+	.refuse_move = control_refuse_move,
 	.lose = control_lose,
 	.quiet = control_quiet,
 	.refuse_resume = control_refuse_resume,

@@ -1,0 +1,811 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock=real: threads beside each other, devices beside each other, threads that end. */
+#include "ref_world.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/timeline.h"
+
+enum {
+	STACK = 2 << 20,
+	POISON = 0xa5,
+};
+
+/* ---- a thread that submits and waits beside one that creates and destroys -----------
+ */
+
+struct neighbour {
+	struct ref *r;
+	struct hal_queue *busy; /* something is in it */
+	atomic_bool stop;
+	const char *bad;
+};
+
+static bool refused(int err, int expected, struct neighbour *n, const char *what)
+{
+	if (err != expected)
+		n->bad = what;
+	return err == expected;
+}
+
+/* What looks at the engine's state, or fails, may not take away another's wake-up. */
+static void *come_and_go(void *arg)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_partition_desc huge = HAL_INIT(hal_partition_desc);
+	struct neighbour *n = arg;
+	struct hal_queue *q;
+
+	huge.units_floor = 10000;
+	while (!atomic_load(&n->stop) && n->bad == NULL) {
+		if (hal_queue_create(n->r->part, &d, &q) != 0 ||
+		    hal_queue_destroy(q) != 0)
+			n->bad = "a queue comes and goes";
+		else if (refused(hal_queue_suspend(n->r->q, HAL_SUSPEND_SAVE, NULL),
+				 -ENOTSUP, n, "a suspend that the device cannot"))
+			refused(hal_partition_resize(n->r->part, &huge, NULL), -ENOSPC, n,
+				"a resize to more than there is");
+		if (n->bad == NULL)
+			refused(hal_queue_destroy(n->busy), -EBUSY, n,
+				"destroying a queue with work in it");
+	}
+	return NULL;
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct neighbour n = {0};
+	struct hal_point held, p;
+	struct hal_timeline *t;
+	pthread_t thread;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	n.r = &r;
+	n.busy = add_queue(r.part, 0);
+	OK(hal_timeline_create(r.dev, &t));
+	held = (struct hal_point){t, 1};
+	d.waits = &held;
+	d.wait_count = 1;
+	OK(hal_submit(n.busy, &d, &p));
+	assert_int_equal(pthread_create(&thread, NULL, come_and_go, &n), 0);
+	for (int i = 0; i < 5000; i++) {
+		struct hal_point done;
+
+		OK(submit_nop(r.q, &done));
+		if (wait_ms(done, NEVER_MS) != 0)
+			fail_msg("round %d: %s", i, hal_last_error());
+	}
+	atomic_store(&n.stop, true);
+	pthread_join(thread, NULL);
+	if (n.bad != NULL)
+		fail_msg("%s: %s", n.bad, hal_last_error());
+	OK(hal_timeline_signal(t, 1));
+	OK(wait_ms(p, NEVER_MS));
+	OK(hal_queue_destroy(n.busy));
+	OK(hal_timeline_destroy(t));
+	ref_close(&r);
+}
+
+/* ---- two devices ------------------------------------------------------------------- */
+
+enum { CROSSINGS = 4000 };
+
+/* Callbacks of one device signal a timeline of another. */
+struct crossing {
+	struct ref *from;
+	struct hal_timeline *to;
+	uint64_t next; /* the callbacks' */
+	const char *bad;
+};
+
+static void cross(void *user)
+{
+	struct crossing *c = user;
+
+	if (hal_timeline_signal(c->to, ++c->next) != 0)
+		c->bad = "hal_timeline_signal";
+}
+
+static void *cross_often(void *arg)
+{
+	struct crossing *c = arg;
+
+	for (uint64_t i = 1; i <= CROSSINGS && c->bad == NULL; i++) {
+		struct hal_point p;
+		int err;
+
+		while ((err = submit_cmd(c->from->q, hal_cmd_host(cross, c), &p)) ==
+		       -EAGAIN)
+			sched_yield();
+		if (err != 0)
+			c->bad = "hal_submit";
+		else if ((i % 8 == 0 || i == CROSSINGS) &&
+			 wait_ms((struct hal_point){c->to, i}, NEVER_MS) != 0)
+			c->bad = "what was signalled did not come";
+		else if (i == CROSSINGS && wait_ms(p, NEVER_MS) != 0)
+			c->bad = "the last callback did not end";
+	}
+	return NULL;
+}
+
+static void devices_signal_each_other(void **state)
+{
+	struct crossing c[2];
+	pthread_t thread[2];
+	struct ref r[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		ref_open(&r[i]);
+	for (int i = 0; i < 2; i++) {
+		memset(&c[i], 0, sizeof(c[i]));
+		c[i].from = &r[i];
+		OK(hal_timeline_create(r[1 - i].dev, &c[i].to));
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, cross_often, &c[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < 2; i++) {
+		if (c[i].bad != NULL)
+			fail_msg("device %d: %s", i, c[i].bad);
+		OK(hal_timeline_destroy(c[i].to));
+	}
+	for (int i = 0; i < 2; i++)
+		ref_close(&r[i]);
+}
+
+/* Whoever has waited for a point may destroy its timeline, though the call that signals
+ * has not returned yet. */
+struct handed {
+	_Atomic(struct hal_timeline *) next;
+	atomic_bool stop, bad;
+};
+
+static void *signal_once(void *arg)
+{
+	struct handed *h = arg;
+	struct hal_timeline *t;
+
+	while (!atomic_load(&h->stop)) {
+		t = atomic_exchange(&h->next, NULL);
+		if (t == NULL)
+			sched_yield();
+		else if (hal_timeline_signal(t, 1) != 0)
+			atomic_store(&h->bad, true);
+	}
+	return NULL;
+}
+
+static void destroyed_when_reached(void **state)
+{
+	struct handed h = {0};
+	pthread_t thread;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	assert_int_equal(pthread_create(&thread, NULL, signal_once, &h), 0);
+	for (int i = 0; i < 3000; i++) {
+		struct hal_timeline *t;
+
+		OK(hal_timeline_create(r.dev, &t));
+		atomic_store(&h.next, t);
+		OK(wait_ms((struct hal_point){t, 1}, NEVER_MS));
+		OK(hal_timeline_destroy(t));
+	}
+	atomic_store(&h.stop, true);
+	pthread_join(thread, NULL);
+	assert_false(atomic_load(&h.bad));
+	ref_close(&r);
+}
+
+/* ---- statistics -------------------------------------------------------------------- */
+
+enum { READERS = 4, MEASURED = 1000, SLOWDOWN_MAX = 20 };
+
+struct reader {
+	struct hal_device *dev; /* NULL: turns its wheels */
+	atomic_bool *stop;
+};
+
+static void *read_stats(void *arg)
+{
+	struct hal_stats s = HAL_INIT(hal_stats);
+	const struct reader *k = arg;
+
+	while (!atomic_load(k->stop)) {
+		if (k->dev != NULL && hal_device_get_stats(k->dev, &s) != 0)
+			return NULL;
+		if (k->dev == NULL)
+			spin(500);
+	}
+	return arg;
+}
+
+/* Nanoseconds of MEASURED rounds beside readers of dev's statistics. */
+static int64_t beside_readers(struct ref *r, struct hal_device *dev)
+{
+	atomic_bool stop = false;
+	struct reader k = {dev, &stop};
+	pthread_t thread[READERS];
+	int64_t took;
+
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, read_stats, &k), 0);
+	took = now_ns();
+	for (int i = 0; i < MEASURED; i++)
+		works(r->q);
+	took = now_ns() - took;
+	atomic_store(&stop, true);
+	for (int i = 0; i < READERS; i++) {
+		void *good;
+
+		pthread_join(thread[i], &good);
+		assert_ptr_equal(good, &k);
+	}
+	return took;
+}
+
+/* Beside threads that only read, it is not much slower than beside threads that only
+ * compute. */
+static void readers_starve_nobody(void **state)
+{
+	int64_t alone, read;
+	struct ref r;
+
+	(void)state;
+	ref_open_with(&r, "ref?clock=real", NULL);
+	(void)beside_readers(&r, NULL);
+	alone = beside_readers(&r, NULL);
+	read = beside_readers(&r, r.dev);
+	if (read > alone * SLOWDOWN_MAX)
+		fail_msg("%d rounds take %lld us beside threads that read statistics, "
+			 "%lld us beside others",
+			 MEASURED, (long long)read / 1000, (long long)alone / 1000);
+	ref_close(&r);
+}
+
+/* ---- cancelled --------------------------------------------------------------------- */
+
+struct victim {
+	struct hal_point points[10];
+	uint32_t count;
+	int64_t deadline;
+	atomic_bool begun;
+	unsigned int at_once; /* it has been cancelled before it waits */
+	int (*call)(void *arg);
+	void *arg;
+};
+
+static void *wait_and_die(void *arg)
+{
+	struct victim *v = arg;
+
+	if (v->at_once)
+		(void)pthread_cancel(pthread_self());
+	atomic_store(&v->begun, true);
+	(void)hal_wait(v->points, v->count, 0, v->deadline);
+	return NULL;
+}
+
+/* Runs fn on a stack that is gone afterwards but for its bytes, which are wrong then. */
+static void on_poisoned_stack(void *(*fn)(void *), struct victim *v, unsigned int delay,
+			      bool cancel, bool cancelled)
+{
+	void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *result;
+
+	assert_ptr_not_equal(stack, MAP_FAILED);
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stack, STACK);
+	atomic_store(&v->begun, false);
+	assert_int_equal(pthread_create(&thread, &attr, fn, v), 0);
+	while (!atomic_load(&v->begun))
+		sched_yield();
+	spin(delay);
+	if (cancel)
+		(void)pthread_cancel(thread);
+	pthread_join(thread, &result);
+	if (cancelled)
+		assert_ptr_equal(result, PTHREAD_CANCELED);
+	memset(stack, POISON, STACK);
+	pthread_attr_destroy(&attr);
+	/* A sanitizer keeps what it knows of a stack that it has not seen go. */
+	munmap(stack, STACK);
+}
+
+static void cancelled_while_waiting(void **state)
+{
+	struct hal_timeline *t[10];
+	struct victim v = {0};
+	struct ref r;
+
+	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it sees nothing that a thread does after it was cancelled inside libc
+		 */
+#endif
+	ref_open(&r);
+	for (uint64_t k = 0; k < 10; k++)
+		OK(hal_timeline_create(r.dev, &t[k]));
+	for (unsigned int i = 0; i < 300; i++) {
+		v.count = i % 3 == 0 ? 10 : 1 + i % 3;
+		v.deadline = i % 2 == 0 ? HAL_FOREVER : in_ms(NEVER_MS);
+		v.at_once = i % 5 == 0;
+		for (uint32_t k = 0; k < v.count; k++)
+			v.points[k] = (struct hal_point){t[k], i + 1};
+		on_poisoned_stack(wait_and_die, &v, i * 100, true, true);
+		for (uint32_t k = 0; k < 10; k++)
+			OK(hal_timeline_signal(t[k], i + 1));
+		works(r.q);
+	}
+	/* Nobody is counted as waiting any more. */
+	for (uint32_t k = 0; k < 10; k++)
+		OK(hal_timeline_destroy(t[k]));
+	ref_close(&r);
+}
+
+/* clock=virtual: one thread is in a callback, another would lend itself. */
+struct gate {
+	atomic_bool reached, open;
+};
+
+static void pass_gate(void *user)
+{
+	struct gate *g = user;
+
+	atomic_store(&g->reached, true);
+	while (!atomic_load(&g->open))
+		sched_yield();
+}
+
+static void *wait_for(void *arg)
+{
+	struct hal_point *p = arg;
+
+	return hal_wait(p, 1, 0, HAL_FOREVER) == 0 ? arg : NULL;
+}
+
+static void cancelled_while_lending(void **state)
+{
+	struct hal_point called;
+	struct hal_timeline *t;
+	struct victim v = {0};
+	struct hal_queue *q;
+	struct ref r;
+
+	(void)state;
+	ref_open_with(&r, "ref?clock=virtual", NULL);
+	OK(hal_timeline_create(r.dev, &t));
+	q = add_queue(r.part, 0);
+	for (unsigned int i = 0; i < 100; i++) {
+		struct gate g = {false, false};
+		pthread_t engine;
+		void *good;
+
+		OK(submit_cmd(q, hal_cmd_host(pass_gate, &g), &called));
+		assert_int_equal(pthread_create(&engine, NULL, wait_for, &called), 0);
+		while (!atomic_load(&g.reached))
+			sched_yield();
+		v.count = 1 + i % 2;
+		v.deadline = HAL_FOREVER;
+		v.at_once = i % 5 == 0;
+		v.points[0] = (struct hal_point){t, i + 1};
+		v.points[1] = (struct hal_point){t, i + 1};
+		on_poisoned_stack(wait_and_die, &v, i * 100, true, true);
+		atomic_store(&g.open, true);
+		pthread_join(engine, &good);
+		assert_ptr_equal(good, &called);
+		OK(hal_timeline_signal(t, i + 1));
+		works(r.q);
+	}
+	OK(hal_timeline_destroy(t));
+	OK(hal_queue_destroy(q));
+	ref_close(&r);
+}
+
+/* hal_wait is a cancellation point, nothing else is: the rest does what it does. */
+static void *call_and_die(void *arg)
+{
+	struct victim *v = arg;
+
+	(void)pthread_cancel(pthread_self());
+	atomic_store(&v->begun, true);
+	v->at_once = (unsigned int)v->call(v->arg);
+	pthread_testcancel();
+	return NULL;
+}
+
+static int call_submit(void *arg)
+{
+	struct ref *r = arg;
+
+	return submit_nop(r->q, NULL);
+}
+
+static int call_queue(void *arg)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct ref *r = arg;
+	struct hal_queue *q;
+	int err = hal_queue_create(r->part, &d, &q);
+
+	return err != 0 ? err : hal_queue_destroy(q);
+}
+
+static int call_timeline(void *arg)
+{
+	struct ref *r = arg;
+	struct hal_timeline *t;
+	int err = hal_timeline_create(r->dev, &t);
+
+	if (err == 0)
+		err = hal_timeline_signal(t, 1);
+	return err != 0 ? err : hal_timeline_destroy(t);
+}
+
+static int call_buffer(void *arg)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct ref *r = arg;
+	struct hal_buffer *b;
+	uint32_t word = 1;
+	int err;
+
+	d.bytes = 64;
+	err = hal_buffer_create(r->part, &d, &b);
+	if (err == 0)
+		err = hal_buffer_write(b, 0, &word, sizeof(word));
+	if (err == 0)
+		err = hal_buffer_read(b, 0, &word, sizeof(word));
+	return err != 0 ? err : hal_buffer_destroy(b);
+}
+
+static int call_suspend(void *arg)
+{
+	struct ref *r = arg;
+	int err = hal_queue_suspend(r->q, HAL_SUSPEND_DRAIN, NULL);
+
+	return err != 0 ? err : hal_queue_resume(r->q);
+}
+
+static int call_trace(void *arg)
+{
+	struct ref *r = arg;
+	int err = hal_trace_start(r->dev, "/dev/null");
+
+	if (err == 0)
+		err = submit_nop(r->q, NULL);
+	return err != 0 ? err : hal_trace_stop(r->dev);
+}
+
+static int call_policy(void *arg)
+{
+	struct ref *r = arg;
+
+	return hal_device_set_policy(r->dev, "priority", NULL);
+}
+
+static int call_point_fd(void *arg)
+{
+	struct ref *r = arg;
+	const struct hal_point p = {hal_queue_timeline(r->q), 0};
+	int fd = hal_point_fd(&p), old;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	if (fd >= 0)
+		close(fd);
+	(void)pthread_setcancelstate(old, NULL);
+	return fd < 0 ? fd : 0;
+}
+
+static int call_completions(void *arg)
+{
+	struct hal_completion c;
+	struct hal_completions *ring;
+	struct ref *r = arg;
+	int err = hal_completions_create(r->dev, 8, &ring);
+
+	if (err == 0 && hal_completions_read(ring, &c, 1, 1) != -ETIMEDOUT &&
+	    hal_completions_read(ring, &c, 1, 0) != 0)
+		err = -EINVAL;
+	return err != 0 ? err : hal_completions_destroy(ring);
+}
+
+static int call_open(void *arg)
+{
+	const char *const options[] = {"hal.spin_us=0", NULL};
+	struct hal_device *dev;
+	int err = hal_open("ref?clock=real", options, &dev);
+
+	(void)arg;
+	return err != 0 ? err : hal_close(dev);
+}
+
+static int call_poll(void *arg)
+{
+	struct ref *r = arg;
+	int n = hal_device_poll(r->dev, 0);
+
+	return n < 0 ? n : 0;
+}
+
+static void nothing_else_is_cancelled(void **state)
+{
+	static const struct {
+		const char *name;
+		int (*call)(void *arg);
+	} calls[] = {
+		{"submit", call_submit},
+		{"queue", call_queue},
+		{"timeline", call_timeline},
+		{"buffer", call_buffer},
+		{"suspend", call_suspend},
+		{"trace", call_trace},
+		{"policy", call_policy},
+		{"point fd", call_point_fd},
+		{"completions", call_completions},
+		{"open", call_open},
+		{"poll", call_poll},
+	};
+	static const char *const targets[] = {"ref?clock=real", "ref?clock=virtual"};
+	static const char *const options[] = {"hal.spin_us=0", NULL};
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct ref r;
+
+		ref_open_with(&r, targets[k], options);
+		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * 3; i++) {
+			struct victim v = {0};
+			size_t n = i % (sizeof(calls) / sizeof(calls[0]));
+
+			v.at_once = 12345; /* no errno */
+			v.call = calls[n].call;
+			v.arg = &r;
+			works(r.q);
+			on_poisoned_stack(call_and_die, &v, 0, false, true);
+			if (v.at_once != 0)
+				fail_msg("%s: %s", calls[n].name,
+					 v.at_once == 12345 ? "cancelled inside"
+							    : "an error");
+		}
+		works(r.q);
+		ref_close(&r);
+	}
+}
+
+/* ---- destroyed while somebody waits -------------------------------------------------
+ */
+
+static void wait_begins(struct hal_timeline *t)
+{
+	while (atomic_load(&t->threads) == 0)
+		sched_yield();
+}
+
+static void waited_for(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_point p, moved;
+	struct hal_timeline *t;
+	pthread_t thread;
+	struct ref r;
+	void *good;
+
+	(void)state;
+	ref_open(&r);
+	OK(hal_timeline_create(r.dev, &t));
+	p = (struct hal_point){t, 1};
+	assert_int_equal(pthread_create(&thread, NULL, wait_for, &p), 0);
+	wait_begins(t);
+	FAILS(hal_timeline_destroy(t), -EBUSY, "thread");
+	FAILS(hal_timeline_destroy(t), -EBUSY, "thread");
+	OK(hal_timeline_signal(t, 1));
+	pthread_join(thread, &good);
+	assert_ptr_equal(good, &p);
+	OK(hal_timeline_destroy(t));
+
+	/* A queue's own: what comes next. */
+	p = (struct hal_point){hal_queue_timeline(r.q), 1};
+	assert_int_equal(pthread_create(&thread, NULL, wait_for, &p), 0);
+	wait_begins(p.timeline);
+	FAILS(hal_queue_destroy(r.q), -EBUSY, "thread");
+	works(r.q);
+	pthread_join(thread, &good);
+	assert_ptr_equal(good, &p);
+
+	/* Its suspends. */
+	OK(hal_queue_suspend(r.q, HAL_SUSPEND_DRAIN, &p));
+	OK(wait_ms(p, NEVER_MS));
+	OK(hal_queue_resume(r.q));
+	p.value++;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for, &p), 0);
+	wait_begins(p.timeline);
+	FAILS(hal_queue_destroy(r.q), -EBUSY, "thread");
+	OK(hal_queue_suspend(r.q, HAL_SUSPEND_DRAIN, NULL));
+	pthread_join(thread, &good);
+	assert_ptr_equal(good, &p);
+	OK(hal_queue_destroy(r.q));
+
+	/* A partition's moves. */
+	d.units_floor = 3;
+	OK(hal_partition_resize(r.part, &d, &moved));
+	OK(wait_ms(moved, NEVER_MS));
+	moved.value++;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for, &moved), 0);
+	wait_begins(moved.timeline);
+	FAILS(hal_partition_destroy(r.part), -EBUSY, "thread");
+	d.units_floor = 2;
+	OK(hal_partition_resize(r.part, &d, NULL));
+	pthread_join(thread, &good);
+	assert_ptr_equal(good, &moved);
+	OK(hal_partition_destroy(r.part));
+	OK(hal_close(r.dev));
+}
+
+/* ---- moves beside queues that come and go -------------------------------------------
+ */
+
+struct mover {
+	struct world *w;
+	struct hal_partition *part;
+	atomic_bool stop;
+	uint32_t moves;
+	const char *bad;
+};
+
+static void *move_often(void *arg)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct mover *m = arg;
+	struct hal_point p;
+
+	while (!atomic_load(&m->stop)) {
+		d.units_floor = 1 + m->moves % 4;
+		if (hal_partition_resize(m->part, &d, &p) != 0 ||
+		    wait_ms(p, NEVER_MS) != 0) {
+			m->bad = "a move";
+			break;
+		}
+		m->moves++;
+	}
+	return NULL;
+}
+
+static void resize_beside_queues(void **state)
+{
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	struct mover m = {0};
+	pthread_t thread;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	m.part = r.part;
+	assert_int_equal(pthread_create(&thread, NULL, move_often, &m), 0);
+	for (int i = 0; i < 2000 && m.bad == NULL; i++) {
+		struct hal_queue *q = add_queue(r.part, i % 3);
+
+		works(q);
+		OK(hal_partition_get_info(r.part, &info));
+		assert_in_range(info.units, 1, 4);
+		OK(hal_queue_destroy(q));
+	}
+	atomic_store(&m.stop, true);
+	pthread_join(thread, NULL);
+	assert_null(m.bad);
+	assert_true(m.moves > 0);
+	ref_close(&r);
+}
+
+/* ---- lost beside others --------------------------------------------------------------
+ */
+
+/* Queues come and go until the device is lost; nobody waits for what never comes. */
+static void *until_lost(void *arg)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct mover *m = arg;
+
+	pd.units_floor = 1;
+	for (;;) {
+		struct hal_queue *q;
+		struct hal_point p = {NULL, 0};
+		int err = hal_queue_create(m->part, &d, &q);
+
+		if (err == -ENODEV)
+			return arg;
+		if (err != 0)
+			break;
+		if (m->moves++ % 2 == 0)
+			err = hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &p);
+		else if (m->moves % 4 == 0)
+			err = hal_partition_resize(m->part, &pd, &p);
+		else
+			err = submit_nop(q, &p);
+		if (err == 0)
+			err = wait_ms(p, NEVER_MS);
+		if (err != 0 && err != -ENODEV && err != -EIO)
+			break;
+		if (hal_queue_destroy(q) != 0)
+			break;
+	}
+	m->bad = hal_last_error();
+	return NULL;
+}
+
+static void *serve(void *arg)
+{
+	struct mover *m = arg;
+	struct world *w = m->w;
+
+	while (!atomic_load(&m->stop)) {
+		w->mock->complete(w->native, 4, 1);
+		w->mock->quiet(w->native, 0);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void lost_beside_others(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		struct mover m = {0};
+		struct hal_point p;
+		struct hal_queue *q;
+		pthread_t thread, device;
+		struct world w;
+		void *good;
+
+		world_open(&w, "mock?clock=real");
+		world_fill(&w);
+		q = add_queue(w.part, 0);
+		m.w = &w;
+		m.part = w.part;
+		assert_int_equal(pthread_create(&device, NULL, serve, &m), 0);
+		assert_int_equal(pthread_create(&thread, NULL, until_lost, &m), 0);
+		spin(i * 2000);
+		w.mock->lose(w.native);
+		/* The engine looks at the device while it has something. */
+		if (submit_nop(q, &p) == 0)
+			(void)wait_ms(p, NEVER_MS);
+		pthread_join(thread, &good);
+		if (good == NULL)
+			fail_msg("round %u: %s", i, m.bad);
+		atomic_store(&m.stop, true);
+		pthread_join(device, NULL);
+		OK(hal_queue_destroy(q));
+		w.mock->complete(w.native, 512, 0);
+		world_close(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_wake_up_is_lost),
+		cmocka_unit_test(devices_signal_each_other),
+		cmocka_unit_test(destroyed_when_reached),
+		cmocka_unit_test(readers_starve_nobody),
+		cmocka_unit_test(cancelled_while_waiting),
+		cmocka_unit_test(cancelled_while_lending),
+		cmocka_unit_test(nothing_else_is_cancelled),
+		cmocka_unit_test(waited_for),
+		cmocka_unit_test(resize_beside_queues),
+		cmocka_unit_test(lost_beside_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
