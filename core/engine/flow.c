@@ -193,9 +193,9 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint64_t submit_n
 	int status = q->err;
 
 	if (LIKELY(status == 0)) {
-		uint64_t value = atomic_load_explicit(&q->timeline.value,
-						      memory_order_relaxed) +
-				 1;
+		uint64_t value =
+			atomic_load_explicit(&q->timeline.value, memory_order_relaxed) +
+			1;
 
 		account_request(&q->account, end_ns > submit_ns ? end_ns - submit_ns : 0);
 		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_TELLS | SLOW_HEAD)) != 0))
@@ -265,8 +265,8 @@ static ALWAYS_INLINE void count_completed(struct account *a, const struct flight
 	}
 	a->last_end_ns = f->end_ns;
 	counter_add(&a->completed, 1);
-	account_latency(a, LIKELY(f->end_ns > f->submit_ns) ? f->end_ns - f->submit_ns
-							    : 0);
+	account_latency(a,
+			LIKELY(f->end_ns > f->submit_ns) ? f->end_ns - f->submit_ns : 0);
 }
 
 /* The oldest that the device has had ends. */
@@ -484,8 +484,11 @@ void queue_advance(struct hal_queue *q)
 /* Calls back, if that is what comes next; then advances. */
 static void queue_go_on(struct hal_queue *q)
 {
-	const struct record *r = queue_next(q);
+	const struct record *r;
 
+	if (UNLIKELY(q->policy_asks))
+		policy_carry_out(q);
+	r = queue_next(q);
 	if (r != NULL && r->cmd.op == HAL_OP_HOST && q->held == 0 && !q->in_callback &&
 	    cursor_same(q->issue, q->retire)) {
 		callback_begin(q);
@@ -841,15 +844,13 @@ static NOINLINE void timers_run(struct hal_device *dev)
 		dev->acted = true;
 		t->fn(dev, t);
 	}
-	if (dev->alarm_ns <= dev->now) {
-		dev->alarm_ns = UINT64_MAX;
-		dev->acted = true;
-		policy_alarm(dev);
-	}
+	policy_timers(dev);
 	n = heap_first(&dev->timers);
 	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
 	if (dev->alarm_ns < dev->timer_ns)
 		dev->timer_ns = dev->alarm_ns;
+	if (dev->hold_ns < dev->timer_ns)
+		dev->timer_ns = dev->hold_ns;
 }
 
 /* Runs the device, or looks at it. */
