@@ -203,9 +203,9 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 	int status = q->err;
 
 	if (LIKELY(status == 0)) {
-		uint64_t value = atomic_load_explicit(&q->timeline.value,
-						      memory_order_relaxed) +
-				 1;
+		uint64_t value =
+			atomic_load_explicit(&q->timeline.value, memory_order_relaxed) +
+			1;
 
 		if (UNLIKELY((own & REC_WHOLE) == 0))
 			account_latency(&q->account, LATENCY_SUBMISSION,
@@ -536,8 +536,11 @@ void queue_advance(struct hal_queue *q)
 /* Calls back, if that is what comes next; then advances. */
 static void queue_go_on(struct hal_queue *q)
 {
-	const struct record *r = queue_next(q);
+	const struct record *r;
 
+	if (UNLIKELY(q->policy_asks))
+		policy_carry_out(q);
+	r = queue_next(q);
 	if (r != NULL && r->cmd.op == HAL_OP_HOST && q->held == 0 && !q->in_callback &&
 	    cursor_same(q->issue, q->retire)) {
 		callback_begin(q);
@@ -900,11 +903,7 @@ static NOINLINE void timers_run(struct hal_device *dev)
 		dev->acted = true;
 		t->fn(dev, t);
 	}
-	if (dev->alarm_ns <= dev->now) {
-		dev->alarm_ns = UINT64_MAX;
-		dev->acted = true;
-		policy_alarm(dev);
-	}
+	policy_timers(dev);
 	timer_first(dev);
 }
 

@@ -44,7 +44,7 @@ static int kill_check(const struct hal_queue *q)
 	return 0;
 }
 
-static int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
+int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	const struct hal_device *dev = q->dev;
 
@@ -90,6 +90,7 @@ static int resume_now(struct hal_queue *q)
 		return err;
 	q->bk_suspended = false;
 	q->resume_wanted = false;
+	q->policy_stops = false;
 	set_state(q, QUEUE_RUNNING);
 	trace_instant(dev, q, "resume", dev->now);
 	queue_todo(q);
