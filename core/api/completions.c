@@ -12,6 +12,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "util/cancel.h"
 #include "util/futex.h"
 
 #define ENTRIES_MAX 65536u
@@ -55,6 +56,8 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 
 int hal_completions_destroy(struct hal_completions *c)
 {
+	int state;
+
 	if (c == NULL)
 		return 0;
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
@@ -64,7 +67,9 @@ int hal_completions_destroy(struct hal_completions *c)
 			    atomic_load(&c->queues));
 	object_retire(&c->obj);
 	atomic_fetch_sub(&c->dev->rings, 1);
+	state = cancel_hold();
 	(void)close(c->fd);
+	cancel_release(state);
 	free(c->entries);
 	c->entries = NULL;
 	object_free(OBJECT_COMPLETIONS, c);
@@ -103,14 +108,17 @@ static bool empty(struct hal_completions *c)
 static void settle(struct hal_completions *c)
 {
 	uint64_t count, one = 1;
+	int state;
 
 	if (!empty(c) || atomic_load(&c->told) == 0)
 		return;
+	state = cancel_hold();
 	(void)!read(c->fd, &count, sizeof(count));
 	atomic_store(&c->told, 0);
 	/* An entry that came before that told nobody. */
 	if (!empty(c) && atomic_exchange(&c->told, 1) == 0)
 		(void)!write(c->fd, &one, sizeof(one));
+	cancel_release(state);
 }
 
 static int read_real(struct hal_completions *c, int64_t deadline)
@@ -131,25 +139,76 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 	return 0;
 }
 
+/* Device time a virtual device runs between two looks at the host's clock. */
+#define SLICE_NS UINT64_C(4096)
+
+static bool is_past(int64_t deadline)
+{
+	return deadline != HAL_FOREVER && monotonic_ns() >= (uint64_t)deadline;
+}
+
+static uint64_t run_until(const struct hal_device *dev, int64_t deadline)
+{
+	if (deadline == HAL_FOREVER)
+		return UINT64_MAX;
+	return dev->now + (deadline != 0 ? SLICE_NS : 0);
+}
+
+/* By the engine.  False: nothing is left to do, and nothing has ended. */
+static bool run(struct hal_completions *c, int64_t deadline)
+{
+	struct hal_device *dev = c->dev;
+
+	for (;;) {
+		uint64_t until = run_until(dev, deadline);
+		bool did = engine_turn(dev, until, false);
+
+		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
+			return true;
+		if (!did && (deadline == HAL_FOREVER || dev->pending == 0 ||
+			     dev->now < until))
+			return false;
+	}
+}
+
 static int read_virtual(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
-	bool did = true;
+	bool busy;
 
 	while (empty(c)) {
 		engine_enter(dev);
-		while (did && empty(c))
-			did = engine_turn(dev,
-					  deadline == 0 ? dev->now : UINT64_MAX, false);
+		busy = empty(c) && run(c, deadline);
 		engine_leave(dev);
 		if (!empty(c) || deadline == 0)
 			return 0;
+		if (is_past(deadline))
+			return fail(ETIMEDOUT, "no submission has ended yet");
+		if (busy)
+			continue;
 		if (atomic_load(&dev->callbacks_begun) == 0)
 			return fail(EDEADLK, "no work is left that could end");
 		engine_callback_sleep(dev);
-		did = true;
 	}
 	return 0;
+}
+
+/* Until there is an entry.  What it sleeps in is a cancellation point, it is not. */
+static int wait_for_one(struct hal_completions *c, int64_t deadline)
+{
+	int state, err;
+
+	if (deadline != 0) {
+		err = callback_refuse(c->dev, "hal_completions_read");
+		if (err != 0)
+			return err;
+	} else if (!c->dev->virtual_clock) {
+		return 0;
+	}
+	state = cancel_hold();
+	err = c->dev->virtual_clock ? read_virtual(c, deadline) : read_real(c, deadline);
+	cancel_release(state);
+	return err;
 }
 
 int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
@@ -166,13 +225,8 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 		return fail(EINVAL,
 			    "hal_completions_read: deadline %lld is before time began",
 			    (long long)deadline_ns);
-	if (empty(c)) {
-		err = callback_refuse(c->dev, "hal_completions_read");
-		if (err == 0 && c->dev->virtual_clock)
-			err = read_virtual(c, deadline_ns);
-		else if (err == 0 && deadline_ns != 0)
-			err = read_real(c, deadline_ns);
-	}
+	if (empty(c))
+		err = wait_for_one(c, deadline_ns);
 	if (err != 0)
 		return err;
 	n = take(c, out, max < INT32_MAX ? max : INT32_MAX);

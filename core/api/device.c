@@ -11,6 +11,7 @@
 #include "engine/policy.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
+#include "util/cancel.h"
 #include "util/error.h"
 
 int device_beside(struct hal_device *dev, uint64_t flag,
@@ -25,10 +26,9 @@ int device_beside(struct hal_device *dev, uint64_t flag,
 
 	if ((dev->table->beside & flag) == 0)
 		return engine_call(dev, fn, a.ours);
-	/* A driver may have cancellation points, and does not expect them. */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	state = cancel_hold();
 	err = fn(dev, a.ours);
-	(void)pthread_setcancelstate(state, NULL);
+	cancel_release(state);
 	return err;
 }
 
@@ -249,7 +249,7 @@ static int tracing(struct hal_device *dev, void *arg)
 		       : 0;
 }
 
-int hal_trace_start(struct hal_device *dev, const char *path)
+static int start_trace(struct hal_device *dev, const char *path)
 {
 	struct trace *t;
 	int err;
@@ -269,6 +269,15 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	return err;
 }
 
+int hal_trace_start(struct hal_device *dev, const char *path)
+{
+	int state = cancel_hold();
+	int err = start_trace(dev, path);
+
+	cancel_release(state);
+	return err;
+}
+
 static int end_trace(struct hal_device *dev, void *arg)
 {
 	struct trace **t = arg;
@@ -279,7 +288,7 @@ static int end_trace(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-int hal_trace_stop(struct hal_device *dev)
+static int stop_trace(struct hal_device *dev)
 {
 	struct trace *t;
 	int err;
@@ -288,6 +297,15 @@ int hal_trace_stop(struct hal_device *dev)
 		return object_bad(dev, OBJECT_DEVICE);
 	err = engine_call(dev, end_trace, &t);
 	return err != 0 ? err : trace_close(t);
+}
+
+int hal_trace_stop(struct hal_device *dev)
+{
+	int state = cancel_hold();
+	int err = stop_trace(dev);
+
+	cancel_release(state);
+	return err;
 }
 
 /* ---- policy ------------------------------------------------------------------------ */

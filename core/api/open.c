@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/policy.h"
 #include "engine/trace.h"
+#include "util/cancel.h"
 #include "util/error.h"
 
 /* Units that a device may have, whatever their rows and columns. */
@@ -225,7 +226,8 @@ static int trace_start(struct hal_device *dev)
 	return err;
 }
 
-int hal_open(const char *target, const char *const *options, struct hal_device **out)
+static int device_open(const char *target, const char *const *options,
+		       struct hal_device **out)
 {
 	struct hal_device *dev;
 	struct target t;
@@ -267,6 +269,15 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	return err;
 }
 
+int hal_open(const char *target, const char *const *options, struct hal_device **out)
+{
+	int state = cancel_hold();
+	int err = device_open(target, options, out);
+
+	cancel_release(state);
+	return err;
+}
+
 static int retire(struct hal_device *dev, void *arg)
 {
 	uint32_t programs = atomic_load(&dev->programs);
@@ -287,7 +298,7 @@ static int retire(struct hal_device *dev, void *arg)
 		    living[0] != '\0' ? ": " : "", living);
 }
 
-int hal_close(struct hal_device *dev)
+static int device_close(struct hal_device *dev)
 {
 	int err;
 
@@ -304,4 +315,13 @@ int hal_close(struct hal_device *dev)
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev)); /* hal_trace_stop can tell of errors */
 	return device_free(dev);
+}
+
+int hal_close(struct hal_device *dev)
+{
+	int state = cancel_hold();
+	int err = device_close(dev);
+
+	cancel_release(state);
+	return err;
 }

@@ -5,8 +5,8 @@
 
 #include "api/target.h"
 #include "config/options.h"
+#include "util/cancel.h"
 #include "util/error.h"
-
 
 static int default_config(struct config *cfg)
 {
@@ -26,7 +26,7 @@ static int default_config(struct config *cfg)
 	return err;
 }
 
-int hal_backend_get_info(uint32_t index, struct hal_backend_info *info)
+static int backend_info(uint32_t index, struct hal_backend_info *info)
 {
 	struct hal_device_info devices[PROBE_MAX];
 	struct hal_backend_info b = HAL_INIT(hal_backend_info);
@@ -61,7 +61,16 @@ out:
 	return err;
 }
 
-int hal_device_probe(uint32_t index, struct hal_device_info *info)
+int hal_backend_get_info(uint32_t index, struct hal_backend_info *info)
+{
+	int state = cancel_hold();
+	int err = backend_info(index, info);
+
+	cancel_release(state);
+	return err;
+}
+
+static int device_probe(uint32_t index, struct hal_device_info *info)
 {
 	struct hal_device_info devices[PROBE_MAX];
 	struct config cfg;
@@ -89,5 +98,14 @@ int hal_device_probe(uint32_t index, struct hal_device_info *info)
 	err = fail(ENOENT, "there are %u devices, index %u is past them", seen, index);
 out:
 	config_free(&cfg);
+	return err;
+}
+
+int hal_device_probe(uint32_t index, struct hal_device_info *info)
+{
+	int state = cancel_hold();
+	int err = device_probe(index, info);
+
+	cancel_release(state);
 	return err;
 }

@@ -106,6 +106,13 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	return 0;
 }
 
+/* Its timelines are handles, too. */
+__attribute__((constructor)) static void queue_timelines(void)
+{
+	object_inside(OBJECT_QUEUE, offsetof(struct hal_queue, timeline));
+	object_inside(OBJECT_QUEUE, offsetof(struct hal_queue, control));
+}
+
 static void queue_free(struct hal_queue *q)
 {
 	account_fini(&q->account);

@@ -22,6 +22,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "util/cancel.h"
 #include "util/futex.h"
 
 /* Device time a simulated device runs between two looks at the host's clock. */
@@ -374,10 +375,10 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 			pthread_testcancel();
 			continue;
 		}
-		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		cancel = cancel_hold();
 		run = w->count == 1 ? run_turns(w, dev) : run_many(w, dev);
 		engine_leave(dev);
-		(void)pthread_setcancelstate(cancel, NULL);
+		cancel_release(cancel);
 		if ((state = look(w, out)) != PENDING)
 			return state;
 		if (run == RUN_TIME || w->deadline == 0) {
@@ -681,18 +682,13 @@ static void fd_add(struct hal_device *dev, struct letter *l)
 		fd_told(&f->waiter, 0);
 }
 
-int hal_point_fd(const struct hal_point *point)
+static int point_fd(const struct hal_point *point)
 {
+	struct hal_timeline *t = point->timeline;
 	struct fd_waiter *f;
-	struct hal_timeline *t;
 	uint64_t one = 1;
 	int fd;
 
-	if (point == NULL)
-		return fail(EINVAL, "hal_point_fd: point is NULL");
-	t = point->timeline;
-	if (!OBJECT_OK(t, OBJECT_TIMELINE))
-		return object_bad(t, OBJECT_TIMELINE);
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return fail(ENOMEM, "no memory for a point's fd");
@@ -717,5 +713,19 @@ int hal_point_fd(const struct hal_point *point)
 	f->letter.fn = fd_add;
 	atomic_fetch_add_explicit(&t->fds, 1, memory_order_relaxed);
 	engine_post(t->dev, &f->letter);
+	return fd;
+}
+
+int hal_point_fd(const struct hal_point *point)
+{
+	int state, fd;
+
+	if (point == NULL)
+		return fail(EINVAL, "hal_point_fd: point is NULL");
+	if (!OBJECT_OK(point->timeline, OBJECT_TIMELINE))
+		return object_bad(point->timeline, OBJECT_TIMELINE);
+	state = cancel_hold();
+	fd = point_fd(point);
+	cancel_release(state);
 	return fd;
 }

@@ -13,6 +13,7 @@
 
 #include "config/options.h"
 #include "config/registry.h"
+#include "util/cancel.h"
 #include "util/compiler.h"
 #include "util/error.h"
 
@@ -802,8 +803,8 @@ static int option_at(const struct config *cfg, uint32_t index,
 	return fail(ENOENT, "there are %u options, index %u is past them", total, index);
 }
 
-int hal_option_get_info(uint32_t index, const char *const *options,
-			struct hal_option_info *info)
+static int option_info(uint32_t index, const char *const *options,
+		       struct hal_option_info *info)
 {
 	struct hal_bk_config *core = NULL;
 	struct config cfg;
@@ -823,5 +824,15 @@ int hal_option_get_info(uint32_t index, const char *const *options,
 		err = option_at(&cfg, index, info);
 	config_values_free(core);
 	config_free(&cfg);
+	return err;
+}
+
+int hal_option_get_info(uint32_t index, const char *const *options,
+			struct hal_option_info *info)
+{
+	int state = cancel_hold();
+	int err = option_info(index, options, info);
+
+	cancel_release(state);
 	return err;
 }

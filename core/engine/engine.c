@@ -21,6 +21,7 @@
 
 #include "engine/callback.h"
 #include "engine/flow.h"
+#include "util/cancel.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/futex.h"
@@ -45,9 +46,11 @@ void engine_init(struct hal_device *dev)
 static COLD void wake(struct hal_device *dev)
 {
 	uint64_t one = 1;
+	int state = cancel_hold();
 
 	while (write(dev->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
+	cancel_release(state);
 }
 
 /* Whoever has the baton reads the inbox once more after giving it back, so one try is
@@ -98,8 +101,11 @@ int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), 
 {
 	struct call c = {.letter = {.fn = answer}, .fn = fn, .arg = arg};
 	unsigned int zero = 0;
+	/* clock=virtual: fn runs here, and what it calls may have cancellation points. */
+	int state = cancel_hold();
 
 	engine_post(dev, &c.letter);
+	cancel_release(state);
 	for (int i = 0; i < CALL_SPINS; i++) {
 		if (atomic_load_explicit(&c.done, memory_order_acquire) != 0)
 			goto out;

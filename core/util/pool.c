@@ -11,7 +11,10 @@
 #include "util/error.h"
 
 /* A destroyed object rests until so many others of its kind have been destroyed. */
-#define REST          64
+#define REST 64
+
+/* Objects inside one of another kind: a queue has two timelines. */
+#define INSIDE_MAX    2
 
 #define OBJECT_DEAD   UINT32_C(0xdead4841)
 #define OBJECT_FORKED UINT32_C(0xf0124841)
@@ -33,6 +36,8 @@ static struct {
 	struct header *all;
 	struct resting *first, *last;
 	uint32_t count;
+	size_t inside[INSIDE_MAX];
+	uint32_t inside_count;
 } pools[OBJECT_KINDS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pid_t parent; /* whose objects the forked ones are */
@@ -58,12 +63,31 @@ static void in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void forked(struct object *o, int kind)
+{
+	if (o->magic == OBJECT_DEAD)
+		return;
+	o->magic = OBJECT_FORKED;
+	for (uint32_t i = 0; i < pools[kind].inside_count; i++) {
+		struct object *in = (void *)((char *)o + pools[kind].inside[i]);
+
+		in->magic = OBJECT_FORKED;
+	}
+}
+
 static void in_child(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++)
 		for (struct header *h = pools[k].all; h != NULL; h = h->next)
-			if (object_of(h)->magic != OBJECT_DEAD)
-				object_of(h)->magic = OBJECT_FORKED;
+			forked(object_of(h), k);
+	pthread_mutex_unlock(&lock);
+}
+
+void object_inside(enum object_kind kind, size_t offset)
+{
+	pthread_mutex_lock(&lock);
+	if (pools[kind].inside_count < INSIDE_MAX)
+		pools[kind].inside[pools[kind].inside_count++] = offset;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -35,6 +35,9 @@ struct object {
 
 /* All zero but .magic; NULL after fail(ENOMEM). */
 void *object_alloc(enum object_kind kind, size_t size);
+/* Every object of the kind has another one inside, at offset: a child of fork() is
+ * refused that, too.  Before the first is made. */
+void object_inside(enum object_kind kind, size_t offset);
 void object_retire(struct object *o); /* the handle is dead from now on */
 void object_free(enum object_kind kind, void *object);
 /* -EINVAL with a text that says whether it is NULL, destroyed or something else; -EPERM
