@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Level Zero backend's own structures.  All of it is called under the device's lock.
- */
+/* The Level Zero backend's own structures.  The engine calls all of it, one at a time. */
 #ifndef BACKENDS_LEVELZERO_INTERNAL_H
 #define BACKENDS_LEVELZERO_INTERNAL_H
 

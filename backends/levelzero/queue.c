@@ -597,6 +597,9 @@ int lz_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t m
 		idle = step(dev, until_ns) ? 0 : idle + 1;
 		n = scan(dev, ev, max);
 	}
+	/* Time passes when nothing is running, too. */
+	if (!n && !dev->watched && until_ns != UINT64_MAX && dev->last_ns < until_ns)
+		(void)step(dev, until_ns);
 	return (int)n;
 }
 

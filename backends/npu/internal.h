@@ -2,7 +2,7 @@
 /*
  * internal.h - the NPU backend's own objects.
  *
- * The core calls everything under the device's lock, but for the "npu" extension, whose
+ * The engine makes all calls, one at a time, but for the "npu" extension, whose
  * functions applications call.  What both touch (the model, the list of partitions, who
  * used which PE) is guarded by npu_device.lock.
  *

@@ -136,23 +136,56 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 	return 0;
 }
 
+/* Device time a virtual device runs between two looks at the host's clock. */
+#define SLICE_NS UINT64_C(4096)
+
+static bool is_past(int64_t deadline)
+{
+	return deadline != HAL_FOREVER && monotonic_ns() >= (uint64_t)deadline;
+}
+
+static uint64_t run_until(const struct hal_device *dev, int64_t deadline)
+{
+	if (deadline == HAL_FOREVER)
+		return UINT64_MAX;
+	return dev->now + (deadline != 0 ? SLICE_NS : 0);
+}
+
+/* By the engine.  False: nothing is left to do, and nothing has ended. */
+static bool run(struct hal_completions *c, int64_t deadline)
+{
+	struct hal_device *dev = c->dev;
+
+	for (;;) {
+		uint64_t until = run_until(dev, deadline);
+		bool did = engine_turn(dev, until, false);
+
+		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
+			return true;
+		if (!did && (deadline == HAL_FOREVER || dev->pending == 0 ||
+			     dev->now < until))
+			return false;
+	}
+}
+
 static int read_virtual(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
-	bool did = true;
+	bool busy;
 
 	while (empty(c)) {
 		engine_enter(dev);
-		while (did && empty(c))
-			did = engine_turn(dev, deadline == 0 ? dev->now : UINT64_MAX,
-					  false);
+		busy = empty(c) && run(c, deadline);
 		engine_leave(dev);
 		if (!empty(c) || deadline == 0)
 			return 0;
+		if (is_past(deadline))
+			return fail(ETIMEDOUT, "no submission has ended yet");
+		if (busy)
+			continue;
 		if (atomic_load(&dev->callbacks_begun) == 0)
 			return fail(EDEADLK, "no work is left that could end");
 		engine_callback_sleep(dev);
-		did = true;
 	}
 	return 0;
 }

@@ -68,7 +68,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* ---- cold: the caller's thread, may block ------------------------------------------ */
+/* ---- cold: by the engine, between commands ----------------------------------------- */
 
 static void describe(uint64_t memory, uint64_t memory_free, struct hal_device_info *info)
 {
@@ -339,7 +339,7 @@ static int skeleton_kernel_get(void *device, void *program, uint32_t index,
 	return 0;
 }
 
-/* ---- hot: the engine's thread, never blocks ---------------------------------------- */
+/* ---- hot: by the engine, never blocks ---------------------------------------------- */
 
 static int skeleton_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
