@@ -104,7 +104,7 @@ NEGATIVE(hal_partition_resize, ENOMEM, after_a_refusal, NO_MEMORY)
 	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
 	w->part_desc.units_floor = 2;
 	NEG_OK(hal_partition_resize(w->part2, &w->part_desc, &refused));
-	mock->refuse_move(hal_device_native(w->dev2), -EIO, "broken");
+	mock->fail_move(hal_device_native(w->dev2), -EIO, "broken");
 	NEG_OK(neg_wait(refused) != -EIO);
 	return WITHOUT_MEMORY(hal_partition_resize(w->part2, &w->part_desc, NULL));
 }

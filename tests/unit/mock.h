@@ -42,7 +42,7 @@ struct mock_control {
 	/* What the i-th command in flight is: op, and pattern of a fill. */
 	uint32_t (*peek)(void *native, uint32_t i, uint32_t *op);
 	/* The resize that was asked for ends with status and text. */
-	void (*refuse_move)(void *native, int status, const char *text);
+	void (*fail_move)(void *native, int status, const char *text);
 };
 
 #endif

@@ -568,7 +568,7 @@ static void control_quiet(void *native, uint64_t ns)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static void control_refuse_move(void *native, int status, const char *text)
+static void control_fail_move(void *native, int status, const char *text)
 {
 	struct mock *m = native;
 
@@ -627,7 +627,7 @@ static const struct mock_control control = {
 	.refuse_resume = control_refuse_resume,
 	.counts = control_counts,
 	.peek = control_peek,
-	.refuse_move = control_refuse_move,
+	.fail_move = control_fail_move,
 };
 
 static const void *mock_extension(void *dev, const char *name)

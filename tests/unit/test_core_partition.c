@@ -300,7 +300,7 @@ static void resize_refused(void **state)
 	OK(hal_wait(&first, 1, 0, HAL_FOREVER));
 	d.cols = 4;
 	OK(hal_partition_resize(w.part, &d, &refused));
-	w.mock->refuse_move(w.native, -EIO, "a unit is broken");
+	w.mock->fail_move(w.native, -EIO, "a unit is broken");
 	FAILS(hal_wait(&refused, 1, 0, HAL_FOREVER), -EIO, "refused", "broken");
 	OK(hal_partition_get_info(w.part, &i));
 	assert_int_equal(i.units, 2);
