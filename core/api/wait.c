@@ -437,7 +437,7 @@ static void leave(void *arg)
 		if (atomic_load_explicit(&s->ended, memory_order_relaxed))
 			continue;
 		atomic_fetch_add(&w->busy, 1);
-		engine_post(s->waiter.timeline->dev, &s->drop);
+		engine_post(w->points[i].timeline->dev, &s->drop);
 	}
 	if (w->device_time) {
 		atomic_fetch_add(&w->busy, 1);
@@ -645,7 +645,6 @@ static bool wait_each(const struct hal_point *points, uint32_t count)
 {
 	struct hal_device *dev = points[0].timeline->dev;
 	uint32_t i = 0;
-	int cancel;
 
 	if (!dev->virtual_clock ||
 	    (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun, memory_order_relaxed) !=
@@ -653,7 +652,6 @@ static bool wait_each(const struct hal_point *points, uint32_t count)
 	     callback_inside(dev)) ||
 	    !engine_try(dev))
 		return false;
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (; i < count; i++) {
 		struct hal_timeline *t = points[i].timeline;
 
@@ -669,7 +667,6 @@ static bool wait_each(const struct hal_point *points, uint32_t count)
 			break;
 	}
 	engine_leave(dev);
-	(void)pthread_setcancelstate(cancel, NULL);
 	return i == count;
 }
 

@@ -492,7 +492,13 @@ static void moved(struct hal_partition *part, int status, const char *why)
 
 	if (status == 0) {
 		place_settle(&dev->place, &from, &to, holder(part));
-		part->desc = part->moving;
+		/* Number and colours stay, and any thread may look at them. */
+		part->desc.units = part->moving.units;
+		part->desc.row = part->moving.row;
+		part->desc.col = part->moving.col;
+		part->desc.rows = part->moving.rows;
+		part->desc.cols = part->moving.cols;
+		part->desc.memory_bytes = part->moving.memory_bytes;
 	} else {
 		place_settle(&dev->place, &to, &from, holder(part));
 		requota_undo(part);

@@ -187,9 +187,11 @@ static int mock_queue_create(void *dev, void *part, int32_t priority, void **que
 	if (q == NULL)
 		return host->fail(ENOMEM, "mock: no memory");
 	q->mode = UINT32_MAX;
+	pthread_mutex_lock(&m->lock);
 	if (m->queue_count < COMMANDS)
 		m->queues[m->queue_count++] = q;
 	m->counts.queues++;
+	pthread_mutex_unlock(&m->lock);
 	*queue = q;
 	return 0;
 }
@@ -198,10 +200,12 @@ static int mock_queue_destroy(void *dev, void *queue)
 {
 	struct mock *m = dev;
 
+	pthread_mutex_lock(&m->lock);
 	for (uint32_t i = 0; i < m->queue_count; i++)
 		if (m->queues[i] == queue)
 			m->queues[i] = m->queues[--m->queue_count];
 	m->counts.queues--;
+	pthread_mutex_unlock(&m->lock);
 	free(queue);
 	return 0;
 }
