@@ -228,6 +228,41 @@ static void net(void **state)
 	two_close(&t);
 }
 
+/* Alive, but with nothing to do; and with work, but elsewhere. */
+static void strangers(void **state)
+{
+	static const char *const two_each[] = {PLUGINS, "hal.partition_inflight=1",
+					       "hal.queue_depth=1024",
+					       "policy.name=plugin", NULL};
+	struct hal_partition *elsewhere;
+	struct hal_queue *idle, *other;
+	struct two t;
+
+	(void)state;
+	two_open(&t, two_each);
+	idle = add_queue(t.w.part, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	assert_int_equal(misbehave(&t, PLUGIN_STRANGER, 10).invalid, 16);
+	OK(hal_queue_destroy(idle));
+	elsewhere = add_partition(&t.w);
+	other = add_queue(elsewhere, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	(void)submit(&t.w, other, 200, 1000, 'x');
+	(void)submit(&t.w, t.a, 40, 10, 'a');
+	(void)submit(&t.w, t.b, 40, 10, 'b');
+	t.c->mode = PLUGIN_STRANGER;
+	pass(&t.w, 810);
+	assert_int_equal(ended.length, 80);
+	assert_int_equal(policy_of(&t.w).invalid, 16);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	finish_all(&t.w);
+	assert_int_equal(stats_of(other).completed, 200);
+	OK(hal_queue_destroy(other));
+	OK(hal_partition_destroy(elsewhere));
+	t.c->overruns = 0; /* it was not told of all */
+	two_close(&t);
+}
+
 static void starves(void **state)
 {
 	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
@@ -300,9 +335,21 @@ static void hold_and_alarm(void **state)
 	pass(&t.w, 1);
 	assert_int_equal(t.c->alarms, 1);
 	assert_int_equal(t.c->alarm_at_ns, from + 400);
+	/* Whoever is held is asked for again, and still held. */
+	assert_int_equal(t.c->now_ns, from + 400);
+	assert_int_equal(t.c->picked, 2);
+	/* So it is when something has changed. */
+	assert_int_equal(t.c->host->stop(t.c->host->device, t.b_view, HAL_SUSPEND_DRAIN),
+			 0);
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 1);
+	assert_int_equal(t.c->now_ns, from + 400);
+	assert_int_equal(t.c->picked, 3);
+	assert_int_equal(t.c->host->start(t.c->host->device, t.b_view), 0);
+	pass(&t.w, 1);
 	/* A later alarm does not put off who is held, nor the other way round. */
 	t.c->host->alarm(t.c->host->device, from + 5000);
-	pass(&t.w, 600);
+	pass(&t.w, 598);
 	assert_int_equal(t.c->now_ns, from + 1000);
 	pass(&t.w, 10);
 	assert_int_equal(ended.length, 1);
@@ -431,6 +478,13 @@ static void requests(void **state)
 	/* The application was first. */
 	OK(hal_queue_suspend(t.b, HAL_SUSPEND_DRAIN, NULL));
 	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), -EBUSY);
+	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
+	OK(hal_queue_resume(t.b));
+	/* It comes in between: the policy is told, and has not stopped it. */
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), 0);
+	OK(hal_queue_suspend(t.b, HAL_SUSPEND_DRAIN, NULL));
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 4);
 	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
 	OK(hal_queue_resume(t.b));
 	/* Another policy: what the old one has stopped goes on. */
@@ -630,6 +684,7 @@ int main(void)
 		cmocka_unit_test(not_admitted),
 		cmocka_unit_test(net),
 		cmocka_unit_test(starves),
+		cmocka_unit_test(strangers),
 		cmocka_unit_test(wrong_plugins),
 		cmocka_unit_test(hold_and_alarm),
 		cmocka_unit_test(alarm_in_create),
