@@ -3,6 +3,8 @@
 #include "world.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "plugin.h"
 
@@ -513,6 +515,7 @@ static void resizes(void **state)
 	OK(hal_partition_get_info(t.w.part, &i));
 	assert_int_equal(i.units, 4);
 	assert_int_equal(h->resize(h->device, t.c->part, 4000), -ENOSPC);
+	assert_int_equal(h->limit(h->device, t.c->part, 4096, 1000), -ENOTSUP);
 	two_close(&t);
 }
 
@@ -616,6 +619,64 @@ static void swaps(void **state)
 	assert_true(c->dequeued[HAL_POLICY_SUSPENDED] > 20);
 }
 
+enum { PRODUCERS = 3, REAL_COMMANDS = 3000 };
+
+struct producer {
+	pthread_t thread;
+	struct hal_queue *q;
+	int err;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *p = arg;
+	struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done = {NULL, 0};
+
+	d.cmds = &nop;
+	d.cmd_count = 1;
+	for (int i = 0; i < REAL_COMMANDS && p->err == 0; i++)
+		while ((p->err = hal_submit(p->q, &d, &done)) == -EAGAIN)
+			sched_yield();
+	if (p->err == 0)
+		p->err = hal_wait(&done, 1, 0, HAL_FOREVER);
+	return NULL;
+}
+
+/* The same while an engine of its own runs, and others submit. */
+static void swaps_real(void **state)
+{
+	static const char *const options[] = {PLUGINS, NULL};
+	static const char *const names[] = {"fifo", "plugin", "wfq", "always", "rr"};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	struct hal_partition_desc some = HAL_INIT(hal_partition_desc);
+	struct producer p[PRODUCERS];
+	struct world w;
+
+	(void)state;
+	memset(p, 0, sizeof(p));
+	OK(hal_open("ref?clock=real", options, &w.dev));
+	some.units_floor = 1;
+	OK(hal_partition_create(w.dev, &some, &w.part));
+	for (int i = 0; i < PRODUCERS; i++) {
+		p[i].q = add_queue(w.part, i, 1, 0);
+		assert_int_equal(pthread_create(&p[i].thread, NULL, produce, &p[i]), 0);
+	}
+	for (int i = 0; i < 500; i++)
+		OK(hal_device_set_policy(w.dev, names[i % 5], NULL));
+	for (int i = 0; i < PRODUCERS; i++) {
+		assert_int_equal(pthread_join(p[i].thread, NULL), 0);
+		assert_int_equal(p[i].err, 0);
+		assert_int_equal(stats_of(p[i].q).completed, REAL_COMMANDS);
+		OK(hal_queue_destroy(p[i].q));
+	}
+	assert_int_equal(policy_of(&w).fallback, 0);
+	assert_int_equal(c->overruns, 0);
+	OK(hal_partition_destroy(w.part));
+	OK(hal_close(w.dev));
+}
+
 /* What is runnable is handed over in order, with what it has at its head. */
 static void handed_over(void **state)
 {
@@ -692,6 +753,7 @@ int main(void)
 		cmocka_unit_test(requests),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(swaps),
+		cmocka_unit_test(swaps_real),
 		cmocka_unit_test(handed_over),
 		cmocka_unit_test(options),
 	};
