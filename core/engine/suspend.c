@@ -111,7 +111,7 @@ static void quiet(struct hal_queue *q)
 	set_state(q, QUEUE_SUSPENDED);
 	timeline_raise(&q->control, q->suspend_count, dev);
 	dev->acted = true;
-	if (q->policy_stops)
+	if (q->policy_stops && !q->policy_asks)
 		policy_changed(q->part, q);
 	/* A resume that the device refuses leaves the queue suspended: who asked has long
 	 * had its answer, so the queue says why. */

@@ -3,6 +3,8 @@
 #include "world.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "plugin.h"
 
@@ -228,6 +230,41 @@ static void net(void **state)
 	two_close(&t);
 }
 
+/* Alive, but with nothing to do; and with work, but elsewhere. */
+static void strangers(void **state)
+{
+	static const char *const two_each[] = {PLUGINS, "hal.partition_inflight=1",
+					       "hal.queue_depth=1024",
+					       "policy.name=plugin", NULL};
+	struct hal_partition *elsewhere;
+	struct hal_queue *idle, *other;
+	struct two t;
+
+	(void)state;
+	two_open(&t, two_each);
+	idle = add_queue(t.w.part, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	assert_int_equal(misbehave(&t, PLUGIN_STRANGER, 10).invalid, 16);
+	OK(hal_queue_destroy(idle));
+	elsewhere = add_partition(&t.w);
+	other = add_queue(elsewhere, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	(void)submit(&t.w, other, 200, 1000, 'x');
+	(void)submit(&t.w, t.a, 40, 10, 'a');
+	(void)submit(&t.w, t.b, 40, 10, 'b');
+	t.c->mode = PLUGIN_STRANGER;
+	pass(&t.w, 810);
+	assert_int_equal(ended.length, 80);
+	assert_int_equal(policy_of(&t.w).invalid, 16);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	finish_all(&t.w);
+	assert_int_equal(stats_of(other).completed, 200);
+	OK(hal_queue_destroy(other));
+	OK(hal_partition_destroy(elsewhere));
+	t.c->overruns = 0; /* it was not told of all */
+	two_close(&t);
+}
+
 static void starves(void **state)
 {
 	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
@@ -300,9 +337,21 @@ static void hold_and_alarm(void **state)
 	pass(&t.w, 1);
 	assert_int_equal(t.c->alarms, 1);
 	assert_int_equal(t.c->alarm_at_ns, from + 400);
+	/* Whoever is held is asked for again, and still held. */
+	assert_int_equal(t.c->now_ns, from + 400);
+	assert_int_equal(t.c->picked, 2);
+	/* So it is when something has changed. */
+	assert_int_equal(t.c->host->stop(t.c->host->device, t.b_view, HAL_SUSPEND_DRAIN),
+			 0);
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 1);
+	assert_int_equal(t.c->now_ns, from + 400);
+	assert_int_equal(t.c->picked, 3);
+	assert_int_equal(t.c->host->start(t.c->host->device, t.b_view), 0);
+	pass(&t.w, 1);
 	/* A later alarm does not put off who is held, nor the other way round. */
 	t.c->host->alarm(t.c->host->device, from + 5000);
-	pass(&t.w, 600);
+	pass(&t.w, 598);
 	assert_int_equal(t.c->now_ns, from + 1000);
 	pass(&t.w, 10);
 	assert_int_equal(ended.length, 1);
@@ -433,6 +482,13 @@ static void requests(void **state)
 	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), -EBUSY);
 	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
 	OK(hal_queue_resume(t.b));
+	/* It comes in between: the policy is told, and has not stopped it. */
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), 0);
+	OK(hal_queue_suspend(t.b, HAL_SUSPEND_DRAIN, NULL));
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 4);
+	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
+	OK(hal_queue_resume(t.b));
 	/* Another policy: what the old one has stopped goes on. */
 	(void)submit(&t.w, t.a, 3, 10, 'a');
 	pass(&t.w, 100);
@@ -459,6 +515,7 @@ static void resizes(void **state)
 	OK(hal_partition_get_info(t.w.part, &i));
 	assert_int_equal(i.units, 4);
 	assert_int_equal(h->resize(h->device, t.c->part, 4000), -ENOSPC);
+	assert_int_equal(h->limit(h->device, t.c->part, 4096, 1000), -ENOTSUP);
 	two_close(&t);
 }
 
@@ -562,6 +619,64 @@ static void swaps(void **state)
 	assert_true(c->dequeued[HAL_POLICY_SUSPENDED] > 20);
 }
 
+enum { PRODUCERS = 3, REAL_COMMANDS = 3000 };
+
+struct producer {
+	pthread_t thread;
+	struct hal_queue *q;
+	int err;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *p = arg;
+	struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done = {NULL, 0};
+
+	d.cmds = &nop;
+	d.cmd_count = 1;
+	for (int i = 0; i < REAL_COMMANDS && p->err == 0; i++)
+		while ((p->err = hal_submit(p->q, &d, &done)) == -EAGAIN)
+			sched_yield();
+	if (p->err == 0)
+		p->err = hal_wait(&done, 1, 0, HAL_FOREVER);
+	return NULL;
+}
+
+/* The same while an engine of its own runs, and others submit. */
+static void swaps_real(void **state)
+{
+	static const char *const options[] = {PLUGINS, NULL};
+	static const char *const names[] = {"fifo", "plugin", "wfq", "always", "rr"};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	struct hal_partition_desc some = HAL_INIT(hal_partition_desc);
+	struct producer p[PRODUCERS];
+	struct world w;
+
+	(void)state;
+	memset(p, 0, sizeof(p));
+	OK(hal_open("ref?clock=real", options, &w.dev));
+	some.units_floor = 1;
+	OK(hal_partition_create(w.dev, &some, &w.part));
+	for (int i = 0; i < PRODUCERS; i++) {
+		p[i].q = add_queue(w.part, i, 1, 0);
+		assert_int_equal(pthread_create(&p[i].thread, NULL, produce, &p[i]), 0);
+	}
+	for (int i = 0; i < 500; i++)
+		OK(hal_device_set_policy(w.dev, names[i % 5], NULL));
+	for (int i = 0; i < PRODUCERS; i++) {
+		assert_int_equal(pthread_join(p[i].thread, NULL), 0);
+		assert_int_equal(p[i].err, 0);
+		assert_int_equal(stats_of(p[i].q).completed, REAL_COMMANDS);
+		OK(hal_queue_destroy(p[i].q));
+	}
+	assert_int_equal(policy_of(&w).fallback, 0);
+	assert_int_equal(c->overruns, 0);
+	OK(hal_partition_destroy(w.part));
+	OK(hal_close(w.dev));
+}
+
 /* What is runnable is handed over in order, with what it has at its head. */
 static void handed_over(void **state)
 {
@@ -630,6 +745,7 @@ int main(void)
 		cmocka_unit_test(not_admitted),
 		cmocka_unit_test(net),
 		cmocka_unit_test(starves),
+		cmocka_unit_test(strangers),
 		cmocka_unit_test(wrong_plugins),
 		cmocka_unit_test(hold_and_alarm),
 		cmocka_unit_test(alarm_in_create),
@@ -637,6 +753,7 @@ int main(void)
 		cmocka_unit_test(requests),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(swaps),
+		cmocka_unit_test(swaps_real),
 		cmocka_unit_test(handed_over),
 		cmocka_unit_test(options),
 	};
