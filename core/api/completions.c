@@ -99,18 +99,34 @@ static bool empty(struct hal_completions *c)
 	return atomic_load(&c->head) == atomic_load(&c->tail);
 }
 
+/* An entry can be read before the engine has seen to the fd. */
+static void wait_noticed(struct hal_completions *c)
+{
+	unsigned int head = atomic_load(&c->head), noticed;
+
+	while ((noticed = atomic_load(&c->noticed)) - head > c->size) {
+		atomic_store(&c->awaited, 1);
+		if (atomic_load(&c->noticed) == noticed)
+			futex_wait(&c->noticed, noticed, NULL);
+	}
+	atomic_store(&c->awaited, 0);
+}
+
 /* The fd is silent exactly while nothing is unread. */
 static void settle(struct hal_completions *c)
 {
-	uint64_t count, one = 1;
+	uint64_t count;
 
-	if (!empty(c) || atomic_load(&c->told) == 0)
+	if (!empty(c))
+		return;
+	wait_noticed(c);
+	if (atomic_load(&c->told) == 0)
 		return;
 	(void)!read(c->fd, &count, sizeof(count));
 	atomic_store(&c->told, 0);
 	/* An entry that came before that told nobody. */
-	if (!empty(c) && atomic_exchange(&c->told, 1) == 0)
-		(void)!write(c->fd, &one, sizeof(one));
+	if (!empty(c))
+		completions_notify(c);
 }
 
 static int read_real(struct hal_completions *c, int64_t deadline)
@@ -131,19 +147,38 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 	return 0;
 }
 
+/* Device time that may pass before somebody has to look at the host's clock. */
+#define SLICE_NS UINT64_C(4096)
+
+static uint64_t run_until(const struct hal_device *dev, int64_t deadline)
+{
+	if (deadline == HAL_FOREVER)
+		return UINT64_MAX;
+	return dev->now + (deadline != 0 ? SLICE_NS : 0);
+}
+
+static bool time_is_up(int64_t deadline)
+{
+	return deadline != 0 && deadline != HAL_FOREVER &&
+	       monotonic_ns() >= (uint64_t)deadline;
+}
+
 static int read_virtual(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
-	bool did = true;
+	bool did = true, up = false;
 
 	while (empty(c)) {
 		engine_enter(dev);
-		while (did && empty(c))
-			did = engine_turn(dev,
-					  deadline == 0 ? dev->now : UINT64_MAX, false);
+		while (did && !up && empty(c)) {
+			did = engine_turn(dev, run_until(dev, deadline), false);
+			up = time_is_up(deadline);
+		}
 		engine_leave(dev);
 		if (!empty(c) || deadline == 0)
 			return 0;
+		if (up)
+			return fail(ETIMEDOUT, "no submission has ended yet");
 		if (atomic_load(&dev->callbacks_begun) == 0)
 			return fail(EDEADLK, "no work is left that could end");
 		engine_callback_sleep(dev);

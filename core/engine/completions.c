@@ -5,13 +5,25 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "util/futex.h"
+
+/* One write for all that come before the reader has looked. */
+void completions_notify(struct hal_completions *c)
+{
+	uint64_t one = 1;
+
+	if (atomic_exchange(&c->told, 1) != 0)
+		return;
+	while (write(c->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
 void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 		      uint64_t end_ns)
 {
 	struct hal_completions *c = q->completions;
 	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 	struct hal_completion *e = &c->entries[tail & (c->size - 1)];
-	uint64_t one = 1;
 
 	e->queue = q;
 	e->value = ++q->told;
@@ -21,9 +33,8 @@ void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 	e->submit_ns = submit_ns;
 	e->end_ns = end_ns;
 	atomic_store_explicit(&c->tail, tail + 1, memory_order_release);
-	/* One write for all that come before the reader has looked. */
-	if (atomic_exchange(&c->told, 1) != 0)
-		return;
-	while (write(c->fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	completions_notify(c);
+	atomic_store(&c->noticed, tail + 1);
+	if (UNLIKELY(atomic_load(&c->awaited) != 0))
+		futex_wake(&c->noticed, 1);
 }
