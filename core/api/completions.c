@@ -100,18 +100,32 @@ static bool empty(struct hal_completions *c)
 	return atomic_load(&c->head) == atomic_load(&c->tail);
 }
 
-/* The fd is silent while nothing is unread, and nobody is about to write there. */
+/* An entry can be read before the engine has seen to the fd. */
+static void wait_noticed(struct hal_completions *c)
+{
+	unsigned int head = atomic_load(&c->head), noticed;
+
+	while ((noticed = atomic_load(&c->noticed)) - head > c->size) {
+		atomic_store(&c->awaited, 1);
+		if (atomic_load(&c->noticed) == noticed)
+			futex_wait(&c->noticed, noticed, NULL);
+	}
+	atomic_store(&c->awaited, 0);
+}
+
+/* The fd is silent exactly while nothing is unread. */
 static void settle(struct hal_completions *c)
 {
-	if (!empty(c) || atomic_load(&c->told) != 2)
+	if (!empty(c))
+		return;
+	wait_noticed(c);
+	if (atomic_load(&c->told) == 0)
 		return;
 	fd_silence(c->fd);
 	atomic_store(&c->told, 0);
 	/* An entry that came before that told nobody. */
-	if (empty(c) || atomic_exchange(&c->told, 1) != 0)
-		return;
-	fd_tell(c->fd);
-	atomic_store(&c->told, 2);
+	if (!empty(c))
+		completions_notify(c);
 }
 
 static int read_real(struct hal_completions *c, int64_t deadline)
@@ -205,7 +219,9 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 			    "hal_completions_read: deadline %lld is before time began",
 			    (long long)deadline_ns);
 	if (empty(c)) {
-		err = callback_refuse(c->dev, "hal_completions_read");
+		/* A look is allowed anywhere. */
+		if (deadline_ns != 0)
+			err = callback_refuse(c->dev, "hal_completions_read");
 		if (err == 0 && c->dev->virtual_clock)
 			err = read_virtual(c, deadline_ns);
 		else if (err == 0 && deadline_ns != 0)

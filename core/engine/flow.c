@@ -186,8 +186,13 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 
 	if (status == 0 && q->ending.deadline_ns != 0 && took > q->ending.deadline_ns)
 		counter_add(&q->account.deadline_misses, 1);
-	if ((q->slow & SLOW_TELLS) != 0)
+	if ((q->slow & SLOW_TELLS) != 0) {
+		/* Who reads of it finds its point reached. */
+		if (status == 0)
+			atomic_fetch_add_explicit(&q->timeline.value, 1,
+						  memory_order_release);
 		completions_tell(q, status, submit_ns, end_ns);
+	}
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->ending = q->usual;
 		q->slow &= ~SLOW_HEAD;
@@ -730,7 +735,8 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 		serve(dev, container_of(node, struct hal_partition, dirty));
 	}
 	dev->work &= (uint8_t)~WORK_TODO;
-	if (dev->hot.doorbell != NULL)
+	if (dev->hot.doorbell != NULL &&
+	    atomic_load_explicit(&dev->lost, memory_order_relaxed) == 0)
 		dev->hot.doorbell(dev->bk);
 }
 

@@ -84,7 +84,7 @@ static int resume_now(struct hal_queue *q)
 	struct hal_device *dev = q->dev;
 	int err = 0;
 
-	if (q->bk_suspended)
+	if (q->bk_suspended && atomic_load(&dev->lost) == 0)
 		err = dev->table->hot.resume(dev->bk, q->bk);
 	if (err != 0)
 		return err;
