@@ -37,7 +37,7 @@ static void submit(const struct stage *s, uint64_t part, struct hal_point after,
 	TRY(hal_submit(s->queue, &work, NULL));
 }
 
-/* On the engine's thread: must be short. */
+/* On the thread of the device's callbacks, or inside hal_wait. */
 static void tell(void *user)
 {
 	printf("part %u is through\n", *(const unsigned int *)user);

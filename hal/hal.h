@@ -521,8 +521,8 @@ HAL_API int hal_sequence_submit(struct hal_queue *queue, struct hal_sequence *se
 /* ---- completions ------------------------------------------------------------------ */
 
 /* One place where many queues tell of ends (hal_queue_desc.completions): a ring of at
- * least entries, a power of two up to 65536.  It never overflows: hal_submit answers
- * -EAGAIN when what is in flight and unread would. */
+ * least entries, a power of two up to 65536.  It never overflows: when what is in flight
+ * and unread would, a submission is refused as by a queue that is full. */
 HAL_API int hal_completions_create(struct hal_device *dev, uint32_t entries,
 				   struct hal_completions **ring);
 /* -EBUSY while a queue tells there. */

@@ -205,7 +205,7 @@ struct hal_npu_fold {
 	uint32_t partition; /* hal_partition_info.index */
 	uint32_t row, col;  /* the rectangle's corner */
 	uint32_t rows_used, cols_used, t;
-	uint64_t start, end; /* cycles */
+	uint64_t start, end; /* device time */
 };
 
 struct hal_npu_extension {

@@ -12,15 +12,15 @@
  * A queue is runnable, and in the policy's hands, from enqueue until pick names it or
  * dequeue takes it away; then the engine gives one command of it to the device and
  * enqueues it again when there is another.  Most policies only say how far in front a
- * queue stands (key): the engine then keeps them in order itself.  docs/adding-a-policy.md
+ * queue stands (key): the engine then keeps them in order itself. docs/adding-a-policy.md
  * makes one.
  *
  * A queue that nobody competes with is served without asking, unless the policy says that
  * it wants to see even that (HAL_POLICY_ALWAYS).
  *
  * Wrong answers do no harm: a queue that is not runnable, "nobody" without a time while
- * nothing runs, or a queue passed over for [policy] timeout_ms: the engine serves in order
- * of arrival, counts it, and after some of them goes on without the policy
+ * nothing runs, or a queue passed over for [policy] timeout_ms: the engine serves in
+ * order of arrival, counts it, and after some of them goes on without the policy
  * (hal_device_get_policy tells).
  *
  * Threads: all calls of one device come from its engine, one at a time; none may block,
@@ -42,7 +42,8 @@ extern "C" {
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
 
-/* ---- what a policy sees: the engine's, read only, valid during the call ------------- */
+/* ---- what a policy sees: the engine's, read only, valid during the call -------------
+ */
 
 /* The command a runnable queue has at its head. */
 struct hal_policy_command {
@@ -60,13 +61,13 @@ struct hal_policy_queue {
 	uint32_t weight;      /* at least 1 */
 	uint64_t runnable_ns; /* since when its head could run */
 	uint64_t served_ns;   /* device time its commands have run, of those that ended */
+	uint64_t completed;   /* commands of it that ended well */
 	uint32_t running;     /* commands of it that the device has */
 	uint32_t reserved;
 	struct hal_policy_command head;
-	/* The policy's own; 0 at attach, and kept when another policy comes only by that
-	 * policy's own means. */
+	/* The policy's own; 0 at attach. */
 	struct hal_policy_queue *next, *prev;
-	uint64_t own[3];
+	uint64_t own[4];
 };
 
 struct hal_policy_partition {
@@ -82,6 +83,8 @@ enum hal_policy_why {
 	HAL_POLICY_SUSPENDED, /* somebody suspends it */
 	HAL_POLICY_FAILED,    /* its work is dropped */
 	HAL_POLICY_REPLACED,  /* another policy comes */
+	HAL_POLICY_OVERRULED, /* it is served: the policy's answer could not be followed
+			       */
 };
 
 /* A command that has ended. */
@@ -92,7 +95,8 @@ struct hal_policy_end {
 	uint32_t reserved;
 };
 
-/* ---- what it can ask for: requests, which end in .changed --------------------------- */
+/* ---- what it can ask for: requests, which end in .changed ---------------------------
+ */
 
 struct hal_policy_host {
 	uint32_t size;
@@ -140,7 +144,8 @@ struct hal_policy {
 	int (*create)(const struct hal_host *host, const struct hal_bk_config *cfg,
 		      const struct hal_policy_host *device, void **state);
 	void (*destroy)(void *state);
-	/* -errno (after host->fail): the queue is not admitted, hal_queue_create fails. */
+	/* -errno (after host->fail): the queue is not admitted, hal_queue_create fails.
+	 */
 	int (*attach)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue);
 	void (*detach)(void *state, struct hal_policy_partition *part,

@@ -359,14 +359,15 @@ uint64_t lz_mono(void)
 uint64_t lz_now(void *device)
 {
 	struct lz_device *dev = device;
+	unsigned long long last = atomic_load(&dev->last_ns);
 	uint64_t ns;
 
 	if (dev->opt.virtual_clock)
-		return dev->last_ns;
-	ns = dev->base_ns + (lz_mono() - dev->base_mono);
-	if (ns > dev->last_ns)
-		dev->last_ns = ns;
-	return dev->last_ns;
+		return last;
+	ns = lz_mono() + atomic_load(&dev->ahead_ns);
+	while (last < ns && !atomic_compare_exchange_weak(&dev->last_ns, &last, ns))
+		;
+	return last < ns ? ns : last;
 }
 
 /* v * to / from, for counts whose product has more than 64 bits. */
@@ -411,10 +412,11 @@ int lz_calibrate(struct lz_device *dev)
 		dev->base_ns += scale(ticks_since(ticks, dev->base_ticks, about,
 						  p->timestamp_valid_bits),
 				      NS, p->timer_resolution);
-		(void)lz_now(dev);
 	}
 	dev->base_ticks = ticks;
 	dev->base_mono = mono;
+	atomic_store(&dev->ahead_ns, dev->base_ns - mono);
+	(void)lz_now(dev); /* ticks are counted from base_ns to what was told last */
 	return 0;
 }
 
@@ -446,46 +448,32 @@ static int drive_clock(struct lz_device *dev)
 
 /* ---- open and close ---------------------------------------------------------------- */
 
+/* By enum lz_kind; memory takes more than a handle. */
+static const struct {
+	const char *name;
+	uint32_t (**call)(void *handle);
+} destroyers[] = {
+	[LZ_KIND_WAIT] = {"zeEventQueryStatus", &lz.zeEventQueryStatus},
+	[LZ_KIND_QUEUE] = {"zeCommandQueueDestroy", &lz.zeCommandQueueDestroy},
+	[LZ_KIND_LIST] = {"zeCommandListDestroy", &lz.zeCommandListDestroy},
+	[LZ_KIND_EVENT] = {"zeEventDestroy", &lz.zeEventDestroy},
+	[LZ_KIND_POOL] = {"zeEventPoolDestroy", &lz.zeEventPoolDestroy},
+	[LZ_KIND_KERNEL] = {"zeKernelDestroy", &lz.zeKernelDestroy},
+	[LZ_KIND_MODULE] = {"zeModuleDestroy", &lz.zeModuleDestroy},
+	[LZ_KIND_LOG] = {"zeModuleBuildLogDestroy", &lz.zeModuleBuildLogDestroy},
+	[LZ_KIND_MEMORY] = {"zeMemFree", NULL},
+};
+
 static uint32_t destroy(const struct lz_device *dev, const struct lz_trash *t, bool end)
 {
-	switch (t->kind) {
-	case LZ_KIND_WAIT:
-		if (!end)
-			return lz.zeEventQueryStatus(t->handle);
+	if (t->kind == LZ_KIND_MEMORY)
+		return lz.zeMemFree(dev->context, t->handle);
+	if (t->kind == LZ_KIND_WAIT && end) {
 		/* Then it is stuck, and goes with its queue. */
 		(void)lz.zeEventHostSynchronize(t->handle, STUCK_NS);
 		return LZ_SUCCESS;
-	case LZ_KIND_QUEUE:
-		return lz.zeCommandQueueDestroy(t->handle);
-	case LZ_KIND_LIST:
-		return lz.zeCommandListDestroy(t->handle);
-	case LZ_KIND_EVENT:
-		return lz.zeEventDestroy(t->handle);
-	case LZ_KIND_POOL:
-		return lz.zeEventPoolDestroy(t->handle);
-	case LZ_KIND_KERNEL:
-		return lz.zeKernelDestroy(t->handle);
-	case LZ_KIND_MODULE:
-		return lz.zeModuleDestroy(t->handle);
-	case LZ_KIND_LOG:
-		return lz.zeModuleBuildLogDestroy(t->handle);
-	case LZ_KIND_MEMORY:
-		return lz.zeMemFree(dev->context, t->handle);
-	default:
-		return lz.zeContextDestroy(t->handle);
 	}
-}
-
-static const char *destroyer(enum lz_kind kind)
-{
-	static const char *const names[] = {
-		"zeEventQueryStatus", "zeCommandQueueDestroy",   "zeCommandListDestroy",
-		"zeEventDestroy",     "zeEventPoolDestroy",      "zeKernelDestroy",
-		"zeModuleDestroy",    "zeModuleBuildLogDestroy", "zeMemFree",
-		"zeContextDestroy",
-	};
-
-	return names[kind];
+	return (*destroyers[t->kind].call)(t->handle);
 }
 
 /* Destroys the oldest first, as it may be made from later ones; stops at one that will
@@ -501,7 +489,7 @@ static void empty_trash(struct lz_device *dev, bool end)
 	dev->trash_count = kept;
 }
 
-void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle)
+static void keep(struct lz_device *dev, enum lz_kind kind, void *handle)
 {
 	uint32_t room = dev->trash_room ? 2 * dev->trash_room : 64;
 	struct lz_trash *more;
@@ -516,6 +504,13 @@ void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle)
 	dev->trash[dev->trash_count++] = (struct lz_trash){kind, handle};
 }
 
+void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle)
+{
+	pthread_mutex_lock(&dev->trash_lock);
+	keep(dev, kind, handle);
+	pthread_mutex_unlock(&dev->trash_lock);
+}
+
 /* Destroys it; what will not go is kept, and with it all that comes after, as that may be
  * what it was made from. */
 uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle)
@@ -523,12 +518,14 @@ uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle)
 	const struct lz_trash t = {kind, handle};
 	uint32_t r = LZ_SUCCESS;
 
+	pthread_mutex_lock(&dev->trash_lock);
 	if (dev->trash_count)
 		empty_trash(dev, false);
 	if (!dev->trash_count)
 		r = destroy(dev, &t, false);
 	if (dev->trash_count || r)
-		lz_keep(dev, kind, handle);
+		keep(dev, kind, handle);
+	pthread_mutex_unlock(&dev->trash_lock);
 	return r;
 }
 
@@ -538,7 +535,7 @@ void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle, int *err)
 	uint32_t r = handle ? lz_discard(dev, kind, handle) : LZ_SUCCESS;
 
 	if (r && !*err)
-		*err = lz_failed(r, destroyer(kind));
+		*err = lz_failed(r, destroyers[kind].name);
 }
 
 static void lz_close(void *device)
@@ -555,6 +552,7 @@ static void lz_close(void *device)
 		(void)lz.zeContextDestroy(dev->context);
 	if (dev->drive)
 		dev->drive(0);
+	pthread_mutex_destroy(&dev->trash_lock);
 	free(dev->trash);
 	free(dev);
 }
@@ -606,6 +604,7 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 				     index);
 	dev->opt = o;
 	dev->index = index;
+	(void)pthread_mutex_init(&dev->trash_lock, NULL);
 	err = read_shape(driver, root, o.units, &dev->shape);
 	if (!err && o.placement == LZ_MEM_SHARED && !dev->shape.shared)
 		err = lz_host->fail(ENOTSUP, "levelzero:%u: memory=shared: %s has none",
@@ -642,6 +641,7 @@ static const struct hal_backend backend = {
 	.score = 50,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
+	.beside = HAL_BK_BESIDE_PROGRAM,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold =
@@ -675,6 +675,7 @@ static const struct hal_backend backend = {
 			.now = lz_now,
 			.suspend = lz_suspend,
 			.resume = lz_resume,
+			.next = lz_next,
 		},
 };
 

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Level Zero backend's own structures.  All of it is called under the device's lock.
+/*
+ * The Level Zero backend's own structures: the engine's, but for what other threads
+ * touch.
+ *
+ * program_load and kernel_get are the callers' (zeModuleCreate compiles).  They share
+ * with the engine: the shape, the context and the symbols, which are constant; the
+ * driver, which takes calls of any thread; the trash, which has a lock.  A program is its
+ * loader's alone until program_load returns; from then on the engine's, but for .count
+ * and each kernel's .info, which do not change any more.  now is any thread's under the
+ * real clock.
  */
 #ifndef BACKENDS_LEVELZERO_INTERNAL_H
 #define BACKENDS_LEVELZERO_INTERNAL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <hal/backend.h>
@@ -71,7 +82,6 @@ enum lz_kind {
 	LZ_KIND_MODULE,
 	LZ_KIND_LOG,
 	LZ_KIND_MEMORY,
-	LZ_KIND_CONTEXT,
 };
 
 /* What the driver would not destroy yet. */
@@ -150,10 +160,13 @@ struct lz_device {
 	uint64_t longest_ns; /* command seen */
 	bool hold;           /* a command may never end: what it uses stays */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
-	 * at base_mono of CLOCK_MONOTONIC. */
-	uint64_t base_ticks, base_ns, base_mono, last_ns, zero_ns;
+	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device
+	 * time. last_ns is the last time told. */
+	uint64_t base_ticks, base_ns, base_mono, zero_ns;
+	atomic_ullong ahead_ns, last_ns;
 	uint32_t (*drive)(uint32_t on);
 	uint32_t (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+	pthread_mutex_t trash_lock;
 	struct lz_trash *trash;
 	uint32_t trash_count, trash_room;
 };
@@ -219,6 +232,7 @@ int lz_program_unbind(void *device, void *program, void *partition);
 int lz_queue_create(void *device, void *partition, int32_t priority, void **out);
 int lz_queue_destroy(void *device, void *queue);
 int lz_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+uint64_t lz_next(void *device);
 int lz_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
 int lz_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
 int lz_resume(void *device, void *queue);

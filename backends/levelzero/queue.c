@@ -597,7 +597,18 @@ int lz_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t m
 		idle = step(dev, until_ns) ? 0 : idle + 1;
 		n = scan(dev, ev, max);
 	}
+	/* Nothing runs: time passes all the same. */
+	if (!n && !dev->watched && dev->last_ns < until_ns && until_ns != UINT64_MAX)
+		(void)step(dev, until_ns);
 	return (int)n;
+}
+
+/* Real clock: nobody tells of an event that is signalled. */
+uint64_t lz_next(void *device)
+{
+	const struct lz_device *dev = device;
+
+	return dev->watched ? 0 : UINT64_MAX;
 }
 
 /* ---- preemption -------------------------------------------------------------------- */

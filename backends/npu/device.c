@@ -181,8 +181,8 @@ static void on_fold(void *user, const struct npu_fold *f)
 				     .rows_used = f->rows_used,
 				     .cols_used = f->cols_used,
 				     .t = f->t,
-				     .start = f->start,
-				     .end = f->end};
+				     .start = f->start + dev->skipped,
+				     .end = f->end + dev->skipped};
 	dev->on_fold(dev->on_fold_user, &fold);
 }
 
@@ -272,6 +272,7 @@ static int start_machine(struct npu_device *dev)
 		dev->verified |= HAL_CAP_GRID;
 	if (fault_test(dev))
 		dev->verified |= HAL_CAP_FAULT_CONTAINED;
+	npu_rests(dev);
 	return 0;
 }
 
@@ -467,6 +468,7 @@ static const struct hal_backend backend = {
 	.name = "npu",
 	.summary = "systolic array shared PE by PE: the RTL of npu-rtl/ in Verilator",
 	.score = 10,
+	.beside = HAL_BK_BESIDE_PROGRAM,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
 	.cold_size = sizeof(struct hal_bk_cold),
@@ -502,7 +504,7 @@ static const struct hal_backend backend = {
 			.suspend = npu_suspend,
 			.resume = npu_resume,
 			.resize = npu_resize,
-			.event_fd = npu_event_fd,
+			.next = npu_next,
 		},
 };
 

@@ -2,9 +2,15 @@
 /*
  * internal.h - the NPU backend's own objects.
  *
- * The core calls everything under the device's lock, but for the "npu" extension, whose
- * functions applications call.  What both touch (the model, the list of partitions, who
- * used which PE) is guarded by npu_device.lock.
+ * All of it is the engine's, but for three: program_load and kernel_get, which callers
+ * run beside it and which touch nothing but the program; now, which any thread asks; and
+ * the "npu" extension, whose functions applications call.  What those and the engine
+ * touch (the model, the list of partitions, who used which PE) is guarded by
+ * npu_device.lock.
+ *
+ * Device time is the machine's cycles and .skipped: the time it had nothing to do, which
+ * is not simulated.  It changes only then, so it is the same from a command's first cycle
+ * to its event.
  *
  * A partition is a slot of the machine: an address space, a descriptor ring in the
  * tenant's own memory, a rectangle.  Its queues share the ring, in the order of
@@ -14,6 +20,7 @@
 #define BACKENDS_NPU_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <hal/backend.h>
@@ -31,6 +38,7 @@
 #define NPU_RING         (1u << NPU_RING_LOG2)
 #define NPU_COMMANDS     64u /* a partition holds */
 #define NPU_BURST        64u /* descriptors between two progress marks of a long command */
+#define NPU_WORKS        UINT64_MAX
 
 struct npu_options {
 	uint32_t rows, cols, slots, channels;
@@ -132,7 +140,13 @@ struct npu_device {
 	const struct npu_model_api *api;
 	struct npu_model *model;
 	pthread_mutex_t lock;
+	uint64_t skipped;     /* ns that the machine has not simulated */
+	atomic_ullong now_ns; /* device time when the machine was last looked at */
+	/* clock=real: what CLOCK_MONOTONIC lacks to device time while nothing runs;
+	 * NPU_WORKS: the machine's cycles count.  And the last time told. */
+	atomic_ullong rest_ns, told_ns;
 	uint64_t verified;
+	uint32_t owed; /* suspends and moves whose end is to be told */
 	/* memory.c */
 	uint8_t *memory;
 	struct npu_hash hash;
@@ -161,7 +175,15 @@ int npu_model_load(const struct npu_options *o, void **library,
 uint32_t npu_read(struct npu_device *dev, uint32_t address);
 void npu_write(struct npu_device *dev, uint32_t address, uint32_t value);
 uint64_t npu_run(struct npu_device *dev, uint64_t cycles);
+/* Device time: the engine's, and anybody's. */
+uint64_t npu_time(const struct npu_device *dev);
 uint64_t npu_now(void *device);
+uint64_t npu_host_ns(void);
+/* By the engine, while nothing runs: device time goes to until_ns at once. */
+void npu_skip(struct npu_device *dev, uint64_t until_ns);
+/* clock=real: nothing runs from now on; something does. */
+void npu_rests(struct npu_device *dev);
+void npu_works(struct npu_device *dev);
 void npu_lock(struct npu_device *dev);
 void npu_unlock(struct npu_device *dev);
 
@@ -213,7 +235,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
 int npu_resume(void *device, void *queue);
 int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	       uint64_t cookie);
-int npu_event_fd(void *device);
+uint64_t npu_next(void *device);
 int npu_ring_open(struct npu_partition *part);
 void npu_ring_close(struct npu_partition *part);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #ifndef HAL_NPU_MODEL_DIRS
 #define HAL_NPU_MODEL_DIRS ""
@@ -205,12 +206,20 @@ void npu_unlock(struct npu_device *dev)
 	pthread_mutex_unlock(&dev->lock);
 }
 
+/* After the machine has moved.  One cycle is one nanosecond. */
+static void tick(struct npu_device *dev)
+{
+	atomic_store_explicit(&dev->now_ns, dev->api->cycle(dev->model) + dev->skipped,
+			      memory_order_relaxed);
+}
+
 uint32_t npu_read(struct npu_device *dev, uint32_t address)
 {
 	uint32_t value;
 
 	npu_lock(dev);
 	value = dev->api->reg_read(dev->model, address);
+	tick(dev);
 	npu_unlock(dev);
 	return value;
 }
@@ -219,6 +228,7 @@ void npu_write(struct npu_device *dev, uint32_t address, uint32_t value)
 {
 	npu_lock(dev);
 	dev->api->reg_write(dev->model, address, value);
+	tick(dev);
 	npu_unlock(dev);
 }
 
@@ -228,18 +238,68 @@ uint64_t npu_run(struct npu_device *dev, uint64_t cycles)
 
 	npu_lock(dev);
 	ran = dev->api->run(dev->model, cycles);
+	tick(dev);
 	npu_unlock(dev);
 	return ran;
 }
 
-/* One cycle is one nanosecond. */
+/* ---- time ------------------------------------------------------------------------- */
+
+uint64_t npu_time(const struct npu_device *dev)
+{
+	return atomic_load_explicit(&dev->now_ns, memory_order_relaxed);
+}
+
+void npu_skip(struct npu_device *dev, uint64_t until_ns)
+{
+	uint64_t now = npu_time(dev);
+
+	if (until_ns <= now)
+		return;
+	npu_lock(dev);
+	dev->skipped += until_ns - now;
+	tick(dev);
+	npu_unlock(dev);
+}
+
+uint64_t npu_host_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+void npu_rests(struct npu_device *dev)
+{
+	atomic_store_explicit(&dev->rest_ns, npu_time(dev) - npu_host_ns(),
+			      memory_order_release);
+}
+
+void npu_works(struct npu_device *dev)
+{
+	uint64_t rest = atomic_load_explicit(&dev->rest_ns, memory_order_relaxed);
+
+	npu_skip(dev, npu_host_ns() + rest);
+	atomic_store_explicit(&dev->rest_ns, NPU_WORKS, memory_order_release);
+}
+
+/* Who read .rest_ns just before the machine was given work may be ahead of its cycles: it
+ * catches up with what has been told. */
+static uint64_t now_real(struct npu_device *dev)
+{
+	uint64_t rest = atomic_load_explicit(&dev->rest_ns, memory_order_acquire);
+	uint64_t now = rest == NPU_WORKS ? npu_time(dev) : npu_host_ns() + rest;
+	unsigned long long told = atomic_load(&dev->told_ns);
+
+	while (told < now && !atomic_compare_exchange_weak(&dev->told_ns, &told, now))
+		;
+	return told < now ? now : told;
+}
+
 uint64_t npu_now(void *device)
 {
 	struct npu_device *dev = device;
-	uint64_t now;
 
-	npu_lock(dev);
-	now = dev->api->cycle(dev->model);
-	npu_unlock(dev);
-	return now;
+	return dev->opt.real ? now_real(dev) : npu_time(dev);
 }

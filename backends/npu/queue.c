@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define FENCE_MARK    8u  /* where progress marks write */
 #define FENCE_TIMES   64u /* start and end of each command of the pool */
@@ -40,6 +39,12 @@ static uint64_t fence_word(const struct npu_partition *part, uint32_t offset)
 
 	memcpy(&word, npu_bytes(part->fence, offset, &together), sizeof(word));
 	return word;
+}
+
+/* A time that the machine has written there. */
+static uint64_t fence_time(const struct npu_partition *part, uint32_t offset)
+{
+	return fence_word(part, offset) + part->dev->skipped;
 }
 
 static uint32_t times_offset(const struct npu_partition *part,
@@ -208,6 +213,24 @@ static void write_entry(struct npu_partition *part, const struct npu_command *c,
 	part->tail++;
 }
 
+/* The machine's word for TIMESTAMP is its cycles: what it has skipped is added when the
+ * command has ended.  Nothing that could use the word is in the ring before. */
+static bool needs_correction(const struct npu_partition *part,
+			     const struct npu_command *c)
+{
+	return c->cmd.op == HAL_OP_TIMESTAMP && part->dev->skipped;
+}
+
+static void correct_timestamp(struct npu_partition *part, const struct npu_command *c)
+{
+	uint64_t together, word;
+	uint8_t *at = npu_bytes(c->cmd.timestamp.dst, c->cmd.timestamp.offset, &together);
+
+	memcpy(&word, at, sizeof(word));
+	word += part->dev->skipped;
+	memcpy(at, &word, sizeof(word));
+}
+
 /* Fills the ring as far as it goes. */
 static void feed(struct npu_partition *part)
 {
@@ -218,14 +241,16 @@ static void feed(struct npu_partition *part)
 	for (uint32_t i = 0; i < part->count && part->tail - part->head < NPU_RING; i++) {
 		struct npu_command *c = part->order[i];
 
-		if (c->done || c->fed == c->entries)
+		if (c->done)
 			continue;
-		if (c->fed == c->base)
+		if (c->fed == c->base && c->fed != c->entries)
 			c->first = part->tail;
 		if (c->fed == 0)
-			c->fed_ns = npu_now(part->dev);
+			c->fed_ns = npu_time(part->dev);
 		while (c->fed < c->entries && part->tail - part->head < NPU_RING)
 			write_entry(part, c, c->fed++);
+		if (needs_correction(part, c))
+			break;
 	}
 	if (part->tail != tail)
 		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, TAIL), part->tail);
@@ -257,7 +282,7 @@ static struct npu_command *first_open(const struct npu_partition *part)
 static uint64_t start_time(const struct npu_partition *part, const struct npu_command *c,
 			   uint64_t first, uint64_t end)
 {
-	uint64_t start = fence_word(part, times_offset(part, c));
+	uint64_t start = fence_time(part, times_offset(part, c));
 
 	/* Earlier than first is a large number, too. */
 	if (start - first > START_REQUESTS * npu_request_worst(&part->dev->opt))
@@ -270,15 +295,17 @@ static uint64_t start_time(const struct npu_partition *part, const struct npu_co
 static void set_done(struct npu_partition *part, struct npu_command *c, int status)
 {
 	bool begun = completed(part, c) || !status;
-	uint64_t now = npu_now(part->dev), first = now, end = now;
+	uint64_t now = npu_time(part->dev), first = now, end = now;
 
 	if (begun)
 		first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
 	if (!status)
-		end = fence_word(part, times_offset(part, c) + 8);
+		end = fence_time(part, times_offset(part, c) + 8);
 	if (end < first || end > now)
 		end = now;
 	c->done = true;
+	if (!status && needs_correction(part, c))
+		correct_timestamp(part, c);
 	memset(&c->event, 0, sizeof(c->event));
 	c->event.kind = HAL_BK_DONE;
 	c->event.status = status;
@@ -461,7 +488,7 @@ static void finish_move(struct npu_partition *part)
 	part->moving = false;
 	part->moved = true;
 	part->moved_event.status = rc;
-	part->moved_event.start_ns = npu_now(part->dev);
+	part->moved_event.start_ns = npu_time(part->dev);
 	part->moved_event.end_ns = part->moved_event.start_ns;
 }
 
@@ -555,24 +582,34 @@ static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
 		if (!q->quiet_due || q->commands)
 			continue;
 		q->quiet_due = false;
+		part->dev->owed--;
 		ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
 					      .cookie = q->quiet_cookie};
-		ev[n].start_ns = ev[n].end_ns = npu_now(part->dev);
+		ev[n].start_ns = ev[n].end_ns = npu_time(part->dev);
 		n++;
 	}
 	if (part->moved && n < max) {
 		part->moved = false;
+		part->dev->owed--;
 		ev[n++] = part->moved_event;
 	}
 	return n;
+}
+
+static bool interrupted(struct npu_device *dev)
+{
+	bool line;
+
+	npu_lock(dev);
+	line = dev->api->irq(dev->model);
+	npu_unlock(dev);
+	return line;
 }
 
 static void service_interrupts(struct npu_device *dev)
 {
 	uint32_t pend = npu_read(dev, NPU_GLB_IRQ_PEND_ADDR);
 
-	if (!pend)
-		return;
 	npu_write(dev, NPU_GLB_IRQ_PEND_ADDR, pend);
 	for (uint32_t i = 0; i < dev->opt.slots; i++) {
 		uint32_t irq = 0;
@@ -638,22 +675,25 @@ static bool resting(struct npu_device *dev)
 	return rests;
 }
 
-/* Until there may be an event or limit is reached. */
+/* Until there may be an event or limit is reached, which is ahead. */
 static void advance(struct npu_device *dev, uint64_t limit)
 {
-	uint64_t now = npu_now(dev);
+	uint64_t left = limit - npu_time(dev);
 
 	/* A register write shows in the machine a few cycles later. */
 	if (resting(dev)) {
-		npu_run(dev, SETTLE_CYCLES);
+		npu_run(dev, left < SETTLE_CYCLES ? left : SETTLE_CYCLES);
 		if (resting(dev)) {
-			find_lost(dev);
+			if (left >= SETTLE_CYCLES)
+				find_lost(dev);
 			return;
 		}
-	} else if (limit > now) {
-		npu_run(dev, limit - now);
+	} else {
+		npu_run(dev, left);
 	}
-	service_interrupts(dev);
+	/* A look into the register takes time, too. */
+	if (interrupted(dev))
+		service_interrupts(dev);
 }
 
 static int poll_virtual(struct npu_device *dev, uint64_t until, struct hal_bk_event *ev,
@@ -663,33 +703,36 @@ static int poll_virtual(struct npu_device *dev, uint64_t until, struct hal_bk_ev
 
 	for (;;) {
 		n = all_events(dev, ev, max);
-		if (n || npu_now(dev) >= until || !working(dev))
+		if (n || npu_time(dev) >= until)
 			return (int)n;
+		if (!working(dev)) {
+			if (until != UINT64_MAX)
+				npu_skip(dev, until);
+			return 0;
+		}
 		/* In steps: a program that stops the interrupt from coming is found. */
-		advance(dev, until - npu_now(dev) < 1u << 20 ? until
-							     : npu_now(dev) + (1u << 20));
+		advance(dev, until - npu_time(dev) < 1u << 20
+				     ? until
+				     : npu_time(dev) + (1u << 20));
 	}
-}
-
-static uint64_t host_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
 /* A slice of about half a millisecond of the host's time. */
 static int poll_real(struct npu_device *dev, struct hal_bk_event *ev, uint32_t max)
 {
-	uint64_t end = host_ns() + SLICE_NS;
+	uint64_t end = npu_host_ns() + SLICE_NS;
 	uint32_t n;
 
 	for (;;) {
 		n = all_events(dev, ev, max);
-		if (n || !working(dev) || host_ns() >= end)
+		if (!working(dev)) {
+			if (atomic_load(&dev->rest_ns) == NPU_WORKS)
+				npu_rests(dev);
 			return (int)n;
-		advance(dev, npu_now(dev) + SLICE_CYCLES);
+		}
+		if (n || npu_host_ns() >= end)
+			return (int)n;
+		advance(dev, npu_time(dev) + SLICE_CYCLES);
 	}
 }
 
@@ -767,6 +810,8 @@ static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 	rc = check_command(part, cmd);
 	if (rc)
 		return rc;
+	if (part->dev->opt.real && atomic_load(&part->dev->rest_ns) != NPU_WORKS)
+		npu_works(part->dev);
 	c = free_command(part);
 	memset(c, 0, sizeof(*c));
 	c->cmd = *cmd;
@@ -863,6 +908,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	q->quiet_due = true;
 	q->quiet_cookie = cookie;
 	npu_lock(device);
+	q->part->dev->owed++;
 	if (q->suspended == NPU_KILLED && q->commands)
 		kill_queue(q->part, q);
 	npu_unlock(device);
@@ -894,6 +940,7 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	part->target = *desc;
 	part->moved_event = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
 	npu_lock(device);
+	part->dev->owed++;
 	if (first_open(part) || part->stopping)
 		request_stop(part, NPU_PREEMPT_DRAIN);
 	else
@@ -902,8 +949,10 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	return 0;
 }
 
-int npu_event_fd(void *device)
+/* Real clock: the machine runs only inside poll. */
+uint64_t npu_next(void *device)
 {
-	(void)device;
-	return -ENOTSUP;
+	const struct npu_device *dev = device;
+
+	return dev->owed || atomic_load(&dev->rest_ns) == NPU_WORKS ? 0 : UINT64_MAX;
 }

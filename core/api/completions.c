@@ -100,18 +100,32 @@ static bool empty(struct hal_completions *c)
 	return atomic_load(&c->head) == atomic_load(&c->tail);
 }
 
-/* The fd is silent while nothing is unread, and nobody is about to write there. */
+/* An entry can be read before the engine has seen to the fd. */
+static void wait_noticed(struct hal_completions *c)
+{
+	unsigned int head = atomic_load(&c->head), noticed;
+
+	while ((noticed = atomic_load(&c->noticed)) - head > c->size) {
+		atomic_store(&c->awaited, 1);
+		if (atomic_load(&c->noticed) == noticed)
+			futex_wait(&c->noticed, noticed, NULL);
+	}
+	atomic_store(&c->awaited, 0);
+}
+
+/* The fd is silent exactly while nothing is unread. */
 static void settle(struct hal_completions *c)
 {
-	if (!empty(c) || atomic_load(&c->told) != 2)
+	if (!empty(c))
+		return;
+	wait_noticed(c);
+	if (atomic_load(&c->told) == 0)
 		return;
 	fd_silence(c->fd);
 	atomic_store(&c->told, 0);
 	/* An entry that came before that told nobody. */
-	if (empty(c) || atomic_exchange(&c->told, 1) != 0)
-		return;
-	fd_tell(c->fd);
-	atomic_store(&c->told, 2);
+	if (!empty(c))
+		completions_notify(c);
 }
 
 static int read_real(struct hal_completions *c, int64_t deadline)
@@ -136,23 +150,56 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 	return 0;
 }
 
+/* Device time a virtual device runs between two looks at the host's clock. */
+#define SLICE_NS UINT64_C(4096)
+
+static bool is_past(int64_t deadline)
+{
+	return deadline != HAL_FOREVER && monotonic_ns() >= (uint64_t)deadline;
+}
+
+static uint64_t run_until(const struct hal_device *dev, int64_t deadline)
+{
+	if (deadline == HAL_FOREVER)
+		return UINT64_MAX;
+	return dev->now + (deadline != 0 ? SLICE_NS : 0);
+}
+
+/* By the engine.  False: nothing is left to do, and nothing has ended. */
+static bool run(struct hal_completions *c, int64_t deadline)
+{
+	struct hal_device *dev = c->dev;
+
+	for (;;) {
+		uint64_t until = run_until(dev, deadline);
+		bool did = engine_turn(dev, until, false);
+
+		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
+			return true;
+		if (!did && (deadline == HAL_FOREVER || dev->pending == 0 ||
+			     dev->now < until))
+			return false;
+	}
+}
+
 static int read_virtual(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
-	bool did = true;
+	bool busy;
 
 	while (empty(c)) {
 		engine_enter(dev);
-		while (did && empty(c))
-			did = engine_turn(dev, deadline == 0 ? dev->now : UINT64_MAX,
-					  false);
+		busy = empty(c) && run(c, deadline);
 		engine_leave(dev);
 		if (!empty(c) || deadline == 0)
 			return 0;
+		if (is_past(deadline))
+			return fail(ETIMEDOUT, "no submission has ended yet");
+		if (busy)
+			continue;
 		if (atomic_load(&dev->callbacks_begun) == 0)
 			return fail(EDEADLK, "no work is left that could end");
 		engine_callback_sleep(dev);
-		did = true;
 	}
 	return 0;
 }
@@ -172,7 +219,9 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 			    "hal_completions_read: deadline %lld is before time began",
 			    (long long)deadline_ns);
 	if (empty(c)) {
-		err = callback_refuse(c->dev, "hal_completions_read");
+		/* A look is allowed anywhere. */
+		if (deadline_ns != 0)
+			err = callback_refuse(c->dev, "hal_completions_read");
 		if (err == 0 && c->dev->virtual_clock)
 			err = read_virtual(c, deadline_ns);
 		else if (err == 0 && deadline_ns != 0)

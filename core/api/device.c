@@ -303,6 +303,7 @@ int hal_trace_stop(struct hal_device *dev)
 struct install {
 	const struct hal_policy *policy;
 	struct hal_bk_config *cfg;
+	uint64_t starve_ns;
 };
 
 /* The old one's options come back, to be freed. */
@@ -312,15 +313,17 @@ static int install(struct hal_device *dev, void *arg)
 	struct hal_bk_config *old = dev->policy_cfg;
 	int err = policy_install(dev, i->policy, i->cfg);
 
-	if (err == 0)
-		i->cfg = old;
-	return err;
+	if (err != 0)
+		return err;
+	i->cfg = old;
+	dev->starve_ns = i->starve_ns;
+	return 0;
 }
 
 int hal_device_set_policy(struct hal_device *dev, const char *name,
 			  const char *const *options)
 {
-	struct install i = {NULL, NULL};
+	struct install i = {NULL, NULL, 0};
 	struct config cfg = {NULL, NULL};
 	char pair[64];
 	int err = 0;
@@ -338,7 +341,7 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 	if (err == 0)
 		err = config_check(&cfg);
 	if (err == 0)
-		err = policy_resolve(&cfg, &i.policy, &i.cfg);
+		err = policy_resolve(&cfg, &i.policy, &i.cfg, &i.starve_ns);
 	if (err == 0) {
 		pthread_mutex_lock(&dev->shape);
 		err = engine_call(dev, install, &i);

@@ -70,7 +70,7 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 }
 
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
-		   struct hal_bk_config **out)
+		   struct hal_bk_config **out, uint64_t *starve_ns)
 {
 	struct hal_bk_config *own = NULL;
 	char text[400];
@@ -80,6 +80,9 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 	*out = NULL;
 	if (err != 0)
 		return err;
+	*starve_ns = (uint64_t)option_int(own, "timeout_ms") * UINT64_C(1000000);
+	if (*starve_ns == 0)
+		*starve_ns = UINT64_MAX;
 	*p = policy_find(option_str(own, "name"));
 	if (*p == NULL) {
 		(void)policy_unknown(option_str(own, "name"));
@@ -109,10 +112,6 @@ static int resolve_all(struct hal_device *dev, struct opened *o)
 				     b->table.option_count, &o->bk_cfg);
 	if (err != 0)
 		return err;
-	dev->starve_ns =
-		(uint64_t)option_int(o->policy_cfg, "timeout_ms") * UINT64_C(1000000);
-	if (dev->starve_ns == 0)
-		dev->starve_ns = UINT64_MAX;
 	return core_values(dev, o->core_cfg);
 }
 
@@ -203,7 +202,7 @@ static int policy_start(struct hal_device *dev)
 {
 	const struct hal_policy *p;
 	struct hal_bk_config *cfg;
-	int err = policy_resolve(&dev->opened->cfg, &p, &cfg);
+	int err = policy_resolve(&dev->opened->cfg, &p, &cfg, &dev->starve_ns);
 
 	if (err == 0)
 		err = policy_install(dev, p, cfg);

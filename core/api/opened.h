@@ -15,8 +15,9 @@ struct opened {
 	struct layers *layers; /* NULL: the backend is called itself */
 };
 
-/* The policy of [policy] in cfg, and its own options.  -EINVAL: there is none. */
+/* The policy of [policy] in cfg, its own options, and the net's time.  -EINVAL: there is
+ * none. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
-		   struct hal_bk_config **out);
+		   struct hal_bk_config **out, uint64_t *starve_ns);
 
 #endif

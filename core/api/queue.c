@@ -198,7 +198,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
  * how one gets rid of a program that does not end. */
 static bool may_be_dropped(const struct hal_queue *q)
 {
-	return q->state == QUEUE_SUSPENDED && q->flight_count == 0 && !q->in_callback;
+	return q->state == QUEUE_SUSPENDED && !q->policy_stops && q->flight_count == 0 &&
+	       !q->in_callback;
 }
 
 static int destroy_check(struct hal_queue *q)

@@ -91,10 +91,11 @@ static int name_all(struct recorded *s, const struct hal_submit_desc *d)
 			  (size_t)d->cmd_count * (HAL_ARGS_MAX + 1) *
 				  sizeof(s->names->at[0]));
 	s->first = calloc(d->cmd_count, sizeof(*s->first));
+	if (s->names != NULL)
+		s->names->count = 0;
 	if (s->names == NULL || s->first == NULL)
 		return fail(ENOMEM, "no memory for a sequence of %u commands",
 			    d->cmd_count);
-	s->names->count = 0;
 	for (uint32_t i = 0; i < d->cmd_count; i++)
 		name_command(s, i, command_at(d, i));
 	return 0;

@@ -707,6 +707,9 @@ static COLD int submit_refused(const struct hal_queue *q)
 
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
 		return object_bad(q, OBJECT_QUEUE);
+	err = device_alive(q->dev);
+	if (err != 0)
+		return err;
 	err = timeline_error(&q->timeline);
 	text = timeline_text(&q->timeline);
 	return fail(err != 0 ? err : -ECANCELED, "%s",

@@ -3,6 +3,14 @@
 #include "engine/completions.h"
 
 #include "util/fd.h"
+#include "util/futex.h"
+
+/* One write for all that come before the reader has looked. */
+void completions_notify(struct hal_completions *c)
+{
+	if (atomic_exchange(&c->told, 1) == 0)
+		fd_tell(c->fd);
+}
 
 void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 		      uint64_t end_ns)
@@ -19,11 +27,8 @@ void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
 	e->submit_ns = submit_ns;
 	e->end_ns = end_ns;
 	atomic_store_explicit(&c->tail, tail + 1, memory_order_release);
-	/* One write for all that come before the reader has looked. */
-	if (atomic_exchange(&c->told, 1) != 0)
-		return;
-	fd_tell(c->fd);
-	/* Only now may the reader silence it; what he takes meanwhile he has been told of
-	 * once too often. */
-	atomic_store(&c->told, 2);
+	completions_notify(c);
+	atomic_store(&c->noticed, tail + 1);
+	if (UNLIKELY(atomic_load(&c->awaited) != 0))
+		futex_wake(&c->noticed, 1);
 }

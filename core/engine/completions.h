@@ -27,6 +27,9 @@ struct hal_completions {
 	atomic_uint told;  /* 2: .fd is readable, 1: it is about to be */
 	atomic_uint tail;  /* the engine's */
 	atomic_uint head;  /* the reader's */
+	/* futex: the engine's; up to this entry it has seen to .fd.  And whether the
+	 * reader sleeps for it. */
+	atomic_uint noticed, awaited;
 };
 
 /* By a submitting thread.  False: there is no room. */
@@ -43,6 +46,9 @@ static inline void completions_untake(struct hal_completions *c)
 {
 	atomic_fetch_sub_explicit(&c->taken, 1, memory_order_relaxed);
 }
+
+/* Makes .fd readable, unless it is. */
+void completions_notify(struct hal_completions *c);
 
 /* By the engine: a submission of q has ended; q->ending is its. */
 void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,

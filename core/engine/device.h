@@ -101,8 +101,9 @@ struct hal_device {
 	struct list blocked; /* partitions whose device queue was full */
 	struct list flights;
 	struct heap timers;
-	uint64_t timer_ns;        /* the first of them, or of .alarm_ns; UINT64_MAX: none */
-	uint64_t alarm_ns;        /* the policy's */
+	uint64_t timer_ns; /* the first of them, or of the next two; UINT64_MAX: none */
+	uint64_t alarm_ns; /* the policy's */
+	uint64_t hold_ns;  /* until which it names nobody, the first of all partitions' */
 	uint32_t pending;         /* flights, suspends and resizes the device owes us */
 	uint32_t partition_count;
 	uint32_t next_queue_id, next_timeline_id;

@@ -38,6 +38,7 @@ void engine_init(struct hal_device *dev)
 	busy_init(&dev->ran);
 	dev->timer_ns = UINT64_MAX;
 	dev->alarm_ns = UINT64_MAX;
+	dev->hold_ns = UINT64_MAX;
 	dev->wake_fd = -1;
 	dev->event_fd = -1;
 }

@@ -53,11 +53,27 @@ static inline void timer_set(struct hal_device *dev, struct timer *t, uint64_t a
 	timer_at(dev, at_ns);
 }
 
+/* The first time at which there is something to be done. */
+static inline void timer_first(struct hal_device *dev)
+{
+	const struct heap_node *n = heap_first(&dev->timers);
+
+	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
+	if (dev->alarm_ns < dev->timer_ns)
+		dev->timer_ns = dev->alarm_ns;
+	if (dev->hold_ns < dev->timer_ns)
+		dev->timer_ns = dev->hold_ns;
+	if (dev->timer_ns == UINT64_MAX)
+		dev->work &= (uint8_t)~WORK_TIMERS;
+}
+
 static inline void timer_unset(struct hal_device *dev, struct timer *t)
 {
-	if (t->set)
-		heap_remove(&dev->timers, &t->node);
-	t->set = false; /* .timer_ns may be early now: a look for nothing */
+	if (!t->set)
+		return;
+	heap_remove(&dev->timers, &t->node);
+	t->set = false;
+	timer_first(dev);
 }
 
 #endif

@@ -186,8 +186,13 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 
 	if (status == 0 && q->ending.deadline_ns != 0 && took > q->ending.deadline_ns)
 		counter_add(&q->account.deadline_misses, 1);
-	if ((q->slow & SLOW_TELLS) != 0)
+	if ((q->slow & SLOW_TELLS) != 0) {
+		/* Who reads of it finds its point reached. */
+		if (status == 0)
+			atomic_fetch_add_explicit(&q->timeline.value, 1,
+						  memory_order_release);
 		completions_tell(q, status, submit_ns, end_ns);
+	}
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->ending = q->usual;
 		q->slow &= ~SLOW_HEAD;
@@ -203,9 +208,9 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 	int status = q->err;
 
 	if (LIKELY(status == 0)) {
-		uint64_t value = atomic_load_explicit(&q->timeline.value,
-						      memory_order_relaxed) +
-				 1;
+		uint64_t value =
+			atomic_load_explicit(&q->timeline.value, memory_order_relaxed) +
+			1;
 
 		if (UNLIKELY((own & REC_WHOLE) == 0))
 			account_latency(&q->account, LATENCY_SUBMISSION,
@@ -536,8 +541,11 @@ void queue_advance(struct hal_queue *q)
 /* Calls back, if that is what comes next; then advances. */
 static void queue_go_on(struct hal_queue *q)
 {
-	const struct record *r = queue_next(q);
+	const struct record *r;
 
+	if (UNLIKELY(q->policy_asks))
+		policy_carry_out(q);
+	r = queue_next(q);
 	if (r != NULL && r->cmd.op == HAL_OP_HOST && q->held == 0 && !q->in_callback &&
 	    cursor_same(q->issue, q->retire)) {
 		callback_begin(q);
@@ -727,7 +735,8 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 		serve(dev, container_of(node, struct hal_partition, dirty));
 	}
 	dev->work &= (uint8_t)~WORK_TODO;
-	if (dev->hot.doorbell != NULL)
+	if (dev->hot.doorbell != NULL &&
+	    atomic_load_explicit(&dev->lost, memory_order_relaxed) == 0)
 		dev->hot.doorbell(dev->bk);
 }
 
@@ -900,17 +909,8 @@ static NOINLINE void timers_run(struct hal_device *dev)
 		dev->acted = true;
 		t->fn(dev, t);
 	}
-	if (dev->alarm_ns <= dev->now) {
-		dev->alarm_ns = UINT64_MAX;
-		dev->acted = true;
-		policy_alarm(dev);
-	}
-	n = heap_first(&dev->timers);
-	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
-	if (dev->alarm_ns < dev->timer_ns)
-		dev->timer_ns = dev->alarm_ns;
-	if (dev->timer_ns == UINT64_MAX)
-		dev->work &= (uint8_t)~WORK_TIMERS;
+	policy_timers(dev);
+	timer_first(dev);
 }
 
 /* Nothing is running: may time pass all the same? */

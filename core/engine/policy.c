@@ -4,6 +4,9 @@
  *
  * A partition's runnable queues are in one list as they came, whatever the policy: that
  * is what the net serves from.  For a policy of keys they are in a heap as well.
+ *
+ * The policy may ask for something from inside any of its calls, also for the very queue
+ * that it is told of; so a stop only begins when the turn is at its own level again.
  */
 #include "engine/policy.h"
 
@@ -38,6 +41,10 @@ static COLD void fault(struct hal_device *dev, counter *kind, const char *reason
 
 	counter_add(kind, 1);
 	atomic_store(&f->reason, reason);
+	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
+	 * wants last. */
+	if (dev->policy->key != NULL)
+		return;
 	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
 		f->window = 0;
 		f->window_ns = dev->now;
@@ -64,15 +71,16 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 		submit_ns = now; /* SUBMIT_ASLEEP */
 	v->runnable_ns = now;
 	v->served_ns = counter_get(&q->account.busy_ns);
+	v->completed = counter_get(&q->account.completed);
 	v->running = q->flight_count;
 	v->head.submit_ns = submit_ns;
-	v->head.deadline_ns = q->asked.deadline_ns != 0 ? submit_ns + q->asked.deadline_ns
-							: HAL_POLICY_NEVER;
+	v->head.deadline_ns = HAL_POLICY_NEVER;
+	if (q->asked.deadline_ns != 0 && q->asked.deadline_ns < UINT64_MAX - submit_ns)
+		v->head.deadline_ns = submit_ns + q->asked.deadline_ns;
 	v->head.priority = q->asked.priority;
 	v->head.op = r->cmd.op;
 	v->head.flags = r->flags;
-	v->head.work =
-		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
+	v->head.work = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
 }
 
 static ALWAYS_INLINE void hand(struct hal_queue *q)
@@ -85,11 +93,11 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	part->shown++;
 	part->view.runnable++;
 	part->view.running = part->inflight;
+	q->kept = false;
 	if (UNLIKELY(!in_force(dev)))
 		return;
 	if (LIKELY(p->key != NULL)) {
-		q->order.key =
-			p->key(dev->policy_state, &part->view, &q->view, dev->now);
+		q->order.key = p->key(dev->policy_state, &part->view, &q->view, dev->now);
 		heap_add(&part->order, &q->order);
 	} else if (p->enqueue != NULL) {
 		p->enqueue(dev->policy_state, &part->view, &q->view);
@@ -164,7 +172,8 @@ void policy_put_back(struct hal_queue *q)
 		hand(q);
 		return;
 	}
-	/* With the key and the place it had. */
+	/* With the key and the place it had; it has been told of as served. */
+	q->kept = true;
 	list_add_before(part->waiting.next, &q->waiting);
 	part->shown++;
 	part->view.runnable++;
@@ -173,48 +182,57 @@ void policy_put_back(struct hal_queue *q)
 
 /* ---- whose turn -------------------------------------------------------------------- */
 
-/* Nobody is named: for how long? */
-static void hold(struct hal_partition *part, const struct hal_policy_order *o)
+/* Nobody is named until at_ns: no longer than the net holds. */
+static void hold(struct hal_partition *part, uint64_t at_ns)
 {
 	struct hal_device *dev = part->dev;
+	uint64_t since = oldest(part)->view.runnable_ns;
 
-	/* A time that has passed is no time: it is asked after the next event. */
-	if (o->until_ns == HAL_POLICY_NEVER || o->until_ns <= dev->now)
-		return;
-	if (o->until_ns < dev->alarm_ns)
-		dev->alarm_ns = o->until_ns;
-	timer_at(dev, o->until_ns);
+	if (dev->starve_ns < at_ns && since + dev->starve_ns < at_ns)
+		at_ns = since + dev->starve_ns + 1;
+	if (at_ns < dev->hold_ns)
+		dev->hold_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+/* What the policy says is not done; who came first is served. */
+static COLD struct hal_queue *overrule(struct hal_partition *part, counter *kind,
+				       const char *reason)
+{
+	struct hal_queue *q = oldest(part);
+
+	fault(part->dev, kind, reason);
+	take_back(q, HAL_POLICY_OVERRULED);
+	return q;
 }
 
 /* By what the policy itself keeps; NULL: it names nobody. */
 static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
+	struct policy_faults *f = &dev->faults;
 	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
 	struct hal_policy_queue *v =
 		dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
 	struct hal_queue *q;
 
 	if (v == NULL) {
-		if (part->inflight == 0 &&
-		    (o.until_ns == HAL_POLICY_NEVER || o.until_ns <= dev->now)) {
-			fault(dev, &dev->faults.stalls,
-			      "it names nobody, and no later time, while nothing runs");
-			q = oldest(part);
-			take_back(q, HAL_POLICY_REPLACED);
-			return q;
-		}
-		hold(part, &o);
+		if (o.until_ns <= dev->now)
+			return overrule(part, &f->stalls,
+					"it names nobody, until a time that has passed");
+		if (o.until_ns == HAL_POLICY_NEVER && part->inflight == 0)
+			return overrule(part, &f->stalls,
+					"it names nobody, and no time, while nothing "
+					"runs");
+		hold(part, o.until_ns);
 		return NULL;
 	}
 	q = queue_of(v);
-	/* It may be any pointer: look for it among those it could be. */
-	if (q->part != part || !q->runnable || part->sole == q) {
-		fault(dev, &dev->faults.invalid, "it names a queue that is not runnable");
-		q = oldest(part);
-		take_back(q, HAL_POLICY_REPLACED);
-		return q;
-	}
+	/* Memory of queues is not given back: one that is gone can be told, too. */
+	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
+	    part->sole == q)
+		return overrule(part, &f->invalid,
+				"it names a queue that is not runnable there");
 	q->lease = o.commands;
 	part->leased = q;
 	return q;
@@ -227,17 +245,8 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	struct hal_queue *q = container_of(n, struct hal_queue, order);
 
 	heap_take(&part->order, n);
-	if (dev->policy->served != NULL)
+	if (dev->policy->served != NULL && !q->kept)
 		dev->policy->served(dev->policy_state, &part->view, &q->view, n->key);
-	return q;
-}
-
-static COLD struct hal_queue *starved(struct hal_partition *part)
-{
-	struct hal_queue *q = oldest(part);
-
-	fault(part->dev, &part->dev->faults.starved, "a queue was passed over too long");
-	take_back(q, HAL_POLICY_REPLACED);
 	return q;
 }
 
@@ -254,7 +263,8 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	if (UNLIKELY(!in_force(dev)))
 		q = oldest(part);
 	else if (UNLIKELY(waited > dev->starve_ns))
-		q = starved(part);
+		q = overrule(part, &dev->faults.starved,
+			     "it has passed over a queue for too long");
 	else if (LIKELY(dev->policy->key != NULL))
 		q = by_key(part);
 	else
@@ -280,6 +290,7 @@ void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev)
 	if (!in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
+	q->view.completed = counter_get(&q->account.completed);
 	q->part->view.running = q->part->inflight;
 	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
 }
@@ -292,15 +303,30 @@ void policy_changed(struct hal_partition *part, struct hal_queue *q)
 	if (in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
 		dev->policy->changed(dev->policy_state, &part->view,
 				     q != NULL ? &q->view : NULL);
+	partition_dirty(part);
 }
 
-void policy_alarm(struct hal_device *dev)
+/* Whoever was held back is asked for again. */
+static void ask_again(struct hal_device *dev)
 {
-	if (in_force(dev) && dev->policy->alarm != NULL)
-		dev->policy->alarm(dev->policy_state, dev->now);
-	/* Whoever was held back is asked for again. */
+	dev->hold_ns = UINT64_MAX;
 	hal_list_for_each (it, &dev->partitions)
 		partition_dirty(container_of(it, struct hal_partition, on_device));
+}
+
+void policy_timers(struct hal_device *dev)
+{
+	if (dev->alarm_ns <= dev->now) {
+		dev->alarm_ns = UINT64_MAX;
+		dev->acted = true;
+		if (in_force(dev) && dev->policy->alarm != NULL)
+			dev->policy->alarm(dev->policy_state, dev->now);
+		ask_again(dev);
+	}
+	if (dev->hold_ns <= dev->now) {
+		dev->acted = true;
+		ask_again(dev);
+	}
 }
 
 /* ---- requests ---------------------------------------------------------------------- */
@@ -309,6 +335,9 @@ static void host_alarm(void *device, uint64_t at_ns)
 {
 	struct hal_device *dev = device;
 
+	/* What has passed is now; but time goes on. */
+	if (at_ns <= dev->now)
+		at_ns = dev->now + 1;
 	dev->alarm_ns = at_ns;
 	timer_at(dev, at_ns);
 }
@@ -321,25 +350,38 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 	(void)device;
 	if (q->policy_stops)
 		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
-	q->policy_stops = true;
-	err = suspend_begin(q, mode, false);
+	err = suspend_check(q, mode, false);
 	if (err != 0)
-		q->policy_stops = false;
-	return err;
+		return err;
+	q->policy_stops = true;
+	q->policy_asks = true;
+	q->suspend_mode = (uint8_t)mode;
+	queue_todo(q);
+	return 0;
+}
+
+void policy_carry_out(struct hal_queue *q)
+{
+	q->policy_asks = false;
+	if (suspend_begin(q, q->suspend_mode, false) == 0)
+		return;
+	/* Somebody else was first, or the device refuses: a start says so. */
+	q->policy_stops = false;
+	policy_changed(q->part, q);
 }
 
 static int host_start(void *device, struct hal_policy_queue *queue)
 {
 	struct hal_queue *q = queue_of(queue);
-	int err;
 
 	(void)device;
 	if (!q->policy_stops)
 		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
-	err = suspend_end(q);
-	if (err == 0)
-		q->policy_stops = false;
-	return err;
+	if (!q->policy_asks)
+		return suspend_end(q); /* which takes it from the policy */
+	q->policy_asks = false;
+	q->policy_stops = false;
+	return 0;
 }
 
 static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
@@ -377,6 +419,10 @@ static void view_reset(struct hal_queue *q)
 	if (q->dev->policy->ended != NULL)
 		q->slow |= SLOW_POLICY;
 	q->lease = 0;
+	q->kept = false;
+	q->view.served_ns = counter_get(&q->account.busy_ns);
+	q->view.completed = counter_get(&q->account.completed);
+	q->view.running = q->flight_count;
 }
 
 int policy_attach(struct hal_queue *q)
@@ -418,6 +464,7 @@ static void give_up(struct hal_queue *q)
 	policy_detach(q);
 	if (q->policy_stops)
 		(void)host_start(q->dev, &q->view);
+	q->policy_stops = false; /* the next one is not told when it is quiet */
 }
 
 static void take_over(struct hal_queue *q)
@@ -457,6 +504,18 @@ static void refill(struct hal_partition *part)
 	partition_dirty(part);
 }
 
+/* They were the old policy's. */
+static void faults_forget(struct policy_faults *f)
+{
+	counter_set(&f->invalid, 0);
+	counter_set(&f->stalls, 0);
+	counter_set(&f->starved, 0);
+	counter_set(&f->longest_wait_ns, 0);
+	f->window = 0;
+	atomic_store(&f->reason, NULL);
+	atomic_store(&f->fallback, false);
+}
+
 int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg)
 {
@@ -469,15 +528,19 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.resize = host_resize,
 		.limit = host_limit,
 	};
+	uint64_t alarm_ns = dev->alarm_ns;
 	void *state = NULL;
 
 	dev->policy_host = host;
+	dev->alarm_ns = UINT64_MAX;
 	/* The new one first: if it cannot be, all is as it was. */
 	if (p->create != NULL) {
 		int err = p->create(dev->services, cfg, &dev->policy_host, &state);
 
-		if (err != 0)
+		if (err != 0) {
+			dev->alarm_ns = alarm_ns;
 			return err;
+		}
 	}
 	if (dev->policy != NULL) {
 		for_each_queue(dev, give_up);
@@ -487,9 +550,8 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 	dev->policy = p;
 	dev->policy_state = state;
 	dev->policy_cfg = cfg;
-	dev->alarm_ns = UINT64_MAX;
-	atomic_store(&dev->faults.fallback, false);
-	dev->faults.window = 0;
+	dev->hold_ns = UINT64_MAX;
+	faults_forget(&dev->faults);
 	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);

@@ -28,6 +28,9 @@ void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
 struct hal_queue *policy_pick(struct hal_partition *part);
 void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev);
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
-void policy_alarm(struct hal_device *dev);
+/* .alarm_ns or .hold_ns may have come. */
+void policy_timers(struct hal_device *dev);
+/* The stop of q that it has asked for. */
+void policy_carry_out(struct hal_queue *q) COLD;
 
 #endif

@@ -114,7 +114,9 @@ struct hal_queue {
 	bool bk_suspended; /* through the backend, not by holding back alone */
 	bool resume_wanted;
 	bool final;        /* suspended for good */
-	bool policy_stops; /* suspended by the policy */
+	bool policy_stops; /* suspended by the policy, or going to be */
+	bool policy_asks;  /* going to be, by .suspend_mode */
+	bool kept;         /* picked, but the device had no room: has its key still */
 	uint8_t suspend_mode;
 	uint32_t lease; /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;

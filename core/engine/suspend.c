@@ -44,7 +44,7 @@ static int kill_check(const struct hal_queue *q)
 	return 0;
 }
 
-static int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
+int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	const struct hal_device *dev = q->dev;
 
@@ -84,12 +84,13 @@ static int resume_now(struct hal_queue *q)
 	struct hal_device *dev = q->dev;
 	int err = 0;
 
-	if (q->bk_suspended)
+	if (q->bk_suspended && atomic_load(&dev->lost) == 0)
 		err = dev->table->hot.resume(dev->bk, q->bk);
 	if (err != 0)
 		return err;
 	q->bk_suspended = false;
 	q->resume_wanted = false;
+	q->policy_stops = false;
 	set_state(q, QUEUE_RUNNING);
 	trace_instant(dev, q, "resume", dev->now);
 	queue_todo(q);
@@ -110,7 +111,7 @@ static void quiet(struct hal_queue *q)
 	set_state(q, QUEUE_SUSPENDED);
 	timeline_raise(&q->control, q->suspend_count, dev);
 	dev->acted = true;
-	if (q->policy_stops)
+	if (q->policy_stops && !q->policy_asks)
 		policy_changed(q->part, q);
 	/* A resume that the device refuses leaves the queue suspended: who asked has long
 	 * had its answer, so the queue says why. */

@@ -5,6 +5,8 @@
 
 #include "engine/queue.h"
 
+/* 0, or why it may not be suspended. */
+int suspend_check(const struct hal_queue *q, uint32_t mode, bool final);
 /* q->suspend_count is the value that its .control reaches when it is quiet. */
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
 int suspend_end(struct hal_queue *q);

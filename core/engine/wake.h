@@ -30,10 +30,13 @@
 #ifndef WAKE_WORD
 #include <stdatomic.h>
 
-#define WAKE_WORD           atomic_uint
-#define WAKE_POINTER(type)  _Atomic(type *)
-#define WAKE_LOAD(p)        atomic_load_explicit((p), memory_order_acquire)
-#define WAKE_STORE(p, v)    atomic_store_explicit((p), (v), memory_order_release)
+#define WAKE_WORD          atomic_uint
+#define WAKE_POINTER(type) _Atomic(type *)
+#define WAKE_LOAD(p)       atomic_load_explicit((p), memory_order_acquire)
+#define WAKE_STORE(p, v)   atomic_store_explicit((p), (v), memory_order_release)
+/* Of a letter's .next: plain, for the letter is one thread's at a time. */
+#define WAKE_GET(p)         (*(p))
+#define WAKE_SET(p, v)      ((void)(*(p) = (v)))
 #define WAKE_EXCHANGE(p, v) atomic_exchange((p), (v))
 #define WAKE_CAS(p, e, v)   atomic_compare_exchange_weak((p), (e), (v))
 /* Before an atomic read-modify-write: on x86 that is the barrier itself. */
@@ -73,7 +76,7 @@ static inline bool inbox_add(struct inbox *box, struct letter *l)
 	struct letter *last = WAKE_LOAD(&box->last);
 
 	do
-		l->next = last;
+		WAKE_SET(&l->next, last);
 	while (!WAKE_CAS(&box->last, &last, l));
 	return last == NULL;
 }
@@ -121,9 +124,9 @@ static inline struct letter *inbox_take(struct inbox *box)
 	struct letter *l = WAKE_EXCHANGE(&box->last, NULL), *list = NULL;
 
 	while (l != NULL) {
-		struct letter *next = l->next;
+		struct letter *next = WAKE_GET(&l->next);
 
-		l->next = list;
+		WAKE_SET(&l->next, list);
 		list = l;
 		l = next;
 	}

@@ -237,8 +237,7 @@ static int call_program_unbind(void *dev, void *prog, void *part)
 static int call_mem_move(void *dev, void *mem, uint64_t color_mask)
 {
 	struct layers *l = dev;
-	struct layer_call c = {
-		.op = CALL_mem_move, .mem = mem, .color_mask = color_mask};
+	struct layer_call c = {.op = CALL_mem_move, .mem = mem, .color_mask = color_mask};
 
 	return THROUGH(l, c, OF(l, mem_move)(l->bk, mem, color_mask));
 }
@@ -287,9 +286,15 @@ static uint64_t call_now(void *dev)
 {
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_now};
+	unsigned long long told = atomic_load(&l->told_ns);
 	uint64_t now = HOT(l, now)(l->bk);
-	uint32_t passed = down(l, &c);
+	uint32_t passed;
 
+	/* Any thread asks; what others have been told meanwhile may be later. */
+	c.until_ns = told;
+	while (told < now && !atomic_compare_exchange_weak(&l->told_ns, &told, now))
+		;
+	passed = down(l, &c);
 	c.result = (int64_t)now;
 	(void)up(l, &c, passed);
 	return now;
@@ -465,8 +470,8 @@ int layers_open(struct hal_device *dev, const struct config *config,
 	struct layers *l = NULL;
 	uint32_t passed;
 	bool opened = false;
-	int err = config_resolve(config, "layers", layer_options, layer_option_count,
-				 &cfg);
+	int err =
+		config_resolve(config, "layers", layer_options, layer_option_count, &cfg);
 
 	dev->table = &b->table;
 	if (err != 0)

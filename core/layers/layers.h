@@ -7,14 +7,16 @@
  *
  * A device without layers calls its backend's own table: nothing here is on its way.
  * With one, layers.c gives the core a table of its own, made of one function an
- * operation, which fills a struct layer_call and asks each layer in turn.  What the backend
- * does beside the engine is asked for by other threads, so layers have a lock: not over
- * the backend's operation, but it may make the engine wait a moment, as nothing else does.
+ * operation, which fills a struct layer_call and asks each layer in turn.  What the
+ * backend does beside the engine is asked for by other threads, so layers have a lock:
+ * not over the backend's operation, but it may make the engine wait a moment, as nothing
+ * else does.
  */
 #ifndef HAL_CORE_LAYERS_H
 #define HAL_CORE_LAYERS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,6 +75,8 @@ struct layer_call {
 	uint32_t index, flags, mode, max;
 	/* What it is about, and the partition it belongs to. */
 	void *part, *queue, *mem, *prog;
+	/* until_ns: also limit's window, and the latest time that was told before a now.
+	 */
 	uint64_t bytes, offset, color_mask, cookie, until_ns;
 	const struct hal_bk_partition_desc *desc;
 	const struct hal_bk_cmd *cmd;
@@ -108,7 +112,8 @@ struct layers {
 	const struct hal_backend *real;
 	void *bk; /* the backend's device */
 	const struct hal_device *dev;
-	pthread_mutex_t lock; /* of the layers' states */
+	pthread_mutex_t lock;  /* of the layers' states */
+	atomic_ullong told_ns; /* the latest time that anybody has been told */
 	uint32_t count;
 	struct {
 		const struct layer_type *type;
@@ -116,8 +121,8 @@ struct layers {
 	} at[3];
 };
 
-/* Opens device index of b into dev->bk, through the layers that cfg asks for: *l, or NULL;
- * and has dev->table call them. */
+/* Opens device index of b into dev->bk, through the layers that cfg asks for: *l, or
+ * NULL; and has dev->table call them. */
 int layers_open(struct hal_device *dev, const struct config *cfg, const struct backend *b,
 		const struct hal_bk_config *bk_cfg, uint32_t index, struct layers **l);
 /* Takes them off; 0, or what they found wrong. */

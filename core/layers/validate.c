@@ -118,6 +118,23 @@ static int check_queue_destroy(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
+static bool colors_ok(const struct validate *v, const struct thing *part, uint64_t mask)
+{
+	return v->info.colors == 0 || (mask != 0 && (mask & ~part->desc.color_mask) == 0);
+}
+
+static int check_limit(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *p = thing_need(v, c, PART, c->part);
+
+	if (p == NULL)
+		return -EPROTO;
+	if (c->bytes != 0 && c->until_ns == 0)
+		return CORE(v, "limit: %llu bytes of partition %u in no time",
+			    U64(c->bytes), p->h.id);
+	return 0;
+}
+
 static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *p = thing_need(v, c, PART, c->part);
@@ -126,8 +143,7 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 		return -EPROTO;
 	if (c->bytes == 0)
 		return CORE(v, "mem_alloc: 0 bytes");
-	if (v->info.colors != 0 &&
-	    (c->color_mask == 0 || (c->color_mask & ~p->desc.color_mask) != 0))
+	if (!colors_ok(v, p, c->color_mask))
 		return CORE(v, "mem_alloc: colours 0x%llx of the partition's 0x%llx",
 			    U64(c->color_mask), U64(p->desc.color_mask));
 	if ((c->flags & ~HAL_BUFFER_MAPPABLE) != 0)
@@ -149,6 +165,14 @@ static int check_mem(struct validate *v, const struct layer_call *c)
 				    m->uses, m->h.id);
 		if (m->mapped)
 			return CORE(v, "%s: buffer %u is mapped", op, m->h.id);
+		return 0;
+	case CALL_mem_move:
+		if (m->uses != 0)
+			return CORE(v, "%s: %u commands on the device use buffer %u", op,
+				    m->uses, m->h.id);
+		if (!colors_ok(v, m->parent, c->color_mask))
+			return CORE(v, "%s: colours 0x%llx of the partition's 0x%llx", op,
+				    U64(c->color_mask), U64(m->parent->desc.color_mask));
 		return 0;
 	case CALL_mem_map:
 	case CALL_mem_unmap:
@@ -345,11 +369,14 @@ static void got_now(struct validate *v, const struct layer_call *c)
 {
 	uint64_t now = (uint64_t)c->result;
 
-	if (now < v->now)
-		(void)BACKEND(v, "time went back from %llu to %llu ns", U64(v->now),
+	if (now < c->until_ns)
+		(void)BACKEND(v, "time went back from %llu to %llu ns", U64(c->until_ns),
 			      U64(now));
-	else
-		v->now = now;
+	if (now < v->reach_ns)
+		(void)BACKEND(v,
+			      "poll until %llu ns with nothing running left time at %llu",
+			      U64(v->reach_ns), U64(now));
+	v->reach_ns = 0;
 }
 
 static void check_close(struct validate *v)
@@ -385,8 +412,18 @@ static bool makes(enum layer_op op)
 	       op == CALL_resize;
 }
 
+/* Nothing hot is called after the loss. */
+static bool is_hot(enum layer_op op)
+{
+	return op == CALL_submit || op == CALL_poll || op == CALL_suspend ||
+	       op == CALL_resume || op == CALL_resize || op == CALL_doorbell ||
+	       op == CALL_limit;
+}
+
 static int check(struct validate *v, const struct layer_call *c)
 {
+	if (v->lost && is_hot(c->op))
+		return CORE(v, "%s: the device is lost", layer_op_names[c->op]);
 	switch (c->op) {
 	case CALL_close:
 		check_close(v);
@@ -432,6 +469,8 @@ static int check(struct validate *v, const struct layer_call *c)
 		return validate_resume(v, c);
 	case CALL_resize:
 		return check_resize(v, c);
+	case CALL_limit:
+		return check_limit(v, c);
 	default:
 		return 0;
 	}

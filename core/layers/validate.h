@@ -63,7 +63,8 @@ struct validate {
 	FILE *report;
 	bool has_info;
 	struct hal_device_info info;
-	uint64_t now;
+	uint64_t reach_ns; /* virtual: time is there, or beyond */
+	bool lost;         /* a poll has said so */
 	struct binding *spare;
 	uint32_t owed; /* events that are to come */
 	uint32_t wrong;

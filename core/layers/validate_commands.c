@@ -367,6 +367,10 @@ void validated_poll(struct validate *v, struct layer_call *c)
 {
 	int err = 0;
 
+	if (c->result == 0 && v->owed == 0 && c->until_ns != UINT64_MAX &&
+	    (v->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
+		v->reach_ns = c->until_ns;
+
 	if (c->result > (int64_t)c->max) {
 		c->result = BACKEND(v, "poll told of %lld events, there was room for %u",
 				    (long long)c->result, c->max);
@@ -384,6 +388,8 @@ void validated_poll(struct validate *v, struct layer_call *c)
 		if (err != 0)
 			c->result = err;
 	}
-	if (c->result < 0)
+	if (c->result < 0) {
+		v->lost = true;
 		forget_all(v);
+	}
 }

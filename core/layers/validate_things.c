@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "util/compiler.h"
 #include "engine/partition.h"
+#include "util/compiler.h"
 #include "util/error.h"
 #include <stdio.h>
 #include <sys/auxv.h>

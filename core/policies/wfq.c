@@ -10,20 +10,46 @@
  */
 #include <hal/policy.h>
 
-/* hal_policy_queue.own: virtual time it has had, and served_ns when that was counted;
+/* hal_policy_queue.own: virtual time it has had; .served_ns and .completed when that was
+ * counted; commands it was picked for that are not in it yet.
  * hal_policy_partition.own[0]: virtual time of the last one served. */
-enum { VIRTUAL, COUNTED };
+enum { VIRTUAL, SERVED, COMPLETED, PICKED };
 
 #define SCALE 1024u /* of virtual time to device time at weight 1 */
+
+static int attach(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue)
+{
+	(void)state, (void)part;
+	/* What it had under another policy is not held against it. */
+	queue->own[SERVED] = queue->served_ns;
+	queue->own[COMPLETED] = queue->completed;
+	return 0;
+}
+
+/* What ended since the last time, as far as it was picked: what it was given because
+ * nobody else wanted to, it took from nobody. */
+static void charge(struct hal_policy_queue *queue)
+{
+	uint64_t ran = queue->served_ns - queue->own[SERVED];
+	uint64_t commands = queue->completed - queue->own[COMPLETED];
+	uint64_t picked = queue->own[PICKED];
+
+	if (commands > picked)
+		ran = ran / commands * picked;
+	else
+		picked = commands;
+	queue->own[SERVED] = queue->served_ns;
+	queue->own[COMPLETED] = queue->completed;
+	queue->own[PICKED] -= picked;
+	queue->own[VIRTUAL] += ran * SCALE / queue->weight;
+}
 
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	uint64_t ran = queue->served_ns - queue->own[COUNTED];
-
 	(void)state, (void)now_ns;
-	queue->own[COUNTED] = queue->served_ns;
-	queue->own[VIRTUAL] += ran * SCALE / queue->weight;
+	charge(queue);
 	if (queue->running == 0 && queue->own[VIRTUAL] < part->own[0])
 		queue->own[VIRTUAL] = part->own[0];
 	return queue->own[VIRTUAL];
@@ -32,7 +58,8 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 static void served(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue, uint64_t virtual_time)
 {
-	(void)state, (void)queue;
+	(void)state;
+	queue->own[PICKED]++;
 	if (virtual_time > part->own[0])
 		part->own[0] = virtual_time;
 }
@@ -43,6 +70,7 @@ const struct hal_policy hal_policy_wfq = {
 	.abi = HAL_POLICY_ABI,
 	.name = "wfq",
 	.summary = "device time in the ratio of weights",
+	.attach = attach,
 	.key = key,
 	.served = served,
 };

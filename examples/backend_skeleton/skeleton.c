@@ -6,7 +6,12 @@
  * carries out one and reports it.
  *
  * It has no virtual clock, no preemption, no resizing and no colours, and leaves those
- * entries of the table NULL: the core refuses them with a reason.
+ * entries of the table NULL: the core refuses them with a reason.  doorbell is NULL, too:
+ * submit has begun what it took.
+ *
+ * The engine makes one call at a time; what .beside names and now are any thread's. There
+ * is no lock: programs and memory are objects of their own, and now reads what open
+ * wrote.
  */
 #define _GNU_SOURCE
 #include "skeleton.h"
@@ -68,7 +73,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* ---- cold: the caller's thread, may block ------------------------------------------ */
+/* ---- cold: open and close may be long, the engine makes the others ----------------- */
 
 static void describe(uint64_t memory, uint64_t memory_free, struct hal_device_info *info)
 {
@@ -207,6 +212,8 @@ static int skeleton_mem_free(void *device, void *memory)
 	return 0;
 }
 
+/* Beside the engine: copies touch nothing but the buffer, which stays until they return.
+ */
 static int skeleton_mem_write(void *device, void *memory, uint64_t offset,
 			      const void *data, uint64_t bytes)
 {
@@ -243,7 +250,7 @@ static int skeleton_mem_unmap(void *device, void *memory)
 	return 0;
 }
 
-/* ---- programs ---------------------------------------------------------------------- */
+/* ---- programs: beside the engine, each load has its own ---------------------------- */
 
 /* "NAME BYTES BYTES ...": a function of the device, and the least size of each argument.
  */
@@ -339,7 +346,7 @@ static int skeleton_kernel_get(void *device, void *program, uint32_t index,
 	return 0;
 }
 
-/* ---- hot: the engine's thread, never blocks ---------------------------------------- */
+/* ---- hot: the engine, never blocks ------------------------------------------------- */
 
 static int skeleton_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
@@ -389,6 +396,7 @@ static void copy(const struct hal_bk_cmd *cmd)
 		cmd->copy.bytes);
 }
 
+/* Any thread's. */
 static uint64_t skeleton_now(void *device)
 {
 	const struct device *dev = device;
@@ -472,6 +480,15 @@ static int skeleton_poll(void *device, uint64_t until_ns, struct hal_bk_event *e
 	return 1 + (int)drop(dev, job.queue, ev + 1, max - 1);
 }
 
+/* There is no event_fd, so the engine asks before it sleeps: with work in the ring poll
+ * has something to do at once. */
+static uint64_t skeleton_next(void *device)
+{
+	const struct device *dev = device;
+
+	return dev->count ? 0 : UINT64_MAX;
+}
+
 /* ---- the table --------------------------------------------------------------------- */
 
 static const struct hal_backend table = {
@@ -482,6 +499,7 @@ static const struct hal_backend table = {
 	.score = -1, /* nobody gets it who has not asked for it */
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold = {.probe = skeleton_probe,
@@ -501,7 +519,10 @@ static const struct hal_backend table = {
 		 .program_load = skeleton_program_load,
 		 .program_unload = skeleton_program_unload,
 		 .kernel_get = skeleton_kernel_get},
-	.hot = {.submit = skeleton_submit, .poll = skeleton_poll, .now = skeleton_now},
+	.hot = {.submit = skeleton_submit,
+		.poll = skeleton_poll,
+		.now = skeleton_now,
+		.next = skeleton_next},
 };
 
 /* The prototype keeps the definition below what hal/backend.h says it is. */

@@ -1,10 +1,76 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_layers.sh SOURCE_DIR: who may include whom.
-#   core -> hal/          backends/X -> hal/, npu-rtl (npu), its own files
-#   policies -> hal/policy.h and nothing else of this tree
+# check_layers.sh SOURCE_DIR: who may include whom, and that nobody does so in a circle.
+#   core/api -> engine, config, layers, util      core/engine -> util
+#   core/layers -> config, engine, util           core/config -> util
+#   core/util -> nothing of this tree but itself; it may know the names in hal/
+#   core/policies -> hal/policy.h and nothing else of this tree
+#   backends/X -> hal/, npu-rtl (npu), its own files
 #   tools, examples -> hal/ and their own files
+# check_layers.sh --circles SOURCE_DIR: prints "figure house.circles N": files of core, hal and
+# each backend that include themselves by way of others, and rooms of core that do.  As notes,
+# the same of X.c and X.h taken as one.
 set -euo pipefail
+
+# Lines "FROM TO" of the files of this tree that include one another, by their paths.
+file_arrows() {
+	grep -HE '^#[ \t]*include [<"]' core/*/*.[ch] hal/*.h backends/*/*.[ch] |
+		sed -E 's/^([^:]*):#[ \t]*include [<"]([^">]*)[">].*/\1 \2/' |
+		while read -r from to; do
+			for at in "$to" "core/$to" "$(dirname "$from")/$to"; do
+				if [ -f "$at" ]; then
+					echo "$from $at"
+					break
+				fi
+			done
+		done
+}
+
+# Of lines "FROM TO": each FROM that reaches itself, with the way.
+circles() {
+	awk '
+		$1 != $2 && !(($1, $2) in seen) { seen[$1, $2]; to[$1] = to[$1] " " $2 }
+		function search(at, way, list, n, i) {
+			n = split(to[at], list, " ")
+			for (i = 1; i <= n; i++) {
+				if (list[i] == start) {
+					print way " -> " start
+					return 1
+				}
+				if (list[i] in been)
+					continue
+				been[list[i]]
+				if (search(list[i], way " -> " list[i]))
+					return 1
+			}
+			return 0
+		}
+		END {
+			for (start in to) {
+				split("", been)
+				search(start, start)
+			}
+		}'
+}
+
+if [ "${1:-}" = --circles ]; then
+	cd "$2"
+	arrows=$(file_arrows)
+	[ "$(wc -l <<<"$arrows")" -gt 100 ] || { echo "includes are not found in $2"; exit 1; }
+	found=$({
+		circles <<<"$arrows"
+		# From folder to folder; policies are reached through hal/policy.h alone.
+		sed -nE 's,^core/([a-z]+)/[^ ]* core/([a-z]+)/.*,\1 \2,p' <<<"$arrows" |
+			sort -u | circles
+	} | sort)
+	[ -z "$found" ] || echo "$found"
+	# No error: X.c and X.h taken as one, those that need one another.
+	sed -E 's/\.[ch]( |$)/\1/g' <<<"$arrows" | circles | sort | sed 's/^/note: /'
+	echo "figure house.circles $(grep -c . <<<"$found" || true)"
+	[ -z "$found" ]
+	exit
+fi
+
 cd "$1"
 rc=0
 
@@ -16,11 +82,36 @@ refuse() { # refuse WHY PATTERN FILE...
 		rc=1
 	fi
 }
+
+# room NAME ALLOWED: the folder core/NAME includes only itself and core/ALLOWED, a pattern.
+room() {
+	local files=(core/"$1"/*.[ch])
+	[ ${#files[@]} -gt 0 ] || { echo "no sources in core/$1"; rc=1; return; }
+	if grep -nE '^#[ \t]*include "' "${files[@]}" |
+		grep -vE "^[^\"]*\"($1${2:+|$2})/|\"hal_(backends|policies)\.h\""; then
+		echo "^ core/$1 includes ${2:-nothing} and itself, no other room"
+		rc=1
+	fi
+}
 shopt -s nullglob globstar
 core=(core/**/*.[ch]) backends=(backends/**/*.[ch]) policies=(core/policies/*.[ch])
 users=(tools/**/*.[ch] examples/**/*.[ch])
 
 [ ${#core[@]} -gt 0 ] && [ ${#backends[@]} -gt 0 ] || { echo "no sources in $1"; exit 1; }
+room api 'engine|config|layers|util'
+room engine util
+room config util
+room layers 'config|engine|util'
+room util ''
+for folder in core/*/; do
+	case $(basename "$folder") in
+	api | engine | config | layers | policies | util) ;;
+	*)
+		echo "$folder is no room of the core: say here what it may include"
+		rc=1
+		;;
+	esac
+done
 refuse "a backend includes a header of the core" '^#include [<"](\.\./)*core/' "${backends[@]}"
 for folder in backends/*/; do
 	name=$(basename "$folder")

@@ -73,7 +73,10 @@ struct conf {
 	struct hal_buffer *buffers[CONF_OBJECTS];
 	struct hal_partition *parts[CONF_OBJECTS];
 	struct hal_timeline *timelines[CONF_OBJECTS];
-	uint32_t queue_count, buffer_count, part_count, timeline_count;
+	struct hal_sequence *sequences[CONF_OBJECTS];
+	struct hal_completions *rings[CONF_OBJECTS];
+	uint32_t queue_count, buffer_count, part_count, timeline_count, sequence_count,
+		ring_count;
 	char why[512];
 };
 
@@ -84,6 +87,7 @@ struct conf_case {
 
 extern const struct conf_case conf_device_cases[], conf_partition_cases[],
 	conf_buffer_cases[], conf_program_cases[], conf_queue_cases[], conf_time_cases[],
+	conf_clock_cases[], conf_sequence_cases[], conf_completions_cases[],
 	conf_fault_cases[], conf_preempt_cases[], conf_account_cases[], conf_many_cases[];
 
 int conf_fail(struct conf *c, const char *file, int line, const char *fmt, ...)
@@ -163,6 +167,11 @@ int conf_buffer(struct conf *c, struct hal_partition *part, uint64_t bytes,
 		struct hal_buffer **buf);
 int conf_buffer_gone(struct conf *c, struct hal_buffer *buf);
 int conf_timeline(struct conf *c, struct hal_timeline **t);
+/* desc gives the commands. */
+int conf_sequence(struct conf *c, struct hal_partition *part, const struct hal_cmd *cmds,
+		  uint32_t n, struct hal_sequence **seq);
+int conf_sequence_gone(struct conf *c, struct hal_sequence *seq);
+int conf_ring(struct conf *c, uint32_t entries, struct hal_completions **ring);
 int conf_timeline_gone(struct conf *c, struct hal_timeline *t);
 /* A kernel of the pack, loaded at first use. */
 int conf_kernel(struct conf *c, const char *name, struct hal_kernel **k);

@@ -55,6 +55,10 @@ int conf_close(struct conf *c)
 
 	while (c->queue_count)
 		err |= hal_queue_destroy(c->queues[--c->queue_count]);
+	while (c->sequence_count)
+		err |= hal_sequence_destroy(c->sequences[--c->sequence_count]);
+	while (c->ring_count)
+		err |= hal_completions_destroy(c->rings[--c->ring_count]);
 	while (c->buffer_count)
 		err |= hal_buffer_destroy(c->buffers[--c->buffer_count]);
 	while (c->timeline_count)
@@ -202,6 +206,34 @@ int conf_timeline_gone(struct conf *c, struct hal_timeline *t)
 {
 	OK(hal_timeline_destroy(t));
 	CHECK(!take_out((void **)c->timelines, &c->timeline_count, t));
+	return 0;
+}
+
+int conf_sequence(struct conf *c, struct hal_partition *part, const struct hal_cmd *cmds,
+		  uint32_t n, struct hal_sequence **seq)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+	CHECK(c->sequence_count < CONF_OBJECTS);
+	d.cmds = cmds;
+	d.cmd_count = n;
+	OK(hal_sequence_create(part, &d, seq));
+	c->sequences[c->sequence_count++] = *seq;
+	return 0;
+}
+
+int conf_sequence_gone(struct conf *c, struct hal_sequence *seq)
+{
+	OK(hal_sequence_destroy(seq));
+	CHECK(!take_out((void **)c->sequences, &c->sequence_count, seq));
+	return 0;
+}
+
+int conf_ring(struct conf *c, uint32_t entries, struct hal_completions **ring)
+{
+	CHECK(c->ring_count < CONF_OBJECTS);
+	OK(hal_completions_create(c->dev, entries, ring));
+	c->rings[c->ring_count++] = *ring;
 	return 0;
 }
 

@@ -401,7 +401,6 @@ static int dev_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint3
 	uint32_t n = quiets(d, ev);
 	uint32_t i = d->broken == BREAK_event_order && d->count > 1 ? 1 : 0;
 
-	(void)until_ns;
 	if (d->broken == BREAK_event_many)
 		return (int)max + 1;
 	if (d->broken == BREAK_quiet_stranger) {
@@ -409,6 +408,9 @@ static int dev_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint3
 		ev[n].kind = HAL_BK_QUIET;
 		ev[n++].cookie = 0x77;
 	}
+	if (n == 0 && d->count == 0 && until_ns != UINT64_MAX && until_ns > d->now &&
+	    d->broken != BREAK_idle_stands)
+		d->now = until_ns;
 	if (n > 0 || d->count == 0 || stays(d, 0))
 		return (int)n;
 	if (fails(d, 0)) {

@@ -10,7 +10,7 @@
 	X(info_text)                                                                     \
 	X(info_kind)                                                                     \
 	X(info_verified)                                                                 \
-	X(info_lost)                                                                 \
+	X(info_lost)                                                                     \
 	X(info_free)                                                                     \
 	X(info_changes)                                                                  \
 	X(part_null)                                                                     \
@@ -36,6 +36,7 @@
 	X(event_many)                                                                    \
 	X(event_order)                                                                   \
 	X(event_behind_fault)                                                            \
+	X(idle_stands)                                                                   \
 	X(quiet_stranger)                                                                \
 	X(quiet_early)                                                                   \
 	X(move_status)                                                                   \

@@ -155,7 +155,7 @@ static void use(struct world *w)
 	run(w, w->q[0], fill(w, 0), fill(w, 0));
 	suspend_and_move(w);
 	run(w, w->q[0], fill(w, 1), fill(w, 0));
-	(void)hal_device_poll(w->dev, 0);
+	(void)hal_device_poll(w->dev, 1000);
 }
 
 static void put_away(struct world *w)
@@ -209,6 +209,7 @@ static const struct {
 	{"event_many", "poll told of 17 events, there was room for 16"},
 	{"event_order", "command 1 of queue 0 ended before an older one"},
 	{"event_behind_fault", "ended well behind one that failed"},
+	{"idle_stands", "with nothing running left time at"},
 	{"quiet_stranger", "quiet, cookie 0x77, but nothing was asked to be"},
 	{"quiet_early", "queue 1 is quiet with 1 commands on the device"},
 	{"move_status", "a move ended with 5"},
@@ -450,6 +451,14 @@ static void memory(void **state)
 	REFUSED(t->cold.mem_map(bk, mem, &address), "buffer 0 is mapped");
 	REFUSED(t->cold.mem_free(bk, mem), "buffer 0 is mapped");
 	OK(t->cold.mem_unmap(bk, mem));
+	REFUSED(t->cold.mem_move(bk, part, 1), "a buffer belongs");
+	REFUSED(t->cold.mem_move(bk, mem, 2), "mem_move: colours 0x2 of");
+	REFUSED(t->cold.mem_move(bk, mem, 0), "mem_move: colours 0x0 of");
+	assert_int_equal(t->cold.mem_move(bk, mem, 1), -ENOTSUP);
+	REFUSED(t->hot.limit(bk, mem, 64, 1000), "a partition belongs");
+	REFUSED(t->hot.limit(bk, part, 64, 0),
+		"limit: 64 bytes of partition 0 in no time");
+	assert_int_equal(t->hot.limit(bk, part, 0, 0), -ENOTSUP);
 	REFUSED(t->cold.program_load(bk, NULL, 4, &m), "an image of 4 bytes");
 	REFUSED(t->cold.program_load(bk, "x", 0, &m), "an image of 0 bytes");
 	REFUSED(t->cold.program_unload(bk, prog), "program 0 is still bound");
@@ -611,6 +620,51 @@ static void moves(void **state)
 	OK(t->cold.partition_destroy(bk, p));
 }
 
+/* Time that passes while nothing runs does so up to the nanosecond asked for. */
+static void time_passes(void **state)
+{
+	struct hal_bk_event ev[4];
+	uint64_t now = t->hot.now(bk);
+
+	(void)state;
+	REFUSED(t->hot.poll(bk, now + 7, ev, 0), "poll: room for no event");
+	assert_int_equal(t->hot.poll(bk, UINT64_MAX, ev, 4), 0);
+	assert_int_equal(t->hot.now(bk), now);
+	assert_int_equal(t->hot.poll(bk, now - 1, ev, 4), 0);
+	assert_int_equal(t->hot.now(bk), now);
+	assert_int_equal(t->hot.poll(bk, now + 7, ev, 4), 0);
+	assert_int_equal(t->hot.now(bk), now + 7);
+}
+
+/* After the loss the core asks for nothing but what gives things back. */
+static void lost(void **state)
+{
+	struct hal_bk_partition_desc d = rectangle(0, 0, 0, 1, 2);
+	struct hal_bk_cmd c;
+	struct hal_bk_event ev[4];
+	void *p, *m, *q;
+
+	(void)state;
+	OK(open_broken("event_many", &dev));
+	t = dev->table;
+	OK(t->cold.partition_create(dev->bk, &d, &p));
+	OK(t->cold.mem_alloc(dev->bk, p, 64, 1, 0, &m));
+	OK(t->cold.queue_create(dev->bk, p, 0, &q));
+	assert_int_equal(t->hot.poll(dev->bk, 0, ev, 4), -EPROTO);
+	c = fill_of(m, 0, 8);
+	REFUSED(t->hot.submit(dev->bk, q, &c), "submit: the device is lost");
+	REFUSED(t->hot.poll(dev->bk, 0, ev, 4), "poll: the device is lost");
+	REFUSED(t->hot.suspend(dev->bk, q, HAL_SUSPEND_KILL, 1),
+		"suspend: the device is");
+	REFUSED(t->hot.resume(dev->bk, q), "resume: the device is lost");
+	REFUSED(t->hot.resize(dev->bk, p, &d, 1), "resize: the device is lost");
+	REFUSED(t->hot.limit(dev->bk, p, 0, 0), "limit: the device is lost");
+	OK(t->cold.queue_destroy(dev->bk, q));
+	OK(t->cold.mem_free(dev->bk, m));
+	OK(t->cold.partition_destroy(dev->bk, p));
+	assert_int_equal(hal_close(dev), -EPROTO);
+}
+
 static void info(void **state)
 {
 	struct hal_device_info i = {.size = 4};
@@ -702,6 +756,8 @@ int main(void)
 		CORE_TEST(failed),
 		CORE_TEST(moves),
 		CORE_TEST(info),
+		CORE_TEST(time_passes),
+		cmocka_unit_test(lost),
 		cmocka_unit_test(leaks),
 		cmocka_unit_test(ways),
 	};

@@ -8,13 +8,17 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <hal/levelzero.h>
@@ -561,6 +565,144 @@ static void clock_wraps(void **state)
 	done();
 }
 
+/* ---- the host's clock -------------------------------------------------------------- */
+
+static uint64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void run_fill(struct hal_queue *q, struct hal_buffer *b)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd = hal_cmd_fill(b, 0, 4, 1);
+	struct hal_point at;
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	OK(hal_submit(q, &d, &at));
+	OK(wait_for(at));
+}
+
+/* The two clocks are read again once a second: time neither jumps nor stands then. */
+static void clock_keeps_pace(void **state)
+{
+	const struct timespec nap = {.tv_sec = 1, .tv_nsec = 50 * MS};
+	uint64_t before, after, mono[4];
+	struct hal_partition *p;
+	struct hal_queue *q;
+	struct hal_buffer *b;
+
+	(void)state;
+	begin("levelzero:3");
+	p = part(1);
+	q = queue(p, 0);
+	b = buffer(p, 4);
+	run_fill(q, b);
+	mono[0] = mono_ns();
+	before = hal_device_now(w.dev);
+	mono[1] = mono_ns();
+	nanosleep(&nap, NULL);
+	run_fill(q, b);
+	mono[2] = mono_ns();
+	after = hal_device_now(w.dev);
+	mono[3] = mono_ns();
+	assert_true(after - before <= mono[3] - mono[0] + 20 * MS);
+	assert_true(after - before + 20 * MS >= mono[2] - mono[1]);
+	done();
+}
+
+static atomic_bool loading;
+
+static void *load_slowly(void *user)
+{
+	static const char *const names[] = {"work:m8"};
+	int *err = user;
+
+	atomic_store(&loading, true);
+	*err = load(names, 1, 4, false);
+	atomic_store(&loading, false);
+	return NULL;
+}
+
+/* A module takes long to make: meanwhile the device works for others. */
+static void modules_beside(void **state)
+{
+	struct hal_partition *p;
+	struct hal_queue *q;
+	struct hal_buffer *b;
+	uint32_t beside = 0;
+	pthread_t thread;
+	int err = 1;
+
+	(void)state;
+	begin("levelzero:3");
+	p = part(1);
+	q = queue(p, 0);
+	b = buffer(p, 4);
+	stand_in()->slow_modules(300 * MS);
+	assert_int_equal(pthread_create(&thread, NULL, load_slowly, &err), 0);
+	while (!atomic_load(&loading))
+		sched_yield();
+	while (atomic_load(&loading)) {
+		run_fill(q, b);
+		beside++;
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(err, 0);
+	assert_true(beside > 20);
+	done();
+}
+
+static void *load_many(void *user)
+{
+	static const char *const good[] = {"work:m8"}, *const bad[] = {"no such kernel"};
+	struct hal_program *prog;
+	size_t size;
+	void *image;
+	int err;
+
+	for (uint32_t i = 0; i < 60; i++) {
+		image = make_image(i % 3 ? good : bad, 1, 4, &size);
+		err = hal_program_load(user, image, size, &prog);
+		free(image);
+		if ((err == 0) != (i % 3 != 0) || (!err && hal_program_unload(prog)))
+			return user;
+	}
+	return NULL;
+}
+
+/* Modules that come and go beside work that does, one in three of them bad: what is given
+ * back to the driver is from several threads at once. */
+static void modules_beside_each_other(void **state)
+{
+	enum { THREADS = 3 };
+	struct hal_partition *p;
+	struct hal_queue *q;
+	struct hal_buffer *b;
+	pthread_t threads[THREADS];
+
+	(void)state;
+	begin("levelzero:3");
+	p = part(1);
+	q = queue(p, 0);
+	b = buffer(p, 4);
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, load_many, w.dev), 0);
+	for (uint32_t i = 0; i < 200; i++)
+		run_fill(q, b);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		void *bad = threads;
+
+		assert_int_equal(pthread_join(threads[i], &bad), 0);
+		assert_null(bad);
+	}
+	done();
+}
+
 /* ---- wrong input ------------------------------------------------------------------- */
 
 static void images_that_are_none(void **state)
@@ -905,6 +1047,9 @@ int main(void)
 		cmocka_unit_test(no_thread_a_queue),
 		cmocka_unit_test(drain_is_bounded),
 		cmocka_unit_test(clock_wraps),
+		cmocka_unit_test(clock_keeps_pace),
+		cmocka_unit_test(modules_beside),
+		cmocka_unit_test(modules_beside_each_other),
 		cmocka_unit_test(images_that_are_none),
 		cmocka_unit_test(damaged_images),
 		cmocka_unit_test(wrong_arguments),

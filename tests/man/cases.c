@@ -13,6 +13,7 @@
 
 #include <hal/npu.h>
 
+#include "../unit/mock.h"
 #include "nomem.h"
 
 /* The answer of a call that gets no memory. */
@@ -68,18 +69,44 @@ NEGATIVE(hal_partition_create_named, ENOMEM, at_all, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_partition_create_named(w->dev2, "a", &w->part2));
 }
 
-/* What submitted work uses must be remembered. */
-NEGATIVE(hal_buffer_destroy, ENOMEM, in_use, NO_MEMORY)
+NEGATIVE(hal_device_set_policy, ENOMEM, at_all, NO_MEMORY)
 {
-	NEG_OK(hal_buffer_create(w->part, &w->buffer_desc, &w->buf2));
-	NEG_OK(neg_make_busy(w));
-	return WITHOUT_MEMORY(hal_buffer_destroy(w->buf2));
+	return WITHOUT_MEMORY(hal_device_set_policy(w->dev, "rr", NULL));
 }
 
-NEGATIVE(hal_program_unload, ENOMEM, in_use, NO_MEMORY)
+NEGATIVE(hal_sequence_create, ENOMEM, at_all, NO_MEMORY)
 {
-	NEG_OK(neg_make_busy(w));
-	return WITHOUT_MEMORY(hal_program_unload(w->prog));
+	return WITHOUT_MEMORY(hal_sequence_create(w->part, &w->submit, &w->seq));
+}
+
+NEGATIVE(hal_sequence_set_args, ENOMEM, at_all, NO_MEMORY)
+{
+	w->cmd[0] = hal_cmd_launch(w->kernel, w->args, 2);
+	NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));
+	return WITHOUT_MEMORY(hal_sequence_set_args(w->seq, 0, w->args, 2));
+}
+
+NEGATIVE(hal_completions_create, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_completions_create(w->dev, 65536, &w->ring));
+}
+
+/* One that was refused has left a point behind; the next has a timeline of its own. */
+NEGATIVE(hal_partition_resize, ENOMEM, after_a_refusal, NO_MEMORY)
+{
+	const char *options[] = {"hal.plugins=" MAN_MOCK, NULL};
+	const struct mock_control *mock;
+	struct hal_point refused;
+
+	NEG_OK(hal_open("mock", options, &w->dev2));
+	mock = hal_device_extension(w->dev2, "mock");
+	NEG_OK(mock == NULL);
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	w->part_desc.units_floor = 2;
+	NEG_OK(hal_partition_resize(w->part2, &w->part_desc, &refused));
+	mock->fail_move(hal_device_native(w->dev2), -EIO, "broken");
+	NEG_OK(neg_wait(refused) != -EIO);
+	return WITHOUT_MEMORY(hal_partition_resize(w->part2, &w->part_desc, NULL));
 }
 
 NEGATIVE(hal_timeline_create, ENOMEM, at_all, NO_MEMORY)
@@ -154,14 +181,52 @@ static int inside(struct neg *w, int (*call)(struct neg *w))
 		return inside(w, inside_##function_);                                    \
 	}
 
-INSIDE(hal_open, hal_open("ref", NULL, &w->dev2))
 INSIDE(hal_close, hal_close(w->dev))
 INSIDE(hal_device_poll, hal_device_poll(w->dev, 1))
-INSIDE(hal_partition_destroy, hal_partition_destroy(w->part))
-INSIDE(hal_buffer_destroy, hal_buffer_destroy(w->buf))
-INSIDE(hal_program_unload, hal_program_unload(w->prog))
-INSIDE(hal_queue_destroy, hal_queue_destroy(w->queue))
-INSIDE(hal_timeline_destroy, hal_timeline_destroy(w->line))
+
+static int inside_destroy(struct neg *w)
+{
+	return hal_queue_destroy(w->queue);
+}
+
+/* The callback is a command of it. */
+NEGATIVE(hal_queue_destroy, EBUSY, in_a_callback, "of its 1 submissions")
+{
+	return inside(w, inside_destroy);
+}
+
+/* Whatever does not wait for the callback itself is done: the last call tells. */
+static int inside_all(struct neg *w)
+{
+	struct hal_point p = {w->line, 1};
+	struct hal_queue *q;
+
+	NEG_OK(hal_open("ref", NULL, &w->dev2));
+	NEG_OK(hal_device_poll(w->dev2, 1) < 0);
+	NEG_OK(hal_close(w->dev2));
+	w->dev2 = NULL;
+	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &q));
+	NEG_OK(hal_submit(q, &w->submit, NULL));
+	NEG_OK(hal_queue_destroy(q) != -EBUSY);
+	NEG_OK(hal_queue_suspend(q, HAL_SUSPEND_DRAIN, NULL));
+	w->queue2 = q;
+	NEG_OK(hal_partition_create(w->dev, &w->part_desc, &w->part2));
+	NEG_OK(hal_partition_destroy(w->part2));
+	w->part2 = NULL;
+	NEG_OK(hal_buffer_destroy(w->buf));
+	w->buf = NULL;
+	NEG_OK(hal_wait(&p, 1, 0, 0) != -ETIMEDOUT);
+	NEG_OK(hal_timeline_signal(w->line, 1));
+	NEG_OK(hal_wait(&p, 1, 0, HAL_FOREVER));
+	NEG_OK(hal_timeline_destroy(w->line));
+	w->line = NULL;
+	return hal_timeline_signal(p.timeline, 2);
+}
+
+NEGATIVE(hal_timeline_signal, EINVAL, destroyed_in_a_callback, "destroyed")
+{
+	return inside(w, inside_all);
+}
 
 /* ---- what failed before ----------------------------------------------------------- */
 
@@ -240,6 +305,16 @@ NEGATIVE(hal_submit, ECANCELED, sticks, "waits for a point that failed")
 	return hal_submit(w->queue2, &w->submit, NULL);
 }
 
+NEGATIVE(hal_sequence_submit, ECANCELED, sticks, "waits for a point that failed")
+{
+	w->cmd[1] = hal_cmd_barrier();
+	w->submit.cmds = &w->cmd[1];
+	NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));
+	w->submit.cmds = w->cmd;
+	NEG_OK(wait_for_failed(w) != -ECANCELED);
+	return hal_sequence_submit(w->queue2, w->seq, NULL, NULL);
+}
+
 /* ---- limits and configuration ----------------------------------------------------- */
 
 NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
@@ -315,17 +390,17 @@ static int option_info(struct neg *w)
 	return hal_option_get_info(0, NULL, &info);
 }
 
-NEGATIVE(hal_backend_get_info, EPROTO, plugin_of_other_abi, "ABI 42")
+NEGATIVE(hal_backend_get_info, EPROTO, plugin_of_other_abi, "ABI 43")
 {
 	return with_plugin(backend_info, w);
 }
 
-NEGATIVE(hal_device_probe, EPROTO, plugin_of_other_abi, "ABI 42")
+NEGATIVE(hal_device_probe, EPROTO, plugin_of_other_abi, "ABI 43")
 {
 	return with_plugin(device_info, w);
 }
 
-NEGATIVE(hal_option_get_info, EPROTO, plugin_of_other_abi, "ABI 42")
+NEGATIVE(hal_option_get_info, EPROTO, plugin_of_other_abi, "ABI 43")
 {
 	return with_plugin(option_info, w);
 }
@@ -343,6 +418,16 @@ NEGATIVE(hal_program_load, EPROTO, too_many_arguments, "17 arguments")
 
 	NEG_OK(hal_open("man_odd", options, &w->dev2));
 	return hal_program_load(w->dev2, "x", 1, &w->prog2);
+}
+
+NEGATIVE(hal_sequence_create, ENOTSUP, no_timestamps, "timestamps")
+{
+	const char *options[] = {"hal.plugins=" MAN_PLUGINS "/man_odd.so", NULL};
+
+	NEG_OK(hal_open("man_odd", options, &w->dev2));
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	w->cmd[0] = hal_cmd_timestamp(w->buf, 0);
+	return hal_sequence_create(w->part2, &w->submit, &w->seq);
 }
 
 /* ---- programs for the NPU --------------------------------------------------------- */
@@ -675,12 +760,13 @@ NEGATIVE(hal_npu_scratch, ENOMEM, at_all, NO_MEMORY)
 }
 
 #ifdef HAVE_MODELS
-/* Its constants do not fit the quota of the partition it is launched in. */
-NEGATIVE(hal_submit, ENOSPC, constants_of_a_program, "left|quota")
+/* A launch in dev2 of a program whose constants do not fit the quota of part2. */
+static int constants(struct neg *w)
 {
 	static const uint8_t data[65536];
 	struct hal_npu_copy copy = HAL_INIT(hal_npu_copy);
 	struct hal_npu_builder *b;
+	struct hal_kernel *kernel;
 	size_t size;
 	void *image;
 
@@ -700,11 +786,22 @@ NEGATIVE(hal_submit, ENOSPC, constants_of_a_program, "left|quota")
 	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
 	NEG_OK(hal_program_load(w->dev2, image, size, &w->prog2));
 	hal_npu_image_free(image);
-	NEG_OK(hal_kernel_find(w->prog2, "k", &w->kernel));
+	NEG_OK(hal_kernel_find(w->prog2, "k", &kernel));
 	w->args[0] = (struct hal_arg){w->buf2, 0, 64};
-	w->cmd[0] = hal_cmd_launch(w->kernel, w->args, 1);
-	NEG_OK(hal_kernel_find(w->prog, "twice", &w->kernel));
+	w->cmd[0] = hal_cmd_launch(kernel, w->args, 1);
+	return 0;
+}
+
+NEGATIVE(hal_submit, ENOSPC, constants_of_a_program, "left|quota")
+{
+	NEG_OK(constants(w));
 	return hal_submit(w->queue2, &w->submit, NULL);
+}
+
+NEGATIVE(hal_sequence_create, ENOSPC, constants_of_a_program, "left|quota")
+{
+	NEG_OK(constants(w));
+	return hal_sequence_create(w->part2, &w->submit, &w->seq);
 }
 #endif
 #endif

@@ -27,13 +27,13 @@ elif ! diff "$scratch/said" "$scratch/is"; then
 	rc=1
 fi
 
-sed -n '/partition_options\[\] = {/,/^};/s/^\t{"\([a-z_]*\)",.*/\1/p' core/config.c |
+sed -n '/partition_options\[\] = {/,/^};/s/^\t{"\([a-z_]*\)",.*/\1/p' core/config/options.c |
 	sort >"$scratch/keys"
 sed -n '/^\.Sh PARTITIONS/,/^\.Sh ENV/{s/^\.It Cm //p}' "$page" | tr -d ',' |
 	tr -s ' ' '\n' | sort >"$scratch/paged"
-[ -s "$scratch/keys" ] || { echo "no partition_options in core/config.c"; rc=1; }
+[ -s "$scratch/keys" ] || { echo "no partition_options in core/config/options.c"; rc=1; }
 if ! diff "$scratch/paged" "$scratch/keys"; then
-	echo "< in PARTITIONS of $page, > in core/config.c"
+	echo "< in PARTITIONS of $page, > in core/config/options.c"
 	rc=1
 fi
 

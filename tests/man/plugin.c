@@ -2,7 +2,8 @@
 /*
  * A backend out of the tree that is loaded and then does two things wrong: it takes the
  * option clock=virtual without having such a clock, and its kernel has too many
- * arguments. Its name is that of its file, so that copies of it are many backends.
+ * arguments; besides it has partitions and no more.  Its name is that of its file, so
+ * that copies of it are many backends.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,6 +35,20 @@ static int odd_get_info(void *dev, struct hal_device_info *info)
 	info->unit_rows = 1;
 	info->unit_cols = 1;
 	info->partitions_max = 1;
+	return 0;
+}
+
+static int odd_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
+				void **part)
+{
+	(void)desc;
+	*part = dev;
+	return 0;
+}
+
+static int odd_partition_destroy(void *dev, void *part)
+{
+	(void)dev, (void)part;
 	return 0;
 }
 
@@ -78,6 +93,8 @@ hal_backend_entry(const struct hal_host *host)
 		.hot_size = sizeof(struct hal_bk_hot),
 		.cold = {.open = odd_open,
 			 .get_info = odd_get_info,
+			 .partition_create = odd_partition_create,
+			 .partition_destroy = odd_partition_destroy,
 			 .program_load = odd_program_load,
 			 .program_unload = odd_program_unload,
 			 .kernel_get = odd_kernel_get},

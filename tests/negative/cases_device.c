@@ -342,6 +342,13 @@ NEGATIVE(hal_close, EBUSY, timeline, "timeline")
 	return hal_close(w->dev2);
 }
 
+NEGATIVE(hal_close, EBUSY, ring_of_completions, "1 rings")
+{
+	NEG_OK(hal_open(w->target, NULL, &w->dev2));
+	NEG_OK(hal_completions_create(w->dev2, 8, &w->ring));
+	return hal_close(w->dev2);
+}
+
 /* Freeing memory fails, which layer validate finds out. */
 NEGATIVE(hal_close, EPROTO, leak, "alive")
 {
@@ -448,6 +455,79 @@ NEGATIVE(hal_device_native, ENOENT, dev_null, "device|dev")
 {
 	(void)w;
 	return NEG_NULL(hal_device_native(NULL));
+}
+
+/* ---- policy ----------------------------------------------------------------------- */
+
+NEGATIVE(hal_device_set_policy, EINVAL, dev_null, "device|dev")
+{
+	(void)w;
+	return hal_device_set_policy(NULL, "fifo", NULL);
+}
+
+NEGATIVE(hal_device_set_policy, EINVAL, name_null, "name")
+{
+	return hal_device_set_policy(w->dev, NULL, NULL);
+}
+
+NEGATIVE(hal_device_set_policy, EINVAL, unknown, "there are")
+{
+	return hal_device_set_policy(w->dev, "lottery", NULL);
+}
+
+NEGATIVE(hal_device_set_policy, EINVAL, option_shape, "rubbish")
+{
+	const char *options[] = {"rubbish", NULL};
+
+	return hal_device_set_policy(w->dev, "rr", options);
+}
+
+NEGATIVE(hal_device_set_policy, EINVAL, option_unknown, "rr_command")
+{
+	const char *options[] = {"rr_command=2", NULL};
+
+	return hal_device_set_policy(w->dev, "rr", options);
+}
+
+NEGATIVE(hal_device_set_policy, EINVAL, option_value, "1..1000000")
+{
+	const char *options[] = {"rr_commands=0", NULL};
+
+	return hal_device_set_policy(w->dev, "rr", options);
+}
+
+NEGATIVE(hal_device_get_policy, EINVAL, dev_null, "device|dev")
+{
+	struct hal_policy_info i = HAL_INIT(hal_policy_info);
+
+	(void)w;
+	return hal_device_get_policy(NULL, &i);
+}
+
+NEGATIVE(hal_device_get_policy, EINVAL, info_null, "info")
+{
+	return hal_device_get_policy(w->dev, NULL);
+}
+
+NEGATIVE(hal_device_get_policy, EINVAL, size_zero, "size")
+{
+	struct hal_policy_info i = {.size = 0};
+
+	return hal_device_get_policy(w->dev, &i);
+}
+
+NEGATIVE(hal_open, EINVAL, policy_unknown, "lottery")
+{
+	const char *options[] = {"policy.name=lottery", NULL};
+
+	return hal_open("ref", options, &w->dev2);
+}
+
+NEGATIVE(hal_open, EINVAL, policy_option, "rr_commands")
+{
+	const char *options[] = {"policy.name=rr", "policy.rr_commands=none", NULL};
+
+	return hal_open("ref", options, &w->dev2);
 }
 
 /* ---- trace ------------------------------------------------------------------------ */

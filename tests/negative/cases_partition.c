@@ -368,6 +368,49 @@ NEGATIVE(hal_partition_destroy, EBUSY, buffer, "buffer")
 	return hal_partition_destroy(w->part);
 }
 
+NEGATIVE(hal_partition_destroy, EBUSY, sequence, "1 sequences")
+{
+	NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));
+	NEG_OK(hal_queue_destroy(w->queue));
+	w->queue = NULL;
+	NEG_OK(hal_buffer_destroy(w->buf));
+	w->buf = NULL;
+	return hal_partition_destroy(w->part);
+}
+
+/* A point of a resize that comes only later. */
+static int real_partition(struct neg *w, struct hal_point *p)
+{
+	if (w->dev2 == NULL)
+		NEG_OK(hal_open("ref?clock=real", NULL, &w->dev2));
+	w->part_desc.units_floor = 1;
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	w->part_desc.units_floor = 2;
+	NEG_OK(hal_partition_resize(w->part2, &w->part_desc, p));
+	NEG_OK(neg_wait(*p));
+	p->value++;
+	return 0;
+}
+
+static int destroy_partition(struct neg *w)
+{
+	int err = hal_partition_destroy(w->part2);
+
+	w->part2 = err == 0 ? NULL : w->part2;
+	return err;
+}
+
+static int end_partition(struct neg *w)
+{
+	w->part_desc.units_floor = 1;
+	return hal_partition_resize(w->part2, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_destroy, EBUSY, awaited, "a thread waits")
+{
+	return neg_awaited(w, real_partition, destroy_partition, end_partition);
+}
+
 NEGATIVE(hal_partition_destroy, EINVAL, destroyed, "partition")
 {
 	struct hal_partition *p;

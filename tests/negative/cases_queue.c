@@ -264,6 +264,33 @@ NEGATIVE(hal_queue_create, EINVAL, unknown_flag, "flags")
 	return queue(w);
 }
 
+NEGATIVE(hal_queue_create, EINVAL, reserved, "reserved")
+{
+	w->queue_desc.reserved = 1;
+	return queue(w);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, no_ring, "completions")
+{
+	w->queue_desc.completions = (struct hal_completions *)(void *)w->line;
+	return queue(w);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, destroyed_ring, "completions")
+{
+	NEG_OK(hal_completions_create(w->dev, 8, &w->queue_desc.completions));
+	NEG_OK(hal_completions_destroy(w->queue_desc.completions));
+	return queue(w);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, ring_of_other_device, "another device")
+{
+	NEG_OK(hal_open("ref", NULL, &w->dev2));
+	NEG_OK(hal_completions_create(w->dev2, 8, &w->ring));
+	w->queue_desc.completions = w->ring;
+	return queue(w);
+}
+
 NEGATIVE(hal_queue_create, EINVAL, preempt_unknown, "min_preempt")
 {
 	w->queue_desc.min_preempt = HAL_PREEMPT_INSIDE + 1;
@@ -310,6 +337,57 @@ NEGATIVE(hal_queue_destroy, EINVAL, destroyed, "queue")
 	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &q));
 	NEG_OK(hal_queue_destroy(q));
 	return hal_queue_destroy(q);
+}
+
+/* One of a device whose engine has a thread, so that a thread may wait beside it. */
+static int real_queue(struct neg *w, struct hal_point *p)
+{
+	if (w->dev2 == NULL) {
+		NEG_OK(hal_open("ref?clock=real", NULL, &w->dev2));
+		NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	}
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	*p = (struct hal_point){hal_queue_timeline(w->queue2), 1};
+	return 0;
+}
+
+static int destroy_queue(struct neg *w)
+{
+	int err = hal_queue_destroy(w->queue2);
+
+	w->queue2 = err == 0 ? NULL : w->queue2;
+	return err;
+}
+
+static int end_queue(struct neg *w)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done;
+
+	NEG_OK(hal_submit(w->queue2, &d, &done));
+	return neg_wait(done);
+}
+
+NEGATIVE(hal_queue_destroy, EBUSY, awaited, "a thread waits")
+{
+	return neg_awaited(w, real_queue, destroy_queue, end_queue);
+}
+
+NEGATIVE(hal_queue_destroy, EBUSY, awaited_by_work, "submitted work waits")
+{
+	NEG_OK(queue(w));
+	w->points[0] = (struct hal_point){hal_queue_timeline(w->queue), 1};
+	w->submit.waits = w->points;
+	w->submit.wait_count = 1;
+	NEG_OK(hal_submit(w->queue2, &w->submit, &w->busy));
+	w->points[1] = w->busy;
+	{
+		int err = hal_queue_destroy(w->queue);
+
+		w->submit.wait_count = 0;
+		NEG_OK(hal_submit(w->queue, &w->submit, NULL));
+		return err;
+	}
 }
 
 NEGATIVE(hal_queue_suspend, EINVAL, queue_null, "queue")
@@ -445,6 +523,30 @@ NEGATIVE(hal_submit, EINVAL, unknown_flag, "flags")
 	return submit(w);
 }
 
+NEGATIVE(hal_submit, EINVAL, reserved, "reserved")
+{
+	w->submit.reserved = 1;
+	return submit(w);
+}
+
+NEGATIVE(hal_submit, E2BIG, longer_commands, "cmds[0]")
+{
+	struct {
+		struct hal_cmd c;
+		uint64_t more;
+	} longer = {w->cmd[0], 1};
+
+	w->submit.cmds = &longer.c;
+	w->submit.cmd_stride = sizeof(longer);
+	return submit(w);
+}
+
+NEGATIVE(hal_submit, EINVAL, stride_unaligned, "cmd_stride")
+{
+	w->submit.cmd_stride = sizeof(struct hal_cmd) + 4;
+	return submit(w);
+}
+
 NEGATIVE(hal_submit, EINVAL, cmds_null, "cmds")
 {
 	w->submit.cmds = NULL;
@@ -547,6 +649,20 @@ NEGATIVE(hal_submit, EAGAIN, full, "full|room")
 	for (i = 0; !err && i < 100000; i++)
 		err = hal_submit(w->queue, &w->submit, &w->busy);
 	return err;
+}
+
+NEGATIVE(hal_submit, EAGAIN, ring_of_completions_full, "completions")
+{
+	NEG_OK(hal_completions_create(w->dev, 2, &w->ring));
+	w->queue_desc.completions = w->ring;
+	NEG_OK(queue(w));
+	/* One in flight and one unread are as good as two in flight. */
+	for (int i = 0; i < 2; i++) {
+		NEG_OK(hal_submit(w->queue2, &w->submit, &w->busy));
+		if (i == 0)
+			NEG_OK(neg_wait(w->busy));
+	}
+	return hal_submit(w->queue2, &w->submit, NULL);
 }
 
 /* ---- submit: commands ------------------------------------------------------------- */
@@ -798,6 +914,33 @@ NEGATIVE(hal_timeline_destroy, EBUSY, to_be_signalled, "wait|signal|work")
 	return hal_timeline_destroy(w->line2);
 }
 
+static int real_timeline(struct neg *w, struct hal_point *p)
+{
+	if (w->dev2 == NULL)
+		NEG_OK(hal_open("ref?clock=real", NULL, &w->dev2));
+	NEG_OK(hal_timeline_create(w->dev2, &w->line2));
+	*p = (struct hal_point){w->line2, 1};
+	return 0;
+}
+
+static int destroy_timeline(struct neg *w)
+{
+	int err = hal_timeline_destroy(w->line2);
+
+	w->line2 = err == 0 ? NULL : w->line2;
+	return err;
+}
+
+static int end_timeline(struct neg *w)
+{
+	return hal_timeline_signal(w->line2, 1);
+}
+
+NEGATIVE(hal_timeline_destroy, EBUSY, awaited, "threads wait")
+{
+	return neg_awaited(w, real_timeline, destroy_timeline, end_timeline);
+}
+
 NEGATIVE(hal_timeline_destroy, EINVAL, destroyed, "timeline")
 {
 	struct hal_timeline *t;
@@ -877,6 +1020,38 @@ NEGATIVE_ON("ref?clock=real", hal_wait, ETIMEDOUT, real_clock, "timeline|reached
 	w->points[0] = (struct hal_point){w->line, 1};
 	return hal_wait(w->points, 1, 0,
 			(int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec + 1000000);
+}
+
+NEGATIVE(hal_wait, EINVAL, deadline_negative, "deadline")
+{
+	w->points[0] = (struct hal_point){w->line, 1};
+	return hal_wait(w->points, 1, 0, -1);
+}
+
+NEGATIVE(hal_wait, EINVAL, destroyed, "timeline")
+{
+	struct hal_point p = {NULL, 1};
+
+	NEG_OK(hal_timeline_create(w->dev, &p.timeline));
+	NEG_OK(hal_timeline_destroy(p.timeline));
+	return hal_wait(&p, 1, 0, HAL_FOREVER);
+}
+
+/* Nothing is left to do, but the time passes. */
+NEGATIVE(hal_wait, ETIMEDOUT, device_time, "time is up")
+{
+	int64_t until = (int64_t)hal_device_now(w->dev) + 1000;
+
+	w->points[0] = (struct hal_point){w->line, 1};
+	return hal_wait(w->points, 1, HAL_WAIT_DEVICE_TIME, until);
+}
+
+NEGATIVE_ON("ref?clock=real", hal_wait, ETIMEDOUT, real_device_time, "time is up")
+{
+	int64_t until = (int64_t)hal_device_now(w->dev) + 1000000;
+
+	w->points[0] = (struct hal_point){w->line, 1};
+	return hal_wait(w->points, 1, HAL_WAIT_DEVICE_TIME, until);
 }
 
 NEGATIVE(hal_wait, EDEADLK, nothing_left, "timeline|reach")

@@ -9,9 +9,13 @@
 #include "negative.h"
 
 #include <fnmatch.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,6 +106,12 @@ static const struct {
 		 .arg_bytes = {64}},
 	},
 };
+
+const void *neg_image(size_t *size)
+{
+	*size = sizeof(image);
+	return &image;
+}
 
 /* Kernels of the same names and meaning for another backend. */
 static const struct conf_pack *pack;
@@ -204,6 +214,8 @@ static int put_away(struct neg *w)
 		unlink(w->path);
 	NEG_OK(hal_queue_destroy(w->queue2));
 	NEG_OK(hal_queue_destroy(w->queue));
+	NEG_OK(hal_sequence_destroy(w->seq));
+	NEG_OK(hal_completions_destroy(w->ring));
 	NEG_OK(hal_buffer_destroy(w->buf2));
 	NEG_OK(hal_buffer_destroy(w->buf));
 	NEG_OK(hal_partition_destroy(w->part2));
@@ -263,6 +275,97 @@ static int settle(struct neg *w)
 	return neg_wait(w->busy);
 }
 
+int neg_lose(struct neg *w)
+{
+	const char *options[] = {"partition \"a\".units=1", NULL};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done;
+	struct hal_cmd cmd;
+
+	NEG_OK(hal_open("ref?units=8&layers.fault=poll:1:EIO", options, &w->dev2));
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	NEG_OK(hal_program_load(w->dev2, &image, sizeof(image), &w->prog2));
+	cmd = hal_cmd_fill(w->buf2, 0, 64, 1);
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	NEG_OK(hal_sequence_create(w->part2, &d, &w->seq));
+	NEG_OK(hal_submit(w->queue2, &d, &done));
+	NEG_OK(neg_wait(done) != -EIO);
+	return 0;
+}
+
+/* What hal_last_error says in the child, or would have said. */
+static struct {
+	int err;
+	char text[512];
+} told;
+
+int neg_forked(struct neg *w, int (*call)(struct neg *w))
+{
+	int fds[2], status;
+	pid_t pid;
+
+	NEG_OK(pipe(fds));
+	(void)fflush(NULL);
+	pid = fork();
+	NEG_OK(pid < 0);
+	if (pid == 0) {
+		/* Nothing is destroyed in here: it belongs to the parent. */
+		alarm(60);
+		told.err = call(w);
+		snprintf(told.text, sizeof(told.text), "%s", hal_last_error());
+		_exit(write(fds[1], &told, sizeof(told)) != sizeof(told));
+	}
+	NEG_OK(close(fds[1]));
+	memset(&told, 0, sizeof(told));
+	if (read(fds[0], &told, sizeof(told)) != sizeof(told))
+		told.err = -ENOTRECOVERABLE;
+	NEG_OK(close(fds[0]));
+	NEG_OK(waitpid(pid, &status, 0) != pid);
+	return told.err;
+}
+
+struct waiting {
+	struct hal_point p;
+	atomic_bool begun;
+};
+
+static void *wait_there(void *arg)
+{
+	struct waiting *t = arg;
+
+	atomic_store(&t->begun, true);
+	(void)hal_wait(&t->p, 1, 0, HAL_FOREVER);
+	return NULL;
+}
+
+int neg_awaited(struct neg *w, int (*make)(struct neg *w, struct hal_point *p),
+		int (*destroy)(struct neg *w), int (*end)(struct neg *w))
+{
+	const time_t until = time(NULL) + 30;
+	struct waiting t;
+	pthread_t thread;
+	int err = 0;
+
+	/* Destroyed before the thread had begun to wait: once more. */
+	while (err == 0 && time(NULL) < until) {
+		NEG_OK(make(w, &t.p));
+		atomic_init(&t.begun, false);
+		NEG_OK(pthread_create(&thread, NULL, wait_there, &t));
+		while (!atomic_load(&t.begun))
+			sched_yield();
+		for (int i = 0; i < 100; i++)
+			sched_yield();
+		err = destroy(w);
+		if (err != 0)
+			NEG_OK(end(w));
+		NEG_OK(pthread_join(thread, NULL));
+	}
+	return err;
+}
+
 int neg_config(struct neg *w, const char *text)
 {
 	const char *dir = getenv("TMPDIR");
@@ -312,8 +415,10 @@ static enum outcome run(const struct neg_case *c, const char *target, bool verbo
 
 	if (build(&w, target))
 		return FAILED;
+	told.text[0] = '\0';
 	err = c->fn(&w);
-	snprintf(text, sizeof(text), "%s", hal_last_error());
+	snprintf(text, sizeof(text), "%s",
+		 told.text[0] != '\0' ? told.text : hal_last_error());
 	if (skipped) {
 		if (verbose)
 			printf("skip %s %s %s: needs %s\n", c->function, c->error_name,

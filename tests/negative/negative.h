@@ -42,6 +42,8 @@ struct neg {
 	struct hal_buffer *buf2;
 	struct hal_program *prog2;
 	struct hal_timeline *line2;
+	struct hal_sequence *seq;
+	struct hal_completions *ring;
 	/* Good as they are. */
 	struct hal_partition_desc part_desc; /* one unit */
 	struct hal_buffer_desc buffer_desc;  /* 64 bytes */
@@ -122,5 +124,15 @@ int neg_make_busy(struct neg *w);
 /* Puts a submission into .queue that waits for value 1 of .line and signals 2. */
 int neg_make_gated(struct neg *w);
 int neg_wait(struct hal_point p);
+/* The image of ref that .prog is of. */
+const void *neg_image(size_t *size);
+/* dev2, a device that is lost, and part2, queue2, buf2, prog2 and seq of it. */
+int neg_lose(struct neg *w);
+/* What call answers in a child process, and says there. */
+int neg_forked(struct neg *w, int (*call)(struct neg *w));
+/* What destroy answers while a thread waits for the point of make, which is never reached
+ * until end is called.  Both clean up behind them. */
+int neg_awaited(struct neg *w, int (*make)(struct neg *w, struct hal_point *p),
+		int (*destroy)(struct neg *w), int (*end)(struct neg *w));
 
 #endif

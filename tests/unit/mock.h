@@ -41,6 +41,8 @@ struct mock_control {
 	void (*counts)(void *native, struct mock_counts *out);
 	/* What the i-th command in flight is: op, and pattern of a fill. */
 	uint32_t (*peek)(void *native, uint32_t i, uint32_t *op);
+	/* The resize that was asked for ends with status and text. */
+	void (*fail_move)(void *native, int status, const char *text);
 };
 
 #endif

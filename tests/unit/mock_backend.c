@@ -572,6 +572,18 @@ static void control_quiet(void *native, uint64_t ns)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void control_fail_move(void *native, int status, const char *text)
+{
+	struct mock *m = native;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->move.due) {
+		m->move.due = 0;
+		event(m, HAL_BK_QUIET, status, m->move.cookie, m->now, text);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void control_refuse_resume(void *native, uint32_t n, int err)
 {
 	struct mock *m = native;
@@ -619,6 +631,7 @@ static const struct mock_control control = {
 	.refuse_resume = control_refuse_resume,
 	.counts = control_counts,
 	.peek = control_peek,
+	.fail_move = control_fail_move,
 };
 
 static const void *mock_extension(void *dev, const char *name)

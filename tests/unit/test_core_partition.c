@@ -282,6 +282,39 @@ static void resize_live(void **state)
 	world_close(&w);
 }
 
+/* A refusal fails its own point; the partition is asked again, and moves. */
+static void resize_refused(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_point first, refused, again;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	d.rows = 1;
+	d.cols = 2;
+	OK(hal_partition_resize(w.part, &d, &first));
+	w.mock->quiet(w.native, 0);
+	OK(hal_wait(&first, 1, 0, HAL_FOREVER));
+	d.cols = 4;
+	OK(hal_partition_resize(w.part, &d, &refused));
+	w.mock->fail_move(w.native, -EIO, "a unit is broken");
+	FAILS(hal_wait(&refused, 1, 0, HAL_FOREVER), -EIO, "refused", "broken");
+	OK(hal_partition_get_info(w.part, &i));
+	assert_int_equal(i.units, 2);
+	OK(hal_partition_resize(w.part, &d, &again));
+	w.mock->quiet(w.native, 0);
+	OK(hal_wait(&again, 1, 0, HAL_FOREVER));
+	OK(hal_partition_get_info(w.part, &i));
+	assert_int_equal(i.units, 4);
+	/* What was, stays. */
+	OK(hal_wait(&first, 1, 0, 0));
+	FAILS(hal_wait(&refused, 1, 0, 0), -EIO, "refused");
+	world_close(&w);
+}
+
 static void resize_idle(void **state)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
@@ -394,11 +427,11 @@ static void maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pinwheel),    cmocka_unit_test(squarest_first),
-		cmocka_unit_test(random_maps), cmocka_unit_test(memory),
-		cmocka_unit_test(colors),      cmocka_unit_test(resize_live),
-		cmocka_unit_test(resize_idle), cmocka_unit_test(dead_handles),
-		cmocka_unit_test(maps),
+		cmocka_unit_test(pinwheel),       cmocka_unit_test(squarest_first),
+		cmocka_unit_test(random_maps),    cmocka_unit_test(memory),
+		cmocka_unit_test(colors),         cmocka_unit_test(resize_live),
+		cmocka_unit_test(resize_refused), cmocka_unit_test(resize_idle),
+		cmocka_unit_test(dead_handles),   cmocka_unit_test(maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

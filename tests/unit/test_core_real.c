@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock=real: the engine's own thread, several submitting ones, sleeping and waking. */
+#define _GNU_SOURCE
 #include "mock_world.h"
 
 #include <errno.h>
@@ -304,6 +305,99 @@ static void close_while_asleep(void **state)
 	}
 }
 
+/* Only hal_wait is a cancellation point: who is to be cancelled gets as far as that. */
+struct cancelled {
+	struct world *w;
+	struct hal_queue *q;
+	struct hal_timeline *never;
+	const char *bad;
+	atomic_int at_wait;
+};
+
+static const char *all_but_wait(struct cancelled *c)
+{
+	const char *const options[] = {PLUGINS, NULL};
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_completion end;
+	struct hal_device *other;
+	struct hal_point p;
+	struct hal_queue *q;
+	int fd;
+
+	if (hal_completions_create(c->w->dev, 8, &qd.completions) != 0 ||
+	    hal_queue_create(c->w->part, &qd, &q) != 0)
+		return "hal_queue_create";
+	if (submit_cmd(c->q, numbered(c->w, 1), &p) != 0 ||
+	    submit_cmd(q, numbered(c->w, 2), NULL) != 0)
+		return "hal_submit";
+	fd = hal_point_fd(&p);
+	if (fd < 0)
+		return "hal_point_fd";
+	if (hal_completions_read(qd.completions, &end, 1, in_ms(60000)) != 1)
+		return "hal_completions_read";
+	if (hal_queue_destroy(q) != 0 || hal_completions_destroy(qd.completions) != 0)
+		return "hal_queue_destroy";
+	if (hal_device_probe(0, &info) != 0)
+		return "hal_device_probe";
+	if (hal_open("mock?clock=real", options, &other) != 0 ||
+	    hal_trace_start(other, "/dev/null") != 0 || hal_trace_stop(other) != 0 ||
+	    hal_close(other) != 0)
+		return "hal_open";
+	while (hal_timeline_value(p.timeline, NULL) < p.value)
+		sched_yield();
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	(void)close(fd);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	return NULL;
+}
+
+static void *calls_everything(void *arg)
+{
+	struct cancelled *c = arg;
+	struct hal_point never = {c->never, 1};
+
+	(void)pthread_cancel(pthread_self());
+	for (int i = 0; i < 100 && c->bad == NULL; i++)
+		c->bad = all_but_wait(c);
+	atomic_store(&c->at_wait, 1);
+	(void)hal_wait(&never, 1, 0, HAL_FOREVER);
+	c->bad = "hal_wait has returned";
+	return NULL;
+}
+
+static void cancelled_in_hal_wait_alone(void **state)
+{
+	const char *const options[] = {PLUGINS, "hal.spin_us=0", NULL};
+	struct cancelled c = {NULL};
+	struct worker k;
+	struct world w;
+	pthread_t device, thread;
+	void *result;
+
+	(void)state;
+	world_open_with(&w, "mock?clock=real", options);
+	world_fill(&w);
+	c.w = &w;
+	c.q = add_queue(w.part, 0);
+	OK(hal_timeline_create(w.dev, &c.never));
+	k.w = &w;
+	atomic_init(&k.stop, 0);
+	pthread_create(&device, NULL, work, &k);
+	pthread_create(&thread, NULL, calls_everything, &c);
+	pthread_join(thread, &result);
+	atomic_store(&k.stop, 1);
+	pthread_join(device, NULL);
+	if (c.bad != NULL)
+		fail_msg("%s", c.bad);
+	assert_int_equal(atomic_load(&c.at_wait), 1);
+	assert_true(result == PTHREAD_CANCELED);
+	/* Nothing of its wait has stayed behind. */
+	OK(hal_timeline_destroy(c.never));
+	OK(hal_queue_destroy(c.q));
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +408,7 @@ int main(void)
 		cmocka_unit_test(host_signals),
 		cmocka_unit_test(suspend_under_load),
 		cmocka_unit_test(close_while_asleep),
+		cmocka_unit_test(cancelled_in_hal_wait_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * extension.  On the golden model always, on the RTL where its 16 x 16 model is built.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -100,6 +102,11 @@ static int setup_with(void **state, const char *more)
 static int setup(void **state)
 {
 	return setup_with(state, "");
+}
+
+static int setup_ideal(void **state)
+{
+	return setup_with(state, "clock=virtual&memory=ideal");
 }
 
 static int setup_real(void **state)
@@ -301,7 +308,6 @@ static void options_arrive(void **state)
 	uint32_t masks = 0;
 
 	assert_int_equal(npu_read(w->native, NPU_GLB_CTRL_ADDR) & 1, 0);
-	assert_int_equal(npu_event_fd(w->native), -ENOTSUP);
 	OK(open_device("clock=virtual&memory=ideal&channels=8", &dev));
 	native = hal_device_native(dev);
 	assert_int_equal(npu_read(native, NPU_GLB_CTRL_ADDR) & 1, 1);
@@ -986,6 +992,114 @@ static void copies_and_fills(void **state)
 	OK(hal_buffer_destroy(d));
 }
 
+/* ---- time that is not simulated --------------------------------------------------- */
+
+#define LONG_NS (UINT64_C(1) << 60)
+
+static uint64_t cycles(struct world *w)
+{
+	uint64_t low = w->ext->reg_read(w->native, NPU_GLB_TIME_LO_ADDR);
+
+	return low | (uint64_t)w->ext->reg_read(w->native, NPU_GLB_TIME_HI_ADDR) << 32;
+}
+
+/* The machine stands still while device time goes on. */
+static void idle_time(void **state)
+{
+	struct world *w = *state;
+	struct hal_bk_event ev[16];
+	uint64_t machine = cycles(w), now = hal_device_now(w->dev);
+
+	assert_int_equal(hal_device_poll(w->dev, LONG_NS), 0);
+	assert_int_equal(hal_device_now(w->dev), now + LONG_NS);
+	assert_in_range(cycles(w), machine, machine + 16);
+	now = npu_now(w->native);
+	assert_int_equal(npu_poll(w->native, UINT64_MAX, ev, 16), 0);
+	assert_int_equal(npu_poll(w->native, now - 1, ev, 16), 0);
+	assert_int_equal(npu_now(w->native), now);
+	assert_int_equal(npu_poll(w->native, now + 1, ev, 16), 0);
+	assert_int_equal(npu_now(w->native), now + 1);
+}
+
+/* What is due at once is asked for at once. */
+static void next_tells(void **state)
+{
+	struct world *w = *state;
+	struct npu_queue *q = w->native->parts[0]->queues;
+	struct npu_partition *part = w->native->parts[1];
+	struct hal_bk_event ev[16];
+
+	assert_true(npu_next(w->native) == UINT64_MAX);
+	OK(npu_suspend(w->native, q, HAL_SUSPEND_KILL, 5));
+	OK(npu_resize(w->native, part, &part->desc, 6));
+	assert_true(npu_next(w->native) == 0);
+	assert_int_equal(npu_poll(w->native, 0, ev, 1), 1);
+	assert_true(npu_next(w->native) == 0);
+	assert_int_equal(npu_poll(w->native, 0, ev + 1, 1), 1);
+	assert_true(ev[0].cookie == 5 && ev[1].cookie == 6);
+	assert_true(npu_next(w->native) == UINT64_MAX);
+	OK(npu_resume(w->native, q));
+}
+
+static uint64_t first_fold;
+
+static void on_first_fold(void *user, const struct hal_npu_fold *f)
+{
+	(void)user;
+	if (!first_fold || f->start < first_fold)
+		first_fold = f->start;
+}
+
+/* What work is told to have taken is the same, to the cycle. */
+static void work_after_idle_time(void **state)
+{
+	struct world *w = *state;
+	struct hal_arg args[3];
+	uint64_t elapsed[3], busy[3], before;
+
+	make_gemm(w, "gemm", 1);
+	load(w);
+	(void)busy_of(w, launch(kernel(w, "gemm"), args, w, 0, 3), &elapsed[0]);
+	busy[0] = busy_of(w, launch(kernel(w, "gemm"), args, w, 0, 3), &elapsed[0]);
+	busy[1] = busy_of(w, launch(kernel(w, "gemm"), args, w, 0, 3), &elapsed[1]);
+	assert_int_equal(busy[0], busy[1]);
+	assert_int_equal(elapsed[0], elapsed[1]);
+	OK(hal_device_poll(w->dev, LONG_NS));
+	before = hal_device_now(w->dev);
+	first_fold = 0;
+	OK(w->ext->on_fold(w->native, on_first_fold, NULL));
+	busy[2] = busy_of(w, launch(kernel(w, "gemm"), args, w, 0, 3), &elapsed[2]);
+	OK(w->ext->on_fold(w->native, NULL, NULL));
+	assert_int_equal(busy[2], busy[0]);
+	assert_int_equal(elapsed[2], elapsed[0]);
+	assert_in_range(first_fold, before, before + elapsed[2]);
+}
+
+/* Entries that a timestamp and a fill have in the ring before the machine has run. */
+static uint32_t entries_of_two(struct world *w)
+{
+	struct npu_partition *part = w->native->parts[0];
+	struct hal_point done;
+	uint32_t tail = part->tail, entries;
+
+	OK(submit(w->queue[0][0], hal_cmd_timestamp(w->buf[0][0], 0), &done));
+	OK(submit(w->queue[0][0], hal_cmd_fill(w->buf[0][0], 0, 8, 1), &done));
+	assert_int_equal(hal_device_poll(w->dev, 0), 0);
+	entries = part->tail - tail;
+	OK(wait(done));
+	return entries;
+}
+
+/* Its word is corrected before a command behind it can be near it. */
+static void timestamp_alone(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(entries_of_two(w), 8);
+	OK(hal_device_poll(w->dev, 1));
+	assert_int_equal(entries_of_two(w), 4);
+}
+
 /* ---- real clock ------------------------------------------------------------------- */
 
 static void real_clock(void **state)
@@ -1003,6 +1117,69 @@ static void real_clock(void **state)
 	OK(hal_wait(done, 2, 0, HAL_FOREVER));
 	check_gemm(w, 0, noise);
 	check_gemm(w, 1, noise);
+}
+
+struct watch {
+	struct hal_device *dev;
+	atomic_bool stop;
+	atomic_uint backwards;
+};
+
+static void *watch_time(void *user)
+{
+	struct watch *w = user;
+	uint64_t last = 0;
+
+	while (!atomic_load(&w->stop)) {
+		uint64_t now = hal_device_now(w->dev);
+
+		if (now < last)
+			atomic_fetch_add(&w->backwards, 1);
+		last = now;
+	}
+	return NULL;
+}
+
+/* Any thread may ask for the time, which goes on while nothing runs. */
+static void real_time(void **state)
+{
+	const struct timespec nap = {.tv_nsec = 2000000};
+	struct world *w = *state;
+	struct watch watch = {.dev = w->dev};
+	pthread_t threads[2];
+	struct hal_point done;
+	uint64_t before = hal_device_now(w->dev);
+
+	for (uint32_t i = 0; i < 2; i++)
+		OK(pthread_create(&threads[i], NULL, watch_time, &watch));
+	for (uint32_t i = 0; i < 30; i++) {
+		OK(submit(w->queue[0][0], hal_cmd_fill(w->buf[0][0], 0, 8, i), &done));
+		OK(wait(done));
+		nanosleep(&nap, NULL);
+	}
+	atomic_store(&watch.stop, true);
+	for (uint32_t i = 0; i < 2; i++)
+		OK(pthread_join(threads[i], NULL));
+	assert_int_equal(atomic_load(&watch.backwards), 0);
+	assert_true(hal_device_now(w->dev) - before >= 30 * 2000000);
+}
+
+/* A suspend and a move of which nothing has to be waited for are told all the same. */
+static void real_quiet(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct world *w = *state;
+	struct hal_point p;
+
+	OK(hal_queue_suspend(w->queue[0][0], HAL_SUSPEND_KILL, &p));
+	OK(wait(p));
+	OK(hal_queue_resume(w->queue[0][0]));
+	d.rows = 4;
+	d.cols = 4;
+	OK(hal_partition_resize(w->part[0], &d, &p));
+	OK(wait(p));
+	assert_int_equal(w->native->owed, 0);
+	assert_true(npu_next(w->native) == UINT64_MAX);
 }
 
 static int run_all(const char *name)
@@ -1034,7 +1211,14 @@ static int run_all(const char *name)
 		TEST(forge_own_times),
 		TEST(forge_any_time),
 		TEST(copies_and_fills),
+		TEST(idle_time),
+		TEST(next_tells),
+		cmocka_unit_test_setup_teardown(work_after_idle_time, setup_ideal,
+						teardown),
+		TEST(timestamp_alone),
 		cmocka_unit_test_setup_teardown(real_clock, setup_real, teardown),
+		cmocka_unit_test_setup_teardown(real_time, setup_real, teardown),
+		cmocka_unit_test_setup_teardown(real_quiet, setup_real, teardown),
 	};
 
 	return cmocka_run_group_tests_name(name, tests, NULL, NULL);

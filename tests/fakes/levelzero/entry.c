@@ -7,9 +7,11 @@
 #include "internal.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -55,11 +57,24 @@ static void arm_from_environment(void)
 	armed_result = result;
 }
 
+static atomic_ullong module_ns;
+
+static void compile(void)
+{
+	uint64_t ns = atomic_load(&module_ns);
+	const struct timespec t = {.tv_sec = (time_t)(ns / 1000000000),
+				   .tv_nsec = (long)(ns % 1000000000)};
+
+	nanosleep(&t, NULL);
+}
+
 /* Takes the lock; true when it is this call's turn to fail. */
 static bool enter(int call, uint32_t *result)
 {
 	uint32_t d;
 
+	if (call == LZ_CALL_zeModuleCreate && atomic_load(&module_ns))
+		compile();
 	pthread_mutex_lock(&lock);
 	arm_from_environment();
 	world_pace();
@@ -287,6 +302,11 @@ static void control_memory_left(uint64_t bytes)
 	world.memory_left = bytes;
 }
 
+static void control_slow_modules(uint64_t ns)
+{
+	atomic_store(&module_ns, ns);
+}
+
 static uint64_t control_now(void)
 {
 	return world.now_ns;
@@ -318,6 +338,7 @@ static void control_reset(void)
 	memset(call_counts, 0, sizeof(call_counts));
 	error_count = 0;
 	armed = -1;
+	atomic_store(&module_ns, 0);
 	world.misused = 0;
 	world.misuse = NULL;
 	world.kept_count = 0;
@@ -340,6 +361,7 @@ const struct lz_stand_in hal_stand_in_ze = {
 	.revive = control_revive,
 	.permit = control_permit,
 	.memory_left = control_memory_left,
+	.slow_modules = control_slow_modules,
 	.now = control_now,
 	.set_now = control_set_now,
 	.jobs = control_jobs,

@@ -55,6 +55,9 @@ struct lz_stand_in {
 	void (*permit)(int yes);
 	/* Device memory that can still be had: bytes, UINT64_MAX: all there is. */
 	void (*memory_left)(uint64_t bytes);
+	/* zeModuleCreate takes so long, and other calls go on meanwhile, as a compiler's
+	 * do; 0: no time. */
+	void (*slow_modules)(uint64_t ns);
 	uint64_t (*now)(void);
 	/* Virtual time jumps to ns, later than now; nothing may be running. */
 	void (*set_now)(uint64_t ns);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plugin.h - a policy that does what a test tells it, right or wrong. */
+#ifndef TESTS_POLICY_PLUGIN_H
+#define TESTS_POLICY_PLUGIN_H
+
+#include <hal/policy.h>
+
+enum plugin_mode {
+	PLUGIN_FIFO,
+	PLUGIN_STRANGER, /* names .stranger */
+	PLUGIN_NOBODY,   /* nobody, and no time */
+	PLUGIN_PAST,     /* nobody, until a time that has passed */
+	PLUGIN_HOLD,     /* nobody until .hold_ns */
+	PLUGIN_STARVE,   /* never the queue .victim */
+	PLUGIN_PREEMPT,  /* stops .victim while a queue of priority above 0 has work */
+};
+
+/* The symbol plugin_control of the shared object. */
+struct plugin_control {
+	enum plugin_mode mode;
+	uint32_t lease;                /* commands, with each order */
+	struct hal_policy_queue *last; /* attached last */
+	struct hal_policy_queue *stranger, *victim;
+	struct hal_policy_partition *part; /* of the last attached */
+	uint64_t hold_ns;
+	uint64_t create_alarm_ns; /* set in create; 0: none */
+	uint64_t again_ns;        /* .alarm sets the next one to so much from then */
+	uint32_t stop_mode;
+	int attach_err;
+	/* What it was told. */
+	uint64_t attached, detached, enqueued, dequeued[4], picked, ended, changed, moved;
+	uint64_t alarms, alarm_at_ns;
+	uint64_t overruns;    /* enqueued twice, or dequeued without */
+	uint64_t now_ns;      /* of the last pick */
+	int stopped, started; /* what the last ones answered */
+	const struct hal_policy_host *host;
+};
+
+#endif

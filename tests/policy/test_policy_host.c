@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host of a policy: what it tells, what it does for it, and the net under it. */
+#include "world.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "plugin.h"
+
+#define ONE_AT_A_TIME "hal.partition_inflight=1", "hal.inflight=1", "hal.queue_depth=1024"
+#define PLUGINS       "hal.plugins=" PLUGIN_TEST ":" PLUGIN_ALWAYS
+
+static const char *const with_plugin[] = {PLUGINS, ONE_AT_A_TIME, "policy.name=plugin",
+					  NULL};
+
+/* The control of a plugin that is loaded already, as new. */
+static struct plugin_control *control_of(const char *path)
+{
+	void *lib = dlopen(path, RTLD_NOW);
+	struct plugin_control *c;
+
+	if (lib == NULL)
+		fail_msg("%s", dlerror());
+	c = dlsym(lib, "plugin_control");
+	assert_non_null(c);
+	memset(c, 0, sizeof(*c));
+	return c;
+}
+
+struct two {
+	struct world w;
+	struct plugin_control *c;
+	struct hal_queue *a, *b;
+	struct hal_policy_queue *a_view, *b_view;
+};
+
+static void two_open(struct two *t, const char *const *options)
+{
+	t->c = control_of(PLUGIN_TEST);
+	world_open(&t->w, options);
+	t->a = add_queue(t->w.part, 0, 1, 0);
+	t->a_view = t->c->last;
+	t->b = add_queue(t->w.part, 0, 1, 0);
+	t->b_view = t->c->last;
+}
+
+static void two_close(struct two *t)
+{
+	OK(hal_queue_destroy(t->a));
+	OK(hal_queue_destroy(t->b));
+	world_close(&t->w);
+	assert_int_equal(t->c->overruns, 0);
+}
+
+/* ---- asked and not asked ----------------------------------------------------------- */
+
+static void alone(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	finish(submit(&t.w, t.a, 100, 10, 'a'));
+	assert_int_equal(t.c->picked, 0);
+	assert_int_equal(t.c->enqueued, 0);
+	assert_int_equal(t.c->ended, 100); /* but told of what it wants to know */
+	/* With a competitor each of its commands is asked for, but for a last one alone.
+	 */
+	(void)submit(&t.w, t.a, 10, 10, 'a');
+	(void)submit(&t.w, t.b, 10, 10, 'b');
+	finish_all(&t.w);
+	assert_in_range(t.c->picked, 18, 20);
+	assert_string_equal(ended.text + 100, "abababababababababab");
+	two_close(&t);
+}
+
+static void always(void **state)
+{
+	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
+					      "policy.name=always", NULL};
+	struct plugin_control *c = control_of(PLUGIN_ALWAYS);
+	struct hal_queue *a;
+	struct world w;
+
+	(void)state;
+	world_open(&w, options);
+	a = add_queue(w.part, 0, 1, 0);
+	finish(submit(&w, a, 100, 10, 'a'));
+	assert_int_equal(c->picked, 100);
+	assert_int_equal(c->enqueued, 100);
+	/* Also when it has taken over from one that does not. */
+	OK(hal_device_set_policy(w.dev, "fifo", NULL));
+	finish(submit(&w, a, 10, 10, 'a'));
+	assert_int_equal(c->picked, 100);
+	(void)submit(&w, a, 10, 10, 'a');
+	pass(&w, 5);
+	OK(hal_device_set_policy(w.dev, "always", NULL));
+	finish_all(&w);
+	assert_int_equal(c->picked, 109);
+	assert_int_equal(ended.length, 120);
+	OK(hal_queue_destroy(a));
+	world_close(&w);
+}
+
+static void lease(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	t.c->lease = 3;
+	(void)submit(&t.w, t.a, 8, 10, 'a');
+	(void)submit(&t.w, t.b, 8, 10, 'b');
+	pass(&t.w, 119);
+	/* The first came before there was anybody else. */
+	assert_int_equal(ended.length, 11);
+	assert_memory_equal(ended.text, "aaaabbbbaaaa", 11);
+	assert_int_equal(t.c->picked, 3);
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "aaaabbbbaaaabbbb");
+	two_close(&t);
+}
+
+static void not_admitted(void **state)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	t.c->attach_err = ENOSPC;
+	FAILS(hal_queue_create(t.w.part, &d, &q), -ENOSPC, "not admitted");
+	t.c->attach_err = 0;
+	assert_int_equal(t.c->attached, 2);
+	two_close(&t);
+	assert_int_equal(t.c->detached, 2);
+}
+
+/* ---- the net ----------------------------------------------------------------------- */
+
+/* 40 commands of each queue in that mode: all of them run, as they came.  Answers what
+ * the policy is said to have done. */
+static struct hal_policy_info misbehave(struct two *t, enum plugin_mode mode, uint64_t ns)
+{
+	struct hal_policy_info i;
+
+	t->c->mode = mode;
+	(void)submit(&t->w, t->a, 40, ns, 'a');
+	(void)submit(&t->w, t->b, 40, ns, 'b');
+	finish_all(&t->w);
+	assert_int_equal(ended.length, 80);
+	for (size_t k = 0; k < 80; k++)
+		assert_int_equal(ended.text[k], k % 2 == 0 ? 'a' : 'b');
+	i = policy_of(&t->w);
+	assert_string_equal(i.name, "plugin");
+	memset(&ended, 0, sizeof(ended));
+	/* Somebody swaps it: as new. */
+	t->c->mode = PLUGIN_FIFO;
+	OK(hal_device_set_policy(t->w.dev, "plugin", NULL));
+	assert_int_equal(policy_of(&t->w).fallback, 0);
+	assert_int_equal(policy_of(&t->w).invalid + policy_of(&t->w).stalls, 0);
+	assert_string_equal(policy_of(&t->w).reason, "");
+	return i;
+}
+
+static void net(void **state)
+{
+	struct hal_partition *elsewhere;
+	struct hal_policy_info i;
+	struct hal_queue *other, *gone;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	elsewhere = add_partition(&t.w);
+	other = add_queue(elsewhere, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	i = misbehave(&t, PLUGIN_STRANGER, 10);
+	assert_int_equal(i.invalid, 16);
+	assert_int_equal(i.fallback, 1);
+	assert_non_null(strstr(i.reason, "not runnable"));
+	/* Runnable there, but not here. */
+	{
+		struct hal_queue *third = add_queue(elsewhere, 0, 1, 0);
+
+		t.c->mode = PLUGIN_FIFO;
+		(void)submit(&t.w, other, 200, 1000, 'x');
+		(void)submit(&t.w, third, 200, 1000, 'x');
+		pass(&t.w, 500);
+		i = policy_of(&t.w);
+		t.c->mode = PLUGIN_STRANGER;
+		(void)submit(&t.w, t.a, 5, 1000, 'a');
+		(void)submit(&t.w, t.b, 5, 1000, 'b');
+		pass(&t.w, 9000);
+		t.c->mode = PLUGIN_FIFO;
+		finish_all(&t.w);
+		assert_true(policy_of(&t.w).invalid > 0);
+		assert_int_equal(stats_of(t.a).completed, 45);
+		assert_int_equal(stats_of(other).completed, 200);
+		assert_int_equal(stats_of(third).completed, 200);
+		OK(hal_queue_destroy(third));
+		memset(&ended, 0, sizeof(ended));
+		t.c->overruns = 0; /* it has let things happen behind its back */
+		OK(hal_device_set_policy(t.w.dev, "plugin", NULL));
+	}
+	gone = add_queue(t.w.part, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	OK(hal_queue_destroy(gone));
+	i = misbehave(&t, PLUGIN_STRANGER, 10);
+	assert_int_equal(i.invalid, 16);
+	assert_int_equal(i.fallback, 1);
+	i = misbehave(&t, PLUGIN_NOBODY, 10);
+	assert_int_equal(i.stalls, 16);
+	assert_int_equal(i.fallback, 1);
+	assert_non_null(strstr(i.reason, "nothing runs"));
+	i = misbehave(&t, PLUGIN_PAST, 10);
+	assert_int_equal(i.stalls, 16);
+	assert_int_equal(i.fallback, 1);
+	assert_non_null(strstr(i.reason, "has passed"));
+	/* Twelve a second are not enough. */
+	t.c->picked = 0;
+	i = misbehave(&t, PLUGIN_NOBODY, 80000000);
+	assert_in_range(i.stalls, 77, 80);
+	assert_int_equal(i.fallback, 0);
+	assert_int_equal(t.c->picked, i.stalls);
+	OK(hal_queue_destroy(other));
+	OK(hal_partition_destroy(elsewhere));
+	two_close(&t);
+}
+
+/* Alive, but with nothing to do; and with work, but elsewhere. */
+static void strangers(void **state)
+{
+	static const char *const two_each[] = {PLUGINS, "hal.partition_inflight=1",
+					       "hal.queue_depth=1024",
+					       "policy.name=plugin", NULL};
+	struct hal_partition *elsewhere;
+	struct hal_queue *idle, *other;
+	struct two t;
+
+	(void)state;
+	two_open(&t, two_each);
+	idle = add_queue(t.w.part, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	assert_int_equal(misbehave(&t, PLUGIN_STRANGER, 10).invalid, 16);
+	OK(hal_queue_destroy(idle));
+	elsewhere = add_partition(&t.w);
+	other = add_queue(elsewhere, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	(void)submit(&t.w, other, 200, 1000, 'x');
+	(void)submit(&t.w, t.a, 40, 10, 'a');
+	(void)submit(&t.w, t.b, 40, 10, 'b');
+	t.c->mode = PLUGIN_STRANGER;
+	pass(&t.w, 810);
+	assert_int_equal(ended.length, 80);
+	assert_int_equal(policy_of(&t.w).invalid, 16);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	finish_all(&t.w);
+	assert_int_equal(stats_of(other).completed, 200);
+	OK(hal_queue_destroy(other));
+	OK(hal_partition_destroy(elsewhere));
+	t.c->overruns = 0; /* it was not told of all */
+	two_close(&t);
+}
+
+static void starves(void **state)
+{
+	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
+					      "policy.name=plugin", "policy.timeout_ms=1",
+					      NULL};
+	struct hal_policy_info i;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	t.c->mode = PLUGIN_STARVE;
+	t.c->victim = t.b_view;
+	(void)submit(&t.w, t.a, 300, 10000, 'a');
+	(void)submit(&t.w, t.b, 3, 10000, 'b');
+	pass(&t.w, 1000000);
+	assert_int_equal(stats_of(t.b).completed, 0);
+	pass(&t.w, 20000); /* 1 ms */
+	assert_int_equal(policy_of(&t.w).starved, 1);
+	assert_int_equal(stats_of(t.b).completed, 1);
+	finish_all(&t.w);
+	i = policy_of(&t.w);
+	assert_int_equal(i.starved, 3);
+	assert_int_equal(i.fallback, 0);
+	assert_in_range(i.longest_wait_ns, 1000000, 1010000);
+	assert_int_equal(ended.length, 303);
+	/* Longer held than the net holds. */
+	t.c->mode = PLUGIN_HOLD;
+	t.c->hold_ns = UINT64_MAX - 1;
+	(void)submit(&t.w, t.a, 1, 10, 'a');
+	(void)submit(&t.w, t.b, 1, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 305);
+	assert_int_equal(policy_of(&t.w).starved, 5);
+	two_close(&t);
+}
+
+static void wrong_plugins(void **state)
+{
+	static const char *const abi[] = {"hal.plugins=" PLUGIN_ABI, NULL};
+	static const char *const size[] = {"hal.plugins=" PLUGIN_SIZE, NULL};
+	struct hal_device *dev;
+	char number[16];
+
+	(void)state;
+	FAILS(hal_open("ref?clock=virtual", abi, &dev), -EPROTO, "policy ABI 77");
+	(void)snprintf(number, sizeof(number), "ABI %u", HAL_POLICY_ABI);
+	FAILS(hal_open("ref?clock=virtual", abi, &dev), -EPROTO, number);
+	FAILS(hal_open("ref?clock=virtual", size, &dev), -EPROTO, "96 bytes");
+	(void)snprintf(number, sizeof(number), "%zu", sizeof(struct hal_policy));
+	FAILS(hal_open("ref?clock=virtual", size, &dev), -EPROTO, number);
+}
+
+/* ---- times ------------------------------------------------------------------------- */
+
+static void hold_and_alarm(void **state)
+{
+	uint64_t from;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	from = hal_device_now(t.w.dev);
+	t.c->mode = PLUGIN_HOLD;
+	t.c->hold_ns = from + 1000;
+	t.c->host->alarm(t.c->host->device, from + 400);
+	(void)submit(&t.w, t.a, 1, 10, 'a');
+	(void)submit(&t.w, t.b, 1, 10, 'b');
+	pass(&t.w, 399);
+	assert_int_equal(t.c->alarms, 0);
+	pass(&t.w, 1);
+	assert_int_equal(t.c->alarms, 1);
+	assert_int_equal(t.c->alarm_at_ns, from + 400);
+	/* Whoever is held is asked for again, and still held. */
+	assert_int_equal(t.c->now_ns, from + 400);
+	assert_int_equal(t.c->picked, 2);
+	/* So it is when something has changed. */
+	assert_int_equal(t.c->host->stop(t.c->host->device, t.b_view, HAL_SUSPEND_DRAIN),
+			 0);
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 1);
+	assert_int_equal(t.c->now_ns, from + 400);
+	assert_int_equal(t.c->picked, 3);
+	assert_int_equal(t.c->host->start(t.c->host->device, t.b_view), 0);
+	pass(&t.w, 1);
+	/* A later alarm does not put off who is held, nor the other way round. */
+	t.c->host->alarm(t.c->host->device, from + 5000);
+	pass(&t.w, 598);
+	assert_int_equal(t.c->now_ns, from + 1000);
+	pass(&t.w, 10);
+	assert_int_equal(ended.length, 1);
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 2);
+	assert_int_equal(policy_of(&t.w).stalls, 0);
+	assert_int_equal(t.c->alarms, 2);
+	assert_int_equal(t.c->alarm_at_ns, from + 5000);
+	/* A time that has passed: at once, and time goes on all the same. */
+	t.c->again_ns = 1;
+	t.c->host->alarm(t.c->host->device, 1);
+	pass(&t.w, 10);
+	assert_int_equal(t.c->alarms, 12);
+	t.c->again_ns = 0;
+	pass(&t.w, 10);
+	two_close(&t);
+}
+
+static void alarm_in_create(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	OK(hal_device_set_policy(t.w.dev, "fifo", NULL));
+	t.c->create_alarm_ns = hal_device_now(t.w.dev) + 100;
+	OK(hal_device_set_policy(t.w.dev, "plugin", NULL));
+	pass(&t.w, 99);
+	assert_int_equal(t.c->alarms, 0);
+	pass(&t.w, 1);
+	assert_int_equal(t.c->alarms, 1);
+	t.c->create_alarm_ns = 0;
+	two_close(&t);
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+/* A latency-critical command arrives while one of 1,000 ns of another queue has 500 to
+ * go, and more of those wait: how long it takes. */
+static uint64_t preempt(const char *path, const char *name, uint32_t mode)
+{
+	const char *const asks[] = {PLUGINS, ONE_AT_A_TIME, name, NULL};
+	struct plugin_control *c = control_of(path);
+	struct hal_queue *be, *lc;
+	struct world w;
+	uint64_t at;
+
+	world_open(&w, asks);
+	c->stop_mode = mode;
+	c->mode = PLUGIN_PREEMPT;
+	be = add_queue(w.part, 0, 1, 0);
+	c->victim = c->last;
+	lc = add_queue(w.part, 5, 1, 0);
+	(void)submit(&w, be, 10, 1000, 'b');
+	pass(&w, 2500);
+	at = hal_device_now(w.dev);
+	finish(submit(&w, lc, 1, 10, 'l'));
+	at = hal_device_now(w.dev) - at;
+	assert_int_equal(c->stopped, 0);
+	assert_int_equal(c->started, 0);
+	finish_all(&w);
+	/* The other lost its place, and what KILL cost, but no command. */
+	assert_int_equal(ended.length, 11);
+	assert_int_equal(stats_of(be).completed, 10);
+	assert_int_equal(stats_of(be).replayed, mode == HAL_SUSPEND_KILL);
+	assert_int_equal(stats_of(be).suspends, 1);
+	assert_int_equal(c->changed, 1);
+	OK(hal_queue_destroy(be));
+	OK(hal_queue_destroy(lc));
+	world_close(&w);
+	assert_int_equal(c->overruns, 0);
+	return at;
+}
+
+static void preempts(void **state)
+{
+	(void)state;
+	/* It is told at once, though nobody else is runnable. */
+	assert_in_range(preempt(PLUGIN_ALWAYS, "policy.name=always", HAL_SUSPEND_KILL),
+			10, 12);
+	assert_int_equal(preempt(PLUGIN_ALWAYS, "policy.name=always", HAL_SUSPEND_DRAIN),
+			 510);
+	/* Else when there is a choice: as the long one ends. */
+	assert_int_equal(preempt(PLUGIN_TEST, "policy.name=plugin", HAL_SUSPEND_DRAIN),
+			 510);
+}
+
+/* Stop and start beside what the application does. */
+static void requests(void **state)
+{
+	const struct hal_policy_host *h;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	h = t.c->host;
+	assert_int_equal(h->start(h->device, t.a_view), -EINVAL);
+	assert_int_equal(h->stop(h->device, t.a_view, 99), -EINVAL);
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), -EBUSY);
+	(void)submit(&t.w, t.a, 2, 10, 'a');
+	pass(&t.w, 100);
+	assert_int_equal(t.c->changed, 1);
+	assert_int_equal(ended.length, 0);
+	/* Its work is the application's, and so is the queue. */
+	FAILS(hal_queue_destroy(t.a), -EBUSY, "queue 0");
+	FAILS(hal_queue_suspend(t.a, HAL_SUSPEND_DRAIN, NULL), -EBUSY, "suspended");
+	assert_int_equal(h->start(h->device, t.a_view), 0);
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 2);
+	assert_int_equal(h->start(h->device, t.a_view), -EINVAL);
+	/* Taken back before it began: nothing has happened. */
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL), 0);
+	assert_int_equal(h->start(h->device, t.a_view), 0);
+	finish(submit(&t.w, t.a, 1, 10, 'a'));
+	assert_int_equal(t.c->changed, 1);
+	assert_int_equal(stats_of(t.a).suspends, 1);
+	/* Who resumes what the policy has stopped has it back. */
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	pass(&t.w, 1);
+	OK(hal_queue_resume(t.a));
+	finish(submit(&t.w, t.a, 1, 10, 'a'));
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 3);
+	/* The application was first. */
+	OK(hal_queue_suspend(t.b, HAL_SUSPEND_DRAIN, NULL));
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), -EBUSY);
+	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
+	OK(hal_queue_resume(t.b));
+	/* It comes in between: the policy is told, and has not stopped it. */
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), 0);
+	OK(hal_queue_suspend(t.b, HAL_SUSPEND_DRAIN, NULL));
+	pass(&t.w, 1);
+	assert_int_equal(t.c->changed, 4);
+	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
+	OK(hal_queue_resume(t.b));
+	/* Another policy: what the old one has stopped goes on. */
+	(void)submit(&t.w, t.a, 3, 10, 'a');
+	pass(&t.w, 100);
+	OK(hal_device_set_policy(t.w.dev, "rr", NULL));
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 7);
+	two_close(&t);
+}
+
+static void resizes(void **state)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	const struct hal_policy_host *h;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	h = t.c->host;
+	assert_int_equal(h->resize(h->device, t.c->part, 4), 0);
+	assert_int_equal(h->resize(h->device, t.c->part, 5), -EBUSY);
+	pass(&t.w, 1000);
+	assert_int_equal(t.c->moved, 1);
+	assert_int_equal(t.c->part->units, 4);
+	OK(hal_partition_get_info(t.w.part, &i));
+	assert_int_equal(i.units, 4);
+	assert_int_equal(h->resize(h->device, t.c->part, 4000), -ENOSPC);
+	assert_int_equal(h->limit(h->device, t.c->part, 4096, 1000), -ENOTSUP);
+	two_close(&t);
+}
+
+/* ---- another policy ---------------------------------------------------------------- */
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t n)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state % n);
+}
+
+enum { QUEUES = 7 };
+
+static void swap_round(struct world *w, struct hal_queue **q, bool *held, uint32_t *count)
+{
+	static const char *const names[] = {"fifo", "rr",     "priority", "wfq",
+					    "edf",  "plugin", "always"};
+	static const char *const rr[] = {"rr_commands=3", NULL};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	uint32_t i = below(QUEUES), name;
+
+	switch (below(6)) {
+	case 0:
+	case 1:
+		d.priority = (int32_t)below(5);
+		d.flags = below(2) != 0 ? HAL_SUBMIT_PRIORITY : 0;
+		d.deadline_ns = below(2) * 100;
+		for (uint32_t n = 1 + below(6); n > 0; n--) {
+			(void)submit_as(w, q[i], d, 1, 1 + below(50), (char)('a' + i));
+			count[i]++;
+		}
+		break;
+	case 2:
+		pass(w, below(200));
+		break;
+	case 3:
+		if (held[i])
+			OK(hal_queue_resume(q[i]));
+		else if (hal_queue_suspend(q[i],
+					   below(2) != 0 ? HAL_SUSPEND_KILL
+							 : HAL_SUSPEND_DRAIN,
+					   NULL) != 0)
+			break; /* not quiet yet */
+		held[i] = !held[i];
+		break;
+	default:
+		name = below(7);
+		OK(hal_device_set_policy(w->dev, names[name], name == 1 ? rr : NULL));
+		assert_string_equal(policy_of(w).name, names[name]);
+		break;
+	}
+}
+
+static void swaps(void **state)
+{
+	static const char *const options[] = {PLUGINS, "hal.queue_depth=1024", NULL};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	struct plugin_control *d = control_of(PLUGIN_ALWAYS);
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		uint32_t count[QUEUES] = {0}, ran[QUEUES] = {0}, sum = 0;
+		struct hal_queue *q[QUEUES];
+		struct hal_partition *second;
+		bool held[QUEUES] = {false};
+		struct world w;
+
+		random_state = seed * 0x9e3779b97f4a7c15u;
+		world_open(&w, options);
+		second = add_partition(&w);
+		for (uint32_t i = 0; i < QUEUES; i++)
+			q[i] = add_queue(i < 5 ? w.part : second, (int32_t)below(3),
+					 1 + below(4), below(2) * 500);
+		for (int i = 0; i < 100; i++)
+			swap_round(&w, q, held, count);
+		for (uint32_t i = 0; i < QUEUES; i++)
+			if (held[i])
+				OK(hal_queue_resume(q[i]));
+		finish_all(&w);
+		for (size_t k = 0; k < ended.length; k++)
+			ran[ended.text[k] - 'a']++;
+		for (uint32_t i = 0; i < QUEUES; i++) {
+			if (ran[i] != count[i] || stats_of(q[i]).completed != count[i])
+				fail_msg("seed %u: queue %u: %u of %u commands ran",
+					 (unsigned int)seed, i, ran[i], count[i]);
+			sum += count[i];
+		}
+		assert_int_equal(ended.length, sum);
+		assert_int_equal(policy_of(&w).fallback, 0);
+		for (uint32_t i = 0; i < QUEUES; i++)
+			OK(hal_queue_destroy(q[i]));
+		OK(hal_partition_destroy(second));
+		world_close(&w);
+	}
+	assert_int_equal(c->overruns + d->overruns, 0);
+	assert_true(c->dequeued[HAL_POLICY_REPLACED] > 100);
+	assert_true(c->dequeued[HAL_POLICY_SUSPENDED] > 20);
+}
+
+enum { PRODUCERS = 3, REAL_COMMANDS = 3000 };
+
+struct producer {
+	pthread_t thread;
+	struct hal_queue *q;
+	int err;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *p = arg;
+	struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done = {NULL, 0};
+
+	d.cmds = &nop;
+	d.cmd_count = 1;
+	for (int i = 0; i < REAL_COMMANDS && p->err == 0; i++)
+		while ((p->err = hal_submit(p->q, &d, &done)) == -EAGAIN)
+			sched_yield();
+	if (p->err == 0)
+		p->err = hal_wait(&done, 1, 0, HAL_FOREVER);
+	return NULL;
+}
+
+/* The same while an engine of its own runs, and others submit. */
+static void swaps_real(void **state)
+{
+	static const char *const options[] = {PLUGINS, NULL};
+	static const char *const names[] = {"fifo", "plugin", "wfq", "always", "rr"};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	struct hal_partition_desc some = HAL_INIT(hal_partition_desc);
+	struct producer p[PRODUCERS];
+	struct world w;
+
+	(void)state;
+	memset(p, 0, sizeof(p));
+	OK(hal_open("ref?clock=real", options, &w.dev));
+	some.units_floor = 1;
+	OK(hal_partition_create(w.dev, &some, &w.part));
+	for (int i = 0; i < PRODUCERS; i++) {
+		p[i].q = add_queue(w.part, i, 1, 0);
+		assert_int_equal(pthread_create(&p[i].thread, NULL, produce, &p[i]), 0);
+	}
+	for (int i = 0; i < 500; i++)
+		OK(hal_device_set_policy(w.dev, names[i % 5], NULL));
+	for (int i = 0; i < PRODUCERS; i++) {
+		assert_int_equal(pthread_join(p[i].thread, NULL), 0);
+		assert_int_equal(p[i].err, 0);
+		assert_int_equal(stats_of(p[i].q).completed, REAL_COMMANDS);
+		OK(hal_queue_destroy(p[i].q));
+	}
+	assert_int_equal(policy_of(&w).fallback, 0);
+	assert_int_equal(c->overruns, 0);
+	OK(hal_partition_destroy(w.part));
+	OK(hal_close(w.dev));
+}
+
+/* What is runnable is handed over in order, with what it has at its head. */
+static void handed_over(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	(void)submit(&t.w, t.a, 3, 10, 'a');
+	(void)submit(&t.w, t.b, 3, 10, 'b');
+	pass(&t.w, 15);
+	OK(hal_device_set_policy(t.w.dev, "fifo", NULL));
+	assert_int_equal(t.c->detached, 2);
+	assert_int_equal(t.c->dequeued[HAL_POLICY_REPLACED], 1);
+	OK(hal_device_set_policy(t.w.dev, "plugin", NULL));
+	assert_int_equal(t.c->attached, 4);
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "ababab");
+	two_close(&t);
+}
+
+static void options(void **state)
+{
+	static const char *const unknown[] = {"no_such=1", NULL};
+	static const char *const others[] = {"rr_commands=2", NULL};
+	static const char *const far_off[] = {"rr_commands=0", NULL};
+	static const char *const refuses[] = {"plugin_refuses=yes", NULL};
+	static const char *const quick[] = {"timeout_ms=1", NULL};
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	(void)submit(&t.w, t.a, 5, 10, 'a');
+	(void)submit(&t.w, t.b, 5, 10, 'b');
+	pass(&t.w, 15);
+	t.c->host->alarm(t.c->host->device, hal_device_now(t.w.dev) + 10);
+	FAILS(hal_device_set_policy(t.w.dev, "none", NULL), -EINVAL, "wfq");
+	FAILS(hal_device_set_policy(t.w.dev, NULL, NULL), -EINVAL, "NULL");
+	FAILS(hal_device_set_policy(t.w.dev, "rr", unknown), -EINVAL, "no_such");
+	FAILS(hal_device_set_policy(t.w.dev, "rr", far_off), -EINVAL, "rr_commands");
+	FAILS(hal_device_set_policy(t.w.dev, "plugin", refuses), -ENOSPC, "refused");
+	assert_string_equal(policy_of(&t.w).name, "plugin");
+	assert_int_equal(t.c->detached, 0);
+	pass(&t.w, 10);
+	assert_int_equal(t.c->alarms, 1);
+	OK(hal_device_set_policy(t.w.dev, "rr", others));
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 10);
+	/* The net's time comes with it. */
+	OK(hal_device_set_policy(t.w.dev, "plugin", quick));
+	t.c->mode = PLUGIN_STARVE;
+	t.c->victim = t.b_view;
+	(void)submit(&t.w, t.a, 100, 20000, 'a');
+	(void)submit(&t.w, t.b, 1, 10, 'b');
+	pass(&t.w, 1040000);
+	assert_int_equal(stats_of(t.b).completed, 6);
+	finish_all(&t.w);
+	two_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alone),
+		cmocka_unit_test(always),
+		cmocka_unit_test(lease),
+		cmocka_unit_test(not_admitted),
+		cmocka_unit_test(net),
+		cmocka_unit_test(starves),
+		cmocka_unit_test(strangers),
+		cmocka_unit_test(wrong_plugins),
+		cmocka_unit_test(hold_and_alarm),
+		cmocka_unit_test(alarm_in_create),
+		cmocka_unit_test(preempts),
+		cmocka_unit_test(requests),
+		cmocka_unit_test(resizes),
+		cmocka_unit_test(swaps),
+		cmocka_unit_test(swaps_real),
+		cmocka_unit_test(handed_over),
+		cmocka_unit_test(options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,821 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * explore.c - all that can happen between two senders and an engine, with the functions
+ * of core/engine/wake.h themselves.
+ *
+ *   sender 0, 1   write a record, tail, announce_first, inbox_put, wake; as often as the
+ *                 scenario says; or post a plain letter
+ *   engine        inbox_take, announce_again, look at tail; inbox_may_sleep, sleep,
+ *                 inbox_awake; it may also wake by itself once (a timer), and look at a
+ *                 tail without a letter (an event of the device)
+ *
+ * A state is memory, each thread's store buffer, and what each thread has read since it
+ * began its present round.  That decides what it does next: the round is run again from
+ * its beginning with the values it read, up to the first operation that has not happened
+ * yet.  From each state each thread's next operation and each buffered store that may go
+ * to memory are tried; what has been seen before is not gone through again.
+ *
+ * Memory is one of two:
+ *   tso   x86: stores go to memory in order, a load may overtake them; a
+ * read-modify-write and a fence wait for all of them.  W3 and W6 are compiled as on x86:
+ * not at all arm   stores go to memory in any order, but a release after those before it;
+ * the store of a read-modify-write is one, and may itself be overtaken by later loads
+ *         (nobody else writes the word meanwhile).  Loads stay in order: all that are
+ *         shared acquire
+ *
+ * Wrong is: the engine sleeps for ever though a record or letter has not been taken; one
+ * is taken twice; a letter is in the box twice; a record is read before it was written.
+ *
+ * Errors are planted, one at a time, and have to be found; the table below says which of
+ * them do no harm in which memory, and why.
+ */
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uintptr_t on_load(const void *p);
+static void on_store(const void *p, uintptr_t v, bool release);
+static uintptr_t on_exchange(const void *p, uintptr_t v);
+static bool on_cas(const void *p, void *expected, uintptr_t v);
+static void on_fence(const char *where);
+
+#define WAKE_EXPLORED
+#define WAKE_WORD           unsigned int
+#define WAKE_POINTER(type)  type *
+#define WAKE_LOAD(p)        ((__typeof__(*(p)))on_load(p))
+#define WAKE_STORE(p, v)    on_store((p), (uintptr_t)(v), true)
+#define WAKE_GET(p)         ((__typeof__(*(p)))on_load(p))
+#define WAKE_SET(p, v)      on_store((p), (uintptr_t)(v), false)
+#define WAKE_EXCHANGE(p, v) ((__typeof__(*(p)))on_exchange((p), (uintptr_t)(v)))
+#define WAKE_CAS(p, e, v)   on_cas((p), (e), (uintptr_t)(v))
+#define WAKE_FENCE()        on_fence(__func__)
+#define WAKE_FENCE_RMW()    on_fence(__func__)
+#include "engine/wake.h"
+
+/* ---- what is shared ---------------------------------------------------------------- */
+
+enum { SENDERS = 2, ENGINE = SENDERS, THREADS, RECORDS = 3 };
+
+/* Only addresses: what the words hold is in the state. */
+static struct shared {
+	struct inbox box;
+	unsigned int announced[SENDERS], tail[SENDERS];
+	unsigned int record[SENDERS][RECORDS];
+	struct letter letter[SENDERS];
+} shared;
+
+enum {
+	AT_LAST,
+	AT_SLEEPING,
+	AT_ANNOUNCED,
+	AT_TAIL = AT_ANNOUNCED + SENDERS,
+	AT_RECORD = AT_TAIL + SENDERS,
+	AT_NEXT = AT_RECORD + SENDERS * RECORDS,
+	WORDS = AT_NEXT + SENDERS,
+};
+
+static const void *word(unsigned int at)
+{
+	if (at >= AT_NEXT)
+		return &shared.letter[at - AT_NEXT].next;
+	if (at >= AT_RECORD)
+		return &shared.record[0][0] + (at - AT_RECORD);
+	if (at >= AT_TAIL)
+		return &shared.tail[at - AT_TAIL];
+	if (at >= AT_ANNOUNCED)
+		return &shared.announced[at - AT_ANNOUNCED];
+	return at == AT_LAST ? (const void *)&shared.box.last : &shared.box.sleeping;
+}
+
+static uint8_t index_of(const void *p)
+{
+	for (uint8_t at = 0; at < WORDS; at++)
+		if (word(at) == p)
+			return at;
+	abort();
+}
+
+static bool holds_letters(unsigned int at)
+{
+	return at == AT_LAST || at >= AT_NEXT;
+}
+
+static uint8_t encode(unsigned int at, uintptr_t v)
+{
+	if (!holds_letters(at) || v == 0)
+		return (uint8_t)v;
+	return (uint8_t)(1 +
+			 ((struct letter *)v - shared.letter)); /* NOLINT(*int-to-ptr) */
+}
+
+static uintptr_t decode(unsigned int at, uint8_t v)
+{
+	return !holds_letters(at) || v == 0 ? v : (uintptr_t)&shared.letter[v - 1];
+}
+
+/* ---- a state ----------------------------------------------------------------------- */
+
+enum { BUFFER = 12, HISTORY = 40 };
+
+struct store {
+	uint8_t at, value;
+	bool release, locks; /* locks: of a read-modify-write */
+};
+
+struct thread {
+	uint8_t round; /* a sender's: records so far */
+	uint8_t read[HISTORY];
+	uint8_t reads;
+	uint8_t made; /* stores of this round, buffered or in memory */
+	uint8_t stores;
+	struct store buffer[BUFFER];
+	bool done;
+};
+
+struct state {
+	uint8_t memory[WORDS];
+	struct thread thread[THREADS];
+	uint8_t locked[WORDS]; /* 1 + thread */
+	/* Not for the threads' eyes. */
+	uint8_t taken[SENDERS]; /* records, or plain letters */
+	uint8_t began[SENDERS]; /* the same when the engine's round began */
+	uint8_t in_box[SENDERS];
+	bool token; /* the eventfd is readable */
+	uint8_t timers;
+};
+
+enum plant {
+	NOTHING,
+	NO_W3,       /* no fence before the announcement */
+	NO_W3_LOOKS, /* the same, and a look instead of an exchange when it is set */
+	NO_W6,       /* no fence between letter and look */
+	NO_E2,       /* no fence between the sleep flag and the look */
+	NO_E7,       /* no fence between announced = 0 and the look at tail */
+	CLEARS_LATE, /* announced = 0 after the look at tail */
+	FLAG_LATE,   /* sleeping = 1 after the look into the box */
+	NO_LOOK,     /* sleeps without one */
+	NO_WAKE,     /* a sender does not wake */
+	WAKE_BEFORE, /* a sender looks at the flag before its letter is in the box */
+	TAIL_LATE,   /* the letter first, then the tail */
+	TAIL_PLAIN,  /* the tail is no release */
+};
+
+enum memory { TSO, ARM };
+
+struct scenario {
+	const char *name;
+	uint8_t records[SENDERS]; /* that each publishes */
+	bool plain;     /* sender 1 posts plain letters instead, one at a time */
+	bool event;     /* the engine also looks at tail 0 by itself */
+	uint8_t timers; /* times it wakes by itself */
+};
+
+/* ---- running a thread up to what has not happened yet -------------------------------
+ */
+
+enum kind { LOAD, EXCHANGE, CAS, FENCE, WAKE, SLEEP, DRAIN, ANSWER, NOTE };
+enum { BY_TOKEN = 1, BY_TIMER }; /* what SLEEP answers */
+
+struct op {
+	enum kind kind;
+	uint8_t at, expected, value;
+};
+
+static enum plant plant;
+static enum memory memory;
+static const struct scenario *scenario;
+static const char *wrong;
+
+static jmp_buf stop;
+static struct state *now; /* the state run in, and the thread that runs */
+static struct thread *self;
+static unsigned int replayed;
+static unsigned int stores_seen; /* of this round */
+static uint8_t seen[SENDERS];    /* records the engine has taken */
+static struct op next;
+
+/* The value of an operation that has happened; else it is what comes next. */
+static uint8_t happened(enum kind kind, uint8_t at, uint8_t expected, uint8_t value)
+{
+	if (replayed < self->reads)
+		return self->read[replayed++];
+	next = (struct op){kind, at, expected, value};
+	longjmp(stop, 1);
+}
+
+static uintptr_t on_load(const void *p)
+{
+	uint8_t at = index_of(p);
+
+	return decode(at, happened(LOAD, at, 0, 0));
+}
+
+static uintptr_t on_exchange(const void *p, uintptr_t v)
+{
+	uint8_t at = index_of(p);
+
+	return decode(at, happened(EXCHANGE, at, 0, encode(at, v)));
+}
+
+static bool on_cas(const void *p, void *expected, uintptr_t v)
+{
+	uint8_t at = index_of(p), was, is;
+	struct letter **e = expected;
+
+	was = encode(at, (uintptr_t)*e);
+	is = happened(CAS, at, was, encode(at, v));
+	*e = (struct letter *)decode(at, is); /* NOLINT(*int-to-ptr) */
+	return is == was;
+}
+
+/* Into the buffer at once: nobody else sees that. */
+static void on_store(const void *p, uintptr_t v, bool release)
+{
+	uint8_t at = index_of(p);
+
+	if (stores_seen++ < self->made)
+		return;
+	if (self->stores == BUFFER)
+		abort();
+	self->made++;
+	if (plant == TAIL_PLAIN && at >= AT_TAIL && at < AT_RECORD)
+		release = false;
+	self->buffer[self->stores++] = (struct store){at, encode(at, v), release, false};
+}
+
+static bool left_out(const char *where)
+{
+	if (strcmp(where, "announce_first") == 0)
+		return memory == TSO || plant == NO_W3 || plant == NO_W3_LOOKS;
+	if (strcmp(where, "inbox_put") == 0)
+		return memory == TSO || plant == NO_W6;
+	if (strcmp(where, "inbox_may_sleep") == 0)
+		return plant == NO_E2;
+	if (strcmp(where, "announce_again") == 0)
+		return plant == NO_E7;
+	abort(); /* a fence of which this test knows nothing */
+}
+
+static void on_fence(const char *where)
+{
+	if (!left_out(where))
+		(void)happened(FENCE, 0, 0, 0);
+}
+
+/* ---- the threads ------------------------------------------------------------------- */
+
+enum note { TAKES_RECORD, TAKES_LETTER, LETTER_OUT };
+
+static void note(enum note what, unsigned int sender, uint8_t value)
+{
+	(void)happened(NOTE, (uint8_t)what, (uint8_t)sender, value);
+}
+
+static bool announces(WAKE_WORD *announced)
+{
+	if (plant == NO_W3_LOOKS && WAKE_LOAD(announced) != 0)
+		return false;
+	return announce_first(announced);
+}
+
+static bool posts(struct letter *l)
+{
+	bool sleeps;
+
+	if (plant != WAKE_BEFORE)
+		return inbox_put(&shared.box, l);
+	sleeps = WAKE_LOAD(&shared.box.sleeping) != 0;
+	(void)inbox_put(&shared.box, l);
+	return sleeps;
+}
+
+static void sender(unsigned int i, unsigned int round)
+{
+	struct letter *l = &shared.letter[i];
+	bool plain = scenario->plain && i == 1;
+
+	/* Its letter is free again. */
+	if (plain && round > 0)
+		(void)happened(ANSWER, 0, (uint8_t)round, 0);
+	if (!plain) {
+		WAKE_SET(&shared.record[i][round], 1);
+		if (plant != TAIL_LATE)
+			WAKE_STORE(&shared.tail[i], round + 1);
+	}
+	if ((plain || announces(&shared.announced[i])) && posts(l) && plant != NO_WAKE)
+		(void)happened(WAKE, 0, 0, 0);
+	if (!plain && plant == TAIL_LATE)
+		WAKE_STORE(&shared.tail[i], round + 1);
+}
+
+static void looks(unsigned int i)
+{
+	unsigned int tail = WAKE_LOAD(&shared.tail[i]);
+
+	for (; seen[i] < tail; seen[i]++)
+		note(TAKES_RECORD, i, (uint8_t)WAKE_GET(&shared.record[i][seen[i]]));
+}
+
+static void reads_letter(struct letter *l)
+{
+	unsigned int i = (unsigned int)(l - shared.letter);
+
+	note(LETTER_OUT, i, 0);
+	if (scenario->plain && i == 1) {
+		/* The answer (engine.c) is a read-modify-write. */
+		(void)happened(FENCE, 0, 0, 0);
+		note(TAKES_LETTER, i, 0);
+		return;
+	}
+	if (plant == CLEARS_LATE) {
+		looks(i);
+		announce_again(&shared.announced[i]);
+		return;
+	}
+	announce_again(&shared.announced[i]);
+	looks(i);
+}
+
+static bool may_sleep(void)
+{
+	bool empty;
+
+	if (plant != FLAG_LATE)
+		return inbox_may_sleep(&shared.box) || plant == NO_LOOK;
+	empty = inbox_empty(&shared.box);
+	(void)inbox_may_sleep(&shared.box);
+	return empty;
+}
+
+/* A turn (engine.c). */
+static void engine(void)
+{
+	struct letter *l;
+	uint8_t woken = 0;
+
+	if (scenario->event)
+		looks(0);
+	if (!inbox_empty(&shared.box)) {
+		l = inbox_take(&shared.box);
+		while (l != NULL) {
+			struct letter *behind = WAKE_GET(&l->next);
+
+			reads_letter(l);
+			l = behind;
+		}
+		return;
+	}
+	if (may_sleep())
+		woken = happened(SLEEP, 0, 0, 0);
+	inbox_awake(&shared.box);
+	if (woken == BY_TOKEN)
+		(void)happened(DRAIN, 0, 0, 0);
+}
+
+/* ---- one step ---------------------------------------------------------------------- */
+
+static void is_wrong(const char *what)
+{
+	if (wrong == NULL)
+		wrong = what;
+}
+
+static void heard(struct thread *t, uint8_t value)
+{
+	if (t->reads == HISTORY)
+		abort();
+	t->read[t->reads++] = value;
+}
+
+static void take_note(struct state *s, const struct op *op)
+{
+	unsigned int i = op->expected;
+
+	switch (op->at) {
+	case TAKES_RECORD:
+		s->taken[i]++;
+		if (op->value == 0)
+			is_wrong("a record is read before it was written");
+		break;
+	case TAKES_LETTER:
+		s->taken[i]++;
+		break;
+	default:
+		if (s->in_box[i]-- == 0)
+			is_wrong("a letter is taken twice");
+		break;
+	}
+}
+
+/* True: its round is over. */
+static bool run(struct state *s, unsigned int t)
+{
+	now = s;
+	self = &s->thread[t];
+	replayed = 0;
+	stores_seen = 0;
+	memcpy(seen, s->began, sizeof(seen));
+	if (setjmp(stop) != 0)
+		return false;
+	if (t == ENGINE)
+		engine();
+	else
+		sender(t, self->round);
+	return true;
+}
+
+/* Up to where the others matter; false: the thread has ended. */
+static bool pending(struct state *s, unsigned int i, struct op *op)
+{
+	struct thread *t = &s->thread[i];
+
+	while (!t->done && wrong == NULL) {
+		if (run(s, i)) {
+			t->reads = 0;
+			t->made = 0;
+			memset(t->read, 0, sizeof(t->read));
+			if (i == ENGINE)
+				memcpy(s->began, s->taken, sizeof(s->began));
+			else
+				t->done = ++t->round == scenario->records[i];
+			continue;
+		}
+		*op = next;
+		if (op->kind == NOTE)
+			take_note(s, op);
+		else if (op->kind != FENCE || t->stores > 0)
+			return true;
+		heard(t, 0);
+	}
+	return false;
+}
+
+static bool buffered(const struct thread *t, uint8_t at, unsigned int before)
+{
+	for (unsigned int i = 0; i < before; i++)
+		if (t->buffer[i].at == at)
+			return true;
+	return false;
+}
+
+static bool may(const struct state *s, unsigned int i, const struct op *op)
+{
+	const struct thread *t = &s->thread[i];
+
+	switch (op->kind) {
+	case EXCHANGE:
+	case CAS:
+		if (memory == TSO)
+			return t->stores == 0;
+		return s->locked[op->at] == 0 && !buffered(t, op->at, t->stores);
+	case FENCE:
+		return false; /* until all it has is in memory */
+	case SLEEP:
+		return s->token;
+	case ANSWER:
+		return s->taken[i] == op->expected;
+	default:
+		return true;
+	}
+}
+
+static uint8_t loaded(const struct state *s, const struct thread *t, uint8_t at)
+{
+	for (unsigned int i = t->stores; i-- > 0;)
+		if (t->buffer[i].at == at)
+			return t->buffer[i].value;
+	return s->memory[at];
+}
+
+static void step_rmw(struct state *s, unsigned int i, const struct op *op)
+{
+	struct thread *t = &s->thread[i];
+	uint8_t was = s->memory[op->at];
+
+	heard(t, was);
+	if (op->kind == CAS && was != op->expected)
+		return;
+	if (op->kind == CAS && s->in_box[op->value - 1]++ != 0)
+		is_wrong("a letter is in the box twice");
+	if (memory == TSO) {
+		s->memory[op->at] = op->value;
+		return;
+	}
+	if (t->stores == BUFFER)
+		abort();
+	t->buffer[t->stores++] = (struct store){op->at, op->value, true, true};
+	s->locked[op->at] = (uint8_t)(1 + i);
+}
+
+static void step(struct state *s, unsigned int i, const struct op *op)
+{
+	struct thread *t = &s->thread[i];
+
+	switch (op->kind) {
+	case LOAD:
+		heard(t, loaded(s, t, op->at));
+		break;
+	case EXCHANGE:
+	case CAS:
+		step_rmw(s, i, op);
+		break;
+	case WAKE:
+		s->token = true;
+		heard(t, 0);
+		break;
+	case SLEEP:
+		heard(t, BY_TOKEN);
+		break;
+	case DRAIN:
+		s->token = false;
+		heard(t, 0);
+		break;
+	default:
+		heard(t, 0);
+		break;
+	}
+}
+
+static bool may_flush(const struct state *s, unsigned int i, unsigned int n)
+{
+	const struct thread *t = &s->thread[i];
+	const struct store *b = &t->buffer[n];
+
+	if (n > 0 && (memory == TSO || b->release || buffered(t, b->at, n)))
+		return false;
+	return b->locks || s->locked[b->at] == 0;
+}
+
+static void flush(struct state *s, unsigned int i, unsigned int n)
+{
+	struct thread *t = &s->thread[i];
+
+	s->memory[t->buffer[n].at] = t->buffer[n].value;
+	if (t->buffer[n].locks)
+		s->locked[t->buffer[n].at] = 0;
+	t->stores--;
+	memmove(&t->buffer[n], &t->buffer[n + 1], (t->stores - n) * sizeof(t->buffer[0]));
+	memset(&t->buffer[t->stores], 0, sizeof(t->buffer[0]));
+}
+
+/* ---- all states -------------------------------------------------------------------- */
+
+static uint64_t *table; /* of what has been seen, by 64 bits of it; 0: free */
+static size_t table_size, states, violations;
+static const char *first_wrong;
+
+static uint64_t digest(const struct state *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	uint64_t h = 0x9e3779b97f4a7c15u;
+
+	for (size_t i = 0; i < sizeof(*s); i++) {
+		h = (h ^ p[i]) * 0xff51afd7ed558ccdu;
+		h ^= h >> 29;
+	}
+	return h | 1;
+}
+
+static void *must(void *p)
+{
+	if (p == NULL)
+		abort();
+	return p;
+}
+
+static void table_grow(void)
+{
+	uint64_t *old = table;
+	size_t size = table_size;
+
+	table_size = size != 0 ? size * 4 : 1u << 16;
+	table = must(calloc(table_size, sizeof(*table)));
+	for (size_t i = 0; i < size; i++) {
+		size_t at = old[i] >> 1 & (table_size - 1);
+
+		if (old[i] == 0)
+			continue;
+		while (table[at] != 0)
+			at = (at + 1) & (table_size - 1);
+		table[at] = old[i];
+	}
+	free(old);
+}
+
+/* True: for the first time. */
+static bool is_new(const struct state *s)
+{
+	uint64_t h = digest(s);
+	size_t at;
+
+	if (states * 2 >= table_size)
+		table_grow();
+	for (at = h >> 1 & (table_size - 1); table[at] != 0;
+	     at = (at + 1) & (table_size - 1))
+		if (table[at] == h)
+			return false;
+	table[at] = h;
+	states++;
+	return true;
+}
+
+/* Nobody goes on by himself. */
+static void judge(const struct state *s, const bool *alive, const struct op *ops)
+{
+	if (!alive[ENGINE] || ops[ENGINE].kind != SLEEP) {
+		is_wrong("nobody can go on, and the engine does not sleep");
+		return;
+	}
+	for (unsigned int i = 0; i < SENDERS; i++) {
+		if (s->taken[i] != scenario->records[i])
+			is_wrong("the engine sleeps though something has not been taken");
+		if (s->taken[i] > scenario->records[i])
+			is_wrong("something is taken twice");
+		if (s->in_box[i] != 0)
+			is_wrong("the engine sleeps though a letter is in the box");
+	}
+}
+
+static void explore(const struct state *from);
+
+static void explore_steps(const struct state *from, const bool *alive,
+			  const struct op *ops)
+{
+	bool stands = true;
+
+	for (unsigned int i = 0; i < THREADS; i++) {
+		if (alive[i] && may(from, i, &ops[i])) {
+			struct state s = *from;
+
+			stands = false;
+			step(&s, i, &ops[i]);
+			explore(&s);
+		}
+		for (unsigned int n = 0; n < from->thread[i].stores; n++) {
+			struct state s;
+
+			if (!may_flush(from, i, n))
+				continue;
+			s = *from;
+			stands = false;
+			flush(&s, i, n);
+			explore(&s);
+		}
+	}
+	if (stands)
+		judge(from, alive, ops);
+	if (alive[ENGINE] && ops[ENGINE].kind == SLEEP && from->timers > 0) {
+		struct state s = *from;
+
+		s.timers--;
+		heard(&s.thread[ENGINE], BY_TIMER);
+		explore(&s);
+	}
+}
+
+static void explore(const struct state *from)
+{
+	bool alive[THREADS] = {false};
+	struct op ops[THREADS] = {{LOAD, 0, 0, 0}};
+	struct state s = *from;
+
+	for (unsigned int i = 0; i < THREADS && wrong == NULL; i++)
+		alive[i] = pending(&s, i, &ops[i]);
+	if (wrong == NULL && is_new(&s))
+		explore_steps(&s, alive, ops);
+	if (wrong != NULL) {
+		violations++;
+		if (first_wrong == NULL)
+			first_wrong = wrong;
+		wrong = NULL;
+	}
+}
+
+static void explore_all(const struct scenario *sc, enum memory m, enum plant p)
+{
+	struct state s;
+
+	memset(&s, 0, sizeof(s));
+	scenario = sc;
+	memory = m;
+	plant = p;
+	s.timers = sc->timers;
+	for (unsigned int i = 0; i < SENDERS; i++)
+		s.thread[i].done = sc->records[i] == 0;
+	free(table);
+	table = NULL;
+	table_size = 0;
+	states = 0;
+	violations = 0;
+	first_wrong = NULL;
+	explore(&s);
+}
+
+/* ---- what is explored -------------------------------------------------------------- */
+
+static const struct scenario scenarios[] = {
+	{"one sender, three records", {3, 0}, false, false, 1},
+	{"two senders, one record each", {1, 1}, false, true, 1},
+	{"two senders, two records and one", {2, 1}, false, false, 0},
+	{"records and plain letters", {1, 2}, true, false, 0},
+};
+
+static const char *const memories[] = {"tso", "arm"};
+
+static const struct planted {
+	enum plant plant;
+	const char *name;
+	bool harmless[2]; /* by memory */
+	const char *why;
+} planted[] = {
+	{NO_W3,
+	 "no fence in W3",
+	 {true, true},
+	 "the exchange after it always writes, and releases: whoever clears the word "
+	 "after "
+	 "it sees the tail.  The language promises less than these machines do"},
+	{NO_W3_LOOKS,
+	 "no fence in W3, a look instead of an exchange",
+	 {false, false},
+	 NULL},
+	{NO_W6,
+	 "no fence in W6",
+	 {true, false},
+	 "a read-modify-write is the barrier on x86; it is not compiled there"},
+	{NO_E2, "no fence in E2", {false, false}, NULL},
+	{NO_E7, "no fence in E7", {false, false}, NULL},
+	{CLEARS_LATE, "announced cleared after the look", {false, false}, NULL},
+	{FLAG_LATE, "the sleep flag set after the look", {false, false}, NULL},
+	{NO_LOOK, "no look before the sleep", {false, false}, NULL},
+	{NO_WAKE, "a sender does not wake", {false, false}, NULL},
+	{WAKE_BEFORE, "the flag looked at before the letter is in", {false, false}, NULL},
+	{TAIL_LATE, "the letter before the tail", {false, false}, NULL},
+	{TAIL_PLAIN,
+	 "the tail is no release",
+	 {true, false},
+	 "x86 keeps stores in order"},
+};
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The number of violations; all states are added to *sum. */
+static size_t everywhere(enum memory m, enum plant p, size_t *sum, bool tell)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < LENGTH(scenarios); i++) {
+		explore_all(&scenarios[i], m, p);
+		*sum += states;
+		found += violations;
+		if (tell)
+			printf("%s, %s: %zu states, %zu violations%s%s\n", memories[m],
+			       scenarios[i].name, states, violations,
+			       first_wrong != NULL ? ": " : "",
+			       first_wrong != NULL ? first_wrong : "");
+		else if (found > 0)
+			break;
+	}
+	return found;
+}
+
+static int explore_planted(void)
+{
+	int missed = 0;
+
+	for (size_t i = 0; i < LENGTH(planted); i++)
+		for (unsigned int m = TSO; m <= ARM; m++) {
+			bool harmless = planted[i].harmless[m];
+			size_t sum = 0;
+			size_t found =
+				everywhere((enum memory)m, planted[i].plant, &sum, false);
+
+			printf("planted, %s: %s: %s\n", memories[m], planted[i].name,
+			       found > 0  ? first_wrong
+			       : harmless ? planted[i].why
+					  : "NOT FOUND");
+			if ((found > 0) == harmless)
+				missed++;
+		}
+	return missed;
+}
+
+int main(int argc, char **argv)
+{
+	size_t all = 0, found = 0;
+	int missed = 0;
+
+	for (unsigned int m = TSO; m <= ARM; m++)
+		found += everywhere((enum memory)m, NOTHING, &all, true);
+	if (argc < 2 || strcmp(argv[1], "figure") != 0)
+		missed = explore_planted();
+	printf("figure hal.wakeup.states %zu\nfigure hal.wakeup.violations %zu\n", all,
+	       found);
+	if (missed != 0)
+		printf("%d planted errors were not found, or found where they do no "
+		       "harm\n",
+		       missed);
+	return found != 0 || missed != 0;
+}
