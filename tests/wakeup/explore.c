@@ -4,7 +4,8 @@
  * of core/engine/wake.h themselves.
  *
  *   sender 0, 1   write a record, tail, announce_first, inbox_put, wake; as often as the
- *                 scenario says; or post a plain letter
+ *                 scenario says; or post a plain letter; or wait for what the engine
+ *                 raises, as hal_wait does: a letter without a wake-up, then a look
  *   engine        inbox_take, announce_again, look at tail; inbox_may_sleep, sleep,
  *                 inbox_awake; it may also wake by itself once (a timer), and look at a
  *                 tail without a letter (an event of the device)
@@ -24,7 +25,8 @@
  *         shared acquire
  *
  * Wrong is: the engine sleeps for ever though a record or letter has not been taken; one
- * is taken twice; a letter is in the box twice; a record is read before it was written.
+ * is taken twice; a letter is in the box twice; a record is read before it was written;
+ * who waits is not told.
  *
  * Errors are planted, one at a time, and have to be found; the table below says which of
  * them do no harm in which memory, and why.
@@ -64,6 +66,7 @@ static struct shared {
 	struct inbox box;
 	unsigned int announced[SENDERS], tail[SENDERS];
 	unsigned int record[SENDERS][RECORDS];
+	unsigned int value; /* raised by the engine with the first record */
 	struct letter letter[SENDERS];
 } shared;
 
@@ -74,11 +77,14 @@ enum {
 	AT_TAIL = AT_ANNOUNCED + SENDERS,
 	AT_RECORD = AT_TAIL + SENDERS,
 	AT_NEXT = AT_RECORD + SENDERS * RECORDS,
-	WORDS = AT_NEXT + SENDERS,
+	AT_VALUE = AT_NEXT + SENDERS,
+	WORDS,
 };
 
 static const void *word(unsigned int at)
 {
+	if (at == AT_VALUE)
+		return &shared.value;
 	if (at >= AT_NEXT)
 		return &shared.letter[at - AT_NEXT].next;
 	if (at >= AT_RECORD)
@@ -100,7 +106,7 @@ static uint8_t index_of(const void *p)
 
 static bool holds_letters(unsigned int at)
 {
-	return at == AT_LAST || at >= AT_NEXT;
+	return at == AT_LAST || (at >= AT_NEXT && at < AT_VALUE);
 }
 
 static uint8_t encode(unsigned int at, uintptr_t v)
@@ -145,22 +151,25 @@ struct state {
 	uint8_t in_box[SENDERS];
 	bool token; /* the eventfd is readable */
 	uint8_t timers;
+	bool waiting, raised, told; /* the waiter, by the engine */
 };
 
 enum plant {
 	NOTHING,
-	NO_W3,       /* no fence before the announcement */
-	NO_W3_LOOKS, /* the same, and a look instead of an exchange when it is set */
-	NO_W6,       /* no fence between letter and look */
-	NO_E2,       /* no fence between the sleep flag and the look */
-	NO_E7,       /* no fence between announced = 0 and the look at tail */
-	CLEARS_LATE, /* announced = 0 after the look at tail */
-	FLAG_LATE,   /* sleeping = 1 after the look into the box */
-	NO_LOOK,     /* sleeps without one */
-	NO_WAKE,     /* a sender does not wake */
-	WAKE_BEFORE, /* a sender looks at the flag before its letter is in the box */
-	TAIL_LATE,   /* the letter first, then the tail */
-	TAIL_PLAIN,  /* the tail is no release */
+	NO_W3,           /* no fence before the announcement */
+	NO_W3_LOOKS,     /* the same, and a look instead of an exchange when it is set */
+	NO_W6,           /* no fence between letter and look */
+	NO_E2,           /* no fence between the sleep flag and the look */
+	NO_E7,           /* no fence between announced = 0 and the look at tail */
+	CLEARS_LATE,     /* announced = 0 after the look at tail */
+	FLAG_LATE,       /* sleeping = 1 after the look into the box */
+	NO_LOOK,         /* sleeps without one */
+	NO_WAKE,         /* a sender does not wake */
+	WAKE_BEFORE,     /* a sender looks at the flag before its letter is in the box */
+	TAIL_LATE,       /* the letter first, then the tail */
+	TAIL_PLAIN,      /* the tail is no release */
+	NO_WAITER_FENCE, /* none between the waiter\'s letter and its look */
+	NO_WAITER_LOOK,  /* it sleeps without one */
 };
 
 enum memory { TSO, ARM };
@@ -169,6 +178,8 @@ struct scenario {
 	const char *name;
 	uint8_t records[SENDERS]; /* that each publishes */
 	bool plain;     /* sender 1 posts plain letters instead, one at a time */
+	bool waits;     /* sender 1 waits */
+	bool large;     /* not for planted errors: they are seen without */
 	bool event;     /* the engine also looks at tail 0 by itself */
 	uint8_t timers; /* times it wakes by itself */
 };
@@ -176,7 +187,7 @@ struct scenario {
 /* ---- running a thread up to what has not happened yet -------------------------------
  */
 
-enum kind { LOAD, EXCHANGE, CAS, FENCE, WAKE, SLEEP, DRAIN, ANSWER, NOTE };
+enum kind { LOAD, EXCHANGE, CAS, FENCE, WAKE, SLEEP, DRAIN, ANSWER, TOLD, NOTE };
 enum { BY_TOKEN = 1, BY_TIMER }; /* what SLEEP answers */
 
 struct op {
@@ -256,6 +267,8 @@ static bool left_out(const char *where)
 		return plant == NO_E2;
 	if (strcmp(where, "announce_again") == 0)
 		return plant == NO_E7;
+	if (strcmp(where, "waits") == 0)
+		return memory == TSO || plant == NO_WAITER_FENCE;
 	abort(); /* a fence of which this test knows nothing */
 }
 
@@ -267,7 +280,7 @@ static void on_fence(const char *where)
 
 /* ---- the threads ------------------------------------------------------------------- */
 
-enum note { TAKES_RECORD, TAKES_LETTER, LETTER_OUT };
+enum note { TAKES_RECORD, TAKES_LETTER, LETTER_OUT, ADDS_WAITER, RAISES };
 
 static void note(enum note what, unsigned int sender, uint8_t value)
 {
@@ -292,11 +305,24 @@ static bool posts(struct letter *l)
 	return sleeps;
 }
 
+/* As api/wait.c: engine_post_quietly, full barrier, look, sleep. */
+static void waits(struct letter *l)
+{
+	(void)inbox_add(&shared.box, l);
+	WAKE_FENCE();
+	if (plant == NO_WAITER_LOOK || WAKE_LOAD(&shared.value) == 0)
+		(void)happened(TOLD, 0, 0, 0);
+}
+
 static void sender(unsigned int i, unsigned int round)
 {
 	struct letter *l = &shared.letter[i];
 	bool plain = scenario->plain && i == 1;
 
+	if (scenario->waits && i == 1) {
+		waits(l);
+		return;
+	}
 	/* Its letter is free again. */
 	if (plain && round > 0)
 		(void)happened(ANSWER, 0, (uint8_t)round, 0);
@@ -315,8 +341,13 @@ static void looks(unsigned int i)
 {
 	unsigned int tail = WAKE_LOAD(&shared.tail[i]);
 
-	for (; seen[i] < tail; seen[i]++)
+	for (; seen[i] < tail; seen[i]++) {
 		note(TAKES_RECORD, i, (uint8_t)WAKE_GET(&shared.record[i][seen[i]]));
+		if (!scenario->waits)
+			continue;
+		WAKE_STORE(&shared.value, 1);
+		note(RAISES, i, 0);
+	}
 }
 
 static void reads_letter(struct letter *l)
@@ -324,6 +355,10 @@ static void reads_letter(struct letter *l)
 	unsigned int i = (unsigned int)(l - shared.letter);
 
 	note(LETTER_OUT, i, 0);
+	if (scenario->waits && i == 1) {
+		note(ADDS_WAITER, i, 0);
+		return;
+	}
 	if (scenario->plain && i == 1) {
 		/* The answer (engine.c) is a read-modify-write. */
 		(void)happened(FENCE, 0, 0, 0);
@@ -403,6 +438,15 @@ static void take_note(struct state *s, const struct op *op)
 	case TAKES_LETTER:
 		s->taken[i]++;
 		break;
+	/* The engine knows its own value. */
+	case ADDS_WAITER:
+		s->waiting = true;
+		s->told = s->told || s->raised;
+		break;
+	case RAISES:
+		s->raised = true;
+		s->told = s->told || s->waiting;
+		break;
 	default:
 		if (s->in_box[i]-- == 0)
 			is_wrong("a letter is taken twice");
@@ -477,6 +521,8 @@ static bool may(const struct state *s, unsigned int i, const struct op *op)
 		return s->token;
 	case ANSWER:
 		return s->taken[i] == op->expected;
+	case TOLD:
+		return s->told;
 	default:
 		return true;
 	}
@@ -630,6 +676,12 @@ static void judge(const struct state *s, const bool *alive, const struct op *ops
 		return;
 	}
 	for (unsigned int i = 0; i < SENDERS; i++) {
+		if (scenario->waits && i == 1) {
+			/* Its letter may lie there when it has seen for itself. */
+			if (!s->thread[i].done)
+				is_wrong("who waits is not told");
+			continue;
+		}
 		if (s->taken[i] != scenario->records[i])
 			is_wrong("the engine sleeps though something has not been taken");
 		if (s->taken[i] > scenario->records[i])
@@ -717,10 +769,21 @@ static void explore_all(const struct scenario *sc, enum memory m, enum plant p)
 /* ---- what is explored -------------------------------------------------------------- */
 
 static const struct scenario scenarios[] = {
-	{"one sender, three records", {3, 0}, false, false, 1},
-	{"two senders, one record each", {1, 1}, false, true, 1},
-	{"two senders, two records and one", {2, 1}, false, false, 0},
-	{"records and plain letters", {1, 2}, true, false, 0},
+	{.name = "one sender, three records", .records = {3, 0}, .timers = 1},
+	{.name = "two senders, one record each",
+	 .records = {1, 1},
+	 .event = true,
+	 .timers = 1},
+	{.name = "two senders, two records and one", .records = {2, 1}, .large = true},
+	{.name = "records and plain letters", .records = {1, 2}, .plain = true},
+	{.name = "a record that is waited for",
+	 .records = {1, 1},
+	 .waits = true,
+	 .timers = 1},
+	{.name = "records of which one is waited for",
+	 .records = {2, 1},
+	 .waits = true,
+	 .large = true},
 };
 
 static const char *const memories[] = {"tso", "arm"};
@@ -757,6 +820,11 @@ static const struct planted {
 	 "the tail is no release",
 	 {true, false},
 	 "x86 keeps stores in order"},
+	{NO_WAITER_FENCE,
+	 "no fence between a waiter's letter and its look",
+	 {true, false},
+	 "a read-modify-write is the barrier on x86; it costs an instruction there"},
+	{NO_WAITER_LOOK, "a waiter sleeps without a look", {false, false}, NULL},
 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -767,6 +835,8 @@ static size_t everywhere(enum memory m, enum plant p, size_t *sum, bool tell)
 	size_t found = 0;
 
 	for (size_t i = 0; i < LENGTH(scenarios); i++) {
+		if (p != NOTHING && scenarios[i].large)
+			continue;
 		explore_all(&scenarios[i], m, p);
 		*sum += states;
 		found += violations;
