@@ -206,8 +206,9 @@ struct hal_bk_hot {
 	/* Takes the command or answers -EAGAIN (the device's queue is full; the engine
 	 * tries again after the next event).  It may only be written down, if doorbell is
 	 * there: that is called once behind a batch of submits, of whatever queues.
-	 * Commands of a queue run in order.  Another error fails the command.  Behind a command that ends with -EIO, those that the
-	 * device has of its queue do nothing and end with -ECANCELED; no more come. */
+	 * Commands of a queue run in order.  Another error fails the command.  Behind a
+	 * command that ends with -EIO, those that the device has of its queue do nothing
+	 * and end with -ECANCELED; no more come. */
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
 	/* Returns how many events it wrote to ev[0..max).  Virtual clock: runs the device
 	 * until there is an event or its time reaches until_ns.  When nothing is running

@@ -125,8 +125,8 @@ struct hal_device_info {
 	uint32_t memory_isolation;  /* enum hal_isolation */
 	uint32_t suspend_modes;     /* bit (1 << enum hal_suspend_mode) */
 	int32_t lost;               /* 0, or -ENODEV: the device is lost, for good */
-	uint64_t preempt_worst_ns; /* of .preempt; 0: unbounded */
-	uint64_t clock_hz;         /* device cycles a second of device time */
+	uint64_t preempt_worst_ns;  /* of .preempt; 0: unbounded */
+	uint64_t clock_hz;          /* device cycles a second of device time */
 };
 
 /* A backend of this build, present or not: .status 0, or -errno with the reason. */
@@ -282,7 +282,7 @@ struct hal_cmd {
 	};
 };
 
-#define HAL_COMMANDS_MAX    4096 /* a submission; waits and signals count too */
+#define HAL_COMMANDS_MAX 4096 /* a submission; waits and signals count too */
 
 /* hal_submit_desc.priority is this submission's, instead of its queue's. */
 #define HAL_SUBMIT_PRIORITY (UINT32_C(1) << 0)
@@ -501,8 +501,8 @@ HAL_API int hal_submit(struct hal_queue *queue, const struct hal_submit_desc *de
 		       struct hal_point *done);
 
 /* Work recorded once and submitted many times at the price of one command (CUDA calls it
- * a graph).  desc gives the commands alone: no waits, signals, times.  For queues of part.
- * -EINVAL as hal_submit, and for no commands. */
+ * a graph).  desc gives the commands alone: no waits, signals, times.  For queues of
+ * part. -EINVAL as hal_submit, and for no commands. */
 HAL_API int hal_sequence_create(struct hal_partition *part,
 				const struct hal_submit_desc *desc,
 				struct hal_sequence **seq);

@@ -42,8 +42,7 @@ extern "C" {
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
 
-/* ---- what a policy sees: the engine's, read only, valid during the call -------------
- */
+/* ---- what a policy sees: the engine's, read only, valid during the call ---------- */
 
 /* The command a runnable queue has at its head. */
 struct hal_policy_command {
@@ -95,8 +94,7 @@ struct hal_policy_end {
 	uint32_t reserved;
 };
 
-/* ---- what it can ask for: requests, which end in .changed ---------------------------
- */
+/* ---- what it can ask for: requests, which end in .changed ------------------------ */
 
 struct hal_policy_host {
 	uint32_t size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The software device's own structures: the engine's, but for what program_load and copies
- * touch, which are done beside it. */
+/* The software device's own structures: the engine's, but for what program_load and
+ * copies touch, which are done beside it. */
 #ifndef BACKENDS_REF_INTERNAL_H
 #define BACKENDS_REF_INTERNAL_H
 

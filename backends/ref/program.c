@@ -152,7 +152,8 @@ int ref_kernel_get(void *device, void *program, uint32_t index,
 	memcpy(info->name, k->name, sizeof(info->name));
 	info->arg_count = k->arg_count;
 	memcpy(info->arg_bytes, k->arg_bytes, sizeof(info->arg_bytes));
-	/* A unit does one thing a nanosecond; where it depends on arguments, nobody knows. */
+	/* A unit does one thing a nanosecond; where it depends on arguments, nobody
+	 * knows. */
 	info->work = k->cost == NULL ? k->work : 0;
 	*kernel = &prog->kernels[index];
 	return 0;

@@ -92,8 +92,7 @@ static void heap_fix(struct ref_device *dev, struct ref_partition *p)
 	heap_down(dev, p->heap_index, p);
 }
 
-/* ---- commands of a queue ------------------------------------------------------------
- */
+/* ---- commands of a queue --------------------------------------------------------- */
 
 static inline struct ref_command *first(struct ref_queue *q)
 {

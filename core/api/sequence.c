@@ -87,9 +87,8 @@ static void name_command(struct recorded *s, uint32_t i, const struct hal_cmd *c
 
 static int name_all(struct recorded *s, const struct hal_submit_desc *d)
 {
-	s->names = malloc(sizeof(*s->names) +
-			  (size_t)d->cmd_count * (HAL_ARGS_MAX + 1) *
-				  sizeof(s->names->at[0]));
+	s->names = malloc(sizeof(*s->names) + (size_t)d->cmd_count * (HAL_ARGS_MAX + 1) *
+						      sizeof(s->names->at[0]));
 	s->first = calloc(d->cmd_count, sizeof(*s->first));
 	if (s->names != NULL)
 		s->names->count = 0;

@@ -12,15 +12,15 @@
 #include <string.h>
 
 #include "api/handle.h"
+#include "api/sequence.h"
 #include "engine/callback.h"
 #include "engine/completions.h"
 #include "engine/engine.h"
-#include "api/sequence.h"
 
 /* ---- commands ---------------------------------------------------------------------- */
 
-static COLD int
-buffer_bad(const struct hal_queue *q, const struct hal_buffer *buf, const char *what)
+static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *buf,
+			   const char *what)
 {
 	if (!OBJECT_OK(buf, OBJECT_BUFFER)) {
 		char text[128];
@@ -49,15 +49,14 @@ static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint6
 	return offset <= buf->bytes && bytes <= buf->bytes - offset;
 }
 
-static COLD int
-range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes, const char *what)
+static COLD int range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes,
+			  const char *what)
 {
 	return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu", what,
 		    U64(bytes), U64(offset), U64(buf->bytes));
 }
 
-static COLD int launch_bad(const struct hal_queue *q,
-						      const struct hal_cmd *cmd)
+static COLD int launch_bad(const struct hal_queue *q, const struct hal_cmd *cmd)
 {
 	const struct hal_kernel *k = cmd->launch.kernel;
 
@@ -71,8 +70,8 @@ static COLD int launch_bad(const struct hal_queue *q,
 	return fail(EINVAL, "kernel %s: args is NULL", k->info.name);
 }
 
-static COLD int
-arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd, const struct hal_arg *arg)
+static COLD int arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd,
+			const struct hal_arg *arg)
 {
 	const struct hal_kernel *k = cmd->launch.kernel;
 	uint32_t i = (uint32_t)(arg - cmd->launch.args);
@@ -256,9 +255,9 @@ static int write_nothing(const struct hal_queue *q, const struct hal_cmd *cmd,
 /* By enum hal_op. */
 static int (*const writers[])(const struct hal_queue *q, const struct hal_cmd *cmd,
 			      struct record *r) = {
-	[HAL_OP_NOP] = write_nothing,     [HAL_OP_COPY] = write_copy,
-	[HAL_OP_FILL] = write_fill,       [HAL_OP_LAUNCH] = write_launch,
-	[HAL_OP_HOST] = write_host,       [HAL_OP_BARRIER] = write_nothing,
+	[HAL_OP_NOP] = write_nothing,         [HAL_OP_COPY] = write_copy,
+	[HAL_OP_FILL] = write_fill,           [HAL_OP_LAUNCH] = write_launch,
+	[HAL_OP_HOST] = write_host,           [HAL_OP_BARRIER] = write_nothing,
 	[HAL_OP_TIMESTAMP] = write_timestamp,
 };
 
@@ -733,8 +732,8 @@ static NOINLINE int submit_told(struct hal_queue *q, const struct hal_submit_des
 /* What q answers to work: 0, it takes it. */
 static int open_check(const struct hal_queue *q)
 {
-	uint32_t open = q != NULL ? atomic_load_explicit(&q->open, memory_order_acquire)
-				  : 0;
+	uint32_t open =
+		q != NULL ? atomic_load_explicit(&q->open, memory_order_acquire) : 0;
 
 	return open == QUEUE_OPEN || open == QUEUE_OPEN_TELLS ? 0 : submit_refused(q);
 }
@@ -919,8 +918,8 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 				    "hal_submit_desc");
 	if (err == 0)
 		err = shape_check(q, &d);
-	if (err == 0 && (d.cmd_count != 0 ||
-			 d.wait_count + d.signal_count + 2 > q->slot_count / 2))
+	if (err == 0 &&
+	    (d.cmd_count != 0 || d.wait_count + d.signal_count + 2 > q->slot_count / 2))
 		err = sequence_desc_bad(q, &d);
 	if (err != 0)
 		return err;

@@ -48,7 +48,7 @@ void list_backends(char *text, size_t size)
 }
 
 int backend_probe(const struct config *cfg, const struct backend *b,
-			 struct hal_device_info *out, uint32_t max)
+		  struct hal_device_info *out, uint32_t max)
 {
 	struct hal_bk_config *values;
 	int n;

@@ -26,8 +26,7 @@ enum layer {
 
 #define NAME_MAX_LENGTH 48 /* inih cuts longer names without a word */
 
-/* ---- entries ------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------- */
 
 static void entry_free(struct config_entry *e)
 {
@@ -83,8 +82,7 @@ void config_free(struct config *cfg)
 	cfg->file = NULL;
 }
 
-/* ---- the file -----------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------- */
 
 /* inih tells neither line numbers nor sections without keys nor what it cut, so the
  * reader in front of it keeps count. */
@@ -223,8 +221,7 @@ static int file_load(struct config *cfg, const char *name, bool must_exist)
 	return r.err;
 }
 
-/* ---- options of the API
- * ----------------------------------------------------------------- */
+/* ---- options of the API ---------------------------------------------------------- */
 
 /* "section.key=value"; the section may have dots in it. */
 static int option_parse(struct config *cfg, const char *text)
@@ -326,8 +323,7 @@ out:
 	return err;
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------- */
 
 static int parse_number(const char *text, bool suffix, int64_t *out)
 {
@@ -552,8 +548,7 @@ const char *option_source(const struct hal_bk_config *cfg, const char *key)
 	return v != NULL ? v->source : "";
 }
 
-/* ---- what may be said
- * ---------------------------------------------------------------------- */
+/* ---- what may be said ------------------------------------------------------------ */
 
 static int key_check(const struct config_entry *e, const struct hal_option_def *defs,
 		     uint32_t count)
@@ -645,8 +640,7 @@ int config_check(const struct config *cfg)
 	return first != NULL ? entry_check(first) : 0;
 }
 
-/* ---- partitions
- * ------------------------------------------------------------------------------ */
+/* ---- partitions ------------------------------------------------------------------ */
 
 /* "0,2-3" or "0xd". */
 static int parse_colors(const char *text, uint64_t *mask)
@@ -742,8 +736,7 @@ int config_partition(const struct config *cfg, const char *name,
 	return err;
 }
 
-/* ---- listing
- * ---------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------- */
 
 static int option_export(const struct config *cfg, const char *section,
 			 const struct hal_option_def *d, struct hal_option_info *info)

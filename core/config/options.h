@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - what the library's own sections may say; backends and policies have theirs. */
+/* options.h - what the library's own sections may say; backends and policies have theirs.
+ */
 #ifndef HAL_CONFIG_OPTIONS_H
 #define HAL_CONFIG_OPTIONS_H
 

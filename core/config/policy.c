@@ -46,7 +46,8 @@ static int table_check(const struct hal_policy *p, const char *from)
 	if (p->key == NULL && p->pick == NULL)
 		return fail(EPROTO, "%s: policy %s has neither key nor pick", from,
 			    p->name);
-	if (p->key != NULL && (p->pick != NULL || p->enqueue != NULL || p->dequeue != NULL))
+	if (p->key != NULL &&
+	    (p->pick != NULL || p->enqueue != NULL || p->dequeue != NULL))
 		return fail(EPROTO,
 			    "%s: policy %s has key, and enqueue, dequeue or pick as well",
 			    from, p->name);

@@ -57,8 +57,7 @@ const struct hal_host core_host = {
 	.option_str = option_str,
 };
 
-/* ---- stubs ---------------------------------------------------------------------------
- */
+/* ---- stubs ----------------------------------------------------------------------- */
 
 #define LACKS(what) fail(ENOTSUP, "the device cannot " what)
 
@@ -296,8 +295,7 @@ static void fill_gaps(void *table, const void *stubs, size_t size)
 	}
 }
 
-/* ---- registration
- * ------------------------------------------------------------------------ */
+/* ---- registration ---------------------------------------------------------------- */
 
 static int table_check(const struct hal_backend *t, const char *from)
 {

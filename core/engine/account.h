@@ -99,7 +99,7 @@ enum latency {
 struct account {
 	counter busy_ns;
 	uint64_t busy_until_ns; /* the engine's own */
-	uint64_t last_end_ns;   /* the engine's own: of the last command that ended well */
+	uint64_t last_end_ns; /* the engine's own: of the last command that ended well */
 	counter queueing_ns;
 	counter submitted; /* of destroyed queues: a living one's are counted by it */
 	counter completed, failed, dropped;

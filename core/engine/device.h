@@ -9,7 +9,8 @@
  *
  * The engine of clock=real is a thread.  Under clock=virtual whoever has the baton is the
  * engine: threads that wait lend themselves, others take it for a moment to have a letter
- * read.  A thread only ever tries to get it, so nobody waits for a baton while he has one.
+ * read.  A thread only ever tries to get it, so nobody waits for a baton while he has
+ * one.
  */
 #ifndef HAL_ENGINE_DEVICE_H
 #define HAL_ENGINE_DEVICE_H
@@ -51,9 +52,9 @@ struct callbacks {
 };
 
 /* hal_device.work */
-#define WORK_TODO    1u /* perhaps something on todo or dirty */
-#define WORK_BLOCKED 2u /* something on blocked */
-#define WORK_TIMERS  4u /* .timer_ns is set */
+#define WORK_TODO      1u /* perhaps something on todo or dirty */
+#define WORK_BLOCKED   2u /* something on blocked */
+#define WORK_TIMERS    4u /* .timer_ns is set */
 #define WORK_CALLBACKS 8u /* .callbacks_begun is not 0 */
 
 struct hal_device {
@@ -74,15 +75,15 @@ struct hal_device {
 	/* Any thread's. */
 	_Atomic uint64_t now_cached; /* device time; SUBMIT_ASLEEP while it sleeps */
 	struct inbox inbox;
-	atomic_int lost; /* -ENODEV: it does not answer any more */
-	char lost_why[160]; /* written before that */
-	counter ended;   /* commands; the engine counts */
+	atomic_int lost;      /* -ENODEV: it does not answer any more */
+	char lost_why[160];   /* written before that */
+	counter ended;        /* commands; the engine counts */
 	counter memory_taken; /* promised to partitions, or used by those without quota */
 	atomic_uint timelines, programs, rings;
-	atomic_uint baton;   /* clock=virtual: 1 while somebody is the engine */
-	int cancel;          /* his: pthread_setcancelstate before that */
-	atomic_uint lenders; /* threads that sleep until it is free, on .lend */
-	atomic_uint lend;    /* futex: counts up when they should look */
+	atomic_uint baton;           /* clock=virtual: 1 while somebody is the engine */
+	int cancel;                  /* his: pthread_setcancelstate before that */
+	atomic_uint lenders;         /* threads that sleep until it is free, on .lend */
+	atomic_uint lend;            /* futex: counts up when they should look */
 	atomic_uint callbacks_begun; /* that have not returned; the engine counts */
 
 	/* Held by whoever changes or walks the lists of partitions and queues, over the
@@ -104,7 +105,7 @@ struct hal_device {
 	uint64_t timer_ns; /* the first of them, or of the next two; UINT64_MAX: none */
 	uint64_t alarm_ns; /* the policy's */
 	uint64_t hold_ns;  /* until which it names nobody, the first of all partitions' */
-	uint32_t pending;         /* flights, suspends and resizes the device owes us */
+	uint32_t pending;  /* flights, suspends and resizes the device owes us */
 	uint32_t partition_count;
 	uint32_t next_queue_id, next_timeline_id;
 	uint64_t *partition_map; /* index taken */

@@ -31,15 +31,15 @@ struct hal_partition {
 	struct hal_bk_partition_desc desc;
 	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
 	uint64_t quota_before;               /* that */
-	uint32_t inflight, inflight_max; /* 0 while it has to stand still */
+	uint32_t inflight, inflight_max;     /* 0 while it has to stand still */
 	struct hal_policy_partition view;
 	/* Queues the policy has, and one more when it wants to see even one that is
 	 * alone: without that, sole is runnable and the policy has not been told yet. */
 	uint32_t shown;
-	struct list waiting; /* those the policy has, as they came */
-	struct heap order;   /* the same, under a policy that gives keys */
-	struct hal_queue *sole;   /* runnable, and the policy has not been told */
-	struct hal_queue *leased; /* may go on without asking, while .lease lasts */
+	struct list waiting;          /* those the policy has, as they came */
+	struct heap order;            /* the same, under a policy that gives keys */
+	struct hal_queue *sole;       /* runnable, and the policy has not been told */
+	struct hal_queue *leased;     /* may go on without asking, while .lease lasts */
 	struct hal_timeline *control; /* resizes that are done */
 	uint64_t resize_count;
 	struct busy ran;
@@ -91,7 +91,7 @@ struct hal_program {
 	bool loaded; /* the backend has it, though its kernels could not be listed */
 	uint32_t kernel_count;
 	struct hal_kernel **kernels;
-	atomic_uint pins;         /* sequences that name its kernels, and its handle */
+	atomic_uint pins; /* sequences that name its kernels, and its handle */
 	struct deferred deferred;
 	uint64_t *bound_bytes;    /* a partition, the engine's; charged to its quota */
 	_Atomic uint64_t bound[]; /* bit a partition index */

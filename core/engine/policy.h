@@ -9,7 +9,8 @@
 #include "engine/partition.h"
 #include "engine/queue.h"
 
-/* Another policy, or the first; the old one and what it keeps goes.  -errno: as before. */
+/* Another policy, or the first; the old one and what it keeps goes.  -errno: as before.
+ */
 int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg);
 /* The device closes. */

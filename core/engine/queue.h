@@ -66,7 +66,7 @@ struct hal_queue {
 	struct hal_partition *part;
 	struct record *slots;
 	struct hal_completions *completions;
-	uint32_t part_word; /* of its partition in hal_program.bound */
+	uint32_t part_word;      /* of its partition in hal_program.bound */
 	unsigned int ring_limit; /* a tail that is known to be possible */
 	uint64_t part_bit;
 	counter submissions;
@@ -85,8 +85,8 @@ struct hal_queue {
 	struct hal_timeline timeline;
 	struct hal_timeline control; /* suspends that became quiet */
 	struct list on_partition;
-	struct list todo; /* on engine.todo: has a callback to run, or may go on */
-	struct list busy; /* on partition.busy while anything is in it */
+	struct list todo;     /* on engine.todo: has a callback to run, or may go on */
+	struct list busy;     /* on partition.busy while anything is in it */
 	struct list deferred; /* what is freed once it has gone on */
 	struct list waiting;  /* on partition.waiting while the policy has it */
 	void *bk;
@@ -123,8 +123,8 @@ struct hal_queue {
 	struct heap_node order; /* under a policy that gives keys */
 	struct waiter waiter;
 	struct timer timer; /* parked for a time */
-	char *fault;                /* text of the command that has failed */
-	uint64_t gate_ns;           /* when its last wait was satisfied */
+	char *fault;        /* text of the command that has failed */
+	uint64_t gate_ns;   /* when its last wait was satisfied */
 	uint64_t suspend_asked_ns;
 	uint64_t suspend_count;
 	struct letter callback; /* that has returned */

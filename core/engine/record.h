@@ -82,7 +82,8 @@ struct record {
 			};
 		};
 	};
-	uint64_t submit_ns; /* or SUBMIT_ASLEEP; of records of a block: its own record's */
+	uint64_t
+		submit_ns; /* or SUBMIT_ASLEEP; of records of a block: its own record's */
 };
 
 _Static_assert(sizeof(struct record) == SLOT_BYTES, "a record is one slot");

@@ -239,8 +239,8 @@ void trace_span(struct hal_device *dev, const struct hal_queue *queue, const cha
 	end(t);
 }
 
-static void put_counter(struct trace *t, const struct hal_partition *part, const char *what,
-		    uint64_t value, uint64_t at)
+static void put_counter(struct trace *t, const struct hal_partition *part,
+			const char *what, uint64_t value, uint64_t at)
 {
 	char name[96];
 

@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Until somebody wakes it, while *word is value; deadline: CLOCK_MONOTONIC, NULL: none. */
+/* Until somebody wakes it, while *word is value; deadline: CLOCK_MONOTONIC, NULL: none.
+ */
 static inline void futex_wait(atomic_uint *word, unsigned int value,
 			      const struct timespec *deadline)
 {

@@ -54,8 +54,8 @@ void hist_add(struct hist *sum, const struct hist *h);
  * (ascending) of all lie; returns how many there are. */
 uint64_t hist_percentiles(const struct hist *a, const struct hist *b,
 			  const uint32_t *per_mille, size_t n, uint64_t *out);
-/* Adds what it has (NULL: nothing) to out: [i] is for 2^i and up, [0] also for 0, the last
- * for all above. */
+/* Adds what it has (NULL: nothing) to out: [i] is for 2^i and up, [0] also for 0, the
+ * last for all above. */
 void hist_powers(const struct hist *h, uint64_t *out, size_t n);
 void hist_fini(struct hist *h);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that need a device, on one that is lost; and that the rest of it can be put away. */
+/* Calls that need a device, on one that is lost; and that the rest of it can be put away.
+ */
 #include "negative.h"
 
 #define LOST(function_, call_)                                                           \

@@ -25,8 +25,7 @@ struct job {
 	uint32_t bad[16], kind, address; /* kind 0: the program ends well */
 };
 
-/* ---- descriptors that the rig does not make ------------------------------------------
- */
+/* ---- descriptors that the rig does not make -------------------------------------- */
 
 /* A row as long as it may be, or so flat that its sum is large. */
 static void long_softmax(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
@@ -168,8 +167,7 @@ static void any_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool array,
 		NPU_SET(desc, DM, rng_range(g, 1, NPU_GET(desc, DM)));
 }
 
-/* ---- descriptors that must fault -----------------------------------------------------
- */
+/* ---- descriptors that must fault ------------------------------------------------- */
 
 static int refuse_read(void *user, uint32_t va, void *data, uint32_t bytes, uint32_t *bad)
 {
@@ -265,8 +263,7 @@ static void add_bad(struct rig *r, uint32_t s, struct job *job, uint32_t units,
 	rig_push(r, s, job->bad);
 }
 
-/* ---- machine and map ------------------------------------------------------------------
- */
+/* ---- machine and map ------------------------------------------------------------- */
 
 static struct rig_memory random_memory(const struct rig *r, struct rng *g)
 {
@@ -318,8 +315,7 @@ static void random_map(const struct rig *r, struct rig_rect *rects, uint32_t *sl
 	}
 }
 
-/* ---- one program a slot ---------------------------------------------------------------
- */
+/* ---- one program a slot ---------------------------------------------------------- */
 
 static void make_job(struct rig *r, uint32_t s, const struct rig_rect *rect,
 		     struct job *job, struct rng *g)

@@ -122,8 +122,7 @@ static uint32_t below(struct thread *th, uint32_t n)
 	return (uint32_t)(next_random(th) % n);
 }
 
-/* ---- devices --------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------- */
 
 static int work(const struct hal_ref_call *call)
 {
@@ -163,8 +162,7 @@ static void open_all(void)
 	}
 }
 
-/* ---- what a thread does
- * ---------------------------------------------------------------- */
+/* ---- what a thread does ---------------------------------------------------------- */
 
 static bool is_virtual(uint32_t device)
 {
@@ -537,8 +535,7 @@ static void cancel(struct thread *th, uint32_t device)
 	MUST(hal_timeline_destroy(t[1]));
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

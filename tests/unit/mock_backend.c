@@ -88,8 +88,7 @@ static const struct hal_option_def options[] = {
 	{"eventfd", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "real clock: has an event fd"},
 };
 
-/* ---- cold
- * -------------------------------------------------------------------------------- */
+/* ---- cold ------------------------------------------------------------------------ */
 
 static int mock_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
 		      uint32_t max)
@@ -323,8 +322,7 @@ static int mock_program_unbind(void *dev, void *prog, void *part)
 	return 0;
 }
 
-/* ---- hot
- * ----------------------------------------------------------------------------------- */
+/* ---- hot ------------------------------------------------------------------------- */
 
 static int mock_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
 {
@@ -443,8 +441,7 @@ static int mock_event_fd(void *dev)
 						   : -ENOTSUP;
 }
 
-/* ---- control
- * --------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------- */
 
 static void event(struct mock *m, uint32_t kind, int status, uint64_t cookie,
 		  uint64_t start, const char *text)

@@ -26,8 +26,7 @@ static void falls_asleep(struct hal_device *dev)
 	}
 }
 
-/* ---- each call wakes it ---------------------------------------------------------------
- */
+/* ---- each call wakes it ---------------------------------------------------------- */
 
 static int nothing(const struct hal_ref_call *call)
 {
@@ -494,8 +493,7 @@ static void every_call_wakes_it(void **state)
 	pthread_join(dog, NULL);
 }
 
-/* ---- time -----------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------ */
 
 /* Holds the engine up until a host time. */
 struct hold {
@@ -627,8 +625,7 @@ static void times_taken_back(void **state)
 	ref_close(&r);
 }
 
-/* ---- what has no time -----------------------------------------------------------------
- */
+/* ---- what has no time ------------------------------------------------------------ */
 
 static uint32_t mems(struct world *w)
 {
@@ -720,8 +717,7 @@ static void fds_come(void **state)
 	ref_close(&r);
 }
 
-/* ---- fds ------------------------------------------------------------------------------
- */
+/* ---- fds ------------------------------------------------------------------------- */
 
 /* How many there are; a thousand more for each that a program started by exec would
  * inherit.  ours: these were there before, and do not count so. */

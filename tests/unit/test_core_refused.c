@@ -184,8 +184,7 @@ static void beyond_the_device(void **state)
 	world_close(&w);
 }
 
-/* ---- the device is lost --------------------------------------------------------------
- */
+/* ---- the device is lost ---------------------------------------------------------- */
 
 static void lost(struct world *w, struct hal_queue *idle, struct hal_queue *busy)
 {
@@ -213,8 +212,10 @@ static void lost(struct world *w, struct hal_queue *idle, struct hal_queue *busy
 	FAILS(hal_queue_suspend(idle, HAL_SUSPEND_DRAIN, NULL), -ENODEV,
 	      "fell off the bus");
 	FAILS(hal_queue_resume(idle), -ENODEV, "fell off the bus");
-	FAILS(submit_cmd(idle, numbered(w, 1), NULL), -ENODEV, "lost", "fell off the bus");
-	FAILS(submit_cmd(busy, numbered(w, 1), NULL), -ENODEV, "lost", "fell off the bus");
+	FAILS(submit_cmd(idle, numbered(w, 1), NULL), -ENODEV, "lost",
+	      "fell off the bus");
+	FAILS(submit_cmd(busy, numbered(w, 1), NULL), -ENODEV, "lost",
+	      "fell off the bus");
 }
 
 static void lost_with_all_it_had(void **state)
@@ -277,8 +278,7 @@ static void lost_with_all_it_had(void **state)
 	world_close(&w);
 }
 
-/* ---- refused commands ----------------------------------------------------------------
- */
+/* ---- refused commands ------------------------------------------------------------ */
 
 static uint32_t submits(struct world *w)
 {
@@ -357,8 +357,7 @@ static void asked_once_a_turn(void **state)
 	world_close(&w);
 }
 
-/* ---- which error ---------------------------------------------------------------------
- */
+/* ---- which error ----------------------------------------------------------------- */
 
 /* What fails first is what sticks; what failed says EIO, what follows ECANCELED. */
 static void order_of_errors(void **state)
@@ -476,8 +475,7 @@ static void order_of_checks(void **state)
 	world_close(&w);
 }
 
-/* ---- not yours -----------------------------------------------------------------------
- */
+/* ---- not yours ------------------------------------------------------------------- */
 
 /* Only its own work moves a queue's or a partition's timeline. */
 static void only_its_own_work(void **state)
@@ -559,8 +557,7 @@ static void control_points_pending(void **state)
 	world_close(&w);
 }
 
-/* ---- gone ----------------------------------------------------------------------------
- */
+/* ---- gone ------------------------------------------------------------------------ */
 
 static int nothing(const struct hal_ref_call *call)
 {

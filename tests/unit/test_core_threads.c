@@ -13,8 +13,7 @@ enum {
 	POISON = 0xa5,
 };
 
-/* ---- a thread that submits and waits beside one that creates and destroys -----------
- */
+/* ---- a thread that submits and waits beside one that creates and destroys -------- */
 
 struct neighbour {
 	struct ref *r;
@@ -584,8 +583,7 @@ static void nothing_else_is_cancelled(void **state)
 	}
 }
 
-/* ---- destroyed while somebody waits -------------------------------------------------
- */
+/* ---- destroyed while somebody waits ---------------------------------------------- */
 
 static void wait_begins(struct hal_timeline *t)
 {
@@ -653,8 +651,7 @@ static void waited_for(void **state)
 	OK(hal_close(r.dev));
 }
 
-/* ---- moves beside queues that come and go -------------------------------------------
- */
+/* ---- moves beside queues that come and go ---------------------------------------- */
 
 struct mover {
 	struct world *w;
@@ -708,8 +705,7 @@ static void resize_beside_queues(void **state)
 	ref_close(&r);
 }
 
-/* ---- lost beside others --------------------------------------------------------------
- */
+/* ---- lost beside others ---------------------------------------------------------- */
 
 /* Queues come and go until the device is lost; nobody waits for what never comes. */
 static void *until_lost(void *arg)

@@ -184,8 +184,7 @@ struct scenario {
 	uint8_t timers; /* times it wakes by itself */
 };
 
-/* ---- running a thread up to what has not happened yet -------------------------------
- */
+/* ---- running a thread up to what has not happened yet ---------------------------- */
 
 enum kind { LOAD, EXCHANGE, CAS, FENCE, WAKE, SLEEP, DRAIN, ANSWER, TOLD, NOTE };
 enum { BY_TOKEN = 1, BY_TIMER }; /* what SLEEP answers */

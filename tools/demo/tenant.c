@@ -21,8 +21,7 @@ static int complain(const char *who, const char *what)
 	return -1;
 }
 
-/* ---- what is computed
- * ------------------------------------------------------------------- */
+/* ---- what is computed ------------------------------------------------------------ */
 
 static int work_alloc(struct work *w)
 {
@@ -148,8 +147,7 @@ int work_gemm(struct work *w)
 	return gemm_build(w, b);
 }
 
-/* ---- the tenant's place on the device
- * ------------------------------------------------------ */
+/* ---- the tenant's place on the device -------------------------------------------- */
 
 /* Each job's input and output begin on a line of their own. */
 static uint64_t lines(uint32_t bytes)
@@ -217,8 +215,7 @@ void tenant_free(struct tenant *t)
 	free(t->alone.cycles);
 }
 
-/* ---- running
- * --------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------- */
 
 static uint32_t job_of(const struct tenant *t, uint64_t n)
 {

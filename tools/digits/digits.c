@@ -215,8 +215,7 @@ out:
 	return err;
 }
 
-/* ---- network file ---------------------------------------------------------------------
- */
+/* ---- network file ---------------------------------------------------------------- */
 
 static int parse_tensor(const struct blob *b, struct digits_net *net, uint32_t i,
 			char *why)
@@ -453,8 +452,7 @@ void digits_net_free(struct digits_net *net)
 	free(net);
 }
 
-/* ---- reference
- * -------------------------------------------------------------------------- */
+/* ---- reference ------------------------------------------------------------------- */
 
 /* gemmlowp's SaturatingRoundingDoublingHighMul. */
 static int32_t high_mul(int32_t a, int32_t b)

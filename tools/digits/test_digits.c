@@ -85,8 +85,7 @@ static void quantize_covers_the_range(void **state)
 	assert_int_equal(input[4], 127);
 }
 
-/* ---- damaged files
- * --------------------------------------------------------------------- */
+/* ---- damaged files --------------------------------------------------------------- */
 
 static uint8_t *slurp(const char *path, size_t *size)
 {
