@@ -213,8 +213,10 @@ static void lost(struct world *w, struct hal_queue *idle, struct hal_queue *busy
 	FAILS(hal_queue_suspend(idle, HAL_SUSPEND_DRAIN, NULL), -ENODEV,
 	      "fell off the bus");
 	FAILS(hal_queue_resume(idle), -ENODEV, "fell off the bus");
-	FAILS(submit_cmd(idle, numbered(w, 1), NULL), -EIO, "lost", "fell off the bus");
-	FAILS(submit_cmd(busy, numbered(w, 1), NULL), -EIO, "lost", "fell off the bus");
+	FAILS(submit_cmd(idle, numbered(w, 1), NULL), -ENODEV, "lost",
+	      "fell off the bus");
+	FAILS(submit_cmd(busy, numbered(w, 1), NULL), -ENODEV, "lost",
+	      "fell off the bus");
 }
 
 static void lost_with_all_it_had(void **state)
