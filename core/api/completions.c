@@ -176,8 +176,8 @@ static bool run(struct hal_completions *c, int64_t deadline)
 
 		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
 			return true;
-		if (!did && (deadline == HAL_FOREVER || dev->pending == 0 ||
-			     dev->now < until))
+		if (!did &&
+		    (deadline == HAL_FOREVER || dev->pending == 0 || dev->now < until))
 			return false;
 	}
 }

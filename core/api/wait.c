@@ -327,8 +327,7 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 		if (UNLIKELY(w->deadline != HAL_FOREVER) && time_is_up(w, dev, did))
 			return RUN_TIME;
 		if (UNLIKELY(!did) &&
-		    (w->deadline == HAL_FOREVER || dev->pending == 0 ||
-		     dev->now < until))
+		    (w->deadline == HAL_FOREVER || dev->pending == 0 || dev->now < until))
 			return nothing_left(dev);
 		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
 			     0) &&

@@ -75,10 +75,10 @@ void deferred_free(struct deferred *d)
 	if (!d->dev->virtual_clock)
 		stamp_all(d);
 	d->at_ns = d->dev->now;
-	wait_at(d, next_user(d,
-			     d->part != NULL ? &d->part->on_device
-					     : d->dev->partitions.next,
-			     NULL));
+	wait_at(d,
+		next_user(d,
+			  d->part != NULL ? &d->part->on_device : d->dev->partitions.next,
+			  NULL));
 }
 
 void deferred_go_on(struct hal_queue *q)

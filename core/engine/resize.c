@@ -147,7 +147,8 @@ uint64_t memory_left(const struct hal_device *dev)
 	return taken < dev->info.memory_bytes ? dev->info.memory_bytes - taken : 0;
 }
 
-/* bytes more under *used, if that does not go over limit; else false, and what is left. */
+/* bytes more under *used, if that does not go over limit; else false, and what is left.
+ */
 static bool charge(counter *used, uint64_t limit, uint64_t bytes, uint64_t *left)
 {
 	uint64_t now = counter_get(used);
@@ -388,8 +389,8 @@ static int requota(struct hal_partition *p, uint64_t to)
 	return 0;
 }
 
-/* The partition has not moved after all: what requota has done is undone, as far as others
- * have not taken, or the partition itself used, what was in between. */
+/* The partition has not moved after all: what requota has done is undone, as far as
+ * others have not taken, or the partition itself used, what was in between. */
 static void requota_undo(struct hal_partition *p)
 {
 	uint64_t quota = counter_get(&p->quota), used = counter_get(&p->memory_used);
