@@ -372,15 +372,13 @@ static void suspend(struct thread *th, uint32_t device)
 		wait_for(th, device, quiet);
 	s.cmds = &cmd;
 	s.cmd_count = 1;
-	/* A full queue that is suspended would stay so. */
+	MUST(hal_queue_resume(th->q[device]));
 	if (below(th, 2) == 0) {
-		MUST(hal_queue_resume(th->q[device]));
 		p = submit(th, device, &s, NULL);
-	} else {
-		MUST(hal_queue_resume(th->q[device]));
-		p = (struct hal_point){hal_queue_timeline(th->q[device]), 0};
+		wait_for(th, device, p);
 	}
-	wait_for(th, device, p);
+	/* A resume is only asked for until then, and a suspend refused. */
+	wait_for(th, device, quiet);
 }
 
 /* Queues, buffers, programs of its own, in a partition that others move. */
