@@ -633,6 +633,7 @@ static NOINLINE int wait_many(struct wait *w)
 	pthread_cleanup_push(uncount, w);
 	out = wait_open(w);
 	pthread_cleanup_pop(1);
+	w->sleepers = NULL;
 	return out;
 }
 
@@ -683,7 +684,7 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 	int out;
 	int err = points_check(&w, flags);
 
-	if (UNLIKELY(err != 0))
+	if (UNLIKELY(err != 0 || points == NULL))
 		return err;
 	if (look(&w, &out) == PENDING) {
 		err = callback_check(&w);

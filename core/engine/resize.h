@@ -9,10 +9,10 @@
 /* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
 #define COOKIE_PARTITION UINT64_C(1)
 
-/* Resolves what d asks for into to: units, isolation, colours, bytes, an index; takes
+/* Resolves what d asks for into *out: units, isolation, colours, bytes, an index; takes
  * nothing. */
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
-		   struct hal_bk_partition_desc *to);
+		   struct hal_bk_partition_desc *out);
 /* p, with .desc planned and .bk made, is there; and is not any more. */
 void partition_enter(struct hal_partition *p);
 void partition_leave(struct hal_partition *p);

@@ -121,10 +121,11 @@ struct layers {
 	} at[3];
 };
 
-/* Opens device index of b into dev->bk, through the layers that cfg asks for: *l, or
+/* Opens device index of b into dev->bk, through the layers that config asks for: *out, or
  * NULL; and has dev->table call them. */
-int layers_open(struct hal_device *dev, const struct config *cfg, const struct backend *b,
-		const struct hal_bk_config *bk_cfg, uint32_t index, struct layers **l);
+int layers_open(struct hal_device *dev, const struct config *config,
+		const struct backend *b, const struct hal_bk_config *bk_cfg,
+		uint32_t index, struct layers **out);
 /* Takes them off; 0, or what they found wrong. */
 int layers_close(struct layers *l);
 /* The backend's own handle of bk, that of a device with these layers. */

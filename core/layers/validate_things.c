@@ -51,13 +51,17 @@ static const char *file_name(const Dl_info *info)
  * that is not a file of its own, all of it from the inside out. */
 static void made_at(const struct thing *t, char *text, size_t size)
 {
+	const union {
+		unsigned long number;
+		const void *address;
+	} entry = {getauxval(AT_ENTRY)};
 	Dl_info own, program, info;
 	bool one_file, inside = false;
 	size_t used = 0;
 
 	text[0] = '\0';
 	if (dladdr(&layer_validate, &own) == 0 ||
-	    dladdr((void *)(uintptr_t)getauxval(AT_ENTRY), &program) == 0)
+	    dladdr(entry.address, &program) == 0)
 		return;
 	one_file = own.dli_fbase == program.dli_fbase;
 	for (int i = 0; i < t->frame_count && used < size; i++) {

@@ -84,7 +84,7 @@ static int submit_all(struct bench *b, unsigned int n, unsigned int rounds,
 			if (order == RANDOM) {
 				desc.priority = (int32_t)below(UINT32_C(1) << 30);
 				desc.deadline_ns = 1 + below(UINT32_C(1) << 30);
-				fill.fill.bytes = 4 * (1 + below(256));
+				fill.fill.bytes = UINT64_C(4) * (1 + below(256));
 			}
 			if (hal_submit(b->queues[i], &desc, NULL) != 0)
 				return bench_die("hal_submit");
