@@ -60,8 +60,7 @@ static void made_at(const struct thing *t, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	if (dladdr(&layer_validate, &own) == 0 ||
-	    dladdr(entry.address, &program) == 0)
+	if (dladdr(&layer_validate, &own) == 0 || dladdr(entry.address, &program) == 0)
 		return;
 	one_file = own.dli_fbase == program.dli_fbase;
 	for (int i = 0; i < t->frame_count && used < size; i++) {
