@@ -9,6 +9,7 @@
 #include "config/options.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
+#include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/trace.h"
 #include "util/error.h"
@@ -145,8 +146,7 @@ static int info_check(struct hal_device *dev)
 	return 0;
 }
 
-/* Takes back what open has made so far; 0, or what layers found wrong. */
-static int device_free(struct hal_device *dev)
+int device_free(struct hal_device *dev)
 {
 	struct opened *o = dev->opened;
 	int err = 0;
@@ -184,10 +184,16 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 		return err;
 	}
 	dev->hot = dev->table->hot;
+	dev->hot_bk = dev->bk;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
-	if (err == 0)
-		err = info_check(dev);
+	return err != 0 ? err : device_prepare(dev);
+}
+
+int device_prepare(struct hal_device *dev)
+{
+	int err = info_check(dev);
+
 	if (err != 0)
 		return err;
 	dev->partition_map =
@@ -199,7 +205,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	return 0;
 }
 
-static int policy_start(struct hal_device *dev)
+int policy_start(struct hal_device *dev)
 {
 	const struct hal_policy *p;
 	struct hal_bk_config *cfg;
@@ -226,14 +232,60 @@ static int trace_start(struct hal_device *dev)
 	return err;
 }
 
-int hal_open(const char *target, const char *const *options, struct hal_device **out)
+/* What is plain stays as it is. */
+static size_t put_escaped(char *to, size_t room, const char *text)
 {
-	struct hal_device *dev;
-	struct target t;
+	size_t n = 0;
+
+	for (; *text != '\0' && n + 4 <= room; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c > ' ' && c < 0x7f && c != '%') {
+			to[n++] = (char)c;
+		} else {
+			format_text(to + n, 4, "%%%02x", c);
+			n += 3;
+		}
+	}
+	return n;
+}
+
+void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg, char *text)
+{
+	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 1, p->name);
+
+	for (uint32_t i = 0; i < cfg->count && n + 2 < POLICY_TEXT_BYTES; i++) {
+		text[n++] = ' ';
+		n += put_escaped(text + n, POLICY_TEXT_BYTES - 1 - n, cfg->defs[i].key);
+		if (n + 2 < POLICY_TEXT_BYTES)
+			text[n++] = '=';
+		n += put_escaped(text + n, POLICY_TEXT_BYTES - 1 - n,
+				 cfg->values[i].text);
+	}
+	text[n] = '\0';
+}
+
+static int journal_start(struct hal_device *dev)
+{
+	const char *path = option_str(dev->opened->core_cfg, "journal");
+	char policy[POLICY_TEXT_BYTES];
+	struct journal *j;
 	int err;
 
-	if (out == NULL)
-		return fail(EINVAL, "hal_open: dev is NULL");
+	if (path[0] == '\0')
+		return 0;
+	err = journal_make(dev, path, &j);
+	if (err != 0)
+		return err;
+	policy_text(dev->policy, dev->policy_cfg, policy);
+	journal_begin(dev, j, policy);
+	return 0;
+}
+
+int device_make(struct hal_device **out)
+{
+	struct hal_device *dev;
+
 	dev = object_alloc(OBJECT_DEVICE, sizeof(*dev));
 	if (dev == NULL)
 		return -ENOMEM;
@@ -246,6 +298,21 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	(void)pthread_mutex_init(&dev->shape, NULL);
 	engine_init(dev);
 	callbacks_init(dev);
+	*out = dev;
+	return 0;
+}
+
+int hal_open(const char *target, const char *const *options, struct hal_device **out)
+{
+	struct hal_device *dev;
+	struct target t;
+	int err;
+
+	if (out == NULL)
+		return fail(EINVAL, "hal_open: dev is NULL");
+	err = device_make(&dev);
+	if (err != 0)
+		return err;
 	err = configure(dev->opened, target, options, &t);
 	if (err == 0)
 		err = resolve_all(dev, dev->opened);
@@ -256,6 +323,8 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	if (err == 0)
 		err = trace_start(dev);
 	if (err == 0)
+		err = journal_start(dev);
+	if (err == 0)
 		err = engine_start(dev);
 	if (err == 0) {
 		*out = dev;
@@ -263,6 +332,7 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	}
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev));
+	(void)journal_end(dev);
 	callbacks_stop(dev);
 	(void)device_free(dev);
 	return err;
@@ -290,7 +360,7 @@ static int retire(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int err;
+	int err, journaled;
 
 	if (dev == NULL)
 		return 0;
@@ -304,5 +374,7 @@ int hal_close(struct hal_device *dev)
 	engine_stop(dev);
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev)); /* hal_trace_stop can tell of errors */
-	return device_free(dev);
+	journaled = journal_end(dev);
+	err = device_free(dev);
+	return err != 0 ? err : journaled;
 }

@@ -18,5 +18,18 @@ struct opened {
 /* The policy of [policy] in cfg, and its own options.  -EINVAL: there is none. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		   struct hal_bk_config **out);
+/* That of [policy] becomes dev's. */
+int policy_start(struct hal_device *dev);
+
+/* "NAME KEY=VALUE ...", for a journal; what is not plain in a value is %XX. */
+#define POLICY_TEXT_BYTES 2048u
+void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg, char *text);
+
+/* A device that is not open yet, and away with one that has no engine (any more): 0, or
+ * what layers found wrong. */
+int device_make(struct hal_device **out);
+int device_free(struct hal_device *dev);
+/* Once .info and .table are there. */
+int device_prepare(struct hal_device *dev);
 
 #endif
