@@ -4,7 +4,8 @@
  *
  * The device of this one is the journal: time, events and answers come from there, line
  * by line, and each decision is compared with the line that is next.  Letters are read
- * between its turns, in their order; nothing else is different from a device that is open.
+ * between its turns, in their order; nothing else is different from a device that is
+ * open.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,9 @@ struct play {
 	struct line line;
 	bool parsed;
 	bool over; /* nothing is left, or nothing of it can be used */
+	bool finishing;
 	int err;
+	char why[400]; /* hal_last_error() of .err */
 	uint64_t now;
 	unsigned int calls;
 	uintptr_t handles;
@@ -73,8 +76,12 @@ static struct play *play_of(const struct hal_device *dev)
 
 static COLD void bad(struct play *p, int err, const char *what)
 {
-	if (p->err == 0)
-		p->err = fail(err, "%s:%llu: %s", p->path, U64(p->number), what);
+	/* Behind the first difference it may be that the rest makes no sense any more. */
+	if (p->err == 0 && (err != EINVAL || p->info.mismatches == 0)) {
+		p->err = -err;
+		format_text(p->why, sizeof(p->why), "%s:%llu: %s", p->path,
+			    U64(p->number), what);
+	}
 	p->over = true;
 }
 
@@ -129,34 +136,20 @@ static const struct shape {
 	char kind;
 	uint8_t least, most;
 } shapes[] = {
-	{JOURNAL_DEVICE, 13, 13},
-	{JOURNAL_NOW, 1, 1},
-	{JOURNAL_LOOK, 2, 2},
-	{JOURNAL_POLLED, 1, 1},
-	{JOURNAL_DONE, 8, 8},
-	{JOURNAL_QUIET, 4, 4},
-	{JOURNAL_MOVED, 2, 2},
-	{JOURNAL_LOST, 1, 1},
-	{JOURNAL_RETURNED, 1, 1},
-	{JOURNAL_RAISED, 5, 5},
-	{JOURNAL_TAKEN, 2, 2},
-	{JOURNAL_RECORD, 3, 8},
-	{JOURNAL_PARTITION, 5, 5},
-	{JOURNAL_NO_PARTITION, 1, 1},
-	{JOURNAL_QUEUE, 5, 5},
-	{JOURNAL_NO_QUEUE, 6, 6},
-	{JOURNAL_TIMELINE, 1, 1},
-	{JOURNAL_NO_TIMELINE, 1, 1},
-	{JOURNAL_SUSPEND, 2, 2},
-	{JOURNAL_RESUME, 1, 1},
-	{JOURNAL_RESIZE, 7, 7},
-	{JOURNAL_ANSWER, 1, 1},
-	{JOURNAL_SUBMIT, 4, 4},
-	{JOURNAL_STOP, 3, 3},
-	{JOURNAL_START, 2, 2},
-	{JOURNAL_MOVE, 7, 7},
-	{JOURNAL_LIMIT, 4, 4},
-	{JOURNAL_CALLED, 1, 1},
+	{JOURNAL_DEVICE, 13, 13},  {JOURNAL_NOW, 1, 1},
+	{JOURNAL_LOOK, 2, 2},      {JOURNAL_POLLED, 1, 1},
+	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 4},
+	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
+	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
+	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 8},
+	{JOURNAL_PARTITION, 5, 5}, {JOURNAL_NO_PARTITION, 1, 1},
+	{JOURNAL_QUEUE, 5, 5},     {JOURNAL_NO_QUEUE, 6, 6},
+	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
+	{JOURNAL_SUSPEND, 2, 2},   {JOURNAL_RESUME, 1, 1},
+	{JOURNAL_RESIZE, 7, 7},    {JOURNAL_ANSWER, 1, 1},
+	{JOURNAL_SUBMIT, 4, 4},    {JOURNAL_STOP, 3, 3},
+	{JOURNAL_START, 2, 2},     {JOURNAL_MOVE, 7, 7},
+	{JOURNAL_LIMIT, 4, 4},     {JOURNAL_CALLED, 1, 1},
 };
 
 static bool is_decision(char kind)
@@ -181,10 +174,10 @@ static const struct line *peek(struct play *p)
 {
 	const char *end;
 
-	if (LIKELY(p->parsed))
-		return &p->line;
 	if (p->over)
 		return NULL;
+	if (p->parsed)
+		return &p->line;
 	end = memchr(p->at, '\n', (size_t)(p->end - p->at));
 	if (end == NULL) {
 		p->over = true;
@@ -387,7 +380,8 @@ static uint64_t replay_now(void *bk)
 
 static int replay_submit(void *bk, void *queue, const struct hal_bk_cmd *cmd)
 {
-	const struct flight *f = (void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
+	const struct flight *f =
+		(void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
 	const struct hal_queue *q = f->queue;
 	const uint64_t n[] = {q->obj.id, q->issue.pos, q->issue.inner};
 
@@ -529,8 +523,8 @@ static int replay_poll(void *bk, uint64_t until_ns, struct hal_bk_event *ev, uin
 	uint64_t left;
 
 	(void)until_ns;
-	if (l == NULL)
-		return p->calls == UINT32_MAX ? -ENODEV : 0; /* the end of it all */
+	if (l == NULL) /* at the end of it all, what is left is lost */
+		return p->finishing ? fail(ENODEV, "the journal ends") : 0;
 	if (l->kind == JOURNAL_LOST) {
 		p->info.inputs++;
 		take(p);
@@ -591,22 +585,24 @@ static const struct hal_backend journal_backend = {
 	.size = sizeof(struct hal_backend),
 	.abi = HAL_BACKEND_ABI,
 	.name = "journal",
-	.cold = {
-		.close = replay_close,
-		.partition_create = replay_partition_create,
-		.partition_destroy = replay_destroy,
-		.queue_create = replay_queue_create,
-		.queue_destroy = replay_destroy,
-	},
-	.hot = {
-		.submit = replay_submit,
-		.poll = replay_poll,
-		.now = replay_now,
-		.suspend = replay_suspend,
-		.resume = replay_resume,
-		.resize = replay_resize,
-		.limit = replay_limit,
-	},
+	.cold =
+		{
+			.close = replay_close,
+			.partition_create = replay_partition_create,
+			.partition_destroy = replay_destroy,
+			.queue_create = replay_queue_create,
+			.queue_destroy = replay_destroy,
+		},
+	.hot =
+		{
+			.submit = replay_submit,
+			.poll = replay_poll,
+			.now = replay_now,
+			.suspend = replay_suspend,
+			.resume = replay_resume,
+			.resize = replay_resize,
+			.limit = replay_limit,
+		},
 };
 
 /* ---- where the engine asks --------------------------------------------------------- */
@@ -777,10 +773,10 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	static const struct {
 		uint32_t op, numbers;
 	} ops[] = {
-		{HAL_OP_NOP, 0},	{HAL_OP_COPY, 0},      {HAL_OP_FILL, 0},
-		{HAL_OP_LAUNCH, 1},     {HAL_OP_HOST, 0},      {HAL_OP_BARRIER, 0},
-		{HAL_OP_TIMESTAMP, 0},  {REC_WAIT, 4},	       {REC_SIGNAL, 4},
-		{REC_HEAD, 5},		{REC_BLOCK, 1},
+		{HAL_OP_NOP, 0},       {HAL_OP_COPY, 0}, {HAL_OP_FILL, 0},
+		{HAL_OP_LAUNCH, 1},    {HAL_OP_HOST, 0}, {HAL_OP_BARRIER, 0},
+		{HAL_OP_TIMESTAMP, 0}, {REC_WAIT, 4},    {REC_SIGNAL, 4},
+		{REC_HEAD, 5},         {REC_BLOCK, 1},
 	};
 	const uint64_t *n = &l->n[3];
 	size_t i = 0;
@@ -1046,8 +1042,7 @@ static void play_timeline(struct play *p)
 	struct hal_timeline *t;
 
 	p->info.inputs++;
-	if (p->line.n[0] != p->timelines.count ||
-	    hal_timeline_create(p->dev, &t) != 0) {
+	if (p->line.n[0] != p->timelines.count || hal_timeline_create(p->dev, &t) != 0) {
 		bad(p, EINVAL, "no timeline can be made of it");
 		return;
 	}
@@ -1141,7 +1136,8 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The words of a policy's line, in place in text, where %XX becomes what it stands for. */
+/* The words of a policy's line, in place in text, where %XX becomes what it stands for.
+ */
 static void split_policy(char *text, const char **words, size_t max)
 {
 	char *to = text;
@@ -1264,7 +1260,8 @@ static int read_file(struct play *p)
 		return fail(errno, "%s: %s", p->path, hal_strerror(errno));
 	while (n > 0) {
 		if (used == room) {
-			char *text = realloc(p->text, room = room != 0 ? room * 2 : 65536);
+			char *text =
+				realloc(p->text, room = room != 0 ? room * 2 : 65536);
 
 			if (text == NULL) {
 				(void)fclose(f);
@@ -1290,9 +1287,8 @@ static int read_file(struct play *p)
 
 static int not_a_journal(struct play *p)
 {
-	return p->err != 0 ? p->err
-			   : fail(EINVAL, "%s:%llu: not a journal", p->path,
-				  U64(p->number));
+	bad(p, EINVAL, "not a journal");
+	return p->err;
 }
 
 static bool device_line(struct play *p, const uint64_t *n)
@@ -1335,6 +1331,8 @@ static int start_policy(struct play *p)
 	err = config_set(cfg, "policy", name);
 	for (size_t i = 1; err == 0 && words[i] != NULL; i++)
 		err = config_set(cfg, "policy", words[i]);
+	if (err == 0)
+		err = config_check(cfg);
 	return err == 0 ? policy_start(p->dev) : err;
 }
 
@@ -1372,7 +1370,7 @@ static void finish(struct play *p)
 
 	p->over = true;
 	p->parsed = false;
-	p->calls = UINT32_MAX;
+	p->finishing = true;
 	for (size_t i = 0; i < p->queues.count; i++) {
 		struct hal_queue *q = p->queues.at[i];
 
@@ -1381,7 +1379,6 @@ static void finish(struct play *p)
 	}
 	dev->virtual_clock = false; /* else nothing is looked at that has called back */
 	dev->pending++;
-	(void)fail(ENODEV, "the journal ends");
 	(void)engine_turn(dev, 0, false);
 	for (size_t i = 0; i < p->queues.count; i++)
 		if (p->queues.at[i] != NULL)
@@ -1390,9 +1387,8 @@ static void finish(struct play *p)
 		if (p->timelines.at[i] != NULL)
 			(void)hal_timeline_destroy(p->timelines.at[i]);
 	while (!list_empty(&dev->partitions))
-		if (hal_partition_destroy(container_of(dev->partitions.next,
-						       struct hal_partition,
-						       on_device)) != 0)
+		if (hal_partition_destroy(container_of(
+			    dev->partitions.next, struct hal_partition, on_device)) != 0)
 			break;
 }
 
@@ -1440,19 +1436,19 @@ static int replay_file(struct play *p)
 	err = start(p);
 	if (err == 0) {
 		replay(p, NULL);
-		err = p->err;
 		finish(p);
+	} else if (p->err == 0) {
+		bad(p, EINVAL, hal_last_error());
 	}
 	callbacks_stop(p->dev);
 	object_retire(&p->dev->obj);
 	(void)device_free(p->dev);
-	return err;
+	return p->err != 0 ? fail(p->err, "%s", p->why) : 0;
 }
 
 int hal_replay(const char *path, struct hal_replay_info *out)
 {
 	struct play *p;
-	char text[400];
 	int err;
 
 	if (path == NULL || out == NULL)
@@ -1463,14 +1459,11 @@ int hal_replay(const char *path, struct hal_replay_info *out)
 		return fail(ENOMEM, "no memory to replay %s", path);
 	p->path = path;
 	err = replay_file(p);
-	format_text(text, sizeof(text), "%s", err != 0 ? hal_last_error() : "");
 	p->info.size = sizeof(p->info);
 	if (err == 0)
 		err = export_struct(out, &p->info, sizeof(p->info),
 				    offsetof(struct hal_replay_info, mismatches),
 				    "hal_replay_info");
-	else
-		(void)fail(err, "%s", text);
 	play_free(p);
 	return err;
 }

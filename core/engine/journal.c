@@ -25,10 +25,11 @@ struct journal {
 	bool broken;
 	uint32_t length; /* of .text */
 	/* A turn in which nothing happens is taken back when the next one begins. */
-	uint32_t turn;  /* where it begins */
-	bool happened;  /* something did */
-	bool polled;    /* the next time is that after a look */
-	uint64_t now;   /* as last written */
+	uint32_t turn;     /* where it begins, or what follows its look (clock=virtual) */
+	uint64_t turn_now; /* clock=virtual: .now then */
+	bool happened;     /* something did */
+	bool polled;       /* the next time is that after a look */
+	uint64_t now;      /* as last written */
 	char text[BUFFER_BYTES];
 };
 
@@ -118,18 +119,20 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 
 /* ---- what stands in front of the device -------------------------------------------- */
 
-/* A turn under the real clock begins with its time.  If nothing has come of the last one,
- * and nothing was due in it, it may as well not have been. */
+/* With its time under the real clock, with its look under the virtual one.  If nothing
+ * has come of the last one, and nothing was due in it, it may as well not have been. */
 static void turn_begins(struct journal *j, uint64_t now)
 {
 	const struct hal_device *dev = j->dev;
 
-	if (!j->happened)
+	if (!j->happened && (!dev->virtual_clock || j->now == j->turn_now))
 		j->length = j->turn;
 	if (j->length > BUFFER_FULL)
 		flush(j);
 	j->turn = j->length;
-	j->happened = (dev->work & (WORK_TODO | WORK_BLOCKED)) != 0 || dev->timer_ns <= now;
+	j->turn_now = j->now;
+	j->happened =
+		(dev->work & (WORK_TODO | WORK_BLOCKED)) != 0 || dev->timer_ns <= now;
 }
 
 static uint64_t journal_now(void *bk)
@@ -149,7 +152,8 @@ static uint64_t journal_now(void *bk)
 static int journal_submit(void *bk, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct journal *j = bk;
-	const struct flight *f = (void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
+	const struct flight *f =
+		(void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
 	const struct hal_queue *q = f->queue;
 	int err = j->hot.submit(j->bk, queue, cmd);
 
@@ -279,6 +283,8 @@ struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 
 void journal_write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
+	if (dev->virtual_clock)
+		turn_begins(dev->journal, dev->now);
 	/* As far as the device is to run, and with timers that nobody else has. */
 	JOURNAL(dev, JOURNAL_LOOK, until_ns < dev->timer_ns ? until_ns : dev->timer_ns,
 		idle || dev->timer_ns != UINT64_MAX);
@@ -446,5 +452,6 @@ int journal_end(struct hal_device *dev)
 	broken = j->broken;
 	(void)close(j->fd);
 	free(j);
-	return broken ? fail(EIO, "the journal of %s could not be written", dev->name) : 0;
+	return broken ? fail(EIO, "the journal of %s could not be written", dev->name)
+		      : 0;
 }

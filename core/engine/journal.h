@@ -31,35 +31,35 @@ enum journal_kind {
 	JOURNAL_DEVICE = 'D', /* struct hal_device, see journal_begin */
 	JOURNAL_POLICY = 'Y', /* a text; later ones are calls */
 	/* inputs */
-	JOURNAL_NOW = 'n',       /* ns */
-	JOURNAL_LOOK = 't',      /* until, idle */
-	JOURNAL_POLLED = 'p',    /* events, which follow */
-	JOURNAL_DONE = 'e',      /* queue pos inner error start end read written */
-	JOURNAL_QUIET = 'q',     /* queue error read written */
-	JOURNAL_MOVED = 'm',     /* partition error */
-	JOURNAL_LOST = 'x',      /* error */
-	JOURNAL_RETURNED = 'R',  /* queue */
-	JOURNAL_RAISED = 'v',    /* timeline (3) value error */
-	JOURNAL_TAKEN = 'l',     /* queue records, which follow */
-	JOURNAL_RECORD = 'r',    /* op flags submit_ns and what belongs to op */
+	JOURNAL_NOW = 'n',      /* ns */
+	JOURNAL_LOOK = 't',     /* until, idle */
+	JOURNAL_POLLED = 'p',   /* events, which follow */
+	JOURNAL_DONE = 'e',     /* queue pos inner error start end read written */
+	JOURNAL_QUIET = 'q',    /* queue error read written */
+	JOURNAL_MOVED = 'm',    /* partition error */
+	JOURNAL_LOST = 'x',     /* error */
+	JOURNAL_RETURNED = 'R', /* queue */
+	JOURNAL_RAISED = 'v',   /* timeline (3) value error */
+	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
+	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
 	/* calls */
-	JOURNAL_PARTITION = 'P', /* index row col rows cols */
+	JOURNAL_PARTITION = 'P',    /* index row col rows cols */
 	JOURNAL_NO_PARTITION = 'K', /* index */
-	JOURNAL_QUEUE = 'Q',     /* id partition priority deadline weight */
-	JOURNAL_NO_QUEUE = 'Z',  /* id completed failed dropped busy queueing */
-	JOURNAL_TIMELINE = 'T',  /* id */
-	JOURNAL_NO_TIMELINE = 'U', /* id */
-	JOURNAL_SUSPEND = 'S',   /* queue mode */
-	JOURNAL_RESUME = 'X',    /* queue */
-	JOURNAL_RESIZE = 'M',    /* partition floor ceiling row col rows cols */
-	JOURNAL_ANSWER = '=',    /* error, of the last S, X, M or Y */
+	JOURNAL_QUEUE = 'Q',        /* id partition priority deadline weight */
+	JOURNAL_NO_QUEUE = 'Z',     /* id completed failed dropped busy queueing */
+	JOURNAL_TIMELINE = 'T',     /* id */
+	JOURNAL_NO_TIMELINE = 'U',  /* id */
+	JOURNAL_SUSPEND = 'S',      /* queue mode */
+	JOURNAL_RESUME = 'X',       /* queue */
+	JOURNAL_RESIZE = 'M',       /* partition floor ceiling row col rows cols */
+	JOURNAL_ANSWER = '=',       /* error, of the last S, X, M or Y */
 	/* decisions */
-	JOURNAL_SUBMIT = 's',    /* queue pos inner error */
-	JOURNAL_STOP = 'h',      /* queue mode error */
-	JOURNAL_START = 'g',     /* queue error */
-	JOURNAL_MOVE = 'z',      /* partition row col rows cols units error */
-	JOURNAL_LIMIT = 'b',     /* partition bytes window error */
-	JOURNAL_CALLED = 'c',    /* queue */
+	JOURNAL_SUBMIT = 's', /* queue pos inner error */
+	JOURNAL_STOP = 'h',   /* queue mode error */
+	JOURNAL_START = 'g',  /* queue error */
+	JOURNAL_MOVE = 'z',   /* partition row col rows cols units error */
+	JOURNAL_LIMIT = 'b',  /* partition bytes window error */
+	JOURNAL_CALLED = 'c', /* queue */
 };
 
 #define JOURNAL_NUMBERS 16u /* a line has at most */

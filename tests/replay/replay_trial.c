@@ -48,14 +48,13 @@ int main(int argc, char **argv)
 	if (i.mismatches != 0)
 		fprintf(stderr, "%s\n", i.mismatch);
 	if (figure)
-		printf("figure hal.replay.decisions %llu\nfigure hal.replay.mismatches %llu\n",
-		       (unsigned long long)i.decisions,
-		       (unsigned long long)i.mismatches);
+		printf("figure hal.replay.decisions %llu\nfigure hal.replay.mismatches "
+		       "%llu\n",
+		       (unsigned long long)i.decisions, (unsigned long long)i.mismatches);
 	else
 		printf("turns %llu inputs %llu decisions %llu mismatches %llu\n",
 		       (unsigned long long)i.turns, (unsigned long long)i.inputs,
-		       (unsigned long long)i.decisions,
-		       (unsigned long long)i.mismatches);
+		       (unsigned long long)i.decisions, (unsigned long long)i.mismatches);
 	if (t.journal == made)
 		(void)unlink(made);
 	return i.mismatches != 0;

@@ -10,9 +10,9 @@ struct trial {
 	const char *journal;
 	const char *policy;
 	uint64_t seed;
-	uint32_t threads;  /* at most 8 */
-	uint32_t rounds;   /* submissions a thread */
-	uint32_t events;   /* suspends, resizes and so on, beside them */
+	uint32_t threads;            /* at most 8 */
+	uint32_t rounds;             /* submissions a thread */
+	uint32_t events;             /* suspends, resizes and so on, beside them */
 	const char *const *policies; /* NULL-ended: one after the other; NULL: it stays */
 };
 
