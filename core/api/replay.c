@@ -53,7 +53,8 @@ struct play {
 	char *text;
 	const char *at, *end; /* of what has not been taken in */
 	uint64_t number;      /* of the line at .at */
-	struct line line;
+	struct line line;     /* the last one that was looked at */
+	uint64_t current;     /* its number */
 	bool parsed;
 	bool over; /* nothing is left, or nothing of it can be used */
 	bool finishing;
@@ -80,7 +81,7 @@ static COLD void bad(struct play *p, int err, const char *what)
 	if (p->err == 0 && (err != EINVAL || p->info.mismatches == 0)) {
 		p->err = -err;
 		format_text(p->why, sizeof(p->why), "%s:%llu: %s", p->path,
-			    U64(p->number), what);
+			    U64(p->current), what);
 	}
 	p->over = true;
 }
@@ -93,9 +94,9 @@ static COLD void mismatch(struct play *p, const char *what)
 		return;
 	if (p->info.mismatches++ != 0)
 		return;
-	p->info.line = p->number;
+	p->info.line = p->current;
 	format_text(p->info.mismatch, sizeof(p->info.mismatch),
-		    "%s:%llu: \"%c%.*s\" is written, but %s", p->path, U64(p->number),
+		    "%s:%llu: \"%c%.*s\" is written, but %s", p->path, U64(p->current),
 		    p->line.kind, shown < 80 ? shown : 80, p->line.text, what);
 }
 
@@ -185,6 +186,7 @@ static const struct line *peek(struct play *p)
 	}
 	p->line = (struct line){
 		.kind = *p->at, .text = p->at + (end != p->at), .text_end = end};
+	p->current = p->number;
 	if (!parse(&p->line)) {
 		bad(p, EINVAL, "not a line of a journal");
 		return NULL;
@@ -636,6 +638,8 @@ static bool player_call(struct hal_queue *q)
 	const struct line *l = peek(p);
 	bool known = l != NULL && l->kind == JOURNAL_CALLED && l->n[0] == n[0];
 
+	if (p->finishing)
+		return true;
 	/* It has no answer: whatever stands behind the number is not there. */
 	(void)decide(p, JOURNAL_CALLED, n, ARRAY_LENGTH(n), 0);
 	if (!dev->virtual_clock)
@@ -828,10 +832,8 @@ static bool read_record(struct play *p, uint32_t own_wanted, struct record *r,
 
 	if (!take_kind(p, JOURNAL_RECORD, &l))
 		return false;
-	p->number--; /* for what is said of it */
 	if (!fill_record(p, &l, own_wanted, r))
 		return false;
-	p->number++;
 	p->info.inputs++;
 	*slots = r->cmd.op == REC_BLOCK ? l.n[3] : 0;
 	return true;
@@ -1282,6 +1284,7 @@ static int read_file(struct play *p)
 	p->at = p->text;
 	p->end = p->text + used;
 	p->number = 1;
+	p->current = 1;
 	return 0;
 }
 
