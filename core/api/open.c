@@ -282,24 +282,24 @@ static int journal_start(struct hal_device *dev)
 	return 0;
 }
 
-int device_make(struct hal_device **out)
+struct hal_device *device_make(void)
 {
 	struct hal_device *dev;
 
 	dev = object_alloc(OBJECT_DEVICE, sizeof(*dev));
 	if (dev == NULL)
-		return -ENOMEM;
+		return NULL;
 	dev->opened = calloc(1, sizeof(*dev->opened));
 	if (dev->opened == NULL) {
 		object_free(OBJECT_DEVICE, dev);
-		return fail(ENOMEM, "no memory for a device");
+		(void)fail(ENOMEM, "no memory for a device");
+		return NULL;
 	}
 	dev->services = &core_host;
 	(void)pthread_mutex_init(&dev->shape, NULL);
 	engine_init(dev);
 	callbacks_init(dev);
-	*out = dev;
-	return 0;
+	return dev;
 }
 
 int hal_open(const char *target, const char *const *options, struct hal_device **out)
@@ -310,9 +310,9 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 
 	if (out == NULL)
 		return fail(EINVAL, "hal_open: dev is NULL");
-	err = device_make(&dev);
-	if (err != 0)
-		return err;
+	dev = device_make();
+	if (dev == NULL)
+		return -ENOMEM;
 	err = configure(dev->opened, target, options, &t);
 	if (err == 0)
 		err = resolve_all(dev, dev->opened);

@@ -25,9 +25,9 @@ int policy_start(struct hal_device *dev);
 #define POLICY_TEXT_BYTES 2048u
 void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg, char *text);
 
-/* A device that is not open yet, and away with one that has no engine (any more): 0, or
- * what layers found wrong. */
-int device_make(struct hal_device **out);
+/* A device that is not open yet (NULL: no memory), and away with one that has no engine
+ * (any more): 0, or what layers found wrong. */
+struct hal_device *device_make(void);
 int device_free(struct hal_device *dev);
 /* Once .info and .table are there. */
 int device_prepare(struct hal_device *dev);

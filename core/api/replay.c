@@ -179,7 +179,7 @@ static const struct line *peek(struct play *p)
 		return NULL;
 	if (p->parsed)
 		return &p->line;
-	end = memchr(p->at, '\n', (size_t)(p->end - p->at));
+	end = p->at != NULL ? memchr(p->at, '\n', (size_t)(p->end - p->at)) : NULL;
 	if (end == NULL) {
 		p->over = true;
 		return NULL;
@@ -1432,10 +1432,11 @@ static int replay_file(struct play *p)
 
 	if (err == 0)
 		err = read_file(p);
-	if (err == 0)
-		err = device_make(&p->dev);
 	if (err != 0)
 		return err;
+	p->dev = device_make();
+	if (p->dev == NULL)
+		return -ENOMEM;
 	err = start(p);
 	if (err == 0) {
 		replay(p, NULL);

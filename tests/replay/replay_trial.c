@@ -26,6 +26,8 @@ int main(int argc, char **argv)
 		.rounds = count > 1 ? (uint32_t)strtoul(words[1], NULL, 10) : 6000,
 		.seed = count > 2 ? strtoull(words[2], NULL, 10) : 1,
 		.journal = count > 3 ? words[3] : made,
+		.callbacks =
+			strstr(count > 0 ? words[0] : "clock=real", "clock=real") != NULL,
 		.policies = policies,
 	};
 

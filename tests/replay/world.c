@@ -110,7 +110,7 @@ static struct hal_cmd command(struct tenant *t)
 	case 0:
 		return cmd;
 	case 1:
-		return hal_cmd_host(called, t->w);
+		return t->w->t->callbacks ? hal_cmd_host(called, t->w) : cmd;
 	case 2:
 		return hal_cmd_barrier();
 	default:

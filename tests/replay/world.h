@@ -3,6 +3,7 @@
 #ifndef TESTS_REPLAY_WORLD_H
 #define TESTS_REPLAY_WORLD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct trial {
@@ -13,6 +14,7 @@ struct trial {
 	uint32_t threads;            /* at most 8 */
 	uint32_t rounds;             /* submissions a thread */
 	uint32_t events;             /* suspends, resizes and so on, beside them */
+	bool callbacks;              /* some of the commands are */
 	const char *const *policies; /* NULL-ended: one after the other; NULL: it stays */
 };
 
