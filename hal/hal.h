@@ -154,6 +154,18 @@ struct hal_option_info {
 	char help[160];
 };
 
+/* What came of a replay. */
+struct hal_replay_info {
+	uint32_t size;
+	uint32_t reserved;
+	uint64_t turns;      /* of the engine */
+	uint64_t inputs;     /* submissions' records, events, calls, times ... */
+	uint64_t decisions;  /* that were compared */
+	uint64_t mismatches; /* 0: all of them are the same */
+	uint64_t line;       /* of the first of those; 0: none */
+	char mismatch[256];  /* what it is; empty: none */
+};
+
 /* The policy in force, and what it did wrong (<hal/policy.h>). */
 struct hal_policy_info {
 	uint32_t size;
@@ -426,6 +438,12 @@ HAL_API void *hal_device_native(struct hal_device *dev);
 HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
 /* -EINVAL none is being written; -EIO not all of it could be written. */
 HAL_API int hal_trace_stop(struct hal_device *dev);
+
+/* Has an engine without a device take in what that of a device took in which was opened
+ * with hal.journal = path, and compares what it decides.  0, whatever out->mismatches;
+ * -EINVAL not a journal (the text names the line), or its policy is not known here;
+ * -ENOTSUP callbacks of a virtual clock overlap; else path's errno. */
+HAL_API int hal_replay(const char *path, struct hal_replay_info *out);
 
 /* ---- partition -------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
@@ -311,8 +312,15 @@ static int install(struct hal_device *dev, void *arg)
 {
 	struct install *i = arg;
 	struct hal_bk_config *old = dev->policy_cfg;
-	int err = policy_install(dev, i->policy, i->cfg);
+	char text[POLICY_TEXT_BYTES];
+	int err;
 
+	if (dev->journal != NULL) {
+		policy_text(i->policy, i->cfg, i->starve_ns, text);
+		journal_write_text(dev->journal, JOURNAL_POLICY, text);
+	}
+	err = policy_install(dev, i->policy, i->cfg);
+	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	if (err != 0)
 		return err;
 	i->cfg = old;

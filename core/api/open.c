@@ -9,6 +9,7 @@
 #include "config/options.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
+#include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/trace.h"
 #include "util/error.h"
@@ -144,8 +145,7 @@ static int info_check(struct hal_device *dev)
 	return 0;
 }
 
-/* Takes back what open has made so far; 0, or what layers found wrong. */
-static int device_free(struct hal_device *dev)
+int device_free(struct hal_device *dev)
 {
 	struct opened *o = dev->opened;
 	int err = 0;
@@ -183,10 +183,16 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 		return err;
 	}
 	dev->hot = dev->table->hot;
+	dev->hot_bk = dev->bk;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
-	if (err == 0)
-		err = info_check(dev);
+	return err != 0 ? err : device_prepare(dev);
+}
+
+int device_prepare(struct hal_device *dev)
+{
+	int err = info_check(dev);
+
 	if (err != 0)
 		return err;
 	dev->partition_map =
@@ -198,7 +204,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	return 0;
 }
 
-static int policy_start(struct hal_device *dev)
+int policy_start(struct hal_device *dev)
 {
 	const struct hal_policy *p;
 	struct hal_bk_config *cfg;
@@ -225,6 +231,81 @@ static int trace_start(struct hal_device *dev)
 	return err;
 }
 
+/* What is plain stays as it is. */
+static size_t put_escaped(char *to, size_t room, const char *text)
+{
+	size_t n = 0;
+
+	for (; *text != '\0' && n + 4 <= room; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c > ' ' && c < 0x7f && c != '%') {
+			to[n++] = (char)c;
+		} else {
+			format_text(to + n, 4, "%%%02x", c);
+			n += 3;
+		}
+	}
+	return n;
+}
+
+void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
+		 uint64_t starve_ns, char *text)
+{
+	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 32, p->name);
+
+	format_text(text + n, 32, " timeout_ms=%llu",
+		    U64(starve_ns != UINT64_MAX ? starve_ns / 1000000 : 0));
+	n += strlen(text + n);
+
+	for (uint32_t i = 0; i < cfg->count && n + 2 < POLICY_TEXT_BYTES; i++) {
+		text[n++] = ' ';
+		n += put_escaped(text + n, POLICY_TEXT_BYTES - 1 - n, cfg->defs[i].key);
+		if (n + 2 < POLICY_TEXT_BYTES)
+			text[n++] = '=';
+		n += put_escaped(text + n, POLICY_TEXT_BYTES - 1 - n,
+				 cfg->values[i].text);
+	}
+	text[n] = '\0';
+}
+
+static int journal_start(struct hal_device *dev)
+{
+	const char *path = option_str(dev->opened->core_cfg, "journal");
+	char policy[POLICY_TEXT_BYTES];
+	struct journal *j;
+	int err;
+
+	if (path[0] == '\0')
+		return 0;
+	err = journal_make(dev, path, &j);
+	if (err != 0)
+		return err;
+	policy_text(dev->policy, dev->policy_cfg, dev->starve_ns, policy);
+	journal_begin(dev, j, policy);
+	return 0;
+}
+
+struct hal_device *device_make(void)
+{
+	struct hal_device *dev;
+
+	dev = object_alloc(OBJECT_DEVICE, sizeof(*dev));
+	if (dev == NULL)
+		return NULL;
+	dev->opened = calloc(1, sizeof(*dev->opened));
+	if (dev->opened == NULL) {
+		object_free(OBJECT_DEVICE, dev);
+		(void)fail(ENOMEM, "no memory for a device");
+		return NULL;
+	}
+	dev->services = &core_host;
+	(void)pthread_mutex_init(&dev->shape, NULL);
+	engine_init(dev);
+	callbacks_init(dev);
+	return dev;
+}
+
 static int open_device(const char *target, const char *const *options,
 		       struct hal_device **out)
 {
@@ -234,18 +315,9 @@ static int open_device(const char *target, const char *const *options,
 
 	if (out == NULL)
 		return fail(EINVAL, "hal_open: dev is NULL");
-	dev = object_alloc(OBJECT_DEVICE, sizeof(*dev));
+	dev = device_make();
 	if (dev == NULL)
 		return -ENOMEM;
-	dev->opened = calloc(1, sizeof(*dev->opened));
-	if (dev->opened == NULL) {
-		object_free(OBJECT_DEVICE, dev);
-		return fail(ENOMEM, "no memory for a device");
-	}
-	dev->services = &core_host;
-	(void)pthread_mutex_init(&dev->shape, NULL);
-	engine_init(dev);
-	callbacks_init(dev);
 	err = configure(dev->opened, target, options, &t);
 	if (err == 0)
 		err = resolve_all(dev, dev->opened);
@@ -256,6 +328,8 @@ static int open_device(const char *target, const char *const *options,
 	if (err == 0)
 		err = trace_start(dev);
 	if (err == 0)
+		err = journal_start(dev);
+	if (err == 0)
 		err = engine_start(dev);
 	if (err == 0) {
 		*out = dev;
@@ -263,6 +337,7 @@ static int open_device(const char *target, const char *const *options,
 	}
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev));
+	(void)journal_end(dev);
 	callbacks_stop(dev);
 	(void)device_free(dev);
 	return err;
@@ -299,7 +374,7 @@ static int retire(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int cancel, err;
+	int cancel, err, journaled;
 
 	if (dev == NULL)
 		return 0;
@@ -314,7 +389,8 @@ int hal_close(struct hal_device *dev)
 	engine_stop(dev);
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev)); /* hal_trace_stop can tell of errors */
+	journaled = journal_end(dev);
 	err = device_free(dev);
 	cancel_release(cancel);
-	return err;
+	return err != 0 ? err : journaled;
 }

@@ -19,5 +19,20 @@ struct opened {
  * none. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		   struct hal_bk_config **out, uint64_t *starve_ns);
+/* That of [policy] becomes dev's. */
+int policy_start(struct hal_device *dev);
+
+/* "NAME timeout_ms=N KEY=VALUE ...", for a journal; what is not plain in a value is %XX.
+ */
+#define POLICY_TEXT_BYTES 2048u
+void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
+		 uint64_t starve_ns, char *text);
+
+/* A device that is not open yet (NULL: no memory), and away with one that has no engine
+ * (any more): 0, or what layers found wrong. */
+struct hal_device *device_make(void);
+int device_free(struct hal_device *dev);
+/* Once .info and .table are there. */
+int device_prepare(struct hal_device *dev);
 
 #endif

@@ -7,6 +7,7 @@
 #include "api/opened.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
+#include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/resize.h"
 #include "util/error.h"
@@ -62,6 +63,8 @@ static int create(struct hal_device *dev, void *arg)
 	}
 	policy_partition_init(p);
 	partition_enter(p);
+	JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
+		p->desc.rows, p->desc.cols);
 	return 0;
 }
 
@@ -166,10 +169,15 @@ struct resize {
 static int resize(struct hal_device *dev, void *arg)
 {
 	struct resize *r = arg;
+	const struct hal_partition_desc *d = r->desc;
 	int err = device_alive(dev);
 
-	if (err == 0)
-		err = resize_begin(r->part, r->desc);
+	if (err != 0)
+		return err;
+	JOURNAL(dev, JOURNAL_RESIZE, r->part->desc.index, d->units_floor,
+		d->units_ceiling, d->row, d->col, d->rows, d->cols);
+	err = resize_begin(r->part, d);
+	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	if (err == 0)
 		r->done = (struct hal_point){r->part->control, r->part->resize_count};
 	return err;
@@ -231,6 +239,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	err = dev->table->cold.partition_destroy(dev->bk, part->bk);
 	if (err != 0)
 		return err;
+	JOURNAL(dev, JOURNAL_NO_PARTITION, part->desc.index);
 	partition_leave(part);
 	memory_unpromise(dev, counter_get(&part->quota));
 	partition_free(part);

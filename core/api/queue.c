@@ -10,6 +10,7 @@
 #include "engine/deferred.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/suspend.h"
 #include "engine/trace.h"
@@ -134,6 +135,9 @@ static int create(struct hal_device *dev, void *arg)
 		return err;
 	}
 	dev->next_queue_id++;
+	JOURNAL(dev, JOURNAL_QUEUE, q->obj.id, part->desc.index,
+		(uint32_t)q->usual.priority, q->usual.deadline_ns, q->view.weight);
+	journal_limit(q);
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
@@ -234,6 +238,7 @@ static int destroy(struct hal_device *dev, void *arg)
 		queue_abandon(q);
 	deferred_leave(q);
 	policy_detach(q);
+	journal_gone(q);
 	atomic_store(&q->open, 0);
 	list_del(&q->todo);
 	list_del(&q->busy);
@@ -283,8 +288,10 @@ static int suspend(struct hal_device *dev, void *arg)
 
 	if (err != 0)
 		return err;
+	JOURNAL(dev, JOURNAL_SUSPEND, s->queue->obj.id, s->mode);
 	err = suspend_begin(s->queue, s->mode & ~HAL_SUSPEND_FINAL,
 			    (s->mode & HAL_SUSPEND_FINAL) != 0);
+	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	s->count = s->queue->suspend_count;
 	return err;
 }
@@ -304,9 +311,15 @@ int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quie
 
 static int resume(struct hal_device *dev, void *arg)
 {
+	struct hal_queue *q = arg;
 	int err = device_alive(dev);
 
-	return err != 0 ? err : suspend_end(arg);
+	if (err != 0)
+		return err;
+	JOURNAL(dev, JOURNAL_RESUME, q->obj.id);
+	err = suspend_end(q);
+	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
+	return err;
 }
 
 int hal_queue_resume(struct hal_queue *q)

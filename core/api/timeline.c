@@ -5,12 +5,14 @@
 
 #include "api/handle.h"
 #include "engine/engine.h"
+#include "engine/journal.h"
 
 static int number(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;
 
 	t->obj.id = dev->next_timeline_id++;
+	JOURNAL(dev, JOURNAL_TIMELINE, t->obj.id);
 	return 0;
 }
 
@@ -44,6 +46,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (atomic_load(&t->threads) != 0)
 		return fail(EBUSY, "timeline %u: %u threads wait for it", t->obj.id,
 			    atomic_load(&t->threads));
+	JOURNAL(dev, JOURNAL_NO_TIMELINE, t->obj.id);
 	timeline_fini(t);
 	atomic_fetch_sub(&dev->timelines, 1);
 	return 0;

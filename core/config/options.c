@@ -13,6 +13,8 @@ const struct hal_option_def core_options[] = {
 	 "backends and policies out of the tree: .so files, separated by colons"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "write a Chrome/Perfetto trace of everything to this file"},
+	{"journal", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "write down what the engine takes in and decides, for halctl replay"},
 	{"queue_depth", HAL_OPTION_INT, 8, 4096, NULL, "32",
 	 "slots of a queue, a power of two; a launch takes one, or more with arguments"},
 	{"inflight", HAL_OPTION_INT, 1, 8, NULL, "2",

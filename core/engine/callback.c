@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "engine/journal.h"
 #include "util/error.h"
 #include "util/futex.h"
 
@@ -163,6 +164,12 @@ void callback_begin(struct hal_queue *q)
 	q->callback.fn = returned;
 	atomic_fetch_add(&dev->callbacks_begun, 1);
 	dev->work |= WORK_CALLBACKS;
+	journal_called(q);
+	if (UNLIKELY(dev->player != NULL)) {
+		if (dev->player->call(q))
+			queue_called(q);
+		return;
+	}
 	if (!dev->virtual_clock) {
 		hand_over(q);
 		return;

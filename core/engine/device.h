@@ -31,7 +31,9 @@
 #include "util/pool.h"
 
 struct hal_queue;
+struct journal;
 struct opened;
+struct player;
 struct trace;
 
 /* Called by the engine when device time has reached node.key. */
@@ -56,6 +58,11 @@ struct callbacks {
 #define WORK_BLOCKED   2u /* something on blocked */
 #define WORK_TIMERS    4u /* .timer_ns is set */
 #define WORK_CALLBACKS 8u /* .callbacks_begun is not 0 */
+#define WORK_JOURNAL 16u  /* what it does is written down, or replayed */
+
+/* hal_device.intake */
+#define INTAKE_SLEPT   1u /* what has no time was submitted while it slept */
+#define INTAKE_JOURNAL 2u /* what is taken in is written down */
 
 struct hal_device {
 	struct object obj;
@@ -64,6 +71,7 @@ struct hal_device {
 	const struct hal_backend *table; /* the backend's, or of the layers before it */
 	struct hal_bk_hot hot;           /* a copy: a step less to each */
 	void *bk;
+	void *hot_bk; /* what .hot is handed: .bk, or what writes it down or replays it */
 	bool virtual_clock;
 	char name[32];
 	struct hal_device_info info; /* but for .memory_free and .lost */
@@ -95,7 +103,7 @@ struct hal_device {
 	uint64_t now;
 	bool acted;   /* something was done in this turn */
 	uint8_t work; /* WORK_* */
-	bool slept;   /* what has no time was submitted while it did */
+	uint8_t intake; /* INTAKE_* */
 	struct list partitions, programs_loaded;
 	struct list todo;    /* queues with something to do that is not the device's */
 	struct list dirty;   /* partitions to serve */
@@ -113,6 +121,8 @@ struct hal_device {
 	struct busy ran;
 	struct account past; /* of its destroyed partitions */
 	struct trace *trace;
+	struct journal *journal;     /* NULL: nothing is written down */
+	const struct player *player; /* NULL: nothing is replayed */
 	/* policy.h */
 	const struct hal_policy *policy;
 	struct hal_bk_config *policy_cfg;
@@ -138,7 +148,7 @@ struct hal_device {
 /* Asks the device for its time. */
 static inline void device_now(struct hal_device *dev)
 {
-	dev->now = dev->hot.now(dev->bk);
+	dev->now = dev->hot.now(dev->hot_bk);
 	atomic_store_explicit(&dev->now_cached, dev->now, memory_order_relaxed);
 }
 

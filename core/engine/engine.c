@@ -106,6 +106,8 @@ int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), 
 	struct call c = {.letter = {.fn = answer}, .fn = fn, .arg = arg};
 	unsigned int zero = 0;
 
+	if (UNLIKELY(dev->player != NULL))
+		return fn(dev, arg); /* who replays is the engine */
 	engine_post(dev, &c.letter);
 	for (int i = 0; i < CALL_SPINS; i++) {
 		if (atomic_load_explicit(&c.done, memory_order_acquire) != 0)
@@ -264,7 +266,7 @@ static void sleep_until(struct hal_device *dev, uint64_t host_ns)
 	uint64_t now = monotonic_ns();
 	struct timespec t = timespec_of(host_ns > now ? host_ns - now : 0);
 
-	dev->slept = true;
+	dev->intake |= INTAKE_SLEPT;
 	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
 	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop))
 		(void)ppoll(fds, 2, host_ns == UINT64_MAX ? NULL : &t, NULL);

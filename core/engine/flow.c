@@ -21,6 +21,7 @@
 #include "engine/completions.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
@@ -47,13 +48,18 @@ static ALWAYS_INLINE uint64_t submitted(const struct hal_queue *q, struct record
 	return r->submit_ns;
 }
 
-/* What a submission asked for ends with its last record, behind which issue is now. */
-static NOINLINE void asked_over(struct hal_queue *q, const struct record *of_ring)
+/* Issue is behind of_ring now, or further on in it. */
+static NOINLINE void stepped(struct hal_queue *q, const struct record *of_ring)
 {
-	if (q->issue.inner != 0 || (of_ring->own & REC_END) == 0)
+	if (q->issue.inner != 0)
+		return;
+	if ((q->stepping & STEP_JOURNAL) != 0)
+		q->limited = q->issue.pos == q->limit;
+	/* What a submission asked for ends with its last record. */
+	if ((q->stepping & STEP_ASKED) == 0 || (of_ring->own & REC_END) == 0)
 		return;
 	q->asked = q->usual;
-	q->asked_set = false;
+	q->stepping &= (uint8_t)~STEP_ASKED;
 }
 
 /* Past r, which lies in, or is, of_ring. */
@@ -61,8 +67,8 @@ static ALWAYS_INLINE void step(struct hal_queue *q, const struct record *r,
 			       const struct record *of_ring)
 {
 	cursor_step(q, &q->issue, r);
-	if (UNLIKELY(q->asked_set))
-		asked_over(q, of_ring);
+	if (UNLIKELY(q->stepping != 0))
+		stepped(q, of_ring);
 }
 
 /* ---- runnable ---------------------------------------------------------------------- */
@@ -208,9 +214,7 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 	int status = q->err;
 
 	if (LIKELY(status == 0)) {
-		uint64_t value =
-			atomic_load_explicit(&q->timeline.value, memory_order_relaxed) +
-			1;
+		uint64_t value = ++q->timeline.seen;
 
 		if (UNLIKELY((own & REC_WHOLE) == 0))
 			account_latency(&q->account, LATENCY_SUBMISSION,
@@ -445,7 +449,7 @@ static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
 static bool wait_passed(struct hal_queue *q, const struct record *r)
 {
 	struct hal_timeline *t = r->point.timeline;
-	int state = timeline_test(t, r->point.value);
+	int state = timeline_seen(t, r->point.value);
 
 	if (state > 0) {
 		if (q->dev->now > q->gate_ns)
@@ -469,7 +473,7 @@ static bool head_passed(struct hal_queue *q, const struct record *r)
 	q->asked.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
 				    ? r->head.priority
 				    : q->usual.priority;
-	q->asked_set = true;
+	q->stepping |= STEP_ASKED;
 	if (r->head.not_before_ns <= dev->now) {
 		if (r->head.not_before_ns > q->gate_ns)
 			q->gate_ns = r->head.not_before_ns;
@@ -558,6 +562,7 @@ void queue_called(struct hal_queue *q)
 {
 	struct record *r;
 
+	journal_returned(q);
 	q->in_callback = false;
 	if (atomic_fetch_sub(&q->dev->callbacks_begun, 1) == 1)
 		q->dev->work &= (uint8_t)~WORK_CALLBACKS;
@@ -593,8 +598,11 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 	 * below. */
 	announce_again(&q->announced);
 	dev->acted = true;
-	if (UNLIKELY(dev->slept))
+	if (UNLIKELY(dev->intake != 0)) {
 		queue_stamp(q);
+		/* What is written down is taken no further than it has been. */
+		journal_taken(q, ring_tail(&q->ring));
+	}
 	if (list_empty(&q->busy) && !queue_empty(q))
 		list_add_before(&q->part->busy, &q->busy);
 	queue_advance(q);
@@ -667,7 +675,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 		cmd = &f->own;
 	}
 	cmd->cookie = (uint64_t)(uintptr_t)f;
-	err = dev->hot.submit(dev->bk, q->bk, cmd);
+	err = dev->hot.submit(dev->hot_bk, q->bk, cmd);
 	if (UNLIKELY(err != 0)) {
 		if (err == -EAGAIN) {
 			block(dev, part, q);
@@ -737,7 +745,7 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 	dev->work &= (uint8_t)~WORK_TODO;
 	if (dev->hot.doorbell != NULL &&
 	    atomic_load_explicit(&dev->lost, memory_order_relaxed) == 0)
-		dev->hot.doorbell(dev->bk);
+		dev->hot.doorbell(dev->hot_bk);
 }
 
 /* ---- ending ------------------------------------------------------------------------ */
@@ -956,6 +964,8 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 	int n;
 
 	if (UNLIKELY(dev->work != 0)) {
+		if ((dev->work & WORK_JOURNAL) != 0)
+			journal_look(dev, until_ns, idle);
 		if (calling_back(dev))
 			return false;
 		if (dev->timer_ns < until_ns)
@@ -963,7 +973,7 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 	}
 	if (UNLIKELY(dev->pending == 0) && !may_idle(dev, until_ns, idle))
 		return false;
-	n = dev->hot.poll(dev->bk, until_ns, ev, EVENTS);
+	n = dev->hot.poll(dev->hot_bk, until_ns, ev, EVENTS);
 	device_now(dev);
 	if (UNLIKELY(n <= 0))
 		return no_events(dev, n, until_ns, before);
@@ -1000,7 +1010,7 @@ static ALWAYS_INLINE void begin(struct hal_device *dev)
 		device_now(dev);
 	if (!inbox_empty(&dev->inbox)) {
 		engine_read(dev);
-		dev->slept = false;
+		dev->intake &= (uint8_t)~INTAKE_SLEPT;
 	}
 	if (UNLIKELY(dev->work != 0))
 		prepare(dev);

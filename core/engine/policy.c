@@ -398,7 +398,7 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	struct hal_device *dev = device;
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
 
-	return dev->table->hot.limit(dev->bk, p->bk, bytes, window_ns);
+	return dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
 }
 
 /* ---- which policy ------------------------------------------------------------------ */

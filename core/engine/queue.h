@@ -43,6 +43,10 @@ struct flight {
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
 #define QUEUE_OPEN_TELLS UINT32_C(0x4f50454f) /* and has a ring of completions */
 
+/* hal_queue.stepping: what makes a step of .issue more than usual */
+#define STEP_ASKED   1u /* .asked is not .usual */
+#define STEP_JOURNAL 2u /* it goes no further than .limit */
+
 enum queue_state {
 	QUEUE_RUNNING,
 	QUEUE_SUSPENDING, /* asked, the device has not let go yet */
@@ -97,10 +101,12 @@ struct hal_queue {
 	struct flight *oldest, *fresh; /* that the device has, and that is free */
 	uint64_t told;                 /* submissions, into .completions */
 	struct asked asked, ending;    /* at issue, at retire */
-	bool asked_set;                /* .asked is not .usual */
+	uint8_t stepping;              /* STEP_* */
+	unsigned int limit; /* of what is written down: nothing behind it is taken yet */
 	union {
 		struct {
-			bool parked;   /* at a wait, or for a time */
+			bool parked : 1; /* at a wait, or for a time */
+			bool limited : 1; /* at .limit */
 			bool runnable; /* in the policy's hands, or alone in its partition
 					*/
 			bool halted;   /* a command has failed and waits to be told */
@@ -167,7 +173,7 @@ static inline struct record *queue_next(struct hal_queue *q)
 {
 	union cursor c = q->issue;
 
-	return c.pos == ring_tail(&q->ring) ? NULL : cursor_record(q, c);
+	return q->limited || c.pos == ring_tail(&q->ring) ? NULL : cursor_record(q, c);
 }
 
 /* Nothing is in it that has not ended. */

@@ -426,6 +426,7 @@ static int control_renew(struct hal_partition *part)
 	t->older = part->control;
 	part->control = t;
 	atomic_store(&t->value, part->resize_count);
+	t->seen = part->resize_count;
 	return 0;
 }
 
@@ -436,7 +437,7 @@ static int move(struct hal_partition *part, const struct hal_bk_partition_desc *
 	int err;
 
 	part->moving = *to;
-	err = dev->table->hot.resize(dev->bk, part->bk, &part->moving,
+	err = dev->hot.resize(dev->hot_bk, part->bk, &part->moving,
 				     (uint64_t)(uintptr_t)part | COOKIE_PARTITION);
 	if (err != 0) {
 		memset(&part->moving, 0, sizeof(part->moving));

@@ -71,11 +71,12 @@ static void rewind_killed(struct hal_queue *q)
 	/* It may stand at a wait further on, even for what has just been killed. */
 	queue_unpark(q);
 	q->issue = f->at;
+	q->limited = false;
 	q->fresh = f;
 	q->flight_count = kept;
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->asked.deadline_ns = q->ending.deadline_ns;
-		q->asked_set = true;
+		q->stepping |= STEP_ASKED;
 	}
 }
 
@@ -85,7 +86,7 @@ static int resume_now(struct hal_queue *q)
 	int err = 0;
 
 	if (q->bk_suspended && atomic_load(&dev->lost) == 0)
-		err = dev->table->hot.resume(dev->bk, q->bk);
+		err = dev->hot.resume(dev->hot_bk, q->bk);
 	if (err != 0)
 		return err;
 	q->bk_suspended = false;
@@ -151,7 +152,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 		return err;
 	/* Else giving the device nothing more is enough. */
 	if (running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
-		err = dev->table->hot.suspend(dev->bk, q->bk, mode,
+		err = dev->hot.suspend(dev->hot_bk, q->bk, mode,
 					      (uint64_t)(uintptr_t)q);
 		if (err != 0)
 			return err;

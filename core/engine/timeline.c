@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/journal.h"
 #include "engine/partition.h"
 #include "engine/queue.h"
 #include "util/error.h"
@@ -34,20 +35,34 @@ void timeline_tell(struct hal_timeline *t, uint64_t value)
 
 static void tell_all(struct hal_timeline *t)
 {
-	int err = timeline_error(t);
-
 	/* What was reached before it failed has been reached. */
-	tell(t, atomic_load_explicit(&t->value, memory_order_acquire), 0);
-	if (err != 0)
-		tell(t, 0, err);
+	tell(t, t->seen, 0);
+	if (t->seen_err != 0)
+		tell(t, 0, t->seen_err);
+}
+
+void timeline_read(struct hal_timeline *t, uint64_t value, int err)
+{
+	if (value > t->seen)
+		t->seen = value;
+	if (t->seen_err == 0)
+		t->seen_err = err;
+	tell_all(t);
 }
 
 static void raised(struct hal_device *dev, struct letter *l)
 {
 	struct hal_timeline *t = container_of(l, struct hal_timeline, letter);
 
+	int err;
+	uint64_t value;
+
 	announce_again(&t->announced);
-	tell_all(t);
+	/* The error first: a value read after it is the last one there will be. */
+	err = timeline_error(t);
+	value = atomic_load_explicit(&t->value, memory_order_acquire);
+	journal_raised(t, value, err);
+	timeline_read(t, value, err);
 	dev->acted = true;
 	/* Its owner may take it away from now on. */
 	atomic_fetch_sub(&t->pending, 1);
@@ -91,12 +106,8 @@ void timeline_describe(const struct hal_timeline *t, char *text, size_t size)
 }
 
 /* The engine that t belongs to is to look at it. */
-static void announce(struct hal_timeline *t, struct hal_device *here)
+void timeline_announce(struct hal_timeline *t)
 {
-	if (t->dev == here) {
-		tell_all(t);
-		return;
-	}
 	/* The letter is in it until it is read: it counts as pending. */
 	atomic_fetch_add(&t->pending, 1);
 	if (announce_first(&t->announced))
@@ -105,30 +116,25 @@ static void announce(struct hal_timeline *t, struct hal_device *here)
 		atomic_fetch_sub(&t->pending, 1);
 }
 
-void timeline_announce(struct hal_timeline *t)
-{
-	announce(t, NULL);
-}
-
-void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *here)
+/* For all to see.  False: it is there already, or has failed. */
+static bool show_value(struct hal_timeline *t, uint64_t value)
 {
 	uint64_t now = atomic_load_explicit(&t->value, memory_order_relaxed);
 
 	do
 		if (value <= now || timeline_error(t) != 0)
-			return;
+			return false;
 	while (!atomic_compare_exchange_weak(&t->value, &now, value));
-	announce(t, here);
+	return true;
 }
 
-void timeline_fail(struct hal_timeline *t, int err, const char *text,
-		   struct hal_device *here)
+static bool show_failure(struct hal_timeline *t, int err, const char *text)
 {
 	size_t length = strlen(text) + 1;
 	struct stuck *none = NULL, *s;
 
 	if (timeline_error(t) != 0)
-		return;
+		return false;
 	s = malloc(sizeof(*s) + length);
 	if (s != NULL) {
 		memcpy(s + 1, text, length);
@@ -138,12 +144,37 @@ void timeline_fail(struct hal_timeline *t, int err, const char *text,
 		s->text = hal_strerror(err);
 	}
 	s->err = err;
-	if (!atomic_compare_exchange_strong(&t->stuck, &none, s)) {
-		if (s != &t->plain)
-			free(s);
-		return;
+	if (atomic_compare_exchange_strong(&t->stuck, &none, s))
+		return true;
+	if (s != &t->plain)
+		free(s);
+	return false;
+}
+
+void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *here)
+{
+	bool raised_it = show_value(t, value);
+
+	if (t->dev == here) {
+		/* Whatever others have raised it to: their letter comes in its turn. */
+		if (t->seen_err == 0 && value > t->seen)
+			timeline_read(t, value, 0);
+	} else if (raised_it) {
+		timeline_announce(t);
 	}
-	announce(t, here);
+}
+
+void timeline_fail(struct hal_timeline *t, int err, const char *text,
+		   struct hal_device *here)
+{
+	bool failed_it = show_failure(t, err, text);
+
+	if (t->dev == here) {
+		if (t->seen_err == 0)
+			timeline_read(t, t->seen, err);
+	} else if (failed_it) {
+		timeline_announce(t);
+	}
 }
 
 void timeline_add_waiter(struct hal_timeline *t, struct waiter *w, uint64_t value)

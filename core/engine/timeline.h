@@ -56,7 +56,9 @@ struct hal_timeline {
 	/* To the engine: it has been raised, or has failed, from elsewhere. */
 	struct letter letter;
 	atomic_uint announced;
-	/* The engine's. */
+	/* The engine's: what it knows of .value and .stuck, and goes by. */
+	uint64_t seen;
+	int seen_err;
 	struct heap waiters;
 };
 
@@ -90,6 +92,16 @@ static inline int timeline_test(const struct hal_timeline *t, uint64_t value)
 		return 1;
 	return UNLIKELY(s != NULL) ? s->err : 0;
 }
+
+/* The same for the engine, which knows of what others raise once it has read their letter:
+ * what it decides follows from what it reads, in that order. */
+static inline int timeline_seen(const struct hal_timeline *t, uint64_t value)
+{
+	return t->seen >= value ? 1 : t->seen_err;
+}
+
+/* The engine's: others have raised it to value, or it has failed. */
+void timeline_read(struct hal_timeline *t, uint64_t value, int err);
 
 static inline int timeline_error(const struct hal_timeline *t)
 {

@@ -69,6 +69,15 @@ static void hal_h(void)
 	FIELD(hal_policy_info, starved);
 	FIELD(hal_policy_info, longest_wait_ns);
 	FIELD(hal_policy_info, reason);
+	STRUCT(hal_replay_info);
+	FIELD(hal_replay_info, size);
+	FIELD(hal_replay_info, reserved);
+	FIELD(hal_replay_info, turns);
+	FIELD(hal_replay_info, inputs);
+	FIELD(hal_replay_info, decisions);
+	FIELD(hal_replay_info, mismatches);
+	FIELD(hal_replay_info, line);
+	FIELD(hal_replay_info, mismatch);
 	STRUCT(hal_partition_desc);
 	FIELD(hal_partition_desc, size);
 	FIELD(hal_partition_desc, flags);

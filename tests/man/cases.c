@@ -61,6 +61,14 @@ NEGATIVE(hal_trace_start, ENOMEM, at_all, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_trace_start(w->dev, "/dev/null"));
 }
 
+NEGATIVE(hal_replay, ENOMEM, at_all, NO_MEMORY)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	(void)w;
+	return WITHOUT_MEMORY(hal_replay("/dev/null", &i));
+}
+
 NEGATIVE(hal_partition_create_named, ENOMEM, at_all, NO_MEMORY)
 {
 	const char *options[] = {"partition \"a\".units=1", NULL};

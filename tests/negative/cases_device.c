@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include "negative.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- library ---------------------------------------------------------------------- */
 
@@ -557,6 +559,82 @@ NEGATIVE(hal_trace_start, EBUSY, twice, "trace")
 {
 	NEG_OK(hal_trace_start(w->dev, "/dev/null"));
 	return hal_trace_start(w->dev, "/dev/null");
+}
+
+/* ---- journals --------------------------------------------------------------------- */
+
+/* A journal of a device with a queue, and what follows. */
+static int replay_lines(const char *lines)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+	char path[] = "/tmp/hal-negative-XXXXXX";
+	int fd = mkstemp(path), err;
+
+	NEG_OK(fd < 0 ? -EIO : 0);
+	(void)dprintf(fd,
+		      "J hal-journal 1 ref:0\n"
+		      "D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n%s",
+		      lines);
+	(void)close(fd);
+	err = hal_replay(path, &i);
+	(void)unlink(path);
+	return err;
+}
+
+NEGATIVE(hal_replay, EINVAL, path_null, "path")
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	(void)w;
+	return hal_replay(NULL, &i);
+}
+
+NEGATIVE(hal_replay, EINVAL, out_null, "out")
+{
+	(void)w;
+	return hal_replay("/dev/null", NULL);
+}
+
+NEGATIVE(hal_replay, EINVAL, empty, "/dev/null:1: not a journal")
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	(void)w;
+	return hal_replay("/dev/null", &i);
+}
+
+NEGATIVE(hal_replay, EINVAL, no_such_queue, ":4: there is no such queue")
+{
+	(void)w;
+	return replay_lines("Y fifo\nl 0 0\n");
+}
+
+NEGATIVE(hal_replay, EINVAL, no_such_policy, "nosuch")
+{
+	(void)w;
+	return replay_lines("Y nosuch\n");
+}
+
+NEGATIVE(hal_replay, ENOTSUP, callbacks_overlap, ":6: callbacks")
+{
+	(void)w;
+	return replay_lines("Y fifo\nP 0 0 0 1 4\nQ 0 0 0 0 1\nR 0\n");
+}
+
+NEGATIVE(hal_replay, ENOENT, file_missing, "/nonexistent/journal")
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	(void)w;
+	return hal_replay("/nonexistent/journal", &i);
+}
+
+NEGATIVE(hal_replay, EISDIR, folder, "/tmp")
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	(void)w;
+	return hal_replay("/tmp", &i);
 }
 
 /* A full disk is told of at the latest when the file is closed. */

@@ -20,6 +20,9 @@ static const char help[] =
 	"                     in hal_open: npu:0, 'npu:0?rows=8&cols=8', ref\n"
 	"  options            every option, its value, and where the value came from\n"
 	"  backends           backends of this build\n"
+	"  replay FILE        has an engine take in what another has written down "
+	"(hal.journal),\n"
+	"                     and compares what they decide\n"
 	"\n"
 	"  -j, --json         JSON instead of text\n"
 	"  -m, --markdown     backends: the table of the README\n"
@@ -28,9 +31,9 @@ static const char help[] =
 	"                     sets an option over file and environment; may be repeated\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
-	"exit status: 0, 1 when the library answers with an error, 2 when the command "
-	"line\n"
-	"is wrong.\n";
+	"exit status: 0, 1 when the library answers with an error or a replay differs, 2 "
+	"when\n"
+	"the command line is wrong.\n";
 
 static const struct option longs[] = {
 	{"json", no_argument, NULL, 'j'},
@@ -52,6 +55,7 @@ static const struct command {
 	{"info", halctl_info, 1, 0},
 	{"options", halctl_options, 0, 0},
 	{"backends", halctl_backends, 0, 1},
+	{"replay", halctl_replay, 1, 0},
 };
 
 static int usage(const char *what, const char *which)
@@ -94,6 +98,8 @@ static int run(struct halctl *ctl, char **words, int count)
 	if (ctl->markdown && ctl->json)
 		return usage("--markdown and --json exclude each other", NULL);
 	ctl->target = count > 1 ? words[1] : NULL;
+	if (ctl->target == NULL && cmd->run == halctl_replay)
+		return usage("replay: no file", NULL);
 	return cmd->run(ctl);
 }
 

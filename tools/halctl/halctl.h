@@ -12,7 +12,7 @@
 #define HALCTL_USAGE  2
 
 struct halctl {
-	const char *target;         /* NULL: what the configuration selects */
+	const char *target; /* NULL: what the configuration selects; of replay: a file */
 	const char *const *options; /* NULL-ended, for hal_open */
 	int json;
 	int markdown;
@@ -23,6 +23,7 @@ int halctl_list(const struct halctl *ctl);
 int halctl_info(const struct halctl *ctl);
 int halctl_options(const struct halctl *ctl);
 int halctl_backends(const struct halctl *ctl);
+int halctl_replay(const struct halctl *ctl);
 
 /* Prints "halctl: what: hal_last_error()" and returns HALCTL_FAILED. */
 int halctl_fail(const char *what);

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_replay.c - journals are replayed decision by decision; what is wrong is noticed.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hal/hal.h>
+
+#include "world.h"
+
+static char path[64];
+
+/* ---- what has been written is decided again ---------------------------------------- */
+
+static struct hal_replay_info replayed(void)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+	int err = hal_replay(path, &i);
+
+	if (err != 0)
+		fail_msg("hal_replay: %d: %s", err, hal_last_error());
+	return i;
+}
+
+/* Under the virtual clock the callbacks of several threads may overlap in a way that is
+ * not replayed: there only one thread has some. */
+static void again(const char *target, const char *policy, uint64_t seed, uint32_t rounds,
+		  const char *const *policies)
+{
+	bool alone = strstr(target, "clock=real") == NULL && seed % 2 != 0;
+	const struct trial t = {
+		.target = target,
+		.journal = path,
+		.policy = policy,
+		.seed = seed,
+		.threads = alone ? 1 : 3,
+		.rounds = rounds,
+		.events = alone ? 0 : rounds / 5,
+		.callbacks = alone || strstr(target, "clock=real") != NULL,
+		.policies = policies,
+	};
+	struct hal_replay_info i;
+
+	assert_int_equal(trial_run(&t), 0);
+	i = replayed();
+	if (i.mismatches != 0)
+		fail_msg("%s %s %llu: %llu mismatches: %s", target, policy,
+			 (unsigned long long)seed, (unsigned long long)i.mismatches,
+			 i.mismatch);
+	assert_true(i.decisions > rounds);
+	assert_true(i.turns > 0 && i.inputs > i.decisions);
+	assert_int_equal(i.line, 0);
+	assert_string_equal(i.mismatch, "");
+}
+
+static const char *const names[] = {"fifo", "rr", "priority", "wfq", "edf", NULL};
+
+static void real_time(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; names[i] != NULL; i++)
+		again("ref?clock=real", names[i], i, 200, NULL);
+}
+
+static void a_device_that_is_full(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; names[i] != NULL; i++)
+		again("ref?clock=real&depth=1", names[i], 10 + i, 100, NULL);
+}
+
+static void policies_replaced(void **state)
+{
+	(void)state;
+	again("ref?clock=real&depth=2", "wfq", 20, 400, names);
+}
+
+static void virtual_time(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; names[i] != NULL; i++)
+		again("ref?depth=2", names[i], 30 + i, 150, NULL);
+	again("ref?depth=1", "edf", 40, 150, names);
+}
+
+/* ---- what is not the same is noticed ----------------------------------------------- */
+
+static char *read_all(size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	char *text;
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, 0, SEEK_END), 0);
+	*size = (size_t)ftell(f);
+	rewind(f);
+	text = malloc(*size + 1);
+	assert_non_null(text);
+	assert_int_equal(fread(text, 1, *size, f), *size);
+	text[*size] = '\0';
+	(void)fclose(f);
+	return text;
+}
+
+static void write_all(const char *text, size_t size)
+{
+	FILE *f = fopen(path, "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+static char *small_journal(size_t *size)
+{
+	const struct trial t = {
+		.target = "ref?clock=real&depth=2",
+		.journal = path,
+		.policy = "wfq",
+		.seed = 77,
+		.threads = 2,
+		.callbacks = true,
+		.rounds = 30,
+		.events = 10,
+	};
+
+	assert_int_equal(trial_run(&t), 0);
+	return read_all(size);
+}
+
+/* The line of kind that comes after at; NULL: none. */
+static char *line_of(char *at, char kind)
+{
+	char lead[4] = {'\n', kind, ' ', '\0'};
+
+	at = strstr(at, lead);
+	return at != NULL ? at + 1 : NULL;
+}
+
+static size_t line_length(const char *line)
+{
+	return (size_t)(strchr(line, '\n') - line);
+}
+
+static void a_decision_swapped(void **state)
+{
+	struct hal_replay_info i;
+	size_t size, first, second;
+	char *text = small_journal(&size), *a, *b, *edited = malloc(size);
+
+	(void)state;
+	assert_non_null(edited);
+	a = line_of(text, 's');
+	assert_non_null(a);
+	for (b = line_of(a, 's'); b != NULL && strncmp(a, b, 4) == 0; b = line_of(b, 's'))
+		a = b;
+	assert_non_null(b);
+	first = line_length(a);
+	second = line_length(b);
+	memcpy(edited, text, (size_t)(a - text));
+	edited[a - text] = '\0';
+	(void)snprintf(edited + (a - text), size - (size_t)(a - text), "%.*s",
+		       (int)second, b);
+	memcpy(edited + (a - text) + second, a + first, (size_t)(b - a) - first);
+	memcpy(edited + (b - text) + second - first, a, first);
+	memcpy(edited + (b - text) + second, b + second,
+	       size - (size_t)(b - text) - second);
+	write_all(edited, size);
+	i = replayed();
+	assert_true(i.mismatches > 0);
+	assert_true(i.line > 0);
+	assert_non_null(strstr(i.mismatch, "the engine decides on"));
+	free(edited);
+	free(text);
+}
+
+/* The n-th number of the line becomes much larger, or smaller. */
+static void change_number(char *line, int n)
+{
+	for (; n > 0; n--)
+		line = strchr(line, ' ') + 1;
+	*line = *line == '9' ? '8' : (char)(*line + 1);
+}
+
+static void an_event_at_another_time(void **state)
+{
+	struct hal_replay_info i;
+	size_t size;
+	char *text = small_journal(&size), *e = text;
+
+	(void)state;
+	for (int n = 0; n < 20; n++) {
+		e = line_of(e, 'e');
+		assert_non_null(e);
+	}
+	change_number(e, 6);
+	write_all(text, size);
+	i = replayed();
+	assert_true(i.mismatches > 0);
+	free(text);
+}
+
+static void an_event_left_out(void **state)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+	size_t size;
+	char *text = small_journal(&size), *p = strstr(text, "\np 1\ne ");
+	char *e, *rest;
+
+	(void)state;
+	assert_non_null(p);
+	p[3] = '0';
+	e = p + 5;
+	rest = strchr(e, '\n') + 1;
+	memmove(e, rest, size - (size_t)(rest - text));
+	write_all(text, size - (size_t)(rest - e));
+	i = replayed();
+	assert_true(i.mismatches > 0);
+	free(text);
+}
+
+/* ---- what is no journal ------------------------------------------------------------ */
+
+static int replay_text(const char *text, size_t size)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	write_all(text, size);
+	return hal_replay(path, &i);
+}
+
+static void a_last_line_without_end(void **state)
+{
+	size_t size;
+	char *text = small_journal(&size);
+	struct hal_replay_info i;
+
+	(void)state;
+	/* Wherever it stops, what is there is replayed. */
+	for (size_t n = size - 1; n > size / 2; n -= size / 101 + 1) {
+		write_all(text, n);
+		i = replayed();
+		assert_int_equal(i.mismatches, 0);
+	}
+	free(text);
+}
+
+static void not_a_journal(void **state)
+{
+	static const char good[] = "J hal-journal 1 ref:0\n"
+				   "D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
+				   "Y priority\n";
+	static const char *const bad[] = {
+		"",
+		"\n",
+		"J hal-journal 2 ref:0\n",
+		"D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n",
+		"J hal-journal 1 ref:0\nY priority\n",
+		"J hal-journal 1 ref:0\nD 1 1 16 16 446 9 2 3 2 2 33 10000000000 0\n"
+		"Y priority\n",
+		"J hal-journal 1 ref:0\nD 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
+		"Y nosuchpolicy\n",
+		"J hal-journal 1 ref:0\nD 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
+		"Y priority nosuch=1\n",
+	};
+	static const char *const lines[] = {
+		"?\n",
+		"n\n",
+		"n x\n",
+		"n 18446744073709551616\n",
+		"n 1 2\n",
+		"l 0 1\n",
+		"r 0 0 0\n",
+		"= 0\n",
+		"e 0 0 0 0 0 0 0 0\n",
+		"Q 0 0 0 0 1\n",
+		"P 0 0 0 1 17\n",
+		"T 1\n",
+		"K 0\n",
+		"Z 0 0 0 0 0 0\n",
+		"P 0 0 0 1 4\nQ 0 0 0 0 1\nl 0 1\nr 99 16777216 0\n",
+		"P 0 0 0 1 4\nQ 0 0 0 0 1\nl 0 1\nr 32 83886080 0 0 5 0 1\n",
+		"P 0 0 0 1 4\nQ 0 0 0 0 1\nl 0 1\nr 35 16842752 0 0\n",
+		"P 0 0 0 1 4\nQ 0 0 0 0 1\nS 0 0\nn 1\n",
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (replay_text(bad[i], strlen(bad[i])) != -EINVAL)
+			fail_msg("head %zu is taken", i);
+	assert_int_equal(replay_text(good, strlen(good)), 0);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", good, lines[i]);
+		if (replay_text(text, strlen(text)) != -EINVAL)
+			fail_msg("\"%s\" is taken", lines[i]);
+		assert_non_null(strstr(hal_last_error(), path));
+	}
+}
+
+static void no_file(void **state)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+
+	(void)state;
+	assert_int_equal(hal_replay("/nonexistent/journal", &i), -ENOENT);
+	assert_int_equal(hal_replay("/tmp", &i), -EISDIR);
+	assert_int_equal(hal_replay(NULL, &i), -EINVAL);
+	assert_int_equal(hal_replay(path, NULL), -EINVAL);
+}
+
+static void no_folder(void **state)
+{
+	const char *options[] = {"hal.journal=/nonexistent/journal", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	assert_int_equal(hal_open("ref", options, &dev), -ENOENT);
+}
+
+static void a_disk_that_is_full(void **state)
+{
+	const char *options[] = {"hal.journal=/dev/full", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	assert_int_equal(hal_open("ref", options, &dev), 0);
+	assert_int_equal(hal_close(dev), -EIO);
+}
+
+/* Whatever it says, the library says what it thinks of it. */
+static void anything_else(void **state)
+{
+	static const char bytes[] = "0123456789 \nnpetqmRvlrPKQZTUSXMY=shgzbcx";
+	size_t size;
+	char *text = small_journal(&size), *edited = malloc(size);
+	uint64_t random = 5;
+
+	(void)state;
+	assert_non_null(edited);
+	for (int n = 0; n < 300; n++) {
+		memcpy(edited, text, size);
+		for (int k = 0; k <= n % 3; k++) {
+			random = random * UINT64_C(6364136223846793005) +
+				 UINT64_C(1442695040888963407);
+			edited[(random >> 33) % size] =
+				bytes[(random >> 20) % (sizeof(bytes) - 1)];
+		}
+		(void)replay_text(edited, size);
+	}
+	free(edited);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(real_time),
+		cmocka_unit_test(a_device_that_is_full),
+		cmocka_unit_test(policies_replaced),
+		cmocka_unit_test(virtual_time),
+		cmocka_unit_test(a_decision_swapped),
+		cmocka_unit_test(an_event_at_another_time),
+		cmocka_unit_test(an_event_left_out),
+		cmocka_unit_test(a_last_line_without_end),
+		cmocka_unit_test(not_a_journal),
+		cmocka_unit_test(no_file),
+		cmocka_unit_test(no_folder),
+		cmocka_unit_test(a_disk_that_is_full),
+		cmocka_unit_test(anything_else),
+	};
+	int fd, rc;
+
+	(void)snprintf(path, sizeof(path), "/tmp/hal_replay_XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return 1;
+	(void)close(fd);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	(void)unlink(path);
+	return rc;
+}
