@@ -54,11 +54,11 @@ struct callbacks {
 };
 
 /* hal_device.work */
-#define WORK_TODO      1u /* perhaps something on todo or dirty */
-#define WORK_BLOCKED   2u /* something on blocked */
-#define WORK_TIMERS    4u /* .timer_ns is set */
-#define WORK_CALLBACKS 8u /* .callbacks_begun is not 0 */
-#define WORK_JOURNAL 16u  /* what it does is written down, or replayed */
+#define WORK_TODO      1u  /* perhaps something on todo or dirty */
+#define WORK_BLOCKED   2u  /* something on blocked */
+#define WORK_TIMERS    4u  /* .timer_ns is set */
+#define WORK_CALLBACKS 8u  /* .callbacks_begun is not 0 */
+#define WORK_JOURNAL   16u /* what it does is written down, or replayed */
 
 /* hal_device.intake */
 #define INTAKE_SLEPT   1u /* what has no time was submitted while it slept */
@@ -101,8 +101,8 @@ struct hal_device {
 
 	/* The engine's. */
 	uint64_t now;
-	bool acted;   /* something was done in this turn */
-	uint8_t work; /* WORK_* */
+	bool acted;     /* something was done in this turn */
+	uint8_t work;   /* WORK_* */
 	uint8_t intake; /* INTAKE_* */
 	struct list partitions, programs_loaded;
 	struct list todo;    /* queues with something to do that is not the device's */

@@ -105,7 +105,7 @@ struct hal_queue {
 	unsigned int limit; /* of what is written down: nothing behind it is taken yet */
 	union {
 		struct {
-			bool parked : 1; /* at a wait, or for a time */
+			bool parked : 1;  /* at a wait, or for a time */
 			bool limited : 1; /* at .limit */
 			bool runnable; /* in the policy's hands, or alone in its partition
 					*/

@@ -438,7 +438,7 @@ static int move(struct hal_partition *part, const struct hal_bk_partition_desc *
 
 	part->moving = *to;
 	err = dev->hot.resize(dev->hot_bk, part->bk, &part->moving,
-				     (uint64_t)(uintptr_t)part | COOKIE_PARTITION);
+			      (uint64_t)(uintptr_t)part | COOKIE_PARTITION);
 	if (err != 0) {
 		memset(&part->moving, 0, sizeof(part->moving));
 		return err;

@@ -152,8 +152,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 		return err;
 	/* Else giving the device nothing more is enough. */
 	if (running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
-		err = dev->hot.suspend(dev->hot_bk, q->bk, mode,
-					      (uint64_t)(uintptr_t)q);
+		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
 		if (err != 0)
 			return err;
 		q->bk_suspended = true;

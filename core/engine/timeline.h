@@ -93,8 +93,8 @@ static inline int timeline_test(const struct hal_timeline *t, uint64_t value)
 	return UNLIKELY(s != NULL) ? s->err : 0;
 }
 
-/* The same for the engine, which knows of what others raise once it has read their letter:
- * what it decides follows from what it reads, in that order. */
+/* The same for the engine, which knows of what others raise once it has read their
+ * letter: what it decides follows from what it reads, in that order. */
 static inline int timeline_seen(const struct hal_timeline *t, uint64_t value)
 {
 	return t->seen >= value ? 1 : t->seen_err;

@@ -51,10 +51,8 @@ static const struct command {
 	int takes_target;
 	int takes_markdown;
 } commands[] = {
-	{"list", halctl_list, 0, 0},
-	{"info", halctl_info, 1, 0},
-	{"options", halctl_options, 0, 0},
-	{"backends", halctl_backends, 0, 1},
+	{"list", halctl_list, 0, 0},       {"info", halctl_info, 1, 0},
+	{"options", halctl_options, 0, 0}, {"backends", halctl_backends, 0, 1},
 	{"replay", halctl_replay, 1, 0},
 };
 
