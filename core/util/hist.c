@@ -2,6 +2,7 @@
 /* hist.c - the rare part of log-linear histograms. */
 #include "util/hist.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 static struct hist_page *page_of(struct hist *h, uint32_t page)
@@ -52,46 +53,79 @@ static uint64_t value_of(uint32_t page, uint32_t bucket)
 	       ((UINT64_C(1) << (page - 1)) >> 1);
 }
 
-static uint64_t count_at(const struct hist *h, uint32_t i)
-{
-	const struct hist_page *p =
-		h != NULL ? atomic_load_explicit(&h->pages[i / HIST_SUB],
-						 memory_order_acquire)
-			  : NULL;
+/* Bucket by bucket, what there is of a and b; a page that neither has is passed over. */
+struct walk {
+	const struct hist *of[2];
+	uint32_t page, bucket;
+};
 
-	return p != NULL ? atomic_load_explicit(&p->count[i % HIST_SUB],
-						memory_order_relaxed)
-			 : 0;
+static const struct hist_page *page_at(const struct hist *h, uint32_t page)
+{
+	return h != NULL ? atomic_load_explicit(&h->pages[page], memory_order_acquire)
+			 : NULL;
+}
+
+/* The next bucket's value, and how many it has; false: that was the last. */
+static bool walk(struct walk *w, uint64_t *value, uint64_t *count)
+{
+	while (w->page < HIST_PAGES) {
+		uint64_t n = 0;
+
+		if (w->bucket == HIST_SUB ||
+		    (w->bucket == 0 && page_at(w->of[0], w->page) == NULL &&
+		     page_at(w->of[1], w->page) == NULL)) {
+			w->page++;
+			w->bucket = 0;
+			continue;
+		}
+		for (int i = 0; i < 2; i++) {
+			const struct hist_page *p = page_at(w->of[i], w->page);
+
+			if (p != NULL)
+				n += atomic_load_explicit(&p->count[w->bucket],
+							  memory_order_relaxed);
+		}
+		*value = value_of(w->page, w->bucket++);
+		*count = n;
+		return true;
+	}
+	return false;
+}
+
+/* So many are share per mille of all, rounded up: nearest rank. */
+static uint64_t rank(uint64_t all, uint32_t per_mille)
+{
+	return (all / 1000) * per_mille + ((all % 1000) * per_mille + 999) / 1000;
 }
 
 uint64_t hist_percentiles(const struct hist *a, const struct hist *b,
 			  const uint32_t *per_mille, size_t n, uint64_t *out)
 {
-	uint64_t all = 0, seen = 0;
+	struct walk count = {{a, b}, 0, 0}, find = {{a, b}, 0, 0};
+	uint64_t all = 0, seen = 0, value, here;
 	size_t next = 0;
 
-	for (uint32_t i = 0; i < HIST_PAGES * HIST_SUB; i++)
-		all += count_at(a, i) + count_at(b, i);
+	while (walk(&count, &value, &here))
+		all += here;
 	for (size_t i = 0; i < n; i++)
 		out[i] = 0;
-	for (uint32_t i = 0; i < HIST_PAGES * HIST_SUB && next < n && all > 0; i++) {
-		seen += count_at(a, i) + count_at(b, i);
-		/* The smallest value that so many are not above: nearest rank. */
-		while (next < n &&
-		       seen >= (all / 1000) * per_mille[next] +
-				       ((all % 1000) * per_mille[next] + 999) / 1000)
-			out[next++] = value_of(i / HIST_SUB, i % HIST_SUB);
+	while (all > 0 && next < n && walk(&find, &value, &here)) {
+		seen += here;
+		while (next < n && seen >= rank(all, per_mille[next]))
+			out[next++] = value;
 	}
 	return all;
 }
 
 void hist_powers(const struct hist *h, uint64_t *out, size_t n)
 {
-	for (uint32_t i = 0; h != NULL && i < HIST_PAGES * HIST_SUB; i++) {
-		size_t power = 63u ^ (size_t)__builtin_clzll(
-					     value_of(i / HIST_SUB, i % HIST_SUB) | 1);
+	struct walk w = {{h, NULL}, 0, 0};
+	uint64_t value, count;
 
-		out[power < n ? power : n - 1] += count_at(h, i);
+	while (walk(&w, &value, &count)) {
+		size_t power = 63u ^ (size_t)__builtin_clzll(value | 1);
+
+		out[power < n ? power : n - 1] += count;
 	}
 }
 
