@@ -53,7 +53,8 @@ function(hal_test name)
 	add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
 	set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT}
 		SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
-	if("unit" IN_LIST T_LABELS OR "negative" IN_LIST T_LABELS)
+	if(("unit" IN_LIST T_LABELS OR "negative" IN_LIST T_LABELS) AND
+	   NOT "threads" IN_LIST T_LABELS)
 		hal_memcheck(${name} ${T_ARGS})
 		if(TEST memcheck.${name})
 			set_property(TEST memcheck.${name} PROPERTY ENVIRONMENT ${T_ENVIRONMENT})
@@ -70,6 +71,7 @@ function(hal_memcheck target)
 	endif()
 	add_test(NAME memcheck.${target} CONFIGURATIONS Memcheck COMMAND ${HAL_VALGRIND} --quiet
 		--error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect
+		--suppressions=${PROJECT_SOURCE_DIR}/tests/valgrind.supp
 		$<TARGET_FILE:${target}> ${ARGN})
 	set_tests_properties(memcheck.${target} PROPERTIES LABELS memcheck TIMEOUT 900
 		SKIP_RETURN_CODE 77)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock=real: threads beside each other, devices beside each other, threads that end. */
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_UNDEFINED(p, n) ((void)0)
+#endif
+
 #include "ref_world.h"
 
 #include <string.h>
@@ -316,6 +322,7 @@ static void on_poisoned_stack(void *(*fn)(void *), struct victim *v, unsigned in
 	pthread_join(thread, &result);
 	if (cancelled)
 		assert_ptr_equal(result, PTHREAD_CANCELED);
+	(void)VALGRIND_MAKE_MEM_UNDEFINED(stack, STACK);
 	memset(stack, POISON, STACK);
 	pthread_attr_destroy(&attr);
 	/* A sanitizer keeps what it knows of a stack that it has not seen go. */
