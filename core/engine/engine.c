@@ -279,9 +279,9 @@ static void sleep_until(struct hal_device *dev, uint64_t host_ns)
  * Looking for a while saves whoever comes then a system call, and the engine two; but
  * only if somebody comes.  So it looks at most as long as a sleep would cost (then it
  * never costs more than twice the best, Karlin et al. 1990), and not at all where that
- * has not been worth it lately: each look in vain halves the next, each that was not
- * doubles it.  Who waits for the end of what the device has is somebody else than who
- * comes when it has nothing, so these are two.
+ * has not been worth it lately: each look in vain halves the next, one that was not makes
+ * it twice as long as that took.  Who waits for the end of what the device has is
+ * somebody else than who comes when it has nothing, so these are two.
  */
 struct patience {
 	uint64_t ns, max_ns;
