@@ -216,6 +216,7 @@ static void an_event_left_out(void **state)
 	size_t size;
 	char *text = small_journal(&size), *p = strstr(text, "\np 1\ne ");
 	char *e, *rest;
+	int err;
 
 	(void)state;
 	assert_non_null(p);
@@ -224,8 +225,14 @@ static void an_event_left_out(void **state)
 	rest = strchr(e, '\n') + 1;
 	memmove(e, rest, size - (size_t)(rest - text));
 	write_all(text, size - (size_t)(rest - e));
-	i = replayed();
-	assert_true(i.mismatches > 0);
+	/* It may be that the lines behind no longer fit what the device holds by then. */
+	err = hal_replay(path, &i);
+	if (err != 0) {
+		assert_int_equal(err, -EINVAL);
+		assert_non_null(strstr(hal_last_error(), path));
+	} else {
+		assert_true(i.mismatches > 0);
+	}
 	free(text);
 }
 
