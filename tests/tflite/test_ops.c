@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ops.c - every model of data/tflite/ops.pack.gz: parsed, compiled and run, each
- * byte of its output as TensorFlow Lite's reference kernels have it.
+ * test_ops.c - every model of the packs of data/tflite: parsed, compiled and run, each
+ * byte of its outputs as TensorFlow Lite's reference kernels have it.
  *
- *   test_ops [--figures] [--shard I/N] [--only NUMBER] [--rect RxC] PACK TARGET
+ *   test_ops [--figures] [--shard I/N] [--only NUMBER] [--rect RxC] PACK... TARGET
  *
- * Model number n is in shard n % N.  Rectangles take turns unless one is given.
+ * Model number n of a pack is in shard n % N.  Rectangles take turns unless one is given.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +31,9 @@ struct choice {
 	uint32_t shard, shards;
 	int64_t only;
 	struct rect rect;
-	const char *pack, *target;
+	char **packs;
+	uint32_t pack_count;
+	const char *target;
 };
 
 struct bench {
@@ -39,6 +41,7 @@ struct bench {
 	struct hal_device *dev;
 	struct hal_partition *part;
 	struct rect rect;
+	const char *pack; /* in work */
 	uint32_t run, failed;
 };
 
@@ -71,10 +74,11 @@ static int parse_arguments(int argc, char **argv, struct choice *c)
 		}
 		i++;
 	}
-	if (argc - i != 2)
+	if (argc - i < 2)
 		return -EINVAL;
-	c->pack = argv[i];
-	c->target = argv[i + 1];
+	c->packs = argv + i;
+	c->pack_count = (uint32_t)(argc - i - 1);
+	c->target = argv[argc - 1];
 	return 0;
 }
 
@@ -112,56 +116,71 @@ static int write_inputs(struct npuc_run *run, const struct npuc_program *prog,
 	return err;
 }
 
-static int compare(const struct npuc_port *port, const struct oracle_model *m,
+static int compare(const struct npuc_port *port, const uint8_t *wanted,
 		   const uint8_t *got, char why[NPUC_WHY])
 {
 	uint32_t width = npuc_type_bytes(port->type), different = 0, first = 0;
+	uint32_t count = (uint32_t)port->count;
 
-	for (uint32_t i = m->output_bytes / width; i-- > 0;)
-		if (memcmp(got + (size_t)i * width, m->output + (size_t)i * width,
-			   width) != 0) {
+	for (uint32_t i = count; i-- > 0;)
+		if (memcmp(got + (size_t)i * width, wanted + (size_t)i * width, width) !=
+		    0) {
 			different++;
 			first = i;
 		}
 	if (!different)
 		return 0;
 	if (width == 1)
-		snprintf(why, NPUC_WHY, "element %u of %u is %d, not %d; %u differ",
-			 first, m->output_bytes, (int8_t)got[first],
-			 (int8_t)m->output[first], different);
+		snprintf(why, NPUC_WHY, "%s: element %u of %u is %d, not %d; %u differ",
+			 port->name, first, count, (int8_t)got[first],
+			 (int8_t)wanted[first], different);
 	else
-		snprintf(why, NPUC_WHY, "element %u of %u differs; %u do", first,
-			 m->output_bytes / width, different);
+		snprintf(why, NPUC_WHY, "%s: element %u of %u differs; %u do", port->name,
+			 first, count, different);
 	return -EBADMSG;
+}
+
+/* Outputs lie one behind the other in the pack. */
+static int read_outputs(struct npuc_run *run, const struct npuc_program *prog,
+			const struct oracle_model *m, char why[NPUC_WHY])
+{
+	uint8_t *got = malloc(m->output_bytes ? m->output_bytes : 1);
+	uint64_t at = 0;
+	int err = got ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < prog->output_count && !err; i++) {
+		uint64_t n = npuc_port_bytes(&prog->outputs[i]);
+
+		if (n > m->output_bytes - at)
+			err = -EINVAL;
+		if (!err)
+			err = npuc_run_read(run, i, false, got, n, why);
+		if (!err)
+			err = compare(&prog->outputs[i], m->output + at, got, why);
+		at += n;
+	}
+	if (err == -EINVAL || (!err && at != m->output_bytes)) {
+		snprintf(why, NPUC_WHY, "%u outputs, not of %u bytes together",
+			 prog->output_count, m->output_bytes);
+		err = -EINVAL;
+	}
+	free(got);
+	return err;
 }
 
 static int run_program(struct bench *b, const struct npuc_program *prog,
 		       const struct oracle_model *m, char why[NPUC_WHY])
 {
-	uint8_t *got = malloc(m->output_bytes ? m->output_bytes : 1);
 	struct npuc_run *run = NULL;
-	int err = got ? 0 : -ENOMEM;
+	int err = npuc_run_open(b->dev, b->part, prog, &run, why);
 
-	if (!err && (prog->output_count != 1 ||
-		     npuc_port_bytes(&prog->outputs[0]) != m->output_bytes)) {
-		snprintf(why, NPUC_WHY, "%u outputs, the first of %llu bytes, not %u",
-			 prog->output_count,
-			 (unsigned long long)npuc_port_bytes(&prog->outputs[0]),
-			 m->output_bytes);
-		err = -EINVAL;
-	}
-	if (!err)
-		err = npuc_run_open(b->dev, b->part, prog, &run, why);
 	if (!err)
 		err = write_inputs(run, prog, m, why);
 	if (!err)
 		err = npuc_run_kernel(run, "run", NULL, why);
 	if (!err)
-		err = npuc_run_read(run, 0, false, got, m->output_bytes, why);
-	if (!err)
-		err = compare(&prog->outputs[0], m, got, why);
+		err = read_outputs(run, prog, m, why);
 	npuc_run_close(run);
-	free(got);
 	return err;
 }
 
@@ -184,8 +203,8 @@ static void run_model(struct bench *b, uint32_t number, const struct oracle_mode
 	b->run++;
 	if (err) {
 		b->failed++;
-		printf("FAILED %u %s on %ux%u: %s\n", number, m->text, b->rect.rows,
-		       b->rect.cols, why[0] ? why : strerror(-err));
+		printf("FAILED %s %u %s on %ux%u: %s\n", b->pack, number, m->text,
+		       b->rect.rows, b->rect.cols, why[0] ? why : strerror(-err));
 	}
 	if (compiled)
 		npuc_program_free(&prog);
@@ -202,32 +221,42 @@ static bool is_chosen(const struct choice *c, uint32_t number, uint32_t turn)
 	return number % c->shards == c->shard && in_turn;
 }
 
+static int run_pack(struct bench *b, uint32_t turn, const char *path)
+{
+	struct oracle_model m;
+	struct oracle_pack p;
+	int err = oracle_pack_open(path, &p);
+
+	if (err) {
+		printf("%s: %s\n", path, strerror(-err));
+		return err;
+	}
+	b->pack = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	for (uint32_t i = 0; i < p.models && !err; i++) {
+		err = oracle_pack_next(&p, &m);
+		if (err)
+			printf("%s: cut off at model %u\n", path, i);
+		else if (is_chosen(b->choice, i, turn))
+			run_model(b, i, &m);
+	}
+	oracle_pack_close(&p);
+	return err;
+}
+
 /* All models whose turn it is on one rectangle. */
 static int run_turn(struct bench *b, uint32_t turn)
 {
 	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
-	struct oracle_model m;
-	struct oracle_pack p;
-	int err = oracle_pack_open(b->choice->pack, &p);
+	int err;
 
-	if (err) {
-		printf("%s: %s\n", b->choice->pack, strerror(-err));
-		return err;
-	}
 	b->rect = b->choice->one_rect ? b->choice->rect : turns[turn];
 	part.rows = b->rect.rows;
 	part.cols = b->rect.cols;
 	err = hal_partition_create(b->dev, &part, &b->part);
 	if (err)
 		printf("%ux%u: %s\n", part.rows, part.cols, hal_last_error());
-	for (uint32_t i = 0; i < p.models && !err; i++) {
-		err = oracle_pack_next(&p, &m);
-		if (err)
-			printf("%s: cut off at model %u\n", b->choice->pack, i);
-		else if (is_chosen(b->choice, i, turn))
-			run_model(b, i, &m);
-	}
-	oracle_pack_close(&p);
+	for (uint32_t i = 0; i < b->choice->pack_count && !err; i++)
+		err = run_pack(b, turn, b->choice->packs[i]);
 	if (hal_partition_destroy(b->part) && !err) {
 		printf("%s\n", hal_last_error());
 		err = -EBUSY;
@@ -243,7 +272,7 @@ int main(int argc, char **argv)
 
 	if (err) {
 		printf("usage: test_ops [--figures] [--shard I/N] [--only NUMBER] "
-		       "[--rect RxC] PACK TARGET\n");
+		       "[--rect RxC] PACK... TARGET\n");
 		return 2;
 	}
 	err = hal_open(c.target, NULL, &b.dev);

@@ -14,7 +14,8 @@
 #define STEPS_MAX (1u << 18)
 #define OWNED_MAX (UINT64_C(256) << 20) /* tables and rearranged weights of a model */
 
-/* version: the newest whose meaning for 8 bits is what is compiled here. */
+/* In the schema's order.  version: the newest whose meaning for 8 bits is what is
+ * compiled here. */
 static const struct known {
 	uint32_t code;
 	int32_t version;
@@ -44,9 +45,16 @@ static const struct known {
 	{NPUC_QUANTIZE, 3, lower_quantize},
 };
 
+#define OPERATORS (sizeof(operators) / sizeof(operators[0]))
+
+const char *npuc_operator(uint32_t index)
+{
+	return index < OPERATORS ? npuc_operator_name(operators[index].code) : NULL;
+}
+
 static const struct known *find_operator(uint32_t code)
 {
-	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+	for (size_t i = 0; i < OPERATORS; i++)
 		if (operators[i].code == code)
 			return &operators[i];
 	return NULL;

@@ -23,16 +23,20 @@ static const char help[] =
 	"'npu:0?rows=8';\n"
 	"                       default: what the configuration selects\n"
 	"  -n, --no-device      measure nothing\n"
+	"      --operators      lists the operators that are compiled\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
 	"command line is wrong.\n";
+
+enum { OPT_OPERATORS = 256 };
 
 static const struct option longs[] = {
 	{"output", required_argument, NULL, 'o'},
 	{"explain", no_argument, NULL, 'e'},
 	{"target", required_argument, NULL, 't'},
 	{"no-device", no_argument, NULL, 'n'},
+	{"operators", no_argument, NULL, OPT_OPERATORS},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -221,6 +225,15 @@ static int run(const struct args *a)
 	return rc;
 }
 
+static int list_operators(void)
+{
+	const char *name;
+
+	for (uint32_t i = 0; (name = npuc_operator(i)); i++)
+		printf("%s\n", name);
+	return fflush(stdout) ? failed("cannot write the output") : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct args a = {0};
@@ -241,6 +254,8 @@ int main(int argc, char **argv)
 		case 'n':
 			a.no_device = true;
 			break;
+		case OPT_OPERATORS:
+			return list_operators();
 		case 'h':
 			fputs(help, stdout);
 			return 0;

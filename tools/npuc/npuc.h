@@ -72,6 +72,9 @@ float npuc_tensor_scale(const struct npuc_model *model, uint32_t index, uint32_t
 uint32_t npuc_inputs(const struct npuc_model *model, const uint32_t **tensors);
 uint32_t npuc_outputs(const struct npuc_model *model, const uint32_t **tensors);
 
+/* Names of the operators that are compiled, in the schema's order; NULL past the last. */
+const char *npuc_operator(uint32_t index);
+
 struct npuc_options {
 	/* Every activation tensor keeps a place of its own, to be read afterwards. */
 	bool keep;

@@ -16,7 +16,7 @@ OUT, gzip; numbers are little-endian:
               uint32 bytes; uint64 seed          all inputs, one after the other, in the
                                                  model's order: common.random_bytes(seed);
               char input[bytes]                  or, where seed is 0, these
-              uint32 bytes; char output[bytes]
+              uint32 bytes; char output[bytes]   all outputs, likewise
 
 Left out, because TFLite refuses them, ends the process or leaves the result undefined:
   - ADD with 2 max(input scales) >= 2^20 output scale: a CHECK ends the process;
@@ -482,9 +482,9 @@ PLAN = [
 ]
 
 
-def record(kind, number, seed):
+def record(make, kind, number, seed):
     rng = random.Random(seed << 32 | number)
-    case = Case(rng, rng.random() < 0.1)
+    case = make(rng, rng.random() < 0.1)
     kind_of_numbers = "uint8" if case.up else "int8"
     getattr(case, kind)()
     model = case.m.bytes()
@@ -495,24 +495,24 @@ def record(kind, number, seed):
         state = seed << 32 | (number + 1)
         raw = common.random_bytes(state, count)
     common.invoke(it, raw)
-    detail = it.get_output_details()[0]
-    output = it.get_tensor(detail["index"]).tobytes()
+    output = b"".join(it.get_tensor(d["index"]).tobytes() for d in it.get_output_details())
     text = f"{kind} {kind_of_numbers} {case.text}".encode()[:255]
     return (struct.pack("<B", len(text)) + text + struct.pack("<I", len(model)) + model
             + struct.pack("<IQ", len(raw), state) + (b"" if state else raw)
             + struct.pack("<I", len(output)) + output)
 
 
-def main():
+def write(make, plan):
+    """The pack argv names; make: Case or one that knows other operators."""
     out = sys.argv[1]
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    kinds = [kind for kind, count in PLAN for _ in range(count)]
+    kinds = [kind for kind, count in plan for _ in range(count)]
     random.Random(seed).shuffle(kinds)
     raw = io.BytesIO()
     raw.write(b"HALOPS1\n" + struct.pack("<II", seed, len(kinds)))
     for number, kind in enumerate(kinds):
         try:
-            raw.write(record(kind, number, seed))
+            raw.write(record(make, kind, number, seed))
         except Exception as e:
             raise RuntimeError(f"model {number}, {kind}") from e
     with open(out, "wb") as f:
@@ -522,4 +522,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    write(Case, PLAN)

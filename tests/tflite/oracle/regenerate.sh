@@ -20,12 +20,18 @@ fi
 export PYTHONDONTWRITEBYTECODE=1
 
 for fill in 85 170; do
-	MALLOC_PERTURB_=$fill "$python" "$here/ops.py" "$scratch/ops.$fill"
+	for pack in "$here"/ops*.py; do
+		name=$(basename "$pack" .py)
+		MALLOC_PERTURB_=$fill "$python" "$pack" "$scratch/$name.$fill"
+	done
 	[ -z "${1:-}" ] ||
 		MALLOC_PERTURB_=$fill "$python" "$here/nets.py" "$1" "$scratch/nets.$fill"
 done
-cmp "$scratch/ops.85" "$scratch/ops.170"
-cp "$scratch/ops.85" "$data/ops.pack.gz"
+for pack in "$here"/ops*.py; do
+	name=$(basename "$pack" .py)
+	cmp "$scratch/$name.85" "$scratch/$name.170"
+	cp "$scratch/$name.85" "$data/$name.pack.gz"
+done
 if [ -n "${1:-}" ]; then
 	cmp "$scratch/nets.85" "$scratch/nets.170"
 	cp "$scratch/nets.85" "$data/nets.sums"
