@@ -575,7 +575,12 @@ HAL_API int hal_point_fd(const struct hal_point *point);
 
 /* ---- command builders ------------------------------------------------------------- */
 
-static inline struct hal_cmd hal_cmd_of(uint32_t op, uint32_t flags)
+/* Inline in C and C++; the library exports the same functions to other languages. */
+#ifndef HAL_INLINE
+#define HAL_INLINE static inline
+#endif
+
+HAL_INLINE struct hal_cmd hal_cmd_of(uint32_t op, uint32_t flags)
 {
 #ifdef __cplusplus
 	struct hal_cmd c = {};
@@ -588,9 +593,9 @@ static inline struct hal_cmd hal_cmd_of(uint32_t op, uint32_t flags)
 	return c;
 }
 
-static inline struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_offset,
-					  struct hal_buffer *src, uint64_t src_offset,
-					  uint64_t bytes)
+HAL_INLINE struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_offset,
+				       struct hal_buffer *src, uint64_t src_offset,
+				       uint64_t bytes)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_COPY, HAL_CMD_REPLAYABLE);
 
@@ -602,8 +607,8 @@ static inline struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_o
 	return c;
 }
 
-static inline struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offset,
-					  uint64_t bytes, uint32_t pattern)
+HAL_INLINE struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offset,
+				       uint64_t bytes, uint32_t pattern)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_FILL, HAL_CMD_REPLAYABLE);
 
@@ -616,8 +621,8 @@ static inline struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offse
 
 /* args must stay until hal_submit returns.  Add HAL_CMD_REPLAYABLE to .flags when no
  * output is also an input. */
-static inline struct hal_cmd
-hal_cmd_launch(struct hal_kernel *kernel, const struct hal_arg *args, uint32_t arg_count)
+HAL_INLINE struct hal_cmd hal_cmd_launch(struct hal_kernel *kernel,
+					 const struct hal_arg *args, uint32_t arg_count)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_LAUNCH, 0);
 
@@ -627,7 +632,7 @@ hal_cmd_launch(struct hal_kernel *kernel, const struct hal_arg *args, uint32_t a
 	return c;
 }
 
-static inline struct hal_cmd hal_cmd_host(hal_host_fn fn, void *user)
+HAL_INLINE struct hal_cmd hal_cmd_host(hal_host_fn fn, void *user)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_HOST, 0);
 
@@ -636,12 +641,12 @@ static inline struct hal_cmd hal_cmd_host(hal_host_fn fn, void *user)
 	return c;
 }
 
-static inline struct hal_cmd hal_cmd_barrier(void)
+HAL_INLINE struct hal_cmd hal_cmd_barrier(void)
 {
 	return hal_cmd_of(HAL_OP_BARRIER, 0);
 }
 
-static inline struct hal_cmd hal_cmd_timestamp(struct hal_buffer *dst, uint64_t offset)
+HAL_INLINE struct hal_cmd hal_cmd_timestamp(struct hal_buffer *dst, uint64_t offset)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_TIMESTAMP, 0);
 

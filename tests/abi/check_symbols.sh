@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # check_symbols.sh LIBRARY MAP HEADER_DIR: what the library exports, what the version script
-# lists and what the headers declare HAL_API are the same functions, all named hal_*.
+# lists and what the headers declare HAL_API or HAL_INLINE are the same functions, all named
+# hal_*.
 set -euo pipefail
 library=$1 map=$2 headers=$3
 
 exported=$(nm -D --defined-only --no-demangle "$library" |
 	awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
 listed=$(sed 's,/\*.*\*/,,' "$map" | grep -oE 'hal_[a-zA-Z0-9_*?]+' | sort)
-declared=$(tr '\n\t' '  ' <<<"$(cat "$headers"/*.h)" | grep -oE 'HAL_API [^;{]*;' |
+declared=$(tr '\n\t' '  ' <<<"$(cat "$headers"/*.h)" | grep -oE 'HAL_(API|INLINE) [^;{]*[;{]' |
 	grep -oE '\bhal_[a-z0-9_]+ ?\(' | tr -d ' (' | sort)
 
 rc=0

@@ -8,7 +8,7 @@
 function declaration(text,    name, rest, err)
 {
 	gsub(/[ \t]+/, " ", text)
-	sub(/^(HAL_API|static inline) /, "", text)
+	sub(/^(HAL_API|HAL_INLINE) /, "", text)
 	sub(/\).*/, ")", text)
 	name = text
 	sub(/\(.*/, "", name)
@@ -41,7 +41,7 @@ in_comment {
 }
 /^$/ { comment = "" }
 { sub(/[ \t]*\/\*.*\*\/[ \t]*$/, "") }
-/^(HAL_API|static inline) / {
+/^(HAL_API|HAL_INLINE) / {
 	is_api = /^HAL_API/
 	text = ""
 	in_text = 1
