@@ -314,6 +314,103 @@ static void test_convolution(void **state)
 	refused(&m, EINVAL, "layer 0 (CONV_2D", "read 2 of 3 channels");
 }
 
+/* A dense layer of 4 to 3 with biases; weights have scale 0.5. */
+static void dense(struct tiny *m, int type)
+{
+	static const int8_t w[12];
+	static const int32_t b[3];
+
+	memset(m, 0, sizeof(*m));
+	tiny_int8(m, "in", 2, DIMS(1, 4), 0.5f, 0);
+	tiny_int8(m, "out", 2, DIMS(1, 3), 1, 0);
+	tiny_const(m, "w", type, 2, DIMS(3, 4), 0.5f, 0, w, 12);
+	tiny_const(m, "b", 2, 1, DIMS(3), 0.25f, 0, b, 12);
+	tiny_op(m, 9, 3, REFS(0, 2, 3), 1);
+	m->tensors[0].type = m->tensors[1].type = type;
+	m->inputs[0] = 0;
+	m->outputs[0] = 1;
+	m->input_count = m->output_count = 1;
+}
+
+static void accepted(const struct tiny *m)
+{
+	char why[NPUC_WHY];
+	size_t size = tiny_write(m, file, sizeof(file));
+
+	assert_int_not_equal(size, 0);
+	if (compile_bytes(file, size, why))
+		fail_msg("%s", why);
+}
+
+/* What TensorFlow Lite 2.14 takes and refuses. */
+static void test_bias(void **state)
+{
+	static const float half[] = {0.5f, 0.5f, 0.5f}, any[] = {9, 0.1f, 1e9f};
+	const char *says = "bias 'b': scale";
+	struct tiny m;
+
+	(void)state;
+	for (int type = 3; type <= 9; type += 6) {
+		dense(&m, type);
+		accepted(&m);
+		m.tensors[3].one_scale = 0.2699f;
+		accepted(&m);
+		m.tensors[3].one_scale = 0.2701f;
+		refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED", says);
+		m.tensors[3].one_scale = 0.2299f;
+		refused(&m, EINVAL, says, "input times weights, 0.25: off by");
+		m.tensors[1].one_scale = 2;
+		accepted(&m);
+		m.tensors[3].scales = 0;
+		refused(&m, EINVAL, says, "input times weights, 0.25");
+	}
+	/* Per channel: only that they are, too. */
+	m.tensors[2].scales = 3;
+	m.tensors[2].scale = half;
+	accepted(&m);
+	m.tensors[3].scales = 1;
+	refused(&m, EINVAL, says, "");
+	m.tensors[3].scales = 3;
+	m.tensors[3].scale = any;
+	accepted(&m);
+	/* There is but one dimension. */
+	m.tensors[3].channel_dim = 3;
+	accepted(&m);
+	m.tensors[3].channel_dim = -1;
+	accepted(&m);
+	m.tensors[3].scales = 2;
+	refused(&m, EINVAL, "tensor 3 ('b')", "the number of scales");
+}
+
+/* Convolutions of int8 go by the weights' scales alone. */
+static void test_bias_convolution(void **state)
+{
+	static const int8_t w[2];
+	static const int32_t b[1];
+	struct tiny m = {0};
+	struct tiny_op *op;
+
+	(void)state;
+	tiny_int8(&m, "in", 4, DIMS(1, 4, 4, 2), 0.5f, 0);
+	tiny_int8(&m, "out", 4, DIMS(1, 4, 4, 1), 1, 0);
+	tiny_const(&m, "w", 9, 4, DIMS(1, 1, 1, 2), 0.5f, 0, w, 2);
+	tiny_const(&m, "b", 2, 1, DIMS(1), 7, 0, b, 4);
+	op = tiny_op(&m, 3, 3, REFS(0, 2, 3), 1);
+	tiny_option(op, 1, 1, 4, 1);
+	tiny_option(op, 1, 2, 4, 1);
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	accepted(&m);
+	m.tensors[3].zero_point = 1;
+	refused(&m, EINVAL, "layer 0 (CONV_2D", "bias 'b': zero point 1; must be 0");
+	m.tensors[3].zero_point = 0;
+	m.tensors[0].type = m.tensors[1].type = m.tensors[2].type = 3;
+	refused(&m, EINVAL, "layer 0 (CONV_2D", "bias 'b': scale 7 contradicts");
+	m.tensors[3].one_scale = 0.26f;
+	accepted(&m);
+}
+
 /* What the machine refuses is said with the layer in front, too. */
 static void test_machine(void **state)
 {
@@ -359,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_operator), cmocka_unit_test(test_operands),
 		cmocka_unit_test(test_types),    cmocka_unit_test(test_quantization),
 		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_convolution),
+		cmocka_unit_test(test_bias),     cmocka_unit_test(test_bias_convolution),
 		cmocka_unit_test(test_machine),  cmocka_unit_test(test_files),
 	};
 

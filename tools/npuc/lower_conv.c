@@ -3,6 +3,7 @@
 #include "lower.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "quant.h"
@@ -36,6 +37,7 @@ enum {
 #define IMAGES_MAX    65536u /* convolutions are one step an image */
 #define KERNEL_MAX    255u
 #define STRIDE_MAX    15u
+#define BIAS_OFF_MAX  0.02 /* TensorFlow Lite's tolerance */
 
 /* ---- geometry --------------------------------------------------------------------- */
 
@@ -185,6 +187,38 @@ static int check_weights(struct lowered *l, struct conv *c, uint32_t number, boo
 	return 0;
 }
 
+/* The scale that TensorFlow Lite checks biases by: 0 of a tensor quantized per channel.
+ */
+static double one_scale(const struct npuc_tensor *t)
+{
+	return t->scales == 1 ? (double)t->scale : 0;
+}
+
+/* Sums have the scale of input times weights, and the bias is taken as such a sum; its
+ * own scale is only checked, and by TensorFlow Lite only where it works with one
+ * multiplier (coarse). */
+static int check_bias(struct lowered *l, const struct conv *c, bool coarse)
+{
+	const struct model_op *op = lower_op(l);
+	const struct npuc_tensor *bias;
+	double product, off;
+
+	if (!c->out.bias)
+		return 0;
+	bias = lower_t(l, op->inputs[2]);
+	if (op->code != NPUC_FULLY_CONNECTED && bias->scales == 1 && bias->zero_point)
+		return lower_fail(l, EINVAL, "bias '%.80s': zero point %d; must be 0",
+				  bias->name, bias->zero_point);
+	product = one_scale(lower_t(l, c->a)) * one_scale(lower_t(l, c->weights));
+	off = fabs(product - one_scale(bias)) / (double)lower_t(l, c->d)->scale;
+	if (!coarse || off <= BIAS_OFF_MAX)
+		return 0;
+	return lower_fail(l, EINVAL,
+			  "bias '%.80s': scale %g contradicts that of input times "
+			  "weights, %g: off by %g of the output's; at most %g",
+			  bias->name, one_scale(bias), product, off, BIAS_OFF_MAX);
+}
+
 /* Multipliers of the output channels.  TensorFlow Lite rounds the product of the two
  * scales to float where the weights have one scale for all (coarse), else not. */
 static int make_requant(struct lowered *l, struct conv *c, bool coarse)
@@ -324,6 +358,8 @@ static int conv_geometry(struct lowered *l, const struct conv_options *o, struct
 	if (!rc)
 		rc = lower_ints(l, 2, true, c->n, &c->out.bias, NULL);
 	if (!rc)
+		rc = check_bias(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
+	if (!rc)
 		rc = make_requant(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
 	if (!rc)
 		describe(l, &c->w, c->n);
@@ -449,6 +485,8 @@ int lower_fully_connected(struct lowered *l)
 	c.w.x = (struct axis){1, 1, 1, 1, 1, 0};
 	c.data = t->data;
 	rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
+	if (!rc)
+		rc = check_bias(l, &c, true);
 	if (!rc)
 		rc = make_requant(l, &c, t->scales == 1);
 	if (rc)

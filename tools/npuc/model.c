@@ -314,6 +314,9 @@ static int read_quantization(struct parse *p, struct model_tensor *t, uint32_t i
 	t->t.scales = t->scales.count;
 	if (!t->t.scales)
 		return 0;
+	if (t->t.rank ==
+	    1) /* whatever the file says: biases have their weights' number */
+		dim = 0;
 	if (t->zero_points.count && t->zero_points.count != t->scales.count)
 		wrong = "the number of zero points is not that of scales";
 	if (t->t.scales > 1 && (dim < 0 || (uint32_t)dim >= t->t.rank))
