@@ -12,12 +12,11 @@ struct hal_queue_desc hal_test_desc(void) {
 	return desc;
 }'
 rc=0
-for header in "$source"/hal/*.h; do
-	name=hal/$(basename "$header")
+for name in $(cd "$source" && echo hal/*.h) npuc.h; do
 	text=$(printf '#include <%s>\n#include <%s>\n%s\n' "$name" "$name" "$use")
-	"$cc" -std=c11 -Wshadow -Wstrict-prototypes "${warn[@]}" -I"$source" -x c - <<<"$text" ||
+	"$cc" -std=c11 -Wshadow -Wstrict-prototypes "${warn[@]}" -I"$source" -I"$source/tools/npuc" -x c - <<<"$text" ||
 		{ echo "$name is not clean C11"; rc=1; }
-	"$cxx" -std=c++17 "${warn[@]}" -I"$source" -x c++ - <<<"$text" ||
+	"$cxx" -std=c++17 "${warn[@]}" -I"$source" -I"$source/tools/npuc" -x c++ - <<<"$text" ||
 		{ echo "$name is not clean C++17"; rc=1; }
 done
 exit $rc

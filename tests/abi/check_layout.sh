@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_layout.sh HEADER_DIR LAYOUT_PROGRAM...: sizes and offsets of the public structs are
+# check_layout.sh SOURCE_DIR LAYOUT_PROGRAM...: sizes and offsets of the public structs are
 # those of layout.txt, and every public struct is among them.
 set -euo pipefail
 here=$(dirname "$0")
-headers=$1
+source=$1
 shift
 
-declared=$(sed -n 's/^struct \(hal_[a-z0-9_]*\) {$/\1/p' "$headers"/*.h | sort)
-[ -n "$declared" ] || { echo "no struct found in $headers"; exit 1; }
-listed=$(sed -n 's/^struct \(hal_[a-z0-9_]*\) .*/\1/p' "$here/layout.txt" | sort)
+declared=$(sed -n 's/^struct \([a-z0-9_]*\) {$/\1/p' "$source"/hal/*.h \
+	"$source"/tools/npuc/npuc.h | sort)
+[ -n "$declared" ] || { echo "no struct found in $source"; exit 1; }
+listed=$(sed -n 's/^struct \([a-z0-9_]*\) .*/\1/p' "$here/layout.txt" | sort)
 if ! diff <(echo "$listed") <(echo "$declared"); then
 	echo "layout.c and the headers do not name the same structs (< listed, > declared)"
 	exit 1

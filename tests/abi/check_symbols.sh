@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_symbols.sh LIBRARY MAP HEADER_DIR: what the library exports, what the version script
-# lists and what the headers declare HAL_API or HAL_INLINE are the same functions, all named
-# hal_*.
+# check_symbols.sh PREFIX SONAME LIBRARY MAP HEADER...: what the library exports, what the
+# version script lists and what the headers declare PREFIX_API or PREFIX_INLINE (in capitals)
+# are the same functions, all named PREFIX_*.
 set -euo pipefail
-library=$1 map=$2 headers=$3
+prefix=$1 soname=$2 library=$3 map=$4
+shift 4
 
 exported=$(nm -D --defined-only --no-demangle "$library" |
 	awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
-listed=$(sed 's,/\*.*\*/,,' "$map" | grep -oE 'hal_[a-zA-Z0-9_*?]+' | sort)
-declared=$(tr '\n\t' '  ' <<<"$(cat "$headers"/*.h)" | grep -oE 'HAL_(API|INLINE) [^;{]*[;{]' |
-	grep -oE '\bhal_[a-z0-9_]+ ?\(' | tr -d ' (' | sort)
+listed=$(sed 's,/\*.*\*/,,' "$map" | grep -oE "\b${prefix}_[a-z][a-zA-Z0-9_*?]*" | sort)
+declared=$(tr '\n\t' '  ' <<<"$(cat "$@")" | grep -oE "${prefix^^}_(API|INLINE) [^;{]*[;{]" |
+	grep -oE "\b${prefix}_[a-z0-9_]+ ?\(" | tr -d ' (' | sort)
 
 rc=0
-if grep -vE '^hal_[a-z0-9_]+$' <<<"$exported"; then
-	echo "exported, but not a hal_ function (above)"
+if grep -vE "^${prefix}_[a-z0-9_]+$" <<<"$exported"; then
+	echo "exported, but not a ${prefix}_ function (above)"
 	rc=1
 fi
 if grep '[*?]' <<<"$listed"; then
@@ -26,17 +27,17 @@ if ! diff <(echo "$listed") <(echo "$exported"); then
 	rc=1
 fi
 if ! diff <(echo "$declared") <(echo "$exported"); then
-	echo "< declared in $headers, > exported by $library"
+	echo "< declared in $*, > exported by $library"
 	rc=1
 fi
 if nm -D --defined-only --with-symbol-versions "$library" | grep ' [TDBRW] ' |
-	grep -v '@@HAL_[0-9]'; then
+	grep -v "@@${prefix^^}_[0-9]"; then
 	echo "exported without a version (above)"
 	rc=1
 fi
-soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
-if [ "$soname" != libaccelhal.so.0 ]; then
-	echo "SONAME is '$soname', not libaccelhal.so.0"
+is=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+if [ "$is" != "$soname" ]; then
+	echo "SONAME is '$is', not $soname"
 	rc=1
 fi
 exit $rc

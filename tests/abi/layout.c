@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "npuc.h"
+
 #define STRUCT(s) printf("struct %s %zu\n", #s, sizeof(struct s))
 #define FIELD(s, f)                                                                      \
 	printf("  %s %zu %zu\n", #f, offsetof(struct s, f), sizeof(((struct s *)0)->f))
@@ -671,6 +673,67 @@ static void levelzero_h(void)
 	FIELD(hal_levelzero_extension, cache_advise);
 }
 
+static void npuc_h(void)
+{
+	STRUCT(npuc_tensor);
+	FIELD(npuc_tensor, name);
+	FIELD(npuc_tensor, type);
+	FIELD(npuc_tensor, rank);
+	FIELD(npuc_tensor, dims);
+	FIELD(npuc_tensor, count);
+	FIELD(npuc_tensor, bytes);
+	FIELD(npuc_tensor, scales);
+	FIELD(npuc_tensor, channel_dim);
+	FIELD(npuc_tensor, scale);
+	FIELD(npuc_tensor, zero_point);
+	FIELD(npuc_tensor, data);
+	STRUCT(npuc_options);
+	FIELD(npuc_options, keep);
+	FIELD(npuc_options, layers);
+	FIELD(npuc_options, rows);
+	FIELD(npuc_options, cols);
+	STRUCT(npuc_place);
+	FIELD(npuc_place, where);
+	FIELD(npuc_place, offset);
+	FIELD(npuc_place, bytes);
+	STRUCT(npuc_port);
+	FIELD(npuc_port, name);
+	FIELD(npuc_port, type);
+	FIELD(npuc_port, device_type);
+	FIELD(npuc_port, tensor);
+	FIELD(npuc_port, rank);
+	FIELD(npuc_port, dims);
+	FIELD(npuc_port, count);
+	FIELD(npuc_port, offset);
+	FIELD(npuc_port, scale);
+	FIELD(npuc_port, zero_point);
+	STRUCT(npuc_layer);
+	FIELD(npuc_layer, operator_name);
+	FIELD(npuc_layer, shape);
+	FIELD(npuc_layer, kernel);
+	FIELD(npuc_layer, output);
+	FIELD(npuc_layer, position);
+	FIELD(npuc_layer, macs);
+	FIELD(npuc_layer, cycles);
+	STRUCT(npuc_program);
+	FIELD(npuc_program, image);
+	FIELD(npuc_program, image_size);
+	FIELD(npuc_program, arena_arg);
+	FIELD(npuc_program, input_bytes);
+	FIELD(npuc_program, output_bytes);
+	FIELD(npuc_program, arena_bytes);
+	FIELD(npuc_program, macs);
+	FIELD(npuc_program, cycles);
+	FIELD(npuc_program, input_count);
+	FIELD(npuc_program, output_count);
+	FIELD(npuc_program, inputs);
+	FIELD(npuc_program, outputs);
+	FIELD(npuc_program, tensor_count);
+	FIELD(npuc_program, layer_count);
+	FIELD(npuc_program, places);
+	FIELD(npuc_program, layers);
+}
+
 int main(void)
 {
 	hal_h();
@@ -679,5 +742,6 @@ int main(void)
 	npu_h();
 	ref_h();
 	levelzero_h();
+	npuc_h();
 	return 0;
 }

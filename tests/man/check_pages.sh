@@ -38,10 +38,10 @@ while read -r fn; do
 		complain "$page: SYNOPSIS of $fn is not $declared"
 done <"$scratch/functions"
 
-# What is no function any more has no page either.
+# What is no function any more has no page either; libnpuc has one for all of its own.
 for page in "$man"/man3/*.3; do
 	name=$(basename "$page" .3)
-	grep -qx "$name" "$scratch/functions" || complain "$page: there is no such function"
+	[ "$name" = libnpuc ] || grep -qx "$name" "$scratch/functions" || complain "$page: there is no such function"
 	grep -q '^\.so ' "$page" && continue
 	have=$(sed -n "s,^section $page ,,p" "$scratch/pages" | tr '\n' ' ')
 	[ "$have" = "$must " ] || complain "$page: sections are $have, not $must"

@@ -286,6 +286,140 @@ static void test_layers(void **state)
 	npuc_program_free(&p);
 }
 
+/* ---- without waiting -------------------------------------------------------------- */
+
+struct flight {
+	struct npuc_program p;
+	struct npuc_run *run[2];
+	struct hal_point done[2];
+	int8_t in[2][128], want[2][4];
+};
+
+static void take_off(struct world *w, struct flight *f)
+{
+	char why[NPUC_WHY];
+
+	compile_sample(0, NULL, &f->p);
+	WHY(npuc_run_open(w->dev, w->part, &f->p, &f->run[0], why));
+	WHY(npuc_run_open_beside(f->run[0], &f->run[1], why));
+	for (int n = 0; n < 2; n++) {
+		for (int i = 0; i < 128; i++)
+			f->in[n][i] = (int8_t)(i * (n ? 37 : 11));
+		WHY(npuc_run_write(f->run[n], 0, f->in[n], 128, why));
+		WHY(npuc_run_kernel(f->run[n], "run", NULL, why));
+		WHY(npuc_run_read(f->run[n], 0, true, f->want[n], 4, why));
+		WHY(npuc_run_write(f->run[n], 0, f->in[n], 128, why));
+	}
+	assert_memory_not_equal(f->want[0], f->want[1], 4);
+}
+
+static void land(struct flight *f)
+{
+	assert_int_equal(npuc_run_close(f->run[1]), 0);
+	assert_int_equal(npuc_run_close(f->run[0]), 0);
+	npuc_program_free(&f->p);
+}
+
+/* Two inferences in flight at once, held there by a suspended queue: whatever would touch
+ * them or take their queue away is refused; then each has its own answer. */
+static void test_in_flight(void **state)
+{
+	struct flight f;
+	struct hal_point quiet;
+	char why[NPUC_WHY];
+	int8_t got[4];
+
+	take_off(*state, &f);
+	assert_ptr_equal(npuc_run_queue(f.run[0]), npuc_run_queue(f.run[1]));
+	OK(hal_queue_suspend(npuc_run_queue(f.run[0]), HAL_SUSPEND_DRAIN, &quiet));
+	OK(hal_wait(&quiet, 1, 0, HAL_FOREVER));
+	for (int n = 0; n < 2; n++)
+		WHY(npuc_run_submit(f.run[n], "run", NULL, &f.done[n], why));
+	for (int n = 0; n < 2; n++) {
+		assert_int_equal(npuc_run_write(f.run[n], 0, f.in[n], 128, why), -EBUSY);
+		assert_int_equal(npuc_run_read(f.run[n], 0, true, got, 4, why), -EBUSY);
+		assert_int_equal(npuc_run_tensor(f.run[n], 0, got, 4, why), -EBUSY);
+		assert_int_equal(npuc_run_submit(f.run[n], "run", NULL, NULL, why),
+				 -EBUSY);
+		assert_non_null(strstr(why, "in flight"));
+	}
+	assert_int_equal(npuc_run_close(f.run[0]), -EBUSY);
+	OK(hal_queue_resume(npuc_run_queue(f.run[0])));
+	OK(hal_wait(f.done, 2, 0, HAL_FOREVER));
+	for (int n = 0; n < 2; n++) {
+		WHY(npuc_run_read(f.run[n], 0, true, got, 4, why));
+		assert_memory_equal(got, f.want[n], 4);
+	}
+	land(&f);
+}
+
+/* What a submission waits for and how it ends are the caller's: the second waits for a
+ * point that the first signals. */
+static void test_submit_desc(void **state)
+{
+	struct hal_submit_desc first = HAL_INIT(hal_submit_desc), second = first;
+	struct hal_cmd cmd = hal_cmd_barrier();
+	struct hal_timeline *timeline;
+	struct world *w = *state;
+	struct hal_point point;
+	struct flight f;
+	char why[NPUC_WHY];
+	int8_t got[4];
+
+	take_off(w, &f);
+	OK(hal_timeline_create(w->dev, &timeline));
+	point = (struct hal_point){timeline, 7};
+	second.signals = &point;
+	second.signal_count = 1;
+	WHY(npuc_run_submit(f.run[1], "run", &second, NULL, why));
+	first.waits = &point;
+	first.wait_count = 1;
+	WHY(npuc_run_submit(f.run[0], "run", &first, &f.done[0], why));
+	OK(hal_wait(f.done, 1, 0, HAL_FOREVER));
+	assert_int_equal(hal_timeline_value(timeline, NULL), 7);
+	WHY(npuc_run_read(f.run[0], 0, true, got, 4, why));
+	assert_memory_equal(got, f.want[0], 4);
+	first.cmds = &cmd;
+	first.cmd_count = 1;
+	assert_int_equal(npuc_run_submit(f.run[0], "run", &first, NULL, why), -EINVAL);
+	assert_int_equal(npuc_run_submit(f.run[0], "none", NULL, NULL, why), -ENOENT);
+	OK(hal_timeline_destroy(timeline));
+	land(&f);
+}
+
+/* The launch among commands of the caller's, which ask the device what time it is. */
+static void test_own_commands(void **state)
+{
+	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
+	struct hal_buffer_desc bytes = HAL_INIT(hal_buffer_desc);
+	struct world *w = *state;
+	struct hal_buffer *times;
+	struct hal_cmd cmds[3];
+	struct hal_point done;
+	struct flight f;
+	char why[NPUC_WHY];
+	uint64_t stamps[2] = {0};
+	int8_t got[4];
+
+	take_off(w, &f);
+	bytes.bytes = 64;
+	OK(hal_buffer_create(w->part, &bytes, &times));
+	cmds[0] = hal_cmd_timestamp(times, 0);
+	WHY(npuc_run_command(f.run[1], "run", &cmds[1], why));
+	cmds[2] = hal_cmd_timestamp(times, 8);
+	desc.cmds = cmds;
+	desc.cmd_count = 3;
+	OK(hal_submit(npuc_run_queue(f.run[0]), &desc, &done));
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	OK(hal_buffer_read(times, 0, stamps, sizeof(stamps)));
+	assert_true(stamps[1] > stamps[0]);
+	WHY(npuc_run_read(f.run[1], 0, true, got, 4, why));
+	assert_memory_equal(got, f.want[1], 4);
+	assert_int_equal(npuc_run_command(f.run[0], "none", &cmds[1], why), -ENOENT);
+	OK(hal_buffer_destroy(times));
+	land(&f);
+}
+
 static void run_graph(struct world *w, const struct npuc_model *m, bool keep,
 		      uint8_t out[3000])
 {
@@ -562,10 +696,17 @@ static void test_command_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_net),      cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_graphs),   cmocka_unit_test(test_float_and_file),
-		cmocka_unit_test(test_damage),   cmocka_unit_test(test_ports),
-		cmocka_unit_test(test_commands), cmocka_unit_test(test_command_errors),
+		cmocka_unit_test(test_net),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_in_flight),
+		cmocka_unit_test(test_submit_desc),
+		cmocka_unit_test(test_own_commands),
+		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_float_and_file),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_command_errors),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

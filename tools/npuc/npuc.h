@@ -3,15 +3,19 @@
  * npuc.h - TensorFlow Lite models as NPU programs: a .tflite file is read and checked,
  * compiled to an image for hal_program_load, and run.
  *
- *   npuc_model_load --> model --> npuc_compile --> program --> npuc_run_open --> outputs
- *                                                    |
- *                                              npuc_program_save (.npu)
+ *   npuc_model_load --> model --> npuc_compile --> program --> npuc_run_open --> run
+ *                                                    |                          |
+ *                              (.npu) npuc_program_save        npuc_run_write, _submit,
+ *                                                        (hal_wait,) _read;
+ * npuc_run_close
  *
  * Outputs are those of TensorFlow Lite's reference kernels, bit for bit.
  * Errors:  0 or -errno; why[] says which file, layer, operator and tensor, and what is
  *          wrong: -EINVAL not a valid model, -ENOTSUP valid but not for this compiler or
  *          machine, -ENOMEM, -ENOENT and others of files, or what a hal_ function gave.
- * Threads: a model may be read by several; everything else one thread an object.
+ * Threads: a model or a program may be read by several; a run, and all that are open
+ *          beside it, belong to one thread at a time.
+ * ABI:     structs may grow with a minor version, and the library's soname says which.
  * Nothing here exits, aborts or prints.
  */
 #ifndef NPUC_H
@@ -21,10 +25,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <hal/hal.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define NPUC_API  __attribute__((visibility("default")))
 #define NPUC_WHY  512 /* bytes of an error text */
 #define NPUC_RANK 8
 #define NPUC_NONE UINT32_MAX /* no tensor */
@@ -41,8 +48,8 @@ enum npuc_type {
 };
 
 /* "int8" ...; "type 17" has no name: NULL. */
-const char *npuc_type_name(enum npuc_type type);
-uint32_t npuc_type_bytes(enum npuc_type type);
+NPUC_API const char *npuc_type_name(enum npuc_type type);
+NPUC_API uint32_t npuc_type_bytes(enum npuc_type type);
 
 /* Lives as long as the model. */
 struct npuc_tensor {
@@ -59,21 +66,24 @@ struct npuc_tensor {
 };
 
 /* name is for error texts; bytes are copied. */
-int npuc_model_load(const char *path, struct npuc_model **model, char why[NPUC_WHY]);
-int npuc_model_parse(const void *bytes, size_t size, const char *name,
-		     struct npuc_model **model, char why[NPUC_WHY]);
-void npuc_model_free(struct npuc_model *model);
+NPUC_API int npuc_model_load(const char *path, struct npuc_model **model,
+			     char why[NPUC_WHY]);
+NPUC_API int npuc_model_parse(const void *bytes, size_t size, const char *name,
+			      struct npuc_model **model, char why[NPUC_WHY]);
+NPUC_API void npuc_model_free(struct npuc_model *model);
 
-uint32_t npuc_tensor_count(const struct npuc_model *model);
-const struct npuc_tensor *npuc_tensor(const struct npuc_model *model, uint32_t index);
+NPUC_API uint32_t npuc_tensor_count(const struct npuc_model *model);
+NPUC_API const struct npuc_tensor *npuc_tensor(const struct npuc_model *model,
+					       uint32_t index);
 /* Scale of one channel of a tensor with .scales > 1. */
-float npuc_tensor_scale(const struct npuc_model *model, uint32_t index, uint32_t channel);
+NPUC_API float npuc_tensor_scale(const struct npuc_model *model, uint32_t index,
+				 uint32_t channel);
 /* Tensor indices of the model's inputs and outputs; the function gives their number. */
-uint32_t npuc_inputs(const struct npuc_model *model, const uint32_t **tensors);
-uint32_t npuc_outputs(const struct npuc_model *model, const uint32_t **tensors);
+NPUC_API uint32_t npuc_inputs(const struct npuc_model *model, const uint32_t **tensors);
+NPUC_API uint32_t npuc_outputs(const struct npuc_model *model, const uint32_t **tensors);
 
 /* Names of the operators that are compiled, in the schema's order; NULL past the last. */
-const char *npuc_operator(uint32_t index);
+NPUC_API const char *npuc_operator(uint32_t index);
 
 struct npuc_options {
 	/* Every activation tensor keeps a place of its own, to be read afterwards. */
@@ -142,48 +152,74 @@ struct npuc_program {
 };
 
 /* options: NULL for none.  The program needs the model no longer. */
-int npuc_compile(const struct npuc_model *model, const struct npuc_options *options,
-		 struct npuc_program *program, char why[NPUC_WHY]);
-void npuc_program_free(struct npuc_program *program);
+NPUC_API int npuc_compile(const struct npuc_model *model,
+			  const struct npuc_options *options,
+			  struct npuc_program *program, char why[NPUC_WHY]);
+NPUC_API void npuc_program_free(struct npuc_program *program);
 
 /* A .npu file: ports, sizes and the image. */
-int npuc_program_save(const struct npuc_program *program, const char *path,
-		      char why[NPUC_WHY]);
-int npuc_program_load(const char *path, struct npuc_program *program, char why[NPUC_WHY]);
-int npuc_program_parse(const void *bytes, size_t size, const char *name,
-		       struct npuc_program *program, char why[NPUC_WHY]);
+NPUC_API int npuc_program_save(const struct npuc_program *program, const char *path,
+			       char why[NPUC_WHY]);
+NPUC_API int npuc_program_load(const char *path, struct npuc_program *program,
+			       char why[NPUC_WHY]);
+NPUC_API int npuc_program_parse(const void *bytes, size_t size, const char *name,
+				struct npuc_program *program, char why[NPUC_WHY]);
 /* Reads either kind of file by its first bytes; compiles a model with options. */
-int npuc_program_open(const char *path, const struct npuc_options *options,
-		      struct npuc_program *program, char why[NPUC_WHY]);
+NPUC_API int npuc_program_open(const char *path, const struct npuc_options *options,
+			       struct npuc_program *program, char why[NPUC_WHY]);
 
 /* ---- running ---------------------------------------------------------------------- */
 
-struct hal_device;
-struct hal_partition;
+/* A program in a partition with inputs and outputs of its own: one inference at a time.
+ * More of them are in flight with more runs, opened beside the first. */
 struct npuc_run;
 
-/* Loads the program into a device and a partition of the caller's and makes buffers
- * there; program must outlive it. */
-int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
-		  const struct npuc_program *program, struct npuc_run **run,
-		  char why[NPUC_WHY]);
-void npuc_run_close(struct npuc_run *run);
+/* Loads the program into a device and a partition of the caller's and makes a queue and
+ * buffers there; program must outlive it. */
+NPUC_API int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
+			   const struct npuc_program *program, struct npuc_run **run,
+			   char why[NPUC_WHY]);
+/* Other inputs and outputs for the same program on the same queue. */
+NPUC_API int npuc_run_open_beside(struct npuc_run *run, struct npuc_run **beside,
+				  char why[NPUC_WHY]);
+/* NULL: nothing.  -EBUSY while others are open beside it, or its queue has work: it is
+ * open as before. */
+NPUC_API int npuc_run_close(struct npuc_run *run);
+/* The queue, to be suspended, resumed or asked for statistics. */
+NPUC_API struct hal_queue *npuc_run_queue(const struct npuc_run *run);
 
 /* Bytes of a port as the model has it: float32 is four bytes an element. */
-uint64_t npuc_port_bytes(const struct npuc_port *port);
+NPUC_API uint64_t npuc_port_bytes(const struct npuc_port *port);
+
+/* What reads and writes a run is -EBUSY while an inference of it is in flight. */
+
 /* bytes must be npuc_port_bytes.  float32 is quantized as TensorFlow Lite's QUANTIZE
  * does it. */
-int npuc_run_write(struct npuc_run *run, uint32_t input, const void *data, uint64_t bytes,
-		   char why[NPUC_WHY]);
+NPUC_API int npuc_run_write(struct npuc_run *run, uint32_t input, const void *data,
+			    uint64_t bytes, char why[NPUC_WHY]);
 /* float32: dequantized; raw: the device's bytes, one an element. */
-int npuc_run_read(struct npuc_run *run, uint32_t output, bool raw, void *data,
-		  uint64_t bytes, char why[NPUC_WHY]);
-/* Runs a kernel ("run", "layer3") to its end; *cycles (may be NULL) of device time. */
-int npuc_run_kernel(struct npuc_run *run, const char *name, uint64_t *cycles,
-		    char why[NPUC_WHY]);
+NPUC_API int npuc_run_read(struct npuc_run *run, uint32_t output, bool raw, void *data,
+			   uint64_t bytes, char why[NPUC_WHY]);
+
+/* Gives a kernel ("run", "layer3") to the queue, as hal_submit does, and does not wait;
+ * done (may be NULL) is reached when it has ended: hal_wait, hal_point_fd, or a wait of
+ * other work.  desc (may be NULL) without commands: what to wait for, to signal, and the
+ * deadline and priority.  -EAGAIN when the queue is full, -ENOENT no such kernel. */
+NPUC_API int npuc_run_submit(struct npuc_run *run, const char *kernel,
+			     const struct hal_submit_desc *desc, struct hal_point *done,
+			     char why[NPUC_WHY]);
+
+/* The launch as a command, for a submission or a sequence of the caller's own; it is good
+ * until the run is closed.  Such work is not seen by the rule of -EBUSY. */
+NPUC_API int npuc_run_command(const struct npuc_run *run, const char *kernel,
+			      struct hal_cmd *cmd, char why[NPUC_WHY]);
+/* Submits a kernel and waits for its end; *cycles (may be NULL) in which work of the
+ * queue was running, since then. */
+NPUC_API int npuc_run_kernel(struct npuc_run *run, const char *kernel, uint64_t *cycles,
+			     char why[NPUC_WHY]);
 /* Any tensor that has a place (options.keep). */
-int npuc_run_tensor(struct npuc_run *run, uint32_t tensor, void *data, uint64_t bytes,
-		    char why[NPUC_WHY]);
+NPUC_API int npuc_run_tensor(struct npuc_run *run, uint32_t tensor, void *data,
+			     uint64_t bytes, char why[NPUC_WHY]);
 
 #ifdef __cplusplus
 }

@@ -11,11 +11,16 @@
 #include "quant.h"
 
 struct npuc_run {
-	struct hal_device *dev;
+	struct npuc_run *owner; /* of program and queue: itself, or opened beside it */
+	uint32_t beside;        /* how many runs have this one as owner */
+	struct hal_partition *part;
 	const struct npuc_program *program;
-	struct hal_program *loaded;
+	struct hal_program *loaded; /* loaded, queue and clock_hz: the owner's */
 	struct hal_queue *queue;
+	uint64_t clock_hz;
 	struct hal_buffer *output, *input, *arena;
+	struct hal_arg args[3]; /* those */
+	struct hal_point last;  /* timeline NULL: nothing was submitted yet */
 };
 
 static int said(char *why, int rc, const char *what)
@@ -23,44 +28,66 @@ static int said(char *why, int rc, const char *what)
 	return npuc_fail(why, -rc, "%s: %s", what, hal_last_error());
 }
 
-static int make_buffer(struct hal_partition *part, uint64_t bytes,
-		       struct hal_buffer **buf, char *why)
+static int make_buffer(struct npuc_run *r, uint64_t bytes, struct hal_buffer **buf,
+		       char *why)
 {
 	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
 	int rc;
 
 	desc.bytes = bytes;
-	rc = hal_buffer_create(part, &desc, buf);
+	rc = hal_buffer_create(r->part, &desc, buf);
 	return rc < 0 ? said(why, rc, "buffer") : 0;
 }
 
-int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
-		  const struct npuc_program *program, struct npuc_run **run,
-		  char why[NPUC_WHY])
+static int make_buffers(struct npuc_run *r, char *why)
 {
+	const struct npuc_program *p = r->program;
+	int rc = make_buffer(r, p->output_bytes, &r->output, why);
+
+	if (!rc)
+		rc = make_buffer(r, p->input_bytes, &r->input, why);
+	if (!rc && p->arena_arg)
+		rc = make_buffer(r, p->arena_bytes ? p->arena_bytes : 64, &r->arena, why);
+	r->args[0].buffer = r->output;
+	r->args[1].buffer = r->input;
+	r->args[2].buffer = r->arena;
+	return rc;
+}
+
+static int load(struct npuc_run *r, struct hal_device *dev, char *why)
+{
+	struct hal_device_info info = HAL_INIT(hal_device_info);
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	int rc = hal_device_get_info(dev, &info);
+
+	if (rc < 0)
+		return said(why, rc, "device");
+	r->clock_hz = info.clock_hz;
+	rc = hal_program_load(dev, r->program->image, r->program->image_size, &r->loaded);
+	if (rc < 0)
+		return said(why, rc, "program");
+	rc = hal_queue_create(r->part, &queue, &r->queue);
+	return rc < 0 ? said(why, rc, "queue") : 0;
+}
+
+static int open_run(struct hal_device *dev, struct hal_partition *part,
+		    const struct npuc_program *program, struct npuc_run *owner,
+		    struct npuc_run **run, char *why)
+{
 	struct npuc_run *r = calloc(1, sizeof(*r));
-	int rc;
+	int rc = 0;
 
 	if (!r)
 		return npuc_fail(why, ENOMEM, "out of memory");
-	r->dev = dev;
+	r->owner = owner ? owner : r;
+	r->part = part;
 	r->program = program;
-	rc = hal_program_load(dev, program->image, program->image_size, &r->loaded);
-	if (rc < 0)
-		rc = said(why, rc, "program");
-	if (!rc) {
-		rc = hal_queue_create(part, &queue, &r->queue);
-		if (rc < 0)
-			rc = said(why, rc, "queue");
-	}
+	if (owner)
+		owner->beside++;
+	else
+		rc = load(r, dev, why);
 	if (!rc)
-		rc = make_buffer(part, program->output_bytes, &r->output, why);
-	if (!rc)
-		rc = make_buffer(part, program->input_bytes, &r->input, why);
-	if (!rc && program->arena_arg)
-		rc = make_buffer(part, program->arena_bytes ? program->arena_bytes : 64,
-				 &r->arena, why);
+		rc = make_buffers(r, why);
 	if (rc) {
 		npuc_run_close(r);
 		return rc;
@@ -69,17 +96,58 @@ int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
 	return 0;
 }
 
-void npuc_run_close(struct npuc_run *r)
+int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
+		  const struct npuc_program *program, struct npuc_run **run,
+		  char why[NPUC_WHY])
 {
+	return open_run(dev, part, program, NULL, run, why);
+}
+
+int npuc_run_open_beside(struct npuc_run *run, struct npuc_run **beside,
+			 char why[NPUC_WHY])
+{
+	return open_run(NULL, run->part, run->program, run->owner, beside, why);
+}
+
+int npuc_run_close(struct npuc_run *r)
+{
+	int rc;
+
 	if (!r)
-		return;
-	hal_queue_destroy(r->queue);
+		return 0;
+	if (r->beside)
+		return -EBUSY;
+	rc = hal_queue_destroy(r->queue);
+	if (rc < 0)
+		return rc;
+	/* Work in flight keeps the buffers and the program that it uses. */
 	hal_buffer_destroy(r->output);
 	hal_buffer_destroy(r->input);
 	hal_buffer_destroy(r->arena);
 	if (r->loaded)
 		hal_program_unload(r->loaded);
+	if (r->owner != r)
+		r->owner->beside--;
 	free(r);
+	return 0;
+}
+
+struct hal_queue *npuc_run_queue(const struct npuc_run *run)
+{
+	return run->owner->queue;
+}
+
+/* An error that stuck on the queue is for the waiter and the next submission to tell. */
+static int check_idle(struct npuc_run *r, char *why)
+{
+	int err = 0;
+
+	if (!r->last.timeline ||
+	    hal_timeline_value(r->last.timeline, &err) >= r->last.value || err)
+		return 0;
+	return npuc_fail(why, EBUSY,
+			 "an inference of this run is in flight: wait for its "
+			 "point first");
 }
 
 uint64_t npuc_port_bytes(const struct npuc_port *port)
@@ -112,6 +180,9 @@ int npuc_run_write(struct npuc_run *r, uint32_t input, const void *data, uint64_
 	uint8_t *converted = NULL;
 	int rc;
 
+	rc = check_idle(r, why);
+	if (rc)
+		return rc;
 	if (input >= r->program->input_count)
 		return npuc_fail(why, EINVAL, "input %u of %u", input,
 				 r->program->input_count);
@@ -143,6 +214,9 @@ int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
 	uint8_t *to = data;
 	int rc;
 
+	rc = check_idle(r, why);
+	if (rc)
+		return rc;
 	if (output >= r->program->output_count)
 		return npuc_fail(why, EINVAL, "output %u of %u", output,
 				 r->program->output_count);
@@ -165,43 +239,68 @@ int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
 	return 0;
 }
 
-static int launch(struct npuc_run *r, struct hal_kernel *kernel)
+int npuc_run_command(const struct npuc_run *r, const char *name, struct hal_cmd *cmd,
+		     char why[NPUC_WHY])
 {
-	struct hal_arg args[3] = {
-		{.buffer = r->output}, {.buffer = r->input}, {.buffer = r->arena}};
-	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
-	struct hal_cmd cmd = hal_cmd_launch(kernel, args, r->arena ? 3 : 2);
-	struct hal_point done;
-	int rc;
+	struct hal_kernel *kernel;
+	int rc = hal_kernel_find(r->owner->loaded, name, &kernel);
 
-	cmd.flags |= HAL_CMD_REPLAYABLE;
-	desc.cmds = &cmd;
-	desc.cmd_count = 1;
-	rc = hal_submit(r->queue, &desc, &done);
-	return rc < 0 ? rc : hal_wait(&done, 1, 0, HAL_FOREVER);
+	if (rc < 0)
+		return said(why, rc, name);
+	*cmd = hal_cmd_launch(kernel, r->args, r->arena ? 3 : 2);
+	cmd->flags |= HAL_CMD_REPLAYABLE;
+	return 0;
+}
+
+int npuc_run_submit(struct npuc_run *r, const char *name,
+		    const struct hal_submit_desc *desc, struct hal_point *done,
+		    char why[NPUC_WHY])
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd;
+	int rc = check_idle(r, why);
+
+	if (!rc && desc && (desc->size != sizeof(d) || desc->cmds || desc->cmd_count))
+		rc = npuc_fail(why, EINVAL,
+			       "%s: a hal_submit_desc of another size, or with commands",
+			       name);
+	if (!rc)
+		rc = npuc_run_command(r, name, &cmd, why);
+	if (rc)
+		return rc;
+	if (desc)
+		d = *desc;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	rc = hal_submit(r->owner->queue, &d, &r->last);
+	if (rc < 0)
+		return said(why, rc, name);
+	if (done)
+		*done = r->last;
+	return 0;
 }
 
 int npuc_run_kernel(struct npuc_run *r, const char *name, uint64_t *cycles,
 		    char why[NPUC_WHY])
 {
-	struct hal_device_info info = HAL_INIT(hal_device_info);
 	struct hal_stats before = HAL_INIT(hal_stats), after = HAL_INIT(hal_stats);
-	struct hal_kernel *kernel;
-	int rc = hal_kernel_find(r->loaded, name, &kernel);
+	struct hal_queue *queue = r->owner->queue;
+	struct hal_point done;
+	int rc = hal_queue_get_stats(queue, &before);
 
+	if (rc < 0)
+		return said(why, rc, name);
+	rc = npuc_run_submit(r, name, NULL, &done, why);
+	if (rc)
+		return rc;
+	rc = hal_wait(&done, 1, 0, HAL_FOREVER);
 	if (rc >= 0)
-		rc = hal_queue_get_stats(r->queue, &before);
-	if (rc >= 0)
-		rc = launch(r, kernel);
-	if (rc >= 0)
-		rc = hal_queue_get_stats(r->queue, &after);
-	if (rc >= 0)
-		rc = hal_device_get_info(r->dev, &info);
+		rc = hal_queue_get_stats(queue, &after);
 	if (rc < 0)
 		return said(why, rc, name);
 	if (cycles)
 		*cycles = (uint64_t)llround((double)(after.busy_ns - before.busy_ns) *
-					    (double)info.clock_hz / 1e9);
+					    (double)r->owner->clock_hz / 1e9);
 	return 0;
 }
 
@@ -212,6 +311,9 @@ int npuc_run_tensor(struct npuc_run *r, uint32_t tensor, void *data, uint64_t by
 	struct hal_buffer *buffer;
 	int rc;
 
+	rc = check_idle(r, why);
+	if (rc)
+		return rc;
 	if (tensor >= r->program->tensor_count)
 		return npuc_fail(why, EINVAL, "tensor %u of %u", tensor,
 				 r->program->tensor_count);
