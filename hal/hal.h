@@ -12,7 +12,8 @@
  *          memory, ENOSPC device memory, units or colours, EAGAIN queue full, EBUSY live
  *          children or in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM
  *          refused, EPROTO backend ABI, E2BIG newer struct, ENOENT no such name or file,
- *          EDEADLK would wait for itself (from a host callback) or for ever.
+ *          ERANGE an index past the last, EDEADLK would wait for itself (from a host
+ *          callback) or for ever.
  * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
  *          queue: one thread at a time.  No call holds what the engine or another call
  *          needs: a slow hal_program_load stops nobody.  hal_wait is a cancellation
@@ -129,7 +130,9 @@ struct hal_device_info {
 	uint64_t clock_hz;          /* device cycles a second of device time */
 };
 
-/* A backend of this build, present or not: .status 0, or -errno with the reason. */
+/* A backend of this build or of a plugin: .status 0; or -ENODEV, nothing is present, or
+ * what else is wrong with it, with the reason.  A plugin that does not load is one, too.
+ */
 struct hal_backend_info {
 	uint32_t size;
 	int32_t status;
@@ -137,7 +140,7 @@ struct hal_backend_info {
 	uint32_t reserved;
 	char name[16];
 	char summary[112];
-	char reason[160];
+	char reason[512];
 };
 
 /* One configuration option, its value and where that came from. */
@@ -388,12 +391,14 @@ HAL_API uint32_t hal_version(void);
 HAL_API const char *hal_strerror(int err);
 HAL_API const char *hal_last_error(void); /* this thread's; never NULL */
 
-/* Backend number index of this build.  -ENOENT past the last one. */
-HAL_API int hal_backend_get_info(uint32_t index, struct hal_backend_info *info);
-/* Device number index over all backends, without opening it.  -ENOENT past the last. */
-HAL_API int hal_device_probe(uint32_t index, struct hal_device_info *info);
-/* Option number index as hal_open(NULL, options) would see it.  -ENOENT past the last;
- * -EINVAL with file and line when the configuration is wrong. */
+/* Number index of the backends, of the devices over all backends (without opening one)
+ * and of the options, as hal_open(NULL, options) would see them.  -ERANGE past the last;
+ * -EINVAL with file and line when the configuration is wrong, -ENOENT the file that was
+ * named is not there. */
+HAL_API int hal_backend_get_info(uint32_t index, const char *const *options,
+				 struct hal_backend_info *info);
+HAL_API int hal_device_probe(uint32_t index, const char *const *options,
+			     struct hal_device_info *info);
 HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
 				struct hal_option_info *info);
 

@@ -78,7 +78,7 @@ HAL_API int hal_npu_builder_create(struct hal_npu_builder **builder)
 	struct hal_backend_info info = HAL_INIT(hal_backend_info);
 
 	/* The backends are told of the core when they are first asked for. */
-	hal_backend_get_info(0, &info);
+	hal_backend_get_info(0, NULL, &info);
 	if (!builder)
 		return npu_fail(EINVAL, "hal_npu_builder_create: builder is NULL");
 	*builder = calloc(1, sizeof(**builder));

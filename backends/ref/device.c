@@ -69,8 +69,9 @@ static void read_options(const struct hal_bk_config *cfg, struct ref_options *o)
 static int check_options(const struct ref_options *o, uint32_t index)
 {
 	if (index >= o->devices)
-		return ref_host->fail(ENODEV, "ref:%u: there are %u devices", index,
-				      o->devices);
+		return ref_host->fail(ENODEV, "ref:%u: there %s %u device%s", index,
+				      o->devices == 1 ? "is" : "are", o->devices,
+				      o->devices == 1 ? "" : "s");
 	if (o->units % o->rows)
 		return ref_host->fail(EINVAL, "ref: units=%u do not form rows=%u",
 				      o->units, o->rows);

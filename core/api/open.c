@@ -21,18 +21,13 @@
 static int configure(struct opened *o, const char *target, const char *const *options,
 		     struct target *t)
 {
-	struct hal_bk_config *first = NULL;
+	struct hal_bk_config *first;
 	char name[256];
-	int err = config_load(&o->cfg, options);
+	int err = config_load(&o->cfg, options, &first);
 
 	if (err != 0)
 		return err;
-	/* Plugins come first: they bring sections of their own. */
-	err = config_resolve(&o->cfg, "hal", core_options, core_option_count, &first);
-	if (err == 0)
-		err = registry_load(option_str(first, "plugins"));
-	if (err == 0)
-		err = config_check(&o->cfg);
+	err = config_complete(&o->cfg, first);
 	if (err != 0)
 		goto out;
 	if (target == NULL && option_str(first, "device")[0] != '\0')

@@ -1398,12 +1398,10 @@ static void finish(struct play *p)
 /* So that policies are known: those of the configuration, too. */
 static int load_policies(void)
 {
-	struct hal_bk_config *core = NULL;
-	struct config cfg = {NULL, NULL};
-	int err = config_load(&cfg, NULL);
+	struct hal_bk_config *core;
+	struct config cfg;
+	int err = config_load(&cfg, NULL, &core);
 
-	if (err == 0)
-		err = config_resolve(&cfg, "hal", core_options, core_option_count, &core);
 	if (err == 0)
 		err = registry_load(option_str(core, "plugins"));
 	config_values_free(core);

@@ -72,6 +72,17 @@ int backend_probe(const struct config *cfg, const struct backend *b,
 	return n;
 }
 
+const char *backend_reason(const struct backend *b)
+{
+	const char *text = hal_last_error();
+	size_t length = strlen(b->table.name);
+
+	if (strncmp(text, b->table.name, length) == 0 &&
+	    strncmp(text + length, ": ", 2) == 0)
+		return text + length + 2;
+	return text;
+}
+
 /* The backend with the highest score that has a device. */
 int target_best(const struct config *cfg, struct target *t)
 {
@@ -97,7 +108,7 @@ int target_best(const struct config *cfg, struct target *t)
 			return n;
 		if (used < sizeof(reasons)) {
 			format_text(reasons + used, sizeof(reasons) - used, "; %s: %s",
-				    b->table.name, hal_last_error());
+				    b->table.name, backend_reason(b));
 			used += strlen(reasons + used);
 		}
 	}

@@ -24,7 +24,8 @@ enum layer {
 	LAYER_API,
 };
 
-#define NAME_MAX_LENGTH 48 /* inih cuts longer names without a word */
+#define NAME_MAX_LENGTH   48 /* inih cuts longer names without a word */
+#define ENVIRONMENT_BYTES 128
 
 /* ---- entries --------------------------------------------------------------------- */
 
@@ -297,30 +298,24 @@ int config_set(struct config *cfg, const char *section, const char *pair)
 	return err;
 }
 
-int config_load(struct config *cfg, const char *const *options)
+static int sources_load(struct config *cfg, const char *const *options)
 {
 	const struct config_entry *e;
 	const char *name;
 	int err;
 
-	memset(cfg, 0, sizeof(*cfg));
 	for (size_t i = 0; options != NULL && options[i] != NULL; i++) {
 		err = option_parse(cfg, options[i]);
 		if (err != 0)
-			goto out;
+			return err;
 	}
 	e = entry_find(cfg, LAYER_API, "hal", "config");
 	name = e != NULL ? e->value : getenv("HAL_HAL_CONFIG");
 	if (name == NULL)
 		name = getenv("HAL_CONFIG");
 	if (name != NULL && name[0] != '\0')
-		err = file_load(cfg, name, true);
-	else
-		err = file_load(cfg, "hal.conf", false);
-out:
-	if (err != 0)
-		config_free(cfg);
-	return err;
+		return file_load(cfg, name, true);
+	return file_load(cfg, "hal.conf", false);
 }
 
 /* ---- values ---------------------------------------------------------------------- */
@@ -447,9 +442,9 @@ static int value_set(struct option_value *v, const struct hal_option_def *d,
 	return 0;
 }
 
-static void environment_name(char *out, size_t size, const char *section, const char *key)
+static void environment_name(char *out, const char *section, const char *key)
 {
-	format_text(out, size, "HAL_%s_%s", section, key);
+	format_text(out, ENVIRONMENT_BYTES, "HAL_%s_%s", section, key);
 	for (char *p = out; *p != '\0'; p++)
 		*p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
 }
@@ -458,8 +453,8 @@ static int option_resolve(const struct config *cfg, const char *section,
 			  const struct hal_option_def *d, struct option_value *v)
 {
 	const struct config_entry *e;
-	char name[128];
-	char source[160];
+	char name[ENVIRONMENT_BYTES];
+	char source[ENVIRONMENT_BYTES + 16];
 	const char *text;
 	int err;
 
@@ -470,7 +465,7 @@ static int option_resolve(const struct config *cfg, const char *section,
 	e = entry_find(cfg, LAYER_FILE, section, d->key);
 	if (e != NULL && (err = value_set(v, d, section, e->value, e->source)) != 0)
 		return err;
-	environment_name(name, sizeof(name), section, d->key);
+	environment_name(name, section, d->key);
 	text = getenv(name);
 	if (text != NULL) {
 		format_text(source, sizeof(source), "environment %s", name);
@@ -550,23 +545,34 @@ const char *option_source(const struct hal_bk_config *cfg, const char *key)
 
 /* ---- what may be said ------------------------------------------------------------ */
 
-static int key_check(const struct config_entry *e, const struct hal_option_def *defs,
-		     uint32_t count)
+static bool has_key(const struct hal_option_def *defs, uint32_t count, const char *key)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(defs[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static int unknown_key(const char *source, const char *section, const char *key,
+		       const struct hal_option_def *defs, uint32_t count)
 {
 	char known[256] = "";
 	size_t used = 0;
 
-	if (e->key[0] == '\0')
-		return 0;
-	for (uint32_t i = 0; i < count; i++)
-		if (strcmp(defs[i].key, e->key) == 0)
-			return 0;
 	for (uint32_t i = 0; i < count && used < sizeof(known); i++) {
 		format_text(known + used, sizeof(known) - used, " %s", defs[i].key);
 		used += strlen(known + used);
 	}
-	return fail(EINVAL, "%s: [%s] has no option %s; it has%s", e->source, e->section,
-		    e->key, known);
+	return fail(EINVAL, "%s: [%s] has no option %s; it has%s", source, section, key,
+		    known);
+}
+
+static int key_check(const struct config_entry *e, const struct hal_option_def *defs,
+		     uint32_t count)
+{
+	if (e->key[0] == '\0' || has_key(defs, count, e->key))
+		return 0;
+	return unknown_key(e->source, e->section, e->key, defs, count);
 }
 
 /* Between the quotes of: partition "name".  NULL: that it is not. */
@@ -584,14 +590,6 @@ static bool partition_section(const char *section, char *name, size_t size)
 	memcpy(name, p + 1, length - 2);
 	name[length - 2] = '\0';
 	return true;
-}
-
-static bool has_key(const struct hal_option_def *defs, uint32_t count, const char *key)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (strcmp(defs[i].key, key) == 0)
-			return true;
-	return false;
 }
 
 /* Any policy's: another one may come later. */
@@ -629,6 +627,106 @@ static int entry_check(const struct config_entry *e)
 		    e->source, e->section);
 }
 
+/* Table number index of options: the library's, the policies', the backends'. */
+static bool table_at(uint32_t index, struct own_section *t)
+{
+	if (index < own_section_count) {
+		*t = own_sections[index];
+		return true;
+	}
+	index -= own_section_count;
+	if (index <= policy_count()) {
+		const struct hal_policy *p = index > 0 ? policy_at(index - 1) : NULL;
+
+		t->name = "policy";
+		t->defs = p != NULL ? p->options : policy_options;
+		t->count = p != NULL ? p->option_count : policy_option_count;
+		return true;
+	}
+	index -= 1 + policy_count();
+	if (index >= registry_count())
+		return false;
+	t->name = registry_at(index)->section;
+	t->defs = registry_at(index)->table.options;
+	t->count = registry_at(index)->table.option_count;
+	return true;
+}
+
+/* A variable of the environment, and the section that is its beginning so far. */
+struct variable {
+	char name[ENVIRONMENT_BYTES];
+	struct own_section section;
+	size_t matched;
+};
+
+static bool variable_of(struct variable *v, const struct own_section *t)
+{
+	char name[ENVIRONMENT_BYTES];
+	size_t length;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		environment_name(name, t->name, t->defs[i].key);
+		if (strcmp(v->name, name) == 0)
+			return true;
+	}
+	environment_name(name, t->name, "");
+	length = strlen(name);
+	if (length > v->matched && strncmp(v->name, name, length) == 0) {
+		v->section = *t;
+		v->matched = length;
+	}
+	return false;
+}
+
+static int variable_check(const struct config *cfg, struct variable *v)
+{
+	struct own_section t = {.defs = partition_options,
+				.count = partition_option_count};
+	char source[ENVIRONMENT_BYTES + 16];
+
+	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next) {
+		t.name = e->section;
+		if (strncmp(e->section, "partition", strlen("partition")) == 0 &&
+		    variable_of(v, &t))
+			return 0;
+	}
+	for (uint32_t i = 0; table_at(i, &t); i++)
+		if (variable_of(v, &t))
+			return 0;
+	format_text(source, sizeof(source), "environment %s", v->name);
+	if (v->matched > 0)
+		return unknown_key(source, v->section.name, v->name + v->matched,
+				   v->section.defs, v->section.count);
+	return fail(EINVAL, "%s: no backend or partition has an option of that name",
+		    source);
+}
+
+/* What begins as a variable of ours has to be one. */
+static int environment_check(const struct config *cfg)
+{
+	static const char *const prefixes[] = {
+		"HAL_HAL_",     "HAL_POLICY_",    "HAL_LAYERS_",
+		"HAL_BACKEND_", "HAL_PARTITION_",
+	};
+
+	for (char **e = environ; e != NULL && *e != NULL; e++) {
+		struct variable v = {.matched = 0};
+		size_t i = 0;
+		int err;
+
+		while (i < ARRAY_LENGTH(prefixes) &&
+		       strncmp(*e, prefixes[i], strlen(prefixes[i])) != 0)
+			i++;
+		if (i == ARRAY_LENGTH(prefixes))
+			continue;
+		format_text(v.name, sizeof(v.name), "%.*s", (int)strcspn(*e, "="), *e);
+		err = variable_check(cfg, &v);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
 int config_check(const struct config *cfg)
 {
 	const struct config_entry *first = NULL;
@@ -637,7 +735,31 @@ int config_check(const struct config *cfg)
 	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
 		if (entry_check(e) != 0)
 			first = e;
-	return first != NULL ? entry_check(first) : 0;
+	return first != NULL ? entry_check(first) : environment_check(cfg);
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+int config_load(struct config *cfg, const char *const *options,
+		struct hal_bk_config **core)
+{
+	int err;
+
+	memset(cfg, 0, sizeof(*cfg));
+	*core = NULL;
+	err = sources_load(cfg, options);
+	if (err == 0)
+		err = config_resolve(cfg, "hal", core_options, core_option_count, core);
+	if (err != 0)
+		config_free(cfg);
+	return err;
+}
+
+int config_complete(const struct config *cfg, const struct hal_bk_config *core)
+{
+	int err = registry_load(option_str(core, "plugins"));
+
+	return err != 0 ? err : config_check(cfg);
 }
 
 /* ---- partitions ------------------------------------------------------------------ */
@@ -764,57 +886,30 @@ static int option_export(const struct config *cfg, const char *section,
 static int option_at(const struct config *cfg, uint32_t index,
 		     struct hal_option_info *info)
 {
+	struct own_section t;
 	uint32_t total = 0;
 
-	for (uint32_t i = 0; i < own_section_count; i++) {
-		const struct own_section *s = &own_sections[i];
-
-		if (index - total < s->count)
-			return option_export(cfg, s->name, &s->defs[index - total], info);
-		total += s->count;
+	for (uint32_t i = 0; table_at(i, &t); i++) {
+		if (index - total < t.count)
+			return option_export(cfg, t.name, &t.defs[index - total], info);
+		total += t.count;
 	}
-	if (index - total < policy_option_count)
-		return option_export(cfg, "policy", &policy_options[index - total], info);
-	total += policy_option_count;
-	for (uint32_t i = 0; i < policy_count(); i++) {
-		const struct hal_policy *p = policy_at(i);
-
-		if (index - total < p->option_count)
-			return option_export(cfg, "policy", &p->options[index - total],
-					     info);
-		total += p->option_count;
-	}
-	for (uint32_t i = 0; i < registry_count(); i++) {
-		const struct backend *b = registry_at(i);
-
-		if (index - total < b->table.option_count)
-			return option_export(cfg, b->section,
-					     &b->table.options[index - total], info);
-		total += b->table.option_count;
-	}
-	return fail(ENOENT, "there are %u options, index %u is past them", total, index);
+	return fail(ERANGE, "option number %u is past the last, of %u", index, total);
 }
 
 int hal_option_get_info(uint32_t index, const char *const *options,
 			struct hal_option_info *info)
 {
-	struct hal_bk_config *core = NULL;
+	struct hal_bk_config *core;
 	struct config cfg;
 	int cancel, err;
 
 	if (info == NULL)
 		return fail(EINVAL, "hal_option_get_info: info is NULL");
 	cancel = cancel_hold();
-	err = config_load(&cfg, options);
-	if (err != 0) {
-		cancel_release(cancel);
-		return err;
-	}
-	err = config_resolve(&cfg, "hal", core_options, core_option_count, &core);
+	err = config_load(&cfg, options, &core);
 	if (err == 0)
-		err = registry_load(option_str(core, "plugins"));
-	if (err == 0)
-		err = config_check(&cfg);
+		err = config_complete(&cfg, core);
 	if (err == 0)
 		err = option_at(&cfg, index, info);
 	config_values_free(core);

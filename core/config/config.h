@@ -39,14 +39,18 @@ struct config_partition {
 	char source[128];
 };
 
-int config_load(struct config *cfg, const char *const *options);
+/* What is said, and what [hal] of it is. */
+int config_load(struct config *cfg, const char *const *options,
+		struct hal_bk_config **core);
+/* Loads the plugins of [hal], which bring sections of their own, and checks all. */
+int config_complete(const struct config *cfg, const struct hal_bk_config *core);
 void config_free(struct config *cfg);
 /* A target's "key=value&..." as options of backend.NAME. */
 int config_add_target(struct config *cfg, const char *backend, const char *target,
 		      const char *query);
 /* key=value of section, as if the caller's options had said so. */
 int config_set(struct config *cfg, const char *section, const char *pair);
-/* Every section and key is one that somebody declared. */
+/* Every section, key and variable is one that somebody declared. */
 int config_check(const struct config *cfg);
 int config_resolve(const struct config *cfg, const char *section,
 		   const struct hal_option_def *defs, uint32_t count,

@@ -9,13 +9,14 @@
 extern const struct hal_option_def core_options[], partition_options[], layer_options[];
 extern const uint32_t core_option_count, partition_option_count, layer_option_count;
 
-/* Sections of one table each. */
+/* A table of options, and its section. */
 struct own_section {
 	const char *name;
 	const struct hal_option_def *defs;
 	uint32_t count;
 };
 
+/* Those of one table each. */
 extern const struct own_section own_sections[];
 extern const uint32_t own_section_count;
 

@@ -412,6 +412,16 @@ static int policy_plugin(void *lib, const char *path)
 	return err;
 }
 
+/* The linker names the file, too, unless it is about another one. */
+static int not_loaded(const char *path, const char *why)
+{
+	size_t length = strlen(path);
+
+	if (strncmp(why, path, length) == 0 && strncmp(why + length, ": ", 2) == 0)
+		why += length + 2;
+	return fail(ENOENT, "plugin %s: %s", path, why);
+}
+
 static int plugin_load(const char *path)
 {
 	union {
@@ -427,7 +437,7 @@ static int plugin_load(const char *path)
 			return 0;
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL)
-		return fail(ENOENT, "plugin %s: %s", path, dlerror());
+		return not_loaded(path, dlerror());
 	entry.object = dlsym(lib, HAL_BACKEND_SYMBOL);
 	if (entry.object == NULL) {
 		err = policy_plugin(lib, path);
@@ -449,10 +459,45 @@ out:
 	return err;
 }
 
+/* One after the other, past as many as faults says that do not load; the error of the
+ * next of those, and its file. */
+static int plugins_load(const char *plugins, uint32_t faults, char *file, size_t size)
+{
+	char *copy = strdup(plugins);
+	char *rest = copy;
+	char *path;
+	int err = 0;
+
+	if (copy == NULL)
+		return fail(ENOMEM, "no memory for the list of plugins");
+	while (err == 0 && (path = strsep(&rest, ":")) != NULL) {
+		if (path[0] != '\0')
+			err = plugin_load(path);
+		if (err != 0)
+			format_text(file, size, "%.*s", (int)strcspn(basename(path), "."),
+				    basename(path));
+		if (err != 0 && faults > 0) {
+			faults--;
+			err = 0;
+		}
+	}
+	free(copy);
+	return err;
+}
+
+int registry_fault(const char *plugins, uint32_t index, char *file, size_t size)
+{
+	int err;
+
+	pthread_mutex_lock(&registry.lock);
+	err = plugins_load(plugins, index, file, size);
+	pthread_mutex_unlock(&registry.lock);
+	return err;
+}
+
 int registry_load(const char *plugins)
 {
-	char *copy = NULL;
-	char *rest, *path;
+	char file[1];
 	int err = 0;
 
 	pthread_mutex_lock(&registry.lock);
@@ -462,19 +507,10 @@ int registry_load(const char *plugins)
 			err = policies_load();
 		registry.loaded = err == 0;
 	}
-	if (err != 0 || plugins == NULL || plugins[0] == '\0')
-		goto out;
-	copy = strdup(plugins);
-	if (copy == NULL) {
-		err = fail(ENOMEM, "no memory for the list of plugins");
-		goto out;
-	}
-	rest = copy;
-	while (err == 0 && (path = strsep(&rest, ":")) != NULL)
-		if (path[0] != '\0')
-			err = plugin_load(path);
-out:
-	free(copy);
+	if (err == 0)
+		err = plugins_load(plugins, UINT32_MAX, file, sizeof(file));
+	if (err == 0)
+		err = plugins_load(plugins, 0, file, sizeof(file));
 	pthread_mutex_unlock(&registry.lock);
 	return err;
 }

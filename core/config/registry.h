@@ -14,8 +14,12 @@ struct backend {
 
 extern const struct hal_host core_host;
 
-/* Loads what is built in and the colon list of plugins. */
+/* Loads what is built in and the colon list of plugins: all that can be loaded, whatever
+ * cannot; the first error. */
 int registry_load(const char *plugins);
+/* Number index of those plugins that cannot be loaded: the error and its file; 0: there
+ * are no more. */
+int registry_fault(const char *plugins, uint32_t index, char *file, size_t size);
 uint32_t registry_count(void);
 const struct backend *registry_at(uint32_t index);
 const struct backend *registry_find(const char *name);

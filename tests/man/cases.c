@@ -35,12 +35,12 @@ NEGATIVE(hal_backend_get_info, ENOMEM, at_all, NO_MEMORY)
 	struct hal_backend_info info = HAL_INIT(hal_backend_info);
 
 	(void)w;
-	return WITHOUT_MEMORY(hal_backend_get_info(0, &info));
+	return WITHOUT_MEMORY(hal_backend_get_info(0, NULL, &info));
 }
 
 NEGATIVE(hal_device_probe, ENOMEM, at_all, NO_MEMORY)
 {
-	return WITHOUT_MEMORY(hal_device_probe(0, &w->info));
+	return WITHOUT_MEMORY(hal_device_probe(0, NULL, &w->info));
 }
 
 NEGATIVE(hal_option_get_info, ENOMEM, at_all, NO_MEMORY)
@@ -377,35 +377,12 @@ static int with_plugin(int (*call)(struct neg *w), struct neg *w)
 	return err;
 }
 
-static int backend_info(struct neg *w)
-{
-	struct hal_backend_info info = HAL_INIT(hal_backend_info);
-
-	(void)w;
-	return hal_backend_get_info(0, &info);
-}
-
-static int device_info(struct neg *w)
-{
-	return hal_device_probe(0, &w->info);
-}
-
 static int option_info(struct neg *w)
 {
 	struct hal_option_info info = HAL_INIT(hal_option_info);
 
 	(void)w;
 	return hal_option_get_info(0, NULL, &info);
-}
-
-NEGATIVE(hal_backend_get_info, EPROTO, plugin_of_other_abi, "ABI 43")
-{
-	return with_plugin(backend_info, w);
-}
-
-NEGATIVE(hal_device_probe, EPROTO, plugin_of_other_abi, "ABI 43")
-{
-	return with_plugin(device_info, w);
 }
 
 NEGATIVE(hal_option_get_info, EPROTO, plugin_of_other_abi, "ABI 43")

@@ -10,18 +10,18 @@
 
 /* ---- library ---------------------------------------------------------------------- */
 
-NEGATIVE(hal_backend_get_info, ENOENT, past_the_last, "1000")
+NEGATIVE(hal_backend_get_info, ERANGE, past_the_last, "1000")
 {
 	struct hal_backend_info i = HAL_INIT(hal_backend_info);
 
 	(void)w;
-	return hal_backend_get_info(1000, &i);
+	return hal_backend_get_info(1000, NULL, &i);
 }
 
 NEGATIVE(hal_backend_get_info, EINVAL, null, "info")
 {
 	(void)w;
-	return hal_backend_get_info(0, NULL);
+	return hal_backend_get_info(0, NULL, NULL);
 }
 
 NEGATIVE(hal_backend_get_info, EINVAL, size_zero, "size")
@@ -29,27 +29,43 @@ NEGATIVE(hal_backend_get_info, EINVAL, size_zero, "size")
 	struct hal_backend_info i = {.size = 0};
 
 	(void)w;
-	return hal_backend_get_info(0, &i);
+	return hal_backend_get_info(0, NULL, &i);
 }
 
-NEGATIVE(hal_device_probe, ENOENT, past_the_last, "1000")
+NEGATIVE(hal_device_probe, ERANGE, past_the_last, "1000")
 {
-	return hal_device_probe(1000, &w->info);
+	return hal_device_probe(1000, NULL, &w->info);
 }
 
 NEGATIVE(hal_device_probe, EINVAL, null, "info")
 {
 	(void)w;
-	return hal_device_probe(0, NULL);
+	return hal_device_probe(0, NULL, NULL);
 }
 
 NEGATIVE(hal_device_probe, EINVAL, size_zero, "size")
 {
 	w->info.size = 0;
-	return hal_device_probe(0, &w->info);
+	return hal_device_probe(0, NULL, &w->info);
 }
 
-NEGATIVE(hal_option_get_info, ENOENT, past_the_last, "1000")
+NEGATIVE(hal_backend_get_info, ENOENT, file_missing, "/nonexistent/hal.conf")
+{
+	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
+	struct hal_backend_info i = HAL_INIT(hal_backend_info);
+
+	(void)w;
+	return hal_backend_get_info(0, options, &i);
+}
+
+NEGATIVE(hal_device_probe, ENOENT, file_missing, "/nonexistent/hal.conf")
+{
+	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
+
+	return hal_device_probe(0, options, &w->info);
+}
+
+NEGATIVE(hal_option_get_info, ERANGE, past_the_last, "1000")
 {
 	struct hal_option_info o = HAL_INIT(hal_option_info);
 

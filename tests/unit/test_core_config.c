@@ -281,7 +281,7 @@ static void backends_and_devices(void **state)
 	(void)state;
 	setenv("HAL_HAL_PLUGINS", MOCK_PLUGIN, 1);
 	setenv("HAL_BACKEND_MOCK_DEVICES", "3", 1);
-	while (hal_backend_get_info(backends, &b) == 0) {
+	while (hal_backend_get_info(backends, NULL, &b) == 0) {
 		if (strcmp(b.name, "mock") == 0) {
 			found++;
 			assert_int_equal(b.status, 0);
@@ -290,14 +290,14 @@ static void backends_and_devices(void **state)
 		backends++;
 	}
 	assert_int_equal(found, 1);
-	FAILS(hal_backend_get_info(backends, &b), -ENOENT, "index");
-	for (found = 0; hal_device_probe(devices, &d) == 0; devices++)
+	FAILS(hal_backend_get_info(backends, NULL, &b), -ERANGE, "past the last");
+	for (found = 0; hal_device_probe(devices, NULL, &d) == 0; devices++)
 		found += strcmp(d.backend, "mock") == 0;
 	assert_int_equal(found, 3);
-	FAILS(hal_device_probe(devices, &d), -ENOENT, "index");
+	FAILS(hal_device_probe(devices, NULL, &d), -ERANGE, "past the last");
 	/* Absent is not an error, and says why. */
 	setenv("HAL_BACKEND_MOCK_DEVICES", "0", 1);
-	for (uint32_t i = 0; hal_backend_get_info(i, &b) == 0; i++) {
+	for (uint32_t i = 0; hal_backend_get_info(i, NULL, &b) == 0; i++) {
 		if (strcmp(b.name, "mock") != 0)
 			continue;
 		assert_int_equal(b.status, -ENODEV);
@@ -307,9 +307,122 @@ static void backends_and_devices(void **state)
 	unsetenv("HAL_HAL_PLUGINS");
 }
 
+/* What loads and works is there; what does not says why, and is no absent device. */
+static void bad_plugins_hide_nothing(void **state)
+{
+	static const char *const plugins[] = {
+		"hal.plugins=/no/such.so:" MOCK_ABI_PLUGIN ":" MOCK_PLUGIN, NULL};
+	struct hal_backend_info b = HAL_INIT(hal_backend_info);
+	struct hal_device_info d = HAL_INIT(hal_device_info);
+	struct hal_device *dev;
+	uint32_t i, found = 0, bad = 0;
+
+	(void)state;
+	for (i = 0; hal_backend_get_info(i, plugins, &b) == 0; i++) {
+		found += strcmp(b.name, "mock") == 0 && b.status == 0;
+		if (strcmp(b.name, "such") == 0) {
+			assert_int_equal(b.status, -ENOENT);
+			assert_non_null(strstr(b.reason, "plugin /no/such.so: "));
+			assert_null(strstr(b.reason + 9, "/no/such.so"));
+			bad++;
+		} else if (strcmp(b.name, "mock_abi") == 0) {
+			assert_int_equal(b.status, -EPROTO);
+			assert_non_null(strstr(b.reason, "ABI 77"));
+			assert_int_equal(b.device_count, 0);
+			bad++;
+		}
+	}
+	FAILS(hal_backend_get_info(i, plugins, &b), -ERANGE, "past the last");
+	assert_int_equal(found, 1);
+	assert_int_equal(bad, 2);
+	for (found = i = 0; hal_device_probe(i, plugins, &d) == 0; i++)
+		found += strcmp(d.backend, "mock") == 0;
+	assert_int_equal(found, 1);
+	/* Who opens a device has named them, too. */
+	FAILS(hal_open("mock", plugins, &dev), -ENOENT, "/no/such.so");
+}
+
+/* The configuration is wrong, the list is not at its end. */
+static void wrong_configuration_ends_no_list(void **state)
+{
+	static const char *const wrong[] = {"hal.config=/no/such", NULL};
+	static const char *const section[] = {"hall.device=ref", NULL};
+	struct hal_backend_info b = HAL_INIT(hal_backend_info);
+	struct hal_device_info d = HAL_INIT(hal_device_info);
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+
+	(void)state;
+	FAILS(hal_backend_get_info(0, wrong, &b), -ENOENT, "/no/such");
+	FAILS(hal_device_probe(0, wrong, &d), -ENOENT, "/no/such");
+	FAILS(hal_option_get_info(0, wrong, &o), -ENOENT, "/no/such");
+	FAILS(hal_backend_get_info(0, section, &b), -EINVAL, "[hall]");
+	FAILS(hal_device_probe(0, section, &d), -EINVAL, "[hall]");
+	FAILS(hal_option_get_info(0, section, &o), -EINVAL, "[hall]");
+}
+
+/* A variable whose name begins as those of the library is one. */
+static void wrong_variables(void **state)
+{
+	static const struct {
+		const char *name, *says;
+	} cases[] = {
+		{"HAL_HAL_DEVISE", "[hal] has no option DEVISE; it has device"},
+		{"HAL_POLICY_NAMES", "[policy] has no option NAMES"},
+		{"HAL_LAYERS_VALIDATES", "[layers] has no option"},
+		{"HAL_BACKEND_MOCK_UNITZ", "[backend.mock] has no option UNITZ"},
+		{"HAL_BACKEND_MOCK_", "[backend.mock] has no option"},
+		{"HAL_BACKEND_TPU_UNITS", "no backend or partition"},
+		{"HAL_PARTITION__A__ROWZ", "[partition \"a\"] has no option ROWZ"},
+		{"HAL_PARTITION__B__ROWS", "no backend or partition"},
+	};
+	static const char *const right[] = {
+		"HAL_PARTITION__A__ROWS", "HAL_POLICY_RR_COMMANDS",
+		"HAL_BACKEND_MOCK_UNITS", "HAL_ANYTHING_ELSE",
+		"HAL_BACKENDS",
+	};
+	struct hal_device *dev;
+
+	(void)state;
+	write_file("[partition \"a\"]\nrow = 1\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setenv(cases[i].name, "1", 1);
+		FAILS(hal_open("mock", with_file, &dev), -EINVAL, "environment HAL_",
+		      cases[i].name, cases[i].says);
+		unsetenv(cases[i].name);
+	}
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+		setenv(right[i], "1", 1);
+		OK(hal_open("mock", with_file, &dev));
+		OK(hal_close(dev));
+		unsetenv(right[i]);
+	}
+}
+
+/* Longer than any reason was once. */
+static void long_reasons_stay_whole(void **state)
+{
+	static const char end[] = "/at/the/end.so";
+	struct hal_backend_info b = HAL_INIT(hal_backend_info);
+	char plugins[400] = "hal.plugins=";
+	const char *const options[] = {plugins, NULL};
+	uint32_t i;
+
+	(void)state;
+	memset(plugins + strlen(plugins), '/', 300);
+	strcat(plugins, end);
+	for (i = 0; hal_backend_get_info(i, options, &b) == 0; i++)
+		if (strcmp(b.name, "end") == 0)
+			assert_non_null(strstr(b.reason, "end.so: cannot open"));
+	FAILS(hal_backend_get_info(i, options, &b), -ERANGE, "past the last");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_plugins_hide_nothing),
+		cmocka_unit_test(wrong_configuration_ends_no_list),
+		cmocka_unit_test(wrong_variables),
+		cmocka_unit_test(long_reasons_stay_whole),
 		cmocka_unit_test(order),
 		cmocka_unit_test(device_and_target),
 		cmocka_unit_test(wrong_files),

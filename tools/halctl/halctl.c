@@ -31,9 +31,10 @@ static const char help[] =
 	"                     sets an option over file and environment; may be repeated\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
-	"exit status: 0, 1 when the library answers with an error or a replay differs, 2 "
-	"when\n"
-	"the command line is wrong.\n";
+	"exit status: 0, 1 when something is wrong or a replay differs, 2 when the "
+	"command "
+	"line\n"
+	"is wrong.\n";
 
 static const struct option longs[] = {
 	{"json", no_argument, NULL, 'j'},
@@ -56,21 +57,6 @@ static const struct command {
 	{"replay", halctl_replay, 1, 0},
 };
 
-static int usage(const char *what, const char *which)
-{
-	fprintf(stderr, "halctl: %s%s%s\n", what, which ? ": " : "", which ? which : "");
-	fprintf(stderr, "try: halctl --help\n");
-	return HALCTL_USAGE;
-}
-
-static int version(void)
-{
-	uint32_t v = hal_version();
-
-	printf("halctl %u.%u.%u\n", v >> 16, v >> 8 & 0xff, v & 0xff);
-	return 0;
-}
-
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -85,31 +71,45 @@ static int run(struct halctl *ctl, char **words, int count)
 	const struct command *cmd;
 
 	if (count == 0)
-		return usage("no command", NULL);
+		return tool_usage("no command");
 	cmd = find_command(words[0]);
 	if (!cmd)
-		return usage("no such command", words[0]);
+		return tool_usage("no such command: %s", words[0]);
 	if (count > 1 + cmd->takes_target)
-		return usage("too many arguments", words[1 + cmd->takes_target]);
+		return tool_usage("too many arguments: %s", words[1 + cmd->takes_target]);
 	if (ctl->markdown && !cmd->takes_markdown)
-		return usage("--markdown belongs to backends, not to", cmd->name);
+		return tool_usage("--markdown belongs to backends, not to %s", cmd->name);
 	if (ctl->markdown && ctl->json)
-		return usage("--markdown and --json exclude each other", NULL);
+		return tool_usage("--markdown and --json exclude each other");
 	ctl->target = count > 1 ? words[1] : NULL;
-	if (ctl->target == NULL && cmd->run == halctl_replay)
-		return usage("replay: no file", NULL);
+	if (cmd->run == halctl_replay && ctl->target == NULL)
+		return tool_usage("replay: no file");
+	if (cmd->run == halctl_replay && ctl->options[0] != NULL)
+		return tool_usage("replay has no options: %s", ctl->options[0]);
 	return cmd->run(ctl);
 }
 
-int main(int argc, char **argv)
+/* As the environment: hal_replay takes no options. */
+static int read_config(const char *file)
+{
+	if (file[0] == '\0')
+		return tool_usage("--config takes the name of a file");
+	/* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+	if (setenv("HAL_CONFIG", file, 1) < 0 || unsetenv("HAL_HAL_CONFIG") < 0)
+		return tool_fail("out of memory");
+	/* NOLINTEND(concurrency-mt-unsafe) */
+	return 0;
+}
+
+static int halctl(int argc, char **argv)
 {
 	const char *options[OPTIONS_MAX + 1] = {NULL};
 	struct halctl ctl = {.options = options};
 	unsigned int count = 0;
-	int c;
+	int c, rc = 0;
 
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while ((c = getopt_long(argc, argv, "jmc:o:hV", longs, NULL)) != -1) {
+	while (rc == 0 && (c = getopt_long(argc, argv, "jmc:o:hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			ctl.json = 1;
@@ -118,26 +118,26 @@ int main(int argc, char **argv)
 			ctl.markdown = 1;
 			break;
 		case 'c':
-			/* Not hal.config: hal_device_probe takes no options.  One thread.
-			 */
-			/* NOLINTNEXTLINE(concurrency-mt-unsafe) */
-			if (setenv("HAL_CONFIG", optarg, 1) < 0)
-				return usage("out of memory", NULL);
+			rc = read_config(optarg);
 			break;
 		case 'o':
 			if (count == OPTIONS_MAX)
-				return usage("more than 32 options", optarg);
+				return tool_usage("more than 32 options: %s", optarg);
 			options[count++] = optarg;
 			break;
 		case 'h':
 			fputs(help, stdout);
 			return 0;
 		case 'V':
-			return version();
+			return tool_version();
 		default:
-			fprintf(stderr, "try: halctl --help\n");
-			return HALCTL_USAGE;
+			return tool_usage_said();
 		}
 	}
-	return run(&ctl, argv + optind, argc - optind);
+	return rc != 0 ? rc : run(&ctl, argv + optind, argc - optind);
+}
+
+int main(int argc, char **argv)
+{
+	return tool_end(halctl(argc, argv));
 }

@@ -6,27 +6,21 @@
 #include <hal/hal.h>
 
 #include "out.h"
-
-/* Exit statuses; also in the help text. */
-#define HALCTL_FAILED 1 /* the library answered with an error */
-#define HALCTL_USAGE  2
+#include "tool.h"
 
 struct halctl {
 	const char *target; /* NULL: what the configuration selects; of replay: a file */
-	const char *const *options; /* NULL-ended, for hal_open */
+	const char *const *options; /* NULL-ended, as for hal_open */
 	int json;
 	int markdown;
 };
 
-/* The commands: 0 or HALCTL_FAILED. */
+/* The commands; they return the exit status. */
 int halctl_list(const struct halctl *ctl);
 int halctl_info(const struct halctl *ctl);
 int halctl_options(const struct halctl *ctl);
 int halctl_backends(const struct halctl *ctl);
 int halctl_replay(const struct halctl *ctl);
-
-/* Prints "halctl: what: hal_last_error()" and returns HALCTL_FAILED. */
-int halctl_fail(const char *what);
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */
 const char *kind_name(uint32_t kind);

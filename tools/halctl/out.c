@@ -2,6 +2,8 @@
 /* out.c - records and lists of records, written as JSON with yajl. */
 #include "out.h"
 
+#include "tool.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +15,10 @@ struct out *out_create(void)
 {
 	yajl_gen gen = yajl_gen_alloc(NULL);
 
-	if (!gen)
+	if (!gen) {
+		(void)tool_fail("out of memory");
 		return NULL;
+	}
 	yajl_gen_config(gen, yajl_gen_beautify, 1);
 	yajl_gen_config(gen, yajl_gen_indent_string, "  ");
 	return (struct out *)gen;
@@ -73,11 +77,13 @@ int out_finish(struct out *o)
 {
 	const unsigned char *text;
 	size_t len;
-	int rc = -1;
+	int rc = 0;
 
-	if (yajl_gen_get_buf(gen_of(o), &text, &len) == yajl_gen_status_ok &&
-	    fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0)
-		rc = 0;
+	/* Whether it could be written is looked at once, at the end. */
+	if (yajl_gen_get_buf(gen_of(o), &text, &len) == yajl_gen_status_ok)
+		(void)fwrite(text, 1, len, stdout);
+	else
+		rc = tool_fail("out of memory");
 	yajl_gen_free(gen_of(o));
 	return rc;
 }

@@ -7,7 +7,7 @@
 
 struct out;
 
-/* NULL when out of memory. */
+/* NULL, and it is said, when out of memory. */
 struct out *out_create(void);
 void out_list(struct out *o, const char *key); /* key: NULL at the top or in a list */
 void out_list_end(struct out *o);
@@ -15,7 +15,7 @@ void out_record(struct out *o, const char *key);
 void out_record_end(struct out *o);
 void out_str(struct out *o, const char *key, const char *value);
 void out_u64(struct out *o, const char *key, uint64_t value);
-/* Prints to stdout what was collected and frees it.  0, or -1 when it could not. */
+/* Prints what was collected and frees it; returns the exit status. */
 int out_finish(struct out *o);
 
 #endif

@@ -9,7 +9,7 @@ static int replay_json(const struct hal_replay_info *i)
 	struct out *o = out_create();
 
 	if (o == NULL)
-		return halctl_fail("replay");
+		return TOOL_FAILED;
 	out_record(o, NULL);
 	out_u64(o, "turns", i->turns);
 	out_u64(o, "inputs", i->inputs);
@@ -20,7 +20,7 @@ static int replay_json(const struct hal_replay_info *i)
 		out_str(o, "mismatch", i->mismatch);
 	}
 	out_record_end(o);
-	return out_finish(o) < 0 ? HALCTL_FAILED : 0;
+	return out_finish(o);
 }
 
 int halctl_replay(const struct halctl *ctl)
@@ -29,7 +29,7 @@ int halctl_replay(const struct halctl *ctl)
 	int rc = 0;
 
 	if (hal_replay(ctl->target, &i) < 0)
-		return halctl_fail("replay");
+		return tool_fail_hal();
 	if (ctl->json) {
 		rc = replay_json(&i);
 	} else {
@@ -40,5 +40,5 @@ int halctl_replay(const struct halctl *ctl)
 		if (i.mismatches != 0)
 			printf("first       %s\n", i.mismatch);
 	}
-	return rc != 0 || i.mismatches != 0 ? HALCTL_FAILED : 0;
+	return rc != 0 || i.mismatches != 0 ? TOOL_FAILED : 0;
 }

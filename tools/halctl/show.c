@@ -7,26 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int halctl_fail(const char *what)
-{
-	fprintf(stderr, "halctl: %s: %s\n", what, hal_last_error());
-	return HALCTL_FAILED;
-}
-
-static int out_of_memory(void)
-{
-	fprintf(stderr, "halctl: out of memory\n");
-	return HALCTL_FAILED;
-}
-
-static int finish(struct out *o)
-{
-	if (out_finish(o) == 0)
-		return 0;
-	fprintf(stderr, "halctl: cannot write the output\n");
-	return HALCTL_FAILED;
-}
-
 static const char *size_text(uint64_t bytes, char *buf, size_t len)
 {
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -128,13 +108,24 @@ static void out_backend(struct out *o, const struct hal_backend_info *info)
 /* Device number index and its target, "backend:n": n counts the devices of one backend,
  * which come one after the other. */
 struct walk {
+	const struct halctl *ctl;
 	uint32_t index;
 	uint32_t in_backend;
 	struct hal_device_info info;
 	char target[32];
 };
 
-/* 1: w holds the next device; 0: that was the last; else -errno. */
+/* 1, or 0 past the last, or -1 and what is wrong has been said. */
+static int one_of(int err)
+{
+	if (err == 0)
+		return 1;
+	if (err == -ERANGE)
+		return 0;
+	(void)tool_fail_hal();
+	return -1;
+}
+
 static int walk_next(struct walk *w)
 {
 	char last[sizeof(w->info.backend)];
@@ -143,77 +134,97 @@ static int walk_next(struct walk *w)
 	memcpy(last, w->info.backend, sizeof(last));
 	memset(&w->info, 0, sizeof(w->info));
 	w->info.size = (uint32_t)sizeof(w->info);
-	rc = hal_device_probe(w->index, &w->info);
-	if (rc < 0)
-		return rc == -ENOENT ? 0 : rc;
+	rc = one_of(hal_device_probe(w->index, w->ctl->options, &w->info));
+	if (rc <= 0)
+		return rc;
 	w->in_backend = strcmp(last, w->info.backend) == 0 ? w->in_backend + 1 : 0;
 	w->index++;
 	snprintf(w->target, sizeof(w->target), "%s:%u", w->info.backend, w->in_backend);
 	return 1;
 }
 
-static int backend_at(uint32_t index, struct hal_backend_info *info)
+static int backend_at(const struct halctl *ctl, uint32_t index,
+		      struct hal_backend_info *info)
 {
-	int rc;
-
 	memset(info, 0, sizeof(*info));
 	info->size = (uint32_t)sizeof(*info);
-	rc = hal_backend_get_info(index, info);
-	if (rc < 0)
-		return rc == -ENOENT ? 0 : rc;
-	return 1;
+	return one_of(hal_backend_get_info(index, ctl->options, info));
 }
 
-static int list_json(void)
+/* A device may be missing; whatever else keeps a backend from its devices is an error. */
+static int backend_status(const struct hal_backend_info *info)
+{
+	return info->status == 0 || info->status == -ENODEV ? 0 : TOOL_FAILED;
+}
+
+static const char *backend_word(const struct hal_backend_info *info)
+{
+	return info->status == 0           ? ""
+	       : backend_status(info) == 0 ? "absent: "
+					   : "error: ";
+}
+
+static int out_backends(const struct halctl *ctl, struct out *o)
 {
 	struct hal_backend_info backend;
-	struct walk w = {0};
+	int rc, status = 0;
+
+	for (uint32_t i = 0; (rc = backend_at(ctl, i, &backend)) > 0; i++) {
+		out_backend(o, &backend);
+		status |= backend_status(&backend);
+	}
+	return rc < 0 ? TOOL_FAILED : status;
+}
+
+static int list_json(const struct halctl *ctl)
+{
+	struct walk w = {.ctl = ctl};
 	struct out *o = out_create();
-	int rc;
+	int rc, status = TOOL_FAILED;
 
 	if (!o)
-		return out_of_memory();
+		return TOOL_FAILED;
 	out_record(o, NULL);
 	out_list(o, "devices");
 	while ((rc = walk_next(&w)) > 0)
 		out_device(o, w.target, &w.info);
-	if (rc < 0)
-		halctl_fail("list");
 	out_list_end(o);
 	out_list(o, "backends");
-	for (uint32_t i = 0; rc == 0 && (rc = backend_at(i, &backend)) > 0; i++, rc = 0)
-		out_backend(o, &backend);
+	if (rc == 0)
+		status = out_backends(ctl, o);
 	out_list_end(o);
 	out_record_end(o);
-	return finish(o) || rc < 0 ? HALCTL_FAILED : 0;
+	return status | out_finish(o);
 }
 
-static int list_text(void)
+static int list_text(const struct halctl *ctl)
 {
 	struct hal_backend_info backend;
-	struct walk w = {0};
+	struct walk w = {.ctl = ctl};
 	char units[32], memory[32];
-	int rc;
+	int rc, status = 0;
 
-	printf("%-10s %-5s %-10s %-10s %s\n", "TARGET", "KIND", "UNITS", "MEMORY",
-	       "NAME");
-	while ((rc = walk_next(&w)) > 0)
+	for (rc = walk_next(&w); rc > 0; rc = walk_next(&w)) {
+		if (w.index == 1)
+			printf("%-10s %-5s %-10s %-10s %s\n", "TARGET", "KIND", "UNITS",
+			       "MEMORY", "NAME");
 		printf("%-10s %-5s %-10s %-10s %s\n", w.target, kind_name(w.info.kind),
 		       units_text(&w.info, units, sizeof(units)),
 		       size_text(w.info.memory_bytes, memory, sizeof(memory)),
 		       w.info.name);
-	if (rc < 0)
-		return halctl_fail("list");
-	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++) {
-		if (backend.status < 0)
-			printf("%-10s absent: %s\n", backend.name, backend.reason);
 	}
-	return rc < 0 ? halctl_fail("list") : 0;
+	for (uint32_t i = 0; rc >= 0 && (rc = backend_at(ctl, i, &backend)) > 0; i++) {
+		status |= backend_status(&backend);
+		if (backend.status < 0)
+			printf("%-10s %s%s\n", backend.name, backend_word(&backend),
+			       backend.reason);
+	}
+	return rc < 0 ? TOOL_FAILED : status;
 }
 
 int halctl_list(const struct halctl *ctl)
 {
-	return ctl->json ? list_json() : list_text();
+	return ctl->json ? list_json(ctl) : list_text(ctl);
 }
 
 static void info_text(const struct hal_device_info *info)
@@ -252,19 +263,17 @@ static int open_info(const struct halctl *ctl, const char *target,
 		     struct hal_device_info *info)
 {
 	struct hal_device *dev;
+	int rc = 0;
 
 	memset(info, 0, sizeof(*info));
 	info->size = (uint32_t)sizeof(*info);
 	if (hal_open(target, ctl->options, &dev) < 0)
-		return halctl_fail(target ? target : "hal_open");
-	if (hal_device_get_info(dev, info) < 0) {
-		halctl_fail("info");
-		hal_close(dev);
-		return HALCTL_FAILED;
-	}
+		return tool_fail_hal();
+	if (hal_device_get_info(dev, info) < 0)
+		rc = tool_fail_hal();
 	if (hal_close(dev) < 0)
-		return halctl_fail("hal_close");
-	return 0;
+		rc = tool_fail_hal();
+	return rc;
 }
 
 int halctl_info(const struct halctl *ctl)
@@ -273,16 +282,16 @@ int halctl_info(const struct halctl *ctl)
 	struct out *o;
 
 	if (open_info(ctl, ctl->target, &info))
-		return HALCTL_FAILED;
+		return TOOL_FAILED;
 	if (!ctl->json) {
 		info_text(&info);
 		return 0;
 	}
 	o = out_create();
 	if (!o)
-		return out_of_memory();
+		return TOOL_FAILED;
 	out_device(o, ctl->target ? ctl->target : "", &info);
-	return finish(o);
+	return out_finish(o);
 }
 
 static void out_option(struct out *o, const struct hal_option_info *info)
@@ -317,51 +326,47 @@ int halctl_options(const struct halctl *ctl)
 	struct hal_option_info info;
 	struct out *o = NULL;
 	char section[sizeof(info.section)] = "";
-	uint32_t count = 0;
-	int rc = 0;
+	int rc;
 
 	if (ctl->json) {
 		o = out_create();
 		if (!o)
-			return out_of_memory();
+			return TOOL_FAILED;
 		out_list(o, NULL);
 	}
-	for (;; count++) {
+	for (uint32_t i = 0;; i++) {
 		memset(&info, 0, sizeof(info));
 		info.size = (uint32_t)sizeof(info);
-		rc = hal_option_get_info(count, ctl->options, &info);
-		if (rc < 0)
+		rc = one_of(hal_option_get_info(i, ctl->options, &info));
+		if (rc <= 0)
 			break;
 		if (o)
 			out_option(o, &info);
 		else
 			option_text(&info, section, sizeof(section));
 	}
-	/* No such option, or at once: no such configuration file. */
-	if (rc == -ENOENT && count > 0)
-		rc = 0;
-	else
-		halctl_fail("options");
 	if (o) {
 		out_list_end(o);
-		if (finish(o))
-			return HALCTL_FAILED;
+		rc |= out_finish(o);
 	}
-	return rc == 0 ? 0 : HALCTL_FAILED;
+	return rc == 0 ? 0 : TOOL_FAILED;
 }
 
 static int backend_row(const struct halctl *ctl, const struct hal_backend_info *backend)
 {
-	struct hal_device_info info;
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	int status = backend_status(backend);
 	char units[32], worst[64], modes[64], colors[32];
 
-	if (backend->status < 0 || backend->device_count == 0) {
+	if (status != 0)
+		(void)tool_fail("%s", backend->reason);
+	else if (backend->status == 0)
+		status = open_info(ctl, backend->name, &info);
+	if (backend->status != 0 || status != 0) {
 		printf("| `%s` | %s | - | - | - | - | - | - |\n", backend->name,
 		       backend->summary);
-		return 0;
+		return status;
 	}
-	if (open_info(ctl, backend->name, &info))
-		return HALCTL_FAILED;
 	snprintf(colors, sizeof(colors), info.colors ? "%u" : "-", info.colors);
 	printf("| `%s` | %s | %s | %u | %s | %s | %s / %s | %s |\n", backend->name,
 	       backend->summary, units_text(&info, units, sizeof(units)),
@@ -375,49 +380,45 @@ static int backend_row(const struct halctl *ctl, const struct hal_backend_info *
 static int backends_markdown(const struct halctl *ctl)
 {
 	struct hal_backend_info backend;
-	int rc;
+	int rc, status = 0;
 
 	printf("| backend | what it is | units | partitions | preemption | suspend modes "
 	       "| "
 	       "isolation: compute / memory | memory channels |\n"
 	       "|---|---|---|---|---|---|---|---|\n");
-	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++) {
-		if (backend_row(ctl, &backend))
-			return HALCTL_FAILED;
-	}
-	return rc < 0 ? halctl_fail("backends") : 0;
+	for (uint32_t i = 0; (rc = backend_at(ctl, i, &backend)) > 0; i++)
+		status |= backend_row(ctl, &backend);
+	return rc < 0 ? TOOL_FAILED : status;
 }
 
-static int backends_json(void)
+static int backends_json(const struct halctl *ctl)
 {
-	struct hal_backend_info backend;
 	struct out *o = out_create();
-	int rc;
+	int status;
 
 	if (!o)
-		return out_of_memory();
+		return TOOL_FAILED;
 	out_list(o, NULL);
-	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++)
-		out_backend(o, &backend);
-	if (rc < 0)
-		halctl_fail("backends");
+	status = out_backends(ctl, o);
 	out_list_end(o);
-	return finish(o) || rc < 0 ? HALCTL_FAILED : 0;
+	return status | out_finish(o);
 }
 
 int halctl_backends(const struct halctl *ctl)
 {
 	struct hal_backend_info backend;
-	int rc;
+	int rc, status = 0;
 
 	if (ctl->markdown)
 		return backends_markdown(ctl);
 	if (ctl->json)
-		return backends_json();
-	for (uint32_t i = 0; (rc = backend_at(i, &backend)) > 0; i++)
-		printf("%-10s %u device%s  %s%s%s\n", backend.name, backend.device_count,
-		       backend.device_count == 1 ? " " : "s", backend.summary,
-		       backend.status < 0 ? "; absent: " : "",
-		       backend.status < 0 ? backend.reason : "");
-	return rc < 0 ? halctl_fail("backends") : 0;
+		return backends_json(ctl);
+	for (uint32_t i = 0; (rc = backend_at(ctl, i, &backend)) > 0; i++) {
+		status |= backend_status(&backend);
+		printf("%-10s %u device%s  %s%s%s%s\n", backend.name,
+		       backend.device_count, backend.device_count == 1 ? " " : "s",
+		       backend.summary, backend.status < 0 ? "; " : "",
+		       backend_word(&backend), backend.reason);
+	}
+	return rc < 0 ? TOOL_FAILED : status;
 }

@@ -28,7 +28,7 @@ static int halctl(const char *args)
 	int rc;
 	FILE *f;
 
-	snprintf(line, sizeof(line), "%s %s 2>&1", HALCTL, args);
+	snprintf(line, sizeof(line), "2>&1 %s %s", HALCTL, args);
 	f = popen(line, "r");
 	assert_non_null(f);
 	n = fread(output, 1, sizeof(output) - 1, f);
@@ -200,13 +200,85 @@ static void missing_config_is_an_error(void **state)
 	expect("/nonexistent/hal.conf");
 	assert_int_equal(halctl("info -c /nonexistent/hal.conf ref"), 1);
 	expect("/nonexistent/hal.conf");
+	assert_int_equal(halctl("-c /nonexistent/hal.conf list"), 1);
+	expect("halctl: configuration /nonexistent/hal.conf: No such file");
+	assert_int_equal(halctl("-c /nonexistent/hal.conf backends --markdown"), 1);
+	expect("/nonexistent/hal.conf");
+	/* It is the one that was named last. */
+	setenv("HAL_HAL_CONFIG", "/dev/null", 1);
+	assert_int_equal(halctl("-c /nonexistent/hal.conf list"), 1);
+	unsetenv("HAL_HAL_CONFIG");
+}
+
+/* Good devices are shown, and the status says that something is wrong. */
+static void bad_plugins_and_options_are_errors(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("list -o hal.plugins=/nonexistent/x.so"), 1);
+	expect("ref:0");
+	expect("x          error: plugin /nonexistent/x.so: ");
+	assert_int_equal(halctl("list -j -o hal.plugins=/nonexistent/x.so"), 1);
+	expect("plugin /nonexistent/x.so: ");
+	assert_int_equal(halctl("backends -o hal.plugins=/nonexistent/x.so"), 1);
+	expect("error: plugin /nonexistent/x.so: ");
+	assert_int_equal(halctl("backends -m -o hal.plugins=/nonexistent/x.so"), 1);
+	expect("| `ref` |");
+	assert_int_equal(halctl("list -o backend.ref.units=none"), 1);
+	expect("ref        error: option: [backend.ref] units = \"none\"");
+	assert_int_equal(halctl("list -o hall.device=ref"), 1);
+	expect("no section [hall]");
+	assert_int_equal(halctl("backends -o backend.ref.unitz=3"), 1);
+	expect("unitz");
+	setenv("HAL_BACKEND_REF_UNITZ", "3", 1);
+	assert_int_equal(halctl("list"), 1);
+	expect("environment HAL_BACKEND_REF_UNITZ: [backend.ref] has no option UNITZ");
+	unsetenv("HAL_BACKEND_REF_UNITZ");
+}
+
+static void options_count_in_lists(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("list -o backend.ref.devices=2"), 0);
+	expect("ref:1");
+	assert_int_equal(halctl("backends -o backend.ref.devices=2"), 0);
+	expect("2 devices");
+}
+
+static void prefixes_stand_once(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("info ref:7"), 1);
+	assert_string_equal(output, "halctl: ref:7: there is 1 device\n");
+	assert_int_equal(halctl("list -o backend.ref.devices=0"), 0);
+	expect("ref        absent: ");
+	assert_null(strstr(output, "absent: ref: "));
+}
+
+static void what_cannot_be_written_is_an_error(void **state)
+{
+	static const char *const commands[] = {
+		"list",        "list -j",    "info ref",  "info -j ref",
+		"options",     "options -j", "backends",  "backends -j",
+		"backends -m", "--help",     "--version",
+	};
+	char args[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		snprintf(args, sizeof(args), "%s >/dev/full", commands[i]);
+		if (halctl(args) != 1)
+			fail_msg("halctl %s: not 1", args);
+		expect("halctl: cannot write the output");
+	}
+	assert_int_equal(halctl("list >&-"), 1);
+	expect("halctl: cannot write the output: Bad file descriptor");
 }
 
 static void unknown_device_is_an_error(void **state)
 {
 	(void)state;
 	assert_int_equal(halctl("info nosuch:0"), 1);
-	expect("halctl: nosuch:0: ");
+	expect("halctl: target \"nosuch:0\": ");
 	assert_int_equal(halctl("info 'ref?nosuch=1'"), 1);
 	expect("nosuch");
 }
@@ -233,6 +305,7 @@ static void wrong_command_lines_exit_2(void **state)
 		"",         "nosuch",         "list ref",
 		"info a b", "--nosuch list",  "list --markdown",
 		"--config", "backends -j -m", "options ref",
+		"replay",   "-c '' list",     "replay x -o hal.trace=t",
 	};
 
 	(void)state;
@@ -263,6 +336,10 @@ int main(void)
 		cmocka_unit_test(options_text_can_be_read_back),
 		cmocka_unit_test(bad_config_is_named_with_its_line),
 		cmocka_unit_test(missing_config_is_an_error),
+		cmocka_unit_test(bad_plugins_and_options_are_errors),
+		cmocka_unit_test(options_count_in_lists),
+		cmocka_unit_test(prefixes_stand_once),
+		cmocka_unit_test(what_cannot_be_written_is_an_error),
 		cmocka_unit_test(unknown_device_is_an_error),
 		cmocka_unit_test(backends_in_three_forms),
 		cmocka_unit_test(wrong_command_lines_exit_2),
