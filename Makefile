@@ -6,7 +6,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: help demo check check-long check-aarch64 mutants figures format setup configure build clean
+.PHONY: help demo check check-long check-aarch64 check-levelzero-driver mutants figures format setup configure build clean
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
@@ -16,6 +16,8 @@ help:
 	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
 	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
 	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
+	@echo 'make check-levelzero-driver  the Level Zero backend on Intel'"'"'s own driver, fetched (80 MB), without'
+	@echo '                 its hardware: all but execution'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make build       the library, tools and tests; installs nothing'
@@ -48,6 +50,10 @@ mutants: setup build
 
 check-aarch64: setup
 	@scripts/check-aarch64
+
+check-levelzero-driver: setup build
+	@scripts/stage levelzero-driver scripts/check-levelzero-driver
+	@tail -n 3 build/log/levelzero-driver.log
 
 figures: setup build
 	@cmake --build --preset dev --target figures

@@ -174,12 +174,29 @@ static int read_tiles(struct lz_shape *s)
 	return err;
 }
 
+/* HAL_KIND_* + 1 by enum lz_device_type; 0: its programs are no modules.  Intel's NPU
+ * driver takes them through a graph extension of its own. */
+static const uint8_t kinds[] = {
+	[LZ_DEVICE_GPU] = HAL_KIND_GPU + 1,
+	[LZ_DEVICE_CPU] = HAL_KIND_CPU + 1,
+	[LZ_DEVICE_FPGA] = HAL_KIND_FPGA + 1,
+};
+
+static int check_kind(const struct lz_shape *s)
+{
+	const uint32_t type = s->props.type;
+
+	if (type < sizeof(kinds) && kinds[type])
+		return 0;
+	return lz_host->fail(ENODEV,
+			     "levelzero: %s is of type %u, whose drivers have no modules",
+			     s->props.name, type);
+}
+
 static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape *s)
 {
 	struct ze_device_compute_properties c = {
 		.stype = LZ_STYPE_DEVICE_COMPUTE_PROPERTIES};
-	struct ze_device_module_properties m = {
-		.stype = LZ_STYPE_DEVICE_MODULE_PROPERTIES};
 	int err;
 
 	memset(s, 0, sizeof(*s));
@@ -189,11 +206,10 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	err = LZ(zeDeviceGetProperties, root, &s->props);
 	s->props.name[sizeof(s->props.name) - 1] = 0;
 	if (!err)
+		err = check_kind(s);
+	if (!err)
 		err = LZ(zeDeviceGetComputeProperties, root, &c);
 	memcpy(s->max_groups, c.max_group_count, sizeof(s->max_groups));
-	if (!err)
-		err = LZ(zeDeviceGetModuleProperties, root, &m);
-	s->spirv = m.spirv_version_supported != 0;
 	if (!err)
 		err = read_extensions(s);
 	if (!err)
@@ -201,7 +217,7 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	if (!err)
 		err = read_tiles(s);
 	if (!err && !s->props.timer_resolution)
-		err = lz_host->fail(ENOTSUP, "levelzero: %s has no timer", s->props.name);
+		err = lz_host->fail(ENODEV, "levelzero: %s has no timer", s->props.name);
 	s->stand_in = strncmp(s->props.name, STAND_IN_NAME, strlen(STAND_IN_NAME)) == 0;
 	return err ? err : lz_shape_units(s, units);
 }
@@ -229,77 +245,83 @@ static int driver_devices(void *driver, uint32_t *count, void **devices)
 	return LZ(zeDeviceGet, driver, count, devices);
 }
 
-/* How many devices all drivers have, and the one of that number. */
-static int find_device(uint32_t index, void **driver, void **root)
+/* True: that was enough. */
+typedef bool (*take_fn)(void *to, uint32_t index, const struct lz_shape *s, int err);
+
+struct search {
+	uint32_t units, found;
+	take_fn take;
+	void *to;
+	bool enough;
+	int why; /* the last thing that was none; it has its text */
+};
+
+/* What is no device for us (-ENODEV) has no number; one that cannot be used now has it
+ * all the same, so that others keep theirs. */
+static void found(struct search *f, const struct lz_shape *s, int err)
 {
-	void *drivers[DRIVERS_MAX], *devices[DEVICES_MAX];
-	uint32_t count = 0, found = 0, n, i;
-	int err = LZ(zeDriverGet, &count, NULL), why = 0;
+	if (err == -ENODEV)
+		f->why = err;
+	else
+		f->enough = f->take(f->to, f->found++, s, err);
+}
+
+/* A driver that does not tell its devices is taken for one of them. */
+static void search_driver(struct search *f, void *driver)
+{
+	void *devices[DEVICES_MAX];
+	struct lz_shape s = {0};
+	uint32_t count, i;
+	int err = driver_devices(driver, &count, devices);
 
 	if (err)
-		return err;
+		found(f, &s, err);
+	for (i = 0; !err && i < count && !f->enough; i++) {
+		int one = read_shape(driver, devices[i], f->units, &s);
+
+		found(f, &s, one);
+	}
+}
+
+/* Shows take the devices of all drivers, and answers how many; nothing that is wrong with
+ * one hides another. */
+static int find_devices(uint32_t units, take_fn take, void *to)
+{
+	struct search f = {.units = units, .take = take, .to = to};
+	void *drivers[DRIVERS_MAX];
+	uint32_t count = 0, i;
+	int err = LZ(zeDriverGet, &count, NULL);
+
 	count = count < DRIVERS_MAX ? count : DRIVERS_MAX;
-	if (count)
+	if (!err && count)
 		err = LZ(zeDriverGet, &count, drivers);
 	if (err)
 		return err;
-	for (i = 0; i < count; i++) {
-		err = driver_devices(drivers[i], &n, devices);
-		if (err == -ENODEV) {
-			why = err;
-			continue;
-		}
-		/* Passing over this one would give the next one's devices its numbers. */
-		if (err)
-			return err;
-		if (index >= found && index < found + n) {
-			*driver = drivers[i];
-			*root = devices[index - found];
-		}
-		found += n;
-	}
-	if (!found && why)
-		return why; /* with its text, the last there was */
-	if (!found)
+	for (i = 0; i < count && !f.enough; i++)
+		search_driver(&f, drivers[i]);
+	if (!f.found && f.why)
+		return f.why;
+	if (!f.found)
 		return lz_host->fail(ENODEV, "levelzero: %u drivers, no device", count);
-	return (int)found;
+	return (int)f.found;
 }
 
 /* ---- what it says of itself -------------------------------------------------------- */
 
-static uint32_t kind_of(uint32_t type)
-{
-	switch (type) {
-	case LZ_DEVICE_GPU:
-		return HAL_KIND_GPU;
-	case LZ_DEVICE_FPGA:
-		return HAL_KIND_FPGA;
-	case LZ_DEVICE_MCA:
-	case LZ_DEVICE_VPU:
-		return HAL_KIND_NPU;
-	default:
-		return HAL_KIND_CPU;
-	}
-}
-
-static int describe(const struct lz_options *o, const struct lz_shape *s, uint32_t index,
-		    struct hal_device_info *info)
+static void describe(const struct lz_options *o, const struct lz_shape *s, uint32_t index,
+		     struct hal_device_info *info)
 {
 	struct ze_pci_ext_properties pci = {.stype = LZ_STYPE_PCI_EXT_PROPERTIES};
-	int err;
 
-	info->kind = kind_of(s->props.type);
+	info->kind = kinds[s->props.type] - 1u;
 	snprintf(info->backend, sizeof(info->backend), "levelzero");
 	snprintf(info->name, sizeof(info->name), "%.63s", s->props.name);
 	snprintf(info->bus_id, sizeof(info->bus_id), "levelzero:%u", index);
-	if (s->pci) {
-		err = LZ(zeDevicePciGetPropertiesExt, s->root, &pci);
-		if (err)
-			return err;
+	/* A device that is on no bus, or does not tell of it, is as good as any. */
+	if (s->pci && lz.zeDevicePciGetPropertiesExt(s->root, &pci) == LZ_SUCCESS)
 		snprintf(info->bus_id, sizeof(info->bus_id), "%04x:%02x:%02x.%x",
 			 pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0x1f,
 			 pci.function & 7);
-	}
 	info->memory_bytes = s->memory_bytes;
 	info->memory_free = s->memory_bytes;
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
@@ -316,34 +338,38 @@ static int describe(const struct lz_options *o, const struct lz_shape *s, uint32
 		s->tile_units ? HAL_ISOLATION_ENFORCED : HAL_ISOLATION_ADVISORY;
 	info->memory_isolation = HAL_ISOLATION_ADVISORY;
 	info->clock_hz = s->props.timer_resolution;
-	return 0;
+}
+
+struct listing {
+	const struct lz_options *opt;
+	struct hal_device_info *out;
+	uint32_t max;
+};
+
+static bool list_device(void *to, uint32_t index, const struct lz_shape *s, int err)
+{
+	const struct listing *l = to;
+
+	if (index >= l->max)
+		return false;
+	if (!err)
+		describe(l->opt, s, index, &l->out[index]);
+	else
+		snprintf(l->out[index].name, sizeof(l->out[index].name), "unusable: %s",
+			 strerrorname_np(-err));
+	return false;
 }
 
 static int lz_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
 		    uint32_t max)
 {
-	void *driver = NULL, *root = NULL;
 	struct lz_options o;
-	struct lz_shape s;
-	int count, err;
-	uint32_t i;
+	const struct listing l = {&o, out, max};
+	int err;
 
 	read_options(cfg, &o);
 	err = lz_load(o.loader);
-	if (err)
-		return err;
-	count = find_device(0, &driver, &root);
-	for (i = 0; count > 0 && i < (uint32_t)count && i < max; i++) {
-		err = find_device(i, &driver, &root);
-		if (err < 0)
-			return err;
-		err = read_shape(driver, root, o.units, &s);
-		if (!err)
-			err = describe(&o, &s, i, &out[i]);
-		if (err)
-			return err;
-	}
-	return count;
+	return err ? err : find_devices(o.units, list_device, (void *)&l);
 }
 
 /* ---- clock ------------------------------------------------------------------------- */
@@ -581,9 +607,26 @@ static int start(struct lz_device *dev)
 	return err;
 }
 
+struct choice {
+	uint32_t index;
+	int err; /* of that one; 1: there is none */
+	struct lz_shape shape;
+};
+
+static bool choose_device(void *to, uint32_t index, const struct lz_shape *s, int err)
+{
+	struct choice *c = to;
+
+	if (index != c->index)
+		return false;
+	c->err = err;
+	c->shape = *s;
+	return true;
+}
+
 static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 {
-	void *driver = NULL, *root = NULL;
+	struct choice c = {.index = index, .err = 1};
 	struct lz_device *dev;
 	struct lz_options o;
 	int err, count;
@@ -592,10 +635,10 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	err = lz_load(o.loader);
 	if (err)
 		return err;
-	count = find_device(index, &driver, &root);
-	if (count < 0)
-		return count;
-	if (!root)
+	count = find_devices(o.units, choose_device, &c);
+	if (count < 0 || c.err < 0)
+		return count < 0 ? count : c.err;
+	if (c.err)
 		return lz_host->fail(ENODEV, "levelzero:%u: there are %d devices", index,
 				     count);
 	dev = calloc(1, sizeof(*dev));
@@ -603,10 +646,10 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		return lz_host->fail(ENOMEM, "levelzero:%u: no memory for the device",
 				     index);
 	dev->opt = o;
+	dev->shape = c.shape;
 	dev->index = index;
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
-	err = read_shape(driver, root, o.units, &dev->shape);
-	if (!err && o.placement == LZ_MEM_SHARED && !dev->shape.shared)
+	if (o.placement == LZ_MEM_SHARED && !dev->shape.shared)
 		err = lz_host->fail(ENOTSUP, "levelzero:%u: memory=shared: %s has none",
 				    index, dev->shape.props.name);
 	if (!err)
@@ -622,10 +665,8 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 static int lz_get_info(void *device, struct hal_device_info *info)
 {
 	const struct lz_device *dev = device;
-	int err = describe(&dev->opt, &dev->shape, dev->index, info);
 
-	if (err)
-		return err;
+	describe(&dev->opt, &dev->shape, dev->index, info);
 	info->memory_free -= dev->memory_used;
 	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
 	return 0;
@@ -637,7 +678,7 @@ static const struct hal_backend backend = {
 	.size = sizeof(struct hal_backend),
 	.abi = HAL_BACKEND_ABI,
 	.name = "levelzero",
-	.summary = "Intel GPUs and NPUs through oneAPI Level Zero",
+	.summary = "Intel GPUs through oneAPI Level Zero",
 	.score = 50,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,

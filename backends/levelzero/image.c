@@ -347,8 +347,7 @@ static uint32_t magic_of(const void *image, size_t size)
 }
 
 /* Leaves .count 0 where only the driver knows; kernels are freed by the caller. */
-int lz_image_parse(const struct lz_shape *s, const void *image, size_t size,
-		   struct lz_program *prog)
+int lz_image_parse(const void *image, size_t size, struct lz_program *prog)
 {
 	uint32_t magic = magic_of(image, size);
 	bool table = magic == HAL_LEVELZERO_MAGIC;
@@ -367,9 +366,6 @@ int lz_image_parse(const struct lz_shape *s, const void *image, size_t size,
 		if (err)
 			return err;
 	}
-	if (prog->format == LZ_FORMAT_SPIRV && !s->spirv)
-		return lz_host->fail(ENOTSUP, "levelzero: %s takes no SPIR-V",
-				     s->props.name);
 	if (prog->format == LZ_FORMAT_SPIRV &&
 	    magic_of(prog->code, prog->code_bytes) != SPIRV_MAGIC)
 		return lz_host->fail(EINVAL,

@@ -69,7 +69,7 @@ struct lz_shape {
 	struct lz_unit units[LZ_ENGINES_MAX];
 	uint32_t max_groups[3];
 	bool tile_units; /* units are whole tiles */
-	bool stand_in, can_drive, cache, pci, ipc, shared, spirv;
+	bool stand_in, can_drive, cache, pci, ipc, shared;
 };
 
 enum lz_kind {
@@ -217,8 +217,7 @@ int lz_mem_map(void *device, void *memory, void **address);
 int lz_mem_unmap(void *device, void *memory);
 
 /* image.c */
-int lz_image_parse(const struct lz_shape *s, const void *image, size_t size,
-		   struct lz_program *prog);
+int lz_image_parse(const void *image, size_t size, struct lz_program *prog);
 
 /* program.c */
 int lz_program_load(void *device, const void *image, size_t size, void **out);

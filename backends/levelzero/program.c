@@ -167,7 +167,7 @@ int lz_program_load(void *device, const void *image, size_t size, void **out)
 
 	if (!prog)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a program");
-	err = lz_image_parse(&dev->shape, image, size, prog);
+	err = lz_image_parse(image, size, prog);
 	if (!err)
 		err = make_tile(dev, prog, 0);
 	if (err) {

@@ -64,7 +64,6 @@ enum lz_result {
 #define LZ_STYPES(X)                                                                     \
 	X(DRIVER_IPC_PROPERTIES, 0x2)                                                    \
 	X(DEVICE_COMPUTE_PROPERTIES, 0x4)                                                \
-	X(DEVICE_MODULE_PROPERTIES, 0x5)                                                 \
 	X(COMMAND_QUEUE_GROUP_PROPERTIES, 0x6)                                           \
 	X(DEVICE_MEMORY_PROPERTIES, 0x7)                                                 \
 	X(DEVICE_MEMORY_ACCESS_PROPERTIES, 0x8)                                          \
@@ -165,19 +164,6 @@ struct ze_device_compute_properties {
 	uint32_t max_shared_local_memory;
 	uint32_t sub_group_size_count;
 	uint32_t sub_group_sizes[8];
-};
-
-struct ze_device_module_properties {
-	uint32_t stype;
-	void *next;
-	uint32_t spirv_version_supported;
-	uint32_t flags;
-	uint32_t fp16_flags;
-	uint32_t fp32_flags;
-	uint32_t fp64_flags;
-	uint32_t max_arguments_size;
-	uint32_t printf_buffer_size;
-	uint8_t native_kernel_supported[16];
 };
 
 struct ze_command_queue_group_properties {

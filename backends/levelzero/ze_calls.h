@@ -31,8 +31,6 @@ X(zeGetDevice, 2, 1, zeDeviceGetProperties, \
 	(void *device, struct ze_device_properties *p), (device, p)) \
 X(zeGetDevice, 3, 1, zeDeviceGetComputeProperties, \
 	(void *device, struct ze_device_compute_properties *p), (device, p)) \
-X(zeGetDevice, 4, 1, zeDeviceGetModuleProperties, \
-	(void *device, struct ze_device_module_properties *p), (device, p)) \
 X(zeGetDevice, 5, 1, zeDeviceGetCommandQueueGroupProperties, \
 	(void *device, uint32_t *count, struct ze_command_queue_group_properties *p), \
 	(device, count, p)) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conformance kernels for Level Zero: an image whose module is for the stand-in
- * driver of tests/fakes/levelzero.  A real device refuses it: it is no binary of its.
+ * The conformance kernels for Level Zero: a table in front of SPIR-V.  The stand-in
+ * driver of tests/fakes/levelzero goes by their names; on a real one they do nothing.
  */
 #include "conformance.h"
 
@@ -11,28 +11,25 @@
 
 #include <hal/levelzero.h>
 
-#include "tests/fakes/levelzero/stand_in.h"
+#include "tests/fakes/levelzero/image.h"
 
 enum { KERNELS = 5 };
 
-struct levelzero_image {
+struct table {
 	struct hal_levelzero_image head;
 	struct hal_levelzero_kernel kernels[KERNELS];
-	struct lz_stand_in_module module;
-	char names[KERNELS][32];
 };
 
-static const struct levelzero_image template = {
-	{HAL_LEVELZERO_MAGIC, HAL_LEVELZERO_VERSION, sizeof(struct levelzero_image), 1,
-	 KERNELS, sizeof(struct hal_levelzero_kernel),
-	 sizeof(struct lz_stand_in_module) + KERNELS * 32, 0},
+static const struct table template = {
+	{HAL_LEVELZERO_MAGIC, HAL_LEVELZERO_VERSION, 0, 0, KERNELS,
+	 sizeof(struct hal_levelzero_kernel), 0, 0},
 	{
 		{.name = "copy",
 		 .group_size = {64, 1, 1},
 		 .arg_count = 2,
 		 .arg_bytes = {CONF_COPY_BYTES, CONF_COPY_BYTES}},
 		{.name = "gemm",
-		 .group_size = {32, 32, 1},
+		 .group_size = {32, 8, 1},
 		 .arg_count = 3,
 		 .arg_bytes = {CONF_GEMM_BYTES, CONF_GEMM_BYTES, CONF_GEMM_BYTES},
 		 .work = CONF_GEMM_BYTES * CONF_GEMM_N},
@@ -43,19 +40,27 @@ static const struct levelzero_image template = {
 		{.name = "spin", .arg_count = 1, .arg_bytes = {CONF_SPIN_BYTES}},
 		{.name = "wild", .arg_count = 1, .arg_bytes = {CONF_SPIN_BYTES}},
 	},
-	{LZ_STAND_IN_MAGIC, sizeof(struct lz_stand_in_module) + KERNELS * 32, KERNELS, 0},
-	{"copy", "gemm", "add", "spin", "wild"},
 };
 
 static int levelzero_image(void **image, size_t *size)
 {
-	void *p = malloc(sizeof(template));
+	static const char *const names[KERNELS] = {"copy:mm", "gemm:mmm", "add:mmm",
+						   "spin:m", "wild:m"};
+	size_t bytes;
+	void *module = make_spirv(names, KERNELS, 0, &bytes);
+	struct table *t = malloc(sizeof(*t) + bytes);
 
-	if (!p)
+	if (!t) {
+		free(module);
 		return -ENOMEM;
-	memcpy(p, &template, sizeof(template));
-	*image = p;
-	*size = sizeof(template);
+	}
+	*t = template;
+	*size = sizeof(*t) + bytes;
+	t->head.bytes = (uint32_t)*size;
+	t->head.module_bytes = (uint32_t)bytes;
+	memcpy(t + 1, module, bytes);
+	free(module);
+	*image = t;
 	return 0;
 }
 

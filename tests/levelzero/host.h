@@ -7,6 +7,7 @@
 
 #include <hal/backend.h>
 
+#include "tests/fakes/levelzero/image.h"
 #include "tests/fakes/levelzero/stand_in.h"
 
 /* The options that the backend asks for; what is not named has its default. */
@@ -26,13 +27,5 @@ const struct lz_stand_in *stand_in(void);
 /* The loader passes on what a compiler says: not while it wraps handles
  * (docs/levelzero.md). */
 bool build_logs(void);
-
-/* An image for the stand-in: kernels of its kernels.c, "name:arguments" where an argument
- * is m (memory) or 1, 2, 4, 8 (a scalar of that many bytes).  Freed by the caller. */
-void *make_image(const char *const *kernels, uint32_t count, uint32_t group_size,
-		 size_t *size);
-/* The same as SPIR-V: entry points and parameter types, no code. */
-void *make_spirv(const char *const *kernels, uint32_t count, uint32_t group_size,
-		 size_t *size);
 
 #endif

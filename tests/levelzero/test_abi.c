@@ -118,11 +118,6 @@ static void properties(void **state)
 	COMPUTE(max_shared_local_memory, maxSharedLocalMemory);
 	COMPUTE(sub_group_sizes, subGroupSizes);
 #undef COMPUTE
-	SAME_SIZE(ze_device_module_properties, ze_device_module_properties_t);
-	SAME_FIELD(ze_device_module_properties, spirv_version_supported,
-		   ze_device_module_properties_t, spirvVersionSupported);
-	SAME_FIELD(ze_device_module_properties, max_arguments_size,
-		   ze_device_module_properties_t, maxArgumentsSize);
 	SAME_SIZE(ze_command_queue_group_properties, ze_command_queue_group_properties_t);
 	SAME_FIELD(ze_command_queue_group_properties, flags,
 		   ze_command_queue_group_properties_t, flags);
@@ -216,7 +211,6 @@ static void slots(void **state)
 		AT(zeDeviceGetSubDevices, device, pfnGetSubDevices),
 		AT(zeDeviceGetProperties, device, pfnGetProperties),
 		AT(zeDeviceGetComputeProperties, device, pfnGetComputeProperties),
-		AT(zeDeviceGetModuleProperties, device, pfnGetModuleProperties),
 		AT(zeDeviceGetCommandQueueGroupProperties, device,
 		   pfnGetCommandQueueGroupProperties),
 		AT(zeDeviceGetMemoryProperties, device, pfnGetMemoryProperties),

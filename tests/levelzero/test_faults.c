@@ -222,8 +222,10 @@ static struct outcome run(const struct hal_bk_config *cfg)
 	memset(info, 0, sizeof(info));
 	for (i = 0; i < 4; i++)
 		info[i].size = sizeof(info[i]);
-	ok = step(&w, b->cold.probe(cfg, info, 4)) &&
-	     step(&w, b->cold.open(cfg, 0, &w.dev));
+	ok = step(&w, b->cold.probe(cfg, info, 4));
+	for (i = 0; ok && i < 4; i++)
+		ok = step(&w, strncmp(info[i].name, "unusable", 8) == 0 ? -EIO : 0);
+	ok = ok && step(&w, b->cold.open(cfg, 0, &w.dev));
 	ok = ok && step(&w, b->cold.get_info(w.dev, info)) &&
 	     step(&w, b->cold.partition_create(w.dev, &part, &w.part));
 	ok = ok && step(&w, b->cold.mem_alloc(w.dev, w.part, 64, 0, 0, &w.mem[0])) &&
@@ -264,8 +266,8 @@ static bool may_be_silent(const char *call, uint64_t nth, uint64_t times)
 	if (strcmp(call, "zeContextDestroy") == 0 ||
 	    (strcmp(call, "zeCommandListDestroy") == 0 && nth == times))
 		return true;
-	/* Looked at again and again; and only when a command takes long. */
-	return false;
+	/* A device is as good without an address. */
+	return strcmp(call, "zeDevicePciGetPropertiesExt") == 0;
 }
 
 static uint32_t failed_calls, bad;
@@ -409,7 +411,11 @@ int main(void)
 		cmocka_unit_test(host_memory),
 		cmocka_unit_test(every_call),
 	};
-	int rc = cmocka_run_group_tests(tests, setup, NULL);
+	int rc;
+
+	/* Without the NPU, of which a text is told each time. */
+	setenv("ZE_AFFINITY_MASK", "0,1,2,3", 1);
+	rc = cmocka_run_group_tests(tests, setup, NULL);
 
 	printf("figure levelzero.faults.calls %u\n", failed_calls);
 	printf("figure levelzero.faults.bad %u\n", bad);

@@ -26,7 +26,7 @@ struct report {
 	int reopened; /* of a second try */
 	char text[sizeof(host_text)];
 	uint32_t units[8];
-	char name[64];
+	char name[64], bus_id[32];
 };
 
 static struct report *report;
@@ -46,6 +46,7 @@ static void look(const struct hal_bk_config *cfg)
 	for (i = 0; i < 8; i++)
 		report->units[i] = info[i].unit_cols;
 	memcpy(report->name, info[0].name, sizeof(report->name));
+	memcpy(report->bus_id, info[0].bus_id, sizeof(report->bus_id));
 	report->opened = b->cold.open(cfg, 0, &dev);
 	if (report->opened)
 		memcpy(report->text, host_text, sizeof(host_text));
@@ -144,35 +145,108 @@ static void init_fails(void **state)
 	assert_non_null(strstr(report->text, "zeInit: ZE_RESULT_"));
 }
 
-/* Half-way: the driver is there, and then one of its answers is an error. */
+static void no_drivers_told(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"HAL_STAND_IN_ZE_FAIL=zeDriverGet:3:0x70000002", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	assert_int_equal(report->count, -ENOMEM);
+	assert_non_null(strstr(report->text, "zeDriverGet"));
+	/* It was once; the next time all is well. */
+	assert_int_equal(report->opened, 0);
+}
+
+/* A driver that does not tell its devices stands for one that cannot be used. */
 static void driver_half_way(void **state)
 {
-	static const struct {
-		const char *set;
-		const char *call;
-	} cases[] = {
-		{"HAL_STAND_IN_ZE_FAIL=zeDriverGetApiVersion:1:0x70000002",
-		 "zeDriverGetApiVersion"},
-		{"HAL_STAND_IN_ZE_FAIL=zeDeviceGet:2:0x70000002", "zeDeviceGet"},
-		{"HAL_STAND_IN_ZE_FAIL=zeDeviceGetProperties:1:0x70000002",
-		 "zeDeviceGetProperties"},
-		{"HAL_STAND_IN_ZE_FAIL=zeDeviceGetSubDevices:2:0x70000002",
-		 "zeDeviceGetSubDevices"},
+	static const char *const sets[] = {
+		"HAL_STAND_IN_ZE_FAIL=zeDriverGetApiVersion:1:0x70000002",
+		"HAL_STAND_IN_ZE_FAIL=zeDeviceGet:2:0x70000002",
 	};
 	const struct hal_bk_config cfg = {0};
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *const set[] = {cases[i].set, NULL};
+	for (i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		const char *const set[] = {sets[i], NULL};
 
 		in_a_child(&cfg, set);
-		if (report->count != -ENOMEM || !strstr(report->text, cases[i].call))
-			fail_msg("%s: %d \"%s\"", cases[i].set, report->count,
-				 report->text);
-		/* It was once; the next time all is well. */
+		assert_int_equal(report->count, 1);
+		assert_string_equal(report->name, "unusable: ENOMEM");
 		assert_int_equal(report->opened, 0);
 	}
+}
+
+/* A device that answers with an error keeps its number and hides no other. */
+static void one_bad_device(void **state)
+{
+	static const char *const sets[] = {
+		"HAL_STAND_IN_ZE_FAIL=zeDeviceGetProperties:1:0x70000002",
+		"HAL_STAND_IN_ZE_FAIL=zeDeviceGetSubDevices:2:0x70000002",
+		"HAL_STAND_IN_ZE_FAIL=zeDeviceGetMemoryProperties:1:0x70000002",
+	};
+	const struct hal_bk_config cfg = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		const char *const set[] = {sets[i], NULL};
+
+		in_a_child(&cfg, set);
+		assert_int_equal(report->count, 4);
+		assert_string_equal(report->name, "unusable: ENOMEM");
+		assert_int_equal(report->units[0], 0);
+		assert_int_equal(report->units[1], 2);
+		assert_int_equal(report->opened, 0);
+	}
+}
+
+static void no_pci_address(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {
+		"HAL_STAND_IN_ZE_FAIL=zeDevicePciGetPropertiesExt:1:0x78000001", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	assert_int_equal(report->count, 4);
+	assert_int_equal(report->opened, 0);
+	assert_int_equal(strncmp(report->name, "HAL stand-in", 12), 0);
+	assert_string_equal(report->bus_id, "levelzero:0");
+}
+
+/* A driver that says nothing of its device, before or behind one that does. */
+static void null_driver_beside(void **state)
+{
+	static const char *const sets[] = {
+		"ZE_ENABLE_ALT_DRIVERS=" STAND_IN "," NULL_DRIVER,
+		"ZE_ENABLE_ALT_DRIVERS=" NULL_DRIVER "," STAND_IN,
+	};
+	const struct hal_bk_config cfg = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		const char *const set[] = {sets[i], NULL};
+
+		in_a_child(&cfg, set);
+		assert_int_equal(report->count, 4);
+		assert_int_equal(report->opened, 0);
+		assert_int_equal(report->units[1], 2);
+	}
+}
+
+/* Its programs are no modules: whoever has nothing else is told so. */
+static void npu_alone(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const char *const set[] = {"ZE_AFFINITY_MASK=4", NULL};
+
+	(void)state;
+	in_a_child(&cfg, set);
+	refused(-ENODEV, "HAL stand-in NPU is of type 5, whose drivers have no modules");
 }
 
 static void old_driver(void **state)
@@ -281,7 +355,9 @@ int main(void)
 		cmocka_unit_test(init_fails),      cmocka_unit_test(driver_half_way),
 		cmocka_unit_test(old_driver),      cmocka_unit_test(affinity_mask),
 		cmocka_unit_test(nothing_visible), cmocka_unit_test(two_drivers),
-		cmocka_unit_test(another_loader),
+		cmocka_unit_test(another_loader),  cmocka_unit_test(one_bad_device),
+		cmocka_unit_test(no_pci_address),  cmocka_unit_test(null_driver_beside),
+		cmocka_unit_test(npu_alone),       cmocka_unit_test(no_drivers_told),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

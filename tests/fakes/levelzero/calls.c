@@ -195,18 +195,6 @@ uint32_t do_zeDeviceGetComputeProperties(void *device,
 	return OK;
 }
 
-uint32_t do_zeDeviceGetModuleProperties(void *device,
-					struct ze_device_module_properties *p)
-{
-	OBJECT(device, dev, device, DEVICE);
-
-	STYPE(p, DEVICE_MODULE_PROPERTIES);
-	p->spirv_version_supported =
-		dev->spec->type == LZ_DEVICE_GPU ? LZ_API_VERSION(1, 2) : 0;
-	p->max_arguments_size = 2048;
-	return OK;
-}
-
 uint32_t
 do_zeDeviceGetCommandQueueGroupProperties(void *device, uint32_t *count,
 					  struct ze_command_queue_group_properties *p)
@@ -288,7 +276,7 @@ uint32_t do_zeDeviceSetCacheAdviceExt(void *device, void *p, size_t bytes,
 	(void)device;
 	if (region > 2)
 		return LZ_ERROR_INVALID_ENUMERATION;
-	return memory_ok((uintptr_t)p, bytes) ? OK : BAD_ARG;
+	return memory_at((uintptr_t)p, bytes) ? OK : BAD_ARG;
 }
 
 uint32_t do_zeDevicePciGetPropertiesExt(void *device, struct ze_pci_ext_properties *p)
@@ -990,7 +978,7 @@ uint32_t do_zeModuleCreate(void *context, void *device, const struct ze_module_d
 	if (desc->format == LZ_FORMAT_NATIVE)
 		return load_native(ctx, desc, module, log);
 	if (dev->spec->type != LZ_DEVICE_GPU)
-		return LZ_ERROR_UNSUPPORTED_ENUMERATION;
+		return LZ_ERROR_UNSUPPORTED_FEATURE;
 	return load_spirv(ctx, desc, module, log);
 }
 

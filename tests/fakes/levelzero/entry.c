@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Entry points of the stand-in: lock, time, failures on demand, then calls.c; and the
- * tables of them that the loader asks for.  A slot that is NULL answers
- * UNSUPPORTED_FEATURE from the loader.
+ * tables of them that the loader asks for.
  */
 #include "internal.h"
+#include "tables.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,8 +13,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t call_counts[LZ_CALL_COUNT];
@@ -137,93 +135,13 @@ uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 
 /* ---- tables ------------------------------------------------------------------------ */
 
-typedef void (*entry_fn)(void);
-
-static const struct {
-	const char *table;
-	uint32_t slot;
-	entry_fn fn;
-} entries[] = {
+static const struct entry entries[] = {
 #define ROW(table, slot, need, name, params, args) {#table, slot, (entry_fn)entry_##name},
 	LZ_CALLS(ROW)
 #undef ROW
 };
 
-static uint32_t fill_table(const char *table, void *slots, size_t count)
-{
-	entry_fn *out = slots;
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		out[i] = NULL;
-	for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (strcmp(entries[i].table, table) == 0)
-			out[entries[i].slot] = entries[i].fn;
-	return LZ_SUCCESS;
-}
-
-/* The loader wants nearly all of them, full or empty. */
-#define TABLE(table, count)                                                              \
-	EXPORT uint32_t table##ProcAddrTable(uint32_t version, void *slots);             \
-	uint32_t table##ProcAddrTable(uint32_t version, void *slots)                     \
-	{                                                                                \
-		(void)version;                                                           \
-		return fill_table(#table, slots, count);                                 \
-	}
-
-TABLE(zeGetGlobal, 1)
-TABLE(zeGetDriver, 6)
-TABLE(zeGetDevice, 18)
-TABLE(zeGetDeviceExp, 1)
-TABLE(zeGetContext, 9)
-TABLE(zeGetCommandQueue, 4)
-TABLE(zeGetCommandList, 28)
-TABLE(zeGetImage, 4)
-TABLE(zeGetImageExp, 2)
-TABLE(zeGetFence, 5)
-TABLE(zeGetEventPool, 5)
-TABLE(zeGetEvent, 7)
-TABLE(zeGetEventExp, 1)
-TABLE(zeGetModule, 9)
-TABLE(zeGetModuleBuildLog, 2)
-TABLE(zeGetKernel, 12)
-TABLE(zeGetKernelExp, 2)
-TABLE(zeGetSampler, 2)
-TABLE(zeGetPhysicalMem, 2)
-TABLE(zeGetMem, 10)
-TABLE(zeGetVirtualMem, 7)
-TABLE(zeGetFabricVertexExp, 4)
-TABLE(zeGetFabricEdgeExp, 3)
-TABLE(zetGetDevice, 1)
-TABLE(zetGetContext, 1)
-TABLE(zetGetCommandList, 4)
-TABLE(zetGetModule, 1)
-TABLE(zetGetKernel, 1)
-TABLE(zetGetMetricGroup, 3)
-TABLE(zetGetMetricGroupExp, 1)
-TABLE(zetGetMetric, 2)
-TABLE(zetGetMetricStreamer, 3)
-TABLE(zetGetMetricQueryPool, 2)
-TABLE(zetGetMetricQuery, 4)
-TABLE(zetGetTracerExp, 5)
-TABLE(zetGetDebug, 11)
-TABLE(zesGetDriver, 2)
-TABLE(zesGetDevice, 29)
-TABLE(zesGetScheduler, 8)
-TABLE(zesGetPerformanceFactor, 3)
-TABLE(zesGetPower, 8)
-TABLE(zesGetFrequency, 17)
-TABLE(zesGetEngine, 2)
-TABLE(zesGetStandby, 3)
-TABLE(zesGetFirmware, 2)
-TABLE(zesGetMemory, 3)
-TABLE(zesGetFabricPort, 6)
-TABLE(zesGetTemperature, 4)
-TABLE(zesGetPsu, 2)
-TABLE(zesGetFan, 6)
-TABLE(zesGetLed, 4)
-TABLE(zesGetRas, 4)
-TABLE(zesGetDiagnostics, 3)
+LZ_TABLES(EXPORT_TABLE)
 
 /* ---- control ----------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "stand_in.h"
 
 enum {
-	DEVICES = 4,
+	DEVICES = 5,
 	TILES_MAX = 4,
 	ENGINES_MAX = 8, /* a tile */
 	GROUPS_MAX = 3,
@@ -223,7 +223,9 @@ extern struct world world;
 
 /* kernels.c */
 const struct kernel_spec *kernel_find(const char *name);
-bool memory_ok(uint64_t address, uint64_t bytes);
+/* The bytes that an address of the device has, when they all belong to one allocation;
+ * else NULL. */
+void *memory_at(uint64_t address, uint64_t bytes);
 
 /* world.c */
 void world_init(void);

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-/* The bytes an address has, when they all belong to one allocation. */
-static void *at(uint64_t address, uint64_t bytes)
-{
-	return memory_ok(address, bytes) ? (void *)(uintptr_t)address : NULL;
-}
-
 static uint64_t groups_of(const struct call *c)
 {
 	return (uint64_t)c->groups[0] * c->groups[1] * c->groups[2];
@@ -29,8 +23,8 @@ static uint64_t by_groups(const struct call *c)
 
 static bool copy_run(const struct call *c)
 {
-	void *d = at(c->args[0], 4096);
-	const void *s = at(c->args[1], 4096);
+	void *d = memory_at(c->args[0], 4096);
+	const void *s = memory_at(c->args[1], 4096);
 
 	if (!d || !s)
 		return false;
@@ -54,8 +48,8 @@ static int8_t narrow(int64_t v)
 
 static bool gemm_run(const struct call *c)
 {
-	int8_t *d = at(c->args[0], 1024), out[1024];
-	const int8_t *a = at(c->args[1], 1024), *b = at(c->args[2], 1024);
+	int8_t *d = memory_at(c->args[0], 1024), out[1024];
+	const int8_t *a = memory_at(c->args[1], 1024), *b = memory_at(c->args[2], 1024);
 	int m, n, k;
 
 	if (!d || !a || !b)
@@ -75,8 +69,8 @@ static bool gemm_run(const struct call *c)
 
 static bool add_run(const struct call *c)
 {
-	int8_t *d = at(c->args[0], 1024);
-	const int8_t *a = at(c->args[1], 1024), *b = at(c->args[2], 1024);
+	int8_t *d = memory_at(c->args[0], 1024);
+	const int8_t *a = memory_at(c->args[1], 1024), *b = memory_at(c->args[2], 1024);
 	int i;
 
 	if (!d || !a || !b)
@@ -92,7 +86,7 @@ static bool add_run(const struct call *c)
 
 static bool spin_run(const struct call *c)
 {
-	uint8_t *d = at(c->args[0], 64);
+	uint8_t *d = memory_at(c->args[0], 64);
 	int i;
 
 	if (!d)
@@ -111,7 +105,7 @@ static uint64_t spin_ns(const struct call *c)
 
 static bool wild_run(const struct call *c)
 {
-	uint8_t *d = at(c->args[0] + (UINT64_C(1) << 40), 1);
+	uint8_t *d = memory_at(c->args[0] + (UINT64_C(1) << 40), 1);
 
 	if (!d)
 		return false;
@@ -123,7 +117,7 @@ static bool wild_run(const struct call *c)
 static bool iota_run(const struct call *c)
 {
 	uint64_t n = items_of(c), i;
-	uint32_t *d = at(c->args[0], n * 4);
+	uint32_t *d = memory_at(c->args[0], n * 4);
 
 	if (!d)
 		return false;
@@ -135,7 +129,7 @@ static bool iota_run(const struct call *c)
 /* work(D, ns): takes that long on a tile of its own, then adds 1 to D[0]. */
 static bool work_run(const struct call *c)
 {
-	uint32_t *d = at(c->args[0], 4);
+	uint32_t *d = memory_at(c->args[0], 4);
 
 	if (!d)
 		return false;
@@ -158,8 +152,8 @@ static uint64_t never_ns(const struct call *c)
 /* twice(D, S), slow(D): as tests/negative/negative.h has them. */
 static bool twice_run(const struct call *c)
 {
-	uint8_t *d = at(c->args[0], 64);
-	const uint8_t *s = at(c->args[1], 64);
+	uint8_t *d = memory_at(c->args[0], 64);
+	const uint8_t *s = memory_at(c->args[1], 64);
 	int i;
 
 	if (!d || !s)
@@ -197,18 +191,4 @@ const struct kernel_spec *kernel_find(const char *name)
 		if (strcmp(specs[i].name, name) == 0)
 			return &specs[i];
 	return NULL;
-}
-
-bool memory_ok(uint64_t address, uint64_t bytes)
-{
-	const struct allocation *a;
-
-	for (a = world.allocations; a; a = a->next) {
-		uint64_t base = (uintptr_t)a->p;
-
-		if (address >= base && address - base <= a->bytes &&
-		    bytes <= a->bytes - (address - base))
-			return true;
-	}
-	return false;
 }

@@ -5,8 +5,8 @@
  * libze_stand_in.so plugs into the real loader through ZE_ENABLE_ALT_DRIVERS.  It tests
  * our code and says so in every device's name; nothing it answers is a result on a
  * device. Devices: 0: 4 tiles of 4 compute and 2 copy engines; 1: 2 tiles of 2 groups of
- * 2 compute engines; 2: 1 tile of 4 engines, a clock of 12.5 MHz and 32 bits; 3: a VPU, 1
- * engine.
+ * 2 compute engines; 2: 1 tile of 4 engines, a clock of 12.5 MHz and 32 bits; 3: 1
+ * engine, no shared memory; 4: an NPU, which has no modules.
  *
  * Time is virtual.  An engine runs one command at a time, of the queue with the highest
  * priority; compute engines of one tile that run at once share its speed, tiles share

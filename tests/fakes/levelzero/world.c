@@ -39,6 +39,15 @@ static const struct device_spec specs[DEVICES] = {
 	 .valid_bits = 32,
 	 .tile_memory = 64u << 20,
 	 .shared = true},
+	{.name = "HAL stand-in GPU, 1 engine",
+	 .type = LZ_DEVICE_GPU,
+	 .tiles = 1,
+	 .groups = 1,
+	 .group = {{LZ_GROUP_COMPUTE | LZ_GROUP_COPY, 1}},
+	 .ticks_per_second = 1000000000,
+	 .valid_bits = 64,
+	 .tile_memory = 64u << 20,
+	 .shared = false},
 	{.name = "HAL stand-in NPU",
 	 .type = LZ_DEVICE_VPU,
 	 .tiles = 1,
@@ -111,7 +120,7 @@ void world_init(void)
 	if (mask && mask[0])
 		parse_mask(mask, visible);
 	else
-		parse_mask("0,1,2,3", visible);
+		parse_mask("0,1,2,3,4", visible);
 	world.driver.kind = OBJECT_DRIVER;
 	for (d = 0; d < DEVICES; d++) {
 		struct device *root = &world.roots[d];
@@ -152,6 +161,22 @@ void device_lose(struct device *root)
 				stream_lose(s);
 		}
 	}
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+void *memory_at(uint64_t address, uint64_t bytes)
+{
+	const struct allocation *a;
+
+	for (a = world.allocations; a; a = a->next) {
+		uint64_t base = (uintptr_t)a->p;
+
+		if (address >= base && address - base <= a->bytes &&
+		    bytes <= a->bytes - (address - base))
+			return (char *)a->p + (address - base);
+	}
+	return NULL;
 }
 
 /* ---- streams ----------------------------------------------------------------------- */
