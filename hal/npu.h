@@ -80,7 +80,8 @@ struct hal_npu_conv {
 };
 
 /* d = clamp(requant(rescale(a) + rescale(b))), TensorFlow Lite's ADD: each operand is
- * shifted left by left_shift and multiplied, the sum is multiplied again. */
+ * shifted left by left_shift and multiplied, the sum is multiplied again.  A negative
+ * a_mult or b_mult subtracts that operand. */
 struct hal_npu_add {
 	uint32_t size;
 	uint32_t bytes;

@@ -208,8 +208,8 @@ static int add(struct npu_op *g, const struct hal_npu_add *op)
 		op->d_stride, op->a,      op->b,     op->d,        op->a_zero,
 		op->b_zero,   op->d_zero, op->min,   op->max};
 	const struct npu_range own[] = {
-		{"a_mult", op->a_mult, 0, INT32_MAX},
-		{"b_mult", op->b_mult, 0, INT32_MAX},
+		{"a_mult", op->a_mult, -INT32_MAX, INT32_MAX},
+		{"b_mult", op->b_mult, -INT32_MAX, INT32_MAX},
 		{"d_mult", op->d_mult, 0, INT32_MAX},
 		{"a_shift", op->a_shift, -31, 0},
 		{"b_shift", op->b_shift, -31, 0},

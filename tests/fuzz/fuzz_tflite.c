@@ -28,7 +28,10 @@ static void check(const struct npuc_program *p)
 		if (p->inputs[i].offset + p->inputs[i].count > p->input_bytes)
 			abort();
 	for (uint32_t i = 0; i < p->output_count; i++)
-		if (p->outputs[i].offset + p->outputs[i].count > p->output_bytes)
+		if (p->outputs[i].offset +
+			    p->outputs[i].count *
+				    npuc_type_bytes(p->outputs[i].device_type) >
+		    p->output_bytes)
 			abort();
 	for (uint32_t i = 0; i < p->tensor_count; i++)
 		if (p->places[i].where == NPUC_ARENA &&

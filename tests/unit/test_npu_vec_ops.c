@@ -94,8 +94,8 @@ static void make_add(struct world *w)
 	op.a_zero = pick_byte(w, op.flags & A8);
 	op.b_zero = pick_byte(w, op.flags & B8);
 	op.d_zero = pick_byte(w, op.flags & D8);
-	op.a_mult = pick_mult(w);
-	op.b_mult = pick_mult(w);
+	op.a_mult = pick(w, 0, 3) ? pick_mult(w) : -pick_mult(w);
+	op.b_mult = pick(w, 0, 3) ? pick_mult(w) : -pick_mult(w);
 	op.d_mult = pick_mult(w);
 	op.a_shift = -(int32_t)pick(w, 0, 3);
 	op.b_shift = -(int32_t)pick(w, 0, 3);

@@ -118,10 +118,12 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 }
 
 /* NULL, or what is wrong. */
-static const char *get_port(const uint8_t *at, uint64_t buffer, struct npuc_port *p)
+static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
+			    struct npuc_port *p)
 {
 	uint32_t scale = (uint32_t)get(at + 128, 4), type, device;
 	uint64_t count = 1;
+	bool whole;
 
 	memcpy(p->name, at, sizeof(p->name));
 	p->name[sizeof(p->name) - 1] = '\0';
@@ -136,9 +138,11 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, struct npuc_port
 	p->offset = get(at + 120, 8);
 	memcpy(&p->scale, &scale, 4);
 	p->zero_point = (int32_t)(uint32_t)get(at + 132, 4);
-	if (device != NPUC_INT8 && device != NPUC_UINT8)
-		return "a port's type on the device is not int8 or uint8";
-	if (type != device && type != NPUC_FLOAT32)
+	whole = output && (device == NPUC_INT32 || device == NPUC_INT64);
+	if (device != NPUC_INT8 && device != NPUC_UINT8 && !whole)
+		return "a port's type on the device is not int8 or uint8, nor an "
+		       "output's whole numbers";
+	if (type != device && (whole || type != NPUC_FLOAT32))
 		return "a port's type is neither the device's nor float32";
 	p->type = (enum npuc_type)type;
 	p->device_type = (enum npuc_type)device;
@@ -152,11 +156,12 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, struct npuc_port
 	}
 	if (p->count != count)
 		return "a port's dimensions and number of elements differ";
-	if (p->offset > buffer || p->count > buffer - p->offset)
+	if (p->offset > buffer ||
+	    p->count * npuc_type_bytes(p->device_type) > buffer - p->offset)
 		return "a port leaves its buffer";
-	if (!(p->scale > 0) || !isfinite(p->scale) ||
-	    p->zero_point < quant_min(p->device_type) ||
-	    p->zero_point > quant_max(p->device_type))
+	if (!whole && (!(p->scale > 0) || !isfinite(p->scale) ||
+		       p->zero_point < quant_min(p->device_type) ||
+		       p->zero_point > quant_max(p->device_type)))
 		return "a port's quantization is none";
 	return NULL;
 }
@@ -212,9 +217,9 @@ int npuc_program_parse(const void *bytes, size_t size, const char *name,
 		return npuc_fail(why, ENOMEM, "%s: out of memory", name);
 	}
 	for (uint32_t i = 0; !wrong && i < p.input_count; i++, at += PORT_BYTES)
-		wrong = get_port(at, p.input_bytes, &p.inputs[i]);
+		wrong = get_port(at, p.input_bytes, false, &p.inputs[i]);
 	for (uint32_t i = 0; !wrong && i < p.output_count; i++, at += PORT_BYTES)
-		wrong = get_port(at, p.output_bytes, &p.outputs[i]);
+		wrong = get_port(at, p.output_bytes, true, &p.outputs[i]);
 	if (wrong) {
 		npuc_program_free(&p);
 		return npuc_fail(why, EINVAL, "%s: %s", name, wrong);

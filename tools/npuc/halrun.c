@@ -102,7 +102,18 @@ static int write_inputs(const struct args *a, const struct npuc_program *p,
 
 static int32_t value_at(const struct npuc_port *port, const uint8_t *q, uint64_t i)
 {
-	return port->device_type == NPUC_UINT8 ? q[i] : (int8_t)q[i];
+	int32_t whole;
+
+	switch (port->device_type) {
+	case NPUC_INT32:
+	case NPUC_INT64: /* an index: its lower half has it all */
+		memcpy(&whole, q + i * npuc_type_bytes(port->device_type), 4);
+		return whole;
+	case NPUC_UINT8:
+		return q[i];
+	default:
+		return (int8_t)q[i];
+	}
 }
 
 /* The largest first; of equal ones the first.  */
@@ -130,7 +141,8 @@ static void print_top(const struct npuc_port *port, const uint8_t *q, uint64_t t
 			}
 		}
 		printf("%6" PRIu64 " %5d %12.6g\n", at, best,
-		       (double)port->scale * (best - port->zero_point));
+		       port->scale > 0 ? (double)port->scale * (best - port->zero_point)
+				       : best);
 		last = best;
 		last_at = at;
 	}
@@ -150,7 +162,8 @@ static int read_outputs(const struct args *a, const struct npuc_program *p,
 			snprintf(why, NPUC_WHY, "out of memory");
 			return -1;
 		}
-		rc = npuc_run_read(run, i, true, data, port->count, why);
+		rc = npuc_run_read(run, i, true, data,
+				   port->count * npuc_type_bytes(port->device_type), why);
 		if (!rc)
 			print_top(port, data, a->top);
 		if (!rc && file)

@@ -39,9 +39,18 @@ static const struct known {
 	{NPUC_TANH, 3, lower_function},
 	{NPUC_PAD, 4, lower_pad},
 	{NPUC_MEAN, 3, lower_mean},
+	{NPUC_SUB, 5, lower_add},
 	{NPUC_SQUEEZE, 2, lower_reshape},
+	{NPUC_PRELU, 1, lower_prelu},
+	{NPUC_MAXIMUM, 4, lower_maximum},
+	{NPUC_ARG_MAX, 3, lower_arg_max},
+	{NPUC_MINIMUM, 4, lower_maximum},
 	{NPUC_PADV2, 4, lower_pad},
 	{NPUC_EXPAND_DIMS, 1, lower_reshape},
+	{NPUC_ARG_MIN, 3, lower_arg_max},
+	{NPUC_REDUCE_MAX, 3, lower_reduce},
+	{NPUC_REDUCE_MIN, 3, lower_reduce},
+	{NPUC_LEAKY_RELU, 2, lower_leaky_relu},
 	{NPUC_QUANTIZE, 3, lower_quantize},
 };
 
@@ -272,20 +281,43 @@ int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
 	return rc;
 }
 
-int lower_result(struct lowered *l, uint32_t *tensor)
+static int take_result(struct lowered *l, uint32_t *tensor)
 {
 	const struct model_op *op = lower_op(l);
-	int rc;
 
 	if (op->output_count != 1 || op->outputs[0] == NPUC_NONE)
 		return lower_fail(l, EINVAL, "%u outputs; exactly 1", op->output_count);
 	*tensor = op->outputs[0];
-	rc = check_quantized(l, *tensor, false);
-	if (!rc && l->values[*tensor].ready)
-		rc = lower_fail(l, EINVAL,
-				"tensor '%.80s' is constant, an input, or made twice",
-				lower_t(l, *tensor)->name);
-	return rc;
+	if (l->values[*tensor].ready)
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' is constant, an input, or made twice",
+				  lower_t(l, *tensor)->name);
+	return 0;
+}
+
+int lower_result(struct lowered *l, uint32_t *tensor)
+{
+	int rc = take_result(l, tensor);
+
+	return rc ? rc : check_quantized(l, *tensor, false);
+}
+
+int lower_index_result(struct lowered *l, uint32_t *tensor)
+{
+	const struct npuc_tensor *t;
+	int rc = take_result(l, tensor);
+
+	if (rc)
+		return rc;
+	t = lower_t(l, *tensor);
+	if (t->type != NPUC_INT32 && t->type != NPUC_INT64)
+		return lower_fail(l, EINVAL, "tensor '%.80s' must be int32 or int64",
+				  t->name);
+	if (!t->count || l->m->tensors[*tensor].unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name,
+				  t->count ? l->m->tensors[*tensor].unusable
+					   : "is empty");
+	return 0;
 }
 
 int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count,
@@ -461,11 +493,35 @@ static int across_edge(struct lowered *l, uint32_t tensor, bool input, uint32_t 
 	return 0;
 }
 
+/* t is what the device has for the tensor.  Whole numbers are results only. */
+static int check_port(struct lowered *l, const struct npuc_tensor *t, uint32_t tensor,
+		      bool input)
+{
+	const char *which = input ? "input" : "output";
+	bool whole = !input && (t->type == NPUC_INT32 || t->type == NPUC_INT64);
+
+	if (!whole && t->type != NPUC_INT8 && t->type != NPUC_UINT8)
+		return npuc_fail(l->why, ENOTSUP,
+				 "%s: %s '%.80s' has type %s; int8, uint8 or float32",
+				 l->m->file, which, t->name,
+				 npuc_type_name(t->type) ? npuc_type_name(t->type)
+							 : "unknown");
+	if (!t->count || t->count != lower_t(l, tensor)->count)
+		return npuc_fail(l->why, EINVAL, "%s: %s '%.80s' is empty", l->m->file,
+				 which, t->name);
+	if (!whole && (t->scales != 1 || !(t->scale > 0) || !isfinite(t->scale)))
+		return npuc_fail(l->why, EINVAL,
+				 "%s: %s '%.80s' is not quantized per tensor", l->m->file,
+				 which, t->name);
+	return 0;
+}
+
 static int find_port(struct lowered *l, uint32_t tensor, bool input, uint32_t *device)
 {
 	const char *which = input ? "input" : "output";
 	const struct npuc_tensor *t;
 	struct value *v;
+	int rc;
 
 	if (tensor == NPUC_NONE)
 		return npuc_fail(l->why, EINVAL, "%s: an %s of the model is left out",
@@ -473,23 +529,14 @@ static int find_port(struct lowered *l, uint32_t tensor, bool input, uint32_t *d
 	t = lower_t(l, tensor);
 	*device = tensor;
 	if (t->type == NPUC_FLOAT32) {
-		int rc = across_edge(l, tensor, input, device);
-
+		rc = across_edge(l, tensor, input, device);
 		if (rc)
 			return rc;
 		t = lower_t(l, *device);
 	}
-	if (t->type != NPUC_INT8 && t->type != NPUC_UINT8)
-		return npuc_fail(l->why, ENOTSUP,
-				 "%s: %s '%.80s' has type %s; int8, uint8 or float32",
-				 l->m->file, which, t->name,
-				 npuc_type_name(t->type) ? npuc_type_name(t->type)
-							 : "unknown");
-	if (!t->count || t->count != lower_t(l, tensor)->count || t->scales != 1 ||
-	    !(t->scale > 0) || !isfinite(t->scale))
-		return npuc_fail(l->why, EINVAL,
-				 "%s: %s '%.80s' is empty or not quantized per tensor",
-				 l->m->file, which, t->name);
+	rc = check_port(l, t, tensor, input);
+	if (rc)
+		return rc;
 	v = &l->values[*device];
 	if (v->data)
 		return npuc_fail(l->why, ENOTSUP, "%s: %s '%.80s' is constant",

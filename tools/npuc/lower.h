@@ -7,6 +7,7 @@
 #include <hal/npu.h>
 
 #include "model.h"
+#include "quant.h"
 
 enum step_kind {
 	STEP_CONV,
@@ -61,6 +62,8 @@ struct value {
 	struct bordered pad;
 };
 
+#define LOWER_PIECES_MAX 65536u /* steps of one layer */
+
 struct lowered {
 	const struct npuc_model *m;
 	char *why;
@@ -107,6 +110,8 @@ const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor);
  * empty, and made by an earlier layer or constant. */
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor);
 int lower_result(struct lowered *l, uint32_t *tensor);
+/* A result of whole numbers: int32 or int64. */
+int lower_index_result(struct lowered *l, uint32_t *tensor);
 /* A constant int32 operand of count elements (0: any), copied; NULL *out: left out. */
 int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count,
 	       const int32_t **out, uint32_t *length);
@@ -120,13 +125,40 @@ uint32_t lower_option_u8(struct lowered *l, uint32_t kind, uint32_t field);
 int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
 		int32_t *max);
 
+/* flags where a tensor is uint8, else none. */
+uint32_t lower_u8(const struct lowered *l, uint32_t tensor, uint32_t flags);
+struct quant_side lower_side(const struct lowered *l, uint32_t tensor);
+/* What the layer is said to do: "1x10 -> 1x10", by its first operand. */
+void lower_describe(struct lowered *l, uint32_t a, uint32_t d);
+/* One operand, and a result of as many elements. */
+int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d);
+/* A step d = table[a] over values of so many bytes; the table stays the caller's. */
+int lower_lut(struct lowered *l, uint32_t a, uint32_t d, uint64_t bytes,
+	      const uint8_t *table);
+
+/* An operand's dimensions as runs that are reduced or kept, in turn, by the axes which
+ * are the second operand. */
+struct runs {
+	uint32_t count;
+	struct {
+		uint32_t size;
+		bool reduced;
+	} run[NPUC_RANK];
+};
+int lower_runs(struct lowered *l, uint32_t a, struct runs *r);
+
 int lower_conv(struct lowered *l);
 int lower_depthwise(struct lowered *l);
 int lower_fully_connected(struct lowered *l);
 int lower_pool(struct lowered *l);
 int lower_mean(struct lowered *l);
-int lower_add(struct lowered *l);
+int lower_add(struct lowered *l); /* and SUB */
 int lower_mul(struct lowered *l);
+int lower_maximum(struct lowered *l); /* and MINIMUM */
+int lower_leaky_relu(struct lowered *l);
+int lower_prelu(struct lowered *l);
+int lower_reduce(struct lowered *l);  /* REDUCE_MAX, REDUCE_MIN */
+int lower_arg_max(struct lowered *l); /* and ARG_MIN */
 int lower_softmax(struct lowered *l);
 int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */

@@ -500,16 +500,7 @@ int lower_fully_connected(struct lowered *l)
 
 #define MEAN_WEIGHTS_MAX (UINT64_C(16) << 20)
 
-/* The operand's dimensions as runs that are reduced or kept, in turn. */
-struct runs {
-	uint32_t count;
-	struct {
-		uint32_t size;
-		bool reduced;
-	} run[NPUC_RANK];
-};
-
-static int find_runs(struct lowered *l, uint32_t a, struct runs *r)
+int lower_runs(struct lowered *l, uint32_t a, struct runs *r)
 {
 	const struct npuc_tensor *t = lower_t(l, a);
 	const int32_t *axes;
@@ -704,7 +695,7 @@ int lower_mean(struct lowered *l)
 	if (!rc)
 		rc = lower_same_type(l, c.a, c.d);
 	if (!rc)
-		rc = find_runs(l, c.a, &r);
+		rc = lower_runs(l, c.a, &r);
 	if (rc)
 		return rc;
 	count = 1;

@@ -112,13 +112,13 @@ struct npuc_place {
 struct npuc_port {
 	char name[64];
 	enum npuc_type type;        /* of the model's tensor */
-	enum npuc_type device_type; /* NPUC_INT8 or NPUC_UINT8 */
+	enum npuc_type device_type; /* int8 or uint8; of an output also int32 or int64 */
 	uint32_t tensor;            /* index in the model */
 	uint32_t rank;
 	int32_t dims[NPUC_RANK];
 	uint64_t count;
 	uint64_t offset; /* in the input or output buffer, a multiple of 64 */
-	float scale;     /* real = scale * (q - zero_point) */
+	float scale;     /* real = scale * (q - zero_point); of whole numbers 0 */
 	int32_t zero_point;
 };
 
@@ -197,7 +197,7 @@ NPUC_API uint64_t npuc_port_bytes(const struct npuc_port *port);
  * does it. */
 NPUC_API int npuc_run_write(struct npuc_run *run, uint32_t input, const void *data,
 			    uint64_t bytes, char why[NPUC_WHY]);
-/* float32: dequantized; raw: the device's bytes, one an element. */
+/* float32: dequantized; raw: the device's bytes, of its type. */
 NPUC_API int npuc_run_read(struct npuc_run *run, uint32_t output, bool raw, void *data,
 			   uint64_t bytes, char why[NPUC_WHY]);
 

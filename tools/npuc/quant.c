@@ -120,9 +120,9 @@ bool quant_range(enum quant_act act, enum npuc_type type, float scale, int32_t z
 
 /* ---- tables ----------------------------------------------------------------------- */
 
-static int32_t value_of(uint32_t bits, enum npuc_type type)
+int32_t quant_value(uint8_t bits, enum npuc_type type)
 {
-	return type == NPUC_UINT8 || bits < 128 ? (int32_t)bits : (int32_t)bits - 256;
+	return type == NPUC_UINT8 ? bits : (int8_t)bits;
 }
 
 static int32_t clamp(int64_t x, int32_t min, int32_t max)
@@ -136,9 +136,23 @@ void quant_table_rescale(struct quant_side in, struct quant_side out, struct qua
 			 int32_t min, int32_t max, uint8_t table[256])
 {
 	for (uint32_t i = 0; i < 256; i++) {
-		int64_t x = quant_apply(value_of(i, in.type) - in.zero_point, q);
+		int64_t x =
+			quant_apply(quant_value((uint8_t)i, in.type) - in.zero_point, q);
 
 		table[i] = (uint8_t)clamp(x + out.zero_point, min, max);
+	}
+}
+
+void quant_table_leaky(struct quant_side in, struct quant_side out,
+		       const struct quant_leaky *leaky, uint8_t table[256])
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		int32_t x = quant_value((uint8_t)i, in.type) - in.zero_point;
+
+		x = x < 0 ? quant_apply(x * leaky->times, leaky->below)
+			  : quant_apply(x, leaky->above);
+		table[i] = (uint8_t)clamp((int64_t)x + out.zero_point,
+					  quant_min(out.type), quant_max(out.type));
 	}
 }
 
@@ -153,7 +167,8 @@ void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(
 	const float inverse = 1 / out.scale;
 
 	for (uint32_t i = 0; i < 256; i++) {
-		float x = in.scale * (float)(value_of(i, in.type) - in.zero_point);
+		float x = in.scale *
+			  (float)(quant_value((uint8_t)i, in.type) - in.zero_point);
 		float y = roundf(fn(x) * inverse) + (float)out.zero_point;
 
 		if (!(y < 1e9f))

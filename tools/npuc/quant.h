@@ -48,6 +48,16 @@ void quant_table_rescale(struct quant_side in, struct quant_side out, struct qua
 void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(float),
 		       uint8_t table[256]);
 float quant_logistic(float x);
+/* The number that a byte of this type is. */
+int32_t quant_value(uint8_t bits, enum npuc_type type);
+/* x = in - zero point; out = apply(x, above), or apply(x * times, below) of a negative x,
+ * and the output's zero point. */
+struct quant_leaky {
+	struct quant_mult above, below;
+	int32_t times;
+};
+void quant_table_leaky(struct quant_side in, struct quant_side out,
+		       const struct quant_leaky *leaky, uint8_t table[256]);
 
 /* Softmax: Q31 exp of beta * scale * (0, -1 ... -255); false: beta * scale is too small
  * for TensorFlow Lite, too. */

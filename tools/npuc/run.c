@@ -155,17 +155,23 @@ uint64_t npuc_port_bytes(const struct npuc_port *port)
 	return port->count * npuc_type_bytes(port->type);
 }
 
+static uint64_t device_bytes(const struct npuc_port *port)
+{
+	return port->count * npuc_type_bytes(port->device_type);
+}
+
 static int check_bytes(const struct npuc_port *port, const char *which, uint64_t want,
 		       uint64_t bytes, char *why)
 {
 	if (bytes == want)
 		return 0;
-	return npuc_fail(
-		why, EINVAL, "%s '%s' takes %llu bytes (%llu x %s), given are %llu",
-		which, port->name, (unsigned long long)want,
-		(unsigned long long)port->count,
-		npuc_type_name(want == port->count ? port->device_type : port->type),
-		(unsigned long long)bytes);
+	return npuc_fail(why, EINVAL,
+			 "%s '%s' takes %llu bytes (%llu x %s), given are %llu", which,
+			 port->name, (unsigned long long)want,
+			 (unsigned long long)port->count,
+			 npuc_type_name(want == device_bytes(port) ? port->device_type
+								   : port->type),
+			 (unsigned long long)bytes);
 }
 
 static struct quant_side side(const struct npuc_port *port)
@@ -222,11 +228,11 @@ int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
 				 r->program->output_count);
 	port = &r->program->outputs[output];
 	raw = raw || port->type != NPUC_FLOAT32;
-	rc = check_bytes(port, "output", raw ? port->count : npuc_port_bytes(port), bytes,
-			 why);
+	rc = check_bytes(port, "output", raw ? device_bytes(port) : npuc_port_bytes(port),
+			 bytes, why);
 	if (rc)
 		return rc;
-	rc = hal_buffer_read(r->output, port->offset, data, port->count);
+	rc = hal_buffer_read(r->output, port->offset, data, device_bytes(port));
 	if (rc < 0)
 		return said(why, rc, "output");
 	/* From behind: what is converted is not yet overwritten. */

@@ -7,7 +7,7 @@ Field and enumerator numbers are those of tensorflow/lite/schema/schema.fbs.
 import flatbuffers
 import numpy as np
 
-FLOAT32, INT32, UINT8, INT8 = 0, 2, 3, 9  # TensorType
+FLOAT32, INT32, UINT8, INT64, INT8 = 0, 2, 3, 4, 9  # TensorType
 SAME, VALID = 0, 1  # Padding
 NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
 
@@ -43,8 +43,17 @@ OPERATORS = {
     "PAD": (34, 2, 22, []),
     "MEAN": (40, 2, 27, [("keep_dims", "bool", False)]),
     "SQUEEZE": (43, 1, 30, [("squeeze_dims", "[i32]", None)]),
+    "SUB": (41, 2, 28, [("act", "i8", 0)]),
+    "PRELU": (54, 1, 0, []),
+    "MAXIMUM": (55, 2, 39, []),
+    "ARG_MAX": (56, 2, 40, [("output_type", "i8", 0)]),
+    "MINIMUM": (57, 2, 39, []),
     "PADV2": (60, 2, 43, []),
     "EXPAND_DIMS": (70, 1, 52, []),
+    "ARG_MIN": (79, 2, 57, [("output_type", "i8", 0)]),
+    "REDUCE_MAX": (82, 2, 27, [("keep_dims", "bool", False)]),
+    "REDUCE_MIN": (89, 2, 27, [("keep_dims", "bool", False)]),
+    "LEAKY_RELU": (98, 1, 75, [("alpha", "f32", 0.0)]),
     "QUANTIZE": (114, 2, 0, []),
 }
 
