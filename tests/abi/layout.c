@@ -728,10 +728,22 @@ static void npuc_h(void)
 	FIELD(npuc_program, output_count);
 	FIELD(npuc_program, inputs);
 	FIELD(npuc_program, outputs);
+	FIELD(npuc_program, host);
 	FIELD(npuc_program, tensor_count);
 	FIELD(npuc_program, layer_count);
 	FIELD(npuc_program, places);
 	FIELD(npuc_program, layers);
+	STRUCT(npuc_obstacle);
+	FIELD(npuc_obstacle, layer);
+	FIELD(npuc_obstacle, more);
+	FIELD(npuc_obstacle, err);
+	FIELD(npuc_obstacle, operator_name);
+	FIELD(npuc_obstacle, text);
+	STRUCT(npuc_report);
+	FIELD(npuc_report, count);
+	FIELD(npuc_report, room);
+	FIELD(npuc_report, last);
+	FIELD(npuc_report, obstacles);
 }
 
 int main(void)

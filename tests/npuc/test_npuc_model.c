@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,14 +198,18 @@ static void test_types(void **state)
 	(void)state;
 	one_op(&m, 19);
 	m.tensors[1].type = 7;
-	refused(&m, ENOTSUP, "output 'the output'", "unknown");
+	refused(&m, ENOTSUP, "output 'the output'", "is int16");
 	one_op(&m, 19);
 	tiny_int8(&m, "between", 2, DIMS(1, 4), 0.5f, 0);
 	m.tensors[2].type = 17;
 	m.ops[0].outputs[0] = 2;
 	tiny_op(&m, 19, 1, REFS(2), 1);
-	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "type 17");
+	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "is int4");
+	m.tensors[2].type = 200;
+	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "of unknown type");
 	m.tensors[2].type = 0;
+	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "float32");
+	m.ops[1].code = 9;
 	refused(&m, ENOTSUP, "layer 0 (RELU, output 'between')", "float32");
 	m.tensors[2].type = 9;
 	m.tensors[2].variable = true;
@@ -434,6 +439,228 @@ static void test_machine(void **state)
 		"hal_npu_avgpool");
 }
 
+/* ---- reports ---------------------------------------------------------------------- */
+
+static int32_t tensor_of(struct tiny *m, const char *name, int type)
+{
+	int32_t i = tiny_int8(m, name, 2, DIMS(1, 4), 0.5f, 0);
+
+	m->tensors[i].type = type;
+	m->tensors[i].scales = type == 9;
+	return i;
+}
+
+/* The report's obstacles as lines "layer+more OPERATOR: text"; - for no layer. */
+static void reported(const struct tiny *m, const char *want)
+{
+	char why[NPUC_WHY], got[4096] = "";
+	size_t size = tiny_write(m, file, sizeof(file));
+	struct npuc_report report;
+	struct npuc_model *model;
+	struct npuc_program p;
+
+	assert_int_equal(npuc_model_parse(file, size, NAME, &model, why), 0);
+	assert_int_equal(npuc_check(model, &report, why), 0);
+	for (uint32_t i = 0; i < report.count; i++) {
+		const struct npuc_obstacle *o = &report.obstacles[i];
+		size_t used = strlen(got);
+
+		assert_true(o->err == -ENOTSUP || o->err == -EINVAL);
+		if (o->layer == NPUC_NONE)
+			snprintf(got + used, sizeof(got) - used, "- %s\n", o->text);
+		else
+			snprintf(got + used, sizeof(got) - used, "%u+%u %s: %s\n",
+				 o->layer, o->more, o->operator_name, o->text);
+	}
+	assert_string_equal(got, want);
+	if (npuc_compile(model, NULL, &p, why) == 0) {
+		assert_int_equal(report.count, 0);
+		npuc_program_free(&p);
+	} else {
+		assert_int_not_equal(report.count, 0);
+	}
+	npuc_report_free(&report);
+	npuc_model_free(model);
+}
+
+#define COS  108
+#define MODE 1000 /* no operator */
+
+static void test_report(void **state)
+{
+	struct tiny m;
+	int32_t t;
+
+	(void)state;
+	one_op(&m, 19);
+	reported(&m, "");
+	/* Each layer's own fault, none that follows from another's. */
+	one_op(&m, COS);
+	t = tensor_of(&m, "second", 9);
+	tiny_op(&m, COS, 1, REFS(1), t);
+	tiny_op(&m, 19, 1, REFS(t), tensor_of(&m, "third", 7));
+	tiny_op(&m, MODE, 1, REFS(t), tensor_of(&m, "fourth", 9));
+	tiny_op(&m, 19, 1, REFS(t), tensor_of(&m, "fifth", 9));
+	m.ops[4].version = 77;
+	tiny_op(&m, 1, 1, REFS(t), tensor_of(&m, "sixth", 9));
+	m.outputs[m.output_count++] = 3;
+	m.tensors[1].zero_point = 300;
+	reported(&m, "- output 'third' is int16; int8, uint8 or float32\n"
+		     "0+1 COS: this operator is not compiled\n"
+		     "2+0 RELU: tensor 'third' is int16; int8 and uint8 are compiled\n"
+		     "3+0 operator 1000: this operator is not compiled\n"
+		     "4+0 RELU: version 77 of this operator; 1 to 3\n"
+		     "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions, not 4\n");
+}
+
+/* What the machine refuses, too, layer by layer. */
+static void test_report_machine(void **state)
+{
+	struct tiny m = {0};
+	struct tiny_op *op;
+
+	(void)state;
+	tiny_int8(&m, "in", 4, DIMS(1, 400, 400, 1), 0.5f, 0);
+	tiny_int8(&m, "out", 4, DIMS(1, 1, 1, 1), 0.5f, 0);
+	tiny_int8(&m, "beside", 4, DIMS(1, 1, 1, 1), 0.5f, 0);
+	for (int32_t i = 1; i < 3; i++) {
+		op = tiny_op(&m, 1, 1, REFS(0), i);
+		tiny_option(op, 5, 0, 1, 1);
+		tiny_option(op, 5, 1, 4, 1);
+		tiny_option(op, 5, 2, 4, 1);
+		tiny_option(op, 5, 3, 4, 400);
+		tiny_option(op, 5, 4, 4, 400);
+	}
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.outputs[1] = 2;
+	m.input_count = 1;
+	m.output_count = 2;
+	reported(&m, "0+1 AVERAGE_POOL_2D: hal_npu_avgpool: .kh is 400, the "
+		     "machine takes at most 255\n");
+}
+
+/* A model without 8 bits is one obstacle, and the operators that would stay ones. */
+static void test_report_float(void **state)
+{
+	static const float w[16];
+	static const int8_t w8[16];
+	struct tiny m = {0};
+	int32_t in, mid, out, weights;
+
+	(void)state;
+	in = tensor_of(&m, "in", 0);
+	mid = tensor_of(&m, "mid", 0);
+	out = tensor_of(&m, "out", 0);
+	weights = tiny_const(&m, "weights", 0, 2, DIMS(4, 4), 1, 0, w, 64);
+	tiny_op(&m, 9, 2, REFS(in, weights), mid);
+	tiny_op(&m, 32, 1, REFS(mid), out)->custom = "Sort";
+	m.inputs[0] = in;
+	m.outputs[0] = out;
+	m.input_count = m.output_count = 1;
+	reported(&m, "- a float model: its activations are not int8 or uint8; full "
+		     "integer quantization makes them so\n"
+		     "1+0 CUSTOM Sort: this operator is not compiled\n");
+	refused(&m, ENOTSUP, "a float model", "full integer quantization");
+	m.tensors[weights].type = 9;
+	m.tensors[weights].data = w8;
+	m.tensors[weights].bytes = 16;
+	refused(&m, ENOTSUP, "a float model with int8 weights", "");
+	m.tensors[in].type = m.tensors[mid].type = m.tensors[out].type = 7;
+	refused(&m, ENOTSUP, "an int16 model", "");
+}
+
+/* ---- what only the host can do ---------------------------------------------------- */
+
+/* The program's outputs, "name type device-type, ...", and what it says of the host. */
+static void ends_at(const struct tiny *m, const char *outputs, const char *host)
+{
+	char why[NPUC_WHY] = "", got[512] = "";
+	size_t size = tiny_write(m, file, sizeof(file));
+	struct npuc_model *model;
+	struct npuc_program p;
+
+	assert_int_equal(npuc_model_parse(file, size, NAME, &model, why), 0);
+	if (npuc_compile(model, NULL, &p, why))
+		fail_msg("%s", why);
+	npuc_model_free(model);
+	for (uint32_t i = 0; i < p.output_count; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s %s %s",
+			 i ? ", " : "", p.outputs[i].name,
+			 npuc_type_name(p.outputs[i].type),
+			 npuc_type_name(p.outputs[i].device_type));
+	assert_string_equal(got, outputs);
+	assert_string_equal(p.host, host);
+	npuc_program_free(&p);
+	reported(m, "");
+}
+
+static void test_float_tail(void **state)
+{
+	struct tiny m;
+	int32_t real, soft;
+
+	(void)state;
+	one_op(&m, 19);
+	real = tensor_of(&m, "real", 0);
+	tiny_op(&m, 6, 1, REFS(1), real);
+	m.outputs[0] = real;
+	ends_at(&m, "real float32 int8", "");
+	soft = tensor_of(&m, "soft", 0);
+	tiny_op(&m, 25, 1, REFS(real), soft);
+	m.outputs[0] = soft;
+	ends_at(&m, "real float32 int8",
+		"the network ends before layer 2 (SOFTMAX): that only the host can "
+		"compute, from these outputs");
+	/* Another output that the machine makes comes first. */
+	m.outputs[m.output_count++] = 1;
+	tiny_op(&m, 114, 1, REFS(soft), tensor_of(&m, "again", 9));
+	m.outputs[m.output_count++] = 4;
+	ends_at(&m, "the output int8 int8, real float32 int8",
+		"the network ends before layer 2 (SOFTMAX): that and 1 of the layers "
+		"behind it only the host can compute, from these outputs");
+}
+
+static void test_custom_tail(void **state)
+{
+	static const float anchors[4];
+	struct tiny m;
+	int32_t boxes, fixed, found, count;
+
+	(void)state;
+	one_op(&m, 19);
+	boxes = tensor_of(&m, "boxes", 9);
+	tiny_op(&m, 19, 1, REFS(0), boxes);
+	fixed = tiny_const(&m, "anchors", 0, 1, DIMS(4), 1, 0, anchors, 16);
+	found = tensor_of(&m, "found", 0);
+	count = tensor_of(&m, "count", 0);
+	tiny_op(&m, 32, 3, REFS(boxes, 1, fixed), found)->custom = "PostProcess";
+	m.ops[2].outputs[m.ops[2].output_count++] = count;
+	m.outputs[0] = found;
+	m.outputs[m.output_count++] = count;
+	ends_at(&m, "boxes int8 int8, the output int8 int8",
+		"the network ends before layer 2 (CUSTOM PostProcess): that only the "
+		"host can compute, from these outputs");
+	/* An input that only the host reads is none of the program's. */
+	m.inputs[m.input_count++] = tensor_of(&m, "threshold", 0);
+	m.ops[2].inputs[m.ops[2].input_count++] = m.inputs[1];
+	ends_at(&m, "boxes int8 int8, the output int8 int8",
+		"the network ends before layer 2 (CUSTOM PostProcess): that only the "
+		"host can compute, from these outputs");
+	/* In the middle it is an obstacle. */
+	m.input_count--;
+	m.ops[2].input_count--;
+	m.tensors[found].type = 9;
+	m.tensors[found].scales = 1;
+	tiny_op(&m, 19, 1, REFS(found), tensor_of(&m, "after", 9));
+	refused(&m, ENOTSUP, "layer 2 (CUSTOM PostProcess, output 'found')",
+		"layer 3, which is the machine's, is behind");
+	m.output_count--;
+	m.outputs[0] = m.ops[3].outputs[0];
+	reported(&m, "2+0 CUSTOM PostProcess: only the host can compute this, and layer "
+		     "3, which is the machine's, is behind it\n");
+}
+
 static void test_files(void **state)
 {
 	struct npuc_program p;
@@ -452,13 +679,25 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples),  cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_changed),  cmocka_unit_test(test_header),
-		cmocka_unit_test(test_operator), cmocka_unit_test(test_operands),
-		cmocka_unit_test(test_types),    cmocka_unit_test(test_quantization),
-		cmocka_unit_test(test_shapes),   cmocka_unit_test(test_convolution),
-		cmocka_unit_test(test_bias),     cmocka_unit_test(test_bias_convolution),
-		cmocka_unit_test(test_machine),  cmocka_unit_test(test_files),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_operator),
+		cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_quantization),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_convolution),
+		cmocka_unit_test(test_bias),
+		cmocka_unit_test(test_bias_convolution),
+		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_report_machine),
+		cmocka_unit_test(test_report_float),
+		cmocka_unit_test(test_float_tail),
+		cmocka_unit_test(test_custom_tail),
+		cmocka_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -481,8 +481,10 @@ static void test_float_and_file(void **state)
 	compile_sample(1, NULL, &p[0]);
 	assert_int_equal(p[0].inputs[0].type, NPUC_FLOAT32);
 	assert_int_equal(p[0].inputs[0].device_type, NPUC_INT8);
+	snprintf(p[0].host, sizeof(p[0].host), "the rest\n");
 	WHY(npuc_program_save(&p[0], path, why));
 	WHY(npuc_program_open(path, NULL, &p[1], why));
+	assert_string_equal(p[1].host, "the rest?");
 	assert_int_equal(p[1].image_size, p[0].image_size);
 	assert_memory_equal(p[1].image, p[0].image, p[0].image_size);
 	assert_memory_equal(p[1].inputs, p[0].inputs, sizeof(*p[0].inputs));
@@ -557,7 +559,8 @@ static void test_ports(void **state)
 		const char *text;
 	} wrong[] = {
 		{8, 9, "another version"},
-		{12, 2, "unknown flags"},
+		{12, 4, "unknown flags"},
+		{12, 2, "its length"},
 		{19, 0xff, "more than 2^31"},
 		{56, 0, "no ports"},
 		{57, 0xff, "too many"},
@@ -663,6 +666,62 @@ static void test_commands(void **state)
 	CONTAINS("npuc ");
 }
 
+/* RELU, or an operator that nobody compiles; then a custom one. */
+static void write_tail(const char *path, int code)
+{
+	struct tiny m = {0};
+	const int32_t four[] = {1, 4}, in[] = {0}, mid[] = {1};
+	size_t size;
+
+	tiny_int8(&m, "pixels", 2, four, 0.5f, 3);
+	tiny_int8(&m, "boxes", 2, four, 0.5f, 3);
+	tiny_int8(&m, "found", 2, four, 0.5f, 3);
+	tiny_op(&m, code, 1, in, 1);
+	tiny_op(&m, 32, 1, mid, 2)->custom = "Detect";
+	m.inputs[0] = 0;
+	m.outputs[0] = 2;
+	m.input_count = m.output_count = 1;
+	size = tiny_write(&m, file, sizeof(file));
+	assert_int_not_equal(size, 0);
+	write_file(path, file, size);
+}
+
+static void test_check(void **state)
+{
+	struct world *w = *state;
+	char model[64], program[64], text[4096];
+
+	snprintf(model, sizeof(model), "%s/tail.tflite", w->dir);
+	snprintf(program, sizeof(program), "%s/tail.npu", w->dir);
+	write_tail(model, 19);
+	assert_int_equal(RUN(NPUC " -c %s 2>&1", model), 0);
+	assert_string_equal(text,
+			    "input   pixels  int8 1x4, scale 0.5, zero point 3\n"
+			    "output  boxes  int8 1x4, scale 0.5, zero point 3\n"
+			    "the network ends before layer 1 (CUSTOM Detect): that only "
+			    "the host can compute, from these outputs\n"
+			    "compiles: 2 layers, 0 MACs\n");
+	assert_int_equal(RUN(NPUC " %s -o %s 2>&1", model, program), 0);
+	CONTAINS("the network ends before layer 1 (CUSTOM Detect)");
+	assert_int_equal(RUN(NPUC " -o - - < %s 2>/dev/null | cmp - %s", model, program),
+			 0);
+	write_tail(model, 108);
+	assert_int_equal(RUN(NPUC " --check %s 2>&1", model), 1);
+	CONTAINS("output  found  int8 1x4");
+	CONTAINS("obstacle: layer 0 (COS): this operator is not compiled\n");
+	assert_int_equal(RUN(NPUC " --check --json %s 2>&1", model), 1);
+	CONTAINS("\"operator\": \"COS\"");
+	CONTAINS("\"zero_point\": 3");
+	assert_int_equal(RUN(NPUC " -c %s > /dev/full", model), 1);
+	assert_int_equal(RUN(NPUC " -cj %s > /dev/full", model), 1);
+	assert_int_equal(RUN(NPUC " --help 2>&1 > /dev/full"), 1);
+	CONTAINS("cannot write the output");
+	assert_int_equal(RUN(NPUC " -o /dev/full %s 2>&1", program), 1);
+	assert_int_equal(RUN(NPUC " -c -e %s 2>&1", model), 2);
+	assert_int_equal(RUN(NPUC " -j %s 2>&1", model), 2);
+	assert_int_equal(RUN(NPUC " -e -o - %s 2>&1", model), 2);
+}
+
 static void test_command_errors(void **state)
 {
 	struct world *w = *state;
@@ -706,6 +765,7 @@ int main(void)
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_command_errors),
 	};
 

@@ -204,13 +204,17 @@ size_t tiny_write(const struct tiny *m, uint8_t *file, size_t max)
 	/* A code of its own for each operator. */
 	at = vector(&o, f[1].at, m->op_count, 4);
 	for (uint32_t i = 0; i < m->op_count; i++) {
-		struct field code[] = {{0, 1, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0}};
+		struct field code[] = {
+			{0, 1, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0}, {1, 4, 0, 0}};
+		const char *custom = m->ops[i].custom;
 		uint32_t c = (uint32_t)m->ops[i].code;
 
 		code[0].value = c < 127 ? c : 127;
 		code[1].value = (uint32_t)m->ops[i].version;
 		code[2].value = c;
-		table(&o, at + 4 * (size_t)i, code, 3);
+		table(&o, at + 4 * (size_t)i, code, custom ? 4 : 3);
+		if (custom)
+			bytes_vector(&o, code[3].at, custom, (uint32_t)strlen(custom));
 	}
 	at = vector(&o, f[2].at, graphs, 4);
 	for (uint32_t i = 0; i < graphs; i++)

@@ -37,6 +37,7 @@ struct tiny_field {
 
 struct tiny_op {
 	int code, version;
+	const char *custom; /* of code 32: its name */
 	int32_t inputs[8], outputs[4];
 	uint32_t input_count, output_count;
 	uint32_t options_type;

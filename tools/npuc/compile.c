@@ -164,9 +164,10 @@ static int place_all(struct compile *c)
 	c->p->places = calloc((size_t)m->tensor_count + 1, sizeof(*c->p->places));
 	if (!c->places || !c->const_ids || !c->p->places)
 		return out_of_memory(c);
-	rc = place_ports(c, c->l.inputs, m->input_count, NPUC_INPUT, &c->p->input_bytes);
+	rc = place_ports(c, c->l.inputs, c->l.input_count, NPUC_INPUT,
+			 &c->p->input_bytes);
 	if (!rc)
-		rc = place_ports(c, c->l.outputs, m->output_count, NPUC_OUTPUT,
+		rc = place_ports(c, c->l.outputs, c->l.output_count, NPUC_OUTPUT,
 				 &c->p->output_bytes);
 	if (!rc)
 		rc = order_and_place(c);
@@ -259,10 +260,10 @@ static int make_layers(struct compile *c)
 	c->p->layers = layers;
 	c->p->layer_count = m->op_count;
 	for (uint32_t i = 0; i < m->op_count; i++) {
-		snprintf(layers[i].operator_name, sizeof(layers[i].operator_name), "%s",
-			 npuc_operator_name(m->ops[i].code));
+		lower_operator_name(&m->ops[i], layers[i].operator_name);
 		snprintf(layers[i].shape, sizeof(layers[i].shape), "%s", c->l.shapes[i]);
-		layers[i].output = m->ops[i].outputs[0];
+		layers[i].output =
+			m->ops[i].output_count ? m->ops[i].outputs[0] : NPUC_NONE;
 	}
 	for (uint32_t i = 0; i < c->l.step_count; i++) {
 		struct npuc_layer *layer = &layers[c->l.steps[i].layer];
@@ -406,7 +407,7 @@ static int emit_kernel(struct compile *c, const char *name, uint32_t layer)
 			continue;
 		rc = emit_step(c, &c->l.steps[i]);
 		if (rc)
-			rc = refused(c, rc);
+			rc = npuc_note(&c->l, c->l.layer, refused(c, rc));
 	}
 	return rc;
 }
@@ -455,50 +456,102 @@ static void fill_port(struct compile *c, uint32_t tensor, uint32_t device, uint3
 
 static int make_ports(struct compile *c)
 {
-	const struct npuc_model *m = c->l.m;
+	const struct lowered *l = &c->l;
 	struct npuc_program *p = c->p;
 
-	p->inputs = calloc(m->input_count, sizeof(*p->inputs));
-	p->outputs = calloc(m->output_count, sizeof(*p->outputs));
+	p->inputs = calloc(l->input_count, sizeof(*p->inputs));
+	p->outputs = calloc(l->output_count, sizeof(*p->outputs));
 	if (!p->inputs || !p->outputs)
 		return out_of_memory(c);
-	p->input_count = m->input_count;
-	p->output_count = m->output_count;
-	for (uint32_t i = 0; i < m->input_count; i++)
-		fill_port(c, m->inputs[i], c->l.inputs[i], c->l.inputs[i], &p->inputs[i]);
-	for (uint32_t i = 0; i < m->output_count; i++)
-		fill_port(c, m->outputs[i], c->l.output_tensors[i], c->l.outputs[i],
+	p->input_count = l->input_count;
+	p->output_count = l->output_count;
+	for (uint32_t i = 0; i < l->input_count; i++)
+		fill_port(c, l->model_inputs[i], l->inputs[i], l->inputs[i],
+			  &p->inputs[i]);
+	for (uint32_t i = 0; i < l->output_count; i++)
+		fill_port(c, l->model_outputs[i], l->output_tensors[i], l->outputs[i],
 			  &p->outputs[i]);
+	memcpy(p->host, l->host_text, sizeof(p->host));
 	return 0;
+}
+
+static int compile(struct compile *c, const struct npuc_model *m,
+		   struct npuc_report *report, char *why)
+{
+	int rc;
+
+	c->why = why;
+	memset(c->p, 0, sizeof(*c->p));
+	c->p->arena_arg = c->o->keep || c->o->layers;
+	rc = npuc_lower(m, report, &c->l, why);
+	if (c->l.other_types)
+		return rc;
+	if (!rc)
+		npuc_fuse_pads(&c->l, c->o->keep);
+	if (!rc)
+		rc = place_all(c);
+	if (!rc)
+		rc = make_layers(c);
+	if (!rc)
+		rc = make_ports(c);
+	return rc ? rc : emit(c);
+}
+
+static void clean_up(struct compile *c)
+{
+	hal_npu_builder_destroy(c->b);
+	free(c->places);
+	free(c->const_ids);
+	npuc_lowered_free(&c->l);
 }
 
 int npuc_compile(const struct npuc_model *m, const struct npuc_options *options,
 		 struct npuc_program *program, char why[NPUC_WHY])
 {
 	static const struct npuc_options none;
-	struct compile c = {.o = options ? options : &none, .p = program, .why = why};
-	int rc;
+	struct compile c = {.o = options ? options : &none, .p = program};
+	int rc = compile(&c, m, NULL, why);
 
-	memset(program, 0, sizeof(*program));
-	program->arena_arg = c.o->keep || c.o->layers;
-	rc = npuc_lower(m, &c.l, why);
-	if (!rc)
-		npuc_fuse_pads(&c.l, c.o->keep);
-	if (!rc)
-		rc = place_all(&c);
-	if (!rc)
-		rc = make_layers(&c);
-	if (!rc)
-		rc = make_ports(&c);
-	if (!rc)
-		rc = emit(&c);
-	hal_npu_builder_destroy(c.b);
-	free(c.places);
-	free(c.const_ids);
-	npuc_lowered_free(&c.l);
+	clean_up(&c);
 	if (rc)
 		npuc_program_free(program);
 	return rc;
+}
+
+static int by_layer(const void *a, const void *b)
+{
+	const struct npuc_obstacle *x = a, *y = b;
+
+	/* NPUC_NONE + 1 is 0 */
+	return (x->layer + 1 > y->layer + 1) - (x->layer + 1 < y->layer + 1);
+}
+
+int npuc_check(const struct npuc_model *m, struct npuc_report *report, char why[NPUC_WHY])
+{
+	static const struct npuc_options none;
+	struct npuc_program program;
+	struct compile c = {.o = &none, .p = &program};
+	int rc;
+
+	*report = (struct npuc_report){0};
+	rc = compile(&c, m, report, why);
+	/* What stops everything is one more, as long as there is memory to say so. */
+	if (rc)
+		rc = npuc_note(&c.l, NPUC_NONE, rc);
+	clean_up(&c);
+	npuc_program_free(&program);
+	if (rc)
+		npuc_report_free(report);
+	else if (report->count)
+		qsort(report->obstacles, report->count, sizeof(*report->obstacles),
+		      by_layer);
+	return rc;
+}
+
+void npuc_report_free(struct npuc_report *report)
+{
+	free(report->obstacles);
+	*report = (struct npuc_report){0};
 }
 
 /* Images of either origin are malloc'ed: hal_npu_image_free is free. */

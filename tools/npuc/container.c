@@ -2,7 +2,8 @@
 /* container.c - .npu files: a program's ports and sizes in front of its image.
  *
  * All little-endian.  Header, 80 bytes:
- *    0 magic "NPUPROG\n"        8 uint32 version        12 uint32 flags: bit 0 arena_arg
+ *    0 magic "NPUPROG\n"        8 uint32 version
+ *   12 uint32 flags: bit 0 arena_arg, bit 1 a text for the host
  *   16 uint64 input_bytes      24 uint64 output_bytes   32 uint64 arena_bytes
  *   40 uint64 macs             48 uint64 cycles         56 uint32 inputs, uint32 outputs
  *   64 uint64 image bytes      72 uint64 FNV-1a of all that follows
@@ -11,7 +12,7 @@
  *   72 uint32 tensor           76 uint32 rank           80 int32 dims[8]
  *  112 uint64 count           120 uint64 offset        128 float32 scale
  *  132 int32 zero point       136 zeros
- * then the image. */
+ * then, with bit 1, what is left to the host: 256 characters; then the image. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@
 #define HEADER_BYTES 80u
 #define PORT_BYTES   152u
 #define PORTS_MAX    256u
+#define FLAG_ARENA   1u
+#define FLAG_HOST    2u
 #define BUFFER_MAX   (UINT64_C(1) << 31)
 
 static void put(uint8_t *at, uint64_t v, unsigned int bytes)
@@ -77,7 +80,8 @@ static void put_port(uint8_t *at, const struct npuc_port *p)
 int npuc_program_save(const struct npuc_program *p, const char *path, char why[NPUC_WHY])
 {
 	size_t ports = (size_t)p->input_count + p->output_count;
-	size_t size = HEADER_BYTES + ports * PORT_BYTES + p->image_size;
+	size_t host = p->host[0] ? NPUC_HOST : 0;
+	size_t size = HEADER_BYTES + ports * PORT_BYTES + host + p->image_size;
 	uint8_t *file = calloc(1, size), *at;
 	FILE *f;
 	int rc = 0;
@@ -87,7 +91,7 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 	for (size_t i = 0; i < 8; i++)
 		file[i] = (uint8_t)MAGIC[i];
 	put(file + 8, VERSION, 4);
-	put(file + 12, p->arena_arg, 4);
+	put(file + 12, (p->arena_arg ? FLAG_ARENA : 0) | (host ? FLAG_HOST : 0), 4);
 	put(file + 16, p->input_bytes, 8);
 	put(file + 24, p->output_bytes, 8);
 	put(file + 32, p->arena_bytes, 8);
@@ -101,7 +105,8 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 		put_port(at, &p->inputs[i]);
 	for (uint32_t i = 0; i < p->output_count; i++, at += PORT_BYTES)
 		put_port(at, &p->outputs[i]);
-	memcpy(at, p->image, p->image_size);
+	memcpy(at, p->host, host);
+	memcpy(at + host, p->image, p->image_size);
 	put(file + 72, fnv(file + HEADER_BYTES, size - HEADER_BYTES), 8);
 	f = fopen(path, "wb");
 	if (!f) {
@@ -117,6 +122,16 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 	return rc;
 }
 
+/* Text that goes onto terminals, ended and printable. */
+static void get_text(const uint8_t *at, size_t size, char *text)
+{
+	memcpy(text, at, size);
+	text[size - 1] = '\0';
+	for (char *c = text; *c; c++)
+		if ((uint8_t)*c < 0x20 || (uint8_t)*c >= 0x7f)
+			*c = '?';
+}
+
 /* NULL, or what is wrong. */
 static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 			    struct npuc_port *p)
@@ -125,11 +140,7 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 	uint64_t count = 1;
 	bool whole;
 
-	memcpy(p->name, at, sizeof(p->name));
-	p->name[sizeof(p->name) - 1] = '\0';
-	for (char *c = p->name; *c; c++)
-		if ((uint8_t)*c < 0x20 || (uint8_t)*c >= 0x7f)
-			*c = '?';
+	get_text(at, sizeof(p->name), p->name);
 	type = (uint32_t)get(at + 64, 4);
 	device = (uint32_t)get(at + 68, 4);
 	p->tensor = (uint32_t)get(at + 72, 4);
@@ -168,15 +179,16 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 
 static const char *get_header(const uint8_t *file, size_t size, struct npuc_program *p)
 {
-	uint64_t ports;
+	uint64_t ports, host;
 
 	if (size < HEADER_BYTES || memcmp(file, MAGIC, 8) != 0)
 		return "no .npu file";
 	if (get(file + 8, 4) != VERSION)
 		return "another version of .npu files";
-	if (get(file + 12, 4) > 1)
+	if (get(file + 12, 4) > (FLAG_ARENA | FLAG_HOST))
 		return "unknown flags";
-	p->arena_arg = get(file + 12, 4);
+	p->arena_arg = get(file + 12, 4) & FLAG_ARENA;
+	host = get(file + 12, 4) & FLAG_HOST ? NPUC_HOST : 0;
 	p->input_bytes = get(file + 16, 8);
 	p->output_bytes = get(file + 24, 8);
 	p->arena_bytes = get(file + 32, 8);
@@ -191,7 +203,7 @@ static const char *get_header(const uint8_t *file, size_t size, struct npuc_prog
 	if (!p->input_count || !p->output_count || p->input_count > PORTS_MAX ||
 	    p->output_count > PORTS_MAX)
 		return "no ports, or too many";
-	ports = ((uint64_t)p->input_count + p->output_count) * PORT_BYTES;
+	ports = ((uint64_t)p->input_count + p->output_count) * PORT_BYTES + host;
 	if (size - HEADER_BYTES < ports || size - HEADER_BYTES - ports != p->image_size)
 		return "its length is not what its header says";
 	if (get(file + 72, 8) != fnv(file + HEADER_BYTES, size - HEADER_BYTES))
@@ -223,6 +235,10 @@ int npuc_program_parse(const void *bytes, size_t size, const char *name,
 	if (wrong) {
 		npuc_program_free(&p);
 		return npuc_fail(why, EINVAL, "%s: %s", name, wrong);
+	}
+	if (get(file + 12, 4) & FLAG_HOST) {
+		get_text(at, NPUC_HOST, p.host);
+		at += NPUC_HOST;
 	}
 	memcpy(p.image, at, p.image_size);
 	*program = p;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 int device_open(const char *target, struct device *d, char why[NPUC_WHY])
 {
@@ -39,10 +40,7 @@ void device_close(struct device *d)
 	*d = (struct device){0};
 }
 
-int device_version(const char *tool)
+const char *device_path(const char *path, const char *standard)
 {
-	uint32_t v = hal_version();
-
-	printf("%s %u.%u.%u\n", tool, v >> 16, v >> 8 & 0xff, v & 0xff);
-	return 0;
+	return strcmp(path, "-") == 0 ? standard : path;
 }

@@ -7,9 +7,6 @@
 
 #include "npuc.h"
 
-#define EXIT_ERROR 1 /* a file, the model or the library */
-#define EXIT_USAGE 2 /* the command line */
-
 struct device {
 	struct hal_device *dev;
 	struct hal_partition *part;
@@ -19,6 +16,7 @@ struct device {
 /* target as in hal_open; NULL: what the configuration selects.  0 or -errno with why. */
 int device_open(const char *target, struct device *d, char why[NPUC_WHY]);
 void device_close(struct device *d);
-int device_version(const char *tool);
+/* path, or what it stands for when it is "-". */
+const char *device_path(const char *path, const char *standard);
 
 #endif

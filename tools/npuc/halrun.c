@@ -9,6 +9,7 @@
 
 #include "device.h"
 #include "npuc.h"
+#include "tool.h"
 
 #define TOP_DEFAULT 5u
 
@@ -46,19 +47,6 @@ struct args {
 	uint32_t input_count;
 	uint64_t top;
 };
-
-static int usage(const char *what, const char *which)
-{
-	fprintf(stderr, "halrun: %s%s%s\n", what, which ? ": " : "", which ? which : "");
-	fprintf(stderr, "try: halrun --help\n");
-	return EXIT_USAGE;
-}
-
-static int failed(const char *why)
-{
-	fprintf(stderr, "halrun: %s\n", why);
-	return EXIT_ERROR;
-}
 
 static uint8_t *read_whole(const char *path, uint64_t bytes, char why[NPUC_WHY])
 {
@@ -218,7 +206,7 @@ static int run(const struct args *a)
 	int rc = npuc_program_open(a->model, NULL, &p, why);
 
 	if (rc)
-		return failed(why);
+		return tool_fail("%s", why);
 	if (a->input_count != p.input_count) {
 		snprintf(why, sizeof(why), "%s has %u inputs, given are %u files",
 			 a->model, p.input_count, a->input_count);
@@ -231,8 +219,8 @@ static int run(const struct args *a)
 	device_close(&d);
 	npuc_program_free(&p);
 	if (!rc && fflush(stdout))
-		return failed("cannot write the output");
-	return rc ? failed(why) : 0;
+		return tool_end(0);
+	return rc ? tool_fail("%s", why) : 0;
 }
 
 int main(int argc, char **argv)
@@ -250,7 +238,8 @@ int main(int argc, char **argv)
 		case 'n':
 			a.top = strtoull(optarg, &end, 10);
 			if (end == optarg || *end || optarg[0] == '-')
-				return usage("--top takes a number, not", optarg);
+				return tool_usage("--top takes a number, not: %s",
+						  optarg);
 			break;
 		case 'o':
 			a.output = optarg;
@@ -259,14 +248,13 @@ int main(int argc, char **argv)
 			fputs(help, stdout);
 			return 0;
 		case 'V':
-			return device_version("halrun");
+			return tool_end(tool_version());
 		default:
-			fprintf(stderr, "try: halrun --help\n");
-			return EXIT_USAGE;
+			return tool_usage_said();
 		}
 	}
 	if (argc - optind < 2)
-		return usage("a model and its inputs are needed", NULL);
+		return tool_usage("a model and its inputs are needed");
 	a.model = argv[optind];
 	a.inputs = argv + optind + 1;
 	a.input_count = (uint32_t)(argc - optind - 1);

@@ -13,6 +13,7 @@
 
 #define STEPS_MAX (1u << 18)
 #define OWNED_MAX (UINT64_C(256) << 20) /* tables and rearranged weights of a model */
+#define PORTS_MAX 256u
 
 /* In the schema's order.  version: the newest whose meaning for 8 bits is what is
  * compiled here. */
@@ -61,12 +62,29 @@ const char *npuc_operator(uint32_t index)
 	return index < OPERATORS ? npuc_operator_name(operators[index].code) : NULL;
 }
 
+void lower_operator_name(const struct model_op *op, char name[NPUC_OPERATOR_NAME])
+{
+	const char *known = npuc_operator_name(op->code);
+
+	if (op->code == NPUC_CUSTOM)
+		snprintf(name, NPUC_OPERATOR_NAME, "CUSTOM %.50s", op->custom);
+	else if (known)
+		snprintf(name, NPUC_OPERATOR_NAME, "%s", known);
+	else
+		snprintf(name, NPUC_OPERATOR_NAME, "operator %u", op->code);
+}
+
 static const struct known *find_operator(uint32_t code)
 {
 	for (size_t i = 0; i < OPERATORS; i++)
 		if (operators[i].code == code)
 			return &operators[i];
 	return NULL;
+}
+
+bool lower_knows(uint32_t code)
+{
+	return find_operator(code) != NULL;
 }
 
 const struct model_op *lower_op(const struct lowered *l)
@@ -82,18 +100,17 @@ const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor)
 int lower_fail(struct lowered *l, int err, const char *format, ...)
 {
 	const struct model_op *op = lower_op(l);
-	const char *name = npuc_operator_name(op->code);
 	uint32_t d = op->output_count ? op->outputs[0] : NPUC_NONE;
-	char number[32], text[320];
+	char name[NPUC_OPERATOR_NAME];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(l->reason, sizeof(l->reason), format, args);
 	va_end(args);
-	snprintf(number, sizeof(number), "operator %u", op->code);
+	lower_operator_name(op, name);
 	return npuc_fail(l->why, err, "%s: layer %u (%s, output '%.80s'): %s", l->m->file,
-			 l->layer, name ? name : number,
-			 d == NPUC_NONE ? "" : lower_t(l, d)->name, text);
+			 l->layer, name, d == NPUC_NONE ? "" : lower_t(l, d)->name,
+			 l->reason);
 }
 
 /* ---- growing arrays --------------------------------------------------------------- */
@@ -212,6 +229,44 @@ int lower_alias(struct lowered *l, uint32_t a, uint32_t d)
 	return 0;
 }
 
+/* ---- reports ---------------------------------------------------------------------- */
+
+static bool same_text(const struct npuc_obstacle *o, const char *name, const char *text)
+{
+	return strcmp(o->text, text) == 0 && strcmp(o->operator_name, name) == 0;
+}
+
+int npuc_note(struct lowered *l, uint32_t layer, int rc)
+{
+	struct npuc_report *r = l->report;
+	struct npuc_obstacle *o;
+	char name[NPUC_OPERATOR_NAME] = "";
+	const char *text = l->why + strlen(l->m->file) + 2; /* "file: " */
+
+	if (!rc || !r || rc == -ENOMEM)
+		return rc;
+	if (layer != NPUC_NONE) {
+		lower_operator_name(&l->m->ops[layer], name);
+		text = l->reason;
+	}
+	for (uint32_t i = 0; i < r->count; i++)
+		if (same_text(&r->obstacles[i], name, text)) {
+			r->obstacles[i].more += r->last != layer;
+			r->last = layer;
+			return 0;
+		}
+	o = grow(r->obstacles, r->count, &r->room, sizeof(*o));
+	if (!o)
+		return npuc_fail(l->why, ENOMEM, "%s: out of memory", l->m->file);
+	r->obstacles = o;
+	o += r->count++;
+	*o = (struct npuc_obstacle){.layer = layer, .err = rc};
+	memcpy(o->operator_name, name, sizeof(name));
+	snprintf(o->text, sizeof(o->text), "%s", text);
+	r->last = layer;
+	return 0;
+}
+
 /* ---- operands --------------------------------------------------------------------- */
 
 /* What must hold of a tensor whose elements the machine computes with. */
@@ -219,21 +274,13 @@ static int check_quantized(struct lowered *l, uint32_t tensor, bool per_channel)
 {
 	const struct npuc_tensor *t = lower_t(l, tensor);
 	const char *unusable = l->m->tensors[tensor].unusable;
-	uint32_t type = (uint32_t)t->type;
 
 	if (unusable)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
-	if (type != NPUC_INT8 && type != NPUC_UINT8) {
-		if (npuc_type_name(t->type))
-			return lower_fail(l, ENOTSUP,
-					  "tensor '%.80s' is %s; int8 and uint8 are "
-					  "compiled",
-					  t->name, npuc_type_name(t->type));
+	if (t->type != NPUC_INT8 && t->type != NPUC_UINT8)
 		return lower_fail(l, ENOTSUP,
-				  "tensor '%.80s' has type %u; int8 and uint8 are "
-				  "compiled",
-				  t->name, type);
-	}
+				  "tensor '%.80s' is %s; int8 and uint8 are compiled",
+				  t->name, npuc_type_name(t->type));
 	if (!t->count)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' is empty", t->name);
 	if (!t->scales)
@@ -474,7 +521,7 @@ static int across_edge(struct lowered *l, uint32_t tensor, bool input, uint32_t 
 		const uint32_t *far = input ? op->outputs : op->inputs;
 		uint32_t n = input ? op->input_count : op->output_count;
 
-		for (uint32_t k = 0; k < n; k++) {
+		for (uint32_t k = 0; k < n && !l->host[i]; k++) {
 			if (near[k] != tensor)
 				continue;
 			uses++;
@@ -502,10 +549,8 @@ static int check_port(struct lowered *l, const struct npuc_tensor *t, uint32_t t
 
 	if (!whole && t->type != NPUC_INT8 && t->type != NPUC_UINT8)
 		return npuc_fail(l->why, ENOTSUP,
-				 "%s: %s '%.80s' has type %s; int8, uint8 or float32",
-				 l->m->file, which, t->name,
-				 npuc_type_name(t->type) ? npuc_type_name(t->type)
-							 : "unknown");
+				 "%s: %s '%.80s' is %s; int8, uint8 or float32",
+				 l->m->file, which, t->name, npuc_type_name(t->type));
 	if (!t->count || t->count != lower_t(l, tensor)->count)
 		return npuc_fail(l->why, EINVAL, "%s: %s '%.80s' is empty", l->m->file,
 				 which, t->name);
@@ -523,9 +568,6 @@ static int find_port(struct lowered *l, uint32_t tensor, bool input, uint32_t *d
 	struct value *v;
 	int rc;
 
-	if (tensor == NPUC_NONE)
-		return npuc_fail(l->why, EINVAL, "%s: an %s of the model is left out",
-				 l->m->file, which);
 	t = lower_t(l, tensor);
 	*device = tensor;
 	if (t->type == NPUC_FLOAT32) {
@@ -550,7 +592,7 @@ static int find_port(struct lowered *l, uint32_t tensor, bool input, uint32_t *d
 static int find_output(struct lowered *l, uint32_t number)
 {
 	uint32_t *tensor = &l->output_tensors[number], *value = &l->outputs[number];
-	int rc = find_port(l, l->m->outputs[number], false, tensor);
+	int rc = find_port(l, l->model_outputs[number], false, tensor);
 
 	*value = *tensor;
 	if (!rc && l->values[*tensor].input)
@@ -562,28 +604,57 @@ static int find_output(struct lowered *l, uint32_t number)
 
 static int find_ports(struct lowered *l)
 {
-	const struct npuc_model *m = l->m;
 	int rc = 0;
 
-	l->inputs = calloc((size_t)m->input_count + 1, sizeof(*l->inputs));
-	l->outputs = calloc((size_t)m->output_count + 1, sizeof(*l->outputs));
-	l->output_tensors = calloc((size_t)m->output_count + 1, sizeof(*l->outputs));
-	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));
-	if (!l->inputs || !l->outputs || !l->output_tensors || !l->shapes)
-		return npuc_fail(l->why, ENOMEM, "%s: out of memory", m->file);
-	if (!m->input_count || !m->output_count || m->input_count > 256 ||
-	    m->output_count > 256)
+	l->inputs = calloc((size_t)l->input_count + 1, sizeof(*l->inputs));
+	l->outputs = calloc((size_t)l->output_count + 1, sizeof(*l->outputs));
+	l->output_tensors = calloc((size_t)l->output_count + 1, sizeof(*l->outputs));
+	if (!l->inputs || !l->outputs || !l->output_tensors)
+		return npuc_fail(l->why, ENOMEM, "%s: out of memory", l->m->file);
+	if (!l->input_count || !l->output_count || l->input_count > PORTS_MAX ||
+	    l->output_count > PORTS_MAX)
 		return npuc_fail(l->why, ENOTSUP,
-				 "%s: %u inputs and %u outputs; 1 to 256 of each",
-				 m->file, m->input_count, m->output_count);
-	for (uint32_t i = 0; !rc && i < m->input_count; i++)
-		rc = find_port(l, m->inputs[i], true, &l->inputs[i]);
-	for (uint32_t i = 0; !rc && i < m->output_count; i++)
-		rc = find_output(l, i);
+				 "%s: %u inputs and %u outputs; 1 to %u of each",
+				 l->m->file, l->input_count, l->output_count, PORTS_MAX);
+	for (uint32_t i = 0; !rc && i < l->input_count; i++) {
+		rc = npuc_note(l, NPUC_NONE,
+			       find_port(l, l->model_inputs[i], true, &l->inputs[i]));
+		l->values[l->inputs[i]].ready = true;
+	}
+	for (uint32_t i = 0; !rc && i < l->output_count; i++)
+		rc = npuc_note(l, NPUC_NONE, find_output(l, i));
 	return rc;
 }
 
-static int lower_one(struct lowered *l)
+/* A model that has nothing to do with 8 bits is told in one sentence. */
+static int check_types(struct lowered *l)
+{
+	const struct npuc_model *m = l->m;
+	enum npuc_type type = NPUC_FLOAT32;
+	bool weights = false;
+	const char *name;
+
+	for (uint32_t i = 0; i < m->tensor_count; i++) {
+		const struct npuc_tensor *t = lower_t(l, i);
+
+		if (t->type != NPUC_INT8 && t->type != NPUC_UINT8)
+			continue;
+		if (!t->data)
+			return 0;
+		weights |= t->type == NPUC_INT8;
+	}
+	if (m->ops[0].output_count && m->ops[0].outputs[0] != NPUC_NONE)
+		type = lower_t(l, m->ops[0].outputs[0])->type;
+	name = type == NPUC_FLOAT32 ? "float" : npuc_type_name(type);
+	l->other_types = true;
+	return npuc_fail(l->why, ENOTSUP,
+			 "%s: %s %s model%s: its activations are not int8 or uint8; full "
+			 "integer quantization makes them so",
+			 m->file, name[0] == 'i' ? "an" : "a", name,
+			 weights ? " with int8 weights" : "");
+}
+
+static int check_known(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	const struct known *known = find_operator(op->code);
@@ -593,32 +664,73 @@ static int lower_one(struct lowered *l)
 	if (op->version < 1 || op->version > known->version)
 		return lower_fail(l, ENOTSUP, "version %d of this operator; 1 to %d",
 				  op->version, known->version);
-	return known->lower(l);
+	return 0;
 }
 
-int npuc_lower(const struct npuc_model *m, struct lowered *l, char why[NPUC_WHY])
+static int lower_one(struct lowered *l)
 {
+	const struct model_op *op = lower_op(l);
+	uint32_t steps = l->step_count;
 	int rc;
 
-	*l = (struct lowered){.m = m, .why = why};
-	if (!m->op_count)
-		return npuc_fail(why, ENOTSUP, "%s: no operators", m->file);
-	rc = make_values(l);
+	if (l->host[l->layer]) {
+		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "on the host");
+		return 0;
+	}
+	rc = check_known(l);
+	if (!rc && !l->other_types)
+		rc = find_operator(op->code)->lower(l);
 	if (!rc)
-		rc = find_ports(l);
-	for (l->layer = 0; !rc && l->layer < m->op_count; l->layer++)
-		rc = lower_one(l);
-	l->layer = m->op_count - 1;
-	for (uint32_t i = 0; !rc && i < m->output_count; i++) {
+		return 0;
+	rc = l->layer == l->in_the_way ? 0 : npuc_note(l, l->layer, rc);
+	/* With a report: that what comes behind lacks its operand is no news. */
+	l->step_count = steps;
+	for (uint32_t i = 0; i < op->output_count; i++)
+		if (op->outputs[i] != NPUC_NONE)
+			l->values[op->outputs[i]].ready = true;
+	return rc;
+}
+
+static int finish_outputs(struct lowered *l)
+{
+	int rc = 0;
+
+	l->layer = l->m->op_count - 1;
+	for (uint32_t i = 0; !rc && i < l->output_count; i++) {
 		uint32_t tensor = l->output_tensors[i];
 
 		if (!l->values[tensor].ready)
-			rc = npuc_fail(why, EINVAL, "%s: nothing makes output '%.80s'",
-				       m->file, lower_t(l, tensor)->name);
+			rc = npuc_note(l, NPUC_NONE,
+				       npuc_fail(l->why, EINVAL,
+						 "%s: nothing makes output '%.80s'",
+						 l->m->file, lower_t(l, tensor)->name));
 		else if (l->outputs[i] != tensor)
 			rc = lower_alias(l, tensor, l->outputs[i]);
 	}
 	return rc;
+}
+
+int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lowered *l,
+	       char why[NPUC_WHY])
+{
+	int rc;
+
+	*l = (struct lowered){.m = m, .why = why, .report = report};
+	if (!m->op_count)
+		return npuc_fail(why, ENOTSUP, "%s: no operators", m->file);
+	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));
+	if (!l->shapes)
+		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);
+	rc = make_values(l);
+	if (!rc)
+		rc = lower_host(l);
+	if (!rc)
+		rc = npuc_note(l, NPUC_NONE, check_types(l));
+	if (!rc && !l->other_types)
+		rc = find_ports(l);
+	for (l->layer = 0; !rc && l->layer < m->op_count; l->layer++)
+		rc = lower_one(l);
+	return rc || l->other_types ? rc : finish_outputs(l);
 }
 
 void npuc_lowered_free(struct lowered *l)
@@ -629,6 +741,9 @@ void npuc_lowered_free(struct lowered *l)
 	free(l->steps);
 	free(l->values);
 	free(l->shapes);
+	free(l->host);
+	free(l->model_inputs);
+	free(l->model_outputs);
 	free(l->inputs);
 	free(l->outputs);
 	free(l->output_tensors);

@@ -67,6 +67,10 @@ struct value {
 struct lowered {
 	const struct npuc_model *m;
 	char *why;
+	struct npuc_report
+		*report;  /* errors of layers go there; NULL: the first ends it */
+	char reason[320]; /* the last error of a layer, without file and layer */
+	bool other_types; /* the model is not one of 8 bits at all */
 	uint32_t step_count, step_room;
 	struct step *steps;
 	uint32_t value_count, value_room;
@@ -76,12 +80,25 @@ struct lowered {
 	uint64_t owned_bytes;
 	char (*shapes)[96]; /* by layer */
 	uint32_t layer;     /* in work */
-	/* Of the model's inputs and outputs, in their order: the tensor that the device
-	 * has for it; of an output, too, the value which is made for the caller. */
+	/* lower_host.c: layers that are left to the host, the program's inputs and
+	 * outputs as tensors of the model, and what is said of that; or the layer that
+	 * cannot be left to it, which has been told, else NPUC_NONE. */
+	bool *host;
+	uint32_t input_count, output_count;
+	uint32_t *model_inputs, *model_outputs;
+	uint32_t in_the_way;
+	char host_text[NPUC_HOST];
+	/* Of those inputs and outputs: the tensor that the device has for it; of an
+	 * output, too, the value which is made for the caller. */
 	uint32_t *inputs, *output_tensors, *outputs;
 };
 
-int npuc_lower(const struct npuc_model *m, struct lowered *l, char why[NPUC_WHY]);
+/* report: NULL, or where all that is wrong with single layers goes; 0 then. */
+int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lowered *l,
+	       char why[NPUC_WHY]);
+/* An error that has been written to why: with a report it is noted there, and 0; a layer
+ * NPUC_NONE: the whole model's. */
+int npuc_note(struct lowered *l, uint32_t layer, int rc);
 /* Convolutions read what is inside a PAD; without keep, a PAD that nobody reads then
  * goes.
  */
@@ -104,6 +121,11 @@ int lower_value(struct lowered *l, uint64_t bytes, const void *data, uint32_t *v
 /* d has a's bytes: no work where the place can be shared. */
 int lower_alias(struct lowered *l, uint32_t a, uint32_t d);
 
+/* Sets the fields above. */
+int lower_host(struct lowered *l);
+bool lower_knows(uint32_t code);
+/* "CONV_2D", "CUSTOM name", "operator 300" */
+void lower_operator_name(const struct model_op *op, char name[NPUC_OPERATOR_NAME]);
 const struct model_op *lower_op(const struct lowered *l);
 const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor);
 /* Operand number of the operator in work: int8 or uint8, quantized per tensor, not

@@ -178,8 +178,8 @@ int lower_dequantize(struct lowered *l)
 
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; op->output_count == 1 && i < l->m->output_count; i++)
-		if (l->m->outputs[i] == op->outputs[0] && l->output_tensors[i] == a) {
+	for (uint32_t i = 0; op->output_count == 1 && i < l->output_count; i++)
+		if (l->model_outputs[i] == op->outputs[0] && l->output_tensors[i] == a) {
 			snprintf(l->shapes[l->layer], sizeof(l->shapes[0]),
 				 "on the host");
 			return 0;

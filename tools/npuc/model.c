@@ -26,20 +26,21 @@ int npuc_fail(char why[NPUC_WHY], int err, const char *format, ...)
 
 const char *npuc_type_name(enum npuc_type type)
 {
-	switch (type) {
-	case NPUC_FLOAT32:
-		return "float32";
-	case NPUC_INT32:
-		return "int32";
-	case NPUC_UINT8:
-		return "uint8";
-	case NPUC_INT64:
-		return "int64";
-	case NPUC_INT8:
-		return "int8";
-	default:
-		return NULL;
-	}
+	static const char *const names[] = {
+		[NPUC_FLOAT32] = "float32",     [NPUC_FLOAT16] = "float16",
+		[NPUC_INT32] = "int32",         [NPUC_UINT8] = "uint8",
+		[NPUC_INT64] = "int64",         [NPUC_STRING] = "string",
+		[NPUC_BOOL] = "bool",           [NPUC_INT16] = "int16",
+		[NPUC_COMPLEX64] = "complex64", [NPUC_INT8] = "int8",
+		[NPUC_FLOAT64] = "float64",     [NPUC_COMPLEX128] = "complex128",
+		[NPUC_UINT64] = "uint64",       [NPUC_RESOURCE] = "resource",
+		[NPUC_VARIANT] = "variant",     [NPUC_UINT32] = "uint32",
+		[NPUC_UINT16] = "uint16",       [NPUC_INT4] = "int4",
+		[NPUC_BFLOAT16] = "bfloat16",
+	};
+	uint32_t code = (uint32_t)type;
+
+	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "of unknown type";
 }
 
 uint32_t npuc_type_bytes(enum npuc_type type)
@@ -205,6 +206,7 @@ enum {
 	MODEL_SUBGRAPHS = 2,
 	MODEL_BUFFERS = 4,
 	CODE_BYTE = 0,
+	CODE_CUSTOM = 1,
 	CODE_VERSION = 2,
 	CODE_INT = 3,
 	GRAPH_TENSORS = 0,
@@ -436,7 +438,7 @@ static int read_op(struct parse *p, struct flat_vector ops, uint32_t index)
 	struct flat *f = p->f;
 	struct flat_table at = flat_vector_table(f, ops, index), code;
 	struct flat_vector inputs = flat_vector(f, at, OP_INPUTS, 4);
-	struct flat_vector outputs = flat_vector(f, at, OP_OUTPUTS, 4);
+	struct flat_vector outputs = flat_vector(f, at, OP_OUTPUTS, 4), custom;
 	uint32_t number = (uint32_t)flat_i32(f, at, OP_CODE, 0);
 	char whose[40];
 	int32_t wide;
@@ -456,8 +458,14 @@ static int read_op(struct parse *p, struct flat_vector ops, uint32_t index)
 	if (wide > (int32_t)op->code)
 		op->code = (uint32_t)wide;
 	op->version = flat_i32(f, code, CODE_VERSION, 1);
+	custom = flat_vector(f, code, CODE_CUSTOM, 1);
 	if (check(p))
 		return -EINVAL;
+	if (op->code == NPUC_CUSTOM) {
+		op->custom = copy_name(f, custom);
+		if (!op->custom)
+			return npuc_fail(p->why, ENOMEM, "%s: out of memory", p->m->file);
+	}
 	snprintf(whose, sizeof(whose), "layer %u: input", index);
 	rc = read_refs(p, inputs, whose, &op->inputs, &op->input_count);
 	snprintf(whose, sizeof(whose), "layer %u: output", index);
@@ -650,6 +658,8 @@ void npuc_model_free(struct npuc_model *m)
 		return;
 	for (uint32_t i = 0; m->tensors && i < m->tensor_count; i++)
 		free(m->tensors[i].name);
+	for (uint32_t i = 0; m->ops && i < m->op_count; i++)
+		free(m->ops[i].custom);
 	free(m->tensors);
 	free(m->ops);
 	free(m->refs);

@@ -28,6 +28,7 @@ enum npuc_operator {
 	NPUC_RESHAPE = 22,
 	NPUC_SOFTMAX = 25,
 	NPUC_TANH = 28,
+	NPUC_CUSTOM = 32, /* not compiled: the host's */
 	NPUC_PAD = 34,
 	NPUC_MEAN = 40,
 	NPUC_SUB = 41,
@@ -54,6 +55,7 @@ struct model_tensor {
 
 struct model_op {
 	uint32_t code; /* enum npuc_operator, or one that is not known */
+	char *custom;  /* of CUSTOM: its name */
 	int32_t version;
 	uint32_t input_count, output_count;
 	uint32_t *inputs, *outputs; /* NPUC_NONE: left out */

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "device.h"
+#include "tool.h"
 
 static const char help[] =
 	"usage: npuc [OPTION...] MODEL.tflite [-o PROGRAM.npu]\n"
+	"\n"
+	"A file - is standard input, or standard output.\n"
 	"\n"
 	"  -o, --output FILE    writes the program, which runs on every array size\n"
 	"  -e, --explain        a line a layer: shape, multiply-accumulates, cycles on "
@@ -23,6 +27,11 @@ static const char help[] =
 	"'npu:0?rows=8';\n"
 	"                       default: what the configuration selects\n"
 	"  -n, --no-device      measure nothing\n"
+	"  -c, --check          lists inputs, outputs and everything that keeps the "
+	"model "
+	"from\n"
+	"                       being compiled; writes nothing\n"
+	"  -j, --json           what --check says as JSON\n"
 	"      --operators      lists the operators that are compiled\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
@@ -36,6 +45,8 @@ static const struct option longs[] = {
 	{"explain", no_argument, NULL, 'e'},
 	{"target", required_argument, NULL, 't'},
 	{"no-device", no_argument, NULL, 'n'},
+	{"check", no_argument, NULL, 'c'},
+	{"json", no_argument, NULL, 'j'},
 	{"operators", no_argument, NULL, OPT_OPERATORS},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -44,21 +55,8 @@ static const struct option longs[] = {
 
 struct args {
 	const char *model, *output, *target;
-	bool explain, no_device;
+	bool explain, no_device, check, json;
 };
-
-static int usage(const char *what, const char *which)
-{
-	fprintf(stderr, "npuc: %s%s%s\n", what, which ? ": " : "", which ? which : "");
-	fprintf(stderr, "try: npuc --help\n");
-	return EXIT_USAGE;
-}
-
-static int failed(const char *why)
-{
-	fprintf(stderr, "npuc: %s\n", why);
-	return EXIT_ERROR;
-}
 
 /* Cycles of each layer alone, then of the whole; 0: none measured. */
 static int measure(const struct npuc_program *p, struct device *d, uint64_t *cycles,
@@ -183,28 +181,45 @@ static int explain(const struct args *a, const struct npuc_model *m)
 	if (!a->no_device)
 		rc = device_open(a->target, &d, no_device);
 	if (rc && a->target)
-		return failed(no_device);
+		return tool_fail("%s", no_device);
 	rc = explain_on(&d, m, no_device, why);
 	device_close(&d);
-	return rc ? failed(why) : 0;
+	return rc ? tool_fail("%s", why) : 0;
 }
 
 static int write_program(const struct args *a, const struct npuc_model *m)
 {
+	/* What goes to standard output is the program, or what is said of it. */
+	FILE *said = a->output && strcmp(a->output, "-") == 0 ? stderr : stdout;
 	struct npuc_program p;
 	char why[NPUC_WHY];
 	int rc = npuc_compile(m, NULL, &p, why);
 
 	if (!rc && a->output)
-		rc = npuc_program_save(&p, a->output, why);
-	if (rc)
-		return failed(why);
+		rc = npuc_program_save(&p, device_path(a->output, "/dev/stdout"), why);
+	if (rc) {
+		npuc_program_free(&p);
+		return tool_fail("%s", why);
+	}
 	if (!a->explain)
-		printf("%s: %u layers, %" PRIu64 " MACs, %zu bytes of program, %" PRIu64
-		       " of activations at most\n",
-		       a->model, p.layer_count, p.macs, p.image_size, p.arena_bytes);
+		fprintf(said,
+			"%s: %u layers, %" PRIu64 " MACs, %zu bytes of program, %" PRIu64
+			" of activations at most\n",
+			a->model, p.layer_count, p.macs, p.image_size, p.arena_bytes);
+	if (p.host[0])
+		fprintf(said, "%s: %s\n", a->model, p.host);
 	npuc_program_free(&p);
 	return 0;
+}
+
+static int check(const struct args *a, const struct npuc_model *m)
+{
+	bool compiles = false;
+	char why[NPUC_WHY];
+
+	if (check_print(m, a->model, a->json, &compiles, why))
+		return tool_fail("%s", why);
+	return compiles ? 0 : TOOL_FAILED;
 }
 
 static int run(const struct args *a)
@@ -213,16 +228,16 @@ static int run(const struct args *a)
 	char why[NPUC_WHY];
 	int rc = 0;
 
-	if (npuc_model_load(a->model, &m, why))
-		return failed(why);
-	if (a->output || !a->explain)
+	if (npuc_model_load(device_path(a->model, "/dev/stdin"), &m, why))
+		return tool_fail("%s", why);
+	if (a->check)
+		rc = check(a, m);
+	else if (a->output || !a->explain)
 		rc = write_program(a, m);
 	if (!rc && a->explain)
 		rc = explain(a, m);
 	npuc_model_free(m);
-	if (!rc && fflush(stdout))
-		return failed("cannot write the output");
-	return rc;
+	return tool_end(rc);
 }
 
 static int list_operators(void)
@@ -231,7 +246,7 @@ static int list_operators(void)
 
 	for (uint32_t i = 0; (name = npuc_operator(i)); i++)
 		printf("%s\n", name);
-	return fflush(stdout) ? failed("cannot write the output") : 0;
+	return tool_end(0);
 }
 
 int main(int argc, char **argv)
@@ -240,7 +255,7 @@ int main(int argc, char **argv)
 	int c;
 
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while ((c = getopt_long(argc, argv, "o:et:nhV", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "o:et:ncjhV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			a.output = optarg;
@@ -254,26 +269,38 @@ int main(int argc, char **argv)
 		case 'n':
 			a.no_device = true;
 			break;
+		case 'c':
+			a.check = true;
+			break;
+		case 'j':
+			a.json = true;
+			break;
 		case OPT_OPERATORS:
 			return list_operators();
 		case 'h':
 			fputs(help, stdout);
-			return 0;
+			return tool_end(0);
 		case 'V':
-			return device_version("npuc");
+			return tool_end(tool_version());
 		default:
-			fprintf(stderr, "try: npuc --help\n");
-			return EXIT_USAGE;
+			return tool_usage_said();
 		}
 	}
 	if (optind == argc)
-		return usage("no model", NULL);
+		return tool_usage("no model");
 	if (optind + 1 < argc)
-		return usage("too many arguments", argv[optind + 1]);
+		return tool_usage("too many arguments: %s", argv[optind + 1]);
 	if (!a.explain && (a.target || a.no_device))
-		return usage("--target and --no-device belong to --explain", NULL);
+		return tool_usage("--target and --no-device belong to --explain");
 	if (a.target && a.no_device)
-		return usage("--target and --no-device exclude each other", NULL);
+		return tool_usage("--target and --no-device exclude each other");
+	if (a.check && (a.output || a.explain))
+		return tool_usage("--check goes with neither --output nor --explain");
+	if (a.explain && a.output && strcmp(a.output, "-") == 0)
+		return tool_usage(
+			"--explain and the program cannot both go to standard output");
+	if (a.json && !a.check)
+		return tool_usage("--json belongs to --check");
 	a.model = argv[optind];
 	return run(&a);
 }

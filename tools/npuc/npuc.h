@@ -31,23 +31,39 @@
 extern "C" {
 #endif
 
-#define NPUC_API  __attribute__((visibility("default")))
-#define NPUC_WHY  512 /* bytes of an error text */
-#define NPUC_RANK 8
-#define NPUC_NONE UINT32_MAX /* no tensor */
+#define NPUC_API           __attribute__((visibility("default")))
+#define NPUC_WHY           512 /* bytes of an error text */
+#define NPUC_RANK          8
+#define NPUC_OPERATOR_NAME 64
+#define NPUC_HOST          256
+#define NPUC_NONE          UINT32_MAX /* no tensor */
 
 struct npuc_model;
 
-/* Types that are read, by their code in the file. */
+/* By their code in the file. */
 enum npuc_type {
 	NPUC_FLOAT32 = 0,
+	NPUC_FLOAT16 = 1,
 	NPUC_INT32 = 2,
 	NPUC_UINT8 = 3,
 	NPUC_INT64 = 4,
+	NPUC_STRING = 5,
+	NPUC_BOOL = 6,
+	NPUC_INT16 = 7,
+	NPUC_COMPLEX64 = 8,
 	NPUC_INT8 = 9,
+	NPUC_FLOAT64 = 10,
+	NPUC_COMPLEX128 = 11,
+	NPUC_UINT64 = 12,
+	NPUC_RESOURCE = 13,
+	NPUC_VARIANT = 14,
+	NPUC_UINT32 = 15,
+	NPUC_UINT16 = 16,
+	NPUC_INT4 = 17,
+	NPUC_BFLOAT16 = 18,
 };
 
-/* "int8" ...; "type 17" has no name: NULL. */
+/* "int8" ...; of another code: "of unknown type". */
 NPUC_API const char *npuc_type_name(enum npuc_type type);
 NPUC_API uint32_t npuc_type_bytes(enum npuc_type type);
 
@@ -124,8 +140,8 @@ struct npuc_port {
 
 /* One operator of the file. */
 struct npuc_layer {
-	char operator_name[32];
-	char shape[96];    /* "1x49x10x1 -> 1x25x5x64 10x4/2" */
+	char operator_name[NPUC_OPERATOR_NAME]; /* "CONV_2D", "CUSTOM name" */
+	char shape[96];                         /* "1x49x10x1 -> 1x25x5x64 10x4/2" */
 	char kernel[32];   /* with options.layers; "": no device work */
 	uint32_t output;   /* tensor */
 	uint32_t position; /* in the order in which layers with device work run */
@@ -145,6 +161,10 @@ struct npuc_program {
 	uint64_t cycles; /* estimated */
 	uint32_t input_count, output_count;
 	struct npuc_port *inputs, *outputs;
+	/* Custom operators and float32 at the end of a model are not the machine's: the
+	 * program ends before them, and what they read are its outputs.  This says so;
+	 * "": the program is the whole model. */
+	char host[NPUC_HOST];
 	/* None of these in a program that was loaded. */
 	uint32_t tensor_count, layer_count;
 	struct npuc_place *places; /* by tensor */
@@ -156,6 +176,25 @@ NPUC_API int npuc_compile(const struct npuc_model *model,
 			  const struct npuc_options *options,
 			  struct npuc_program *program, char why[NPUC_WHY]);
 NPUC_API void npuc_program_free(struct npuc_program *program);
+
+/* Something that keeps a model from being compiled. */
+struct npuc_obstacle {
+	uint32_t layer; /* NPUC_NONE: it is no layer's */
+	uint32_t more;  /* layers of the same operator that have the same text */
+	int err;        /* what npuc_compile returns */
+	char operator_name[NPUC_OPERATOR_NAME];
+	char text[NPUC_WHY]; /* without file and layer */
+};
+
+struct npuc_report {
+	uint32_t count, room, last;      /* room, last: the compiler's */
+	struct npuc_obstacle *obstacles; /* by layer; those of none come first */
+};
+
+/* Everything that npuc_compile would refuse, not only the first; none: it compiles. */
+NPUC_API int npuc_check(const struct npuc_model *model, struct npuc_report *report,
+			char why[NPUC_WHY]);
+NPUC_API void npuc_report_free(struct npuc_report *report);
 
 /* A .npu file: ports, sizes and the image. */
 NPUC_API int npuc_program_save(const struct npuc_program *program, const char *path,

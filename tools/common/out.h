@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out.h - records and lists of records, written as JSON. */
-#ifndef HALCTL_OUT_H
-#define HALCTL_OUT_H
+#ifndef HAL_TOOL_OUT_H
+#define HAL_TOOL_OUT_H
 
 #include <stdint.h>
 
@@ -15,6 +15,9 @@ void out_record(struct out *o, const char *key);
 void out_record_end(struct out *o);
 void out_str(struct out *o, const char *key, const char *value);
 void out_u64(struct out *o, const char *key, uint64_t value);
+void out_i64(struct out *o, const char *key, int64_t value);
+/* Nine digits, which tell every float from the next; null where there is no number. */
+void out_real(struct out *o, const char *key, double value);
 /* Prints what was collected and frees it; returns the exit status. */
 int out_finish(struct out *o);
 

@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,24 @@ void out_u64(struct out *o, const char *key, uint64_t value)
 	/* yajl_gen_integer takes long long: half of uint64_t would come out negative. */
 	put(o, key);
 	yajl_gen_number(gen_of(o), digits, (size_t)n);
+}
+
+void out_i64(struct out *o, const char *key, int64_t value)
+{
+	put(o, key);
+	yajl_gen_integer(gen_of(o), value);
+}
+
+void out_real(struct out *o, const char *key, double value)
+{
+	char digits[32];
+	int n = snprintf(digits, sizeof(digits), "%.9g", value);
+
+	put(o, key);
+	if (isfinite(value))
+		yajl_gen_number(gen_of(o), digits, (size_t)n);
+	else
+		yajl_gen_null(gen_of(o));
 }
 
 int out_finish(struct out *o)
