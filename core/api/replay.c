@@ -142,7 +142,7 @@ static const struct shape {
 	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 4},
 	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
-	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 8},
+	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
 	{JOURNAL_PARTITION, 5, 5}, {JOURNAL_NO_PARTITION, 1, 1},
 	{JOURNAL_QUEUE, 5, 5},     {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
@@ -771,16 +771,40 @@ static void compare_answer(struct play *p, int err)
 	take(p);
 }
 
+/* What r has of points is not pending any more. */
+static void drop_points(const struct record *r)
+{
+	if (!record_has_points(r))
+		return;
+	record_for_each_point(point, r) atomic_fetch_sub(&point->timeline->pending, 1);
+}
+
+static bool fill_points(struct play *p, const uint64_t *n, uint32_t count,
+			struct record *r)
+{
+	for (uint32_t i = 0; i < count; i++, n += 4) {
+		struct hal_timeline *t = timeline_at(p, n);
+
+		if (t == NULL) {
+			drop_points(r);
+			return false;
+		}
+		atomic_fetch_add(&t->pending, 1);
+		r->point[i] = (struct hal_point){t, n[3]};
+	}
+	return true;
+}
+
 static bool fill_record(struct play *p, const struct line *l, uint32_t own_wanted,
 			struct record *r)
 {
 	static const struct {
-		uint32_t op, numbers;
+		uint32_t op, least, most;
 	} ops[] = {
-		{HAL_OP_NOP, 0},       {HAL_OP_COPY, 0}, {HAL_OP_FILL, 0},
-		{HAL_OP_LAUNCH, 1},    {HAL_OP_HOST, 0}, {HAL_OP_BARRIER, 0},
-		{HAL_OP_TIMESTAMP, 0}, {REC_WAIT, 4},    {REC_SIGNAL, 4},
-		{REC_HEAD, 5},         {REC_BLOCK, 1},
+		{HAL_OP_NOP, 0, 0},       {HAL_OP_COPY, 0, 0}, {HAL_OP_FILL, 0, 0},
+		{HAL_OP_LAUNCH, 1, 1},    {HAL_OP_HOST, 0, 0}, {HAL_OP_BARRIER, 0, 0},
+		{HAL_OP_TIMESTAMP, 0, 0}, {REC_WAIT, 4, 8},    {REC_SIGNAL, 4, 8},
+		{REC_HEAD, 5, 5},         {REC_BLOCK, 1, 1},
 	};
 	const uint64_t *n = &l->n[3];
 	size_t i = 0;
@@ -788,7 +812,8 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	memset(r, 0, sizeof(*r));
 	while (i < ARRAY_LENGTH(ops) && ops[i].op != l->n[0])
 		i++;
-	if (i == ARRAY_LENGTH(ops) || l->count != 3 + ops[i].numbers ||
+	if (i == ARRAY_LENGTH(ops) ||
+	    (l->count != 3 + ops[i].least && l->count != 3 + ops[i].most) ||
 	    l->n[1] > UINT32_MAX) {
 		bad(p, EINVAL, "not a record");
 		return false;
@@ -807,12 +832,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 		return r->launch.kernel != NULL;
 	case REC_WAIT:
 	case REC_SIGNAL:
-		r->point.timeline = timeline_at(p, n);
-		r->point.value = n[3];
-		if (r->point.timeline == NULL)
-			return false;
-		atomic_fetch_add(&r->point.timeline->pending, 1);
-		return true;
+		return fill_points(p, n, (l->count - 3) / 4, r);
 	case REC_HEAD:
 		r->head.not_before_ns = n[0];
 		r->head.deadline_ns = n[1];
@@ -842,8 +862,7 @@ static bool read_record(struct play *p, uint32_t own_wanted, struct record *r,
 static void block_drop(struct block *b, uint32_t slots)
 {
 	for (uint32_t i = 0; i < slots; i += b->rec[i].slots)
-		if (b->rec[i].cmd.op == REC_WAIT || b->rec[i].cmd.op == REC_SIGNAL)
-			atomic_fetch_sub(&b->rec[i].point.timeline->pending, 1);
+		drop_points(&b->rec[i]);
 	free(b);
 }
 
@@ -892,8 +911,7 @@ static bool place_record(struct play *p, struct hal_queue *q, unsigned int *pos)
 		return false;
 	if (fresh.slots > room || fresh.slots > RECORD_SLOTS_MAX) {
 		bad(p, EINVAL, "the queue has no room for it");
-		if (fresh.cmd.op == REC_WAIT || fresh.cmd.op == REC_SIGNAL)
-			atomic_fetch_sub(&fresh.point.timeline->pending, 1);
+		drop_points(&fresh);
 		return false;
 	}
 	if (fresh.cmd.op == REC_BLOCK) {

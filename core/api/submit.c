@@ -100,23 +100,20 @@ static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
 				    uint32_t i)
 {
 	const struct hal_buffer *buf = args[i].buffer;
-	uint64_t offset = args[i].offset;
-	uint64_t bytes = args[i].bytes;
-	uint64_t left;
+	uint64_t bytes = 0, left;
 
-	out[i].value = offset;
+	out[i].value = args[i].offset;
 	if (LIKELY(buf != NULL)) {
-		left = buf->bytes;
-		if (UNLIKELY(buf->user != part || offset > left))
+		if (UNLIKELY(buf->user != part ||
+			     __builtin_sub_overflow(buf->bytes, args[i].offset, &left)))
 			return false;
-		left -= offset;
+		bytes = args[i].bytes;
 		if (UNLIKELY(bytes > left))
 			return false;
 		if (bytes == 0)
 			bytes = left;
 		out[i].mem = buf->bk;
 	} else {
-		bytes = 0;
 		out[i].mem = NULL;
 	}
 	out[i].bytes = bytes;
@@ -139,14 +136,57 @@ static ALWAYS_INLINE bool is_bound(const struct hal_queue *q, const struct hal_k
 		q->part_bit) != 0;
 }
 
+/* All arguments of a launch of at most INLINE_ARGS_MAX, without a loop: each with its
+ * offsets in the instructions.  False: one is wrong. */
+static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
+					    const struct hal_kernel *k,
+					    const struct hal_arg *args, uint32_t count,
+					    struct hal_bk_arg *out)
+{
+	_Static_assert(INLINE_ARGS_MAX == 8, "one case each");
+#define CASE_ARG(n)                                                                      \
+	case n:                                                                          \
+		if (UNLIKELY(!write_arg(part, k, args, out, (n)-1)))                     \
+			return false;                                                    \
+		__attribute__((fallthrough))
+	switch (count) {
+		CASE_ARG(8);
+		CASE_ARG(7);
+		CASE_ARG(6);
+		CASE_ARG(5);
+		CASE_ARG(4);
+		CASE_ARG(3);
+		CASE_ARG(2);
+		CASE_ARG(1);
+	case 0:
+		return true;
+	default:
+		__builtin_unreachable(); /* hal_submit has seen to that */
+	}
+#undef CASE_ARG
+}
+
+/* What the device is to know of a launch of k with count arguments, which are written by
+ * then. */
+static ALWAYS_INLINE void write_kernel(const struct hal_cmd *cmd, struct hal_kernel *k,
+				       uint32_t count, struct record *r)
+{
+	r->launch.kernel = k;
+	r->cmd.launch.kernel = k->bk;
+	r->cmd.launch.args = record_args(r);
+	r->cmd.launch.arg_count = count;
+	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+}
+
 static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 			struct record *r)
 {
 	struct hal_kernel *k = cmd->launch.kernel;
+	const struct hal_arg *args = cmd->launch.args;
 	uint32_t count = cmd->launch.arg_count;
 
 	if (k == NULL || k->user != q->dev || count != k->info.arg_count ||
-	    (count > 0 && cmd->launch.args == NULL))
+	    (count > 0 && args == NULL))
 		return launch_bad(q, cmd);
 	if (!is_bound(q, k)) {
 		int err = program_bind(k->prog, q->part);
@@ -154,14 +194,13 @@ static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 		if (err != 0)
 			return err;
 	}
-	r->launch.kernel = k;
-	r->cmd.launch.kernel = k->bk;
-	r->cmd.launch.args = record_args(r);
-	r->cmd.launch.arg_count = count;
-	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	write_kernel(cmd, k, count, r);
+	if (LIKELY(count <= INLINE_ARGS_MAX) &&
+	    LIKELY(write_inline_args(q->part, k, args, count, record_args(r))))
+		return 0;
 	for (uint32_t i = 0; i < count; i++)
-		if (!write_arg(q->part, k, cmd->launch.args, record_args(r), i))
-			return arg_bad(q, cmd, &cmd->launch.args[i]);
+		if (!write_arg(q->part, k, args, record_args(r), i))
+			return arg_bad(q, cmd, &args[i]);
 	return 0;
 }
 
@@ -280,6 +319,8 @@ static ALWAYS_INLINE int write_command(const struct hal_queue *q,
 	if (UNLIKELY(cmd->op >= ARRAY_LENGTH(writers)))
 		return fail(EINVAL, "hal_cmd.op %u is not an operation", cmd->op);
 	write_head(r, cmd->op, cmd->flags, slots, own, now);
+	if (LIKELY(cmd->op == HAL_OP_LAUNCH))
+		return write_launch(q, cmd, r);
 	return writers[cmd->op](q, cmd, r);
 }
 
@@ -368,27 +409,21 @@ static COLD int point_bad(const struct hal_queue *q, const struct hal_point *p,
 	return fail(EINVAL, "%s[%u]: every timeline is at 0 already", what, i);
 }
 
-static inline int points_check(const struct hal_queue *q, const struct hal_point *points,
-			       uint32_t count, const char *what, bool signals)
+static ALWAYS_INLINE int points_check(const struct hal_queue *q,
+				      const struct hal_point *points, uint32_t count,
+				      const char *what, bool signals)
 {
-	if (UNLIKELY(count > 0 && points == NULL))
+	if (UNLIKELY(points == NULL && count != 0))
 		return fail(EINVAL, "hal_submit_desc.%s is NULL, the count is %u", what,
 			    count);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct hal_timeline *t = points[i].timeline;
 
-		if (UNLIKELY(!OBJECT_OK(t, OBJECT_TIMELINE) || t->dev != q->dev ||
-			     (signals && (t->queue != NULL || t->partition != NULL ||
-					  points[i].value == 0))))
+		if (UNLIKELY(t == NULL || (signals ? t->raiser : t->user) != q->dev ||
+			     (signals && points[i].value == 0)))
 			return point_bad(q, &points[i], what, i);
 	}
 	return 0;
-}
-
-static COLD int count_bad(const struct hal_submit_desc *d)
-{
-	return fail(EINVAL, "%u commands, %u waits and %u signals: %d is the most",
-		    d->cmd_count, d->wait_count, d->signal_count, HAL_COMMANDS_MAX);
 }
 
 static COLD int stride_check(const struct hal_submit_desc *d)
@@ -411,29 +446,47 @@ static COLD int stride_check(const struct hal_submit_desc *d)
 	return 0;
 }
 
-static int shape_check(const struct hal_queue *q, const struct hal_submit_desc *d)
+/* 0: nothing is wrong but, perhaps, points. */
+static COLD int shape_bad(const struct hal_submit_desc *d)
+{
+	uint64_t all = (uint64_t)d->cmd_count + d->wait_count + d->signal_count;
+
+	if ((d->flags & ~HAL_SUBMIT_PRIORITY) != 0)
+		return fail(EINVAL, "hal_submit_desc.flags 0x%x: only 0x%x is known",
+			    d->flags, HAL_SUBMIT_PRIORITY);
+	if (d->reserved != 0)
+		return fail(EINVAL, "hal_submit_desc.reserved is not 0");
+	if (all > HAL_COMMANDS_MAX)
+		return fail(
+			EINVAL, "%u commands, %u waits and %u signals: %d is the most",
+			d->cmd_count, d->wait_count, d->signal_count, HAL_COMMANDS_MAX);
+	if (d->cmd_count > 0 && d->cmds == NULL)
+		return fail(EINVAL, "hal_submit_desc.cmds is NULL, cmd_count is %u",
+			    d->cmd_count);
+	return d->cmd_stride != 0 && d->cmd_stride != sizeof(struct hal_cmd)
+		       ? stride_check(d)
+		       : 0;
+}
+
+static ALWAYS_INLINE int shape_check(const struct hal_queue *q,
+				     const struct hal_submit_desc *d)
 {
 	uint64_t all = (uint64_t)d->cmd_count + d->wait_count + d->signal_count;
 	int err = 0;
 
-	if (UNLIKELY((d->flags & ~HAL_SUBMIT_PRIORITY) != 0))
-		return fail(EINVAL, "hal_submit_desc.flags 0x%x: only 0x%x is known",
-			    d->flags, HAL_SUBMIT_PRIORITY);
-	if (UNLIKELY(d->reserved != 0))
-		return fail(EINVAL, "hal_submit_desc.reserved is not 0");
-	if (UNLIKELY(all > HAL_COMMANDS_MAX))
-		return count_bad(d);
-	if (UNLIKELY(d->cmd_count > 0 && d->cmds == NULL))
-		return fail(EINVAL, "hal_submit_desc.cmds is NULL, cmd_count is %u",
-			    d->cmd_count);
-	if (UNLIKELY(d->cmd_stride != 0 && d->cmd_stride != sizeof(struct hal_cmd)))
-		err = stride_check(d);
+	if (UNLIKELY(((d->flags & ~HAL_SUBMIT_PRIORITY) | d->reserved | d->cmd_stride) !=
+			     0 ||
+		     d->cmds == NULL || all > HAL_COMMANDS_MAX))
+		err = shape_bad(d);
 	if (err == 0)
 		err = points_check(q, d->waits, d->wait_count, "waits", false);
 	if (err == 0)
 		err = points_check(q, d->signals, d->signal_count, "signals", true);
 	return err;
 }
+
+/* Of each kind, with which a command surely has room in a ring. */
+#define FEW_POINTS 4u
 
 /* Where records go: the ring, whose positions wrap, or a block, whose do not. */
 struct target {
@@ -453,16 +506,37 @@ static inline struct record *target_next(struct target *to, uint32_t slots)
 	return r;
 }
 
-static inline void write_points(const struct hal_point *points, uint32_t count,
-				uint32_t op, struct target *to)
+static ALWAYS_INLINE struct hal_point pending_point(const struct hal_point *p)
 {
-	for (uint32_t i = 0; i < count; i++) {
+	atomic_fetch_add_explicit(&p->timeline->pending, 1, memory_order_relaxed);
+	return *p;
+}
+
+/* From here on they pend. */
+static ALWAYS_INLINE void write_points(const struct hal_point *points, uint32_t count,
+				       uint32_t op, struct target *to)
+{
+	_Static_assert(RECORD_POINTS == 2, "two and two");
+	for (; count > 0; points += 2) {
 		struct record *r = target_next(to, 1);
 
 		write_head(r, op, 0, 1, to->own, to->now);
-		r->point.timeline = points[i].timeline;
-		r->point.value = points[i].value;
+		r->point[0] = pending_point(&points[0]);
+		if (count == 1) {
+			r->point[1].timeline = NULL;
+			return;
+		}
+		r->point[1] = pending_point(&points[1]);
+		count -= 2;
 	}
+}
+
+/* Nothing comes of the submission. */
+static COLD int waits_undone(const struct hal_submit_desc *d, int err)
+{
+	for (uint32_t i = 0; i < d->wait_count; i++)
+		atomic_fetch_sub(&d->waits[i].timeline->pending, 1);
+	return err;
 }
 
 static bool has_head(const struct hal_submit_desc *d)
@@ -526,13 +600,6 @@ static int count_slots(const struct hal_submit_desc *d, uint32_t *slots,
 	return 0;
 }
 
-static void points_pend(const struct hal_point *points, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		atomic_fetch_add_explicit(&points[i].timeline->pending, 1,
-					  memory_order_relaxed);
-}
-
 static struct block *block_alloc(uint32_t slots)
 {
 	struct block *b = malloc(sizeof(*b) + slots * sizeof(struct record));
@@ -590,7 +657,7 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 	err = write_commands(q, d, &in);
 	if (err != 0) {
 		free(b);
-		return err;
+		return waits_undone(d, err);
 	}
 	write_points(d->signals, d->signal_count, REC_SIGNAL, &in);
 	r = target_next(to, 1);
@@ -600,13 +667,10 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 }
 
 /* All that is in the ring behind the tail is one submission. */
-static int submit_written(struct hal_queue *q, const struct hal_submit_desc *d,
-			  const struct target *to, uint32_t commands,
+static int submit_written(struct hal_queue *q, const struct target *to, uint32_t commands,
 			  struct hal_point *done)
 {
 	to->last->own |= REC_END;
-	points_pend(d->waits, d->wait_count);
-	points_pend(d->signals, d->signal_count);
 	counter_set(&q->more_commands, counter_get(&q->more_commands) + commands - 1);
 	return publish(q, to->pos, done);
 }
@@ -642,7 +706,8 @@ static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc
 			       struct hal_point *done)
 {
 	struct target to = target_ring(q);
-	uint32_t slots = d->wait_count + d->signal_count, largest = 0;
+	uint32_t slots = point_slots(d->wait_count) + point_slots(d->signal_count);
+	uint32_t largest = 0;
 	bool head = has_head(d), block;
 	struct hal_submit_desc nothing;
 	int err = shape_check(q, d);
@@ -668,33 +733,64 @@ static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc
 		write_asked(d, &to);
 	if (UNLIKELY(block)) {
 		err = write_block(q, d, slots, &to);
+		if (err != 0)
+			return err;
 	} else {
 		write_points(d->waits, d->wait_count, REC_WAIT, &to);
 		err = write_commands(q, d, &to);
+		if (UNLIKELY(err != 0))
+			return waits_undone(d, err);
 		write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
 	}
-	if (UNLIKELY(err != 0))
-		return err;
-	return submit_written(q, d, &to, d->cmd_count, done);
+	return submit_written(q, &to, d->cmd_count, done);
 }
 
-/* One command, and nothing beside it. */
-static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_cmd *cmd,
-				    struct hal_point *done)
+/* One command, which asks for nothing but points.  points: a constant, whether for any.
+ */
+static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit_desc *d,
+				    struct hal_point *done, bool points)
 {
-	struct record *r = &q->slots[q->ring.p_tail & q->ring.mask];
-	uint64_t now = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed);
-	uint32_t slots = 1;
+	const struct hal_cmd *cmd = d->cmds;
+	uint32_t waits = points ? d->wait_count : 0;
+	uint32_t signals = points ? d->signal_count : 0;
+	struct target to = target_ring(q);
+	uint32_t slots = 1, all;
 	int err;
 
 	if (cmd->op == HAL_OP_LAUNCH)
 		slots = launch_slots(cmd->launch.arg_count);
-	if (UNLIKELY(!has_room(q, slots)))
-		return queue_full(q, slots);
-	err = write_command(q, cmd, slots, REC_END | REC_WHOLE, now, r);
+	/* More may have to lie elsewhere. */
+	if (UNLIKELY(slots > RECORD_SLOTS_MAX || waits > FEW_POINTS ||
+		     signals > FEW_POINTS))
+		return submit_any(q, d, done);
+	err = points_check(q, d->waits, waits, "waits", false);
+	if (LIKELY(err == 0))
+		err = points_check(q, d->signals, signals, "signals", true);
 	if (UNLIKELY(err != 0))
 		return err;
-	return publish(q, q->ring.p_tail + slots, done);
+	all = slots + point_slots(waits) + point_slots(signals);
+	if (UNLIKELY(!has_room(q, all)))
+		return queue_full(q, all);
+	to.own = REC_WHOLE;
+	write_points(d->waits, waits, REC_WAIT, &to);
+	err = write_command(q, cmd, slots, to.own, to.now, target_next(&to, slots));
+	if (UNLIKELY(err != 0))
+		return points ? waits_undone(d, err) : err;
+	write_points(d->signals, signals, REC_SIGNAL, &to);
+	to.last->own |= REC_END;
+	return publish(q, to.pos, done);
+}
+
+static NOINLINE int submit_pointed(struct hal_queue *q, const struct hal_submit_desc *d,
+				   struct hal_point *done)
+{
+	return submit_one(q, d, done, true);
+}
+
+static NOINLINE int submit_plain(struct hal_queue *q, const struct hal_submit_desc *d,
+				 struct hal_point *done)
+{
+	return submit_one(q, d, done, false);
 }
 
 /* ---- hal_submit -------------------------------------------------------------------- */
@@ -766,55 +862,35 @@ _Static_assert(offsetof(struct hal_submit_desc, flags) == 4 &&
 		       offsetof(struct hal_submit_desc, cmd_stride) ==
 			       offsetof(struct hal_submit_desc, cmd_count) + 4 &&
 		       offsetof(struct hal_submit_desc, signal_count) ==
-			       offsetof(struct hal_submit_desc, wait_count) + 4,
-	       "the pairs that is_usual compares");
+			       offsetof(struct hal_submit_desc, wait_count) + 4 &&
+		       offsetof(struct hal_submit_desc, reserved) ==
+			       offsetof(struct hal_submit_desc, priority) + 4,
+	       "the pairs that are compared");
 
-/* One command, nothing to wait for, signal or ask for. */
+/* One command that asks for nothing, but perhaps points. */
 static ALWAYS_INLINE bool is_usual(const struct hal_submit_desc *d)
 {
-	uint64_t points;
+	uint64_t last;
 
-	memcpy(&points, &d->wait_count, sizeof(points));
+	memcpy(&last, &d->priority, sizeof(last));
 	return memcmp(&d->size, usual_head, 8) == 0 &&
 	       memcmp(&d->cmd_count, usual_count, 8) == 0 &&
-	       (points | d->not_before_ns | d->deadline_ns | d->tag | d->reserved) == 0;
+	       (d->not_before_ns | d->deadline_ns | d->tag | last) == 0;
 }
 
-/* All arguments of a launch of at most INLINE_ARGS_MAX, without a loop: each with its
- * offsets in the instructions.  False: one is wrong. */
-static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
-					    const struct hal_kernel *k,
-					    const struct hal_arg *args, uint32_t count,
-					    struct hal_bk_arg *out)
+static ALWAYS_INLINE bool has_points(const struct hal_submit_desc *d)
 {
-	_Static_assert(INLINE_ARGS_MAX == 8, "one case each");
-#define CASE_ARG(n)                                                                      \
-	case n:                                                                          \
-		if (UNLIKELY(!write_arg(part, k, args, out, (n)-1)))                     \
-			return false;                                                    \
-		__attribute__((fallthrough))
-	switch (count) {
-		CASE_ARG(8);
-		CASE_ARG(7);
-		CASE_ARG(6);
-		CASE_ARG(5);
-		CASE_ARG(4);
-		CASE_ARG(3);
-		CASE_ARG(2);
-		CASE_ARG(1);
-	case 0:
-		return true;
-	default:
-		__builtin_unreachable(); /* hal_submit has seen to that */
-	}
-#undef CASE_ARG
+	uint64_t counts;
+
+	memcpy(&counts, &d->wait_count, sizeof(counts));
+	return counts != 0;
 }
 
 int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	       struct hal_point *done)
 {
 	const struct hal_cmd *cmd;
-	const struct hal_kernel *k;
+	struct hal_kernel *k;
 	struct hal_device *dev;
 	struct record *r;
 	unsigned int tail, end;
@@ -826,8 +902,10 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 		     d == NULL || !is_usual(d) || d->cmds == NULL))
 		return submit_other(q, d, done);
 	cmd = d->cmds;
+	if (has_points(d))
+		return submit_pointed(q, d, done);
 	if (cmd->op != HAL_OP_LAUNCH)
-		return submit_one(q, cmd, done);
+		return submit_plain(q, d, done);
 	/* A launch whose arguments lie in the ring is written without a loop; what is
 	 * wrong with it is found out by the general way. */
 	k = cmd->launch.kernel;
@@ -845,11 +923,7 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	r->cmd.op = HAL_OP_LAUNCH;
 	r->cmd.flags = k->flags | cmd->flags;
 	r->submit_ns = atomic_load_explicit(&dev->now_cached, memory_order_relaxed);
-	r->launch.kernel = cmd->launch.kernel;
-	r->cmd.launch.kernel = k->bk;
-	r->cmd.launch.args = record_args(r);
-	r->cmd.launch.arg_count = count;
-	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	write_kernel(cmd, k, count, r);
 	if (UNLIKELY(!write_inline_args(q->part, k, cmd->launch.args, count,
 					record_args(r))))
 		return submit_other(q, d, done);
@@ -858,14 +932,21 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 
 /* ---- recorded sequences ------------------------------------------------------------ */
 
+static uint32_t sequence_slots(const struct hal_submit_desc *d)
+{
+	return 1 + point_slots(d->wait_count) + point_slots(d->signal_count) +
+	       has_head(d);
+}
+
 static NOINLINE int sequence_told(struct hal_queue *q, struct block *b, uint32_t commands,
 				  const struct hal_submit_desc *d, struct hal_point *done)
 {
 	struct target to = target_ring(q);
+	uint32_t slots = sequence_slots(d);
 	struct record *r;
 
-	if (UNLIKELY(!has_room(q, 1 + d->wait_count + d->signal_count + has_head(d))))
-		return queue_full(q, 1 + d->wait_count + d->signal_count + has_head(d));
+	if (UNLIKELY(!has_room(q, slots)))
+		return queue_full(q, slots);
 	if (has_head(d))
 		write_asked(d, &to);
 	write_points(d->waits, d->wait_count, REC_WAIT, &to);
@@ -874,7 +955,7 @@ static NOINLINE int sequence_told(struct hal_queue *q, struct block *b, uint32_t
 	r->block = b;
 	write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-	return submit_written(q, d, &to, commands, done);
+	return submit_written(q, &to, commands, done);
 }
 
 static int sequence_check(const struct hal_queue *q, const struct hal_sequence *seq)
@@ -901,8 +982,11 @@ static COLD int sequence_desc_bad(const struct hal_queue *q,
 		return fail(EINVAL,
 			    "hal_submit_desc.cmd_count %u: the sequence has the commands",
 			    d->cmd_count);
-	return fail(EINVAL, "%u waits and %u signals: a sequence takes at most %u",
-		    d->wait_count, d->signal_count, q->slot_count / 2);
+	return fail(EINVAL,
+		    "%u waits and %u signals take %u slots beside the sequence's: %u "
+		    "is the most",
+		    d->wait_count, d->signal_count, sequence_slots(d) - 1,
+		    q->slot_count / 2 - 1);
 }
 
 int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
@@ -918,8 +1002,7 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 				    "hal_submit_desc");
 	if (err == 0)
 		err = shape_check(q, &d);
-	if (err == 0 &&
-	    (d.cmd_count != 0 || d.wait_count + d.signal_count + 2 > q->slot_count / 2))
+	if (err == 0 && (d.cmd_count != 0 || sequence_slots(&d) > q->slot_count / 2))
 		err = sequence_desc_bad(q, &d);
 	if (err != 0)
 		return err;

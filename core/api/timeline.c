@@ -28,6 +28,7 @@ int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline)
 	t = timeline_make(dev);
 	if (t == NULL)
 		return -ENOMEM;
+	t->raiser = dev;
 	err = engine_call(dev, number, t);
 	if (err != 0)
 		return err;

@@ -109,6 +109,8 @@ struct hal_device {
 	struct list dirty;   /* partitions to serve */
 	struct list blocked; /* partitions whose device queue was full */
 	struct list flights;
+	const struct hal_queue
+		*retiring; /* whose records end that are not the device's */
 	struct heap timers;
 	uint64_t timer_ns; /* the first of them, or of the next two; UINT64_MAX: none */
 	uint64_t alarm_ns; /* the policy's */

@@ -345,35 +345,55 @@ static void count_other(struct hal_queue *q, const struct record *r, uint64_t su
 		trace_instant(dev, q, record_name(r), now);
 }
 
-/* A record that the device has not had. */
-static NOINLINE void retire_other(struct hal_queue *q)
+static ALWAYS_INLINE void points_passed(const struct record *r)
 {
-	struct record *r = cursor_record(q, q->retire);
+	record_for_each_point(p, r) atomic_fetch_sub(&p->timeline->pending, 1);
+}
+
+static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record *r)
+{
+	record_for_each_point(p, r)
+	{
+		if (LIKELY(q->err == 0))
+			timeline_raise(p->timeline, p->value, q->dev);
+		else
+			signal_failed(q, p->timeline);
+		atomic_fetch_sub(&p->timeline->pending, 1);
+	}
+}
+
+/* A record that the device has not had. */
+static ALWAYS_INLINE void retire_other(struct hal_queue *q, struct record *r)
+{
 	uint64_t submit_ns = submitted(q, outer(q, q->retire, r));
 	uint32_t own;
 
-	q->dev->acted = true;
-	switch (r->cmd.op) {
-	case REC_SIGNAL:
-		if (q->err == 0)
-			timeline_raise(r->point.timeline, r->point.value, q->dev);
-		else
-			signal_failed(q, r->point.timeline);
-		atomic_fetch_sub(&r->point.timeline->pending, 1);
-		break;
-	case REC_WAIT:
-		atomic_fetch_sub(&r->point.timeline->pending, 1);
-		break;
-	case REC_HEAD:
+	if (LIKELY(r->cmd.op == REC_WAIT))
+		points_passed(r);
+	else if (LIKELY(r->cmd.op == REC_SIGNAL))
+		signal_points(q, r);
+	else if (r->cmd.op == REC_HEAD)
 		head_ends(q, r);
-		break;
-	default:
+	else
 		count_other(q, r, submit_ns);
-		break;
-	}
 	own = pop(q, r);
 	if ((own & REC_END) != 0)
 		submission_over(q, own, submit_ns, q->dev->now);
+}
+
+/* All up to the oldest that the device has, or to the next it gets. */
+static NOINLINE void retire_others(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	dev->acted = true;
+	/* Its own signals need not tell it to go on: it does. */
+	dev->retiring = q;
+	do
+		retire_other(q, cursor_record(q, q->retire));
+	while (!cursor_same(q->retire, q->issue) &&
+	       !(q->flight_count > 0 && cursor_same(q->oldest->at, q->retire)));
+	dev->retiring = NULL;
 }
 
 /* Ends what is done, in order. */
@@ -387,7 +407,7 @@ static ALWAYS_INLINE void retire(struct hal_queue *q)
 				return;
 			retire_flight(q, f);
 		} else if (UNLIKELY(!cursor_same(q->retire, q->issue))) {
-			retire_other(q);
+			retire_others(q);
 		} else {
 			q->slow &= ~SLOW_OTHERS;
 			break;
@@ -420,7 +440,8 @@ static void wait_over(struct waiter *w, int err)
 
 	(void)err; /* looked up again when the queue advances */
 	q->parked = false;
-	queue_todo(q);
+	if (q->dev->retiring != q)
+		queue_todo(q);
 }
 
 static void time_over(struct hal_device *dev, struct timer *t)
@@ -446,22 +467,24 @@ static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
 }
 
 /* True: the queue may go past the wait. */
-static bool wait_passed(struct hal_queue *q, const struct record *r)
+static ALWAYS_INLINE bool wait_passed(struct hal_queue *q, const struct record *r)
 {
-	struct hal_timeline *t = r->point.timeline;
-	int state = timeline_seen(t, r->point.value);
+	record_for_each_point(p, r)
+	{
+		struct hal_timeline *t = p->timeline;
 
-	if (state > 0) {
-		if (q->dev->now > q->gate_ns)
-			q->gate_ns = q->dev->now;
-		return true;
+		if (LIKELY(t->seen >= p->value))
+			continue;
+		if (t->seen_err != 0)
+			return wait_failed(q, t);
+		q->parked = true;
+		q->waiter.fn = wait_over;
+		timeline_add_waiter(t, &q->waiter, p->value);
+		return false;
 	}
-	if (state < 0)
-		return wait_failed(q, t);
-	q->parked = true;
-	q->waiter.fn = wait_over;
-	timeline_add_waiter(t, &q->waiter, r->point.value);
-	return false;
+	if (q->dev->now > q->gate_ns)
+		q->gate_ns = q->dev->now;
+	return true;
 }
 
 static bool head_passed(struct hal_queue *q, const struct record *r)
@@ -485,29 +508,50 @@ static bool head_passed(struct hal_queue *q, const struct record *r)
 	return false;
 }
 
-/* r, the next record, is the engine's own business.  True: it is behind us. */
-static NOINLINE bool pass(struct hal_queue *q, struct record *r)
+/* Past r, which is the engine's own business. */
+static ALWAYS_INLINE void pass(struct hal_queue *q, struct record *r)
 {
-	switch (r->cmd.op) {
-	case REC_WAIT:
+	step(q, r, outer(q, q->issue, r));
+	q->slow |= SLOW_OTHERS;
+}
+
+/* Past r, before which all has ended: it ends, too. */
+static ALWAYS_INLINE void pass_first(struct hal_queue *q, struct record *r)
+{
+	bool plain = r->cmd.op == REC_WAIT && (r->own & (REC_END | REC_INNER)) == 0 &&
+		     (q->slow & SLOW_DEFERRED) == 0;
+
+	pass(q, r);
+	if (UNLIKELY(!plain)) {
+		queue_retire(q);
+		return;
+	}
+	points_passed(r);
+	q->retire = q->issue;
+	ring_release(&q->ring, q->retire.pos);
+}
+
+/* r, the next record, may have to be waited for.  True: it is behind us. */
+static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
+{
+	bool first = cursor_same(q->issue, q->retire);
+
+	if (LIKELY(r->cmd.op == REC_WAIT)) {
 		if (!wait_passed(q, r))
 			return false;
-		break;
-	case REC_HEAD:
+	} else if (r->cmd.op == REC_HEAD) {
 		if (!head_passed(q, r))
 			return false;
-		break;
-	case HAL_OP_HOST:
+	} else if (r->cmd.op == HAL_OP_HOST) {
 		/* After all before it; called from the turn's own level. */
-		if (cursor_same(q->issue, q->retire) && !q->in_callback)
+		if (first && !q->in_callback)
 			queue_todo(q);
 		return false;
-	default:
-		break;
 	}
-	q->slow |= SLOW_OTHERS;
-	step(q, r, outer(q, q->issue, r));
-	queue_retire(q);
+	if (first)
+		pass_first(q, r);
+	else
+		pass(q, r);
 	return true;
 }
 
@@ -531,7 +575,9 @@ static ALWAYS_INLINE bool advance(struct hal_queue *q)
 			runnable(q, r);
 			return true;
 		}
-		if (!pass(q, r) && q->err == 0)
+		if (r->cmd.op == REC_SIGNAL && !cursor_same(q->issue, q->retire))
+			pass(q, r);
+		else if (!try_pass(q, r) && q->err == 0)
 			return false;
 	}
 }

@@ -318,7 +318,7 @@ void journal_write_raised(const struct hal_timeline *t, uint64_t value, int err)
 
 static void write_record(struct journal *j, const struct record *r)
 {
-	uint64_t n[8] = {r->cmd.op, r->cmd.flags, r->submit_ns};
+	uint64_t n[3 + 4 * RECORD_POINTS] = {r->cmd.op, r->cmd.flags, r->submit_ns};
 	uint32_t count = 3;
 
 	switch (r->cmd.op) {
@@ -327,9 +327,12 @@ static void write_record(struct journal *j, const struct record *r)
 		break;
 	case REC_WAIT:
 	case REC_SIGNAL:
-		name_timeline(r->point.timeline, &n[count]);
-		n[count + 3] = r->point.value;
-		count += 4;
+		record_for_each_point(p, r)
+		{
+			name_timeline(p->timeline, &n[count]);
+			n[count + 3] = p->value;
+			count += 4;
+		}
 		break;
 	case REC_HEAD:
 		n[count++] = r->head.not_before_ns;

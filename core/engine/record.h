@@ -33,11 +33,12 @@ enum {
 /* record.own */
 #define REC_END          1u /* last of its submission */
 #define REC_INNER        2u /* in a block, not in the ring */
-#define REC_WHOLE        4u /* all of its submission */
+#define REC_WHOLE        4u /* its submission has one command */
 
 #define SLOT_BYTES       64u
 #define INLINE_ARGS_MAX  8u
 #define RECORD_SLOTS_MAX 4u /* a launch of INLINE_ARGS_MAX arguments */
+#define RECORD_POINTS    2u
 
 /* record.submit_ns: the engine slept; it takes its own time when it wakes. */
 #define SUBMIT_ASLEEP UINT64_MAX
@@ -69,10 +70,8 @@ struct record {
 					hal_host_fn fn;
 					void *user;
 				} host;
-				struct {
-					struct hal_timeline *timeline;
-					uint64_t value;
-				} point;
+				/* Behind the first there may be none. */
+				struct hal_point point[RECORD_POINTS];
 				struct {
 					uint64_t not_before_ns, deadline_ns, tag;
 					int32_t priority;
@@ -107,6 +106,23 @@ static inline bool block_put(struct block *b)
 static inline uint32_t record_flags(uint32_t flags, uint32_t slots, uint32_t own)
 {
 	return flags | slots << 16 | own << 24;
+}
+
+static inline bool record_has_points(const struct record *r)
+{
+	return r->cmd.op == REC_WAIT || r->cmd.op == REC_SIGNAL;
+}
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name to declare */
+#define record_for_each_point(p, r)                                                      \
+	for (const struct hal_point *p = (r)->point;                                     \
+	     p != (r)->point + RECORD_POINTS && p->timeline != NULL; p++)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+/* Records of n points. */
+static inline uint32_t point_slots(uint32_t n)
+{
+	return (n + RECORD_POINTS - 1) / RECORD_POINTS;
 }
 
 /* Slots of a launch with n arguments. */

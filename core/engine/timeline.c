@@ -72,6 +72,7 @@ void timeline_init(struct hal_timeline *t, struct hal_device *dev)
 {
 	t->obj.magic = OBJECT_MAGIC(OBJECT_TIMELINE);
 	t->dev = dev;
+	t->user = dev;
 	t->letter.fn = raised;
 }
 
@@ -88,6 +89,8 @@ void timeline_fini(struct hal_timeline *t)
 {
 	struct stuck *s;
 
+	t->user = NULL;
+	t->raiser = NULL;
 	object_retire(&t->obj);
 	tell(t, 0, -ECANCELED);
 	s = atomic_exchange(&t->stuck, NULL);
@@ -157,8 +160,11 @@ void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *h
 
 	if (t->dev == here) {
 		/* Whatever others have raised it to: their letter comes in its turn. */
-		if (t->seen_err == 0 && value > t->seen)
-			timeline_read(t, value, 0);
+		if (t->seen_err == 0 && value > t->seen) {
+			t->seen = value;
+			if (!heap_empty(&t->waiters))
+				timeline_tell(t, value);
+		}
 	} else if (raised_it) {
 		timeline_announce(t);
 	}

@@ -43,6 +43,8 @@ struct stuck {
 struct hal_timeline {
 	struct object obj;
 	struct hal_device *dev;
+	const struct hal_device *user;   /* whose queues may wait for it; NULL: dead */
+	const struct hal_device *raiser; /* may raise it; NULL: none, it is not theirs */
 	_Atomic uint64_t value;
 	_Atomic(struct stuck *) stuck;   /* NULL: nothing has failed */
 	struct stuck plain;              /* without memory for a text */
@@ -56,7 +58,9 @@ struct hal_timeline {
 	/* To the engine: it has been raised, or has failed, from elsewhere. */
 	struct letter letter;
 	atomic_uint announced;
-	/* The engine's: what it knows of .value and .stuck, and goes by. */
+	/* The engine's: what it knows of .value and .stuck, and goes by.  Of what others
+	 * raise it knows once it has read their letter: what it decides follows from what
+	 * it reads, in that order. */
 	uint64_t seen;
 	int seen_err;
 	struct heap waiters;
@@ -91,13 +95,6 @@ static inline int timeline_test(const struct hal_timeline *t, uint64_t value)
 	if (atomic_load_explicit(&t->value, memory_order_acquire) >= value)
 		return 1;
 	return UNLIKELY(s != NULL) ? s->err : 0;
-}
-
-/* The same for the engine, which knows of what others raise once it has read their
- * letter: what it decides follows from what it reads, in that order. */
-static inline int timeline_seen(const struct hal_timeline *t, uint64_t value)
-{
-	return t->seen >= value ? 1 : t->seen_err;
 }
 
 /* The engine's: others have raised it to value, or it has failed. */

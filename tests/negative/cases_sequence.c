@@ -289,13 +289,13 @@ NEGATIVE(hal_sequence_submit, EINVAL, waits_null, "waits")
 	return submit(w);
 }
 
-NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "16")
+NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "31 waits")
 {
 	NEG_OK(good(w));
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 31; i++)
 		w->points[i] = (struct hal_point){w->line, 0};
 	w->submit.waits = w->points;
-	w->submit.wait_count = 16; /* of a ring of 32 slots */
+	w->submit.wait_count = 31; /* two a slot, of half a ring of 32, beside its own */
 	return submit(w);
 }
 
