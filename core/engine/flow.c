@@ -651,7 +651,8 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 	}
 	if (list_empty(&q->busy) && !queue_empty(q))
 		list_add_before(&q->part->busy, &q->busy);
-	queue_advance(q);
+	if (advance(q))
+		partition_dirty(q->part);
 }
 
 /* ---- giving ------------------------------------------------------------------------ */

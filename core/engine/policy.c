@@ -94,12 +94,11 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	part->view.runnable++;
 	part->view.running = part->inflight;
 	q->kept = false;
-	if (UNLIKELY(!in_force(dev)))
-		return;
+	/* Who only orders is always in force. */
 	if (LIKELY(p->key != NULL)) {
 		q->order.key = p->key(dev->policy_state, &part->view, &q->view, dev->now);
 		heap_add(&part->order, &q->order);
-	} else if (p->enqueue != NULL) {
+	} else if (in_force(dev) && p->enqueue != NULL) {
 		p->enqueue(dev->policy_state, &part->view, &q->view);
 	}
 }
@@ -250,6 +249,20 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	return q;
 }
 
+/* Not by a key, or not as the policy wants. */
+static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
+						 uint64_t waited)
+{
+	struct hal_device *dev = part->dev;
+
+	if (!in_force(dev))
+		return oldest(part);
+	if (waited > dev->starve_ns)
+		return overrule(part, &dev->faults.starved,
+				"it has passed over a queue for too long");
+	return ask(part);
+}
+
 struct hal_queue *policy_pick(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
@@ -260,19 +273,14 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 		return NULL;
 	waited = dev->now - oldest(part)->view.runnable_ns;
 	part->view.running = part->inflight;
-	if (UNLIKELY(!in_force(dev)))
-		q = oldest(part);
-	else if (UNLIKELY(waited > dev->starve_ns))
-		q = overrule(part, &dev->faults.starved,
-			     "it has passed over a queue for too long");
-	else if (LIKELY(dev->policy->key != NULL))
+	if (LIKELY(dev->policy->key != NULL && waited <= dev->starve_ns))
 		q = by_key(part);
 	else
-		q = ask(part);
+		q = pick_otherwise(part, waited);
 	if (q == NULL)
 		return NULL;
 	drop(q);
-	counter_max(&dev->faults.longest_wait_ns, dev->now - q->view.runnable_ns);
+	counter_max(&dev->faults.longest_wait_ns, waited);
 	return q;
 }
 
