@@ -670,6 +670,8 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 static int submit_written(struct hal_queue *q, const struct target *to, uint32_t commands,
 			  struct hal_point *done)
 {
+	if (to->last == NULL)
+		__builtin_unreachable(); /* a submission has a command at least */
 	to->last->own |= REC_END;
 	counter_set(&q->more_commands, counter_get(&q->more_commands) + commands - 1);
 	return publish(q, to->pos, done);
@@ -714,7 +716,7 @@ static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc
 
 	if (UNLIKELY(err != 0))
 		return err;
-	if (UNLIKELY(d->cmd_count + slots == 0)) {
+	if (UNLIKELY((d->cmd_count | d->wait_count | d->signal_count) == 0)) {
 		/* Nothing, in order. */
 		nothing = *d;
 		nothing.cmds = &barrier;

@@ -31,8 +31,9 @@ int callback_refuse(const struct hal_device *dev, const char *what)
 {
 	if (LIKELY(frames == NULL) || !callback_inside(dev))
 		return 0;
-	return fail(EDEADLK, "%s was called from a host callback of %s, for which it %s",
-		    what, dev->name, "would wait");
+	return fail(EDEADLK,
+		    "%s was called from a host callback of %s, for which it would wait",
+		    what, dev->name);
 }
 
 /* The record stays where it is until the engine hears that the function has returned. */

@@ -184,21 +184,19 @@ void queue_abandon(struct hal_queue *q)
 
 /* ---- the end of things ------------------------------------------------------------- */
 
-/* What only some queues have at the end of a submission. */
+/* The end of a submission of a queue that has more to do there than to raise its value. */
 static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submit_ns,
 				 uint64_t end_ns)
 {
 	uint64_t took = end_ns > submit_ns ? end_ns - submit_ns : 0;
 
+	/* Who finds the point reached finds it counted; who reads of the end finds the
+	 * point reached. */
 	if (status == 0 && q->ending.deadline_ns != 0 && took > q->ending.deadline_ns)
 		counter_add(&q->account.deadline_misses, 1);
-	if ((q->slow & SLOW_TELLS) != 0) {
-		/* Who reads of it finds its point reached. */
-		if (status == 0)
-			atomic_fetch_add_explicit(&q->timeline.value, 1,
-						  memory_order_release);
+	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
+	if ((q->slow & SLOW_TELLS) != 0)
 		completions_tell(q, status, submit_ns, end_ns);
-	}
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->ending = q->usual;
 		q->slow &= ~SLOW_HEAD;
@@ -221,7 +219,9 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 					end_ns > submit_ns ? end_ns - submit_ns : 0);
 		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_TELLS | SLOW_HEAD)) != 0))
 			over_slowly(q, 0, submit_ns, end_ns);
-		atomic_store_explicit(&q->timeline.value, value, memory_order_release);
+		else
+			atomic_store_explicit(&q->timeline.value, value,
+					      memory_order_release);
 		if (UNLIKELY(!heap_empty(&q->timeline.waiters)))
 			timeline_tell(&q->timeline, value);
 		return;
