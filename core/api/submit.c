@@ -122,7 +122,10 @@ static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
 
 static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
 {
-	if (LIKELY((groups[0] | groups[1] | groups[2]) == 0)) {
+	uint64_t first_two;
+
+	memcpy(&first_two, groups, sizeof(first_two));
+	if (LIKELY((first_two | groups[2]) == 0)) {
 		out[0] = out[1] = out[2] = 1;
 		return;
 	}

@@ -184,7 +184,8 @@ void queue_abandon(struct hal_queue *q)
 
 /* ---- the end of things ------------------------------------------------------------- */
 
-/* The end of a submission of a queue that has more to do there than to raise its value. */
+/* The end of a submission of a queue that has more to do there than to raise its value.
+ */
 static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submit_ns,
 				 uint64_t end_ns)
 {
@@ -830,9 +831,10 @@ static NOINLINE void busy_apart(struct hal_device *dev, struct hal_partition *pa
 static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition *part,
 				    struct account *a, uint64_t start, uint64_t end)
 {
-	/* Mostly it began when its queue, partition and device had ended another. */
-	if (LIKELY(end >= start && start >= a->busy_until_ns &&
-		   start == part->ran.at[0].end && start == dev->ran.at[0].end)) {
+	/* Mostly it began when its partition, which includes its queue, and the device
+	 * had ended another. */
+	if (LIKELY(end >= start && start == part->ran.at[0].end &&
+		   start == dev->ran.at[0].end)) {
 		uint64_t ran = end - start;
 
 		counter_add(&a->busy_ns, ran);
