@@ -68,6 +68,11 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 	return 0;
 }
 
+static int check_partition_create(struct validate *v, const struct layer_call *c)
+{
+	return desc_check(v, "partition_create", NULL, c->desc);
+}
+
 static int check_partition_destroy(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *p = thing_need(v, c, PART, c->part);
@@ -102,7 +107,18 @@ static int check_resize(struct validate *v, const struct layer_call *c)
 	return desc_check(v, "resize", p, c->desc);
 }
 
+static void got_isolation(struct validate *v, struct layer_call *c)
+{
+	if (c->result > HAL_ISOLATION_ENFORCED)
+		(void)BACKEND(v, "isolation %lld does not exist", (long long)c->result);
+}
+
 /* ---- queues and memory ------------------------------------------------------------ */
+
+static int check_queue_create(struct validate *v, const struct layer_call *c)
+{
+	return thing_need(v, c, PART, c->part) != NULL ? 0 : -EPROTO;
+}
 
 static int check_queue_destroy(struct validate *v, const struct layer_call *c)
 {
@@ -151,44 +167,79 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-static int check_mem(struct validate *v, const struct layer_call *c)
+static int in_use(struct validate *v, const struct layer_call *c, const struct thing *m)
+{
+	return CORE(v, "%s: %u commands on the device use buffer %u",
+		    layer_op_names[c->op], m->uses, m->h.id);
+}
+
+static int check_mem_free(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	if (m->uses != 0)
+		return in_use(v, c, m);
+	if (m->mapped)
+		return CORE(v, "mem_free: buffer %u is mapped", m->h.id);
+	return 0;
+}
+
+static int check_mem_move(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	if (m->uses != 0)
+		return in_use(v, c, m);
+	if (!colors_ok(v, m->parent, c->color_mask))
+		return CORE(v, "mem_move: colours 0x%llx of the partition's 0x%llx",
+			    U64(c->color_mask), U64(m->parent->desc.color_mask));
+	return 0;
+}
+
+/* mem_map, mem_unmap */
+static int check_mapping(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	if (m->mapped == (c->op == CALL_mem_map))
+		return CORE(v, "%s: buffer %u is%s mapped", layer_op_names[c->op],
+			    m->h.id, m->mapped ? "" : " not");
+	return 0;
+}
+
+/* mem_write, mem_read */
+static int check_transfer(struct validate *v, const struct layer_call *c)
 {
 	const char *op = layer_op_names[c->op];
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
 	if (m == NULL)
 		return -EPROTO;
-	switch (c->op) {
-	case CALL_mem_free:
-		if (m->uses != 0)
-			return CORE(v, "%s: %u commands on the device use buffer %u", op,
-				    m->uses, m->h.id);
-		if (m->mapped)
-			return CORE(v, "%s: buffer %u is mapped", op, m->h.id);
-		return 0;
-	case CALL_mem_move:
-		if (m->uses != 0)
-			return CORE(v, "%s: %u commands on the device use buffer %u", op,
-				    m->uses, m->h.id);
-		if (!colors_ok(v, m->parent, c->color_mask))
-			return CORE(v, "%s: colours 0x%llx of the partition's 0x%llx", op,
-				    U64(c->color_mask), U64(m->parent->desc.color_mask));
-		return 0;
-	case CALL_mem_map:
-	case CALL_mem_unmap:
-		if (m->mapped == (c->op == CALL_mem_map))
-			return CORE(v, "%s: buffer %u is%s mapped", op, m->h.id,
-				    m->mapped ? "" : " not");
-		return 0;
-	default:
-		if (c->offset > m->bytes || c->bytes > m->bytes - c->offset)
-			return CORE(v, "%s: %llu bytes at %llu of buffer %u of %llu", op,
-				    U64(c->bytes), U64(c->offset), m->h.id,
-				    U64(m->bytes));
-		if (c->data == NULL && c->bytes != 0)
-			return CORE(v, "%s: data is NULL", op);
-		return 0;
-	}
+	if (c->offset > m->bytes || c->bytes > m->bytes - c->offset)
+		return CORE(v, "%s: %llu bytes at %llu of buffer %u of %llu", op,
+			    U64(c->bytes), U64(c->offset), m->h.id, U64(m->bytes));
+	if (c->data == NULL && c->bytes != 0)
+		return CORE(v, "%s: data is NULL", op);
+	return 0;
+}
+
+static void got_mapping(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0 && *c->out == NULL)
+		c->result = BACKEND(v, "mem_map gave no address");
+	else if (c->result == 0)
+		thing_find(v, MEM, (uintptr_t)c->mem)->mapped = true;
+}
+
+static void got_unmapped(struct validate *v, struct layer_call *c)
+{
+	thing_find(v, MEM, (uintptr_t)c->mem)->mapped = false;
 }
 
 /* ---- programs --------------------------------------------------------------------- */
@@ -216,28 +267,57 @@ static void free_bindings(struct thing *prog)
 	}
 }
 
-static int check_program(struct validate *v, const struct layer_call *c)
+static int check_load(struct validate *v, const struct layer_call *c)
 {
-	const char *op = layer_op_names[c->op];
+	if (c->data == NULL || c->bytes == 0)
+		return CORE(v, "program_load: an image of %llu bytes", U64(c->bytes));
+	return 0;
+}
+
+static int check_kernel_get(struct validate *v, const struct layer_call *c)
+{
+	return thing_need(v, c, PROG, c->prog) != NULL ? 0 : -EPROTO;
+}
+
+/* It may go, or leave a partition: no command uses it. */
+static int check_unused(struct validate *v, const struct layer_call *c,
+			const struct thing *p)
+{
+	if (p->uses != 0)
+		return CORE(v, "%s: %u commands on the device use program %u",
+			    layer_op_names[c->op], p->uses, p->h.id);
+	return 0;
+}
+
+static int check_unload(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *p = thing_need(v, c, PROG, c->prog);
+
+	if (p == NULL || check_unused(v, c, p) != 0)
+		return -EPROTO;
+	if (p->bindings != NULL)
+		return CORE(v,
+			    "program_unload: program %u is still bound to partition %u",
+			    p->h.id, p->bindings->part->h.id);
+	return 0;
+}
+
+/* program_bind, program_unbind */
+static int check_binding(struct validate *v, const struct layer_call *c)
+{
+	bool bind = c->op == CALL_program_bind;
 	const struct thing *p = thing_need(v, c, PROG, c->prog);
 	const struct thing *part;
 
-	if (p == NULL)
+	if (p == NULL || (!bind && check_unused(v, c, p) != 0))
 		return -EPROTO;
-	if (p->uses != 0 && c->op != CALL_kernel_get && c->op != CALL_program_bind)
-		return CORE(v, "%s: %u commands on the device use program %u", op,
-			    p->uses, p->h.id);
-	if (c->op == CALL_program_unload && p->bindings != NULL)
-		return CORE(v, "%s: program %u is still bound to partition %u", op,
-			    p->h.id, p->bindings->part->h.id);
-	if (c->op != CALL_program_bind && c->op != CALL_program_unbind)
-		return 0;
 	part = thing_need(v, c, PART, c->part);
 	if (part == NULL)
 		return -EPROTO;
-	if (thing_is_bound(p, part) == (c->op == CALL_program_bind))
-		return CORE(v, "%s: program %u is%s bound to partition %u", op, p->h.id,
-			    c->op == CALL_program_bind ? " already" : " not", part->h.id);
+	if (thing_is_bound(p, part) == bind)
+		return CORE(v, "%s: program %u is%s bound to partition %u",
+			    layer_op_names[c->op], p->h.id, bind ? " already" : " not",
+			    part->h.id);
 	return 0;
 }
 
@@ -287,7 +367,7 @@ static void got_bind(struct validate *v, struct layer_call *c)
 	part->children++;
 }
 
-static void got_unbind(struct validate *v, const struct layer_call *c)
+static void got_unbind(struct validate *v, struct layer_call *c)
 {
 	struct thing *part = thing_find(v, PART, (uintptr_t)c->part);
 
@@ -307,6 +387,12 @@ static void got_unload(struct validate *v, struct thing *prog)
 }
 
 /* ---- the device ------------------------------------------------------------------- */
+
+static void got_device(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0 && *c->out == NULL)
+		c->result = BACKEND(v, "open gave no device");
+}
 
 static bool ends(const char *text, size_t size)
 {
@@ -345,6 +431,13 @@ static int info_check(struct validate *v, const struct hal_device_info *i)
 	return 0;
 }
 
+static int check_info(struct validate *v, const struct layer_call *c)
+{
+	if (c->info->size != sizeof(*c->info))
+		return CORE(v, "get_info: .size is %u", c->info->size);
+	return 0;
+}
+
 static void got_info(struct validate *v, struct layer_call *c)
 {
 	struct hal_device_info info;
@@ -365,7 +458,7 @@ static void got_info(struct validate *v, struct layer_call *c)
 	v->has_info = true;
 }
 
-static void got_now(struct validate *v, const struct layer_call *c)
+static void got_now(struct validate *v, struct layer_call *c)
 {
 	uint64_t now = (uint64_t)c->result;
 
@@ -379,19 +472,122 @@ static void got_now(struct validate *v, const struct layer_call *c)
 	v->reach_ns = 0;
 }
 
-static void check_close(struct validate *v)
+static int check_poll(struct validate *v, const struct layer_call *c)
+{
+	return c->max != 0 ? 0 : CORE(v, "poll: room for no event");
+}
+
+static int check_close(struct validate *v, const struct layer_call *c)
 {
 	char text[300];
 	uint32_t n = things_living(v, v->report, text, sizeof(text));
 
+	(void)c;
 	if (n != 0)
 		(void)CORE(v, "close: %u still alive: %s", n, text);
 	if (v->owed != 0)
 		(void)BACKEND(v, "close: %u commands, suspends and moves have not ended",
 			      v->owed);
+	return 0; /* whatever it is, it is closed */
 }
 
-/* ---- the layer -------------------------------------------------------------------- */
+/* ---- things that come and go ------------------------------------------------------- */
+
+/* What an operation makes or takes away. */
+static const enum kind kinds[LAYER_OP_COUNT] = {
+	[CALL_partition_create] = PART, [CALL_partition_destroy] = PART,
+	[CALL_queue_create] = QUEUE,    [CALL_queue_destroy] = QUEUE,
+	[CALL_mem_alloc] = MEM,         [CALL_mem_free] = MEM,
+	[CALL_program_load] = PROG,     [CALL_program_unload] = PROG,
+};
+
+static void got_thing(struct validate *v, struct layer_call *c)
+{
+	struct thing *t = thing_given(v, c, kinds[c->op]);
+
+	if (t == NULL)
+		return;
+	if (t->h.kind == PART)
+		t->desc = *c->desc;
+	t->bytes = c->bytes;
+	t->color_mask = c->color_mask;
+	if (c->part == NULL)
+		return;
+	t->parent = thing_find(v, PART, (uintptr_t)c->part);
+	t->parent->children++;
+}
+
+/* The core does not ask again, whatever the answer was. */
+static void gone(struct validate *v, struct layer_call *c)
+{
+	const void *const handles[] = {
+		[PART] = c->part, [QUEUE] = c->queue, [MEM] = c->mem, [PROG] = c->prog};
+	enum kind kind = kinds[c->op];
+	struct thing *t = thing_find(v, kind, (uintptr_t)handles[kind]);
+
+	t->h.alive = false;
+	t->odd = c->result != 0;
+	if (kind == PROG)
+		got_unload(v, t);
+	if (t->parent != NULL)
+		t->parent->children--;
+}
+
+static void gone_if_done(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0)
+		gone(v, c);
+}
+
+/* ---- the operations ---------------------------------------------------------------- */
+
+/* What is done about an operation: before it and afterwards. */
+struct op {
+	int (*before)(struct validate *v, const struct layer_call *c);
+	void (*after)(struct validate *v, struct layer_call *c);
+	uint32_t traits;
+};
+
+enum {
+	MAKES = 1u << 0,  /* needs room for something new */
+	HOT = 1u << 1,    /* not called after the loss */
+	VALUE = 1u << 2,  /* answers something else than 0 or -errno */
+	COUNTS = 1u << 3, /* answers a count or -errno */
+};
+
+static const struct op ops[LAYER_OP_COUNT] = {
+	[CALL_open] = {NULL, got_device, 0},
+	[CALL_close] = {check_close, NULL, VALUE},
+	[CALL_get_info] = {check_info, got_info, 0},
+	[CALL_partition_create] = {check_partition_create, got_thing, MAKES},
+	[CALL_partition_destroy] = {check_partition_destroy, gone_if_done, 0},
+	[CALL_queue_create] = {check_queue_create, got_thing, MAKES},
+	[CALL_queue_destroy] = {check_queue_destroy, gone_if_done, 0},
+	[CALL_mem_alloc] = {check_mem_alloc, got_thing, MAKES},
+	[CALL_mem_free] = {check_mem_free, gone, 0},
+	[CALL_mem_write] = {check_transfer, NULL, 0},
+	[CALL_mem_read] = {check_transfer, NULL, 0},
+	[CALL_mem_map] = {check_mapping, got_mapping, 0},
+	[CALL_mem_unmap] = {check_mapping, got_unmapped, 0},
+	[CALL_mem_move] = {check_mem_move, NULL, 0},
+	[CALL_program_load] = {check_load, got_thing, MAKES},
+	[CALL_program_unload] = {check_unload, gone, 0},
+	[CALL_kernel_get] = {check_kernel_get, got_kernel, MAKES},
+	[CALL_program_bind] = {check_binding, got_bind, MAKES},
+	[CALL_program_unbind] = {check_binding, got_unbind, 0},
+	[CALL_extension] = {NULL, NULL, VALUE},
+	[CALL_isolation] = {NULL, got_isolation, VALUE},
+	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
+	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},
+	[CALL_now] = {NULL, got_now, VALUE},
+	[CALL_suspend] = {validate_suspend, validated_suspend, MAKES | HOT},
+	[CALL_resume] = {validate_resume, validated_resume, HOT},
+	[CALL_resize] = {check_resize, validated_resize, MAKES | HOT},
+	[CALL_event_fd] = {NULL, NULL, COUNTS},
+	[CALL_next] = {NULL, NULL, VALUE},
+	[CALL_doorbell] = {NULL, NULL, VALUE | HOT},
+	[CALL_limit] = {check_limit, NULL, HOT},
+};
 
 /* Room for what a call may make: afterwards would be too late to say no. */
 static int reserve(struct validate *v, const struct layer_call *c)
@@ -404,218 +600,30 @@ static int reserve(struct validate *v, const struct layer_call *c)
 	return v->spare != NULL ? 0 : fail(ENOMEM, "no memory for layer validate");
 }
 
-static bool makes(enum layer_op op)
-{
-	return op == CALL_partition_create || op == CALL_queue_create ||
-	       op == CALL_mem_alloc || op == CALL_program_load || op == CALL_kernel_get ||
-	       op == CALL_program_bind || op == CALL_submit || op == CALL_suspend ||
-	       op == CALL_resize;
-}
-
-/* Nothing hot is called after the loss. */
-static bool is_hot(enum layer_op op)
-{
-	return op == CALL_submit || op == CALL_poll || op == CALL_suspend ||
-	       op == CALL_resume || op == CALL_resize || op == CALL_doorbell ||
-	       op == CALL_limit;
-}
-
-static int check(struct validate *v, const struct layer_call *c)
-{
-	if (v->lost && is_hot(c->op))
-		return CORE(v, "%s: the device is lost", layer_op_names[c->op]);
-	switch (c->op) {
-	case CALL_close:
-		check_close(v);
-		return 0;
-	case CALL_get_info:
-		return c->info->size == sizeof(*c->info)
-			       ? 0
-			       : CORE(v, "get_info: .size is %u", c->info->size);
-	case CALL_partition_create:
-		return desc_check(v, "partition_create", NULL, c->desc);
-	case CALL_partition_destroy:
-		return check_partition_destroy(v, c);
-	case CALL_queue_create:
-		return thing_need(v, c, PART, c->part) != NULL ? 0 : -EPROTO;
-	case CALL_queue_destroy:
-		return check_queue_destroy(v, c);
-	case CALL_mem_alloc:
-		return check_mem_alloc(v, c);
-	case CALL_mem_free:
-	case CALL_mem_write:
-	case CALL_mem_move:
-	case CALL_mem_read:
-	case CALL_mem_map:
-	case CALL_mem_unmap:
-		return check_mem(v, c);
-	case CALL_program_load:
-		return c->data != NULL && c->bytes != 0
-			       ? 0
-			       : CORE(v, "program_load: an image of %llu bytes",
-				      U64(c->bytes));
-	case CALL_program_unload:
-	case CALL_kernel_get:
-	case CALL_program_bind:
-	case CALL_program_unbind:
-		return check_program(v, c);
-	case CALL_submit:
-		return validate_submit(v, c);
-	case CALL_poll:
-		return c->max != 0 ? 0 : CORE(v, "poll: room for no event");
-	case CALL_suspend:
-		return validate_suspend(v, c);
-	case CALL_resume:
-		return validate_resume(v, c);
-	case CALL_resize:
-		return check_resize(v, c);
-	case CALL_limit:
-		return check_limit(v, c);
-	default:
-		return 0;
-	}
-}
-
 static int validate_before(void *state, const struct layer_call *c)
 {
+	const struct op *op = &ops[c->op];
 	struct validate *v = state;
-	int err = makes(c->op) ? reserve(v, c) : 0;
+	int err = (op->traits & MAKES) != 0 ? reserve(v, c) : 0;
 
-	return err != 0 ? err : check(v, c);
-}
-
-/* What is made in a partition, or a partition itself. */
-static void got_thing(struct validate *v, struct layer_call *c, enum kind kind)
-{
-	struct thing *t = thing_given(v, c, kind);
-
-	if (t == NULL)
-		return;
-	if (kind == PART)
-		t->desc = *c->desc;
-	t->bytes = c->bytes;
-	t->color_mask = c->color_mask;
-	if (c->part == NULL)
-		return;
-	t->parent = thing_find(v, PART, (uintptr_t)c->part);
-	t->parent->children++;
-}
-
-/* always: the core does not ask again, whatever the answer was. */
-static void gone(struct validate *v, const struct layer_call *c, enum kind kind,
-		 const void *handle, bool always)
-{
-	struct thing *t = thing_find(v, kind, (uintptr_t)handle);
-
-	if (c->result != 0 && !always)
-		return;
-	t->h.alive = false;
-	t->odd = c->result != 0;
-	if (kind == PROG)
-		got_unload(v, t);
-	if (t->parent != NULL)
-		t->parent->children--;
-}
-
-/* Operations that answer 0 or -errno. */
-static bool answers_errno(enum layer_op op)
-{
-	return op != CALL_close && op != CALL_extension && op != CALL_isolation &&
-	       op != CALL_now && op != CALL_next && op != CALL_doorbell;
-}
-
-static void check_result(struct validate *v, struct layer_call *c)
-{
-	bool counts = c->op == CALL_poll || c->op == CALL_event_fd;
-
-	if (c->result < -4095 || (c->result > 0 && !counts))
-		c->result = BACKEND(v, "%s answered %lld", layer_op_names[c->op],
-				    (long long)c->result);
+	if (err != 0)
+		return err;
+	if (v->lost && (op->traits & HOT) != 0)
+		return CORE(v, "%s: the device is lost", layer_op_names[c->op]);
+	return op->before != NULL ? op->before(v, c) : 0;
 }
 
 static void validate_after(void *state, struct layer_call *c)
 {
+	const struct op *op = &ops[c->op];
 	struct validate *v = state;
 
-	if (answers_errno(c->op))
-		check_result(v, c);
-	switch (c->op) {
-	case CALL_open:
-		if (c->result == 0 && *c->out == NULL)
-			c->result = BACKEND(v, "open gave no device");
-		break;
-	case CALL_get_info:
-		got_info(v, c);
-		break;
-	case CALL_partition_create:
-		got_thing(v, c, PART);
-		break;
-	case CALL_partition_destroy:
-		gone(v, c, PART, c->part, false);
-		break;
-	case CALL_queue_create:
-		got_thing(v, c, QUEUE);
-		break;
-	case CALL_queue_destroy:
-		gone(v, c, QUEUE, c->queue, false);
-		break;
-	case CALL_mem_alloc:
-		got_thing(v, c, MEM);
-		break;
-	case CALL_mem_free:
-		gone(v, c, MEM, c->mem, true);
-		break;
-	case CALL_mem_map:
-		if (c->result == 0 && *c->out == NULL)
-			c->result = BACKEND(v, "mem_map gave no address");
-		else if (c->result == 0)
-			thing_find(v, MEM, (uintptr_t)c->mem)->mapped = true;
-		break;
-	case CALL_mem_unmap:
-		thing_find(v, MEM, (uintptr_t)c->mem)->mapped = false;
-		break;
-	case CALL_program_load:
-		got_thing(v, c, PROG);
-		break;
-	case CALL_program_unload:
-		gone(v, c, PROG, c->prog, true);
-		break;
-	case CALL_kernel_get:
-		got_kernel(v, c);
-		break;
-	case CALL_program_bind:
-		got_bind(v, c);
-		break;
-	case CALL_program_unbind:
-		got_unbind(v, c);
-		break;
-	case CALL_isolation:
-		if (c->result > HAL_ISOLATION_ENFORCED)
-			(void)BACKEND(v, "isolation %lld does not exist",
-				      (long long)c->result);
-		break;
-	case CALL_submit:
-		validated_submit(v, c);
-		break;
-	case CALL_poll:
-		validated_poll(v, c);
-		break;
-	case CALL_now:
-		got_now(v, c);
-		break;
-	case CALL_suspend:
-		validated_suspend(v, c);
-		break;
-	case CALL_resume:
-		if (c->result == 0)
-			thing_find(v, QUEUE, (uintptr_t)c->queue)->stopped = false;
-		break;
-	case CALL_resize:
-		validated_resize(v, c);
-		break;
-	default:
-		break;
-	}
+	if ((op->traits & VALUE) == 0 &&
+	    (c->result < -4095 || (c->result > 0 && (op->traits & COUNTS) == 0)))
+		c->result = BACKEND(v, "%s answered %lld", layer_op_names[c->op],
+				    (long long)c->result);
+	if (op->after != NULL)
+		op->after(v, c);
 }
 
 /* ---- on and off ------------------------------------------------------------------- */

@@ -103,8 +103,9 @@ int validate_submit(struct validate *v, const struct layer_call *c);
 int validate_suspend(struct validate *v, const struct layer_call *c);
 int validate_resume(struct validate *v, const struct layer_call *c);
 void validated_submit(struct validate *v, struct layer_call *c);
-void validated_suspend(struct validate *v, const struct layer_call *c);
-void validated_resize(struct validate *v, const struct layer_call *c);
+void validated_suspend(struct validate *v, struct layer_call *c);
+void validated_resume(struct validate *v, struct layer_call *c);
+void validated_resize(struct validate *v, struct layer_call *c);
 void validated_poll(struct validate *v, struct layer_call *c);
 
 #endif

@@ -220,7 +220,7 @@ static void expect_quiet(struct validate *v, uint64_t cookie, struct thing *of)
 	v->owed++;
 }
 
-void validated_suspend(struct validate *v, const struct layer_call *c)
+void validated_suspend(struct validate *v, struct layer_call *c)
 {
 	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
 
@@ -231,7 +231,13 @@ void validated_suspend(struct validate *v, const struct layer_call *c)
 	q->killing = c->mode == HAL_SUSPEND_KILL;
 }
 
-void validated_resize(struct validate *v, const struct layer_call *c)
+void validated_resume(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0)
+		thing_find(v, QUEUE, (uintptr_t)c->queue)->stopped = false;
+}
+
+void validated_resize(struct validate *v, struct layer_call *c)
 {
 	struct thing *p = thing_find(v, PART, (uintptr_t)c->part);
 
