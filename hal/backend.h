@@ -139,6 +139,18 @@ struct hal_bk_event {
 	char fault[96]; /* status -EIO: kind, address, descriptor ...; else "" */
 };
 
+enum hal_bk_counter_kind {
+	HAL_BK_UNIT_NS, /* by partition .index: each unit's time computing, added up */
+	HAL_BK_CHANNEL_BYTES, /* by memory channel .index, a bit of the colours */
+};
+
+/* What a device counts while it works. */
+struct hal_bk_counter {
+	uint32_t kind;
+	uint32_t index;
+	uint64_t total; /* since whenever; it only grows */
+};
+
 /* ---- cold operations -------------------------------------------------------------- */
 
 /* hal_backend.beside: may take long, so callers make these calls themselves. */
@@ -198,6 +210,12 @@ struct hal_bk_cold {
 	/* enum hal_isolation of the compute units of a partition that lies there.  NULL:
 	 * that of the device info, which is the least that any partition has. */
 	uint32_t (*isolation)(void *dev, const struct hal_bk_partition_desc *desc);
+
+	/* All counters at one instant, *at_ns, to out[0..max); how many there are, one of
+	 * a kind and index.  The engine asks while a trace is written.  NULL: the device
+	 * counts nothing. */
+	int (*counters)(void *dev, struct hal_bk_counter *out, uint32_t max,
+			uint64_t *at_ns);
 };
 
 /* ---- hot operations: the engine, never block -------------------------------------- */

@@ -438,8 +438,9 @@ HAL_API const void *hal_device_extension(struct hal_device *dev, const char *nam
 /* The backend's own handle, which extension functions take. */
 HAL_API void *hal_device_native(struct hal_device *dev);
 
-/* Chrome/Perfetto JSON: one track a partition's units, one a queue.  Written until
- * hal_trace_stop or hal_close.  -EBUSY one is being written; else path's errno. */
+/* Chrome/Perfetto JSON: who owned which units and what ran there, what each queue was
+ * given, counters; see hal_trace_start(3).  Written until hal_trace_stop or hal_close.
+ * -EBUSY one is being written; else path's errno. */
 HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
 /* -EINVAL none is being written; -EIO not all of it could be written. */
 HAL_API int hal_trace_stop(struct hal_device *dev);
@@ -491,6 +492,9 @@ HAL_API int hal_buffer_unmap(struct hal_buffer *buf);
 /* The image is copied.  -EINVAL not an image for this device, or truncated: says where */
 HAL_API int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 			     struct hal_program **prog);
+/* For people: traces call its kernels "name: kernel".  "" takes it away.  -EINVAL longer
+ * than 31 characters. */
+HAL_API int hal_program_set_name(struct hal_program *prog, const char *name);
 /* -EBUSY never: submitted work keeps it alive.  Kernels die with their program. */
 HAL_API int hal_program_unload(struct hal_program *prog);
 /* The kernel belongs to the program and is not destroyed.  -ENOENT no such name. */

@@ -339,7 +339,7 @@ static int npu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	return 0;
 }
 
-/* ---- extension -------------------------------------------------------------------- */
+/* ---- counters --------------------------------------------------------------------- */
 
 static uint64_t read64(struct npu_device *dev, uint32_t address)
 {
@@ -347,6 +347,36 @@ static uint64_t read64(struct npu_device *dev, uint32_t address)
 
 	return low | (uint64_t)npu_read(dev, address + 4) << 32;
 }
+
+/* A multiply-accumulate is a PE's cycle.  Each register takes an access to the bus, so
+ * the machine has gone on meanwhile; what it is asked for is from one instant. */
+static int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max,
+			uint64_t *at_ns)
+{
+	struct npu_device *dev = device;
+	uint32_t n = 0;
+
+	npu_lock(dev);
+	npu_write(dev, NPU_GLB_PERF_SNAPSHOT_ADDR, 1);
+	*at_ns = npu_time(dev);
+	for (uint32_t i = 0; i < dev->opt.slots && n < max; i++)
+		if (dev->parts[i])
+			out[n++] = (struct hal_bk_counter){
+				HAL_BK_UNIT_NS, i,
+				read64(dev, NPU_SLOT_ADDR(i, CNT_MACS))};
+	/* Ideal memory has no channels. */
+	for (uint32_t i = 0; !dev->opt.ideal && i < dev->opt.channels && n < max; i++) {
+		uint32_t beats = npu_read(dev, NPU_CHAN_ADDR(i, CH_BEATS));
+
+		dev->channel_beats[i] += beats - (uint32_t)dev->channel_beats[i];
+		out[n++] = (struct hal_bk_counter){
+			HAL_BK_CHANNEL_BYTES, i, dev->channel_beats[i] * NPU_BEAT_BYTES};
+	}
+	npu_unlock(dev);
+	return (int)n;
+}
+
+/* ---- extension -------------------------------------------------------------------- */
 
 static int check_partition(struct npu_device *dev, uint32_t partition)
 {
@@ -495,6 +525,7 @@ static const struct hal_backend backend = {
 			.program_bind = npu_program_bind,
 			.program_unbind = npu_program_unbind,
 			.extension = npu_extension,
+			.counters = npu_counters,
 		},
 	.hot =
 		{

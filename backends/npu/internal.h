@@ -36,6 +36,7 @@
 #define NPU_CHANNELS_MAX 16u
 #define NPU_RING_LOG2    8u
 #define NPU_RING         (1u << NPU_RING_LOG2)
+#define NPU_BEAT_BYTES   16u /* on a memory channel, in a cycle */
 #define NPU_COMMANDS     64u /* a partition holds */
 #define NPU_BURST        64u /* descriptors between two progress marks of a long command */
 #define NPU_WORKS        UINT64_MAX
@@ -157,6 +158,7 @@ struct npu_device {
 	struct npu_partition *parts[NPU_SLOTS_MAX];
 	/* Who used which PE: corners of rectangles, added up when asked. */
 	uint64_t *busy;
+	uint64_t channel_beats[NPU_CHANNELS_MAX]; /* the machine's have 32 bits */
 	void (*on_fold)(void *user, const struct hal_npu_fold *fold);
 	void *on_fold_user;
 };

@@ -327,8 +327,8 @@ static void count_bytes(struct npu_partition *part, struct hal_bk_event *ev)
 	reads = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_READ_BEATS));
 	writes = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_WRITE_BEATS));
 	npu_unlock(dev);
-	ev->bytes_read = (uint64_t)(reads - part->read_beats) * 16;
-	ev->bytes_written = (uint64_t)(writes - part->write_beats) * 16;
+	ev->bytes_read = (uint64_t)(reads - part->read_beats) * NPU_BEAT_BYTES;
+	ev->bytes_written = (uint64_t)(writes - part->write_beats) * NPU_BEAT_BYTES;
 	part->read_beats = reads;
 	part->write_beats = writes;
 }

@@ -10,6 +10,7 @@
 #include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/resize.h"
+#include "engine/trace.h"
 #include "util/error.h"
 
 static int desc_import(struct hal_partition_desc *out,
@@ -235,6 +236,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	err = control_check(part);
 	if (err != 0)
 		return err;
+	trace_sample(dev);
 	program_unbind_all(part);
 	err = dev->table->cold.partition_destroy(dev->bk, part->bk);
 	if (err != 0)

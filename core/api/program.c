@@ -158,6 +158,37 @@ int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 	return 0;
 }
 
+struct naming {
+	struct hal_program *prog;
+	const char *name;
+};
+
+/* By the engine, which reads it. */
+static int set_name(struct hal_device *dev, void *arg)
+{
+	const struct naming *n = arg;
+
+	(void)dev;
+	format_text(n->prog->name, sizeof(n->prog->name), "%s", n->name);
+	return 0;
+}
+
+int hal_program_set_name(struct hal_program *prog, const char *name)
+{
+	struct naming n = {prog, name};
+
+	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
+		return object_bad(prog, OBJECT_PROGRAM);
+	if (name == NULL)
+		return fail(EINVAL, "hal_program_set_name: name is NULL");
+	if (strlen(name) >= sizeof(prog->name))
+		return fail(EINVAL,
+			    "hal_program_set_name: a name of %zu characters, at most %zu "
+			    "are possible",
+			    strlen(name), sizeof(prog->name) - 1);
+	return engine_call(prog->dev, set_name, &n);
+}
+
 /* ---- placed in partitions ---------------------------------------------------------- */
 
 static bool is_bound(const struct hal_program *prog, uint32_t index)

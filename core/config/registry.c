@@ -266,6 +266,7 @@ static const struct hal_bk_cold no_cold = {
 	.mem_move = no_mem_move,
 	.extension = no_extension,
 	.isolation = NULL, /* the core looks itself */
+	.counters = NULL,  /* likewise */
 };
 
 static const struct hal_bk_hot no_hot = {

@@ -862,7 +862,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 		counter_add(&q->account.replayed_ns, f->end_ns - f->start_ns);
 	}
 	if (!kill || f->end_ns > f->start_ns)
-		trace_command(dev, f, record_name(f->record), f->submit_ns);
+		trace_command(dev, f, ev);
 	if ((q->slow & SLOW_POLICY) != 0)
 		policy_ended(q, ev);
 	if (kill) {

@@ -87,6 +87,7 @@ struct hal_program {
 	struct hal_device *dev;
 	struct list on_device; /* the engine's */
 	void *bk;
+	char name[32]; /* for traces; the engine's */
 	void *image;
 	bool loaded; /* the backend has it, though its kernels could not be listed */
 	uint32_t kernel_count;

@@ -334,6 +334,7 @@ void partition_leave(struct hal_partition *p)
 	const struct place_rect r = rect_of(&p->desc);
 
 	place_give(&dev->place, &r);
+	trace_partition_gone(dev, p);
 	account_add(&dev->past, &p->past);
 	account_fini(&p->past);
 	list_del(&p->on_device);

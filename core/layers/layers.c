@@ -265,6 +265,15 @@ static uint32_t call_isolation(void *dev, const struct hal_bk_partition_desc *de
 	return (uint32_t)THROUGH(l, c, OF(l, isolation)(l->bk, desc));
 }
 
+static int call_counters(void *dev, struct hal_bk_counter *out, uint32_t max,
+			 uint64_t *at_ns)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_counters, .counters = out, .max = max};
+
+	return THROUGH(l, c, OF(l, counters)(l->bk, out, max, at_ns));
+}
+
 static int call_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct layers *l = dev;
@@ -388,6 +397,7 @@ static const struct hal_bk_cold call_cold = {
 	.program_unbind = call_program_unbind,
 	.extension = call_extension,
 	.isolation = call_isolation,
+	.counters = call_counters,
 };
 
 static const struct hal_bk_hot call_hot = {
@@ -437,6 +447,8 @@ static int layers_create(struct hal_device *dev, const struct backend *b,
 	/* Whether there is one is an answer, too. */
 	if (l->real->cold.isolation == NULL)
 		l->table.cold.isolation = NULL;
+	if (l->real->cold.counters == NULL)
+		l->table.cold.counters = NULL;
 	if (l->real->hot.next == NULL)
 		l->table.hot.next = NULL;
 	if (l->real->hot.doorbell == NULL)

@@ -48,6 +48,7 @@
 	X(program_unbind)                                                                \
 	X(extension)                                                                     \
 	X(isolation)                                                                     \
+	X(counters)                                                                      \
 	X(submit)                                                                        \
 	X(poll)                                                                          \
 	X(now)                                                                           \
@@ -87,6 +88,7 @@ struct layer_call {
 	struct hal_device_info *info;
 	struct hal_bk_kernel_info *kernel;
 	struct hal_bk_event *events;
+	struct hal_bk_counter *counters;
 	uint64_t *bound_bytes;
 	int64_t result; /* 0, -errno, a count, a time */
 };

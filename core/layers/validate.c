@@ -472,6 +472,32 @@ static void got_now(struct validate *v, struct layer_call *c)
 	v->reach_ns = 0;
 }
 
+static int check_counters(struct validate *v, const struct layer_call *c)
+{
+	return c->max != 0 ? 0 : CORE(v, "counters: room for none");
+}
+
+static void got_counters(struct validate *v, struct layer_call *c)
+{
+	const struct hal_device_info *info = &v->info;
+
+	if (c->result > (int64_t)c->max) {
+		c->result = BACKEND(v, "counters gave %lld, there was room for %u",
+				    (long long)c->result, c->max);
+		return;
+	}
+	for (int64_t i = 0; i < c->result; i++) {
+		const struct hal_bk_counter *n = &c->counters[i];
+		uint32_t most = n->kind == HAL_BK_UNIT_NS ? info->partitions_max : 64;
+
+		if (n->kind <= HAL_BK_CHANNEL_BYTES && n->index < most)
+			continue;
+		c->result = BACKEND(v, "counters: kind %u, index %u does not exist",
+				    n->kind, n->index);
+		return;
+	}
+}
+
 static int check_poll(struct validate *v, const struct layer_call *c)
 {
 	return c->max != 0 ? 0 : CORE(v, "poll: room for no event");
@@ -577,6 +603,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_program_unbind] = {check_binding, got_unbind, 0},
 	[CALL_extension] = {NULL, NULL, VALUE},
 	[CALL_isolation] = {NULL, got_isolation, VALUE},
+	[CALL_counters] = {check_counters, got_counters, COUNTS},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},
 	[CALL_now] = {NULL, got_now, VALUE},

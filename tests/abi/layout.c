@@ -276,6 +276,10 @@ static void backend_h(void)
 	FIELD(hal_bk_event, bytes_read);
 	FIELD(hal_bk_event, bytes_written);
 	FIELD(hal_bk_event, fault);
+	STRUCT(hal_bk_counter);
+	FIELD(hal_bk_counter, kind);
+	FIELD(hal_bk_counter, index);
+	FIELD(hal_bk_counter, total);
 	STRUCT(hal_bk_cold);
 	FIELD(hal_bk_cold, probe);
 	FIELD(hal_bk_cold, open);
@@ -299,6 +303,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, mem_move);
 	FIELD(hal_bk_cold, extension);
 	FIELD(hal_bk_cold, isolation);
+	FIELD(hal_bk_cold, counters);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);

@@ -285,6 +285,22 @@ static uint32_t dev_isolation(void *dev, const struct hal_bk_partition_desc *des
 	return d->broken == BREAK_isolation ? 12 : HAL_ISOLATION_ADVISORY;
 }
 
+static int dev_counters(void *dev, struct hal_bk_counter *out, uint32_t max,
+			uint64_t *at_ns)
+{
+	const struct device *d = dev;
+
+	*at_ns = d->now;
+	if (d->broken == BREAK_counters_many)
+		return (int)max + 1;
+	*out = (struct hal_bk_counter){.kind = HAL_BK_UNIT_NS, .total = d->now};
+	if (d->broken == BREAK_counters_kind)
+		out->kind = 7;
+	if (d->broken == BREAK_counters_index)
+		out->index = UINT32_MAX;
+	return 1;
+}
+
 /* ---- hot -------------------------------------------------------------------------- */
 
 static int dev_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
@@ -494,6 +510,7 @@ static const struct hal_backend backend = {
 			.program_bind = dev_program_bind,
 			.program_unbind = dev_program_unbind,
 			.isolation = dev_isolation,
+			.counters = dev_counters,
 		},
 	.hot =
 		{

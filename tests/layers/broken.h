@@ -24,6 +24,9 @@
 	X(kernel_args)                                                                   \
 	X(kernel_reserved)                                                               \
 	X(isolation)                                                                     \
+	X(counters_many)                                                                 \
+	X(counters_kind)                                                                 \
+	X(counters_index)                                                                \
 	X(again)                                                                         \
 	X(event_stranger)                                                                \
 	X(event_twice)                                                                   \

@@ -133,6 +133,8 @@ static void use(struct world *w)
 	char data[64] = {0};
 
 	(void)hal_device_get_info(w->dev, &di);
+	if (hal_trace_start(w->dev, "/dev/null") == 0)
+		(void)hal_trace_stop(w->dev);
 	pd.rows = 1;
 	pd.cols = 2;
 	if (hal_partition_create(w->dev, &pd, &w->part) != 0)
@@ -197,6 +199,9 @@ static const struct {
 	{"kernel_args", "kernel one takes 17 arguments, at most 16"},
 	{"kernel_reserved", "kernel one: reserved is 1"},
 	{"isolation", "isolation 12 does not exist"},
+	{"counters_many", "counters gave "},
+	{"counters_kind", "counters: kind 7, index 0 does not exist"},
+	{"counters_index", "counters: kind 0, index "},
 	{"again", "-EAGAIN, but no event can come"},
 	{"event_stranger", "never submitted: cookie 0x1234"},
 	{"event_twice", "command 0 of queue 0 ended twice"},
@@ -434,6 +439,7 @@ static void partitions(void **state)
 
 static void memory(void **state)
 {
+	uint64_t at_ns;
 	struct hal_bk_kernel_info info = {.reserved = 0};
 	void *m, *address;
 	char byte[8] = "";
@@ -446,6 +452,7 @@ static void memory(void **state)
 	REFUSED(t->cold.mem_write(bk, mem, 250, byte, 8), "8 bytes at 250 of buffer 0");
 	REFUSED(t->cold.mem_read(bk, mem, UINT64_MAX, byte, 8), "of buffer 0 of 256");
 	REFUSED(t->cold.mem_read(bk, mem, 0, NULL, 8), "data is NULL");
+	REFUSED(t->cold.counters(bk, NULL, 0, &at_ns), "counters: room for none");
 	REFUSED(t->cold.mem_unmap(bk, mem), "buffer 0 is not mapped");
 	OK(t->cold.mem_map(bk, mem, &address));
 	REFUSED(t->cold.mem_map(bk, mem, &address), "buffer 0 is mapped");

@@ -166,6 +166,23 @@ NEGATIVE(hal_program_unload, EINVAL, unloaded, "program")
 	return hal_program_unload(p);
 }
 
+NEGATIVE(hal_program_set_name, EINVAL, prog_null, "program|prog")
+{
+	(void)w;
+	return hal_program_set_name(NULL, "name");
+}
+
+NEGATIVE(hal_program_set_name, EINVAL, name_null, "name")
+{
+	return hal_program_set_name(w->prog, NULL);
+}
+
+NEGATIVE(hal_program_set_name, EINVAL, too_long, "32 characters, at most 31")
+{
+	NEG_OK(hal_program_set_name(w->prog, "a name of one and thirty letters" + 1));
+	return hal_program_set_name(w->prog, "a name of one and thirty letters");
+}
+
 NEGATIVE(hal_kernel_find, ENOENT, no_such_name, "thrice")
 {
 	return hal_kernel_find(w->prog, "thrice", &w->kernel);

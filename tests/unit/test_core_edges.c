@@ -3,7 +3,9 @@
  */
 #include "mock_world.h"
 
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void nothing(void *user)
@@ -210,6 +212,54 @@ static void made_during_a_trace(void **state)
 	unlink(path);
 }
 
+/* Of a trace that its file has no room for: how many events are missing. */
+static void missing_events_are_counted(void **state)
+{
+	char path[] = "/tmp/test_core_edges.XXXXXX";
+	struct rlimit all, little;
+	unsigned long long missing = 0, events = 0, there = 0;
+	const char *at;
+	struct hal_queue *q;
+	struct world w;
+	FILE *f;
+	int c, fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	little = all;
+	little.rlim_cur = 100000;
+	world_open(&w, "mock");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	OK(hal_trace_start(w.dev, path));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	for (int i = 0; i < 1000; i++) {
+		OK(submit_cmd(q, hal_cmd_of(HAL_OP_NOP, 0), NULL));
+		poll_now(&w);
+		w.mock->complete(w.native, 1, 5);
+		poll_now(&w);
+	}
+	FAILS(hal_trace_stop(w.dev), -EIO, "File too large");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	at = strstr(hal_last_error(), "; ");
+	assert_non_null(at);
+	assert_int_equal(
+		sscanf(at, "; %llu of %llu events are missing", &missing, &events), 2);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while ((c = fgetc(f)) != EOF)
+		there += c == '\n';
+	fclose(f);
+	assert_in_range(there, 100, events - 1);
+	assert_int_equal(there + missing, events);
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +267,7 @@ int main(void)
 		cmocka_unit_test(failed_is_not_missed),
 		cmocka_unit_test(queueing),
 		cmocka_unit_test(made_during_a_trace),
+		cmocka_unit_test(missing_events_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

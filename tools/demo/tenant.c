@@ -180,6 +180,8 @@ int tenant_open(struct tenant *t, struct hal_device *dev)
 	if (!err)
 		err = hal_program_load(dev, w->image, w->image_size, &t->program);
 	if (!err)
+		err = hal_program_set_name(t->program, w->title);
+	if (!err)
 		err = hal_kernel_find(t->program, w->kernel, &t->kernel);
 	if (!err)
 		err = make_buffer(t, w->count * lines(w->in_room), &t->input);

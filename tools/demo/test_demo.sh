@@ -3,6 +3,7 @@
 # test_demo.sh DEMO CONFIG DATA MODELS: the demo's answers, files and exit status, and that it
 # says what is wrong with wrong arguments and files; with MODELS (may be empty) its networks, too.
 set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 demo=$1 config=$2 data=$3 models=${4:-}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -61,9 +62,14 @@ grep -q "each took the same cycles, to the last one" "$dir/stdout" ||
 	bad "tenants that share nothing slow each other down"
 grep -q "side by side: " "$dir/stderr" || bad "no progress"
 [ "$(head -c 4 "$dir/out/array.png" | tail -c 3)" = PNG ] || bad "array.png is no PNG"
-grep -q '"traceEvents"' "$dir/out/demo-trace.json" || bad "demo-trace.json is no trace"
-[ "$(grep -o '"ph":"X"' "$dir/out/demo-trace.json" | wc -l)" -ge 48 ] ||
-	bad "demo-trace.json has fewer spans than there were jobs"
+trace=$dir/out/demo-trace.json
+for name in "digits large: infer" "digits small: infer" "gemm 48x64x40: infer"; do
+	[ "$(grep -c "\"ph\":\"X\",\"name\":\"$name\"" "$trace")" -ge 24 ] ||
+		bad "demo-trace.json has fewer slices \"$name\" than there were jobs"
+done
+if command -v python3 >/dev/null; then
+	"$here/../../tests/trace/check_trace.py" "$trace" || bad "demo-trace.json"
+fi
 
 if [ -n "$models" ]; then
 	refuses 1 "$dir/no.sums" --models "$models" --answers "$dir/no.sums"
