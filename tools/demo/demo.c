@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "history.h"
 #include "picture.h"
 
 #define TENANTS    4u
@@ -51,6 +52,10 @@ struct demo {
 	const struct hal_npu_extension *npu;
 	uint64_t *busy; /* MACs of each PE */
 	uint64_t busy_cycles;
+	struct history history;          /* rows: tenants' MACs, then their bytes */
+	uint64_t bytes_told[TENANTS];    /* up to ... */
+	uint64_t bytes_told_at[TENANTS]; /* ... that time */
+	bool watched;                    /* .history is being written */
 	/* progress */
 	const char *phase;
 	double began, told;
@@ -170,6 +175,50 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return -1;
 }
 
+/* ---- over time -------------------------------------------------------------------- */
+
+/* From inside hal_wait: the multiply-accumulates of a fold. */
+static void on_fold(void *user, const struct hal_npu_fold *f)
+{
+	struct demo *d = user;
+
+	for (uint32_t i = 0; i < TENANTS; i++)
+		if (d->tenants[i].info.index == f->partition)
+			history_add(&d->history, i, f->start, f->end,
+				    (double)f->rows_used * f->cols_used * f->t);
+}
+
+/* What a tenant's queue has moved, over the time from the end of its job before. */
+static void count_bytes(struct demo *d, uint32_t i)
+{
+	struct hal_stats s = HAL_INIT(hal_stats);
+	const struct run *r = &d->tenants[i].together;
+	uint64_t bytes;
+
+	if (r->end <= d->bytes_told_at[i] || hal_queue_get_stats(d->tenants[i].queue, &s))
+		return;
+	bytes = s.bytes_read + s.bytes_written;
+	history_add(&d->history, TENANTS + i, d->bytes_told_at[i], r->end,
+		    (double)(bytes - d->bytes_told[i]));
+	d->bytes_told[i] = bytes;
+	d->bytes_told_at[i] = r->end;
+}
+
+static void watch(struct demo *d)
+{
+	history_begin(&d->history, hal_device_now(d->dev));
+	for (uint32_t i = 0; i < TENANTS; i++)
+		d->bytes_told_at[i] = d->history.begin;
+	d->npu->on_fold(hal_device_native(d->dev), on_fold, d);
+	d->watched = true;
+}
+
+static void watch_no_more(struct demo *d)
+{
+	d->watched = false;
+	d->npu->on_fold(hal_device_native(d->dev), NULL, NULL);
+}
+
 /* ---- progress --------------------------------------------------------------------- */
 
 static double wall(void)
@@ -200,6 +249,8 @@ static void progress(void *user, const struct tenant *t, uint32_t count)
 	struct demo *d = user;
 	double now = wall();
 
+	for (uint32_t i = 0; d->watched && i < TENANTS; i++)
+		count_bytes(d, i);
 	if (now - d->told < (d->tty ? 0.1 : 2.0))
 		return;
 	d->told = now;
@@ -381,10 +432,12 @@ static int run_together(struct demo *d, const char *trace)
 {
 	if (count_macs(d, true) || count_busy(d, true))
 		return -1;
+	watch(d);
 	if (hal_trace_start(d->dev, trace))
 		return complain(trace, hal_last_error());
 	if (run(d, "side by side", d->tenants, TENANTS))
 		return -1;
+	watch_no_more(d);
 	if (hal_trace_stop(d->dev))
 		return complain(trace, hal_last_error());
 	for (uint32_t i = 0; i < TENANTS; i++)
@@ -490,7 +543,7 @@ static void print_table(const struct demo *d)
 	print_rule();
 }
 
-static int draw(const struct demo *d, const char *path)
+static int draw(struct demo *d, const char *path)
 {
 	uint32_t count = d->info.unit_rows * d->info.unit_cols;
 	double *busy = calloc(count, sizeof(*busy));
@@ -499,28 +552,38 @@ static int draw(const struct demo *d, const char *path)
 			    .cols = d->info.unit_cols,
 			    .busy = busy,
 			    .tenants = tenants,
-			    .tenant_count = TENANTS};
+			    .tenant_count = TENANTS,
+			    .begin = d->history.begin,
+			    .end = d->history.begin + d->busy_cycles,
+			    .width = d->history.width};
 	const char *why;
 
 	if (!busy)
 		return complain(path, "out of memory");
 	for (uint32_t i = 0; i < count; i++)
 		busy[i] = (double)d->busy[i] / (double)d->busy_cycles;
+	/* From sums to what there was a cycle. */
+	for (uint32_t row = 0; row < 2 * TENANTS; row++)
+		for (uint32_t i = 0; i < HISTORY_BINS; i++)
+			d->history.amount[row][i] /= (double)d->history.width;
 	for (uint32_t i = 0; i < TENANTS; i++) {
 		const struct tenant *t = &d->tenants[i];
 		struct picture_tenant *q = &tenants[i];
 
-		*q = (struct picture_tenant){.row = t->info.row,
+		*q = (struct picture_tenant){.name = t->name,
+					     .used = d->history.amount[i],
+					     .bytes = d->history.amount[TENANTS + i],
+					     .row = t->info.row,
 					     .col = t->info.col,
 					     .rows = t->info.rows,
 					     .cols = t->info.cols};
-		snprintf(q->title, sizeof(q->title), "%s: %u x %u at row %u, column %u",
-			 t->name, t->info.rows, t->info.cols, t->info.row, t->info.col);
-		snprintf(q->lines[0], sizeof(q->lines[0]), "%" PRIu64 " x %s",
+		snprintf(q->lines[0], sizeof(q->lines[0]), "%u x %u at row %u, column %u",
+			 t->info.rows, t->info.cols, t->info.row, t->info.col);
+		snprintf(q->lines[1], sizeof(q->lines[1]), "%" PRIu64 " x %s",
 			 t->together.done, t->work->title);
-		snprintf(q->lines[1], sizeof(q->lines[1]),
-			 "%" PRIu64 " cycles each (p50)", percentile(&t->together, 50));
 		snprintf(q->lines[2], sizeof(q->lines[2]),
+			 "%" PRIu64 " cycles each (p50)", percentile(&t->together, 50));
+		snprintf(q->lines[3], sizeof(q->lines[3]),
 			 "MAC use %.1f %%, slowdown %.4f", 100 * mac_use(t), slowdown(t));
 	}
 	snprintf(p.title, sizeof(p.title), "One array, %u tenants side by side", TENANTS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The demo's picture: colour says who owned a processing element, intensity and number
- * how much of the time it computed. */
+/* The demo's picture.  Left: colour says who owned a processing element, intensity and
+ * number how much of the time it computed.  Right, over time: the elements that each
+ * tenant owned and those of them that computed; the bytes that it moved. */
 #include "picture.h"
 
 #include <math.h>
@@ -10,12 +11,17 @@
 
 #include <cairo.h>
 
-#define MARGIN 28.0
-#define HEAD   92.0
-#define ARRAY  640.0 /* the longer side of the array */
-#define LEGEND 366.0
-#define SWATCH 22.0
-#define ENTRY  104.0
+#define MARGIN   28.0
+#define HEAD     92.0
+#define ARRAY    640.0 /* the longer side of the array */
+#define NAMES    112.0 /* left of the chart */
+#define CHART    768.0
+#define PLOT_GAP 34.0
+#define AXIS     44.0 /* below the chart */
+#define LANE_GAP 4.0
+#define SWATCH   22.0
+#define LEGEND   128.0
+#define TICKS    8
 
 struct rgb {
 	double r, g, b;
@@ -147,28 +153,209 @@ static void draw_scale(cairo_t *cr, uint32_t tenant, double x, double y, double 
 	}
 }
 
-static void draw_legend(cairo_t *cr, const struct picture *p, double x)
+/* ---- over time --------------------------------------------------------------------- */
+
+struct chart {
+	cairo_t *cr;
+	const struct picture *p;
+	double x, y, bottom;
+	double bands; /* height of all elements */
+};
+
+static double at_time(const struct chart *c, double time)
 {
-	double y = HEAD;
+	return c->x +
+	       CHART * (time - (double)c->p->begin) / (double)(c->p->end - c->p->begin);
+}
+
+/* values of each bin, as columns on the line y; one of max is height tall. */
+static void draw_columns(const struct chart *c, const double *values, double y,
+			 double height, double max)
+{
+	uint64_t width = c->p->width;
+	double right = c->x;
+
+	cairo_move_to(c->cr, c->x, y);
+	for (uint64_t i = 0; c->p->begin + i * width < c->p->end; i++) {
+		double top = y - height * fmin(1, values[i] / max);
+
+		cairo_line_to(c->cr, right, top);
+		right = fmin(c->x + CHART,
+			     at_time(c, (double)(c->p->begin + (i + 1) * width)));
+		cairo_line_to(c->cr, right, top);
+	}
+	cairo_line_to(c->cr, right, y);
+	cairo_close_path(c->cr);
+	cairo_fill(c->cr);
+}
+
+static void plot_title(const struct chart *c, double y, const char *s)
+{
+	set(c->cr, gray);
+	font(c->cr, 12, false);
+	text(c->cr, c->x, y, s);
+}
+
+static void name_lane(const struct chart *c, uint32_t tenant, double y, const char *s)
+{
+	set(c->cr, mix(hue(tenant), ink, 0.25));
+	font(c->cr, 13, true);
+	text(c->cr, c->x - NAMES + 28, y, c->p->tenants[tenant].name);
+	set(c->cr, gray);
+	font(c->cr, 11, false);
+	text(c->cr, c->x - NAMES + 28, y + 14, s);
+}
+
+/* A band a tenant, as high as it owns elements, filled as far as they computed. */
+static void draw_bands(const struct chart *c)
+{
+	uint32_t all = c->p->rows * c->p->cols, rest = all;
+	double y = c->y, height;
+	char s[32];
+
+	for (uint32_t i = 0; i < c->p->tenant_count; i++) {
+		const struct picture_tenant *t = &c->p->tenants[i];
+		uint32_t owned = (uint32_t)t->rows * t->cols;
+
+		height = c->bands * owned / all;
+		set(c->cr, shade(i, 0.02));
+		cairo_rectangle(c->cr, c->x, y, CHART, height - 2);
+		cairo_fill(c->cr);
+		set(c->cr, shade(i, 0.85));
+		draw_columns(c, t->used, y + height - 2, height - 2, owned);
+		snprintf(s, sizeof(s), "owns %u", owned);
+		name_lane(c, i, y + height / 2, s);
+		y += height;
+		rest -= owned;
+	}
+	if (rest == 0)
+		return;
+	set(c->cr, nobody);
+	cairo_rectangle(c->cr, c->x, y, CHART, c->bands * rest / all - 2);
+	cairo_fill(c->cr);
+	snprintf(s, sizeof(s), "%u free", rest);
+	set(c->cr, gray);
+	font(c->cr, 11, false);
+	text(c->cr, c->x - NAMES + 28, y + c->bands * rest / all / 2 + 4, s);
+}
+
+/* The next power of two. */
+static double most_bytes(const struct picture *p)
+{
+	double most = 1;
+
+	for (uint32_t t = 0; t < p->tenant_count; t++)
+		for (uint64_t i = 0; p->begin + i * p->width < p->end; i++)
+			while (p->tenants[t].bytes[i] > most)
+				most *= 2;
+	return most;
+}
+
+static void draw_bytes(const struct chart *c, double top)
+{
+	double max = most_bytes(c->p);
+	double height = (c->bottom - top) / c->p->tenant_count;
+	char s[96];
+
+	snprintf(s, sizeof(s),
+		 "memory: bytes a cycle, mean of each job; a lane goes from 0 to %.0f",
+		 max);
+	plot_title(c, top - 8, s);
+	for (uint32_t i = 0; i < c->p->tenant_count; i++) {
+		double y = top + height * (i + 1) - LANE_GAP;
+
+		set(c->cr, shade(i, 0.02));
+		cairo_rectangle(c->cr, c->x, y - height + LANE_GAP, CHART,
+				height - LANE_GAP);
+		cairo_fill(c->cr);
+		set(c->cr, shade(i, 0.85));
+		draw_columns(c, c->p->tenants[i].bytes, y, height - LANE_GAP, max);
+		set(c->cr, mix(hue(i), ink, 0.25));
+		font(c->cr, 13, true);
+		text(c->cr, c->x - NAMES + 28, y - height / 2 + 6, c->p->tenants[i].name);
+	}
+}
+
+/* 1, 2 or 5 times a power of ten: at most TICKS of them are span. */
+static uint64_t tick_step(uint64_t span)
+{
+	uint64_t step = 1;
+
+	for (;; step *= 10) {
+		if (span / step <= TICKS)
+			return step;
+		if (span / (2 * step) <= TICKS)
+			return 2 * step;
+		if (span / (5 * step) <= TICKS)
+			return 5 * step;
+	}
+}
+
+static void draw_axis(const struct chart *c)
+{
+	uint64_t begin = c->p->begin, end = c->p->end, step = tick_step(end - begin);
+	bool millions = end - begin >= 2000000;
+	char s[32];
+
+	cairo_set_line_width(c->cr, 1);
+	font(c->cr, 11, false);
+	for (uint64_t t = (begin + step - 1) / step * step; t <= end; t += step) {
+		double x = floor(at_time(c, (double)t)) + 0.5;
+
+		set(c->cr, mix(paper, gray, 0.35));
+		cairo_move_to(c->cr, x, c->y);
+		cairo_line_to(c->cr, x, c->bottom + 5);
+		cairo_stroke(c->cr);
+		set(c->cr, gray);
+		snprintf(s, sizeof(s), "%g", (double)t / (millions ? 1e6 : 1e3));
+		text_centred(c->cr, x, c->bottom + 14, s);
+	}
+	snprintf(s, sizeof(s), "device time, %s cycles",
+		 millions ? "million" : "thousand");
+	text_centred(c->cr, c->x + CHART / 2, c->bottom + 32, s);
+}
+
+static void draw_chart(cairo_t *cr, const struct picture *p, double x, double height)
+{
+	struct chart c = {.cr = cr, .p = p, .x = x + NAMES, .y = HEAD};
+	double bytes = (height - AXIS - PLOT_GAP) * 0.28;
+
+	c.bottom = HEAD + height - AXIS;
+	c.bands = c.bottom - c.y - bytes - PLOT_GAP;
+	plot_title(&c, c.y - 10,
+		   "processing elements: owned (tinted), and of these those that "
+		   "multiplied (filled)");
+	draw_bands(&c);
+	draw_bytes(&c, c.bottom - bytes);
+	draw_axis(&c);
+}
+
+/* ---- all of it --------------------------------------------------------------------- */
+
+/* A column a tenant. */
+static void draw_legend(cairo_t *cr, const struct picture *p, double y, double width)
+{
+	double step = (width - 2 * MARGIN) / (p->tenant_count + 1), x;
 
 	for (uint32_t i = 0; i < p->tenant_count; i++) {
 		const struct picture_tenant *t = &p->tenants[i];
 
+		x = MARGIN + i * step;
 		set(cr, hue(i));
 		cairo_rectangle(cr, x, y, SWATCH, SWATCH);
 		cairo_fill(cr);
 		set(cr, ink);
-		font(cr, 16, true);
-		text(cr, x + SWATCH + 10, y + 16, t->title);
+		font(cr, 15, true);
+		text(cr, x + SWATCH + 10, y + 16, t->name);
 		font(cr, 13, false);
-		for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t k = 0; k < 4; k++)
 			text(cr, x + SWATCH + 10, y + 36 + 17 * k, t->lines[k]);
-		draw_scale(cr, i, x + SWATCH + 10, y + 78, 160);
+		draw_scale(cr, i, x + SWATCH + 10, y + 95, 120);
 		set(cr, gray);
 		font(cr, 11, false);
-		text(cr, x + SWATCH + 178, y + 86, "0 to 100 % busy");
-		y += ENTRY;
+		text(cr, x + SWATCH + 136, y + 103, "0 to 100 % busy");
 	}
+	x = MARGIN + p->tenant_count * step;
 	set(cr, nobody);
 	cairo_rectangle(cr, x, y, SWATCH, SWATCH);
 	cairo_fill(cr);
@@ -178,7 +365,7 @@ static void draw_legend(cairo_t *cr, const struct picture *p, double x)
 	cairo_line_to(cr, x + SWATCH, y);
 	cairo_stroke(cr);
 	set(cr, ink);
-	font(cr, 16, true);
+	font(cr, 15, true);
 	text(cr, x + SWATCH + 10, y + 16, "free");
 	font(cr, 13, false);
 	text(cr, x + SWATCH + 10, y + 36, "owned by nobody");
@@ -187,10 +374,11 @@ static void draw_legend(cairo_t *cr, const struct picture *p, double x)
 const char *picture_write(const struct picture *p, const char *path)
 {
 	double side = floor(ARRAY / (p->rows > p->cols ? p->rows : p->cols));
-	double legend_x = MARGIN * 2 + side * p->cols;
-	double legend_y = HEAD + ENTRY * (p->tenant_count + 0.6);
-	double width = legend_x + LEGEND;
-	double height = fmax(HEAD + side * p->rows, legend_y) + MARGIN;
+	double chart_x = MARGIN + side * p->cols;
+	double chart_height = fmax(side * p->rows, ARRAY / 2);
+	double width = chart_x + NAMES + CHART + MARGIN;
+	double legend_y = HEAD + chart_height + MARGIN;
+	double height = legend_y + LEGEND;
 	cairo_surface_t *s;
 	cairo_t *cr;
 	cairo_status_t status;
@@ -206,7 +394,8 @@ const char *picture_write(const struct picture *p, const char *path)
 	font(cr, 14, false);
 	text(cr, MARGIN, 68, p->subtitle);
 	draw_array(cr, p, side);
-	draw_legend(cr, p, legend_x);
+	draw_chart(cr, p, chart_x, chart_height);
+	draw_legend(cr, p, legend_y, width);
 	status = cairo_status(cr);
 	cairo_destroy(cr);
 	if (status == CAIRO_STATUS_SUCCESS)

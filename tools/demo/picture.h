@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The demo's picture: the array, who owned which processing element, and how busy it was.
- */
+/* The demo's picture: the array, who owned which processing element and how busy it was;
+ * beside it the same over time. */
 #ifndef DEMO_PICTURE_H
 #define DEMO_PICTURE_H
 
 #include <stdint.h>
 
 struct picture_tenant {
-	char title[64];
-	char lines[3][64]; /* under the title in the legend */
+	const char *name;
+	char lines[4][64]; /* under the name in the legend */
 	uint16_t row, col, rows, cols;
+	/* Of each bin of time: elements that multiplied, bytes a cycle. */
+	const double *used, *bytes;
 };
 
 struct picture {
@@ -18,6 +20,8 @@ struct picture {
 	const double *busy; /* [rows][cols], 0..1 of the time */
 	const struct picture_tenant *tenants;
 	uint32_t tenant_count;
+	uint64_t begin, end; /* cycles */
+	uint64_t width;      /* of a bin */
 };
 
 /* NULL, or what went wrong. */
