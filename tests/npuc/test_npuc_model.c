@@ -85,7 +85,7 @@ static void test_samples(void **state)
 	for (; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
 		if (compile_bytes(file, size, why))
 			fail_msg("sample %u: %s", n, why);
-	assert_int_equal(n, 2);
+	assert_int_equal(n, 3);
 }
 
 /* Cut anywhere: refused with the file's name, or what is gone was not needed. */
@@ -417,6 +417,127 @@ static void test_bias_convolution(void **state)
 	accepted(&m);
 }
 
+/* in, 1 x 6 of int8, through one operator with a constant of whole numbers. */
+static struct tiny_op *with_numbers(struct tiny *m, int code, const int32_t *numbers,
+				    int32_t count)
+{
+	memset(m, 0, sizeof(*m));
+	tiny_int8(m, "in", 2, DIMS(1, 6), 0.5f, 0);
+	tiny_int8(m, "out", 2, DIMS(1, 6), 0.5f, 0);
+	tiny_const(m, "numbers", 2, 1, &count, 1, 0, numbers, 4 * (uint32_t)count);
+	m->inputs[0] = 0;
+	m->outputs[0] = 1;
+	m->input_count = m->output_count = 1;
+	return tiny_op(m, code, 2, REFS(0, 2), 1);
+}
+
+static void test_moves(void **state)
+{
+	static const int32_t swap[] = {1, 0}, twice[] = {1, 1}, far[] = {0, 2},
+			     beyond[] = {6}, minus[] = {-1};
+	struct tiny_op *op;
+	struct tiny m;
+
+	(void)state;
+	with_numbers(&m, 39, swap, 2);
+	refused(&m, EINVAL, "layer 0 (TRANSPOSE",
+		"'out' is 1x6; its operands make it 6x1");
+	with_numbers(&m, 39, twice, 2);
+	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "dimension 1 twice");
+	with_numbers(&m, 39, far, 2);
+	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "axis 2 of 2 dimensions");
+	with_numbers(&m, 39, twice, 1);
+	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "'numbers' has 1 elements, not 2");
+	m.tensors[2].data = NULL;
+	refused(&m, ENOTSUP, "layer 0 (TRANSPOSE", "'numbers' must be constant");
+	with_numbers(&m, 69, far, 2);
+	refused(&m, EINVAL, "layer 0 (TILE", "'out' is 1x6; its operands make it 0x12");
+	op = with_numbers(&m, 36, beyond, 1);
+	tiny_option(op, 23, 0, 4, 1);
+	refused(&m, EINVAL, "layer 0 (GATHER", "index 6 of 6 elements");
+	op = with_numbers(&m, 36, minus, 1);
+	tiny_option(op, 23, 0, 4, 1);
+	refused(&m, EINVAL, "layer 0 (GATHER", "index -1 of 6 elements");
+	m.ops[0].options[0].value = 2;
+	refused(&m, EINVAL, "layer 0 (GATHER", "axis 2 of 2 dimensions");
+	with_numbers(&m, 97, twice, 2);
+	refused(&m, EINVAL, "layer 0 (RESIZE_NEAREST_NEIGHBOR",
+		"'in' has 2 dimensions, not 4");
+	one_op(&m, 26);
+	refused(&m, EINVAL, "layer 0 (SPACE_TO_DEPTH", "shapes do not fit blocks of 0");
+	one_op(&m, 88);
+	refused(&m, EINVAL, "layer 0 (UNPACK",
+		"'the output' is 1x4; its operands make it 4");
+	one_op(&m, 83);
+	m.tensors[1].rank = 3;
+	m.tensors[1].dims[2] = 4;
+	m.tensors[1].dims[1] = 1;
+	accepted(&m);
+	m.tensors[1].one_scale = 0.25f;
+	refused(&m, EINVAL, "layer 0 (PACK", "the same scale and zero");
+}
+
+static void test_slices(void **state)
+{
+	static const int32_t from[] = {0, 1}, to[] = {1, 6}, step[] = {1, 1},
+			     none[] = {1, 0};
+	struct tiny_op *op;
+	struct tiny m;
+
+	(void)state;
+	op = with_numbers(&m, 45, from, 2);
+	tiny_const(&m, "to", 2, 1, DIMS(2), 1, 0, to, 8);
+	tiny_const(&m, "step", 2, 1, DIMS(2), 1, 0, step, 8);
+	op->inputs[2] = 3;
+	op->inputs[3] = 4;
+	op->input_count = 4;
+	refused(&m, EINVAL, "layer 0 (STRIDED_SLICE", "its operands make it 1x5");
+	m.tensors[1].dims[1] = 5;
+	accepted(&m);
+	m.tensors[4].data = none;
+	refused(&m, EINVAL, "layer 0 (STRIDED_SLICE", "dimension 1 has stride 0");
+	m.tensors[4].data = step;
+	tiny_option(op, 32, 2, 4, 3);
+	refused(&m, EINVAL, "layer 0 (STRIDED_SLICE", "more than one ellipsis");
+	op->options[0].value = 1;
+	accepted(&m);
+	op->options[0].value = 4; /* of which there is none */
+	accepted(&m);
+	op = with_numbers(&m, 65, from, 2);
+	tiny_const(&m, "size", 2, 1, DIMS(2), 1, 0, to, 8);
+	op->inputs[2] = 3;
+	op->input_count = 3;
+	refused(&m, EINVAL, "layer 0 (SLICE", "dimension 1: 6 elements from 1 on, of 6");
+}
+
+/* Results that are no constants, and numbers that are none. */
+static void test_fold(void **state)
+{
+	static const int32_t many[] = {65536, 1, 1, 1, 1, 65536}, none[6];
+	struct tiny_op *op;
+	struct tiny m;
+
+	(void)state;
+	op = with_numbers(&m, 18, many, 6);
+	tiny_const(&m, "others", 2, 1, DIMS(6), 1, 0, many, 24);
+	tiny_int8(&m, "product", 1, DIMS(6), 1, 0);
+	m.tensors[4].type = 2;
+	op->inputs[0] = 3;
+	op->outputs[0] = 4;
+	tiny_op(&m, 22, 1, REFS(0), 1);
+	refused(&m, EINVAL, "layer 0 (MUL", "4294967296 is no int32");
+	m.tensors[2].data = none;
+	accepted(&m);
+	m.ops[0].code = 90;
+	refused(&m, EINVAL, "layer 0 (FLOOR_DIV", "65536 and 0 give no number");
+	m.tensors[4].dims[0] = 5;
+	refused(&m, EINVAL, "layer 0 (FLOOR_DIV",
+		"'product' is 5; its operands make it 6");
+	m.tensors[4].dims[0] = 6;
+	m.tensors[3].data = NULL;
+	refused(&m, ENOTSUP, "layer 0 (FLOOR_DIV", "all operands are int32 or int64");
+}
+
 /* What the machine refuses is said with the layer in front, too. */
 static void test_machine(void **state)
 {
@@ -691,6 +812,9 @@ int main(void)
 		cmocka_unit_test(test_convolution),
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_bias_convolution),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_report_machine),

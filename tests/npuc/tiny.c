@@ -386,6 +386,83 @@ static void sample_elementwise(struct tiny *m)
 	io(m, real, out);
 }
 
+/* Whole numbers of one dimension; count 0: a single one. */
+static int32_t whole(struct tiny *m, const char *name, int32_t count, const int32_t *data)
+{
+	return tiny_const(m, name, 2, count ? 1 : 0, &count, 1, 0, data,
+			  4 * (uint32_t)(count ? count : 1));
+}
+
+/* A shape that is computed of another: [n][6] of in, whose n is its first dimension. */
+static int32_t fold_shape(struct tiny *m, int32_t in)
+{
+	static const int32_t zero[] = {0}, one[] = {1}, six[] = {6};
+	int32_t shape = tiny_int8(m, "shape", 1, DIMS(4), 1, 0);
+	int32_t n = tiny_int8(m, "n", 0, DIMS(0), 1, 0);
+	int32_t same = tiny_int8(m, "same", 0, DIMS(0), 1, 0);
+	int32_t to = tiny_int8(m, "to", 1, DIMS(2), 1, 0);
+
+	m->tensors[shape].type = m->tensors[n].type = m->tensors[same].type = 2;
+	m->tensors[to].type = 2;
+	tiny_op(m, 77, 1, REFS(in), shape);
+	tiny_option(tiny_op(m, 45, 4,
+			    REFS(shape, whole(m, "from", 1, zero), whole(m, "to", 1, one),
+				 whole(m, "step", 1, one)),
+			    n),
+		    32, 4, 4, 1);
+	tiny_op(m, 90, 2, REFS(n, whole(m, "one", 0, one)), same);
+	tiny_option(tiny_op(m, 83, 2, REFS(same, whole(m, "six", 0, six)), to), 59, 0, 4,
+		    2);
+	return to;
+}
+
+/* What only moves, and shapes of shapes. */
+static void sample_moves(struct tiny *m)
+{
+	static const int32_t order[] = {0, 3, 2, 1}, zeros[] = {0, 0, 0, 0};
+	static const int32_t size[] = {1, 2, -1, 1}, twice[] = {1, 1, 1, 2};
+	static const int32_t parts[] = {1, -1}, three[] = {3}, picks[] = {1, 1, 0};
+	static const int32_t big[] = {4, 2};
+	int32_t in = tiny_int8(m, "in", 4, DIMS(1, 2, 3, 4), 0.5f, 0);
+	int32_t turned = tiny_int8(m, "turned", 4, DIMS(1, 4, 3, 2), 0.5f, 0);
+	int32_t cut = tiny_int8(m, "cut", 4, DIMS(1, 2, 3, 1), 0.5f, 0);
+	int32_t tiled = tiny_int8(m, "tiled", 4, DIMS(1, 2, 3, 2), 0.5f, 0);
+	int32_t first = tiny_int8(m, "first", 4, DIMS(1, 2, 3, 1), 0.5f, 0);
+	int32_t rest = tiny_int8(m, "rest", 4, DIMS(1, 2, 3, 1), 0.5f, 0);
+	int32_t picked = tiny_int8(m, "picked", 4, DIMS(1, 3, 3, 1), 0.5f, 0);
+	int32_t large = tiny_int8(m, "large", 4, DIMS(1, 4, 2, 1), 0.5f, 0);
+	int32_t deep = tiny_int8(m, "deep", 4, DIMS(1, 2, 1, 4), 0.5f, 0);
+	int32_t low = tiny_int8(m, "low", 3, DIMS(1, 1, 4), 0.5f, 0);
+	int32_t high = tiny_int8(m, "high", 3, DIMS(1, 1, 4), 0.5f, 0);
+	int32_t flat = tiny_int8(m, "flat", 2, DIMS(1, 6), 0.5f, 0);
+	struct tiny_op *op;
+
+	tiny_op(m, 39, 2, REFS(in, whole(m, "order", 4, order)), turned);
+	tiny_op(m, 65, 3,
+		REFS(turned, whole(m, "begin", 4, zeros), whole(m, "size", 4, size)),
+		cut);
+	tiny_op(m, 69, 2, REFS(cut, whole(m, "twice", 4, twice)), tiled);
+	op = tiny_op(m, 102, 3,
+		     REFS(tiled, whole(m, "parts", 2, parts), whole(m, "axis", 1, three)),
+		     first);
+	op->outputs[op->output_count++] = rest;
+	tiny_option(op, 79, 0, 4, 2);
+	tiny_option(tiny_op(m, 36, 2, REFS(first, whole(m, "picks", 3, picks)), picked),
+		    23, 0, 4, 1);
+	tiny_op(m, 97, 2, REFS(picked, whole(m, "big", 2, big)), large);
+	tiny_option(tiny_op(m, 26, 1, REFS(large), deep), 19, 0, 4, 2);
+	op = tiny_op(m, 88, 1, REFS(deep), low);
+	op->outputs[op->output_count++] = high;
+	tiny_option(op, 64, 1, 4, 1);
+	tiny_op(m, 22, 2, REFS(rest, fold_shape(m, in)), flat);
+	m->inputs[0] = in;
+	m->outputs[0] = flat;
+	m->outputs[1] = low;
+	m->outputs[2] = high;
+	m->input_count = 1;
+	m->output_count = 3;
+}
+
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 {
 	static struct tiny m;
@@ -395,6 +472,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_net(&m);
 	else if (number == 1)
 		sample_elementwise(&m);
+	else if (number == 2)
+		sample_moves(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);

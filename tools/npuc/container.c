@@ -170,6 +170,8 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 	if (p->offset > buffer ||
 	    p->count * npuc_type_bytes(p->device_type) > buffer - p->offset)
 		return "a port leaves its buffer";
+	if (p->scale == 0 && p->type == p->device_type && !p->zero_point)
+		return NULL; /* not quantized */
 	if (!whole && (!(p->scale > 0) || !isfinite(p->scale) ||
 		       p->zero_point < quant_min(p->device_type) ||
 		       p->zero_point > quant_max(p->device_type)))

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lower_fold.h"
+#include "lower_move.h"
 #include "quant.h"
 
 #define STEPS_MAX (1u << 18)
@@ -27,6 +29,7 @@ static const struct known {
 	{NPUC_CONCATENATION, 4, lower_concat},
 	{NPUC_CONV_2D, 8, lower_conv},
 	{NPUC_DEPTHWISE_CONV_2D, 7, lower_depthwise},
+	{NPUC_DEPTH_TO_SPACE, 2, lower_space_to_depth},
 	{NPUC_DEQUANTIZE, 6, lower_dequantize},
 	{NPUC_FULLY_CONNECTED, 12, lower_fully_connected},
 	{NPUC_LOGISTIC, 3, lower_function},
@@ -37,21 +40,42 @@ static const struct known {
 	{NPUC_RELU6, 3, lower_relu},
 	{NPUC_RESHAPE, 1, lower_reshape},
 	{NPUC_SOFTMAX, 3, lower_softmax},
+	{NPUC_SPACE_TO_DEPTH, 2, lower_space_to_depth},
 	{NPUC_TANH, 3, lower_function},
 	{NPUC_PAD, 4, lower_pad},
+	{NPUC_GATHER, 6, lower_gather},
+	{NPUC_TRANSPOSE, 5, lower_transpose},
 	{NPUC_MEAN, 3, lower_mean},
 	{NPUC_SUB, 5, lower_add},
+	{NPUC_DIV, 2, lower_constants},
 	{NPUC_SQUEEZE, 2, lower_reshape},
+	{NPUC_STRIDED_SLICE, 4, lower_strided_slice},
+	{NPUC_SPLIT, 4, lower_split},
+	{NPUC_CAST, 4, lower_constants},
 	{NPUC_PRELU, 1, lower_prelu},
 	{NPUC_MAXIMUM, 4, lower_maximum},
 	{NPUC_ARG_MAX, 3, lower_arg_max},
 	{NPUC_MINIMUM, 4, lower_maximum},
 	{NPUC_PADV2, 4, lower_pad},
+	{NPUC_SLICE, 5, lower_slice},
+	{NPUC_TILE, 3, lower_tile},
 	{NPUC_EXPAND_DIMS, 1, lower_reshape},
+	{NPUC_SUM, 2, lower_constants},
+	{NPUC_SHAPE, 1, lower_shape},
 	{NPUC_ARG_MIN, 3, lower_arg_max},
+	{NPUC_REDUCE_PROD, 2, lower_constants},
 	{NPUC_REDUCE_MAX, 3, lower_reduce},
+	{NPUC_PACK, 3, lower_pack},
+	{NPUC_UNPACK, 4, lower_unpack},
 	{NPUC_REDUCE_MIN, 3, lower_reduce},
+	{NPUC_FLOOR_DIV, 3, lower_constants},
+	{NPUC_FILL, 3, lower_constants},
+	{NPUC_FLOOR_MOD, 2, lower_constants},
+	{NPUC_RANGE, 2, lower_constants},
+	{NPUC_RESIZE_NEAREST_NEIGHBOR, 4, lower_resize_nearest},
 	{NPUC_LEAKY_RELU, 2, lower_leaky_relu},
+	{NPUC_SPLIT_V, 2, lower_split},
+	{NPUC_RANK_OF, 1, lower_shape},
 	{NPUC_QUANTIZE, 3, lower_quantize},
 };
 
@@ -306,7 +330,7 @@ static int check_quantized(struct lowered *l, uint32_t tensor, bool per_channel)
 	return 0;
 }
 
-static int take_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
+int lower_take(struct lowered *l, uint32_t number, uint32_t *tensor)
 {
 	const struct model_op *op = lower_op(l);
 
@@ -318,7 +342,7 @@ static int take_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
 
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
 {
-	int rc = take_operand(l, number, tensor);
+	int rc = lower_take(l, number, tensor);
 
 	if (!rc)
 		rc = check_quantized(l, *tensor, false);
@@ -367,38 +391,65 @@ int lower_index_result(struct lowered *l, uint32_t *tensor)
 	return 0;
 }
 
+int lower_made(struct lowered *l, uint32_t value)
+{
+	uint8_t *bytes = lower_own(l, l->values[value].bytes);
+
+	if (!bytes)
+		return -ENOMEM;
+	l->values[value].made = bytes;
+	l->values[value].data = bytes;
+	l->values[value].ready = true;
+	return 0;
+}
+
+int64_t lower_number(const uint8_t *bytes, uint32_t width)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < width; i++)
+		n |= (uint64_t)bytes[i] << 8 * i;
+	return width == 4 ? (int32_t)(uint32_t)n : (int64_t)n;
+}
+
 int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count,
 	       const int32_t **out, uint32_t *length)
 {
 	const struct model_op *op = lower_op(l);
 	const struct npuc_tensor *t;
-	uint32_t tensor = 0;
+	const uint8_t *data;
+	uint32_t tensor = 0, width;
 	int32_t *copy;
 	int rc;
 
 	*out = NULL;
 	if (optional && (number >= op->input_count || op->inputs[number] == NPUC_NONE))
 		return 0;
-	rc = take_operand(l, number, &tensor);
+	rc = lower_take(l, number, &tensor);
 	if (rc)
 		return rc;
 	t = lower_t(l, tensor);
-	if (t->type != NPUC_INT32 || l->m->tensors[tensor].unusable)
-		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be int32", t->name);
-	if (!t->data)
+	data = l->values[tensor].data;
+	width = npuc_type_bytes(t->type);
+	if ((t->type != NPUC_INT32 && t->type != NPUC_INT64) ||
+	    l->m->tensors[tensor].unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be int32 or int64",
+				  t->name);
+	if (!data && t->count)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be constant", t->name);
 	if (count && t->count != count)
 		return lower_fail(l, EINVAL, "tensor '%.80s' has %llu elements, not %llu",
 				  t->name, (unsigned long long)t->count,
 				  (unsigned long long)count);
-	copy = lower_own(l, t->bytes);
+	copy = lower_own(l, t->count * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < t->count; i++) {
-		const uint8_t *p = (const uint8_t *)t->data + i * 4;
+		int64_t n = lower_number(data + i * width, width);
 
-		copy[i] = (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 |
-				    (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+		if (n < INT32_MIN || n > INT32_MAX)
+			n = n < 0 ? INT32_MIN : INT32_MAX; /* "to the end", mostly */
+		copy[i] = (int32_t)n;
 	}
 	*out = copy;
 	if (length)
@@ -522,7 +573,8 @@ static int across_edge(struct lowered *l, uint32_t tensor, bool input, uint32_t 
 		uint32_t n = input ? op->input_count : op->output_count;
 
 		for (uint32_t k = 0; k < n && !l->host[i]; k++) {
-			if (near[k] != tensor)
+			if (near[k] != tensor || op->code == NPUC_SHAPE ||
+			    op->code == NPUC_RANK_OF)
 				continue;
 			uses++;
 			if (op->code == code && op->input_count == 1 &&
@@ -554,6 +606,8 @@ static int check_port(struct lowered *l, const struct npuc_tensor *t, uint32_t t
 	if (!t->count || t->count != lower_t(l, tensor)->count)
 		return npuc_fail(l->why, EINVAL, "%s: %s '%.80s' is empty", l->m->file,
 				 which, t->name);
+	if (!t->scales && t == lower_t(l, tensor))
+		return 0; /* bytes that may only be moved */
 	if (!whole && (t->scales != 1 || !(t->scale > 0) || !isfinite(t->scale)))
 		return npuc_fail(l->why, EINVAL,
 				 "%s: %s '%.80s' is not quantized per tensor", l->m->file,
@@ -671,14 +725,17 @@ static int lower_one(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	uint32_t steps = l->step_count;
+	bool folded = false;
 	int rc;
 
 	if (l->host[l->layer]) {
 		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "on the host");
 		return 0;
 	}
-	rc = check_known(l);
-	if (!rc && !l->other_types)
+	rc = lower_fold(l, &folded);
+	if (!rc && !folded)
+		rc = check_known(l);
+	if (!rc && !folded && !l->other_types)
 		rc = find_operator(op->code)->lower(l);
 	if (!rc)
 		return 0;

@@ -55,6 +55,7 @@ struct bordered {
 struct value {
 	uint64_t bytes;
 	const void *data; /* a constant */
+	uint8_t *made;    /* the same, where it is the compiler's own */
 	uint32_t same;    /* the value whose place it shares; itself: none */
 	bool input, output;
 	bool ready; /* a constant, an input, or some step or alias has made it */
@@ -134,7 +135,13 @@ int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor);
 int lower_result(struct lowered *l, uint32_t *tensor);
 /* A result of whole numbers: int32 or int64. */
 int lower_index_result(struct lowered *l, uint32_t *tensor);
-/* A constant int32 operand of count elements (0: any), copied; NULL *out: left out. */
+/* Operand number, whatever it is. */
+int lower_take(struct lowered *l, uint32_t number, uint32_t *tensor);
+/* A value becomes a constant, whose bytes the layer in work then writes. */
+int lower_made(struct lowered *l, uint32_t value);
+/* A whole number as the file has it. */
+int64_t lower_number(const uint8_t *bytes, uint32_t width);
+/* A constant operand of count whole numbers (0: any), copied; NULL *out: left out. */
 int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count,
 	       const int32_t **out, uint32_t *length);
 int lower_counts(struct lowered *l, uint32_t least, uint32_t most);
@@ -186,8 +193,6 @@ int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
 int lower_quantize(struct lowered *l);
 int lower_dequantize(struct lowered *l);
-int lower_reshape(struct lowered *l);
-int lower_concat(struct lowered *l);
 int lower_pad(struct lowered *l);
 
 #endif

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "lower_move.h"
 #include "quant.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
@@ -158,7 +159,8 @@ static int check_weights(struct lowered *l, struct conv *c, uint32_t number, boo
 		rc = lower_same_type(l, c->a, c->d);
 	if (rc)
 		return rc;
-	if (!t->data)
+	c->data = l->values[c->weights].data;
+	if (!c->data)
 		return lower_fail(l, ENOTSUP, "weights '%.80s' are not constant",
 				  t->name);
 	if (!t->scales || (t->scales > 1 && t->type == NPUC_UINT8))
@@ -391,7 +393,6 @@ int lower_conv(struct lowered *l)
 				  "weights '%.80s' read %u of %u channels for %u outputs",
 				  t->name, depth, c.w.c, c.n);
 	c.groups = c.w.c / depth;
-	c.data = t->data;
 	rc = conv_geometry(l, &options, &c);
 	return rc ? rc : conv_images(l, &c);
 }
@@ -399,7 +400,7 @@ int lower_conv(struct lowered *l)
 /* [1][kh][kw][n] -> [n][kh][kw][1] */
 static const int8_t *turn_depthwise(struct lowered *l, const struct conv *c)
 {
-	const int8_t *from = lower_t(l, c->weights)->data;
+	const int8_t *from = c->data;
 	uint32_t k = c->w.y.k * c->w.x.k;
 	int8_t *to = lower_own(l, (uint64_t)k * c->n);
 
@@ -483,7 +484,6 @@ int lower_fully_connected(struct lowered *l)
 	c.w.y = (struct axis){
 		(uint32_t)(count / c.w.c), (uint32_t)(count / c.w.c), 1, 1, 1, 0};
 	c.w.x = (struct axis){1, 1, 1, 1, 1, 0};
-	c.data = t->data;
 	rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
 	if (!rc)
 		rc = check_bias(l, &c, true);
@@ -681,19 +681,41 @@ static int mean_by_runs(struct lowered *l, struct conv *c, const struct runs *r)
 	}
 }
 
+/* Without one of the scales the multiplier is 0, and nothing but the zero point is left.
+ */
+static int mean_of_none(struct lowered *l, uint32_t d)
+{
+	const struct npuc_tensor *t = lower_t(l, d);
+	struct step *s = lower_step(l, STEP_FILL, NPUC_NONE, NPUC_NONE, d);
+
+	if (!s)
+		return -ENOMEM;
+	/* Places are multiples of NPUC_ALIGN long: a few bytes more do no harm. */
+	s->u.fill.bytes = (uint32_t)((t->count + 3) / 4 * 4);
+	s->u.fill.pattern = ((uint32_t)t->zero_point & 0xff) * 0x01010101u;
+	return 0;
+}
+
 int lower_mean(struct lowered *l)
 {
 	struct conv c = {0};
 	struct runs r = {0};
+	bool scaled = false;
 	uint64_t count;
 	int rc = lower_counts(l, 2, 2);
 
 	if (!rc)
+		rc = lower_moved(l, 0, &c.a);
+	if (!rc)
+		rc = lower_plain_result(l, 0, c.a, &c.d);
+	if (!rc)
+		scaled = lower_t(l, c.a)->scales && lower_t(l, c.d)->scales;
+	if (!rc && npuc_type_bytes(lower_t(l, c.a)->type) != 1)
+		scaled = true; /* and refused */
+	if (!rc && scaled)
 		rc = lower_operand(l, 0, &c.a);
-	if (!rc)
+	if (!rc && scaled)
 		rc = lower_result(l, &c.d);
-	if (!rc)
-		rc = lower_same_type(l, c.a, c.d);
 	if (!rc)
 		rc = lower_runs(l, c.a, &r);
 	if (rc)
@@ -709,6 +731,8 @@ int lower_mean(struct lowered *l)
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%llu -> %llu",
 		 (unsigned long long)lower_t(l, c.a)->count,
 		 (unsigned long long)lower_t(l, c.d)->count);
+	if (!scaled)
+		return mean_of_none(l, c.d);
 	rc = mean_requant(l, &c, count);
 	return rc ? rc : mean_by_runs(l, &c, &r);
 }

@@ -51,6 +51,8 @@ static bool only_host(const struct lowered *l, const struct model_op *op,
 {
 	if (op->code == NPUC_CUSTOM)
 		return true;
+	if (op->code == NPUC_SHAPE || op->code == NPUC_RANK_OF)
+		return false; /* of whatever tensor */
 	if (op->code == NPUC_QUANTIZE && any(op, of, INPUT))
 		return false;
 	if (op->code == NPUC_DEQUANTIZE && op->input_count &&

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower_vec.c - operators that work element by element, row by row, or only move bytes.
- */
+/* lower_vec.c - operators that work element by element or row by row, and padding. */
 #include "lower.h"
 
 #include <errno.h>
@@ -8,15 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lower_move.h"
 #include "quant.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
 enum {
 	OPTIONS_SOFTMAX = 9,
 	SOFTMAX_BETA = 0,
-	OPTIONS_CONCATENATION = 10,
-	CONCATENATION_AXIS = 0,
-	CONCATENATION_ACT = 1,
 };
 
 #define SOFTMAX_COLS 4095u
@@ -38,7 +35,7 @@ static void put_dims(const struct npuc_tensor *t, char *text, size_t size)
 {
 	int used = 0;
 
-	text[0] = '\0';
+	snprintf(text, size, "%s", t->rank ? "" : "scalar");
 	for (uint32_t i = 0; i < t->rank && used < (int)size; i++)
 		used += snprintf(text + used, size - (size_t)used, "%s%d", i ? "x" : "",
 				 t->dims[i]);
@@ -236,183 +233,33 @@ int lower_softmax(struct lowered *l)
 	return 0;
 }
 
-/* ---- moving ----------------------------------------------------------------------- */
-
-int lower_reshape(struct lowered *l)
-{
-	uint32_t a, d;
-	int rc = lower_counts(l, 1, 2);
-
-	if (!rc)
-		rc = lower_operand(l, 0, &a);
-	if (!rc)
-		rc = lower_result(l, &d);
-	if (!rc)
-		rc = same_count(l, a, d);
-	if (!rc)
-		rc = lower_same_type(l, a, d);
-	if (rc)
-		return rc;
-	lower_describe(l, a, d);
-	return lower_alias(l, a, d);
-}
-
-/* rows of bytes, from a at a_at to d at d_at. */
-static int copy_step(struct lowered *l, uint32_t a, uint64_t a_at, uint64_t a_stride,
-		     uint32_t d, uint64_t d_at, uint64_t d_stride, uint64_t rows,
-		     uint64_t bytes)
-{
-	struct step *s = lower_step(l, STEP_COPY, a, NPUC_NONE, d);
-
-	if (!s)
-		return -ENOMEM;
-	s->u.copy = (struct hal_npu_copy){.size = (uint32_t)sizeof(s->u.copy),
-					  .rows = (uint32_t)rows,
-					  .bytes = (uint32_t)bytes,
-					  .a_stride = (uint32_t)a_stride,
-					  .d_stride = (uint32_t)d_stride,
-					  .a.offset = (uint32_t)a_at,
-					  .d.offset = (uint32_t)d_at};
-	return 0;
-}
-
-static uint64_t product(const struct npuc_tensor *t, uint32_t from, uint32_t to)
-{
-	uint64_t p = 1;
-
-	for (uint32_t i = from; i < to; i++)
-		p *= (uint64_t)t->dims[i];
-	return p;
-}
-
-int lower_concat(struct lowered *l)
-{
-	const struct model_op *op = lower_op(l);
-	int32_t wanted = lower_option(l, OPTIONS_CONCATENATION, CONCATENATION_AXIS, 0);
-	const struct npuc_tensor *out;
-	uint64_t at = 0, outer, row;
-	uint32_t d, a, axis;
-	int rc = lower_result(l, &d);
-
-	if (rc)
-		return rc;
-	out = lower_t(l, d);
-	axis = (uint32_t)(wanted < 0 ? wanted + (int64_t)out->rank : wanted);
-	if (axis >= out->rank)
-		return lower_fail(l, EINVAL, "axis %d of %u dimensions", wanted,
-				  out->rank);
-	if (lower_option_u8(l, OPTIONS_CONCATENATION, CONCATENATION_ACT))
-		return lower_fail(l, ENOTSUP, "a fused activation");
-	outer = product(out, 0, axis);
-	row = product(out, axis, out->rank);
-	/* Every part is checked before the first is copied: a part made by this very
-	 * layer would otherwise pass. */
-	for (uint32_t i = 0; !rc && i < op->input_count; i++) {
-		const struct npuc_tensor *t;
-		uint32_t dims[NPUC_RANK];
-
-		rc = lower_operand(l, i, &a);
-		if (!rc)
-			rc = lower_same_quant(l, a, d);
-		if (rc)
-			break;
-		t = lower_t(l, a);
-		if (t->scale != out->scale)
-			return lower_fail(l, ENOTSUP,
-					  "tensor '%.80s' has another scale than the "
-					  "output",
-					  t->name);
-		for (uint32_t k = 0; k < out->rank; k++)
-			dims[k] = (uint32_t)(k == axis && t->rank == out->rank
-						     ? t->dims[k]
-						     : out->dims[k]);
-		rc = lower_dims(l, a, out->rank, dims);
-		if (!rc)
-			at += product(t, axis, t->rank);
-	}
-	if (rc)
-		return rc;
-	if (at != row)
-		return lower_fail(l, EINVAL, "operands have %llu along axis %u, not %llu",
-				  (unsigned long long)at, axis, (unsigned long long)row);
-	lower_describe(l, op->inputs[0], d);
-	at = 0;
-	for (uint32_t i = 0; !rc && i < op->input_count; i++) {
-		uint64_t part = product(lower_t(l, op->inputs[i]), axis, out->rank);
-
-		rc = copy_step(l, op->inputs[i], 0, part, d, at, row, outer, part);
-		at += part;
-	}
-	return rc;
-}
-
 /* ---- padding ---------------------------------------------------------------------- */
 
-/* Dimensions that are padded, the others merged into those in front of them. */
-struct pads {
-	uint32_t count;
-	struct {
-		uint64_t in, out, before;
-	} dim[NPUC_RANK];
-};
-
-static int find_pads(struct lowered *l, uint32_t a, uint32_t d, struct pads *p)
+static int find_pads(struct lowered *l, uint32_t a, uint32_t d, struct move *m)
 {
 	const struct npuc_tensor *x = lower_t(l, a);
 	const int32_t *amounts;
 	uint32_t dims[NPUC_RANK];
-	int rc;
+	int64_t in = 1, out = 1;
+	int rc = lower_ints(l, 1, false, 2 * (uint64_t)x->rank, &amounts, NULL);
 
-	p->count = 0;
-	rc = lower_ints(l, 1, false, 2 * (uint64_t)x->rank, &amounts, NULL);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < x->rank; i++) {
 		const int32_t *pair = amounts + (size_t)2 * i;
-		int64_t before = pair[0], after = pair[1];
-		int64_t out = before + after + x->dims[i];
-		uint32_t last = p->count - 1;
+		int64_t size = (int64_t)pair[0] + pair[1] + x->dims[i];
 
-		if (before < 0 || after < 0 || out > INT32_MAX)
+		if (pair[0] < 0 || pair[1] < 0 || size > INT32_MAX)
 			return lower_fail(l, EINVAL, "paddings %d and %d of dimension %u",
 					  pair[0], pair[1], i);
-		dims[i] = (uint32_t)out;
-		if (p->count && !before && !after) {
-			p->dim[last].in *= (uint64_t)x->dims[i];
-			p->dim[last].out *= (uint64_t)x->dims[i];
-			p->dim[last].before *= (uint64_t)x->dims[i];
-			continue;
-		}
-		p->dim[p->count].in = (uint64_t)x->dims[i];
-		p->dim[p->count].out = (uint64_t)out;
-		p->dim[p->count++].before = (uint64_t)before;
+		dims[i] = (uint32_t)size;
 	}
-	return lower_dims(l, d, x->rank, dims);
-}
-
-static int pad_copies(struct lowered *l, uint32_t a, uint32_t d, const struct pads *p)
-{
-	uint32_t inner = p->count < 2 ? p->count : 2, outer = p->count - inner;
-	uint64_t bytes = p->dim[p->count - 1].in, row = p->dim[p->count - 1].out;
-	uint64_t rows = inner == 2 ? p->dim[outer].in : 1, pieces = 1;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < outer; i++)
-		pieces *= p->dim[i].in;
-	if (pieces > LOWER_PIECES_MAX)
-		return lower_fail(l, ENOTSUP, "padding in %llu pieces; at most %u",
-				  (unsigned long long)pieces, LOWER_PIECES_MAX);
-	for (uint64_t i = 0; !rc && i < pieces; i++) {
-		uint64_t step = inner == 2 ? row * p->dim[outer].out : row, rest = i;
-		uint64_t at = p->dim[p->count - 1].before +
-			      (inner == 2 ? p->dim[outer].before * row : 0);
-
-		for (uint32_t k = outer; k--;) {
-			at += (rest % p->dim[k].in + p->dim[k].before) * step;
-			rest /= p->dim[k].in;
-			step *= p->dim[k].out;
-		}
-		rc = copy_step(l, a, i * rows * bytes, bytes, d, at, row, rows, bytes);
+	rc = lower_dims(l, d, x->rank, dims);
+	for (uint32_t i = x->rank; !rc && i--;) {
+		move_add(m, (uint64_t)x->dims[i], in, out);
+		m->d_at += amounts[(size_t)2 * i] * out;
+		in *= x->dims[i];
+		out *= dims[i];
 	}
 	return rc;
 }
@@ -433,10 +280,10 @@ static int pad_value(struct lowered *l, uint32_t d, uint32_t *value)
 	if (rc)
 		return rc;
 	t = lower_t(l, v);
-	if (!t->data || t->count != 1)
+	if (!l->values[v].data || t->count != 1)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be one constant",
 				  t->name);
-	*value = *(const uint8_t *)t->data;
+	*value = *(const uint8_t *)l->values[v].data;
 	return 0;
 }
 
@@ -515,7 +362,7 @@ void npuc_fuse_pads(struct lowered *l, bool keep)
 int lower_pad(struct lowered *l)
 {
 	uint32_t operands = lower_op(l)->code == NPUC_PAD ? 2 : 3, a, d, value;
-	struct pads p;
+	struct move m = {0};
 	struct step *s;
 	int rc = lower_counts(l, operands, operands);
 
@@ -526,14 +373,14 @@ int lower_pad(struct lowered *l)
 	if (!rc)
 		rc = lower_same_quant(l, a, d);
 	if (!rc)
-		rc = find_pads(l, a, d, &p);
+		rc = find_pads(l, a, d, &m);
 	if (!rc)
 		rc = pad_value(l, d, &value);
 	if (rc)
 		return rc;
 	lower_describe(l, a, d);
-	if (!p.count)
-		return lower_alias(l, a, d);
+	if (lower_t(l, a)->count == lower_t(l, d)->count)
+		return lower_move(l, a, d, 1, &m);
 	note_border(l, a, d, value);
 	s = lower_step(l, STEP_FILL, NPUC_NONE, NPUC_NONE, d);
 	if (!s)
@@ -541,5 +388,5 @@ int lower_pad(struct lowered *l)
 	/* Places are multiples of NPUC_ALIGN long: a few bytes more do no harm. */
 	s->u.fill.bytes = (uint32_t)((lower_t(l, d)->count + 3) / 4 * 4);
 	s->u.fill.pattern = value * 0x01010101u;
-	return pad_copies(l, a, d, &p);
+	return lower_move(l, a, d, 1, &m);
 }

@@ -134,7 +134,7 @@ struct npuc_port {
 	int32_t dims[NPUC_RANK];
 	uint64_t count;
 	uint64_t offset; /* in the input or output buffer, a multiple of 64 */
-	float scale;     /* real = scale * (q - zero_point); of whole numbers 0 */
+	float scale;     /* real = scale * (q - zero_point); 0: not quantized */
 	int32_t zero_point;
 };
 

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_move.c - operators that only move elements: copies of the machine's, or the work
+ * of the compiler where everything is constant. */
+#include "lower_move.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kinds of union BuiltinOptions, and fields of their tables. */
+enum {
+	OPTIONS_SPACE_TO_DEPTH = 19,
+	OPTIONS_DEPTH_TO_SPACE = 94,
+	SPACE_BLOCK = 0,
+};
+
+/* ---- moves ------------------------------------------------------------------------ */
+
+void move_add(struct move *m, uint64_t size, int64_t a, int64_t d)
+{
+	m->dim[m->count++] = (struct move_dim){size, a, d};
+}
+
+static int by_d(const void *a, const void *b)
+{
+	const struct move_dim *x = a, *y = b;
+
+	return x->d < y->d ? 1 : x->d > y->d ? -1 : 0;
+}
+
+/* In bytes, the farthest in d first, without directions of one element, neighbours merged
+ * that are one. */
+static void normalize(struct move *m, uint32_t element)
+{
+	struct move from = *m;
+
+	for (uint32_t i = 0; i < from.count; i++) {
+		from.dim[i].a *= element;
+		from.dim[i].d *= element;
+	}
+	if (element > 1)
+		move_add(&from, element, 1, 1);
+	qsort(from.dim, from.count, sizeof(from.dim[0]), by_d);
+	*m = (struct move){.a_at = from.a_at * element, .d_at = from.d_at * element};
+	for (uint32_t i = 0; i < from.count; i++) {
+		const struct move_dim *in = &from.dim[i];
+		struct move_dim *out = m->count ? &m->dim[m->count - 1] : NULL;
+
+		if (in->size == 1)
+			continue;
+		if (out && out->a == in->a * (int64_t)in->size &&
+		    out->d == in->d * (int64_t)in->size) {
+			out->size *= in->size;
+			out->a = in->a;
+			out->d = in->d;
+			continue;
+		}
+		m->dim[m->count++] = *in;
+	}
+}
+
+/* All that is read and written lies in its value. */
+static bool is_inside(const struct lowered *l, uint32_t a, uint32_t d,
+		      const struct move *m)
+{
+	int64_t low = m->a_at, high = m->a_at, end = m->d_at;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		int64_t far = (int64_t)(m->dim[i].size - 1) * m->dim[i].a;
+
+		*(far < 0 ? &low : &high) += far;
+		end += (int64_t)(m->dim[i].size - 1) * m->dim[i].d;
+	}
+	return low >= 0 && m->d_at >= 0 && high < (int64_t)l->values[a].bytes &&
+	       end < (int64_t)l->values[d].bytes;
+}
+
+/* Takes a direction out: one in which both sides lie side by side, else the longest that
+ * a copy can have as rows; size 1 where there is none. */
+static struct move_dim take_dim(struct move *m, bool bytes)
+{
+	struct move_dim best = {1, 1, 1};
+	uint32_t at = m->count;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct move_dim *dim = &m->dim[i];
+
+		if (bytes ? dim->a != 1 || dim->d != 1 : dim->a < 0)
+			continue;
+		if (dim->size > best.size) {
+			best = *dim;
+			at = i;
+		}
+	}
+	if (at < m->count)
+		m->dim[at] = m->dim[--m->count];
+	return best;
+}
+
+/* Where piece number lies, by the directions that are left. */
+static void piece_at(const struct move *m, uint64_t number, int64_t *a, int64_t *d)
+{
+	*a = m->a_at;
+	*d = m->d_at;
+	for (uint32_t i = m->count; i--;) {
+		int64_t at = (int64_t)(number % m->dim[i].size);
+
+		number /= m->dim[i].size;
+		*a += at * m->dim[i].a;
+		*d += at * m->dim[i].d;
+	}
+}
+
+static uint64_t pieces_of(const struct move *m)
+{
+	uint64_t pieces = 1;
+
+	for (uint32_t i = 0; i < m->count; i++)
+		pieces *= m->dim[i].size;
+	return pieces;
+}
+
+static int move_on_device(struct lowered *l, uint32_t a, uint32_t d, struct move *m)
+{
+	struct move_dim bytes = take_dim(m, true), rows = take_dim(m, false);
+	uint64_t pieces = pieces_of(m);
+
+	if (pieces > LOWER_PIECES_MAX)
+		return lower_fail(l, ENOTSUP, "moved in %llu pieces; at most %u",
+				  (unsigned long long)pieces, LOWER_PIECES_MAX);
+	for (uint64_t i = 0; i < pieces; i++) {
+		struct step *s = lower_step(l, STEP_COPY, a, NPUC_NONE, d);
+		int64_t a_at, d_at;
+
+		if (!s)
+			return -ENOMEM;
+		piece_at(m, i, &a_at, &d_at);
+		s->u.copy = (struct hal_npu_copy){
+			.size = (uint32_t)sizeof(s->u.copy),
+			.rows = (uint32_t)rows.size,
+			.bytes = (uint32_t)bytes.size,
+			.a_stride = (uint32_t)rows.a,
+			.d_stride = (uint32_t)rows.d,
+			.flags = rows.size > 1 && !rows.a ? HAL_NPU_A_REPEAT : 0,
+			.a.offset = (uint32_t)a_at,
+			.d.offset = (uint32_t)d_at,
+		};
+		if (rows.size == 1)
+			s->u.copy.a_stride = s->u.copy.d_stride = 0;
+	}
+	return 0;
+}
+
+static void move_at_once(struct lowered *l, uint32_t a, uint32_t d, struct move *m)
+{
+	uint64_t bytes = take_dim(m, true).size, pieces = pieces_of(m);
+	const uint8_t *from = l->values[a].data;
+
+	for (uint64_t i = 0; i < pieces; i++) {
+		int64_t a_at, d_at;
+
+		piece_at(m, i, &a_at, &d_at);
+		memcpy(l->values[d].made + d_at, from + a_at, bytes);
+	}
+}
+
+int lower_move(struct lowered *l, uint32_t a, uint32_t d, uint32_t element,
+	       const struct move *move)
+{
+	struct move m = *move;
+
+	if (!pieces_of(&m))
+		return 0;
+	normalize(&m, element);
+	if (!is_inside(l, a, d, &m))
+		return lower_fail(l, EINVAL, "operands and result do not fit");
+	if (l->values[d].made) {
+		move_at_once(l, a, d, &m);
+		return 0;
+	}
+	if (!m.a_at && !m.d_at && m.count <= 1 &&
+	    l->values[a].bytes == l->values[d].bytes &&
+	    (m.count ? m.dim[0].size : 1) == l->values[d].bytes)
+		return lower_alias(l, a, d);
+	return move_on_device(l, a, d, &m);
+}
+
+/* ---- operands --------------------------------------------------------------------- */
+
+static bool all_constant(const struct lowered *l)
+{
+	const struct model_op *op = lower_op(l);
+
+	for (uint32_t i = 0; i < op->input_count; i++)
+		if (op->inputs[i] != NPUC_NONE && !l->values[op->inputs[i]].data)
+			return false;
+	return true;
+}
+
+int lower_moved(struct lowered *l, uint32_t number, uint32_t *tensor)
+{
+	const struct npuc_tensor *t;
+	int rc = lower_take(l, number, tensor);
+
+	if (rc)
+		return rc;
+	t = lower_t(l, *tensor);
+	if (l->m->tensors[*tensor].unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name,
+				  l->m->tensors[*tensor].unusable);
+	if (!npuc_type_bytes(t->type))
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' has type %u", t->name,
+				  (uint32_t)t->type);
+	if (!l->values[*tensor].ready)
+		return lower_fail(l, EINVAL, "tensor '%.80s' is read before it is made",
+				  t->name);
+	return 0;
+}
+
+static int check_result(struct lowered *l, uint32_t number, uint32_t a, uint32_t *tensor)
+{
+	const struct model_op *op = lower_op(l);
+	const struct npuc_tensor *t;
+	int rc;
+
+	if (number >= op->output_count || op->outputs[number] == NPUC_NONE)
+		return lower_fail(l, EINVAL, "output %u is missing", number);
+	*tensor = op->outputs[number];
+	t = lower_t(l, *tensor);
+	if (l->m->tensors[*tensor].unusable)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name,
+				  l->m->tensors[*tensor].unusable);
+	rc = lower_same_type(l, a, *tensor);
+	if (rc)
+		return rc;
+	if (l->values[*tensor].ready)
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' is constant, an input, or made twice",
+				  t->name);
+	return 0;
+}
+
+int lower_plain_result(struct lowered *l, uint32_t number, uint32_t a, uint32_t *tensor)
+{
+	int rc = check_result(l, number, a, tensor);
+
+	if (!rc && !lower_t(l, *tensor)->count)
+		rc = lower_fail(l, ENOTSUP, "tensor '%.80s' is empty",
+				lower_t(l, *tensor)->name);
+	return rc;
+}
+
+int lower_moved_result(struct lowered *l, uint32_t number, uint32_t a, uint32_t *tensor)
+{
+	int rc;
+
+	if (!all_constant(l))
+		return lower_plain_result(l, number, a, tensor);
+	rc = check_result(l, number, a, tensor);
+	if (!rc && !l->values[*tensor].output)
+		rc = lower_made(l, *tensor);
+	return rc;
+}
+
+static void steps_of(const struct npuc_tensor *t, int64_t step[NPUC_RANK])
+{
+	int64_t n = 1;
+
+	for (uint32_t i = t->rank; i--;) {
+		step[i] = n;
+		n *= t->dims[i];
+	}
+}
+
+static int one_result(struct lowered *l)
+{
+	uint32_t n = lower_op(l)->output_count;
+
+	return n == 1 ? 0 : lower_fail(l, EINVAL, "%u outputs; exactly 1", n);
+}
+
+int move_pair_of(struct lowered *l, uint32_t operand, struct move_pair *p)
+{
+	int rc = one_result(l);
+
+	if (!rc)
+		rc = lower_moved(l, operand, &p->a);
+	if (!rc)
+		rc = lower_moved_result(l, 0, p->a, &p->d);
+	if (rc)
+		return rc;
+	p->x = lower_t(l, p->a);
+	p->y = lower_t(l, p->d);
+	p->element = npuc_type_bytes(p->x->type);
+	steps_of(p->x, p->a_step);
+	steps_of(p->y, p->d_step);
+	lower_describe(l, p->a, p->d);
+	return 0;
+}
+
+uint64_t move_product(const struct npuc_tensor *t, uint32_t from, uint32_t to)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = from; i < to; i++)
+		n *= (uint64_t)t->dims[i];
+	return n;
+}
+
+int move_axis(struct lowered *l, int32_t wanted, uint32_t rank, uint32_t *axis)
+{
+	int64_t at = wanted < 0 ? (int64_t)wanted + rank : wanted;
+
+	if (at < 0 || at >= (int64_t)rank)
+		return lower_fail(l, EINVAL, "axis %d of %u dimensions", wanted, rank);
+	*axis = (uint32_t)at;
+	return 0;
+}
+
+int move_same_quant(struct lowered *l, uint32_t a, uint32_t d)
+{
+	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, d);
+
+	if (x->scale == y->scale && x->zero_point == y->zero_point)
+		return 0;
+	return lower_fail(l, EINVAL,
+			  "tensors '%.80s' and '%.80s' must have the same scale and zero "
+			  "point",
+			  x->name, y->name);
+}
+
+/* ---- the same order --------------------------------------------------------------- */
+
+int lower_reshape(struct lowered *l)
+{
+	struct move m = {0};
+	struct move_pair p;
+	int rc = lower_counts(l, 1, 2);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (rc)
+		return rc;
+	if (p.x->count != p.y->count)
+		return lower_fail(l, EINVAL, "%llu elements become %llu",
+				  (unsigned long long)p.x->count,
+				  (unsigned long long)p.y->count);
+	move_add(&m, p.x->count, 1, 1);
+	return lower_move(l, p.a, p.d, p.element, &m);
+}
+
+/* ---- other orders ----------------------------------------------------------------- */
+
+int lower_transpose(struct lowered *l)
+{
+	uint32_t dims[NPUC_RANK], seen = 0;
+	const int32_t *order;
+	struct move m = {0};
+	struct move_pair p;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (!rc)
+		rc = lower_ints(l, 1, false, p.x->rank, &order, NULL);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < p.x->rank; i++) {
+		uint32_t from = 0;
+
+		rc = move_axis(l, order[i], p.x->rank, &from);
+		if (rc)
+			return rc;
+		if (seen >> from & 1)
+			return lower_fail(l, EINVAL, "dimension %u twice", from);
+		seen |= 1u << from;
+		dims[i] = (uint32_t)p.x->dims[from];
+		move_add(&m, dims[i], p.a_step[from], p.d_step[i]);
+	}
+	rc = lower_dims(l, p.d, p.x->rank, dims);
+	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
+}
+
+int lower_tile(struct lowered *l)
+{
+	uint32_t dims[NPUC_RANK];
+	const int32_t *times;
+	struct move m = {0};
+	struct move_pair p;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (!rc)
+		rc = lower_ints(l, 1, false, p.x->rank, &times, NULL);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < p.x->rank; i++) {
+		if (times[i] < 0 || (int64_t)times[i] * p.x->dims[i] > INT32_MAX)
+			return lower_fail(l, EINVAL, "dimension %u of %d %d times", i,
+					  p.x->dims[i], times[i]);
+		dims[i] = (uint32_t)(times[i] * p.x->dims[i]);
+		move_add(&m, (uint64_t)times[i], 0, p.d_step[i] * p.x->dims[i]);
+		move_add(&m, (uint64_t)p.x->dims[i], p.a_step[i], p.d_step[i]);
+	}
+	rc = lower_dims(l, p.d, p.x->rank, dims);
+	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
+}
+
+/* Blocks of size x size pixels are the channels of one, or become pixels again. */
+int lower_space_to_depth(struct lowered *l)
+{
+	bool depth = lower_op(l)->code == NPUC_DEPTH_TO_SPACE;
+	int32_t block =
+		lower_option(l, depth ? OPTIONS_DEPTH_TO_SPACE : OPTIONS_SPACE_TO_DEPTH,
+			     SPACE_BLOCK, 0);
+	const struct npuc_tensor *fine, *coarse;
+	struct move m = {0};
+	struct move_pair p;
+	int64_t row, b = block;
+	int rc = lower_counts(l, 1, 1);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (rc)
+		return rc;
+	fine = depth ? p.y : p.x;
+	coarse = depth ? p.x : p.y;
+	if (p.x->rank != 4 || p.y->rank != 4 || b < 1 || b > INT16_MAX ||
+	    fine->dims[0] != coarse->dims[0] || fine->dims[1] != coarse->dims[1] * b ||
+	    fine->dims[2] != coarse->dims[2] * b ||
+	    fine->dims[3] * b * b != coarse->dims[3])
+		return lower_fail(l, EINVAL, "shapes do not fit blocks of %d x %d", block,
+				  block);
+	row = (int64_t)b * fine->dims[3]; /* of a block: the same in both */
+	move_add(&m, (uint64_t)(coarse->dims[0] * (int64_t)coarse->dims[1]),
+		 row * b * coarse->dims[2], row * b * coarse->dims[2]);
+	/* From the fine side's place to the coarse side's. */
+	move_add(&m, (uint64_t)coarse->dims[2], row, row * b);
+	move_add(&m, (uint64_t)b, row * coarse->dims[2], row);
+	move_add(&m, (uint64_t)row, 1, 1);
+	for (uint32_t i = 0; depth && i < m.count; i++) {
+		int64_t a = m.dim[i].a;
+
+		m.dim[i].a = m.dim[i].d;
+		m.dim[i].d = a;
+	}
+	return lower_move(l, p.a, p.d, p.element, &m);
+}
