@@ -98,22 +98,22 @@ static void print_table(const struct npuc_program *p, const uint64_t *cycles,
 {
 	uint64_t sum = 0;
 
-	printf("%5s  %-18s %-36s %10s %10s %10s %6s\n", "LAYER", "OPERATOR", "SHAPE",
+	printf("%5s  %-24s %-36s %10s %10s %10s %6s\n", "LAYER", "OPERATOR", "SHAPE",
 	       "MACS", "ESTIMATED", "MEASURED", "USE");
 	for (uint32_t i = 0; i < p->layer_count; i++) {
 		const struct npuc_layer *l = &p->layers[i];
 
-		printf("%5u  %-18s %-36s %10" PRIu64 " %10" PRIu64, i, l->operator_name,
+		printf("%5u  %-24s %-36s %10" PRIu64 " %10" PRIu64, i, l->operator_name,
 		       l->shape, l->macs, l->cycles);
 		print_cycles(cycles[i], units && l->kernel[0]);
 		print_use(l->macs, cycles[i], units);
 		sum += cycles[i];
 	}
-	printf("%5s  %-55s %10" PRIu64 " %10" PRIu64, "", "all layers one by one",
+	printf("%5s  %-61s %10" PRIu64 " %10" PRIu64, "", "all layers one by one",
 	       p->macs, p->cycles);
 	print_cycles(sum, units != 0);
 	print_use(p->macs, sum, units);
-	printf("%5s  %-55s %10" PRIu64 " %10s", "", "the whole program", p->macs, "");
+	printf("%5s  %-61s %10" PRIu64 " %10s", "", "the whole program", p->macs, "");
 	print_cycles(whole, units != 0);
 	print_use(p->macs, whole, units);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ops_move.py OUT [SEED]: as ops.py, for operators that move elements, and for shapes that
-are computed of shapes.
+"""ops_move.py OUT [SEED]: as ops.py, for operators that move elements, for shapes that are
+computed of shapes, and for networks of them.
 
 Activations have quantizations that differ wherever TFLite takes no notice of them, and
 sometimes none.  Left out, because TFLite refuses it: int8 CONCATENATION, PACK and UNPACK of
@@ -324,6 +324,98 @@ class Move(Case):
         self.text = f"{k} -> {n}, weights turned"
 
 
+    # ---- networks -----------------------------------------------------------------------
+    def network(self):
+        """Some operators one after another, whose results several may read; all that
+        nobody reads are outputs, and some that somebody does."""
+        self.q = (self.scale(), self.zero())
+        tensors = [self.node(self.shape(2, 4, 60), place=True)
+                   for _ in range(self.r.randint(1, 2))]
+        read, names = set(), []
+        least = self.r.randint(1, 7)
+        while len(names) < least:
+            x, shape = self.r.choice(tensors)
+            name = self.r.choice(["turn", "cut", "join", "part", "twice", "unpacked",
+                                  "flat", "relu", "pack"])
+            new = getattr(self, "net_" + name)(x, shape)
+            if new:
+                read.add(x)
+                names.append(name)
+                tensors += new
+        self.m.outputs = [t for t, _ in tensors
+                          if t not in read or self.r.random() < 0.15]
+        self.text = " ".join(names)
+
+    def node(self, shape, place=False):
+        make = self.m.input if place else self.m.tensor
+        return make(f"t{len(self.m._tensors)}", shape, *self.q), list(shape)
+
+    def net_turn(self, x, shape):
+        order = self.r.sample(range(len(shape)), len(shape))
+        y = self.node([shape[i] for i in order])
+        self.m.operator("TRANSPOSE", [x, self.numbers("p", order, INT32)], [y[0]])
+        return [y]
+
+    def net_cut(self, x, shape):
+        begin = [self.r.randint(0, n - 1) for n in shape]
+        stride = [self.r.choice([1, 1, 2]) for _ in shape]
+        y = self.node([-(-(n - b) // s) for n, b, s in zip(shape, begin, stride)])
+        self.m.operator("STRIDED_SLICE", [x] + [self.numbers(k, v, INT32) for k, v in (
+            ("b", begin), ("e", shape), ("s", stride))], [y[0]])
+        return [y]
+
+    def net_join(self, x, shape):
+        if np.prod(shape) > 200:
+            return []
+        axis = self.r.randrange(len(shape))
+        y = self.node(shape[:axis] + [2 * shape[axis]] + shape[axis + 1:])
+        self.m.operator("CONCATENATION", [x, x], [y[0]], axis=axis)
+        return [y]
+
+    def net_part(self, x, shape):
+        axis = self.r.randrange(len(shape))
+        first = self.r.randint(0, shape[axis] - 1)
+        if not first:
+            return []
+        sizes = [first, shape[axis] - first]
+        ys = [self.node(shape[:axis] + [n] + shape[axis + 1:]) for n in sizes]
+        self.m.operator("SPLIT_V", [x, self.numbers("s", sizes), self.numbers(
+            "a", [axis], INT32)], [y[0] for y in ys], num_splits=2)
+        return ys
+
+    def net_twice(self, x, shape):
+        if len(shape) != 4 or np.prod(shape) > 100:
+            return []
+        y = self.node([shape[0], 2 * shape[1], 2 * shape[2], shape[3]])
+        to = self.numbers("to", y[1][1:3], INT32)
+        self.m.operator("RESIZE_NEAREST_NEIGHBOR", [x, to], [y[0]])
+        return [y]
+
+    def net_unpacked(self, x, shape):
+        if shape[0] > 4 or len(shape) < 3:
+            return []
+        ys = [self.node(shape[1:]) for _ in range(shape[0])]
+        self.m.operator("UNPACK", [x], [y[0] for y in ys], num=shape[0], axis=0)
+        return ys
+
+    def net_pack(self, x, shape):
+        if len(shape) > 3:
+            return []
+        y = self.node([1] + shape)
+        self.m.operator("PACK", [x], [y[0]], values_count=1, axis=0)
+        return [y]
+
+    def net_flat(self, x, shape):
+        y = self.node([shape[0], int(np.prod(shape[1:]))])
+        self.m.operator("RESHAPE", [x], [y[0]], new_shape=y[1])
+        return [y]
+
+    def net_relu(self, x, shape):
+        y = self.node(shape)
+        self.m.operator("RELU", [x], [y[0]])
+        return [y]
+
+
 PLAN = [
     ("slice", 60),
     ("strided_slice", 160),
@@ -342,6 +434,7 @@ PLAN = [
     ("shape_arithmetic", 60),
     ("shape_transpose", 30),
     ("constants", 30),
+    ("network", 120),
 ]
 
 if __name__ == "__main__":
