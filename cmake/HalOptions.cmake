@@ -20,6 +20,9 @@ if(NOT default AND NOT DEFINED CACHE{HAL_MODELS_WARNED})
 		"the NPU's models are not built, npu:0 will be absent")
 	set(HAL_MODELS_WARNED ON CACHE INTERNAL "")
 endif()
+# Debian's own first: its packages (numpy, setuptools) are that one's.
+find_program(HAL_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(HAL_PYTHON python3 DOC "Runs the tests of bindings/python; empty: none")
 option(HAL_WERROR "Treat warnings as errors" ON)
 set(HAL_MODEL_DIR "" CACHE PATH "Folder of NPU models built elsewhere; empty: the ones built here")
 set(HAL_SCALE_SIM "$ENV{HAL_SCALE_SIM}" CACHE PATH

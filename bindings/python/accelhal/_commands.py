@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands: what a submission is made of."""
+import ctypes
+from typing import NamedTuple
+
+from . import _abi
+from ._library import lib
+from ._memory import fits
+
+
+class Command(_abi.hal_cmd):
+    """One command, made by copy, fill, launch, host, barrier, timestamp or nop.
+
+    Checked when it is submitted.  May be submitted any number of times.  flags is
+    CMD_REPLAYABLE or 0, launch.groups the number of groups of a launch.
+    """
+    uses = ()  # buffers and kernels, which must not be closed when it is submitted
+    calls = None  # what a host command calls, and what holds launch arguments
+
+
+for _name in _abi.FUNCTIONS:
+    if _name.startswith("hal_cmd_"):
+        getattr(lib, _name).restype = Command
+
+
+def _bytes_of(buffer, offset, count, what):
+    if count is None:
+        count = max(buffer.bytes - offset, 0)
+    return fits(count, what)
+
+
+def copy(dst, src, bytes=None, *, dst_offset=0, src_offset=0):
+    """Copies bytes from Buffer src to Buffer dst, or within one; the ranges may not overlap.
+
+    bytes: None is to the end of src.  Offsets in bytes.
+    """
+    dst_offset, src_offset = fits(dst_offset, "dst_offset"), fits(src_offset, "src_offset")
+    count = _bytes_of(src, src_offset, bytes, "bytes")
+    command = lib.hal_cmd_copy(dst.handle, dst_offset, src.handle, src_offset, count)
+    command.uses = (dst, src)
+    return command
+
+
+def fill(dst, pattern, *, offset=0, bytes=None):
+    """Fills Buffer dst with a 32-bit pattern, little-endian.
+
+    offset and bytes are multiples of 4; bytes None is to the end.
+    """
+    offset = fits(offset, "offset")
+    count = _bytes_of(dst, offset, bytes, "bytes")
+    command = lib.hal_cmd_fill(dst.handle, offset, count, fits(pattern, "pattern", 32))
+    command.uses = (dst,)
+    return command
+
+
+class Range(NamedTuple):
+    """Part of a Buffer as a launch argument, made by buffer.at()."""
+    buffer: object
+    offset: int
+    bytes: int  # 0: to the end
+
+
+def arguments(args):
+    """(struct hal_arg array, buffers) of launch arguments: Buffer, Range or int."""
+    raw, buffers = (_abi.hal_arg * max(len(args), 1))(), []
+    for at, arg in zip(raw, args):
+        if hasattr(arg, "__index__"):
+            at.offset = fits(arg, "a scalar argument")
+            continue
+        part = arg if isinstance(arg, Range) else Range(arg, 0, 0)
+        if not hasattr(part.buffer, "handle"):
+            raise TypeError("a launch argument is a Buffer, buffer.at() or an int, "
+                            f"not {type(arg).__name__}")
+        at.buffer = part.buffer.handle
+        at.offset = fits(part.offset, "offset")
+        at.bytes = fits(part.bytes, "bytes")
+        buffers.append(part.buffer)
+    return raw, buffers
+
+
+def launch(kernel, *args, groups=(0, 0, 0), replayable=False):
+    """Runs a Kernel with args: a Buffer (all of it), buffer.at(offset, bytes), or an int.
+
+    How many there are and how long, kernel.info says.  replayable: no output is also an
+    input, so that the launch may be dropped in the middle and run again (SuspendMode.KILL).
+    """
+    raw, buffers = arguments(args)
+    command = lib.hal_cmd_launch(kernel.handle, raw, len(args))
+    command.uses, command.calls = (kernel, *buffers), raw
+    if replayable:
+        command.flags |= _abi.CMD_REPLAYABLE
+    for i, count in enumerate(groups):
+        command.launch.groups[i] = fits(count, "groups", 32)
+    return command
+
+
+@_abi.hal_host_fn
+def _call(user):
+    ctypes.cast(user, ctypes.py_object).value()
+
+
+def host(function):
+    """Calls function() after all that is before it in the queue.
+
+    Real clock: on a thread of the device's callbacks; virtual clock: inside the wait.  It
+    may call anything but what would wait for itself (EDEADLK).  An exception goes to
+    sys.unraisablehook; the queue goes on.
+    """
+    if not callable(function):
+        raise TypeError(f"a {type(function).__name__} cannot be called")
+    command = lib.hal_cmd_host(_call, id(function))
+    command.calls = function
+    return command
+
+
+def barrier():
+    """Does nothing, in order."""
+    return lib.hal_cmd_barrier()
+
+
+def nop():
+    """Does nothing."""
+    return lib.hal_cmd_of(_abi.Op.NOP, 0)
+
+
+def timestamp(dst, offset=0):
+    """Writes device time in ns, a uint64, to Buffer dst at offset, a multiple of 8.
+
+    The device needs Cap.TIMESTAMP.
+    """
+    command = lib.hal_cmd_timestamp(dst.handle, fits(offset, "offset"))
+    command.uses = (dst,)
+    return command
+
+
+def array(commands):
+    """(hal_cmd array, count, functions that must stay alive) of one command or several."""
+    commands = [commands] if isinstance(commands, Command) else list(commands)
+    calls = []
+    for command in commands:
+        if not isinstance(command, Command):
+            raise TypeError(f"a {type(command).__name__} is no command")
+        for thing in command.uses:
+            thing.alive()
+        if command.op == _abi.Op.HOST:
+            calls.append(command.calls)
+    return (_abi.hal_cmd * max(len(commands), 1))(*commands), len(commands), calls

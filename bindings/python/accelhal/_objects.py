@@ -1,0 +1,774 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices, partitions, buffers, programs, queues, timelines and what belongs to them."""
+import collections
+import contextlib
+import ctypes
+import errno
+import os
+import threading
+import time
+import warnings
+import weakref
+from typing import NamedTuple
+
+from . import _abi, _commands, _records
+from ._abi import Cap, Isolation, SuspendMode
+from ._library import Error, Timeout, check, failure, lib
+from ._memory import Pinned, fill, fits, strings, text
+
+SLICE_NS = 200_000_000  # how long a wait of the main thread keeps Ctrl-C waiting
+
+
+class Object:
+    """What close() gives back, once; a with block does so at its end.
+
+    close() is strict: EBUSY while something of it is alive or at work.  A with block first
+    closes what was made of it; the work of queues is waited for, unless an exception ends
+    the block: then what has not begun is dropped.
+    """
+    _destroy = None  # function of the library
+    _rank = 0  # what is put away first
+
+    def __init__(self, parent, handle):
+        self._handle = handle
+        self._parent = parent
+        self._children = weakref.WeakSet()
+        self._lost = []  # children that nobody refers to and that could not be closed
+        if parent is not None:
+            parent._children.add(self)
+
+    def alive(self):
+        """ValueError once it is closed."""
+        if self._handle is None:
+            raise ValueError(f"the {type(self).__name__.lower()} is closed")
+
+    @property
+    def handle(self):
+        """The library's pointer, as an int; ValueError once it is closed."""
+        self.alive()
+        return self._handle
+
+    @property
+    def device(self):
+        """The Device it belongs to."""
+        return self._parent.device
+
+    @property
+    def closed(self):
+        """Whether close() has been called."""
+        return self._handle is None
+
+    def close(self):
+        """Gives it back to the library; nothing when that has been done."""
+        if self._handle is not None:
+            answer = getattr(lib, self._destroy)(self._handle)
+            if self._gone(answer):
+                self._handle = None
+                if self._parent is not None:
+                    self._parent._children.discard(self)
+            check(answer)
+
+    @staticmethod
+    def _gone(answer):
+        return answer >= 0
+
+    def _put_away(self, drop):
+        for child in sorted([*self._children, *self._lost], key=lambda c: c._rank):
+            child._put_away(drop)
+        self._lost.clear()
+        self.close()
+
+    def __enter__(self):
+        self.alive()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self._put_away(kind is not None)
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is None:
+            return
+        told = f"{self!r} was not closed"
+        try:
+            self._put_away(True)
+        except Error:  # in use: with its parent, then
+            if self._parent is not None:
+                self._parent._lost.append(self)
+        warnings.warn(told, ResourceWarning, source=self)
+
+    def __repr__(self):
+        state = "closed" if self._handle is None else f"{self._handle:#x}"
+        return f"<accelhal.{type(self).__name__} {state}>"
+
+
+def _created(function, *args):
+    """The handle that function(*args, &handle) gives."""
+    handle = ctypes.c_void_p()
+    check(function(*args, ctypes.byref(handle)))
+    return handle.value
+
+
+# ---- time -----------------------------------------------------------------------------
+
+
+class Timeline(Object):
+    """A counter that only grows; points on it are waited for and signalled.
+
+    Made by device.timeline(); queue.timeline is a queue's own, which cannot be closed.
+    """
+    _destroy = "hal_timeline_destroy"
+    _rank = 5
+
+    def __init__(self, owner, handle, own=True):
+        super().__init__(owner if own else None, handle)
+        self._owner = owner
+        self._own = own
+
+    @property
+    def device(self):
+        return self._owner.device
+
+    def alive(self):
+        self._owner.alive()
+        super().alive()
+
+    def close(self):
+        if self._own:
+            super().close()
+        elif self._handle is not None:
+            check(lib.hal_timeline_destroy(self.handle))
+
+    def __del__(self):
+        if self._own:
+            super().__del__()
+
+    @property
+    def value(self):
+        """Where the counter is."""
+        return lib.hal_timeline_value(self.handle, None)
+
+    @property
+    def error(self):
+        """0, or -errno of what failed it: that sticks."""
+        error = ctypes.c_int()
+        lib.hal_timeline_value(self.handle, ctypes.byref(error))
+        return error.value
+
+    def signal(self, value):
+        """Sets the counter from the host; EINVAL unless it grows."""
+        check(lib.hal_timeline_signal(self.handle, fits(value, "value")))
+
+    def at(self, value):
+        """The Point where the counter is at least value."""
+        return Point(self, fits(value, "value"))
+
+
+def _line(owner, handle):
+    """The Timeline of owner, a Queue or Partition, that the library has under handle."""
+    line = owner._timelines.get(handle)
+    if line is None:
+        line = owner._timelines[handle] = Timeline(owner, handle, own=False)
+    return line
+
+
+class Point(NamedTuple):
+    """A moment on a timeline: reached once its counter is at least value."""
+    timeline: Timeline
+    value: int
+
+    @property
+    def reached(self):
+        """Whether it is; Error when the timeline has failed before it."""
+        try:
+            self.wait(timeout=0)
+        except Timeout:
+            return False
+        return True
+
+    def wait(self, timeout=None, *, deadline_ns=None, device_ns=None):
+        """Waits for it, as wait_all does for several."""
+        wait_all([self], timeout, deadline_ns=deadline_ns, device_ns=device_ns)
+
+    def fd(self):
+        """A new file descriptor, readable once it is reached or failed; the caller's to
+        close.  Virtual clock: only another wait or poll moves time on."""
+        raw = _raw_points([self])
+        return check(lib.hal_point_fd(raw))
+
+
+def _raw_points(points):
+    points = list(points)
+    raw = (_abi.hal_point * max(len(points), 1))()
+    for to, (timeline, value) in zip(raw, points):
+        to.timeline, to.value = timeline.handle, value
+    return raw
+
+
+def _deadline(timeout, deadline_ns):
+    """Absolute, of CLOCK_MONOTONIC in ns."""
+    if deadline_ns is not None:
+        if timeout is not None:
+            raise ValueError("both a timeout and a deadline")
+        return fits(deadline_ns, "deadline_ns", signed=True)
+    if timeout is None:
+        return _abi.FOREVER
+    if not timeout >= 0:
+        raise ValueError(f"the timeout is {timeout}")
+    if timeout == 0:
+        return 0
+    return min(time.monotonic_ns() + int(min(timeout, 1e9) * 1e9), _abi.FOREVER)
+
+
+def _patiently(function, deadline, device):
+    """function(deadline)'s answer.  The main thread comes back now and then meanwhile, so
+    that signal handlers (Ctrl-C) run; but not on a virtual clock, where a wait is work, and
+    with a deadline looks at the host's clock at every step."""
+    if device.virtual or threading.current_thread() is not threading.main_thread():
+        return check(function(deadline))
+    while True:
+        until = min(deadline, time.monotonic_ns() + SLICE_NS)
+        answer = function(until)
+        if until == deadline or answer != -errno.ETIMEDOUT:
+            return check(answer)
+
+
+def _wait(points, flags, timeout, deadline_ns, device_ns):
+    points = list(points)
+    raw = _raw_points(points)
+    if device_ns is None:
+        if not points:  # as the library takes that
+            return check(lib.hal_wait(raw, 0, flags, 0))
+        return _patiently(lambda at: lib.hal_wait(raw, len(points), flags, at),
+                          _deadline(timeout, deadline_ns), points[0].timeline.device)
+    if timeout is not None or deadline_ns is not None:
+        raise ValueError("both a deadline in device time and another")
+    flags |= _abi.WAIT_DEVICE_TIME
+    return check(lib.hal_wait(raw, len(points), flags,
+                              fits(device_ns, "device_ns", signed=True)))
+
+
+def wait_all(points, timeout=None, *, deadline_ns=None, device_ns=None):
+    """Waits until all points are reached.  Other threads run meanwhile.
+
+    At most one of: timeout in seconds (0 looks, None waits as long as it takes);
+    deadline_ns, absolute, as time.monotonic_ns() counts; device_ns, device time of the
+    first point's device.  Timeout when that passes first; EDEADLK when no work is left that
+    could reach them (virtual clock); else the Error that failed a timeline: EIO, ECANCELED.
+    """
+    _wait(points, 0, timeout, deadline_ns, device_ns)
+
+
+def wait_any(points, timeout=None, *, deadline_ns=None, device_ns=None):
+    """Waits until one of the points is reached and gives its index; else as wait_all."""
+    return _wait(points, _abi.WAIT_ANY, timeout, deadline_ns, device_ns)
+
+
+class Completion(NamedTuple):
+    """The end of a submission, from completions.read()."""
+    queue: object  # the Queue; None when it is no longer there
+    value: int  # on queue.timeline
+    tag: int  # the submission's
+    status: int  # 0, or -errno of what failed or dropped it
+    submit_ns: int  # device time
+    end_ns: int
+
+
+class Completions(Object):
+    """A ring in which queues tell of ends (partition.queue(completions=...)).
+
+    Has fileno(), so that select, selectors and asyncio can wait for it.
+    """
+    _destroy = "hal_completions_destroy"
+    _rank = 4
+
+    def __init__(self, device, handle):
+        super().__init__(device, handle)
+        self._queues = weakref.WeakValueDictionary()
+
+    def fileno(self):
+        """Its file descriptor, readable while there are entries; closed with the ring."""
+        return check(lib.hal_completions_fd(self.handle))
+
+    def read(self, max=64, timeout=None, *, deadline_ns=None):
+        """Takes up to max entries, oldest first, as a list; waits for the first one.
+
+        timeout and deadline_ns are as in wait_all; with a timeout of 0 the list may be
+        empty.  One thread at a time.
+        """
+        raw = (_abi.hal_completion * (fits(max, "max", 32) or 1))()
+        ring = self.handle
+        count = _patiently(lambda at: lib.hal_completions_read(ring, raw, max, at),
+                           _deadline(timeout, deadline_ns), self.device)
+        return [Completion(self._queues.get(e.queue), e.value, e.tag, e.status, e.submit_ns,
+                           e.end_ns) for e in raw[:count]]
+
+
+# ---- work -----------------------------------------------------------------------------
+
+
+def _submit_desc(waits, signals, **values):
+    desc = fill(_abi.hal_submit_desc, wait_count=len(waits), signal_count=len(signals),
+                **values)
+    desc.waits, desc.signals = _raw_points(waits), _raw_points(signals)
+    return desc
+
+
+class Sequence(Object):
+    """Commands recorded once and submitted many times; made by partition.sequence()."""
+    _destroy = "hal_sequence_destroy"
+    _rank = 1
+
+    def __init__(self, partition, commands):
+        raw, count, self.calls = _commands.array(commands)
+        desc = fill(_abi.hal_submit_desc, cmd_count=count)
+        desc.cmds = raw
+        super().__init__(partition, _created(lib.hal_sequence_create, partition.handle,
+                                             ctypes.byref(desc)))
+
+    def set_args(self, index, *args):
+        """Arguments of launch number index (of the commands) from the next submission on."""
+        raw, _ = _commands.arguments(args)
+        check(lib.hal_sequence_set_args(self.handle, fits(index, "index", 32), raw,
+                                        len(args)))
+
+
+class Queue(Object):
+    """Runs submissions one after the other; made by partition.queue().
+
+    One thread submits at a time.
+    """
+    _destroy = "hal_queue_destroy"
+    _rank = 0
+
+    def __init__(self, partition, handle, completions):
+        super().__init__(partition, handle)
+        self.completions = completions
+        if completions is not None:
+            completions._queues[handle] = self
+        self._suspended = False
+        self._timelines = weakref.WeakValueDictionary()
+        self._submitted = 0
+        self._held = collections.deque()  # (value, what must live until that is reached)
+
+    @property
+    def timeline(self):
+        """Its own Timeline: submission n (from 1) reaches value n."""
+        return _line(self, lib.hal_queue_timeline(self.handle))
+
+    def _point(self, raw):
+        return Point(_line(self, raw.timeline), raw.value)
+
+    def submit(self, work=(), *, waits=(), signals=(), not_before_ns=0, deadline_ns=0,
+               priority=None, tag=0):
+        """Submits commands, all or none, and gives the Point where all of them have ended.
+
+        work: a Command, several, none, or a Sequence of this partition.  waits: Points that
+        come first; signals: Points that are reached when it has ended.  not_before_ns:
+        device time until which it is held; deadline_ns: relative, in device time, 0 the
+        queue's; priority: instead of the queue's; tag: comes back in its Completion.
+        Never waits: QueueFull when there is no room.
+        """
+        waits, signals = list(waits), list(signals)
+        given = {"not_before_ns": not_before_ns, "deadline_ns": deadline_ns, "tag": tag}
+        if priority is not None:
+            given.update(priority=priority, flags=_abi.SUBMIT_PRIORITY)
+        done = _abi.hal_point()
+        if isinstance(work, Sequence):
+            calls = work.calls
+            desc = _submit_desc(waits, signals, **given)
+            check(lib.hal_sequence_submit(self.handle, work.handle, ctypes.byref(desc),
+                                          ctypes.byref(done)))
+        else:
+            raw, count, calls = _commands.array(work)
+            desc = _submit_desc(waits, signals, cmd_count=count, **given)
+            desc.cmds = raw
+            check(lib.hal_submit(self.handle, ctypes.byref(desc), ctypes.byref(done)))
+        self._submitted = done.value
+        held = [*calls, *(point.timeline for point in (*waits, *signals))]
+        if held or self._held:
+            self._hold(done.value, held)
+        return self._point(done)
+
+    def _hold(self, value, things):
+        if things:
+            self._held.append((value, things))
+        reached = self.timeline.value
+        while self._held and self._held[0][0] <= reached:
+            self._held.popleft()
+
+    def suspend(self, mode=SuspendMode.DRAIN, *, final=False):
+        """Asks the device to let go; gives the Point when it has.
+
+        mode: a SuspendMode of device.info.suspend_modes.  final: for good, the queue can
+        only be closed then.  ENOTSUP the device lacks the mode, or KILL, not final, while a
+        command runs that is not replayable; EBUSY already suspended.
+        """
+        quiet = _abi.hal_point()
+        flags = fits(mode, "mode", 32) | (_abi.SUSPEND_FINAL if final else 0)
+        check(lib.hal_queue_suspend(self.handle, flags, ctypes.byref(quiet)))
+        self._suspended = True
+        return self._point(quiet)
+
+    def resume(self):
+        """Goes on.  EINVAL not suspended; ECANCELED suspended for good."""
+        check(lib.hal_queue_resume(self.handle))
+        self._suspended = False
+
+    @property
+    def stats(self):
+        """Stats of this queue."""
+        return _told(_records.stats, lib.hal_queue_get_stats, self.handle)
+
+    def close(self):
+        super().close()
+        self._held.clear()
+
+    def _put_away(self, drop):
+        if self._handle is None:
+            return
+        if not drop and not self._suspended:
+            with contextlib.suppress(Error):
+                self.timeline.at(self._submitted).wait()
+        try:
+            self.close()
+        except Error as busy:
+            if busy.errno != errno.EBUSY:
+                raise
+            modes = self.device.info.suspend_modes
+            kill = SuspendMode.KILL if SuspendMode.KILL in modes else SuspendMode.DRAIN
+            with contextlib.suppress(Error):
+                self.suspend(kill, final=True).wait()
+            self.close()
+
+
+def _told(of, function, *args):
+    answer, record = of(function, *args)
+    check(answer)
+    return record
+
+
+# ---- memory and programs --------------------------------------------------------------
+
+
+class Buffer(Object):
+    """Device memory of a partition; made by partition.buffer().
+
+    len() is its size in bytes.  Host copies are not ordered with queues: wait for the work
+    that uses the buffer first.  Submitted work keeps the memory; close() may come at once.
+    """
+    _destroy = "hal_buffer_destroy"
+    _rank = 2
+
+    def __init__(self, partition, handle):
+        super().__init__(partition, handle)
+        self._memory = lambda: None  # what is mapped, as long as a view of it lives
+        self._views = []
+
+    @property
+    def bytes(self):
+        """Size in bytes."""
+        return lib.hal_buffer_bytes(self.handle)
+
+    def __len__(self):
+        return self.bytes
+
+    def at(self, offset, bytes=0):
+        """A part of it as a launch argument: bytes from offset, 0 to the end."""
+        return _commands.Range(self, offset, bytes)
+
+    def write(self, data, offset=0):
+        """Copies data, whatever has the buffer protocol and is contiguous (bytes, numpy
+        arrays of any type and shape ...), to offset, in bytes.  EINVAL past the end."""
+        with Pinned(data) as (address, count):
+            check(lib.hal_buffer_write(self.handle, fits(offset, "offset"), address, count))
+
+    def read(self, count=None, offset=0):
+        """count bytes from offset as bytes; None is to the end."""
+        if count is None:
+            count = max(self.bytes - offset, 0)
+        if fits(offset, "offset") + fits(count, "count") > self.bytes:
+            # Nothing is reserved for what is not there; the library says so.
+            check(lib.hal_buffer_read(self.handle, offset, None, count))
+        data = bytearray(count)
+        self.read_into(data, offset)
+        return bytes(data)
+
+    def read_into(self, target, offset=0):
+        """Fills target, a writable and contiguous buffer (bytearray, numpy array ...)."""
+        with Pinned(target, writable=True) as (address, count):
+            check(lib.hal_buffer_read(self.handle, fits(offset, "offset"), address, count))
+
+    def array(self, dtype, shape=None, offset=0):
+        """A new numpy array with what is in it: shape elements of dtype from offset (bytes);
+        shape None is one dimension, to the end."""
+        import numpy  # only who asks needs it
+
+        dtype = numpy.dtype(dtype)
+        if shape is None:
+            shape = max(self.bytes - offset, 0) // dtype.itemsize
+        got = numpy.empty(shape, dtype)
+        self.read_into(got, offset)
+        return got
+
+    def map(self):
+        """The buffer's own bytes as a writable memoryview, no copy: numpy.frombuffer(view,
+        dtype).  Until unmap().  ENOTSUP where the device or its placement does not allow it
+        (partition.buffer(mappable=True))."""
+        memory = self._memory()
+        if memory is None:
+            address = _created(lib.hal_buffer_map, self.handle)
+            memory = (ctypes.c_ubyte * self.bytes).from_address(address)
+            memory.buffer = self  # alive as long as anybody looks at it
+            self._memory = weakref.ref(memory)
+        view = memoryview(memory).cast("B")
+        self._views.append(weakref.ref(view))
+        return view
+
+    def unmap(self):
+        """Ends the mapping and the views that map() gave.  BufferError while an array or
+        a slice of one still looks at it.  EINVAL it is not mapped."""
+        self._release()
+        check(lib.hal_buffer_unmap(self.handle))
+
+    def _release(self):
+        for view in self._views:
+            if view() is not None:
+                view().release()
+        self._views = []
+        if self._memory() is not None:
+            raise BufferError("an array or view of the mapped buffer is still in use")
+
+    @contextlib.contextmanager
+    def mapped(self):
+        """with buffer.mapped() as view: map() and unmap()."""
+        try:
+            yield self.map()
+        finally:
+            self.unmap()
+
+    def close(self):
+        self._release()
+        super().close()
+
+
+class Kernel:
+    """A kernel of a program; made by program.kernel(), gone with the program."""
+
+    def __init__(self, program, handle):
+        self.program = program
+        self._handle = handle
+
+    def alive(self):
+        """ValueError once the program is closed."""
+        self.program.alive()
+
+    @property
+    def handle(self):
+        """The library's pointer, as an int; ValueError once the program is closed."""
+        self.alive()
+        return self._handle
+
+    @property
+    def info(self):
+        """Its KernelInfo."""
+        got = _told(_records.kernel_info, lib.hal_kernel_get_info, self.handle)
+        return got._replace(arg_bytes=got.arg_bytes[:got.arg_count])
+
+
+class Program(Object):
+    """An image that a device has loaded; made by device.load().  Submitted work keeps it."""
+    _destroy = "hal_program_unload"
+    _rank = 6
+
+    def __init__(self, device, handle):
+        super().__init__(device, handle)
+        self._kernels = weakref.WeakValueDictionary()
+
+    def set_name(self, name):
+        """For people: traces call its kernels "name: kernel"; at most 31 bytes."""
+        check(lib.hal_program_set_name(self.handle, text(name, "the name")))
+
+    def kernel(self, name):
+        """The Kernel of that name; ENOENT there is none."""
+        handle = _created(lib.hal_kernel_find, self.handle, text(name, "the name"))
+        kernel = self._kernels.get(handle)
+        if kernel is None:
+            kernel = self._kernels[handle] = Kernel(self, handle)
+        return kernel
+
+
+# ---- partitions and devices -----------------------------------------------------------
+
+
+def _partition_desc(units, rect, ceiling, name, memory, colors, isolation):
+    desc = fill(_abi.hal_partition_desc, units_floor=units, units_ceiling=ceiling,
+                min_isolation=isolation, memory_bytes=memory, color_mask=colors)
+    desc.name = text(name, "the name", 32)
+    if rect is not None:
+        for field, value in zip(("row", "col", "rows", "cols"), rect, strict=True):
+            setattr(desc, field, fits(value, field, 16))
+    return desc
+
+
+class Partition(Object):
+    """A share of a device's units and memory; made by device.partition()."""
+    _destroy = "hal_partition_destroy"
+    _rank = 3
+
+    def __init__(self, device, handle):
+        super().__init__(device, handle)
+        self._timelines = weakref.WeakValueDictionary()
+
+    @property
+    def info(self):
+        """Its PartitionInfo."""
+        return _told(_records.partition_info, lib.hal_partition_get_info, self.handle)
+
+    @property
+    def stats(self):
+        """Stats of all its queues."""
+        return _told(_records.stats, lib.hal_partition_get_stats, self.handle)
+
+    def resize(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
+               isolation=Isolation.NONE):
+        """Moves its border; arguments as of device.partition().  Gives the Point when that
+        is done.  ENOTSUP without Cap.RESIZE_IDLE; EBUSY at work without Cap.RESIZE_LIVE."""
+        desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
+        done = _abi.hal_point()
+        check(lib.hal_partition_resize(self.handle, ctypes.byref(desc), ctypes.byref(done)))
+        return Point(_line(self, done.timeline), done.value)
+
+    def buffer(self, bytes, *, mappable=False, colors=0):
+        """A Buffer of so many bytes.  mappable: map() must work, else ENOTSUP; colors: a
+        bit a memory channel, 0 the partition's.  ENOSPC when there is no room."""
+        flags = _abi.BUFFER_MAPPABLE if mappable else 0
+        desc = fill(_abi.hal_buffer_desc, flags=flags, bytes=bytes, color_mask=colors)
+        return Buffer(self, _created(lib.hal_buffer_create, self.handle, ctypes.byref(desc)))
+
+    def queue(self, *, priority=0, deadline_ns=0, weight=0, min_preempt=0,
+              completions=None):
+        """A Queue.  priority: higher is served first within the partition; deadline_ns: of
+        each submission, relative, device time, misses are counted and policy edf goes by
+        it; weight: share under policy wfq; min_preempt: the least Preempt, else ENOTSUP;
+        completions: the Completions where ends are told."""
+        desc = fill(_abi.hal_queue_desc, priority=priority, deadline_ns=deadline_ns,
+                    weight=weight, min_preempt=min_preempt)
+        if completions is not None:
+            desc.completions = completions.handle
+        handle = _created(lib.hal_queue_create, self.handle, ctypes.byref(desc))
+        return Queue(self, handle, completions)
+
+    def sequence(self, commands):
+        """A Sequence of these commands, for queues of this partition."""
+        return Sequence(self, commands)
+
+
+class Device(Object):
+    """An open device; made by accelhal.open()."""
+    _destroy = "hal_close"
+
+    def __init__(self, target, options):
+        target = None if target is None else text(target, "the target")
+        super().__init__(None, _created(lib.hal_open, target, strings(options, "options")))
+        self.virtual = Cap.VIRTUAL_CLOCK in self.info.caps
+
+    @property
+    def device(self):
+        return self
+
+    @staticmethod
+    def _gone(answer):  # with an error of a layer, but closed
+        return answer >= 0 or answer in (-errno.EPROTO, -errno.EIO)
+
+    @property
+    def info(self):
+        """Its DeviceInfo, as it is now."""
+        return _told(_records.device_info, lib.hal_device_get_info, self.handle)
+
+    @property
+    def stats(self):
+        """Stats of the whole device, as far as this process uses it."""
+        return _told(_records.stats, lib.hal_device_get_stats, self.handle)
+
+    @property
+    def now(self):
+        """Device time in ns."""
+        return lib.hal_device_now(self.handle)
+
+    def poll(self, ns=None):
+        """Moves work on, on a virtual clock by ns of device time (None: as long as something
+        is left to do).  Gives the number of commands that ended."""
+        ns = (1 << 64) - 1 if ns is None else fits(ns, "ns")
+        return check(lib.hal_device_poll(self.handle, ns))
+
+    def partition(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
+                  isolation=Isolation.NONE):
+        """A Partition: units of them anywhere, or rect = (row, col, rows, cols) of a grid.
+
+        memory: quota in bytes, 0 whatever is free; colors: a bit a memory channel, 0 any;
+        isolation: the least, else ENOTSUP; name: at most 31 bytes, for traces.  ENOSPC when
+        units, bytes or channels are not there: the text says what is left.
+        """
+        desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
+        handle = _created(lib.hal_partition_create, self.handle, ctypes.byref(desc))
+        return Partition(self, handle)
+
+    def partition_named(self, name):
+        """A Partition as [partition "name"] of the configuration has it; ENOENT no such."""
+        return Partition(self, _created(lib.hal_partition_create_named, self.handle,
+                                        text(name, "the name")))
+
+    def load(self, image):
+        """A Program of an image (bytes or any contiguous buffer), which is copied.  EINVAL
+        not an image for this device: the text says where."""
+        with Pinned(image) as (address, count):
+            return Program(self, _created(lib.hal_program_load, self.handle, address, count))
+
+    def timeline(self):
+        """A Timeline at 0."""
+        return Timeline(self, _created(lib.hal_timeline_create, self.handle))
+
+    def completions(self, entries):
+        """Completions with room for entries, a power of two up to 65536."""
+        return Completions(self, _created(lib.hal_completions_create, self.handle,
+                                          fits(entries, "entries", 32)))
+
+    @property
+    def policy(self):
+        """PolicyInfo of the policy in force."""
+        return _told(_records.policy_info, lib.hal_device_get_policy, self.handle)
+
+    def set_policy(self, name, options=None):
+        """Replaces the policy while work runs: fifo, priority, rr, wfq, edf ... options: a
+        dict or "key=value" strings of section [policy].  EINVAL: the old one stays."""
+        check(lib.hal_device_set_policy(self.handle, text(name, "the name"),
+                                        strings(options, "options")))
+
+    def extension(self, name):
+        """Address of a backend's extension table (<hal/npu.h> ...), as an int."""
+        address = lib.hal_device_extension(self.handle, text(name, "the name"))
+        if not address:
+            raise failure(-errno.ENOENT)
+        return address
+
+    @property
+    def native(self):
+        """The backend's own handle, which extension functions take, as an int."""
+        return lib.hal_device_native(self.handle)
+
+    def trace_start(self, path):
+        """Writes a Chrome/Perfetto trace (JSON) to path until trace_stop() or close()."""
+        check(lib.hal_trace_start(self.handle, text(os.fspath(path), "the path")))
+
+    def trace_stop(self):
+        """Ends the trace.  EINVAL none is being written; EIO not all could be written."""
+        check(lib.hal_trace_stop(self.handle))
+
+    @contextlib.contextmanager
+    def trace(self, path):
+        """with device.trace(path): trace_start() and trace_stop()."""
+        self.trace_start(path)
+        try:
+            yield self
+        finally:
+            self.trace_stop()

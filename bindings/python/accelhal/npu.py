@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that npuc has compiled (.npu files): what is in them, and a way to run one.
+
+    from accelhal import npu
+
+    with npu.Model(part, "model.npu") as model:     # part: a Partition of an npu device
+        scores, = model.run(picture)                # arrays of numpy's, or bytes
+"""
+import os
+import struct
+from errno import EAGAIN
+from typing import NamedTuple
+
+from ._commands import launch
+from ._library import QueueFull
+
+_HEADER = struct.Struct("<8sIIQQQQQIIQQ")
+_PORT = struct.Struct("<64sIIII8iQQfi16x")
+_TYPES = {0: "float32", 2: "int32", 3: "uint8", 4: "int64", 7: "int16", 9: "int8"}
+_BYTES = {"float32": 4, "int32": 4, "uint8": 1, "int64": 8, "int16": 2, "int8": 1}
+_VERSION = 1
+
+
+class Port(NamedTuple):
+    """An input or output."""
+    name: str
+    dtype: str  # of the device's elements; of the model's see model_dtype
+    shape: tuple
+    count: int  # elements
+    offset: int  # bytes, in the input or output buffer
+    scale: float  # real = scale * (q - zero_point)
+    zero_point: int
+    model_dtype: str  # "float32": the model's own tensor is real, the device has the quantized
+
+    @property
+    def bytes(self):
+        """Its size on the device."""
+        return self.count * _BYTES[self.dtype]
+
+
+class File(NamedTuple):
+    """What a .npu file holds: image is for Device.load(); its kernel "run" takes the output
+    buffer, the input buffer and, with arena, a third of arena_bytes.  Sizes in bytes."""
+    image: bytes
+    inputs: tuple
+    outputs: tuple
+    input_bytes: int
+    output_bytes: int
+    arena_bytes: int
+    arena: bool
+    macs: int  # multiply-accumulates of one run
+    cycles: int  # estimated
+
+
+def _ports(raw, count, at):
+    for i in range(count):
+        name, kind, device, _, rank, *rest = _PORT.unpack_from(raw, at + i * _PORT.size)
+        shape, (count, offset, scale, zero) = rest[:rank], rest[8:]
+        yield Port(name.split(b"\0")[0].decode(errors="replace"), _TYPES[device],
+                   tuple(shape), count, offset, scale, zero, _TYPES[kind])
+
+
+def read(path):
+    """The File at path; ValueError when it is none, OSError when it cannot be read."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    if len(raw) < _HEADER.size or raw[:8] != b"NPUPROG\n":
+        raise ValueError(f"{path}: no .npu file")
+    (_, version, flags, input_bytes, output_bytes, arena_bytes, macs, cycles, inputs, outputs,
+     image_bytes, _) = _HEADER.unpack_from(raw)
+    if version != _VERSION:
+        raise ValueError(f"{path}: version {version} of .npu files, not {_VERSION}")
+    ports = _HEADER.size + (inputs + outputs) * _PORT.size
+    if len(raw) != ports + image_bytes:
+        raise ValueError(f"{path}: its length is not what its header says")
+    try:
+        return File(raw[ports:], tuple(_ports(raw, inputs, _HEADER.size)),
+                    tuple(_ports(raw, outputs, _HEADER.size + inputs * _PORT.size)),
+                    input_bytes, output_bytes, arena_bytes, bool(flags & 1), macs, cycles)
+    except KeyError as kind:
+        raise ValueError(f"{path}: a port of unknown type {kind}") from None
+
+
+class Run:
+    """An inference under way; made by Model.submit()."""
+
+    def __init__(self, model, memory, point):
+        self.model = model
+        self.point = point  # the Point where it has ended
+        self._memory = memory
+
+    def result(self, timeout=None):
+        """Waits for it, as wait_all does, and gives a numpy array of the port's dtype and shape
+        for each output; quantized values as they are on the device.  Once."""
+        if self._memory is None:
+            raise ValueError("its result has been taken")
+        self.point.wait(timeout)
+        target = self._memory[0]
+        got = [target.array(port.dtype, port.shape, port.offset)
+               for port in self.model.file.outputs]
+        self.model._free.append(self._memory)
+        self._memory = None
+        return got
+
+
+class Model:
+    """A network in a partition, with a queue and memory of its own for so many runs at once.
+
+    more: arguments of partition.queue().
+    """
+
+    def __init__(self, part, path, runs=1, **more):
+        self.file = read(path)
+        self._made = []
+        try:
+            self.program = self._keep(part.device.load(self.file.image))
+            self.program.set_name(os.path.basename(os.fsencode(path))[:31])
+            self.queue = self._keep(part.queue(**more))
+            self.kernel = self.program.kernel("run")
+            sizes = [self.file.output_bytes, self.file.input_bytes]
+            if self.file.arena:
+                sizes.append(max(self.file.arena_bytes, 64))
+            self._free = [[self._keep(part.buffer(size)) for size in sizes]
+                          for _ in range(runs)]
+        except Exception:
+            self.close()
+            raise
+
+    def _keep(self, thing):
+        self._made.append(thing)
+        return thing
+
+    def submit(self, *inputs, **terms):
+        """Starts a run: an array (or buffer) for each input, of the port's dtype and count;
+        terms: as of queue.submit().  Gives a Run.  QueueFull: as many as there is memory for
+        are under way, or their results have not been taken."""
+        if len(inputs) != len(self.file.inputs):
+            raise ValueError(f"{len(inputs)} inputs, the network has {len(self.file.inputs)}")
+        for port, data in zip(self.file.inputs, inputs):
+            if memoryview(data).nbytes != port.bytes:
+                raise ValueError(f"input {port.name!r}: {memoryview(data).nbytes} bytes, not "
+                                 f"{port.bytes} ({port.count} x {port.dtype})")
+        if not self._free:
+            raise QueueFull(EAGAIN, "no memory is free for another run")
+        memory = self._free.pop()
+        try:
+            for port, data in zip(self.file.inputs, inputs):
+                memory[1].write(data, port.offset)
+            point = self.queue.submit(launch(self.kernel, *memory, replayable=True), **terms)
+        except Exception:
+            self._free.append(memory)
+            raise
+        return Run(self, memory, point)
+
+    def run(self, *inputs, timeout=None):
+        """submit(), and the result()."""
+        return self.submit(*inputs).result(timeout)
+
+    def close(self):
+        """Gives back what it has; work that has not begun is dropped."""
+        for thing in sorted(self._made, key=lambda thing: thing._rank):
+            thing._put_away(True)
+        self._made.clear()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
