@@ -48,7 +48,7 @@ int work_digits(struct work *w, const char *data, const char *network,
 	struct digits_net *net = NULL;
 	int rc = -1;
 
-	*w = (struct work){.kernel = "infer",
+	*w = (struct work){.kernel = "run",
 			   .count = count,
 			   .in_bytes = DIGITS_PIXELS,
 			   .out_bytes = DIGITS_CLASSES};

@@ -82,7 +82,7 @@ uint32_t digits_answer(const int8_t *logits);
 /* Bits that differ between two rows of logits. */
 uint32_t digits_differing_bits(const int8_t *a, const int8_t *b);
 
-/* The network as an NPU program: kernel "infer" (logits out, image in).  Free *image with
+/* The network as an NPU program: kernel "run" (logits out, image in).  Free *image with
  * hal_npu_image_free. */
 int digits_build(const struct digits_net *net, void **image, size_t *size, char *why);
 

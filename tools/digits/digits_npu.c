@@ -156,7 +156,7 @@ int digits_build(const struct digits_net *net, void **image, size_t *size, char 
 	int err = hal_npu_builder_create(&s.b);
 
 	if (!err)
-		err = hal_npu_kernel(s.b, "infer");
+		err = hal_npu_kernel(s.b, "run");
 	if (!err)
 		err = build_places(&s);
 	for (uint32_t i = 0; i < net->layer_count && !err; i++)

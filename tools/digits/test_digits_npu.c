@@ -50,7 +50,7 @@ static void open_program(struct side *s, struct hal_device *dev)
 		fail_msg("%s", why);
 	OK(hal_program_load(dev, image, size, &s->program));
 	hal_npu_image_free(image);
-	OK(hal_kernel_find(s->program, "infer", &s->kernel));
+	OK(hal_kernel_find(s->program, "run", &s->kernel));
 	OK(hal_kernel_get_info(s->kernel, &info));
 	assert_int_equal(info.arg_count, 2);
 	assert_int_equal(info.arg_bytes[0], DIGITS_CLASSES);
