@@ -143,7 +143,8 @@ static int order_and_place(struct compile *c)
 	file_order = calloc((size_t)l->step_room + 1, sizeof(*file_order));
 	if (!file_order)
 		return out_of_memory(c);
-	memcpy(file_order, l->steps, l->step_count * sizeof(*file_order));
+	if (l->step_count)
+		memcpy(file_order, l->steps, l->step_count * sizeof(*file_order));
 	rc = npuc_order(l) ? out_of_memory(c) : place_arena(c);
 	if (!rc && c->p->arena_bytes >= peak) {
 		free(l->steps);
