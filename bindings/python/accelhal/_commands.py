@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from . import _abi
 from ._library import lib
-from ._memory import fits
+from ._memory import fits, handle_of
 
 
 class Command(_abi.hal_cmd):
@@ -35,8 +35,9 @@ def copy(dst, src, bytes=None, *, dst_offset=0, src_offset=0):
     bytes: None is to the end of src.  Offsets in bytes.
     """
     dst_offset, src_offset = fits(dst_offset, "dst_offset"), fits(src_offset, "src_offset")
+    target, source = handle_of(dst, "Buffer"), handle_of(src, "Buffer")
     count = _bytes_of(src, src_offset, bytes, "bytes")
-    command = lib.hal_cmd_copy(dst.handle, dst_offset, src.handle, src_offset, count)
+    command = lib.hal_cmd_copy(target, dst_offset, source, src_offset, count)
     command.uses = (dst, src)
     return command
 
@@ -46,9 +47,9 @@ def fill(dst, pattern, *, offset=0, bytes=None):
 
     offset and bytes are multiples of 4; bytes None is to the end.
     """
-    offset = fits(offset, "offset")
+    offset, target = fits(offset, "offset"), handle_of(dst, "Buffer")
     count = _bytes_of(dst, offset, bytes, "bytes")
-    command = lib.hal_cmd_fill(dst.handle, offset, count, fits(pattern, "pattern", 32))
+    command = lib.hal_cmd_fill(target, offset, count, fits(pattern, "pattern", 32))
     command.uses = (dst,)
     return command
 
@@ -68,10 +69,7 @@ def arguments(args):
             at.offset = fits(arg, "a scalar argument")
             continue
         part = arg if isinstance(arg, Range) else Range(arg, 0, 0)
-        if not hasattr(part.buffer, "handle"):
-            raise TypeError("a launch argument is a Buffer, buffer.at() or an int, "
-                            f"not {type(arg).__name__}")
-        at.buffer = part.buffer.handle
+        at.buffer = handle_of(part.buffer, "Buffer")
         at.offset = fits(part.offset, "offset")
         at.bytes = fits(part.bytes, "bytes")
         buffers.append(part.buffer)
@@ -85,7 +83,7 @@ def launch(kernel, *args, groups=(0, 0, 0), replayable=False):
     input, so that the launch may be dropped in the middle and run again (SuspendMode.KILL).
     """
     raw, buffers = arguments(args)
-    command = lib.hal_cmd_launch(kernel.handle, raw, len(args))
+    command = lib.hal_cmd_launch(handle_of(kernel, "Kernel"), raw, len(args))
     command.uses, command.calls = (kernel, *buffers), raw
     if replayable:
         command.flags |= _abi.CMD_REPLAYABLE
@@ -128,7 +126,7 @@ def timestamp(dst, offset=0):
 
     The device needs Cap.TIMESTAMP.
     """
-    command = lib.hal_cmd_timestamp(dst.handle, fits(offset, "offset"))
+    command = lib.hal_cmd_timestamp(handle_of(dst, "Buffer"), fits(offset, "offset"))
     command.uses = (dst,)
     return command
 

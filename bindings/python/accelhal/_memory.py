@@ -49,6 +49,13 @@ def fits(value, what, bits=64, signed=False):
     return number
 
 
+def handle_of(thing, kind):
+    """The handle of a thing of that kind ("Buffer" ...), or TypeError."""
+    if getattr(thing, "kind", None) != kind:
+        raise TypeError(f"a {kind} is needed, not a {type(thing).__name__}")
+    return thing.handle
+
+
 def fill(struct, **values):
     """The struct with .size and these members, each of which must fit."""
     kinds = dict(field[:2] for field in struct._fields_)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from . import _abi, _commands, _records
 from ._abi import Cap, Isolation, SuspendMode
 from ._library import Error, Timeout, check, failure, lib
-from ._memory import Pinned, fill, fits, strings, text
+from ._memory import Pinned, fill, fits, handle_of, strings, text
 
 SLICE_NS = 200_000_000  # how long a wait of the main thread keeps Ctrl-C waiting
 
@@ -26,6 +26,7 @@ class Object:
     closes what was made of it; the work of queues is waited for, unless an exception ends
     the block: then what has not begun is dropped.
     """
+    kind = None  # its class, where an argument must be of it
     _destroy = None  # function of the library
     _rank = 0  # what is put away first
 
@@ -116,6 +117,7 @@ class Timeline(Object):
 
     Made by device.timeline(); queue.timeline is a queue's own, which cannot be closed.
     """
+    kind = "Timeline"
     _destroy = "hal_timeline_destroy"
     _rank = 5
 
@@ -199,8 +201,10 @@ class Point(NamedTuple):
 def _raw_points(points):
     points = list(points)
     raw = (_abi.hal_point * max(len(points), 1))()
-    for to, (timeline, value) in zip(raw, points):
-        to.timeline, to.value = timeline.handle, value
+    for to, point in zip(raw, points):
+        if not isinstance(point, Point):
+            raise TypeError(f"a Point is needed, not a {type(point).__name__}")
+        to.timeline, to.value = handle_of(point.timeline, "Timeline"), fits(point.value, "value")
     return raw
 
 
@@ -278,6 +282,7 @@ class Completions(Object):
 
     Has fileno(), so that select, selectors and asyncio can wait for it.
     """
+    kind = "Completions"
     _destroy = "hal_completions_destroy"
     _rank = 4
 
@@ -456,6 +461,7 @@ class Buffer(Object):
     len() is its size in bytes.  Host copies are not ordered with queues: wait for the work
     that uses the buffer first.  Submitted work keeps the memory; close() may come at once.
     """
+    kind = "Buffer"
     _destroy = "hal_buffer_destroy"
     _rank = 2
 
@@ -553,6 +559,7 @@ class Buffer(Object):
 
 class Kernel:
     """A kernel of a program; made by program.kernel(), gone with the program."""
+    kind = "Kernel"
 
     def __init__(self, program, handle):
         self.program = program
@@ -605,7 +612,9 @@ def _partition_desc(units, rect, ceiling, name, memory, colors, isolation):
                 min_isolation=isolation, memory_bytes=memory, color_mask=colors)
     desc.name = text(name, "the name", 32)
     if rect is not None:
-        for field, value in zip(("row", "col", "rows", "cols"), rect, strict=True):
+        if len(rect) != 4:
+            raise ValueError(f"rect is (row, col, rows, cols), not {rect!r}")
+        for field, value in zip(("row", "col", "rows", "cols"), rect):
             setattr(desc, field, fits(value, field, 16))
     return desc
 
@@ -654,9 +663,9 @@ class Partition(Object):
         desc = fill(_abi.hal_queue_desc, priority=priority, deadline_ns=deadline_ns,
                     weight=weight, min_preempt=min_preempt)
         if completions is not None:
-            desc.completions = completions.handle
-        handle = _created(lib.hal_queue_create, self.handle, ctypes.byref(desc))
-        return Queue(self, handle, completions)
+            desc.completions = handle_of(completions, "Completions")
+        queue = _created(lib.hal_queue_create, self.handle, ctypes.byref(desc))
+        return Queue(self, queue, completions)
 
     def sequence(self, commands):
         """A Sequence of these commands, for queues of this partition."""

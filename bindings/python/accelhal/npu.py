@@ -95,12 +95,12 @@ class Run:
         if self._memory is None:
             raise ValueError("its result has been taken")
         self.point.wait(timeout)
-        target = self._memory[0]
-        got = [target.array(port.dtype, port.shape, port.offset)
-               for port in self.model.file.outputs]
-        self.model._free.append(self._memory)
-        self._memory = None
-        return got
+        memory, self._memory = self._memory, None
+        try:
+            return [memory[0].array(port.dtype, port.shape, port.offset)
+                    for port in self.model.file.outputs]
+        finally:
+            self.model._free.append(memory)
 
 
 class Model:
