@@ -61,6 +61,18 @@ static void watch(int fd)
 	SYS(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event));
 }
 
+static uint64_t number(const char *text)
+{
+	char *end;
+	uint64_t value = strtoull(text, &end, 10);
+
+	if (!*text || *end || *text == '-') {
+		fprintf(stderr, "serve: %s: no number\n", text);
+		exit(2);
+	}
+	return value;
+}
+
 static struct hal_buffer *buffer(struct hal_partition *part, uint64_t bytes)
 {
 	struct hal_buffer_desc desc = {.size = sizeof(desc), .bytes = bytes};
@@ -97,7 +109,7 @@ static void load(struct hal_device *dev, struct hal_partition *part, struct mode
 		packet_bytes = HEAD + bytes_of(m->in);
 	if (packet_bytes < HEAD + bytes_of(m->out))
 		packet_bytes = HEAD + bytes_of(m->out);
-	queue.deadline_ns = strtoull(deadline_ms, NULL, 10) * 1000000;
+	queue.deadline_ns = number(deadline_ms) * 1000000;
 	TRY(hal_program_load(dev, m->file.image, m->file.image_size, &m->program));
 	TRY(hal_kernel_find(m->program, "run", &m->kernel));
 	TRY(hal_queue_create(part, &queue, &m->queue));
@@ -228,7 +240,10 @@ static void listen_at(const char *path)
 	memcpy(at.sun_path, path, strlen(path));
 	SYS(epoll_fd = epoll_create1(EPOLL_CLOEXEC));
 	SYS(listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-	SYS(bind(listener, (struct sockaddr *)&at, sizeof(at)));
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0) {
+		fprintf(stderr, "serve: %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
 	SYS(listen(listener, 16));
 	watch(listener);
 	watch(signals);
@@ -290,7 +305,7 @@ int main(int argc, char **argv)
 				"REQUESTS, or by SIGINT\n");
 		return 2;
 	}
-	left = argc == 7 ? strtoull(argv[6], NULL, 10) : UINT64_MAX;
+	left = argc == 7 ? number(argv[6]) : UINT64_MAX;
 	signals_by_fd();
 	TRY(hal_open("npu:0?clock=real", edf, &dev));
 	TRY(hal_device_get_info(dev, &info));
