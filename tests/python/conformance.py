@@ -199,7 +199,7 @@ class Functions:
     def open(target, options, out):
         give(out, hal.open(target and target.decode(), option_strings(options)))
 
-    close = device_close = staticmethod(close)
+    close = staticmethod(close)
 
     @staticmethod
     def device_get_info(dev, out):

@@ -13,7 +13,7 @@ done
 rm -rf "$scratch"
 mkdir -p "$scratch"
 unset ACCELHAL_LIBRARY PYTHONPATH LD_LIBRARY_PATH PKG_CONFIG_PATH
-cp -r "$package" "$scratch/source" # the build leaves folders behind
+cp -rL "$package" "$scratch/source" # the build leaves folders behind
 "$python" -m pip wheel --quiet --no-index --no-deps --no-build-isolation \
 	--disable-pip-version-check --wheel-dir "$scratch" "$scratch/source" \
 	2>"$scratch/pip.log" || { cat "$scratch/pip.log"; exit 1; }
@@ -22,6 +22,8 @@ case $wheel in
 *-py3-none-any.whl) ;;
 *) echo "not one wheel for every Python: $wheel"; exit 1 ;;
 esac
+grep -q '\.dist-info/LICENSE' <<<"$("$python" -m zipfile -l "$wheel")" ||
+	{ echo "the wheel has no licence in it"; exit 1; }
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 "$python" -m venv --without-pip "$scratch/venv"
 py=$scratch/venv/bin/python
