@@ -434,7 +434,7 @@ static struct tiny_op *with_numbers(struct tiny *m, int code, const int32_t *num
 static void test_moves(void **state)
 {
 	static const int32_t swap[] = {1, 0}, twice[] = {1, 1}, far[] = {0, 2},
-			     beyond[] = {6}, minus[] = {-1};
+			     beyond[] = {6}, minus[] = {-1}, many[] = {0, 0, 0, 6};
 	struct tiny_op *op;
 	struct tiny m;
 
@@ -463,6 +463,30 @@ static void test_moves(void **state)
 	with_numbers(&m, 97, twice, 2);
 	refused(&m, EINVAL, "layer 0 (RESIZE_NEAREST_NEIGHBOR",
 		"'in' has 2 dimensions, not 4");
+	with_numbers(&m, 105, swap, 2);
+	refused(&m, ENOTSUP, "layer 0 (REVERSE_V2", "backwards along 2 dimensions");
+	with_numbers(&m, 130, swap, 2);
+	refused(&m, EINVAL, "layer 0 (BROADCAST_TO", "dimension 1 of 6 becomes 0");
+	with_numbers(&m, 130, far, 1);
+	refused(&m, EINVAL, "layer 0 (BROADCAST_TO", "2 dimensions become 1");
+	with_numbers(&m, 100, many, 4);
+	refused(&m, EINVAL, "layer 0 (MIRROR_PAD",
+		"paddings 0 and 6 of dimension 1; at most 5");
+	op = with_numbers(&m, 38, twice, 1);
+	op->inputs[op->input_count++] = 2;
+	refused(&m, EINVAL, "layer 0 (SPACE_TO_BATCH_ND", "2 dimensions; 3 or 4");
+	m.tensors[0].rank = m.tensors[1].rank = 3;
+	m.tensors[0].dims[2] = m.tensors[1].dims[2] = 1;
+	m.tensors[3] = m.tensors[2];
+	m.tensors[3].dims[0] = 2;
+	m.tensors[3].data = many;
+	m.tensors[3].bytes = 8;
+	m.tensor_count = 4;
+	op->inputs[2] = 3;
+	accepted(&m);
+	m.tensors[3].data = far;
+	refused(&m, EINVAL, "layer 0 (SPACE_TO_BATCH_ND",
+		"6 and 6 in blocks of 1 with margins 0 and 2");
 	one_op(&m, 26);
 	refused(&m, EINVAL, "layer 0 (SPACE_TO_DEPTH", "shapes do not fit blocks of 0");
 	one_op(&m, 88);

@@ -44,6 +44,8 @@ static const struct known {
 	{NPUC_TANH, 3, lower_function},
 	{NPUC_PAD, 4, lower_pad},
 	{NPUC_GATHER, 6, lower_gather},
+	{NPUC_BATCH_TO_SPACE_ND, 4, lower_space_to_batch},
+	{NPUC_SPACE_TO_BATCH_ND, 4, lower_space_to_batch},
 	{NPUC_TRANSPOSE, 5, lower_transpose},
 	{NPUC_MEAN, 3, lower_mean},
 	{NPUC_SUB, 5, lower_add},
@@ -74,9 +76,12 @@ static const struct known {
 	{NPUC_RANGE, 2, lower_constants},
 	{NPUC_RESIZE_NEAREST_NEIGHBOR, 4, lower_resize_nearest},
 	{NPUC_LEAKY_RELU, 2, lower_leaky_relu},
+	{NPUC_MIRROR_PAD, 3, lower_mirror_pad},
 	{NPUC_SPLIT_V, 2, lower_split},
+	{NPUC_REVERSE_V2, 3, lower_reverse},
 	{NPUC_RANK_OF, 1, lower_shape},
 	{NPUC_QUANTIZE, 3, lower_quantize},
+	{NPUC_BROADCAST_TO, 3, lower_broadcast},
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))

@@ -681,21 +681,6 @@ static int mean_by_runs(struct lowered *l, struct conv *c, const struct runs *r)
 	}
 }
 
-/* Without one of the scales the multiplier is 0, and nothing but the zero point is left.
- */
-static int mean_of_none(struct lowered *l, uint32_t d)
-{
-	const struct npuc_tensor *t = lower_t(l, d);
-	struct step *s = lower_step(l, STEP_FILL, NPUC_NONE, NPUC_NONE, d);
-
-	if (!s)
-		return -ENOMEM;
-	/* Places are multiples of NPUC_ALIGN long: a few bytes more do no harm. */
-	s->u.fill.bytes = (uint32_t)((t->count + 3) / 4 * 4);
-	s->u.fill.pattern = ((uint32_t)t->zero_point & 0xff) * 0x01010101u;
-	return 0;
-}
-
 int lower_mean(struct lowered *l)
 {
 	struct conv c = {0};
@@ -731,8 +716,9 @@ int lower_mean(struct lowered *l)
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%llu -> %llu",
 		 (unsigned long long)lower_t(l, c.a)->count,
 		 (unsigned long long)lower_t(l, c.d)->count);
+	/* Without one of the scales the multiplier is 0. */
 	if (!scaled)
-		return mean_of_none(l, c.d);
+		return lower_fill(l, c.d, (uint8_t)lower_t(l, c.d)->zero_point);
 	rc = mean_requant(l, &c, count);
 	return rc ? rc : mean_by_runs(l, &c, &r);
 }

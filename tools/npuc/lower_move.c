@@ -7,18 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kinds of union BuiltinOptions, and fields of their tables. */
-enum {
-	OPTIONS_SPACE_TO_DEPTH = 19,
-	OPTIONS_DEPTH_TO_SPACE = 94,
-	SPACE_BLOCK = 0,
-};
-
 /* ---- moves ------------------------------------------------------------------------ */
 
 void move_add(struct move *m, uint64_t size, int64_t a, int64_t d)
 {
 	m->dim[m->count++] = (struct move_dim){size, a, d};
+}
+
+void move_swap(struct move *m)
+{
+	int64_t at = m->a_at;
+
+	m->a_at = m->d_at;
+	m->d_at = at;
+	for (uint32_t i = 0; i < m->count; i++) {
+		int64_t a = m->dim[i].a;
+
+		m->dim[i].a = m->dim[i].d;
+		m->dim[i].d = a;
+	}
 }
 
 static int by_d(const void *a, const void *b)
@@ -183,6 +190,24 @@ int lower_move(struct lowered *l, uint32_t a, uint32_t d, uint32_t element,
 	    (m.count ? m.dim[0].size : 1) == l->values[d].bytes)
 		return lower_alias(l, a, d);
 	return move_on_device(l, a, d, &m);
+}
+
+int lower_fill(struct lowered *l, uint32_t d, uint8_t byte)
+{
+	uint64_t bytes = l->values[d].bytes;
+	struct step *s;
+
+	if (l->values[d].made) {
+		memset(l->values[d].made, byte, bytes);
+		return 0;
+	}
+	s = lower_step(l, STEP_FILL, NPUC_NONE, NPUC_NONE, d);
+	if (!s)
+		return -ENOMEM;
+	/* Places are multiples of NPUC_ALIGN long: a few bytes more do no harm. */
+	s->u.fill.bytes = (uint32_t)((bytes + 3) / 4 * 4);
+	s->u.fill.pattern = byte * 0x01010101u;
+	return 0;
 }
 
 /* ---- operands --------------------------------------------------------------------- */
@@ -407,43 +432,66 @@ int lower_tile(struct lowered *l)
 	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
 }
 
-/* Blocks of size x size pixels are the channels of one, or become pixels again. */
-int lower_space_to_depth(struct lowered *l)
+/* Backwards along one dimension. */
+int lower_reverse(struct lowered *l)
 {
-	bool depth = lower_op(l)->code == NPUC_DEPTH_TO_SPACE;
-	int32_t block =
-		lower_option(l, depth ? OPTIONS_DEPTH_TO_SPACE : OPTIONS_SPACE_TO_DEPTH,
-			     SPACE_BLOCK, 0);
-	const struct npuc_tensor *fine, *coarse;
 	struct move m = {0};
 	struct move_pair p;
-	int64_t row, b = block;
-	int rc = lower_counts(l, 1, 1);
+	const int32_t *along;
+	uint32_t axis = 0, dims[NPUC_RANK] = {0}, count = 0;
+	int rc = lower_counts(l, 2, 2);
 
 	if (!rc)
 		rc = move_pair_of(l, 0, &p);
+	if (!rc)
+		rc = lower_ints(l, 1, false, 0, &along, &count);
+	if (!rc && count != 1)
+		rc = lower_fail(l, ENOTSUP, "backwards along %u dimensions; along 1",
+				count);
+	if (!rc)
+		rc = move_axis(l, along[0], p.x->rank, &axis);
+	for (uint32_t i = 0; !rc && i < p.x->rank; i++)
+		dims[i] = (uint32_t)p.x->dims[i];
+	if (!rc)
+		rc = lower_dims(l, p.d, p.x->rank, dims);
 	if (rc)
 		return rc;
-	fine = depth ? p.y : p.x;
-	coarse = depth ? p.x : p.y;
-	if (p.x->rank != 4 || p.y->rank != 4 || b < 1 || b > INT16_MAX ||
-	    fine->dims[0] != coarse->dims[0] || fine->dims[1] != coarse->dims[1] * b ||
-	    fine->dims[2] != coarse->dims[2] * b ||
-	    fine->dims[3] * b * b != coarse->dims[3])
-		return lower_fail(l, EINVAL, "shapes do not fit blocks of %d x %d", block,
-				  block);
-	row = (int64_t)b * fine->dims[3]; /* of a block: the same in both */
-	move_add(&m, (uint64_t)(coarse->dims[0] * (int64_t)coarse->dims[1]),
-		 row * b * coarse->dims[2], row * b * coarse->dims[2]);
-	/* From the fine side's place to the coarse side's. */
-	move_add(&m, (uint64_t)coarse->dims[2], row, row * b);
-	move_add(&m, (uint64_t)b, row * coarse->dims[2], row);
-	move_add(&m, (uint64_t)row, 1, 1);
-	for (uint32_t i = 0; depth && i < m.count; i++) {
-		int64_t a = m.dim[i].a;
-
-		m.dim[i].a = m.dim[i].d;
-		m.dim[i].d = a;
-	}
+	for (uint32_t i = 0; i < p.x->rank; i++)
+		move_add(&m, dims[i], i == axis ? -p.a_step[i] : p.a_step[i],
+			 p.d_step[i]);
+	m.a_at = (dims[axis] ? dims[axis] - 1 : 0) * p.a_step[axis];
 	return lower_move(l, p.a, p.d, p.element, &m);
+}
+
+int lower_broadcast(struct lowered *l)
+{
+	uint32_t dims[NPUC_RANK], rank = 0, more;
+	const int32_t *to;
+	struct move m = {0};
+	struct move_pair p;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (!rc)
+		rc = lower_ints(l, 1, false, 0, &to, &rank);
+	if (rc)
+		return rc;
+	if (rank > NPUC_RANK || rank < p.x->rank)
+		return lower_fail(l, EINVAL, "%u dimensions become %u", p.x->rank, rank);
+	more = rank - p.x->rank;
+	for (uint32_t i = 0; i < rank; i++) {
+		int32_t from = i < more ? 1 : p.x->dims[i - more];
+
+		if (to[i] < 0 || (from != 1 && from != to[i]))
+			return lower_fail(l, EINVAL, "dimension %u of %d becomes %d", i,
+					  from, to[i]);
+		dims[i] = (uint32_t)to[i];
+	}
+	rc = lower_dims(l, p.d, rank, dims);
+	for (uint32_t i = 0; !rc && i < rank; i++)
+		move_add(&m, dims[i],
+			 i < more || p.x->dims[i - more] == 1 ? 0 : p.a_step[i - more],
+			 p.d_step[i]);
+	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
 }

@@ -22,6 +22,8 @@ struct move {
 };
 
 void move_add(struct move *m, uint64_t size, int64_t a, int64_t d);
+/* From d to a. */
+void move_swap(struct move *m);
 
 /* An operand or a result of any type and quantization: what is moved need not be a number
  * for the machine.  Where all operands are constant, so is the result, and lower_move
@@ -34,6 +36,9 @@ int lower_plain_result(struct lowered *l, uint32_t number, uint32_t a, uint32_t 
  * shares the place. */
 int lower_move(struct lowered *l, uint32_t a, uint32_t d, uint32_t element,
 	       const struct move *m);
+
+/* All bytes of a value. */
+int lower_fill(struct lowered *l, uint32_t d, uint8_t byte);
 
 /* First operand and only result, and how far their elements are apart. */
 struct move_pair {
@@ -55,7 +60,11 @@ int move_same_quant(struct lowered *l, uint32_t a, uint32_t d);
 int lower_reshape(struct lowered *l); /* SQUEEZE, EXPAND_DIMS */
 int lower_transpose(struct lowered *l);
 int lower_tile(struct lowered *l);
+int lower_reverse(struct lowered *l);
+int lower_broadcast(struct lowered *l);
+/* lower_block.c */
 int lower_space_to_depth(struct lowered *l); /* DEPTH_TO_SPACE */
+int lower_space_to_batch(struct lowered *l); /* BATCH_TO_SPACE_ND */
 /* lower_part.c */
 int lower_concat(struct lowered *l);
 int lower_pack(struct lowered *l);
@@ -66,5 +75,6 @@ int lower_strided_slice(struct lowered *l);
 /* lower_pick.c */
 int lower_gather(struct lowered *l);
 int lower_resize_nearest(struct lowered *l);
+int lower_mirror_pad(struct lowered *l);
 
 #endif

@@ -13,6 +13,8 @@ enum {
 	OPTIONS_RESIZE_NEAREST = 74,
 	RESIZE_ALIGN_CORNERS = 0,
 	RESIZE_HALF_PIXELS = 1,
+	OPTIONS_MIRROR_PAD = 77,
+	MIRROR_PAD_MODE = 0, /* 0 without the border itself, 1 with it */
 };
 
 #define PICKED_MAX 65536u /* elements along the axis of a GATHER or RESIZE */
@@ -239,4 +241,96 @@ int lower_resize_nearest(struct lowered *l)
 		return -ENOMEM;
 	rc = pick(l, &cols);
 	return rc ? rc : pick(l, &rows);
+}
+
+/* Elements before -1, and behind the last one, are those as far from the border inside.
+ */
+static uint32_t *mirrored(struct lowered *l, uint32_t in, const int32_t *pads,
+			  int32_t edge)
+{
+	uint32_t n = in + (uint32_t)pads[0] + (uint32_t)pads[1];
+	uint32_t *index = lower_own(l, (uint64_t)n * sizeof(*index));
+
+	for (uint32_t i = 0; index && i < n; i++) {
+		int64_t at = (int64_t)i - pads[0], far = at - in;
+
+		if (at < 0)
+			at = -at - edge;
+		else if (far >= 0)
+			at = (int64_t)in - 2 - far + edge;
+		index[i] = (uint32_t)at;
+	}
+	return index;
+}
+
+static int mirror_dims(struct lowered *l, const struct move_pair *p, const int32_t *pads,
+		       int32_t edge)
+{
+	uint32_t dims[NPUC_RANK];
+
+	for (uint32_t i = 0; i < p->x->rank; i++) {
+		const int32_t *pair = pads + (size_t)2 * i;
+		int32_t most = p->x->dims[i] - 1 + edge;
+
+		if (pair[0] < 0 || pair[1] < 0 || pair[0] > most || pair[1] > most)
+			return lower_fail(
+				l, EINVAL,
+				"paddings %d and %d of dimension %u; at most %d", pair[0],
+				pair[1], i, most);
+		dims[i] = (uint32_t)p->x->dims[i] + (uint32_t)pair[0] + (uint32_t)pair[1];
+		if (dims[i] > PICKED_MAX)
+			return lower_fail(l, ENOTSUP,
+					  "dimension %u becomes %u; at most %u", i,
+					  dims[i], PICKED_MAX);
+	}
+	return lower_dims(l, p->d, p->x->rank, dims);
+}
+
+/* One dimension after the other, the last first. */
+int lower_mirror_pad(struct lowered *l)
+{
+	int32_t edge = (int32_t)lower_option_u8(l, OPTIONS_MIRROR_PAD, MIRROR_PAD_MODE);
+	uint64_t inner = 1;
+	const int32_t *pads;
+	struct move_pair p;
+	uint32_t a;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc && edge > 1)
+		rc = lower_fail(l, ENOTSUP, "mode %d; 0 REFLECT, 1 SYMMETRIC", edge);
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (!rc)
+		rc = move_same_quant(l, p.a, p.d);
+	if (!rc)
+		rc = lower_ints(l, 1, false, (uint64_t)2 * p.x->rank, &pads, NULL);
+	if (!rc)
+		rc = mirror_dims(l, &p, pads, edge);
+	if (rc)
+		return rc;
+	a = p.a;
+	for (uint32_t i = p.x->rank; !rc && i--;) {
+		uint64_t outer = move_product(p.x, 0, i);
+		uint32_t in = (uint32_t)p.x->dims[i], n = (uint32_t)p.y->dims[i], d = p.d;
+		struct pick k = {.a = a,
+				 .element = p.element,
+				 .outer = outer,
+				 .in = in,
+				 .inner = inner,
+				 .n = n};
+
+		if (i)
+			rc = lower_value(l, outer * n * inner * p.element, NULL, &d);
+		if (!rc && i && l->values[p.d].made)
+			rc = lower_made(l, d);
+		k.d = d;
+		k.index = rc ? NULL : mirrored(l, in, pads + (size_t)2 * i, edge);
+		if (!k.index)
+			return rc ? rc : -ENOMEM;
+		rc = pick(l, &k);
+		inner *= n;
+		a = d;
+	}
+	return rc || p.x->rank ? rc
+			       : lower_move(l, p.a, p.d, p.element, &(struct move){0});
 }

@@ -363,7 +363,6 @@ int lower_pad(struct lowered *l)
 {
 	uint32_t operands = lower_op(l)->code == NPUC_PAD ? 2 : 3, a, d, value;
 	struct move m = {0};
-	struct step *s;
 	int rc = lower_counts(l, operands, operands);
 
 	if (!rc)
@@ -382,11 +381,6 @@ int lower_pad(struct lowered *l)
 	if (lower_t(l, a)->count == lower_t(l, d)->count)
 		return lower_move(l, a, d, 1, &m);
 	note_border(l, a, d, value);
-	s = lower_step(l, STEP_FILL, NPUC_NONE, NPUC_NONE, d);
-	if (!s)
-		return -ENOMEM;
-	/* Places are multiples of NPUC_ALIGN long: a few bytes more do no harm. */
-	s->u.fill.bytes = (uint32_t)((lower_t(l, d)->count + 3) / 4 * 4);
-	s->u.fill.pattern = value * 0x01010101u;
-	return lower_move(l, a, d, 1, &m);
+	rc = lower_fill(l, d, (uint8_t)value);
+	return rc ? rc : lower_move(l, a, d, 1, &m);
 }

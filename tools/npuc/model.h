@@ -33,6 +33,8 @@ enum npuc_operator {
 	NPUC_CUSTOM = 32, /* not compiled: the host's */
 	NPUC_PAD = 34,
 	NPUC_GATHER = 36,
+	NPUC_BATCH_TO_SPACE_ND = 37,
+	NPUC_SPACE_TO_BATCH_ND = 38,
 	NPUC_TRANSPOSE = 39,
 	NPUC_MEAN = 40,
 	NPUC_SUB = 41,
@@ -63,9 +65,12 @@ enum npuc_operator {
 	NPUC_RANGE = 96,
 	NPUC_RESIZE_NEAREST_NEIGHBOR = 97,
 	NPUC_LEAKY_RELU = 98,
+	NPUC_MIRROR_PAD = 100,
 	NPUC_SPLIT_V = 102,
+	NPUC_REVERSE_V2 = 105,
 	NPUC_RANK_OF = 110, /* RANK */
 	NPUC_QUANTIZE = 114,
+	NPUC_BROADCAST_TO = 130,
 };
 
 struct model_tensor {

@@ -7,7 +7,8 @@ Activations have quantizations that differ wherever TFLite takes no notice of th
 sometimes none.  Left out, because TFLite refuses it: int8 CONCATENATION, PACK and UNPACK of
 different quantizations; STRIDED_SLICE of more than five dimensions and TRANSPOSE of more
 than six, indices of GATHER that are negative.  And an ellipsis of STRIDED_SLICE that stands
-for no dimension, which TFLite takes for one.
+for no dimension, which TFLite takes for one; and REVERSE_V2 along several, of which TFLite
+heeds the first.
 """
 import numpy as np
 
@@ -226,6 +227,52 @@ class Move(Case):
                         block_size=b)
         self.text = f"{fine} {'of' if depth else 'to'} {coarse}"
 
+    def space_to_batch(self):
+        """And back; three or four dimensions."""
+        n, c, rank = self.r.choice([1, 1, 2]), self.channels(6), self.r.choice([3, 4, 4])
+        blocks = [self.r.choice([1, 2, 2, 3]) for _ in range(rank - 2)]
+        parts = [self.size(5) for _ in blocks]
+        margins = [[self.r.randint(0, min(3, p * b - 1)), 0] for p, b in zip(parts, blocks)]
+        for m, p, b in zip(margins, parts, blocks):
+            m[1] = self.r.randint(0, min(3, p * b - 1 - m[0]))
+        whole = [n] + [p * b - sum(m) for p, b, m in zip(parts, blocks, margins)] + [c]
+        part = [n * int(np.prod(blocks))] + parts + [c]
+        apart, q = self.r.random() < 0.5, self.quantization()
+        x = self.place("x", whole if apart else part, q)
+        y = self.result("y", part if apart else whole, q)
+        self.m.operator("SPACE_TO_BATCH_ND" if apart else "BATCH_TO_SPACE_ND",
+                        [x, self.numbers("b", blocks, INT32),
+                         self.numbers("m", margins, INT32)], [y])
+        self.text = f"{whole} {'to' if apart else 'of'} {part} blocks {blocks} {margins}"
+
+    def mirror_pad(self):
+        shape = self.shape(1, 4, 60)
+        mode = self.r.choice([0, 1])
+        pads = [[self.r.randint(0, min(3, n - 1 + mode)) for _ in "ab"] for n in shape]
+        q = self.quantization()
+        x = self.place("x", shape, q)
+        y = self.result("y", [n + sum(p) for n, p in zip(shape, pads)], q)
+        self.m.operator("MIRROR_PAD", [x, self.numbers("p", pads)], [y], mode=mode)
+        self.text = f"{shape} by {pads} mode {mode}"
+
+    def reverse(self):
+        shape = self.shape()
+        axis = self.r.randrange(len(shape))
+        x = self.place("x", shape)
+        y = self.result("y", shape)
+        a = self.numbers("a", [self.axis(axis, len(shape))], INT32)
+        self.m.operator("REVERSE_V2", [x, a], [y])
+        self.text = f"{shape} along {axis}"
+
+    def broadcast(self):
+        out = self.shape(1, 5)
+        shape = [1 if self.r.random() < 0.4 else n for n in out]
+        shape = shape[self.r.randint(0, len(shape) - 1):]
+        x = self.place("x", shape)
+        y = self.result("y", out)
+        self.m.operator("BROADCAST_TO", [x, self.numbers("to", out)], [y])
+        self.text = f"{shape} to {out}"
+
     def mean(self):
         """A scale is missing, or both are: the multiplier is 0 then."""
         shape = self.shape(product=300)
@@ -429,6 +476,10 @@ PLAN = [
     ("gather", 110),
     ("resize_nearest", 100),
     ("space_to_depth", 50),
+    ("space_to_batch", 70),
+    ("mirror_pad", 60),
+    ("reverse", 30),
+    ("broadcast", 40),
     ("mean", 30),
     ("shape_pack", 60),
     ("shape_arithmetic", 60),
