@@ -1,200 +1,129 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* halrun.c - the command: runs a TensorFlow Lite model, or a program made of one. */
-#define _GNU_SOURCE
+#include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "device.h"
-#include "npuc.h"
+#include "feed.h"
+#include "result.h"
 #include "tool.h"
 
 #define TOP_DEFAULT 5u
+#define OUTPUTS_MAX 256u
+#define REPEAT_MAX  10000000u
 
 static const char help[] =
-	"usage: halrun [OPTION...] MODEL.tflite|PROGRAM.npu INPUT.bin...\n"
+	"usage: halrun [OPTION...] MODEL.tflite|PROGRAM.npu [NAME=]INPUT...\n"
 	"\n"
-	"Runs a model once and prints its largest outputs: index, quantized value, real "
+	"Runs a model and prints its largest outputs: index, quantized value, real "
 	"value.\n"
-	"A file for each input, in the model's order: its elements one behind the other, "
-	"int8 or\n"
-	"uint8, or float32 (little-endian) for one that the model has as float32.\n"
+	"An INPUT is a .npy file of the input's type and shape, or the elements alone, "
+	"one\n"
+	"behind the other: int8 or uint8, or float32 (little-endian) for one that the "
+	"model\n"
+	"has as float32.  It goes to the input NAME, or without one to the next that "
+	"has\n"
+	"none; npuc --check lists them.  A file - is standard input, or standard "
+	"output.\n"
 	"\n"
-	"  -t, --target TARGET  as in hal_open: npu:0, 'npu:0?rows=8&cols=8'; default: "
-	"what "
-	"the\n"
-	"                       configuration selects\n"
+	"  -r, --random SEED    random bytes for the inputs without a file; SEED from 1\n"
+	"  -o, --output [NAME=]FILE\n"
+	"                       writes the output NAME, or all of them one behind the "
+	"other,\n"
+	"                       in the model's types; as .npy when FILE ends so; may be\n"
+	"                       repeated\n"
 	"  -n, --top N          how many to print of each output (5); 0: none\n"
-	"  -o, --output FILE    writes all outputs, one behind the other, as the model "
-	"has "
-	"them\n"
+	"  -l, --labels FILE    names of an output's elements, a line each, printed "
+	"beside\n"
+	"                       them\n"
+	"  -R, --repeat N       runs N times and prints p50 and p99 of cycles and wall "
+	"time,\n"
+	"                       and the MAC use: of all that the array could have "
+	"multiplied\n"
+	"  -j, --json           JSON instead of text\n"
+	"  -t, --target TARGET  as in hal_open: npu:0, 'npu:0?rows=8&cols=8'; default: "
+	"what\n"
+	"                       the configuration selects\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
 	"command line is wrong.\n";
 
 static const struct option longs[] = {
-	{"target", required_argument, NULL, 't'}, {"top", required_argument, NULL, 'n'},
-	{"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+	{"target", required_argument, NULL, 't'},
+	{"top", required_argument, NULL, 'n'},
+	{"output", required_argument, NULL, 'o'},
+	{"random", required_argument, NULL, 'r'},
+	{"repeat", required_argument, NULL, 'R'},
+	{"labels", required_argument, NULL, 'l'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
 };
 
 struct args {
-	const char *target, *output, *model;
-	char **inputs;
-	uint32_t input_count;
-	uint64_t top;
+	const char *target, *model, *labels;
+	struct feed feed;
+	char *outputs[OUTPUTS_MAX];
+	uint64_t top, repeat;
+	bool json;
 };
 
-static uint8_t *read_whole(const char *path, uint64_t bytes, char why[NPUC_WHY])
-{
-	FILE *f = fopen(path, "rb");
-	uint8_t *data = f ? malloc(bytes + 1) : NULL;
-	size_t got;
+/* ---- running ---------------------------------------------------------------------- */
 
-	if (!f || !data) {
-		snprintf(why, NPUC_WHY, "%s: %s", path,
-			 f ? "out of memory" : "cannot be opened");
-		if (f)
-			(void)fclose(f);
-		return NULL;
-	}
-	got = fread(data, 1, bytes + 1, f);
-	(void)fclose(f);
-	if (got == bytes)
-		return data;
-	snprintf(why, NPUC_WHY, "%s: %s %" PRIu64 " bytes, which the input takes", path,
-		 got < bytes ? "shorter than the" : "longer than the", bytes);
-	free(data);
-	return NULL;
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int write_inputs(const struct args *a, const struct npuc_program *p,
-			struct npuc_run *run, char why[NPUC_WHY])
+static int run_all(struct npuc_run *run, struct result *r, uint64_t count)
 {
-	int rc = 0;
+	char why[NPUC_WHY];
 
-	for (uint32_t i = 0; !rc && i < p->input_count; i++) {
-		uint64_t bytes = npuc_port_bytes(&p->inputs[i]);
-		uint8_t *data = read_whole(a->inputs[i], bytes, why);
+	r->cycles = calloc(count, sizeof(*r->cycles));
+	r->wall_ns = calloc(count, sizeof(*r->wall_ns));
+	if (!r->cycles || !r->wall_ns)
+		return tool_fail("out of memory");
+	for (; r->runs < count; r->runs++) {
+		uint64_t begin = wall_ns();
 
-		if (!data)
-			return -1;
-		rc = npuc_run_write(run, i, data, bytes, why);
-		free(data);
+		if (npuc_run_kernel(run, "run", &r->cycles[r->runs], why))
+			return tool_fail("%s", why);
+		r->wall_ns[r->runs] = wall_ns() - begin;
 	}
-	return rc;
+	result_sort(r);
+	return 0;
 }
 
-static int32_t value_at(const struct npuc_port *port, const uint8_t *q, uint64_t i)
+static int infer(const struct args *a, struct device *d, struct result *r)
 {
-	int32_t whole;
-
-	switch (port->device_type) {
-	case NPUC_INT32:
-	case NPUC_INT64: /* an index: its lower half has it all */
-		memcpy(&whole, q + i * npuc_type_bytes(port->device_type), 4);
-		return whole;
-	case NPUC_UINT8:
-		return q[i];
-	default:
-		return (int8_t)q[i];
-	}
-}
-
-/* The largest first; of equal ones the first.  */
-static void print_top(const struct npuc_port *port, const uint8_t *q, uint64_t top)
-{
-	uint64_t last_at = 0;
-	int32_t last = INT32_MAX;
-
-	if (top > port->count)
-		top = port->count;
-	if (top)
-		printf("%s: %" PRIu64 " of %" PRIu64 " outputs\n", port->name, top,
-		       port->count);
-	for (uint64_t n = 0; n < top; n++) {
-		int32_t best = INT32_MIN;
-		uint64_t at = 0;
-
-		for (uint64_t i = 0; i < port->count; i++) {
-			int32_t v = value_at(port, q, i);
-			bool left = v < last || (v == last && n && i > last_at);
-
-			if (left && v > best) {
-				best = v;
-				at = i;
-			}
-		}
-		printf("%6" PRIu64 " %5d %12.6g\n", at, best,
-		       port->scale > 0 ? (double)port->scale * (best - port->zero_point)
-				       : best);
-		last = best;
-		last_at = at;
-	}
-}
-
-static int read_outputs(const struct args *a, const struct npuc_program *p,
-			struct npuc_run *run, FILE *file, char why[NPUC_WHY])
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; !rc && i < p->output_count; i++) {
-		const struct npuc_port *port = &p->outputs[i];
-		uint64_t bytes = npuc_port_bytes(port);
-		uint8_t *data = malloc(bytes);
-
-		if (!data) {
-			snprintf(why, NPUC_WHY, "out of memory");
-			return -1;
-		}
-		rc = npuc_run_read(run, i, true, data,
-				   port->count * npuc_type_bytes(port->device_type), why);
-		if (!rc)
-			print_top(port, data, a->top);
-		if (!rc && file)
-			rc = npuc_run_read(run, i, false, data, bytes, why);
-		if (!rc && file && fwrite(data, 1, bytes, file) != bytes) {
-			snprintf(why, NPUC_WHY, "%s: cannot be written", a->output);
-			rc = -1;
-		}
-		free(data);
-	}
-	return rc;
-}
-
-static int infer(const struct args *a, const struct npuc_program *p, struct device *d,
-		 char why[NPUC_WHY])
-{
+	FILE *text = feed_takes_stdout(&a->feed) ? stderr : stdout;
 	struct npuc_run *run;
-	uint64_t cycles = 0;
-	FILE *file = NULL;
-	int rc = npuc_run_open(d->dev, d->part, p, &run, why);
+	char why[NPUC_WHY];
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = write_inputs(a, p, run, why);
+	if (npuc_run_open(d->dev, d->part, r->program, &run, why))
+		return tool_fail("%s", why);
+	rc = feed_inputs(&a->feed, r->program, run);
 	if (!rc)
-		rc = npuc_run_kernel(run, "run", &cycles, why);
-	if (!rc && a->output) {
-		file = fopen(a->output, "wb");
-		if (!file) {
-			snprintf(why, NPUC_WHY, "%s: cannot be written", a->output);
-			rc = -1;
-		}
-	}
+		rc = run_all(run, r, a->repeat);
 	if (!rc)
-		rc = read_outputs(a, p, run, file, why);
-	if (file && fclose(file) && !rc) {
-		snprintf(why, NPUC_WHY, "%s: cannot be written", a->output);
-		rc = -1;
-	}
+		rc = result_read(r, run);
+	if (!rc)
+		rc = feed_outputs(&a->feed, r->program, run);
+	if (!rc && a->json)
+		rc = result_json(r);
+	else if (!rc)
+		result_text(r, text);
 	npuc_run_close(run);
-	if (!rc)
-		printf("%" PRIu64 " cycles on %s, %u x %u\n", cycles, d->info.name,
-		       d->info.unit_rows, d->info.unit_cols);
 	return rc;
 }
 
@@ -202,61 +131,125 @@ static int run(const struct args *a)
 {
 	struct npuc_program p;
 	struct device d = {0};
+	struct result r = {
+		.model = a->model, .program = &p, .device = &d.info, .top = a->top};
 	char why[NPUC_WHY];
-	int rc = npuc_program_open(a->model, NULL, &p, why);
+	int rc = 0;
 
-	if (rc)
+	if (npuc_program_open(device_path(a->model, "/dev/stdin"), NULL, &p, why))
 		return tool_fail("%s", why);
-	if (a->input_count != p.input_count) {
-		snprintf(why, sizeof(why), "%s has %u inputs, given are %u files",
-			 a->model, p.input_count, a->input_count);
-		rc = -1;
-	}
+	if (a->labels)
+		rc = labels_read(a->labels, &r.labels);
 	if (!rc)
-		rc = device_open(a->target, &d, why);
+		rc = result_check(&r);
 	if (!rc)
-		rc = infer(a, &p, &d, why);
+		rc = feed_check_outputs(&a->feed, &p);
+	if (!rc && device_open(a->target, &d, why))
+		rc = tool_fail("%s", why);
+	if (!rc)
+		rc = infer(a, &d, &r);
 	device_close(&d);
+	result_free(&r);
 	npuc_program_free(&p);
-	if (!rc && fflush(stdout))
-		return tool_end(0);
-	return rc ? tool_fail("%s", why) : 0;
+	return rc;
+}
+
+/* ---- the command line ------------------------------------------------------------- */
+
+static int parse_number(const char *option, const char *text, uint64_t least,
+			uint64_t most, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 0);
+	if (end == text || *end || strchr(text, '-') || errno || *out < least ||
+	    *out > most) {
+		if (most == UINT64_MAX)
+			return tool_usage("--%s %s: a number from %llu on", option, text,
+					  (unsigned long long)least);
+		return tool_usage("--%s %s: a number from %llu to %llu", option, text,
+				  (unsigned long long)least, (unsigned long long)most);
+	}
+	return 0;
+}
+
+/* 0, or the exit status and in *done that there is nothing else to do. */
+static int parse_option(int c, struct args *a, bool *done)
+{
+	switch (c) {
+	case 't':
+		a->target = optarg;
+		return 0;
+	case 'n':
+		return parse_number("top", optarg, 0, UINT64_MAX, &a->top);
+	case 'r':
+		return parse_number("random", optarg, 1, UINT64_MAX, &a->feed.seed);
+	case 'R':
+		return parse_number("repeat", optarg, 1, REPEAT_MAX, &a->repeat);
+	case 'o':
+		if (a->feed.output_count == OUTPUTS_MAX)
+			return tool_usage("more than %u outputs", OUTPUTS_MAX);
+		a->outputs[a->feed.output_count++] = optarg;
+		return 0;
+	case 'l':
+		a->labels = optarg;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
+	case 'h':
+		fputs(help, stdout);
+		*done = true;
+		return 0;
+	case 'V':
+		*done = true;
+		return tool_version();
+	default:
+		return tool_usage_said();
+	}
+}
+
+static bool is_standard(const char *file)
+{
+	return strcmp(file, "-") == 0;
+}
+
+static int check_line(const struct args *a)
+{
+	if (!a->model)
+		return tool_usage("no model");
+	if (!a->feed.input_count && !a->feed.seed)
+		return tool_usage("no inputs, and no --random");
+	if (a->json && feed_takes_stdout(&a->feed))
+		return tool_usage("JSON and an output cannot both go to standard output");
+	for (uint32_t i = 0; is_standard(a->model) && i < a->feed.input_count; i++)
+		if (is_standard(a->feed.inputs[i]))
+			return tool_usage("model and input are both standard input");
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct args a = {.top = TOP_DEFAULT};
-	char *end;
-	int c;
+	struct args a = {.top = TOP_DEFAULT, .repeat = 1};
+	bool done = false;
+	int c, rc = 0;
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while ((c = getopt_long(argc, argv, "t:n:o:hV", longs, NULL)) != -1) {
-		switch (c) {
-		case 't':
-			a.target = optarg;
+	while (!rc && !done) {
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+		c = getopt_long(argc, argv, "t:n:o:r:R:l:jhV", longs, NULL);
+		if (c == -1)
 			break;
-		case 'n':
-			a.top = strtoull(optarg, &end, 10);
-			if (end == optarg || *end || optarg[0] == '-')
-				return tool_usage("--top takes a number, not: %s",
-						  optarg);
-			break;
-		case 'o':
-			a.output = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			return tool_end(tool_version());
-		default:
-			return tool_usage_said();
-		}
+		rc = parse_option(c, &a, &done);
 	}
-	if (argc - optind < 2)
-		return tool_usage("a model and its inputs are needed");
-	a.model = argv[optind];
-	a.inputs = argv + optind + 1;
-	a.input_count = (uint32_t)(argc - optind - 1);
-	return run(&a);
+	if (rc || done)
+		return tool_end(rc);
+	a.feed.outputs = a.outputs;
+	if (optind < argc) {
+		a.model = argv[optind];
+		a.feed.inputs = argv + optind + 1;
+		a.feed.input_count = (uint32_t)(argc - optind - 1);
+	}
+	rc = check_line(&a);
+	return tool_end(rc ? rc : run(&a));
 }

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_halrun.c - the command halrun: files in and out, what it says, and what it
+ * refuses.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <yajl/yajl_tree.h>
+
+#include "tiny.h"
+
+#define DIGITS HAL_SOURCE_DIR "/data/digits/"
+#define ON     HALRUN " -t 'npu:0?clock=virtual&model=" MODEL "' "
+#define SEVEN  ON DIGITS "digits.tflite " DIGITS "seven.npy "
+
+static char dir[] = "/tmp/halrun.XXXXXX";
+static char text[65536];
+
+/* The command runs in dir; exit status, what it says is in text. */
+__attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
+{
+	char command[4096];
+	va_list args;
+	size_t n;
+	FILE *f;
+	int rc;
+
+	n = (size_t)snprintf(command, sizeof(command), "cd %s && exec 2>&1; ", dir);
+	va_start(args, format);
+	vsnprintf(command + n, sizeof(command) - n, format, args);
+	va_end(args);
+	f = popen(command, "r");
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	rc = pclose(f);
+	return WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
+}
+
+#define RUNS(...)                                                                        \
+	do {                                                                             \
+		if (run(__VA_ARGS__) != 0)                                               \
+			fail_msg("%s", text);                                            \
+	} while (0)
+#define SAYS(what)                                                                       \
+	do {                                                                             \
+		if (!strstr(text, what))                                                 \
+			fail_msg("no '%s' in: %s", what, text);                          \
+	} while (0)
+#define REFUSED(status, what, ...)                                                       \
+	do {                                                                             \
+		assert_int_equal(run(__VA_ARGS__), status);                              \
+		SAYS(what);                                                              \
+	} while (0)
+
+static FILE *open_in(const char *name)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	return f;
+}
+
+static void write_in(const char *name, const void *data, size_t size)
+{
+	FILE *f = open_in(name);
+
+	assert_int_equal(fwrite(data, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* A .npy file with this header and count elements of value. */
+static void write_npy(const char *name, int version, const char *header,
+		      const void *value, size_t bytes, size_t count)
+{
+	size_t length = strlen(header) + 1;
+	FILE *f = open_in(name);
+
+	fprintf(f, "\x93NUMPY%c%c%c%c", version, 0, (char)(length & 0xff),
+		(char)(length >> 8));
+	if (version > 1)
+		fprintf(f, "%c%c", 0, 0);
+	fprintf(f, "%s\n", header);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(fwrite(value, 1, bytes, f), bytes);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* left, right (1 x 4, int8) -> sum; real (float32) -> scaled (float32), and left again.
+ */
+static void write_ports(void)
+{
+	static uint8_t file[8192];
+	static const int32_t four[] = {1, 4};
+	struct tiny m = {0};
+	int32_t left = tiny_int8(&m, "left", 2, four, 1, 0);
+	int32_t right = tiny_int8(&m, "right", 2, four, 1, 0);
+	int32_t sum = tiny_int8(&m, "sum", 2, four, 1, 0);
+	int32_t real = tiny_int8(&m, "a=real", 2, four, 0, 0);
+	int32_t quantized = tiny_int8(&m, "quantized", 2, four, 0.5f, 10);
+	int32_t scaled = tiny_int8(&m, "dir/scaled", 2, four, 0, 0);
+	const int32_t both[] = {left, right};
+
+	m.tensors[real].type = m.tensors[scaled].type = 0;
+	m.tensors[real].scales = m.tensors[scaled].scales = 0;
+	tiny_op(&m, 0, 2, both, sum);
+	tiny_op(&m, 114, 1, &real, quantized);
+	tiny_op(&m, 6, 1, &quantized, scaled);
+	m.inputs[0] = left;
+	m.inputs[1] = real;
+	m.inputs[2] = right;
+	m.outputs[0] = sum;
+	m.outputs[1] = scaled;
+	m.input_count = 3;
+	m.output_count = 2;
+	write_in("ports.tflite", file, tiny_write(&m, file, sizeof(file)));
+}
+
+static int set_up(void **state)
+{
+	static const int8_t left[] = {1, 2, 3, 4}, right[] = {10, 20, 30, -40};
+	static const float real[] = {0.26f, -1, 3, 100};
+
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	write_ports();
+	write_in("left", left, 4);
+	write_in("right", right, 4);
+	write_in("real", real, 16);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+/* ---- files ------------------------------------------------------------------------ */
+
+static void test_npy(void **state)
+{
+	(void)state;
+	RUNS(SEVEN "-n 1 -l " DIGITS
+		   "labels.txt -o out.npy -o logits=out.bin -o all.bin");
+	SAYS("logits: 1 of 10 outputs\n     7    74      5.62489  seven\n");
+	RUNS("tail -c 10 out.npy | cmp - out.bin && cmp all.bin out.bin");
+	RUNS("head -c 128 out.npy | tr -d '\\000\\200-\\377'");
+	SAYS("NUMPY");
+	SAYS("{'descr': '|i1', 'fortran_order': False, 'shape': (1, 10), }");
+	RUNS("wc -c < out.npy");
+	assert_int_equal(strtol(text, NULL, 10), 138);
+	/* What was written can be read: the elements begin at a multiple of 64. */
+	RUNS("tail -c 64 " DIGITS "seven.npy > raw && " ON DIGITS
+	     "digits.tflite raw -n 0 -o raw.bin && cmp raw.bin out.bin");
+	RUNS(ON DIGITS "digits.tflite - -n 0 -o - < raw 2>/dev/null | cmp - out.bin");
+	RUNS(ON "- image=raw -n 0 -o raw.bin < " DIGITS
+		"digits.tflite && cmp raw.bin out.bin");
+}
+
+static void test_versions(void **state)
+{
+	static const char *const headers[] = {
+		"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4), }",
+		"{\"shape\":(1,4,),\"fortran_order\":False,\"descr\":\"i1\"}",
+		" { 'fortran_order' : False , 'descr' : '|i1' , 'shape' : ( 1 , 4 ) } ",
+	};
+	int8_t three = 3;
+
+	(void)state;
+	for (size_t i = 0; i < 9; i++) {
+		write_npy("in.npy", 1 + (int)(i / 3), headers[i % 3], &three, 1, 4);
+		RUNS(ON "ports.tflite left=in.npy right=left real -n 4");
+		SAYS("     3     7            7\n     2     6            6\n");
+	}
+}
+
+/* One .npy file, everything but one thing right. */
+static void test_wrong_npy(void **state)
+{
+	static const struct {
+		const char *header, *says;
+		int version;
+		size_t elements;
+	} wrong[] = {
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4)}",
+		 "in.npy: elements are float32; input 'left' takes int8, 1x4", 1, 16},
+		{"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 4)}",
+		 "elements are int16; input 'left' takes int8", 1, 8},
+		{"{'descr': '>i2', 'fortran_order': False, 'shape': (1, 4)}",
+		 "type '>i2'; little-endian", 1, 8},
+		{"{'descr': '<c8', 'fortran_order': False, 'shape': (1, 4)}",
+		 "type '<c8'; no tensor has such", 1, 32},
+		{"{'descr': [('a', '|i1')], 'fortran_order': False, 'shape': (1, 4)}",
+		 "a structured array", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': True, 'shape': (1, 4)}",
+		 "in Fortran order; C order is read", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': Maybe, 'shape': (1, 4)}",
+		 "fortran_order is neither", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (4, 1)}",
+		 "its shape is 4x1; input 'left' takes 1x4", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (4,)}",
+		 "its shape is 4; input 'left' takes 1x4", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': ()}",
+		 "its shape is scalar; input 'left' takes 1x4", 1, 1},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, -4)}",
+		 "a dimension is no number", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 99999999999)}",
+		 "a dimension is above", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,4)}",
+		 "more than 8 dimensions", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1 4)}",
+		 "the shape is not closed", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': 4}",
+		 "the shape is no tuple", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False}", "'shape' is missing", 1, 4},
+		{"{'descr': '|i1', 'descr': '|i1', 'shape': (1, 4)}", "key 'descr'", 1,
+		 4},
+		{"{'descr': '|i1", "a quote is not closed", 1, 4},
+		{"{'descr' '|i1'}", "no value of 'descr'", 1, 4},
+		{"{'descr': '|i1' 'shape': (1, 4)}", "it is not closed", 1, 4},
+		{"descr", "no dictionary", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
+		 "version 4.0 of .npy; 1 to 3", 4, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
+		 "in.npy: shorter than the 4 bytes that input 'left' takes (behind", 1,
+		 3},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
+		 "in.npy: longer than the 4 bytes that input 'left' takes (behind", 2, 5},
+	};
+	int8_t three = 3;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		write_npy("in.npy", wrong[i].version, wrong[i].header, &three, 1,
+			  wrong[i].elements);
+		REFUSED(1, wrong[i].says, ON "ports.tflite left=in.npy right=left real");
+		SAYS("halrun: in.npy: ");
+	}
+	write_in("in.npy", "\x93NUMPY\x01\0\xff\xff{", 11);
+	REFUSED(1, "it is cut off", ON "ports.tflite in.npy real right");
+	write_in("in.npy", "\x93NUMPY\x01", 7);
+	REFUSED(1, "it is cut off", ON "ports.tflite in.npy real right");
+	write_in("in.npy", "\x93NUMPY\x02\0\xff\xff\xff\xff{", 13);
+	REFUSED(1, "at most 65536", ON "ports.tflite in.npy real right");
+}
+
+static void test_names(void **state)
+{
+	float got[4];
+	char path[128];
+	FILE *f;
+
+	(void)state;
+	/* The others go to the inputs that are left, in the model's order. */
+	RUNS(ON "ports.tflite right=right left a=real=real -n 1 -o sum=sum.bin "
+		"-o dir/scaled=scaled.npy");
+	SAYS("sum: 1 of 4 outputs\n     2    33           33\n");
+	SAYS("dir/scaled: 1 of 4 outputs\n     3   127         58.5\n");
+	snprintf(path, sizeof(path), "%s/scaled.npy", dir);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, -16, SEEK_END), 0);
+	assert_int_equal(fread(got, 4, 4, f), 4);
+	fclose(f);
+	assert_true(got[0] == 0.5f && got[1] == -1 && got[2] == 3 && got[3] == 58.5f);
+	REFUSED(1, "two files for input 'left'", ON "ports.tflite left=left left=right");
+	REFUSED(1, "right: there is no input left for it; inputs: 'left', 'a=real'",
+		ON "ports.tflite left real right right");
+	REFUSED(1, "no file for input 'right', and no --random",
+		ON "ports.tflite left real");
+	REFUSED(1, "no input is called 'lfet'; inputs: 'left'",
+		ON "ports.tflite lfet=left");
+	REFUSED(1, "no output is called 'smu'; outputs: 'sum', 'dir/scaled'",
+		ON "ports.tflite -r 1 -o smu=x");
+	REFUSED(1, "a .npy file has one output", ON "ports.tflite -r 1 -o both.npy");
+	REFUSED(1, "no file's name", ON "ports.tflite -r 1 -o sum=");
+	REFUSED(1, "standard output is written once",
+		ON "ports.tflite -r 1 -o sum=- -o -");
+	REFUSED(1, "standard input is read once",
+		ON "ports.tflite -r 1 left=- right=- < left");
+	REFUSED(1, "none: No such file", ON "ports.tflite none real right");
+	REFUSED(1, ": ", ON "ports.tflite . real right");
+	REFUSED(1, "longer than the 4 bytes", ON "ports.tflite real real right");
+	REFUSED(1, "shorter than the 16 bytes", ON "ports.tflite left left right");
+	REFUSED(1, "none/x: No such file", ON "ports.tflite -r 1 -o none/x");
+	REFUSED(1, "/dev/full: cannot be written", ON "ports.tflite -r 1 -o /dev/full");
+	REFUSED(1, "cannot write the output", ON "ports.tflite -r 1 > /dev/full");
+	REFUSED(1, "cannot write the output", ON "ports.tflite -j -r 1 > /dev/full");
+	REFUSED(1, "cannot write the output", ON "ports.tflite -r 1 -o - > /dev/full");
+	REFUSED(1, "cannot write the output", HALRUN " --help > /dev/full");
+}
+
+/* ---- what it says ----------------------------------------------------------------- */
+
+/* Like tests/tflite: the top byte of xorshift64*, input after input. */
+static void test_random(void **state)
+{
+	(void)state;
+	RUNS(ON "ports.tflite -r 1 -n 0 -o one.bin && " ON
+		"ports.tflite -r 0x1 -n 0 -o hex.bin && " ON
+		"ports.tflite -r 2 -n 0 -o two.bin && cmp one.bin hex.bin && "
+		"! cmp -s one.bin two.bin");
+	/* Four bytes each for left, real and right; the sum of the first and the last. */
+	{
+		uint64_t x = 1;
+		int8_t byte[12], want[4];
+
+		for (size_t i = 0; i < 12; i++) {
+			x ^= x >> 12;
+			x ^= x << 25;
+			x ^= x >> 27;
+			byte[i] = (int8_t)(x * UINT64_C(2685821657736338717) >> 56);
+		}
+		for (size_t i = 0; i < 4; i++) {
+			int sum = byte[i] + byte[8 + i];
+
+			want[i] = (int8_t)(sum > 127 ? 127 : sum < -128 ? -128 : sum);
+		}
+		write_in("want.bin", want, 4);
+		RUNS("head -c 4 one.bin | cmp - want.bin");
+	}
+	/* Only what has no file. */
+	RUNS(ON "ports.tflite -r 1 left=left right=right -n 1");
+	SAYS("     2    33           33\n");
+}
+
+static yajl_val get(yajl_val tree, const char *a, const char *b)
+{
+	const char *path[] = {a, b, NULL};
+	yajl_val v = yajl_tree_get(tree, path, yajl_t_any);
+
+	if (!v)
+		fail_msg("no %s %s in: %s", a, b ? b : "", text);
+	return v;
+}
+
+static void test_json(void **state)
+{
+	char why[256];
+	yajl_val tree, result, best;
+	double use;
+
+	(void)state;
+	RUNS(SEVEN "-j -R 7 -n 2 -l " DIGITS "labels.txt");
+	tree = yajl_tree_parse(text, why, sizeof(why));
+	if (!tree)
+		fail_msg("%s: %s", why, text);
+	assert_int_equal(YAJL_GET_INTEGER(get(tree, "runs", NULL)), 7);
+	assert_int_equal(YAJL_GET_INTEGER(get(tree, "macs", NULL)), 231680);
+	assert_true(YAJL_GET_INTEGER(get(tree, "cycles", "p50")) > 0);
+	assert_true(YAJL_GET_INTEGER(get(tree, "cycles", "p99")) >=
+		    YAJL_GET_INTEGER(get(tree, "cycles", "p50")));
+	assert_true(YAJL_GET_DOUBLE(get(tree, "wall_ms", "p99")) >=
+		    YAJL_GET_DOUBLE(get(tree, "wall_ms", "p50")));
+	use = 231680.0 / (double)YAJL_GET_INTEGER(get(tree, "cycles", "p50")) /
+	      (double)(YAJL_GET_INTEGER(get(tree, "rows", NULL)) *
+		       YAJL_GET_INTEGER(get(tree, "cols", NULL)));
+	assert_true(YAJL_GET_DOUBLE(get(tree, "mac_use", NULL)) > use * 0.999999 &&
+		    YAJL_GET_DOUBLE(get(tree, "mac_use", NULL)) < use * 1.000001);
+	result = YAJL_GET_ARRAY(get(tree, "results", NULL))->values[0];
+	assert_string_equal(YAJL_GET_STRING(get(result, "name", NULL)), "logits");
+	assert_int_equal(YAJL_GET_ARRAY(get(result, "top", NULL))->len, 2);
+	best = YAJL_GET_ARRAY(get(result, "top", NULL))->values[0];
+	assert_int_equal(YAJL_GET_INTEGER(get(best, "index", NULL)), 7);
+	assert_int_equal(YAJL_GET_INTEGER(get(best, "value", NULL)), 74);
+	assert_string_equal(YAJL_GET_STRING(get(best, "label", NULL)), "seven");
+	yajl_tree_free(tree);
+}
+
+static void test_repeat(void **state)
+{
+	(void)state;
+	RUNS(SEVEN "-n 0 -R 5");
+	SAYS("5 runs on ");
+	SAYS("cycles: p50 ");
+	SAYS(", p99 ");
+	SAYS("wall time: p50 ");
+	SAYS("MAC use: ");
+	SAYS(" %, 231680 MACs a run\n");
+}
+
+static void test_labels(void **state)
+{
+	(void)state;
+	write_in("nine", "1\n2\n3\n4\n5\n6\n7\n8\n9", 17);
+	REFUSED(1, "9 labels; output 'logits' has 10 elements", SEVEN "-l nine");
+	write_in("ten", "1\n2\n\n4\n5\n6\n7\nacht\r\n9\n10\n\n", 25);
+	RUNS(SEVEN "-n 1 -l ten");
+	SAYS("5.62489  acht\n");
+	write_in("binary", "1\n\x01\n", 4);
+	REFUSED(1, "binary:2: not text in UTF-8", SEVEN "-l binary");
+	write_in("latin", "\xc3\xa4\n\xe4\n", 5);
+	REFUSED(1, "latin:2: not text in UTF-8", SEVEN "-l latin");
+	write_in("empty", "", 0);
+	REFUSED(1, "empty: it has no labels", SEVEN "-l empty");
+	REFUSED(1, "none: No such file", SEVEN "-l none");
+}
+
+/* A network that ends early says so, as a program of npuc, too. */
+static void test_host(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t four[] = {1, 4}, in[] = {0}, mid[] = {1};
+	struct tiny m = {0};
+
+	(void)state;
+	tiny_int8(&m, "pixels", 2, four, 0.5f, 3);
+	tiny_int8(&m, "boxes", 2, four, 0.5f, 3);
+	tiny_int8(&m, "found", 2, four, 0.5f, 3);
+	tiny_op(&m, 19, 1, in, 1);
+	tiny_op(&m, 32, 1, mid, 2)->custom = "Detect";
+	m.inputs[0] = 0;
+	m.outputs[0] = 2;
+	m.input_count = m.output_count = 1;
+	write_in("tail.tflite", file, tiny_write(&m, file, sizeof(file)));
+	RUNS(NPUC " tail.tflite -o tail.npu && " ON "tail.npu -r 1 -n 1");
+	SAYS("boxes: 1 of 4 outputs");
+	SAYS("the network ends before layer 1 (CUSTOM Detect)");
+	RUNS(ON "-j tail.tflite -r 1");
+	SAYS("\"host\": \"the network ends before layer 1 (CUSTOM Detect)");
+}
+
+static void test_usage(void **state)
+{
+	(void)state;
+	REFUSED(2, "no model", HALRUN);
+	REFUSED(2, "no inputs, and no --random", HALRUN " x.tflite");
+	REFUSED(2, "--random 0: a number from 1 on", HALRUN " -r 0 x");
+	REFUSED(2, "--random -1: a number", HALRUN " -r -1 x");
+	REFUSED(2, "--random x: a number", HALRUN " -r x x");
+	REFUSED(2, "--repeat 0: a number from 1 to 10000000", HALRUN " -R 0 x y");
+	REFUSED(2, "--top 1.5: a number", HALRUN " -n 1.5 x y");
+	REFUSED(2, "JSON and an output cannot both", HALRUN " -j -o - x y");
+	REFUSED(2, "model and input are both standard input", HALRUN " - -");
+	REFUSED(2, "try: halrun --help", HALRUN " --nonsense");
+	REFUSED(1, "none.tflite: No such file", HALRUN " none.tflite -r 1");
+	REFUSED(1, "not a TensorFlow Lite model", HALRUN " " DIGITS "seven.npy -r 1");
+	REFUSED(1, "ref is no NPU", HALRUN " -t ref ports.tflite -r 1");
+	RUNS(HALRUN " --version");
+	SAYS("halrun 0.");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_npy),       cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrong_npy), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_random),    cmocka_unit_test(test_json),
+		cmocka_unit_test(test_repeat),    cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_host),      cmocka_unit_test(test_usage),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

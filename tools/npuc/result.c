@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.c - what halrun says of a run, as text or JSON. */
+#include "result.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "out.h"
+#include "ports.h"
+#include "tool.h"
+
+/* ---- the largest values ----------------------------------------------------------- */
+
+static int64_t value_at(const struct npuc_port *port, const uint8_t *data, uint64_t i)
+{
+	int64_t wide;
+	int32_t whole;
+
+	switch (port->device_type) {
+	case NPUC_INT64:
+		memcpy(&wide, data + i * sizeof(wide), sizeof(wide));
+		return wide;
+	case NPUC_INT32:
+		memcpy(&whole, data + i * sizeof(whole), sizeof(whole));
+		return whole;
+	case NPUC_UINT8:
+		return data[i];
+	default:
+		return (int8_t)data[i];
+	}
+}
+
+/* The larger first, of equal ones that of the smaller index. */
+static int largest_first(const void *a, const void *b)
+{
+	const struct best *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? 1 : -1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static double real(const struct npuc_port *port, int64_t value)
+{
+	return port->scale > 0 ? (double)port->scale * (double)(value - port->zero_point)
+			       : (double)value;
+}
+
+static const char *label_of(const struct result *r, const struct npuc_port *port,
+			    uint64_t i)
+{
+	return r->labels.count == port->count ? r->labels.text[i] : NULL;
+}
+
+static uint64_t top_of(const struct result *r, const struct npuc_port *port)
+{
+	return r->top < port->count ? r->top : port->count;
+}
+
+static void print_top(const struct result *r, uint32_t output, FILE *to)
+{
+	const struct npuc_port *port = &r->program->outputs[output];
+	uint64_t count = top_of(r, port);
+
+	if (count)
+		fprintf(to, "%s: %" PRIu64 " of %" PRIu64 " outputs\n", port->name, count,
+			port->count);
+	for (uint64_t n = 0; n < count; n++) {
+		struct best b = r->best[output][n];
+		const char *label = label_of(r, port, b.at);
+
+		fprintf(to, "%6" PRIu64 " %5" PRId64 " %12.6g%s%s\n", b.at, b.value,
+			real(port, b.value), label ? "  " : "", label ? label : "");
+	}
+}
+
+static void top_json(const struct result *r, uint32_t output, struct out *o)
+{
+	const struct npuc_port *port = &r->program->outputs[output];
+	uint64_t count = top_of(r, port);
+
+	out_record(o, NULL);
+	out_str(o, "name", port->name);
+	out_list(o, "top");
+	for (uint64_t n = 0; n < count; n++) {
+		struct best b = r->best[output][n];
+		const char *label = label_of(r, port, b.at);
+
+		out_record(o, NULL);
+		out_u64(o, "index", b.at);
+		out_i64(o, "value", b.value);
+		out_real(o, "real", real(port, b.value));
+		if (label)
+			out_str(o, "label", label);
+		out_record_end(o);
+	}
+	out_list_end(o);
+	out_record_end(o);
+}
+
+/* ---- times ------------------------------------------------------------------------ */
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void result_sort(struct result *r)
+{
+	qsort(r->cycles, r->runs, sizeof(*r->cycles), by_size);
+	qsort(r->wall_ns, r->runs, sizeof(*r->wall_ns), by_size);
+}
+
+/* The smallest value that percent of them do not exceed. */
+static uint64_t percentile(const struct result *r, const uint64_t *sorted,
+			   uint64_t percent)
+{
+	return sorted[(r->runs * percent + 99) / 100 - 1];
+}
+
+static double milliseconds(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+/* Of all that the array could have multiplied meanwhile. */
+static double mac_use(const struct result *r)
+{
+	uint64_t units = (uint64_t)r->device->unit_rows * r->device->unit_cols;
+	uint64_t cycles = percentile(r, r->cycles, 50);
+
+	return cycles && units
+		       ? (double)r->program->macs / ((double)cycles * (double)units)
+		       : 0;
+}
+
+static void print_times(const struct result *r, FILE *to)
+{
+	const struct hal_device_info *d = r->device;
+
+	if (r->runs == 1) {
+		fprintf(to, "%" PRIu64 " cycles on %s, %u x %u\n", r->cycles[0], d->name,
+			d->unit_rows, d->unit_cols);
+		return;
+	}
+	fprintf(to, "%" PRIu64 " runs on %s, %u x %u\n", r->runs, d->name, d->unit_rows,
+		d->unit_cols);
+	fprintf(to, "cycles: p50 %" PRIu64 ", p99 %" PRIu64 "\n",
+		percentile(r, r->cycles, 50), percentile(r, r->cycles, 99));
+	fprintf(to, "wall time: p50 %.3f ms, p99 %.3f ms\n",
+		milliseconds(percentile(r, r->wall_ns, 50)),
+		milliseconds(percentile(r, r->wall_ns, 99)));
+	fprintf(to, "MAC use: %.1f %%, %" PRIu64 " MACs a run\n", 100 * mac_use(r),
+		r->program->macs);
+}
+
+/* ---- all of it -------------------------------------------------------------------- */
+
+int result_check(const struct result *r)
+{
+	const struct npuc_program *p = r->program;
+
+	for (uint32_t i = 0; i < p->output_count; i++)
+		if (r->labels.count == p->outputs[i].count)
+			return 0;
+	return r->labels.count
+		       ? tool_fail("%u labels; output '%s' has %" PRIu64 " elements",
+				   r->labels.count, p->outputs[0].name,
+				   p->outputs[0].count)
+		       : 0;
+}
+
+static int read_output(const struct npuc_port *port, uint32_t output,
+		       struct npuc_run *run, struct best **out)
+{
+	uint64_t bytes = port->count * npuc_type_bytes(port->device_type);
+	struct best *best = calloc(port->count, sizeof(*best));
+	uint8_t *data = malloc(bytes);
+	char why[NPUC_WHY] = "out of memory";
+
+	*out = best;
+	if (!best || !data || npuc_run_read(run, output, true, data, bytes, why)) {
+		free(data);
+		return tool_fail("%s", why);
+	}
+	for (uint64_t i = 0; i < port->count; i++)
+		best[i] = (struct best){i, value_at(port, data, i)};
+	qsort(best, port->count, sizeof(*best), largest_first);
+	free(data);
+	return 0;
+}
+
+int result_read(struct result *r, struct npuc_run *run)
+{
+	int rc = 0;
+
+	r->best = calloc(r->program->output_count, sizeof(struct best *));
+	if (!r->best)
+		return tool_fail("out of memory");
+	for (uint32_t i = 0; !rc && i < r->program->output_count; i++)
+		rc = read_output(&r->program->outputs[i], i, run, &r->best[i]);
+	return rc;
+}
+
+void result_text(const struct result *r, FILE *to)
+{
+	for (uint32_t i = 0; i < r->program->output_count; i++)
+		print_top(r, i, to);
+	if (r->program->host[0])
+		fprintf(to, "%s\n", r->program->host);
+	print_times(r, to);
+}
+
+static void times_json(struct out *o, const struct result *r)
+{
+	out_record(o, "cycles");
+	out_u64(o, "p50", percentile(r, r->cycles, 50));
+	out_u64(o, "p99", percentile(r, r->cycles, 99));
+	out_record_end(o);
+	out_record(o, "wall_ms");
+	out_real(o, "p50", milliseconds(percentile(r, r->wall_ns, 50)));
+	out_real(o, "p99", milliseconds(percentile(r, r->wall_ns, 99)));
+	out_record_end(o);
+	out_u64(o, "macs", r->program->macs);
+	out_real(o, "mac_use", mac_use(r));
+}
+
+int result_json(const struct result *r)
+{
+	struct out *o = out_create();
+
+	if (!o)
+		return tool_fail("out of memory");
+	out_record(o, NULL);
+	out_str(o, "model", r->model);
+	if (r->program->host[0])
+		out_str(o, "host", r->program->host);
+	out_str(o, "device", r->device->name);
+	out_u64(o, "rows", r->device->unit_rows);
+	out_u64(o, "cols", r->device->unit_cols);
+	ports_json(o, "inputs", r->program->inputs, r->program->input_count);
+	ports_json(o, "outputs", r->program->outputs, r->program->output_count);
+	out_list(o, "results");
+	for (uint32_t i = 0; i < r->program->output_count; i++)
+		top_json(r, i, o);
+	out_list_end(o);
+	out_u64(o, "runs", r->runs);
+	times_json(o, r);
+	out_record_end(o);
+	return out_finish(o);
+}
+
+void result_free(struct result *r)
+{
+	for (uint32_t i = 0; r->best && i < r->program->output_count; i++)
+		free(r->best[i]);
+	free(r->best);
+	free(r->cycles);
+	free(r->wall_ns);
+	labels_free(&r->labels);
+}
