@@ -96,13 +96,16 @@ class Planner(unittest.TestCase):
     def test_explained(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
             f.write("# head\n\nx\n- if (n < LIMIT * 3)\n+ if (n <= LIMIT*\nwhy\nand why\n\nx\n- g(p, n);\nr\n")
+            f.write("\nx\n  n);\n- x = *\nr\n\nx\n  g(p,\n- x = *\nr\n")
             f.flush()
-            one, two = mutants.read_explained(f.name)
+            one, two, three, four = mutants.read_explained(f.name)
         self.assertEqual(one.reason, "why and why")
         made = list(mutants.c_mutants("x", C))
         self.assertEqual([m.new_line for m in made if one.fits(m)], ["if (n <= LIMIT && *p != 3)"])
         self.assertTrue(all(m.old_line == "g(p, n);" for m in made if two.fits(m)))
         self.assertTrue(any(two.fits(m) for m in made))
+        self.assertTrue(any(three.fits(m) for m in made))
+        self.assertFalse(any(four.fits(m) for m in made))
 
 
 if __name__ == "__main__":
