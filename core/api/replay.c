@@ -1125,12 +1125,14 @@ static void play_resize(struct play *p)
 	if (!take_kind(p, JOURNAL_RESIZE, &l))
 		return;
 	part = partition_at(p, l.n[0]);
-	next = peek(p);
-	if (part == NULL || next == NULL)
+	if (part == NULL)
 		return;
 	for (int i = 1; i < 7; i++)
 		if (!small(p, l.n[i], i < 3 ? UINT32_MAX : UINT16_MAX))
 			return;
+	next = peek(p);
+	if (next == NULL)
+		return;
 	p->info.inputs++;
 	/* Refused before the device was asked: it may have been for want of memory, of
 	 * which nothing is known here, and has changed nothing. */
@@ -1211,7 +1213,7 @@ static void play_policy(struct play *p)
 	p->info.inputs++;
 	if (find_answer(p, &err) && err != 0) {
 		/* It could not be made, and all was as before. */
-		take(p);
+		compare_answer(p, -(int)err);
 		return;
 	}
 	compare_answer(p, hal_device_set_policy(p->dev, words[0], words + 1));

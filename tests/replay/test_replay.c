@@ -262,11 +262,12 @@ static void a_last_line_without_end(void **state)
 	free(text);
 }
 
+static const char good[] = "J hal-journal 1 ref:0\n"
+			   "D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
+			   "Y priority\n";
+
 static void not_a_journal(void **state)
 {
-	static const char good[] = "J hal-journal 1 ref:0\n"
-				   "D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
-				   "Y priority\n";
 	static const char *const bad[] = {
 		"",
 		"\n",
@@ -280,39 +281,158 @@ static void not_a_journal(void **state)
 		"J hal-journal 1 ref:0\nD 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
 		"Y priority nosuch=1\n",
 	};
-	static const char *const lines[] = {
-		"?\n",
-		"n\n",
-		"n x\n",
-		"n 18446744073709551616\n",
-		"n 1 2\n",
-		"l 0 1\n",
-		"r 0 0 0\n",
-		"= 0\n",
-		"e 0 0 0 0 0 0 0 0\n",
-		"Q 0 0 0 0 1\n",
-		"P 0 0 0 1 17\n",
-		"T 1\n",
-		"K 0\n",
-		"Z 0 0 0 0 0 0\n",
-		"P 0 0 0 1 4\nQ 0 0 0 0 1\nl 0 1\nr 99 16777216 0\n",
-		"P 0 0 0 1 4\nQ 0 0 0 0 1\nl 0 1\nr 32 83886080 0 0 5 0 1\n",
-		"P 0 0 0 1 4\nQ 0 0 0 0 1\nl 0 1\nr 35 16842752 0 0\n",
-		"P 0 0 0 1 4\nQ 0 0 0 0 1\nS 0 0\nn 1\n",
-	};
-	char text[512];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (replay_text(bad[i], strlen(bad[i])) != -EINVAL)
 			fail_msg("head %zu is taken", i);
 	assert_int_equal(replay_text(good, strlen(good)), 0);
+}
+
+/* lines behind a good head are refused, by the file's name, the line and what. */
+static void refused(const char *lines, const char *what)
+{
+	char text[1024], where[128];
+	int line = 3;
+
+	(void)snprintf(text, sizeof(text), "%s%s", good, lines);
+	if (replay_text(text, strlen(text)) != -EINVAL)
+		fail_msg("\"%s\" is taken", lines);
+	for (const char *c = lines; *c != '\0'; c++)
+		line += *c == '\n';
+	(void)snprintf(where, sizeof(where), "%s:%d: ", path, line);
+	if (strstr(hal_last_error(), what) == NULL ||
+	    strstr(hal_last_error(), where) == NULL)
+		fail_msg("\"%s\" is \"%s\", not \"%s\" at %s", lines, hal_last_error(),
+			 what, where);
+}
+
+#define PART  "P 0 0 0 1 4\n"
+#define QUEUE PART "Q 0 0 0 0 1\n"
+
+static void wrong_lines(void **state)
+{
+	static const char *const lines[][2] = {
+		{"?\n", "not a line"},
+		{"\n", "not a line"},
+		{"n x\n", "not a line"},
+		{"n  1\n", "not a line"},
+		{"n 1 \n", "not a line"},
+		{"n 18446744073709551616\n", "not a line"},
+		{"n 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", "not a line"},
+		{"D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n", "elsewhere"},
+		{"= 0\n", "elsewhere"},
+		{"e 0 0 0 0 0 0 0 0\n", "elsewhere"},
+		{"r 0 0 0\n", "elsewhere"},
+		{"l 0 1\n", "no such queue"},
+		{"Q 0 0 0 0 1\n", "no such partition"},
+		{PART "Q 1 0 0 0 1\n", "no queue can be made"},
+		{PART "Q 0 1 0 0 1\n", "no such partition"},
+		{PART "Q 0 0 4294967296 0 1\n", "too large"},
+		{PART "Q 0 0 0 0 4294967296\n", "too large"},
+		{"P 0 0 0 1 17\n", "reaches past"},
+		{"P 0 65536 0 1 4\n", "too large"},
+		{"P 0 0 65536 1 4\n", "too large"},
+		{"P 0 0 0 65536 4\n", "too large"},
+		{"P 0 0 0 1 65536\n", "too large"},
+		{"T 1\n", "no timeline can be made"},
+		{"U 0\n", "no such timeline"},
+		{"T 0\nU 1\n", "no such timeline"},
+		{"T 0\nU 0\nU 0\n", "no such timeline"},
+		{"v 0 0 0 1 0\n", "no such timeline"},
+		{"T 0\nv 0 0 0 1 4096\n", "too large"},
+		{"T 0\nv 9 0 0 1 0\n", "no such timelines"},
+		{"K 0\n", "no such partition"},
+		{PART "K 0\nK 0\n", "no such partition"},
+		{"Z 0 0 0 0 0 0\n", "no such queue"},
+		{QUEUE "Z 0 0 0 0 0 0\nZ 0 0 0 0 0 0\n", "no such queue"},
+		{"R 0\n", "no such queue"},
+		{"X 0\n", "no such queue"},
+		{"S 0 0\n", "no such queue"},
+		{QUEUE "S 0 4294967296\n", "too large"},
+		{QUEUE "S 0 0\nn 1\n", "no answer"},
+		{"M 0 1 1 0 0 1 1\n", "no such partition"},
+		{PART "M 0 4294967296 1 0 0 1 1\n", "too large"},
+		{PART "M 0 1 4294967296 0 0 1 1\n", "too large"},
+		{PART "M 0 1 1 65536 0 1 1\n", "too large"},
+		{PART "M 0 1 1 0 65536 1 1\n", "too large"},
+		{PART "M 0 1 1 0 0 65536 1\n", "too large"},
+		{PART "M 0 1 1 0 0 1 65536\n", "too large"},
+		{QUEUE "l 0 1\nr 99 16777216 0\n", "not a record"},
+		{QUEUE "l 0 1\nr 32 83886080 0 0 5 0 1\n", "that can be there"},
+		{QUEUE "l 0 1\nr 35 16842752 0 0\n", "not so many slots"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		refused(lines[i][0], lines[i][1]);
+}
+
+/* Lines that can be there, but are not what the engine does. */
+static void other_answers(void **state)
+{
+	static const char *const lines[][2] = {
+		{"Y nosuch\n= 22\n", ""},
+		{"Y nosuch\n= 0\n", "answers -22"},
+		{"Y nosuch\ns 0 0 0 0\n= 22\n", "does not decide"},
+		{QUEUE "X 0\n= 22\n", ""},
+		{QUEUE "X 0\n= 0\n", "answers -22"},
+		{QUEUE "X 0\n= 16\n", "answers -22"},
+		{"P 0 0 0 1 4\nP 2 0 4 1 4\n", "another number"},
+		{QUEUE "K 0\n", "queue"},
+
+	};
+
+	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		(void)snprintf(text, sizeof(text), "%s%s", good, lines[i]);
-		if (replay_text(text, strlen(text)) != -EINVAL)
-			fail_msg("\"%s\" is taken", lines[i]);
-		assert_non_null(strstr(hal_last_error(), path));
+		const char *what = lines[i][1];
+		struct hal_replay_info info;
+		char text[512];
+
+		(void)snprintf(text, sizeof(text), "%s%s", good, lines[i][0]);
+		write_all(text, strlen(text));
+		info = replayed();
+		if (info.mismatches != (*what != '\0') ||
+		    strstr(info.mismatch, what) == NULL)
+			fail_msg("\"%s\": %llu mismatches: %s", lines[i][0],
+				 (unsigned long long)info.mismatches, info.mismatch);
 	}
+}
+
+/* A line has as many numbers as its kind says, no more and no fewer. */
+static void lines_of_another_length(void **state)
+{
+	static const struct {
+		char kind;
+		int least, most;
+	} kinds[] = {
+		{'D', 13, 13}, {'n', 1, 1}, {'t', 2, 2}, {'p', 1, 1}, {'e', 8, 8},
+		{'q', 4, 4},   {'m', 2, 2}, {'x', 1, 1}, {'R', 1, 1}, {'v', 5, 5},
+		{'l', 2, 2},   {'r', 3, 8}, {'P', 5, 5}, {'K', 1, 1}, {'Q', 5, 5},
+		{'Z', 6, 6},   {'T', 1, 1}, {'U', 1, 1}, {'S', 2, 2}, {'X', 1, 1},
+		{'M', 7, 7},   {'=', 1, 1}, {'s', 4, 4}, {'h', 3, 3}, {'g', 2, 2},
+		{'z', 7, 7},   {'b', 4, 4}, {'c', 1, 1},
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		for (int n = kinds[i].least - 1; n <= kinds[i].most + 1; n++) {
+			int at =
+				snprintf(text, sizeof(text), "%s%c", good, kinds[i].kind);
+			bool fits = n >= kinds[i].least && n <= kinds[i].most;
+			int err;
+
+			for (int k = 0; k < n; k++)
+				at += snprintf(text + at, sizeof(text) - (size_t)at,
+					       " 9");
+			at += snprintf(text + at, sizeof(text) - (size_t)at, "\n");
+			err = replay_text(text, (size_t)at);
+			if (fits !=
+			    (err == 0 || strstr(hal_last_error(), "not a line") == NULL))
+				fail_msg("%s of %d numbers is %d: %s", text, n, err,
+					 hal_last_error());
+		}
 }
 
 static void no_file(void **state)
@@ -381,6 +501,9 @@ int main(void)
 		cmocka_unit_test(an_event_left_out),
 		cmocka_unit_test(a_last_line_without_end),
 		cmocka_unit_test(not_a_journal),
+		cmocka_unit_test(wrong_lines),
+		cmocka_unit_test(other_answers),
+		cmocka_unit_test(lines_of_another_length),
 		cmocka_unit_test(no_file),
 		cmocka_unit_test(no_folder),
 		cmocka_unit_test(a_disk_that_is_full),
