@@ -50,7 +50,7 @@ static int parse_name(const char *name, struct shape *s)
 		if (*name < '1' || *name > '9')
 			return 0;
 		*field[i] = (uint32_t)strtoul(name, &at, 10);
-		name = at + (i < 3 && *at == 'x');
+		name = at + (*at == 'x');
 	}
 	return strcmp(at, ".so") == 0;
 }
