@@ -44,8 +44,9 @@ struct mock_move {
 struct mock {
 	pthread_mutex_t lock; /* the test tells it things from outside the device lock */
 	uint64_t now;
-	uint32_t units, rows, colors, modes, caps_resize;
-	uint64_t memory;
+	uint32_t units, rows, colors, modes, caps_resize, partitions;
+	int64_t says_rows, says_cols;
+	uint64_t memory, lacks;
 	struct mock_command commands[COMMANDS];
 	uint32_t count;
 	struct hal_bk_event events[EVENTS];
@@ -79,11 +80,15 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "virtual", "whose time"},
 	{"units", HAL_OPTION_INT, 1, 4096, NULL, "16", "compute units"},
 	{"rows", HAL_OPTION_INT, 1, 64, NULL, "1", "rows they form"},
-	{"colors", HAL_OPTION_INT, 0, 64, NULL, "0", "memory channels"},
+	{"says_rows", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "-1: rows"},
+	{"says_cols", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "-1: units/rows"},
+	{"lacks", HAL_OPTION_INT, 0, INT64_MAX, NULL, "0", "HAL_CAP_*, a mask"},
+	{"colors", HAL_OPTION_INT, 0, 65, NULL, "0", "memory channels"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "1M", "bytes"},
 	{"modes", HAL_OPTION_INT, 0, 15, NULL, "9", "suspend modes, a mask"},
 	{"resize", HAL_OPTION_ENUM, 0, 0, "none|idle|live", "live", "when"},
-	{"partitions", HAL_OPTION_INT, 1, 256, NULL, "16", "at most"},
+	/* 70: more than a word of the program's bitmap has bits */
+	{"partitions", HAL_OPTION_INT, 0, 256, NULL, "70", "at most"},
 	{"devices", HAL_OPTION_INT, 0, 4, NULL, "1", "how many there are"},
 	{"eventfd", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "real clock: has an event fd"},
 };
@@ -118,6 +123,10 @@ static int mock_open(const struct hal_bk_config *cfg, uint32_t index, void **dev
 	m->memory = (uint64_t)host->option_int(cfg, "memory");
 	m->modes = (uint32_t)host->option_int(cfg, "modes");
 	m->caps_resize = (uint32_t)host->option_int(cfg, "resize");
+	m->partitions = (uint32_t)host->option_int(cfg, "partitions");
+	m->says_rows = host->option_int(cfg, "says_rows");
+	m->says_cols = host->option_int(cfg, "says_cols");
+	m->lacks = (uint64_t)host->option_int(cfg, "lacks");
 	m->event_fd = -1;
 	if (host->option_int(cfg, "eventfd") != 0)
 		m->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -151,7 +160,12 @@ static int mock_get_info(void *dev, struct hal_device_info *info)
 		info->caps |= HAL_CAP_RESIZE_LIVE;
 	info->unit_rows = m->rows;
 	info->unit_cols = m->units / m->rows;
-	info->partitions_max = 70; /* more than a word of the program's bitmap has bits */
+	if (m->says_rows >= 0)
+		info->unit_rows = (uint32_t)m->says_rows;
+	if (m->says_cols >= 0)
+		info->unit_cols = (uint32_t)m->says_cols;
+	info->caps &= ~m->lacks;
+	info->partitions_max = m->partitions;
 	info->colors = m->colors;
 	info->preempt = m->modes != 0 ? HAL_PREEMPT_INSIDE : HAL_PREEMPT_NONE;
 	info->suspend_modes = m->modes;

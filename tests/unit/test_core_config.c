@@ -416,9 +416,73 @@ static void long_reasons_stay_whole(void **state)
 	FAILS(hal_backend_get_info(i, options, &b), -ERANGE, "past the last");
 }
 
+/* What a backend says of its device is looked at before anything is made of it. */
+static void not_devices(void **state)
+{
+	static const struct {
+		const char *target;
+		int err;
+		const char *what;
+	} cases[] = {
+		{"mock?says_cols=0", -EPROTO, " 1 x 0 units"},
+		{"mock?says_cols=65536", -EPROTO, " 1 x 65536 units"},
+		{"mock?says_rows=65536", -EPROTO, " 65536 x 16 units"},
+		{"mock?rows=4&says_rows=65535&says_cols=257", -EPROTO, "more than"},
+		{"mock?rows=4&says_rows=256&says_cols=65535", 0, ""},
+		{"mock?rows=4&says_rows=65535&says_cols=256", 0, ""},
+		{"mock?rows=4&says_rows=4096&says_cols=4096", 0, ""},
+		{"mock?says_rows=0", 0, ""},
+		{"mock?says_rows=2", -EPROTO, " 2 x 16 units"},
+		{"mock?rows=2", 0, ""},
+		{"mock?rows=2&lacks=1", -EPROTO, " 2 x 8 units"},
+		{"mock?partitions=0", -EPROTO, " 0 partitions"},
+		{"mock?partitions=1", 0, ""},
+		{"mock?colors=64", 0, ""},
+		{"mock?colors=65", -EPROTO, " 65 colours"},
+		{"mock?lacks=2", -ENOTSUP, "virtual clock"},
+		{"mock?clock=real&lacks=2", 0, ""},
+	};
+	const char *const options[] = {PLUGINS, NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int err = hal_open(cases[i].target, options, &dev);
+
+		if (err != cases[i].err ||
+		    (err != 0 && strstr(hal_last_error(), cases[i].what) == NULL))
+			fail_msg("%s is %d: %s", cases[i].target, err, hal_last_error());
+		if (err == 0)
+			OK(hal_close(dev));
+	}
+}
+
+/* The first test: no plugin is loaded yet. */
+static void asked_by_the_file(void **state)
+{
+	struct hal_backend_info b = HAL_INIT(hal_backend_info);
+	struct hal_device_info d = HAL_INIT(hal_device_info);
+	uint32_t found = 0;
+
+	(void)state;
+	setenv("HAL_CONFIG", path, 1);
+	write_file("[hal]\ndevise = x\n");
+	FAILS(hal_backend_get_info(0, NULL, &b), -EINVAL, "devise");
+	FAILS(hal_device_probe(0, NULL, &d), -EINVAL, "devise");
+	write_file("[hal]\nplugins = " MOCK_PLUGIN "\n[backend.mock]\ndevices = 2\n");
+	for (uint32_t i = 0; hal_device_probe(i, NULL, &d) == 0; i++)
+		found += strcmp(d.backend, "mock") == 0;
+	assert_int_equal(found, 2);
+	setenv("HAL_CONFIG", "/no/such", 1);
+	FAILS(hal_backend_get_info(0, NULL, &b), -ENOENT, "/no/such");
+	FAILS(hal_device_probe(0, NULL, &d), -ENOENT, "/no/such");
+	unsetenv("HAL_CONFIG");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(asked_by_the_file),
 		cmocka_unit_test(bad_plugins_hide_nothing),
 		cmocka_unit_test(wrong_configuration_ends_no_list),
 		cmocka_unit_test(wrong_variables),
@@ -430,6 +494,7 @@ int main(void)
 		cmocka_unit_test(partitions_of_the_file),
 		cmocka_unit_test(plugins),
 		cmocka_unit_test(backends_and_devices),
+		cmocka_unit_test(not_devices),
 	};
 
 	unsetenv("HAL_CONFIG");

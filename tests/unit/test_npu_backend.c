@@ -532,6 +532,8 @@ static void counts_exactly(void **state)
 	fill_random(w, 1, noise, 2);
 	OK(w->ext->counters(w->native, 1, &before));
 	OK(w->ext->pe_busy(w->native, busy_before, 256));
+	for (uint32_t i = 0; i < 256; i++)
+		assert_int_equal(busy_before[i], 0);
 	OK(submit(w->queue[1][0], launch(kernel(w, "gemm"), args, w, 1, 3), &done));
 	OK(wait(done));
 	check_gemm(w, 1, noise);
