@@ -260,9 +260,42 @@ static void missing_events_are_counted(void **state)
 	unlink(path);
 }
 
+/* A size that no version of a struct has is told; what is larger than ours is looked at.
+ */
+static void sizes_of_structs(void **state)
+{
+	static union {
+		struct hal_queue_desc d;
+		unsigned char bytes[65537];
+	} large;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	large.d = (struct hal_queue_desc)HAL_INIT(hal_queue_desc);
+	large.d.size = 65536;
+	OK(hal_queue_create(w.part, &large.d, &q));
+	OK(hal_queue_destroy(q));
+	large.bytes[65536] = 1; /* behind it */
+	OK(hal_queue_create(w.part, &large.d, &q));
+	OK(hal_queue_destroy(q));
+	large.bytes[65535] = 1;
+	FAILS(hal_queue_create(w.part, &large.d, &q), -E2BIG, "byte 65535");
+	large.bytes[65535] = 0;
+	large.bytes[sizeof(large.d)] = 1;
+	FAILS(hal_queue_create(w.part, &large.d, &q), -E2BIG, "newer version");
+	large.bytes[sizeof(large.d)] = 0;
+	large.d.size = 65537;
+	FAILS(hal_queue_create(w.part, &large.d, &q), -EINVAL, "65537");
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_of_structs),
 		cmocka_unit_test(at_the_deadline),
 		cmocka_unit_test(failed_is_not_missed),
 		cmocka_unit_test(queueing),

@@ -210,12 +210,63 @@ static void all_of_them(void **state)
 	}
 }
 
+static uint64_t ends_after_resize(uint64_t work, uint64_t at, uint32_t units)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_ref_image head = image.head;
+	struct {
+		struct hal_ref_image head;
+		struct hal_ref_kernel kernel;
+	} own = {head, {.name = "work", .fn = done, .span_ns = 90, .arg_count = 3}};
+	struct hal_arg args[3] = {{0}};
+	struct hal_point end, moved;
+	struct hal_program *prog;
+	struct hal_kernel *k;
+	struct hal_queue *q;
+	struct world w;
+	uint64_t now;
+
+	own.kernel.work = work;
+	OK(hal_open("ref?units=16", NULL, &w.dev));
+	w.part = add_partition(&w, 4);
+	q = add_queue(w.part, 0);
+	OK(hal_program_load(w.dev, &own, sizeof(own), &prog));
+	OK(hal_kernel_find(prog, "work", &k));
+	OK(submit_cmd(q, hal_cmd_launch(k, args, 3), &end));
+	assert_true(hal_device_poll(w.dev, at) >= 0);
+	d.units_floor = units;
+	OK(hal_partition_resize(w.part, &d, &moved));
+	OK(hal_wait(&end, 1, 0, HAL_FOREVER));
+	now = hal_device_now(w.dev);
+	OK(hal_wait(&moved, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q));
+	OK(hal_program_unload(prog));
+	OK(hal_partition_destroy(w.part));
+	OK(hal_close(w.dev));
+	return now;
+}
+
+/* What is left of a command goes on with the units it has then. */
+static void a_border_moves(void **state)
+{
+	(void)state;
+	assert_int_equal(ends_after_resize(1000, 0, 4), 250);
+	assert_int_equal(ends_after_resize(1000, 0, 8), 125);
+	assert_int_equal(ends_after_resize(1000, 100, 8), 100 + 600 / 8);
+	assert_int_equal(ends_after_resize(1000, 100, 2), 100 + 600 / 2);
+	assert_int_equal(ends_after_resize(1001, 100, 8), 100 + 601 / 8 + 1);
+	/* Never faster than a kernel can be. */
+	assert_int_equal(ends_after_resize(300, 0, 16), 90);
+	assert_int_equal(ends_after_resize(400, 50, 16), 90);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_in_order),
 		cmocka_unit_test(ends_in_order_beside_kills),
 		cmocka_unit_test(all_of_them),
+		cmocka_unit_test(a_border_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -656,6 +656,38 @@ static void kill_behind_another(void **state)
 		assert_int_equal(got[i], 2 * once[i]);
 }
 
+/* What the ring has no room for yet is gone at once, whatever runs. */
+static void kill_before_the_ring(void **state)
+{
+	struct world *w = *state;
+	static int8_t once[65536], got[65536];
+	struct hal_arg args[3], inplace = {w->buf[0][2], 0, 0};
+	struct hal_point first, second, quiet;
+	struct hal_cmd cmd;
+
+	make_inplace(w, "inplace");
+	make_bytes(w, "bytes", 1500);
+	for (uint32_t i = 0; i < sizeof(once); i++)
+		once[i] = (int8_t)(i % 60);
+	OK(hal_buffer_write(w->buf[0][2], 0, once, sizeof(once)));
+	OK(submit(w->queue[0][0], launch(kernel(w, "bytes"), args, w, 0, 2), &first));
+	cmd = hal_cmd_launch(kernel(w, "inplace"), &inplace, 1);
+	cmd.flags |= HAL_CMD_REPLAYABLE; /* as long as it has not run */
+	OK(submit(w->queue[0][1], cmd, &second));
+	assert_true(hal_device_poll(w->dev, 500) >= 0);
+	OK(hal_queue_suspend(w->queue[0][1], HAL_SUSPEND_KILL, &quiet));
+	OK(wait(quiet));
+	assert_true(hal_wait(&first, 1, 0, 0) != 0);
+	OK(hal_buffer_read(w->buf[0][2], 0, got, sizeof(got)));
+	assert_memory_equal(got, once, sizeof(got));
+	OK(hal_queue_resume(w->queue[0][1]));
+	OK(wait(first));
+	OK(wait(second));
+	OK(hal_buffer_read(w->buf[0][2], 0, got, sizeof(got)));
+	for (uint32_t i = 0; i < sizeof(got); i++)
+		assert_int_equal(got[i], 2 * once[i]);
+}
+
 static void move_while_running(void **state)
 {
 	static uint64_t busy[256];
@@ -1203,6 +1235,7 @@ static int run_all(const char *name)
 		TEST(tells_of_folds),
 		TEST(kill_a_long_kernel),
 		TEST(kill_behind_another),
+		TEST(kill_before_the_ring),
 		TEST(move_while_running),
 		TEST(fault_unmapped),
 		TEST(fault_bounds),

@@ -126,6 +126,18 @@ static void kernels_and_places(void **state)
 	expect(hal_npu_arg(w->b, 16, &id), -EINVAL, "16 arguments");
 }
 
+static void as_many_kernels_as_there_can_be(void **state)
+{
+	struct world *w = *state;
+	char name[16];
+
+	for (uint32_t i = 1; i < NPU_IMAGE_KERNELS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "k%u", i);
+		assert_int_equal(hal_npu_kernel(w->b, name), 0);
+	}
+	expect(hal_npu_kernel(w->b, "more"), -ENOTSUP, "4096");
+}
+
 static void without_a_kernel(void **state)
 {
 	struct world *w = *state;
@@ -739,6 +751,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(kernels_and_places),
+		TEST(as_many_kernels_as_there_can_be),
 		TEST(without_a_kernel),
 		TEST(gemm_refused),
 		TEST(conv_refused),
