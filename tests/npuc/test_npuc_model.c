@@ -434,7 +434,8 @@ static struct tiny_op *with_numbers(struct tiny *m, int code, const int32_t *num
 static void test_moves(void **state)
 {
 	static const int32_t swap[] = {1, 0}, twice[] = {1, 1}, far[] = {0, 2},
-			     beyond[] = {6}, minus[] = {-1}, many[] = {0, 0, 0, 6};
+			     beyond[] = {6}, minus[] = {-1}, many[] = {0, 0, 0, 6},
+			     open[] = {-1, 6};
 	struct tiny_op *op;
 	struct tiny m;
 
@@ -463,6 +464,13 @@ static void test_moves(void **state)
 	with_numbers(&m, 97, twice, 2);
 	refused(&m, EINVAL, "layer 0 (RESIZE_NEAREST_NEIGHBOR",
 		"'in' has 2 dimensions, not 4");
+	with_numbers(&m, 22, twice, 2);
+	refused(&m, EINVAL, "layer 0 (RESHAPE", "'out' is 1x6; its operands make it 1x1");
+	with_numbers(&m, 22, open, 2);
+	accepted(&m);
+	m.tensors[1].rank = 1;
+	m.tensors[1].dims[0] = 6;
+	refused(&m, EINVAL, "layer 0 (RESHAPE", "'out' is 6; its operands make it 1x6");
 	with_numbers(&m, 105, swap, 2);
 	refused(&m, ENOTSUP, "layer 0 (REVERSE_V2", "backwards along 2 dimensions");
 	with_numbers(&m, 130, swap, 2);

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Kinds of union BuiltinOptions, and fields of their tables. */
+enum {
+	OPTIONS_RESHAPE = 17,
+	RESHAPE_SHAPE = 0,
+};
+
 /* ---- moves ------------------------------------------------------------------------ */
 
 void move_add(struct move *m, uint64_t size, int64_t a, int64_t d)
@@ -356,6 +362,58 @@ int move_same_quant(struct lowered *l, uint32_t a, uint32_t d)
 
 /* ---- the same order --------------------------------------------------------------- */
 
+/* What RESHAPE is asked for: its second operand, else its options; *given NULL: nothing.
+ */
+static int asked_shape(struct lowered *l, const int32_t **given, uint32_t *count)
+{
+	const struct model_op *op = lower_op(l);
+	struct flat f = l->m->flat;
+	struct flat_vector v = {0};
+	int32_t *copy;
+
+	*given = NULL;
+	if (op->input_count == 2 && op->inputs[1] != NPUC_NONE &&
+	    lower_t(l, op->inputs[1])->type == NPUC_INT32 &&
+	    lower_t(l, op->inputs[1])->rank == 1)
+		return lower_ints(l, 1, false, 0, given, count);
+	if (op->options_type == OPTIONS_RESHAPE)
+		v = flat_vector(&f, op->options, RESHAPE_SHAPE, 4);
+	if (f.bad || !v.at)
+		return 0;
+	copy = lower_own(l, (uint64_t)v.count * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v.count; i++)
+		copy[i] = flat_vector_i32(&f, v, i);
+	*given = copy;
+	*count = v.count;
+	return 0;
+}
+
+/* The file's shape of the result is the one asked for, of which one size may be -1. */
+static int check_asked(struct lowered *l, const struct move_pair *p)
+{
+	uint32_t dims[NPUC_RANK], count = 0;
+	const int32_t *given;
+	uint64_t known = 1;
+	int rc = asked_shape(l, &given, &count);
+
+	if (rc || !given)
+		return rc;
+	if (count == 1 && !given[0] && p->x->count == 1)
+		count = 0; /* an old way to say scalar */
+	if (count > NPUC_RANK)
+		return lower_fail(l, ENOTSUP, "%u dimensions; at most %d", count,
+				  NPUC_RANK);
+	for (uint32_t i = 0; i < count; i++)
+		if (given[i] > 0 && known <= p->x->count)
+			known *= (uint64_t)given[i];
+	for (uint32_t i = 0; i < count; i++)
+		dims[i] = given[i] == -1 ? (uint32_t)(p->x->count / known)
+					 : (uint32_t)given[i];
+	return lower_dims(l, p->d, count, dims);
+}
+
 int lower_reshape(struct lowered *l)
 {
 	struct move m = {0};
@@ -370,8 +428,10 @@ int lower_reshape(struct lowered *l)
 		return lower_fail(l, EINVAL, "%llu elements become %llu",
 				  (unsigned long long)p.x->count,
 				  (unsigned long long)p.y->count);
+	if (lower_op(l)->code == NPUC_RESHAPE)
+		rc = check_asked(l, &p);
 	move_add(&m, p.x->count, 1, 1);
-	return lower_move(l, p.a, p.d, p.element, &m);
+	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
 }
 
 /* ---- other orders ----------------------------------------------------------------- */
