@@ -3,6 +3,7 @@
  * refused with a text.  Nothing is run. */
 #include "fuzz.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,23 @@ static void check(const struct npuc_program *p)
 			abort();
 }
 
+/* What --check says is what happens: no obstacle, or none goes through. */
+static void check_report(const struct npuc_model *m)
+{
+	struct npuc_report report;
+	struct npuc_program p;
+	char why[NPUC_WHY];
+	int rc = npuc_compile(m, NULL, &p, why);
+
+	if (rc == 0)
+		npuc_program_free(&p);
+	if (rc == -ENOMEM || npuc_check(m, &report, why))
+		return;
+	if ((report.count == 0) != (rc == 0))
+		abort();
+	npuc_report_free(&report);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct npuc_options options = {.keep = size & 1, .layers = size >> 1 & 1};
@@ -60,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		} else if (!strstr(why, "fuzz: ")) {
 			abort();
 		}
+		check_report(m);
 		npuc_model_free(m);
 	} else if (!strstr(why, "fuzz: ")) {
 		abort();

@@ -463,6 +463,24 @@ static void sample_moves(struct tiny *m)
 	m->output_count = 3;
 }
 
+/* Ends in what only the host can do: a custom operator, and float32 behind DEQUANTIZE. */
+static void sample_tail(struct tiny *m)
+{
+	int32_t in = tiny_int8(m, "in", 2, DIMS(2, 8), 0.5f, 2);
+	int32_t mid = tiny_int8(m, "mid", 2, DIMS(2, 8), 0.5f, 2);
+	int32_t real = tiny_int8(m, "real", 2, DIMS(2, 8), 0, 0);
+	int32_t soft = tiny_int8(m, "soft", 2, DIMS(2, 8), 0, 0);
+	int32_t found = tiny_int8(m, "found", 2, DIMS(1, 4), 0.5f, 2);
+
+	tiny_op(m, 19, 1, REFS(in), mid);
+	tiny_op(m, 6, 1, REFS(mid), real);
+	tiny_op(m, 25, 1, REFS(real), soft);
+	tiny_op(m, 32, 2, REFS(mid, soft), found)->custom = "Detect";
+	m->tensors[real].type = m->tensors[soft].type = 0;
+	m->tensors[real].scales = m->tensors[soft].scales = 0;
+	io(m, in, found);
+}
+
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 {
 	static struct tiny m;
@@ -474,6 +492,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_elementwise(&m);
 	else if (number == 2)
 		sample_moves(&m);
+	else if (number == 3)
+		sample_tail(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);
