@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
+#include "engine/thread.h"
 #include "engine/trace.h"
 #include "util/error.h"
 #include "util/fd.h"

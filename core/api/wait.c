@@ -121,12 +121,22 @@ static const struct hal_point *first_open(const struct wait *w)
 	return &w->points[0];
 }
 
+static void describe(const struct hal_timeline *t, char *text, size_t size)
+{
+	if (t->queue != NULL)
+		queue_describe(t->queue, text, size);
+	else if (t->partition != NULL)
+		partition_describe(t->partition, text, size);
+	else
+		format_text(text, size, "timeline %u", t->obj.id);
+}
+
 static COLD int not_reached(const struct wait *w, int err, const char *why)
 {
 	const struct hal_point *p = first_open(w);
 	char text[96];
 
-	timeline_describe(p->timeline, text, sizeof(text));
+	describe(p->timeline, text, sizeof(text));
 	return fail(err, "point %llu of %s: %s, it is at %llu", U64(p->value), text, why,
 		    U64(atomic_load(&p->timeline->value)));
 }

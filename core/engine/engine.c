@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.c - how a device's engine is reached, by whom it is run, and when it sleeps.
+ * engine.c - how a device's engine is reached, and by whom it is run.
  *
- * clock=real: a thread takes turns, looks for a while when there is nothing to do, then
- * sleeps in poll(2) until a letter, an event of the device or a time comes.
- * clock=virtual: whoever has the baton.  The protocol of both is wake.h.
+ * clock=real: a thread, see thread.c.  clock=virtual: whoever has the baton.  The
+ * protocol of both is wake.h.
  */
 #include "engine/engine.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <ck_pr.h>
 
-#include "engine/callback.h"
-#include "engine/flow.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
@@ -224,188 +213,4 @@ void engine_enter(struct hal_device *dev)
 			return;
 		engine_lend_sleep(dev, look);
 	}
-}
-
-/* ---- the thread of clock=real ------------------------------------------------------ */
-
-static bool called(struct hal_device *dev)
-{
-	return !inbox_empty(&dev->inbox) ||
-	       atomic_load_explicit(&dev->stop, memory_order_relaxed);
-}
-
-/* Host time until which nothing is to be done unless something comes; 0: something is to
- * be done now. */
-static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
-{
-	uint64_t at = dev->timer_ns;
-
-	if (dev->pending > 0 || !list_empty(&dev->blocked)) {
-		if (dev->table->hot.next != NULL) {
-			uint64_t next = dev->table->hot.next(dev->bk);
-
-			at = next < at ? next : at;
-		} else if (dev->event_fd < 0) {
-			return 0;
-		}
-		/* Refused for want of room, though nothing of ours is in it. */
-		if (dev->pending == 0)
-			return 0;
-	}
-	if (at == UINT64_MAX)
-		return UINT64_MAX;
-	return at <= dev->now ? 0 : host_ns + (at - dev->now);
-}
-
-static void sleep_until(struct hal_device *dev, uint64_t host_ns)
-{
-	struct pollfd fds[2] = {
-		{.fd = dev->wake_fd, .events = POLLIN},
-		{.fd = dev->event_fd, .events = POLLIN}, /* -1 is skipped */
-	};
-	uint64_t now = monotonic_ns();
-	struct timespec t = timespec_of(host_ns > now ? host_ns - now : 0);
-
-	dev->intake |= INTAKE_SLEPT;
-	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
-	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop))
-		(void)ppoll(fds, 2, host_ns == UINT64_MAX ? NULL : &t, NULL);
-	inbox_awake(&dev->inbox);
-	if ((fds[0].revents & POLLIN) != 0)
-		fd_silence(dev->wake_fd);
-}
-
-/*
- * Looking for a while saves whoever comes then a system call, and the engine two; but
- * only if somebody comes.  So it looks at most as long as a sleep would cost (then it
- * never costs more than twice the best, Karlin et al. 1990), and not at all where that
- * has not been worth it lately: each look in vain halves the next, one that was not makes
- * it twice as long as that took.  Who waits for the end of what the device has is
- * somebody else than who comes when it has nothing, so these are two.
- */
-struct patience {
-	uint64_t ns, max_ns;
-	unsigned int rests;
-};
-
-/* Every so often it tries all the same: what was not worth it may be now. */
-#define PROBE 32u
-
-static uint64_t patience_now(struct patience *p)
-{
-	return ++p->rests % PROBE == 0 ? p->max_ns : p->ns;
-}
-
-/* It came after so long. */
-static void patience_won(struct patience *p, uint64_t ns)
-{
-	p->ns = ns * 2 < p->max_ns ? ns * 2 : p->max_ns;
-}
-
-/* True: something came within the time. */
-static bool look_for(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns)
-{
-	uint64_t now = from_ns;
-
-	while (now < until_ns) {
-		for (int i = 0; i < 16; i++) {
-			if (called(dev))
-				return true;
-			ck_pr_stall();
-		}
-		now = monotonic_ns();
-	}
-	return false;
-}
-
-static void rest(struct hal_device *dev, struct patience *both)
-{
-	struct patience *p = &both[dev->pending > 0];
-	uint64_t now = monotonic_ns();
-	uint64_t until = idle_until(dev, now);
-	uint64_t look = now + patience_now(p);
-
-	if (until == 0) {
-		/* A device that has to be asked again and again; whoever makes it end
-		 * something may need this core. */
-		(void)sched_yield();
-		return;
-	}
-	if (until <= look) {
-		/* The device is ready before a sleep would have paid. */
-		(void)look_for(dev, now, until);
-		return;
-	}
-	if (look_for(dev, now, look)) {
-		patience_won(p, monotonic_ns() - now);
-		return;
-	}
-	p->ns /= 2;
-	sleep_until(dev, until);
-}
-
-static void *engine_main(void *arg)
-{
-	struct hal_device *dev = arg;
-	struct patience both[2] = {{dev->spin_ns, dev->spin_ns, 0},
-				   {dev->spin_ns, dev->spin_ns, 0}};
-
-	/* A device's times are not to be late by the usual 50 us. */
-	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
-	while (!atomic_load(&dev->stop))
-		if (!engine_turn(dev, 0, false))
-			rest(dev, both);
-	engine_read(dev);
-	return NULL;
-}
-
-int engine_start(struct hal_device *dev)
-{
-	sigset_t all, old;
-	int err;
-
-	if (dev->virtual_clock)
-		return 0;
-	dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (dev->wake_fd < 0)
-		return fail(errno, "%s: no eventfd: %s", dev->name, hal_strerror(errno));
-	dev->event_fd = dev->table->hot.event_fd(dev->bk);
-	if (dev->event_fd < 0)
-		dev->event_fd = -1;
-	device_now(dev);
-	/* Signals are the application's. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&dev->thread, NULL, engine_main, dev);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err != 0) {
-		(void)close(dev->wake_fd);
-		dev->wake_fd = -1;
-		return fail(err, "%s: no thread: %s", dev->name, hal_strerror(err));
-	}
-	(void)pthread_setname_np(dev->thread, "hal-engine");
-	dev->has_thread = true;
-	return 0;
-}
-
-static void nothing(struct hal_device *dev, struct letter *l)
-{
-	(void)dev, (void)l;
-}
-
-void engine_stop(struct hal_device *dev)
-{
-	struct letter stop = {.fn = nothing};
-
-	callbacks_stop(dev);
-	if (!dev->has_thread) {
-		engine_read(dev);
-		return;
-	}
-	atomic_store(&dev->stop, true);
-	engine_post(dev, &stop);
-	(void)pthread_join(dev->thread, NULL);
-	dev->has_thread = false;
-	(void)close(dev->wake_fd);
-	dev->wake_fd = -1;
 }

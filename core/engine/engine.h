@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.h - reaching a device's engine, being it for a while, and its thread. */
+/* engine.h - reaching a device's engine, and being it for a while. */
 #ifndef HAL_ENGINE_ENGINE_H
 #define HAL_ENGINE_ENGINE_H
 
 #include "engine/device.h"
 
 void engine_init(struct hal_device *dev);
-/* clock=real: the thread.  What is left in the inbox is still read at its stop. */
-int engine_start(struct hal_device *dev);
-void engine_stop(struct hal_device *dev);
 
 /* From any thread: l is read by the engine, soon; the caller does not wait. */
 void engine_post(struct hal_device *dev, struct letter *l);

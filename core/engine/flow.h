@@ -33,20 +33,4 @@ void queue_stamp(struct hal_queue *q) COLD;
 /* Drops all that is in it; the device has nothing of it. */
 void queue_abandon(struct hal_queue *q) COLD;
 
-/* q may go on, or has a callback to run. */
-static inline void queue_todo(struct hal_queue *q)
-{
-	if (list_empty(&q->todo))
-		list_add_before(&q->dev->todo, &q->todo);
-	q->dev->work |= WORK_TODO;
-}
-
-/* part may be able to take a command. */
-static inline void partition_dirty(struct hal_partition *part)
-{
-	if (list_empty(&part->dirty))
-		list_add_before(&part->dev->dirty, &part->dirty);
-	part->dev->work |= WORK_TODO;
-}
-
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/resize.h"
 #include "util/error.h"
 
 #define BUFFER_BYTES (256u << 10)

@@ -6,8 +6,12 @@
 #include <hal/policy.h>
 
 #include "engine/account.h"
+#include "engine/device.h"
 #include "engine/timeline.h"
 #include "util/list.h"
+
+/* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
+#define COOKIE_PARTITION UINT64_C(1)
 
 struct hal_queue;
 
@@ -97,6 +101,14 @@ struct hal_program {
 	uint64_t *bound_bytes;    /* a partition, the engine's; charged to its quota */
 	_Atomic uint64_t bound[]; /* bit a partition index */
 };
+
+/* part may be able to take a command. */
+static inline void partition_dirty(struct hal_partition *part)
+{
+	if (list_empty(&part->dirty))
+		list_add_before(&part->dev->dirty, &part->dirty);
+	part->dev->work |= WORK_TODO;
+}
 
 void partition_describe(const struct hal_partition *p, char *text, size_t size);
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #include "engine/engine.h"
-#include "engine/flow.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
 #include "util/error.h"

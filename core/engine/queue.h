@@ -177,6 +177,14 @@ static inline struct record *queue_next(struct hal_queue *q)
 	return q->limited || c.pos == ring_tail(&q->ring) ? NULL : cursor_record(q, c);
 }
 
+/* q may go on, or has a callback to run. */
+static inline void queue_todo(struct hal_queue *q)
+{
+	if (list_empty(&q->todo))
+		list_add_before(&q->dev->todo, &q->todo);
+	q->dev->work |= WORK_TODO;
+}
+
 /* Nothing is in it that has not ended. */
 static inline bool queue_empty(struct hal_queue *q)
 {

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/flow.h"
 #include "engine/place.h"
 #include "engine/policy.h"
 #include "engine/trace.h"

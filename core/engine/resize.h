@@ -6,9 +6,6 @@
 #include "engine/device.h"
 #include "engine/partition.h"
 
-/* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
-#define COOKIE_PARTITION UINT64_C(1)
-
 /* Resolves what d asks for into *out: units, isolation, colours, bytes, an index; takes
  * nothing. */
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,

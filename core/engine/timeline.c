@@ -8,8 +8,6 @@
 
 #include "engine/engine.h"
 #include "engine/journal.h"
-#include "engine/partition.h"
-#include "engine/queue.h"
 #include "util/error.h"
 
 /* Tells those who wait for at most value; err tells all. */
@@ -96,16 +94,6 @@ void timeline_fini(struct hal_timeline *t)
 	s = atomic_exchange(&t->stuck, NULL);
 	if (s != &t->plain)
 		free(s);
-}
-
-void timeline_describe(const struct hal_timeline *t, char *text, size_t size)
-{
-	if (t->queue != NULL)
-		queue_describe(t->queue, text, size);
-	else if (t->partition != NULL)
-		partition_describe(t->partition, text, size);
-	else
-		format_text(text, size, "timeline %u", t->obj.id);
 }
 
 /* The engine that t belongs to is to look at it. */

@@ -71,7 +71,6 @@ struct hal_timeline *timeline_make(struct hal_device *dev);
 void timeline_init(struct hal_timeline *t, struct hal_device *dev);
 /* The handle is dead; the engine tells those who still wait.  Nobody can reach it. */
 void timeline_fini(struct hal_timeline *t);
-void timeline_describe(const struct hal_timeline *t, char *text, size_t size);
 
 /* From any thread; for the engine of here (NULL: none), which is told at once if it is
  * the timeline's own. */

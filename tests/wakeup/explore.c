@@ -384,7 +384,7 @@ static bool may_sleep(void)
 	return empty;
 }
 
-/* A turn (engine.c). */
+/* A turn (thread.c). */
 static void engine(void)
 {
 	struct letter *l;
