@@ -734,6 +734,7 @@ static void npuc_h(void)
 	FIELD(npuc_program, inputs);
 	FIELD(npuc_program, outputs);
 	FIELD(npuc_program, host);
+	FIELD(npuc_program, name);
 	FIELD(npuc_program, tensor_count);
 	FIELD(npuc_program, layer_count);
 	FIELD(npuc_program, places);

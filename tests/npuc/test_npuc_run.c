@@ -463,6 +463,19 @@ static void test_graphs(void **state)
 	}
 }
 
+static bool has_line(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "r");
+	char line[1024];
+	bool found = false;
+
+	assert_non_null(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, text) != NULL;
+	fclose(f);
+	return found;
+}
+
 /* Float32 at both ends: quantized and dequantized on the host.  A program that went
  * through a file does the same. */
 static void test_float_and_file(void **state)
@@ -485,10 +498,14 @@ static void test_float_and_file(void **state)
 	WHY(npuc_program_save(&p[0], path, why));
 	WHY(npuc_program_open(path, NULL, &p[1], why));
 	assert_string_equal(p[1].host, "the rest?");
+	assert_string_equal(p[0].name, "");
+	assert_string_equal(p[1].name, "sample");
 	assert_int_equal(p[1].image_size, p[0].image_size);
 	assert_memory_equal(p[1].image, p[0].image, p[0].image_size);
 	assert_memory_equal(p[1].inputs, p[0].inputs, sizeof(*p[0].inputs));
 	assert_memory_equal(p[1].outputs, p[0].outputs, sizeof(*p[0].outputs));
+	snprintf(path, sizeof(path), "%s/trace.json", w->dir);
+	OK(hal_trace_start(w->dev, path));
 	for (int i = 0; i < 2; i++) {
 		struct npuc_run *run;
 
@@ -509,6 +526,9 @@ static void test_float_and_file(void **state)
 		npuc_program_free(&p[i]);
 	}
 	assert_memory_equal(out[0], out[1], sizeof(out[0]));
+	OK(hal_trace_stop(w->dev));
+	assert_true(has_line(path, "\"name\":\"run\""));
+	assert_true(has_line(path, "\"name\":\"sample: run\""));
 }
 
 /* A .npu file's bytes, in file; how many. */

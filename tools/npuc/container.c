@@ -247,6 +247,15 @@ int npuc_program_parse(const void *bytes, size_t size, const char *name,
 	return 0;
 }
 
+static void name_after(struct npuc_program *p, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	size_t n = strcspn(base, ".");
+
+	snprintf(p->name, sizeof(p->name), "%.*s", (int)n, base);
+}
+
 int npuc_program_load(const char *path, struct npuc_program *program, char why[NPUC_WHY])
 {
 	void *bytes = NULL;
@@ -257,6 +266,8 @@ int npuc_program_load(const char *path, struct npuc_program *program, char why[N
 		return rc;
 	rc = npuc_program_parse(bytes, size, path, program, why);
 	free(bytes);
+	if (!rc)
+		name_after(program, path);
 	return rc;
 }
 
@@ -273,6 +284,8 @@ int npuc_program_open(const char *path, const struct npuc_options *options,
 	if (size >= 8 && memcmp(bytes, MAGIC, 8) == 0) {
 		rc = npuc_program_parse(bytes, size, path, program, why);
 		free(bytes);
+		if (!rc)
+			name_after(program, path);
 		return rc;
 	}
 	rc = npuc_model_parse(bytes, size, path, &model, why);
@@ -281,5 +294,7 @@ int npuc_program_open(const char *path, const struct npuc_options *options,
 		return rc;
 	rc = npuc_compile(model, options, program, why);
 	npuc_model_free(model);
+	if (!rc)
+		name_after(program, path);
 	return rc;
 }

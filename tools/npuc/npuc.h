@@ -165,6 +165,9 @@ struct npuc_program {
 	 * program ends before them, and what they read are its outputs.  This says so;
 	 * "": the program is the whole model. */
 	char host[NPUC_HOST];
+	/* What traces call it: of the file that it was opened or loaded from, without
+	 * folder and ending, cut; "" of another. */
+	char name[32];
 	/* None of these in a program that was loaded. */
 	uint32_t tensor_count, layer_count;
 	struct npuc_place *places; /* by tensor */

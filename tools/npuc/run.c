@@ -66,6 +66,9 @@ static int load(struct npuc_run *r, struct hal_device *dev, char *why)
 	rc = hal_program_load(dev, r->program->image, r->program->image_size, &r->loaded);
 	if (rc < 0)
 		return said(why, rc, "program");
+	rc = hal_program_set_name(r->loaded, r->program->name);
+	if (rc < 0)
+		return said(why, rc, "program");
 	rc = hal_queue_create(r->part, &queue, &r->queue);
 	return rc < 0 ? said(why, rc, "queue") : 0;
 }
