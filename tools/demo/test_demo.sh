@@ -63,7 +63,7 @@ grep -q "each took the same cycles, to the last one" "$dir/stdout" ||
 grep -q "side by side: " "$dir/stderr" || bad "no progress"
 [ "$(head -c 4 "$dir/out/array.png" | tail -c 3)" = PNG ] || bad "array.png is no PNG"
 trace=$dir/out/demo-trace.json
-for name in "digits large: infer" "digits small: infer" "gemm 48x64x40: infer"; do
+for name in "digits large: run" "digits small: run" "gemm 48x64x40: infer"; do
 	[ "$(grep -c "\"ph\":\"X\",\"name\":\"$name\"" "$trace")" -ge 24 ] ||
 		bad "demo-trace.json has fewer slices \"$name\" than there were jobs"
 done
