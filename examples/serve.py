@@ -42,8 +42,8 @@ with hal.open("npu:0?clock=real", {"policy.name": "edf"}) as device, \
     files.register(door, selectors.EVENT_READ)
     files.register(ring, selectors.EVENT_READ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    print("listening at", path, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
+        print("listening at", path, flush=True)
         while left > 0:
             for source in [key.fileobj for key, _ in files.select()]:
                 if source is door:
