@@ -329,6 +329,17 @@ int move_pair_of(struct lowered *l, uint32_t operand, struct move_pair *p)
 	return 0;
 }
 
+int move_pair_with(struct lowered *l, struct move_pair *p, uint32_t each,
+		   const int32_t **numbers, uint32_t *count)
+{
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, p);
+	return rc ? rc
+		  : lower_ints(l, 1, false, (uint64_t)each * p->x->rank, numbers, count);
+}
+
 uint64_t move_product(const struct npuc_tensor *t, uint32_t from, uint32_t to)
 {
 	uint64_t n = 1;
@@ -442,12 +453,8 @@ int lower_transpose(struct lowered *l)
 	const int32_t *order;
 	struct move m = {0};
 	struct move_pair p;
-	int rc = lower_counts(l, 2, 2);
+	int rc = move_pair_with(l, &p, 1, &order, NULL);
 
-	if (!rc)
-		rc = move_pair_of(l, 0, &p);
-	if (!rc)
-		rc = lower_ints(l, 1, false, p.x->rank, &order, NULL);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < p.x->rank; i++) {
@@ -472,12 +479,8 @@ int lower_tile(struct lowered *l)
 	const int32_t *times;
 	struct move m = {0};
 	struct move_pair p;
-	int rc = lower_counts(l, 2, 2);
+	int rc = move_pair_with(l, &p, 1, &times, NULL);
 
-	if (!rc)
-		rc = move_pair_of(l, 0, &p);
-	if (!rc)
-		rc = lower_ints(l, 1, false, p.x->rank, &times, NULL);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < p.x->rank; i++) {
@@ -499,12 +502,8 @@ int lower_reverse(struct lowered *l)
 	struct move_pair p;
 	const int32_t *along;
 	uint32_t axis = 0, dims[NPUC_RANK] = {0}, count = 0;
-	int rc = lower_counts(l, 2, 2);
+	int rc = move_pair_with(l, &p, 0, &along, &count);
 
-	if (!rc)
-		rc = move_pair_of(l, 0, &p);
-	if (!rc)
-		rc = lower_ints(l, 1, false, 0, &along, &count);
 	if (!rc && count != 1)
 		rc = lower_fail(l, ENOTSUP, "backwards along %u dimensions; along 1",
 				count);
@@ -529,12 +528,8 @@ int lower_broadcast(struct lowered *l)
 	const int32_t *to;
 	struct move m = {0};
 	struct move_pair p;
-	int rc = lower_counts(l, 2, 2);
+	int rc = move_pair_with(l, &p, 0, &to, &rank);
 
-	if (!rc)
-		rc = move_pair_of(l, 0, &p);
-	if (!rc)
-		rc = lower_ints(l, 1, false, 0, &to, &rank);
 	if (rc)
 		return rc;
 	if (rank > NPUC_RANK || rank < p.x->rank)

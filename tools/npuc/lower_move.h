@@ -49,6 +49,10 @@ struct move_pair {
 };
 
 int move_pair_of(struct lowered *l, uint32_t operand, struct move_pair *p);
+/* The same of two operands, of which the second is constant numbers: so many for each of
+ * the first's dimensions, or 0: any. */
+int move_pair_with(struct lowered *l, struct move_pair *p, uint32_t each,
+		   const int32_t **numbers, uint32_t *count);
 
 /* Elements that dimensions from up to to take together. */
 uint64_t move_product(const struct npuc_tensor *t, uint32_t from, uint32_t to);

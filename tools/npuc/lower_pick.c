@@ -294,16 +294,12 @@ int lower_mirror_pad(struct lowered *l)
 	const int32_t *pads;
 	struct move_pair p;
 	uint32_t a;
-	int rc = lower_counts(l, 2, 2);
+	int rc = move_pair_with(l, &p, 2, &pads, NULL);
 
 	if (!rc && edge > 1)
 		rc = lower_fail(l, ENOTSUP, "mode %d; 0 REFLECT, 1 SYMMETRIC", edge);
 	if (!rc)
-		rc = move_pair_of(l, 0, &p);
-	if (!rc)
 		rc = move_same_quant(l, p.a, p.d);
-	if (!rc)
-		rc = lower_ints(l, 1, false, (uint64_t)2 * p.x->rank, &pads, NULL);
 	if (!rc)
 		rc = mirror_dims(l, &p, pads, edge);
 	if (rc)
