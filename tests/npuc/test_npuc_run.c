@@ -420,6 +420,43 @@ static void test_own_commands(void **state)
 	land(&f);
 }
 
+/* Two programs on a queue of the caller's, which tells their ends to a ring. */
+static void test_own_queue(void **state)
+{
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	struct hal_submit_desc submit = HAL_INIT(hal_submit_desc);
+	struct hal_completion ends[2];
+	struct world *w = *state;
+	struct npuc_program p[2];
+	struct npuc_run *run[2];
+	struct hal_completions *ring;
+	struct hal_queue *queue;
+	struct hal_point done;
+	char why[NPUC_WHY];
+
+	OK(hal_completions_create(w->dev, 4, &ring));
+	desc.completions = ring;
+	OK(hal_queue_create(w->part, &desc, &queue));
+	for (unsigned int i = 0; i < 2; i++) {
+		compile_sample(i, NULL, &p[i]);
+		WHY(npuc_run_open_on(w->dev, w->part, queue, &p[i], &run[i], why));
+		assert_ptr_equal(npuc_run_queue(run[i]), queue);
+		submit.tag = 40 + i;
+		WHY(npuc_run_submit(run[i], "run", &submit, &done, why));
+	}
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	assert_int_equal(hal_completions_read(ring, ends, 2, HAL_FOREVER), 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_true(ends[i].tag == 40 + i && ends[i].status == 0);
+		assert_int_equal(npuc_run_close(run[i]), 0);
+		npuc_program_free(&p[i]);
+	}
+	OK(hal_queue_destroy(queue));
+	OK(hal_completions_destroy(ring));
+	assert_int_equal(npuc_run_open_on(w->dev, w->part, NULL, &p[0], run, why),
+			 -EINVAL);
+}
+
 static void run_graph(struct world *w, const struct npuc_model *m, bool keep,
 		      uint8_t out[3000])
 {
@@ -780,6 +817,7 @@ int main(void)
 		cmocka_unit_test(test_in_flight),
 		cmocka_unit_test(test_submit_desc),
 		cmocka_unit_test(test_own_commands),
+		cmocka_unit_test(test_own_queue),
 		cmocka_unit_test(test_graphs),
 		cmocka_unit_test(test_float_and_file),
 		cmocka_unit_test(test_damage),

@@ -660,7 +660,8 @@ int npuc_read_file(const char *path, size_t max, void **bytes, size_t *size,
 		used += n;
 	} while (n && used <= max);
 	if (ferror(f))
-		rc = npuc_fail(why, EIO, "%s: cannot be read", path);
+		rc = npuc_fail(why, EIO, "%s: cannot be read: %s", path,
+			       hal_strerror(errno));
 	else if (used > max)
 		rc = npuc_fail(why, ENOTSUP, "%s: longer than %zu bytes", path, max);
 out:

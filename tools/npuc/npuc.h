@@ -221,11 +221,16 @@ struct npuc_run;
 NPUC_API int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
 			   const struct npuc_program *program, struct npuc_run **run,
 			   char why[NPUC_WHY]);
+/* The same on a queue of the caller's in that partition, with its own priority, deadline
+ * or ring of completions; it may have other work, too, and outlives the run. */
+NPUC_API int npuc_run_open_on(struct hal_device *dev, struct hal_partition *part,
+			      struct hal_queue *queue, const struct npuc_program *program,
+			      struct npuc_run **run, char why[NPUC_WHY]);
 /* Other inputs and outputs for the same program on the same queue. */
 NPUC_API int npuc_run_open_beside(struct npuc_run *run, struct npuc_run **beside,
 				  char why[NPUC_WHY]);
-/* NULL: nothing.  -EBUSY while others are open beside it, or its queue has work: it is
- * open as before. */
+/* NULL: nothing.  -EBUSY while others are open beside it, or the queue that it made has
+ * work: it is open as before. */
 NPUC_API int npuc_run_close(struct npuc_run *run);
 /* The queue, to be suspended, resumed or asked for statistics. */
 NPUC_API struct hal_queue *npuc_run_queue(const struct npuc_run *run);

@@ -17,6 +17,7 @@ struct npuc_run {
 	const struct npuc_program *program;
 	struct hal_program *loaded; /* loaded, queue and clock_hz: the owner's */
 	struct hal_queue *queue;
+	bool own_queue; /* else the caller's, who destroys it */
 	uint64_t clock_hz;
 	struct hal_buffer *output, *input, *arena;
 	struct hal_arg args[3]; /* those */
@@ -69,13 +70,17 @@ static int load(struct npuc_run *r, struct hal_device *dev, char *why)
 	rc = hal_program_set_name(r->loaded, r->program->name);
 	if (rc < 0)
 		return said(why, rc, "program");
+	if (r->queue)
+		return 0;
 	rc = hal_queue_create(r->part, &queue, &r->queue);
+	r->own_queue = rc >= 0;
 	return rc < 0 ? said(why, rc, "queue") : 0;
 }
 
+/* With an owner, beside it; else on the queue, or one of its own for NULL. */
 static int open_run(struct hal_device *dev, struct hal_partition *part,
-		    const struct npuc_program *program, struct npuc_run *owner,
-		    struct npuc_run **run, char *why)
+		    struct hal_queue *queue, const struct npuc_program *program,
+		    struct npuc_run *owner, struct npuc_run **run, char *why)
 {
 	struct npuc_run *r = calloc(1, sizeof(*r));
 	int rc = 0;
@@ -84,6 +89,7 @@ static int open_run(struct hal_device *dev, struct hal_partition *part,
 		return npuc_fail(why, ENOMEM, "out of memory");
 	r->owner = owner ? owner : r;
 	r->part = part;
+	r->queue = queue;
 	r->program = program;
 	if (owner)
 		owner->beside++;
@@ -103,13 +109,22 @@ int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
 		  const struct npuc_program *program, struct npuc_run **run,
 		  char why[NPUC_WHY])
 {
-	return open_run(dev, part, program, NULL, run, why);
+	return open_run(dev, part, NULL, program, NULL, run, why);
+}
+
+int npuc_run_open_on(struct hal_device *dev, struct hal_partition *part,
+		     struct hal_queue *queue, const struct npuc_program *program,
+		     struct npuc_run **run, char why[NPUC_WHY])
+{
+	if (!queue)
+		return npuc_fail(why, EINVAL, "npuc_run_open_on: no queue");
+	return open_run(dev, part, queue, program, NULL, run, why);
 }
 
 int npuc_run_open_beside(struct npuc_run *run, struct npuc_run **beside,
 			 char why[NPUC_WHY])
 {
-	return open_run(NULL, run->part, run->program, run->owner, beside, why);
+	return open_run(NULL, run->part, NULL, run->program, run->owner, beside, why);
 }
 
 int npuc_run_close(struct npuc_run *r)
@@ -120,7 +135,7 @@ int npuc_run_close(struct npuc_run *r)
 		return 0;
 	if (r->beside)
 		return -EBUSY;
-	rc = hal_queue_destroy(r->queue);
+	rc = r->own_queue ? hal_queue_destroy(r->queue) : 0;
 	if (rc < 0)
 		return rc;
 	/* Work in flight keeps the buffers and the program that it uses. */
