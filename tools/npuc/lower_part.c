@@ -133,10 +133,8 @@ int lower_pack(struct lowered *l)
 	const struct model_op *op = lower_op(l);
 	uint32_t n = op->input_count, dims[NPUC_RANK], axis = 0;
 	struct move_pair p;
-	int rc = lower_counts(l, 1, UINT32_MAX);
+	int rc = move_pair_of(l, 0, &p);
 
-	if (!rc)
-		rc = move_pair_of(l, 0, &p);
 	if (!rc)
 		rc = move_axis(l, lower_option(l, OPTIONS_PACK, PACK_AXIS, 0), p.y->rank,
 			       &axis);
