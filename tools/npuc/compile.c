@@ -190,20 +190,27 @@ static uint64_t pieces(uint64_t all, uint64_t each)
 	return (all + each - 1) / each;
 }
 
-static void conv_work(const struct hal_npu_conv *op, const struct npuc_options *o,
-		      struct npuc_layer *layer)
+/* m rows of the result, n wide, of products k long. */
+static void matrix_work(uint64_t m, uint64_t n, uint64_t k, const struct npuc_options *o,
+			struct npuc_layer *layer)
 {
 	uint32_t high = o->rows ? o->rows : ARRAY, wide = o->cols ? o->cols : ARRAY;
-	uint64_t m = (uint64_t)op->oh * op->ow;
-	uint64_t k = (uint64_t)op->kh * op->kw * (op->c / op->groups);
-	uint64_t folds = pieces(k, high) * pieces(op->n, wide);
+	uint64_t folds = pieces(k, high) * pieces(n, wide);
 
-	layer->macs += m * k * op->n;
+	layer->macs += m * k * n;
 	/* A fold costs max(rows, array rows): the next one's weights load meanwhile. */
 	for (uint64_t rows; m; m -= rows) {
 		rows = m < PANEL_ROWS ? m : PANEL_ROWS;
 		layer->cycles += folds * (rows < high ? high : rows);
 	}
+}
+
+static void conv_work(const struct hal_npu_conv *op, const struct npuc_options *o,
+		      struct npuc_layer *layer)
+{
+	uint64_t k = (uint64_t)op->kh * op->kw * (op->c / op->groups);
+
+	matrix_work((uint64_t)op->oh * op->ow, op->n, k, o, layer);
 }
 
 /* Requests to memory, of which the port takes one a cycle: rows of bytes, so many
@@ -222,6 +229,9 @@ static void step_work(const struct step *s, const struct npuc_options *o,
 	switch (s->kind) {
 	case STEP_CONV:
 		conv_work(&s->u.conv, o, layer);
+		break;
+	case STEP_GEMM:
+		matrix_work(s->u.gemm.m, s->u.gemm.n, s->u.gemm.k, o, layer);
 		break;
 	case STEP_ADD:
 		cycles = requests(s->u.add.rows, s->u.add.bytes, 3, LANES);
@@ -326,6 +336,9 @@ static int emit_step(struct compile *c, const struct step *from)
 	case STEP_CONV:
 		a = &s.u.conv.a, d = &s.u.conv.d;
 		break;
+	case STEP_GEMM:
+		a = &s.u.gemm.a, b = &s.u.gemm.b, d = &s.u.gemm.d;
+		break;
 	case STEP_ADD:
 		a = &s.u.add.a, b = &s.u.add.b, d = &s.u.add.d;
 		break;
@@ -360,6 +373,8 @@ static int emit_step(struct compile *c, const struct step *from)
 	switch (s.kind) {
 	case STEP_CONV:
 		return hal_npu_conv(c->b, &s.u.conv);
+	case STEP_GEMM:
+		return hal_npu_gemm(c->b, &s.u.gemm);
 	case STEP_ADD:
 		return hal_npu_add(c->b, &s.u.add);
 	case STEP_MUL:

@@ -39,6 +39,7 @@ static const struct known {
 	{NPUC_RELU_N1_TO_1, 3, lower_relu},
 	{NPUC_RELU6, 3, lower_relu},
 	{NPUC_RESHAPE, 1, lower_reshape},
+	{NPUC_RESIZE_BILINEAR, 4, lower_resize_bilinear},
 	{NPUC_SOFTMAX, 3, lower_softmax},
 	{NPUC_SPACE_TO_DEPTH, 2, lower_space_to_depth},
 	{NPUC_TANH, 3, lower_function},
@@ -60,6 +61,7 @@ static const struct known {
 	{NPUC_MINIMUM, 4, lower_maximum},
 	{NPUC_PADV2, 4, lower_pad},
 	{NPUC_SLICE, 5, lower_slice},
+	{NPUC_TRANSPOSE_CONV, 5, lower_transpose_conv},
 	{NPUC_TILE, 3, lower_tile},
 	{NPUC_EXPAND_DIMS, 1, lower_reshape},
 	{NPUC_SUM, 2, lower_constants},
@@ -81,6 +83,7 @@ static const struct known {
 	{NPUC_REVERSE_V2, 3, lower_reverse},
 	{NPUC_RANK_OF, 1, lower_shape},
 	{NPUC_QUANTIZE, 3, lower_quantize},
+	{NPUC_BATCH_MATMUL, 4, lower_batch_matmul},
 	{NPUC_BROADCAST_TO, 3, lower_broadcast},
 };
 

@@ -11,6 +11,7 @@
 
 enum step_kind {
 	STEP_CONV,
+	STEP_GEMM,
 	STEP_ADD,
 	STEP_MUL,
 	STEP_MAXPOOL,
@@ -26,9 +27,10 @@ enum step_kind {
 struct step {
 	enum step_kind kind;
 	uint32_t layer;
-	uint32_t a, b, d; /* values; b only of ADD and MUL, a not of FILL */
+	uint32_t a, b, d; /* values; b only of GEMM, ADD and MUL, a not of FILL */
 	union {
 		struct hal_npu_conv conv;
+		struct hal_npu_gemm gemm;
 		struct hal_npu_add add;
 		struct hal_npu_mul mul;
 		struct hal_npu_pool pool;
@@ -178,6 +180,9 @@ int lower_runs(struct lowered *l, uint32_t a, struct runs *r);
 
 int lower_conv(struct lowered *l);
 int lower_depthwise(struct lowered *l);
+int lower_transpose_conv(struct lowered *l);
+int lower_resize_bilinear(struct lowered *l);
+int lower_batch_matmul(struct lowered *l);
 int lower_fully_connected(struct lowered *l);
 int lower_pool(struct lowered *l);
 int lower_mean(struct lowered *l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_conv.c - convolutions, fully connected layers, means and pools. */
-#include "lower.h"
+#include "lower_conv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,30 +33,17 @@ enum {
 	OPTIONS_REDUCER = 27,
 };
 
-#define PADDING_SAME  0u
-#define PADDING_VALID 1u
-#define IMAGES_MAX    65536u /* convolutions are one step an image */
-#define KERNEL_MAX    255u
-#define STRIDE_MAX    15u
-#define BIAS_OFF_MAX  0.02 /* TensorFlow Lite's tolerance */
+#define IMAGES_MAX   65536u /* convolutions are one step an image */
+#define KERNEL_MAX   255u
+#define BIAS_OFF_MAX 0.02 /* TensorFlow Lite's tolerance */
 
 /* ---- geometry --------------------------------------------------------------------- */
-
-/* One direction of a window that moves over an image. */
-struct axis {
-	uint32_t in, out, k, stride, dilation, pad;
-};
-
-struct window {
-	uint32_t images, c;
-	struct axis y, x;
-};
 
 static int axis_out(struct lowered *l, const char *name, struct axis *a, uint32_t padding)
 {
 	uint64_t span, least;
 
-	if (padding > PADDING_VALID)
+	if (padding > CONV_VALID)
 		return lower_fail(l, ENOTSUP, "padding %u; 0 SAME, 1 VALID", padding);
 	if (!a->stride || a->stride > INT32_MAX || !a->dilation ||
 	    a->dilation > INT32_MAX || !a->k || a->k > INT32_MAX)
@@ -65,7 +52,7 @@ static int axis_out(struct lowered *l, const char *name, struct axis *a, uint32_
 			name, (int32_t)a->k, (int32_t)a->stride, (int32_t)a->dilation);
 	span = (uint64_t)(a->k - 1) * a->dilation + 1;
 	a->pad = 0;
-	if (padding == PADDING_SAME) {
+	if (padding == CONV_SAME) {
 		a->out = (a->in - 1) / a->stride + 1;
 		least = (uint64_t)(a->out - 1) * a->stride + span;
 		if (least > a->in)
@@ -95,7 +82,7 @@ static void simplify(struct axis *a)
 		a->dilation = 1;
 }
 
-static int image_of(struct lowered *l, uint32_t tensor, struct window *w)
+int conv_image(struct lowered *l, uint32_t tensor, struct window *w)
 {
 	const struct npuc_tensor *t = lower_t(l, tensor);
 
@@ -112,7 +99,7 @@ static int image_of(struct lowered *l, uint32_t tensor, struct window *w)
 	return 0;
 }
 
-static void describe(struct lowered *l, const struct window *w, uint32_t n)
+void conv_describe(struct lowered *l, const struct window *w, uint32_t n)
 {
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]),
 		 "%ux%ux%u -> %ux%ux%u  %ux%u/%u", w->y.in, w->x.in, w->c, w->y.out,
@@ -121,26 +108,7 @@ static void describe(struct lowered *l, const struct window *w, uint32_t n)
 
 /* ---- convolutions ----------------------------------------------------------------- */
 
-/* A convolution before it becomes one step an image. */
-struct conv {
-	struct window w;
-	uint32_t n, groups;
-	uint32_t a, d, weights; /* tensors */
-	const int8_t *data;     /* weights, [n][kh][kw][c / groups] */
-	uint32_t act;
-	struct hal_npu_requant out;
-	uint32_t flags;
-	int32_t a_zero, b_zero;
-};
-
-static uint32_t u8_flag(const struct lowered *l, uint32_t tensor, uint32_t flag)
-{
-	return lower_t(l, tensor)->type == NPUC_UINT8 ? flag : 0;
-}
-
-/* Weights: a constant of the activations' own type; zero points as the reference kernels
- * heed them. */
-static int check_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
+int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
 {
 	const struct model_op *op = lower_op(l);
 	const struct npuc_tensor *t;
@@ -199,15 +167,16 @@ static double one_scale(const struct npuc_tensor *t)
 /* Sums have the scale of input times weights, and the bias is taken as such a sum; its
  * own scale is only checked, and by TensorFlow Lite only where it works with one
  * multiplier (coarse). */
-static int check_bias(struct lowered *l, const struct conv *c, bool coarse)
+int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse)
 {
 	const struct model_op *op = lower_op(l);
 	const struct npuc_tensor *bias;
 	double product, off;
+	int rc = lower_ints(l, number, true, c->n, &c->out.bias, NULL);
 
-	if (!c->out.bias)
-		return 0;
-	bias = lower_t(l, op->inputs[2]);
+	if (rc || !c->out.bias)
+		return rc;
+	bias = lower_t(l, op->inputs[number]);
 	if (op->code != NPUC_FULLY_CONNECTED && bias->scales == 1 && bias->zero_point)
 		return lower_fail(l, EINVAL, "bias '%.80s': zero point %d; must be 0",
 				  bias->name, bias->zero_point);
@@ -221,9 +190,7 @@ static int check_bias(struct lowered *l, const struct conv *c, bool coarse)
 			  bias->name, one_scale(bias), product, off, BIAS_OFF_MAX);
 }
 
-/* Multipliers of the output channels.  TensorFlow Lite rounds the product of the two
- * scales to float where the weights have one scale for all (coarse), else not. */
-static int make_requant(struct lowered *l, struct conv *c, bool coarse)
+int conv_requant(struct lowered *l, struct conv *c, bool coarse)
 {
 	const struct npuc_tensor *w = lower_t(l, c->weights), *d = lower_t(l, c->d);
 	float a_scale = lower_t(l, c->a)->scale;
@@ -253,7 +220,7 @@ static int make_requant(struct lowered *l, struct conv *c, bool coarse)
 	c->out.per_channel = count > 1;
 	c->out.zero_point = d->zero_point;
 	c->a_zero = lower_t(l, c->a)->zero_point;
-	c->flags = u8_flag(l, c->a, HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8);
+	c->flags = lower_u8(l, c->a, HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8);
 	return lower_range(l, c->act, c->d, &c->out.min, &c->out.max);
 }
 
@@ -295,7 +262,7 @@ static int conv_step(struct lowered *l, const struct conv *c, uint64_t a_at,
 /* Each image has its copy of the weights in the program: fine for a few. */
 #define BATCH_WEIGHTS_MAX (UINT64_C(64) << 20)
 
-static int conv_images(struct lowered *l, struct conv *c)
+int conv_images(struct lowered *l, struct conv *c)
 {
 	struct window *w = &c->w;
 	uint64_t a_bytes = (uint64_t)w->y.in * w->x.in * w->c;
@@ -337,8 +304,8 @@ static int conv_begin(struct lowered *l, const struct conv_options *o, struct co
 	if (!rc)
 		rc = lower_result(l, &c->d);
 	if (!rc)
-		rc = check_weights(l, c, 1, lower_t(l, c->a)->type == NPUC_UINT8);
-	return rc ? rc : image_of(l, c->a, &c->w);
+		rc = conv_weights(l, c, 1, lower_t(l, c->a)->type == NPUC_UINT8);
+	return rc ? rc : conv_image(l, c->a, &c->w);
 }
 
 /* The rest, once kernel size and outputs are known. */
@@ -358,13 +325,11 @@ static int conv_geometry(struct lowered *l, const struct conv_options *o, struct
 		rc = lower_dims(l, c->d, 4,
 				(uint32_t[]){c->w.images, c->w.y.out, c->w.x.out, c->n});
 	if (!rc)
-		rc = lower_ints(l, 2, true, c->n, &c->out.bias, NULL);
+		rc = conv_bias(l, c, 2, lower_t(l, c->weights)->type == NPUC_UINT8);
 	if (!rc)
-		rc = check_bias(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
+		rc = conv_requant(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
 	if (!rc)
-		rc = make_requant(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
-	if (!rc)
-		describe(l, &c->w, c->n);
+		conv_describe(l, &c->w, c->n);
 	return rc;
 }
 
@@ -458,7 +423,7 @@ int lower_fully_connected(struct lowered *l)
 	if (!rc)
 		rc = lower_result(l, &c.d);
 	if (!rc)
-		rc = check_weights(l, &c, 1, true);
+		rc = conv_weights(l, &c, 1, true);
 	if (rc)
 		return rc;
 	if (lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_FORMAT))
@@ -484,11 +449,9 @@ int lower_fully_connected(struct lowered *l)
 	c.w.y = (struct axis){
 		(uint32_t)(count / c.w.c), (uint32_t)(count / c.w.c), 1, 1, 1, 0};
 	c.w.x = (struct axis){1, 1, 1, 1, 1, 0};
-	rc = lower_ints(l, 2, true, c.n, &c.out.bias, NULL);
+	rc = conv_bias(l, &c, 2, true);
 	if (!rc)
-		rc = check_bias(l, &c, true);
-	if (!rc)
-		rc = make_requant(l, &c, t->scales == 1);
+		rc = conv_requant(l, &c, t->scales == 1);
 	if (rc)
 		return rc;
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%ux%u -> %ux%u", c.w.y.in,
@@ -570,7 +533,8 @@ static int mean_requant(struct lowered *l, struct conv *c, uint64_t count)
 	c->out.max = quant_max(d->type);
 	c->a_zero = a->zero_point;
 	c->b_zero = 0;
-	c->flags = u8_flag(l, c->a, HAL_NPU_A_UINT8) | u8_flag(l, c->d, HAL_NPU_D_UINT8);
+	c->flags =
+		lower_u8(l, c->a, HAL_NPU_A_UINT8) | lower_u8(l, c->d, HAL_NPU_D_UINT8);
 	return 0;
 }
 
@@ -648,7 +612,7 @@ static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32
 static int mean_cross(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k1,
 		      uint32_t rows, uint32_t k2, uint32_t channels)
 {
-	if (k1 > KERNEL_MAX || k2 > STRIDE_MAX || (uint64_t)rows * k2 > 65535 ||
+	if (k1 > KERNEL_MAX || k2 > CONV_STRIDE_MAX || (uint64_t)rows * k2 > 65535 ||
 	    channels == 1)
 		return mean_dense(l, c, outer, k1, rows, k2, channels);
 	c->w.images = outer;
@@ -739,7 +703,7 @@ int lower_pool(struct lowered *l)
 	if (!rc)
 		rc = lower_same_quant(l, a, d);
 	if (!rc)
-		rc = image_of(l, a, &w);
+		rc = conv_image(l, a, &w);
 	if (rc)
 		return rc;
 	w.y.k = (uint32_t)lower_option(l, OPTIONS_POOL, POOL_HEIGHT, 0);
@@ -757,7 +721,7 @@ int lower_pool(struct lowered *l)
 				 &max);
 	if (rc)
 		return rc;
-	describe(l, &w, w.c);
+	conv_describe(l, &w, w.c);
 	simplify(&w.y);
 	simplify(&w.x);
 	for (uint32_t i = 0; i < w.images; i++) {
@@ -786,7 +750,7 @@ int lower_pool(struct lowered *l)
 			.d.offset = i * w.y.out * w.x.out * w.c,
 			.min = min,
 			.max = max,
-			.flags = u8_flag(l, a, HAL_NPU_A_UINT8 | HAL_NPU_D_UINT8),
+			.flags = lower_u8(l, a, HAL_NPU_A_UINT8 | HAL_NPU_D_UINT8),
 		};
 	}
 	return 0;

@@ -38,6 +38,9 @@ OPERATORS = {
     "RELU6": (21, 2, 0, []),
     "RESHAPE": (22, 1, 17, [("new_shape", "[i32]", None)]),
     "DEQUANTIZE": (6, 2, 0, []),
+    "RESIZE_BILINEAR": (23, 3, 15, [("height", "i32", 0), ("width", "i32", 0),
+                                    ("align_corners", "bool", False),
+                                    ("half_pixel", "bool", False)]),
     "SOFTMAX": (25, 2, 9, [("beta", "f32", 0.0)]),
     "TANH": (28, 2, 0, []),
     "PAD": (34, 2, 22, []),
@@ -75,12 +78,15 @@ OPERATORS = {
     "ARG_MAX": (56, 2, 40, [("output_type", "i8", 0)]),
     "MINIMUM": (57, 2, 39, []),
     "PADV2": (60, 2, 43, []),
+    "TRANSPOSE_CONV": (67, 3, 49, [("padding", "i8", 0), ("stride_w", "i32", 0),
+                                   ("stride_h", "i32", 0), ("act", "i8", 0)]),
     "EXPAND_DIMS": (70, 1, 52, []),
     "ARG_MIN": (79, 2, 57, [("output_type", "i8", 0)]),
     "REDUCE_MAX": (82, 2, 27, [("keep_dims", "bool", False)]),
     "REDUCE_MIN": (89, 2, 27, [("keep_dims", "bool", False)]),
     "LEAKY_RELU": (98, 1, 75, [("alpha", "f32", 0.0)]),
     "QUANTIZE": (114, 2, 0, []),
+    "BATCH_MATMUL": (126, 2, 101, [("adj_x", "bool", False), ("adj_y", "bool", False)]),
 }
 
 _SLOT = {

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_matmul.c - products of matrices that may both be activations. */
+#include <errno.h>
+
+#include "lower_move.h"
+
+/* Kind of union BuiltinOptions, and fields of its table. */
+enum {
+	OPTIONS_BATCH_MATMUL = 101,
+	MATMUL_ADJ_X = 0,
+	MATMUL_ADJ_Y = 1,
+};
+
+/* [m][k] times [k][n], in as many batches as the outer dimensions have. */
+struct matmul {
+	uint32_t a, b, d;
+	uint32_t m, n, k, rank;
+	uint32_t dims[NPUC_RANK];                    /* of the result */
+	uint32_t a_dim[NPUC_RANK], b_dim[NPUC_RANK]; /* of the operands, 1 in front */
+	struct hal_npu_requant out;
+	uint32_t flags;
+};
+
+static void widen(const struct npuc_tensor *t, uint32_t rank, uint32_t dims[NPUC_RANK])
+{
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = i + t->rank < rank ? 1 : (uint32_t)t->dims[i + t->rank - rank];
+}
+
+static int matmul_shape(struct lowered *l, struct matmul *x)
+{
+	const struct npuc_tensor *a = lower_t(l, x->a), *b = lower_t(l, x->b);
+	bool adj_x = lower_option_u8(l, OPTIONS_BATCH_MATMUL, MATMUL_ADJ_X);
+	bool adj_y = lower_option_u8(l, OPTIONS_BATCH_MATMUL, MATMUL_ADJ_Y);
+	uint32_t rank = a->rank > b->rank ? a->rank : b->rank, k;
+
+	if (a->rank < 2 || b->rank < 2)
+		return lower_fail(l, EINVAL, "operands of %u and %u dimensions", a->rank,
+				  b->rank);
+	x->rank = rank;
+	widen(a, rank, x->a_dim);
+	widen(b, rank, x->b_dim);
+	for (uint32_t i = 0; i + 2 < rank; i++) {
+		uint32_t n = x->a_dim[i], m = x->b_dim[i];
+
+		if (n != m && n != 1 && m != 1)
+			return lower_fail(l, EINVAL, "shapes do not broadcast: %u and %u",
+					  n, m);
+		x->dims[i] = n > m ? n : m;
+	}
+	x->m = x->a_dim[adj_x ? rank - 1 : rank - 2];
+	x->k = x->a_dim[adj_x ? rank - 2 : rank - 1];
+	k = x->b_dim[adj_y ? rank - 1 : rank - 2];
+	x->n = x->b_dim[adj_y ? rank - 2 : rank - 1];
+	if (x->k != k)
+		return lower_fail(l, EINVAL, "products of %u and %u elements", x->k, k);
+	x->dims[rank - 2] = x->m;
+	x->dims[rank - 1] = x->n;
+	return lower_dims(l, x->d, rank, x->dims);
+}
+
+/* An operand whose matrices lie the other way round: turned. */
+static int turn(struct lowered *l, uint32_t *v, uint64_t batches, uint32_t rows,
+		uint32_t cols)
+{
+	uint64_t matrix = (uint64_t)rows * cols;
+	struct move m = {0};
+	uint32_t to;
+	int rc = lower_value(l, batches * matrix, NULL, &to);
+
+	move_add(&m, batches, (int64_t)matrix, (int64_t)matrix);
+	move_add(&m, rows, cols, 1);
+	move_add(&m, cols, 1, rows);
+	if (!rc && l->values[*v].data)
+		rc = lower_made(l, to);
+	if (!rc)
+		rc = lower_move(l, *v, to, 1, &m);
+	*v = to;
+	return rc;
+}
+
+static uint64_t batches_of(const uint32_t *dims, uint32_t rank)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i + 2 < rank; i++)
+		n *= dims[i];
+	return n;
+}
+
+/* TensorFlow Lite's coarse multiplier: the product of the scales as a float. */
+static int matmul_requant(struct lowered *l, struct matmul *x)
+{
+	const struct npuc_tensor *a = lower_t(l, x->a), *b = lower_t(l, x->b);
+	const struct npuc_tensor *d = lower_t(l, x->d);
+	float product = a->scale * b->scale;
+	struct quant_mult q = quant_of((double)product / (double)d->scale);
+	int32_t *mult = lower_own(l, 8);
+
+	if (!mult)
+		return -ENOMEM;
+	if (q.shift > 30)
+		return lower_fail(l, ENOTSUP,
+				  "scales %g * %g / %g: a multiplier of 2^30 or more",
+				  (double)a->scale, (double)b->scale, (double)d->scale);
+	mult[0] = q.mult;
+	mult[1] = q.shift;
+	x->out = (struct hal_npu_requant){.mult = mult,
+					  .shift = mult + 1,
+					  .zero_point = d->zero_point,
+					  .min = quant_min(d->type),
+					  .max = quant_max(d->type)};
+	x->flags = lower_u8(l, x->a, HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8);
+	return 0;
+}
+
+/* Where an operand's matrix for batch number lies, counted in matrices. */
+static uint64_t matrix_of(const struct matmul *x, const uint32_t *dims, uint64_t number)
+{
+	uint64_t at = 0, step = 1;
+
+	for (uint32_t i = x->rank - 2; i--;) {
+		if (dims[i] > 1)
+			at += number % x->dims[i] * step;
+		number /= x->dims[i];
+		step *= dims[i];
+	}
+	return at;
+}
+
+static int matmul_step(struct lowered *l, const struct matmul *x, uint32_t a, uint32_t b,
+		       uint64_t batch)
+{
+	struct step *s = lower_step(l, STEP_GEMM, a, b, x->d);
+
+	if (!s)
+		return -ENOMEM;
+	s->u.gemm = (struct hal_npu_gemm){
+		.size = (uint32_t)sizeof(s->u.gemm),
+		.m = x->m,
+		.n = x->n,
+		.k = x->k,
+		.a.offset = (uint32_t)(matrix_of(x, x->a_dim, batch) * x->m * x->k),
+		.b.offset = (uint32_t)(matrix_of(x, x->b_dim, batch) * x->k * x->n),
+		.d.offset = (uint32_t)(batch * x->m * x->n),
+		.a_zero = lower_t(l, x->a)->zero_point,
+		.b_zero = lower_t(l, x->b)->zero_point,
+		.out = x->out,
+		.flags = x->flags,
+	};
+	return 0;
+}
+
+int lower_batch_matmul(struct lowered *l)
+{
+	struct matmul x = {0};
+	uint64_t batches;
+	uint32_t a, b;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &x.a);
+	if (!rc)
+		rc = lower_operand(l, 1, &x.b);
+	if (!rc)
+		rc = lower_result(l, &x.d);
+	if (!rc)
+		rc = lower_same_type(l, x.a, x.b);
+	if (!rc)
+		rc = lower_same_type(l, x.a, x.d);
+	if (!rc)
+		rc = matmul_shape(l, &x);
+	if (!rc)
+		rc = matmul_requant(l, &x);
+	if (rc)
+		return rc;
+	lower_describe(l, x.a, x.d);
+	a = x.a;
+	b = x.b;
+	batches = batches_of(x.dims, x.rank);
+	if (batches > LOWER_PIECES_MAX)
+		return lower_fail(l, ENOTSUP, "%llu products; at most %u",
+				  (unsigned long long)batches, LOWER_PIECES_MAX);
+	if (lower_option_u8(l, OPTIONS_BATCH_MATMUL, MATMUL_ADJ_X))
+		rc = turn(l, &a, batches_of(x.a_dim, x.rank), x.k, x.m);
+	if (!rc && lower_option_u8(l, OPTIONS_BATCH_MATMUL, MATMUL_ADJ_Y))
+		rc = turn(l, &b, batches_of(x.b_dim, x.rank), x.n, x.k);
+	for (uint64_t i = 0; !rc && i < batches; i++)
+		rc = matmul_step(l, &x, a, b, i);
+	return rc;
+}
