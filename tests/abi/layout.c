@@ -724,6 +724,7 @@ static void npuc_h(void)
 	FIELD(npuc_program, image);
 	FIELD(npuc_program, image_size);
 	FIELD(npuc_program, arena_arg);
+	FIELD(npuc_program, state);
 	FIELD(npuc_program, input_bytes);
 	FIELD(npuc_program, output_bytes);
 	FIELD(npuc_program, arena_bytes);

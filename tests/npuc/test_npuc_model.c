@@ -63,6 +63,16 @@ static void refused(const struct tiny *m, int err, const char *first, const char
 		fail_msg("'%s' has not '%s', '%s' and '%s'", why, NAME, first, second);
 }
 
+static void accepted(const struct tiny *m)
+{
+	char why[NPUC_WHY];
+	size_t size = tiny_write(m, file, sizeof(file));
+
+	assert_int_not_equal(size, 0);
+	if (compile_bytes(file, size, why))
+		fail_msg("%s", why);
+}
+
 /* in -> one operator without options -> out, 1 x 4. */
 static void one_op(struct tiny *m, int code)
 {
@@ -85,7 +95,7 @@ static void test_samples(void **state)
 	for (; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
 		if (compile_bytes(file, size, why))
 			fail_msg("sample %u: %s", n, why);
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 5);
 }
 
 /* Cut anywhere: refused with the file's name, or what is gone was not needed. */
@@ -138,8 +148,8 @@ static void test_header(void **state)
 	m.version = 2;
 	refused(&m, ENOTSUP, "schema version 2", "only 3");
 	one_op(&m, 19);
-	m.graphs = 2;
-	refused(&m, ENOTSUP, "2 graphs", "exactly 1");
+	m.graphs = 65;
+	refused(&m, ENOTSUP, "65 graphs", "1 to 64");
 	one_op(&m, 19);
 	m.op_count = 0;
 	refused(&m, ENOTSUP, "no operators", "");
@@ -152,7 +162,11 @@ static void test_operator(void **state)
 	(void)state;
 	one_op(&m, 50);
 	refused(&m, ENOTSUP, "layer 0 (LOG_SOFTMAX, output 'the output')",
-		"not compiled");
+		"no instruction reads int32");
+	one_op(&m, 27);
+	refused(&m, ENOTSUP, "layer 0 (SVDF", "its state");
+	one_op(&m, 44);
+	refused(&m, ENOTSUP, "layer 0 (UNIDIRECTIONAL_SEQUENCE_LSTM", "cell state");
 	one_op(&m, 3000);
 	refused(&m, ENOTSUP, "layer 0 (operator 3000", "not compiled");
 	one_op(&m, 19);
@@ -161,6 +175,71 @@ static void test_operator(void **state)
 	one_op(&m, 19);
 	m.ops[0].version = 0;
 	refused(&m, ENOTSUP, "layer 0 (RELU", "version 0");
+}
+
+/* A variable, assigned, then read. */
+static void variable(struct tiny *m)
+{
+	static const int32_t none[1];
+	int32_t handle, in = 0, out = 1;
+
+	one_op(m, 142);
+	handle = tiny_int8(m, "handle", 0, none, 1, 0);
+	m->tensors[handle].type = 13; /* resource */
+	m->tensors[handle].scales = 0;
+	m->ops[0].input_count = 0;
+	m->ops[0].outputs[0] = handle;
+	tiny_op(m, 144, 2, (const int32_t[]){handle, in}, 0)->output_count = 0;
+	tiny_op(m, 143, 1, &handle, out);
+}
+
+static void test_variables(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	variable(&m);
+	accepted(&m);
+	variable(&m);
+	m.ops[1] = m.ops[2];
+	m.op_count = 2;
+	refused(&m, EINVAL, "layer 1 (READ_VARIABLE", "nothing has assigned variable ''");
+	variable(&m);
+	m.tensors[1].dims[1] = 5;
+	refused(&m, EINVAL, "layer 2 (READ_VARIABLE",
+		"has 4 bytes of int8, tensor 'the output' 5 of int8");
+	variable(&m);
+	m.ops[1].inputs[0] = 0;
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is no variable");
+	variable(&m);
+	m.ops[1].input_count = 1;
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "1 operands");
+	variable(&m);
+	m.ops[0].output_count = 0;
+	refused(&m, EINVAL, "layer 0 (VAR_HANDLE", "0 outputs");
+}
+
+/* The graph that is called is the model's own once more. */
+static void test_call_once(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	variable(&m);
+	m.graphs = 2;
+	m.ops[m.op_count++] = (struct tiny_op){.code = 129, .version = 1};
+	tiny_option(&m.ops[3], 103, 0, 4, 2);
+	refused(&m, EINVAL, "layer 3 (CALL_ONCE", "graph 2; 1 to 1");
+	m.ops[3].options[0].value = 1;
+	refused(&m, ENOTSUP, "layer 3 (CALL_ONCE", "'the input' must be constant");
+	m.ops[1].inputs[0] = 1;
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is no variable");
+	variable(&m);
+	m.graphs = 2;
+	m.ops[1] = (struct tiny_op){.code = 129, .version = 1};
+	tiny_option(&m.ops[1], 103, 0, 4, 1);
+	refused(&m, ENOTSUP, "layer 1 (CALL_ONCE",
+		"CALL_ONCE in the graph that it calls");
 }
 
 static void test_operands(void **state)
@@ -336,16 +415,6 @@ static void dense(struct tiny *m, int type)
 	m->inputs[0] = 0;
 	m->outputs[0] = 1;
 	m->input_count = m->output_count = 1;
-}
-
-static void accepted(const struct tiny *m)
-{
-	char why[NPUC_WHY];
-	size_t size = tiny_write(m, file, sizeof(file));
-
-	assert_int_not_equal(size, 0);
-	if (compile_bytes(file, size, why))
-		fail_msg("%s", why);
 }
 
 /* What TensorFlow Lite 2.14 takes and refuses. */
@@ -837,6 +906,8 @@ int main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_operator),
+		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_call_once),
 		cmocka_unit_test(test_operands),
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_quantization),

@@ -286,6 +286,97 @@ static void test_layers(void **state)
 	npuc_program_free(&p);
 }
 
+/* ---- variables -------------------------------------------------------------------- */
+
+/* y = x + what y was before, from 10, 20, 30 and 40 on. */
+static void sum_up(struct tiny *m)
+{
+	static const int8_t first[] = {10, 20, 30, 40};
+	const int32_t dims[] = {1, 4};
+	int32_t x, y, old, begin, handle;
+
+	memset(m, 0, sizeof(*m));
+	x = tiny_int8(m, "x", 2, dims, 1, 0);
+	y = tiny_int8(m, "y", 2, dims, 1, 0);
+	old = tiny_int8(m, "old", 2, dims, 1, 0);
+	begin = tiny_const(m, "begin", 9, 2, dims, 1, 0, first, 4);
+	handle = tiny_int8(m, "handle", 0, dims, 1, 0);
+	m->tensors[handle].type = 13; /* resource */
+	m->tensors[handle].scales = 0;
+	m->ops[m->op_count++] = (struct tiny_op){.code = 129, .version = 1};
+	tiny_option(&m->ops[0], 103, 0, 4, 1); /* CALL_ONCE of graph 1 */
+	tiny_op(m, 142, 0, &x, handle);
+	tiny_op(m, 143, 1, &handle, old);
+	tiny_op(m, 0, 2, (const int32_t[]){old, x}, y);
+	tiny_op(m, 144, 2, (const int32_t[]){handle, y}, 0)->output_count = 0;
+	m->split = m->op_count;
+	m->graphs = 2;
+	tiny_op(m, 142, 0, &x, handle);
+	tiny_op(m, 144, 2, (const int32_t[]){handle, begin}, 0)->output_count = 0;
+	m->outputs[0] = y;
+	m->inputs[0] = x;
+	m->input_count = m->output_count = 1;
+}
+
+static void check_sum(struct npuc_run *run, int8_t x, int8_t first)
+{
+	const int8_t in[] = {x, x, x, x};
+	char why[NPUC_WHY];
+	int8_t got[4];
+
+	WHY(npuc_run_write(run, 0, in, 4, why));
+	WHY(npuc_run_kernel(run, "run", NULL, why));
+	WHY(npuc_run_read(run, 0, true, got, 4, why));
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(got[i], first + 10 * i);
+}
+
+/* Inferences add up, of both runs; "init" starts afresh; a file knows it all.  None of
+ * them could be run again from its start. */
+static void test_variables(void **state)
+{
+	struct world *w = *state;
+	static struct tiny m;
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	struct hal_queue *queue;
+	struct npuc_run *run, *beside;
+	struct npuc_program p, q;
+	struct npuc_model *model;
+	char why[NPUC_WHY], path[64];
+	struct hal_cmd cmd;
+
+	sum_up(&m);
+	WHY(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "sum", &model,
+			     why));
+	WHY(npuc_compile(model, NULL, &q, why));
+	npuc_model_free(model);
+	snprintf(path, sizeof(path), "%s/sum.npu", w->dir);
+	WHY(npuc_program_save(&q, path, why));
+	npuc_program_free(&q);
+	WHY(npuc_program_load(path, &p, why));
+	assert_true(p.state);
+	WHY(npuc_run_open(w->dev, w->part, &p, &run, why));
+	WHY(npuc_run_open_beside(run, &beside, why));
+	WHY(npuc_run_command(run, "run", &cmd, why));
+	assert_false(cmd.flags & HAL_CMD_REPLAYABLE);
+	check_sum(run, 1, 11);
+	check_sum(run, 2, 13);
+	check_sum(beside, 4, 17);
+	check_sum(run, 8, 25);
+	WHY(npuc_run_kernel(run, "init", NULL, why));
+	check_sum(run, -3, 7);
+	assert_int_equal(npuc_run_close(beside), 0);
+	assert_int_equal(npuc_run_close(run), 0);
+	OK(hal_queue_create(w->part, &desc, &queue));
+	OK(hal_queue_suspend(queue, HAL_SUSPEND_DRAIN, NULL));
+	WHY(npuc_run_open_on(w->dev, w->part, queue, &p, &run, why));
+	OK(hal_queue_resume(queue));
+	check_sum(run, 5, 15);
+	assert_int_equal(npuc_run_close(run), 0);
+	OK(hal_queue_destroy(queue));
+	npuc_program_free(&p);
+}
+
 /* ---- without waiting -------------------------------------------------------------- */
 
 struct flight {
@@ -616,7 +707,7 @@ static void test_ports(void **state)
 		const char *text;
 	} wrong[] = {
 		{8, 9, "another version"},
-		{12, 4, "unknown flags"},
+		{12, 8, "unknown flags"},
 		{12, 2, "its length"},
 		{19, 0xff, "more than 2^31"},
 		{56, 0, "no ports"},
@@ -814,6 +905,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_net),
 		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_in_flight),
 		cmocka_unit_test(test_submit_desc),
 		cmocka_unit_test(test_own_commands),

@@ -171,8 +171,10 @@ static void put_op(struct out *o, size_t field, const struct tiny_op *op, uint32
 	table(o, f[4].at, options, count);
 }
 
-static void put_graph(struct out *o, size_t field, const struct tiny *m)
+static void put_graph(struct out *o, size_t field, const struct tiny *m, bool first)
 {
+	uint32_t from = m->split && !first ? m->split : 0;
+	uint32_t to = m->split && first ? m->split : m->op_count;
 	struct field f[] = {{0, 4, 0, 0}, {1, 4, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0}};
 	size_t at;
 
@@ -183,9 +185,9 @@ static void put_graph(struct out *o, size_t field, const struct tiny *m)
 			   m->tensors[i].data ? i + 1 : 0);
 	ints_vector(o, f[1].at, m->inputs, m->input_count);
 	ints_vector(o, f[2].at, m->outputs, m->output_count);
-	at = vector(o, f[3].at, m->op_count, 4);
-	for (uint32_t i = 0; i < m->op_count; i++)
-		put_op(o, at + 4 * (size_t)i, &m->ops[i], i);
+	at = vector(o, f[3].at, to - from, 4);
+	for (uint32_t i = from; i < to; i++)
+		put_op(o, at + 4 * (size_t)(i - from), &m->ops[i], i);
 }
 
 size_t tiny_write(const struct tiny *m, uint8_t *file, size_t max)
@@ -218,7 +220,7 @@ size_t tiny_write(const struct tiny *m, uint8_t *file, size_t max)
 	}
 	at = vector(&o, f[2].at, graphs, 4);
 	for (uint32_t i = 0; i < graphs; i++)
-		put_graph(&o, at + 4 * (size_t)i, m);
+		put_graph(&o, at + 4 * (size_t)i, m, !i);
 	at = vector(&o, f[3].at, m->tensor_count + 1, 4);
 	for (uint32_t i = 0; i <= m->tensor_count; i++) {
 		struct field data[] = {{0, 4, 0, 0}};
@@ -481,6 +483,48 @@ static void sample_tail(struct tiny *m)
 	io(m, in, found);
 }
 
+/* What calculates beyond a plain network: from an image to an index. */
+static void sample_arithmetic(struct tiny *m)
+{
+	static const int32_t size[] = {4, 4}, shape[] = {1, 8, 8, 2}, axes[] = {1};
+	static const int32_t last[] = {-1};
+	int32_t in = tiny_int8(m, "in", 4, DIMS(1, 2, 2, 2), 0.5f, 1);
+	int32_t to = tiny_const(m, "size", 2, 1, DIMS(2), 1, 0, size, 8);
+	int32_t large = tiny_int8(m, "large", 4, DIMS(1, 4, 4, 2), 0.5f, 1);
+	int32_t out = tiny_const(m, "shape", 2, 1, DIMS(4), 1, 0, shape, 16);
+	int32_t w = tiny_const(m, "w", 9, 4, DIMS(2, 3, 3, 2), 0.25f, 0, numbers, 36);
+	int32_t up = tiny_int8(m, "up", 4, DIMS(1, 8, 8, 2), 0.5f, 1);
+	int32_t alpha = tiny_const(m, "alpha", 9, 1, DIMS(2), 0.1f, 0, numbers, 2);
+	int32_t prelu = tiny_int8(m, "prelu", 4, DIMS(1, 8, 8, 2), 0.5f, 1);
+	int32_t leaky = tiny_int8(m, "leaky", 4, DIMS(1, 8, 8, 2), 0.5f, 1);
+	int32_t rows = tiny_const(m, "rows", 2, 1, DIMS(1), 1, 0, axes, 4);
+	int32_t most = tiny_int8(m, "most", 3, DIMS(1, 8, 2), 0.5f, 1);
+	int32_t least = tiny_int8(m, "least", 3, DIMS(1, 8, 2), 0.5f, 1);
+	int32_t range = tiny_int8(m, "range", 3, DIMS(1, 8, 2), 1, 0);
+	int32_t square = tiny_int8(m, "square", 3, DIMS(1, 8, 8), 4, 0);
+	int32_t column = tiny_const(m, "column", 9, 2, DIMS(8, 1), 4, 0, numbers, 8);
+	int32_t larger = tiny_int8(m, "larger", 3, DIMS(1, 8, 8), 4, 0);
+	int32_t axis = tiny_const(m, "axis", 2, 1, DIMS(1), 1, 0, last, 4);
+	int32_t index = tiny_int8(m, "index", 2, DIMS(1, 8), 0, 0);
+	struct tiny_op *op;
+
+	m->tensors[index].type = 2;
+	m->tensors[index].scales = 0;
+	tiny_option(tiny_op(m, 23, 2, REFS(in, to), large), 15, 3, 1, 1);
+	op = tiny_op(m, 67, 3, REFS(out, w, large), up);
+	tiny_option(op, 49, 1, 4, 2);
+	tiny_option(op, 49, 2, 4, 2);
+	tiny_op(m, 54, 2, REFS(up, alpha), prelu);
+	tiny_option(tiny_op(m, 98, 1, REFS(prelu), leaky), 75, 0, 4, tiny_float(0.3f));
+	tiny_op(m, 82, 2, REFS(leaky, rows), most);
+	tiny_op(m, 89, 2, REFS(leaky, rows), least);
+	tiny_op(m, 41, 2, REFS(most, least), range);
+	tiny_option(tiny_op(m, 126, 2, REFS(range, range), square), 101, 1, 1, 1);
+	tiny_op(m, 55, 2, REFS(square, column), larger);
+	tiny_op(m, 56, 2, REFS(larger, axis), index);
+	io(m, in, index);
+}
+
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 {
 	static struct tiny m;
@@ -494,6 +538,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_moves(&m);
 	else if (number == 3)
 		sample_tail(&m);
+	else if (number == 4)
+		sample_arithmetic(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);

@@ -48,6 +48,8 @@ struct tiny {
 	const char *identifier; /* NULL: "TFL3" */
 	uint32_t version;       /* 0: 3 */
 	uint32_t graphs;        /* 0: 1 */
+	uint32_t split; /* operators from here on are those of all graphs but the first;
+			   0: each has them all */
 	uint32_t tensor_count, op_count;
 	struct tiny_tensor tensors[TINY_TENSORS];
 	struct tiny_op ops[TINY_OPS];

@@ -82,37 +82,30 @@ static int parse_arguments(int argc, char **argv, struct choice *c)
 	return 0;
 }
 
+/* What is left of a model's inputs and outputs in the pack: several inferences have their
+ * own one behind the other. */
+struct rest {
+	const uint8_t *in, *out;
+	uint64_t in_bytes, out_bytes;
+};
+
 static int write_inputs(struct npuc_run *run, const struct npuc_program *prog,
-			const struct oracle_model *m, char why[NPUC_WHY])
+			struct rest *rest, char why[NPUC_WHY])
 {
-	uint8_t *bytes = malloc(m->input_bytes ? m->input_bytes : 1);
-	uint64_t at = 0;
 	int err = 0;
 
-	if (!bytes)
-		return -ENOMEM;
-	if (m->input)
-		memcpy(bytes, m->input, m->input_bytes);
-	else
-		oracle_random(m->seed, bytes, m->input_bytes);
 	for (uint32_t i = 0; i < prog->input_count && !err; i++) {
 		uint64_t n = npuc_port_bytes(&prog->inputs[i]);
 
-		if (n > m->input_bytes - at) {
-			snprintf(why, NPUC_WHY, "inputs are longer than %u bytes",
-				 m->input_bytes);
-			err = -EINVAL;
-			break;
+		if (n > rest->in_bytes) {
+			snprintf(why, NPUC_WHY, "%s: the pack's inputs end",
+				 prog->inputs[i].name);
+			return -EINVAL;
 		}
-		err = npuc_run_write(run, i, bytes + at, n, why);
-		at += n;
+		err = npuc_run_write(run, i, rest->in, n, why);
+		rest->in += n;
+		rest->in_bytes -= n;
 	}
-	if (!err && at != m->input_bytes) {
-		snprintf(why, NPUC_WHY, "inputs take %llu bytes, not %u",
-			 (unsigned long long)at, m->input_bytes);
-		err = -EINVAL;
-	}
-	free(bytes);
 	return err;
 }
 
@@ -140,47 +133,56 @@ static int compare(const struct npuc_port *port, const uint8_t *wanted,
 	return -EBADMSG;
 }
 
-/* Outputs lie one behind the other in the pack. */
 static int read_outputs(struct npuc_run *run, const struct npuc_program *prog,
-			const struct oracle_model *m, char why[NPUC_WHY])
+			struct rest *rest, char why[NPUC_WHY])
 {
-	uint8_t *got = malloc(m->output_bytes ? m->output_bytes : 1);
-	uint64_t at = 0;
+	uint8_t *got = malloc(rest->out_bytes ? rest->out_bytes : 1);
 	int err = got ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < prog->output_count && !err; i++) {
 		uint64_t n = npuc_port_bytes(&prog->outputs[i]);
 
-		if (n > m->output_bytes - at)
+		if (n > rest->out_bytes) {
+			snprintf(why, NPUC_WHY, "%s: the pack's outputs end",
+				 prog->outputs[i].name);
 			err = -EINVAL;
+			break;
+		}
+		err = npuc_run_read(run, i, false, got, n, why);
 		if (!err)
-			err = npuc_run_read(run, i, false, got, n, why);
-		if (!err)
-			err = compare(&prog->outputs[i], m->output + at, got, why);
-		at += n;
-	}
-	if (err == -EINVAL || (!err && at != m->output_bytes)) {
-		snprintf(why, NPUC_WHY, "%u outputs, not of %u bytes together",
-			 prog->output_count, m->output_bytes);
-		err = -EINVAL;
+			err = compare(&prog->outputs[i], rest->out, got, why);
+		rest->out += n;
+		rest->out_bytes -= n;
 	}
 	free(got);
 	return err;
 }
 
+/* One inference or several in a row. */
 static int run_program(struct bench *b, const struct npuc_program *prog,
 		       const struct oracle_model *m, char why[NPUC_WHY])
 {
+	struct rest rest = {m->input, m->output, m->input_bytes, m->output_bytes};
+	uint8_t *random = NULL;
 	struct npuc_run *run = NULL;
 	int err = npuc_run_open(b->dev, b->part, prog, &run, why);
 
-	if (!err)
-		err = write_inputs(run, prog, m, why);
-	if (!err)
-		err = npuc_run_kernel(run, "run", NULL, why);
-	if (!err)
-		err = read_outputs(run, prog, m, why);
+	if (!err && !m->input) {
+		random = malloc(m->input_bytes ? m->input_bytes : 1);
+		err = random ? 0 : -ENOMEM;
+		if (random)
+			oracle_random(m->seed, random, m->input_bytes);
+		rest.in = random;
+	}
+	while (!err && (rest.in_bytes || rest.out_bytes)) {
+		err = write_inputs(run, prog, &rest, why);
+		if (!err)
+			err = npuc_run_kernel(run, "run", NULL, why);
+		if (!err)
+			err = read_outputs(run, prog, &rest, why);
+	}
 	npuc_run_close(run);
+	free(random);
 	return err;
 }
 

@@ -28,6 +28,8 @@ struct compile {
 	struct hal_npu_builder *b;
 	uint32_t *const_ids;                    /* by value; 0: not in the image yet */
 	uint32_t output_id, input_id, arena_id; /* of the kernel in work */
+	uint32_t state_id;
+	uint64_t state_bytes;
 };
 
 static int out_of_memory(struct compile *c)
@@ -72,7 +74,8 @@ static void use(struct compile *c, struct plan_item *items, uint32_t v, uint32_t
 	if (v == NPUC_NONE || c->l.values[v].data)
 		return;
 	v = npuc_root(&c->l, v);
-	if (c->places[v].where == NPUC_INPUT || c->places[v].where == NPUC_OUTPUT)
+	if (c->places[v].where == NPUC_INPUT || c->places[v].where == NPUC_OUTPUT ||
+	    c->l.values[v].state)
 		return;
 	item = &items[v];
 	if (!item->bytes) {
@@ -129,7 +132,27 @@ out:
 	return rc;
 }
 
-/* In the file's order and in one that should need less; the better of the two stays. */
+/* Variables, in memory of their own. */
+static int place_state(struct compile *c)
+{
+	for (uint32_t i = 0; i < c->l.variable_count; i++) {
+		uint32_t v = c->l.variables[i].value;
+
+		if (v == NPUC_NONE)
+			continue;
+		c->places[v].offset = c->state_bytes;
+		c->places[v].bytes = c->l.values[v].bytes;
+		c->state_bytes += align_up(c->l.values[v].bytes);
+	}
+	c->p->state = c->state_bytes != 0;
+	if (c->state_bytes <= BUFFER_MAX)
+		return 0;
+	return npuc_fail(c->why, ENOTSUP, "%s: variables take %llu bytes; at most 2^31",
+			 c->l.m->file, (unsigned long long)c->state_bytes);
+}
+
+/* In the file's order and in one that should need less; the better of the two stays.
+ * Variables are read and assigned in the file's order alone. */
 static int order_and_place(struct compile *c)
 {
 	struct lowered *l = &c->l;
@@ -137,7 +160,7 @@ static int order_and_place(struct compile *c)
 	uint64_t peak;
 	int rc = place_arena(c);
 
-	if (rc || c->o->keep)
+	if (rc || c->o->keep || c->p->state)
 		return rc;
 	peak = c->p->arena_bytes;
 	file_order = calloc((size_t)l->step_room + 1, sizeof(*file_order));
@@ -170,6 +193,8 @@ static int place_all(struct compile *c)
 	if (!rc)
 		rc = place_ports(c, c->l.outputs, c->l.output_count, NPUC_OUTPUT,
 				 &c->p->output_bytes);
+	if (!rc)
+		rc = place_state(c);
 	if (!rc)
 		rc = order_and_place(c);
 	for (uint32_t i = 0; !rc && i < m->tensor_count; i++) {
@@ -319,7 +344,8 @@ static int resolve(struct compile *c, uint32_t v, struct hal_npu_place *place)
 		return rc;
 	}
 	p = &c->places[npuc_root(&c->l, v)];
-	place->id = p->where == NPUC_INPUT    ? c->input_id
+	place->id = value->state              ? c->state_id
+		    : p->where == NPUC_INPUT  ? c->input_id
 		    : p->where == NPUC_OUTPUT ? c->output_id
 					      : c->arena_id;
 	place->offset += (uint32_t)p->offset;
@@ -409,6 +435,8 @@ static int begin_kernel(struct compile *c, const char *name)
 		rc = hal_npu_arg(c->b, arena, &c->arena_id);
 	else if (!rc && !c->arena_id)
 		rc = hal_npu_scratch(c->b, arena, &c->arena_id);
+	if (!rc && c->p->state && !c->state_id)
+		rc = hal_npu_scratch(c->b, c->state_bytes, &c->state_id);
 	return rc ? refused(c, rc) : 0;
 }
 
@@ -428,6 +456,30 @@ static int emit_kernel(struct compile *c, const char *name, uint32_t layer)
 	return rc;
 }
 
+/* The variables' first values. */
+static int emit_init(struct compile *c)
+{
+	int rc = begin_kernel(c, "init");
+
+	for (uint32_t i = 0; !rc && i < c->l.variable_count; i++) {
+		const struct variable *v = &c->l.variables[i];
+		const struct npuc_place *p = &c->places[v->value];
+		struct hal_npu_copy copy = HAL_INIT(hal_npu_copy);
+
+		if (!v->first)
+			continue;
+		copy.rows = 1;
+		copy.bytes = (uint32_t)p->bytes;
+		copy.d = (struct hal_npu_place){c->state_id, (uint32_t)p->offset};
+		rc = hal_npu_const(c->b, v->first, p->bytes, &copy.a.id);
+		if (!rc)
+			rc = hal_npu_copy(c->b, &copy);
+		if (rc)
+			rc = refused(c, rc);
+	}
+	return rc;
+}
+
 static int emit(struct compile *c)
 {
 	int rc = hal_npu_builder_create(&c->b);
@@ -441,6 +493,8 @@ static int emit(struct compile *c)
 				 "at most %u",
 				 c->l.m->file, c->l.m->op_count, LAYERS_MAX);
 	rc = emit_kernel(c, "run", NPUC_NONE);
+	if (!rc && c->p->state)
+		rc = emit_init(c);
 	for (uint32_t i = 0; !rc && i < c->p->layer_count; i++)
 		if (c->p->layers[i].kernel[0])
 			rc = emit_kernel(c, c->p->layers[i].kernel, i);

@@ -3,7 +3,7 @@
  *
  * All little-endian.  Header, 80 bytes:
  *    0 magic "NPUPROG\n"        8 uint32 version
- *   12 uint32 flags: bit 0 arena_arg, bit 1 a text for the host
+ *   12 uint32 flags: bit 0 arena_arg, bit 1 a text for the host, bit 2 state
  *   16 uint64 input_bytes      24 uint64 output_bytes   32 uint64 arena_bytes
  *   40 uint64 macs             48 uint64 cycles         56 uint32 inputs, uint32 outputs
  *   64 uint64 image bytes      72 uint64 FNV-1a of all that follows
@@ -31,6 +31,7 @@
 #define PORTS_MAX    256u
 #define FLAG_ARENA   1u
 #define FLAG_HOST    2u
+#define FLAG_STATE   4u
 #define BUFFER_MAX   (UINT64_C(1) << 31)
 
 static void put(uint8_t *at, uint64_t v, unsigned int bytes)
@@ -91,7 +92,10 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 	for (size_t i = 0; i < 8; i++)
 		file[i] = (uint8_t)MAGIC[i];
 	put(file + 8, VERSION, 4);
-	put(file + 12, (p->arena_arg ? FLAG_ARENA : 0) | (host ? FLAG_HOST : 0), 4);
+	put(file + 12,
+	    (p->arena_arg ? FLAG_ARENA : 0) | (host ? FLAG_HOST : 0) |
+		    (p->state ? FLAG_STATE : 0),
+	    4);
 	put(file + 16, p->input_bytes, 8);
 	put(file + 24, p->output_bytes, 8);
 	put(file + 32, p->arena_bytes, 8);
@@ -187,9 +191,10 @@ static const char *get_header(const uint8_t *file, size_t size, struct npuc_prog
 		return "no .npu file";
 	if (get(file + 8, 4) != VERSION)
 		return "another version of .npu files";
-	if (get(file + 12, 4) > (FLAG_ARENA | FLAG_HOST))
+	if (get(file + 12, 4) > (FLAG_ARENA | FLAG_HOST | FLAG_STATE))
 		return "unknown flags";
 	p->arena_arg = get(file + 12, 4) & FLAG_ARENA;
+	p->state = get(file + 12, 4) & FLAG_STATE;
 	host = get(file + 12, 4) & FLAG_HOST ? NPUC_HOST : 0;
 	p->input_bytes = get(file + 16, 8);
 	p->output_bytes = get(file + 24, 8);

@@ -84,7 +84,11 @@ static const struct known {
 	{NPUC_RANK_OF, 1, lower_shape},
 	{NPUC_QUANTIZE, 3, lower_quantize},
 	{NPUC_BATCH_MATMUL, 4, lower_batch_matmul},
+	{NPUC_CALL_ONCE, 1, lower_call_once},
 	{NPUC_BROADCAST_TO, 3, lower_broadcast},
+	{NPUC_VAR_HANDLE, 1, lower_var_handle},
+	{NPUC_READ_VARIABLE, 1, lower_read_variable},
+	{NPUC_ASSIGN_VARIABLE, 1, lower_assign_variable},
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
@@ -716,11 +720,28 @@ static int check_types(struct lowered *l)
 			 weights ? " with int8 weights" : "");
 }
 
+/* Operators of 8-bit networks that this machine cannot do to the bit. */
+static const struct impossible {
+	uint32_t code;
+	const char *why;
+} impossible[] = {
+	{NPUC_SVDF, "its state and its weights in time are int16, and the machine "
+		    "multiplies 9 bits by 9"},
+	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM,
+	 "its gates and cell state are int16, and the machine multiplies 9 bits by 9"},
+	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum needs 32 bits of it, and no "
+			   "instruction reads int32"},
+};
+
 static int check_known(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	const struct known *known = find_operator(op->code);
 
+	for (size_t i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++)
+		if (impossible[i].code == op->code)
+			return lower_fail(l, ENOTSUP, "this operator is not compiled: %s",
+					  impossible[i].why);
 	if (!known)
 		return lower_fail(l, ENOTSUP, "this operator is not compiled");
 	if (op->version < 1 || op->version > known->version)

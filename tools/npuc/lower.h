@@ -60,9 +60,24 @@ struct value {
 	uint8_t *made;    /* the same, where it is the compiler's own */
 	uint32_t same;    /* the value whose place it shares; itself: none */
 	bool input, output;
-	bool ready; /* a constant, an input, or some step or alias has made it */
-	bool read;  /* npuc_fuse_pads: by some step */
+	bool state;        /* a variable's: it stays where it is between launches */
+	uint32_t variable; /* of a handle: its index and 1 */
+	bool ready;        /* a constant, an input, or some step or alias has made it */
+	bool read;         /* npuc_fuse_pads: by some step */
 	struct bordered pad;
+};
+
+/* What tells a variable from others, as strings of the file. */
+struct variable_name {
+	struct flat_vector container, name;
+};
+
+struct variable {
+	struct variable_name name;
+	enum npuc_type type;
+	uint32_t value; /* NPUC_NONE: not known yet */
+	bool assigned;
+	const void *first; /* its value before the first inference; NULL: none */
 };
 
 #define LOWER_PIECES_MAX 65536u /* steps of one layer */
@@ -78,6 +93,8 @@ struct lowered {
 	struct step *steps;
 	uint32_t value_count, value_room;
 	struct value *values;
+	uint32_t variable_count;
+	struct variable *variables;
 	uint32_t owned_count, owned_room;
 	void **owned;
 	uint64_t owned_bytes;
@@ -194,6 +211,10 @@ int lower_prelu(struct lowered *l);
 int lower_reduce(struct lowered *l);  /* REDUCE_MAX, REDUCE_MIN */
 int lower_arg_max(struct lowered *l); /* and ARG_MIN */
 int lower_softmax(struct lowered *l);
+int lower_call_once(struct lowered *l);
+int lower_var_handle(struct lowered *l);
+int lower_read_variable(struct lowered *l);
+int lower_assign_variable(struct lowered *l);
 int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
 int lower_quantize(struct lowered *l);

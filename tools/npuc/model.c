@@ -576,12 +576,50 @@ static int read_graph(struct parse *p, struct flat_table graph)
 	return rc ? rc : check(p);
 }
 
+/* All but the graphs that it has besides. */
+static void free_graph(struct npuc_model *m)
+{
+	for (uint32_t i = 0; m->tensors && i < m->tensor_count; i++)
+		free(m->tensors[i].name);
+	for (uint32_t i = 0; m->ops && i < m->op_count; i++)
+		free(m->ops[i].custom);
+	free(m->tensors);
+	free(m->ops);
+	free(m->refs);
+	free(m->bytes);
+	free(m->file);
+	free(m);
+}
+
+/* A graph that operators of the first one may call. */
+static int read_more(struct parse *p, struct flat_table graph)
+{
+	struct npuc_model *m = p->m, *sub = calloc(1, sizeof(*sub)), **more;
+	struct parse part = *p;
+
+	more = realloc(m->more, (m->more_count + 1) * sizeof(struct npuc_model *));
+	if (more)
+		m->more = more;
+	if (sub)
+		sub->file = strdup(m->file);
+	if (!more || !sub || !sub->file) {
+		free(sub);
+		return npuc_fail(p->why, ENOMEM, "%s: out of memory", m->file);
+	}
+	more[m->more_count++] = sub;
+	sub->flat = m->flat;
+	part.m = sub;
+	part.f = &sub->flat;
+	return read_graph(&part, graph);
+}
+
 static int read_model(struct parse *p)
 {
 	struct flat *f = p->f;
 	struct flat_table root;
 	struct flat_vector graphs;
 	int32_t version;
+	int rc;
 
 	if (!f->bad && f->size >= 8 && memcmp(f->data + 4, "TFL3", 4) != 0)
 		return npuc_fail(p->why, EINVAL,
@@ -597,10 +635,13 @@ static int read_model(struct parse *p)
 	if (version != SCHEMA_VERSION)
 		return npuc_fail(p->why, ENOTSUP, "%s: schema version %d; only %d",
 				 p->m->file, version, SCHEMA_VERSION);
-	if (graphs.count != 1)
-		return npuc_fail(p->why, ENOTSUP, "%s: %u graphs; exactly 1", p->m->file,
-				 graphs.count);
-	return read_graph(p, flat_vector_table(f, graphs, 0));
+	if (!graphs.count || graphs.count > NPUC_GRAPHS_MAX)
+		return npuc_fail(p->why, ENOTSUP, "%s: %u graphs; 1 to %u", p->m->file,
+				 graphs.count, NPUC_GRAPHS_MAX);
+	rc = read_graph(p, flat_vector_table(f, graphs, 0));
+	for (uint32_t i = 1; !rc && i < graphs.count; i++)
+		rc = read_more(p, flat_vector_table(f, graphs, i));
+	return rc;
 }
 
 int npuc_model_parse(const void *bytes, size_t size, const char *name,
@@ -692,16 +733,10 @@ void npuc_model_free(struct npuc_model *m)
 {
 	if (!m)
 		return;
-	for (uint32_t i = 0; m->tensors && i < m->tensor_count; i++)
-		free(m->tensors[i].name);
-	for (uint32_t i = 0; m->ops && i < m->op_count; i++)
-		free(m->ops[i].custom);
-	free(m->tensors);
-	free(m->ops);
-	free(m->refs);
-	free(m->bytes);
-	free(m->file);
-	free(m);
+	for (uint32_t i = 0; i < m->more_count; i++)
+		free_graph(m->more[i]);
+	free(m->more);
+	free_graph(m);
 }
 
 /* ---- what others ask -------------------------------------------------------------- */

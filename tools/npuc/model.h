@@ -8,9 +8,11 @@
 
 #define NPUC_TENSORS_MAX   16384u
 #define NPUC_OPERATORS_MAX 16384u
+#define NPUC_GRAPHS_MAX    64u
 #define NPUC_MODEL_MAX     (512u << 20) /* bytes of a file */
 
-/* Operators that are compiled, by their code in the file. */
+/* Operators that are compiled, or refused with a reason of their own, by their code in
+ * the file. */
 enum npuc_operator {
 	NPUC_ADD = 0,
 	NPUC_AVERAGE_POOL_2D = 1,
@@ -30,6 +32,7 @@ enum npuc_operator {
 	NPUC_RESIZE_BILINEAR = 23,
 	NPUC_SOFTMAX = 25,
 	NPUC_SPACE_TO_DEPTH = 26,
+	NPUC_SVDF = 27,
 	NPUC_TANH = 28,
 	NPUC_CUSTOM = 32, /* not compiled: the host's */
 	NPUC_PAD = 34,
@@ -41,8 +44,10 @@ enum npuc_operator {
 	NPUC_SUB = 41,
 	NPUC_DIV = 42,
 	NPUC_SQUEEZE = 43,
+	NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM = 44,
 	NPUC_STRIDED_SLICE = 45,
 	NPUC_SPLIT = 49,
+	NPUC_LOG_SOFTMAX = 50,
 	NPUC_CAST = 53,
 	NPUC_PRELU = 54,
 	NPUC_MAXIMUM = 55,
@@ -73,7 +78,11 @@ enum npuc_operator {
 	NPUC_RANK_OF = 110, /* RANK */
 	NPUC_QUANTIZE = 114,
 	NPUC_BATCH_MATMUL = 126,
+	NPUC_CALL_ONCE = 129,
 	NPUC_BROADCAST_TO = 130,
+	NPUC_VAR_HANDLE = 142,
+	NPUC_READ_VARIABLE = 143,
+	NPUC_ASSIGN_VARIABLE = 144,
 };
 
 struct model_tensor {
@@ -102,6 +111,10 @@ struct npuc_model {
 	struct model_op *ops;
 	uint32_t *refs; /* where inputs and outputs of the model and all operators lie */
 	uint32_t *inputs, *outputs;
+	/* The file's other graphs, over the same bytes: models without any of their own.
+	 */
+	uint32_t more_count;
+	struct npuc_model **more;
 };
 
 /* Writes why and gives -err. */

@@ -143,7 +143,7 @@ struct npuc_layer {
 	char operator_name[NPUC_OPERATOR_NAME]; /* "CONV_2D", "CUSTOM name" */
 	char shape[96];                         /* "1x49x10x1 -> 1x25x5x64 10x4/2" */
 	char kernel[32];   /* with options.layers; "": no device work */
-	uint32_t output;   /* tensor */
+	uint32_t output;   /* tensor; NPUC_NONE: it has none */
 	uint32_t position; /* in the order in which layers with device work run */
 	uint64_t macs;
 	uint64_t cycles; /* estimated, alone on the array of the options */
@@ -155,6 +155,10 @@ struct npuc_program {
 	void *image;
 	size_t image_size;
 	bool arena_arg; /* options.keep or .layers */
+	/* It has variables, which stay in the program's own memory from one launch to the
+	 * next; kernel "init" gives them their first values.  Launches are not
+	 * HAL_CMD_REPLAYABLE. */
+	bool state;
 	uint64_t input_bytes, output_bytes;
 	uint64_t arena_bytes; /* of activations at the same time, the most of any layer */
 	uint64_t macs;
@@ -217,16 +221,17 @@ NPUC_API int npuc_program_open(const char *path, const struct npuc_options *opti
 struct npuc_run;
 
 /* Loads the program into a device and a partition of the caller's and makes a queue and
- * buffers there; program must outlive it. */
+ * buffers there; program must outlive it.  Variables get their first values. */
 NPUC_API int npuc_run_open(struct hal_device *dev, struct hal_partition *part,
 			   const struct npuc_program *program, struct npuc_run **run,
 			   char why[NPUC_WHY]);
 /* The same on a queue of the caller's in that partition, with its own priority, deadline
- * or ring of completions; it may have other work, too, and outlives the run. */
+ * or ring of completions; it may have other work, too, and outlives the run.  A launch
+ * that gives variables their first values goes to it at once. */
 NPUC_API int npuc_run_open_on(struct hal_device *dev, struct hal_partition *part,
 			      struct hal_queue *queue, const struct npuc_program *program,
 			      struct npuc_run **run, char why[NPUC_WHY]);
-/* Other inputs and outputs for the same program on the same queue. */
+/* Other inputs and outputs for the same program on the same queue; the same variables. */
 NPUC_API int npuc_run_open_beside(struct npuc_run *run, struct npuc_run **beside,
 				  char why[NPUC_WHY]);
 /* NULL: nothing.  -EBUSY while others are open beside it, or the queue that it made has
@@ -248,10 +253,11 @@ NPUC_API int npuc_run_write(struct npuc_run *run, uint32_t input, const void *da
 NPUC_API int npuc_run_read(struct npuc_run *run, uint32_t output, bool raw, void *data,
 			   uint64_t bytes, char why[NPUC_WHY]);
 
-/* Gives a kernel ("run", "layer3") to the queue, as hal_submit does, and does not wait;
- * done (may be NULL) is reached when it has ended: hal_wait, hal_point_fd, or a wait of
- * other work.  desc (may be NULL) without commands: what to wait for, to signal, and the
- * deadline and priority.  -EAGAIN when the queue is full, -ENOENT no such kernel. */
+/* Gives a kernel ("run", "layer3", "init") to the queue, as hal_submit does, and does not
+ * wait; done (may be NULL) is reached when it has ended: hal_wait, hal_point_fd, or a
+ * wait of other work.  desc (may be NULL) without commands: what to wait for, to signal,
+ * and the deadline and priority.  -EAGAIN when the queue is full, -ENOENT no such kernel.
+ */
 NPUC_API int npuc_run_submit(struct npuc_run *run, const char *kernel,
 			     const struct hal_submit_desc *desc, struct hal_point *done,
 			     char why[NPUC_WHY]);

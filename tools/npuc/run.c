@@ -77,6 +77,25 @@ static int load(struct npuc_run *r, struct hal_device *dev, char *why)
 	return rc < 0 ? said(why, rc, "queue") : 0;
 }
 
+/* Variables get their first values ahead of all else on the queue.  A queue of the
+ * caller's may be suspended: that is not waited for. */
+static int init_state(struct npuc_run *r, char *why)
+{
+	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
+	struct hal_point done;
+	struct hal_cmd cmd;
+	int rc = npuc_run_command(r, "init", &cmd, why);
+
+	if (rc)
+		return rc;
+	desc.cmds = &cmd;
+	desc.cmd_count = 1;
+	rc = hal_submit(r->queue, &desc, &done);
+	if (rc >= 0 && r->own_queue)
+		rc = hal_wait(&done, 1, 0, HAL_FOREVER);
+	return rc < 0 ? said(why, rc, "init") : 0;
+}
+
 /* With an owner, beside it; else on the queue, or one of its own for NULL. */
 static int open_run(struct hal_device *dev, struct hal_partition *part,
 		    struct hal_queue *queue, const struct npuc_program *program,
@@ -97,6 +116,8 @@ static int open_run(struct hal_device *dev, struct hal_partition *part,
 		rc = load(r, dev, why);
 	if (!rc)
 		rc = make_buffers(r, why);
+	if (!rc && !owner && program->state)
+		rc = init_state(r, why);
 	if (rc) {
 		npuc_run_close(r);
 		return rc;
@@ -272,7 +293,8 @@ int npuc_run_command(const struct npuc_run *r, const char *name, struct hal_cmd 
 	if (rc < 0)
 		return said(why, rc, name);
 	*cmd = hal_cmd_launch(kernel, r->args, r->arena ? 3 : 2);
-	cmd->flags |= HAL_CMD_REPLAYABLE;
+	if (!r->program->state)
+		cmd->flags |= HAL_CMD_REPLAYABLE;
 	return 0;
 }
 

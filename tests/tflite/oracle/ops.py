@@ -17,6 +17,7 @@ OUT, gzip; numbers are little-endian:
                                                  model's order: common.random_bytes(seed);
               char input[bytes]                  or, where seed is 0, these
               uint32 bytes; char output[bytes]   all outputs, likewise
+                                                 (several inferences: several times both)
 
 Left out, because TFLite refuses them, ends the process or leaves the result undefined:
   - ADD with 2 max(input scales) >= 2^20 output scale: a CHECK ends the process;
@@ -58,6 +59,7 @@ class Case:
         self.up = 128 if uint8 else 0  # from an int8 number to this model's
         self.text = ""
         self.raw = b""  # inputs, where they are not random bytes
+        self.times = 1  # inferences in a row
 
     # ---- choices ----------------------------------------------------------------------
     def size(self, most=11):
@@ -491,11 +493,14 @@ def record(make, kind, number, seed):
     it = common.interpreter(model)
     raw, state = case.raw, 0
     if not raw:
-        count = sum(int(np.prod(d["shape"])) for d in it.get_input_details())
+        count = sum(int(np.prod(d["shape"])) for d in it.get_input_details()) * case.times
         state = seed << 32 | (number + 1)
         raw = common.random_bytes(state, count)
-    common.invoke(it, raw)
-    output = b"".join(it.get_tensor(d["index"]).tobytes() for d in it.get_output_details())
+    output = b""
+    for i in range(case.times):
+        common.invoke(it, raw[len(raw) * i // case.times:len(raw) * (i + 1) // case.times])
+        output += b"".join(it.get_tensor(d["index"]).tobytes()
+                           for d in it.get_output_details())
     text = f"{kind} {kind_of_numbers} {case.text}".encode()[:255]
     return (struct.pack("<B", len(text)) + text + struct.pack("<I", len(model)) + model
             + struct.pack("<IQ", len(raw), state) + (b"" if state else raw)

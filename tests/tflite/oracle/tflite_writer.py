@@ -7,7 +7,7 @@ Field and enumerator numbers are those of tensorflow/lite/schema/schema.fbs.
 import flatbuffers
 import numpy as np
 
-FLOAT32, INT32, UINT8, INT64, INT8 = 0, 2, 3, 4, 9  # TensorType
+FLOAT32, INT32, UINT8, INT64, INT8, RESOURCE = 0, 2, 3, 4, 9, 13  # TensorType
 SAME, VALID = 0, 1  # Padding
 NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
 
@@ -87,6 +87,10 @@ OPERATORS = {
     "LEAKY_RELU": (98, 1, 75, [("alpha", "f32", 0.0)]),
     "QUANTIZE": (114, 2, 0, []),
     "BATCH_MATMUL": (126, 2, 101, [("adj_x", "bool", False), ("adj_y", "bool", False)]),
+    "CALL_ONCE": (129, 1, 103, [("graph", "i32", 0)]),
+    "VAR_HANDLE": (142, 1, 111, [("container", "str", None), ("shared_name", "str", None)]),
+    "READ_VARIABLE": (143, 1, 112, []),
+    "ASSIGN_VARIABLE": (144, 1, 113, []),
 }
 
 _SLOT = {
@@ -97,8 +101,8 @@ _SLOT = {
 }
 
 
-class Model:
-    """One subgraph, built up tensor by tensor and operator by operator."""
+class Graph:
+    """Built up tensor by tensor and operator by operator."""
 
     def __init__(self, dtype=INT8):
         self.dtype = dtype  # of tensors that do not say
@@ -124,22 +128,32 @@ class Model:
     def operator(self, name, inputs, outputs, **options):
         self._operators.append((name, inputs, outputs, options))
 
+
+class Model(Graph):
+    """The first graph, and more that its operators name by their number."""
+
+    def __init__(self, dtype=INT8):
+        super().__init__(dtype)
+        self.graphs = [self]
+
     def bytes(self):
         b = flatbuffers.Builder(1024)
         buffers = [self._buffer(b, None)]  # buffer 0 is the empty one
-        tensors = []
-        for t in self._tensors:
-            number = 0
-            if t[4] is not None:
-                number = len(buffers)
-                buffers.append(self._buffer(b, t[4]))
-            tensors.append(self._tensor(b, t, number))
-        codes = sorted({o[0] for o in self._operators})
-        operators = [self._operator(b, o, codes) for o in self._operators]
-        subgraph = self._subgraph(b, tensors, operators)
+        codes = sorted({o[0] for g in self.graphs for o in g._operators})
+        subgraphs = []
+        for g in self.graphs:
+            tensors = []
+            for t in g._tensors:
+                number = 0
+                if t[4] is not None:
+                    number = len(buffers)
+                    buffers.append(self._buffer(b, t[4]))
+                tensors.append(self._tensor(b, t, number))
+            operators = [self._operator(b, o, codes) for o in g._operators]
+            subgraphs.append(self._subgraph(b, g, tensors, operators))
         fields = [
             (1, _offsets(b, [self._code(b, c) for c in codes])),
-            (2, _offsets(b, [subgraph])),
+            (2, _offsets(b, subgraphs)),
             (4, _offsets(b, buffers)),
         ]
         b.StartObject(5)
@@ -199,13 +213,18 @@ class Model:
             for f in fields
             if f[1] == "[i32]" and options.get(f[0]) is not None
         }
+        vectors |= {
+            f[0]: b.CreateString(options[f[0]])
+            for f in fields
+            if f[1] == "str" and options.get(f[0]) is not None
+        }
         table = None
         if union:
             b.StartObject(max(1, len(fields)))
             for slot, (field, kind, default) in enumerate(fields):
                 if field in vectors:
                     b.PrependUOffsetTRelativeSlot(slot, vectors[field], 0)
-                elif field in options and kind != "[i32]":
+                elif field in options and kind in _SLOT:
                     getattr(b, _SLOT[kind])(slot, options[field], default)
             table = b.EndObject()
         ins = _numbers(b, inputs, 4, b.PrependInt32)
@@ -228,11 +247,12 @@ class Model:
         b.PrependInt32Slot(3, code, 0)
         return b.EndObject()
 
-    def _subgraph(self, b, tensors, operators):
+    @staticmethod
+    def _subgraph(b, graph, tensors, operators):
         fields = [
             _offsets(b, tensors),
-            _numbers(b, self.inputs, 4, b.PrependInt32),
-            _numbers(b, self.outputs, 4, b.PrependInt32),
+            _numbers(b, graph.inputs, 4, b.PrependInt32),
+            _numbers(b, graph.outputs, 4, b.PrependInt32),
             _offsets(b, operators),
         ]
         b.StartObject(5)
