@@ -666,7 +666,7 @@ static void kill_before_the_ring(void **state)
 	struct hal_cmd cmd;
 
 	make_inplace(w, "inplace");
-	make_bytes(w, "bytes", 1500);
+	make_bytes(w, "bytes", 400);
 	for (uint32_t i = 0; i < sizeof(once); i++)
 		once[i] = (int8_t)(i % 60);
 	OK(hal_buffer_write(w->buf[0][2], 0, once, sizeof(once)));
