@@ -739,6 +739,52 @@ static void images_that_are_none(void **state)
 	done();
 }
 
+/* One field of a good image is another: refused, and the field's text says so. */
+static void wrong_fields(void **state)
+{
+	enum { HEAD = sizeof(struct hal_levelzero_image) };
+#define OF_HEAD(field)   offsetof(struct hal_levelzero_image, field)
+#define OF_KERNEL(field) (HEAD + offsetof(struct hal_levelzero_kernel, field))
+	static const struct {
+		size_t at;
+		uint32_t value;
+		const char *says;
+	} cases[] = {
+		{OF_HEAD(version), 2, "image version 2"},
+		{OF_HEAD(bytes), 40, "its head says 40"},
+		{OF_HEAD(kernel_size), 8, "kernel_size 8"},
+		{OF_HEAD(native), 2, "do not make an image"},
+		{OF_HEAD(kernel_count), 0, "0 kernels and a module"},
+		{OF_HEAD(kernel_count), 2, "2 kernels and a module"},
+		{OF_HEAD(module_bytes), 0, "a module of 0 bytes"},
+		{OF_KERNEL(name), 0, "no name of 1 to 31 bytes"},
+		{OF_KERNEL(arg_count), 17, "17 arguments, at most 16"},
+		{OF_KERNEL(scalar_bytes) + 4, 16, "argument 1 is neither"},
+		{OF_KERNEL(scalar_bytes) + 4, 3, "argument 1 is neither"},
+		{OF_KERNEL(scalar_bytes) + 4, 9, "argument 1 is neither"},
+		{OF_KERNEL(arg_bytes) + 8, 4, "argument 1 is neither"},
+	};
+	static const char *const kernels[] = {"iota:m4"};
+	size_t size;
+	uint8_t *image;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		image = make_image(kernels, 1, 4, &size);
+		memcpy(image + cases[i].at, &cases[i].value, sizeof(uint32_t));
+		ERR(hal_program_load(w.dev, image, size, &w.prog), -EINVAL,
+		    cases[i].says);
+		free(image);
+	}
+	image = make_image(kernels, 1, 4, &size);
+	memset(image + OF_KERNEL(name), 'a', 32); /* without an end */
+	ERR(hal_program_load(w.dev, image, size, &w.prog), -EINVAL, "no name");
+	free(image);
+	OK(load(kernels, 1, 4, false));
+	done();
+}
+
 /* Damaged images, always the same ones: taken or refused with a text, and no more. */
 static void damaged_images(void **state)
 {
@@ -1048,6 +1094,7 @@ int main(void)
 		cmocka_unit_test(modules_beside),
 		cmocka_unit_test(modules_beside_each_other),
 		cmocka_unit_test(images_that_are_none),
+		cmocka_unit_test(wrong_fields),
 		cmocka_unit_test(damaged_images),
 		cmocka_unit_test(wrong_arguments),
 		cmocka_unit_test(too_many_groups),
