@@ -95,11 +95,101 @@ static void empty_table(void **state)
 	LACKS(hal_open("odd", NULL, &dev));
 }
 
+/* ---- policies ---------------------------------------------------------------------- */
+
+static uint64_t key(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue, uint64_t now_ns)
+{
+	(void)state, (void)part, (void)queue;
+	return now_ns;
+}
+
+static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
+				     uint64_t now_ns, struct hal_policy_order *order)
+{
+	(void)state, (void)part, (void)now_ns, (void)order;
+	return NULL;
+}
+
+static void enqueue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue)
+{
+	(void)state, (void)part, (void)queue;
+}
+
+static void dequeue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue, enum hal_policy_why why)
+{
+	(void)state, (void)part, (void)queue, (void)why;
+}
+
+static void wrong_policies(void **state)
+{
+	const struct hal_policy good = {
+		.size = sizeof(good), .abi = HAL_POLICY_ABI, .name = "good", .key = key};
+	struct hal_policy p;
+
+#define WRONG(change, ...)                                                               \
+	do {                                                                             \
+		p = good;                                                                \
+		change;                                                                  \
+		FAILS(policy_add(&p, "here"), -EPROTO, "here", __VA_ARGS__);             \
+	} while (0)
+
+	(void)state;
+	OK(registry_load(""));
+	WRONG(p.abi++, "policy ABI");
+	WRONG(p.size--, "a policy of");
+	WRONG(p.size++, "a policy of");
+	WRONG(p.name = NULL, "1 to 31");
+	WRONG(p.name = "", "1 to 31");
+	WRONG(p.name = "thirty_two_characters_are_1_more", "1 to 31");
+	WRONG(p.key = NULL, "neither key nor pick");
+	WRONG(p.pick = pick, "has key, and");
+	WRONG(p.enqueue = enqueue, "has key, and");
+	WRONG(p.dequeue = dequeue, "has key, and");
+	WRONG(p.option_count = 1, "1 options");
+	p = good;
+	p.name = "fifo";
+	FAILS(policy_add(&p, "here"), -EINVAL, "here", "already");
+	assert_null(policy_find("good"));
+	FAILS(policy_unknown("good"), -EINVAL, "\"good\"", " fifo", " wfq", " edf");
+}
+
+/* The last test: what is added stays. */
+static void as_many_policies_as_there_can_be(void **state)
+{
+	enum { MANY = 128 };
+	static struct hal_policy policies[MANY];
+	static char names[MANY][32];
+	uint32_t count = policy_count();
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		(void)snprintf(names[i], sizeof(names[i]),
+			       "thirty_one_characters_fit_%05u", i);
+		policies[i] = (struct hal_policy){.size = sizeof(policies[i]),
+						  .abi = HAL_POLICY_ABI,
+						  .name = names[i],
+						  .pick = pick};
+		if (i < MANY - count)
+			OK(policy_add(&policies[i], "here"));
+	}
+	assert_int_equal(policy_count(), MANY);
+	assert_ptr_equal(policy_at(count), &policies[0]);
+	assert_ptr_equal(policy_find(names[7]), &policies[7]);
+	FAILS(policy_add(&policies[MANY - 1], "here"), -ENOSPC, "128");
+	/* As many names as there is room for. */
+	FAILS(policy_unknown("x"), -EINVAL, "\"x\"", " fifo");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_tables),
 		cmocka_unit_test(empty_table),
+		cmocka_unit_test(wrong_policies),
+		cmocka_unit_test(as_many_policies_as_there_can_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
