@@ -424,14 +424,121 @@ static void maps(void **state)
 	world_close(&w);
 }
 
+/* A partition of that quota; bytes of its memory are in use. */
+static struct hal_partition *with_quota(struct world *w, uint64_t quota, uint64_t used,
+					struct hal_buffer **b)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *p;
+
+	d.units_floor = 1;
+	d.memory_bytes = quota;
+	OK(hal_partition_create(w->dev, &d, &p));
+	if (used != 0)
+		*b = add_buffer(p, used);
+	return p;
+}
+
+static void quota_is(struct hal_partition *p, uint64_t bytes)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+
+	OK(hal_partition_get_info(p, &i));
+	assert_int_equal(i.memory_bytes, bytes);
+}
+
+/* So much memory is promised to nobody. */
+static void is_left(struct world *w, uint64_t bytes)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *p;
+
+	d.units_floor = 1;
+	d.memory_bytes = bytes + 1;
+	FAILS(hal_partition_create(w->dev, &d, &p), -ENOSPC, "memory");
+	OK(hal_partition_destroy(with_quota(w, bytes, 0, NULL)));
+}
+
+/* The move that was asked for fails. */
+static void moves_not(struct world *w, struct hal_point moved)
+{
+	(void)poll_now(w);
+	w->mock->fail_move(w->native, -EIO, "stuck");
+	assert_int_equal(hal_wait(&moved, 1, 0, HAL_FOREVER), -EIO);
+}
+
+/* A partition that does not move keeps the quota it had, as far as that is still there.
+ */
+static void quota_of_a_move_that_fails(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *p, *other;
+	struct hal_point moved;
+	struct hal_buffer *b;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock?memory=1000");
+	p = with_quota(&w, 200, 150, &b);
+	is_left(&w, 800);
+	d.units_floor = 2;
+	/* Larger: given back. */
+	d.memory_bytes = 500;
+	OK(hal_partition_resize(p, &d, &moved));
+	quota_is(p, 500);
+	is_left(&w, 500);
+	moves_not(&w, moved);
+	quota_is(p, 200);
+	is_left(&w, 800);
+	/* Refused at once. */
+	w.mock->refuse_move(w.native, 1, -EIO, 1);
+	assert_int_equal(hal_partition_resize(p, &d, &moved), -EIO);
+	quota_is(p, 200);
+	is_left(&w, 800);
+	/* Smaller: taken again. */
+	d.memory_bytes = 160;
+	OK(hal_partition_resize(p, &d, &moved));
+	is_left(&w, 840);
+	moves_not(&w, moved);
+	quota_is(p, 200);
+	is_left(&w, 800);
+	/* Somebody else has taken what was in between. */
+	OK(hal_partition_resize(p, &d, &moved));
+	other = with_quota(&w, 801, 0, NULL);
+	moves_not(&w, moved);
+	quota_is(p, 160);
+	OK(hal_partition_destroy(other));
+	is_left(&w, 840);
+	/* None before: what is used is what is promised. */
+	OK(hal_buffer_destroy(b));
+	OK(hal_partition_destroy(p));
+	p = with_quota(&w, 0, 100, &b);
+	d.memory_bytes = 300;
+	OK(hal_partition_resize(p, &d, &moved));
+	is_left(&w, 700);
+	moves_not(&w, moved);
+	quota_is(p, 1000); /* the device's */
+	is_left(&w, 900);
+	OK(hal_buffer_destroy(b));
+	OK(hal_partition_destroy(p));
+	is_left(&w, 1000);
+	OK(hal_close(w.dev));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pinwheel),       cmocka_unit_test(squarest_first),
-		cmocka_unit_test(random_maps),    cmocka_unit_test(memory),
-		cmocka_unit_test(colors),         cmocka_unit_test(resize_live),
-		cmocka_unit_test(resize_refused), cmocka_unit_test(resize_idle),
-		cmocka_unit_test(dead_handles),   cmocka_unit_test(maps),
+		cmocka_unit_test(quota_of_a_move_that_fails),
+		cmocka_unit_test(pinwheel),
+		cmocka_unit_test(squarest_first),
+		cmocka_unit_test(random_maps),
+		cmocka_unit_test(memory),
+		cmocka_unit_test(colors),
+		cmocka_unit_test(resize_live),
+		cmocka_unit_test(resize_refused),
+		cmocka_unit_test(resize_idle),
+		cmocka_unit_test(dead_handles),
+		cmocka_unit_test(maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
