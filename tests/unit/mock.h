@@ -43,6 +43,8 @@ struct mock_control {
 	uint32_t (*peek)(void *native, uint32_t i, uint32_t *op);
 	/* The resize that was asked for ends with status and text. */
 	void (*fail_move)(void *native, int status, const char *text);
+	/* The n oldest commands end well, and ran ns at the same time. */
+	void (*complete_together)(void *native, uint32_t n, uint64_t ns);
 };
 
 #endif

@@ -507,6 +507,21 @@ static void control_complete(void *native, uint32_t n, uint64_t ns)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void control_complete_together(void *native, uint32_t n, uint64_t ns)
+{
+	struct mock *m = native;
+	uint64_t start;
+
+	pthread_mutex_lock(&m->lock);
+	start = m->now;
+	m->now += ns;
+	while (n-- > 0 && m->count > 0) {
+		event(m, HAL_BK_DONE, 0, m->commands[0].cmd.cookie, start, "");
+		drop_command(m, 0);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void control_fault(void *native, int status, const char *text)
 {
 	struct mock *m = native;
@@ -643,6 +658,7 @@ static const struct mock_control control = {
 	.counts = control_counts,
 	.peek = control_peek,
 	.fail_move = control_fail_move,
+	.complete_together = control_complete_together,
 };
 
 static const void *mock_extension(void *dev, const char *name)

@@ -212,6 +212,56 @@ static void made_during_a_trace(void **state)
 	unlink(path);
 }
 
+static uint32_t count_of(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* Slices of a track may not overlap: of commands that ran at the same time each has a
+ * track, and the next ones have the same. */
+static void together_on_tracks_of_their_own(void **state)
+{
+	char path[] = "/tmp/test_core_edges.XXXXXX";
+	struct hal_queue *q[2];
+	struct world w;
+	const char *text;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	world_open(&w, "mock");
+	world_fill(&w);
+	for (int i = 0; i < 2; i++)
+		q[i] = add_queue(w.part, 0);
+	OK(hal_trace_start(w.dev, path));
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 2; i++)
+			OK(submit_cmd(q[i], hal_cmd_launch(w.k0, NULL, 0), NULL));
+		poll_now(&w);
+		w.mock->complete_together(w.native, 2, 50);
+		poll_now(&w);
+	}
+	OK(hal_trace_stop(w.dev));
+	text = text_of(path);
+	for (int tid = 1; tid <= 2; tid++) {
+		char what[64];
+
+		snprintf(what, sizeof(what), "\"none0\",\"pid\":1,\"tid\":%d,", tid);
+		assert_int_equal(count_of(text, what), 3);
+	}
+	assert_int_equal(count_of(text, " (2)\"}}"), 1);
+	assert_null(strstr(text, " (3)\"}}"));
+	for (int i = 0; i < 2; i++)
+		OK(hal_queue_destroy(q[i]));
+	world_close(&w);
+	unlink(path);
+}
+
 /* Of a trace that its file has no room for: how many events are missing. */
 static void missing_events_are_counted(void **state)
 {
@@ -300,6 +350,7 @@ int main(void)
 		cmocka_unit_test(failed_is_not_missed),
 		cmocka_unit_test(queueing),
 		cmocka_unit_test(made_during_a_trace),
+		cmocka_unit_test(together_on_tracks_of_their_own),
 		cmocka_unit_test(missing_events_are_counted),
 	};
 
