@@ -851,6 +851,10 @@ static void test_check(void **state)
 			    "compiles: 2 layers, 0 MACs\n");
 	assert_int_equal(RUN(NPUC " %s -o %s 2>&1", model, program), 0);
 	CONTAINS("the network ends before layer 1 (CUSTOM Detect)");
+	assert_int_equal(RUN(NPUC " -e -n %s 2>&1", model), 0);
+	CONTAINS("  1  CUSTOM Detect ");
+	CONTAINS(" left to the host ");
+	CONTAINS("the network ends before layer 1 (CUSTOM Detect)");
 	assert_int_equal(RUN(NPUC " -o - - < %s 2>/dev/null | cmp - %s", model, program),
 			 0);
 	write_tail(model, 108);

@@ -758,7 +758,7 @@ static int lower_one(struct lowered *l)
 	int rc;
 
 	if (l->host[l->layer]) {
-		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "on the host");
+		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "left to the host");
 		return 0;
 	}
 	rc = lower_fold(l, &folded);

@@ -166,6 +166,8 @@ static int explain_on(struct device *d, const struct npuc_model *m, const char *
 		else
 			printf("nothing measured: %s\n", no_device);
 		print_memory(&p, image);
+		if (p.host[0])
+			printf("%s\n", p.host);
 	}
 	free(cycles);
 	npuc_program_free(&p);
