@@ -18,7 +18,7 @@ void out_u64(struct out *o, const char *key, uint64_t value);
 void out_i64(struct out *o, const char *key, int64_t value);
 /* Nine digits, which tell every float from the next; null where there is no number. */
 void out_real(struct out *o, const char *key, double value);
-/* Prints what was collected and frees it; returns the exit status. */
+/* Prints what was collected and frees it; 0 or TOOL_FAILED. */
 int out_finish(struct out *o);
 
 #endif

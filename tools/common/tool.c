@@ -58,14 +58,14 @@ int tool_version(void)
 	return 0;
 }
 
-int tool_end(int status)
+int tool_end(int rc)
 {
 	int before = ferror(stdout);
 
 	errno = 0;
 	/* What failed before has taken its errno with it. */
 	if (fflush(stdout) != 0 || before)
-		return tool_fail("cannot write the output%s%s", errno ? ": " : "",
-				 errno ? hal_strerror(errno) : "");
-	return status;
+		rc = tool_fail("cannot write the output%s%s", errno ? ": " : "",
+			       errno ? hal_strerror(errno) : "");
+	return rc < 0 ? -rc : rc;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tool.h - how commands speak of what is wrong, and how they end.
  *
- * Whoever finds an error says it, at once, and returns the exit status; whoever is given
- * a status other than 0 cleans up and passes it on, to main, which ends with tool_end. */
+ * Whoever finds an error says it, at once, and returns TOOL_FAILED or TOOL_USAGE; whoever
+ * is given one cleans up and passes it on, to main, which ends with tool_end. */
 #ifndef HAL_TOOL_H
 #define HAL_TOOL_H
 
-/* Exit statuses; also in the help texts. */
+/* The exit statuses are 1 and 2; also in the help texts. */
 enum {
-	TOOL_FAILED = 1, /* a file, the configuration or the device is at fault */
-	TOOL_USAGE = 2,  /* the command line is wrong */
+	TOOL_FAILED = -1, /* a file, the configuration or the device is at fault */
+	TOOL_USAGE = -2,  /* the command line is wrong */
 };
 
 /* "NAME: text" on standard error, NAME as the command was called. */
@@ -23,7 +23,8 @@ int tool_usage_said(void);
 
 /* Prints the library's version; 0. */
 int tool_version(void);
-/* status, or TOOL_FAILED when what was printed could not be written. */
-int tool_end(int status);
+/* The exit status for what a command returned; failed, too, when what it has printed
+ * could not be written. */
+int tool_end(int rc);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "history.h"
 #include "picture.h"
+#include "tool.h"
 
 #define TENANTS    4u
 #define ALONE_JOBS 48u
@@ -62,36 +63,29 @@ struct demo {
 	bool tty;
 };
 
-static int complain(const char *what, const char *why)
-{
-	fprintf(stderr, "hal_demo: %s: %s\n", what, why);
-	return -1;
-}
-
 /* ---- options ---------------------------------------------------------------------- */
 
-static void usage(FILE *f)
+static void usage(void)
 {
-	fprintf(f,
-		"usage: hal_demo [options]\n"
-		"Runs networks of several tenants side by side on one NPU, checks every "
-		"answer bit\n"
-		"by bit, and shows what sharing cost them.\n"
-		"  --config FILE  device and partitions (%s)\n"
-		"  --models DIR   MLPerf Tiny networks (resnet8_int8.tflite ...) instead "
-		"of digits\n"
-		"  --answers FILE TensorFlow Lite's answers for them (%s)\n"
-		"  --images N     test images each tenant classifies, with --models "
-		"inputs it runs\n"
-		"                 at least (all; %u)\n"
-		"  --alone N      jobs each tenant repeats alone (%u)\n"
-		"  --data DIR     networks and test images (%s)\n"
-		"  --out DIR      where demo-trace.json and array.png go (%s)\n"
-		"  --figures      print lines for figures.json, too\n"
-		"  --help         this text\n"
-		"Exit status: 0 all answers right, 1 something failed, 2 bad "
-		"arguments.\n",
-		DEMO_CONFIG, DEMO_ANSWERS, MODEL_JOBS, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
+	printf("usage: demo [options]\n"
+	       "Runs networks of several tenants side by side on one NPU, checks every "
+	       "answer bit\n"
+	       "by bit, and shows what sharing cost them.\n"
+	       "  --config FILE  device and partitions (%s)\n"
+	       "  --models DIR   MLPerf Tiny networks (resnet8_int8.tflite ...) instead "
+	       "of digits\n"
+	       "  --answers FILE TensorFlow Lite's answers for them (%s)\n"
+	       "  --images N     test images each tenant classifies, with --models "
+	       "inputs it runs\n"
+	       "                 at least (all; %u)\n"
+	       "  --alone N      jobs each tenant repeats alone (%u)\n"
+	       "  --data DIR     networks and test images (%s)\n"
+	       "  --out DIR      where demo-trace.json and array.png go (%s)\n"
+	       "  --figures      print lines for figures.json, too\n"
+	       "  -h, --help, -V, --version\n"
+	       "exit status: 0 all answers right, 1 something failed, 2 bad "
+	       "arguments.\n",
+	       DEMO_CONFIG, DEMO_ANSWERS, MODEL_JOBS, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
 }
 
 static int parse_count(const char *name, const char *text, uint32_t *out)
@@ -101,16 +95,13 @@ static int parse_count(const char *name, const char *text, uint32_t *out)
 
 	errno = 0;
 	v = strtoul(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || v == 0 || v > 1000000) {
-		fprintf(stderr, "hal_demo: --%s %s: a number from 1 to 1000000\n", name,
-			text);
-		return -1;
-	}
+	if (errno || end == text || *end || text[0] == '-' || v == 0 || v > 1000000)
+		return tool_usage("--%s %s: a number from 1 to 1000000", name, text);
 	*out = (uint32_t)v;
 	return 0;
 }
 
-/* 0 go on, 1 done, -1 bad. */
+/* 0: go on; 1: that was all; TOOL_USAGE. */
 static int parse_option(int c, struct options *o)
 {
 	switch (c) {
@@ -137,11 +128,13 @@ static int parse_option(int c, struct options *o)
 	case 'a':
 		return parse_count("alone", optarg, &o->alone);
 	case 'h':
-		usage(stdout);
+		usage();
+		return 1;
+	case 'V':
+		(void)tool_version();
 		return 1;
 	default:
-		fprintf(stderr, "try hal_demo --help\n");
-		return -1;
+		return tool_usage_said();
 	}
 }
 
@@ -157,6 +150,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{"out", required_argument, NULL, 'o'},
 		{"figures", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, rc = 0;
@@ -166,13 +160,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 			      .out = DEMO_OUT,
 			      .answers = DEMO_ANSWERS};
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread yet */
-	while (!rc && (c = getopt_long(argc, argv, "", longs, NULL)) != -1)
+	while (!rc && (c = getopt_long(argc, argv, "hV", longs, NULL)) != -1)
 		rc = parse_option(c, o);
 	if (rc || optind == argc)
 		return rc;
-	fprintf(stderr, "hal_demo: %s: not an option; try hal_demo --help\n",
-		argv[optind]);
-	return -1;
+	return tool_usage("%s: not an option", argv[optind]);
 }
 
 /* ---- over time -------------------------------------------------------------------- */
@@ -297,15 +289,11 @@ static int load_work(struct demo *d)
 	char path[PATH_BYTES], why[DIGITS_WHY];
 
 	snprintf(path, sizeof(path), "%s/test.images", d->opt.data);
-	if (digits_images_load(path, &d->images, why)) {
-		fprintf(stderr, "hal_demo: %s\n", why);
-		return -1;
-	}
-	if (d->opt.images > d->images.count) {
-		fprintf(stderr, "hal_demo: --images %u: %s has %u\n", d->opt.images, path,
-			d->images.count);
-		return -1;
-	}
+	if (digits_images_load(path, &d->images, why))
+		return tool_fail("%s", why);
+	if (d->opt.images > d->images.count)
+		return tool_fail("--images %u: %s has %u", d->opt.images, path,
+				 d->images.count);
 	if (d->opt.images == 0)
 		d->opt.images = d->images.count;
 	for (uint32_t i = 0; i < TENANTS; i++) {
@@ -331,13 +319,13 @@ static int open_device(struct demo *d)
 
 	snprintf(config, sizeof(config), "hal.config=%s", d->opt.config);
 	if (hal_open(NULL, options, &d->dev))
-		return complain("opening the device", hal_last_error());
+		return tool_fail("opening the device: %s", hal_last_error());
 	d->info.size = sizeof(d->info);
 	if (hal_device_get_info(d->dev, &d->info))
-		return complain("asking the device", hal_last_error());
+		return tool_fail("asking the device: %s", hal_last_error());
 	d->npu = hal_device_extension(d->dev, "npu");
 	if (!d->npu)
-		return complain("the configured device is no NPU", hal_last_error());
+		return tool_fail("the configured device is no NPU: %s", hal_last_error());
 	for (uint32_t i = 0; i < TENANTS; i++)
 		if (tenant_open(&d->tenants[i], d->dev))
 			return -1;
@@ -349,7 +337,7 @@ static int close_device(struct demo *d)
 	for (uint32_t i = 0; i < TENANTS; i++)
 		tenant_close(&d->tenants[i]);
 	if (hal_close(d->dev))
-		return complain("closing the device", hal_last_error());
+		return tool_fail("closing the device: %s", hal_last_error());
 	d->dev = NULL;
 	return 0;
 }
@@ -357,9 +345,9 @@ static int close_device(struct demo *d)
 static int make_out(const char *out)
 {
 	if (mkdir(out, 0777) && errno != EEXIST)
-		return complain(out, hal_strerror(errno));
+		return tool_fail("%s: %s", out, hal_strerror(errno));
 	if (access(out, W_OK | X_OK))
-		return complain(out, hal_strerror(errno));
+		return tool_fail("%s: %s", out, hal_strerror(errno));
 	return 0;
 }
 
@@ -396,7 +384,7 @@ static int count_macs(struct demo *d, bool before)
 		struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
 
 		if (d->npu->counters(native, t->info.index, &c))
-			return complain("reading counters", hal_last_error());
+			return tool_fail("reading counters: %s", hal_last_error());
 		if (before)
 			t->macs_before = c.macs;
 		else
@@ -410,10 +398,10 @@ static int count_busy(struct demo *d, bool before)
 {
 	uint32_t count = d->info.unit_rows * d->info.unit_cols;
 	uint64_t *now = calloc(count, sizeof(*now));
-	int rc = now ? 0 : complain("counters", "out of memory");
+	int rc = now ? 0 : tool_fail("counters: out of memory");
 
 	if (!rc && d->npu->pe_busy(hal_device_native(d->dev), now, count) < 0)
-		rc = complain("reading the elements' counters", hal_last_error());
+		rc = tool_fail("reading the elements' counters: %s", hal_last_error());
 	if (!rc && before) {
 		d->busy = now;
 		d->busy_cycles = hal_device_now(d->dev);
@@ -434,12 +422,12 @@ static int run_together(struct demo *d, const char *trace)
 		return -1;
 	watch(d);
 	if (hal_trace_start(d->dev, trace))
-		return complain(trace, hal_last_error());
+		return tool_fail("%s: %s", trace, hal_last_error());
 	if (run(d, "side by side", d->tenants, TENANTS))
 		return -1;
 	watch_no_more(d);
 	if (hal_trace_stop(d->dev))
-		return complain(trace, hal_last_error());
+		return tool_fail("%s: %s", trace, hal_last_error());
 	for (uint32_t i = 0; i < TENANTS; i++)
 		d->tenants[i].submitted_together = d->tenants[i].submitted;
 	return count_macs(d, false) || count_busy(d, false) ? -1 : 0;
@@ -559,7 +547,7 @@ static int draw(struct demo *d, const char *path)
 	const char *why;
 
 	if (!busy)
-		return complain(path, "out of memory");
+		return tool_fail("%s: out of memory", path);
 	for (uint32_t i = 0; i < count; i++)
 		busy[i] = (double)d->busy[i] / (double)d->busy_cycles;
 	/* From sums to what there was a cycle. */
@@ -593,7 +581,7 @@ static int draw(struct demo *d, const char *path)
 		 (double)d->busy_cycles / 1e6);
 	why = picture_write(&p, path);
 	free(busy);
-	return why ? complain(path, why) : 0;
+	return why ? tool_fail("%s: %s", path, why) : 0;
 }
 
 static void print_comparison(const struct demo *d)
@@ -631,17 +619,13 @@ static int verdict(const struct demo *d)
 
 		bits += t->mismatched_bits;
 		if (t->macs_counted != macs) {
-			fprintf(stderr,
-				"hal_demo: %s: the device counted %" PRIu64
-				" multiply-accumulates, its jobs have %" PRIu64 "\n",
-				t->name, t->macs_counted, macs);
-			rc = -1;
+			rc = tool_fail("%s: the device counted %" PRIu64
+				       " multiply-accumulates, its jobs have %" PRIu64,
+				       t->name, t->macs_counted, macs);
 		}
 	}
 	if (bits) {
-		fprintf(stderr, "hal_demo: %" PRIu64 " bits differ from the reference\n",
-			bits);
-		rc = -1;
+		rc = tool_fail("%" PRIu64 " bits differ from the reference", bits);
 	} else {
 		printf("Every answer equals %s bit by bit.\n",
 		       d->opt.models ? "TensorFlow Lite's" : "the C reference");
@@ -715,11 +699,11 @@ int main(int argc, char **argv)
 	int rc = parse_options(argc, argv, &d.opt);
 
 	if (rc)
-		return rc < 0 ? 2 : 0;
+		return tool_end(rc < 0 ? rc : 0);
 	d.began = wall();
 	d.told = d.began;
 	d.tty = isatty(STDERR_FILENO);
 	rc = demo(&d);
 	close_all(&d);
-	return rc ? 1 : 0;
+	return tool_end(rc);
 }

@@ -9,15 +9,10 @@
 #include <string.h>
 
 #include "npuc.h"
+#include "tool.h"
 
 #define LINE_BYTES 4096u
 #define MAX_INPUTS 32u
-
-static int complain(const char *who, const char *what)
-{
-	fprintf(stderr, "hal_demo: %s: %s\n", who, what);
-	return -1;
-}
 
 /* xorshift64*, the upper byte of each product: how tests/tflite/oracle makes inputs. */
 static void random_bytes(uint64_t x, int8_t *out, size_t count)
@@ -73,7 +68,7 @@ static int take_line(struct work *w, const char *line, bool *ours, uint64_t *see
 	random_bytes(*seed, w->inputs + (size_t)w->count * w->in_bytes, w->in_bytes);
 	if (from_hex(line + 7, w->expected + (size_t)w->count * w->out_bytes,
 		     w->out_bytes))
-		return complain(w->title, "an answer of the wrong length");
+		return tool_fail("%s: an answer of the wrong length", w->title);
 	w->count++;
 	return 0;
 }
@@ -87,12 +82,12 @@ static int read_answers(struct work *w, const char *sums)
 	int rc = 0;
 
 	if (!f)
-		return complain(sums, hal_strerror(errno));
+		return tool_fail("%s: %s", sums, hal_strerror(errno));
 	while (!rc && fgets(line, sizeof(line), f))
 		rc = take_line(w, line, &ours, &seed);
 	(void)fclose(f);
 	if (rc >= 0 && w->count == 0)
-		return complain(w->title, "the answers' file has none for it");
+		return tool_fail("%s: the answers' file has none for it", w->title);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -106,10 +101,8 @@ int work_network(struct work *w, const char *models, const char *network,
 	*w = (struct work){.kernel = "run"};
 	snprintf(w->title, sizeof(w->title), "%s", network);
 	snprintf(path, sizeof(path), "%s/%s_int8.tflite", models, network);
-	if (npuc_program_open(path, NULL, &program, why)) {
-		fprintf(stderr, "hal_demo: %s\n", why);
-		return -1;
-	}
+	if (npuc_program_open(path, NULL, &program, why))
+		return tool_fail("%s", why);
 	w->in_bytes = (uint32_t)program.inputs[0].count;
 	w->out_bytes = (uint32_t)program.outputs[0].count;
 	w->in_room = (uint32_t)program.input_bytes;
@@ -118,10 +111,10 @@ int work_network(struct work *w, const char *models, const char *network,
 	w->inputs = calloc(MAX_INPUTS, w->in_bytes);
 	w->expected = calloc(MAX_INPUTS, w->out_bytes);
 	if (!w->inputs || !w->expected)
-		complain(network, "out of memory");
+		tool_fail("%s: out of memory", network);
 	else if (program.input_count != 1 || program.inputs[0].type != NPUC_INT8 ||
 		 program.output_count != 1 || program.outputs[0].type != NPUC_INT8)
-		complain(network, "not one int8 input and one int8 output");
+		tool_fail("%s: not one int8 input and one int8 output", network);
 	else
 		rc = read_answers(w, sums);
 	/* the builder's, now this work's */

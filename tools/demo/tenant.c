@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The demo's tenants: what they compute, and running them side by side. */
 #include "tenant.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +16,6 @@
 #define GEMM_COUNT  8u
 #define TENANTS_MAX 8u
 
-static int complain(const char *who, const char *what)
-{
-	fprintf(stderr, "hal_demo: %s: %s\n", who, what);
-	return -1;
-}
-
 /* ---- what is computed ------------------------------------------------------------ */
 
 static int work_alloc(struct work *w)
@@ -29,7 +24,7 @@ static int work_alloc(struct work *w)
 	w->out_room = w->out_bytes;
 	w->inputs = calloc(w->count, w->in_bytes);
 	w->expected = calloc(w->count, w->out_bytes);
-	return w->inputs && w->expected ? 0 : complain(w->title, "out of memory");
+	return w->inputs && w->expected ? 0 : tool_fail("%s: out of memory", w->title);
 }
 
 void work_free(struct work *w)
@@ -54,10 +49,8 @@ int work_digits(struct work *w, const char *data, const char *network,
 			   .out_bytes = DIGITS_CLASSES};
 	snprintf(w->title, sizeof(w->title), "digits %s", network);
 	snprintf(path, sizeof(path), "%s/%s.net", data, network);
-	if (digits_net_load(path, &net, why)) {
-		fprintf(stderr, "hal_demo: %s\n", why);
-		return -1;
-	}
+	if (digits_net_load(path, &net, why))
+		return tool_fail("%s", why);
 	w->labels = calloc(count, 1);
 	if (!w->labels || work_alloc(w))
 		goto out;
@@ -70,7 +63,7 @@ int work_digits(struct work *w, const char *data, const char *network,
 		w->labels[i] = images->image[i].label;
 	}
 	if (digits_build(net, &w->image, &w->image_size, why)) {
-		fprintf(stderr, "hal_demo: %s\n", why);
+		(void)tool_fail("%s", why);
 		goto out;
 	}
 	rc = 0;
@@ -102,7 +95,7 @@ static int gemm_build(struct work *w, const int8_t *b)
 	if (!err)
 		err = hal_npu_build(builder, &w->image, &w->image_size);
 	if (err)
-		complain(w->title, hal_last_error());
+		tool_fail("%s: %s", w->title, hal_last_error());
 	hal_npu_builder_destroy(builder);
 	return err ? -1 : 0;
 }
@@ -172,7 +165,7 @@ int tenant_open(struct tenant *t, struct hal_device *dev)
 	t->info.size = sizeof(t->info);
 	t->answer = malloc(w->out_bytes);
 	if (!t->answer)
-		return complain(t->name, "out of memory");
+		return tool_fail("%s: out of memory", t->name);
 	if (!err)
 		err = hal_partition_get_info(t->part, &t->info);
 	if (!err)
@@ -192,7 +185,7 @@ int tenant_open(struct tenant *t, struct hal_device *dev)
 	for (uint32_t i = 0; !err && i < w->count; i++)
 		err = hal_buffer_write(t->input, i * lines(w->in_room),
 				       w->inputs + (size_t)i * w->in_bytes, w->in_bytes);
-	return err ? complain(t->name, hal_last_error()) : 0;
+	return err ? tool_fail("%s: %s", t->name, hal_last_error()) : 0;
 }
 
 void tenant_close(struct tenant *t)
@@ -250,7 +243,7 @@ static int submit(struct tenant *t)
 	for (uint32_t i = 0; i < w->out_bytes; i++)
 		t->answer[i] = (int8_t)~w->expected[job * w->out_bytes + i];
 	if (hal_buffer_write(t->output, at, t->answer, w->out_bytes))
-		return complain(t->name, hal_last_error());
+		return tool_fail("%s: %s", t->name, hal_last_error());
 	cmds[1].flags |= HAL_CMD_REPLAYABLE;
 	desc.cmds = cmds;
 	desc.cmd_count = 3;
@@ -258,7 +251,7 @@ static int submit(struct tenant *t)
 	if (err == -EAGAIN && t->submitted > t->run->done)
 		return 0;
 	if (err)
-		return complain(t->name, hal_last_error());
+		return tool_fail("%s: %s", t->name, hal_last_error());
 	t->submitted++;
 	return 1;
 }
@@ -288,7 +281,7 @@ static int count_cycles(struct tenant *t, const uint64_t stamps[2])
 		uint64_t *cycles = realloc(r->cycles, room * sizeof(*cycles));
 
 		if (!cycles)
-			return complain(t->name, "out of memory");
+			return tool_fail("%s: out of memory", t->name);
 		r->cycles = cycles;
 		r->room = room;
 	}
@@ -310,7 +303,7 @@ static int check(struct tenant *t)
 	if (hal_buffer_read(t->output, job * lines(w->out_room), t->answer,
 			    w->out_bytes) ||
 	    hal_buffer_read(t->stamps, job * UINT64_C(16), stamps, sizeof(stamps)))
-		return complain(t->name, hal_last_error());
+		return tool_fail("%s: %s", t->name, hal_last_error());
 	for (uint32_t i = 0; i < w->out_bytes; i++)
 		t->mismatched_bits += (uint32_t)__builtin_popcount(
 			(unsigned int)(t->answer[i] ^ right[i]) & 0xFF);
@@ -362,7 +355,7 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 	struct tenant *owner[TENANTS_MAX];
 
 	if (count > TENANTS_MAX)
-		return complain("tenants", "too many");
+		return tool_fail("tenants: too many");
 	begin_run(tenants, count);
 	for (;;) {
 		bool more = work_left(tenants, count);
@@ -377,7 +370,7 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 			return 0;
 		which = hal_wait(points, n, HAL_WAIT_ANY, HAL_FOREVER);
 		if (which < 0)
-			return complain("waiting for a job", hal_last_error());
+			return tool_fail("waiting for a job: %s", hal_last_error());
 		if (check(owner[which]))
 			return -1;
 		progress(user, tenants, count);

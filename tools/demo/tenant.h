@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tenant of the demo: a partition, a queue, one program, and jobs whose right answers
- * are known.  Functions return 0 or -1 after they have said why on stderr. */
+ * are known.  Functions return 0 or TOOL_FAILED. */
 #ifndef DEMO_TENANT_H
 #define DEMO_TENANT_H
 

@@ -25,7 +25,11 @@ refuses() {
 }
 
 grep -q -e --images <<<"$("$demo" --help)" || bad "--help"
-refuses 2 "try hal_demo --help" --no-such-option
+grep -qE '^demo [0-9]+\.[0-9]+' <<<"$("$demo" --version)" || bad "--version"
+[ "$("$demo" -h)" = "$("$demo" --help)" ] || bad "-h"
+"$demo" --help >/dev/full 2>"$dir/stderr" && bad "--help >/dev/full succeeds"
+grep -q "cannot write the output" "$dir/stderr" || bad "--help >/dev/full says nothing"
+refuses 2 "try: demo --help" --no-such-option
 refuses 2 "--images 0:" --images 0
 refuses 2 "--images ten:" --images ten
 refuses 2 "not an option" stray

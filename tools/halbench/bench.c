@@ -10,17 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *program = "bench";
-
-void bench_name(const char *name)
-{
-	program = name;
-}
-
 int bench_die(const char *what)
 {
-	fprintf(stderr, "%s: %s: %s\n", program, what, hal_last_error());
-	return 1;
+	return tool_fail("%s: %s", what, hal_last_error());
 }
 
 static void too_late(int signal)
@@ -107,7 +99,7 @@ int bench_open(struct bench *b, const char *target, const char *const *options,
 	    hal_buffer_create(b->part, &bd, &b->out) != 0)
 		return bench_die("hal_buffer_create");
 	if (bench_load(b->dev, span_ns, &b->prog) != 0)
-		return 1;
+		return TOOL_FAILED;
 	if (hal_kernel_find(b->prog, "nothing", &b->kernel) != 0)
 		return bench_die("hal_kernel_find");
 	b->args[0] = (struct hal_arg){b->out, 0, 0};
@@ -125,7 +117,7 @@ int bench_add_queues(struct bench *b, unsigned int count, int32_t priority_step)
 
 	b->queues = calloc(count, sizeof(struct hal_queue *));
 	if (b->queues == NULL)
-		return 1;
+		return TOOL_FAILED;
 	for (; b->queue_count < count; b->queue_count++) {
 		if (hal_queue_create(b->part, &qd, &b->queues[b->queue_count]) != 0)
 			return bench_die("hal_queue_create");

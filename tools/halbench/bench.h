@@ -9,6 +9,8 @@
 #include <hal/hal.h>
 #include <hal/ref.h>
 
+#include "tool.h"
+
 #define BENCH_SKIP 77 /* exit status: it cannot run here */
 
 /* Points into itself: it stays where it was opened. */
@@ -25,16 +27,14 @@ struct bench {
 	struct hal_submit_desc desc; /* one such launch */
 };
 
-/* What the program is called in messages; main's first call. */
-void bench_name(const char *name);
-/* Says what failed and the library's last error; returns 1. */
+/* Says what failed and the library's last error; returns TOOL_FAILED. */
 int bench_die(const char *what);
 /* The program ends with an error when it is not called again within so many seconds. */
 void bench_within(unsigned int seconds);
 uint64_t bench_now(void); /* CLOCK_MONOTONIC, ns */
 uint64_t bench_cpu(void); /* of all threads, ns */
 
-/* These return 0, or 1 when they have said what failed.  options as in hal_open; a launch
+/* These return 0 or TOOL_FAILED.  options as in hal_open; a launch
  * takes span_ns.  A step of priority between one added queue and the next. */
 int bench_open(struct bench *b, const char *target, const char *const *options,
 	       uint64_t span_ns);

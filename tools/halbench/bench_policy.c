@@ -56,7 +56,7 @@ static int add_queues(struct bench *b, unsigned int n, enum order order)
 
 	b->queues = calloc(n + 1, sizeof(struct hal_queue *));
 	if (b->queues == NULL)
-		return 1;
+		return TOOL_FAILED;
 	for (; b->queue_count <= n; b->queue_count++) {
 		qd.weight = order == RANDOM ? 1 + below(1000) : 1;
 		if (hal_queue_create(b->part, &qd, &b->queues[b->queue_count]) != 0)
@@ -112,13 +112,13 @@ static int decide(unsigned int n, const char *policy, enum order order)
 	if (bench_open(&b, "ref?clock=virtual&memory=1G", options,
 		       UINT64_C(1000000000)) != 0 ||
 	    add_queues(&b, n, order) != 0)
-		return 1;
+		return TOOL_FAILED;
 	if (hal_submit(b.queues[n], &b.desc, NULL) != 0 || hal_device_poll(b.dev, 0) < 0)
 		return bench_die("the long command");
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_ZERO_STATS;
 	if (submit_all(&b, n, rounds, order) != 0)
-		return 1;
+		return TOOL_FAILED;
 	if (hal_device_poll(b.dev, UINT64_MAX) < 0)
 		return bench_die("hal_device_poll");
 	(void)snprintf(part, sizeof(part), "%s_%s", policy, orders[order]);
@@ -135,7 +135,7 @@ static int bench_decision(unsigned int n)
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
 		if (decide(n, policies[i], RANDOM) != 0 ||
 		    decide(n, policies[i], SAME) != 0)
-			return 1;
+			return TOOL_FAILED;
 	return 0;
 }
 
@@ -143,11 +143,10 @@ int main(int argc, char **argv)
 {
 	unsigned int n = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 10000;
 
-	bench_name("bench_policy");
 	if (argc < 2 || strcmp(argv[1], "decision") != 0 || n == 0) {
 		fprintf(stderr, "usage: bench_policy decision [N]\n");
 		return 2;
 	}
 	bench_within(RUNNING_ON_VALGRIND ? 900 : 20);
-	return bench_decision(n);
+	return tool_end(bench_decision(n));
 }

@@ -123,7 +123,7 @@ static int window(struct bench *b, struct hal_queue *q, unsigned int count)
 	struct hal_point done;
 
 	if (submit_window(b, q, count, &done) != 0)
-		return 1;
+		return TOOL_FAILED;
 	if (hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
 		return bench_die("hal_wait");
 	return 0;
@@ -163,12 +163,12 @@ static int measure_cpu(struct real *r, once_fn once, double *cpu, double *wall)
 	bench_within(20);
 	for (int i = 0; i < 8; i++)
 		if (once(r) != 0)
-			return 1;
+			return TOOL_FAILED;
 	start = bench_now();
 	cpu_start = bench_cpu();
 	do {
 		if (once(r) != 0)
-			return 1;
+			return TOOL_FAILED;
 		count++;
 		end = bench_now();
 	} while (end - start < r->ns);
@@ -188,7 +188,7 @@ static int measure_times(struct real *r, once_fn once, unsigned int *count, doub
 		uint64_t now;
 
 		if (once(r) != 0)
-			return 1;
+			return TOOL_FAILED;
 		now = bench_now();
 		r->samples[n++] = now - last;
 		last = now;
@@ -206,9 +206,9 @@ static int percentile_of(struct real *r, once_fn once, double share, double *ns)
 	/* Both sides awake, caches warm. */
 	for (int i = 0; i < 64; i++)
 		if (once(r) != 0)
-			return 1;
+			return TOOL_FAILED;
 	if (measure_times(r, once, &count, &rate) != 0)
-		return 1;
+		return TOOL_FAILED;
 	*ns = percentile(r->samples, count, share);
 	return 0;
 }
@@ -261,8 +261,7 @@ static int open_control(struct real *r)
 		pin_all();
 		return 0;
 	}
-	fprintf(stderr, "bench_real: no control\n");
-	return 1;
+	return tool_fail("no control");
 }
 
 /* ---- vs_ring, latency ------------------------------------------------------------- */
@@ -272,13 +271,13 @@ static int run_vs_ring(struct real *r)
 	double ratios[ROUNDS_MAX];
 
 	if (open_real(r, "ref?clock=real", 1, 1) != 0 || open_control(r) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++) {
 		double cpu, wall, control_cpu, control_wall;
 
 		if (measure_cpu(r, once_window, &cpu, &wall) != 0 ||
 		    measure_cpu(r, once_control_window, &control_cpu, &control_wall) != 0)
-			return 1;
+			return TOOL_FAILED;
 		ratios[i] = cpu / control_cpu;
 		printf("a launch: cpu %.0f ns, wall %.0f ns; a record: cpu %.0f ns, wall "
 		       "%.0f ns\n",
@@ -295,13 +294,13 @@ static int run_latency(struct real *r)
 	double ratios[ROUNDS_MAX];
 
 	if (open_real(r, "ref?clock=real", 1, 1) != 0 || open_control(r) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++) {
 		double ns, control_ns;
 
 		if (percentile_of(r, once_launch, 0.5, &ns) != 0 ||
 		    percentile_of(r, once_control_record, 0.5, &control_ns) != 0)
-			return 1;
+			return TOOL_FAILED;
 		ratios[i] = ns / control_ns;
 		printf("p50: a launch %.0f ns, a record there and back %.0f ns\n", ns,
 		       control_ns);
@@ -318,7 +317,7 @@ static int once_window_looking(struct real *r)
 	struct hal_point done;
 
 	if (submit_window(&r->b, r->b.queues[0], WINDOW, &done) != 0)
-		return 1;
+		return TOOL_FAILED;
 	while (hal_timeline_value(done.timeline, NULL) < done.value)
 		;
 	return 0;
@@ -332,11 +331,11 @@ static int windows_counted(struct real *r, once_fn once)
 	bench_within(20);
 	for (int i = 0; i < 8; i++)
 		if (once(r) != 0)
-			return 1;
+			return TOOL_FAILED;
 	calls_begin();
 	do {
 		if (once(r) != 0)
-			return 1;
+			return TOOL_FAILED;
 		launches += WINDOW;
 	} while (bench_now() - start < r->ns);
 	calls_end(launches);
@@ -349,12 +348,12 @@ static int syscalls_traced(void *user)
 	struct real *r = user;
 
 	if (open_real(r, "ref?clock=real", 1, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	pin_all();
 	for (unsigned int i = 0; i < r->rounds; i++)
 		if (windows_counted(r, once_window_looking) != 0 ||
 		    windows_counted(r, once_window) != 0)
-			return 1;
+			return TOOL_FAILED;
 	return bench_close(&r->b);
 }
 
@@ -390,12 +389,12 @@ static int run_cpu_share(struct real *r)
 	double shares[ROUNDS_MAX];
 
 	if (open_real(r, "ref?clock=real", 100000, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++) {
 		double cpu, wall;
 
 		if (measure_cpu(r, once_launch, &cpu, &wall) != 0)
-			return 1;
+			return TOOL_FAILED;
 		shares[i] = cpu / wall;
 		printf("a launch of 100 us: cpu %.1f us, wall %.1f us\n", cpu / 1e3,
 		       wall / 1e3);
@@ -455,9 +454,8 @@ static int crowd_start(struct crowd *c, struct bench *b, unsigned int count, int
 	c->once = once;
 	for (; c->count < count; c->count++)
 		if (pthread_create(&c->threads[c->count], NULL, crowd_main, c) != 0) {
-			fprintf(stderr, "bench_real: no thread\n");
 			(void)crowd_stop(c);
-			return 1;
+			return tool_fail("no thread");
 		}
 	return 0;
 }
@@ -493,7 +491,7 @@ static int rate_beside(struct real *r, unsigned int count,
 
 	bench_within(20);
 	if (crowd_start(&crowd, &r->b, count, READERS_NICE, once) != 0)
-		return 1;
+		return TOOL_FAILED;
 	err = measure_times(r, once_launch, &samples, rate);
 	return crowd_stop(&crowd) || err;
 }
@@ -503,14 +501,14 @@ static int run_stats_readers(struct real *r)
 	double ratios[ROUNDS_MAX];
 
 	if (open_real(r, "ref?clock=real", 1, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++) {
 		double alone, stats, counter;
 
 		if (rate_beside(r, 0, read_counter, &alone) != 0 ||
 		    rate_beside(r, READERS, read_counter, &counter) != 0 ||
 		    rate_beside(r, READERS, read_stats, &stats) != 0)
-			return 1;
+			return TOOL_FAILED;
 		ratios[i] = counter / stats;
 		printf("launches a second: alone %.0f, beside readers of a counter %.0f, "
 		       "of the statistics %.0f\n",
@@ -529,7 +527,7 @@ static int load_once(struct crowd *c, unsigned int index)
 
 	(void)index;
 	if (bench_load(c->b->dev, 1, &prog) != 0)
-		return 1;
+		return TOOL_FAILED;
 	if (hal_program_unload(prog) != 0)
 		return bench_die("hal_program_unload");
 	return 0;
@@ -549,17 +547,17 @@ static int run_cold(struct real *r)
 	if (err != 0 || hal_close(dev) != 0)
 		return bench_die(target);
 	if (open_real(r, target, 1, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++) {
 		double alone, beside = 0;
 		struct crowd crowd;
 
 		if (percentile_of(r, once_launch, 0.99, &alone) != 0 ||
 		    crowd_start(&crowd, &r->b, 1, 0, load_once) != 0)
-			return 1;
+			return TOOL_FAILED;
 		err = percentile_of(r, once_launch, 0.99, &beside);
 		if (crowd_stop(&crowd) != 0 || err != 0)
-			return 1;
+			return TOOL_FAILED;
 		ratios[i] = beside / alone;
 		printf("p99: alone %.1f us, beside %lu loads %.1f us\n", alone / 1e3,
 		       atomic_load(&crowd.done), beside / 1e3);
@@ -585,7 +583,7 @@ static int suspend_once(struct real *r, uint64_t *call, uint64_t *quiet)
 	/* The first has ended: the engine is at the others. */
 	if (submit_window(&r->b, q, 1, &point) != 0 ||
 	    submit_window(&r->b, q, WINDOW, &done) != 0)
-		return 1;
+		return TOOL_FAILED;
 	if (hal_wait(&point, 1, 0, HAL_FOREVER) != 0)
 		return bench_die("hal_wait");
 	start = bench_now();
@@ -612,11 +610,11 @@ static int suspend_round(struct real *r, uint64_t *calls, unsigned int *count)
 
 	bench_within(20);
 	if (crowd_start(&crowd, &r->b, PRODUCERS, 0, produce) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (; err == 0 && n < SAMPLES_MAX && bench_now() - start < r->ns; n++)
 		err = suspend_once(r, &calls[n], &r->samples[n]);
 	if (crowd_stop(&crowd) != 0 || err != 0)
-		return 1;
+		return TOOL_FAILED;
 	printf("%u suspends, %lu windows beside\n", n - *count, atomic_load(&crowd.done));
 	*count = n;
 	return 0;
@@ -628,10 +626,10 @@ static int run_suspend(struct real *r)
 	unsigned int count = 0;
 
 	if (open_real(r, "ref?clock=real", 1, 1 + PRODUCERS) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++)
 		if (suspend_round(r, calls, &count) != 0)
-			return 1;
+			return TOOL_FAILED;
 	printf("p50 of %u: the call %.1f us, quiet %.1f us\n", count,
 	       percentile(calls, count, 0.5) / 1e3,
 	       percentile(r->samples, count, 0.5) / 1e3);
@@ -662,14 +660,13 @@ int main(int argc, char **argv)
 	static struct real r;
 	unsigned long ms = argc > 3 ? strtoul(argv[3], NULL, 10) : 250;
 
-	bench_name("bench_real");
 	r.rounds = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 5;
 	r.ns = (uint64_t)ms * 1000000;
 	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (strcmp(argv[1], modes[i].name) == 0 && r.rounds > 0 &&
 		    r.rounds <= ROUNDS_MAX && ms <= 5000) {
 			(void)setvbuf(stdout, NULL, _IOLBF, 0);
-			return modes[i].run(&r);
+			return tool_end(modes[i].run(&r));
 		}
 	fprintf(stderr,
 		"usage: bench_real vs_ring|latency|syscalls|cpu_share|stats_readers|cold|"

@@ -89,7 +89,7 @@ static int wait_last(struct hal_point *points, unsigned int n)
 
 	part_begin();
 	if (wait_for(&points[n - 1], 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	CALLGRIND_STOP_INSTRUMENTATION;
 	for (unsigned int i = 0; i < n; i++)
 		if (hal_timeline_value(points[i].timeline, NULL) < points[i].value)
@@ -98,7 +98,7 @@ static int wait_last(struct hal_point *points, unsigned int n)
 		CALLGRIND_START_INSTRUMENTATION;
 		for (unsigned int i = 0; i < open; i++)
 			if (wait_for(&points[i], 1) != 0)
-				return 1;
+				return TOOL_FAILED;
 	}
 	part_end("last", n);
 	return 0;
@@ -108,7 +108,7 @@ static int wait_all(struct bench *b, struct hal_point *points, const char *part)
 {
 	part_begin();
 	if (wait_for(points, b->queue_count) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end(part, b->queue_count);
 	printf("figure_is hal.wait.%u.instructions_per_point %u %s -last\n",
 	       b->queue_count, b->queue_count, part);
@@ -122,10 +122,10 @@ static int bench_wait(unsigned int n)
 	int err;
 
 	if (open_queues(&b, n) != 0)
-		return 1;
+		return TOOL_FAILED;
 	points = calloc(n, sizeof(*points));
 	if (points == NULL)
-		return 1;
+		return TOOL_FAILED;
 	/* The first time round for what happens only once. */
 	err = submit_all(&b, points, 0) || wait_for(points, n) ||
 	      submit_all(&b, points, 0) || wait_last(points, n) ||
@@ -199,10 +199,10 @@ static int waiters_part(struct waiters *w, enum order order, uint64_t from,
 	if (hal_device_poll(w->b.dev, 0) < 0)
 		return bench_die("hal_device_poll");
 	if (signal_values(w, wait.timeline, from) != 0)
-		return 1;
+		return TOOL_FAILED;
 	for (unsigned int i = 0; i < n; i++)
 		if (wait_for(&w->points[i], 1) != 0)
-			return 1;
+			return TOOL_FAILED;
 	part_end(part, n);
 	if (hal_timeline_destroy(wait.timeline) != 0)
 		return bench_die("hal_timeline_destroy");
@@ -215,13 +215,13 @@ static int bench_waiters(unsigned int n)
 	int err;
 
 	if (open_queues(&w.b, n) != 0)
-		return 1;
+		return TOOL_FAILED;
 	w.values = calloc(n, sizeof(*w.values));
 	w.points = calloc(n, sizeof(*w.points));
 	if (w.values == NULL || w.points == NULL) {
 		free(w.values);
 		free(w.points);
-		return 1;
+		return TOOL_FAILED;
 	}
 	err = waiters_part(&w, RANDOM, n, "warm") ||
 	      waiters_part(&w, RANDOM, n, "reached_random") ||
@@ -269,21 +269,21 @@ static int bench_place(unsigned int n)
 		return bench_die("hal_open");
 	parts = calloc(n, sizeof(struct hal_partition *));
 	if (parts == NULL)
-		return 1;
+		return TOOL_FAILED;
 	part_begin();
 	if (create_parts(dev, parts, n, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end("place", n);
 	if (destroy_parts(parts, n, 2) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_begin();
 	if (create_parts(dev, parts, n, 2) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end("again", (n + 1) / 2);
 	printf("figure_is hal.place.%u.instructions_per_partition %u place\n", n, n);
 	printf("note_is into_gaps.instructions_per_partition %u again\n", (n + 1) / 2);
 	if (destroy_parts(parts, n, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	free(parts);
 	return hal_close(dev) != 0 ? bench_die("hal_close") : 0;
 }
@@ -299,7 +299,7 @@ static int submit_wait(struct bench *b, unsigned int queues, unsigned int count)
 		if (hal_submit(b->queues[q], &b->desc, &done) != 0)
 			return bench_die("hal_submit");
 		if (wait_for(&done, 1) != 0)
-			return 1;
+			return TOOL_FAILED;
 		if (++q == queues)
 			q = 0;
 	}
@@ -311,14 +311,14 @@ static int bench_queues(unsigned int n)
 	struct bench b;
 
 	if (open_queues(&b, n) != 0 || submit_wait(&b, n, n) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_begin();
 	if (submit_wait(&b, n, n) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end("each", n);
 	part_begin();
 	if (submit_wait(&b, 1, n) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end("one", n);
 	printf("figure_is hal.queues.%u.submit_wait.instructions %u each\n", n, n);
 	printf("note_is one_queue.submit_wait.instructions %u one\n", n);
@@ -354,19 +354,19 @@ static int bench_graves(unsigned int n)
 	if (bench_open(&b, "ref?clock=virtual&memory=1G", NULL, 1) != 0 ||
 	    bench_add_queues(&b, 2, 0) != 0 ||
 	    submit_wait(&b, 2, 2 * GRAVES_COMMANDS) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_begin();
 	if (submit_wait(&b, 1, GRAVES_COMMANDS) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end("before", GRAVES_COMMANDS);
 	if (hal_queue_suspend(b.queues[1], HAL_SUSPEND_DRAIN, &quiet) != 0 ||
 	    wait_for(&quiet, 1) != 0 || hal_submit(b.queues[1], &b.desc, &held) != 0)
 		return bench_die("suspending a queue");
 	if (bury(&b, n) != 0 || submit_wait(&b, 1, 1) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_begin();
 	if (submit_wait(&b, 1, GRAVES_COMMANDS) != 0)
-		return 1;
+		return TOOL_FAILED;
 	part_end("graves", GRAVES_COMMANDS);
 	printf("figure_is hal.graves.%u.instructions %u graves\n", n, GRAVES_COMMANDS);
 	printf("note_is no_graves.instructions %u before\n", GRAVES_COMMANDS);
@@ -390,11 +390,10 @@ int main(int argc, char **argv)
 {
 	unsigned int n = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 0;
 
-	bench_name("bench_scale");
 	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (strcmp(argv[1], modes[i].name) == 0) {
 			bench_within(RUNNING_ON_VALGRIND ? 900 : 20);
-			return modes[i].run(n > 0 ? n : modes[i].n);
+			return tool_end(modes[i].run(n > 0 ? n : modes[i].n));
 		}
 	fprintf(stderr, "usage: bench_scale wait|waiters|place|queues|graves [N]\n");
 	return 2;

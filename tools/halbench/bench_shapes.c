@@ -198,15 +198,15 @@ static int measure(const struct shape *shape, const char *figure, unsigned int r
 	uint64_t start;
 
 	if (open_run(&r, shape) != 0)
-		return 1;
+		return TOOL_FAILED;
 	/* What happens only once (binding the program, lazy symbols) is not measured. */
 	if (batches(&r, 2) != 0)
-		return 1;
+		return TOOL_FAILED;
 	start = bench_now();
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_ZERO_STATS;
 	if (batches(&r, rounds) != 0)
-		return 1;
+		return TOOL_FAILED;
 	CALLGRIND_STOP_INSTRUMENTATION;
 	CALLGRIND_DUMP_STATS_AT(shape->name);
 	if (RUNNING_ON_VALGRIND == 0)
@@ -230,7 +230,7 @@ static int measure_eagain(unsigned int rounds)
 	int err;
 
 	if (open_run(&r, &shapes[0]) != 0)
-		return 1;
+		return TOOL_FAILED;
 	while ((err = hal_submit(r.b.queues[0], &r.desc, &done)) == 0)
 		;
 	if (err != -EAGAIN)
@@ -260,7 +260,6 @@ int main(int argc, char **argv)
 	int total = strcmp(mode, "total") == 0;
 	const char *figure = total ? "total_instructions" : "instructions";
 
-	bench_name("bench_shapes");
 	if ((!total && strcmp(mode, "submit") != 0) || rounds == 0) {
 		fprintf(stderr, "usage: bench_shapes submit|total [ROUNDS]\n");
 		return 2;
@@ -273,5 +272,5 @@ int main(int argc, char **argv)
 	/* The launches are the same number in both. */
 	printf("note_is waits_2_signal_1.%s_a_point %u waits_2_signal_1 -launch\n",
 	       figure, rounds * 8 * 3);
-	return total ? 0 : measure_eagain(rounds);
+	return tool_end(total ? 0 : measure_eagain(rounds));
 }

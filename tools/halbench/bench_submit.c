@@ -118,7 +118,7 @@ static int bytes(struct bench *b, unsigned int count)
 	size_t before = heap();
 
 	if (bench_add_queues(b, count, 0) != 0)
-		return 1;
+		return TOOL_FAILED;
 	printf("queues %u\nbytes_a_queue %zu\nthreads_added %u\n", count,
 	       (heap() - before - count * sizeof(struct hal_queue *)) / count,
 	       threads() - before_threads);
@@ -134,7 +134,6 @@ int main(int argc, char **argv)
 	struct bench b;
 	int err;
 
-	bench_name("bench_submit");
 	snprintf(target, sizeof(target), "ref?clock=%s",
 		 clock != NULL ? clock : "virtual");
 	if (bench_open(&b, target, NULL, 1) != 0)
@@ -159,6 +158,6 @@ int main(int argc, char **argv)
 		}
 	}
 	if (bench_close(&b) != 0 && err == 0)
-		err = 1;
-	return err;
+		err = TOOL_FAILED;
+	return tool_end(err);
 }

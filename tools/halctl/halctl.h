@@ -15,7 +15,7 @@ struct halctl {
 	int markdown;
 };
 
-/* The commands; they return the exit status. */
+/* The commands: 0, TOOL_FAILED or TOOL_USAGE. */
 int halctl_list(const struct halctl *ctl);
 int halctl_info(const struct halctl *ctl);
 int halctl_options(const struct halctl *ctl);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* feed.h - what goes into halrun's inputs, and where its outputs go.  Functions return
- * 0, or an exit status once they have said what is wrong. */
+ * 0, or TOOL_FAILED once they have said what is wrong. */
 #ifndef NPUC_FEED_H
 #define NPUC_FEED_H
 

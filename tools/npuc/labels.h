@@ -10,7 +10,7 @@ struct labels {
 	char **text; /* UTF-8 */
 };
 
-/* 0, or an exit status once it has been said what is wrong. */
+/* 0, or TOOL_FAILED once it has been said what is wrong. */
 int labels_read(const char *path, struct labels *labels);
 void labels_free(struct labels *labels);
 

@@ -239,7 +239,7 @@ static int run(const struct args *a)
 	if (!rc && a->explain)
 		rc = explain(a, m);
 	npuc_model_free(m);
-	return tool_end(rc);
+	return rc;
 }
 
 static int list_operators(void)
@@ -248,10 +248,10 @@ static int list_operators(void)
 
 	for (uint32_t i = 0; (name = npuc_operator(i)); i++)
 		printf("%s\n", name);
-	return tool_end(0);
+	return 0;
 }
 
-int main(int argc, char **argv)
+static int npuc_main(int argc, char **argv)
 {
 	struct args a = {0};
 	int c;
@@ -281,9 +281,9 @@ int main(int argc, char **argv)
 			return list_operators();
 		case 'h':
 			fputs(help, stdout);
-			return tool_end(0);
+			return 0;
 		case 'V':
-			return tool_end(tool_version());
+			return tool_version();
 		default:
 			return tool_usage_said();
 		}
@@ -305,4 +305,9 @@ int main(int argc, char **argv)
 		return tool_usage("--json belongs to --check");
 	a.model = argv[optind];
 	return run(&a);
+}
+
+int main(int argc, char **argv)
+{
+	return tool_end(npuc_main(argc, argv));
 }

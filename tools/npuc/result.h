@@ -28,7 +28,7 @@ struct result {
 	struct best **best;   /* of each output, all its values, the largest first */
 };
 
-/* Everything below returns 0, or an exit status once it has said what is wrong. */
+/* Everything below returns 0, or TOOL_FAILED once it has said what is wrong. */
 
 /* Labels that no output has elements for are an error. */
 int result_check(const struct result *r);
