@@ -80,7 +80,9 @@ enum hal_suspend_mode {
 	HAL_SUSPEND_DRAIN, /* finish the running command */
 	HAL_SUSPEND_FOLD,  /* stop at the next safe point inside it, keep progress */
 	HAL_SUSPEND_SAVE,  /* stop now, save state, resume elsewhere or later */
-	HAL_SUSPEND_KILL,  /* drop it and run it again from the last committed point */
+	/* Drop it; after resume it runs again from its beginning.  What is killed each
+	 * time before it can end never ends: there is no point in between. */
+	HAL_SUSPEND_KILL,
 };
 /* Beside a mode: for good.  The queue can only be destroyed then, so that KILL may drop
  * any command: how a program without an end is got rid of. */
@@ -104,6 +106,7 @@ enum hal_device_kind {
 #define HAL_CAP_FAULT_CONTAINED (UINT64_C(1) << 7) /* a fault stops its queue alone */
 #define HAL_CAP_SIMULATED       (UINT64_C(1) << 8) /* a model of a device, on the CPU */
 #define HAL_CAP_STAND_IN        (UINT64_C(1) << 9) /* a test double of a vendor's device */
+#define HAL_CAP_PRIVATE         (UINT64_C(1) << 10) /* each open is a device of its own */
 
 /* Out: at most .size bytes are written. */
 struct hal_device_info {
@@ -111,7 +114,7 @@ struct hal_device_info {
 	uint32_t kind; /* enum hal_device_kind */
 	char backend[16];
 	char name[64];
-	char bus_id[32];
+	char bus_id[32]; /* the same for all who open it; "": on no bus */
 	uint64_t memory_bytes;
 	uint64_t memory_free;
 	uint64_t caps;      /* HAL_CAP_* */
@@ -220,12 +223,17 @@ struct hal_buffer_desc {
 
 struct hal_queue_desc {
 	uint32_t size;
-	uint32_t flags;       /* 0 */
-	int32_t priority;     /* higher is served first within its partition */
-	uint32_t min_preempt; /* enum hal_preempt; less -> -ENOTSUP */
-	uint64_t deadline_ns; /* relative, a submission; 0: best effort.  Misses are
-				 counted; policy edf goes by it */
-	uint32_t weight;      /* share under policy wfq; 0 counts as 1 */
+	uint32_t flags; /* 0 */
+	/* Higher is served first within the partition, under policy priority (the
+	 * default) and no other.  It stops nothing that runs, and lends nobody units. */
+	int32_t priority;
+	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
+	 * something stopped calls hal_queue_suspend. */
+	uint32_t min_preempt;
+	/* Relative, of each submission; 0: best effort.  A miss is counted, and drops or
+	 * stops nothing; under policy edf the earliest is served first. */
+	uint64_t deadline_ns;
+	uint32_t weight; /* share under policy wfq; 0 counts as 1 */
 	uint32_t reserved;
 	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
 };
@@ -404,9 +412,11 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
 
 /* ---- device ----------------------------------------------------------------------- */
 
-/* target: "npu:0", "npu:0?rows=8&clock=virtual", "ref"; NULL: what the configuration
+/* target: "npu:0", "npu:0?rows=8&cols=8", "ref"; NULL: what the configuration
  * selects, else the best device present.  options: NULL or a NULL-ended array of
  * "section.key=value" ("hal.config=/path/hal.conf" names the file to read).
+ * Of a simulated device (HAL_CAP_PRIVATE) each open, also of the same target, is a
+ * machine of its own: tenants share one by sharing its handle, in one process.
  * Order: target and options > environment HAL_SECTION_KEY > file > default; the file is
  * hal.config, else $HAL_CONFIG, else ./hal.conf when it exists.
  * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option

@@ -94,20 +94,18 @@ static uint64_t kill_worst(const struct npu_options *o)
 	return 32 + 12 * (o->slots - 1) + (o->ideal ? 0 : npu_request_worst(o));
 }
 
-static void describe(const struct npu_options *o, uint32_t index,
-		     struct hal_device_info *info)
+static void describe(const struct npu_options *o, struct hal_device_info *info)
 {
 	info->kind = HAL_KIND_NPU;
 	snprintf(info->backend, sizeof(info->backend), "npu");
 	snprintf(info->name, sizeof(info->name),
 		 "systolic array %u x %u, %u slots, %u channels", o->rows, o->cols,
 		 o->slots, o->channels);
-	snprintf(info->bus_id, sizeof(info->bus_id), "npu:%u", index);
 	info->memory_bytes = o->memory;
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
 		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_COLORED_MEMORY |
-		     HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED;
+		     HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED | HAL_CAP_PRIVATE;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
 	info->unit_rows = o->rows;
@@ -135,7 +133,7 @@ static int npu_probe(const struct hal_bk_config *cfg, struct hal_device_info *ou
 	if (rc)
 		return rc;
 	if (max)
-		describe(&o, 0, out);
+		describe(&o, out);
 	return 1;
 }
 
@@ -143,7 +141,7 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 {
 	const struct npu_device *dev = device;
 
-	describe(&dev->opt, 0, info);
+	describe(&dev->opt, info);
 	info->memory_free = dev->free_granules << dev->opt.gran;
 	info->verified = dev->verified;
 	return 0;

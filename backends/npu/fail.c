@@ -10,7 +10,7 @@ const struct hal_host *npu_host;
 
 void npu_set_error(int err, const char *fmt, ...)
 {
-	char text[400];
+	char text[512];
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -145,10 +145,12 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 		return 0;
 	return npu_fail(
 		ENODEV,
-		"npu: no model of rows=%u cols=%u slots=%u with channels=%u or more; "
-		"built are (rows x cols x slots x channels): %s; looked in %s",
-		o->rows, o->cols, o->slots, o->channels, f.seen[0] ? f.seen : "none",
-		f.dirs);
+		"npu: no model of rows=%u cols=%u slots=%u with channels=%u or more: "
+		"\"make model SHAPE=%ux%ux%ux%u\" in the source tree builds it; built "
+		"are "
+		"(rows x cols x slots x channels): %s; looked in %s",
+		o->rows, o->cols, o->slots, o->channels, o->rows, o->cols, o->slots,
+		o->channels > 8 ? 16 : 8, f.seen[0] ? f.seen : "none", f.dirs);
 }
 
 static int check_api(const struct npu_options *o, const struct npu_model_api *a,

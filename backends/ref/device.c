@@ -80,7 +80,8 @@ static int check_options(const struct ref_options *o, uint32_t index)
 
 static uint64_t caps(const struct ref_options *o)
 {
-	uint64_t c = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED;
+	uint64_t c = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED |
+		     HAL_CAP_PRIVATE;
 
 	if (o->rows > 1)
 		c |= HAL_CAP_GRID;
@@ -97,8 +98,7 @@ static uint64_t caps(const struct ref_options *o)
 	return c;
 }
 
-static void describe(const struct ref_options *o, uint32_t index,
-		     struct hal_device_info *info)
+static void describe(const struct ref_options *o, struct hal_device_info *info)
 {
 	info->kind = HAL_KIND_CPU;
 	snprintf(info->backend, sizeof(info->backend), "ref");
@@ -108,7 +108,6 @@ static void describe(const struct ref_options *o, uint32_t index,
 	else
 		snprintf(info->name, sizeof(info->name), "software device, %u units",
 			 o->units);
-	snprintf(info->bus_id, sizeof(info->bus_id), "ref:%u", index);
 	info->memory_bytes = o->memory / REF_GRANULE * REF_GRANULE;
 	info->memory_free = info->memory_bytes;
 	info->caps = caps(o);
@@ -148,7 +147,7 @@ static int ref_probe(const struct hal_bk_config *cfg, struct hal_device_info *ou
 	if (err)
 		return err;
 	for (i = 0; i < o.devices && i < max; i++)
-		describe(&o, i, &out[i]);
+		describe(&o, &out[i]);
 	return (int)o.devices;
 }
 
@@ -225,7 +224,7 @@ static int ref_get_info(void *device, struct hal_device_info *info)
 {
 	const struct ref_device *dev = device;
 
-	describe(&dev->opt, dev->index, info);
+	describe(&dev->opt, info);
 	info->memory_free = ref_memory_free(dev);
 	return 0;
 }

@@ -83,7 +83,7 @@ static void describe(uint64_t memory, uint64_t memory_free, struct hal_device_in
 	info->memory_bytes = memory;
 	info->memory_free = memory_free;
 	info->caps = HAL_CAP_MAP | HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED |
-		     HAL_CAP_SIMULATED;
+		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE;
 	info->unit_rows = 1;
 	info->unit_cols = UNITS;
 	info->partitions_max = UNITS;

@@ -65,6 +65,8 @@ static int info(struct conf *c)
 	CHECK(i->preempt != HAL_PREEMPT_INSIDE ||
 	      (i->suspend_modes & ~(1u << HAL_SUSPEND_DRAIN)));
 	CHECK(i->clock_hz > 0);
+	/* What is made by opening it has no place that others could find it at. */
+	CHECK(!(i->caps & HAL_CAP_PRIVATE) || !i->bus_id[0]);
 	return 0;
 }
 

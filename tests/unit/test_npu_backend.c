@@ -280,6 +280,9 @@ static void options_refused(void **state)
 	REFUSED(hal_open("npu:7?model=" GOLDEN, NULL, &dev), -ENODEV, "npu:7");
 	/* What no build has: the text lists what there is, or says none. */
 	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV, "built are");
+	/* And says how to have it. */
+	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV,
+		"\"make model SHAPE=127x3x4x8\"");
 }
 
 static void says_what_it_is(void **state)

@@ -29,7 +29,7 @@ static const char *const caps[] = {
 	"grid",           "virtual-clock",   "map",
 	"timestamp",      "resize-idle",     "resize-live",
 	"colored-memory", "fault-contained", "simulated",
-	"stand-in",
+	"stand-in",       "private",
 };
 
 static const char *const suspend_modes[] = {

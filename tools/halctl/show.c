@@ -235,6 +235,8 @@ static void info_text(const struct hal_device_info *info)
 	printf("%-18s %s (%s)\n", "backend", info->backend, kind_name(info->kind));
 	if (info->bus_id[0])
 		printf("%-18s %s\n", "bus id", info->bus_id);
+	if (info->caps & HAL_CAP_PRIVATE)
+		printf("%-18s %s\n", "each open", "is a machine of its own");
 	printf("%-18s %s\n", "units", units_text(info, buf, sizeof(buf)));
 	printf("%-18s %u\n", "partitions", info->partitions_max);
 	printf("%-18s %s\n", "memory", size_text(info->memory_bytes, buf, sizeof(buf)));

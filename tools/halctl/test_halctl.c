@@ -113,6 +113,8 @@ static void info_text_names_the_promises(void **state)
 	expect("preemption ");
 	expect("compute isolation ");
 	expect("verified ");
+	expect("each open          is a machine of its own");
+	assert_null(strstr(output, "bus id"));
 }
 
 static void info_json_agrees_with_itself(void **state)

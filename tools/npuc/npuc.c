@@ -24,7 +24,7 @@ static const char help[] =
 	"16\n"
 	"                       estimated, and measured where a device can be opened\n"
 	"  -t, --target TARGET  the device to measure on, as in hal_open: npu:0, "
-	"'npu:0?rows=8';\n"
+	"'npu:0?rows=8&cols=8';\n"
 	"                       default: what the configuration selects\n"
 	"  -n, --no-device      measure nothing\n"
 	"  -c, --check          lists inputs, outputs and everything that keeps the "
