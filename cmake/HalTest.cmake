@@ -19,6 +19,8 @@ foreach(word IN LISTS HAL_RUN)
 	string(APPEND HAL_RUN_LINE "${word} ")
 endforeach()
 
+set(HAL_NO_MODELS
+	"no models of the NPU: install Verilator 5.006, or give -DHAL_MODEL_DIR=FOLDER of them")
 function(hal_test_without name what)
 	add_test(NAME ${name} COMMAND sh -c "echo '${what}'; exit 77")
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 ${ARGN})

@@ -213,7 +213,8 @@ int main(int argc, char **argv)
 	} else {
 		directory = argc > 2 && strcmp(argv[2], "-") != 0 ? argv[2] : directory;
 		if (!directory || !*directory) {
-			printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
+			printf("skipped: no folder of layer tables: configure with "
+			       "-DHAL_SCALE_SIM=FOLDER\n");
 			return 77;
 		}
 		if (!strcmp(mode, "figure")) {

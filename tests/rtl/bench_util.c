@@ -89,7 +89,8 @@ int main(int argc, char **argv)
 		directory = argv[at];
 	at++;
 	if (!directory || !*directory) {
-		printf("skipped: no folder of layer tables (HAL_SCALE_SIM)\n");
+		printf("skipped: no folder of layer tables: configure with "
+		       "-DHAL_SCALE_SIM=FOLDER\n");
 		return 77;
 	}
 	rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);

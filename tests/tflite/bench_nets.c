@@ -133,7 +133,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!argv[1][0] || access(argv[1], R_OK)) {
-		printf("skipped: no folder of MLPerf Tiny networks (HAL_MLPERF_TINY)\n");
+		printf("skipped: no folder of MLPerf Tiny networks: configure with "
+		       "-DHAL_MLPERF_TINY=FOLDER\n");
 		return 77;
 	}
 	if (hal_open(argv[2], NULL, &dev)) {

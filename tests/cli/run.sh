@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh SOURCE_DIR BUILD_DIR SCRATCH: runs each command that README, docs, manual pages, help
+# texts and headers show, as it is written, in a copy of the tree with the library installed
+# beside it; but for what how.txt lists.  One that fails fails the test.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source=$1 build=$2 scratch=$3
+for name in $(env | sed -n 's/^\(HAL_[A-Z0-9_]*\)=.*/\1/p'); do
+	[ "$name" = HAL_NPU_MODELS ] || unset "$name"
+done
+
+# ---- a tree to stand in ----------------------------------------------------------------------
+rm -rf "$scratch"
+mkdir -p "$scratch"/{tree/build,help,tmp,bin}
+cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" ||
+	{ tail "$scratch/install.log"; exit 1; }
+ln -s "$source"/* "$source"/CMakePresets.json "$scratch/tree/" 2>/dev/null
+rm -f "$scratch/tree/build"/build # the sources' own
+ln -s "$build" "$scratch/tree/build/dev"
+sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$source/README.md" >"$scratch/tree/first.c"
+# Programs and models that texts speak of: any will do.
+for name in prog program; do
+	ln -s "$build/examples/first" "$scratch/bin/$name"
+done
+for tool in halctl halrun npuc; do
+	"$build/$tool" --help >"$scratch/help/$tool"
+done
+model=$(find "$source/data" -name '*.tflite' | sort | head -n 1)
+if [ "$model" ]; then
+	cp "$model" "$scratch/tree/model.tflite"
+	cp "$model" "$scratch/tree/kws.tflite"
+	bytes=$("$build/npuc" --check "$model" 2>/dev/null | sed -n 's/^input bytes *//p')
+	head -c "${bytes:-784}" /dev/zero >"$scratch/tree/input.bin"
+	cp "$scratch/tree/input.bin" "$scratch/tree/sample.bin"
+fi
+export PATH=$scratch/bin:$scratch/prefix/bin:$PATH
+export PKG_CONFIG_PATH=$(echo "$scratch"/prefix/lib*/pkgconfig)
+export LD_LIBRARY_PATH=$(echo "$scratch"/prefix/lib*)
+export MANPATH=$scratch/prefix/share/man:
+
+# ---- the commands ----------------------------------------------------------------------------
+"$here/collect.sh" "$source" "$scratch"/help/* >"$scratch/collected" || exit 1
+cut -f2 "$scratch/collected" | awk '!seen[$0]++' >"$scratch/commands"
+awk '/^#/ || !NF { next } /^\t/ { sub(/^\t/, ""); print why "\t" $0; next } { why = $0 }' \
+	"$here/how.txt" >"$scratch/how"
+passed=0 failed=0 left=0
+fail() {
+	failed=$((failed + 1))
+	printf '%s\n' "FAILED: $1" "  in $(grep -F "	$1" "$scratch/collected" | cut -f1 | sort -u | tr '\n' ' ')" \
+		"  $2" "$(tail -n 5 "$scratch/out")"
+}
+while IFS= read -r stale; do
+	: >"$scratch/out"
+	fail "$stale" "is in how.txt and in no text"
+done < <(cut -f2 "$scratch/how" | grep -vxFf "$scratch/commands")
+
+while IFS= read -r command; do
+	why=$(awk -F'\t' -v c="$command" '$2 == c { print $1; exit }' "$scratch/how")
+	if [ "$why" ] && [ "$why" != refused ]; then
+		left=$((left + 1))
+		echo "not run: $command ($why)"
+		continue
+	fi
+	if [[ $command =~ (model|kws)\. ]] && [ -z "$model" ]; then
+		left=$((left + 1))
+		echo "not run: $command (no model in data/)"
+		continue
+	fi
+	# PREFIX and /tmp are this test's own.
+	line=${command//PREFIX/$scratch/prefix}
+	line=${line//\/tmp\//$scratch/tmp/}
+	(cd "$scratch/tree" && timeout 120 bash -c "$line") >"$scratch/out" 2>&1 </dev/null
+	status=$?
+	if [ "$why" = refused ]; then
+		[ $status -eq 1 ] && [ -s "$scratch/out" ] || { fail "$command" "is not refused"; continue; }
+	elif [ $status -ne 0 ]; then
+		fail "$command" "exit status $status"
+		continue
+	fi
+	passed=$((passed + 1))
+	echo "ok: $command"
+done <"$scratch/commands"
+
+echo "figure cli.examples.passed $passed"
+echo "figure cli.examples.failed $failed"
+[ $((passed + left)) -ge 60 ] || { echo "only $passed commands were found"; exit 1; }
+[ $failed -eq 0 ]
