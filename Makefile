@@ -6,7 +6,10 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: help demo check check-long check-aarch64 check-levelzero-driver mutants figures format setup configure build clean
+.PHONY: help demo check check-long check-aarch64 check-levelzero-driver check-deb mutants figures
+.PHONY: format setup configure build release install uninstall deb model clean
+
+PREFIX ?= /usr/local
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
@@ -20,6 +23,10 @@ help:
 	@echo '                 its hardware: all but execution'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
+	@echo 'make install     build it without tests and install it below PREFIX (/usr/local)'
+	@echo 'make uninstall   remove what the last make install has written'
+	@echo 'make deb         Debian packages, in build/deb; make check-deb: tries them in a fresh Debian'
+	@echo 'make model SHAPE=8x12x4x8  one more NPU: rows x columns x slots x memory channels'
 	@echo 'make build       the library, tools and tests; installs nothing'
 	@echo 'make setup       install what the build needs and this machine lacks (Debian)'
 
@@ -33,20 +40,45 @@ build: configure
 	@scripts/stage build cmake --build --preset dev
 
 demo: setup
-	@scripts/stage configure cmake --preset dev
-	@scripts/stage build cmake --build --preset dev --target hal_demo npu_models
+	@scripts/stage demo-configure cmake --preset dev
+	@scripts/stage demo-build cmake --build --preset dev --target hal_demo
 	@build/dev/demo $(if $(MODELS),--models $(MODELS))
 
 check: setup
 	@scripts/check
 
-check-long: setup build check-aarch64
+check-long: setup build check-aarch64 check-deb
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
 	@ctest --preset long --no-label-summary
 	@scripts/mutants $(MUTANTS)
 
 mutants: setup build
 	@scripts/mutants $(MUTANTS)
+
+release: setup
+	@scripts/stage release-configure cmake --preset release
+	@scripts/stage release-build cmake --build --preset release
+
+install: release
+	@scripts/stage install cmake --install build/release --prefix $(PREFIX)
+	@echo 'installed below $(PREFIX); "sudo ldconfig" lets programs of your own find the library'
+
+uninstall:
+	@cmake --build build/release --target uninstall
+
+deb: release
+	@rm -rf build/deb
+	@scripts/stage deb cpack --config build/release/CPackConfig.cmake -B $(CURDIR)/build/deb
+	@ls build/deb/*.deb
+
+check-deb: deb
+	@scripts/stage check-deb scripts/check-deb build/deb
+
+model: setup
+	@test -n '$(SHAPE)' || { echo 'make model: SHAPE=ROWSxCOLSxSLOTSxCHANNELS, as 8x12x4x8' >&2; exit 2; }
+	@scripts/stage model-configure cmake --preset dev -DNPU_EXTRA_SHAPES=$(SHAPE)
+	@scripts/stage model cmake --build --preset dev --target npu_model_npu_$(SHAPE)
+	@ls build/dev/npu-rtl/libnpu_$(SHAPE).so
 
 check-aarch64: setup
 	@scripts/check-aarch64

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, pkg-config and the CMake package.
+# What `cmake --install` puts where, pkg-config and the CMake package; `uninstall`; and the
+# Debian packages, one a component:
+#   library  libaccelhal0           dev     libaccelhal-dev
+#   tools    accelhal-tools         models  accelhal-npu-models
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/accelhal)
 
-install(TARGETS accelhal EXPORT accelhal LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY hal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+install(TARGETS accelhal EXPORT accelhal LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+	COMPONENT library NAMELINK_COMPONENT dev)
+install(DIRECTORY hal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
+	FILES_MATCHING PATTERN *.h)
 install(EXPORT accelhal NAMESPACE accelhal:: DESTINATION ${package_dir}
-	FILE accelhalTargets.cmake)
+	FILE accelhalTargets.cmake COMPONENT dev)
 
 configure_package_config_file(cmake/accelhalConfig.cmake.in
 	${HAL_GENERATED_DIR}/accelhalConfig.cmake INSTALL_DESTINATION ${package_dir})
@@ -15,12 +20,69 @@ configure_package_config_file(cmake/accelhalConfig.cmake.in
 write_basic_package_version_file(${HAL_GENERATED_DIR}/accelhalConfigVersion.cmake
 	COMPATIBILITY SameMinorVersion)
 install(FILES ${HAL_GENERATED_DIR}/accelhalConfig.cmake
-	${HAL_GENERATED_DIR}/accelhalConfigVersion.cmake DESTINATION ${package_dir})
+	${HAL_GENERATED_DIR}/accelhalConfigVersion.cmake DESTINATION ${package_dir}
+	COMPONENT dev)
 
 # Paths relative to the file itself: the installed tree can be moved.
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/accelhal.pc.in ${HAL_GENERATED_DIR}/accelhal.pc @ONLY)
-install(FILES ${HAL_GENERATED_DIR}/accelhal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${HAL_GENERATED_DIR}/accelhal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+	COMPONENT dev)
 
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+set(models "")
+foreach(shape IN LISTS HAL_MODEL_SHAPES)
+	set(file ${HAL_MODEL_DIR}/libnpu_${shape}.so)
+	if(HAL_BUILD_MODELS OR EXISTS ${file})
+		list(APPEND models ${file})
+	endif()
+endforeach()
+install(PROGRAMS ${models} DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
+
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
+
+# ---- uninstall -------------------------------------------------------------------------------
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
+	-D MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+	-P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
+
+# ---- Debian packages -------------------------------------------------------------------------
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "The accelhal maintainers <maintainers@accelhal.invalid>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL library dev tools)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+
+# hal_package(COMPONENT NAME SECTION DESCRIPTION DEPENDS...): of the same version.
+macro(hal_package component name section description)
+	string(TOUPPER ${component} upper)
+	set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
+	set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
+	set(CPACK_DEBIAN_${upper}_DESCRIPTION ${description})
+	set(depends "${ARGN}")
+	list(TRANSFORM depends APPEND " (= ${PROJECT_VERSION})")
+	list(JOIN depends ", " depends)
+	set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
+endmacro()
+
+hal_package(library libaccelhal0 libs
+	"The library.")
+hal_package(dev libaccelhal-dev libdevel
+	"Headers, manual of the functions, pkg-config and CMake packages." libaccelhal0)
+hal_package(tools accelhal-tools utils
+	"The commands halctl, npuc and halrun." libaccelhal0)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS accelhal-npu-models)
+if(models)
+	list(APPEND CPACK_COMPONENTS_ALL models)
+	hal_package(models accelhal-npu-models libs
+		"The NPU as cycle-exact models." libaccelhal0)
+endif()
+include(CPack)

@@ -83,7 +83,7 @@ set(hal_libs PkgConfig::CK PkgConfig::INIH PkgConfig::YAJL Threads::Threads ${CM
 add_library(accelhal SHARED ${objects})
 add_library(accelhal::hal ALIAS accelhal)
 set_target_properties(accelhal PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0
-	EXPORT_NAME hal LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+	EXPORT_NAME hal LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} INSTALL_RPATH "")
 target_include_directories(accelhal INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
 	$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(accelhal PRIVATE ${hal_libs})

@@ -2,20 +2,24 @@
 # What can be chosen at configure time, and the defaults.
 
 option(HAL_BUILD_TESTS "Build the tests (needs cmocka)" ON)
+set(HAL_MODEL_DIR "$ENV{HAL_MODEL_DIR}" CACHE PATH
+    "Folder of NPU models built elsewhere; empty: the ones built here")
+# Of the machine that texts and examples speak of, and of a small one.
+set(HAL_MODEL_SHAPES 16x16x4x8 8x8x4x8)
 find_program(HAL_VERILATOR verilator)
 set(version 0)
 if(HAL_VERILATOR)
 	execute_process(COMMAND ${HAL_VERILATOR} --version OUTPUT_VARIABLE version)
 	string(REGEX REPLACE "^Verilator ([0-9.]+).*" "\\1" version "${version}")
 endif()
-if(version VERSION_LESS 5.006)
+if(version VERSION_LESS 5.006 OR HAL_MODEL_DIR)
 	set(default OFF)
 else()
 	set(default ON)
 endif()
 option(HAL_BUILD_MODELS "Build the NPU's models (needs Verilator 5.006, about a minute each)"
        ${default})
-if(NOT default AND NOT DEFINED CACHE{HAL_MODELS_WARNED})
+if(NOT default AND NOT HAL_MODEL_DIR AND NOT DEFINED CACHE{HAL_MODELS_WARNED})
 	message(WARNING "Verilator 5.006 or later not found (found: ${version}): "
 		"the NPU's models are not built, npu:0 will be absent")
 	set(HAL_MODELS_WARNED ON CACHE INTERNAL "")
@@ -24,7 +28,6 @@ endif()
 find_program(HAL_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(HAL_PYTHON python3 DOC "Runs the tests of bindings/python; empty: none")
 option(HAL_WERROR "Treat warnings as errors" ON)
-set(HAL_MODEL_DIR "" CACHE PATH "Folder of NPU models built elsewhere; empty: the ones built here")
 set(HAL_SCALE_SIM "$ENV{HAL_SCALE_SIM}" CACHE PATH
     "Folder of SCALE-Sim's layer tables (alexnet.csv ...); empty: what needs them is skipped")
 

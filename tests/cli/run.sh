@@ -26,14 +26,12 @@ done
 for tool in halctl halrun npuc; do
 	"$build/$tool" --help >"$scratch/help/$tool"
 done
-model=$(find "$source/data" -name '*.tflite' | sort | head -n 1)
-if [ "$model" ]; then
-	cp "$model" "$scratch/tree/model.tflite"
-	cp "$model" "$scratch/tree/kws.tflite"
-	bytes=$("$build/npuc" --check "$model" 2>/dev/null | sed -n 's/^input bytes *//p')
-	head -c "${bytes:-784}" /dev/zero >"$scratch/tree/input.bin"
-	cp "$scratch/tree/input.bin" "$scratch/tree/sample.bin"
-fi
+for name in model kws; do
+	cp "$source/data/digits/digits.tflite" "$scratch/tree/$name.tflite"
+done
+for name in input sample; do
+	head -c 64 "$source/data/digits/test.images" >"$scratch/tree/$name.bin"
+done
 export PATH=$scratch/bin:$scratch/prefix/bin:$PATH
 export PKG_CONFIG_PATH=$(echo "$scratch"/prefix/lib*/pkgconfig)
 export LD_LIBRARY_PATH=$(echo "$scratch"/prefix/lib*)
@@ -62,14 +60,10 @@ while IFS= read -r command; do
 		echo "not run: $command ($why)"
 		continue
 	fi
-	if [[ $command =~ (model|kws)\. ]] && [ -z "$model" ]; then
-		left=$((left + 1))
-		echo "not run: $command (no model in data/)"
-		continue
-	fi
 	# PREFIX and /tmp are this test's own.
 	line=${command//PREFIX/$scratch/prefix}
 	line=${line//\/tmp\//$scratch/tmp/}
+	line=${line/#make /make -n } # building would be into the build that runs this
 	(cd "$scratch/tree" && timeout 120 bash -c "$line") >"$scratch/out" 2>&1 </dev/null
 	status=$?
 	if [ "$why" = refused ]; then

@@ -42,5 +42,7 @@ esac
 cd "$scratch" # no hal.conf of ours nearby
 export LD_LIBRARY_PATH=$prefix/$libdir
 ./consumer "$prefix"
+unset LD_LIBRARY_PATH # programs find the library by themselves
 grep -q '^npu:0 ' <<<"$("$prefix/bin/halctl" list)" ||
 	{ echo "the installed halctl finds no npu:0"; "$prefix/bin/halctl" list; exit 1; }
+[ -z "$(find "$prefix" -type d -empty)" ] || { find "$prefix" -type d -empty; echo "(above) empty"; exit 1; }

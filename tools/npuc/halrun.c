@@ -174,7 +174,7 @@ static int parse_number(const char *option, const char *text, uint64_t least,
 	return 0;
 }
 
-/* 0, or the exit status and in *done that there is nothing else to do. */
+/* 0 or TOOL_USAGE; in *done that there is nothing else to do. */
 static int parse_option(int c, struct args *a, bool *done)
 {
 	switch (c) {

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_completion.sh FILE HALCTL: what bash offers behind some beginnings of command lines.
+set -uo pipefail
+cd "$(mktemp -d)" || exit 1 # no hal.conf
+file=$1 halctl=$2 rc=0
+# shellcheck disable=SC1090
+. "$file"
+for name in halctl halrun npuc; do
+	complete -p $name >/dev/null || rc=1
+done
+
+# offers EXPECTED WORD...: the last word is the one that is being typed.
+offers() {
+	local expected=$1
+	shift
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	_accelhal "$1" 2>/dev/null
+	[[ " ${COMPREPLY[*]} " == *" $expected "* ]] && return
+	echo "$*: offered ${COMPREPLY[*]:-nothing}, not $expected"
+	rc=1
+}
+
+offers list "$halctl" li
+offers backends "$halctl" --json ba
+offers --markdown "$halctl" backends --m
+offers ref:0 "$halctl" info re
+offers hal.device= "$halctl" -o hal.de
+offers backend.ref.units= "$halctl" info --option backend.ref.u
+offers --option "$halctl" --opt
+offers --config "$halctl" -j --con
+offers ref:0 "${halctl%/*}/halrun" -t re
+offers --target "${halctl%/*}/npuc" --tar
+COMP_WORDS=("$halctl" -c x)
+COMP_CWORD=2
+_accelhal "$halctl"
+[ ${#COMPREPLY[@]} -eq 0 ] || { echo "-c: offered ${COMPREPLY[*]}, not files"; rc=1; }
+exit $rc

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion of halctl, halrun and npuc: what they say in --help; targets, and the names
+# of options, as halctl finds them.
+
+_accelhal_options() {
+	"$1" options 2>/dev/null |
+		sed -nE 's/^\[(.*)\]$/\1/; T key; h; d; :key; s/^(# )?([a-z_]+) = .*/\2=/; T; G; s/(.*)\n(.*)/\2.\1/p'
+}
+
+_accelhal() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=
+	local tool=$1 help
+
+	COMPREPLY=()
+	help=$("$tool" --help 2>/dev/null)
+	case ${tool##*/}:$prev:$cur in
+	*:-*:-*)
+		words=$(grep -oE -- '--[a-z][a-z-]*' <<<"$help")
+		;;
+	halctl:-o:* | halctl:--option:*)
+		words=$(_accelhal_options "$tool")
+		compopt -o nospace 2>/dev/null
+		;;
+	halrun:-t:* | halrun:--target:* | npuc:-t:* | npuc:--target:*)
+		tool=halctl
+		[[ $1 != */* ]] || tool=${1%/*}/halctl
+		words=$("$tool" list 2>/dev/null | sed -nE 's/^([a-z0-9_]+:[0-9]+) .*/\1/p')
+		;;
+	*:-c:* | *:--config:*) ;;
+	*:*:-*)
+		words=$(grep -oE -- '--[a-z][a-z-]*' <<<"$help")
+		;;
+	halctl:info:*)
+		words=$("$tool" list 2>/dev/null | sed -nE 's/^([a-z0-9_]+:[0-9]+) .*/\1/p')
+		;;
+	halctl:replay:*) ;;
+	halctl:*)
+		words=$(sed -nE 's/^  ([a-z]+) .*/\1/p' <<<"$help")
+		;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+
+complete -o default -F _accelhal halctl halrun npuc
