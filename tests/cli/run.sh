@@ -15,8 +15,7 @@ rm -rf "$scratch"
 mkdir -p "$scratch"/{tree/build,help,tmp,bin}
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" ||
 	{ tail "$scratch/install.log"; exit 1; }
-ln -s "$source"/* "$source"/CMakePresets.json "$scratch/tree/" 2>/dev/null
-rm -f "$scratch/tree/build"/build # the sources' own
+tar -c -C "$source" --exclude=./build --exclude=./.git . | tar -x -C "$scratch/tree"
 ln -s "$build" "$scratch/tree/build/dev"
 sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$source/README.md" >"$scratch/tree/first.c"
 # Programs and models that texts speak of: any will do.
@@ -26,11 +25,12 @@ done
 for tool in halctl halrun npuc; do
 	"$build/$tool" --help >"$scratch/help/$tool"
 done
+cp "$source"/data/digits/{digits.tflite,labels.txt,seven.npy} "$scratch/tree"
 for name in model kws; do
 	cp "$source/data/digits/digits.tflite" "$scratch/tree/$name.tflite"
 done
 for name in input sample; do
-	head -c 64 "$source/data/digits/test.images" >"$scratch/tree/$name.bin"
+	cp "$source/data/digits/seven.npy" "$scratch/tree/$name.npy"
 done
 export PATH=$scratch/bin:$scratch/prefix/bin:$PATH
 export PKG_CONFIG_PATH=$(echo "$scratch"/prefix/lib*/pkgconfig)

@@ -34,6 +34,7 @@ class Cap(IntFlag):
     FAULT_CONTAINED = 0x80
     SIMULATED = 0x100
     STAND_IN = 0x200
+    PRIVATE = 0x400
 
 
 class Preempt(IntEnum):
@@ -436,6 +437,7 @@ FUNCTIONS = {
 DOCS = {
     "hal_device_info": {
         "kind": 'enum hal_device_kind',
+        "bus_id": 'the same for all who open it; "": on no bus',
         "caps": 'HAL_CAP_*',
         "verified": 'those of .caps a self-test at open has confirmed',
         "unit_rows": 'grid devices; 1 where units form a line',
@@ -493,9 +495,6 @@ DOCS = {
     },
     "hal_queue_desc": {
         "flags": '0',
-        "priority": 'higher is served first within its partition',
-        "min_preempt": 'enum hal_preempt; less -> -ENOTSUP',
-        "deadline_ns": 'relative, a submission; 0: best effort. Misses are counted; policy edf goes by it',
         "weight": 'share under policy wfq; 0 counts as 1',
         "completions": 'where ends are told; NULL: nowhere',
     },
