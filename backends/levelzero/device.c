@@ -15,6 +15,7 @@
 #define MEMORIES_MAX   16u
 #define EXTENSIONS_MAX 256u
 #define API_NEEDED     LZ_API_VERSION(1, 2)
+#define API_IN_ORDER   LZ_API_VERSION(1, 9) /* immediate lists that keep their order */
 #define NS             UINT64_C(1000000000)
 #define STUCK_NS       NS /* how long close waits for a command that has timed out */
 
@@ -90,6 +91,8 @@ static int read_extensions(struct lz_shape *s)
 				   lz.zeDeviceSetCacheAdviceExt;
 		if (strcmp(p[i].name, "ZE_extension_pci_properties") == 0)
 			s->pci = lz.zeDevicePciGetPropertiesExt != NULL;
+		if (strcmp(p[i].name, "ZE_experimental_relaxed_allocation_limits") == 0)
+			s->relaxed = true;
 		if (strcmp(p[i].name, STAND_IN_EXTENSION) == 0)
 			s->can_drive = lz.zeDriverGetExtensionFunctionAddress != NULL;
 	}
@@ -129,11 +132,23 @@ static int read_memory(struct lz_shape *s)
 	return err;
 }
 
-/* Adds the compute engines of a tile, in the order of groups. */
+static void add_group(struct lz_shape *s, uint32_t tile, uint32_t ordinal,
+		      uint32_t queue_count)
+{
+	uint32_t k;
+
+	for (k = 0; k < queue_count && s->engine_count < LZ_ENGINES_MAX; k++)
+		s->engines[s->engine_count++] =
+			(struct lz_engine){.tile = tile, .ordinal = ordinal, .index = k};
+}
+
+/* Adds the compute engines of a tile, in the order of groups.  Two or four in the one
+ * group there is: the mode in which each has its part of the compute units. */
 static int read_engines(struct lz_shape *s, uint32_t tile)
 {
 	struct ze_command_queue_group_properties p[GROUPS_MAX];
-	uint32_t count = 0, i, k;
+	uint32_t count = 0, compute = 0, first = s->engine_count, engines, i;
+	bool copies = false;
 	int err =
 		LZ(zeDeviceGetCommandQueueGroupProperties, s->tiles[tile], &count, NULL);
 
@@ -147,12 +162,18 @@ static int read_engines(struct lz_shape *s, uint32_t tile)
 		err = LZ(zeDeviceGetCommandQueueGroupProperties, s->tiles[tile], &count,
 			 p);
 	for (i = 0; !err && i < count; i++) {
-		if (!(p[i].flags & LZ_GROUP_COMPUTE))
-			continue;
-		for (k = 0; k < p[i].queue_count && s->engine_count < LZ_ENGINES_MAX; k++)
-			s->engines[s->engine_count++] = (struct lz_engine){
-				.tile = tile, .ordinal = i, .index = k};
+		if (p[i].flags & LZ_GROUP_COMPUTE) {
+			add_group(s, tile, i, p[i].queue_count);
+			compute++;
+		} else if ((p[i].flags & LZ_GROUP_COPY) && !copies) {
+			s->copy[tile] = (struct lz_engine){tile, i, 0};
+			copies = true;
+		}
 	}
+	engines = s->engine_count - first;
+	if (!copies && engines)
+		s->copy[tile] = s->engines[first];
+	s->split = compute == 1 && (engines == 2 || engines == 4);
 	return err;
 }
 
@@ -223,11 +244,12 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 }
 
 /* -ENODEV: a driver that is too old or has no device; another one may do. */
-static int driver_devices(void *driver, uint32_t *count, void **devices)
+static int driver_devices(void *driver, uint32_t *count, void **devices, bool *in_order)
 {
 	uint32_t version = 0;
 	int err = LZ(zeDriverGetApiVersion, driver, &version);
 
+	*in_order = version >= API_IN_ORDER;
 	*count = 0;
 	if (err)
 		return err;
@@ -272,13 +294,15 @@ static void search_driver(struct search *f, void *driver)
 	void *devices[DEVICES_MAX];
 	struct lz_shape s = {0};
 	uint32_t count, i;
-	int err = driver_devices(driver, &count, devices);
+	bool in_order;
+	int err = driver_devices(driver, &count, devices, &in_order);
 
 	if (err)
 		found(f, &s, err);
 	for (i = 0; !err && i < count && !f->enough; i++) {
 		int one = read_shape(driver, devices[i], f->units, &s);
 
+		s.in_order = in_order;
 		found(f, &s, one);
 	}
 }
@@ -334,8 +358,8 @@ static void describe(const struct lz_options *o, const struct lz_shape *s, uint3
 	info->partitions_max = s->unit_count;
 	info->preempt = HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
-	info->compute_isolation =
-		s->tile_units ? HAL_ISOLATION_ENFORCED : HAL_ISOLATION_ADVISORY;
+	info->compute_isolation = s->tile_units || s->split ? HAL_ISOLATION_ENFORCED
+							    : HAL_ISOLATION_ADVISORY;
 	info->memory_isolation = HAL_ISOLATION_ADVISORY;
 	info->clock_hz = s->props.timer_resolution;
 }
@@ -472,6 +496,18 @@ static int drive_clock(struct lz_device *dev)
 	return 0;
 }
 
+/* Virtual clock: a wait has let time go by. */
+void lz_catch_up(struct lz_device *dev)
+{
+	uint64_t now;
+	uint32_t idle;
+
+	if (!dev->opt.virtual_clock)
+		return;
+	dev->advance(0, &now, &idle);
+	dev->last_ns = now - dev->zero_ns;
+}
+
 /* ---- open and close ---------------------------------------------------------------- */
 
 /* By enum lz_kind; memory takes more than a handle. */
@@ -480,6 +516,8 @@ static const struct {
 	uint32_t (**call)(void *handle);
 } destroyers[] = {
 	[LZ_KIND_WAIT] = {"zeEventQueryStatus", &lz.zeEventQueryStatus},
+	[LZ_KIND_WAIT_FENCE] = {"zeFenceQueryStatus", &lz.zeFenceQueryStatus},
+	[LZ_KIND_FENCE] = {"zeFenceDestroy", &lz.zeFenceDestroy},
 	[LZ_KIND_QUEUE] = {"zeCommandQueueDestroy", &lz.zeCommandQueueDestroy},
 	[LZ_KIND_LIST] = {"zeCommandListDestroy", &lz.zeCommandListDestroy},
 	[LZ_KIND_EVENT] = {"zeEventDestroy", &lz.zeEventDestroy},
@@ -490,32 +528,84 @@ static const struct {
 	[LZ_KIND_MEMORY] = {"zeMemFree", NULL},
 };
 
-static uint32_t destroy(const struct lz_device *dev, const struct lz_trash *t, bool end)
+uint64_t lz_id(struct lz_device *dev)
+{
+	return atomic_fetch_add(&dev->ids, 1) + 1;
+}
+
+static uint32_t destroy(const struct lz_device *dev, const struct lz_trash *t)
 {
 	if (t->kind == LZ_KIND_MEMORY)
 		return lz.zeMemFree(dev->context, t->handle);
-	if (t->kind == LZ_KIND_WAIT && end) {
-		/* Then it is stuck, and goes with its queue. */
-		(void)lz.zeEventHostSynchronize(t->handle, STUCK_NS);
-		return LZ_SUCCESS;
-	}
 	return (*destroyers[t->kind].call)(t->handle);
 }
 
-/* Destroys the oldest first, as it may be made from later ones; stops at one that will
- * not go, or at the very end goes on with the next. */
-static void empty_trash(struct lz_device *dev, bool end)
+/* One of a group waits for those before it.  A command that does not end may use all
+ * memory of its partition, and any kernel. */
+static bool waits_for(const struct lz_trash *t, const struct lz_trash *before)
+{
+	if (before->kind <= LZ_KIND_WAIT_FENCE &&
+	    (t->kind == LZ_KIND_KERNEL || t->kind == LZ_KIND_MODULE ||
+	     (t->kind == LZ_KIND_MEMORY && t->group.part == before->group.part)))
+		return true;
+	return t->group.id && t->group.id == before->group.id;
+}
+
+static bool held_up(const struct lz_device *dev, const struct lz_trash *t, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (waits_for(t, &dev->trash[i]))
+			return true;
+	return false;
+}
+
+/* Destroys what has to wait for nothing that will not go. */
+static void empty_trash(struct lz_device *dev)
 {
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < dev->trash_count; i++) {
-		if ((kept && !end) || destroy(dev, &dev->trash[i], end))
-			dev->trash[kept++] = dev->trash[i];
+		const struct lz_trash t = dev->trash[i];
+
+		if (held_up(dev, &t, kept) || destroy(dev, &t))
+			dev->trash[kept++] = t;
 	}
 	dev->trash_count = kept;
 }
 
-static void keep(struct lz_device *dev, enum lz_kind kind, void *handle)
+static int by_kind(const void *a, const void *b)
+{
+	const struct lz_trash *x = a, *y = b;
+
+	return (int)x->kind - (int)y->kind;
+}
+
+/* At the end: gives what is stuck a while, then goes on without: first what executes. */
+static void give_up_waits(struct lz_device *dev)
+{
+	uint64_t begin = lz_mono(), gone;
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < dev->trash_count; i++) {
+		const struct lz_trash t = dev->trash[i];
+
+		gone = lz_mono() - begin;
+		gone = gone < STUCK_NS ? gone : STUCK_NS;
+		if (t.kind == LZ_KIND_WAIT)
+			(void)lz.zeEventHostSynchronize(t.handle, STUCK_NS - gone);
+		else if (t.kind == LZ_KIND_WAIT_FENCE)
+			(void)lz.zeFenceHostSynchronize(t.handle, STUCK_NS - gone);
+		else
+			dev->trash[kept++] = t;
+	}
+	dev->trash_count = kept;
+	if (kept)
+		qsort(dev->trash, kept, sizeof(*dev->trash), by_kind);
+}
+
+static void keep(struct lz_device *dev, const struct lz_trash *t)
 {
 	uint32_t room = dev->trash_room ? 2 * dev->trash_room : 64;
 	struct lz_trash *more;
@@ -527,38 +617,45 @@ static void keep(struct lz_device *dev, enum lz_kind kind, void *handle)
 		dev->trash = more;
 		dev->trash_room = room;
 	}
-	dev->trash[dev->trash_count++] = (struct lz_trash){kind, handle};
+	dev->trash[dev->trash_count++] = *t;
 }
 
-void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle)
+void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle,
+	     struct lz_group group)
 {
+	const struct lz_trash t = {kind, handle, group};
+
 	pthread_mutex_lock(&dev->trash_lock);
-	keep(dev, kind, handle);
+	keep(dev, &t);
 	pthread_mutex_unlock(&dev->trash_lock);
 }
 
-/* Destroys it; what will not go is kept, and with it all that comes after, as that may be
- * what it was made from. */
-uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle)
+/* Destroys it; what will not go is kept, and with it what comes after it in its group, as
+ * that may be what it was made from. */
+uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
+		    struct lz_group group)
 {
-	const struct lz_trash t = {kind, handle};
+	const struct lz_trash t = {kind, handle, group};
 	uint32_t r = LZ_SUCCESS;
+	bool later;
 
 	pthread_mutex_lock(&dev->trash_lock);
 	if (dev->trash_count)
-		empty_trash(dev, false);
-	if (!dev->trash_count)
-		r = destroy(dev, &t, false);
-	if (dev->trash_count || r)
-		keep(dev, kind, handle);
+		empty_trash(dev);
+	later = held_up(dev, &t, dev->trash_count);
+	if (!later)
+		r = destroy(dev, &t);
+	if (later || r)
+		keep(dev, &t);
 	pthread_mutex_unlock(&dev->trash_lock);
 	return r;
 }
 
 /* The same for a handle that may be NULL; the first error counts and has the text. */
-void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle, int *err)
+void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
+	     struct lz_group group, int *err)
 {
-	uint32_t r = handle ? lz_discard(dev, kind, handle) : LZ_SUCCESS;
+	uint32_t r = handle ? lz_discard(dev, kind, handle, group) : LZ_SUCCESS;
 
 	if (r && !*err)
 		*err = lz_failed(r, destroyers[kind].name);
@@ -570,10 +667,11 @@ static void lz_close(void *device)
 
 	if (!dev)
 		return;
-	if (dev->copy_list)
-		(void)lz_discard(dev, LZ_KIND_LIST, dev->copy_list);
-	empty_trash(dev, true);
-	empty_trash(dev, true);
+	lz_lanes_drop(dev);
+	empty_trash(dev);
+	give_up_waits(dev);
+	empty_trash(dev);
+	empty_trash(dev);
 	if (dev->context && lz.zeContextDestroy(dev->context))
 		(void)lz.zeContextDestroy(dev->context);
 	if (dev->drive)
@@ -586,19 +684,12 @@ static void lz_close(void *device)
 static int start(struct lz_device *dev)
 {
 	const struct ze_context_desc cd = {.stype = LZ_STYPE_CONTEXT_DESC};
-	struct ze_command_queue_desc qd = {
-		.stype = LZ_STYPE_COMMAND_QUEUE_DESC,
-		.mode = LZ_MODE_SYNCHRONOUS,
-	};
 	int err;
 
 	err = LZ(zeContextCreate, dev->shape.driver, &cd, &dev->context);
 	if (err)
 		return err;
-	qd.ordinal = dev->shape.engines[0].ordinal;
-	err = LZ(zeCommandListCreateImmediate, dev->context, dev->shape.root, &qd,
-		 &dev->copy_list);
-	if (!err && dev->opt.virtual_clock)
+	if (dev->opt.virtual_clock)
 		err = drive_clock(dev);
 	if (!err)
 		err = lz_calibrate(dev);
@@ -649,6 +740,7 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->shape = c.shape;
 	dev->index = index;
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
+	lz_lanes_init(dev);
 	if (o.placement == LZ_MEM_SHARED && !dev->shape.shared)
 		err = lz_host->fail(ENOTSUP, "levelzero:%u: memory=shared: %s has none",
 				    index, dev->shape.props.name);
@@ -682,7 +774,7 @@ static const struct hal_backend backend = {
 	.score = 50,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
-	.beside = HAL_BK_BESIDE_PROGRAM,
+	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_PROGRAM,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold =

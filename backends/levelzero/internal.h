@@ -3,12 +3,13 @@
  * The Level Zero backend's own structures: the engine's, but for what other threads
  * touch.
  *
- * program_load and kernel_get are the callers' (zeModuleCreate compiles).  They share
- * with the engine: the shape, the context and the symbols, which are constant; the
- * driver, which takes calls of any thread; the trash, which has a lock.  A program is its
- * loader's alone until program_load returns; from then on the engine's, but for .count
- * and each kernel's .info, which do not change any more.  now is any thread's under the
- * real clock.
+ * program_load, kernel_get, mem_write and mem_read are the callers' (zeModuleCreate
+ * compiles, copies wait).  They share with the engine: the shape, the context and the
+ * symbols, which are constant; the driver, which takes calls of any thread; the trash,
+ * which has a lock.  A program is its loader's alone until program_load returns; from
+ * then on the engine's, but for .count and each kernel's .info, which do not change any
+ * more. Memory does not change; a tile's lane for copies has a lock.  now is any thread's
+ * under the real clock.
  */
 #ifndef BACKENDS_LEVELZERO_INTERNAL_H
 #define BACKENDS_LEVELZERO_INTERNAL_H
@@ -68,12 +69,21 @@ struct lz_shape {
 	struct lz_engine engines[LZ_ENGINES_MAX];
 	struct lz_unit units[LZ_ENGINES_MAX];
 	uint32_t max_groups[3];
-	bool tile_units; /* units are whole tiles */
+	struct lz_engine copy[LZ_TILES_MAX]; /* for host copies: a copy engine if any */
+	bool tile_units;                     /* units are whole tiles */
+	bool split; /* engines of a tile have compute units of their own */
 	bool stand_in, can_drive, cache, pci, ipc, shared;
+	bool relaxed;  /* allocations above props.max_mem_alloc_size can be asked for */
+	bool in_order; /* immediate lists can be */
 };
 
+/* In the order in which they go. */
 enum lz_kind {
-	LZ_KIND_WAIT, /* an event: what comes behind it is in use until it is signalled */
+	/* An event or a fence: what its group is about is in use until it is signalled.
+	 */
+	LZ_KIND_WAIT,
+	LZ_KIND_WAIT_FENCE,
+	LZ_KIND_FENCE,
 	LZ_KIND_QUEUE,
 	LZ_KIND_LIST,
 	LZ_KIND_EVENT,
@@ -84,10 +94,17 @@ enum lz_kind {
 	LZ_KIND_MEMORY,
 };
 
+/* What a handle of the driver belongs to, by numbers that the device gives; 0: nothing.
+ * In a group, what was destroyed first goes first. */
+struct lz_group {
+	uint64_t id, part;
+};
+
 /* What the driver would not destroy yet. */
 struct lz_trash {
 	enum lz_kind kind;
 	void *handle;
+	struct lz_group group;
 };
 
 struct lz_partition {
@@ -95,7 +112,9 @@ struct lz_partition {
 	uint32_t first, count; /* of the device's engines */
 	uint32_t next;         /* engine of the next queue, from first */
 	uint32_t queues, buffers;
-	void *home; /* the tile, or the root when there are several */
+	uint64_t id;   /* in a lz_group */
+	void *home;    /* the tile, or the root when there are several */
+	uint32_t tile; /* the first */
 };
 
 struct lz_mem {
@@ -110,6 +129,7 @@ struct lz_kernel {
 	struct lz_program *prog;
 	struct hal_bk_kernel_info info;
 	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory, or an address */
+	bool takes_address;                  /* a scalar may be one */
 	uint32_t group_size[3];
 	void *handles[LZ_TILES_MAX];
 };
@@ -119,14 +139,16 @@ struct lz_program {
 	const uint8_t *code;
 	size_t code_bytes;
 	void *modules[LZ_TILES_MAX];
+	struct lz_group group;
 	uint32_t count;
 	struct lz_kernel *kernels;
 };
 
-/* A command that the device has, or had: its event, and in regular mode its list. */
+/* A command that the device has, or had: its event, and in regular mode its list and the
+ * fence that tells when that has ended, which is after its event. */
 struct lz_slot {
-	void *event, *list;
-	bool used; /* the event is to be reset, the list too */
+	void *event, *list, *fence;
+	bool used; /* they are to be reset */
 	bool stamping;
 	struct hal_bk_cmd cmd;
 	uint64_t stamp_ns;
@@ -138,6 +160,7 @@ struct lz_queue {
 	struct lz_partition *part;
 	const struct lz_engine *engine;
 	int32_t priority;
+	struct lz_group group;
 	void *queue, *list, *pool;
 	uint32_t slot_count, head, count, tail;
 	uint64_t head_since_ns; /* the oldest one is the oldest since */
@@ -148,22 +171,32 @@ struct lz_queue {
 	struct lz_slot slots[];
 };
 
+/* The way of a tile's host copies: through memory of the host's that the driver knows, by
+ * an engine that only copies where there is one.  All of it under its lock. */
+struct lz_lane {
+	pthread_mutex_t lock;
+	struct lz_group group;
+	void *list, *pool, *event, *stage; /* made with the first copy */
+	bool used;                         /* the event is to be reset */
+	bool stuck;                        /* a copy has not ended */
+};
+
 struct lz_device {
 	struct lz_options opt;
 	struct lz_shape shape;
 	uint32_t index;
 	void *context;
-	void *copy_list; /* synchronous: host copies */
+	struct lz_lane lanes[LZ_TILES_MAX];
 	struct lz_queue *watched;
 	struct lz_mem *memory;
 	uint64_t memory_used, mem_ids;
 	uint64_t longest_ns; /* command seen */
-	bool hold;           /* a command may never end: what it uses stays */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
 	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device
 	 * time. last_ns is the last time told. */
 	uint64_t base_ticks, base_ns, base_mono, zero_ns;
 	atomic_ullong ahead_ns, last_ns;
+	atomic_ullong ids; /* of groups, given */
 	uint32_t (*drive)(uint32_t on);
 	uint32_t (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 	pthread_mutex_t trash_lock;
@@ -195,9 +228,21 @@ uint64_t lz_now(void *device);
 uint64_t lz_mono(void);
 int lz_calibrate(struct lz_device *dev);
 uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks);
-void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle);
-uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle);
-void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle, int *err);
+uint64_t lz_id(struct lz_device *dev);
+void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle,
+	     struct lz_group group);
+uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
+		    struct lz_group group);
+void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
+	     struct lz_group group, int *err);
+void lz_catch_up(struct lz_device *dev);
+
+/* copy.c */
+void lz_lanes_init(struct lz_device *dev);
+void lz_lanes_drop(struct lz_device *dev);
+/* Between the host and device memory of the partition; waits for the end. */
+int lz_copy(struct lz_device *dev, const struct lz_partition *part, void *dst,
+	    const void *src, uint64_t bytes, bool to_host);
 
 /* partition.c */
 int lz_shape_units(struct lz_shape *s, uint32_t units);

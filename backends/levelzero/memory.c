@@ -25,9 +25,15 @@ static uint32_t placement_of(const struct lz_device *dev, uint32_t flags)
 
 static int allocate(const struct lz_device *dev, const struct lz_mem *mem, void **p)
 {
+	const struct ze_relaxed_allocation_limits_exp_desc relaxed = {
+		.stype = LZ_STYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
+		.flags = LZ_RELAXED_MAX_SIZE};
+	const bool large = mem->bytes > dev->shape.props.max_mem_alloc_size;
+	const void *next = large && dev->shape.relaxed ? &relaxed : NULL;
 	const struct ze_device_mem_alloc_desc d = {
-		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC};
-	const struct ze_host_mem_alloc_desc h = {.stype = LZ_STYPE_HOST_MEM_ALLOC_DESC};
+		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC, .next = next};
+	const struct ze_host_mem_alloc_desc h = {.stype = LZ_STYPE_HOST_MEM_ALLOC_DESC,
+						 .next = next};
 
 	switch (mem->placement) {
 	case LZ_MEM_SHARED:
@@ -83,7 +89,8 @@ int lz_mem_free(void *device, void *memory)
 	struct lz_mem *mem = memory;
 	int err = 0;
 
-	lz_drop(dev, LZ_KIND_MEMORY, mem->p, &err);
+	lz_drop(dev, LZ_KIND_MEMORY, mem->p, (struct lz_group){.part = mem->part->id},
+		&err);
 	*mem->at = mem->next;
 	if (mem->next)
 		mem->next->at = mem->at;
@@ -96,28 +103,22 @@ int lz_mem_free(void *device, void *memory)
 int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes)
 {
-	const struct lz_device *dev = device;
 	const struct lz_mem *mem = memory;
 
-	if (!bytes)
-		return 0;
 	if (mem->placement == LZ_MEM_DEVICE)
-		return LZ(zeCommandListAppendMemoryCopy, dev->copy_list,
-			  (char *)mem->p + offset, data, bytes, NULL, 0, NULL);
+		return lz_copy(device, mem->part, (char *)mem->p + offset, data, bytes,
+			       false);
 	memcpy((char *)mem->p + offset, data, bytes);
 	return 0;
 }
 
 int lz_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
 {
-	const struct lz_device *dev = device;
 	const struct lz_mem *mem = memory;
 
-	if (!bytes)
-		return 0;
 	if (mem->placement == LZ_MEM_DEVICE)
-		return LZ(zeCommandListAppendMemoryCopy, dev->copy_list, data,
-			  (char *)mem->p + offset, bytes, NULL, 0, NULL);
+		return lz_copy(device, mem->part, data, (char *)mem->p + offset, bytes,
+			       true);
 	memcpy(data, (char *)mem->p + offset, bytes);
 	return 0;
 }

@@ -5,7 +5,8 @@
  * Tiles have compute units and memory of their own, and a command list of one tile never
  * runs on another: enforced.  Engines of a tile are only ways into the same compute
  * units; who keeps to engines of its own can still slow the others down: advisory, unless
- * the partition has all of them.
+ * the partition has all of them, or the tile is in a mode in which each engine has its
+ * part of them.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -43,10 +44,10 @@ int lz_shape_units(struct lz_shape *s, uint32_t units)
 	return 0;
 }
 
-/* Does engine i have a tile other than the one before it? */
+/* Has engine i compute units other than the one before it? */
 static bool is_border(const struct lz_shape *s, uint32_t i)
 {
-	return i == 0 || i == s->engine_count ||
+	return s->split || i == 0 || i == s->engine_count ||
 	       s->engines[i].tile != s->engines[i - 1].tile;
 }
 
@@ -56,9 +57,10 @@ uint32_t lz_isolation(void *device, const struct hal_bk_partition_desc *desc)
 	const struct lz_shape *s = &dev->shape;
 	const struct lz_unit *first, *last;
 
-	if (s->tile_count < 2 || !desc->units || desc->col >= s->unit_count ||
-	    desc->units > s->unit_count - desc->col)
-		return s->tile_units ? HAL_ISOLATION_ENFORCED : HAL_ISOLATION_ADVISORY;
+	if ((s->tile_count < 2 && !s->split) || !desc->units ||
+	    desc->col >= s->unit_count || desc->units > s->unit_count - desc->col)
+		return s->tile_units || s->split ? HAL_ISOLATION_ENFORCED
+						 : HAL_ISOLATION_ADVISORY;
 	first = &s->units[desc->col];
 	last = first + desc->units - 1;
 	return is_border(s, first->first) && is_border(s, last->first + last->count)
@@ -87,9 +89,11 @@ int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	last = first + desc->units - 1;
 	part->first = first->first;
 	part->count = last->first + last->count - first->first;
+	part->id = lz_id(dev);
+	part->tile = s->engines[first->first].tile;
 	part->home = s->root;
-	if (s->engines[first->first].tile == s->engines[last->first].tile)
-		part->home = s->tiles[s->engines[first->first].tile];
+	if (part->tile == s->engines[last->first].tile)
+		part->home = s->tiles[part->tile];
 	*out = part;
 	return 0;
 }

@@ -21,7 +21,16 @@ static void read_log(struct lz_device *dev, void *log, char *text, size_t bytes)
 	if (lz.zeModuleBuildLogGetString(log, &bytes, text))
 		text[0] = 0;
 	/* A log that will not go is no reason to refuse the module. */
-	lz_discard(dev, LZ_KIND_LOG, log);
+	lz_discard(dev, LZ_KIND_LOG, log, (struct lz_group){0});
+}
+
+/* Code that may meet a buffer larger than the driver gives by itself has to be made so.
+ */
+static const char *build_flags(const struct lz_shape *s)
+{
+	return s->relaxed && s->memory_bytes > s->props.max_mem_alloc_size
+		       ? "-ze-opt-greater-than-4GB-buffer-required"
+		       : NULL;
 }
 
 static int create_module(struct lz_device *dev, struct lz_program *prog, uint32_t tile)
@@ -31,6 +40,7 @@ static int create_module(struct lz_device *dev, struct lz_program *prog, uint32_
 		.format = prog->format,
 		.input_size = prog->code_bytes,
 		.input = prog->code,
+		.build_flags = build_flags(&dev->shape),
 	};
 	char text[256];
 	void *log = NULL;
@@ -70,6 +80,7 @@ static int name_kernels(struct lz_program *prog, uint32_t tile)
 
 		k->prog = prog;
 		k->info.arg_count = UINT32_MAX; /* asked of the driver below */
+		k->takes_address = true;
 		k->group_size[0] = k->group_size[1] = k->group_size[2] = 1;
 		if (strlen(names[i]) >= sizeof(k->info.name))
 			err = lz_host->fail(
@@ -109,6 +120,11 @@ static int create_kernel(struct lz_program *prog, struct lz_kernel *k, uint32_t 
 	for (i = 0; i < 3; i++)
 		if (p.required_group_size[i])
 			k->group_size[i] = p.required_group_size[i];
+	if (k->takes_address)
+		err = LZ(zeKernelSetIndirectAccess, k->handles[tile],
+			 LZ_INDIRECT_HOST | LZ_INDIRECT_DEVICE | LZ_INDIRECT_SHARED);
+	if (err)
+		return err;
 	if (k->info.arg_count == UINT32_MAX)
 		k->info.arg_count = p.arg_count;
 	if (k->info.arg_count != p.arg_count || p.arg_count > HAL_ARGS_MAX)
@@ -135,10 +151,11 @@ static void drop_tile(struct lz_device *dev, struct lz_program *prog, uint32_t t
 	uint32_t i;
 
 	for (i = 0; i < prog->count; i++) {
-		lz_drop(dev, LZ_KIND_KERNEL, prog->kernels[i].handles[tile], err);
+		lz_drop(dev, LZ_KIND_KERNEL, prog->kernels[i].handles[tile], prog->group,
+			err);
 		prog->kernels[i].handles[tile] = NULL;
 	}
-	lz_drop(dev, LZ_KIND_MODULE, prog->modules[tile], err);
+	lz_drop(dev, LZ_KIND_MODULE, prog->modules[tile], prog->group, err);
 	prog->modules[tile] = NULL;
 }
 
@@ -167,6 +184,7 @@ int lz_program_load(void *device, const void *image, size_t size, void **out)
 
 	if (!prog)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a program");
+	prog->group.id = lz_id(dev);
 	err = lz_image_parse(image, size, prog);
 	if (!err)
 		err = make_tile(dev, prog, 0);

@@ -19,15 +19,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK_NS 100000u /* how often a command that does not end is looked into */
+#define CHECK_NS UINT64_C(100000000) /* how often a tile is asked why nothing ends */
 
 /* ---- creation ---------------------------------------------------------------------- */
 
+/* Not low: a driver may take that to an engine other than the one that was asked for. */
 static uint32_t vendor_priority(int32_t priority)
 {
-	return priority > 0 ? LZ_PRIORITY_HIGH
-	       : priority   ? LZ_PRIORITY_LOW
-			    : LZ_PRIORITY_NORMAL;
+	return priority > 0 ? LZ_PRIORITY_HIGH : LZ_PRIORITY_NORMAL;
+}
+
+/* The driver keeps the order of the commands, not we by events. */
+static bool in_order(const struct lz_device *dev)
+{
+	return dev->shape.in_order && !dev->opt.regular;
 }
 
 static int create_list(struct lz_device *dev, struct lz_queue *q)
@@ -39,11 +44,37 @@ static int create_list(struct lz_device *dev, struct lz_queue *q)
 		.index = q->engine->index,
 		.mode = LZ_MODE_ASYNCHRONOUS,
 		.priority = vendor_priority(q->priority),
+		.flags = in_order(dev) ? LZ_QUEUE_IN_ORDER : 0,
 	};
 
 	if (dev->opt.regular)
 		return LZ(zeCommandQueueCreate, dev->context, tile, &d, &q->queue);
 	return LZ(zeCommandListCreateImmediate, dev->context, tile, &d, &q->list);
+}
+
+static int create_slot(struct lz_device *dev, const struct lz_queue *q, uint32_t i,
+		       struct lz_slot *s)
+{
+	const struct ze_event_desc ed = {
+		.stype = LZ_STYPE_EVENT_DESC,
+		.index = i,
+		.signal = LZ_SCOPE_HOST,
+		.wait = LZ_SCOPE_DEVICE,
+	};
+	const struct ze_command_list_desc ld = {
+		.stype = LZ_STYPE_COMMAND_LIST_DESC,
+		.ordinal = q->engine->ordinal,
+	};
+	const struct ze_fence_desc fd = {.stype = LZ_STYPE_FENCE_DESC};
+	int err;
+
+	err = LZ(zeEventCreate, q->pool, &ed, &s->event);
+	if (!err && dev->opt.regular)
+		err = LZ(zeCommandListCreate, dev->context,
+			 dev->shape.tiles[q->engine->tile], &ld, &s->list);
+	if (!err && dev->opt.regular)
+		err = LZ(zeFenceCreate, q->queue, &fd, &s->fence);
+	return err;
 }
 
 static int create_slots(struct lz_device *dev, struct lz_queue *q)
@@ -54,42 +85,30 @@ static int create_slots(struct lz_device *dev, struct lz_queue *q)
 		.flags = LZ_POOL_HOST_VISIBLE | LZ_POOL_KERNEL_TIMESTAMP,
 		.count = q->slot_count,
 	};
-	const struct ze_command_list_desc ld = {
-		.stype = LZ_STYPE_COMMAND_LIST_DESC,
-		.ordinal = q->engine->ordinal,
-	};
 	uint32_t i;
 	int err;
 
 	err = LZ(zeEventPoolCreate, dev->context, &pd, 1, &tile, &q->pool);
-	for (i = 0; !err && i < q->slot_count; i++) {
-		const struct ze_event_desc ed = {
-			.stype = LZ_STYPE_EVENT_DESC,
-			.index = i,
-			.signal = LZ_SCOPE_HOST,
-			.wait = LZ_SCOPE_DEVICE,
-		};
-
-		err = LZ(zeEventCreate, q->pool, &ed, &q->slots[i].event);
-		if (!err && dev->opt.regular)
-			err = LZ(zeCommandListCreate, dev->context, tile, &ld,
-				 &q->slots[i].list);
-	}
+	for (i = 0; !err && i < q->slot_count; i++)
+		err = create_slot(dev, q, i, &q->slots[i]);
 	return err;
 }
 
 /* First what executes, then what that refers to. */
 static void drop_queue(struct lz_device *dev, struct lz_queue *q, int *err)
 {
+	const struct lz_group g = q->group;
 	uint32_t i;
 
-	lz_drop(dev, LZ_KIND_QUEUE, q->queue, err);
-	lz_drop(dev, LZ_KIND_LIST, q->list, err);
 	for (i = 0; i < q->slot_count; i++)
-		lz_drop(dev, LZ_KIND_LIST, q->slots[i].list, err);
+		lz_drop(dev, LZ_KIND_FENCE, q->slots[i].fence, g, err);
+	lz_drop(dev, LZ_KIND_QUEUE, q->queue, g, err);
+	lz_drop(dev, LZ_KIND_LIST, q->list, g, err);
 	for (i = 0; i < q->slot_count; i++)
-		lz_drop(dev, LZ_KIND_EVENT, q->slots[i].event, err);
-	lz_drop(dev, LZ_KIND_POOL, q->pool, err);
+		lz_drop(dev, LZ_KIND_LIST, q->slots[i].list, g, err);
+	for (i = 0; i < q->slot_count; i++)
+		lz_drop(dev, LZ_KIND_EVENT, q->slots[i].event, g, err);
+	lz_drop(dev, LZ_KIND_POOL, q->pool, g, err);
 }
 
 int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
@@ -105,6 +124,7 @@ int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a queue of %u",
 				     dev->opt.inflight);
 	q->part = part;
+	q->group = (struct lz_group){.id = lz_id(dev), .part = part->id};
 	q->priority = priority;
 	q->slot_count = slots;
 	q->engine = &dev->shape.engines[part->first + part->next];
@@ -257,19 +277,37 @@ static struct lz_slot *last_slot(struct lz_queue *q)
 	return &q->slots[q->tail ? q->tail - 1 : q->slot_count - 1];
 }
 
+static uint32_t reset_list(struct lz_slot *s, const char **call)
+{
+	uint32_t r = lz.zeCommandListReset(s->list);
+
+	*call = r ? "zeCommandListReset" : "zeFenceReset";
+	return r ? r : lz.zeFenceReset(s->fence);
+}
+
 /* Makes a slot ready for a command: its event unsignalled, its list empty and open. */
+static inline uint32_t reset(struct lz_slot *s, const char **call)
+{
+	uint32_t r = lz.zeEventHostReset(s->event);
+
+	if (__builtin_expect(!r && s->list, 0))
+		return reset_list(s, call);
+	*call = "zeEventHostReset";
+	return r;
+}
+
 static int recycle(struct lz_slot *s)
 {
-	int err;
+	const char *call;
+	uint32_t r;
 
 	if (!s->used)
 		return 0;
-	err = LZ(zeEventHostReset, s->event);
-	if (!err && s->list)
-		err = LZ(zeCommandListReset, s->list);
-	if (!err)
-		s->used = false;
-	return err;
+	r = reset(s, &call);
+	if (__builtin_expect(r != LZ_SUCCESS, 0))
+		return lz_failed(r, call);
+	s->used = false;
+	return 0;
 }
 
 /* Regular lists are given to the queue when they are complete. */
@@ -281,7 +319,8 @@ static int hand_over(const struct lz_queue *q, struct lz_slot *s)
 		return 0;
 	err = LZ(zeCommandListClose, s->list);
 	if (!err)
-		err = LZ(zeCommandQueueExecuteCommandLists, q->queue, 1, &s->list, NULL);
+		err = LZ(zeCommandQueueExecuteCommandLists, q->queue, 1, &s->list,
+			 s->fence);
 	return err;
 }
 
@@ -300,7 +339,7 @@ int lz_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	err = recycle(s);
 	if (err)
 		return err;
-	if (q->count)
+	if (q->count && !in_order(dev))
 		before = last_slot(q)->event;
 	/* Whatever fails from here on may have left something in the list. */
 	s->used = true;
@@ -350,11 +389,11 @@ static const char *kernel_name(const struct hal_bk_cmd *cmd)
 	return k->info.name;
 }
 
-/* The queue takes no more; take_dead tells of what it has.  Unless the device has dropped
- * that, it may go on with it: then nothing is given back before the last one has ended.
- */
-static void die(struct lz_device *dev, struct lz_queue *q, bool dropped, const char *fmt,
-		...)
+/* The queue takes no more; take_dead tells of what it has.  The device may go on with
+ * that, so nothing it may use is given back before the last one has ended; unless nothing
+ * is in flight. */
+static void die(struct lz_device *dev, struct lz_queue *q, bool in_flight,
+		const char *fmt, ...)
 {
 	const struct lz_slot *s = &q->slots[q->head];
 	const char *kernel = s->cmd.op == HAL_OP_LAUNCH ? kernel_name(&s->cmd) : NULL;
@@ -369,49 +408,38 @@ static void die(struct lz_device *dev, struct lz_queue *q, bool dropped, const c
 		snprintf(q->fault + n, sizeof(q->fault) - n, ", kernel %s", kernel);
 	q->dead = true;
 	q->fenced = false;
-	if (!dropped)
-		lz_keep(dev, LZ_KIND_WAIT, last_slot(q)->event);
+	s = last_slot(q);
+	if (in_flight && s->fence)
+		lz_keep(dev, LZ_KIND_WAIT_FENCE, s->fence, q->group);
+	else if (in_flight)
+		lz_keep(dev, LZ_KIND_WAIT, s->event, q->group);
 }
 
 static void die_of(struct lz_device *dev, struct lz_queue *q, const char *call,
 		   uint32_t result)
 {
-	die(dev, q, result == LZ_ERROR_DEVICE_LOST, "%s: %s (0x%x)", call,
+	die(dev, q, true, "%s: %s (0x%x)", call,
 	    lz_result_name(result) + strlen("ZE_RESULT_"), result);
 }
 
-/* The command at the head has not ended: is it worth waiting for? */
+/* The command at the head has not ended: is it worth waiting for?  What ends in time
+ * costs no call of the driver here. */
 static void look_into(struct lz_device *dev, struct lz_queue *q, uint64_t now_ns)
 {
 	uint32_t r;
 
 	if (!q->head_since_ns)
 		q->head_since_ns = q->checked_ns = now_ns;
-	if (now_ns - q->checked_ns < CHECK_NS)
-		return;
-	q->checked_ns = now_ns;
-	r = lz.zeDeviceGetStatus(dev->shape.root);
-	if (r) {
-		die_of(dev, q, "zeDeviceGetStatus", r);
-		return;
-	}
-	r = lz.zeContextGetStatus(dev->context);
-	if (r) {
-		die_of(dev, q, "zeContextGetStatus", r);
-		return;
-	}
-	if (q->queue) {
-		r = lz.zeCommandQueueSynchronize(q->queue, 0);
-		if (r && r != LZ_NOT_READY) {
-			die_of(dev, q, "zeCommandQueueSynchronize", r);
+	if (now_ns - q->checked_ns >= CHECK_NS) {
+		q->checked_ns = now_ns;
+		r = lz.zeDeviceGetStatus(dev->shape.tiles[q->engine->tile]);
+		if (r) {
+			die_of(dev, q, "zeDeviceGetStatus", r);
 			return;
 		}
 	}
-	r = lz.zeEventHostSynchronize(q->slots[q->head].event, 0);
-	if (r && r != LZ_NOT_READY)
-		die_of(dev, q, "zeEventHostSynchronize", r);
-	else if (dev->opt.timeout_ns && now_ns - q->head_since_ns > dev->opt.timeout_ns)
-		die(dev, q, false, "time-out after %" PRIu64 " ms, queue dropped",
+	if (dev->opt.timeout_ns && now_ns - q->head_since_ns >= dev->opt.timeout_ns)
+		die(dev, q, true, "time-out after %" PRIu64 " ms, queue dropped",
 		    (now_ns - q->head_since_ns) / 1000000);
 }
 
@@ -443,9 +471,9 @@ static uint32_t write_stamp(const struct lz_queue *q, struct lz_slot *s,
 		if (r)                                                                   \
 			return r;                                                        \
 	} while (0)
-	TRY(zeEventHostReset, s->event);
-	if (s->list)
-		TRY(zeCommandListReset, s->list);
+	r = reset(s, call);
+	if (r)
+		return r;
 	s->stamping = true;
 	s->stamp_ns = s->end_ns;
 	TRY(zeCommandListAppendMemoryFill, s->list ? s->list : q->list,
@@ -453,7 +481,7 @@ static uint32_t write_stamp(const struct lz_queue *q, struct lz_slot *s,
 	    sizeof(s->stamp_ns), s->event, 0, NULL);
 	if (s->list) {
 		TRY(zeCommandListClose, s->list);
-		TRY(zeCommandQueueExecuteCommandLists, q->queue, 1, &s->list, NULL);
+		TRY(zeCommandQueueExecuteCommandLists, q->queue, 1, &s->list, s->fence);
 	}
 #undef TRY
 	return LZ_SUCCESS;
@@ -491,7 +519,7 @@ static bool finish(struct lz_device *dev, struct lz_queue *q, struct hal_bk_even
 			r = write_stamp(q, s, &call);
 			if (r)
 				/* Nothing can be behind it, so nothing is in flight. */
-				die(dev, q, true, "%s: %s (0x%x)", call,
+				die(dev, q, false, "%s: %s (0x%x)", call,
 				    lz_result_name(r) + strlen("ZE_RESULT_"), r);
 			return false;
 		}
@@ -526,13 +554,26 @@ static uint32_t take_dead(struct lz_device *dev, struct lz_queue *q,
 	return n;
 }
 
+static uint32_t has_ended(const struct lz_slot *s, const char **call)
+{
+	uint32_t r;
+
+	*call = "zeEventQueryStatus";
+	r = lz.zeEventQueryStatus(s->event);
+	if (r || !s->fence)
+		return r;
+	*call = "zeFenceQueryStatus";
+	return lz.zeFenceQueryStatus(s->fence);
+}
+
 static uint32_t take_ended(struct lz_device *dev, struct lz_queue *q,
 			   struct hal_bk_event *ev, uint32_t max)
 {
+	const char *call;
 	uint32_t n = 0, r;
 
 	while (n < max && q->count && !q->dead) {
-		r = lz.zeEventQueryStatus(q->slots[q->head].event);
+		r = has_ended(&q->slots[q->head], &call);
 		if (r == LZ_SUCCESS) {
 			n += finish(dev, q, &ev[n]);
 			continue;
@@ -540,7 +581,7 @@ static uint32_t take_ended(struct lz_device *dev, struct lz_queue *q,
 		if (r == LZ_NOT_READY)
 			look_into(dev, q, lz_now(dev));
 		else
-			die_of(dev, q, "zeEventQueryStatus", r);
+			die_of(dev, q, call, r);
 		break;
 	}
 	return n;
@@ -570,12 +611,14 @@ static uint32_t scan(struct lz_device *dev, struct hal_bk_event *ev, uint32_t ma
 /* Virtual clock: to until_ns or an event.  False when nothing more will happen. */
 static bool step(struct lz_device *dev, uint64_t until_ns)
 {
+	const uint64_t limit = dev->opt.timeout_ns;
+	const uint64_t most = limit && limit < CHECK_NS ? limit : CHECK_NS;
 	uint64_t to = until_ns, now;
 	uint32_t idle;
 
 	/* So that a command that does not end is looked into, and times out. */
-	if (dev->watched && to - dev->last_ns > CHECK_NS)
-		to = dev->last_ns + CHECK_NS;
+	if (dev->watched && to - dev->last_ns > most)
+		to = dev->last_ns + most;
 	to = to > UINT64_MAX - dev->zero_ns ? UINT64_MAX : to + dev->zero_ns;
 	dev->advance(to, &now, &idle);
 	dev->last_ns = now - dev->zero_ns;

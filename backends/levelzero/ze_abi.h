@@ -62,7 +62,9 @@ enum lz_result {
 
 /* X(name, value): ze_structure_type_t. */
 #define LZ_STYPES(X)                                                                     \
+	X(DRIVER_PROPERTIES, 0x1)                                                        \
 	X(DRIVER_IPC_PROPERTIES, 0x2)                                                    \
+	X(DEVICE_PROPERTIES, 0x3)                                                        \
 	X(DEVICE_COMPUTE_PROPERTIES, 0x4)                                                \
 	X(COMMAND_QUEUE_GROUP_PROPERTIES, 0x6)                                           \
 	X(DEVICE_MEMORY_PROPERTIES, 0x7)                                                 \
@@ -72,12 +74,14 @@ enum lz_result {
 	X(COMMAND_LIST_DESC, 0xf)                                                        \
 	X(EVENT_POOL_DESC, 0x10)                                                         \
 	X(EVENT_DESC, 0x11)                                                              \
+	X(FENCE_DESC, 0x12)                                                              \
 	X(DEVICE_MEM_ALLOC_DESC, 0x15)                                                   \
 	X(HOST_MEM_ALLOC_DESC, 0x16)                                                     \
 	X(MODULE_DESC, 0x1b)                                                             \
 	X(KERNEL_DESC, 0x1d)                                                             \
 	X(KERNEL_PROPERTIES, 0x1e)                                                       \
 	X(PCI_EXT_PROPERTIES, 0x10008)                                                   \
+	X(RELAXED_ALLOCATION_LIMITS_EXP_DESC, 0x20001)                                   \
 	X(DEVICE_PROPERTIES_1_2, 0x20006)
 
 enum lz_stype {
@@ -110,6 +114,11 @@ enum lz_device_type {
 #define LZ_IPC_MEMORY                (1u << 0)
 #define LZ_POOL_HOST_VISIBLE         (1u << 0)
 #define LZ_POOL_KERNEL_TIMESTAMP     (1u << 2)
+#define LZ_QUEUE_IN_ORDER            (1u << 1) /* immediate lists, from 1.9 on */
+#define LZ_RELAXED_MAX_SIZE          (1u << 0)
+#define LZ_INDIRECT_HOST             (1u << 0)
+#define LZ_INDIRECT_DEVICE           (1u << 1)
+#define LZ_INDIRECT_SHARED           (1u << 2)
 #define LZ_SCOPE_DEVICE              (1u << 1)
 #define LZ_SCOPE_HOST                (1u << 2)
 #define LZS_ENGINE_COMPUTE           (1u << 1)
@@ -124,6 +133,13 @@ struct ze_driver_ipc_properties {
 	uint32_t stype;
 	void *next;
 	uint32_t flags;
+};
+
+struct ze_driver_properties {
+	uint32_t stype;
+	void *next;
+	uint8_t uuid[16];
+	uint32_t driver_version;
 };
 
 struct ze_driver_extension_properties {
@@ -240,6 +256,12 @@ struct ze_event_desc {
 	uint32_t wait;
 };
 
+struct ze_fence_desc {
+	uint32_t stype;
+	const void *next;
+	uint32_t flags;
+};
+
 struct ze_kernel_timestamp {
 	uint64_t global_start, global_end;
 	uint64_t context_start, context_end;
@@ -253,6 +275,12 @@ struct ze_device_mem_alloc_desc {
 };
 
 struct ze_host_mem_alloc_desc {
+	uint32_t stype;
+	const void *next;
+	uint32_t flags;
+};
+
+struct ze_relaxed_allocation_limits_exp_desc {
 	uint32_t stype;
 	const void *next;
 	uint32_t flags;

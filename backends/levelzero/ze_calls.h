@@ -53,7 +53,6 @@ X(zeGetContext, 0, 1, zeContextCreate, \
 	(void *driver, const struct ze_context_desc *desc, void **context), \
 	(driver, desc, context)) \
 X(zeGetContext, 1, 1, zeContextDestroy, (void *context), (context)) \
-X(zeGetContext, 2, 1, zeContextGetStatus, (void *context), (context)) \
 X(zeGetCommandQueue, 0, 1, zeCommandQueueCreate, (void *context, void *device, \
 	const struct ze_command_queue_desc *desc, void **queue), \
 	(context, device, desc, queue)) \
@@ -61,8 +60,6 @@ X(zeGetCommandQueue, 1, 1, zeCommandQueueDestroy, (void *queue), (queue)) \
 X(zeGetCommandQueue, 2, 1, zeCommandQueueExecuteCommandLists, \
 	(void *queue, uint32_t count, void **lists, void *fence), \
 	(queue, count, lists, fence)) \
-X(zeGetCommandQueue, 3, 1, zeCommandQueueSynchronize, \
-	(void *queue, uint64_t timeout_ns), (queue, timeout_ns)) \
 X(zeGetCommandList, 0, 1, zeCommandListCreate, (void *context, void *device, \
 	const struct ze_command_list_desc *desc, void **list), \
 	(context, device, desc, list)) \
@@ -85,6 +82,13 @@ X(zeGetCommandList, 9, 1, zeCommandListAppendMemoryFill, (void *list, void *dst,
 X(zeGetCommandList, 22, 1, zeCommandListAppendLaunchKernel, (void *list, void *kernel, \
 	const struct ze_group_count *groups, void *signal, uint32_t count, \
 	void **waits), (list, kernel, groups, signal, count, waits)) \
+X(zeGetFence, 0, 1, zeFenceCreate, (void *queue, const struct ze_fence_desc *desc, \
+	void **fence), (queue, desc, fence)) \
+X(zeGetFence, 1, 1, zeFenceDestroy, (void *fence), (fence)) \
+X(zeGetFence, 2, 1, zeFenceHostSynchronize, (void *fence, uint64_t timeout_ns), \
+	(fence, timeout_ns)) \
+X(zeGetFence, 3, 1, zeFenceQueryStatus, (void *fence), (fence)) \
+X(zeGetFence, 4, 1, zeFenceReset, (void *fence), (fence)) \
 X(zeGetEventPool, 0, 1, zeEventPoolCreate, (void *context, \
 	const struct ze_event_pool_desc *desc, uint32_t count, void **devices, \
 	void **pool), (context, desc, count, devices, pool)) \
@@ -133,6 +137,8 @@ X(zeGetKernel, 3, 1, zeKernelSetGroupSize, \
 X(zeGetKernel, 6, 1, zeKernelSetArgumentValue, \
 	(void *kernel, uint32_t index, size_t bytes, const void *value), \
 	(kernel, index, bytes, value)) \
+X(zeGetKernel, 7, 1, zeKernelSetIndirectAccess, (void *kernel, uint32_t flags), \
+	(kernel, flags)) \
 X(zeGetKernel, 10, 1, zeKernelGetProperties, \
 	(void *kernel, struct ze_kernel_properties *p), (kernel, p)) \
 X(zesGetDevice, 22, 0, zesDeviceEnumSchedulers, \

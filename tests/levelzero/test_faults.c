@@ -125,7 +125,7 @@ static bool bad_module(struct world *w)
 
 static bool compute(struct world *w)
 {
-	const struct hal_bk_arg args[2] = {{w->mem[0], 0, 64}, {NULL, 300000, 0}};
+	const struct hal_bk_arg args[2] = {{w->mem[0], 0, 64}, {NULL, 120000000, 0}};
 	struct hal_bk_cmd launch = {.op = HAL_OP_LAUNCH, .cookie = 1};
 	struct hal_bk_cmd fill = {.op = HAL_OP_FILL, .cookie = 2};
 	struct hal_bk_cmd copy = {.op = HAL_OP_COPY, .cookie = 3};
@@ -160,7 +160,7 @@ static bool compute(struct world *w)
 		return false;
 	assert_int_equal(got[0], 3);
 	assert_int_equal(got[1], 77);
-	assert_true(time >= 900000);
+	assert_true(time >= 360000000);
 	return true;
 }
 
@@ -259,13 +259,18 @@ static const struct {
 /* Calls that may fail unseen: what they are for is given up, and nothing else. */
 static bool may_be_silent(const char *call, uint64_t nth, uint64_t times)
 {
+	static const char *const at_close[] = {"zeContextDestroy", "zeCommandListDestroy",
+					       "zeEventDestroy", "zeEventPoolDestroy",
+					       "zeMemFree"};
+	size_t i;
+
 	/* What a compiler says; the error itself is told all the same. */
 	if (strncmp(call, "zeModuleBuildLog", 16) == 0)
 		return true;
 	/* hal_close cannot fail: it tries twice. */
-	if (strcmp(call, "zeContextDestroy") == 0 ||
-	    (strcmp(call, "zeCommandListDestroy") == 0 && nth == times))
-		return true;
+	for (i = 0; i < sizeof(at_close) / sizeof(at_close[0]); i++)
+		if (strcmp(call, at_close[i]) == 0 && nth == times)
+			return true;
 	/* A device is as good without an address. */
 	return strcmp(call, "zeDevicePciGetPropertiesExt") == 0;
 }
@@ -374,7 +379,8 @@ static void host_memory(void **state)
 /* The calls of the runs above are all there are. */
 static void every_call(void **state)
 {
-	static const char *const elsewhere[] = {"zeInit"};
+	/* Once a process; when something is stuck at close. */
+	static const char *const elsewhere[] = {"zeInit", "zeFenceHostSynchronize"};
 	const struct lz_stand_in *s = stand_in();
 	const struct hal_bk_config cfg[3] = {{.clock = 1},
 					     {.clock = 1, .lists = 1, .memory = 1},
@@ -386,7 +392,8 @@ static void every_call(void **state)
 	for (k = 0; k < 3; k++)
 		assert_int_equal(run(&cfg[k]).err, 0);
 	for (c = 0; c < LZ_CALL_COUNT; c++) {
-		if (s->calls(call_names[c]) || strcmp(call_names[c], elsewhere[0]) == 0)
+		if (s->calls(call_names[c]) || strcmp(call_names[c], elsewhere[0]) == 0 ||
+		    strcmp(call_names[c], elsewhere[1]) == 0)
 			continue;
 		if (!build_logs() && strncmp(call_names[c], "zeModuleBuildLog", 16) == 0)
 			continue;

@@ -226,14 +226,14 @@ static void says_what_it_is(void **state)
 	} want[] = {
 		{"levelzero:0?clock=virtual", HAL_KIND_GPU, 4, HAL_ISOLATION_ENFORCED},
 		{"levelzero:0?clock=virtual&units=engine", HAL_KIND_GPU, 16,
-		 HAL_ISOLATION_ADVISORY},
+		 HAL_ISOLATION_ENFORCED},
 		{"levelzero:1?clock=virtual&units=tile", HAL_KIND_GPU, 2,
 		 HAL_ISOLATION_ENFORCED},
 		{"levelzero:1?clock=virtual&units=group", HAL_KIND_GPU, 4,
 		 HAL_ISOLATION_ADVISORY},
 		{"levelzero:1?clock=virtual&units=engine", HAL_KIND_GPU, 8,
 		 HAL_ISOLATION_ADVISORY},
-		{"levelzero:2?clock=virtual", HAL_KIND_GPU, 4, HAL_ISOLATION_ADVISORY},
+		{"levelzero:2?clock=virtual", HAL_KIND_GPU, 4, HAL_ISOLATION_ENFORCED},
 		{"levelzero:3?clock=virtual", HAL_KIND_GPU, 1, HAL_ISOLATION_ADVISORY},
 	};
 	size_t i;
@@ -380,7 +380,7 @@ static void priorities(void **state)
 		else if (i && first_low == 16)
 			first_low = i;
 	}
-	assert_int_equal(jobs[0].priority, 1);
+	assert_int_equal(jobs[0].priority, 0);
 	assert_true(last_high < first_low || first_low == 1);
 	assert_true(last_high <= 5);
 	done();
@@ -973,6 +973,260 @@ static void device_loss(void **state)
 	done();
 }
 
+/* ---- what a real driver does ------------------------------------------------------- */
+
+/* Device time from begin to end of 2 commands of one partition that the device has; with
+ * copies: beside copies of another one's memory, or its own where there is no other. */
+static uint64_t time_beside_copies(const char *target, bool copies)
+{
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct lz_stand_in_job jobs[64];
+	static char data[1 << 19];
+	struct hal_partition *p, *other;
+	struct hal_buffer *b, *copied;
+	uint64_t first = UINT64_MAX, last = 0;
+	struct hal_point at;
+	struct hal_queue *q;
+	uint32_t n, i;
+
+	begin(target);
+	OK(hal_device_get_info(w.dev, &info));
+	p = part(1);
+	other = info.unit_cols > 1 ? part(1) : p;
+	b = buffer(p, 4);
+	copied = buffer(other, sizeof(data));
+	q = queue(p, 0);
+	for (i = 0; i < 2; i++)
+		at = launch(q, "work", b, 80000);
+	assert_true(hal_device_poll(w.dev, 100) >= 0);
+	for (i = 0; copies && i < 2; i++) {
+		OK(hal_buffer_write(copied, 0, data, sizeof(data)));
+		OK(hal_buffer_read(copied, 0, data, sizeof(data)));
+	}
+	OK(wait_for(at));
+	n = stand_in()->jobs(jobs, 64);
+	for (i = 0; i < n; i++) {
+		if (strcmp(jobs[i].what, "work") != 0)
+			continue;
+		first = jobs[i].start_ns < first ? jobs[i].start_ns : first;
+		last = jobs[i].end_ns > last ? jobs[i].end_ns : last;
+	}
+	done();
+	return last - first;
+}
+
+static double slowdown(const char *target)
+{
+	return (double)time_beside_copies(target, true) /
+	       (double)time_beside_copies(target, false);
+}
+
+/* On a copy engine they take nothing from who computes; a device that has none shows what
+ * would be seen. */
+static void copies_disturb_nobody(void **state)
+{
+	double engines = slowdown("levelzero:1?clock=virtual&units=engine");
+	double tiles = slowdown("levelzero:1?clock=virtual&units=tile");
+	double without = slowdown("levelzero:3?clock=virtual");
+
+	(void)state;
+	engines = tiles > engines ? tiles : engines;
+	printf("figure levelzero.copy.neighbour_slowdown %.2f\n", engines);
+	printf("without a copy engine %.2f\n", without);
+	assert_true(engines <= 1.0);
+	assert_true(without > 1.1);
+}
+
+static void *copy_slowly(void *user)
+{
+	char data[64] = "";
+	int err;
+
+	atomic_store(&loading, true);
+	err = hal_buffer_write(user, 0, data, sizeof(data));
+	atomic_store(&loading, false);
+	return err ? NULL : user;
+}
+
+/* By the host's clock: while one waits for a copy, the device works for others. */
+static void copies_beside(void **state)
+{
+	struct hal_partition *p;
+	struct hal_queue *q;
+	struct hal_buffer *b[2];
+	uint32_t beside = 0;
+	void *copied;
+	pthread_t thread;
+
+	(void)state;
+	begin("levelzero:0");
+	p = part(1);
+	q = queue(p, 0);
+	b[0] = buffer(p, 64);
+	b[1] = buffer(p, 64);
+	stand_in()->slow_copies(300 * MS);
+	assert_int_equal(pthread_create(&thread, NULL, copy_slowly, b[1]), 0);
+	while (!atomic_load(&loading))
+		sched_yield();
+	while (atomic_load(&loading)) {
+		run_fill(q, b[0]);
+		beside++;
+	}
+	assert_int_equal(pthread_join(thread, &copied), 0);
+	assert_ptr_equal(copied, b[1]);
+	assert_true(beside > 5);
+	done();
+}
+
+/* A tile that hangs is asked once in 100 ms, not with each look, and it alone: the root
+ * does not know. */
+static void hang_of_a_tile(void **state)
+{
+	struct hal_partition *p[2];
+	struct hal_queue *q[2];
+	struct hal_point at;
+	uint64_t calls;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	p[0] = part(1);
+	p[1] = part(1);
+	q[0] = queue(p[0], 0);
+	q[1] = queue(p[1], 0);
+	calls = stand_in()->calls("zeDeviceGetStatus");
+	at = launch(q[0], "wild", buffer(p[0], 64), 0);
+	ERR(wait_for(at), -EIO, "zeDeviceGetStatus: ERROR_DEVICE_LOST");
+	assert_true(stand_in()->calls("zeDeviceGetStatus") - calls <= 2);
+	/* Nobody else notices. */
+	at = launch(q[1], "work", buffer(p[1], 4), 250 * MS);
+	OK(wait_for(at));
+	done();
+}
+
+/* What is stuck keeps its partition's memory; others have theirs back at once. */
+static void stuck_holds_up_nobody(void **state)
+{
+	struct hal_partition *p[2];
+	struct hal_point at;
+	struct hal_buffer *b;
+	uint64_t frees;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual&timeout_ms=5");
+	p[0] = part(1);
+	p[1] = part(1);
+	at = launch(queue(p[0], 0), "never", buffer(p[0], 64), 0);
+	ERR(wait_for(at), -EIO, "time-out");
+	b = buffer(p[1], 4096);
+	w.bufs--;
+	frees = stand_in()->calls("zeMemFree");
+	OK(hal_buffer_destroy(b));
+	assert_int_equal(stand_in()->calls("zeMemFree"), frees + 1);
+	b = w.buf[--w.bufs];
+	OK(hal_buffer_destroy(b));
+	assert_int_equal(stand_in()->calls("zeMemFree"), frees + 1);
+	done();
+}
+
+/* One that the driver will not free yet is tried again, and is in nobody's way. */
+static void busy_handle_holds_up_nobody(void **state)
+{
+	struct hal_buffer *b[2];
+	struct hal_partition *p;
+	uint64_t frees;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	p = part(1);
+	b[0] = buffer(p, 4096);
+	b[1] = buffer(p, 4096);
+	w.bufs = 0;
+	frees = stand_in()->calls("zeMemFree");
+	assert_int_equal(stand_in()->break_call("zeMemFree", 1, 0x78000006), 0);
+	(void)hal_buffer_destroy(b[0]);
+	assert_int_equal(stand_in()->break_call("zeMemFree", 1, 0x78000006), 0);
+	OK(hal_buffer_destroy(b[1]));
+	assert_int_equal(stand_in()->calls("zeMemFree"), frees + 3);
+	done();
+}
+
+/* Low priority stays where its partition is. */
+static void low_priority_stays(void **state)
+{
+	struct lz_stand_in_job job;
+	struct hal_partition *p;
+
+	(void)state;
+	begin("levelzero:1?clock=virtual&units=engine");
+	(void)part(1);
+	p = part(1);
+	OK(wait_for(launch(queue(p, -5), "work", buffer(p, 4), MS)));
+	assert_int_equal(stand_in()->jobs(&job, 1), 1);
+	assert_int_equal(job.index, 1);
+	done();
+}
+
+/* More than the driver gives unasked: half of a tile's 64 MiB. */
+static void large_buffer(void **state)
+{
+	static const char *const targets[] = {"levelzero:2?clock=virtual",
+					      "levelzero:2?clock=virtual&memory=shared"};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	uint32_t t;
+
+	(void)state;
+	for (t = 0; t < 2; t++) {
+		begin(targets[t]);
+		d.units_floor = 1;
+		d.memory_bytes = 60 << 20;
+		OK(hal_partition_create(w.dev, &d, &w.part[w.parts++]));
+		(void)buffer(w.part[0], 48 << 20);
+		done();
+	}
+}
+
+/* A kernel that follows an address has been announced to the driver. */
+static void indirect_access(void **state)
+{
+	static const char *const kernels[] = {"peek:m8"};
+	const struct hal_levelzero_extension *x;
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_levelzero_ipc handle;
+	struct hal_partition *p;
+	struct hal_buffer *b;
+	struct hal_kernel *k;
+	struct hal_point at;
+	struct hal_cmd cmd;
+	uint32_t data[2] = {0, 77};
+	void *native, *address;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	x = hal_device_extension(w.dev, "levelzero");
+	native = hal_device_native(w.dev);
+	OK(load(kernels, 1, 4, false));
+	OK(hal_kernel_find(w.prog, "peek", &k));
+	p = part(1);
+	b = buffer(p, sizeof(data));
+	OK(hal_buffer_write(b, 0, data, sizeof(data)));
+	OK(x->ipc_export(native, 1, &handle));
+	OK(x->ipc_open(native, &handle, &address));
+	{
+		const struct hal_arg args[2] = {{b, 0, 0},
+						{NULL, (uintptr_t)address + 4, 0}};
+
+		cmd = hal_cmd_launch(k, args, 2);
+		d.cmds = &cmd;
+		d.cmd_count = 1;
+		OK(hal_submit(queue(p, 0), &d, &at));
+	}
+	OK(wait_for(at));
+	OK(x->ipc_close(native, address));
+	OK(hal_buffer_read(b, 0, data, sizeof(data)));
+	assert_int_equal(data[0], 77);
+	done();
+}
+
 /* ---- extension --------------------------------------------------------------------- */
 
 static void scheduler(void **state)
@@ -1074,7 +1328,8 @@ static int setup(void **state)
 	return stand_in() ? 0 : -1;
 }
 
-int main(void)
+/* --figure: only what makes one. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(isolation_is_the_partitions),
@@ -1103,10 +1358,20 @@ int main(void)
 		cmocka_unit_test(time_out),
 		cmocka_unit_test(waiting_times_out),
 		cmocka_unit_test(device_loss),
+		cmocka_unit_test(copies_disturb_nobody),
+		cmocka_unit_test(copies_beside),
+		cmocka_unit_test(hang_of_a_tile),
+		cmocka_unit_test(stuck_holds_up_nobody),
+		cmocka_unit_test(busy_handle_holds_up_nobody),
+		cmocka_unit_test(low_priority_stays),
+		cmocka_unit_test(large_buffer),
+		cmocka_unit_test(indirect_access),
 		cmocka_unit_test(scheduler),
 		cmocka_unit_test(ipc),
 		cmocka_unit_test(cache),
 	};
 
+	if (argc > 1 && strcmp(argv[1], "--figure") == 0)
+		cmocka_set_test_filter("copies_disturb_nobody");
 	return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -288,6 +288,35 @@ static void affinity_mask(void **state)
 	}
 }
 
+/* Each tile a device: those of the 4 and the 2, and the two that have one. */
+static void flat(void **state)
+{
+	static const struct {
+		const char *set[2];
+		int count;
+		uint32_t units[8];
+	} cases[] = {
+		{{"ZE_FLAT_DEVICE_HIERARCHY=FLAT"}, 8, {4, 4, 4, 4, 4, 4, 4, 1}},
+		{{"ZE_FLAT_DEVICE_HIERARCHY=COMBINED"}, 8, {4, 4, 4, 4, 4, 4, 4, 1}},
+		{{"ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE"}, 4, {4, 2, 4, 1}},
+		{{"ZE_FLAT_DEVICE_HIERARCHY=FLAT", "ZE_AFFINITY_MASK=1,7"}, 2, {4, 1}},
+	};
+	const struct hal_bk_config cfg = {0};
+	size_t i;
+	int k;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const set[] = {cases[i].set[0], cases[i].set[1], NULL};
+
+		in_a_child(&cfg, set);
+		assert_int_equal(report->count, cases[i].count);
+		assert_int_equal(report->opened, 0);
+		for (k = 0; k < cases[i].count; k++)
+			assert_int_equal(report->units[k], cases[i].units[k]);
+	}
+}
+
 static void nothing_visible(void **state)
 {
 	const struct hal_bk_config cfg = {0};
@@ -350,14 +379,23 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_loader),       cmocka_unit_test(old_loader),
-		cmocka_unit_test(no_driver),       cmocka_unit_test(not_a_driver),
-		cmocka_unit_test(init_fails),      cmocka_unit_test(driver_half_way),
-		cmocka_unit_test(old_driver),      cmocka_unit_test(affinity_mask),
-		cmocka_unit_test(nothing_visible), cmocka_unit_test(two_drivers),
-		cmocka_unit_test(another_loader),  cmocka_unit_test(one_bad_device),
-		cmocka_unit_test(no_pci_address),  cmocka_unit_test(null_driver_beside),
-		cmocka_unit_test(npu_alone),       cmocka_unit_test(no_drivers_told),
+		cmocka_unit_test(no_loader),
+		cmocka_unit_test(old_loader),
+		cmocka_unit_test(no_driver),
+		cmocka_unit_test(not_a_driver),
+		cmocka_unit_test(init_fails),
+		cmocka_unit_test(driver_half_way),
+		cmocka_unit_test(old_driver),
+		cmocka_unit_test(affinity_mask),
+		cmocka_unit_test(nothing_visible),
+		cmocka_unit_test(two_drivers),
+		cmocka_unit_test(another_loader),
+		cmocka_unit_test(one_bad_device),
+		cmocka_unit_test(no_pci_address),
+		cmocka_unit_test(null_driver_beside),
+		cmocka_unit_test(npu_alone),
+		cmocka_unit_test(no_drivers_told),
+		cmocka_unit_test(flat),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,15 +74,29 @@ uint32_t do_zeDriverGet(uint32_t *count, void **drivers)
 	return OK;
 }
 
-uint32_t do_zeDriverGetApiVersion(void *driver, uint32_t *version)
+static uint32_t claimed_version(void)
 {
 	const char *claim = getenv("HAL_STAND_IN_ZE_VERSION");
 	unsigned int major = 1, minor = 4;
 
-	(void)driver;
 	if (claim && sscanf(claim, "%u.%u", &major, &minor) != 2)
-		return LZ_ERROR_UNKNOWN;
-	*version = LZ_API_VERSION(major, minor);
+		return 0;
+	return LZ_API_VERSION(major, minor);
+}
+
+uint32_t do_zeDriverGetApiVersion(void *driver, uint32_t *version)
+{
+	(void)driver;
+	*version = claimed_version();
+	return *version ? OK : LZ_ERROR_UNKNOWN;
+}
+
+uint32_t driver_properties(void *driver, struct ze_driver_properties *p)
+{
+	(void)driver;
+	STYPE(p, DRIVER_PROPERTIES);
+	memset(p->uuid, 0x48, sizeof(p->uuid));
+	p->driver_version = 1;
 	return OK;
 }
 
@@ -98,8 +113,9 @@ uint32_t do_zeDriverGetExtensionProperties(void *driver, uint32_t *count,
 {
 	static const char *const names[] = {"ZE_extension_cache_reservation",
 					    "ZE_extension_pci_properties",
-					    "HAL_extension_stand_in_clock"};
-	uint32_t n = give(count, 3), i;
+					    "HAL_extension_stand_in_clock",
+					    "ZE_experimental_relaxed_allocation_limits"};
+	uint32_t n = give(count, 4), i;
 
 	(void)driver;
 	for (i = 0; p && i < n; i++) {
@@ -128,7 +144,7 @@ uint32_t do_zeDeviceGet(void *driver, uint32_t *count, void **devices)
 
 	(void)driver;
 	for (i = 0; devices && i < n; i++)
-		devices[i] = &world.roots[world.present[i]];
+		devices[i] = world.present[i];
 	return OK;
 }
 
@@ -149,19 +165,28 @@ uint32_t do_zeDeviceGetSubDevices(void *device, uint32_t *count, void **subs)
 	return OK;
 }
 
+/* More than that is had only by who asks for relaxed limits. */
+static uint64_t max_alloc(const struct device *dev)
+{
+	return dev->spec->tile_memory / 2 * (dev->sub < 0 ? dev->spec->tiles : 1);
+}
+
 uint32_t do_zeDeviceGetProperties(void *device, struct ze_device_properties *p)
 {
 	OBJECT(device, dev, device, DEVICE);
 	const struct device_spec *spec = dev->spec;
 
-	STYPE(p, DEVICE_PROPERTIES_1_2);
+	/* A loader asks for itself, in the older form. */
+	if (p->stype != LZ_STYPE_DEVICE_PROPERTIES)
+		STYPE(p, DEVICE_PROPERTIES_1_2);
 	p->type = spec->type;
 	p->vendor_id = 0x8086;
 	p->device_id = 0xfffe;
-	p->flags = dev->sub < 0 ? 0 : LZ_DEVICE_SUBDEVICE;
+	p->flags =
+		dev->sub < 0 || (world.flat && !world.combined) ? 0 : LZ_DEVICE_SUBDEVICE;
 	p->subdevice_id = dev->sub < 0 ? 0 : (uint32_t)dev->sub;
 	p->core_clock_rate = 1000;
-	p->max_mem_alloc_size = spec->tile_memory * (dev->sub < 0 ? spec->tiles : 1);
+	p->max_mem_alloc_size = max_alloc(dev);
 	p->max_command_queue_priority = 2;
 	p->threads_per_eu = 8;
 	p->simd_width = 16;
@@ -243,7 +268,7 @@ uint32_t do_zeDeviceGetStatus(void *device)
 {
 	OBJECT(device, dev, device, DEVICE);
 
-	return dev->root->lost ? LZ_ERROR_DEVICE_LOST : OK;
+	return dev->root->lost || device_hangs(dev) ? LZ_ERROR_DEVICE_LOST : OK;
 }
 
 uint32_t do_zeDeviceGetGlobalTimestamps(void *device, uint64_t *host, uint64_t *ticks)
@@ -311,16 +336,29 @@ uint32_t do_zeContextDestroy(void *context)
 	return destroy(&ctx->object);
 }
 
-uint32_t do_zeContextGetStatus(void *context)
+static bool relaxed(const struct ze_relaxed_allocation_limits_exp_desc *more)
 {
-	OBJECT(context, ctx, context, CONTEXT);
+	return more && more->stype == LZ_STYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC &&
+	       (more->flags & LZ_RELAXED_MAX_SIZE);
+}
 
-	(void)ctx;
-	return OK;
+/* What the host must not touch has an address, and its bytes elsewhere. */
+static bool back(struct allocation *a, size_t bytes, bool hidden)
+{
+	a->backing = aligned_alloc(4096, bytes);
+	a->p = a->backing;
+	if (a->backing && hidden) {
+		a->p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (a->p == MAP_FAILED) {
+			free(a->backing);
+			return false;
+		}
+	}
+	return a->backing != NULL;
 }
 
 static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
-			 size_t align, void **p)
+			 size_t align, const void *more, bool hidden, void **p)
 {
 	struct allocation *a;
 	size_t rounded = (bytes + 4095) / 4096 * 4096;
@@ -334,7 +372,7 @@ static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
 		if (dev->root->lost)
 			return LZ_ERROR_DEVICE_LOST;
 		limit = dev->spec->tile_memory * dev->spec->tiles;
-		if (bytes > limit)
+		if (bytes > limit || (bytes > max_alloc(dev) && !relaxed(more)))
 			return LZ_ERROR_UNSUPPORTED_SIZE;
 		if (dev->root->used + rounded > limit || rounded > world.memory_left)
 			return LZ_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -342,13 +380,12 @@ static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return LZ_ERROR_OUT_OF_HOST_MEMORY;
-	a->p = aligned_alloc(4096, rounded);
-	if (!a->p) {
+	if (!back(a, rounded, hidden)) {
 		free(a);
 		return LZ_ERROR_OUT_OF_HOST_MEMORY;
 	}
 	/* Like memory that somebody else has used. */
-	memset(a->p, 0xd5, bytes);
+	memset(a->backing, 0xd5, bytes);
 	a->bytes = bytes;
 	if (dev) {
 		a->dev = dev->root;
@@ -376,7 +413,7 @@ uint32_t do_zeMemAllocShared(void *context,
 	STYPE(host_desc, HOST_MEM_ALLOC_DESC);
 	if (!dev->spec->shared)
 		return LZ_ERROR_UNSUPPORTED_FEATURE;
-	return allocate(ctx, dev, bytes, align, p);
+	return allocate(ctx, dev, bytes, align, device_desc->next, false, p);
 }
 
 uint32_t do_zeMemAllocDevice(void *context, const struct ze_device_mem_alloc_desc *desc,
@@ -386,7 +423,7 @@ uint32_t do_zeMemAllocDevice(void *context, const struct ze_device_mem_alloc_des
 	OBJECT(device, dev, device, DEVICE);
 
 	STYPE(desc, DEVICE_MEM_ALLOC_DESC);
-	return allocate(ctx, dev, bytes, align, p);
+	return allocate(ctx, dev, bytes, align, desc->next, true, p);
 }
 
 uint32_t do_zeMemAllocHost(void *context, const struct ze_host_mem_alloc_desc *desc,
@@ -395,7 +432,7 @@ uint32_t do_zeMemAllocHost(void *context, const struct ze_host_mem_alloc_desc *d
 	OBJECT(context, ctx, context, CONTEXT);
 
 	STYPE(desc, HOST_MEM_ALLOC_DESC);
-	return allocate(ctx, NULL, bytes, align, p);
+	return allocate(ctx, NULL, bytes, align, desc->next, false, p);
 }
 
 static struct allocation **find_allocation(const void *p)
@@ -414,6 +451,8 @@ uint32_t do_zeMemFree(void *context, void *p)
 
 	if (!a)
 		return BAD_ARG;
+	if (memory_busy(a))
+		misuse("memory was freed while a command uses it");
 	*at = a->next;
 	if (a->dev)
 		a->dev->used -= (a->bytes + 4095) / 4096 * 4096;
@@ -421,7 +460,9 @@ uint32_t do_zeMemFree(void *context, void *p)
 	world.live--;
 	if (a->opened)
 		misuse("memory was freed while its IPC handle is open");
-	free(a->p);
+	if (a->p != a->backing)
+		munmap(a->p, (a->bytes + 4095) / 4096 * 4096);
+	free(a->backing);
 	free(a);
 	return OK;
 }
@@ -486,6 +527,10 @@ static uint32_t check_queue(const struct device *dev,
 			    const struct ze_command_queue_desc *desc)
 {
 	STYPE(desc, COMMAND_QUEUE_DESC);
+	if (desc->flags & ~LZ_QUEUE_IN_ORDER)
+		return LZ_ERROR_INVALID_ENUMERATION;
+	if ((desc->flags & LZ_QUEUE_IN_ORDER) && claimed_version() < LZ_API_VERSION(1, 9))
+		return LZ_ERROR_INVALID_ENUMERATION;
 	if (desc->mode > LZ_MODE_ASYNCHRONOUS || desc->priority > LZ_PRIORITY_HIGH)
 		return LZ_ERROR_INVALID_ENUMERATION;
 	if (desc->ordinal >= dev->spec->groups ||
@@ -509,6 +554,7 @@ uint32_t do_zeCommandQueueCreate(void *context, void *device,
 		return LZ_ERROR_OUT_OF_HOST_MEMORY;
 	q->stream.ctx = ctx;
 	q->stream.priority = desc->priority;
+	q->stream.in_order = true;
 	stream_init(&q->stream, dev, desc->ordinal, desc->index);
 	ctx->children++;
 	*queue = q;
@@ -519,6 +565,8 @@ uint32_t do_zeCommandQueueDestroy(void *queue)
 {
 	OBJECT(queue, q, queue, QUEUE);
 
+	if (q->fences)
+		misuse("a queue was destroyed before its fences");
 	stream_gone(&q->stream);
 	q->stream.ctx->children--;
 	return destroy(&q->object);
@@ -530,10 +578,11 @@ uint32_t do_zeCommandQueueExecuteCommandLists(void *queue, uint32_t count, void 
 	OBJECT(queue, q, queue, QUEUE);
 	uint32_t i;
 
-	(void)fence;
+	if (fence && ((struct fence *)fence)->users)
+		misuse("a fence was given to a queue before it was signalled");
 	for (i = 0; i < count; i++) {
 		OBJECT(list, l, lists[i], LIST);
-		struct job *job;
+		struct job *job, end = {.op = OP_END};
 
 		if (!l->closed || l->immediate) {
 			misuse("an open list was executed");
@@ -548,18 +597,105 @@ uint32_t do_zeCommandQueueExecuteCommandLists(void *queue, uint32_t count, void 
 			copy->list = l;
 			stream_push(&q->stream, copy);
 		}
+		end.list = l;
+		end.fence = i + 1 == count ? fence : NULL;
+		job = malloc(sizeof(*job));
+		if (!job)
+			return LZ_ERROR_OUT_OF_HOST_MEMORY;
+		*job = end;
+		stream_push(&q->stream, job);
 	}
 	return q->stream.lost ? LZ_ERROR_DEVICE_LOST : OK;
 }
 
-uint32_t do_zeCommandQueueSynchronize(void *queue, uint64_t timeout_ns)
+/* Was the pool made for this device, or one that it is a part of? */
+static bool pool_has(const struct pool *p, const struct device *dev)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->device_count; i++)
+		if (p->devices[i] == dev || p->devices[i] == dev->root)
+			return true;
+	return !p->device_count;
+}
+
+/* Time goes by a wait: whoever drives it, to the next end; else by itself, and others
+ * come in meanwhile. */
+static void pass(uint64_t until_ns)
+{
+	if (world.drivers)
+		world_run(until_ns, true);
+	else
+		breathe();
+}
+
+/* A hang is looked for only in a wait that has taken so long. */
+#define HANG_CHECK_NS UINT64_C(500000000)
+
+static uint32_t await(const bool *signaled, const bool *lost, uint64_t timeout_ns)
+{
+	uint64_t from = world.now_ns, end = from + timeout_ns, until;
+
+	if (end < from)
+		end = NEVER;
+	while (!*signaled && world.now_ns < end) {
+		until = *lost && end - from > HANG_CHECK_NS ? from + HANG_CHECK_NS : end;
+		if (*lost && world.now_ns >= until)
+			return LZ_ERROR_DEVICE_LOST;
+		if (world.drivers && until == NEVER && world_idle())
+			break; /* for ever */
+		pass(until);
+	}
+	return *signaled ? OK : LZ_NOT_READY;
+}
+
+uint32_t do_zeFenceCreate(void *queue, const struct ze_fence_desc *desc, void **fence)
 {
 	OBJECT(queue, q, queue, QUEUE);
+	struct fence *f;
 
-	(void)timeout_ns;
-	if (q->stream.lost)
-		return LZ_ERROR_DEVICE_LOST;
-	return q->stream.jobs ? LZ_NOT_READY : OK;
+	STYPE(desc, FENCE_DESC);
+	f = create(sizeof(*f), OBJECT_FENCE);
+	if (!f)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	f->queue = q;
+	q->fences++;
+	*fence = f;
+	return OK;
+}
+
+uint32_t do_zeFenceDestroy(void *fence)
+{
+	OBJECT(fence, f, fence, FENCE);
+
+	if (f->users && !stream_stuck(&f->queue->stream))
+		misuse("a fence was destroyed while in use");
+	f->queue->fences--;
+	return destroy(&f->object);
+}
+
+uint32_t do_zeFenceHostSynchronize(void *fence, uint64_t timeout_ns)
+{
+	OBJECT(fence, f, fence, FENCE);
+
+	return await(&f->signaled, &f->queue->stream.lost, timeout_ns);
+}
+
+uint32_t do_zeFenceQueryStatus(void *fence)
+{
+	OBJECT(fence, f, fence, FENCE);
+
+	return f->signaled ? OK : LZ_NOT_READY;
+}
+
+uint32_t do_zeFenceReset(void *fence)
+{
+	OBJECT(fence, f, fence, FENCE);
+
+	if (f->users)
+		misuse("a fence was reset while in use");
+	f->signaled = false;
+	return OK;
 }
 
 static struct list *create_list(struct context *ctx, struct device *dev)
@@ -606,6 +742,7 @@ uint32_t do_zeCommandListCreateImmediate(void *context, void *device,
 	l->stream.ctx = ctx;
 	l->stream.priority = desc->priority;
 	l->stream.synchronous = desc->mode == LZ_MODE_SYNCHRONOUS;
+	l->stream.in_order = desc->flags & LZ_QUEUE_IN_ORDER;
 	stream_init(&l->stream, dev, desc->ordinal, desc->index);
 	*list = l;
 	return OK;
@@ -676,11 +813,15 @@ static uint32_t append(void *list, struct job *fill, void *signal, uint32_t coun
 		OBJECT(event, e, signal, EVENT);
 		if (e->signaled || e->users)
 			misuse("an event was given to a command before its reset");
+		if (!pool_has(e->pool, l->dev))
+			return BAD_ARG;
 		fill->signal = e;
 	}
 	fill->wait_count = count;
 	for (i = 0; i < count; i++) {
 		OBJECT(event, e, waits[i], EVENT);
+		if (!pool_has(e->pool, l->dev))
+			return BAD_ARG;
 		fill->waits[i] = e;
 	}
 	job = malloc(sizeof(*job));
@@ -694,6 +835,8 @@ static uint32_t append(void *list, struct job *fill, void *signal, uint32_t coun
 		return OK;
 	}
 	stream_push(&l->stream, job);
+	while (l->stream.synchronous && l->stream.jobs && !world_idle())
+		pass(NEVER);
 	return OK;
 }
 
@@ -709,17 +852,10 @@ uint32_t do_zeCommandListAppendMemoryCopy(void *list, void *dst, const void *src
 					  size_t bytes, void *signal, uint32_t count,
 					  void **waits)
 {
-	OBJECT(list, l, list, LIST);
 	struct job job = {.op = OP_COPY, .dst = dst, .src = src, .bytes = bytes};
 
 	if (!dst || !src)
 		return BAD_POINTER;
-	if (l->immediate && l->stream.synchronous) {
-		if (l->dev->root->lost)
-			return LZ_ERROR_DEVICE_LOST;
-		memmove(dst, src, bytes);
-		return OK;
-	}
 	return append(list, &job, signal, count, waits);
 }
 
@@ -757,6 +893,7 @@ uint32_t do_zeCommandListAppendLaunchKernel(void *list, void *kernel,
 	job.call.spec = k->spec;
 	memcpy(job.call.args, k->args, sizeof(k->args));
 	memcpy(job.call.size, k->size, sizeof(k->size));
+	job.call.indirect = k->indirect;
 	job.call.groups[0] = groups->x;
 	job.call.groups[1] = groups->y;
 	job.call.groups[2] = groups->z;
@@ -771,10 +908,8 @@ uint32_t do_zeEventPoolCreate(void *context, const struct ze_event_pool_desc *de
 	OBJECT(context, ctx, context, CONTEXT);
 	struct pool *p;
 
-	(void)count;
-	(void)devices;
 	STYPE(desc, EVENT_POOL_DESC);
-	if (!desc->count)
+	if (!desc->count || count > DEVICES)
 		return LZ_ERROR_INVALID_SIZE;
 	p = create(sizeof(*p), OBJECT_POOL);
 	if (!p)
@@ -782,6 +917,8 @@ uint32_t do_zeEventPoolCreate(void *context, const struct ze_event_pool_desc *de
 	p->ctx = ctx;
 	p->count = desc->count;
 	p->flags = desc->flags;
+	for (; p->device_count < count; p->device_count++)
+		p->devices[p->device_count] = devices[p->device_count];
 	ctx->children++;
 	*pool = p;
 	return OK;
@@ -828,18 +965,7 @@ uint32_t do_zeEventHostSynchronize(void *event, uint64_t timeout_ns)
 {
 	OBJECT(event, e, event, EVENT);
 
-	/* Time goes by the wait, whoever drives it. */
-	while (!e->signaled && !e->lost && timeout_ns && !world_idle()) {
-		uint64_t before = world.now_ns;
-
-		world_run(before + timeout_ns, true);
-		if (world.now_ns - before >= timeout_ns)
-			break;
-		timeout_ns -= world.now_ns - before;
-	}
-	if (e->lost)
-		return LZ_ERROR_DEVICE_LOST;
-	return e->signaled ? OK : LZ_NOT_READY;
+	return await(&e->signaled, &e->lost, timeout_ns);
 }
 
 uint32_t do_zeEventQueryStatus(void *event)
@@ -1078,6 +1204,16 @@ uint32_t do_zeKernelSetArgumentValue(void *kernel, uint32_t index, size_t bytes,
 	if (value)
 		memcpy(&k->args[index], value, bytes);
 	k->set |= 1u << index;
+	return OK;
+}
+
+uint32_t do_zeKernelSetIndirectAccess(void *kernel, uint32_t flags)
+{
+	OBJECT(kernel, k, kernel, KERNEL);
+
+	if (flags > (LZ_INDIRECT_HOST | LZ_INDIRECT_DEVICE | LZ_INDIRECT_SHARED))
+		return LZ_ERROR_INVALID_ENUMERATION;
+	k->indirect = flags & LZ_INDIRECT_DEVICE;
 	return OK;
 }
 

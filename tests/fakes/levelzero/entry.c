@@ -106,6 +106,16 @@ static uint32_t leave(uint32_t result)
 	}
 LZ_CALLS(ENTRY)
 
+void breathe(void)
+{
+	const struct timespec t = {.tv_nsec = 20000};
+
+	pthread_mutex_unlock(&lock);
+	nanosleep(&t, NULL);
+	pthread_mutex_lock(&lock);
+	world_pace();
+}
+
 /* ---- the driver's own extension: who drives the clock ------------------------------ */
 
 uint32_t clock_drive(uint32_t on)
@@ -135,9 +145,19 @@ uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 
 /* ---- tables ------------------------------------------------------------------------ */
 
-static const struct entry entries[] = {
+static uint32_t entry_properties(void *driver, struct ze_driver_properties *p)
+{
+	uint32_t r;
+
+	pthread_mutex_lock(&lock);
+	r = driver_properties(driver, p);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static const struct entry entries[] = {{"zeGetDriver", 2, (entry_fn)entry_properties},
 #define ROW(table, slot, need, name, params, args) {#table, slot, (entry_fn)entry_##name},
-	LZ_CALLS(ROW)
+				       LZ_CALLS(ROW)
 #undef ROW
 };
 
@@ -225,6 +245,11 @@ static void control_slow_modules(uint64_t ns)
 	atomic_store(&module_ns, ns);
 }
 
+static void control_slow_copies(uint64_t ns)
+{
+	world.copy_ns = ns;
+}
+
 static uint64_t control_now(void)
 {
 	return world.now_ns;
@@ -257,6 +282,7 @@ static void control_reset(void)
 	error_count = 0;
 	armed = -1;
 	atomic_store(&module_ns, 0);
+	world.copy_ns = 0;
 	world.misused = 0;
 	world.misuse = NULL;
 	world.kept_count = 0;
@@ -280,6 +306,7 @@ const struct lz_stand_in hal_stand_in_ze = {
 	.permit = control_permit,
 	.memory_left = control_memory_left,
 	.slow_modules = control_slow_modules,
+	.slow_copies = control_slow_copies,
 	.now = control_now,
 	.set_now = control_set_now,
 	.jobs = control_jobs,

@@ -33,6 +33,7 @@ enum object_kind {
 	OBJECT_LOG,
 	OBJECT_KERNEL,
 	OBJECT_SCHEDULER,
+	OBJECT_FENCE,
 };
 
 /* Handles point here.  The loader reads nothing of it. */
@@ -52,6 +53,7 @@ struct device_spec {
 	uint32_t valid_bits;
 	uint64_t tile_memory;
 	bool shared; /* shared allocations */
+	bool split;  /* its compute engines have compute units of their own */
 };
 
 struct engine {
@@ -59,6 +61,7 @@ struct engine {
 	uint32_t ordinal, index;
 	bool compute;
 	struct job *running;
+	bool follows;  /* the first of several that run it */
 	uint64_t left; /* of running; NEVER */
 	struct stream *streams;
 };
@@ -108,6 +111,7 @@ struct kernel {
 	uint32_t size[3];
 	uint64_t args[ARGS_MAX];
 	uint32_t set; /* mask of arguments that have a value */
+	bool indirect;
 };
 
 struct module {
@@ -123,9 +127,11 @@ struct call {
 	uint64_t args[ARGS_MAX];
 	uint32_t size[3];
 	uint32_t groups[3];
+	bool indirect; /* may follow an address that is no argument of memory */
 };
 
-enum op { OP_BARRIER, OP_COPY, OP_FILL, OP_LAUNCH };
+/* END: behind what a list does; then it is out of use, and its fence is signalled. */
+enum op { OP_BARRIER, OP_COPY, OP_FILL, OP_LAUNCH, OP_END };
 
 struct job {
 	struct job *next;
@@ -135,6 +141,7 @@ struct job {
 	uint32_t wait_count;
 	struct stream *stream;
 	struct list *list; /* NULL: immediate */
+	struct fence *fence;
 	uint64_t start_ns;
 	void *dst;
 	const void *src;
@@ -148,10 +155,12 @@ struct job {
 struct stream {
 	struct stream *next;
 	struct engine *engine;
+	struct engine *more[TILES_MAX - 1]; /* of a root: the same on the other tiles */
+	uint32_t more_count;
 	struct context *ctx;
 	uint32_t priority;
 	uint64_t served;
-	bool lost, synchronous;
+	bool lost, synchronous, in_order;
 	struct job *first, **last;
 	uint32_t jobs;
 };
@@ -159,6 +168,14 @@ struct stream {
 struct queue {
 	struct object object;
 	struct stream stream;
+	uint32_t fences;
+};
+
+struct fence {
+	struct object object;
+	struct queue *queue;
+	bool signaled;
+	uint32_t users;
 };
 
 struct list {
@@ -175,6 +192,8 @@ struct pool {
 	struct object object;
 	struct context *ctx;
 	uint32_t count, events, flags;
+	struct device *devices[DEVICES]; /* none: all there are */
+	uint32_t device_count;
 };
 
 struct event {
@@ -194,7 +213,8 @@ struct log {
 struct allocation {
 	struct allocation *next;
 	struct device *dev; /* NULL: host */
-	void *p;
+	void *p;            /* the address */
+	void *backing;      /* where its bytes are; p itself where the host may look */
 	size_t bytes;
 	uint32_t opened; /* IPC */
 };
@@ -204,7 +224,9 @@ struct world {
 	struct object driver;
 	struct device roots[DEVICES];
 	struct device subs[DEVICES][TILES_MAX];
-	uint32_t present[DEVICES], present_count;
+	struct device *present[DEVICES * TILES_MAX]; /* as devices of the driver */
+	uint32_t present_count;
+	bool flat, combined;
 	uint64_t now_ns;
 	uint32_t drivers; /* who drives the clock; 0: paced */
 	uint64_t pace_mono, pace_ns;
@@ -214,6 +236,7 @@ struct world {
 	const char *misuse;
 	bool permit;
 	uint64_t memory_left;
+	uint64_t copy_ns; /* on top of each copy between host and device */
 	struct allocation *allocations;
 	struct lz_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
@@ -230,16 +253,24 @@ void *memory_at(uint64_t address, uint64_t bytes);
 /* world.c */
 void world_init(void);
 void world_pace(void);
+/* It or one of its tiles has a stream that will never end anything any more. */
+bool device_hangs(const struct device *dev);
+/* Is the memory in use by what is queued or runs? */
+bool memory_busy(const struct allocation *a);
 /* Runs to until_ns, or to the first instant at which an event is signalled. */
 void world_run(uint64_t until_ns, bool to_signal);
 bool world_idle(void);
 void stream_init(struct stream *s, struct device *dev, uint32_t ordinal, uint32_t index);
+bool stream_stuck(const struct stream *s);
 void stream_gone(struct stream *s);
 void stream_push(struct stream *s, struct job *job);
 void stream_lose(struct stream *s);
 void job_free(struct job *job);
 void device_lose(struct device *dev);
 void misuse(const char *what);
+
+/* entry.c: lets others in, and time go by the host's clock, within a call. */
+void breathe(void);
 
 /* entry.c: extension functions, as zeDriverGetExtensionFunctionAddress gives them. */
 /* Someone drives the clock (1), or does no more (0). */
@@ -250,5 +281,7 @@ uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 /* calls.c: what each entry point does */
 #define STAND_IN_DECLARE(table, slot, need, name, params, args) uint32_t do_##name params;
 LZ_CALLS(STAND_IN_DECLARE)
+/* Newer loaders ask for it themselves. */
+uint32_t driver_properties(void *driver, struct ze_driver_properties *p);
 
 #endif

@@ -142,6 +142,19 @@ static uint64_t work_ns(const struct call *c)
 	return c->args[1];
 }
 
+/* peek(D, address): D[0] = what lies there, if the driver has been told that this is
+ * done. */
+static bool peek_run(const struct call *c)
+{
+	uint32_t *d = memory_at(c->args[0], 4);
+	const uint32_t *s = memory_at(c->args[1], 4);
+
+	if (!d || !s || !c->indirect)
+		return false;
+	*d = *s;
+	return true;
+}
+
 /* never(D): does not end. */
 static uint64_t never_ns(const struct call *c)
 {
@@ -177,6 +190,7 @@ static const struct kernel_spec specs[] = {
 	{"wild", 1, {8}, wild_run, by_groups},
 	{"iota", 2, {8, 4}, iota_run, by_groups},
 	{"work", 2, {8, 8}, work_run, work_ns},
+	{"peek", 2, {8, 8}, peek_run, by_groups},
 	{"never", 1, {8}, spin_run, never_ns},
 	{"twice", 2, {8, 8}, twice_run, by_groups},
 	{"slow", 1, {8}, spin_run, slow_ns},

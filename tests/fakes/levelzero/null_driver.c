@@ -38,6 +38,7 @@ static const struct entry entries[] = {
 	LZ_CALLS(ROW)
 #undef ROW
 		{"zeGetDriver", 0, (entry_fn)give},
+	{"zeGetDriver", 2, (entry_fn)silent},
 	{"zeGetDriver", 1, (entry_fn)version_1_4},
 	{"zeGetDevice", 0, (entry_fn)give_device},
 };

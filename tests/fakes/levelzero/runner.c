@@ -22,14 +22,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct known {
 	struct known *next;
 	const void *handle;
-	enum { KNOWN_MEMORY, KNOWN_KERNEL, KNOWN_LIST, KNOWN_EVENT } kind;
+	enum { KNOWN_MEMORY, KNOWN_KERNEL, KNOWN_LIST, KNOWN_SIGNAL } kind;
 	size_t bytes; /* memory */
 	void *shadow;
 	const struct kernel_spec *spec; /* kernel */
 	uint32_t size[3];
 	uint64_t args[ARGS_MAX];
 	struct command *first, **last; /* regular list: what it will do */
-	bool signaled;                 /* event */
+	bool signaled;                 /* event or fence */
 };
 
 struct command {
@@ -110,10 +110,17 @@ void *memory_at(uint64_t address, uint64_t bytes)
 	return (void *)(uintptr_t)address; /* the host's own */
 }
 
+static void signal_it(const void *handle)
+{
+	struct known *k = find(KNOWN_SIGNAL, handle);
+
+	if (k)
+		k->signaled = true;
+}
+
 static void perform(const struct command *op)
 {
 	uint8_t *dst = memory_at((uintptr_t)op->dst, op->bytes);
-	struct known *event = find(KNOWN_EVENT, op->event);
 	size_t i;
 
 	if (op->call.spec && strcmp(op->call.spec->name, "wild") != 0)
@@ -123,8 +130,7 @@ static void perform(const struct command *op)
 	else
 		for (i = 0; op->pattern_bytes && i < op->bytes; i++)
 			dst[i] = op->pattern[i % op->pattern_bytes];
-	if (event)
-		event->signaled = true;
+	signal_it(op->event);
 }
 
 /* The driver has taken it into the list. */
@@ -150,6 +156,9 @@ static uint32_t taken(uint32_t result, const void *list, const struct command *o
 	pthread_mutex_unlock(&lock);
 	return result;
 }
+
+/* Of what has ended the driver is asked no more: it would wait for a device to write it.
+ */
 
 /* ---- calls ------------------------------------------------------------------------- */
 
@@ -189,10 +198,13 @@ CREATE(zeCommandListCreate,
 	void **list),
        (context, device, desc, list), list, KNOWN_LIST, (void)k)
 CREATE(zeEventCreate, (void *pool, const struct ze_event_desc *desc, void **event),
-       (pool, desc, event), event, KNOWN_EVENT, (void)k)
+       (pool, desc, event), event, KNOWN_SIGNAL, (void)k)
+CREATE(zeFenceCreate, (void *queue, const struct ze_fence_desc *desc, void **fence),
+       (queue, desc, fence), fence, KNOWN_SIGNAL, (void)k)
+DESTROY(zeFenceDestroy, KNOWN_SIGNAL)
 DESTROY(zeKernelDestroy, KNOWN_KERNEL)
 DESTROY(zeCommandListDestroy, KNOWN_LIST)
-DESTROY(zeEventDestroy, KNOWN_EVENT)
+DESTROY(zeEventDestroy, KNOWN_SIGNAL)
 
 EXPORT uint32_t zeMemFree(void *context, void *p);
 uint32_t zeMemFree(void *context, void *p)
@@ -242,6 +254,7 @@ uint32_t zeCommandQueueExecuteCommandLists(void *queue, uint32_t count, void **l
 		for (op = l ? l->first : NULL; op; op = op->next)
 			perform(op);
 	}
+	signal_it(r ? NULL : fence);
 	pthread_mutex_unlock(&lock);
 	return r;
 }
@@ -311,33 +324,60 @@ uint32_t zeCommandListAppendLaunchKernel(void *list, void *kernel,
 		     list, &op);
 }
 
-static bool has_ended(const void *event)
+static bool has_ended(const void *handle)
 {
-	const struct known *e;
+	const struct known *k;
 	bool yes;
 
 	pthread_mutex_lock(&lock);
-	e = find(KNOWN_EVENT, event);
-	yes = e && e->signaled;
+	k = find(KNOWN_SIGNAL, handle);
+	yes = k && k->signaled;
 	pthread_mutex_unlock(&lock);
 	return yes;
+}
+
+static void reset(const void *handle)
+{
+	struct known *k;
+
+	pthread_mutex_lock(&lock);
+	k = find(KNOWN_SIGNAL, handle);
+	if (k)
+		k->signaled = false;
+	pthread_mutex_unlock(&lock);
+}
+
+EXPORT uint32_t zeFenceQueryStatus(void *fence);
+uint32_t zeFenceQueryStatus(void *fence)
+{
+	return has_ended(fence) ? LZ_SUCCESS : real()->zeFenceQueryStatus(fence);
+}
+
+EXPORT uint32_t zeFenceReset(void *fence);
+uint32_t zeFenceReset(void *fence)
+{
+	reset(fence);
+	return real()->zeFenceReset(fence);
+}
+
+EXPORT uint32_t zeEventHostSynchronize(void *event, uint64_t timeout_ns);
+uint32_t zeEventHostSynchronize(void *event, uint64_t timeout_ns)
+{
+	return has_ended(event) ? LZ_SUCCESS
+				: real()->zeEventHostSynchronize(event, timeout_ns);
 }
 
 EXPORT uint32_t zeEventQueryStatus(void *event);
 uint32_t zeEventQueryStatus(void *event)
 {
-	uint32_t r = real()->zeEventQueryStatus(event);
-
-	return r == LZ_NOT_READY && has_ended(event) ? LZ_SUCCESS : r;
+	return has_ended(event) ? LZ_SUCCESS : real()->zeEventQueryStatus(event);
 }
 
 EXPORT uint32_t zeEventQueryKernelTimestamp(void *event, struct ze_kernel_timestamp *t);
 uint32_t zeEventQueryKernelTimestamp(void *event, struct ze_kernel_timestamp *t)
 {
-	uint32_t r = real()->zeEventQueryKernelTimestamp(event, t);
-
-	if (r != LZ_NOT_READY || !has_ended(event))
-		return r;
+	if (!has_ended(event))
+		return real()->zeEventQueryKernelTimestamp(event, t);
 	*t = (struct ze_kernel_timestamp){0};
 	return LZ_SUCCESS;
 }
@@ -345,12 +385,6 @@ uint32_t zeEventQueryKernelTimestamp(void *event, struct ze_kernel_timestamp *t)
 EXPORT uint32_t zeEventHostReset(void *event);
 uint32_t zeEventHostReset(void *event)
 {
-	struct known *e;
-
-	pthread_mutex_lock(&lock);
-	e = find(KNOWN_EVENT, event);
-	if (e)
-		e->signaled = false;
-	pthread_mutex_unlock(&lock);
+	reset(event);
 	return real()->zeEventHostReset(event);
 }

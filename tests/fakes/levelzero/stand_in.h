@@ -9,13 +9,14 @@
  * engine, no shared memory; 4: an NPU, which has no modules.
  *
  * Time is virtual.  An engine runs one command at a time, of the queue with the highest
- * priority; compute engines of one tile that run at once share its speed, tiles share
- * nothing.  Time is paced by CLOCK_MONOTONIC, looked at in every call, until someone
- * drives it through the driver's extension functions (see LZ_STAND_IN_*).  Copies on a
- * synchronous immediate list happen at once and take no device time. Environment:
- * ZE_AFFINITY_MASK; ZES_ENABLE_SYSMAN=1; HAL_STAND_IN_ZE_FAIL=CALL:NTH:RESULT;
- * HAL_STAND_IN_ZE_VERSION=MAJOR.MINOR (API version it claims); HAL_STAND_IN_ZE_STRICT=1
- * (a process that misused it or left something there exits with 70).
+ * priority; compute engines of one tile that run at once share its speed, unless there
+ * are 4 in its one group; tiles share nothing.  Time is paced by CLOCK_MONOTONIC, looked
+ * at in every call, until someone drives it through the driver's extension functions (see
+ * LZ_STAND_IN_*).  How strict it is: docs/levelzero.md. Environment: ZE_AFFINITY_MASK;
+ * ZE_FLAT_DEVICE_HIERARCHY (COMPOSITE unless set); ZES_ENABLE_SYSMAN=1;
+ * HAL_STAND_IN_ZE_FAIL=CALL:NTH:RESULT; HAL_STAND_IN_ZE_VERSION=MAJOR.MINOR (API version
+ * it claims); HAL_STAND_IN_ZE_STRICT=1 (a process that misused it or left something there
+ * exits with 70).
  */
 #ifndef TESTS_FAKES_LEVELZERO_STAND_IN_H
 #define TESTS_FAKES_LEVELZERO_STAND_IN_H
@@ -58,6 +59,8 @@ struct lz_stand_in {
 	/* zeModuleCreate takes so long, and other calls go on meanwhile, as a compiler's
 	 * do; 0: no time. */
 	void (*slow_modules)(uint64_t ns);
+	/* A copy between host and device takes so much longer. */
+	void (*slow_copies)(uint64_t ns);
 	uint64_t (*now)(void);
 	/* Virtual time jumps to ns, later than now; nothing may be running. */
 	void (*set_now)(uint64_t ns);
