@@ -152,11 +152,17 @@ static int busy(struct conf *c)
 {
 	struct hal_stats s;
 	struct hal_point done;
+	struct hal_kernel *k;
+	struct hal_cmd cmd[2];
+	struct hal_arg arg;
 	struct tenant t;
 
 	STEP(tenant(c, 0, 1, &t));
-	STEP(launch(c, &t, "spin", &done));
-	STEP(launch(c, &t, "spin", &done));
+	STEP(conf_kernel(c, "spin", &k));
+	arg = (struct hal_arg){.buffer = t.b, .bytes = 64};
+	cmd[0] = hal_cmd_launch(k, &arg, 1);
+	cmd[1] = cmd[0];
+	STEP(conf_submit(c, t.q, cmd, 2, &done));
 	STEP(conf_wait(c, done));
 	STEP(stats(c, t.q, &s));
 	CHECK(s.busy_ns >= UINT64_C(2) * CONF_SPIN_NS);
