@@ -130,54 +130,60 @@ int lz_load(const char *loader)
 	return err;
 }
 
+static const struct {
+	uint32_t result;
+	const char *name;
+} names[] = {
+#define LZ_NAME(name, value) {value, "ZE_RESULT_" #name},
+	LZ_RESULTS(LZ_NAME)
+#undef LZ_NAME
+};
+
 const char *lz_result_name(uint32_t result)
 {
-	switch (result) {
-#define LZ_NAME(name, value)                                                             \
-	case value:                                                                      \
-		return "ZE_RESULT_" #name;
-		LZ_RESULTS(LZ_NAME)
-#undef LZ_NAME
-	default:
-		return "unknown result";
-	}
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].result == result)
+			return names[i].name;
+	return "unknown result";
 }
+
+/* Those that are not the caller's fault. */
+static const struct {
+	uint32_t result;
+	int err;
+} errors[] = {
+	{LZ_SUCCESS, 0},
+	{LZ_NOT_READY, EAGAIN},
+	{LZ_ERROR_OUT_OF_HOST_MEMORY, ENOMEM},
+	{LZ_ERROR_OUT_OF_DEVICE_MEMORY, ENOSPC},
+	{LZ_ERROR_UNSUPPORTED_SIZE, ENOSPC},
+	{LZ_ERROR_INSUFFICIENT_PERMISSIONS, EPERM},
+	{LZ_ERROR_NOT_AVAILABLE, EBUSY},
+	{LZ_ERROR_HANDLE_OBJECT_IN_USE, EBUSY},
+	{LZ_ERROR_DEPENDENCY_UNAVAILABLE, ENODEV},
+	{LZ_ERROR_UNINITIALIZED, ENODEV},
+	{LZ_ERROR_UNSUPPORTED_VERSION, ENOTSUP},
+	{LZ_ERROR_UNSUPPORTED_FEATURE, ENOTSUP},
+	{LZ_ERROR_UNSUPPORTED_ENUMERATION, ENOTSUP},
+	{LZ_ERROR_UNSUPPORTED_ALIGNMENT, ENOTSUP},
+	{LZ_ERROR_UNSUPPORTED_IMAGE_FORMAT, ENOTSUP},
+	{LZ_ERROR_DEVICE_LOST, EIO},
+	{LZ_ERROR_DEVICE_REQUIRES_RESET, EIO},
+	{LZ_ERROR_DEVICE_IN_LOW_POWER_STATE, EIO},
+	{LZ_ERROR_UNKNOWN, EIO},
+};
 
 int lz_errno(uint32_t result)
 {
-	switch (result) {
-	case LZ_SUCCESS:
-		return 0;
-	case LZ_NOT_READY:
-		return EAGAIN;
-	case LZ_ERROR_OUT_OF_HOST_MEMORY:
-		return ENOMEM;
-	case LZ_ERROR_OUT_OF_DEVICE_MEMORY:
-	case LZ_ERROR_UNSUPPORTED_SIZE:
-		return ENOSPC;
-	case LZ_ERROR_INSUFFICIENT_PERMISSIONS:
-		return EPERM;
-	case LZ_ERROR_NOT_AVAILABLE:
-	case LZ_ERROR_HANDLE_OBJECT_IN_USE:
-		return EBUSY;
-	case LZ_ERROR_DEPENDENCY_UNAVAILABLE:
-	case LZ_ERROR_UNINITIALIZED:
-		return ENODEV;
-	case LZ_ERROR_UNSUPPORTED_VERSION:
-	case LZ_ERROR_UNSUPPORTED_FEATURE:
-	case LZ_ERROR_UNSUPPORTED_ENUMERATION:
-	case LZ_ERROR_UNSUPPORTED_ALIGNMENT:
-	case LZ_ERROR_UNSUPPORTED_IMAGE_FORMAT:
-		return ENOTSUP;
-	case LZ_ERROR_DEVICE_LOST:
-	case LZ_ERROR_DEVICE_REQUIRES_RESET:
-	case LZ_ERROR_DEVICE_IN_LOW_POWER_STATE:
-	case LZ_ERROR_UNKNOWN:
-		return EIO;
-	default:
-		/* Build failures, and what the validation layer has names for. */
-		return result >> 28 == 7 ? EINVAL : EIO;
-	}
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].result == result)
+			return errors[i].err;
+	/* Build failures, and what the validation layer has names for. */
+	return result >> 28 == 7 ? EINVAL : EIO;
 }
 
 int lz_failed(uint32_t result, const char *call)
