@@ -16,6 +16,7 @@
 
 #include <yajl/yajl_tree.h>
 
+#include "result.h"
 #include "tiny.h"
 
 #define DIGITS HAL_SOURCE_DIR "/data/digits/"
@@ -384,6 +385,24 @@ static void test_json(void **state)
 	yajl_tree_free(tree);
 }
 
+static void test_percentile(void **state)
+{
+	uint64_t sorted[200];
+
+	(void)state;
+	for (uint64_t i = 0; i < 200; i++)
+		sorted[i] = i + 1;
+	assert_int_equal(result_percentile(sorted, 1, 50), 1);
+	assert_int_equal(result_percentile(sorted, 1, 99), 1);
+	assert_int_equal(result_percentile(sorted, 2, 50), 1);
+	assert_int_equal(result_percentile(sorted, 3, 50), 2);
+	assert_int_equal(result_percentile(sorted, 3, 99), 3);
+	assert_int_equal(result_percentile(sorted, 100, 50), 50);
+	assert_int_equal(result_percentile(sorted, 100, 99), 99);
+	assert_int_equal(result_percentile(sorted, 101, 99), 100);
+	assert_int_equal(result_percentile(sorted, 200, 99), 198);
+}
+
 static void test_repeat(void **state)
 {
 	(void)state;
@@ -460,11 +479,12 @@ static void test_usage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_npy),       cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_wrong_npy), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_random),    cmocka_unit_test(test_json),
-		cmocka_unit_test(test_repeat),    cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_host),      cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_npy),        cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrong_npy),  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_random),     cmocka_unit_test(test_json),
+		cmocka_unit_test(test_percentile), cmocka_unit_test(test_repeat),
+		cmocka_unit_test(test_labels),     cmocka_unit_test(test_host),
+		cmocka_unit_test(test_usage),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -114,11 +114,9 @@ void result_sort(struct result *r)
 	qsort(r->wall_ns, r->runs, sizeof(*r->wall_ns), by_size);
 }
 
-/* The smallest value that percent of them do not exceed. */
-static uint64_t percentile(const struct result *r, const uint64_t *sorted,
-			   uint64_t percent)
+uint64_t result_percentile(const uint64_t *sorted, uint64_t count, uint64_t percent)
 {
-	return sorted[(r->runs * percent + 99) / 100 - 1];
+	return sorted[(count * percent + 99) / 100 - 1];
 }
 
 static double milliseconds(uint64_t ns)
@@ -130,7 +128,7 @@ static double milliseconds(uint64_t ns)
 static double mac_use(const struct result *r)
 {
 	uint64_t units = (uint64_t)r->device->unit_rows * r->device->unit_cols;
-	uint64_t cycles = percentile(r, r->cycles, 50);
+	uint64_t cycles = result_percentile(r->cycles, r->runs, 50);
 
 	return cycles && units
 		       ? (double)r->program->macs / ((double)cycles * (double)units)
@@ -149,10 +147,11 @@ static void print_times(const struct result *r, FILE *to)
 	fprintf(to, "%" PRIu64 " runs on %s, %u x %u\n", r->runs, d->name, d->unit_rows,
 		d->unit_cols);
 	fprintf(to, "cycles: p50 %" PRIu64 ", p99 %" PRIu64 "\n",
-		percentile(r, r->cycles, 50), percentile(r, r->cycles, 99));
+		result_percentile(r->cycles, r->runs, 50),
+		result_percentile(r->cycles, r->runs, 99));
 	fprintf(to, "wall time: p50 %.3f ms, p99 %.3f ms\n",
-		milliseconds(percentile(r, r->wall_ns, 50)),
-		milliseconds(percentile(r, r->wall_ns, 99)));
+		milliseconds(result_percentile(r->wall_ns, r->runs, 50)),
+		milliseconds(result_percentile(r->wall_ns, r->runs, 99)));
 	fprintf(to, "MAC use: %.1f %%, %" PRIu64 " MACs a run\n", 100 * mac_use(r),
 		r->program->macs);
 }
@@ -217,12 +216,12 @@ void result_text(const struct result *r, FILE *to)
 static void times_json(struct out *o, const struct result *r)
 {
 	out_record(o, "cycles");
-	out_u64(o, "p50", percentile(r, r->cycles, 50));
-	out_u64(o, "p99", percentile(r, r->cycles, 99));
+	out_u64(o, "p50", result_percentile(r->cycles, r->runs, 50));
+	out_u64(o, "p99", result_percentile(r->cycles, r->runs, 99));
 	out_record_end(o);
 	out_record(o, "wall_ms");
-	out_real(o, "p50", milliseconds(percentile(r, r->wall_ns, 50)));
-	out_real(o, "p99", milliseconds(percentile(r, r->wall_ns, 99)));
+	out_real(o, "p50", milliseconds(result_percentile(r->wall_ns, r->runs, 50)));
+	out_real(o, "p99", milliseconds(result_percentile(r->wall_ns, r->runs, 99)));
 	out_record_end(o);
 	out_u64(o, "macs", r->program->macs);
 	out_real(o, "mac_use", mac_use(r));

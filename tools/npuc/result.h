@@ -28,6 +28,9 @@ struct result {
 	struct best **best;   /* of each output, all its values, the largest first */
 };
 
+/* The smallest value that percent (1 to 100) of the count do not exceed. */
+uint64_t result_percentile(const uint64_t *sorted, uint64_t count, uint64_t percent);
+
 /* Everything below returns 0, or TOOL_FAILED once it has said what is wrong. */
 
 /* Labels that no output has elements for are an error. */
