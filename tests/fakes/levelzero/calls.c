@@ -667,9 +667,13 @@ uint32_t do_zeFenceCreate(void *queue, const struct ze_fence_desc *desc, void **
 uint32_t do_zeFenceDestroy(void *fence)
 {
 	OBJECT(fence, f, fence, FENCE);
+	struct job *job;
 
 	if (f->users && !stream_stuck(&f->queue->stream))
 		misuse("a fence was destroyed while in use");
+	for (job = f->queue->stream.first; job; job = job->next)
+		if (job->fence == f)
+			job->fence = NULL;
 	f->queue->fences--;
 	return destroy(&f->object);
 }

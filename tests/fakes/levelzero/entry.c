@@ -247,7 +247,9 @@ static void control_slow_modules(uint64_t ns)
 
 static void control_slow_copies(uint64_t ns)
 {
+	pthread_mutex_lock(&lock);
 	world.copy_ns = ns;
+	pthread_mutex_unlock(&lock);
 }
 
 static uint64_t control_now(void)
