@@ -41,6 +41,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct text *t,
 	va_list ap;
 
 	va_start(ap, fmt);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	vsnprintf(t->why + used, NPUC_WHY - used, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
