@@ -61,8 +61,8 @@ while IFS= read -r command; do
 		continue
 	fi
 	# PREFIX and /tmp are this test's own.
-	line=${command//PREFIX/$scratch/prefix}
-	line=${line//\/tmp\//$scratch/tmp/}
+	line=${command//\/tmp\//$scratch/tmp/}
+	line=${line//PREFIX/$scratch/prefix}
 	line=${line/#make /make -n } # building would be into the build that runs this
 	(cd "$scratch/tree" && timeout 120 bash -c "$line") >"$scratch/out" 2>&1 </dev/null
 	status=$?
