@@ -314,8 +314,15 @@ static int find_devices(uint32_t units, take_fn take, void *to)
 	struct search f = {.units = units, .take = take, .to = to};
 	void *drivers[DRIVERS_MAX];
 	uint32_t count = 0, i;
-	int err = LZ(zeDriverGet, &count, NULL);
+	uint32_t r = lz.zeDriverGet(&count, NULL);
+	int err = lz_check(r, "zeDriverGet");
 
+	/* So says a newer loader of a driver file that is none; an older one in zeInit.
+	 */
+	if (r == LZ_ERROR_UNSUPPORTED_FEATURE)
+		return lz_host->fail(ENODEV,
+				     "levelzero: zeDriverGet: %s (0x%x): no driver",
+				     lz_result_name(r), r);
 	count = count < DRIVERS_MAX ? count : DRIVERS_MAX;
 	if (!err && count)
 		err = LZ(zeDriverGet, &count, drivers);

@@ -683,7 +683,7 @@ int lz_resume(void *device, void *queue)
 	(void)device;
 	if (!q->suspended)
 		return lz_host->fail(EINVAL, "levelzero: the queue is not suspended");
-	if (q->count || q->quiet_due)
+	if (q->quiet_due) /* until nothing is in flight */
 		return lz_host->fail(EBUSY, "levelzero: the queue is not quiet yet");
 	q->suspended = false;
 	return 0;

@@ -403,6 +403,49 @@ static void every_call(void **state)
 	assert_int_equal(missing, 0);
 }
 
+/* What the core does not do, the backend refuses all the same. */
+static void suspend_out_of_turn(void **state)
+{
+	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_cmd nop = {.op = HAL_OP_NOP, .cookie = 1};
+	struct hal_bk_event ev[4];
+	struct world w = {0};
+
+	(void)state;
+	stand_in()->reset();
+	assert_int_equal(b->cold.open(&cfg, 0, &w.dev), 0);
+	assert_int_equal(b->cold.partition_create(w.dev, &desc, &w.part), 0);
+	assert_int_equal(b->cold.queue_create(w.dev, w.part, 0, &w.queue), 0);
+	assert_int_equal(b->hot.resume(w.dev, w.queue), -EINVAL);
+	assert_non_null(strstr(host_text, "is not suspended"));
+	assert_int_equal(b->hot.suspend(w.dev, w.queue, HAL_SUSPEND_KILL, 6), -ENOTSUP);
+	assert_int_equal(b->hot.submit(w.dev, w.queue, &nop), 0);
+	assert_int_equal(b->hot.suspend(w.dev, w.queue, HAL_SUSPEND_DRAIN, 7), 0);
+	/* The first one's answer is under way. */
+	assert_int_equal(b->hot.suspend(w.dev, w.queue, HAL_SUSPEND_DRAIN, 8), -EBUSY);
+	assert_non_null(strstr(host_text, "is suspended already"));
+	assert_int_equal(b->hot.submit(w.dev, w.queue, &nop), -EAGAIN);
+	assert_int_equal(b->hot.resume(w.dev, w.queue), -EBUSY);
+	assert_non_null(strstr(host_text, "is not quiet yet"));
+	assert_int_equal(b->cold.queue_destroy(w.dev, w.queue), -EBUSY);
+	assert_int_equal(b->hot.poll(w.dev, UINT64_MAX, ev, 1), 1);
+	assert_int_equal(ev[0].kind, HAL_BK_DONE);
+	/* Nothing is in flight; it is not told of it yet. */
+	assert_int_equal(b->hot.resume(w.dev, w.queue), -EBUSY);
+	assert_int_equal(b->cold.queue_destroy(w.dev, w.queue), -EBUSY);
+	assert_int_equal(b->hot.poll(w.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(ev[0].kind, HAL_BK_QUIET);
+	assert_int_equal(ev[0].cookie, 7);
+	assert_int_equal(b->hot.suspend(w.dev, w.queue, HAL_SUSPEND_DRAIN, 9), -EBUSY);
+	assert_int_equal(b->hot.resume(w.dev, w.queue), 0);
+	assert_int_equal(b->hot.submit(w.dev, w.queue, &nop), 0);
+	assert_int_equal(b->cold.queue_destroy(w.dev, w.queue), -EBUSY);
+	w.inflight = 1;
+	put_away(&w);
+	assert_int_equal(w.first.err, 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -413,10 +456,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(immediate),
-		cmocka_unit_test(regular),
-		cmocka_unit_test(host_memory),
-		cmocka_unit_test(every_call),
+		cmocka_unit_test(immediate),           cmocka_unit_test(regular),
+		cmocka_unit_test(host_memory),         cmocka_unit_test(every_call),
+		cmocka_unit_test(suspend_out_of_turn),
 	};
 	int rc;
 

@@ -1037,6 +1037,27 @@ static void copies_disturb_nobody(void **state)
 	assert_true(without > 1.1);
 }
 
+/* They are done by the tile that the memory is of. */
+static void copies_on_their_tile(void **state)
+{
+	struct lz_stand_in_job job;
+	char data[64] = "";
+	uint32_t i;
+
+	(void)state;
+	begin("levelzero:1?clock=virtual&units=tile");
+	for (i = 0; i < 2; i++) {
+		OK(hal_buffer_write(buffer(part(1), sizeof(data)), 0, data,
+				    sizeof(data)));
+		do
+			assert_int_equal(stand_in()->jobs(&job, 1), 1);
+		while (strcmp(job.what, "copy") != 0);
+		assert_int_equal(job.tile, i);
+		assert_int_equal(job.ordinal, 1); /* the group that only copies */
+	}
+	done();
+}
+
 static void *copy_slowly(void *user)
 {
 	char data[64] = "";
@@ -1359,6 +1380,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(waiting_times_out),
 		cmocka_unit_test(device_loss),
 		cmocka_unit_test(copies_disturb_nobody),
+		cmocka_unit_test(copies_on_their_tile),
 		cmocka_unit_test(copies_beside),
 		cmocka_unit_test(hang_of_a_tile),
 		cmocka_unit_test(stuck_holds_up_nobody),

@@ -131,7 +131,8 @@ static void not_a_driver(void **state)
 
 	(void)state;
 	in_a_child(&cfg, set);
-	refused(-ENODEV, "zeInit");
+	/* UNINITIALIZED of zeInit (1.8), UNSUPPORTED_FEATURE of zeDriverGet (1.32). */
+	refused(-ENODEV, "ZE_RESULT_ERROR_UN");
 }
 
 static void init_fails(void **state)
@@ -247,6 +248,35 @@ static void npu_alone(void **state)
 	(void)state;
 	in_a_child(&cfg, set);
 	refused(-ENODEV, "HAL stand-in NPU is of type 5, whose drivers have no modules");
+}
+
+/* More engines than there is room for: the rest are left alone. */
+static void many_engines(void **state)
+{
+	static const struct {
+		const char *set;
+		uint32_t units[2]; /* of the 1 tile of 1 group, of the 2 tiles of 2 groups
+				    */
+	} cases[] = {
+		{"HAL_STAND_IN_ZE_ENGINES=63", {63, 64}},
+		{"HAL_STAND_IN_ZE_ENGINES=64", {64, 64}},
+		{"HAL_STAND_IN_ZE_ENGINES=65", {64, 64}},
+		{"HAL_STAND_IN_ZE_ENGINES=16", {16, 64}},
+		{"HAL_STAND_IN_ZE_ENGINES=15", {15, 60}},
+	};
+	const struct hal_bk_config cfg = {.units = 3};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const set[] = {"ZE_AFFINITY_MASK=1,3", cases[i].set, NULL};
+
+		in_a_child(&cfg, set);
+		assert_int_equal(report->count, 2);
+		assert_int_equal(report->opened, 0);
+		assert_int_equal(report->units[0], cases[i].units[1]);
+		assert_int_equal(report->units[1], cases[i].units[0]);
+	}
 }
 
 static void old_driver(void **state)
@@ -396,6 +426,7 @@ int main(void)
 		cmocka_unit_test(npu_alone),
 		cmocka_unit_test(no_drivers_told),
 		cmocka_unit_test(flat),
+		cmocka_unit_test(many_engines),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
