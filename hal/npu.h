@@ -195,6 +195,7 @@ HAL_API void hal_npu_image_free(void *image);
 struct hal_npu_counters {
 	uint32_t size;
 	uint32_t reserved;
+	/* stall_a: for activations, from memory or from busy banks of the scratchpad */
 	uint64_t cycles, active, stall_a, stall_w, stall_out, stall_seq, idle;
 	uint64_t macs, folds, rows, descs;
 	uint64_t read_beats, write_beats, tlb_misses;
@@ -216,7 +217,7 @@ struct hal_npu_extension {
 	int (*counters)(void *native, uint32_t partition, struct hal_npu_counters *out);
 	/* One count a PE, rows * cols of them: MACs it has done since open. */
 	int (*pe_busy)(void *native, uint64_t *macs, uint32_t count);
-	/* No overlap between folds: each takes exactly 2h + w + t - 2 + 3 cycles. */
+	/* No overlap between folds: each takes exactly 2h + w + t - 2 + 6 cycles. */
 	int (*serial)(void *native, uint32_t partition, int on);
 	/* Told as folds end, from inside hal_wait or hal_device_poll; NULL: off. */
 	int (*on_fold)(void *native, void (*fn)(void *user, const struct hal_npu_fold *f),

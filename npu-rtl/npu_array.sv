@@ -21,6 +21,14 @@ module npu_array #(
     input  logic signed [AW-1:0] w_data_i [S][C],  // weight bus of slot column j, already skewed by j
     output logic signed [31:0]   p_o [S][C]        // south-edge taps
 );
+  if (R < 1 || R > npu_pkg::MaxRows)
+    $fatal(1, "npu_array: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > npu_pkg::MaxCols)
+    $fatal(1, "npu_array: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_array: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (AW < 2 || AW > 16) $fatal(1, "npu_array: AW is %0d, not 2..16", AW);
+
   localparam int NP = R * C, IW = NP > 1 ? $clog2(NP) : 1;
   localparam int RI = R > 1 ? $clog2(R) : 1, CI = C > 1 ? $clog2(C) : 1;
 
@@ -96,4 +104,17 @@ module npu_array #(
     for (int s = 0; s < S; s++)
       for (int j = 0; j < C; j++)
         p_o[s][j] = p_q[IW'((32'(r0_i[s]) + 32'(h_i[s]) - 1) * C + 32'(c0_i[s]) + j)];
+
+  // ---- what the slots keep to; there is no reset here, and nothing to hold before one ----------
+  logic one_load, in_array;
+  always_comb begin
+    one_load = 1'b1;
+    in_array   = 1'b1;
+    for (int s = 0; s < S; s++) begin
+      if ((ld_i[s] & (ld_i[s] - R'(1))) != '0) one_load = 1'b0;
+      if (32'(r0_i[s]) + 32'(h_i[s]) > R || 32'(c0_i[s]) + 32'(w_i[s]) > C) in_array = 1'b0;
+    end
+  end
+  OneLoadToken: assert property (@(posedge clk_i) one_load);
+  RectanglesInside: assert property (@(posedge clk_i) in_array);
 endmodule

@@ -4,7 +4,7 @@
 // A piece is 1..32 bytes: anywhere, and then one that crosses a line is asked for in two parts; or cut at multiples of
 // 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in up to three.  Parts arrive in any order.
 module npu_fetch #(
-    parameter int N = 8, DepthLog2 = 6
+    parameter int DepthLog2 = 6
 ) (
     input  logic               clk_i, rst_ni, clear_i,
     // pieces asked for
@@ -21,8 +21,7 @@ module npu_fetch #(
     output logic [6:0]         req_len_o,
     output logic [8:0]         req_tag_o,
     input  logic               gnt_i,
-    input  logic               any_rsp_i,
-    input  npu_pkg::mem_rsp_t  rsp_i [N+1],
+    input  npu_pkg::mem_rsp_t  rsp_i,
     // pieces delivered
     output logic               pop_v_o,
     output logic [DepthLog2:0] ready_o,   // pieces ready, in order
@@ -30,7 +29,6 @@ module npu_fetch #(
     output logic [8:0]         meta_o,
     input  logic               pop_i
 );
-  import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
   localparam int D = 1 << DepthLog2;
 
   logic [DepthLog2:0] head_q, ready_q, tail_q;  // head <= ready <= tail
@@ -72,23 +70,23 @@ module npu_fetch #(
     return (old & ~mask) | ((256'(line >> {from, 3'd0}) << {at, 3'd0}) & mask);
   endfunction
 
+  logic                 in_v;                   // a part has come
+  logic [1:0]           in_part;
+  logic [DepthLog2-1:0] in_i;
+  assign in_v    = rsp_i.v && !rsp_i.tag[8] && rsp_i.tag[7:6] != 2'd3;
+  assign in_part = rsp_i.tag[7:6];
+  assign in_i    = rsp_i.tag[DepthLog2-1:0];
   /* verilator lint_off BLKSEQ */
   always_ff @(posedge clk_i) begin
-    bit [511:0] line;
-    if (any_rsp_i)
-      for (int r = 0; r <= N; r++)
-        if (rsp_i[r].v && !rsp_i[r].tag[8] && rsp_i[r].tag[7:6] != 2'd3) begin
-          // An entry is read only after all its parts are in: order inside this block does not matter.
-          npu_dpi_read(rsp_i[r].pa, line);
-          unique case (rsp_i[r].tag[7:6])
-            2'd0:    mem[rsp_i[r].tag[5:0]] = merge(mem[rsp_i[r].tag[5:0]], line, rsp_i[r].pa[5:0], 6'd0, len0[rsp_i[r].tag[5:0]]);
-            2'd1:    mem[rsp_i[r].tag[5:0]] = merge(mem[rsp_i[r].tag[5:0]], line, rsp_i[r].pa[5:0], len0[rsp_i[r].tag[5:0]],
-                                                    cut_q[rsp_i[r].tag[5:0]] ? 6'd16 : 6'd32);
-            default: mem[rsp_i[r].tag[5:0]] = merge(mem[rsp_i[r].tag[5:0]], line, rsp_i[r].pa[5:0],
-                                                    len0[rsp_i[r].tag[5:0]] + 6'd16, 6'd16);
-          endcase
-          pend_q[rsp_i[r].tag[7:6]][rsp_i[r].tag[5:0]] <= 1'b0;
-        end
+    if (in_v) begin
+      // An entry is read only after all its parts are in: order inside this block does not matter.
+      unique case (in_part)
+        2'd0:    mem[in_i] = merge(mem[in_i], rsp_i.data, rsp_i.at, 6'd0, len0[in_i]);
+        2'd1:    mem[in_i] = merge(mem[in_i], rsp_i.data, rsp_i.at, len0[in_i], cut_q[in_i] ? 6'd16 : 6'd32);
+        default: mem[in_i] = merge(mem[in_i], rsp_i.data, rsp_i.at, len0[in_i] + 6'd16, 6'd16);
+      endcase
+      pend_q[in_part][in_i] <= 1'b0;
+    end
     if (req_o && gnt_i) begin
       meta_q[ti]  <= meta_i;
       if (part_q == 0) begin

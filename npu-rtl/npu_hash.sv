@@ -15,6 +15,8 @@ package npu_hash_pkg;
     logic [3:0] n16;
     logic [5:0] s8;
     logic [3:0] t8;
+    logic [2:0] n3;
+    logic [3:0] n5;
     s16 = '0;
     s8  = '0;
     for (int i = 0; i < int'(GW); i += 4) s16 += 7'(u[i+:4]);       // <= 90
@@ -22,9 +24,11 @@ package npu_hash_pkg;
     t16 = 5'(s16[3:0]) + 5'(s16[6:4]);                              // <= 20
     n16 = t16[4] ? t16[3:0] + 4'd1 : t16[3:0];                      // <= 15
     t8  = 4'(s8[2:0]) + 4'(s8[5:3]);                                // <= 13
+    n3  = 3'(n16[1:0]) + 3'(n16[3:2]);                              // 4 = 1 modulo 3; <= 6
+    n5  = 4'd5 + 4'(n16[1:0]) - 4'(n16[3:2]);                       // 4 = -1 modulo 5; 2..8
     unique case (q)
-      3'd3:    return 3'(n16 % 4'd3);
-      3'd5:    return 3'(n16 % 4'd5);
+      3'd3:    return n3 == 3'd6 ? 3'd0 : n3 >= 3'd3 ? n3 - 3'd3 : n3;
+      3'd5:    return n5 >= 4'd5 ? 3'(n5 - 4'd5) : 3'(n5);
       3'd7:    return 3'(t8 >= 4'd7 ? t8 - 4'd7 : t8);
       default: return '0;
     endcase

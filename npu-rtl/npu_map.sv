@@ -23,6 +23,12 @@ module npu_map #(
     output logic [CW-1:0] w_o [S]
 );
   import npu_regs_pkg::*;
+  if (R < 1 || R > npu_pkg::MaxRows)
+    $fatal(1, "npu_map: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > npu_pkg::MaxCols)
+    $fatal(1, "npu_map: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_map: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
 
   typedef struct packed {
     logic [7:0] cols, rows, col, row;
@@ -88,4 +94,31 @@ module npu_map #(
     assign c0_o[s] = map_q[s].col[CW-1:0];
     assign w_o[s]  = map_q[s].cols[CW-1:0];
   end
+
+  // ---- what always holds; arrays apart: Verilator 5.006 takes none in a property --------------
+  logic disjoint, in_array, held;
+  rect_t [S-1:0] was_q;
+  logic  [S-1:0] was_busy_q;
+  always_ff @(posedge clk_i) begin
+    was_q      <= map_q;
+    was_busy_q <= ~quiet_i;
+  end
+  always_comb begin
+    disjoint = 1'b1;
+    in_array   = 1'b1;
+    held     = 1'b1;
+    for (int s = 0; s < int'(S); s++) begin
+      for (int t = 0; t < s; t++) if (overlap(map_q[s], map_q[t])) disjoint = 1'b0;
+      if (out_of_range(map_q[s])) in_array = 1'b0;
+      if (was_busy_q[s] && map_q[s] != was_q[s]) held = 1'b0;
+    end
+  end
+  RectanglesDisjoint: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      disjoint);
+  RectanglesInside: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      in_array);
+  BusyKeepsRectangle: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) |-> held);
+  RefusedChangesNothing: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && result_o != MAP_OK |-> map_q == was_q);
 endmodule

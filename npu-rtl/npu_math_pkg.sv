@@ -2,22 +2,26 @@
 // npu_math_pkg: how sums become outputs: TensorFlow Lite's fixed-point rescaling, as its reference kernels round (high
 // multiply, then shift), and ONNX's (a binary32 product, rounded half to even).
 package npu_math_pkg;
-  // Saturating rounding doubling high multiply: half away from zero, division truncates.
+  // The upper half of twice a product of two 32-bit numbers, half away from zero where it is positive and towards
+  // zero where it is not, saturated: 2^31 can only come of the least number by itself.
+  function automatic logic signed [31:0] high_half(input logic signed [63:0] p);
+    logic signed [32:0] high;
+    high = p[63:31] + 33'(p[30]);
+    return !high[32] && high[31] ? 32'h7fffffff : high[31:0];
+  endfunction
+
+  // Saturating rounding doubling high multiply.
   function automatic logic signed [31:0] high_mul(input logic signed [31:0] a, input logic signed [31:0] b);
-    logic signed [63:0] ab;
-    ab = 64'(a) * 64'(b);
-    ab = ab + (ab >= 0 ? 64'sd1073741824 : -64'sd1073741823);
-    if (a == 32'sh80000000 && b == 32'sh80000000) return 32'sh7fffffff;
-    return ab >= 0 ? 32'(ab >>> 31) : -32'((-ab) >>> 31);
+    return high_half(64'(a) * 64'(b));
   endfunction
 
   // x / 2^n, half away from zero.
   function automatic logic signed [31:0] round_shift(input logic signed [31:0] x, input logic [4:0] n);
-    logic signed [31:0] mask, rem, thr;
-    mask = 32'((33'd1 << n) - 33'd1);
-    rem  = x & mask;
-    thr  = $signed({1'b0, mask[31:1]}) + (x < 0 ? 32'sd1 : 32'sd0);
-    return (x >>> n) + (rem > thr ? 32'sd1 : 32'sd0);
+    logic signed [32:0] shifted;           // and the bit behind the point
+    logic        [31:0] lost;              // and what is behind that
+    shifted = $signed({x, 1'b0}) >>> n;
+    lost    = x & (((32'd1 << n) - 32'd1) >> 1);
+    return shifted[32:1] + 32'(shifted[0] && (lost != 0 || !x[31]));
   endfunction
 
   // MultiplyByQuantizedMultiplier: x * mult * 2^(shift - 31); shift > 0 is to the left.

@@ -1,94 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_mmu: one slot's memory port: picks a client, translates by TLB or page walk, checks, and holds the request.
+// npu_mmu: one slot's memory port: picks a client, translates by TLB or page walk, checks, holds the request.
 //
-// Clients are served one request a cycle: who is waited for first, then in bursts of at most eight so that DRAM rows stay open, round robin.  A page is
-// a granule, so a page lies on one channel: its channel and channel-local place are hashed once, when the translation is
-// fetched, and kept in the TLB.  Page tables have two levels, a page each: a root of tables, a table of pages.  A walk blocks
-// the port; sixteen tables and eight lines of tables are kept, so that most walks read nothing.
+// Clients are served one request a cycle: who is waited for first, then in bursts of at most
+// eight so that DRAM rows stay open, round robin.  A request chosen in one cycle has its TLB
+// entry in the next, when it is checked and, if the entry is another page's, waits for a walk.
+// A page is a granule, so a page lies on one channel: its channel and channel-local place are
+// hashed once, when the translation is fetched, and kept in the TLB.  Page tables have two
+// levels, a page each: a root of tables, a table of pages.  A walk blocks the port; sixteen tables and
+// eight lines of tables are kept, so that most walks read nothing.  Translations belong to a
+// context: those of several are kept side by side.
 module npu_mmu #(
-    parameter int N = 8, TlbLog2 = 10,
-    localparam int NC = 4  // clients: fetch FIFO, activation loader, stores, sequencer
+    parameter  int unsigned TlbLog2 = 10,
+    localparam int unsigned NC      = 4  // clients: fetch FIFO, activation loader, stores, sequencer
 ) (
-    input  logic                clk_i, rst_ni,
-    input  logic                kill_i,     // forget requests not yet accepted and a walk under way
-    input  logic                flush_i,    // forget translations
-    input  logic [31:0]         pt_base_i, pt_count_i,
-    input  logic [15:0]         ch_mask_i,
-    input  npu_pkg::hash_cfg_t  hash_i,
+    input  logic               clk_i,
+    input  logic               rst_ni,
+    input  logic               kill_i,     // forget requests not yet accepted and a walk under way
+    input  logic               flush_i,    // forget translations
+    input  logic [31:0]        pt_base_i,
+    input  logic [31:0]        pt_count_i,
+    input  logic [7:0]         context_i,  // whose page tables these are
+    input  logic [15:0]        ch_mask_i,
+    input  npu_pkg::hash_cfg_t hash_i,
     // clients
-    input  logic [NC-1:0]       v_i,
-    input  logic [NC-1:0]       urgent_i,  // the slot stands still for want of this client: it goes first
-    input  logic [31:0]         va_i [NC],
-    input  logic [6:0]          len_i [NC],  // bytes, inside one line
-    input  logic [8:0]          tag_i [NC],
-    input  logic [NC-1:0]       we_i,
-    output logic [NC-1:0]       gnt_o,
-    input  logic [255:0]        wdata_i,     // of the one client that writes at a time
+    input  logic [NC-1:0]      v_i,
+    input  logic [NC-1:0]      urgent_i,   // the slot stands still for want of this client: it goes first
+    input  logic [31:0]        va_i [NC],
+    input  logic [6:0]         len_i [NC],  // bytes, inside one line
+    input  logic [8:0]         tag_i [NC],
+    input  logic [NC-1:0]      we_i,
+    output logic [NC-1:0]      gnt_o,
+    input  npu_pkg::line_t     wdata_i,    // of the one client that writes at a time
     // memory
-    output npu_pkg::mem_req_t   req_o,
-    input  logic                acc_i,
-    input  logic                any_rsp_i,
-    input  npu_pkg::mem_rsp_t   rsp_i [N+1],
+    output npu_pkg::mem_req_t  req_o,
+    output npu_pkg::line_t     wdata_o,
+    input  logic               acc_i,
+    input  npu_pkg::mem_rsp_t  rsp_i,
+    output logic               busy_o,     // a request has been granted and not yet accepted
     // events
-    output logic                fault_o,
-    output logic [3:0]          fault_kind_o,
-    output logic [31:0]         fault_va_o,
-    output logic                miss_o
+    output logic               fault_o,
+    output logic [3:0]         fault_kind_o,
+    output logic [31:0]        fault_va_o,
+    output logic               miss_o
 );
-  import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
-  import "DPI-C" function void npu_dpi_write(input int unsigned pa, input int unsigned len, input bit [255:0] d);
   import npu_regs_pkg::*;
-  localparam int NT = 1 << TlbLog2;
+  localparam int unsigned NT = 1 << TlbLog2;
   localparam logic [8:0] WalkTag = 9'h1C0;
 
   typedef struct packed {
+    logic        we;
+    logic [31:0] va;
+    logic [6:0]  len;
+    logic [8:0]  tag;
+  } ask_t;
+  typedef struct packed {
     logic        w;
     logic [3:0]  ch;
+    logic [7:0]  ctx;
     logic [23:0] vpn;
     logic [23:0] pfn;   // physical address >> 8
     logic [25:0] lgran;
   } tlb_t;
+  typedef struct packed {
+    logic [7:0]  ctx;
+    logic [23:0] idx;   // place in the root
+    logic [23:0] pa;    // physical address >> 8
+  } table_t;
 
-  typedef enum logic [1:0] {WIdle, WAsk, WWait, WCheck} walk_e;
+  // A line of a table that is kept is read, as memories are, a cycle behind its address.
+  typedef enum logic [2:0] {WIdle, WTable, WLine, WAsk, WWait, WCheck} walk_e;
 
-  tlb_t               tlb_q [NT];
-  logic [NT-1:0]      tlb_v_q;
-  walk_e              walk_q;
-  logic [31:0]        walk_va_q, pte_q;
-  npu_pkg::mem_req_t  req_q;
-  logic [255:0]       wdata_q;
-  logic [6:0]         wlen_q;
-  logic [1:0]         rr_q;
-  logic [2:0]         burst_q;
-  logic [511:0]       ptl [8];                  // lines of second-level tables
-  logic [25:0]        ptl_addr [8];
-  logic [7:0]         ptl_v_q;
-  logic [23:0]        table_pa [16], table_idx [16];  // tables: physical address >> 8, place in the root
-  logic [15:0]        table_v_q;
-  logic               leaf_q;                   // the walk is at its second level
-
-  logic               any, hit, ok, free;
-  logic [1:0]         sel;
-  logic [31:0]        va, gmask, off;
-  logic [23:0]        vpn;
-  logic [TlbLog2-1:0] idx;
-  tlb_t               e;
-  logic [3:0]         fk;
-
-  function automatic logic [TlbLog2-1:0] index(input logic [23:0] v);
-    return v[TlbLog2-1:0] ^ v[2*TlbLog2-1:TlbLog2];
+  function automatic logic [TlbLog2-1:0] index(input logic [23:0] vpn, input logic [7:0] ctx);
+    // small spaces of contexts that follow each other do not meet
+    return vpn[TlbLog2-1:0] ^ vpn[2*TlbLog2-1:TlbLog2]
+           ^ {ctx[0], ctx[1], ctx[2], ctx[3], (TlbLog2 - 4)'(ctx >> 4)};
+  endfunction
+  function automatic logic [2:0] line_index(input logic [25:0] line);
+    return line[2:0] ^ line[5:3] ^ line[8:6] ^ line[11:9];
   endfunction
 
-  function automatic logic [2:0] line_index(input logic [31:0] pa);
-    return pa[8:6] ^ pa[11:9] ^ pa[14:12] ^ pa[17:15];
-  endfunction
-
-  assign free = !req_q.v || acc_i;
-  // Round robin: the first client at or after rr_q that asks.
+  // ---- choice of a client ---------------------------------------------------------------------
+  logic [1:0] sel, rr_q, rr_d;
+  logic [2:0] burst_q, burst_d;
+  logic       any, next, free;         // next: the request being checked leaves, or there is none
+  ask_t       ask;
   always_comb begin
-    any = |v_i && walk_q == WIdle;
+    any = |v_i;
     sel = rr_q;
-    if (any && |(v_i & urgent_i)) begin
+    if (|(v_i & urgent_i)) begin
       for (int i = NC - 1; i >= 0; i--) if (v_i[i] && urgent_i[i]) sel = 2'(i);
     end else if (any && !v_i[sel]) begin
       sel = rr_q + 2'd1;
@@ -97,151 +96,202 @@ module npu_mmu #(
         if (!v_i[sel]) sel = rr_q + 2'd3;
       end
     end
-    va    = '0;
-    vpn   = '0;
-    gmask = '0;
-    idx   = '0;
-    e     = '0;
-    hit   = 1'b0;
-    fk    = 4'(FAULT_NONE);
-    if (any) begin
-      va    = va_i[sel];
-      gmask = ~(32'hFFFFFFFF << hash_i.gran);
-      vpn   = 24'(va >> hash_i.gran);
-      idx   = index(vpn);
-      e     = tlb_q[idx];
-      hit   = tlb_v_q[idx] && e.vpn == vpn;
-      if (32'(vpn) >= pt_count_i) fk = 4'(FAULT_BOUNDS);
-      else if (hit && we_i[sel] && !e.w) fk = 4'(FAULT_WRITE);
+    ask     = '{we: we_i[sel], va: va_i[sel], len: len_i[sel], tag: tag_i[sel]};
+    gnt_o   = '0;
+    rr_d    = rr_q;
+    burst_d = burst_q;
+    if (any && next) begin
+      gnt_o[sel] = 1'b1;
+      // stay with a client for eight requests, unless it pauses
+      burst_d = sel == rr_q ? burst_q + 3'd1 : 3'd1;
+      rr_d    = sel == rr_q && burst_q == 3'd7 ? sel + 2'd1 : sel;
     end
-    off = va & gmask;
-    ok  = any && hit && fk == 4'(FAULT_NONE);
-    gnt_o = '0;
-    if (ok && free) gnt_o[sel] = 1'b1;
   end
 
-  // A walk: the entry's line is read at its physical address; then valid bit and channel are checked.
-  logic [31:0]               pte_pa;
-  npu_hash_pkg::place_t      pl, pt_pl;
-  logic                      walk_bad, ptl_hit, table_hit;
-  logic [23:0]               walk_vpn, root_idx;
-  logic [3:0]                ti;
-  logic [2:0]                li;
-  logic [31:0]               leaf_off;
-  logic [3:0]                walk_fk;
+  // ---- check ------------------------------------------------------------------------------------
+  tlb_t               tlb [NT];
+  logic [NT-1:0]      tlb_v_q;
+  tlb_t               entry_q, fill;
+  logic               have_q, filled;  // entry_q is valid
+  logic               ask_v_q, ask_v_d;
+  ask_t               ask_q;
+  npu_pkg::line_t     wdata_q;
+  logic [23:0]        vpn;
+  logic [31:0]        off;
+  logic               hit, ok, miss;
+  logic [3:0]         fk;
+  logic [TlbLog2-1:0] tlb_at;
+  assign free   = !req_o.v || acc_i;
+  assign next   = !ask_v_q || (ok && free);
+  assign tlb_at = index(24'(ask.va >> hash_i.gran), context_i);
   always_comb begin
-    pte_pa   = '0;
-    pt_pl    = '0;
-    ptl_hit  = 1'b0;
-    pl       = '0;
-    walk_bad = 1'b0;
-    walk_fk  = 4'(FAULT_NONE);
-    table_hit = 1'b0;
-    walk_vpn  = 24'(walk_va_q >> hash_i.gran);
-    root_idx  = walk_vpn >> (hash_i.gran - 4'd2);
-    ti        = root_idx[3:0] ^ root_idx[7:4];
-    li        = '0;
-    leaf_off  = (32'(walk_vpn) << 2) & ~(32'hFFFFFFFF << hash_i.gran);
-    if (walk_q == WAsk) begin
-      table_hit = table_v_q[ti] && table_idx[ti] == root_idx;
-      pte_pa = leaf_q ? {table_pa[ti], 8'd0} + leaf_off : pt_base_i + {6'd0, root_idx, 2'd0};
-      pt_pl  = npu_hash_pkg::line(pte_pa, hash_i);
-      // an entry that was not valid then is read again
-      li      = line_index(pte_pa);
-      ptl_hit = leaf_q && ptl_v_q[li] && ptl_addr[li] == pte_pa[31:6] && ptl[li][9'({pte_pa[5:2], 5'd0})];
+    vpn = 24'(ask_q.va >> hash_i.gran);
+    off = ask_q.va & ~(32'hFFFFFFFF << hash_i.gran);
+    hit = have_q && entry_q.vpn == vpn && entry_q.ctx == context_i;
+    fk  = 4'(FAULT_NONE);
+    // an entry is held against the mask at each use: the mask may have changed
+    if (ask_v_q) begin
+      if (32'(vpn) >= pt_count_i) fk = 4'(FAULT_BOUNDS);
+      else if (hit && !ch_mask_i[entry_q.ch]) fk = 4'(FAULT_CHANNEL);
+      else if (hit && ask_q.we && !entry_q.w) fk = 4'(FAULT_WRITE);
     end
-    if (walk_q == WCheck) begin
-      pl = npu_hash_pkg::map(24'({pte_q[31:8], 8'h0} >> hash_i.gran), hash_i);
-      if (!pte_q[0]) walk_fk = 4'(FAULT_UNMAPPED);
-      else if (leaf_q && !ch_mask_i[pl.ch]) walk_fk = 4'(FAULT_CHANNEL);
-      walk_bad = walk_fk != 4'(FAULT_NONE);
-    end
+    ok      = ask_v_q && hit && fk == 4'(FAULT_NONE);
+    miss    = ask_v_q && !hit && fk == 4'(FAULT_NONE);
+    ask_v_d = any && next ? 1'b1 : ask_v_q && !next;
   end
+  assign busy_o = ask_v_q || req_o.v;
 
-  assign fault_o      = (any && fk != 4'(FAULT_NONE)) || walk_bad;
-  assign fault_kind_o = walk_bad ? walk_fk : fk;
-  assign fault_va_o   = walk_bad ? walk_va_q : va;
-  assign miss_o       = walk_q == WCheck && leaf_q;
-  assign req_o        = req_q;
-
-  /* verilator lint_off BLKSEQ */
   always_ff @(posedge clk_i) begin
-    bit [511:0] line;
-    if (acc_i && req_q.we) npu_dpi_write(req_q.pa, 32'(wlen_q), wdata_q);
-    if (acc_i) req_q.v <= 1'b0;
-    unique case (walk_q)
-      WIdle:
-        if (ok && free) begin
-          req_q   <= '{v: 1'b1, we: we_i[sel], ch: e.ch, lline: (e.lgran << (hash_i.gran - 4'd6)) | 26'(off >> 6),
-                       beats: 3'((7'(va[3:0]) + len_i[sel] + 7'd15) >> 4), tag: tag_i[sel],
-                       pa: {e.pfn, 8'h0} | off};
-          if (we_i[sel]) wdata_q <= wdata_i;
-          wlen_q  <= len_i[sel];
-          // stay with a client for eight requests, unless it pauses
-          burst_q <= sel == rr_q ? burst_q + 3'd1 : 3'd1;
-          rr_q    <= sel == rr_q && burst_q == 3'd7 ? sel + 2'd1 : sel;
-        end else if (any && !hit && fk == 4'(FAULT_NONE)) begin
-          walk_q    <= WAsk;
-          walk_va_q <= va;
-        end
-      WAsk:
-        if (!leaf_q && table_hit) leaf_q <= 1'b1;
-        else if (ptl_hit) begin
-          pte_q  <= ptl[li][9'({pte_pa[5:2], 5'd0}) +: 32];
-          walk_q <= WCheck;
-        end else if (free) begin
-          req_q  <= '{v: 1'b1, we: 1'b0, ch: pt_pl.ch, lline: pt_pl.lgran, beats: 3'd4, tag: WalkTag,
-                      pa: pte_pa};
-          walk_q <= WWait;
-        end
-      WWait:
-        if (any_rsp_i)
-          for (int r = 0; r <= N; r++)
-            if (rsp_i[r].v && rsp_i[r].tag == WalkTag) begin
-              npu_dpi_read(rsp_i[r].pa, line);
-              pte_q      <= line[9'({rsp_i[r].pa[5:2], 5'd0}) +: 32];
-              if (leaf_q) begin
-                ptl[line_index(rsp_i[r].pa)]      <= line;
-                ptl_addr[line_index(rsp_i[r].pa)] <= rsp_i[r].pa[31:6];
-                ptl_v_q[line_index(rsp_i[r].pa)]  <= 1'b1;
-              end
-              walk_q     <= WCheck;
-            end
-      WCheck: begin
-        if (!walk_bad && !leaf_q) begin
-          table_pa[ti]  <= pte_q[31:8];
-          table_idx[ti] <= root_idx;
-          table_v_q[ti] <= 1'b1;
-        end
-        if (!walk_bad && leaf_q) begin
-          tlb_q[index(24'(walk_va_q >> hash_i.gran))] <=
-              '{w: pte_q[1], ch: pl.ch, vpn: 24'(walk_va_q >> hash_i.gran),
-                pfn: pte_q[31:8], lgran: pl.lgran};
-          tlb_v_q[index(24'(walk_va_q >> hash_i.gran))] <= 1'b1;
-        end
-        walk_q <= walk_bad || leaf_q ? WIdle : WAsk;
-        leaf_q <= !walk_bad && !leaf_q;
-      end
-      default: walk_q <= WIdle;
-    endcase
-    if (kill_i) begin
-      walk_q  <= WIdle;
-      leaf_q  <= 1'b0;
-      req_q.v <= 1'b0;  // and what is granted in this cycle
+    if (any && next) begin
+      ask_q   <= ask;
+      entry_q <= tlb[tlb_at];
+      have_q  <= tlb_v_q[tlb_at];
+      if (ask.we) wdata_q <= wdata_i;
+    end else if (filled) begin
+      entry_q <= fill;
+      have_q  <= 1'b1;
     end
-    if (flush_i || (walk_q == WCheck && walk_bad)) ptl_v_q <= '0;
-    if (flush_i) tlb_v_q <= '0;
-    if (flush_i) table_v_q <= '0;
-    if (!rst_ni) begin
-      walk_q  <= WIdle;
-      req_q   <= '0;
-      tlb_v_q <= '0;
-      rr_q    <= '0;
-      burst_q <= '0;
-      ptl_v_q <= '0;
-      table_v_q <= '0;
-      leaf_q  <= 1'b0;
-    end
+    if (filled) tlb[index(vpn, context_i)] <= fill;
   end
-  /* verilator lint_on BLKSEQ */
+
+  // ---- walk: the entry's line is read at its physical address; then valid bit and channel are checked ----
+  walk_e                walk_q, walk_d;
+  logic                 leaf_q, leaf_d;            // at its second level
+  logic [31:0]          pte_q, pte_d, pte_pa;
+  table_t               tables [16];
+  logic [15:0]          table_v_q;
+  npu_pkg::line_t       ptl [8];                   // lines of second-level tables
+  npu_pkg::line_t       ptl_q;
+  logic [25:0]          ptl_addr [8];
+  logic [7:0]           ptl_v_q;
+  npu_hash_pkg::place_t place, pt_place;
+  logic [23:0]          root_idx;
+  logic [31:0]          leaf_off;
+  logic [3:0]           ti, walk_fk;
+  logic [2:0]           li;
+  logic                 table_hit, line_hit, came, walk_bad;
+  assign came = walk_q == WWait && rsp_i.v && rsp_i.tag == WalkTag;
+  always_comb begin
+    root_idx  = vpn >> (hash_i.gran - 4'd2);
+    ti        = root_idx[3:0] ^ root_idx[7:4];
+    leaf_off  = (32'(vpn) << 2) & ~(32'hFFFFFFFF << hash_i.gran);
+    table_hit = 1'b0;
+    line_hit  = 1'b0;
+    pte_pa    = '0;
+    li        = '0;
+    pt_place  = '0;
+    place     = '0;
+    walk_fk   = 4'(FAULT_NONE);
+    walk_d    = walk_q;
+    leaf_d    = leaf_q;
+    pte_d     = pte_q;
+    if (walk_q != WIdle) begin
+      pte_pa = leaf_q ? {tables[ti].pa, 8'd0} + leaf_off : pt_base_i + {6'd0, root_idx, 2'd0};
+      li     = line_index(pte_pa[31:6]);
+    end
+    unique case (walk_q)
+      WIdle: if (miss) walk_d = WTable;
+      WTable: begin
+        table_hit = table_v_q[ti] && tables[ti].idx == root_idx && tables[ti].ctx == context_i;
+        line_hit  = leaf_q && ptl_v_q[li] && ptl_addr[li] == pte_pa[31:6];
+        if (!leaf_q && table_hit) leaf_d = 1'b1;
+        else walk_d = line_hit ? WLine : WAsk;
+      end
+      WLine: begin
+        pte_d  = ptl_q[9'({pte_pa[5:2], 5'd0}) +: 32];
+        // an entry that was not valid then is read again
+        walk_d = pte_d[0] ? WCheck : WAsk;
+      end
+      WAsk: begin
+        pt_place = npu_hash_pkg::line(pte_pa, hash_i);
+        if (free) walk_d = WWait;
+      end
+      WWait:
+        if (came) begin
+          pte_d  = rsp_i.data[9'({rsp_i.at[5:2], 5'd0}) +: 32];
+          walk_d = WCheck;
+        end
+      WCheck: begin
+        place = npu_hash_pkg::map(24'({pte_q[31:8], 8'h0} >> hash_i.gran), hash_i);
+        if (!pte_q[0]) walk_fk = 4'(FAULT_UNMAPPED);
+        else if (leaf_q && !ch_mask_i[place.ch]) walk_fk = 4'(FAULT_CHANNEL);
+        walk_d = leaf_q ? WIdle : WTable;
+        leaf_d = !leaf_q;
+      end
+      default: walk_d = WIdle;
+    endcase
+    walk_bad = walk_fk != 4'(FAULT_NONE);
+  end
+  assign filled = walk_q == WCheck && leaf_q && !walk_bad;
+  assign fill   = '{w: pte_q[1], ch: place.ch, ctx: context_i, vpn: vpn, pfn: pte_q[31:8],
+                    lgran: place.lgran};
+
+  assign fault_o      = fk != 4'(FAULT_NONE) || walk_bad;
+  assign fault_kind_o = walk_bad ? walk_fk : fk;
+  assign fault_va_o   = ask_q.va;
+  assign miss_o       = walk_q == WCheck && leaf_q;
+
+  always_ff @(posedge clk_i) begin
+    if (walk_q == WTable) ptl_q <= ptl[li];
+    if (came && leaf_q) begin
+      ptl[li]      <= rsp_i.data;
+      ptl_addr[li] <= pte_pa[31:6];
+    end
+    if (walk_q == WCheck && !leaf_q && !walk_bad)
+      tables[ti] <= '{ctx: context_i, idx: root_idx, pa: pte_q[31:8]};
+  end
+
+  // ---- the request --------------------------------------------------------------------------------
+  npu_pkg::mem_req_t req_d;
+  always_comb begin
+    req_d   = req_o;
+    req_d.v = req_o.v && !acc_i;
+    if (ok && free)
+      req_d = '{v: 1'b1, we: ask_q.we, ch: entry_q.ch,
+                lline: (entry_q.lgran << (hash_i.gran - 4'd6)) | 26'(off >> 6),
+                beats: 3'((7'(ask_q.va[3:0]) + ask_q.len + 7'd15) >> 4), len: ask_q.len,
+                tag: ask_q.tag, pa: {entry_q.pfn, 8'h0} | off, walk: 1'b0};
+    else if (walk_q == WAsk && free)
+      req_d = '{v: 1'b1, we: 1'b0, ch: pt_place.ch, lline: pt_place.lgran, beats: 3'd4, len: 7'd4,
+                tag: WalkTag, pa: pte_pa, walk: 1'b1};
+    if (kill_i) req_d.v = 1'b0;  // and what is granted in this cycle
+  end
+  always_ff @(posedge clk_i) if (ok && free && ask_q.we) wdata_o <= wdata_q;
+
+  logic [7:0]    ptl_v_d;
+  logic [15:0]   table_v_d;
+  always_comb begin
+    ptl_v_d   = ptl_v_q;
+    table_v_d = table_v_q;
+    if (came && leaf_q) ptl_v_d[li] = 1'b1;
+    if (walk_q == WCheck && !leaf_q && !walk_bad) table_v_d[ti] = 1'b1;
+    if (flush_i || walk_bad) ptl_v_d = '0;
+    if (flush_i) table_v_d = '0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      req_o     <= '0;
+      ask_v_q   <= 1'b0;
+      walk_q    <= WIdle;
+      leaf_q    <= 1'b0;
+      tlb_v_q   <= '0;
+      ptl_v_q   <= '0;
+      table_v_q <= '0;
+      rr_q      <= '0;
+      burst_q   <= '0;
+    end else begin
+      req_o     <= req_d;
+      ask_v_q   <= ask_v_d && !kill_i;
+      walk_q    <= kill_i || walk_bad ? WIdle : walk_d;
+      leaf_q    <= kill_i || walk_bad ? 1'b0 : leaf_d;
+      ptl_v_q   <= ptl_v_d;
+      table_v_q <= table_v_d;
+      rr_q      <= rr_d;
+      burst_q   <= burst_d;
+      if (flush_i) tlb_v_q <= '0;
+      else if (filled) tlb_v_q[index(vpn, context_i)] <= 1'b1;
+    end
+    pte_q <= pte_d;
+  end
 endmodule

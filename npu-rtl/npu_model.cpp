@@ -8,6 +8,7 @@
  */
 #include "npu_model.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -21,6 +22,21 @@
 #define NPU_CAT(a, b)  NPU_CAT2(a, b)
 #include NPU_STR(NPU_TOP.h)
 
+/*
+ * What no reset has reached is undefined in a chip.  A model built for it (--x-initial
+ * unique) begins with every register at random, after the seed in NPU_MODEL_SEED; the
+ * others begin with zeros.
+ */
+static VerilatedContext *prepare(VerilatedContext *context)
+{
+	const char *seed = getenv("NPU_MODEL_SEED");
+
+	Verilated::threadContextp(context);
+	context->randReset(2);
+	context->randSeed(seed ? atoi(seed) : 1);
+	return context;
+}
+
 struct npu_model {
 	VerilatedContext context;
 	NPU_TOP top;
@@ -29,9 +45,11 @@ struct npu_model {
 	uint64_t cycle = 0; /* equal to the RTL's TIME */
 	npu_fold_fn fold = nullptr;
 	void *fold_user = nullptr;
+	npu_desc_fn desc = nullptr;
+	void *desc_user = nullptr;
 
 	npu_model(uint8_t *mem, uint64_t size)
-	    : top(&context, "npu"), memory(mem), bytes(size)
+	    : top(prepare(&context), "npu"), memory(mem), bytes(size)
 	{
 	}
 	~npu_model()
@@ -70,7 +88,7 @@ void access(npu_model *m, uint32_t address, bool write, uint32_t value)
 	m->cycle += NPU_MODEL_REG_CYCLES;
 }
 
-npu_model *create(uint8_t *memory, uint64_t bytes)
+npu_model *create(const npu_model_shape *, uint8_t *memory, uint64_t bytes)
 {
 	npu_model *m;
 
@@ -85,10 +103,12 @@ npu_model *create(uint8_t *memory, uint64_t bytes)
 	m->top.reg_addr_i = 0;
 	m->top.reg_wdata_i = 0;
 	m->top.rst_ni = 0;
+	m->context.assertOn(false); /* nothing holds before the reset */
 	for (int i = 0; i < 4; i++)
 		clock(m);
 	m->top.rst_ni = 1;
 	clock(m); /* the reset input is registered: time starts after this edge */
+	m->context.assertOn(true);
 	return m;
 }
 
@@ -144,13 +164,21 @@ void on_fold(npu_model *m, npu_fold_fn fn, void *user)
 	m->fold_user = user;
 }
 
+void on_desc(npu_model *m, npu_desc_fn fn, void *user)
+{
+	m->desc = fn;
+	m->desc_user = user;
+}
+
 const npu_model_api api = {
 	sizeof(npu_model_api),
 	NPU_MODEL_ABI,
+	"rtl",
 	NPU_ROWS,
 	NPU_COLS,
 	NPU_SLOTS,
 	NPU_CHANNELS,
+	0,
 	create,
 	destroy,
 	reg_read,
@@ -160,6 +188,8 @@ const npu_model_api api = {
 	cycle,
 	idle,
 	on_fold,
+	on_desc,
+	nullptr,
 };
 
 } // namespace
@@ -181,7 +211,7 @@ extern "C" void npu_dpi_read(unsigned int pa, svBitVecVal *d)
 		memcpy(d, m->memory + line, m->bytes - line);
 }
 
-/* len bytes, 1..32, inside one line; what lies beyond the memory is dropped. */
+/* len bytes, 1..64, inside one line; what lies beyond the memory is dropped. */
 extern "C" void npu_dpi_write(unsigned int pa, unsigned int len, const svBitVecVal *d)
 {
 	npu_model *m = current;
@@ -202,6 +232,15 @@ extern "C" void npu_dpi_fold(int slot, int rows, int cols, int t, long long star
 			    static_cast<uint32_t>(cols),  static_cast<uint32_t>(t),
 			    static_cast<uint64_t>(start), static_cast<uint64_t>(end)};
 	m->fold(m->fold_user, &f);
+}
+
+extern "C" void npu_dpi_desc(int slot, int head)
+{
+	npu_model *m = current;
+
+	if (m->desc)
+		m->desc(m->desc_user, static_cast<uint32_t>(slot),
+			static_cast<uint32_t>(head));
 }
 
 extern "C" __attribute__((visibility("default"))) const struct npu_model_api *

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npu_model.h - the C face of one built NPU: registers, time and memory, nothing else.
+ * npu_model.h - the C face of an NPU: registers, time and memory, nothing else.
  *
- * Each built shape (rows x cols x slots x channels) is a shared object that exports
- * npu_model_entry.  A model is used from one thread at a time; models are independent.
+ * An engine is a way to run the machine: its RTL, of which each built shape (rows x cols
+ * x slots x channels) is a shared object, or a model in C, which takes any shape.  Each
+ * exports npu_model_entry.  A model is used from one thread at a time; models are
+ * independent.
  * Registers are those of npu_regs.h; each access takes NPU_MODEL_REG_CYCLES cycles of
  * device time, as a bus access would.
  */
@@ -17,7 +19,7 @@
 extern "C" {
 #endif
 
-#define NPU_MODEL_ABI        1u
+#define NPU_MODEL_ABI        2u
 #define NPU_MODEL_SYMBOL     "npu_model_entry"
 #define NPU_MODEL_REG_CYCLES 2
 
@@ -36,13 +38,28 @@ struct npu_fold {
 };
 typedef void (*npu_fold_fn)(void *user, const struct npu_fold *fold);
 
+/* The slot has completed the descriptor at HEAD, which is now one more. */
+typedef void (*npu_desc_fn)(void *user, uint32_t slot, uint32_t head);
+
+/* Cycles that the descriptor takes, from when the slot could begin it to its end. */
+typedef uint64_t (*npu_cost_fn)(void *user, uint32_t slot, const uint32_t desc[16]);
+
+struct npu_model_shape {
+	uint32_t rows, cols, slots, channels;
+};
+
 struct npu_model_api {
 	uint32_t size;
 	uint32_t abi;
+	const char *engine; /* "rtl", "golden" */
+	/* What it can be: exactly this shape or, where any_shape is set, up to it. */
 	uint32_t rows, cols, slots, channels;
-	/* memory: bytes of device memory, owned by the caller, at physical address 0;
-	 * stays until destroy.  NULL when the host is out of memory. */
-	struct npu_model *(*create)(uint8_t *memory, uint64_t bytes);
+	uint32_t any_shape;
+	/* shape: one that it can be; a built one may have more channels.  memory: bytes
+	 * of device memory, owned by the caller, at physical address 0; stays until
+	 * destroy.  NULL when the host is out of memory. */
+	struct npu_model *(*create)(const struct npu_model_shape *shape, uint8_t *memory,
+				    uint64_t bytes);
 	void (*destroy)(struct npu_model *model);
 	uint32_t (*reg_read)(struct npu_model *model, uint32_t address);
 	void (*reg_write)(struct npu_model *model, uint32_t address, uint32_t value);
@@ -57,6 +74,10 @@ struct npu_model_api {
 	 * no request outstanding. */
 	int (*idle)(const struct npu_model *model);
 	void (*on_fold)(struct npu_model *model, npu_fold_fn fn, void *user);
+	void (*on_desc)(struct npu_model *model, npu_desc_fn fn, void *user);
+	/* From now on descriptors take what fn says, and compute nothing: no memory
+	 * changes but by SIGNAL and TIMESTAMP.  NULL: this engine cannot. */
+	void (*replay)(struct npu_model *model, npu_cost_fn fn, void *user);
 };
 
 typedef const struct npu_model_api *(*npu_model_entry_fn)(void);

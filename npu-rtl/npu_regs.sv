@@ -26,9 +26,19 @@ module npu_regs #(
     output logic               snap_o,
     output logic [7:0]         cnt_addr_o,
     input  logic [31:0]        cnt_rdata_i,
+    // who gets how much of it
+    input  logic               mem_idle_i,    // and every slot
+    output npu_pkg::arb_cfg_t  arb_o [2],
+    output npu_pkg::turns_cfg_t turns_o,
+    output logic               turns_restart_o,
+    output logic [N-1:0]       ch_group_o,
+    output logic [S-1:0]       bucket_set_o,
+    output npu_pkg::bucket_set_t bucket_o,
+    input  logic [31:0]        held_i [S],
     // slots
     output logic [31:0]        pt_base_o [S],
     output logic [31:0]        pt_count_o [S],
+    output logic [7:0]         context_o [S],
     output logic [15:0]        ch_mask_o [S],
     output logic [S-1:0]       serial_o,
     output logic [S-1:0]       tlb_flush_o,
@@ -45,6 +55,22 @@ module npu_regs #(
     output logic               irq_o
 );
   import npu_regs_pkg::*;
+  if (R < 1 || R > npu_pkg::MaxRows)
+    $fatal(1, "npu_regs: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > npu_pkg::MaxCols)
+    $fatal(1, "npu_regs: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_regs: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (N < 1 || N > npu_pkg::MaxChannels)
+    $fatal(1, "npu_regs: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
+  if (DepthLog2 < 1 || DepthLog2 > (1 << CAPS_DEPTH_LOG2_W) - 1)
+    $fatal(1, "npu_regs: DepthLog2 is %0d, not 1..%0d", DepthLog2, (1 << CAPS_DEPTH_LOG2_W) - 1);
+  if (SpadLog2 < 1 || SpadLog2 > (1 << CAPS_SPAD_LOG2_W) - 1)
+    $fatal(1, "npu_regs: SpadLog2 is %0d, not 1..%0d", SpadLog2, (1 << CAPS_SPAD_LOG2_W) - 1);
+  if (BankBits < 1 || BankBits > (1 << CAPS_BANKS_LOG2_W) - 1)
+    $fatal(1, "npu_regs: BankBits is %0d, not 1..%0d", BankBits, (1 << CAPS_BANKS_LOG2_W) - 1);
+  if (TlbLog2 < 1 || TlbLog2 > (1 << CAPS_TLB_LOG2_W) - 1)
+    $fatal(1, "npu_regs: TlbLog2 is %0d, not 1..%0d", TlbLog2, (1 << CAPS_TLB_LOG2_W) - 1);
 
   // After reset the hash spreads over as many of the channels as it can.
   function automatic logic [5:0] hash_all();
@@ -102,6 +128,84 @@ module npu_regs #(
   assign hash_ok = wdata_i[HASH_Q_LSB] && wdata_i[HASH_K_LSB+:HASH_K_W] <= 3'd4 && 32'(named) <= N &&
                    wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] >= 4'd8 && wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] <= 4'd12;
 
+  // ---- shares of memory --------------------------------------------------------------------
+  npu_pkg::arb_cfg_t    arb_d [2];
+  npu_pkg::turns_cfg_t  turns_d;
+  npu_pkg::bucket_set_t bucket_d;
+  logic [N-1:0]         ch_group_d;
+  logic [S-1:0]         bucket_set_d;
+  logic [1:0]           mem_status_d, mem_status_q;
+  logic                 turns_restart_d, is_arb, is_shared, bucket_bad;
+  always_comb begin
+    for (int i = 0; i < 2; i++) arb_d[i] = arb_o[i];
+    turns_d         = turns_o;
+    bucket_d        = bucket_o;
+    ch_group_d      = ch_group_o;
+    bucket_set_d    = '0;
+    mem_status_d    = mem_status_q;
+    turns_restart_d = 1'b0;
+    is_arb          = is_in(addr_i, GLB_ARB_ADDR, GLB_ARB_N);
+    is_shared       = is_arb || addr_i == GLB_TURNS_ADDR[11:0] ||
+                      addr_i == GLB_TURN_ORDER_ADDR[11:0] || addr_i == GLB_CH_GROUP_ADDR[11:0];
+    bucket_bad      = 32'(wdata_i[BUCKET_SET_SLOT_LSB+:BUCKET_SET_SLOT_W]) >= S ||
+                      (bucket_o.window != '0 && (bucket_o.budget == '0 || bucket_o.burst < 28'd4 ||
+                                                 bucket_o.budget > bucket_o.burst));
+    if (we_i && is_shared) begin
+      mem_status_d = 2'(MEMSET_OK);
+      if (!mem_idle_i) mem_status_d = 2'(MEMSET_BUSY);
+      else if (is_arb && wdata_i[ARB_MODE_LSB+:ARB_MODE_W] > 2'(ARB_TURNS))
+        mem_status_d = 2'(MEMSET_RANGE);
+      else begin
+        turns_restart_d = 1'b1;
+        unique case (addr_i)
+          GLB_TURNS_ADDR[11:0]: begin
+            turns_d.cycles = wdata_i[TURNS_CYCLES_LSB+:TURNS_CYCLES_W];
+            turns_d.last   = wdata_i[TURNS_LAST_LSB+:TURNS_LAST_W];
+          end
+          GLB_TURN_ORDER_ADDR[11:0]: turns_d.order = wdata_i;
+          GLB_CH_GROUP_ADDR[11:0]:   ch_group_d    = N'(wdata_i);
+          default: begin
+            arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].mode = wdata_i[ARB_MODE_LSB+:ARB_MODE_W];
+            arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].pass = wdata_i[ARB_PASS_LSB+:ARB_PASS_W];
+          end
+        endcase
+      end
+    end else if (we_i)
+      unique case (addr_i)
+        GLB_PRIO_ADDR[11:0]:          for (int i = 0; i < 2; i++) arb_d[i].prio = wdata_i;
+        GLB_BUCKET_WINDOW_ADDR[11:0]: bucket_d.window = wdata_i[23:0];
+        GLB_BUCKET_BUDGET_ADDR[11:0]: bucket_d.budget = wdata_i[27:0];
+        GLB_BUCKET_BURST_ADDR[11:0]:  bucket_d.burst  = wdata_i[27:0];
+        GLB_BUCKET_SET_ADDR[11:0]: begin
+          mem_status_d   = bucket_bad ? 2'(MEMSET_RANGE) : 2'(MEMSET_OK);
+          bucket_d.group = wdata_i[BUCKET_SET_GROUP_LSB];
+          for (int s = 0; s < int'(S); s++)
+            bucket_set_d[s] = !bucket_bad &&
+                              32'(wdata_i[BUCKET_SET_SLOT_LSB+:BUCKET_SET_SLOT_W]) == s;
+        end
+        default: ;
+      endcase
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int i = 0; i < 2; i++) arb_o[i] <= '0;
+      turns_o         <= '{cycles: 12'd128, last: 3'(S - 1), order: GLB_TURN_ORDER_RESET};
+      turns_restart_o <= 1'b0;
+      ch_group_o      <= '0;
+      bucket_o        <= '0;
+      bucket_set_o    <= '0;
+      mem_status_q    <= 2'(MEMSET_OK);
+    end else begin
+      arb_o           <= arb_d;
+      turns_o         <= turns_d;
+      turns_restart_o <= turns_restart_d;
+      ch_group_o      <= ch_group_d;
+      bucket_o        <= bucket_d;
+      bucket_set_o    <= bucket_set_d;
+      mem_status_q    <= mem_status_d;
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ideal_o     <= 1'b0;
@@ -119,6 +223,7 @@ module npu_regs #(
       for (int s = 0; s < int'(S); s++) begin
         pt_base_o[s]  <= '0;
         pt_count_o[s] <= '0;
+        context_o[s]  <= '0;
         ch_mask_o[s]  <= '0;
       end
     end else begin
@@ -150,6 +255,7 @@ module npu_regs #(
             if (is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N)) pt_base_o[s] <= {wdata_i[31:6], 6'd0};
             if (is_in(addr_i, GLB_PT_COUNT_ADDR, GLB_PT_COUNT_N)) pt_count_o[s] <= wdata_i;
             if (is_in(addr_i, GLB_CH_MASK_ADDR, GLB_CH_MASK_N)) ch_mask_o[s] <= wdata_i[15:0];
+            if (is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N)) context_o[s] <= wdata_i[7:0];
             if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) begin
               serial_o[s]    <= wdata_i[SLOT_CTRL_SERIAL_LSB];
               tlb_flush_o[s] <= wdata_i[SLOT_CTRL_TLB_FLUSH_LSB];
@@ -205,6 +311,18 @@ module npu_regs #(
         if (!opaque_q)
           rdata_o = 32'(hash_o.k) << HASH_K_LSB | 32'(hash_o.q) << HASH_Q_LSB | 32'(hash_o.gran) << HASH_GRAN_LSB |
                     32'(lock_q) << HASH_LOCK_LSB;
+        GLB_ARB_ADDR[11:0], GLB_ARB_ADDR[11:0] + 12'd4:
+        rdata_o = 32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].mode) << ARB_MODE_LSB |
+                  32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].pass) << ARB_PASS_LSB;
+        GLB_TURNS_ADDR[11:0]:
+        rdata_o = 32'(turns_o.cycles) << TURNS_CYCLES_LSB | 32'(turns_o.last) << TURNS_LAST_LSB;
+        GLB_TURN_ORDER_ADDR[11:0]:    rdata_o = turns_o.order;
+        GLB_PRIO_ADDR[11:0]:          rdata_o = arb_o[0].prio;
+        GLB_CH_GROUP_ADDR[11:0]:      rdata_o = 32'(ch_group_o);
+        GLB_MEM_STATUS_ADDR[11:0]:    rdata_o = 32'(mem_status_q);
+        GLB_BUCKET_WINDOW_ADDR[11:0]: rdata_o = 32'(bucket_o.window);
+        GLB_BUCKET_BUDGET_ADDR[11:0]: rdata_o = 32'(bucket_o.budget);
+        GLB_BUCKET_BURST_ADDR[11:0]:  rdata_o = 32'(bucket_o.burst);
         default: ;
       endcase
       if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) && !opaque_q) rdata_o = 32'(hash_o.xmask[mask]);
@@ -215,8 +333,35 @@ module npu_regs #(
           if (is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N)) rdata_o = pt_base_o[s];
           if (is_in(addr_i, GLB_PT_COUNT_ADDR, GLB_PT_COUNT_N)) rdata_o = pt_count_o[s];
           if (is_in(addr_i, GLB_CH_MASK_ADDR, GLB_CH_MASK_N)) rdata_o = 32'(ch_mask_o[s]);
+          if (is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N)) rdata_o = 32'(context_o[s]);
           if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) rdata_o = 32'(serial_o[s]) << SLOT_CTRL_SERIAL_LSB;
+          if (is_in(addr_i, GLB_HELD_ADDR, GLB_HELD_N)) rdata_o = held_i[s];
         end
     end
   end
+
+  // ---- what always holds -----------------------------------------------------------------------
+  OneAccess: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      !(we_i && re_i));
+  HashOdd: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      hash_o.q[0]);
+  HashBuilt: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      32'(hash_o.q) << hash_o.k <= N && hash_o.k <= 3'd4);
+  GranuleInRange: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      hash_o.gran >= 4'd8 && hash_o.gran <= 4'd12);
+  LockStays: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(lock_q) |-> lock_q && $stable(hash_o));
+  OpaqueStays: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(opaque_q) |-> opaque_q);
+  OpaqueHides: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      opaque_q && (addr_i == GLB_HASH_ADDR[11:0] || is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N))
+      |-> rdata_o == '0);
+  EventKept: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) |-> ($past(event_d) & ~pend_q) == '0);
+  PendingOfSlots: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      (pend_q & ~IrqBits[23:0]) == '0);
+  TimeCounts: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) |-> time_o == $past(time_o) + 64'd1);
+  ReadsNeedRead: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      !re_i |-> rdata_o == '0);
 endmodule

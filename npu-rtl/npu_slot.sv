@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_slot: one tenant's engine: descriptor ring, sequencer, registers, counters, around npu_conv, npu_vec and a memory port.
 module npu_slot #(
-    parameter int R = 16, C = 16, N = 8, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
+    parameter int R = 16, C = 16, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
 ) (
     input  logic                clk_i, rst_ni,
     input  logic [RW-1:0]       h_i,
     input  logic [CW-1:0]       w_i,
     input  logic [31:0]         pt_base_i, pt_count_i,
+    input  logic [7:0]          context_i,
     input  logic [15:0]         ch_mask_i,
     input  logic                serial_i, tlb_flush_i,
     input  npu_pkg::hash_cfg_t  hash_i,
@@ -18,9 +19,9 @@ module npu_slot #(
     output logic [31:0]         reg_rdata_o,
     input  logic                snap_i,
     output npu_pkg::mem_req_t   req_o,
+    output npu_pkg::line_t      wdata_o,
     input  logic                acc_i,
-    input  npu_pkg::mem_rsp_t   ch_rsp_i [N],
-    input  npu_pkg::mem_rsp_t   id_rsp_i,
+    input  npu_pkg::mem_rsp_t   rsp_i,
     output logic signed [8:0]   a_o [R],
     output logic [R-1:0]        sw_o, ld_o,
     output logic signed [8:0]   w_o [C],
@@ -30,29 +31,12 @@ module npu_slot #(
     output logic                quiet_o, idle_o,
     output logic                irq_signal_o, irq_fault_o, irq_quiet_o
 );
-  import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
   import npu_regs_pkg::*;
   localparam logic [8:0] TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181;
 
   typedef enum logic [3:0] {
     SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause, SDone, SStopping, SStopped
   } state_e;
-
-  // ---- responses of this slot ------------------------------------------------------------------------------------------
-  npu_pkg::mem_rsp_t rsp [N+1];
-  logic              any_rsp;
-  logic [3:0]        rsp_cnt;
-  always_comb begin
-    any_rsp = id_rsp_i.v;
-    rsp_cnt = 4'(id_rsp_i.v);
-    rsp[N]  = id_rsp_i;
-    for (int r = 0; r < N; r++) begin
-      rsp[r]   = ch_rsp_i[r];
-      rsp[r].v = ch_rsp_i[r].v && ch_rsp_i[r].slot == 3'(Id);
-      any_rsp |= rsp[r].v;
-      rsp_cnt += 4'(rsp[r].v);
-    end
-  end
 
   // ---- registers ---------------------------------------------------------------------------------------------------------
   logic [31:0] ring_base_q, head_q, tail_q, fault_addr_q, fault_desc_q, preempt_cycles_q;
@@ -69,10 +53,11 @@ module npu_slot #(
   logic        kill, mmu_fault, dec_fault, stuck, empty;
   logic [3:0]  mmu_kind, dec_kind;
   logic [31:0] mmu_va, dec_addr;
-  logic        fault_now, kill_now, reset_now;
+  logic        fault_now, kill_now, reset_now, denied;
   assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
   assign reset_now = wr_ring;
-  assign fault_now = mmu_fault || dec_fault || stuck || empty;
+  assign denied    = rsp_i.v && rsp_i.denied && state_q != SStopping && state_q != SStopped;
+  assign fault_now = mmu_fault || dec_fault || stuck || empty || denied;
   assign kill      = kill_now || fault_now || reset_now || !rst_ni;
 
   // ---- the current descriptor and the next -------------------------------------------------------------------------------------
@@ -116,7 +101,7 @@ module npu_slot #(
 
   // ---- units ----------------------------------------------------------------------------------------------------------------------
   logic         conv_quiet;
-  logic         conv_start, vec_start, conv_busy, vec_busy, vec_work, row, fold, stall_a, stall_w, stall_out;
+  logic         conv_start, vec_start, conv_busy, vec_busy, vec_work, row, fold, stall_a, stall_bank, stall_w, stall_out;
   logic [15:0]  macs;
   logic         c_push, v_push, c_pop, v_pop, f_rdy, f_pop_v;
   logic         c_cut;
@@ -135,19 +120,19 @@ module npu_slot #(
   logic [31:0]  m_va [4];
   logic [6:0]   m_len [4];
   logic [8:0]   m_tag [4];
-  logic         walk;
+  logic         walk, m_busy;             // m_busy: a request granted and not yet accepted
   assign conv_start = state_q == SDecode && !dec_fault && is_array;
   assign vec_start  = state_q == SDecode && !dec_fault && is_vec;
 
-  npu_conv #(.R(R), .C(C), .N(N), .Id(Id), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
+  npu_conv #(.R(R), .C(C), .Id(Id), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
       .clk_i, .rst_ni, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
       .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
-      .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .any_rsp_i(any_rsp), .rsp_i(rsp),
+      .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .rsp_i,
       .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_rdy_i(cst_rdy),
       .a_o, .sw_o, .ld_o, .w_o, .group_o, .g_o, .p_i,
-      .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
+      .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_bank_o(stall_bank), .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
 
   npu_vec u_vec (
       .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc_q), .busy_o(vec_busy), .work_o(vec_work), .empty_o(empty),
@@ -155,10 +140,10 @@ module npu_slot #(
       .push_rdy_i(f_rdy && v_push), .pop_v_i(f_pop_v && !conv_busy), .data_i(f_data), .meta_i(f_meta), .pop_o(v_pop),
       .st_v_o(vst_v), .st_va_o(vst_va), .st_len_o(vst_len), .st_data_o(vst_data), .st_rdy_i(vst_rdy));
 
-  npu_fetch #(.N(N)) u_fetch (
+  npu_fetch u_fetch (
       .clk_i, .rst_ni, .clear_i(kill), .push_i(c_push || v_push), .va_i(conv_busy ? c_push_va : v_push_va),
       .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta), .cut_i(conv_busy && c_cut), .jump_i(c_jump), .push_rdy_o(f_rdy),
-      .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .any_rsp_i(any_rsp), .rsp_i(rsp),
+      .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .rsp_i,
       .pop_v_o(f_pop_v), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
@@ -176,8 +161,8 @@ module npu_slot #(
   assign st_free  = !st_v_q || (m_gnt[2] && st_last);
   assign cst_rdy  = st_free;
   assign vst_rdy  = st_free && !cst_v;
-  assign q_v      = state_q == SWrite && !q_sent_q;
   logic q_sent_q;
+  assign q_v      = state_q == SWrite && !q_sent_q;
   always_ff @(posedge clk_i) begin
     if (m_gnt[2]) begin
       if (st_last) st_v_q <= 1'b0;
@@ -213,6 +198,7 @@ module npu_slot #(
   // ---- memory port ---------------------------------------------------------------------------------------------------------------
   logic [8:0] pending_q;                  // requests accepted and not yet answered
   logic       desc_ask;
+  logic       next_off;                   // the descriptor asked for: at HEAD, or the one after it
   assign desc_ask = next_ask_q && !next_sent_q;
   assign m_v      = {desc_ask || state_q == SWaitAsk, st_v_q, a_req, f_req};
   assign m_va[0]  = f_va;
@@ -228,27 +214,25 @@ module npu_slot #(
   assign m_tag[1] = a_tag;
   assign m_tag[2] = TagStore;
   assign m_tag[3] = desc_ask ? TagDesc : TagWait;
-  logic next_off;                         // the descriptor asked for: at HEAD, or the one after it
   assign next_off = state_q != SIdle && state_q != SFetch;
 
-  npu_mmu #(.N(N)) u_mmu (
-      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i || wr_ring), .pt_base_i, .pt_count_i, .ch_mask_i, .hash_i,
-      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && 32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(st_data_q),
-      .req_o, .acc_i, .any_rsp_i(any_rsp), .rsp_i(rsp), .fault_o(mmu_fault), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
+  npu_mmu u_mmu (
+      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .pt_base_i, .pt_count_i, .context_i, .ch_mask_i, .hash_i,
+      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && 32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(512'(st_data_q)),
+      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
       .miss_o(walk));
 
   // ---- sequencer --------------------------------------------------------------------------------------------------------------------
   logic [3:0] pause_q;
   logic       wait_ok_q, settled, stop_here;
-  assign settled   = !conv_busy && !vec_busy && !st_v_q && !req_o.v && pending_q == 0 && !next_ask_q;
+  assign settled   = !conv_busy && !vec_busy && !st_v_q && !m_busy && pending_q == 0 && !next_ask_q;
   assign stop_here = drain_q && (state_q == SIdle || state_q == SWaitPause);
 
   always_ff @(posedge clk_i) begin
-    bit [511:0] line;
     irq_signal_o <= 1'b0;
     irq_fault_o  <= 1'b0;
     irq_quiet_o  <= 1'b0;
-    pending_q    <= pending_q + 9'(acc_i) - 9'(rsp_cnt);
+    pending_q    <= pending_q + 9'(acc_i) - 9'(rsp_i.v);
 
     // the next descriptor is fetched while the current one runs
     if (!next_ask_q && !next_v_q && !drain_q
@@ -257,17 +241,14 @@ module npu_slot #(
       next_sent_q <= 1'b0;
     end
     if (m_gnt[3] && desc_ask) next_sent_q <= 1'b1;
-    if (any_rsp)
-      for (int r = 0; r <= N; r++)
-        if (rsp[r].v && rsp[r].tag[8:7] == 2'd3 && !rsp[r].tag[6] && state_q != SStopping) begin
-          npu_dpi_read(rsp[r].pa, line);
-          if (!rsp[r].tag[0]) begin
-            next_q     <= line;
-            next_v_q   <= 1'b1;
-            next_ask_q <= 1'b0;
-          end else wait_ok_q <= line[9'({rsp[r].pa[5:3], 6'd0}) +: 64]
-                                >= {desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]};
-        end
+    if (rsp_i.v && rsp_i.tag[8:7] == 2'd3 && !rsp_i.tag[6] && state_q != SStopping) begin
+      if (!rsp_i.tag[0]) begin
+        next_q     <= rsp_i.data;
+        next_v_q   <= 1'b1;
+        next_ask_q <= 1'b0;
+      end else wait_ok_q <= rsp_i.data[9'({rsp_i.at[5:3], 6'd0}) +: 64]
+                            >= {desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]};
+    end
 
     unique case (state_q)
       SIdle:
@@ -293,7 +274,7 @@ module npu_slot #(
       SFlush: if (settled) state_q <= SDone;
       SWaitAsk: if (m_gnt[3] && !desc_ask) state_q <= SWaitRsp;
       SWaitRsp:
-        if (pending_q == 0 && !req_o.v) begin
+        if (pending_q == 0 && !m_busy) begin
           state_q <= wait_ok_q ? SDone : SWaitPause;
           pause_q <= '0;
         end
@@ -310,7 +291,7 @@ module npu_slot #(
         state_q      <= next_v_q && !drain_q ? SFetch : SIdle;
       end
       SStopping:
-        if (pending_q == 0 && !req_o.v) begin
+        if (pending_q == 0 && !m_busy) begin
           state_q <= SStopped;
           if (stop_q == 3'(STATE_FAULT)) irq_fault_o <= 1'b1;
           else irq_quiet_o <= 1'b1;
@@ -341,8 +322,9 @@ module npu_slot #(
       stop_q  <= kill_now ? 3'(STATE_KILLED) : 3'(STATE_FAULT);
     end
     if (fault_now && !kill_now) begin
-      fault_kind_q <= mmu_fault ? mmu_kind : dec_fault ? dec_kind : 4'(FAULT_FIELD);
-      fault_addr_q <= mmu_fault ? mmu_va : dec_fault ? dec_addr : stuck ? 32'd15 : 32'd13;
+      fault_kind_q <= mmu_fault ? mmu_kind : denied ? 4'(FAULT_CHANNEL)
+                                : dec_fault ? dec_kind : 4'(FAULT_FIELD);
+      fault_addr_q <= mmu_fault ? mmu_va : denied ? '1 : dec_fault ? dec_addr : stuck ? 32'd15 : 32'd13;
       // a prefetch of the next descriptor may fault while this one runs
       fault_desc_q <= head_q;
     end
@@ -361,7 +343,7 @@ module npu_slot #(
       stop_q       <= 3'(STATE_IDLE);
     end
     // RING_BASE stops and starts the slot anew: no interrupt for that
-    if (state_q == SStopping && stop_q == 3'(STATE_IDLE) && pending_q == 0 && !req_o.v && !wr_ring && !kill_now) begin
+    if (state_q == SStopping && stop_q == 3'(STATE_IDLE) && pending_q == 0 && !m_busy && !wr_ring && !kill_now) begin
       state_q     <= SIdle;
       irq_quiet_o <= 1'b0;
     end
@@ -381,15 +363,16 @@ module npu_slot #(
       preempt_cycles_q <= '0;
     end
   end
-  assign idle_o = (state_q == SStopped || (state_q == SIdle && head_q == tail_q && !drain_q)) && pending_q == 0 && !req_o.v;
+  assign idle_o = (state_q == SStopped || (state_q == SIdle && head_q == tail_q && !drain_q)) && pending_q == 0 && !m_busy;
 
   // ---- counters ------------------------------------------------------------------------------------------------------------------------
-  localparam int NCnt = 14;
+  localparam int NCnt = 15;
   logic [63:0] cnt_q [NCnt], shadow_q [NCnt];
-  logic [2:0]  class_now;                 // ACTIVE 1, STALL_A 2, STALL_W 3, STALL_OUT 4, STALL_SEQ 5, IDLE 6: index into cnt_q
+  logic [2:0]  class_now;                 // ACTIVE 1, STALL_A 2, STALL_W 3, STALL_OUT 4, STALL_SEQ 5, IDLE 6: index into cnt_q; 7: STALL_BANK
   always_comb begin
     class_now = 3'd5;
     if (row || vec_work) class_now = 3'd1;
+    else if (stall_bank) class_now = 3'd7;
     else if (stall_a) class_now = 3'd2;
     else if (stall_w) class_now = 3'd3;
     else if (stall_out) class_now = 3'd4;
@@ -403,6 +386,7 @@ module npu_slot #(
     if (class_now == 3'd4) cnt_q[4] <= cnt_q[4] + 64'd1;
     if (class_now == 3'd5) cnt_q[5] <= cnt_q[5] + 64'd1;
     if (class_now == 3'd6) cnt_q[6] <= cnt_q[6] + 64'd1;
+    if (class_now == 3'd7) cnt_q[14] <= cnt_q[14] + 64'd1;
     if (row) begin
       cnt_q[7] <= cnt_q[7] + 64'(macs);
       cnt_q[9] <= cnt_q[9] + 64'd1;
@@ -420,7 +404,8 @@ module npu_slot #(
       end
   end
   logic conserved;                        // apart: Verilator 5.006 takes no array in a property
-  assign conserved = cnt_q[0] == cnt_q[1] + cnt_q[2] + cnt_q[3] + cnt_q[4] + cnt_q[5] + cnt_q[6];
+  assign conserved = cnt_q[0] == cnt_q[1] + cnt_q[2] + cnt_q[3] + cnt_q[4] + cnt_q[5] + cnt_q[6]
+                     + cnt_q[14];
   Conservation: assert property (@(posedge clk_i) disable iff (!rst_ni) conserved);
 
   // ---- register reads -------------------------------------------------------------------------------------------------------------------

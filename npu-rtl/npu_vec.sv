@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_vec: element-wise operations, pooling, table look-up, softmax, copies and fills of one slot, on pieces from the fetch FIFO.
+// npu_vec: element-wise operations, pooling, table look-up, softmax, copies and fills of one slot,
+// on pieces from the fetch FIFO.
 //
-// Copies, fills and look-ups move up to 32 bytes a piece; ADD, MUL and RELU compute 16 lanes a cycle; pooling takes 32
-// channels of a pixel a cycle, padding left out, and an average 8 cycles of division; softmax reads each row three times.
+//   npu_vec_fetch --> fetch FIFO --+--> operands --> scale --> + --> scale --> clamp --+
+//                                  +--> npu_vec_lut, npu_vec_pool, npu_softmax --------+--> FIFO
+//                                  +--> copies, fills ---------------------------------+
+//
+// Copies, fills and look-ups move up to 32 bytes a piece; ADD, MUL and RELU compute 16 lanes;
+// pooling takes 32 channels of a pixel a cycle, padding left out.  Nothing here ever stalls: a piece
+// whose output has no place in the FIFO before the stores yet is not taken.
 module npu_vec (
     input  logic         clk_i, rst_ni,
     input  logic         kill_i, start_i,
@@ -28,289 +34,263 @@ module npu_vec (
 );
   import npu_regs_pkg::*;
   import npu_math_pkg::*;
+  localparam int Lanes = 16, FifoLog2 = 3;
 
-  // fields; wires: a descriptor does not change under way
-  logic [7:0]  vop;
-  logic [19:0] rows;
-  logic [15:0] cols, ow, h_in, w_in, pix;
-  logic [31:0] lda, ldb, ldd;
-  logic [7:0]  kh, kw, pt, pl;
-  logic [3:0]  sy, sx;
-  logic        is_pool, is_avg, two, is_fill, is_lut, is_soft, au8, bu8, ou8;
-  logic [5:0]  step, tab_end;             // pieces of a table: LUT 8, SOFTMAX 32
-  assign vop  = desc_i[DESC_VOP_BIT +: 8];
-  assign rows = desc_i[DESC_DM_BIT +: 20];
-  assign cols = is_pool ? desc_i[DESC_CIN_BIT +: 16] : desc_i[DESC_VCOLS_BIT +: 16];
-  assign ow   = desc_i[DESC_OW_BIT +: 16];
-  assign h_in = desc_i[DESC_H_BIT +: 16];
-  assign w_in = desc_i[DESC_W_BIT +: 16];
-  assign pix  = desc_i[DESC_PIX_BIT +: 16];
-  assign lda  = desc_i[DESC_LDA_BIT +: 32];
-  assign ldb  = desc_i[DESC_VLDB_BIT +: 32];
-  assign ldd  = desc_i[DESC_LDD_BIT +: 32];
-  assign kh   = desc_i[DESC_KH_BIT +: 8];
-  assign kw   = desc_i[DESC_KW_BIT +: 8];
-  assign pt   = desc_i[DESC_PT_BIT +: 8];
-  assign pl   = desc_i[DESC_PL_BIT +: 8];
-  assign sy   = desc_i[DESC_SY_BIT +: 4];
-  assign sx   = desc_i[DESC_SX_BIT +: 4];
-  assign au8  = desc_i[DESC_F_AU8_BIT];
-  assign bu8  = desc_i[DESC_F_BU8_BIT];
-  assign ou8  = desc_i[DESC_F_OU8_BIT];
-  assign is_avg  = vop == 8'(VOP_AVGPOOL);
-  assign is_pool = is_avg || vop == 8'(VOP_MAXPOOL);
-  assign two     = vop == 8'(VOP_ADD) || vop == 8'(VOP_MUL);
-  assign is_fill = vop == 8'(VOP_FILL);
-  assign is_lut  = vop == 8'(VOP_LUT);
-  assign is_soft = vop == 8'(VOP_SOFTMAX);
-  assign step    = two || vop == 8'(VOP_RELU) ? 6'd16 : 6'd32;
-  assign tab_end = is_lut ? 6'd8 : is_soft ? 6'd32 : 6'd0;
-
-  // ---- generator: what to fetch ---------------------------------------------------------------------------------------
-  logic        f_act_q, f_b_q, f_some_q, start_q;
-  logic [19:0] f_row_q;
-  logic [15:0] f_col_q, f_ox_q;
-  logic [31:0] f_a_q, f_bb_q;             // row addresses of A, B
-  logic signed [20:0] f_iy_q;
-  logic signed [17:0] f_ix_q;
-  logic [7:0]  f_ky_q, f_kx_q;
-  logic [5:0]  f_tab_q;                   // pieces of the table asked for
-  logic [1:0]  f_pass_q;                  // softmax: the row's reading
-  logic signed [20:0] iy;
-  logic signed [17:0] ix;
-  logic        in_img, k_last, col_last, last_in, f_table, f_again;
-  logic [5:0]  len;
-  logic        f_adv;
+  // ---- the operation ----------------------------------------------------------------------------
+  npu_vec_pkg::op_t op;
+  logic [7:0]       vop, zp_a, zp_b, zpo, amin, amax;
+  logic             start_q, clear;
+  assign vop = desc_i[DESC_VOP_BIT +: 8];
   always_comb begin
-    iy = f_iy_q + 21'(signed'({1'b0, f_ky_q}));
-    ix = f_ix_q + 18'(signed'({1'b0, f_kx_q}));
-    in_img   = 21'(unsigned'(iy)) < 21'(h_in) && 18'(unsigned'(ix)) < 18'(w_in);
-    k_last   = f_ky_q + 8'd1 == kh && f_kx_q + 8'd1 == kw;
-    // the last pixel of the window that lies in the image
-    last_in  = in_img && (f_ky_q + 8'd1 == kh || iy + 21'sd1 == 21'(signed'({1'b0, h_in})))
-                      && (f_kx_q + 8'd1 == kw || ix + 18'sd1 == 18'(signed'({1'b0, w_in})));
-    len      = 17'(f_col_q) + 17'(step) > 17'(cols) ? 6'(cols - f_col_q) : step;
-    col_last = 17'(f_col_q) + 17'(step) >= 17'(cols);
-    f_table  = f_tab_q != tab_end;
-    f_again  = is_soft && f_pass_q != 2'd2;
+    op.add     = vop == 8'(VOP_ADD);
+    op.mul     = vop == 8'(VOP_MUL);
+    op.relu    = vop == 8'(VOP_RELU);
+    op.maxpool = vop == 8'(VOP_MAXPOOL);
+    op.avgpool = vop == 8'(VOP_AVGPOOL);
+    op.fill    = vop == 8'(VOP_FILL);
+    op.lut     = vop == 8'(VOP_LUT);
+    op.softmax = vop == 8'(VOP_SOFTMAX);
+    op.two     = op.add || op.mul;
+    op.pool    = op.maxpool || op.avgpool;
+    op.au8     = desc_i[DESC_F_AU8_BIT];
+    op.bu8     = desc_i[DESC_F_BU8_BIT];
+    op.ou8     = desc_i[DESC_F_OU8_BIT];
+    op.step    = op.two || op.relu ? 6'd16 : 6'd32;
+    op.cols    = op.pool ? desc_i[DESC_CIN_BIT +: 16] : desc_i[DESC_VCOLS_BIT +: 16];
+    op.table_pieces = op.lut ? 6'd8 : op.softmax ? 6'd32 : 6'd0;
   end
-  assign push_o      = f_act_q && (!is_pool || in_img);
-  assign push_va_o   = f_table ? desc_i[DESC_ADDR_P_BIT +: 32] + {21'd0, f_tab_q, 5'd0}
-                     : is_pool ? desc_i[DESC_ADDR_A_BIT +: 32] + 32'(iy) * lda + 32'(ix) * 32'(pix) + 32'(f_col_q)
-                     : f_b_q ? f_bb_q + 32'(f_col_q) : f_a_q + 32'(f_col_q);
-  assign push_len_o  = f_table ? 6'd32 : len;
-  assign push_meta_o = {f_table, 7'd0, last_in};
-  assign f_adv       = f_act_q && (push_rdy_i || (is_pool && !in_img));
-  assign empty_o     = f_act_q && is_pool && k_last && !in_img && !f_some_q;
-  always_ff @(posedge clk_i) begin
-    start_q <= start_i && !kill_i && rst_ni;
-    if (start_q) begin
-      f_act_q  <= !is_fill;
-      f_b_q    <= 1'b0;
-      f_some_q <= 1'b0;
-      f_row_q  <= '0;
-      f_col_q  <= '0;
-      f_ox_q   <= '0;
-      f_a_q    <= desc_i[DESC_ADDR_A_BIT +: 32];
-      f_bb_q   <= desc_i[DESC_ADDR_B_BIT +: 32];
-      f_iy_q   <= -21'(signed'({1'b0, pt}));
-      f_ix_q   <= -18'(signed'({1'b0, pl}));
-      f_ky_q   <= '0;
-      f_kx_q   <= '0;
-      f_tab_q  <= '0;
-      f_pass_q <= '0;
-    end else if (f_adv) begin
-      if (f_table) f_tab_q <= f_tab_q + 6'd1;
-      else if (is_pool && !k_last) begin
-        f_some_q <= f_some_q || in_img;
-        f_kx_q   <= f_kx_q + 8'd1;
-        if (f_kx_q + 8'd1 == kw) begin
-          f_kx_q <= '0;
-          f_ky_q <= f_ky_q + 8'd1;
-        end
-      end else if (two && !f_b_q) f_b_q <= 1'b1;
-      else begin
-        f_b_q    <= 1'b0;
-        f_some_q <= 1'b0;
-        f_ky_q   <= '0;
-        f_kx_q   <= '0;
-        f_col_q  <= f_col_q + 16'(step);
-        if (col_last) begin
-          f_col_q  <= '0;
-          f_pass_q <= f_again ? f_pass_q + 2'd1 : '0;
-          if (!f_again) begin
-            f_row_q <= f_row_q + 20'd1;
-            f_a_q   <= f_a_q + lda;
-            f_bb_q  <= f_bb_q + ldb;
-            f_ox_q  <= f_ox_q + 16'd1;
-            f_ix_q  <= f_ix_q + 18'(signed'({1'b0, sx}));
-            if (f_ox_q + 16'd1 == ow) begin
-              f_ox_q <= '0;
-              f_ix_q <= -18'(signed'({1'b0, pl}));
-              f_iy_q <= f_iy_q + 21'(signed'({1'b0, sy}));
-            end
-            if (f_row_q + 20'd1 == rows) f_act_q <= 1'b0;
-          end
-        end
-      end
-    end
-    if (kill_i || !rst_ni) f_act_q <= 1'b0;
-  end
-
-  // ---- consumer: compute and hand over -----------------------------------------------------------------------------------
-  logic         c_act_q, have_a_q, out_v_q;
-  logic [19:0]  c_row_q;
-  logic [15:0]  c_col_q;
-  logic [31:0]  c_d_q, out_va_q;
-  logic [5:0]   c_len, out_len_q;
-  logic [4:0]   c_tab_q;                  // table pieces taken
-  logic [1:0]   c_pass_q;
-  logic [255:0] first_q, out_q, res;
-  logic         room, table_in, take, emit, c_last, pooled;
-  // averages
-  logic [3:0]   div_q;                    // quotient bits still to come, and one
-  logic [15:0]  count_q;
-  logic signed [24:0] acc_q [32];
-  logic [24:0]  rem_q [32];
-  logic [7:0]   quo_q [32];
-  // softmax
-  logic         s_done, s_emit;
-  logic [255:0] s_res;
-  assign room     = !out_v_q || st_rdy_i;
-  assign table_in = c_act_q && pop_v_i && meta_i[8];
-  assign pooled   = is_pool && meta_i[0];
-  assign take     = c_act_q && !is_fill && pop_v_i && !meta_i[8] && (is_soft ? s_done : room && div_q == 0);
-  always_comb begin
-    if (is_fill) emit = c_act_q && room;
-    else if (is_soft) emit = s_emit;
-    else if (is_avg) emit = div_q == 4'd1 && room;
-    else emit = take && (is_pool ? pooled : !two || have_a_q);
-  end
-  assign pop_o  = take || table_in;
-  assign work_o = take || emit || div_q != 0 || (is_soft && c_act_q && pop_v_i);
-  assign c_len  = 17'(c_col_q) + 17'(step) > 17'(cols) ? 6'(cols - c_col_q) : step;
-  assign c_last = 17'(c_col_q) + 17'(step) >= 17'(cols);
-  // the fetcher may still be walking a window's padding when the last output has gone
-  assign busy_o = start_q || f_act_q || c_act_q || out_v_q;
-  assign st_v_o    = out_v_q;
-  assign st_va_o   = out_va_q;
-  assign st_len_o  = out_len_q;
-  assign st_data_o = out_q;
-
-  npu_softmax u_softmax (
-      .clk_i, .rst_ni, .clear_i(start_q || kill_i), .data_i, .tab_v_i(table_in && is_soft), .tab_at_i(c_tab_q),
-      .v_i(c_act_q && is_soft && pop_v_i && !meta_i[8]), .pass_i(c_pass_q), .len_i(c_len), .last_i(c_last), .au8_i(au8), .ou8_i(ou8),
-      .room_i(room), .done_o(s_done), .emit_o(s_emit), .res_o(s_res));
-
-  logic [7:0] lut [256];
-  logic [7:0] zpo, amin, amax;
+  assign zp_a = desc_i[DESC_VZP1_BIT +: 8];
+  assign zp_b = desc_i[DESC_VZP2_BIT +: 8];
   assign zpo  = desc_i[DESC_ZPO_BIT +: 8];
   assign amin = desc_i[DESC_AMIN_BIT +: 8];
   assign amax = desc_i[DESC_AMAX_BIT +: 8];
+  always_ff @(posedge clk_i) start_q <= start_i && !kill_i && rst_ni;
+  assign clear = start_q || kill_i;
+
+  logic fetch_busy, fill, fill_rdy;
+  npu_vec_fetch u_fetch (
+      .clk_i, .rst_ni, .clear_i(kill_i), .start_i(start_q), .desc_i, .op_i(op),
+      .busy_o(fetch_busy), .empty_o, .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_rdy_i,
+      .fill_o(fill), .fill_rdy_i(fill_rdy));
+
+  // ---- pieces: one at a time, table or data -----------------------------------------------------
+  // outputs between the taking of their last piece and their store
+  logic [FifoLog2:0] taken_q, taken_d;
+  logic              room, piece, table_in, tab_done, take, makes_output;
+  logic              second_q, second_d;  // of two operands, or a later pixel of the window
+  logic              lut_done, lut_emit, pool_rdy, pool_emit, soft_done, soft_emit;
+  logic [4:0]        tab_q, tab_d;        // table pieces taken
+  logic [1:0]        pass_q, pass_d;      // softmax
+  logic [15:0]       col_q, col_d;        // softmax: column of the piece
+  logic              col_last;
+  logic [5:0]        col_len;
+  assign room     = taken_q != (FifoLog2 + 1)'(1 << FifoLog2);
+  assign fill_rdy = room;
+  assign table_in = pop_v_i && meta_i[8];
+  assign piece    = pop_v_i && !meta_i[8] && room && !start_q;
+  assign take     = op.lut ? lut_done : op.softmax ? soft_done : piece && pool_rdy;
+  assign pop_o    = take || (table_in && (!op.lut || tab_done));
+  assign col_last = 17'(col_q) + 17'(op.step) >= 17'(op.cols);
+  assign col_len  = col_last ? 6'(op.cols - col_q) : op.step;
+  assign makes_output = op.pool ? meta_i[0] : op.two ? second_q : !op.softmax || pass_q == 2'd2;
+  always_comb begin
+    tab_d    = tab_q + 5'(pop_o && table_in);
+    second_d = take ? !makes_output : second_q;
+    col_d    = col_q;
+    pass_d   = pass_q;
+    if (take && op.softmax) begin
+      col_d = col_last ? '0 : col_q + 16'(op.step);
+      if (col_last) pass_d = pass_q == 2'd2 ? '0 : pass_q + 2'd1;
+    end
+    taken_d = taken_q + (FifoLog2 + 1)'((take && makes_output) || (fill && room))
+              - (FifoLog2 + 1)'(st_v_o && st_rdy_i);
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || clear) begin
+      taken_q  <= '0;
+      tab_q    <= '0;
+      second_q <= 1'b0;
+      col_q    <= '0;
+      pass_q   <= '0;
+    end else begin
+      taken_q  <= taken_d;
+      tab_q    <= tab_d;
+      second_q <= second_d;
+      col_q    <= col_d;
+      pass_q   <= pass_d;
+    end
+  end
+
+  // ---- ADD, MUL, RELU ---------------------------------------------------------------------------
+  logic signed [31:0] x_d [Lanes], x_q [Lanes], scaled [Lanes], sum_q [Lanes], out_x [Lanes];
+  logic signed [31:0] y [Lanes];
+  logic [8*Lanes-1:0] first_q;              // operand A
+  logic [127:0]       clamped;
+  logic               lanes, x_v_q, x_second_q, scaled_v, scaled_second_q, sum_v_q, y_v;
+  assign lanes = op.two || op.relu;
   function automatic logic signed [31:0] less_zp(input logic [7:0] b, zp, input logic is_unsigned);
     return 32'(value8(b, is_unsigned)) - 32'(value8(zp, is_unsigned));
   endfunction
+  always_comb begin
+    for (int i = 0; i < Lanes; i++) x_d[i] = '0;
+    if (take && lanes)
+      for (int i = 0; i < Lanes; i++) begin
+        x_d[i] = less_zp(data_i[8*i +: 8], second_q ? zp_b : zp_a, second_q ? op.bu8 : op.au8);
+        if (op.add) x_d[i] = x_d[i] <<< desc_i[DESC_VLSHIFT_BIT +: 5];
+        if (op.mul) x_d[i] = x_d[i] * less_zp(first_q[8*i +: 8], zp_a, op.au8);
+      end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || clear) begin
+      x_v_q           <= 1'b0;
+      scaled_second_q <= 1'b0;
+      sum_v_q         <= 1'b0;
+    end else begin
+      x_v_q           <= take && lanes && (op.add || makes_output);
+      scaled_second_q <= scaled_second_q ^ scaled_v;
+      sum_v_q         <= scaled_v && scaled_second_q;
+    end
+    x_second_q <= second_q;
+    if (take && lanes) begin
+      x_q     <= x_d;
+      first_q <= data_i[8*Lanes-1:0];
+    end
+    if (scaled_v)
+      for (int i = 0; i < Lanes; i++)
+        sum_q[i] <= scaled[i] + (scaled_second_q ? sum_q[i] : '0);
+  end
+  npu_vec_scale #(.Lanes(Lanes)) u_scale_in (
+      .clk_i, .rst_ni, .clear_i(clear), .v_i(x_v_q && op.add), .x_i(x_q),
+      .mult_i(x_second_q ? desc_i[DESC_VMULT2_BIT +: 32] : desc_i[DESC_VMULT1_BIT +: 32]),
+      .shift_i(x_second_q ? desc_i[DESC_VSHIFT2_BIT +: 7] : desc_i[DESC_VSHIFT1_BIT +: 7]),
+      .v_o(scaled_v), .x_o(scaled));
+  assign out_x = op.add ? sum_q : x_q;
+  npu_vec_scale #(.Lanes(Lanes)) u_scale_out (
+      .clk_i, .rst_ni, .clear_i(clear), .v_i(op.add ? sum_v_q : x_v_q), .x_i(out_x),
+      .mult_i(op.relu ? desc_i[DESC_VMULT1_BIT +: 32] : desc_i[DESC_VMULTO_BIT +: 32]),
+      .shift_i(op.relu ? desc_i[DESC_VSHIFT1_BIT +: 7] : desc_i[DESC_VSHIFTO_BIT +: 7]),
+      .v_o(y_v), .x_o(y));
+  always_comb begin
+    clamped = '0;
+    if (y_v)
+      for (int i = 0; i < Lanes; i++)
+        clamped[8*i +: 8] = clamp8(y[i], zpo, amin, amax, op.ou8);
+  end
 
+  // ---- LUT, pooling, softmax --------------------------------------------------------------------
+  logic [255:0] lut_res, pool_res, soft_res;
+  npu_vec_lut u_lut (
+      .clk_i, .rst_ni, .clear_i(clear), .data_i, .tab_v_i(op.lut && table_in),
+      .tab_at_i(tab_q[2:0]), .tab_done_o(tab_done), .v_i(op.lut && piece), .done_o(lut_done),
+      .emit_o(lut_emit), .res_o(lut_res));
+  npu_vec_pool u_pool (
+      .clk_i, .rst_ni, .clear_i(clear), .avg_i(op.avgpool), .au8_i(op.au8), .ou8_i(op.ou8),
+      .amin_i(amin), .amax_i(amax), .v_i(op.pool && take), .first_i(!second_q), .last_i(meta_i[0]),
+      .data_i, .rdy_o(pool_rdy), .emit_o(pool_emit), .res_o(pool_res));
+  npu_softmax u_softmax (
+      .clk_i, .rst_ni, .clear_i(clear), .data_i, .tab_v_i(op.softmax && table_in),
+      .tab_at_i(tab_q), .v_i(op.softmax && piece), .pass_i(pass_q), .len_i(col_len),
+      .last_i(col_last), .au8_i(op.au8), .ou8_i(op.ou8), .done_o(soft_done), .emit_o(soft_emit),
+      .res_o(soft_res));
+
+  // ---- outputs, in order ------------------------------------------------------------------------
+  logic [255:0]      fifo [1 << FifoLog2], res;
+  logic [FifoLog2:0] wp_q, wp_d, rp_q, rp_d;
+  logic              emit, copied, out_act_q, out_act_d;
+  logic [19:0]       row_q, row_d;
+  logic [15:0]       out_col_q, out_col_d;
+  logic [31:0]       va_q, va_d;            // of the row
+  logic              row_end;
+  assign copied = take && !lanes && !op.pool && !op.lut && !op.softmax;
+  assign emit   = y_v || lut_emit || pool_emit || soft_emit || copied || (fill && room);
   always_comb begin
     res = data_i;
-    if (take || emit)
-      unique case (vop)
-        8'(VOP_FILL): res = {8{desc_i[DESC_VPATTERN_BIT +: 32]}};
-        8'(VOP_ADD):
-          if (have_a_q)
-            for (int i = 0; i < 16; i++)
-              res[8*i +: 8] = clamp8(requant(
-                  requant(less_zp(first_q[8*i +: 8], desc_i[DESC_VZP1_BIT +: 8], au8) <<< desc_i[DESC_VLSHIFT_BIT +: 5],
-                          desc_i[DESC_VMULT1_BIT +: 32], desc_i[DESC_VSHIFT1_BIT +: 7])
-                  + requant(less_zp(data_i[8*i +: 8], desc_i[DESC_VZP2_BIT +: 8], bu8) <<< desc_i[DESC_VLSHIFT_BIT +: 5],
-                            desc_i[DESC_VMULT2_BIT +: 32], desc_i[DESC_VSHIFT2_BIT +: 7]),
-                  desc_i[DESC_VMULTO_BIT +: 32], desc_i[DESC_VSHIFTO_BIT +: 7]), zpo, amin, amax, ou8);
-        8'(VOP_MUL):
-          if (have_a_q)
-            for (int i = 0; i < 16; i++)
-              res[8*i +: 8] = clamp8(requant(
-                  less_zp(first_q[8*i +: 8], desc_i[DESC_VZP1_BIT +: 8], au8)
-                  * less_zp(data_i[8*i +: 8], desc_i[DESC_VZP2_BIT +: 8], bu8),
-                  desc_i[DESC_VMULTO_BIT +: 32], desc_i[DESC_VSHIFTO_BIT +: 7]), zpo, amin, amax, ou8);
-        8'(VOP_RELU):
-          for (int i = 0; i < 16; i++)
-            res[8*i +: 8] = clamp8(requant(less_zp(data_i[8*i +: 8], desc_i[DESC_VZP1_BIT +: 8], au8),
-                desc_i[DESC_VMULT1_BIT +: 32], desc_i[DESC_VSHIFT1_BIT +: 7]), zpo, amin, amax, ou8);
-        8'(VOP_MAXPOOL):
-          for (int i = 0; i < 32; i++) begin
-            logic [7:0] m;
-            m = data_i[8*i +: 8];
-            if (have_a_q && value8(first_q[8*i +: 8], au8) > value8(m, au8)) m = first_q[8*i +: 8];
-            res[8*i +: 8] = meta_i[0] ? clamp8(32'(value8(m, au8)), 8'd0, amin, amax, ou8) : m;
-          end
-        8'(VOP_AVGPOOL):
-          for (int i = 0; i < 32; i++)
-            res[8*i +: 8] = clamp8(acc_q[i] < 0 ? -32'(quo_q[i]) : 32'(quo_q[i]), 8'd0, amin, amax, ou8);
-        8'(VOP_LUT):
-          for (int i = 0; i < 32; i++) res[8*i +: 8] = lut[data_i[8*i +: 8]];
-        8'(VOP_SOFTMAX): res = s_res;
-        default: ;
-      endcase
+    if (lanes) res = 256'(clamped);
+    else if (op.lut) res = lut_res;
+    else if (op.pool) res = pool_res;
+    else if (op.softmax) res = soft_res;
+    else if (op.fill) res = {8{desc_i[DESC_VPATTERN_BIT +: 32]}};
   end
 
+  assign row_end   = 17'(out_col_q) + 17'(op.step) >= 17'(op.cols);
+  assign st_v_o    = wp_q != rp_q;
+  assign st_va_o   = va_q + 32'(out_col_q);
+  assign st_len_o  = row_end ? 6'(op.cols - out_col_q) : op.step;
+  assign st_data_o = fifo[rp_q[FifoLog2-1:0]];
+  always_comb begin
+    wp_d      = wp_q + (FifoLog2 + 1)'(emit);
+    rp_d      = rp_q;
+    out_col_d = out_col_q;
+    va_d      = va_q;
+    row_d     = row_q;
+    out_act_d = out_act_q;
+    if (st_v_o && st_rdy_i) begin
+      rp_d      = rp_q + 1'b1;
+      out_col_d = out_col_q + 16'(op.step);
+      if (row_end) begin
+        out_col_d = '0;
+        va_d      = va_q + desc_i[DESC_LDD_BIT +: 32];
+        row_d     = row_q + 20'd1;
+        if (row_q + 20'd1 == desc_i[DESC_DM_BIT +: 20]) out_act_d = 1'b0;
+      end
+    end
+    if (clear) begin
+      wp_d      = '0;
+      rp_d      = '0;
+      row_d     = '0;
+      out_col_d = '0;
+      va_d      = desc_i[DESC_ADDR_D_BIT +: 32];
+      out_act_d = !kill_i;
+    end
+  end
   always_ff @(posedge clk_i) begin
-    if (st_rdy_i) out_v_q <= 1'b0;
-    if (start_q) begin
-      c_act_q  <= 1'b1;
-      have_a_q <= 1'b0;
-      c_row_q  <= '0;
-      c_col_q  <= '0;
-      c_tab_q  <= '0;
-      c_pass_q <= '0;
-      c_d_q    <= desc_i[DESC_ADDR_D_BIT +: 32];
+    if (emit) fifo[wp_q[FifoLog2-1:0]] <= res;
+    va_q <= va_d;
+    if (!rst_ni) begin
+      wp_q      <= '0;
+      rp_q      <= '0;
+      row_q     <= '0;
+      out_col_q <= '0;
+      out_act_q <= 1'b0;
     end else begin
-      if (table_in) c_tab_q <= c_tab_q + 5'd1;
-      if (take && !emit) begin
-        first_q  <= two ? data_i : res;
-        have_a_q <= 1'b1;
-        if (is_soft && c_last) c_pass_q <= c_pass_q + 2'd1;
-        if (is_soft) c_col_q <= c_last ? '0 : c_col_q + 16'(step);
-      end
-      if (emit) begin
-        have_a_q  <= 1'b0;
-        out_v_q   <= 1'b1;
-        out_va_q  <= c_d_q + 32'(c_col_q);
-        out_len_q <= c_len;
-        out_q     <= res;
-        c_col_q   <= c_col_q + 16'(step);
-        if (c_last) begin
-          c_col_q  <= '0;
-          c_pass_q <= '0;
-          c_d_q    <= c_d_q + ldd;
-          c_row_q  <= c_row_q + 20'd1;
-          if (c_row_q + 20'd1 == rows) c_act_q <= 1'b0;
-        end
-      end
-    end
-    if (kill_i || !rst_ni) begin
-      c_act_q <= 1'b0;
-      out_v_q <= 1'b0;
+      wp_q      <= wp_d;
+      rp_q      <= rp_d;
+      row_q     <= row_d;
+      out_col_q <= out_col_d;
+      out_act_q <= out_act_d;
     end
   end
 
-  always_ff @(posedge clk_i)
-    if (table_in && is_lut) for (int i = 0; i < 32; i++) lut[{c_tab_q[2:0], 5'(i)}] <= data_i[8*i +: 8];
+  // the fetcher may still be walking a window's padding when the last output has gone
+  assign busy_o = start_q || fetch_busy || out_act_q;
+  assign work_o = pop_o || emit || !pool_rdy || (op.softmax && piece) || (lanes && taken_q != 0);
 
-  // Sums of the window, then (|sum| + count / 2) / count: a bit of all lanes' quotients a cycle.
-  always_ff @(posedge clk_i) begin
-    if (is_avg && take) begin
-      for (int i = 0; i < 32; i++) acc_q[i] <= (have_a_q ? acc_q[i] : '0) + 25'(value8(data_i[8*i +: 8], au8));
-      count_q <= (have_a_q ? count_q : '0) + 16'd1;
-      if (pooled) div_q <= 4'd10;
-    end
-    if (div_q == 4'd10)
-      for (int i = 0; i < 32; i++) rem_q[i] <= (acc_q[i] < 0 ? 25'(-acc_q[i]) : 25'(acc_q[i])) + 25'(count_q[15:1]);
-    else if (div_q > 4'd1)
-      for (int i = 0; i < 32; i++) begin
-        rem_q[i] <= rem_q[i] >= 25'(count_q) << (div_q - 4'd2) ? rem_q[i] - (25'(count_q) << (div_q - 4'd2)) : rem_q[i];
-        quo_q[i] <= {quo_q[i][6:0], rem_q[i] >= 25'(count_q) << (div_q - 4'd2)};
-      end
-    if (div_q > 4'd1 || emit) div_q <= div_q == 0 ? '0 : div_q - 4'd1;
-    if (start_q || kill_i || !rst_ni) div_q <= '0;
-  end
+  // ---- what always holds ------------------------------------------------------------------------
+  localparam logic [FifoLog2:0] Places = (FifoLog2 + 1)'(1 << FifoLog2);
+  OutputsCounted: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      wp_q - rp_q <= taken_q);
+  PlacesEnough: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      taken_q <= Places);
+  FifoNoOverflow: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      !(emit && wp_q - rp_q == Places));
+  FifoNoUnderflow: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      wp_q - rp_q <= Places);
+  OneOutput: assert property (@(posedge clk_i) disable iff (!rst_ni || clear)
+      $onehot0({y_v, lut_emit, pool_emit, soft_emit, copied, fill && room}));
+  TakenIsThere: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      pop_o |-> pop_v_i);
+  BusyTillStored: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      taken_q != 0 |-> busy_o);
+  DescriptorStays: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(busy_o) && busy_o && !start_q |-> $stable(desc_i));
+  NoStoreAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(kill_i) |-> !st_v_o);
+  NoRequestAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(kill_i) |-> !push_o);
+  StoreHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(st_v_o) && !$past(st_rdy_i) && !$past(clear)
+      |-> st_v_o && $stable({st_va_o, st_len_o, st_data_o}));
+  RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(push_o) && !$past(push_rdy_i) && !$past(kill_i)
+      |-> push_o && $stable({push_va_o, push_len_o, push_meta_o}));
 endmodule

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* builder_matrix.c - GEMM and CONV: requantization, panels, blocks, packed weights. */
 #include "builder.h"
+#include "pitch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -152,18 +153,6 @@ static int set_out(struct npu_op *g, uint32_t *d, const struct out *o)
 
 /* ---- panels and the scratchpad ---------------------------------------------------- */
 
-/* Distance of input rows in the scratchpad: rows either keep memory's own distance (what
- * is between them is less than a line), or no two share a line and each keeps its place
- * in it. */
-static uint64_t scratchpad_pitch(uint64_t row_bytes, uint64_t lda)
-{
-	uint64_t least = row_bytes + 64;
-
-	if (lda >= row_bytes && lda - row_bytes < 64)
-		return lda;
-	return least + ((lda - least) & 63u);
-}
-
 /* The input of t output pixels, wherever they start, in lines of ow. */
 static uint64_t panel_rows(uint32_t t, uint32_t ow, uint32_t oh, uint32_t sy,
 			   uint32_t reach, uint32_t h)
@@ -203,7 +192,7 @@ static uint32_t choose_panel(uint32_t depth, uint32_t ow, uint32_t oh, uint32_t 
 static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const struct out *o,
 		     uint32_t m0, uint32_t m, uint64_t lda, uint64_t ldb, uint64_t ldd)
 {
-	uint64_t sps = scratchpad_pitch(op->k, lda);
+	uint64_t sps = npu_pitch_least(op->k, lda);
 	uint32_t panel = choose_panel(o->size == 4 ? DEPTH_OUT32 : DEPTH, 1, m, 1, 1, m,
 				      op->k, sps);
 	uint32_t *d;
@@ -411,6 +400,34 @@ struct conv {
 	uint64_t sps;
 };
 
+/* Rows further apart, where that spares conflicts and the panel leaves the room. */
+static void spread_rows(struct conv *c, const struct npu_block *blk, uint64_t row_bytes)
+{
+	const struct npu_window *v = &c->v;
+	const struct npu_pitch p = {
+		.row_bytes = (uint32_t)row_bytes,
+		.lda = (uint32_t)blk->lda,
+		.pix = v->c,
+		.depth = c->groups.depth ? c->groups.depth : v->c,
+		.group = c->groups.depth != 0,
+		.kh = v->kh,
+		.kw = v->kw,
+		.sx = v->sx,
+		.dx = v->dx,
+		.dy = v->dy,
+		.ow = blk->ow,
+	};
+	uint64_t rows = panel_rows(c->panel, blk->ow, blk->oh, v->sy,
+				   (v->kh - 1) * v->dy + 1, blk->h);
+	uint64_t room = SPAD_USE;
+
+	if (rows < 2)
+		return;
+	if ((rows - 1) * c->sps + row_bytes <= SPAD_USE / 2)
+		room = SPAD_USE / 2; /* the next panel's, too */
+	c->sps = npu_pitch_best(&p, (room - row_bytes) / (rows - 1));
+}
+
 /* Chooses the block's panel; 0 when it does not fit. */
 static uint32_t plan_block(struct conv *c, struct npu_block *blk)
 {
@@ -419,13 +436,15 @@ static uint32_t plan_block(struct conv *c, struct npu_block *blk)
 
 	npu_see_input(v, blk);
 	row_bytes = (uint64_t)blk->w * v->c;
-	c->sps = blk->w == v->w ? blk->lda : scratchpad_pitch(row_bytes, blk->lda);
+	c->sps = npu_pitch_least(row_bytes, blk->lda);
 	c->panel = choose_panel(c->depth, blk->ow, blk->oh, v->sy,
 				(v->kh - 1) * v->dy + 1, blk->h, row_bytes, c->sps);
 	if (c->sps >= 1u << NPU_DESC_SPS_W) {
 		if (blk->h > 1)
 			c->panel = 0;
 		c->sps &= 63u; /* one row: no pitch needed but its place in a line */
+	} else if (c->panel) {
+		spread_rows(c, blk, row_bytes);
 	}
 	return c->panel;
 }

@@ -26,8 +26,20 @@ static const struct hal_option_def options[] = {
 	 "device memory"},
 	{"granule", HAL_OPTION_INT, 256, 4096, NULL, "1024",
 	 "bytes of a page, all on one channel: a power of two"},
+	{"engine", HAL_OPTION_ENUM, 0, 0, "rtl|golden|replay", "rtl",
+	 "rtl: to the cycle; golden: C, any shape, cycles estimated; replay: recorded "
+	 "times, "
+	 "no results"},
+	{"durations", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "file of recorded times: engine=replay takes them from it, the others add "
+	 "theirs"},
+	{"replay_shared", HAL_OPTION_ENUM, 0, 0, "refuse|accept", "refuse",
+	 "engine=replay: partitions with channels in common, whose effect it does not "
+	 "know"},
 	{"model", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "shared object of the built model; empty: looked for by shape"},
+	 "shared object of the model, whatever its engine; empty: looked for by engine "
+	 "and "
+	 "shape"},
 };
 
 static const struct npu_options defaults = {
@@ -37,8 +49,12 @@ static const struct npu_options defaults = {
 	.channels = 4,
 	.gran = 10,
 	.memory = UINT64_C(64) << 20,
+	.engine = "rtl",
+	.durations = "",
 	.model = "",
 };
+
+static const char *const engines[] = {"rtl", "golden", "replay"};
 
 static uint32_t option(const struct hal_bk_config *cfg, const char *key)
 {
@@ -59,6 +75,10 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 	o->real = option(cfg, "clock") == 1;
 	o->ideal = option(cfg, "memory") == 1;
 	o->memory = (uint64_t)npu_host->option_int(cfg, "memory_size");
+	o->engine = engines[option(cfg, "engine")];
+	o->replay = strcmp(o->engine, "replay") == 0;
+	o->replay_shared = option(cfg, "replay_shared") == 1;
+	o->durations = npu_host->option_str(cfg, "durations");
 	o->model = npu_host->option_str(cfg, "model");
 	granule = option(cfg, "granule");
 	for (o->gran = 8; 1u << o->gran < granule;)
@@ -79,12 +99,15 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 /* ---- what it is ------------------------------------------------------------------- */
 
 /* Of one channel at worst a full FIFO of every slot and what has been granted, all of
- * them row conflicts. */
+ * them row conflicts; and by what the arbiter lets each other slot be ahead: it stays
+ * for four changes of rows, and has saved up eight. */
 uint64_t npu_request_worst(const struct npu_options *o)
 {
-	const uint64_t fifo = 16, granted = 32, request = 8 + 8 + 8 + 4;
+	const uint64_t fifo = 16, granted = 32, change = 8 + 8 + 8, request = change + 4;
 
-	return o->ideal ? 2 : (fifo * o->slots + granted) * request;
+	return o->ideal ? 2
+			: (fifo * o->slots + granted) * request +
+				  (4 + 8) * change * (o->slots - 1);
 }
 
 /* KILL frees the PEs in two cycles.  HAL_BK_QUIET comes once the accepted memory requests
@@ -99,8 +122,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->kind = HAL_KIND_NPU;
 	snprintf(info->backend, sizeof(info->backend), "npu");
 	snprintf(info->name, sizeof(info->name),
-		 "systolic array %u x %u, %u slots, %u channels", o->rows, o->cols,
-		 o->slots, o->channels);
+		 "systolic array %u x %u, %u slots, %u channels, engine %s", o->rows,
+		 o->cols, o->slots, o->channels, o->engine);
 	info->memory_bytes = o->memory;
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
@@ -119,21 +142,33 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_KILL;
 	info->preempt_worst_ns = kill_worst(o);
 	info->clock_hz = UINT64_C(1000000000);
+	if (o->ideal) /* as much as is asked for */
+		return;
+	info->bandwidth = info->clock_hz * NPU_BEAT_BYTES * o->channels;
+	info->caps |= HAL_CAP_LIMIT;
+	info->limit_bytes = NPU_LIMIT_BYTES;
+	info->limit_window_ns = NPU_LIMIT_WINDOW;
 }
 
 static int npu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
 		     uint32_t max)
 {
+	const struct npu_model_api *api;
 	struct npu_options o;
 	char path[PATH_MAX];
+	void *library = NULL;
 	int rc = read_options(cfg, &o);
 
-	if (!rc)
+	if (!rc && o.model[0]) /* it alone knows its engine */
+		rc = npu_model_load(&o, &library, &api);
+	else if (!rc)
 		rc = npu_model_find(&o, path, sizeof(path));
 	if (rc)
 		return rc;
 	if (max)
 		describe(&o, out);
+	if (library)
+		dlclose(library);
 	return 1;
 }
 
@@ -144,6 +179,10 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	describe(&dev->opt, info);
 	info->memory_free = dev->free_granules << dev->opt.gran;
 	info->verified = dev->verified;
+	if (!dev->limits) {
+		info->caps &= ~HAL_CAP_LIMIT;
+		info->limit_bytes = info->limit_window_ns = 0;
+	}
 	return 0;
 }
 
@@ -253,9 +292,11 @@ static int fault_test(struct npu_device *dev)
 
 static int start_machine(struct npu_device *dev)
 {
+	const struct npu_model_shape shape = {dev->opt.rows, dev->opt.cols,
+					      dev->opt.slots, dev->opt.channels};
 	int rc;
 
-	dev->model = dev->api->create(dev->memory, dev->opt.memory);
+	dev->model = dev->api->create(&shape, dev->memory, dev->opt.memory);
 	if (!dev->model)
 		return npu_fail(ENOMEM, "npu: no host memory for the model");
 	dev->api->on_fold(dev->model, on_fold, dev);
@@ -270,8 +311,11 @@ static int start_machine(struct npu_device *dev)
 		dev->verified |= HAL_CAP_GRID;
 	if (fault_test(dev))
 		dev->verified |= HAL_CAP_FAULT_CONTAINED;
+	dev->limits = !dev->opt.ideal && npu_limit_test(dev);
+	if (dev->limits)
+		dev->verified |= HAL_CAP_LIMIT;
 	npu_rests(dev);
-	return 0;
+	return npu_replay_open(dev);
 }
 
 static void npu_close(void *device)
@@ -282,6 +326,7 @@ static void npu_close(void *device)
 		return;
 	if (dev->model)
 		dev->api->destroy(dev->model);
+	npu_durations_close(dev->durations);
 	npu_memory_close(dev);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev->busy);
@@ -400,7 +445,8 @@ static int ext_counters(void *native, uint32_t partition, struct hal_npu_counter
 		out->reserved = 0;
 		out->cycles = COUNTER(dev, partition, CNT_CYCLES);
 		out->active = COUNTER(dev, partition, CNT_ACTIVE);
-		out->stall_a = COUNTER(dev, partition, CNT_STALL_A);
+		out->stall_a = COUNTER(dev, partition, CNT_STALL_A) +
+			       COUNTER(dev, partition, CNT_STALL_BANK);
 		out->stall_w = COUNTER(dev, partition, CNT_STALL_W);
 		out->stall_out = COUNTER(dev, partition, CNT_STALL_OUT);
 		out->stall_seq = COUNTER(dev, partition, CNT_STALL_SEQ);
@@ -534,6 +580,7 @@ static const struct hal_backend backend = {
 			.resume = npu_resume,
 			.resize = npu_resize,
 			.next = npu_next,
+			.limit = npu_limit,
 		},
 };
 

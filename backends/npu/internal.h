@@ -26,6 +26,7 @@
 #include <hal/backend.h>
 #include <hal/npu.h>
 
+#include "durations.h"
 #include "fail.h"
 #include "hash.h"
 #include "image.h"
@@ -36,7 +37,9 @@
 #define NPU_CHANNELS_MAX 16u
 #define NPU_RING_LOG2    8u
 #define NPU_RING         (1u << NPU_RING_LOG2)
-#define NPU_BEAT_BYTES   16u /* on a memory channel, in a cycle */
+#define NPU_BEAT_BYTES   16u          /* on a memory channel, in a cycle */
+#define NPU_LIMIT_BYTES  UINT64_C(64) /* a request: the least that a limit leaves */
+#define NPU_LIMIT_WINDOW 0xffffffu
 #define NPU_COMMANDS     64u /* a partition holds */
 #define NPU_BURST        64u /* descriptors between two progress marks of a long command */
 #define NPU_WORKS        UINT64_MAX
@@ -46,7 +49,10 @@ struct npu_options {
 	uint32_t gran; /* log2 */
 	uint64_t memory;
 	bool real, ideal;
-	const char *model; /* "": look for it */
+	bool replay, replay_shared;
+	const char *durations; /* "": none */
+	const char *engine;
+	const char *model; /* "": look for it by engine and shape */
 };
 
 /* Device memory in a partition's address space. */
@@ -127,6 +133,10 @@ struct npu_partition {
 	bool moving, moved;  /* a resize is under way, is to be told */
 	struct hal_bk_partition_desc target;
 	struct hal_bk_event moved_event;
+	/* replay.c: npu_desc_hash of the descriptor that ended last, the cycle it did so
+	 * or the ring was given work, and whether it has none. */
+	uint64_t ahead, since;
+	bool ring_empty;
 	uint32_t read_beats, write_beats; /* counters when bytes were last told */
 	uint64_t preempt_cycles;
 };
@@ -146,7 +156,9 @@ struct npu_device {
 	/* clock=real: what CLOCK_MONOTONIC lacks to device time while nothing runs;
 	 * NPU_WORKS: the machine's cycles count.  And the last time told. */
 	atomic_ullong rest_ns, told_ns;
+	struct npu_durations *durations; /* NULL: not asked for */
 	uint64_t verified;
+	bool limits;   /* the machine has token buckets */
 	uint32_t owed; /* suspends and moves whose end is to be told */
 	/* memory.c */
 	uint8_t *memory;
@@ -172,7 +184,8 @@ uint64_t npu_request_worst(const struct npu_options *o);
 
 /* model.c: the machine behind its registers */
 int npu_model_find(const struct npu_options *o, char *path, size_t size);
-int npu_model_load(const struct npu_options *o, void **library,
+/* Sets o->engine, which lies in the library, to what the model is. */
+int npu_model_load(struct npu_options *o, void **library,
 		   const struct npu_model_api **api);
 uint32_t npu_read(struct npu_device *dev, uint32_t address);
 void npu_write(struct npu_device *dev, uint32_t address, uint32_t value);
@@ -196,6 +209,8 @@ int npu_partition_destroy(void *device, void *partition);
 /* Gives part the rectangle of desc; -errno with the machine's verdict. */
 int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *desc);
 int npu_map_test(struct npu_device *dev);
+int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns);
+int npu_limit_test(struct npu_device *dev);
 
 /* memory.c */
 int npu_memory_open(struct npu_device *dev);
@@ -238,7 +253,23 @@ int npu_resume(void *device, void *queue);
 int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	       uint64_t cookie);
 uint64_t npu_next(void *device);
+/* Descriptor index of the command's own; false: it has no more. */
+bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		   uint32_t index, uint32_t desc[16]);
+/* "kernel 'name'", "a copy"; in text, of size bytes, where it must be made. */
+const char *npu_command_text(const struct hal_bk_cmd *cmd, char *text, size_t size);
 int npu_ring_open(struct npu_partition *part);
 void npu_ring_close(struct npu_partition *part);
+
+/* replay.c: durations of descriptors */
+int npu_replay_open(struct npu_device *dev);
+/* engine=replay: -ENOTSUP when a duration of cmd on that rectangle is not known, or when
+ * the partition has channels of another's. */
+int npu_replay_check(const struct npu_partition *part,
+		     const struct hal_bk_partition_desc *rect,
+		     const struct hal_bk_cmd *cmd);
+int npu_replay_partition(const struct npu_device *dev, const struct npu_partition *part);
+/* The machine is told of .tail. */
+void npu_doorbell(struct npu_partition *part);
 
 #endif

@@ -153,6 +153,9 @@ int npu_space_open(struct npu_partition *part)
 	npu_write(dev, NPU_GLB_AT(PT_BASE, part->slot), part->root << dev->opt.gran);
 	npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), part->pages);
 	npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), (uint32_t)part->desc.color_mask);
+	npu_write(dev, NPU_GLB_AT(SLOT_CTRL, part->slot),
+		  npu_read(dev, NPU_GLB_AT(SLOT_CTRL, part->slot)) |
+			  NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
 	return 0;
 }
 

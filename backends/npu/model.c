@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - finds the built NPU of the shape asked for, and talks to its registers. */
+/* model.c - finds the model of the engine and shape asked for; talks to its registers. */
 #include "internal.h"
 
 #include <dirent.h>
@@ -15,13 +15,10 @@
 #define HAL_NPU_MODEL_DIRS ""
 #endif
 
-struct shape {
-	uint32_t rows, cols, slots, channels;
-};
-
 /* What a search has come across. */
 struct search {
 	const struct npu_options *want;
+	const char *file; /* of an engine of any shape; NULL: shapes are looked for */
 	char *path;
 	size_t size;
 	uint32_t channels; /* of the best so far; 0: none */
@@ -37,7 +34,7 @@ static void append(char *text, size_t size, const char *sep, const char *more)
 }
 
 /* libnpu_<rows>x<cols>x<slots>x<channels>.so and nothing else. */
-static int parse_name(const char *name, struct shape *s)
+static int parse_name(const char *name, struct npu_model_shape *s)
 {
 	uint32_t *const field[] = {&s->rows, &s->cols, &s->slots, &s->channels};
 	static const char before[] = "libnpu_";
@@ -55,21 +52,39 @@ static int parse_name(const char *name, struct shape *s)
 	return strcmp(at, ".so") == 0;
 }
 
+/* Of words with a blank between. */
+static int has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = words; (at = strstr(at, word)); at++)
+		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return 1;
+	return 0;
+}
+
 /* The fewest channels that are enough; the first folder that has that. */
+static int better(struct search *f, const struct npu_model_shape *s)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "%ux%ux%ux%u", s->rows, s->cols, s->slots,
+		 s->channels);
+	if (!has_word(f->seen, text))
+		append(f->seen, sizeof(f->seen), " ", text);
+	return s->rows == f->want->rows && s->cols == f->want->cols &&
+	       s->slots == f->want->slots && s->channels >= f->want->channels &&
+	       (!f->channels || s->channels < f->channels);
+}
+
 static void look_at(struct search *f, const char *dir, const char *name)
 {
-	char text[48], path[PATH_MAX];
-	struct shape s;
+	struct npu_model_shape s = {.channels = 1};
+	char path[PATH_MAX];
 	int n;
 
-	if (!parse_name(name, &s))
-		return;
-	snprintf(text, sizeof(text), "%ux%ux%ux%u", s.rows, s.cols, s.slots, s.channels);
-	if (!strstr(f->seen, text))
-		append(f->seen, sizeof(f->seen), " ", text);
-	if (s.rows != f->want->rows || s.cols != f->want->cols ||
-	    s.slots != f->want->slots || s.channels < f->want->channels ||
-	    (f->channels && s.channels >= f->channels))
+	if (f->file ? strcmp(name, f->file) != 0
+		    : !parse_name(name, &s) || !better(f, &s))
 		return;
 	n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (n < 0 || (size_t)n >= sizeof(path) || (size_t)n >= f->size)
@@ -140,9 +155,14 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 		memcpy(path, o->model, strlen(o->model) + 1);
 		return 0;
 	}
+	if (strcmp(o->engine, "rtl") != 0)
+		f.file = "libnpu_golden.so"; /* replay's, too */
 	search_list(&f, env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS);
 	if (f.channels)
 		return 0;
+	if (f.file)
+		return npu_fail(ENODEV, "npu: engine=%s: no %s in %s", o->engine, f.file,
+				f.dirs);
 	return npu_fail(
 		ENODEV,
 		"npu: no model of rows=%u cols=%u slots=%u with channels=%u or more: "
@@ -159,8 +179,12 @@ static int check_api(const struct npu_options *o, const struct npu_model_api *a,
 	if (!a || a->abi != NPU_MODEL_ABI || a->size < sizeof(*a))
 		return npu_fail(EPROTO, "npu: %s has model ABI %u, the backend %u", path,
 				a ? a->abi : 0, NPU_MODEL_ABI);
-	if (a->rows != o->rows || a->cols != o->cols || a->slots != o->slots ||
-	    a->channels < o->channels)
+	if (o->replay && !a->replay)
+		return npu_fail(ENOTSUP,
+				"npu: engine=replay: %s is engine %s, which cannot", path,
+				a->engine);
+	if (!a->any_shape && (a->rows != o->rows || a->cols != o->cols ||
+			      a->slots != o->slots || a->channels < o->channels))
 		return npu_fail(ENODEV,
 				"npu: %s is a model of %ux%ux%ux%u, asked for are "
 				"rows=%u cols=%u "
@@ -170,7 +194,7 @@ static int check_api(const struct npu_options *o, const struct npu_model_api *a,
 	return 0;
 }
 
-int npu_model_load(const struct npu_options *o, void **library,
+int npu_model_load(struct npu_options *o, void **library,
 		   const struct npu_model_api **api)
 {
 	npu_model_entry_fn entry = NULL;
@@ -189,11 +213,14 @@ int npu_model_load(const struct npu_options *o, void **library,
 	*api = entry ? entry() : NULL;
 	rc = entry ? check_api(o, *api, path)
 		   : npu_fail(ENODEV, "npu: %s is no model: no " NPU_MODEL_SYMBOL, path);
-	if (rc)
+	if (rc) {
 		dlclose(lib);
-	else
-		*library = lib;
-	return rc;
+		return rc;
+	}
+	if (!o->replay)
+		o->engine = (*api)->engine;
+	*library = lib;
+	return 0;
 }
 
 /* ---- registers -------------------------------------------------------------------- */

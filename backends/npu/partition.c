@@ -74,6 +74,70 @@ int npu_map_test(struct npu_device *dev)
 	       NPU_REG_GET(none, MAP_STATUS_RESULT) == NPU_MAP_OK;
 }
 
+/* ---- limits of bandwidth ---------------------------------------------------------- */
+
+/* The slot's token bucket over all channels; 0 beats: none.  Returns MEM_STATUS. */
+static uint32_t set_bucket(struct npu_device *dev, uint32_t slot, uint32_t window,
+			   uint32_t beats)
+{
+	uint32_t status;
+
+	npu_lock(dev);
+	npu_write(dev, NPU_GLB_BUCKET_WINDOW_ADDR, beats ? window : 0);
+	npu_write(dev, NPU_GLB_BUCKET_BUDGET_ADDR, beats);
+	npu_write(dev, NPU_GLB_BUCKET_BURST_ADDR, beats);
+	npu_write(dev, NPU_GLB_BUCKET_SET_ADDR, NPU_REG_BITS(BUCKET_SET_SLOT, slot));
+	status = npu_read(dev, NPU_GLB_MEM_STATUS_ADDR);
+	npu_unlock(dev);
+	return status;
+}
+
+/* Has the machine buckets, and does it refuse one that could let nothing through?  Before
+ * there are partitions. */
+int npu_limit_test(struct npu_device *dev)
+{
+	return set_bucket(dev, 0, 1, NPU_LIMIT_BYTES / NPU_BEAT_BYTES - 1) ==
+		       NPU_MEMSET_RANGE &&
+	       set_bucket(dev, 0, 0, 0) == NPU_MEMSET_OK;
+}
+
+int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
+{
+	struct npu_device *dev = device;
+	struct npu_partition *part = partition;
+	uint64_t most = (uint64_t)__builtin_popcountll(part->desc.color_mask) *
+			NPU_BEAT_BYTES * window_ns;
+
+	if (!dev->limits)
+		return npu_fail(ENOTSUP, "npu: limit: %s",
+				dev->opt.ideal ? "ideal memory has no bandwidth"
+					       : "this engine has no limits");
+	if (!bytes) {
+		set_bucket(dev, part->slot, 0, 0);
+		return 0;
+	}
+	if (!window_ns || window_ns > NPU_LIMIT_WINDOW)
+		return npu_fail(EINVAL, "npu: limit: a window of %llu ns, not 1 to %u",
+				(unsigned long long)window_ns, NPU_LIMIT_WINDOW);
+	if (bytes < NPU_LIMIT_BYTES)
+		return npu_fail(
+			EINVAL, "npu: limit: %llu bytes let no request of %llu through",
+			(unsigned long long)bytes, (unsigned long long)NPU_LIMIT_BYTES);
+	if (bytes > most)
+		return npu_fail(EINVAL,
+				"npu: limit: %llu bytes in %llu ns are more than all the "
+				"partition's channels carry: %llu",
+				(unsigned long long)bytes, (unsigned long long)window_ns,
+				(unsigned long long)most);
+	if (set_bucket(dev, part->slot, (uint32_t)window_ns,
+		       (uint32_t)(bytes / NPU_LIMIT_BYTES *
+				  (NPU_LIMIT_BYTES / NPU_BEAT_BYTES))) != NPU_MEMSET_OK)
+		return npu_fail(EIO, "npu: limit: refused by the hardware");
+	return 0;
+}
+
+/* ---- partitions ------------------------------------------------------------------- */
+
 int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			 void **out)
 {
@@ -90,7 +154,9 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	part->dev = dev;
 	part->desc = *desc;
 	part->slot = desc->index;
-	rc = npu_space_open(part);
+	rc = npu_replay_partition(dev, part);
+	if (!rc)
+		rc = npu_space_open(part);
 	if (rc)
 		goto free_part;
 	rc = npu_ring_open(part);
@@ -126,6 +192,8 @@ int npu_partition_destroy(void *device, void *partition)
 	rc = npu_map(part, &none);
 	if (rc)
 		return rc;
+	if (dev->limits)
+		set_bucket(dev, part->slot, 0, 0);
 	npu_lock(dev);
 	dev->parts[part->slot] = NULL;
 	npu_unlock(dev);

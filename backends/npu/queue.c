@@ -71,6 +71,7 @@ int npu_ring_open(struct npu_partition *part)
 	}
 	npu_write(dev, NPU_SLOT_ADDR(part->slot, RING_LOG2), NPU_RING_LOG2);
 	npu_write(dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
+	part->ring_empty = true;
 	return 0;
 }
 
@@ -155,6 +156,16 @@ static uint32_t body_count(const struct hal_bk_cmd *cmd)
 	default:
 		return 0;
 	}
+}
+
+bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		   uint32_t index, uint32_t desc[16])
+{
+	if (index >= body_count(cmd))
+		return false;
+	memset(desc, 0, 64);
+	body_desc(part, cmd, index, desc);
+	return true;
 }
 
 static uint32_t marks(uint32_t body)
@@ -253,7 +264,7 @@ static void feed(struct npu_partition *part)
 			break;
 	}
 	if (part->tail != tail)
-		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, TAIL), part->tail);
+		npu_doorbell(part);
 }
 
 /* Entries of c that the machine has completed, as far as .head tells. */
@@ -360,6 +371,7 @@ static void restart(struct npu_partition *part)
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
 	part->head = 0;
 	part->tail = 0;
+	part->ring_empty = true;
 	part->stopping = 0;
 	for (uint32_t i = 0; i < part->count; i++)
 		part->order[i]->fed = part->order[i]->base;
@@ -402,17 +414,21 @@ static const char *op_name(const uint32_t *desc)
 	return op < sizeof(ops) / sizeof(ops[0]) ? ops[op] : "?";
 }
 
-static const char *cmd_name(uint32_t op)
+const char *npu_command_text(const struct hal_bk_cmd *cmd, char *text, size_t size)
 {
-	switch (op) {
+	switch (cmd->op) {
+	case HAL_OP_LAUNCH:
+		snprintf(text, size, "kernel '%.31s'",
+			 ((const struct npu_kernel *)cmd->launch.kernel)->k->name);
+		return text;
 	case HAL_OP_COPY:
-		return "copy";
+		return "a copy";
 	case HAL_OP_FILL:
-		return "fill";
+		return "a fill";
 	case HAL_OP_TIMESTAMP:
-		return "timestamp";
+		return "a timestamp";
 	default:
-		return "command";
+		return "a command";
 	}
 }
 
@@ -425,19 +441,18 @@ static void describe_fault(struct npu_partition *part, struct npu_command *c,
 	struct hal_bk_event *ev = &c->event;
 	uint32_t desc[16], index = 0;
 	bool has_address = kind != NPU_FAULT_OPCODE && kind != NPU_FAULT_NO_UNITS;
-	char text[160], at[16] = "";
+	char text[160], at[16] = "", what[64];
 
 	if (has_address)
 		snprintf(at, sizeof(at), " 0x%x", address);
 	make_entry(part, c, entry, desc);
 	if (c->cmd.op == HAL_OP_LAUNCH && is_body(c, entry, &index))
-		snprintf(text, sizeof(text),
-			 "%s%s in descriptor %u (%s) of kernel '%.31s'", fault_name(kind),
-			 at, index, op_name(desc),
-			 ((struct npu_kernel *)c->cmd.launch.kernel)->k->name);
+		snprintf(text, sizeof(text), "%s%s in descriptor %u (%s) of %s",
+			 fault_name(kind), at, index, op_name(desc),
+			 npu_command_text(&c->cmd, what, sizeof(what)));
 	else
-		snprintf(text, sizeof(text), "%s%s in a %s (%s)", fault_name(kind), at,
-			 cmd_name(c->cmd.op), op_name(desc));
+		snprintf(text, sizeof(text), "%s%s in %s (%s)", fault_name(kind), at,
+			 npu_command_text(&c->cmd, what, sizeof(what)), op_name(desc));
 	text[sizeof(ev->fault) - 1] = 0;
 	memcpy(ev->fault, text, strlen(text) + 1);
 }
@@ -808,6 +823,8 @@ static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 	if (q->suspended != NPU_RUNS || part->count == NPU_COMMANDS)
 		return -EAGAIN;
 	rc = check_command(part, cmd);
+	if (!rc)
+		rc = npu_replay_check(part, &part->desc, cmd);
 	if (rc)
 		return rc;
 	if (part->dev->opt.real && atomic_load(&part->dev->rest_ns) != NPU_WORKS)
@@ -936,6 +953,13 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	if (part->moving || part->moved)
 		return npu_fail(EBUSY, "npu: partition %u is being moved already",
 				part->slot);
+	/* What has been let in must be known there, too. */
+	for (uint32_t i = 0; i < part->count; i++) {
+		int rc = npu_replay_check(part, desc, &part->order[i]->cmd);
+
+		if (rc)
+			return rc;
+	}
 	part->moving = true;
 	part->target = *desc;
 	part->moved_event = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};

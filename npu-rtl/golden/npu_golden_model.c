@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npu_golden_model.c - npu_model.h over the golden model: registers, rings, page tables
- * and faults as the machine has them, time by a simple cost.  For tests of software only:
- * never installed, and no figure may come from it.
+ * and faults as the machine has them, time by a simple cost: engine "golden".  For tests
+ * of software, and where bits are all that is asked for; docs/npu.md says how far its
+ * cycles are off.  With times from outside and without effects: engine "replay".
  *
  * A descriptor takes effect as a whole when its cost has passed; a KILL before that
  * leaves nothing of it.  Slots advance in the order of their events, ties by number.
- *
- * Rows, columns, slots and channels come from the build (NPU_ROWS ...).
  */
 #include "npu_model.h"
 
@@ -22,7 +21,9 @@
 #define FETCH_CYCLES  16u /* fetch and decode */
 #define KILL_CYCLES   2u
 #define NEVER         UINT64_MAX
-#define SLOTS_MAX     8
+#define SIDE_MAX      128u
+#define SLOTS_MAX     8u
+#define CHANNELS_MAX  16u
 #define COUNTER_WORDS 28 /* CNT_CYCLES .. CNT_TLB_MISSES */
 
 /* In the order of the table. */
@@ -46,13 +47,14 @@ struct slot {
 	uint64_t due;     /* it takes effect; NEVER: none is running */
 	uint32_t desc[16];
 	int waiting; /* a WAIT that is not satisfied */
-	uint32_t pt_base, pt_count, ch_mask, ctrl;
+	uint32_t pt_base, pt_count, context, ch_mask, ctrl;
 	struct rect rect;
 	uint32_t staged;
 	struct counters now, shadow;
 };
 
 struct npu_model {
+	struct npu_model_shape shape;
 	uint8_t *memory;
 	uint64_t bytes, cycle, snapshot;
 	struct slot slots[SLOTS_MAX];
@@ -60,6 +62,10 @@ struct npu_model {
 	uint32_t ctrl, irq_pend, irq_mask, map_status, timing, hash_flags, time_hi;
 	npu_fold_fn fold;
 	void *fold_user;
+	npu_desc_fn desc;
+	void *desc_user;
+	npu_cost_fn replay; /* NULL: descriptors take effect */
+	void *replay_user;
 };
 
 /* ---- memory ----------------------------------------------------------------------- */
@@ -189,6 +195,23 @@ static struct shape shape_of(const uint32_t *d)
 	return p;
 }
 
+static int matrix(const uint32_t *d)
+{
+	return NPU_GET(d, OPCODE) == NPU_OP_GEMM || NPU_GET(d, OPCODE) == NPU_OP_CONV;
+}
+
+static int computes(const uint32_t *d)
+{
+	return matrix(d) || NPU_GET(d, OPCODE) == NPU_OP_VEC;
+}
+
+static uint64_t macs_of(const uint32_t *d)
+{
+	struct shape p = shape_of(d);
+
+	return matrix(d) ? p.m * p.n * p.k : 0;
+}
+
 static uint64_t divide_up(uint64_t a, uint64_t b)
 {
 	return (a + b - 1) / b;
@@ -199,7 +222,7 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 	uint32_t op = NPU_GET(d, OPCODE), vop = NPU_GET(d, VOP);
 	uint64_t elements;
 
-	if (op == NPU_OP_GEMM || op == NPU_OP_CONV) {
+	if (matrix(d)) {
 		struct shape p = shape_of(d);
 
 		if (!s->rect.rows)
@@ -220,11 +243,11 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 static void report_folds(struct npu_model *m, struct slot *s)
 {
 	struct shape p = shape_of(s->desc);
-	uint32_t op = NPU_GET(s->desc, OPCODE), panel = NPU_GET(s->desc, PANEL);
+	uint32_t panel = NPU_GET(s->desc, PANEL);
 	uint32_t depth = NPU_GET(s->desc, F_OUT32) ? DEPTH / 4 : DEPTH;
 	uint64_t t0 = s->started, t;
 
-	if (op != NPU_OP_GEMM && op != NPU_OP_CONV)
+	if (!matrix(s->desc))
 		return;
 	panel = panel < depth ? panel : depth;
 	for (uint64_t m0 = 0; m0 < p.m; m0 += t) {
@@ -301,7 +324,9 @@ static void fetch(struct npu_model *m, struct slot *s)
 		return;
 	}
 	s->started = m->cycle;
-	s->due = m->cycle + cost(s, s->desc);
+	s->due = m->cycle +
+		 (m->replay ? m->replay(m->replay_user, slot_number(m, s), s->desc)
+			    : cost(s, s->desc));
 }
 
 static void account(struct npu_model *m, struct slot *s,
@@ -326,7 +351,10 @@ static void finish(struct npu_model *m, struct slot *s)
 	struct npu_golden_result r;
 
 	s->due = NEVER;
-	npu_golden_exec(s->desc, &env, &r);
+	if (m->replay && computes(s->desc))
+		r = (struct npu_golden_result){.macs = macs_of(s->desc)};
+	else
+		npu_golden_exec(s->desc, &env, &r);
 	if (r.fault) {
 		fault(m, s, r.fault, r.address);
 		return;
@@ -339,6 +367,8 @@ static void finish(struct npu_model *m, struct slot *s)
 	account(m, s, &r);
 	report_folds(m, s);
 	s->head++;
+	if (m->desc)
+		m->desc(m->desc_user, slot_number(m, s), s->head - 1);
 	if (r.irq)
 		raise_irq(m, s, NPU_IRQ_PEND_SIGNAL_LSB);
 	fetch(m, s);
@@ -353,7 +383,7 @@ static struct slot *next_slot(struct npu_model *m)
 {
 	struct slot *best = NULL;
 
-	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+	for (uint32_t i = 0; i < m->shape.slots; i++)
 		if (m->slots[i].due != NEVER && (!best || m->slots[i].due < best->due))
 			best = &m->slots[i];
 	return best;
@@ -362,7 +392,7 @@ static struct slot *next_slot(struct npu_model *m)
 /* Memory may have changed: WAITs look again. */
 static void look_again(struct npu_model *m)
 {
-	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+	for (uint32_t i = 0; i < m->shape.slots; i++)
 		if (m->slots[i].waiting && m->slots[i].due == NEVER)
 			m->slots[i].due = m->cycle + FETCH_CYCLES;
 }
@@ -453,22 +483,22 @@ static int overlap(struct rect a, struct rect b)
 
 static uint32_t map_verdict(const struct npu_model *m, uint32_t *slot)
 {
-	for (uint32_t i = 0; i < NPU_SLOTS; i++) {
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct rect r = rect_of(m->slots[i].staged);
 
 		*slot = i;
-		if (r.rows &&
-		    (!r.cols || r.row + r.rows > NPU_ROWS || r.col + r.cols > NPU_COLS))
+		if (r.rows && (!r.cols || r.row + r.rows > m->shape.rows ||
+			       r.col + r.cols > m->shape.cols))
 			return NPU_MAP_RANGE;
 	}
-	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+	for (uint32_t i = 0; i < m->shape.slots; i++)
 		for (uint32_t j = 0; j < i; j++) {
 			*slot = i;
 			if (overlap(rect_of(m->slots[i].staged),
 				    rect_of(m->slots[j].staged)))
 				return NPU_MAP_OVERLAP;
 		}
-	for (uint32_t i = 0; i < NPU_SLOTS; i++) {
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct rect r = rect_of(m->slots[i].staged);
 		const struct slot *s = &m->slots[i];
 
@@ -487,7 +517,7 @@ static void map_commit(struct npu_model *m)
 
 	m->map_status = NPU_REG_BITS(MAP_STATUS_RESULT, verdict) |
 			NPU_REG_BITS(MAP_STATUS_SLOT, slot);
-	for (uint32_t i = 0; verdict == NPU_MAP_OK && i < NPU_SLOTS; i++)
+	for (uint32_t i = 0; verdict == NPU_MAP_OK && i < m->shape.slots; i++)
 		m->slots[i].rect = rect_of(m->slots[i].staged);
 }
 
@@ -496,7 +526,7 @@ static void map_commit(struct npu_model *m)
 static void snapshot(struct npu_model *m)
 {
 	m->snapshot = m->cycle;
-	for (uint32_t i = 0; i < NPU_SLOTS; i++) {
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct slot *s = &m->slots[i];
 		uint64_t running = s->state == NPU_STATE_RUN ? m->cycle - s->started : 0;
 
@@ -580,7 +610,7 @@ static uint32_t *slot_word(struct npu_model *m, uint32_t address)
 	uint32_t i = address >> 2 & 7u;
 	struct slot *s = &m->slots[i];
 
-	if (i >= NPU_SLOTS)
+	if (i >= m->shape.slots)
 		return NULL;
 	switch (address & ~31u) {
 	case NPU_GLB_RECT_ADDR:
@@ -591,6 +621,8 @@ static uint32_t *slot_word(struct npu_model *m, uint32_t address)
 		return &s->pt_count;
 	case NPU_GLB_CH_MASK_ADDR:
 		return &s->ch_mask;
+	case NPU_GLB_PT_CONTEXT_ADDR:
+		return &s->context;
 	case NPU_GLB_SLOT_CTRL_ADDR:
 		return &s->ctrl;
 	default:
@@ -610,10 +642,10 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 	case NPU_GLB_VERSION_ADDR:
 		return NPU_GLB_VERSION_RESET;
 	case NPU_GLB_SHAPE_ADDR:
-		return NPU_REG_BITS(SHAPE_ROWS, NPU_ROWS) |
-		       NPU_REG_BITS(SHAPE_COLS, NPU_COLS) |
-		       NPU_REG_BITS(SHAPE_SLOTS, NPU_SLOTS) |
-		       NPU_REG_BITS(SHAPE_CHANNELS, NPU_CHANNELS);
+		return NPU_REG_BITS(SHAPE_ROWS, m->shape.rows) |
+		       NPU_REG_BITS(SHAPE_COLS, m->shape.cols) |
+		       NPU_REG_BITS(SHAPE_SLOTS, m->shape.slots) |
+		       NPU_REG_BITS(SHAPE_CHANNELS, m->shape.channels);
 	case NPU_GLB_CAPS_ADDR:
 		return NPU_REG_BITS(CAPS_DEPTH_LOG2, 9) |
 		       NPU_REG_BITS(CAPS_SPAD_LOG2, 17) |
@@ -647,7 +679,7 @@ static void write_hash(struct npu_model *m, uint32_t value)
 	h.k = NPU_REG_GET(value, HASH_K);
 	h.q = NPU_REG_GET(value, HASH_Q);
 	h.gran = NPU_REG_GET(value, HASH_GRAN);
-	if (h.q % 2 && h.q << h.k <= NPU_CHANNELS && h.gran >= 8 && h.gran <= 12)
+	if (h.q % 2 && h.q << h.k <= m->shape.channels && h.gran >= 8 && h.gran <= 12)
 		m->hash = h;
 }
 
@@ -697,20 +729,22 @@ static struct slot *slot_page(struct npu_model *m, uint32_t address)
 {
 	uint32_t i = (address - NPU_SLOT_BASE) / NPU_SLOT_STRIDE;
 
-	return address >= NPU_SLOT_BASE && i < NPU_SLOTS ? &m->slots[i] : NULL;
+	return address >= NPU_SLOT_BASE && i < m->shape.slots ? &m->slots[i] : NULL;
 }
 
-static struct npu_model *model_create(uint8_t *memory, uint64_t bytes)
+static struct npu_model *model_create(const struct npu_model_shape *shape,
+				      uint8_t *memory, uint64_t bytes)
 {
 	struct npu_model *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
+	m->shape = *shape;
 	m->memory = memory;
 	m->bytes = bytes;
 	m->timing = NPU_GLB_TIMING_RESET;
 	m->hash = (struct npu_hash){.k = 0, .q = 1, .gran = 12};
-	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+	for (uint32_t i = 0; i < m->shape.slots; i++)
 		m->slots[i].due = NEVER;
 	return m;
 }
@@ -762,7 +796,7 @@ static uint64_t model_cycle(const struct npu_model *m)
 
 static int model_idle(const struct npu_model *m)
 {
-	for (uint32_t i = 0; i < NPU_SLOTS; i++)
+	for (uint32_t i = 0; i < m->shape.slots; i++)
 		if (m->slots[i].due != NEVER)
 			return 0;
 	return 1;
@@ -774,13 +808,27 @@ static void model_on_fold(struct npu_model *m, npu_fold_fn fn, void *user)
 	m->fold_user = user;
 }
 
+static void model_on_desc(struct npu_model *m, npu_desc_fn fn, void *user)
+{
+	m->desc = fn;
+	m->desc_user = user;
+}
+
+static void model_replay(struct npu_model *m, npu_cost_fn fn, void *user)
+{
+	m->replay = fn;
+	m->replay_user = user;
+}
+
 static const struct npu_model_api api = {
 	.size = sizeof(api),
 	.abi = NPU_MODEL_ABI,
-	.rows = NPU_ROWS,
-	.cols = NPU_COLS,
-	.slots = NPU_SLOTS,
-	.channels = NPU_CHANNELS,
+	.engine = "golden",
+	.rows = SIDE_MAX,
+	.cols = SIDE_MAX,
+	.slots = SLOTS_MAX,
+	.channels = CHANNELS_MAX,
+	.any_shape = 1,
 	.create = model_create,
 	.destroy = model_destroy,
 	.reg_read = model_reg_read,
@@ -790,6 +838,8 @@ static const struct npu_model_api api = {
 	.cycle = model_cycle,
 	.idle = model_idle,
 	.on_fold = model_on_fold,
+	.on_desc = model_on_desc,
+	.replay = model_replay,
 };
 
 __attribute__((visibility("default"))) const struct npu_model_api *npu_model_entry(void);

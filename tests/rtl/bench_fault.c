@@ -276,6 +276,174 @@ static void spoil(struct rig *r, enum spoil what, struct rng *g)
 	again(r, "after a spoilt page", g);
 }
 
+/* ---- a mask that narrows ------------------------------------------------------------- */
+
+/* Copies over all channels of the slot, and the neighbour; the cycles until moment i. */
+static uint32_t begin_copies(struct rig *r, uint32_t i)
+{
+	struct rng g = {4211 + i};
+
+	prepare(r);
+	for (int j = 0; j < 3; j++) {
+		uint32_t desc[16];
+		uint32_t a = rig_alloc(r, BAD, 60000, 64),
+			 d = rig_alloc(r, BAD, 60000, 64);
+
+		rig_random(r, BAD, a, 60000, &g);
+		memset(desc, 0, 64);
+		NPU_SET(desc, OPCODE, NPU_OP_VEC);
+		NPU_SET(desc, ADDR_A, a);
+		NPU_SET(desc, ADDR_D, d);
+		NPU_SET(desc, DM, 1);
+		NPU_SET(desc, VCOLS, 60000);
+		rig_push(r, BAD, desc);
+	}
+	rig_push_end(r, BAD);
+	rig_bell(r, NEIGHBOUR);
+	rig_bell(r, BAD);
+	return rng_range(&g, 100, 6000);
+}
+
+/* Beats of the slot so far, by channel. */
+static void beats(struct rig *r, uint32_t count[8])
+{
+	rig_write(r, NPU_GLB_PERF_SNAPSHOT_ADDR, 1);
+	for (uint32_t c = 0; c < 8; c++)
+		count[c] = rig_reg(r, NPU_CHAN_ADDR(c, CH_SLOT_BEATS) + 4 * BAD);
+}
+
+/* Channels that page tables lie on: the slot's translations go on reading them. */
+static uint32_t table_channels(const struct rig *r)
+{
+	uint32_t root = r->space[BAD].table, leaf;
+
+	memcpy(&leaf, r->memory + root, 4);
+	return 1u << rig_channel(r, root) | 1u << rig_channel(r, leaf);
+}
+
+/* From the write of a narrower CH_MASK on, not one more beat of the slot on a channel
+ * that it no longer has: the same machine without the write is asked at the same moment.
+ * Both writes act in the same cycle: the copy of the counters has what was taken until
+ * then. */
+static void narrowed(struct rig *r, uint32_t moments)
+{
+	uint32_t stopped = 0, named = 0;
+	uint64_t otherwise = 0;
+
+	for (uint32_t i = 0; i < moments; i++) {
+		uint32_t at[8], end[8], wild[8], keep, address, page;
+		struct rng g = {97 + i};
+
+		rig_run(r, begin_copies(r, i));
+		beats(r, at);
+		rig_wait(r, 1u << BAD, 4000000);
+		beats(r, wild);
+
+		rig_run(r, begin_copies(r, i));
+		keep = (rng_next(&g) & 15) | table_channels(r);
+		rig_write(r, NPU_GLB_AT(CH_MASK, BAD), keep);
+		rig_wait(r, 1u << NEIGHBOUR | 1u << BAD, 4000000);
+		rig_run(r, 1000);
+		beats(r, end);
+		for (uint32_t c = 0; c < 4; c++) {
+			if (keep >> c & 1)
+				continue;
+			CHECK(end[c] == at[c],
+			      "moment %u: %u beats on channel %u after it was taken away",
+			      i, end[c] - at[c], c);
+			otherwise += wild[c] - at[c];
+		}
+		for (uint32_t j = 0; j < 4; j++)
+			CHECK(rig_stamp(r, NEIGHBOUR, j + 1) -
+					      rig_stamp(r, NEIGHBOUR, j) ==
+				      alone[j],
+			      "moment %u: the neighbour's job %u noticed", i, j);
+		rig_check(r, NEIGHBOUR, "beside a mask that narrows");
+		if (!(r->faulted >> BAD & 1)) {
+			rig_check(r, BAD, "a mask that narrows");
+			continue;
+		}
+		stopped++;
+		address = rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR));
+		CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)) == NPU_FAULT_CHANNEL,
+		      "moment %u: kind", i);
+		if (address != UINT32_MAX) {
+			page = r->space[BAD].frame[address >> r->cfg.gran];
+			CHECK(!(keep >> rig_channel(r, page << r->cfg.gran) & 1),
+			      "moment %u: %#x may be touched", i, address);
+			named++;
+		}
+		r->space[BAD].done = r->space[BAD].tail;
+		rig_write(r, NPU_GLB_AT(CH_MASK, BAD), 15);
+		again(r, "after a mask that narrows", &g);
+	}
+	CHECK(stopped > moments / 2 && named && otherwise > 1000,
+	      "%u of %u stopped, %u with an address; %llu beats otherwise", stopped,
+	      moments, named, (unsigned long long)otherwise);
+	printf("%u masks narrowed, %u slots stopped, 0 of %llu beats made\n", moments,
+	       stopped, (unsigned long long)otherwise);
+}
+
+/* ---- contexts ------------------------------------------------------------------------ */
+
+/* The slot's tables, ring and shadow are space's from now on; the ring goes on. */
+static void enter(struct rig *r, struct rig_space *space, uint32_t context, uint32_t tail)
+{
+	space->tail = space->done = tail;
+	r->space[BAD] = *space;
+	rig_write(r, NPU_GLB_AT(PT_BASE, BAD), space->table);
+	rig_write(r, NPU_GLB_AT(PT_COUNT, BAD), space->pages);
+	rig_write(r, NPU_GLB_AT(PT_CONTEXT, BAD), context);
+}
+
+/* One slot, two address spaces by turns, no flush between: from the second turn on
+ * nothing is translated anew, and each finds its own bytes at the same addresses. */
+static void contexts(struct rig *r)
+{
+	struct rig_space space[2];
+	uint32_t a = 0, d = 0, tail = 0;
+	uint64_t misses = 0;
+	struct rng g = {31};
+
+	prepare(r);
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			memset(&r->space[BAD], 0, sizeof(r->space[BAD]));
+		rig_space(r, BAD, SPACE / 4, 0x0f);
+		a = rig_alloc(r, BAD, 40000, 1);
+		d = rig_alloc(r, BAD, 40000, 1);
+		rig_random(r, BAD, a, 40000, &g);
+		space[i] = r->space[BAD];
+	}
+	for (uint32_t turn = 0; turn < 8; turn++) {
+		struct rig_space *sp = &space[turn % 2];
+		uint64_t before = rig_counters(r, BAD, false).tlb_misses;
+		uint32_t desc[16] = {0};
+
+		enter(r, sp, turn % 2 ? 200 : 7, tail);
+		NPU_SET(desc, OPCODE, NPU_OP_VEC);
+		NPU_SET(desc, VOP, turn % 4 < 2 ? NPU_VOP_COPY : NPU_VOP_FILL);
+		NPU_SET(desc, VPATTERN, turn * 0x01010101);
+		NPU_SET(desc, ADDR_A, a);
+		NPU_SET(desc, ADDR_D, d);
+		NPU_SET(desc, DM, 1);
+		NPU_SET(desc, VCOLS, 40000);
+		rig_push(r, BAD, desc);
+		rig_push_end(r, BAD);
+		rig_bell(r, BAD);
+		rig_wait(r, 1u << BAD, 100000);
+		rig_check(r, BAD, "contexts");
+		misses = rig_counters(r, BAD, false).tlb_misses - before;
+		CHECK(turn < 2 ? misses >= 20 : !misses, "turn %u: %llu walks", turn,
+		      (unsigned long long)misses);
+		tail = r->space[BAD].tail;
+		*sp = r->space[BAD];
+	}
+	r->space[BAD] = space[0];
+	free(space[1].frame);
+	free(space[1].shadow);
+}
+
 int main(int argc, char **argv)
 {
 	struct rng g = {9};
@@ -299,6 +467,8 @@ int main(int argc, char **argv)
 	from_table(&r, pool_faults, COUNT(pool_faults), POOL, &g);
 	for (int what = 0; what < SPOILS; what++)
 		spoil(&r, (enum spoil)what, &g);
+	narrowed(&r, 20);
+	contexts(&r);
 	rig_close(&r);
 	return bench_end("bench_fault");
 }

@@ -1,45 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_mem.c - the memory system against a C model of its timing, cycle by cycle: random
- * traffic and timing parameters, order, conservation, fair shares, bandwidth, the ideal
- * mode, and I6: a slot on channels of its own answers in the same cycles whatever the
- * others do.
+ * traffic, timing parameters, ways to share channels and token buckets; order,
+ * conservation, fair shares, limits, bandwidth, the ideal mode, and I6: a slot on
+ * channels of its own answers in the same cycles whatever the others do, and with fixed
+ * turns also on channels that all share.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "arb_model.h"
 #include "bench.h"
 #include "dut/dut.h"
+#include "npu_regs.h"
 
-#define S     DUT_MEM_SLOTS
-#define N_MAX 8
-#define BANKS 8
-#define DEPTH 16 /* FIFO of a slot at a channel */
-#define FLY   32 /* granted and not yet answered */
+#define S      DUT_MEM_SLOTS
+#define N_MAX  8
+#define BANKS  8
+#define DEPTH  16 /* FIFO of a slot at a channel */
+#define FLY    32 /* taken by the memory and not yet answered */
+#define ROOM   16 /* responses of a slot from a channel */
 
-struct timing {
-	uint32_t cl, rcd, rp, rowbits;
+#define timing arb_timing
+
+struct taken {
+	struct dut_mem_req q;
+	uint32_t slot;
+	uint64_t done;
 };
 
 struct chan {
 	struct dut_mem_req fifo[S][DEPTH];
 	uint32_t rd[S], wr[S];
-	struct dut_mem_rsp fly[FLY];
-	uint64_t done[FLY];
+	struct taken fly[FLY];
 	uint32_t fly_rd, fly_wr;
 	bool open[BANKS];
 	uint32_t row[BANKS];
 	uint64_t ready[BANKS], bus_free;
-	uint32_t last;
+	struct arb arb;
 	uint32_t count[16];
-	struct dut_mem_rsp rsp;
+	/* The way back: the memory's output, then a FIFO a slot. */
+	struct dut_mem_rsp out;
+	uint32_t out_slot;
+	struct dut_mem_rsp back[S][ROOM];
+	uint32_t back_rd[S], back_wr[S];
+	uint32_t owed[S]; /* taken, and not yet given to the slot */
 };
 
 struct model {
 	uint32_t n;
+	struct dut_mem_share share;
+	bool restart;
+	struct turns turns;
+	struct bucket bucket[S][2];
+	uint32_t held[S];
 	struct timing t;
 	uint64_t now;
 	struct chan ch[N_MAX];
+	struct dut_mem_rsp rsp[S];
+	uint32_t last[S]; /* channel that answered last */
+	uint32_t mask[S]; /* channels a slot may use */
+	uint64_t crowded; /* requests that waited for room on the way back */
+	uint64_t denied;
+	uint8_t bytes[DUT_MEM_BYTES];
 };
 
 static uint32_t pack(struct timing t)
@@ -59,81 +82,179 @@ static bool model_full(const struct chan *c, uint32_t s)
 
 static bool model_busy(const struct model *m)
 {
-	for (uint32_t i = 0; i < m->n; i++) {
-		const struct chan *c = &m->ch[i];
-
-		for (uint32_t s = 0; s < S; s++)
-			if (c->wr[s] != c->rd[s])
-				return true;
-		if (c->fly_rd != c->fly_wr || c->rsp.v)
+	for (uint32_t s = 0; s < S; s++) {
+		if (m->rsp[s].v)
 			return true;
+		for (uint32_t i = 0; i < m->n; i++)
+			if (m->ch[i].wr[s] != m->ch[i].rd[s] || m->ch[i].owed[s])
+				return true;
 	}
 	return false;
 }
 
-static void model_grant(struct model *m, struct chan *c)
+/* The slot's oldest request here may go to the memory. */
+static bool model_may(const struct model *m, const struct chan *c, uint32_t s)
 {
-	uint32_t cl = m->t.cl ? m->t.cl : 1;
-	uint32_t s = c->last;
-	struct dut_mem_req q;
-	uint32_t row, bank;
-	uint64_t column, data;
+	return m->mask[s] >> (c - m->ch) & 1 || c->fifo[s][c->rd[s] % DEPTH].walk;
+}
 
-	if (c->fly_wr - c->fly_rd == FLY ||
+/* The slot whose oldest request is dropped, for want of the channel; S: none. */
+static uint32_t model_lost(const struct model *m, const struct chan *c,
+			   const uint32_t *owed)
+{
+	for (uint32_t s = 0; s < S; s++)
+		if (c->wr[s] != c->rd[s] && owed[s] < ROOM && !model_may(m, c, s) &&
+		    !(c->out.v && c->out_slot == s))
+			return s;
+	return S;
+}
+
+static void model_deny(struct model *m, struct chan *c, uint32_t s)
+{
+	const struct dut_mem_req *q = &c->fifo[s][c->rd[s]++ % DEPTH];
+
+	c->back[s][c->back_wr[s]++ % ROOM] = (struct dut_mem_rsp){
+		.v = true, .denied = true, .we = q->we, .tag = q->tag, .at = q->pa % 64};
+	c->owed[s]++;
+	m->denied++;
+}
+
+/* As registers are written: on a memory that is idle. */
+static void model_share(struct model *m, const struct dut_mem_share *share)
+{
+	m->share = *share;
+	m->restart = true;
+	m->turns.cycles = share->cycles;
+	m->turns.last = share->last;
+	m->turns.order = share->order;
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct arb *a = &m->ch[i].arb;
+		uint32_t group = share->groups >> i & 1;
+
+		a->mode = share->mode[group];
+		a->pass = share->pass[group];
+		a->prio = share->prio;
+	}
+}
+
+/* owed: as it was when the cycle began. */
+static void model_grant(struct model *m, struct chan *c, const uint32_t *owed)
+{
+	uint32_t cl = m->t.cl ? m->t.cl : 1, row, bank;
+	struct turn turn = turns_now(&m->turns);
+	struct arb_head heads[ARB_SLOTS] = {{0}};
+	uint64_t column, data;
+	struct dut_mem_req q;
+	int s;
+
+	for (uint32_t i = 0; i < S; i++) {
+		if (c->wr[i] == c->rd[i] || !model_may(m, c, i))
+			continue;
+		heads[i].may = owed[i] < ROOM;
+		heads[i].lline = c->fifo[i][c->rd[i] % DEPTH].lline;
+		heads[i].beats = c->fifo[i][c->rd[i] % DEPTH].beats;
+		m->crowded += !heads[i].may;
+	}
+	s = arb_pick(&c->arb, heads, turn);
+	if (s < 0 || c->fly_wr - c->fly_rd == FLY ||
 	    c->bus_free > m->now + m->t.rp + m->t.rcd + cl)
 		return;
-	do
-		s = (s + 1) % S;
-	while (c->wr[s] == c->rd[s] && s != c->last);
-	if (c->wr[s] == c->rd[s])
-		return;
+	c->count[2 + arb_take(&c->arb, heads, turn, s)]++;
 	q = c->fifo[s][c->rd[s]++ % DEPTH];
-	c->last = s;
-	row = q.lline >> m->t.rowbits >> 3;
-	bank = (q.lline >> m->t.rowbits ^ row) % BANKS;
+	arb_place(&m->t, q.lline, &bank, &row);
 	column = later(c->ready[bank], m->now);
-	if (!c->open[bank]) {
+	if (!c->open[bank])
 		column += m->t.rcd;
-		c->count[3]++;
-	} else if (c->row[bank] != row) {
+	else if (c->row[bank] != row)
 		column += m->t.rp + m->t.rcd;
-		c->count[4]++;
-	} else {
-		c->count[2]++;
-	}
 	data = later(column + cl, c->bus_free);
 	c->open[bank] = true;
 	c->row[bank] = row;
 	c->ready[bank] = data - cl + q.beats;
 	c->bus_free = data + q.beats;
-	c->done[c->fly_wr % FLY] = c->bus_free;
-	c->fly[c->fly_wr++ % FLY] = (struct dut_mem_rsp){
-		.v = true, .we = q.we, .slot = s, .tag = q.tag, .pa = q.pa};
+	c->fly[c->fly_wr++ % FLY] =
+		(struct taken){q, (uint32_t)s, later(c->bus_free, m->now + 5)};
+	c->owed[s]++;
 	c->count[q.we]++;
 	c->count[5] += q.beats;
 	c->count[8 + s] += q.beats;
+}
+
+/* The memory's answer, two cycles before the slot can have it. */
+static void model_serve(struct model *m, struct chan *c)
+{
+	struct taken t = c->fly[c->fly_rd++ % FLY];
+	uint32_t pa = t.q.pa % DUT_MEM_BYTES;
+
+	c->out = (struct dut_mem_rsp){
+		.v = true, .we = t.q.we, .tag = t.q.tag, .at = t.q.pa % 64};
+	c->out_slot = t.slot;
+	if (t.q.we)
+		memcpy(m->bytes + pa, t.q.data, t.q.len);
+	else
+		memcpy(c->out.data, m->bytes + pa / 64 * 64, 64);
+}
+
+/* One response for slot s, of the channels in turn. */
+static void model_return(struct model *m, uint32_t s)
+{
+	uint32_t i = m->last[s];
+
+	m->rsp[s].v = false;
+	for (uint32_t n = 0; n < m->n; n++) {
+		struct chan *c;
+
+		i = (i + 1) % m->n;
+		c = &m->ch[i];
+		if (c->back_rd[s] == c->back_wr[s])
+			continue;
+		m->rsp[s] = c->back[s][c->back_rd[s]++ % ROOM];
+		m->last[s] = i;
+		c->owed[s]--;
+		return;
+	}
 }
 
 /* One cycle: reqs are what the slots show; *accepted gets one bit a slot. */
 static void model_step(struct model *m, const struct dut_mem_req *reqs,
 		       uint32_t *accepted)
 {
+	uint32_t owed[N_MAX][S];
 	bool push[S] = {false};
 
 	*accepted = 0;
+	for (uint32_t s = 0; s < S; s++) {
+		uint32_t group = reqs[s].v ? m->share.groups >> reqs[s].ch & 1 : 0;
+		bool ok = bucket_ok(&m->bucket[s][group], reqs[s].beats);
+
+		push[s] = reqs[s].v && ok && !model_full(&m->ch[reqs[s].ch], s);
+		*accepted |= (uint32_t)push[s] << s;
+		m->held[s] += reqs[s].v && !ok;
+		for (uint32_t i = 0; i < 2; i++)
+			bucket_step(&m->bucket[s][i],
+				    push[s] && i == group ? reqs[s].beats : 0);
+	}
+	for (uint32_t i = 0; i < m->n; i++)
+		memcpy(owed[i], m->ch[i].owed, sizeof(owed[i]));
 	for (uint32_t s = 0; s < S; s++)
-		if (reqs[s].v && !model_full(&m->ch[reqs[s].ch], s)) {
-			push[s] = true;
-			*accepted |= UINT32_C(1) << s;
-		}
+		model_return(m, s);
 	for (uint32_t i = 0; i < m->n; i++) {
 		struct chan *c = &m->ch[i];
-		uint32_t flying = c->fly_wr;
+		uint32_t s = c->out_slot, flying = c->fly_wr, served = c->fly_rd;
+		uint32_t lost = model_lost(m, c, owed[i]);
 
-		model_grant(m, c);
-		c->rsp.v = false;
-		if (c->fly_rd != flying && c->done[c->fly_rd % FLY] <= m->now + 1)
-			c->rsp = c->fly[c->fly_rd++ % FLY];
+		model_grant(m, c, owed[i]);
+		if (lost < S)
+			model_deny(m, c, lost);
+		if (turns_now(&m->turns).close && c->arb.mode == NPU_ARB_TURNS) {
+			arb_close(&c->arb);
+			memset(c->open, 0, sizeof(c->open));
+		}
+		if (c->out.v)
+			c->back[s][c->back_wr[s]++ % ROOM] = c->out;
+		c->out.v = false;
+		if (served != flying && c->fly[served % FLY].done <= m->now + 3)
+			model_serve(m, c);
 	}
 	for (uint32_t s = 0; s < S; s++)
 		if (push[s]) {
@@ -141,6 +262,8 @@ static void model_step(struct model *m, const struct dut_mem_req *reqs,
 
 			c->fifo[s][c->wr[s]++ % DEPTH] = reqs[s];
 		}
+	turns_step(&m->turns, m->restart);
+	m->restart = false;
 	m->now++;
 }
 
@@ -157,10 +280,19 @@ struct source {
 	struct dut_mem_req req;
 };
 
+static uint32_t random_rate(struct rng *r)
+{
+	static const uint32_t rates[] = {256, 256, 128, 30, 4, 0};
+
+	return rates[rng_next(r) % 6];
+}
+
 static void source_next(struct source *q, uint32_t n)
 {
 	uint32_t ch;
 
+	if (rng_next(&q->r) % 512 == 0)
+		q->rate = random_rate(&q->r);
 	q->req.v = q->mask && rng_next(&q->r) % 256 < q->rate;
 	if (!q->req.v)
 		return;
@@ -171,19 +303,24 @@ static void source_next(struct source *q, uint32_t n)
 	q->req.ch = ch;
 	q->req.lline = q->line % q->spread;
 	q->req.we = rng_next(&q->r) % 4 == 0;
+	q->req.walk = !q->req.we && rng_next(&q->r) % 16 == 0;
 	q->req.beats = rng_range(&q->r, 1, 4);
 	q->req.tag = q->tag++ & 511;
-	q->req.pa = rng_next(&q->r);
+	q->req.len = rng_range(&q->r, 1, 64);
+	/* No line is on two channels. */
+	q->req.pa = q->line % q->spread * N_MAX * 64 + ch * 64 +
+		    rng_next(&q->r) % (65 - q->req.len);
+	for (uint32_t i = 0; q->req.we && i < 64; i++)
+		q->req.data[i] = (uint8_t)rng_next(&q->r);
 }
 
 static struct source random_source(struct rng *r, uint32_t mask)
 {
-	static const uint32_t rates[] = {256, 256, 128, 30, 4};
 	static const uint32_t spreads[] = {1u << 26, 4096, 512, 16};
 
 	return (struct source){.r = {rng_next(r)},
 			       .mask = mask,
-			       .rate = rates[rng_next(r) % 5],
+			       .rate = random_rate(r),
 			       .stride = rng_next(r) % 3,
 			       .spread = spreads[rng_next(r) % 4]};
 }
@@ -199,60 +336,151 @@ static struct timing random_timing(struct rng *r)
 			       rng_range(r, 0, 20), rng_range(r, 0, 8)};
 }
 
-static void compare_response(const struct dut_mem_rsp *got,
-			     const struct dut_mem_rsp *want, uint64_t cycle, uint32_t ch)
+/* Anything that registers can say, sensible or not. */
+static struct dut_mem_share random_share(struct rng *r, uint32_t n)
 {
-	CHECK(got->v == want->v, "cycle %llu channel %u: valid %d",
-	      (unsigned long long)cycle, ch, got->v);
-	if (got->v && want->v)
-		CHECK(got->slot == want->slot && got->we == want->we &&
-			      got->tag == want->tag && got->pa == want->pa,
-		      "cycle %llu channel %u: slot %u tag %u, not %u %u",
-		      (unsigned long long)cycle, ch, got->slot, got->tag, want->slot,
-		      want->tag);
+	struct dut_mem_share share = {.cycles = rng_next(r) % 4096,
+				      .last = rng_next(r) % 8,
+				      .order = rng_next(r),
+				      .groups = rng_next(r) % (1u << n)};
+
+	for (uint32_t g = 0; g < 2; g++) {
+		share.mode[g] = rng_range(r, NPU_ARB_FAIR, NPU_ARB_TURNS);
+		share.pass[g] = rng_next(r) % 16;
+	}
+	if (rng_next(r) % 4 == 0)
+		share.prio = rng_next(r);
+	/* Else turns of each slot, one after the other. */
+	if (rng_next(r) % 4) {
+		share.cycles = rng_range(r, 0, 300);
+		share.last = S - 1;
+		share.order = NPU_GLB_TURN_ORDER_RESET;
+	}
+	/* A slot without a turn would wait for ever. */
+	for (uint32_t s = 0; s < S; s++) {
+		bool some = false;
+
+		for (uint32_t i = 0; i <= share.last; i++)
+			some |= (share.order >> 4 * i & 15) == s;
+		if (!some)
+			share.order = NPU_GLB_TURN_ORDER_RESET, share.last = S - 1;
+	}
+	return share;
+}
+
+static struct dut_mem_bucket random_bucket(struct rng *r)
+{
+	struct dut_mem_bucket b = {.window = rng_range(r, 1, 200),
+				   .budget = rng_range(r, 1, 400)};
+
+	b.burst = (uint32_t)later(b.budget, 4) + (uint32_t)(rng_next(r) % 100);
+	if (rng_next(r) % 2)
+		b.window = 0;
+	return b;
+}
+
+/* One bucket in a random place, in both, before the next step. */
+static void new_bucket(struct dut_mem *d, struct rng *r, struct bucket **set,
+		       struct model *m, struct dut_mem_bucket *value)
+{
+	uint32_t s = rng_next(r) % S, g = rng_next(r) % 2;
+
+	*value = random_bucket(r);
+	dut_mem_bucket(d, s, g, value);
+	*set = &m->bucket[s][g];
+}
+
+static void compare_response(const struct dut_mem_rsp *got,
+			     const struct dut_mem_rsp *want, uint64_t cycle,
+			     uint32_t slot)
+{
+	CHECK(got->v == want->v, "cycle %llu slot %u: valid %d",
+	      (unsigned long long)cycle, slot, got->v);
+	if (!got->v || !want->v)
+		return;
+	CHECK(got->we == want->we && got->tag == want->tag && got->at == want->at &&
+		      got->denied == want->denied,
+	      "cycle %llu slot %u: tag %u, not %u", (unsigned long long)cycle, slot,
+	      got->tag, want->tag);
+	if (!want->we && !want->denied)
+		CHECK(!memcmp(got->data, want->data, 64),
+		      "cycle %llu slot %u tag %u: wrong data", (unsigned long long)cycle,
+		      slot, got->tag);
+}
+
+static void random_bytes(struct rng *r)
+{
+	uint8_t *bytes = dut_mem_bytes();
+
+	for (uint32_t i = 0; i < DUT_MEM_BYTES; i += 4) {
+		uint32_t word = rng_next(r);
+
+		memcpy(bytes + i, &word, 4);
+	}
 }
 
 static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct rng *r,
 			  uint32_t cycles)
 {
 	struct source q[S];
-	uint64_t sent = 0, answered = 0;
-	uint32_t next_tag[S][N_MAX][2]; /* order within a slot's channel */
-	uint32_t idle = 0;
+	uint64_t sent = 0, answered = 0, crowded = m->crowded, denied = m->denied;
+	uint32_t idle = 0, change = rng_next(r) % 2 ? 0 : rng_range(r, 1, 200);
+	uint32_t buckets = rng_next(r) % 2 ? 400 : 0; /* a change in so many cycles */
+	struct dut_mem_share share;
 
 	memset(m, 0, sizeof(*m));
-	memset(next_tag, 0, sizeof(next_tag));
 	m->n = n;
+	m->crowded = crowded;
+	m->denied = denied;
+	memset(m->mask, 0xff, sizeof(m->mask));
 	m->t = random_timing(r);
+	random_bytes(r);
+	memcpy(m->bytes, dut_mem_bytes(), DUT_MEM_BYTES);
 	dut_mem_reset(d, false, pack(m->t));
+	for (uint32_t c = 0; c < n; c++)
+		arb_reset(&m->ch[c].arb, S, m->t);
+	turns_reset(&m->turns, S, m->t);
+	share = random_share(r, n);
+	dut_mem_share(d, &share);
+	model_share(m, &share);
 	for (uint32_t s = 0; s < S; s++)
 		q[s] = random_source(r, rng_next(r) % 4 ? rng_next(r) % (1u << n)
 							: 1u << rng_next(r) % n);
 	for (uint32_t i = 0; i < cycles || model_busy(m); i++) {
 		struct dut_mem_req reqs[S];
+		struct dut_mem_bucket value;
+		struct bucket *set = NULL;
 		uint32_t accepted;
 
+		if (buckets && rng_next(r) % buckets == 0)
+			new_bucket(d, r, &set, m, &value);
 		for (uint32_t s = 0; s < S; s++) {
 			if (!q[s].req.v && i < cycles)
 				source_next(&q[s], n);
 			reqs[s] = q[s].req;
 			dut_mem_request(d, s, &reqs[s]);
+			if (change && rng_next(r) % change == 0) {
+				m->mask[s] = rng_next(r) | rng_next(r);
+				dut_mem_mask(d, s, m->mask[s]);
+			}
 		}
 		CHECK(dut_mem_busy(d) == model_busy(m), "cycle %u: busy", i);
 		model_step(m, reqs, &accepted);
 		CHECK(dut_mem_accepted(d) == accepted, "cycle %u: accepted %#x, not %#x",
 		      i, dut_mem_accepted(d), accepted);
 		dut_mem_step(d);
+		if (set)
+			bucket_set(set, value.window, value.budget, value.burst);
 		for (uint32_t s = 0; s < S; s++)
 			if (accepted >> s & 1) {
 				sent++;
 				q[s].req.v = false;
 			}
-		for (uint32_t c = 0; c < n; c++) {
+		for (uint32_t s = 0; s < S; s++) {
 			struct dut_mem_rsp rsp;
 
-			dut_mem_response(d, c, &rsp);
-			compare_response(&rsp, &m->ch[c].rsp, m->now, c);
+			dut_mem_response(d, s, &rsp);
+			compare_response(&rsp, &m->rsp[s], m->now, s);
 			answered += rsp.v;
 		}
 		if (i >= cycles && idle++ > 100000)
@@ -260,6 +488,10 @@ static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct
 	}
 	CHECK(sent == answered, "%llu requests, %llu answers", (unsigned long long)sent,
 	      (unsigned long long)answered);
+	CHECK(!memcmp(m->bytes, dut_mem_bytes(), DUT_MEM_BYTES), "memory differs");
+	for (uint32_t s = 0; s < S; s++)
+		CHECK(dut_mem_held(d, s) == m->held[s], "slot %u: held %u cycles, not %u",
+		      s, dut_mem_held(d, s), m->held[s]);
 	dut_mem_snapshot(d);
 	for (uint32_t c = 0; c < n; c++)
 		for (uint32_t w = 0; w < 16; w++)
@@ -273,25 +505,27 @@ static void against_model(struct dut_mem *d, struct model *m, uint32_t n, struct
 #define LOG 4000
 struct logged {
 	uint64_t cycle;
-	uint32_t ch;
 	struct dut_mem_rsp rsp;
 };
 
-/* Slot 0 on its own channels, and, if others, the rest of the slots hammering all the
- * others: everything slot 0 sees, with the cycle. */
+/* Slot 0 on some channels, and the rest of the slots hammering others (0: they are
+ * still): everything slot 0 sees, with the cycle. */
 static uint32_t alone_or_not(struct dut_mem *d, uint32_t n, struct timing t,
-			     uint32_t mine, uint64_t seed, bool others,
-			     struct logged *log, uint64_t *accepts)
+			     const struct dut_mem_share *share, uint32_t mine,
+			     uint32_t others, uint64_t seed, struct logged *log,
+			     uint64_t *accepts)
 {
 	struct source q[S];
 	struct rng r = {seed}, r2 = {seed + 1};
+	struct dut_mem_rsp rsp;
 	uint32_t count = 0;
 
 	*accepts = 0;
 	dut_mem_reset(d, false, pack(t));
+	dut_mem_share(d, share);
 	q[0] = random_source(&r, mine);
 	for (uint32_t s = 1; s < S; s++)
-		q[s] = random_source(&r2, others ? ((1u << n) - 1) & ~mine : 0);
+		q[s] = random_source(&r2, others);
 	for (uint32_t i = 0; i < LOG; i++) {
 		uint32_t accepted;
 
@@ -306,35 +540,118 @@ static uint32_t alone_or_not(struct dut_mem *d, uint32_t n, struct timing t,
 		for (uint32_t s = 0; s < S; s++)
 			if (accepted >> s & 1)
 				q[s].req.v = false;
-		for (uint32_t c = 0; c < n; c++) {
-			struct dut_mem_rsp rsp;
-
-			dut_mem_response(d, c, &rsp);
-			if (rsp.v && rsp.slot == 0 && count < LOG)
-				log[count++] = (struct logged){i, c, rsp};
-		}
+		dut_mem_response(d, 0, &rsp);
+		if (rsp.v && count < LOG)
+			log[count++] = (struct logged){i, rsp};
 	}
 	return count;
 }
 
-static void neighbours(struct dut_mem *d, uint32_t n, struct rng *r)
+/* Answers of slot 0 that are not as they are alone. */
+static uint32_t changes(struct dut_mem *d, uint32_t n, struct timing t,
+			const struct dut_mem_share *share, uint32_t mine, uint32_t others,
+			uint64_t seed)
 {
 	static struct logged a[LOG], b[LOG];
-	uint32_t mine = rng_range(r, 1, (1u << n) - 2);
-	struct timing t = random_timing(r);
-	uint64_t seed = rng_next(r), acc_a, acc_b;
-	uint32_t na = alone_or_not(d, n, t, mine, seed, false, a, &acc_a);
-	uint32_t nb = alone_or_not(d, n, t, mine, seed, true, b, &acc_b);
+	uint64_t acc_a, acc_b;
+	uint32_t na = alone_or_not(d, n, t, share, mine, 0, seed, a, &acc_a);
+	uint32_t nb = alone_or_not(d, n, t, share, mine, others, seed, b, &acc_b);
+	uint32_t count = (uint32_t)(na != nb) + (uint32_t)(acc_a != acc_b);
 
-	CHECK(na == nb && acc_a == acc_b, "alone %u answers, with neighbours %u", na, nb);
 	for (uint32_t i = 0; i < na && i < nb; i++)
-		CHECK(a[i].cycle == b[i].cycle && a[i].ch == b[i].ch &&
-			      a[i].rsp.tag == b[i].rsp.tag && a[i].rsp.pa == b[i].rsp.pa,
-		      "answer %u: cycle %llu alone, %llu with neighbours", i,
-		      (unsigned long long)a[i].cycle, (unsigned long long)b[i].cycle);
+		count += a[i].cycle != b[i].cycle || a[i].rsp.tag != b[i].rsp.tag ||
+			 a[i].rsp.we != b[i].rsp.we || a[i].rsp.at != b[i].rsp.at;
+	return count;
 }
 
-/* Four greedy slots on one channel: equal beats; streams of hits fill the bus. */
+/* Nobody else on slot 0's channels; all on them, in turns; and the control. */
+static uint32_t neighbours(struct dut_mem *d, uint32_t n, struct rng *r)
+{
+	uint32_t all = (1u << n) - 1, mine = rng_range(r, 1, all - 1), count;
+	struct timing t = random_timing(r);
+	struct dut_mem_share share = random_share(r, n);
+	uint64_t seed = rng_next(r);
+
+	count = changes(d, n, t, &share, mine, all & ~mine, seed);
+	CHECK(!count, "disjoint channels: %u answers are not as alone", count);
+	share.mode[0] = share.mode[1] = NPU_ARB_TURNS;
+	count = changes(d, n, t, &share, mine, all, seed);
+	CHECK(!count, "turns: %u answers are not as alone", count);
+	share.mode[0] = share.mode[1] = NPU_ARB_FAIR;
+	share.prio = 0;
+	return changes(d, n, t, &share, mine, all, seed);
+}
+
+/* ---- fair -------------------------------------------------------------------------- */
+
+enum pattern { STREAM, COPY, ONE_BANK, SCATTER, PATTERNS };
+
+/* Line i of slot s; rows have 16 lines, a bank comes again behind 128. */
+static uint32_t pattern_line(enum pattern p, uint32_t s, uint32_t i)
+{
+	switch (p) {
+	case STREAM:
+		return (s << 16) + i;
+	case COPY: /* eight here, eight there */
+		return (s << 16) + (i / 8 % 2 << 14) + i / 16 * 8 + i % 8;
+	case ONE_BANK: /* another row each time */
+		return (s << 16) + i % 32 * 1024;
+	default:
+		return (s << 16) + i * 40503u % 65536u;
+	}
+}
+
+/* Cycles until slot 0 has 500 answers, at most so many at a time, beside others slots. */
+static uint32_t fair_run(struct dut_mem *d, enum pattern mine, uint32_t at_a_time,
+			 enum pattern theirs, uint32_t others)
+{
+	struct timing t = {8, 8, 8, 4};
+	uint32_t sent[S] = {0}, got = 0, i = 0;
+
+	dut_mem_reset(d, false, pack(t));
+	for (; got < 500 && i < 100000; i++) {
+		uint32_t accepted;
+		struct dut_mem_rsp rsp;
+
+		for (uint32_t s = 0; s < S; s++) {
+			struct dut_mem_req q = {.ch = 3, .beats = 4, .len = 64};
+
+			q.v = s ? s <= others : sent[0] - got < at_a_time;
+			q.lline = pattern_line(s ? theirs : mine, s, sent[s]);
+			dut_mem_request(d, s, &q);
+		}
+		accepted = dut_mem_accepted(d);
+		dut_mem_step(d);
+		for (uint32_t s = 0; s < S; s++)
+			sent[s] += accepted >> s & 1;
+		dut_mem_response(d, 0, &rsp);
+		got += rsp.v;
+	}
+	return i;
+}
+
+/* Whatever the others do, and whether a slot asks for much or for one line after the
+ * other: not slower than by its share, and 15 %. */
+static void fair(struct dut_mem *d)
+{
+	for (enum pattern mine = 0; mine < PATTERNS; mine++)
+		for (uint32_t at_a_time = 1; at_a_time <= 64; at_a_time *= 8) {
+			uint32_t alone = fair_run(d, mine, at_a_time, 0, 0);
+
+			for (enum pattern theirs = 0; theirs < PATTERNS; theirs++) {
+				uint32_t with =
+					fair_run(d, mine, at_a_time, theirs, S - 1);
+
+				CHECK(with * 100 <= alone * S * 115,
+				      "pattern %u, %u at a time, beside %u: %u cycles, "
+				      "alone %u",
+				      mine, at_a_time, theirs, with, alone);
+			}
+		}
+}
+
+/* Four greedy slots on one channel: equal beats, but for who stays at the end;
+ * streams of hits fill the bus. */
 static void shares(struct dut_mem *d)
 {
 	uint32_t got[S] = {0}, line[S];
@@ -346,13 +663,13 @@ static void shares(struct dut_mem *d)
 		line[s] = s << 12;
 	for (uint32_t i = 0; i < 20000; i++) {
 		uint32_t accepted;
-		struct dut_mem_rsp rsp;
 
 		for (uint32_t s = 0; s < S; s++) {
 			struct dut_mem_req q = {.v = true,
 						.ch = 3,
 						.lline = line[s],
 						.beats = 4,
+						.len = 64,
 						.tag = line[s] & 511};
 
 			dut_mem_request(d, s, &q);
@@ -361,14 +678,16 @@ static void shares(struct dut_mem *d)
 		dut_mem_step(d);
 		for (uint32_t s = 0; s < S; s++)
 			line[s] += accepted >> s & 1;
-		dut_mem_response(d, 3, &rsp);
-		if (rsp.v) {
-			got[rsp.slot] += 4;
-			beats += 4;
+		for (uint32_t s = 0; s < S; s++) {
+			struct dut_mem_rsp rsp;
+
+			dut_mem_response(d, s, &rsp);
+			got[s] += rsp.v ? 4 : 0;
+			beats += rsp.v ? 4 : 0;
 		}
 	}
 	for (uint32_t s = 0; s < S; s++)
-		CHECK(got[s] + 4 >= beats / S && got[s] <= beats / S + 4,
+		CHECK(got[s] + 128 >= beats / S && got[s] <= beats / S + 128,
 		      "slot %u: %u beats of %u", s, got[s], beats);
 
 	/* One slot, consecutive lines: banks overlap and the bus is never free. */
@@ -376,7 +695,8 @@ static void shares(struct dut_mem *d)
 	beats = 0;
 	line[0] = 0;
 	for (uint32_t i = 0; i < 20000; i++) {
-		struct dut_mem_req q = {.v = true, .ch = 3, .lline = line[0], .beats = 4};
+		struct dut_mem_req q = {
+			.v = true, .ch = 3, .lline = line[0], .beats = 4, .len = 64};
 		struct dut_mem_req none = {0};
 		struct dut_mem_rsp rsp;
 
@@ -385,7 +705,7 @@ static void shares(struct dut_mem *d)
 			dut_mem_request(d, s, &none);
 		line[0] += dut_mem_accepted(d) & 1;
 		dut_mem_step(d);
-		dut_mem_response(d, 3, &rsp);
+		dut_mem_response(d, 0, &rsp);
 		beats += rsp.v ? 4 : 0;
 	}
 	/* Where a row ends the next may be in the same bank: a bubble of RP + RCD in 512
@@ -397,37 +717,46 @@ static void shares(struct dut_mem *d)
 static void ideal(struct dut_mem *d, uint32_t n, struct rng *r)
 {
 	dut_mem_reset(d, true, 0);
+	random_bytes(r);
 	for (int i = 0; i < 5000; i++) {
 		struct source q = {.r = {rng_next(r)},
 				   .mask = (1u << n) - 1,
 				   .rate = 128,
 				   .spread = 99};
 		struct dut_mem_req reqs[S];
+		uint8_t lines[S][64];
 		uint32_t want = 0;
 
 		for (uint32_t s = 0; s < S; s++) {
 			source_next(&q, n);
+			/* Slots do not meet. */
+			q.req.pa = (q.req.pa & ~UINT32_C(0x1c0)) | s << 6;
 			reqs[s] = q.req;
+			memcpy(lines[s],
+			       dut_mem_bytes() + q.req.pa % DUT_MEM_BYTES / 64 * 64, 64);
 			want |= (uint32_t)reqs[s].v << s;
 			dut_mem_request(d, s, &reqs[s]);
 		}
 		CHECK(dut_mem_accepted(d) == want, "ideal memory makes no one wait");
 		dut_mem_step(d);
 		for (uint32_t s = 0; s < S; s++) {
+			const struct dut_mem_req *req = &reqs[s];
 			struct dut_mem_rsp rsp;
 
-			dut_mem_ideal_response(d, s, &rsp);
-			CHECK(rsp.v == reqs[s].v, "ideal: slot %u", s);
-			if (rsp.v)
-				CHECK(rsp.tag == reqs[s].tag && rsp.pa == reqs[s].pa &&
-					      rsp.slot == s && rsp.we == reqs[s].we,
-				      "ideal: slot %u got another's answer", s);
-		}
-		for (uint32_t c = 0; c < n; c++) {
-			struct dut_mem_rsp rsp;
-
-			dut_mem_response(d, c, &rsp);
-			CHECK(!rsp.v, "ideal: channel %u answers", c);
+			dut_mem_response(d, s, &rsp);
+			CHECK(rsp.v == req->v, "ideal: slot %u", s);
+			if (!rsp.v)
+				continue;
+			CHECK(rsp.tag == req->tag && rsp.at == req->pa % 64 &&
+				      rsp.we == req->we,
+			      "ideal: slot %u got another's answer", s);
+			if (req->we)
+				CHECK(!memcmp(dut_mem_bytes() + req->pa % DUT_MEM_BYTES,
+					      req->data, req->len),
+				      "ideal: slot %u: not written", s);
+			else
+				CHECK(!memcmp(rsp.data, lines[s], 64),
+				      "ideal: slot %u: wrong data", s);
 		}
 	}
 }
@@ -435,8 +764,9 @@ static void ideal(struct dut_mem *d, uint32_t n, struct rng *r)
 int main(int argc, char **argv)
 {
 	uint32_t rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 0) : 60;
-	struct model *m = malloc(sizeof(*m));
+	struct model *m = calloc(1, sizeof(*m));
 	struct rng r = {3};
+	uint32_t seen = 0;
 
 	if (!m)
 		return 2;
@@ -446,11 +776,15 @@ int main(int argc, char **argv)
 		for (uint32_t i = 0; i < rounds; i++)
 			against_model(d, m, n, &r, 3000);
 		for (uint32_t i = 0; i < rounds; i++)
-			neighbours(d, n, &r);
+			seen += neighbours(d, n, &r);
 		shares(d);
+		fair(d);
 		ideal(d, n, &r);
 		dut_mem_destroy(d);
 	}
+	CHECK(m->crowded > 100, "no request has waited for room on the way back");
+	CHECK(m->denied > 100, "no request has lost its channel");
+	CHECK(seen > 0, "nobody notices neighbours on shared channels");
 	free(m);
 	return bench_end("bench_mem");
 }

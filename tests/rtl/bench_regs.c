@@ -93,6 +93,7 @@ static void plain(struct rig *r)
 		rig_write(r, NPU_GLB_AT(PT_BASE, s), 0xabcd00 + s);
 		rig_write(r, NPU_GLB_AT(PT_COUNT, s), 100 + s);
 		rig_write(r, NPU_GLB_AT(CH_MASK, s), 0xf0 + s);
+		rig_write(r, NPU_GLB_AT(PT_CONTEXT, s), 0x1b0 + s);
 		rig_write(r, NPU_GLB_AT(SLOT_CTRL, s), 3);
 		rig_write(r, NPU_GLB_AT(RECT, s), 0x01020304 + s);
 	}
@@ -100,6 +101,7 @@ static void plain(struct rig *r)
 		CHECK(rig_reg(r, NPU_GLB_AT(PT_BASE, s)) == 0xabcd00, "PT_BASE");
 		CHECK(rig_reg(r, NPU_GLB_AT(PT_COUNT, s)) == 100 + s, "PT_COUNT");
 		CHECK(rig_reg(r, NPU_GLB_AT(CH_MASK, s)) == 0xf0 + s, "CH_MASK");
+		CHECK(rig_reg(r, NPU_GLB_AT(PT_CONTEXT, s)) == 0xb0 + s, "PT_CONTEXT");
 		CHECK(rig_reg(r, NPU_GLB_AT(SLOT_CTRL, s)) == 1, "SLOT_CTRL");
 		CHECK(rig_reg(r, NPU_GLB_AT(RECT, s)) == 0x01020304 + s, "RECT");
 	}
@@ -304,6 +306,142 @@ static void counters(struct rig *r)
 	      "a channel that is not there");
 }
 
+/* Writes a register of the memory's shares: MEM_STATUS, and whether it is taken. */
+static void share_is(struct rig *r, uint32_t address, uint32_t value, uint32_t status)
+{
+	uint32_t before = rig_reg(r, address), got;
+
+	rig_write(r, address, value);
+	got = rig_reg(r, NPU_GLB_MEM_STATUS_ADDR);
+	CHECK(got == status, "%#x at %#x: MEM_STATUS %u, not %u", value, address, got,
+	      status);
+	got = rig_reg(r, address);
+	CHECK(got == (status == NPU_MEMSET_OK ? value : before), "%#x at %#x reads %#x",
+	      value, address, got);
+}
+
+static void bucket_is(struct rig *r, uint32_t slot, uint32_t window, uint32_t budget,
+		      uint32_t burst, uint32_t status)
+{
+	rig_write(r, NPU_GLB_BUCKET_WINDOW_ADDR, window);
+	rig_write(r, NPU_GLB_BUCKET_BUDGET_ADDR, budget);
+	rig_write(r, NPU_GLB_BUCKET_BURST_ADDR, burst);
+	CHECK(rig_reg(r, NPU_GLB_BUCKET_WINDOW_ADDR) == window &&
+		      rig_reg(r, NPU_GLB_BUCKET_BUDGET_ADDR) == budget &&
+		      rig_reg(r, NPU_GLB_BUCKET_BURST_ADDR) == burst,
+	      "staged bucket");
+	rig_write(r, NPU_GLB_BUCKET_SET_ADDR, slot);
+	CHECK(rig_reg(r, NPU_GLB_MEM_STATUS_ADDR) == status,
+	      "slot %u window %u budget %u burst %u: MEM_STATUS %u, not %u", slot, window,
+	      budget, burst, rig_reg(r, NPU_GLB_MEM_STATUS_ADDR), status);
+}
+
+/* All that is refused, and that nothing comes of it; what may change while slots work. */
+static void shares(struct rig *r)
+{
+	static const uint32_t idle_only[] = {NPU_GLB_ARB_ADDR, NPU_GLB_AT(ARB, 1),
+					     NPU_GLB_TURNS_ADDR, NPU_GLB_TURN_ORDER_ADDR,
+					     NPU_GLB_CH_GROUP_ADDR};
+	uint32_t slots = r->api->slots, va;
+
+	fresh(r);
+	CHECK(!rig_reg(r, NPU_GLB_ARB_ADDR) && !rig_reg(r, NPU_GLB_AT(ARB, 1)) &&
+		      !rig_reg(r, NPU_GLB_PRIO_ADDR) &&
+		      !rig_reg(r, NPU_GLB_CH_GROUP_ADDR) &&
+		      !rig_reg(r, NPU_GLB_MEM_STATUS_ADDR),
+	      "fair after reset");
+	CHECK(rig_reg(r, NPU_GLB_TURNS_ADDR) == (NPU_REG_BITS(TURNS_CYCLES, 128) |
+						 NPU_REG_BITS(TURNS_LAST, slots - 1)) &&
+		      rig_reg(r, NPU_GLB_TURN_ORDER_ADDR) == NPU_GLB_TURN_ORDER_RESET,
+	      "turns after reset");
+	share_is(r, NPU_GLB_AT(ARB, 1),
+		 NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS) | NPU_REG_BITS(ARB_PASS, 9),
+		 NPU_MEMSET_OK);
+	CHECK(!rig_reg(r, NPU_GLB_ARB_ADDR), "the other group's");
+	share_is(r, NPU_GLB_ARB_ADDR, NPU_REG_BITS(ARB_MODE, 3), NPU_MEMSET_RANGE);
+	share_is(r, NPU_GLB_ARB_ADDR, NPU_REG_BITS(ARB_MODE, NPU_ARB_HITS),
+		 NPU_MEMSET_OK);
+	share_is(r, NPU_GLB_TURNS_ADDR,
+		 NPU_REG_BITS(TURNS_CYCLES, 4095) | NPU_REG_BITS(TURNS_LAST, 7),
+		 NPU_MEMSET_OK);
+	share_is(r, NPU_GLB_TURN_ORDER_ADDR, 0xfedcba98, NPU_MEMSET_OK);
+	share_is(r, NPU_GLB_CH_GROUP_ADDR, (1u << r->api->channels) - 2, NPU_MEMSET_OK);
+	rig_write(r, NPU_GLB_PRIO_ADDR, 0x12345678);
+	CHECK(rig_reg(r, NPU_GLB_PRIO_ADDR) == 0x12345678, "PRIO");
+	rig_write(r, NPU_GLB_MEM_STATUS_ADDR, 3);
+	CHECK(!rig_reg(r, NPU_GLB_MEM_STATUS_ADDR), "MEM_STATUS is written");
+
+	bucket_is(r, 0, 100, 0, 8, NPU_MEMSET_RANGE);
+	bucket_is(r, 0, 100, 0, 0, NPU_MEMSET_RANGE);
+	bucket_is(r, 0, 100, 3, 3, NPU_MEMSET_RANGE);
+	bucket_is(r, 0, 100, 9, 8, NPU_MEMSET_RANGE);
+	bucket_is(r, 0, 0, 0, 0, NPU_MEMSET_OK);
+	bucket_is(r, slots - 1, 0xffffff, 0xfffffff, 0xfffffff, NPU_MEMSET_OK);
+	if (slots < 8)
+		bucket_is(r, slots, 100, 8, 8, NPU_MEMSET_RANGE);
+
+	/* Slot 0 waits for what does not come yet. */
+	fresh(r);
+	rig_space(r, 0, SPACE, RIG_ALL);
+	va = rig_alloc(r, 0, 64, 64);
+	push_fence(r, 0, NPU_OP_WAIT, va, 1, false);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_run(r, 500);
+	for (size_t i = 0; i < sizeof(idle_only) / sizeof(idle_only[0]); i++)
+		share_is(r, idle_only[i], 1, NPU_MEMSET_BUSY);
+	rig_write(r, NPU_GLB_PRIO_ADDR, 5);
+	CHECK(rig_reg(r, NPU_GLB_PRIO_ADDR) == 5, "PRIO while a slot works");
+	bucket_is(r, 0, 1000, 4, 4, NPU_MEMSET_OK);
+	rig_run(r, 5000);
+	CHECK(rig_reg(r, NPU_GLB_HELD_ADDR) > 2000, "HELD %u",
+	      rig_reg(r, NPU_GLB_HELD_ADDR));
+	if (slots > 1)
+		CHECK(!rig_reg(r, NPU_GLB_AT(HELD, 1)), "another slot's HELD");
+	bucket_is(r, 0, 0, 0, 0, NPU_MEMSET_OK);
+	rig_poke(r, 0, va, &(uint64_t){1}, 8);
+	rig_wait(r, 1, 100000);
+	rig_check(r, 0, "shares");
+	share_is(r, NPU_GLB_ARB_ADDR, NPU_ARB_TURNS, NPU_MEMSET_OK);
+}
+
+/* A copy under a limit: right, and not faster than that lets it be. */
+static void limited(struct rig *r)
+{
+	struct rng g = {14};
+	uint32_t desc[16] = {0}, window = 640, budget = 40;
+	struct rig_counters c;
+
+	fresh(r);
+	rig_space(r, 0, SPACE, RIG_ALL);
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, VOP, NPU_VOP_COPY);
+	NPU_SET(desc, DM, 4);
+	NPU_SET(desc, VCOLS, 1024);
+	NPU_SET(desc, LDA, 1024);
+	NPU_SET(desc, LDD, 1024);
+	NPU_SET(desc, ADDR_A, rig_alloc(r, 0, 4096, 64));
+	NPU_SET(desc, ADDR_D, rig_alloc(r, 0, 4096, 64));
+	rig_random(r, 0, NPU_GET(desc, ADDR_A), 4096, &g);
+	bucket_is(r, 0, window, budget, budget, NPU_MEMSET_OK);
+	rig_push_stamp(r, 0);
+	rig_push(r, 0, desc);
+	rig_push_stamp(r, 0);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_wait(r, 1, 1000000);
+	rig_check(r, 0, "limited");
+	c = rig_counters(r, 0, true);
+	CHECK(c.read_beats + c.write_beats <=
+		      (r->api->cycle(r->model) / window + 1) * budget,
+	      "%llu beats in %llu cycles",
+	      (unsigned long long)(c.read_beats + c.write_beats),
+	      (unsigned long long)r->api->cycle(r->model));
+	CHECK(rig_stamp(r, 0, 1) - rig_stamp(r, 0, 0) >
+		      (512 / budget - 1) * (uint64_t)window,
+	      "the limit holds nothing back");
+}
+
 int main(int argc, char **argv)
 {
 	struct rig r;
@@ -318,6 +456,8 @@ int main(int argc, char **argv)
 	fences(&r);
 	small_ring(&r);
 	counters(&r);
+	shares(&r);
+	limited(&r);
 	rig_close(&r);
 	return bench_end("bench_regs");
 }

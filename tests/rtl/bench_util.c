@@ -19,6 +19,7 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
 	uint32_t a = 0, b = 0, d = 0, last = 0, first;
 	uint64_t bound = 0, macs = 0, cycles;
+	bool gemm = true;
 	struct rig_counters c;
 
 	rig_reset(r, cfg);
@@ -45,6 +46,7 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 			last = rig_push_stamp(r, 0);
 		bound += rig_layer_bound(&layers[i], rect.rows, rect.cols);
 		macs += (uint64_t)layers[i].m * layers[i].n * layers[i].k;
+		gemm = gemm && layers[i].gemm;
 	}
 	rig_push_end(r, 0);
 	rig_bell(r, 0);
@@ -55,6 +57,7 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 	c = rig_counters(r, 0, false);
 	CHECK(c.macs == macs, "%s: %llu MACs counted, %llu done", name,
 	      (unsigned long long)c.macs, (unsigned long long)macs);
+	CHECK(!gemm || !c.stall_bank, "%s: a GEMM waits for banks", name);
 	for (uint32_t i = 0; verbose && i < count; i++) {
 		const struct rig_layer *l = &layers[i];
 		uint64_t n = rig_stamp(r, 0, i + 1) - rig_stamp(r, 0, i);
@@ -65,14 +68,14 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 		       (unsigned long long)best, 100. * (double)best / (double)n);
 	}
 	printf("%s %s: %llu cycles, bound %llu, active %llu stalls: activations %llu "
-	       "weights %llu "
+	       "banks %llu weights %llu "
 	       "output %llu sequencer %llu; beats read %llu written %llu\n",
 	       name, cfg->ideal ? "ideal memory" : "4 channels",
 	       (unsigned long long)cycles, (unsigned long long)bound,
 	       (unsigned long long)c.active, (unsigned long long)c.stall_a,
-	       (unsigned long long)c.stall_w, (unsigned long long)c.stall_out,
-	       (unsigned long long)c.stall_seq, (unsigned long long)c.read_beats,
-	       (unsigned long long)c.write_beats);
+	       (unsigned long long)c.stall_bank, (unsigned long long)c.stall_w,
+	       (unsigned long long)c.stall_out, (unsigned long long)c.stall_seq,
+	       (unsigned long long)c.read_beats, (unsigned long long)c.write_beats);
 	return (double)bound / (double)cycles;
 }
 

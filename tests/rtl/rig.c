@@ -2,6 +2,8 @@
 /* rig.c - the NPU on a bench: model, tables, rings, golden comparison, random work. */
 #include "rig.h"
 
+#include "pitch.h"
+
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -115,7 +117,10 @@ void rig_reset(struct rig *r, const struct rig_memory *cfg)
 	r->npages = (uint32_t)(r->bytes >> cfg->gran);
 	free(r->taken);
 	r->taken = need(calloc(r->npages, 1));
-	r->model = need(r->api->create(r->memory, r->bytes));
+	r->model = need(
+		r->api->create(&(struct npu_model_shape){r->api->rows, r->api->cols,
+							 r->api->slots, r->api->channels},
+			       r->memory, r->bytes));
 	r->ended = r->faulted = r->quieted = 0;
 	rig_write(r, NPU_GLB_CTRL_ADDR, cfg->ideal);
 	rig_write(r, NPU_GLB_HASH_ADDR,
@@ -158,6 +163,11 @@ static uint32_t channel_of(const struct rig *r, uint32_t page)
 		low |= ((uint32_t)__builtin_popcount(page & (mask | 1u << i)) & 1) << i;
 	}
 	return (u % r->cfg.q + u / r->cfg.q % r->cfg.q) % r->cfg.q << r->cfg.k | low;
+}
+
+uint32_t rig_channel(const struct rig *r, uint32_t pa)
+{
+	return channel_of(r, pa >> r->cfg.gran);
 }
 
 static bool page_fits(const struct rig *r, uint32_t page, uint32_t channels)
@@ -517,6 +527,7 @@ struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs)
 	c.stall_a = counter(r, NPU_SLOT_ADDR(s, CNT_STALL_A));
 	c.stall_w = counter(r, NPU_SLOT_ADDR(s, CNT_STALL_W));
 	c.stall_out = counter(r, NPU_SLOT_ADDR(s, CNT_STALL_OUT));
+	c.stall_bank = counter(r, NPU_SLOT_ADDR(s, CNT_STALL_BANK));
 	c.stall_seq = counter(r, NPU_SLOT_ADDR(s, CNT_STALL_SEQ));
 	c.idle = counter(r, NPU_SLOT_ADDR(s, CNT_IDLE));
 	c.macs = counter(r, NPU_SLOT_ADDR(s, CNT_MACS));
@@ -526,8 +537,8 @@ struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs)
 	c.read_beats = counter(r, NPU_SLOT_ADDR(s, CNT_READ_BEATS));
 	c.write_beats = counter(r, NPU_SLOT_ADDR(s, CNT_WRITE_BEATS));
 	c.tlb_misses = counter(r, NPU_SLOT_ADDR(s, CNT_TLB_MISSES));
-	CHECK(c.cycles == c.active + c.stall_a + c.stall_w + c.stall_out + c.stall_seq +
-				  c.idle,
+	CHECK(c.cycles == c.active + c.stall_a + c.stall_bank + c.stall_w + c.stall_out +
+				  c.stall_seq + c.idle,
 	      "slot %u: %llu cycles are not the sum of their kinds", s,
 	      (unsigned long long)c.cycles);
 	if (check_macs)
@@ -538,15 +549,6 @@ struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs)
 }
 
 /* ---- random work ------------------------------------------------------------------- */
-
-uint32_t rig_pitch(uint32_t row_bytes, uint32_t lda)
-{
-	uint32_t least = row_bytes + 64;
-
-	if (lda >= row_bytes && lda - row_bytes < 64)
-		return lda;
-	return least + ((lda - least) & 63u);
-}
 
 /* Input rows of t outputs, wherever they begin. */
 static uint32_t panel_rows(const struct rig_conv *c, uint32_t t)
@@ -576,6 +578,34 @@ static uint32_t choose_panel(const struct rig_conv *c, uint32_t row_bytes, uint3
 				return u;
 		}
 	die(2, "rig: the input of one output does not fit");
+}
+
+/* Rows further apart, where that spares conflicts and the panel leaves the room. */
+static uint32_t choose_pitch(const struct rig_conv *c, uint32_t row_bytes, uint32_t lda,
+			     uint32_t panel)
+{
+	const struct npu_pitch p = {
+		.row_bytes = row_bytes,
+		.lda = lda,
+		.pix = c->pix ? c->pix : c->cin,
+		.depth = c->gc ? c->gc : c->cin,
+		.group = c->gc != 0,
+		.kh = c->kh,
+		.kw = c->kw,
+		.sx = c->sx,
+		.dx = c->dx,
+		.dy = c->dy,
+		.ow = c->ow,
+	};
+	uint32_t least = (uint32_t)npu_pitch_least(row_bytes, lda),
+		 rows = panel_rows(c, panel);
+	uint32_t room = SPAD_ROOM;
+
+	if (rows < 2)
+		return least;
+	if ((rows - 1) * least + row_bytes > room)
+		room = 2 * SPAD_ROOM;
+	return npu_pitch_best(&p, (room - row_bytes) / (rows - 1));
 }
 
 static void random_params(struct rig *r, uint32_t s, const struct rig_conv *c,
@@ -618,15 +648,19 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	uint32_t ldb = c->ldb ? c->ldb : c->n;
 	uint32_t size = c->out32 ? 4 : 1;
 	uint32_t ldd = c->ldd ? c->ldd : c->n * size;
-	uint32_t pitch = rig_pitch(row_bytes, lda);
+	uint32_t pitch = (uint32_t)npu_pitch_least(row_bytes, lda), panel;
 	uint32_t m = c->oh * c->ow;
-	uint32_t a = rig_alloc(r, s, (c->h - 1) * lda + row_bytes, 1 + rng_next(g) % 64);
+	uint32_t a = rig_alloc(r, s, (c->h - 1) * lda + row_bytes,
+			       c->depthwise ? 64 : 1 + rng_next(g) % 64);
 	uint32_t b_bytes = c->block ? (c->n + 15) / 16 * 16 * k : (k - 1) * ldb + c->n;
 	uint32_t b = rig_alloc(r, s, b_bytes, c->block ? 16 : 1 + rng_next(g) % 64);
 	uint32_t d = rig_alloc(r, s, (m - 1) * ldd + c->n * size,
 			       c->out32 ? 4 : 1 + rng_next(g) % 64);
 	uint32_t low = rng_next(g) & 255, high = rng_next(g) & 255;
 
+	panel = choose_panel(c, row_bytes, pitch);
+	if (!gemm && rng_next(g) % 4)
+		pitch = choose_pitch(c, row_bytes, lda, panel);
 	memset(desc, 0, 64);
 	rig_random(r, s, a, (c->h - 1) * lda + row_bytes, g);
 	rig_random(r, s, b, b_bytes, g);
@@ -642,7 +676,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	NPU_SET(desc, ADDR_D, d);
 	NPU_SET(desc, DM, m);
 	NPU_SET(desc, OW, c->ow);
-	NPU_SET(desc, PANEL, choose_panel(c, row_bytes, pitch));
+	NPU_SET(desc, PANEL, panel);
 	NPU_SET(desc, DN, c->n);
 	NPU_SET(desc, CIN, c->cin);
 	NPU_SET(desc, LDA, lda);
@@ -1024,6 +1058,7 @@ void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t 
 {
 	struct rig_conv c = layer_geometry(l);
 	uint32_t row_bytes = c.w * c.cin;
+	uint32_t panel = choose_panel(&c, row_bytes, row_bytes);
 
 	memset(desc, 0, 64);
 	NPU_SET(desc, OPCODE, l->gemm ? NPU_OP_GEMM : NPU_OP_CONV);
@@ -1034,13 +1069,14 @@ void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t 
 	NPU_SET(desc, ADDR_D, d);
 	NPU_SET(desc, DM, l->m);
 	NPU_SET(desc, OW, c.ow);
-	NPU_SET(desc, PANEL, choose_panel(&c, row_bytes, row_bytes));
+	NPU_SET(desc, PANEL, panel);
 	NPU_SET(desc, DN, l->n);
 	NPU_SET(desc, CIN, c.cin);
 	NPU_SET(desc, LDA, row_bytes);
 	NPU_SET(desc, LDB, l->n);
 	NPU_SET(desc, LDD, l->n);
-	NPU_SET(desc, SPS, row_bytes);
+	NPU_SET(desc, SPS,
+		l->gemm ? row_bytes : choose_pitch(&c, row_bytes, row_bytes, panel));
 	NPU_SET(desc, ZPA, 3);
 	NPU_SET(desc, AMIN, 128);
 	NPU_SET(desc, AMAX, 127);

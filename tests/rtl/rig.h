@@ -64,7 +64,7 @@ struct rig {
 };
 
 struct rig_counters {
-	uint64_t cycles, active, stall_a, stall_w, stall_out, stall_seq, idle;
+	uint64_t cycles, active, stall_a, stall_bank, stall_w, stall_out, stall_seq, idle;
 	uint64_t macs, folds, rows, descs, read_beats, write_beats, tlb_misses;
 };
 
@@ -90,6 +90,8 @@ void rig_random(struct rig *r, uint32_t s, uint32_t va, uint32_t bytes, struct r
 /* Page table entry of va as it is, and changed: for fault tests. */
 void rig_set_pte(struct rig *r, uint32_t s, uint32_t va, uint32_t pte);
 uint32_t rig_pte(const struct rig *r, uint32_t s, uint32_t va);
+/* The channel of a physical address. */
+uint32_t rig_channel(const struct rig *r, uint32_t pa);
 
 /* Stages every slot's rectangle (rows 0: none) and commits; the MAP code. */
 uint32_t rig_map(struct rig *r, const struct rig_rect *rects, uint32_t count);
@@ -128,13 +130,13 @@ struct rig_conv {
 	uint32_t kh, kw, sy, sx, dy, dx, pt, pl;
 	uint32_t lda, ldb, ldd; /* 0: dense */
 	bool out32, au8, bu8, ou8, noparam, block, onnx;
-	uint32_t gc;    /* not 0: grouped, as many channels a group, anywhere among cin */
-	bool depthwise; /* gc = 1: channel n of the input for output n */
+	uint32_t gc; /* not 0: grouped, as many channels a group, anywhere among cin */
+	/* gc = 1: channel n of the input for output n; operands as a compiler places them
+	 */
+	bool depthwise;
 	uint32_t panel; /* most rows of a tile; 0: as many as fit */
 };
 
-/* Distance of rows in the scratchpad. */
-uint32_t rig_pitch(uint32_t row_bytes, uint32_t lda);
 /* Allocates operands with random contents and fills desc; GEMM is kh = kw = oh = 1 ...
  * with gemm true: h = M rows of cin = K. */
 void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gemm,

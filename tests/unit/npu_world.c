@@ -185,8 +185,8 @@ void world_run(const char *target, const world_make *make, size_t count,
 
 void world_golden(const world_make *make, size_t count)
 {
-	world_run("npu:0?model=" HAL_BINARY_DIR "/npu-rtl/golden/libnpu_model_golden.so",
-		  make, count, 20, 60);
+	world_run("npu:0?model=" HAL_BINARY_DIR "/npu-rtl/libnpu_golden.so", make, count,
+		  20, 60);
 }
 
 /* A machine's model takes minutes under valgrind; the golden model shows the same memory

@@ -4,6 +4,7 @@
  * extension.  On the golden model always, on the RTL where its 16 x 16 model is built.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -25,7 +27,7 @@
 __attribute__((used)) static const struct hal_backend *(*const keep)(
 	const struct hal_host *) = hal_backend_npu;
 
-#define GOLDEN HAL_BINARY_DIR "/npu-rtl/golden/libnpu_model_golden.so"
+#define GOLDEN HAL_BINARY_DIR "/npu-rtl/libnpu_golden.so"
 
 #define OK(call)                                                                         \
 	do {                                                                             \
@@ -56,25 +58,29 @@ struct world {
 	struct hal_program *prog;
 };
 
+static const char *target_of(const char *more, char *target, size_t size)
+{
+	snprintf(target, size, "npu:0?%s%s", use_rtl ? "" : "model=" GOLDEN "&",
+		 more[0] ? more : "clock=virtual");
+	return target;
+}
+
 static int open_device(const char *more, struct hal_device **dev)
 {
 	char target[600];
 
-	snprintf(target, sizeof(target), "npu:0?%s%s%s",
-		 use_rtl ? "" : "model=" GOLDEN "&", more[0] ? more : "clock=virtual",
-		 "");
-	return hal_open(target, NULL, dev);
+	return hal_open(target_of(more, target, sizeof(target)), NULL, dev);
 }
 
 /* Two partitions side by side on channels of their own, two queues and three buffers
  * each. */
-static int setup_with(void **state, const char *more)
+static int setup_on(void **state, const char *target)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	*state = w;
-	OK(open_device(more, &w->dev));
+	OK(hal_open(target, NULL, &w->dev));
 	w->native = hal_device_native(w->dev);
 	w->ext = hal_device_extension(w->dev, "npu");
 	assert_non_null(w->ext);
@@ -97,6 +103,13 @@ static int setup_with(void **state, const char *more)
 	}
 	OK(hal_npu_builder_create(&w->b));
 	return 0;
+}
+
+static int setup_with(void **state, const char *more)
+{
+	char target[600];
+
+	return setup_on(state, target_of(more, target, sizeof(target)));
 }
 
 static int setup(void **state)
@@ -265,18 +278,20 @@ static uint8_t noise[2 * 65536];
 
 static void options_refused(void **state)
 {
+	static const char *const wrong[][2] = {
+		{"granule=1000", "granule=1000"},
+		{"granule=128", "granule"},
+		{"channels=9", "channels=9"},
+		{"memory_size=1048577", "memory_size"},
+		{"engine=tin", "tin"},
+	};
 	struct hal_device *dev;
 
 	(void)state;
-	REFUSED(open_device("granule=1000", &dev), -EINVAL, "granule=1000");
-	REFUSED(open_device("granule=128", &dev), -EINVAL, "granule");
-	REFUSED(open_device("channels=9", &dev), -EINVAL, "channels=9");
-	REFUSED(open_device("memory_size=1048577", &dev), -EINVAL, "memory_size");
+	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		REFUSED(open_device(wrong[i][0], &dev), -EINVAL, wrong[i][1]);
 	REFUSED(hal_open("npu:0?model=/nowhere/libnpu.so", NULL, &dev), -ENODEV,
 		"/nowhere");
-	REFUSED(hal_open("npu:0?rows=8&model=" GOLDEN, NULL, &dev), -ENODEV, "16x16x4x8");
-	REFUSED(hal_open("npu:0?channels=10&model=" GOLDEN, NULL, &dev), -ENODEV,
-		"channels=10");
 	REFUSED(hal_open("npu:7?model=" GOLDEN, NULL, &dev), -ENODEV, "npu:7");
 	/* What no build has: the text lists what there is, or says none. */
 	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV, "built are");
@@ -296,10 +311,470 @@ static void says_what_it_is(void **state)
 	assert_int_equal(info.partitions_max, 4);
 	assert_int_equal(info.colors, 4);
 	assert_int_equal(info.granule_bytes, 1024);
-	assert_int_equal(info.verified, HAL_CAP_GRID | HAL_CAP_FAULT_CONTAINED);
+	assert_int_equal(info.verified, HAL_CAP_GRID | HAL_CAP_FAULT_CONTAINED |
+						(use_rtl ? HAL_CAP_LIMIT : 0));
+	assert_int_equal(info.bandwidth, UINT64_C(64000000000));
+	assert_int_equal(info.limit_bytes, use_rtl ? 64 : 0);
+	assert_int_equal(info.limit_window_ns, use_rtl ? 0xffffff : 0);
 	assert_int_equal(info.verified & ~info.caps, 0);
 	assert_true(info.caps & HAL_CAP_SIMULATED);
 	assert_true(info.preempt_worst_ns > 0);
+}
+
+/* Where models are looked for, which tests with RTL need again. */
+struct models {
+	bool set;
+	char dirs[PATH_MAX];
+};
+
+static void models_saved(struct models *m)
+{
+	const char *dirs = getenv("HAL_NPU_MODELS");
+
+	m->set = dirs != NULL;
+	snprintf(m->dirs, sizeof(m->dirs), "%s", dirs ? dirs : "");
+}
+
+static void models_restored(const struct models *m)
+{
+	if (m->set)
+		setenv("HAL_NPU_MODELS", m->dirs, 1);
+	else
+		unsetenv("HAL_NPU_MODELS");
+}
+
+static void make_file(char *path, size_t size, const char *dir, const char *name)
+{
+	FILE *file;
+
+	snprintf(path, size, "%s/%s", dir, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+/* Who asks for a shape that is not built is told which are, each once, and where they
+ * were looked for. */
+static void shapes_that_are_built(void **state)
+{
+	static const struct {
+		uint32_t dir;
+		const char *name;
+	} files[] = {
+		{0, "libnpu_15x7x3x6.so"},   {1, "libnpu_4x4x3x60.so"},
+		{2, "libnpu_5x7x3x6.so"},    {2, "libnpu_15x7x3x6.so"},
+		{3, "libnpu_4x4x3x6.so"},    {4, "libnpu_5x7x3x60.so"},
+		{5, "libnpu_0x7x3x6.so"},    {5, "libnpu_5x7x3x6.so.1"},
+		{5, "libnpu_5x7x3.so"},      {5, "libnpu_golden.so"},
+		{5, "other_15x15x15x15.so"}, {5, "libnpu_5x7x3x6x9.so"},
+	};
+	enum { FILES = sizeof(files) / sizeof(files[0]), DIRS = 6 };
+	char dirs[DIRS][32], paths[FILES][80], list[256], text[512];
+	struct hal_device *dev;
+	struct models models;
+
+	(void)state;
+	models_saved(&models);
+	for (uint32_t i = 0; i < DIRS; i++) {
+		strcpy(dirs[i], "/tmp/hal-npu-XXXXXX");
+		assert_non_null(mkdtemp(dirs[i]));
+	}
+	for (uint32_t i = 0; i < FILES; i++)
+		make_file(paths[i], sizeof(paths[i]), dirs[files[i].dir], files[i].name);
+	snprintf(list, sizeof(list), "%s:%s:%s:%s:%s:%s", dirs[0], dirs[1], dirs[2],
+		 dirs[3], dirs[4], dirs[5]);
+	snprintf(text, sizeof(text),
+		 "): 15x7x3x6 4x4x3x60 5x7x3x6 4x4x3x6 5x7x3x60; looked in %s", list);
+	setenv("HAL_NPU_MODELS", list, 1);
+	REFUSED(hal_open("npu:0?engine=rtl&rows=2&cols=3", NULL, &dev), -ENODEV, text);
+	/* The fewest channels that are enough; what is none cannot be loaded. */
+	REFUSED(hal_open("npu:0?engine=rtl&rows=5&cols=7&slots=3&channels=7", NULL, &dev),
+		-ENODEV, "libnpu_5x7x3x60.so");
+	REFUSED(hal_open("npu:0?engine=rtl&rows=5&cols=7&slots=3&channels=6", NULL, &dev),
+		-ENODEV, paths[2]);
+	setenv("HAL_NPU_MODELS", dirs[5], 1);
+	REFUSED(hal_open("npu:0?engine=rtl&rows=5&cols=7&slots=3&channels=6", NULL, &dev),
+		-ENODEV, "): none; looked in");
+	models_restored(&models);
+	for (uint32_t i = 0; i < FILES; i++)
+		assert_int_equal(unlink(paths[i]), 0);
+	for (uint32_t i = 0; i < DIRS; i++)
+		assert_int_equal(rmdir(dirs[i]), 0);
+}
+
+/* A machine is asked what it is, and must have taken what it was told. */
+static void false_machines(void **state)
+{
+	static const struct {
+		uint32_t address, value;
+		int err;
+		const char *says;
+	} cases[] = {
+		{NPU_GLB_ID_ADDR, 0x4e505531, -EPROTO, "machine 0x4e505531 version"},
+		{NPU_GLB_VERSION_ADDR, 77, -EPROTO, "version 77, the backend knows"},
+		{NPU_GLB_SHAPE_ADDR, 0, -EPROTO, "says 0x0 with 0 slots"},
+		{NPU_GLB_HASH_ADDR, 0, -EIO, "take 6 channels and granule 2048"},
+	};
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct hal_device *dev;
+	char text[40];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%x:%x", cases[i].address, cases[i].value);
+		setenv("FALSE_REGISTER", text, 1);
+		REFUSED(hal_open("npu:0?channels=6&granule=2048&model=" FALSE_MODEL, NULL,
+				 &dev),
+			cases[i].err, cases[i].says);
+	}
+	/* Faults that are not told of: the device does not claim that it tells. */
+	snprintf(text, sizeof(text), "%x:0", NPU_SLOT_ADDR(0, FAULT_KIND));
+	setenv("FALSE_REGISTER", text, 1);
+	OK(hal_open("npu:0?model=" FALSE_MODEL, NULL, &dev));
+	unsetenv("FALSE_REGISTER");
+	OK(hal_device_get_info(dev, &info));
+	assert_int_equal(info.verified, HAL_CAP_GRID);
+	OK(hal_close(dev));
+}
+
+/* A model in C is found by its engine and takes any shape; one that is built has its own.
+ */
+static void engines(void **state)
+{
+	static const char *const shapes[] = {"", "&rows=5&cols=7&slots=3&channels=6",
+					     "&rows=1&cols=128&slots=8&channels=14"};
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	static const char *const by_path[] = {"backend.npu.model=" GOLDEN, NULL};
+	struct models models;
+	uint32_t found = 0;
+	struct npu_device *native;
+	char target[PATH_MAX + 40], path[PATH_MAX];
+	struct hal_device *dev;
+
+	(void)state;
+	models_saved(&models);
+	for (uint32_t i = 0; i < 3; i++) {
+		setenv("HAL_NPU_MODELS", HAL_BINARY_DIR "/npu-rtl", 1);
+		snprintf(target, sizeof(target), "npu:0?engine=golden%s", shapes[i]);
+		OK(hal_open(target, NULL, &dev));
+		models_restored(&models);
+		OK(hal_device_get_info(dev, &info));
+		assert_non_null(strstr(info.name, "engine golden"));
+		assert_int_equal(info.verified, HAL_CAP_GRID | HAL_CAP_FAULT_CONTAINED);
+		assert_int_equal(info.unit_rows, i == 0 ? 16 : i == 1 ? 5 : 1);
+		assert_int_equal(info.unit_cols, i == 0 ? 16 : i == 1 ? 7 : 128);
+		OK(hal_close(dev));
+	}
+	/* The model says what it is, whatever was asked for. */
+	for (uint32_t i = 0; !hal_device_probe(i, by_path, &info); i++)
+		found += strstr(info.name, "engine golden") != NULL;
+	assert_int_equal(found, 1);
+	setenv("HAL_NPU_MODELS", "/nowhere", 1);
+	REFUSED(hal_open("npu:0?engine=golden", NULL, &dev), -ENODEV, "libnpu_golden.so");
+	models_restored(&models);
+	if (!use_rtl)
+		return;
+	OK(open_device("clock=virtual", &dev));
+	OK(hal_device_get_info(dev, &info));
+	assert_non_null(strstr(info.name, "engine rtl"));
+	native = hal_device_native(dev);
+	OK(npu_model_find(&native->opt, path, sizeof(path)));
+	OK(hal_close(dev));
+	snprintf(target, sizeof(target), "npu:0?rows=8&model=%s", path);
+	REFUSED(hal_open(target, NULL, &dev), -ENODEV, "16x16x4x8");
+}
+
+/* ---- durations and engine=replay --------------------------------------------------- */
+
+#define REPLAY_COMMANDS 12u
+
+/* Kernels and copies on both partitions, behind each other and after a pause; when each
+ * ended, and the sum of requests' latencies. */
+static void replay_work(const char *target, uint64_t ends[6])
+{
+	struct hal_npu_counters counters;
+	struct hal_point done[REPLAY_COMMANDS];
+	struct hal_arg args[REPLAY_COMMANDS][3];
+	struct world *w;
+	void *state;
+	uint32_t n = 0;
+
+	setup_on(&state, target);
+	w = state;
+	make_gemm(w, "gemm", 2);
+	make_bytes(w, "bytes", 70);
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		for (uint32_t part = 0; part < 2; part++) {
+			OK(submit(w->queue[part][0],
+				  launch(kernel(w, "gemm"), args[n], w, part, 3),
+				  &done[n]));
+			n++;
+			OK(submit(w->queue[part][1],
+				  launch(kernel(w, "bytes"), args[n], w, part, 2),
+				  &done[n]));
+			n++;
+			OK(submit(w->queue[part][0],
+				  hal_cmd_copy(w->buf[part][0], 0, w->buf[part][1], 4096,
+					       1000),
+				  &done[n]));
+			n++;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			OK(wait(done[i]));
+		OK(hal_device_poll(w->dev, 100000));
+		ends[turn] = hal_device_now(w->dev);
+	}
+	for (uint32_t part = 0; part < 2; part++) {
+		struct hal_stats stats = HAL_INIT(hal_stats);
+
+		OK(hal_queue_get_stats(w->queue[part][0], &stats));
+		ends[2 + part] = stats.busy_ns;
+		counters.size = sizeof(counters);
+		OK(w->ext->counters(w->native, part, &counters));
+		ends[4 + part] = counters.macs;
+	}
+	teardown(&state);
+}
+
+#define DURATIONS "/tmp/hal-durations-XXXXXX"
+#define REPLAY    "npu:0?engine=replay&model=" GOLDEN "&clock=virtual&durations="
+
+static void durations_name(char *path)
+{
+	close(mkstemp(path));
+	remove(path);
+}
+
+static void put_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_not_equal(fputs(text, f), EOF);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Two partitions that any channel will do for. */
+static void replay_shares(const char *target, bool accepted)
+{
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_partition *first, *second;
+	struct hal_device *dev;
+
+	desc.rows = desc.cols = 8;
+	desc.memory_bytes = 1 << 20;
+	OK(hal_open(target, NULL, &dev));
+	OK(hal_partition_create(dev, &desc, &first));
+	desc.row = 8;
+	if (accepted) {
+		OK(hal_partition_create(dev, &desc, &second));
+		OK(hal_partition_destroy(second));
+	} else {
+		REFUSED(hal_partition_create(dev, &desc, &second), -ENOTSUP,
+			"partition 0 has some of 0xf");
+	}
+	OK(hal_partition_destroy(first));
+	OK(hal_close(dev));
+}
+
+/* What it does not know it does not make up. */
+static void replay_refuses(void **state)
+{
+	static const char header[] = "npu durations 1: key count fewest sum most\n";
+	static const char *const bad[] = {
+		"x 1 2 2 2\n", "7 1 2 2\n",   "7 1 2 2 2 2\n",
+		"0 1 2 2 2\n", "7 0 2 2 2\n", "7 2 3 4 5\n",
+		"7 1 3 9 5\n", "7 1 6 5 5\n", "7 1 2 2 2\n7 1 2 2 2\n"};
+	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
+	char path[] = DURATIONS, record[PATH_MAX], replay[PATH_MAX], text[200];
+	struct hal_arg args[3];
+	struct hal_device *dev;
+	struct hal_point done;
+	struct world *w;
+	void *world;
+
+	(void)state;
+	durations_name(path);
+	snprintf(record, sizeof(record), "npu:0?model=" GOLDEN "&durations=%s", path);
+	snprintf(replay, sizeof(replay), REPLAY "%s", path);
+	REFUSED(hal_open("npu:0?engine=replay&model=" GOLDEN, NULL, &dev), -EINVAL,
+		"durations");
+	REFUSED(hal_open(replay, NULL, &dev), -ENOENT, path);
+	REFUSED(hal_open("npu:0?durations=/&model=" GOLDEN, NULL, &dev), -EISDIR, "=/:");
+	put_file(path, "something else\n");
+	REFUSED(hal_open(replay, NULL, &dev), -EINVAL, ":1: ");
+	REFUSED(hal_open(record, NULL, &dev), -EINVAL, ":1: ");
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "%s9 1 2 2 2\n%s", header, bad[i]);
+		put_file(path, text);
+		REFUSED(hal_open(replay, NULL, &dev), -EINVAL, i == 8 ? ":4: " : ":3: ");
+	}
+	/* Nothing was written over. */
+	put_file(path, header);
+	setup_on(&world, replay);
+	w = world;
+	make_gemm(w, "gemm", 2);
+	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
+	REFUSED(wait(done), -ENOTSUP,
+		"descriptor 0 of kernel 'gemm' on 8 x 8 PEs and channels 0x3");
+	OK(submit(w->queue[1][0], hal_cmd_copy(w->buf[1][0], 0, w->buf[1][1], 0, 99),
+		  &done));
+	REFUSED(wait(done), -ENOTSUP, "a copy");
+	teardown(&world);
+	replay_shares(replay, false);
+	/* Known where it ran, nowhere else. */
+	setup_on(&world, record);
+	w = world;
+	make_gemm(w, "gemm", 2);
+	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
+	OK(wait(done));
+	teardown(&world);
+	setup_on(&world, replay);
+	w = world;
+	make_gemm(w, "gemm", 2);
+	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
+	OK(hal_device_poll(w->dev, 1000)); /* it runs */
+	part.rows = part.cols = 7;
+	REFUSED(hal_partition_resize(w->part[0], &part, NULL), -ENOTSUP, "7 x 7");
+	OK(wait(done));
+	OK(submit(w->queue[1][0], launch(kernel(w, "gemm"), args, w, 1, 3), &done));
+	REFUSED(wait(done), -ENOTSUP, "channels 0xc");
+	teardown(&world);
+	snprintf(replay, sizeof(replay), REPLAY "%s&replay_shared=accept", path);
+	replay_shares(replay, true);
+	remove(path);
+}
+
+static uint32_t lines_of(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	uint32_t n = 0;
+	int c;
+
+	assert_non_null(f);
+	while ((c = fgetc(f)) != EOF)
+		n += c == '\n';
+	assert_int_equal(fclose(f), 0);
+	return n;
+}
+
+/* What a duration belongs to, seen by the number of lines. */
+static void recorded(void **state)
+{
+	/* Copies alone, behind each other, killed under way; who shares channels is not
+	 * written down. */
+	static const struct {
+		uint32_t at_once, partitions, lines;
+		bool killed;
+	} turns[] = {{1, 2, 1, false},
+		     {1, 1, 8, false},
+		     {1, 1, 8, false},
+		     {3, 1, 9, false},
+		     {1, 1, 9, true}};
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
+	char path[] = DURATIONS, record[PATH_MAX];
+	struct hal_partition *part[2];
+	struct hal_buffer *buf;
+	struct hal_point done, quiet;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	struct hal_cmd copy;
+
+	(void)state;
+	durations_name(path);
+	snprintf(record, sizeof(record), "npu:0?model=" GOLDEN "&durations=%s", path);
+	desc.rows = desc.cols = 8;
+	desc.memory_bytes = 1 << 20;
+	buffer.bytes = 4096;
+	for (uint32_t i = 0; i < 5; i++) {
+		OK(hal_open(record, NULL, &dev));
+		for (uint32_t j = 0; j < turns[i].partitions; j++) {
+			desc.row = (uint16_t)(8 * j);
+			OK(hal_partition_create(dev, &desc, &part[j]));
+		}
+		OK(hal_queue_create(part[0], &queue, &q));
+		OK(hal_buffer_create(part[0], &buffer, &buf));
+		copy = hal_cmd_copy(buf, 0, buf, 2048, 1000);
+		copy.flags |= HAL_CMD_REPLAYABLE;
+		for (uint32_t j = 0; j < turns[i].at_once; j++)
+			OK(submit(q, copy, &done));
+		if (turns[i].killed) {
+			assert_true(hal_device_poll(dev, 60) >= 0);
+			OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
+			OK(wait(quiet));
+			OK(hal_queue_resume(q));
+		}
+		OK(wait(done));
+		OK(hal_buffer_destroy(buf));
+		OK(hal_queue_destroy(q));
+		for (uint32_t j = 0; j < turns[i].partitions; j++)
+			OK(hal_partition_destroy(part[j]));
+		OK(hal_close(dev));
+		assert_int_equal(lines_of(path), turns[i].lines);
+	}
+	remove(path);
+}
+
+static void durations_table(void **state)
+{
+	const struct npu_place place = {.rows = 8, .cols = 8, .channels = 3, .gran = 10};
+	char path[] = DURATIONS;
+	struct npu_durations *d;
+	uint32_t desc[16] = {0};
+	uint64_t cycles, hash;
+
+	(void)state;
+	durations_name(path);
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		OK(npu_durations_open(path, true, &d));
+		for (uint64_t i = 1; i <= 5000; i++)
+			assert_true(npu_durations_add(d, i * 1024, i + turn * turn));
+		assert_true(npu_durations_close(d));
+	}
+	OK(npu_durations_open(path, false, &d));
+	for (uint64_t i = 1; i <= 5000; i++) {
+		assert_true(npu_durations_get(d, i * 1024, &cycles));
+		assert_int_equal(cycles, i + 2); /* (0 + 1 + 4) / 3, rounded */
+	}
+	assert_false(npu_durations_get(d, 5001 * 1024, &cycles));
+	assert_true(npu_durations_close(d));
+	remove(path);
+	/* Each word counts, addresses by their place in a page. */
+	NPU_SET(desc, OPCODE, NPU_OP_GEMM);
+	hash = npu_desc_hash(&place, desc);
+	for (uint32_t i = 0; i < 16; i++) {
+		desc[i] ^= 512;
+		assert_true(hash != npu_desc_hash(&place, desc));
+		desc[i] ^= 512 ^ 1024;
+		assert_int_equal(hash == npu_desc_hash(&place, desc), i >= 1 && i <= 4);
+		desc[i] ^= 1024;
+	}
+}
+
+static void replayed(void **state)
+{
+	char path[] = DURATIONS, record[PATH_MAX], replay[PATH_MAX];
+	uint64_t first[6], again[6], third[6];
+
+	(void)state;
+	durations_name(path);
+	snprintf(record, sizeof(record), "npu:0?%sclock=virtual&durations=%s",
+		 use_rtl ? "" : "model=" GOLDEN "&", path);
+	snprintf(replay, sizeof(replay), REPLAY "%s", path);
+	replay_work(record, first);
+	replay_work(replay, again);
+	/* What one run adds to the file's means changes nothing that is the same. */
+	replay_work(record, third);
+	assert_memory_equal(first, third, sizeof(first));
+	/* RTL stores a time some cycles before the descriptor that does so ends. */
+	for (uint32_t i = 0; i < 6; i++) {
+		uint64_t off = use_rtl && i < 4 ? first[i] / 1000 : 0;
+
+		assert_in_range(again[i], first[i] - off, first[i] + off);
+	}
+	remove(path);
 }
 
 /* Options reach the machine. */
@@ -1219,11 +1694,123 @@ static void real_quiet(void **state)
 	assert_true(npu_next(w->native) == UINT64_MAX);
 }
 
+/* ---- limits of bandwidth ---------------------------------------------------------- */
+
+struct moved {
+	uint64_t ns, bytes;
+};
+
+/* A copy of 32 KiB in partition i, the caches of translations warm. */
+static struct moved copy_in(struct world *w, uint32_t i)
+{
+	struct hal_stats before = HAL_INIT(hal_stats), after = before;
+	struct hal_point done;
+
+	OK(hal_queue_get_stats(w->queue[i][0], &before));
+	OK(submit(w->queue[i][0], hal_cmd_copy(w->buf[i][1], 0, w->buf[i][0], 0, 32768),
+		  &done));
+	OK(wait(done));
+	OK(hal_queue_get_stats(w->queue[i][0], &after));
+	return (struct moved){after.busy_ns - before.busy_ns,
+			      after.bytes_read + after.bytes_written - before.bytes_read -
+				      before.bytes_written};
+}
+
+static void limits(void **state)
+{
+	static const struct {
+		uint64_t bytes, window_ns;
+	} good[] = {{64, 64}, {6400, 6400}, {127, 127}, {1024, 64}};
+	struct world *w = *state;
+	struct npu_device *dev = w->native;
+	struct npu_partition *part = dev->parts[0];
+	struct moved free, other, m;
+
+	if (!use_rtl) {
+		REFUSED(npu_limit(dev, part, 64, 64), -ENOTSUP, "no limits");
+		return;
+	}
+	REFUSED(npu_limit(dev, part, 63, 1000), -EINVAL, "63 bytes let no request");
+	REFUSED(npu_limit(dev, part, 64, 0), -EINVAL, "window of 0");
+	REFUSED(npu_limit(dev, part, 64, 0x1000000), -EINVAL, "window of 16777216");
+	/* Two channels of 16 bytes a cycle each. */
+	REFUSED(npu_limit(dev, part, 3201, 100), -EINVAL, "carry: 3200");
+	OK(npu_limit(dev, part, 3200, 100));
+	OK(npu_limit(dev, part, 0, 0));
+	for (uint32_t i = 0; i < 2; i++)
+		(void)copy_in(w, i);
+	free = copy_in(w, 0);
+	other = copy_in(w, 1);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		uint64_t grains = good[i].bytes / 64 * 64;
+
+		OK(npu_limit(dev, part, good[i].bytes, good[i].window_ns));
+		m = copy_in(w, 0);
+		assert_int_equal(m.bytes, free.bytes);
+		/* Never more than the windows it lasted, one that was saved up, and what
+		 * lies around the command's times; and not far below that, where it is
+		 * less than the copy takes anyway. */
+		assert_true(m.bytes <= (m.ns / good[i].window_ns + 8) * grains);
+		if (good[i].bytes <= good[i].window_ns)
+			assert_true(m.ns <=
+				    (m.bytes / grains + 2) * good[i].window_ns + free.ns);
+		assert_int_equal(copy_in(w, 1).ns, other.ns);
+	}
+	OK(npu_limit(dev, part, 0, 0));
+	assert_int_equal(copy_in(w, 0).ns, free.ns);
+}
+
+/* A slot that is given back forgets its limit. */
+static void limit_ends(void **state)
+{
+	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc buf = HAL_INIT(hal_buffer_desc);
+	struct hal_partition *p;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	struct hal_buffer *b;
+	struct hal_point done;
+	uint64_t ns[2];
+
+	(void)state;
+	if (!use_rtl)
+		return;
+	OK(open_device("", &dev));
+	part.rows = part.cols = 2;
+	buf.bytes = 65536;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct hal_stats stats = HAL_INIT(hal_stats);
+		struct npu_device *native = hal_device_native(dev);
+
+		OK(hal_partition_create(dev, &part, &p));
+		OK(hal_queue_create(p, &queue, &q));
+		OK(hal_buffer_create(p, &buf, &b));
+		OK(submit(q, hal_cmd_fill(b, 0, 16384, 5), &done));
+		OK(wait(done));
+		OK(hal_queue_get_stats(q, &stats));
+		ns[i] = stats.busy_ns;
+		OK(npu_limit(native, native->parts[0], 64, 640));
+		OK(hal_queue_destroy(q));
+		OK(hal_buffer_destroy(b));
+		OK(hal_partition_destroy(p));
+	}
+	OK(hal_close(dev));
+	assert_true(ns[1] < 2 * ns[0]);
+}
+
 static int run_all(const char *name)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_refused),
+		cmocka_unit_test(engines),
+		cmocka_unit_test(durations_table),
+		cmocka_unit_test(recorded),
+		cmocka_unit_test(replayed),
+		cmocka_unit_test(replay_refuses),
+		cmocka_unit_test(shapes_that_are_built),
+		cmocka_unit_test(false_machines),
 		TEST(says_what_it_is),
 		TEST(options_arrive),
 		TEST(hardware_refuses_overlap),
@@ -1249,6 +1836,8 @@ static int run_all(const char *name)
 		TEST(forge_own_times),
 		TEST(forge_any_time),
 		TEST(copies_and_fills),
+		TEST(limits),
+		cmocka_unit_test(limit_ends),
 		TEST(idle_time),
 		TEST(next_tells),
 		cmocka_unit_test_setup_teardown(work_after_idle_time, setup_ideal,

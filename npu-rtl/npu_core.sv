@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_top: the whole NPU: register pages, S slot engines, the array they share, N memory channels.
-module npu_top #(
+// npu_core: the NPU: register pages, S slot engines, the array they share, N ports to memory.
+//
+// A port is a channel's.  The request on offer may change from cycle to cycle until v and ready
+// meet, and ready may depend on it; a write's data follow one cycle behind, its first byte in
+// bits 7:0.  Each request is answered once, a read by the line it lies in, of which only the
+// bytes asked for count.  Answers are in order for a slot and direction, and as late as the
+// memory likes; they are always taken.  Of a read and a write in flight together neither needs
+// what the other does: where it matters, the NPU waits for the answer.
+module npu_core #(
     parameter int unsigned R = 16,
     parameter int unsigned C = 16,
     parameter int unsigned S = 4,
-    parameter int unsigned N = 8
+    parameter int unsigned N = 8,
+    parameter bit Ideal = 1'b1  // CTRL.IDEAL is there, and the memory it means
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -15,8 +23,30 @@ module npu_top #(
     input  logic [31:0] reg_wdata_i,
     output logic [31:0] reg_rdata_o,
     output logic        irq_o,
-    output logic        idle_o  // nothing changes but time until a register is written
+    output logic        idle_o,  // nothing changes but time until a register is written
+    // Ports.
+    output npu_pkg::port_req_t [N-1:0] port_req_o,
+    output npu_pkg::line_t [N-1:0]     port_wdata_o,
+    input  logic [N-1:0]               port_ready_i,
+    input  npu_pkg::port_rsp_t [N-1:0] port_rsp_i,
+    input  npu_pkg::line_t [N-1:0]     port_rdata_i,
+    output logic [N-1:0]               port_close_o,  // all rows are to be closed: ARB TURNS
+    output logic [27:0]                timing_o,      // register TIMING, for who has use for it
+    // The ideal memory: what is asked of it in a cycle it answers in the next.
+    output logic [S-1:0]               ideal_take_o,
+    output npu_pkg::mem_req_t [S-1:0]  ideal_req_o,
+    output npu_pkg::line_t [S-1:0]     ideal_wdata_o,
+    input  npu_pkg::mem_rsp_t          ideal_rsp_i [S]
 );
+  if (R < 1 || R > npu_pkg::MaxRows)
+    $fatal(1, "npu_core: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > npu_pkg::MaxCols)
+    $fatal(1, "npu_core: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_core: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (N < 1 || N > npu_pkg::MaxChannels)
+    $fatal(1, "npu_core: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
+
   localparam int unsigned BankBits = 3;
   localparam int unsigned DepthLog2 = 9, SpadLog2 = 17, TlbLog2 = 10;
   localparam int unsigned AW = 9;
@@ -49,16 +79,25 @@ module npu_top #(
 
   // ---- shared between slots ------------------------------------------------------------------
   npu_pkg::hash_cfg_t   hash;
+  npu_pkg::arb_cfg_t    arb [2];
+  npu_pkg::turns_cfg_t  turns;
+  npu_pkg::bucket_set_t bucket;
+  logic                 turns_restart;
+  logic         [N-1:0] ch_group;
+  logic         [S-1:0] bucket_set;
+  logic          [31:0] held [S];
   logic                 ideal, snap, mem_busy;
-  logic          [27:0] timing;
   logic          [63:0] now;
   logic          [7:0]  cnt_addr;
   logic          [31:0] cnt_rdata;
   logic          [31:0] pt_base [S], pt_count [S];
   logic          [15:0] ch_mask [S];
+  logic           [7:0] context_id [S];
+  logic         [N-1:0] ch_allow [S];
   logic          [S-1:0] serial, tlb_flush, quiet, idle, irq_signal, irq_fault, irq_quiet, acc;
-  npu_pkg::mem_req_t    req [S];
-  npu_pkg::mem_rsp_t    ch_rsp [N], id_rsp [S];
+  npu_pkg::mem_req_t [S-1:0] req;
+  npu_pkg::line_t    [S-1:0] wdata;
+  npu_pkg::mem_rsp_t rsp [S];
 
   logic        [RW-1:0] r0 [S], h [S];
   logic        [CW-1:0] c0 [S], w [S];
@@ -86,13 +125,22 @@ module npu_top #(
       .wdata_i(wdata_q),
       .rdata_o(glb_rdata),
       .ideal_o(ideal),
-      .timing_o(timing),
+      .timing_o,
       .hash_o(hash),
       .snap_o(snap),
       .cnt_addr_o(cnt_addr),
       .cnt_rdata_i(cnt_rdata),
+      .mem_idle_i(&idle && !mem_busy),
+      .arb_o(arb),
+      .turns_o(turns),
+      .turns_restart_o(turns_restart),
+      .ch_group_o(ch_group),
+      .bucket_set_o(bucket_set),
+      .bucket_o(bucket),
+      .held_i(held),
       .pt_base_o(pt_base),
       .pt_count_o(pt_count),
+      .context_o(context_id),
       .ch_mask_o(ch_mask),
       .serial_o(serial),
       .tlb_flush_o(tlb_flush),
@@ -108,24 +156,42 @@ module npu_top #(
       .irq_o
   );
 
-  npu_mem #(
+  npu_ports #(
       .N(N),
       .S(S),
-      .BankBits(BankBits)
-  ) u_mem (
+      .Ideal(Ideal)
+  ) u_ports (
       .clk_i,
       .rst_ni(rst_nq),
-      .ideal_i(ideal),
-      .timing_i(timing),
+      .timing_i(timing_o),
+      .arb_i(arb),
+      .turns_i(turns),
+      .turns_restart_i(turns_restart),
+      .ch_group_i(ch_group),
+      .bucket_set_i(bucket_set),
+      .bucket_i(bucket),
+      .held_o(held),
       .req_i(req),
+      .wdata_i(wdata),
+      .ch_mask_i(ch_allow),
       .acc_o(acc),
-      .ch_rsp_o(ch_rsp),
-      .id_rsp_o(id_rsp),
+      .rsp_o(rsp),
       .busy_o(mem_busy),
+      .port_req_o,
+      .port_wdata_o,
+      .port_ready_i,
+      .port_rsp_i,
+      .port_rdata_i,
+      .port_close_o,
+      .ideal_i(ideal),
+      .ideal_take_o,
+      .ideal_rsp_i,
       .snap_i(snap),
       .cnt_addr_i(cnt_addr),
       .cnt_rdata_o(cnt_rdata)
   );
+  assign ideal_req_o   = req;
+  assign ideal_wdata_o = wdata;
 
   npu_array #(
       .R(R),
@@ -148,10 +214,10 @@ module npu_top #(
   );
 
   for (genvar s = 0; s < S; s++) begin : g_slot
+    assign ch_allow[s] = N'(ch_mask[s]);
     npu_slot #(
         .R(R),
         .C(C),
-        .N(N),
         .Id(s),
         .DepthLog2(DepthLog2),
         .SpadLog2(SpadLog2)
@@ -162,6 +228,7 @@ module npu_top #(
         .w_i(w[s]),
         .pt_base_i(pt_base[s]),
         .pt_count_i(pt_count[s]),
+        .context_i(context_id[s]),
         .ch_mask_i(ch_mask[s]),
         .serial_i(serial[s]),
         .tlb_flush_i(tlb_flush[s]),
@@ -173,9 +240,9 @@ module npu_top #(
         .reg_rdata_o(slot_rdata[s]),
         .snap_i(snap),
         .req_o(req[s]),
+        .wdata_o(wdata[s]),
         .acc_i(acc[s]),
-        .ch_rsp_i(ch_rsp),
-        .id_rsp_i(id_rsp[s]),
+        .rsp_i(rsp[s]),
         .a_o(a[s]),
         .sw_o(sw[s]),
         .ld_o(ld[s]),

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_memory: model of what is behind the NPU's ports: N channels of DRAM, and the ideal memory; a part of the bench.
+module npu_memory #(
+    parameter int unsigned N        = 8,
+    parameter int unsigned S        = 4,
+    parameter int unsigned BankBits = 3
+) (
+    input  logic                       clk_i,
+    input  logic                       rst_ni,
+    input  logic [27:0]                timing_i,  // register TIMING
+    input  npu_pkg::port_req_t [N-1:0] req_i,
+    input  npu_pkg::line_t [N-1:0]     wdata_i,
+    output logic [N-1:0]               ready_o,
+    output npu_pkg::port_rsp_t [N-1:0] rsp_o,
+    output npu_pkg::line_t [N-1:0]     rdata_o,
+    input  logic [N-1:0]               close_i,
+    input  logic [S-1:0]               ideal_take_i,
+    input  npu_pkg::mem_req_t [S-1:0]  ideal_req_i,
+    input  npu_pkg::line_t [S-1:0]     ideal_wdata_i,
+    output npu_pkg::mem_rsp_t          ideal_rsp_o [S]
+);
+  logic [63:0] now_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) now_q <= '0;
+    else now_q <= now_q + 64'd1;
+  end
+
+  for (genvar c = 0; c < N; c++) begin : g_chan
+    npu_dram #(
+        .BankBits(BankBits)
+    ) u_dram (
+        .clk_i,
+        .rst_ni,
+        .now_i(now_q),
+        .timing_i,
+        .req_i(req_i[c]),
+        .ready_o(ready_o[c]),
+        .wdata_i(wdata_i[c]),
+        .close_i(close_i[c]),
+        .rsp_o(rsp_o[c]),
+        .rdata_o(rdata_o[c])
+    );
+  end
+
+  npu_ideal #(
+      .S(S)
+  ) u_ideal (
+      .clk_i,
+      .rst_ni,
+      .take_i(ideal_take_i),
+      .req_i(ideal_req_i),
+      .wdata_i(ideal_wdata_i),
+      .rsp_o(ideal_rsp_o)
+  );
+endmodule

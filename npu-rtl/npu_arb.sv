@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_arb: which of a channel's slots goes next: fair in bus time, row hits first, by turns.
+//
+// Fair is virtual time: a slot is charged the bus cycles of what it is given - beats, and those
+// that stay empty while a bank changes rows - and the one charged least goes next.  Two numbers
+// bend that, both in units of the longest row change:
+//   - who was served last stays until it is Stay ahead, so that a row is opened for many requests;
+//   - who had nothing to ask for is at most Credit behind when it asks again: enough to go before
+//     whoever stays, so that one request at a time does not wait for turns of many.
+// Requests are served in order of being taken, so the rows that are open are known here.
+module npu_arb #(
+    parameter  int unsigned S        = 4,
+    parameter  int unsigned BankBits = 3,
+    localparam int unsigned SW       = S > 1 ? $clog2(S) : 1
+) (
+    input  logic               clk_i,
+    input  logic               rst_ni,
+    input  logic [27:0]        timing_i,     // register TIMING
+    input  npu_pkg::arb_cfg_t  cfg_i,
+    input  npu_pkg::turn_t     turn_i,
+    input  logic [S-1:0]       may_i,        // has a request that could go now
+    input  logic [25:0]        lline_i [S],  // of that request
+    input  logic [2:0]         beats_i [S],
+    output logic               any_o,
+    output logic [SW-1:0]      who_o,
+    input  logic               take_i,       // it goes, in this cycle
+    output npu_pkg::row_e      row_o         // what it finds; RowNone where none goes
+);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_arb: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_arb: BankBits is %0d, not 1..8", BankBits);
+
+  import npu_regs_pkg::*;
+  localparam int unsigned Banks = 1 << BankBits;
+  localparam int unsigned Stay = 4, Credit = 8;  // times nRP + nRCD + nCL
+
+  // Charges are cycles: a request costs at most 2 * 255 + 4, who stays has at most Stay * 765 more.
+  typedef logic signed [15:0] charge_t;
+  typedef logic [10:0] cost_t;
+  typedef struct packed {
+    logic        open;
+    logic [25:0] row;
+    cost_t       ago;  // bus cycles charged since its last request, as many as matter
+  } bank_t;
+
+  charge_t             charge_q [S], charge_d [S];
+  logic [SW-1:0]       last_q;    // served last
+  logic [3:0]          passed_q;  // row hits that went before another slot's miss, in a row
+  bank_t               bank_q [Banks];
+
+  // ---- timing ------------------------------------------------------------------------------
+  cost_t      ncl, nrcd, nrp;
+  logic [3:0] rowbits;
+  charge_t    unit, stay, credit;
+  assign ncl     = cost_t'(timing_i[TIMING_NCL_LSB+:TIMING_NCL_W]);
+  assign nrcd    = cost_t'(timing_i[TIMING_NRCD_LSB+:TIMING_NRCD_W]);
+  assign nrp     = cost_t'(timing_i[TIMING_NRP_LSB+:TIMING_NRP_W]);
+  assign rowbits = timing_i[TIMING_ROWBITS_LSB+:TIMING_ROWBITS_W];
+  assign unit    = charge_t'({1'b0, nrp + nrcd + ncl});
+  assign stay    = charge_t'(Stay * 32'(unit));
+  assign credit  = charge_t'(Credit * 32'(unit));
+
+  function automatic logic [25:0] row_of(input logic [25:0] lline, input logic [3:0] bits);
+    return lline >> bits >> BankBits;
+  endfunction
+  function automatic logic [BankBits-1:0] bank_of(input logic [25:0] lline, input logic [3:0] bits);
+    return BankBits'(lline >> bits) ^ BankBits'(row_of(lline, bits));
+  endfunction
+
+  // ---- who ---------------------------------------------------------------------------------
+  logic [S-1:0] top, hits, can;
+  logic [3:0]   prio;
+  charge_t      least, key [S];
+  always_comb begin
+    // by mode: the owner of the turn, or the highest priority that asks
+    top  = may_i;
+    prio = '0;
+    if (cfg_i.mode == 2'(ARB_TURNS)) begin
+      for (int s = 0; s < int'(S); s++) top[s] = may_i[s] && turn_i.open && 32'(turn_i.slot) == s;
+    end else if (|cfg_i.prio) begin
+      for (int s = 0; s < int'(S); s++) if (may_i[s] && cfg_i.prio[s] > prio) prio = cfg_i.prio[s];
+      for (int s = 0; s < int'(S); s++) top[s] = may_i[s] && cfg_i.prio[s] == prio;
+    end
+    hits = '0;
+    if (cfg_i.mode == 2'(ARB_HITS) && passed_q < cfg_i.pass)
+      for (int s = 0; s < int'(S); s++)
+        hits[s] = top[s] && bank_q[bank_of(lline_i[s], rowbits)].open &&
+                  bank_q[bank_of(lline_i[s], rowbits)].row == row_of(lline_i[s], rowbits);
+    can = |hits ? hits : top;
+    // of these, who has been charged least
+    who_o = '0;
+    least = '0;
+    any_o = 1'b0;
+    for (int s = 0; s < int'(S); s++) begin
+      key[s] = charge_q[s];
+      if (SW'(s) == last_q) key[s] = charge_q[s] - stay;
+      if (can[s] && (!any_o || key[s] < least)) begin
+        who_o = SW'(s);
+        least = key[s];
+        any_o = 1'b1;
+      end
+    end
+  end
+
+  // ---- what it costs -----------------------------------------------------------------------
+  logic [BankBits-1:0] bank;
+  logic [25:0]         row;
+  cost_t               change, cost;
+  charge_t             base;
+  always_comb begin
+    bank   = '0;
+    row    = '0;
+    row_o  = npu_pkg::RowNone;
+    change = '0;
+    cost   = '0;
+    base   = '0;
+    for (int s = 0; s < int'(S); s++) charge_d[s] = charge_q[s];
+    if (take_i) begin
+      bank  = bank_of(lline_i[who_o], rowbits);
+      row   = row_of(lline_i[who_o], rowbits);
+      row_o = npu_pkg::RowHit;
+      if (!bank_q[bank].open) begin
+        row_o  = npu_pkg::RowClosed;
+        change = nrcd;
+      end else if (bank_q[bank].row != row) begin
+        row_o  = npu_pkg::RowConflict;
+        change = nrp + nrcd;
+      end
+      // the change goes on beside what is on the bus since the bank was used last
+      cost = cost_t'(beats_i[who_o]) + (change > bank_q[bank].ago ? change - bank_q[bank].ago : '0);
+      charge_d[who_o] = charge_q[who_o] + charge_t'({1'b0, cost});
+      // zero is the least charge of those that could have gone
+      base = charge_d[who_o];
+      for (int s = 0; s < int'(S); s++) if (top[s] && charge_d[s] < base) base = charge_d[s];
+      if (base > 0)
+        for (int s = 0; s < int'(S); s++) begin
+          charge_d[s] -= base;
+          if (charge_d[s] < -credit) charge_d[s] = -credit;
+        end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int s = 0; s < int'(S); s++) charge_q[s] <= '0;
+      for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{open: 1'b0, row: '0, ago: '1};
+      last_q   <= '0;
+      passed_q <= '0;
+    end else begin
+      if (take_i) begin
+        charge_q <= charge_d;
+        last_q   <= who_o;
+        passed_q <= |hits && top != hits ? passed_q + 4'd1 : '0;
+        for (int b = 0; b < int'(Banks); b++)
+          if (bank_q[b].ago < cost_t'(512)) bank_q[b].ago <= bank_q[b].ago + cost;
+        bank_q[bank] <= '{open: 1'b1, row: row, ago: '0};
+      end
+      if (turn_i.close)
+        for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{open: 1'b0, row: '0, ago: '1};
+    end
+  end
+
+  logic bounded;
+  always_comb begin
+    bounded = 1'b1;
+    for (int s = 0; s < int'(S); s++)
+      bounded &= charge_q[s] <= 16'sd8192 && charge_q[s] >= -16'sd8192;
+  end
+  WhoMayGo: assert property (@(posedge clk_i) disable iff (!rst_ni) !any_o || may_i[who_o]);
+  TakenIsOffered: assert property (@(posedge clk_i) disable iff (!rst_ni) !take_i || any_o);
+  ChargeBounded: assert property (@(posedge clk_i) disable iff (!rst_ni) bounded);
+  NoneBetweenTurns:
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !turn_i.close || !take_i);
+endmodule

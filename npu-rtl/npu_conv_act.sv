@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_act: activation loader of npu_conv: the input's rows, in order, line by line, into the
+// scratchpad's sliding window; and how many of them are complete.
+module npu_conv_act
+  import npu_conv_pkg::*;
+#(
+    parameter int SpadLog2 = 17, Lines = 64,  // lines in flight
+    localparam int SW = SpadLog2, LI = $clog2(Lines)
+) (
+    input  logic          clk_i, rst_ni,
+    input  logic          clear_i,        // KILL, or the cycle before an operation's fields are in
+    input  logic          start_i,        // the fields are in: begin
+    input  logic          stop_i,         // all rows have been streamed: the rest is not needed
+    input  conv_op_t      op_i,
+    // window
+    input  logic [19:0]   lo_i,           // oldest row still needed
+    input  logic          lo_hold_i,      // rows before it are still being read
+    output logic [19:0]   done_o,         // rows complete, in order
+    output logic          settled_o,      // nothing more comes before lo_i moves
+    output logic          full_o,         // settled, and rows are left that do not fit
+    // lines asked for, and back
+    output logic          req_o,
+    output logic [31:0]   va_o,
+    output logic [LI-1:0] tag_o,
+    input  logic          gnt_i,
+    input  logic          back_i,
+    input  logic [LI-1:0] back_tag_i,
+    output logic [SW-7:0] back_line_o     // its line in the scratchpad
+);
+  logic             act_q, last_v_q;
+  logic [19:0]      row_q, done_q, lo_q;
+  logic [31:0]      rva_q, va_q, end_q, nrva, last_line_q;
+  logic [SW-1:0]    rsp_q, nrsp;
+  logic [SW-7:0]    ln_q;
+  logic [SW+2:0]    sps;                  // bytes between rows
+  logic [SW+2:0]    occ_q;                // bytes between the oldest row kept and the next to load
+  logic [LI-1:0]    head_q, tail_q;
+  logic [LI:0]      cnt_q;
+  logic [Lines-1:0] pend_q;
+  logic [SW-7:0]    line_q [Lines];
+  logic [19:0]      mark_q [Lines];       // rows complete once this line is
+  logic             fits, dup, adv, row_end, retire, lo_step;
+
+  assign sps       = (SW + 3)'(SW'(op_i.sps));
+  assign fits      = 32'(occ_q) + op_i.row_bytes + 32'd128 <= 32'(1 << SW);
+  // two rows may share a line
+  assign dup       = last_v_q && last_line_q == {va_q[31:6], ln_q[5:0]};
+  assign req_o     = act_q && fits && !dup && cnt_q != (LI + 1)'(Lines);
+  assign va_o      = {va_q[31:6], 6'd0};
+  assign tag_o     = tail_q;
+  assign adv       = act_q && fits && (dup || gnt_i);
+  assign row_end   = adv && va_q[31:6] == end_q[31:6];
+  assign retire    = cnt_q != 0 && !pend_q[head_q];
+  assign nrva      = rva_q + op_i.lda;
+  assign nrsp      = rsp_q + SW'(op_i.sps);
+  // the window's lower end follows the panel being streamed, a row a cycle
+  assign lo_step   = lo_q != lo_i && lo_q < row_q && !lo_hold_i;
+  assign done_o    = done_q;
+  assign settled_o = cnt_q == 0 && (!act_q || (!fits && lo_q == lo_i));
+  assign full_o    = cnt_q == 0 && act_q && !fits && lo_q == lo_i;
+  assign back_line_o = line_q[back_tag_i];
+
+  always_ff @(posedge clk_i) begin
+    if (gnt_i) begin
+      line_q[tail_q] <= ln_q;
+      tail_q         <= tail_q + 1'b1;
+      mark_q[tail_q] <= row_q + 20'(row_end);
+      last_v_q       <= 1'b1;
+      last_line_q    <= {va_q[31:6], ln_q[5:0]};
+    end else if (row_end) mark_q[tail_q - LI'(1)] <= row_q + 20'd1;
+    if (adv) begin
+      va_q <= va_q + 32'd64;
+      ln_q <= ln_q + 1'b1;
+    end
+    if (row_end) begin
+      row_q <= row_q + 20'd1;
+      rva_q <= nrva;
+      va_q  <= nrva;
+      end_q <= nrva + op_i.row_bytes - 32'd1;
+      rsp_q <= nrsp;
+      ln_q  <= nrsp[SW-1:6];
+      if (row_q + 20'd1 == op_i.h) act_q <= 1'b0;
+    end
+    occ_q <= occ_q + (row_end ? sps : '0) - (lo_step ? sps : '0);
+    if (lo_step) lo_q <= lo_q + 20'd1;
+    if (retire) begin
+      head_q <= head_q + 1'b1;
+      done_q <= mark_q[head_q];
+    end else if (cnt_q == 0) done_q <= row_q;
+    cnt_q <= cnt_q + (LI + 1)'(gnt_i) - (LI + 1)'(retire);
+    if (gnt_i) pend_q[tail_q] <= 1'b1;
+    if (back_i) pend_q[back_tag_i] <= 1'b0;
+    if (start_i) begin
+      act_q <= op_i.h != 0;
+      rva_q <= op_i.addr_a;
+      va_q  <= op_i.addr_a;
+      end_q <= op_i.addr_a + op_i.row_bytes - 32'd1;
+      rsp_q <= SW'(op_i.addr_a[5:0]);
+      ln_q  <= '0;
+    end
+    if (stop_i) act_q <= 1'b0;
+    if (clear_i || !rst_ni) begin
+      act_q    <= 1'b0;
+      last_v_q <= 1'b0;
+      row_q    <= '0;
+      done_q   <= '0;
+      lo_q     <= '0;
+      occ_q    <= '0;
+      head_q   <= '0;
+      tail_q   <= '0;
+      cnt_q    <= '0;
+    end
+  end
+
+  // No row is loaded over one that is kept.
+  Window: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+                           occ_q == 0 || 32'(occ_q) + op_i.row_bytes + 32'd128
+                                         <= 32'(1 << SW) + 32'(sps));
+endmodule

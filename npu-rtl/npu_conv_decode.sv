@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_decode: a GEMM's or CONV's descriptor as fields that the blocks of npu_conv use, GEMM
+// being CONV with a 1 x 1 kernel whose every input row is one output row.
+module npu_conv_decode
+  import npu_conv_pkg::*;
+#(
+    parameter int DepthLog2 = 9
+) (
+    input  logic         clk_i, rst_ni, kill_i,
+    input  logic         start_i,
+    input  logic [511:0] desc_i,           // with start_i
+    input  dim_t         h_i, w_i,
+    output conv_op_t     op_o,
+    output walk_t        origin_o,         // window of the first output
+    output logic         start_o           // the cycle after start_i: the fields are in
+);
+  import npu_regs_pkg::*;
+  localparam int Depth = 1 << DepthLog2;
+
+  conv_op_t    op_d, op_q;
+  walk_t       origin_d, origin_q;
+  logic        start_q;
+  logic        gemm;
+  logic [15:0] cin, pix, panel_rows;
+  logic [7:0]  kh, pt;
+  rows_t       most;
+
+  always_comb begin
+    gemm       = 1'b0;
+    cin        = '0;
+    pix        = '0;
+    panel_rows = '0;
+    kh         = '0;
+    pt         = '0;
+    most       = '0;
+    op_d       = '0;
+    origin_d   = '0;
+    if (start_i) begin                     // quiet otherwise
+      gemm            = desc_i[DESC_OPCODE_BIT +: 8] == OP_GEMM;
+      cin             = desc_i[DESC_CIN_BIT +: 16];
+      pix             = gemm ? 16'd0 : desc_i[DESC_PIX_BIT +: 16];
+      panel_rows      = desc_i[DESC_PANEL_BIT +: 16];
+      kh              = gemm ? 8'd1 : desc_i[DESC_KH_BIT +: 8];
+      pt              = gemm ? 8'd0 : desc_i[DESC_PT_BIT +: 8];
+
+      op_d.out32      = desc_i[DESC_F_OUT32_BIT];
+      op_d.a_u8       = desc_i[DESC_F_AU8_BIT];
+      op_d.b_u8       = desc_i[DESC_F_BU8_BIT];
+      op_d.d_u8       = desc_i[DESC_F_OU8_BIT];
+      op_d.noparam    = desc_i[DESC_F_NOPARAM_BIT];
+      op_d.block      = desc_i[DESC_F_BLOCK_BIT];
+      op_d.group      = desc_i[DESC_F_GROUP_BIT];
+      op_d.onnx       = desc_i[DESC_F_FLOAT_BIT];
+      op_d.addr_a     = desc_i[DESC_ADDR_A_BIT +: 32];
+      op_d.addr_b     = desc_i[DESC_ADDR_B_BIT +: 32];
+      op_d.addr_p     = desc_i[DESC_ADDR_P_BIT +: 32];
+      op_d.addr_d     = desc_i[DESC_ADDR_D_BIT +: 32];
+      op_d.lda        = desc_i[DESC_LDA_BIT +: 32];
+      op_d.ldb        = desc_i[DESC_LDB_BIT +: 16];
+      op_d.ldd        = desc_i[DESC_LDD_BIT +: 32];
+      op_d.qmult      = desc_i[DESC_QMULT_BIT +: 32];
+      op_d.qshift     = desc_i[DESC_QSHIFT_BIT +: 7];
+      op_d.zpa        = desc_i[DESC_ZPA_BIT +: 8];
+      op_d.zpb        = desc_i[DESC_ZPB_BIT +: 8];
+      op_d.zpo        = desc_i[DESC_ZPO_BIT +: 8];
+      op_d.amin       = desc_i[DESC_AMIN_BIT +: 8];
+      op_d.amax       = desc_i[DESC_AMAX_BIT +: 8];
+      op_d.m          = desc_i[DESC_DM_BIT +: 20];
+      op_d.n          = desc_i[DESC_DN_BIT +: 16];
+      op_d.ow         = gemm ? 16'd1 : desc_i[DESC_OW_BIT +: 16];
+      op_d.w          = gemm ? 16'd1 : desc_i[DESC_W_BIT +: 16];
+      // an image without columns has no rows either: all padding
+      op_d.h          = gemm ? op_d.m : op_d.w == 0 ? '0 : 20'(desc_i[DESC_H_BIT +: 16]);
+      op_d.kw         = gemm ? 8'd1 : desc_i[DESC_KW_BIT +: 8];
+      op_d.pl         = gemm ? 8'd0 : desc_i[DESC_PL_BIT +: 8];
+      op_d.sy         = gemm ? 4'd1 : desc_i[DESC_SY_BIT +: 4];
+      op_d.sx         = gemm ? 4'd1 : desc_i[DESC_SX_BIT +: 4];
+      op_d.dy         = gemm ? 4'd1 : desc_i[DESC_DY_BIT +: 4];
+      op_d.dx         = gemm ? 4'd1 : desc_i[DESC_DX_BIT +: 4];
+      op_d.kcin       = desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16] : cin;
+      op_d.k          = 16'(kh) * 16'(op_d.kw) * op_d.kcin;
+      op_d.row_bytes  = (32'(op_d.w) - 32'd1) * 32'(pix) + 32'(cin);
+      op_d.sps        = desc_i[DESC_SPS_BIT +: 18];
+      op_d.step_x     = spad_t'(op_d.sx) * spad_t'(pix);
+      op_d.step_y     = spad_t'(op_d.sy) * op_d.sps;
+      op_d.kstep_x    = spad_t'(op_d.dx) * spad_t'(pix);
+      op_d.kstep_y    = spad_t'(op_d.dy) * op_d.sps;
+      // With so few folds a tile, stores would be what the array waits for: then there are four
+      // tiles, half as deep.
+      op_d.pair       = !op_d.out32 && w_i <= 7'd16 && 32'(op_d.k) <= 2 * 32'(h_i);
+      most            = rows_t'(op_d.out32 ? Depth / 4 : op_d.pair ? Depth / 2 : Depth);
+      op_d.depth      = panel_rows > 16'(most) ? most : rows_t'(panel_rows);
+
+      origin_d.ox     = '0;
+      origin_d.iy     = -21'(signed'({1'b0, pt}));
+      origin_d.ix     = -18'(signed'({1'b0, op_d.pl}));
+      origin_d.row    = spad_t'(op_d.addr_a[5:0]) - spad_t'(pt) * op_d.sps
+                        - spad_t'(op_d.pl) * spad_t'(pix);
+      origin_d.ad     = origin_d.row;
+    end
+  end
+
+  always_ff @(posedge clk_i)
+    if (start_i) begin
+      op_q     <= op_d;
+      origin_q <= origin_d;
+    end
+
+  always_ff @(posedge clk_i) start_q <= start_i && !kill_i && rst_ni;
+
+  assign op_o     = op_q;
+  assign origin_o = origin_q;
+  assign start_o  = start_q;
+endmodule

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_feeder: activation and weight rows on their way into the array, skewed by rings that PE
+// row i, PE column j read i, j cycles behind, with the tokens that say what to do with them.
+module npu_conv_feeder #(
+    parameter int R = 16, C = 16,
+    localparam int RI = R > 1 ? $clog2(R) : 1, CI = C > 1 ? $clog2(C) : 1
+) (
+    input  logic               clk_i, rst_ni, kill_i,
+    // a row of activations; the fold's first swaps its weights in
+    input  logic               row_i, first_i,
+    input  logic [9*R-1:0]     a_i,
+    // a row of weights for PE row at_i
+    input  logic               load_i,
+    input  logic [RI-1:0]      at_i,
+    input  logic [9*C-1:0]     w_i,
+    // F_GROUP: each PE has an activation of its own, skewed as if it had come from the west
+    input  logic               group_i,
+    input  logic [9*C-1:0]     g_i [R],     // of a lane, by column; with row_i
+    // array
+    output logic signed [8:0]  a_o [R],
+    output logic [9*R*C-1:0]   g_o,
+    output logic signed [8:0]  w_o [C],
+    output logic [R-1:0]       sw_o, ld_o
+);
+  localparam int GI = $clog2(R + C);      // skew of PE (i, j) is i + j
+
+  logic [9*R-1:0] a_q [1 << RI];
+  logic [9*C-1:0] w_q [1 << CI];
+  logic [RI-1:0]  ap_q;
+  logic [CI-1:0]  wp_q;
+  logic [R-1:0]   sw_q, ld_q;
+  always_ff @(posedge clk_i) begin
+    if (row_i) a_q[ap_q] <= a_i;
+    if (load_i) w_q[wp_q] <= w_i;
+    ap_q <= ap_q + 1'b1;
+    wp_q <= wp_q + 1'b1;
+    sw_q <= R'({sw_q, row_i && first_i});
+    ld_q <= load_i ? R'(1) << at_i : '0;
+    if (kill_i || !rst_ni) begin
+      sw_q <= '0;
+      ld_q <= '0;
+    end
+    if (!rst_ni) begin
+      ap_q <= '0;
+      wp_q <= '0;
+    end
+  end
+  assign sw_o = sw_q;
+  assign ld_o = ld_q;
+  always_comb begin
+    for (int i = 0; i < R; i++) a_o[i] = a_q[RI'(ap_q - RI'(1) - RI'(i))][9*i +: 9];
+    for (int j = 0; j < C; j++) w_o[j] = w_q[CI'(wp_q - CI'(1) - CI'(j))][9*j +: 9];
+  end
+
+  logic [8:0]    g_q [(1 << GI) * R * C];
+  logic [GI-1:0] gp_q;
+  /* verilator lint_off BLKSEQ */
+  always_ff @(posedge clk_i) begin
+    if (group_i) begin
+      if (row_i)
+        for (int i = 0; i < R; i++)
+          for (int j = 0; j < C; j++) g_q[(32'(gp_q) * R + i) * C + j] = g_i[i][9*j +: 9];
+      for (int i = 0; i < R; i++)
+        for (int j = 0; j < C; j++)
+          g_o[9*(i*C+j) +: 9] <= g_q[(32'(GI'(gp_q - GI'(i + j))) * R + i) * C + j];
+      gp_q <= gp_q + 1'b1;
+    end
+    if (!rst_ni) gp_q <= '0;
+  end
+  /* verilator lint_on BLKSEQ */
+endmodule

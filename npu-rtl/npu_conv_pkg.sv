@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_pkg: what the blocks of npu_conv hand to each other.  Widths are those of the largest
+// machine; a smaller one leaves the upper bits alone.  Scratchpad addresses wrap: at 2^18 here, at
+// the scratchpad's size where it is indexed.
+package npu_conv_pkg;
+  localparam int MaxDim = 64;               // PE rows, PE columns
+  localparam int MaxDepthLog2 = 10;         // rows of an accumulator tile
+  localparam int MaxSpadLog2 = 18;          // bytes of the scratchpad
+
+  typedef logic [$clog2(MaxDim + 1)-1:0] dim_t;  // number of PE rows or columns
+  typedef logic [MaxDepthLog2:0]   rows_t;  // number of rows of a tile
+  typedef logic [MaxDepthLog2-1:0] row_t;   // index of a row in a tile
+  typedef logic [MaxSpadLog2-1:0]  spad_t;  // byte address in the scratchpad
+  typedef logic [11:0]             reach_t; // input rows or columns from a window's first on
+
+  // An operation, decoded: valid from the cycle after start_i to the next start_i.
+  typedef struct packed {
+    logic               out32, a_u8, b_u8, d_u8, noparam, block, group, onnx;
+    logic               pair;              // two tiles, neighbours in N, are stored side by side
+    logic [31:0]        addr_a, addr_b, addr_p, addr_d, lda, ldd;
+    logic [31:0]        row_bytes;         // bytes of an input row that are used
+    logic [31:0]        qmult;
+    logic signed [6:0]  qshift;
+    logic [7:0]         zpa, zpb, zpo, amin, amax;
+    logic [19:0]        m, h;              // output rows; input rows
+    logic [15:0]        n, k, kcin;        // kcin: input channels a kernel position
+    logic [15:0]        w, ow, ldb;
+    logic [7:0]         kw, pl;
+    logic [3:0]         sx, sy, dx, dy;
+    // distances in the scratchpad: input rows; one step of a window; one step in the kernel
+    spad_t              sps, step_x, step_y, kstep_x, kstep_y;
+    rows_t              depth;             // most rows of a tile
+  } conv_op_t;
+
+  // The window of an activation row: its output column, its first element's place in the image and
+  // in the scratchpad, and the place of the output line's first window.
+  typedef struct packed {
+    logic [15:0]        ox;
+    logic signed [20:0] iy;
+    logic signed [17:0] ix;
+    spad_t              ad, row;
+  } walk_t;
+
+  // A fold: kr x nc weights under t activation rows of tile tid.
+  typedef struct packed {
+    logic               first, last;       // of its tile
+    logic               new_panel;         // first of a panel other than the first
+    dim_t               kr, nc;
+    rows_t              t;
+    logic [1:0]         tid;
+  } fold_t;
+
+  // A tile: t rows of nc output columns.
+  typedef struct packed {
+    logic [1:0]         tid;
+    logic               pair;              // stored together with the next
+    dim_t               nc;
+    rows_t              t;
+    logic [31:0]        addr;              // of its first output
+  } tile_t;
+
+  // What a PE row is fed from: an element's place from the window's first on, in the scratchpad
+  // and in the image.
+  typedef struct packed {
+    spad_t              off;
+    reach_t             dy, dx;
+  } lane_t;
+
+  // What travels with a row's results: they are real only where v is set.
+  typedef struct packed {
+    logic               v;
+    logic               first, last;       // fold of the tile: begin with zero; requantize
+    logic               eof, eot;          // last row of its fold, of its tile
+    logic [1:0]         tid;
+    row_t               t;
+  } tag_t;
+
+  // How a column's sums become outputs.
+  typedef struct packed {
+    logic signed [31:0] bias, mult;
+    logic signed [6:0]  shift;
+  } param_t;
+
+  // An output, 8 or 32 bits, and its place.
+  typedef struct packed {
+    logic               v;
+    logic [1:0]         tid;
+    row_t               t;
+    logic [31:0]        data;
+  } result_t;
+
+  // Rows of the next panel, of those left, after one of prev rows (0: it is the first).  Panels
+  // begin short and double, so that the array starts while the rest of the input is still being
+  // loaded; a long operation also ends with a short one, so that little is left to store; and no
+  // panel is shorter than the array is high, unless the operation or depth is.
+  localparam int Short = 32;               // at 16 rows, weights then take half of the memory port
+  function automatic rows_t panel(input logic [19:0] left, input rows_t depth, input rows_t prev);
+    logic [11:0] want;
+    logic [19:0] cap;
+    want = prev == 0 ? 12'(Short) : {prev, 1'b0};
+    cap  = want < 12'(depth) ? 20'(want) : 20'(depth);
+    if (left >= cap + 20'(Short)) return rows_t'(cap);
+    else if (left <= 20'(depth)) return rows_t'(left >= 20'(2 * Short) ? left - 20'(Short) : left);
+    else if (left < cap << 1) return rows_t'((left + 20'd1) >> 1);
+    else return rows_t'(cap);
+  endfunction
+endpackage

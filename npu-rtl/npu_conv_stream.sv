@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_stream: the fold being streamed: an activation row a cycle while its input is there, and
+// where each row's window lies.
+module npu_conv_stream
+  import npu_conv_pkg::*;
+(
+    input  logic     clk_i, rst_ni, kill_i,
+    input  logic     start_i,              // op_i is in
+    input  conv_op_t op_i,
+    input  walk_t    origin_i,
+    input  logic [19:0] rows_i,            // input rows complete, from the first on
+    // the loaded fold
+    input  logic     load_done_i,
+    input  fold_t    load_i,
+    input  reach_t   load_reach_i,
+    input  logic     load_bank_i,
+    output logic     load_here_o,          // its first row's input is there
+    output logic     load_take_o,
+    // the streamed fold
+    output logic     v_o,
+    output logic     offer_o,              // a row can go
+    output logic     fresh_o,              // its window does not follow the last row's
+    input  logic     take_i,               // it does
+    output logic     row_o,                // a row goes
+    output logic     first_o, last_o,      // the fold's first is offered; its last goes
+    output tag_t     tag_o,                // its tag
+    output walk_t    window_o,             // and its window
+    output logic signed [20:0] panel_iy_o, // input row that its panel's first window begins at
+    output fold_t    fold_o,
+    output logic     bank_o,               // of its lanes
+    output logic [15:0] macs_o             // useful multiplications a row
+);
+  logic        v_d, v_q;
+  fold_t       fold_d, fold_q;
+  logic        bank_d, bank_q;
+  reach_t      reach_d, reach_q;
+  logic [15:0] macs_d, macs_q;
+  rows_t       t_d, t_q;
+  walk_t       window_d, window_q, window_next, panel_d, panel_q, base;
+  logic        last;
+
+  // Whether the input rows from row iy on, as far as it reaches, are there.
+  function automatic logic here(input logic signed [20:0] iy, input reach_t reach);
+    logic signed [21:0] bottom;
+    bottom = 22'(iy) + 22'(signed'({1'b0, reach}));
+    return bottom < 0 || bottom < 22'(signed'({2'b0, rows_i})) || rows_i == op_i.h;
+  endfunction
+
+  always_comb begin
+    window_next = window_q;
+    if (window_q.ox + 16'd1 == op_i.ow) begin
+      window_next.ox  = '0;
+      window_next.ix  = -18'(signed'({1'b0, op_i.pl}));
+      window_next.iy  = window_q.iy + 21'(signed'({1'b0, op_i.sy}));
+      window_next.row = window_q.row + op_i.step_y;
+      window_next.ad  = window_next.row;
+    end else begin
+      window_next.ox = window_q.ox + 16'd1;
+      window_next.ix = window_q.ix + 18'(signed'({1'b0, op_i.sx}));
+      window_next.ad = window_q.ad + op_i.step_x;
+    end
+  end
+
+  assign offer_o     = v_q && here(window_q.iy, reach_q);
+  assign fresh_o     = t_q == 0 || window_q.ox == 0;
+  assign row_o       = offer_o && take_i;
+  assign first_o     = v_q && t_q == 0;
+  assign last_o      = last;
+  assign last        = row_o && t_q == fold_q.t - 1'b1;
+  assign base        = !load_i.new_panel ? panel_q : row_o ? window_next : window_q;
+  assign load_here_o = here(base.iy, load_reach_i);
+  assign load_take_o = load_done_i && (!v_q || last) && load_here_o;
+  assign v_o         = v_q;
+  assign tag_o       = '{v: row_o, first: fold_q.first, last: fold_q.last, eof: last,
+                         eot: fold_q.last && last, tid: fold_q.tid, t: row_t'(t_q)};
+  assign window_o    = window_q;
+  assign panel_iy_o  = panel_q.iy;
+  assign fold_o      = fold_q;
+  assign bank_o      = bank_q;
+  assign macs_o      = macs_q;
+
+  always_comb begin
+    v_d      = v_q && !last;
+    fold_d   = fold_q;
+    bank_d   = bank_q;
+    reach_d  = reach_q;
+    macs_d   = macs_q;
+    t_d      = t_q;
+    window_d = window_q;
+    panel_d  = panel_q;
+    if (row_o) begin
+      t_d      = t_q + 1'b1;
+      window_d = window_next;
+    end
+    if (load_take_o) begin
+      v_d      = 1'b1;
+      fold_d   = load_i;
+      bank_d   = load_bank_i;
+      reach_d  = load_reach_i;
+      macs_d   = 16'(load_i.kr) * 16'(load_i.nc);
+      t_d      = '0;
+      window_d = base;
+      panel_d  = base;
+    end
+    if (start_i) begin
+      window_d = origin_i;
+      panel_d  = origin_i;
+    end
+    if (kill_i) v_d = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    v_q      <= rst_ni && v_d;
+    fold_q   <= fold_d;
+    bank_q   <= bank_d;
+    reach_q  <= reach_d;
+    macs_q   <= macs_d;
+    t_q      <= t_d;
+    window_q <= window_d;
+    panel_q  <= panel_d;
+  end
+endmodule

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_weights: what the array and the requantizers need from memory beside activations, in the
+// order of use: for each tile w parameter rows, then K weight rows.
+module npu_conv_weights
+  import npu_conv_pkg::*;
+(
+    input  logic        clk_i, rst_ni, kill_i,
+    input  logic        start_i,           // op_i is in
+    input  conv_op_t    op_i,
+    input  dim_t        w_i,
+    input  logic        tile_done_i,       // a tile's parameters are no longer needed
+    output logic        push_o,
+    output logic [31:0] push_va_o,
+    output logic [5:0]  push_len_o,
+    output logic [8:0]  push_meta_o,       // {weights, tile, first column}
+    output logic        push_cut_o,
+    output logic [31:0] push_jump_o,
+    input  logic        push_rdy_i
+);
+  logic        v_d, v_q;
+  logic        rows_d, rows_q;             // weight rows, not parameters
+  logic [19:0] m0_d, m0_q;
+  rows_t       t_d, t_q;
+  logic [15:0] n0_d, n0_q, k_d, k_q;
+  dim_t        j_d, j_q;                   // column of the next parameter row
+  logic [31:0] va_d, va_q;
+  logic [1:0]  tid_d, tid_q;
+  logic [2:0]  ahead_d, ahead_q;           // tiles asked for whose parameters are still in use
+  dim_t        nc;
+  logic [15:0] n0_next;
+  logic [19:0] m_next;
+  logic        two, last_n, last_row, tile_end;
+
+  // where row 0 of output channel n begins
+  function automatic logic [31:0] weights(input logic [15:0] n);
+    return op_i.addr_b + (op_i.block ? (32'(n[15:4]) * 32'(op_i.k) << 4) + 32'(n[3:0]) : 32'(n));
+  endfunction
+
+  assign last_n      = 17'(n0_q) + 17'(w_i) >= 17'(op_i.n);
+  assign nc          = last_n ? dim_t'(op_i.n - n0_q) : w_i;
+  assign n0_next     = last_n ? '0 : n0_q + 16'(w_i);
+  assign m_next      = m0_q + 20'(t_q);
+  assign two         = j_q + 1'b1 != nc;   // parameters come two rows a piece
+  assign last_row    = k_q + 16'd1 == op_i.k;
+  assign tile_end    = push_rdy_i && rows_q && last_row;
+  assign push_o      = v_q && (rows_q || ahead_q < 3'd3);
+  assign push_va_o   = va_q;
+  assign push_len_o  = rows_q ? 6'(nc) : two ? 6'd32 : 6'd16;
+  assign push_meta_o = {rows_q, tid_q, 6'(j_q)};
+  assign push_cut_o  = rows_q && op_i.block;
+  assign push_jump_o = {12'd0, op_i.k, 4'd0};
+
+  always_comb begin
+    v_d     = v_q;
+    rows_d  = rows_q;
+    m0_d    = m0_q;
+    t_d     = t_q;
+    n0_d    = n0_q;
+    k_d     = k_q;
+    j_d     = j_q;
+    va_d    = va_q;
+    tid_d   = tid_q;
+    ahead_d = ahead_q + 3'(tile_end) - 3'(tile_done_i);
+    if (start_i) begin
+      v_d     = 1'b1;
+      rows_d  = op_i.noparam;
+      m0_d    = '0;
+      t_d     = panel(op_i.m, op_i.depth, '0);
+      n0_d    = '0;
+      k_d     = '0;
+      j_d     = '0;
+      va_d    = op_i.noparam ? op_i.addr_b : op_i.addr_p;
+      tid_d   = '0;
+      ahead_d = '0;
+    end else if (push_rdy_i && !rows_q) begin
+      j_d  = j_q + dim_t'(2);
+      va_d = va_q + 32'd32;
+      if (!two || j_d == nc) begin
+        rows_d = 1'b1;
+        j_d    = '0;
+        va_d   = weights(n0_q);
+      end
+    end else if (push_rdy_i) begin
+      k_d  = k_q + 16'd1;
+      va_d = va_q + (op_i.block ? 32'd16 : 32'(op_i.ldb));
+      if (last_row) begin
+        k_d    = '0;
+        rows_d = op_i.noparam;
+        tid_d  = tid_q + 2'd1;
+        n0_d   = n0_next;
+        va_d   = op_i.noparam ? weights(n0_next) : op_i.addr_p + {12'd0, n0_next, 4'd0};
+        if (last_n) begin
+          m0_d = m_next;
+          t_d  = panel(op_i.m - m_next, op_i.depth, t_q);
+          v_d  = m_next < op_i.m;
+        end
+      end
+    end
+    if (kill_i) v_d = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    v_q     <= rst_ni && v_d;
+    rows_q  <= rows_d;
+    m0_q    <= m0_d;
+    t_q     <= t_d;
+    n0_q    <= n0_d;
+    k_q     <= k_d;
+    j_q     <= j_d;
+    va_q    <= va_d;
+    tid_q   <= tid_d;
+    ahead_q <= ahead_d;
+  end
+endmodule

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_port: the NPU's side of one memory channel: a FIFO a slot, and who of them goes next.
+//
+// The request on offer is chosen anew in each cycle and counts only when the memory takes it
+// (ready_i), so that what is granted late is shared fairly.  A slot is on offer only while there
+// is room for its response, and while it may use the channel: what is still waiting when it no
+// longer may is answered without the memory.
+module npu_port #(
+    parameter  int unsigned S        = 4,
+    parameter  int unsigned BankBits = 3,
+    localparam int unsigned FifoBits = 4  // requests a slot may have waiting here
+) (
+    input  logic                clk_i,
+    input  logic                rst_ni,
+    input  logic [S-1:0]        push_i,      // take req_i[s]; only where full_o is low
+    input  npu_pkg::mem_req_t [S-1:0] req_i,
+    input  npu_pkg::line_t [S-1:0] wdata_i,
+    output logic [S-1:0]        full_o,
+    input  logic [S-1:0]        allow_i,     // slot s may use the channel (CH_MASK)
+    input  logic [27:0]         timing_i,    // register TIMING
+    input  npu_pkg::arb_cfg_t   arb_i,
+    input  npu_pkg::turn_t      turn_i,
+    input  logic [S-1:0]        room_i,      // for a response of slot s
+    input  logic [S-1:0]        answer_i,    // the memory has one for slot s in this cycle
+    output npu_pkg::port_req_t  denied_o,    // a request that is dropped
+    output npu_pkg::port_req_t  req_o,
+    input  logic                ready_i,
+    output npu_pkg::line_t      wdata_o,     // of the write taken one cycle ago
+    output logic                busy_o,
+    input  logic                snap_i,
+    input  logic [3:0]          cnt_addr_i,  // word of the CHAN page
+    output logic [31:0]         cnt_rdata_o
+);
+  import npu_regs_pkg::*;
+  localparam int unsigned Fifo = 1 << FifoBits;
+  localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
+
+  typedef logic [FifoBits:0] ptr_t;
+
+  npu_pkg::port_req_t cmd_q [S*Fifo];
+  npu_pkg::line_t     wdata_q [S*Fifo];
+  ptr_t               wp_q [S], rp_q [S];
+  logic [Fifo-1:0]    walk_q [S];        // entries that CH_MASK says nothing of
+  logic [S-1:0]       pend_q;             // FIFO not empty
+  logic [31:0]        cnt_q [16], shadow_q [16];
+
+  for (genvar s = 0; s < S; s++) begin : g_full
+    assign full_o[s] = wp_q[s] == {~rp_q[s][FifoBits], rp_q[s][FifoBits-1:0]};
+  end
+
+  logic [25:0]   head_lline [S];
+  logic [2:0]    head_beats [S];
+  logic [S-1:0]  ok, gone, last_one;
+  logic [SW-1:0] who, out;
+  logic          any, take;
+  npu_pkg::row_e row;
+  always_comb
+    for (int s = 0; s < int'(S); s++) begin
+      ok[s]         = allow_i[s] || walk_q[s][rp_q[s][FifoBits-1:0]];
+      head_lline[s] = '0;
+      head_beats[s] = '0;
+      if (pend_q[s]) begin
+        head_lline[s] = cmd_q[s*Fifo+32'(rp_q[s][FifoBits-1:0])].lline;
+        head_beats[s] = cmd_q[s*Fifo+32'(rp_q[s][FifoBits-1:0])].beats;
+      end
+    end
+
+  npu_arb #(
+      .S(S),
+      .BankBits(BankBits)
+  ) u_arb (
+      .clk_i,
+      .rst_ni,
+      .timing_i,
+      .cfg_i(arb_i),
+      .turn_i,
+      .may_i(pend_q & room_i & ok),
+      .lline_i(head_lline),
+      .beats_i(head_beats),
+      .any_o(any),
+      .who_o(who),
+      .take_i(take),
+      .row_o(row)
+  );
+
+  always_comb begin
+    req_o    = cmd_q[{who, rp_q[who][FifoBits-1:0]}];
+    req_o.v  = any;
+    take     = any && ready_i;
+    last_one = '0;
+    if (take) last_one[who] = wp_q[who] - rp_q[who] == ptr_t'(1);
+    gone     = pend_q & room_i & ~ok & ~answer_i;
+    out      = '0;
+    denied_o = '0;
+    if (|gone) begin
+      for (int s = int'(S) - 1; s >= 0; s--) if (gone[s]) out = SW'(s);
+      denied_o      = cmd_q[{out, rp_q[out][FifoBits-1:0]}];
+      last_one[out] = wp_q[out] - rp_q[out] == ptr_t'(1);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int s = 0; s < int'(S); s++) begin
+        wp_q[s] <= '0;
+        rp_q[s] <= '0;
+      end
+      pend_q <= '0;
+    end else begin
+      if (take) begin
+        rp_q[who] <= rp_q[who] + ptr_t'(1);
+        if (req_o.we) wdata_o <= wdata_q[{who, rp_q[who][FifoBits-1:0]}];
+      end
+      if (denied_o.v) rp_q[out] <= rp_q[out] + ptr_t'(1);
+      for (int s = 0; s < int'(S); s++)
+        if (push_i[s]) begin
+          walk_q[s][wp_q[s][FifoBits-1:0]] <= req_i[s].walk;
+          cmd_q[s*Fifo+32'(wp_q[s][FifoBits-1:0])] <= '{v: 1'b1, slot: 3'(s), we: req_i[s].we,
+              lline: req_i[s].lline, beats: req_i[s].beats, len: req_i[s].len, tag: req_i[s].tag,
+              pa: req_i[s].pa};
+          if (req_i[s].we) wdata_q[s*Fifo+32'(wp_q[s][FifoBits-1:0])] <= wdata_i[s];
+          wp_q[s] <= wp_q[s] + ptr_t'(1);
+        end
+      pend_q <= (pend_q & ~last_one) | push_i;
+    end
+  end
+
+  // ---- counters ------------------------------------------------------------------------------
+  logic [3:0] kind;
+  always_comb begin
+    unique case (row)
+      npu_pkg::RowHit:    kind = 4'(CHAN_CH_HITS_OFF >> 2);
+      npu_pkg::RowClosed: kind = 4'(CHAN_CH_CLOSED_OFF >> 2);
+      default:            kind = 4'(CHAN_CH_CONFLICTS_OFF >> 2);
+    endcase
+  end
+  assign busy_o = |pend_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)
+      for (int i = 0; i < 16; i++) begin
+        cnt_q[i]    <= '0;
+        shadow_q[i] <= '0;
+      end
+    else begin
+      if (take) begin
+        cnt_q[4'(req_o.we)]               <= cnt_q[4'(req_o.we)] + 32'd1;
+        cnt_q[kind]                       <= cnt_q[kind] + 32'd1;
+        cnt_q[4'(CHAN_CH_BEATS_OFF >> 2)] <= cnt_q[4'(CHAN_CH_BEATS_OFF >> 2)] + 32'(req_o.beats);
+        cnt_q[4'd8 + 4'(who)]             <= cnt_q[4'd8 + 4'(who)] + 32'(req_o.beats);
+      end
+      if (snap_i) shadow_q <= cnt_q;
+    end
+  end
+  assign cnt_rdata_o = shadow_q[cnt_addr_i];
+endmodule

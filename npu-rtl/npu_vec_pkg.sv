@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_vec_pkg: a vector operation, decoded.
+package npu_vec_pkg;
+  typedef struct packed {
+    logic        add, mul, relu, maxpool, avgpool, fill, lut, softmax;
+    logic        two, pool;                // reads A and B; a window a piece
+    logic        au8, bu8, ou8;
+    logic [5:0]  step;                     // bytes of a piece
+    logic [5:0]  table_pieces;             // of 32 bytes
+    logic [15:0] cols;                     // bytes of a row
+  } op_t;
+endpackage

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arb_model.h - what npu_arb, npu_turns and npu_bucket must do, in C: who of a channel's
+ * slots goes next and what it is charged, whose turn it is, what a slot may move.
+ */
+#ifndef ARB_MODEL_H
+#define ARB_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ARB_BANKS 8
+#define ARB_SLOTS 8
+
+struct arb_timing {
+	uint32_t cl, rcd, rp, rowbits;
+};
+
+/* The head of a slot's FIFO. */
+struct arb_head {
+	bool may; /* is there, and could go */
+	uint32_t lline, beats;
+};
+
+struct arb {
+	uint32_t slots, mode, pass, prio; /* codes and fields of the registers */
+	struct arb_timing t;
+	int32_t charge[ARB_SLOTS];
+	uint32_t last, passed;
+	struct {
+		bool open;
+		uint32_t row, ago;
+	} bank[ARB_BANKS];
+};
+
+enum arb_row { ARB_ROW_HIT, ARB_ROW_CLOSED, ARB_ROW_CONFLICT };
+
+struct turns {
+	uint32_t cycles, last, order;
+	struct arb_timing t;
+	uint32_t left, turn;
+};
+
+struct turn {
+	bool open, close;
+	uint32_t slot;
+};
+
+struct bucket {
+	uint32_t window, budget, burst; /* window 0: no limit */
+	uint32_t left, tokens;
+};
+
+void arb_reset(struct arb *a, uint32_t slots, struct arb_timing t);
+void arb_place(const struct arb_timing *t, uint32_t lline, uint32_t *bank, uint32_t *row);
+/* The slot that goes, or -1. */
+int arb_pick(const struct arb *a, const struct arb_head *heads, struct turn turn);
+/* It went, of those heads. */
+enum arb_row arb_take(struct arb *a, const struct arb_head *heads, struct turn turn,
+		      int who);
+/* The end of a turn. */
+void arb_close(struct arb *a);
+
+void turns_reset(struct turns *t, uint32_t slots, struct arb_timing timing);
+struct turn turns_now(const struct turns *t);
+void turns_step(struct turns *t, bool restart);
+
+void bucket_set(struct bucket *b, uint32_t window, uint32_t budget, uint32_t burst);
+bool bucket_ok(const struct bucket *b, uint32_t beats);
+void bucket_step(struct bucket *b, uint32_t taken);
+
+#endif

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slang.py [parameters | assertions] FILE...: reads the RTL by slang, which shares nothing with Verilator.
+
+The files are the sources in order, packages first; the top is npu_top.  Each shape is
+elaborated whole; an error is one, and so is a warning of slang's default set.  Their number
+is the figure rtl.slang.errors.  What must not pass is tried as well, so that nobody takes a
+reader that sees nothing for sources that are right.
+
+parameters: each module refuses what it cannot be built as, and says so; the values beside
+those it refuses, it takes.
+
+assertions: how many the sources have, each with a name of its own in its module; they are
+npu.assertions.
+"""
+import os
+import sys
+import tempfile
+
+from pyslang import driver, syntax
+
+SHAPES = ("16x16x4x8", "1x1x1x1", "5x7x3x6", "1x32x2x16", "32x1x8x3", "32x32x8x16")
+
+# Not SystemVerilog, and Verilator 5.006 says nothing of the first two.
+WRONG = {
+    "used before its declaration": "module m; wire a = b; wire b = 1'b0; endmodule",
+    "no implicit conversion": "module m; enum logic {A, B} e; assign e = 1'b0; endmodule",
+    "redefinition": "module m; logic a; logic a; endmodule",
+}
+
+# module: parameter, least, most, what the message names
+LIMITS = {
+    "npu_core": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("N", 1, 16)),
+    "npu_regs": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("N", 1, 16), ("DepthLog2", 1, 31),
+                 ("SpadLog2", 1, 31), ("BankBits", 1, 15), ("TlbLog2", 1, 15)),
+    "npu_map": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8)),
+    "npu_array": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("AW", 2, 16)),
+}
+
+
+def read(files, options):
+    """Number of errors and what slang said."""
+    said = tempfile.TemporaryFile()
+    kept = os.dup(1), os.dup(2)
+    sys.stdout.flush()
+    os.dup2(said.fileno(), 1)
+    os.dup2(said.fileno(), 2)
+    try:
+        d = driver.Driver()
+        d.addStandardArgs()
+        line = " ".join(["slang", "--color-diagnostics=false", "-Werror", "--error-limit=0",
+                         *options, *files])
+        taken = (d.parseCommandLine(line, driver.CommandLineOptions()) and d.processOptions())
+        if taken:
+            d.parseAllSources()
+            d.runFullCompilation(True)
+        errors = d.diagEngine.numErrors
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+    said.seek(0)
+    text = said.read().decode()
+    if not taken:
+        sys.exit(f"slang.py: slang does not take: {line}\n{text}")
+    return errors, text
+
+
+def check_reader():
+    """Does it see anything at all?"""
+    for word, source in WRONG.items():
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
+            f.write(source + "\n")
+            f.flush()
+            errors, text = read([f.name], ["--top", "m"])
+        if errors == 0 or word not in text:
+            sys.exit(f"slang.py: slang says nothing of: {source}\n{text}")
+
+
+def check_shapes(files):
+    errors = 0
+    for shape in SHAPES:
+        sizes = [f"-G {k}={v}" for k, v in zip("RCSN", shape.split("x"))]
+        found, text = read(files, ["--top", "npu_top", *sizes])
+        if found:
+            print(text)
+        print(f"{shape}: {found} errors in {len(files)} files")
+        errors += found
+    print(f"figure rtl.slang.errors {errors}")
+    return errors
+
+
+def check_parameters(files):
+    wrong = tried = 0
+    for module, limits in LIMITS.items():
+        for name, least, most in limits:
+            for value in (least - 1, least, most, most + 1):
+                tried += 1
+                found, text = read(files, ["--top", module, f"-G {name}={value}"])
+                refused = f"{module}: {name} is {value}, not {least}..{most}" in text
+                if (least <= value <= most and found) or not (least <= value <= most or refused):
+                    print(f"{module} with {name} = {value}: {found} errors\n{text}")
+                    wrong += 1
+    print(f"{tried} values of parameters, {wrong} of them taken or refused wrongly")
+    return wrong
+
+
+def check_assertions(files):
+    total = unnamed = 0
+    for file in files:
+        names = []
+
+        def visit(node, names=names):
+            if getattr(node, "kind", None) == syntax.SyntaxKind.AssertPropertyStatement:
+                names.append(node.label.name.valueText if node.label else "")
+        syntax.SyntaxTree.fromFile(file).root.visit(visit)
+        if names:
+            print(f"{os.path.basename(file)}: {' '.join(names)}")
+        for name in set(names):
+            if not name or names.count(name) > 1:
+                print(f"{file}: {names.count(name)} assertions named '{name}'")
+                unnamed += 1
+        total += len(names)
+    print(f"figure npu.assertions {total}")
+    return unnamed
+
+
+def main():
+    checks = {"parameters": check_parameters, "assertions": check_assertions}
+    check = checks.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    files = sys.argv[2 if check else 1:]
+    if not files:
+        sys.exit(__doc__)
+    check_reader()
+    sys.exit(1 if (check or check_shapes)(files) else 0)
+
+
+if __name__ == "__main__":
+    main()
