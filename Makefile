@@ -7,7 +7,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .PHONY: help demo check check-long check-aarch64 check-levelzero-driver check-deb mutants figures
-.PHONY: format setup configure build release install uninstall deb model clean
+.PHONY: format synth setup configure build release install uninstall deb model clean
 
 PREFIX ?= /usr/local
 
@@ -21,6 +21,8 @@ help:
 	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
 	@echo 'make check-levelzero-driver  the Level Zero backend on Intel'"'"'s own driver, fetched (80 MB), without'
 	@echo '                 its hardware: all but execution'
+	@echo 'make synth       synthesise a module of the NPU (TOP=npu_vec) to gates: latches, ports of memories,'
+	@echo '                 levels of logic, a table of what it takes; yosys comes from PyPI'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make install     build it without tests and install it below PREFIX (/usr/local)'
@@ -89,6 +91,12 @@ check-levelzero-driver: setup build
 
 figures: setup build
 	@cmake --build --preset dev --target figures
+
+TOP ?= npu_core
+synth: setup configure
+	@cmake --build build/dev --target npu_regs >/dev/null
+	@scripts/setup rtl
+	@build/rtl-venv/bin/python scripts/synth --top $(TOP) build/dev
 
 format:
 	@scripts/format --fix

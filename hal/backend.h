@@ -259,7 +259,9 @@ struct hal_bk_hot {
 	uint64_t (*next)(void *dev);
 	/* What has been submitted since the last one is to begin.  NULL: submit did. */
 	void (*doorbell)(void *dev);
-	/* A partition may move so many bytes in each window; 0: any number. */
+	/* A partition may move so many bytes in each window; 0: any number.  -EINVAL:
+	 * less than info.limit_bytes, a window of 0 or beyond info.limit_window_ns, more
+	 * than its memory carries. */
 	int (*limit)(void *dev, void *part, uint64_t bytes, uint64_t window_ns);
 };
 

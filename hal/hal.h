@@ -107,6 +107,7 @@ enum hal_device_kind {
 #define HAL_CAP_SIMULATED       (UINT64_C(1) << 8) /* a model of a device, on the CPU */
 #define HAL_CAP_STAND_IN        (UINT64_C(1) << 9) /* a test double of a vendor's device */
 #define HAL_CAP_PRIVATE         (UINT64_C(1) << 10) /* each open is a device of its own */
+#define HAL_CAP_LIMIT           (UINT64_C(1) << 11) /* a policy can limit bandwidth */
 
 /* Out: at most .size bytes are written. */
 struct hal_device_info {
@@ -131,6 +132,9 @@ struct hal_device_info {
 	int32_t lost;               /* 0, or -ENODEV: the device is lost, for good */
 	uint64_t preempt_worst_ns;  /* of .preempt; 0: unbounded */
 	uint64_t clock_hz;          /* device cycles a second of device time */
+	uint64_t bandwidth;         /* of all memory, bytes a second; 0: none known */
+	uint64_t limit_bytes; /* grain of a limit, and the least; 0: no HAL_CAP_LIMIT */
+	uint64_t limit_window_ns; /* longest window of a limit */
 };
 
 /* A backend of this build or of a plugin: .status 0; or -ENODEV, nothing is present, or
@@ -146,7 +150,8 @@ struct hal_backend_info {
 	char reason[512];
 };
 
-/* One configuration option, its value and where that came from. */
+/* One configuration option, its value and where that came from.  A value of more than
+ * 4095 characters is refused where it is said. */
 struct hal_option_info {
 	uint32_t size;
 	uint32_t reserved;
@@ -155,7 +160,7 @@ struct hal_option_info {
 	char type[16];    /* "int", "size", "bool", "enum", "string" */
 	char range[64];   /* "1..64", "real|virtual" */
 	char def[64];     /* default */
-	char value[256];  /* in force for the next hal_open */
+	char value[4096]; /* in force for the next hal_open */
 	char source[128]; /* "default", "hal.conf:12", "environment HAL_HAL_DEVICE" */
 	char help[160];
 };
@@ -225,15 +230,17 @@ struct hal_queue_desc {
 	uint32_t size;
 	uint32_t flags; /* 0 */
 	/* Higher is served first within the partition, under policy priority (the
-	 * default) and no other.  It stops nothing that runs, and lends nobody units. */
+	 * default); tgs and prema make classes of it, others go without.  It stops
+	 * nothing that runs, and lends nobody units. */
 	int32_t priority;
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */
 	uint32_t min_preempt;
 	/* Relative, of each submission; 0: best effort.  A miss is counted, and drops or
-	 * stops nothing; under policy edf the earliest is served first. */
+	 * stops nothing; under policy edf the earliest is served first, under laxity who
+	 * has least time to spare. */
 	uint64_t deadline_ns;
-	uint32_t weight; /* share under policy wfq; 0 counts as 1 */
+	uint32_t weight; /* share under policies wfq, quota, token; 0 counts as 1 */
 	uint32_t reserved;
 	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
 };

@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    2u
+#define HAL_POLICY_ABI    3u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
@@ -53,6 +53,10 @@ struct hal_policy_command {
 	uint32_t flags;       /* HAL_CMD_REPLAYABLE: may be killed */
 	uint32_t reserved;
 	uint64_t work; /* multiply-accumulates of the kernel; 0: not known */
+	/* HAL_POLICY_EXPECTS: device time that it, and what follows of its submission
+	 * with it, will run, from what the queue's commands ran so far; at least 1.
+	 * HAL_POLICY_NEVER: not known. */
+	uint64_t expected_ns, rest_ns;
 };
 
 struct hal_policy_queue {
@@ -123,8 +127,13 @@ struct hal_policy_order {
 
 /* ---- the policy ------------------------------------------------------------------- */
 
-/* hal_policy.flags: also asked when a queue has no competitor. */
-#define HAL_POLICY_ALWAYS 1u
+/* hal_policy.flags */
+#define HAL_POLICY_ALWAYS  1u /* also asked when a queue has no competitor */
+#define HAL_POLICY_TIMES   2u /* a key is a device time: not served before that */
+#define HAL_POLICY_EXPECTS 4u /* wants .expected_ns and .rest_ns */
+/* When it takes over from itself, with other options, own[] of queues and partitions is
+ * as detach left it. */
+#define HAL_POLICY_KEEPS 8u
 
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */
@@ -156,9 +165,10 @@ struct hal_policy {
 	 * order of arrival.  Asked once each time the queue becomes runnable. */
 	uint64_t (*key)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue, uint64_t now_ns);
-	/* Of key: this queue, with this key, is served now. */
-	void (*served)(void *state, struct hal_policy_partition *part,
-		       struct hal_policy_queue *queue, uint64_t key);
+	/* Of key: it is this queue's turn, with this key.  0: it is served now; higher
+	 * than key: its key from now on, and who is first then is asked. */
+	uint64_t (*turn)(void *state, struct hal_policy_partition *part,
+			 struct hal_policy_queue *queue, uint64_t key, uint64_t now_ns);
 	/* Takes one queue out and returns it; NULL: nobody now. */
 	struct hal_policy_queue *(*pick)(void *state, struct hal_policy_partition *part,
 					 uint64_t now_ns, struct hal_policy_order *order);

@@ -44,6 +44,9 @@ static int configure(struct opened *o, const char *target, const char *const *op
 			   target, t->backend, name);
 		goto out;
 	}
+	err = backend_check(o->backend);
+	if (err != 0)
+		goto out;
 	if (t->query != NULL)
 		err = config_add_target(&o->cfg, t->backend, target, t->query);
 	if (err == 0)

@@ -47,14 +47,21 @@ void list_backends(char *text, size_t size)
 	}
 }
 
+int backend_check(const struct backend *b)
+{
+	return b->err != 0 ? fail(-b->err, "%s", b->why) : 0;
+}
+
 int backend_probe(const struct config *cfg, const struct backend *b,
 		  struct hal_device_info *out, uint32_t max)
 {
 	struct hal_bk_config *values;
 	int n;
-	int err = config_resolve(cfg, b->section, b->table.options, b->table.option_count,
-				 &values);
+	int err = backend_check(b);
 
+	if (err == 0)
+		err = config_resolve(cfg, b->section, b->table.options,
+				     b->table.option_count, &values);
 	if (err != 0)
 		return err;
 	for (uint32_t i = 0; i < max; i++) {
@@ -104,7 +111,7 @@ int target_best(const struct config *cfg, struct target *t)
 			continue;
 		}
 		/* A wrong option is not an absent device. */
-		if (n == -EINVAL)
+		if (n == -EINVAL && b->err == 0)
 			return n;
 		if (used < sizeof(reasons)) {
 			format_text(reasons + used, sizeof(reasons) - used, "; %s: %s",

@@ -21,6 +21,8 @@ int target_best(const struct config *cfg, struct target *t);
 void list_backends(char *text, size_t size);
 /* What hal_last_error() says, without the backend's name in front. */
 const char *backend_reason(const struct backend *b);
+/* 0, or why it does not load. */
+int backend_check(const struct backend *b);
 /* How many devices it has; -errno: why none. */
 int backend_probe(const struct config *cfg, const struct backend *b,
 		  struct hal_device_info *out, uint32_t max);

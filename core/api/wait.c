@@ -254,16 +254,11 @@ static void sleepers_init(struct wait *w)
 	(void)sem_init(&w->sem, 0, 0);
 }
 
-static void threads_count(const struct wait *w, bool begin)
+/* None of their timelines is destroyed until they are uncounted. */
+static void threads_count(const struct wait *w)
 {
-	for (uint32_t i = 0; i < w->count; i++) {
-		struct hal_timeline *t = w->points[i].timeline;
-
-		if (begin)
-			atomic_fetch_add(&t->threads, 1);
-		else
-			atomic_fetch_sub(&t->threads, 1);
-	}
+	for (uint32_t i = 0; i < w->count; i++)
+		atomic_fetch_add(&w->points[i].timeline->threads, 1);
 }
 
 /* ---- virtual clock ----------------------------------------------------------------- */
@@ -623,65 +618,89 @@ static void uncount(void *arg)
 {
 	struct wait *w = arg;
 
-	threads_count(w, false);
+	for (uint32_t i = 0; i < w->count; i++)
+		atomic_fetch_sub(&w->points[i].timeline->threads, 1);
 	if (w->count > POINTS_ON_STACK)
 		free(w->sleepers);
 }
 
+/* Its points are counted as waited for, and are not when it returns. */
 static NOINLINE int wait_many(struct wait *w)
 {
 	struct sleeper on_stack[POINTS_ON_STACK];
 	int out;
 
-	w->sleepers = on_stack;
-	if (w->count > POINTS_ON_STACK) {
-		w->sleepers = malloc(w->count * sizeof(*w->sleepers));
-		if (w->sleepers == NULL)
-			return fail(ENOMEM, "no memory to wait for %u points", w->count);
-	}
-	threads_count(w, true);
 	pthread_cleanup_push(uncount, w);
-	out = wait_open(w);
+	w->sleepers = on_stack;
+	if (w->count > POINTS_ON_STACK)
+		w->sleepers = malloc(w->count * sizeof(*w->sleepers));
+	out = w->sleepers != NULL
+		      ? wait_open(w)
+		      : fail(ENOMEM, "no memory to wait for %u points", w->count);
+	fds_told(w);
 	pthread_cleanup_pop(1);
 	w->sleepers = NULL;
 	return out;
 }
 
+static inline bool is_of(const struct hal_point *p, const struct hal_device *dev)
+{
+	return OBJECT_OK(p->timeline, OBJECT_TIMELINE) && p->timeline->dev == dev;
+}
+
+/* By the engine, as is the destroying that a count forbids. */
+static inline void count_one(const struct hal_point *p, unsigned int by)
+{
+	atomic_fetch_add_explicit(&p->timeline->threads, by, memory_order_relaxed);
+}
+
+enum each {
+	EACH_NOT,     /* nothing is done */
+	EACH_COUNTED, /* they are all counted; it takes more */
+	EACH_REACHED,
+};
+
 /*
  * All of some points of one virtual device, for ever: what most waits are.  One after the
- * other comes to the same, with nothing to be told by anybody.  False: it takes more.
+ * other comes to the same, with nothing to be told by anybody.  All are waited for from
+ * the beginning: none is destroyed behind another one's back.
  */
-static bool wait_each(const struct hal_point *points, uint32_t count)
+static enum each wait_each(const struct hal_point *points, uint32_t count)
 {
 	struct hal_device *dev = points[0].timeline->dev;
-	uint32_t i = 0;
+	uint32_t counted = 1, i = 0;
 
 	if (!dev->virtual_clock ||
 	    (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun, memory_order_relaxed) !=
 		      0) &&
 	     callback_inside(dev)) ||
 	    !engine_try(dev))
-		return false;
-	for (; i < count; i++) {
+		return EACH_NOT;
+	for (count_one(points, 1); counted < count && is_of(&points[counted], dev);)
+		count_one(&points[counted++], 1);
+	for (; counted == count && i < count; i++) {
 		struct hal_timeline *t = points[i].timeline;
 
-		if (!OBJECT_OK(t, OBJECT_TIMELINE) || t->dev != dev)
-			break;
 		if (timeline_test(t, points[i].value) <= 0) {
-			atomic_fetch_add_explicit(&t->threads, 1, memory_order_relaxed);
 			(void)engine_turns(dev, t, points[i].value);
-			atomic_fetch_sub_explicit(&t->threads, 1, memory_order_relaxed);
+			if (timeline_test(t, points[i].value) <= 0)
+				break;
 		}
-		if (timeline_test(t, points[i].value) <= 0 ||
-		    atomic_load_explicit(&t->fds, memory_order_acquire) != 0)
+		if (atomic_load_explicit(&t->fds, memory_order_acquire) != 0)
 			break;
 	}
+	if (UNLIKELY(i < count && counted == count)) {
+		engine_leave(dev);
+		return EACH_COUNTED;
+	}
+	while (counted > 0)
+		count_one(&points[--counted], -1u);
 	engine_leave(dev);
-	return i == count;
+	return i == count ? EACH_REACHED : EACH_NOT;
 }
 
 static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
-			     uint32_t flags, int64_t deadline_ns)
+			     uint32_t flags, int64_t deadline_ns, bool counted)
 {
 	struct wait w = {
 		.points = points,
@@ -691,29 +710,35 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 			       deadline_ns != HAL_FOREVER,
 		.deadline = deadline_ns,
 	};
-	int out;
-	int err = points_check(&w, flags);
+	int out, err;
 
-	if (UNLIKELY(err != 0 || points == NULL))
-		return err;
-	if (look(&w, &out) == PENDING) {
+	if (!counted) {
+		err = points_check(&w, flags);
+		if (UNLIKELY(err != 0 || points == NULL))
+			return err;
+		if (look(&w, &out) != PENDING) {
+			fds_told(&w);
+			return out;
+		}
 		err = callback_check(&w);
 		if (UNLIKELY(err != 0))
 			return err;
-		out = wait_many(&w);
+		threads_count(&w);
 	}
-	fds_told(&w);
-	return out;
+	return wait_many(&w);
 }
 
 int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 	     int64_t deadline_ns)
 {
-	if (LIKELY(count > 0 && flags == 0 && deadline_ns == HAL_FOREVER &&
-		   points != NULL && OBJECT_OK(points->timeline, OBJECT_TIMELINE)) &&
-	    wait_each(points, count))
+	enum each each = EACH_NOT;
+
+	if (LIKELY(count - 1 < INT32_MAX && flags == 0 && deadline_ns == HAL_FOREVER &&
+		   points != NULL && OBJECT_OK(points->timeline, OBJECT_TIMELINE)))
+		each = wait_each(points, count);
+	if (LIKELY(each == EACH_REACHED))
 		return 0;
-	return wait_any(points, count, flags, deadline_ns);
+	return wait_any(points, count, flags, deadline_ns, each == EACH_COUNTED);
 }
 
 /* ---- hal_point_fd ------------------------------------------------------------------ */

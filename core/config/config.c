@@ -425,9 +425,13 @@ static int value_parse(const struct hal_option_def *d, const char *text, int64_t
 static int value_set(struct option_value *v, const struct hal_option_def *d,
 		     const char *section, const char *text, const char *source)
 {
+	const size_t room = sizeof(((struct hal_option_info *)NULL)->value);
 	char range[96];
 	int64_t number;
 
+	if (strlen(text) >= room)
+		return fail(EINVAL, "%s: [%s] %s: a value of %zu characters, at most %zu",
+			    source, section, d->key, strlen(text), room - 1);
 	if (value_parse(d, text, &number) != 0) {
 		option_range(d, range, sizeof(range));
 		return fail(EINVAL, "%s: [%s] %s = \"%s\" is not in %s", source, section,
@@ -615,6 +619,8 @@ static int entry_check(const struct config_entry *e)
 		return key_check(e, partition_options, partition_option_count);
 	if (strncmp(e->section, "backend.", 8) == 0) {
 		b = registry_find(e->section + 8);
+		if (b != NULL && b->err != 0)
+			return 0; /* what it would take is not known */
 		if (b != NULL)
 			return key_check(e, b->table.options, b->table.option_count);
 		return fail(EINVAL, "%s: [%s]: this build has no backend %s", e->source,
@@ -641,6 +647,7 @@ static bool table_at(uint32_t index, struct own_section *t)
 		t->name = "policy";
 		t->defs = p != NULL ? p->options : policy_options;
 		t->count = p != NULL ? p->option_count : policy_option_count;
+		t->unknown = false;
 		return true;
 	}
 	index -= 1 + policy_count();
@@ -649,6 +656,7 @@ static bool table_at(uint32_t index, struct own_section *t)
 	t->name = registry_at(index)->section;
 	t->defs = registry_at(index)->table.options;
 	t->count = registry_at(index)->table.option_count;
+	t->unknown = registry_at(index)->err != 0;
 	return true;
 }
 
@@ -693,6 +701,8 @@ static int variable_check(const struct config *cfg, struct variable *v)
 	for (uint32_t i = 0; table_at(i, &t); i++)
 		if (variable_of(v, &t))
 			return 0;
+	if (v->section.unknown)
+		return 0;
 	format_text(source, sizeof(source), "environment %s", v->name);
 	if (v->matched > 0)
 		return unknown_key(source, v->section.name, v->name + v->matched,

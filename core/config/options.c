@@ -53,7 +53,7 @@ const struct hal_option_def layer_options[] = {
 const uint32_t layer_option_count = ARRAY_LENGTH(layer_options);
 
 const struct own_section own_sections[] = {
-	{"hal", core_options, ARRAY_LENGTH(core_options)},
-	{"layers", layer_options, ARRAY_LENGTH(layer_options)},
+	{"hal", core_options, ARRAY_LENGTH(core_options), false},
+	{"layers", layer_options, ARRAY_LENGTH(layer_options), false},
 };
 const uint32_t own_section_count = ARRAY_LENGTH(own_sections);

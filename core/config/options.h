@@ -4,6 +4,8 @@
 #ifndef HAL_CONFIG_OPTIONS_H
 #define HAL_CONFIG_OPTIONS_H
 
+#include <stdbool.h>
+
 #include <hal/backend.h>
 
 extern const struct hal_option_def core_options[], partition_options[], layer_options[];
@@ -14,6 +16,7 @@ struct own_section {
 	const char *name;
 	const struct hal_option_def *defs;
 	uint32_t count;
+	bool unknown; /* it is not known what it may say */
 };
 
 /* Those of one table each. */

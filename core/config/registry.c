@@ -41,6 +41,7 @@ static const char *const builtin_names[] = {
 /* Only grows; entries never move or change, so that devices may point to them. */
 static struct {
 	pthread_mutex_t lock;
+	size_t builtins; /* of builtin, loaded or broken */
 	bool loaded;
 	_Atomic uint32_t count;
 	struct backend *at[BACKENDS_MAX];
@@ -360,19 +361,50 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 	return 0;
 }
 
+static int builtin_add(size_t i)
+{
+	const struct hal_backend *t;
+
+	if (builtin[i] == NULL)
+		return 0;
+	(void)fail(EPROTO, "it does not say why");
+	t = builtin[i](&core_host);
+	if (t != NULL)
+		return backend_add(t, builtin_names[i], NULL);
+	return fail(EPROTO, "%s: refused to load: %s", builtin_names[i],
+		    hal_last_error());
+}
+
+/* It is listed, and whoever asks for it hears why it is not there; nobody else does. */
+static int builtin_broken(const char *name, int err)
+{
+	struct hal_backend t = {
+		.size = sizeof(t),
+		.abi = HAL_BACKEND_ABI,
+		.name = name,
+		.summary = "a backend that does not load",
+		.score = INT32_MIN,
+	};
+	char *why = strdup(hal_last_error());
+	int added = why != NULL ? backend_add(&t, name, NULL)
+				: fail(ENOMEM, "no memory for backend %s", name);
+
+	if (added != 0) {
+		free(why);
+		return added;
+	}
+	registry.at[registry.count - 1]->err = err;
+	registry.at[registry.count - 1]->why = why;
+	return 0;
+}
+
 static int builtin_load(void)
 {
-	for (size_t i = 0; i + 1 < ARRAY_LENGTH(builtin); i++) {
-		const struct hal_backend *t;
-		int err;
+	for (; registry.builtins + 1 < ARRAY_LENGTH(builtin); registry.builtins++) {
+		int err = builtin_add(registry.builtins);
 
-		if (builtin[i] == NULL)
-			continue;
-		t = builtin[i](&core_host);
-		if (t == NULL)
-			return fail(EPROTO, "backend %s refused to load",
-				    builtin_names[i]);
-		err = backend_add(t, builtin_names[i], NULL);
+		if (err != 0 && err != -ENOMEM)
+			err = builtin_broken(builtin_names[registry.builtins], err);
 		if (err != 0)
 			return err;
 	}
@@ -545,6 +577,7 @@ __attribute__((destructor)) static void registry_free(void)
 		free(registry.plugins[--registry.plugin_count]);
 	for (uint32_t i = 0; i < count; i++) {
 		free(registry.at[i]->path);
+		free(registry.at[i]->why);
 		free(registry.at[i]);
 	}
 }

@@ -10,12 +10,14 @@ struct backend {
 	struct hal_backend table; /* gaps filled with stubs */
 	char section[32];
 	char *path; /* of the plugin; NULL: in the tree */
+	int err;    /* built in and does not load: every call answers this */
+	char *why;
 };
 
 extern const struct hal_host core_host;
 
 /* Loads what is built in and the colon list of plugins: all that can be loaded, whatever
- * cannot; the first error. */
+ * cannot; the first error of those plugins, which somebody has named. */
 int registry_load(const char *plugins);
 /* Number index of those plugins that cannot be loaded: the error and its file; 0: there
  * are no more. */

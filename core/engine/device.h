@@ -59,6 +59,7 @@ struct callbacks {
 #define WORK_TIMERS    4u  /* .timer_ns is set */
 #define WORK_CALLBACKS 8u  /* .callbacks_begun is not 0 */
 #define WORK_JOURNAL   16u /* what it does is written down, or replayed */
+#define WORK_UNREAD    32u /* a callback has sent what is not read yet (clock=virtual) */
 
 /* hal_device.intake */
 #define INTAKE_SLEPT   1u /* what has no time was submitted while it slept */

@@ -34,17 +34,21 @@ void engine_init(struct hal_device *dev)
 
 /* ---- reaching it ------------------------------------------------------------------- */
 
-static COLD void wake(struct hal_device *dev)
-{
-	fd_tell(dev->wake_fd);
-}
-
 /* Whoever has the baton reads the inbox once more after giving it back, so one try is
  * enough. */
 static void nudge(struct hal_device *dev)
 {
 	if (engine_try(dev))
 		engine_leave(dev);
+}
+
+/* It sleeps on the word that has just been taken away, or on fds (thread.c). */
+static COLD void wake(struct hal_device *dev)
+{
+	if (dev->event_fd < 0)
+		futex_wake(&dev->inbox.sleeping, 1);
+	else
+		fd_tell(dev->wake_fd);
 }
 
 void engine_post(struct hal_device *dev, struct letter *l)

@@ -614,6 +614,8 @@ void queue_called(struct hal_queue *q)
 	if (atomic_fetch_sub(&q->dev->callbacks_begun, 1) == 1)
 		q->dev->work &= (uint8_t)~WORK_CALLBACKS;
 	q->dev->acted = true;
+	if (q->dev->virtual_clock && !inbox_empty(&q->dev->inbox))
+		q->dev->work |= WORK_UNREAD;
 	q->slow |= SLOW_OTHERS;
 	r = cursor_record(q, q->issue);
 	step(q, r, outer(q, q->issue, r));
@@ -864,7 +866,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	if (!kill || f->end_ns > f->start_ns)
 		trace_command(dev, f, ev);
 	if ((q->slow & SLOW_POLICY) != 0)
-		policy_ended(q, ev);
+		policy_ended(q, f, ev);
 	if (kill) {
 		f->killed = true; /* to be given again */
 		f->done = false;
@@ -977,10 +979,11 @@ static NOINLINE bool may_idle(const struct hal_device *dev, uint64_t until_ns, b
 	       (idle || dev->timer_ns != UINT64_MAX) && atomic_load(&dev->lost) == 0;
 }
 
-/* No time passes while something is called back. */
+/* No time passes while something is called back, and before what that has sent is read.
+ */
 static inline bool calling_back(const struct hal_device *dev)
 {
-	return (dev->work & WORK_CALLBACKS) != 0 && dev->virtual_clock;
+	return (dev->work & (WORK_CALLBACKS | WORK_UNREAD)) != 0 && dev->virtual_clock;
 }
 
 static NOINLINE bool no_events(struct hal_device *dev, int n, uint64_t until_ns,
@@ -1043,6 +1046,7 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 /* What comes before the device is run: rare things, and what is new. */
 static NOINLINE void prepare(struct hal_device *dev)
 {
+	dev->work &= (uint8_t)~WORK_UNREAD;
 	if ((dev->work & WORK_TIMERS) != 0 && dev->timer_ns <= dev->now)
 		timers_run(dev);
 	/* A device that had no room is asked once a turn. */

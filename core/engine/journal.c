@@ -449,7 +449,6 @@ int journal_end(struct hal_device *dev)
 	dev->hot = j->hot;
 	dev->hot_bk = j->bk;
 	dev->journal = NULL;
-	dev->work &= (uint8_t)~WORK_JOURNAL;
 	flush(j);
 	broken = j->broken;
 	(void)close(j->fd);

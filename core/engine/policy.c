@@ -57,6 +57,83 @@ static struct hal_queue *oldest(const struct hal_partition *part)
 	return container_of(part->waiting.next, struct hal_queue, waiting);
 }
 
+/* ---- what commands will run -------------------------------------------------------- */
+
+static uint64_t work_of(const struct record *r)
+{
+	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
+}
+
+/* Of a sum of about eight, one goes and another comes. */
+static void learn(double *sum, uint64_t value)
+{
+	*sum += (double)value - *sum / 8;
+}
+
+/* The submission that was ending has ended. */
+static void job_over(struct hal_queue *q, struct learned *l)
+{
+	if (l->job == q->timeline.seen)
+		return;
+	if (l->part_ns != 0)
+		l->job_ns = l->job_ns != 0 ? l->job_ns - l->job_ns / 8 + l->part_ns / 8
+					   : l->part_ns;
+	l->job = q->timeline.seen;
+	l->part_ns = 0;
+}
+
+static void learn_from(struct hal_queue *q, const struct flight *f, uint64_t ran_ns)
+{
+	struct learned *l = &q->learned;
+	uint64_t work = work_of(f->record);
+
+	if (work != 0) {
+		learn(&l->work_ns, ran_ns);
+		learn(&l->work, work);
+	} else {
+		learn(&l->plain_ns, ran_ns);
+		learn(&l->plain, 1);
+	}
+	if ((f->record->own & REC_WHOLE) != 0)
+		return;
+	job_over(q, l);
+	l->part_ns += ran_ns;
+	l->submit_ns = f->submit_ns;
+}
+
+static uint64_t whole_ns(double ns)
+{
+	const double most = (double)(UINT64_C(1) << 62);
+
+	if (ns < 1)
+		return 1;
+	return ns < most ? (uint64_t)(ns + 0.5) : UINT64_C(1) << 62;
+}
+
+/* The next command, r. */
+static NOINLINE void expect(struct hal_queue *q, const struct record *r)
+{
+	struct learned *l = &q->learned;
+	struct hal_policy_command *head = &q->view.head;
+
+	head->expected_ns = HAL_POLICY_NEVER;
+	if (head->work != 0 && l->work > 0)
+		head->expected_ns = whole_ns(l->work_ns / l->work * (double)head->work);
+	else if (head->work == 0 && l->plain > 0)
+		head->expected_ns = whole_ns(l->plain_ns / l->plain);
+	head->rest_ns = head->expected_ns;
+	if ((r->own & REC_WHOLE) != 0)
+		return;
+	job_over(q, l);
+	if (l->job_ns == 0)
+		return;
+	head->rest_ns = l->job_ns;
+	if (head->submit_ns == l->submit_ns)
+		head->rest_ns -= l->part_ns < l->job_ns ? l->part_ns : l->job_ns - 1;
+	if (head->expected_ns != HAL_POLICY_NEVER && head->rest_ns < head->expected_ns)
+		head->rest_ns = head->expected_ns;
+}
+
 /* ---- in and out -------------------------------------------------------------------- */
 
 static ALWAYS_INLINE void see(struct hal_queue *q)
@@ -79,7 +156,9 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 	v->head.priority = q->asked.priority;
 	v->head.op = r->cmd.op;
 	v->head.flags = r->flags;
-	v->head.work = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
+	v->head.work = work_of(r);
+	if (UNLIKELY((q->slow & SLOW_EXPECTS) != 0))
+		expect(q, r);
 }
 
 static ALWAYS_INLINE void hand(struct hal_queue *q)
@@ -170,7 +249,7 @@ void policy_put_back(struct hal_queue *q)
 		hand(q);
 		return;
 	}
-	/* With the key and the place it had; it has been told of as served. */
+	/* With the key and the place it had; it has had its turn. */
 	q->kept = true;
 	list_add_before(part->waiting.next, &q->waiting);
 	part->shown++;
@@ -204,48 +283,92 @@ static COLD struct hal_queue *overrule(struct hal_partition *part, counter *kind
 	return q;
 }
 
+static NOINLINE struct hal_queue *nobody(struct hal_partition *part, uint64_t until_ns)
+{
+	struct hal_device *dev = part->dev;
+
+	if (until_ns <= dev->now)
+		return overrule(part, &dev->faults.stalls,
+				"it names nobody, until a time that has passed");
+	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0)
+		return overrule(part, &dev->faults.stalls,
+				"it names nobody, and no time, while nothing runs");
+	hold(part, until_ns);
+	return NULL;
+}
+
 /* By what the policy itself keeps; NULL: it names nobody. */
 static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
-	struct policy_faults *f = &dev->faults;
 	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
 	struct hal_policy_queue *v =
 		dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
 	struct hal_queue *q;
 
-	if (v == NULL) {
-		if (o.until_ns <= dev->now)
-			return overrule(part, &f->stalls,
-					"it names nobody, until a time that has passed");
-		if (o.until_ns == HAL_POLICY_NEVER && part->inflight == 0)
-			return overrule(part, &f->stalls,
-					"it names nobody, and no time, while nothing "
-					"runs");
-		hold(part, o.until_ns);
-		return NULL;
-	}
+	if (v == NULL)
+		return nobody(part, o.until_ns);
 	q = queue_of(v);
 	/* Memory of queues is not given back: one that is gone can be told, too. */
 	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
 	    part->sole == q)
-		return overrule(part, &f->invalid,
+		return overrule(part, &dev->faults.invalid,
 				"it names a queue that is not runnable there");
 	q->lease = o.commands;
 	part->leased = q;
 	return q;
 }
 
-static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
+/* It is n's turn.  False: its key is another now. */
+static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *n)
 {
 	struct hal_device *dev = part->dev;
-	struct heap_node *n = heap_first(&part->order);
 	struct hal_queue *q = container_of(n, struct hal_queue, order);
+	uint64_t key = dev->policy->turn(dev->policy_state, &part->view, &q->view, n->key,
+					 dev->now);
 
+	if (LIKELY(key <= n->key))
+		return true;
 	heap_take(&part->order, n);
-	if (dev->policy->served != NULL && !q->kept)
-		dev->policy->served(dev->policy_state, &part->view, &q->view, n->key);
-	return q;
+	n->key = key;
+	heap_add(&part->order, n);
+	return false;
+}
+
+/* Who is first when those have been asked whose turn it is; NULL: held is until when. */
+static NOINLINE struct heap_node *ask_turns(struct hal_partition *part, uint64_t *held)
+{
+	const struct hal_policy *p = part->dev->policy;
+	uint64_t now = (p->flags & HAL_POLICY_TIMES) != 0 ? part->dev->now : UINT64_MAX;
+	/* Each may answer twice; after that it goes round in circles. */
+	uint32_t turns = 2 * part->view.runnable;
+
+	for (;;) {
+		struct heap_node *n = heap_first(&part->order);
+
+		if (container_of(n, struct hal_queue, order)->kept)
+			return n;
+		if (n->key > now) {
+			*held = n->key;
+			return NULL;
+		}
+		if (p->turn == NULL || turns-- == 0 || turn_of(part, n))
+			return n;
+	}
+}
+
+static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
+{
+	const struct hal_policy *p = part->dev->policy;
+	struct heap_node *n;
+	uint64_t held;
+
+	if (p->turn == NULL && (p->flags & HAL_POLICY_TIMES) == 0)
+		n = heap_first(&part->order);
+	else if ((n = ask_turns(part, &held)) == NULL)
+		return nobody(part, held);
+	heap_take(&part->order, n);
+	return container_of(n, struct hal_queue, order);
 }
 
 /* Not by a key, or not as the policy wants. */
@@ -285,7 +408,8 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 
 /* ---- what came of it --------------------------------------------------------------- */
 
-void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev)
+void policy_ended(struct hal_queue *q, const struct flight *f,
+		  const struct hal_bk_event *ev)
 {
 	struct hal_device *dev = q->dev;
 	const struct hal_policy_end end = {
@@ -294,10 +418,13 @@ void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev)
 		.status = ev->status,
 	};
 
+	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
+		learn_from(q, f, end.ran_ns);
 	if (!in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
 	q->view.completed = counter_get(&q->account.completed);
+	q->view.running = q->flight_count - 1; /* f is to be taken out yet */
 	q->part->view.running = q->part->inflight;
 	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
 }
@@ -416,15 +543,25 @@ void policy_partition_init(struct hal_partition *part)
 	part->shown = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
 }
 
-static void view_reset(struct hal_queue *q)
+static void own_reset(struct hal_queue *q)
 {
 	q->view.next = NULL;
 	q->view.prev = NULL;
 	for (size_t i = 0; i < ARRAY_LENGTH(q->view.own); i++)
 		q->view.own[i] = 0;
-	q->slow &= ~SLOW_POLICY;
-	if (q->dev->policy->ended != NULL)
+}
+
+static void view_reset(struct hal_queue *q)
+{
+	const struct hal_policy *p = q->dev->policy;
+
+	q->slow &= ~(SLOW_POLICY | SLOW_EXPECTS);
+	if ((p->flags & HAL_POLICY_EXPECTS) != 0)
+		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
+	if (p->ended != NULL)
 		q->slow |= SLOW_POLICY;
+	q->view.head.expected_ns = HAL_POLICY_NEVER;
+	q->view.head.rest_ns = HAL_POLICY_NEVER;
 	q->lease = 0;
 	q->kept = false;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
@@ -432,7 +569,7 @@ static void view_reset(struct hal_queue *q)
 	q->view.running = q->flight_count;
 }
 
-int policy_attach(struct hal_queue *q)
+static int attach(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 
@@ -440,6 +577,12 @@ int policy_attach(struct hal_queue *q)
 	if (!in_force(dev) || dev->policy->attach == NULL)
 		return 0;
 	return dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
+}
+
+int policy_attach(struct hal_queue *q)
+{
+	own_reset(q);
+	return attach(q);
 }
 
 void policy_detach(struct hal_queue *q)
@@ -476,7 +619,7 @@ static void give_up(struct hal_queue *q)
 
 static void take_over(struct hal_queue *q)
 {
-	(void)policy_attach(q); /* what is there stays, admitted or not */
+	(void)attach(q); /* what is there stays, admitted or not */
 }
 
 static void refill(struct hal_partition *part)
@@ -535,6 +678,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.resize = host_resize,
 		.limit = host_limit,
 	};
+	bool keeps = p == dev->policy && (p->flags & HAL_POLICY_KEEPS) != 0;
 	uint64_t alarm_ns = dev->alarm_ns;
 	void *state = NULL;
 
@@ -563,10 +707,12 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);
 
-		for (size_t i = 0; i < ARRAY_LENGTH(part->view.own); i++)
+		for (size_t i = 0; !keeps && i < ARRAY_LENGTH(part->view.own); i++)
 			part->view.own[i] = 0;
 		part->leased = NULL;
 	}
+	if (!keeps)
+		for_each_queue(dev, own_reset);
 	for_each_queue(dev, take_over);
 	hal_list_for_each (it, &dev->partitions)
 		refill(container_of(it, struct hal_partition, on_device));

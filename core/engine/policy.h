@@ -27,7 +27,8 @@ void policy_put_back(struct hal_queue *q);
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
 /* Whose command is next; NULL: nobody's for now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
-void policy_ended(struct hal_queue *q, const struct hal_bk_event *ev);
+void policy_ended(struct hal_queue *q, const struct flight *f,
+		  const struct hal_bk_event *ev);
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
 /* .alarm_ns or .hold_ns may have come. */
 void policy_timers(struct hal_device *dev);

@@ -37,7 +37,8 @@ struct flight {
 #define SLOW_POLICY     32u /* the policy wants to know of ends */
 #define SLOW_HEAD       64u /* .ending is not .usual */
 /* Between the cursors there is, or has been since they met, what the device has not. */
-#define SLOW_OTHERS 128u
+#define SLOW_OTHERS  128u
+#define SLOW_EXPECTS 256u /* the policy wants to know what commands will run */
 
 /* hal_queue.open */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
@@ -58,6 +59,16 @@ struct asked {
 	uint64_t deadline_ns; /* relative; 0: none */
 	uint64_t tag;
 	int32_t priority;
+};
+
+/* What its commands ran, as far as policies want to know: sums in which the last eight
+ * or so count most. */
+struct learned {
+	double work_ns, work;   /* those whose work is known */
+	double plain_ns, plain; /* those of which it is not, and how many */
+	uint64_t job_ns;        /* a submission of several commands; 0: not known */
+	uint64_t job, part_ns;  /* which one is ending, what it had */
+	uint64_t submit_ns;     /* when that was submitted */
 };
 
 struct hal_queue {
@@ -126,6 +137,7 @@ struct hal_queue {
 	uint8_t suspend_mode;
 	uint32_t lease; /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;
+	struct learned learned;
 	struct heap_node order; /* under a policy that gives keys */
 	struct waiter waiter;
 	struct timer timer; /* parked for a time */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thread.c - the engine of clock=real: a thread that takes turns, looks for a while when
- * there is nothing to do, then sleeps in poll(2) until a letter, an event of the device
- * or a time comes.
+ * there is nothing to do, then sleeps until a letter, an event of the device or a time
+ * comes: on a futex, or in ppoll(2) where the device has an fd.
  */
 #include "engine/thread.h"
 
@@ -55,22 +55,40 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 	return at <= dev->now ? 0 : host_ns + (at - dev->now);
 }
 
-static void sleep_until(struct hal_device *dev, uint64_t host_ns)
+/* Who wakes it is also who takes .sleeping away (W7): that is what it sleeps on. */
+static void sleep_on_word(struct hal_device *dev, uint64_t host_ns)
+{
+	const struct timespec t = timespec_of(host_ns);
+
+	futex_wait(&dev->inbox.sleeping, 1, host_ns == UINT64_MAX ? NULL : &t);
+}
+
+/* The device has an fd: one more for who wakes it. */
+static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 {
 	struct pollfd fds[2] = {
 		{.fd = dev->wake_fd, .events = POLLIN},
-		{.fd = dev->event_fd, .events = POLLIN}, /* -1 is skipped */
+		{.fd = dev->event_fd, .events = POLLIN},
 	};
 	uint64_t now = monotonic_ns();
 	struct timespec t = timespec_of(host_ns > now ? host_ns - now : 0);
 
-	dev->intake |= INTAKE_SLEPT;
-	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
-	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop))
-		(void)ppoll(fds, 2, host_ns == UINT64_MAX ? NULL : &t, NULL);
-	inbox_awake(&dev->inbox);
+	(void)ppoll(fds, 2, host_ns == UINT64_MAX ? NULL : &t, NULL);
 	if ((fds[0].revents & POLLIN) != 0)
 		fd_silence(dev->wake_fd);
+}
+
+static void sleep_until(struct hal_device *dev, uint64_t host_ns)
+{
+	dev->intake |= INTAKE_SLEPT;
+	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
+	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop)) {
+		if (dev->event_fd < 0)
+			sleep_on_word(dev, host_ns);
+		else
+			sleep_on_fds(dev, host_ns);
+	}
+	inbox_awake(&dev->inbox);
 }
 
 /*
@@ -157,6 +175,13 @@ static void *engine_main(void *arg)
 	return NULL;
 }
 
+static void wake_fd_close(struct hal_device *dev)
+{
+	if (dev->wake_fd >= 0)
+		(void)close(dev->wake_fd);
+	dev->wake_fd = -1;
+}
+
 int engine_start(struct hal_device *dev)
 {
 	sigset_t all, old;
@@ -164,12 +189,13 @@ int engine_start(struct hal_device *dev)
 
 	if (dev->virtual_clock)
 		return 0;
-	dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (dev->wake_fd < 0)
-		return fail(errno, "%s: no eventfd: %s", dev->name, hal_strerror(errno));
 	dev->event_fd = dev->table->hot.event_fd(dev->bk);
 	if (dev->event_fd < 0)
 		dev->event_fd = -1;
+	else
+		dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (dev->event_fd >= 0 && dev->wake_fd < 0)
+		return fail(errno, "%s: no eventfd: %s", dev->name, hal_strerror(errno));
 	device_now(dev);
 	/* Signals are the application's. */
 	(void)sigfillset(&all);
@@ -177,8 +203,7 @@ int engine_start(struct hal_device *dev)
 	err = pthread_create(&dev->thread, NULL, engine_main, dev);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0) {
-		(void)close(dev->wake_fd);
-		dev->wake_fd = -1;
+		wake_fd_close(dev);
 		return fail(err, "%s: no thread: %s", dev->name, hal_strerror(err));
 	}
 	(void)pthread_setname_np(dev->thread, "hal-engine");
@@ -204,6 +229,5 @@ void engine_stop(struct hal_device *dev)
 	engine_post(dev, &stop);
 	(void)pthread_join(dev->thread, NULL);
 	dev->has_thread = false;
-	(void)close(dev->wake_fd);
-	dev->wake_fd = -1;
+	wake_fd_close(dev);
 }

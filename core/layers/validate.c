@@ -415,7 +415,7 @@ static int info_check(struct validate *v, const struct hal_device_info *i)
 			       "modes 0x%x: not all of them exist",
 			       i->kind, i->preempt, i->compute_isolation,
 			       i->memory_isolation, i->suspend_modes);
-	if (i->caps >= HAL_CAP_PRIVATE << 1 || (i->verified & ~i->caps) != 0)
+	if (i->caps >= HAL_CAP_LIMIT << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v, "get_info: caps 0x%llx, verified 0x%llx", U64(i->caps),
 			       U64(i->verified));
 	if (i->lost != 0)

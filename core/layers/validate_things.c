@@ -148,14 +148,13 @@ static const struct thing *next_living(const struct validate *v, const struct th
 	return best;
 }
 
-/* Everything that is alive: how many, and the first few. */
+/* Everything that is alive: how many, and the first few, if there are any. */
 uint32_t things_living(const struct validate *v, FILE *report, char *text, size_t size)
 {
 	const struct thing *t = NULL;
 	uint32_t n = 0;
 	size_t used = 0;
 
-	text[0] = '\0';
 	while (n < LISTED_MAX && (t = next_living(v, t)) != NULL) {
 		char what[96], where[128];
 
@@ -176,7 +175,6 @@ uint32_t things_living(const struct validate *v, FILE *report, char *text, size_
 
 void validate_living(const struct layers *l, char *text, size_t size)
 {
-	text[0] = '\0';
 	for (uint32_t i = 0; i < l->count; i++)
 		if (l->at[i].type == &layer_validate)
 			(void)things_living(l->at[i].state, NULL, text, size);

@@ -50,11 +50,12 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	return queue->own[TURN];
 }
 
-static void served(void *state, struct hal_policy_partition *part,
-		   struct hal_policy_queue *queue, uint64_t turn)
+static uint64_t turn(void *state, struct hal_policy_partition *part,
+		     struct hal_policy_queue *queue, uint64_t number, uint64_t now_ns)
 {
-	(void)state, (void)part, (void)turn;
+	(void)state, (void)part, (void)number, (void)now_ns;
 	queue->own[LEFT]--;
+	return 0;
 }
 
 extern const struct hal_policy hal_policy_rr;
@@ -68,5 +69,5 @@ const struct hal_policy hal_policy_rr = {
 	.create = create,
 	.destroy = free,
 	.key = key,
-	.served = served,
+	.turn = turn,
 };

@@ -55,13 +55,15 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	return queue->own[VIRTUAL];
 }
 
-static void served(void *state, struct hal_policy_partition *part,
-		   struct hal_policy_queue *queue, uint64_t virtual_time)
+static uint64_t turn(void *state, struct hal_policy_partition *part,
+		     struct hal_policy_queue *queue, uint64_t virtual_time,
+		     uint64_t now_ns)
 {
-	(void)state;
+	(void)state, (void)now_ns;
 	queue->own[PICKED]++;
 	if (virtual_time > part->own[0])
 		part->own[0] = virtual_time;
+	return 0;
 }
 
 extern const struct hal_policy hal_policy_wfq;
@@ -72,5 +74,5 @@ const struct hal_policy hal_policy_wfq = {
 	.summary = "device time in the ratio of weights",
 	.attach = attach,
 	.key = key,
-	.served = served,
+	.turn = turn,
 };

@@ -43,6 +43,9 @@ static void hal_h(void)
 	FIELD(hal_device_info, lost);
 	FIELD(hal_device_info, preempt_worst_ns);
 	FIELD(hal_device_info, clock_hz);
+	FIELD(hal_device_info, bandwidth);
+	FIELD(hal_device_info, limit_bytes);
+	FIELD(hal_device_info, limit_window_ns);
 	STRUCT(hal_backend_info);
 	FIELD(hal_backend_info, size);
 	FIELD(hal_backend_info, status);
@@ -357,6 +360,8 @@ static void policy_h(void)
 	FIELD(hal_policy_command, flags);
 	FIELD(hal_policy_command, reserved);
 	FIELD(hal_policy_command, work);
+	FIELD(hal_policy_command, expected_ns);
+	FIELD(hal_policy_command, rest_ns);
 	STRUCT(hal_policy_end);
 	FIELD(hal_policy_end, ran_ns);
 	FIELD(hal_policy_end, bytes);
@@ -390,7 +395,7 @@ static void policy_h(void)
 	FIELD(hal_policy, enqueue);
 	FIELD(hal_policy, dequeue);
 	FIELD(hal_policy, key);
-	FIELD(hal_policy, served);
+	FIELD(hal_policy, turn);
 	FIELD(hal_policy, pick);
 	FIELD(hal_policy, ended);
 	FIELD(hal_policy, changed);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "conformance.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include <yajl/yajl_tree.h>
+
+#include "plugin.h"
 
 struct tenant {
 	struct hal_partition *p;
@@ -426,6 +429,107 @@ static int trace_errors(struct conf *c)
 	return 0;
 }
 
+/* ---- limits of bandwidth: what a policy can ask for -------------------------------- */
+
+static struct plugin_control *limiter(struct conf *c)
+{
+	void *lib = dlopen(CONF_POLICY, RTLD_NOW);
+	struct plugin_control *p = lib ? dlsym(lib, "plugin_control") : NULL;
+
+	if (!p)
+		conf_unsupported(c, "%s", dlerror());
+	else
+		memset(p, 0, sizeof(*p));
+	return p;
+}
+
+struct moved {
+	uint64_t ns, bytes;
+};
+
+enum { LIMIT_COPIED = 65536 };
+
+/* A queue whose partition is limited when it is made, and a copy in it. */
+static int limited_copy(struct conf *c, struct plugin_control *p, struct tenant *t,
+			uint64_t bytes, uint64_t window_ns, struct moved *m)
+{
+	struct hal_point done;
+	struct hal_cmd cmd;
+	struct hal_stats s;
+
+	p->limits = 1;
+	p->limit_bytes = bytes;
+	p->limit_window_ns = window_ns;
+	STEP(conf_queue(c, t->p, &t->q));
+	if (p->limited == 0) {
+		cmd = hal_cmd_copy(t->b, 0, t->b, LIMIT_COPIED, LIMIT_COPIED);
+		STEP(conf_submit(c, t->q, &cmd, 1, &done));
+		STEP(conf_wait(c, done));
+		STEP(stats(c, t->q, &s));
+		*m = (struct moved){s.busy_ns, s.bytes_read + s.bytes_written};
+	}
+	return conf_queue_gone(c, t->q);
+}
+
+/* Never more than the windows it lasted let through, one that was saved up, and what the
+ * device moves around a command and counts with it. */
+static int keeps_to(struct conf *c, const struct moved *m, uint64_t bytes,
+		    uint64_t window_ns)
+{
+	CHECK(m->bytes <= (m->ns / window_ns + 8) * bytes);
+	return 0;
+}
+
+static int limit(struct conf *c)
+{
+	const char *const options[] = {"hal.plugins=" CONF_POLICY, "policy.name=plugin",
+				       NULL};
+	struct plugin_control *p = limiter(c);
+	uint64_t grain = c->info.limit_bytes, window = c->info.limit_window_ns, most;
+	struct moved free, slow, again, m;
+	struct tenant t;
+
+	if (!p)
+		return CONF_UNSUPPORTED;
+	OK(hal_close(c->dev));
+	c->dev = NULL;
+	OK(hal_open(c->target, options, &c->dev));
+	STEP(conf_share(c, 0, 1, &t.p));
+	STEP(conf_buffer(c, t.p, (uint64_t)2 * LIMIT_COPIED, &t.b));
+	if (!(c->info.caps & HAL_CAP_LIMIT)) {
+		STEP(limited_copy(c, p, &t, 4096, 1000, &m));
+		EQ(p->limited, -ENOTSUP);
+		return 0;
+	}
+	/* What it cannot do it refuses: less than the grain, no time, too long a time,
+	 * more than there is. */
+	most = c->info.bandwidth / 1000000; /* in a microsecond */
+	STEP(limited_copy(c, p, &t, grain - 1, window, &m));
+	EQ(p->limited, -EINVAL);
+	STEP(limited_copy(c, p, &t, grain, 0, &m));
+	EQ(p->limited, -EINVAL);
+	STEP(limited_copy(c, p, &t, grain, window + 1, &m));
+	EQ(p->limited, -EINVAL);
+	STEP(limited_copy(c, p, &t, most + grain, 1000, &m));
+	EQ(p->limited, -EINVAL);
+	/* A quarter of what it takes alone, and less. */
+	STEP(limited_copy(c, p, &t, 0, 0, &free));
+	EQ(p->limited, 0);
+	CHECK(free.bytes >= 2 * LIMIT_COPIED && free.ns > 0);
+	for (uint64_t part = 4; part <= 16; part *= 4) {
+		window = grain * free.ns * part / free.bytes + 1;
+		STEP(limited_copy(c, p, &t, grain, window, &slow));
+		EQ(p->limited, 0);
+		STEP(keeps_to(c, &slow, grain, window));
+		CHECK(slow.ns > free.ns * (part - 1));
+		CHECK(slow.ns < free.ns * (part + 2));
+	}
+	STEP(limited_copy(c, p, &t, 0, 0, &again));
+	EQ(p->limited, 0);
+	CHECK(again.ns < 2 * free.ns);
+	return 0;
+}
+
 const struct conf_case conf_account_cases[] = {
 	{"account.counts", counts},
 	{"account.in_flight", in_flight},
@@ -436,6 +540,7 @@ const struct conf_case conf_account_cases[] = {
 	{"account.misses", misses},
 	{"account.sums", sums},
 	{"account.short_struct", short_struct},
+	{"account.limit", limit},
 	{"trace.json", trace},
 	{"trace.until_close", trace_until_close},
 	{"trace.errors", trace_errors},

@@ -65,6 +65,9 @@ static int info(struct conf *c)
 	CHECK(i->preempt != HAL_PREEMPT_INSIDE ||
 	      (i->suspend_modes & ~(1u << HAL_SUSPEND_DRAIN)));
 	CHECK(i->clock_hz > 0);
+	EQ((i->caps & HAL_CAP_LIMIT) != 0, i->limit_bytes != 0);
+	EQ(i->limit_bytes != 0, i->limit_window_ns != 0);
+	CHECK(!i->limit_bytes || i->bandwidth);
 	/* What is made by opening it has no place that others could find it at. */
 	CHECK(!(i->caps & HAL_CAP_PRIVATE) || !i->bus_id[0]);
 	return 0;

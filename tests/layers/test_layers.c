@@ -194,6 +194,21 @@ static long long number_at(yajl_val line, const char *key)
 	return YAJL_GET_INTEGER(v);
 }
 
+/* What is only counted stands in the next line, where there was any, and in no other. */
+struct counted {
+	uint32_t with, without_behind;
+};
+
+static void count_at(yajl_val line, const char *key, struct counted *c)
+{
+	const char *keys[] = {key, NULL};
+	yajl_val v = yajl_tree_get(line, keys, yajl_t_number);
+
+	assert_true(v == NULL || YAJL_GET_INTEGER(v) > 0);
+	c->with += v != NULL;
+	c->without_behind += v == NULL && c->with > 0;
+}
+
 /* Each line is JSON, numbered; ops counts some of them. */
 static void each_line(void **state)
 {
@@ -204,6 +219,7 @@ static void each_line(void **state)
 		"resize",   "program_unload", "queue_destroy",    "close"};
 	uint32_t seen[sizeof(ops) / sizeof(ops[0])] = {0};
 	char error[128], *text, *rest, *line, *last = NULL;
+	struct counted polls = {0}, nows = {0};
 	long long number = 0, at = 0;
 	size_t size;
 
@@ -220,6 +236,8 @@ static void each_line(void **state)
 		for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 			seen[i] += strcmp(string_at(v, "op"), ops[i]) == 0;
 		(void)number_at(v, "result");
+		count_at(v, "polls", &polls);
+		count_at(v, "nows", &nows);
 		if (strcmp(string_at(v, "op"), "close") != 0) {
 			assert_true(number_at(v, "at") >= at);
 			at = number_at(v, "at");
@@ -230,6 +248,8 @@ static void each_line(void **state)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (seen[i] == 0)
 			fail_msg("no call of %s", ops[i]);
+	assert_true(polls.with > 0 && polls.without_behind > 0);
+	assert_true(nows.with > 0 && nows.without_behind > 0);
 	assert_non_null(last);
 	assert_non_null(strstr(last, "\"op\":\"close\",\"result\":0"));
 	/* The launch that faults, as the backend told it. */

@@ -88,6 +88,9 @@ static int attach(void *state, struct hal_policy_partition *part,
 	c->attached++;
 	c->last = queue;
 	c->part = part;
+	if (c->limits)
+		c->limited = c->host->limit(c->host->device, part, c->limit_bytes,
+					    c->limit_window_ns);
 	return 0;
 }
 

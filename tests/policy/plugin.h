@@ -27,12 +27,15 @@ struct plugin_control {
 	uint64_t again_ns;        /* .alarm sets the next one to so much from then */
 	uint32_t stop_mode;
 	int attach_err;
+	uint32_t limits; /* 1: attach limits the partition to ... */
+	uint64_t limit_bytes, limit_window_ns;
 	/* What it was told. */
 	uint64_t attached, detached, enqueued, dequeued[4], picked, ended, changed, moved;
 	uint64_t alarms, alarm_at_ns;
 	uint64_t overruns;    /* enqueued twice, or dequeued without */
 	uint64_t now_ns;      /* of the last pick */
 	int stopped, started; /* what the last ones answered */
+	int limited;
 	const struct hal_policy_host *host;
 };
 

@@ -75,23 +75,36 @@ static inline struct hal_partition *add_partition(struct world *w)
 	return p;
 }
 
-/* One command at a time unless the target says something else: order is the policy's. */
-static inline void world_open(struct world *w, const char *const *options)
+/* Commands are known to be so much work from now on, and run as many ns; 0: they run as
+ * long as they are told, and nothing is known, as at first. */
+static inline void world_work(struct world *w, uint64_t work)
 {
-	static const struct {
+	const struct {
 		struct hal_ref_image head;
 		struct hal_ref_kernel kernels[1];
 	} image = {
 		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{{.name = "work", .fn = work_run, .cost = work_cost, .arg_count = 2}},
+		{{.name = "work",
+		  .fn = work_run,
+		  .cost = work == 0 ? work_cost : NULL,
+		  .work = work,
+		  .arg_count = 2}},
 	};
 
+	if (w->prog != NULL)
+		OK(hal_program_unload(w->prog));
+	OK(hal_program_load(w->dev, &image, sizeof(image), &w->prog));
+	OK(hal_kernel_find(w->prog, "work", &w->work));
+}
+
+/* One command at a time unless the target says something else: order is the policy's. */
+static inline void world_open(struct world *w, const char *const *options)
+{
 	memset(w, 0, sizeof(*w));
 	memset(&ended, 0, sizeof(ended));
 	OK(hal_open("ref?clock=virtual", options, &w->dev));
 	w->part = add_partition(w);
-	OK(hal_program_load(w->dev, &image, sizeof(image), &w->prog));
-	OK(hal_kernel_find(w->prog, "work", &w->work));
+	world_work(w, 0);
 }
 
 static inline void world_close(struct world *w)

@@ -10,7 +10,8 @@
  *  - submitted = completed + failed + dropped + in flight, in queue, partition and
  * device;
  *  - memory used is what the live buffers take;
- *  - an operation that the device fails has changed nothing.
+ *  - an operation that the device fails has changed nothing;
+ *  - no policy of the library has answered what cannot be followed.
  * In the end everything resumes, ends, and can be put away.  A second run with the same
  * seed must give the same hash of everything that was seen.
  */
@@ -74,6 +75,7 @@ struct sim_bk_queue {
 
 struct sim {
 	const char *target;
+	const char *policy; /* NULL: now this, now that */
 	uint64_t seed, random;
 	uint32_t step;
 	bool verbose;

@@ -19,6 +19,8 @@ static const char *const targets[] = {
 	"ref?units=3&preempt=none&resize=none&memory=1M",
 };
 
+static const char *policy;
+
 static int run(uint64_t seed, uint32_t steps, const char *target, bool verbose,
 	       uint64_t *hash)
 {
@@ -29,6 +31,7 @@ static int run(uint64_t seed, uint32_t steps, const char *target, bool verbose,
 		return -1;
 	s->seed = seed;
 	s->random = seed;
+	s->policy = policy;
 	s->verbose = verbose;
 	s->hash = UINT64_C(0xcbf29ce484222325);
 	s->target =
@@ -40,9 +43,11 @@ static int run(uint64_t seed, uint32_t steps, const char *target, bool verbose,
 		err = sim_end(s);
 	if (err)
 		printf("seed %" PRIu64 " step %u on %s: %s\n"
-		       "again: sim_random --seed %" PRIu64 " --steps %u --backend '%s' "
+		       "again: sim_random --seed %" PRIu64
+		       " --steps %u --backend '%s'%s%s "
 		       "--verbose\n",
-		       seed, s->step, s->target, s->why, seed, steps, s->target);
+		       seed, s->step, s->target, s->why, seed, steps, s->target,
+		       policy ? " --policy " : "", policy ? policy : "");
 	*hash = s->hash;
 	/* After a failure the device stays open: its state is what is wrong. */
 	sim_abandon(s);
@@ -73,6 +78,7 @@ int main(int argc, char **argv)
 		{"seeds", required_argument, NULL, 'n'},
 		{"steps", required_argument, NULL, 't'},
 		{"backend", required_argument, NULL, 'b'},
+		{"policy", required_argument, NULL, 'p'},
 		{"verbose", no_argument, NULL, 'v'},
 		{NULL, 0, NULL, 0},
 	};
@@ -82,7 +88,7 @@ int main(int argc, char **argv)
 	bool verbose = false;
 	int o;
 
-	while ((o = getopt_long(argc, argv, "s:n:t:b:v", opts, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "s:n:t:b:p:v", opts, NULL)) != -1) {
 		switch (o) {
 		case 's':
 			seed = strtoull(optarg, NULL, 0);
@@ -96,12 +102,16 @@ int main(int argc, char **argv)
 		case 'b':
 			target = optarg;
 			break;
+		case 'p':
+			policy = optarg;
+			break;
 		case 'v':
 			verbose = true;
 			break;
 		default:
 			fprintf(stderr, "usage: sim_random [--seed N] [--seeds COUNT] "
-					"[--steps N] [--backend TARGET] [--verbose]\n");
+					"[--steps N] [--backend TARGET] [--policy NAME] "
+					"[--verbose]\n");
 			return 2;
 		}
 	}

@@ -125,11 +125,59 @@ int sim_wait(struct hal_point p)
 	return hal_wait(&p, 1, 0, ((int64_t)ts.tv_sec + 300) * 1000000000);
 }
 
+/* Nobody has to ask before what is there keeps to its limits: they are short. */
+static const char *const limits[] = {
+	"quota_window_us=20",
+	"quota_permille=300",
+	"quota_unknown_us=2",
+	"token_rate=300000",
+	"token_burst=3",
+	"static_slots=12",
+	"static_slot_us=10",
+	"tgs_period_us=10",
+	"laxity_unknown_us=3",
+	"prema_unknown_us=3",
+	NULL,
+};
+
+static int set_policy(struct sim *s, const char *name)
+{
+	if (s->verbose)
+		printf("  policy %s\n", name);
+	SIM_OK(hal_device_set_policy(s->dev, name, limits));
+	return 0;
+}
+
+/* Since it was set. */
+static int check_policy(struct sim *s)
+{
+	struct hal_policy_info i = HAL_INIT(hal_policy_info);
+
+	SIM_OK(hal_device_get_policy(s->dev, &i));
+	if (i.invalid + i.stalls + i.fallback != 0)
+		return sim_fail(s, __FILE__, __LINE__, "policy %s: %s", i.name, i.reason);
+	return 0;
+}
+
+static int random_policy(struct sim *s)
+{
+	static const char *const names[] = {"fifo",   "rr",    "priority", "wfq",
+					    "edf",    "quota", "token",    "static",
+					    "laxity", "tgs",   "prema"};
+	uint64_t k = sim_random(s, sizeof(names) / sizeof(*names));
+
+	if (check_policy(s))
+		return -1;
+	return set_policy(s, s->policy ? s->policy : names[k]);
+}
+
 int sim_begin(struct sim *s)
 {
 	uint32_t i;
 
 	SIM_OK(hal_open(s->target, NULL, &s->dev));
+	if (random_policy(s))
+		return -1;
 	s->info = (struct hal_device_info)HAL_INIT(hal_device_info);
 	SIM_OK(hal_device_get_info(s->dev, &s->info));
 	SIM_CHECK(s->info.caps & HAL_CAP_VIRTUAL_CLOCK);
@@ -762,6 +810,7 @@ static const struct {
 	{"wait", wait_for_queue, 8},
 	{"open_gate", open_gate, 5},
 	{"inject", inject, 3},
+	{"policy", random_policy, 1},
 };
 
 int sim_do(struct sim *s)
@@ -788,6 +837,9 @@ int sim_do(struct sim *s)
 int sim_end(struct sim *s)
 {
 	uint32_t i;
+
+	if (check_policy(s))
+		return -1;
 
 	for (i = 0; i < QUEUES; i++) {
 		struct sim_queue *q = &s->queues[i];

@@ -342,6 +342,42 @@ static void bad_plugins_hide_nothing(void **state)
 	FAILS(hal_open("mock", plugins, &dev), -ENOENT, "/no/such.so");
 }
 
+/* A value is listed as it is, or refused with all that reads it. */
+static void long_values(void **state)
+{
+	enum { LONGEST = 4095 };
+	static const int lengths[] = {255, 256, LONGEST - 1, LONGEST, LONGEST + 1};
+	static char text[LONGEST + 2], pair[LONGEST + 32];
+	const char *const options[] = {pair, NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct hal_option_info o = HAL_INIT(hal_option_info);
+		struct hal_device *dev;
+
+		memset(text, 'x', (size_t)lengths[i] - 1);
+		text[lengths[i] - 1] = 'y';
+		text[lengths[i]] = '\0';
+		snprintf(pair, sizeof(pair), "layers.report=%s", text);
+		if (lengths[i] <= LONGEST) {
+			o = lookup(options, "layers", "report");
+			assert_string_equal(o.value, text);
+			assert_string_equal(o.source, "option");
+			setenv("HAL_LAYERS_REPORT", text, 1);
+			o = lookup(NULL, "layers", "report");
+			assert_string_equal(o.value, text);
+			unsetenv("HAL_LAYERS_REPORT");
+			continue;
+		}
+		FAILS(hal_open("ref", options, &dev), -EINVAL,
+		      "[layers] report: a value of 4096 characters, at most 4095");
+		setenv("HAL_LAYERS_REPORT", text, 1);
+		FAILS(hal_open("ref", NULL, &dev), -EINVAL,
+		      "environment HAL_LAYERS_REPORT: ", "4096 characters");
+		unsetenv("HAL_LAYERS_REPORT");
+	}
+}
+
 /* The configuration is wrong, the list is not at its end. */
 static void wrong_configuration_ends_no_list(void **state)
 {
@@ -485,6 +521,7 @@ int main(void)
 		cmocka_unit_test(asked_by_the_file),
 		cmocka_unit_test(bad_plugins_hide_nothing),
 		cmocka_unit_test(wrong_configuration_ends_no_list),
+		cmocka_unit_test(long_values),
 		cmocka_unit_test(wrong_variables),
 		cmocka_unit_test(long_reasons_stay_whole),
 		cmocka_unit_test(order),

@@ -50,6 +50,18 @@ static void full(void **state)
 		n++;
 	assert_int_equal(n, 32);
 	FAILS(submit_cmd(q, numbered(&w, 0), &p), -EAGAIN, "full", "32");
+	/* What it asks for takes one more. */
+	for (uint32_t asks = 0; asks < 2; asks++) {
+		const struct hal_cmd nops[2] = {hal_cmd_of(HAL_OP_NOP, 0),
+						hal_cmd_of(HAL_OP_NOP, 0)};
+		struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+		d.cmds = nops;
+		d.cmd_count = 2;
+		d.tag = asks;
+		FAILS(hal_submit(q, &d, &p), -EAGAIN, "full",
+		      asks ? ": 3 slots are needed" : ": 2 slots are needed");
+	}
 	/* A refused submission counts for nothing. */
 	assert_int_equal(queue_stats(q).submitted, n);
 	FAILS(hal_queue_destroy(q), -EBUSY, "queue 0");

@@ -357,6 +357,43 @@ static void asked_once_a_turn(void **state)
 	world_close(&w);
 }
 
+/* A submission that is refused for a command has waited for nothing: its timelines are
+ * free, however many commands and waits there were. */
+static void waits_of_a_refused_one(void **state)
+{
+	static const struct {
+		uint32_t cmds, waits;
+	} shapes[] = {{1, 1}, {1, 3}, {1, 9}, {2, 3}, {40, 3}};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point points[9];
+	struct hal_cmd cmds[40];
+	struct hal_timeline *t;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	d.cmds = cmds;
+	d.waits = points;
+	for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
+		OK(hal_timeline_create(w.dev, &t));
+		for (uint32_t i = 0; i < 9; i++)
+			points[i] = (struct hal_point){t, i};
+		for (uint32_t i = 0; i < shapes[s].cmds; i++)
+			cmds[i] = numbered(&w, i);
+		/* The last of them, behind all that was right. */
+		cmds[shapes[s].cmds - 1] = hal_cmd_fill(NULL, 0, 4, 0);
+		d.cmd_count = shapes[s].cmds;
+		d.wait_count = shapes[s].waits;
+		FAILS(hal_submit(q, &d, NULL), -EINVAL, "fill");
+		OK(hal_timeline_destroy(t));
+	}
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
 /* ---- which error ----------------------------------------------------------------- */
 
 /* What fails first is what sticks; what failed says EIO, what follows ECANCELED. */
@@ -679,6 +716,7 @@ int main(void)
 		cmocka_unit_test(lost_with_all_it_had),
 		cmocka_unit_test(nothing_behind_a_refused_one),
 		cmocka_unit_test(asked_once_a_turn),
+		cmocka_unit_test(waits_of_a_refused_one),
 		cmocka_unit_test(order_of_errors),
 		cmocka_unit_test(order_of_checks),
 		cmocka_unit_test(only_its_own_work),

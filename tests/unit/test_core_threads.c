@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/device.h"
 #include "engine/timeline.h"
 
 enum {
@@ -381,6 +382,62 @@ static void *wait_for(void *arg)
 	return hal_wait(p, 1, 0, HAL_FOREVER) == 0 ? arg : NULL;
 }
 
+static void *read_one(void *arg)
+{
+	struct hal_completion c;
+
+	return hal_completions_read(arg, &c, 1, HAL_FOREVER) == 1 ? arg : NULL;
+}
+
+/* Who has nothing to do until another thread's callback returns sleeps. */
+static void sleeps_beside_callback(void **state)
+{
+	static const char *const none[] = {NULL};
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_point called, end;
+	struct hal_completions *ring;
+	pthread_t engine, other;
+	struct hal_queue *q;
+	struct ref r;
+	void *good;
+
+	(void)state;
+	ref_open_with(&r, "ref?clock=virtual", none);
+	OK(hal_completions_create(r.dev, 8, &ring));
+	d.completions = ring;
+	OK(hal_queue_create(r.part, &d, &q));
+	for (int i = 0; i < 2; i++) {
+		int64_t until = in_ms(NEVER_MS);
+		struct gate g = {false, false};
+
+		OK(submit_cmd(r.q, hal_cmd_host(pass_gate, &g), &called));
+		end = (struct hal_point){hal_queue_timeline(q), (uint64_t)i + 1};
+		assert_int_equal(pthread_create(&engine, NULL, wait_for, &called), 0);
+		while (!atomic_load(&g.reached))
+			sched_yield();
+		assert_int_equal(pthread_create(&other, NULL, i ? read_one : wait_for,
+						i ? (void *)ring : &end),
+				 0);
+		while (atomic_load(&r.dev->lenders) == 0) {
+			if (now_ns() > until)
+				fail_msg("%s does not sleep",
+					 i ? "hal_completions_read" : "hal_wait");
+			sched_yield();
+		}
+		OK(submit_nop(q, NULL));
+		atomic_store(&g.open, true);
+		pthread_join(engine, &good);
+		assert_ptr_equal(good, &called);
+		pthread_join(other, &good);
+		assert_non_null(good);
+		if (i == 0)
+			assert_ptr_equal(read_one(ring), ring);
+	}
+	OK(hal_queue_destroy(q));
+	OK(hal_completions_destroy(ring));
+	ref_close(&r);
+}
+
 static void cancelled_while_lending(void **state)
 {
 	struct hal_point called;
@@ -658,6 +715,112 @@ static void waited_for(void **state)
 	OK(hal_close(r.dev));
 }
 
+/* Each of several points is waited for during all of the call, whatever is waited for
+ * first, and however: a callback in the middle of it, by which the first queue ends, may
+ * destroy none of their timelines. */
+
+struct several {
+	struct hal_timeline *line;
+	struct hal_queue *idle;
+	bool real; /* the wait may not have begun */
+	int line_err, idle_err;
+};
+
+static void destroy_all(void *user)
+{
+	struct several *s = user;
+
+	if (s->real) {
+		wait_begins(s->line);
+		wait_begins(hal_queue_timeline(s->idle));
+	}
+	s->line_err = hal_timeline_destroy(s->line);
+	s->idle_err = hal_queue_destroy(s->idle);
+	/* What the wait needs to end. */
+	if (s->line_err != 0)
+		(void)hal_timeline_signal(s->line, 1);
+	if (s->idle_err != 0)
+		(void)submit_nop(s->idle, NULL);
+}
+
+static void several_once(const char *target, const int *order, uint32_t flags,
+			 int64_t deadline)
+{
+	static const char *const options[] = {"hal.spin_us=0", NULL};
+	struct hal_point all[3], points[3];
+	struct several s = {.real = strstr(target, "real") != NULL};
+	struct ref r;
+	int got;
+
+	ref_open_with(&r, target, options);
+	s.idle = add_queue(r.part, 0);
+	OK(hal_timeline_create(r.dev, &s.line));
+	OK(submit_cmd(r.q, hal_cmd_host(destroy_all, &s), &all[0]));
+	all[1] = (struct hal_point){s.line, 1};
+	all[2] = (struct hal_point){hal_queue_timeline(s.idle), 1};
+	for (int i = 0; i < 3; i++)
+		points[i] = all[order[i]];
+	got = hal_wait(points, 3, flags, deadline);
+	if (got < 0 || ((flags & HAL_WAIT_ANY) == 0 && got != 0))
+		fail_msg("%s, flags %u: %d %s", target, flags, got, hal_last_error());
+	/* Of any, one may be enough while the callback is still at it. */
+	OK(hal_wait(all, 1, 0, HAL_FOREVER));
+	assert_int_equal(s.line_err, -EBUSY);
+	assert_int_equal(s.idle_err, -EBUSY);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(atomic_load(&all[i].timeline->threads), 0);
+	OK(hal_wait(&all[2], 1, 0, HAL_FOREVER));
+	OK(hal_timeline_destroy(s.line));
+	OK(hal_queue_destroy(s.idle));
+	ref_close(&r);
+}
+
+static void several_waited_for(void **state)
+{
+	static const int orders[][3] = {{0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {1, 2, 0}};
+	static const char *const targets[] = {"ref?clock=virtual", "ref?clock=real"};
+
+	(void)state;
+	for (size_t t = 0; t < 2; t++) {
+		for (size_t i = 0; i < 4; i++) {
+			several_once(targets[t], orders[i], 0, HAL_FOREVER);
+			several_once(targets[t], orders[i], 0, in_ms(NEVER_MS));
+			several_once(targets[t], orders[i], HAL_WAIT_ANY, HAL_FOREVER);
+			several_once(targets[t], orders[i], HAL_WAIT_ANY,
+				     in_ms(NEVER_MS));
+			several_once(targets[t], orders[i], HAL_WAIT_DEVICE_TIME,
+				     (int64_t)NEVER_MS * 1000000);
+		}
+	}
+}
+
+/* A wait that ends otherwise leaves nobody waiting. */
+static void several_not_reached(void **state)
+{
+	static const char *const none[] = {NULL};
+	struct hal_timeline *line[3];
+	struct hal_point points[3];
+	struct ref r[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		ref_open_with(&r[i], "ref?clock=virtual", none);
+	for (int i = 0; i < 3; i++) {
+		OK(hal_timeline_create(r[i / 2].dev, &line[i]));
+		points[i] = (struct hal_point){line[i], 1};
+	}
+	FAILS(hal_wait(points, 2, 0, HAL_FOREVER), -EDEADLK, "no work is left");
+	FAILS(hal_wait(points, 3, 0, HAL_FOREVER), -EDEADLK, "no work is left");
+	FAILS(hal_wait(points, 3, HAL_WAIT_ANY, HAL_FOREVER), -EDEADLK, "no work");
+	FAILS(hal_wait(points, 3, 0, in_ms(0)), -ETIMEDOUT, "time is up");
+	OK(hal_timeline_destroy(line[1]));
+	FAILS(hal_wait(points, 2, 0, HAL_FOREVER), -EINVAL, "destroyed");
+	OK(hal_timeline_destroy(line[0]));
+	OK(hal_timeline_destroy(line[2]));
+	for (int i = 0; i < 2; i++)
+		ref_close(&r[i]);
+}
+
 /* ---- moves beside queues that come and go ---------------------------------------- */
 
 struct mover {
@@ -804,8 +967,11 @@ int main(void)
 		cmocka_unit_test(readers_starve_nobody),
 		cmocka_unit_test(cancelled_while_waiting),
 		cmocka_unit_test(cancelled_while_lending),
+		cmocka_unit_test(sleeps_beside_callback),
 		cmocka_unit_test(nothing_else_is_cancelled),
 		cmocka_unit_test(waited_for),
+		cmocka_unit_test(several_waited_for),
+		cmocka_unit_test(several_not_reached),
 		cmocka_unit_test(resize_beside_queues),
 		cmocka_unit_test(lost_beside_others),
 	};

@@ -29,7 +29,7 @@ static const char *const caps[] = {
 	"grid",           "virtual-clock",   "map",
 	"timestamp",      "resize-idle",     "resize-live",
 	"colored-memory", "fault-contained", "simulated",
-	"stand-in",       "private",
+	"stand-in",       "private",         "limit",
 };
 
 static const char *const suspend_modes[] = {

@@ -91,6 +91,9 @@ static void out_device(struct out *o, const char *target,
 	out_mask(o, "caps", info->caps, cap_name);
 	out_mask(o, "verified", info->verified, cap_name);
 	out_u64(o, "clock_hz", info->clock_hz);
+	out_u64(o, "bandwidth", info->bandwidth);
+	out_u64(o, "limit_bytes", info->limit_bytes);
+	out_u64(o, "limit_window_ns", info->limit_window_ns);
 	out_record_end(o);
 }
 

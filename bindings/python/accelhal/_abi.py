@@ -35,6 +35,7 @@ class Cap(IntFlag):
     SIMULATED = 0x100
     STAND_IN = 0x200
     PRIVATE = 0x400
+    LIMIT = 0x800
 
 
 class Preempt(IntEnum):
@@ -109,6 +110,9 @@ class hal_device_info(Structure):
         ("lost", c_int32),
         ("preempt_worst_ns", c_uint64),
         ("clock_hz", c_uint64),
+        ("bandwidth", c_uint64),
+        ("limit_bytes", c_uint64),
+        ("limit_window_ns", c_uint64),
     ]
 
 
@@ -133,7 +137,7 @@ class hal_option_info(Structure):
         ("type", c_char * 16),
         ("range", c_char * 64),
         ("def", c_char * 64),
-        ("value", c_char * 256),
+        ("value", c_char * 4096),
         ("source", c_char * 128),
         ("help", c_char * 160),
     ]
@@ -450,6 +454,9 @@ DOCS = {
         "lost": '0, or -ENODEV: the device is lost, for good',
         "preempt_worst_ns": 'of .preempt; 0: unbounded',
         "clock_hz": 'device cycles a second of device time',
+        "bandwidth": 'of all memory, bytes a second; 0: none known',
+        "limit_bytes": 'grain of a limit, and the least; 0: no HAL_CAP_LIMIT',
+        "limit_window_ns": 'longest window of a limit',
     },
     "hal_option_info": {
         "section": '"hal", "backend.npu" ...',
@@ -495,7 +502,7 @@ DOCS = {
     },
     "hal_queue_desc": {
         "flags": '0',
-        "weight": 'share under policy wfq; 0 counts as 1',
+        "weight": 'share under policies wfq, quota, token; 0 counts as 1',
         "completions": 'where ends are told; NULL: nowhere',
     },
     "hal_kernel_info": {

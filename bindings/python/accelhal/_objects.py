@@ -658,7 +658,7 @@ class Partition(Object):
               completions=None):
         """A Queue.  priority: higher is served first within the partition; deadline_ns: of
         each submission, relative, device time, misses are counted and policy edf goes by
-        it; weight: share under policy wfq; min_preempt: the least Preempt, else ENOTSUP;
+        it; weight: share under wfq, quota, token; min_preempt: the least Preempt, else ENOTSUP;
         completions: the Completions where ends are told."""
         desc = fill(_abi.hal_queue_desc, priority=priority, deadline_ns=deadline_ns,
                     weight=weight, min_preempt=min_preempt)
@@ -748,7 +748,7 @@ class Device(Object):
         return _told(_records.policy_info, lib.hal_device_get_policy, self.handle)
 
     def set_policy(self, name, options=None):
-        """Replaces the policy while work runs: fifo, priority, rr, wfq, edf ... options: a
+        """Replaces the policy while work runs: fifo, priority, rr, wfq, edf, quota ... options: a
         dict or "key=value" strings of section [policy].  EINVAL: the old one stays."""
         check(lib.hal_device_set_policy(self.handle, text(name, "the name"),
                                         strings(options, "options")))

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prema: who has waited longest for its length and priority; of those, the shortest.
+ *
+ * PREMA (Choi, Rhu 2020): a queue has 1, 3 or 9 tokens, by priority (below 0, 0, above),
+ * and as many more for each of its lengths that it waits; of those with at least as many
+ * as the highest of 1, 3, 9 that anybody has, the shortest is served.  There tokens are
+ * handed out every period and lengths come from a model of the array; here both are
+ * computed when somebody is picked, lengths are learned and rounded up to powers of two,
+ * waiting counts from when the command could run, and nothing that runs is stopped.
+ *
+ * Good for the mean of latencies over lengths (ANTT) while nobody waits for ever: short
+ * ones pass long ones, but only until those have waited for their length some times.  Bad
+ * for the highest priority: what has waited long enough stands beside it, and before it
+ * when it is shorter (priority never lets it wait).
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <hal/policy.h>
+
+enum { LENGTHS = 64, CLASSES = 3 };
+/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared. */
+enum { SHARED, CLASS, LENGTH };
+
+static const uint64_t tokens_of[CLASSES] = {1, 3, 9};
+
+/* Those of one class and length wait in the order in which they came: the first has most
+ * tokens, so only those have to be looked at. */
+struct list {
+	struct hal_policy_queue *first, *last;
+};
+
+struct shared {
+	struct shared *next;
+	uint64_t queues;
+	uint64_t waiting; /* bit a length: one of the lists is not empty */
+	struct list list[LENGTHS][CLASSES];
+};
+
+struct prema {
+	const struct hal_host *host;
+	struct shared *shared; /* all there are */
+	uint64_t unknown_ns;
+};
+
+static const struct hal_option_def options[] = {
+	{"prema_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
+	 "prema: what a command is taken to run while none of its queue has ended"},
+};
+
+static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
+		  const struct hal_policy_host *device, void **state)
+{
+	struct prema *prema = calloc(1, sizeof(*prema));
+
+	(void)device;
+	if (prema == NULL)
+		return host->fail(ENOMEM, "prema: no memory");
+	prema->host = host;
+	prema->unknown_ns = (uint64_t)host->option_int(cfg, "prema_unknown_us") * 1000;
+	*state = prema;
+	return 0;
+}
+
+static void destroy(void *state)
+{
+	struct prema *prema = state;
+
+	while (prema->shared != NULL) {
+		struct shared *next = prema->shared->next;
+
+		free(prema->shared);
+		prema->shared = next;
+	}
+	free(prema);
+}
+
+static struct shared *shared_of(const uint64_t *own)
+{
+	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
+}
+
+static int attach(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue)
+{
+	struct prema *prema = state;
+	struct shared *s = shared_of(part->own);
+
+	if (s == NULL) {
+		s = calloc(1, sizeof(*s));
+		if (s == NULL)
+			return prema->host->fail(ENOMEM, "prema: no memory");
+		s->next = prema->shared;
+		prema->shared = s;
+		part->own[SHARED] = (uintptr_t)s;
+	}
+	s->queues++;
+	queue->own[SHARED] = (uintptr_t)s;
+	return 0;
+}
+
+static void detach(void *state, struct hal_policy_partition *part,
+		   struct hal_policy_queue *queue)
+{
+	struct prema *prema = state;
+	struct shared *s = shared_of(queue->own), **p = &prema->shared;
+
+	if (s == NULL || --s->queues != 0)
+		return;
+	while (*p != s)
+		p = &(*p)->next;
+	*p = s->next;
+	free(s);
+	part->own[SHARED] = 0;
+}
+
+/* Of a power of two that ns is not above: the exponent. */
+static uint64_t length_of(uint64_t ns)
+{
+	uint64_t length = 0;
+
+	while (length < LENGTHS - 1 && ns > UINT64_C(1) << length)
+		length++;
+	return length;
+}
+
+static struct list *list_of(struct shared *s, const struct hal_policy_queue *queue)
+{
+	return &s->list[queue->own[LENGTH]][queue->own[CLASS]];
+}
+
+static void enqueue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue)
+{
+	const struct prema *prema = state;
+	struct shared *s = shared_of(queue->own);
+	uint64_t rest_ns = queue->head.rest_ns;
+	struct list *l;
+
+	(void)part;
+	if (s == NULL)
+		return;
+	if (rest_ns == HAL_POLICY_NEVER)
+		rest_ns = prema->unknown_ns;
+	queue->own[LENGTH] = length_of(rest_ns);
+	queue->own[CLASS] = (uint64_t)(queue->head.priority >= 0) +
+			    (uint64_t)(queue->head.priority > 0);
+	s->waiting |= UINT64_C(1) << queue->own[LENGTH];
+	l = list_of(s, queue);
+	queue->next = NULL;
+	queue->prev = l->last;
+	if (queue->prev != NULL)
+		queue->prev->next = queue;
+	else
+		l->first = queue;
+	l->last = queue;
+}
+
+static void take(struct shared *s, struct hal_policy_queue *queue)
+{
+	struct list *l = list_of(s, queue);
+	bool empty = true;
+
+	if (queue->prev != NULL)
+		queue->prev->next = queue->next;
+	else
+		l->first = queue->next;
+	if (queue->next != NULL)
+		queue->next->prev = queue->prev;
+	else
+		l->last = queue->prev;
+	for (size_t c = 0; c < CLASSES; c++)
+		empty = empty && s->list[queue->own[LENGTH]][c].first == NULL;
+	if (empty)
+		s->waiting &= ~(UINT64_C(1) << queue->own[LENGTH]);
+}
+
+static void dequeue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue, enum hal_policy_why why)
+{
+	(void)state, (void)part, (void)why;
+	if (shared_of(queue->own) != NULL)
+		take(shared_of(queue->own), queue);
+}
+
+static uint64_t tokens(const struct hal_policy_queue *queue, uint64_t now_ns)
+{
+	uint64_t each = tokens_of[queue->own[CLASS]];
+
+	return each + (each * (now_ns - queue->runnable_ns) >> queue->own[LENGTH]);
+}
+
+/* The shortest of those with at least so many; of equal lengths, who has most. */
+static struct hal_policy_queue *shortest(struct shared *s, uint64_t now_ns,
+					 uint64_t least)
+{
+	for (uint64_t length = 0; s->waiting >> length != 0; length++) {
+		struct hal_policy_queue *best = NULL;
+
+		for (size_t c = CLASSES; c-- > 0;) {
+			struct hal_policy_queue *q = s->list[length][c].first;
+
+			if (q != NULL && tokens(q, now_ns) >= least &&
+			    (best == NULL || tokens(q, now_ns) > tokens(best, now_ns)))
+				best = q;
+		}
+		if (best != NULL || length == LENGTHS - 1)
+			return best;
+	}
+	return NULL;
+}
+
+static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
+				     uint64_t now_ns, struct hal_policy_order *order)
+{
+	struct shared *s = shared_of(part->own);
+	struct hal_policy_queue *queue = NULL;
+
+	(void)state, (void)order;
+	for (size_t c = s != NULL ? CLASSES : 0; queue == NULL && c-- > 0;)
+		queue = shortest(s, now_ns, tokens_of[c]);
+	if (queue != NULL)
+		take(s, queue);
+	return queue;
+}
+
+extern const struct hal_policy hal_policy_prema;
+const struct hal_policy hal_policy_prema = {
+	.size = sizeof(struct hal_policy),
+	.abi = HAL_POLICY_ABI,
+	.name = "prema",
+	.summary = "tokens for waiting; of who has enough, the shortest",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.flags = HAL_POLICY_EXPECTS,
+	.create = create,
+	.destroy = destroy,
+	.attach = attach,
+	.detach = detach,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.pick = pick,
+};
