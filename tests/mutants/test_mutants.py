@@ -3,11 +3,14 @@
 SystemVerilog, that a seed decides which are taken, and how survivors are explained."""
 import importlib.machinery
 import importlib.util
+import os
 import random
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+from unittest import mock
 
 SCRIPT = sys.argv.pop(1)
 sys.dont_write_bytecode = True
@@ -106,6 +109,33 @@ class Planner(unittest.TestCase):
         self.assertTrue(any(two.fits(m) for m in made))
         self.assertTrue(any(three.fits(m) for m in made))
         self.assertFalse(any(four.fits(m) for m in made))
+
+    def test_stop(self):
+        """A signal ends what runs, with its children, and what was written stays whole."""
+        with tempfile.TemporaryDirectory() as folder:
+            ready = os.path.join(folder, "ready")
+            os.mkfifo(ready)
+
+            def stop():
+                with open(ready, encoding="utf-8") as f:
+                    f.read()  # until the program runs
+                mutants.STOP.set()
+
+            thread = threading.Thread(target=stop)
+            thread.start()
+            try:
+                with self.assertRaises(mutants.Stopped):
+                    mutants.run(["sh", "-c", "echo x >ready; exec cat /dev/zero >/dev/null"], folder, 3600)
+                thread.join()
+            finally:
+                mutants.STOP.clear()
+            path = os.path.join(folder, "a.json")
+            mutants.write_whole(path, "one")
+            with mock.patch.object(os, "replace", side_effect=KeyboardInterrupt):
+                with self.assertRaises(KeyboardInterrupt):
+                    mutants.write_whole(path, "two")
+            with open(path, encoding="utf-8") as f:
+                self.assertEqual(f.read(), "one")
 
 
 if __name__ == "__main__":
