@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Thin: the build is CMake's (see CMakePresets.json); this only names the usual errands.
+# Thin: the build is CMake's (see CMakePresets.json); this only names the usual tasks.
 
 JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)

@@ -165,7 +165,7 @@ struct lz_queue {
 	uint32_t slot_count, head, count, tail;
 	uint64_t head_since_ns; /* the oldest one is the oldest since */
 	uint64_t checked_ns;
-	bool watched, suspended, quiet_due, fenced, dead, told;
+	bool watched, suspended, quiet_due, fenced, dead, reported;
 	uint64_t quiet_cookie;
 	char fault[LZ_FAULT_BYTES];
 	struct lz_slot slots[];

@@ -544,11 +544,11 @@ static uint32_t take_dead(struct lz_device *dev, struct lz_queue *q,
 	for (; n < max && q->count; n++) {
 		const struct lz_slot *s = &q->slots[q->head];
 
-		event_init(&ev[n], HAL_BK_DONE, q->told ? -ECANCELED : -EIO,
+		event_init(&ev[n], HAL_BK_DONE, q->reported ? -ECANCELED : -EIO,
 			   s->cmd.cookie, now);
-		if (!q->told)
+		if (!q->reported)
 			memcpy(ev[n].fault, q->fault, sizeof(ev[n].fault));
-		q->told = true;
+		q->reported = true;
 		pop(q, now);
 	}
 	return n;

@@ -155,7 +155,7 @@ struct npu_device {
 	atomic_ullong now_ns; /* device time when the machine was last looked at */
 	/* clock=real: what CLOCK_MONOTONIC lacks to device time while nothing runs;
 	 * NPU_WORKS: the machine's cycles count.  And the last time told. */
-	atomic_ullong rest_ns, told_ns;
+	atomic_ullong rest_ns, reported_ns;
 	struct npu_durations *durations; /* NULL: not asked for */
 	uint64_t verified;
 	bool limits;   /* the machine has token buckets */

@@ -319,11 +319,12 @@ static uint64_t now_real(struct npu_device *dev)
 {
 	uint64_t rest = atomic_load_explicit(&dev->rest_ns, memory_order_acquire);
 	uint64_t now = rest == NPU_WORKS ? npu_time(dev) : npu_host_ns() + rest;
-	unsigned long long told = atomic_load(&dev->told_ns);
+	unsigned long long reported = atomic_load(&dev->reported_ns);
 
-	while (told < now && !atomic_compare_exchange_weak(&dev->told_ns, &told, now))
+	while (reported < now &&
+	       !atomic_compare_exchange_weak(&dev->reported_ns, &reported, now))
 		;
-	return told < now ? now : told;
+	return reported < now ? now : reported;
 }
 
 uint64_t npu_now(void *device)

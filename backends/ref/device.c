@@ -231,8 +231,8 @@ static int ref_get_info(void *device, struct hal_device_info *info)
 
 /* ---- extension -------------------------------------------------------------------- */
 
-void ref_tell_event(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
-		    uint32_t op)
+void ref_notify_event(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
+		      uint32_t op)
 {
 	struct hal_ref_event ev = {
 		.kind = kind,

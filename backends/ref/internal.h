@@ -143,8 +143,8 @@ const struct hal_backend *hal_backend_ref(const struct hal_host *host);
 /* device.c */
 bool ref_inject_count(struct ref_device *dev, uint32_t op, int *err);
 uint64_t ref_now(void *device);
-void ref_tell_event(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
-		    uint32_t op);
+void ref_notify_event(struct ref_device *dev, const struct ref_queue *q, uint32_t kind,
+		      uint32_t op);
 
 /* partition.c */
 int ref_partition_create(void *device, const struct hal_bk_partition_desc *desc,
@@ -229,11 +229,11 @@ ref_call(const struct ref_partition *part, const struct hal_bk_cmd *cmd, char *f
 	return &k->call;
 }
 
-static inline void ref_tell(struct ref_device *dev, const struct ref_queue *q,
-			    uint32_t kind, uint32_t op)
+static inline void ref_notify(struct ref_device *dev, const struct ref_queue *q,
+			      uint32_t kind, uint32_t op)
 {
 	if (UNLIKELY(dev->on_event != NULL))
-		ref_tell_event(dev, q, kind, op);
+		ref_notify_event(dev, q, kind, op);
 }
 
 #endif

@@ -197,7 +197,7 @@ static void start(struct ref_device *dev, struct ref_partition *part, struct ref
 	part->running = q;
 	run(part, q, dev->now_ns > ready ? dev->now_ns : ready);
 	heap_insert(dev, part);
-	ref_tell(dev, q, HAL_REF_STARTED, first(q)->cmd->op);
+	ref_notify(dev, q, HAL_REF_STARTED, first(q)->cmd->op);
 }
 
 /* Gives the units to the first ready queue, if they are free. */
@@ -290,7 +290,7 @@ finish(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *
 		ev->status = ref_execute(dev, part, cmd, ev);
 		kind = ev->status ? HAL_REF_FAULTED : HAL_REF_ENDED;
 	}
-	ref_tell(dev, q, kind, cmd->op);
+	ref_notify(dev, q, kind, cmd->op);
 	pop(q);
 	if (ev->status == 0)
 		ev->fault[0] = 0; /* a function may have left something there */
@@ -362,7 +362,7 @@ static uint32_t take_notices(struct ref_device *dev, struct hal_bk_event *ev,
 
 			event_init(&ev[n], cmd, dev->now_ns, dev->now_ns);
 			ev[n++].status = -ECANCELED;
-			ref_tell(dev, q, HAL_REF_DROPPED, cmd->op);
+			ref_notify(dev, q, HAL_REF_DROPPED, cmd->op);
 			pop(q);
 		}
 		if (n == max)
@@ -373,7 +373,7 @@ static uint32_t take_notices(struct ref_device *dev, struct hal_bk_event *ev,
 						      .cookie = q->quiet_cookie};
 			ev[n].start_ns = ev[n].end_ns = dev->now_ns;
 			n++;
-			ref_tell(dev, q, HAL_REF_QUIET, HAL_OP_NOP);
+			ref_notify(dev, q, HAL_REF_QUIET, HAL_OP_NOP);
 		}
 		dev->notice_first = q->notice_next;
 		if (!dev->notice_first)

@@ -119,10 +119,10 @@ static void settle(struct hal_completions *c)
 	if (!empty(c))
 		return;
 	wait_noticed(c);
-	if (atomic_load(&c->told) == 0)
+	if (atomic_load(&c->notified) == 0)
 		return;
 	fd_silence(c->fd);
-	atomic_store(&c->told, 0);
+	atomic_store(&c->notified, 0);
 	/* An entry that came before that told nobody. */
 	if (!empty(c))
 		completions_notify(c);

@@ -85,7 +85,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	p->dev = dev;
 	list_init(&p->on_device);
 	list_init(&p->queues);
-	list_init(&p->dirty);
+	list_init(&p->runnable);
 	list_init(&p->busy);
 	busy_init(&p->ran);
 	p->inflight_max = dev->partition_inflight;

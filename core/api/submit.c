@@ -817,8 +817,8 @@ static COLD int submit_refused(const struct hal_queue *q)
 }
 
 /* With a place in the ring of completions, if there is one. */
-static NOINLINE int submit_told(struct hal_queue *q, const struct hal_submit_desc *d,
-				struct hal_point *done)
+static NOINLINE int submit_notified(struct hal_queue *q, const struct hal_submit_desc *d,
+				    struct hal_point *done)
 {
 	int err;
 
@@ -856,7 +856,8 @@ static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_de
 			return err;
 		d = &ours;
 	}
-	return q->completions != NULL ? submit_told(q, d, done) : submit_any(q, d, done);
+	return q->completions != NULL ? submit_notified(q, d, done)
+				      : submit_any(q, d, done);
 }
 
 /* What the usual submission looks like, compared eight bytes at a time. */
@@ -943,8 +944,9 @@ static uint32_t sequence_slots(const struct hal_submit_desc *d)
 	       has_head(d);
 }
 
-static NOINLINE int sequence_told(struct hal_queue *q, struct block *b, uint32_t commands,
-				  const struct hal_submit_desc *d, struct hal_point *done)
+static NOINLINE int sequence_notified(struct hal_queue *q, struct block *b,
+				      uint32_t commands, const struct hal_submit_desc *d,
+				      struct hal_point *done)
 {
 	struct target to = target_ring(q);
 	uint32_t slots = sequence_slots(d);
@@ -1013,7 +1015,7 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 		return err;
 	if (q->completions != NULL && !completions_take(q->completions))
 		return ring_full(q->completions);
-	err = sequence_told(q, seq->block, seq->commands, &d, done);
+	err = sequence_notified(q, seq->block, seq->commands, &d, done);
 	if (err != 0 && q->completions != NULL)
 		completions_untake(q->completions);
 	return err;

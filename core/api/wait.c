@@ -146,7 +146,7 @@ static COLD int stuck(const struct wait *w)
 	return not_reached(w, EDEADLK, "no work is left that could reach it");
 }
 
-/* ---- being told -------------------------------------------------------------------- */
+/* ---- being notified -------------------------------------------------------------------- */
 
 /* The engine's last touch of it. */
 static void let_go(struct wait *w)
@@ -155,7 +155,7 @@ static void let_go(struct wait *w)
 		futex_wake(&w->busy, 1); /* a look at an address, whatever is there */
 }
 
-static void told(struct waiter *waiter, int err)
+static void notified(struct waiter *waiter, int err)
 {
 	struct sleeper *s = container_of(waiter, struct sleeper, waiter);
 	struct wait *w = s->wait;
@@ -174,11 +174,11 @@ static void add(struct sleeper *s)
 	struct hal_timeline *t = s->waiter.timeline;
 	int state = timeline_test(t, s->value);
 
-	s->waiter.fn = told;
+	s->waiter.fn = notified;
 	if (state == 0)
 		timeline_add_waiter(t, &s->waiter, s->value);
 	else
-		told(&s->waiter, state < 0 ? state : 0);
+		notified(&s->waiter, state < 0 ? state : 0);
 }
 
 static void drop(struct sleeper *s)
@@ -352,7 +352,7 @@ static enum run run_many(struct wait *w, struct hal_device *dev)
 		if (w->points[i].timeline->dev == dev)
 			add(&w->sleepers[i]);
 		else if (timeline_test(w->points[i].timeline, w->points[i].value) != 0)
-			told(&w->sleepers[i].waiter, 0);
+			notified(&w->sleepers[i].waiter, 0);
 	}
 	run = run_turns(w, dev);
 	for (uint32_t i = 0; i < w->count; i++)
@@ -579,16 +579,16 @@ static int callback_check(const struct wait *w)
 
 /* A point is reached a moment before its fds are readable.  Who has waited for the point
  * may rely on the fd. */
-static int tell(struct hal_device *dev, void *arg)
+static int notify(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;
 
 	(void)dev;
-	timeline_tell(t, atomic_load(&t->value));
+	timeline_notify(t, atomic_load(&t->value));
 	return 0;
 }
 
-static void fds_told(const struct wait *w)
+static void fds_notified(const struct wait *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
 		const struct hal_point *p = &w->points[i];
@@ -597,7 +597,7 @@ static void fds_told(const struct wait *w)
 						memory_order_acquire) == 0) ||
 		    timeline_test(p->timeline, p->value) == 0)
 			continue;
-		(void)engine_call(p->timeline->dev, tell, p->timeline);
+		(void)engine_call(p->timeline->dev, notify, p->timeline);
 	}
 }
 
@@ -637,7 +637,7 @@ static NOINLINE int wait_many(struct wait *w)
 	out = w->sleepers != NULL
 		      ? wait_open(w)
 		      : fail(ENOMEM, "no memory to wait for %u points", w->count);
-	fds_told(w);
+	fds_notified(w);
 	pthread_cleanup_pop(1);
 	w->sleepers = NULL;
 	return out;
@@ -717,7 +717,7 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 		if (UNLIKELY(err != 0 || points == NULL))
 			return err;
 		if (look(&w, &out) != PENDING) {
-			fds_told(&w);
+			fds_notified(&w);
 			return out;
 		}
 		err = callback_check(&w);
@@ -750,13 +750,13 @@ struct fd_waiter {
 	int fd; /* our own: the caller may close its at any time */
 };
 
-static void fd_told(struct waiter *w, int err)
+static void fd_notified(struct waiter *w, int err)
 {
 	struct fd_waiter *f = container_of(w, struct fd_waiter, waiter);
 	struct hal_timeline *t = w->timeline;
 
 	(void)err;
-	fd_tell(f->fd);
+	fd_signal(f->fd);
 	fd_close(f->fd);
 	free(f);
 	atomic_fetch_sub_explicit(&t->fds, 1, memory_order_release);
@@ -768,11 +768,11 @@ static void fd_add(struct hal_device *dev, struct letter *l)
 	struct hal_timeline *t = f->waiter.timeline;
 
 	(void)dev;
-	f->waiter.fn = fd_told;
+	f->waiter.fn = fd_notified;
 	if (timeline_test(t, f->value) == 0)
 		timeline_add_waiter(t, &f->waiter, f->value);
 	else
-		fd_told(&f->waiter, 0);
+		fd_notified(&f->waiter, 0);
 }
 
 int hal_point_fd(const struct hal_point *point)
@@ -800,7 +800,7 @@ int hal_point_fd(const struct hal_point *point)
 		return err;
 	}
 	if (timeline_test(t, point->value) != 0) {
-		fd_tell(fd);
+		fd_signal(fd);
 		fd_close(f->fd);
 		free(f);
 		return fd;

@@ -8,19 +8,18 @@
 /* One write for all that come before the reader has looked. */
 void completions_notify(struct hal_completions *c)
 {
-	if (atomic_exchange(&c->told, 1) == 0)
-		fd_tell(c->fd);
+	if (atomic_exchange(&c->notified, 1) == 0)
+		fd_signal(c->fd);
 }
 
-void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
-		      uint64_t end_ns)
+void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64_t end_ns)
 {
 	struct hal_completions *c = q->completions;
 	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 	struct hal_completion *e = &c->entries[tail & (c->size - 1)];
 
 	e->queue = q;
-	e->value = ++q->told;
+	e->value = ++q->notified;
 	e->tag = q->ending.tag;
 	e->status = status;
 	e->reserved = 0;

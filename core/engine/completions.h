@@ -23,10 +23,10 @@ struct hal_completions {
 	uint32_t size; /* a power of two */
 	int fd;
 	atomic_uint queues;
-	atomic_uint taken; /* entries that are promised: in flight or unread */
-	atomic_uint told;  /* 2: .fd is readable, 1: it is about to be */
-	atomic_uint tail;  /* the engine's */
-	atomic_uint head;  /* the reader's */
+	atomic_uint taken;    /* entries that are promised: in flight or unread */
+	atomic_uint notified; /* 1: .fd is readable or is about to be */
+	atomic_uint tail;     /* the engine's */
+	atomic_uint head;     /* the reader's */
 	/* futex: the engine's; up to this entry it has seen to .fd.  And whether the
 	 * reader sleeps for it. */
 	atomic_uint noticed, awaited;
@@ -51,7 +51,7 @@ static inline void completions_untake(struct hal_completions *c)
 void completions_notify(struct hal_completions *c);
 
 /* By the engine: a submission of q has ended; q->ending is its. */
-void completions_tell(struct hal_queue *q, int status, uint64_t submit_ns,
-		      uint64_t end_ns);
+void completions_add(struct hal_queue *q, int status, uint64_t submit_ns,
+		     uint64_t end_ns);
 
 #endif

@@ -54,7 +54,7 @@ struct callbacks {
 };
 
 /* hal_device.work */
-#define WORK_TODO      1u  /* perhaps something on todo or dirty */
+#define WORK_TODO      1u  /* perhaps something on todo or runnable */
 #define WORK_BLOCKED   2u  /* something on blocked */
 #define WORK_TIMERS    4u  /* .timer_ns is set */
 #define WORK_CALLBACKS 8u  /* .callbacks_begun is not 0 */
@@ -106,9 +106,9 @@ struct hal_device {
 	uint8_t work;   /* WORK_* */
 	uint8_t intake; /* INTAKE_* */
 	struct list partitions, programs_loaded;
-	struct list todo;    /* queues with something to do that is not the device's */
-	struct list dirty;   /* partitions to serve */
-	struct list blocked; /* partitions whose device queue was full */
+	struct list todo;     /* queues with something to do that is not the device's */
+	struct list runnable; /* partitions to serve */
+	struct list blocked;  /* partitions whose device queue was full */
 	struct list flights;
 	const struct hal_queue
 		*retiring; /* whose records end that are not the device's */

@@ -21,7 +21,7 @@ void engine_init(struct hal_device *dev)
 	list_init(&dev->partitions);
 	list_init(&dev->programs_loaded);
 	list_init(&dev->todo);
-	list_init(&dev->dirty);
+	list_init(&dev->runnable);
 	list_init(&dev->blocked);
 	list_init(&dev->flights);
 	busy_init(&dev->ran);
@@ -48,7 +48,7 @@ static COLD void wake(struct hal_device *dev)
 	if (dev->event_fd < 0)
 		futex_wake(&dev->inbox.sleeping, 1);
 	else
-		fd_tell(dev->wake_fd);
+		fd_signal(dev->wake_fd);
 }
 
 void engine_post(struct hal_device *dev, struct letter *l)

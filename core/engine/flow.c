@@ -80,7 +80,7 @@ static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
 
 	q->next = r;
 	q->runnable = true;
-	if (LIKELY(part->shown == 0 && part->sole == NULL))
+	if (LIKELY(part->enqueued == 0 && part->sole == NULL))
 		part->sole = q;
 	else
 		policy_enqueue(q);
@@ -93,7 +93,7 @@ static ALWAYS_INLINE struct hal_queue *pick(struct hal_partition *part)
 
 	if (LIKELY(q != NULL))
 		part->sole = NULL;
-	else if (part->shown == 0 || (q = policy_pick(part)) == NULL)
+	else if (part->enqueued == 0 || (q = policy_pick(part)) == NULL)
 		return NULL;
 	q->runnable = false;
 	return q;
@@ -197,7 +197,7 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 		counter_add(&q->account.deadline_misses, 1);
 	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
 	if ((q->slow & SLOW_TELLS) != 0)
-		completions_tell(q, status, submit_ns, end_ns);
+		completions_add(q, status, submit_ns, end_ns);
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->ending = q->usual;
 		q->slow &= ~SLOW_HEAD;
@@ -224,7 +224,7 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 			atomic_store_explicit(&q->timeline.value, value,
 					      memory_order_release);
 		if (UNLIKELY(!heap_empty(&q->timeline.waiters)))
-			timeline_tell(&q->timeline, value);
+			timeline_notify(&q->timeline, value);
 		return;
 	}
 	over_slowly(q, q->failing ? status : -ECANCELED, submit_ns, end_ns);
@@ -586,7 +586,7 @@ static ALWAYS_INLINE bool advance(struct hal_queue *q)
 void queue_advance(struct hal_queue *q)
 {
 	if (advance(q))
-		partition_dirty(q->part);
+		partition_runnable(q->part);
 }
 
 /* Calls back, if that is what comes next; then advances. */
@@ -655,7 +655,7 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 	if (list_empty(&q->busy) && !queue_empty(q))
 		list_add_before(&q->part->busy, &q->busy);
 	if (advance(q))
-		partition_dirty(q->part);
+		partition_runnable(q->part);
 }
 
 /* ---- giving ------------------------------------------------------------------------ */
@@ -702,12 +702,12 @@ static COLD void block(struct hal_device *dev, struct hal_partition *part,
 		       struct hal_queue *q)
 {
 	q->runnable = true;
-	if (part->shown == 0 && part->sole == NULL)
+	if (part->enqueued == 0 && part->sole == NULL)
 		part->sole = q;
 	else
 		policy_put_back(q);
-	list_del(&part->dirty);
-	list_add_before(&dev->blocked, &part->dirty);
+	list_del(&part->runnable);
+	list_add_before(&dev->blocked, &part->runnable);
 	dev->work |= WORK_BLOCKED;
 }
 
@@ -761,7 +761,7 @@ static COLD void unblock(struct hal_device *dev)
 		struct list *node = dev->blocked.next;
 
 		list_del(node);
-		list_add_before(&dev->dirty, node);
+		list_add_before(&dev->runnable, node);
 	}
 }
 
@@ -786,11 +786,11 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 
 		if (UNLIKELY(!list_empty(&dev->todo)))
 			go_on(dev);
-		node = dev->dirty.next;
-		if (node == &dev->dirty)
+		node = dev->runnable.next;
+		if (node == &dev->runnable)
 			break;
 		list_del(node);
-		serve(dev, container_of(node, struct hal_partition, dirty));
+		serve(dev, container_of(node, struct hal_partition, runnable));
 	}
 	dev->work &= (uint8_t)~WORK_TODO;
 	if (dev->hot.doorbell != NULL &&
@@ -932,7 +932,7 @@ static COLD void device_lost(struct hal_device *dev)
 
 		ev.cookie = (uint64_t)(uintptr_t)f;
 		f->queue->halted = false;
-		partition_dirty(command_ended(dev, &ev));
+		partition_runnable(command_ended(dev, &ev));
 	}
 	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =
@@ -1001,7 +1001,7 @@ static NOINLINE void events_taken(struct hal_device *dev, const struct hal_bk_ev
 {
 	for (; n > 0; n--, e++) {
 		if (LIKELY(e->kind == HAL_BK_DONE))
-			partition_dirty(command_ended(dev, e));
+			partition_runnable(command_ended(dev, e));
 		else
 			quiet(dev, e);
 	}
@@ -1036,7 +1036,7 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 		if (LIKELY(dev->work == 0))
 			serve(dev, part);
 		else
-			partition_dirty(part);
+			partition_runnable(part);
 		return true;
 	}
 	events_taken(dev, e, n);

@@ -30,8 +30,8 @@ struct hal_partition {
 	struct list on_device;
 	struct list queues;
 	uint32_t queue_count;
-	struct list dirty; /* on engine.dirty: may be able to take a command */
-	struct list busy;  /* queues with anything in them */
+	struct list runnable; /* on device.runnable: may be able to take a command */
+	struct list busy;     /* queues with anything in them */
 	struct hal_bk_partition_desc desc;
 	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
 	uint64_t quota_before;               /* that */
@@ -39,7 +39,7 @@ struct hal_partition {
 	struct hal_policy_partition view;
 	/* Queues the policy has, and one more when it wants to see even one that is
 	 * alone: without that, sole is runnable and the policy has not been told yet. */
-	uint32_t shown;
+	uint32_t enqueued;
 	struct list waiting;          /* those the policy has, as they came */
 	struct heap order;            /* the same, under a policy that gives keys */
 	struct hal_queue *sole;       /* runnable, and the policy has not been told */
@@ -103,10 +103,10 @@ struct hal_program {
 };
 
 /* part may be able to take a command. */
-static inline void partition_dirty(struct hal_partition *part)
+static inline void partition_runnable(struct hal_partition *part)
 {
-	if (list_empty(&part->dirty))
-		list_add_before(&part->dev->dirty, &part->dirty);
+	if (list_empty(&part->runnable))
+		list_add_before(&part->dev->runnable, &part->runnable);
 	part->dev->work |= WORK_TODO;
 }
 

@@ -172,7 +172,7 @@ void place_take(struct place *p, const struct place_rect *r, uint32_t owner)
 	p->largest_known = false;
 }
 
-void place_give(struct place *p, const struct place_rect *r)
+void place_release(struct place *p, const struct place_rect *r)
 {
 	uint32_t last = r->col + r->cols - 1;
 
@@ -187,7 +187,7 @@ void place_give(struct place *p, const struct place_rect *r)
 void place_settle(struct place *p, const struct place_rect *gone,
 		  const struct place_rect *kept, uint32_t owner)
 {
-	place_give(p, gone);
+	place_release(p, gone);
 	place_take(p, kept, owner);
 }
 

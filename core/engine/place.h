@@ -56,7 +56,7 @@ void place_fini(struct place *p);
 void place_take(struct place *p, const struct place_rect *r, uint32_t owner);
 
 /* A rectangle as it was taken, not a part of one. */
-void place_give(struct place *p, const struct place_rect *r);
+void place_release(struct place *p, const struct place_rect *r);
 
 /* Ends a move: gone is given back but for what it shares with kept. */
 void place_settle(struct place *p, const struct place_rect *gone,

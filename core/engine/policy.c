@@ -168,7 +168,7 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	const struct hal_policy *p = dev->policy;
 
 	list_add_before(&part->waiting, &q->waiting);
-	part->shown++;
+	part->enqueued++;
 	part->view.runnable++;
 	part->view.running = part->inflight;
 	q->kept = false;
@@ -187,7 +187,7 @@ static void drop(struct hal_queue *q)
 	struct hal_partition *part = q->part;
 
 	list_take(&q->waiting);
-	part->shown--;
+	part->enqueued--;
 	part->view.runnable--;
 }
 
@@ -252,7 +252,7 @@ void policy_put_back(struct hal_queue *q)
 	/* With the key and the place it had; it has had its turn. */
 	q->kept = true;
 	list_add_before(part->waiting.next, &q->waiting);
-	part->shown++;
+	part->enqueued++;
 	part->view.runnable++;
 	heap_put_back(&part->order, &q->order);
 }
@@ -437,7 +437,7 @@ void policy_changed(struct hal_partition *part, struct hal_queue *q)
 	if (in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
 		dev->policy->changed(dev->policy_state, &part->view,
 				     q != NULL ? &q->view : NULL);
-	partition_dirty(part);
+	partition_runnable(part);
 }
 
 /* Whoever was held back is asked for again. */
@@ -445,7 +445,7 @@ static void ask_again(struct hal_device *dev)
 {
 	dev->hold_ns = UINT64_MAX;
 	hal_list_for_each (it, &dev->partitions)
-		partition_dirty(container_of(it, struct hal_partition, on_device));
+		partition_runnable(container_of(it, struct hal_partition, on_device));
 }
 
 void policy_timers(struct hal_device *dev)
@@ -540,7 +540,7 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 void policy_partition_init(struct hal_partition *part)
 {
 	list_init(&part->waiting);
-	part->shown = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+	part->enqueued = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
 }
 
 static void own_reset(struct hal_queue *q)
@@ -627,7 +627,7 @@ static void refill(struct hal_partition *part)
 	struct list runnable;
 	bool asks = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
 
-	/* All of it anew: who is alone need not be shown, or has to be. */
+	/* All of it anew: who is alone need not be enqueued, or has to be. */
 	list_init(&runnable);
 	if (part->sole != NULL)
 		list_add_before(&runnable, &part->sole->waiting);
@@ -638,7 +638,7 @@ static void refill(struct hal_partition *part)
 		list_add_before(&runnable, node);
 	}
 	part->sole = NULL;
-	part->shown = asks;
+	part->enqueued = asks;
 	part->view.runnable = 0;
 	part->order = (struct heap){0};
 	while (!list_empty(&runnable)) {
@@ -646,12 +646,12 @@ static void refill(struct hal_partition *part)
 			container_of(runnable.next, struct hal_queue, waiting);
 
 		list_take(&q->waiting);
-		if (part->shown == 0 && part->sole == NULL)
+		if (part->enqueued == 0 && part->sole == NULL)
 			part->sole = q;
 		else
 			policy_enqueue(q);
 	}
-	partition_dirty(part);
+	partition_runnable(part);
 }
 
 /* They were the old policy's. */

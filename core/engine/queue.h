@@ -110,7 +110,7 @@ struct hal_queue {
 	uint32_t slow;       /* SLOW_* */
 	uint32_t flight_count;
 	struct flight *oldest, *fresh; /* that the device has, and that is free */
-	uint64_t told;                 /* submissions, into .completions */
+	uint64_t notified;             /* submissions, into .completions */
 	struct asked asked, ending;    /* at issue, at retire */
 	uint8_t stepping;              /* STEP_* */
 	unsigned int limit; /* of what is written down: nothing behind it is taken yet */

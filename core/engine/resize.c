@@ -332,12 +332,12 @@ void partition_leave(struct hal_partition *p)
 	struct hal_device *dev = p->dev;
 	const struct place_rect r = rect_of(&p->desc);
 
-	place_give(&dev->place, &r);
+	place_release(&dev->place, &r);
 	trace_partition_gone(dev, p);
 	account_add(&dev->past, &p->past);
 	account_fini(&p->past);
 	list_del(&p->on_device);
-	list_del(&p->dirty);
+	list_del(&p->runnable);
 	dev->partition_map[p->desc.index / 64] &= ~(UINT64_C(1) << p->desc.index % 64);
 	dev->partition_count--;
 }
@@ -516,7 +516,7 @@ static void moved(struct hal_partition *part, int status, const char *why)
 		timeline_fail(part->control, status, text, dev);
 	}
 	policy_changed(part, NULL);
-	partition_dirty(part);
+	partition_runnable(part);
 }
 
 void resize_done(const struct hal_bk_event *ev)

@@ -11,7 +11,7 @@
 #include "util/error.h"
 
 /* Tells those who wait for at most value; err tells all. */
-static void tell(struct hal_timeline *t, uint64_t value, int err)
+static void notify(struct hal_timeline *t, uint64_t value, int err)
 {
 	struct heap_node *n;
 
@@ -26,17 +26,17 @@ static void tell(struct hal_timeline *t, uint64_t value, int err)
 	}
 }
 
-void timeline_tell(struct hal_timeline *t, uint64_t value)
+void timeline_notify(struct hal_timeline *t, uint64_t value)
 {
-	tell(t, value, 0);
+	notify(t, value, 0);
 }
 
-static void tell_all(struct hal_timeline *t)
+static void notify_all(struct hal_timeline *t)
 {
 	/* What was reached before it failed has been reached. */
-	tell(t, t->seen, 0);
+	notify(t, t->seen, 0);
 	if (t->seen_err != 0)
-		tell(t, 0, t->seen_err);
+		notify(t, 0, t->seen_err);
 }
 
 void timeline_read(struct hal_timeline *t, uint64_t value, int err)
@@ -45,7 +45,7 @@ void timeline_read(struct hal_timeline *t, uint64_t value, int err)
 		t->seen = value;
 	if (t->seen_err == 0)
 		t->seen_err = err;
-	tell_all(t);
+	notify_all(t);
 }
 
 static void raised(struct hal_device *dev, struct letter *l)
@@ -90,7 +90,7 @@ void timeline_fini(struct hal_timeline *t)
 	t->user = NULL;
 	t->raiser = NULL;
 	object_retire(&t->obj);
-	tell(t, 0, -ECANCELED);
+	notify(t, 0, -ECANCELED);
 	s = atomic_exchange(&t->stuck, NULL);
 	if (s != &t->plain)
 		free(s);
@@ -151,7 +151,7 @@ void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *h
 		if (t->seen_err == 0 && value > t->seen) {
 			t->seen = value;
 			if (!heap_empty(&t->waiters))
-				timeline_tell(t, value);
+				timeline_notify(t, value);
 		}
 	} else if (raised_it) {
 		timeline_announce(t);

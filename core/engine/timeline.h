@@ -82,7 +82,7 @@ void timeline_fail(struct hal_timeline *t, int err, const char *text,
 void timeline_announce(struct hal_timeline *t);
 
 /* The engine's: those who wait for at most value are told. */
-void timeline_tell(struct hal_timeline *t, uint64_t value);
+void timeline_notify(struct hal_timeline *t, uint64_t value);
 void timeline_add_waiter(struct hal_timeline *t, struct waiter *w, uint64_t value);
 void timeline_drop_waiter(struct waiter *w);
 

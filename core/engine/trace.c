@@ -44,7 +44,7 @@ struct lane {
 struct total {
 	bool known;
 	uint64_t value;
-	uint64_t shown; /* thousandths a nanosecond, since the time before */
+	uint64_t written; /* thousandths a nanosecond, since the time before */
 };
 
 /* The partition of that number. */
@@ -264,9 +264,9 @@ static void counted(struct trace *t, struct total *total,
 		return;
 	}
 	milli = more / ns * 1000 + more % ns * 1000 / ns;
-	if (milli != total->shown)
+	if (milli != total->written)
 		counter_is(t, part, what, milli, t->sampled_ns);
-	total->shown = milli;
+	total->written = milli;
 }
 
 static void count_one(struct hal_device *dev, const struct hal_bk_counter *c, uint64_t at)
@@ -305,7 +305,7 @@ void trace_sample(struct hal_device *dev)
 static void total_ends(struct trace *t, struct total *total,
 		       const struct hal_partition *part, const char *what)
 {
-	if (total->shown != 0)
+	if (total->written != 0)
 		counter_is(t, part, what, 0, t->sampled_ns);
 	memset(total, 0, sizeof(*total));
 }

@@ -295,13 +295,14 @@ static uint64_t call_now(void *dev)
 {
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_now};
-	unsigned long long told = atomic_load(&l->told_ns);
+	unsigned long long reported = atomic_load(&l->reported_ns);
 	uint64_t now = HOT(l, now)(l->bk);
 	uint32_t passed;
 
 	/* Any thread asks; what others have been told meanwhile may be later. */
-	c.until_ns = told;
-	while (told < now && !atomic_compare_exchange_weak(&l->told_ns, &told, now))
+	c.until_ns = reported;
+	while (reported < now &&
+	       !atomic_compare_exchange_weak(&l->reported_ns, &reported, now))
 		;
 	passed = down(l, &c);
 	c.result = (int64_t)now;

@@ -114,8 +114,8 @@ struct layers {
 	const struct hal_backend *real;
 	void *bk; /* the backend's device */
 	const struct hal_device *dev;
-	pthread_mutex_t lock;  /* of the layers' states */
-	atomic_ullong told_ns; /* the latest time that anybody has been told */
+	pthread_mutex_t lock;      /* of the layers' states */
+	atomic_ullong reported_ns; /* the latest time that anybody has been told */
 	uint32_t count;
 	struct {
 		const struct layer_type *type;

@@ -552,7 +552,7 @@ static void gone(struct validate *v, struct layer_call *c)
 	struct thing *t = thing_find(v, kind, (uintptr_t)handles[kind]);
 
 	t->h.alive = false;
-	t->odd = c->result != 0;
+	t->end_failed = c->result != 0;
 	if (kind == PROG)
 		got_unload(v, t);
 	if (t->parent != NULL)

@@ -32,7 +32,7 @@ struct thing {
 				 command, what moves */
 	uint32_t children;    /* queues and buffers, bindings too, of a partition */
 	uint32_t uses;        /* commands in flight that use it; of a queue: all of it */
-	bool odd;             /* its end was answered with an error */
+	bool end_failed;      /* its end was answered with an error */
 	bool lost;            /* the device was lost before it ended */
 	/* partition */
 	struct hal_bk_partition_desc desc, target; /* target.units 0: it does not move */

@@ -123,7 +123,7 @@ void thing_describe(const struct validate *v, const struct thing *t, char *text,
 
 static bool leaks(const struct thing *t)
 {
-	return t->h.kind <= PROG && (t->h.alive || t->odd);
+	return t->h.kind <= PROG && (t->h.alive || t->end_failed);
 }
 
 static bool before(const struct thing *a, const struct thing *b)
@@ -166,7 +166,7 @@ uint32_t things_living(const struct validate *v, FILE *report, char *text, size_
 		if (n++ < 3 && used < size) {
 			format_text(text + used, size - used, "%s%s%s%s",
 				    n > 1 ? "; " : "", what, where,
-				    t->odd ? " (destroying it failed)" : "");
+				    t->end_failed ? " (destroying it failed)" : "");
 			used += strlen(text + used);
 		}
 	}

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* It becomes readable. */
-static inline void fd_tell(int fd)
+static inline void fd_signal(int fd)
 {
 	uint64_t one = 1;
 

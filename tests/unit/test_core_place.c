@@ -263,7 +263,7 @@ static void add(struct grid *g, struct holder *h)
 
 static void drop(struct grid *g, struct holder *h)
 {
-	place_give(&g->place, &h->at);
+	place_release(&g->place, &h->at);
 	h->used = false;
 }
 
@@ -421,7 +421,7 @@ static void moves_hold_both(void **state)
 	place_take(&p, &to, 7);
 	place_settle(&p, &from, &to, 7);
 	assert_int_equal(place_left(&p), 10);
-	place_give(&p, &to);
+	place_release(&p, &to);
 	assert_int_equal(place_left(&p), 18);
 	place_largest(&p, &got);
 	assert_int_equal(area_of(&got), 18);

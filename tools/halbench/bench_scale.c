@@ -329,7 +329,7 @@ static int bench_queues(unsigned int n)
 
 #define GRAVES_COMMANDS 64u
 
-static int bury(struct bench *b, unsigned int n)
+static int destroy_buffers(struct bench *b, unsigned int n)
 {
 	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *buf;
@@ -362,7 +362,7 @@ static int bench_graves(unsigned int n)
 	if (hal_queue_suspend(b.queues[1], HAL_SUSPEND_DRAIN, &quiet) != 0 ||
 	    wait_for(&quiet, 1) != 0 || hal_submit(b.queues[1], &b.desc, &held) != 0)
 		return bench_die("suspending a queue");
-	if (bury(&b, n) != 0 || submit_wait(&b, 1, 1) != 0)
+	if (destroy_buffers(&b, n) != 0 || submit_wait(&b, 1, 1) != 0)
 		return TOOL_FAILED;
 	part_begin();
 	if (submit_wait(&b, 1, GRAVES_COMMANDS) != 0)
