@@ -5,6 +5,7 @@
 test_package.py SOURCE_DIR [unittest's arguments]
 """
 import array
+import asyncio
 import contextlib
 import ctypes
 import errno
@@ -470,6 +471,41 @@ class Real(Opened):
         self.assertEqual((end.queue, end.value, end.tag, end.status), (queue, 1, 77, 0))
         self.assertGreaterEqual(end.end_ns, end.submit_ns)
 
+    def test_await(self):
+        """Tasks await points, and others go on: else the gate never opens."""
+        gate, told = self.device.timeline(), []
+
+        async def first(done):
+            await done
+            await done  # reached
+            told.append("reached")
+
+        async def both():
+            done = self.queue.submit(waits=[gate.at(1)])
+            task = asyncio.create_task(first(done))
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(done, 0.01)
+            told.append("opens")
+            gate.signal(1)
+            await asyncio.wait_for(task, LONG)
+
+        before = len(os.listdir("/proc/self/fd"))
+        asyncio.run(both())
+        self.assertEqual(told, ["opens", "reached"])
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+        gate.close()
+
+    def test_await_fails(self):
+        """What has failed, or gone, raises what wait() does."""
+        async def awaits(point):
+            await point
+
+        with hal.open("ref?clock=real&layers.fault=submit:1:EIO") as device:
+            part = device.partition(4)
+            done = part.queue().submit(hal.fill(part.buffer(64), 1))
+            self.assertIn("injected", self.refused(errno.EIO, asyncio.run, awaits(done)))
+        self.assertRaises(ValueError, asyncio.run, awaits(done))
+
 
 class Answers(Opened):
     """Errors as exceptions."""
@@ -634,6 +670,22 @@ class Network(unittest.TestCase):
                 again, = model.run(images[3])
                 self.assertEqual(again.tobytes(), want[3])
             self.assertEqual(part.info.memory_used, 0)
+
+    def test_await(self):
+        """Runs that are awaited together, on either clock."""
+        image = bytes(((pixel * 255 + 8) // 16 - 128) & 255
+                      for pixel in self.records("test.images", 67)[0][:64])
+
+        async def three(model):
+            return await asyncio.gather(*(model.submit(image) for _ in range(3)))
+
+        for target in "npu:0", "npu:0?clock=real":
+            with hal.open(target) as device, device.partition(rect=(0, 0, 8, 8)) as part:
+                with npu.Model(part, self.path, runs=3) as model:
+                    for _ in range(2):  # the memory is free again
+                        got = asyncio.run(three(model))
+                        self.assertEqual([scores.tobytes() for scores, in got],
+                                         [self.records("small.logits", 10)[0]] * 3)
 
     def test_no_files(self):
         """What is none says so."""

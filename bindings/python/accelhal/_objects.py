@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices, partitions, buffers, programs, queues, timelines and what belongs to them."""
+import asyncio
 import collections
 import contextlib
 import ctypes
@@ -196,6 +197,25 @@ class Point(NamedTuple):
         close.  Virtual clock: only another wait or poll moves time on."""
         raw = _raw_points([self])
         return check(lib.hal_point_fd(raw))
+
+    def __await__(self):
+        """await point, in asyncio: as wait(), while other tasks go on.  On a virtual clock a
+        thread waits, because that is what moves time on."""
+        return self._ended().__await__()
+
+    async def _ended(self):
+        if self.timeline.device.virtual:
+            await asyncio.to_thread(self.wait)
+            return
+        loop, fd = asyncio.get_running_loop(), self.fd()
+        told = loop.create_future()
+        try:
+            loop.add_reader(fd, lambda: told.done() or told.set_result(None))
+            await told
+        finally:
+            loop.remove_reader(fd)
+            os.close(fd)
+        self.wait(timeout=0)
 
 
 def _raw_points(points):

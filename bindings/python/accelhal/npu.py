@@ -92,9 +92,17 @@ class Run:
     def result(self, timeout=None):
         """Waits for it, as wait_all does, and gives a numpy array of the port's dtype and shape
         for each output; quantized values as they are on the device.  Once."""
+        self.point.wait(timeout)
+        return self._take()
+
+    def __await__(self):
+        """await run, in asyncio: the result(), while other tasks go on."""
+        yield from self.point.__await__()
+        return self._take()
+
+    def _take(self):
         if self._memory is None:
             raise ValueError("its result has been taken")
-        self.point.wait(timeout)
         memory, self._memory = self._memory, None
         try:
             return [memory[0].array(port.dtype, port.shape, port.offset)
