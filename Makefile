@@ -7,7 +7,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .PHONY: help demo check check-long check-aarch64 check-levelzero-driver check-deb mutants figures
-.PHONY: format synth setup configure build release install uninstall deb model clean
+.PHONY: format synth setup setup-build configure build release install uninstall deb model clean
 
 PREFIX ?= /usr/local
 
@@ -30,10 +30,13 @@ help:
 	@echo 'make deb         Debian packages, in build/deb; make check-deb: tries them in a fresh Debian'
 	@echo 'make model SHAPE=8x12x4x8  one more NPU: rows x columns x slots x memory channels'
 	@echo 'make build       the library, tools and tests; installs nothing'
-	@echo 'make setup       install what the build needs and this machine lacks (Debian)'
+	@echo 'make setup       install what build and tests need and this machine lacks (Debian)'
 
 setup:
 	@scripts/setup
+
+setup-build:
+	@scripts/setup build
 
 configure:
 	@scripts/stage configure cmake --preset dev
@@ -41,7 +44,7 @@ configure:
 build: configure
 	@scripts/stage build cmake --build --preset dev
 
-demo: setup
+demo: setup-build
 	@scripts/stage demo-configure cmake --preset dev
 	@scripts/stage demo-build cmake --build --preset dev --target hal_demo
 	@build/dev/demo $(if $(MODELS),--models $(MODELS))
@@ -57,7 +60,7 @@ check-long: setup build check-aarch64 check-deb
 mutants: setup build
 	@scripts/mutants $(MUTANTS)
 
-release: setup
+release: setup-build
 	@scripts/stage release-configure cmake --preset release
 	@scripts/stage release-build cmake --build --preset release
 
@@ -68,7 +71,7 @@ install: release
 uninstall:
 	@cmake --build build/release --target uninstall
 
-deb: release
+deb: setup release
 	@rm -rf build/deb
 	@scripts/stage deb cpack --config build/release/CPackConfig.cmake -B $(CURDIR)/build/deb
 	@ls build/deb/*.deb
@@ -76,7 +79,7 @@ deb: release
 check-deb: deb
 	@scripts/stage check-deb scripts/check-deb build/deb
 
-model: setup
+model: setup-build
 	@test -n '$(SHAPE)' || { echo 'make model: SHAPE=ROWSxCOLSxSLOTSxCHANNELS, as 8x12x4x8' >&2; exit 2; }
 	@scripts/stage model-configure cmake --preset dev -DNPU_EXTRA_SHAPES=$(SHAPE)
 	@scripts/stage model cmake --build --preset dev --target npu_model_npu_$(SHAPE)
