@@ -116,11 +116,13 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 	if (!f) {
 		rc = npuc_fail(why, errno, "%s: %s", path, hal_strerror(errno));
 	} else {
-		bool whole = fwrite(file, 1, size, f) == size;
+		int err = fwrite(file, 1, size, f) == size ? 0 : errno;
 
-		whole = fclose(f) == 0 && whole;
-		if (!whole)
-			rc = npuc_fail(why, EIO, "%s: cannot be written", path);
+		if (fclose(f) && !err)
+			err = errno;
+		if (err)
+			rc = npuc_fail(why, err, "%s: cannot be written: %s", path,
+				       hal_strerror(err));
 	}
 	free(file);
 	return rc;
