@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import gc
+import gzip
 import inspect
 import io
 import json
@@ -17,6 +18,7 @@ import os
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -687,13 +689,71 @@ class Network(unittest.TestCase):
                         self.assertEqual([scores.tobytes() for scores, in got],
                                          [self.records("small.logits", 10)[0]] * 3)
 
+    @staticmethod
+    def pack(name):
+        """Models of data/tflite: text, model, seed of its inputs, outputs (ops.py has the
+        format)."""
+        with gzip.open(os.path.join(SOURCE, "data/tflite", name)) as file:
+            count, = struct.unpack("<12xI", file.read(16))
+            for _ in range(count):
+                text = file.read(file.read(1)[0]).decode()
+                model = file.read(*struct.unpack("<I", file.read(4)))
+                length, seed = struct.unpack("<IQ", file.read(12))
+                if not seed:
+                    file.read(length)
+                yield text, model, seed, file.read(*struct.unpack("<I", file.read(4)))
+
+    @staticmethod
+    def random(state):
+        """Endless bytes: oracle_random() of tests/tflite."""
+        while True:
+            state ^= state >> 12
+            state = (state ^ state << 25) & (1 << 64) - 1
+            state ^= state >> 27
+            yield state * 2685821657736338717 >> 56 & 255
+
+    def test_variables(self):
+        """What a network keeps between its runs is there, and is again after reset()."""
+        models = [m for m in self.pack("ops_state.pack.gz") if m[0].startswith("stream")][:4]
+        with tempfile.TemporaryDirectory() as folder, hal.open("npu:0") as device:
+            path = os.path.join(folder, "m.npu")
+            for text, raw, seed, want in models:
+                subprocess.run([os.environ["NPUC"], "-", "-o", path], input=raw, check=True,
+                               stdout=subprocess.DEVNULL)
+                with device.partition(rect=(0, 0, 8, 8)) as part, npu.Model(part, path, 9) as model:
+                    self.assertTrue(model.file.state)
+                    port, = model.file.inputs
+                    for _ in range(2):
+                        source = self.random(seed)
+                        runs = []
+                        for _ in range(len(want) // model.file.outputs[0].bytes):
+                            runs.append(model.submit(bytes(next(source) for _ in range(port.bytes))))
+                        self.assertGreater(len(runs), 1)
+                        self.assertEqual(b"".join(run.result()[0].tobytes() for run in runs), want, text)
+                        model.reset()
+
+    def test_host(self):
+        """A program that leaves the end of its model to the host says so."""
+        with open(self.path, "rb") as file:
+            raw = bytearray(file.read())
+        ports = npu._HEADER.size + 2 * npu._PORT.size
+        raw[12] |= 2
+        raw[ports:ports] = b"the network ends here".ljust(256, b"\0")
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(raw)
+            file.flush()
+            got = npu.read(file.name)
+        plain = npu.read(self.path)
+        self.assertEqual((plain.host, plain.state), ("", False))
+        self.assertEqual(got, plain._replace(host="the network ends here"))
+
     def test_no_files(self):
         """What is none says so."""
         with open(self.path, "rb") as file:
             raw = file.read()
         self.assertRaises(OSError, npu.read, "/nonexistent.npu")
         for wrong in (b"", raw[:79], b"X" + raw[1:], raw[:-1], raw + b"x",
-                      raw[:8] + b"\x09" + raw[9:], raw[:56] + b"\xff" * 4 + raw[60:],
+                      raw[:8] + b"\x09" + raw[9:], raw[:12] + b"\x08" + raw[13:], raw[:56] + b"\xff" * 4 + raw[60:],
                       raw[:80 + 68] + b"\x63" + raw[80 + 69:]):
             with tempfile.NamedTemporaryFile() as file:
                 file.write(wrong)

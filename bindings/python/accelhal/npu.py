@@ -19,6 +19,8 @@ _PORT = struct.Struct("<64sIIII8iQQfi16x")
 _TYPES = {0: "float32", 2: "int32", 3: "uint8", 4: "int64", 7: "int16", 9: "int8"}
 _BYTES = {"float32": 4, "int32": 4, "uint8": 1, "int64": 8, "int16": 2, "int8": 1}
 _VERSION = 1
+_ARENA, _HOST, _STATE = 1, 2, 4  # flags
+_HOST_BYTES = 256
 
 
 class Port(NamedTuple):
@@ -40,7 +42,10 @@ class Port(NamedTuple):
 
 class File(NamedTuple):
     """What a .npu file holds: image is for Device.load(); its kernel "run" takes the output
-    buffer, the input buffer and, with arena, a third of arena_bytes.  Sizes in bytes."""
+    buffer, the input buffer and, with arena, a third of arena_bytes.  Sizes in bytes.
+
+    With state it keeps variables from one run to the next: kernel "init", with the same
+    arguments, gives them their first values, and launches are not replayable."""
     image: bytes
     inputs: tuple
     outputs: tuple
@@ -50,6 +55,8 @@ class File(NamedTuple):
     arena: bool
     macs: int  # multiply-accumulates of one run
     cycles: int  # estimated
+    state: bool
+    host: str  # what of the model is left to the host, in words; "": nothing
 
 
 def _ports(raw, count, at):
@@ -70,13 +77,18 @@ def read(path):
      image_bytes, _) = _HEADER.unpack_from(raw)
     if version != _VERSION:
         raise ValueError(f"{path}: version {version} of .npu files, not {_VERSION}")
+    if flags & ~(_ARENA | _HOST | _STATE):
+        raise ValueError(f"{path}: flags {flags:#x}, which this package does not know")
     ports = _HEADER.size + (inputs + outputs) * _PORT.size
-    if len(raw) != ports + image_bytes:
+    image = ports + (_HOST_BYTES if flags & _HOST else 0)
+    if len(raw) != image + image_bytes:
         raise ValueError(f"{path}: its length is not what its header says")
     try:
-        return File(raw[ports:], tuple(_ports(raw, inputs, _HEADER.size)),
+        return File(raw[image:], tuple(_ports(raw, inputs, _HEADER.size)),
                     tuple(_ports(raw, outputs, _HEADER.size + inputs * _PORT.size)),
-                    input_bytes, output_bytes, arena_bytes, bool(flags & 1), macs, cycles)
+                    input_bytes, output_bytes, arena_bytes, bool(flags & _ARENA), macs, cycles,
+                    bool(flags & _STATE),
+                    raw[ports:image].split(b"\0")[0].decode(errors="replace"))
     except KeyError as kind:
         raise ValueError(f"{path}: a port of unknown type {kind}") from None
 
@@ -130,6 +142,9 @@ class Model:
                 sizes.append(max(self.file.arena_bytes, 64))
             self._free = [[self._keep(part.buffer(size)) for size in sizes]
                           for _ in range(runs)]
+            self._any = self._free[0]
+            if self.file.state:
+                self.reset()
         except Exception:
             self.close()
             raise
@@ -137,6 +152,10 @@ class Model:
     def _keep(self, thing):
         self._made.append(thing)
         return thing
+
+    def reset(self):
+        """Gives the network's variables their first values, once the runs before have ended."""
+        self.queue.submit(launch(self.program.kernel("init"), *self._any))
 
     def submit(self, *inputs, **terms):
         """Starts a run: an array (or buffer) for each input, of the port's dtype and count;
@@ -154,7 +173,8 @@ class Model:
         try:
             for port, data in zip(self.file.inputs, inputs):
                 memory[1].write(data, port.offset)
-            point = self.queue.submit(launch(self.kernel, *memory, replayable=True), **terms)
+            point = self.queue.submit(launch(
+                self.kernel, *memory, replayable=not self.file.state), **terms)
         except Exception:
             self._free.append(memory)
             raise
