@@ -155,6 +155,8 @@ struct hal_policy {
 	 */
 	int (*attach)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue);
+	/* Once for each that was admitted, also after the engine went on without the
+	 * policy: then whatever else it kept of the queue may be old. */
 	void (*detach)(void *state, struct hal_policy_partition *part,
 		       struct hal_policy_queue *queue);
 	void (*enqueue)(void *state, struct hal_policy_partition *part,

@@ -572,11 +572,15 @@ static void view_reset(struct hal_queue *q)
 static int attach(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
+	int err = 0;
 
 	view_reset(q);
-	if (!in_force(dev) || dev->policy->attach == NULL)
+	if (!in_force(dev))
 		return 0;
-	return dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
+	if (dev->policy->attach != NULL)
+		err = dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
+	q->admitted = err == 0;
+	return err;
 }
 
 int policy_attach(struct hal_queue *q)
@@ -591,8 +595,10 @@ void policy_detach(struct hal_queue *q)
 
 	if (q->part->leased == q)
 		q->part->leased = NULL;
-	if (in_force(dev) && dev->policy->detach != NULL)
+	/* Even when it is not in force any more: it may have memory of the queue's. */
+	if (q->admitted && dev->policy->detach != NULL)
 		dev->policy->detach(dev->policy_state, &q->part->view, &q->view);
+	q->admitted = false;
 }
 
 /* Each queue there is: with its partition's runnable ones in the order they came. */

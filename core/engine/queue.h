@@ -32,7 +32,7 @@ struct flight {
 #define SLOW_TRACE      1u
 #define SLOW_SUSPENDING 2u
 #define SLOW_DEADLINE   4u
-#define SLOW_TELLS      8u  /* into a ring of completions */
+#define SLOW_NOTIFIES   8u  /* into a ring of completions */
 #define SLOW_DEFERRED   16u /* something waits to be freed until it has gone on */
 #define SLOW_POLICY     32u /* the policy wants to know of ends */
 #define SLOW_HEAD       64u /* .ending is not .usual */
@@ -133,6 +133,7 @@ struct hal_queue {
 	bool final;        /* suspended for good */
 	bool policy_stops; /* suspended by the policy, or going to be */
 	bool policy_asks;  /* going to be, by .suspend_mode */
+	bool admitted;     /* by the policy */
 	bool kept;         /* picked, but the device had no room: has its key still */
 	uint8_t suspend_mode;
 	uint32_t lease; /* commands the policy has granted beyond the one picked */

@@ -33,7 +33,6 @@ struct list {
 };
 
 struct shared {
-	struct shared *next;
 	uint64_t queues;
 	uint64_t waiting; /* bit a length: one of the lists is not empty */
 	struct list list[LENGTHS][CLASSES];
@@ -41,7 +40,6 @@ struct shared {
 
 struct prema {
 	const struct hal_host *host;
-	struct shared *shared; /* all there are */
 	uint64_t unknown_ns;
 };
 
@@ -64,19 +62,6 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static void destroy(void *state)
-{
-	struct prema *prema = state;
-
-	while (prema->shared != NULL) {
-		struct shared *next = prema->shared->next;
-
-		free(prema->shared);
-		prema->shared = next;
-	}
-	free(prema);
-}
-
 static struct shared *shared_of(const uint64_t *own)
 {
 	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
@@ -85,15 +70,13 @@ static struct shared *shared_of(const uint64_t *own)
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	struct prema *prema = state;
+	const struct prema *prema = state;
 	struct shared *s = shared_of(part->own);
 
 	if (s == NULL) {
 		s = calloc(1, sizeof(*s));
 		if (s == NULL)
 			return prema->host->fail(ENOMEM, "prema: no memory");
-		s->next = prema->shared;
-		prema->shared = s;
 		part->own[SHARED] = (uintptr_t)s;
 	}
 	s->queues++;
@@ -104,14 +87,11 @@ static int attach(void *state, struct hal_policy_partition *part,
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
-	struct prema *prema = state;
-	struct shared *s = shared_of(queue->own), **p = &prema->shared;
+	struct shared *s = shared_of(queue->own);
 
-	if (s == NULL || --s->queues != 0)
+	(void)state;
+	if (--s->queues != 0)
 		return;
-	while (*p != s)
-		p = &(*p)->next;
-	*p = s->next;
 	free(s);
 	part->own[SHARED] = 0;
 }
@@ -236,7 +216,7 @@ const struct hal_policy hal_policy_prema = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_EXPECTS,
 	.create = create,
-	.destroy = destroy,
+	.destroy = free,
 	.attach = attach,
 	.detach = detach,
 	.enqueue = enqueue,

@@ -23,7 +23,7 @@
 
 #define SLOTS_MAX 64
 
-enum { SLOT, HAS }; /* hal_policy_queue.own: which, and it is its own */
+enum { SLOT }; /* hal_policy_queue.own: which */
 enum {
 	TAKEN,
 	STARTED,
@@ -69,7 +69,6 @@ static int attach(void *state, struct hal_policy_partition *part,
 			continue;
 		part->own[TAKEN] |= UINT64_C(1) << i;
 		queue->own[SLOT] = i;
-		queue->own[HAS] = 1;
 		return 0;
 	}
 	/* One that was there before the policy stays, and shares the last. */
@@ -84,8 +83,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
 	(void)state;
-	if (queue->own[HAS] != 0)
-		part->own[TAKEN] &= ~(UINT64_C(1) << queue->own[SLOT]);
+	part->own[TAKEN] &= ~(UINT64_C(1) << queue->own[SLOT]);
 }
 
 /* When a command that is given now starts. */

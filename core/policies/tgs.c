@@ -35,7 +35,6 @@ enum class { PRODUCTIVE, BEST_EFFORT, CLASSES };
 enum { SHARED, CLASS };
 
 struct shared {
-	struct shared *next;
 	uint64_t queues;
 	struct {
 		struct hal_policy_queue *first, *last;
@@ -51,7 +50,6 @@ struct shared {
 
 struct tgs {
 	const struct hal_host *host;
-	struct shared *shared; /* all there are */
 	uint64_t period_ns;
 	int64_t priority;
 };
@@ -78,19 +76,6 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static void destroy(void *state)
-{
-	struct tgs *tgs = state;
-
-	while (tgs->shared != NULL) {
-		struct shared *next = tgs->shared->next;
-
-		free(tgs->shared);
-		tgs->shared = next;
-	}
-	free(tgs);
-}
-
 static struct shared *shared_of(const uint64_t *own)
 {
 	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
@@ -99,7 +84,7 @@ static struct shared *shared_of(const uint64_t *own)
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	struct tgs *tgs = state;
+	const struct tgs *tgs = state;
 	struct shared *s = shared_of(part->own);
 
 	if (s == NULL) {
@@ -107,8 +92,6 @@ static int attach(void *state, struct hal_policy_partition *part,
 		if (s == NULL)
 			return tgs->host->fail(ENOMEM, "tgs: no memory");
 		s->limit = ONE;
-		s->next = tgs->shared;
-		tgs->shared = s;
 		part->own[SHARED] = (uintptr_t)s;
 	}
 	s->queues++;
@@ -119,14 +102,11 @@ static int attach(void *state, struct hal_policy_partition *part,
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
-	struct tgs *tgs = state;
-	struct shared *s = shared_of(queue->own), **p = &tgs->shared;
+	struct shared *s = shared_of(queue->own);
 
-	if (s == NULL || --s->queues != 0)
+	(void)state;
+	if (--s->queues != 0)
 		return;
-	while (*p != s)
-		p = &(*p)->next;
-	*p = s->next;
 	free(s);
 	part->own[SHARED] = 0;
 }
@@ -277,7 +257,7 @@ const struct hal_policy hal_policy_tgs = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS,
 	.create = create,
-	.destroy = destroy,
+	.destroy = free,
 	.attach = attach,
 	.detach = detach,
 	.enqueue = enqueue,

@@ -134,7 +134,13 @@ static void not_admitted(void **state)
 	FAILS(hal_queue_create(t.w.part, &d, &q), -ENOSPC, "not admitted");
 	t.c->attach_err = 0;
 	assert_int_equal(t.c->attached, 2);
+	/* Those that were there stay when it is set again, and it hears no more of them.
+	 */
+	t.c->attach_err = ENOSPC;
+	OK(hal_device_set_policy(t.w.dev, "plugin", NULL));
+	assert_int_equal(t.c->detached, 2);
 	two_close(&t);
+	assert_int_equal(t.c->attached, 2);
 	assert_int_equal(t.c->detached, 2);
 }
 
@@ -163,6 +169,39 @@ static struct hal_policy_info misbehave(struct two *t, enum plugin_mode mode, ui
 	assert_int_equal(policy_of(&t->w).invalid + policy_of(&t->w).stalls, 0);
 	assert_string_equal(policy_of(&t->w).reason, "");
 	return i;
+}
+
+/* The policy that is not asked any more still gives back what it has of each queue. */
+static void detached_all_the_same(void **state)
+{
+	struct hal_partition *elsewhere;
+	struct hal_queue *other, *later;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	elsewhere = add_partition(&t.w);
+	other = add_queue(elsewhere, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	t.c->mode = PLUGIN_STRANGER;
+	(void)submit(&t.w, t.a, 40, 10, 'a');
+	(void)submit(&t.w, t.b, 40, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	/* This one it has never seen. */
+	later = add_queue(t.w.part, 0, 1, 0);
+	OK(hal_queue_destroy(later));
+	assert_int_equal(t.c->attached, 3);
+	assert_int_equal(t.c->detached, 0);
+	OK(hal_queue_destroy(t.a));
+	assert_int_equal(t.c->detached, 1);
+	OK(hal_device_set_policy(t.w.dev, "fifo", NULL));
+	assert_int_equal(t.c->detached, 3);
+	OK(hal_queue_destroy(other));
+	OK(hal_partition_destroy(elsewhere));
+	t.a = add_queue(t.w.part, 0, 1, 0);
+	two_close(&t);
+	assert_int_equal(t.c->detached, 3);
 }
 
 static void net(void **state)
@@ -743,6 +782,7 @@ int main(void)
 		cmocka_unit_test(always),
 		cmocka_unit_test(lease),
 		cmocka_unit_test(not_admitted),
+		cmocka_unit_test(detached_all_the_same),
 		cmocka_unit_test(net),
 		cmocka_unit_test(starves),
 		cmocka_unit_test(strangers),
