@@ -81,6 +81,20 @@ static void add_partition(struct account *sum, struct hal_partition *part)
 		add_queue(sum, container_of(it, struct hal_queue, on_partition));
 }
 
+/* From any thread. */
+static uint64_t device_time(struct hal_device *dev)
+{
+	/* A real device's clock is any thread's.  A virtual one is the engine's: while
+	 * somebody else is that, the time is what it last saw. */
+	if (!dev->virtual_clock)
+		return dev->table->hot.now(dev->bk);
+	if (engine_try(dev)) {
+		device_now(dev);
+		engine_leave(dev);
+	}
+	return atomic_load(&dev->now_cached);
+}
+
 static int stats_out(struct hal_device *dev, struct account *sum, uint64_t busy_ns,
 		     struct hal_stats *stats)
 {
@@ -133,19 +147,6 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 }
 
 /* ---- time -------------------------------------------------------------------------- */
-
-uint64_t device_time(struct hal_device *dev)
-{
-	/* A real device's clock is any thread's.  A virtual one is the engine's: while
-	 * somebody else is that, the time is what it last saw. */
-	if (!dev->virtual_clock)
-		return dev->table->hot.now(dev->bk);
-	if (engine_try(dev)) {
-		device_now(dev);
-		engine_leave(dev);
-	}
-	return atomic_load(&dev->now_cached);
-}
 
 uint64_t hal_device_now(struct hal_device *dev)
 {

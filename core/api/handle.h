@@ -8,9 +8,6 @@
 #include "engine/queue.h"
 #include "util/error.h"
 
-/* Device time, from any thread. */
-uint64_t device_time(struct hal_device *dev);
-
 /* Has fn(dev, arg) done by this thread, if the device lets what flag names be done beside
  * its engine, else by that. */
 int device_beside(struct hal_device *dev, uint64_t flag,

@@ -79,7 +79,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->ending = q->usual;
 	q->completions = d->completions;
 	q->slow = (d->deadline_ns != 0 ? SLOW_DEADLINE : 0) |
-		  (d->completions != NULL ? SLOW_TELLS : 0);
+		  (d->completions != NULL ? SLOW_NOTIFIES : 0);
 	q->part_word = part->obj.id / 64;
 	q->part_bit = UINT64_C(1) << part->obj.id % 64;
 	q->letter.fn = queue_letter;

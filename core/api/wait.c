@@ -337,7 +337,7 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
 			     0) &&
 		    ++turns % LEND_TURNS == 0)
-			engine_tell_lenders(dev);
+			engine_notify_lenders(dev);
 	}
 }
 

@@ -168,11 +168,11 @@ void engine_leave(struct hal_device *dev)
 		atomic_thread_fence(memory_order_seq_cst);
 	} while (!inbox_empty(&dev->inbox) && baton_take(dev));
 	if (UNLIKELY(atomic_load(&dev->lenders) != 0))
-		engine_tell_lenders(dev);
+		engine_notify_lenders(dev);
 	cancel_release(cancel);
 }
 
-void engine_tell_lenders(struct hal_device *dev)
+void engine_notify_lenders(struct hal_device *dev)
 {
 	atomic_fetch_add(&dev->lend, 1);
 	futex_wake(&dev->lend, INT32_MAX);

@@ -27,7 +27,7 @@ void engine_lend_sleep(struct hal_device *dev, unsigned int look);
 /* Until the callback that others run has returned, likewise. */
 void engine_callback_sleep(struct hal_device *dev);
 /* By the engine: those who sleep so may look. */
-void engine_tell_lenders(struct hal_device *dev);
+void engine_notify_lenders(struct hal_device *dev);
 
 /* ---- by the engine ----------------------------------------------------------------- */
 

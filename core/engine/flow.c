@@ -158,6 +158,8 @@ static COLD void signal_failed(struct hal_queue *q, struct hal_timeline *t)
 	timeline_fail(t, -ECANCELED, text, q->dev);
 }
 
+static void queue_retire(struct hal_queue *q);
+
 /* After a failure: everything that the device does not have. */
 static COLD void drop_rest(struct hal_queue *q)
 {
@@ -196,7 +198,7 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 	if (status == 0 && q->ending.deadline_ns != 0 && took > q->ending.deadline_ns)
 		counter_add(&q->account.deadline_misses, 1);
 	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
-	if ((q->slow & SLOW_TELLS) != 0)
+	if ((q->slow & SLOW_NOTIFIES) != 0)
 		completions_add(q, status, submit_ns, end_ns);
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->ending = q->usual;
@@ -218,7 +220,8 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 		if (UNLIKELY((own & REC_WHOLE) == 0))
 			account_latency(&q->account, LATENCY_SUBMISSION,
 					end_ns > submit_ns ? end_ns - submit_ns : 0);
-		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_TELLS | SLOW_HEAD)) != 0))
+		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_NOTIFIES | SLOW_HEAD)) !=
+			     0))
 			over_slowly(q, 0, submit_ns, end_ns);
 		else
 			atomic_store_explicit(&q->timeline.value, value,
@@ -428,7 +431,8 @@ static ALWAYS_INLINE void retire(struct hal_queue *q)
 		list_del(&q->busy);
 }
 
-void queue_retire(struct hal_queue *q)
+/* Ends what is done, in order. */
+static NOINLINE void queue_retire(struct hal_queue *q)
 {
 	retire(q);
 }

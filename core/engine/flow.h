@@ -20,8 +20,6 @@ bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t
 void queue_letter(struct hal_device *dev, struct letter *l);
 /* Goes over what needs no device; makes the queue runnable when its next command does. */
 void queue_advance(struct hal_queue *q);
-/* Ends what is done, in order. */
-void queue_retire(struct hal_queue *q);
 /* The callback at q->issue has returned. */
 void queue_called(struct hal_queue *q);
 /* It is not runnable any more. */

@@ -198,12 +198,6 @@ static inline unsigned int ring_head(struct ck_ring *ring)
 	return head;
 }
 
-/* The submitting thread: free slots behind its tail. */
-static inline unsigned int ring_room(struct ck_ring *ring)
-{
-	return ring->size - (ring->p_tail - ring_head(ring));
-}
-
 static inline void ring_publish(struct ck_ring *ring, unsigned int tail)
 {
 	RING_RELEASE(&ring->p_tail);

@@ -73,8 +73,6 @@ struct validate {
 
 /* ---- validate_things.c ------------------------------------------------------------ */
 
-extern const char *const thing_kinds[];
-
 /* Writes it down; -EPROTO. */
 int validate_wrong(struct validate *v, const char *side, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

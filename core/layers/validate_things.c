@@ -16,8 +16,8 @@
 
 #define LISTED_MAX 100 /* of what is alive at the end */
 
-const char *const thing_kinds[] = {"partition", "queue",   "buffer", "program",
-				   "kernel",    "command", "move"};
+static const char *const thing_kinds[] = {"partition", "queue",   "buffer", "program",
+					  "kernel",    "command", "move"};
 
 /* ---- saying what is wrong --------------------------------------------------------- */
 
