@@ -943,6 +943,28 @@ static void waiting_times_out(void **state)
 	done();
 }
 
+/* Nor is there any for a copy that waits for an engine on which nothing will end. */
+static void copy_behind_never(void **state)
+{
+	struct hal_partition *p;
+	struct hal_buffer *b;
+	struct hal_point at;
+	char data[64] = {0};
+
+	(void)state;
+	begin("levelzero:3?clock=virtual");
+	p = part(1);
+	b = buffer(p, sizeof(data));
+	at = launch(queue(p, 0), "never", b, 0);
+	assert_true(hal_device_poll(w.dev, 100) >= 0);
+	ERR(hal_buffer_write(b, 0, data, sizeof(data)), -EIO,
+	    "a copy has not ended after");
+	stand_in()->lose(3);
+	ERR(wait_for(at), -EIO, "DEVICE_LOST");
+	stand_in()->revive();
+	done();
+}
+
 static void device_loss(void **state)
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
@@ -1378,6 +1400,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(out_of_memory),
 		cmocka_unit_test(time_out),
 		cmocka_unit_test(waiting_times_out),
+		cmocka_unit_test(copy_behind_never),
 		cmocka_unit_test(device_loss),
 		cmocka_unit_test(copies_disturb_nobody),
 		cmocka_unit_test(copies_on_their_tile),
