@@ -4,19 +4,6 @@
 #   accelhal, accelhal::hal  the shared library
 #   accelhal_internal        the same objects, static, nothing hidden: white-box tests
 
-# Where the npu backend looks for models, colon-separated; $ORIGIN is the folder of
-# libaccelhal.so, so that a build folder and an installed tree can be moved.  The backend
-# tries $ORIGIN/accelhal, where models are installed, first.
-# HAL_HAVE_MODELS: npu:0 will be there for the tests.
-set(HAL_HAVE_MODELS ON)
-if(HAL_MODEL_DIR)
-	set(model_dirs ${HAL_MODEL_DIR})
-else()
-	set(HAL_HAVE_MODELS ${HAL_BUILD_MODELS})
-	set(model_dirs "$ORIGIN/npu-rtl")
-	set(HAL_MODEL_DIR ${PROJECT_BINARY_DIR}/npu-rtl)
-endif()
-
 add_library(hal_headers INTERFACE)
 target_include_directories(hal_headers INTERFACE ${PROJECT_SOURCE_DIR})
 
@@ -38,17 +25,11 @@ foreach(folder IN LISTS folders)
 	endif()
 	add_library(hal_backend_${name} OBJECT ${sources})
 	target_link_libraries(hal_backend_${name} PRIVATE hal_headers hal_hot hal_warnings)
+	include(${folder}/backend.cmake OPTIONAL) # what it takes beyond its sources
 	list(APPEND HAL_BACKENDS ${name})
 	list(APPEND objects $<TARGET_OBJECTS:hal_backend_${name}>)
 	string(APPEND backend_lines "HAL_BACKEND(${name})\n")
 endforeach()
-
-if(TARGET hal_backend_npu)
-	target_link_libraries(hal_backend_npu PRIVATE npu_regs_headers)
-	target_include_directories(hal_backend_npu PRIVATE ${PROJECT_SOURCE_DIR}/npu-rtl)
-	target_compile_definitions(hal_backend_npu PRIVATE
-		HAL_NPU_MODEL_DIRS="${model_dirs}")
-endif()
 
 file(CONFIGURE OUTPUT ${HAL_GENERATED_DIR}/hal_backends.h CONTENT
 "/* Generated from the folders in backends/: one line a backend. */
