@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* builder_matrix.c - GEMM and CONV: requantization, panels, blocks, packed weights. */
 #include "builder.h"
-#include "pitch.h"
+#include "panel.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define DEPTH       512u /* rows of an accumulator tile */
-#define DEPTH_OUT32 (DEPTH / 4u)
-#define SPAD        (128u * 1024u) /* scratchpad */
-#define SPAD_USE    (SPAD - 128u)  /* a panel's input may end on either side of a line */
-#define K_MAX       33025u         /* int32 sums of 9-bit operands cannot wrap below it */
+#define K_MAX 33025u /* int32 sums of 9-bit operands cannot wrap below it */
 
 /* ---- requantization --------------------------------------------------------------- */
 
@@ -151,56 +147,33 @@ static int set_out(struct npu_op *g, uint32_t *d, const struct out *o)
 	return 0;
 }
 
-/* ---- panels and the scratchpad ---------------------------------------------------- */
-
-/* The input of t output pixels, wherever they start, in lines of ow. */
-static uint64_t panel_rows(uint32_t t, uint32_t ow, uint32_t oh, uint32_t sy,
-			   uint32_t reach, uint32_t h)
-{
-	uint64_t lines = ((uint64_t)t + ow - 2) / ow + 1;
-	uint64_t rows;
-
-	if (lines > oh)
-		lines = oh;
-	rows = (lines - 1) * sy + reach;
-	return rows < h ? rows : h;
-}
-
-/* The most output pixels at a time whose input leaves room for the next panel's, else the
- * most that fit at all; 0: not even one. */
-static uint32_t choose_panel(uint32_t depth, uint32_t ow, uint32_t oh, uint32_t sy,
-			     uint32_t reach, uint32_t h, uint64_t row_bytes, uint64_t sps)
-{
-	uint64_t all = (uint64_t)ow * oh;
-	uint32_t most = all < depth ? (uint32_t)all : depth;
-
-	for (uint32_t room = SPAD_USE / 2; room <= SPAD_USE; room += SPAD_USE / 2) {
-		for (uint32_t t = most; t; t--) {
-			uint64_t rows = panel_rows(t, ow, oh, sy, reach, h);
-
-			if (!rows || (rows - 1) * sps + row_bytes <= room)
-				return t;
-		}
-	}
-	return 0;
-}
-
 /* ---- GEMM ------------------------------------------------------------------------- */
 
 #define GEMM_ROWS (1u << 19) /* an operation with more rows becomes several */
 
+static uint32_t panel_depth(const struct out *o)
+{
+	return o->size == 4 ? NPU_DEPTH_OUT32 : NPU_DEPTH;
+}
+
 static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const struct out *o,
 		     uint32_t m0, uint32_t m, uint64_t lda, uint64_t ldb, uint64_t ldd)
 {
-	uint64_t sps = npu_pitch_least(op->k, lda);
-	uint32_t panel = choose_panel(o->size == 4 ? DEPTH_OUT32 : DEPTH, 1, m, 1, 1, m,
-				      op->k, sps);
+	const struct npu_panel_op p = {
+		.m = m,
+		.n = op->n,
+		.k = op->k,
+		.depth = panel_depth(o),
+		.in = {.h = m, .ow = 1, .sy = 1, .reach = 1},
+		.pitch = {.row_bytes = op->k, .lda = lda},
+	};
+	struct npu_panel panel = npu_panel_choose(&p);
 	uint32_t *d;
 	int rc = npu_add_desc(g, &d);
 
 	if (rc)
 		return rc;
-	if (!panel)
+	if (!panel.rows)
 		return npu_fail(ENOTSUP,
 				"%s: a row of .k = %u bytes is more than the scratchpad",
 				g->op, op->k);
@@ -209,13 +182,13 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 	NPU_SET(d, DN, op->n);
 	NPU_SET(d, CIN, op->k);
 	NPU_SET(d, OW, 1);
-	NPU_SET(d, PANEL, panel);
+	NPU_SET(d, PANEL, panel.rows);
 	NPU_SET(d, LDA, lda);
 	NPU_SET(d, LDB, ldb);
 	NPU_SET(d, LDD, ldd);
 	NPU_SET(d, ZPA, op->a_zero);
 	NPU_SET(d, ZPB, op->b_zero);
-	NPU_SET(d, SPS, sps);
+	NPU_SET(d, SPS, panel.sps);
 	rc = set_out(g, d, o);
 	if (!rc)
 		rc = NPU_RELOCATE(g, ADDR_A, op->a, (uint64_t)m0 * lda);
@@ -393,20 +366,38 @@ struct conv {
 	struct hal_npu_place weights;
 	struct groups groups;
 	uint32_t k;
-	uint32_t depth; /* rows of an accumulator tile */
 	uint64_t ldd;
 	/* of the block at hand */
-	uint32_t panel;
-	uint64_t sps;
+	uint32_t sy;
+	struct npu_panel panel;
 };
 
-/* Rows further apart, where that spares conflicts and the panel leaves the room. */
-static void spread_rows(struct conv *c, const struct npu_block *blk, uint64_t row_bytes)
+/* Chooses the block's panel; 0 when it does not fit. */
+static uint32_t plan_block(struct conv *c, struct npu_block *blk)
 {
 	const struct npu_window *v = &c->v;
-	const struct npu_pitch p = {
-		.row_bytes = (uint32_t)row_bytes,
-		.lda = (uint32_t)blk->lda,
+	struct npu_panel_op p = {
+		.m = blk->oh * blk->ow,
+		.n = c->op->n,
+		.k = c->k,
+		.depth = panel_depth(&c->o),
+	};
+	uint64_t lda;
+
+	npu_see_input(v, blk);
+	lda = blk->lda;
+	p.in = (struct npu_windows){.h = blk->h,
+				    .ow = blk->ow,
+				    .sy = v->sy,
+				    .pt = blk->pt,
+				    .reach = (v->kh - 1) * v->dy + 1};
+	blk->a += npu_panel_skip(&p.in, &blk->lda) * lda;
+	blk->h = p.in.h;
+	blk->pt = p.in.pt;
+	c->sy = p.in.sy;
+	p.pitch = (struct npu_pitch){
+		.row_bytes = (uint64_t)blk->w * v->c,
+		.lda = blk->lda,
 		.pix = v->c,
 		.depth = c->groups.depth ? c->groups.depth : v->c,
 		.group = c->groups.depth != 0,
@@ -417,36 +408,8 @@ static void spread_rows(struct conv *c, const struct npu_block *blk, uint64_t ro
 		.dy = v->dy,
 		.ow = blk->ow,
 	};
-	uint64_t rows = panel_rows(c->panel, blk->ow, blk->oh, v->sy,
-				   (v->kh - 1) * v->dy + 1, blk->h);
-	uint64_t room = SPAD_USE;
-
-	if (rows < 2)
-		return;
-	if ((rows - 1) * c->sps + row_bytes <= SPAD_USE / 2)
-		room = SPAD_USE / 2; /* the next panel's, too */
-	c->sps = npu_pitch_best(&p, (room - row_bytes) / (rows - 1));
-}
-
-/* Chooses the block's panel; 0 when it does not fit. */
-static uint32_t plan_block(struct conv *c, struct npu_block *blk)
-{
-	const struct npu_window *v = &c->v;
-	uint64_t row_bytes;
-
-	npu_see_input(v, blk);
-	row_bytes = (uint64_t)blk->w * v->c;
-	c->sps = npu_pitch_least(row_bytes, blk->lda);
-	c->panel = choose_panel(c->depth, blk->ow, blk->oh, v->sy,
-				(v->kh - 1) * v->dy + 1, blk->h, row_bytes, c->sps);
-	if (c->sps >= 1u << NPU_DESC_SPS_W) {
-		if (blk->h > 1)
-			c->panel = 0;
-		c->sps &= 63u; /* one row: no pitch needed but its place in a line */
-	} else if (c->panel) {
-		spread_rows(c, blk, row_bytes);
-	}
-	return c->panel;
+	c->panel = npu_panel_choose(&p);
+	return c->panel.rows;
 }
 
 static int conv_block(struct npu_op *g, const struct conv *c, const struct npu_block *blk)
@@ -459,8 +422,9 @@ static int conv_block(struct npu_op *g, const struct conv *c, const struct npu_b
 		return rc;
 	NPU_SET(d, OPCODE, NPU_OP_CONV);
 	npu_set_window(d, &c->v, blk);
-	NPU_SET(d, PANEL, c->panel);
-	NPU_SET(d, SPS, c->sps);
+	NPU_SET(d, SY, c->sy);
+	NPU_SET(d, PANEL, c->panel.rows);
+	NPU_SET(d, SPS, c->panel.sps);
 	NPU_SET(d, DN, c->op->n);
 	NPU_SET(d, F_BLOCK, 1);
 	NPU_SET(d, GC, c->groups.depth);
@@ -496,7 +460,7 @@ static int split_line(struct npu_op *g, struct conv *c, uint32_t oy)
 				"%s: the input of one output, %u rows of %u x %u bytes, "
 				"is more than the scratchpad's %u",
 				g->op, (v->kh - 1) * v->dy + 1, (v->kw - 1) * v->dx + 1,
-				v->c, SPAD_USE);
+				v->c, NPU_SPAD_USE);
 		rc = conv_block(g, c, &blk);
 	}
 	return rc;
@@ -567,7 +531,6 @@ static int check_conv(struct npu_op *g, struct conv *c)
 		return npu_fail(ENOTSUP, "%s: kh * kw * c / groups is %llu, at most %u",
 				g->op, (unsigned long long)k, K_MAX);
 	c->k = (uint32_t)k;
-	c->depth = size == 4 ? DEPTH_OUT32 : DEPTH;
 	c->ldd = op->d_stride ? op->d_stride : (uint64_t)op->n * size;
 	rc = check_zeros(g, op->flags, op->a_zero, op->b_zero);
 	if (!rc)

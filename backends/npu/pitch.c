@@ -73,33 +73,24 @@ static uint32_t row_cycles(const struct npu_pitch *c, uint32_t sps, uint32_t k0,
 	return most ? most : 1;
 }
 
-static uint64_t line_cycles(const struct npu_pitch *c, uint32_t sps)
+uint32_t npu_pitch_tries(const struct npu_pitch *c)
 {
-	uint32_t k_end = c->kh * c->kw * c->depth;
-	uint64_t cycles = 0;
-
-	for (uint32_t fold = 0; fold < FOLDS && fold * LANES < k_end; fold++)
-		for (uint32_t ox = 0; ox < LINE && ox < c->ow; ox++)
-			cycles += row_cycles(c, sps, fold * LANES, ox);
-	return cycles;
+	/* Then a fold's lanes are few runs of whole words, which do not meet. */
+	return !c->group && c->depth % LANES == 0 ? 1 : TRIES;
 }
 
-uint32_t npu_pitch_best(const struct npu_pitch *c, uint64_t limit)
+struct npu_pitch_cost npu_pitch_cost(const struct npu_pitch *c, uint32_t sps)
 {
-	uint32_t least = (uint32_t)npu_pitch_least(c->row_bytes, c->lda), found = least;
-	uint64_t best;
+	uint32_t k_end = c->kh * c->kw * c->depth;
+	struct npu_pitch_cost cost = {0, 0};
 
-	/* Then a fold's lanes are few runs of whole words, which do not meet. */
-	if (!c->group && c->depth % LANES == 0)
-		return least;
-	best = line_cycles(c, least);
-	for (uint32_t j = 1; j < TRIES && least + 64 * j <= limit; j++) {
-		uint64_t cycles = line_cycles(c, least + 64 * j);
-
-		if (cycles < best - best / 1000) {
-			best = cycles;
-			found = least + 64 * j;
+	if (npu_pitch_tries(c) == 1)
+		return (struct npu_pitch_cost){1, 1};
+	for (uint32_t fold = 0; fold < FOLDS && fold * LANES < k_end; fold++) {
+		for (uint32_t ox = 0; ox < LINE && ox < c->ow; ox++) {
+			cost.cycles += row_cycles(c, sps, fold * LANES, ox);
+			cost.rows++;
 		}
 	}
-	return found;
+	return cost;
 }

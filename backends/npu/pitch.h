@@ -19,8 +19,14 @@ struct npu_pitch {
 
 /* The least distance that keeps each row's place in its line. */
 uint64_t npu_pitch_least(uint64_t row_bytes, uint64_t lda);
-/* The best distance of least .. least + 1024, but at most limit (or least); any is right,
- * this one is fast. */
-uint32_t npu_pitch_best(const struct npu_pitch *c, uint64_t limit);
+/* How many distances, each 64 bytes more than the one before, are worth a try. */
+uint32_t npu_pitch_tries(const struct npu_pitch *c);
+
+/* Cycles that some rows of activations take to read at this distance.  Any distance is
+ * right; they differ in these alone. */
+struct npu_pitch_cost {
+	uint32_t cycles, rows;
+};
+struct npu_pitch_cost npu_pitch_cost(const struct npu_pitch *c, uint32_t sps);
 
 #endif

@@ -15,9 +15,9 @@
 
 #include "hash.h"
 #include "npu_golden.h"
+#include "npu_panel.h"
 #include "npu_regs.h"
 
-#define DEPTH         512u
 #define FETCH_CYCLES  16u /* fetch and decode */
 #define KILL_CYCLES   2u
 #define NEVER         UINT64_MAX
@@ -243,15 +243,16 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 static void report_folds(struct npu_model *m, struct slot *s)
 {
 	struct shape p = shape_of(s->desc);
-	uint32_t panel = NPU_GET(s->desc, PANEL);
-	uint32_t depth = NPU_GET(s->desc, F_OUT32) ? DEPTH / 4 : DEPTH;
-	uint64_t t0 = s->started, t;
+	uint32_t panel = NPU_GET(s->desc, PANEL), t = 0;
+	uint32_t depth = npu_panel_most(NPU_GET(s->desc, F_OUT32), p.k, s->rect.rows,
+					s->rect.cols);
+	uint64_t t0 = s->started;
 
 	if (!matrix(s->desc))
 		return;
 	panel = panel < depth ? panel : depth;
 	for (uint64_t m0 = 0; m0 < p.m; m0 += t) {
-		t = p.m - m0 < panel ? p.m - m0 : panel;
+		t = npu_panel_next((uint32_t)(p.m - m0), panel, t);
 		for (uint64_t n0 = 0; n0 < p.n; n0 += s->rect.cols) {
 			for (uint64_t k0 = 0; k0 < p.k; k0 += s->rect.rows) {
 				struct npu_fold f = {
@@ -262,7 +263,7 @@ static void report_folds(struct npu_model *m, struct slot *s)
 					.cols_used = (uint32_t)(p.n - n0 < s->rect.cols
 									? p.n - n0
 									: s->rect.cols),
-					.t = (uint32_t)t,
+					.t = t,
 					.start = t0,
 					.end = t0 + t};
 

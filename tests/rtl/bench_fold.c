@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu_panel.h"
 #include "rig.h"
 
 /* gather (request, read, merge), feeder, accumulation, start decision */
@@ -79,39 +80,19 @@ static void run(struct rig *r, struct tally *t, uint64_t folds, uint64_t macs)
 	      (unsigned long long)macs);
 }
 
-/* Rows of a tile: half of what there are where a tile has but one or two folds. */
-static uint64_t depth_of(struct rig *r, const uint32_t desc[16], uint32_t k, uint32_t h,
-			 uint32_t w)
+static uint64_t panels(struct rig *r, const uint32_t desc[16], uint32_t k, uint32_t h,
+		       uint32_t w)
 {
-	uint32_t depth =
-		1u << NPU_REG_GET(rig_reg(r, NPU_GLB_CAPS_ADDR), CAPS_DEPTH_LOG2);
-	uint32_t panel = NPU_GET(desc, PANEL);
+	uint32_t depth = npu_panel_most(NPU_GET(desc, F_OUT32), k, h, w);
+	uint32_t m = NPU_GET(desc, DM), panel = NPU_GET(desc, PANEL);
+	uint64_t count = 0;
 
-	if (w <= 16 && k <= 2 * h)
-		depth /= 2;
-	return panel < depth ? panel : depth;
-}
-
-/* Panels as the hardware cuts them: they begin short and double up to the depth; a long
- * operation also ends with a short one; the rest is shared where little would be left. */
-static uint64_t panels(uint64_t m, uint64_t depth)
-{
-	const uint64_t brief = 32;
-	uint64_t count = 0, want = brief;
-
-	while (m) {
-		uint64_t cap = want < depth ? want : depth, t = cap;
-
-		if (m < cap + brief) {
-			if (m <= depth)
-				t = m >= 2 * brief ? m - brief : m;
-			else if (m < 2 * cap)
-				t = (m + 1) / 2;
-		}
-		m -= t;
-		want = 2 * t;
-		count++;
-	}
+	CHECK(NPU_REG_GET(rig_reg(r, NPU_GLB_CAPS_ADDR), CAPS_DEPTH_LOG2) == 9 &&
+		      NPU_DEPTH == 512,
+	      "npu_panel.h knows another machine");
+	depth = panel < depth ? panel : depth;
+	for (uint32_t t = 0; m; m -= t, count++)
+		t = npu_panel_next(m, depth, t);
 	return count;
 }
 
@@ -123,7 +104,7 @@ static void gemm(struct rig *r, struct tally *t, uint32_t m, uint32_t n, uint32_
 
 	rig_free_all(r, 0);
 	rig_gemm_desc(r, 0, m, n, k, desc, g);
-	blocks = panels(m, depth_of(r, desc, k, t->h, t->w));
+	blocks = panels(r, desc, k, t->h, t->w);
 	folds = blocks * ((n + t->w - 1) / t->w) * ((k + t->h - 1) / t->h);
 	rig_push(r, 0, desc);
 	run(r, t, folds, (uint64_t)m * n * k);
@@ -199,7 +180,7 @@ static void topology(struct rig *r, const char *directory, const char *name,
 		rig_push(r, 0, desc);
 		t->several = !l->gemm && l->c % 16 != 0;
 		run(r, t,
-		    panels(l->m, depth_of(r, desc, l->k, 16, 16)) * ((l->n + 15) / 16) *
+		    panels(r, desc, l->k, 16, 16) * ((l->n + 15) / 16) *
 			    ((l->k + 15) / 16),
 		    (uint64_t)l->m * l->n * l->k);
 		r->space[0].done = r->space[0].tail;
@@ -239,7 +220,7 @@ int main(int argc, char **argv)
 			for (int i = 3; i < argc; i++)
 				topology(&r, directory, argv[i], &t);
 		else
-			for (int i = 0; i < 5; i++)
+			for (int i = 0; i < RIG_TOPOLOGIES; i++)
 				topology(&r, directory, rig_topologies[i], &t);
 	}
 	rig_close(&r);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu_panel.h"
 #include "rig.h"
 
 #define SPACE   (1u << 21)
@@ -137,9 +138,51 @@ static void grouped_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rn
 	}
 }
 
+/* Rows so long that the scratchpad holds few more than one output needs, and more of them
+ * than it holds.  A panel too many, and the operation stops as stuck. */
+static void tight_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
+{
+	struct rig_conv c = {.kh = rng_range(g, 1, 4), .kw = rng_range(g, 1, 3)};
+	bool gemm = rng_next(g) % 4 == 0;
+	uint32_t held;
+
+	c.sy = rng_range(g, 1, 3);
+	c.sx = rng_range(g, 1, 2);
+	c.dy = rng_range(g, 1, 2);
+	c.dx = 1;
+	if (gemm)
+		c.kh = c.kw = c.sy = c.sx = c.dy = 1;
+	held = (c.kh - 1) * c.dy + 1 + rng_range(g, 0, 4);
+	if (gemm)
+		held += rng_range(g, 10, 40);
+	c.h = held + rng_range(g, 1, held);
+	c.cin = NPU_SPAD_USE / held - 256 - rng_range(g, 0, 255);
+	if (c.h * c.cin > ROOM / 8 * 5)
+		c.h = ROOM / 8 * 5 / c.cin;
+	c.w = 1;
+	if (!gemm) {
+		c.w = rng_range(g, 2, 60);
+		c.pix = c.cin / c.w;
+		c.cin = rng_range(g, 1, c.pix < 20 ? c.pix : 20);
+	}
+	c.pt = rng_range(g, 0, (c.kh - 1) * c.dy);
+	c.pl = rng_range(g, 0, c.kw - 1);
+	c.oh = (c.h - 1 + c.pt) / c.sy + 1;
+	c.ow = (c.w - 1 + c.pl) / c.sx + 1;
+	c.n = rng_range(g, 1, gemm ? 6 : 12);
+	c.out32 = rng_next(g) % 6 == 0;
+	c.noparam = rng_next(g) % 2;
+	c.block = rng_next(g) % 2;
+	rig_conv_desc(r, s, &c, gemm, desc, g);
+}
+
 static void any_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool array,
 		     struct rng *g)
 {
+	if (array && rng_next(g) % 16 == 0) {
+		tight_conv(r, s, desc, g);
+		return; /* its panels are those of this DM */
+	}
 	switch (rng_range(g, array ? 0 : 6, 11)) {
 	case 0:
 		rig_random_gemm(r, s, desc, g);

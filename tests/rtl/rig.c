@@ -2,20 +2,17 @@
 /* rig.c - the NPU on a bench: model, tables, rings, golden comparison, random work. */
 #include "rig.h"
 
-#include "pitch.h"
+#include "panel.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SPAD       (1u << 17)
-#define SPAD_ROOM  (SPAD / 2 - 128u)
-#define DEPTH      512u
 #define STAMP_SIZE 64u /* one line each: a stamp is never in the way of data */
 
-const char *const rig_topologies[5] = {"Resnet18", "mobilenet", "vit_s", "alexnet",
-				       "Googlenet"};
+const char *const rig_topologies[RIG_TOPOLOGIES] = {"Resnet18", "mobilenet", "vit_s",
+						    "alexnet",  "Googlenet", "Resnet50"};
 
 static _Noreturn void die(int status, const char *format, ...)
 {
@@ -550,62 +547,41 @@ struct rig_counters rig_counters(struct rig *r, uint32_t s, bool check_macs)
 
 /* ---- random work ------------------------------------------------------------------- */
 
-/* Input rows of t outputs, wherever they begin. */
-static uint32_t panel_rows(const struct rig_conv *c, uint32_t t)
+/* Panel and pitch; GEMM has no pixels. */
+static struct npu_panel choose_panel(const struct rig_conv *c, bool gemm,
+				     uint32_t row_bytes, uint32_t lda)
 {
-	uint32_t lines = (t + c->ow - 2) / c->ow + 1;
-	uint32_t rows;
-
-	if (lines > c->oh)
-		lines = c->oh;
-	rows = (lines - 1) * c->sy + (c->kh - 1) * c->dy + 1;
-	return rows < c->h ? rows : c->h;
-}
-
-static uint32_t choose_panel(const struct rig_conv *c, uint32_t row_bytes, uint32_t pitch)
-{
-	uint32_t t = c->out32 ? DEPTH / 4 : DEPTH;
-
-	if (c->panel && c->panel < t)
-		t = c->panel;
-	if (t > c->oh * c->ow)
-		t = c->oh * c->ow;
-	for (uint32_t room = SPAD_ROOM; room <= 2 * SPAD_ROOM; room += SPAD_ROOM)
-		for (uint32_t u = t; u; u--) {
-			uint32_t rows = panel_rows(c, u);
-
-			if (!rows || (rows - 1) * pitch + row_bytes <= room)
-				return u;
-		}
-	die(2, "rig: the input of one output does not fit");
-}
-
-/* Rows further apart, where that spares conflicts and the panel leaves the room. */
-static uint32_t choose_pitch(const struct rig_conv *c, uint32_t row_bytes, uint32_t lda,
-			     uint32_t panel)
-{
-	const struct npu_pitch p = {
-		.row_bytes = row_bytes,
-		.lda = lda,
-		.pix = c->pix ? c->pix : c->cin,
-		.depth = c->gc ? c->gc : c->cin,
-		.group = c->gc != 0,
-		.kh = c->kh,
-		.kw = c->kw,
-		.sx = c->sx,
-		.dx = c->dx,
-		.dy = c->dy,
-		.ow = c->ow,
+	struct npu_panel_op o = {
+		.m = c->oh * c->ow,
+		.n = c->n,
+		.k = c->kh * c->kw * (c->gc ? c->gc : c->cin),
+		.depth = c->out32 ? NPU_DEPTH_OUT32 : NPU_DEPTH,
+		.in = {.h = c->h,
+		       .ow = c->ow,
+		       .sy = c->sy,
+		       .pt = c->pt,
+		       .reach = (c->kh - 1) * c->dy + 1},
+		.pitch = {.row_bytes = row_bytes, .lda = lda},
 	};
-	uint32_t least = (uint32_t)npu_pitch_least(row_bytes, lda),
-		 rows = panel_rows(c, panel);
-	uint32_t room = SPAD_ROOM;
+	struct npu_panel p;
 
-	if (rows < 2)
-		return least;
-	if ((rows - 1) * least + row_bytes > room)
-		room = 2 * SPAD_ROOM;
-	return npu_pitch_best(&p, (room - row_bytes) / (rows - 1));
+	if (c->panel && c->panel < o.depth)
+		o.depth = c->panel;
+	if (!gemm) {
+		o.pitch.pix = c->pix ? c->pix : c->cin;
+		o.pitch.depth = c->gc ? c->gc : c->cin;
+		o.pitch.group = c->gc != 0;
+		o.pitch.kh = c->kh;
+		o.pitch.kw = c->kw;
+		o.pitch.sx = c->sx;
+		o.pitch.dx = c->dx;
+		o.pitch.dy = c->dy;
+		o.pitch.ow = c->ow;
+	}
+	p = npu_panel_choose(&o);
+	if (!p.rows)
+		die(2, "rig: the input of one output does not fit");
+	return p;
 }
 
 static void random_params(struct rig *r, uint32_t s, const struct rig_conv *c,
@@ -648,7 +624,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	uint32_t ldb = c->ldb ? c->ldb : c->n;
 	uint32_t size = c->out32 ? 4 : 1;
 	uint32_t ldd = c->ldd ? c->ldd : c->n * size;
-	uint32_t pitch = (uint32_t)npu_pitch_least(row_bytes, lda), panel;
+	struct npu_panel panel = choose_panel(c, gemm, row_bytes, lda);
 	uint32_t m = c->oh * c->ow;
 	uint32_t a = rig_alloc(r, s, (c->h - 1) * lda + row_bytes,
 			       c->depthwise ? 64 : 1 + rng_next(g) % 64);
@@ -658,9 +634,8 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 			       c->out32 ? 4 : 1 + rng_next(g) % 64);
 	uint32_t low = rng_next(g) & 255, high = rng_next(g) & 255;
 
-	panel = choose_panel(c, row_bytes, pitch);
-	if (!gemm && rng_next(g) % 4)
-		pitch = choose_pitch(c, row_bytes, lda, panel);
+	if (rng_next(g) % 4 == 0) /* any distance gives the same bytes */
+		panel.sps = (uint32_t)npu_pitch_least(row_bytes, lda);
 	memset(desc, 0, 64);
 	rig_random(r, s, a, (c->h - 1) * lda + row_bytes, g);
 	rig_random(r, s, b, b_bytes, g);
@@ -676,7 +651,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	NPU_SET(desc, ADDR_D, d);
 	NPU_SET(desc, DM, m);
 	NPU_SET(desc, OW, c->ow);
-	NPU_SET(desc, PANEL, panel);
+	NPU_SET(desc, PANEL, panel.rows);
 	NPU_SET(desc, DN, c->n);
 	NPU_SET(desc, CIN, c->cin);
 	NPU_SET(desc, LDA, lda);
@@ -684,7 +659,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	NPU_SET(desc, F_GROUP, c->gc != 0);
 	NPU_SET(desc, F_FLOAT, c->onnx);
 	NPU_SET(desc, LDD, ldd);
-	NPU_SET(desc, SPS, pitch);
+	NPU_SET(desc, SPS, panel.sps);
 	NPU_SET(desc, ZPA, rng_next(g));
 	NPU_SET(desc, ZPB, rng_next(g));
 	NPU_SET(desc, ZPO, rng_next(g));
@@ -1058,8 +1033,15 @@ void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t 
 {
 	struct rig_conv c = layer_geometry(l);
 	uint32_t row_bytes = c.w * c.cin;
-	uint32_t panel = choose_panel(&c, row_bytes, row_bytes);
+	struct npu_windows in = {
+		.h = c.h, .ow = c.ow, .sy = c.sy, .reach = (c.kh - 1) * c.dy + 1};
+	struct npu_panel panel;
+	uint64_t lda = row_bytes;
 
+	npu_panel_skip(&in, &lda);
+	c.h = in.h;
+	c.sy = in.sy;
+	panel = choose_panel(&c, l->gemm, row_bytes, (uint32_t)lda);
 	memset(desc, 0, 64);
 	NPU_SET(desc, OPCODE, l->gemm ? NPU_OP_GEMM : NPU_OP_CONV);
 	NPU_SET(desc, F_NOPARAM, 1);
@@ -1069,14 +1051,13 @@ void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t 
 	NPU_SET(desc, ADDR_D, d);
 	NPU_SET(desc, DM, l->m);
 	NPU_SET(desc, OW, c.ow);
-	NPU_SET(desc, PANEL, panel);
+	NPU_SET(desc, PANEL, panel.rows);
 	NPU_SET(desc, DN, l->n);
 	NPU_SET(desc, CIN, c.cin);
-	NPU_SET(desc, LDA, row_bytes);
+	NPU_SET(desc, LDA, lda);
 	NPU_SET(desc, LDB, l->n);
 	NPU_SET(desc, LDD, l->n);
-	NPU_SET(desc, SPS,
-		l->gemm ? row_bytes : choose_pitch(&c, row_bytes, row_bytes, panel));
+	NPU_SET(desc, SPS, panel.sps);
 	NPU_SET(desc, ZPA, 3);
 	NPU_SET(desc, AMIN, 128);
 	NPU_SET(desc, AMAX, 127);

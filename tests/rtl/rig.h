@@ -157,8 +157,9 @@ struct rig_layer {
 	uint32_t m, n, k;
 	uint32_t h, w, kh, kw, c, stride, oh, ow;
 };
-#define RIG_LAYERS 128
-extern const char *const rig_topologies[5];
+#define RIG_LAYERS     128
+#define RIG_TOPOLOGIES 6
+extern const char *const rig_topologies[RIG_TOPOLOGIES];
 /* Cycles on h x w PEs when every weight load is hidden: a fold costs max(M, h). */
 uint64_t rig_layer_bound(const struct rig_layer *l, uint32_t h, uint32_t w);
 /* Bytes of its operands, for rig_alloc. */

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* panel.c - panels, cut as the machine cuts them, with what each waits for. */
+#include "panel.h"
+
+#include "npu_regs.h"
+
+#define PES   16u        /* rows and columns of PEs */
+#define PRICE 8u         /* a cycle for so many folds: others wait behind weights, too */
+#define LATE  3u         /* cycles of a line that the array waits for */
+#define WORTH 512u       /* shorter panels spare at least this part */
+#define NEVER UINT64_MAX /* a panel does not fit */
+
+uint32_t npu_panel_skip(struct npu_windows *in, uint64_t *lda)
+{
+	uint32_t above, first;
+
+	if (in->reach != 1 || in->sy == 1 || *lda > UINT32_MAX / in->sy)
+		return 0;
+	above = (in->pt + in->sy - 1) / in->sy;
+	first = above * in->sy - in->pt;
+	in->h = in->h > first ? (in->h - first - 1) / in->sy + 1 : 0;
+	in->pt = above;
+	*lda *= in->sy;
+	in->sy = 1;
+	return first;
+}
+
+static uint32_t tiles(uint32_t a)
+{
+	return (a + PES - 1) / PES;
+}
+
+static uint64_t at_least(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Input rows that the scratchpad holds at a time. */
+static uint32_t held(const struct npu_panel_op *o, uint32_t sps)
+{
+	uint64_t row = o->pitch.row_bytes, rows;
+
+	if (row > NPU_SPAD_USE)
+		return 0;
+	rows = (NPU_SPAD_USE - row) / sps + 1;
+	return rows < o->in.h ? (uint32_t)rows : o->in.h;
+}
+
+static bool fits(const struct npu_panel_op *o, uint32_t depth, uint32_t room)
+{
+	for (uint32_t m0 = 0, t = 0; m0 < o->m; m0 += t) {
+		t = npu_panel_next(o->m - m0, depth, t);
+		if (npu_panel_rows(&o->in, m0, t).count > room)
+			return false;
+	}
+	return true;
+}
+
+/* Input rows on their way into the scratchpad. */
+struct loader {
+	uint64_t row, at; /* time a row takes; when the last of them was there */
+	uint32_t rows;
+};
+
+static void load(struct loader *l, uint32_t rows, uint64_t not_before, uint32_t line)
+{
+	if (rows <= l->rows)
+		return;
+	l->at = at_least(l->at, not_before) + (rows - l->rows) * l->row * line;
+	l->rows = rows;
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whether tiles are of so few folds that two are stored side by side. */
+static bool pairs(const struct npu_panel_op *o)
+{
+	return o->depth != NPU_DEPTH_OUT32 && o->k <= 2 * PES;
+}
+
+/* Requests that a panel's tiles make: weights, a sixteenth more for changes of rows in
+ * memory; parameters, two columns' each; outputs of up to 32 bytes. */
+static uint64_t requests(const struct npu_panel_op *o, uint32_t t)
+{
+	uint64_t stores = t;
+
+	if (o->depth == NPU_DEPTH_OUT32)
+		stores = 2 * (uint64_t)t;
+	else if (pairs(o))
+		stores = (t + 1) / 2;
+	return tiles(o->n) * (o->k + o->k / 16 + PES / 2 + stores);
+}
+
+/* When the last of the panels of at most depth rows leaves the array, in cycles times
+ * read.rows.  A row is loaded when the panel from whose first row on it has room begins.
+ * Gives up at limit. */
+static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room,
+		     struct npu_pitch_cost read, uint64_t limit)
+{
+	uint64_t folds = (uint64_t)tiles(o->k) * tiles(o->n), begin = 0, end = 0;
+	uint64_t lines = (o->pitch.row_bytes + 63) / 64;
+	struct loader l = {.row = lines * read.rows};
+	uint32_t before = 0, now = room; /* rows that have room */
+
+	for (uint32_t m0 = 0, t = 0; m0 < o->m; m0 += t) {
+		struct npu_rows in;
+		uint64_t stream, port;
+
+		t = npu_panel_next(o->m - m0, depth, t);
+		in = npu_panel_rows(&o->in, m0, t);
+		port = requests(o, t) * read.rows;
+		if (in.count) {
+			uint32_t need = in.first + in.count;
+
+			if (m0 && need > l.rows)
+				port += (need - l.rows) * l.row;
+			load(&l, lesser(need, before), 0, 1);
+			load(&l, lesser(need, now), begin, 1);
+			load(&l, need, end, LATE);
+			before = now;
+			now = in.first + room;
+		}
+		stream = t * (uint64_t)read.cycles;
+		begin = end;
+		if (l.at > begin + stream) /* its first rows need not wait for its last */
+			begin = l.at - stream;
+		end = begin + at_least(folds * stream, port) + folds * read.rows / PRICE;
+		if (end >= limit)
+			return NEVER;
+	}
+	return end;
+}
+
+/* The best panels at this distance, if better than best: the longest are tried first. */
+static void try_distance(const struct npu_panel_op *o, uint32_t sps,
+			 struct npu_panel *best)
+{
+	const struct npu_pitch_cost read = npu_pitch_cost(&o->pitch, sps);
+	uint64_t folds = (uint64_t)tiles(o->k) * tiles(o->n);
+	uint64_t least = folds * o->m * read.cycles;
+	uint64_t limit = best->cost - best->cost / WORTH;
+	uint32_t room = held(o, sps);
+	uint32_t depth = lesser(o->depth, o->m);
+
+	for (; depth && least < limit; depth -= 1 + depth / 64) {
+		uint32_t half = lesser(depth, NPU_DEPTH_PAIR);
+		uint64_t end;
+
+		if (depth < NPU_PANEL_SHORT && best->rows >= NPU_PANEL_SHORT)
+			break; /* weights again and again */
+		/* Some rectangles take half the depth. */
+		if (!fits(o, depth, room) || (half < depth && !fits(o, half, room)))
+			continue;
+		end = cost(o, pairs(o) ? half : depth, room, read, limit);
+		if (end == NEVER)
+			continue;
+		*best = (struct npu_panel){depth, sps, end};
+		limit = end - end / WORTH;
+	}
+}
+
+struct npu_panel npu_panel_choose(const struct npu_panel_op *o)
+{
+	uint64_t least = npu_pitch_least(o->pitch.row_bytes, o->pitch.lda);
+	uint32_t mask = (1u << NPU_DESC_SPS_W) - 1; /* more than that never fits */
+	uint32_t tries = o->in.h > 1 ? npu_pitch_tries(&o->pitch) : 1;
+	struct npu_panel best = {.cost = NEVER};
+
+	for (uint32_t i = 0; i < tries; i++) {
+		uint32_t sps = (uint32_t)(least + i * UINT64_C(64)) & mask;
+
+		if (!fits(o, 1, held(o, sps)))
+			break;
+		try_distance(o, sps, &best);
+	}
+	return best;
+}
