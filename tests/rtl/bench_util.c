@@ -6,19 +6,26 @@
  *   bench_util [figures|layers] [DIRECTORY|- [TOPOLOGY...]]
  *
  * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles
- * between a TIMESTAMP before the first layer and one after the last.
+ * between a TIMESTAMP before the first layer and one after the last; one between layers
+ * tells each layer's own.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
 
-static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
-		  const char *name, const struct rig_memory *cfg, bool verbose)
+struct util {
+	double all, worst; /* of a table; of its worst layer */
+	uint32_t worst_layer;
+};
+
+static struct util run(struct rig *r, const struct rig_layer *layers, uint32_t count,
+		       const char *name, const struct rig_memory *cfg, bool verbose)
 {
 	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
-	uint32_t a = 0, b = 0, d = 0, last = 0, first;
+	uint32_t a = 0, b = 0, d = 0;
 	uint64_t bound = 0, macs = 0, cycles;
+	struct util u = {.worst = 2};
 	bool gemm = true;
 	struct rig_counters c;
 
@@ -36,14 +43,13 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 	a = rig_alloc(r, 0, a, 64);
 	b = rig_alloc(r, 0, b, 64);
 	d = rig_alloc(r, 0, d, 64);
-	first = rig_push_stamp(r, 0);
+	rig_push_stamp(r, 0);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t desc[16];
 
 		rig_layer_desc(&layers[i], a, b, d, desc);
 		rig_push(r, 0, desc);
-		if (verbose || i + 1 == count)
-			last = rig_push_stamp(r, 0);
+		rig_push_stamp(r, 0);
 		bound += rig_layer_bound(&layers[i], rect.rows, rect.cols);
 		macs += (uint64_t)layers[i].m * layers[i].n * layers[i].k;
 		gemm = gemm && layers[i].gemm;
@@ -53,19 +59,26 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 	rig_wait(r, 1, UINT64_C(1) << 32);
 	CHECK(!r->faulted, "%s: fault %u", name,
 	      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)));
-	cycles = rig_stamp(r, 0, last) - rig_stamp(r, 0, first);
+	cycles = rig_stamp(r, 0, count) - rig_stamp(r, 0, 0);
 	c = rig_counters(r, 0, false);
 	CHECK(c.macs == macs, "%s: %llu MACs counted, %llu done", name,
 	      (unsigned long long)c.macs, (unsigned long long)macs);
 	CHECK(!gemm || !c.stall_bank, "%s: a GEMM waits for banks", name);
-	for (uint32_t i = 0; verbose && i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		const struct rig_layer *l = &layers[i];
 		uint64_t n = rig_stamp(r, 0, i + 1) - rig_stamp(r, 0, i);
 		uint64_t best = rig_layer_bound(l, rect.rows, rect.cols);
+		double util = (double)best / (double)n;
 
-		printf("  %-14s M %6u N %5u K %5u cycles %8llu bound %8llu %7.3f %%\n",
-		       l->name, l->m, l->n, l->k, (unsigned long long)n,
-		       (unsigned long long)best, 100. * (double)best / (double)n);
+		if (util < u.worst) {
+			u.worst = util;
+			u.worst_layer = i;
+		}
+		if (verbose)
+			printf("  %-14s M %6u N %5u K %5u cycles %8llu bound %8llu %7.3f "
+			       "%%\n",
+			       l->name, l->m, l->n, l->k, (unsigned long long)n,
+			       (unsigned long long)best, 100. * util);
 	}
 	printf("%s %s: %llu cycles, bound %llu, active %llu stalls: activations %llu "
 	       "banks %llu weights %llu "
@@ -76,7 +89,14 @@ static double run(struct rig *r, const struct rig_layer *layers, uint32_t count,
 	       (unsigned long long)c.stall_bank, (unsigned long long)c.stall_w,
 	       (unsigned long long)c.stall_out, (unsigned long long)c.stall_seq,
 	       (unsigned long long)c.read_beats, (unsigned long long)c.write_beats);
-	return (double)bound / (double)cycles;
+	u.all = (double)bound / (double)cycles;
+	return u;
+}
+
+static void tell(const char *figure, const char *name, const struct util *u)
+{
+	printf("figure npu.%s.%s %.5f\n", figure, name, u->all);
+	printf("figure npu.%s.%s.worst_layer %.5f\n", figure, name, u->worst);
 }
 
 int main(int argc, char **argv)
@@ -97,25 +117,27 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);
-	for (int i = at < argc ? at : 0; i < (at < argc ? argc : 5); i++) {
+	for (int i = at < argc ? at : 0; i < (at < argc ? argc : RIG_TOPOLOGIES); i++) {
 		const char *name = at < argc ? argv[i] : rig_topologies[i];
 		uint32_t count = rig_layers(directory, name, layers);
 		struct rig_memory ideal = rig_ideal(&r), four = rig_channels(4);
-		double util, util4;
+		struct util u, u4;
 
 		if (!count) {
 			printf("skipped: no %s.csv in %s\n", name, directory);
 			return 77;
 		}
-		util = run(&r, layers, count, name, &ideal, verbose);
-		util4 = run(&r, layers, count, name, &four, verbose);
-		CHECK(util >= 0.99, "%s: %.4f of the bound", name, util);
+		u = run(&r, layers, count, name, &ideal, verbose);
+		u4 = run(&r, layers, count, name, &four, verbose);
+		CHECK(u.all >= 0.99, "%s: %.4f of the bound", name, u.all);
 		if (figures) {
-			printf("figure npu.util.%s %.5f\n", name, util);
-			printf("figure npu.util4ch.%s %.5f\n", name, util4);
+			tell("util", name, &u);
+			tell("util4ch", name, &u4);
 		} else {
-			printf("%s: %.5f of the bound, %.5f with 4 channels\n", name,
-			       util, util4);
+			printf("%s: %.5f of the bound (%s: %.5f), %.5f with 4 channels "
+			       "(%s: %.5f)\n",
+			       name, u.all, layers[u.worst_layer].name, u.worst, u4.all,
+			       layers[u4.worst_layer].name, u4.worst);
 		}
 		fflush(stdout);
 	}
