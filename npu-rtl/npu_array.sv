@@ -32,14 +32,16 @@ module npu_array #(
   localparam int NP = R * C, IW = NP > 1 ? $clog2(NP) : 1;
   localparam int RI = R > 1 ? $clog2(R) : 1, CI = C > 1 ? $clog2(C) : 1;
 
-  // Flat [R*C] arrays, one loop each: what Verilator turns into plain C loops.
+  // Flat [R*C] arrays, moved as a whole: what Verilator turns into short code.  From a PE to the
+  // next in the row, and to the one below:
+  localparam int East = NP > 1 ? 1 : 0, South = R > 1 ? C : 0;
   logic signed [AW-1:0] a_q [NP], a_d [NP], w_q [NP], w_d [NP], wn_q [NP], wn_d [NP];
   logic signed [31:0]   p_q [NP], p_d [NP], pn [NP];
   logic [C-1:0]         sw_q [R], sw_d [R], ld_q [R], ld_d [R];
 
   always_comb begin
+    a_d[East:NP-1] = a_q[0:NP-1-East];
     a_d[0] = '0;
-    for (int n = 1; n < NP; n++) a_d[n] = a_q[n-1];
     for (int s = 0; s < S; s++)
       for (int i = 0; i < R; i++)
         if (RW'(i) < h_i[s]) begin
@@ -64,8 +66,8 @@ module npu_array #(
   end
 
   always_comb begin
+    pn[South:NP-1] = p_q[0:NP-1-South];
     for (int n = 0; n < C; n++) pn[n] = '0;
-    for (int n = C; n < NP; n++) pn[n] = p_q[n-C];
     for (int s = 0; s < S; s++)
       for (int j = 0; j < C; j++)
         if (CW'(j) < w_i[s]) pn[IW'(32'(r0_i[s]) * C + 32'(c0_i[s]) + j)] = '0;
@@ -89,7 +91,9 @@ module npu_array #(
           if (sw_d[r][c]) w_d[IW'(r * C + c)] = wn_q[IW'(r * C + c)];
   end
 
-  always_comb for (int n = 0; n < NP; n++) p_d[n] = pn[n] + 32'(a_d[n] * w_d[n]);
+  for (genvar n = 0; n < NP; n++) begin : g_pe
+    assign p_d[n] = pn[n] + 32'(a_d[n] * w_d[n]);
+  end
 
   always_ff @(posedge clk_i) begin
     a_q  <= a_d;

@@ -14,10 +14,11 @@
 module npu_conv
   import npu_conv_pkg::*;
 #(
-    parameter int R = 16, C = 16, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
+    parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1), SW = SpadLog2
 ) (
     input  logic               clk_i, rst_ni,
+    input  logic [2:0]         id_i,        // its slot, for those who watch
     input  logic               kill_i, start_i,
     input  logic [511:0]       desc_i,      // with start_i
     input  logic [RW-1:0]      h_i,
@@ -182,7 +183,7 @@ module npu_conv
   localparam int BankRowBits = SW - 7;
   logic [7:0]    bank_re;
   logic [BankRowBits-1:0] bank_row [npu_spad_pkg::Banks];
-  logic [127:0]  bank_word [npu_spad_pkg::Banks];
+  logic [npu_spad_pkg::Banks-1:0][127:0] bank_word;
   npu_conv_spad #(.SpadLog2(SW)) u_spad (
       .clk_i, .we_i(a_back), .line_i(a_line), .data_i(rsp_i.data), .re_i(bank_re),
       .row_i(bank_row), .word_o(bank_word));

@@ -43,7 +43,7 @@ module npu_conv_gather
     // banks
     output logic [7:0]          re_o,
     output logic [AI-1:0]       bank_row_o [Banks],
-    input  logic [127:0]        word_i [Banks],
+    input  logic [Banks-1:0][127:0] word_i,
     // delivered
     output logic                row_o,
     output tag_t                tag_o,

@@ -22,7 +22,7 @@ module npu_conv_port
     output logic [AI-1:0] row_o, next_row_o,  // of the first word, of its neighbour
     output logic [2:0]    ahead_o,        // runs before it that are not out yet
     input  logic          gnt_i,
-    input  logic [127:0]  word_i [Banks],
+    input  logic [Banks-1:0][127:0] word_i,
     // what has come, in order
     output logic          v_o,
     output logic [127:0]  data_o,
@@ -58,8 +58,14 @@ module npu_conv_port
   assign shift      = gnt_i || runs_q == 0;
 
   // bytes from the run's first on are the first word's, those before it its neighbour's
-  assign keep   = ~128'd0 << {from_q, 3'd0};
-  assign merged = (word_i[bank_q] & keep) | (word_i[next_bank_q] & ~keep);
+  always_comb begin
+    keep   = '0;
+    merged = '0;
+    if (got_q) begin
+      keep   = ~128'd0 << {from_q, 3'd0};
+      merged = (word_i[bank_q] & keep) | (word_i[next_bank_q] & ~keep);
+    end
+  end
   assign turn   = from_q - to_q;
   assign v_o    = filled_q != 0;
   assign data_o = fifo_q[head_q];

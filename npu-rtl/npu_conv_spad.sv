@@ -13,7 +13,7 @@ module npu_conv_spad
     input  logic [511:0]  data_i,
     input  logic [7:0]    re_i,
     input  logic [AI-1:0] row_i [Banks],
-    output logic [127:0]  word_o [Banks]  // the cycle after re_i
+    output logic [Banks-1:0][127:0] word_o  // the cycle after re_i
 );
   logic [2:0] first;                      // bank of the line's first word
   assign first = bank(12'({line_i, 2'd0}));

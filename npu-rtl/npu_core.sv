@@ -218,12 +218,12 @@ module npu_core #(
     npu_slot #(
         .R(R),
         .C(C),
-        .Id(s),
         .DepthLog2(DepthLog2),
         .SpadLog2(SpadLog2)
     ) u_slot (
         .clk_i,
         .rst_ni(rst_nq),
+        .id_i(3'(s)),
         .h_i(h[s]),
         .w_i(w[s]),
         .pt_base_i(pt_base[s]),

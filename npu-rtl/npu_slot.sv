@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_slot: one tenant's engine: descriptor ring, sequencer, registers, counters, around npu_conv, npu_vec and a memory port.
 module npu_slot #(
-    parameter int R = 16, C = 16, Id = 0, DepthLog2 = 9, SpadLog2 = 17,
+    parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
 ) (
     input  logic                clk_i, rst_ni,
+    input  logic [2:0]          id_i,       // its number, for those who watch
     input  logic [RW-1:0]       h_i,
     input  logic [CW-1:0]       w_i,
     input  logic [31:0]         pt_base_i, pt_count_i,
@@ -124,8 +125,8 @@ module npu_slot #(
   assign conv_start = state_q == SDecode && !dec_fault && is_array;
   assign vec_start  = state_q == SDecode && !dec_fault && is_vec;
 
-  npu_conv #(.R(R), .C(C), .Id(Id), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
-      .clk_i, .rst_ni, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
+  npu_conv #(.R(R), .C(C), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
+      .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
       .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),

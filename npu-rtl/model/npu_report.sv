@@ -4,10 +4,11 @@
 module npu_report
   import npu_conv_pkg::*;
 #(
-    parameter int R = 16, C = 16, Id = 0,
+    parameter int R = 16, C = 16,
     localparam int FI = $clog2(R + C + 2) + 1  // folds in flight
 ) (
     input logic        clk_i, rst_ni, clear_i,
+    input logic [2:0]  id_i,               // the slot
     input logic [63:0] time_i,
     input logic        load_i,             // a fold's weights begin to load
     input logic        stream_i,           // its rows begin to stream
@@ -32,7 +33,7 @@ module npu_report
       tail_q         <= tail_q + 1'b1;
     end
     if (done_i) begin
-      npu_dpi_fold(Id, 32'(fold_q[head_q].kr), 32'(fold_q[head_q].nc), 32'(fold_q[head_q].t),
+      npu_dpi_fold(32'(id_i), 32'(fold_q[head_q].kr), 32'(fold_q[head_q].nc), 32'(fold_q[head_q].t),
                    fold_q[head_q].start, time_i);
       head_q <= head_q + 1'b1;
     end
@@ -46,21 +47,6 @@ module npu_report
       done_i |-> head_q != tail_q) else $error("a fold ends that never began");
 endmodule
 
-bind npu_conv npu_report #(.R(R), .C(C), .Id(Id)) u_report (
-    .clk_i, .rst_ni, .clear_i(kill_i || start_i), .time_i, .load_i(next_take),
+bind npu_conv npu_report #(.R(R), .C(C)) u_report (
+    .clk_i, .rst_ni, .id_i, .clear_i(kill_i || start_i), .time_i, .load_i(next_take),
     .stream_i(load_take), .fold_i(loaded), .done_i(fold_done));
-
-// npu_ends: tells who records durations of each descriptor that a slot has completed.
-module npu_ends #(
-    parameter int Id = 0
-) (
-    input logic        clk_i, rst_ni,
-    input logic        done_i,
-    input logic [31:0] head_i              // its number
-);
-  import "DPI-C" function void npu_dpi_desc(input int slot, input int head);
-  always_ff @(posedge clk_i) if (done_i && rst_ni) npu_dpi_desc(Id, head_i);
-endmodule
-
-bind npu_slot npu_ends #(.Id(Id)) u_ends (
-    .clk_i, .rst_ni, .done_i(state_q == SDone), .head_i(head_q));

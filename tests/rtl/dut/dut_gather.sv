@@ -46,7 +46,7 @@ module dut_gather
 );
   logic [7:0]      re;
   logic [SW-8:0]   bank_row [Banks];
-  logic [127:0]    word [Banks];
+  logic [Banks-1:0][127:0]  word;
   npu_conv_spad #(.SpadLog2(SW)) u_spad (
       .clk_i, .we_i, .line_i, .data_i, .re_i(re), .row_i(bank_row), .word_o(word));
   conv_op_t op;
