@@ -1270,6 +1270,29 @@ static void indirect_access(void **state)
 	done();
 }
 
+/* A driver that shares no memory with other processes, as it says. */
+static void no_ipc(void **state)
+{
+	const struct hal_levelzero_extension *x;
+	struct hal_levelzero_ipc handle;
+	void *native, *address;
+
+	(void)state;
+	memset(&w, 0, sizeof(w));
+	memset(&handle, 0, sizeof(handle));
+	stand_in()->reset();
+	live = stand_in()->live();
+	stand_in()->share_memory(0);
+	OK(hal_open("levelzero:0?clock=virtual", NULL, &w.dev));
+	x = hal_device_extension(w.dev, "levelzero");
+	native = hal_device_native(w.dev);
+	(void)buffer(part(1), 64);
+	ERR(x->ipc_export(native, 1, &handle), -ENOTSUP, "shares no memory");
+	ERR(x->ipc_open(native, &handle, &address), -ENOTSUP, "shares no memory");
+	ERR(x->ipc_close(native, native), -ENOTSUP, "shares no memory");
+	done();
+}
+
 /* ---- extension --------------------------------------------------------------------- */
 
 static void scheduler(void **state)
@@ -1411,6 +1434,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(low_priority_stays),
 		cmocka_unit_test(large_buffer),
 		cmocka_unit_test(indirect_access),
+		cmocka_unit_test(no_ipc),
 		cmocka_unit_test(scheduler),
 		cmocka_unit_test(ipc),
 		cmocka_unit_test(cache),

@@ -65,7 +65,8 @@ def check_keys(e):
         need(key not in e or isinstance(e[key], Micro), e, f"{key} is no time")
     need(e["ph"] != "i" or e["s"] == "t", e, "an instant of more than its track")
     need(e["ph"] != "f" or e["bp"] == "e", e, "an arrow that does not end in its slice")
-    need("id" not in e or type(e["id"]) is int, e, "no number")
+    # Readers in JavaScript keep 53 bits.
+    need("id" not in e or (type(e["id"]) is int and 0 < e["id"] < 1 << 53), e, "no number")
 
 
 def check_names(events):

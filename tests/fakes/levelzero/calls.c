@@ -104,7 +104,7 @@ uint32_t do_zeDriverGetIpcProperties(void *driver, struct ze_driver_ipc_properti
 {
 	(void)driver;
 	STYPE(p, DRIVER_IPC_PROPERTIES);
-	p->flags = LZ_IPC_MEMORY;
+	p->flags = world.shares_nothing ? 0 : LZ_IPC_MEMORY;
 	return OK;
 }
 

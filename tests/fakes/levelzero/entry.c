@@ -245,6 +245,13 @@ static void control_slow_modules(uint64_t ns)
 	atomic_store(&module_ns, ns);
 }
 
+static void control_share_memory(int yes)
+{
+	pthread_mutex_lock(&lock);
+	world.shares_nothing = !yes;
+	pthread_mutex_unlock(&lock);
+}
+
 static void control_slow_copies(uint64_t ns)
 {
 	pthread_mutex_lock(&lock);
@@ -285,6 +292,7 @@ static void control_reset(void)
 	armed = -1;
 	atomic_store(&module_ns, 0);
 	world.copy_ns = 0;
+	world.shares_nothing = false;
 	world.misused = 0;
 	world.misuse = NULL;
 	world.kept_count = 0;
@@ -309,6 +317,7 @@ const struct lz_stand_in hal_stand_in_ze = {
 	.memory_left = control_memory_left,
 	.slow_modules = control_slow_modules,
 	.slow_copies = control_slow_copies,
+	.share_memory = control_share_memory,
 	.now = control_now,
 	.set_now = control_set_now,
 	.jobs = control_jobs,

@@ -236,7 +236,8 @@ struct world {
 	const char *misuse;
 	bool permit;
 	uint64_t memory_left;
-	uint64_t copy_ns; /* on top of each copy between host and device */
+	bool shares_nothing; /* with other processes */
+	uint64_t copy_ns;    /* on top of each copy between host and device */
 	struct allocation *allocations;
 	struct lz_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;

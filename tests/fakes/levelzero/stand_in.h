@@ -62,6 +62,8 @@ struct lz_stand_in {
 	void (*slow_modules)(uint64_t ns);
 	/* A copy between host and device takes so much longer. */
 	void (*slow_copies)(uint64_t ns);
+	/* Does it say that it shares memory with other processes? */
+	void (*share_memory)(int yes);
 	uint64_t (*now)(void);
 	/* Virtual time jumps to ns, later than now; nothing may be running. */
 	void (*set_now)(uint64_t ns);
