@@ -298,10 +298,8 @@ static int plan_index(struct hal_device *dev, uint32_t *index)
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 		   struct hal_bk_partition_desc *out)
 {
-	int err;
+	int err = plan_units(dev, d, out, NULL);
 
-	memset(out, 0, sizeof(*out));
-	err = plan_units(dev, d, out, NULL);
 	if (err == 0)
 		err = isolation_check(dev, out, d->min_isolation);
 	if (err == 0)

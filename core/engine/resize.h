@@ -6,8 +6,8 @@
 #include "engine/device.h"
 #include "engine/partition.h"
 
-/* Resolves what d asks for into *out: units, isolation, colours, bytes, an index; takes
- * nothing. */
+/* Resolves what d asks for into *out, which is all 0: units, isolation, colours, bytes,
+ * an index; takes nothing. */
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 		   struct hal_bk_partition_desc *out);
 /* p, with .desc planned and .bk made, is there; and is not any more. */
