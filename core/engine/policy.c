@@ -103,11 +103,11 @@ static void learn_from(struct hal_queue *q, const struct flight *f, uint64_t ran
 
 static uint64_t whole_ns(double ns)
 {
-	const double most = (double)(UINT64_C(1) << 62);
+	const uint64_t most = UINT64_C(1) << 62;
 
 	if (ns < 1)
 		return 1;
-	return ns < most ? (uint64_t)(ns + 0.5) : UINT64_C(1) << 62;
+	return ns < (double)most ? (uint64_t)(ns + 0.5) : most;
 }
 
 /* The next command, r. */

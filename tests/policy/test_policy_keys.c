@@ -233,6 +233,42 @@ static void expected(void **state)
 	heads_close(&h);
 }
 
+/* What a command of so much work is expected to run on so many units, after one of did
+ * that ran at least span_ns. */
+static uint64_t expected_of(uint32_t units, uint64_t did, uint64_t span_ns, uint64_t work)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct heads h;
+	uint64_t ns;
+
+	heads_open(&h);
+	d.units_floor = units;
+	OK(hal_partition_resize(h.w.part, &d, NULL));
+	world_span(&h.w, did, span_ns);
+	finish(submit(&h.w, h.a, 1, 0, 'a'));
+	world_span(&h.w, 1, 1000);
+	h.c->heads = 0;
+	(void)submit(&h.w, h.b, 2, 0, 'b');
+	pass(&h.w, 1);
+	world_span(&h.w, work, 1000);
+	(void)submit(&h.w, h.a, 1, 0, 'a');
+	pass(&h.w, 1000);
+	assert_int_equal(h.c->heads, 1);
+	ns = HEAD(h).expected_ns;
+	heads_close(&h);
+	return ns;
+}
+
+/* Never nothing, and never so much that a time and it go over. */
+static void expected_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(expected_of(16, 16000, 0, 1), 1);
+	assert_int_equal(expected_of(16, 16000, 0, 24), 2);
+	assert_true(expected_of(1, 1, 1024, UINT64_C(1) << 51) == UINT64_C(1) << 61);
+	assert_true(expected_of(1, 1, 1024, UINT64_C(1) << 53) == UINT64_C(1) << 62);
+}
+
 /* Submissions of four commands: 100, 200, 300 and 400 ns. */
 static void four(struct heads *h)
 {
@@ -277,9 +313,9 @@ static void rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times), cmocka_unit_test(times_net),
-		cmocka_unit_test(keeps), cmocka_unit_test(expected),
-		cmocka_unit_test(rest),
+		cmocka_unit_test(times),           cmocka_unit_test(times_net),
+		cmocka_unit_test(keeps),           cmocka_unit_test(expected),
+		cmocka_unit_test(expected_bounds), cmocka_unit_test(rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

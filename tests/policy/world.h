@@ -75,9 +75,10 @@ static inline struct hal_partition *add_partition(struct world *w)
 	return p;
 }
 
-/* Commands are known to be so much work from now on, and run as many ns; 0: they run as
- * long as they are told, and nothing is known, as at first. */
-static inline void world_work(struct world *w, uint64_t work)
+/* Commands are known to be so much work from now on, and run as many ns, at least
+ * span_ns. work 0: they run as long as they are told, and nothing is known, as at first.
+ */
+static inline void world_span(struct world *w, uint64_t work, uint64_t span_ns)
 {
 	const struct {
 		struct hal_ref_image head;
@@ -87,6 +88,7 @@ static inline void world_work(struct world *w, uint64_t work)
 		{{.name = "work",
 		  .fn = work_run,
 		  .cost = work == 0 ? work_cost : NULL,
+		  .span_ns = span_ns,
 		  .work = work,
 		  .arg_count = 2}},
 	};
@@ -95,6 +97,11 @@ static inline void world_work(struct world *w, uint64_t work)
 		OK(hal_program_unload(w->prog));
 	OK(hal_program_load(w->dev, &image, sizeof(image), &w->prog));
 	OK(hal_kernel_find(w->prog, "work", &w->work));
+}
+
+static inline void world_work(struct world *w, uint64_t work)
+{
+	world_span(w, work, 0);
 }
 
 /* One command at a time unless the target says something else: order is the policy's. */
