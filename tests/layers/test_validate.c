@@ -520,6 +520,8 @@ static void commands(void **state)
 	c.timestamp.dst = mem;
 	c.timestamp.offset = 4;
 	REFUSED(t->hot.submit(bk, queue, &c), "not a multiple of 8");
+	c.timestamp.offset = 256;
+	REFUSED(t->hot.submit(bk, queue, &c), "8 bytes at 256 of buffer 0 of 256");
 	c = (struct hal_bk_cmd){.op = HAL_OP_COPY};
 	c.copy.dst = mem;
 	c.copy.src = kernel;
