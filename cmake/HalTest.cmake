@@ -27,7 +27,7 @@ function(hal_test_without name what)
 endfunction()
 
 function(hal_test name)
-	cmake_parse_arguments(PARSE_ARGV 1 T "INTERNAL" "TIMEOUT"
+	cmake_parse_arguments(PARSE_ARGV 1 T "INTERNAL;NO_MEMCHECK" "TIMEOUT"
 		"SOURCES;LIBS;LABELS;ARGS;ENVIRONMENT")
 	if(NOT HAL_BUILD_TESTS)
 		return()
@@ -56,7 +56,7 @@ function(hal_test name)
 	set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT}
 		SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
 	if(("unit" IN_LIST T_LABELS OR "negative" IN_LIST T_LABELS) AND
-	   NOT "threads" IN_LIST T_LABELS)
+	   NOT "threads" IN_LIST T_LABELS AND NOT T_NO_MEMCHECK)
 		hal_memcheck(${name} ${T_ARGS})
 		if(TEST memcheck.${name})
 			set_property(TEST memcheck.${name} PROPERTY ENVIRONMENT ${T_ENVIRONMENT})
