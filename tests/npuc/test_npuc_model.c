@@ -95,7 +95,7 @@ static void test_samples(void **state)
 	for (; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
 		if (compile_bytes(file, size, why))
 			fail_msg("sample %u: %s", n, why);
-	assert_int_equal(n, 5);
+	assert_int_equal(n, 6);
 }
 
 /* Cut anywhere: refused with the file's name, or what is gone was not needed. */
@@ -162,9 +162,9 @@ static void test_operator(void **state)
 	(void)state;
 	one_op(&m, 50);
 	refused(&m, ENOTSUP, "layer 0 (LOG_SOFTMAX, output 'the output')",
-		"no instruction reads int32");
+		"tables have 256 entries");
 	one_op(&m, 27);
-	refused(&m, ENOTSUP, "layer 0 (SVDF", "its state");
+	refused(&m, EINVAL, "layer 0 (SVDF", "1 operands; 5 to 5");
 	one_op(&m, 44);
 	refused(&m, ENOTSUP, "layer 0 (UNIDIRECTIONAL_SEQUENCE_LSTM", "cell state");
 	one_op(&m, 3000);
@@ -175,6 +175,88 @@ static void test_operator(void **state)
 	one_op(&m, 19);
 	m.ops[0].version = 0;
 	refused(&m, ENOTSUP, "layer 0 (RELU", "version 0");
+}
+
+/* in, w 4 x 3, t 4 x 2, b 2, state 1 x 8 -> out 1 x 2. */
+static void svdf(struct tiny *m)
+{
+	static const int8_t w[12] = {1, -2, 3};
+	static const int16_t t[8] = {4, 32767};
+	static const int32_t b[2] = {0};
+	struct tiny_op *op;
+
+	memset(m, 0, sizeof(*m));
+	tiny_int8(m, "in", 2, DIMS(1, 3), 0.5f, 0);
+	tiny_const(m, "w", 9, 2, DIMS(4, 3), 0.25f, 0, w, 12);
+	tiny_const(m, "t", 7, 2, DIMS(4, 2), 0.0001f, 0, t, 16);
+	tiny_const(m, "b", 2, 1, DIMS(2), 0.0001f, 0, b, 8);
+	tiny_int8(m, "s", 2, DIMS(1, 8), 0.25f, 0);
+	tiny_int8(m, "out", 2, DIMS(1, 2), 0.5f, 0);
+	m->tensors[4].type = 7;
+	m->tensors[4].variable = true;
+	op = tiny_op(m, 27, 5, REFS(0, 1, 2, 3, 4), 5);
+	tiny_option(op, 6, 0, 4, 2);
+	tiny_option(op, 6, 1, 1, 1);
+	m->inputs[0] = 0;
+	m->outputs[0] = 5;
+	m->input_count = m->output_count = 1;
+}
+
+static void test_svdf(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	svdf(&m);
+	accepted(&m);
+	m.ops[0].inputs[3] = -1;
+	accepted(&m);
+	svdf(&m);
+	m.ops[0].options[0].value = 3;
+	refused(&m, EINVAL, "layer 0 (SVDF, output 'out')", "rank 3");
+	m.ops[0].options[0].value = 0;
+	refused(&m, EINVAL, "SVDF", "rank 0");
+	svdf(&m);
+	m.ops[0].options[1].value = 0;
+	refused(&m, ENOTSUP, "SVDF", "other than RELU");
+	svdf(&m);
+	m.tensors[4].type = 9;
+	refused(&m, ENOTSUP, "tensor 's'", "int16 variable");
+	svdf(&m);
+	m.tensors[4].dims[1] = 6;
+	refused(&m, EINVAL, "tensor 's' is 1x6", "1x8");
+	svdf(&m);
+	m.tensors[2].type = 9;
+	m.tensors[2].bytes = 8;
+	refused(&m, ENOTSUP, "tensor 't'", "constant and int16");
+	svdf(&m);
+	m.tensors[4].one_scale = 0.125f;
+	refused(&m, ENOTSUP, "weights in space", "1 or more");
+	svdf(&m);
+	m.tensors[5].one_scale = 0.00003f;
+	refused(&m, ENOTSUP, "weights in time", "2^22");
+}
+
+/* Any size of int8; of uint8 where the weights have 8 bits. */
+static void test_resize_bilinear(void **state)
+{
+	static const int32_t size[] = {3, 4};
+	struct tiny m = {0};
+
+	(void)state;
+	tiny_int8(&m, "in", 4, DIMS(1, 2, 2, 1), 0.5f, 0);
+	tiny_const(&m, "size", 2, 1, DIMS(2), 1, 0, size, 8);
+	tiny_int8(&m, "out", 4, DIMS(1, 3, 4, 1), 0.5f, 0);
+	tiny_op(&m, 23, 2, REFS(0, 1), 2);
+	m.inputs[0] = 0;
+	m.outputs[0] = 2;
+	m.input_count = m.output_count = 1;
+	accepted(&m);
+	m.tensors[0].type = m.tensors[2].type = 3;
+	refused(&m, ENOTSUP, "layer 0 (RESIZE_BILINEAR, output 'out')",
+		"uint8 by this ratio");
+	m.tensors[0].dims[1] = 3;
+	accepted(&m);
 }
 
 /* A variable, assigned, then read. */
@@ -922,6 +1004,8 @@ int main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_operator),
+		cmocka_unit_test(test_svdf),
+		cmocka_unit_test(test_resize_bilinear),
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_call_once),
 		cmocka_unit_test(test_operands),

@@ -525,6 +525,26 @@ static void sample_arithmetic(struct tiny *m)
 	io(m, in, index);
 }
 
+/* A state of 16 bits. */
+static void sample_svdf(struct tiny *m)
+{
+	static const int16_t times[] = {1, -2, 32767, -32767, 128, 7, -129, 300};
+	static const int32_t bias[] = {5, -70000};
+	int32_t in = tiny_int8(m, "in", 2, DIMS(1, 3), 0.5f, 2);
+	int32_t w = tiny_const(m, "w", 9, 2, DIMS(4, 3), 0.25f, 0, numbers, 12);
+	int32_t t = tiny_const(m, "t", 7, 2, DIMS(4, 2), 0.0001f, 0, times, 16);
+	int32_t b = tiny_const(m, "b", 2, 1, DIMS(2), 0.0001f, 0, bias, 8);
+	int32_t s = tiny_int8(m, "s", 2, DIMS(1, 8), 0.25f, 0);
+	int32_t out = tiny_int8(m, "out", 2, DIMS(1, 2), 0.5f, -100);
+	struct tiny_op *op = tiny_op(m, 27, 5, REFS(in, w, t, b, s), out);
+
+	m->tensors[s].type = 7;
+	m->tensors[s].variable = true;
+	tiny_option(op, 6, 0, 4, 2);
+	tiny_option(op, 6, 1, 1, 1);
+	io(m, in, out);
+}
+
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 {
 	static struct tiny m;
@@ -540,6 +560,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_tail(&m);
 	else if (number == 4)
 		sample_arithmetic(&m);
+	else if (number == 5)
+		sample_svdf(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);

@@ -42,6 +42,7 @@ static const struct known {
 	{NPUC_RESIZE_BILINEAR, 4, lower_resize_bilinear},
 	{NPUC_SOFTMAX, 3, lower_softmax},
 	{NPUC_SPACE_TO_DEPTH, 2, lower_space_to_depth},
+	{NPUC_SVDF, 4, lower_svdf},
 	{NPUC_TANH, 3, lower_function},
 	{NPUC_PAD, 4, lower_pad},
 	{NPUC_GATHER, 6, lower_gather},
@@ -725,12 +726,11 @@ static const struct impossible {
 	uint32_t code;
 	const char *why;
 } impossible[] = {
-	{NPUC_SVDF, "its state and its weights in time are int16, and the machine "
-		    "multiplies 9 bits by 9"},
 	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM,
-	 "its gates and cell state are int16, and the machine multiplies 9 bits by 9"},
-	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum needs 32 bits of it, and no "
-			   "instruction reads int32"},
+	 "gates times cell state are products of int16 activations, and an element-wise "
+	 "product keeps 8 bits"},
+	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum needs 31 bits of it, and tables "
+			   "have 256 entries"},
 };
 
 static int check_known(struct lowered *l)

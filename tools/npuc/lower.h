@@ -76,6 +76,7 @@ struct variable {
 	struct variable_name name;
 	enum npuc_type type;
 	uint32_t value; /* NPUC_NONE: not known yet */
+	bool own;       /* a layer's: it has no name */
 	bool assigned;
 	const void *first; /* its value before the first inference; NULL: none */
 };
@@ -215,6 +216,9 @@ int lower_call_once(struct lowered *l);
 int lower_var_handle(struct lowered *l);
 int lower_read_variable(struct lowered *l);
 int lower_assign_variable(struct lowered *l);
+int lower_svdf(struct lowered *l);
+/* A variable of the layer's own, with its first bytes. */
+int lower_state(struct lowered *l, uint64_t bytes, const void *first, uint32_t *value);
 int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
 int lower_quantize(struct lowered *l);

@@ -266,7 +266,7 @@ int conv_images(struct lowered *l, struct conv *c)
 {
 	struct window *w = &c->w;
 	uint64_t a_bytes = (uint64_t)w->y.in * w->x.in * w->c;
-	uint64_t d_bytes = (uint64_t)w->y.out * w->x.out * c->n;
+	uint64_t d_bytes = (uint64_t)w->y.out * w->x.out * c->n * (c->out.mult ? 1 : 4);
 	uint64_t weights = (uint64_t)c->n * w->y.k * w->x.k * (w->c / c->groups) * 16;
 	int rc = 0;
 

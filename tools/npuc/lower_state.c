@@ -57,14 +57,10 @@ static const char *shown(const struct lowered *l, const struct variable *v,
 	return text;
 }
 
-static int find_variable(struct lowered *l, struct variable_name name, uint32_t *index)
+static int new_variable(struct lowered *l, struct variable with)
 {
 	struct variable *v = l->variables;
 
-	for (*index = 0; *index < l->variable_count; ++*index)
-		if (same_bytes(l, v[*index].name.name, name.name) &&
-		    same_bytes(l, v[*index].name.container, name.container))
-			return 0;
 	if (l->variable_count == VARIABLES_MAX)
 		return lower_fail(l, ENOTSUP, "more than %u variables", VARIABLES_MAX);
 	if (!v) {
@@ -73,8 +69,31 @@ static int find_variable(struct lowered *l, struct variable_name name, uint32_t 
 			return -ENOMEM;
 		l->variables = v;
 	}
-	v[l->variable_count++] = (struct variable){.name = name, .value = NPUC_NONE};
+	v[l->variable_count++] = with;
 	return 0;
+}
+
+static int find_variable(struct lowered *l, struct variable_name name, uint32_t *index)
+{
+	const struct variable *v = l->variables;
+
+	for (*index = 0; *index < l->variable_count; ++*index)
+		if (!v[*index].own && same_bytes(l, v[*index].name.name, name.name) &&
+		    same_bytes(l, v[*index].name.container, name.container))
+			return 0;
+	return new_variable(l, (struct variable){.name = name, .value = NPUC_NONE});
+}
+
+int lower_state(struct lowered *l, uint64_t bytes, const void *first, uint32_t *value)
+{
+	int rc = lower_value(l, bytes, NULL, value);
+
+	if (rc)
+		return rc;
+	l->values[*value].state = true;
+	l->values[*value].ready = true;
+	return new_variable(
+		l, (struct variable){.value = *value, .own = true, .first = first});
 }
 
 /* ---- values ----------------------------------------------------------------------- */

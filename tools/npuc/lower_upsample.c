@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lower_conv.h"
+#include "lower_digits.h"
 #include "lower_move.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
@@ -331,6 +332,17 @@ static uint32_t reduce(uint32_t weight, uint32_t w[2])
 	return bits;
 }
 
+/* Have all products of two weights 8 bits? */
+static bool is_narrow(const struct blend *y, const struct blend *x)
+{
+	uint32_t wy[2], wx[2];
+
+	reduce(y->first.weight, wy);
+	reduce(x->first.weight, wx);
+	return (wy[0] > wy[1] ? wy[0] : wy[1]) * (wx[0] > wx[1] ? wx[0] : wx[1]) <=
+	       UINT8_MAX;
+}
+
 /* Products of both directions' weights, each channel alone; sums are rounded as
  * TensorFlow Lite does it, times 2^-bits, half away from zero. */
 static int blend_weights(struct lowered *l, struct conv *c, const struct blend *y,
@@ -345,23 +357,41 @@ static int blend_weights(struct lowered *l, struct conv *c, const struct blend *
 		return -ENOMEM;
 	bits += reduce(x->first.weight, wx);
 	for (uint32_t n = 0; n < c->n; n++)
-		for (uint32_t i = 0; i < kh * kw; i++) {
-			uint32_t w = wy[i / kw] * wx[i % kw];
-
-			if (w > UINT8_MAX)
-				return lower_fail(
-					l, ENOTSUP,
-					"outputs between elements at %u/1024 "
-					"and %u/1024 need weights of %u / 2^%u; "
-					"the machine has 8 bits",
-					y->first.weight, x->first.weight, w, bits);
-			*to++ = (uint8_t)w;
-		}
+		for (uint32_t i = 0; i < kh * kw; i++)
+			*to++ = (uint8_t)(wy[i / kw] * wx[i % kw]);
 	mult[0] = INT32_MAX; /* exactly 1 for such small sums */
 	mult[1] = -(int32_t)bits;
 	c->data = (const int8_t *)weights;
 	c->out.mult = mult;
 	c->out.shift = mult + 1;
+	return 0;
+}
+
+/* The same, of 2^20, a sum for each digit of the weights.  What makes those sums positive
+ * is 2^17. */
+#define WIDE_BITS   20u
+#define WIDE_DIGITS 3u
+#define WIDE_ABOVE  (1 << 17)
+
+static int wide_weights(struct lowered *l, struct conv *c, const struct blend *y,
+			const struct blend *x)
+{
+	uint32_t wy[2] = {UNIT - y->first.weight, y->first.weight};
+	uint32_t wx[2] = {UNIT - x->first.weight, x->first.weight};
+	uint32_t kh = y->first.weight ? 2 : 1, kw = x->first.weight ? 2 : 1;
+	uint8_t *weights = lower_own(l, (uint64_t)kh * kw * c->n), *to = weights;
+	int32_t *bias = lower_own(l, (uint64_t)c->n * sizeof(*bias));
+
+	if (!weights || !bias)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < c->n; n++) {
+		for (uint32_t i = 0; i < kh * kw; i++)
+			*to++ = (uint8_t)(wy[i / kw] * wx[i % kw] >>
+					  8 * (n % WIDE_DIGITS));
+		bias[n] = WIDE_ABOVE;
+	}
+	c->data = (const int8_t *)weights;
+	c->out = (struct hal_npu_requant){.bias = bias};
 	return 0;
 }
 
@@ -385,9 +415,11 @@ static int crop(struct lowered *l, struct conv *c, uint32_t y, uint32_t x)
 	return rc;
 }
 
+/* wide: c->d is the place of the sums. */
 static int blend(struct lowered *l, const struct conv *c, const struct blend *y,
-		 const struct blend *x)
+		 const struct blend *x, bool wide)
 {
+	uint32_t bytes = wide ? c->w.c * WIDE_DIGITS * DIGITS_SUM : c->w.c; /* a pixel */
 	struct conv part = *c;
 	struct axis *py = &part.w.y, *px = &part.w.x;
 	int rc = 0;
@@ -406,17 +438,40 @@ static int blend(struct lowered *l, const struct conv *c, const struct blend *y,
 			    x->stride,
 			    1,
 			    0};
+	if (wide)
+		part.n *= WIDE_DIGITS;
 	if (!rc)
-		rc = blend_weights(l, &part, y, x);
+		rc = wide ? wide_weights(l, &part, y, x) : blend_weights(l, &part, y, x);
 	if (!rc)
-		rc = lower_value(l,
-				 (uint64_t)part.w.images * py->out * px->out * part.w.c,
+		rc = lower_value(l, (uint64_t)part.w.images * py->out * px->out * bytes,
 				 NULL, &part.d);
 	if (!rc)
 		rc = conv_images(l, &part);
 	return rc ? rc
 		  : scatter(l, part.d, c->d, c->w.images, &y->at, c->w.y.out, &x->at,
-			    c->w.x.out, c->w.c);
+			    c->w.x.out, bytes);
+}
+
+/* All sums become elements: the digits of a number, and 2^31, which is rounded. */
+static int round_sums(struct lowered *l, uint32_t rows, uint32_t sums, uint32_t d)
+{
+	enum npuc_type type = lower_t(l, d)->type;
+	uint32_t above = (UINT32_C(1) << 31) - WIDE_ABOVE * (1u + 256 + 65536);
+	struct digits_step join = {
+		.rows = rows, .bytes = WIDE_DIGITS * DIGITS_SUM, .columns = 4};
+	int rc;
+
+	for (uint32_t k = 0; k < 4; k++) {
+		for (uint32_t i = 0; i <= k && i < WIDE_DIGITS; i++)
+			join.weights[i * DIGITS_SUM + k - i][k] = 1;
+		join.bias[k] = (int32_t)(above >> 8 * k & 255);
+	}
+	rc = digits_new(l, sums, &join, &sums);
+	if (!rc)
+		rc = digits_signed(l, rows, 4, &sums);
+	if (!rc)
+		rc = digits_shift(l, rows, WIDE_BITS, -quant_min(type), &sums);
+	return rc ? rc : digits_narrow(l, rows, sums, type, d);
 }
 
 /* Outputs that lie on elements in both directions: no arithmetic. */
@@ -438,8 +493,11 @@ static int pick(struct lowered *l, const struct conv *c, const struct blend *y,
 
 static int blend_all(struct lowered *l, const struct conv *c, bool align, bool half)
 {
+	uint64_t elements = lower_t(l, c->d)->count;
+	struct conv to = *c;
 	struct blend *ys, *xs;
 	uint32_t y_count, x_count;
+	bool wide = false;
 	int rc = find_blends(l, &c->w.y, align, half, &ys, &y_count);
 
 	if (!rc)
@@ -449,13 +507,23 @@ static int blend_all(struct lowered *l, const struct conv *c, bool align, bool h
 				"%llu kinds of outputs between elements; at most %u",
 				(unsigned long long)y_count * x_count, PHASES_MAX);
 	for (uint32_t i = 0; !rc && i < y_count; i++)
+		for (uint32_t k = 0; k < x_count; k++)
+			wide |= !is_narrow(&ys[i], &xs[k]);
+	if (!rc && wide && lower_t(l, c->d)->type == NPUC_UINT8)
+		rc = lower_fail(
+			l, ENOTSUP,
+			"uint8 by this ratio, whose weights TensorFlow Lite has in "
+			"float32; int8 is compiled");
+	if (!rc && wide)
+		rc = lower_value(l, elements * WIDE_DIGITS * DIGITS_SUM, NULL, &to.d);
+	for (uint32_t i = 0; !rc && i < y_count; i++)
 		for (uint32_t k = 0; !rc && k < x_count; k++) {
 			bool on = !ys[i].first.weight && !xs[k].first.weight;
 
-			rc = on ? pick(l, c, &ys[i], &xs[k])
-				: blend(l, c, &ys[i], &xs[k]);
+			rc = on && !wide ? pick(l, c, &ys[i], &xs[k])
+					 : blend(l, &to, &ys[i], &xs[k], wide);
 		}
-	return rc;
+	return rc || !wide ? rc : round_sums(l, (uint32_t)elements, to.d, c->d);
 }
 
 int lower_resize_bilinear(struct lowered *l)

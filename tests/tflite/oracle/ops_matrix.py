@@ -3,9 +3,8 @@
 """ops_matrix.py OUT [SEED]: as ops.py, of transposed convolutions, products of matrices and
 images that are resized between their elements.
 
-Left out, because the machine has 8 bits for a weight: RESIZE_BILINEAR by a ratio whose
-weights, products of two fractions of 1024, have more once common factors of 2 are gone; and
-because TFLite multiplies other numbers than are there, BATCH_MATMUL with adj_x where y has
+RESIZE_BILINEAR by ratios whose weights, products of two fractions of 1024, have more than 8
+bits is in ops_digits.py.  Left out, because TFLite multiplies other numbers than are there, BATCH_MATMUL with adj_x where y has
 fewer matrices than x.
 """
 import numpy as np

@@ -7,7 +7,7 @@ Field and enumerator numbers are those of tensorflow/lite/schema/schema.fbs.
 import flatbuffers
 import numpy as np
 
-FLOAT32, INT32, UINT8, INT64, INT8, RESOURCE = 0, 2, 3, 4, 9, 13  # TensorType
+FLOAT32, INT32, UINT8, INT64, INT16, INT8, RESOURCE = 0, 2, 3, 4, 7, 9, 13  # TensorType
 SAME, VALID = 0, 1  # Padding
 NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
 
@@ -42,6 +42,7 @@ OPERATORS = {
                                     ("align_corners", "bool", False),
                                     ("half_pixel", "bool", False)]),
     "SOFTMAX": (25, 2, 9, [("beta", "f32", 0.0)]),
+    "SVDF": (27, 3, 6, [("rank", "i32", 0), ("act", "i8", 0)]),
     "TANH": (28, 2, 0, []),
     "PAD": (34, 2, 22, []),
     "MEAN": (40, 2, 27, [("keep_dims", "bool", False)]),
@@ -111,10 +112,11 @@ class Graph:
         self.inputs = []
         self.outputs = []
 
-    def tensor(self, name, shape, scale=None, zero=0, data=None, dtype=None, axis=0):
+    def tensor(self, name, shape, scale=None, zero=0, data=None, dtype=None, axis=0,
+               variable=False):
         """scale: a number, or a list (one a channel, along dimension axis)."""
         dtype = self.dtype if dtype is None else dtype
-        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis))
+        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis, variable))
         return len(self._tensors) - 1
 
     def input(self, *args, **keys):
@@ -179,7 +181,7 @@ class Model(Graph):
 
     @staticmethod
     def _tensor(b, tensor, buffer):
-        name, shape, scale, zero, _, dtype, axis = tensor
+        name, shape, scale, zero, _, dtype, axis, variable = tensor
         quantization = None
         if scale is not None:
             scales = list(np.atleast_1d(scale))
@@ -193,13 +195,14 @@ class Model(Graph):
             quantization = b.EndObject()
         text = b.CreateString(name)
         dims = _numbers(b, shape, 4, b.PrependInt32)
-        b.StartObject(5)
+        b.StartObject(6)
         b.PrependUOffsetTRelativeSlot(0, dims, 0)
         b.PrependInt8Slot(1, dtype, 0)
         b.PrependUint32Slot(2, buffer, 0)
         b.PrependUOffsetTRelativeSlot(3, text, 0)
         if quantization is not None:
             b.PrependUOffsetTRelativeSlot(4, quantization, 0)
+        b.PrependBoolSlot(5, variable, False)
         return b.EndObject()
 
     @staticmethod
