@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_speed.c - how fast the model runs: four slots on 8 x 8 PEs each, all busy with
- * convolutions from 8-channel memory.  Prints the rate, and as a figure with the argument
- * "figure"; never fails on it.  Seconds are the processor time of this process, which has
- * one thread: what else the machine does should not count.
+ * convolutions from 8-channel memory; one slot on all PEs; a machine with nothing to do.
+ * Prints the rates, and as figures with the argument "figure"; never fails on them.
+ * Seconds are the processor time of this process, which has one thread: what else the
+ * machine does should not count.
  */
 #include <string.h>
 #include <time.h>
 
 #include "rig.h"
 
-#define JOBS 24
+enum { JOBS = 24, JOBS_ALONE = 32, IDLE = 300000 };
 
 static double seconds(void)
 {
@@ -20,17 +21,20 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double rate(struct rig *r, const struct rig_memory *cfg, const char *name)
+static double rate(struct rig *r, const struct rig_memory *cfg, uint32_t slots,
+		   const char *name)
 {
-	static const struct rig_rect map[4] = {
+	static const struct rig_rect quarters[4] = {
 		{0, 0, 8, 8}, {0, 8, 8, 8}, {8, 0, 8, 8}, {8, 8, 8, 8}};
+	static const struct rig_rect whole[1] = {{0, 0, 16, 16}};
+	const int jobs = slots == 1 ? JOBS_ALONE : JOBS;
 	struct rng g = {4};
 	uint64_t cycles;
 	double start, spent;
 
 	rig_reset(r, cfg);
-	CHECK(rig_map(r, map, 4) == NPU_MAP_OK, "map");
-	for (uint32_t s = 0; s < 4; s++) {
+	CHECK(rig_map(r, slots == 1 ? whole : quarters, slots) == NPU_MAP_OK, "map");
+	for (uint32_t s = 0; s < slots; s++) {
 		struct rig_conv c = {.h = 28,
 				     .w = 28,
 				     .cin = 32,
@@ -49,18 +53,18 @@ static double rate(struct rig *r, const struct rig_memory *cfg, const char *name
 
 		rig_space(r, s, 1u << 20, RIG_ALL);
 		rig_conv_desc(r, s, &c, false, desc, &g);
-		for (int i = 0; i < JOBS; i++)
+		for (int i = 0; i < jobs; i++)
 			rig_push(r, s, desc);
 		rig_push_end(r, s);
 	}
 	cycles = r->api->cycle(r->model);
 	start = seconds();
-	for (uint32_t s = 0; s < 4; s++)
+	for (uint32_t s = 0; s < slots; s++)
 		rig_bell(r, s);
-	rig_wait(r, 15, UINT64_C(1) << 32);
+	rig_wait(r, (1u << slots) - 1, UINT64_C(1) << 32);
 	spent = seconds() - start;
 	cycles = r->api->cycle(r->model) - cycles;
-	for (uint32_t s = 0; s < 4; s++) {
+	for (uint32_t s = 0; s < slots; s++) {
 		struct rig_counters n = rig_counters(r, s, false);
 
 		CHECK(n.active * 10 > cycles * 7,
@@ -72,24 +76,41 @@ static double rate(struct rig *r, const struct rig_memory *cfg, const char *name
 	return (double)cycles / spent / 1e3;
 }
 
+static double idle_rate(struct rig *r, const struct rig_memory *cfg)
+{
+	double start;
+
+	rig_reset(r, cfg);
+	start = seconds();
+	CHECK(r->api->run(r->model, IDLE) == IDLE, "an interrupt of nobody");
+	return IDLE / (seconds() - start) / 1e3;
+}
+
 int main(int argc, char **argv)
 {
+	const bool figure = argc > 1 && !strcmp(argv[1], "figure");
 	struct rig_memory eight = rig_channels(8), ideal;
-	double best = 0;
+	double best = 0, alone, idle;
 	struct rig r;
 
 	rig_open(&r, "16x16x4x8", UINT64_C(1) << 24);
 	ideal = rig_ideal(&r);
-	rate(&r, &ideal, "ideal memory");
-	for (int i = 0; i < 3; i++) {
-		double k = rate(&r, &eight, "8 channels");
+	rate(&r, &ideal, 4, "ideal memory");
+	for (int i = 0; i < 2; i++) {
+		double k = rate(&r, &eight, 4, "8 channels");
 
 		best = k > best ? k : best;
 	}
+	alone = rate(&r, &eight, 1, "one slot");
+	idle = idle_rate(&r, &eight);
 	rig_close(&r);
-	if (argc > 1 && !strcmp(argv[1], "figure"))
-		printf("figure npu.sim.kcycles_per_s %.1f\n", best);
+	if (figure)
+		printf("figure npu.sim.kcycles_per_s %.1f\n"
+		       "figure npu.sim.kcycles_per_s.one_slot %.1f\n"
+		       "figure npu.sim.kcycles_per_s.idle %.1f\n",
+		       best, alone, idle);
 	else
-		printf("%.1f k cycles/s\n", best);
+		printf("%.1f k cycles/s, %.1f with one slot, %.1f with none\n", best,
+		       alone, idle);
 	return bench_end("bench_speed");
 }
