@@ -164,7 +164,7 @@ static void test_operator(void **state)
 	refused(&m, ENOTSUP, "layer 0 (LOG_SOFTMAX, output 'the output')",
 		"tables have 256 entries");
 	one_op(&m, 27);
-	refused(&m, EINVAL, "layer 0 (SVDF", "1 operands; 5 to 5");
+	refused(&m, EINVAL, "layer 0 (SVDF", "1 operand, not 5");
 	one_op(&m, 44);
 	refused(&m, ENOTSUP, "layer 0 (UNIDIRECTIONAL_SEQUENCE_LSTM", "cell state");
 	one_op(&m, 3000);
@@ -295,7 +295,7 @@ static void test_variables(void **state)
 	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is no variable");
 	variable(&m);
 	m.ops[1].input_count = 1;
-	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "1 operands");
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "1 operand, not");
 	variable(&m);
 	m.ops[0].output_count = 0;
 	refused(&m, EINVAL, "layer 0 (VAR_HANDLE", "0 outputs");
@@ -330,7 +330,7 @@ static void test_operands(void **state)
 
 	(void)state;
 	one_op(&m, 0);
-	refused(&m, EINVAL, "layer 0 (ADD", "1 operands; 2 to 2");
+	refused(&m, EINVAL, "layer 0 (ADD", "1 operand, not 2");
 	one_op(&m, 19);
 	m.ops[0].inputs[0] = 7;
 	refused(&m, EINVAL, "layer 0: input 0 is tensor 7", "the file has 2");

@@ -868,6 +868,11 @@ static void test_check(void **state)
 	assert_int_equal(RUN(NPUC " -cj %s > /dev/full", model), 1);
 	assert_int_equal(RUN(NPUC " --help 2>&1 > /dev/full"), 1);
 	CONTAINS("cannot write the output");
+	write_file(model, file, tiny_sample(5, file, sizeof(file)));
+	assert_int_equal(RUN(NPUC " --check %s 2>&1", model), 0);
+	CONTAINS("compiles: 1 layer, ");
+	assert_int_equal(RUN(NPUC " %s 2>&1", model), 0);
+	CONTAINS(": 1 layer, ");
 	write_tail(model, 19);
 	assert_int_equal(RUN(NPUC " -o /dev/full %s 2>&1", model), 1);
 	CONTAINS("/dev/full: cannot be written: No space left on device");

@@ -38,8 +38,8 @@ static void print_text(const struct npuc_program *p, const struct npuc_report *r
 	if (p->host[0])
 		printf("%s\n", p->host);
 	if (!r->count)
-		printf("compiles: %u layers, %" PRIu64 " MACs\n", p->layer_count,
-		       p->macs);
+		printf("compiles: %u layer%s, %" PRIu64 " MACs\n", p->layer_count,
+		       p->layer_count == 1 ? "" : "s", p->macs);
 	for (uint32_t i = 0; i < r->count; i++) {
 		const struct npuc_obstacle *o = &r->obstacles[i];
 

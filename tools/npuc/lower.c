@@ -476,7 +476,11 @@ int lower_counts(struct lowered *l, uint32_t least, uint32_t most)
 
 	if (n >= least && n <= most)
 		return 0;
-	return lower_fail(l, EINVAL, "%u operands; %u to %u", n, least, most);
+	if (least == most)
+		return lower_fail(l, EINVAL, "%u operand%s, not %u", n, n == 1 ? "" : "s",
+				  least);
+	return lower_fail(l, EINVAL, "%u operand%s; %u to %u", n, n == 1 ? "" : "s",
+			  least, most);
 }
 
 int lower_same_type(struct lowered *l, uint32_t a, uint32_t b)

@@ -205,9 +205,10 @@ static int write_program(const struct args *a, const struct npuc_model *m)
 	}
 	if (!a->explain)
 		fprintf(said,
-			"%s: %u layers, %" PRIu64 " MACs, %zu bytes of program, %" PRIu64
+			"%s: %u layer%s, %" PRIu64 " MACs, %zu bytes of program, %" PRIu64
 			" of activations at most\n",
-			a->model, p.layer_count, p.macs, p.image_size, p.arena_bytes);
+			a->model, p.layer_count, p.layer_count == 1 ? "" : "s", p.macs,
+			p.image_size, p.arena_bytes);
 	if (p.host[0])
 		fprintf(said, "%s: %s\n", a->model, p.host);
 	npuc_program_free(&p);
