@@ -123,6 +123,8 @@ int main(int argc, char **argv)
 		struct rig_memory ideal = rig_ideal(&r), four = rig_channels(4);
 		struct util u, u4;
 
+		/* As the backend sets it: a stream then uses all channels. */
+		four.gran = 10;
 		if (!count) {
 			printf("skipped: no %s.csv in %s\n", name, directory);
 			return 77;
@@ -130,6 +132,8 @@ int main(int argc, char **argv)
 		u = run(&r, layers, count, name, &ideal, verbose);
 		u4 = run(&r, layers, count, name, &four, verbose);
 		CHECK(u.all >= 0.99, "%s: %.4f of the bound", name, u.all);
+		CHECK(u4.all >= 0.97, "%s: %.4f of the bound with 4 channels", name,
+		      u4.all);
 		if (figures) {
 			tell("util", name, &u);
 			tell("util4ch", name, &u4);
