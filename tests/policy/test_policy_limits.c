@@ -92,6 +92,30 @@ static void quota_debt(void **state)
 	world_close(&w);
 }
 
+/* Who has waited for a window goes before who came after it began. */
+static void quota_order(void **state)
+{
+	struct hal_queue *a, *b, *c;
+	struct world w;
+
+	(void)state;
+	open_with(&w, QUOTA, NULL, NULL);
+	a = add_queue(w.part, 0, 1, 0);
+	b = add_queue(w.part, 0, 9, 0);
+	c = add_queue(w.part, 0, 1, 0);
+	(void)submit(&w, a, 2, 100000, 'a');
+	pass(&w, 900000);
+	(void)submit(&w, b, 1, 300000, 'b');
+	pass(&w, 200000);
+	(void)submit(&w, c, 1, 10000, 'c');
+	finish_all(&w);
+	assert_string_equal(ended.text, "abac");
+	OK(hal_queue_destroy(a));
+	OK(hal_queue_destroy(b));
+	OK(hal_queue_destroy(c));
+	world_close(&w);
+}
+
 /* What the device has counts, so that several at a time are no way round it. */
 static void quota_inflight(void **state)
 {
@@ -476,21 +500,14 @@ static void bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quota),
-		cmocka_unit_test(quota_debt),
-		cmocka_unit_test(quota_inflight),
-		cmocka_unit_test(quota_kept),
-		cmocka_unit_test(quota_loses),
-		cmocka_unit_test(token),
-		cmocka_unit_test(token_work),
-		cmocka_unit_test(token_loses),
-		cmocka_unit_test(fixed_slots),
-		cmocka_unit_test(slots_fit),
-		cmocka_unit_test(slots_taken),
-		cmocka_unit_test(static_loses),
-		cmocka_unit_test(tgs),
-		cmocka_unit_test(tgs_classes),
-		cmocka_unit_test(tgs_loses),
+		cmocka_unit_test(quota),        cmocka_unit_test(quota_debt),
+		cmocka_unit_test(quota_order),  cmocka_unit_test(quota_inflight),
+		cmocka_unit_test(quota_kept),   cmocka_unit_test(quota_loses),
+		cmocka_unit_test(token),        cmocka_unit_test(token_work),
+		cmocka_unit_test(token_loses),  cmocka_unit_test(fixed_slots),
+		cmocka_unit_test(slots_fit),    cmocka_unit_test(slots_taken),
+		cmocka_unit_test(static_loses), cmocka_unit_test(tgs),
+		cmocka_unit_test(tgs_classes),  cmocka_unit_test(tgs_loses),
 		cmocka_unit_test(bad),
 	};
 
