@@ -29,7 +29,9 @@ module npu_conv_act
 );
   logic             act_q, last_v_q;
   logic [19:0]      row_q, done_q, lo_q;
-  logic [31:0]      rva_q, va_q, end_q, nrva, last_line_q;
+  logic [31:0]      rva_q, va_q, end_q, nrva;
+  logic [25:0]      last_q;               // line asked for last,
+  logic [SW-7:0]    last_ln_q;            // and where it goes
   logic [SW-1:0]    rsp_q, nrsp;
   logic [SW-7:0]    ln_q;
   logic [SW+2:0]    sps;                  // bytes between rows
@@ -44,7 +46,7 @@ module npu_conv_act
   assign sps       = (SW + 3)'(SW'(op_i.sps));
   assign fits      = 32'(occ_q) + op_i.row_bytes + 32'd128 <= 32'(1 << SW);
   // two rows may share a line
-  assign dup       = last_v_q && last_line_q == {va_q[31:6], ln_q[5:0]};
+  assign dup       = last_v_q && last_q == va_q[31:6] && last_ln_q == ln_q;
   assign req_o     = act_q && fits && !dup && cnt_q != (LI + 1)'(Lines);
   assign va_o      = {va_q[31:6], 6'd0};
   assign tag_o     = tail_q;
@@ -53,8 +55,9 @@ module npu_conv_act
   assign retire    = cnt_q != 0 && !pend_q[head_q];
   assign nrva      = rva_q + op_i.lda;
   assign nrsp      = rsp_q + SW'(op_i.sps);
-  // the window's lower end follows the panel being streamed, a row a cycle
-  assign lo_step   = lo_q != lo_i && lo_q < row_q && !lo_hold_i;
+  // The window's lower end follows the panel being streamed, a row a cycle; a row on its way keeps
+  // its place, or it would come down on another's.
+  assign lo_step   = lo_q != lo_i && lo_q < done_q && !lo_hold_i;
   assign done_o    = done_q;
   assign settled_o = cnt_q == 0 && (!act_q || (!fits && lo_q == lo_i));
   assign full_o    = cnt_q == 0 && act_q && !fits && lo_q == lo_i;
@@ -66,7 +69,8 @@ module npu_conv_act
       tail_q         <= tail_q + 1'b1;
       mark_q[tail_q] <= row_q + 20'(row_end);
       last_v_q       <= 1'b1;
-      last_line_q    <= {va_q[31:6], ln_q[5:0]};
+      last_q         <= va_q[31:6];
+      last_ln_q      <= ln_q;
     end else if (row_end) mark_q[tail_q - LI'(1)] <= row_q + 20'd1;
     if (adv) begin
       va_q <= va_q + 32'd64;

@@ -46,17 +46,20 @@ module npu_conv_stream
     return bottom < 0 || bottom < 22'(signed'({2'b0, rows_i})) || rows_i == op_i.h;
   endfunction
 
+  // Beyond the image's last row or column windows stand still, so that coordinates do not wrap.
   always_comb begin
     window_next = window_q;
     if (window_q.ox + 16'd1 == op_i.ow) begin
       window_next.ox  = '0;
       window_next.ix  = -18'(signed'({1'b0, op_i.pl}));
-      window_next.iy  = window_q.iy + 21'(signed'({1'b0, op_i.sy}));
+      if (window_q.iy < 21'(signed'({1'b0, op_i.h})))
+        window_next.iy = window_q.iy + 21'(signed'({1'b0, op_i.sy}));
       window_next.row = window_q.row + op_i.step_y;
       window_next.ad  = window_next.row;
     end else begin
       window_next.ox = window_q.ox + 16'd1;
-      window_next.ix = window_q.ix + 18'(signed'({1'b0, op_i.sx}));
+      if (window_q.ix < 18'(signed'({1'b0, op_i.w})))
+        window_next.ix = window_q.ix + 18'(signed'({1'b0, op_i.sx}));
       window_next.ad = window_q.ad + op_i.step_x;
     end
   end

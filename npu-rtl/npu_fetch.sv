@@ -24,6 +24,7 @@ module npu_fetch #(
     input  npu_pkg::mem_rsp_t  rsp_i,
     // pieces delivered
     output logic               pop_v_o,
+    output logic               empty_o,   // nothing is asked for or delivered
     output logic [DepthLog2:0] ready_o,   // pieces ready, in order
     output logic [255:0]       data_o,
     output logic [8:0]         meta_o,
@@ -58,6 +59,7 @@ module npu_fetch #(
   assign req_tag_o  = {1'b0, part_q, ti};
   assign push_rdy_o = req_o && gnt_i && last;
   assign pop_v_o    = ready_q != head_q;
+  assign empty_o    = tail_q == head_q && part_q == 0;
   assign ready_o    = ready_q - head_q;
   assign data_o     = mem[hi];
   assign meta_o     = meta_q[hi];

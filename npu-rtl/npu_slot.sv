@@ -64,41 +64,24 @@ module npu_slot #(
   // ---- the current descriptor and the next -------------------------------------------------------------------------------------
   logic [511:0] desc_q, next_q;
   logic         next_v_q, next_ask_q, next_sent_q;
-  logic [7:0]   op, vop;
-  assign op  = desc_q[DESC_OPCODE_BIT +: 8];
-  assign vop = desc_q[DESC_VOP_BIT +: 8];
+  logic [7:0]   op;
+  assign op = desc_q[DESC_OPCODE_BIT +: 8];
 
-  logic is_array, is_vec, pool, conv, group;
+  logic is_array, is_vec;
   assign is_array = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
   assign is_vec   = op == 8'(OP_VEC);
 
-  // Field checks, lowest word first.
-  always_comb begin
-    pool      = is_vec && (vop == 8'(VOP_MAXPOOL) || vop == 8'(VOP_AVGPOOL));
-    conv      = op == 8'(OP_CONV);
-    group     = is_array && desc_q[DESC_F_GROUP_BIT];
-    dec_fault = 1'b0;
-    dec_kind  = 4'(FAULT_NONE);
-    dec_addr  = '0;
-    if (state_q == SDecode) begin
-      dec_kind = 4'(FAULT_FIELD);
-      if (op > 8'(OP_TIMESTAMP) || (is_vec && vop > 8'(VOP_SOFTMAX))) dec_kind = 4'(FAULT_OPCODE);
-      else if (!is_array && !is_vec) dec_kind = 4'(FAULT_NONE);
-      else if (group && (!conv || !desc_q[DESC_F_BLOCK_BIT] || desc_q[DESC_F_NOPARAM_BIT])) dec_addr = 32'd0;
-      else if (desc_q[DESC_DM_BIT +: 20] == 0) dec_addr = 32'd5;
-      else if ((conv || is_vec) && desc_q[DESC_OW_BIT +: 16] == 0) dec_addr = 32'd6;  // VCOLS has the same place
-      else if (is_array && desc_q[DESC_PANEL_BIT +: 16] == 0) dec_addr = 32'd6;
-      else if (is_array && desc_q[DESC_DN_BIT +: 16] == 0) dec_addr = 32'd7;
-      else if ((is_array || pool) && desc_q[DESC_CIN_BIT +: 16] == 0) dec_addr = 32'd7;
-      else if (group && desc_q[DESC_GC_BIT +: 16] == 0) dec_addr = 32'd10;
-      else if ((conv || pool) && (desc_q[DESC_KH_BIT +: 8] == 0 || desc_q[DESC_KW_BIT +: 8] == 0
-          || desc_q[DESC_SY_BIT +: 4] == 0 || desc_q[DESC_SX_BIT +: 4] == 0
-          || desc_q[DESC_DY_BIT +: 4] == 0 || desc_q[DESC_DX_BIT +: 4] == 0)) dec_addr = 32'd12;
-      else if (is_array && h_i == 0) dec_kind = 4'(FAULT_NO_UNITS);
-      else dec_kind = 4'(FAULT_NONE);
-      dec_fault = dec_kind != 4'(FAULT_NONE);
-    end
+  // Field checks, while the descriptor is taken; whether there are PEs, when it begins.
+  logic [3:0] check_kind, check_word, bad_kind_q, bad_word_q;
+  npu_check #(.SpadLog2(SpadLog2)) u_check (
+      .v_i(state_q == SFetch && next_v_q), .desc_i(next_q), .kind_o(check_kind), .word_o(check_word));
+  always_ff @(posedge clk_i) begin
+    bad_kind_q <= check_kind;
+    bad_word_q <= check_word;
   end
+  assign dec_kind  = bad_kind_q != 4'(FAULT_NONE) ? bad_kind_q : 4'(FAULT_NO_UNITS);
+  assign dec_addr  = 32'(bad_word_q);
+  assign dec_fault = state_q == SDecode && (bad_kind_q != 4'(FAULT_NONE) || (is_array && h_i == 0));
 
   // ---- units ----------------------------------------------------------------------------------------------------------------------
   logic         conv_quiet;
@@ -111,7 +94,7 @@ module npu_slot #(
   logic [8:0]   c_push_meta, v_push_meta, f_meta;
   logic [6:0]   f_ready;
   logic [255:0] f_data;
-  logic         f_req, a_req, cst_v, vst_v, cst_rdy, vst_rdy;
+  logic         f_req, f_empty, a_req, cst_v, vst_v, cst_rdy, vst_rdy;
   logic [31:0]  f_va, a_va, cst_va, vst_va;
   logic [6:0]   f_len;
   logic [8:0]   f_tag, a_tag;
@@ -145,7 +128,11 @@ module npu_slot #(
       .clk_i, .rst_ni, .clear_i(kill), .push_i(c_push || v_push), .va_i(conv_busy ? c_push_va : v_push_va),
       .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta), .cut_i(conv_busy && c_cut), .jump_i(c_jump), .push_rdy_o(f_rdy),
       .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .rsp_i,
-      .pop_v_o(f_pop_v), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
+      .pop_v_o(f_pop_v), .empty_o(f_empty), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
+
+  // What an operation left would be the next one's weights.
+  QueueEmpty: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      conv_start || vec_start |-> f_empty);
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
   assign quiet_o = conv_quiet && !conv_busy && !conv_start;

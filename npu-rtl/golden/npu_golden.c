@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "npu_panel.h"
 #include "npu_regs.h"
 
 /* ---- arithmetic ------------------------------------------------------------------- */
@@ -97,6 +98,13 @@ struct exec {
 	const struct npu_golden_env *env;
 	struct npu_golden_result *r;
 };
+
+static int fail(struct exec *x, uint32_t kind, uint32_t address)
+{
+	x->r->fault = kind;
+	x->r->address = address;
+	return -1;
+}
 
 static int load(struct exec *x, uint32_t va, void *data, uint32_t bytes)
 {
@@ -291,7 +299,7 @@ static int load_params(struct exec *x, uint32_t n0, uint32_t nn, struct params *
 			return -1;
 		p->bias[n] = row[0];
 		p->mult[n] = row[1];
-		p->shift[n] = row[2];
+		p->shift[n] = (int32_t)((uint32_t)row[2] << 25) >> 25; /* 7 bits */
 	}
 	return 0;
 }
@@ -513,6 +521,8 @@ static int pool_pixel(struct exec *x, const struct geometry *g, uint32_t m, uint
 		}
 		pixels++;
 	}
+	if (!pixels)
+		return fail(x, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = clamp_to(is_average ? average(acc[i], pixels) : acc[i], v.min,
 				  v.max);
@@ -653,83 +663,193 @@ static int exec_signal(struct exec *x)
 
 /* ---- checks ----------------------------------------------------------------------- */
 
-static int fail(struct exec *x, uint32_t kind, uint32_t address)
+static uint32_t is_matrix(const uint32_t *d)
 {
-	x->r->fault = kind;
-	x->r->address = address;
-	return -1;
+	return NPU_GET(d, OPCODE) == NPU_OP_GEMM || NPU_GET(d, OPCODE) == NPU_OP_CONV;
 }
 
-#define ZERO(x, field)                                                                   \
-	do {                                                                             \
-		if (!NPU_GET((x)->d, field))                                             \
-			return fail(x, NPU_FAULT_FIELD, NPU_DESC_##field##_WORD);        \
-	} while (0)
-
-static int check_kernel(struct exec *x)
+static uint32_t is_pool_op(const uint32_t *d)
 {
-	ZERO(x, KH);
-	ZERO(x, KW);
-	ZERO(x, SY);
-	ZERO(x, SX);
-	ZERO(x, DY);
-	ZERO(x, DX);
-	return 0;
+	return NPU_GET(d, OPCODE) == NPU_OP_VEC && is_pool(NPU_GET(d, VOP));
 }
 
-/* Every window holds a pixel if the first and the last of each direction do. */
-static int check_windows(struct exec *x)
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static int is_shift(uint32_t field)
+{
+	return signed8(field) >= -31 && signed8(field) <= 30;
+}
+
+/* An input row fits the scratchpad, and so do rows beside each other. */
+static int fits_scratchpad(const uint32_t *d)
+{
+	struct geometry g = read_geometry(d);
+	uint64_t row_bytes = (uint64_t)(g.w - 1) * g.pix + g.cin;
+	uint32_t sps = NPU_GET(d, SPS);
+
+	if (!g.h || !g.w)
+		return 1;
+	if (row_bytes > NPU_SPAD_USE)
+		return 0;
+	/* Rows keep their place in a line, and two share one only where they do in
+	 * memory, too. */
+	return g.h == 1 || (sps < NPU_SPAD && sps % 64 == g.lda % 64 &&
+			    (sps == g.lda || sps >= row_bytes + 63));
+}
+
+/* Where outputs are clamped, that must be possible. */
+static int bad_clamp(const uint32_t *d)
+{
+	uint32_t vop = NPU_GET(d, VOP), u8 = NPU_GET(d, F_OU8), clamps;
+
+	if (NPU_GET(d, OPCODE) == NPU_OP_VEC)
+		clamps = is_pool(vop) || vop == NPU_VOP_ADD || vop == NPU_VOP_MUL ||
+			 vop == NPU_VOP_RELU;
+	else
+		clamps = is_matrix(d) && !NPU_GET(d, F_OUT32);
+	return clamps && operand(NPU_GET(d, AMIN), u8) > operand(NPU_GET(d, AMAX), u8);
+}
+
+/* What follows gives the words with a field that is wrong, a bit each. */
+
+#define BAD(field, when) ((uint32_t)((when) != 0) << NPU_DESC_##field##_WORD)
+#define ZERO(d, field)   BAD(field, !NPU_GET(d, field))
+
+static uint32_t bad_fence(const uint32_t *d)
+{
+	uint32_t op = NPU_GET(d, OPCODE);
+	uint32_t stores = op == NPU_OP_SIGNAL || op == NPU_OP_TIMESTAMP;
+
+	return BAD(ADDR_A, op == NPU_OP_WAIT && NPU_GET(d, ADDR_A) % 8) |
+	       BAD(ADDR_D, stores && NPU_GET(d, ADDR_D) % 8);
+}
+
+static uint32_t bad_kernel(const uint32_t *d)
+{
+	struct geometry g = read_geometry(d);
+
+	return ZERO(d, KH) | ZERO(d, KW) | ZERO(d, SY) | ZERO(d, SX) | ZERO(d, DY) |
+	       ZERO(d, DX) |
+	       BAD(KH, is_matrix(d) && (uint64_t)g.kh * g.kw * g.depth > 65535);
+}
+
+/* A window without a pixel, beside the image or above it. */
+static int empty_windows(const uint32_t *d)
+{
+	struct geometry g = read_geometry(d);
+
+	return !g.h || !g.w || g.pt >= g.kh || g.pl >= g.kw ||
+	       (uint64_t)(smaller(g.m, g.ow) - 1) * g.sx >= g.w + g.pl;
+}
+
+static uint32_t bad_vec(const uint32_t *d)
+{
+	uint32_t bad = ZERO(d, DM) | ZERO(d, VCOLS) | BAD(AMIN, bad_clamp(d));
+
+	switch (NPU_GET(d, VOP)) {
+	case NPU_VOP_MAXPOOL:
+	case NPU_VOP_AVGPOOL:
+		return bad | ZERO(d, CIN) | bad_kernel(d) | BAD(PT, empty_windows(d));
+	case NPU_VOP_ADD:
+		return bad | BAD(VSHIFT1, !is_shift(NPU_GET(d, VSHIFT1))) |
+		       BAD(VSHIFT2, !is_shift(NPU_GET(d, VSHIFT2))) |
+		       BAD(VSHIFTO, !is_shift(NPU_GET(d, VSHIFTO))) |
+		       BAD(VLSHIFT, NPU_GET(d, VLSHIFT) > 31);
+	case NPU_VOP_MUL:
+		return bad | BAD(VSHIFTO, !is_shift(NPU_GET(d, VSHIFTO)));
+	case NPU_VOP_RELU:
+		return bad | BAD(VSHIFT1, !is_shift(NPU_GET(d, VSHIFT1)));
+	default:
+		return bad;
+	}
+}
+
+static uint32_t bad_matrix(const uint32_t *d)
+{
+	uint32_t conv = NPU_GET(d, OPCODE) == NPU_OP_CONV, group = NPU_GET(d, F_GROUP);
+	uint32_t block = NPU_GET(d, F_BLOCK), own = NPU_GET(d, F_NOPARAM), bad;
+
+	bad = BAD(F_GROUP, group && (!conv || !block || own)) |
+	      BAD(ADDR_B, block && NPU_GET(d, ADDR_B) % 16) | ZERO(d, DM) |
+	      ZERO(d, PANEL) | ZERO(d, DN) | ZERO(d, CIN) | BAD(AMIN, bad_clamp(d)) |
+	      BAD(QSHIFT, own && !NPU_GET(d, F_OUT32) && !NPU_GET(d, F_FLOAT) &&
+				  !is_shift(NPU_GET(d, QSHIFT)));
+	if (conv)
+		bad |= ZERO(d, OW) | bad_kernel(d);
+	if (group)
+		bad |= ZERO(d, GC) | BAD(GC, NPU_GET(d, GC) > NPU_GET(d, CIN));
+	return bad | BAD(SPS, !fits_scratchpad(d));
+}
+
+uint32_t npu_golden_check(const uint32_t desc[16], uint32_t *word)
+{
+	uint32_t op = NPU_GET(desc, OPCODE), bad = bad_fence(desc);
+
+	*word = 0;
+	if (op > NPU_OP_TIMESTAMP ||
+	    (op == NPU_OP_VEC && NPU_GET(desc, VOP) > NPU_VOP_SOFTMAX))
+		return NPU_FAULT_OPCODE;
+	if (op == NPU_OP_VEC)
+		bad = bad_vec(desc);
+	if (is_matrix(desc))
+		bad = bad_matrix(desc);
+	if (!bad)
+		return NPU_FAULT_NONE;
+	while (!(bad >> *word & 1u))
+		++*word;
+	return NPU_FAULT_FIELD;
+}
+
+/* A pool's last window lies below the image: every other holds a pixel if the first and
+ * this one do. */
+static int ends_below(const uint32_t *d)
+{
+	struct geometry g = read_geometry(d);
+
+	return (int64_t)((g.m - 1) / g.ow) * g.sy - g.pt >= g.h;
+}
+
+/* All of a panel's input is in the scratchpad at a time, for each panel of the operation.
+ */
+static int panels_fit(const struct exec *x)
 {
 	struct geometry g = read_geometry(x->d);
-	int64_t last_y = (int64_t)((g.m - 1) / g.ow) * g.sy - g.pt;
-	int64_t last_x = (int64_t)((g.m < g.ow ? g.m : g.ow) - 1) * g.sx - g.pl;
+	const struct npu_windows v = {g.h, g.ow, g.sy, g.pt, (g.kh - 1) * g.dy + 1};
+	uint64_t row_bytes = (uint64_t)(g.w - 1) * g.pix + g.cin;
+	uint64_t k = (uint64_t)g.kh * g.kw * g.depth, sps = NPU_GET(x->d, SPS);
+	uint32_t depth =
+		npu_panel_most(NPU_GET(x->d, F_OUT32), k, x->env->rows, x->env->cols);
 
-	if (g.h && g.w && g.pt < g.kh && g.pl < g.kw && last_y < g.h && last_x < g.w)
-		return 0;
-	return fail(x, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
-}
+	if (!g.h || !g.w)
+		return 1;
+	depth = smaller(depth, NPU_GET(x->d, PANEL));
+	for (uint32_t m = 0, t = 0; m < g.m; m += t) {
+		struct npu_rows rows;
 
-static int check_vec(struct exec *x)
-{
-	ZERO(x, DM);
-	if (!is_pool(NPU_GET(x->d, VOP))) {
-		ZERO(x, VCOLS);
-		return 0;
+		t = npu_panel_next(g.m - m, depth, t);
+		rows = npu_panel_rows(&v, m, t);
+		if (rows.count && (rows.count - 1) * sps + row_bytes > NPU_SPAD_USE)
+			return 0;
 	}
-	ZERO(x, OW);
-	ZERO(x, CIN);
-	return check_kernel(x) ? -1 : check_windows(x);
+	return 1;
 }
 
-static int check_matrix(struct exec *x)
+static int check(struct exec *x)
 {
-	uint32_t conv = NPU_GET(x->d, OPCODE) == NPU_OP_CONV;
-	uint32_t group = NPU_GET(x->d, F_GROUP);
+	uint32_t word, kind = npu_golden_check(x->d, &word);
 
-	if (group && (!conv || !NPU_GET(x->d, F_BLOCK) || NPU_GET(x->d, F_NOPARAM)))
-		return fail(x, NPU_FAULT_FIELD, NPU_DESC_F_GROUP_WORD);
-	ZERO(x, DM);
-	if (conv)
-		ZERO(x, OW);
-	ZERO(x, PANEL);
-	ZERO(x, DN);
-	ZERO(x, CIN);
-	if (group)
-		ZERO(x, GC);
-	if (conv && check_kernel(x))
-		return -1;
-	return x->env->units ? 0 : fail(x, NPU_FAULT_NO_UNITS, 0);
-}
-
-static int check_fields(struct exec *x)
-{
-	uint32_t op = NPU_GET(x->d, OPCODE), vop = NPU_GET(x->d, VOP);
-
-	if (op > NPU_OP_TIMESTAMP || (op == NPU_OP_VEC && vop > NPU_VOP_SOFTMAX))
-		return fail(x, NPU_FAULT_OPCODE, 0);
-	if (op == NPU_OP_VEC)
-		return check_vec(x);
-	return op == NPU_OP_GEMM || op == NPU_OP_CONV ? check_matrix(x) : 0;
+	if (kind)
+		return fail(x, kind, word);
+	if (is_matrix(x->d) && !x->env->rows)
+		return fail(x, NPU_FAULT_NO_UNITS, 0);
+	if (is_pool_op(x->d) && ends_below(x->d))
+		return fail(x, NPU_FAULT_FIELD, NPU_DESC_PT_WORD);
+	if (is_matrix(x->d) && !panels_fit(x))
+		return fail(x, NPU_FAULT_FIELD, NPU_DESC_SPS_WORD);
+	return 0;
 }
 
 int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
@@ -738,7 +858,7 @@ int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
 	struct exec x = {desc, env, result};
 
 	memset(result, 0, sizeof(*result));
-	if (check_fields(&x))
+	if (check(&x))
 		return (int)result->fault;
 	switch (NPU_GET(desc, OPCODE)) {
 	case NPU_OP_GEMM:

@@ -7,23 +7,18 @@
  * binary32 multiplication, rounded half to even, then saturated to +-2^30; done with the
  * host's floats here, so that it is no copy of what the hardware does.
  *
- * Faults, checked in this order before any memory is touched; .address of the first two
- * is the index of the descriptor word that holds the field, lowest word and lowest bit
- * first:
- *   OPCODE    OPCODE is not one of OP, or OP_VEC's VOP is not one of VOP
- *   FIELD     F_GROUP on GEMM, without F_BLOCK or with F_NOPARAM; then zero in one of
- *     GEMM               DM PANEL DN CIN
- *     CONV               DM OW PANEL DN CIN, with F_GROUP GC, KH KW SY SX DY DX
- *     MAXPOOL AVGPOOL    DM OW CIN KH KW SY SX DY DX (dilation is not used)
- *     the other of VEC   DM VCOLS
- *             a pool's window without a pixel of the image: word 13 (a machine finds it
- *             when it comes to it: it may have stored the outputs before)
- *   NO_UNITS  GEMM or CONV on a slot without a rectangle
- * Software guarantees the rest: KH*KW*CIN (F_GROUP: GC) <= 33025, a panel's input fits
- * the scratchpad, P[n].at + GC <= CIN, ADDR_P a multiple of 16, fence addresses multiples
- * of 8, addresses and pitches of int32 outputs and of FILL multiples of 4, shifts
- * -31..30, AMIN <= AMAX, SOFTMAX's VCOLS <= 4095.  A machine need not detect a breach;
- * its effect then stays inside the slot's address space.
+ * Faults, checked in this order before any memory is touched:
+ *   OPCODE, FIELD  what npu_golden_check says; .address is the word
+ *   NO_UNITS       GEMM or CONV on a slot without a rectangle
+ *   FIELD          a pool's window below the image: word 13; a panel's input that the
+ *                  scratchpad cannot hold: word 15 (a machine finds either when it comes
+ *                  to it: it may have stored the outputs before)
+ * Software guarantees the rest: P[n].at + GC <= CIN, shifts in table P -31..30 (the
+ * lowest 7 bits are looked at); sums stay int32 if KH*KW*CIN (F_GROUP: GC) <= 33025 and
+ * SOFTMAX's VCOLS <= 4095.  A machine need not detect a breach; its effect then stays
+ * inside the slot's address space.  It may read all of the image that a descriptor
+ * declares, also what no window sees; and where rows of outputs of GEMM and CONV overlap,
+ * or an output is also an input, which value counts is not said.
  *
  * F_AU8, F_BU8 and F_OU8 say how bytes and zero points are read, in VEC as elsewhere;
  * LUT, COPY and FILL know only bits.  Input outside the image (padding) counts as the
@@ -49,8 +44,8 @@ struct npu_golden_env {
 	int (*read)(void *user, uint32_t va, void *data, uint32_t bytes, uint32_t *bad);
 	int (*write)(void *user, uint32_t va, const void *data, uint32_t bytes,
 		     uint32_t *bad);
-	uint64_t time;  /* what TIMESTAMP stores */
-	uint32_t units; /* PEs of the slot; 0: none */
+	uint64_t time;       /* what TIMESTAMP stores */
+	uint32_t rows, cols; /* of the slot's rectangle; 0: none */
 };
 
 struct npu_golden_result {
@@ -61,6 +56,11 @@ struct npu_golden_result {
 	uint64_t macs;
 	uint64_t read_bytes, write_bytes;
 };
+
+/* What is wrong with a descriptor's fields, by themselves: FAULT_NONE, FAULT_OPCODE or
+ * FAULT_FIELD, and of that *word, the index of the lowest word with a field that is
+ * wrong. The same as npu_check.sv; docs/npu.md has the table. */
+uint32_t npu_golden_check(const uint32_t desc[16], uint32_t *word);
 
 /* Executes one descriptor.  Returns the FAULT code (0: none), also in result->fault. */
 int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,

@@ -348,7 +348,8 @@ static void finish(struct npu_model *m, struct slot *s)
 				     .read = space_read,
 				     .write = space_write,
 				     .time = m->cycle,
-				     .units = s->rect.rows * s->rect.cols};
+				     .rows = s->rect.rows,
+				     .cols = s->rect.cols};
 	struct npu_golden_result r;
 
 	s->due = NEVER;

@@ -289,14 +289,15 @@ static void break_desc(uint32_t desc[16], struct rng *g)
 }
 
 /* What the golden model says of it before any memory is touched; 0: nothing. */
-static void add_bad(struct rig *r, uint32_t s, struct job *job, uint32_t units,
-		    struct rng *g)
+static void add_bad(struct rig *r, uint32_t s, struct job *job,
+		    const struct rig_rect *rect, struct rng *g)
 {
-	struct npu_golden_env env = {NULL, refuse_read, refuse_write, 0, units};
+	struct npu_golden_env env = {NULL, refuse_read, refuse_write,
+				     0,    rect->rows,  rect->cols};
 	struct npu_golden_result result;
 
 	any_desc(r, s, job->bad, true, g);
-	if (units)
+	if (rect->rows)
 		break_desc(job->bad, g);
 	npu_golden_exec(job->bad, &env, &result);
 	if (result.fault == UNUSUAL || !result.fault)
@@ -373,7 +374,7 @@ static void make_job(struct rig *r, uint32_t s, const struct rig_rect *rect,
 	}
 	rig_golden(r, s);
 	if (rng_next(g) % 3 == 0)
-		add_bad(r, s, job, rect->rows * rect->cols, g);
+		add_bad(r, s, job, rect, g);
 	if (!job->kind) {
 		rig_push_end(r, s);
 		rig_golden(r, s);

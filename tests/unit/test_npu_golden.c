@@ -20,7 +20,8 @@ static struct npu_golden_env env = {.user = &flat,
 				    .read = npu_golden_flat_read,
 				    .write = npu_golden_flat_write,
 				    .time = 0x123456789AULL,
-				    .units = 256};
+				    .rows = 16,
+				    .cols = 16};
 static struct npu_golden_result result;
 
 static int run(const uint32_t *desc)
@@ -127,6 +128,7 @@ static void gemm_by_hand(void **state)
 	NPU_SET(d, CIN, 2);
 	NPU_SET(d, PANEL, 2);
 	NPU_SET(d, LDA, 2);
+	NPU_SET(d, SPS, 2);
 	NPU_SET(d, LDB, 2);
 	NPU_SET(d, LDD, 8);
 	NPU_SET(d, ZPA, 1);
@@ -256,6 +258,7 @@ static void conv_random(void **state)
 		NPU_SET(d, H, s.h);
 		NPU_SET(d, W, s.w);
 		NPU_SET(d, LDA, s.w * s.c);
+		NPU_SET(d, SPS, s.w * s.c);
 		NPU_SET(d, PIX, s.c);
 		NPU_SET(d, LDB, 32);
 		NPU_SET(d, LDD, s.n * 4);
@@ -743,9 +746,10 @@ static void faults(void **state)
 	for (uint32_t w = 5; w < 16; w++)
 		d[w] = 0x11111111;
 	NPU_SET(d, OPCODE, NPU_OP_GEMM);
-	env.units = 0;
+	NPU_SET(d, PANEL, 1);
+	env.rows = 0;
 	expect_fault(d, NPU_FAULT_NO_UNITS, 0);
-	env.units = 256;
+	env.rows = 16;
 	memset(d, 0, sizeof(d));
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
 	NPU_SET(d, VOP, NPU_VOP_COPY);
@@ -816,6 +820,130 @@ static void empty_windows(void **state)
 	}
 }
 
+static void limit_base(uint32_t *d, uint32_t op)
+{
+	memset(d, 0, 64);
+	NPU_SET(d, OPCODE, op);
+	NPU_SET(d, DM, 12);
+	NPU_SET(d, OW, 4);
+	NPU_SET(d, PANEL, 512);
+	NPU_SET(d, DN, 1);
+	NPU_SET(d, CIN, 4);
+	NPU_SET(d, H, 3);
+	NPU_SET(d, W, 4);
+	NPU_SET(d, LDA, 16);
+	NPU_SET(d, PIX, 4);
+	NPU_SET(d, KH, 1);
+	NPU_SET(d, KW, 1);
+	NPU_SET(d, SY, 1);
+	NPU_SET(d, SX, 1);
+	NPU_SET(d, DY, 1);
+	NPU_SET(d, DX, 1);
+	NPU_SET(d, SPS, 16);
+}
+
+#define LIMIT(op, field, last, beyond, at)                                               \
+	{                                                                                \
+		op, NPU_DESC_##field##_WORD, NPU_DESC_##field##_LSB,                     \
+			NPU_DESC_##field##_W, last, beyond, NPU_DESC_##at##_WORD         \
+	}
+
+/* A field's last value and the first that is refused, and the word that is named. */
+static void field_limits(void **state)
+{
+	static const struct {
+		uint32_t op, word, lsb, width, last, beyond, named;
+	} limits[] = {
+		LIMIT(NPU_OP_CONV, KW, 255, 0, KH),
+		LIMIT(NPU_OP_WAIT, ADDR_A, 8, 12, ADDR_A),
+		LIMIT(NPU_OP_SIGNAL, ADDR_D, 16, 17, ADDR_D),
+		LIMIT(NPU_OP_TIMESTAMP, ADDR_D, 16, 20, ADDR_D),
+		LIMIT(NPU_OP_GEMM, QSHIFT, 30, 31, QSHIFT),
+		LIMIT(NPU_OP_GEMM, QSHIFT, 256 - 31, 256 - 32, QSHIFT),
+		LIMIT(NPU_OP_GEMM, AMIN, 0, 1, AMAX),
+		LIMIT(NPU_OP_GEMM, AMAX, 127, 128, AMAX),
+		/* rows keep their place in a line, or have lines of their own */
+		LIMIT(NPU_OP_CONV, SPS, 80, 79, SPS),
+		LIMIT(NPU_OP_CONV, SPS, 80, 81, SPS),
+		LIMIT(NPU_OP_CONV, LDA, 16 + 64, 16 + 63, SPS),
+		LIMIT(NPU_OP_CONV, SPS, 131072 - 48, 131072 + 16, SPS),
+		/* rows of 3 PIX + 4 bytes and 63 between them: 144 */
+		LIMIT(NPU_OP_CONV, PIX, 25, 26, SPS),
+	};
+	uint32_t d[16], word;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		limit_base(d, limits[i].op);
+		if (limits[i].op == NPU_OP_GEMM)
+			NPU_SET(d, F_NOPARAM, 1);
+		/* so that LDA or PIX alone is what is wrong */
+		if (limits[i].word == NPU_DESC_LDA_WORD)
+			NPU_SET(d, SPS, 80);
+		if (limits[i].word == NPU_DESC_PIX_WORD)
+			NPU_SET(d, SPS, 144);
+		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
+			     limits[i].last);
+		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
+		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
+			     limits[i].beyond);
+		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+		assert_int_equal(word, limits[i].named);
+	}
+}
+
+/* All three rows are one panel's input: 2 * 65424 + 16 bytes of 130944; one line fits
+ * alone. */
+static void panel_limit(void **state)
+{
+	uint32_t d[16];
+
+	(void)state;
+	limit_base(d, NPU_OP_CONV);
+	NPU_SET(d, F_NOPARAM, 1);
+	NPU_SET(d, ADDR_D, 8192);
+	NPU_SET(d, LDD, 1);
+	NPU_SET(d, SPS, 65424);
+	assert_int_equal(run(d), 0);
+	NPU_SET(d, SPS, 65424 + 64);
+	expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_SPS_WORD);
+	NPU_SET(d, PANEL, 4);
+	assert_int_equal(run(d), 0);
+	NPU_SET(d, PANEL, 5);
+	assert_int_equal(run(d), 0); /* of two lines */
+	NPU_SET(d, SPS, 130896 + 64);
+	expect_fault(d, NPU_FAULT_FIELD, NPU_DESC_SPS_WORD);
+}
+
+/* What the counters of a reduction hold, by the kernel and by the group. */
+static void reduction_limit(void **state)
+{
+	uint32_t d[16], word;
+
+	(void)state;
+	limit_base(d, NPU_OP_CONV);
+	NPU_SET(d, KH, 255);
+	NPU_SET(d, CIN, 257);
+	NPU_SET(d, PIX, 257);
+	NPU_SET(d, LDA, 1028);
+	NPU_SET(d, SPS, 1028);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
+	NPU_SET(d, CIN, 258);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+	assert_int_equal(word, NPU_DESC_KH_WORD);
+	NPU_SET(d, F_GROUP, 1);
+	NPU_SET(d, F_BLOCK, 1);
+	NPU_SET(d, GC, 257);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
+	NPU_SET(d, GC, 259);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+	assert_int_equal(word, NPU_DESC_GC_WORD);
+	NPU_SET(d, GC, 1);
+	NPU_SET(d, ADDR_B, 8);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+	assert_int_equal(word, NPU_DESC_ADDR_B_WORD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -829,7 +957,8 @@ int main(void)
 		cmocka_unit_test(softmax_by_hand), cmocka_unit_test(unsigned_vec),
 		cmocka_unit_test(copy_and_fill),   cmocka_unit_test(fences),
 		cmocka_unit_test(faults),          cmocka_unit_test(group_faults),
-		cmocka_unit_test(empty_windows),
+		cmocka_unit_test(empty_windows),   cmocka_unit_test(field_limits),
+		cmocka_unit_test(panel_limit),     cmocka_unit_test(reduction_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
