@@ -431,7 +431,8 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
 HAL_API int hal_open(const char *target, const char *const *options,
 		     struct hal_device **dev);
 /* -EBUSY while partitions, programs or timelines are alive.  -EPROTO, -EIO: closed, but a
- * layer ([layers] in hal.conf) has found something wrong, or could not write it down. */
+ * layer ([layers] in hal.conf) has found something wrong, or a trace could not be
+ * written. */
 HAL_API int hal_close(struct hal_device *dev);
 HAL_API int hal_device_get_info(const struct hal_device *dev,
 				struct hal_device_info *info);

@@ -373,7 +373,7 @@ static int retire(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int cancel, err, journaled;
+	int cancel, err, traced = 0, journaled;
 
 	if (dev == NULL)
 		return 0;
@@ -387,9 +387,11 @@ int hal_close(struct hal_device *dev)
 	cancel = cancel_hold();
 	engine_stop(dev);
 	if (dev->trace != NULL)
-		(void)trace_close(trace_end(dev)); /* hal_trace_stop can tell of errors */
+		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;
 	journaled = journal_end(dev);
 	err = device_free(dev);
 	cancel_release(cancel);
+	if (err == 0)
+		err = traced;
 	return err != 0 ? err : journaled;
 }

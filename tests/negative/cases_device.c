@@ -393,6 +393,15 @@ NEGATIVE(hal_close, EIO, layer_trace, "/dev/full")
 	return hal_close(dev);
 }
 
+NEGATIVE(hal_close, EIO, trace, "/dev/full")
+{
+	const char *options[] = {"hal.trace=/dev/full", NULL};
+	struct hal_device *dev;
+
+	NEG_OK(hal_open(w->target, options, &dev));
+	return hal_close(dev);
+}
+
 NEGATIVE(hal_close, EINVAL, destroyed, "device")
 {
 	struct hal_device *dev;

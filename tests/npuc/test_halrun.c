@@ -306,6 +306,8 @@ static void test_names(void **state)
 	REFUSED(1, "cannot write the output", ON "ports.tflite -j -r 1 > /dev/full");
 	REFUSED(1, "cannot write the output", ON "ports.tflite -r 1 -o - > /dev/full");
 	REFUSED(1, "cannot write the output", HALRUN " --help > /dev/full");
+	REFUSED(1, "trace /dev/full could not be written",
+		"HAL_HAL_TRACE=/dev/full " ON "ports.tflite -r 1");
 }
 
 /* ---- what it says ----------------------------------------------------------------- */

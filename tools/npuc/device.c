@@ -32,12 +32,14 @@ int device_open(const char *target, struct device *d, char why[NPUC_WHY])
 	return rc;
 }
 
-void device_close(struct device *d)
+int device_close(struct device *d)
 {
+	int rc;
+
 	hal_partition_destroy(d->part);
-	if (d->dev)
-		hal_close(d->dev);
+	rc = d->dev ? hal_close(d->dev) : 0;
 	*d = (struct device){0};
+	return rc;
 }
 
 const char *device_path(const char *path, const char *standard)

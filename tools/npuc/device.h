@@ -15,7 +15,8 @@ struct device {
 
 /* target as in hal_open; NULL: what the configuration selects.  0 or -errno with why. */
 int device_open(const char *target, struct device *d, char why[NPUC_WHY]);
-void device_close(struct device *d);
+/* -EIO: closed, but a trace could not be written; hal_last_error says so. */
+int device_close(struct device *d);
 /* path, or what it stands for when it is "-". */
 const char *device_path(const char *path, const char *standard);
 

@@ -148,7 +148,8 @@ static int run(const struct args *a)
 		rc = tool_fail("%s", why);
 	if (!rc)
 		rc = infer(a, &d, &r);
-	device_close(&d);
+	if (device_close(&d) && !rc)
+		rc = tool_fail("%s", hal_last_error());
 	result_free(&r);
 	npuc_program_free(&p);
 	return rc;

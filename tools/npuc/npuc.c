@@ -185,7 +185,8 @@ static int explain(const struct args *a, const struct npuc_model *m)
 	if (rc && a->target)
 		return tool_fail("%s", no_device);
 	rc = explain_on(&d, m, no_device, why);
-	device_close(&d);
+	if (device_close(&d) && !rc)
+		return tool_fail("%s", hal_last_error());
 	return rc ? tool_fail("%s", why) : 0;
 }
 
