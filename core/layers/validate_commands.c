@@ -342,7 +342,7 @@ static int check_quiet(struct validate *v, const struct hal_bk_event *e)
 	return 0;
 }
 
-/* Nothing that was asked for is owed any more. */
+/* Nothing that was asked for is owed any more; nothing but putting away comes now. */
 static void forget_all(struct validate *v)
 {
 	for (uint32_t i = 0; i < v->handles.slot_count; i++) {
@@ -354,16 +354,13 @@ static void forget_all(struct validate *v)
 			t->lost = true;
 			if (h->kind == COMMAND) {
 				end_command(v, t);
-				t->parent->failed = true;
 				continue;
 			}
 			h->alive = false;
-			if (t->parent->h.kind == PART) {
+			if (t->parent->h.kind == PART)
 				t->parent->target.units = 0;
-			} else {
+			else
 				t->parent->stopping = false;
-				t->parent->stopped = true;
-			}
 		}
 	}
 	v->owed = 0;
