@@ -26,6 +26,7 @@ module npu_conv
     input  logic               serial_i,
     input  logic [63:0]        time_i,
     output logic               busy_o, quiet_o, stuck_o,
+    output logic               stray_o,     // table P: a group that lies beyond its pixel
     // fetch FIFO: weights and parameters
     output logic               push_o,
     output logic [31:0]        push_va_o,
@@ -153,9 +154,19 @@ module npu_conv
   end
 
   // parameters go to their table as they come to the FIFO's head; weights wait for the loader
-  logic  param_take;
+  logic       param_take, stray_q;
+  logic [5:0] param_col;
+  assign param_col  = {meta_i[5:1], 1'b0};
   assign param_take = on_q && pop_v_i && !meta_i[8];
   assign pop_o      = param_take || weights_take;
+
+  // What lies beyond a pixel may be another tenant's, left in the scratchpad: the slot is told
+  // before the tile's weights are in.
+  assign stray_o = stray_q;
+  always_ff @(posedge clk_i)
+    stray_q <= rst_ni && !kill_i && param_take && op.group
+               && (data_i[96 +: 32] > 32'(op.last_group)
+                   || (meta_i[0] && data_i[224 +: 32] > 32'(op.last_group)));
 
   // ---- activation loader, scratchpad, feeder ---------------------------------------------------
   logic          a_back;
@@ -195,7 +206,7 @@ module npu_conv
   assign col_begin[0] = data_i[96 +: SW];
   assign col_begin[1] = data_i[224 +: SW];
   npu_conv_cols #(.C(C), .SpadLog2(SW)) u_cols (
-      .clk_i, .we_i(param_take), .tid_i(meta_i[7:6]), .at_i(meta_i[5:0]), .begin_i(col_begin),
+      .clk_i, .we_i(param_take), .tid_i(meta_i[7:6]), .at_i(param_col), .begin_i(col_begin),
       .read_tid_i(streamed.tid), .read_nc_i(streamed.nc), .wins_o(wins), .win_o(win),
       .more_o(win_more), .leave_tid_i(fed_tag.tid), .col_win_o(col_win), .col_at_o(col_at));
 
@@ -241,7 +252,7 @@ module npu_conv
       .clk_i, .rst_ni, .kill_i, .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .tag_i(row_tag),
       .tag_o(col_tag), .busy_o(tags_busy), .fold_done_o(fold_done), .tile_done_o(tile_done));
   npu_conv_params #(.C(C)) u_params (
-      .clk_i, .v_i(param_take), .tid_i(meta_i[7:6]), .col_i(meta_i[5:0]), .data_i,
+      .clk_i, .v_i(param_take), .tid_i(meta_i[7:6]), .col_i(param_col), .data_i,
       .tag_i(col_tag), .param_o(param));
   npu_conv_acc #(.C(C), .DepthLog2(DepthLog2)) u_acc (
       .clk_i, .op_i(op), .tag_i(col_tag), .p_i, .param_i(param), .result_o(result));

@@ -78,6 +78,7 @@ module npu_conv_decode
       op_d.dy         = gemm ? 4'd1 : desc_i[DESC_DY_BIT +: 4];
       op_d.dx         = gemm ? 4'd1 : desc_i[DESC_DX_BIT +: 4];
       op_d.kcin       = desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16] : cin;
+      op_d.last_group = cin - op_d.kcin;
       op_d.k          = 16'(kh) * 16'(op_d.kw) * op_d.kcin;
       op_d.row_bytes  = (32'(op_d.w) - 32'd1) * 32'(pix) + 32'(cin);
       op_d.sps        = desc_i[DESC_SPS_BIT +: 18];

@@ -24,6 +24,7 @@ package npu_conv_pkg;
     logic [7:0]         zpa, zpb, zpo, amin, amax;
     logic [19:0]        m, h;              // output rows; input rows
     logic [15:0]        n, k, kcin;        // kcin: input channels a kernel position
+    logic [15:0]        last_group;        // F_GROUP: where in a pixel the last group may begin
     logic [15:0]        w, ow, ldb;
     logic [7:0]         kw, pl;
     logic [3:0]         sx, sy, dx, dy;

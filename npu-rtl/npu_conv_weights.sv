@@ -12,7 +12,7 @@ module npu_conv_weights
     output logic        push_o,
     output logic [31:0] push_va_o,
     output logic [5:0]  push_len_o,
-    output logic [8:0]  push_meta_o,       // {weights, tile, first column}
+    output logic [8:0]  push_meta_o,       // {weights, tile, first column}; bit 0: two parameter rows
     output logic        push_cut_o,
     output logic [31:0] push_jump_o,
     input  logic        push_rdy_i
@@ -46,7 +46,7 @@ module npu_conv_weights
   assign push_o      = v_q && (rows_q || ahead_q < 3'd3);
   assign push_va_o   = va_q;
   assign push_len_o  = rows_q ? 6'(nc) : two ? 6'd32 : 6'd16;
-  assign push_meta_o = {rows_q, tid_q, 6'(j_q)};
+  assign push_meta_o = {rows_q, tid_q, 6'(j_q) | 6'(two && !rows_q)};
   assign push_cut_o  = rows_q && op_i.block;
   assign push_jump_o = {12'd0, op_i.k, 4'd0};
 

@@ -51,14 +51,14 @@ module npu_slot #(
   assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
 
   // ---- kill, fault -----------------------------------------------------------------------------------------------------------
-  logic        kill, mmu_fault, dec_fault, stuck, empty;
+  logic        kill, mmu_fault, dec_fault, stuck, stray, empty;
   logic [3:0]  mmu_kind, dec_kind;
   logic [31:0] mmu_va, dec_addr;
   logic        fault_now, kill_now, reset_now, denied;
   assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
   assign reset_now = wr_ring;
   assign denied    = rsp_i.v && rsp_i.denied && state_q != SStopping && state_q != SStopped;
-  assign fault_now = mmu_fault || dec_fault || stuck || empty || denied;
+  assign fault_now = mmu_fault || dec_fault || stuck || stray || empty || denied;
   assign kill      = kill_now || fault_now || reset_now || !rst_ni;
 
   // ---- the current descriptor and the next -------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ module npu_slot #(
 
   npu_conv #(.R(R), .C(C), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
       .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
-      .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck),
+      .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck), .stray_o(stray),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
       .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
       .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .rsp_i,
@@ -312,7 +312,8 @@ module npu_slot #(
     if (fault_now && !kill_now) begin
       fault_kind_q <= mmu_fault ? mmu_kind : denied ? 4'(FAULT_CHANNEL)
                                 : dec_fault ? dec_kind : 4'(FAULT_FIELD);
-      fault_addr_q <= mmu_fault ? mmu_va : denied ? '1 : dec_fault ? dec_addr : stuck ? 32'd15 : 32'd13;
+      fault_addr_q <= mmu_fault ? mmu_va : denied ? '1 : dec_fault ? dec_addr
+                                : stray ? 32'd3 : stuck ? 32'd15 : 32'd13;
       // a prefetch of the next descriptor may fault while this one runs
       fault_desc_q <= head_q;
     end

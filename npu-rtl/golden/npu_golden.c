@@ -365,6 +365,8 @@ static int columns(struct exec *x, uint32_t n0, uint32_t *nn, uint32_t *at)
 	for (uint32_t n = 0; NPU_GET(x->d, F_GROUP) && n < most; n++) {
 		if (load(x, NPU_GET(x->d, ADDR_P) + (n0 + n) * 16, row, 16))
 			return -1;
+		if (row[3] > NPU_GET(x->d, CIN) - NPU_GET(x->d, GC))
+			return fail(x, NPU_FAULT_FIELD, NPU_DESC_ADDR_P_WORD);
 		if (n && row[3] != *at) {
 			*nn = n;
 			break;

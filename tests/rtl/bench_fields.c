@@ -406,12 +406,13 @@ static void stop(struct bench *b)
 /* What golden says of a case. */
 struct verdict {
 	struct npu_golden_result result;
-	bool wrong;   /* by its fields alone */
-	bool empty;   /* a pool's last windows are */
-	bool full;    /* a panel's input does not fit */
-	bool outside; /* the declared image leaves the space */
-	bool stray;   /* table P leads beyond a pixel: nothing is said */
-	bool loose;   /* it reads what it writes */
+	bool wrong;    /* by its fields alone */
+	bool empty;    /* a pool's last windows are */
+	bool full;     /* a panel's input does not fit, or .stray */
+	bool outside;  /* the declared image leaves the space */
+	bool stray;    /* table P leads beyond a pixel, before it ran */
+	bool rewrites; /* one or the other: it writes there, and nothing is said */
+	bool loose;    /* it reads what it writes */
 };
 
 /* A fault of memory that is one. */
@@ -428,16 +429,22 @@ static bool right_fault(struct bench *b, const char *name, const uint32_t *d,
 			const struct verdict *v)
 {
 	const struct npu_golden_result *want = &v->result;
-	bool touches = !v->wrong && (v->outside || v->full || b->memory_fault);
+	bool touches =
+		!v->wrong && (v->outside || v->full || v->stray || b->memory_fault);
 	uint32_t kind = rig_reg(&b->r, NPU_SLOT_ADDR(0, FAULT_KIND));
 	uint32_t address = rig_reg(&b->r, NPU_SLOT_ADDR(0, FAULT_ADDR));
 
+	if (v->stray && !want->fault && !b->memory_fault) {
+		fails(b, name, d, "golden's fault", 0, NPU_FAULT_FIELD);
+		return false;
+	}
 	if (rig_reg(&b->r, NPU_SLOT_ADDR(0, FAULT_DESC)) != 0) {
 		fails(b, name, d, "the next operation faults: kind", kind, 0);
 		return false;
 	}
 	if ((kind == want->fault && address == want->address) ||
 	    (touches && is_true(b, kind, address)) ||
+	    (v->stray && kind == NPU_FAULT_FIELD && address == NPU_DESC_ADDR_P_WORD) ||
 	    (v->empty && kind == NPU_FAULT_FIELD && address == NPU_DESC_PT_WORD))
 		return true;
 	fails(b, name, d, "fault (kind << 16 | address)", kind << 16 | (address & 0xffff),
@@ -466,8 +473,8 @@ static struct verdict expect(struct bench *b, const uint32_t *d, bool wrong)
 	v.full = v.result.fault == NPU_FAULT_FIELD && is_matrix(d);
 	if (v.full)
 		mark_outputs(b, d);
-	v.stray = v.stray || leaves_pixel(b, d); /* it may have written table P */
-	v.loose = v.stray;
+	v.rewrites = v.stray != leaves_pixel(b, d);
+	v.loose = v.rewrites;
 	for (uint32_t i = 0; i < SPACE && !v.loose; i++)
 		v.loose = (b->marks[i] & READ) && (b->marks[i] & WRITTEN);
 	return v;
@@ -479,16 +486,16 @@ static void judge(struct bench *b, const char *name, const uint32_t *d,
 {
 	struct rig_space *sp = &b->r.space[0];
 	struct npu_golden_result unused;
-	bool stops = v->wrong || v->empty || v->full || b->memory_fault;
+	bool stops = v->wrong || v->empty || v->full || v->stray || b->memory_fault;
 
 	if (state(b) == NPU_STATE_FAULT) {
 		b->refused += v->wrong;
 		b->stopped += !v->wrong;
-		if (!v->stray && right_fault(b, name, d, v) && b->accesses <= ENOUGH)
+		if (!v->rewrites && right_fault(b, name, d, v) && b->accesses <= ENOUGH)
 			compare(b, name, d, v->loose, !v->wrong);
 		return;
 	}
-	if (stops && !v->stray) {
+	if (stops && !v->rewrites) {
 		fails(b, name, d, "no fault; golden's (kind << 16 | address), memory's",
 		      v->result.fault << 16 | v->result.address, b->memory_fault);
 		return;
@@ -721,6 +728,36 @@ static void rows_dropped(struct bench *b, uint32_t count)
 	}
 }
 
+/* Table P: where groups begin, at a pixel's end and beyond it; of the first column, of
+ * its neighbour, of the last; and behind the table, where nobody looks. */
+static void groups_begin(struct bench *b)
+{
+	uint32_t d[16], n, last;
+
+	start_from(b, "CONV groups", d);
+	n = NPU_GET(d, DN);
+	last = NPU_GET(d, CIN) - NPU_GET(d, GC);
+	for (uint32_t cols = n - 1; cols <= n; cols++) {
+		const uint32_t row[] = {0, 1, cols - 1, cols};
+		const uint32_t at[] = {last, last + 1, last + 0x20000, UINT32_MAX};
+
+		NPU_SET(d, DN, cols);
+		for (size_t i = 0; i < COUNT(row) * COUNT(at); i++) {
+			uint8_t *p = b->pristine + NPU_GET(d, ADDR_P) +
+				     row[i % COUNT(row)] * 16 + 12;
+			uint32_t was;
+			char name[64];
+
+			memcpy(&was, p, 4);
+			memcpy(p, &at[i / COUNT(row)], 4);
+			snprintf(name, sizeof(name), "%u groups, at[%u] %#x", cols,
+				 row[i % COUNT(row)], at[i / COUNT(row)]);
+			one(b, name, d, UINT32_MAX);
+			memcpy(p, &was, 4);
+		}
+	}
+}
+
 static void limits(struct bench *b)
 {
 	for (size_t i = 0; i < COUNT(specials); i++) {
@@ -733,6 +770,7 @@ static void limits(struct bench *b)
 		one(b, s->name, d, UINT32_MAX);
 	}
 	rows_dropped(b, 60);
+	groups_begin(b);
 }
 
 static uint32_t change(struct bench *b, const struct base *base, uint32_t d[16])
