@@ -15,7 +15,7 @@ add_test(NAME good COMMAND sh -c "echo 'skipped: it says'; exit 0")
 set_tests_properties(one two mute good PROPERTIES SKIP_RETURN_CODE 77)
 END
 cmake -S "$dir" -B "$dir/build" >/dev/null
-ctest --test-dir "$dir/build" >"$dir/out"
+ctest -j1 --test-dir "$dir/build" >"$dir/out"
 diff - <("$1/scripts/skipped" "$dir/build" "$dir/out") <<'END'
 skipped, no folder: give -DX=FOLDER: one two
 skipped, no reason given: mute
