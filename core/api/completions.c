@@ -61,7 +61,7 @@ int hal_completions_destroy(struct hal_completions *c)
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
 		return object_bad(c, OBJECT_COMPLETIONS);
 	if (atomic_load(&c->queues) != 0)
-		return fail(EBUSY, "%u queues tell their ends there",
+		return fail(EBUSY, "queues (%u) tell their ends there",
 			    atomic_load(&c->queues));
 	object_retire(&c->obj);
 	atomic_fetch_sub(&c->dev->rings, 1);

@@ -353,21 +353,22 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 
 static int retire(struct hal_device *dev, void *arg)
 {
-	uint32_t programs = atomic_load(&dev->programs);
-	uint32_t timelines = atomic_load(&dev->timelines);
-	uint32_t rings = atomic_load(&dev->rings);
-	char living[400];
+	const struct counted has[] = {
+		{dev->partition_count, "partition"},
+		{atomic_load(&dev->programs), "program"},
+		{atomic_load(&dev->timelines), "timeline"},
+		{atomic_load(&dev->rings), "completion ring"},
+	};
+	char counts[128], living[400];
 
 	(void)arg;
-	if (dev->partition_count + programs + timelines + rings == 0) {
+	format_counts(counts, sizeof(counts), has, ARRAY_LENGTH(has));
+	if (counts[0] == '\0') {
 		object_retire(&dev->obj);
 		return 0;
 	}
 	layers_living(dev->opened->layers, living, sizeof(living));
-	return fail(EBUSY,
-		    "%s still has %u partitions, %u programs, %u timelines, %u rings of "
-		    "completions%s%s",
-		    dev->name, dev->partition_count, programs, timelines, rings,
+	return fail(EBUSY, "%s still has %s%s%s", dev->name, counts,
 		    living[0] != '\0' ? ": " : "", living);
 }
 

@@ -220,16 +220,18 @@ static int control_check(const struct hal_partition *part)
 static int destroy(struct hal_device *dev, void *arg)
 {
 	struct hal_partition *part = arg;
-	uint64_t buffers = counter_get(&part->buffer_count);
-	uint64_t sequences = counter_get(&part->sequences);
+	const struct counted has[] = {
+		{part->queue_count, "queue"},
+		{counter_get(&part->buffer_count), "buffer"},
+		{counter_get(&part->sequences), "sequence"},
+	};
+	char living[128];
 	int err;
 
-	if (part->queue_count + buffers + sequences != 0)
-		return fail(EBUSY,
-			    "partition %u \"%s\" still has %u queues, %llu buffers and "
-			    "%llu sequences",
-			    part->desc.index, part->name, part->queue_count, U64(buffers),
-			    U64(sequences));
+	format_counts(living, sizeof(living), has, ARRAY_LENGTH(has));
+	if (living[0] != '\0')
+		return fail(EBUSY, "partition %u \"%s\" still has %s", part->desc.index,
+			    part->name, living);
 	if (part->moving.units != 0)
 		return fail(EBUSY, "partition %u \"%s\" is being resized",
 			    part->desc.index, part->name);

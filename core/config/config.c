@@ -107,8 +107,10 @@ static void section_begin(struct reader *r, const char *header)
 	size_t length;
 	struct seen *s;
 
-	if (end == NULL)
-		return; /* inih reports it */
+	if (end == NULL) {
+		r->err = fail(EINVAL, "%s:%d: [section] without its ]", r->name, r->line);
+		return;
+	}
 	length = (size_t)(end - header);
 	if (length > NAME_MAX_LENGTH) {
 		r->err = fail(EINVAL, "%s:%d: a section name of more than %d characters",
@@ -263,6 +265,8 @@ int config_add_target(struct config *cfg, const char *backend, const char *targe
 	format_text(section, sizeof(section), "backend.%s", backend);
 	format_text(source, sizeof(source), "target %s", target);
 	while (err == 0 && (pair = strsep(&rest, "&")) != NULL) {
+		const struct config_entry *again;
+		const char *in, *key;
 		char *equals = strchr(pair, '='), *dot;
 
 		if (equals == NULL || equals == pair) {
@@ -275,8 +279,15 @@ int config_add_target(struct config *cfg, const char *backend, const char *targe
 		dot = strchr(pair, '.');
 		if (dot != NULL)
 			*dot = '\0';
-		err = entry_add(cfg, LAYER_API, dot != NULL ? pair : section,
-				dot != NULL ? dot + 1 : pair, equals + 1, source);
+		in = dot != NULL ? pair : section;
+		key = dot != NULL ? dot + 1 : pair;
+		again = entry_find(cfg, LAYER_API, in, key);
+		/* An option given besides the target is overruled by it. */
+		if (again != NULL && strcmp(again->source, source) == 0)
+			err = fail(EINVAL, "target \"%s\": %s is there twice", target,
+				   key);
+		else
+			err = entry_add(cfg, LAYER_API, in, key, equals + 1, source);
 	}
 	free(copy);
 	return err;
@@ -711,25 +722,55 @@ static int variable_check(const struct config *cfg, struct variable *v)
 		    source);
 }
 
-/* What begins as a variable of ours has to be one. */
+/* Whether a is b but for one letter changed, left out, put in, or two changed places. */
+static bool one_off(const char *a, size_t a_length, const char *b)
+{
+	size_t b_length = strlen(b), same = 0, ends = 0;
+
+	while (same < a_length && same < b_length && a[same] == b[same])
+		same++;
+	while (ends < a_length - same && ends < b_length - same &&
+	       a[a_length - 1 - ends] == b[b_length - 1 - ends])
+		ends++;
+	a_length -= same + ends;
+	b_length -= same + ends;
+	if (a_length == 2 && b_length == 2)
+		return a[same] == b[same + 1] && a[same + 1] == b[same];
+	return a_length <= 1 && b_length <= 1;
+}
+
+/* What begins as a variable of ours has to be one, and what nearly does is meant to. */
 static int environment_check(const struct config *cfg)
 {
-	static const char *const prefixes[] = {
-		"HAL_HAL_",     "HAL_POLICY_",    "HAL_LAYERS_",
-		"HAL_BACKEND_", "HAL_PARTITION_",
-	};
+	static const char *const sections[] = {"HAL", "POLICY", "LAYERS", "BACKEND",
+					       "PARTITION"};
 
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
 		struct variable v = {.matched = 0};
-		size_t i = 0;
+		const char *word = *e + strlen("HAL_");
+		size_t length, i = 0;
+		bool exact;
 		int err;
 
-		while (i < ARRAY_LENGTH(prefixes) &&
-		       strncmp(*e, prefixes[i], strlen(prefixes[i])) != 0)
+		if (strncmp(*e, "HAL_", strlen("HAL_")) != 0)
+			continue;
+		length = strcspn(word, "_=");
+		if (word[length] != '_')
+			continue;
+		while (i < ARRAY_LENGTH(sections) && !one_off(word, length, sections[i]))
 			i++;
-		if (i == ARRAY_LENGTH(prefixes))
+		if (i == ARRAY_LENGTH(sections))
+			continue;
+		exact = length == strlen(sections[i]) &&
+			memcmp(word, sections[i], length) == 0;
+		/* Three letters are near to much that is somebody else's. */
+		if (i == 0 && !exact)
 			continue;
 		format_text(v.name, sizeof(v.name), "%.*s", (int)strcspn(*e, "="), *e);
+		if (!exact)
+			return fail(EINVAL,
+				    "environment %s: no section %.*s; HAL_%s_ is meant?",
+				    v.name, (int)length, word, sections[i]);
 		err = variable_check(cfg, &v);
 		if (err != 0)
 			return err;

@@ -85,8 +85,8 @@ static int check_partition_destroy(struct validate *v, const struct layer_call *
 	thing_describe(v, p, text, sizeof(text));
 	return p->children != 0
 		       ? CORE(v,
-			      "partition_destroy: %s still has %u queues, buffers and "
-			      "programs",
+			      "partition_destroy: %s still has %u things (queues, "
+			      "buffers, programs)",
 			      text, p->children)
 		       : CORE(v, "partition_destroy: %s is being moved", text);
 }

@@ -58,6 +58,21 @@ void format_text(char *dst, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
+void format_counts(char *dst, size_t size, const struct counted *c, size_t count)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		if (c[i].count == 0)
+			continue;
+		format_text(dst + used, size - used, "%s%llu %s%s", used > 0 ? ", " : "",
+			    (unsigned long long)c[i].count, c[i].one,
+			    c[i].count > 1 ? "s" : "");
+		used += strlen(dst + used);
+	}
+}
+
 const char *hal_last_error(void)
 {
 	const char *fmt = lazy.fmt;

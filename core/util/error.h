@@ -23,4 +23,11 @@ int export_struct(void *dst, const void *src, size_t size, size_t min, const cha
 void format_text(char *dst, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* "1 queue, 3 buffers": what there is none of is left out; many ones end in s. */
+struct counted {
+	uint64_t count;
+	const char *one;
+};
+void format_counts(char *dst, size_t size, const struct counted *c, size_t count);
+
 #endif

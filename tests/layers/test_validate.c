@@ -400,7 +400,7 @@ static void handles_dead(void **state)
 	OK(t->cold.queue_create(bk, p, 0, &q));
 	OK(t->cold.mem_alloc(bk, p, 8, 1, 0, &m));
 	OK(t->cold.program_load(bk, "x", 1, &x));
-	REFUSED(t->cold.partition_destroy(bk, p), "still has 2 queues, buffers");
+	REFUSED(t->cold.partition_destroy(bk, p), "still has 2 things (queues");
 	OK(t->cold.mem_free(bk, m));
 	OK(t->cold.queue_destroy(bk, q));
 	OK(t->cold.partition_destroy(bk, p));

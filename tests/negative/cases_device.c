@@ -360,7 +360,7 @@ NEGATIVE(hal_close, EBUSY, timeline, "timeline")
 	return hal_close(w->dev2);
 }
 
-NEGATIVE(hal_close, EBUSY, ring_of_completions, "1 rings")
+NEGATIVE(hal_close, EBUSY, ring_of_completions, "1 completion ring")
 {
 	NEG_OK(hal_open(w->target, NULL, &w->dev2));
 	NEG_OK(hal_completions_create(w->dev2, 8, &w->ring));

@@ -368,7 +368,7 @@ NEGATIVE(hal_partition_destroy, EBUSY, buffer, "buffer")
 	return hal_partition_destroy(w->part);
 }
 
-NEGATIVE(hal_partition_destroy, EBUSY, sequence, "1 sequences")
+NEGATIVE(hal_partition_destroy, EBUSY, sequence, "1 sequence")
 {
 	NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));
 	NEG_OK(hal_queue_destroy(w->queue));

@@ -953,7 +953,7 @@ static int end_timeline(struct neg *w)
 	return hal_timeline_signal(w->line2, 1);
 }
 
-NEGATIVE(hal_timeline_destroy, EBUSY, awaited, "threads wait")
+NEGATIVE(hal_timeline_destroy, EBUSY, awaited, "threads (1) wait")
 {
 	return neg_awaited(w, real_timeline, destroy_timeline, end_timeline);
 }

@@ -414,7 +414,7 @@ NEGATIVE(hal_completions_create, EMFILE, no_fd, "files")
 	return err;
 }
 
-NEGATIVE(hal_completions_destroy, EBUSY, told_of, "1 queues")
+NEGATIVE(hal_completions_destroy, EBUSY, told_of, "queues (1)")
 {
 	NEG_OK(hal_completions_create(w->dev, 8, &w->ring));
 	w->queue_desc.completions = w->ring;

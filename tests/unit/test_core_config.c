@@ -116,6 +116,10 @@ static void device_and_target(void **state)
 	      "target mock:0?unitz=9");
 	FAILS(hal_open("mock?units", NULL, &dev), -EINVAL, "units", "key=value");
 	FAILS(hal_open("mock?units=0", NULL, &dev), -EINVAL, "units", "1..4096");
+	FAILS(hal_open("mock?units=8&memory=1K&units=9", NULL, &dev), -EINVAL,
+	      "units is there twice");
+	FAILS(hal_open("mock?units=8&backend.mock.units=8", NULL, &dev), -EINVAL,
+	      "backend");
 	FAILS(hal_open("mock:x", NULL, &dev), -EINVAL, "x", "number");
 	FAILS(hal_open("mock:1", NULL, &dev), -ENODEV, "1");
 	FAILS(hal_open("", NULL, &dev), -EINVAL, "target");
@@ -138,6 +142,7 @@ static void wrong_files(void **state)
 		{"[hal]\n\n[nothing]\n", ":3", "[nothing]"},
 		{"[nothing]\na = 1\n", ":1", "[nothing]"},
 		{"[backend.mock]\nunits = lots\n", ":2", "lots"},
+		{"[backend.mock\nunits = 8\n", ":1", "without its ]"},
 		{"[backend.mock]\nunits = 0x\n", ":2", "0x"},
 		{"[backend.mock]\nunits = 99999\n", ":2", "1..4096"},
 		{"[backend.mock]\nmemory = 1Q\n", ":2", "1Q"},
@@ -410,11 +415,18 @@ static void wrong_variables(void **state)
 		{"HAL_BACKEND_TPU_UNITS", "no backend or partition"},
 		{"HAL_PARTITION__A__ROWZ", "[partition \"a\"] has no option ROWZ"},
 		{"HAL_PARTITION__B__ROWS", "no backend or partition"},
+		{"HAL_POLCY_NAME", "no section POLCY; HAL_POLICY_ is meant?"},
+		{"HAL_LAYER_VALIDATE", "HAL_LAYERS_ is meant?"},
+		{"HAL_BAKCEND_MOCK_UNITS", "HAL_BACKEND_ is meant?"},
+		{"HAL_PARTITIONS__A__ROWS", "HAL_PARTITION_ is meant?"},
+		{"HAL_BACKENT_MOCK_UNITS", "HAL_BACKEND_ is meant?"},
 	};
 	static const char *const right[] = {
 		"HAL_PARTITION__A__ROWS", "HAL_POLICY_RR_COMMANDS",
 		"HAL_BACKEND_MOCK_UNITS", "HAL_ANYTHING_ELSE",
-		"HAL_BACKENDS",
+		"HAL_BACKENDS",           "HAL_HA_DEVICE",
+		"HAL_HALL_DEVICE",        "HAL_POLLY_NAME",
+		"HAL_LAYOUT_X",           "HAL__X",
 	};
 	struct hal_device *dev;
 

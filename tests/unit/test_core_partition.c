@@ -184,7 +184,7 @@ static void memory(void **state)
 	OK(hal_buffer_create(a, &bd, &y));
 	bd.bytes = 1;
 	FAILS(hal_buffer_create(a, &bd, &y), -ENOSPC, "0 are left");
-	FAILS(hal_partition_destroy(a), -EBUSY, "1 buffers");
+	FAILS(hal_partition_destroy(a), -EBUSY, "1 buffer");
 	bd.bytes = 0;
 	FAILS(hal_buffer_create(a, &bd, &x), -EINVAL, "0 bytes");
 	OK(hal_buffer_destroy(x));
@@ -256,7 +256,7 @@ static void resize_live(void **state)
 	d.cols = 4;
 	OK(hal_partition_resize(w.part, &d, &moved));
 	FAILS(hal_partition_resize(w.part, &d, NULL), -EBUSY, "resized");
-	FAILS(hal_partition_destroy(w.part), -EBUSY, "queues");
+	FAILS(hal_partition_destroy(w.part), -EBUSY, "1 queue");
 	assert_false(reached(moved));
 	/* Both places are taken until it has moved. */
 	FAILS(rect(w.dev, 0, 3, 1, 1, "", &other), -ENOSPC, "partition 0");

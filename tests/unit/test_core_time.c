@@ -301,7 +301,7 @@ static void not_yours_to_signal(void **state)
 	OK(hal_timeline_create(other, &t));
 	p = (struct hal_point){t, 1};
 	FAILS(hal_submit(q, &d, NULL), -ENOTSUP, "signals[0]", "another device");
-	FAILS(hal_close(other), -EBUSY, "1 timelines");
+	FAILS(hal_close(other), -EBUSY, "1 timeline");
 	OK(hal_timeline_destroy(t));
 	OK(hal_close(other));
 	FAILS(hal_submit(q, &d, NULL), -EINVAL, "signals[0]", "destroyed");

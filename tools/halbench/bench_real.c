@@ -14,10 +14,12 @@
  *                  a reason to sleep; counted by a process that traces this one.  As a
  *                  note, the same with hal_wait
  *   cpu_share      launches that take 100 us each, one at a time: CPU time of the
- *                  process over wall time
+ *                  process over wall time; beside it the share of a thread that only
+ *                  sleeps 100 us at a time, which is what a wake-up costs here
  *   stats_readers  rate of hal_submit + hal_wait beside four threads that read a counter
  *                  without end, over the rate beside four that call
- *                  hal_device_get_stats; both at nice 10
+ *                  hal_device_get_stats; both at nice 10.  Beside it the rate alone over
+ *                  the latter
  *   cold           p99 of hal_submit + hal_wait while another thread loads programs of
  *                  100 ms each, over p99 alone.  Needs `ref` with the option load_ms,
  *                  whose time should pass asleep; exit status 77 without it
@@ -42,7 +44,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -384,21 +388,40 @@ static int run_syscalls(struct real *r)
 
 /* ---- cpu_share -------------------------------------------------------------------- */
 
+/* The control: no library, one sleep that ends as precisely as the engine's do. */
+static int once_sleep(struct real *r)
+{
+	struct timespec t = {.tv_nsec = 100000};
+
+	(void)r;
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	return 0;
+}
+
 static int run_cpu_share(struct real *r)
 {
-	double shares[ROUNDS_MAX];
+	double shares[ROUNDS_MAX], sleepers[ROUNDS_MAX];
 
 	if (open_real(r, "ref?clock=real", 100000, 1) != 0)
 		return TOOL_FAILED;
 	for (unsigned int i = 0; i < r->rounds; i++) {
-		double cpu, wall;
+		double cpu, wall, sleep_cpu, sleep_wall;
 
 		if (measure_cpu(r, once_launch, &cpu, &wall) != 0)
 			return TOOL_FAILED;
+		(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+		if (measure_cpu(r, once_sleep, &sleep_cpu, &sleep_wall) != 0)
+			return TOOL_FAILED;
+		(void)prctl(PR_SET_TIMERSLACK, 0UL, 0, 0, 0); /* what it was */
 		shares[i] = cpu / wall;
-		printf("a launch of 100 us: cpu %.1f us, wall %.1f us\n", cpu / 1e3,
-		       wall / 1e3);
+		sleepers[i] = sleep_cpu / sleep_wall;
+		printf("a launch of 100 us: cpu %.1f us, wall %.1f us; a sleep of as "
+		       "much: "
+		       "cpu %.1f us, wall %.1f us\n",
+		       cpu / 1e3, wall / 1e3, sleep_cpu / 1e3, sleep_wall / 1e3);
 	}
+	printf("figure hal.real.cpu_share_100us.sleeper %.4f\n",
+	       median(sleepers, r->rounds));
 	printf("figure hal.real.cpu_share_100us %.4f\n", median(shares, r->rounds));
 	return bench_close(&r->b);
 }
@@ -498,7 +521,7 @@ static int rate_beside(struct real *r, unsigned int count,
 
 static int run_stats_readers(struct real *r)
 {
-	double ratios[ROUNDS_MAX];
+	double ratios[ROUNDS_MAX], over_alone[ROUNDS_MAX];
 
 	if (open_real(r, "ref?clock=real", 1, 1) != 0)
 		return TOOL_FAILED;
@@ -510,10 +533,13 @@ static int run_stats_readers(struct real *r)
 		    rate_beside(r, READERS, read_stats, &stats) != 0)
 			return TOOL_FAILED;
 		ratios[i] = counter / stats;
+		over_alone[i] = alone / stats;
 		printf("launches a second: alone %.0f, beside readers of a counter %.0f, "
 		       "of the statistics %.0f\n",
 		       alone, counter, stats);
 	}
+	printf("figure hal.real.stats_readers_slowdown.over_alone %.3f\n",
+	       median(over_alone, r->rounds));
 	printf("figure hal.real.stats_readers_slowdown %.3f\n",
 	       median(ratios, r->rounds));
 	return bench_close(&r->b);
