@@ -274,7 +274,7 @@ static int load_models(struct demo *d)
 	for (uint32_t i = 0; i < TENANTS; i++) {
 		if (work_network(&d->works[i], d->opt.models, plan[i].model,
 				 d->opt.answers))
-			return -1;
+			return TOOL_FAILED;
 		d->tenants[i] = (struct tenant){
 			.name = plan[i].partition,
 			.work = &d->works[i],
@@ -302,7 +302,7 @@ static int load_work(struct demo *d)
 		if (plan[i].network ? work_digits(w, d->opt.data, plan[i].network,
 						  &d->images, d->opt.images)
 				    : work_gemm(w))
-			return -1;
+			return TOOL_FAILED;
 		d->tenants[i] = (struct tenant){
 			.name = plan[i].partition,
 			.work = w,
@@ -328,7 +328,7 @@ static int open_device(struct demo *d)
 		return tool_fail("the configured device is no NPU: %s", hal_last_error());
 	for (uint32_t i = 0; i < TENANTS; i++)
 		if (tenant_open(&d->tenants[i], d->dev))
-			return -1;
+			return TOOL_FAILED;
 	return 0;
 }
 
@@ -419,18 +419,18 @@ static int count_busy(struct demo *d, bool before)
 static int run_together(struct demo *d, const char *trace)
 {
 	if (count_macs(d, true) || count_busy(d, true))
-		return -1;
+		return TOOL_FAILED;
 	watch(d);
 	if (hal_trace_start(d->dev, trace))
 		return tool_fail("%s: %s", trace, hal_last_error());
 	if (run(d, "side by side", d->tenants, TENANTS))
-		return -1;
+		return TOOL_FAILED;
 	watch_no_more(d);
 	if (hal_trace_stop(d->dev))
 		return tool_fail("%s: %s", trace, hal_last_error());
 	for (uint32_t i = 0; i < TENANTS; i++)
 		d->tenants[i].submitted_together = d->tenants[i].submitted;
-	return count_macs(d, false) || count_busy(d, false) ? -1 : 0;
+	return count_macs(d, false) || count_busy(d, false) ? TOOL_FAILED : 0;
 }
 
 /* Each tenant's first jobs again, on a device as new and laid out as before, where nobody
@@ -447,10 +447,11 @@ static int run_alone(struct demo *d)
 					  : ALONE_JOBS;
 		if (t->jobs > t->together.done)
 			t->jobs = t->together.done;
-		rc = close_device(d) || open_device(d) ? -1 : run(d, "alone", t, 1);
+		rc = close_device(d) || open_device(d) ? TOOL_FAILED
+						       : run(d, "alone", t, 1);
 		t->jobs = all;
 		if (rc)
-			return -1;
+			return TOOL_FAILED;
 	}
 	return 0;
 }
@@ -671,7 +672,7 @@ static int demo(struct demo *d)
 	snprintf(picture, sizeof(picture), "%s/array.png", d->opt.out);
 	if ((d->opt.models ? load_models(d) : load_work(d)) || make_out(d->opt.out) ||
 	    open_device(d))
-		return -1;
+		return TOOL_FAILED;
 	printf("%s (%s)\n", d->info.name, d->opt.config);
 	printf("%u tenants; %s\n", TENANTS,
 	       cut_along(d, true) || cut_along(d, false)
@@ -679,13 +680,13 @@ static int demo(struct demo *d)
 		       : "no straight cut parts this map without crossing one of them");
 	fflush(stdout);
 	if (run_together(d, trace) || run_alone(d))
-		return -1;
+		return TOOL_FAILED;
 	putchar('\n');
 	print_table(d);
 	print_comparison(d);
 	rc = verdict(d);
 	if (draw(d, picture))
-		rc = -1;
+		rc = TOOL_FAILED;
 	printf("trace    %s  (open it at https://ui.perfetto.dev)\n", trace);
 	printf("picture  %s  (any image viewer: xdg-open %s)\n", picture, picture);
 	if (d->opt.figures && !d->opt.models)

@@ -41,7 +41,7 @@ int work_digits(struct work *w, const char *data, const char *network,
 {
 	char path[4096], why[DIGITS_WHY];
 	struct digits_net *net = NULL;
-	int rc = -1;
+	int rc = TOOL_FAILED;
 
 	*w = (struct work){.kernel = "run",
 			   .count = count,
@@ -97,7 +97,7 @@ static int gemm_build(struct work *w, const int8_t *b)
 	if (err)
 		tool_fail("%s: %s", w->title, hal_last_error());
 	hal_npu_builder_destroy(builder);
-	return err ? -1 : 0;
+	return err ? TOOL_FAILED : 0;
 }
 
 static void gemm_reference(const int8_t *a, const int8_t *b, int8_t *out)
@@ -125,7 +125,7 @@ int work_gemm(struct work *w)
 			   .macs = (uint64_t)GEMM_M * GEMM_N * GEMM_K};
 	snprintf(w->title, sizeof(w->title), "gemm %ux%ux%u", GEMM_M, GEMM_K, GEMM_N);
 	if (work_alloc(w))
-		return -1;
+		return TOOL_FAILED;
 	for (size_t i = 0; i < sizeof(b); i++) {
 		seed = seed * 1664525 + 1013904223;
 		b[i] = (int8_t)(seed >> 24);
@@ -269,7 +269,7 @@ static int fill(struct tenant *t)
 
 	while (rc > 0 && t->submitted < t->run->done + in_flight(t))
 		rc = submit(t);
-	return rc < 0 ? -1 : 0;
+	return rc < 0 ? TOOL_FAILED : 0;
 }
 
 static int count_cycles(struct tenant *t, const uint64_t stamps[2])
@@ -364,7 +364,7 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 
 		for (uint32_t i = 0; more && i < count; i++)
 			if (fill(&tenants[i]))
-				return -1;
+				return TOOL_FAILED;
 		n = collect(tenants, count, points, owner);
 		if (n == 0)
 			return 0;
@@ -372,7 +372,7 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 		if (which < 0)
 			return tool_fail("waiting for a job: %s", hal_last_error());
 		if (check(owner[which]))
-			return -1;
+			return TOOL_FAILED;
 		progress(user, tenants, count);
 	}
 }

@@ -118,15 +118,14 @@ struct walk {
 	char target[32];
 };
 
-/* 1, or 0 past the last, or -1 and what is wrong has been said. */
+/* 1, or 0 past the last, or TOOL_FAILED. */
 static int one_of(int err)
 {
 	if (err == 0)
 		return 1;
 	if (err == -ERANGE)
 		return 0;
-	(void)tool_fail_hal();
-	return -1;
+	return tool_fail_hal();
 }
 
 static int walk_next(struct walk *w)
