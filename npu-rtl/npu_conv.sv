@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv: GEMM and CONV of one slot, tiled by hardware onto whatever rectangle the slot has.
 //
-//   folds -> load: weights  -> gather -> feeder -> array -> acc -> out -> stores
+//   folds -> load: weights  -> gather -> feeder -> array -> align -> acc -> finish -> out -> stores
 //         -> stream: rows   ->   ^                   tags ...
 //                      act -> spad
 //
@@ -239,26 +239,39 @@ module npu_conv
   assign group_o = op.group;
 
   // ---- results: tags say which are real; sums, outputs, stores ---------------------------------
-  tag_t    row_tag, col_tag [C];
-  logic    tags_busy;
+  tag_t            row_tag, early_tag, sum_tag;
+  logic            tags_busy, finish_v_q, out_v;
   always_comb begin
     row_tag   = fed_tag;
     row_tag.v = fed_row;
   end
   assign in_flight = gather_busy || tags_busy;
-  param_t  param [C];
-  result_t result [C];
+  logic signed [31:0] row [C];
+  param_t          param [C], param_in [2];
+  logic [32*C-1:0] sum, out_row;
   npu_conv_tags #(.R(R), .C(C)) u_tags (
       .clk_i, .rst_ni, .kill_i, .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .tag_i(row_tag),
-      .tag_o(col_tag), .busy_o(tags_busy), .fold_done_o(fold_done), .tile_done_o(tile_done));
-  npu_conv_params #(.C(C)) u_params (
-      .clk_i, .v_i(param_take), .tid_i(meta_i[7:6]), .col_i(param_col), .data_i,
-      .tag_i(col_tag), .param_o(param));
+      .early_o(early_tag), .tag_o(sum_tag), .busy_o(tags_busy), .fold_done_o(fold_done),
+      .tile_done_o(tile_done));
+  npu_conv_align #(.C(C)) u_align (
+      .clk_i, .move_i(tags_busy), .w_i(dim_t'(w_i)), .v_i(sum_tag.v), .p_i, .row_o(row));
   npu_conv_acc #(.C(C), .DepthLog2(DepthLog2)) u_acc (
-      .clk_i, .op_i(op), .tag_i(col_tag), .p_i, .param_i(param), .result_o(result));
+      .clk_i, .early_i(early_tag), .tag_i(sum_tag), .row_i(row), .sum_o(sum));
+  for (genvar b = 0; b < 2; b++) begin : g_param
+    assign param_in[b] = '{bias: data_i[128*b +: 32], mult: data_i[128*b+32 +: 32],
+                           shift: data_i[128*b+64 +: 7]};
+  end
+  npu_conv_params #(.C(C)) u_params (
+      .clk_i, .v_i(param_take), .tid_i(meta_i[7:6]), .pair_i(meta_i[5:1]), .param_i(param_in),
+      .read_i(sum_tag.v && sum_tag.last), .read_tid_i(sum_tag.tid), .param_o(param));
+  always_ff @(posedge clk_i)
+    finish_v_q <= rst_ni && !kill_i && sum_tag.v && sum_tag.last;
+  npu_conv_finish #(.C(C)) u_finish (
+      .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op), .w_i(dim_t'(w_i)), .v_i(finish_v_q),
+      .sum_i(sum), .param_i(param), .v_o(out_v), .row_o(out_row));
   npu_conv_out #(.C(C), .DepthLog2(DepthLog2)) u_out (
       .clk_i, .rst_ni, .kill_i, .start_i, .op_i(op), .w_i(dim_t'(w_i)),
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
-      .busy_o(out_busy), .result_i(result), .tile_done_i(tile_done), .st_v_o, .st_va_o,
-      .st_len_o, .st_data_o, .st_rdy_i);
+      .busy_o(out_busy), .row_v_i(out_v), .row_i(out_row), .st_v_o, .st_va_o, .st_len_o,
+      .st_data_o, .st_rdy_i);
 endmodule

@@ -39,8 +39,10 @@ module npu_conv_act
   logic [LI-1:0]    head_q, tail_q;
   logic [LI:0]      cnt_q;
   logic [Lines-1:0] pend_q;
-  logic [SW-7:0]    line_q [Lines];
-  logic [19:0]      mark_q [Lines];       // rows complete once this line is
+  logic [Lines-1:0][SW-7:0] line_q;
+  logic [LI-1:0]    head_d;
+  logic [19:0]      mark, old_mark;       // rows complete once the line at head is
+  logic [19:0]      mark_q, mark2_q;      // of the line asked for last, which may yet change; before
   logic             fits, dup, adv, row_end, retire, lo_step;
 
   assign sps       = (SW + 3)'(SW'(op_i.sps));
@@ -63,15 +65,22 @@ module npu_conv_act
   assign full_o    = cnt_q == 0 && act_q && !fits && lo_q == lo_i;
   assign back_line_o = line_q[back_tag_i];
 
+  npu_ram_1r1w #(.Width(20), .Depth(Lines)) u_marks (
+      .clk_i, .we_i(gnt_i), .waddr_i(tail_q - LI'(1)), .wdata_i(mark_q), .re_i(1'b1),
+      .raddr_i(head_d), .rdata_o(old_mark));
+  assign head_d = head_q + LI'(retire);
+  assign mark   = head_q == tail_q - LI'(1) ? mark_q : head_q == tail_q - LI'(2) ? mark2_q : old_mark;
+
   always_ff @(posedge clk_i) begin
     if (gnt_i) begin
       line_q[tail_q] <= ln_q;
       tail_q         <= tail_q + 1'b1;
-      mark_q[tail_q] <= row_q + 20'(row_end);
+      mark_q         <= row_q + 20'(row_end);
+      mark2_q        <= mark_q;
       last_v_q       <= 1'b1;
       last_q         <= va_q[31:6];
       last_ln_q      <= ln_q;
-    end else if (row_end) mark_q[tail_q - LI'(1)] <= row_q + 20'd1;
+    end else if (row_end) mark_q <= row_q + 20'd1;
     if (adv) begin
       va_q <= va_q + 32'd64;
       ln_q <= ln_q + 1'b1;
@@ -87,10 +96,9 @@ module npu_conv_act
     end
     occ_q <= occ_q + (row_end ? sps : '0) - (lo_step ? sps : '0);
     if (lo_step) lo_q <= lo_q + 20'd1;
-    if (retire) begin
-      head_q <= head_q + 1'b1;
-      done_q <= mark_q[head_q];
-    end else if (cnt_q == 0) done_q <= row_q;
+    head_q <= head_d;
+    if (retire) done_q <= mark;
+    else if (cnt_q == 0) done_q <= row_q;
     cnt_q <= cnt_q + (LI + 1)'(gnt_i) - (LI + 1)'(retire);
     if (gnt_i) pend_q[tail_q] <= 1'b1;
     if (back_i) pend_q[back_tag_i] <= 1'b0;

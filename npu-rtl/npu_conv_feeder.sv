@@ -52,20 +52,23 @@ module npu_conv_feeder #(
     for (int j = 0; j < C; j++) w_o[j] = w_q[CI'(wp_q - CI'(1) - CI'(j))][9*j +: 9];
   end
 
-  logic [8:0]    g_q [(1 << GI) * R * C];
+  // PEs of the same skew share a memory.
   logic [GI-1:0] gp_q;
-  /* verilator lint_off BLKSEQ */
-  always_ff @(posedge clk_i) begin
-    if (group_i) begin
-      if (row_i)
-        for (int i = 0; i < R; i++)
-          for (int j = 0; j < C; j++) g_q[(32'(gp_q) * R + i) * C + j] = g_i[i][9*j +: 9];
-      for (int i = 0; i < R; i++)
-        for (int j = 0; j < C; j++)
-          g_o[9*(i*C+j) +: 9] <= g_q[(32'(GI'(gp_q - GI'(i + j))) * R + i) * C + j];
-      gp_q <= gp_q + 1'b1;
+  always_ff @(posedge clk_i) gp_q <= rst_ni ? gp_q + GI'(group_i) : '0;
+  for (genvar d = 0; d < R + C - 1; d++) begin : g_skew
+    localparam int First = d < C ? 0 : d - C + 1, Last = d < R ? d : R - 1;  // of their rows
+    localparam int Width = 9 * (Last - First + 1);
+    logic [Width-1:0] in, out;
+    for (genvar i = First; i <= Last; i++) begin : g_pe
+      assign in[9*(i-First) +: 9]  = g_i[i][9*(d-i) +: 9];
+      assign g_o[9*(i*C+d-i) +: 9] = out[9*(i-First) +: 9];
     end
-    if (!rst_ni) gp_q <= '0;
+    if (d == 0) begin : g_reg
+      always_ff @(posedge clk_i) if (group_i && row_i) out <= in;
+    end else begin : g_ram
+      npu_ram_1r1w #(.Width(Width), .Depth(1 << GI)) u_ram (
+          .clk_i, .we_i(group_i && row_i), .waddr_i(gp_q), .wdata_i(in), .re_i(group_i),
+          .raddr_i(gp_q - GI'(d)), .rdata_o(out));
+    end
   end
-  /* verilator lint_on BLKSEQ */
 endmodule

@@ -1,129 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_conv_out: the output tiles, two, or four half as deep; a complete one, or two that are
-// neighbours in N side by side, is stored row by row.
+// npu_conv_out: the output tiles, two, or four half as deep, in four banks; their rows, or those of
+// two that are neighbours in N side by side, are stored as they come.
+//
+// Row t of a tile is a word in bank {tile, t} modulo 2; of four tiles, in the tile's bank, so that
+// neighbours are read together; of int32, a word in each.
 module npu_conv_out
   import npu_conv_pkg::*;
 #(
     parameter int C = 16, DepthLog2 = 9,
-    localparam int D = 1 << DepthLog2, DW = DepthLog2, OW = $clog2(2 * D * C)
+    localparam int AI = DepthLog2 - 1
 ) (
-    input  logic         clk_i, rst_ni, kill_i,
-    input  logic         start_i,           // op_i is about to change
-    input  conv_op_t     op_i,
-    input  dim_t         w_i,
+    input  logic            clk_i, rst_ni, kill_i,
+    input  logic            start_i,        // op_i is about to change
+    input  conv_op_t        op_i,
+    input  dim_t            w_i,
     // a tile begins
-    input  logic         tile_v_i,
-    input  tile_t        tile_i,
-    output logic         full_o,            // none may
-    output logic         busy_o,            // some are not yet stored
-    // its outputs, in any order; after the last one it is done
-    input  result_t      result_i [C],
-    input  logic         tile_done_i,
+    input  logic            tile_v_i,
+    input  tile_t           tile_i,
+    output logic            full_o,         // none may
+    output logic            busy_o,         // some are not yet stored
+    // the next row of outputs, tiles in their order
+    input  logic            row_v_i,
+    input  logic [32*C-1:0] row_i,
     // stores: up to 32 bytes anywhere
-    output logic         st_v_o,
-    output logic [31:0]  st_va_o,
-    output logic [5:0]   st_len_o,
-    output logic [255:0] st_data_o,
-    input  logic         st_rdy_i
+    output logic            st_v_o,
+    output logic [31:0]     st_va_o,
+    output logic [5:0]      st_len_o,
+    output logic [255:0]    st_data_o,
+    input  logic            st_rdy_i
 );
-  tile_t       tile_q [4];
-  logic [1:0]  tid_d, tid_q, next;         // next tile to store, and the one after it
-  logic [2:0]  live_d, live_q;             // tiles from their first fold to the end of their store
-  logic [2:0]  done_d, done_q;             // complete tiles not yet stored
-  logic        on_d, on_q;                 // storing; where:
-  rows_t       t_d, t_q;
-  logic [31:0] row_d, row_q;               // address of the tile row
-  logic [7:0]  at_d, at_q, bytes;          // bytes of the row already handed over, of a row
-  logic [5:0]  len;
-  logic        two, row_end, stored;
+  tile_t       tile_q [4], in, out;        // in: that rows come to; out: that rows are read from
+  logic [2:0]  live_d, live_q;             // tiles from their first fold to the last row's reading
+  logic [2:0]  done_d, done_q;             // complete tiles of which rows are not yet read
+  logic [1:0]  in_tid_d, in_tid_q, out_tid_d, out_tid_q, next;
+  rows_t       in_t_d, in_t_q, out_t_d, out_t_q;
+  logic [31:0] va, va_d, va_q;             // of the row to be read, without its tile
+  logic        in_last, out_last, two, here, read;
 
-  // ---- output tiles: [tile][row][column] -----------------------------------------------------
-  logic [7:0]  mem [2*D*C];
-  function automatic logic [OW-1:0] place(input logic [1:0] tid, input row_t t);
-    return (op_i.pair ? OW'({tid, (DW - 1)'(t)}) : OW'({tid[0], DW'(t)})) * OW'(C);
+  function automatic logic [AI-1:0] place(input logic tile, input row_t t);
+    return op_i.out32 ? {tile, (AI - 1)'(t)} : op_i.pair ? AI'(t) : AI'(t >> 1);
+  endfunction
+  function automatic logic [1:0] bank(input logic [1:0] tid, input logic t);
+    return op_i.pair ? tid : {tid[0], t};
   endfunction
 
-  /* verilator lint_off BLKSEQ */
-  // nobody reads a tile before it is done
-  always_ff @(posedge clk_i)
-    for (int j = 0; j < C; j++)
-      if (result_i[j].v) begin
-        if (op_i.out32)
-          for (int b = 0; b < 4; b++)
-            mem[place(result_i[j].tid, {result_i[j].t[7:0], 2'(b)}) + OW'(j)]
-                = result_i[j].data[8*b +: 8];
-        else mem[place(result_i[j].tid, result_i[j].t) + OW'(j)] = result_i[j].data[7:0];
-      end
-  /* verilator lint_on BLKSEQ */
-
-  // ---- stores --------------------------------------------------------------------------------
-  assign next      = tid_q + 2'd1;
-  assign two       = tile_q[tid_q].pair;
-  assign bytes     = op_i.out32 ? 8'({tile_q[tid_q].nc, 2'd0})
-                                : 8'(tile_q[tid_q].nc) + (two ? 8'(tile_q[next].nc) : 8'd0);
-  assign len       = bytes - at_q > 8'd32 ? 6'd32 : 6'(bytes - at_q);
-  assign st_v_o    = on_q;
-  assign st_va_o   = row_q + 32'(at_q);
-  assign st_len_o  = len;
-  assign row_end   = st_rdy_i && at_q + 8'(len) == bytes;
-  assign stored    = on_q && row_end && t_q + 1'b1 == tile_q[tid_q].t;
-  assign full_o    = live_q >= (op_i.pair ? 3'd4 : 3'd2);
-  assign busy_o    = live_q != 0;
+  // ---- tiles -----------------------------------------------------------------------------------
+  assign in       = tile_q[in_tid_q];
+  assign out      = tile_q[out_tid_q];
+  assign next     = out_tid_q + 2'd1;
+  assign two      = out.pair;
+  assign in_last  = row_v_i && in_t_q + 1'b1 == in.t;
+  assign out_last = read && out_t_q + 1'b1 == out.t;
+  // the row is in memory: all of the last tile that it needs are, or some beyond it
+  assign here     = done_q > 3'(two) || (done_q == 3'(two) && in_t_q > out_t_q);
+  assign va       = out_t_q == 0 ? out.addr : va_q;
+  assign full_o   = live_q >= (op_i.pair ? 3'd4 : 3'd2);
 
   always_comb begin
-    st_data_o = '0;
-    if (on_q)
-      for (int b = 0; b < 32; b++)
-        if (6'(b) < len)
-          st_data_o[8*b +: 8] = op_i.out32
-              ? mem[place(tid_q, {t_q[7:0], 2'(b)}) + OW'(at_q[7:2]) + OW'(b >> 2)]
-              : two && dim_t'(b) >= w_i ? mem[place(next, row_t'(t_q)) + OW'(b) - OW'(w_i)]
-              : mem[place(tid_q, row_t'(t_q)) + OW'(at_q) + OW'(b)];
-  end
-
-  always_comb begin
-    on_d   = on_q && !stored;
-    tid_d  = stored ? next + 2'(two) : tid_q;
-    t_d    = t_q;
-    row_d  = row_q;
-    at_d   = at_q;
-    live_d = live_q + 3'(tile_v_i) - (stored ? 3'd1 + 3'(two) : '0);
-    done_d = done_q + 3'(tile_done_i) - (stored ? 3'd1 + 3'(two) : '0);
-    if (!on_q) begin
-      on_d  = done_q > 3'(two);
-      t_d   = '0;
-      row_d = tile_q[tid_q].addr;
-      at_d  = '0;
-    end else if (row_end) begin
-      t_d   = t_q + 1'b1;
-      row_d = row_q + op_i.ldd;
-      at_d  = '0;
-    end else if (st_rdy_i) at_d = at_q + 8'(len);
+    in_t_d    = in_last ? '0 : in_t_q + rows_t'(row_v_i);
+    in_tid_d  = in_tid_q + 2'(in_last);
+    out_t_d   = out_last ? '0 : out_t_q + rows_t'(read);
+    out_tid_d = out_last ? next + 2'(two) : out_tid_q;
+    va_d      = read ? va + op_i.ldd : va_q;
+    live_d    = live_q + 3'(tile_v_i) - (out_last ? 3'd1 + 3'(two) : '0);
+    done_d    = done_q + 3'(in_last) - (out_last ? 3'd1 + 3'(two) : '0);
     if (kill_i || start_i) begin
-      on_d   = 1'b0;
-      tid_d  = '0;
-      live_d = '0;
-      done_d = '0;
+      in_t_d    = '0;
+      in_tid_d  = '0;
+      out_t_d   = '0;
+      out_tid_d = '0;
+      live_d    = '0;
+      done_d    = '0;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (tile_v_i) tile_q[tile_i.tid] <= tile_i;
-    on_q   <= rst_ni && on_d;
-    tid_q  <= rst_ni ? tid_d : '0;
-    live_q <= rst_ni ? live_d : '0;
-    done_q <= rst_ni ? done_d : '0;
-    t_q    <= t_d;
-    row_q  <= row_d;
-    at_q   <= at_d;
+    in_t_q    <= rst_ni ? in_t_d : '0;
+    in_tid_q  <= rst_ni ? in_tid_d : '0;
+    out_t_q   <= rst_ni ? out_t_d : '0;
+    out_tid_q <= rst_ni ? out_tid_d : '0;
+    live_q    <= rst_ni ? live_d : '0;
+    done_q    <= rst_ni ? done_d : '0;
+    va_q      <= va_d;
   end
+
+  // ---- their rows ------------------------------------------------------------------------------
+  logic [8*C-1:0] word [4];
+  for (genvar b = 0; b < 4; b++) begin : g_bank
+    npu_ram_1r1w #(.Width(8 * C), .Depth(1 << AI)) u_ram (
+        .clk_i, .we_i(row_v_i && (op_i.out32 || bank(in_tid_q, in_t_q[0]) == 2'(b))),
+        .waddr_i(place(in_tid_q[0], row_t'(in_t_q))),
+        .wdata_i(op_i.out32 ? row_i[8*C*b +: 8*C] : row_i[8*C-1:0]),
+        .re_i(read && (op_i.out32 || bank(out_tid_q, out_t_q[0]) == 2'(b)
+                       || (two && next == 2'(b)))),
+        .raddr_i(place(out_tid_q[0], row_t'(out_t_q))), .rdata_o(word[b]));
+  end
+
+  // ---- stores: the row that was read, 32 bytes a piece -----------------------------------------
+  localparam int Line = 32 * C > 256 ? 32 * C : 256;
+  logic            st_v_d, st_v_q, st_two_q, row_end;
+  logic [1:0]      st_bank_q;
+  logic [31:0]     st_va_q;
+  logic [7:0]      bytes, bytes_q, at_d, at_q;  // of the row; of it, already handed over
+  logic [Line-1:0] line;
+
+  assign bytes   = op_i.out32 ? 8'({out.nc, 2'd0})
+                              : 8'(out.nc) + (two ? 8'(tile_q[next].nc) : 8'd0);
+  assign row_end = st_rdy_i && at_q + 8'(st_len_o) == bytes_q;
+  assign read    = here && (!st_v_q || row_end);
+  assign busy_o  = live_q != 0 || st_v_q;
+
+  always_comb begin
+    st_v_d = read || (st_v_q && !row_end);
+    at_d   = read ? '0 : at_q + (st_rdy_i ? 8'(st_len_o) : '0);
+    if (kill_i) st_v_d = 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
+    st_v_q <= rst_ni && st_v_d;
+    at_q   <= at_d;
+    if (read) begin
+      st_va_q   <= va;
+      bytes_q   <= bytes;
+      st_two_q  <= two;
+      st_bank_q <= bank(out_tid_q, out_t_q[0]);
+    end
+  end
+
+  always_comb begin
+    line = '0;
+    if (st_v_q) begin
+      if (op_i.out32) line = Line'({word[3], word[2], word[1], word[0]});
+      else begin
+        line = Line'(word[st_bank_q]);
+        if (st_two_q)
+          line = (line & ~({Line{1'b1}} << {w_i, 3'd0}))
+                 | (Line'(word[st_bank_q + 2'd1]) << {w_i, 3'd0});
+      end
+    end
+  end
+  assign st_v_o    = st_v_q;
+  assign st_va_o   = st_va_q + 32'(at_q);
+  assign st_len_o  = bytes_q - at_q > 8'd32 ? 6'd32 : 6'(bytes_q - at_q);
+  assign st_data_o = 256'(line >> {at_q, 3'd0});
 
   no_tile_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i || start_i)
       tile_v_i |-> !full_o) else $error("a tile begins where none may");
-  no_tile_undone_stored: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      st_v_o |-> done_q > 3'(two)) else $error("a tile is stored that is not done");
+  no_row_unwritten_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      read |-> live_q > 3'(two)) else $error("a row is read of a tile that was not begun");
+  no_row_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i || start_i)
+      row_v_i |-> done_q < live_q) else $error("a row of a tile that was not begun");
   no_tile_lost: assert property (@(posedge clk_i) disable iff (!rst_ni)
       done_q <= live_q) else $error("more tiles are done than were begun");
   no_store_after_kill: assert property (@(posedge clk_i) disable iff (!rst_ni)
       kill_i |=> !st_v_o) else $error("a store after a kill");
+  store_held: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      $past(rst_ni) && $past(st_v_o) && !$past(st_rdy_i) && !$past(kill_i)
+      |-> st_v_o && $stable({st_va_o, st_len_o})) else $error("a store changes before it is taken");
 endmodule

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_params: the parameter table: bias, multiplier and shift of each column,
-// for the four tiles that can be under way.  Two columns come at once.
+// for the four tiles that can be under way.  Two columns come at once; a tile's are read at once.
 module npu_conv_params
   import npu_conv_pkg::*;
 #(
     parameter int C = 16
 ) (
-    input  logic               clk_i,
-    input  logic               v_i,          // parameters come: tile, first column, their bytes
-    input  logic [1:0]         tid_i,
-    input  logic [5:0]         col_i,
-    input  logic [255:0]       data_i,
-    // for the results that leave the array
-    input  tag_t               tag_i [C],
-    output param_t             param_o [C]   // of a result that is a tile's last
+    input  logic         clk_i,
+    // parameters come, of columns 2 pair_i and 2 pair_i + 1 of a tile
+    input  logic         v_i,
+    input  logic [1:0]   tid_i,
+    input  logic [4:0]   pair_i,
+    input  param_t       param_i [2],
+    input  logic         read_i,
+    input  logic [1:0]   read_tid_i,
+    output param_t       param_o [C]         // the cycle after read_i
 );
-  localparam int PI = $clog2(4 * C);
-  param_t par_q [4*C];
-
-  always_ff @(posedge clk_i)
-    if (v_i)
-      for (int b = 0; b < 2; b++)
-        if (32'(col_i) + b < C)        // the second may be none: then nobody looks
-          par_q[PI'(32'(tid_i) * C + 32'(col_i) + b)] <=
-              '{bias: data_i[128*b +: 32], mult: data_i[128*b+32 +: 32],
-                shift: data_i[128*b+64 +: 7]};
-
-  always_comb
-    for (int j = 0; j < C; j++) begin
-      param_o[j] = '0;
-      if (tag_i[j].v && tag_i[j].last) param_o[j] = par_q[PI'(32'(tag_i[j].tid) * C + j)];
-    end
+  for (genvar j = 0; j < C; j++) begin : g_col
+    npu_ram_1r1w #(.Width($bits(param_t)), .Depth(4)) u_ram (
+        .clk_i, .we_i(v_i && pair_i == 5'(j / 2)), .waddr_i(tid_i), .wdata_i(param_i[j%2]),
+        .re_i(read_i), .raddr_i(read_tid_i), .rdata_o(param_o[j]));
+  end
 endmodule

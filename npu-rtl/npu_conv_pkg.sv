@@ -82,14 +82,6 @@ package npu_conv_pkg;
     logic signed [6:0]  shift;
   } param_t;
 
-  // An output, 8 or 32 bits, and its place.
-  typedef struct packed {
-    logic               v;
-    logic [1:0]         tid;
-    row_t               t;
-    logic [31:0]        data;
-  } result_t;
-
   // Rows of the next panel, of those left, after one of prev rows (0: it is the first).  Panels
   // begin short and double, so that the array starts while the rest of the input is still being
   // loaded; a long operation also ends with a short one, so that little is left to store; and no

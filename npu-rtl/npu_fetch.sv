@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_fetch: a FIFO of memory pieces (weights, parameters, vector operands) asked for in order, delivered in order.
+// npu_fetch: a FIFO of memory pieces (weights, parameters, vector operands) asked for in order,
+// delivered in order.
 //
-// A piece is 1..32 bytes: anywhere, and then one that crosses a line is asked for in two parts; or cut at multiples of
-// 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in up to three.  Parts arrive in any order.
+// A piece is 1..32 bytes: anywhere, and then one that crosses a line is asked for in two parts; or
+// cut at multiples of 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in up
+// to three.  Parts arrive in any order, each to its bytes of the piece's word.
 module npu_fetch #(
     parameter int DepthLog2 = 6
 ) (
@@ -31,84 +33,121 @@ module npu_fetch #(
     input  logic               pop_i
 );
   localparam int D = 1 << DepthLog2;
+  typedef logic [DepthLog2-1:0] at_t;
+  typedef logic [DepthLog2:0]   count_t;
 
-  logic [DepthLog2:0] head_q, ready_q, tail_q;  // head <= ready <= tail
-  logic [D-1:0]       pend_q [3];
-  logic [255:0]       mem [D];
-  logic [5:0]         len0 [D];                 // bytes of the first part
-  logic [8:0]         meta_q [D];
-  logic [D-1:0]       cut_q;
-  logic [1:0]         part_q;                   // the part asked for now
-  logic               full, last;
-  logic [6:0]         first, gone, left, piece;
-  logic [DepthLog2-1:0] ti, ri, hi;
+  count_t              head_d, head_q, ready_d, ready_q, tail_d, tail_q;  // head <= ready <= tail
+  at_t                 ti, ri;
+  logic [2:0][D-1:0]   pend_d, pend_q;            // parts asked for that have not come
+  logic [D-1:0][5:0]   len0_d, len0_q;            // bytes of the first part
+  logic [D-1:0]        cut_d, cut_q;
+  logic [1:0]          part_d, part_q;            // the part asked for now
+  logic                ask, full, last, show;
+  logic [6:0]          first, gone, left, piece;
 
-  assign ti    = tail_q[DepthLog2-1:0];
-  assign ri    = ready_q[DepthLog2-1:0];
-  assign hi    = head_q[DepthLog2-1:0];
-  assign full  = tail_q[DepthLog2] != head_q[DepthLog2] && ti == hi;
+  // ---- parts asked for -------------------------------------------------------------------------
+  assign ti    = at_t'(tail_q);
+  assign ri    = at_t'(ready_q);
+  assign full  = tail_q[DepthLog2] != head_q[DepthLog2] && ti == at_t'(head_q);
   assign first = cut_i ? 7'd16 - 7'(va_i[3:0]) : 7'd64 - 7'(va_i[5:0]);
-  assign gone  = part_q == 0 ? '0 : part_q == 2'd1 ? first : first + 7'd16;  // bytes of earlier parts
+  assign gone  = part_q == 0 ? '0 : part_q == 2'd1 ? first : first + 7'd16;  // of earlier parts
   assign left  = 7'(len_i) - gone;
-  assign piece = part_q == 0 ? (left < first ? left : first) : (cut_i && left > 7'd16 ? 7'd16 : left);
   assign last  = piece == left;
+  always_comb begin
+    piece    = left;
+    req_va_o = va_i;
+    if (part_q == 0) begin
+      if (first < left) piece = first;
+    end else if (cut_i) begin
+      if (left > 7'd16) piece = 7'd16;
+      req_va_o = {va_i[31:4], 4'd0} + (part_q == 2'd1 ? jump_i : jump_i << 1);
+    end else req_va_o = {va_i[31:6] + 26'd1, 6'd0};
+  end
   assign req_o      = push_i && !full;
-  assign req_va_o   = part_q == 0 ? va_i
-                    : cut_i ? {va_i[31:4], 4'd0} + (part_q == 2'd1 ? jump_i : jump_i << 1) : {va_i[31:6] + 26'd1, 6'd0};
   assign req_len_o  = piece;
   assign req_tag_o  = {1'b0, part_q, ti};
-  assign push_rdy_o = req_o && gnt_i && last;
-  assign pop_v_o    = ready_q != head_q;
-  assign empty_o    = tail_q == head_q && part_q == 0;
-  assign ready_o    = ready_q - head_q;
-  assign data_o     = mem[hi];
-  assign meta_o     = meta_q[hi];
+  assign ask        = req_o && gnt_i;
+  assign push_rdy_o = ask && last;
 
-  // Bytes [at, 32) of an entry are replaced by what came; later parts come to lie behind, whatever the order of arrival.
-  function automatic logic [255:0] merge(input logic [255:0] old, input logic [511:0] line, input logic [5:0] from,
-                                         input logic [5:0] at, input logic [5:0] n);
-    logic [255:0] mask;
-    mask = (~256'd0 >> {9'd32 - 9'(n), 3'd0}) << {at, 3'd0};
-    return (old & ~mask) | ((256'(line >> {from, 3'd0}) << {at, 3'd0}) & mask);
-  endfunction
-
-  logic                 in_v;                   // a part has come
-  logic [1:0]           in_part;
-  logic [DepthLog2-1:0] in_i;
+  // ---- parts that come -------------------------------------------------------------------------
+  logic         in_v;
+  logic [1:0]   in_part;
+  at_t          in_i;
+  logic [5:0]   to;                               // where in the piece the part begins
+  logic [255:0] in_data;
+  logic [31:0]  in_bytes;
   assign in_v    = rsp_i.v && !rsp_i.tag[8] && rsp_i.tag[7:6] != 2'd3;
   assign in_part = rsp_i.tag[7:6];
-  assign in_i    = rsp_i.tag[DepthLog2-1:0];
-  /* verilator lint_off BLKSEQ */
-  always_ff @(posedge clk_i) begin
-    if (in_v) begin
-      // An entry is read only after all its parts are in: order inside this block does not matter.
-      unique case (in_part)
-        2'd0:    mem[in_i] = merge(mem[in_i], rsp_i.data, rsp_i.at, 6'd0, len0[in_i]);
-        2'd1:    mem[in_i] = merge(mem[in_i], rsp_i.data, rsp_i.at, len0[in_i], cut_q[in_i] ? 6'd16 : 6'd32);
-        default: mem[in_i] = merge(mem[in_i], rsp_i.data, rsp_i.at, len0[in_i] + 6'd16, 6'd16);
-      endcase
-      pend_q[in_part][in_i] <= 1'b0;
-    end
-    if (req_o && gnt_i) begin
-      meta_q[ti]  <= meta_i;
-      if (part_q == 0) begin
-        len0[ti]      <= 6'(piece);
-        cut_q[ti]     <= cut_i;
-        pend_q[1][ti] <= 1'b0;
-        pend_q[2][ti] <= 1'b0;
-      end
-      pend_q[part_q][ti] <= 1'b1;
-      part_q <= last ? '0 : part_q + 2'd1;
-      if (last) tail_q <= tail_q + 1'b1;
-    end
-    if (ready_q != tail_q && !pend_q[0][ri] && !pend_q[1][ri] && !pend_q[2][ri]) ready_q <= ready_q + 1'b1;
-    if (pop_i) head_q <= head_q + 1'b1;
-    if (clear_i || !rst_ni) begin
-      head_q  <= '0;
-      ready_q <= '0;
-      tail_q  <= '0;
-      part_q  <= '0;
+  assign in_i    = at_t'(rsp_i.tag);
+  always_comb begin
+    to       = '0;
+    in_data  = '0;
+    in_bytes = '0;
+    if (in_v) begin                               // quiet otherwise
+      if (in_part != 0) to = len0_q[in_i] + (in_part == 2'd2 ? 6'd16 : 6'd0);
+      in_data  = 256'(rsp_i.data >> {rsp_i.at, 3'd0}) << {to, 3'd0};
+      // what lies behind a part is the next one's, or nobody's
+      in_bytes = in_part == 0 ? ~(32'hffffffff << len0_q[in_i])
+                 : in_part == 2'd1 && cut_q[in_i] ? 32'h0000ffff << to : 32'hffffffff << to;
     end
   end
-  /* verilator lint_on BLKSEQ */
+
+  // ---- pieces ----------------------------------------------------------------------------------
+  assign show = head_d != ready_d;
+  npu_ram_1r1w_be #(.Width(256), .Depth(D)) u_data (
+      .clk_i, .we_i(in_v), .be_i(in_bytes), .waddr_i(in_i), .wdata_i(in_data), .re_i(show),
+      .raddr_i(at_t'(head_d)), .rdata_o(data_o));
+  npu_ram_1r1w #(.Width(9), .Depth(D)) u_meta (
+      .clk_i, .we_i(ask), .waddr_i(ti), .wdata_i(meta_i), .re_i(show), .raddr_i(at_t'(head_d)),
+      .rdata_o(meta_o));
+  assign pop_v_o = ready_q != head_q;
+  assign empty_o = tail_q == head_q && part_q == 0;
+  assign ready_o = ready_q - head_q;
+
+  always_comb begin
+    pend_d  = pend_q;
+    len0_d  = len0_q;
+    cut_d   = cut_q;
+    part_d  = part_q;
+    tail_d  = tail_q;
+    head_d  = head_q + count_t'(pop_i);
+    ready_d = ready_q;
+    if (ready_q != tail_q && !pend_q[0][ri] && !pend_q[1][ri] && !pend_q[2][ri])
+      ready_d = ready_q + 1'b1;
+    if (in_v) pend_d[in_part][in_i] = 1'b0;
+    if (ask) begin
+      if (part_q == 0) begin
+        len0_d[ti]    = 6'(piece);
+        cut_d[ti]     = cut_i;
+        pend_d[1][ti] = 1'b0;
+        pend_d[2][ti] = 1'b0;
+      end
+      pend_d[part_q][ti] = 1'b1;
+      part_d             = last ? '0 : part_q + 2'd1;
+      tail_d             = tail_q + count_t'(last);
+    end
+    if (clear_i) begin
+      head_d  = '0;
+      ready_d = '0;
+      tail_d  = '0;
+      part_d  = '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    pend_q  <= pend_d;
+    len0_q  <= len0_d;
+    cut_q   <= cut_d;
+    part_q  <= rst_ni ? part_d : '0;
+    head_q  <= rst_ni ? head_d : '0;
+    ready_q <= rst_ni ? ready_d : '0;
+    tail_q  <= rst_ni ? tail_d : '0;
+  end
+
+  // ---- what always holds -----------------------------------------------------------------------
+  in_order: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      ready_q - head_q <= tail_q - head_q && tail_q - head_q <= count_t'(D))
+      else $error("pieces ready that nobody asked for, or more than there is room for");
+  no_pop_of_nothing: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      pop_i |-> pop_v_o) else $error("a piece is taken that is not there");
 endmodule
