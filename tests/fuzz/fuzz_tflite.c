@@ -26,7 +26,10 @@ size_t fuzz_seed(unsigned int index, uint8_t *data, size_t max)
 static void check(const struct npuc_program *p)
 {
 	for (uint32_t i = 0; i < p->input_count; i++)
-		if (p->inputs[i].offset + p->inputs[i].count > p->input_bytes)
+		if (p->inputs[i].offset +
+			    p->inputs[i].count *
+				    npuc_type_bytes(p->inputs[i].device_type) >
+		    p->input_bytes)
 			abort();
 	for (uint32_t i = 0; i < p->output_count; i++)
 		if (p->outputs[i].offset +

@@ -95,7 +95,7 @@ static void test_samples(void **state)
 	for (; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
 		if (compile_bytes(file, size, why))
 			fail_msg("sample %u: %s", n, why);
-	assert_int_equal(n, 6);
+	assert_int_equal(n, 7);
 }
 
 /* Cut anywhere: refused with the file's name, or what is gone was not needed. */
@@ -237,6 +237,66 @@ static void test_svdf(void **state)
 	refused(&m, ENOTSUP, "weights in time", "2^22");
 }
 
+/* A fully connected layer of int16, weights of int8. */
+static void int16(struct tiny *m)
+{
+	static const int8_t weights[] = {1, -2, 127, -128, 5, 6, 7, 8};
+	static int64_t bias[] = {5, -70000};
+
+	memset(m, 0, sizeof(*m));
+	bias[0] = 5;
+	tiny_int8(m, "in", 2, DIMS(1, 4), 0.001f, 0);
+	tiny_const(m, "w", 9, 2, DIMS(2, 4), 0.25f, 0, weights, 8);
+	tiny_const(m, "b", 4, 1, DIMS(2), 0.00025f, 0, bias, 16);
+	tiny_int8(m, "out", 2, DIMS(1, 2), 0.01f, 0);
+	m->tensors[0].type = m->tensors[3].type = 7;
+	tiny_op(m, 9, 3, REFS(0, 1, 2), 3);
+	m->inputs[0] = 0;
+	m->outputs[0] = 3;
+	m->input_count = m->output_count = 1;
+}
+
+static void test_int16(void **state)
+{
+	static const int64_t large[] = {5, -INT64_C(0x2000000000)};
+	struct tiny m;
+
+	(void)state;
+	int16(&m);
+	accepted(&m);
+	m.tensors[0].zero_point = 3;
+	refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED, output 'out')",
+		"tensor 'in': zero point 3; 0 of int16");
+	int16(&m);
+	m.tensors[3].type = 9;
+	refused(&m, ENOTSUP, "FULLY_CONNECTED", "'in' is int16 and tensor 'out' int8");
+	int16(&m);
+	m.tensors[1].type = 3;
+	refused(&m, ENOTSUP, "weights 'w' are uint8", "int8 with int16");
+	int16(&m);
+	m.tensors[1].zero_point = 1;
+	refused(&m, ENOTSUP, "weights 'w'", "zero point 1");
+	int16(&m);
+	m.tensors[2].data = large;
+	refused(&m, ENOTSUP, "bias 'b': -137438953472 of channel 1", "2^37");
+	int16(&m);
+	m.tensors[2].one_scale = 0.01f;
+	refused(&m, EINVAL, "bias 'b'", "contradicts");
+	int16(&m);
+	m.tensors[1].one_scale = 1280;
+	m.tensors[2].one_scale = 1.28f;
+	refused(&m, ENOTSUP, "channel 0", "a multiplier of 2^7 or more");
+	m.tensors[1].one_scale = 1279;
+	m.tensors[2].one_scale = 1.279f;
+	refused(&m, ENOTSUP, "sums may come to", "less than 2^30");
+	int16(&m);
+	m.tensors[2].type = 2;
+	m.tensors[2].bytes = 8;
+	refused(&m, ENOTSUP, "sums of int32", "must be int64");
+	m.ops[0].inputs[2] = -1;
+	refused(&m, ENOTSUP, "sums of int32", "must be int64");
+}
+
 /* Any size of int8; of uint8 where the weights have 8 bits. */
 static void test_resize_bilinear(void **state)
 {
@@ -359,7 +419,7 @@ static void test_types(void **state)
 	(void)state;
 	one_op(&m, 19);
 	m.tensors[1].type = 7;
-	refused(&m, ENOTSUP, "output 'the output'", "is int16");
+	refused(&m, ENOTSUP, "output 'the output'", "is int16; int8 and uint8");
 	one_op(&m, 19);
 	tiny_int8(&m, "between", 2, DIMS(1, 4), 0.5f, 0);
 	m.tensors[2].type = 17;
@@ -809,8 +869,7 @@ static void test_report(void **state)
 	tiny_op(&m, 1, 1, REFS(t), tensor_of(&m, "sixth", 9));
 	m.outputs[m.output_count++] = 3;
 	m.tensors[1].zero_point = 300;
-	reported(&m, "- output 'third' is int16; int8, uint8 or float32\n"
-		     "0+1 COS: this operator is not compiled\n"
+	reported(&m, "0+1 COS: this operator is not compiled\n"
 		     "2+0 RELU: tensor 'third' is int16; int8 and uint8 are compiled\n"
 		     "3+0 operator 1000: this operator is not compiled\n"
 		     "4+0 RELU: version 77 of this operator; 1 to 3\n"
@@ -862,16 +921,16 @@ static void test_report_float(void **state)
 	m.inputs[0] = in;
 	m.outputs[0] = out;
 	m.input_count = m.output_count = 1;
-	reported(&m, "- a float model: its activations are not int8 or uint8; full "
-		     "integer quantization makes them so\n"
+	reported(&m, "- a float model: its activations are not int8, uint8 or int16; "
+		     "full integer quantization makes them so\n"
 		     "1+0 CUSTOM Sort: this operator is not compiled\n");
 	refused(&m, ENOTSUP, "a float model", "full integer quantization");
 	m.tensors[weights].type = 9;
 	m.tensors[weights].data = w8;
 	m.tensors[weights].bytes = 16;
 	refused(&m, ENOTSUP, "a float model with int8 weights", "");
-	m.tensors[in].type = m.tensors[mid].type = m.tensors[out].type = 7;
-	refused(&m, ENOTSUP, "an int16 model", "");
+	m.tensors[in].type = m.tensors[mid].type = m.tensors[out].type = 17;
+	refused(&m, ENOTSUP, "an int4 model", "");
 }
 
 /* ---- what only the host can do ---------------------------------------------------- */
@@ -1005,6 +1064,7 @@ int main(void)
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_operator),
 		cmocka_unit_test(test_svdf),
+		cmocka_unit_test(test_int16),
 		cmocka_unit_test(test_resize_bilinear),
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_call_once),

@@ -714,7 +714,7 @@ static void test_ports(void **state)
 		{57, 0xff, "too many"},
 		{64, 0, "its length"},
 		{80 + 64, 2, "neither"},
-		{80 + 68, 2, "not int8 or uint8"},
+		{80 + 68, 2, "not int8, uint8 or int16"},
 		{80 + 76, 9, "dimensions"},
 		{80 + 80, 0, "no size"},
 		{80 + 83, 0xff, "no size"},

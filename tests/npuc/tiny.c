@@ -545,6 +545,34 @@ static void sample_svdf(struct tiny *m)
 	io(m, in, out);
 }
 
+/* Activations of 16 bits: a pad, a convolution, a fully connected layer. */
+static void sample_int16(struct tiny *m)
+{
+	static const int32_t pads[] = {0, 0, 1, 0, 0, 1, 0, 0};
+	static const int64_t bias[] = {5, -70000};
+	int32_t in = tiny_int8(m, "in", 4, DIMS(1, 2, 3, 2), 0.001f, 0);
+	int32_t p = tiny_const(m, "p", 2, 2, DIMS(4, 2), 0, 0, pads, 32);
+	int32_t wide = tiny_int8(m, "wide", 4, DIMS(1, 3, 4, 2), 0.001f, 0);
+	int32_t f = tiny_const(m, "f", 9, 4, DIMS(2, 2, 1, 2), 0.25f, 0, numbers, 8);
+	int32_t b = tiny_const(m, "b", 4, 1, DIMS(2), 0.00025f, 0, bias, 16);
+	int32_t mid = tiny_int8(m, "mid", 4, DIMS(1, 2, 4, 2), 0.01f, 0);
+	int32_t w = tiny_const(m, "w", 9, 2, DIMS(2, 2), 0.25f, 0, numbers, 4);
+	int32_t v = tiny_const(m, "v", 4, 1, DIMS(2), 0.0025f, 0, bias, 16);
+	int32_t out = tiny_int8(m, "out", 2, DIMS(8, 2), 0.1f, 0);
+	struct tiny_op *op;
+
+	m->tensors[in].type = m->tensors[wide].type = 7;
+	m->tensors[mid].type = m->tensors[out].type = 7;
+	tiny_op(m, 34, 2, REFS(in, p), wide);
+	op = tiny_op(m, 3, 3, REFS(wide, f, b), mid);
+	tiny_option(op, 1, 0, 1, 1);
+	tiny_option(op, 1, 1, 4, 1);
+	tiny_option(op, 1, 2, 4, 1);
+	op = tiny_op(m, 9, 3, REFS(mid, w, v), out);
+	tiny_option(op, 8, 0, 1, 3);
+	io(m, in, out);
+}
+
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 {
 	static struct tiny m;
@@ -562,6 +590,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_arithmetic(&m);
 	else if (number == 5)
 		sample_svdf(&m);
+	else if (number == 6)
+		sample_int16(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);

@@ -156,8 +156,8 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 	memcpy(&p->scale, &scale, 4);
 	p->zero_point = (int32_t)(uint32_t)get(at + 132, 4);
 	whole = output && (device == NPUC_INT32 || device == NPUC_INT64);
-	if (device != NPUC_INT8 && device != NPUC_UINT8 && !whole)
-		return "a port's type on the device is not int8 or uint8, nor an "
+	if (device != NPUC_INT8 && device != NPUC_UINT8 && device != NPUC_INT16 && !whole)
+		return "a port's type on the device is not int8, uint8 or int16, nor an "
 		       "output's whole numbers";
 	if (type != device && (whole || type != NPUC_FLOAT32))
 		return "a port's type is neither the device's nor float32";

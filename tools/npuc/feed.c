@@ -144,12 +144,13 @@ static uint8_t next_random(uint64_t *x)
 	return (uint8_t)((*x * UINT64_C(2685821657736338717)) >> 56);
 }
 
-/* A random byte an element; float32 gets the numbers that those stand for. */
+/* Random bytes; float32 gets the numbers that those stand for. */
 static int set_random(uint64_t *state, const struct npuc_program *p, uint32_t input,
 		      struct npuc_run *run)
 {
 	const struct npuc_port *port = &p->inputs[input];
 	uint64_t bytes = npuc_port_bytes(port);
+	uint32_t width = npuc_type_bytes(port->type);
 	uint8_t *data = malloc(bytes);
 	char why[NPUC_WHY];
 	int rc = 0;
@@ -157,14 +158,20 @@ static int set_random(uint64_t *state, const struct npuc_program *p, uint32_t in
 	if (!data)
 		return tool_fail("out of memory");
 	for (uint64_t i = 0; i < port->count; i++) {
-		uint8_t byte = next_random(state);
-		int32_t q = port->device_type == NPUC_UINT8 ? byte : (int8_t)byte;
+		uint8_t low = next_random(state);
+		uint8_t high = port->device_type == NPUC_INT16 ? next_random(state) : 0;
+		int32_t q = port->device_type == NPUC_INT16   ? (int16_t)(low | high << 8)
+			    : port->device_type == NPUC_UINT8 ? low
+							      : (int8_t)low;
 		float real = port->scale * (float)(q - port->zero_point);
 
-		if (port->type == NPUC_FLOAT32)
+		if (port->type == NPUC_FLOAT32) {
 			memcpy(data + i * sizeof(real), &real, sizeof(real));
-		else
-			data[i] = byte;
+			continue;
+		}
+		data[i * width] = low;
+		if (width > 1)
+			data[i * width + 1] = high;
 	}
 	if (npuc_run_write(run, input, data, bytes, why))
 		rc = tool_fail("%s", why);

@@ -307,22 +307,24 @@ int npuc_note(struct lowered *l, uint32_t layer, int rc)
 /* ---- operands --------------------------------------------------------------------- */
 
 /* What must hold of a tensor whose elements the machine computes with. */
-static int check_quantized(struct lowered *l, uint32_t tensor, bool per_channel)
+static int check_quantized(struct lowered *l, uint32_t tensor, bool wide)
 {
 	const struct npuc_tensor *t = lower_t(l, tensor);
 	const char *unusable = l->m->tensors[tensor].unusable;
 
 	if (unusable)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
-	if (t->type != NPUC_INT8 && t->type != NPUC_UINT8)
+	if (t->type != NPUC_INT8 && t->type != NPUC_UINT8 &&
+	    !(wide && t->type == NPUC_INT16))
 		return lower_fail(l, ENOTSUP,
-				  "tensor '%.80s' is %s; int8 and uint8 are compiled",
-				  t->name, npuc_type_name(t->type));
+				  "tensor '%.80s' is %s; int8%s uint8%s are compiled",
+				  t->name, npuc_type_name(t->type), wide ? "," : " and",
+				  wide ? " and int16" : "");
 	if (!t->count)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' is empty", t->name);
 	if (!t->scales)
 		return lower_fail(l, EINVAL, "tensor '%.80s' is not quantized", t->name);
-	if (t->scales > 1 && !per_channel)
+	if (t->scales > 1)
 		return lower_fail(l, ENOTSUP,
 				  "tensor '%.80s' is quantized per channel; only weights "
 				  "may be",
@@ -339,6 +341,10 @@ static int check_quantized(struct lowered *l, uint32_t tensor, bool per_channel)
 			return lower_fail(l, EINVAL,
 					  "tensor '%.80s': zero point %d is no %s",
 					  t->name, zero, npuc_type_name(t->type));
+		if (zero && t->type == NPUC_INT16)
+			return lower_fail(l, EINVAL,
+					  "tensor '%.80s': zero point %d; 0 of int16",
+					  t->name, zero);
 	}
 	return 0;
 }
@@ -353,16 +359,26 @@ int lower_take(struct lowered *l, uint32_t number, uint32_t *tensor)
 	return 0;
 }
 
-int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
+static int take_operand(struct lowered *l, uint32_t number, bool wide, uint32_t *tensor)
 {
 	int rc = lower_take(l, number, tensor);
 
 	if (!rc)
-		rc = check_quantized(l, *tensor, false);
+		rc = check_quantized(l, *tensor, wide);
 	if (!rc && !l->values[*tensor].ready)
 		rc = lower_fail(l, EINVAL, "tensor '%.80s' is read before it is made",
 				lower_t(l, *tensor)->name);
 	return rc;
+}
+
+int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
+{
+	return take_operand(l, number, false, tensor);
+}
+
+int lower_operand16(struct lowered *l, uint32_t number, uint32_t *tensor)
+{
+	return take_operand(l, number, true, tensor);
 }
 
 static int take_result(struct lowered *l, uint32_t *tensor)
@@ -384,6 +400,13 @@ int lower_result(struct lowered *l, uint32_t *tensor)
 	int rc = take_result(l, tensor);
 
 	return rc ? rc : check_quantized(l, *tensor, false);
+}
+
+int lower_result16(struct lowered *l, uint32_t *tensor)
+{
+	int rc = take_result(l, tensor);
+
+	return rc ? rc : check_quantized(l, *tensor, true);
 }
 
 int lower_index_result(struct lowered *l, uint32_t *tensor)
@@ -616,9 +639,10 @@ static int check_port(struct lowered *l, const struct npuc_tensor *t, uint32_t t
 	const char *which = input ? "input" : "output";
 	bool whole = !input && (t->type == NPUC_INT32 || t->type == NPUC_INT64);
 
-	if (!whole && t->type != NPUC_INT8 && t->type != NPUC_UINT8)
+	if (!whole && t->type != NPUC_INT8 && t->type != NPUC_UINT8 &&
+	    t->type != NPUC_INT16)
 		return npuc_fail(l->why, ENOTSUP,
-				 "%s: %s '%.80s' is %s; int8, uint8 or float32",
+				 "%s: %s '%.80s' is %s; int8, uint8, int16 or float32",
 				 l->m->file, which, t->name, npuc_type_name(t->type));
 	if (!t->count || t->count != lower_t(l, tensor)->count)
 		return npuc_fail(l->why, EINVAL, "%s: %s '%.80s' is empty", l->m->file,
@@ -708,7 +732,8 @@ static int check_types(struct lowered *l)
 	for (uint32_t i = 0; i < m->tensor_count; i++) {
 		const struct npuc_tensor *t = lower_t(l, i);
 
-		if (t->type != NPUC_INT8 && t->type != NPUC_UINT8)
+		if (t->type != NPUC_INT8 && t->type != NPUC_UINT8 &&
+		    t->type != NPUC_INT16)
 			continue;
 		if (!t->data)
 			return 0;
@@ -718,11 +743,12 @@ static int check_types(struct lowered *l)
 		type = lower_t(l, m->ops[0].outputs[0])->type;
 	name = type == NPUC_FLOAT32 ? "float" : npuc_type_name(type);
 	l->other_types = true;
-	return npuc_fail(l->why, ENOTSUP,
-			 "%s: %s %s model%s: its activations are not int8 or uint8; full "
-			 "integer quantization makes them so",
-			 m->file, name[0] == 'i' ? "an" : "a", name,
-			 weights ? " with int8 weights" : "");
+	return npuc_fail(
+		l->why, ENOTSUP,
+		"%s: %s %s model%s: its activations are not int8, uint8 or int16; "
+		"full integer quantization makes them so",
+		m->file, name[0] == 'i' ? "an" : "a", name,
+		weights ? " with int8 weights" : "");
 }
 
 /* Operators of 8-bit networks that this machine cannot do to the bit. */

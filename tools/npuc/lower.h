@@ -153,6 +153,9 @@ const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor);
  * empty, and made by an earlier layer or constant. */
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor);
 int lower_result(struct lowered *l, uint32_t *tensor);
+/* The same, or int16. */
+int lower_operand16(struct lowered *l, uint32_t number, uint32_t *tensor);
+int lower_result16(struct lowered *l, uint32_t *tensor);
 /* A result of whole numbers: int32 or int64. */
 int lower_index_result(struct lowered *l, uint32_t *tensor);
 /* Operand number, whatever it is. */

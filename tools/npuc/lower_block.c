@@ -162,7 +162,7 @@ int lower_space_to_batch(struct lowered *l)
 		rc = lower_fail(l, ENOTSUP, "blocks of %lld x %lld", (long long)b.y.block,
 				(long long)b.x.block);
 	if (!rc && b.p.x->count < b.p.y->count)
-		rc = lower_fill(l, b.p.d, (uint8_t)b.p.y->zero_point);
+		rc = lower_fill(l, b.p.d, b.p.element, b.p.y->zero_point);
 	for (int64_t y = 0; !rc && y < b.y.block; y++)
 		for (int64_t x = 0; !rc && x < b.x.block; x++)
 			rc = move_block(l, &b, y, x);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "lower_int16.h"
 #include "lower_move.h"
 #include "quant.h"
 
@@ -122,9 +123,12 @@ int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
 	unusable = l->m->tensors[c->weights].unusable;
 	if (unusable)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
-	rc = lower_same_type(l, c->a, c->weights);
-	if (!rc)
-		rc = lower_same_type(l, c->a, c->d);
+	rc = lower_same_type(l, c->a, c->d);
+	if (c->wide && t->type != NPUC_INT8)
+		return lower_fail(l, ENOTSUP, "weights '%.80s' are %s; int8 with int16",
+				  t->name, npuc_type_name(t->type));
+	if (!rc && !c->wide)
+		rc = lower_same_type(l, c->a, c->weights);
 	if (rc)
 		return rc;
 	c->data = l->values[c->weights].data;
@@ -172,9 +176,10 @@ int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse)
 	const struct model_op *op = lower_op(l);
 	const struct npuc_tensor *bias;
 	double product, off;
-	int rc = lower_ints(l, number, true, c->n, &c->out.bias, NULL);
+	int rc = c->wide ? int16_bias(l, c, number)
+			 : lower_ints(l, number, true, c->n, &c->out.bias, NULL);
 
-	if (rc || !c->out.bias)
+	if (rc || (!c->out.bias && !c->bias))
 		return rc;
 	bias = lower_t(l, op->inputs[number]);
 	if (op->code != NPUC_FULLY_CONNECTED && bias->scales == 1 && bias->zero_point)
@@ -249,7 +254,8 @@ static int conv_step(struct lowered *l, const struct conv *c, uint64_t a_at,
 		.pad_left = c->w.x.pad,
 		.groups = c->groups,
 		.a.offset = (uint32_t)a_at,
-		.d.offset = (uint32_t)d_at,
+		.d.offset = (uint32_t)d_at + c->d_at,
+		.d_stride = c->d_stride,
 		.weights = c->data,
 		.a_zero = c->a_zero,
 		.b_zero = c->b_zero,
@@ -266,7 +272,9 @@ int conv_images(struct lowered *l, struct conv *c)
 {
 	struct window *w = &c->w;
 	uint64_t a_bytes = (uint64_t)w->y.in * w->x.in * w->c;
-	uint64_t d_bytes = (uint64_t)w->y.out * w->x.out * c->n * (c->out.mult ? 1 : 4);
+	uint64_t d_pixel =
+		c->d_stride ? c->d_stride : (uint64_t)c->n * (c->out.mult ? 1 : 4);
+	uint64_t d_bytes = (uint64_t)w->y.out * w->x.out * d_pixel;
 	uint64_t weights = (uint64_t)c->n * w->y.k * w->x.k * (w->c / c->groups) * 16;
 	int rc = 0;
 
@@ -287,6 +295,23 @@ int conv_images(struct lowered *l, struct conv *c)
 	return rc;
 }
 
+/* The operand and the result: 8 bits, or int16. */
+static int conv_operands(struct lowered *l, struct conv *c)
+{
+	int rc = lower_operand16(l, 0, &c->a);
+
+	if (!rc)
+		rc = lower_result16(l, &c->d);
+	if (!rc)
+		c->wide = lower_t(l, c->a)->type == NPUC_INT16;
+	return rc;
+}
+
+static int conv_steps(struct lowered *l, struct conv *c)
+{
+	return c->wide ? int16_conv(l, c) : conv_images(l, c);
+}
+
 /* Where an operator's options have what convolutions share; padding and strides are the
  * same for both. */
 struct conv_options {
@@ -300,9 +325,7 @@ static int conv_begin(struct lowered *l, const struct conv_options *o, struct co
 
 	c->act = lower_option_u8(l, o->kind, o->act);
 	if (!rc)
-		rc = lower_operand(l, 0, &c->a);
-	if (!rc)
-		rc = lower_result(l, &c->d);
+		rc = conv_operands(l, c);
 	if (!rc)
 		rc = conv_weights(l, c, 1, lower_t(l, c->a)->type == NPUC_UINT8);
 	return rc ? rc : conv_image(l, c->a, &c->w);
@@ -359,7 +382,7 @@ int lower_conv(struct lowered *l)
 				  t->name, depth, c.w.c, c.n);
 	c.groups = c.w.c / depth;
 	rc = conv_geometry(l, &options, &c);
-	return rc ? rc : conv_images(l, &c);
+	return rc ? rc : conv_steps(l, &c);
 }
 
 /* [1][kh][kw][n] -> [n][kh][kw][1] */
@@ -405,7 +428,7 @@ int lower_depthwise(struct lowered *l)
 	if (rc)
 		return rc;
 	c.data = turn_depthwise(l, &c);
-	return c.data ? conv_images(l, &c) : -ENOMEM;
+	return c.data ? conv_steps(l, &c) : -ENOMEM;
 }
 
 /* A 1 x 1 convolution over a column of pixels, a row of the operand each. */
@@ -419,11 +442,9 @@ int lower_fully_connected(struct lowered *l)
 	int rc = lower_counts(l, 2, 3);
 
 	if (!rc)
-		rc = lower_operand(l, 0, &c.a);
+		rc = conv_operands(l, &c);
 	if (!rc)
-		rc = lower_result(l, &c.d);
-	if (!rc)
-		rc = conv_weights(l, &c, 1, true);
+		rc = conv_weights(l, &c, 1, !c.wide);
 	if (rc)
 		return rc;
 	if (lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_FORMAT))
@@ -456,7 +477,7 @@ int lower_fully_connected(struct lowered *l)
 		return rc;
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%ux%u -> %ux%u", c.w.y.in,
 		 c.w.c, c.w.y.in, c.n);
-	return conv_step(l, &c, 0, 0);
+	return conv_steps(l, &c);
 }
 
 /* ---- mean: a convolution with ones ------------------------------------------------- */
@@ -682,7 +703,7 @@ int lower_mean(struct lowered *l)
 		 (unsigned long long)lower_t(l, c.d)->count);
 	/* Without one of the scales the multiplier is 0. */
 	if (!scaled)
-		return lower_fill(l, c.d, (uint8_t)lower_t(l, c.d)->zero_point);
+		return lower_fill(l, c.d, 1, lower_t(l, c.d)->zero_point);
 	rc = mean_requant(l, &c, count);
 	return rc ? rc : mean_by_runs(l, &c, &r);
 }

@@ -29,12 +29,16 @@ struct conv {
 	struct hal_npu_requant out;
 	uint32_t flags;
 	int32_t a_zero, b_zero;
+	uint32_t d_at, d_stride; /* of a pixel's results; 0: dense */
+	bool wide;               /* activations are int16: lower_int16.h */
+	bool int32;              /* and sums int32, else int64 */
+	const int64_t *bias;     /* of those; NULL: none */
 };
 
 int conv_image(struct lowered *l, uint32_t tensor, struct window *w);
 void conv_describe(struct lowered *l, const struct window *w, uint32_t n);
-/* Weights: a constant of the activations' own type; zero points as the reference kernels
- * heed them. */
+/* Weights: a constant of the activations' own type, int8 of int16 ones; zero points as
+ * the reference kernels heed them. */
 int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero);
 /* The bias, of c->n sums, which may be left out; coarse: its scale is checked. */
 int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse);

@@ -4,12 +4,13 @@
 
 #include "lower_digits.h"
 
-#define HALF   DIGITS_HALF
-#define SUM    DIGITS_SUM
-#define CENTRE (1 << 23) /* of three digits */
+#define HALF     DIGITS_HALF
+#define SUM      DIGITS_SUM
+#define CENTRE   (1 << 23) /* of three digits */
+#define ROWS_MAX 65535u    /* of a convolution */
 
-static int digits_step(struct lowered *l, uint32_t a, const struct digits_step *x,
-		       uint32_t d)
+static int digits_step_at(struct lowered *l, uint32_t a, const struct digits_step *x,
+			  uint32_t d, uint32_t d_at, uint32_t d_stride)
 {
 	uint8_t *weights = lower_own(l, (uint64_t)x->bytes * x->columns);
 	int32_t *out = lower_own(l, (uint64_t)x->columns * 3 * sizeof(*out));
@@ -37,6 +38,8 @@ static int digits_step(struct lowered *l, uint32_t a, const struct digits_step *
 		.m = x->rows,
 		.n = x->columns,
 		.k = x->bytes,
+		.d.offset = d_at,
+		.d_stride = d_stride,
 		.out = {.bias = out,
 			.mult = x->mult ? out + x->columns : NULL,
 			.shift = x->mult ? out + 2 * (size_t)x->columns : NULL,
@@ -49,6 +52,12 @@ static int digits_step(struct lowered *l, uint32_t a, const struct digits_step *
 	return 0;
 }
 
+static int digits_step(struct lowered *l, uint32_t a, const struct digits_step *x,
+		       uint32_t d)
+{
+	return digits_step_at(l, a, x, d, 0, 0);
+}
+
 int digits_new(struct lowered *l, uint32_t a, const struct digits_step *x, uint32_t *d)
 {
 	uint64_t bytes = (uint64_t)x->rows * x->columns * (x->mult ? 1 : SUM);
@@ -59,7 +68,8 @@ int digits_new(struct lowered *l, uint32_t a, const struct digits_step *x, uint3
 
 /* Multipliers that change nothing: x * (2^31 - 1) / 2^31, rounded, is x. */
 static const int32_t ones[DIGITS_MAX] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
-					 INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
+					 INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
+					 INT32_MAX, INT32_MAX};
 static const int32_t no_shift[DIGITS_MAX];
 
 /* Where what a sum carries goes: digit k is its own byte 0, byte 1 of the one below, and
@@ -178,4 +188,222 @@ int digits_narrow(struct lowered *l, uint32_t rows, uint32_t v, enum npuc_type t
 				  .flags = type == NPUC_UINT8 ? HAL_NPU_D_UINT8 : 0};
 
 	return digits_step(l, v, &one, d);
+}
+
+/* ---- a constant for each of several numbers side by side ---------------------------- */
+
+int digits_each_new(struct lowered *l, struct digits_each *x)
+{
+	uint64_t columns = (uint64_t)x->numbers * x->columns;
+
+	x->weights = lower_own(l, columns * x->parts * x->bytes);
+	x->bias = lower_own(l, columns * sizeof(*x->bias));
+	return x->weights && x->bias ? 0 : -ENOMEM;
+}
+
+void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, uint32_t at,
+		       uint32_t factor, uint32_t up)
+{
+	uint64_t digits = (uint64_t)factor << up % 8;
+
+	for (uint32_t k = 0; k < x->columns; k++)
+		for (uint32_t byte = 0; byte < x->bytes; byte++) {
+			uint32_t lowest = byte + at / 8 + up / 8;
+
+			if (k < lowest || k - lowest > 4)
+				continue;
+			x->weights[(((uint64_t)number * x->columns + k) * x->parts +
+				    part) * x->bytes +
+				   byte] = (uint8_t)(digits >> 8 * (k - lowest));
+		}
+}
+
+void digits_each_bias(struct digits_each *x, uint32_t number, const uint8_t *digits)
+{
+	for (uint32_t k = 0; k < x->columns; k++)
+		x->bias[(uint64_t)number * x->columns + k] = digits[k];
+}
+
+int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint32_t *d)
+{
+	uint64_t from = (uint64_t)x->numbers * x->parts * x->bytes;
+	uint64_t to = (uint64_t)x->numbers * x->columns * SUM;
+	int rc = lower_value(l, x->pixels * to, NULL, d);
+
+	for (uint64_t at = 0; !rc && at < x->pixels; at += ROWS_MAX) {
+		uint64_t rows = x->pixels - at < ROWS_MAX ? x->pixels - at : ROWS_MAX;
+		struct step *s = lower_step(l, STEP_CONV, a, NPUC_NONE, *d);
+
+		if (!s)
+			return -ENOMEM;
+		s->u.conv = (struct hal_npu_conv){
+			.size = (uint32_t)sizeof(s->u.conv),
+			.h = (uint32_t)rows,
+			.w = x->parts,
+			.c = x->numbers * x->bytes,
+			.oh = (uint32_t)rows,
+			.ow = 1,
+			.n = x->numbers * x->columns,
+			.kh = 1,
+			.kw = x->parts,
+			.stride_h = 1,
+			.stride_w = 1,
+			.dilation_h = 1,
+			.dilation_w = 1,
+			.groups = x->numbers,
+			.a.offset = (uint32_t)(at * from),
+			.d.offset = (uint32_t)(at * to),
+			.weights = (const int8_t *)x->weights,
+			.out.bias = x->bias,
+			.flags = HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8,
+		};
+	}
+	return rc;
+}
+
+void digits_add(uint8_t *digits, uint32_t count, uint64_t value, uint32_t bit)
+{
+	uint32_t carry = 0;
+
+	for (uint32_t k = bit / 8; k < count; k++) {
+		uint32_t i = k - bit / 8;
+
+		carry += digits[k];
+		if (i < 8)
+			carry += (uint32_t)(value << bit % 8 >> 8 * i & 255);
+		else if (i == 8 && bit % 8)
+			carry += (uint32_t)(value >> (64 - bit % 8));
+		digits[k] = (uint8_t)carry;
+		carry >>= 8;
+	}
+}
+
+/* x - y = ~(~x + y) */
+void digits_sub(uint8_t *digits, uint32_t count, uint64_t value, uint32_t bit)
+{
+	for (uint32_t k = 0; k < count; k++)
+		digits[k] = (uint8_t)~digits[k];
+	digits_add(digits, count, value, bit);
+	for (uint32_t k = 0; k < count; k++)
+		digits[k] = (uint8_t)~digits[k];
+}
+
+/* ---- int16 -------------------------------------------------------------------------- */
+
+/* Where a row has two bytes and their guard. */
+struct held {
+	uint32_t v, rows, bytes, at, step;
+};
+
+/* Column of a step: one of the two, moved to a bound if the guard is off. */
+static void held_column(const struct held *h, struct digits_step *x, uint32_t column,
+			uint32_t digit, bool guarded)
+{
+	x->weights[h->at + digit * h->step][column] = 1;
+	if (!guarded)
+		return;
+	x->weights[h->at + 2 * h->step][column] = 255;
+	x->bias[column] = -255 * 128;
+}
+
+static int held_clamp(struct lowered *l, struct held *h)
+{
+	struct digits_step x = {.rows = h->rows,
+				.bytes = h->bytes,
+				.columns = 2,
+				.mult = ones,
+				.shift = no_shift,
+				.max = 255,
+				.flags = HAL_NPU_D_UINT8};
+	int rc;
+
+	held_column(h, &x, 0, 0, true);
+	held_column(h, &x, 1, 1, true);
+	rc = digits_new(l, h->v, &x, &h->v);
+	*h = (struct held){h->v, h->rows, 2, 0, 1};
+	return rc;
+}
+
+/* Two guards become one. */
+static int held_join(struct lowered *l, struct held *h)
+{
+	struct digits_step x = {.rows = h->rows,
+				.bytes = h->bytes,
+				.columns = 3,
+				.bias = {[2] = -255 * 128},
+				.mult = ones,
+				.shift = no_shift,
+				.max = 255,
+				.flags = HAL_NPU_D_UINT8};
+	int rc;
+
+	for (uint32_t k = 0; k < 3; k++)
+		x.weights[h->at + k * h->step][k] = 1;
+	x.weights[h->at + 3 * h->step][2] = 255;
+	rc = digits_new(l, h->v, &x, &h->v);
+	*h = (struct held){h->v, h->rows, 3, 0, 1};
+	return rc;
+}
+
+/* Two bytes and add, below 65536: two digits and a guard. */
+static int held_add(struct lowered *l, struct held *h, uint32_t add)
+{
+	struct digits_step x = {
+		.rows = h->rows,
+		.bytes = h->bytes,
+		.columns = 3,
+		.bias = {(int32_t)(add & 255), (int32_t)(add >> 8 & 255), 128},
+	};
+	int rc;
+
+	held_column(h, &x, 0, 0, false);
+	held_column(h, &x, 1, 1, false);
+	rc = digits_new(l, h->v, &x, &h->v);
+	*h = (struct held){h->v, h->rows, 3 * SUM, 0, SUM};
+	return rc ? rc : digits_carry(l, h->rows, 3, 2, &h->v);
+}
+
+/* The low byte as it is, the high one, which is above 128, as int8. */
+static int held_store(struct lowered *l, const struct held *h, bool guarded, uint32_t d)
+{
+	struct digits_step x = {.rows = h->rows,
+				.bytes = h->bytes,
+				.columns = 1,
+				.mult = ones,
+				.shift = no_shift,
+				.max = 255,
+				.flags = HAL_NPU_D_UINT8};
+	int rc;
+
+	held_column(h, &x, 0, 0, guarded);
+	rc = digits_step_at(l, h->v, &x, d, 0, 2);
+	x.weights[h->at][0] = 0;
+	held_column(h, &x, 0, 1, guarded);
+	x.zero_point = x.min = -128;
+	x.max = 127;
+	x.flags = 0;
+	return rc ? rc : digits_step_at(l, h->v, &x, d, 1, 2);
+}
+
+int digits_to_int16(struct lowered *l, uint32_t v, const struct digits_int16 *x,
+		    uint32_t d)
+{
+	uint32_t y = x->digits - x->guards - 2;
+	struct held h = {v, x->rows, x->digits * SUM, y * SUM, SUM};
+	int rc = x->guards > 1 ? held_join(l, &h) : 0;
+
+	if (x->min == INT16_MIN && x->max == INT16_MAX)
+		return rc ? rc : held_store(l, &h, true, d);
+	/* At 0 that clamps at min; then max is brought to 65535. */
+	if (!rc)
+		rc = held_clamp(l, &h);
+	if (!rc)
+		rc = held_add(l, &h, (uint32_t)(65535 - (x->max - x->min)));
+	if (x->max == INT16_MAX)
+		return rc ? rc : held_store(l, &h, true, d);
+	if (!rc)
+		rc = held_clamp(l, &h);
+	if (!rc)
+		rc = held_add(l, &h, (uint32_t)(x->max - INT16_MAX) & 0xFFFF);
+	return rc ? rc : held_store(l, &h, false, d);
 }

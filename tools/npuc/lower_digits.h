@@ -10,7 +10,7 @@
 
 #include "lower.h"
 
-#define DIGITS_MAX  8
+#define DIGITS_MAX  10
 #define DIGITS_SUM  4         /* bytes */
 #define DIGITS_HALF (1 << 15) /* what a number of 16 bits is stored above */
 
@@ -49,5 +49,40 @@ int digits_shift(struct lowered *l, uint32_t rows, uint32_t right, int32_t add,
  * of that type, clamped. */
 int digits_narrow(struct lowered *l, uint32_t rows, uint32_t v, enum npuc_type type,
 		  uint32_t d);
+
+/* ---- a constant for each of several numbers side by side ---------------------------- */
+
+/* A pixel's bytes are parts, each of which has so many of every number; they become sums,
+ * a number's side by side. */
+struct digits_each {
+	uint64_t pixels;
+	uint32_t numbers, parts, bytes, columns;
+	uint8_t *weights; /* [numbers][columns][parts][bytes] */
+	int32_t *bias;    /* [numbers][columns] */
+};
+
+/* Weights and biases of 0. */
+int digits_each_new(struct lowered *l, struct digits_each *x);
+/* The bytes of a part are a number times 2^at, at a multiple of 8: it is multiplied by
+ * factor, less than 2^32, times 2^up. */
+void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, uint32_t at,
+		       uint32_t factor, uint32_t up);
+void digits_each_bias(struct digits_each *x, uint32_t number, const uint8_t *digits);
+/* A step from a into a new value d. */
+int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint32_t *d);
+
+/* Digits of a constant, modulo 256^count: plus or minus value * 2^bit. */
+void digits_add(uint8_t *digits, uint32_t count, uint64_t value, uint32_t bit);
+void digits_sub(uint8_t *digits, uint32_t count, uint64_t value, uint32_t bit);
+
+/* Of rows of digits the highest are two of y and one or two guards, which are 128 where y
+ * is 0 to 65535: y + min, clamped, becomes int16 as memory has it. */
+struct digits_int16 {
+	uint32_t rows, digits, guards;
+	int32_t min, max;
+};
+
+int digits_to_int16(struct lowered *l, uint32_t v, const struct digits_int16 *x,
+		    uint32_t d);
 
 #endif

@@ -198,13 +198,16 @@ int lower_move(struct lowered *l, uint32_t a, uint32_t d, uint32_t element,
 	return move_on_device(l, a, d, &m);
 }
 
-int lower_fill(struct lowered *l, uint32_t d, uint8_t byte)
+int lower_fill(struct lowered *l, uint32_t d, uint32_t element, int32_t number)
 {
 	uint64_t bytes = l->values[d].bytes;
+	uint32_t pattern = element == 2 ? ((uint32_t)number & 0xffff) * 0x00010001u
+					: ((uint32_t)number & 0xff) * 0x01010101u;
 	struct step *s;
 
 	if (l->values[d].made) {
-		memset(l->values[d].made, byte, bytes);
+		for (uint64_t i = 0; i < bytes; i++)
+			l->values[d].made[i] = (uint8_t)(pattern >> 8 * (i % 4));
 		return 0;
 	}
 	s = lower_step(l, STEP_FILL, NPUC_NONE, NPUC_NONE, d);
@@ -212,7 +215,7 @@ int lower_fill(struct lowered *l, uint32_t d, uint8_t byte)
 		return -ENOMEM;
 	/* Places are multiples of NPUC_ALIGN long: a few bytes more do no harm. */
 	s->u.fill.bytes = (uint32_t)((bytes + 3) / 4 * 4);
-	s->u.fill.pattern = byte * 0x01010101u;
+	s->u.fill.pattern = pattern;
 	return 0;
 }
 

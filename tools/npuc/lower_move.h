@@ -37,8 +37,8 @@ int lower_plain_result(struct lowered *l, uint32_t number, uint32_t a, uint32_t 
 int lower_move(struct lowered *l, uint32_t a, uint32_t d, uint32_t element,
 	       const struct move *m);
 
-/* All bytes of a value. */
-int lower_fill(struct lowered *l, uint32_t d, uint8_t byte);
+/* All elements of a value, of so many bytes each, as 8 or 16 bits. */
+int lower_fill(struct lowered *l, uint32_t d, uint32_t element, int32_t number);
 
 /* First operand and only result, and how far their elements are apart. */
 struct move_pair {

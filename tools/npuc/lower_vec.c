@@ -171,7 +171,7 @@ int lower_dequantize(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	uint32_t a;
-	int rc = lower_operand(l, 0, &a);
+	int rc = lower_operand16(l, 0, &a);
 
 	if (rc)
 		return rc;
@@ -265,16 +265,16 @@ static int find_pads(struct lowered *l, uint32_t a, uint32_t d, struct move *m)
 }
 
 /* PADV2's third operand: one number of the output's own quantization. */
-static int pad_value(struct lowered *l, uint32_t d, uint32_t *value)
+static int pad_value(struct lowered *l, uint32_t d, int32_t *value)
 {
 	const struct npuc_tensor *t;
 	uint32_t v;
 	int rc;
 
-	*value = (uint32_t)lower_t(l, d)->zero_point & 0xff;
+	*value = lower_t(l, d)->zero_point;
 	if (lower_op(l)->code == NPUC_PAD)
 		return 0;
-	rc = lower_operand(l, 2, &v);
+	rc = lower_operand16(l, 2, &v);
 	if (!rc)
 		rc = lower_same_quant(l, v, d);
 	if (rc)
@@ -283,12 +283,12 @@ static int pad_value(struct lowered *l, uint32_t d, uint32_t *value)
 	if (!l->values[v].data || t->count != 1)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be one constant",
 				  t->name);
-	*value = *(const uint8_t *)l->values[v].data;
+	*value = quant_number(l->values[v].data, t->type);
 	return 0;
 }
 
 /* What npuc_fuse_pads must know of an image padded above, below, left and right. */
-static void note_border(struct lowered *l, uint32_t a, uint32_t d, uint32_t value)
+static void note_border(struct lowered *l, uint32_t a, uint32_t d, int32_t value)
 {
 	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, d);
 	const int32_t *amounts;
@@ -302,7 +302,7 @@ static void note_border(struct lowered *l, uint32_t a, uint32_t d, uint32_t valu
 		.w = (uint32_t)x->dims[2],
 		.top = (uint32_t)amounts[2],
 		.left = (uint32_t)amounts[4],
-		.border = y->type == NPUC_UINT8 ? (int32_t)value : (int8_t)value,
+		.border = value,
 	};
 }
 
@@ -361,14 +361,15 @@ void npuc_fuse_pads(struct lowered *l, bool keep)
 
 int lower_pad(struct lowered *l)
 {
-	uint32_t operands = lower_op(l)->code == NPUC_PAD ? 2 : 3, a, d, value;
+	uint32_t operands = lower_op(l)->code == NPUC_PAD ? 2 : 3, a, d, element;
 	struct move m = {0};
+	int32_t value;
 	int rc = lower_counts(l, operands, operands);
 
 	if (!rc)
-		rc = lower_operand(l, 0, &a);
+		rc = lower_operand16(l, 0, &a);
 	if (!rc)
-		rc = lower_result(l, &d);
+		rc = lower_result16(l, &d);
 	if (!rc)
 		rc = lower_same_quant(l, a, d);
 	if (!rc)
@@ -378,9 +379,11 @@ int lower_pad(struct lowered *l)
 	if (rc)
 		return rc;
 	lower_describe(l, a, d);
+	element = npuc_type_bytes(lower_t(l, a)->type);
 	if (lower_t(l, a)->count == lower_t(l, d)->count)
-		return lower_move(l, a, d, 1, &m);
-	note_border(l, a, d, value);
-	rc = lower_fill(l, d, (uint8_t)value);
-	return rc ? rc : lower_move(l, a, d, 1, &m);
+		return lower_move(l, a, d, element, &m);
+	if (element == 1 || !value) /* convolutions of int16 read bytes of 0 */
+		note_border(l, a, d, value);
+	rc = lower_fill(l, d, element, value);
+	return rc ? rc : lower_move(l, a, d, element, &m);
 }

@@ -51,6 +51,8 @@ uint32_t npuc_type_bytes(enum npuc_type type)
 		return 4;
 	case NPUC_INT64:
 		return 8;
+	case NPUC_INT16:
+		return 2;
 	case NPUC_UINT8:
 	case NPUC_INT8:
 		return 1;

@@ -127,9 +127,10 @@ struct npuc_place {
  * the quantized tensor and npuc_run_write and npuc_run_read convert. */
 struct npuc_port {
 	char name[64];
-	enum npuc_type type;        /* of the model's tensor */
-	enum npuc_type device_type; /* int8 or uint8; of an output also int32 or int64 */
-	uint32_t tensor;            /* index in the model */
+	enum npuc_type type; /* of the model's tensor */
+	enum npuc_type
+		device_type; /* int8, uint8, int16; of an output also int32, int64 */
+	uint32_t tensor;     /* index in the model */
 	uint32_t rank;
 	int32_t dims[NPUC_RANK];
 	uint64_t count;

@@ -66,12 +66,12 @@ int32_t quant_apply(int32_t x, struct quant_mult q)
 
 int32_t quant_min(enum npuc_type type)
 {
-	return type == NPUC_UINT8 ? 0 : -128;
+	return type == NPUC_UINT8 ? 0 : type == NPUC_INT16 ? INT16_MIN : -128;
 }
 
 int32_t quant_max(enum npuc_type type)
 {
-	return type == NPUC_UINT8 ? 255 : 127;
+	return type == NPUC_UINT8 ? 255 : type == NPUC_INT16 ? INT16_MAX : 127;
 }
 
 /* zero_point + round(x / scale), in float as TensorFlow Lite divides. */
@@ -79,7 +79,7 @@ static bool level_of(float x, float scale, int32_t zero_point, int32_t *q)
 {
 	float steps = roundf(x / scale);
 
-	/* Zero points are within 255: 8 bits are what is left after the clamp. */
+	/* Zero points are within 255: 16 bits are what is left after the clamp. */
 	if (!(steps > -2147483648.0f && steps < 2147483648.0f))
 		return false;
 	if (steps > 1e9f || steps < -1e9f)
@@ -116,6 +116,13 @@ bool quant_range(enum quant_act act, enum npuc_type type, float scale, int32_t z
 	if (high < *max)
 		*max = high;
 	return ok;
+}
+
+int32_t quant_number(const uint8_t *bytes, enum npuc_type type)
+{
+	if (type == NPUC_INT16)
+		return (int16_t)(bytes[0] | bytes[1] << 8);
+	return quant_value(bytes[0], type);
 }
 
 /* ---- tables ----------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ struct quant_mult quant_of(double real);
 /* x * mult * 2^(shift - 31), rounded twice: half up in magnitude each time. */
 int32_t quant_apply(int32_t x, struct quant_mult q);
 
-/* Smallest and largest value of int8 or uint8. */
+/* Smallest and largest value of int8, uint8 or int16. */
 int32_t quant_min(enum npuc_type type);
 int32_t quant_max(enum npuc_type type);
 
@@ -48,6 +48,8 @@ void quant_table_rescale(struct quant_side in, struct quant_side out, struct qua
 void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(float),
 		       uint8_t table[256]);
 float quant_logistic(float x);
+/* The number that these bytes are: int8, uint8 or int16. */
+int32_t quant_number(const uint8_t *bytes, enum npuc_type type);
 /* The number that a byte of this type is. */
 int32_t quant_value(uint8_t bits, enum npuc_type type);
 /* x = in - zero point; out = apply(x, above), or apply(x * times, below) of a negative x,

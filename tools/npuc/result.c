@@ -24,6 +24,8 @@ static int64_t value_at(const struct npuc_port *port, const uint8_t *data, uint6
 	case NPUC_INT32:
 		memcpy(&whole, data + i * sizeof(whole), sizeof(whole));
 		return whole;
+	case NPUC_INT16:
+		return (int16_t)(data[2 * i] | data[2 * i + 1] << 8);
 	case NPUC_UINT8:
 		return data[i];
 	default:

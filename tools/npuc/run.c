@@ -223,6 +223,7 @@ int npuc_run_write(struct npuc_run *r, uint32_t input, const void *data, uint64_
 {
 	const struct npuc_port *port;
 	uint8_t *converted = NULL;
+	uint32_t width;
 	int rc;
 
 	rc = check_idle(r, why);
@@ -235,19 +236,24 @@ int npuc_run_write(struct npuc_run *r, uint32_t input, const void *data, uint64_
 	rc = check_bytes(port, "input", npuc_port_bytes(port), bytes, why);
 	if (rc)
 		return rc;
+	width = npuc_type_bytes(port->device_type);
 	if (port->type == NPUC_FLOAT32) {
-		converted = malloc(port->count);
+		converted = malloc(device_bytes(port));
 		if (!converted)
 			return npuc_fail(why, ENOMEM, "out of memory");
 		for (uint64_t i = 0; i < port->count; i++) {
+			int32_t q;
 			float x;
 
 			memcpy(&x, (const uint8_t *)data + i * 4, 4);
-			converted[i] = (uint8_t)quant_from_float(x, side(port));
+			q = quant_from_float(x, side(port));
+			for (uint32_t k = 0; k < width; k++)
+				converted[i * width + k] =
+					(uint8_t)((uint32_t)q >> 8 * k);
 		}
 		data = converted;
 	}
-	rc = hal_buffer_write(r->input, port->offset, data, port->count);
+	rc = hal_buffer_write(r->input, port->offset, data, device_bytes(port));
 	free(converted);
 	return rc < 0 ? said(why, rc, "input") : 0;
 }
@@ -257,6 +263,7 @@ int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
 {
 	const struct npuc_port *port;
 	uint8_t *to = data;
+	uint32_t width;
 	int rc;
 
 	rc = check_idle(r, why);
@@ -274,9 +281,10 @@ int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
 	rc = hal_buffer_read(r->output, port->offset, data, device_bytes(port));
 	if (rc < 0)
 		return said(why, rc, "output");
+	width = npuc_type_bytes(port->device_type);
 	/* From behind: what is converted is not yet overwritten. */
 	for (uint64_t i = raw ? 0 : port->count; i--;) {
-		int32_t q = port->device_type == NPUC_UINT8 ? to[i] : (int8_t)to[i];
+		int32_t q = quant_number(to + i * width, port->device_type);
 		float x = quant_to_float(q, side(port));
 
 		memcpy(to + i * 4, &x, 4);

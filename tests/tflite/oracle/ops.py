@@ -60,6 +60,7 @@ class Case:
         self.text = ""
         self.raw = b""  # inputs, where they are not random bytes
         self.times = 1  # inferences in a row
+        self.kind = "int8"  # of its numbers
 
     # ---- choices ----------------------------------------------------------------------
     def size(self, most=11):
@@ -487,13 +488,14 @@ PLAN = [
 def record(make, kind, number, seed):
     rng = random.Random(seed << 32 | number)
     case = make(rng, rng.random() < 0.1)
-    kind_of_numbers = "uint8" if case.up else "int8"
+    kind_of_numbers = "uint8" if case.up else case.kind
     getattr(case, kind)()
     model = case.m.bytes()
     it = common.interpreter(model)
     raw, state = case.raw, 0
     if not raw:
-        count = sum(int(np.prod(d["shape"])) for d in it.get_input_details()) * case.times
+        count = case.times * sum(int(np.prod(d["shape"])) * np.dtype(d["dtype"]).itemsize
+                                 for d in it.get_input_details())
         state = seed << 32 | (number + 1)
         raw = common.random_bytes(state, count)
     output = b""

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_int16.h - activations of 16 bits, which memory has as the file does: little
+ * endian, two's complement. */
+#ifndef NPUC_LOWER_INT16_H
+#define NPUC_LOWER_INT16_H
+
+#include "lower_conv.h"
+
+/* A convolution or fully connected layer with int8 weights, once all else is known of it;
+ * c->out has its multipliers and clamp. */
+int int16_conv(struct lowered *l, struct conv *c);
+/* Its bias of int32 or int64, or none. */
+int int16_bias(struct lowered *l, struct conv *c, uint32_t number);
+
+#endif
