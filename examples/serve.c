@@ -103,6 +103,10 @@ static void load(struct hal_device *dev, struct hal_partition *part, struct mode
 		fprintf(stderr, "serve: %s: not one input and one output\n", path);
 		exit(1);
 	}
+	if (m->file.state) { /* whose? */
+		fprintf(stderr, "serve: %s: keeps variables between requests\n", path);
+		exit(1);
+	}
 	m->in = &m->file.inputs[0];
 	m->out = &m->file.outputs[0];
 	if (packet_bytes < HEAD + bytes_of(m->in))
