@@ -48,6 +48,9 @@ module npu_axi #(
     input  logic [1:0]         rresp_i,
     input  logic               rlast_i
 );
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_axi: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
   localparam logic [2:0] Size16 = 3'd4;
   localparam logic [1:0] Incr = 2'd1;

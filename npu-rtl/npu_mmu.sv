@@ -43,6 +43,9 @@ module npu_mmu #(
     output logic [31:0]        fault_va_o,
     output logic               miss_o
 );
+  // index() folds a page's number once, and needs more bits than the four of the context it turns round
+  if (TlbLog2 < 5 || TlbLog2 > 12) $fatal(1, "npu_mmu: TlbLog2 is %0d, not 5..12", TlbLog2);
+
   import npu_regs_pkg::*;
   localparam int unsigned NT = 1 << TlbLog2;
   localparam logic [8:0] WalkTag = 9'h1C0;
@@ -294,4 +297,29 @@ module npu_mmu #(
     end
     pte_q <= pte_d;
   end
+
+  // ---- what always holds ----------------------------------------------------------------------------
+  OneGrant:     assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(gnt_o));
+  GrantAsked:   assert property (@(posedge clk_i) disable iff (!rst_ni) (gnt_o & ~v_i) == '0);
+  InOneLine:    assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+                                 any && next |-> ask.len != '0 && 7'(ask.va[5:0]) + ask.len <= 7'd64);
+  RequestHeld:  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                 $past(rst_ni) && $past(req_o.v) && !$past(acc_i) && !$past(kill_i)
+                                 |-> $stable(req_o) && $stable(wdata_o));
+  NoneAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                  $past(rst_ni) && $past(kill_i) |-> !req_o.v && !ask_v_q && walk_q == WIdle);
+  WalkForAsk:   assert property (@(posedge clk_i) disable iff (!rst_ni) walk_q != WIdle |-> ask_v_q && !ok);
+  OneRequest:   assert property (@(posedge clk_i) disable iff (!rst_ni) !(ok && walk_q == WAsk));
+  Translated:   assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                 $past(rst_ni) && $past(ok && free) && !$past(kill_i)
+                                 |-> req_o.v && !req_o.walk && req_o.pa[31:8] >= $past(entry_q.pfn));
+  // A walk that was killed is answered before the next one asks: its line would be taken for the other's.
+  logic [1:0] walks_q;  // asked of the memory and not answered
+  always_ff @(posedge clk_i)
+    if (!rst_ni) walks_q <= '0;
+    else walks_q <= walks_q + 2'(req_o.v && acc_i && req_o.walk) - 2'(rsp_i.v && rsp_i.tag == WalkTag);
+  OneWalk:      assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                 walk_q == WAsk || walk_q == WWait && req_o.v |-> walks_q == '0);
+  Awaited:      assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                 rsp_i.v && rsp_i.tag == WalkTag |-> walks_q == 2'd1);
 endmodule

@@ -31,6 +31,10 @@ module npu_port #(
     input  logic [3:0]          cnt_addr_i,  // word of the CHAN page
     output logic [31:0]         cnt_rdata_o
 );
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_port: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_port: BankBits is %0d, not 1..8", BankBits);
+
   import npu_regs_pkg::*;
   localparam int unsigned Fifo = 1 << FifoBits;
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
@@ -152,4 +156,19 @@ module npu_port #(
     end
   end
   assign cnt_rdata_o = shadow_q[cnt_addr_i];
+
+  // ---- what always holds ---------------------------------------------------------------------
+  logic pend_ok;
+  always_comb begin
+    pend_ok = 1'b1;
+    for (int s = 0; s < int'(S); s++) if (pend_q[s] != (wp_q[s] != rp_q[s])) pend_ok = 1'b0;
+  end
+  NoOverflow:    assert property (@(posedge clk_i) disable iff (!rst_ni) (push_i & full_o) == '0);
+  NoUnderflow:   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> pend_q[who]);
+  PendingIsThere: assert property (@(posedge clk_i) disable iff (!rst_ni) pend_ok);
+  TakenMayGo:    assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> ok[who] && room_i[who]);
+  DeniedMayNot:  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                  denied_o.v |-> pend_q[out] && !ok[out] && room_i[out]);
+  OnePop:        assert property (@(posedge clk_i) disable iff (!rst_ni) take && denied_o.v |-> who != out);
+  OwnSlot:       assert property (@(posedge clk_i) disable iff (!rst_ni) req_o.v |-> 32'(req_o.slot) == 32'(who));
 endmodule

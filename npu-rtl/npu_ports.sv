@@ -41,6 +41,11 @@ module npu_ports #(
     input  logic [7:0]                 cnt_addr_i,  // channel, word of its block in the CHAN page
     output logic [31:0]                cnt_rdata_o
 );
+  if (N < 1 || N > npu_pkg::MaxChannels)
+    $fatal(1, "npu_ports: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_ports: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+
   import npu_regs_pkg::*;
   localparam int unsigned NW = N > 1 ? $clog2(N) : 1;
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;

@@ -22,6 +22,11 @@ module npu_return #(
     output npu_pkg::mem_rsp_t   rsp_o,
     output logic                busy_o
 );
+  if (N < 1 || N > npu_pkg::MaxChannels)
+    $fatal(1, "npu_return: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
+  if (DepthLog2 < 1 || DepthLog2 > 8)
+    $fatal(1, "npu_return: DepthLog2 is %0d, not 1..8", DepthLog2);
+
   localparam int unsigned Depth = 1 << DepthLog2;
   typedef logic [DepthLog2-1:0] ptr_t;
   typedef logic [DepthLog2:0]   cnt_t;

@@ -393,8 +393,7 @@ static uint64_t read64(struct npu_device *dev, uint32_t address)
 
 /* A multiply-accumulate is a PE's cycle.  Each register takes an access to the bus, so
  * the machine has gone on meanwhile; what it is asked for is from one instant. */
-static int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max,
-			uint64_t *at_ns)
+int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max, uint64_t *at_ns)
 {
 	struct npu_device *dev = device;
 	uint32_t n = 0;

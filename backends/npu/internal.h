@@ -181,6 +181,7 @@ const struct hal_backend *hal_backend_npu(const struct hal_host *host);
 
 /* device.c: cycles until a memory request is answered, at most */
 uint64_t npu_request_worst(const struct npu_options *o);
+int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max, uint64_t *at_ns);
 
 /* model.c: the machine behind its registers */
 int npu_model_find(const struct npu_options *o, char *path, size_t size);

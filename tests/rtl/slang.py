@@ -34,6 +34,12 @@ LIMITS = {
                  ("SpadLog2", 1, 31), ("BankBits", 1, 15), ("TlbLog2", 1, 15)),
     "npu_map": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8)),
     "npu_array": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("AW", 2, 16)),
+    "npu_arb": (("S", 1, 8), ("BankBits", 1, 8)),
+    "npu_port": (("S", 1, 8), ("BankBits", 1, 8)),
+    "npu_ports": (("N", 1, 16), ("S", 1, 8)),
+    "npu_return": (("N", 1, 16), ("DepthLog2", 1, 8)),
+    "npu_axi": (("S", 1, 8),),
+    "npu_mmu": (("TlbLog2", 5, 12),),
 }
 
 

@@ -1040,6 +1040,26 @@ static void counts_exactly(void **state)
 	REFUSED(w->ext->counters(w->native, 1, &after), -EINVAL, ".size");
 }
 
+/* As many as there is room for, and what comes first is the same. */
+static void counters_have_room(void **state)
+{
+	struct world *w = *state;
+	struct hal_bk_counter all[64], some[65];
+	uint64_t at;
+	int count = npu_counters(w->native, all, 64, &at);
+
+	assert_true(count > 4);
+	for (int max = 0; max < count; max++) {
+		some[max].kind = UINT32_MAX;
+		assert_int_equal(npu_counters(w->native, some, (uint32_t)max, &at), max);
+		assert_int_equal(some[max].kind, UINT32_MAX);
+		for (int i = 0; i < max; i++) {
+			assert_int_equal(some[i].kind, all[i].kind);
+			assert_int_equal(some[i].index, all[i].index);
+		}
+	}
+}
+
 struct folds {
 	uint64_t count, macs, bad;
 };
@@ -1822,6 +1842,7 @@ static int run_all(const char *name)
 		TEST(longer_than_the_ring),
 		TEST(launches_refused),
 		TEST(counts_exactly),
+		TEST(counters_have_room),
 		TEST(tells_of_folds),
 		TEST(kill_a_long_kernel),
 		TEST(kill_behind_another),
