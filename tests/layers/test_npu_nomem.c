@@ -13,7 +13,7 @@
 
 #include "nomem.h"
 
-enum { ARG_BYTES = 1 << 20, KERNELS = 300 };
+enum { ARG_BYTES = 1 << 20, KERNELS = 300, FULL = 200 };
 
 static const int32_t mults[32] = {1 << 30};
 static const int32_t shifts[32] = {0};
@@ -84,6 +84,44 @@ static int vectors(struct hal_npu_builder *b, const struct places *p)
 	return err == 0 ? hal_npu_fill(b, p->out, 64, 1) : err;
 }
 
+static int pools(struct hal_npu_builder *b, const struct places *p)
+{
+	struct hal_npu_pool pool = HAL_INIT(hal_npu_pool);
+	int err;
+
+	pool.h = pool.w = 8;
+	pool.oh = pool.ow = 4;
+	pool.c = 16;
+	pool.kh = pool.kw = pool.stride_h = pool.stride_w = 2;
+	pool.a = p->in;
+	pool.d = p->out;
+	pool.min = -128;
+	pool.max = 127;
+	err = hal_npu_maxpool(b, &pool);
+	return err == 0 ? hal_npu_avgpool(b, &pool) : err;
+}
+
+static int elements(struct hal_npu_builder *b, const struct places *p)
+{
+	struct hal_npu_add add = HAL_INIT(hal_npu_add);
+	struct hal_npu_mul mul = HAL_INIT(hal_npu_mul);
+	struct hal_npu_relu relu = HAL_INIT(hal_npu_relu);
+	int err;
+
+	add.bytes = mul.bytes = relu.bytes = 64;
+	mul.rows = 1;
+	add.left_shift = 20;
+	add.a = add.b = mul.a = mul.b = relu.a = p->in;
+	add.d = mul.d = relu.d = p->out;
+	add.a_mult = add.b_mult = add.d_mult = mul.mult = relu.mult = 1 << 30;
+	add.min = mul.min = relu.min = -128;
+	add.max = mul.max = relu.max = 127;
+	err = hal_npu_add(b, &add);
+	if (err == 0)
+		err = hal_npu_mul(b, &mul);
+	return err == 0 ? hal_npu_relu(b, &relu) : err;
+}
+
 /* Kernels enough for every list to be made larger. */
 static int kernels(struct hal_npu_builder *b)
 {
@@ -144,10 +182,47 @@ static void each_in_turn(void **state)
 	assert_true(k > 20);
 }
 
+/* Behind so many descriptors as it takes for any list to be full in the middle of any
+ * operation, and no memory for that one. */
+static void each_in_the_middle(void **state)
+{
+	static int (*const operations[])(struct hal_npu_builder *,
+					 const struct places *) = {matrices, vectors,
+								   pools, elements};
+	unsigned long failures = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 4 * FULL; i++) {
+		struct hal_npu_builder *b;
+		struct places p;
+		bool failed;
+		int err;
+
+		memset(&p, 0, sizeof(p));
+		assert_int_equal(hal_npu_builder_create(&b), 0);
+		assert_int_equal(hal_npu_kernel(b, "all"), 0);
+		assert_int_equal(hal_npu_arg(b, ARG_BYTES, &p.in.id), 0);
+		assert_int_equal(hal_npu_arg(b, ARG_BYTES, &p.out.id), 0);
+		assert_int_equal(hal_npu_const(b, weights, 4096, &p.weights.id), 0);
+		for (unsigned int j = 0; j < i / 4; j++)
+			assert_int_equal(hal_npu_fill(b, p.out, 16, 1), 0);
+		nomem_arm(1);
+		err = operations[i % 4](b, &p);
+		failed = nomem_disarm();
+		failures += failed;
+		if (err != (failed ? -ENOMEM : 0))
+			fail_msg("operations %u behind %u fills: %d: %s", i % 4, i / 4,
+				 err, hal_last_error());
+		assert_int_equal(hal_npu_builder_destroy(b), 0);
+	}
+	assert_true(failures > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_in_turn),
+		cmocka_unit_test(each_in_the_middle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
