@@ -292,9 +292,25 @@ static void test_int16(void **state)
 	int16(&m);
 	m.tensors[2].type = 2;
 	m.tensors[2].bytes = 8;
-	refused(&m, ENOTSUP, "sums of int32", "must be int64");
+	accepted(&m);
 	m.ops[0].inputs[2] = -1;
-	refused(&m, ENOTSUP, "sums of int32", "must be int64");
+	accepted(&m);
+	m.tensors[1].one_scale = 1280;
+	refused(&m, ENOTSUP, "numbers to 8454144, shifted left by 8", "32 bits");
+	m.tensors[1].one_scale = 1279;
+	refused(&m, ENOTSUP, "results may come to", "less than 2^30");
+	/* RELU_N1_TO_1, QUANTIZE of 8 bits: TensorFlow Lite has neither. */
+	one_op(&m, 20);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	refused(&m, ENOTSUP, "RELU_N1_TO_1", "'the input' is int16");
+	one_op(&m, 114);
+	m.tensors[1].type = 7;
+	refused(&m, ENOTSUP, "QUANTIZE", "int8 becomes int16");
+	m.tensors[0].type = 7;
+	m.tensors[1].type = 9;
+	accepted(&m);
+	m.tensors[1].one_scale = 0.003f;
+	refused(&m, ENOTSUP, "QUANTIZE", "2^22 steps");
 }
 
 /* Any size of int8; of uint8 where the weights have 8 bits. */
@@ -419,7 +435,8 @@ static void test_types(void **state)
 	(void)state;
 	one_op(&m, 19);
 	m.tensors[1].type = 7;
-	refused(&m, ENOTSUP, "output 'the output'", "is int16; int8 and uint8");
+	refused(&m, ENOTSUP, "output 'the output'",
+		"is int8 and tensor 'the output' int16");
 	one_op(&m, 19);
 	tiny_int8(&m, "between", 2, DIMS(1, 4), 0.5f, 0);
 	m.tensors[2].type = 17;
@@ -862,18 +879,20 @@ static void test_report(void **state)
 	one_op(&m, COS);
 	t = tensor_of(&m, "second", 9);
 	tiny_op(&m, COS, 1, REFS(1), t);
-	tiny_op(&m, 19, 1, REFS(t), tensor_of(&m, "third", 7));
+	tiny_op(&m, 19, 1, REFS(t), tensor_of(&m, "third", 17));
 	tiny_op(&m, MODE, 1, REFS(t), tensor_of(&m, "fourth", 9));
 	tiny_op(&m, 19, 1, REFS(t), tensor_of(&m, "fifth", 9));
 	m.ops[4].version = 77;
 	tiny_op(&m, 1, 1, REFS(t), tensor_of(&m, "sixth", 9));
 	m.outputs[m.output_count++] = 3;
 	m.tensors[1].zero_point = 300;
-	reported(&m, "0+1 COS: this operator is not compiled\n"
-		     "2+0 RELU: tensor 'third' is int16; int8 and uint8 are compiled\n"
-		     "3+0 operator 1000: this operator is not compiled\n"
-		     "4+0 RELU: version 77 of this operator; 1 to 3\n"
-		     "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions, not 4\n");
+	reported(&m,
+		 "- output 'third' is int4; int8, uint8, int16 or float32\n"
+		 "0+1 COS: this operator is not compiled\n"
+		 "2+0 RELU: tensor 'third' is int4; int8, uint8 and int16 are compiled\n"
+		 "3+0 operator 1000: this operator is not compiled\n"
+		 "4+0 RELU: version 77 of this operator; 1 to 3\n"
+		 "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions, not 4\n");
 }
 
 /* What the machine refuses, too, layer by layer. */

@@ -201,20 +201,26 @@ int digits_each_new(struct lowered *l, struct digits_each *x)
 	return x->weights && x->bias ? 0 : -ENOMEM;
 }
 
+uint8_t *digits_each_weight(const struct digits_each *x, uint32_t number, uint32_t column,
+			    uint32_t part, uint32_t byte)
+{
+	uint64_t at = (uint64_t)number * x->columns + column;
+
+	return &x->weights[(at * x->parts + part) * x->bytes + byte];
+}
+
 void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, uint32_t at,
 		       uint32_t factor, uint32_t up)
 {
 	uint64_t digits = (uint64_t)factor << up % 8;
 
 	for (uint32_t k = 0; k < x->columns; k++)
-		for (uint32_t byte = 0; byte < x->bytes; byte++) {
-			uint32_t lowest = byte + at / 8 + up / 8;
+		for (uint32_t byte = 0; byte < x->bytes; byte += x->step) {
+			uint32_t lowest = byte / x->step + at / 8 + up / 8;
 
-			if (k < lowest || k - lowest > 4)
-				continue;
-			x->weights[(((uint64_t)number * x->columns + k) * x->parts +
-				    part) * x->bytes +
-				   byte] = (uint8_t)(digits >> 8 * (k - lowest));
+			if (k >= lowest && k - lowest <= 4)
+				*digits_each_weight(x, number, k, part, byte) =
+					(uint8_t)(digits >> 8 * (k - lowest));
 		}
 }
 

@@ -57,16 +57,20 @@ int digits_narrow(struct lowered *l, uint32_t rows, uint32_t v, enum npuc_type t
 struct digits_each {
 	uint64_t pixels;
 	uint32_t numbers, parts, bytes, columns;
+	uint32_t step;    /* bytes from a digit to the next */
 	uint8_t *weights; /* [numbers][columns][parts][bytes] */
 	int32_t *bias;    /* [numbers][columns] */
 };
 
 /* Weights and biases of 0. */
 int digits_each_new(struct lowered *l, struct digits_each *x);
-/* The bytes of a part are a number times 2^at, at a multiple of 8: it is multiplied by
+/* The digits of a part are a number times 2^at, at a multiple of 8: it is multiplied by
  * factor, less than 2^32, times 2^up. */
 void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, uint32_t at,
 		       uint32_t factor, uint32_t up);
+/* One weight. */
+uint8_t *digits_each_weight(const struct digits_each *x, uint32_t number, uint32_t column,
+			    uint32_t part, uint32_t byte);
 void digits_each_bias(struct digits_each *x, uint32_t number, const uint8_t *digits);
 /* A step from a into a new value d. */
 int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint32_t *d);

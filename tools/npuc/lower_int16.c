@@ -102,6 +102,15 @@ static struct weight_sums add_weights(const struct conv *c, uint32_t n)
 	return s;
 }
 
+static uint64_t largest_sum(const struct conv *c, uint32_t n)
+{
+	struct weight_sums s = add_weights(c, n);
+	int64_t bias = c->bias ? c->bias[n] : 0;
+
+	return (uint64_t)(s.above + s.below) * 32768 +
+	       (uint64_t)(bias < 0 ? -bias : bias);
+}
+
 /* Of each pixel all L, then all H. */
 static int all_sums(struct lowered *l, const struct conv *c, uint64_t pixels, uint32_t *d)
 {
@@ -159,10 +168,7 @@ static int plan_digits(struct lowered *l, const struct conv *c, struct digit_pla
 
 	for (uint32_t n = 0; n < c->n; n++) {
 		struct quant_mult q = multiplier_of(c, n);
-		struct weight_sums s = add_weights(c, n);
-		int64_t bias = c->bias ? c->bias[n] : 0;
-		uint64_t sum = (uint64_t)(s.above + s.below) * 32768 +
-			       (uint64_t)(bias < 0 ? -bias : bias);
+		uint64_t sum = largest_sum(c, n);
 		struct factor f;
 
 		if (q.shift > SHIFT_MAX)
@@ -184,7 +190,33 @@ static int plan_digits(struct lowered *l, const struct conv *c, struct digit_pla
 	return 0;
 }
 
-/* S becomes digits of y = result - least, and 128 in each guard. */
+/* What a result is above: its least is 0, and guards are 128. */
+static void place_result(uint8_t *bias, uint32_t columns, struct digit_plan p,
+			 int32_t least)
+{
+	if (least < 0)
+		digits_add(bias, columns, (uint64_t) - (int64_t)least, 8 * p.off);
+	else
+		digits_sub(bias, columns, (uint64_t)least, 8 * p.off);
+	for (uint32_t g = 0; g < p.guards; g++)
+		digits_add(bias, columns, 128, 8 * (p.off + 2 + g));
+}
+
+/* Of such digits: carries, clamp, int16. */
+static int finish(struct lowered *l, uint32_t v, uint32_t rows, struct digit_plan p,
+		  int32_t min, int32_t max, uint32_t d)
+{
+	struct digits_int16 y = {.rows = rows,
+				 .digits = p.off + 2 + p.guards,
+				 .guards = p.guards,
+				 .min = min,
+				 .max = max};
+	int rc = digits_carry(l, rows, y.digits, y.digits - 1, &v);
+
+	return rc ? rc : digits_to_int16(l, v, &y, d);
+}
+
+/* S becomes digits of y = result - least. */
 static int product(struct lowered *l, const struct conv *c, uint64_t pixels,
 		   struct digit_plan p, uint32_t *v)
 {
@@ -192,6 +224,7 @@ static int product(struct lowered *l, const struct conv *c, uint64_t pixels,
 				.numbers = c->n,
 				.parts = 2,
 				.bytes = DIGITS_SUM,
+				.step = 1,
 				.columns = p.off + 2 + p.guards};
 	int rc = digits_each_new(l, &x);
 
@@ -220,19 +253,235 @@ static int product(struct lowered *l, const struct conv *c, uint64_t pixels,
 static int requantize(struct lowered *l, const struct conv *c, uint64_t pixels,
 		      uint32_t v)
 {
-	struct digits_int16 y = {.min = c->out.min, .max = c->out.max};
 	struct digit_plan p = {0, 0};
 	int rc = plan_digits(l, c, &p);
 
 	if (!rc)
 		rc = product(l, c, pixels, p, &v);
+	return rc ? rc
+		  : finish(l, v, (uint32_t)(pixels * c->n), p, c->out.min, c->out.max,
+			   c->d);
+}
+
+/* ---- int32, rounded twice ------------------------------------------------------------ */
+
+/* Numbers that become x * mult / 2^31, rounded half up, and that / 2^-shift, rounded half
+ * away from zero; digits are x + offset.  largest: magnitude of x. */
+struct rescaling {
+	uint64_t pixels;
+	uint32_t numbers, digits, offset, v;
+	uint64_t *largest;    /* [numbers] */
+	struct quant_mult *q; /* [numbers] */
+	int32_t min, max;
+};
+
+static int rescaling_new(struct lowered *l, struct rescaling *r)
+{
+	r->largest = lower_own(l, r->numbers * sizeof(*r->largest));
+	r->q = lower_own(l, r->numbers * sizeof(*r->q));
+	return r->largest && r->q ? 0 : -ENOMEM;
+}
+
+static int plan_rescaling(struct lowered *l, const struct rescaling *r,
+			  struct digit_plan *p)
+{
+	uint64_t largest = 0;
+	int32_t right = 0;
+
+	for (uint32_t n = 0; n < r->numbers; n++) {
+		uint32_t left = r->q[n].shift > 0 ? (uint32_t)r->q[n].shift : 0;
+		uint64_t x = r->largest[n];
+
+		if (left && (left > 30 || x << left >= UINT64_C(1) << 31))
+			return lower_fail(l, ENOTSUP,
+					  "numbers to %llu, shifted left by %u, leave 32 "
+					  "bits",
+					  (unsigned long long)x, left);
+		if (x > UINT64_C(1) << 31)
+			x = UINT64_C(1) << 31; /* it wraps in TensorFlow Lite, too */
+		x = (x << left) * (uint64_t)r->q[n].mult >> 31;
+		if (r->q[n].shift < 0) {
+			x >>= -r->q[n].shift;
+			right = right > -r->q[n].shift ? right : -r->q[n].shift;
+		}
+		largest = x > largest ? x : largest;
+	}
+	if (largest >= FAR_MAX - 1)
+		return lower_fail(l, ENOTSUP,
+				  "results may come to %llu steps; less than 2^30",
+				  (unsigned long long)largest);
+	p->off = ((uint32_t)right + 7) / 8;
+	p->guards = largest < NEAR_MAX - 1 ? 1 : 2;
+	return 0;
+}
+
+static int rescaling_product(struct lowered *l, const struct rescaling *r, uint32_t *v)
+{
+	struct digits_each x = {.pixels = r->pixels,
+				.numbers = r->numbers,
+				.parts = 1,
+				.bytes = r->digits * DIGITS_SUM,
+				.step = DIGITS_SUM,
+				.columns = 8};
+	int rc = digits_each_new(l, &x);
+
+	for (uint32_t n = 0; !rc && n < r->numbers; n++) {
+		uint32_t mult = (uint32_t)r->q[n].mult;
+		uint32_t up = 1 + (r->q[n].shift > 0 ? (uint32_t)r->q[n].shift : 0);
+		uint8_t bias[DIGITS_MAX] = {0};
+
+		/* Times 2^32, and half of that; 2^31 above. */
+		digits_each_times(&x, n, 0, 0, mult, up);
+		digits_add(bias, 8, 1, 31);
+		digits_add(bias, 8, 1, 63);
+		digits_sub(bias, 8, (uint64_t)mult * r->offset, up);
+		digits_each_bias(&x, n, bias);
+	}
+	if (!rc)
+		rc = digits_each(l, r->v, &x, v);
+	return rc ? rc : digits_signed(l, (uint32_t)(r->pixels * r->numbers), 8, v);
+}
+
+static int rescaling_shift(struct lowered *l, const struct rescaling *r,
+			   struct digit_plan p, uint32_t *v)
+{
+	struct digits_each x = {.pixels = r->pixels,
+				.numbers = r->numbers,
+				.parts = 1,
+				.bytes = 5,
+				.step = 1,
+				.columns = p.off + 2 + p.guards};
+	int rc = digits_each_new(l, &x);
+
+	for (uint32_t n = 0; !rc && n < r->numbers; n++) {
+		uint32_t right = r->q[n].shift < 0 ? (uint32_t)-r->q[n].shift : 0;
+		uint32_t up = 8 * p.off - right;
+		uint8_t bias[DIGITS_MAX] = {0};
+
+		digits_each_times(&x, n, 0, 0, 1, up);
+		/* A digit of 255 everywhere is -1: half less where x is negative. */
+		for (uint32_t k = 0; k < x.columns; k++)
+			*digits_each_weight(&x, n, k, 0, 4) =
+				right && k >= up / 8 ? (uint8_t)(1u << up % 8) : 0;
+		if (right)
+			digits_add(bias, x.columns, 1, 8 * p.off - 1);
+		digits_sub(bias, x.columns, 1, 31 + up);
+		place_result(bias, x.columns, p, r->min);
+		digits_each_bias(&x, n, bias);
+	}
+	return rc ? rc : digits_each(l, *v, &x, v);
+}
+
+static int rescale32(struct lowered *l, const struct rescaling *r, uint32_t d)
+{
+	struct digit_plan p = {0, 0};
+	uint32_t v;
+	int rc = plan_rescaling(l, r, &p);
+
+	if (!rc)
+		rc = rescaling_product(l, r, &v);
+	if (!rc)
+		rc = rescaling_shift(l, r, p, &v);
+	return rc ? rc
+		  : finish(l, v, (uint32_t)(r->pixels * r->numbers), p, r->min, r->max,
+			   d);
+}
+
+/* Sums of int32, as large as they are modulo 2^32. */
+static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels,
+			uint32_t v)
+{
+	struct rescaling r = {.pixels = pixels,
+			      .numbers = c->n,
+			      .digits = 4,
+			      .offset = UINT32_C(1) << 31,
+			      .min = c->out.min,
+			      .max = c->out.max};
+	struct digits_each join = {.pixels = pixels,
+				   .numbers = c->n,
+				   .parts = 2,
+				   .bytes = DIGITS_SUM,
+				   .step = 1,
+				   .columns = 4};
+	static const uint8_t half[DIGITS_MAX] = {0, 0, 0, 128};
+	int rc = rescaling_new(l, &r);
+
+	if (!rc)
+		rc = digits_each_new(l, &join);
+	for (uint32_t n = 0; !rc && n < c->n; n++) {
+		r.q[n] = multiplier_of(c, n);
+		r.largest[n] = largest_sum(c, n);
+		digits_each_times(&join, n, 0, 0, 1, 0);
+		digits_each_times(&join, n, 1, 8, 1, 0);
+		digits_each_bias(&join, n, half);
+	}
+	if (!rc)
+		rc = digits_each(l, v, &join, &r.v);
+	if (!rc)
+		rc = digits_carry(l, (uint32_t)(pixels * c->n), 4, 3, &r.v);
+	return rc ? rc : rescale32(l, &r, c->d);
+}
+
+/* Results of 8 bits. */
+static int narrow(struct lowered *l, const struct rescaling *r, uint32_t d)
+{
+	const struct npuc_tensor *y = lower_t(l, d);
+	uint32_t rows = (uint32_t)r->pixels, v;
+	uint32_t right = r->q[0].shift < 0 ? (uint32_t)-r->q[0].shift : 0;
+	struct digit_plan p = {0, 0};
+	int rc = plan_rescaling(l, r, &p);
+
+	if (!rc && p.guards > 1)
+		rc = lower_fail(l, ENOTSUP, "results may come to 2^22 steps or more");
+	if (!rc)
+		rc = rescaling_product(l, r, &v);
+	if (!rc)
+		rc = digits_shift(l, rows, right, y->zero_point - quant_min(y->type), &v);
+	return rc ? rc : digits_narrow(l, rows, v, y->type, d);
+}
+
+/* A tensor's numbers as digits, above r->offset. */
+static int open_tensor(struct lowered *l, uint32_t a, struct rescaling *r)
+{
+	const struct npuc_tensor *t = lower_t(l, a);
+	uint32_t width = npuc_type_bytes(t->type);
+	struct digits_step x = {
+		.rows = (uint32_t)t->count, .bytes = width, .columns = width};
+
+	for (uint32_t k = 0; k < width; k++)
+		x.weights[k][k] = 1;
+	/* The highest byte's sign: byte 0 of what is 128 more. */
+	x.bias[width - 1] = t->type == NPUC_UINT8 ? 0 : 128;
+	r->digits = width;
+	r->offset = (uint32_t)(t->zero_point - quant_min(t->type));
+	return digits_new(l, a, &x, &r->v);
+}
+
+int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_t min,
+		  int32_t max)
+{
+	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, d);
+	struct rescaling r = {.pixels = x->count,
+			      .numbers = 1,
+			      .min = min - y->zero_point,
+			      .max = max - y->zero_point};
+	int rc = rescaling_new(l, &r);
+
+	if (x->count > INT32_MAX)
+		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^31",
+				  (unsigned long long)x->count);
+	if (!rc)
+		rc = open_tensor(l, a, &r);
 	if (rc)
 		return rc;
-	y.rows = (uint32_t)(pixels * c->n);
-	y.digits = p.off + 2 + p.guards;
-	y.guards = p.guards;
-	rc = digits_carry(l, y.rows, y.digits, y.digits - 1, &v);
-	return rc ? rc : digits_to_int16(l, v, &y, c->d);
+	lower_describe(l, a, d);
+	r.q[0] = quant_of(real);
+	r.largest[0] = (uint64_t)(quant_max(x->type) - quant_min(x->type)) / 2 + 1;
+	if (x->type != NPUC_INT16)
+		r.largest[0] = 255;
+	if (y->type == NPUC_INT16)
+		return rescale32(l, &r, d);
+	return narrow(l, &r, d);
 }
 
 /* ---- layers ------------------------------------------------------------------------ */
@@ -246,8 +495,9 @@ int int16_conv(struct lowered *l, struct conv *c)
 
 	if (results > INT32_MAX)
 		return lower_fail(l, ENOTSUP, "%llu results; less than 2^31", results);
-	if (c->int32)
-		return lower_fail(l, ENOTSUP, "sums of int32: the bias must be int64");
 	rc = all_sums(l, c, pixels, &sums);
-	return rc ? rc : requantize(l, c, pixels, sums);
+	if (rc)
+		return rc;
+	return c->int32 ? requantize32(l, c, pixels, sums)
+			: requantize(l, c, pixels, sums);
 }

@@ -12,4 +12,9 @@ int int16_conv(struct lowered *l, struct conv *c);
 /* Its bias of int32 or int64, or none. */
 int int16_bias(struct lowered *l, struct conv *c, uint32_t number);
 
+/* d = clamp(a * real multiplier) of an operand and a result of which at least one is
+ * int16, rounded twice as TensorFlow Lite does in int32. */
+int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_t min,
+		  int32_t max);
+
 #endif

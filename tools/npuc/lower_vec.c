@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lower_int16.h"
 #include "lower_move.h"
 #include "quant.h"
 
@@ -86,6 +87,18 @@ int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d)
 	return rc ? rc : same_count(l, *a, *d);
 }
 
+/* The same, of which some may be int16. */
+static int unary16(struct lowered *l, uint32_t *a, uint32_t *d)
+{
+	int rc = lower_counts(l, 1, 1);
+
+	if (!rc)
+		rc = lower_operand16(l, 0, a);
+	if (!rc)
+		rc = lower_result16(l, d);
+	return rc ? rc : same_count(l, *a, *d);
+}
+
 static int rescale(struct lowered *l, uint32_t a, uint32_t d, double real, uint32_t act)
 {
 	uint8_t *table = lower_own(l, 256);
@@ -97,6 +110,8 @@ static int rescale(struct lowered *l, uint32_t a, uint32_t d, double real, uint3
 		return rc ? rc : -ENOMEM;
 	if (!isfinite(real))
 		return lower_fail(l, ENOTSUP, "the ratio of scales is not finite");
+	if (lower_t(l, a)->type == NPUC_INT16 || lower_t(l, d)->type == NPUC_INT16)
+		return int16_rescale(l, a, d, real, min, max);
 	q = quant_of(real);
 	if (q.shift > 22) /* 9 bits stay in 32 */
 		return lower_fail(l, ENOTSUP, "a scale that grows %g times", real);
@@ -112,12 +127,18 @@ int lower_relu(struct lowered *l)
 		       : code == NPUC_RELU6 ? QUANT_ACT_RELU6
 					    : QUANT_ACT_RELU_N1_TO_1;
 	float real;
-	int rc = lower_unary(l, &a, &d);
+	int rc = unary16(l, &a, &d);
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);
 	if (rc)
 		return rc;
+	if (lower_t(l, a)->type == NPUC_INT16 && act == QUANT_ACT_RELU_N1_TO_1)
+		return lower_fail(
+			l, ENOTSUP,
+			"tensor '%.80s' is int16, which TensorFlow Lite has not "
+			"for this operator",
+			lower_t(l, a)->name);
 	real = lower_t(l, a)->scale / lower_t(l, d)->scale;
 	return rescale(l, a, d, (double)real, act);
 }
@@ -159,9 +180,14 @@ int lower_quantize(struct lowered *l)
 		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "on the host");
 		return 0;
 	}
-	rc = lower_unary(l, &a, &d);
+	rc = unary16(l, &a, &d);
 	if (rc)
 		return rc;
+	if (lower_t(l, a)->type != NPUC_INT16 && lower_t(l, d)->type == NPUC_INT16)
+		return lower_fail(
+			l, ENOTSUP,
+			"%s becomes int16, which TensorFlow Lite has not either",
+			npuc_type_name(lower_t(l, a)->type));
 	return rescale(l, a, d,
 		       (double)lower_t(l, a)->scale / (double)lower_t(l, d)->scale,
 		       QUANT_ACT_NONE);

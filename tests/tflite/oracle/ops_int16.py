@@ -4,6 +4,8 @@
 
 Left out, because TFLite refuses them, ends the process or leaves the result undefined:
   - zero points other than 0, and weights' likewise; CONV_2D without a bias;
+  - QUANTIZE of 8 bits to int16, RELU_N1_TO_1, TILE, SPACE_TO_DEPTH;
+  - sums of int32 that leave 32 bits, or are shifted left;
   - multipliers of 2^7 or more, and results that leave 32 bits before they are clamped.
 """
 import math
@@ -61,6 +63,41 @@ class Int16(Move):
             w = np.array(self.r.choices([127, -127, -128, 0], k=w.size), np.int8).reshape(shape)
         return w
 
+    def sums32(self, bias, bound):
+        """Of int32, where they stay that."""
+        most = bound + max(map(abs, bias or [0]))
+        return most < 2**31 and self.r.random() < 0.5
+
+    def bound(self, data, axis):
+        other = tuple(d for d in range(data.ndim) if d != axis)
+        return 32768 * int(np.abs(data.astype(np.int64)).sum(axis=other).max())
+
+    def shifted(self, sout, sin, ws):
+        """Multipliers below 1: sums of int32 are not shifted left."""
+        return float(np.float32(max(sout, 1.001 * sin * max(ws))))
+
+    def rescaled(self, op):
+        shape, sin = self.shape(), self.scale()
+        kinds = [INT16, INT16]
+        if op == "QUANTIZE":
+            kinds = self.r.choice([[INT16, INT8], [INT16, INT16]])
+        low, high = (-4, 6) if self.r.random() < 0.85 else (-14, 36)
+        sout = sin * 2 ** self.r.uniform(low, high)
+        sout *= 256 ** ((kinds[0] == INT16) - (kinds[1] == INT16))
+        sin, sout = self.powers(sin, self.result_scale(sout))
+        x = self.m.input("x", shape, sin, self.zero_of(kinds[0]), dtype=kinds[0])
+        y = self.m.output("y", shape, sout, self.zero_of(kinds[1]), dtype=kinds[1])
+        self.m.operator(op, [x], [y])
+        if kinds[0] == INT16:
+            self.edges(int(np.prod(shape)))
+        self.text = f"{op} {shape} scale {sin:g} -> {sout:g} types {kinds}"
+
+    def zero_of(self, kind):
+        return 0 if kind == INT16 else super().zero()
+
+    def relu6(self):
+        self.rescaled("RELU6")
+
     def products(self, n, depth, sin, zin, zw, per_channel):
         base = 2 ** self.r.uniform(-9, -3)
         ws = [float(np.float32(base * self.r.uniform(0.2, 1.0))) for _ in range(n)]
@@ -80,11 +117,12 @@ class Int16(Move):
             bias = [int(self.r.gauss(0, spread * much)) for _ in range(n)]
         return ws, sout, bias
 
-    def bias(self, values, sin, ws):
+    def bias(self, values, sin, ws, kind=INT64):
         if values is None:
             return []
         scale = [float(np.float32(np.float32(sin) * np.float32(s))) for s in ws]
-        return [self.m.tensor("b", [len(values)], scale, 0, np.array(values, np.int64), INT64)]
+        data = np.array(values, np.int64 if kind == INT64 else np.int32)
+        return [self.m.tensor("b", [len(values)], scale, 0, data, kind)]
 
     def convolution(self, op, h, w, c, n, filter_shape, axis, window, **more):
         kh, kw, sh, sw, dh, dw, padding, oh, ow = window
@@ -96,8 +134,13 @@ class Int16(Move):
             bias = [0] * n
         act = self.r.choice(ACTIVATIONS)
         x = self.m.input("x", [batch, h, w, c], sin, 0)
-        f = self.m.tensor("w", filter_shape, ws, 0, self.filters(filter_shape), INT8, axis)
-        inputs = [x, f] + self.bias(bias, sin, ws)
+        data = self.filters(filter_shape)
+        f = self.m.tensor("w", filter_shape, ws, 0, data, INT8, axis)
+        kind = INT64
+        if op == "CONV_2D" and self.sums32(bias, self.bound(data, axis)):
+            kind = INT32
+            sout = self.shifted(sout, sin, ws)
+        inputs = [x, f] + self.bias(bias, sin, ws, kind)
         y = self.m.output("y", [batch, oh, ow, n], sout, 0)
         self.m.operator(op, inputs, [y], padding=padding, stride_h=sh, stride_w=sw,
                         dilation_h=dh, dilation_w=dw, act=act, **more)
@@ -105,7 +148,7 @@ class Int16(Move):
         self.text = (f"{batch}x{h}x{w}x{c} -> {oh}x{ow}x{n} kernel {kh}x{kw} stride {sh}x{sw} "
                      f"dilation {dh}x{dw} {'SAME' if padding == SAME else 'VALID'} act {act} "
                      f"{'per channel' if per_channel else 'per tensor'}"
-                     f"{'' if bias else ' no bias'}")
+                     f"{'' if bias else ' no bias'}{' int32' if kind == INT32 else ''}")
 
     def fully_connected(self):
         k, n = self.r.choice([(1, 1), (self.r.randint(1, 40), self.channels()),
@@ -115,17 +158,24 @@ class Int16(Move):
         keep = len(rows) > 1 and self.r.random() < 0.5
         sin, per_channel = self.scale(), self.r.random() < 0.25 and not keep
         ws, sout, bias = self.products(n, k, sin, 0, 0, per_channel)
-        bias = bias or [0] * n
         act = self.r.choice(ACTIVATIONS)
         x = self.m.input("x", rows + [k], sin, 0)
-        f = self.m.tensor("w", [n, k], ws, 0, self.filters([n, k]), INT8)
-        inputs = [x, f] + self.bias(bias, sin, ws)
+        data = self.filters([n, k])
+        f = self.m.tensor("w", [n, k], ws, 0, data, INT8)
+        kind = INT64
+        if self.sums32(bias, self.bound(data, 0)):
+            kind = INT32
+            sout = self.shifted(sout, sin, ws)
+        else:
+            bias = bias or [0] * n
+        inputs = [x, f] + (self.bias(bias, sin, ws, kind) or [-1])
         count = int(np.prod(rows))
         y = self.m.output("y", (rows if keep else [count]) + [n], sout, 0)
         self.m.operator("FULLY_CONNECTED", inputs, [y], act=act, keep_num_dims=keep)
         self.edges(count * k)
         self.text = (f"{rows} x {k} -> {n} act {act} "
-                     f"{'per channel' if per_channel else 'per tensor'}")
+                     f"{'per channel' if per_channel else 'per tensor'}"
+                     f"{'' if kind == INT64 else ' int32' if bias else ' no bias'}")
 
 
     def layer(self, x, shape, sin):
@@ -202,6 +252,9 @@ PLAN = [
     ("depthwise_conv_2d", 70),
     ("fully_connected", 80),
     ("network", 60),
+    ("quantize", 40),
+    ("relu", 20),
+    ("relu6", 20),
     ("pad", 25),
     ("reshape", 8),
     ("concatenation", 15),
