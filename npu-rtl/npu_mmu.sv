@@ -112,9 +112,9 @@ module npu_mmu #(
   end
 
   // ---- check ------------------------------------------------------------------------------------
-  tlb_t               tlb [NT];
   logic [NT-1:0]      tlb_v_q;
-  tlb_t               entry_q, fill;
+  tlb_t               entry_q, fill, fill_q, old;
+  logic               filled_q;        // entry_q is what was just filled in, not read
   logic               have_q, filled;  // entry_q is valid
   logic               ask_v_q, ask_v_d;
   ask_t               ask_q;
@@ -124,6 +124,10 @@ module npu_mmu #(
   logic               hit, ok, miss;
   logic [3:0]         fk;
   logic [TlbLog2-1:0] tlb_at;
+  npu_ram_1r1w #(.Width($bits(tlb_t)), .Depth(NT)) u_tlb (
+      .clk_i, .we_i(filled), .waddr_i(index(vpn, context_i)), .wdata_i(fill),
+      .re_i(any && next), .raddr_i(tlb_at), .rdata_o(old));
+  assign entry_q = filled_q ? fill_q : old;
   assign free   = !req_o.v || acc_i;
   assign next   = !ask_v_q || (ok && free);
   assign tlb_at = index(24'(ask.va >> hash_i.gran), context_i);
@@ -147,14 +151,14 @@ module npu_mmu #(
   always_ff @(posedge clk_i) begin
     if (any && next) begin
       ask_q   <= ask;
-      entry_q <= tlb[tlb_at];
+      filled_q <= 1'b0;
       have_q  <= tlb_v_q[tlb_at];
       if (ask.we) wdata_q <= wdata_i;
     end else if (filled) begin
-      entry_q <= fill;
-      have_q  <= 1'b1;
+      fill_q   <= fill;
+      filled_q <= 1'b1;
+      have_q   <= 1'b1;
     end
-    if (filled) tlb[index(vpn, context_i)] <= fill;
   end
 
   // ---- walk: the entry's line is read at its physical address; then valid bit and channel are checked ----

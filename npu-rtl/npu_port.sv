@@ -41,9 +41,11 @@ module npu_port #(
 
   typedef logic [FifoBits:0] ptr_t;
 
-  npu_pkg::port_req_t cmd_q [S*Fifo];
-  npu_pkg::line_t     wdata_q [S*Fifo];
-  ptr_t               wp_q [S], rp_q [S];
+  npu_pkg::port_req_t head [S];          // the oldest request of each slot that has one
+  npu_pkg::line_t     wdata [S];         // of the write that was taken, where it was the slot's
+  ptr_t               wp_q [S], rp_q [S], rp_d [S];
+  logic [S-1:0]       pop;
+  logic [SW-1:0]      who_q;             // of the last write
   logic [Fifo-1:0]    walk_q [S];        // entries that CH_MASK says nothing of
   logic [S-1:0]       pend_q;             // FIFO not empty
   logic [31:0]        cnt_q [16], shadow_q [16];
@@ -64,8 +66,8 @@ module npu_port #(
       head_lline[s] = '0;
       head_beats[s] = '0;
       if (pend_q[s]) begin
-        head_lline[s] = cmd_q[s*Fifo+32'(rp_q[s][FifoBits-1:0])].lline;
-        head_beats[s] = cmd_q[s*Fifo+32'(rp_q[s][FifoBits-1:0])].beats;
+        head_lline[s] = head[s].lline;
+        head_beats[s] = head[s].beats;
       end
     end
 
@@ -88,17 +90,20 @@ module npu_port #(
   );
 
   always_comb begin
-    req_o    = cmd_q[{who, rp_q[who][FifoBits-1:0]}];
+    req_o    = head[who];
     req_o.v  = any;
     take     = any && ready_i;
+    pop      = '0;
     last_one = '0;
+    if (take) pop[who] = 1'b1;
     if (take) last_one[who] = wp_q[who] - rp_q[who] == ptr_t'(1);
     gone     = pend_q & room_i & ~ok & ~answer_i;
     out      = '0;
     denied_o = '0;
     if (|gone) begin
       for (int s = int'(S) - 1; s >= 0; s--) if (gone[s]) out = SW'(s);
-      denied_o      = cmd_q[{out, rp_q[out][FifoBits-1:0]}];
+      denied_o      = head[out];
+      pop[out]      = 1'b1;
       last_one[out] = wp_q[out] - rp_q[out] == ptr_t'(1);
     end
   end
@@ -111,22 +116,40 @@ module npu_port #(
       end
       pend_q <= '0;
     end else begin
-      if (take) begin
-        rp_q[who] <= rp_q[who] + ptr_t'(1);
-        if (req_o.we) wdata_o <= wdata_q[{who, rp_q[who][FifoBits-1:0]}];
-      end
-      if (denied_o.v) rp_q[out] <= rp_q[out] + ptr_t'(1);
-      for (int s = 0; s < int'(S); s++)
+      if (take && req_o.we) who_q <= who;
+      for (int s = 0; s < int'(S); s++) begin
+        rp_q[s] <= rp_d[s];
         if (push_i[s]) begin
           walk_q[s][wp_q[s][FifoBits-1:0]] <= req_i[s].walk;
-          cmd_q[s*Fifo+32'(wp_q[s][FifoBits-1:0])] <= '{v: 1'b1, slot: 3'(s), we: req_i[s].we,
-              lline: req_i[s].lline, beats: req_i[s].beats, len: req_i[s].len, tag: req_i[s].tag,
-              pa: req_i[s].pa};
-          if (req_i[s].we) wdata_q[s*Fifo+32'(wp_q[s][FifoBits-1:0])] <= wdata_i[s];
           wp_q[s] <= wp_q[s] + ptr_t'(1);
         end
+      end
       pend_q <= (pend_q & ~last_one) | push_i;
     end
+  end
+
+  assign wdata_o = wdata[who_q];
+
+  // A slot's FIFO: read ahead at the place that will be its head; what was written there in the same
+  // cycle is handed on.
+  for (genvar s = 0; s < S; s++) begin : g_fifo
+    npu_pkg::port_req_t in, in_q, read;
+    logic               new_q;
+    assign in = '{v: 1'b1, slot: 3'(s), we: req_i[s].we, lline: req_i[s].lline,
+                  beats: req_i[s].beats, len: req_i[s].len, tag: req_i[s].tag, pa: req_i[s].pa};
+    assign rp_d[s] = rp_q[s] + ptr_t'(pop[s]);
+    npu_ram_1r1w #(.Width($bits(in)), .Depth(Fifo)) u_requests (
+        .clk_i, .we_i(push_i[s]), .waddr_i(wp_q[s][FifoBits-1:0]), .wdata_i(in), .re_i(1'b1),
+        .raddr_i(rp_d[s][FifoBits-1:0]), .rdata_o(read));
+    npu_ram_1r1w #(.Width(512), .Depth(Fifo)) u_data (
+        .clk_i, .we_i(push_i[s] && req_i[s].we), .waddr_i(wp_q[s][FifoBits-1:0]),
+        .wdata_i(wdata_i[s]), .re_i(take && req_o.we && 32'(who) == s),
+        .raddr_i(rp_q[s][FifoBits-1:0]), .rdata_o(wdata[s]));
+    always_ff @(posedge clk_i) begin
+      new_q <= push_i[s] && wp_q[s] == rp_d[s];
+      if (push_i[s]) in_q <= in;
+    end
+    assign head[s] = new_q ? in_q : read;
   end
 
   // ---- counters ------------------------------------------------------------------------------

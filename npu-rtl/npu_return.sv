@@ -66,7 +66,7 @@ module npu_return #(
 
   // Memories of a channel's own: written at one end, read at the other a cycle ahead.
   for (genvar c = 0; c < N; c++) begin : g_chan
-    ask_t           ask_q [2*Depth];  // taken, by direction
+    ask_t           read_ask_q [Depth], write_ask_q [Depth];  // taken, by direction
     head_t          head_q [Depth], now_q, in;
     npu_pkg::line_t data_q [Depth], line_q;
     logic [1:0][DepthLog2-1:0] ask_wp_q, ask_rp_q;
@@ -78,7 +78,8 @@ module npu_return #(
       in = '{denied: 1'b1, we: denied_i[c].we,
              ask: '{tag: denied_i[c].tag, at: denied_i[c].pa[5:0]}};
       if (mine_i[c])
-        in = '{denied: 1'b0, we: rsp_i[c].we, ask: ask_q[{rsp_i[c].we, ask_rp_q[rsp_i[c].we]}]};
+        in = '{denied: 1'b0, we: rsp_i[c].we,
+               ask: rsp_i[c].we ? write_ask_q[ask_rp_q[1]] : read_ask_q[ask_rp_q[0]]};
     end
 
     always_ff @(posedge clk_i) begin
@@ -96,8 +97,10 @@ module npu_return #(
         if ((took_i[c] || deny_i[c]) != pop[c])
           out_q[c] <= pop[c] ? out_q[c] - cnt_t'(1) : out_q[c] + cnt_t'(1);
       end
-      if (took_i[c])
-        ask_q[{req_i[c].we, ask_wp_q[req_i[c].we]}] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
+      if (took_i[c] && !req_i[c].we)
+        read_ask_q[ask_wp_q[0]] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
+      if (took_i[c] && req_i[c].we)
+        write_ask_q[ask_wp_q[1]] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
       if (mine_i[c] || deny_i[c]) head_q[wp_q[c]] <= in;
       if (mine_i[c] && !rsp_i[c].we) data_q[wp_q[c]] <= rdata_i[c];
       if (pop[c]) begin
