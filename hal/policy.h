@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    3u
+#define HAL_POLICY_ABI    4u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
@@ -57,6 +57,9 @@ struct hal_policy_command {
 	 * with it, will run, from what the queue's commands ran so far; at least 1.
 	 * HAL_POLICY_NEVER: not known. */
 	uint64_t expected_ns, rest_ns;
+	/* The same: what the whole submission runs, and the bytes that it moves itself.
+	 */
+	uint64_t whole_ns, expected_bytes;
 };
 
 struct hal_policy_queue {
@@ -94,9 +97,39 @@ enum hal_policy_why {
 struct hal_policy_end {
 	uint64_t ran_ns;
 	uint64_t bytes;
-	int32_t status; /* 0, -EIO, -ECANCELED */
+	int32_t status; /* 0, -EIO, -ECANCELED; of one that the device refused: why */
 	uint32_t reserved;
 };
+
+/* Queues as they came, for a policy that keeps them itself; by .next and .prev. */
+struct hal_policy_list {
+	struct hal_policy_queue *first, *last;
+};
+
+static inline void hal_policy_list_add(struct hal_policy_list *list,
+				       struct hal_policy_queue *queue)
+{
+	queue->next = NULL;
+	queue->prev = list->last;
+	if (list->last != NULL)
+		list->last->next = queue;
+	else
+		list->first = queue;
+	list->last = queue;
+}
+
+static inline void hal_policy_list_take(struct hal_policy_list *list,
+					struct hal_policy_queue *queue)
+{
+	if (queue->prev != NULL)
+		queue->prev->next = queue->next;
+	else
+		list->first = queue->next;
+	if (queue->next != NULL)
+		queue->next->prev = queue->prev;
+	else
+		list->last = queue->prev;
+}
 
 /* ---- what it can ask for: requests, which end in .changed ------------------------ */
 
@@ -115,14 +148,20 @@ struct hal_policy_host {
 	int (*resize)(void *device, struct hal_policy_partition *part, uint32_t units);
 	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
 		     uint64_t window_ns);
+	/* part is asked for again, for what has happened elsewhere; not from pick. */
+	void (*ask)(void *device, struct hal_policy_partition *part);
+	/* The device; .memory_free is as it was when it was opened. */
+	const struct hal_device_info *info;
 };
 
 /* What pick decides beside the queue. */
 struct hal_policy_order {
 	uint32_t commands; /* lease: so many more of it without asking; 0: none */
 	uint32_t reserved;
-	uint64_t until_ns; /* when NULL is answered: ask again then, or after any event;
-			      HAL_POLICY_NEVER is right only while something runs */
+	/* When NULL is answered: ask again then, or after any event of the partition.
+	 * HAL_POLICY_NEVER is right only while the device runs something; of events
+	 * elsewhere .ask tells. */
+	uint64_t until_ns;
 };
 
 /* ---- the policy ------------------------------------------------------------------- */
@@ -130,10 +169,13 @@ struct hal_policy_order {
 /* hal_policy.flags */
 #define HAL_POLICY_ALWAYS  1u /* also asked when a queue has no competitor */
 #define HAL_POLICY_TIMES   2u /* a key is a device time: not served before that */
-#define HAL_POLICY_EXPECTS 4u /* wants .expected_ns and .rest_ns */
+#define HAL_POLICY_EXPECTS 4u /* wants what commands are expected to do */
 /* When it takes over from itself, with other options, own[] of queues and partitions is
  * as detach left it. */
 #define HAL_POLICY_KEEPS 8u
+/* Who starves under it is meant to: he is served after timeout_ms all the same, but the
+ * engine does not go on without it for that. */
+#define HAL_POLICY_STARVES 16u
 
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */
@@ -174,7 +216,7 @@ struct hal_policy {
 	/* Takes one queue out and returns it; NULL: nobody now. */
 	struct hal_policy_queue *(*pick)(void *state, struct hal_policy_partition *part,
 					 uint64_t now_ns, struct hal_policy_order *order);
-	/* A command of queue has ended. */
+	/* A command of queue has ended, or the device has refused it (-errno). */
 	void (*ended)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue, const struct hal_policy_end *end);
 	/* A stop that was asked for is quiet (queue), or part has moved (queue NULL). */

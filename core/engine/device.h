@@ -60,6 +60,7 @@ struct callbacks {
 #define WORK_CALLBACKS 8u  /* .callbacks_begun is not 0 */
 #define WORK_JOURNAL   16u /* what it does is written down, or replayed */
 #define WORK_UNREAD    32u /* a callback has sent what is not read yet (clock=virtual) */
+#define WORK_HELD      64u /* a partition's queues are held while others run */
 
 /* hal_device.intake */
 #define INTAKE_SLEPT   1u /* what has no time was submitted while it slept */
@@ -116,6 +117,8 @@ struct hal_device {
 	uint64_t timer_ns; /* the first of them, or of the next two; UINT64_MAX: none */
 	uint64_t alarm_ns; /* the policy's */
 	uint64_t hold_ns;  /* until which it names nobody, the first of all partitions' */
+	uint32_t held;     /* partitions of which it names nobody */
+	bool picking;      /* it is being asked whose turn it is */
 	uint32_t pending;  /* flights, suspends and resizes the device owes us */
 	uint32_t partition_count;
 	uint32_t next_queue_id, next_timeline_id;

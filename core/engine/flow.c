@@ -698,6 +698,12 @@ static COLD void refused(struct hal_queue *q, struct record *r, int err)
 	f->end_ns = dev->now;
 	q->halted = true;
 	keep_fault(q, hal_last_error());
+	if ((q->slow & SLOW_POLICY) != 0) {
+		const struct hal_bk_event ev = {
+			.status = err, .start_ns = dev->now, .end_ns = dev->now};
+
+		policy_ended(q, f, &ev);
+	}
 	queue_retire(q);
 }
 
@@ -1047,15 +1053,24 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 	return true;
 }
 
+/* What waits for the device. */
+static COLD void take_up(struct hal_device *dev)
+{
+	/* One that had no room is asked once a turn. */
+	if ((dev->work & WORK_BLOCKED) != 0)
+		unblock(dev);
+	if ((dev->work & WORK_HELD) != 0 && list_empty(&dev->flights))
+		policy_idle(dev);
+}
+
 /* What comes before the device is run: rare things, and what is new. */
 static NOINLINE void prepare(struct hal_device *dev)
 {
 	dev->work &= (uint8_t)~WORK_UNREAD;
 	if ((dev->work & WORK_TIMERS) != 0 && dev->timer_ns <= dev->now)
 		timers_run(dev);
-	/* A device that had no room is asked once a turn. */
-	if ((dev->work & WORK_BLOCKED) != 0)
-		unblock(dev);
+	if ((dev->work & (WORK_BLOCKED | WORK_HELD)) != 0)
+		take_up(dev);
 	if ((dev->work & WORK_TODO) != 0)
 		act(dev);
 }

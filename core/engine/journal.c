@@ -130,8 +130,8 @@ static void turn_begins(struct journal *j, uint64_t now)
 		flush(j);
 	j->turn = j->length;
 	j->turn_now = j->now;
-	j->happened =
-		(dev->work & (WORK_TODO | WORK_BLOCKED)) != 0 || dev->timer_ns <= now;
+	j->happened = (dev->work & (WORK_TODO | WORK_BLOCKED | WORK_HELD)) != 0 ||
+		      dev->timer_ns <= now;
 }
 
 static uint64_t journal_now(void *bk)

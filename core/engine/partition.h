@@ -40,6 +40,8 @@ struct hal_partition {
 	/* Queues the policy has, and one more when it wants to see even one that is
 	 * alone: without that, sole is runnable and the policy has not been told yet. */
 	uint32_t enqueued;
+	bool held;                    /* nobody of it is named for now */
+	bool put_off;                 /* to be asked behind the others */
 	struct list waiting;          /* those the policy has, as they came */
 	struct heap order;            /* the same, under a policy that gives keys */
 	struct hal_queue *sole;       /* runnable, and the policy has not been told */

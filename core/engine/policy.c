@@ -32,6 +32,38 @@ static bool in_force(const struct hal_device *dev)
 	return !atomic_load_explicit(&dev->faults.fallback, memory_order_relaxed);
 }
 
+static void for_each_queue(struct hal_device *dev, void (*fn)(struct hal_queue *q))
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues)
+			fn(container_of(it, struct hal_queue, on_partition));
+	}
+}
+
+static int host_start(void *device, struct hal_policy_queue *queue)
+{
+	struct hal_queue *q = queue_of(queue);
+
+	(void)device;
+	if (!q->policy_stops)
+		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
+	if (!q->policy_asks)
+		return suspend_end(q); /* which takes it from the policy */
+	q->policy_asks = false;
+	q->policy_stops = false;
+	return 0;
+}
+
+/* What it has stopped goes on. */
+static void release(struct hal_queue *q)
+{
+	if (q->policy_stops)
+		(void)host_start(q->dev, &q->view);
+}
+
 /* ---- the net ----------------------------------------------------------------------- */
 
 static COLD void fault(struct hal_device *dev, counter *kind, const char *reason)
@@ -42,14 +74,18 @@ static COLD void fault(struct hal_device *dev, counter *kind, const char *reason
 	atomic_store(&f->reason, reason);
 	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
 	 * wants last. */
-	if (dev->policy->key != NULL)
+	if (dev->policy->key != NULL ||
+	    (kind == &f->starved && (dev->policy->flags & HAL_POLICY_STARVES) != 0))
 		return;
 	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
 		f->window = 0;
 		f->window_ns = dev->now;
 	}
-	if (++f->window >= FAULTS_MAX)
-		atomic_store(&f->fallback, true);
+	if (++f->window < FAULTS_MAX)
+		return;
+	atomic_store(&f->fallback, true);
+	/* Nobody is left who would start what it has stopped. */
+	for_each_queue(dev, release);
 }
 
 static struct hal_queue *oldest(const struct hal_partition *part)
@@ -82,32 +118,35 @@ static void job_over(struct hal_queue *q, struct learned *l)
 	l->part_ns = 0;
 }
 
-static void learn_from(struct hal_queue *q, const struct flight *f, uint64_t ran_ns)
+static void learn_from(struct hal_queue *q, const struct flight *f,
+		       const struct hal_policy_end *end)
 {
 	struct learned *l = &q->learned;
 	uint64_t work = work_of(f->record);
 
 	if (work != 0) {
-		learn(&l->work_ns, ran_ns);
+		learn(&l->work_ns, end->ran_ns);
+		learn(&l->work_bytes, end->bytes);
 		learn(&l->work, work);
 	} else {
-		learn(&l->plain_ns, ran_ns);
+		learn(&l->plain_ns, end->ran_ns);
+		learn(&l->plain_bytes, end->bytes);
 		learn(&l->plain, 1);
 	}
 	if ((f->record->own & REC_WHOLE) != 0)
 		return;
 	job_over(q, l);
-	l->part_ns += ran_ns;
+	l->part_ns += end->ran_ns;
 	l->submit_ns = f->submit_ns;
 }
 
-static uint64_t whole_ns(double ns)
+static uint64_t whole(double x, uint64_t least)
 {
 	const uint64_t most = UINT64_C(1) << 62;
 
-	if (ns < 1)
-		return 1;
-	return ns < (double)most ? (uint64_t)(ns + 0.5) : most;
+	if (x < (double)least)
+		return least;
+	return x < (double)most ? (uint64_t)(x + 0.5) : most;
 }
 
 /* The next command, r. */
@@ -117,21 +156,31 @@ static NOINLINE void expect(struct hal_queue *q, const struct record *r)
 	struct hal_policy_command *head = &q->view.head;
 
 	head->expected_ns = HAL_POLICY_NEVER;
-	if (head->work != 0 && l->work > 0)
-		head->expected_ns = whole_ns(l->work_ns / l->work * (double)head->work);
-	else if (head->work == 0 && l->plain > 0)
-		head->expected_ns = whole_ns(l->plain_ns / l->plain);
+	head->expected_bytes = HAL_POLICY_NEVER;
+	if (head->work != 0 && l->work > 0) {
+		double times = (double)head->work / l->work;
+
+		head->expected_ns = whole(l->work_ns * times, 1);
+		head->expected_bytes = whole(l->work_bytes * times, 0);
+	} else if (head->work == 0 && l->plain > 0) {
+		head->expected_ns = whole(l->plain_ns / l->plain, 1);
+		head->expected_bytes = whole(l->plain_bytes / l->plain, 0);
+	}
 	head->rest_ns = head->expected_ns;
+	head->whole_ns = head->expected_ns;
 	if ((r->own & REC_WHOLE) != 0)
 		return;
 	job_over(q, l);
 	if (l->job_ns == 0)
 		return;
+	head->whole_ns = l->job_ns;
 	head->rest_ns = l->job_ns;
 	if (head->submit_ns == l->submit_ns)
 		head->rest_ns -= l->part_ns < l->job_ns ? l->part_ns : l->job_ns - 1;
 	if (head->expected_ns != HAL_POLICY_NEVER && head->rest_ns < head->expected_ns)
 		head->rest_ns = head->expected_ns;
+	if (head->whole_ns < head->rest_ns)
+		head->whole_ns = head->rest_ns;
 }
 
 /* ---- in and out -------------------------------------------------------------------- */
@@ -218,6 +267,18 @@ void policy_enqueue(struct hal_queue *q)
 	hand(q);
 }
 
+/* Somebody of it is named again, or nobody waits there any more. */
+static NOINLINE void unhold(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	part->held = false;
+	if (--dev->held > 0)
+		return;
+	dev->hold_ns = UINT64_MAX;
+	timer_first(dev);
+}
+
 static void take_back(struct hal_queue *q, enum hal_policy_why why)
 {
 	struct hal_device *dev = q->dev;
@@ -234,6 +295,8 @@ static void take_back(struct hal_queue *q, enum hal_policy_why why)
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
 {
 	drop(q);
+	if (q->part->held && q->part->view.runnable == 0)
+		unhold(q->part);
 	take_back(q, why);
 }
 
@@ -265,6 +328,8 @@ static void hold(struct hal_partition *part, uint64_t at_ns)
 	struct hal_device *dev = part->dev;
 	uint64_t since = oldest(part)->view.runnable_ns;
 
+	dev->held += !part->held;
+	part->held = true;
 	if (dev->starve_ns < at_ns && since + dev->starve_ns < at_ns)
 		at_ns = since + dev->starve_ns + 1;
 	if (at_ns < dev->hold_ns)
@@ -283,6 +348,28 @@ static COLD struct hal_queue *overrule(struct hal_partition *part, counter *kind
 	return q;
 }
 
+/* Nobody is named, and the device has nothing. */
+static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	/* Others may be what is waited for: those for whom the device had no room, and
+	 * those who have not been asked yet. */
+	if (!list_empty(&dev->blocked)) {
+		dev->work |= WORK_HELD;
+		hold(part, HAL_POLICY_NEVER);
+		return NULL;
+	}
+	if (!part->put_off && !list_empty(&dev->runnable)) {
+		part->put_off = true;
+		partition_runnable(part);
+		return NULL;
+	}
+	part->put_off = false;
+	return overrule(part, &dev->faults.stalls,
+			"it names nobody, and no time, while nothing runs");
+}
+
 static NOINLINE struct hal_queue *nobody(struct hal_partition *part, uint64_t until_ns)
 {
 	struct hal_device *dev = part->dev;
@@ -290,9 +377,12 @@ static NOINLINE struct hal_queue *nobody(struct hal_partition *part, uint64_t un
 	if (until_ns <= dev->now)
 		return overrule(part, &dev->faults.stalls,
 				"it names nobody, until a time that has passed");
-	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0)
-		return overrule(part, &dev->faults.stalls,
-				"it names nobody, and no time, while nothing runs");
+	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0) {
+		if (list_empty(&dev->flights))
+			return nobody_runs(part);
+		part->put_off = false;
+		dev->work |= WORK_HELD;
+	}
 	hold(part, until_ns);
 	return NULL;
 }
@@ -302,10 +392,12 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
-	struct hal_policy_queue *v =
-		dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
+	struct hal_policy_queue *v;
 	struct hal_queue *q;
 
+	dev->picking = true;
+	v = dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
+	dev->picking = false;
 	if (v == NULL)
 		return nobody(part, o.until_ns);
 	q = queue_of(v);
@@ -402,6 +494,8 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	if (q == NULL)
 		return NULL;
 	drop(q);
+	if (UNLIKELY(part->held))
+		unhold(part);
 	counter_max(&dev->faults.longest_wait_ns, waited);
 	return q;
 }
@@ -419,7 +513,7 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 	};
 
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
-		learn_from(q, f, end.ran_ns);
+		learn_from(q, f, &end);
 	if (!in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
@@ -446,6 +540,12 @@ static void ask_again(struct hal_device *dev)
 	dev->hold_ns = UINT64_MAX;
 	hal_list_for_each (it, &dev->partitions)
 		partition_runnable(container_of(it, struct hal_partition, on_device));
+}
+
+void policy_idle(struct hal_device *dev)
+{
+	dev->work &= (uint8_t)~WORK_HELD;
+	ask_again(dev);
 }
 
 void policy_timers(struct hal_device *dev)
@@ -504,20 +604,6 @@ void policy_carry_out(struct hal_queue *q)
 	policy_changed(q->part, q);
 }
 
-static int host_start(void *device, struct hal_policy_queue *queue)
-{
-	struct hal_queue *q = queue_of(queue);
-
-	(void)device;
-	if (!q->policy_stops)
-		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
-	if (!q->policy_asks)
-		return suspend_end(q); /* which takes it from the policy */
-	q->policy_asks = false;
-	q->policy_stops = false;
-	return 0;
-}
-
 static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
 {
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
@@ -533,6 +619,15 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
 
 	return dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+}
+
+static void host_ask(void *device, struct hal_policy_partition *part)
+{
+	const struct hal_device *dev = device;
+
+	/* Two that ask for each other when they are asked would never end. */
+	if (!dev->picking)
+		partition_runnable(container_of(part, struct hal_partition, view));
 }
 
 /* ---- which policy ------------------------------------------------------------------ */
@@ -562,6 +657,8 @@ static void view_reset(struct hal_queue *q)
 		q->slow |= SLOW_POLICY;
 	q->view.head.expected_ns = HAL_POLICY_NEVER;
 	q->view.head.rest_ns = HAL_POLICY_NEVER;
+	q->view.head.whole_ns = HAL_POLICY_NEVER;
+	q->view.head.expected_bytes = HAL_POLICY_NEVER;
 	q->lease = 0;
 	q->kept = false;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
@@ -601,25 +698,12 @@ void policy_detach(struct hal_queue *q)
 	q->admitted = false;
 }
 
-/* Each queue there is: with its partition's runnable ones in the order they came. */
-static void for_each_queue(struct hal_device *dev, void (*fn)(struct hal_queue *q))
-{
-	hal_list_for_each (p, &dev->partitions) {
-		struct hal_partition *part =
-			container_of(p, struct hal_partition, on_device);
-
-		hal_list_for_each (it, &part->queues)
-			fn(container_of(it, struct hal_queue, on_partition));
-	}
-}
-
 static void give_up(struct hal_queue *q)
 {
 	if (q->runnable && q->part->sole != q)
 		take_back(q, HAL_POLICY_REPLACED);
 	policy_detach(q);
-	if (q->policy_stops)
-		(void)host_start(q->dev, &q->view);
+	release(q);
 	q->policy_stops = false; /* the next one is not told when it is quiet */
 }
 
@@ -683,6 +767,8 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.start = host_start,
 		.resize = host_resize,
 		.limit = host_limit,
+		.ask = host_ask,
+		.info = &dev->info,
 	};
 	bool keeps = p == dev->policy && (p->flags & HAL_POLICY_KEEPS) != 0;
 	uint64_t alarm_ns = dev->alarm_ns;
@@ -716,7 +802,9 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		for (size_t i = 0; !keeps && i < ARRAY_LENGTH(part->view.own); i++)
 			part->view.own[i] = 0;
 		part->leased = NULL;
+		part->held = false;
 	}
+	dev->held = 0;
 	if (!keeps)
 		for_each_queue(dev, own_reset);
 	for_each_queue(dev, take_over);

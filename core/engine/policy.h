@@ -30,6 +30,8 @@ struct hal_queue *policy_pick(struct hal_partition *part);
 void policy_ended(struct hal_queue *q, const struct flight *f,
 		  const struct hal_bk_event *ev);
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
+/* The device has nothing more to end: who is held for that is asked for again. */
+void policy_idle(struct hal_device *dev);
 /* .alarm_ns or .hold_ns may have come. */
 void policy_timers(struct hal_device *dev);
 /* The stop of q that it has asked for. */

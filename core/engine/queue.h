@@ -64,11 +64,11 @@ struct asked {
 /* What its commands ran, as far as policies want to know: sums in which the last eight
  * or so count most. */
 struct learned {
-	double work_ns, work;   /* those whose work is known */
-	double plain_ns, plain; /* those of which it is not, and how many */
-	uint64_t job_ns;        /* a submission of several commands; 0: not known */
-	uint64_t job, part_ns;  /* which one is ending, what it had */
-	uint64_t submit_ns;     /* when that was submitted */
+	double work_ns, work_bytes, work;    /* those whose work is known */
+	double plain_ns, plain_bytes, plain; /* those of which it is not, and how many */
+	uint64_t job_ns;       /* a submission of several commands; 0: not known */
+	uint64_t job, part_ns; /* which one is ending, what it had */
+	uint64_t submit_ns;    /* when that was submitted */
 };
 
 struct hal_queue {

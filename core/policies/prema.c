@@ -26,16 +26,12 @@ enum { SHARED, CLASS, LENGTH };
 
 static const uint64_t tokens_of[CLASSES] = {1, 3, 9};
 
-/* Those of one class and length wait in the order in which they came: the first has most
- * tokens, so only those have to be looked at. */
-struct list {
-	struct hal_policy_queue *first, *last;
-};
-
 struct shared {
 	uint64_t queues;
 	uint64_t waiting; /* bit a length: one of the lists is not empty */
-	struct list list[LENGTHS][CLASSES];
+	/* Those of one class and length, in the order in which they came: the first has
+	 * most tokens, so only those have to be looked at. */
+	struct hal_policy_list list[LENGTHS][CLASSES];
 };
 
 struct prema {
@@ -106,7 +102,8 @@ static uint64_t length_of(uint64_t ns)
 	return length;
 }
 
-static struct list *list_of(struct shared *s, const struct hal_policy_queue *queue)
+static struct hal_policy_list *list_of(struct shared *s,
+				       const struct hal_policy_queue *queue)
 {
 	return &s->list[queue->own[LENGTH]][queue->own[CLASS]];
 }
@@ -117,7 +114,6 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	const struct prema *prema = state;
 	struct shared *s = shared_of(queue->own);
 	uint64_t rest_ns = queue->head.rest_ns;
-	struct list *l;
 
 	(void)part;
 	if (s == NULL)
@@ -128,29 +124,14 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	queue->own[CLASS] = (uint64_t)(queue->head.priority >= 0) +
 			    (uint64_t)(queue->head.priority > 0);
 	s->waiting |= UINT64_C(1) << queue->own[LENGTH];
-	l = list_of(s, queue);
-	queue->next = NULL;
-	queue->prev = l->last;
-	if (queue->prev != NULL)
-		queue->prev->next = queue;
-	else
-		l->first = queue;
-	l->last = queue;
+	hal_policy_list_add(list_of(s, queue), queue);
 }
 
 static void take(struct shared *s, struct hal_policy_queue *queue)
 {
-	struct list *l = list_of(s, queue);
 	bool empty = true;
 
-	if (queue->prev != NULL)
-		queue->prev->next = queue->next;
-	else
-		l->first = queue->next;
-	if (queue->next != NULL)
-		queue->next->prev = queue->prev;
-	else
-		l->last = queue->prev;
+	hal_policy_list_take(list_of(s, queue), queue);
 	for (size_t c = 0; c < CLASSES; c++)
 		empty = empty && s->list[queue->own[LENGTH]][c].first == NULL;
 	if (empty)

@@ -36,9 +36,7 @@ enum { SHARED, CLASS };
 
 struct shared {
 	uint64_t queues;
-	struct {
-		struct hal_policy_queue *first, *last;
-	} list[CLASSES];
+	struct hal_policy_list list[CLASSES];
 	uint64_t period_ends_ns;
 	uint64_t ended[WINDOW]; /* productive commands; [0] of this period */
 	uint64_t best;
@@ -191,27 +189,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		return;
 	catch_up(tgs, s, queue->runnable_ns);
 	queue->own[CLASS] = c;
-	queue->next = NULL;
-	queue->prev = s->list[c].last;
-	if (queue->prev != NULL)
-		queue->prev->next = queue;
-	else
-		s->list[c].first = queue;
-	s->list[c].last = queue;
-}
-
-static void take(struct shared *s, struct hal_policy_queue *queue)
-{
-	uint64_t c = queue->own[CLASS];
-
-	if (queue->prev != NULL)
-		queue->prev->next = queue->next;
-	else
-		s->list[c].first = queue->next;
-	if (queue->next != NULL)
-		queue->next->prev = queue->prev;
-	else
-		s->list[c].last = queue->prev;
+	hal_policy_list_add(&s->list[c], queue);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -219,7 +197,8 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 {
 	(void)state, (void)part, (void)why;
 	if (shared_of(queue->own) != NULL)
-		take(shared_of(queue->own), queue);
+		hal_policy_list_take(&shared_of(queue->own)->list[queue->own[CLASS]],
+				     queue);
 }
 
 /* Who came first, but for best effort that is not due yet. */
@@ -241,7 +220,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		best = effort;
 	}
 	if (best != NULL)
-		take(s, best);
+		hal_policy_list_take(&s->list[best->own[CLASS]], best);
 	else if (effort != NULL)
 		order->until_ns = s->due_ns;
 	return best;

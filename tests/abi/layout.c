@@ -362,6 +362,11 @@ static void policy_h(void)
 	FIELD(hal_policy_command, work);
 	FIELD(hal_policy_command, expected_ns);
 	FIELD(hal_policy_command, rest_ns);
+	FIELD(hal_policy_command, whole_ns);
+	FIELD(hal_policy_command, expected_bytes);
+	STRUCT(hal_policy_list);
+	FIELD(hal_policy_list, first);
+	FIELD(hal_policy_list, last);
 	STRUCT(hal_policy_end);
 	FIELD(hal_policy_end, ran_ns);
 	FIELD(hal_policy_end, bytes);
@@ -376,6 +381,8 @@ static void policy_h(void)
 	FIELD(hal_policy_host, start);
 	FIELD(hal_policy_host, resize);
 	FIELD(hal_policy_host, limit);
+	FIELD(hal_policy_host, ask);
+	FIELD(hal_policy_host, info);
 	STRUCT(hal_policy_order);
 	FIELD(hal_policy_order, commands);
 	FIELD(hal_policy_order, reserved);

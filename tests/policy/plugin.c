@@ -150,6 +150,12 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		if (q == c->victim)
 			q = q->next;
 		break;
+	case PLUGIN_BEHIND:
+		if (c->asks_in_pick)
+			c->host->ask(c->host->device, c->behind);
+		if (part == c->behind && c->enough > 0)
+			return nobody(order, HAL_POLICY_NEVER);
+		break;
 	default:
 		break;
 	}
@@ -161,8 +167,15 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
-	(void)state, (void)part, (void)end;
+	(void)state;
 	c->ended++;
+	if (end->status != 0)
+		c->status = end->status;
+	if (c->mode == PLUGIN_BEHIND && part != c->behind) {
+		c->enough -= c->enough > 0;
+		if (c->asks)
+			c->host->ask(c->host->device, c->behind);
+	}
 	if (c->mode == PLUGIN_PREEMPT && queue->head.priority > 0)
 		c->started = c->host->start(c->host->device, c->victim);
 }

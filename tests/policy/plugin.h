@@ -12,6 +12,7 @@ enum plugin_mode {
 	PLUGIN_PAST,     /* nobody, until a time that has passed */
 	PLUGIN_HOLD,     /* nobody until .hold_ns */
 	PLUGIN_STARVE,   /* never the queue .victim */
+	PLUGIN_BEHIND,   /* nobody of .behind until .enough of others have ended */
 	PLUGIN_PREEMPT,  /* stops .victim while a queue of priority above 0 has work */
 };
 
@@ -22,6 +23,10 @@ struct plugin_control {
 	struct hal_policy_queue *last; /* attached last */
 	struct hal_policy_queue *stranger, *victim;
 	struct hal_policy_partition *part; /* of the last attached */
+	struct hal_policy_partition *behind;
+	uint64_t enough;       /* of others have to end before anybody of it is named */
+	uint32_t asks;         /* .behind, as others end */
+	uint32_t asks_in_pick; /* .behind, whoever is asked for */
 	uint64_t hold_ns;
 	uint64_t create_alarm_ns; /* set in create; 0: none */
 	uint64_t again_ns;        /* .alarm sets the next one to so much from then */
@@ -34,6 +39,7 @@ struct plugin_control {
 	uint64_t alarms, alarm_at_ns;
 	uint64_t overruns;    /* enqueued twice, or dequeued without */
 	uint64_t now_ns;      /* of the last pick */
+	int status;           /* of the last that did not end well */
 	int stopped, started; /* what the last ones answered */
 	int limited;
 	const struct hal_policy_host *host;

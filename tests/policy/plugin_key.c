@@ -27,6 +27,8 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	(void)state, (void)part;
 	if (queue->id == 0 && c->heads < HEADS) {
 		c->head[c->heads].expected_ns = queue->head.expected_ns;
+		c->head[c->heads].whole_ns = queue->head.whole_ns;
+		c->head[c->heads].expected_bytes = queue->head.expected_bytes;
 		c->head[c->heads++].rest_ns = queue->head.rest_ns;
 	}
 	return c->key_ns != HAL_POLICY_NEVER ? now_ns + c->key_ns : c->key_ns;

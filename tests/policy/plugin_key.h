@@ -18,7 +18,7 @@ struct plugin_key_control {
 	uint64_t queue_own, part_own; /* at the last attach, before that */
 	uint64_t heads;
 	struct {
-		uint64_t expected_ns, rest_ns;
+		uint64_t expected_ns, rest_ns, whole_ns, expected_bytes;
 	} head[HEADS]; /* of queue 0, with each key */
 };
 

@@ -204,6 +204,56 @@ static void detached_all_the_same(void **state)
 	assert_int_equal(t.c->detached, 3);
 }
 
+/* Who can start what it has stopped, when it is not asked any more? */
+static void started_all_the_same(void **state)
+{
+	struct hal_queue *third;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	third = add_queue(t.w.part, 0, 1, 0);
+	t.c->stranger = t.c->last;
+	assert_int_equal(t.c->host->stop(t.c->host->device, t.c->last, HAL_SUSPEND_DRAIN),
+			 0);
+	(void)submit(&t.w, third, 1, 10, 'c');
+	t.c->mode = PLUGIN_STRANGER;
+	(void)submit(&t.w, t.a, 7, 10, 'a');
+	(void)submit(&t.w, t.b, 7, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(policy_of(&t.w).fallback, 0);
+	assert_int_equal(ended.length, 14);
+	(void)submit(&t.w, t.a, 7, 10, 'a');
+	(void)submit(&t.w, t.b, 7, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	assert_int_equal(ended.length, 29);
+	OK(hal_queue_destroy(third));
+	t.c->overruns = 0; /* it was not told of all */
+	two_close(&t);
+}
+
+/* A command that was picked ends, also when the device does not take it. */
+static void told_of_refused(void **state)
+{
+	const struct hal_ref_extension *ref;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	ref = hal_device_extension(t.w.dev, "ref");
+	(void)submit(&t.w, t.a, 1, 10, 'a');
+	pass(&t.w, 1);
+	OK(ref->inject(hal_device_native(t.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
+	(void)submit(&t.w, t.a, 1, 10, 'a');
+	(void)submit(&t.w, t.b, 1, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 2);
+	assert_int_equal(t.c->ended, 3);
+	assert_int_equal(t.c->status, -EIO);
+	two_close(&t);
+}
+
 static void net(void **state)
 {
 	struct hal_partition *elsewhere;
@@ -263,7 +313,8 @@ static void net(void **state)
 	i = misbehave(&t, PLUGIN_NOBODY, 80000000);
 	assert_in_range(i.stalls, 77, 80);
 	assert_int_equal(i.fallback, 0);
-	assert_int_equal(t.c->picked, i.stalls);
+	/* Once more while the other partition had not been asked. */
+	assert_in_range(t.c->picked, i.stalls, i.stalls + 1);
 	OK(hal_queue_destroy(other));
 	OK(hal_partition_destroy(elsewhere));
 	two_close(&t);
@@ -338,6 +389,129 @@ static void starves(void **state)
 	assert_int_equal(ended.length, 305);
 	assert_int_equal(policy_of(&t.w).starved, 5);
 	two_close(&t);
+}
+
+/* Who starves is meant to: it is served in the end, but that is no reason to go on
+ * without the policy. */
+static void starves_as_meant(void **state)
+{
+	static const char *const options[] = {"hal.plugins=" PLUGIN_STARVES,
+					      ONE_AT_A_TIME, "policy.name=starves",
+					      "policy.timeout_ms=1", NULL};
+	struct plugin_control *c = control_of(PLUGIN_STARVES);
+	struct hal_queue *a, *b;
+	struct world w;
+
+	(void)state;
+	world_open(&w, options);
+	a = add_queue(w.part, 0, 1, 0);
+	b = add_queue(w.part, 0, 1, 0);
+	c->mode = PLUGIN_STARVE;
+	c->victim = c->last;
+	(void)submit(&w, a, 300, 100000, 'a');
+	(void)submit(&w, b, 28, 10, 'b');
+	finish_all(&w);
+	assert_in_range(policy_of(&w).starved, 26, 28);
+	assert_int_equal(policy_of(&w).fallback, 0);
+	OK(hal_queue_destroy(a));
+	OK(hal_queue_destroy(b));
+	world_close(&w);
+}
+
+/* ---- partitions that wait for each other --------------------------------------------- */
+
+struct sides {
+	struct two t;
+	struct hal_partition *elsewhere;
+	struct hal_queue *other;
+};
+
+/* Nobody of elsewhere is named while anything of the first partition runs. */
+static void sides_open(struct sides *s)
+{
+	two_open(&s->t, with_plugin);
+	s->t.c = control_of(PLUGIN_ALWAYS);
+	OK(hal_device_set_policy(s->t.w.dev, "always", NULL));
+	s->elsewhere = add_partition(&s->t.w);
+	s->other = add_queue(s->elsewhere, 0, 1, 0);
+	s->t.c->behind = s->t.c->part;
+	s->t.c->mode = PLUGIN_BEHIND;
+}
+
+static void sides_close(struct sides *s)
+{
+	OK(hal_queue_destroy(s->other));
+	OK(hal_partition_destroy(s->elsewhere));
+	two_close(&s->t);
+}
+
+static void asks(void **state)
+{
+	struct sides s;
+	struct world *w = &s.t.w;
+
+	(void)state;
+	sides_open(&s);
+	assert_string_equal(s.t.c->host->info->backend, "ref");
+	/* Told of what ended elsewhere: at once, though that goes on with another. */
+	s.t.c->asks = 1;
+	s.t.c->enough = 2;
+	(void)submit(w, s.t.a, 3, 100, 'a');
+	pass(w, 1);
+	(void)submit(w, s.other, 1, 10, 'x');
+	pass(w, 199);
+	assert_string_equal(ended.text, "aa");
+	pass(w, 11);
+	assert_string_equal(ended.text, "aax");
+	finish_all(w);
+	assert_int_equal(policy_of(w).stalls, 0);
+	/* It was held for up to ten seconds: nobody waits for the end of that. */
+	assert_int_equal(hal_device_now(w->dev), 300);
+	/* Not told: when the device has nothing more, and then it is overruled. */
+	s.t.c->asks = 0;
+	s.t.c->enough = 10;
+	(void)submit(w, s.t.a, 2, 100, 'a');
+	pass(w, 1);
+	(void)submit(w, s.other, 1, 10, 'x');
+	finish_all(w);
+	assert_string_equal(ended.text, "aaxaaax");
+	assert_int_equal(hal_device_now(w->dev), 510);
+	assert_int_equal(policy_of(w).stalls, 1);
+	/* And asked before somebody who is about to start, it is asked behind him. */
+	s.t.c->asks = 1;
+	s.t.c->enough = 1;
+	(void)submit(w, s.other, 2, 10, 'x');
+	(void)submit(w, s.t.a, 3, 100, 'a');
+	finish_all(w);
+	assert_string_equal(ended.text, "aaxaaaxaxxaa");
+	assert_int_equal(policy_of(w).stalls, 1);
+	sides_close(&s);
+}
+
+/* Two that ask for each other whenever they are asked; and withdrawn while it is held. */
+static void asks_round(void **state)
+{
+	struct sides s;
+	struct world *w = &s.t.w;
+
+	(void)state;
+	sides_open(&s);
+	s.t.c->asks_in_pick = 1;
+	s.t.c->enough = 10;
+	(void)submit(w, s.t.a, 3, 100, 'a');
+	pass(w, 1);
+	(void)submit(w, s.other, 1, 10, 'x');
+	pass(w, 150);
+	assert_in_range(s.t.c->picked, 1, 10);
+	OK(hal_queue_suspend(s.other, HAL_SUSPEND_DRAIN, NULL));
+	finish_all(w);
+	assert_int_equal(hal_device_now(w->dev), 300);
+	s.t.c->enough = 0;
+	OK(hal_queue_resume(s.other));
+	finish_all(w);
+	assert_string_equal(ended.text, "aaax");
+	assert_int_equal(policy_of(w).stalls, 0);
+	sides_close(&s);
 }
 
 static void wrong_plugins(void **state)
@@ -783,8 +957,13 @@ int main(void)
 		cmocka_unit_test(lease),
 		cmocka_unit_test(not_admitted),
 		cmocka_unit_test(detached_all_the_same),
+		cmocka_unit_test(started_all_the_same),
+		cmocka_unit_test(told_of_refused),
 		cmocka_unit_test(net),
 		cmocka_unit_test(starves),
+		cmocka_unit_test(starves_as_meant),
+		cmocka_unit_test(asks),
+		cmocka_unit_test(asks_round),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(wrong_plugins),
 		cmocka_unit_test(hold_and_alarm),

@@ -198,10 +198,14 @@ static void expected(void **state)
 	ask(&h, 70);
 	assert_true(HEAD(h).expected_ns == HAL_POLICY_NEVER);
 	assert_true(HEAD(h).rest_ns == HAL_POLICY_NEVER);
+	assert_true(HEAD(h).whole_ns == HAL_POLICY_NEVER);
+	assert_true(HEAD(h).expected_bytes == HAL_POLICY_NEVER);
 	finish_all(&h.w);
 	ask(&h, 70);
 	assert_int_equal(HEAD(h).expected_ns, 70);
 	assert_int_equal(HEAD(h).rest_ns, 70);
+	assert_int_equal(HEAD(h).whole_ns, 70);
+	assert_int_equal(HEAD(h).expected_bytes, 0);
 	finish_all(&h.w);
 	/* It follows: after eight of 150 most of the way, after 60 all of it. */
 	for (int i = 0; i < 8; i++)
@@ -286,6 +290,38 @@ static void four(struct heads *h)
 	OK(hal_submit(h->a, &d, NULL));
 }
 
+/* What copies move is known as what they run is. */
+static void expected_bytes(void **state)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_submit_desc one = HAL_INIT(hal_submit_desc);
+	struct hal_buffer *buf;
+	struct hal_point done;
+	struct hal_cmd copy;
+	struct heads h;
+
+	(void)state;
+	heads_open(&h);
+	d.bytes = 8192;
+	OK(hal_buffer_create(h.w.part, &d, &buf));
+	copy = hal_cmd_copy(buf, 0, buf, 4096, 1000);
+	one.cmds = &copy;
+	one.cmd_count = 1;
+	for (int i = 0; i < 3; i++) {
+		OK(hal_submit(h.a, &one, &done));
+		finish(done);
+	}
+	ask(&h, 10);
+	assert_int_equal(HEAD(h).expected_bytes, 2000);
+	finish_all(&h.w);
+	/* The one that has just ended moved nothing. */
+	ask(&h, 10);
+	assert_in_range(HEAD(h).expected_bytes, 1300, 1600);
+	finish_all(&h.w);
+	OK(hal_buffer_destroy(buf));
+	heads_close(&h);
+}
+
 static void rest(void **state)
 {
 	static const uint64_t rests[] = {1000, 900, 700, 400};
@@ -305,6 +341,8 @@ static void rest(void **state)
 	assert_int_equal(h.c->heads, 4);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(h.c->head[i].rest_ns, rests[i]);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(h.c->head[i].whole_ns, 1000);
 	/* A mean of 250 for one; what is left is never less than that. */
 	assert_in_range(h.c->head[3].expected_ns, 200, 300);
 	heads_close(&h);
@@ -313,9 +351,13 @@ static void rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),           cmocka_unit_test(times_net),
-		cmocka_unit_test(keeps),           cmocka_unit_test(expected),
-		cmocka_unit_test(expected_bounds), cmocka_unit_test(rest),
+		cmocka_unit_test(times),
+		cmocka_unit_test(times_net),
+		cmocka_unit_test(keeps),
+		cmocka_unit_test(expected),
+		cmocka_unit_test(expected_bounds),
+		cmocka_unit_test(expected_bytes),
+		cmocka_unit_test(rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
