@@ -76,6 +76,7 @@ struct sim_bk_queue {
 struct sim {
 	const char *target;
 	const char *policy; /* NULL: now this, now that */
+	bool stops;         /* the policy in force stops queues */
 	uint64_t seed, random;
 	uint32_t step;
 	bool verbose;

@@ -127,17 +127,14 @@ int sim_wait(struct hal_point p)
 
 /* Nobody has to ask before what is there keeps to its limits: they are short. */
 static const char *const limits[] = {
-	"quota_window_us=20",
-	"quota_permille=300",
-	"quota_unknown_us=2",
-	"token_rate=300000",
-	"token_burst=3",
-	"static_slots=12",
-	"static_slot_us=10",
-	"tgs_period_us=10",
-	"laxity_unknown_us=3",
-	"prema_unknown_us=3",
-	NULL,
+	"quota_window_us=20",    "quota_permille=300",
+	"quota_unknown_us=2",    "token_rate=300000",
+	"token_burst=3",         "static_slots=12",
+	"static_slot_us=10",     "tgs_period_us=10",
+	"laxity_unknown_us=3",   "prema_unknown_us=3",
+	"reef_kills=4",          "orion_unknown_us=3",
+	"orion_memory_mbs=1000", "themis_lease_us=5",
+	"themis_unknown_us=3",   NULL,
 };
 
 static int set_policy(struct sim *s, const char *name)
@@ -145,6 +142,7 @@ static int set_policy(struct sim *s, const char *name)
 	if (s->verbose)
 		printf("  policy %s\n", name);
 	SIM_OK(hal_device_set_policy(s->dev, name, limits));
+	s->stops |= !strcmp(name, "reef") || !strcmp(name, "out_reef");
 	return 0;
 }
 
@@ -161,9 +159,9 @@ static int check_policy(struct sim *s)
 
 static int random_policy(struct sim *s)
 {
-	static const char *const names[] = {"fifo",   "rr",    "priority", "wfq",
-					    "edf",    "quota", "token",    "static",
-					    "laxity", "tgs",   "prema"};
+	static const char *const names[] = {"fifo",  "rr",    "priority", "wfq",    "edf",
+					    "quota", "token", "static",   "laxity", "tgs",
+					    "prema", "reef",  "orion",    "themis"};
 	uint64_t k = sim_random(s, sizeof(names) / sizeof(*names));
 
 	if (check_policy(s))
@@ -470,8 +468,9 @@ static int queue_suspend(struct sim *s)
 		return 0;
 	}
 	/* Not replayable, or not in this device's modes; or the resume of the one before
-	 * has not happened yet. */
-	SIM_ANSWER(!err || err == -ENOTSUP || (err == -EBUSY && !reached(q->quiet)));
+	 * has not happened yet, or the policy has stopped it. */
+	SIM_ANSWER(!err || err == -ENOTSUP ||
+		   (err == -EBUSY && (!reached(q->quiet) || s->stops)));
 	if (err)
 		return 0;
 	q->suspended = true;
@@ -495,7 +494,7 @@ static int queue_resume(struct sim *s)
 		return 0;
 	err = hal_queue_resume(q->q);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	SIM_ANSWER(err == (q->suspended ? 0 : -EINVAL));
+	SIM_ANSWER(err == (q->suspended ? 0 : -EINVAL) || (!err && s->stops));
 	q->suspended = false;
 	return 0;
 }

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * orion: best effort runs beside high-priority work only where it will not disturb it.
+ *
+ * Orion (Strati, Ma, Klimovic 2024): while a high-priority kernel runs, one of best
+ * effort is started only if one of the two is bound by compute and the other by memory,
+ * and if it leaves units for the other; and when those that were started are expected to
+ * run longer than a fraction of the high-priority request, all of them have to end before
+ * the next.  There profiles are taken beforehand, and units are streaming multiprocessors
+ * that all share; here what commands run and move is learned, and units are partitions:
+ * beside it means in another one, in its own nothing runs beside it.  Of which nothing is
+ * known runs beside nothing.
+ *
+ * Good where tenants with units of their own still meet in memory: who would take the
+ * bandwidth of a high-priority tenant waits, who computes beside its copies does not.
+ * Bad where they do not meet there, for instance with channels of their own: best effort
+ * waits for nothing (under fifo it runs); and it may not run at all beside a tenant of
+ * its own kind that is never idle.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <hal/policy.h>
+
+/* By what a command is bound, as far as is known; with HIGH, of high priority. */
+enum kind { COMPUTE, MEMORY, UNKNOWN, HIGH, KINDS = 2 * HIGH };
+/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared; of
+ * queues also the kind of the newest command, how many the device has, of high priority
+ * with one that waits (in between two of them it is not idle), and as what they count. */
+enum { SHARED, KIND, RUNNING, AS };
+
+struct shared {
+	struct hal_policy_partition *part;
+	uint64_t queues;
+	struct hal_policy_list list[KINDS];
+	uint64_t high; /* commands of high priority */
+	bool held;     /* in orion.held */
+	struct shared *next;
+};
+
+struct orion {
+	const struct hal_host *host;
+	const struct hal_policy_host *device;
+	int64_t priority;
+	uint64_t unknown_ns, permille;
+	double memory; /* bytes a ns from which it is bound by that; 0: not known */
+	uint64_t count[KINDS]; /* commands of all partitions */
+	uint64_t ns;           /* what those were to run that started since it had none */
+	uint64_t request_ns;   /* of the last of high priority; 0: there was none yet */
+	struct shared *held; /* partitions whose best effort waits for an end elsewhere */
+};
+
+static const struct hal_option_def options[] = {
+	{"orion_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
+	 "orion: priority from which work is not to be disturbed; below is best effort"},
+	{"orion_permille", HAL_OPTION_INT, 1, 1000000, NULL, "25",
+	 "orion: of a high-priority request, best effort may run at once"},
+	{"orion_memory_mbs", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
+	 "orion: MB/s from which a command is bound by memory; 0: 60 % of the device's"},
+	{"orion_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
+	 "orion: what a command is taken to run while none of its queue has ended"},
+};
+
+static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
+		  const struct hal_policy_host *device, void **state)
+{
+	struct orion *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return host->fail(ENOMEM, "orion: no memory");
+	o->host = host;
+	o->device = device;
+	o->priority = host->option_int(cfg, "orion_priority");
+	o->permille = (uint64_t)host->option_int(cfg, "orion_permille");
+	o->unknown_ns = (uint64_t)host->option_int(cfg, "orion_unknown_us") * 1000;
+	o->memory = (double)host->option_int(cfg, "orion_memory_mbs") * 1e-3;
+	if (o->memory == 0)
+		o->memory = (double)device->info->bandwidth * 0.6e-9;
+	*state = o;
+	return 0;
+}
+
+static struct shared *shared_of(const uint64_t *own)
+{
+	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
+}
+
+/* ---- what the device has ------------------------------------------------------------ */
+
+/* So many commands of queue, all of that kind. */
+static void count(struct orion *o, struct hal_policy_queue *queue, uint64_t kind,
+		  uint64_t running)
+{
+	struct shared *s = shared_of(queue->own);
+
+	o->count[queue->own[AS]] -= queue->own[RUNNING];
+	if (queue->own[AS] >= HIGH)
+		s->high -= queue->own[RUNNING];
+	o->count[kind] += running;
+	if (kind >= HIGH)
+		s->high += running;
+	queue->own[RUNNING] = running;
+	queue->own[AS] = kind;
+}
+
+/* Something has ended, which may be what somebody waits for. */
+static void ask_held(struct orion *o)
+{
+	while (o->held != NULL) {
+		struct shared *s = o->held;
+
+		o->held = s->next;
+		s->held = false;
+		o->device->ask(o->device->device, s->part);
+	}
+}
+
+static void count_less(struct orion *o, struct hal_policy_queue *queue)
+{
+	if (queue->own[RUNNING] > 0)
+		count(o, queue, queue->own[AS], queue->own[RUNNING] - 1);
+	ask_held(o);
+}
+
+static void ended(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
+{
+	(void)part, (void)end;
+	if (shared_of(queue->own) != NULL)
+		count_less(state, queue);
+}
+
+/* ---- there and gone ----------------------------------------------------------------- */
+
+static int attach(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue)
+{
+	const struct orion *o = state;
+	struct shared *s = shared_of(part->own);
+
+	if (s == NULL) {
+		s = calloc(1, sizeof(*s));
+		if (s == NULL)
+			return o->host->fail(ENOMEM, "orion: no memory");
+		s->part = part;
+		part->own[SHARED] = (uintptr_t)s;
+	}
+	s->queues++;
+	queue->own[SHARED] = (uintptr_t)s;
+	return 0;
+}
+
+static void detach(void *state, struct hal_policy_partition *part,
+		   struct hal_policy_queue *queue)
+{
+	struct orion *o = state;
+	struct shared *s = shared_of(queue->own);
+
+	count(o, queue, UNKNOWN, 0);
+	ask_held(o);
+	if (--s->queues != 0)
+		return;
+	free(s);
+	part->own[SHARED] = 0;
+}
+
+/* ---- the queues --------------------------------------------------------------------- */
+
+static uint64_t kind_of(const struct orion *o, const struct hal_policy_command *c)
+{
+	if (o->memory == 0 || c->expected_ns == HAL_POLICY_NEVER)
+		return UNKNOWN;
+	return (double)c->expected_bytes >= o->memory * (double)c->expected_ns ? MEMORY
+									       : COMPUTE;
+}
+
+static uint64_t known(const struct orion *o, uint64_t ns)
+{
+	return ns != HAL_POLICY_NEVER ? ns : o->unknown_ns;
+}
+
+static void enqueue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue)
+{
+	struct orion *o = state;
+	struct shared *s = shared_of(queue->own);
+	uint64_t kind = kind_of(o, &queue->head);
+
+	(void)part;
+	if (s == NULL)
+		return;
+	if (queue->own[RUNNING] > queue->running)
+		count_less(o, queue); /* the device had no room */
+	if (queue->head.priority >= o->priority) {
+		kind += HIGH;
+		count(o, queue, kind, (uint64_t)queue->running + 1);
+	}
+	queue->own[KIND] = kind;
+	hal_policy_list_add(&s->list[kind], queue);
+}
+
+static void dequeue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue, enum hal_policy_why why)
+{
+	struct shared *s = shared_of(queue->own);
+	uint64_t kind = queue->own[KIND];
+
+	(void)part;
+	if (s == NULL)
+		return;
+	hal_policy_list_take(&s->list[kind], queue);
+	if (why == HAL_POLICY_OVERRULED && kind < HIGH)
+		count(state, queue, kind, queue->own[RUNNING] + 1);
+	else if (why != HAL_POLICY_OVERRULED && kind >= HIGH)
+		count_less(state, queue);
+}
+
+/* Commands of kind, kind + 1 and kind + 2. */
+static uint64_t all(const struct orion *o, uint64_t kind)
+{
+	return o->count[kind] + o->count[kind + 1] + o->count[kind + 2];
+}
+
+/* A command of that kind may start. */
+static bool admitted(const struct orion *o, const struct shared *s, uint64_t kind)
+{
+	if (kind >= HIGH)
+		return true;
+	if (all(o, COMPUTE) > 0 && o->request_ns != 0 &&
+	    o->ns > o->request_ns * o->permille / 1000)
+		return false;
+	return all(o, HIGH) == 0 ||
+	       (s->high == 0 && kind != UNKNOWN && o->count[HIGH + UNKNOWN] == 0 &&
+		o->count[HIGH + kind] == 0);
+}
+
+/* High priority first; of those that may start, who came first. */
+static struct hal_policy_queue *first(const struct orion *o, const struct shared *s)
+{
+	struct hal_policy_queue *best = NULL;
+
+	for (uint64_t kind = KINDS; kind-- > 0;) {
+		struct hal_policy_queue *q = s->list[kind].first;
+
+		if (kind < HIGH && best != NULL && best->own[KIND] >= HIGH)
+			return best;
+		if (q != NULL && admitted(o, s, kind) &&
+		    (best == NULL || q->runnable_ns < best->runnable_ns))
+			best = q;
+	}
+	return best;
+}
+
+static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
+				     uint64_t now_ns, struct hal_policy_order *order)
+{
+	struct orion *o = state;
+	struct shared *s = shared_of(part->own);
+	struct hal_policy_queue *queue = s != NULL ? first(o, s) : NULL;
+
+	(void)now_ns, (void)order;
+	if (queue == NULL) {
+		if (s != NULL && !s->held) {
+			s->held = true;
+			s->next = o->held;
+			o->held = s;
+		}
+		return NULL;
+	}
+	hal_policy_list_take(&s->list[queue->own[KIND]], queue);
+	if (queue->own[KIND] >= HIGH) {
+		o->request_ns = known(o, queue->head.whole_ns);
+		return queue;
+	}
+	o->ns = known(o, queue->head.expected_ns) + (all(o, COMPUTE) > 0 ? o->ns : 0);
+	count(o, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+	return queue;
+}
+
+extern const struct hal_policy hal_policy_orion;
+const struct hal_policy hal_policy_orion = {
+	.size = sizeof(struct hal_policy),
+	.abi = HAL_POLICY_ABI,
+	.name = "orion",
+	.summary = "best effort beside high priority where it does not disturb it",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS | HAL_POLICY_STARVES,
+	.create = create,
+	.destroy = free,
+	.attach = attach,
+	.detach = detach,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.pick = pick,
+	.ended = ended,
+};
