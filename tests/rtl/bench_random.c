@@ -361,6 +361,39 @@ static void random_map(const struct rig *r, struct rig_rect *rects, uint32_t *sl
 
 /* ---- one program a slot ---------------------------------------------------------- */
 
+/* An operation of the array that reads what the one before it, or the one before that,
+ * writes: as input, as weights, or as a table of biases for int32 outputs. */
+static void connect(struct job *job, struct rng *g)
+{
+	uint32_t back = rng_range(g, 1, 2), at = rng_range(g, 0, 40);
+	uint32_t *desc = job->desc[job->count], *last;
+	bool array, group = NPU_GET(desc, F_GROUP);
+
+	if (back > job->count)
+		return;
+	last = job->desc[job->count - back];
+	array = NPU_GET(desc, OPCODE) == NPU_OP_GEMM ||
+		NPU_GET(desc, OPCODE) == NPU_OP_CONV;
+	if (!array || (NPU_GET(last, OPCODE) != NPU_OP_GEMM &&
+		       NPU_GET(last, OPCODE) != NPU_OP_CONV))
+		return;
+	switch (rng_next(g) % 6) {
+	case 0:
+	case 1:
+		NPU_SET(desc, ADDR_A, NPU_GET(last, ADDR_D) + at);
+		break;
+	case 2:
+		NPU_SET(desc, ADDR_B, (NPU_GET(last, ADDR_D) + at) & ~15u);
+		break;
+	case 3:
+		if (NPU_GET(desc, F_OUT32) && !group)
+			NPU_SET(desc, ADDR_P, NPU_GET(last, ADDR_D) + at);
+		break;
+	default:
+		break;
+	}
+}
+
 static void make_job(struct rig *r, uint32_t s, const struct rig_rect *rect,
 		     struct job *job, struct rng *g)
 {
@@ -370,6 +403,7 @@ static void make_job(struct rig *r, uint32_t s, const struct rig_rect *rect,
 	memset(job, 0, sizeof(*job));
 	while (job->count < want && SPACE - sp->free_va > 2 * ROOM) {
 		any_desc(r, s, job->desc[job->count], rect->rows != 0, g);
+		connect(job, g);
 		rig_push(r, s, job->desc[job->count++]);
 	}
 	rig_golden(r, s);
