@@ -299,6 +299,15 @@ static void test_int16(void **state)
 	refused(&m, ENOTSUP, "numbers to 8454144, shifted left by 8", "32 bits");
 	m.tensors[1].one_scale = 1279;
 	refused(&m, ENOTSUP, "results may come to", "less than 2^30");
+	one_op(&m, 0);
+	m.ops[0].inputs[1] = 0;
+	m.ops[0].input_count = 2;
+	m.tensors[0].type = m.tensors[1].type = 7;
+	refused(&m, ENOTSUP, "ADD", "pot_scale_int16");
+	tiny_option(&m.ops[0], 11, 1, 1, 0);
+	accepted(&m);
+	m.tensors[1].type = 9;
+	refused(&m, ENOTSUP, "ADD", "'the input' is int16 and tensor 'the output' int8");
 	/* RELU_N1_TO_1, QUANTIZE of 8 bits: TensorFlow Lite has neither. */
 	one_op(&m, 20);
 	m.tensors[0].type = m.tensors[1].type = 7;

@@ -9,8 +9,8 @@
 #define CENTRE   (1 << 23) /* of three digits */
 #define ROWS_MAX 65535u    /* of a convolution */
 
-static int digits_step_at(struct lowered *l, uint32_t a, const struct digits_step *x,
-			  uint32_t d, uint32_t d_at, uint32_t d_stride)
+int digits_step_at(struct lowered *l, uint32_t a, const struct digits_step *x, uint32_t d,
+		   uint32_t d_at, uint32_t d_stride)
 {
 	uint8_t *weights = lower_own(l, (uint64_t)x->bytes * x->columns);
 	int32_t *out = lower_own(l, (uint64_t)x->columns * 3 * sizeof(*out));

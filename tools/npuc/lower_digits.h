@@ -25,6 +25,10 @@ struct digits_step {
 	uint32_t flags; /* HAL_NPU_D_UINT8 */
 };
 
+/* A step from a into a value d, whose rows begin at d_at, so many bytes apart; 0: dense.
+ */
+int digits_step_at(struct lowered *l, uint32_t a, const struct digits_step *x, uint32_t d,
+		   uint32_t d_at, uint32_t d_stride);
 /* A step from a into a new value d. */
 int digits_new(struct lowered *l, uint32_t a, const struct digits_step *x, uint32_t *d);
 

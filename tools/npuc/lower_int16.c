@@ -269,7 +269,9 @@ static int requantize(struct lowered *l, const struct conv *c, uint64_t pixels,
  * away from zero; digits are x + offset.  largest: magnitude of x. */
 struct rescaling {
 	uint64_t pixels;
-	uint32_t numbers, digits, offset, v;
+	uint32_t numbers, digits, v;
+	uint32_t left;        /* x is shifted so before, besides */
+	uint32_t *offset;     /* [numbers] */
 	uint64_t *largest;    /* [numbers] */
 	struct quant_mult *q; /* [numbers] */
 	int32_t min, max;
@@ -277,9 +279,10 @@ struct rescaling {
 
 static int rescaling_new(struct lowered *l, struct rescaling *r)
 {
+	r->offset = lower_own(l, r->numbers * sizeof(*r->offset));
 	r->largest = lower_own(l, r->numbers * sizeof(*r->largest));
 	r->q = lower_own(l, r->numbers * sizeof(*r->q));
-	return r->largest && r->q ? 0 : -ENOMEM;
+	return r->offset && r->largest && r->q ? 0 : -ENOMEM;
 }
 
 static int plan_rescaling(struct lowered *l, const struct rescaling *r,
@@ -327,14 +330,15 @@ static int rescaling_product(struct lowered *l, const struct rescaling *r, uint3
 
 	for (uint32_t n = 0; !rc && n < r->numbers; n++) {
 		uint32_t mult = (uint32_t)r->q[n].mult;
-		uint32_t up = 1 + (r->q[n].shift > 0 ? (uint32_t)r->q[n].shift : 0);
+		uint32_t left = r->q[n].shift > 0 ? (uint32_t)r->q[n].shift : 0;
+		uint32_t up = 1 + r->left + left;
 		uint8_t bias[DIGITS_MAX] = {0};
 
 		/* Times 2^32, and half of that; 2^31 above. */
 		digits_each_times(&x, n, 0, 0, mult, up);
 		digits_add(bias, 8, 1, 31);
 		digits_add(bias, 8, 1, 63);
-		digits_sub(bias, 8, (uint64_t)mult * r->offset, up);
+		digits_sub(bias, 8, (uint64_t)mult * r->offset[n], up);
 		digits_each_bias(&x, n, bias);
 	}
 	if (!rc)
@@ -342,6 +346,7 @@ static int rescaling_product(struct lowered *l, const struct rescaling *r, uint3
 	return rc ? rc : digits_signed(l, (uint32_t)(r->pixels * r->numbers), 8, v);
 }
 
+/* Without guards four digits are left, above 2^31. */
 static int rescaling_shift(struct lowered *l, const struct rescaling *r,
 			   struct digit_plan p, uint32_t *v)
 {
@@ -350,7 +355,7 @@ static int rescaling_shift(struct lowered *l, const struct rescaling *r,
 				.parts = 1,
 				.bytes = 5,
 				.step = 1,
-				.columns = p.off + 2 + p.guards};
+				.columns = p.off + (p.guards ? 2 + p.guards : 4)};
 	int rc = digits_each_new(l, &x);
 
 	for (uint32_t n = 0; !rc && n < r->numbers; n++) {
@@ -366,7 +371,10 @@ static int rescaling_shift(struct lowered *l, const struct rescaling *r,
 		if (right)
 			digits_add(bias, x.columns, 1, 8 * p.off - 1);
 		digits_sub(bias, x.columns, 1, 31 + up);
-		place_result(bias, x.columns, p, r->min);
+		if (p.guards)
+			place_result(bias, x.columns, p, r->min);
+		else
+			digits_add(bias, x.columns, 128, 8 * (p.off + 3));
 		digits_each_bias(&x, n, bias);
 	}
 	return rc ? rc : digits_each(l, *v, &x, v);
@@ -394,7 +402,6 @@ static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels
 	struct rescaling r = {.pixels = pixels,
 			      .numbers = c->n,
 			      .digits = 4,
-			      .offset = UINT32_C(1) << 31,
 			      .min = c->out.min,
 			      .max = c->out.max};
 	struct digits_each join = {.pixels = pixels,
@@ -410,6 +417,7 @@ static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels
 		rc = digits_each_new(l, &join);
 	for (uint32_t n = 0; !rc && n < c->n; n++) {
 		r.q[n] = multiplier_of(c, n);
+		r.offset[n] = UINT32_C(1) << 31;
 		r.largest[n] = largest_sum(c, n);
 		digits_each_times(&join, n, 0, 0, 1, 0);
 		digits_each_times(&join, n, 1, 8, 1, 0);
@@ -440,7 +448,7 @@ static int narrow(struct lowered *l, const struct rescaling *r, uint32_t d)
 	return rc ? rc : digits_narrow(l, rows, v, y->type, d);
 }
 
-/* A tensor's numbers as digits, above r->offset. */
+/* A tensor's numbers as digits. */
 static int open_tensor(struct lowered *l, uint32_t a, struct rescaling *r)
 {
 	const struct npuc_tensor *t = lower_t(l, a);
@@ -453,7 +461,7 @@ static int open_tensor(struct lowered *l, uint32_t a, struct rescaling *r)
 	/* The highest byte's sign: byte 0 of what is 128 more. */
 	x.bias[width - 1] = t->type == NPUC_UINT8 ? 0 : 128;
 	r->digits = width;
-	r->offset = (uint32_t)(t->zero_point - quant_min(t->type));
+	r->offset[0] = (uint32_t)(t->zero_point - quant_min(t->type));
 	return digits_new(l, a, &x, &r->v);
 }
 
@@ -482,6 +490,92 @@ int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_
 	if (y->type == NPUC_INT16)
 		return rescale32(l, &r, d);
 	return narrow(l, &r, d);
+}
+
+/* ---- ADD and SUB ---------------------------------------------------------------------- */
+
+/* One of two operands as digits of itself, or of its negative, beside the other's. */
+static int open_side(struct lowered *l, uint32_t a, uint32_t rows, uint32_t side,
+		     bool negative, uint32_t d)
+{
+	struct digits_step x = {.rows = rows,
+				.bytes = 2,
+				.columns = 2,
+				.minus = true,
+				.bias = {negative ? 255 : 0, negative ? 127 : 128}};
+
+	for (uint32_t k = 0; k < 2; k++)
+		x.weights[k][k] = negative ? (uint8_t)-1 : 1;
+	return digits_step_at(l, a, &x, d, side * 2 * DIGITS_SUM, 4 * DIGITS_SUM);
+}
+
+/* Both, rescaled to 31 bits: digits of their sum above 2^31. */
+static int sum_sides(struct lowered *l, struct rescaling *r, uint32_t *v)
+{
+	struct digit_plan p = {0, 0};
+	struct digits_each sum = {.pixels = r->pixels,
+				  .numbers = 1,
+				  .parts = 2,
+				  .step = DIGITS_SUM,
+				  .columns = 4};
+	static const uint8_t half[DIGITS_MAX] = {0, 0, 0, 128};
+	int32_t right = -(r->q[0].shift < r->q[1].shift ? r->q[0] : r->q[1]).shift;
+	uint32_t digits;
+	int rc = rescaling_product(l, r, v);
+
+	p.off = ((uint32_t)right + 7) / 8;
+	digits = p.off + 4;
+	sum.bytes = digits * DIGITS_SUM;
+	if (!rc)
+		rc = rescaling_shift(l, r, p, v);
+	if (!rc)
+		rc = digits_carry(l, (uint32_t)r->pixels * 2, digits, digits - 1, v);
+	if (!rc)
+		rc = digits_each_new(l, &sum);
+	for (uint32_t k = 0; !rc && k < 4; k++)
+		for (uint32_t part = 0; part < 2; part++)
+			*digits_each_weight(&sum, 0, k, part, (p.off + k) * DIGITS_SUM) =
+				1;
+	if (!rc) {
+		digits_each_bias(&sum, 0, half);
+		rc = digits_each(l, *v, &sum, v);
+	}
+	return rc ? rc : digits_carry(l, (uint32_t)r->pixels, 4, 3, v);
+}
+
+int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op)
+{
+	uint64_t count = lower_t(l, v[2])->count;
+	struct rescaling r = {
+		.pixels = count, .numbers = 2, .digits = 2, .left = INT16_ADD_LEFT};
+	struct rescaling out = {.pixels = count,
+				.numbers = 1,
+				.digits = 4,
+				.min = op->min,
+				.max = op->max};
+	int rc = rescaling_new(l, &r);
+
+	if (!rc)
+		rc = rescaling_new(l, &out);
+	if (rc)
+		return rc;
+	if (count > INT32_MAX / 2)
+		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^30",
+				  (unsigned long long)count);
+	for (uint32_t i = 0; i < 2; i++) {
+		r.q[i] = op->q[i];
+		r.offset[i] = i && op->minus ? DIGITS_HALF - 1 : DIGITS_HALF;
+	}
+	out.q[0] = op->q[2];
+	/* Multipliers of operands are at most 1/2. */
+	out.largest[0] = (UINT64_C(1) << 30) + 2;
+	out.offset[0] = UINT32_C(1) << 31;
+	rc = lower_value(l, count * 4 * DIGITS_SUM, NULL, &r.v);
+	for (uint32_t i = 0; !rc && i < 2; i++)
+		rc = open_side(l, v[i], (uint32_t)count, i, i && op->minus, r.v);
+	if (!rc)
+		rc = sum_sides(l, &r, &out.v);
+	return rc ? rc : rescale32(l, &out, v[2]);
 }
 
 /* ---- layers ------------------------------------------------------------------------ */

@@ -12,6 +12,16 @@ int int16_conv(struct lowered *l, struct conv *c);
 /* Its bias of int32 or int64, or none. */
 int int16_bias(struct lowered *l, struct conv *c, uint32_t number);
 
+#define INT16_ADD_LEFT 15
+/* v[2] = clamp((v[0] * q[0] + v[1] * q[1]) * q[2]), each rounded twice and the operands
+ * first shifted left by INT16_ADD_LEFT: elements one by one.  minus: v[1] * -q[1]. */
+struct int16_sum {
+	struct quant_mult q[3];
+	bool minus;
+	int32_t min, max;
+};
+
+int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op);
 /* d = clamp(a * real multiplier) of an operand and a result of which at least one is
  * int16, rounded twice as TensorFlow Lite does in int32. */
 int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_t min,

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lower_int16.h"
+#include "lower_move.h"
 #include "quant.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
@@ -15,6 +17,7 @@ enum {
 	OPTIONS_MUL = 21,
 	OPTIONS_SUB = 28,
 	ELEMENTWISE_ACT = 0,
+	ADD_POT_SCALE = 1,
 	OPTIONS_LEAKY_RELU = 75,
 	LEAKY_RELU_ALPHA = 0,
 };
@@ -61,16 +64,14 @@ static int broadcast(struct lowered *l, const uint32_t v[3], struct pair *s)
 	return lower_dims(l, v[2], rank, dims);
 }
 
-int pair_operands(struct lowered *l, struct pair *s, uint32_t v[3])
+static int operands(struct lowered *l, bool wide, struct pair *s, uint32_t v[3])
 {
 	int rc = lower_counts(l, 2, 2);
 
+	for (uint32_t i = 0; !rc && i < 2; i++)
+		rc = wide ? lower_operand16(l, i, &v[i]) : lower_operand(l, i, &v[i]);
 	if (!rc)
-		rc = lower_operand(l, 0, &v[0]);
-	if (!rc)
-		rc = lower_operand(l, 1, &v[1]);
-	if (!rc)
-		rc = lower_result(l, &v[2]);
+		rc = wide ? lower_result16(l, &v[2]) : lower_result(l, &v[2]);
 	if (!rc)
 		rc = lower_same_type(l, v[0], v[1]);
 	if (!rc)
@@ -80,6 +81,11 @@ int pair_operands(struct lowered *l, struct pair *s, uint32_t v[3])
 	if (!rc)
 		lower_describe(l, v[0], v[2]);
 	return rc;
+}
+
+int pair_operands(struct lowered *l, struct pair *s, uint32_t v[3])
+{
+	return operands(l, false, s, v);
 }
 
 /* Operand which becomes [elements][copies], each element repeated: a convolution of one
@@ -308,14 +314,16 @@ struct hal_npu_add pair_difference(int32_t d_zero, int32_t min, int32_t max,
 
 /* ---- ADD, SUB, MUL ---------------------------------------------------------------- */
 
+/* Of int16 operands they are shifted left by less. */
 static int make_add(struct lowered *l, const uint32_t v[3], struct hal_npu_add *op)
 {
+	const int32_t left = lower_t(l, v[0])->type == NPUC_INT16 ? INT16_ADD_LEFT : 20;
 	const struct npuc_tensor *a = lower_t(l, v[0]), *b = lower_t(l, v[1]);
 	const struct npuc_tensor *d = lower_t(l, v[2]);
 	/* In float up to here, as TensorFlow Lite has it. */
 	const float larger = a->scale > b->scale ? a->scale : b->scale;
 	const double twice = 2 * larger;
-	const float fine = (float)(1 << 20) * d->scale;
+	const float fine = (float)(1 << left) * d->scale;
 	double real = twice / fine;
 	struct quant_mult qa = quant_of(a->scale / twice),
 			  qb = quant_of(b->scale / twice);
@@ -336,21 +344,70 @@ static int make_add(struct lowered *l, const uint32_t v[3], struct hal_npu_add *
 		.a_shift = qa.shift,
 		.b_shift = qb.shift,
 		.d_shift = qd.shift,
-		.left_shift = 20,
+		.left_shift = left,
 		.flags = lower_u8(l, v[0], PAIR_UINT8),
 	};
 	return 0;
 }
 
+/* An operand of int16 with as many elements as the result. */
+static int spread16(struct lowered *l, const struct pair *s, uint32_t which,
+		    uint32_t *operand, uint32_t d)
+{
+	struct move m = {0};
+	int64_t from = 1, to = 1;
+	uint32_t v;
+	int rc;
+
+	if (lower_t(l, *operand)->count == lower_t(l, d)->count)
+		return 0;
+	for (uint32_t i = s->count; i--;) {
+		bool moves = s->dim[i].moves[which];
+
+		move_add(&m, s->dim[i].size, moves ? from : 0, to);
+		from *= moves ? s->dim[i].size : 1;
+		to *= s->dim[i].size;
+	}
+	rc = lower_value(l, lower_t(l, d)->bytes, NULL, &v);
+	if (!rc && l->values[*operand].data)
+		rc = lower_made(l, v);
+	if (!rc)
+		rc = lower_move(l, *operand, v, 2, &m);
+	*operand = v;
+	return rc;
+}
+
+static int add16(struct lowered *l, const struct pair *s, uint32_t v[3],
+		 const struct hal_npu_add *op, bool minus)
+{
+	struct int16_sum sum = {.q = {{op->a_mult, op->a_shift},
+				      {op->b_mult, op->b_shift},
+				      {op->d_mult, op->d_shift}},
+				.minus = minus,
+				.min = op->min,
+				.max = op->max};
+	const struct model_op *o = lower_op(l);
+	struct flat f = l->m->flat;
+	int rc;
+
+	if (o->options_type != (minus ? OPTIONS_SUB : OPTIONS_ADD) ||
+	    flat_u8(&f, o->options, ADD_POT_SCALE, 1))
+		return lower_fail(l, ENOTSUP, "int16 by powers of two (pot_scale_int16)");
+	rc = spread16(l, s, 0, &v[0], v[2]);
+	if (!rc)
+		rc = spread16(l, s, 1, &v[1], v[2]);
+	return rc ? rc : int16_add(l, v, &sum);
+}
+
 int lower_add(struct lowered *l)
 {
 	bool minus = lower_op(l)->code == NPUC_SUB;
-	uint32_t act =
-		lower_option_u8(l, minus ? OPTIONS_SUB : OPTIONS_ADD, ELEMENTWISE_ACT);
+	uint32_t options = minus ? OPTIONS_SUB : OPTIONS_ADD;
+	uint32_t act = lower_option_u8(l, options, ELEMENTWISE_ACT);
 	struct hal_npu_add op;
 	struct pair s;
 	uint32_t v[3];
-	int rc = pair_operands(l, &s, v);
+	int rc = operands(l, true, &s, v);
 
 	if (!rc)
 		rc = make_add(l, v, &op);
@@ -358,6 +415,8 @@ int lower_add(struct lowered *l)
 		rc = lower_range(l, act, v[2], &op.min, &op.max);
 	if (rc)
 		return rc;
+	if (lower_t(l, v[0])->type == NPUC_INT16)
+		return add16(l, &s, v, &op, minus);
 	if (minus)
 		op.b_mult = -op.b_mult;
 	rc = pair_expand(l, &s, v);

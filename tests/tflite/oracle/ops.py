@@ -62,6 +62,8 @@ class Case:
         self.times = 1  # inferences in a row
         self.kind = "int8"  # of its numbers
 
+    binary_options = {}
+
     # ---- choices ----------------------------------------------------------------------
     def size(self, most=11):
         return self.r.choice([1, 2, 3, 5, 7, self.r.randint(1, most), self.r.randint(1, most)])
@@ -240,7 +242,7 @@ class Case:
                 places.append(self.m.input(name, side, scale, self.zero()))
         act = self.r.choice(ACTIVATIONS)
         y = self.m.output("y", out, sout, self.zero())
-        self.m.operator(op, places, [y], act=act)
+        self.m.operator(op, places, [y], act=act, **self.binary_options)
         self.text = f"{sides[0]} {sides[1]} constant {constant} act {act}"
 
     def add(self):

@@ -95,6 +95,20 @@ class Int16(Move):
     def zero_of(self, kind):
         return 0 if kind == INT16 else super().zero()
 
+    binary_options = {"pot_scale": False}
+
+    def add(self):
+        op = self.r.choice(["ADD", "ADD", "SUB"])
+        sa = self.scale()
+        sb = sa if self.r.random() < 0.2 else float(np.float32(sa * 2 ** self.r.uniform(-6, 6)))
+        if self.r.random() < 0.1:
+            sb = float(np.float32(sa * 2 ** self.r.uniform(-34, -12)))
+        sa, sb, sout = self.powers(sa, sb, self.result_scale(
+            max(sa, sb) * 2 ** self.r.uniform(-13 if self.r.random() < 0.1 else -2, 3)))
+        self.binary(op, sout, sa, sb)
+        self.edges(sum(int(np.prod(self.m._tensors[i][1])) for i in self.m.inputs))
+        self.text = f"{op} {self.text} scales {sa:g} {sb:g} -> {sout:g}"
+
     def relu6(self):
         self.rescaled("RELU6")
 
@@ -253,6 +267,7 @@ PLAN = [
     ("fully_connected", 80),
     ("network", 60),
     ("quantize", 40),
+    ("add", 60),
     ("relu", 20),
     ("relu6", 20),
     ("pad", 25),

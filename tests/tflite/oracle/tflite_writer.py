@@ -14,7 +14,7 @@ NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
 # operator: (BuiltinOperator, version that its int8 kernel has, BuiltinOptions, fields).
 # Fields of the options table in the schema's order: (name, kind, default).
 OPERATORS = {
-    "ADD": (0, 2, 11, [("act", "i8", 0)]),
+    "ADD": (0, 2, 11, [("act", "i8", 0), ("pot_scale", "bool", True)]),
     "AVERAGE_POOL_2D": (1, 2, 5, [("padding", "i8", 0), ("stride_w", "i32", 0),
                                   ("stride_h", "i32", 0), ("filter_w", "i32", 0),
                                   ("filter_h", "i32", 0), ("act", "i8", 0)]),
@@ -48,7 +48,7 @@ OPERATORS = {
     "MEAN": (40, 2, 27, [("keep_dims", "bool", False)]),
     "GATHER": (36, 5, 23, [("axis", "i32", 0), ("batch_dims", "i32", 0)]),
     "TRANSPOSE": (39, 4, 26, []),
-    "SUB": (41, 2, 28, [("act", "i8", 0)]),
+    "SUB": (41, 2, 28, [("act", "i8", 0), ("pot_scale", "bool", True)]),
     "STRIDED_SLICE": (45, 4, 32, [("begin_mask", "i32", 0), ("end_mask", "i32", 0),
                                   ("ellipsis_mask", "i32", 0), ("new_axis_mask", "i32", 0),
                                   ("shrink_axis_mask", "i32", 0)]),
@@ -73,7 +73,7 @@ OPERATORS = {
     "BATCH_TO_SPACE_ND": (37, 2, 24, []),
     "RANK": (110, 1, 86, []),
     "SQUEEZE": (43, 1, 30, [("squeeze_dims", "[i32]", None)]),
-    "SUB": (41, 2, 28, [("act", "i8", 0)]),
+    "SUB": (41, 2, 28, [("act", "i8", 0), ("pot_scale", "bool", True)]),
     "PRELU": (54, 1, 0, []),
     "MAXIMUM": (55, 2, 39, []),
     "ARG_MAX": (56, 2, 40, [("output_type", "i8", 0)]),
