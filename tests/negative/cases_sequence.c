@@ -289,7 +289,7 @@ NEGATIVE(hal_sequence_submit, EINVAL, waits_null, "waits")
 	return submit(w);
 }
 
-NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "31 waits")
+NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "15 is the most")
 {
 	NEG_OK(good(w));
 	for (int i = 0; i < 31; i++)

@@ -106,6 +106,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	(void)state;
 	c->enqueued++;
+	if (queue == c->watched)
+		c->head = queue->head;
 	put(part, queue);
 	if (c->mode == PLUGIN_PREEMPT && queue->head.priority > 0 && c->victim != queue)
 		c->stopped = c->host->stop(c->host->device, c->victim, c->stop_mode);

@@ -21,7 +21,7 @@ struct plugin_control {
 	enum plugin_mode mode;
 	uint32_t lease;                /* commands, with each order */
 	struct hal_policy_queue *last; /* attached last */
-	struct hal_policy_queue *stranger, *victim;
+	struct hal_policy_queue *stranger, *victim, *watched;
 	struct hal_policy_partition *part; /* of the last attached */
 	struct hal_policy_partition *behind;
 	uint64_t enough;       /* of others have to end before anybody of it is named */
@@ -36,6 +36,7 @@ struct plugin_control {
 	uint64_t limit_bytes, limit_window_ns;
 	/* What it was told. */
 	uint64_t attached, detached, enqueued, dequeued[4], picked, ended, changed, moved;
+	struct hal_policy_command head; /* of .watched, when it was enqueued last */
 	uint64_t alarms, alarm_at_ns;
 	uint64_t overruns;    /* enqueued twice, or dequeued without */
 	uint64_t now_ns;      /* of the last pick */

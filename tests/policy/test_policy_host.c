@@ -75,6 +75,59 @@ static void alone(void **state)
 	two_close(&t);
 }
 
+/* A command at a queue's head is told of as it was submitted. */
+static void heads(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_buffer_desc bytes = HAL_INIT(hal_buffer_desc);
+	const struct hal_arg args[2] = {{.offset = 10}, {.offset = 'b'}};
+	struct hal_buffer *buf;
+	struct hal_queue *q;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	q = add_queue(t.w.part, 5, 1, 0); /* what none of them asks for */
+	t.c->watched = t.c->last;
+	bytes.bytes = 4096;
+	OK(hal_buffer_create(t.w.part, &bytes, &buf));
+	world_work(&t.w, 7);
+	const struct hal_cmd cmds[] = {
+		hal_cmd_launch(t.w.work, args, 2),
+		hal_cmd_fill(buf, 0, 4096, 1),
+		hal_cmd_copy(buf, 0, buf, 2048, 1024),
+		hal_cmd_timestamp(buf, 0),
+	};
+	for (uint32_t i = 0; i < 2 * sizeof(cmds) / sizeof(cmds[0]); i++) {
+		struct hal_cmd cmd = cmds[i / 2];
+
+		(void)submit(&t.w, t.a, 2, 100, 'a');
+		pass(&t.w, 1);
+		cmd.flags = i % 2 != 0 ? HAL_CMD_REPLAYABLE : 0;
+		d.cmds = &cmd;
+		d.cmd_count = 1;
+		d.priority = (int32_t)i - 3;
+		d.flags = HAL_SUBMIT_PRIORITY;
+		d.deadline_ns = i * UINT64_C(1000);
+		OK(hal_submit(q, &d, NULL));
+		pass(&t.w, 100); /* there is room again */
+		assert_int_equal(t.c->head.op, cmd.op);
+		assert_int_equal(t.c->head.flags, cmd.flags);
+		assert_int_equal(t.c->head.priority, (int32_t)i - 3);
+		assert_int_equal(t.c->head.submit_ns, hal_device_now(t.w.dev) - 100);
+		if (i == 0)
+			assert_true(t.c->head.deadline_ns == HAL_POLICY_NEVER);
+		else
+			assert_int_equal(t.c->head.deadline_ns - t.c->head.submit_ns,
+					 d.deadline_ns);
+		assert_int_equal(t.c->head.work, i / 2 == 0 ? 7 : 0);
+		finish_all(&t.w);
+	}
+	OK(hal_buffer_destroy(buf));
+	OK(hal_queue_destroy(q));
+	two_close(&t);
+}
+
 static void always(void **state)
 {
 	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
@@ -953,6 +1006,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone),
+		cmocka_unit_test(heads),
 		cmocka_unit_test(always),
 		cmocka_unit_test(lease),
 		cmocka_unit_test(not_admitted),
