@@ -367,7 +367,7 @@ static int rescaling_shift(struct lowered *l, const struct rescaling *r,
 		/* A digit of 255 everywhere is -1: half less where x is negative. */
 		for (uint32_t k = 0; k < x.columns; k++)
 			*digits_each_weight(&x, n, k, 0, 4) =
-				right && k >= up / 8 ? (uint8_t)(1u << up % 8) : 0;
+				(uint8_t)(right && k >= up / 8 ? 1u << up % 8 : 0);
 		if (right)
 			digits_add(bias, x.columns, 1, 8 * p.off - 1);
 		digits_sub(bias, x.columns, 1, 31 + up);
