@@ -182,20 +182,21 @@ struct hal_policy_info {
 	uint32_t size;
 	uint32_t fallback; /* 1: given up, the engine serves in order of arrival */
 	char name[32];
-	uint64_t invalid;         /* answers that named no runnable queue */
+	uint64_t invalid;         /* no runnable queue named, or a wrong request */
 	uint64_t stalls;          /* nobody named while nothing ran */
 	uint64_t starved;         /* queues passed over for too long */
 	uint64_t longest_wait_ns; /* of a runnable queue, in device time */
 	char reason[160];         /* of the last fault; "" */
 };
 
-/* Units: a rectangle when .rows is set, else .units_floor of them anywhere.
+/* Units: a rectangle when .rows is set, else .units_floor of them anywhere; a resize
+ * leaves as many as there are, within floor and ceiling.
  * A count on a grid device gets the squarest free rectangle of exactly that area. */
 struct hal_partition_desc {
 	uint32_t size;
 	uint32_t flags;         /* 0 */
 	uint32_t units_floor;   /* always guaranteed */
-	uint32_t units_ceiling; /* 0: as the floor; anything else is -ENOTSUP so far */
+	uint32_t units_ceiling; /* so far the policy may let it grow; 0: as the floor */
 	uint16_t row, col, rows, cols;
 	uint32_t min_isolation; /* of compute; less -> -ENOTSUP, never a downgrade */
 	uint32_t reserved;

@@ -37,10 +37,12 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    4u
+#define HAL_POLICY_ABI    5u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
+
+#define HAL_POLICY_MOVES  32u /* partitions of one plan, at most */
 
 /* ---- what a policy sees: the engine's, read only, valid during the call ---------- */
 
@@ -79,9 +81,10 @@ struct hal_policy_queue {
 struct hal_policy_partition {
 	uint32_t index;
 	uint32_t units;
-	uint32_t running;  /* commands that the device has */
-	uint32_t runnable; /* queues in the policy's hands */
-	uint64_t own[4];   /* the policy's; 0 at first */
+	uint32_t running;        /* commands that the device has */
+	uint32_t runnable;       /* queues in the policy's hands */
+	uint32_t floor, ceiling; /* of units: no policy goes beyond either */
+	uint64_t own[4];         /* the policy's; 0 at first */
 };
 
 /* Why a queue is dequeued. */
@@ -133,6 +136,13 @@ static inline void hal_policy_list_take(struct hal_policy_list *list,
 
 /* ---- what it can ask for: requests, which end in .changed ------------------------ */
 
+/* part is to have so many units; as many as it has: it may be moved for the others. */
+struct hal_policy_move {
+	struct hal_policy_partition *part;
+	uint32_t units;
+	uint32_t reserved;
+};
+
 struct hal_policy_host {
 	uint32_t size;
 	uint32_t reserved;
@@ -143,11 +153,23 @@ struct hal_policy_host {
 	 * already, -ENOTSUP: the mode, -EINVAL: not suspended by the policy. */
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
 	int (*start)(void *device, struct hal_policy_queue *queue);
-	/* As hal_partition_resize to so many units, placed by the engine; and as many
-	 * bytes a window as the partition may move (0: any). */
+	/* As hal_partition_resize to so many units, placed by the engine; -EINVAL, and
+	 * counted, below the floor or above the ceiling.  And as many bytes a window as
+	 * the partition may move (0: any). */
 	int (*resize)(void *device, struct hal_policy_partition *part, uint32_t units);
 	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
 		     uint64_t window_ns);
+	/* The same for several, as one: all are placed before any is moved, or none is
+	 * (-ENOSPC: they do not fit together), and who takes units waits for who gives
+	 * them, which nobody else gets in between.  When the device refuses one in the
+	 * middle, those that wait stay as they are; all are told. One plan at a time:
+	 * -EBUSY. */
+	int (*move)(void *device, const struct hal_policy_move *moves, uint32_t count);
+	/* HAL_POLICY_EXPECTS: what the command at the head of queue will run on so many
+	 * units, from what its queue's ran on as many, or on fewer and on more.
+	 * HAL_POLICY_NEVER: not known. */
+	uint64_t (*expect)(void *device, const struct hal_policy_queue *queue,
+			   uint32_t units);
 	/* part is asked for again, for what has happened elsewhere; not from pick. */
 	void (*ask)(void *device, struct hal_policy_partition *part);
 	/* The device; .memory_free is as it was when it was opened. */

@@ -8,6 +8,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
+#include "engine/plan.h"
 #include "engine/policy.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
@@ -56,6 +57,7 @@ static int create(struct hal_device *dev, void *arg)
 		err = memory_promise(dev, p->desc.memory_bytes);
 	if (err != 0)
 		return err;
+	resize_limits(p, c->desc, p->desc.units);
 	counter_set(&p->quota, p->desc.memory_bytes);
 	err = dev->table->cold.partition_create(dev->bk, &p->desc, &p->bk);
 	if (err != 0) {
@@ -65,7 +67,7 @@ static int create(struct hal_device *dev, void *arg)
 	policy_partition_init(p);
 	partition_enter(p);
 	JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-		p->desc.rows, p->desc.cols);
+		p->desc.rows, p->desc.cols, p->view.ceiling);
 	return 0;
 }
 
@@ -165,7 +167,27 @@ struct resize {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
 	struct hal_point done;
+	struct hal_point other; /* of what is in its way; .timeline NULL: nothing is */
 };
+
+/* What the policy moves of it or with it, which nobody else can wait for. */
+static struct hal_point others_move(const struct hal_partition *part)
+{
+	if (part->policy_moves)
+		return (struct hal_point){part->control, part->resize_count};
+	return plan_has(part) ? plan_point(part->dev) : (struct hal_point){NULL, 0};
+}
+
+/* True when there was something: what was asked for can be asked for again. */
+static bool wait_for_others(struct hal_point p, uint32_t *tries)
+{
+	enum { TRIES_MAX = 64 }; /* a policy that never rests is not waited for */
+
+	if (p.timeline == NULL || ++*tries > TRIES_MAX)
+		return false;
+	(void)hal_wait(&p, 1, 0, HAL_FOREVER); /* it may not have moved after all */
+	return true;
+}
 
 static int resize(struct hal_device *dev, void *arg)
 {
@@ -181,6 +203,7 @@ static int resize(struct hal_device *dev, void *arg)
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	if (err == 0)
 		r->done = (struct hal_point){r->part->control, r->part->resize_count};
+	r->other = err == -EBUSY ? others_move(r->part) : (struct hal_point){NULL, 0};
 	return err;
 }
 
@@ -189,13 +212,17 @@ int hal_partition_resize(struct hal_partition *part,
 {
 	struct hal_partition_desc d;
 	struct resize r = {.part = part, .desc = &d};
+	uint32_t tries = 0;
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	err = desc_import(&d, desc);
-	if (err == 0)
+	if (err != 0)
+		return err;
+	do
 		err = engine_call(part->dev, resize, &r);
+	while (err == -EBUSY && wait_for_others(r.other, &tries));
 	if (err == 0 && done != NULL)
 		*done = r.done;
 	return err;
@@ -217,9 +244,15 @@ static int control_check(const struct hal_partition *part)
 	return 0;
 }
 
+struct destroy {
+	struct hal_partition *part;
+	struct hal_point other; /* as of a resize */
+};
+
 static int destroy(struct hal_device *dev, void *arg)
 {
-	struct hal_partition *part = arg;
+	struct destroy *d = arg;
+	struct hal_partition *part = d->part;
 	const struct counted has[] = {
 		{part->queue_count, "queue"},
 		{counter_get(&part->buffer_count), "buffer"},
@@ -232,9 +265,11 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (living[0] != '\0')
 		return fail(EBUSY, "partition %u \"%s\" still has %s", part->desc.index,
 			    part->name, living);
-	if (part->moving.units != 0)
+	if (part->moving.units != 0 || plan_has(part)) {
+		d->other = others_move(part);
 		return fail(EBUSY, "partition %u \"%s\" is being resized",
 			    part->desc.index, part->name);
+	}
 	err = control_check(part);
 	if (err != 0)
 		return err;
@@ -252,7 +287,9 @@ static int destroy(struct hal_device *dev, void *arg)
 
 int hal_partition_destroy(struct hal_partition *part)
 {
+	struct destroy d = {.part = part};
 	struct hal_device *dev;
+	uint32_t tries = 0;
 	int err;
 
 	if (part == NULL)
@@ -260,9 +297,12 @@ int hal_partition_destroy(struct hal_partition *part)
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	dev = part->dev;
-	pthread_mutex_lock(&dev->shape);
-	err = engine_call(dev, destroy, part);
-	pthread_mutex_unlock(&dev->shape);
+	do {
+		d.other = (struct hal_point){NULL, 0};
+		pthread_mutex_lock(&dev->shape);
+		err = engine_call(dev, destroy, &d);
+		pthread_mutex_unlock(&dev->shape);
+	} while (err == -EBUSY && wait_for_others(d.other, &tries));
 	return err;
 }
 

@@ -143,7 +143,7 @@ static const struct shape {
 	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
 	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
-	{JOURNAL_PARTITION, 5, 5}, {JOURNAL_NO_PARTITION, 1, 1},
+	{JOURNAL_PARTITION, 5, 6}, {JOURNAL_NO_PARTITION, 1, 1},
 	{JOURNAL_QUEUE, 5, 5},     {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
 	{JOURNAL_SUSPEND, 2, 2},   {JOURNAL_RESUME, 1, 1},
@@ -999,6 +999,7 @@ static void play_partition(struct play *p)
 	d.col = (uint16_t)l.n[2];
 	d.rows = (uint16_t)l.n[3];
 	d.cols = (uint16_t)l.n[4];
+	d.units_ceiling = l.count > 5 ? (uint32_t)l.n[5] : 0;
 	if (hal_partition_create(p->dev, &d, &part) != 0)
 		bad(p, EINVAL, hal_last_error());
 	else if (part->desc.index != l.n[0])

@@ -53,6 +53,18 @@ struct callbacks {
 	atomic_bool stop;
 };
 
+/* Partitions that the policy moves as one (plan.c). */
+struct plan {
+	uint32_t count;
+	uint32_t open; /* that have not moved yet; 0: there is no plan */
+	struct plan_move {
+		struct hal_partition *part;
+		struct place_rect from, to;
+		uint32_t waits; /* for so many of the others */
+		uint32_t state; /* enum plan_state */
+	} move[HAL_POLICY_MOVES];
+};
+
 /* hal_device.work */
 #define WORK_TODO      1u  /* perhaps something on todo or runnable */
 #define WORK_BLOCKED   2u  /* something on blocked */
@@ -124,6 +136,7 @@ struct hal_device {
 	uint32_t next_queue_id, next_timeline_id;
 	uint64_t *partition_map; /* index taken */
 	struct place place;
+	struct plan plan;
 	struct busy ran;
 	struct account past; /* of its destroyed partitions */
 	struct trace *trace;

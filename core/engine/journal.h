@@ -43,7 +43,7 @@ enum journal_kind {
 	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
 	/* calls */
-	JOURNAL_PARTITION = 'P',    /* index row col rows cols */
+	JOURNAL_PARTITION = 'P',    /* index row col rows cols ceiling */
 	JOURNAL_NO_PARTITION = 'K', /* index */
 	JOURNAL_QUEUE = 'Q',        /* id partition priority deadline weight */
 	JOURNAL_NO_QUEUE = 'Z',     /* id completed failed dropped busy queueing */

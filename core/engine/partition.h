@@ -34,7 +34,10 @@ struct hal_partition {
 	struct list busy;     /* queues with anything in them */
 	struct hal_bk_partition_desc desc;
 	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
+	uint32_t floor_next, ceiling_next;   /* that; .view has those in force */
+	bool policy_moves;                   /* that, for the policy */
 	uint64_t quota_before;               /* that */
+	uint64_t moved_ns;                   /* when it has moved last */
 	uint32_t inflight, inflight_max;     /* 0 while it has to stand still */
 	struct hal_policy_partition view;
 	/* Queues the policy has, and one more when it wants to see even one that is

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "engine/engine.h"
+#include "engine/plan.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
 #include "util/error.h"
@@ -25,6 +26,11 @@
 static struct hal_queue *queue_of(struct hal_policy_queue *view)
 {
 	return container_of(view, struct hal_queue, view);
+}
+
+static const struct hal_queue *queue_of_const(const struct hal_policy_queue *view)
+{
+	return container_of(view, const struct hal_queue, view);
 }
 
 static bool in_force(const struct hal_device *dev)
@@ -118,6 +124,27 @@ static void job_over(struct hal_queue *q, struct learned *l)
 	l->part_ns = 0;
 }
 
+/* For one of work, or for one command, on so many units. */
+static void learn_units(struct hal_queue *q, uint64_t work, uint64_t ran_ns)
+{
+	struct learned *l = &q->learned;
+	uint32_t units = q->part->desc.units, i = 0;
+
+	while (i < LEARNED_UNITS &&
+	       (l->by[i].units != units || l->by[i].plain != (work == 0)))
+		i++;
+	if (i == LEARNED_UNITS) {
+		i = l->by_next;
+		l->by_next = (i + 1) % LEARNED_UNITS;
+		l->by[i].units = units;
+		l->by[i].plain = work == 0;
+		l->by[i].ns = 0;
+		l->by[i].of = 0;
+	}
+	learn(&l->by[i].ns, ran_ns);
+	learn(&l->by[i].of, work != 0 ? work : 1);
+}
+
 static void learn_from(struct hal_queue *q, const struct flight *f,
 		       const struct hal_policy_end *end)
 {
@@ -133,6 +160,9 @@ static void learn_from(struct hal_queue *q, const struct flight *f,
 		learn(&l->plain_bytes, end->bytes);
 		learn(&l->plain, 1);
 	}
+	/* One under which the border has moved says nothing about either. */
+	if (f->start_ns >= q->part->moved_ns && q->part->moving.units == 0)
+		learn_units(q, work, end->ran_ns);
 	if ((f->record->own & REC_WHOLE) != 0)
 		return;
 	job_over(q, l);
@@ -149,11 +179,46 @@ static uint64_t whole(double x, uint64_t least)
 	return x < (double)most ? (uint64_t)(x + 0.5) : most;
 }
 
+/* On so many units, by what is known of as many, or else of fewer and of more: then the
+ * time is taken to be a + b / units in between.  HAL_POLICY_NEVER: not known. */
+static uint64_t expect_units(const struct hal_queue *q, uint64_t work, uint32_t units)
+{
+	const struct by_units *fewer = NULL, *more = NULL;
+	double a, b, at, times = work != 0 ? (double)work : 1;
+
+	for (uint32_t i = 0; i < LEARNED_UNITS; i++) {
+		const struct by_units *e = &q->learned.by[i];
+
+		if (e->units == 0 || e->plain != (work == 0))
+			continue;
+		if (e->units <= units && (fewer == NULL || e->units > fewer->units))
+			fewer = e;
+		if (e->units >= units && (more == NULL || e->units < more->units))
+			more = e;
+	}
+	if (fewer == NULL || more == NULL)
+		return HAL_POLICY_NEVER;
+	a = fewer->ns / fewer->of * times;
+	b = more->ns / more->of * times;
+	if (fewer == more)
+		return whole(a, 1);
+	at = (1.0 / units - 1.0 / more->units) / (1.0 / fewer->units - 1.0 / more->units);
+	return whole(b + (a - b) * at, 1);
+}
+
+static uint64_t host_expect(void *device, const struct hal_policy_queue *queue,
+			    uint32_t units)
+{
+	(void)device;
+	return expect_units(queue_of_const(queue), queue->head.work, units);
+}
+
 /* The next command, r. */
 static NOINLINE void expect(struct hal_queue *q, const struct record *r)
 {
 	struct learned *l = &q->learned;
 	struct hal_policy_command *head = &q->view.head;
+	uint64_t here = expect_units(q, head->work, q->part->desc.units);
 
 	head->expected_ns = HAL_POLICY_NEVER;
 	head->expected_bytes = HAL_POLICY_NEVER;
@@ -166,6 +231,8 @@ static NOINLINE void expect(struct hal_queue *q, const struct record *r)
 		head->expected_ns = whole(l->plain_ns / l->plain, 1);
 		head->expected_bytes = whole(l->plain_bytes / l->plain, 0);
 	}
+	if (here != HAL_POLICY_NEVER)
+		head->expected_ns = here;
 	head->rest_ns = head->expected_ns;
 	head->whole_ns = head->expected_ns;
 	if ((r->own & REC_WHOLE) != 0)
@@ -398,6 +465,9 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 	dev->picking = true;
 	v = dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
 	dev->picking = false;
+	if (UNLIKELY(!in_force(dev))) /* it has asked for something wrong once too often
+				       */
+		return oldest(part);
 	if (v == NULL)
 		return nobody(part, o.until_ns);
 	q = queue_of(v);
@@ -604,12 +674,46 @@ void policy_carry_out(struct hal_queue *q)
 	policy_changed(q->part, q);
 }
 
+/* A request that is refused, as a wrong answer is. */
+static COLD int wrong(struct hal_device *dev, const char *what, uint32_t value)
+{
+	fault(dev, &dev->faults.invalid, what);
+	return fail(EINVAL, "policy %s: %s (%u)", dev->policy->name, what, value);
+}
+
+static bool limits_check(struct hal_device *dev, const struct hal_policy_partition *part,
+			 uint32_t units)
+{
+	if (units < part->floor)
+		(void)wrong(dev, "it takes a partition below its floor", part->floor);
+	else if (units > part->ceiling)
+		(void)wrong(dev, "it takes a partition above its ceiling", part->ceiling);
+	return units >= part->floor && units <= part->ceiling;
+}
+
 static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
 {
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
 
-	(void)device;
-	return resize_units(p, units);
+	return limits_check(device, part, units) ? resize_units(p, units) : -EINVAL;
+}
+
+static int host_move(void *device, const struct hal_policy_move *moves, uint32_t count)
+{
+	struct hal_device *dev = device;
+
+	if (count > HAL_POLICY_MOVES)
+		return wrong(dev, "it moves more partitions at once than can be",
+			     HAL_POLICY_MOVES);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!limits_check(dev, moves[i].part, moves[i].units))
+			return -EINVAL;
+		for (uint32_t k = 0; k < i; k++)
+			if (moves[k].part == moves[i].part)
+				return wrong(dev, "it moves a partition twice at once",
+					     moves[i].part->index);
+	}
+	return plan_begin(dev, moves, count);
 }
 
 static int host_limit(void *device, struct hal_policy_partition *part, uint64_t bytes,
@@ -766,6 +870,8 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.stop = host_stop,
 		.start = host_start,
 		.resize = host_resize,
+		.move = host_move,
+		.expect = host_expect,
 		.limit = host_limit,
 		.ask = host_ask,
 		.info = &dev->info,

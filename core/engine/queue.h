@@ -61,6 +61,8 @@ struct asked {
 	int32_t priority;
 };
 
+enum { LEARNED_UNITS = 8 };
+
 /* What its commands ran, as far as policies want to know: sums in which the last eight
  * or so count most. */
 struct learned {
@@ -69,6 +71,13 @@ struct learned {
 	uint64_t job_ns;       /* a submission of several commands; 0: not known */
 	uint64_t job, part_ns; /* which one is ending, what it had */
 	uint64_t submit_ns;    /* when that was submitted */
+	/* The same by how many units they had. */
+	struct by_units {
+		uint32_t units; /* 0: nothing yet */
+		bool plain;
+		double ns, of; /* of so much work, or so many commands */
+	} by[LEARNED_UNITS];
+	uint32_t by_next;
 };
 
 struct hal_queue {

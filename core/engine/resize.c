@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/place.h"
+#include "engine/plan.h"
 #include "engine/policy.h"
 #include "engine/trace.h"
 #include "util/error.h"
@@ -104,15 +105,39 @@ static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d
 	return owner != 0 ? rect_taken(dev, r, owner) : 0;
 }
 
+static int ceiling_check(struct hal_device *dev, uint32_t floor, uint32_t ceiling)
+{
+	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
+
+	if (ceiling == 0 || ceiling == floor)
+		return 0;
+	if (ceiling < floor)
+		return fail(EINVAL, "units_ceiling %u is below the floor of %u", ceiling,
+			    floor);
+	if (ceiling > all)
+		return fail(EINVAL, "units_ceiling %u: %s has %u units", ceiling,
+			    dev->name, all);
+	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
+		return fail(ENOTSUP,
+			    "units_ceiling %u above the floor of %u: partitions of %s "
+			    "cannot be resized",
+			    ceiling, floor, dev->name);
+	return 0;
+}
+
+/* out has the units it has now; 0: none yet. */
 static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		      struct hal_bk_partition_desc *out, const struct place_rect *except)
 {
 	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
+	uint32_t units = out->units;
 	struct place_rect r;
 	int err;
 
 	if (d->rows != 0 || d->cols != 0 || d->row != 0 || d->col != 0) {
 		err = rect_check(dev, d, &r, except);
+		if (err == 0)
+			err = ceiling_check(dev, r.rows * r.cols, d->units_ceiling);
 		if (err != 0)
 			return err;
 	} else {
@@ -120,15 +145,18 @@ static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d
 			return fail(EINVAL,
 				    "a partition of no units: set units_floor, or "
 				    "rows and cols");
-		if (d->units_floor > all ||
-		    !place_find(&dev->place, d->units_floor, except, &r))
+		if (d->units_floor > all)
 			return units_short(dev, d->units_floor);
+		err = ceiling_check(dev, d->units_floor, d->units_ceiling);
+		if (err != 0)
+			return err;
+		if (units > d->units_ceiling)
+			units = d->units_ceiling;
+		if (units < d->units_floor)
+			units = d->units_floor;
+		if (!place_find(&dev->place, units, except, &r))
+			return units_short(dev, units);
 	}
-	if (d->units_ceiling != 0 && d->units_ceiling != r.rows * r.cols)
-		return fail(ENOTSUP,
-			    "units_ceiling %u: partitions of %s do not grow above "
-			    "their floor of %u yet",
-			    d->units_ceiling, dev->name, r.rows * r.cols);
 	out->row = (uint16_t)r.row;
 	out->col = (uint16_t)r.col;
 	out->rows = (uint16_t)r.rows;
@@ -295,6 +323,13 @@ static int plan_index(struct hal_device *dev, uint32_t *index)
 
 /* ---- there and gone ---------------------------------------------------------------- */
 
+void resize_limits(struct hal_partition *part, const struct hal_partition_desc *d,
+		   uint32_t units)
+{
+	part->floor_next = d->units_floor != 0 ? d->units_floor : units;
+	part->ceiling_next = d->units_ceiling != 0 ? d->units_ceiling : part->floor_next;
+}
+
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 		   struct hal_bk_partition_desc *out)
 {
@@ -319,6 +354,8 @@ void partition_enter(struct hal_partition *p)
 	p->obj.id = p->desc.index;
 	p->view.index = p->desc.index;
 	p->view.units = p->desc.units;
+	p->view.floor = p->floor_next;
+	p->view.ceiling = p->ceiling_next;
 	dev->partition_map[p->desc.index / 64] |= UINT64_C(1) << p->desc.index % 64;
 	dev->partition_count++;
 	list_add_before(&dev->partitions, &p->on_device);
@@ -342,13 +379,13 @@ void partition_leave(struct hal_partition *p)
 
 /* ---- resize ------------------------------------------------------------------------ */
 
-static int resize_check(const struct hal_partition *p, const struct hal_partition_desc *d)
+int resize_check(const struct hal_partition *p, const struct hal_partition_desc *d)
 {
 	const struct hal_device *dev = p->dev;
 
 	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
 		return fail(ENOTSUP, "partitions of %s cannot be resized", dev->name);
-	if (p->moving.units != 0)
+	if (p->moving.units != 0 || plan_has(p))
 		return fail(EBUSY, "partition %u \"%s\" is being resized already",
 			    p->desc.index, p->name);
 	if (p->inflight != 0 && (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
@@ -411,7 +448,7 @@ static void requota_undo(struct hal_partition *p)
 
 /* A point that has failed stays so, but the partition may be asked again: that has a
  * timeline of its own. */
-static int control_renew(struct hal_partition *part)
+int resize_renew(struct hal_partition *part)
 {
 	struct hal_timeline *t;
 
@@ -428,7 +465,7 @@ static int control_renew(struct hal_partition *part)
 	return 0;
 }
 
-static int move(struct hal_partition *part, const struct hal_bk_partition_desc *to)
+int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *to)
 {
 	struct hal_device *dev = part->dev;
 	const struct place_rect r = rect_of(to);
@@ -461,7 +498,7 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 	if (err == 0)
 		err = isolation_check(dev, &to, d->min_isolation);
 	if (err == 0)
-		err = control_renew(part);
+		err = resize_renew(part);
 	if (err != 0)
 		return err;
 	part->quota_before = counter_get(&part->quota);
@@ -470,7 +507,8 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 		return err;
 	if (d->memory_bytes != 0)
 		to.memory_bytes = d->memory_bytes;
-	err = move(part, &to);
+	resize_limits(part, d, to.units);
+	err = resize_move(part, &to);
 	if (err != 0)
 		requota_undo(part);
 	return err;
@@ -479,8 +517,26 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 int resize_units(struct hal_partition *part, uint32_t units)
 {
 	const struct hal_partition_desc d = {.size = sizeof(d), .units_floor = units};
+	const struct place_rect self = rect_of(&part->desc);
+	struct hal_bk_partition_desc to = part->desc;
+	int err = resize_check(part, &d);
 
-	return resize_begin(part, &d);
+	to.units = units;
+	if (err == 0)
+		err = plan_units(part->dev, &d, &to, &self);
+	if (err == 0)
+		err = isolation_check(part->dev, &to,
+				      partition_isolation(part->dev, &part->desc));
+	if (err == 0)
+		err = resize_renew(part);
+	if (err != 0)
+		return err;
+	part->quota_before = counter_get(&part->quota);
+	part->floor_next = part->view.floor;
+	part->ceiling_next = part->view.ceiling;
+	err = resize_move(part, &to);
+	part->policy_moves = err == 0;
+	return err;
 }
 
 static void moved(struct hal_partition *part, int status, const char *why)
@@ -499,11 +555,15 @@ static void moved(struct hal_partition *part, int status, const char *why)
 		part->desc.rows = part->moving.rows;
 		part->desc.cols = part->moving.cols;
 		part->desc.memory_bytes = part->moving.memory_bytes;
+		part->view.floor = part->floor_next;
+		part->view.ceiling = part->ceiling_next;
+		part->moved_ns = dev->now;
 	} else {
 		place_settle(&dev->place, &to, &from, holder(part));
 		requota_undo(part);
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
+	part->policy_moves = false;
 	part->inflight_max = dev->partition_inflight;
 	trace_partition(dev, part);
 	if (status == 0) {
@@ -513,6 +573,7 @@ static void moved(struct hal_partition *part, int status, const char *why)
 			    why[0] != '\0' ? ": " : "", why);
 		timeline_fail(part->control, status, text, dev);
 	}
+	plan_moved(part, status == 0);
 	policy_changed(part, NULL);
 	partition_runnable(part);
 }

@@ -351,7 +351,13 @@ static void policy_h(void)
 	FIELD(hal_policy_partition, units);
 	FIELD(hal_policy_partition, running);
 	FIELD(hal_policy_partition, runnable);
+	FIELD(hal_policy_partition, floor);
+	FIELD(hal_policy_partition, ceiling);
 	FIELD(hal_policy_partition, own);
+	STRUCT(hal_policy_move);
+	FIELD(hal_policy_move, part);
+	FIELD(hal_policy_move, units);
+	FIELD(hal_policy_move, reserved);
 	STRUCT(hal_policy_command);
 	FIELD(hal_policy_command, submit_ns);
 	FIELD(hal_policy_command, deadline_ns);
@@ -380,6 +386,8 @@ static void policy_h(void)
 	FIELD(hal_policy_host, stop);
 	FIELD(hal_policy_host, start);
 	FIELD(hal_policy_host, resize);
+	FIELD(hal_policy_host, move);
+	FIELD(hal_policy_host, expect);
 	FIELD(hal_policy_host, limit);
 	FIELD(hal_policy_host, ask);
 	FIELD(hal_policy_host, info);

@@ -195,9 +195,22 @@ NEGATIVE(hal_partition_create, ENOSPC, colors_taken, "0x3")
 	}
 }
 
-NEGATIVE(hal_partition_create, ENOTSUP, ceiling, "units_ceiling")
+NEGATIVE_ON("ref?resize=none", hal_partition_create, ENOTSUP, ceiling, "units_ceiling")
 {
 	w->part_desc.units_ceiling = 2;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, ceiling_below, "below the floor of 3")
+{
+	w->part_desc.units_floor = 3;
+	w->part_desc.units_ceiling = 2;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, ceiling_above_all, "units_ceiling 4000")
+{
+	w->part_desc.units_ceiling = 4000;
 	return create(w);
 }
 
@@ -330,10 +343,10 @@ NEGATIVE_ON("ref?resize=none", hal_partition_resize, ENOTSUP, never, "resize")
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
 
-NEGATIVE(hal_partition_resize, ENOTSUP, ceiling, "units_ceiling")
+NEGATIVE(hal_partition_resize, EINVAL, ceiling_below, "below the floor of 2")
 {
 	w->part_desc.units_floor = 2;
-	w->part_desc.units_ceiling = 4;
+	w->part_desc.units_ceiling = 1;
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
 

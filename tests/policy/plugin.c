@@ -127,6 +127,20 @@ static struct hal_policy_queue *nobody(struct hal_policy_order *order, uint64_t 
 	return NULL;
 }
 
+/* The one that is asked for takes all it can of the other, or gives it back. */
+static void tide(struct hal_policy_partition *part)
+{
+	struct hal_policy_move m[2] = {{.part = part}, {.part = c->behind}};
+
+	if (c->behind == NULL || c->behind == part) {
+		c->behind = c->behind == NULL ? part : c->behind;
+		return;
+	}
+	m[0].units = part->units > 8 ? part->floor : part->ceiling;
+	m[1].units = m[0].units > 8 ? c->behind->floor : c->behind->ceiling;
+	(void)c->host->move(c->host->device, m, 2);
+}
+
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
@@ -135,6 +149,10 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	(void)state;
 	c->picked++;
 	c->now_ns = now_ns;
+	if (c->shrinks)
+		(void)c->host->resize(c->host->device, part, 0);
+	if (c->tides)
+		tide(part);
 	switch (c->mode) {
 	case PLUGIN_STRANGER:
 		return c->stranger;

@@ -32,6 +32,10 @@ struct plugin_control {
 	uint64_t again_ns;        /* .alarm sets the next one to so much from then */
 	uint32_t stop_mode;
 	int attach_err;
+	uint32_t shrinks; /* pick asks for no units at all */
+	/* pick moves its partition and that of .behind to their floor and ceiling, and
+	 * back. */
+	uint32_t tides;
 	uint32_t limits; /* 1: attach limits the partition to ... */
 	uint64_t limit_bytes, limit_window_ns;
 	/* What it was told. */

@@ -764,6 +764,34 @@ static void requests(void **state)
 	two_close(&t);
 }
 
+/* Units from .. to from now on. */
+static void limits_are(struct hal_partition *p, uint32_t from, uint32_t to)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_point moved;
+
+	d.units_floor = from;
+	d.units_ceiling = to;
+	OK(hal_partition_resize(p, &d, &moved));
+	finish(moved);
+}
+
+static uint32_t units_of(struct hal_partition *p)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+
+	OK(hal_partition_get_info(p, &i));
+	return i.units;
+}
+
+static uint32_t column_of(struct hal_partition *p)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+
+	OK(hal_partition_get_info(p, &i));
+	return i.col;
+}
+
 static void resizes(void **state)
 {
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
@@ -773,6 +801,9 @@ static void resizes(void **state)
 	(void)state;
 	two_open(&t, with_plugin);
 	h = t.c->host;
+	limits_are(t.w.part, 1, 16);
+	assert_int_equal(t.c->moved, 1);
+	t.c->moved = 0;
 	assert_int_equal(h->resize(h->device, t.c->part, 4), 0);
 	assert_int_equal(h->resize(h->device, t.c->part, 5), -EBUSY);
 	pass(&t.w, 1000);
@@ -780,9 +811,301 @@ static void resizes(void **state)
 	assert_int_equal(t.c->part->units, 4);
 	OK(hal_partition_get_info(t.w.part, &i));
 	assert_int_equal(i.units, 4);
-	assert_int_equal(h->resize(h->device, t.c->part, 4000), -ENOSPC);
+	assert_int_equal(h->resize(h->device, t.c->part, 4000), -EINVAL);
 	assert_int_equal(h->limit(h->device, t.c->part, 4096, 1000), -ENOTSUP);
 	two_close(&t);
+}
+
+/* What a tenant was promised is not the policy's to give away. */
+static void limits(void **state)
+{
+	const struct hal_policy_host *h;
+	struct hal_policy_move move[2];
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	h = t.c->host;
+	/* As it was made: of one size. */
+	assert_int_equal(t.c->part->floor, 1);
+	assert_int_equal(t.c->part->ceiling, 1);
+	assert_int_equal(h->resize(h->device, t.c->part, 2), -EINVAL);
+	assert_int_equal(policy_of(&t.w).invalid, 1);
+	assert_non_null(strstr(policy_of(&t.w).reason, "ceiling"));
+	limits_are(t.w.part, 4, 8);
+	assert_int_equal(units_of(t.w.part), 4);
+	assert_int_equal(h->resize(h->device, t.c->part, 3), -EINVAL);
+	assert_non_null(strstr(policy_of(&t.w).reason, "floor"));
+	assert_int_equal(h->resize(h->device, t.c->part, 9), -EINVAL);
+	move[0] = (struct hal_policy_move){.part = t.c->part, .units = 3};
+	assert_int_equal(h->move(h->device, move, 1), -EINVAL);
+	assert_int_equal(policy_of(&t.w).invalid, 4);
+	move[0].units = 5;
+	move[1] = move[0];
+	assert_int_equal(h->move(h->device, move, 2), -EINVAL);
+	assert_int_equal(h->move(h->device, move, HAL_POLICY_MOVES + 1), -EINVAL);
+	pass(&t.w, 10);
+	assert_int_equal(units_of(t.w.part), 4);
+	assert_int_equal(h->resize(h->device, t.c->part, 8), 0);
+	pass(&t.w, 10);
+	assert_int_equal(units_of(t.w.part), 8);
+	/* Other limits: it keeps what lies within them. */
+	limits_are(t.w.part, 2, 9);
+	assert_int_equal(units_of(t.w.part), 8);
+	limits_are(t.w.part, 2, 6);
+	assert_int_equal(units_of(t.w.part), 6);
+	limits_are(t.w.part, 7, 0);
+	assert_int_equal(units_of(t.w.part), 7);
+	assert_int_equal(t.c->part->ceiling, 7);
+	/* Once too often, and the engine goes on without it. */
+	assert_int_equal(policy_of(&t.w).invalid, 6);
+	for (int n = 0; n < 10; n++)
+		assert_int_equal(h->resize(h->device, t.c->part, 1), -EINVAL);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	(void)submit(&t.w, t.a, 5, 10, 'a');
+	(void)submit(&t.w, t.b, 5, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 10);
+	two_close(&t);
+}
+
+/* From inside pick, which then names somebody. */
+static void wrong_in_pick(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	for (int n = 0; n < 15; n++)
+		assert_int_equal(t.c->host->resize(t.c->host->device, t.c->part, 0),
+				 -EINVAL);
+	/* The last time it names nobody, too, for seconds. */
+	t.c->shrinks = 1;
+	t.c->mode = PLUGIN_HOLD;
+	t.c->hold_ns = UINT64_C(9000000000);
+	(void)submit(&t.w, t.a, 40, 10, 'a');
+	(void)submit(&t.w, t.b, 40, 10, 'b');
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 80);
+	assert_int_equal(hal_device_now(t.w.dev), 800);
+	assert_int_equal(policy_of(&t.w).invalid, 16);
+	assert_int_equal(policy_of(&t.w).fallback, 1);
+	t.c->overruns = 0; /* it was not told of all */
+	two_close(&t);
+}
+
+/* ---- plans ------------------------------------------------------------------------- */
+
+enum { PARTS_MAX = 4 };
+
+struct elastic {
+	struct world w;
+	struct plugin_control *c;
+	const struct hal_policy_host *h;
+	struct hal_partition *part[PARTS_MAX];
+	struct hal_queue *q[PARTS_MAX];
+	struct hal_policy_partition *view[PARTS_MAX];
+};
+
+/* A partition of each of so many units, at least one of them its floor, side by side. */
+static void elastic_open(struct elastic *e, const char *target, const uint32_t *units)
+{
+	static const char *const options[] = {PLUGINS, "hal.queue_depth=1024",
+					      "policy.name=plugin", NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	memset(e, 0, sizeof(*e));
+	memset(&ended, 0, sizeof(ended));
+	e->c = control_of(PLUGIN_TEST);
+	OK(hal_open(target, options, &e->w.dev));
+	world_work(&e->w, 0);
+	for (uint32_t i = 0; i < PARTS_MAX && units[i] != 0; i++) {
+		d.units_floor = units[i];
+		OK(hal_partition_create(e->w.dev, &d, &e->part[i]));
+		limits_are(e->part[i], 1, 16);
+		assert_int_equal(units_of(e->part[i]), units[i]);
+		e->q[i] = add_queue(e->part[i], 0, 1, 0);
+		e->view[i] = e->c->part;
+	}
+	e->h = e->c->host;
+}
+
+static void elastic_close(struct elastic *e)
+{
+	for (uint32_t i = 0; i < PARTS_MAX; i++) {
+		OK(hal_queue_destroy(e->q[i]));
+		OK(hal_partition_destroy(e->part[i]));
+	}
+	OK(hal_program_unload(e->w.prog));
+	OK(hal_close(e->w.dev));
+}
+
+static int move_to(struct elastic *e, const uint32_t *units)
+{
+	struct hal_policy_move m[PARTS_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < PARTS_MAX && units[i] != 0; i++)
+		m[n++] = (struct hal_policy_move){.part = e->view[i], .units = units[i]};
+	return e->h->move(e->h->device, m, n);
+}
+
+static void units_are(struct elastic *e, const uint32_t *units)
+{
+	for (uint32_t i = 0; i < PARTS_MAX && units[i] != 0; i++) {
+		assert_int_equal(units_of(e->part[i]), units[i]);
+		assert_int_equal(e->view[i]->units, units[i]);
+	}
+}
+
+static void moves(void **state)
+{
+	static const uint32_t begin[] = {6, 6, 4, 0}, more[] = {2, 6, 8, 0},
+			      most[] = {1, 1, 14, 0}, too_many[] = {6, 6, 5, 0},
+			      back[] = {12, 3, 1, 0}, alone[] = {13, 0};
+	struct hal_partition_desc four = HAL_INIT(hal_partition_desc);
+	struct hal_partition *fourth;
+	struct elastic e;
+
+	(void)state;
+	four.units_floor = 4;
+	elastic_open(&e, "ref?clock=virtual&units=16", begin);
+	assert_int_equal(move_to(&e, too_many), -ENOSPC);
+	units_are(&e, begin);
+	/* The one in the middle stands in the way, and is moved, too. */
+	e.c->moved = 0;
+	assert_int_equal(move_to(&e, more), 0);
+	assert_int_equal(move_to(&e, begin), -EBUSY);
+	/* What one has left is for those that wait for it. */
+	for (int n = 0; n < 5; n++)
+		FAILS(hal_partition_create(e.w.dev, &four, &fourth), -ENOSPC, "4 units");
+	finish_all(&e.w);
+	units_are(&e, more);
+	assert_int_equal(e.c->moved, 3);
+	assert_int_equal(column_of(e.part[1]), 2);
+	assert_int_equal(move_to(&e, most), 0);
+	finish_all(&e.w);
+	units_are(&e, most);
+	assert_int_equal(move_to(&e, back), 0);
+	finish_all(&e.w);
+	units_are(&e, back);
+	/* Nothing to do. */
+	e.c->moved = 0;
+	assert_int_equal(move_to(&e, back), 0);
+	finish_all(&e.w);
+	assert_int_equal(e.c->moved, 0);
+	assert_int_equal(move_to(&e, alone), -ENOSPC);
+	assert_int_equal(policy_of(&e.w).invalid, 0);
+	elastic_close(&e);
+	/* On a grid. */
+	static const uint32_t quarters[] = {16, 16, 16, 16}, halves[] = {8, 16, 16, 16},
+			      two[] = {8, 8, 16, 16};
+
+	elastic_open(&e, "ref?clock=virtual&units=64&rows=8", quarters);
+	assert_int_equal(move_to(&e, halves), 0);
+	finish_all(&e.w);
+	units_are(&e, halves);
+	assert_int_equal(move_to(&e, two), 0);
+	finish_all(&e.w);
+	units_are(&e, two);
+	assert_int_equal(move_to(&e, quarters), 0);
+	finish_all(&e.w);
+	units_are(&e, quarters);
+	elastic_close(&e);
+}
+
+/* The device refuses: whoever has moved has, and nobody waits for what does not come. */
+static void moves_refused(void **state)
+{
+	static const uint32_t begin[] = {6, 6, 4, 0}, more[] = {2, 6, 8, 0},
+			      gave[] = {2, 6, 4, 0}, all[] = {2, 6, 8, 0};
+	const struct hal_ref_extension *ref;
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *fourth;
+	struct elastic e;
+
+	(void)state;
+	elastic_open(&e, "ref?clock=virtual&units=16", begin);
+	ref = hal_device_extension(e.w.dev, "ref");
+	OK(ref->inject(hal_device_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	assert_int_equal(move_to(&e, more), -EIO);
+	finish_all(&e.w);
+	units_are(&e, begin);
+	/* The second of it. */
+	e.c->moved = 0;
+	assert_int_equal(move_to(&e, more), 0);
+	OK(ref->inject(hal_device_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	finish_all(&e.w);
+	units_are(&e, gave);
+	assert_int_equal(e.c->moved, 3);
+	/* What was given is free, all of it. */
+	d.units_floor = 4;
+	OK(hal_partition_create(e.w.dev, &d, &fourth));
+	OK(hal_partition_destroy(fourth));
+	assert_int_equal(move_to(&e, all), 0);
+	finish_all(&e.w);
+	units_are(&e, all);
+	elastic_close(&e);
+}
+
+/* What an application asks for waits for what the policy has begun. */
+static void moves_waited_for(void **state)
+{
+	static const uint32_t begin[] = {6, 6, 4, 0}, more[] = {2, 6, 8, 0};
+	struct elastic e;
+
+	(void)state;
+	elastic_open(&e, "ref?clock=virtual&units=16", begin);
+	assert_int_equal(move_to(&e, more), 0);
+	limits_are(e.part[2], 3, 3); /* which waits for the others */
+	assert_int_equal(units_of(e.part[2]), 3);
+	assert_int_equal(units_of(e.part[0]), 2);
+	assert_int_equal(e.h->resize(e.h->device, e.view[0], 4), 0);
+	OK(hal_queue_destroy(e.q[0]));
+	e.q[0] = NULL;
+	OK(hal_partition_destroy(e.part[0]));
+	e.part[0] = NULL;
+	elastic_close(&e);
+}
+
+/* What commands run by units. */
+static void expects(void **state)
+{
+	static const char *const options[] = {"hal.queue_depth=1024",
+					      "hal.plugins=" PLUGIN_EXPECTS,
+					      "policy.name=expects", NULL};
+	struct plugin_control *c = control_of(PLUGIN_EXPECTS);
+	const struct hal_policy_host *h;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, options);
+	limits_are(w.part, 1, 16);
+	q = add_queue(w.part, 0, 1, 0);
+	h = c->host;
+	for (uint32_t units = 1; units <= 16; units *= 4) {
+		if (units > 1)
+			assert_int_equal(h->resize(h->device, c->part, units), 0);
+		finish_all(&w);
+		(void)submit(&w, q, 3, 1600, 'a');
+		finish_all(&w);
+	}
+	assert_true(h->expect(h->device, c->last, 1) == 1600);
+	assert_int_equal(h->expect(h->device, c->last, 4), 400);
+	assert_int_equal(h->expect(h->device, c->last, 16), 100);
+	/* In between, by the reciprocal. */
+	assert_int_equal(h->expect(h->device, c->last, 2), 800);
+	assert_int_equal(h->expect(h->device, c->last, 8), 200);
+	assert_true(h->expect(h->device, c->last, 17) == HAL_POLICY_NEVER);
+	/* One that a border has passed says nothing. */
+	(void)submit(&w, q, 1, 160000, 'a');
+	pass(&w, 100);
+	assert_int_equal(h->resize(h->device, c->part, 4), 0);
+	finish_all(&w);
+	assert_int_equal(h->expect(h->device, c->last, 4), 400);
+	OK(hal_queue_destroy(q));
+	world_close(&w);
 }
 
 /* ---- another policy ---------------------------------------------------------------- */
@@ -943,6 +1266,49 @@ static void swaps_real(void **state)
 	OK(hal_close(w.dev));
 }
 
+/* Plans from a thread of its own, with work, and an application that wants others. */
+static void moves_real(void **state)
+{
+	static const char *const options[] = {PLUGINS, "policy.name=always", NULL};
+	struct hal_partition_desc some = HAL_INIT(hal_partition_desc);
+	struct plugin_control *c = control_of(PLUGIN_ALWAYS);
+	struct hal_partition *part[2];
+	struct producer p[PRODUCERS];
+	struct hal_device *dev;
+
+	(void)state;
+	memset(p, 0, sizeof(p));
+	OK(hal_open("ref?clock=real&units=16", options, &dev));
+	some.units_floor = 2;
+	some.units_ceiling = 14;
+	for (int i = 0; i < 2; i++)
+		OK(hal_partition_create(dev, &some, &part[i]));
+	c->tides = 1;
+	for (int i = 0; i < PRODUCERS; i++) {
+		p[i].q = add_queue(part[i % 2], i, 1, 0);
+		assert_int_equal(pthread_create(&p[i].thread, NULL, produce, &p[i]), 0);
+	}
+	for (int i = 0; i < 300; i++) {
+		uint32_t units = units_of(part[i % 2]);
+
+		assert_in_range(units, 2, 14);
+		limits_are(part[i % 2], 2, 13 + (uint32_t)i % 2);
+	}
+	for (int i = 0; i < PRODUCERS; i++) {
+		assert_int_equal(pthread_join(p[i].thread, NULL), 0);
+		assert_int_equal(p[i].err, 0);
+		assert_int_equal(stats_of(p[i].q).completed, REAL_COMMANDS);
+	}
+	c->tides = 0;
+	assert_true(c->moved > 600);
+	for (int i = 0; i < PRODUCERS; i++)
+		OK(hal_queue_destroy(p[i].q));
+	for (int i = 0; i < 2; i++)
+		OK(hal_partition_destroy(part[i]));
+	OK(hal_close(dev));
+	assert_int_equal(c->overruns, 0);
+}
+
 /* What is runnable is handed over in order, with what it has at its head. */
 static void handed_over(void **state)
 {
@@ -1025,6 +1391,13 @@ int main(void)
 		cmocka_unit_test(preempts),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(resizes),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(wrong_in_pick),
+		cmocka_unit_test(moves),
+		cmocka_unit_test(moves_refused),
+		cmocka_unit_test(moves_waited_for),
+		cmocka_unit_test(moves_real),
+		cmocka_unit_test(expects),
 		cmocka_unit_test(swaps),
 		cmocka_unit_test(swaps_real),
 		cmocka_unit_test(handed_over),
