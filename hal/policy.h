@@ -31,6 +31,9 @@
 #ifndef HAL_POLICY_H
 #define HAL_POLICY_H
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include <hal/backend.h>
 
 #ifdef __cplusplus
@@ -132,6 +135,65 @@ static inline void hal_policy_list_take(struct hal_policy_list *list,
 		queue->next->prev = queue->prev;
 	else
 		list->last = queue->prev;
+}
+
+/* What the queues of a partition have in common, for a policy that keeps more than words
+ * of it: at the beginning of a struct of the policy's own.  It comes with the first queue
+ * and goes with the last; own[HAL_POLICY_SHARED] of the partition, and of the queues that
+ * were admitted, is where it lies. */
+struct hal_policy_shared {
+	struct hal_policy_shared *next; /* of other partitions */
+	struct hal_policy_partition *part;
+	uint64_t queues;
+};
+
+enum { HAL_POLICY_SHARED };
+
+/* NULL: the queue was not admitted, the partition has none. */
+static inline void *hal_policy_shared(const uint64_t *own)
+{
+	return (void *)(uintptr_t)own[HAL_POLICY_SHARED]; /* NOLINT(*int-to-ptr) */
+}
+
+/* For attach: it is of so many bytes, 0 at first, and one of all. */
+static inline int hal_policy_share(const struct hal_host *host,
+				   struct hal_policy_shared **all,
+				   struct hal_policy_partition *part,
+				   struct hal_policy_queue *queue, size_t bytes)
+{
+	struct hal_policy_shared *s =
+		(struct hal_policy_shared *)hal_policy_shared(part->own);
+
+	if (s == NULL) {
+		s = (struct hal_policy_shared *)calloc(1, bytes);
+		if (s == NULL)
+			return (host->fail)(ENOMEM, "policy: no memory for partition %u",
+					    part->index);
+		s->part = part;
+		s->next = *all;
+		*all = s;
+		part->own[HAL_POLICY_SHARED] = (uintptr_t)s;
+	}
+	s->queues++;
+	queue->own[HAL_POLICY_SHARED] = (uintptr_t)s;
+	return 0;
+}
+
+/* For detach. */
+static inline void hal_policy_unshare(struct hal_policy_shared **all,
+				      struct hal_policy_partition *part,
+				      const struct hal_policy_queue *queue)
+{
+	struct hal_policy_shared *s =
+		(struct hal_policy_shared *)hal_policy_shared(queue->own);
+
+	if (--s->queues != 0)
+		return;
+	while (*all != s)
+		all = &(*all)->next;
+	*all = s->next;
+	free(s);
+	part->own[HAL_POLICY_SHARED] = 0;
 }
 
 /* ---- what it can ask for: requests, which end in .changed ------------------------ */

@@ -25,14 +25,14 @@
 
 /* By what a command is bound, as far as is known; with HIGH, of high priority. */
 enum kind { COMPUTE, MEMORY, UNKNOWN, HIGH, KINDS = 2 * HIGH };
-/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared; of
- * queues also the kind of the newest command, how many the device has, of high priority
- * with one that waits (in between two of them it is not idle), and as what they count. */
-enum { SHARED, KIND, RUNNING, AS };
+/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
+ * shared; of queues also the kind of the newest command, how many the device has, of high
+ * priority with one that waits (in between two of them it is not idle), and as what they
+ * count. */
+enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, AS };
 
 struct shared {
-	struct hal_policy_partition *part;
-	uint64_t queues;
+	struct hal_policy_shared common;
 	struct hal_policy_list list[KINDS];
 	uint64_t high; /* commands of high priority */
 	bool held;     /* in orion.held */
@@ -41,6 +41,7 @@ struct shared {
 
 struct orion {
 	const struct hal_host *host;
+	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
 	int64_t priority;
 	uint64_t unknown_ns, permille;
@@ -81,18 +82,13 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static struct shared *shared_of(const uint64_t *own)
-{
-	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
-}
-
 /* ---- what the device has ------------------------------------------------------------ */
 
 /* So many commands of queue, all of that kind. */
 static void count(struct orion *o, struct hal_policy_queue *queue, uint64_t kind,
 		  uint64_t running)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 
 	o->count[queue->own[AS]] -= queue->own[RUNNING];
 	if (queue->own[AS] >= HIGH)
@@ -112,7 +108,7 @@ static void ask_held(struct orion *o)
 
 		o->held = s->next;
 		s->held = false;
-		o->device->ask(o->device->device, s->part);
+		o->device->ask(o->device->device, s->common.part);
 	}
 }
 
@@ -127,7 +123,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
 	(void)part, (void)end;
-	if (shared_of(queue->own) != NULL)
+	if (hal_policy_shared(queue->own) != NULL)
 		count_less(state, queue);
 }
 
@@ -136,33 +132,19 @@ static void ended(void *state, struct hal_policy_partition *part,
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	const struct orion *o = state;
-	struct shared *s = shared_of(part->own);
+	struct orion *o = state;
 
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL)
-			return o->host->fail(ENOMEM, "orion: no memory");
-		s->part = part;
-		part->own[SHARED] = (uintptr_t)s;
-	}
-	s->queues++;
-	queue->own[SHARED] = (uintptr_t)s;
-	return 0;
+	return hal_policy_share(o->host, &o->all, part, queue, sizeof(struct shared));
 }
 
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
 	struct orion *o = state;
-	struct shared *s = shared_of(queue->own);
 
 	count(o, queue, UNKNOWN, 0);
 	ask_held(o);
-	if (--s->queues != 0)
-		return;
-	free(s);
-	part->own[SHARED] = 0;
+	hal_policy_unshare(&o->all, part, queue);
 }
 
 /* ---- the queues --------------------------------------------------------------------- */
@@ -184,7 +166,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
 {
 	struct orion *o = state;
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	uint64_t kind = kind_of(o, &queue->head);
 
 	(void)part;
@@ -203,7 +185,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 static void dequeue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, enum hal_policy_why why)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	uint64_t kind = queue->own[KIND];
 
 	(void)part;
@@ -256,7 +238,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
 	struct orion *o = state;
-	struct shared *s = shared_of(part->own);
+	struct shared *s = hal_policy_shared(part->own);
 	struct hal_policy_queue *queue = s != NULL ? first(o, s) : NULL;
 
 	(void)now_ns, (void)order;

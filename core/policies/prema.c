@@ -21,13 +21,14 @@
 #include <hal/policy.h>
 
 enum { LENGTHS = 64, CLASSES = 3 };
-/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared. */
-enum { SHARED, CLASS, LENGTH };
+/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
+ * shared. */
+enum { CLASS = HAL_POLICY_SHARED + 1, LENGTH };
 
 static const uint64_t tokens_of[CLASSES] = {1, 3, 9};
 
 struct shared {
-	uint64_t queues;
+	struct hal_policy_shared common;
 	uint64_t waiting; /* bit a length: one of the lists is not empty */
 	/* Those of one class and length, in the order in which they came: the first has
 	 * most tokens, so only those have to be looked at. */
@@ -36,6 +37,7 @@ struct shared {
 
 struct prema {
 	const struct hal_host *host;
+	struct hal_policy_shared *all;
 	uint64_t unknown_ns;
 };
 
@@ -58,38 +60,21 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static struct shared *shared_of(const uint64_t *own)
-{
-	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
-}
-
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	const struct prema *prema = state;
-	struct shared *s = shared_of(part->own);
+	struct prema *prema = state;
 
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL)
-			return prema->host->fail(ENOMEM, "prema: no memory");
-		part->own[SHARED] = (uintptr_t)s;
-	}
-	s->queues++;
-	queue->own[SHARED] = (uintptr_t)s;
-	return 0;
+	return hal_policy_share(prema->host, &prema->all, part, queue,
+				sizeof(struct shared));
 }
 
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
-	struct shared *s = shared_of(queue->own);
+	struct prema *prema = state;
 
-	(void)state;
-	if (--s->queues != 0)
-		return;
-	free(s);
-	part->own[SHARED] = 0;
+	hal_policy_unshare(&prema->all, part, queue);
 }
 
 /* Of a power of two that ns is not above: the exponent. */
@@ -112,7 +97,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
 {
 	const struct prema *prema = state;
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	uint64_t rest_ns = queue->head.rest_ns;
 
 	(void)part;
@@ -142,8 +127,8 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, enum hal_policy_why why)
 {
 	(void)state, (void)part, (void)why;
-	if (shared_of(queue->own) != NULL)
-		take(shared_of(queue->own), queue);
+	if (hal_policy_shared(queue->own) != NULL)
+		take(hal_policy_shared(queue->own), queue);
 }
 
 static uint64_t tokens(const struct hal_policy_queue *queue, uint64_t now_ns)
@@ -176,7 +161,7 @@ static struct hal_policy_queue *shortest(struct shared *s, uint64_t now_ns,
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
-	struct shared *s = shared_of(part->own);
+	struct shared *s = hal_policy_shared(part->own);
 	struct hal_policy_queue *queue = NULL;
 
 	(void)state, (void)order;

@@ -24,10 +24,10 @@
 #include <hal/policy.h>
 
 enum class { REAL_TIME, BEST_EFFORT, CLASSES };
-/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared; of
- * queues also the class of the newest command, how many real-time ones the device has,
- * and how often what runs has been killed since one has ended. */
-enum { SHARED, CLASS, RUNNING, KILLS };
+/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
+ * shared; of queues also the class of the newest command, how many real-time ones the
+ * device has, and how often what runs has been killed since one has ended. */
+enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING, KILLS };
 
 /* Queues of a partition that have something on the device: not more than that takes. */
 #define SET_MAX 64u
@@ -38,7 +38,7 @@ struct set {
 };
 
 struct shared {
-	uint64_t queues;
+	struct hal_policy_shared common;
 	struct hal_policy_list list[CLASSES];
 	uint64_t running; /* real-time commands that the device has */
 	struct set effort, killed;
@@ -47,6 +47,7 @@ struct shared {
 
 struct reef {
 	const struct hal_host *host;
+	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
 	int64_t priority;
 	uint64_t kills;
@@ -72,11 +73,6 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	reef->kills = (uint64_t)host->option_int(cfg, "reef_kills");
 	*state = reef;
 	return 0;
-}
-
-static struct shared *shared_of(const uint64_t *own)
-{
-	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
 }
 
 /* ---- sets -------------------------------------------------------------------------- */
@@ -146,39 +142,29 @@ static void restore(const struct reef *reef, struct shared *s)
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	const struct reef *reef = state;
-	struct shared *s = shared_of(part->own);
+	struct reef *reef = state;
 
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL)
-			return reef->host->fail(ENOMEM, "reef: no memory");
-		part->own[SHARED] = (uintptr_t)s;
-	}
-	s->queues++;
-	queue->own[SHARED] = (uintptr_t)s;
-	return 0;
+	return hal_policy_share(reef->host, &reef->all, part, queue,
+				sizeof(struct shared));
 }
 
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
+	struct reef *reef = state;
 
 	count(s, queue, 0);
 	leave(&s->effort, queue);
 	leave(&s->killed, queue);
-	restore(state, s);
-	if (--s->queues != 0)
-		return;
-	free(s);
-	part->own[SHARED] = 0;
+	restore(reef, s);
+	hal_policy_unshare(&reef->all, part, queue);
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 
 	(void)part;
 	if (s == NULL)
@@ -204,7 +190,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
 {
 	const struct reef *reef = state;
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	enum class c = queue->head.priority >= reef->priority ? REAL_TIME : BEST_EFFORT;
 
 	(void)part;
@@ -223,7 +209,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 static void dequeue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, enum hal_policy_why why)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 
 	(void)part, (void)why;
 	if (s == NULL)
@@ -236,7 +222,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
-	struct shared *s = shared_of(part->own);
+	struct shared *s = hal_policy_shared(part->own);
 	struct hal_policy_queue *queue;
 
 	(void)state, (void)now_ns, (void)order;

@@ -30,12 +30,12 @@
 #define CATCH_UP    1000u /* periods; what was before them is not known any more */
 
 enum class { PRODUCTIVE, BEST_EFFORT, CLASSES };
-/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared; of
- * queues also the class of the newest command. */
-enum { SHARED, CLASS };
+/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
+ * shared; of queues also the class of the newest command. */
+enum { CLASS = HAL_POLICY_SHARED + 1 };
 
 struct shared {
-	uint64_t queues;
+	struct hal_policy_shared common;
 	struct hal_policy_list list[CLASSES];
 	uint64_t period_ends_ns;
 	uint64_t ended[WINDOW]; /* productive commands; [0] of this period */
@@ -48,6 +48,7 @@ struct shared {
 
 struct tgs {
 	const struct hal_host *host;
+	struct hal_policy_shared *all;
 	uint64_t period_ns;
 	int64_t priority;
 };
@@ -74,39 +75,25 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static struct shared *shared_of(const uint64_t *own)
-{
-	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
-}
-
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	const struct tgs *tgs = state;
-	struct shared *s = shared_of(part->own);
+	struct tgs *tgs = state;
+	int err = hal_policy_share(tgs->host, &tgs->all, part, queue,
+				   sizeof(struct shared));
+	struct shared *s = hal_policy_shared(queue->own);
 
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL)
-			return tgs->host->fail(ENOMEM, "tgs: no memory");
+	if (err == 0 && s->limit == 0)
 		s->limit = ONE;
-		part->own[SHARED] = (uintptr_t)s;
-	}
-	s->queues++;
-	queue->own[SHARED] = (uintptr_t)s;
-	return 0;
+	return err;
 }
 
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
-	struct shared *s = shared_of(queue->own);
+	struct tgs *tgs = state;
 
-	(void)state;
-	if (--s->queues != 0)
-		return;
-	free(s);
-	part->own[SHARED] = 0;
+	hal_policy_unshare(&tgs->all, part, queue);
 }
 
 /* ---- the rate ---------------------------------------------------------------------- */
@@ -168,7 +155,7 @@ static void catch_up(const struct tgs *tgs, struct shared *s, uint64_t now_ns)
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 
 	(void)state, (void)part;
 	if (s != NULL && queue->own[CLASS] == PRODUCTIVE && end->status == 0)
@@ -181,7 +168,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
 {
 	const struct tgs *tgs = state;
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	enum class c = queue->head.priority >= tgs->priority ? PRODUCTIVE : BEST_EFFORT;
 
 	(void)part;
@@ -195,10 +182,11 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 static void dequeue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, enum hal_policy_why why)
 {
+	struct shared *s = hal_policy_shared(queue->own);
+
 	(void)state, (void)part, (void)why;
-	if (shared_of(queue->own) != NULL)
-		hal_policy_list_take(&shared_of(queue->own)->list[queue->own[CLASS]],
-				     queue);
+	if (s != NULL)
+		hal_policy_list_take(&s->list[queue->own[CLASS]], queue);
 }
 
 /* Who came first, but for best effort that is not due yet. */
@@ -206,7 +194,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
 	const struct tgs *tgs = state;
-	struct shared *s = shared_of(part->own);
+	struct shared *s = hal_policy_shared(part->own);
 	struct hal_policy_queue *best, *effort;
 
 	if (s == NULL)

@@ -22,15 +22,15 @@
 #include <hal/policy.h>
 
 enum { QUARTERS = 4, LENGTHS = 64 * QUARTERS, WORDS = LENGTHS / 64 };
-/* .own[SHARED] of a partition, and of its queues that were admitted: struct shared; of a
- * queue also its length; the time from which, had it the device from now on, it would
- * have taken all until its end; and the first of those behind it in the heap. */
-enum { SHARED, LENGTH, SINCE, BEHIND };
+/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
+ * shared; of a queue also its length; the time from which, had it the device from now on,
+ * it would have taken all until its end; and the first of those behind it in the heap. */
+enum { LENGTH = HAL_POLICY_SHARED + 1, SINCE, BEHIND };
 
 /* Those of one length in a pairing heap, who came earliest first: he has the highest rho
  * of them, whatever the time.  So one of each length has to be looked at. */
 struct shared {
-	uint64_t queues;
+	struct hal_policy_shared common;
 	uint64_t waiting[WORDS]; /* bit a length: the heap is not empty */
 	struct hal_policy_queue *heap[LENGTHS];
 	struct hal_policy_queue *holder; /* of the lease; NULL: nobody */
@@ -40,6 +40,7 @@ struct shared {
 
 struct themis {
 	const struct hal_host *host;
+	struct hal_policy_shared *all;
 	uint64_t lease_ns, unknown_ns;
 };
 
@@ -65,40 +66,24 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static struct shared *shared_of(const uint64_t *own)
-{
-	return (struct shared *)(uintptr_t)own[SHARED]; /* NOLINT(*int-to-ptr) */
-}
-
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
-	const struct themis *themis = state;
-	struct shared *s = shared_of(part->own);
+	struct themis *themis = state;
 
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL)
-			return themis->host->fail(ENOMEM, "themis: no memory");
-		part->own[SHARED] = (uintptr_t)s;
-	}
-	s->queues++;
-	queue->own[SHARED] = (uintptr_t)s;
-	return 0;
+	return hal_policy_share(themis->host, &themis->all, part, queue,
+				sizeof(struct shared));
 }
 
 static void detach(void *state, struct hal_policy_partition *part,
 		   struct hal_policy_queue *queue)
 {
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
+	struct themis *themis = state;
 
-	(void)state;
 	if (s->holder == queue)
 		s->holder = NULL;
-	if (--s->queues != 0)
-		return;
-	free(s);
-	part->own[SHARED] = 0;
+	hal_policy_unshare(&themis->all, part, queue);
 }
 
 /* ---- pairing heaps: next and prev among brothers, prev of the first is the one above - */
@@ -212,7 +197,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
 {
 	const struct themis *themis = state;
-	struct shared *s = shared_of(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	const struct hal_policy_command *c = &queue->head;
 	bool known = c->whole_ns != HAL_POLICY_NEVER;
 
@@ -228,8 +213,8 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, enum hal_policy_why why)
 {
 	(void)state, (void)part, (void)why;
-	if (shared_of(queue->own) != NULL)
-		take(shared_of(queue->own), queue);
+	if (hal_policy_shared(queue->own) != NULL)
+		take(hal_policy_shared(queue->own), queue);
 }
 
 static double rho(const struct hal_policy_queue *queue, uint64_t now_ns)
@@ -256,7 +241,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
 	const struct themis *themis = state;
-	struct shared *s = shared_of(part->own);
+	struct shared *s = hal_policy_shared(part->own);
 
 	(void)order;
 	if (s == NULL)

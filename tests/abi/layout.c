@@ -373,6 +373,10 @@ static void policy_h(void)
 	STRUCT(hal_policy_list);
 	FIELD(hal_policy_list, first);
 	FIELD(hal_policy_list, last);
+	STRUCT(hal_policy_shared);
+	FIELD(hal_policy_shared, next);
+	FIELD(hal_policy_shared, part);
+	FIELD(hal_policy_shared, queues);
 	STRUCT(hal_policy_end);
 	FIELD(hal_policy_end, ran_ns);
 	FIELD(hal_policy_end, bytes);
