@@ -344,6 +344,59 @@ static void test_random(void **state)
 	SAYS("     2    33           33\n");
 }
 
+/* Of int16 both bytes are random, the low one first; the largest are printed as such. */
+static void test_random_int16(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t four[] = {1, 4};
+	struct tiny m = {0};
+	int32_t in = tiny_int8(&m, "in", 2, four, 0.5f, 0);
+	int32_t out = tiny_int8(&m, "out", 2, four, 0.5f, 0);
+	int16_t number[4];
+	uint64_t x = 7;
+	int most = 0;
+
+	(void)state;
+	m.tensors[in].type = m.tensors[out].type = 7;
+	tiny_op(&m, 114, 1, &in, out);
+	m.inputs[0] = in;
+	m.outputs[0] = out;
+	m.input_count = m.output_count = 1;
+	write_in("int16.tflite", file, tiny_write(&m, file, sizeof(file)));
+	for (size_t i = 0; i < 4; i++) {
+		uint32_t bits = 0;
+
+		for (uint32_t byte = 0; byte < 2; byte++) {
+			x ^= x >> 12;
+			x ^= x << 25;
+			x ^= x >> 27;
+			bits |= (uint32_t)(x * UINT64_C(2685821657736338717) >> 56)
+				<< 8 * byte;
+		}
+		number[i] = (int16_t)bits;
+		if (number[i] > number[most])
+			most = (int)i;
+	}
+	write_in("int16.bin", number, sizeof(number));
+	RUNS(ON "int16.tflite -r 7 -n 1 -o out.bin -o out.npy && cmp out.bin int16.bin");
+	{
+		char line[64];
+
+		snprintf(line, sizeof(line), "%6d%6d%13g\n", most, number[most],
+			 number[most] * 0.5);
+		SAYS(line);
+	}
+	RUNS(ON "int16.tflite -n 1 -j out.npy");
+	{
+		char part[64];
+
+		snprintf(part, sizeof(part), "\"value\": %d", number[most]);
+		SAYS(part);
+	}
+	REFUSED(1, "shorter than the 8 bytes",
+		"head -c 7 int16.bin > short; " ON "int16.tflite short");
+}
+
 static yajl_val get(yajl_val tree, const char *a, const char *b)
 {
 	const char *path[] = {a, b, NULL};
@@ -481,12 +534,12 @@ static void test_usage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_npy),        cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_wrong_npy),  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_random),     cmocka_unit_test(test_json),
-		cmocka_unit_test(test_percentile), cmocka_unit_test(test_repeat),
-		cmocka_unit_test(test_labels),     cmocka_unit_test(test_host),
-		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_npy),       cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrong_npy), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_random),    cmocka_unit_test(test_random_int16),
+		cmocka_unit_test(test_json),      cmocka_unit_test(test_percentile),
+		cmocka_unit_test(test_repeat),    cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_host),      cmocka_unit_test(test_usage),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -95,7 +95,7 @@ static void test_samples(void **state)
 	for (; (size = tiny_sample(n, file, sizeof(file))) > 0; n++)
 		if (compile_bytes(file, size, why))
 			fail_msg("sample %u: %s", n, why);
-	assert_int_equal(n, 7);
+	assert_int_equal(n, 8);
 }
 
 /* Cut anywhere: refused with the file's name, or what is gone was not needed. */
@@ -162,11 +162,12 @@ static void test_operator(void **state)
 	(void)state;
 	one_op(&m, 50);
 	refused(&m, ENOTSUP, "layer 0 (LOG_SOFTMAX, output 'the output')",
-		"tables have 256 entries");
+		"31 bits from 31, is not built");
 	one_op(&m, 27);
 	refused(&m, EINVAL, "layer 0 (SVDF", "1 operand, not 5");
 	one_op(&m, 44);
-	refused(&m, ENOTSUP, "layer 0 (UNIDIRECTIONAL_SEQUENCE_LSTM", "cell state");
+	refused(&m, ENOTSUP, "layer 0 (UNIDIRECTIONAL_SEQUENCE_LSTM",
+		"states of 16 bits");
 	one_op(&m, 3000);
 	refused(&m, ENOTSUP, "layer 0 (operator 3000", "not compiled");
 	one_op(&m, 19);
@@ -308,6 +309,31 @@ static void test_int16(void **state)
 	accepted(&m);
 	m.tensors[1].type = 9;
 	refused(&m, ENOTSUP, "ADD", "'the input' is int16 and tensor 'the output' int8");
+	/* MUL of itself, LOGISTIC, SOFTMAX. */
+	one_op(&m, 18);
+	m.ops[0].inputs[1] = 0;
+	m.ops[0].input_count = 2;
+	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[0].one_scale = 0.001f;
+	m.tensors[1].one_scale = 0.001f;
+	accepted(&m);
+	m.tensors[1].one_scale = 0.0000004f;
+	refused(&m, ENOTSUP, "numbers to 1073741824, shifted left by 2", "32 bits");
+	one_op(&m, 14);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[1].one_scale = 1.0f / 32768;
+	m.tensors[0].one_scale = 5.3f;
+	accepted(&m);
+	m.tensors[0].one_scale = 5.4f;
+	refused(&m, ENOTSUP, "LOGISTIC", "input scale 5.4; less than 5.3");
+	m.tensors[1].one_scale = 1.0f / 256;
+	refused(&m, ENOTSUP, "LOGISTIC", "output scale 0.00390625; only 1/32768");
+	one_op(&m, 25);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[1].one_scale = 1.0f / 32768;
+	accepted(&m);
+	m.tensors[0].one_scale = 1e30f;
+	refused(&m, ENOTSUP, "SOFTMAX", "leave 32 bits");
 	/* RELU_N1_TO_1, QUANTIZE of 8 bits: TensorFlow Lite has neither. */
 	one_op(&m, 20);
 	m.tensors[0].type = m.tensors[1].type = 7;

@@ -573,6 +573,34 @@ static void sample_int16(struct tiny *m)
 	io(m, in, out);
 }
 
+/* More of them: pools and a product. */
+static void sample_wide(struct tiny *m)
+{
+	int32_t in = tiny_int8(m, "in", 4, DIMS(1, 2, 4, 2), 0.001f, 0);
+	int32_t most = tiny_int8(m, "most", 4, DIMS(1, 2, 2, 2), 0.001f, 0);
+	int32_t mean = tiny_int8(m, "mean", 4, DIMS(1, 2, 2, 2), 0.001f, 0);
+	int32_t square = tiny_int8(m, "square", 4, DIMS(1, 2, 2, 2), 0.002f, 0);
+	struct tiny_op *op;
+
+	for (uint32_t i = 0; i < m->tensor_count; i++)
+		m->tensors[i].type = 7;
+	op = tiny_op(m, 17, 1, REFS(in), most);
+	tiny_option(op, 5, 0, 1, 0);
+	tiny_option(op, 5, 1, 4, 2);
+	tiny_option(op, 5, 2, 4, 1);
+	tiny_option(op, 5, 3, 4, 3);
+	tiny_option(op, 5, 4, 4, 2);
+	op = tiny_op(m, 1, 1, REFS(most), mean);
+	tiny_option(op, 5, 0, 1, 0);
+	tiny_option(op, 5, 1, 4, 1);
+	tiny_option(op, 5, 2, 4, 1);
+	tiny_option(op, 5, 3, 4, 2);
+	tiny_option(op, 5, 4, 4, 2);
+	tiny_option(op, 5, 5, 1, 1);
+	tiny_op(m, 18, 2, REFS(mean, mean), square);
+	io(m, in, square);
+}
+
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 {
 	static struct tiny m;
@@ -592,6 +620,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_svdf(&m);
 	else if (number == 6)
 		sample_int16(&m);
+	else if (number == 7)
+		sample_wide(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);

@@ -757,10 +757,8 @@ static const struct impossible {
 	const char *why;
 } impossible[] = {
 	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM,
-	 "gates times cell state are products of int16 activations, and an element-wise "
-	 "product keeps 8 bits"},
-	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum needs 31 bits of it, and tables "
-			   "have 256 entries"},
+	 "its gates and states of 16 bits, one step after the other, are not built"},
+	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum, 31 bits from 31, is not built"},
 };
 
 static int check_known(struct lowered *l)

@@ -8,6 +8,7 @@
 
 #include "lower_int16.h"
 #include "lower_move.h"
+#include "lower_wide.h"
 #include "quant.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
@@ -584,7 +585,7 @@ static int mean_row(struct lowered *l, struct conv *c, uint32_t rows, uint32_t k
 	c->w.y = (struct axis){rows, rows, 1, 1, 1, 0};
 	c->w.x = (struct axis){1, 1, 1, 1, 1, 0};
 	c->data = ones(l, k);
-	return c->data ? conv_step(l, c, 0, 0) : -ENOTSUP;
+	return c->data ? conv_steps(l, c) : -ENOTSUP;
 }
 
 /* [outer][k1][rows][k2][c] -> [outer][rows][c] with a kernel as wide as a row's k2 * c
@@ -610,7 +611,7 @@ static int mean_dense(struct lowered *l, struct conv *c, uint32_t outer, uint32_
 	c->w.y = (struct axis){k1, 1, k1, 1, 1, 0};
 	c->w.x = (struct axis){rows, rows, 1, 1, 1, 0};
 	c->data = w;
-	return w ? conv_images(l, c) : -ENOTSUP;
+	return w ? conv_steps(l, c) : -ENOTSUP;
 }
 
 /* [outer][k][c] -> [outer][c]: each of c channels sums k pixels. */
@@ -626,7 +627,7 @@ static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32
 	c->w.y = (struct axis){h, 1, h, 1, 1, 0};
 	c->w.x = (struct axis){w, 1, w, 1, 1, 0};
 	c->data = ones(l, (uint64_t)k * channels);
-	return c->data ? conv_images(l, c) : -ENOTSUP;
+	return c->data ? conv_steps(l, c) : -ENOTSUP;
 }
 
 /* The same, each channel for itself, with windows of k2 pixels side by side. */
@@ -641,7 +642,7 @@ static int mean_cross(struct lowered *l, struct conv *c, uint32_t outer, uint32_
 	c->w.y = (struct axis){k1, 1, k1, 1, 1, 0};
 	c->w.x = (struct axis){rows * k2, rows, k2, k2, 1, 0};
 	c->data = ones(l, (uint64_t)k1 * k2 * channels);
-	return c->data ? conv_images(l, c) : -ENOTSUP;
+	return c->data ? conv_steps(l, c) : -ENOTSUP;
 }
 
 static int mean_by_runs(struct lowered *l, struct conv *c, const struct runs *r)
@@ -681,11 +682,12 @@ int lower_mean(struct lowered *l)
 	if (!rc)
 		scaled = lower_t(l, c.a)->scales && lower_t(l, c.d)->scales;
 	if (!rc && npuc_type_bytes(lower_t(l, c.a)->type) != 1)
-		scaled = true; /* and refused */
+		scaled = true; /* and refused unless it is int16 */
 	if (!rc && scaled)
-		rc = lower_operand(l, 0, &c.a);
+		rc = conv_operands(l, &c);
 	if (!rc && scaled)
-		rc = lower_result(l, &c.d);
+		rc = lower_same_type(l, c.a, c.d);
+	c.int32 = c.wide;
 	if (!rc)
 		rc = lower_runs(l, c.a, &r);
 	if (rc)
@@ -710,6 +712,25 @@ int lower_mean(struct lowered *l)
 
 /* ---- pools ------------------------------------------------------------------------ */
 
+static int pool16(struct lowered *l, uint32_t a, uint32_t d, const struct window *w,
+		  int32_t min, int32_t max)
+{
+	struct conv c = {.w = *w,
+			 .n = w->c,
+			 .groups = w->c,
+			 .a = a,
+			 .d = d,
+			 .out = {.min = min, .max = max}};
+
+	if (w->y.k > KERNEL_MAX || w->x.k > KERNEL_MAX)
+		return lower_fail(l, ENOTSUP, "a window of %u x %u; at most %u x %u",
+				  w->y.k, w->x.k, KERNEL_MAX, KERNEL_MAX);
+	if (lower_op(l)->code == NPUC_MAX_POOL_2D)
+		return wide_max_pool(l, a, d, w, min, max);
+	c.data = ones(l, (uint64_t)w->y.k * w->x.k * w->c);
+	return c.data ? int16_average(l, &c) : -ENOTSUP;
+}
+
 int lower_pool(struct lowered *l)
 {
 	struct window w = {0};
@@ -718,9 +739,9 @@ int lower_pool(struct lowered *l)
 	int rc = lower_counts(l, 1, 1);
 
 	if (!rc)
-		rc = lower_operand(l, 0, &a);
+		rc = lower_operand16(l, 0, &a);
 	if (!rc)
-		rc = lower_result(l, &d);
+		rc = lower_result16(l, &d);
 	if (!rc)
 		rc = lower_same_quant(l, a, d);
 	if (!rc)
@@ -743,6 +764,8 @@ int lower_pool(struct lowered *l)
 	if (rc)
 		return rc;
 	conv_describe(l, &w, w.c);
+	if (lower_t(l, a)->type == NPUC_INT16)
+		return pool16(l, a, d, &w, min, max);
 	simplify(&w.y);
 	simplify(&w.x);
 	for (uint32_t i = 0; i < w.images; i++) {

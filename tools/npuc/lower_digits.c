@@ -72,6 +72,14 @@ static const int32_t ones[DIGITS_MAX] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_
 					 INT32_MAX, INT32_MAX};
 static const int32_t no_shift[DIGITS_MAX];
 
+void digits_as_bytes(struct digits_step *x)
+{
+	x->mult = ones;
+	x->shift = no_shift;
+	x->max = 255;
+	x->flags |= HAL_NPU_D_UINT8;
+}
+
 /* Where what a sum carries goes: digit k is its own byte 0, byte 1 of the one below, and
  * so on. */
 static void carry_column(struct digits_step *x, uint32_t digit, uint32_t column,
@@ -230,15 +238,16 @@ void digits_each_bias(struct digits_each *x, uint32_t number, const uint8_t *dig
 		x->bias[(uint64_t)number * x->columns + k] = digits[k];
 }
 
-int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint32_t *d)
+int digits_each_at(struct lowered *l, uint32_t a, const struct digits_each *x,
+		   uint64_t first, uint32_t d)
 {
 	uint64_t from = (uint64_t)x->numbers * x->parts * x->bytes;
 	uint64_t to = (uint64_t)x->numbers * x->columns * SUM;
-	int rc = lower_value(l, x->pixels * to, NULL, d);
 
-	for (uint64_t at = 0; !rc && at < x->pixels; at += ROWS_MAX) {
-		uint64_t rows = x->pixels - at < ROWS_MAX ? x->pixels - at : ROWS_MAX;
-		struct step *s = lower_step(l, STEP_CONV, a, NPUC_NONE, *d);
+	for (uint64_t at = first; at < first + x->pixels; at += ROWS_MAX) {
+		uint64_t left = first + x->pixels - at;
+		uint64_t rows = left < ROWS_MAX ? left : ROWS_MAX;
+		struct step *s = lower_step(l, STEP_CONV, a, NPUC_NONE, d);
 
 		if (!s)
 			return -ENOMEM;
@@ -264,7 +273,15 @@ int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint
 			.flags = HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8,
 		};
 	}
-	return rc;
+	return 0;
+}
+
+int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint32_t *d)
+{
+	uint64_t bytes = x->pixels * x->numbers * x->columns * SUM;
+	int rc = lower_value(l, bytes, NULL, d);
+
+	return rc ? rc : digits_each_at(l, a, x, 0, *d);
 }
 
 void digits_add(uint8_t *digits, uint32_t count, uint64_t value, uint32_t bit)

@@ -25,6 +25,8 @@ struct digits_step {
 	uint32_t flags; /* HAL_NPU_D_UINT8 */
 };
 
+/* Columns are bytes as they are, at most 255. */
+void digits_as_bytes(struct digits_step *x);
 /* A step from a into a value d, whose rows begin at d_at, so many bytes apart; 0: dense.
  */
 int digits_step_at(struct lowered *l, uint32_t a, const struct digits_step *x, uint32_t d,
@@ -76,7 +78,10 @@ void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, ui
 uint8_t *digits_each_weight(const struct digits_each *x, uint32_t number, uint32_t column,
 			    uint32_t part, uint32_t byte);
 void digits_each_bias(struct digits_each *x, uint32_t number, const uint8_t *digits);
-/* A step from a into a new value d. */
+/* A step from the pixels of a that begin at pixel first into those of d. */
+int digits_each_at(struct lowered *l, uint32_t a, const struct digits_each *x,
+		   uint64_t first, uint32_t d);
+/* The same into a new value d. */
 int digits_each(struct lowered *l, uint32_t a, const struct digits_each *x, uint32_t *d);
 
 /* Digits of a constant, modulo 256^count: plus or minus value * 2^bit. */

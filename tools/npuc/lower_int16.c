@@ -274,7 +274,7 @@ struct rescaling {
 	uint32_t *offset;     /* [numbers] */
 	uint64_t *largest;    /* [numbers] */
 	struct quant_mult *q; /* [numbers] */
-	int32_t min, max;
+	int32_t add, min, max;
 };
 
 static int rescaling_new(struct lowered *l, struct rescaling *r)
@@ -372,7 +372,7 @@ static int rescaling_shift(struct lowered *l, const struct rescaling *r,
 			digits_add(bias, x.columns, 1, 8 * p.off - 1);
 		digits_sub(bias, x.columns, 1, 31 + up);
 		if (p.guards)
-			place_result(bias, x.columns, p, r->min);
+			place_result(bias, x.columns, p, r->min - r->add);
 		else
 			digits_add(bias, x.columns, 128, 8 * (p.off + 3));
 		digits_each_bias(&x, n, bias);
@@ -395,15 +395,29 @@ static int rescale32(struct lowered *l, const struct rescaling *r, uint32_t d)
 			   d);
 }
 
-/* Sums of int32, as large as they are modulo 2^32. */
-static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels,
-			uint32_t v)
+int int16_store(struct lowered *l, const struct int16_number *x, uint32_t d)
 {
-	struct rescaling r = {.pixels = pixels,
-			      .numbers = c->n,
-			      .digits = 4,
-			      .min = c->out.min,
-			      .max = c->out.max};
+	struct rescaling r = {.pixels = x->rows,
+			      .numbers = 1,
+			      .digits = x->digits,
+			      .v = x->v,
+			      .add = x->add,
+			      .min = x->min,
+			      .max = x->max};
+	int rc = rescaling_new(l, &r);
+
+	if (rc)
+		return rc;
+	r.offset[0] = x->offset;
+	r.largest[0] = x->largest;
+	r.q[0] = x->q;
+	return rescale32(l, &r, d);
+}
+
+/* L and H become four digits of S, modulo 2^32, above 2^31; carries are left. */
+static int join_sums(struct lowered *l, const struct conv *c, uint64_t pixels,
+		     uint32_t *v)
+{
 	struct digits_each join = {.pixels = pixels,
 				   .numbers = c->n,
 				   .parts = 2,
@@ -411,20 +425,35 @@ static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels
 				   .step = 1,
 				   .columns = 4};
 	static const uint8_t half[DIGITS_MAX] = {0, 0, 0, 128};
-	int rc = rescaling_new(l, &r);
+	int rc = digits_each_new(l, &join);
 
-	if (!rc)
-		rc = digits_each_new(l, &join);
 	for (uint32_t n = 0; !rc && n < c->n; n++) {
-		r.q[n] = multiplier_of(c, n);
-		r.offset[n] = UINT32_C(1) << 31;
-		r.largest[n] = largest_sum(c, n);
 		digits_each_times(&join, n, 0, 0, 1, 0);
 		digits_each_times(&join, n, 1, 8, 1, 0);
 		digits_each_bias(&join, n, half);
 	}
+	return rc ? rc : digits_each(l, *v, &join, v);
+}
+
+/* Sums of int32, as large as they are modulo 2^32. */
+static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels,
+			uint32_t v)
+{
+	struct rescaling r = {.pixels = pixels,
+			      .numbers = c->n,
+			      .digits = 4,
+			      .v = v,
+			      .min = c->out.min,
+			      .max = c->out.max};
+	int rc = rescaling_new(l, &r);
+
+	for (uint32_t n = 0; !rc && n < c->n; n++) {
+		r.q[n] = multiplier_of(c, n);
+		r.offset[n] = UINT32_C(1) << 31;
+		r.largest[n] = largest_sum(c, n);
+	}
 	if (!rc)
-		rc = digits_each(l, v, &join, &r.v);
+		rc = join_sums(l, c, pixels, &r.v);
 	if (!rc)
 		rc = digits_carry(l, (uint32_t)(pixels * c->n), 4, 3, &r.v);
 	return rc ? rc : rescale32(l, &r, c->d);
@@ -576,6 +605,106 @@ int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op
 	if (!rc)
 		rc = sum_sides(l, &r, &out.v);
 	return rc ? rc : rescale32(l, &out, v[2]);
+}
+
+/* ---- averages ----------------------------------------------------------------------- */
+
+#define AVERAGE_MAX 16512u /* elements, two bytes each of a convolution */
+
+/* How many elements of the image a window sees. */
+static uint32_t covered(const struct axis *x, uint32_t at)
+{
+	int64_t from = (int64_t)at * x->stride - x->pad, to = from + x->k;
+
+	if (to > x->in)
+		to = x->in;
+	return (uint32_t)(to - (from < 0 ? 0 : from));
+}
+
+static uint32_t covered_pixels(const struct window *w, uint64_t pixel)
+{
+	uint64_t row = pixel / w->x.out;
+
+	return covered(&w->y, (uint32_t)(row % w->y.out)) *
+	       covered(&w->x, (uint32_t)(pixel % w->x.out));
+}
+
+/* x / count = x * ceil(2^bits / count) / 2^bits, rounded down, of any x below 2^16 count.
+ */
+static uint32_t reciprocal_bits(uint32_t count)
+{
+	uint32_t log = 0;
+
+	while (UINT32_C(1) << log < count)
+		log++;
+	return 16 + 2 * log;
+}
+
+/* Sums, as digits_signed leaves them, of so many elements each.  Above 2^15 count, half
+ * of count more, and 1 less where that is a tie below zero, they are divided, rounded
+ * down. */
+static int divide(struct lowered *l, uint32_t v, uint64_t first, uint64_t rows,
+		  uint32_t count, struct digit_plan p, int32_t least, uint32_t d)
+{
+	uint32_t bits = reciprocal_bits(count), up = 8 * p.off - bits;
+	uint32_t factor = (uint32_t)(((UINT64_C(1) << bits) - 1) / count + 1);
+	struct digits_each x = {.pixels = rows,
+				.numbers = 1,
+				.parts = 1,
+				.bytes = 5,
+				.step = 1,
+				.columns = p.off + 3};
+	uint64_t above = (uint64_t)count * DIGITS_HALF + count / 2;
+	uint8_t bias[DIGITS_MAX] = {0}, minus[DIGITS_MAX] = {0};
+	int rc = digits_each_new(l, &x);
+
+	if (rc)
+		return rc;
+	digits_each_times(&x, 0, 0, 0, factor, up);
+	/* A byte of 255: times factor / -255 = factor (1 + 256 + 256^2 ...). */
+	for (uint32_t k = 0; count % 2 == 0 && 8 * k + up < 8 * x.columns; k++)
+		digits_add(minus, x.columns, factor, 8 * k + up);
+	for (uint32_t k = 0; k < x.columns; k++)
+		*digits_each_weight(&x, 0, k, 0, 4) = minus[k];
+	digits_add(bias, x.columns, above * factor, up);
+	digits_sub(bias, x.columns, factor, 31 + up);
+	digits_sub(bias, x.columns, (uint64_t)((int64_t)least - INT16_MIN), 8 * p.off);
+	digits_add(bias, x.columns, 128, 8 * (p.off + 2));
+	digits_each_bias(&x, 0, bias);
+	return digits_each_at(l, v, &x, first, d);
+}
+
+int int16_average(struct lowered *l, struct conv *c)
+{
+	uint64_t pixels = (uint64_t)c->w.images * c->w.y.out * c->w.x.out;
+	unsigned long long results = pixels * c->n;
+	uint32_t most = c->w.y.k * c->w.x.k, v, d;
+	struct digit_plan p = {0, 1};
+	int rc;
+
+	if (most > AVERAGE_MAX)
+		return lower_fail(l, ENOTSUP, "averages of %u; at most %u", most,
+				  AVERAGE_MAX);
+	if (results > INT32_MAX)
+		return lower_fail(l, ENOTSUP, "%llu results; less than 2^31", results);
+	p.off = (reciprocal_bits(most) + 7) / 8;
+	rc = all_sums(l, c, pixels, &v);
+	if (!rc)
+		rc = join_sums(l, c, pixels, &v);
+	if (!rc)
+		rc = digits_signed(l, (uint32_t)(pixels * c->n), 4, &v);
+	if (!rc)
+		rc = lower_value(l, pixels * c->n * (p.off + 3) * DIGITS_SUM, NULL, &d);
+	for (uint64_t at = 0, to; !rc && at < pixels; at = to) {
+		uint32_t count = covered_pixels(&c->w, at);
+
+		for (to = at + 1; to < pixels && covered_pixels(&c->w, to) == count;)
+			to++;
+		rc = divide(l, v, at * c->n, (to - at) * c->n, count, p, c->out.min, d);
+	}
+	return rc ? rc
+		  : finish(l, d, (uint32_t)(pixels * c->n), p, c->out.min, c->out.max,
+			   c->d);
 }
 
 /* ---- layers ------------------------------------------------------------------------ */

@@ -22,6 +22,19 @@ struct int16_sum {
 };
 
 int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op);
+/* Numbers above offset, digits of them in v; |x - offset| is at most largest:
+ * d = clamp(x * q + add), rounded twice. */
+struct int16_number {
+	uint32_t v, rows, digits, offset;
+	uint64_t largest;
+	struct quant_mult q;
+	int32_t add, min, max;
+};
+
+int int16_store(struct lowered *l, const struct int16_number *x, uint32_t d);
+/* Averages of each channel's window, rounded half away from zero: c has operands, window,
+ * channels, groups and clamp. */
+int int16_average(struct lowered *l, struct conv *c);
 /* d = clamp(a * real multiplier) of an operand and a result of which at least one is
  * int16, rounded twice as TensorFlow Lite does in int32. */
 int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_t min,

@@ -9,6 +9,7 @@
 
 #include "lower_int16.h"
 #include "lower_move.h"
+#include "lower_wide.h"
 #include "quant.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
@@ -452,17 +453,31 @@ static int make_mul(struct lowered *l, const uint32_t v[3], struct hal_npu_mul *
 	return 0;
 }
 
+static int mul16(struct lowered *l, const struct pair *s, uint32_t v[3],
+		 const struct hal_npu_mul *op)
+{
+	int rc = spread16(l, s, 0, &v[0], v[2]);
+
+	if (!rc)
+		rc = spread16(l, s, 1, &v[1], v[2]);
+	return rc ? rc
+		  : wide_mul(l, v, (struct quant_mult){op->mult, op->shift}, op->min,
+			     op->max);
+}
+
 int lower_mul(struct lowered *l)
 {
 	uint32_t act = lower_option_u8(l, OPTIONS_MUL, ELEMENTWISE_ACT), v[3];
 	struct hal_npu_mul op;
 	struct pair s;
-	int rc = pair_operands(l, &s, v);
+	int rc = operands(l, true, &s, v);
 
 	if (!rc)
 		rc = make_mul(l, v, &op);
 	if (!rc)
 		rc = lower_range(l, act, v[2], &op.min, &op.max);
+	if (!rc && lower_t(l, v[0])->type == NPUC_INT16)
+		return mul16(l, &s, v, &op);
 	if (!rc)
 		rc = pair_expand(l, &s, v);
 	return rc ? rc : pair_mul(l, &s, v, &op);

@@ -2,7 +2,9 @@
 /* lower_reduce.c - largest and smallest elements along dimensions, and where they are. */
 #include <errno.h>
 
+#include "lower_digits.h"
 #include "lower_pair.h"
+#include "lower_wide.h"
 
 #define KERNEL_MAX 255u /* of a pool */
 #define STRIDE_MAX 15u
@@ -113,9 +115,9 @@ static uint32_t sizes(const struct runs *r, uint32_t from, uint32_t to, bool all
 	return n;
 }
 
-/* One run after the other; the last one is the layer's result. */
+/* One run after the other; the last one is the layer's result.  width: bytes. */
 static int reduce_runs(struct lowered *l, uint32_t a, uint32_t d, const struct runs *r,
-		       bool u8)
+		       uint32_t width, bool u8)
 {
 	uint32_t left = 0;
 	int rc = 0;
@@ -132,8 +134,13 @@ static int reduce_runs(struct lowered *l, uint32_t a, uint32_t d, const struct r
 		if (!r->run[i].reduced)
 			continue;
 		if (--left)
-			rc = lower_value(l, (uint64_t)x.outer * x.inner, NULL, &to);
-		if (!rc)
+			rc = lower_value(l, (uint64_t)x.outer * x.inner * width, NULL,
+					 &to);
+		if (!rc && width == 2)
+			rc = wide_largest(l, a, to,
+					  (const uint32_t[]){x.outer, x.k, x.inner},
+					  INT16_MIN, INT16_MAX);
+		else if (!rc)
 			rc = largest(l, a, to, 0, x, u8);
 		a = to;
 	}
@@ -144,15 +151,15 @@ static int reduce_runs(struct lowered *l, uint32_t a, uint32_t d, const struct r
 int lower_reduce(struct lowered *l)
 {
 	bool least = lower_op(l)->code == NPUC_REDUCE_MIN, u8;
-	uint32_t a, d, from, to;
+	uint32_t a, d, from, to, width;
 	struct runs r = {0};
 	uint64_t count;
 	int rc = lower_counts(l, 2, 2);
 
 	if (!rc)
-		rc = lower_operand(l, 0, &a);
+		rc = lower_operand16(l, 0, &a);
 	if (!rc)
-		rc = lower_result(l, &d);
+		rc = lower_result16(l, &d);
 	if (!rc)
 		rc = lower_same_quant(l, a, d);
 	if (!rc)
@@ -166,16 +173,17 @@ int lower_reduce(struct lowered *l)
 				  (unsigned long long)lower_t(l, d)->count);
 	lower_describe(l, a, d);
 	u8 = lower_t(l, a)->type == NPUC_UINT8;
+	width = npuc_type_bytes(lower_t(l, a)->type);
 	if (!least)
-		return reduce_runs(l, a, d, &r, u8);
-	rc = lower_value(l, lower_t(l, a)->count, NULL, &from);
+		return reduce_runs(l, a, d, &r, width, u8);
+	rc = lower_value(l, lower_t(l, a)->bytes, NULL, &from);
 	if (!rc)
-		rc = lower_value(l, count, NULL, &to);
+		rc = lower_value(l, count * width, NULL, &to);
 	if (!rc)
-		rc = complement(l, a, from, lower_t(l, a)->count);
+		rc = complement(l, a, from, lower_t(l, a)->bytes);
 	if (!rc)
-		rc = reduce_runs(l, from, to, &r, u8);
-	return rc ? rc : complement(l, to, d, count);
+		rc = reduce_runs(l, from, to, &r, width, u8);
+	return rc ? rc : complement(l, to, d, count * width);
 }
 
 /* ---- where they are --------------------------------------------------------------- */
@@ -209,6 +217,66 @@ static struct hal_npu_mul exactly(void)
 		.max = 255,
 		.flags = HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8,
 	};
+}
+
+/* The high bytes' largest, then the largest low byte of those that have it. */
+int wide_largest(struct lowered *l, uint32_t a, uint32_t d, const uint32_t size[3],
+		 int32_t min, int32_t max)
+{
+	enum { LOW, HIGH, BOTH };
+	struct along x = {size[0], size[1], size[2]};
+	uint32_t rows = (uint32_t)bytes_of(&x), results = x.outer * x.inner, v, y, hit;
+	uint32_t all[BOTH], most[BOTH], chosen;
+	uint32_t above = (1u << 23) - (uint32_t)(min - INT16_MIN);
+	struct digits_step one = {.rows = rows, .bytes = 2 * DIGITS_SUM, .columns = 1};
+	struct digits_step row = {
+		.rows = results,
+		.bytes = 1,
+		.columns = 2,
+		.weights = {{1}},
+		.bias = {(int32_t)(above >> 8 & 255), (int32_t)(above >> 16)}};
+	struct hal_npu_mul op = exactly();
+	struct pair s = {0};
+	int rc = wide_open(l, a, rows, &v);
+
+	digits_as_bytes(&one);
+	for (uint32_t i = 0; !rc && i < BOTH; i++) {
+		one.weights[0][0] = i == LOW;
+		one.weights[DIGITS_SUM][0] = i == HIGH;
+		rc = digits_new(l, v, &one, &all[i]);
+		if (!rc)
+			rc = lower_value(l, results, NULL, &most[i]);
+	}
+	if (!rc)
+		rc = largest(l, all[HIGH], most[HIGH], 0, x, true);
+	if (!rc)
+		rc = reaches(l, all[HIGH], most[HIGH], &x, true, &hit);
+	if (!rc)
+		rc = lower_value(l, rows, NULL, &chosen);
+	pair_dim(&s, rows, true, true);
+	if (!rc)
+		rc = pair_mul(l, &s, (const uint32_t[]){hit, all[LOW], chosen}, &op);
+	if (!rc)
+		rc = largest(l, chosen, most[LOW], 0, x, true);
+	/* Two digits and a guard, above min. */
+	if (!rc)
+		rc = lower_value(l, (uint64_t)results * 3 * DIGITS_SUM, NULL, &y);
+	if (!rc)
+		rc = digits_step_at(l, most[HIGH], &row, y, DIGITS_SUM, 3 * DIGITS_SUM);
+	row.columns = 1;
+	row.bias[0] = (int32_t)(above & 255);
+	if (!rc)
+		rc = digits_step_at(l, most[LOW], &row, y, 0, 3 * DIGITS_SUM);
+	if (!rc)
+		rc = digits_carry(l, results, 3, min == INT16_MIN ? 0 : 2, &y);
+	return rc ? rc
+		  : digits_to_int16(l, y,
+				    &(struct digits_int16){.rows = results,
+							   .digits = 3,
+							   .guards = 1,
+							   .min = min,
+							   .max = max},
+				    d);
 }
 
 /* A hit becomes its rank, 255 less its number along k, all else 0. */

@@ -9,6 +9,7 @@
 
 #include "lower_int16.h"
 #include "lower_move.h"
+#include "lower_wide.h"
 #include "quant.h"
 
 /* Kinds of union BuiltinOptions, and fields of their tables. */
@@ -143,17 +144,41 @@ int lower_relu(struct lowered *l)
 	return rescale(l, a, d, (double)real, act);
 }
 
+/* In TensorFlow Lite lines between 256 points, here any of 65536. */
+static int function16(struct lowered *l, uint32_t a, uint32_t d, bool logistic)
+{
+	float in = lower_t(l, a)->scale, out = lower_t(l, d)->scale;
+	uint64_t count = lower_t(l, a)->count;
+	int16_t *table = lower_own(l, 65536 * sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	if (out != 1.0f / 32768)
+		return lower_fail(l, ENOTSUP, "output scale %g; only 1/32768",
+				  (double)out);
+	if (count > INT32_MAX / 2)
+		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^30",
+				  (unsigned long long)count);
+	if (!quant_table_sigmoid(in, logistic, table))
+		return lower_fail(l, ENOTSUP, "input scale %g; less than 5.3",
+				  (double)in);
+	lower_describe(l, a, d);
+	return wide_table(l, a, d, (uint32_t)count, table);
+}
+
 int lower_function(struct lowered *l)
 {
 	bool logistic = lower_op(l)->code == NPUC_LOGISTIC;
 	uint8_t *table;
 	uint32_t a, d;
-	int rc = lower_unary(l, &a, &d);
+	int rc = unary16(l, &a, &d);
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);
 	if (rc)
 		return rc;
+	if (lower_t(l, a)->type == NPUC_INT16)
+		return function16(l, a, d, logistic);
 	if (logistic && lower_t(l, d)->scale != 1.0f / 256)
 		return lower_fail(l, ENOTSUP, "output scale %g; only 1/256",
 				  (double)lower_t(l, d)->scale);
@@ -212,6 +237,19 @@ int lower_dequantize(struct lowered *l)
 
 /* ---- softmax ---------------------------------------------------------------------- */
 
+static int softmax16(struct lowered *l, uint32_t a, uint32_t d, float beta)
+{
+	const struct npuc_tensor *t = lower_t(l, a);
+	float times = t->scale * beta;
+
+	if (!(times >= 0) || !isfinite(times))
+		return lower_fail(l, ENOTSUP, "beta %g times scale %g", (double)beta,
+				  (double)t->scale);
+	lower_describe(l, a, d);
+	return wide_softmax(l, a, d, t->rank ? (uint32_t)t->dims[t->rank - 1] : 1,
+			    quant_of((double)times / (10.0 / 65535)));
+}
+
 int lower_softmax(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
@@ -221,12 +259,17 @@ int lower_softmax(struct lowered *l)
 	int32_t *table;
 	struct step *s;
 	float beta;
-	int rc = lower_unary(l, &a, &d);
+	int rc = unary16(l, &a, &d);
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);
 	if (rc)
 		return rc;
+	beta = op->options_type == OPTIONS_SOFTMAX
+		       ? flat_f32(&f, op->options, SOFTMAX_BETA, 0)
+		       : 1;
+	if (lower_t(l, a)->type == NPUC_INT16)
+		return softmax16(l, a, d, beta);
 	t = lower_t(l, d);
 	if (t->scale != 1.0f / 256 || t->zero_point != quant_min(t->type))
 		return lower_fail(l, ENOTSUP,
@@ -237,9 +280,6 @@ int lower_softmax(struct lowered *l)
 	if (cols > SOFTMAX_COLS)
 		return lower_fail(l, ENOTSUP, "rows of %u; at most %u", cols,
 				  SOFTMAX_COLS);
-	beta = op->options_type == OPTIONS_SOFTMAX
-		       ? flat_f32(&f, op->options, SOFTMAX_BETA, 0)
-		       : 1;
 	table = lower_own(l, 256 * sizeof(*table));
 	if (!table)
 		return -ENOMEM;

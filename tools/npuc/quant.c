@@ -187,6 +187,127 @@ void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(
 	}
 }
 
+/* ---- softmax of int16 --------------------------------------------------------------- */
+
+#define POINTS 512
+
+static int16_t to_int16(double x)
+{
+	return (int16_t)(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
+}
+
+/* Lines between points, each of which is lowered by half of what the line's middle is
+ * too high. */
+static void lines_table(double (*fn)(double), double least, double most, int16_t *table)
+{
+	const double step = (most - least) / POINTS;
+	int16_t point[POINTS + 1];
+
+	for (int i = 0; i < POINTS; i++) {
+		double at = least + i * step;
+		double y = round(fn(at) * 32768);
+		double next = fn(least + (i + 1) * step) * 32768;
+		double line = round((next + y) / 2);
+		double middle = round(fn(at + step / 2) * 32768);
+
+		point[i] = to_int16(y - round((line - middle) / 2));
+	}
+	point[POINTS] = to_int16(round(fn(most) * 32768));
+	for (int32_t x = INT16_MIN; x <= INT16_MAX; x++) {
+		int32_t i = (x + 32768) >> 7, rest = (x + 32768) & 127;
+		int32_t more = (point[i + 1] - point[i]) * rest + 64;
+
+		/* Rounded down, also where it is negative. */
+		more = (more + (1 << 23)) / 128 - (1 << 16);
+		table[(uint16_t)x] = (int16_t)(point[i] + more);
+	}
+}
+
+static double inverse_above_one(double x)
+{
+	return 1 / (1 + x);
+}
+
+void quant_table_exp16(int16_t table[65536])
+{
+	lines_table(exp, -10, 0, table);
+}
+
+void quant_table_inverse16(int16_t table[65536])
+{
+	lines_table(inverse_above_one, 0, 1, table);
+}
+
+/* ---- logistic and tanh of int16 ---------------------------------------------------- */
+
+/* 65536 logistic(i / 24), and half of what a line between two points is too low. */
+static void sigmoid_points(int32_t point[256])
+{
+	const double step = 1.0 / 24;
+
+	for (int32_t i = 0; i < 256; i++) {
+		double y = 1 / (1 + exp(-i * step));
+		double low = step * step / 8 * y * (1 - y) * (2 * y - 1);
+
+		point[i] = (int32_t)lround(65536 * (y + low / 2));
+	}
+	point[255] = 65535;
+}
+
+/* The input becomes thirds of 2^-12: so times mult, shifted right, rounded. */
+static bool sigmoid_multiplier(float scale, bool logistic, int32_t *mult, int *right)
+{
+	float log2_scale = logf(scale) * (1.0f / logf(2.0f));
+	int left = 12 + (int)roundf(log2_scale);
+	double real = (double)scale * 4096 * 3;
+
+	*right = 0;
+	if (fabsf(log2_scale - roundf(log2_scale)) < 1e-3f &&
+	    (left == 0 || (left == 1 && !logistic))) {
+		*mult = 3 << left;
+		return true;
+	}
+	for (; real <= 32767.0 / 2 && *right <= 30; (*right)++)
+		real *= 2;
+	if (real >= 65536)
+		return false;
+	*mult = (int32_t)real;
+	return true;
+}
+
+/* Of x as above, 2^24 and 9 bits logistic, or 2^23 and 8 bits tanh. */
+static int32_t between_points(const int32_t point[256], int32_t x, bool logistic)
+{
+	int32_t bits = logistic ? 9 : 8, at = x >> bits, rest = x & ((1 << bits) - 1);
+
+	if (at >= 255)
+		return logistic ? 0x7FFF << 10 : 0xFFFF << 8;
+	return (point[at] << bits) + rest * (point[at + 1] - point[at]);
+}
+
+bool quant_table_sigmoid(float scale, bool logistic, int16_t table[65536])
+{
+	int32_t point[256], mult;
+	int right;
+
+	if (!sigmoid_multiplier(scale, logistic, &mult, &right))
+		return false;
+	sigmoid_points(point);
+	for (int32_t i = INT16_MIN; i <= INT16_MAX; i++) {
+		int64_t x = (int64_t)i * mult + (right ? INT64_C(1) << right >> 1 : 0);
+		int32_t y;
+
+		x >>= right;
+		y = between_points(point, (int32_t)(x < 0 ? -x : x), logistic);
+		if (logistic)
+			y = x < 0 ? (1 << 25) - y + 511 : y + 512;
+		else
+			y = x < 0 ? (1 << 23) - y + 127 : y - (1 << 23) + 128;
+		table[(uint16_t)i] = (int16_t)(y >> (logistic ? 10 : 8));
+	}
+	return true;
+}
+
 /* ---- exp in fixed point, as gemmlowp defines it ------------------------------------ */
 
 #define SOFTMAX_INTEGER_BITS 5 /* of the rescaled difference: Q5.26 */

@@ -48,6 +48,11 @@ void quant_table_rescale(struct quant_side in, struct quant_side out, struct qua
 void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(float),
 		       uint8_t table[256]);
 float quant_logistic(float x);
+/* LOGISTIC or TANH of int16, by the input's bits; false: the scale is too large. */
+bool quant_table_sigmoid(float scale, bool logistic, int16_t table[65536]);
+/* SOFTMAX of int16, by the input's bits: exp of -10 to 0, and 1 / (1 + x) of 0 to 1. */
+void quant_table_exp16(int16_t table[65536]);
+void quant_table_inverse16(int16_t table[65536]);
 /* The number that these bytes are: int8, uint8 or int16. */
 int32_t quant_number(const uint8_t *bytes, enum npuc_type type);
 /* The number that a byte of this type is. */

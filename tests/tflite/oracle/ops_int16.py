@@ -32,7 +32,7 @@ class Int16(Move):
         return 0
 
     def scale(self):
-        low, high = (-16, -8) if self.r.random() < 0.87 else (-30, 3)
+        low, high = (-16, -8) if self.r.random() < 0.87 else (-28, 3)
         return float(np.float32(2 ** self.r.uniform(low, high)))
 
     def powers(self, *reals):
@@ -108,6 +108,63 @@ class Int16(Move):
         self.binary(op, sout, sa, sb)
         self.edges(sum(int(np.prod(self.m._tensors[i][1])) for i in self.m.inputs))
         self.text = f"{op} {self.text} scales {sa:g} {sb:g} -> {sout:g}"
+
+    def mul(self):
+        sa, sb = self.scale(), self.scale()
+        low, high = (9, 19) if self.r.random() < 0.85 else (1, 42)
+        sa, sb, sout = self.powers(sa, sb, float(np.float32(
+            max(2**-28, sa * sb * 2 ** self.r.uniform(low, high)))))
+        self.binary_options = {}
+        self.binary("MUL", max(sout, float(np.float32(2.1 * sa * sb))), sa, sb)
+        self.edges(sum(int(np.prod(self.m._tensors[i][1])) for i in self.m.inputs))
+        self.text = f"MUL {self.text} scales {sa:g} {sb:g} -> {sout:g}"
+
+    def pool(self, op):
+        super().pool(op)
+        self.edges(int(np.prod(self.m._tensors[self.m.inputs[0]][1])))
+        self.text = f"{op} {self.text}"
+
+    def mean(self):
+        Case.mean(self)
+        self.edges(int(np.prod(self.m._tensors[self.m.inputs[0]][1])))
+
+    def reduce(self):
+        shape = self.shape()
+        axes = self.r.sample(range(len(shape)), self.r.randint(1, len(shape)))
+        keep, op = self.r.random() < 0.5, self.r.choice(["REDUCE_MAX", "REDUCE_MIN"])
+        out = [1 if d in axes else n for d, n in enumerate(shape) if keep or d not in axes]
+        scale = self.scale()
+        x = self.m.input("x", shape, scale, 0)
+        a = self.m.tensor("axes", [len(axes)], data=np.array(axes, np.int32), dtype=INT32)
+        y = self.m.output("y", out, scale, 0)
+        self.m.operator(op, [x, a], [y], keep_dims=keep)
+        self.edges(int(np.prod(shape)))
+        self.text = f"{op} {shape} over {axes} {'kept' if keep else ''}"
+
+    def logistic(self):
+        """Of any scale: those of 2^-12 and 2^-11 have multipliers of their own."""
+        shape, op = self.shape(product=200), self.r.choice(["LOGISTIC", "TANH"])
+        scale = float(np.float32(self.r.choice(
+            [2**-12, 2**-11, 2 ** self.r.uniform(-14, -9), 2 ** self.r.uniform(-30, 2)])))
+        x = self.m.input("x", shape, scale, 0)
+        y = self.m.output("y", shape, 1 / 32768, 0)
+        self.m.operator(op, [x], [y])
+        self.edges(int(np.prod(shape)))
+        self.text = f"{op} {shape} scale {scale:g}"
+
+    def softmax(self):
+        """Scales whose differences times 2^31 leave 32 bits are left out."""
+        shape = self.shape(1, 4, 120)
+        if self.r.random() < 0.15:
+            shape = [1, self.r.randint(50, 200)]
+        beta = self.r.choice([1.0, 1.0, 1.0, self.r.uniform(0.1, 4)])
+        low, high = (-16, -9) if self.r.random() < 0.8 else (-34, -3)
+        scale = float(np.float32(2 ** self.r.uniform(low, high)))
+        x = self.m.input("x", shape, scale, 0)
+        y = self.m.output("y", shape, 1 / 32768, 0)
+        self.m.operator("SOFTMAX", [x], [y], beta=beta)
+        self.edges(int(np.prod(shape)))
+        self.text = f"{shape} beta {beta:g} scale {scale:g}"
 
     def relu6(self):
         self.rescaled("RELU6")
@@ -286,6 +343,13 @@ PLAN = [
     ("mirror_pad", 8),
     ("reverse", 5),
     ("broadcast", 8),
+    ("mul", 70),
+    ("max_pool_2d", 40),
+    ("average_pool_2d", 60),
+    ("mean", 50),
+    ("reduce", 20),
+    ("logistic", 40),
+    ("softmax", 40),
 ]
 
 if __name__ == "__main__":
