@@ -231,8 +231,9 @@ struct hal_queue_desc {
 	uint32_t size;
 	uint32_t flags; /* 0 */
 	/* Higher is served first within the partition, under policy priority (the
-	 * default); tgs, prema, reef and orion make classes of it, others go without.  It
-	 * stops nothing that runs, but under reef, and lends nobody units. */
+	 * default); tgs, prema, reef, orion and tidal make classes of it, others go
+	 * without.  It stops nothing that runs, but under reef, and lends nobody units,
+	 * but under tidal. */
 	int32_t priority;
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */

@@ -105,6 +105,7 @@ struct hal_policy_end {
 	uint64_t bytes;
 	int32_t status; /* 0, -EIO, -ECANCELED; of one that the device refused: why */
 	uint32_t reserved;
+	uint64_t now_ns; /* device time */
 };
 
 /* Queues as they came, for a policy that keeps them itself; by .next and .prev. */
@@ -145,6 +146,9 @@ struct hal_policy_shared {
 	struct hal_policy_shared *next; /* of other partitions */
 	struct hal_policy_partition *part;
 	uint64_t queues;
+	/* Of hal_policy_spread: units it needs, and can use; and what it was given. */
+	uint32_t least, most, units;
+	uint32_t reserved;
 };
 
 enum { HAL_POLICY_SHARED };
@@ -237,6 +241,67 @@ struct hal_policy_host {
 	/* The device; .memory_free is as it was when it was opened. */
 	const struct hal_device_info *info;
 };
+
+/* So many units more for s, of *room, as far as there are: no more than up to limit, in
+ * whole columns of a grid. */
+static inline void hal_policy_add(struct hal_policy_shared *s, uint32_t more,
+				  uint32_t limit, uint32_t column, uint32_t *room)
+{
+	limit = limit < s->part->ceiling ? limit : s->part->ceiling;
+	limit = limit > s->units ? limit - s->units : 0;
+	more = more < limit ? more : limit;
+	more = (more < *room ? more : *room) / column * column;
+	s->units += more;
+	*room -= more;
+}
+
+/* Units for the partitions of a list, of room in all: each has its floor; then what it
+ * needs, the first of the list first; then what it can use, in equal parts. */
+static inline int hal_policy_spread_in(const struct hal_policy_host *device,
+				       struct hal_policy_shared *all, uint32_t room)
+{
+	uint32_t column = device->info->unit_rows != 0 ? device->info->unit_rows : 1;
+	uint32_t count = 0, left, before;
+	struct hal_policy_move m[HAL_POLICY_MOVES];
+	struct hal_policy_shared *s;
+
+	for (s = all; s != NULL; s = s->next) {
+		s->units = s->part->floor;
+		room -= s->units < room ? s->units : room;
+	}
+	for (s = all; s != NULL; s = s->next, count++)
+		if (s->least > s->units)
+			hal_policy_add(s, s->least - s->units + column - 1,
+				       s->part->ceiling, column, &room);
+	do {
+		before = room;
+		left = room / column / (count != 0 ? count : 1);
+		for (s = all; s != NULL; s = s->next)
+			hal_policy_add(s, (left != 0 ? left : 1) * column, s->most,
+				       column, &room);
+	} while (room != before);
+	count = 0;
+	for (s = all; s != NULL && count < HAL_POLICY_MOVES; s = s->next) {
+		m[count].part = s->part;
+		m[count].reserved = 0;
+		m[count++].units = s->units;
+	}
+	return device->move(device->device, m, count);
+}
+
+/* The same of all units of the device, or of those that they have when there are others.
+ */
+static inline int hal_policy_spread(const struct hal_policy_host *device,
+				    struct hal_policy_shared *all)
+{
+	uint32_t every = device->info->unit_rows * device->info->unit_cols, held = 0;
+	int err = hal_policy_spread_in(device, all, every);
+
+	for (const struct hal_policy_shared *s = all; s != NULL; s = s->next)
+		held += s->part->units;
+	return err == -ENOSPC && held < every ? hal_policy_spread_in(device, all, held)
+					      : err;
+}
 
 /* What pick decides beside the queue. */
 struct hal_policy_order {

@@ -580,6 +580,7 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 		.ran_ns = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0,
 		.bytes = ev->bytes_read + ev->bytes_written,
 		.status = ev->status,
+		.now_ns = dev->now,
 	};
 
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)

@@ -377,11 +377,16 @@ static void policy_h(void)
 	FIELD(hal_policy_shared, next);
 	FIELD(hal_policy_shared, part);
 	FIELD(hal_policy_shared, queues);
+	FIELD(hal_policy_shared, least);
+	FIELD(hal_policy_shared, most);
+	FIELD(hal_policy_shared, units);
+	FIELD(hal_policy_shared, reserved);
 	STRUCT(hal_policy_end);
 	FIELD(hal_policy_end, ran_ns);
 	FIELD(hal_policy_end, bytes);
 	FIELD(hal_policy_end, status);
 	FIELD(hal_policy_end, reserved);
+	FIELD(hal_policy_end, now_ns);
 	STRUCT(hal_policy_host);
 	FIELD(hal_policy_host, size);
 	FIELD(hal_policy_host, reserved);

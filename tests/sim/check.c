@@ -131,6 +131,7 @@ static int check_units(struct sim *s)
 				  s->parts[i].moved.value;
 		bad |= hal_partition_get_info(s->parts[i].p, &p);
 		bad |= p.units != (uint32_t)p.rows * p.cols;
+		bad |= p.units < s->parts[i].floor;
 		bad |= (uint32_t)p.row + p.rows > s->info.unit_rows;
 		bad |= (uint32_t)p.col + p.cols > width;
 		for (r = p.row; !bad && r < (uint32_t)p.row + p.rows; r++) {
@@ -141,13 +142,13 @@ static int check_units(struct sim *s)
 		}
 	}
 	/* The device moves before the core has been told. */
-	if (s->ref && !bad && !moving) {
+	if (s->ref && !bad && !moving && !s->moves) {
 		s->ref->unit_owners(hal_device_native(s->dev), theirs, all);
 		bad = memcmp(owner, theirs, all * sizeof(*owner)) != 0;
 	}
 	free(owner);
 	return bad ? sim_fail(s, __FILE__, __LINE__,
-			      "units: two owners, outside, or the "
+			      "units: two owners, outside, below a floor, or the "
 			      "device has another map")
 		   : 0;
 }

@@ -3,6 +3,7 @@
  * sim.h - seeded random operations on a device in virtual time.
  *
  * One run makes a world, does steps of random operations and checks after each that
+ *  - no partition has fewer units than its floor;
  *  - no unit has two owners, and the device agrees with the core on who owns what;
  *  - time and timelines only grow, and no point is reached before its work has ended;
  *  - each queue's commands start and end in order, one at a time on a partition;
@@ -36,6 +37,7 @@ struct sim_part {
 	struct hal_partition *p;
 	uint32_t queues;
 	uint64_t quota;         /* 0: none */
+	uint32_t floor;         /* of units, that nobody takes from it */
 	uint64_t buffer_bytes;  /* of live buffers */
 	struct hal_point moved; /* of the newest resize */
 	/* Of queues that have gone. */
@@ -77,6 +79,7 @@ struct sim {
 	const char *target;
 	const char *policy; /* NULL: now this, now that */
 	bool stops;         /* the policy in force stops queues */
+	bool moves;         /* a policy has moved borders */
 	uint64_t seed, random;
 	uint32_t step;
 	bool verbose;

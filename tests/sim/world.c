@@ -134,7 +134,10 @@ static const char *const limits[] = {
 	"laxity_unknown_us=3",   "prema_unknown_us=3",
 	"reef_kills=4",          "orion_unknown_us=3",
 	"orion_memory_mbs=1000", "themis_lease_us=5",
-	"themis_unknown_us=3",   NULL,
+	"themis_unknown_us=3",   "tidal_idle_us=3",
+	"krisp_wait_us=5",       "fission_period_us=5",
+	"fission_unknown_us=3",  "weave_wait_us=3",
+	"weave_memory_mbs=1000", NULL,
 };
 
 static int set_policy(struct sim *s, const char *name)
@@ -143,6 +146,8 @@ static int set_policy(struct sim *s, const char *name)
 		printf("  policy %s\n", name);
 	SIM_OK(hal_device_set_policy(s->dev, name, limits));
 	s->stops |= !strcmp(name, "reef") || !strcmp(name, "out_reef");
+	s->moves |=
+		strstr(name, "tidal") || strstr(name, "krisp") || strstr(name, "fission");
 	return 0;
 }
 
@@ -159,9 +164,10 @@ static int check_policy(struct sim *s)
 
 static int random_policy(struct sim *s)
 {
-	static const char *const names[] = {"fifo",  "rr",    "priority", "wfq",    "edf",
-					    "quota", "token", "static",   "laxity", "tgs",
-					    "prema", "reef",  "orion",    "themis"};
+	static const char *const names[] = {
+		"fifo",  "rr",     "priority", "wfq",   "edf",     "quota",
+		"token", "static", "laxity",   "tgs",   "prema",   "reef",
+		"orion", "themis", "tidal",    "krisp", "fission", "weave"};
 	uint64_t k = sim_random(s, sizeof(names) / sizeof(*names));
 
 	if (check_policy(s))
@@ -205,6 +211,23 @@ static void random_units(struct sim *s, struct hal_partition_desc *d)
 	d->cols = (uint16_t)(1 + sim_random(s, (cols - d->col + 1) / 2));
 }
 
+static uint32_t floor_of(const struct hal_partition_desc *d)
+{
+	return d->rows != 0 ? (uint32_t)d->rows * d->cols : d->units_floor;
+}
+
+/* Sometimes the policy may let it grow. */
+static uint32_t random_ceiling(struct sim *s, const struct hal_partition_desc *d)
+{
+	uint32_t least = floor_of(d);
+	uint32_t all = (uint32_t)s->info.unit_rows * s->info.unit_cols;
+
+	if ((s->info.caps & HAL_CAP_RESIZE_IDLE) == 0 || least > all ||
+	    sim_random(s, 2) != 0)
+		return 0;
+	return least + (uint32_t)sim_random(s, all - least + 1);
+}
+
 static int part_create(struct sim *s)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
@@ -216,6 +239,7 @@ static int part_create(struct sim *s)
 	if (i == PARTS)
 		return 0;
 	random_units(s, &d);
+	d.units_ceiling = random_ceiling(s, &d);
 	if (sim_random(s, 2))
 		d.memory_bytes = 65536 + 4096 * sim_random(s, 64);
 	if (s->info.colors > 1 && sim_random(s, 3) == 0)
@@ -226,6 +250,8 @@ static int part_create(struct sim *s)
 		SIM_ANSWER(err == -ENOSPC || (err == -ENOMEM && s->injected));
 	else
 		s->parts[i].quota = d.memory_bytes;
+	if (!err)
+		s->parts[i].floor = floor_of(&d);
 	return 0;
 }
 
@@ -282,6 +308,7 @@ static int part_resize(struct sim *s)
 	if (!p)
 		return 0;
 	random_units(s, &d);
+	d.units_ceiling = random_ceiling(s, &d);
 	d.memory_bytes = p->quota;
 	err = hal_partition_resize(p->p, &d, &moved);
 	sim_mix(s, (uint64_t)(int64_t)err);
@@ -289,10 +316,16 @@ static int part_resize(struct sim *s)
 		SIM_ANSWER(err == -ENOTSUP);
 	else
 		SIM_ANSWER(!err || err == -ENOSPC || err == -EBUSY);
-	if (!err)
-		p->moved = moved;
-	if (!err && sim_random(s, 2))
+	if (err)
+		return 0;
+	p->moved = moved;
+	/* Until then the old one may be in force, and when it is refused. */
+	if (floor_of(&d) < p->floor)
+		p->floor = floor_of(&d);
+	if (sim_random(s, 2)) {
 		SIM_OK(sim_wait(moved));
+		p->floor = floor_of(&d);
+	}
 	return 0;
 }
 

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tidal: latency-critical work takes the units it needs and gives them back when it
+ * rests.
+ *
+ * SGDRC (its tidal masks of streaming multiprocessors): units flow to latency-critical
+ * kernels as these come, as many as a profile says that they use, and back to best effort
+ * as they go.  There masks are of kernels, best effort that runs is evicted by a flag it
+ * polls, and the memory's channels are shared in the same way; here units are those of
+ * elastic partitions, what commands can use is learned, best effort goes on with fewer
+ * units as soon as the device can, and memory is left alone.
+ *
+ * Good for latency-critical work that comes in bursts: it has nearly all of the device
+ * while it runs, and best effort nearly all of it in between (a fixed split gives each a
+ * part, always).  Bad where bursts are shorter than a border takes to move; and for
+ * latency-critical work that does not become faster with more units, until that is known:
+ * it has them, and best effort has not.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <hal/policy.h>
+
+enum class { EFFORT, CRITICAL, CLASSES };
+/* .own of queues, behind the shared: the class of the newest command, and how many the
+ * device has. */
+enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
+
+struct shared {
+	struct hal_policy_shared common;
+	struct hal_policy_list list[CLASSES];
+	uint64_t running[CLASSES]; /* commands that the device has */
+	/* Until then a class counts as there, without work, too; 0: it has gone. */
+	uint64_t rests_ns[CLASSES];
+	uint32_t needs; /* most units that its critical commands could use */
+};
+
+struct tidal {
+	const struct hal_host *host;
+	struct hal_policy_shared *all;
+	const struct hal_policy_host *device;
+	int64_t priority;
+	uint64_t idle_ns, percent;
+	bool again; /* a plan was in the way */
+	bool alarmed;
+};
+
+static const struct hal_option_def options[] = {
+	{"tidal_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
+	 "tidal: priority from which work is latency-critical; below is best effort"},
+	{"tidal_idle_us", HAL_OPTION_INT, 1, 10000000, NULL, "100",
+	 "tidal: without work for so long, a partition gives its units back"},
+	{"tidal_percent", HAL_OPTION_INT, 0, 1000, NULL, "5",
+	 "tidal: half the units are enough when a command takes at most so much longer"},
+};
+
+static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
+		  const struct hal_policy_host *device, void **state)
+{
+	struct tidal *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return host->fail(ENOMEM, "tidal: no memory");
+	t->host = host;
+	t->device = device;
+	t->priority = host->option_int(cfg, "tidal_priority");
+	t->idle_ns = (uint64_t)host->option_int(cfg, "tidal_idle_us") * 1000;
+	t->percent = (uint64_t)host->option_int(cfg, "tidal_percent");
+	*state = t;
+	return 0;
+}
+
+/* ---- the tide ---------------------------------------------------------------------- */
+
+static struct shared *shared_at(struct hal_policy_shared *common)
+{
+	return (struct shared *)common; /* its first member */
+}
+
+static bool has_work(const struct shared *s, enum class c)
+{
+	return s->list[c].first != NULL || s->running[c] > 0;
+}
+
+/* As many as are worth it for the command at the head; all, as long as nothing of it is
+ * known. */
+static uint32_t units_for(const struct tidal *t, const struct hal_policy_partition *part,
+			  const struct hal_policy_queue *queue)
+{
+	const struct hal_policy_host *h = t->device;
+	uint32_t units = part->ceiling;
+	uint64_t best = h->expect(h->device, queue, units);
+
+	if (best == HAL_POLICY_NEVER)
+		return units;
+	for (uint32_t half; (half = units / 2) >= part->floor && half > 0; units = half) {
+		uint64_t ns = h->expect(h->device, queue, half);
+
+		if (ns == HAL_POLICY_NEVER || ns - best > best / 100 * t->percent)
+			break;
+	}
+	return units;
+}
+
+static void spread(struct tidal *t)
+{
+	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
+		struct shared *s = shared_at(c);
+
+		c->least = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
+		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->least;
+	}
+	t->again = hal_policy_spread(t->device, t->all) == -EBUSY;
+}
+
+/* Somebody rests until then. */
+static void alarm_at(struct tidal *t, uint64_t at_ns)
+{
+	if (!t->alarmed)
+		t->device->alarm(t->device->device, at_ns);
+	t->alarmed = true;
+}
+
+/* Who has had no work for a while has gone; the alarm is for the next. */
+static bool look(struct tidal *t, uint64_t now_ns)
+{
+	uint64_t next_ns = HAL_POLICY_NEVER;
+	bool gone = false;
+
+	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
+		struct shared *s = shared_at(c);
+
+		for (enum class k = EFFORT; k < CLASSES; k++) {
+			if (s->rests_ns[k] == 0 || has_work(s, k))
+				continue;
+			if (s->rests_ns[k] <= now_ns) {
+				s->rests_ns[k] = 0;
+				gone = true;
+			} else if (s->rests_ns[k] < next_ns) {
+				next_ns = s->rests_ns[k];
+			}
+		}
+	}
+	if (next_ns != HAL_POLICY_NEVER)
+		alarm_at(t, next_ns);
+	return gone;
+}
+
+static void alarm_rings(void *state, uint64_t now_ns)
+{
+	struct tidal *t = state;
+
+	t->alarmed = false;
+	if (look(t, now_ns))
+		spread(t);
+}
+
+static void changed(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue)
+{
+	struct tidal *t = state;
+
+	(void)part;
+	if (queue == NULL && t->again)
+		spread(t);
+}
+
+/* ---- there and gone ---------------------------------------------------------------- */
+
+static int attach(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue)
+{
+	struct tidal *t = state;
+
+	return hal_policy_share(t->host, &t->all, part, queue, sizeof(struct shared));
+}
+
+/* Of its newest command's class, so many on the device. */
+static void count(struct shared *s, struct hal_policy_queue *queue, enum class c,
+		  uint64_t running)
+{
+	s->running[queue->own[CLASS]] -= queue->own[RUNNING];
+	s->running[c] += running;
+	queue->own[CLASS] = c;
+	queue->own[RUNNING] = running;
+}
+
+static void detach(void *state, struct hal_policy_partition *part,
+		   struct hal_policy_queue *queue)
+{
+	struct tidal *t = state;
+	struct shared *s = hal_policy_shared(queue->own);
+
+	count(s, queue, EFFORT, 0);
+	hal_policy_unshare(&t->all, part, queue);
+}
+
+/* ---- the queues -------------------------------------------------------------------- */
+
+static void enqueue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue)
+{
+	struct tidal *t = state;
+	struct shared *s = hal_policy_shared(queue->own);
+	enum class c = queue->head.priority >= t->priority ? CRITICAL : EFFORT;
+	uint32_t needs;
+	bool comes;
+
+	if (s == NULL)
+		return;
+	/* Fewer than it thinks: the device had no room. */
+	count(s, queue, c,
+	      queue->running < queue->own[RUNNING] ? queue->running
+						   : queue->own[RUNNING]);
+	hal_policy_list_add(&s->list[c], queue);
+	comes = s->rests_ns[c] == 0;
+	s->rests_ns[c] = queue->runnable_ns + t->idle_ns;
+	if (c == CRITICAL) {
+		needs = units_for(t, part, queue);
+		if (comes || needs > s->needs) {
+			s->needs = needs;
+			comes = true;
+		}
+	}
+	if (comes)
+		spread(t);
+}
+
+static void dequeue(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue, enum hal_policy_why why)
+{
+	struct shared *s = hal_policy_shared(queue->own);
+	uint64_t c = queue->own[CLASS];
+
+	(void)part;
+	if (s == NULL)
+		return;
+	hal_policy_list_take(&s->list[c], queue);
+	if (why == HAL_POLICY_OVERRULED)
+		count(s, queue, (enum class)c, queue->own[RUNNING] + 1);
+	else
+		alarm_at(state, s->rests_ns[c]);
+}
+
+static void ended(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
+{
+	struct tidal *t = state;
+	struct shared *s = hal_policy_shared(queue->own);
+	enum class c = (enum class)queue->own[CLASS];
+
+	(void)part;
+	if (s == NULL)
+		return;
+	if (queue->own[RUNNING] > 0)
+		count(s, queue, c, queue->own[RUNNING] - 1);
+	if (has_work(s, c))
+		return;
+	s->rests_ns[c] = end->now_ns + t->idle_ns;
+	alarm_at(t, s->rests_ns[c]);
+}
+
+static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
+				     uint64_t now_ns, struct hal_policy_order *order)
+{
+	struct shared *s = hal_policy_shared(part->own);
+	struct hal_policy_queue *queue;
+	enum class c;
+
+	(void)state, (void)now_ns, (void)order;
+	if (s == NULL)
+		return NULL;
+	c = s->list[CRITICAL].first != NULL ? CRITICAL : EFFORT;
+	queue = s->list[c].first;
+	if (queue == NULL)
+		return NULL;
+	hal_policy_list_take(&s->list[c], queue);
+	count(s, queue, c, queue->own[RUNNING] + 1);
+	return queue;
+}
+
+extern const struct hal_policy hal_policy_tidal;
+const struct hal_policy hal_policy_tidal = {
+	.size = sizeof(struct hal_policy),
+	.abi = HAL_POLICY_ABI,
+	.name = "tidal",
+	.summary = "units flow to latency-critical work, and back when it rests",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS | HAL_POLICY_STARVES,
+	.create = create,
+	.destroy = free,
+	.attach = attach,
+	.detach = detach,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.pick = pick,
+	.ended = ended,
+	.changed = changed,
+	.alarm = alarm_rings,
+};

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tidal, krisp and fission: who has how many units of two partitions of a device of 16.
+ */
+#include "world.h"
+
+enum { ALL = 16, LEAST = 2, MOST = 14 };
+
+struct sides {
+	struct world w;
+	struct hal_partition *part[2];
+	struct hal_queue *q[2];
+};
+
+/* Policy NULL: a fixed split, served as it comes. */
+static void sides_open(struct sides *s, const char *policy, const char *option,
+		       const struct hal_queue_desc *desc)
+{
+	const char *const options[] = {"hal.queue_depth=4096", "hal.partition_inflight=1",
+				       policy != NULL ? policy : "policy.name=fifo",
+				       option, NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	memset(s, 0, sizeof(*s));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual&units=16", options, &s->w.dev));
+	world_work(&s->w, 0);
+	d.units_floor = policy != NULL ? LEAST : ALL / 2;
+	d.units_ceiling = policy != NULL ? MOST : 0;
+	for (int i = 0; i < 2; i++) {
+		OK(hal_partition_create(s->w.dev, &d, &s->part[i]));
+		OK(hal_queue_create(s->part[i], &desc[i], &s->q[i]));
+	}
+}
+
+static void sides_close(struct sides *s)
+{
+	struct hal_policy_info info = policy_of(&s->w);
+
+	finish_all(&s->w);
+	assert_int_equal(info.stalls + info.invalid + info.fallback, 0);
+	for (int i = 0; i < 2; i++) {
+		OK(hal_queue_destroy(s->q[i]));
+		OK(hal_partition_destroy(s->part[i]));
+	}
+	OK(hal_program_unload(s->w.prog));
+	OK(hal_close(s->w.dev));
+}
+
+static uint32_t units(struct sides *s, int i)
+{
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+
+	OK(hal_partition_get_info(s->part[i], &info));
+	return info.units;
+}
+
+static uint64_t done(struct sides *s, int i)
+{
+	return stats_of(s->q[i]).completed;
+}
+
+/* ---- tidal ------------------------------------------------------------------------- */
+
+struct tide {
+	uint64_t worst_ns; /* of a burst */
+	uint64_t effort;   /* commands of best effort */
+};
+
+/* Bursts of four commands of 14,000 each 20 us, which do not run faster than span; beside
+ * commands of 1,400 without end. */
+static struct tide bursts(const char *policy, uint64_t span_ns)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct tide tide = {0, 0};
+	struct hal_program *effort;
+	struct sides s;
+
+	d[0].priority = 1;
+	sides_open(&s, policy, "policy.tidal_idle_us=1", d);
+	(void)submit(&s.w, s.q[1], 2000, 1400, 'e');
+	effort = s.w.prog;
+	s.w.prog = NULL;
+	world_span(&s.w, 0, span_ns);
+	for (int i = 0; i < 8; i++) {
+		uint64_t at = hal_device_now(s.w.dev);
+
+		finish(submit(&s.w, s.q[0], 4, 14000, 'c'));
+		if (policy != NULL)
+			assert_int_equal(units(&s, 0) + units(&s, 1), ALL);
+		if (hal_device_now(s.w.dev) - at > tide.worst_ns)
+			tide.worst_ns = hal_device_now(s.w.dev) - at;
+		pass(&s.w, at + 20000 - hal_device_now(s.w.dev));
+		if (policy != NULL)
+			assert_int_equal(units(&s, 1), MOST);
+	}
+	tide.effort = done(&s, 1);
+	finish_all(&s.w);
+	OK(hal_program_unload(effort));
+	sides_close(&s);
+	return tide;
+}
+
+static void tidal(void **state)
+{
+	struct tide split = bursts(NULL, 0), now = bursts("policy.name=tidal", 0);
+
+	(void)state;
+	/* Seven eighths of the device, each when it wants them. */
+	assert_int_equal(split.worst_ns, 7000);
+	assert_in_range(now.worst_ns, 4000, 4100);
+	assert_in_range(now.effort * 100 / split.effort, 130, 145);
+}
+
+static void tidal_loses(void **state)
+{
+	struct tide split = bursts(NULL, 4000), now = bursts("policy.name=tidal", 4000);
+
+	(void)state;
+	/* As slow with all as with half of it, and best effort has the less. */
+	assert_int_equal(split.worst_ns, 16000);
+	assert_int_equal(now.worst_ns, 16000);
+	assert_true(now.effort * 10 < split.effort * 6);
+}
+
+/* As much as is there, in parts; and who asks for what is not there. */
+static void tidal_shares(void **state)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct hal_partition_desc more = HAL_INIT(hal_partition_desc);
+	struct hal_partition *third;
+	struct sides s;
+
+	(void)state;
+	sides_open(&s, "policy.name=tidal", "policy.tidal_idle_us=1", d);
+	more.units_floor = 4;
+	OK(hal_partition_create(s.w.dev, &more, &third));
+	for (int i = 0; i < 2; i++)
+		(void)submit(&s.w, s.q[i], 100, 600, 'e');
+	pass(&s.w, 100);
+	/* A third has four of which nobody is told. */
+	assert_int_equal(units(&s, 0), LEAST);
+	assert_int_equal(units(&s, 1), LEAST);
+	OK(hal_partition_destroy(third));
+	pass(&s.w, 2000000);
+	for (int i = 0; i < 2; i++)
+		(void)submit(&s.w, s.q[i], 100, 600, 'e');
+	pass(&s.w, 100);
+	assert_int_equal(units(&s, 0), ALL / 2);
+	assert_int_equal(units(&s, 1), ALL / 2);
+	finish_all(&s.w);
+	assert_int_equal(units(&s, 0), LEAST);
+	sides_close(&s);
+}
+
+/* ---- krisp ------------------------------------------------------------------------- */
+
+/* Commands that three units are enough for, beside others for 100 us. */
+static uint64_t beside_narrow(const char *policy)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct hal_program *narrow;
+	struct hal_kernel *wide;
+	uint64_t count;
+	struct sides s;
+
+	sides_open(&s, policy, NULL, d);
+	wide = s.w.work;
+	narrow = s.w.prog;
+	s.w.prog = NULL;
+	world_span(&s.w, 0, 400);
+	(void)submit(&s.w, s.q[0], 240, 1200, 'n');
+	s.w.work = wide;
+	(void)submit(&s.w, s.q[1], 1000, 1200, 'w');
+	pass(&s.w, 90000);
+	/* Those are no slower for it, but while that was found out. */
+	assert_in_range(done(&s, 0), 220, 225);
+	count = done(&s, 1);
+	if (policy != NULL) {
+		assert_int_equal(units(&s, 0), 3);
+		assert_int_equal(units(&s, 1), 13);
+	}
+	finish_all(&s.w);
+	OK(hal_program_unload(narrow));
+	sides_close(&s);
+	return count;
+}
+
+static void krisp(void **state)
+{
+	uint64_t split = beside_narrow(NULL), now = beside_narrow("policy.name=krisp");
+
+	(void)state;
+	assert_in_range(now * 100 / split, 140, 165);
+}
+
+/* Eight commands alone: some of them go to find out that all units are needed. */
+static uint64_t eight(const char *policy)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct sides s;
+	uint64_t at;
+
+	sides_open(&s, policy, "policy.tidal_idle_us=1", d);
+	at = hal_device_now(s.w.dev);
+	finish(submit(&s.w, s.q[0], 8, 1400, 'k'));
+	at = hal_device_now(s.w.dev) - at;
+	sides_close(&s);
+	return at;
+}
+
+static void krisp_loses(void **state)
+{
+	(void)state;
+	assert_int_equal(eight("policy.name=tidal"), 800);
+	assert_int_equal(eight("policy.name=krisp"), 900);
+}
+
+/* ---- fission ----------------------------------------------------------------------- */
+
+/* Each period one side has much to do and the other little, by turns; what is late. */
+static uint64_t late(const char *policy)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct sides s;
+	uint64_t misses;
+
+	d[0].deadline_ns = 1500;
+	d[1].deadline_ns = 1500;
+	sides_open(&s, policy, "policy.fission_unknown_us=1", d);
+	for (int i = 0; i < 40; i++) {
+		int heavy = i / 10 % 2;
+
+		(void)submit(&s.w, s.q[heavy], 1, 14000, 'h');
+		(void)submit(&s.w, s.q[!heavy], 1, 1400, 'l');
+		pass(&s.w, 3000);
+	}
+	misses = stats_of(s.q[0]).deadline_misses + stats_of(s.q[1]).deadline_misses;
+	sides_close(&s);
+	return misses;
+}
+
+static void fission(void **state)
+{
+	(void)state;
+	assert_int_equal(late(NULL), 40);
+	/* Until it is known how long those are, and when that changes. */
+	assert_in_range(late("policy.name=fission"), 1, 16);
+}
+
+/* A deadline that no number of units keeps, beside best effort for 100 us. */
+static uint64_t beside_late(const char *policy)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct sides s;
+	uint64_t count;
+
+	d[0].deadline_ns = 100;
+	sides_open(&s, policy, "policy.fission_unknown_us=1", d);
+	(void)submit(&s.w, s.q[1], 1000, 1400, 'e');
+	for (int i = 0; i < 100; i++) {
+		(void)submit(&s.w, s.q[0], 1, 4000, 'd');
+		pass(&s.w, 1000);
+	}
+	assert_int_equal(stats_of(s.q[0]).deadline_misses, 100);
+	count = done(&s, 1);
+	sides_close(&s);
+	return count;
+}
+
+static void fission_loses(void **state)
+{
+	uint64_t split = beside_late(NULL), now = beside_late("policy.name=fission");
+
+	(void)state;
+	assert_true(now < split);
+}
+
+static void bad(void **state)
+{
+	static const char *const wrong[][3] = {
+		{"policy.name=tidal", "policy.tidal_idle_us=0", "tidal_idle_us"},
+		{"policy.name=krisp", "policy.krisp_percent=-1", "krisp_percent"},
+		{"policy.name=fission", "policy.fission_unknown_us=0",
+		 "fission_unknown_us"},
+	};
+	struct hal_device *dev;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const char *const options[] = {wrong[i][0], wrong[i][1], NULL};
+
+		FAILS(hal_open("ref?clock=virtual", options, &dev), -EINVAL, wrong[i][2]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tidal),         cmocka_unit_test(tidal_loses),
+		cmocka_unit_test(tidal_shares),  cmocka_unit_test(krisp),
+		cmocka_unit_test(krisp_loses),   cmocka_unit_test(fission),
+		cmocka_unit_test(fission_loses), cmocka_unit_test(bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
