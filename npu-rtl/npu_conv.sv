@@ -11,16 +11,27 @@
 // rows; one lane a PE row is gathered from it (im2col), so that CONV needs no copy; with F_GROUP a
 // lane is a vector, one byte a PE, since each column works on channels of its own.  GEMM is CONV
 // with a 1 x 1 kernel whose every input row is one output row.
+//
+// Up to three operations are under way: each block goes on to the next one's work when it has done
+// this one's, and asks for its fields by number.  The oldest alone stores.
 module npu_conv
   import npu_conv_pkg::*;
+  import npu_math_pkg::RequantCycles;
 #(
     parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1), SW = SpadLog2
 ) (
     input  logic               clk_i, rst_ni,
     input  logic [2:0]         id_i,        // its slot, for those who watch
-    input  logic               kill_i, start_i,
+    input  logic               kill_i,
+    input  logic               start_i,     // only when ready_o
     input  logic [511:0]       desc_i,      // with start_i
+    input  logic               behind_i,    // with start_i: it reads what an older one writes
+    output logic               ready_o,     // for another operation
+    output logic               end_o,       // the oldest's stores have been handed over
+    input  logic               retire_i,    // it is over
+    // numbers: the oldest, the next to come, those that push_o and a_req_o are for
+    output npu_conv_pkg::seq_t head_o, in_o, push_seq_o, a_seq_o,
     input  logic [RW-1:0]      h_i,
     input  logic [CW-1:0]      w_i,
     input  logic               serial_i,
@@ -68,13 +79,16 @@ module npu_conv
   localparam int NRing = 64;  // activation lines in flight
 
   // ---- the operation, decoded once -----------------------------------------------------------
-  conv_op_t      op;
-  walk_t         origin;
-  logic          start_q;                 // the cycle after start_i: op is in
-  logic          on_q;
+  conv_op_t      op [2];
+  walk_t         origin [2];
+  // Numbers of operations: the next to come in; the next whose weights are asked for, whose rows
+  // are asked for, that is cut into folds; the first that is not all streamed, not all computed,
+  // not over.
+  seq_t          in_q, weights_q, rows_q, folds_q, streamed_q, computed_q, head_q;
+  logic [1:0]    behind_q;
   npu_conv_decode #(.DepthLog2(DepthLog2)) u_decode (
-      .clk_i, .rst_ni, .kill_i, .start_i, .desc_i, .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .op_o(op),
-      .origin_o(origin), .start_o(start_q));
+      .clk_i, .start_i, .at_i(in_q[0]), .desc_i, .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .op_o(op),
+      .origin_o(origin));
 
   // ---- folds: the next, the loaded, the streamed ---------------------------------------------
   fold_t         next, loaded, streamed;
@@ -96,28 +110,35 @@ module npu_conv
   logic          stream_offer, stream_fresh, stream_first, stream_last;
   logic          gather_take, gather_room, gather_passed, gather_busy;
   logic [19:0]   done_rows;               // input rows in the scratchpad, from the first on
+  logic          weights_on, weights_last, weights_start, rows_start, rows_idle, folds_start;
+  logic          op_done;                 // an operation's last result comes now
   logic          in_flight;               // rows are on their way through the array
   logic          fold_done, tile_done;    // a fold's, a tile's last result comes now
-  logic          out_full, out_busy;      // no tile may begin; some are not stored
+  logic          out_full;                // no tile may begin
 
+  logic [1:0]    push_tid;
   npu_conv_folds u_folds (
-      .clk_i, .rst_ni, .kill_i, .start_i(start_q), .op_i(op), .h_i(dim_t'(h_i)),
-      .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile), .take_i(next_take));
+      .clk_i, .rst_ni, .kill_i, .start_i(folds_start), .op_i(op[folds_q[0]]), .seq_i(folds_q),
+      .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile), .take_i(next_take));
   npu_conv_weights u_weights (
-      .clk_i, .rst_ni, .kill_i, .start_i(start_q), .op_i(op), .w_i(dim_t'(w_i)),
-      .tile_done_i(tile_done), .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
+      .clk_i, .rst_ni, .kill_i, .start_i(weights_start), .op_i(op[weights_q[0]]), .v_o(weights_on),
+      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
-      .clk_i, .rst_ni, .kill_i, .op_i(op), .h_i(dim_t'(h_i)), .fold_v_i(next_v), .fold_i(next),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[loaded.seq[0]]), .h_i(dim_t'(h_i)), .fold_v_i(next_v), .fold_i(next),
       .fold_ok_i(next_ok), .room_i(load_room), .fold_take_o(next_take), .weights_v_i(weights_v),
       .weights_take_o(weights_take), .row_o(load_row), .row_at_o(load_at), .busy_o(load_busy),
       .v_o(load_v), .done_o(load_done), .loaded_o(loaded), .reach_o(load_reach),
       .bank_o(load_bank), .take_i(load_take), .lanes_bank_i(stream_bank), .lane_v_o(lane_v),
       .lane_off_o(lane_off), .lane_dx_o(lane_dx), .lane_dy_o(lane_dy),
       .lane_start_o(lane_start), .lane_again_o(lane_again), .lane_more_o(lane_more));
+  logic [19:0]   stream_rows, load_rows;  // complete, of the streamed and the loaded operation
+  walk_t         load_origin;
+  logic          load_ok;
   npu_conv_stream u_stream (
-      .clk_i, .rst_ni, .kill_i, .start_i(start_q), .op_i(op), .origin_i(origin),
-      .rows_i(done_rows), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq[0]]), .rows_i(stream_rows),
+      .load_op_i(op[loaded.seq[0]]), .load_origin_i(load_origin), .load_rows_i(load_rows),
+      .load_ok_i(load_ok), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
       .load_bank_i(load_bank), .load_here_o(load_here), .load_take_o(load_take), .v_o(stream_v),
       .offer_o(stream_offer), .fresh_o(stream_fresh), .take_i(gather_take), .row_o(stream_row),
       .first_o(stream_first), .last_o(stream_last), .tag_o(stream_tag),
@@ -136,7 +157,7 @@ module npu_conv
   assign next_ok   = !(next.first && out_full)
                      && (!serial_i || (!load_v && !stream_v && !in_flight && resident));
   assign quiet_o   = !load_v && !load_busy && !stream_v && !in_flight;
-  assign busy_o    = on_q;
+  assign busy_o    = in_q != head_q;
   assign row_o     = stream_row;
   assign fold_o    = next_take;
   assign stall_a_o   = (stream_v && !stream_offer)
@@ -145,28 +166,94 @@ module npu_conv
   assign stall_w_o   = !stream_v && load_busy && !load_row;
   assign stall_out_o = !stream_v && next_v && !load_v && !load_busy && next.first && out_full;
   // A panel whose input can never fit: tell the slot rather than wait for ever.
-  assign stuck_o   = on_q && stall_a_o && a_full;
+  assign stuck_o   = busy_o && stall_a_o && a_full && a_seq_o == head_q
+                     && (stream_v ? streamed.seq == head_q : loaded.seq == head_q && load_ok);
 
+  // ---- operations: each block's next -----------------------------------------------------------
+  // A place for fields is free once all of its operation has been computed.  What is ahead in
+  // SERIAL mode would make folds longer.
+  assign ready_o       = serial_i ? in_q == head_q
+                         : seq_t'(in_q - computed_q) < 2'd2 && seq_t'(in_q - head_q) < 2'd3;
+  assign head_o        = head_q;
+  assign in_o          = in_q;
+  assign push_seq_o    = weights_q;
+  assign a_seq_o       = rows_q - 2'd1;
+  assign weights_start = weights_q != in_q && !weights_on;
+  assign rows_start    = rows_q != in_q && rows_idle
+                         && !(behind_q[rows_q[0]] && rows_q != head_q);
+  assign folds_start   = folds_q != in_q && !next_v;
   always_ff @(posedge clk_i) begin
-    if (start_i) on_q <= 1'b1;
-    else if (!next_v && !load_v && !stream_v && !in_flight && !out_busy && !start_q) on_q <= 1'b0;
-    if (kill_i || !rst_ni) on_q <= 1'b0;
+    if (start_i) behind_q[in_q[0]] <= behind_i;
+    in_q       <= in_q + 2'(start_i);
+    weights_q  <= weights_q + 2'(weights_last);
+    rows_q     <= rows_q + 2'(rows_start);
+    folds_q    <= folds_q + 2'(next_take && next.ends);
+    streamed_q <= streamed_q + 2'(stream_last && streamed.ends);
+    computed_q <= computed_q + 2'(op_done);
+    head_q     <= head_q + 2'(retire_i);
+    if (kill_i || !rst_ni) begin
+      in_q       <= '0;
+      weights_q  <= '0;
+      rows_q     <= '0;
+      folds_q    <= '0;
+      streamed_q <= '0;
+      computed_q <= '0;
+      head_q     <= '0;
+    end
+  end
+
+  // The loader is at operation rows_q - 1: of those before it all rows are there.
+  assign stream_rows = seq_t'(streamed.seq + 2'd1) == rows_q ? done_rows : op[streamed.seq[0]].h;
+  assign load_rows   = seq_t'(loaded.seq + 2'd1) == rows_q ? done_rows : op[loaded.seq[0]].h;
+  // An operation's rows begin somewhere in the scratchpad; the array has one way to take
+  // activations in at a time; and requantizers work as one operation wants it at a time, so that
+  // its first row stays as far behind the last one's as those are long.
+  logic [2:0]    apart_q;
+  logic          group_q;                 // of what was taken last
+  assign load_ok     = loaded.seq != rows_q && (!loaded.new_op || apart_q == 0)
+                       && (op[loaded.seq[0]].group == group_q || (!stream_v && !in_flight));
+  always_ff @(posedge clk_i)
+    if (!rst_ni || kill_i) apart_q <= '0;
+    else if (stream_v || !gather_passed) apart_q <= 3'(RequantCycles);
+    else if (apart_q != 0) apart_q <= apart_q - 3'd1;
+  logic          taken_q;                 // streamed has been
+  logic [SW-7:0] base, base_q [2];
+  always_comb begin
+    load_origin     = origin[loaded.seq[0]];
+    load_origin.row = load_origin.row + spad_t'({base_q[loaded.seq[0]], 6'd0});
+    load_origin.ad  = load_origin.row;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rows_start) base_q[rows_q[0]] <= base;
+    if (load_take) begin
+      group_q <= op[loaded.seq[0]].group;
+      taken_q <= 1'b1;
+    end
+    if (kill_i || !rst_ni) taken_q <= 1'b0;
+    if (!rst_ni) group_q <= 1'b0;
   end
 
   // parameters go to their table as they come to the FIFO's head; weights wait for the loader
   logic       param_take, stray_q;
   logic [5:0] param_col;
   assign param_col  = {meta_i[5:1], 1'b0};
-  assign param_take = on_q && pop_v_i && !meta_i[8];
+  assign param_take = busy_o && pop_v_i && !meta_i[8];
   assign pop_o      = param_take || weights_take;
 
   // What lies beyond a pixel may be another tenant's, left in the scratchpad: the slot is told
-  // before the tile's weights are in.
-  assign stray_o = stray_q;
-  always_ff @(posedge clk_i)
-    stray_q <= rst_ni && !kill_i && param_take && op.group
-               && (data_i[96 +: 32] > 32'(op.last_group)
-                   || (meta_i[0] && data_i[224 +: 32] > 32'(op.last_group)));
+  // before anything made of it is stored.
+  seq_t       tile_seq_q [4], stray_seq_q, param_seq;
+  logic       stray;
+  assign param_seq = tile_seq_q[meta_i[7:6]];
+  assign stray     = param_take && op[param_seq[0]].group
+                     && (data_i[96 +: 32] > 32'(op[param_seq[0]].last_group)
+                         || (meta_i[0] && data_i[224 +: 32] > 32'(op[param_seq[0]].last_group)));
+  assign stray_o   = stray_q && stray_seq_q == head_q;
+  always_ff @(posedge clk_i) begin
+    if (weights_on) tile_seq_q[push_tid] <= weights_q;
+    if (stray && !stray_q) stray_seq_q <= param_seq;
+    stray_q <= rst_ni && !kill_i && (stray_q || stray);
+  end
 
   // ---- activation loader, scratchpad, feeder ---------------------------------------------------
   logic          a_back;
@@ -175,13 +262,17 @@ module npu_conv
   // been streamed.
   assign lo_iy     = !stream_v && (load_v ? loaded.new_panel : next_v && next.new_panel)
                      ? window.iy : panel_iy;
-  assign lo_target = lo_iy < 0 ? '0 : 20'(lo_iy);
+  assign lo_target = lo_iy < 0 || !taken_q || seq_t'(streamed.seq + 2'd1) != rows_q ? '0
+                     : 20'(lo_iy);
 
   assign a_tag_o[8:6] = 3'd3;
   assign a_back       = rsp_i.v && rsp_i.tag[8:6] == 3'd3;
   npu_conv_act #(.SpadLog2(SW), .Lines(NRing)) u_act (
-      .clk_i, .rst_ni, .clear_i(kill_i || start_i), .start_i(start_q),
-      .stop_i(on_q && !start_q && !next_v && !load_v && !stream_v), .op_i(op),
+      .clk_i, .rst_ni, .clear_i(kill_i), .start_i(rows_start), .start_op_i(op[rows_q[0]]),
+      .used_i(streamed_q == rows_q && gather_passed),
+      .old_used_i((streamed_q == rows_q || streamed_q == a_seq_o) && gather_passed),
+      .stop_i(streamed_q == rows_q),
+      .op_i(op[a_seq_o[0]]), .idle_o(rows_idle), .base_o(base),
       .lo_i(lo_target), .lo_hold_i(!gather_passed), .done_o(done_rows), .settled_o(a_settled),
       .full_o(a_full), .req_o(a_req_o), .va_o(a_va_o),
       .tag_o(a_tag_o[5:0]), .gnt_i(a_gnt_i), .back_i(a_back), .back_tag_i(rsp_i.tag[5:0]),
@@ -215,7 +306,8 @@ module npu_conv
   logic [9*R-1:0] fed_a;
   logic [9*C-1:0] fed_g [R], fed_w, wv;
   npu_conv_gather #(.R(R), .C(C), .SpadLog2(SW)) u_gather (
-      .clk_i, .rst_ni, .kill_i, .op_i(op), .row_i(stream_offer), .fresh_i(stream_fresh),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq[0]]), .out_op_i(op[fed_tag.op]),
+      .row_i(stream_offer), .fresh_i(stream_fresh),
       .window_i(window), .tag_i(stream_tag), .lane_v_i(lane_v), .lane_start_i(lane_start),
       .lane_again_i(lane_again), .lane_off_i(lane_off), .lane_dx_i(lane_dx), .lane_dy_i(lane_dy),
       .lane_more_i(lane_more), .take_o(gather_take), .wins_i(wins), .win_i(win),
@@ -229,18 +321,18 @@ module npu_conv
     wv = '0;
     if (weights_take)
       for (int j = 0; j < C; j++)
-        wv[9*j +: 9] = {!op.b_u8 & data_i[8*j+7], data_i[8*j +: 8]}
-                       - {!op.b_u8 & op.zpb[7], op.zpb};
+        wv[9*j +: 9] = {!op[loaded.seq[0]].b_u8 & data_i[8*j+7], data_i[8*j +: 8]}
+                       - {!op[loaded.seq[0]].b_u8 & op[loaded.seq[0]].zpb[7], op[loaded.seq[0]].zpb};
   end
   npu_conv_feeder #(.R(R), .C(C)) u_feeder (
       .clk_i, .rst_ni, .kill_i, .row_i(fed_row), .first_i(fed_tag.t == 0), .a_i(fed_a),
-      .load_i(fed_load), .at_i(fed_at), .w_i(fed_w), .group_i(op.group && on_q), .g_i(fed_g), .a_o,
+      .load_i(fed_load), .at_i(fed_at), .w_i(fed_w), .group_i(group_q && busy_o), .g_i(fed_g), .a_o,
       .g_o, .w_o, .sw_o, .ld_o);
-  assign group_o = op.group;
+  assign group_o = group_q;
 
   // ---- results: tags say which are real; sums, outputs, stores ---------------------------------
   tag_t            row_tag, early_tag, sum_tag;
-  logic            tags_busy, finish_v_q, out_v;
+  logic            tags_busy, finish_v_q, finish_op_q, out_v;
   always_comb begin
     row_tag   = fed_tag;
     row_tag.v = fed_row;
@@ -264,14 +356,42 @@ module npu_conv
   npu_conv_params #(.C(C)) u_params (
       .clk_i, .v_i(param_take), .tid_i(meta_i[7:6]), .pair_i(meta_i[5:1]), .param_i(param_in),
       .read_i(sum_tag.v && sum_tag.last), .read_tid_i(sum_tag.tid), .param_o(param));
-  always_ff @(posedge clk_i)
+  always_ff @(posedge clk_i) begin
     finish_v_q <= rst_ni && !kill_i && sum_tag.v && sum_tag.last;
+    if (sum_tag.v && sum_tag.last) finish_op_q <= sum_tag.op;
+  end
   npu_conv_finish #(.C(C)) u_finish (
-      .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op), .w_i(dim_t'(w_i)), .v_i(finish_v_q),
+      .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op[finish_op_q]), .w_i(dim_t'(w_i)), .v_i(finish_v_q),
       .sum_i(sum), .param_i(param), .v_o(out_v), .row_o(out_row));
   npu_conv_out #(.C(C), .DepthLog2(DepthLog2)) u_out (
-      .clk_i, .rst_ni, .kill_i, .start_i, .op_i(op), .w_i(dim_t'(w_i)),
+      .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
-      .busy_o(out_busy), .row_v_i(out_v), .row_i(out_row), .st_v_o, .st_va_o, .st_len_o,
-      .st_data_o, .st_rdy_i);
+      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .st_v_o, .st_va_o,
+      .st_len_o, .st_data_o, .st_rdy_i);
+
+  // Each number is at most what the one before it in the order of work is.
+  logic ordered;
+  assign ordered = seq_t'(computed_q - head_q) <= seq_t'(streamed_q - head_q)
+                   && seq_t'(streamed_q - head_q) <= seq_t'(rows_q - head_q)
+                   && seq_t'(streamed_q - head_q) <= seq_t'(folds_q - head_q)
+                   && seq_t'(folds_q - head_q) <= seq_t'(in_q - head_q)
+                   && seq_t'(rows_q - head_q) <= seq_t'(in_q - head_q)
+                   && seq_t'(weights_q - head_q) <= seq_t'(in_q - head_q);
+  logic early, other_way;                 // apart: Verilator 5.006 takes no array in a property
+  assign early     = a_req_o && behind_q[a_seq_o[0]] && a_seq_o != head_q;
+  assign other_way = (stream_v && op[streamed.seq[0]].group != group_q)
+                     || (sum_tag.v && op[sum_tag.op].group != group_q);
+  operations_in_order: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) ordered)
+      else $error("a block is ahead of the one it gets its work from");
+  no_operation_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      start_i |-> ready_o) else $error("an operation comes where there is no place for it");
+  retired_when_stored: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      retire_i |-> end_o && computed_q != head_q)
+      else $error("an operation is over whose outputs are not stored");
+  read_behind_stores: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      !early)
+      else $error("an operation reads what an older one has yet to store");
+  one_way_in: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      !other_way)
+      else $error("a row of the array's other way in");
 endmodule

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_act: activation loader of npu_conv: the input's rows, in order, line by line, into the
-// scratchpad's sliding window; and how many of them are complete.
+// scratchpad's sliding window; and how many of them are complete.  An operation's rows come to lie
+// behind those of the one before it, which keep their place until they have been used.
 module npu_conv_act
   import npu_conv_pkg::*;
 #(
@@ -8,10 +9,15 @@ module npu_conv_act
     localparam int SW = SpadLog2, LI = $clog2(Lines)
 ) (
     input  logic          clk_i, rst_ni,
-    input  logic          clear_i,        // KILL, or the cycle before an operation's fields are in
-    input  logic          start_i,        // the fields are in: begin
+    input  logic          clear_i,        // KILL
+    input  logic          start_i,        // begin, when idle_o, with the operation start_op_i,
+    input  conv_op_t      start_op_i,
+    input  logic          used_i,         // all rows of it have been gathered,
+    input  logic          old_used_i,     // and of the operation before
     input  logic          stop_i,         // all rows have been streamed: the rest is not needed
     input  conv_op_t      op_i,
+    output logic          idle_o,
+    output logic [SW-7:0] base_o,         // line at which a row that begins now would
     // window
     input  logic [19:0]   lo_i,           // oldest row still needed
     input  logic          lo_hold_i,      // rows before it are still being read
@@ -36,6 +42,8 @@ module npu_conv_act
   logic [SW-7:0]    ln_q;
   logic [SW+2:0]    sps;                  // bytes between rows
   logic [SW+2:0]    occ_q;                // bytes between the oldest row kept and the next to load
+  logic [SW+2:0]    old_q;                // bytes that the operation before may still use
+  logic [SW-7:0]    top_q;                // line behind the last one used
   logic [LI-1:0]    head_q, tail_q;
   logic [LI:0]      cnt_q;
   logic [Lines-1:0] pend_q;
@@ -46,7 +54,9 @@ module npu_conv_act
   logic             fits, dup, adv, row_end, retire, lo_step;
 
   assign sps       = (SW + 3)'(SW'(op_i.sps));
-  assign fits      = 32'(occ_q) + op_i.row_bytes + 32'd128 <= 32'(1 << SW);
+  assign idle_o    = !act_q && cnt_q == 0;
+  assign base_o    = top_q;
+  assign fits      = 32'(old_q) + 32'(occ_q) + op_i.row_bytes + 32'd128 <= 32'(1 << SW);
   // two rows may share a line
   assign dup       = last_v_q && last_q == va_q[31:6] && last_ln_q == ln_q;
   assign req_o     = act_q && fits && !dup && cnt_q != (LI + 1)'(Lines);
@@ -62,7 +72,7 @@ module npu_conv_act
   assign lo_step   = lo_q != lo_i && lo_q < done_q && !lo_hold_i;
   assign done_o    = done_q;
   assign settled_o = cnt_q == 0 && (!act_q || (!fits && lo_q == lo_i));
-  assign full_o    = cnt_q == 0 && act_q && !fits && lo_q == lo_i;
+  assign full_o    = cnt_q == 0 && act_q && !fits && lo_q == lo_i && old_q == 0;
   assign back_line_o = line_q[back_tag_i];
 
   npu_ram_1r1w #(.Width(20), .Depth(Lines)) u_marks (
@@ -83,7 +93,8 @@ module npu_conv_act
     end else if (row_end) mark_q <= row_q + 20'd1;
     if (adv) begin
       va_q <= va_q + 32'd64;
-      ln_q <= ln_q + 1'b1;
+      ln_q  <= ln_q + 1'b1;
+      top_q <= ln_q + 1'b1;
     end
     if (row_end) begin
       row_q <= row_q + 20'd1;
@@ -102,15 +113,23 @@ module npu_conv_act
     cnt_q <= cnt_q + (LI + 1)'(gnt_i) - (LI + 1)'(retire);
     if (gnt_i) pend_q[tail_q] <= 1'b1;
     if (back_i) pend_q[back_tag_i] <= 1'b0;
-    if (start_i) begin
-      act_q <= op_i.h != 0;
-      rva_q <= op_i.addr_a;
-      va_q  <= op_i.addr_a;
-      end_q <= op_i.addr_a + op_i.row_bytes - 32'd1;
-      rsp_q <= SW'(op_i.addr_a[5:0]);
-      ln_q  <= '0;
-    end
     if (stop_i) act_q <= 1'b0;
+    if (old_used_i) old_q <= '0;
+    if (start_i) begin
+      act_q    <= start_op_i.h != 0;
+      rva_q    <= start_op_i.addr_a;
+      va_q     <= start_op_i.addr_a;
+      end_q    <= start_op_i.addr_a + start_op_i.row_bytes - 32'd1;
+      rsp_q    <= {top_q, start_op_i.addr_a[5:0]};
+      ln_q     <= top_q;
+      old_q    <= (old_used_i ? '0 : old_q)
+                  + (used_i ? '0 : occ_q + (SW + 3)'(op_i.row_bytes) + (SW + 3)'(128));
+      last_v_q <= 1'b0;
+      row_q    <= '0;
+      done_q   <= '0;
+      lo_q     <= '0;
+      occ_q    <= '0;
+    end
     if (clear_i || !rst_ni) begin
       act_q    <= 1'b0;
       last_v_q <= 1'b0;
@@ -118,14 +137,19 @@ module npu_conv_act
       done_q   <= '0;
       lo_q     <= '0;
       occ_q    <= '0;
+      old_q    <= '0;
+      top_q    <= '0;
       head_q   <= '0;
       tail_q   <= '0;
       cnt_q    <= '0;
     end
   end
 
+  one_at_a_time: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+                                  start_i |-> idle_o)
+      else $error("rows of two operations are asked for at once");
   // No row is loaded over one that is kept.
   Window: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
-                           occ_q == 0 || 32'(occ_q) + op_i.row_bytes + 32'd128
+                           occ_q == 0 || 32'(old_q) + 32'(occ_q) + op_i.row_bytes + 32'd128
                                          <= 32'(1 << SW) + 32'(sps));
 endmodule

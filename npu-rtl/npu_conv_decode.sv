@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_decode: a GEMM's or CONV's descriptor as fields that the blocks of npu_conv use, GEMM
-// being CONV with a 1 x 1 kernel whose every input row is one output row.
+// being CONV with a 1 x 1 kernel whose every input row is one output row.  Two operations are kept.
 module npu_conv_decode
   import npu_conv_pkg::*;
 #(
     parameter int DepthLog2 = 9
 ) (
-    input  logic         clk_i, rst_ni, kill_i,
-    input  logic         start_i,
+    input  logic         clk_i,
+    input  logic         start_i, at_i,    // at_i: where the fields are kept
     input  logic [511:0] desc_i,           // with start_i
     input  dim_t         h_i, w_i,
-    output conv_op_t     op_o,
-    output walk_t        origin_o,         // window of the first output
-    output logic         start_o           // the cycle after start_i: the fields are in
+    output conv_op_t     op_o [2],
+    output walk_t        origin_o [2]      // window of the first output
 );
   import npu_regs_pkg::*;
   localparam int Depth = 1 << DepthLog2;
 
-  conv_op_t    op_d, op_q;
-  walk_t       origin_d, origin_q;
-  logic        start_q;
+  conv_op_t    op_d, op_q [2];
+  walk_t       origin_d, origin_q [2];
   logic        gemm;
   logic [15:0] cin, pix, panel_rows;
   logic [7:0]  kh, pt;
@@ -103,13 +101,10 @@ module npu_conv_decode
 
   always_ff @(posedge clk_i)
     if (start_i) begin
-      op_q     <= op_d;
-      origin_q <= origin_d;
+      op_q[at_i]     <= op_d;
+      origin_q[at_i] <= origin_d;
     end
-
-  always_ff @(posedge clk_i) start_q <= start_i && !kill_i && rst_ni;
 
   assign op_o     = op_q;
   assign origin_o = origin_q;
-  assign start_o  = start_q;
 endmodule

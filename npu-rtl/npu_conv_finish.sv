@@ -8,7 +8,7 @@ module npu_conv_finish
 ) (
     input  logic            clk_i, rst_ni,
     input  logic            clear_i,       // what is under way never comes out
-    input  conv_op_t        op_i,
+    input  conv_op_t        op_i,          // of the row that comes
     input  dim_t            w_i,
     input  logic            v_i,
     input  logic [32*C-1:0] sum_i,
@@ -40,5 +40,5 @@ module npu_conv_finish
   end
 
   assign v_o   = y_v != 0 || (v_i && op_i.out32);
-  assign row_o = op_i.out32 ? biased : {{24 * C{1'b0}}, y};
+  assign row_o = y_v != 0 ? {{24 * C{1'b0}}, y} : biased;
 endmodule

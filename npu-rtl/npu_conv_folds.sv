@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_conv_folds: the folds of an operation, one after the other: k inside n inside m.
+// npu_conv_folds: the folds of an operation, one after the other: k inside n inside m; then those of
+// the next.  Tiles are numbered on.
 module npu_conv_folds
   import npu_conv_pkg::*;
 (
     input  logic     clk_i, rst_ni, kill_i,
-    input  logic     start_i,              // op_i is in
-    input  conv_op_t op_i,
+    input  logic     start_i,              // op_i's folds are next
+    input  conv_op_t op_i,                 // until its last fold is taken
+    input  seq_t     seq_i,
     input  dim_t     h_i, w_i,
     output logic     v_o,
     output fold_t    fold_o,
@@ -18,19 +20,23 @@ module npu_conv_folds
   rows_t       t_d, t_q;
   logic [31:0] row_d, row_q;               // address of output row m0
   logic [1:0]  tid_d, tid_q;
-  logic        new_panel_d, new_panel_q;
+  logic        new_panel_d, new_panel_q, new_op_d, new_op_q;
   logic        odd_d, odd_q;               // second tile of a pair
-  logic        last_k, last_n;
+  logic        last_k, last_n, last_m;
   logic [19:0] m_next;
 
   assign last_k = 17'(k0_q) + 17'(h_i) >= 17'(op_i.k);
   assign last_n = 17'(n0_q) + 17'(w_i) >= 17'(op_i.n);
   assign m_next = m0_q + 20'(t_q);
+  assign last_m = m_next >= op_i.m;
 
   assign v_o              = v_q;
   assign fold_o.first     = k0_q == 0;
   assign fold_o.last      = last_k;
   assign fold_o.new_panel = new_panel_q;
+  assign fold_o.new_op    = new_op_q;
+  assign fold_o.ends      = last_k && last_n && last_m;
+  assign fold_o.seq       = seq_i;
   assign fold_o.kr        = last_k ? dim_t'(op_i.k - k0_q) : h_i;
   assign fold_o.nc        = last_n ? dim_t'(op_i.n - n0_q) : w_i;
   assign fold_o.t         = t_q;
@@ -39,6 +45,11 @@ module npu_conv_folds
   assign tile_o.pair      = op_i.pair && !odd_q && !last_n;
   assign tile_o.nc        = fold_o.nc;
   assign tile_o.t         = t_q;
+  assign tile_o.ldd       = op_i.ldd;
+  assign tile_o.out32     = op_i.out32;
+  assign tile_o.quad      = op_i.pair;
+  assign tile_o.ends      = last_n && last_m;
+  assign tile_o.seq       = seq_i;
   assign tile_o.addr      = row_q + (op_i.out32 ? {14'd0, n0_q, 2'd0} : {16'd0, n0_q});
 
   always_comb begin
@@ -50,6 +61,7 @@ module npu_conv_folds
     row_d       = row_q;
     tid_d       = tid_q;
     new_panel_d = new_panel_q;
+    new_op_d    = new_op_q;
     odd_d       = odd_q;
     if (start_i) begin
       v_d         = 1'b1;
@@ -58,11 +70,12 @@ module npu_conv_folds
       k0_d        = '0;
       t_d         = panel(op_i.m, op_i.depth, '0);
       row_d       = op_i.addr_d;
-      tid_d       = '0;
       new_panel_d = 1'b0;
+      new_op_d    = 1'b1;
       odd_d       = 1'b0;
     end else if (take_i) begin
       new_panel_d = 1'b0;
+      new_op_d    = 1'b0;
       k0_d        = k0_q + 16'(h_i);
       if (last_k) begin
         k0_d  = '0;
@@ -75,11 +88,14 @@ module npu_conv_folds
           t_d         = panel(op_i.m - m_next, op_i.depth, t_q);
           row_d       = row_q + 32'(t_q) * op_i.ldd;
           new_panel_d = 1'b1;
-          v_d         = m_next < op_i.m;
+          v_d         = !last_m;
         end
       end
     end
-    if (kill_i) v_d = 1'b0;
+    if (kill_i) begin
+      v_d   = 1'b0;
+      tid_d = '0;
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -89,8 +105,9 @@ module npu_conv_folds
     k0_q        <= k0_d;
     t_q         <= t_d;
     row_q       <= row_d;
-    tid_q       <= tid_d;
+    tid_q       <= rst_ni ? tid_d : '0;
     new_panel_q <= new_panel_d;
+    new_op_q    <= new_op_d;
     odd_q       <= odd_d;
   end
 endmodule

@@ -16,7 +16,8 @@ module npu_conv_gather
     localparam int CI = C > 1 ? $clog2(C) : 1
 ) (
     input  logic                clk_i, rst_ni, kill_i,
-    input  conv_op_t            op_i,
+    input  conv_op_t            op_i,      // of the row that comes
+    input  conv_op_t            out_op_i,  // of the one that leaves, tag_o's
     // a row: its window, and each lane's place in the window
     input  logic                row_i,
     input  logic                fresh_i,   // its window does not follow the last row's
@@ -87,8 +88,12 @@ module npu_conv_gather
   logic          free [Ports];
 
   // Lanes that a window moves on by from row to row, if it does so by whole lanes and not far.
-  logic [1:0] shift;
-  assign shift = op_i.kcin == 16'd1 && op_i.dx == 4'd1 && op_i.sx <= 4'd2 ? op_i.sx[1:0] : 2'd0;
+  logic [1:0] shift, out_shift;
+  function automatic logic [1:0] lanes(input conv_op_t of);
+    return of.kcin == 16'd1 && of.dx == 4'd1 && of.sx <= 4'd2 ? of.sx[1:0] : 2'd0;
+  endfunction
+  assign shift     = lanes(op_i);
+  assign out_shift = lanes(out_op_i);
 
   always_comb begin
     in   = '0;
@@ -292,7 +297,7 @@ module npu_conv_gather
   end
 
   function automatic logic [8:0] element(input logic [7:0] b);
-    return {!op_i.a_u8 & b[7], b} - {!op_i.a_u8 & op_i.zpa[7], op_i.zpa};
+    return {!out_op_i.a_u8 & b[7], b} - {!out_op_i.a_u8 & out_op_i.zpa[7], out_op_i.zpa};
   endfunction
 
   // One element a lane, from the run that the lane lies in.  Lanes behind the last run of a beat
@@ -304,7 +309,7 @@ module npu_conv_gather
     n   = head_q;
     hit = 1'b0;
     a_o = beat.first ? '0 : part_q;
-    if (pop && !op_i.group)
+    if (pop && !out_op_i.group)
       for (int i = 0; i < R; i++) begin
         if (beat.starts[i]) begin
           n   = hit ? port(n, 3'd1) : n;
@@ -313,7 +318,7 @@ module npu_conv_gather
         if (hit && beat.in[i]) a_o[9*i +: 9] = element(data[n][8*(i%16) +: 8]);
       end
   end
-  always_ff @(posedge clk_i) if (pop && beat.row && !op_i.group) part_q <= a_o;
+  always_ff @(posedge clk_i) if (pop && beat.row && !out_op_i.group) part_q <= a_o;
 
   // F_GROUP: the rows' windows overlap.  What the last row had moves on to the lane that has it
   // now; the rest is read, a vector a lane, and each column takes its byte.
@@ -324,7 +329,7 @@ module npu_conv_gather
     mine = '0;
     for (int k = 0; k < Ports; k++) vector[k] = '0;
     for (int i = 0; i < R; i++) window[i] = '0;
-    if (pop && beat.row && op_i.group) begin
+    if (pop && beat.row && out_op_i.group) begin
       for (int j = 0; j < C; j++) if (col_win_i[j] == beat.win) mine[9*j +: 9] = '1;
       for (int k = 0; k < Ports; k++)
         if (port_t'(k) < beat.runs)
@@ -335,7 +340,7 @@ module npu_conv_gather
         if (!beat.first) window[i] = window_q[i];
         else
           for (int s = 1; s <= 2; s++)
-            if (shift == 2'(s) && i + s < R && beat.keep[i]) window[i] = window_q[RI'(i+s)];
+            if (out_shift == 2'(s) && i + s < R && beat.keep[i]) window[i] = window_q[RI'(i+s)];
         if (beat.starts[i]) begin
           window[i] = (window[i] & ~mine) | (vector[n] & mine);
           n         = n + 3'd1;
@@ -343,7 +348,7 @@ module npu_conv_gather
       end
     end
   end
-  always_ff @(posedge clk_i) if (pop && beat.row && op_i.group) window_q <= window;
+  always_ff @(posedge clk_i) if (pop && beat.row && out_op_i.group) window_q <= window;
   assign g_o = window;
 
   logic clash;                            // two reads of a bank in one cycle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_out: the output tiles, two, or four half as deep, in four banks; their rows, or those of
-// two that are neighbours in N side by side, are stored as they come.
+// two that are neighbours in N side by side, are stored as they come; those of an operation behind
+// the oldest, when it is the oldest.
 //
 // Row t of a tile is a word in bank {tile, t} modulo 2; of four tiles, in the tile's bank, so that
 // neighbours are read together; of int32, a word in each.
@@ -11,17 +12,18 @@ module npu_conv_out
     localparam int AI = DepthLog2 - 1
 ) (
     input  logic            clk_i, rst_ni, kill_i,
-    input  logic            start_i,        // op_i is about to change
-    input  conv_op_t        op_i,
     input  dim_t            w_i,
+    input  seq_t            head_i,         // the oldest operation
+    input  logic            retire_i,       // it is over
     // a tile begins
     input  logic            tile_v_i,
     input  tile_t           tile_i,
-    output logic            full_o,         // none may
-    output logic            busy_o,         // some are not yet stored
+    output logic            full_o,         // this one may not
     // the next row of outputs, tiles in their order
     input  logic            row_v_i,
     input  logic [32*C-1:0] row_i,
+    output logic            op_done_o,      // it is its operation's last
+    output logic            end_o,          // the oldest operation's stores are handed over
     // stores: up to 32 bytes anywhere
     output logic            st_v_o,
     output logic [31:0]     st_va_o,
@@ -36,12 +38,17 @@ module npu_conv_out
   rows_t       in_t_d, in_t_q, out_t_d, out_t_q;
   logic [31:0] va, va_d, va_q;             // of the row to be read, without its tile
   logic        in_last, out_last, two, here, read;
+  logic        quad_d, quad_q, out32_d, out32_q;  // what the live tiles are, all of them
+  logic        end_d, end_q, last;
+  // the row being stored; whether it is its operation's last
+  logic        st_v_d, st_v_q, row_end, st_end_q;
+  seq_t        st_seq_q;
 
   function automatic logic [AI-1:0] place(input logic tile, input row_t t);
-    return op_i.out32 ? {tile, (AI - 1)'(t)} : op_i.pair ? AI'(t) : AI'(t >> 1);
+    return out32_q ? {tile, (AI - 1)'(t)} : quad_q ? AI'(t) : AI'(t >> 1);
   endfunction
   function automatic logic [1:0] bank(input logic [1:0] tid, input logic t);
-    return op_i.pair ? tid : {tid[0], t};
+    return quad_q ? tid : {tid[0], t};
   endfunction
 
   // ---- tiles -----------------------------------------------------------------------------------
@@ -52,19 +59,28 @@ module npu_conv_out
   assign in_last  = row_v_i && in_t_q + 1'b1 == in.t;
   assign out_last = read && out_t_q + 1'b1 == out.t;
   // the row is in memory: all of the last tile that it needs are, or some beyond it
-  assign here     = done_q > 3'(two) || (done_q == 3'(two) && in_t_q > out_t_q);
+  assign here     = (done_q > 3'(two) || (done_q == 3'(two) && in_t_q > out_t_q))
+                    && live_q != 0 && out.seq == head_i;
   assign va       = out_t_q == 0 ? out.addr : va_q;
-  assign full_o   = live_q >= (op_i.pair ? 3'd4 : 3'd2);
+  assign full_o   = live_q >= (tile_i.quad ? 3'd4 : 3'd2)
+                    || (live_q != 0 && {tile_i.quad, tile_i.out32} != {quad_q, out32_q});
+  assign op_done_o = in_last && in.ends;
+  assign end_o    = end_q;
+  assign last     = out_last && (out.ends || (two && tile_q[next].ends));
 
   always_comb begin
     in_t_d    = in_last ? '0 : in_t_q + rows_t'(row_v_i);
     in_tid_d  = in_tid_q + 2'(in_last);
     out_t_d   = out_last ? '0 : out_t_q + rows_t'(read);
     out_tid_d = out_last ? next + 2'(two) : out_tid_q;
-    va_d      = read ? va + op_i.ldd : va_q;
+    va_d      = read ? va + out.ldd : va_q;
+    quad_d    = tile_v_i ? tile_i.quad : quad_q;
+    out32_d   = tile_v_i ? tile_i.out32 : out32_q;
+    end_d     = (end_q && !retire_i) || (st_v_q && row_end && st_end_q);
     live_d    = live_q + 3'(tile_v_i) - (out_last ? 3'd1 + 3'(two) : '0);
     done_d    = done_q + 3'(in_last) - (out_last ? 3'd1 + 3'(two) : '0);
-    if (kill_i || start_i) begin
+    if (kill_i) begin
+      end_d     = 1'b0;
       in_t_d    = '0;
       in_tid_d  = '0;
       out_t_d   = '0;
@@ -83,33 +99,35 @@ module npu_conv_out
     live_q    <= rst_ni ? live_d : '0;
     done_q    <= rst_ni ? done_d : '0;
     va_q      <= va_d;
+    quad_q    <= quad_d;
+    out32_q   <= out32_d;
+    end_q     <= rst_ni && end_d;
   end
 
   // ---- their rows ------------------------------------------------------------------------------
   logic [8*C-1:0] word [4];
   for (genvar b = 0; b < 4; b++) begin : g_bank
     npu_ram_1r1w #(.Width(8 * C), .Depth(1 << AI)) u_ram (
-        .clk_i, .we_i(row_v_i && (op_i.out32 || bank(in_tid_q, in_t_q[0]) == 2'(b))),
+        .clk_i, .we_i(row_v_i && (out32_q || bank(in_tid_q, in_t_q[0]) == 2'(b))),
         .waddr_i(place(in_tid_q[0], row_t'(in_t_q))),
-        .wdata_i(op_i.out32 ? row_i[8*C*b +: 8*C] : row_i[8*C-1:0]),
-        .re_i(read && (op_i.out32 || bank(out_tid_q, out_t_q[0]) == 2'(b)
+        .wdata_i(out32_q ? row_i[8*C*b +: 8*C] : row_i[8*C-1:0]),
+        .re_i(read && (out32_q || bank(out_tid_q, out_t_q[0]) == 2'(b)
                        || (two && next == 2'(b)))),
         .raddr_i(place(out_tid_q[0], row_t'(out_t_q))), .rdata_o(word[b]));
   end
 
   // ---- stores: the row that was read, 32 bytes a piece -----------------------------------------
   localparam int Line = 32 * C > 256 ? 32 * C : 256;
-  logic            st_v_d, st_v_q, st_two_q, row_end;
+  logic            st_two_q, st_out32_q;
   logic [1:0]      st_bank_q;
   logic [31:0]     st_va_q;
   logic [7:0]      bytes, bytes_q, at_d, at_q;  // of the row; of it, already handed over
   logic [Line-1:0] line;
 
-  assign bytes   = op_i.out32 ? 8'({out.nc, 2'd0})
+  assign bytes   = out.out32 ? 8'({out.nc, 2'd0})
                               : 8'(out.nc) + (two ? 8'(tile_q[next].nc) : 8'd0);
   assign row_end = st_rdy_i && at_q + 8'(st_len_o) == bytes_q;
   assign read    = here && (!st_v_q || row_end);
-  assign busy_o  = live_q != 0 || st_v_q;
 
   always_comb begin
     st_v_d = read || (st_v_q && !row_end);
@@ -123,6 +141,9 @@ module npu_conv_out
       st_va_q   <= va;
       bytes_q   <= bytes;
       st_two_q  <= two;
+      st_end_q  <= last;
+      st_out32_q <= out.out32;
+      st_seq_q  <= out.seq;
       st_bank_q <= bank(out_tid_q, out_t_q[0]);
     end
   end
@@ -130,7 +151,7 @@ module npu_conv_out
   always_comb begin
     line = '0;
     if (st_v_q) begin
-      if (op_i.out32) line = Line'({word[3], word[2], word[1], word[0]});
+      if (st_out32_q) line = Line'({word[3], word[2], word[1], word[0]});
       else begin
         line = Line'(word[st_bank_q]);
         if (st_two_q)
@@ -144,14 +165,16 @@ module npu_conv_out
   assign st_len_o  = bytes_q - at_q > 8'd32 ? 6'd32 : 6'(bytes_q - at_q);
   assign st_data_o = 256'(line >> {at_q, 3'd0});
 
-  no_tile_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i || start_i)
+  no_tile_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       tile_v_i |-> !full_o) else $error("a tile begins where none may");
   no_row_unwritten_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
       read |-> live_q > 3'(two)) else $error("a row is read of a tile that was not begun");
-  no_row_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i || start_i)
+  no_row_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       row_v_i |-> done_q < live_q) else $error("a row of a tile that was not begun");
   no_tile_lost: assert property (@(posedge clk_i) disable iff (!rst_ni)
       done_q <= live_q) else $error("more tiles are done than were begun");
+  no_store_ahead: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      st_v_o |-> st_seq_q == head_i) else $error("an operation stores before its turn");
   no_store_after_kill: assert property (@(posedge clk_i) disable iff (!rst_ni)
       kill_i |=> !st_v_o) else $error("a store after a kill");
   store_held: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)

@@ -13,7 +13,11 @@ package npu_conv_pkg;
   typedef logic [MaxSpadLog2-1:0]  spad_t;  // byte address in the scratchpad
   typedef logic [11:0]             reach_t; // input rows or columns from a window's first on
 
-  // An operation, decoded: valid from the cycle after start_i to the next start_i.
+  // An operation's number, modulo 4: three can be under way, in order.  Its lowest bit says where
+  // its fields are kept.
+  typedef logic [1:0] seq_t;
+
+  // An operation, decoded: valid until all of its results have left the array.
   typedef struct packed {
     logic               out32, a_u8, b_u8, d_u8, noparam, block, group, onnx;
     logic               pair;              // two tiles, neighbours in N, are stored side by side
@@ -46,6 +50,8 @@ package npu_conv_pkg;
   typedef struct packed {
     logic               first, last;       // of its tile
     logic               new_panel;         // first of a panel other than the first
+    logic               new_op, ends;      // first, last of its operation
+    seq_t               seq;
     dim_t               kr, nc;
     rows_t              t;
     logic [1:0]         tid;
@@ -58,6 +64,10 @@ package npu_conv_pkg;
     dim_t               nc;
     rows_t              t;
     logic [31:0]        addr;              // of its first output
+    logic [31:0]        ldd;
+    logic               out32, quad;       // quad: one of four, half as deep
+    logic               ends;              // last of its operation
+    seq_t               seq;
   } tile_t;
 
   // What a PE row is fed from: an element's place from the window's first on, in the scratchpad
@@ -72,6 +82,7 @@ package npu_conv_pkg;
     logic               v;
     logic               first, last;       // fold of the tile: begin with zero; requantize
     logic               eof, eot;          // last row of its fold, of its tile
+    logic               op;                // lowest bit of its operation's number
     logic [1:0]         tid;
     row_t               t;
   } tag_t;

@@ -5,13 +5,15 @@ module npu_conv_stream
   import npu_conv_pkg::*;
 (
     input  logic     clk_i, rst_ni, kill_i,
-    input  logic     start_i,              // op_i is in
-    input  conv_op_t op_i,
-    input  walk_t    origin_i,
+    input  conv_op_t op_i,                 // the streamed fold's
     input  logic [19:0] rows_i,            // input rows complete, from the first on
     // the loaded fold
     input  logic     load_done_i,
     input  fold_t    load_i,
+    input  conv_op_t load_op_i,            // its operation, the window that begins with,
+    input  walk_t    load_origin_i,
+    input  logic [19:0] load_rows_i,       // its input rows complete
+    input  logic     load_ok_i,            // nothing else holds it up
     input  reach_t   load_reach_i,
     input  logic     load_bank_i,
     output logic     load_here_o,          // its first row's input is there
@@ -40,10 +42,11 @@ module npu_conv_stream
   logic        last;
 
   // Whether the input rows from row iy on, as far as it reaches, are there.
-  function automatic logic here(input logic signed [20:0] iy, input reach_t reach);
+  function automatic logic here(input logic signed [20:0] iy, input reach_t reach,
+                                input logic [19:0] rows, input logic [19:0] h);
     logic signed [21:0] bottom;
     bottom = 22'(iy) + 22'(signed'({1'b0, reach}));
-    return bottom < 0 || bottom < 22'(signed'({2'b0, rows_i})) || rows_i == op_i.h;
+    return bottom < 0 || bottom < 22'(signed'({2'b0, rows})) || rows == h;
   endfunction
 
   // Beyond the image's last row or column windows stand still, so that coordinates do not wrap.
@@ -64,18 +67,20 @@ module npu_conv_stream
     end
   end
 
-  assign offer_o     = v_q && here(window_q.iy, reach_q);
+  assign offer_o     = v_q && here(window_q.iy, reach_q, rows_i, op_i.h);
   assign fresh_o     = t_q == 0 || window_q.ox == 0;
   assign row_o       = offer_o && take_i;
   assign first_o     = v_q && t_q == 0;
   assign last_o      = last;
   assign last        = row_o && t_q == fold_q.t - 1'b1;
-  assign base        = !load_i.new_panel ? panel_q : row_o ? window_next : window_q;
-  assign load_here_o = here(base.iy, load_reach_i);
+  assign base        = load_i.new_op ? load_origin_i : !load_i.new_panel ? panel_q
+                       : row_o ? window_next : window_q;
+  assign load_here_o = load_ok_i && here(base.iy, load_reach_i, load_rows_i, load_op_i.h);
   assign load_take_o = load_done_i && (!v_q || last) && load_here_o;
   assign v_o         = v_q;
   assign tag_o       = '{v: row_o, first: fold_q.first, last: fold_q.last, eof: last,
-                         eot: fold_q.last && last, tid: fold_q.tid, t: row_t'(t_q)};
+                         eot: fold_q.last && last, op: fold_q.seq[0],
+                         tid: fold_q.tid, t: row_t'(t_q)};
   assign window_o    = window_q;
   assign panel_iy_o  = panel_q.iy;
   assign fold_o      = fold_q;
@@ -104,10 +109,6 @@ module npu_conv_stream
       t_d      = '0;
       window_d = base;
       panel_d  = base;
-    end
-    if (start_i) begin
-      window_d = origin_i;
-      panel_d  = origin_i;
     end
     if (kill_i) v_d = 1'b0;
   end

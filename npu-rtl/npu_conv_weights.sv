@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_weights: what the array and the requantizers need from memory beside activations, in the
-// order of use: for each tile w parameter rows, then K weight rows.
+// order of use: for each tile w parameter rows, then K weight rows; then those of the next operation.
 module npu_conv_weights
   import npu_conv_pkg::*;
 (
     input  logic        clk_i, rst_ni, kill_i,
-    input  logic        start_i,           // op_i is in
-    input  conv_op_t    op_i,
+    input  logic        start_i,           // op_i's are next
+    input  conv_op_t    op_i,              // until last_o
+    output logic        v_o, last_o,       // some are left; the last piece is taken
+    output logic [1:0]  tid_o,             // the tile asked for
     input  dim_t        w_i,
     input  logic        tile_done_i,       // a tile's parameters are no longer needed
     output logic        push_o,
@@ -43,6 +45,9 @@ module npu_conv_weights
   assign two         = j_q + 1'b1 != nc;   // parameters come two rows a piece
   assign last_row    = k_q + 16'd1 == op_i.k;
   assign tile_end    = push_rdy_i && rows_q && last_row;
+  assign v_o         = v_q;
+  assign last_o      = tile_end && last_n && m_next >= op_i.m;
+  assign tid_o       = tid_q;
   assign push_o      = v_q && (rows_q || ahead_q < 3'd3);
   assign push_va_o   = va_q;
   assign push_len_o  = rows_q ? 6'(nc) : two ? 6'd32 : 6'd16;
@@ -70,8 +75,6 @@ module npu_conv_weights
       k_d     = '0;
       j_d     = '0;
       va_d    = op_i.noparam ? op_i.addr_b : op_i.addr_p;
-      tid_d   = '0;
-      ahead_d = '0;
     end else if (push_rdy_i && !rows_q) begin
       j_d  = j_q + dim_t'(2);
       va_d = va_q + 32'd32;
@@ -92,11 +95,15 @@ module npu_conv_weights
         if (last_n) begin
           m0_d = m_next;
           t_d  = panel(op_i.m - m_next, op_i.depth, t_q);
-          v_d  = m_next < op_i.m;
+          v_d  = !last_o;
         end
       end
     end
-    if (kill_i) v_d = 1'b0;
+    if (kill_i) begin
+      v_d     = 1'b0;
+      tid_d   = '0;
+      ahead_d = '0;
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -108,7 +115,7 @@ module npu_conv_weights
     k_q     <= k_d;
     j_q     <= j_d;
     va_q    <= va_d;
-    tid_q   <= tid_d;
-    ahead_q <= ahead_d;
+    tid_q   <= rst_ni ? tid_d : '0;
+    ahead_q <= rst_ni ? ahead_d : '0;
   end
 endmodule

@@ -2,6 +2,8 @@
 // npu_math_pkg: TensorFlow Lite's fixed-point rescaling, as its reference kernels round (high
 // multiply, then shift), in steps; and clamps.
 package npu_math_pkg;
+  localparam int RequantCycles = 6;  // of npu_requant
+
   // The upper half of twice a product of two 32-bit numbers, half away from zero where it is positive and towards
   // zero where it is not, saturated: 2^31 can only come of the least number by itself.
   function automatic logic signed [31:0] high_half(input logic signed [63:0] p);

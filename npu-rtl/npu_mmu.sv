@@ -28,6 +28,7 @@ module npu_mmu #(
     input  logic [31:0]        va_i [NC],
     input  logic [6:0]         len_i [NC],  // bytes, inside one line
     input  logic [8:0]         tag_i [NC],
+    input  logic [1:0]         seq_i [NC],  // number of the operation it is for
     input  logic [NC-1:0]      we_i,
     output logic [NC-1:0]      gnt_o,
     input  npu_pkg::line_t     wdata_i,    // of the one client that writes at a time
@@ -39,6 +40,9 @@ module npu_mmu #(
     output logic               busy_o,     // a request has been granted and not yet accepted
     // events
     output logic               fault_o,
+    output logic [1:0]         fault_seq_o,
+    output logic [8:0]         fault_tag_o,
+    input  logic               drop_i,     // with fault_o: forget this request and go on
     output logic [3:0]         fault_kind_o,
     output logic [31:0]        fault_va_o,
     output logic               miss_o
@@ -55,6 +59,7 @@ module npu_mmu #(
     logic [31:0] va;
     logic [6:0]  len;
     logic [8:0]  tag;
+    logic [1:0]  seq;
   } ask_t;
   typedef struct packed {
     logic        w;
@@ -99,7 +104,7 @@ module npu_mmu #(
         if (!v_i[sel]) sel = rr_q + 2'd3;
       end
     end
-    ask     = '{we: we_i[sel], va: va_i[sel], len: len_i[sel], tag: tag_i[sel]};
+    ask     = '{we: we_i[sel], va: va_i[sel], len: len_i[sel], tag: tag_i[sel], seq: seq_i[sel]};
     gnt_o   = '0;
     rr_d    = rr_q;
     burst_d = burst_q;
@@ -129,7 +134,7 @@ module npu_mmu #(
       .re_i(any && next), .raddr_i(tlb_at), .rdata_o(old));
   assign entry_q = filled_q ? fill_q : old;
   assign free   = !req_o.v || acc_i;
-  assign next   = !ask_v_q || (ok && free);
+  assign next   = !ask_v_q || (ok && free) || drop_i;
   assign tlb_at = index(24'(ask.va >> hash_i.gran), context_i);
   always_comb begin
     vpn = 24'(ask_q.va >> hash_i.gran);
@@ -236,6 +241,8 @@ module npu_mmu #(
   assign fault_o      = fk != 4'(FAULT_NONE) || walk_bad;
   assign fault_kind_o = walk_bad ? walk_fk : fk;
   assign fault_va_o   = ask_q.va;
+  assign fault_seq_o  = ask_q.seq;
+  assign fault_tag_o  = ask_q.tag;
   assign miss_o       = walk_q == WCheck && leaf_q;
 
   always_ff @(posedge clk_i) begin

@@ -28,8 +28,6 @@ module npu_requant (
     output logic        [7:0]  y_o
 );
   import npu_math_pkg::*;
-  localparam int RequantCycles = 6;
-
   typedef struct packed {
     logic               neg, zero;         // x is, binary32 only
     logic [31:0]        x, mult;

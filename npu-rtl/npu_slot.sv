@@ -58,8 +58,13 @@ module npu_slot #(
   assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
   assign reset_now = wr_ring;
   assign denied    = rsp_i.v && rsp_i.denied && state_q != SStopping && state_q != SStopped;
-  assign fault_now = mmu_fault || dec_fault || stuck || stray || empty || denied;
-  assign kill      = kill_now || fault_now || reset_now || !rst_ni;
+  logic        late_v_q, late_desc_q, mmu_desc;
+  logic [1:0]  late_seq_q;
+  logic [3:0]  late_kind_q;
+  logic [31:0] late_va_q;
+  logic        mmu_now, late_now, flush;  // flush: what is ahead, when a drain ends
+  assign fault_now = mmu_now || late_now || dec_fault || stuck || stray || empty || denied;
+  assign kill      = kill_now || fault_now || reset_now || flush || !rst_ni;
 
   // ---- the current descriptor and the next -------------------------------------------------------------------------------------
   logic [511:0] desc_q, next_q;
@@ -71,10 +76,10 @@ module npu_slot #(
   assign is_array = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
   assign is_vec   = op == 8'(OP_VEC);
 
-  // Field checks, while the descriptor is taken; whether there are PEs, when it begins.
+  // Field checks, while the descriptor waits or is taken; whether there are PEs, when it begins.
   logic [3:0] check_kind, check_word, bad_kind_q, bad_word_q;
   npu_check #(.SpadLog2(SpadLog2)) u_check (
-      .v_i(state_q == SFetch && next_v_q), .desc_i(next_q), .kind_o(check_kind), .word_o(check_word));
+      .v_i(next_v_q && (state_q == SFetch || (state_q == SRun && is_array))), .desc_i(next_q), .kind_o(check_kind), .word_o(check_word));
   always_ff @(posedge clk_i) begin
     bad_kind_q <= check_kind;
     bad_word_q <= check_word;
@@ -104,12 +109,30 @@ module npu_slot #(
   logic [31:0]  m_va [4];
   logic [6:0]   m_len [4];
   logic [8:0]   m_tag [4];
+  logic [1:0]   m_seq [4], mmu_seq;
+  logic [8:0]   mmu_tag;
   logic         walk, m_busy;             // m_busy: a request granted and not yet accepted
-  assign conv_start = state_q == SDecode && !dec_fault && is_array;
+  // Operations of the array under way: the oldest, how many, whether another may come, whether the
+  // oldest's stores have been handed over, and all been done.
+  npu_conv_pkg::seq_t conv_head, conv_in, conv_count, push_seq, a_seq;
+  logic         conv_ready, conv_end, conv_behind, retire;
+  logic         ahead_v, ahead_bad, ahead_behind, ahead_start;
+  logic [8:0]   stores_q;                 // granted and not yet answered
+  assign conv_count = conv_in - conv_head;
+  assign retire     = state_q == SDone && is_array;
+  assign flush      = retire && drain_q && conv_count > 2'd1;
+  // The next descriptor's operation begins while this one runs, if both are the array's, it reads
+  // no weights or parameters that one under way writes, and nothing is wrong with it.
+  assign ahead_start = state_q == SRun && is_array && next_v_q && ahead_v && !ahead_bad && conv_ready
+                       && bad_kind_q == 4'(FAULT_NONE) && !drain_q && !late_v_q && !kill;
+  assign conv_start = (state_q == SDecode && !dec_fault && is_array) || ahead_start;
+  assign conv_behind = ahead_start && ahead_behind;
   assign vec_start  = state_q == SDecode && !dec_fault && is_vec;
 
   npu_conv #(.R(R), .C(C), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
-      .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start), .desc_i(desc_q), .h_i, .w_i, .serial_i, .time_i,
+      .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start), .desc_i(ahead_start ? next_q : desc_q),
+      .behind_i(conv_behind), .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .head_o(conv_head), .in_o(conv_in),
+      .push_seq_o(push_seq), .a_seq_o(a_seq), .h_i, .w_i, .serial_i, .time_i,
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck), .stray_o(stray),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
       .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
@@ -130,9 +153,19 @@ module npu_slot #(
       .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .rsp_i,
       .pop_v_o(f_pop_v), .empty_o(f_empty), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
 
+  // Whoever reads what it wrote may come now.
+  Acknowledged: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      retire |-> stores_q == 0);
+
   // What an operation left would be the next one's weights.
   QueueEmpty: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      conv_start || vec_start |-> f_empty);
+      (conv_start && !conv_busy) || vec_start |-> f_empty);
+
+  // What operations under way write, and what the next one reads.
+  npu_ahead u_ahead (
+      .clk_i, .clear_i(kill), .start_i(conv_start && !ahead_start), .desc_i(desc_q), .at_i(conv_in), .head_i(conv_head),
+      .next_v_i(next_v_q && state_q == SRun && is_array), .next_i(next_q), .take_i(ahead_start),
+      .v_o(ahead_v), .bad_o(ahead_bad), .behind_o(ahead_behind));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
   assign quiet_o = conv_quiet && !conv_busy && !conv_start;
@@ -186,7 +219,7 @@ module npu_slot #(
   // ---- memory port ---------------------------------------------------------------------------------------------------------------
   logic [8:0] pending_q;                  // requests accepted and not yet answered
   logic       desc_ask;
-  logic       next_off;                   // the descriptor asked for: at HEAD, or the one after it
+  logic [1:0] next_off;                   // the descriptor asked for: at HEAD, or so many after it
   assign desc_ask = next_ask_q && !next_sent_q;
   assign m_v      = {desc_ask || state_q == SWaitAsk, st_v_q, a_req, f_req};
   assign m_va[0]  = f_va;
@@ -202,18 +235,40 @@ module npu_slot #(
   assign m_tag[1] = a_tag;
   assign m_tag[2] = TagStore;
   assign m_tag[3] = desc_ask ? TagDesc : TagWait;
-  assign next_off = state_q != SIdle && state_q != SFetch;
+  assign next_off = state_q == SIdle || state_q == SFetch ? 2'd0 : conv_busy ? conv_count : 2'd1;
+  assign m_seq[0] = push_seq;
+  assign m_seq[1] = a_seq;
+  assign m_seq[2] = conv_head;
+  assign m_seq[3] = conv_head;
+
+  // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest - waits
+  // until that is the current one: only then is it sure to come.  Of several the oldest's counts.
+  assign mmu_desc = mmu_tag == TagDesc;
+  assign mmu_now  = mmu_fault && (mmu_desc ? state_q == SIdle || state_q == SFetch : mmu_seq == conv_head);
+  assign late_now = late_v_q && (late_desc_q ? state_q == SFetch : state_q == SRun && late_seq_q == conv_head);
+  always_ff @(posedge clk_i) begin
+    if (mmu_fault && !mmu_now
+        && (!late_v_q || (!mmu_desc && (late_desc_q || 2'(mmu_seq - conv_head) < 2'(late_seq_q - conv_head))))) begin
+      late_v_q    <= 1'b1;
+      late_desc_q <= mmu_desc;
+      late_seq_q  <= mmu_seq;
+      late_kind_q <= mmu_kind;
+      late_va_q   <= mmu_va;
+    end
+    if (kill || state_q == SStopping) late_v_q <= 1'b0;
+  end
 
   npu_mmu u_mmu (
       .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .pt_base_i, .pt_count_i, .context_i, .ch_mask_i, .hash_i,
-      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && 32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(512'(st_data_q)),
-      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
+      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && push_seq == conv_head && 32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .seq_i(m_seq), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(512'(st_data_q)),
+      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .fault_seq_o(mmu_seq), .fault_tag_o(mmu_tag),
+      .drop_i(mmu_fault && !mmu_now), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
       .miss_o(walk));
 
   // ---- sequencer --------------------------------------------------------------------------------------------------------------------
   logic [3:0] pause_q;
   logic       wait_ok_q, settled, stop_here;
-  assign settled   = !conv_busy && !vec_busy && !st_v_q && !m_busy && pending_q == 0 && !next_ask_q;
+  assign settled   = (!conv_busy || (conv_end && conv_count == 2'd1)) && !vec_busy && !st_v_q && !m_busy && pending_q == 0 && !next_ask_q;
   assign stop_here = drain_q && (state_q == SIdle || state_q == SWaitPause);
 
   always_ff @(posedge clk_i) begin
@@ -222,13 +277,18 @@ module npu_slot #(
     irq_quiet_o  <= 1'b0;
     pending_q    <= pending_q + 9'(acc_i) - 9'(rsp_i.v);
 
+    stores_q     <= stores_q + 9'(m_gnt[2]) - 9'(rsp_i.v && rsp_i.we);
+    if (kill || state_q == SStopping || state_q == SStopped) stores_q <= '0;
+
     // the next descriptor is fetched while the current one runs
-    if (!next_ask_q && !next_v_q && !drain_q
-        && ((state_q == SIdle && head_q != tail_q) || (state_q == SRun && head_q + 32'd1 != tail_q))) begin
+    if (!next_ask_q && !next_v_q && !drain_q && !late_v_q
+        && ((state_q == SIdle && head_q != tail_q) || (state_q == SRun && head_q + 32'(next_off) != tail_q))) begin
       next_ask_q  <= 1'b1;
       next_sent_q <= 1'b0;
     end
     if (m_gnt[3] && desc_ask) next_sent_q <= 1'b1;
+    if (mmu_fault && mmu_desc && !mmu_now) next_ask_q <= 1'b0;
+    if (ahead_start) next_v_q <= 1'b0;
     if (rsp_i.v && rsp_i.tag[8:7] == 2'd3 && !rsp_i.tag[6] && state_q != SStopping) begin
       if (!rsp_i.tag[0]) begin
         next_q     <= rsp_i.data;
@@ -257,7 +317,11 @@ module npu_slot #(
           8'(OP_WAIT):                       state_q <= SWaitAsk;
           default:                           state_q <= SRun;
         endcase
-      SRun:  if (!conv_busy && !vec_busy && !st_v_q) state_q <= SFlush;
+      SRun:
+        if (!is_array) begin
+          if (!vec_busy && !st_v_q) state_q <= SFlush;
+        end else if (conv_end && !st_v_q && stores_q == 0)
+          state_q <= conv_count > 2'd1 || ahead_start ? SDone : SFlush;
       SWrite: if (q_sent_q && !st_v_q) state_q <= SFlush;
       SFlush: if (settled) state_q <= SDone;
       SWaitAsk: if (m_gnt[3] && !desc_ask) state_q <= SWaitRsp;
@@ -276,7 +340,11 @@ module npu_slot #(
       SDone: begin
         head_q       <= head_q + 32'd1;
         irq_signal_o <= op == 8'(OP_SIGNAL) && desc_q[DESC_F_IRQ_BIT];
-        state_q      <= next_v_q && !drain_q ? SFetch : SIdle;
+        state_q      <= conv_busy && is_array && conv_count > 2'd1 ? SRun : next_v_q && !drain_q ? SFetch : SIdle;
+        if (flush) begin
+          state_q <= SStopping;
+          stop_q  <= 3'(STATE_DRAINED);
+        end
       end
       SStopping:
         if (pending_q == 0 && !m_busy) begin
@@ -310,11 +378,10 @@ module npu_slot #(
       stop_q  <= kill_now ? 3'(STATE_KILLED) : 3'(STATE_FAULT);
     end
     if (fault_now && !kill_now) begin
-      fault_kind_q <= mmu_fault ? mmu_kind : denied ? 4'(FAULT_CHANNEL)
+      fault_kind_q <= late_now ? late_kind_q : mmu_now ? mmu_kind : denied ? 4'(FAULT_CHANNEL)
                                 : dec_fault ? dec_kind : 4'(FAULT_FIELD);
-      fault_addr_q <= mmu_fault ? mmu_va : denied ? '1 : dec_fault ? dec_addr
+      fault_addr_q <= late_now ? late_va_q : mmu_now ? mmu_va : denied ? '1 : dec_fault ? dec_addr
                                 : stray ? 32'd3 : stuck ? 32'd15 : 32'd13;
-      // a prefetch of the next descriptor may fault while this one runs
       fault_desc_q <= head_q;
     end
     if (kill) begin
@@ -346,6 +413,7 @@ module npu_slot #(
       ring_base_q      <= '0;
       ring_log2_q      <= '0;
       pending_q        <= '0;
+      stores_q         <= '0;
       fault_kind_q     <= '0;
       fault_addr_q     <= '0;
       fault_desc_q     <= '0;

@@ -48,5 +48,5 @@ module npu_report
 endmodule
 
 bind npu_conv npu_report #(.R(R), .C(C)) u_report (
-    .clk_i, .rst_ni, .id_i, .clear_i(kill_i || start_i), .time_i, .load_i(next_take),
+    .clk_i, .rst_ni, .id_i, .clear_i(kill_i), .time_i, .load_i(next_take),
     .stream_i(load_take), .fold_i(loaded), .done_i(fold_done));

@@ -123,24 +123,33 @@ static void good_conv(struct rig *r, uint32_t desc[16], bool grouped, struct rng
 	rig_conv_desc(r, BAD, &c, false, desc, g);
 }
 
-/* One good descriptor, the bad one, one that must not run; then the slot starts anew. */
+/* One to three good descriptors, which may still run when the bad one begins; the bad
+ * one; two that must not show; then the slot starts anew. */
 static void one(struct rig *r, const char *name, uint32_t desc[16], uint32_t kind,
 		uint32_t address, struct rng *g)
 {
-	uint32_t good[16];
+	uint32_t good[16], goods = rng_range(g, 1, 3), d, bytes = 9 * 9 * 13;
 	struct rig_space *sp = &r->space[BAD];
+	uint8_t behind[9 * 9 * 13];
 
-	if (kind == NPU_FAULT_NO_UNITS)
-		rig_random_vec(r, BAD, good, g);
-	else
-		good_conv(r, good, false, g);
-	rig_push(r, BAD, good);
+	for (uint32_t i = 0; i < goods; i++) {
+		if (kind == NPU_FAULT_NO_UNITS)
+			rig_random_vec(r, BAD, good, g);
+		else
+			good_conv(r, good, false, g);
+		rig_push(r, BAD, good);
+	}
 	rig_golden(r, BAD);
 	rig_push(r, BAD, desc);
+	good_conv(r, good, false, g);
+	d = (uint32_t)NPU_GET(good, ADDR_D);
+	rig_push(r, BAD, good);
 	rig_push_end(r, BAD);
 	rig_bell(r, NEIGHBOUR);
 	rig_bell(r, BAD);
 	rig_wait(r, 1u << NEIGHBOUR | 1u << BAD, 4000000);
+	rig_peek(r, BAD, d, behind, bytes);
+	CHECK(!memcmp(behind, sp->shadow + d, bytes), "%s: the next one stored", name);
 	CHECK(r->faulted == 1u << BAD && !(r->ended & 1u << BAD), "%s: slots %#x fault",
 	      name, r->faulted);
 	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(BAD, STATUS)), STATUS_STATE) ==
@@ -151,10 +160,11 @@ static void one(struct rig *r, const char *name, uint32_t desc[16], uint32_t kin
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)) == address,
 	      "%s: address %#x, not %#x", name,
 	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)), address);
-	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)) == 1, "%s: descriptor %u", name,
-	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)));
-	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) == 1, "%s: head %u", name,
-	      rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)));
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)) == goods,
+	      "%s: descriptor %u, not %u", name,
+	      rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_DESC)), goods);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) == goods, "%s: head %u, not %u", name,
+	      rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)), goods);
 	for (uint32_t j = 0; j < 4; j++)
 		CHECK(rig_stamp(r, NEIGHBOUR, j + 1) - rig_stamp(r, NEIGHBOUR, j) ==
 			      alone[j],
@@ -274,6 +284,56 @@ static void spoil(struct rig *r, enum spoil what, struct rng *g)
 		break;
 	}
 	again(r, "after a spoilt page", g);
+}
+
+/* A fault of what is ahead - an operation, or its descriptor - is none yet when the slot
+ * is drained: whoever mends the page meanwhile never hears of it. */
+static void mended(struct rig *r, bool ring, struct rng *g)
+{
+	uint32_t drained = 0, per;
+
+	for (uint32_t i = 0; i < 60; i++) {
+		uint32_t desc[16] = {0}, page, pte, first = 0;
+
+		prepare(r);
+		per = (1u << r->cfg.gran) / 64;
+		NPU_SET(desc, OPCODE, NPU_OP_NOP);
+		for (; ring && first < per - 1; first++)
+			rig_push(r, BAD, desc);
+		good_conv(r, desc, false, g);
+		rig_push(r, BAD, desc);
+		rig_alloc(r, BAD, 1, 4096);
+		good_conv(r, desc, false, g);
+		page = ring ? r->space[BAD].ring + per * 64
+			    : (uint32_t)NPU_GET(desc, ADDR_A);
+		rig_push(r, BAD, desc);
+		rig_push_end(r, BAD);
+		pte = rig_pte(r, BAD, page);
+		rig_set_pte(r, BAD, page, pte & ~(uint32_t)NPU_PTE_VALID);
+		rig_bell(r, BAD);
+		for (uint32_t j = 0;
+		     j < 100000 && rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) < first; j++)
+			rig_run(r, 1);
+		rig_run(r, 8 * i);
+		rig_write(r, NPU_SLOT_ADDR(BAD, PREEMPT), NPU_PREEMPT_DRAIN);
+		for (uint32_t j = 0;
+		     j < 100000 && !((r->quieted | r->faulted) >> BAD & 1); j++)
+			rig_run(r, 1);
+		if (r->faulted >> BAD & 1) {
+			r->space[BAD].done = r->space[BAD].tail;
+			again(r, "after a fault beside a drain", g);
+			continue;
+		}
+		drained += rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) == first + 1;
+		rig_set_pte(r, BAD, page, pte);
+		rig_write(r, NPU_GLB_AT(SLOT_CTRL, BAD),
+			  NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+		rig_write(r, NPU_SLOT_ADDR(BAD, RESUME), 1);
+		rig_wait(r, 1u << BAD, 4000000);
+		CHECK(!r->faulted, "moment %u: a fault of a page that was mended", i);
+		rig_check(r, BAD, "drained before a fault");
+	}
+	CHECK(drained > 10, "%u drained behind the first operation", drained);
 }
 
 /* ---- a mask that narrows ------------------------------------------------------------- */
@@ -451,6 +511,12 @@ int main(int argc, char **argv)
 	struct rig r;
 
 	rig_open(&r, argc > 1 ? argv[1] : "16x16x4x8", UINT64_C(1) << 24);
+	if (r.api->channels < 8) {
+		printf("bench_fault: needs 8 channels, %s has %u\n",
+		       argc > 1 ? argv[1] : "16x16x4x8", r.api->channels);
+		rig_close(&r);
+		return 77;
+	}
 	half = r.api->rows / 2;
 	cols = r.api->cols;
 	map[BAD] = (struct rig_rect){0, 0, half, cols / 2 + 1};
@@ -467,6 +533,8 @@ int main(int argc, char **argv)
 	from_table(&r, pool_faults, COUNT(pool_faults), POOL, &g);
 	for (int what = 0; what < SPOILS; what++)
 		spoil(&r, (enum spoil)what, &g);
+	mended(&r, false, &g);
+	mended(&r, true, &g);
 	narrowed(&r, 20);
 	contexts(&r);
 	rig_close(&r);

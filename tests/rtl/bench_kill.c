@@ -75,9 +75,11 @@ static uint32_t stop(struct rig *r, uint32_t how)
 	const uint32_t end =
 		how == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED;
 	bool first = how == NPU_PREEMPT_KILL;
+	uint32_t head, behind;
 
 	r->quieted &= ~(1u << VICTIM);
 	rig_write(r, NPU_SLOT_ADDR(VICTIM, PREEMPT), how);
+	head = first ? 0 : rig_reg(r, NPU_SLOT_ADDR(VICTIM, HEAD));
 	for (uint32_t i = 0; i < 400000 && !(r->quieted >> VICTIM & 1); i++) {
 		uint32_t status = rig_reg(r, NPU_SLOT_ADDR(VICTIM, STATUS));
 
@@ -93,6 +95,9 @@ static uint32_t stop(struct rig *r, uint32_t how)
 	CHECK(state(r, VICTIM) ==
 		      (how == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED),
 	      "state %u after PREEMPT %u", state(r, VICTIM), how);
+	behind = rig_reg(r, NPU_SLOT_ADDR(VICTIM, HEAD)) - head;
+	CHECK(how == NPU_PREEMPT_KILL || behind <= 1, "%u descriptors after a DRAIN",
+	      behind);
 	return rig_reg(r, NPU_SLOT_ADDR(VICTIM, PREEMPT_CYCLES));
 }
 

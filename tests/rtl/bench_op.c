@@ -25,10 +25,10 @@ static const struct shape {
 	uint32_t size, n, k; /* rows, or height and width of the image; outputs; inputs */
 	uint32_t most[2];    /* cycles beyond the folds: independent, chain */
 } shapes[] = {
-	{"gemm16", true, 16, 16, 16, {96, 96}},
-	{"gemm256", true, 256, 64, 64, {230, 230}},
-	{"dw24x24x32", false, 24, 32, 1, {340, 385}},
-	{"dw7x7x64", false, 7, 64, 1, {185, 240}},
+	{"gemm16", true, 16, 16, 16, {48, 76}},
+	{"gemm256", true, 256, 64, 64, {66, 155}},
+	{"dw24x24x32", false, 24, 32, 1, {290, 395}},
+	{"dw7x7x64", false, 7, 64, 1, {90, 190}},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 

@@ -71,7 +71,7 @@ module dut_gather
   end
   assign tag_o = tag_out.t;
   npu_conv_gather #(.R(R), .C(C), .SpadLog2(SW)) u_gather (
-      .clk_i, .rst_ni, .kill_i, .op_i(op), .row_i, .fresh_i, .window_i(window), .tag_i(tag_in),
+      .clk_i, .rst_ni, .kill_i, .op_i(op), .out_op_i(op), .row_i, .fresh_i, .window_i(window), .tag_i(tag_in),
       .lane_v_i, .lane_start_i, .lane_again_i, .lane_off_i, .lane_dx_i, .lane_dy_i, .lane_more_i,
       .take_o, .wins_i, .win_i, .win_more_i, .col_win_i, .col_at_i, .ready_o, .load_i, .at_i, .w_i,
       .re_o(re), .bank_row_o(bank_row), .word_i(word), .row_o, .tag_o(tag_out), .a_o, .g_o, .load_o,
