@@ -476,7 +476,7 @@ DOCS = {
     },
     "hal_policy_info": {
         "fallback": '1: given up, the engine serves in order of arrival',
-        "invalid": 'answers that named no runnable queue',
+        "invalid": 'no runnable queue named, or a wrong request',
         "stalls": 'nobody named while nothing ran',
         "starved": 'queues passed over for too long',
         "longest_wait_ns": 'of a runnable queue, in device time',
@@ -485,7 +485,7 @@ DOCS = {
     "hal_partition_desc": {
         "flags": '0',
         "units_floor": 'always guaranteed',
-        "units_ceiling": '0: as the floor; anything else is -ENOTSUP so far',
+        "units_ceiling": 'so far the policy may let it grow; 0: as the floor',
         "min_isolation": 'of compute; less -> -ENOTSUP, never a downgrade',
         "memory_bytes": 'quota; 0: whatever is free',
         "color_mask": 'bit a channel; 0: any',
