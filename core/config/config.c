@@ -739,6 +739,25 @@ static bool one_off(const char *a, size_t a_length, const char *b)
 	return a_length <= 1 && b_length <= 1;
 }
 
+/* HAL_ and a key of [hal], without the section.  HAL_CONFIG is one of ours. */
+static int check_sectionless(const char *word)
+{
+	size_t length = strcspn(word, "=");
+	char name[ENVIRONMENT_BYTES];
+
+	for (uint32_t i = 0; i < core_option_count; i++) {
+		const char *key = name + strlen("HAL_HAL_");
+
+		environment_name(name, "hal", core_options[i].key);
+		if (strcmp(core_options[i].key, "config") != 0 && strlen(key) == length &&
+		    memcmp(word, key, length) == 0)
+			return fail(EINVAL,
+				    "environment HAL_%s: no section; %s is meant?", key,
+				    name);
+	}
+	return 0;
+}
+
 /* What begins as a variable of ours has to be one, and what nearly does is meant to. */
 static int environment_check(const struct config *cfg)
 {
@@ -754,6 +773,9 @@ static int environment_check(const struct config *cfg)
 
 		if (strncmp(*e, "HAL_", strlen("HAL_")) != 0)
 			continue;
+		err = check_sectionless(word);
+		if (err != 0)
+			return err;
 		length = strcspn(word, "_=");
 		if (word[length] != '_')
 			continue;
@@ -766,7 +788,8 @@ static int environment_check(const struct config *cfg)
 		/* Three letters are near to much that is somebody else's. */
 		if (i == 0 && !exact)
 			continue;
-		format_text(v.name, sizeof(v.name), "%.*s", (int)strcspn(*e, "="), *e);
+		format_text(v.name, sizeof(v.name), "HAL_%.*s", (int)strcspn(word, "="),
+			    word);
 		if (!exact)
 			return fail(EINVAL,
 				    "environment %s: no section %.*s; HAL_%s_ is meant?",

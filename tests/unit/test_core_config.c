@@ -420,6 +420,8 @@ static void wrong_variables(void **state)
 		{"HAL_BAKCEND_MOCK_UNITS", "HAL_BACKEND_ is meant?"},
 		{"HAL_PARTITIONS__A__ROWS", "HAL_PARTITION_ is meant?"},
 		{"HAL_BACKENT_MOCK_UNITS", "HAL_BACKEND_ is meant?"},
+		{"HAL_PLUGINS", "no section; HAL_HAL_PLUGINS is meant?"},
+		{"HAL_QUEUE_DEPTH", "no section; HAL_HAL_QUEUE_DEPTH is meant?"},
 	};
 	static const char *const right[] = {
 		"HAL_PARTITION__A__ROWS", "HAL_POLICY_RR_COMMANDS",
@@ -427,6 +429,7 @@ static void wrong_variables(void **state)
 		"HAL_BACKENDS",           "HAL_HA_DEVICE",
 		"HAL_HALL_DEVICE",        "HAL_POLLY_NAME",
 		"HAL_LAYOUT_X",           "HAL__X",
+		"HAL_PLUGINSX",           "HAL_QUEUE",
 	};
 	struct hal_device *dev;
 
