@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "../unit/mock.h"
 #include "plugin.h"
 
 #define ONE_AT_A_TIME "hal.partition_inflight=1", "hal.inflight=1", "hal.queue_depth=1024"
@@ -1048,6 +1049,57 @@ static void moves_refused(void **state)
 	elastic_close(&e);
 }
 
+/* What some have left is for who waits for all of them, and for nobody else. */
+static void moves_in_order(void **state)
+{
+	static const char *const options[] = {"hal.plugins=" MOCK_PLUGIN ":" PLUGIN_TEST,
+					      "policy.name=plugin", NULL};
+	static const uint32_t one[] = {1, 1, 1, 1}, four[] = {4, 4, 4, 4};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	const struct mock_control *mock;
+	struct hal_partition *fifth;
+	struct elastic e;
+
+	(void)state;
+	memset(&e, 0, sizeof(e));
+	OK(hal_open("mock", options, &e.w.dev));
+	mock = hal_device_extension(e.w.dev, "mock");
+	assert_non_null(mock);
+	d.units_floor = 1;
+	d.units_ceiling = 10;
+	for (int i = 0; i < PARTS_MAX; i++) {
+		OK(hal_partition_create(e.w.dev, &d, &e.part[i]));
+		e.q[i] = add_queue(e.part[i], 0, 1, 0);
+		e.view[i] = c->part;
+	}
+	e.h = c->host;
+	/* The first goes where the others are, who go at once. */
+	assert_int_equal(move_to(&e, four), 0);
+	units_are(&e, one);
+	d = (struct hal_partition_desc)HAL_INIT(hal_partition_desc);
+	d.rows = 1;
+	d.cols = 1;
+	for (uint32_t i = 1; i < PARTS_MAX; i++) {
+		mock->fail_move(hal_device_native(e.w.dev), 0, "");
+		pass(&e.w, 0);
+		assert_int_equal(units_of(e.part[0]), 1);
+		assert_int_equal(units_of(e.part[i]), 4);
+		d.col = (uint16_t)i;
+		FAILS(hal_partition_create(e.w.dev, &d, &fifth), -ENOSPC, "partition 0");
+	}
+	mock->fail_move(hal_device_native(e.w.dev), 0, "");
+	pass(&e.w, 0);
+	units_are(&e, four);
+	assert_int_equal(column_of(e.part[0]), 0);
+	assert_int_equal(policy_of(&e.w).invalid, 0);
+	for (int i = 0; i < PARTS_MAX; i++) {
+		OK(hal_queue_destroy(e.q[i]));
+		OK(hal_partition_destroy(e.part[i]));
+	}
+	OK(hal_close(e.w.dev));
+}
+
 /* What an application asks for waits for what the policy has begun. */
 static void moves_waited_for(void **state)
 {
@@ -1399,6 +1451,7 @@ int main(void)
 		cmocka_unit_test(wrong_in_pick),
 		cmocka_unit_test(moves),
 		cmocka_unit_test(moves_refused),
+		cmocka_unit_test(moves_in_order),
 		cmocka_unit_test(moves_waited_for),
 		cmocka_unit_test(moves_real),
 		cmocka_unit_test(expects),

@@ -41,7 +41,7 @@ struct mock_control {
 	void (*counts)(void *native, struct mock_counts *out);
 	/* What the i-th command in flight is: op, and pattern of a fill. */
 	uint32_t (*peek)(void *native, uint32_t i, uint32_t *op);
-	/* The resize that was asked for ends with status and text. */
+	/* The oldest resize that was asked for ends with status and text; 0: well. */
 	void (*fail_move)(void *native, int status, const char *text);
 	/* The n oldest commands end well, and ran ns at the same time. */
 	void (*complete_together)(void *native, uint32_t n, uint64_t ns);

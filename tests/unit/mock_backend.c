@@ -35,9 +35,10 @@ struct mock_command {
 	struct mock_queue *queue;
 };
 
+enum { MOVES = 8 };
+
 struct mock_move {
 	uint64_t cookie;
-	int due;
 	int status;
 };
 
@@ -53,7 +54,8 @@ struct mock {
 	uint32_t event_count;
 	struct mock_queue *queues[COMMANDS];
 	uint32_t queue_count;
-	struct mock_move move;
+	struct mock_move moves[MOVES]; /* that were asked for, in order */
+	uint32_t move_count;
 	uint32_t refuse, refuse_resume, refuse_move;
 	int refuse_err, resume_err, move_err, move_at_once;
 	int lost;
@@ -430,21 +432,18 @@ static int mock_resize(void *dev, void *part, const struct hal_bk_partition_desc
 		       uint64_t cookie)
 {
 	struct mock *m = dev;
-	int err = 0;
+	int err = 0, status = 0;
 
 	(void)part, (void)desc;
 	pthread_mutex_lock(&m->lock);
-	m->move.status = 0;
 	if (m->refuse_move > 0) {
 		m->refuse_move--;
-		m->move.status = m->move_err;
+		status = m->move_err;
 		if (m->move_at_once)
 			err = host->fail(m->move_err, "mock: told not to move");
 	}
-	if (err == 0) {
-		m->move.cookie = cookie;
-		m->move.due = 1;
-	}
+	if (err == 0)
+		m->moves[m->move_count++] = (struct mock_move){cookie, status};
 	pthread_mutex_unlock(&m->lock);
 	return err;
 }
@@ -590,11 +589,10 @@ static void control_quiet(void *native, uint64_t ns)
 		q->quiet_due = 0;
 		event(m, HAL_BK_QUIET, 0, q->cookie, m->now, "");
 	}
-	if (m->move.due) {
-		m->move.due = 0;
-		event(m, HAL_BK_QUIET, m->move.status, m->move.cookie, m->now,
-		      m->move.status != 0 ? "mock: told not to move" : "");
-	}
+	for (uint32_t i = 0; i < m->move_count; i++)
+		event(m, HAL_BK_QUIET, m->moves[i].status, m->moves[i].cookie, m->now,
+		      m->moves[i].status != 0 ? "mock: told not to move" : "");
+	m->move_count = 0;
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -603,9 +601,9 @@ static void control_fail_move(void *native, int status, const char *text)
 	struct mock *m = native;
 
 	pthread_mutex_lock(&m->lock);
-	if (m->move.due) {
-		m->move.due = 0;
-		event(m, HAL_BK_QUIET, status, m->move.cookie, m->now, text);
+	if (m->move_count > 0) {
+		event(m, HAL_BK_QUIET, status, m->moves[0].cookie, m->now, text);
+		memmove(m->moves, m->moves + 1, --m->move_count * sizeof(*m->moves));
 	}
 	pthread_mutex_unlock(&m->lock);
 }
