@@ -15,8 +15,10 @@
 
 #include "hash.h"
 #include "npu_golden.h"
+#include "npu_map.h"
 #include "npu_panel.h"
 #include "npu_regs.h"
+#include "npu_space.h"
 
 #define FETCH_CYCLES  16u /* fetch and decode */
 #define KILL_CYCLES   2u
@@ -32,10 +34,6 @@ struct counters {
 	uint64_t macs, folds, rows, descs, read_beats, write_beats, tlb_misses;
 };
 
-struct rect {
-	uint32_t row, col, rows, cols;
-};
-
 struct slot {
 	uint32_t ring_base, ring_log2, head, tail;
 	uint32_t state; /* STATE code */
@@ -48,7 +46,7 @@ struct slot {
 	uint32_t desc[16];
 	int waiting; /* a WAIT that is not satisfied */
 	uint32_t pt_base, pt_count, context, ch_mask, ctrl;
-	struct rect rect;
+	struct npu_rect rect;
 	uint32_t staged;
 	struct counters now, shadow;
 };
@@ -70,101 +68,10 @@ struct npu_model {
 
 /* ---- memory ----------------------------------------------------------------------- */
 
-struct space {
-	struct npu_model *m;
-	struct slot *s;
-};
-
-static uint32_t table_entry(const struct npu_model *m, uint64_t at)
+static struct npu_space space_of(const struct npu_model *m, const struct slot *s)
 {
-	uint32_t entry = 0;
-
-	if (at + 4 <= m->bytes)
-		memcpy(&entry, m->memory + at, 4);
-	return entry;
-}
-
-/* Physical address of va in a page, or a FAULT code. */
-static int translate(const struct space *sp, uint32_t va, int write, uint32_t *pa)
-{
-	const struct npu_model *m = sp->m;
-	uint32_t vpn = va >> m->hash.gran, per = 1u << (m->hash.gran - 2), pte;
-
-	if (vpn >= sp->s->pt_count)
-		return (int)NPU_FAULT_BOUNDS;
-	pte = table_entry(m, (uint64_t)sp->s->pt_base + (uint64_t)(vpn / per) * 4);
-	if (pte & NPU_PTE_VALID)
-		pte = table_entry(m, (uint64_t)(pte & ~255u) + (uint64_t)(vpn % per) * 4);
-	if (!(pte & NPU_PTE_VALID))
-		return (int)NPU_FAULT_UNMAPPED;
-	*pa = (pte & ~255u) | (va & ((1u << m->hash.gran) - 1u));
-	if (!(sp->s->ch_mask >> npu_hash_map(&m->hash, *pa >> m->hash.gran).channel & 1u))
-		return (int)NPU_FAULT_CHANNEL;
-	return write && !(pte & NPU_PTE_WRITE) ? (int)NPU_FAULT_WRITE : 0;
-}
-
-/* Every page is checked before any byte moves. */
-static int access_check(const struct space *sp, uint32_t va, uint32_t bytes, int write,
-			uint32_t *bad)
-{
-	uint32_t page = 1u << sp->m->hash.gran, pa;
-
-	for (uint32_t done = 0; done < bytes;) {
-		int kind = translate(sp, va + done, write, &pa);
-
-		if (kind) {
-			*bad = va + done;
-			return kind;
-		}
-		done += page - ((va + done) & (page - 1));
-	}
-	return 0;
-}
-
-static void copy_bytes(const struct space *sp, uint32_t va, uint8_t *data, uint32_t bytes,
-		       int write)
-{
-	uint32_t page = 1u << sp->m->hash.gran;
-
-	for (uint32_t done = 0, n; done < bytes; done += n) {
-		uint32_t pa = 0;
-
-		n = page - ((va + done) & (page - 1));
-		n = n < bytes - done ? n : bytes - done;
-		translate(sp, va + done, write, &pa);
-		if ((uint64_t)pa + n > sp->m->bytes) { /* beyond the memory: reads 0 */
-			if (!write)
-				memset(data + done, 0, n);
-		} else if (write) {
-			memcpy(sp->m->memory + pa, data + done, n);
-		} else {
-			memcpy(data + done, sp->m->memory + pa, n);
-		}
-	}
-}
-
-static int space_read(void *user, uint32_t va, void *data, uint32_t bytes, uint32_t *bad)
-{
-	int kind = access_check(user, va, bytes, 0, bad);
-
-	if (!kind)
-		copy_bytes(user, va, data, bytes, 0);
-	return kind;
-}
-
-/* The write copy reads from data only. */
-static int space_write(void *user, uint32_t va, const void *data, uint32_t bytes,
-		       uint32_t *bad)
-{
-	uint8_t piece[256];
-	int kind = access_check(user, va, bytes, 1, bad);
-
-	for (uint32_t done = 0, n; !kind && done < bytes; done += n) {
-		n = bytes - done < sizeof(piece) ? bytes - done : (uint32_t)sizeof(piece);
-		memcpy(piece, (const uint8_t *)data + done, n);
-		copy_bytes(user, va + done, piece, n, 1);
-	}
-	return kind;
+	return (struct npu_space){m->memory,  m->bytes,    &m->hash,
+				  s->pt_base, s->pt_count, s->ch_mask};
 }
 
 /* ---- time ------------------------------------------------------------------------- */
@@ -306,7 +213,7 @@ static void stopped(struct npu_model *m, struct slot *s, uint32_t state)
 /* Takes the next descriptor of the ring, if it may. */
 static void fetch(struct npu_model *m, struct slot *s)
 {
-	struct space sp = {m, s};
+	struct npu_space sp = space_of(m, s);
 	uint32_t entry, bad = 0;
 	int kind;
 
@@ -319,7 +226,7 @@ static void fetch(struct npu_model *m, struct slot *s)
 		return;
 	s->state = NPU_STATE_RUN;
 	entry = s->head & ((1u << s->ring_log2) - 1u);
-	kind = space_read(&sp, s->ring_base + entry * 64, s->desc, 64, &bad);
+	kind = npu_space_read(&sp, s->ring_base + entry * 64, s->desc, 64, &bad);
 	if (kind) {
 		fault(m, s, (uint32_t)kind, bad);
 		return;
@@ -343,10 +250,10 @@ static void account(struct npu_model *m, struct slot *s,
 /* The current descriptor takes effect. */
 static void finish(struct npu_model *m, struct slot *s)
 {
-	struct space sp = {m, s};
+	struct npu_space sp = space_of(m, s);
 	struct npu_golden_env env = {.user = &sp,
-				     .read = space_read,
-				     .write = space_write,
+				     .read = npu_space_read,
+				     .write = npu_space_write,
 				     .time = m->cycle,
 				     .rows = s->rect.rows,
 				     .cols = s->rect.cols};
@@ -471,56 +378,27 @@ static void resume(struct npu_model *m, struct slot *s)
 
 /* ---- the map ---------------------------------------------------------------------- */
 
-static struct rect rect_of(uint32_t v)
-{
-	return (struct rect){NPU_REG_GET(v, RECT_ROW), NPU_REG_GET(v, RECT_COL),
-			     NPU_REG_GET(v, RECT_ROWS), NPU_REG_GET(v, RECT_COLS)};
-}
-
-static int overlap(struct rect a, struct rect b)
-{
-	return a.rows && b.rows && a.row < b.row + b.rows && b.row < a.row + a.rows &&
-	       a.col < b.col + b.cols && b.col < a.col + a.cols;
-}
-
-static uint32_t map_verdict(const struct npu_model *m, uint32_t *slot)
-{
-	for (uint32_t i = 0; i < m->shape.slots; i++) {
-		struct rect r = rect_of(m->slots[i].staged);
-
-		*slot = i;
-		if (r.rows && (!r.cols || r.row + r.rows > m->shape.rows ||
-			       r.col + r.cols > m->shape.cols))
-			return NPU_MAP_RANGE;
-	}
-	for (uint32_t i = 0; i < m->shape.slots; i++)
-		for (uint32_t j = 0; j < i; j++) {
-			*slot = i;
-			if (overlap(rect_of(m->slots[i].staged),
-				    rect_of(m->slots[j].staged)))
-				return NPU_MAP_OVERLAP;
-		}
-	for (uint32_t i = 0; i < m->shape.slots; i++) {
-		struct rect r = rect_of(m->slots[i].staged);
-		const struct slot *s = &m->slots[i];
-
-		*slot = i;
-		if (memcmp(&r, &s->rect, sizeof(r)) != 0 &&
-		    (s->state == NPU_STATE_RUN || s->state == NPU_STATE_STOPPING))
-			return NPU_MAP_BUSY;
-	}
-	*slot = 0;
-	return NPU_MAP_OK;
-}
-
 static void map_commit(struct npu_model *m)
 {
-	uint32_t slot, verdict = map_verdict(m, &slot);
+	struct npu_rect now[SLOTS_MAX];
+	uint32_t staged[SLOTS_MAX], busy = 0, slot, verdict;
+
+	for (uint32_t i = 0; i < SLOTS_MAX && i < m->shape.slots; i++) {
+		const struct slot *s = &m->slots[i];
+
+		now[i] = s->rect;
+		staged[i] = s->staged;
+		busy |= (uint32_t)(s->state == NPU_STATE_RUN ||
+				   s->state == NPU_STATE_STOPPING)
+			<< i;
+	}
+	verdict = npu_map_verdict(staged, now, m->shape.slots, m->shape.rows,
+				  m->shape.cols, busy, &slot);
 
 	m->map_status = NPU_REG_BITS(MAP_STATUS_RESULT, verdict) |
 			NPU_REG_BITS(MAP_STATUS_SLOT, slot);
 	for (uint32_t i = 0; verdict == NPU_MAP_OK && i < m->shape.slots; i++)
-		m->slots[i].rect = rect_of(m->slots[i].staged);
+		m->slots[i].rect = npu_rect_of(m->slots[i].staged);
 }
 
 /* ---- registers -------------------------------------------------------------------- */
