@@ -37,6 +37,11 @@ static void *need(void *p)
 
 void rig_open(struct rig *r, const char *shape, uint64_t bytes)
 {
+	rig_open_engine(r, getenv("NPU_MODEL_ENGINE"), shape, bytes);
+}
+
+void rig_open_engine(struct rig *r, const char *engine, const char *shape, uint64_t bytes)
+{
 	const char *dir = getenv("NPU_MODEL_DIR");
 	union {
 		void *object;
@@ -46,7 +51,8 @@ void rig_open(struct rig *r, const char *shape, uint64_t bytes)
 	void *lib;
 
 	memset(r, 0, sizeof(*r));
-	snprintf(path, sizeof(path), "%s/libnpu_%s.so", dir ? dir : RIG_MODEL_DIR, shape);
+	snprintf(path, sizeof(path), "%s/libnpu_%s.so", dir ? dir : RIG_MODEL_DIR,
+		 engine ? engine : shape);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		die(77, "skipped: %s", dlerror());
@@ -54,6 +60,14 @@ void rig_open(struct rig *r, const char *shape, uint64_t bytes)
 	if (!entry.object)
 		die(2, "%s: no %s", path, NPU_MODEL_SYMBOL);
 	r->api = entry.function();
+	if (r->api->any_shape) {
+		r->shaped = *r->api;
+		if (!engine ||
+		    sscanf(shape, "%ux%ux%ux%u", &r->shaped.rows, &r->shaped.cols,
+			   &r->shaped.slots, &r->shaped.channels) != 4)
+			die(2, "rig: %s is no shape", shape);
+		r->api = &r->shaped;
+	}
 	r->bytes = bytes;
 	r->memory = need(calloc(1, bytes));
 }

@@ -51,6 +51,7 @@ struct rig_space {
 
 struct rig {
 	const struct npu_model_api *api;
+	struct npu_model_api shaped; /* api of a model of any shape, with its shape */
 	struct npu_model *model;
 	uint8_t *memory;
 	uint64_t bytes;
@@ -68,8 +69,12 @@ struct rig_counters {
 	uint64_t macs, folds, rows, descs, read_beats, write_beats, tlb_misses;
 };
 
-/* Loads libnpu_<shape>.so; without one the process ends with 77. */
+/* Loads libnpu_<shape>.so; without one the process ends with 77.  engine: a model in C of
+ * that shape, libnpu_<engine>.so; NULL: the RTL's.  rig_open takes it from
+ * NPU_MODEL_ENGINE. */
 void rig_open(struct rig *r, const char *shape, uint64_t bytes);
+void rig_open_engine(struct rig *r, const char *engine, const char *shape,
+		     uint64_t bytes);
 void rig_close(struct rig *r);
 /* A machine fresh from reset, all spaces gone, memory configured. */
 void rig_reset(struct rig *r, const struct rig_memory *cfg);
