@@ -36,8 +36,8 @@ foreach(shape IN LISTS HAL_MODEL_SHAPES)
 		list(APPEND models ${file})
 	endif()
 endforeach()
-install(TARGETS npu_model_golden LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal
-	COMPONENT models)
+install(TARGETS npu_model_golden npu_model_fast
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
 install(PROGRAMS ${models} DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)

@@ -51,7 +51,7 @@ struct npu_model_shape {
 struct npu_model_api {
 	uint32_t size;
 	uint32_t abi;
-	const char *engine; /* "rtl", "golden" */
+	const char *engine; /* "rtl", "fast", "golden" */
 	/* What it can be: exactly this shape or, where any_shape is set, up to it. */
 	uint32_t rows, cols, slots, channels;
 	uint32_t any_shape;

@@ -26,10 +26,9 @@ static const struct hal_option_def options[] = {
 	 "device memory"},
 	{"granule", HAL_OPTION_INT, 256, 4096, NULL, "1024",
 	 "bytes of a page, all on one channel: a power of two"},
-	{"engine", HAL_OPTION_ENUM, 0, 0, "rtl|golden|replay", "rtl",
-	 "rtl: to the cycle; golden: C, any shape, cycles estimated; replay: recorded "
-	 "times, "
-	 "no results"},
+	{"engine", HAL_OPTION_ENUM, 0, 0, "rtl|fast|golden|replay", "rtl",
+	 "rtl: to the cycle; fast: C, any shape up to 32 x 32, cycles within 1 %; "
+	 "golden: C, any shape, cycles estimated; replay: recorded times, no results"},
 	{"durations", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "file of recorded times: engine=replay takes them from it, the others add "
 	 "theirs"},
@@ -54,7 +53,7 @@ static const struct npu_options defaults = {
 	.model = "",
 };
 
-static const char *const engines[] = {"rtl", "golden", "replay"};
+static const char *const engines[] = {"rtl", "fast", "golden", "replay"};
 
 static uint32_t option(const struct hal_bk_config *cfg, const char *key)
 {

@@ -155,7 +155,9 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 		memcpy(path, o->model, strlen(o->model) + 1);
 		return 0;
 	}
-	if (strcmp(o->engine, "rtl") != 0)
+	if (strcmp(o->engine, "fast") == 0)
+		f.file = "libnpu_fast.so";
+	else if (strcmp(o->engine, "rtl") != 0)
 		f.file = "libnpu_golden.so"; /* replay's, too */
 	search_list(&f, env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS);
 	if (f.channels)
@@ -191,6 +193,14 @@ static int check_api(const struct npu_options *o, const struct npu_model_api *a,
 				"slots=%u channels=%u",
 				path, a->rows, a->cols, a->slots, a->channels, o->rows,
 				o->cols, o->slots, o->channels);
+	if (o->rows > a->rows || o->cols > a->cols || o->slots > a->slots ||
+	    o->channels > a->channels)
+		return npu_fail(
+			ENODEV,
+			"npu: engine %s (%s) takes shapes up to %ux%ux%ux%u, asked "
+			"for are rows=%u cols=%u slots=%u channels=%u",
+			a->engine, path, a->rows, a->cols, a->slots, a->channels, o->rows,
+			o->cols, o->slots, o->channels);
 	return 0;
 }
 

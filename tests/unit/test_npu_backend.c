@@ -465,12 +465,25 @@ static void engines(void **state)
 		assert_int_equal(info.unit_cols, i == 0 ? 16 : i == 1 ? 7 : 128);
 		OK(hal_close(dev));
 	}
+	/* The one that has the machine's cycles, up to the largest machine. */
+	setenv("HAL_NPU_MODELS", HAL_BINARY_DIR "/npu-rtl", 1);
+	OK(hal_open("npu:0?engine=fast&rows=5&cols=32&slots=3&channels=6", NULL, &dev));
+	OK(hal_device_get_info(dev, &info));
+	assert_non_null(strstr(info.name, "engine fast"));
+	assert_int_equal(info.verified,
+			 HAL_CAP_GRID | HAL_CAP_FAULT_CONTAINED | HAL_CAP_LIMIT);
+	assert_int_equal(info.unit_cols, 32);
+	OK(hal_close(dev));
+	REFUSED(hal_open("npu:0?engine=fast&cols=33", NULL, &dev), -ENODEV,
+		"up to 32x32x8x16");
+	models_restored(&models);
 	/* The model says what it is, whatever was asked for. */
 	for (uint32_t i = 0; !hal_device_probe(i, by_path, &info); i++)
 		found += strstr(info.name, "engine golden") != NULL;
 	assert_int_equal(found, 1);
 	setenv("HAL_NPU_MODELS", "/nowhere", 1);
 	REFUSED(hal_open("npu:0?engine=golden", NULL, &dev), -ENODEV, "libnpu_golden.so");
+	REFUSED(hal_open("npu:0?engine=fast", NULL, &dev), -ENODEV, "libnpu_fast.so");
 	models_restored(&models);
 	if (!use_rtl)
 		return;

@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fast_conv.c - npu_conv: the blocks that cut GEMM and CONV into folds, load their
+ * weights and stream their rows, each at its own operation of up to three under way. */
+#include "fast.h"
+
+#include <string.h>
+
+#include "npu_panel.h"
+
+static bool same(uint32_t seq, uint32_t number)
+{
+	return seq == (number & 3u);
+}
+
+/* ---- npu_conv_decode ---------------------------------------------------------------------- */
+
+void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool behind)
+{
+	bool gemm = NPU_GET(d, OPCODE) == NPU_OP_GEMM;
+	uint32_t pix = gemm ? 0 : NPU_GET(d, PIX), cin = NPU_GET(d, CIN);
+	uint32_t kh = gemm ? 1 : NPU_GET(d, KH), pt = gemm ? 0 : NPU_GET(d, PT), most;
+	struct conv_op *o = &v->op[v->in & 1u];
+	struct window *w = &v->origin[v->in & 1u];
+
+	*o = (struct conv_op){
+		.out32 = NPU_GET(d, F_OUT32),
+		.noparam = NPU_GET(d, F_NOPARAM),
+		.block = NPU_GET(d, F_BLOCK),
+		.group = NPU_GET(d, F_GROUP),
+		.addr_a = NPU_GET(d, ADDR_A),
+		.addr_b = NPU_GET(d, ADDR_B),
+		.addr_p = NPU_GET(d, ADDR_P),
+		.addr_d = NPU_GET(d, ADDR_D),
+		.lda = NPU_GET(d, LDA),
+		.ldb = NPU_GET(d, LDB),
+		.ldd = NPU_GET(d, LDD),
+		.m = NPU_GET(d, DM),
+		.n = NPU_GET(d, DN),
+		.ow = gemm ? 1 : NPU_GET(d, OW),
+		.w = gemm ? 1 : NPU_GET(d, W),
+		.kw = gemm ? 1 : NPU_GET(d, KW),
+		.pl = gemm ? 0 : NPU_GET(d, PL),
+		.sx = gemm ? 1 : NPU_GET(d, SX),
+		.sy = gemm ? 1 : NPU_GET(d, SY),
+		.dx = gemm ? 1 : NPU_GET(d, DX),
+		.dy = gemm ? 1 : NPU_GET(d, DY),
+		.sps = NPU_GET(d, SPS),
+	};
+	o->h = gemm ? o->m : o->w ? NPU_GET(d, H) : 0;
+	o->kcin = o->group ? NPU_GET(d, GC) : cin;
+	o->last_group = cin - o->kcin;
+	o->k = kh * o->kw * o->kcin & 0xFFFFu;
+	o->row_bytes = (o->w - 1) * pix + cin;
+	o->step_x = o->sx * pix;
+	o->step_y = o->sy * o->sps;
+	o->kstep_x = o->dx * pix;
+	o->kstep_y = o->dy * o->sps;
+	o->pair = !o->out32 && rect.cols <= 16 && o->k <= 2 * rect.rows;
+	most = npu_panel_most(o->out32, o->k, rect.rows, rect.cols);
+	o->depth = NPU_GET(d, PANEL) > most ? most : NPU_GET(d, PANEL);
+	*w = (struct window){.iy = -(int32_t)pt, .ix = -(int32_t)o->pl};
+	w->row = (o->addr_a & 63u) - pt * o->sps - o->pl * pix;
+	w->ad = w->row;
+	v->behind[v->in & 1u] = behind;
+	v->in++;
+}
+
+/* ---- npu_conv_folds --------------------------------------------------------------------- */
+
+/* The fold at k0, n0, m0, and its tile. */
+static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
+		     struct npu_rect rect)
+{
+	bool last_k = f->k0 + rect.rows >= o->k, last_n = f->n0 + rect.cols >= o->n;
+	bool last_m = f->m0 + f->t >= o->m;
+
+	f->fold = (struct fold){.first = !f->k0,
+				.last = last_k,
+				.new_panel = f->new_panel,
+				.new_op = f->new_op,
+				.ends = last_k && last_n && last_m,
+				.seq = seq & 3u,
+				.kr = last_k ? o->k - f->k0 : rect.rows,
+				.nc = last_n ? o->n - f->n0 : rect.cols,
+				.t = f->t,
+				.tid = f->tid};
+	f->tile = (struct tile){.pair = o->pair && !f->odd && !last_n,
+				.out32 = o->out32,
+				.quad = o->pair,
+				.ends = last_n && last_m,
+				.tid = f->tid,
+				.nc = f->fold.nc,
+				.t = f->t,
+				.addr = f->row + (o->out32 ? f->n0 * 4 : f->n0),
+				.ldd = o->ldd,
+				.seq = seq & 3u};
+}
+
+static void folds_begin(struct conv *v, struct npu_rect rect)
+{
+	const struct conv_op *o = &v->op[v->folds_n & 1u];
+	struct folds *f = &v->folds;
+
+	f->v = true;
+	f->m0 = f->n0 = f->k0 = 0;
+	f->t = npu_panel_next(o->m, o->depth, 0);
+	f->row = o->addr_d;
+	f->new_panel = false;
+	f->new_op = true;
+	f->odd = false;
+	describe(f, o, v->folds_n, rect);
+}
+
+static void folds_take(struct conv *v, struct npu_rect rect)
+{
+	const struct conv_op *o = &v->op[v->folds_n & 1u];
+	struct folds *f = &v->folds;
+	bool last_k = f->fold.last, last_n = f->n0 + rect.cols >= o->n;
+
+	f->new_panel = false;
+	f->new_op = false;
+	f->k0 += rect.rows;
+	if (last_k) {
+		f->k0 = 0;
+		f->tid = (f->tid + 1) & 3u;
+		f->odd = f->tile.pair;
+		f->n0 += rect.cols;
+		if (last_n) {
+			f->n0 = 0;
+			f->m0 += f->t;
+			f->row += f->t * o->ldd;
+			f->new_panel = true;
+			f->v = f->m0 < o->m;
+			if (f->v)
+				f->t = npu_panel_next(o->m - f->m0, o->depth, f->t);
+		}
+	}
+	if (f->v)
+		describe(f, o, v->folds_n, rect);
+}
+
+/* ---- npu_conv_weights --------------------------------------------------------------------- */
+
+static uint32_t weights_at(const struct conv_op *o, uint32_t n)
+{
+	return o->addr_b + (o->block ? n / 16 * o->k * 16 + n % 16 : n);
+}
+
+static uint32_t columns(const struct weights *w, const struct conv_op *o,
+			struct npu_rect rect)
+{
+	return w->n0 + rect.cols >= o->n ? o->n - w->n0 : rect.cols;
+}
+
+static void weights_comb(struct conv *v, struct npu_rect rect)
+{
+	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	const struct weights *w = &v->weights;
+	uint32_t nc;
+	bool two;
+
+	v->pushes = w->v && (w->rows || w->ahead < 3);
+	if (!v->pushes)
+		return;
+	nc = columns(w, o, rect);
+	two = w->j + 1 != nc;
+	v->piece = (struct piece){.va = w->va,
+				  .len = w->rows ? nc
+					 : two   ? 32
+						 : 16,
+				  .meta = (uint32_t)w->rows << 8 | w->tid << 6 | w->j |
+					  (two && !w->rows),
+				  .jump = o->k * 16,
+				  .cut = w->rows && o->block};
+}
+
+static void weights_begin(struct conv *v)
+{
+	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	struct weights *w = &v->weights;
+
+	w->v = true;
+	w->rows = o->noparam;
+	w->m0 = w->n0 = w->k = w->j = 0;
+	w->t = npu_panel_next(o->m, o->depth, 0);
+	w->va = o->noparam ? o->addr_b : o->addr_p;
+}
+
+/* The last weight row of a tile has been asked for. */
+static void weights_tile(struct conv *v, struct npu_rect rect)
+{
+	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	struct weights *w = &v->weights;
+	bool last_n = w->n0 + rect.cols >= o->n;
+
+	w->k = 0;
+	w->rows = o->noparam;
+	w->tid = (w->tid + 1) & 3u;
+	w->n0 = last_n ? 0 : w->n0 + rect.cols;
+	w->va = o->noparam ? weights_at(o, w->n0) : o->addr_p + w->n0 * 16;
+	w->ahead++;
+	if (!last_n)
+		return;
+	w->m0 += w->t;
+	if (w->m0 < o->m) {
+		w->t = npu_panel_next(o->m - w->m0, o->depth, w->t);
+	} else {
+		w->v = false;
+		v->weights_n++;
+	}
+}
+
+static void weights_pushed(struct conv *v, struct npu_rect rect)
+{
+	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	struct weights *w = &v->weights;
+	uint32_t nc = columns(w, o, rect);
+
+	if (!w->rows) {
+		bool two = w->j + 1 != nc;
+
+		w->j += 2;
+		w->va += 32;
+		if (!two || w->j == nc) {
+			w->rows = true;
+			w->j = 0;
+			w->va = weights_at(o, w->n0);
+		}
+		return;
+	}
+	w->va += o->block ? 16 : o->ldb;
+	if (++w->k == o->k)
+		weights_tile(v, rect);
+}
+
+/* ---- npu_conv_load ------------------------------------------------------------------------ */
+
+static void next_lane(struct load *l, const struct conv_op *o)
+{
+	if (l->c + 1 != o->kcin) {
+		l->c++;
+		l->off++;
+		return;
+	}
+	l->c = 0;
+	if (l->kx + 1 != o->kw) {
+		l->kx++;
+		l->dx += o->dx;
+		l->x_off += o->kstep_x;
+	} else {
+		l->kx = 0;
+		l->dx = 0;
+		l->x_off = 0;
+		l->dy += o->dy;
+		l->y_off += o->kstep_y;
+	}
+	l->off = l->y_off + l->x_off;
+}
+
+static void lane_in(struct load *l, const struct conv_op *o, bool real)
+{
+	struct lanes *n = &l->lanes[l->bank];
+	uint32_t at = l->i;
+	uint64_t bit = UINT64_C(1) << at;
+
+	n->off[at] = l->off;
+	n->dx[at] = l->dx;
+	n->dy[at] = l->dy;
+	if (real) {
+		n->v |= bit;
+		if (l->dx > n->dx_most)
+			n->dx_most = l->dx;
+		if (l->dy > n->dy_most)
+			n->dy_most = l->dy;
+	}
+	if (at && ((l->off - l->last_off) & 0x3FFFFu) == 1 && l->run_more != 15) {
+		l->run_more++;
+	} else {
+		l->run_at = at;
+		l->run_more = 0;
+		n->start |= bit;
+	}
+	n->more[l->run_at] = l->run_more;
+	if (o->sx + l->kx < o->kw)
+		n->again |= bit;
+	l->last_off = l->off;
+}
+
+static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
+{
+	struct load *l = &v->load;
+	const struct conv_op *o = &v->op[l->fold.seq & 1u];
+
+	(void)rect;
+	l->reach = v->reach;
+	if (v->load_row) {
+		lane_in(l, o, v->weights_take);
+		l->i++;
+	}
+	if (v->weights_take)
+		next_lane(l, o);
+	if (v->load_take)
+		l->v = false;
+	if (v->load_last)
+		l->busy = false;
+	if (!v->next_take)
+		return;
+	l->v = l->busy = true;
+	l->fold = v->folds.fold;
+	l->i = 0;
+	l->bank ^= 1u;
+	l->start = m->cycle;
+	l->lanes[l->bank].v = l->lanes[l->bank].start = l->lanes[l->bank].again = 0;
+	l->lanes[l->bank].dx_most = l->lanes[l->bank].dy_most = 0;
+	if (l->fold.first)
+		l->c = l->kx = l->off = l->x_off = l->y_off = l->dx = l->dy = 0;
+}
+
+/* ---- npu_conv_stream ------------------------------------------------------------------------ */
+
+static bool here(int32_t iy, uint32_t reach, uint32_t rows, uint32_t h)
+{
+	int64_t bottom = (int64_t)iy + reach;
+
+	return bottom < 0 || bottom < rows || rows == h;
+}
+
+static struct window following(const struct window *w, const struct conv_op *o)
+{
+	struct window n = *w;
+
+	if (w->ox + 1 == o->ow) {
+		n.ox = 0;
+		n.ix = -(int32_t)o->pl;
+		if (w->iy < (int32_t)o->h)
+			n.iy += (int32_t)o->sy;
+		n.row += o->step_y;
+		n.ad = n.row;
+	} else {
+		n.ox++;
+		if (w->ix < (int32_t)o->w)
+			n.ix += (int32_t)o->sx;
+		n.ad += o->step_x;
+	}
+	return n;
+}
+
+static void stream_step(struct conv *v)
+{
+	struct stream *s = &v->stream;
+
+	if (v->row) {
+		s->t++;
+		s->window = following(&s->window, &v->op[s->fold.seq & 1u]);
+	}
+	if (v->row_last)
+		s->v = false;
+	if (!v->load_take)
+		return;
+	s->v = true;
+	s->fold = v->load.fold;
+	s->bank = v->load.bank;
+	s->reach = v->reach;
+	s->macs = s->fold.kr * s->fold.nc;
+	s->t = 0;
+	s->window = s->panel = v->base_window;
+	s->start = v->load.start;
+}
+
+/* ---- npu_conv ---------------------------------------------------------------------------------- */
+
+static bool in_flight(const struct npu_model *m, const struct conv *v)
+{
+	return v->gather.count || m->cycle <= v->in_array;
+}
+
+bool conv_quiet(const struct npu_model *m, const struct conv *v)
+{
+	return !v->load.v && !v->load.busy && !v->stream.v && !in_flight(m, v);
+}
+
+bool conv_ready(const struct slot *s)
+{
+	const struct conv *v = &s->conv;
+
+	if (s->serial)
+		return v->in == v->head;
+	return v->in - v->computed_n < 2 && v->in - v->head < 3;
+}
+
+bool conv_pops(const struct conv *v)
+{
+	return v->param_take || v->weights_take;
+}
+
+/* Input rows complete, of the operation that a fold belongs to. */
+static uint32_t rows_of(const struct conv *v, const struct fold *f)
+{
+	return same((f->seq + 1) & 3u, v->rows_n) ? v->act.done : v->op[f->seq & 1u].h;
+}
+
+static bool load_ok(const struct npu_model *m, const struct conv *v)
+{
+	const struct fold *f = &v->load.fold;
+
+	return !same(f->seq, v->rows_n) && (!f->new_op || !v->apart) &&
+	       (v->op[f->seq & 1u].group == v->group ||
+		(!v->stream.v && !in_flight(m, v)));
+}
+
+static struct window load_base(const struct conv *v)
+{
+	const struct fold *f = &v->load.fold;
+	const struct stream *s = &v->stream;
+	struct window w;
+
+	if (f->new_op) {
+		w = v->origin[f->seq & 1u];
+		w.row += v->base[f->seq & 1u] << 6;
+		w.ad = w.row;
+		return w;
+	}
+	if (!f->new_panel)
+		return s->panel;
+	return v->row ? following(&s->window, &v->op[s->fold.seq & 1u]) : s->window;
+}
+
+static void find_lo(struct conv *v)
+{
+	const struct stream *s = &v->stream;
+	bool new_panel = v->load.v ? v->load.fold.new_panel
+				   : v->folds.v && v->folds.fold.new_panel;
+	int32_t iy = !s->v && new_panel ? s->window.iy : s->panel.iy;
+
+	v->lo = iy < 0 || !v->taken || !same((s->fold.seq + 1) & 3u, v->rows_n)
+			? 0
+			: (uint32_t)iy;
+}
+
+/* The fold being streamed and the one being loaded, in this cycle. */
+static void array_comb(struct npu_model *m, struct slot *s, bool weights_v)
+{
+	struct conv *v = &s->conv;
+	struct load *l = &v->load;
+	struct stream *st = &v->stream;
+	bool busy = l->busy, room, load_here = false, ok;
+
+	v->offer = st->v && here(st->window.iy, st->reach, rows_of(v, &st->fold),
+				 v->op[st->fold.seq & 1u].h);
+	gather_offer(v);
+	v->row = v->offer && v->take;
+	v->row_last = v->row && st->t == st->fold.t - 1;
+	room = v->gather.count != BEATS && !(st->v && !st->t && !v->row);
+	v->weights_take = busy && room && l->i < l->fold.kr && weights_v;
+	v->load_row = busy && room && (l->i >= l->fold.kr || weights_v);
+	v->load_last = v->load_row && l->i == s->rect.rows - 1;
+	v->reach = v->weights_take ? l->dy : l->reach;
+	ok = l->v && load_ok(m, v);
+	if (l->v) {
+		v->base_window = load_base(v);
+		load_here = ok && here(v->base_window.iy, v->reach, rows_of(v, &l->fold),
+				       v->op[l->fold.seq & 1u].h);
+	}
+	v->load_take =
+		l->v && (!busy || v->load_last) && (!st->v || v->row_last) && load_here;
+	v->stall_a = (st->v && !v->offer) || (!st->v && l->v && !busy && !load_here);
+	v->stall_bank = v->offer && !v->row;
+	v->stall_w = !st->v && busy && !v->load_row;
+	v->stuck =
+		v->stall_a && same((v->rows_n - 1) & 3u, v->head) &&
+		(st->v ? same(st->fold.seq, v->head) : same(l->fold.seq, v->head) && ok);
+}
+
+void conv_comb(struct npu_model *m, struct slot *s)
+{
+	struct conv *v = &s->conv;
+	struct load *l = &v->load;
+	struct act *a = &v->act;
+	const struct fetch *f = &s->fetch;
+	const struct piece *p = &f->piece[f->head & 63u];
+	bool there = conv_busy(v) && f->ready != f->head, full, held;
+
+	array_comb(m, s, there && p->meta >> 8);
+	v->param_take = there && !(p->meta >> 8);
+	act_comb(v, &v->op[(v->rows_n - 1) & 1u]);
+	find_lo(v);
+	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
+	held = full;
+	if (s->serial && v->folds.v) {
+		bool settled = !a->count && (!a->act || (!v->a_fits && a->lo == v->lo));
+
+		held = held || l->v || v->stream.v || in_flight(m, v) || !settled ||
+		       !there || !(p->meta >> 8) || f->ready - f->head < v->folds.fold.kr;
+	}
+	v->next_take = v->folds.v && !held && (!l->v || v->load_take) &&
+		       (!l->busy || v->load_last);
+	v->stall_out = !v->stream.v && full && !l->v && !l->busy;
+	v->stuck = v->stuck && !a->count && a->act && !v->a_fits && a->lo == v->lo &&
+		   !a->old;
+	v->weights_start = v->weights_n != v->in && !v->weights.v;
+	v->rows_start = v->rows_n != v->in && act_idle(a) &&
+			!(v->behind[v->rows_n & 1u] && v->rows_n != v->head);
+	v->folds_start = v->folds_n != v->in && !v->folds.v;
+	weights_comb(v, s->rect);
+}
+
+/* npu_conv_cols, for parameters of a grouped convolution, and whether a group is astray.
+ */
+static void groups_in(struct npu_model *m, struct slot *s, const struct piece *p)
+{
+	struct conv *v = &s->conv;
+	struct cols *c = &v->cols;
+	uint32_t tid = p->meta >> 6 & 3u, at = p->meta & 62u, seq = v->tile_seq[tid],
+		 row[4];
+	const struct conv_op *o = &v->op[seq & 1u];
+
+	if (!o->group)
+		return;
+	for (uint32_t b = 0; b <= (p->meta & 1u); b++) {
+		uint32_t off;
+
+		memset(row, 0, sizeof(row));
+		space_peek(m, s, p->va + 16 * b, row, 16);
+		if (row[3] > o->last_group && !v->stray) {
+			v->stray = true;
+			v->stray_seq = seq;
+		}
+		off = (row[3] - c->first) & (SPAD - 1);
+		if (!at && !b)
+			c->n = 0;
+		else if (off > 15)
+			c->n++;
+		if ((!at && !b) || off > 15) {
+			c->first = row[3] & (SPAD - 1);
+			c->more = 0;
+			off = 0;
+		} else if (off > c->more) {
+			c->more = off;
+		}
+		c->win[tid][c->n & (SIDE - 1)] = c->first;
+		c->win_more[tid][c->n & (SIDE - 1)] = c->more;
+		c->col_win[tid][at + b] = c->n;
+	}
+}
+
+static void fold_ended(struct npu_model *m, struct slot *s)
+{
+	struct conv *v = &s->conv;
+	const struct end *e = &v->end[v->end_rp++ & 63u];
+	struct npu_fold f = {.slot = s->id,
+			     .rows_used = e->fold.kr,
+			     .cols_used = e->fold.nc,
+			     .t = e->fold.t,
+			     .start = e->start,
+			     .end = m->cycle};
+
+	v->weights.ahead -= e->eot;
+	if (m->fold)
+		m->fold(m->fold_user, &f);
+}
+
+static void numbers_step(struct conv *v, bool op_done, bool retire)
+{
+	v->streamed_n += v->row_last && v->stream.fold.ends;
+	v->folds_n += v->next_take && v->folds.fold.ends;
+	v->rows_n += v->rows_start;
+	v->computed_n += op_done;
+	v->head += retire;
+}
+
+void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
+	       bool stored, bool retire)
+{
+	struct conv *v = &s->conv;
+	const struct fetch *f = &s->fetch;
+	bool row_out = v->row_wp != v->row_rp && v->row_at[v->row_rp & 255u] == m->cycle;
+	bool tile_ended =
+		v->end_wp != v->end_rp && v->end[v->end_rp & 63u].at == m->cycle;
+	bool begins = v->weights_start, folds_start = v->folds_start;
+	bool op_done, ends = v->next_take && v->folds.fold.ends;
+
+	v->passed = !v->gather.old;
+	v->row_rp += row_out;
+	op_done = out_step(&v->out, v->head,
+			   v->next_take && v->folds.fold.first ? &v->folds.tile : NULL,
+			   row_out, stored, retire);
+	if (v->stream.v || !v->passed)
+		v->apart = REQUANT;
+	else if (v->apart)
+		v->apart--;
+	if (v->weights.v)
+		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
+	if (v->param_take)
+		groups_in(m, s, &f->piece[f->head & 63u]);
+	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start);
+	gather_step(m, s);
+	if (tile_ended)
+		fold_ended(m, s);
+	if (v->load_take) {
+		v->group = v->op[v->load.fold.seq & 1u].group;
+		v->taken = true;
+	}
+	if (v->row) {
+		s->count[CNT_MACS] += v->stream.macs;
+		s->count[CNT_ROWS]++;
+	}
+	s->count[CNT_FOLDS] += v->next_take;
+	numbers_step(v, op_done, retire);
+	stream_step(v);
+	load_step(m, v, s->rect);
+	if (v->next_take) {
+		v->folds_n -= ends; /* its fields are still asked for */
+		folds_take(v, s->rect);
+		v->folds_n += ends;
+	} else if (folds_start) {
+		folds_begin(v, s->rect);
+	}
+	if (pushed)
+		weights_pushed(v, s->rect);
+	else if (begins)
+		weights_begin(v);
+}
+
+/* ---- stretches in which rows alone move --------------------------------------------------- */
+
+#define FIRST 4u /* rows at a fold's beginning, */
+#define LAST  6u /* and at its end, that are stepped one by one */
+
+/* A fold whose rows are one run of bytes meets no bank twice: a row a cycle.  The fold
+ * that is loaded waits for its end, the loader and the weights for space, no row is on
+ * its way to the output tiles, none is left to store. */
+uint32_t conv_still(const struct npu_model *m, struct slot *slot)
+{
+	struct conv *v = &slot->conv;
+	const struct stream *s = &v->stream;
+	const bool full = slot->fetch.tail - slot->fetch.head == 64;
+	const struct lanes *l = &v->load.lanes[s->bank];
+	const struct act *a = &v->act;
+	const struct conv_op *o = &v->op[s->fold.seq & 1u];
+	uint64_t runs = l->start & l->v, n;
+	uint32_t rows = rows_of(v, &s->fold);
+	int64_t bottom;
+
+	if (!s->v || s->t < FIRST || s->t + LAST + 2 > s->fold.t || !v->row ||
+	    s->fold.last)
+		return 0;
+	act_comb(v, &v->op[(v->rows_n - 1) & 1u]); /* as the next cycle will find it */
+	find_lo(v);
+	weights_comb(v, slot->rect);
+	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
+	    v->gather.old || (v->folds.v && !v->load.v) ||
+	    (!v->folds.v && v->folds_n != v->in) || (v->pushes && !full) ||
+	    (!v->weights.v && v->weights_n != v->in) || a->count || v->a_req ||
+	    (v->a_fits && v->a_dup) || (a->lo != v->lo && a->lo < a->done) ||
+	    a->done != a->row || (v->rows_n != v->in && act_idle(a)) || v->out.st_v ||
+	    v->row_wp != v->row_rp || v->out.end || (v->out.live && v->out.done))
+		return 0;
+	n = s->fold.t - LAST - s->t;
+	if (rows != o->h) {
+		bottom = (int64_t)s->window.iy + s->reach;
+		bottom += (int64_t)((s->window.ox + n) / o->ow) * o->sy;
+		if (bottom >= (int64_t)rows)
+			return 0;
+	}
+	if (v->end_wp != v->end_rp && v->end[v->end_rp & 63u].at <= m->cycle + 1 + n)
+		return 0;
+	return (uint32_t)n;
+}
+
+void conv_advance(struct slot *s, uint32_t rows)
+{
+	struct stream *st = &s->conv.stream;
+	const struct conv_op *o = &s->conv.op[st->fold.seq & 1u];
+
+	for (uint32_t i = 0; i < rows; i++)
+		st->window = following(&st->window, o);
+	st->t += rows;
+	s->conv.in_array += rows;
+	s->count[CNT_MACS] += (uint64_t)rows * st->macs;
+	s->count[CNT_ROWS] += rows;
+	s->count[CNT_ACTIVE] += rows;
+}
+
+void conv_kill(struct conv *v)
+{
+	v->in = v->weights_n = v->rows_n = v->folds_n = 0;
+	v->streamed_n = v->computed_n = v->head = 0;
+	v->folds.v = false;
+	v->folds.tid = 0;
+	v->weights.v = false;
+	v->weights.tid = 0;
+	v->weights.ahead = 0;
+	v->load.v = v->load.busy = false;
+	v->stream.v = false;
+	v->act = (struct act){0};
+	gather_kill(&v->gather);
+	out_kill(&v->out);
+	v->row_rp = v->row_wp;
+	v->end_rp = v->end_wp;
+	v->in_array = 0;
+	v->apart = 0;
+	v->taken = v->stray = false;
+}

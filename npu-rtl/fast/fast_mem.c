@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fast_mem.c - npu_ports with npu_port, npu_arb, npu_bucket, npu_turns, npu_return, and
+ * behind them npu_dram and npu_ideal: when each request is answered. */
+#include "fast.h"
+
+#include <string.h>
+
+#define STAY   4
+#define CREDIT 8
+#define BACK   3u /* cycles from the DRAM's response to the slot's */
+#define LEAST  5u
+
+static uint32_t row_of(const struct npu_model *m, uint32_t lline)
+{
+	return lline >> NPU_REG_GET(m->timing, TIMING_ROWBITS) >> 3;
+}
+
+static uint32_t bank_of(const struct npu_model *m, uint32_t lline)
+{
+	return (lline >> NPU_REG_GET(m->timing, TIMING_ROWBITS) ^ row_of(m, lline)) & 7u;
+}
+
+struct timing {
+	uint32_t ncl, nrcd, nrp;
+};
+
+static struct timing timing_of(const struct npu_model *m)
+{
+	struct timing t = {NPU_REG_GET(m->timing, TIMING_NCL),
+			   NPU_REG_GET(m->timing, TIMING_NRCD),
+			   NPU_REG_GET(m->timing, TIMING_NRP)};
+
+	return t;
+}
+
+static const struct arb_cfg *arb_of(const struct npu_model *m, uint32_t c)
+{
+	return &m->arb[m->ch_group >> c & 1u];
+}
+
+/* ---- buckets, and what is accepted ----------------------------------------------------- */
+
+static bool bucket_ok(const struct npu_model *m, const struct slot *s)
+{
+	const struct request *q = &s->mmu.req;
+	const struct bucket *b = &s->bucket[m->ch_group >> q->channel & 1u];
+
+	return !b->window || b->tokens >= q->beats;
+}
+
+static void bucket_step(struct npu_model *m, struct slot *s)
+{
+	const struct request *q = &s->mmu.req;
+
+	s->held += q->v && !bucket_ok(m, s);
+	for (uint32_t g = 0; g < 2; g++) {
+		struct bucket *b = &s->bucket[g];
+
+		if (!b->window)
+			continue;
+		if (s->acc && (m->ch_group >> q->channel & 1u) == g)
+			b->tokens -= q->beats;
+		if (!--b->left) {
+			b->left = b->window;
+			b->tokens += b->budget;
+			if (b->tokens > b->burst)
+				b->tokens = b->burst;
+		}
+	}
+}
+
+void mem_accept(struct npu_model *m)
+{
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
+		struct slot *s = &m->slot[i];
+		const struct request *q = &s->mmu.req;
+		const struct channel *c = &m->channel[q->channel];
+
+		s->acc =
+			q->v && bucket_ok(m, s) && (m->ideal || c->wp[i] - c->rp[i] < 16);
+	}
+}
+
+/* ---- turns ---------------------------------------------------------------------------- */
+
+static bool turns(const struct npu_model *m)
+{
+	return m->arb[0].mode == NPU_ARB_TURNS || m->arb[1].mode == NPU_ARB_TURNS;
+}
+
+static uint32_t guard(const struct npu_model *m)
+{
+	struct timing t = timing_of(m);
+
+	return 3 * t.nrp + 2 * t.nrcd + (t.ncl ? t.ncl : 1) + 4;
+}
+
+static struct turn turn_step(struct npu_model *m)
+{
+	struct turn t = {.slot = m->turn_order >> 4 * m->turn_now & 15u,
+			 .open = m->turn_left >= guard(m),
+			 .close = m->turn_left <= 1};
+
+	m->turn_left--;
+	if (t.close) {
+		m->turn_left = m->turn_cycles < guard(m) ? guard(m) : m->turn_cycles;
+		m->turn_now = m->turn_now == m->turn_last ? 0 : (m->turn_now + 1) & 7u;
+	}
+	if (m->turn_restart) {
+		m->turn_left = timing_of(m).nrp + 2;
+		m->turn_now = m->turn_last;
+	}
+	m->turn_restart = false;
+	return t;
+}
+
+/* ---- npu_arb ---------------------------------------------------------------------------- */
+
+static const struct request *front(const struct channel *c, uint32_t s)
+{
+	return &c->fifo[s][c->rp[s] & 15u];
+}
+
+static uint32_t by_prio(const struct npu_model *m, uint32_t may)
+{
+	uint32_t top = 0, most = 0;
+
+	for (uint32_t s = 0; s < m->shape.slots; s++) {
+		uint32_t p = m->prio >> 4 * s & 15u;
+
+		if (!(may >> s & 1u) || p < most)
+			continue;
+		top = p > most ? 0 : top;
+		most = p;
+		top |= 1u << s;
+	}
+	return top;
+}
+
+static uint32_t open_rows(const struct npu_model *m, const struct channel *c,
+			  uint32_t top)
+{
+	uint32_t hits = 0;
+
+	for (uint32_t s = 0; s < m->shape.slots; s++)
+		if (top >> s & 1u) {
+			uint32_t l = front(c, s)->lline, b = bank_of(m, l);
+
+			if (c->open >> b & 1u && c->row[b] == row_of(m, l))
+				hits |= 1u << s;
+		}
+	return hits;
+}
+
+/* Who goes next of those that may; SLOTS: nobody. */
+static uint32_t choose(const struct npu_model *m, const struct channel *c,
+		       const struct arb_cfg *cfg, const struct turn *t, uint32_t may,
+		       uint32_t *top, bool *passes)
+{
+	struct timing n = timing_of(m);
+	int32_t stay = STAY * (int32_t)(n.nrp + n.nrcd + n.ncl), least = 0;
+	uint32_t hits = 0, can, who = SLOTS;
+
+	*top = may;
+	*passes = false;
+	if (cfg->mode == NPU_ARB_TURNS)
+		*top = t->open && t->slot < m->shape.slots ? may & 1u << t->slot : 0;
+	else if (m->prio)
+		*top = by_prio(m, may);
+	if (cfg->mode == NPU_ARB_HITS && c->passed < cfg->pass)
+		hits = open_rows(m, c, *top);
+	*passes = hits && *top != hits;
+	can = hits ? hits : *top;
+	if (can && !(can & (can - 1)))
+		return (uint32_t)__builtin_ctz(can);
+	for (uint32_t s = 0; s < m->shape.slots; s++) {
+		int32_t key = c->charge[s] - (s == c->last ? stay : 0);
+
+		if (can >> s & 1u && (who == SLOTS || key < least)) {
+			who = s;
+			least = key;
+		}
+	}
+	return who;
+}
+
+static void charge(const struct npu_model *m, struct channel *c, uint32_t who,
+		   uint32_t top, const struct request *q)
+{
+	struct timing n = timing_of(m);
+	int32_t credit = CREDIT * (int32_t)(n.nrp + n.nrcd + n.ncl), base;
+	uint32_t bank = bank_of(m, q->lline), row = row_of(m, q->lline);
+	int64_t change = 0, ago = c->charged - c->used[bank], cost = q->beats;
+	uint32_t kind = NPU_CHAN_CH_HITS_OFF;
+
+	if (!(c->open >> bank & 1u)) {
+		kind = NPU_CHAN_CH_CLOSED_OFF; /* long ago: hidden */
+	} else if (c->row[bank] != row) {
+		kind = NPU_CHAN_CH_CONFLICTS_OFF;
+		change = n.nrp + n.nrcd;
+	}
+	if (change > ago)
+		cost += change - ago;
+	c->charge[who] += (int32_t)cost;
+	base = c->charge[who];
+	for (uint32_t s = 0; s < m->shape.slots; s++)
+		if (top >> s & 1u && c->charge[s] < base)
+			base = c->charge[s];
+	for (uint32_t s = 0; base > 0 && s < m->shape.slots; s++) {
+		c->charge[s] -= base;
+		if (c->charge[s] < -credit)
+			c->charge[s] = -credit;
+	}
+	c->charged += cost;
+	c->used[bank] = c->charged;
+	c->count[q->we]++;
+	c->count[kind >> 2]++;
+	c->count[NPU_CHAN_CH_BEATS_OFF >> 2] += q->beats;
+	c->count[8 + who] += q->beats;
+}
+
+/* ---- npu_dram --------------------------------------------------------------------------- */
+
+static void effect(struct npu_model *m, const struct request *q)
+{
+	struct slot *s = &m->slot[q->slot];
+
+	if (q->we) {
+		if (q->fence)
+			memory_write(m, q->pa, &s->fence, 8);
+	} else if (q->tag == TAG_DESC) {
+		memory_read(m, q->pa & ~63u, s->line, 64);
+	} else if (q->tag == TAG_WAIT) {
+		memory_read(m, q->pa, &s->waited, 8);
+	} else if (q->tag == TAG_WALK) {
+		memory_read(m, q->pa & ~63u, s->mmu.walk_line, 64);
+	}
+}
+
+static bool dram_ready(const struct npu_model *m, const struct channel *c)
+{
+	struct timing n = timing_of(m);
+
+	return c->fly_wp - c->fly_rp < 32 &&
+	       c->bus_free <= m->cycle + n.nrp + n.nrcd + (n.ncl ? n.ncl : 1);
+}
+
+static void dram_take(struct npu_model *m, struct channel *c, const struct request *q)
+{
+	struct timing n = timing_of(m);
+	uint32_t bank = bank_of(m, q->lline), row = row_of(m, q->lline);
+	uint64_t ncl = n.ncl ? n.ncl : 1;
+	uint64_t col = c->free[bank] > m->cycle ? c->free[bank] : m->cycle, data, done;
+
+	if (!(c->open >> bank & 1u))
+		col += n.nrcd;
+	else if (c->row[bank] != row)
+		col += n.nrp + n.nrcd;
+	data = col + ncl > c->bus_free ? col + ncl : c->bus_free;
+	done = data + q->beats > m->cycle + LEAST ? data + q->beats : m->cycle + LEAST;
+	c->open |= 1u << bank;
+	c->row[bank] = row;
+	c->free[bank] = data - ncl + q->beats;
+	c->bus_free = data + q->beats;
+	c->fly[c->fly_wp++ & 31u] = (struct flight){done, *q};
+}
+
+/* ---- a channel's cycle ---------------------------------------------------------------------- */
+
+static void answer(struct back *b, uint32_t c, const struct request *q, bool denied)
+{
+	b->fifo[c][b->wp[c]++ & 15u] = (struct response){
+		.v = true, .denied = denied, .we = q->we, .tag = q->tag};
+	b->have |= 1u << c;
+}
+
+static void pop(struct channel *c, uint32_t s)
+{
+	c->rp[s]++;
+	if (c->rp[s] == c->wp[s])
+		c->pend &= ~(1u << s);
+}
+
+static void took(struct back *b, uint32_t c)
+{
+	b->out[c]++;
+	b->any_out++;
+}
+
+static void channel_step(struct npu_model *m, uint32_t i, const struct turn *turn)
+{
+	struct channel *c = &m->channel[i];
+	uint32_t may = 0, gone = 0, top, who = SLOTS, mine = SLOTS;
+	const struct arb_cfg *cfg = arb_of(m, i);
+	bool passes = false;
+
+	for (uint32_t left = c->pend; left; left &= left - 1) {
+		uint32_t s = (uint32_t)__builtin_ctz(left);
+		bool ok = m->slot[s].ch_mask >> i & 1u || front(c, s)->walk;
+
+		if (m->slot[s].back.out[i] >= 16)
+			continue;
+		if (ok)
+			may |= 1u << s;
+		else
+			gone |= 1u << s;
+	}
+	if (c->rsp_v)
+		mine = c->rsp.slot;
+	if (may && dram_ready(m, c))
+		who = choose(m, c, cfg, turn, may, &top, &passes);
+	if (mine != SLOTS) {
+		answer(&m->slot[mine].back, i, &c->rsp, false);
+		gone &= ~(1u << mine);
+	}
+	if (who != SLOTS) {
+		const struct request *q = front(c, who);
+
+		charge(m, c, who, top, q);
+		c->last = who;
+		c->passed = passes ? (c->passed + 1) & 15u : 0;
+		took(&m->slot[who].back, i);
+	}
+	if (gone) {
+		uint32_t s = (uint32_t)__builtin_ctz(gone);
+
+		took(&m->slot[s].back, i);
+		answer(&m->slot[s].back, i, front(c, s), true);
+		pop(c, s);
+	}
+	c->rsp_v = false;
+	if (c->fly_wp != c->fly_rp && c->fly[c->fly_rp & 31u].done <= m->cycle + BACK) {
+		c->rsp = c->fly[c->fly_rp++ & 31u].req;
+		c->rsp_v = true;
+		effect(m, &c->rsp);
+	}
+	if (who != SLOTS) {
+		dram_take(m, c, front(c, who));
+		pop(c, who);
+	}
+	if (turn->close && cfg->mode == NPU_ARB_TURNS)
+		c->open = 0;
+	if (!c->pend && c->fly_wp == c->fly_rp && !c->rsp_v)
+		m->busy_channels &= ~(1u << i);
+}
+
+/* ---- npu_return ------------------------------------------------------------------------------- */
+
+static struct response back_step(struct back *b, uint32_t have)
+{
+	uint32_t above = have & ~((2u << b->last) - 1u);
+	uint32_t c = (uint32_t)__builtin_ctz(above ? above : have);
+	struct response r = b->fifo[c][b->rp[c]++ & 15u];
+
+	if (b->rp[c] == b->wp[c])
+		b->have &= ~(1u << c);
+	b->out[c]--;
+	b->any_out--;
+	b->last = c;
+	return r;
+}
+
+void mem_step(struct npu_model *m)
+{
+	struct turn turn = {0};
+	struct response rsp[SLOTS];
+	uint32_t have[SLOTS], before = m->busy_channels;
+
+	if (turns(m)) {
+		turn = turn_step(m);
+		before = (1u << m->shape.channels) - 1;
+	}
+	for (uint32_t s = 0; s < m->shape.slots; s++) {
+		have[s] = m->slot[s].back.have;
+		rsp[s].v = false;
+	}
+	for (uint32_t left = before; left; left &= left - 1)
+		channel_step(m, (uint32_t)__builtin_ctz(left), &turn);
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
+		struct slot *s = &m->slot[i];
+		struct request *q = &s->mmu.req;
+
+		if (s->acc && m->ideal) {
+			effect(m, q);
+			rsp[i] = (struct response){.v = true, .we = q->we, .tag = q->tag};
+		} else {
+			if (have[i])
+				rsp[i] = back_step(&s->back, have[i]);
+			if (s->acc) {
+				struct channel *c = &m->channel[q->channel];
+
+				c->fifo[i][c->wp[i]++ & 15u] = *q;
+				c->pend |= 1u << i;
+				m->busy_channels |= 1u << q->channel;
+			}
+		}
+		if (m->limited >> i & 1u)
+			bucket_step(m, s);
+	}
+	/* The slots' step comes next, and sees what came with the last cycle. */
+	for (uint32_t i = 0; i < m->shape.slots; i++)
+		m->slot[i].next_rsp = rsp[i];
+}
+
+bool mem_busy(const struct npu_model *m)
+{
+	for (uint32_t i = 0; i < m->shape.slots; i++)
+		if (m->slot[i].back.any_out || m->slot[i].rsp.v)
+			return true;
+	return m->busy_channels != 0;
+}
+
+void mem_snapshot(struct npu_model *m)
+{
+	for (uint32_t i = 0; i < m->shape.channels; i++)
+		memcpy(m->channel[i].shadow, m->channel[i].count,
+		       sizeof(m->channel[i].count));
+}

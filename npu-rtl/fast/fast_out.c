@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fast_out.c - npu_conv_out: output tiles and their stores. */
+#include "fast.h"
+
+bool out_full(const struct out *o, const struct tile *t)
+{
+	return o->live >= (t->quad ? 4u : 2u) ||
+	       (o->live && (t->quad != o->quad || t->out32 != o->out32));
+}
+
+bool out_store(const struct out *o, uint32_t *va, uint32_t *len)
+{
+	*va = o->st_va + o->st_at;
+	*len = o->st_bytes - o->st_at > 32 ? 32 : o->st_bytes - o->st_at;
+	return o->st_v;
+}
+
+/* tile: one begins, or NULL; row: a row of outputs comes; stored: what out_store says is
+ * taken.  Whether that row is the last of its operation. */
+bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
+	      bool stored, bool retire)
+{
+	const struct tile *in = &o->tile[o->in_tid & 3u],
+			  *out = &o->tile[o->out_tid & 3u];
+	const struct tile *next = &o->tile[(o->out_tid + 1) & 3u];
+	uint32_t len = o->st_bytes - o->st_at > 32 ? 32 : o->st_bytes - o->st_at;
+	bool two = out->pair, row_end = stored && o->st_at + len == o->st_bytes;
+	bool here = (o->done > two || (o->done == two && o->in_t > o->out_t)) &&
+		    o->live && out->seq == (head & 3u);
+	bool read = here && (!o->st_v || row_end), in_last = row && o->in_t + 1 == in->t;
+	bool out_last = read && o->out_t + 1 == out->t, op_done = in_last && in->ends;
+
+	o->end = (o->end && !retire) || (o->st_v && row_end && o->st_end);
+	if (read) {
+		uint32_t va = o->out_t ? o->va : out->addr;
+
+		o->st_va = va;
+		o->va = va + out->ldd;
+		o->st_bytes = out->out32 ? out->nc * 4 : out->nc + (two ? next->nc : 0);
+		o->st_end = out_last && (out->ends || (two && next->ends));
+		o->st_at = 0;
+		o->st_v = true;
+		o->out_t = out_last ? 0 : o->out_t + 1;
+	} else if (stored) {
+		o->st_at += len;
+		o->st_v = o->st_v && !row_end;
+	}
+	if (row)
+		o->in_t = in_last ? 0 : o->in_t + 1;
+	o->live += tile != NULL;
+	o->done += in_last;
+	o->in_tid += in_last;
+	if (out_last) {
+		o->live -= 1 + two;
+		o->done -= 1 + two;
+		o->out_tid += 1 + two;
+	}
+	if (tile) {
+		o->tile[tile->tid] = *tile;
+		o->quad = tile->quad;
+		o->out32 = tile->out32;
+	}
+	return op_done;
+}
+
+void out_kill(struct out *o)
+{
+	o->end = false;
+	o->st_v = false;
+	o->in_t = o->out_t = 0;
+	o->in_tid = o->out_tid = 0;
+	o->live = o->done = 0;
+}

@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fast_slot.c - npu_slot: descriptors one after the other, the slot's registers and
+ * counters, around fast_conv.c, fast_vec.c and fast_mmu.c. */
+#include "fast.h"
+
+#include <string.h>
+
+#include "npu_golden.h"
+
+/* What a cycle finds out before anything of it changes. */
+struct now {
+	bool array, vec, conv_on, vec_on;
+	bool wr_ring, wr_preempt, wr_resume;
+	bool kill_now, fault_now, denied, mmu_now, late_now, dec_fault, flush, kill;
+	bool retire, next_v, ahead_start, conv_start, vec_start;
+	uint32_t count; /* operations of the array under way */
+	/* memory */
+	struct ask ask;
+	int client;
+	struct piece piece;
+	bool pushed, act, stored_conv, stored_vec, stored_fence, granted_store,
+		granted_desc;
+	bool st_last, st_free;
+	uint32_t st_piece;
+};
+
+/* Of the sequencer, as the last cycle left it. */
+struct slot_was {
+	enum state state;
+	uint32_t stop, pending, stores;
+	bool next_v, next_ask, st_v, q_sent, wait_ok, late_v;
+};
+
+static bool is_array(const struct slot *s)
+{
+	return s->op == NPU_OP_GEMM || s->op == NPU_OP_CONV;
+}
+
+static uint32_t next_off(const struct slot *s)
+{
+	if (s->state == S_IDLE || s->state == S_FETCH)
+		return 0;
+	return conv_busy(&s->conv) ? (s->conv.in - s->conv.head) & 3u : 1;
+}
+
+bool slot_idle(const struct slot *s)
+{
+	return (s->state == S_STOPPED ||
+		(s->state == S_IDLE && s->head == s->tail && !s->drain)) &&
+	       !s->pending && !s->mmu.ask_v && !s->mmu.req.v;
+}
+
+bool slot_quiet(const struct npu_model *m, const struct slot *s)
+{
+	return conv_quiet(m, &s->conv) && !conv_busy(&s->conv);
+}
+
+/* ---- what stops it ------------------------------------------------------------------------ */
+
+static void find_stop(struct slot *s, struct now *n, const struct access *a)
+{
+	const struct mmu *u = &s->mmu;
+	const struct conv *v = &s->conv;
+	bool stopping = s->state == S_STOPPING || s->state == S_STOPPED;
+
+	n->wr_ring = a->v && a->offset == NPU_SLOT_RING_BASE_OFF;
+	n->wr_preempt = a->v && a->offset == NPU_SLOT_PREEMPT_OFF;
+	n->wr_resume = a->v && a->offset == NPU_SLOT_RESUME_OFF;
+	n->kill_now = n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_KILL && !stopping;
+	n->denied = s->rsp.v && s->rsp.denied && !stopping;
+	n->dec_fault =
+		s->state == S_DECODE && (s->bad_kind || (n->array && !s->rect.rows));
+	if (u->fault)
+		n->mmu_now = u->ask.tag == TAG_DESC
+				     ? s->state == S_IDLE || s->state == S_FETCH
+				     : u->ask.seq == (v->head & 3u);
+	if (s->late_v)
+		n->late_now =
+			s->late_desc ? s->state == S_FETCH
+				     : s->state == S_RUN && s->late_seq == (v->head & 3u);
+	n->fault_now = n->mmu_now || n->late_now || n->dec_fault || n->denied ||
+		       (n->conv_on && conv_busy(v) && v->stuck) ||
+		       (v->stray && v->stray_seq == (v->head & 3u)) ||
+		       (n->vec_on && s->vec.empty);
+	n->retire = s->state == S_DONE && n->array;
+	n->flush = n->retire && s->drain && n->count > 1;
+	n->kill = n->kill_now || n->fault_now || n->wr_ring || n->flush;
+}
+
+static void find_start(struct slot *s, struct now *n)
+{
+	bool takes = s->state == S_DECODE && !n->dec_fault;
+
+	n->next_v = s->next_v && s->state == S_RUN && n->array;
+	n->ahead_start = n->next_v && ahead_known(&s->ahead, n->next_v) &&
+			 !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
+			 !s->bad_kind && !s->drain && !s->late_v && !n->kill;
+	n->conv_start = (takes && n->array) || n->ahead_start;
+	n->vec_start = takes && n->vec;
+}
+
+/* ---- the memory port -------------------------------------------------------------------------- */
+
+static bool ask_fetch(const struct slot *s, struct now *n, struct ask *ask)
+{
+	const struct conv *v = &s->conv;
+
+	if (conv_busy(v) && v->pushes)
+		n->piece = v->piece;
+	else if (!conv_busy(v) && n->vec_on && s->vec.push)
+		n->piece = s->vec.piece;
+	else
+		return false;
+	return fetch_ask(&s->fetch, &n->piece, ask);
+}
+
+static void ask_of(const struct slot *s, int client, bool desc_ask, uint32_t st_piece,
+		   struct ask *ask)
+{
+	uint32_t entry = (s->head + next_off(s)) & ~(~0u << s->ring_log2);
+
+	if (client == ACT)
+		*ask = (struct ask){.va = s->conv.act.va & ~63u,
+				    .len = 64,
+				    .tag = (uint16_t)(TAG_ACT | s->conv.act.tail)};
+	else if (client == STORE)
+		*ask = (struct ask){.we = true,
+				    .fence = s->st_fence,
+				    .va = s->st_va,
+				    .len = (uint8_t)st_piece,
+				    .tag = TAG_STORE};
+	else if (desc_ask)
+		*ask = (struct ask){
+			.va = s->ring_base + entry * 64, .len = 64, .tag = TAG_DESC};
+	else
+		*ask = (struct ask){
+			.va = NPU_GET(s->desc, ADDR_A) & ~7u, .len = 8, .tag = TAG_WAIT};
+}
+
+static void find_memory(const struct npu_model *m, struct slot *s, struct now *n)
+{
+	const struct conv *v = &s->conv;
+	struct mmu *u = &s->mmu;
+	bool desc_ask = s->next_ask && !s->next_sent;
+	uint32_t asks = 0, urgent = 0, seq = v->head;
+	struct ask fetch = {0};
+
+	n->st_piece = 64 - (s->st_va & 63u);
+	if (n->st_piece > s->st_len)
+		n->st_piece = s->st_len;
+	n->st_last = n->st_piece == s->st_len;
+	n->client = CLIENTS;
+	if (u->fault && !n->mmu_now)
+		u->next = true;
+	if (u->next) {
+		asks |= (uint32_t)ask_fetch(s, n, &fetch) << FETCH;
+		asks |= (uint32_t)(n->conv_on && v->a_req) << ACT;
+		asks |= (uint32_t)s->st_v << STORE;
+		asks |= (uint32_t)(desc_ask || s->state == S_WAIT_ASK) << SEQ;
+		if (n->conv_on) {
+			urgent |=
+				(uint32_t)(conv_busy(v) &&
+					   ((v->weights_n ^ v->head) & 3u) == 0 &&
+					   s->fetch.ready - s->fetch.head < m->shape.rows)
+				<< FETCH;
+			urgent |= (uint32_t)v->stall_a << ACT;
+			urgent |= (uint32_t)v->stall_out << STORE;
+		}
+		n->client = mmu_choose(u, asks, urgent);
+	}
+	if (n->client == FETCH) {
+		n->ask = fetch;
+		n->pushed = fetch_last(&s->fetch, &n->piece);
+		seq = v->weights_n;
+	} else if (n->client != CLIENTS) {
+		ask_of(s, n->client, desc_ask, n->st_piece, &n->ask);
+		if (n->client == ACT)
+			seq = v->rows_n - 1;
+	}
+	n->ask.seq = seq & 3u;
+	n->act = n->client == ACT;
+	n->granted_store = n->client == STORE;
+	n->granted_desc = n->client == SEQ && desc_ask;
+	n->st_free = !s->st_v || (n->granted_store && n->st_last);
+	n->stored_conv = n->st_free && v->out.st_v;
+	n->stored_vec = n->st_free && !v->out.st_v && n->vec_on && s->vec.waiting;
+	n->stored_fence = n->st_free && !v->out.st_v && !n->stored_vec &&
+			  s->state == S_WRITE && !s->q_sent;
+}
+
+/* ---- stores: from either unit or the sequencer, cut at line ends ------------------------------ */
+
+static void store_step(const struct npu_model *m, struct slot *s, const struct now *n)
+{
+	if (n->granted_store) {
+		s->st_v = !n->st_last;
+		s->st_va += n->st_piece;
+		s->st_len -= n->st_piece;
+	}
+	if (n->stored_conv) {
+		out_store(&s->conv.out, &s->st_va, &s->st_len);
+		s->st_fence = false;
+		s->st_v = true;
+	} else if (n->stored_vec) {
+		vec_store(&s->vec, s->desc, &s->st_va, &s->st_len);
+		s->st_fence = false;
+		s->st_v = true;
+	} else if (n->stored_fence) {
+		s->st_va = NPU_GET(s->desc, ADDR_D);
+		s->st_len = 8;
+		s->st_fence = true;
+		s->st_v = true;
+		s->fence = s->op == NPU_OP_TIMESTAMP
+				   ? m->cycle
+				   : (uint64_t)NPU_GET(s->desc, SVALUE_HI) << 32 |
+					     NPU_GET(s->desc, SVALUE_LO);
+	}
+	s->q_sent = s->state == S_WRITE && (s->q_sent || n->stored_fence);
+	if (n->kill)
+		s->st_v = false;
+}
+
+/* ---- sequencer ---------------------------------------------------------------------------------- */
+
+static void late_step(struct slot *s, const struct now *n, bool stopping)
+{
+	const struct mmu *u = &s->mmu;
+	bool desc = u->ask.tag == TAG_DESC;
+	uint32_t head = s->conv.head;
+
+	if (u->fault && !n->mmu_now &&
+	    (!s->late_v ||
+	     (!desc && (s->late_desc ||
+			((u->ask.seq - head) & 3u) < ((s->late_seq - head) & 3u))))) {
+		s->late_v = true;
+		s->late_desc = desc;
+		s->late_seq = u->ask.seq;
+		s->late_kind = u->kind;
+		s->late_va = u->ask.va;
+	}
+	if (n->kill || stopping)
+		s->late_v = false;
+}
+
+static void desc_comes(struct slot *s)
+{
+	if (s->rsp.tag == TAG_DESC) {
+		memcpy(s->next, s->line, sizeof(s->next));
+		s->next_kind = npu_golden_check(s->next, &s->next_word);
+		s->next_v = true;
+		s->next_ask = false;
+	} else {
+		s->wait_ok = s->waited >= ((uint64_t)NPU_GET(s->desc, SVALUE_HI) << 32 |
+					   NPU_GET(s->desc, SVALUE_LO));
+	}
+}
+
+static void stop_drained(struct slot *s)
+{
+	s->state = S_STOPPING;
+	s->stop = NPU_STATE_DRAINED;
+}
+
+/* After SDecode. */
+static enum state begun(const struct slot *s)
+{
+	switch (s->op) {
+	case NPU_OP_NOP:
+		return S_DONE;
+	case NPU_OP_SIGNAL:
+	case NPU_OP_TIMESTAMP:
+		return S_WRITE;
+	case NPU_OP_WAIT:
+		return S_WAIT_ASK;
+	default:
+		return S_RUN;
+	}
+}
+
+static void done(struct npu_model *m, struct slot *s, const struct now *n, bool next_v)
+{
+	retire_effect(m, s);
+	s->count[CNT_DESCS]++;
+	if (m->desc)
+		m->desc(m->desc_user, s->id, s->head);
+	s->head++;
+	s->irq_signal = s->op == NPU_OP_SIGNAL && NPU_GET(s->desc, F_IRQ);
+	s->state = n->array && n->count > 1 ? S_RUN
+		   : next_v && !s->drain    ? S_FETCH
+					    : S_IDLE;
+	if (n->flush)
+		stop_drained(s);
+}
+
+static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
+		       const struct slot_was *was)
+{
+	const struct conv *v = &s->conv;
+	bool m_busy = s->mmu.ask_v || s->mmu.req.v;
+	bool stop_here = s->drain && (s->state == S_IDLE || s->state == S_WAIT_PAUSE);
+
+	switch (s->state) {
+	case S_IDLE:
+		if (stop_here)
+			stop_drained(s);
+		else if (s->head != s->tail)
+			s->state = S_FETCH;
+		break;
+	case S_FETCH:
+		if (was->next_v) {
+			memcpy(s->desc, s->next, sizeof(s->desc));
+			s->op = NPU_GET(s->desc, OPCODE);
+			s->next_v = false;
+			s->state = S_DECODE;
+		}
+		break;
+	case S_DECODE:
+		s->state = begun(s);
+		break;
+	case S_RUN:
+		if (!n->array) {
+			if (!vec_busy(&s->vec) && !was->st_v)
+				s->state = S_FLUSH;
+		} else if (v->out.end && !was->st_v && !was->stores) {
+			s->state = n->count > 1 || n->ahead_start ? S_DONE : S_FLUSH;
+		}
+		break;
+	case S_WRITE:
+		if (was->q_sent && !was->st_v)
+			s->state = S_FLUSH;
+		break;
+	case S_FLUSH:
+		if ((!conv_busy(v) || (v->out.end && n->count == 1)) &&
+		    !vec_busy(&s->vec) && !was->st_v && !m_busy && !was->pending &&
+		    !was->next_ask)
+			s->state = S_DONE;
+		break;
+	case S_WAIT_ASK:
+		if (n->client == SEQ && !n->granted_desc)
+			s->state = S_WAIT_RSP;
+		break;
+	case S_WAIT_RSP:
+		if (!was->pending && !m_busy) {
+			s->state = was->wait_ok ? S_DONE : S_WAIT_PAUSE;
+			s->pause = 0;
+		}
+		break;
+	case S_WAIT_PAUSE:
+		if (stop_here)
+			stop_drained(s);
+		else if (s->pause == 15)
+			s->state = S_WAIT_ASK;
+		s->pause = (s->pause + 1) & 15u;
+		break;
+	case S_DONE:
+		done(m, s, n, was->next_v);
+		break;
+	case S_STOPPING:
+		if (!was->pending && !m_busy) {
+			s->state = S_STOPPED;
+			if (s->stop == NPU_STATE_FAULT)
+				s->irq_fault = true;
+			else
+				s->irq_quiet = true;
+		}
+		break;
+	case S_STOPPED:
+		break;
+	}
+}
+
+/* ---- registers ------------------------------------------------------------------------------------ */
+
+static void fault_step(struct slot *s, const struct now *n)
+{
+	const struct conv *v = &s->conv;
+
+	s->fault_desc = s->head;
+	if (n->late_now || n->mmu_now) {
+		s->fault_kind = n->late_now ? s->late_kind : s->mmu.kind;
+		s->fault_addr = n->late_now ? s->late_va : s->mmu.ask.va;
+	} else if (n->denied) {
+		s->fault_kind = NPU_FAULT_CHANNEL;
+		s->fault_addr = ~0u;
+	} else if (n->dec_fault) {
+		s->fault_kind = s->bad_kind ? s->bad_kind : NPU_FAULT_NO_UNITS;
+		s->fault_addr = s->bad_word;
+	} else {
+		s->fault_kind = NPU_FAULT_FIELD;
+		s->fault_addr = v->stray && v->stray_seq == (v->head & 3u)
+					? NPU_DESC_ADDR_P_WORD
+				: n->conv_on && v->stuck ? NPU_DESC_SPS_WORD
+							 : NPU_DESC_PT_WORD;
+	}
+}
+
+static void access_step(struct npu_model *m, struct slot *s, const struct now *n,
+			const struct access *a, const struct slot_was *was)
+{
+	bool m_busy = s->mmu.ask_v || s->mmu.req.v, quiet;
+
+	if (a->v && a->offset == NPU_SLOT_TAIL_OFF)
+		s->tail = a->value;
+	if (a->v && a->offset == NPU_SLOT_RING_LOG2_OFF)
+		s->ring_log2 = a->value & 15u;
+	if (n->wr_preempt && was->state != S_STOPPED) {
+		s->timing = true;
+		s->preempt_cycles = 0;
+	} else if (s->timing) {
+		quiet = slot_quiet(m, s) && !n->conv_start;
+		s->preempt_cycles++;
+		if (quiet &&
+		    (!s->drain || was->state == S_STOPPING || was->state == S_STOPPED))
+			s->timing = false;
+	}
+	if (n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_DRAIN)
+		s->drain = true;
+	if (n->wr_resume && was->state == S_STOPPED && s->stop != NPU_STATE_FAULT) {
+		s->state = S_IDLE;
+		s->drain = false;
+	}
+	if (n->kill_now || n->fault_now) {
+		s->state = S_STOPPING;
+		s->stop = n->kill_now ? NPU_STATE_KILLED : NPU_STATE_FAULT;
+	}
+	if (n->fault_now && !n->kill_now)
+		fault_step(s, n);
+	if (n->kill)
+		s->next_v = s->next_ask = s->next_sent = false;
+	if (n->wr_ring) {
+		s->ring_base = a->value;
+		s->head = s->tail = 0;
+		s->fault_kind = NPU_FAULT_NONE;
+		s->drain = false;
+		s->state = S_STOPPING;
+		s->stop = NPU_STATE_IDLE;
+	} else if (was->state == S_STOPPING && was->stop == NPU_STATE_IDLE &&
+		   !was->pending && !m_busy && !n->kill_now) {
+		s->state = S_IDLE;
+		s->irq_quiet = false;
+	}
+}
+
+/* ---- counters -------------------------------------------------------------------------------------- */
+
+static void count_step(struct slot *s, const struct now *n)
+{
+	const struct conv *v = &s->conv;
+	uint32_t class = CNT_STALL_SEQ;
+	bool conv = n->conv_on;
+
+	if ((conv && v->row) || (n->vec_on && s->vec.work))
+		class = CNT_ACTIVE;
+	else if (conv && v->stall_bank)
+		class = CNT_STALL_BANK;
+	else if (conv && v->stall_a)
+		class = CNT_STALL_A;
+	else if (conv && v->stall_w)
+		class = CNT_STALL_W;
+	else if (conv && v->stall_out)
+		class = CNT_STALL_OUT;
+	else if (s->state == S_STOPPED || (s->state == S_IDLE && s->head == s->tail) ||
+		 s->state == S_WAIT_PAUSE)
+		class = CNT_IDLE;
+	s->count[class]++;
+	if (s->acc)
+		s->count[s->mmu.req.we ? CNT_WRITE : CNT_READ] += s->mmu.req.beats;
+}
+
+/* Idle cycles of a slot that sleeps are not counted as they pass. */
+void slot_snapshot(const struct npu_model *m, struct slot *s)
+{
+	uint64_t others = 0;
+
+	s->count[CNT_CYCLES] = m->cycle;
+	for (uint32_t i = CNT_ACTIVE; i <= CNT_STALL_SEQ; i++)
+		others += s->count[i];
+	s->count[CNT_IDLE] = m->cycle - others - s->count[CNT_STALL_BANK];
+	memcpy(s->shadow, s->count, sizeof(s->shadow));
+}
+
+uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t offset)
+{
+	uint32_t at = (offset - NPU_SLOT_CNT_CYCLES_OFF) / 4, code = NPU_STATE_RUN;
+
+	if (offset >= NPU_SLOT_CNT_CYCLES_OFF && at < 2 * COUNTERS)
+		return (uint32_t)(s->shadow[at / 2] >> 32 * (at % 2));
+	switch (offset) {
+	case NPU_SLOT_RING_BASE_OFF:
+		return s->ring_base;
+	case NPU_SLOT_RING_LOG2_OFF:
+		return s->ring_log2;
+	case NPU_SLOT_HEAD_OFF:
+		return s->head;
+	case NPU_SLOT_TAIL_OFF:
+		return s->tail;
+	case NPU_SLOT_STATUS_OFF:
+		if (s->state == S_IDLE && s->head == s->tail)
+			code = NPU_STATE_IDLE;
+		if (s->state == S_STOPPING)
+			code = NPU_STATE_STOPPING;
+		if (s->state == S_STOPPED)
+			code = s->stop;
+		return NPU_REG_BITS(STATUS_STATE, code) |
+		       NPU_REG_BITS(STATUS_QUIET,
+				    slot_quiet(m, s) && s->state != S_DECODE) |
+		       NPU_REG_BITS(STATUS_PENDING, s->pending != 0) |
+		       NPU_REG_BITS(STATUS_WAITING, s->state == S_WAIT_PAUSE ||
+							    s->state == S_WAIT_ASK ||
+							    s->state == S_WAIT_RSP);
+	case NPU_SLOT_PREEMPT_CYCLES_OFF:
+		return s->preempt_cycles;
+	case NPU_SLOT_FAULT_KIND_OFF:
+		return s->fault_kind;
+	case NPU_SLOT_FAULT_ADDR_OFF:
+		return s->fault_addr;
+	case NPU_SLOT_FAULT_DESC_OFF:
+		return s->fault_desc;
+	default:
+		return 0;
+	}
+}
+
+/* ---- a cycle ------------------------------------------------------------------------------------------ */
+
+static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
+{
+	const struct piece *asked = n->client == FETCH ? &n->piece : NULL;
+	bool conv = conv_busy(&s->conv);
+	bool pops = n->conv_on && conv && conv_pops(&s->conv);
+
+	pops = pops || (n->vec_on && !conv && s->vec.pop);
+	ahead_step(s, n->conv_start && !n->ahead_start, n->ahead_start, n->next_v,
+		   n->kill);
+	if (n->conv_on)
+		conv_step(m, s, n->pushed && conv, n->act, n->stored_conv, n->retire);
+	if (n->vec_on)
+		vec_step(m, s, n->pushed && !conv, n->stored_vec, n->kill);
+	fetch_step(&s->fetch, &s->rsp, asked, pops);
+	if (n->vec_start && !n->kill)
+		s->vec.start = true;
+	if (n->conv_start) {
+		const uint32_t *d = n->ahead_start ? s->next : s->desc;
+
+		memcpy(s->run[s->conv.in & 3u], d, 64);
+		conv_start(&s->conv, d, s->rect, n->ahead_start && s->ahead.behind);
+	}
+	if (n->kill) {
+		conv_kill(&s->conv);
+		s->fetch.head = s->fetch.ready = s->fetch.tail = s->fetch.part = 0;
+	}
+}
+
+static void sequencer_step(struct npu_model *m, struct slot *s, const struct now *n,
+			   const struct access *a, const struct slot_was *was)
+{
+	bool wants = (s->state == S_IDLE && s->head != s->tail) ||
+		     (s->state == S_RUN && s->head + next_off(s) != s->tail);
+
+	s->irq_signal = s->irq_fault = s->irq_quiet = false;
+	s->pending += (uint32_t)s->acc - (uint32_t)s->rsp.v;
+	s->stores += (uint32_t)n->granted_store - (uint32_t)(s->rsp.v && s->rsp.we);
+	if (n->kill || s->state == S_STOPPING || s->state == S_STOPPED)
+		s->stores = 0;
+	if (!was->next_ask && !was->next_v && !s->drain && !was->late_v && wants) {
+		s->next_ask = true;
+		s->next_sent = false;
+	}
+	if (n->granted_desc)
+		s->next_sent = true;
+	if (s->mmu.fault && s->mmu.ask.tag == TAG_DESC && !n->mmu_now)
+		s->next_ask = false;
+	if (n->ahead_start)
+		s->next_v = false;
+	if (s->rsp.v && (s->rsp.tag == TAG_DESC || s->rsp.tag == TAG_WAIT) &&
+	    s->state != S_STOPPING)
+		desc_comes(s);
+	state_step(m, s, n, was);
+	if (was->state == S_DECODE)
+		s->wait_ok = false;
+	access_step(m, s, n, a, was);
+}
+
+static bool sleeps(const struct npu_model *m, const struct slot *s)
+{
+	return slot_idle(s) && !s->timing && !s->next_ask && !s->next_v &&
+	       !s->irq_signal && !s->irq_fault && !s->irq_quiet && !s->conv.act.count &&
+	       slot_quiet(m, s) && !vec_busy(&s->vec) && !s->st_v && !s->ahead.own &&
+	       !s->flush;
+}
+
+void slot_wake(const struct npu_model *m, struct slot *s)
+{
+	if (s->wake)
+		conv_advance(s, (uint32_t)(m->cycle - s->still_from));
+	s->wake = 0;
+}
+
+/* The sequencer waits for the operation, no memory request is under way or wanted, and
+ * whether the next operation may begin is settled. */
+static bool waits(const struct slot *s, const struct now *n)
+{
+	const struct ahead *a = &s->ahead;
+	const struct mmu *u = &s->mmu;
+
+	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc &&
+	       !s->rsp.v && !u->ask_v && !u->req.v && !s->pending && !s->stores &&
+	       !s->st_v && !s->next_ask &&
+	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
+	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
+	       a->what_2 == RANGE_NONE && (!n->next_v || a->step == 6) &&
+	       !n->ahead_start && !n->conv_start && !s->timing &&
+	       s->fetch.ready == s->fetch.tail && !s->fetch.part && !n->kill;
+}
+
+void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
+{
+	struct conv *v = &s->conv;
+	struct now n = {.array = is_array(s),
+			.vec = s->op == NPU_OP_VEC,
+			.conv_on = conv_busy(v) || v->act.count || v->apart ||
+				   v->gather.count || m->cycle <= v->in_array,
+			.vec_on = vec_busy(&s->vec),
+			.count = (v->in - v->head) & 3u};
+	struct slot_was was;
+	uint32_t kind, word;
+
+	mmu_check(m, s);
+	if (n.conv_on)
+		conv_comb(m, s);
+	if (n.vec_on)
+		vec_comb(m, s);
+	find_stop(s, &n, a);
+	find_start(s, &n);
+	find_memory(m, s, &n);
+	count_step(s, &n);
+	s->quiet = slot_quiet(m, s) && !n.conv_start;
+
+	was = (struct slot_was){.state = s->state,
+				.stop = s->stop,
+				.pending = s->pending,
+				.stores = s->stores,
+				.next_v = s->next_v,
+				.next_ask = s->next_ask,
+				.st_v = s->st_v,
+				.q_sent = s->q_sent,
+				.wait_ok = s->wait_ok,
+				.late_v = s->late_v};
+	kind = NPU_FAULT_NONE;
+	word = 0;
+	if (s->next_v && (s->state == S_FETCH || (s->state == S_RUN && n.array))) {
+		kind = s->next_kind;
+		word = s->next_word;
+	}
+	/* what follows reads no unit's state of this cycle, then the units go on */
+	store_step(m, s, &n);
+	sequencer_step(m, s, &n, a, &was);
+	late_step(s, &n, was.state == S_STOPPING);
+	s->bad_kind = kind;
+	s->bad_word = word;
+	units_step(m, s, &n);
+	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask, n.kill);
+	s->flush = false;
+	s->asleep = sleeps(m, s);
+	if (n.conv_on && waits(s, &n)) {
+		uint32_t still = conv_still(m, s);
+
+		s->still_from = m->cycle + 1;
+		s->wake = still ? m->cycle + 1 + still : 0;
+	}
+}

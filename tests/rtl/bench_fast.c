@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_fast.c - engine "fast" against the RTL: the same random programs on every slot of
+ * both, beside each other on shared channels, stopped and resumed; the cycles each slot
+ * ends in, its counters, and memory byte by byte.
+ *
+ *   bench_fast [COUNT [SEED [SHAPE [RTL]]]]
+ *   bench_fast figures [COUNT [SEED [SHAPE [RTL]]]]
+ *
+ * RTL is the RTL's model where it has another name than SHAPE.  Case i has the seed SEED
+ * + i.  Every fourth is stopped in the middle, by a KILL or a DRAIN.  A case's error is
+ * that of the slot whose cycles, from the first doorbell to its last descriptor, are most
+ * wrong; one beyond 1 % fails.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "work.h"
+
+#define JOBS    8u
+#define LIMIT   20000000u
+#define ALLOWED 0.01
+
+struct stop {
+	bool wanted;
+	uint32_t after, slot, mode;
+};
+
+/* What came of a case. */
+struct outcome {
+	uint32_t slots, started;
+	uint64_t cycles[RIG_SLOTS]; /* from the first doorbell to the slot's end */
+	struct rig_counters counters[RIG_SLOTS];
+};
+
+struct total {
+	uint64_t cases, exact, counters_differ, cycles;
+	double most, sum;
+	uint64_t below[4]; /* errors below 0.01 %, 0.1 %, 1 %, and the rest */
+};
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- a case ------------------------------------------------------------------------ */
+
+static void make_program(struct rig *r, uint32_t s, bool array, struct rng *g)
+{
+	uint32_t descs[JOBS][16], want = rng_range(g, 1, JOBS);
+	const struct rig_space *sp = &r->space[s];
+
+	for (uint32_t i = 0; i < want && WORK_SPACE - sp->free_va > 2 * WORK_ROOM; i++) {
+		work_desc(r, s, descs[i], array, g);
+		work_connect(descs, i, g);
+		rig_push(r, s, descs[i]);
+		rig_golden(r, s);
+	}
+	rig_push_stamp(r, s);
+	rig_push_end(r, s);
+}
+
+/* Stops a slot, waits until it has, and lets it go on. */
+static void interrupt(struct rig *r, const struct stop *stop)
+{
+	uint32_t status = NPU_SLOT_ADDR(stop->slot, STATUS), state;
+
+	rig_run(r, stop->after);
+	rig_write(r, NPU_SLOT_ADDR(stop->slot, PREEMPT), stop->mode);
+	do {
+		rig_run(r, 64);
+		state = NPU_REG_GET(rig_reg(r, status), STATUS_STATE);
+	} while (state != NPU_STATE_KILLED && state != NPU_STATE_DRAINED);
+	rig_write(r, NPU_SLOT_ADDR(stop->slot, RESUME), 1);
+}
+
+static void run_case(struct rig *r, uint64_t seed, struct outcome *o)
+{
+	struct rng g = {.state = seed * UINT64_C(0x2545F4914F6CDD1D)};
+	struct rig_memory cfg = work_memory(r, &g);
+	struct rig_rect rects[RIG_SLOTS];
+	struct stop stop;
+	uint64_t start;
+
+	memset(o, 0, sizeof(*o));
+	work_map(r, rects, &o->slots, &g);
+	rig_reset(r, &cfg);
+	CHECK(rig_map(r, rects, RIG_SLOTS) == NPU_MAP_OK, "map");
+	for (uint32_t s = 0; s < o->slots; s++) {
+		rig_space(r, s, WORK_SPACE, RIG_ALL);
+		rig_write(r, NPU_GLB_AT(SLOT_CTRL, s),
+			  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(&g) % 8 == 0));
+		make_program(r, s, rects[s].rows != 0, &g);
+	}
+	stop = (struct stop){.wanted = seed % 4 == 0,
+			     .after = rng_range(&g, 100, 20000),
+			     .slot = rng_range(&g, 0, o->slots - 1),
+			     .mode = rng_next(&g) % 2 ? NPU_PREEMPT_KILL
+						      : NPU_PREEMPT_DRAIN};
+	start = r->api->cycle(r->model);
+	for (uint32_t s = 0; s < o->slots; s++)
+		rig_bell(r, s);
+	if (stop.wanted)
+		interrupt(r, &stop);
+	rig_wait(r, (1u << o->slots) - 1, LIMIT);
+	for (uint32_t s = 0; s < o->slots; s++) {
+		char what[64];
+
+		snprintf(what, sizeof(what), "seed %llu, slot %u, engine %s",
+			 (unsigned long long)seed, s, r->api->engine);
+		rig_check(r, s, what);
+		o->cycles[s] = rig_stamp(r, s, 0) - start;
+		o->counters[s] = rig_counters(r, s, !stop.wanted);
+	}
+}
+
+static double error_of(uint64_t fast, uint64_t rtl)
+{
+	double e = ((double)fast - (double)rtl) / (double)rtl;
+
+	return e < 0 ? -e : e;
+}
+
+static void compare(uint64_t seed, const struct outcome *rtl, const struct outcome *fast,
+		    struct total *t)
+{
+	double most = 0;
+	bool same = true;
+
+	for (uint32_t s = 0; s < rtl->slots; s++) {
+		double e = error_of(fast->cycles[s], rtl->cycles[s]);
+
+		most = e > most ? e : most;
+		same = same && !memcmp(&rtl->counters[s], &fast->counters[s],
+				       sizeof(rtl->counters[s]));
+		t->cycles += rtl->cycles[s];
+	}
+	CHECK(most <= ALLOWED, "seed %llu: cycles are wrong by %.3f %%",
+	      (unsigned long long)seed, 100 * most);
+	t->cases++;
+	t->exact += most <= 0;
+	t->counters_differ += !same;
+	t->sum += most;
+	t->most = most > t->most ? most : t->most;
+	t->below[most < 0.0001 ? 0 : most < 0.001 ? 1 : most <= ALLOWED ? 2 : 3]++;
+}
+
+/* ---- speed ------------------------------------------------------------------------- */
+
+/* Seconds for jobs convolutions on each quarter of the machine, all at once; *cycles:
+ * how many they took. */
+static double busy(struct rig *r, uint32_t jobs, uint64_t *cycles)
+{
+	uint32_t h = r->api->rows / 2, w = r->api->cols / 2;
+	const struct rig_rect quarters[4] = {
+		{0, 0, h, w}, {0, w, h, w}, {h, 0, h, w}, {h, w, h, w}};
+	uint32_t slots = r->api->slots < 4 ? r->api->slots : 4, desc[16];
+	struct rig_memory cfg = rig_channels(r->api->channels);
+	struct rig_conv c = {.h = 28,
+			     .w = 28,
+			     .cin = 32,
+			     .oh = 28,
+			     .ow = 28,
+			     .n = 32,
+			     .kh = 3,
+			     .kw = 3,
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1,
+			     .pt = 1,
+			     .pl = 1};
+	struct rng g = {4};
+	double start;
+
+	rig_reset(r, &cfg);
+	CHECK(rig_map(r, quarters, slots) == NPU_MAP_OK, "map");
+	for (uint32_t s = 0; s < slots; s++) {
+		rig_space(r, s, 1u << 20, RIG_ALL);
+		rig_conv_desc(r, s, &c, false, desc, &g);
+		for (uint32_t i = 0; i < jobs; i++)
+			rig_push(r, s, desc);
+		rig_push_end(r, s);
+	}
+	*cycles = r->api->cycle(r->model);
+	start = seconds();
+	for (uint32_t s = 0; s < slots; s++)
+		rig_bell(r, s);
+	rig_wait(r, (1u << slots) - 1, UINT64_C(1) << 32);
+	*cycles = r->api->cycle(r->model) - *cycles;
+	return seconds() - start;
+}
+
+int main(int argc, char **argv)
+{
+	const bool figures = argc > 1 && !strcmp(argv[1], "figures");
+	char **arg = argv + figures;
+	int args = argc - figures;
+	uint64_t count = args > 1 ? strtoull(arg[1], NULL, 0) : 100;
+	uint64_t seed = args > 2 ? strtoull(arg[2], NULL, 0) : 1, ran[2];
+	const char *shape = args > 3 ? arg[3] : "16x16x4x8";
+	struct total t = {0};
+	struct rig rtl, fast;
+	double k[2];
+
+	rig_open_engine(&rtl, NULL, args > 4 ? arg[4] : shape, UINT64_C(1) << 26);
+	rig_open_engine(&fast, "fast", shape, UINT64_C(1) << 26);
+	for (uint64_t i = 0; i < count && bench_failures < 20; i++) {
+		struct outcome a, b;
+
+		run_case(&rtl, seed + i, &a);
+		run_case(&fast, seed + i, &b);
+		compare(seed + i, &a, &b, &t);
+	}
+	k[0] = busy(&rtl, 2, &ran[0]);
+	k[0] = (double)ran[0] / k[0] / 1e3;
+	k[1] = busy(&fast, 24, &ran[1]);
+	k[1] = (double)ran[1] / k[1] / 1e3;
+	printf("%s: %llu cases, %llu cycles of slots; %llu to the cycle, %llu below 0.01 "
+	       "%%, "
+	       "%llu below 0.1 %%, %llu below 1 %%, %llu above; mean %.5f %%, most %.4f "
+	       "%%; "
+	       "counters differ in %llu\n",
+	       shape, (unsigned long long)t.cases, (unsigned long long)t.cycles,
+	       (unsigned long long)t.exact, (unsigned long long)(t.below[0] - t.exact),
+	       (unsigned long long)t.below[1], (unsigned long long)t.below[2],
+	       (unsigned long long)t.below[3], 100 * t.sum / (double)t.cases,
+	       100 * t.most, (unsigned long long)t.counters_differ);
+	printf("all slots busy: %.1f k cycles/s in RTL, %.1f in fast: %.1f times\n", k[0],
+	       k[1], k[1] / k[0]);
+	if (figures)
+		printf("figure npu.fast.cycle_error_max %.5f\nfigure npu.fast.cases "
+		       "%llu\n"
+		       "figure npu.fast.exact %llu\nfigure npu.fast.speedup %.1f\n",
+		       t.most, (unsigned long long)t.cases, (unsigned long long)t.exact,
+		       k[1] / k[0]);
+	rig_close(&rtl);
+	rig_close(&fast);
+	return bench_end("bench_fast");
+}
