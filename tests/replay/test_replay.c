@@ -72,6 +72,17 @@ static void real_time(void **state)
 		again("ref?clock=real", names[i], i, 200, NULL);
 }
 
+/* Policies that move borders, and go by what commands have run. */
+static void real_borders(void **state)
+{
+	static const char *const movers[] = {"tidal", "krisp", "fission", NULL};
+
+	(void)state;
+	for (unsigned int i = 0; movers[i] != NULL; i++)
+		again("ref?clock=real", movers[i], 50 + i, 200, NULL);
+	again("ref?clock=real", "tidal", 60, 400, movers);
+}
+
 static void a_device_that_is_full(void **state)
 {
 	(void)state;
@@ -493,6 +504,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(real_time),
+		cmocka_unit_test(real_borders),
 		cmocka_unit_test(a_device_that_is_full),
 		cmocka_unit_test(policies_replaced),
 		cmocka_unit_test(virtual_time),

@@ -226,6 +226,7 @@ static void resize_one(struct world *w, uint64_t *random)
 	struct hal_point moved;
 
 	d.units_floor = 1 + (uint32_t)chance(random, 8);
+	d.units_ceiling = d.units_floor + (uint32_t)chance(random, 4);
 	if (hal_partition_resize(w->part[chance(random, PARTS)], &d, &moved) == 0)
 		(void)OK(w, hal_wait(&moved, 1, 0, HAL_FOREVER));
 }
@@ -342,6 +343,7 @@ static void world_run(struct world *w)
 		struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 
 		d.units_floor = 4;
+		d.units_ceiling = 8;
 		(void)OK(w, hal_partition_create(w->dev, &d, &w->part[i]));
 	}
 	world_load(w);
