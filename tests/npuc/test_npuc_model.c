@@ -319,6 +319,11 @@ static void test_int16(void **state)
 	accepted(&m);
 	m.tensors[1].one_scale = 0.0000004f;
 	refused(&m, ENOTSUP, "numbers to 1073741824, shifted left by 2", "32 bits");
+	one_op(&m, 98);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	accepted(&m);
+	m.tensors[0].one_scale = 8192;
+	refused(&m, ENOTSUP, "LEAKY_RELU", "a scale that grows 16384 times");
 	one_op(&m, 14);
 	m.tensors[0].type = m.tensors[1].type = 7;
 	m.tensors[1].one_scale = 1.0f / 32768;

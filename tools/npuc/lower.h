@@ -184,6 +184,8 @@ struct quant_side lower_side(const struct lowered *l, uint32_t tensor);
 void lower_describe(struct lowered *l, uint32_t a, uint32_t d);
 /* One operand, and a result of as many elements. */
 int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d);
+/* The same, of which some may be int16. */
+int lower_unary16(struct lowered *l, uint32_t *a, uint32_t *d);
 /* A step d = table[a] over values of so many bytes; the table stays the caller's. */
 int lower_lut(struct lowered *l, uint32_t a, uint32_t d, uint64_t bytes,
 	      const uint8_t *table);

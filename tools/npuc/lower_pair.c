@@ -508,6 +508,19 @@ static int clip(struct lowered *l, const uint32_t v[3], uint32_t constant)
 	return lower_lut(l, v[!constant], v[2], d->count, table);
 }
 
+static int choose16(struct lowered *l, const struct pair *s, uint32_t v[3], bool maximum)
+{
+	uint64_t count = lower_t(l, v[2])->count;
+	int rc = spread16(l, s, 0, &v[0], v[2]);
+
+	if (count > INT32_MAX / 8)
+		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^28",
+				  (unsigned long long)count);
+	if (!rc)
+		rc = spread16(l, s, 1, &v[1], v[2]);
+	return rc ? rc : wide_choose(l, v[0], v[1], v[2], (uint32_t)count, maximum);
+}
+
 /* max(a, b) = b + relu(a - b), min(a, b) = a - relu(a - b): bits as they are, whatever
  * the quantization. */
 int lower_maximum(struct lowered *l)
@@ -517,7 +530,7 @@ int lower_maximum(struct lowered *l)
 	struct pair s, last = {0};
 	uint32_t v[3], w[3];
 	enum npuc_type type;
-	int rc = pair_operands(l, &s, v);
+	int rc = operands(l, true, &s, v);
 
 	if (!rc)
 		rc = lower_same_quant(l, v[0], v[2]);
@@ -525,6 +538,8 @@ int lower_maximum(struct lowered *l)
 		rc = lower_same_quant(l, v[1], v[2]);
 	if (rc)
 		return rc;
+	if (lower_t(l, v[2])->type == NPUC_INT16)
+		return choose16(l, &s, v, maximum);
 	for (uint32_t i = 0; i < 2; i++)
 		if (lower_t(l, v[i])->data && lower_t(l, v[i])->count == 1 &&
 		    lower_t(l, v[!i])->count == lower_t(l, v[2])->count)
@@ -554,6 +569,7 @@ int lower_maximum(struct lowered *l)
 /* ---- LEAKY_RELU, PRELU ------------------------------------------------------------ */
 
 #define SHIFT_MAX         22 /* 9 bits stay in 32 */
+#define SHIFT_INT16_MAX   14 /* 16 bits stay in 31 */
 #define SHIFT_PRODUCT_MAX 15 /* a product of two of them */
 
 static int check_factor(struct lowered *l, float real, int most, struct quant_mult *q)
@@ -567,6 +583,22 @@ static int check_factor(struct lowered *l, float real, int most, struct quant_mu
 	return 0;
 }
 
+static int leaky16(struct lowered *l, uint32_t a, uint32_t d,
+		   const struct quant_leaky *leaky)
+{
+	uint64_t count = lower_t(l, a)->count;
+	int16_t *table = lower_own(l, 65536 * sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	if (count > INT32_MAX / 2)
+		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^30",
+				  (unsigned long long)count);
+	quant_table_leaky16(leaky, table);
+	lower_describe(l, a, d);
+	return wide_table(l, a, d, (uint32_t)count, table);
+}
+
 int lower_leaky_relu(struct lowered *l)
 {
 	struct flat f = l->m->flat;
@@ -574,7 +606,8 @@ int lower_leaky_relu(struct lowered *l)
 	uint8_t *table = lower_own(l, 256);
 	float alpha = 0, in, out, below;
 	uint32_t a, d;
-	int rc = table ? lower_unary(l, &a, &d) : -ENOMEM;
+	int32_t most = SHIFT_MAX;
+	int rc = table ? lower_unary16(l, &a, &d) : -ENOMEM;
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);
@@ -587,11 +620,15 @@ int lower_leaky_relu(struct lowered *l)
 	below = in * alpha;
 	below /= out;
 	leaky.times = below < 0 ? -1 : 1;
-	rc = check_factor(l, in / out, SHIFT_MAX, &leaky.above);
+	if (lower_t(l, a)->type == NPUC_INT16)
+		most = SHIFT_INT16_MAX;
+	rc = check_factor(l, in / out, most, &leaky.above);
 	if (!rc)
-		rc = check_factor(l, below, SHIFT_MAX, &leaky.below);
+		rc = check_factor(l, below, most, &leaky.below);
 	if (rc)
 		return rc;
+	if (lower_t(l, a)->type == NPUC_INT16)
+		return leaky16(l, a, d, &leaky);
 	quant_table_leaky(lower_side(l, a), lower_side(l, d), &leaky, table);
 	lower_describe(l, a, d);
 	return lower_lut(l, a, d, lower_t(l, d)->count, table);

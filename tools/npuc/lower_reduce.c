@@ -298,6 +298,40 @@ static int rank(struct lowered *l, uint32_t hit, const struct along *x, uint32_t
 	return rc ? rc : pair_mul(l, &s, (const uint32_t[]){hit, constant, *ranks}, &op);
 }
 
+int wide_choose(struct lowered *l, uint32_t a, uint32_t b, uint32_t d, uint32_t count,
+		bool maximum)
+{
+	const uint32_t size[3] = {1, 2, count}, from[2] = {a, b};
+	uint64_t bytes = (uint64_t)count * 2;
+	uint32_t both, to = d;
+	int rc = lower_value(l, 2 * bytes, NULL, &both);
+
+	for (uint32_t i = 0; !rc && i < 2; i++) {
+		struct step *s = lower_step(l, STEP_COPY, from[i], NPUC_NONE, both);
+
+		if (!s)
+			return -ENOMEM;
+		s->u.copy = (struct hal_npu_copy){
+			.size = (uint32_t)sizeof(s->u.copy),
+			.rows = 1,
+			.bytes = (uint32_t)bytes,
+			.d.offset = (uint32_t)(i * bytes),
+		};
+	}
+	if (maximum)
+		return rc ? rc : wide_largest(l, both, d, size, INT16_MIN, INT16_MAX);
+	a = both;
+	if (!rc)
+		rc = lower_value(l, 2 * bytes, NULL, &both);
+	if (!rc)
+		rc = lower_value(l, bytes, NULL, &to);
+	if (!rc)
+		rc = complement(l, a, both, 2 * bytes);
+	if (!rc)
+		rc = wide_largest(l, both, to, size, INT16_MIN, INT16_MAX);
+	return rc ? rc : complement(l, to, d, bytes);
+}
+
 /* Numbers of at most 255 along k: the rank of the first of those that are b. */
 static int first(struct lowered *l, uint32_t a, uint32_t b, const struct along *x,
 		 bool u8, uint32_t *ranks, uint32_t d, uint64_t d_at)

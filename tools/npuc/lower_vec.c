@@ -88,8 +88,7 @@ int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d)
 	return rc ? rc : same_count(l, *a, *d);
 }
 
-/* The same, of which some may be int16. */
-static int unary16(struct lowered *l, uint32_t *a, uint32_t *d)
+int lower_unary16(struct lowered *l, uint32_t *a, uint32_t *d)
 {
 	int rc = lower_counts(l, 1, 1);
 
@@ -128,7 +127,7 @@ int lower_relu(struct lowered *l)
 		       : code == NPUC_RELU6 ? QUANT_ACT_RELU6
 					    : QUANT_ACT_RELU_N1_TO_1;
 	float real;
-	int rc = unary16(l, &a, &d);
+	int rc = lower_unary16(l, &a, &d);
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);
@@ -171,7 +170,7 @@ int lower_function(struct lowered *l)
 	bool logistic = lower_op(l)->code == NPUC_LOGISTIC;
 	uint8_t *table;
 	uint32_t a, d;
-	int rc = unary16(l, &a, &d);
+	int rc = lower_unary16(l, &a, &d);
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);
@@ -205,7 +204,7 @@ int lower_quantize(struct lowered *l)
 		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "on the host");
 		return 0;
 	}
-	rc = unary16(l, &a, &d);
+	rc = lower_unary16(l, &a, &d);
 	if (rc)
 		return rc;
 	if (lower_t(l, a)->type != NPUC_INT16 && lower_t(l, d)->type == NPUC_INT16)
@@ -259,7 +258,7 @@ int lower_softmax(struct lowered *l)
 	int32_t *table;
 	struct step *s;
 	float beta;
-	int rc = unary16(l, &a, &d);
+	int rc = lower_unary16(l, &a, &d);
 
 	if (!rc)
 		rc = lower_same_type(l, a, d);

@@ -28,6 +28,9 @@ int wide_mul(struct lowered *l, const uint32_t v[3], struct quant_mult q, int32_
 /* int16 [outer][k][inner] -> [outer][inner], the largest, clamped (lower_reduce.c). */
 int wide_largest(struct lowered *l, uint32_t a, uint32_t d, const uint32_t size[3],
 		 int32_t min, int32_t max);
+/* d = the larger or the smaller of a and b, of so many elements (lower_reduce.c). */
+int wide_choose(struct lowered *l, uint32_t a, uint32_t b, uint32_t d, uint32_t count,
+		bool maximum);
 /* MAX_POOL_2D. */
 int wide_max_pool(struct lowered *l, uint32_t a, uint32_t d, const struct window *w,
 		  int32_t min, int32_t max);

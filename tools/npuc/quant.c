@@ -163,6 +163,16 @@ void quant_table_leaky(struct quant_side in, struct quant_side out,
 	}
 }
 
+void quant_table_leaky16(const struct quant_leaky *leaky, int16_t table[65536])
+{
+	for (int32_t i = INT16_MIN; i <= INT16_MAX; i++) {
+		int32_t y = i < 0 ? quant_apply(i * leaky->times, leaky->below)
+				  : quant_apply(i, leaky->above);
+
+		table[(uint16_t)i] = (int16_t)clamp(y, INT16_MIN, INT16_MAX);
+	}
+}
+
 float quant_logistic(float x)
 {
 	return 1.0f / (1.0f + expf(-x));

@@ -63,6 +63,7 @@ struct quant_leaky {
 	struct quant_mult above, below;
 	int32_t times;
 };
+void quant_table_leaky16(const struct quant_leaky *leaky, int16_t table[65536]);
 void quant_table_leaky(struct quant_side in, struct quant_side out,
 		       const struct quant_leaky *leaky, uint8_t table[256]);
 

@@ -152,6 +152,35 @@ class Int16(Move):
         self.edges(int(np.prod(shape)))
         self.text = f"{op} {shape} scale {scale:g}"
 
+    def maximum(self):
+        """MAXIMUM, MINIMUM; they have no fused activation."""
+        sides = [self.shape() for _ in "a"] * 2
+        if self.r.random() < 0.5:
+            sides = [sides[0], [1 if self.r.random() < 0.5 else n for n in sides[1]]]
+        self.r.shuffle(sides)
+        out = list(np.broadcast_shapes(*map(tuple, sides)))
+        op, scale = self.r.choice(["MAXIMUM", "MINIMUM"]), self.scale()
+        a = self.m.input("a", sides[0], scale, 0)
+        if self.r.random() < 0.3:
+            b = self.m.tensor("b", sides[1], scale, 0, self.weights(sides[1]))
+        else:
+            b = self.m.input("b", sides[1], scale, 0)
+        y = self.m.output("y", out, scale, 0)
+        self.m.operator(op, [a, b], [y])
+        self.edges(sum(int(np.prod(self.m._tensors[i][1])) for i in self.m.inputs))
+        self.text = f"{op} {sides}"
+
+    def leaky_relu(self):
+        shape, sin = self.shape(product=150), self.scale()
+        alpha = self.r.choice([0.1, 0.2, 0.01, 1.0, self.r.uniform(-2, 4)])
+        low, high = (-3, 3) if self.r.random() < 0.85 else (-9, 30)
+        sout = self.result_scale(sin * 2 ** self.r.uniform(low, high))
+        x = self.m.input("x", shape, sin, 0)
+        y = self.m.output("y", shape, sout, 0)
+        self.m.operator("LEAKY_RELU", [x], [y], alpha=alpha)
+        self.edges(int(np.prod(shape)))
+        self.text = f"LEAKY_RELU {shape} alpha {alpha:g} scale {sin:g} -> {sout:g}"
+
     def softmax(self):
         """Scales whose differences times 2^31 leave 32 bits are left out."""
         shape = self.shape(1, 4, 120)
@@ -350,6 +379,8 @@ PLAN = [
     ("reduce", 20),
     ("logistic", 40),
     ("softmax", 40),
+    ("maximum", 30),
+    ("leaky_relu", 20),
 ]
 
 if __name__ == "__main__":
