@@ -73,11 +73,6 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- the tide ---------------------------------------------------------------------- */
 
-static struct shared *shared_at(struct hal_policy_shared *common)
-{
-	return (struct shared *)common; /* its first member */
-}
-
 static bool has_work(const struct shared *s, enum class c)
 {
 	return s->list[c].first != NULL || s->running[c] > 0;
@@ -106,7 +101,7 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 static void spread(struct tidal *t)
 {
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
-		struct shared *s = shared_at(c);
+		struct shared *s = (struct shared *)c; /* its first member */
 
 		c->least = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
 		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->least;
@@ -129,7 +124,7 @@ static bool look(struct tidal *t, uint64_t now_ns)
 	bool gone = false;
 
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
-		struct shared *s = shared_at(c);
+		struct shared *s = (struct shared *)c;
 
 		for (enum class k = EFFORT; k < CLASSES; k++) {
 			if (s->rests_ns[k] == 0 || has_work(s, k))
