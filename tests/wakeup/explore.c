@@ -17,12 +17,13 @@
  * to memory are tried; what has been seen before is not gone through again.
  *
  * Memory is one of two:
- *   tso   x86: stores go to memory in order, a load may overtake them; a
- * read-modify-write and a fence wait for all of them.  W3 and W6 are compiled as on x86:
- * not at all arm   stores go to memory in any order, but a release after those before it;
- * the store of a read-modify-write is one, and may itself be overtaken by later loads
- *         (nobody else writes the word meanwhile).  Loads stay in order: all that are
- *         shared acquire
+ *   tso   x86: stores go to memory in order, a load may overtake them.  What reads and
+ *         writes in one, and a fence, wait for all of them.  W3 and W6 are compiled as
+ *         on x86: not at all
+ *   arm   stores go to memory in any order, but a release after those before it.  The
+ *         store of what reads and writes in one is a release, and may be overtaken by
+ *         later loads (nobody else writes the word meanwhile).  Loads stay in order: all
+ *         that are shared acquire
  *
  * Wrong is: the engine sleeps for ever though a record or letter has not been taken; one
  * is taken twice; a letter is in the box twice; a record is read before it was written;
