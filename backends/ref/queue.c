@@ -412,10 +412,10 @@ static ALWAYS_INLINE int poll_until(struct ref_device *dev, uint64_t limit,
 		uint64_t next;
 
 		if (UNLIKELY(dev->news)) {
-			uint32_t told = take_news(dev, ev, max - n);
+			uint32_t taken = take_news(dev, ev, max - n);
 
-			n += told;
-			ev += told;
+			n += taken;
+			ev += taken;
 			if (n == max)
 				break;
 		}
