@@ -533,7 +533,6 @@ static void groups_in(struct npu_model *m, struct slot *s, const struct piece *p
 		if ((!at && !b) || off > 15) {
 			c->first = row[3] & (SPAD - 1);
 			c->more = 0;
-			off = 0;
 		} else if (off > c->more) {
 			c->more = off;
 		}

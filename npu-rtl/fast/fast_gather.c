@@ -6,7 +6,7 @@
 
 static uint32_t turn(uint32_t from, uint32_t n)
 {
-	return from + n >= PORTS ? from + n - PORTS : from + n;
+	return (from + n) % PORTS;
 }
 
 /* Banks of a run: a word's, or two neighbours'. */

@@ -363,8 +363,8 @@ static struct response back_step(struct back *b, uint32_t have)
 void mem_step(struct npu_model *m)
 {
 	struct turn turn = {0};
-	struct response rsp[SLOTS];
-	uint32_t have[SLOTS], before = m->busy_channels;
+	struct response rsp[SLOTS] = {{0}};
+	uint32_t have[SLOTS] = {0}, before = m->busy_channels;
 
 	if (turns(m)) {
 		turn = turn_step(m);
@@ -372,7 +372,6 @@ void mem_step(struct npu_model *m)
 	}
 	for (uint32_t s = 0; s < m->shape.slots; s++) {
 		have[s] = m->slot[s].back.have;
-		rsp[s].v = false;
 	}
 	for (uint32_t left = before; left; left &= left - 1)
 		channel_step(m, (uint32_t)__builtin_ctz(left), &turn);

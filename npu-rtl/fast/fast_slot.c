@@ -292,11 +292,45 @@ static void done(struct npu_model *m, struct slot *s, const struct now *n, bool 
 		stop_drained(s);
 }
 
+static void run_step(struct slot *s, const struct now *n, const struct slot_was *was)
+{
+	if (was->st_v)
+		return;
+	if (!n->array) {
+		if (!vec_busy(&s->vec))
+			s->state = S_FLUSH;
+	} else if (s->conv.out.end && !was->stores) {
+		s->state = n->count > 1 || n->ahead_start ? S_DONE : S_FLUSH;
+	}
+}
+
+static bool at_port(const struct slot *s)
+{
+	return s->mmu.ask_v || s->mmu.req.v;
+}
+
+static bool settled(const struct slot *s, const struct now *n, const struct slot_was *was)
+{
+	const struct conv *v = &s->conv;
+
+	return (!conv_busy(v) || (v->out.end && n->count == 1)) && !vec_busy(&s->vec) &&
+	       !was->st_v && !at_port(s) && !was->pending && !was->next_ask;
+}
+
+static void stopping_step(struct slot *s, const struct slot_was *was)
+{
+	if (was->pending || at_port(s))
+		return;
+	s->state = S_STOPPED;
+	if (s->stop == NPU_STATE_FAULT)
+		s->irq_fault = true;
+	else
+		s->irq_quiet = true;
+}
+
 static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		       const struct slot_was *was)
 {
-	const struct conv *v = &s->conv;
-	bool m_busy = s->mmu.ask_v || s->mmu.req.v;
 	bool stop_here = s->drain && (s->state == S_IDLE || s->state == S_WAIT_PAUSE);
 
 	switch (s->state) {
@@ -318,21 +352,14 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		s->state = begun(s);
 		break;
 	case S_RUN:
-		if (!n->array) {
-			if (!vec_busy(&s->vec) && !was->st_v)
-				s->state = S_FLUSH;
-		} else if (v->out.end && !was->st_v && !was->stores) {
-			s->state = n->count > 1 || n->ahead_start ? S_DONE : S_FLUSH;
-		}
+		run_step(s, n, was);
 		break;
 	case S_WRITE:
 		if (was->q_sent && !was->st_v)
 			s->state = S_FLUSH;
 		break;
 	case S_FLUSH:
-		if ((!conv_busy(v) || (v->out.end && n->count == 1)) &&
-		    !vec_busy(&s->vec) && !was->st_v && !m_busy && !was->pending &&
-		    !was->next_ask)
+		if (settled(s, n, was))
 			s->state = S_DONE;
 		break;
 	case S_WAIT_ASK:
@@ -340,7 +367,7 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 			s->state = S_WAIT_RSP;
 		break;
 	case S_WAIT_RSP:
-		if (!was->pending && !m_busy) {
+		if (!was->pending && !at_port(s)) {
 			s->state = was->wait_ok ? S_DONE : S_WAIT_PAUSE;
 			s->pause = 0;
 		}
@@ -356,13 +383,7 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		done(m, s, n, was->next_v);
 		break;
 	case S_STOPPING:
-		if (!was->pending && !m_busy) {
-			s->state = S_STOPPED;
-			if (s->stop == NPU_STATE_FAULT)
-				s->irq_fault = true;
-			else
-				s->irq_quiet = true;
-		}
+		stopping_step(s, was);
 		break;
 	case S_STOPPED:
 		break;
@@ -397,7 +418,7 @@ static void fault_step(struct slot *s, const struct now *n)
 static void access_step(struct npu_model *m, struct slot *s, const struct now *n,
 			const struct access *a, const struct slot_was *was)
 {
-	bool m_busy = s->mmu.ask_v || s->mmu.req.v, quiet;
+	bool quiet;
 
 	if (a->v && a->offset == NPU_SLOT_TAIL_OFF)
 		s->tail = a->value;
@@ -435,7 +456,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->state = S_STOPPING;
 		s->stop = NPU_STATE_IDLE;
 	} else if (was->state == S_STOPPING && was->stop == NPU_STATE_IDLE &&
-		   !was->pending && !m_busy && !n->kill_now) {
+		   !was->pending && !at_port(s) && !n->kill_now) {
 		s->state = S_IDLE;
 		s->irq_quiet = false;
 	}
