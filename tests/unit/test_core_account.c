@@ -83,6 +83,51 @@ static void histogram(void **state)
 	assert_int_equal(s.request_max_ns, UINT64_MAX);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* At most 1 % beside the value that has its place among all, when they are sorted. */
+static void is_near(uint64_t got, const uint64_t *sorted, size_t count, size_t per_mille)
+{
+	uint64_t want = sorted[(count * per_mille + 999) / 1000 - 1];
+
+	assert_in_range(got, want - want / 100, want + want / 100);
+}
+
+/* Random requests of a few ns to minutes. */
+static void percentiles(void **state)
+{
+	enum { COUNT = 20000 };
+	static uint64_t ns[COUNT];
+	unsigned int seed = 11;
+	struct hal_stats s;
+	struct account a;
+
+	(void)state;
+	for (uint32_t powers = 1; powers <= 40; powers += 3) {
+		memset(&a, 0, sizeof(a));
+		for (size_t i = 0; i < COUNT; i++) {
+			uint64_t bits =
+				(uint64_t)rand_r(&seed) << 16 ^ (uint64_t)rand_r(&seed);
+
+			ns[i] = bits & ((UINT64_C(2) << bits % powers) - 1);
+			account_latency(&a, LATENCY_BOTH, ns[i]);
+		}
+		account_export(&s, &a, 0, 0);
+		qsort(ns, COUNT, sizeof(ns[0]), by_value);
+		assert_int_equal(s.requests, COUNT);
+		is_near(s.request_p50_ns, ns, COUNT, 500);
+		is_near(s.request_p90_ns, ns, COUNT, 900);
+		is_near(s.request_p99_ns, ns, COUNT, 990);
+		is_near(s.request_p999_ns, ns, COUNT, 999);
+		assert_int_equal(s.request_max_ns, ns[COUNT - 1]);
+	}
+}
+
 struct old {
 	uint32_t size, flags;
 };
@@ -199,9 +244,10 @@ static void queueing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(busy_union), cmocka_unit_test(busy_long_one),
-		cmocka_unit_test(histogram),  cmocka_unit_test(versions),
-		cmocka_unit_test(queueing),   cmocka_unit_test(deadlines_and_latency),
+		cmocka_unit_test(busy_union),  cmocka_unit_test(busy_long_one),
+		cmocka_unit_test(histogram),   cmocka_unit_test(versions),
+		cmocka_unit_test(queueing),    cmocka_unit_test(deadlines_and_latency),
+		cmocka_unit_test(percentiles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
