@@ -193,13 +193,30 @@ module npu_core #(
   assign ideal_req_o   = req;
   assign ideal_wdata_o = wdata;
 
+  // ---- clocks ----------------------------------------------------------------------------------
+  // A slot that is idle has none once nobody has written a register for as long as all that it set
+  // off takes to end; and the array has one while a slot has.
+  logic [S-1:0] on, slot_clk;
+  logic         array_clk;
+  for (genvar s = 0; s < S; s++) begin : g_clock
+    logic [6:0] awake_q;
+    logic       stir;
+    assign stir  = !rst_nq || we_q || !idle[s] || rsp[s].v;
+    assign on[s] = stir || awake_q != 0;
+    always_ff @(posedge clk_i) awake_q <= stir ? '1 : awake_q - 7'(awake_q != 0);
+    npu_clock_gate u_gate (.clk_i, .en_i(on[s]), .clk_o(slot_clk[s]));
+    Still: assert property (@(posedge clk_i) disable iff (!rst_nq)
+        !on[s] |-> !req[s].v && !acc[s] && !irq_signal[s] && !irq_fault[s] && !irq_quiet[s]);
+  end
+  npu_clock_gate u_array_gate (.clk_i, .en_i(|on), .clk_o(array_clk));
+
   npu_array #(
       .R(R),
       .C(C),
       .S(S),
       .AW(AW)
   ) u_array (
-      .clk_i,
+      .clk_i(array_clk),
       .r0_i(r0),
       .h_i(h),
       .c0_i(c0),
@@ -221,7 +238,8 @@ module npu_core #(
         .DepthLog2(DepthLog2),
         .SpadLog2(SpadLog2)
     ) u_slot (
-        .clk_i,
+        .clk_i(slot_clk[s]),
+        .clk_free_i(clk_i),
         .rst_ni(rst_nq),
         .id_i(3'(s)),
         .h_i(h[s]),
