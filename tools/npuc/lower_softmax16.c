@@ -193,7 +193,7 @@ static int exponents(struct lowered *l, const struct softmax *s, uint32_t sum,
 		     uint32_t *d)
 {
 	enum { STEPS = CHOICES + 1 };
-	uint8_t *weights = lower_own(l, 4 * DIGITS_SUM * STEPS);
+	uint8_t *weights = lower_own(l, UINT64_C(4) * DIGITS_SUM * STEPS);
 	int32_t *bias = lower_own(l, STEPS * sizeof(*bias));
 	uint32_t b, steps;
 	int rc;

@@ -47,7 +47,7 @@ static int nibbles(struct lowered *l, uint32_t v, uint32_t rows, bool second, ui
 
 	x.columns = second ? 4 : 8;
 	for (uint32_t n = 0; n < x.columns; n++)
-		x.weights[(second ? n & 1 : n >> 1 & 1) * DIGITS_SUM][n] = 1;
+		x.weights[(size_t)(second ? n & 1 : n >> 1 & 1) * DIGITS_SUM][n] = 1;
 	digits_as_bytes(&x);
 	for (uint32_t high = 0; !rc && high < 2; high++) {
 		const uint8_t *table = nibble_table(l, high);
@@ -205,7 +205,7 @@ static int one_of(struct lowered *l, uint32_t a, uint64_t at, uint32_t rows,
 		  uint32_t which, uint32_t *d)
 {
 	enum { STEPS = 257 };
-	uint8_t *weights = lower_own(l, 2 * STEPS);
+	uint8_t *weights = lower_own(l, UINT64_C(2) * STEPS);
 	int32_t *bias = lower_own(l, STEPS * sizeof(*bias));
 	uint32_t b, steps;
 	int rc;
@@ -267,7 +267,8 @@ static int pick(struct lowered *l, uint32_t a, uint64_t at, uint32_t rows,
 int wide_table(struct lowered *l, uint32_t a, uint32_t d, uint32_t rows,
 	       const int16_t *table)
 {
-	uint8_t *bytes = lower_own(l, 2 * 65536), *sides = lower_own(l, 512 * 2);
+	uint8_t *bytes = lower_own(l, UINT64_C(2) * 65536),
+		*sides = lower_own(l, UINT64_C(2) * 512);
 	uint32_t constant[2];
 	int rc;
 
@@ -279,7 +280,7 @@ int wide_table(struct lowered *l, uint32_t a, uint32_t d, uint32_t rows,
 	}
 	for (uint32_t i = 0; i < 512; i++)
 		sides[2 * i + i / 256] = 1;
-	rc = lower_value(l, 2 * 65536, bytes, &constant[0]);
+	rc = lower_value(l, UINT64_C(2) * 65536, bytes, &constant[0]);
 	if (!rc)
 		rc = lower_value(l, UINT64_C(512) * 2, sides, &constant[1]);
 	for (uint32_t at = 0; !rc && at < rows; at += CHUNK)
