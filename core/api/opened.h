@@ -8,6 +8,9 @@
 #include "engine/device.h"
 #include "layers/layers.h"
 
+/* Filled by the thread in hal_open (or the replay's) before anybody else has the device,
+ * freed in hal_close after its engine; between these constant, for any thread.  Layers
+ * have a lock of their own. */
 struct opened {
 	const struct backend *backend;
 	struct config cfg;

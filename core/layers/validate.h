@@ -25,7 +25,8 @@ struct binding {
 	const struct thing *part;
 };
 
-/* Everything that has a handle or a cookie. */
+/* Everything that has a handle or a cookie.  Written and read under layers.lock, by the
+ * thread whose call it is. */
 struct thing {
 	struct handle h;
 	struct thing *parent; /* partition of queue and mem, program of kernel, queue of
@@ -58,9 +59,11 @@ struct thing {
 };
 
 struct validate {
+	/* Constant from create to destroy. */
 	const struct layers *layers;
-	struct handles handles;
 	FILE *report;
+	/* All else under layers.lock. */
+	struct handles handles;
 	bool has_info;
 	struct hal_device_info info;
 	uint64_t reach_ns; /* virtual: time is there, or beyond */
