@@ -2,12 +2,12 @@
 /* digits_program NET PROGRAM.npu: a network of data/digits as a file that halrun and
  * examples/serve take. */
 #include <stdio.h>
-#include <string.h>
 
 #include <hal/npu.h>
 #include <npuc.h>
 
 #include "digits.h"
+#include "tool.h"
 
 static struct npuc_port port(const char *name, uint32_t at, const struct digits_tensor *t)
 {
@@ -24,27 +24,15 @@ static struct npuc_port port(const char *name, uint32_t at, const struct digits_
 	return p;
 }
 
-int main(int argc, char **argv)
+static int save(const struct digits_net *net, const char *path)
 {
 	char why[NPUC_WHY > DIGITS_WHY ? NPUC_WHY : DIGITS_WHY];
 	struct npuc_program program = {.input_count = 1, .output_count = 1};
-	struct npuc_port in, out;
-	struct digits_net *net;
-	uint32_t last;
+	uint32_t last = net->tensor_count - 1;
+	struct npuc_port in = port("image", 0, &net->tensors[0]);
+	struct npuc_port out = port("logits", last, &net->tensors[last]);
 	int rc;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: digits_program NET PROGRAM.npu\n");
-		return 2;
-	}
-	rc = digits_net_load(argv[1], &net, why);
-	if (rc) {
-		fprintf(stderr, "digits_program: %s\n", why);
-		return 1;
-	}
-	last = net->tensor_count - 1;
-	in = port("image", 0, &net->tensors[0]);
-	out = port("logits", last, &net->tensors[last]);
 	program.inputs = &in;
 	program.outputs = &out;
 	program.input_bytes = in.count;
@@ -52,10 +40,24 @@ int main(int argc, char **argv)
 	program.macs = net->macs;
 	rc = digits_build(net, &program.image, &program.image_size, why);
 	if (!rc)
-		rc = npuc_program_save(&program, argv[2], why);
-	if (rc)
-		fprintf(stderr, "digits_program: %s\n", why);
+		rc = npuc_program_save(&program, path, why);
 	hal_npu_image_free(program.image);
+	return rc ? tool_fail("%s", why) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	char why[DIGITS_WHY];
+	struct digits_net *net;
+	int rc;
+
+	if (argc != 3) {
+		(void)tool_fail("usage: digits_program NET PROGRAM.npu");
+		return tool_end(TOOL_USAGE);
+	}
+	if (digits_net_load(argv[1], &net, why) != 0)
+		return tool_end(tool_fail("%s", why));
+	rc = save(net, argv[2]);
 	digits_net_free(net);
-	return rc ? 1 : 0;
+	return tool_end(rc);
 }
