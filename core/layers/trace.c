@@ -21,7 +21,7 @@
 
 #include <yajl/yajl_gen.h>
 
-enum { PART, QUEUE, MEM, PROG, KERNEL };
+enum { NOTHING, PART, QUEUE, MEM, PROG, KERNEL };
 
 struct calls {
 	const struct layers *layers;
@@ -97,8 +97,10 @@ static void put_uint(struct calls *t, const char *key, uint64_t n)
 
 /* ---- handles ---------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {"partition", "queue", "mem", "program",
-					 "kernel"};
+static const char *const kind_names[] = {
+	[PART] = "partition", [QUEUE] = "queue",   [MEM] = "mem",
+	[PROG] = "program",   [KERNEL] = "kernel",
+};
 
 /* Its number, or -1: the backend never gave it. */
 static int64_t number_of(const struct calls *t, uint32_t kind, const void *handle)
@@ -255,6 +257,114 @@ static void put_info(struct calls *t, const struct hal_device_info *i)
 
 /* ---- a line ----------------------------------------------------------------------- */
 
+static void index_is(struct calls *t, const struct layer_call *c)
+{
+	put_uint(t, "index", c->index);
+}
+
+static void desc_is(struct calls *t, const struct layer_call *c)
+{
+	put_desc(t, c->desc);
+}
+
+static void priority_is(struct calls *t, const struct layer_call *c)
+{
+	put_int(t, "priority", c->priority);
+}
+
+static void bytes_are(struct calls *t, const struct layer_call *c)
+{
+	put_uint(t, "bytes", c->bytes);
+}
+
+static void memory_is(struct calls *t, const struct layer_call *c)
+{
+	put_uint(t, "bytes", c->bytes);
+	put_mask(t, "colors", c->color_mask);
+	put_uint(t, "flags", c->flags);
+}
+
+static void range_is(struct calls *t, const struct layer_call *c)
+{
+	put_uint(t, "offset", c->offset);
+	put_uint(t, "bytes", c->bytes);
+}
+
+static void name_is(struct calls *t, const struct layer_call *c)
+{
+	put_string(t, "name", c->name, SIZE_MAX);
+}
+
+static void command_is(struct calls *t, const struct layer_call *c)
+{
+	put_command(t, c->cmd);
+}
+
+static void mode_is(struct calls *t, const struct layer_call *c)
+{
+	put_uint(t, "mode", c->mode);
+}
+
+static void until_is(struct calls *t, const struct layer_call *c)
+{
+	if (c->until_ns != UINT64_MAX)
+		put_uint(t, "until", c->until_ns);
+}
+
+static void got_kernel(struct calls *t, const struct layer_call *c)
+{
+	if (c->result == 0)
+		put_string(t, "name", c->kernel->name, sizeof(c->kernel->name));
+}
+
+static void got_info(struct calls *t, const struct layer_call *c)
+{
+	if (c->result == 0)
+		put_info(t, c->info);
+}
+
+static void got_bound(struct calls *t, const struct layer_call *c)
+{
+	if (c->result == 0)
+		put_uint(t, "bytes", *c->bound_bytes);
+}
+
+static void got_command(struct calls *t, const struct layer_call *c)
+{
+	if (c->result == 0)
+		put_cookie(t, COMMAND, "id", c->cmd->cookie, true);
+}
+
+static void got_quiet(struct calls *t, const struct layer_call *c)
+{
+	if (c->result == 0)
+		put_cookie(t, QUIET, "id", c->cookie, true);
+}
+
+/* What an operation is asked with, what it makes, and what else it answers. */
+static const struct {
+	void (*arguments)(struct calls *t, const struct layer_call *c);
+	uint32_t makes;
+	void (*answers)(struct calls *t, const struct layer_call *c);
+} ops[LAYER_OP_COUNT] = {
+	[CALL_open] = {index_is, NOTHING, NULL},
+	[CALL_get_info] = {NULL, NOTHING, got_info},
+	[CALL_partition_create] = {desc_is, PART, NULL},
+	[CALL_queue_create] = {priority_is, QUEUE, NULL},
+	[CALL_mem_alloc] = {memory_is, MEM, NULL},
+	[CALL_mem_write] = {range_is, NOTHING, NULL},
+	[CALL_mem_read] = {range_is, NOTHING, NULL},
+	[CALL_program_load] = {bytes_are, PROG, NULL},
+	[CALL_kernel_get] = {index_is, KERNEL, got_kernel},
+	[CALL_program_bind] = {NULL, NOTHING, got_bound},
+	[CALL_extension] = {name_is, NOTHING, NULL},
+	[CALL_isolation] = {desc_is, NOTHING, NULL},
+	[CALL_submit] = {command_is, NOTHING, got_command},
+	[CALL_poll] = {until_is, NOTHING, put_events},
+	[CALL_suspend] = {mode_is, NOTHING, got_quiet},
+	[CALL_resize] = {desc_is, NOTHING, got_quiet},
+};
+
 /* Handles and numbers that a call has are written whatever the operation is. */
 static void put_arguments(struct calls *t, const struct layer_call *c)
 {
@@ -262,93 +372,16 @@ static void put_arguments(struct calls *t, const struct layer_call *c)
 	put_handle(t, QUEUE, c->queue);
 	put_handle(t, MEM, c->mem);
 	put_handle(t, PROG, c->prog);
-	switch (c->op) {
-	case CALL_open:
-	case CALL_kernel_get:
-		put_uint(t, "index", c->index);
-		break;
-	case CALL_partition_create:
-	case CALL_isolation:
-	case CALL_resize:
-		put_desc(t, c->desc);
-		break;
-	case CALL_queue_create:
-		put_int(t, "priority", c->priority);
-		break;
-	case CALL_mem_alloc:
-		put_uint(t, "bytes", c->bytes);
-		put_mask(t, "colors", c->color_mask);
-		put_uint(t, "flags", c->flags);
-		break;
-	case CALL_mem_write:
-	case CALL_mem_read:
-		put_uint(t, "offset", c->offset);
-		put_uint(t, "bytes", c->bytes);
-		break;
-	case CALL_program_load:
-		put_uint(t, "bytes", c->bytes);
-		break;
-	case CALL_extension:
-		put_string(t, "name", c->name, SIZE_MAX);
-		break;
-	case CALL_submit:
-		put_command(t, c->cmd);
-		break;
-	case CALL_suspend:
-		put_uint(t, "mode", c->mode);
-		break;
-	case CALL_poll:
-		if (c->until_ns != UINT64_MAX)
-			put_uint(t, "until", c->until_ns);
-		break;
-	default:
-		break;
-	}
+	if (ops[c->op].arguments != NULL)
+		ops[c->op].arguments(t, c);
 }
 
 static void put_answers(struct calls *t, const struct layer_call *c)
 {
-	switch (c->op) {
-	case CALL_partition_create:
-		put_new(t, PART, c);
-		break;
-	case CALL_queue_create:
-		put_new(t, QUEUE, c);
-		break;
-	case CALL_mem_alloc:
-		put_new(t, MEM, c);
-		break;
-	case CALL_program_load:
-		put_new(t, PROG, c);
-		break;
-	case CALL_kernel_get:
-		put_new(t, KERNEL, c);
-		if (c->result == 0)
-			put_string(t, "name", c->kernel->name, sizeof(c->kernel->name));
-		break;
-	case CALL_get_info:
-		if (c->result == 0)
-			put_info(t, c->info);
-		break;
-	case CALL_program_bind:
-		if (c->result == 0)
-			put_uint(t, "bytes", *c->bound_bytes);
-		break;
-	case CALL_submit:
-		if (c->result == 0)
-			put_cookie(t, COMMAND, "id", c->cmd->cookie, true);
-		break;
-	case CALL_suspend:
-	case CALL_resize:
-		if (c->result == 0)
-			put_cookie(t, QUIET, "id", c->cookie, true);
-		break;
-	case CALL_poll:
-		put_events(t, c);
-		break;
-	default:
-		break;
-	}
+	if (ops[c->op].makes != NOTHING)
+		put_new(t, ops[c->op].makes, c);
+	if (ops[c->op].answers != NULL)
+		ops[c->op].answers(t, c);
 }
 
 static void calls_after(void *state, struct layer_call *c)
