@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile.c - a model becomes a program: lowered, placed, emitted. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,48 +353,38 @@ static int resolve(struct compile *c, uint32_t v, struct hal_npu_place *place)
 	return 0;
 }
 
+/* Where in a step its operation has its places; 0: it has none there. */
+#define PLACE(at) offsetof(struct step, u.at)
+static const struct places_at {
+	size_t a, b, d;
+} places_of[] = {
+	[STEP_CONV] = {PLACE(conv.a), 0, PLACE(conv.d)},
+	[STEP_GEMM] = {PLACE(gemm.a), PLACE(gemm.b), PLACE(gemm.d)},
+	[STEP_ADD] = {PLACE(add.a), PLACE(add.b), PLACE(add.d)},
+	[STEP_MUL] = {PLACE(mul.a), PLACE(mul.b), PLACE(mul.d)},
+	[STEP_MAXPOOL] = {PLACE(pool.a), 0, PLACE(pool.d)},
+	[STEP_AVGPOOL] = {PLACE(pool.a), 0, PLACE(pool.d)},
+	[STEP_LUT] = {PLACE(lut.a), 0, PLACE(lut.d)},
+	[STEP_SOFTMAX] = {PLACE(softmax.a), 0, PLACE(softmax.d)},
+	[STEP_COPY] = {PLACE(copy.a), 0, PLACE(copy.d)},
+	[STEP_FILL] = {0, 0, PLACE(fill.d)},
+};
+
+static int resolve_at(struct compile *c, struct step *s, size_t at, uint32_t v)
+{
+	return at ? resolve(c, v, (void *)((char *)s + at)) : 0;
+}
+
 static int emit_step(struct compile *c, const struct step *from)
 {
+	const struct places_at *at = &places_of[from->kind];
 	struct step s = *from;
-	struct hal_npu_place *a = NULL, *b = NULL, *d = NULL;
-	int rc = 0;
+	int rc = resolve_at(c, &s, at->a, s.a);
 
-	switch (s.kind) {
-	case STEP_CONV:
-		a = &s.u.conv.a, d = &s.u.conv.d;
-		break;
-	case STEP_GEMM:
-		a = &s.u.gemm.a, b = &s.u.gemm.b, d = &s.u.gemm.d;
-		break;
-	case STEP_ADD:
-		a = &s.u.add.a, b = &s.u.add.b, d = &s.u.add.d;
-		break;
-	case STEP_MUL:
-		a = &s.u.mul.a, b = &s.u.mul.b, d = &s.u.mul.d;
-		break;
-	case STEP_MAXPOOL:
-	case STEP_AVGPOOL:
-		a = &s.u.pool.a, d = &s.u.pool.d;
-		break;
-	case STEP_LUT:
-		a = &s.u.lut.a, d = &s.u.lut.d;
-		break;
-	case STEP_SOFTMAX:
-		a = &s.u.softmax.a, d = &s.u.softmax.d;
-		break;
-	case STEP_COPY:
-		a = &s.u.copy.a, d = &s.u.copy.d;
-		break;
-	case STEP_FILL:
-		d = &s.u.fill.d;
-		break;
-	}
-	if (a)
-		rc = resolve(c, s.a, a);
-	if (!rc && b)
-		rc = resolve(c, s.b, b);
 	if (!rc)
-		rc = resolve(c, s.d, d);
+		rc = resolve_at(c, &s, at->b, s.b);
+	if (!rc)
+		rc = resolve_at(c, &s, at->d, s.d);
 	if (rc)
 		return rc;
 	switch (s.kind) {
