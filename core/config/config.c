@@ -918,6 +918,7 @@ int config_partition(const struct config *cfg, const char *name,
 	out->desc.rows = (uint16_t)option_int(v, "rows");
 	out->desc.cols = (uint16_t)option_int(v, "cols");
 	out->desc.units_floor = (uint32_t)option_int(v, "units");
+	out->desc.units_ceiling = (uint32_t)option_int(v, "ceiling");
 	out->desc.memory_bytes = (uint64_t)option_int(v, "memory");
 	out->desc.min_isolation = (uint32_t)option_int(v, "isolation");
 	format_text(out->desc.name, sizeof(out->desc.name), "%s", name);

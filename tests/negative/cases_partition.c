@@ -262,6 +262,31 @@ NEGATIVE(hal_partition_create_named, EINVAL, bad_value, ":4")
 	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = lots\n");
 }
 
+NEGATIVE(hal_partition_create_named, EINVAL, ceiling_no_number, "ceiling = \"most\"")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
+			"ceiling = most\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, ceiling_below,
+	 ":3: [partition \"a\"]: units_ceiling 2 is below the floor of 3")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 3\n"
+			"ceiling = 2\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, ceiling_above_all, "ref:0 has 16 units")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 3\n"
+			"ceiling = 17\n");
+}
+
+NEGATIVE(hal_partition_create_named, ENOTSUP, ceiling, "cannot be resized")
+{
+	return named(w, "[hal]\ndevice = ref?resize=none\n[partition \"a\"]\n"
+			"units = 3\nceiling = 4\n");
+}
+
 NEGATIVE(hal_partition_create_named, EINVAL, bad_colors, "1,x")
 {
 	return named(w, "[hal]\ndevice = ref?colors=4\n[partition \"a\"]\nunits = 1\n"

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../unit/mock.h"
 #include "plugin.h"
@@ -870,6 +872,37 @@ static void limits(void **state)
 	two_close(&t);
 }
 
+/* As the configuration says them. */
+static void limits_of_the_file(void **state)
+{
+	static const char text[] = "[partition \"a\"]\nunits = 2\nceiling = 5\n";
+	char option[64];
+	const char *const options[] = {PLUGINS, "policy.name=plugin", option, NULL};
+	int fd = memfd_create("hal.conf", MFD_CLOEXEC);
+	const struct hal_policy_host *h;
+	struct hal_partition *part;
+	struct hal_queue *q;
+	struct two t;
+
+	(void)state;
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	snprintf(option, sizeof(option), "hal.config=/proc/self/fd/%d", fd);
+	two_open(&t, options);
+	close(fd);
+	OK(hal_partition_create_named(t.w.dev, "a", &part));
+	q = add_queue(part, 0, 1, 0);
+	h = t.c->host;
+	assert_int_equal(t.c->part->floor, 2);
+	assert_int_equal(t.c->part->ceiling, 5);
+	assert_int_equal(h->resize(h->device, t.c->part, 5), 0);
+	pass(&t.w, 10);
+	assert_int_equal(units_of(part), 5);
+	assert_int_equal(h->resize(h->device, t.c->part, 6), -EINVAL);
+	OK(hal_queue_destroy(q));
+	OK(hal_partition_destroy(part));
+	two_close(&t);
+}
+
 /* From inside pick, which then names somebody. */
 static void wrong_in_pick(void **state)
 {
@@ -1448,6 +1481,7 @@ int main(void)
 		cmocka_unit_test(requests),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(limits_of_the_file),
 		cmocka_unit_test(wrong_in_pick),
 		cmocka_unit_test(moves),
 		cmocka_unit_test(moves_refused),
