@@ -1226,9 +1226,10 @@ static void move_while_running(void **state)
 		for (uint32_t col = 2; col < 15; col++)
 			below += busy[r * 16 + col];
 	assert_true(below > 0);
-	/* Finished descriptors were not run again. */
+	/* Finished descriptors were not run again; what was ahead of them and dropped
+	 * counts. */
 	OK(w->ext->counters(w->native, 0, &c));
-	assert_int_equal(c.macs, 6 * 256 * 64 * 256);
+	assert_in_range(c.macs, 6 * 256 * 64 * 256, 7 * 256 * 64 * 256 - 1);
 }
 
 /* ---- faults ----------------------------------------------------------------------- */
