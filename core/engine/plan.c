@@ -410,9 +410,15 @@ void plan_moved(struct hal_partition *part, bool well)
 		give_up(dev);
 	}
 	/* Who waited in vain hears that it stays; that may begin another plan. */
-	for (i = 0; i < plan->count; i++)
-		if (plan->move[i].state == DROPPED && plan->move[i].part != part)
-			dropped[n++] = plan->move[i].part;
+	for (i = 0; i < plan->count; i++) {
+		struct plan_move *m = &plan->move[i];
+
+		if (m->state != DROPPED)
+			continue;
+		if (m->part != NULL && m->part != part)
+			dropped[n++] = m->part;
+		m->part = NULL; /* told, and perhaps destroyed before the plan is over */
+	}
 	for (i = 0; i < n; i++)
 		policy_changed(dropped[i], NULL);
 }

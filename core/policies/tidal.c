@@ -92,7 +92,7 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 	for (uint32_t half; (half = units / 2) >= part->floor && half > 0; units = half) {
 		uint64_t ns = h->expect(h->device, queue, half);
 
-		if (ns == HAL_POLICY_NEVER || ns - best > best / 100 * t->percent)
+		if (ns == HAL_POLICY_NEVER || ns > best + best / 100 * t->percent)
 			break;
 	}
 	return units;

@@ -529,7 +529,7 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 	case NPU_GLB_CAPS_ADDR:
 		return NPU_REG_BITS(CAPS_DEPTH_LOG2, 9) |
 		       NPU_REG_BITS(CAPS_SPAD_LOG2, 17) |
-		       NPU_REG_BITS(CAPS_BANKS_LOG2, 3) | NPU_REG_BITS(CAPS_TLB_LOG2, 4);
+		       NPU_REG_BITS(CAPS_BANKS_LOG2, 3) | NPU_REG_BITS(CAPS_TLB_LOG2, 10);
 	case NPU_GLB_CTRL_ADDR:
 		return m->ctrl;
 	case NPU_GLB_IRQ_PEND_ADDR:

@@ -1082,6 +1082,52 @@ static void moves_refused(void **state)
 	elastic_close(&e);
 }
 
+/* The device refuses one move after the other: who waited is told once, and may go. */
+static void moves_refused_twice(void **state)
+{
+	static const char *const options[] = {"hal.plugins=" MOCK_PLUGIN ":" PLUGIN_TEST,
+					      "policy.name=plugin", NULL};
+	static const uint32_t four[] = {4, 4, 4, 4};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	const struct mock_control *mock;
+	struct elastic e;
+
+	(void)state;
+	memset(&e, 0, sizeof(e));
+	OK(hal_open("mock", options, &e.w.dev));
+	mock = hal_device_extension(e.w.dev, "mock");
+	assert_non_null(mock);
+	d.units_floor = 1;
+	d.units_ceiling = 10;
+	for (int i = 0; i < PARTS_MAX; i++) {
+		OK(hal_partition_create(e.w.dev, &d, &e.part[i]));
+		e.q[i] = add_queue(e.part[i], 0, 1, 0);
+		e.view[i] = c->part;
+	}
+	e.h = c->host;
+	/* The first waits for the others, which are on their way. */
+	assert_int_equal(move_to(&e, four), 0);
+	c->moved = 0;
+	mock->fail_move(hal_device_native(e.w.dev), -EIO, "");
+	pass(&e.w, 0);
+	assert_int_equal(c->moved, 2);
+	OK(hal_queue_destroy(e.q[0]));
+	OK(hal_partition_destroy(e.part[0]));
+	for (int i = 2; i < PARTS_MAX; i++) {
+		mock->fail_move(hal_device_native(e.w.dev), -EIO, "");
+		pass(&e.w, 0);
+		assert_int_equal(c->moved, i + 1);
+	}
+	for (int i = 1; i < PARTS_MAX; i++) {
+		assert_int_equal(units_of(e.part[i]), 1);
+		OK(hal_queue_destroy(e.q[i]));
+		OK(hal_partition_destroy(e.part[i]));
+	}
+	assert_int_equal(policy_of(&e.w).invalid, 0);
+	OK(hal_close(e.w.dev));
+}
+
 /* What some have left is for who waits for all of them, and for nobody else. */
 static void moves_in_order(void **state)
 {
@@ -1485,6 +1531,7 @@ int main(void)
 		cmocka_unit_test(wrong_in_pick),
 		cmocka_unit_test(moves),
 		cmocka_unit_test(moves_refused),
+		cmocka_unit_test(moves_refused_twice),
 		cmocka_unit_test(moves_in_order),
 		cmocka_unit_test(moves_waited_for),
 		cmocka_unit_test(moves_real),

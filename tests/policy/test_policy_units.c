@@ -152,6 +152,40 @@ static void tidal_shares(void **state)
 	sides_close(&s);
 }
 
+/* What was faster with fewer units than with all needs the fewer. */
+static void tidal_fewer(void **state)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct hal_partition_desc more = HAL_INIT(hal_partition_desc);
+	struct hal_program *slow;
+	struct hal_partition *third;
+	struct hal_kernel *work;
+	struct sides s;
+
+	(void)state;
+	d[0].priority = 1;
+	sides_open(&s, "policy.name=tidal", "policy.tidal_idle_us=1", d);
+	work = s.w.work;
+	finish(submit(&s.w, s.q[0], 4, 14000, 's'));
+	pass(&s.w, 2000000);
+	assert_int_equal(units(&s, 0), LEAST);
+	slow = s.w.prog;
+	s.w.prog = NULL;
+	world_span(&s.w, 0, 10);
+	more.units_floor = 4;
+	OK(hal_partition_create(s.w.dev, &more, &third));
+	finish(submit(&s.w, s.q[0], 4, 1, 'f'));
+	OK(hal_partition_destroy(third));
+	pass(&s.w, 2000000);
+	s.w.work = work;
+	(void)submit(&s.w, s.q[0], 4, 14000, 's');
+	pass(&s.w, 100);
+	assert_int_equal(units(&s, 0), 3);
+	finish_all(&s.w);
+	OK(hal_program_unload(slow));
+	sides_close(&s);
+}
+
 /* ---- krisp ------------------------------------------------------------------------- */
 
 /* Commands that three units are enough for, beside others for 100 us. */
@@ -296,10 +330,11 @@ static void bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tidal),         cmocka_unit_test(tidal_loses),
-		cmocka_unit_test(tidal_shares),  cmocka_unit_test(krisp),
-		cmocka_unit_test(krisp_loses),   cmocka_unit_test(fission),
-		cmocka_unit_test(fission_loses), cmocka_unit_test(bad),
+		cmocka_unit_test(tidal),        cmocka_unit_test(tidal_loses),
+		cmocka_unit_test(tidal_shares), cmocka_unit_test(tidal_fewer),
+		cmocka_unit_test(krisp),        cmocka_unit_test(krisp_loses),
+		cmocka_unit_test(fission),      cmocka_unit_test(fission_loses),
+		cmocka_unit_test(bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void identity(struct rig *r)
 	CHECK(NPU_REG_GET(caps, CAPS_DEPTH_LOG2) == 9 &&
 		      NPU_REG_GET(caps, CAPS_SPAD_LOG2) == 17 &&
 		      NPU_REG_GET(caps, CAPS_BANKS_LOG2) == 3 &&
-		      NPU_REG_GET(caps, CAPS_TLB_LOG2) > 0,
+		      NPU_REG_GET(caps, CAPS_TLB_LOG2) == 10,
 	      "CAPS %#x", caps);
 	rig_write(r, NPU_GLB_ID_ADDR, 0);
 	rig_write(r, NPU_GLB_SHAPE_ADDR, 0);
