@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HAL_BACKEND_ABI    2u
+#define HAL_BACKEND_ABI    3u
 #define HAL_BACKEND_SYMBOL "hal_backend_entry"
 
 /* ---- options: typed, listable ----------------------------------------------------- */
@@ -77,6 +77,7 @@ struct hal_bk_partition_desc {
 	uint16_t row, col, rows, cols; /* a line of units is row 0, rows 1 */
 	uint64_t memory_bytes;         /* quota, kept by the core; 0: none */
 	uint64_t color_mask;           /* never 0 where the device has colours */
+	const char *name;              /* for messages; stays while the partition does */
 };
 
 struct hal_bk_kernel_info {

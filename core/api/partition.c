@@ -93,6 +93,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	p->inflight_max = dev->partition_inflight;
 	p->own_colors = d->color_mask != 0;
 	memcpy(p->name, d->name, sizeof(p->name));
+	p->desc.name = p->name;
 	return p;
 }
 

@@ -59,7 +59,7 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 			if (p->desc.index != d->index && !overlap(&p->desc, d) &&
 			    (p->target.units == 0 || !overlap(&p->target, d)))
 				continue;
-			thing_describe(v, p, text, sizeof(text));
+			thing_describe(p, text, sizeof(text));
 			return CORE(v, "%s: %s has %s", op, text,
 				    p->desc.index == d->index ? "that index"
 							      : "some of the units");
@@ -82,7 +82,7 @@ static int check_partition_destroy(struct validate *v, const struct layer_call *
 		return -EPROTO;
 	if (p->children == 0 && p->target.units == 0)
 		return 0;
-	thing_describe(v, p, text, sizeof(text));
+	thing_describe(p, text, sizeof(text));
 	return p->children != 0
 		       ? CORE(v,
 			      "partition_destroy: %s still has %u things (queues, "

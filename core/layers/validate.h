@@ -83,8 +83,7 @@ int validate_wrong(struct validate *v, const char *side, const char *fmt, ...)
 #define BACKEND(v, ...) validate_wrong((v), "the backend", __VA_ARGS__)
 
 /* queue 3 of partition 1 "video" */
-void thing_describe(const struct validate *v, const struct thing *t, char *text,
-		    size_t size);
+void thing_describe(const struct thing *t, char *text, size_t size);
 /* Everything that is alive, into report when it is not NULL: how many, the first few. */
 uint32_t things_living(const struct validate *v, FILE *report, char *text, size_t size);
 /* Alive or not; NULL: there never was one. */

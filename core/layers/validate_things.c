@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "engine/partition.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include <stdio.h>
@@ -83,25 +82,8 @@ static void made_at(const struct thing *t, char *text, size_t size)
 	}
 }
 
-/* The name that the application gave the partition. */
-static const char *part_name(const struct validate *v, const struct thing *part)
-{
-	const struct hal_device *dev = v->layers->dev;
-
-	for (const struct list *it = dev->partitions.next; it != &dev->partitions;
-	     it = it->next) {
-		const struct hal_partition *p =
-			container_of(it, struct hal_partition, on_device);
-
-		if ((uintptr_t)p->bk == part->h.key)
-			return p->name;
-	}
-	return "";
-}
-
 /* queue 3 of partition 1 "video" */
-void thing_describe(const struct validate *v, const struct thing *t, char *text,
-		    size_t size)
+void thing_describe(const struct thing *t, char *text, size_t size)
 {
 	const struct thing *part = t->h.kind == PART ? t : t->parent;
 	const char *name = "";
@@ -111,8 +93,8 @@ void thing_describe(const struct validate *v, const struct thing *t, char *text,
 	n = strlen(text);
 	if (part == NULL || part->h.kind != PART)
 		return;
-	if (part->h.alive)
-		name = part_name(v, part);
+	if (part->h.alive && part->desc.name != NULL)
+		name = part->desc.name;
 	if (t != part)
 		format_text(text + n, size - n, " of partition %u%s%s%s", part->h.id,
 			    name[0] != '\0' ? " \"" : "", name,
@@ -158,7 +140,7 @@ uint32_t things_living(const struct validate *v, FILE *report, char *text, size_
 	while (n < LISTED_MAX && (t = next_living(v, t)) != NULL) {
 		char what[96], where[128];
 
-		thing_describe(v, t, what, sizeof(what));
+		thing_describe(t, what, sizeof(what));
 		made_at(t, where, sizeof(where));
 		if (report != NULL)
 			(void)fprintf(report, "%s: alive: %s%s\n", v->layers->dev->name,
@@ -206,7 +188,7 @@ struct thing *thing_need(struct validate *v, const struct layer_call *c, enum ki
 	if (t != NULL && t->h.alive)
 		return t;
 	if (t != NULL) {
-		thing_describe(v, t, text, sizeof(text));
+		thing_describe(t, text, sizeof(text));
 		(void)CORE(v, "%s: %s was destroyed before", op, text);
 		return NULL;
 	}
@@ -214,7 +196,7 @@ struct thing *thing_need(struct validate *v, const struct layer_call *c, enum ki
 		t = thing_find(v, other, (uintptr_t)handle);
 		if (t == NULL)
 			continue;
-		thing_describe(v, t, text, sizeof(text));
+		thing_describe(t, text, sizeof(text));
 		(void)CORE(v, "%s: %s where a %s belongs", op, text, thing_kinds[kind]);
 		return NULL;
 	}
@@ -237,7 +219,7 @@ struct thing *thing_given(struct validate *v, struct layer_call *c, enum kind ki
 		return NULL;
 	}
 	if (old != NULL && old->h.alive) {
-		thing_describe(v, old, text, sizeof(text));
+		thing_describe(old, text, sizeof(text));
 		c->result = BACKEND(v, "%s gave the handle of %s, which is alive",
 				    layer_op_names[c->op], text);
 		return NULL;

@@ -237,6 +237,7 @@ static void backend_h(void)
 	FIELD(hal_bk_partition_desc, cols);
 	FIELD(hal_bk_partition_desc, memory_bytes);
 	FIELD(hal_bk_partition_desc, color_mask);
+	FIELD(hal_bk_partition_desc, name);
 	STRUCT(hal_bk_kernel_info);
 	FIELD(hal_bk_kernel_info, name);
 	FIELD(hal_bk_kernel_info, arg_count);
