@@ -15,7 +15,7 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host);
 
 static const struct hal_backend table = {
 	.size = WRONG == WRONG_SIZE ? 16 : sizeof(struct hal_backend),
-	.abi = HAL_BACKEND_ABI + (WRONG == WRONG_ABI ? 41 : 0),
+	.abi = WRONG == WRONG_ABI ? 43 : HAL_BACKEND_ABI,
 	.name = WRONG == WRONG_NAME   ? "a:b"
 		: WRONG == WRONG_SAME ? "ref"
 				      : "wrong",
