@@ -227,13 +227,20 @@ struct hal_buffer_desc {
 	uint64_t color_mask; /* a subset of the partition's; 0: all of the partition's */
 };
 
+/* What a queue is to the others of its partition. */
+enum hal_class {
+	HAL_CLASS_NORMAL,      /* or what [partition "name"] says */
+	HAL_CLASS_LATENCY,     /* latency-critical: before all others */
+	HAL_CLASS_BEST_EFFORT, /* behind all others; it has no deadlines */
+};
+
 struct hal_queue_desc {
 	uint32_t size;
 	uint32_t flags; /* 0 */
 	/* Higher is served first within the partition, under policy priority (the
-	 * default); tgs, prema, reef, orion and tidal make classes of it, others go
-	 * without.  It stops nothing that runs, but under reef, and lends nobody units,
-	 * but under tidal. */
+	 * default); tgs, prema, reef, orion and tidal make classes of it where
+	 * .service_class says nothing, others go without.  It stops nothing that runs,
+	 * but under reef, and lends nobody units, but under tidal. */
 	int32_t priority;
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */
@@ -242,8 +249,15 @@ struct hal_queue_desc {
 	 * stops nothing; under policy edf the earliest is served first, under laxity who
 	 * has least time to spare. */
 	uint64_t deadline_ns;
+	/* Of these, 0 (of .priority and .deadline_ns, too) is what [partition "name"]
+	 * says of its queues. */
 	uint32_t weight; /* share under policies wfq, quota, token; 0 counts as 1 */
-	uint32_t reserved;
+	/* enum hal_class.  Under policies that only order it comes before what they go
+	 * by; tgs, prema, reef, orion and tidal take it for theirs. */
+	uint16_t service_class;
+	/* Of the partition's device time, in thousandths, under policy quota; 0: by
+	 * weight. */
+	uint16_t budget_permille;
 	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
 };
 
@@ -330,7 +344,8 @@ struct hal_submit_desc {
 	uint32_t wait_count;
 	uint32_t signal_count;
 	uint64_t not_before_ns; /* device time until which it is held; 0: it is not */
-	uint64_t deadline_ns;   /* relative to the submit; 0: the queue's */
+	uint64_t deadline_ns;   /* relative to the submit, and behind .not_before_ns; 0:
+				   the queue's */
 	int32_t priority;       /* with HAL_SUBMIT_PRIORITY */
 	uint32_t reserved;
 	uint64_t tag; /* the caller's own: comes back in hal_completion, and in traces */

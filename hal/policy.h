@@ -74,7 +74,8 @@ struct hal_policy_queue {
 	uint64_t served_ns;   /* device time its commands have run, of those that ended */
 	uint64_t completed;   /* commands of it that ended well */
 	uint32_t running;     /* commands of it that the device has */
-	uint32_t reserved;
+	uint16_t service_class;   /* enum hal_class */
+	uint16_t budget_permille; /* of device time; 0: it says none */
 	struct hal_policy_command head;
 	/* The policy's own; 0 at attach. */
 	struct hal_policy_queue *next, *prev;
@@ -89,6 +90,15 @@ struct hal_policy_partition {
 	uint32_t floor, ceiling; /* of units: no policy goes beyond either */
 	uint64_t own[4];         /* the policy's; 0 at first */
 };
+
+/* Whether the queue's next command stands above others: by its class; without one, with
+ * at least that priority. */
+static inline int hal_policy_above(const struct hal_policy_queue *queue, int64_t priority)
+{
+	if (queue->service_class != HAL_CLASS_NORMAL)
+		return queue->service_class == HAL_CLASS_LATENCY;
+	return queue->head.priority >= priority;
+}
 
 /* Why a queue is dequeued. */
 enum hal_policy_why {
@@ -355,7 +365,8 @@ struct hal_policy {
 	void (*dequeue)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue, enum hal_policy_why why);
 	/* Instead of enqueue, dequeue and pick: lower is served first, equal ones in
-	 * order of arrival.  Asked once each time the queue becomes runnable. */
+	 * order of arrival; classes before all keys.  Asked once each time the queue
+	 * becomes runnable. */
 	uint64_t (*key)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue, uint64_t now_ns);
 	/* Of key: it is this queue's turn, with this key.  0: it is served now; higher

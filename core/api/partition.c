@@ -154,7 +154,9 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	if (err != 0)
 		return err;
 	err = hal_partition_create(dev, &c.desc, out);
-	if (err != 0) {
+	if (err == 0) {
+		(*out)->usual = c.queues;
+	} else {
 		/* The line that asked for it says more than the call that tried. */
 		format_text(text, sizeof(text), "%s", hal_last_error());
 		err = fail(err, "%s: [partition \"%s\"]: %s", c.source, name, text);

@@ -36,6 +36,49 @@ const char *record_name(const struct record *r)
 
 /* ---- create ------------------------------------------------------------------------ */
 
+/* What d leaves open, its partition's section says. */
+static void desc_complete(const struct hal_partition *part, struct hal_queue_desc *d)
+{
+	const struct hal_queue_desc *all = &part->usual;
+
+	if (d->priority == 0)
+		d->priority = all->priority;
+	if (d->deadline_ns == 0)
+		d->deadline_ns = all->deadline_ns;
+	if (d->weight == 0)
+		d->weight = all->weight != 0 ? all->weight : 1;
+	if (d->service_class == HAL_CLASS_NORMAL)
+		d->service_class = all->service_class;
+	if (d->budget_permille == 0)
+		d->budget_permille = all->budget_permille;
+}
+
+/* What is asked of policies, with what the partition's section says. */
+static int asked_check(const struct hal_partition *part, const struct hal_queue_desc *d)
+{
+	if (d->service_class >= HAL_CLASSES)
+		return fail(EINVAL, "hal_queue_desc.service_class %u is not a class",
+			    d->service_class);
+	if (d->budget_permille > 1000)
+		return fail(EINVAL,
+			    "hal_queue_desc.budget_permille %u: all of the device time "
+			    "is 1000",
+			    d->budget_permille);
+	if (d->service_class != HAL_CLASS_BEST_EFFORT || d->deadline_ns == 0)
+		return 0;
+	return fail(EINVAL,
+		    "a queue of partition %u \"%s\": best effort%s, which has no "
+		    "deadlines, with deadline_ns %llu%s",
+		    part->obj.id, part->name,
+		    part->usual.service_class == d->service_class
+			    ? " by the partition's section"
+			    : "",
+		    U64(d->deadline_ns),
+		    part->usual.deadline_ns == d->deadline_ns
+			    ? " by the partition's section"
+			    : "");
+}
+
 static int desc_check(const struct hal_device *dev, const struct hal_queue_desc *d)
 {
 	static const char *const names[] = {"none", "between", "pending", "inside"};
@@ -43,8 +86,6 @@ static int desc_check(const struct hal_device *dev, const struct hal_queue_desc 
 	if (d->flags != 0)
 		return fail(EINVAL, "hal_queue_desc.flags 0x%x: none are known",
 			    d->flags);
-	if (d->reserved != 0)
-		return fail(EINVAL, "hal_queue_desc.reserved is not 0");
 	if (d->min_preempt > HAL_PREEMPT_INSIDE)
 		return fail(EINVAL,
 			    "hal_queue_desc.min_preempt %u is not a preemption level",
@@ -99,7 +140,9 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	}
 	q->oldest = q->flights;
 	q->fresh = q->flights;
-	q->view.weight = d->weight != 0 ? d->weight : 1;
+	q->view.weight = d->weight;
+	q->view.service_class = d->service_class;
+	q->view.budget_permille = d->budget_permille;
 	/* A record that starts in the last slot runs on behind it. */
 	q->slots = malloc((q->slot_count + RECORD_SLOTS_MAX - 1) * sizeof(struct record));
 	if (q->slots == NULL)
@@ -136,11 +179,13 @@ static int create(struct hal_device *dev, void *arg)
 	}
 	dev->next_queue_id++;
 	JOURNAL(dev, JOURNAL_QUEUE, q->obj.id, part->desc.index,
-		(uint32_t)q->usual.priority, q->usual.deadline_ns, q->view.weight);
+		(uint32_t)q->usual.priority, q->usual.deadline_ns, q->view.weight,
+		q->view.service_class, q->view.budget_permille);
 	journal_limit(q);
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
+	part->classes |= q->view.service_class != HAL_CLASS_NORMAL;
 	part->queue_count++;
 	trace_queue(dev, q);
 	return 0;
@@ -173,6 +218,10 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 			    "hal_queue_desc");
 	if (err == 0)
 		err = desc_check(dev, &d);
+	if (err == 0) {
+		desc_complete(part, &d);
+		err = asked_check(part, &d);
+	}
 	if (err != 0)
 		return err;
 	object_on_fork(OBJECT_QUEUE, forked);

@@ -122,6 +122,7 @@ static bool parse_numbers(struct line *l)
 {
 	const char *c = l->text;
 
+	memset(l->n, 0, sizeof(l->n)); /* what an older journal does not say */
 	l->count = 0;
 	while (c != l->text_end) {
 		if (*c++ != ' ' || l->count == JOURNAL_NUMBERS ||
@@ -144,7 +145,7 @@ static const struct shape {
 	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
 	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
 	{JOURNAL_PARTITION, 5, 6}, {JOURNAL_NO_PARTITION, 1, 1},
-	{JOURNAL_QUEUE, 5, 5},     {JOURNAL_NO_QUEUE, 6, 6},
+	{JOURNAL_QUEUE, 5, 7},     {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
 	{JOURNAL_SUSPEND, 2, 2},   {JOURNAL_RESUME, 1, 1},
 	{JOURNAL_RESIZE, 7, 7},    {JOURNAL_ANSWER, 1, 1},
@@ -1029,12 +1030,15 @@ static void play_queue(struct play *p)
 		return;
 	part = partition_at(p, l.n[1]);
 	if (part == NULL || !small(p, l.n[2], UINT32_MAX) ||
-	    !small(p, l.n[4], UINT32_MAX))
+	    !small(p, l.n[4], UINT32_MAX) || !small(p, l.n[5], UINT16_MAX) ||
+	    !small(p, l.n[6], UINT16_MAX))
 		return;
 	p->info.inputs++;
 	d.priority = (int32_t)(uint32_t)l.n[2];
 	d.deadline_ns = l.n[3];
 	d.weight = (uint32_t)l.n[4];
+	d.service_class = (uint16_t)l.n[5];
+	d.budget_permille = (uint16_t)l.n[6];
 	if (l.n[0] != p->queues.count || hal_queue_create(part, &d, &q) != 0) {
 		bad(p, EINVAL, "no queue can be made of it");
 		return;

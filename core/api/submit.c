@@ -471,6 +471,36 @@ static COLD int shape_bad(const struct hal_submit_desc *d)
 		       : 0;
 }
 
+static bool has_head(const struct hal_submit_desc *d)
+{
+	return (d->not_before_ns | d->deadline_ns | d->tag | d->flags) != 0;
+}
+
+/* Whether what d asks for can be had at once. */
+static NOINLINE int asked_check(const struct hal_queue *q,
+				const struct hal_submit_desc *d)
+{
+	uint64_t deadline_ns =
+		d->deadline_ns != 0 ? d->deadline_ns : q->usual.deadline_ns;
+	uint64_t now;
+
+	if (d->deadline_ns != 0 && q->view.service_class == HAL_CLASS_BEST_EFFORT)
+		return fail(EINVAL,
+			    "hal_submit_desc.deadline_ns %llu: queue %u is best effort, "
+			    "which has no deadlines",
+			    U64(d->deadline_ns), q->obj.id);
+	if (d->not_before_ns == 0 || deadline_ns == 0)
+		return 0;
+	now = hal_device_now(q->dev);
+	if (d->not_before_ns <= now || d->not_before_ns - now < deadline_ns)
+		return 0;
+	return fail(
+		EINVAL,
+		"hal_submit_desc.not_before_ns %llu is %llu ns away, and the deadline "
+		"%llu ns after the submit: it could not be met",
+		U64(d->not_before_ns), U64(d->not_before_ns - now), U64(deadline_ns));
+}
+
 static ALWAYS_INLINE int shape_check(const struct hal_queue *q,
 				     const struct hal_submit_desc *d)
 {
@@ -485,6 +515,8 @@ static ALWAYS_INLINE int shape_check(const struct hal_queue *q,
 		err = points_check(q, d->waits, d->wait_count, "waits", false);
 	if (err == 0)
 		err = points_check(q, d->signals, d->signal_count, "signals", true);
+	if (UNLIKELY(err == 0 && (d->deadline_ns | d->not_before_ns) != 0))
+		err = asked_check(q, d);
 	return err;
 }
 
@@ -540,11 +572,6 @@ static COLD int waits_undone(const struct hal_submit_desc *d, int err)
 	for (uint32_t i = 0; i < d->wait_count; i++)
 		atomic_fetch_sub(&d->waits[i].timeline->pending, 1);
 	return err;
-}
-
-static bool has_head(const struct hal_submit_desc *d)
-{
-	return (d->not_before_ns | d->deadline_ns | d->tag | d->flags) != 0;
 }
 
 static void write_asked(const struct hal_submit_desc *d, struct target *to)

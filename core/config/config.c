@@ -895,6 +895,23 @@ static const char *section_of(const struct config *cfg, const char *name,
 	return found->section;
 }
 
+static int config_queues(const struct hal_bk_config *v, const char *name,
+			 struct hal_queue_desc *out)
+{
+	out->service_class = (uint16_t)option_int(v, "class");
+	out->priority = (int32_t)option_int(v, "priority");
+	out->weight = (uint32_t)option_int(v, "weight");
+	out->budget_permille = (uint16_t)option_int(v, "budget_permille");
+	out->deadline_ns = (uint64_t)option_int(v, "deadline_us") * 1000;
+	if (out->service_class != HAL_CLASS_BEST_EFFORT || out->deadline_ns == 0)
+		return 0;
+	return fail(EINVAL,
+		    "%s: deadline_us = %s in [partition \"%s\"], which is best effort by "
+		    "%s: that has no deadlines",
+		    option_source(v, "deadline_us"), option_str(v, "deadline_us"), name,
+		    option_source(v, "class"));
+}
+
 int config_partition(const struct config *cfg, const char *name,
 		     struct config_partition *out)
 {
@@ -923,8 +940,10 @@ int config_partition(const struct config *cfg, const char *name,
 	out->desc.min_isolation = (uint32_t)option_int(v, "isolation");
 	format_text(out->desc.name, sizeof(out->desc.name), "%s", name);
 	format_text(out->source, sizeof(out->source), "%s", source);
+	err = config_queues(v, name, &out->queues);
 	colors = value_find(v, "colors");
-	if (colors != NULL && parse_colors(colors->text, &out->desc.color_mask) != 0)
+	if (err == 0 && colors != NULL &&
+	    parse_colors(colors->text, &out->desc.color_mask) != 0)
 		err = fail(EINVAL,
 			   "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
 			   "mask as 0xd",

@@ -36,6 +36,7 @@ struct hal_bk_config {
 /* What [partition "name"] says. */
 struct config_partition {
 	struct hal_partition_desc desc;
+	struct hal_queue_desc queues; /* of its queues, where they say nothing */
 	char source[128];
 };
 

@@ -39,6 +39,15 @@ const struct hal_option_def partition_options[] = {
 	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "", "channels: 0,2-3 or a mask 0xd"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",
 	 "the least that is accepted"},
+	/* Of its queues, where they do not say otherwise. */
+	{"class", HAL_OPTION_ENUM, 0, 0, "normal|latency|best-effort", "normal",
+	 "enum hal_class"},
+	{"priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "0", "of submissions"},
+	{"weight", HAL_OPTION_INT, 1, UINT32_MAX, NULL, "1", "share of time or commands"},
+	{"budget_permille", HAL_OPTION_INT, 0, 1000, NULL, "0",
+	 "of device time, in thousandths; 0: by weight"},
+	{"deadline_us", HAL_OPTION_INT, 0, INT64_C(1000000000000), NULL, "0",
+	 "of submissions, relative; 0: none"},
 };
 const uint32_t partition_option_count = ARRAY_LENGTH(partition_options);
 

@@ -65,6 +65,8 @@ struct plan {
 	} move[HAL_POLICY_MOVES];
 };
 
+enum { HAL_CLASSES = HAL_CLASS_BEST_EFFORT + 1 };
+
 /* hal_device.work */
 #define WORK_TODO      1u  /* perhaps something on todo or runnable */
 #define WORK_BLOCKED   2u  /* something on blocked */

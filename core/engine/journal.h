@@ -45,14 +45,14 @@ enum journal_kind {
 	/* calls */
 	JOURNAL_PARTITION = 'P',    /* index row col rows cols ceiling */
 	JOURNAL_NO_PARTITION = 'K', /* index */
-	JOURNAL_QUEUE = 'Q',        /* id partition priority deadline weight */
-	JOURNAL_NO_QUEUE = 'Z',     /* id completed failed dropped busy queueing */
-	JOURNAL_TIMELINE = 'T',     /* id */
-	JOURNAL_NO_TIMELINE = 'U',  /* id */
-	JOURNAL_SUSPEND = 'S',      /* queue mode */
-	JOURNAL_RESUME = 'X',       /* queue */
-	JOURNAL_RESIZE = 'M',       /* partition floor ceiling row col rows cols */
-	JOURNAL_ANSWER = '=',       /* error, of the last S, X, M or Y */
+	JOURNAL_QUEUE = 'Q',    /* id partition priority deadline weight class budget */
+	JOURNAL_NO_QUEUE = 'Z', /* id completed failed dropped busy queueing */
+	JOURNAL_TIMELINE = 'T', /* id */
+	JOURNAL_NO_TIMELINE = 'U', /* id */
+	JOURNAL_SUSPEND = 'S',     /* queue mode */
+	JOURNAL_RESUME = 'X',      /* queue */
+	JOURNAL_RESIZE = 'M',      /* partition floor ceiling row col rows cols */
+	JOURNAL_ANSWER = '=',      /* error, of the last S, X, M or Y */
 	/* decisions */
 	JOURNAL_SUBMIT = 's', /* queue pos inner error */
 	JOURNAL_STOP = 'h',   /* queue mode error */

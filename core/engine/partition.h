@@ -25,6 +25,7 @@ struct hal_partition {
 	counter memory_used;  /* any thread charges and releases */
 	counter buffer_count; /* alive, or not freed yet */
 	counter sequences;
+	struct hal_queue_desc usual; /* what its queues do not say themselves; constant */
 
 	/* The engine's; the lists change only while their changer has .dev->shape. */
 	struct list on_device;
@@ -43,13 +44,14 @@ struct hal_partition {
 	/* Queues the policy has, and one more when it wants to see even one that is
 	 * alone: without that, sole is runnable and the policy has not been told yet. */
 	uint32_t enqueued;
-	bool held;                    /* nobody of it is named for now */
-	bool put_off;                 /* to be asked behind the others */
-	struct list waiting;          /* those the policy has, as they came */
-	struct heap order;            /* the same, under a policy that gives keys */
-	struct hal_queue *sole;       /* runnable, and the policy has not been told */
-	struct hal_queue *leased;     /* may go on without asking, while .lease lasts */
-	struct hal_timeline *control; /* resizes that are done */
+	bool held;                      /* nobody of it is named for now */
+	bool put_off;                   /* to be asked behind the others */
+	struct list waiting;            /* those the policy has, as they came */
+	struct heap order[HAL_CLASSES]; /* the same, under a policy that gives keys */
+	bool classes;                   /* not only HAL_CLASS_NORMAL */
+	struct hal_queue *sole;         /* runnable, and the policy has not been told */
+	struct hal_queue *leased;       /* may go on without asking, while .lease lasts */
+	struct hal_timeline *control;   /* resizes that are done */
 	uint64_t resize_count;
 	struct busy ran;
 	struct account past; /* of its destroyed queues */

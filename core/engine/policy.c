@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -277,6 +278,12 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 		expect(q, r);
 }
 
+/* Where its key is, or is to be. */
+static ALWAYS_INLINE struct heap *heap_of(struct hal_queue *q)
+{
+	return &q->part->order[q->view.service_class];
+}
+
 static ALWAYS_INLINE void hand(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
@@ -291,7 +298,7 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	/* Who only orders is always in force. */
 	if (LIKELY(p->key != NULL)) {
 		q->order.key = p->key(dev->policy_state, &part->view, &q->view, dev->now);
-		heap_add(&part->order, &q->order);
+		heap_add(heap_of(q), &q->order);
 	} else if (in_force(dev) && p->enqueue != NULL) {
 		p->enqueue(dev->policy_state, &part->view, &q->view);
 	}
@@ -354,7 +361,7 @@ static void take_back(struct hal_queue *q, enum hal_policy_why why)
 	if (!in_force(dev))
 		return;
 	if (p->key != NULL)
-		heap_remove(&q->part->order, &q->order);
+		heap_remove(heap_of(q), &q->order);
 	else if (p->dequeue != NULL)
 		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
 }
@@ -384,7 +391,7 @@ void policy_put_back(struct hal_queue *q)
 	list_add_before(part->waiting.next, &q->waiting);
 	part->enqueued++;
 	part->view.runnable++;
-	heap_put_back(&part->order, &q->order);
+	heap_put_back(heap_of(q), &q->order);
 }
 
 /* ---- whose turn -------------------------------------------------------------------- */
@@ -491,14 +498,16 @@ static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *
 
 	if (LIKELY(key <= n->key))
 		return true;
-	heap_take(&part->order, n);
+	heap_take(heap_of(q), n);
 	n->key = key;
-	heap_add(&part->order, n);
+	heap_add(heap_of(q), n);
 	return false;
 }
 
-/* Who is first when those have been asked whose turn it is; NULL: held is until when. */
-static NOINLINE struct heap_node *ask_turns(struct hal_partition *part, uint64_t *held)
+/* Who is first of order when those have been asked whose turn it is; NULL: nobody before
+ * *held, which is no later than it was. */
+static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
+					    const struct heap *order, uint64_t *held)
 {
 	const struct hal_policy *p = part->dev->policy;
 	uint64_t now = (p->flags & HAL_POLICY_TIMES) != 0 ? part->dev->now : UINT64_MAX;
@@ -506,12 +515,12 @@ static NOINLINE struct heap_node *ask_turns(struct hal_partition *part, uint64_t
 	uint32_t turns = 2 * part->view.runnable;
 
 	for (;;) {
-		struct heap_node *n = heap_first(&part->order);
+		struct heap_node *n = heap_first(order);
 
 		if (container_of(n, struct hal_queue, order)->kept)
 			return n;
 		if (n->key > now) {
-			*held = n->key;
+			*held = n->key < *held ? n->key : *held;
 			return NULL;
 		}
 		if (p->turn == NULL || turns-- == 0 || turn_of(part, n))
@@ -519,18 +528,49 @@ static NOINLINE struct heap_node *ask_turns(struct hal_partition *part, uint64_t
 	}
 }
 
-static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
+/* Who is first of one class. */
+static ALWAYS_INLINE struct heap_node *first_of(struct hal_partition *part,
+						const struct heap *order, uint64_t *held)
 {
 	const struct hal_policy *p = part->dev->policy;
-	struct heap_node *n;
-	uint64_t held;
 
 	if (p->turn == NULL && (p->flags & HAL_POLICY_TIMES) == 0)
-		n = heap_first(&part->order);
-	else if ((n = ask_turns(part, &held)) == NULL)
+		return heap_first(order);
+	return ask_turns(part, order, held);
+}
+
+/* Of all classes: a later one while nobody of those before it may be served. */
+static NOINLINE struct heap_node *first_of_classes(struct hal_partition *part,
+						   uint64_t *held)
+{
+	static const uint8_t classes[HAL_CLASSES] = {HAL_CLASS_LATENCY, HAL_CLASS_NORMAL,
+						     HAL_CLASS_BEST_EFFORT};
+	struct heap_node *n = NULL;
+
+	for (size_t i = 0; n == NULL && i < HAL_CLASSES; i++) {
+		const struct heap *order = &part->order[classes[i]];
+
+		if (!heap_empty(order))
+			n = first_of(part, order, held);
+	}
+	return n;
+}
+
+static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
+{
+	uint64_t held = HAL_POLICY_NEVER;
+	struct heap_node *n;
+	struct hal_queue *q;
+
+	if (LIKELY(!part->classes))
+		n = first_of(part, &part->order[HAL_CLASS_NORMAL], &held);
+	else
+		n = first_of_classes(part, &held);
+	if (n == NULL)
 		return nobody(part, held);
-	heap_take(&part->order, n);
-	return container_of(n, struct hal_queue, order);
+	q = container_of(n, struct hal_queue, order);
+	heap_take(heap_of(q), n);
+	return q;
 }
 
 /* Not by a key, or not as the policy wants. */
@@ -835,7 +875,7 @@ static void refill(struct hal_partition *part)
 	part->sole = NULL;
 	part->enqueued = asks;
 	part->view.runnable = 0;
-	part->order = (struct heap){0};
+	memset(part->order, 0, sizeof(part->order));
 	while (!list_empty(&runnable)) {
 		struct hal_queue *q =
 			container_of(runnable.next, struct hal_queue, waiting);

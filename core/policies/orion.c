@@ -174,7 +174,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		return;
 	if (queue->own[RUNNING] > queue->running)
 		count_less(o, queue); /* the device had no room */
-	if (queue->head.priority >= o->priority) {
+	if (hal_policy_above(queue, o->priority)) {
 		kind += HIGH;
 		count(o, queue, kind, (uint64_t)queue->running + 1);
 	}

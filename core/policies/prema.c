@@ -2,7 +2,8 @@
 /*
  * prema: who has waited longest for its length and priority; of those, the shortest.
  *
- * PREMA (Choi, Rhu 2020): a queue has 1, 3 or 9 tokens, by priority (below 0, 0, above),
+ * PREMA (Choi, Rhu 2020): a queue has 1, 3 or 9 tokens, by priority (below 0, 0, above)
+ * or class,
  * and as many more for each of its lengths that it waits; of those with at least as many
  * as the highest of 1, 3, 9 that anybody has, the shortest is served.  There tokens are
  * handed out every period and lengths come from a model of the array; here both are
@@ -106,8 +107,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (rest_ns == HAL_POLICY_NEVER)
 		rest_ns = prema->unknown_ns;
 	queue->own[LENGTH] = length_of(rest_ns);
-	queue->own[CLASS] = (uint64_t)(queue->head.priority >= 0) +
-			    (uint64_t)(queue->head.priority > 0);
+	queue->own[CLASS] = (uint64_t)hal_policy_above(queue, 0) +
+			    (uint64_t)hal_policy_above(queue, 1);
 	s->waiting |= UINT64_C(1) << queue->own[LENGTH];
 	hal_policy_list_add(list_of(s, queue), queue);
 }

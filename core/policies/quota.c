@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota: so much device time in each window, by weight; who has had it waits for the
- * next.
+ * quota: so much device time in each window, by budget or weight; who has had it waits
+ * for the next.
  *
  * The limit of KubeShare (Yeh, Chen, Chou 2020) and Gemini (Chen, Lin, Chou 2021): time
  * is measured when a command ends, what was had too much is taken from the windows that
@@ -34,7 +34,7 @@ static const struct hal_option_def options[] = {
 	{"quota_window_us", HAL_OPTION_INT, 1, 10000000, NULL, "10000",
 	 "quota: length of a window, device time"},
 	{"quota_permille", HAL_OPTION_INT, 1, 1000, NULL, "100",
-	 "quota: what weight 1 may have of a window, in thousandths"},
+	 "quota: what weight 1 may have of a window, in thousandths, without a budget"},
 	{"quota_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
 	 "quota: what a command is taken to run while none of its queue has ended"},
 };
@@ -57,6 +57,8 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 static uint64_t budget(const struct quota *quota, const struct hal_policy_queue *queue)
 {
+	if (queue->budget_permille != 0)
+		return quota->window_ns / 1000 * queue->budget_permille;
 	if (queue->weight >= quota->window_ns / quota->share_ns)
 		return quota->window_ns;
 	return queue->weight * quota->share_ns;
@@ -129,7 +131,7 @@ const struct hal_policy hal_policy_quota = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "quota",
-	.summary = "so much device time a window, by weight",
+	.summary = "so much device time a window, by budget or weight",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_TIMES | HAL_POLICY_EXPECTS |

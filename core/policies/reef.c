@@ -191,7 +191,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	const struct reef *reef = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	enum class c = queue->head.priority >= reef->priority ? REAL_TIME : BEST_EFFORT;
+	enum class c = hal_policy_above(queue, reef->priority) ? REAL_TIME : BEST_EFFORT;
 
 	(void)part;
 	if (s == NULL)

@@ -169,7 +169,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	const struct tgs *tgs = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	enum class c = queue->head.priority >= tgs->priority ? PRODUCTIVE : BEST_EFFORT;
+	enum class c = hal_policy_above(queue, tgs->priority) ? PRODUCTIVE : BEST_EFFORT;
 
 	(void)part;
 	if (s == NULL)

@@ -198,7 +198,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	struct tidal *t = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	enum class c = queue->head.priority >= t->priority ? CRITICAL : EFFORT;
+	enum class c = hal_policy_above(queue, t->priority) ? CRITICAL : EFFORT;
 	uint32_t needs;
 	bool comes;
 

@@ -122,7 +122,8 @@ static void hal_h(void)
 	FIELD(hal_queue_desc, min_preempt);
 	FIELD(hal_queue_desc, deadline_ns);
 	FIELD(hal_queue_desc, weight);
-	FIELD(hal_queue_desc, reserved);
+	FIELD(hal_queue_desc, service_class);
+	FIELD(hal_queue_desc, budget_permille);
 	FIELD(hal_queue_desc, completions);
 	STRUCT(hal_kernel_info);
 	FIELD(hal_kernel_info, size);
@@ -342,7 +343,8 @@ static void policy_h(void)
 	FIELD(hal_policy_queue, runnable_ns);
 	FIELD(hal_policy_queue, served_ns);
 	FIELD(hal_policy_queue, running);
-	FIELD(hal_policy_queue, reserved);
+	FIELD(hal_policy_queue, service_class);
+	FIELD(hal_policy_queue, budget_permille);
 	FIELD(hal_policy_queue, head);
 	FIELD(hal_policy_queue, next);
 	FIELD(hal_policy_queue, prev);

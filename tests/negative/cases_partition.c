@@ -293,6 +293,26 @@ NEGATIVE(hal_partition_create_named, EINVAL, bad_colors, "1,x")
 			"colors = 1,x\n");
 }
 
+NEGATIVE(hal_partition_create_named, EINVAL, weight,
+	 ":5: [partition \"a\"] weight = \"0\"")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
+			"weight = 0\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, class, "normal|latency|best-effort")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
+			"class = urgent\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, best_effort_in_time,
+	 ":6: deadline_us = 7 in [partition \"a\"]")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
+			"class = best-effort\ndeadline_us = 7\n");
+}
+
 NEGATIVE(hal_partition_create_named, EINVAL, outside, "row")
 {
 	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nrow = 3\nrows = 1\n"

@@ -281,10 +281,44 @@ NEGATIVE(hal_queue_create, EINVAL, unknown_flag, "flags")
 	return queue(w);
 }
 
-NEGATIVE(hal_queue_create, EINVAL, reserved, "reserved")
+NEGATIVE(hal_queue_create, EINVAL, class_unknown, "service_class 3")
 {
-	w->queue_desc.reserved = 1;
+	w->queue_desc.service_class = HAL_CLASS_BEST_EFFORT + 1;
 	return queue(w);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, budget, "budget_permille 1001")
+{
+	w->queue_desc.budget_permille = 1001;
+	return queue(w);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, best_effort_in_time, "deadlines, with deadline_ns 7")
+{
+	w->queue_desc.service_class = HAL_CLASS_BEST_EFFORT;
+	w->queue_desc.deadline_ns = 7;
+	return queue(w);
+}
+
+/* The one by the section, the other by the call. */
+NEGATIVE(hal_queue_create, EINVAL, best_effort_of_section,
+	 "\"a\": best effort by the partition's section")
+{
+	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
+				  "class = best-effort\n"));
+	NEG_OK(hal_partition_create_named(w->dev2, "a", &w->part2));
+	w->queue_desc.deadline_ns = 7;
+	return hal_queue_create(w->part2, &w->queue_desc, &w->queue2);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, deadline_of_section,
+	 "deadline_ns 7000 by the partition's section")
+{
+	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
+				  "deadline_us = 7\n"));
+	NEG_OK(hal_partition_create_named(w->dev2, "a", &w->part2));
+	w->queue_desc.service_class = HAL_CLASS_BEST_EFFORT;
+	return hal_queue_create(w->part2, &w->queue_desc, &w->queue2);
 }
 
 NEGATIVE(hal_queue_create, EINVAL, no_ring, "completions")
@@ -538,6 +572,29 @@ NEGATIVE(hal_submit, EINVAL, unknown_flag, "flags")
 {
 	w->submit.flags = 2;
 	return submit(w);
+}
+
+NEGATIVE(hal_submit, EINVAL, best_effort_in_time, "is best effort")
+{
+	w->queue_desc.service_class = HAL_CLASS_BEST_EFFORT;
+	NEG_OK(queue(w));
+	w->submit.deadline_ns = 7;
+	return hal_submit(w->queue2, &w->submit, NULL);
+}
+
+NEGATIVE(hal_submit, EINVAL, held_past_its_deadline, "deadline 1000 ns after the submit")
+{
+	w->submit.not_before_ns = hal_device_now(w->dev) + 1000;
+	w->submit.deadline_ns = 1000;
+	return hal_submit(w->queue, &w->submit, NULL);
+}
+
+NEGATIVE(hal_submit, EINVAL, held_past_the_queues, "deadline 500 ns after the submit")
+{
+	w->queue_desc.deadline_ns = 500;
+	NEG_OK(queue(w));
+	w->submit.not_before_ns = hal_device_now(w->dev) + 1000;
+	return hal_submit(w->queue2, &w->submit, NULL);
 }
 
 NEGATIVE(hal_submit, EINVAL, reserved, "reserved")

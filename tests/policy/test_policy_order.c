@@ -435,9 +435,97 @@ static void edf_overload(void **state)
 	assert_int_equal(overload("policy.name=edf"), 20);
 }
 
+/* ---- classes ------------------------------------------------------------------------ */
+
+static struct hal_queue *of_class(struct world *w, uint16_t service_class,
+				  int32_t priority)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+
+	d.priority = priority;
+	d.service_class = service_class;
+	OK(hal_queue_create(w->part, &d, &q));
+	return q;
+}
+
+/* Best effort (b), normal (n, N) and latency-critical (l) work, submitted in that order
+ * behind what runs (x). */
+static void classes_under(const char *policy, uint16_t latency, uint16_t best_effort,
+			  const char *expect)
+{
+	struct hal_queue *q[5];
+	struct world w;
+
+	open_with(&w, policy);
+	q[0] = of_class(&w, HAL_CLASS_NORMAL, 0);
+	q[1] = of_class(&w, best_effort, 9);
+	q[2] = of_class(&w, HAL_CLASS_NORMAL, 1);
+	q[3] = of_class(&w, HAL_CLASS_NORMAL, 2);
+	q[4] = of_class(&w, latency, 0);
+	(void)submit(&w, q[0], 1, 100, 'x');
+	pass(&w, 1);
+	for (int i = 1; i < 5; i++) {
+		(void)submit(&w, q[i], 2, 10, "xbnNl"[i]);
+		pass(&w, 1);
+	}
+	finish_all(&w);
+	assert_string_equal(ended.text, expect);
+	for (int i = 0; i < 5; i++)
+		OK(hal_queue_destroy(q[i]));
+	world_close(&w);
+}
+
+static void classes(void **state)
+{
+	(void)state;
+	/* Before priorities and arrival; the controls are without. */
+	classes_under("policy.name=priority", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllNNnnbb");
+	classes_under("policy.name=priority", 0, 0, "xbbNNnnll");
+	classes_under("policy.name=fifo", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnnNNbb");
+	classes_under("policy.name=fifo", 0, 0, "xbbnnNNll");
+	classes_under("policy.name=wfq", HAL_CLASS_LATENCY, 0, "xllbnNbnN");
+	classes_under("policy.name=laxity", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnnNNbb");
+	/* Those that make classes of priorities: N and above from 2 on. */
+	classes_under("policy.name=prema", 0, HAL_CLASS_BEST_EFFORT, "xnnNNllbb");
+}
+
+/* One that is latency-critical, but beyond its budget, keeps nobody waiting. */
+static void beyond_budget(void **state)
+{
+	static const char *const options[] = {ONE_AT_A_TIME, "policy.name=quota",
+					      "policy.quota_window_us=100",
+					      "policy.quota_permille=1000", NULL};
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *l, *b;
+	struct world w;
+
+	(void)state;
+	world_open(&w, options);
+	d.service_class = HAL_CLASS_LATENCY;
+	d.budget_permille = 250;
+	OK(hal_queue_create(w.part, &d, &l));
+	b = of_class(&w, HAL_CLASS_BEST_EFFORT, 0);
+	(void)submit(&w, l, 40, 5000, 'l');
+	(void)submit(&w, b, 40, 5000, 'b');
+	pass(&w, 400000);
+	/* A quarter of each window, and the rest for the other. */
+	assert_in_range(stats_of(l).busy_ns, 95000, 105000);
+	assert_int_equal(stats_of(b).busy_ns, 200000);
+	finish_all(&w);
+	OK(hal_queue_destroy(l));
+	OK(hal_queue_destroy(b));
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(classes),
+		cmocka_unit_test(beyond_budget),
 		cmocka_unit_test(fifo),
 		cmocka_unit_test(rr),
 		cmocka_unit_test(rr_no_room),

@@ -168,7 +168,8 @@ static void submit_one(struct tenant *t)
 	if (chance(&t->random, 10) == 0)
 		d.not_before_ns = hal_device_now(w->dev) + chance(&t->random, 50000);
 	if (chance(&t->random, 8) == 0)
-		d.deadline_ns = 1000 + chance(&t->random, 100000);
+		d.deadline_ns = 1000 + chance(&t->random, 100000) +
+				(d.not_before_ns != 0 ? 50000 : 0);
 	if (chance(&t->random, 8) == 0) {
 		d.flags |= HAL_SUBMIT_PRIORITY;
 		d.priority = (int32_t)chance(&t->random, 5);

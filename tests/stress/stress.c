@@ -258,7 +258,7 @@ static void commands(struct thread *th, uint32_t device)
 	if (below(th, 4) == 0)
 		s.not_before_ns = hal_device_now(devices[device].dev) + below(th, 200000);
 	if (below(th, 4) == 0)
-		s.deadline_ns = 1 + below(th, 100000);
+		s.deadline_ns = (s.not_before_ns != 0 ? 200000 : 1) + below(th, 100000);
 	p = submit(th, device, &s, NULL);
 	if (below(th, 3) != 0)
 		wait_for(th, device, p);

@@ -247,6 +247,45 @@ static void partitions_of_the_file(void **state)
 	OK(hal_close(dev));
 }
 
+/* What queues have of their partition's section. */
+static void queues_of_a_section(void **state)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *silent, *says;
+	struct hal_partition *p;
+	struct hal_device *dev;
+	struct hal_point done;
+	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
+
+	(void)state;
+	write_file("[partition \"a\"]\nunits = 1\nclass = best-effort\n"
+		   "[partition \"b\"]\nunits = 1\ndeadline_us = 3\npriority = 4\n"
+		   "weight = 5\nbudget_permille = 6\nclass = latency\n");
+	OK(hal_open("ref", with_file, &dev));
+	OK(hal_partition_create_named(dev, "a", &p));
+	d.deadline_ns = 1;
+	FAILS(hal_queue_create(p, &d, &says), -EINVAL, "\"a\"", "best effort by");
+	/* It says what it is itself. */
+	d.service_class = HAL_CLASS_LATENCY;
+	OK(hal_queue_create(p, &d, &says));
+	OK(hal_queue_destroy(says));
+	OK(hal_partition_destroy(p));
+	OK(hal_partition_create_named(dev, "b", &p));
+	d = (struct hal_queue_desc)HAL_INIT(hal_queue_desc);
+	OK(hal_queue_create(p, &d, &silent));
+	d.deadline_ns = 10000;
+	OK(hal_queue_create(p, &d, &says));
+	/* Held too long for the section's deadline, but not for its own. */
+	s.not_before_ns = hal_device_now(dev) + 5000;
+	FAILS(hal_submit(silent, &s, &done), -EINVAL, "deadline 3000 ns");
+	OK(hal_submit(says, &s, &done));
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(silent));
+	OK(hal_queue_destroy(says));
+	OK(hal_partition_destroy(p));
+	OK(hal_close(dev));
+}
+
 static void plugins(void **state)
 {
 	struct hal_device *dev;
@@ -544,6 +583,7 @@ int main(void)
 		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(odd_files),
 		cmocka_unit_test(partitions_of_the_file),
+		cmocka_unit_test(queues_of_a_section),
 		cmocka_unit_test(plugins),
 		cmocka_unit_test(backends_and_devices),
 		cmocka_unit_test(not_devices),

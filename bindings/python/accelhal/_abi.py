@@ -69,6 +69,13 @@ class DeviceKind(IntEnum):
     NPU = 3
 
 
+class Class(IntEnum):
+    """enum hal_class."""
+    NORMAL = 0
+    LATENCY = 1
+    BEST_EFFORT = 2
+
+
 class Op(IntEnum):
     """enum hal_op."""
     NOP = 0
@@ -221,7 +228,8 @@ class hal_queue_desc(Structure):
         ("min_preempt", c_uint32),
         ("deadline_ns", c_uint64),
         ("weight", c_uint32),
-        ("reserved", c_uint32),
+        ("service_class", c_uint16),
+        ("budget_permille", c_uint16),
         ("completions", c_void_p),
     ]
 
@@ -528,7 +536,7 @@ DOCS = {
         "cmd_stride": 'sizeof(struct hal_cmd); 0 the same',
         "signals": 'set to .value when all of it has ended',
         "not_before_ns": 'device time until which it is held; 0: it is not',
-        "deadline_ns": "relative to the submit; 0: the queue's",
+        "deadline_ns": "relative to the submit, and behind .not_before_ns; 0: the queue's",
         "priority": 'with HAL_SUBMIT_PRIORITY',
         "tag": "the caller's own: comes back in hal_completion, and in traces",
     },
@@ -558,6 +566,7 @@ __all__ = [
     "CMD_REPLAYABLE",
     "COMMANDS_MAX",
     "Cap",
+    "Class",
     "DeviceKind",
     "FOREVER",
     "HISTOGRAM_BUCKETS",

@@ -13,7 +13,7 @@ import weakref
 from typing import NamedTuple
 
 from . import _abi, _commands, _records
-from ._abi import Cap, Isolation, SuspendMode
+from ._abi import Cap, Class, Isolation, SuspendMode
 from ._library import Error, Timeout, check, failure, lib
 from ._memory import Pinned, fill, fits, handle_of, strings, text
 
@@ -674,14 +674,16 @@ class Partition(Object):
         desc = fill(_abi.hal_buffer_desc, flags=flags, bytes=bytes, color_mask=colors)
         return Buffer(self, _created(lib.hal_buffer_create, self.handle, ctypes.byref(desc)))
 
-    def queue(self, *, priority=0, deadline_ns=0, weight=0, min_preempt=0,
-              completions=None):
+    def queue(self, *, priority=0, deadline_ns=0, weight=0, service_class=Class.NORMAL,
+              budget_permille=0, min_preempt=0, completions=None):
         """A Queue.  priority: higher is served first within the partition; deadline_ns: of
         each submission, relative, device time, misses are counted and policy edf goes by
-        it; weight: share under wfq, quota, token; min_preempt: the least Preempt, else ENOTSUP;
-        completions: the Completions where ends are told."""
+        it; weight: share under wfq, quota, token; service_class: a Class, before what policies
+        go by; budget_permille: of device time, under quota; min_preempt: the least Preempt,
+        else ENOTSUP; completions: the Completions where ends are told."""
         desc = fill(_abi.hal_queue_desc, priority=priority, deadline_ns=deadline_ns,
-                    weight=weight, min_preempt=min_preempt)
+                    weight=weight, service_class=service_class,
+                    budget_permille=budget_permille, min_preempt=min_preempt)
         if completions is not None:
             desc.completions = handle_of(completions, "Completions")
         queue = _created(lib.hal_queue_create, self.handle, ctypes.byref(desc))
