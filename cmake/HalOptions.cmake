@@ -31,6 +31,10 @@ option(HAL_WERROR "Treat warnings as errors" ON)
 set(HAL_SCALE_SIM "$ENV{HAL_SCALE_SIM}" CACHE PATH
     "Folder of SCALE-Sim's layer tables (alexnet.csv ...); empty: what needs them is skipped")
 
+# Recorded loads, likewise.
+set(HAL_DISB "$ENV{HAL_DISB}" CACHE PATH
+    "Folder of DISB's loads (REAL.json); empty: their figures are left out")
+
 # MLPerf Tiny's int8 networks, likewise.
 set(HAL_MLPERF_TINY "$ENV{HAL_MLPERF_TINY}" CACHE PATH
     "Folder of the MLPerf Tiny networks (kws_dscnn_int8.tflite ...); empty: their tests are skipped")

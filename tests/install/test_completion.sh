@@ -6,7 +6,7 @@ cd "$(mktemp -d)" || exit 1 # no hal.conf
 file=$1 halctl=$2 rc=0
 # shellcheck disable=SC1090
 . "$file"
-for name in halctl halrun npuc; do
+for name in halctl halrun npuc halbench; do
 	complete -p $name >/dev/null || rc=1
 done
 
@@ -32,6 +32,9 @@ offers --option "$halctl" --opt
 offers --config "$halctl" -j --con
 offers ref:0 "${halctl%/*}/halrun" -t re
 offers --target "${halctl%/*}/npuc" --tar
+offers --policy "${halctl%/*}/halbench" --po
+offers ref:0 "${halctl%/*}/halbench" --target re
+offers backend.ref.units= "${halctl%/*}/halbench" -o backend.ref.u
 COMP_WORDS=("$halctl" -c x)
 COMP_CWORD=2
 _accelhal "$halctl"

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion of halctl, halrun and npuc: what they say in --help; targets, and the names
-# of options, as halctl finds them.
+# bash completion of halctl, halrun, npuc and halbench: what they say in --help; targets, and
+# the names of options, as halctl finds them.
 
 _accelhal_options() {
 	"$1" options 2>/dev/null |
 		sed -nE 's/^\[(.*)\]$/\1/; T key; h; d; :key; s/^(# )?([a-z_]+) = .*/\2=/; T; G; s/(.*)\n(.*)/\2.\1/p'
+}
+
+# The one beside the tool.
+_accelhal_halctl() {
+	[[ $1 != */* ]] || printf '%s' "${1%/*}/"
+	echo halctl
 }
 
 _accelhal() {
@@ -17,13 +23,14 @@ _accelhal() {
 	*:-*:-*)
 		words=$(grep -oE -- '--[a-z][a-z-]*' <<<"$help")
 		;;
-	halctl:-o:* | halctl:--option:*)
+	halctl:-o:* | halctl:--option:* | halbench:-o:* | halbench:--option:*)
+		[[ ${tool##*/} == halctl ]] || tool=$(_accelhal_halctl "$tool")
 		words=$(_accelhal_options "$tool")
 		compopt -o nospace 2>/dev/null
 		;;
-	halrun:-t:* | halrun:--target:* | npuc:-t:* | npuc:--target:*)
-		tool=halctl
-		[[ $1 != */* ]] || tool=${1%/*}/halctl
+	halrun:-t:* | halrun:--target:* | npuc:-t:* | npuc:--target:* | \
+		halbench:-t:* | halbench:--target:*)
+		tool=$(_accelhal_halctl "$tool")
 		words=$("$tool" list 2>/dev/null | sed -nE 's/^([a-z0-9_]+:[0-9]+) .*/\1/p')
 		;;
 	*:-c:* | *:--config:*) ;;
@@ -41,4 +48,4 @@ _accelhal() {
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 
-complete -o default -F _accelhal halctl halrun npuc
+complete -o default -F _accelhal halctl halrun npuc halbench

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - a comparison as text, CSV or JSON. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include "metrics.h"
+
+struct compared {
+	const struct policy_spec *policy;
+	struct run run; /* without its requests */
+	struct numbers numbers;
+};
+
+struct report {
+	const struct setup *setup;
+	const char *models; /* the file, or NULL */
+	struct task_numbers *alone;
+	uint64_t *slo_ns;
+	struct compared *list;
+	uint32_t count;
+};
+
+void report_text(const struct report *r);
+void report_csv(const struct report *r);
+int report_json(const struct report *r); /* 0 or TOOL_FAILED */
+/* "figure bench.real.<load>.<P>..." for make figures; load: heavy or light. */
+void report_figures(const struct report *r, const char *load);
+
+#endif

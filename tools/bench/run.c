@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - a load on a device under a policy; see run.h.
+ *
+ * The application's side: requests are submitted when they arrive, by queues with a
+ * priority and a deadline, and nothing else is asked for.  Requests of one task are
+ * served in order; one that its queue has no room for waits here, and its latency counts
+ * from its arrival all the same.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "service.h"
+#include "tool.h"
+
+#define OPTIONS_MAX  96u
+#define RING_ENTRIES 65536u
+#define TAKE         256u
+/* Alone, one request of a closed loop is as another. */
+#define LOOPS_ALONE 1000u
+
+static const char *const layout_names[LAYOUTS] = {
+	[LAYOUT_DEFAULT] = "default", [LAYOUT_SHARED] = "shared",
+	[LAYOUT_HALVES] = "halves",   [LAYOUT_SPLIT] = "split",
+	[LAYOUT_CLASSES] = "classes", [LAYOUT_TENANTS] = "tenants",
+};
+
+const char *layout_name(enum layout layout)
+{
+	return layout_names[layout];
+}
+
+/* Policies that size partitions, and those that look at what runs beside. */
+static enum layout layout_of(const char *policy)
+{
+	static const struct {
+		const char *policy;
+		enum layout layout;
+	} suits[] = {
+		{"tidal", LAYOUT_CLASSES},   {"krisp", LAYOUT_TENANTS},
+		{"fission", LAYOUT_TENANTS}, {"orion", LAYOUT_HALVES},
+		{"weave", LAYOUT_HALVES},
+	};
+
+	for (size_t i = 0; i < sizeof(suits) / sizeof(suits[0]); i++)
+		if (strcmp(suits[i].policy, policy) == 0)
+			return suits[i].layout;
+	return LAYOUT_SHARED;
+}
+
+struct tenant {
+	const struct load_task *task;
+	struct service service;
+	struct hal_timeline *timeline;
+	bool here;     /* in this run */
+	bool loops;    /* the next request comes with the end of the last ... */
+	uint32_t most; /* ... until there were so many */
+	bool awaited;  /* others' requests come with its ends */
+	uint64_t base; /* value on the timeline before the first request */
+	uint64_t *arrivals;
+	uint32_t arrival_count, arrived;
+	struct request *requests;
+	uint32_t count, room, submitted, done;
+};
+
+struct world {
+	const struct setup *setup;
+	struct run *run;
+	struct hal_device *dev;
+	struct hal_completions *ring;
+	struct hal_partition **parts;
+	uint32_t part_count;
+	struct tenant *tenants;
+	struct hal_point *points;
+	uint64_t begin_ns; /* device time */
+	const char *label;
+	double began, told; /* wall */
+};
+
+/* ---- progress ----------------------------------------------------------------------- */
+
+static double wall(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void tell(struct world *w, uint64_t now)
+{
+	double seconds = wall(), share = (double)now / (double)w->run->window_ns;
+
+	if (seconds - w->told < 0.2)
+		return;
+	w->told = seconds;
+	if (share > 1)
+		share = 1;
+	fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", w->label, 100 * share,
+		share > 0 ? (seconds - w->began) * (1 - share) / share : 0);
+	(void)fflush(stderr);
+}
+
+/* ---- requests ----------------------------------------------------------------------- */
+
+static int arrive(struct tenant *t, uint64_t at_ns)
+{
+	if (t->count == t->room) {
+		uint32_t room = t->room != 0 ? 2 * t->room : 256;
+		struct request *more = realloc(t->requests, room * sizeof(*more));
+
+		if (more == NULL)
+			return tool_fail("out of memory");
+		t->requests = more;
+		t->room = room;
+	}
+	t->requests[t->count++] = (struct request){at_ns, 0};
+	return 0;
+}
+
+static int submit(struct tenant *t, uint32_t index)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done;
+
+	d.cmds = t->service.cmds;
+	d.cmd_count = t->service.cmd_count;
+	d.tag = index;
+	while (t->submitted < t->count) {
+		int err = hal_submit(t->service.queue, &d, &done);
+
+		if (err == -EAGAIN && t->submitted > t->done)
+			return 0;
+		if (err != 0)
+			return tool_fail("%s: %s", t->task->id, hal_last_error());
+		t->base = done.value - t->submitted++ - 1;
+	}
+	return 0;
+}
+
+static int arrive_until(struct world *w, uint64_t now)
+{
+	for (uint32_t i = 0; i < w->setup->load->count; i++) {
+		struct tenant *t = &w->tenants[i];
+
+		if (!t->here)
+			continue;
+		while (t->arrived < t->arrival_count && t->arrivals[t->arrived] <= now)
+			if (arrive(t, t->arrivals[t->arrived++]) != 0)
+				return TOOL_FAILED;
+		if (t->submitted < t->count && submit(t, i) != 0)
+			return TOOL_FAILED;
+	}
+	return 0;
+}
+
+/* What comes with the ends of others; all of these have ended so often. */
+static int arrive_after(struct world *w, uint64_t now)
+{
+	for (uint32_t i = 0; i < w->setup->load->count; i++) {
+		struct tenant *t = &w->tenants[i];
+		uint32_t ends = UINT32_MAX;
+
+		if (!t->here || t->loops || t->task->type != LOAD_DEPENDENT)
+			continue;
+		for (uint32_t k = 0; k < t->task->after_count; k++)
+			if (w->tenants[t->task->after[k]].done < ends)
+				ends = w->tenants[t->task->after[k]].done;
+		while (t->count < ends && now < w->run->window_ns)
+			if (arrive(t, now) != 0)
+				return TOOL_FAILED;
+	}
+	return 0;
+}
+
+static int end_of(struct world *w, const struct hal_completion *c, bool *awaited)
+{
+	struct tenant *t = &w->tenants[c->tag];
+	struct request *r = &t->requests[t->done++];
+
+	if (c->status != 0)
+		return tool_fail("%s: request %u ended with %s", t->task->id, t->done,
+				 hal_strerror(c->status));
+	r->end_ns = c->end_ns - w->begin_ns;
+	if (r->end_ns > w->run->end_ns)
+		w->run->end_ns = r->end_ns;
+	*awaited |= t->awaited;
+	if (t->loops && t->count < t->most && r->end_ns < w->run->window_ns)
+		return arrive(t, r->end_ns);
+	return 0;
+}
+
+/* All that has ended by now. */
+static int take_ends(struct world *w, uint64_t now)
+{
+	struct hal_completion c[TAKE];
+	bool awaited = false;
+	int n;
+
+	do {
+		n = hal_completions_read(w->ring, c, TAKE, 0);
+		if (n < 0)
+			return tool_fail_hal();
+		for (int i = 0; i < n; i++)
+			if (end_of(w, &c[i], &awaited) != 0)
+				return TOOL_FAILED;
+	} while (n == (int)TAKE);
+	return awaited ? arrive_after(w, now) : 0;
+}
+
+/* ---- time --------------------------------------------------------------------------- */
+
+/* Ends that something comes with, or that make room. */
+static uint32_t points_of(struct world *w, bool *busy)
+{
+	uint32_t n = 0;
+
+	*busy = false;
+	for (uint32_t i = 0; i < w->setup->load->count; i++) {
+		const struct tenant *t = &w->tenants[i];
+
+		if (t->submitted == t->done)
+			continue;
+		*busy = true;
+		if (t->loops || t->awaited || t->submitted < t->count)
+			w->points[n++] =
+				(struct hal_point){t->timeline, t->base + t->done + 1};
+	}
+	return n;
+}
+
+/* UINT64_MAX: none comes any more. */
+static uint64_t next_arrival(const struct world *w)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; i < w->setup->load->count; i++) {
+		const struct tenant *t = &w->tenants[i];
+
+		if (t->arrived < t->arrival_count && t->arrivals[t->arrived] < next)
+			next = t->arrivals[t->arrived];
+	}
+	return next;
+}
+
+/* Until then, or something ends that is waited for. */
+static int pass(struct world *w, uint64_t now, uint64_t until, uint32_t points)
+{
+	int err;
+
+	if (points == 0) {
+		err = hal_device_poll(w->dev, until == UINT64_MAX ? until : until - now);
+		return err < 0 ? tool_fail_hal() : 0;
+	}
+	if (until == UINT64_MAX)
+		err = hal_wait(w->points, points, HAL_WAIT_ANY, HAL_FOREVER);
+	else
+		err = hal_wait(w->points, points, HAL_WAIT_ANY | HAL_WAIT_DEVICE_TIME,
+			       (int64_t)(w->begin_ns + until));
+	return err < 0 && err != -ETIMEDOUT ? tool_fail_hal() : 0;
+}
+
+static int run_requests(struct world *w)
+{
+	for (uint32_t turn = 0;; turn++) {
+		uint64_t now = hal_device_now(w->dev) - w->begin_ns, next;
+		uint32_t points;
+		bool busy;
+
+		if (take_ends(w, now) != 0 || arrive_until(w, now) != 0)
+			return TOOL_FAILED;
+		points = points_of(w, &busy);
+		next = next_arrival(w);
+		if (!busy && next == UINT64_MAX)
+			return 0;
+		if (w->setup->progress && turn % 256 == 0)
+			tell(w, now);
+		if (pass(w, now, next, points) != 0)
+			return TOOL_FAILED;
+	}
+}
+
+/* ---- set up and down ---------------------------------------------------------------- */
+
+static int open_device(struct world *w, const struct policy_spec *p)
+{
+	const char *options[OPTIONS_MAX + 1] = {
+		"hal.queue_depth=4096",
+	};
+	struct hal_device_info *info = &w->run->info;
+	char name[80];
+	uint32_t n = 1;
+
+	snprintf(name, sizeof(name), "policy.name=%s", p->name);
+	options[n++] = name;
+	for (uint32_t i = 0; i < p->option_count; i++)
+		options[n++] = p->options[i];
+	for (uint32_t i = 0; w->setup->options[i] != NULL && n < OPTIONS_MAX; i++)
+		options[n++] = w->setup->options[i];
+	if (hal_open(w->setup->target, options, &w->dev) != 0)
+		return tool_fail("%s: %s", p->text, hal_last_error());
+	info->size = sizeof(*info);
+	if (hal_device_get_info(w->dev, info) != 0)
+		return tool_fail_hal();
+	if ((info->caps & HAL_CAP_VIRTUAL_CLOCK) == 0)
+		return tool_fail("%s: its clock is not virtual: it cannot be stepped",
+				 w->setup->target);
+	if (hal_completions_create(w->dev, RING_ENTRIES, &w->ring) != 0)
+		return tool_fail_hal();
+	return 0;
+}
+
+/* Which of the layout's partitions a task is in, and how many there are. */
+static uint32_t part_of(const struct world *w, uint32_t task, enum layout layout,
+			uint32_t *count)
+{
+	const struct load *l = w->setup->load;
+	bool critical = false, effort = false;
+	uint32_t before = 0, all = 0;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		if (!w->tenants[i].here)
+			continue;
+		critical |= l->tasks[i].critical;
+		effort |= !l->tasks[i].critical;
+		before += i < task;
+		all++;
+	}
+	switch (layout) {
+	case LAYOUT_HALVES:
+	case LAYOUT_CLASSES:
+		*count = critical && effort ? 2 : 1;
+		return *count == 2 && !l->tasks[task].critical;
+	case LAYOUT_SPLIT:
+	case LAYOUT_TENANTS:
+		*count = all;
+		return before;
+	default:
+		*count = 1;
+		return 0;
+	}
+}
+
+static int open_parts(struct world *w)
+{
+	enum layout layout = w->run->layout;
+	bool elastic = layout == LAYOUT_CLASSES || layout == LAYOUT_TENANTS;
+	uint32_t units = w->run->info.unit_rows * w->run->info.unit_cols, count = 1;
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	for (uint32_t i = 0; i < w->setup->load->count; i++)
+		if (w->tenants[i].here)
+			(void)part_of(w, i, layout, &count);
+	if (count == 0 || count > units)
+		return tool_fail("%s has %u units: too few for %u partitions (layout %s)",
+				 w->setup->target, units, count, layout_name(layout));
+	d.units_floor = elastic && count > 1 ? 1 : units / count;
+	d.units_ceiling = elastic && count > 1 ? units - (count - 1) : 0;
+	for (; w->part_count < count; w->part_count++)
+		if (hal_partition_create(w->dev, &d, &w->parts[w->part_count]) != 0)
+			return tool_fail("layout %s: %s", layout_name(layout),
+					 hal_last_error());
+	return 0;
+}
+
+static int open_tenant(struct world *w, uint32_t i, const uint64_t *begin_ns,
+		       const uint64_t *slo_ns)
+{
+	struct hal_queue_desc q = HAL_INIT(hal_queue_desc);
+	struct tenant *t = &w->tenants[i];
+	uint32_t count, part = part_of(w, i, w->run->layout, &count);
+	char why[JSON_WHY];
+
+	q.priority = t->task->critical ? 1 : 0;
+	q.deadline_ns = slo_ns != NULL && t->task->critical ? slo_ns[i] : 0;
+	q.completions = w->ring;
+	if (service_open(&t->service, w->dev, w->parts[part], &q,
+			 models_find(w->setup->models, t->task->model)) != 0)
+		return TOOL_FAILED;
+	t->timeline = hal_queue_timeline(t->service.queue);
+	if (load_arrivals(w->setup->load, i, &w->setup->clock,
+			  begin_ns != NULL ? begin_ns[i] : 0, &t->arrivals,
+			  &t->arrival_count, why) != 0)
+		return tool_fail("%s", why);
+	return t->loops ? arrive(t, 0) : 0;
+}
+
+static int open_tenants(struct world *w, uint32_t only, const uint64_t *begin_ns,
+			const uint64_t *slo_ns)
+{
+	const struct load *l = w->setup->load;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct tenant *t = &w->tenants[i];
+
+		t->task = &l->tasks[i];
+		t->here = only == RUN_ALL || only == i;
+		t->most = only == i ? LOOPS_ALONE : UINT32_MAX;
+		/* Alone there is nobody whose ends it could wait for. */
+		t->loops = t->task->type == LOAD_CONTINUOUS ||
+			   (t->task->type == LOAD_DEPENDENT && only == i);
+		for (uint32_t k = 0; only == RUN_ALL && k < t->task->after_count; k++)
+			w->tenants[t->task->after[k]].awaited = true;
+	}
+	if (open_parts(w) != 0)
+		return TOOL_FAILED;
+	for (uint32_t i = 0; i < l->count; i++)
+		if (w->tenants[i].here && open_tenant(w, i, begin_ns, slo_ns) != 0)
+			return TOOL_FAILED;
+	return 0;
+}
+
+static int take_results(struct world *w)
+{
+	struct run *r = w->run;
+
+	for (uint32_t i = 0; i < w->setup->load->count; i++) {
+		struct tenant *t = &w->tenants[i];
+
+		r->tasks[i] = (struct task_run){t->requests, t->count, t->service.work};
+		t->requests = NULL;
+	}
+	r->stats.size = sizeof(r->stats);
+	r->policy.size = sizeof(r->policy);
+	if (hal_device_get_stats(w->dev, &r->stats) != 0 ||
+	    hal_device_get_policy(w->dev, &r->policy) != 0)
+		return tool_fail_hal();
+	return 0;
+}
+
+/* After an error queues may have work, and refuse; that error is the one to tell. */
+static int close_device(struct world *w)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->setup->load->count; i++)
+		err |= service_close(&w->tenants[i].service);
+	for (uint32_t i = 0; i < w->part_count; i++)
+		err |= hal_partition_destroy(w->parts[i]);
+	err |= hal_completions_destroy(w->ring);
+	if (w->dev != NULL)
+		err |= hal_close(w->dev);
+	return err;
+}
+
+static int close_world(struct world *w, int rc)
+{
+	if (w->tenants != NULL && close_device(w) != 0 && rc == 0)
+		rc = tool_fail_hal();
+	for (uint32_t i = 0; w->tenants != NULL && i < w->setup->load->count; i++) {
+		free(w->tenants[i].arrivals);
+		free(w->tenants[i].requests);
+	}
+	free(w->tenants);
+	free(w->parts);
+	free(w->points);
+	return rc;
+}
+
+static int run_world(struct world *w, const char *trace)
+{
+	int rc;
+
+	if (trace != NULL && hal_trace_start(w->dev, trace) != 0)
+		return tool_fail("%s: %s", trace, hal_last_error());
+	w->begin_ns = hal_device_now(w->dev);
+	rc = run_requests(w);
+	if (w->setup->progress)
+		fprintf(stderr, "\r\033[K");
+	if (rc == 0 && trace != NULL && hal_trace_stop(w->dev) != 0)
+		rc = tool_fail("%s: %s", trace, hal_last_error());
+	return rc != 0 ? rc : take_results(w);
+}
+
+int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
+	     const uint64_t *begin_ns, const uint64_t *slo_ns, const char *trace,
+	     struct run *run)
+{
+	struct world w = {
+		.setup = s,
+		.run = run,
+		.label = only != RUN_ALL ? s->load->tasks[only].id : p->text,
+		.began = wall(),
+	};
+	int rc = TOOL_FAILED;
+
+	memset(run, 0, sizeof(*run));
+	run->window_ns = load_window_ns(&s->clock);
+	run->layout = p->layout != LAYOUT_DEFAULT ? p->layout : layout_of(p->name);
+	run->tasks = calloc(s->load->count, sizeof(*run->tasks));
+	w.tenants = calloc(s->load->count, sizeof(*w.tenants));
+	w.parts = calloc(s->load->count, sizeof(struct hal_partition *));
+	w.points = calloc(s->load->count, sizeof(*w.points));
+	if (run->tasks == NULL || w.tenants == NULL || w.parts == NULL ||
+	    w.points == NULL)
+		(void)tool_fail("out of memory");
+	else
+		rc = open_device(&w, p);
+	if (rc == 0)
+		rc = open_tenants(&w, only, begin_ns, slo_ns);
+	if (rc == 0)
+		rc = run_world(&w, trace);
+	return close_world(&w, rc);
+}
+
+void run_free(const struct setup *s, struct run *run)
+{
+	for (uint32_t i = 0; run->tasks != NULL && i < s->load->count; i++)
+		free(run->tasks[i].requests);
+	free(run->tasks);
+	run->tasks = NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - a load, or one task of it alone, on a device under a policy. */
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hal/hal.h>
+
+#include "load.h"
+#include "models.h"
+
+/* Whose partitions there are. */
+enum layout {
+	LAYOUT_DEFAULT, /* what suits the policy */
+	LAYOUT_SHARED,  /* one of all units, a queue a task */
+	LAYOUT_HALVES,  /* one a class, fixed, as large as each other */
+	LAYOUT_SPLIT,   /* one a task, fixed, as large as each other */
+	LAYOUT_CLASSES, /* one a class, elastic: from one unit to all but the others' one
+			 */
+	LAYOUT_TENANTS, /* one a task, elastic */
+	LAYOUTS,
+};
+
+const char *layout_name(enum layout layout);
+
+#define POLICY_OPTIONS_MAX 16u
+
+struct policy_spec {
+	const char *text; /* as it was said: name:key=value:key=value */
+	char name[64];
+	enum layout layout;
+	/* "policy.key=value" */
+	char *options[POLICY_OPTIONS_MAX];
+	uint32_t option_count;
+};
+
+/* What is the same for all runs. */
+struct setup {
+	const struct load *load;
+	const struct models *models;
+	struct load_clock clock;
+	const char *target;
+	const char *const *options; /* of the caller's; the last of them is NULL */
+	bool progress;
+};
+
+struct request {
+	uint64_t arrive_ns, end_ns; /* device time since the run began */
+};
+
+struct task_run {
+	struct request *requests; /* of those that arrived, all have ended */
+	uint32_t count;
+	uint64_t work; /* of a request: a unit's ns, or multiply-accumulates */
+};
+
+struct run {
+	struct task_run *tasks;
+	uint64_t window_ns, end_ns;
+	struct hal_stats stats; /* of the device, at the end */
+	struct hal_policy_info policy;
+	struct hal_device_info info;
+	enum layout layout;
+};
+
+#define RUN_ALL UINT32_MAX
+
+/* only: a task's index, which then has the device alone, or RUN_ALL.  begin_ns, slo_ns:
+ * of each task, or NULL; slo_ns is the deadline of what is latency-critical.  trace: a
+ * file or NULL.  0 or TOOL_FAILED. */
+int run_load(const struct setup *s, const struct policy_spec *policy, uint32_t only,
+	     const uint64_t *begin_ns, const uint64_t *slo_ns, const char *trace,
+	     struct run *run);
+/* The requests; the rest stays. */
+void run_free(const struct setup *s, struct run *run);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* service.c - steps of a table as kernels of the software device, networks of files on an
+ * NPU; see service.h. */
+#include "service.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/ref.h>
+
+#include "tool.h"
+
+static int nothing(const struct hal_ref_call *call)
+{
+	(void)call;
+	return 0;
+}
+
+static uint64_t unit_ns(const struct model_step *step)
+{
+	return (uint64_t)llround(step->unit_us * 1e3);
+}
+
+/* A kernel a step. */
+static int load_steps(struct service *s, struct hal_device *dev, const struct model *m)
+{
+	size_t size = sizeof(struct hal_ref_image) +
+		      m->step_count * sizeof(struct hal_ref_kernel);
+	struct hal_ref_image *image = calloc(1, size);
+	struct hal_ref_kernel *k;
+	int rc = 0;
+
+	if (image == NULL)
+		return tool_fail("out of memory");
+	*image = (struct hal_ref_image){HAL_REF_MAGIC, HAL_REF_VERSION,
+					sizeof(struct hal_ref_kernel), m->step_count};
+	k = (struct hal_ref_kernel *)(image + 1);
+	for (uint32_t i = 0; i < m->step_count; i++, k++) {
+		const struct model_step *step = &m->steps[i];
+
+		snprintf(k->name, sizeof(k->name), "step%u", i);
+		k->fn = nothing;
+		k->work = unit_ns(step);
+		k->span_ns = (k->work + step->units - 1) / step->units;
+	}
+	if (hal_program_load(dev, image, size, &s->program) != 0)
+		rc = tool_fail("%s: %s", m->name, hal_last_error());
+	free(image);
+	return rc;
+}
+
+static int record_steps(struct service *s, const struct model *m)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.31s", m->name);
+	if (hal_program_set_name(s->program, name) != 0)
+		return tool_fail_hal();
+	for (uint32_t i = 0; i < m->step_count; i++)
+		s->cmd_count += m->steps[i].launches;
+	s->cmds = calloc(s->cmd_count, sizeof(*s->cmds));
+	if (s->cmds == NULL)
+		return tool_fail("out of memory");
+	for (uint32_t i = 0, at = 0; i < m->step_count; i++) {
+		struct hal_kernel *kernel;
+
+		snprintf(name, sizeof(name), "step%u", i);
+		if (hal_kernel_find(s->program, name, &kernel) != 0)
+			return tool_fail_hal();
+		for (uint32_t k = 0; k < m->steps[i].launches; k++) {
+			s->cmds[at] = hal_cmd_launch(kernel, NULL, 0);
+			s->cmds[at++].flags = HAL_CMD_REPLAYABLE;
+		}
+		s->work += m->steps[i].launches * unit_ns(&m->steps[i]);
+	}
+	return 0;
+}
+
+/* ---- networks of files -------------------------------------------------------------- */
+
+static int layer_command(struct service *s, const char *kernel, uint32_t position)
+{
+	char why[NPUC_WHY];
+
+	if (npuc_run_command(s->run, kernel, &s->cmds[position], why) != 0)
+		return tool_fail("%s", why);
+	return 0;
+}
+
+/* A launch a layer, in the order in which these run. */
+static int record_layers(struct service *s)
+{
+	const struct npuc_program *p = &s->network;
+
+	s->cmds = calloc((size_t)p->layer_count + 1, sizeof(*s->cmds));
+	if (s->cmds == NULL)
+		return tool_fail("out of memory");
+	for (uint32_t i = 0; i < p->layer_count; i++) {
+		if (p->layers[i].kernel[0] == '\0')
+			continue;
+		if (layer_command(s, p->layers[i].kernel, p->layers[i].position) != 0)
+			return TOOL_FAILED;
+		s->cmd_count++;
+	}
+	return 0;
+}
+
+static int open_network(struct service *s, struct hal_device *dev,
+			struct hal_partition *part, const struct model *m)
+{
+	const struct npuc_options options = {.layers = true};
+	char why[NPUC_WHY];
+
+	if (npuc_program_open(m->network, &options, &s->network, why) != 0)
+		return tool_fail("%s", why);
+	s->work = s->network.macs;
+	if (s->network.state)
+		return tool_fail("%s: has variables: its requests are not alike",
+				 m->network);
+	if (s->network.layer_count == 0)
+		return tool_fail("%s: is compiled already, not layer by layer",
+				 m->network);
+	if (npuc_run_open_on(dev, part, s->queue, &s->network, &s->run, why) != 0)
+		return tool_fail("%s: %s", m->network, why);
+	return record_layers(s);
+}
+
+int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,
+		 const struct hal_queue_desc *queue, const struct model *m)
+{
+	memset(s, 0, sizeof(*s));
+	if (hal_device_extension(dev, m->network != NULL ? "npu" : "ref") == NULL)
+		return tool_fail("%s: %s", m->name,
+				 m->network != NULL ? "a network of a file runs on an NPU"
+						    : "steps of a table run on ref");
+	if (hal_queue_create(part, queue, &s->queue) != 0)
+		return tool_fail_hal();
+	if (m->network != NULL)
+		return open_network(s, dev, part, m);
+	return load_steps(s, dev, m) != 0 || record_steps(s, m) != 0 ? TOOL_FAILED : 0;
+}
+
+int service_close(struct service *s)
+{
+	int err = 0;
+
+	free(s->cmds);
+	err |= npuc_run_close(s->run);
+	npuc_program_free(&s->network);
+	if (s->queue != NULL)
+		err |= hal_queue_destroy(s->queue);
+	if (s->program != NULL)
+		err |= hal_program_unload(s->program);
+	memset(s, 0, sizeof(*s));
+	return err;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* service.h - a network in a partition, ready to be asked for. */
+#ifndef BENCH_SERVICE_H
+#define BENCH_SERVICE_H
+
+#include <hal/hal.h>
+
+#include "models.h"
+#include "npuc.h"
+
+struct service {
+	struct hal_queue *queue;
+	struct hal_program *program;
+	struct hal_cmd *cmds; /* of one request */
+	uint32_t cmd_count;
+	uint64_t work;
+	/* Of a network from a file: */
+	struct npuc_program network;
+	struct npuc_run *run;
+};
+
+/* Loads it and makes its queue.  0 or TOOL_FAILED; to be closed either way. */
+int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,
+		 const struct hal_queue_desc *queue, const struct model *model);
+/* 0, or not, and hal_last_error() says why. */
+int service_close(struct service *s);
+
+#endif

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_halbench.py HALBENCH LOADS: the command from outside.
+
+Its numbers are computed once more from the requests it writes; these are held, to the
+nanosecond, against a simulation of one server that is told nothing but the load and the
+table.
+"""
+import csv
+import heapq
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+halbench = sys.argv[1].split()
+loads = os.path.abspath(sys.argv[2])
+failures = []
+
+
+def check(ok, *what):
+    if not ok:
+        failures.append(" ".join(str(w) for w in what))
+
+
+def run(*args, status=0):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HAL_")}
+    p = subprocess.run(halbench + list(args), capture_output=True, text=True, env=env)
+    check(p.returncode == status, args, "exit status", p.returncode, p.stderr)
+    return p
+
+
+def report(*args):
+    return json.loads(run("--json", *args).stdout)
+
+
+def near(a, b, what):
+    if a is None or b is None:
+        check(a is None and b is None, what, a, "is not", b)
+    else:
+        check(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9), what, a, "is not", b)
+
+
+# ---- numbers, from requests ------------------------------------------------------------
+
+def percentile(values, thousandths):
+    """The least value that so many do not exceed."""
+    ordered = sorted(values)
+    return next(v for i, v in enumerate(ordered) if (i + 1) * 1000 >= thousandths * len(ordered))
+
+
+def requests_of(path):
+    found = {}
+    with open(path, newline="") as f:
+        for row in csv.DictReader(f):
+            found.setdefault((row["policy"], row["task"]), []).append(
+                (int(row["arrive_ns"]), int(row["end_ns"])))
+    return found
+
+
+def check_numbers(r, requests):
+    window = r["window_ns"]
+    seconds = window / 1e9
+    alone = {t["id"]: [e - a for a, e in requests["alone", t["id"]]] for t in r["alone"]}
+    for p in r["policies"]:
+        slowdowns, met_all, arrived_all = [], 0, 0
+        sums = {"be_throughput": 0, "total_throughput": 0, "goodput": 0}
+        slos, ratios = [], []
+        for t in p["tasks"]:
+            own = requests[p["policy"], t["id"]]
+            lat = [e - a for a, e in own]
+            where = p["policy"] + " " + t["id"]
+            check(t["arrived"] == len(lat), where, "arrived")
+            for key, q in (("p50_ns", 500), ("p99_ns", 990), ("p999_ns", 999), ("max_ns", 1000)):
+                check(t[key] == percentile(lat, q), where, key, t[key], percentile(lat, q))
+            near(t["mean_ns"], sum(lat) / len(lat), where + " mean")
+            ended = sum(e <= window for _, e in own)
+            near(t["throughput"], ended / seconds, where + " throughput")
+            sums["total_throughput"] += ended / seconds
+            slowdowns.append((sum(lat) / len(lat)) / (sum(alone[t["id"]]) / len(alone[t["id"]])))
+            near(t["slowdown"], slowdowns[-1], where + " slowdown")
+            if t["class"] != "latency":
+                sums["be_throughput"] += ended / seconds
+                check(t["slo"] is None and t["goodput"] is None, where, "has an SLO")
+                continue
+            slo = len(p["tasks"]) * percentile(alone[t["id"]], 990)
+            met = sum(x <= slo for x in lat)
+            check(t["slo_ns"] == slo, where, "slo_ns", t["slo_ns"], slo)
+            near(t["slo"], met / len(lat), where + " slo")
+            near(t["goodput"], met / seconds, where + " goodput")
+            ratios.append(percentile(lat, 990) / percentile(alone[t["id"]], 990))
+            near(t["p99_ratio"], ratios[-1], where + " p99_ratio")
+            slos.append(met / len(lat))
+            sums["goodput"] += met / seconds
+            met_all, arrived_all = met_all + met, arrived_all + len(lat)
+        where = p["policy"]
+        for key, value in sums.items():
+            near(p[key], value, where + " " + key)
+        near(p["slo"], met_all / arrived_all, where + " slo")
+        near(p["slo_worst"], min(slos), where + " slo_worst")
+        near(p["p99_ratio"], max(ratios), where + " p99_ratio")
+        near(p["antt"], sum(slowdowns) / len(slowdowns), where + " antt")
+        progress = [1 / s for s in slowdowns]
+        near(p["stp"], sum(progress), where + " stp")
+        near(p["jain"], sum(progress) ** 2 / (len(progress) * sum(x * x for x in progress)),
+             where + " jain")
+
+
+# ---- requests, from the load -----------------------------------------------------------
+
+UNITS = 8
+TABLE = {"models": {
+    "long": {"steps": [[3, 8000, 8], [1, 1003, 2]]},
+    "short": {"steps": [[5, 801.6, 8]]},
+    "other": {"steps": [[2, 2001, 4]]},
+}}
+LOAD = {"time": 0.2, "tasks": [
+    {"id": "a_rt", "client": {"model_name": "short"},
+     "load": {"type": "periodic", "frequency": 97}},
+    {"id": "b_rt", "client": {"model_name": "other"},
+     "load": {"type": "trace", "trace": [3.1, 3.2, 3.3, 50.7, 51.9, 120.123, 199.9, 201]}},
+    {"id": "c_be", "client": {"model_name": "long"}, "load": {"type": "continuous"}},
+    {"id": "d_rt", "client": {"model_name": "short"},
+     "load": {"type": "dependent", "prev_task_ids": ["b_rt"]}},
+    {"id": "e_rt", "client": {"model_name": "short"},
+     "load": {"type": "periodic", "frequency": 97}},
+    {"id": "f_be", "client": {"model_name": "other"}, "load": {"type": "trace",
+     "trace": [0.0001 * k * k + 0.01 for k in range(1300)]}},
+]}
+
+
+def steps_ns(model):
+    out = []
+    for launches, unit_us, units in TABLE["models"][model]["steps"]:
+        work = round(unit_us * 1000)
+        out += [max(-(-work // units), -(-work // UNITS))] * launches
+    return out
+
+
+def simulate(tasks, priority):
+    """One server, a command at a time: of whose request came first, or of the highest class;
+    of equal ones, whose command could run first."""
+    window = round(LOAD["time"] * 1e9)
+    names = [t["id"] for t in tasks]
+    steps = [steps_ns(t["client"]["model_name"]) for t in tasks]
+    begins, arrivals = {}, []  # arrivals: (time, task)
+    for i, load in enumerate(t["load"] for t in tasks):
+        if load["type"] == "periodic":
+            begin = begins.get(load["frequency"], 0)
+            begins[load["frequency"]] = begin + sum(steps[i])
+            times = [begin + round(k * 1e9 / load["frequency"]) for k in range(1000)]
+        elif load["type"] == "trace":
+            times = [round(ms * 1e6) for ms in load["trace"]]
+        else:
+            times = [0] if load["type"] == "continuous" else []
+        arrivals += [(t, i) for t in times if t < window]
+    heapq.heapify(arrivals)
+    done = {n: [] for n in names}
+    waiting = [[] for _ in tasks]  # of each task its requests: [arrival, next step]
+    since = [0] * len(tasks)       # when its next command could run: a number that goes up
+    clock = itertools.count(1)
+    running = None                 # (end, task)
+
+    def add(i, now):
+        if not waiting[i]:
+            since[i] = next(clock)
+        waiting[i].append([now, 0])
+
+    def choose(now):
+        ready = [i for i in range(len(tasks)) if waiting[i]]
+        if not ready:
+            return None
+        i = min(ready, key=lambda i: (names[i].endswith("_be") if priority else waiting[i][0][0],
+                                      since[i]))
+        return now + steps[i][waiting[i][0][1]], i
+
+    while running or arrivals:
+        if not running or (arrivals and arrivals[0][0] < running[0]):
+            now, i = heapq.heappop(arrivals)
+            add(i, now)
+            running = running or choose(now)
+            continue
+        now, i = running
+        since[i] = next(clock)
+        waiting[i][0][1] += 1
+        ended = waiting[i][0][1] == len(steps[i])
+        if ended:
+            done[names[i]].append((waiting[i].pop(0)[0], now))
+        # The device chooses before the application knows.
+        running = choose(now)
+        for k, t in enumerate(tasks):
+            if ended and now < window and (
+                    t["load"].get("prev_task_ids") == [names[i]] or
+                    (k == i and t["load"]["type"] == "continuous")):
+                add(k, now)
+        running = running or choose(now)
+    return done
+
+
+def main():
+    with tempfile.TemporaryDirectory() as d:
+        def path(name):
+            return os.path.join(d, name)
+        with open(path("load.json"), "w") as f:
+            json.dump(LOAD, f)
+        with open(path("table.json"), "w") as f:
+            json.dump(TABLE, f)
+        # oracle
+        r = report("-t", "ref?units=%d" % UNITS, "-o", "hal.partition_inflight=1", "-o",
+                   "hal.inflight=1", "-m", path("table.json"), "-q", path("requests.csv"), "-p", "fifo,priority",
+                   path("load.json"))
+        requests = requests_of(path("requests.csv"))
+        check_numbers(r, requests)
+        for name in ("fifo", "priority"):
+            expected = simulate(LOAD["tasks"], name == "priority")
+            for task, ends in expected.items():
+                got = requests[name, task]
+                wrong = [i for i, (a, b) in enumerate(zip(got, ends)) if a != b]
+                check(len(got) == len(ends) and not wrong, name, task, len(got), "requests, not",
+                      len(ends), "first wrong:", wrong[:1], [(got[i], ends[i]) for i in wrong[:1]])
+        # own loads: numbers, and the control
+        for load in ("mix", "bursts", "diurnal"):
+            file = os.path.join(loads, load + ".json")
+            args = ["-w", "2", "-q", path("requests.csv"), "-p", "fifo,priority,reef,tidal", file]
+            r = report(*args)
+            check_numbers(r, requests_of(path("requests.csv")))
+            by = {p["policy"]: p for p in r["policies"]}
+            check(by["fifo"]["slo"] < by["priority"]["slo"], load, "fifo keeps what priority does")
+            check(by["fifo"]["p99_ratio"] > by["priority"]["p99_ratio"], load, "fifo is no slower")
+            check(by["reef"]["preemptions"] > 0 and by["reef"]["lost_ns"] > 0, load, "reef stops nobody")
+            check(by["priority"]["preemptions"] == 0, load, "priority stops somebody")
+            check(all(p["gave_up"] == 0 for p in r["policies"]), load, "a policy gave up")
+        # the same seed, the same bytes
+        file = os.path.join(loads, "bursts.json")
+        for form in ("--json", "--csv", "--seed=1"):
+            args = ["-w", "1", "-p", "priority,tidal", form, file]
+            check(run(*args).stdout == run(*args).stdout, form, "differs from run to run")
+        check(run("-w", "1", "-C", file).stdout != run("-w", "1", "-C", "-s", "2", file).stdout,
+              "another seed is as the first")
+        # half the rate: as many requests in twice the time
+        full, light = report("-w", "1", file), report("-w", "1", "-r", "0.5", file)
+        check(light["window_ns"] == 2 * full["window_ns"], "light: window")
+        check(light["policies"][0]["tasks"][0]["arrived"] == full["policies"][0]["tasks"][0]["arrived"],
+              "light: requests")
+        # CSV says what JSON does
+        rows = list(csv.DictReader(run("-w", "1", "-C", file).stdout.splitlines()))
+        tasks = [t for p in full["policies"] for t in p["tasks"]]
+        check([int(row["p99_ns"]) for row in rows] == [t["p99_ns"] for t in tasks], "CSV: p99")
+        # traces
+        run("-w", "0.2", "-T", path("trace"), "-p", "fifo,priority", file)
+        for name in ("trace-1-fifo.json", "trace-2-priority.json"):
+            with open(path(name)) as f:
+                check(len(json.load(f)["traceEvents"]) > 100, name, "has no events")
+        # what is wrong
+        bad = run("-p", "nobody", file, status=1)
+        check("nobody" in bad.stderr, bad.stderr)
+        bad = run("-p", "tidal:tidal_idle_us=0", file, status=1)
+        check("tidal_idle_us" in bad.stderr, bad.stderr)
+        bad = run("-p", "fifo:layout=round", file, status=2)
+        check("layout=round" in bad.stderr, bad.stderr)
+        bad = run("-t", "ref?clock=real", file, status=1)
+        check("virtual" in bad.stderr, bad.stderr)
+        bad = run("-t", "ref?units=2", "-p", "krisp", file, status=1)
+        check("too few" in bad.stderr, bad.stderr)
+        bad = run(path("table.json"), status=1)
+        check("table.json:1: models: is not known" in bad.stderr, bad.stderr)
+        bad = run("-w", "60", file, status=1)
+        check("60" in bad.stderr, bad.stderr)
+        with open(path("load.json"), "w") as f:
+            f.write(json.dumps(LOAD).replace("long", "longer"))
+        bad = run("-m", path("table.json"), path("load.json"), status=1)
+        check('tasks[2].client.model_name: "longer"' in bad.stderr, bad.stderr)
+        for line in ([], [file, file], ["-s", "-1", file], ["-r", "0", file], ["-p", "fifo,fifo", file],
+                     ["-p", "", file], ["-j", "-C", file], ["-p", "fifo", "-p", "rr", file],
+                     ["--nonsense", file]):
+            run(*line, status=2)
+        check("usage: halbench" in run("--help").stdout, "--help")
+        check(run("--version").stdout.startswith("halbench "), "--version")
+    for f in failures[:40]:
+        print(f)
+    print("%d failures" % len(failures))
+    sys.exit(bool(failures))
+
+
+main()
