@@ -59,8 +59,7 @@ int task_measure(const struct task_run *t, uint64_t window_ns, uint64_t slo_ns,
 	n->slo = n->goodput = n->p99_ratio = n->slowdown = NAN;
 	if (slo_ns != 0 && t->count != 0)
 		n->slo = (double)n->met / t->count;
-	if (slo_ns != 0)
-		n->goodput = (double)n->met / seconds;
+	n->goodput = (double)n->met / seconds;
 	if (alone != NULL && t->count != 0 && alone->arrived != 0) {
 		n->p99_ratio = (double)n->p99_ns / (double)alone->p99_ns;
 		n->slowdown = n->mean_ns / alone->mean_ns;
@@ -89,11 +88,12 @@ static void compare(const struct setup *s, struct numbers *n)
 	n->jain = count != 0 ? progress * progress / (count * squares) : NAN;
 }
 
-static void add_task(const struct load_task *task, const struct task_numbers *t,
+static void add_task(const struct load_task *task, struct task_numbers *t,
 		     struct numbers *n, uint64_t *met, uint64_t *arrived)
 {
 	n->total_throughput += t->throughput;
 	if (!task->critical) {
+		t->goodput = NAN;
 		n->be_throughput += t->throughput;
 		return;
 	}

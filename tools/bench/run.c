@@ -42,7 +42,7 @@ static enum layout layout_of(const char *policy)
 		const char *policy;
 		enum layout layout;
 	} suits[] = {
-		{"tidal", LAYOUT_CLASSES},   {"krisp", LAYOUT_TENANTS},
+		{"tidal", LAYOUT_TENANTS},   {"krisp", LAYOUT_TENANTS},
 		{"fission", LAYOUT_TENANTS}, {"orion", LAYOUT_HALVES},
 		{"weave", LAYOUT_HALVES},
 	};

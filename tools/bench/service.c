@@ -89,7 +89,8 @@ static int layer_command(struct service *s, const char *kernel, uint32_t positio
 	return 0;
 }
 
-/* A launch a layer, in the order in which these run. */
+/* A launch a layer, in the order in which these run; one launch of what is compiled
+ * already. */
 static int record_layers(struct service *s)
 {
 	const struct npuc_program *p = &s->network;
@@ -97,6 +98,10 @@ static int record_layers(struct service *s)
 	s->cmds = calloc((size_t)p->layer_count + 1, sizeof(*s->cmds));
 	if (s->cmds == NULL)
 		return tool_fail("out of memory");
+	if (p->layer_count == 0) {
+		s->cmd_count = 1;
+		return layer_command(s, "run", 0);
+	}
 	for (uint32_t i = 0; i < p->layer_count; i++) {
 		if (p->layers[i].kernel[0] == '\0')
 			continue;
@@ -118,9 +123,6 @@ static int open_network(struct service *s, struct hal_device *dev,
 	s->work = s->network.macs;
 	if (s->network.state)
 		return tool_fail("%s: has variables: its requests are not alike",
-				 m->network);
-	if (s->network.layer_count == 0)
-		return tool_fail("%s: is compiled already, not layer by layer",
 				 m->network);
 	if (npuc_run_open_on(dev, part, s->queue, &s->network, &s->run, why) != 0)
 		return tool_fail("%s: %s", m->network, why);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_halbench.py HALBENCH LOADS: the command from outside.
+"""test_halbench.py HALBENCH LOADS [NPU NETWORK]: the command from outside.  NPU: a target.
 
 Its numbers are computed once more from the requests it writes; these are held, to the
 nanosecond, against a simulation of one server that is told nothing but the load and the
@@ -26,7 +26,7 @@ def check(ok, *what):
 
 
 def run(*args, status=0):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("HAL_")}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HAL_") or k == "HAL_NPU_MODELS"}
     p = subprocess.run(halbench + list(args), capture_output=True, text=True, env=env)
     check(p.returncode == status, args, "exit status", p.returncode, p.stderr)
     return p
@@ -199,6 +199,40 @@ def simulate(tasks, priority):
     return done
 
 
+# ---- networks of files -----------------------------------------------------------------
+
+def check_npu(path, target, network):
+    with open(path("npu.json"), "w") as f:
+        json.dump({"models": {"net": {"network": network}, "lost": {"network": "lost.tflite"},
+                              "steps": {"steps": [[1, 1, 1]]}}}, f)
+
+    def load(model):
+        with open(path("npu_load.json"), "w") as f:
+            json.dump({"time": 0.0002, "tasks": [
+                {"id": "a_rt", "client": {"model_name": model},
+                 "load": {"type": "periodic", "frequency": 50000}},
+                {"id": "b_be", "client": {"model_name": "net"}, "load": {"type": "continuous"}},
+                {"id": "c_be", "client": {"model_name": "net"}, "load": {"type": "continuous"}}]}, f)
+
+    load("net")
+    args = ["-t", target, "-m", path("npu.json"), "-q", path("requests.csv"), "-p",
+            "fifo,priority,orion", path("npu_load.json")]
+    r = report(*args)
+    check_numbers(r, requests_of(path("requests.csv")))
+    fifo, priority, orion = r["policies"]
+    check(r["units"] == 256 and "systolic" in r["engine"], r["engine"])
+    check(fifo["tasks"][0]["arrived"] == 10, "npu: arrived", fifo["tasks"][0]["arrived"])
+    check(priority["tasks"][0]["mean_ns"] < fifo["tasks"][0]["mean_ns"], "npu: priority helps nobody")
+    check(orion["layout"] == "halves" and 0 < priority["use"] < 1, "npu: use", priority["use"])
+    check(r == report(*args), "npu: differs from run to run")
+    load("steps")
+    check("steps of a table run on ref" in run(*args, status=1).stderr, "steps on an NPU")
+    load("lost")
+    check("lost.tflite" in run(*args, status=1).stderr, "a network that is not there")
+    check("runs on an NPU" in run("-m", path("npu.json"), path("npu_load.json"), status=1).stderr,
+          "a network on ref")
+
+
 def main():
     with tempfile.TemporaryDirectory() as d:
         def path(name):
@@ -278,6 +312,8 @@ def main():
             run(*line, status=2)
         check("usage: halbench" in run("--help").stdout, "--help")
         check(run("--version").stdout.startswith("halbench "), "--version")
+        if len(sys.argv) > 3:
+            check_npu(path, sys.argv[3], os.path.abspath(sys.argv[4]))
     for f in failures[:40]:
         print(f)
     print("%d failures" % len(failures))
