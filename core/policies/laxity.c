@@ -24,7 +24,9 @@
 /* Keys: the last moment at which it can start to be in time; or behind all of those. */
 #define LATE (UINT64_C(1) << 63)
 
-enum { END }; /* hal_policy_partition.own: when what the device has is expected to end */
+/* hal_policy_partition.own: when what the device has is expected to end; what the last of
+ * it is expected to run */
+enum { END, LAST };
 
 static const struct hal_option_def options[] = {
 	{"laxity_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
@@ -70,10 +72,14 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 
 	if (part->running != 0 && part->own[END] > now_ns)
 		start_ns = part->own[END];
+	/* No later than what is there can take: errors do not add up. */
+	if (start_ns > now_ns + part->running * part->own[LAST])
+		start_ns = now_ns + part->running * part->own[LAST];
 	if (latest_ns < LATE &&
 	    start_ns + known(state, queue->head.rest_ns) > queue->head.deadline_ns)
 		return LATE + queue->head.submit_ns;
-	part->own[END] = start_ns + known(state, queue->head.expected_ns);
+	part->own[LAST] = known(state, queue->head.expected_ns);
+	part->own[END] = start_ns + part->own[LAST];
 	return 0;
 }
 

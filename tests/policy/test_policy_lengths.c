@@ -76,6 +76,35 @@ static void laxity(void **state)
 	world_close(&w);
 }
 
+/* Commands that ran shorter than was expected make nobody late, however long the device
+ * is busy. */
+static void laxity_busy(void **state)
+{
+	static const char *const options[] = {"hal.queue_depth=4096",
+					      "hal.partition_inflight=2",
+					      "policy.name=laxity", NULL};
+	struct hal_queue *be[2], *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, options);
+	q = known_queue(&w, 0, 400, 100);
+	for (int i = 0; i < 2; i++) {
+		be[i] = add_queue(w.part, 0, 1, 0);
+		(void)submit(&w, be[i], 50, 100, 'x');
+	}
+	for (int i = 0; i < 10; i++) {
+		pass(&w, 700);
+		(void)submit(&w, q, 1, 100, 'q');
+	}
+	finish_all(&w);
+	assert_int_equal(misses_of(q), 0);
+	OK(hal_queue_destroy(q));
+	for (int i = 0; i < 2; i++)
+		OK(hal_queue_destroy(be[i]));
+	world_close(&w);
+}
+
 /* Five tenants, 100 ns of work every 400 each, with 400 for it: a fifth too much. */
 static uint64_t overload(const char *policy)
 {
@@ -301,10 +330,15 @@ static void bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(laxity),      cmocka_unit_test(laxity_overload),
-		cmocka_unit_test(laxity_rest), cmocka_unit_test(laxity_loses),
-		cmocka_unit_test(prema),       cmocka_unit_test(prema_antt),
-		cmocka_unit_test(prema_loses), cmocka_unit_test(bad),
+		cmocka_unit_test(laxity_busy),
+		cmocka_unit_test(laxity),
+		cmocka_unit_test(laxity_overload),
+		cmocka_unit_test(laxity_rest),
+		cmocka_unit_test(laxity_loses),
+		cmocka_unit_test(prema),
+		cmocka_unit_test(prema_antt),
+		cmocka_unit_test(prema_loses),
+		cmocka_unit_test(bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
