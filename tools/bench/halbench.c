@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "page.h"
 #include "tool.h"
 
 #define POLICIES_MAX 32u
@@ -41,6 +41,8 @@ static const char help[] =
 	"  -j, --json           JSON instead of text\n"
 	"  -C, --csv            CSV instead of text, a line a policy and task\n"
 	"  -F, --figures NAME   lines for figures.json instead\n"
+	"  -H, --html FILE      writes a page, too: table, latencies, units over time\n"
+	"  -R, --rates LIST     ... and attainment at these rates: 0.5,1,2\n"
 	"  -q, --requests FILE  writes each request's arrival and end, as CSV\n"
 	"  -T, --trace PREFIX   writes PREFIX-N-POLICY.json for ui.perfetto.dev\n"
 	"  -h, --help, -V, --version\n"
@@ -61,6 +63,8 @@ static const struct option longs[] = {
 	{"json", no_argument, NULL, 'j'},
 	{"csv", no_argument, NULL, 'C'},
 	{"figures", required_argument, NULL, 'F'},
+	{"html", required_argument, NULL, 'H'},
+	{"rates", required_argument, NULL, 'R'},
 	{"requests", required_argument, NULL, 'q'},
 	{"trace", required_argument, NULL, 'T'},
 	{"help", no_argument, NULL, 'h'},
@@ -74,7 +78,9 @@ struct bench {
 	struct models models;
 	const char *options[OPTIONS_MAX + 1];
 	uint32_t option_count;
-	const char *load_file, *models_file, *requests_file, *trace, *figures;
+	const char *load_file, *models_file, *requests_file, *trace, *figures, *html;
+	struct shown shown[POLICIES_MAX];
+	struct sweep sweep;
 	char *policy_text; /* cut into policies */
 	struct policy_spec policies[POLICIES_MAX];
 	uint32_t policy_count;
@@ -175,9 +181,36 @@ static int parse_policies(struct bench *b, const char *list)
 	return rc;
 }
 
+/* Ascending. */
+static int parse_rates(const char *list, struct sweep *s)
+{
+	char *words = strdup(list), *rest = words, *word;
+	int rc = 0;
+
+	if (words == NULL)
+		return tool_fail("out of memory");
+	for (s->count = 0; rc == 0 && (word = strsep(&rest, ",")) != NULL; s->count++) {
+		if (s->count == PAGE_RATES_MAX) {
+			rc = tool_usage("--rates: more than %u of them", PAGE_RATES_MAX);
+			break;
+		}
+		rc = parse_real("rates", word, 1000, &s->rates[s->count]);
+		if (rc == 0 && s->count > 0 &&
+		    s->rates[s->count] <= s->rates[s->count - 1])
+			rc = tool_usage("--rates %s: not in ascending order", list);
+	}
+	free(words);
+	return rc;
+}
+
 static int parse_output(int c, struct bench *b)
 {
 	switch (c) {
+	case 'H':
+		b->html = optarg;
+		break;
+	case 'R':
+		return parse_rates(optarg, &b->sweep);
 	case 'j':
 		b->json = true;
 		break;
@@ -246,7 +279,8 @@ static int parse_line(struct bench *b, int argc, char **argv)
 
 	while (rc == 0 && !b->done) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "p:t:o:m:r:w:x:s:jCF:q:T:hV", longs, NULL);
+		c = getopt_long(argc, argv, "p:t:o:m:r:w:x:s:jCF:H:R:q:T:hV", longs,
+				NULL);
 		if (c == -1)
 			break;
 		rc = parse_option(c, b);
@@ -259,11 +293,25 @@ static int parse_line(struct bench *b, int argc, char **argv)
 		return tool_usage("more than one load: %s", argv[optind + 1]);
 	if (b->json + b->csv + (b->figures != NULL) > 1)
 		return tool_usage("--json, --csv and --figures exclude each other");
+	if (b->sweep.count != 0 && b->html == NULL)
+		return tool_usage("--rates is for --html");
 	b->load_file = argv[optind];
 	return b->policy_text != NULL ? 0 : parse_policies(b, "fifo,priority");
 }
 
 /* ---- files -------------------------------------------------------------------------- */
+
+static int check_clock(const struct load_clock *c)
+{
+	double seconds = c->window_s * c->scale / c->rate;
+
+	if (seconds >= 1e-9 && seconds <= 1e6)
+		return 0;
+	return tool_fail(
+		"%.9g seconds at rate %.9g, scale %.9g: not from 1 ns to 1e6 s of "
+		"device time",
+		c->window_s, c->rate, c->scale);
+}
 
 static int read_files(struct bench *b)
 {
@@ -285,12 +333,15 @@ static int read_files(struct bench *b)
 	if (clock->window_s > b->load.seconds)
 		return tool_fail("--window %.9g: %s has %.9g seconds", clock->window_s,
 				 b->load_file, b->load.seconds);
-	if (load_window_ns(clock) == 0 ||
-	    clock->window_s * clock->scale / clock->rate > 1e6)
-		return tool_fail(
-			"%.9g seconds at rate %.9g, scale %.9g: not from 1 ns to "
-			"1e6 s of device time",
-			clock->window_s, clock->rate, clock->scale);
+	if (check_clock(clock) != 0)
+		return TOOL_FAILED;
+	for (uint32_t k = 0; k < b->sweep.count; k++) {
+		struct load_clock other = *clock;
+
+		other.rate = b->sweep.rates[k];
+		if (check_clock(&other) != 0)
+			return TOOL_FAILED;
+	}
 	return 0;
 }
 
@@ -320,11 +371,15 @@ static void write_requests(const struct bench *b, const char *policy,
 			   const struct run *run)
 {
 	for (uint32_t i = 0; b->requests != NULL && i < b->load.count; i++)
-		for (uint32_t k = 0; k < run->tasks[i].count; k++)
-			fprintf(b->requests, "%s,%s,%u,%" PRIu64 ",%" PRIu64 "\n", policy,
-				b->load.tasks[i].id, k,
-				run->tasks[i].requests[k].arrive_ns,
-				run->tasks[i].requests[k].end_ns);
+		for (uint32_t k = 0; k < run->tasks[i].count; k++) {
+			const struct request *q = &run->tasks[i].requests[k];
+
+			report_quoted(b->requests, policy);
+			(void)fputc(',', b->requests);
+			report_quoted(b->requests, b->load.tasks[i].id);
+			fprintf(b->requests, ",%u,%" PRIu64 ",%" PRIu64 "\n", k,
+				q->arrive_ns, q->end_ns);
+		}
 }
 
 /* ---- running ------------------------------------------------------------------------ */
@@ -379,10 +434,52 @@ static int run_policy(struct bench *b, struct report *r, uint32_t i,
 		      b->trace != NULL ? trace : NULL, &c->run);
 	if (rc == 0)
 		rc = run_measure(&b->setup, &c->run, r->slo_ns, r->alone, &c->numbers);
+	if (rc == 0 && b->html != NULL)
+		rc = shown_take(&b->setup, &c->run, r->slo_ns, &b->shown[i]);
 	write_requests(b, c->policy->text, &c->run);
 	run_free(&b->setup, &c->run);
 	r->count++;
 	return rc;
+}
+
+/* All policies at one of the other rates, by the SLO of the first. */
+static int run_rate(struct bench *b, const struct report *r, uint32_t k,
+		    const uint64_t *begin_ns)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < b->policy_count; i++) {
+		struct numbers n = {0};
+		struct run run;
+
+		rc = run_load(&b->setup, &b->policies[i], RUN_ALL, begin_ns, r->slo_ns,
+			      NULL, &run);
+		if (rc == 0)
+			rc = run_measure(&b->setup, &run, r->slo_ns, r->alone, &n);
+		b->sweep.slo[(size_t)i * b->sweep.count + k] = n.slo;
+		numbers_free(&n);
+		run_free(&b->setup, &run);
+	}
+	return rc;
+}
+
+static int write_page(struct bench *b, const struct report *r, const uint64_t *begin_ns)
+{
+	double rate = b->setup.clock.rate;
+	int rc = 0;
+
+	if (b->html == NULL)
+		return 0;
+	b->sweep.slo = calloc((size_t)b->policy_count * b->sweep.count + 1,
+			      sizeof(*b->sweep.slo));
+	if (b->sweep.slo == NULL)
+		return tool_fail("out of memory");
+	for (uint32_t k = 0; rc == 0 && k < b->sweep.count; k++) {
+		b->setup.clock.rate = b->sweep.rates[k];
+		rc = run_rate(b, r, k, begin_ns);
+	}
+	b->setup.clock.rate = rate;
+	return rc != 0 ? rc : page_write(r, b->shown, &b->sweep, b->html);
 }
 
 static int print(const struct bench *b, const struct report *r)
@@ -419,6 +516,8 @@ static int compare(struct bench *b)
 	for (uint32_t i = 0; rc == 0 && i < b->policy_count; i++)
 		rc = run_policy(b, &r, i, begin_ns);
 	if (rc == 0)
+		rc = write_page(b, &r, begin_ns);
+	if (rc == 0)
 		rc = print(b, &r);
 	for (uint32_t i = 0; i < r.count; i++)
 		numbers_free(&r.list[i].numbers);
@@ -434,6 +533,9 @@ static void free_all(struct bench *b)
 	for (uint32_t i = 0; i < b->policy_count; i++)
 		while (b->policies[i].option_count > 0)
 			free(b->policies[i].options[--b->policies[i].option_count]);
+	for (uint32_t i = 0; i < POLICIES_MAX; i++)
+		shown_free(&b->shown[i]);
+	free(b->sweep.slo);
 	free(b->policy_text);
 	load_free(&b->load);
 	models_free(&b->models);

@@ -10,8 +10,7 @@
 #include "out.h"
 #include "tool.h"
 
-/* What must be known of a device to believe its times. */
-static const char *engine_of(const struct run *r)
+const char *report_engine(const struct run *r)
 {
 	return strcmp(r->info.backend, "ref") == 0
 		       ? "ref: times are the table's, no memory, no cost of a switch"
@@ -43,7 +42,7 @@ static void head_text(const struct report *r)
 	printf("; seed %" PRIu64 "\n", s->clock.seed);
 	printf("device   %s: %u units\n", s->target,
 	       run->info.unit_rows * run->info.unit_cols);
-	printf("engine   %s\n", engine_of(run));
+	printf("engine   %s\n", report_engine(run));
 	printf("models   %s\n", r->models != NULL ? r->models : "own table");
 	printf("SLO      of latency-critical tasks: %u times p99 alone\n\n",
 	       s->load->count);
@@ -124,15 +123,15 @@ static void field(double x)
 		printf(",%.9g", x);
 }
 
-static void quoted(const char *text)
+void report_quoted(FILE *f, const char *text)
 {
-	putchar('"');
+	(void)fputc('"', f);
 	for (; *text != '\0'; text++) {
 		if (*text == '"')
-			putchar('"');
-		putchar(*text);
+			(void)fputc('"', f);
+		(void)fputc(*text, f);
 	}
-	putchar('"');
+	(void)fputc('"', f);
 }
 
 static void task_csv(const struct report *r, const struct compared *c, uint32_t i)
@@ -140,9 +139,9 @@ static void task_csv(const struct report *r, const struct compared *c, uint32_t 
 	const struct load_task *task = &r->setup->load->tasks[i];
 	const struct task_numbers *t = &c->numbers.tasks[i];
 
-	quoted(c->policy->text);
+	report_quoted(stdout, c->policy->text);
 	printf(",%s,", layout_name(c->run.layout));
-	quoted(task->id);
+	report_quoted(stdout, task->id);
 	printf(",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
 	       task->critical ? "latency" : "best-effort", t->arrived, t->ended,
 	       t->p50_ns, t->p99_ns, t->p999_ns, t->max_ns);
@@ -254,7 +253,7 @@ int report_json(const struct report *r)
 	out_u64(o, "window_ns", run->window_ns);
 	out_str(o, "target", s->target);
 	out_str(o, "device", run->info.name);
-	out_str(o, "engine", engine_of(run));
+	out_str(o, "engine", report_engine(run));
 	out_u64(o, "units", (uint64_t)run->info.unit_rows * run->info.unit_cols);
 	out_str(o, "models", r->models != NULL ? r->models : "own table");
 	tasks_json(o, "alone", r, r->alone, false);

@@ -3,6 +3,8 @@
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
+#include <stdio.h>
+
 #include "metrics.h"
 
 struct compared {
@@ -20,7 +22,12 @@ struct report {
 	uint32_t count;
 };
 
+/* What must be known of a device to believe its times. */
+const char *report_engine(const struct run *r);
+
 void report_text(const struct report *r);
+/* As CSV has it, whatever is in it. */
+void report_quoted(FILE *f, const char *text);
 void report_csv(const struct report *r);
 int report_json(const struct report *r); /* 0 or TOOL_FAILED */
 /* "figure bench.real.<load>.<P>..." for make figures; load: heavy or light. */

@@ -7,13 +7,16 @@ table.
 """
 import csv
 import heapq
+import html
 import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 halbench = sys.argv[1].split()
 loads = os.path.abspath(sys.argv[2])
@@ -199,6 +202,37 @@ def simulate(tasks, priority):
     return done
 
 
+# ---- the page ---------------------------------------------------------------------------
+
+def check_page(path, file):
+    """Its charts are well formed, and their lines where the numbers are."""
+    args = ["-w", "2", "-p", "fifo,priority,tidal:layout=classes", "-H", path("page.html"),
+            "-R", "0.5,1,2"]
+    r = report(*args, file)
+    with open(path("page.html")) as f:
+        page = f.read()
+    check("http" not in page and "src=" not in page, "page: is not of one piece")
+    check(page.count("<th>") == 13 + 10, "page: headings")
+    check(page.count("<tr><td>") == 3 + 3 * len(r["alone"]), "page: rows")
+    charts = [xml.etree.ElementTree.fromstring(x)
+              for x in re.findall(r'<svg class="chart".*?</svg>', page, re.S)]
+    check(len(charts) == 5, "page: charts", len(charts))
+    check(len(charts[0].findall("polyline")) == 3, "page: latencies")
+    for line, p in zip(charts[1].findall("polyline"), r["policies"]):
+        points = [[float(v) for v in xy.split(",")] for xy in line.get("points").split()]
+        check([x for x, _ in points] == [219.5, 383.0, 710.0], "page: rates", points)
+        check(abs(points[1][1] - (10 + 214 * (1 - p["slo"]))) < 0.01, "page: attainment", points)
+        check(points[2][1] >= points[1][1] - 0.01, "page: more load, more attainment", points)
+    for chart, p in zip(charts[2:], r["policies"]):
+        top = chart.findall("path")[-1].get("d").split("L")[:120]
+        heights = [1 - float(re.search(r" ([0-9.]+)H", x).group(1)) / 110 for x in top]
+        check(len(heights) == 120 and abs(sum(heights) / 120 - p["use"]) < 0.02,
+              "page: units", sum(heights) / 120, p["use"])
+    run(*args[:4], "-H", path("again.html"), "-R", "0.5,1,2", file)
+    with open(path("again.html")) as f:
+        check(f.read() == page, "page: differs from run to run")
+
+
 # ---- networks of files -----------------------------------------------------------------
 
 def check_npu(path, target, network):
@@ -255,6 +289,8 @@ def main():
                 check(len(got) == len(ends) and not wrong, name, task, len(got), "requests, not",
                       len(ends), "first wrong:", wrong[:1], [(got[i], ends[i]) for i in wrong[:1]])
         # own loads: numbers, and the control
+        bad = run("-H", path("no/page"), "-w", "0.1", os.path.join(loads, "mix.json"), status=1)
+        check("no/page: No such file" in bad.stderr, bad.stderr)
         for load in ("mix", "bursts", "diurnal"):
             file = os.path.join(loads, load + ".json")
             args = ["-w", "2", "-q", path("requests.csv"), "-p", "fifo,priority,reef,tidal", file]
@@ -287,6 +323,7 @@ def main():
         for name in ("trace-1-fifo.json", "trace-2-priority.json"):
             with open(path(name)) as f:
                 check(len(json.load(f)["traceEvents"]) > 100, name, "has no events")
+        check_page(path, file)
         # what is wrong
         bad = run("-p", "nobody", file, status=1)
         check("nobody" in bad.stderr, bad.stderr)
@@ -302,13 +339,28 @@ def main():
         check("table.json:1: models: is not known" in bad.stderr, bad.stderr)
         bad = run("-w", "60", file, status=1)
         check("60" in bad.stderr, bad.stderr)
+        # names that mean something elsewhere
+        odd = 'a<b>&",\'_rt'
+        with open(path("odd.json"), "w") as f:
+            json.dump({"time": 0.01, "tasks": [dict(LOAD["tasks"][0], id=odd)]}, f)
+        args = ["-m", path("table.json"), "-p", "fifo", "-q", path("odd.csv"), "-H", path("odd.html")]
+        r = report(*args, path("odd.json"))
+        check(r["policies"][0]["tasks"][0]["id"] == odd, "odd name in JSON")
+        check_numbers(r, requests_of(path("odd.csv")))
+        with open(path("odd.html")) as f:
+            page = f.read()
+        check(html.escape(odd, quote=False).replace('"', "&quot;") in page and odd not in page,
+              "odd name in the page")
+        rows = list(csv.DictReader(run("-C", *args, path("odd.json")).stdout.splitlines()))
+        check(rows[0]["task"] == odd, "odd name in CSV")
         with open(path("load.json"), "w") as f:
             f.write(json.dumps(LOAD).replace("long", "longer"))
         bad = run("-m", path("table.json"), path("load.json"), status=1)
         check('tasks[2].client.model_name: "longer"' in bad.stderr, bad.stderr)
         for line in ([], [file, file], ["-s", "-1", file], ["-r", "0", file], ["-p", "fifo,fifo", file],
                      ["-p", "", file], ["-j", "-C", file], ["-p", "fifo", "-p", "rr", file],
-                     ["--nonsense", file]):
+                     ["--nonsense", file], ["-R", "1,2", file],
+                     ["-H", path("page"), "-R", "2,1", file], ["-H", path("page"), "-R", "1,", file]):
             run(*line, status=2)
         check("usage: halbench" in run("--help").stdout, "--help")
         check(run("--version").stdout.startswith("halbench "), "--version")
