@@ -152,18 +152,20 @@ static void put_tensor(struct out *o, size_t field, const struct tiny_tensor *t,
 
 static void put_op(struct out *o, size_t field, const struct tiny_op *op, uint32_t code)
 {
-	struct field f[] = {
-		{0, 4, 0, 0}, {1, 4, 0, 0}, {2, 4, 0, 0}, {3, 1, 0, 0}, {4, 4, 0, 0}};
+	struct field f[] = {{0, 4, 0, 0}, {1, 4, 0, 0}, {2, 4, 0, 0},
+			    {3, 1, 0, 0}, {4, 4, 0, 0}, {8, 4, 0, 0}};
 	struct field options[8];
 	uint32_t count = 0;
 
 	f[0].value = code;
 	f[3].value = op->options_type;
-	table(o, field, f, op->options_type ? 5 : 3);
+	table(o, field, f, !op->options_type ? 3 : op->between_count ? 6 : 5);
 	ints_vector(o, f[1].at, op->inputs, op->input_count);
 	ints_vector(o, f[2].at, op->outputs, op->output_count);
 	if (!op->options_type)
 		return;
+	if (op->between_count)
+		ints_vector(o, f[5].at, op->between, op->between_count);
 	for (; count < 8 && op->options[count].bytes; count++)
 		options[count] =
 			(struct field){op->options[count].id, op->options[count].bytes,
@@ -545,6 +547,35 @@ static void sample_svdf(struct tiny *m)
 	io(m, in, out);
 }
 
+void tiny_lstm(struct tiny *m)
+{
+	static const int32_t bias[] = {5000, -70000};
+	int32_t operands[24];
+	struct tiny_op *op;
+
+	memset(operands, -1, sizeof(operands));
+	operands[0] = tiny_int8(m, "in", 3, DIMS(1, 2, 3), 0.5f, 2);
+	for (int i = 0; i < 4; i++)
+		operands[1 + i] =
+			tiny_const(m, "w", 9, 2, DIMS(2, 3), 0.001f, 0, numbers + i, 6);
+	for (int i = 0; i < 4; i++)
+		operands[5 + i] = tiny_const(m, "r", 9, 2, DIMS(2, 2), 0.01f, 0,
+					     numbers + 3 + i, 4);
+	for (int i = 0; i < 4; i++)
+		operands[12 + i] = tiny_const(m, "b", 2, 1, DIMS(2), 0.0005f, 0, bias, 8);
+	operands[18] = tiny_int8(m, "h", 2, DIMS(1, 2), 1 / 128.0f, -3);
+	operands[19] = tiny_int8(m, "c", 2, DIMS(1, 2), 1 / 2048.0f, 0);
+	tiny_int8(m, "hidden", 1, DIMS(1), 1 / 128.0f, -3);
+	op = tiny_op(m, 44, 24, operands,
+		     tiny_int8(m, "out", 3, DIMS(1, 2, 2), 1 / 128.0f, -3));
+	tiny_option(op, 71, 0, 1, 4);
+	op->between_count = 5;
+	memcpy(op->between, (const int32_t[]){15, 15, 15, 15, 15}, sizeof(op->between));
+	m->tensors[13].variable = m->tensors[14].variable = true;
+	m->tensors[14].type = 7;
+	io(m, 0, 16);
+}
+
 /* Activations of 16 bits: a pad, a convolution, a fully connected layer. */
 static void sample_int16(struct tiny *m)
 {
@@ -622,6 +653,8 @@ size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)
 		sample_int16(&m);
 	else if (number == 7)
 		sample_wide(&m);
+	else if (number == 8)
+		tiny_lstm(&m);
 	else
 		return 0;
 	return tiny_write(&m, file, max);

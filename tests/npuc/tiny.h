@@ -37,9 +37,9 @@ struct tiny_field {
 
 struct tiny_op {
 	int code, version;
-	const char *custom; /* of code 32: its name */
-	int32_t inputs[8], outputs[4];
-	uint32_t input_count, output_count;
+	const char *custom;                         /* of code 32: its name */
+	int32_t inputs[24], outputs[4], between[5]; /* between: intermediates */
+	uint32_t input_count, output_count, between_count;
 	uint32_t options_type;
 	struct tiny_field options[8];
 };
@@ -70,6 +70,9 @@ struct tiny_op *tiny_op(struct tiny *m, int code, uint32_t inputs, const int32_t
 			int32_t output);
 void tiny_option(struct tiny_op *op, uint32_t type, uint32_t field, uint32_t bytes,
 		 uint32_t value);
+/* An LSTM of int8 into an empty model: in 1 x 2 x 3 (tensor 0), weights (1 to 8), biases
+ * (9 to 12), states h and c (13, 14), hidden (15) -> out 1 x 2 x 2 (16). */
+void tiny_lstm(struct tiny *m);
 /* The file; its length, or 0 when it does not fit. */
 size_t tiny_write(const struct tiny *m, uint8_t *file, size_t max);
 

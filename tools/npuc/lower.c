@@ -53,6 +53,7 @@ static const struct known {
 	{NPUC_SUB, 5, lower_add},
 	{NPUC_DIV, 2, lower_constants},
 	{NPUC_SQUEEZE, 2, lower_reshape},
+	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM, 4, lower_lstm},
 	{NPUC_STRIDED_SLICE, 4, lower_strided_slice},
 	{NPUC_SPLIT, 4, lower_split},
 	{NPUC_CAST, 4, lower_constants},
@@ -756,8 +757,6 @@ static const struct impossible {
 	uint32_t code;
 	const char *why;
 } impossible[] = {
-	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM,
-	 "its gates and states of 16 bits, one step after the other, are not built"},
 	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum, 31 bits from 31, is not built"},
 };
 

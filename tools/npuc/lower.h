@@ -222,6 +222,7 @@ int lower_var_handle(struct lowered *l);
 int lower_read_variable(struct lowered *l);
 int lower_assign_variable(struct lowered *l);
 int lower_svdf(struct lowered *l);
+int lower_lstm(struct lowered *l);
 /* A variable of the layer's own, with its first bytes. */
 int lower_state(struct lowered *l, uint64_t bytes, const void *first, uint32_t *value);
 int lower_relu(struct lowered *l);

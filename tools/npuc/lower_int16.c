@@ -12,11 +12,12 @@
 
 #include "lower_digits.h"
 
-#define ABOVE     38                  /* 256 H + L is above 2^38 */
-#define BIAS_MAX  (INT64_C(1) << 37)  /* of S, so that H and L are positive int32 */
-#define NEAR_MAX  (UINT64_C(1) << 22) /* of results that one guard digit holds */
-#define FAR_MAX   (UINT64_C(1) << 30) /* and two */
-#define SHIFT_MAX 7                   /* of a multiplier, in TensorFlow Lite, too */
+#define ABOVE     38                   /* 256 H + L is above 2^38 */
+#define BIAS_MAX  (INT64_C(1) << 37)   /* of S, so that H and L are positive int32 */
+#define NEAR_MAX  (UINT64_C(1) << 22)  /* of results that one guard digit holds */
+#define FAR_MAX   (UINT64_C(1) << 30)  /* and two */
+#define BESIDE    (4 + 2 * DIGITS_SUM) /* bytes of a row of two numbers */
+#define SHIFT_MAX 7                    /* of a multiplier, in TensorFlow Lite, too */
 
 /* ---- sums -------------------------------------------------------------------------- */
 
@@ -265,19 +266,7 @@ static int requantize(struct lowered *l, const struct conv *c, uint64_t pixels,
 
 /* ---- int32, rounded twice ------------------------------------------------------------ */
 
-/* Numbers that become x * mult / 2^31, rounded half up, and that / 2^-shift, rounded half
- * away from zero; digits are x + offset.  largest: magnitude of x. */
-struct rescaling {
-	uint64_t pixels;
-	uint32_t numbers, digits, v;
-	uint32_t left;        /* x is shifted so before, besides */
-	uint32_t *offset;     /* [numbers] */
-	uint64_t *largest;    /* [numbers] */
-	struct quant_mult *q; /* [numbers] */
-	int32_t add, min, max;
-};
-
-static int rescaling_new(struct lowered *l, struct rescaling *r)
+int int16_rescaling(struct lowered *l, struct int16_rescaling *r)
 {
 	r->offset = lower_own(l, r->numbers * sizeof(*r->offset));
 	r->largest = lower_own(l, r->numbers * sizeof(*r->largest));
@@ -285,7 +274,7 @@ static int rescaling_new(struct lowered *l, struct rescaling *r)
 	return r->offset && r->largest && r->q ? 0 : -ENOMEM;
 }
 
-static int plan_rescaling(struct lowered *l, const struct rescaling *r,
+static int plan_rescaling(struct lowered *l, const struct int16_rescaling *r,
 			  struct digit_plan *p)
 {
 	uint64_t largest = 0;
@@ -318,13 +307,15 @@ static int plan_rescaling(struct lowered *l, const struct rescaling *r,
 	return 0;
 }
 
-static int rescaling_product(struct lowered *l, const struct rescaling *r, uint32_t *v)
+static int rescaling_product(struct lowered *l, const struct int16_rescaling *r,
+			     uint32_t *v)
 {
+	uint32_t step = r->sums ? 1 : DIGITS_SUM;
 	struct digits_each x = {.pixels = r->pixels,
 				.numbers = r->numbers,
 				.parts = 1,
-				.bytes = r->digits * DIGITS_SUM,
-				.step = DIGITS_SUM,
+				.bytes = r->digits * step,
+				.step = step,
 				.columns = 8};
 	int rc = digits_each_new(l, &x);
 
@@ -347,7 +338,7 @@ static int rescaling_product(struct lowered *l, const struct rescaling *r, uint3
 }
 
 /* Without guards four digits are left, above 2^31. */
-static int rescaling_shift(struct lowered *l, const struct rescaling *r,
+static int rescaling_shift(struct lowered *l, const struct int16_rescaling *r,
 			   struct digit_plan p, uint32_t *v)
 {
 	struct digits_each x = {.pixels = r->pixels,
@@ -380,7 +371,7 @@ static int rescaling_shift(struct lowered *l, const struct rescaling *r,
 	return rc ? rc : digits_each(l, *v, &x, v);
 }
 
-static int rescale32(struct lowered *l, const struct rescaling *r, uint32_t d)
+int int16_rescale32(struct lowered *l, const struct int16_rescaling *r, uint32_t d)
 {
 	struct digit_plan p = {0, 0};
 	uint32_t v;
@@ -395,23 +386,111 @@ static int rescale32(struct lowered *l, const struct rescaling *r, uint32_t d)
 			   d);
 }
 
+/* The four digits that a row of sums has above off as bytes, and a number of 16 bits as
+ * digits above 2^15, beside each other. */
+static int beside(struct lowered *l, uint32_t rows, uint32_t v, uint32_t off, uint32_t a,
+		  uint32_t d)
+{
+	struct digits_step far = {
+		.rows = rows, .bytes = (off + 4) * DIGITS_SUM, .columns = 4};
+	struct digits_step near = {.rows = rows,
+				   .bytes = 2,
+				   .columns = 2,
+				   .weights = {{1, 0}, {0, 1}},
+				   .bias = {0, 128}};
+	int rc;
+
+	for (uint32_t k = 0; k < 4; k++)
+		far.weights[(size_t)(off + k) * DIGITS_SUM][k] = 1;
+	digits_as_bytes(&far);
+	rc = digits_step_at(l, v, &far, d, 0, BESIDE);
+	return rc ? rc : digits_step_at(l, a, &near, d, 4, BESIDE);
+}
+
+int int16_rescale_onto(struct lowered *l, const struct int16_rescaling *r, uint32_t a,
+		       uint32_t d)
+{
+	uint32_t rows = (uint32_t)(r->pixels * r->numbers), v, both;
+	struct digit_plan p = {0, 0};
+	/* Numbers are above 2^31 and 2^15; guards are 128. */
+	struct digits_step sum = {.rows = rows,
+				  .bytes = BESIDE,
+				  .columns = 4,
+				  .weights = {[0] = {1, 0, 0, 0},
+					      [1] = {0, 1, 0, 0},
+					      [2] = {0, 0, 1, 0},
+					      [3] = {0, 0, 0, 1},
+					      [4] = {1, 0, 0, 0},
+					      [4 + DIGITS_SUM] = {0, 1, 0, 0}},
+				  .bias = {0, 0, 128, 0}};
+	struct digits_int16 y = {rows, 4, 2, INT16_MIN, INT16_MAX};
+	int rc = plan_rescaling(l, r, &p);
+
+	p.guards = 0;
+	if (!rc)
+		rc = rescaling_product(l, r, &v);
+	if (!rc)
+		rc = rescaling_shift(l, r, p, &v);
+	if (!rc)
+		rc = digits_carry(l, rows, p.off + 4, p.off + 3, &v);
+	if (!rc)
+		rc = lower_value(l, (uint64_t)rows * BESIDE, NULL, &both);
+	if (!rc)
+		rc = beside(l, rows, v, p.off, a, both);
+	if (!rc)
+		rc = digits_new(l, both, &sum, &v);
+	if (!rc)
+		rc = digits_carry(l, rows, 4, 3, &v);
+	return rc ? rc : digits_to_int16(l, v, &y, d);
+}
+
+int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, int32_t min,
+	      int32_t max)
+{
+	struct digits_step open = {.rows = rows,
+				   .bytes = 2,
+				   .columns = 2,
+				   .weights = {{1, 0}, {0, 1}},
+				   .bias = {0, 128}};
+	struct digits_step sum = {.rows = rows,
+				  .bytes = 4 * DIGITS_SUM,
+				  .columns = 3,
+				  .weights = {[0] = {1, 0, 0},
+					      [DIGITS_SUM] = {0, 1, 0},
+					      [2 * DIGITS_SUM] = {1, 0, 0},
+					      [3 * DIGITS_SUM] = {0, 1, 0}}};
+	struct digits_int16 y = {rows, 3, 1, min, max};
+	uint32_t all = (128u << 16) - 2u * DIGITS_HALF - (uint32_t)min, both, digits;
+	int rc = lower_value(l, (uint64_t)rows * sum.bytes, NULL, &both);
+
+	for (uint32_t i = 0; !rc && i < 2; i++)
+		rc = digits_step_at(l, v[i], &open, both, i * 2 * DIGITS_SUM, sum.bytes);
+	for (uint32_t k = 0; k < 3; k++)
+		sum.bias[k] = (int32_t)(all >> 8 * k & 255);
+	if (!rc)
+		rc = digits_new(l, both, &sum, &digits);
+	if (!rc)
+		rc = digits_carry(l, rows, 3, 2, &digits);
+	return rc ? rc : digits_to_int16(l, digits, &y, v[2]);
+}
+
 int int16_store(struct lowered *l, const struct int16_number *x, uint32_t d)
 {
-	struct rescaling r = {.pixels = x->rows,
-			      .numbers = 1,
-			      .digits = x->digits,
-			      .v = x->v,
-			      .add = x->add,
-			      .min = x->min,
-			      .max = x->max};
-	int rc = rescaling_new(l, &r);
+	struct int16_rescaling r = {.pixels = x->rows,
+				    .numbers = 1,
+				    .digits = x->digits,
+				    .v = x->v,
+				    .add = x->add,
+				    .min = x->min,
+				    .max = x->max};
+	int rc = int16_rescaling(l, &r);
 
 	if (rc)
 		return rc;
 	r.offset[0] = x->offset;
 	r.largest[0] = x->largest;
 	r.q[0] = x->q;
-	return rescale32(l, &r, d);
+	return int16_rescale32(l, &r, d);
 }
 
 /* L and H become four digits of S, modulo 2^32, above 2^31; carries are left. */
@@ -439,13 +518,13 @@ static int join_sums(struct lowered *l, const struct conv *c, uint64_t pixels,
 static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels,
 			uint32_t v)
 {
-	struct rescaling r = {.pixels = pixels,
-			      .numbers = c->n,
-			      .digits = 4,
-			      .v = v,
-			      .min = c->out.min,
-			      .max = c->out.max};
-	int rc = rescaling_new(l, &r);
+	struct int16_rescaling r = {.pixels = pixels,
+				    .numbers = c->n,
+				    .digits = 4,
+				    .v = v,
+				    .min = c->out.min,
+				    .max = c->out.max};
+	int rc = int16_rescaling(l, &r);
 
 	for (uint32_t n = 0; !rc && n < c->n; n++) {
 		r.q[n] = multiplier_of(c, n);
@@ -456,11 +535,11 @@ static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels
 		rc = join_sums(l, c, pixels, &r.v);
 	if (!rc)
 		rc = digits_carry(l, (uint32_t)(pixels * c->n), 4, 3, &r.v);
-	return rc ? rc : rescale32(l, &r, c->d);
+	return rc ? rc : int16_rescale32(l, &r, c->d);
 }
 
 /* Results of 8 bits. */
-static int narrow(struct lowered *l, const struct rescaling *r, uint32_t d)
+static int narrow(struct lowered *l, const struct int16_rescaling *r, uint32_t d)
 {
 	const struct npuc_tensor *y = lower_t(l, d);
 	uint32_t rows = (uint32_t)r->pixels, v;
@@ -478,7 +557,7 @@ static int narrow(struct lowered *l, const struct rescaling *r, uint32_t d)
 }
 
 /* A tensor's numbers as digits. */
-static int open_tensor(struct lowered *l, uint32_t a, struct rescaling *r)
+static int open_tensor(struct lowered *l, uint32_t a, struct int16_rescaling *r)
 {
 	const struct npuc_tensor *t = lower_t(l, a);
 	uint32_t width = npuc_type_bytes(t->type);
@@ -498,11 +577,11 @@ int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_
 		  int32_t max)
 {
 	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, d);
-	struct rescaling r = {.pixels = x->count,
-			      .numbers = 1,
-			      .min = min - y->zero_point,
-			      .max = max - y->zero_point};
-	int rc = rescaling_new(l, &r);
+	struct int16_rescaling r = {.pixels = x->count,
+				    .numbers = 1,
+				    .min = min - y->zero_point,
+				    .max = max - y->zero_point};
+	int rc = int16_rescaling(l, &r);
 
 	if (x->count > INT32_MAX)
 		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^31",
@@ -517,7 +596,7 @@ int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_
 	if (x->type != NPUC_INT16)
 		r.largest[0] = 255;
 	if (y->type == NPUC_INT16)
-		return rescale32(l, &r, d);
+		return int16_rescale32(l, &r, d);
 	return narrow(l, &r, d);
 }
 
@@ -539,7 +618,7 @@ static int open_side(struct lowered *l, uint32_t a, uint32_t rows, uint32_t side
 }
 
 /* Both, rescaled to 31 bits: digits of their sum above 2^31. */
-static int sum_sides(struct lowered *l, struct rescaling *r, uint32_t *v)
+static int sum_sides(struct lowered *l, struct int16_rescaling *r, uint32_t *v)
 {
 	struct digit_plan p = {0, 0};
 	struct digits_each sum = {.pixels = r->pixels,
@@ -575,17 +654,17 @@ static int sum_sides(struct lowered *l, struct rescaling *r, uint32_t *v)
 int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op)
 {
 	uint64_t count = lower_t(l, v[2])->count;
-	struct rescaling r = {
+	struct int16_rescaling r = {
 		.pixels = count, .numbers = 2, .digits = 2, .left = INT16_ADD_LEFT};
-	struct rescaling out = {.pixels = count,
-				.numbers = 1,
-				.digits = 4,
-				.min = op->min,
-				.max = op->max};
-	int rc = rescaling_new(l, &r);
+	struct int16_rescaling out = {.pixels = count,
+				      .numbers = 1,
+				      .digits = 4,
+				      .min = op->min,
+				      .max = op->max};
+	int rc = int16_rescaling(l, &r);
 
 	if (!rc)
-		rc = rescaling_new(l, &out);
+		rc = int16_rescaling(l, &out);
 	if (rc)
 		return rc;
 	if (count > INT32_MAX / 2)
@@ -604,7 +683,7 @@ int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op
 		rc = open_side(l, v[i], (uint32_t)count, i, i && op->minus, r.v);
 	if (!rc)
 		rc = sum_sides(l, &r, &out.v);
-	return rc ? rc : rescale32(l, &out, v[2]);
+	return rc ? rc : int16_rescale32(l, &out, v[2]);
 }
 
 /* ---- averages ----------------------------------------------------------------------- */

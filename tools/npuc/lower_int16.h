@@ -32,6 +32,29 @@ struct int16_number {
 };
 
 int int16_store(struct lowered *l, const struct int16_number *x, uint32_t d);
+/* Numbers that become x * mult / 2^31, rounded half up, and that / 2^-shift, rounded half
+ * away from zero; digits are x + offset.  largest: magnitude of x. */
+struct int16_rescaling {
+	uint64_t pixels;
+	uint32_t numbers, digits, v;
+	bool sums;            /* v has an int32 of each number, whose bytes are digits */
+	uint32_t left;        /* x is shifted so before, besides */
+	uint32_t *offset;     /* [numbers] */
+	uint64_t *largest;    /* [numbers] */
+	struct quant_mult *q; /* [numbers] */
+	int32_t add, min, max;
+};
+
+/* Makes the arrays. */
+int int16_rescaling(struct lowered *l, struct int16_rescaling *r);
+/* d = clamp(x * q + add). */
+int int16_rescale32(struct lowered *l, const struct int16_rescaling *r, uint32_t d);
+/* d = clamp(x * q + a), as far as 16 bits go. */
+int int16_rescale_onto(struct lowered *l, const struct int16_rescaling *r, uint32_t a,
+		       uint32_t d);
+/* v[2] = clamp(v[0] + v[1]) of so many elements. */
+int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, int32_t min,
+	      int32_t max);
 /* Averages of each channel's window, rounded half away from zero: c has operands, window,
  * channels, groups and clamp. */
 int int16_average(struct lowered *l, struct conv *c);

@@ -264,12 +264,10 @@ static int pick(struct lowered *l, uint32_t a, uint64_t at, uint32_t rows,
 						    .out.max = 255});
 }
 
-int wide_table(struct lowered *l, uint32_t a, uint32_t d, uint32_t rows,
-	       const int16_t *table)
+int wide_function(struct lowered *l, const int16_t *table, struct wide_function *f)
 {
 	uint8_t *bytes = lower_own(l, UINT64_C(2) * 65536),
 		*sides = lower_own(l, UINT64_C(2) * 512);
-	uint32_t constant[2];
 	int rc;
 
 	if (!bytes || !sides)
@@ -280,13 +278,28 @@ int wide_table(struct lowered *l, uint32_t a, uint32_t d, uint32_t rows,
 	}
 	for (uint32_t i = 0; i < 512; i++)
 		sides[2 * i + i / 256] = 1;
-	rc = lower_value(l, UINT64_C(2) * 65536, bytes, &constant[0]);
-	if (!rc)
-		rc = lower_value(l, UINT64_C(512) * 2, sides, &constant[1]);
+	rc = lower_value(l, UINT64_C(2) * 65536, bytes, &f->constant[0]);
+	return rc ? rc : lower_value(l, UINT64_C(512) * 2, sides, &f->constant[1]);
+}
+
+int wide_apply(struct lowered *l, const struct wide_function *f, uint32_t a, uint32_t d,
+	       uint32_t rows)
+{
+	int rc = 0;
+
 	for (uint32_t at = 0; !rc && at < rows; at += CHUNK)
 		rc = pick(l, a, (uint64_t)at * 2, rows - at < CHUNK ? rows - at : CHUNK,
-			  constant, d);
+			  f->constant, d);
 	return rc;
+}
+
+int wide_table(struct lowered *l, uint32_t a, uint32_t d, uint32_t rows,
+	       const int16_t *table)
+{
+	struct wide_function f;
+	int rc = wide_function(l, table, &f);
+
+	return rc ? rc : wide_apply(l, &f, a, d, rows);
 }
 
 /* ---- pools -------------------------------------------------------------------------- */

@@ -19,6 +19,13 @@ int wide_edges(struct lowered *l, uint32_t a, uint32_t rows, uint32_t n, uint32_
 int wide_open(struct lowered *l, uint32_t a, uint32_t rows, uint32_t *v);
 /* Rows of two such digits: their products, four digits above 2^31. */
 int wide_product(struct lowered *l, uint32_t rows, uint32_t a, uint32_t b, uint32_t *v);
+/* A function of int16 by its table, by the input's bits: made once, applied anywhere. */
+struct wide_function {
+	uint32_t constant[2]; /* values */
+};
+int wide_function(struct lowered *l, const int16_t *table, struct wide_function *f);
+int wide_apply(struct lowered *l, const struct wide_function *f, uint32_t a, uint32_t d,
+	       uint32_t rows);
 /* d = table[a], by a's bits. */
 int wide_table(struct lowered *l, uint32_t a, uint32_t d, uint32_t rows,
 	       const int16_t *table);

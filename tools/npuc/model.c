@@ -266,6 +266,7 @@ enum {
 	OP_OUTPUTS = 2,
 	OP_OPTIONS_TYPE = 3,
 	OP_OPTIONS = 4,
+	OP_BETWEEN = 8,
 	BUFFER_DATA = 0,
 	BUFFER_OFFSET = 1,
 	BUFFER_SIZE = 2,
@@ -476,6 +477,7 @@ static int read_op(struct parse *p, struct flat_vector ops, uint32_t index)
 	struct flat_table at = flat_vector_table(f, ops, index), code;
 	struct flat_vector inputs = flat_vector(f, at, OP_INPUTS, 4);
 	struct flat_vector outputs = flat_vector(f, at, OP_OUTPUTS, 4), custom;
+	struct flat_vector between = flat_vector(f, at, OP_BETWEEN, 4);
 	uint32_t number = (uint32_t)flat_i32(f, at, OP_CODE, 0);
 	char whose[40];
 	int32_t wide;
@@ -508,6 +510,9 @@ static int read_op(struct parse *p, struct flat_vector ops, uint32_t index)
 	snprintf(whose, sizeof(whose), "layer %u: output", index);
 	if (!rc)
 		rc = read_refs(p, outputs, whose, &op->outputs, &op->output_count);
+	snprintf(whose, sizeof(whose), "layer %u: intermediate", index);
+	if (!rc)
+		rc = read_refs(p, between, whose, &op->between, &op->between_count);
 	return rc;
 }
 
@@ -524,6 +529,7 @@ static uint64_t count_refs(struct parse *p, struct flat_table graph,
 
 		count += flat_vector(p->f, op, OP_INPUTS, 4).count;
 		count += flat_vector(p->f, op, OP_OUTPUTS, 4).count;
+		count += flat_vector(p->f, op, OP_BETWEEN, 4).count;
 	}
 	return count;
 }

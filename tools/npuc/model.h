@@ -96,8 +96,9 @@ struct model_op {
 	uint32_t code; /* enum npuc_operator, or one that is not known */
 	char *custom;  /* of CUSTOM: its name */
 	int32_t version;
-	uint32_t input_count, output_count;
+	uint32_t input_count, output_count, between_count;
 	uint32_t *inputs, *outputs; /* NPUC_NONE: left out */
+	uint32_t *between;          /* "intermediates": quantizations inside */
 	uint32_t options_type;      /* union BuiltinOptions */
 	struct flat_table options;
 };

@@ -50,6 +50,10 @@ void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(
 float quant_logistic(float x);
 /* LOGISTIC or TANH of int16, by the input's bits; false: the scale is too large. */
 bool quant_table_sigmoid(float scale, bool logistic, int16_t table[65536]);
+/* Logistic of Q3.12, or tanh of a number of so many integer bits, 0 to 6, in gemmlowp's
+ * fixed point of 16 bits, by the input's bits: Q0.15. */
+void quant_table_logistic_gate(int16_t table[65536]);
+void quant_table_tanh_gate(int integer_bits, int16_t table[65536]);
 /* SOFTMAX of int16, by the input's bits: exp of -10 to 0, and 1 / (1 + x) of 0 to 1. */
 void quant_table_exp16(int16_t table[65536]);
 void quant_table_inverse16(int16_t table[65536]);

@@ -9,7 +9,7 @@ import numpy as np
 
 FLOAT32, INT32, UINT8, INT64, INT16, INT8, RESOURCE = 0, 2, 3, 4, 7, 9, 13  # TensorType
 SAME, VALID = 0, 1  # Padding
-NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
+NONE, RELU, RELU6, TANH = 0, 1, 3, 4  # ActivationFunctionType
 
 # operator: (BuiltinOperator, version that its int8 kernel has, BuiltinOptions, fields).
 # Fields of the options table in the schema's order: (name, kind, default).
@@ -72,6 +72,9 @@ OPERATORS = {
     "SPACE_TO_BATCH_ND": (38, 2, 25, []),
     "BATCH_TO_SPACE_ND": (37, 2, 24, []),
     "RANK": (110, 1, 86, []),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (44, 1, 71, [("act", "i8", 0), ("cell_clip", "f32", 0.0),
+                                                 ("proj_clip", "f32", 0.0),
+                                                 ("time_major", "bool", False)]),
     "SQUEEZE": (43, 1, 30, [("squeeze_dims", "[i32]", None)]),
     "SUB": (41, 2, 28, [("act", "i8", 0), ("pot_scale", "bool", True)]),
     "PRELU": (54, 1, 0, []),
@@ -127,8 +130,9 @@ class Graph:
         self.outputs.append(self.tensor(*args, **keys))
         return self.outputs[-1]
 
-    def operator(self, name, inputs, outputs, **options):
-        self._operators.append((name, inputs, outputs, options))
+    def operator(self, name, inputs, outputs, between=(), **options):
+        """between: intermediate tensors."""
+        self._operators.append((name, inputs, outputs, options, between))
 
 
 class Model(Graph):
@@ -207,7 +211,7 @@ class Model(Graph):
 
     @staticmethod
     def _operator(b, operator, codes):
-        name, inputs, outputs, options = operator
+        name, inputs, outputs, options, between = operator
         _, _, union, fields = OPERATORS[name]
         unknown = set(options) - {f[0] for f in fields}
         assert not unknown, (name, unknown)
@@ -232,13 +236,16 @@ class Model(Graph):
             table = b.EndObject()
         ins = _numbers(b, inputs, 4, b.PrependInt32)
         outs = _numbers(b, outputs, 4, b.PrependInt32)
-        b.StartObject(5)
+        inside = _numbers(b, between, 4, b.PrependInt32) if between else None
+        b.StartObject(9 if between else 5)
         b.PrependUint32Slot(0, codes.index(name), 0)
         b.PrependUOffsetTRelativeSlot(1, ins, 0)
         b.PrependUOffsetTRelativeSlot(2, outs, 0)
         if table is not None:
             b.PrependUint8Slot(3, union, 0)
             b.PrependUOffsetTRelativeSlot(4, table, 0)
+        if inside is not None:
+            b.PrependUOffsetTRelativeSlot(8, inside, 0)
         return b.EndObject()
 
     @staticmethod
