@@ -56,6 +56,7 @@ static const struct known {
 	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM, 4, lower_lstm},
 	{NPUC_STRIDED_SLICE, 4, lower_strided_slice},
 	{NPUC_SPLIT, 4, lower_split},
+	{NPUC_LOG_SOFTMAX, 2, lower_log_softmax},
 	{NPUC_CAST, 4, lower_constants},
 	{NPUC_PRELU, 1, lower_prelu},
 	{NPUC_MAXIMUM, 4, lower_maximum},
@@ -752,23 +753,11 @@ static int check_types(struct lowered *l)
 		weights ? " with int8 weights" : "");
 }
 
-/* Operators of 8-bit networks that this machine cannot do to the bit. */
-static const struct impossible {
-	uint32_t code;
-	const char *why;
-} impossible[] = {
-	{NPUC_LOG_SOFTMAX, "the logarithm of a row's sum, 31 bits from 31, is not built"},
-};
-
 static int check_known(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	const struct known *known = find_operator(op->code);
 
-	for (size_t i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++)
-		if (impossible[i].code == op->code)
-			return lower_fail(l, ENOTSUP, "this operator is not compiled: %s",
-					  impossible[i].why);
 	if (!known)
 		return lower_fail(l, ENOTSUP, "this operator is not compiled");
 	if (op->version < 1 || op->version > known->version)

@@ -217,6 +217,7 @@ int lower_prelu(struct lowered *l);
 int lower_reduce(struct lowered *l);  /* REDUCE_MAX, REDUCE_MIN */
 int lower_arg_max(struct lowered *l); /* and ARG_MIN */
 int lower_softmax(struct lowered *l);
+int lower_log_softmax(struct lowered *l);
 int lower_call_once(struct lowered *l);
 int lower_var_handle(struct lowered *l);
 int lower_read_variable(struct lowered *l);

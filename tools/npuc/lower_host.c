@@ -49,7 +49,7 @@ static bool any(const struct model_op *op, const uint8_t *of, uint8_t flag)
 static bool only_host(const struct lowered *l, const struct model_op *op,
 		      const uint8_t *of)
 {
-	if (op->code == NPUC_CUSTOM || op->code == NPUC_LOG_SOFTMAX)
+	if (op->code == NPUC_CUSTOM)
 		return true;
 	if (op->code == NPUC_SHAPE || op->code == NPUC_RANK_OF)
 		return false; /* of whatever tensor */

@@ -33,5 +33,8 @@ struct hal_npu_add pair_sum(int32_t a_zero, int32_t b_zero, int32_t d_zero, int3
 			    int32_t max, uint32_t flags);
 struct hal_npu_add pair_difference(int32_t d_zero, int32_t min, int32_t max,
 				   uint32_t flags);
+/* Of rows of bytes: what each is below its row's largest, uint8 (lower_reduce.c). */
+int pair_below_largest(struct lowered *l, uint32_t a, uint32_t rows, uint32_t cols,
+		       bool u8, uint32_t *d);
 
 #endif

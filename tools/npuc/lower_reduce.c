@@ -208,6 +208,29 @@ static int reaches(struct lowered *l, uint32_t a, uint32_t b, const struct along
 	return rc ? rc : pair_add(l, &s, v, &op);
 }
 
+int pair_below_largest(struct lowered *l, uint32_t a, uint32_t rows, uint32_t cols,
+		       bool u8, uint32_t *d)
+{
+	struct hal_npu_add op = pair_difference(
+		0, 0, 255,
+		HAL_NPU_D_UINT8 | (u8 ? HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 : 0));
+	struct pair s = {0};
+	uint32_t v[3] = {0, a, 0};
+	int rc = lower_value(l, rows, NULL, &v[0]);
+
+	if (!rc)
+		rc = largest(l, a, v[0], 0, (struct along){rows, cols, 1}, u8);
+	if (!rc)
+		rc = lower_value(l, (uint64_t)rows * cols, NULL, &v[2]);
+	if (rc)
+		return rc;
+	*d = v[2];
+	pair_dim(&s, rows, true, true);
+	pair_dim(&s, cols, false, true);
+	rc = pair_expand(l, &s, v);
+	return rc ? rc : pair_add(l, &s, v, &op);
+}
+
 static struct hal_npu_mul exactly(void)
 {
 	return (struct hal_npu_mul){

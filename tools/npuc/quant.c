@@ -358,26 +358,101 @@ static int32_t exp_negative(int32_t a)
 	return r;
 }
 
-bool quant_table_softmax(double beta, double scale, int32_t table[256])
+/* The largest difference that is taken, others are infinite; negative: the scale is too
+ * small. */
+static double softmax_scale(double real, struct quant_mult *q)
 {
 	const double most = 2147483647.0;
-	double real = beta * scale * (1 << (31 - SOFTMAX_INTEGER_BITS));
-	struct quant_mult q;
-	double radius;
 
+	real *= 1 << (31 - SOFTMAX_INTEGER_BITS);
 	if (!(real > 1))
-		return false;
-	q = quant_of(real < most ? real : most);
-	/* The largest difference whose rescaled value fits Q5.26. */
-	radius = floor(31.0 * (1 << (31 - SOFTMAX_INTEGER_BITS)) / ldexp(1, q.shift));
+		return -1;
+	*q = quant_of(real < most ? real : most);
+	/* Its rescaled value fits Q5.26. */
+	return floor(31.0 * (1 << (31 - SOFTMAX_INTEGER_BITS)) / ldexp(1, q->shift));
+}
+
+bool quant_table_softmax(double beta, double scale, int32_t table[256])
+{
+	struct quant_mult q = {0, 0};
+	double radius = softmax_scale(beta * scale, &q);
+
+	for (int32_t i = 0; i < 256; i++)
+		table[i] = i > radius ? 0 : exp_negative(quant_apply(-i, q));
+	return radius >= 0;
+}
+
+/* ---- logarithms in fixed point, as TensorFlow Lite has them ------------------------- */
+
+bool quant_table_log_softmax(double scale, int32_t power[256], int32_t below[256])
+{
+	struct quant_mult q = {0, 0};
+	double radius = softmax_scale(scale, &q);
+
 	for (int32_t i = 0; i < 256; i++) {
-		if (i > radius)
-			table[i] = 0;
-		else
-			table[i] =
-				exp_negative(high_mul(shift_left(-i, q.shift), q.mult));
+		below[i] = i > radius ? -1 : -quant_apply(-i, q);
+		power[i] = i > radius ? 0 : round_shift(exp_negative(-below[i]), 12);
 	}
-	return true;
+	return radius >= 0;
+}
+
+static int32_t half_sum(int32_t a, int32_t b)
+{
+	int64_t sum = (int64_t)a + b;
+
+	return (int32_t)((sum + (sum >= 0 ? 1 : -1)) / 2);
+}
+
+static int32_t saturate_left(int32_t x, int n)
+{
+	int64_t y = (int64_t)x * (INT64_C(1) << n);
+
+	if (y > INT32_MAX)
+		return INT32_MAX;
+	return y < INT32_MIN ? INT32_MIN : (int32_t)y;
+}
+
+/* 1 / (1 + a) for a in [0, 1], Q0.31 in and out: Newton's method, x in Q2.29. */
+static int32_t reciprocal(int32_t a)
+{
+	const int32_t most = 1515870810, slope = -1010580540; /* 48/17, -32/17 */
+	int32_t half = half_sum(a, INT32_MAX);
+	int32_t x = most + high_mul(half, slope);
+
+	for (int i = 0; i < 3; i++) {
+		int32_t rest = (1 << 29) - high_mul(half, x);
+
+		x += saturate_left(high_mul(x, rest), 2);
+	}
+	return saturate_left(x, 1);
+}
+
+/* sum = r * 2^power, r about 2^-1/4, of whose logarithm a quotient of polynomials is
+ * taken; all in Q0.31, powers in Q6.25. */
+int32_t quant_log(int32_t sum)
+{
+	/* log 2, 2^-1/2, 2^-1/4 */
+	const int32_t log_2 = 1488522236, root_2 = 1518500250, root_4 = 1805811301;
+	const int32_t above = 117049297; /* 11/240 2^1/4 */
+	const int32_t most = 1057819769, second = 127690142, first = 638450708;
+	int a = __builtin_clz((uint32_t)sum);
+	int b = __builtin_clz((uint32_t)high_mul(sum, root_2)) - 1;
+	int32_t r = saturate_left(high_mul(saturate_left(sum, a - 1), root_2), 1);
+	int32_t power = (12 - a) * (1 << 25) + (1 << 23);
+	int32_t other = (12 - b) * (1 << 25) - (1 << 23);
+	int32_t p, q, square, num, den;
+
+	if (saturate_left(sum, b) < r)
+		r = saturate_left(sum, b);
+	if (other > power)
+		power = other;
+	p = half_sum(r, root_4);
+	q = (r - root_4) * 2;
+	square = high_mul(q, q);
+	num = high_mul(q, r) + high_mul(high_mul(q, square), above);
+	den = high_mul(p, most + q + high_mul(second, square)) + high_mul(first, q);
+	num = high_mul(round_shift(num, 6), reciprocal(den));
+	return saturate_left(high_mul(power, log_2) + num, 1);
 }
 
 /* ---- float edges ------------------------------------------------------------------ */

@@ -74,6 +74,11 @@ void quant_table_leaky(struct quant_side in, struct quant_side out,
 /* Softmax: Q31 exp of beta * scale * (0, -1 ... -255); false: beta * scale is too small
  * for TensorFlow Lite, too. */
 bool quant_table_softmax(double beta, double scale, int32_t table[256]);
+/* LOG_SOFTMAX: exp of scale * (0, -1 ... -255) in steps of 2^-19, and what it is of, in
+ * magnitude, in steps of 2^-26; 0 and -1 where it is left out; false: as above. */
+bool quant_table_log_softmax(double scale, int32_t power[256], int32_t below[256]);
+/* The logarithm of sum / 2^19, 1 or more, in steps of 2^-26. */
+int32_t quant_log(int32_t sum);
 
 /* QUANTIZE and DEQUANTIZE of float32, on the host. */
 int32_t quant_from_float(float x, struct quant_side to);

@@ -53,6 +53,7 @@ OPERATORS = {
                                   ("ellipsis_mask", "i32", 0), ("new_axis_mask", "i32", 0),
                                   ("shrink_axis_mask", "i32", 0)]),
     "SPLIT": (49, 2, 35, [("num_splits", "i32", 0)]),
+    "LOG_SOFTMAX": (50, 2, 36, []),
     "SPACE_TO_DEPTH": (26, 1, 19, [("block_size", "i32", 0)]),
     "DEPTH_TO_SPACE": (5, 1, 94, [("block_size", "i32", 0)]),
     "SLICE": (65, 2, 48, []),
