@@ -400,7 +400,15 @@ static void test_int16(void **state)
 	m.ops[0].inputs[1] = 0;
 	m.ops[0].input_count = 2;
 	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[0].one_scale = m.tensors[1].one_scale = 0.25f;
+	accepted(&m);
+	m.tensors[0].one_scale = 0.125f;
+	refused(&m, ENOTSUP, "ADD", "one operand has the result's scale");
+	m.tensors[0].one_scale = 0.5f;
 	refused(&m, ENOTSUP, "ADD", "pot_scale_int16");
+	m.tensors[0].one_scale = 0.3f;
+	accepted(&m);
+	m.tensors[0].one_scale = 0.5f;
 	tiny_option(&m.ops[0], 11, 1, 1, 0);
 	accepted(&m);
 	m.tensors[1].type = 9;
@@ -435,6 +443,20 @@ static void test_int16(void **state)
 	accepted(&m);
 	m.tensors[0].one_scale = 1e30f;
 	refused(&m, ENOTSUP, "SOFTMAX", "leave 32 bits");
+	/* A row times itself. */
+	one_op(&m, 126);
+	m.ops[0].inputs[1] = 0;
+	m.ops[0].input_count = 2;
+	tiny_option(&m.ops[0], 101, 1, 1, 1);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[0].dims[1] = 32768;
+	m.tensors[1].dims[1] = 1;
+	m.tensors[0].one_scale = 0.001f;
+	accepted(&m);
+	m.tensors[1].one_scale = 0.03f;
+	refused(&m, ENOTSUP, "BATCH_MATMUL", "sums may come to");
+	m.tensors[0].dims[1] = 32769;
+	refused(&m, ENOTSUP, "BATCH_MATMUL", "1 sums of 32769 products");
 	/* RELU_N1_TO_1, QUANTIZE of 8 bits: TensorFlow Lite has neither. */
 	one_op(&m, 20);
 	m.tensors[0].type = m.tensors[1].type = 7;

@@ -604,13 +604,16 @@ static void sample_int16(struct tiny *m)
 	io(m, in, out);
 }
 
-/* More of them: pools and a product. */
+/* More of them: pools, products of numbers and of matrices, other sizes. */
 static void sample_wide(struct tiny *m)
 {
+	static const int32_t size[] = {3, 5};
 	int32_t in = tiny_int8(m, "in", 4, DIMS(1, 2, 4, 2), 0.001f, 0);
 	int32_t most = tiny_int8(m, "most", 4, DIMS(1, 2, 2, 2), 0.001f, 0);
 	int32_t mean = tiny_int8(m, "mean", 4, DIMS(1, 2, 2, 2), 0.001f, 0);
 	int32_t square = tiny_int8(m, "square", 4, DIMS(1, 2, 2, 2), 0.002f, 0);
+	int32_t product = tiny_int8(m, "product", 4, DIMS(1, 2, 2, 2), 0.01f, 0);
+	int32_t larger = tiny_int8(m, "larger", 4, DIMS(1, 3, 5, 2), 0.01f, 0), to;
 	struct tiny_op *op;
 
 	for (uint32_t i = 0; i < m->tensor_count; i++)
@@ -629,7 +632,10 @@ static void sample_wide(struct tiny *m)
 	tiny_option(op, 5, 4, 4, 2);
 	tiny_option(op, 5, 5, 1, 1);
 	tiny_op(m, 18, 2, REFS(mean, mean), square);
-	io(m, in, square);
+	tiny_op(m, 126, 2, REFS(square, square), product);
+	to = tiny_const(m, "to", 2, 1, DIMS(2), 0, 0, size, 8);
+	tiny_op(m, 23, 2, REFS(product, to), larger);
+	io(m, in, larger);
 }
 
 size_t tiny_sample(unsigned int number, uint8_t *file, size_t max)

@@ -296,10 +296,9 @@ int conv_images(struct lowered *l, struct conv *c)
 	return rc;
 }
 
-/* The operand and the result: 8 bits, or int16. */
-static int conv_operands(struct lowered *l, struct conv *c)
+int conv_operands(struct lowered *l, struct conv *c, uint32_t number)
 {
-	int rc = lower_operand16(l, 0, &c->a);
+	int rc = lower_operand16(l, number, &c->a);
 
 	if (!rc)
 		rc = lower_result16(l, &c->d);
@@ -308,7 +307,7 @@ static int conv_operands(struct lowered *l, struct conv *c)
 	return rc;
 }
 
-static int conv_steps(struct lowered *l, struct conv *c)
+int conv_steps(struct lowered *l, struct conv *c)
 {
 	return c->wide ? int16_conv(l, c) : conv_images(l, c);
 }
@@ -326,7 +325,7 @@ static int conv_begin(struct lowered *l, const struct conv_options *o, struct co
 
 	c->act = lower_option_u8(l, o->kind, o->act);
 	if (!rc)
-		rc = conv_operands(l, c);
+		rc = conv_operands(l, c, 0);
 	if (!rc)
 		rc = conv_weights(l, c, 1, lower_t(l, c->a)->type == NPUC_UINT8);
 	return rc ? rc : conv_image(l, c->a, &c->w);
@@ -443,7 +442,7 @@ int lower_fully_connected(struct lowered *l)
 	int rc = lower_counts(l, 2, 3);
 
 	if (!rc)
-		rc = conv_operands(l, &c);
+		rc = conv_operands(l, &c, 0);
 	if (!rc)
 		rc = conv_weights(l, &c, 1, !c.wide);
 	if (rc)
@@ -684,7 +683,7 @@ int lower_mean(struct lowered *l)
 	if (!rc && npuc_type_bytes(lower_t(l, c.a)->type) != 1)
 		scaled = true; /* and refused unless it is int16 */
 	if (!rc && scaled)
-		rc = conv_operands(l, &c);
+		rc = conv_operands(l, &c, 0);
 	if (!rc && scaled)
 		rc = lower_same_type(l, c.a, c.d);
 	c.int32 = c.wide;

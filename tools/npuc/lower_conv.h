@@ -35,6 +35,8 @@ struct conv {
 	const int64_t *bias;     /* of those; NULL: none */
 };
 
+/* Operand number and the result: 8 bits, or int16. */
+int conv_operands(struct lowered *l, struct conv *c, uint32_t number);
 int conv_image(struct lowered *l, uint32_t tensor, struct window *w);
 void conv_describe(struct lowered *l, const struct window *w, uint32_t n);
 /* Weights: a constant of the activations' own type, int8 of int16 ones; zero points as
@@ -47,5 +49,7 @@ int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse);
 int conv_requant(struct lowered *l, struct conv *c, bool coarse);
 /* A step an image from c->a to c->d, which are no tensors but values here. */
 int conv_images(struct lowered *l, struct conv *c);
+/* The same, or what it takes where activations are int16. */
+int conv_steps(struct lowered *l, struct conv *c);
 
 #endif

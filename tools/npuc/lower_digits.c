@@ -102,24 +102,31 @@ int digits_carry(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t tim
 	return rc;
 }
 
-int digits_signed(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t *v)
+int digits_signed_bytes(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t bytes,
+			uint32_t *v)
 {
-	static const int32_t shift[DIGITS_MAX] = {[4] = 8};
+	int32_t shift[DIGITS_MAX] = {0};
 	struct digits_step last = {.rows = rows,
 				   .bytes = digits * SUM,
-				   .columns = 5,
+				   .columns = bytes + 1,
 				   .minus = true,
-				   .bias = {[4] = 128},
 				   .mult = ones,
 				   .shift = shift,
 				   .max = 255,
 				   .flags = HAL_NPU_D_UINT8};
 	int rc = digits_carry(l, rows, digits, digits - 2, v);
 
-	for (uint32_t k = 0; k < 4; k++)
-		carry_column(&last, digits - 4 + k, k, 1);
-	carry_column(&last, digits - 1, 4, (uint8_t)-1);
+	last.bias[bytes] = 128;
+	shift[bytes] = 8;
+	for (uint32_t k = 0; k < bytes; k++)
+		carry_column(&last, digits - bytes + k, k, 1);
+	carry_column(&last, digits - 1, bytes, (uint8_t)-1);
 	return rc ? rc : digits_new(l, *v, &last, v);
+}
+
+int digits_signed(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t *v)
+{
+	return digits_signed_bytes(l, rows, digits, 4, v);
 }
 
 int digits_product(struct lowered *l, uint32_t rows, uint32_t step, uint32_t offset,
@@ -141,42 +148,50 @@ int digits_product(struct lowered *l, uint32_t rows, uint32_t step, uint32_t off
 	return rc ? rc : digits_signed(l, rows, 8, v);
 }
 
+int digits_shifted(struct lowered *l, uint32_t rows, uint32_t bytes, uint32_t right,
+		   int32_t add, uint32_t *v)
+{
+	uint32_t up = (8 - right % 8) % 8; /* so that whole digits fall off */
+	uint32_t off = digits_off(right), digits = off + 3;
+	uint64_t centre = (uint64_t)(CENTRE + HALF + add) << 8 * off;
+	uint64_t half = right ? UINT64_C(1) << (right - 1) : 0;
+	uint64_t above = UINT64_C(1) << (8 * bytes - 1);
+	uint64_t constant = centre + ((half - above) << up);
+	struct digits_step x = {.rows = rows, .bytes = bytes + 1, .columns = digits};
+	int rc;
+
+	for (uint32_t k = 0; k < digits; k++) {
+		if (k < bytes)
+			x.weights[k][k] = (uint8_t)(1u << up);
+		/* A digit of 255 everywhere is -1: half less where x is negative. */
+		if (right)
+			x.weights[bytes][k] = (uint8_t)(1u << up);
+		x.bias[k] = (int32_t)(constant >> 8 * k & 255);
+	}
+	rc = digits_new(l, *v, &x, v);
+	return rc ? rc : digits_carry(l, rows, digits, digits - 1, v);
+}
+
 int digits_shift(struct lowered *l, uint32_t rows, uint32_t right, int32_t add,
 		 uint32_t *v)
 {
-	uint32_t up = (8 - right % 8) % 8; /* so that whole digits fall off */
-	uint32_t off = (right + up) / 8, digits = off + 3;
-	uint64_t centre = (uint64_t)(CENTRE + HALF + add) << 8 * off;
-	uint64_t half = right ? UINT64_C(1) << (right - 1) : 0;
-	uint64_t constant = centre + ((half - (UINT64_C(1) << 31)) << up);
-	struct digits_step x = {.rows = rows, .bytes = 5, .columns = digits};
+	uint32_t off = digits_off(right);
 	struct digits_step clamp = {.rows = rows,
-				    .bytes = digits * SUM,
+				    .bytes = (off + 3) * SUM,
 				    .columns = 2,
 				    .bias = {-255 * 128, -255 * 128},
 				    .mult = ones,
 				    .shift = no_shift,
 				    .max = 255,
 				    .flags = HAL_NPU_D_UINT8};
-	int rc;
+	int rc = digits_shifted(l, rows, 4, right, add, v);
 
-	for (uint32_t k = 0; k < digits; k++) {
-		if (k < 4)
-			x.weights[k][k] = (uint8_t)(1u << up);
-		/* A digit of 255 everywhere is -1: half less where x is negative. */
-		if (right)
-			x.weights[4][k] = (uint8_t)(1u << up);
-		x.bias[k] = (int32_t)(constant >> 8 * k & 255);
-	}
 	/* The third digit is 128 where the others are right; 255 times what it is off
 	 * takes them to a bound. */
 	for (uint32_t k = 0; k < 2; k++) {
 		clamp.weights[(size_t)(off + k) * SUM][k] = 1;
 		clamp.weights[(size_t)(off + 2) * SUM][k] = 255;
 	}
-	rc = digits_new(l, *v, &x, v);
-	if (!rc)
-		rc = digits_carry(l, rows, digits, digits - 1, v);
 	return rc ? rc : digits_new(l, *v, &clamp, v);
 }
 

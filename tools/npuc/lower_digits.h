@@ -43,6 +43,9 @@ int digits_carry(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t tim
 /* All carries.  The highest four digits are y = x + 2^31: they become four bytes, and
  * byte 4 is 255 where x is negative, else 0. */
 int digits_signed(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t *v);
+/* The same of the highest so many digits, of x and half of what they have room for. */
+int digits_signed_bytes(struct lowered *l, uint32_t rows, uint32_t digits, uint32_t bytes,
+			uint32_t *v);
 /* Digits 0 to 3, each step bytes after the one before and no larger than 255, are a and
  * offset; comes to what digits_signed leaves of x = a * mult / 2^31, rounded half up. */
 int digits_product(struct lowered *l, uint32_t rows, uint32_t step, uint32_t offset,
@@ -51,6 +54,16 @@ int digits_product(struct lowered *l, uint32_t rows, uint32_t step, uint32_t off
  * than 2^22 in magnitude, as two bytes above DIGITS_HALF, between which it is clamped. */
 int digits_shift(struct lowered *l, uint32_t rows, uint32_t right, int32_t add,
 		 uint32_t *v);
+/* How many digits of fractions digits_shifted leaves. */
+static inline uint32_t digits_off(uint32_t right)
+{
+	return (right + 7) / 8;
+}
+
+/* The same of so many bytes and their sign, not clamped: above the fractions the result's
+ * two digits, and a guard of 128. */
+int digits_shifted(struct lowered *l, uint32_t rows, uint32_t bytes, uint32_t right,
+		   int32_t add, uint32_t *v);
 /* Two bytes above DIGITS_HALF, and above what the type's smallest is below 0, become one
  * of that type, clamped. */
 int digits_narrow(struct lowered *l, uint32_t rows, uint32_t v, enum npuc_type type,

@@ -11,13 +11,14 @@
 #include <errno.h>
 
 #include "lower_digits.h"
+#include "lower_wide.h"
 
-#define ABOVE     38                   /* 256 H + L is above 2^38 */
-#define BIAS_MAX  (INT64_C(1) << 37)   /* of S, so that H and L are positive int32 */
-#define NEAR_MAX  (UINT64_C(1) << 22)  /* of results that one guard digit holds */
-#define FAR_MAX   (UINT64_C(1) << 30)  /* and two */
-#define BESIDE    (4 + 2 * DIGITS_SUM) /* bytes of a row of two numbers */
-#define SHIFT_MAX 7                    /* of a multiplier, in TensorFlow Lite, too */
+#define ABOVE     (INT16_PART_ABOVE + 8) /* 256 H + L is above 2^38 */
+#define BIAS_MAX  (INT64_C(1) << 37)     /* of S, so that H and L are positive int32 */
+#define NEAR_MAX  (UINT64_C(1) << 22)    /* of results that one guard digit holds */
+#define FAR_MAX   (UINT64_C(1) << 30)    /* and two */
+#define BESIDE    (4 + 2 * DIGITS_SUM)   /* bytes of a row of two numbers */
+#define SHIFT_MAX 7                      /* of a multiplier, in TensorFlow Lite, too */
 
 /* ---- sums -------------------------------------------------------------------------- */
 
@@ -31,7 +32,8 @@ int int16_bias(struct lowered *l, struct conv *c, uint32_t number)
 	c->bias = NULL;
 	if (number < op->input_count)
 		tensor = op->inputs[number];
-	c->int32 = tensor == NPUC_NONE ? op->code == NPUC_FULLY_CONNECTED
+	c->int32 = tensor == NPUC_NONE ? op->code == NPUC_FULLY_CONNECTED ||
+						 op->code == NPUC_TRANSPOSE_CONV
 				       : lower_t(l, tensor)->type == NPUC_INT32;
 	if (tensor == NPUC_NONE)
 		return 0;
@@ -150,11 +152,11 @@ static struct factor factor_of(struct quant_mult q)
 	return f;
 }
 
-static struct quant_mult multiplier_of(const struct conv *c, uint32_t n)
+static struct quant_mult multiplier_of(const struct hal_npu_requant *out, uint32_t n)
 {
-	uint32_t i = c->out.per_channel ? n : 0;
+	uint32_t i = out->per_channel ? n : 0;
 
-	return (struct quant_mult){c->out.mult[i], c->out.shift[i]};
+	return (struct quant_mult){out->mult[i], out->shift[i]};
 }
 
 /* How many digits results have that are fractions, and above the two that are wanted. */
@@ -162,14 +164,15 @@ struct digit_plan {
 	uint32_t off, guards;
 };
 
-static int plan_digits(struct lowered *l, const struct conv *c, struct digit_plan *p)
+static int plan_digits(struct lowered *l, const struct int16_parts *s,
+		       struct digit_plan *p)
 {
 	uint64_t largest = 0;
 	uint32_t right = 0;
 
-	for (uint32_t n = 0; n < c->n; n++) {
-		struct quant_mult q = multiplier_of(c, n);
-		uint64_t sum = largest_sum(c, n);
+	for (uint32_t n = 0; n < s->numbers; n++) {
+		struct quant_mult q = multiplier_of(&s->out, n);
+		uint64_t sum = s->largest[n];
 		struct factor f;
 
 		if (q.shift > SHIFT_MAX)
@@ -218,50 +221,65 @@ static int finish(struct lowered *l, uint32_t v, uint32_t rows, struct digit_pla
 }
 
 /* S becomes digits of y = result - least. */
-static int product(struct lowered *l, const struct conv *c, uint64_t pixels,
-		   struct digit_plan p, uint32_t *v)
+static int product(struct lowered *l, const struct int16_parts *s, struct digit_plan p,
+		   uint32_t *v)
 {
-	struct digits_each x = {.pixels = pixels,
-				.numbers = c->n,
-				.parts = 2,
+	struct digits_each x = {.pixels = s->pixels,
+				.numbers = s->numbers,
+				.parts = s->parts,
 				.bytes = DIGITS_SUM,
 				.step = 1,
 				.columns = p.off + 2 + p.guards};
 	int rc = digits_each_new(l, &x);
 
-	for (uint32_t n = 0; !rc && n < c->n; n++) {
-		struct factor f = factor_of(multiplier_of(c, n));
+	for (uint32_t n = 0; !rc && n < s->numbers; n++) {
+		struct factor f = factor_of(multiplier_of(&s->out, n));
 		uint32_t up = 8 * p.off - f.right;
 		uint8_t bias[DIGITS_MAX] = {0};
 
-		/* Part 1, H, counts 256. */
-		digits_each_times(&x, n, 0, 0, f.mult, up);
-		digits_each_times(&x, n, 1, 8, f.mult, up);
+		for (uint32_t i = 0; i < s->parts; i++) {
+			digits_each_times(&x, n, i, s->at[i], f.mult, up);
+			if (s->at[i])
+				digits_sub(bias, x.columns, f.mult,
+					   up + INT16_PART_ABOVE + s->at[i]);
+		}
 		digits_add(bias, x.columns, 1, 8 * p.off - 1);
-		digits_sub(bias, x.columns, f.mult, up + ABOVE);
-		if (c->out.min < 0)
-			digits_add(bias, x.columns, (uint64_t) - (int64_t)c->out.min,
-				   8 * p.off);
-		else
-			digits_sub(bias, x.columns, (uint64_t)c->out.min, 8 * p.off);
-		for (uint32_t g = 0; g < p.guards; g++)
-			digits_add(bias, x.columns, 128, 8 * (p.off + 2 + g));
+		place_result(bias, x.columns, p, s->out.min);
 		digits_each_bias(&x, n, bias);
 	}
-	return rc ? rc : digits_each(l, *v, &x, v);
+	return rc ? rc : digits_each(l, s->v, &x, v);
+}
+
+int int16_requantize(struct lowered *l, const struct int16_parts *s, uint32_t d)
+{
+	struct digit_plan p = {0, 0};
+	uint32_t v;
+	int rc = plan_digits(l, s, &p);
+
+	if (!rc)
+		rc = product(l, s, p, &v);
+	return rc ? rc
+		  : finish(l, v, (uint32_t)(s->pixels * s->numbers), p, s->out.min,
+			   s->out.max, d);
 }
 
 static int requantize(struct lowered *l, const struct conv *c, uint64_t pixels,
 		      uint32_t v)
 {
-	struct digit_plan p = {0, 0};
-	int rc = plan_digits(l, c, &p);
+	uint64_t *largest = lower_own(l, c->n * sizeof(*largest));
+	struct int16_parts s = {.pixels = pixels,
+				.numbers = c->n,
+				.v = v,
+				.parts = 2,
+				.at = {0, 8},
+				.largest = largest,
+				.out = c->out};
 
-	if (!rc)
-		rc = product(l, c, pixels, p, &v);
-	return rc ? rc
-		  : finish(l, v, (uint32_t)(pixels * c->n), p, c->out.min, c->out.max,
-			   c->d);
+	if (!largest)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < c->n; n++)
+		largest[n] = largest_sum(c, n);
+	return int16_requantize(l, &s, c->d);
 }
 
 /* ---- int32, rounded twice ------------------------------------------------------------ */
@@ -444,14 +462,24 @@ int int16_rescale_onto(struct lowered *l, const struct int16_rescaling *r, uint3
 	return rc ? rc : digits_to_int16(l, v, &y, d);
 }
 
-int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, int32_t min,
-	      int32_t max)
+/* One of two operands as digits of itself, or of its negative, beside the other's. */
+static int open_side(struct lowered *l, uint32_t a, uint32_t rows, uint32_t side,
+		     bool negative, uint32_t d)
 {
-	struct digits_step open = {.rows = rows,
-				   .bytes = 2,
-				   .columns = 2,
-				   .weights = {{1, 0}, {0, 1}},
-				   .bias = {0, 128}};
+	struct digits_step x = {.rows = rows,
+				.bytes = 2,
+				.columns = 2,
+				.minus = true,
+				.bias = {negative ? 255 : 0, negative ? 127 : 128}};
+
+	for (uint32_t k = 0; k < 2; k++)
+		x.weights[k][k] = negative ? (uint8_t)-1 : 1;
+	return digits_step_at(l, a, &x, d, side * 2 * DIGITS_SUM, 4 * DIGITS_SUM);
+}
+
+int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, bool minus,
+	      int32_t min, int32_t max)
+{
 	struct digits_step sum = {.rows = rows,
 				  .bytes = 4 * DIGITS_SUM,
 				  .columns = 3,
@@ -460,11 +488,12 @@ int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, int32_t min
 					      [2 * DIGITS_SUM] = {1, 0, 0},
 					      [3 * DIGITS_SUM] = {0, 1, 0}}};
 	struct digits_int16 y = {rows, 3, 1, min, max};
-	uint32_t all = (128u << 16) - 2u * DIGITS_HALF - (uint32_t)min, both, digits;
+	uint32_t all = (128u << 16) - 2u * DIGITS_HALF + minus - (uint32_t)min;
+	uint32_t both, digits;
 	int rc = lower_value(l, (uint64_t)rows * sum.bytes, NULL, &both);
 
 	for (uint32_t i = 0; !rc && i < 2; i++)
-		rc = digits_step_at(l, v[i], &open, both, i * 2 * DIGITS_SUM, sum.bytes);
+		rc = open_side(l, v[i], rows, i, i && minus, both);
 	for (uint32_t k = 0; k < 3; k++)
 		sum.bias[k] = (int32_t)(all >> 8 * k & 255);
 	if (!rc)
@@ -472,6 +501,42 @@ int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, int32_t min
 	if (!rc)
 		rc = digits_carry(l, rows, 3, 2, &digits);
 	return rc ? rc : digits_to_int16(l, digits, &y, v[2]);
+}
+
+/* a / 2^right, half away from zero. */
+static int shift_right(struct lowered *l, uint32_t *a, uint32_t count, uint32_t right)
+{
+	struct int16_rescaling r = {.pixels = count,
+				    .numbers = 1,
+				    .digits = 2,
+				    .min = INT16_MIN,
+				    .max = INT16_MAX};
+	uint32_t d;
+	int rc = int16_rescaling(l, &r);
+
+	if (!rc)
+		rc = wide_open(l, *a, count, &r.v);
+	if (!rc)
+		rc = lower_value(l, (uint64_t)count * 2, NULL, &d);
+	if (rc)
+		return rc;
+	r.offset[0] = DIGITS_HALF;
+	r.largest[0] = DIGITS_HALF;
+	r.q[0] = (struct quant_mult){INT32_MAX, -(int32_t)right}; /* no product */
+	*a = d;
+	return int16_rescale32(l, &r, d);
+}
+
+int int16_add_shifted(struct lowered *l, uint32_t v[3], const uint32_t right[2],
+		      bool minus, int32_t min, int32_t max)
+{
+	uint32_t count = (uint32_t)lower_t(l, v[2])->count;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < 2; i++)
+		if (right[i])
+			rc = shift_right(l, &v[i], count, right[i]);
+	return rc ? rc : int16_sum(l, v, count, minus, min, max);
 }
 
 int int16_store(struct lowered *l, const struct int16_number *x, uint32_t d)
@@ -527,7 +592,7 @@ static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels
 	int rc = int16_rescaling(l, &r);
 
 	for (uint32_t n = 0; !rc && n < c->n; n++) {
-		r.q[n] = multiplier_of(c, n);
+		r.q[n] = multiplier_of(&c->out, n);
 		r.offset[n] = UINT32_C(1) << 31;
 		r.largest[n] = largest_sum(c, n);
 	}
@@ -601,21 +666,6 @@ int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_
 }
 
 /* ---- ADD and SUB ---------------------------------------------------------------------- */
-
-/* One of two operands as digits of itself, or of its negative, beside the other's. */
-static int open_side(struct lowered *l, uint32_t a, uint32_t rows, uint32_t side,
-		     bool negative, uint32_t d)
-{
-	struct digits_step x = {.rows = rows,
-				.bytes = 2,
-				.columns = 2,
-				.minus = true,
-				.bias = {negative ? 255 : 0, negative ? 127 : 128}};
-
-	for (uint32_t k = 0; k < 2; k++)
-		x.weights[k][k] = negative ? (uint8_t)-1 : 1;
-	return digits_step_at(l, a, &x, d, side * 2 * DIGITS_SUM, 4 * DIGITS_SUM);
-}
 
 /* Both, rescaled to 31 bits: digits of their sum above 2^31. */
 static int sum_sides(struct lowered *l, struct int16_rescaling *r, uint32_t *v)

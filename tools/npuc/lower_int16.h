@@ -12,6 +12,21 @@ int int16_conv(struct lowered *l, struct conv *c);
 /* Its bias of int32 or int64, or none. */
 int int16_bias(struct lowered *l, struct conv *c, uint32_t number);
 
+/* Numbers that are sums of parts, each int32 sums of a pixel's numbers side by side: part
+ * i counts 2^at[i], a whole number of digits, and where that is not 1 it is above
+ * 2^INT16_PART_ABOVE. */
+#define INT16_PART_ABOVE 30
+
+struct int16_parts {
+	uint64_t pixels;
+	uint32_t v, numbers, parts, at[4];
+	const uint64_t *largest; /* [numbers]: magnitude */
+	struct hal_npu_requant out;
+};
+
+/* d = such numbers requantized and clamped, as TensorFlow Lite does with int64. */
+int int16_requantize(struct lowered *l, const struct int16_parts *s, uint32_t d);
+
 #define INT16_ADD_LEFT 15
 /* v[2] = clamp((v[0] * q[0] + v[1] * q[1]) * q[2]), each rounded twice and the operands
  * first shifted left by INT16_ADD_LEFT: elements one by one.  minus: v[1] * -q[1]. */
@@ -52,9 +67,12 @@ int int16_rescale32(struct lowered *l, const struct int16_rescaling *r, uint32_t
 /* d = clamp(x * q + a), as far as 16 bits go. */
 int int16_rescale_onto(struct lowered *l, const struct int16_rescaling *r, uint32_t a,
 		       uint32_t d);
-/* v[2] = clamp(v[0] + v[1]) of so many elements. */
-int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, int32_t min,
-	      int32_t max);
+/* v[2] = clamp(v[0] + v[1]), or - v[1], of so many elements. */
+int int16_sum(struct lowered *l, const uint32_t v[3], uint32_t rows, bool minus,
+	      int32_t min, int32_t max);
+/* The same, operands first divided by 2^right, a half away from zero. */
+int int16_add_shifted(struct lowered *l, uint32_t v[3], const uint32_t right[2],
+		      bool minus, int32_t min, int32_t max);
 /* Averages of each channel's window, rounded half away from zero: c has operands, window,
  * channels, groups and clamp. */
 int int16_average(struct lowered *l, struct conv *c);

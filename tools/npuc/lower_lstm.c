@@ -492,7 +492,7 @@ static int next_cell(struct lowered *l, const struct lstm *x, const uint32_t gat
 	if (!rc)
 		*d = v[2];
 	return rc ? rc
-		  : int16_sum(l, v, count, x->clip ? -x->clip : INT16_MIN,
+		  : int16_sum(l, v, count, false, x->clip ? -x->clip : INT16_MIN,
 			      x->clip ? x->clip : INT16_MAX);
 }
 

@@ -23,10 +23,11 @@ enum {
 	LEAKY_RELU_ALPHA = 0,
 };
 
-#define EXPAND_MAX  65520u /* output channels of a convolution */
-#define EXPAND_ROWS 65535u /* its rows */
-#define SCALAR_ROW  4096u  /* a single number is spread over at most so many bytes */
-#define PAIR_UINT8  (HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8)
+#define EXPAND_MAX    65520u /* output channels of a convolution */
+#define EXPAND_ROWS   65535u /* its rows */
+#define SCALAR_ROW    4096u  /* a single number is spread over at most so many bytes */
+#define ADD_RIGHT_MAX 15 /* from 16 on TensorFlow Lite rounds by a mask that is gone */
+#define PAIR_UINT8    (HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8 | HAL_NPU_D_UINT8)
 
 /* ---- broadcasting ----------------------------------------------------------------- */
 
@@ -378,6 +379,51 @@ static int spread16(struct lowered *l, const struct pair *s, uint32_t which,
 	return rc;
 }
 
+/* TensorFlow Lite's CheckedLog2, by which a scale is a power of two. */
+static bool is_power(float scale, int32_t *log2)
+{
+	float x = logf(scale) * (1.0f / logf(2.0f)), rounded = roundf(x);
+
+	*log2 = (int32_t)rounded;
+	return fabsf(x - rounded) < 1e-3f;
+}
+
+/* Does TensorFlow Lite add by shifting one operand, and by how much? */
+static bool adds_shifted(struct lowered *l, const uint32_t v[3], uint32_t options,
+			 int32_t right[2])
+{
+	const struct model_op *op = lower_op(l);
+	struct flat f = l->m->flat;
+	int32_t log2[3];
+
+	if (op->options_type == options && !flat_u8(&f, op->options, ADD_POT_SCALE, 1))
+		return false;
+	for (uint32_t i = 0; i < 3; i++)
+		if (!is_power(lower_t(l, v[i])->scale, &log2[i]))
+			return false;
+	right[0] = log2[2] - log2[0];
+	right[1] = log2[2] - log2[1];
+	return true;
+}
+
+static int add16_shifted(struct lowered *l, uint32_t v[3], const int32_t right[2],
+			 bool minus, const struct hal_npu_add *op)
+{
+	const struct npuc_tensor *x = lower_t(l, v[0]), *y = lower_t(l, v[1]);
+	uint32_t by[2] = {(uint32_t)right[0], (uint32_t)right[1]};
+
+	if (right[0] < 0 || right[1] < 0 || (right[0] && right[1]) ||
+	    right[0] > ADD_RIGHT_MAX || right[1] > ADD_RIGHT_MAX)
+		return lower_fail(l, ENOTSUP,
+				  "pot_scale_int16: one operand has the result's scale, "
+				  "the other is at most 2^%d times finer",
+				  ADD_RIGHT_MAX);
+	if (x->count != lower_t(l, v[2])->count || y->count != x->count)
+		return lower_fail(l, ENOTSUP,
+				  "pot_scale_int16: operands of one shape only");
+	return int16_add_shifted(l, v, by, minus, op->min, op->max);
+}
+
 static int add16(struct lowered *l, const struct pair *s, uint32_t v[3],
 		 const struct hal_npu_add *op, bool minus)
 {
@@ -387,13 +433,11 @@ static int add16(struct lowered *l, const struct pair *s, uint32_t v[3],
 				.minus = minus,
 				.min = op->min,
 				.max = op->max};
-	const struct model_op *o = lower_op(l);
-	struct flat f = l->m->flat;
+	int32_t right[2];
 	int rc;
 
-	if (o->options_type != (minus ? OPTIONS_SUB : OPTIONS_ADD) ||
-	    flat_u8(&f, o->options, ADD_POT_SCALE, 1))
-		return lower_fail(l, ENOTSUP, "int16 by powers of two (pot_scale_int16)");
+	if (adds_shifted(l, v, minus ? OPTIONS_SUB : OPTIONS_ADD, right))
+		return add16_shifted(l, v, right, minus, op);
 	rc = spread16(l, s, 0, &v[0], v[2]);
 	if (!rc)
 		rc = spread16(l, s, 1, &v[1], v[2]);

@@ -151,10 +151,12 @@ static int assign_first(struct lowered *l, const struct npuc_model *m,
 		return lower_fail(l, EINVAL, "an assignment without variable or value");
 	v = &l->variables[handles[op->inputs[0]] - 1];
 	t = &m->tensors[op->inputs[1]].t;
-	if ((t->type != NPUC_INT8 && t->type != NPUC_UINT8) || !t->count)
-		return lower_fail(l, ENOTSUP,
-				  "tensor '%.80s' is %s; variables are int8 or uint8",
-				  t->name, t->count ? npuc_type_name(t->type) : "empty");
+	if ((t->type != NPUC_INT8 && t->type != NPUC_UINT8 && t->type != NPUC_INT16) ||
+	    !t->count)
+		return lower_fail(
+			l, ENOTSUP,
+			"tensor '%.80s' is %s; variables are int8, uint8 or int16",
+			t->name, t->count ? npuc_type_name(t->type) : "empty");
 	if (!t->data)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be constant", t->name);
 	rc = shape_variable(l, v, t);
@@ -241,7 +243,7 @@ int lower_read_variable(struct lowered *l)
 	char name[NAME_SHOWN + 1];
 	struct variable *v = take_variable(l, 1);
 	uint32_t d = 0;
-	int rc = v ? lower_result(l, &d) : -EINVAL;
+	int rc = v ? lower_result16(l, &d) : -EINVAL;
 
 	if (!rc && !v->assigned)
 		rc = lower_fail(l, EINVAL, "nothing has assigned variable '%s' before",
@@ -258,7 +260,7 @@ int lower_assign_variable(struct lowered *l)
 {
 	struct variable *v = take_variable(l, 2);
 	uint32_t a = 0;
-	int rc = v ? lower_operand(l, 1, &a) : -EINVAL;
+	int rc = v ? lower_operand16(l, 1, &a) : -EINVAL;
 
 	if (!rc)
 		rc = shape_variable(l, v, lower_t(l, a));

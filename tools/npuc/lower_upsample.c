@@ -34,7 +34,7 @@ struct lattice {
 };
 
 /* A dense image of count outputs a direction becomes part of an output of y x x pixels of
- * c channels. */
+ * c bytes. */
 static int scatter(struct lowered *l, uint32_t from, uint32_t d, uint32_t images,
 		   const struct lattice *y, uint32_t rows, const struct lattice *x,
 		   uint32_t cols, uint32_t c)
@@ -114,7 +114,8 @@ static int turned_phase(struct lowered *l, const struct conv *c, const struct tu
 			const struct turned *x)
 {
 	struct conv part = *c;
-	uint64_t bytes = (uint64_t)c->w.images * y->at.count * x->at.count * c->n;
+	uint32_t pixel = c->n * (c->wide ? 2 : 1); /* bytes */
+	uint64_t bytes = (uint64_t)c->w.images * y->at.count * x->at.count * pixel;
 	int rc;
 
 	if (!bytes)
@@ -125,13 +126,13 @@ static int turned_phase(struct lowered *l, const struct conv *c, const struct tu
 	if (!part.data)
 		return -ENOMEM;
 	if (c->w.y.stride == 1 && c->w.x.stride == 1)
-		return conv_images(l, &part);
+		return conv_steps(l, &part);
 	rc = lower_value(l, bytes, NULL, &part.d);
 	if (!rc)
-		rc = conv_images(l, &part);
+		rc = conv_steps(l, &part);
 	return rc ? rc
 		  : scatter(l, part.d, c->d, c->w.images, &y->at, c->w.y.out, &x->at,
-			    c->w.x.out, c->n);
+			    c->w.x.out, pixel);
 }
 
 /* What the output would be padded by if it were the input: TensorFlow Lite goes by that,
@@ -200,9 +201,7 @@ int lower_transpose_conv(struct lowered *l)
 
 	c.act = lower_option_u8(l, OPTIONS_TRANSPOSE_CONV, TRANSPOSE_ACT);
 	if (!rc)
-		rc = lower_operand(l, 2, &c.a);
-	if (!rc)
-		rc = lower_result(l, &c.d);
+		rc = conv_operands(l, &c, 2);
 	if (rc)
 		return rc;
 	u8 = lower_t(l, c.a)->type == NPUC_UINT8;
@@ -332,6 +331,11 @@ static uint32_t reduce(uint32_t weight, uint32_t w[2])
 	return bits;
 }
 
+static bool is_on(const struct blend *y, const struct blend *x)
+{
+	return !y->first.weight && !x->first.weight;
+}
+
 /* Have all products of two weights 8 bits? */
 static bool is_narrow(const struct blend *y, const struct blend *x)
 {
@@ -368,31 +372,58 @@ static int blend_weights(struct lowered *l, struct conv *c, const struct blend *
 }
 
 /* The same, of 2^20, a sum for each digit of the weights.  What makes those sums positive
- * is 2^17. */
+ * is 2^17.  Of int16 each byte has its own: where is the one that counts. */
 #define WIDE_BITS   20u
 #define WIDE_DIGITS 3u
 #define WIDE_ABOVE  (1 << 17)
 
 static int wide_weights(struct lowered *l, struct conv *c, const struct blend *y,
-			const struct blend *x)
+			const struct blend *x, uint32_t where)
 {
 	uint32_t wy[2] = {UNIT - y->first.weight, y->first.weight};
 	uint32_t wx[2] = {UNIT - x->first.weight, x->first.weight};
 	uint32_t kh = y->first.weight ? 2 : 1, kw = x->first.weight ? 2 : 1;
-	uint8_t *weights = lower_own(l, (uint64_t)kh * kw * c->n), *to = weights;
+	uint32_t element = c->wide ? 2 : 1;
+	uint8_t *weights = lower_own(l, (uint64_t)kh * kw * c->n * element);
 	int32_t *bias = lower_own(l, (uint64_t)c->n * sizeof(*bias));
 
 	if (!weights || !bias)
 		return -ENOMEM;
 	for (uint32_t n = 0; n < c->n; n++) {
+		uint8_t *to = weights + (size_t)n * kh * kw * element + where;
+
 		for (uint32_t i = 0; i < kh * kw; i++)
-			*to++ = (uint8_t)(wy[i / kw] * wx[i % kw] >>
-					  8 * (n % WIDE_DIGITS));
+			to[(size_t)i * element] = (uint8_t)(wy[i / kw] * wx[i % kw] >>
+							    8 * (n % WIDE_DIGITS));
 		bias[n] = WIDE_ABOVE;
 	}
 	c->data = (const int8_t *)weights;
 	c->out = (struct hal_npu_requant){.bias = bias};
 	return 0;
+}
+
+/* Of each pixel the sums of low bytes, then those of high ones. */
+static int blend_wide(struct lowered *l, struct conv *c, const struct blend *y,
+		      const struct blend *x)
+{
+	uint32_t bytes = c->n * WIDE_DIGITS * DIGITS_SUM;
+	int rc = 0;
+
+	c->n *= WIDE_DIGITS;
+	for (uint32_t high = 0; !rc && high < (c->wide ? 2 : 1); high++) {
+		struct conv part = *c;
+
+		if (c->wide) {
+			part.d_at = high * bytes;
+			part.d_stride = 2 * bytes;
+			part.flags = high ? HAL_NPU_B_UINT8
+					  : HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8;
+		}
+		rc = wide_weights(l, &part, y, x, high);
+		if (!rc)
+			rc = conv_images(l, &part);
+	}
+	return rc;
 }
 
 /* The part of the images that begins there. */
@@ -415,11 +446,17 @@ static int crop(struct lowered *l, struct conv *c, uint32_t y, uint32_t x)
 	return rc;
 }
 
-/* wide: c->d is the place of the sums. */
-static int blend(struct lowered *l, const struct conv *c, const struct blend *y,
-		 const struct blend *x, bool wide)
+/* Bytes of a pixel's sums. */
+static uint32_t sums_bytes(const struct conv *c)
 {
-	uint32_t bytes = wide ? c->w.c * WIDE_DIGITS * DIGITS_SUM : c->w.c; /* a pixel */
+	return c->n * WIDE_DIGITS * DIGITS_SUM * (c->wide ? 2 : 1);
+}
+
+/* sums: c->d is their place. */
+static int blend(struct lowered *l, const struct conv *c, const struct blend *y,
+		 const struct blend *x, bool sums)
+{
+	uint32_t bytes = sums ? sums_bytes(c) : c->w.c; /* a pixel */
 	struct conv part = *c;
 	struct axis *py = &part.w.y, *px = &part.w.x;
 	int rc = 0;
@@ -438,14 +475,14 @@ static int blend(struct lowered *l, const struct conv *c, const struct blend *y,
 			    x->stride,
 			    1,
 			    0};
-	if (wide)
-		part.n *= WIDE_DIGITS;
-	if (!rc)
-		rc = wide ? wide_weights(l, &part, y, x) : blend_weights(l, &part, y, x);
 	if (!rc)
 		rc = lower_value(l, (uint64_t)part.w.images * py->out * px->out * bytes,
 				 NULL, &part.d);
-	if (!rc)
+	if (!rc && sums)
+		rc = blend_wide(l, &part, y, x);
+	else if (!rc)
+		rc = blend_weights(l, &part, y, x);
+	if (!rc && !sums)
 		rc = conv_images(l, &part);
 	return rc ? rc
 		  : scatter(l, part.d, c->d, c->w.images, &y->at, c->w.y.out, &x->at,
@@ -474,6 +511,45 @@ static int round_sums(struct lowered *l, uint32_t rows, uint32_t sums, uint32_t 
 	return rc ? rc : digits_narrow(l, rows, sums, type, d);
 }
 
+/* The same of int16: five digits, above 2^39. */
+static int round_sums16(struct lowered *l, const struct conv *c, uint32_t pixels,
+			uint32_t sums, uint32_t d)
+{
+	struct digits_each join = {.pixels = pixels,
+				   .numbers = c->n,
+				   .parts = 2,
+				   .bytes = WIDE_DIGITS * DIGITS_SUM,
+				   .columns = 5};
+	uint64_t above = UINT64_C(257) * WIDE_ABOVE * (1 + 256 + 65536);
+	struct digits_int16 y = {.rows = pixels * c->n,
+				 .digits = digits_off(WIDE_BITS) + 3,
+				 .guards = 1,
+				 .min = INT16_MIN,
+				 .max = INT16_MAX};
+	uint8_t bias[DIGITS_MAX] = {0};
+	int rc = digits_each_new(l, &join);
+
+	digits_add(bias, join.columns, 1, 39);
+	digits_sub(bias, join.columns, above, 0);
+	for (uint32_t n = 0; !rc && n < c->n; n++) {
+		for (uint32_t i = 0; i < 2 * join.bytes; i++) {
+			uint32_t high = i / join.bytes, byte = i % join.bytes;
+			uint32_t k = high + byte / DIGITS_SUM + byte % DIGITS_SUM;
+
+			if (k < join.columns)
+				*digits_each_weight(&join, n, k, high, byte) = 1;
+		}
+		digits_each_bias(&join, n, bias);
+	}
+	if (!rc)
+		rc = digits_each(l, sums, &join, &sums);
+	if (!rc)
+		rc = digits_signed_bytes(l, y.rows, 5, 5, &sums);
+	if (!rc)
+		rc = digits_shifted(l, y.rows, 5, WIDE_BITS, 0, &sums);
+	return rc ? rc : digits_to_int16(l, sums, &y, d);
+}
+
 /* Outputs that lie on elements in both directions: no arithmetic. */
 static int pick(struct lowered *l, const struct conv *c, const struct blend *y,
 		const struct blend *x)
@@ -493,7 +569,7 @@ static int pick(struct lowered *l, const struct conv *c, const struct blend *y,
 
 static int blend_all(struct lowered *l, const struct conv *c, bool align, bool half)
 {
-	uint64_t elements = lower_t(l, c->d)->count;
+	uint64_t elements = lower_t(l, c->d)->count, pixels = elements / c->n;
 	struct conv to = *c;
 	struct blend *ys, *xs;
 	uint32_t y_count, x_count;
@@ -508,22 +584,24 @@ static int blend_all(struct lowered *l, const struct conv *c, bool align, bool h
 				(unsigned long long)y_count * x_count, PHASES_MAX);
 	for (uint32_t i = 0; !rc && i < y_count; i++)
 		for (uint32_t k = 0; k < x_count; k++)
-			wide |= !is_narrow(&ys[i], &xs[k]);
+			wide |= c->wide ? !is_on(&ys[i], &xs[k])
+					: !is_narrow(&ys[i], &xs[k]);
 	if (!rc && wide && lower_t(l, c->d)->type == NPUC_UINT8)
 		rc = lower_fail(
 			l, ENOTSUP,
 			"uint8 by this ratio, whose weights TensorFlow Lite has in "
 			"float32; int8 is compiled");
 	if (!rc && wide)
-		rc = lower_value(l, elements * WIDE_DIGITS * DIGITS_SUM, NULL, &to.d);
+		rc = lower_value(l, pixels * sums_bytes(c), NULL, &to.d);
 	for (uint32_t i = 0; !rc && i < y_count; i++)
-		for (uint32_t k = 0; !rc && k < x_count; k++) {
-			bool on = !ys[i].first.weight && !xs[k].first.weight;
-
-			rc = on && !wide ? pick(l, c, &ys[i], &xs[k])
-					 : blend(l, &to, &ys[i], &xs[k], wide);
-		}
-	return rc || !wide ? rc : round_sums(l, (uint32_t)elements, to.d, c->d);
+		for (uint32_t k = 0; !rc && k < x_count; k++)
+			rc = is_on(&ys[i], &xs[k]) && !wide
+				     ? pick(l, c, &ys[i], &xs[k])
+				     : blend(l, &to, &ys[i], &xs[k], wide);
+	if (rc || !wide)
+		return rc;
+	return c->wide ? round_sums16(l, c, (uint32_t)pixels, to.d, c->d)
+		       : round_sums(l, (uint32_t)elements, to.d, c->d);
 }
 
 int lower_resize_bilinear(struct lowered *l)
@@ -535,9 +613,7 @@ int lower_resize_bilinear(struct lowered *l)
 	int rc = lower_counts(l, 2, 2);
 
 	if (!rc)
-		rc = lower_operand(l, 0, &c.a);
-	if (!rc)
-		rc = lower_result(l, &c.d);
+		rc = conv_operands(l, &c, 0);
 	if (!rc)
 		rc = lower_same_quant(l, c.a, c.d);
 	if (!rc)
@@ -559,5 +635,7 @@ int lower_resize_bilinear(struct lowered *l)
 	c.out.max = quant_max(lower_t(l, c.a)->type);
 	rc = lower_dims(l, c.d, 4, (uint32_t[]){c.w.images, c.w.y.out, c.w.x.out, c.w.c});
 	conv_describe(l, &c.w, c.n);
+	if (c.wide)
+		c.w.c *= 2; /* bytes */
 	return rc ? rc : blend_all(l, &c, align, half);
 }

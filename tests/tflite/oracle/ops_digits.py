@@ -88,6 +88,9 @@ class Digits(Case):
 
     def resize_bilinear(self):
         self.up, self.m = 0, Model()
+        self.to_any_size()
+
+    def to_any_size(self):
         kind = self.r.choice(["plain", "half", "align"])
         c, batch = self.channels(8), 2 if self.r.random() < 0.15 else 1
         while True:

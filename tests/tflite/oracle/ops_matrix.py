@@ -14,7 +14,8 @@ from tflite_writer import INT32, SAME, VALID, Model
 
 
 class Matrix(Case):
-    def transpose_conv(self):
+    def turned_window(self):
+        """Sizes of an image, a kernel and what they make."""
         while True:
             h, w, c, n = self.size(7), self.size(7), self.channels(12), self.channels(12)
             kh, kw = (self.r.choice([1, 2, 3, 3, 4, 5, self.r.randint(1, 7)]) for _ in "hw")
@@ -24,7 +25,10 @@ class Matrix(Case):
                       else (side - 1) * s + k + self.r.randint(0, s - 1)
                       for side, s, k in ((h, sh, kh), (w, sw, kw)))
             if n * kh * kw * c <= 4000 and oh * ow * n <= 1500:
-                break
+                return h, w, c, n, kh, kw, sh, sw, padding, oh, ow
+
+    def transpose_conv(self):
+        h, w, c, n, kh, kw, sh, sw, padding, oh, ow = self.turned_window()
         batch = 2 if self.r.random() < 0.1 else 1
         sin, zin, per_channel = self.scale(), self.zero(), self.r.random() < 0.75
         zw, per_channel = (self.zero(), False) if self.up else (0, per_channel)
@@ -70,8 +74,8 @@ class Matrix(Case):
                         half_pixel=kind == "half")
         self.text = f"{batch}x{h}x{w}x{c} -> {oh}x{ow} {kind}"
 
-    def batch_matmul(self):
-        self.up, self.m = 0, Model()  # TFLite has it for int8, not for uint8
+    def factors(self):
+        """Shapes of both and of the product, what is turned, products in each sum."""
         m, n, k = (self.size(20) for _ in "mnk")
         outer = [self.size(4) for _ in range(self.r.randint(0, 2))]
         sides = [list(outer), list(outer)]
@@ -88,6 +92,11 @@ class Matrix(Case):
         sides[0] += [k, m] if adj[0] else [m, k]
         sides[1] += [n, k] if adj[1] else [k, n]
         out = list(np.broadcast_shapes(sides[0][:-2], sides[1][:-2])) + [m, n]
+        return sides, out, adj, k
+
+    def batch_matmul(self):
+        self.up, self.m = 0, Model()  # TFLite has it for int8, not for uint8
+        sides, out, adj, k = self.factors()
         sa, sb = self.scale(), self.scale()
         sout = self.result_scale(sa * sb * 74 * 74 * k**0.5 / 64 * 2 ** self.r.uniform(-1, 2))
         constant = 1 if self.r.random() < 0.3 else None

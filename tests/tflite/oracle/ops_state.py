@@ -46,7 +46,8 @@ class State(Case):
                 new = self.m.tensor if made < 6 else self.m.output
                 a, b = self.r.choice(values), values[-1]
                 values.append(new(f"sum {made}", shape, scale, zero))
-                self.m.operator("ADD", [a, b], [values[-1]], act=self.r.choice([0, RELU]))
+                self.m.operator("ADD", [a, b], [values[-1]], act=self.r.choice([0, RELU]),
+                                **self.binary_options)
         self.text = f"{shape} of {names} {self.times} times"
 
     def stream(self):
