@@ -135,6 +135,9 @@ struct hal_device_info {
 	uint64_t bandwidth;         /* of all memory, bytes a second; 0: none known */
 	uint64_t limit_bytes; /* grain of a limit, and the least; 0: no HAL_CAP_LIMIT */
 	uint64_t limit_window_ns; /* longest window of a limit */
+	/* By enum hal_suspend_mode: from asked to quiet, whatever runs; 0: no bound
+	 * known. */
+	uint64_t suspend_worst_ns[4];
 };
 
 /* A backend of this build or of a plugin: .status 0; or -ENODEV, nothing is present, or
@@ -229,9 +232,12 @@ struct hal_buffer_desc {
 
 /* What a queue is to the others of its partition. */
 enum hal_class {
-	HAL_CLASS_NORMAL,      /* or what [partition "name"] says */
-	HAL_CLASS_LATENCY,     /* latency-critical: before all others */
-	HAL_CLASS_BEST_EFFORT, /* behind all others; it has no deadlines */
+	HAL_CLASS_NORMAL, /* or what [partition "name"] says */
+	/* Latency-critical: before all others; best effort that runs makes way for it. */
+	HAL_CLASS_LATENCY,
+	/* Behind all others, and stopped for latency-critical work; it has no deadlines.
+	 */
+	HAL_CLASS_BEST_EFFORT,
 };
 
 struct hal_queue_desc {

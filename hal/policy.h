@@ -226,7 +226,8 @@ struct hal_policy_host {
 	/* .alarm is called at device time at_ns; a new one replaces the last. */
 	void (*alarm)(void *device, uint64_t at_ns);
 	/* As hal_queue_suspend and _resume.  -EBUSY: one is under way or it is suspended
-	 * already, -ENOTSUP: the mode, -EINVAL: not suspended by the policy. */
+	 * already, -EPERM: killed often enough, -ENOTSUP: the mode, -EINVAL: not
+	 * suspended by the policy. */
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
 	int (*start)(void *device, struct hal_policy_queue *queue);
 	/* As hal_partition_resize to so many units, placed by the engine; -EINVAL, and

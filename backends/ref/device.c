@@ -125,6 +125,7 @@ static void describe(const struct ref_options *o, struct hal_device_info *info)
 		info->preempt = HAL_PREEMPT_INSIDE;
 		info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_KILL;
 		info->preempt_worst_ns = REF_KILL_NS;
+		info->suspend_worst_ns[HAL_SUSPEND_KILL] = REF_KILL_NS;
 		break;
 	case REF_PREEMPT_BETWEEN:
 		info->preempt = HAL_PREEMPT_BETWEEN;

@@ -305,7 +305,7 @@ int hal_trace_stop(struct hal_device *dev)
 struct install {
 	const struct hal_policy *policy;
 	struct hal_bk_config *cfg;
-	uint64_t starve_ns;
+	struct policy_limits limits;
 };
 
 /* The old one's options come back, to be freed. */
@@ -317,7 +317,7 @@ static int install(struct hal_device *dev, void *arg)
 	int err;
 
 	if (dev->journal != NULL) {
-		policy_text(i->policy, i->cfg, i->starve_ns, text);
+		policy_text(i->policy, i->cfg, &i->limits, text);
 		journal_write_text(dev->journal, JOURNAL_POLICY, text);
 	}
 	err = policy_install(dev, i->policy, i->cfg);
@@ -325,14 +325,14 @@ static int install(struct hal_device *dev, void *arg)
 	if (err != 0)
 		return err;
 	i->cfg = old;
-	dev->starve_ns = i->starve_ns;
+	dev->limits = i->limits;
 	return 0;
 }
 
 int hal_device_set_policy(struct hal_device *dev, const char *name,
 			  const char *const *options)
 {
-	struct install i = {NULL, NULL, 0};
+	struct install i = {0};
 	struct config cfg = {NULL, NULL};
 	char pair[64];
 	int err = 0;
@@ -350,7 +350,7 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 	if (err == 0)
 		err = config_check(&cfg);
 	if (err == 0)
-		err = policy_resolve(&cfg, &i.policy, &i.cfg, &i.starve_ns);
+		err = policy_resolve(&cfg, &i.policy, &i.cfg, &i.limits);
 	if (err == 0) {
 		pthread_mutex_lock(&dev->shape);
 		err = engine_call(dev, install, &i);

@@ -70,7 +70,7 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 }
 
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
-		   struct hal_bk_config **out, uint64_t *starve_ns)
+		   struct hal_bk_config **out, struct policy_limits *limits)
 {
 	struct hal_bk_config *own = NULL;
 	char text[400];
@@ -80,9 +80,12 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 	*out = NULL;
 	if (err != 0)
 		return err;
-	*starve_ns = (uint64_t)option_int(own, "timeout_ms") * UINT64_C(1000000);
-	if (*starve_ns == 0)
-		*starve_ns = UINT64_MAX;
+	limits->starve_ns = (uint64_t)option_int(own, "timeout_ms") * UINT64_C(1000000);
+	if (limits->starve_ns == 0)
+		limits->starve_ns = UINT64_MAX;
+	limits->kills = (uint32_t)option_int(own, "kills");
+	limits->preempt = (uint32_t)option_int(own, "preempt");
+	limits->unknown_ns = (uint64_t)option_int(own, "preempt_unknown_us") * 1000;
 	*p = policy_find(option_str(own, "name"));
 	if (*p == NULL) {
 		(void)policy_unknown(option_str(own, "name"));
@@ -207,7 +210,7 @@ int policy_start(struct hal_device *dev)
 {
 	const struct hal_policy *p;
 	struct hal_bk_config *cfg;
-	int err = policy_resolve(&dev->opened->cfg, &p, &cfg, &dev->starve_ns);
+	int err = policy_resolve(&dev->opened->cfg, &p, &cfg, &dev->limits);
 
 	if (err == 0)
 		err = policy_install(dev, p, cfg);
@@ -249,12 +252,17 @@ static size_t put_escaped(char *to, size_t room, const char *text)
 }
 
 void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
-		 uint64_t starve_ns, char *text)
+		 const struct policy_limits *limits, char *text)
 {
-	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 32, p->name);
+	static const char *const ways[] = {"best", "drain", "fold",
+					   "save", "kill",  "never"};
+	uint64_t starve_ns = limits->starve_ns;
+	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 128, p->name);
 
-	format_text(text + n, 32, " timeout_ms=%llu",
-		    U64(starve_ns != UINT64_MAX ? starve_ns / 1000000 : 0));
+	format_text(text + n, 128,
+		    " timeout_ms=%llu kills=%u preempt=%s preempt_unknown_us=%llu",
+		    U64(starve_ns != UINT64_MAX ? starve_ns / 1000000 : 0), limits->kills,
+		    ways[limits->preempt], U64(limits->unknown_ns / 1000));
 	n += strlen(text + n);
 
 	for (uint32_t i = 0; i < cfg->count && n + 2 < POLICY_TEXT_BYTES; i++) {
@@ -280,7 +288,7 @@ static int journal_start(struct hal_device *dev)
 	err = journal_make(dev, path, &j);
 	if (err != 0)
 		return err;
-	policy_text(dev->policy, dev->policy_cfg, dev->starve_ns, policy);
+	policy_text(dev->policy, dev->policy_cfg, &dev->limits, policy);
 	journal_begin(dev, j, policy);
 	return 0;
 }

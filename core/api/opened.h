@@ -18,10 +18,10 @@ struct opened {
 	struct layers *layers; /* NULL: the backend is called itself */
 };
 
-/* The policy of [policy] in cfg, its own options, and the net's time.  -EINVAL: there is
+/* The policy of [policy] in cfg, its own options, and what all have.  -EINVAL: there is
  * none. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
-		   struct hal_bk_config **out, uint64_t *starve_ns);
+		   struct hal_bk_config **out, struct policy_limits *limits);
 /* That of [policy] becomes dev's. */
 int policy_start(struct hal_device *dev);
 
@@ -29,7 +29,7 @@ int policy_start(struct hal_device *dev);
  */
 #define POLICY_TEXT_BYTES 2048u
 void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
-		 uint64_t starve_ns, char *text);
+		 const struct policy_limits *limits, char *text);
 
 /* A device that is not open yet (NULL: no memory), and away with one that has no engine
  * (any more): 0, or what layers found wrong. */

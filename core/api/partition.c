@@ -89,6 +89,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	list_init(&p->queues);
 	list_init(&p->runnable);
 	list_init(&p->busy);
+	list_init(&p->made_way);
 	busy_init(&p->ran);
 	p->inflight_max = dev->partition_inflight;
 	p->own_colors = d->color_mask != 0;

@@ -12,6 +12,7 @@
 #include "engine/flow.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
+#include "engine/preempt.h"
 #include "engine/suspend.h"
 #include "engine/trace.h"
 
@@ -134,6 +135,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	list_init(&q->todo);
 	list_init(&q->busy);
 	list_init(&q->deferred);
+	list_init(&q->made_way);
 	for (uint32_t i = 0; i < q->flight_max; i++) {
 		q->flights[i].queue = q;
 		q->flights[i].next = &q->flights[i + 1 < q->flight_max ? i + 1 : 0];
@@ -185,7 +187,7 @@ static int create(struct hal_device *dev, void *arg)
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
-	part->classes |= q->view.service_class != HAL_CLASS_NORMAL;
+	policy_class(part, q->view.service_class);
 	part->queue_count++;
 	trace_queue(dev, q);
 	return 0;
@@ -251,8 +253,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
  * how one gets rid of a program that does not end. */
 static bool may_be_dropped(const struct hal_queue *q)
 {
-	return q->state == QUEUE_SUSPENDED && !q->policy_stops && q->flight_count == 0 &&
-	       !q->in_callback;
+	return q->state == QUEUE_SUSPENDED && !q->policy_stops &&
+	       list_empty(&q->made_way) && q->flight_count == 0 && !q->in_callback;
 }
 
 static int destroy_check(struct hal_queue *q)
@@ -286,6 +288,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (!queue_empty(q))
 		queue_abandon(q);
 	deferred_leave(q);
+	preempt_leave(q);
 	policy_detach(q);
 	journal_gone(q);
 	atomic_store(&q->open, 0);

@@ -138,7 +138,7 @@ static const struct shape {
 	char kind;
 	uint8_t least, most;
 } shapes[] = {
-	{JOURNAL_DEVICE, 13, 13},  {JOURNAL_NOW, 1, 1},
+	{JOURNAL_DEVICE, 13, 16},  {JOURNAL_NOW, 1, 1},
 	{JOURNAL_LOOK, 2, 2},      {JOURNAL_POLLED, 1, 1},
 	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 4},
 	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
@@ -1341,8 +1341,11 @@ static bool device_line(struct play *p, const uint64_t *n)
 	dev->inflight = (uint32_t)n[8];
 	dev->partition_inflight = (uint32_t)n[9];
 	dev->queue_slots = (uint32_t)n[10];
-	dev->starve_ns = n[11];
+	dev->limits.starve_ns = n[11];
 	p->now = n[12];
+	i->suspend_worst_ns[HAL_SUSPEND_FOLD] = n[13];
+	i->suspend_worst_ns[HAL_SUSPEND_SAVE] = n[14];
+	i->suspend_worst_ns[HAL_SUSPEND_KILL] = n[15];
 	return true;
 }
 

@@ -30,6 +30,12 @@ const struct hal_option_def policy_options[] = {
 	 "who runs next among the queues of a partition"},
 	{"timeout_ms", HAL_OPTION_INT, 0, INT64_C(1000000), NULL, "10000",
 	 "device time for which a policy may pass over a runnable queue; 0: for ever"},
+	{"preempt", HAL_OPTION_ENUM, 0, 0, "best|drain|fold|save|kill|never", "best",
+	 "how best effort makes way for latency-critical work; best: chosen each time"},
+	{"preempt_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
+	 "what a command is taken to run for that while none of its queue has ended"},
+	{"kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
+	 "so often a command is killed for others; then it runs to its end"},
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 

@@ -67,6 +67,24 @@ struct plan {
 
 enum { HAL_CLASSES = HAL_CLASS_BEST_EFFORT + 1 };
 
+/* How best effort makes way for latency-critical work; the first is chosen each time. */
+enum preempt {
+	PREEMPT_BEST,
+	PREEMPT_DRAIN,
+	PREEMPT_FOLD,
+	PREEMPT_SAVE,
+	PREEMPT_KILL,
+	PREEMPT_NEVER,
+};
+
+/* What [policy] says for all policies. */
+struct policy_limits {
+	uint64_t starve_ns;  /* a runnable queue waits no longer */
+	uint64_t unknown_ns; /* a command is taken to run, if nothing is known */
+	uint32_t kills;      /* of a command; then it runs to its end */
+	uint32_t preempt;    /* enum preempt */
+};
+
 /* hal_device.work */
 #define WORK_TODO      1u  /* perhaps something on todo or runnable */
 #define WORK_BLOCKED   2u  /* something on blocked */
@@ -93,7 +111,7 @@ struct hal_device {
 	struct hal_device_info info; /* but for .memory_free and .lost */
 	uint32_t bk_suspend_modes;   /* the device's own; info has the core's DRAIN too */
 	uint32_t queue_slots, inflight, partition_inflight;
-	uint64_t spin_ns, starve_ns;
+	uint64_t spin_ns;
 	struct opened *opened; /* what it was opened with; core/api */
 
 	/* Any thread's. */
@@ -133,7 +151,8 @@ struct hal_device {
 	uint64_t hold_ns;  /* until which it names nobody, the first of all partitions' */
 	uint32_t held;     /* partitions of which it names nobody */
 	bool picking;      /* it is being asked whose turn it is */
-	uint32_t pending;  /* flights, suspends and resizes the device owes us */
+	struct policy_limits limits; /* changes with the policy */
+	uint32_t pending; /* flights, suspends and resizes the device owes us */
 	uint32_t partition_count;
 	uint32_t next_queue_id, next_timeline_id;
 	uint64_t *partition_map; /* index taken */

@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
+#include "engine/preempt.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
 #include "engine/trace.h"
@@ -104,6 +105,8 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
 	if (!q->runnable)
 		return;
 	q->runnable = false;
+	if (q->urgent)
+		queue_todo(q);
 	if (q->part->sole == q)
 		q->part->sole = NULL;
 	else
@@ -140,6 +143,8 @@ static COLD void fail_queue(struct hal_queue *q, int err, const char *text)
 	q->halted = false;
 	queue_withdraw(q, HAL_POLICY_FAILED);
 	queue_unpark(q);
+	if (q->urgent)
+		queue_todo(q);
 	timeline_fail(&q->timeline, err, full, q->dev);
 	atomic_store_explicit(&q->open, 0, memory_order_release);
 }
@@ -600,6 +605,8 @@ static void queue_go_on(struct hal_queue *q)
 
 	if (UNLIKELY(q->policy_asks))
 		policy_carry_out(q);
+	if (UNLIKELY(q->urgent))
+		preempt_look(q);
 	r = queue_next(q);
 	if (r != NULL && r->cmd.op == HAL_OP_HOST && q->held == 0 && !q->in_callback &&
 	    cursor_same(q->issue, q->retire)) {
@@ -712,7 +719,7 @@ static COLD void block(struct hal_device *dev, struct hal_partition *part,
 		       struct hal_queue *q)
 {
 	q->runnable = true;
-	if (part->enqueued == 0 && part->sole == NULL)
+	if (policy_alone(part))
 		part->sole = q;
 	else
 		policy_put_back(q);
@@ -872,7 +879,14 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	if (kill && f->end_ns > f->start_ns) {
 		counter_add(&q->account.replayed, 1);
 		counter_add(&q->account.replayed_ns, f->end_ns - f->start_ns);
+		q->kills++;
+		q->slow |= SLOW_KILLED;
+	} else if (ev->status == 0) {
+		q->kills = 0;
+		q->slow &= ~SLOW_KILLED;
 	}
+	if (q->urgent)
+		queue_todo(q);
 	if (!kill || f->end_ns > f->start_ns)
 		trace_command(dev, f, ev);
 	if ((q->slow & SLOW_POLICY) != 0)
@@ -908,7 +922,8 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	f->status = ev->status;
 	f->done = true;
 	if (UNLIKELY(((uint32_t)ev->status |
-		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY))) != 0))
+		      (q->slow &
+		       (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY | SLOW_KILLED))) != 0))
 		ended_slowly(q, f, ev);
 	retire(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))

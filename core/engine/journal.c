@@ -410,7 +410,9 @@ static void write_head(struct journal *j)
 	JOURNAL(dev, JOURNAL_DEVICE, dev->virtual_clock, i->unit_rows, i->unit_cols,
 		i->partitions_max, i->caps, dev->bk_suspend_modes, i->compute_isolation,
 		i->preempt, dev->inflight, dev->partition_inflight, dev->queue_slots,
-		dev->starve_ns, dev->now);
+		dev->limits.starve_ns, dev->now, i->suspend_worst_ns[HAL_SUSPEND_FOLD],
+		i->suspend_worst_ns[HAL_SUSPEND_SAVE],
+		i->suspend_worst_ns[HAL_SUSPEND_KILL]);
 }
 
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy)

@@ -41,14 +41,17 @@ struct hal_partition {
 	uint64_t moved_ns;                   /* when it has moved last */
 	uint32_t inflight, inflight_max;     /* 0 while it has to stand still */
 	struct hal_policy_partition view;
-	/* Queues the policy has, and one more when it wants to see even one that is
-	 * alone: without that, sole is runnable and the policy has not been told yet. */
+	/* Queues the policy has, one more when it wants to see even one that is alone
+	 * (without that, sole is runnable and the policy has not been told yet), and one
+	 * more for .classes: then none passes policy_enqueue by. */
 	uint32_t enqueued;
 	bool held;                      /* nobody of it is named for now */
 	bool put_off;                   /* to be asked behind the others */
 	struct list waiting;            /* those the policy has, as they came */
 	struct heap order[HAL_CLASSES]; /* the same, under a policy that gives keys */
 	bool classes;                   /* not only HAL_CLASS_NORMAL */
+	uint32_t urgent;                /* queues with latency-critical work at hand */
+	struct list made_way;           /* those that were stopped for it, oldest first */
 	struct hal_queue *sole;         /* runnable, and the policy has not been told */
 	struct hal_queue *leased;       /* may go on without asking, while .lease lasts */
 	struct hal_timeline *control;   /* resizes that are done */

@@ -16,6 +16,7 @@
 
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/preempt.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
 #include "util/error.h"
@@ -214,26 +215,39 @@ static uint64_t host_expect(void *device, const struct hal_policy_queue *queue,
 	return expect_units(queue_of_const(queue), queue->head.work, units);
 }
 
+/* A command of so much work, on the units that there are. */
+static uint64_t expect_here(const struct hal_queue *q, uint64_t work)
+{
+	const struct learned *l = &q->learned;
+	uint64_t here = expect_units(q, work, q->part->desc.units);
+
+	if (here != HAL_POLICY_NEVER)
+		return here;
+	if (work != 0 && l->work > 0)
+		return whole(l->work_ns * ((double)work / l->work), 1);
+	if (work == 0 && l->plain > 0)
+		return whole(l->plain_ns / l->plain, 1);
+	return HAL_POLICY_NEVER;
+}
+
+uint64_t policy_expected(const struct hal_queue *q, const struct record *r)
+{
+	return expect_here(q, work_of(r));
+}
+
 /* The next command, r. */
 static NOINLINE void expect(struct hal_queue *q, const struct record *r)
 {
 	struct learned *l = &q->learned;
 	struct hal_policy_command *head = &q->view.head;
-	uint64_t here = expect_units(q, head->work, q->part->desc.units);
 
-	head->expected_ns = HAL_POLICY_NEVER;
+	head->expected_ns = expect_here(q, head->work);
 	head->expected_bytes = HAL_POLICY_NEVER;
-	if (head->work != 0 && l->work > 0) {
-		double times = (double)head->work / l->work;
-
-		head->expected_ns = whole(l->work_ns * times, 1);
-		head->expected_bytes = whole(l->work_bytes * times, 0);
-	} else if (head->work == 0 && l->plain > 0) {
-		head->expected_ns = whole(l->plain_ns / l->plain, 1);
+	if (head->work != 0 && l->work > 0)
+		head->expected_bytes =
+			whole(l->work_bytes * ((double)head->work / l->work), 0);
+	else if (head->work == 0 && l->plain > 0)
 		head->expected_bytes = whole(l->plain_bytes / l->plain, 0);
-	}
-	if (here != HAL_POLICY_NEVER)
-		head->expected_ns = here;
 	head->rest_ns = head->expected_ns;
 	head->whole_ns = head->expected_ns;
 	if ((r->own & REC_WHOLE) != 0)
@@ -328,6 +342,12 @@ void policy_enqueue(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
+	if (UNLIKELY(q->view.service_class == HAL_CLASS_LATENCY))
+		preempt_wanted(q);
+	if (UNLIKELY(policy_alone(part))) {
+		part->sole = q;
+		return;
+	}
 	if (UNLIKELY(q->lease > 0 && part->leased == q)) {
 		q->lease--;
 		if (part->sole == NULL) {
@@ -404,8 +424,8 @@ static void hold(struct hal_partition *part, uint64_t at_ns)
 
 	dev->held += !part->held;
 	part->held = true;
-	if (dev->starve_ns < at_ns && since + dev->starve_ns < at_ns)
-		at_ns = since + dev->starve_ns + 1;
+	if (dev->limits.starve_ns < at_ns && since + dev->limits.starve_ns < at_ns)
+		at_ns = since + dev->limits.starve_ns + 1;
 	if (at_ns < dev->hold_ns)
 		dev->hold_ns = at_ns;
 	timer_at(dev, at_ns);
@@ -581,7 +601,7 @@ static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
 
 	if (!in_force(dev))
 		return oldest(part);
-	if (waited > dev->starve_ns)
+	if (waited > dev->limits.starve_ns)
 		return overrule(part, &dev->faults.starved,
 				"it has passed over a queue for too long");
 	return ask(part);
@@ -597,7 +617,7 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 		return NULL;
 	waited = dev->now - oldest(part)->view.runnable_ns;
 	part->view.running = part->inflight;
-	if (LIKELY(dev->policy->key != NULL && waited <= dev->starve_ns))
+	if (LIKELY(dev->policy->key != NULL && waited <= dev->limits.starve_ns))
 		q = by_key(part);
 	else
 		q = pick_otherwise(part, waited);
@@ -695,6 +715,11 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 	(void)device;
 	if (q->policy_stops)
 		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
+	if (mode == HAL_SUSPEND_KILL && q->kills >= q->dev->limits.kills)
+		return fail(EPERM,
+			    "queue %u: what it runs has been killed %u times, [policy] "
+			    "kills = %u",
+			    q->obj.id, q->kills, q->dev->limits.kills);
 	err = suspend_check(q, mode, false);
 	if (err != 0)
 		return err;
@@ -777,10 +802,23 @@ static void host_ask(void *device, struct hal_policy_partition *part)
 
 /* ---- which policy ------------------------------------------------------------------ */
 
+static bool asks_always(const struct hal_partition *part)
+{
+	return (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+}
+
 void policy_partition_init(struct hal_partition *part)
 {
 	list_init(&part->waiting);
-	part->enqueued = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+	part->enqueued = asks_always(part);
+}
+
+void policy_class(struct hal_partition *part, uint32_t service_class)
+{
+	if (part->classes || service_class == HAL_CLASS_NORMAL)
+		return;
+	part->classes = true;
+	part->enqueued++;
 }
 
 static void own_reset(struct hal_queue *q)
@@ -796,7 +834,8 @@ static void view_reset(struct hal_queue *q)
 	const struct hal_policy *p = q->dev->policy;
 
 	q->slow &= ~(SLOW_POLICY | SLOW_EXPECTS);
-	if ((p->flags & HAL_POLICY_EXPECTS) != 0)
+	if ((p->flags & HAL_POLICY_EXPECTS) != 0 ||
+	    q->view.service_class != HAL_CLASS_NORMAL)
 		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
 	if (p->ended != NULL)
 		q->slow |= SLOW_POLICY;
@@ -860,7 +899,6 @@ static void take_over(struct hal_queue *q)
 static void refill(struct hal_partition *part)
 {
 	struct list runnable;
-	bool asks = (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
 
 	/* All of it anew: who is alone need not be enqueued, or has to be. */
 	list_init(&runnable);
@@ -873,7 +911,7 @@ static void refill(struct hal_partition *part)
 		list_add_before(&runnable, node);
 	}
 	part->sole = NULL;
-	part->enqueued = asks;
+	part->enqueued = (uint32_t)asks_always(part) + part->classes;
 	part->view.runnable = 0;
 	memset(part->order, 0, sizeof(part->order));
 	while (!list_empty(&runnable)) {

@@ -20,6 +20,16 @@ void policy_partition_init(struct hal_partition *part);
 int policy_attach(struct hal_queue *q);
 void policy_detach(struct hal_queue *q);
 
+/* A queue of that class comes. */
+void policy_class(struct hal_partition *part, uint32_t service_class);
+/* Whoever comes would be alone, and need not be asked about. */
+static inline bool policy_alone(const struct hal_partition *part)
+{
+	return part->sole == NULL && part->enqueued == part->classes;
+}
+/* What r, a command of q, will run; HAL_POLICY_NEVER: not known. */
+uint64_t policy_expected(const struct hal_queue *q, const struct record *r);
+
 /* q is runnable: with the one that was alone so far. */
 void policy_enqueue(struct hal_queue *q);
 /* q was picked, but the device had no room. */

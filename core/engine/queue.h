@@ -38,7 +38,8 @@ struct flight {
 #define SLOW_HEAD       64u /* .ending is not .usual */
 /* Between the cursors there is, or has been since they met, what the device has not. */
 #define SLOW_OTHERS  128u
-#define SLOW_EXPECTS 256u /* the policy wants to know what commands will run */
+#define SLOW_EXPECTS 256u /* somebody wants to know what commands will run */
+#define SLOW_KILLED  512u /* .kills is not 0 */
 
 /* hal_queue.open */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
@@ -145,7 +146,10 @@ struct hal_queue {
 	bool admitted;     /* by the policy */
 	bool kept;         /* picked, but the device had no room: has its key still */
 	uint8_t suspend_mode;
-	uint32_t lease; /* commands the policy has granted beyond the one picked */
+	bool urgent;          /* latency-critical, and counted in its partition */
+	uint32_t kills;       /* of the command at .retire */
+	struct list made_way; /* on partition.made_way: stopped for urgent ones */
+	uint32_t lease;       /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;
 	struct learned learned;
 	struct heap_node order; /* under a policy that gives keys */

@@ -29,19 +29,26 @@ static uint32_t running(const struct hal_queue *q)
 	return n;
 }
 
-static int kill_check(const struct hal_queue *q)
+const struct record *suspend_once(const struct hal_queue *q)
 {
 	const struct flight *f = q->oldest;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
-		if (f->done || (f->record->cmd.flags & HAL_CMD_REPLAYABLE) != 0)
-			continue;
-		return fail(ENOTSUP,
-			    "queue %u: KILL without HAL_SUSPEND_FINAL, but \"%s\" on the "
-			    "device is not HAL_CMD_REPLAYABLE",
-			    q->obj.id, record_name(f->record));
-	}
-	return 0;
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		if (!f->done && (f->record->cmd.flags & HAL_CMD_REPLAYABLE) == 0)
+			return f->record;
+	return NULL;
+}
+
+static int kill_check(const struct hal_queue *q)
+{
+	const struct record *once = suspend_once(q);
+
+	return once == NULL
+		       ? 0
+		       : fail(ENOTSUP,
+			      "queue %u: KILL without HAL_SUSPEND_FINAL, but \"%s\" on "
+			      "the device is not HAL_CMD_REPLAYABLE",
+			      q->obj.id, record_name(once));
 }
 
 int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
@@ -92,6 +99,7 @@ static int resume_now(struct hal_queue *q)
 	q->bk_suspended = false;
 	q->resume_wanted = false;
 	q->policy_stops = false;
+	list_del(&q->made_way);
 	set_state(q, QUEUE_RUNNING);
 	trace_instant(dev, q, "resume", dev->now);
 	queue_todo(q);

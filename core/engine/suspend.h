@@ -7,6 +7,9 @@
 
 /* 0, or why it may not be suspended. */
 int suspend_check(const struct hal_queue *q, uint32_t mode, bool final);
+/* What the device has of q that may not run twice, so that it may not be killed; NULL:
+ * there is none. */
+const struct record *suspend_once(const struct hal_queue *q);
 /* q->suspend_count is the value that its .control reaches when it is quiet. */
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
 int suspend_end(struct hal_queue *q);

@@ -9,7 +9,7 @@
  * blocks on units it leaves idle is what a partition of their own is for here: there they
  * run on whatever this policy does.  There every kernel may be reset; here only
  * HAL_CMD_REPLAYABLE commands are, on devices with HAL_SUSPEND_KILL, and none more often
- * than reef_kills times before it has ended once.
+ * than [policy] kills times before it has ended.
  *
  * Good for real-time work that comes now and then: it takes as long as alone, however
  * long the commands of best effort are (under priority it waits for one).  Bad for best
@@ -25,9 +25,9 @@
 
 enum class { REAL_TIME, BEST_EFFORT, CLASSES };
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of queues also the class of the newest command, how many real-time ones the
- * device has, and how often what runs has been killed since one has ended. */
-enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING, KILLS };
+ * shared; of queues also the class of the newest command, and how many real-time ones the
+ * device has. */
+enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
 
 /* Queues of a partition that have something on the device: not more than that takes. */
 #define SET_MAX 64u
@@ -50,14 +50,11 @@ struct reef {
 	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
 	int64_t priority;
-	uint64_t kills;
 };
 
 static const struct hal_option_def options[] = {
 	{"reef_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
 	 "reef: priority from which work is real-time; below it is best effort"},
-	{"reef_kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
-	 "reef: so often a command is killed; then it runs to its end"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -70,7 +67,6 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	reef->host = host;
 	reef->device = device;
 	reef->priority = host->option_int(cfg, "reef_priority");
-	reef->kills = (uint64_t)host->option_int(cfg, "reef_kills");
 	*state = reef;
 	return 0;
 }
@@ -113,13 +109,10 @@ static void clear(const struct reef *reef, struct shared *s)
 	for (uint32_t i = 0; i < s->effort.count; i++) {
 		struct hal_policy_queue *q = s->effort.at[i];
 
-		if (q->own[KILLS] < reef->kills &&
-		    h->stop(h->device, q, HAL_SUSPEND_KILL) == 0) {
-			q->own[KILLS]++;
+		if (h->stop(h->device, q, HAL_SUSPEND_KILL) == 0)
 			put(&s->killed, q);
-		} else {
+		else
 			s->effort.at[kept++] = q;
-		}
 	}
 	s->effort.count = kept;
 	s->cleared = true;
@@ -169,8 +162,6 @@ static void ended(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	if (end->status == 0)
-		queue->own[KILLS] = 0;
 	s->cleared = false;
 	/* Who kills one kills all that the device has of the queue. */
 	if (queue->running == 0 || end->status == -ECANCELED)

@@ -46,6 +46,7 @@ static void hal_h(void)
 	FIELD(hal_device_info, bandwidth);
 	FIELD(hal_device_info, limit_bytes);
 	FIELD(hal_device_info, limit_window_ns);
+	FIELD(hal_device_info, suspend_worst_ns);
 	STRUCT(hal_backend_info);
 	FIELD(hal_backend_info, size);
 	FIELD(hal_backend_info, status);

@@ -392,6 +392,8 @@ static int kill_is_quick(struct conf *c)
 				 "it took %llu ns, preempt_worst_ns is %llu",
 				 (unsigned long long)s.suspend_max_ns,
 				 (unsigned long long)c->info.preempt_worst_ns);
+	CHECK(c->info.suspend_worst_ns[HAL_SUSPEND_KILL] == 0 ||
+	      s.suspend_max_ns <= c->info.suspend_worst_ns[HAL_SUSPEND_KILL]);
 	OK(hal_queue_resume(t.q));
 	return conf_wait(c, done);
 }

@@ -130,9 +130,9 @@ static void reef_loses(void **state)
 {
 	(void)state;
 	assert_int_equal(pauses("policy.name=priority", NULL), 98);
-	assert_int_equal(pauses("policy.name=reef", "policy.reef_kills=1000000"), 0);
+	assert_int_equal(pauses("policy.name=reef", "policy.kills=1000000"), 0);
 	/* After so many it is let be, and real-time work waits. */
-	assert_int_equal(pauses("policy.name=reef", "policy.reef_kills=3"), 49);
+	assert_int_equal(pauses("policy.name=reef", "policy.kills=3"), 49);
 	assert_int_equal(pauses("policy.name=reef", NULL), 18);
 	/* What may not run twice is never killed. */
 	assert_int_equal(latency("policy.name=reef", false), 1510);
@@ -203,12 +203,11 @@ static void replaced(void **state)
 
 static void bad(void **state)
 {
-	static const char *const none[] = {"policy.name=reef", "policy.reef_kills=0",
-					   NULL};
+	static const char *const none[] = {"policy.name=reef", "policy.kills=0", NULL};
 	struct hal_device *dev;
 
 	(void)state;
-	FAILS(hal_open("ref?clock=virtual", none, &dev), -EINVAL, "reef_kills");
+	FAILS(hal_open("ref?clock=virtual", none, &dev), -EINVAL, "kills");
 }
 
 int main(void)

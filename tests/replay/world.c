@@ -22,6 +22,7 @@ struct tenant {
 	struct world *w;
 	struct hal_queue *q[QUEUES];
 	_Atomic uint64_t done[QUEUES]; /* submitted to it */
+	uint16_t service_class;
 	uint64_t random;
 	pthread_t thread;
 };
@@ -167,7 +168,7 @@ static void submit_one(struct tenant *t)
 	}
 	if (chance(&t->random, 10) == 0)
 		d.not_before_ns = hal_device_now(w->dev) + chance(&t->random, 50000);
-	if (chance(&t->random, 8) == 0)
+	if (t->service_class != HAL_CLASS_BEST_EFFORT && chance(&t->random, 8) == 0)
 		d.deadline_ns = 1000 + chance(&t->random, 100000) +
 				(d.not_before_ns != 0 ? 50000 : 0);
 	if (chance(&t->random, 8) == 0) {
@@ -312,12 +313,15 @@ static void tenants_begin(struct world *w)
 
 		t->w = w;
 		t->random = w->t->seed * 1000 + i;
+		t->service_class = (uint16_t)(i % (HAL_CLASS_BEST_EFFORT + 1));
 		for (uint32_t n = 0; n < QUEUES; n++) {
 			struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
 
 			d.priority = (int32_t)chance(&t->random, 4);
 			d.weight = 1 + (uint32_t)chance(&t->random, 4);
-			d.deadline_ns = chance(&t->random, 2) * 100000;
+			d.service_class = t->service_class;
+			if (t->service_class != HAL_CLASS_BEST_EFFORT)
+				d.deadline_ns = chance(&t->random, 2) * 100000;
 			(void)OK(w, hal_queue_create(w->part[n % PARTS], &d, &t->q[n]));
 		}
 	}

@@ -78,7 +78,7 @@ struct sim_bk_queue {
 struct sim {
 	const char *target;
 	const char *policy; /* NULL: now this, now that */
-	bool stops;         /* the policy in force stops queues */
+	bool stops;         /* the policy in force, or the engine, stops queues */
 	bool moves;         /* a policy has moved borders */
 	uint64_t seed, random;
 	uint32_t step;

@@ -132,7 +132,7 @@ static const char *const limits[] = {
 	"token_burst=3",         "static_slots=12",
 	"static_slot_us=10",     "tgs_period_us=10",
 	"laxity_unknown_us=3",   "prema_unknown_us=3",
-	"reef_kills=4",          "orion_unknown_us=3",
+	"preempt_unknown_us=3",  "orion_unknown_us=3",
 	"orion_memory_mbs=1000", "themis_lease_us=5",
 	"themis_unknown_us=3",   "tidal_idle_us=3",
 	"krisp_wait_us=5",       "fission_period_us=5",
@@ -447,7 +447,11 @@ static int queue_create(struct sim *s)
 		return err;
 	SIM_OK(hal_buffer_write(q->state, 0, zero, STATE_BYTES));
 	d.priority = (int32_t)sim_random(s, 3) - 1;
-	d.deadline_ns = sim_random(s, 2) * 5000;
+	d.service_class = (uint16_t)sim_random(s, HAL_CLASS_BEST_EFFORT + 1);
+	if (d.service_class == HAL_CLASS_BEST_EFFORT)
+		s->stops = true;
+	else
+		d.deadline_ns = sim_random(s, 2) * 5000;
 	SIM_OK(hal_timeline_create(s->dev, &q->line));
 	p->queues++;
 	err = hal_queue_create(p->p, &d, &q->q);

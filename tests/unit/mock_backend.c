@@ -48,6 +48,7 @@ struct mock {
 	uint32_t units, rows, colors, modes, caps_resize, partitions;
 	int64_t says_rows, says_cols;
 	uint64_t memory, lacks;
+	uint64_t worst_ns[HAL_SUSPEND_KILL + 1];
 	struct mock_command commands[COMMANDS];
 	uint32_t count;
 	struct hal_bk_event events[EVENTS];
@@ -88,6 +89,9 @@ static const struct hal_option_def options[] = {
 	{"colors", HAL_OPTION_INT, 0, 65, NULL, "0", "memory channels"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "1M", "bytes"},
 	{"modes", HAL_OPTION_INT, 0, 15, NULL, "9", "suspend modes, a mask"},
+	{"fold_ns", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0", "worst case of FOLD"},
+	{"save_ns", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0", "worst case of SAVE"},
+	{"kill_ns", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0", "worst case of KILL"},
 	{"resize", HAL_OPTION_ENUM, 0, 0, "none|idle|live", "live", "when"},
 	/* 70: more than a word of the program's bitmap has bits */
 	{"partitions", HAL_OPTION_INT, 0, 256, NULL, "70", "at most"},
@@ -124,6 +128,9 @@ static int mock_open(const struct hal_bk_config *cfg, uint32_t index, void **dev
 	m->colors = (uint32_t)host->option_int(cfg, "colors");
 	m->memory = (uint64_t)host->option_int(cfg, "memory");
 	m->modes = (uint32_t)host->option_int(cfg, "modes");
+	m->worst_ns[HAL_SUSPEND_FOLD] = (uint64_t)host->option_int(cfg, "fold_ns");
+	m->worst_ns[HAL_SUSPEND_SAVE] = (uint64_t)host->option_int(cfg, "save_ns");
+	m->worst_ns[HAL_SUSPEND_KILL] = (uint64_t)host->option_int(cfg, "kill_ns");
 	m->caps_resize = (uint32_t)host->option_int(cfg, "resize");
 	m->partitions = (uint32_t)host->option_int(cfg, "partitions");
 	m->says_rows = host->option_int(cfg, "says_rows");
@@ -171,6 +178,7 @@ static int mock_get_info(void *dev, struct hal_device_info *info)
 	info->colors = m->colors;
 	info->preempt = m->modes != 0 ? HAL_PREEMPT_INSIDE : HAL_PREEMPT_NONE;
 	info->suspend_modes = m->modes;
+	memcpy(info->suspend_worst_ns, m->worst_ns, sizeof(m->worst_ns));
 	info->compute_isolation = HAL_ISOLATION_ADVISORY;
 	return 0;
 }
@@ -403,6 +411,7 @@ static int mock_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
 
 	pthread_mutex_lock(&m->lock);
 	m->counts.suspends++;
+	m->counts.mode = mode;
 	q->mode = mode;
 	q->cookie = cookie;
 	q->quiet_due = 1;

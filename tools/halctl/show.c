@@ -94,6 +94,10 @@ static void out_device(struct out *o, const char *target,
 	out_u64(o, "bandwidth", info->bandwidth);
 	out_u64(o, "limit_bytes", info->limit_bytes);
 	out_u64(o, "limit_window_ns", info->limit_window_ns);
+	out_list(o, "suspend_worst_ns");
+	for (size_t mode = 0; mode <= HAL_SUSPEND_KILL; mode++)
+		out_u64(o, NULL, info->suspend_worst_ns[mode]);
+	out_list_end(o);
 	out_record_end(o);
 }
 

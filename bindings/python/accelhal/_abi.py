@@ -120,6 +120,7 @@ class hal_device_info(Structure):
         ("bandwidth", c_uint64),
         ("limit_bytes", c_uint64),
         ("limit_window_ns", c_uint64),
+        ("suspend_worst_ns", c_uint64 * 4),
     ]
 
 

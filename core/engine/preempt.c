@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preempt.c - best effort makes way for latency-critical work of its partition.
+ *
+ * When a latency-critical command comes, each best-effort queue of which the device has
+ * something is stopped in the mode that costs least: what the command waits is known of
+ * FOLD, SAVE and KILL (their worst case) and expected of DRAIN (what is left to run);
+ * what is lost is what KILL throws away, and what SAVE takes to save and to restore. With
+ * a deadline the least is lost of the modes that keep it; otherwise wait and loss count
+ * alike.  They go on when the partition has no such work left.
+ *
+ * KILL only takes what may run twice, and a command no more often than [policy] kills
+ * says.
+ */
+#include "engine/preempt.h"
+
+#include <errno.h>
+
+#include "engine/partition.h"
+#include "engine/policy.h"
+#include "engine/suspend.h"
+#include "util/error.h"
+
+/* What a mode costs. */
+struct way {
+	uint64_t wait_ns, lost_ns;
+};
+
+/* What the device still has to do for a queue, and has done of it. */
+struct at_work {
+	uint64_t left_ns, ran_ns;
+};
+
+static void go_on(struct hal_queue *v)
+{
+	list_del(&v->made_way);
+	if (v->state == QUEUE_RUNNING || v->resume_wanted)
+		return; /* the application was first */
+	/* Nobody is there who could be answered: the queue says why. */
+	if (suspend_end(v) != 0)
+		timeline_fail(&v->control, -EIO, hal_last_error(), v->dev);
+}
+
+static struct hal_queue *first_made_way(const struct hal_partition *part)
+{
+	return container_of(part->made_way.next, struct hal_queue, made_way);
+}
+
+static void no_more(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+
+	q->urgent = false;
+	if (--part->urgent > 0)
+		return;
+	while (!list_empty(&part->made_way))
+		go_on(first_made_way(part));
+}
+
+/* Even behind work without an end nobody waits longer than the net lets anybody. */
+static void relieve(struct hal_partition *part)
+{
+	const struct hal_device *dev = part->dev;
+	struct hal_queue *v;
+
+	if (list_empty(&part->made_way))
+		return;
+	v = first_made_way(part);
+	if (dev->now - v->suspend_asked_ns <= dev->limits.starve_ns)
+		return;
+	counter_add(&part->dev->faults.starved, 1);
+	/* Nor is it dropped when it is served at last. */
+	v->kills = dev->limits.kills;
+	v->slow |= SLOW_KILLED;
+	go_on(v);
+}
+
+static uint64_t expected(const struct hal_queue *q, const struct record *r)
+{
+	uint64_t ns = policy_expected(q, r);
+
+	return ns != HAL_POLICY_NEVER ? ns : q->dev->limits.unknown_ns;
+}
+
+/* For how long q's next command can wait and still be in time; HAL_POLICY_NEVER: it has
+ * no deadline. */
+static uint64_t slack_of(const struct hal_queue *q)
+{
+	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+	uint64_t needed = expected(q, q->next), now = q->dev->now;
+
+	if (q->asked.deadline_ns == 0)
+		return HAL_POLICY_NEVER;
+	at = (at < now ? at : now) + q->asked.deadline_ns;
+	return at > now + needed ? at - now - needed : 0;
+}
+
+/* The first of its partition has begun when the one before it ended; the others have not
+ * begun. */
+static struct at_work at_work(const struct hal_queue *v, const struct flight *first)
+{
+	const struct busy *ran = &v->part->ran;
+	struct at_work w = {0, 0};
+	const struct flight *f = v->oldest;
+
+	for (uint32_t i = 0; i < v->flight_count; i++, f = f->next) {
+		uint64_t ns = expected(v, f->record);
+		uint64_t since = f->issue_ns;
+
+		if (f->done)
+			continue;
+		if (f == first) {
+			if (since < ran->at[0].end && ran->at[0].end <= v->dev->now)
+				since = ran->at[0].end;
+			w.ran_ns = v->dev->now > since ? v->dev->now - since : 0;
+			/* One that runs longer than expected: as long again. */
+			ns = ns > w.ran_ns ? ns - w.ran_ns : ns;
+		}
+		w.left_ns += ns;
+	}
+	return w;
+}
+
+static bool possible(const struct hal_queue *v, uint32_t mode)
+{
+	const struct hal_device *dev = v->dev;
+
+	if (mode == HAL_SUSPEND_DRAIN)
+		return true;
+	if ((dev->bk_suspend_modes >> mode & 1) == 0)
+		return false;
+	return mode != HAL_SUSPEND_KILL ||
+	       (v->kills < dev->limits.kills && suspend_once(v) == NULL);
+}
+
+static struct way way_of(const struct hal_device *dev, uint32_t mode,
+			 const struct at_work *w)
+{
+	uint64_t worst_ns = dev->info.suspend_worst_ns[mode];
+
+	switch (mode) {
+	case HAL_SUSPEND_FOLD:
+		return (struct way){worst_ns, 0};
+	case HAL_SUSPEND_SAVE:
+		return (struct way){worst_ns, 2 * worst_ns};
+	case HAL_SUSPEND_KILL:
+		return (struct way){worst_ns, w->ran_ns};
+	default:
+		return (struct way){w->left_ns, 0};
+	}
+}
+
+static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
+{
+	bool a_in_time = a->wait_ns <= slack_ns, b_in_time = b->wait_ns <= slack_ns;
+
+	if (a_in_time != b_in_time)
+		return a_in_time;
+	if (slack_ns != HAL_POLICY_NEVER && a_in_time && a->lost_ns != b->lost_ns)
+		return a->lost_ns < b->lost_ns;
+	return a->wait_ns + a->lost_ns < b->wait_ns + b->lost_ns;
+}
+
+/* The mode in which v is stopped for something that can wait for slack_ns. */
+static uint32_t choose(const struct hal_queue *v, const struct at_work *w,
+		       uint64_t slack_ns)
+{
+	const struct hal_device *dev = v->dev;
+	struct way best = way_of(dev, HAL_SUSPEND_DRAIN, w);
+	uint32_t chosen = HAL_SUSPEND_DRAIN;
+
+	if (dev->limits.preempt != PREEMPT_BEST) {
+		chosen = dev->limits.preempt - PREEMPT_DRAIN;
+		return possible(v, chosen) ? chosen : HAL_SUSPEND_DRAIN;
+	}
+	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++) {
+		struct way way = way_of(dev, mode, w);
+
+		if (dev->info.suspend_worst_ns[mode] == 0 || !possible(v, mode) ||
+		    !better(&way, &best, slack_ns))
+			continue;
+		best = way;
+		chosen = mode;
+	}
+	return chosen;
+}
+
+static void make_way(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+	struct hal_device *dev = part->dev;
+	uint64_t slack_ns = q->runnable ? slack_of(q) : HAL_POLICY_NEVER;
+	const struct flight *first = NULL;
+
+	for (struct list *it = dev->flights.next; it != &dev->flights; it = it->next) {
+		const struct flight *f = container_of(it, struct flight, on_device);
+		struct hal_queue *v = f->queue;
+		struct at_work w;
+
+		if (v->part != part)
+			continue;
+		if (v == q && !q->runnable)
+			return; /* what is behind it is not in its way */
+		if (first == NULL)
+			first = f;
+		if (v->view.service_class != HAL_CLASS_BEST_EFFORT ||
+		    v->state != QUEUE_RUNNING || v->policy_asks)
+			continue;
+		w = at_work(v, first);
+		if (suspend_begin(v, choose(v, &w, slack_ns), false) == 0)
+			list_add_before(&part->made_way, &v->made_way);
+	}
+}
+
+void preempt_wanted(struct hal_queue *q)
+{
+	if (!q->urgent) {
+		q->urgent = true;
+		q->part->urgent++;
+	}
+	queue_todo(q);
+}
+
+void preempt_look(struct hal_queue *q)
+{
+	if (!q->runnable && q->flight_count == 0) {
+		no_more(q);
+		return;
+	}
+	relieve(q->part);
+	if (q->dev->limits.preempt != PREEMPT_NEVER)
+		make_way(q);
+}
+
+void preempt_leave(struct hal_queue *q)
+{
+	if (q->urgent)
+		no_more(q);
+	list_del(&q->made_way);
+}
