@@ -28,7 +28,7 @@ static const char help[] =
 	"section\n"
 	"                       [policy], or layout=shared, halves, split, classes, "
 	"tenants\n"
-	"                       (fifo,priority)\n"
+	"                       (fifo,priority); or all\n"
 	"  -t, --target TARGET  as in hal_open, of a virtual clock (ref?units=32)\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                       sets an option of the library; may be repeated\n"
@@ -167,7 +167,7 @@ static int parse_policies(struct bench *b, const char *list)
 	int rc = 0;
 
 	free(b->policy_text);
-	b->policy_text = rest = strdup(list);
+	b->policy_text = rest = strdup(strcmp(list, "all") == 0 ? BENCH_POLICIES : list);
 	if (rest == NULL)
 		return tool_fail("out of memory");
 	for (b->policy_count = 0; rc == 0 && (word = strsep(&rest, ",")) != NULL;) {
@@ -341,6 +341,21 @@ static int read_files(struct bench *b)
 		other.rate = b->sweep.rates[k];
 		if (check_clock(&other) != 0)
 			return TOOL_FAILED;
+	}
+	return 0;
+}
+
+/* static refuses a queue for which it has no slot. */
+static int fit_static(struct bench *b)
+{
+	for (uint32_t i = 0; i < b->policy_count; i++) {
+		struct policy_spec *p = &b->policies[i];
+
+		if (strcmp(p->name, "static") != 0 || p->option_count != 0)
+			continue;
+		if (asprintf(&p->options[0], "policy.static_slots=%u", b->load.count) < 0)
+			return tool_fail("out of memory");
+		p->option_count = 1;
 	}
 	return 0;
 }
@@ -557,6 +572,8 @@ int main(int argc, char **argv)
 	rc = parse_line(&b, argc, argv);
 	if (rc == 0 && !b.done) {
 		rc = read_files(&b);
+		if (rc == 0)
+			rc = fit_static(&b);
 		if (rc == 0)
 			rc = open_requests(&b);
 		if (rc == 0)

@@ -302,6 +302,11 @@ def main():
             check(by["reef"]["preemptions"] > 0 and by["reef"]["lost_ns"] > 0, load, "reef stops nobody")
             check(by["priority"]["preemptions"] == 0, load, "priority stops somebody")
             check(all(p["gave_up"] == 0 for p in r["policies"]), load, "a policy gave up")
+        every = report("-p", "all", "-w", "0.3", os.path.join(loads, "mix.json"))["policies"]
+        names = {p["policy"] for p in every}
+        check({"fifo", "tidal", "static", "themis"} <= names and len(every) >= 18, "all:", names)
+        for p in every:
+            check(p["gave_up"] == 0 and all(t["arrived"] > 0 for t in p["tasks"]), p["policy"], "all")
         # the same seed, the same bytes
         file = os.path.join(loads, "bursts.json")
         for form in ("--json", "--csv", "--seed=1"):
