@@ -28,7 +28,7 @@ static const char help[] =
 	"section\n"
 	"                       [policy], or layout=shared, halves, split, classes, "
 	"tenants\n"
-	"                       (fifo,priority); or all\n"
+	"                       (fifo,priority); class=yes: queues say theirs; or all\n"
 	"  -t, --target TARGET  as in hal_open, of a virtual clock (ref?units=32)\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                       sets an option of the library; may be repeated\n"
@@ -130,6 +130,10 @@ static int parse_policy_option(const char *text, struct policy_spec *p)
 {
 	if (strncmp(text, "layout=", 7) == 0)
 		return parse_layout(text + 7, p);
+	if (strcmp(text, "class=yes") == 0 || strcmp(text, "class=no") == 0) {
+		p->classes = text[6] == 'y';
+		return 0;
+	}
 	if (strchr(text, '=') == NULL)
 		return tool_usage("--policy %s: %s: not KEY=VALUE", p->text, text);
 	if (p->option_count == POLICY_OPTIONS_MAX)

@@ -3,9 +3,9 @@
  * run.c - a load on a device under a policy; see run.h.
  *
  * The application's side: requests are submitted when they arrive, by queues with a
- * priority and a deadline, and nothing else is asked for.  Requests of one task are
- * served in order; one that its queue has no room for waits here, and its latency counts
- * from its arrival all the same.
+ * priority and a deadline (and a class, if that is asked for), and that is all.  Requests
+ * of one task are served in order; one that its queue has no room for waits here, and its
+ * latency counts from its arrival all the same.
  */
 #include "run.h"
 
@@ -78,6 +78,7 @@ struct world {
 	struct tenant *tenants;
 	struct hal_point *points;
 	uint64_t begin_ns; /* device time */
+	bool classes;
 	const char *label;
 	double began, told; /* wall */
 };
@@ -378,6 +379,9 @@ static int open_tenant(struct world *w, uint32_t i, const uint64_t *begin_ns,
 
 	q.priority = t->task->critical ? 1 : 0;
 	q.deadline_ns = slo_ns != NULL && t->task->critical ? slo_ns[i] : 0;
+	if (w->classes)
+		q.service_class =
+			t->task->critical ? HAL_CLASS_LATENCY : HAL_CLASS_BEST_EFFORT;
 	q.completions = w->ring;
 	if (service_open(&t->service, w->dev, w->parts[part], &q,
 			 models_find(w->setup->models, t->task->model)) != 0)
@@ -484,6 +488,7 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 	struct world w = {
 		.setup = s,
 		.run = run,
+		.classes = p->classes,
 		.label = only != RUN_ALL ? s->load->tasks[only].id : p->text,
 		.began = wall(),
 	};

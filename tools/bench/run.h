@@ -31,6 +31,7 @@ struct policy_spec {
 	const char *text; /* as it was said: name:key=value:key=value */
 	char name[64];
 	enum layout layout;
+	bool classes; /* queues say their service class, too */
 	/* "policy.key=value" */
 	char *options[POLICY_OPTIONS_MAX];
 	uint32_t option_count;

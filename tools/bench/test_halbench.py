@@ -307,6 +307,11 @@ def main():
         check({"fifo", "tidal", "static", "themis"} <= names and len(every) >= 18, "all:", names)
         for p in every:
             check(p["gave_up"] == 0 and all(t["arrived"] > 0 for t in p["tasks"]), p["policy"], "all")
+        plain, classes, named = report("-p", "fifo,fifo:class=yes,fifo:class=no", "-w", "2",
+                                       os.path.join(loads, "mix.json"))["policies"]
+        check(classes["slo"] > plain["slo"] and classes["preemptions"] > 0, "class=yes:",
+              classes["slo"], classes["preemptions"])
+        check(plain["preemptions"] == 0 and plain["tasks"] == named["tasks"], "class=no")
         # the same seed, the same bytes
         file = os.path.join(loads, "bursts.json")
         for form in ("--json", "--csv", "--seed=1"):
@@ -365,7 +370,7 @@ def main():
         for line in ([], [file, file], ["-s", "-1", file], ["-r", "0", file], ["-p", "fifo,fifo", file],
                      ["-p", "", file], ["-j", "-C", file], ["-p", "fifo", "-p", "rr", file],
                      ["--nonsense", file], ["-R", "1,2", file],
-                     ["-H", path("page"), "-R", "2,1", file], ["-H", path("page"), "-R", "1,", file]):
+                     ["-H", path("page"), "-R", "2,1", file], ["-H", path("page"), "-R", "1,", file], ["-p", "fifo:class", file]):
             run(*line, status=2)
         check("usage: halbench" in run("--help").stdout, "--help")
         check(run("--version").stdout.startswith("halbench "), "--version")
