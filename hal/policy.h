@@ -51,11 +51,13 @@ extern "C" {
 
 /* The command a runnable queue has at its head. */
 struct hal_policy_command {
-	uint64_t submit_ns;   /* device time */
-	uint64_t deadline_ns; /* absolute device time; HAL_POLICY_NEVER: none */
-	int32_t priority;     /* its submission's, else the queue's */
-	uint32_t op;          /* enum hal_op */
-	uint32_t flags;       /* HAL_CMD_REPLAYABLE: may be killed */
+	uint64_t submit_ns; /* device time */
+	/* Absolute device time, HAL_POLICY_NEVER: none; and its submission's priority,
+	 * else the queue's.  Or those of a queue that waits for this one. */
+	uint64_t deadline_ns;
+	int32_t priority;
+	uint32_t op;    /* enum hal_op */
+	uint32_t flags; /* HAL_CMD_REPLAYABLE: may be killed */
 	uint32_t reserved;
 	uint64_t work; /* multiply-accumulates of the kernel; 0: not known */
 	/* HAL_POLICY_EXPECTS: device time that it, and what follows of its submission
@@ -107,6 +109,7 @@ enum hal_policy_why {
 	HAL_POLICY_REPLACED,  /* another policy comes */
 	HAL_POLICY_OVERRULED, /* it is served: the policy's answer could not be followed
 			       */
+	HAL_POLICY_INHERITS, /* others lend it theirs: it comes again with another head */
 };
 
 /* A command that has ended. */
@@ -225,9 +228,9 @@ struct hal_policy_host {
 	void *device;
 	/* .alarm is called at device time at_ns; a new one replaces the last. */
 	void (*alarm)(void *device, uint64_t at_ns);
-	/* As hal_queue_suspend and _resume.  -EBUSY: one is under way or it is suspended
-	 * already, -EPERM: killed often enough, -ENOTSUP: the mode, -EINVAL: not
-	 * suspended by the policy. */
+	/* As hal_queue_suspend and _resume.  -EBUSY: one is under way, it is suspended
+	 * already, or one that stands above it waits for it; -EPERM: killed often enough;
+	 * -ENOTSUP: the mode; -EINVAL: not suspended by the policy. */
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
 	int (*start)(void *device, struct hal_policy_queue *queue);
 	/* As hal_partition_resize to so many units, placed by the engine; -EINVAL, and

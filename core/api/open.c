@@ -85,6 +85,7 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		limits->starve_ns = UINT64_MAX;
 	limits->kills = (uint32_t)option_int(own, "kills");
 	limits->preempt = (uint32_t)option_int(own, "preempt");
+	limits->inherit = option_int(own, "inherit") != 0;
 	limits->unknown_ns = (uint64_t)option_int(own, "preempt_unknown_us") * 1000;
 	*p = policy_find(option_str(own, "name"));
 	if (*p == NULL) {
@@ -257,12 +258,14 @@ void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
 	static const char *const ways[] = {"best", "drain", "fold",
 					   "save", "kill",  "never"};
 	uint64_t starve_ns = limits->starve_ns;
-	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 128, p->name);
+	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 144, p->name);
 
-	format_text(text + n, 128,
-		    " timeout_ms=%llu kills=%u preempt=%s preempt_unknown_us=%llu",
+	format_text(text + n, 144,
+		    " timeout_ms=%llu kills=%u inherit=%d preempt=%s "
+		    "preempt_unknown_us=%llu",
 		    U64(starve_ns != UINT64_MAX ? starve_ns / 1000000 : 0), limits->kills,
-		    ways[limits->preempt], U64(limits->unknown_ns / 1000));
+		    limits->inherit, ways[limits->preempt],
+		    U64(limits->unknown_ns / 1000));
 	n += strlen(text + n);
 
 	for (uint32_t i = 0; i < cfg->count && n + 2 < POLICY_TEXT_BYTES; i++) {

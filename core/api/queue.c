@@ -10,6 +10,7 @@
 #include "engine/deferred.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
+#include "engine/inherit.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/preempt.h"
@@ -144,6 +145,9 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->fresh = q->flights;
 	q->view.weight = d->weight;
 	q->view.service_class = d->service_class;
+	q->own_class = d->service_class;
+	q->lent.rank = UINT64_MAX;
+	q->lent.deadline_ns = UINT64_MAX;
 	q->view.budget_permille = d->budget_permille;
 	/* A record that starts in the last slot runs on behind it. */
 	q->slots = malloc((q->slot_count + RECORD_SLOTS_MAX - 1) * sizeof(struct record));
@@ -182,7 +186,7 @@ static int create(struct hal_device *dev, void *arg)
 	dev->next_queue_id++;
 	JOURNAL(dev, JOURNAL_QUEUE, q->obj.id, part->desc.index,
 		(uint32_t)q->usual.priority, q->usual.deadline_ns, q->view.weight,
-		q->view.service_class, q->view.budget_permille);
+		q->own_class, q->view.budget_permille);
 	journal_limit(q);
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
@@ -288,6 +292,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (!queue_empty(q))
 		queue_abandon(q);
 	deferred_leave(q);
+	inherit_leave(q);
 	preempt_leave(q);
 	policy_detach(q);
 	journal_gone(q);

@@ -484,7 +484,7 @@ static NOINLINE int asked_check(const struct hal_queue *q,
 		d->deadline_ns != 0 ? d->deadline_ns : q->usual.deadline_ns;
 	uint64_t now;
 
-	if (d->deadline_ns != 0 && q->view.service_class == HAL_CLASS_BEST_EFFORT)
+	if (d->deadline_ns != 0 && q->own_class == HAL_CLASS_BEST_EFFORT)
 		return fail(EINVAL,
 			    "hal_submit_desc.deadline_ns %llu: queue %u is best effort, "
 			    "which has no deadlines",

@@ -34,6 +34,9 @@ const struct hal_option_def policy_options[] = {
 	 "how best effort makes way for latency-critical work; best: chosen each time"},
 	{"preempt_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
 	 "what a command is taken to run for that while none of its queue has ended"},
+	{"inherit", HAL_OPTION_BOOL, 0, 0, NULL, "yes",
+	 "class, priority and deadline of who waits for a queue's point are the queue's, "
+	 "too"},
 	{"kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
 	 "so often a command is killed for others; then it runs to its end"},
 };

@@ -83,6 +83,7 @@ struct policy_limits {
 	uint64_t unknown_ns; /* a command is taken to run, if nothing is known */
 	uint32_t kills;      /* of a command; then it runs to its end */
 	uint32_t preempt;    /* enum preempt */
+	bool inherit;        /* who is waited for has what who waits has */
 };
 
 /* hal_device.work */

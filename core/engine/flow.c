@@ -21,6 +21,7 @@
 #include "engine/completions.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/inherit.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/preempt.h"
@@ -119,6 +120,7 @@ void queue_unpark(struct hal_queue *q)
 		return;
 	q->parked = false;
 	timeline_drop_waiter(&q->waiter);
+	inherit_end(q);
 	timer_unset(q->dev, &q->timer);
 }
 
@@ -450,6 +452,7 @@ static void wait_over(struct waiter *w, int err)
 
 	(void)err; /* looked up again when the queue advances */
 	q->parked = false;
+	inherit_end(q);
 	if (q->dev->retiring != q)
 		queue_todo(q);
 }
@@ -490,6 +493,7 @@ static ALWAYS_INLINE bool wait_passed(struct hal_queue *q, const struct record *
 		q->parked = true;
 		q->waiter.fn = wait_over;
 		timeline_add_waiter(t, &q->waiter, p->value);
+		inherit_begin(q);
 		return false;
 	}
 	if (q->dev->now > q->gate_ns)
@@ -605,6 +609,8 @@ static void queue_go_on(struct hal_queue *q)
 
 	if (UNLIKELY(q->policy_asks))
 		policy_carry_out(q);
+	if (UNLIKELY(q->lent.stale))
+		inherit_look(q);
 	if (UNLIKELY(q->urgent))
 		preempt_look(q);
 	r = queue_next(q);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/inherit.h"
 #include "engine/plan.h"
 #include "engine/preempt.h"
 #include "engine/resize.h"
@@ -285,6 +286,8 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 	if (q->asked.deadline_ns != 0 && q->asked.deadline_ns < UINT64_MAX - submit_ns)
 		v->head.deadline_ns = submit_ns + q->asked.deadline_ns;
 	v->head.priority = q->asked.priority;
+	if (UNLIKELY(inherits(q)))
+		inherit_see(q);
 	v->head.op = r->cmd.op;
 	v->head.flags = r->flags;
 	v->head.work = work_of(r);
@@ -384,6 +387,14 @@ static void take_back(struct hal_queue *q, enum hal_policy_why why)
 		heap_remove(heap_of(q), &q->order);
 	else if (p->dequeue != NULL)
 		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
+}
+
+void policy_class_now(struct hal_queue *q, uint32_t service_class)
+{
+	policy_class(q->part, service_class);
+	q->view.service_class = (uint16_t)service_class;
+	if (service_class != HAL_CLASS_NORMAL)
+		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
 }
 
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
@@ -720,6 +731,9 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 			    "queue %u: what it runs has been killed %u times, [policy] "
 			    "kills = %u",
 			    q->obj.id, q->kills, q->dev->limits.kills);
+	if (inherits(q) && inherit_is_above(q))
+		return fail(EBUSY, "queue %u: one that stands above it waits for it",
+			    q->obj.id);
 	err = suspend_check(q, mode, false);
 	if (err != 0)
 		return err;

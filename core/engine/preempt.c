@@ -223,13 +223,20 @@ void preempt_wanted(struct hal_queue *q)
 
 void preempt_look(struct hal_queue *q)
 {
-	if (!q->runnable && q->flight_count == 0) {
+	if (q->view.service_class != HAL_CLASS_LATENCY ||
+	    (!q->runnable && q->flight_count == 0)) {
 		no_more(q);
 		return;
 	}
 	relieve(q->part);
 	if (q->dev->limits.preempt != PREEMPT_NEVER)
 		make_way(q);
+}
+
+void preempt_spare(struct hal_queue *q)
+{
+	if (!list_empty(&q->made_way))
+		go_on(q);
 }
 
 void preempt_leave(struct hal_queue *q)

@@ -10,6 +10,8 @@ void preempt_wanted(struct hal_queue *q);
 /* What the device does may be in the way of q, or q not have anything any more; at the
  * turn's own level. */
 void preempt_look(struct hal_queue *q);
+/* What is waited for goes on. */
+void preempt_spare(struct hal_queue *q);
 /* q is destroyed. */
 void preempt_leave(struct hal_queue *q);
 

@@ -146,6 +146,17 @@ struct hal_queue {
 	bool admitted;     /* by the policy */
 	bool kept;         /* picked, but the device had no room: has its key still */
 	uint8_t suspend_mode;
+	/* What those lend that wait for a point of it, and whose point it waits for. */
+	struct lent {
+		struct heap ranks, deadlines;
+		uint64_t rank, deadline_ns; /* in force: the first of each */
+		bool stale;
+	} lent;
+	struct lends {
+		struct hal_queue *to; /* NULL: nobody */
+		struct heap_node rank, deadline;
+	} lends;
+	uint16_t own_class;
 	bool urgent;          /* latency-critical, and counted in its partition */
 	uint32_t kills;       /* of the command at .retire */
 	struct list made_way; /* on partition.made_way: stopped for urgent ones */

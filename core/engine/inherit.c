@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inherit.c - who waits for a queue's point lends it class, priority and deadline.
+ *
+ * Priority inheritance (Sha, Rajkumar, Lehoczky 1990): what a higher one waits for would
+ * else be behind all that is in between, for as long as that lasts.  A queue waits at one
+ * point at a time, so it lends to one queue: the one whose own timeline that is, or who
+ * has submitted the signal of it.  Of what it is lent a queue has the most urgent, each
+ * of rank (class, then priority) and deadline, and lends that on.
+ *
+ * Not found: who submits a signal after somebody has begun to wait for it, the host, and
+ * queues of other devices.
+ */
+#include "engine/inherit.h"
+
+#include "engine/flow.h"
+#include "engine/partition.h"
+#include "engine/policy.h"
+#include "engine/preempt.h"
+
+/* ---- ranks: lower is more urgent ------------------------------------------------------ */
+
+static const uint8_t class_ranks[HAL_CLASSES] = {
+	[HAL_CLASS_LATENCY] = 0,
+	[HAL_CLASS_NORMAL] = 1,
+	[HAL_CLASS_BEST_EFFORT] = 2,
+};
+
+static uint64_t rank_of(uint32_t service_class, int32_t priority)
+{
+	return (uint64_t)class_ranks[service_class] << 32 |
+	       (uint64_t)((int64_t)INT32_MAX - priority);
+}
+
+static uint32_t rank_class(uint64_t rank)
+{
+	if (rank >> 32 == class_ranks[HAL_CLASS_LATENCY])
+		return HAL_CLASS_LATENCY;
+	return rank >> 32 == class_ranks[HAL_CLASS_NORMAL] ? HAL_CLASS_NORMAL
+							   : HAL_CLASS_BEST_EFFORT;
+}
+
+static int32_t rank_priority(uint64_t rank)
+{
+	return (int32_t)(INT32_MAX - (int64_t)(rank & UINT32_MAX));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t own_rank(const struct hal_queue *q)
+{
+	return rank_of(q->own_class, q->asked.priority);
+}
+
+static uint64_t own_deadline(const struct hal_queue *q)
+{
+	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+
+	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
+	return q->asked.deadline_ns != 0 && q->asked.deadline_ns < UINT64_MAX - at
+		       ? at + q->asked.deadline_ns
+		       : UINT64_MAX;
+}
+
+/* ---- who is waited for ---------------------------------------------------------------- */
+
+/* What x has been given, and not ended, signals value of t. */
+static bool signals(struct hal_queue *x, const struct hal_timeline *t, uint64_t value)
+{
+	unsigned int end =
+		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
+	union cursor c = x->retire;
+
+	while (c.pos != end) {
+		const struct record *r = cursor_record(x, c);
+
+		cursor_step(x, &c, r);
+		if (r->cmd.op != REC_SIGNAL)
+			continue;
+		record_for_each_point(p, r) if (p->timeline == t &&
+						p->value >= value) return true;
+	}
+	return false;
+}
+
+static struct hal_queue *awaited(const struct hal_queue *q)
+{
+	const struct hal_timeline *t = q->waiter.timeline;
+
+	if (t->partition != NULL)
+		return NULL;
+	if (t->queue != NULL)
+		return t == &t->queue->timeline ? t->queue : NULL;
+	hal_list_for_each (p, &q->dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->busy) {
+			struct hal_queue *x = container_of(it, struct hal_queue, busy);
+
+			if (signals(x, t, q->waiter.node.key))
+				return x;
+		}
+	}
+	return NULL;
+}
+
+/* ---- lending -------------------------------------------------------------------------- */
+
+static void changed(struct hal_queue *x)
+{
+	x->lent.stale = true;
+	queue_todo(x);
+}
+
+static void lend(struct hal_queue *q, struct hal_queue *x)
+{
+	q->lends.to = x;
+	q->lends.rank.key = least(own_rank(q), q->lent.rank);
+	q->lends.deadline.key = least(own_deadline(q), q->lent.deadline_ns);
+	heap_add(&x->lent.ranks, &q->lends.rank);
+	heap_add(&x->lent.deadlines, &q->lends.deadline);
+	changed(x);
+}
+
+void inherit_take_back(struct hal_queue *q)
+{
+	struct hal_queue *x = q->lends.to;
+
+	heap_remove(&x->lent.ranks, &q->lends.rank);
+	heap_remove(&x->lent.deadlines, &q->lends.deadline);
+	q->lends.to = NULL;
+	changed(x);
+}
+
+void inherit_try(struct hal_queue *q)
+{
+	struct hal_queue *x;
+
+	if (!q->dev->limits.inherit || q->waiter.timeline->dev != q->dev)
+		return;
+	x = awaited(q);
+	if (x != NULL && x != q)
+		lend(q, x);
+}
+
+void inherit_leave(struct hal_queue *q)
+{
+	struct heap_node *n;
+
+	inherit_end(q);
+	while ((n = heap_first(&q->lent.ranks)) != NULL)
+		inherit_end(container_of(n, struct hal_queue, lends.rank));
+}
+
+/* ---- having --------------------------------------------------------------------------- */
+
+/* Taken from the policy, so that it comes again as what it is now. */
+static void come_again(struct hal_queue *q, uint32_t service_class)
+{
+	bool runnable = q->runnable;
+
+	queue_withdraw(q, HAL_POLICY_INHERITS);
+	policy_class_now(q, service_class);
+	/* What the device has of it may be behind what makes way. */
+	if (service_class == HAL_CLASS_LATENCY && q->flight_count > 0)
+		preempt_wanted(q);
+	if (!runnable)
+		return;
+	q->runnable = true;
+	policy_enqueue(q);
+	partition_runnable(q->part);
+}
+
+void inherit_look(struct hal_queue *q)
+{
+	const struct heap_node *rank = heap_first(&q->lent.ranks);
+	const struct heap_node *deadline = heap_first(&q->lent.deadlines);
+	uint64_t rank_now = rank != NULL ? rank->key : UINT64_MAX;
+	uint64_t deadline_now = deadline != NULL ? deadline->key : UINT64_MAX;
+
+	q->lent.stale = false;
+	if (rank_now == q->lent.rank && deadline_now == q->lent.deadline_ns)
+		return;
+	q->lent.rank = rank_now;
+	q->lent.deadline_ns = deadline_now;
+	come_again(q, rank_class(least(rank_of(q->own_class, INT32_MIN), rank_now)));
+	if (inherits(q) && inherit_is_above(q))
+		preempt_spare(q);
+	/* It lends on what it has now. */
+	if (q->waiter.waiting) {
+		inherit_end(q);
+		inherit_begin(q);
+	}
+}
+
+void inherit_see(struct hal_queue *q)
+{
+	struct hal_policy_command *head = &q->view.head;
+
+	/* A lower class lends no priority. */
+	if (q->lent.rank >> 32 <= class_ranks[q->own_class] &&
+	    rank_priority(q->lent.rank) > head->priority)
+		head->priority = rank_priority(q->lent.rank);
+	head->deadline_ns = least(head->deadline_ns, q->lent.deadline_ns);
+}
+
+bool inherit_is_above(const struct hal_queue *q)
+{
+	return q->lent.rank < own_rank(q);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Priority inversion through points: with inheritance, and the control without. */
+#include "world.h"
+
+#define ONE_AT_A_TIME "hal.partition_inflight=1", "hal.inflight=1", "hal.queue_depth=4096"
+
+enum { LONG = 100, SHORT = 10, MANY = 50 };
+
+/* One that is waited for (x), one in between with much to do (m), one above both (h). */
+struct three {
+	struct world w;
+	struct hal_queue *low, *middle, *high;
+};
+
+static struct hal_queue *queue_of(struct hal_partition *part, uint16_t service_class,
+				  int32_t priority)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+
+	d.service_class = service_class;
+	d.priority = priority;
+	OK(hal_queue_create(part, &d, &q));
+	return q;
+}
+
+static void three_open(struct three *t, const char *policy, const char *option)
+{
+	const char *const options[] = {ONE_AT_A_TIME, policy, option, NULL};
+
+	world_open(&t->w, options);
+	t->low = add_queue(t->w.part, 0, 1, 0);
+	t->middle = add_queue(t->w.part, 1, 1, 0);
+	t->high = add_queue(t->w.part, 2, 1, 0);
+}
+
+static void three_close(struct three *t)
+{
+	OK(hal_queue_destroy(t->low));
+	OK(hal_queue_destroy(t->middle));
+	OK(hal_queue_destroy(t->high));
+	world_close(&t->w);
+}
+
+/* A command of q that waits for p. */
+static struct hal_point behind(struct world *w, struct hal_queue *q, struct hal_point p,
+			       char letter)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+	d.waits = &p;
+	d.wait_count = 1;
+	return submit_as(w, q, d, 1, SHORT, letter);
+}
+
+/* How long the highest waits for the lowest, which the one in between is before. */
+static uint64_t inversion(const char *policy, const char *option)
+{
+	struct hal_point x, h;
+	struct three t;
+	uint64_t at;
+
+	three_open(&t, policy, option);
+	(void)submit(&t.w, t.middle, MANY, LONG, 'm');
+	pass(&t.w, 50);
+	x = submit(&t.w, t.low, 1, LONG, 'x');
+	at = hal_device_now(t.w.dev);
+	h = behind(&t.w, t.high, x, 'h');
+	finish(h);
+	at = hal_device_now(t.w.dev) - at;
+	finish_all(&t.w);
+	assert_int_equal(ended.length, MANY + 2);
+	three_close(&t);
+	return at;
+}
+
+static void through_a_point(void **state)
+{
+	(void)state;
+	/* The rest of what runs, the one waited for, itself. */
+	assert_int_equal(inversion("policy.name=priority", NULL), 50 + LONG + SHORT);
+	/* The control: all there is in between comes before it. */
+	assert_int_equal(inversion("policy.name=priority", "policy.inherit=no"),
+			 50 + (MANY - 1) * LONG + LONG + SHORT);
+}
+
+/* Only as long as it is waited for, and only what is waited for. */
+static void as_long_as_it_lasts(void **state)
+{
+	struct hal_point first;
+	struct three t;
+
+	(void)state;
+	three_open(&t, "policy.name=priority", NULL);
+	(void)submit(&t.w, t.middle, 4, LONG, 'm');
+	pass(&t.w, 50);
+	first = submit(&t.w, t.low, 1, LONG, 'x');
+	(void)submit(&t.w, t.low, 2, LONG, 'y');
+	(void)behind(&t.w, t.high, first, 'h');
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "mxhmmmyy");
+	/* Who waits is stopped for good before: nobody is above the others then. */
+	ended.length = 0;
+	(void)submit(&t.w, t.middle, 3, LONG, 'm');
+	pass(&t.w, 50);
+	first = submit(&t.w, t.low, 1, LONG, 'x');
+	(void)behind(&t.w, t.high, first, 'h');
+	pass(&t.w, 1);
+	OK(hal_queue_suspend(t.high, HAL_SUSPEND_DRAIN | HAL_SUSPEND_FINAL, NULL));
+	OK(hal_queue_destroy(t.high));
+	finish_all(&t.w);
+	ended.text[ended.length] = '\0';
+	assert_string_equal(ended.text, "mmmx");
+	t.high = NULL;
+	three_close(&t);
+}
+
+/* Through one that waits itself, and through a signal. */
+static void chains(const char *option, bool explicit, const char *expect)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_timeline *line;
+	struct hal_queue *between;
+	struct hal_point x, y, signal;
+	struct three t;
+
+	three_open(&t, "policy.name=priority", option);
+	between = add_queue(t.w.part, 0, 1, 0);
+	OK(hal_timeline_create(t.w.dev, &line));
+	signal = (struct hal_point){line, 7};
+	(void)submit(&t.w, t.middle, 3, LONG, 'm');
+	pass(&t.w, 50);
+	d.signals = &signal;
+	d.signal_count = 1;
+	x = submit_as(&t.w, t.low, d, 1, LONG, 'x');
+	y = behind(&t.w, between, explicit ? (struct hal_point){line, 5} : x, 'y');
+	(void)behind(&t.w, t.high, y, 'h');
+	finish_all(&t.w);
+	assert_string_equal(ended.text, expect);
+	OK(hal_queue_destroy(between));
+	OK(hal_timeline_destroy(line));
+	three_close(&t);
+}
+
+static void through_others(void **state)
+{
+	(void)state;
+	chains(NULL, false, "mxyhmm");
+	chains(NULL, true, "mxyhmm");
+	chains("policy.inherit=no", false, "mmmxyh");
+	chains("policy.inherit=no", true, "mmmxyh");
+}
+
+/* From another partition. */
+static void across_partitions(void **state)
+{
+	struct hal_partition *other;
+	struct hal_queue *far;
+	struct hal_point x;
+	struct three t;
+
+	(void)state;
+	three_open(&t, "policy.name=priority", NULL);
+	other = add_partition(&t.w);
+	far = queue_of(other, HAL_CLASS_LATENCY, 0);
+	(void)submit(&t.w, t.middle, 3, LONG, 'm');
+	pass(&t.w, 50);
+	x = submit(&t.w, t.low, 1, LONG, 'x');
+	(void)behind(&t.w, far, x, 'f');
+	(void)submit(&t.w, t.low, 1, LONG, 'y');
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "mxfmmy");
+	OK(hal_queue_destroy(far));
+	OK(hal_partition_destroy(other));
+	three_close(&t);
+}
+
+/* By deadline. */
+static void deadlines(const char *option, const char *expect)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point x;
+	struct three t;
+
+	three_open(&t, "policy.name=edf", option);
+	d.deadline_ns = 2000;
+	(void)submit_as(&t.w, t.middle, d, 3, LONG, 'm');
+	pass(&t.w, 50);
+	x = submit(&t.w, t.low, 1, LONG, 'x');
+	d.deadline_ns = 300;
+	d.waits = &x;
+	d.wait_count = 1;
+	(void)submit_as(&t.w, t.high, d, 1, SHORT, 'h');
+	finish_all(&t.w);
+	assert_string_equal(ended.text, expect);
+	assert_int_equal(stats_of(t.high).deadline_misses, option != NULL);
+	three_close(&t);
+}
+
+static void by_deadline(void **state)
+{
+	(void)state;
+	deadlines(NULL, "mxhmm");
+	deadlines("policy.inherit=no", "mmmxh");
+}
+
+/* ---- stopping ----------------------------------------------------------------------- */
+
+/* Best effort that something latency-critical waits for makes way for nobody; and goes on
+ * if it has. */
+static void spared(const char *option, bool before, uint64_t kills, const char *expect)
+{
+	const char *const options[] = {ONE_AT_A_TIME, "policy.preempt=kill", option,
+				       NULL};
+	struct hal_queue *effort, *critical, *other;
+	struct hal_point x;
+	struct world w;
+
+	world_open(&w, options);
+	effort = queue_of(w.part, HAL_CLASS_BEST_EFFORT, 0);
+	critical = queue_of(w.part, HAL_CLASS_LATENCY, 0);
+	other = queue_of(w.part, HAL_CLASS_LATENCY, 0);
+	x = submit(&w, effort, 1, LONG, 'x');
+	pass(&w, 50);
+	if (before)
+		(void)behind(&w, critical, x, 'c');
+	pass(&w, 1);
+	(void)submit(&w, other, 4, SHORT, 'o');
+	pass(&w, 5);
+	if (!before)
+		(void)behind(&w, critical, x, 'c');
+	finish_all(&w);
+	assert_string_equal(ended.text, expect);
+	assert_int_equal(stats_of(effort).replayed, kills);
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(critical));
+	OK(hal_queue_destroy(other));
+	world_close(&w);
+}
+
+static void not_stopped(void **state)
+{
+	(void)state;
+	spared(NULL, true, 0, "xocooo");
+	spared("policy.inherit=no", true, 1, "ooooxc");
+	/* Stopped already, it goes on beside those it was stopped for. */
+	spared(NULL, false, 1, "oxocoo");
+	spared("policy.inherit=no", false, 1, "ooooxc");
+}
+
+/* A policy may not stop it either. */
+static void not_by_a_policy(void **state)
+{
+	static const char *const options[] = {ONE_AT_A_TIME, "policy.name=reef", NULL};
+	struct hal_queue *effort, *critical, *other;
+	struct hal_point x;
+	struct world w;
+
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		world_open(&w, options);
+		effort = add_queue(w.part, 0, 1, 0);
+		critical = add_queue(w.part, 1, 1, 0);
+		other = add_queue(w.part, 1, 1, 0);
+		x = submit(&w, effort, 1, LONG, 'x');
+		pass(&w, 50);
+		if (waits != 0)
+			(void)behind(&w, critical, x, 'c');
+		pass(&w, 1);
+		(void)submit(&w, other, 1, SHORT, 'o');
+		finish_all(&w);
+		assert_string_equal(ended.text, waits != 0 ? "xoc" : "ox");
+		assert_int_equal(stats_of(effort).replayed, waits == 0);
+		OK(hal_queue_destroy(effort));
+		OK(hal_queue_destroy(critical));
+		OK(hal_queue_destroy(other));
+		world_close(&w);
+	}
+}
+
+/* Two that wait for each other, until the host helps. */
+static void in_a_circle(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_timeline *a, *b;
+	struct hal_point to_a, to_b;
+	struct three t;
+
+	(void)state;
+	three_open(&t, "policy.name=priority", NULL);
+	OK(hal_timeline_create(t.w.dev, &a));
+	OK(hal_timeline_create(t.w.dev, &b));
+	to_a = (struct hal_point){a, 1};
+	to_b = (struct hal_point){b, 1};
+	d.wait_count = 1;
+	d.signal_count = 1;
+	d.waits = &to_b;
+	d.signals = &to_a;
+	(void)submit_as(&t.w, t.low, d, 1, SHORT, 'l');
+	d.waits = &to_a;
+	d.signals = &to_b;
+	(void)submit_as(&t.w, t.high, d, 1, SHORT, 'h');
+	pass(&t.w, 100);
+	assert_int_equal(ended.length, 0);
+	OK(hal_timeline_signal(b, 1));
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "lh");
+	OK(hal_timeline_destroy(a));
+	OK(hal_timeline_destroy(b));
+	three_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(through_a_point), cmocka_unit_test(as_long_as_it_lasts),
+		cmocka_unit_test(through_others),  cmocka_unit_test(across_partitions),
+		cmocka_unit_test(by_deadline),     cmocka_unit_test(not_stopped),
+		cmocka_unit_test(not_by_a_policy), cmocka_unit_test(in_a_circle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
