@@ -325,6 +325,12 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 			struct hal_partition *p =
 				container_of(moves[i].part, struct hal_partition, view);
 
+			/* It holds the units it goes to as well. */
+			if (p->moving.units != 0)
+				return fail(
+					EBUSY,
+					"partition %u \"%s\" is being resized already",
+					p->desc.index, p->name);
 			if ((moves[i].units > p->desc.units) == grows)
 				plan->move[plan->count++] = (struct plan_move){
 					.part = p, .from = rect_of(&p->desc)};

@@ -1199,6 +1199,39 @@ static void moves_waited_for(void **state)
 	elastic_close(&e);
 }
 
+/* What the application moves is not for the policy to move, or to count on. */
+static void moves_beside_resize(void **state)
+{
+	static const uint32_t begin[] = {6, 4, 4, 0}, more[] = {5, 5, 4, 0},
+			      less[] = {5, 4, 4, 0};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_point done;
+	struct elastic e;
+
+	(void)state;
+	elastic_open(&e, "ref?clock=virtual&units=16", begin);
+	assert_int_equal(column_of(e.part[1]), 6);
+	d.rows = 1;
+	d.cols = 4;
+	d.col = 12;
+	d.units_ceiling = 16;
+	OK(hal_partition_resize(e.part[2], &d, &done));
+	finish(done);
+	/* Half of what it has, and more. */
+	d.col = 8;
+	OK(hal_partition_resize(e.part[1], &d, &done));
+	assert_int_equal(move_to(&e, more), -EBUSY);
+	assert_int_equal(move_to(&e, less), -EBUSY);
+	finish(done);
+	assert_int_equal(column_of(e.part[1]), 8);
+	finish_all(&e.w);
+	assert_int_equal(move_to(&e, more), 0);
+	finish_all(&e.w);
+	units_are(&e, more);
+	assert_int_equal(policy_of(&e.w).invalid, 0);
+	elastic_close(&e);
+}
+
 /* What commands run by units. */
 static void expects(void **state)
 {
@@ -1534,6 +1567,7 @@ int main(void)
 		cmocka_unit_test(moves_refused_twice),
 		cmocka_unit_test(moves_in_order),
 		cmocka_unit_test(moves_waited_for),
+		cmocka_unit_test(moves_beside_resize),
 		cmocka_unit_test(moves_real),
 		cmocka_unit_test(expects),
 		cmocka_unit_test(swaps),
