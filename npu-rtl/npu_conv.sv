@@ -17,6 +17,7 @@
 module npu_conv
   import npu_conv_pkg::*;
   import npu_math_pkg::RequantCycles;
+  import npu_regs_pkg::*;
 #(
     parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1), SW = SpadLog2
@@ -27,9 +28,16 @@ module npu_conv
     input  logic               start_i,     // only when ready_o
     input  logic [511:0]       desc_i,      // with start_i
     input  logic               behind_i,    // with start_i: it reads what an older one writes
+    input  logic               from_v_i,    // with start_i: it goes on from from_i
+    input  npu_conv_pkg::from_t from_i,
     output logic               ready_o,     // for another operation
     output logic               end_o,       // the oldest's stores have been handed over
     input  logic               retire_i,    // it is over
+    input  logic               halt_i,      // no tile begins
+    output logic               halted_o,    // so the oldest stands; the stores of those that have
+                                            // begun have been handed over,
+    output logic               begun_o,     // and there are some;
+    output logic [255:0]       context_o,   // and that is what is stored, of it
     // numbers: the oldest, the next to come, those that push_o and a_req_o are for
     output npu_conv_pkg::seq_t head_o, in_o, push_seq_o, a_seq_o,
     input  logic [RW-1:0]      h_i,
@@ -87,13 +95,13 @@ module npu_conv
   seq_t          in_q, weights_q, rows_q, folds_q, streamed_q, computed_q, head_q;
   logic [1:0]    behind_q;
   npu_conv_decode #(.DepthLog2(DepthLog2)) u_decode (
-      .clk_i, .start_i, .at_i(in_q[0]), .desc_i, .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .op_o(op),
-      .origin_o(origin));
+      .clk_i, .start_i, .at_i(in_q[0]), .desc_i, .from_v_i, .from_i, .h_i(dim_t'(h_i)),
+      .w_i(dim_t'(w_i)), .op_o(op), .origin_o(origin));
 
   // ---- folds: the next, the loaded, the streamed ---------------------------------------------
   fold_t         next, loaded, streamed;
   tile_t         next_tile;
-  logic          next_v, next_ok, next_take;
+  logic          next_v, next_ok, next_take, next_between;
   logic          load_v, load_busy, load_done, load_take, load_bank, load_here;
   logic          load_row, load_room, weights_v, weights_take;
   logic [RB-1:0] load_at;
@@ -115,11 +123,14 @@ module npu_conv
   logic          in_flight;               // rows are on their way through the array
   logic          fold_done, tile_done;    // a fold's, a tile's last result comes now
   logic          out_full;                // no tile may begin
+  logic          out_empty;               // none is under way
+  progress_t     next_at;                 // what is stored when those before the next are
 
   logic [1:0]    push_tid;
   npu_conv_folds u_folds (
       .clk_i, .rst_ni, .kill_i, .start_i(folds_start), .op_i(op[folds_q[0]]), .seq_i(folds_q),
-      .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile), .take_i(next_take));
+      .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile), .take_i(next_take),
+      .between_o(next_between), .at_o(next_at));
   npu_conv_weights u_weights (
       .clk_i, .rst_ni, .kill_i, .start_i(weights_start), .op_i(op[weights_q[0]]), .v_o(weights_on),
       .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
@@ -154,9 +165,23 @@ module npu_conv
   // SERIAL: nothing in flight, and all that the fold needs already on chip, so that its length is
   // exact
   assign resident  = a_settled && weights_v && dim_t'(ready_i) >= next.kr;
-  assign next_ok   = !(next.first && out_full)
+  assign next_ok   = !(next.first && out_full) && !(halt_i && next_between)
                      && (!serial_i || (!load_v && !stream_v && !in_flight && resident));
   assign quiet_o   = !load_v && !load_busy && !stream_v && !in_flight;
+  assign halted_o  = halt_i && next_between && folds_q == head_q && out_empty;
+  assign begun_o   = next_at.m != 0 || next_at.n != 0;
+  always_comb begin
+    context_o = '0;
+    context_o[DESC_FOLD_M_BIT +: 32] = 32'(next_at.m);
+    context_o[DESC_FOLD_N_BIT +: 16] = next_at.n;
+    context_o[DESC_FOLD_T_BIT +: 15] = 15'(next_at.t);
+    context_o[DESC_FOLD_HALF_BIT]    = next_at.half;
+    context_o[DESC_ADDR_B_BIT +: 32] = op[head_q[0]].addr_b;
+    context_o[DESC_ADDR_P_BIT +: 32] = op[head_q[0]].addr_p;
+    context_o[DESC_ADDR_D_BIT +: 32] = op[head_q[0]].addr_d;
+    context_o[DESC_DM_BIT +: 32]     = 32'(op[head_q[0]].m);
+    context_o[DESC_DN_BIT +: 16]     = op[head_q[0]].n;
+  end
   assign busy_o    = in_q != head_q;
   assign row_o     = stream_row;
   assign fold_o    = next_take;
@@ -221,7 +246,7 @@ module npu_conv
   always_comb begin
     load_origin     = origin[loaded.seq[0]];
     load_origin.row = load_origin.row + spad_t'({base_q[loaded.seq[0]], 6'd0});
-    load_origin.ad  = load_origin.row;
+    load_origin.ad  = load_origin.ad + spad_t'({base_q[loaded.seq[0]], 6'd0});
   end
   always_ff @(posedge clk_i) begin
     if (rows_start) base_q[rows_q[0]] <= base;
@@ -262,8 +287,8 @@ module npu_conv
   // been streamed.
   assign lo_iy     = !stream_v && (load_v ? loaded.new_panel : next_v && next.new_panel)
                      ? window.iy : panel_iy;
-  assign lo_target = lo_iy < 0 || !taken_q || seq_t'(streamed.seq + 2'd1) != rows_q ? '0
-                     : 20'(lo_iy);
+  assign lo_target = lo_iy < 0 || !taken_q || seq_t'(streamed.seq + 2'd1) != rows_q
+                     ? op[a_seq_o[0]].row : 20'(lo_iy);
 
   assign a_tag_o[8:6] = 3'd3;
   assign a_back       = rsp_i.v && rsp_i.tag[8:6] == 3'd3;
@@ -366,7 +391,7 @@ module npu_conv
   npu_conv_out #(.C(C), .DepthLog2(DepthLog2)) u_out (
       .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
-      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .st_v_o, .st_va_o,
+      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .st_v_o, .st_va_o,
       .st_len_o, .st_data_o, .st_rdy_i);
 
   // Each number is at most what the one before it in the order of work is.
@@ -388,6 +413,9 @@ module npu_conv
   retired_when_stored: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       retire_i |-> end_o && computed_q != head_q)
       else $error("an operation is over whose outputs are not stored");
+  nothing_under_way: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      halted_o |-> quiet_o && !end_o)
+      else $error("an operation stands with a tile under way");
   read_behind_stores: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       !early)
       else $error("an operation reads what an older one has yet to store");

@@ -116,7 +116,7 @@ module npu_conv_act
     if (stop_i) act_q <= 1'b0;
     if (old_used_i) old_q <= '0;
     if (start_i) begin
-      act_q    <= start_op_i.h != 0;
+      act_q    <= start_op_i.h != start_op_i.row;
       rva_q    <= start_op_i.addr_a;
       va_q     <= start_op_i.addr_a;
       end_q    <= start_op_i.addr_a + start_op_i.row_bytes - 32'd1;
@@ -125,9 +125,9 @@ module npu_conv_act
       old_q    <= (old_used_i ? '0 : old_q)
                   + (used_i ? '0 : occ_q + (SW + 3)'(op_i.row_bytes) + (SW + 3)'(128));
       last_v_q <= 1'b0;
-      row_q    <= '0;
-      done_q   <= '0;
-      lo_q     <= '0;
+      row_q    <= start_op_i.row;
+      done_q   <= start_op_i.row;
+      lo_q     <= start_op_i.row;
       occ_q    <= '0;
     end
     if (clear_i || !rst_ni) begin

@@ -9,9 +9,11 @@ module npu_conv_decode
     input  logic         clk_i,
     input  logic         start_i, at_i,    // at_i: where the fields are kept
     input  logic [511:0] desc_i,           // with start_i
+    input  logic         from_v_i,         // it goes on from from_i
+    input  from_t        from_i,
     input  dim_t         h_i, w_i,
     output conv_op_t     op_o [2],
-    output walk_t        origin_o [2]      // window of the first output
+    output walk_t        origin_o [2]      // window that it begins with
 );
   import npu_regs_pkg::*;
   localparam int Depth = 1 << DepthLog2;
@@ -20,8 +22,10 @@ module npu_conv_decode
   walk_t       origin_d, origin_q [2];
   logic        gemm;
   logic [15:0] cin, pix, panel_rows;
-  logic [7:0]  kh, pt;
+  logic [7:0]  kh, pt, above;              // above: rows of the first window above op_d.row
+  logic [20:0] ix;
   rows_t       most;
+  logic        few;
 
   always_comb begin
     gemm       = 1'b0;
@@ -30,7 +34,10 @@ module npu_conv_decode
     panel_rows = '0;
     kh         = '0;
     pt         = '0;
+    above      = '0;
+    ix         = '0;
     most       = '0;
+    few        = 1'b0;
     op_d       = '0;
     origin_d   = '0;
     if (start_i) begin                     // quiet otherwise
@@ -49,10 +56,12 @@ module npu_conv_decode
       op_d.block      = desc_i[DESC_F_BLOCK_BIT];
       op_d.group      = desc_i[DESC_F_GROUP_BIT];
       op_d.onnx       = desc_i[DESC_F_FLOAT_BIT];
-      op_d.addr_a     = desc_i[DESC_ADDR_A_BIT +: 32];
+      op_d.row        = from_v_i ? from_i.row : '0;
+      op_d.addr_a     = from_v_i ? from_i.addr_a : desc_i[DESC_ADDR_A_BIT +: 32];
       op_d.addr_b     = desc_i[DESC_ADDR_B_BIT +: 32];
       op_d.addr_p     = desc_i[DESC_ADDR_P_BIT +: 32];
       op_d.addr_d     = desc_i[DESC_ADDR_D_BIT +: 32];
+      op_d.addr_m     = from_v_i ? from_i.addr_m : op_d.addr_d;
       op_d.lda        = desc_i[DESC_LDA_BIT +: 32];
       op_d.ldb        = desc_i[DESC_LDB_BIT +: 16];
       op_d.ldd        = desc_i[DESC_LDD_BIT +: 32];
@@ -85,17 +94,23 @@ module npu_conv_decode
       op_d.kstep_x    = spad_t'(op_d.dx) * spad_t'(pix);
       op_d.kstep_y    = spad_t'(op_d.dy) * op_d.sps;
       // With so few folds a tile, stores would be what the array waits for: then there are four
-      // tiles, half as deep.
-      op_d.pair       = !op_d.out32 && w_i <= 7'd16 && 32'(op_d.k) <= 2 * 32'(h_i);
-      most            = rows_t'(op_d.out32 ? Depth / 4 : op_d.pair ? Depth / 2 : Depth);
+      // tiles, half as deep.  One that goes on keeps to the panels that it began with.
+      few             = !op_d.out32 && w_i <= 7'd16 && 32'(op_d.k) <= 2 * 32'(h_i);
+      if (from_v_i) op_d.at = from_i.at;
+      else op_d.at.half = few;
+      op_d.pair       = few && (op_d.at.half || panel_rows <= 16'(Depth / 2));
+      most            = rows_t'(op_d.out32 ? Depth / 4 : op_d.at.half ? Depth / 2 : Depth);
       op_d.depth      = panel_rows > 16'(most) ? most : rows_t'(panel_rows);
 
-      origin_d.ox     = '0;
-      origin_d.iy     = -21'(signed'({1'b0, pt}));
-      origin_d.ix     = -18'(signed'({1'b0, op_d.pl}));
-      origin_d.row    = spad_t'(op_d.addr_a[5:0]) - spad_t'(pt) * op_d.sps
+      origin_d.ox     = from_v_i ? from_i.ox : '0;
+      origin_d.iy     = from_v_i ? from_i.iy : -21'(signed'({1'b0, pt}));
+      ix              = 21'(origin_d.ox) * 21'(op_d.sx);
+      if (ix > 21'(op_d.w) + 21'(op_d.pl)) ix = 21'(op_d.w) + 21'(op_d.pl);
+      origin_d.ix     = 18'(ix) - 18'(op_d.pl);
+      above           = 8'(21'(op_d.row) - origin_d.iy);
+      origin_d.row    = spad_t'(op_d.addr_a[5:0]) - spad_t'(above) * op_d.sps
                         - spad_t'(op_d.pl) * spad_t'(pix);
-      origin_d.ad     = origin_d.row;
+      origin_d.ad     = origin_d.row + spad_t'(origin_d.ox) * op_d.step_x;
     end
   end
 

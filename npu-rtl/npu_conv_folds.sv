@@ -12,7 +12,9 @@ module npu_conv_folds
     output logic     v_o,
     output fold_t    fold_o,
     output tile_t    tile_o,               // the fold's tile
-    input  logic     take_i
+    input  logic     take_i,
+    output logic     between_o,            // it is the first of a tile, or of two stored together
+    output progress_t at_o                 // what is stored when the tiles before it are
 );
   logic        v_d, v_q;
   logic [19:0] m0_d, m0_q;
@@ -31,6 +33,8 @@ module npu_conv_folds
   assign last_m = m_next >= op_i.m;
 
   assign v_o              = v_q;
+  assign between_o        = v_q && k0_q == 0 && !odd_q;
+  assign at_o             = '{half: op_i.at.half, m: m0_q, t: t_q, n: n0_q};
   assign fold_o.first     = k0_q == 0;
   assign fold_o.last      = last_k;
   assign fold_o.new_panel = new_panel_q;
@@ -65,11 +69,11 @@ module npu_conv_folds
     odd_d       = odd_q;
     if (start_i) begin
       v_d         = 1'b1;
-      m0_d        = '0;
-      n0_d        = '0;
+      m0_d        = op_i.at.m;
+      n0_d        = op_i.at.n;
       k0_d        = '0;
-      t_d         = panel(op_i.m, op_i.depth, '0);
-      row_d       = op_i.addr_d;
+      t_d         = op_i.at.t != 0 ? op_i.at.t : panel(op_i.m, op_i.depth, '0);
+      row_d       = op_i.addr_m;
       new_panel_d = 1'b0;
       new_op_d    = 1'b1;
       odd_d       = 1'b0;

@@ -24,6 +24,7 @@ module npu_conv_out
     input  logic [32*C-1:0] row_i,
     output logic            op_done_o,      // it is its operation's last
     output logic            end_o,          // the oldest operation's stores are handed over
+    output logic            empty_o,        // the stores of all tiles begun are
     // stores: up to 32 bytes anywhere
     output logic            st_v_o,
     output logic [31:0]     st_va_o,
@@ -66,6 +67,7 @@ module npu_conv_out
                     || (live_q != 0 && {tile_i.quad, tile_i.out32} != {quad_q, out32_q});
   assign op_done_o = in_last && in.ends;
   assign end_o    = end_q;
+  assign empty_o  = live_q == 0 && !st_v_q;
   assign last     = out_last && (out.ends || (two && tile_q[next].ends));
 
   always_comb begin

@@ -17,11 +17,34 @@ package npu_conv_pkg;
   // its fields are kept.
   typedef logic [1:0] seq_t;
 
+  // Outputs that are stored: all of the rows before m; of t rows from m on, a panel that has been
+  // begun, those of the columns before n.  Panels go on as they were cut: half as deep, if half.
+  typedef struct packed {
+    logic               half;
+    logic [19:0]        m;
+    rows_t              t;
+    logic [15:0]        n;
+  } progress_t;
+
+  // Where an operation begins that goes on from there: the first window's line and column of
+  // outputs, and the input row that it begins at; the first input row needed, where that lies, and
+  // where output row m does.
+  typedef struct packed {
+    progress_t          at;
+    logic [15:0]        ox;
+    logic signed [20:0] iy;
+    logic [19:0]        row;
+    logic [31:0]        addr_a, addr_m;
+  } from_t;
+
   // An operation, decoded: valid until all of its results have left the array.
   typedef struct packed {
     logic               out32, a_u8, b_u8, d_u8, noparam, block, group, onnx;
     logic               pair;              // two tiles, neighbours in N, are stored side by side
-    logic [31:0]        addr_a, addr_b, addr_p, addr_d, lda, ldd;
+    progress_t          at;                // it begins there; t 0: at its beginning
+    logic [19:0]        row;               // first input row that is loaded
+    logic [31:0]        addr_a, addr_m;    // of that; of output row at.m
+    logic [31:0]        addr_b, addr_p, addr_d, lda, ldd;
     logic [31:0]        row_bytes;         // bytes of an input row that are used
     logic [31:0]        qmult;
     logic signed [6:0]  qshift;

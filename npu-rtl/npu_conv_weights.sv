@@ -69,12 +69,12 @@ module npu_conv_weights
     if (start_i) begin
       v_d     = 1'b1;
       rows_d  = op_i.noparam;
-      m0_d    = '0;
-      t_d     = panel(op_i.m, op_i.depth, '0);
-      n0_d    = '0;
+      m0_d    = op_i.at.m;
+      t_d     = op_i.at.t != 0 ? op_i.at.t : panel(op_i.m, op_i.depth, '0);
+      n0_d    = op_i.at.n;
       k_d     = '0;
       j_d     = '0;
-      va_d    = op_i.noparam ? op_i.addr_b : op_i.addr_p;
+      va_d    = op_i.noparam ? weights(n0_d) : op_i.addr_p + {12'd0, n0_d, 4'd0};
     end else if (push_rdy_i && !rows_q) begin
       j_d  = j_q + dim_t'(2);
       va_d = va_q + 32'd32;

@@ -24,6 +24,15 @@ static inline uint32_t npu_panel_most(uint32_t out32, uint64_t k, uint32_t rows,
 	return cols <= 16 && k <= 2 * (uint64_t)rows ? NPU_DEPTH_PAIR : NPU_DEPTH;
 }
 
+/* The same of an operation that goes on: half, if it was NPU_DEPTH_PAIR where it began.
+ */
+static inline uint32_t npu_panel_kept(uint32_t out32, uint32_t half)
+{
+	if (out32)
+		return NPU_DEPTH_OUT32;
+	return half ? NPU_DEPTH_PAIR : NPU_DEPTH;
+}
+
 /* npu_conv_pkg::panel(): rows of the next panel, of left, after one of prev rows (0: it
  * is the first).  depth is PANEL, or the most the machine takes where that is less. */
 static inline uint32_t npu_panel_next(uint32_t left, uint32_t depth, uint32_t prev)

@@ -34,18 +34,24 @@ module npu_slot #(
     output logic                irq_signal_o, irq_fault_o, irq_quiet_o
 );
   import npu_regs_pkg::*;
-  localparam logic [8:0] TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181;
+  localparam logic [8:0] TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181, TagFrom = 9'h182;
 
   typedef enum logic [3:0] {
-    SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause, SDone, SStopping, SStopped
+    SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause, SDone, SStopping, SStopped,
+    SFromAsk, SFromRsp, SFromWork,        // where the operation goes on: read, checked, worked out
+    SSave                                 // how far it has come, stored
   } state_e;
 
   // ---- registers ---------------------------------------------------------------------------------------------------------
   logic [31:0] ring_base_q, head_q, tail_q, fault_addr_q, fault_desc_q, preempt_cycles_q;
+  logic [31:6] save_q;
   logic [3:0]  ring_log2_q, fault_kind_q;
   state_e      state_q;
   logic [2:0]  stop_q;                    // STATE code a stop will end in
   logic        drain_q, timing_q;
+  logic        fold_q;                    // with drain_q: the array's operation may stop between two tiles
+  logic        from_q;                    // the descriptor at HEAD goes on from SAVE
+  logic        save_due_q;
   logic        wr_ring, wr_preempt, wr_resume;
   assign wr_ring    = reg_we_i && reg_addr_i == SLOT_RING_BASE_OFF;
   assign wr_preempt = reg_we_i && reg_addr_i == SLOT_PREEMPT_OFF;
@@ -55,7 +61,7 @@ module npu_slot #(
   logic        kill, mmu_fault, dec_fault, stuck, stray, empty;
   logic [3:0]  mmu_kind, dec_kind;
   logic [31:0] mmu_va, dec_addr;
-  logic        fault_now, kill_now, reset_now, denied;
+  logic        fault_now, kill_now, reset_now, denied, from_fault;
   assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
   assign reset_now = wr_ring;
   assign denied    = rsp_i.v && rsp_i.denied && state_q != SStopping && state_q != SStopped;
@@ -63,8 +69,8 @@ module npu_slot #(
   logic [1:0]  late_seq_q;
   logic [3:0]  late_kind_q;
   logic [31:0] late_va_q;
-  logic        mmu_now, late_now, flush;  // flush: what is ahead, when a drain ends
-  assign fault_now = mmu_now || late_now || dec_fault || stuck || stray || empty || denied;
+  logic        mmu_now, late_now, flush;  // flush: what is ahead, or not begun, when a drain ends
+  assign fault_now = mmu_now || late_now || dec_fault || stuck || stray || empty || denied || from_fault;
   assign kill      = kill_now || fault_now || reset_now || flush || !rst_ni;
 
   // ---- the current descriptor and the next -------------------------------------------------------------------------------------
@@ -119,20 +125,23 @@ module npu_slot #(
   logic         conv_ready, conv_end, conv_behind, retire;
   logic         ahead_v, ahead_bad, ahead_behind, ahead_start;
   logic [8:0]   stores_q;                 // granted and not yet answered
+  npu_conv_pkg::from_t begin_at;
+  logic         conv_halted, conv_begun, fold_stop, from_done, from_ready;
+  logic [255:0] conv_context;
   assign conv_count = conv_in - conv_head;
   assign retire     = state_q == SDone && is_array;
-  assign flush      = retire && drain_q && conv_count > 2'd1;
+  assign flush      = (retire && drain_q && conv_count > 2'd1) || fold_stop;
   // The next descriptor's operation begins while this one runs, if both are the array's, it reads
   // no weights or parameters that one under way writes, and nothing is wrong with it.
   assign ahead_start = state_q == SRun && is_array && next_v_q && ahead_v && !ahead_bad && conv_ready
                        && bad_kind_q == 4'(FAULT_NONE) && !drain_q && !late_v_q && !kill;
-  assign conv_start = (state_q == SDecode && !dec_fault && is_array) || ahead_start;
+  assign conv_start = (state_q == SDecode && !dec_fault && is_array && !from_q) || (state_q == SFromWork && from_ready) || ahead_start;
   assign conv_behind = ahead_start && ahead_behind;
-  assign vec_start  = state_q == SDecode && !dec_fault && is_vec;
+  assign vec_start  = state_q == SDecode && !dec_fault && is_vec && !from_q;
 
   npu_conv #(.R(R), .C(C), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
       .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start), .desc_i(ahead_start ? next_q : desc_q),
-      .behind_i(conv_behind), .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .head_o(conv_head), .in_o(conv_in),
+      .behind_i(conv_behind), .from_v_i(state_q == SFromWork), .from_i(begin_at), .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .halt_i(fold_q), .halted_o(conv_halted), .begun_o(conv_begun), .context_o(conv_context), .head_o(conv_head), .in_o(conv_in),
       .push_seq_o(push_seq), .a_seq_o(a_seq), .h_i, .w_i, .serial_i, .time_i,
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck), .stray_o(stray),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
@@ -169,7 +178,7 @@ module npu_slot #(
       .v_o(ahead_v), .bad_o(ahead_bad), .behind_o(ahead_behind));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
-  assign quiet_o = conv_quiet && !conv_busy && !conv_start;
+  assign quiet_o = conv_quiet && !conv_busy && !conv_start && state_q != SFromAsk && state_q != SFromRsp && state_q != SFromWork;
 
   // ---- stores: from either unit or the sequencer, cut at line ends ---------------------------------------------------------------
   logic         st_v_q, st_last, st_free, q_v;
@@ -184,7 +193,7 @@ module npu_slot #(
   assign cst_rdy  = st_free;
   assign vst_rdy  = st_free && !cst_v;
   logic q_sent_q;
-  assign q_v      = state_q == SWrite && !q_sent_q;
+  assign q_v      = (state_q == SWrite || state_q == SSave) && !q_sent_q;
   always_ff @(posedge clk_i) begin
     if (m_gnt[2]) begin
       if (st_last) st_v_q <= 1'b0;
@@ -206,14 +215,21 @@ module npu_slot #(
         st_len_q  <= vst_len;
         st_data_q <= vst_data;
       end else if (q_v) begin
-        st_v_q    <= 1'b1;
-        st_va_q   <= desc_q[DESC_ADDR_D_BIT +: 32];
-        st_len_q  <= 6'd8;
-        st_data_q <= op == 8'(OP_TIMESTAMP) ? 256'(time_i)
-                          : 256'({desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]});
+        st_v_q <= 1'b1;
+        if (state_q == SWrite) begin
+          st_va_q   <= desc_q[DESC_ADDR_D_BIT +: 32];
+          st_len_q  <= 6'd8;
+          st_data_q <= op == 8'(OP_TIMESTAMP) ? 256'(time_i)
+                            : 256'({desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]});
+        end
       end
     end
-    q_sent_q <= state_q == SWrite && (q_sent_q || (st_free && q_v));
+    if (fold_stop) begin                  // stored in SSave
+      st_va_q   <= {save_q, 6'd0};
+      st_len_q  <= 6'd32;
+      st_data_q <= conv_context;
+    end
+    q_sent_q <= (state_q == SWrite || state_q == SSave) && (q_sent_q || (st_free && q_v));
     if (kill) st_v_q <= 1'b0;
   end
 
@@ -222,20 +238,20 @@ module npu_slot #(
   logic       desc_ask;
   logic [1:0] next_off;                   // the descriptor asked for: at HEAD, or so many after it
   assign desc_ask = next_ask_q && !next_sent_q;
-  assign m_v      = {desc_ask || state_q == SWaitAsk, st_v_q, a_req, f_req};
+  assign m_v      = {desc_ask || state_q == SWaitAsk || state_q == SFromAsk, st_v_q, a_req, f_req};
   assign m_va[0]  = f_va;
   assign m_va[1]  = a_va;
   assign m_va[2]  = st_va_q;
   assign m_va[3]  = desc_ask ? ring_base_q + (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
-                             : {desc_q[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
+                             : state_q == SFromAsk ? {save_q, 6'd0} : {desc_q[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
   assign m_len[0] = f_len;
   assign m_len[1] = 7'd64;
   assign m_len[2] = st_piece;
-  assign m_len[3] = desc_ask ? 7'd64 : 7'd8;
+  assign m_len[3] = desc_ask ? 7'd64 : state_q == SFromAsk ? 7'd32 : 7'd8;
   assign m_tag[0] = f_tag;
   assign m_tag[1] = a_tag;
   assign m_tag[2] = TagStore;
-  assign m_tag[3] = desc_ask ? TagDesc : TagWait;
+  assign m_tag[3] = desc_ask ? TagDesc : state_q == SFromAsk ? TagFrom : TagWait;
   assign next_off = state_q == SIdle || state_q == SFetch ? 2'd0 : conv_busy ? conv_count : 2'd1;
   assign m_seq[0] = push_seq;
   assign m_seq[1] = a_seq;
@@ -266,6 +282,31 @@ module npu_slot #(
       .drop_i(mmu_fault && !mmu_now), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
       .miss_o(walk));
 
+  // ---- progress inside the array's operation ---------------------------------------------------------------------------------------
+  // FOLD: no tile begins; when those that have are stored, the context of the oldest operation says how far it has come.
+  // What it has of the descriptor's own makes it of use to that one alone.
+  logic        from_back, from_ok, from_ok_q;
+  logic [19:0] dm;
+  logic [14:0] from_rows, from_most;
+  npu_conv_pkg::progress_t from_at;
+  assign fold_stop = state_q == SRun && is_array && conv_halted && !st_v_q && stores_q == 0;
+  assign dm        = desc_q[DESC_DM_BIT +: 20];
+  assign from_rows = rsp_i.data[DESC_FOLD_T_BIT +: 15];
+  assign from_most = 15'(1 << DepthLog2) >> (desc_q[DESC_F_OUT32_BIT] ? 2'd2 : 2'(from_at.half));
+  assign from_at   = '{half: rsp_i.data[DESC_FOLD_HALF_BIT], m: rsp_i.data[DESC_FOLD_M_BIT +: 20],
+                       t: npu_conv_pkg::rows_t'(from_rows), n: rsp_i.data[DESC_FOLD_N_BIT +: 16]};
+  assign from_back = rsp_i.v && rsp_i.tag == TagFrom;
+  assign from_ok   = is_array && rsp_i.data[DESC_ADDR_B_BIT +: 96] == desc_q[DESC_ADDR_B_BIT +: 96]
+                     && rsp_i.data[DESC_DM_BIT +: 20] == dm
+                     && rsp_i.data[DESC_DN_BIT +: 16] == desc_q[DESC_DN_BIT +: 16]
+                     && from_at.n < desc_q[DESC_DN_BIT +: 16] && from_rows != 0 && from_rows <= from_most
+                     && 16'(from_rows) <= desc_q[DESC_PANEL_BIT +: 16]
+                     && 33'(rsp_i.data[DESC_FOLD_M_BIT +: 32]) + 33'(from_rows) <= 33'(dm);
+  assign from_done  = state_q == SFromRsp && pending_q == 0 && !m_busy;
+  assign from_fault = from_done && !from_ok_q;
+  npu_conv_from u_from (
+      .clk_i, .rst_ni, .start_i(from_back), .progress_i(from_at), .desc_i(desc_q), .done_o(from_ready), .from_o(begin_at));
+
   // ---- sequencer --------------------------------------------------------------------------------------------------------------------
   logic [3:0] pause_q;
   logic       wait_ok_q, settled, stop_here;
@@ -291,7 +332,8 @@ module npu_slot #(
     if (mmu_fault && mmu_desc && !mmu_now) next_ask_q <= 1'b0;
     if (ahead_start) next_v_q <= 1'b0;
     if (rsp_i.v && rsp_i.tag[8:7] == 2'd3 && !rsp_i.tag[6] && state_q != SStopping) begin
-      if (!rsp_i.tag[0]) begin
+      if (rsp_i.tag[1]) from_ok_q <= from_ok;
+      else if (!rsp_i.tag[0]) begin
         next_q     <= rsp_i.data;
         next_v_q   <= 1'b1;
         next_ask_q <= 1'b0;
@@ -303,7 +345,7 @@ module npu_slot #(
       SIdle:
         if (stop_here) begin
           state_q <= SStopping;
-          stop_q  <= 3'(STATE_DRAINED);
+          stop_q  <= from_q ? 3'(STATE_FOLDED) : 3'(STATE_DRAINED);
         end else if (head_q != tail_q) state_q <= SFetch;
       SFetch:
         if (next_v_q) begin
@@ -312,14 +354,26 @@ module npu_slot #(
           state_q  <= SDecode;
         end
       SDecode:
-        unique case (op)
+        if (from_q) state_q <= SFromAsk;
+        else unique case (op)
           8'(OP_NOP):                        state_q <= SDone;
           8'(OP_SIGNAL), 8'(OP_TIMESTAMP):   state_q <= SWrite;
           8'(OP_WAIT):                       state_q <= SWaitAsk;
           default:                           state_q <= SRun;
         endcase
+      SFromAsk: if (m_gnt[3] && !desc_ask) state_q <= SFromRsp;
+      SFromRsp: if (from_done) state_q <= SFromWork;
+      SFromWork:
+        if (from_ready) begin
+          state_q <= SRun;
+          from_q  <= 1'b0;
+        end
       SRun:
-        if (!is_array) begin
+        if (fold_stop) begin
+          state_q    <= SStopping;
+          save_due_q <= conv_begun;
+          stop_q     <= conv_begun ? 3'(STATE_FOLDED) : 3'(STATE_DRAINED);
+        end else if (!is_array) begin
           if (!vec_busy && !st_v_q) state_q <= SFlush;
         end else if (conv_end && !st_v_q && stores_q == 0)
           state_q <= conv_count > 2'd1 || ahead_start ? SDone : SFlush;
@@ -348,21 +402,34 @@ module npu_slot #(
         end
       end
       SStopping:
-        if (pending_q == 0 && !m_busy) begin
+        if (pending_q == 0 && !m_busy && save_due_q) begin
+          state_q    <= SSave;
+          save_due_q <= 1'b0;
+        end else if (pending_q == 0 && !m_busy) begin
           state_q <= SStopped;
           if (stop_q == 3'(STATE_FAULT)) irq_fault_o <= 1'b1;
           else irq_quiet_o <= 1'b1;
         end
+      SSave:
+        if (q_sent_q && !st_v_q && stores_q == 0) begin
+          state_q     <= SStopped;
+          irq_quiet_o <= 1'b1;
+        end
       SStopped: ;
       default: state_q <= SIdle;
     endcase
-    if (state_q == SDecode) wait_ok_q <= 1'b0;
+    if (state_q == SDecode) begin
+      wait_ok_q <= 1'b0;
+      from_ok_q <= 1'b0;
+    end
 
     if (reg_we_i) begin
       if (reg_addr_i == SLOT_TAIL_OFF) tail_q <= reg_wdata_i;
       if (reg_addr_i == SLOT_RING_LOG2_OFF) ring_log2_q <= reg_wdata_i[3:0];
+      if (reg_addr_i == SLOT_SAVE_OFF) save_q <= reg_wdata_i[31:6];
     end
-    if (wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_DRAIN)) drain_q <= 1'b1;
+    if (wr_preempt && (reg_wdata_i[2:0] == 3'(PREEMPT_DRAIN) || reg_wdata_i[2:0] == 3'(PREEMPT_FOLD))) drain_q <= 1'b1;
+    if (wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_FOLD)) fold_q <= 1'b1;
     if (wr_preempt && state_q != SStopped) begin
       timing_q         <= 1'b1;
       preempt_cycles_q <= '0;
@@ -373,16 +440,22 @@ module npu_slot #(
     if (wr_resume && state_q == SStopped && stop_q != 3'(STATE_FAULT)) begin
       state_q <= SIdle;
       drain_q <= 1'b0;
+      fold_q  <= 1'b0;
     end
+    if (wr_resume && ((state_q == SStopped && stop_q != 3'(STATE_FAULT))
+                      || (head_q == tail_q && (state_q == SIdle || (state_q == SStopping && stop_q == 3'(STATE_IDLE))))))
+      from_q <= reg_wdata_i[RESUME_CONTEXT_LSB];
     if (kill_now || fault_now) begin
-      state_q <= SStopping;
-      stop_q  <= kill_now ? 3'(STATE_KILLED) : 3'(STATE_FAULT);
+      from_q     <= 1'b0;
+      save_due_q <= 1'b0;
+      state_q    <= SStopping;
+      stop_q     <= kill_now ? 3'(STATE_KILLED) : 3'(STATE_FAULT);
     end
     if (fault_now && !kill_now) begin
       fault_kind_q <= late_now ? late_kind_q : mmu_now ? mmu_kind : denied ? 4'(FAULT_CHANNEL)
-                                : dec_fault ? dec_kind : 4'(FAULT_FIELD);
+                                : dec_fault ? dec_kind : from_fault ? 4'(FAULT_CONTEXT) : 4'(FAULT_FIELD);
       fault_addr_q <= late_now ? late_va_q : mmu_now ? mmu_va : denied ? '1 : dec_fault ? dec_addr
-                                : stray ? 32'd3 : stuck ? 32'd15 : 32'd13;
+                                : from_fault ? {save_q, 6'd0} : stray ? 32'd3 : stuck ? 32'd15 : 32'd13;
       fault_desc_q <= head_q;
     end
     if (kill) begin
@@ -396,6 +469,9 @@ module npu_slot #(
       tail_q       <= '0;
       fault_kind_q <= 4'(FAULT_NONE);
       drain_q      <= 1'b0;
+      fold_q       <= 1'b0;
+      from_q       <= 1'b0;
+      save_due_q   <= 1'b0;
       state_q      <= SStopping;
       stop_q       <= 3'(STATE_IDLE);
     end
@@ -408,6 +484,10 @@ module npu_slot #(
       state_q          <= SIdle;
       stop_q           <= '0;
       drain_q          <= 1'b0;
+      fold_q           <= 1'b0;
+      from_q           <= 1'b0;
+      save_due_q       <= 1'b0;
+      save_q           <= '0;
       timing_q         <= 1'b0;
       head_q           <= '0;
       tail_q           <= '0;
@@ -471,7 +551,7 @@ module npu_slot #(
   always_comb begin
     unique case (state_q)
       SIdle:     state_code = head_q == tail_q ? 4'(STATE_IDLE) : 4'(STATE_RUN);
-      SStopping: state_code = 4'(STATE_STOPPING);
+      SStopping, SSave: state_code = 4'(STATE_STOPPING);
       SStopped:  state_code = 4'(stop_q);
       default:   state_code = 4'(STATE_RUN);
     endcase
@@ -491,6 +571,7 @@ module npu_slot #(
         SLOT_FAULT_KIND_OFF:     reg_rdata_o = 32'(fault_kind_q);
         SLOT_FAULT_ADDR_OFF:     reg_rdata_o = fault_addr_q;
         SLOT_FAULT_DESC_OFF:     reg_rdata_o = fault_desc_q;
+        SLOT_SAVE_OFF:           reg_rdata_o = {save_q, 6'd0};
         default:                 reg_rdata_o = '0;
       endcase
   end

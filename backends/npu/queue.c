@@ -10,8 +10,10 @@
  * ring follows as it empties: long commands carry progress marks (a SIGNAL that only
  * interrupts).
  *
- * Whenever the slot stops (KILL, DRAIN, fault), the ring is begun anew: what has not
- * ended is written again, from where it may go on.
+ * Whenever the slot stops (KILL, FOLD, DRAIN, fault), the ring is begun anew: what has
+ * not ended is written again, from where it may go on.  A FOLD may stop inside a
+ * descriptor: then that is the first of the new ring and goes on from the context in the
+ * fence page.
  */
 #include "internal.h"
 
@@ -22,6 +24,8 @@
 
 #define FENCE_MARK    8u  /* where progress marks write */
 #define FENCE_TIMES   64u /* start and end of each command of the pool */
+#define FENCE_SAVE    (FENCE_TIMES + NPU_COMMANDS * 16) /* the slot's save area */
+#define FENCE_BYTES   (FENCE_SAVE + 64)
 #define PIECE_BYTES   32768u
 #define FIELD_BYTES   65535u
 #define SETTLE_CYCLES 64u
@@ -62,8 +66,8 @@ int npu_ring_open(struct npu_partition *part)
 	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, part->desc.color_mask, false, false,
 		       &part->ring);
 	if (!rc)
-		rc = npu_alloc(part, FENCE_TIMES + NPU_COMMANDS * 16,
-			       part->desc.color_mask, true, false, &part->fence);
+		rc = npu_alloc(part, FENCE_BYTES, part->desc.color_mask, true, false,
+			       &part->fence);
 	if (rc) {
 		npu_free(part->ring);
 		part->ring = NULL;
@@ -365,10 +369,14 @@ static void look_at_head(struct npu_partition *part)
 		count_bytes(part, &last->event);
 }
 
-/* The ring begins anew; commands go on from .base. */
-static void restart(struct npu_partition *part)
+/* The ring begins anew; commands go on from .base, inside: the first inside its
+ * descriptor there. */
+static void restart(struct npu_partition *part, bool inside)
 {
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
+	if (inside)
+		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RESUME),
+			  NPU_REG_BITS(RESUME_CONTEXT, 1));
 	part->head = 0;
 	part->tail = 0;
 	part->ring_empty = true;
@@ -397,6 +405,8 @@ static const char *fault_name(uint32_t kind)
 		return "foreign channel, address";
 	case NPU_FAULT_NO_UNITS:
 		return "no units";
+	case NPU_FAULT_CONTEXT:
+		return "no context of it at";
 	default:
 		return "unknown fault";
 	}
@@ -482,10 +492,16 @@ static void fail_first(struct npu_partition *part, const char *text)
 
 static void request_stop(struct npu_partition *part, uint32_t mode)
 {
-	/* A drain under way can still become a kill. */
+	/* What is recorded is how long a descriptor takes in one go. */
+	if (mode == NPU_PREEMPT_FOLD && part->dev->durations)
+		mode = NPU_PREEMPT_DRAIN;
+	/* A fold under way can still become a kill. */
 	if (part->stopping == mode || part->stopping == NPU_PREEMPT_KILL)
 		return;
 	part->stopping = mode;
+	if (mode == NPU_PREEMPT_FOLD)
+		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
+			  part->fence->va + FENCE_SAVE);
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), mode);
 }
 
@@ -508,7 +524,8 @@ static void finish_move(struct npu_partition *part)
 }
 
 /* Where the command that was running goes on: after a drain, and where only fences are
- * left, at the next entry; after a kill from its beginning, if it may be run again. */
+ * left, at the next entry; after a fold there, too, or inside that entry; after a kill
+ * from its beginning, if it may be run again. */
 static void set_base(struct npu_command *c, uint32_t progress, bool killed)
 {
 	uint32_t index;
@@ -523,7 +540,7 @@ static void set_base(struct npu_command *c, uint32_t progress, bool killed)
 /* The slot has let go.  What is left goes on in a new ring. */
 static void on_stopped(struct npu_partition *part, uint32_t state)
 {
-	struct npu_command *c;
+	struct npu_command *c, *ran = first_open(part);
 
 	if (part->stopping)
 		part->preempt_cycles =
@@ -544,7 +561,7 @@ static void on_stopped(struct npu_partition *part, uint32_t state)
 		set_base(c, completed(part, c), state == NPU_STATE_KILLED);
 	if (part->moving)
 		finish_move(part);
-	restart(part);
+	restart(part, state == NPU_STATE_FOLDED && c && c == ran);
 }
 
 /* After an interrupt of this slot. */
@@ -559,7 +576,7 @@ static void look_at_slot(struct npu_partition *part)
 			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, STATUS)),
 			STATUS_STATE);
 		if (state == NPU_STATE_FAULT || state == NPU_STATE_DRAINED ||
-		    state == NPU_STATE_KILLED) {
+		    state == NPU_STATE_FOLDED || state == NPU_STATE_KILLED) {
 			on_stopped(part, state);
 			return;
 		}
@@ -676,7 +693,7 @@ static void find_lost(struct npu_device *dev)
 		if (!first_open(part))
 			continue;
 		fail_first(part, "the machine stopped without finishing the command");
-		restart(part);
+		restart(part, false);
 	}
 }
 
@@ -886,7 +903,7 @@ int npu_queue_destroy(void *device, void *queue)
 }
 
 /* Drops the queue's commands.  Those in the ring need the slot to stop: at once when what
- * runs is this queue's or may be run again, else after the descriptor that runs. */
+ * runs is this queue's or may be run again, else where that can go on. */
 static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 {
 	struct npu_command *running;
@@ -909,7 +926,7 @@ static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 	if (running->queue == q || (running->cmd.flags & HAL_CMD_REPLAYABLE))
 		request_stop(part, NPU_PREEMPT_KILL);
 	else
-		request_stop(part, NPU_PREEMPT_DRAIN);
+		request_stop(part, NPU_PREEMPT_FOLD);
 }
 
 int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
@@ -966,7 +983,7 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	npu_lock(device);
 	part->dev->owed++;
 	if (first_open(part) || part->stopping)
-		request_stop(part, NPU_PREEMPT_DRAIN);
+		request_stop(part, NPU_PREEMPT_FOLD);
 	else
 		finish_move(part);
 	npu_unlock(device);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "hash.h"
+#include "npu_golden.h"
 #include "npu_map.h"
 #include "npu_model.h"
 #include "npu_regs.h"
@@ -33,11 +34,12 @@
 #define TAG_STORE 0x100u
 #define TAG_DESC  0x180u
 #define TAG_WAIT  0x181u
+#define TAG_FROM  0x182u
 #define TAG_WALK  0x1C0u
 
 struct request {
 	bool v, we, walk;
-	bool fence; /* a write whose data count: SIGNAL, TIMESTAMP */
+	bool fence; /* a write whose data count: SIGNAL, TIMESTAMP, a context */
 	uint8_t channel, beats, len, slot;
 	uint16_t tag;
 	uint32_t lline; /* channel-local line */
@@ -159,7 +161,10 @@ struct fetch {
 
 struct conv_op {
 	bool out32, noparam, block, group, pair;
-	uint32_t addr_a, addr_b, addr_p, addr_d, lda, ldb, ldd, row_bytes;
+	struct npu_progress at;  /* it begins there; .t 0: at its beginning */
+	uint32_t row;            /* first input row that is loaded */
+	uint32_t addr_a, addr_m; /* of that; of output row at.m */
+	uint32_t addr_b, addr_p, lda, ldb, ldd, row_bytes;
 	uint32_t m, h, n, k, kcin, last_group, w, ow, kw, pl, sx, sy, dx, dy;
 	uint32_t sps, step_x, step_y, kstep_x, kstep_y, depth;
 };
@@ -354,7 +359,11 @@ enum state {
 	S_WAIT_PAUSE,
 	S_DONE,
 	S_STOPPING,
-	S_STOPPED
+	S_STOPPED,
+	S_FROM_ASK,
+	S_FROM_RSP,
+	S_FROM_WORK,
+	S_SAVE
 };
 
 struct range {
@@ -397,12 +406,18 @@ struct slot {
 	struct npu_rect rect;
 	/* of its own page */
 	uint32_t ring_base, ring_log2, head, tail, preempt_cycles;
-	uint32_t fault_kind, fault_addr, fault_desc;
+	uint32_t fault_kind, fault_addr, fault_desc, save;
 	enum state state;
 	uint32_t stop;
-	bool drain, timing;
+	bool drain, fold, timing;
+	bool from_save; /* the descriptor at HEAD goes on from the context there */
+	bool from_ok, save_due;
+	uint32_t from_left;       /* cycles until it is known where that is */
+	struct npu_progress from; /* as read */
 	uint32_t desc[16], next[16];
-	uint32_t run[4][16]; /* operations of the array, by number */
+	/* operations of the array, by number, and where they began */
+	uint32_t run[4][16];
+	struct npu_progress run_from[4];
 	uint32_t op, next_kind, next_word, bad_kind, bad_word;
 	bool next_v, next_ask, next_sent;
 	bool late_v, late_desc;
@@ -411,7 +426,8 @@ struct slot {
 	bool q_sent, wait_ok;
 	bool st_v, st_fence;
 	uint32_t st_va, st_len;
-	uint64_t fence;    /* what SIGNAL or TIMESTAMP stores */
+	/* what SIGNAL or TIMESTAMP stores, or FOLD */
+	uint32_t fence[NPU_CONTEXT_WORDS];
 	uint32_t line[16]; /* of a descriptor that was read */
 	uint64_t waited;   /* what WAIT has read */
 	bool irq_signal, irq_fault, irq_quiet;
@@ -486,7 +502,7 @@ void fetch_step(struct fetch *f, const struct response *rsp, const struct piece 
 
 /* fast_conv.c */
 void conv_start(struct conv *v, const uint32_t desc[16], struct npu_rect rect,
-		bool behind);
+		bool behind, const struct npu_progress *from);
 void conv_comb(struct npu_model *m, struct slot *s);
 void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
 	       bool stored, bool retire);
@@ -498,6 +514,9 @@ void conv_advance(struct slot *s, uint32_t rows);
 void conv_kill(struct conv *v);
 bool conv_quiet(const struct npu_model *m, const struct conv *v);
 bool conv_ready(const struct slot *s);
+/* No tile begins, and the oldest operation's that have begun are stored: all up to *at.
+ */
+bool conv_halted(const struct slot *s, struct npu_progress *at);
 static inline bool conv_busy(const struct conv *v)
 {
 	return v->in != v->head;
@@ -552,5 +571,7 @@ bool space_peek(const struct npu_model *m, const struct slot *s, uint32_t va, vo
 		uint32_t bytes);
 /* The descriptor takes effect. */
 void retire_effect(struct npu_model *m, struct slot *s);
+/* The array's oldest operation does, up to there. */
+void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress *to);
 
 #endif

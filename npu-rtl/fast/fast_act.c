@@ -21,7 +21,7 @@ static void begin(struct conv *v, const struct act *was, bool used, bool old_use
 	struct act *a = &v->act;
 
 	v->base[v->rows_n & 1u] = was->top;
-	a->act = op->h != 0;
+	a->act = op->h != op->row;
 	a->rva = op->addr_a;
 	a->va = op->addr_a;
 	a->end = op->addr_a + op->row_bytes - 1;
@@ -30,7 +30,8 @@ static void begin(struct conv *v, const struct act *was, bool used, bool old_use
 	a->old = (old_used ? 0 : was->old) +
 		 (used ? 0 : was->occupied + now->row_bytes + 128);
 	a->last_v = false;
-	a->row = a->done = a->lo = a->occupied = 0;
+	a->row = a->done = a->lo = op->row;
+	a->occupied = 0;
 }
 
 /* granted: the line asked for is; lo: oldest row still needed; start: the next operation

@@ -14,15 +14,37 @@ static bool same(uint32_t seq, uint32_t number)
 
 /* ---- npu_conv_decode ---------------------------------------------------------------------- */
 
-void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool behind)
+/* npu_conv_from: its first window, and the input row that it begins at. */
+static int64_t first_row(const struct conv_op *o, uint32_t pt)
+{
+	int64_t iy = (int64_t)(o->at.m / o->ow) * o->sy - pt;
+
+	return iy < (int64_t)o->h ? iy : (int64_t)o->h;
+}
+
+static struct window first_window(const struct conv_op *o, int64_t iy, uint32_t pix)
+{
+	uint32_t ox = o->at.m % o->ow;
+	uint32_t ix = ox * o->sx < o->w + o->pl ? ox * o->sx : o->w + o->pl;
+	struct window w = {
+		.ox = ox, .iy = (int32_t)iy, .ix = (int32_t)ix - (int32_t)o->pl};
+
+	w.row = (o->addr_a & 63u) - (uint32_t)(o->row - iy) * o->sps - o->pl * pix;
+	w.ad = w.row + ox * o->step_x;
+	return w;
+}
+
+void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool behind,
+		const struct npu_progress *from)
 {
 	bool gemm = NPU_GET(d, OPCODE) == NPU_OP_GEMM;
 	uint32_t pix = gemm ? 0 : NPU_GET(d, PIX), cin = NPU_GET(d, CIN);
 	uint32_t kh = gemm ? 1 : NPU_GET(d, KH), pt = gemm ? 0 : NPU_GET(d, PT), most;
 	struct conv_op *o = &v->op[v->in & 1u];
-	struct window *w = &v->origin[v->in & 1u];
+	int64_t iy;
 
 	*o = (struct conv_op){
+		.at = *from,
 		.out32 = NPU_GET(d, F_OUT32),
 		.noparam = NPU_GET(d, F_NOPARAM),
 		.block = NPU_GET(d, F_BLOCK),
@@ -30,7 +52,6 @@ void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool
 		.addr_a = NPU_GET(d, ADDR_A),
 		.addr_b = NPU_GET(d, ADDR_B),
 		.addr_p = NPU_GET(d, ADDR_P),
-		.addr_d = NPU_GET(d, ADDR_D),
 		.lda = NPU_GET(d, LDA),
 		.ldb = NPU_GET(d, LDB),
 		.ldd = NPU_GET(d, LDD),
@@ -56,11 +77,16 @@ void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool
 	o->kstep_x = o->dx * pix;
 	o->kstep_y = o->dy * o->sps;
 	o->pair = !o->out32 && rect.cols <= 16 && o->k <= 2 * rect.rows;
-	most = npu_panel_most(o->out32, o->k, rect.rows, rect.cols);
+	if (!o->at.t)
+		o->at.half = o->pair;
+	o->pair = o->pair && (o->at.half || NPU_GET(d, PANEL) <= NPU_DEPTH_PAIR);
+	most = npu_panel_kept(o->out32, o->at.half);
 	o->depth = NPU_GET(d, PANEL) > most ? most : NPU_GET(d, PANEL);
-	*w = (struct window){.iy = -(int32_t)pt, .ix = -(int32_t)o->pl};
-	w->row = (o->addr_a & 63u) - pt * o->sps - o->pl * pix;
-	w->ad = w->row;
+	iy = first_row(o, pt);
+	o->row = iy < 0 ? 0 : (uint32_t)iy;
+	o->addr_a += o->row * o->lda;
+	o->addr_m = NPU_GET(d, ADDR_D) + o->at.m * o->ldd;
+	v->origin[v->in & 1u] = first_window(o, iy, pix);
 	v->behind[v->in & 1u] = behind;
 	v->in++;
 }
@@ -102,9 +128,11 @@ static void folds_begin(struct conv *v, struct npu_rect rect)
 	struct folds *f = &v->folds;
 
 	f->v = true;
-	f->m0 = f->n0 = f->k0 = 0;
-	f->t = npu_panel_next(o->m, o->depth, 0);
-	f->row = o->addr_d;
+	f->m0 = o->at.m;
+	f->n0 = o->at.n;
+	f->k0 = 0;
+	f->t = o->at.t ? o->at.t : npu_panel_next(o->m, o->depth, 0);
+	f->row = o->addr_m;
 	f->new_panel = false;
 	f->new_op = true;
 	f->odd = false;
@@ -181,9 +209,11 @@ static void weights_begin(struct conv *v)
 
 	w->v = true;
 	w->rows = o->noparam;
-	w->m0 = w->n0 = w->k = w->j = 0;
-	w->t = npu_panel_next(o->m, o->depth, 0);
-	w->va = o->noparam ? o->addr_b : o->addr_p;
+	w->m0 = o->at.m;
+	w->n0 = o->at.n;
+	w->k = w->j = 0;
+	w->t = o->at.t ? o->at.t : npu_panel_next(o->m, o->depth, 0);
+	w->va = o->noparam ? weights_at(o, w->n0) : o->addr_p + w->n0 * 16;
 }
 
 /* The last weight row of a tile has been asked for. */
@@ -388,6 +418,22 @@ bool conv_ready(const struct slot *s)
 	return v->in - v->computed_n < 2 && v->in - v->head < 3;
 }
 
+/* The next fold is the first of a tile, or of two stored together. */
+static bool between(const struct folds *f)
+{
+	return f->v && !f->k0 && !f->odd;
+}
+
+bool conv_halted(const struct slot *s, struct npu_progress *at)
+{
+	const struct conv *v = &s->conv;
+	const struct folds *f = &v->folds;
+
+	*at = (struct npu_progress){f->m0, f->t, f->n0, v->op[v->folds_n & 1u].at.half};
+	return s->fold && between(f) && v->folds_n == v->head && !v->out.live &&
+	       !v->out.st_v;
+}
+
 bool conv_pops(const struct conv *v)
 {
 	return v->param_take || v->weights_take;
@@ -433,7 +479,7 @@ static void find_lo(struct conv *v)
 	int32_t iy = !s->v && new_panel ? s->window.iy : s->panel.iy;
 
 	v->lo = iy < 0 || !v->taken || !same((s->fold.seq + 1) & 3u, v->rows_n)
-			? 0
+			? v->op[(v->rows_n - 1) & 1u].row
 			: (uint32_t)iy;
 }
 
@@ -485,7 +531,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	act_comb(v, &v->op[(v->rows_n - 1) & 1u]);
 	find_lo(v);
 	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
-	held = full;
+	held = full || (s->fold && between(&v->folds));
 	if (s->serial && v->folds.v) {
 		bool settled = !a->count && (!a->act || (!v->a_fits && a->lo == v->lo));
 

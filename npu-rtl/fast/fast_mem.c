@@ -227,8 +227,8 @@ static void effect(struct npu_model *m, const struct request *q)
 
 	if (q->we) {
 		if (q->fence)
-			memory_write(m, q->pa, &s->fence, 8);
-	} else if (q->tag == TAG_DESC) {
+			memory_write(m, q->pa, s->fence, q->len);
+	} else if (q->tag == TAG_DESC || q->tag == TAG_FROM) {
 		memory_read(m, q->pa & ~63u, s->line, 64);
 	} else if (q->tag == TAG_WAIT) {
 		memory_read(m, q->pa, &s->waited, 8);

@@ -5,13 +5,15 @@
 
 #include <string.h>
 
-#include "npu_golden.h"
+#define FROM_CYCLES 20u /* npu_conv_from divides a bit a cycle */
 
 /* What a cycle finds out before anything of it changes. */
 struct now {
 	bool array, vec, conv_on, vec_on;
 	bool wr_ring, wr_preempt, wr_resume;
 	bool kill_now, fault_now, denied, mmu_now, late_now, dec_fault, flush, kill;
+	bool fold_stop, from_done, from_work, from_fault;
+	struct npu_progress at; /* fold_stop: what is stored */
 	bool retire, next_v, ahead_start, conv_start, vec_start;
 	uint32_t count; /* operations of the array under way */
 	/* memory */
@@ -50,9 +52,19 @@ bool slot_idle(const struct slot *s)
 	       !s->pending && !s->mmu.ask_v && !s->mmu.req.v;
 }
 
+static bool is_from(enum state state)
+{
+	return state == S_FROM_ASK || state == S_FROM_RSP || state == S_FROM_WORK;
+}
+
 bool slot_quiet(const struct npu_model *m, const struct slot *s)
 {
-	return conv_quiet(m, &s->conv) && !conv_busy(&s->conv);
+	return conv_quiet(m, &s->conv) && !conv_busy(&s->conv) && !is_from(s->state);
+}
+
+static bool at_port(const struct slot *s)
+{
+	return s->mmu.ask_v || s->mmu.req.v;
 }
 
 /* ---- what stops it ------------------------------------------------------------------------ */
@@ -78,24 +90,29 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 		n->late_now =
 			s->late_desc ? s->state == S_FETCH
 				     : s->state == S_RUN && s->late_seq == (v->head & 3u);
+	n->from_done = s->state == S_FROM_RSP && !s->pending && !at_port(s);
+	n->from_fault = n->from_done && !s->from_ok;
 	n->fault_now = n->mmu_now || n->late_now || n->dec_fault || n->denied ||
-		       (n->conv_on && conv_busy(v) && v->stuck) ||
+		       n->from_fault || (n->conv_on && conv_busy(v) && v->stuck) ||
 		       (v->stray && v->stray_seq == (v->head & 3u)) ||
 		       (n->vec_on && s->vec.empty);
 	n->retire = s->state == S_DONE && n->array;
-	n->flush = n->retire && s->drain && n->count > 1;
+	n->fold_stop = s->state == S_RUN && n->array && conv_halted(s, &n->at) &&
+		       !s->st_v && !s->stores;
+	n->flush = (n->retire && s->drain && n->count > 1) || n->fold_stop;
 	n->kill = n->kill_now || n->fault_now || n->wr_ring || n->flush;
 }
 
 static void find_start(struct slot *s, struct now *n)
 {
-	bool takes = s->state == S_DECODE && !n->dec_fault;
+	bool takes = s->state == S_DECODE && !n->dec_fault && !s->from_save;
 
 	n->next_v = s->next_v && s->state == S_RUN && n->array;
 	n->ahead_start = n->next_v && ahead_known(&s->ahead, n->next_v) &&
 			 !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
 			 !s->bad_kind && !s->drain && !s->late_v && !n->kill;
-	n->conv_start = (takes && n->array) || n->ahead_start;
+	n->from_work = s->state == S_FROM_WORK && !s->from_left;
+	n->conv_start = (takes && n->array) || n->from_work || n->ahead_start;
 	n->vec_start = takes && n->vec;
 }
 
@@ -132,6 +149,8 @@ static void ask_of(const struct slot *s, int client, bool desc_ask, uint32_t st_
 	else if (desc_ask)
 		*ask = (struct ask){
 			.va = s->ring_base + entry * 64, .len = 64, .tag = TAG_DESC};
+	else if (s->state == S_FROM_ASK)
+		*ask = (struct ask){.va = s->save, .len = 32, .tag = TAG_FROM};
 	else
 		*ask = (struct ask){
 			.va = NPU_GET(s->desc, ADDR_A) & ~7u, .len = 8, .tag = TAG_WAIT};
@@ -156,7 +175,9 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 		asks |= (uint32_t)ask_fetch(s, n, &fetch) << FETCH;
 		asks |= (uint32_t)(n->conv_on && v->a_req) << ACT;
 		asks |= (uint32_t)s->st_v << STORE;
-		asks |= (uint32_t)(desc_ask || s->state == S_WAIT_ASK) << SEQ;
+		asks |= (uint32_t)(desc_ask || s->state == S_WAIT_ASK ||
+				   s->state == S_FROM_ASK)
+			<< SEQ;
 		if (n->conv_on) {
 			urgent |=
 				(uint32_t)(conv_busy(v) &&
@@ -185,7 +206,7 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 	n->stored_conv = n->st_free && v->out.st_v;
 	n->stored_vec = n->st_free && !v->out.st_v && n->vec_on && s->vec.waiting;
 	n->stored_fence = n->st_free && !v->out.st_v && !n->stored_vec &&
-			  s->state == S_WRITE && !s->q_sent;
+			  (s->state == S_WRITE || s->state == S_SAVE) && !s->q_sent;
 }
 
 /* ---- stores: from either unit or the sequencer, cut at line ends ------------------------------ */
@@ -206,16 +227,21 @@ static void store_step(const struct npu_model *m, struct slot *s, const struct n
 		s->st_fence = false;
 		s->st_v = true;
 	} else if (n->stored_fence) {
-		s->st_va = NPU_GET(s->desc, ADDR_D);
-		s->st_len = 8;
+		bool stamp = s->op == NPU_OP_TIMESTAMP, save = s->state == S_SAVE;
+
+		s->st_va = save ? s->save : NPU_GET(s->desc, ADDR_D);
+		s->st_len = save ? NPU_CONTEXT_WORDS * 4 : 8;
 		s->st_fence = true;
 		s->st_v = true;
-		s->fence = s->op == NPU_OP_TIMESTAMP
-				   ? m->cycle
-				   : (uint64_t)NPU_GET(s->desc, SVALUE_HI) << 32 |
-					     NPU_GET(s->desc, SVALUE_LO);
+		if (!save) {
+			s->fence[0] =
+				stamp ? (uint32_t)m->cycle : NPU_GET(s->desc, SVALUE_LO);
+			s->fence[1] = stamp ? (uint32_t)(m->cycle >> 32)
+					    : NPU_GET(s->desc, SVALUE_HI);
+		}
 	}
-	s->q_sent = s->state == S_WRITE && (s->q_sent || n->stored_fence);
+	s->q_sent = (s->state == S_WRITE || s->state == S_SAVE) &&
+		    (s->q_sent || n->stored_fence);
 	if (n->kill)
 		s->st_v = false;
 }
@@ -249,6 +275,9 @@ static void desc_comes(struct slot *s)
 		s->next_kind = npu_golden_check(s->next, &s->next_word);
 		s->next_v = true;
 		s->next_ask = false;
+	} else if (s->rsp.tag == TAG_FROM) {
+		s->from_ok = !npu_golden_context(s->desc, s->line, &s->from);
+		s->from_left = FROM_CYCLES;
 	} else {
 		s->wait_ok = s->waited >= ((uint64_t)NPU_GET(s->desc, SVALUE_HI) << 32 |
 					   NPU_GET(s->desc, SVALUE_LO));
@@ -258,7 +287,19 @@ static void desc_comes(struct slot *s)
 static void stop_drained(struct slot *s)
 {
 	s->state = S_STOPPING;
-	s->stop = NPU_STATE_DRAINED;
+	s->stop = s->from_save ? NPU_STATE_FOLDED : NPU_STATE_DRAINED;
+}
+
+/* Inside the array's operation, if some of its outputs are stored. */
+static void stop_folded(struct npu_model *m, struct slot *s, const struct now *n)
+{
+	s->state = S_STOPPING;
+	s->save_due = n->at.m || n->at.n;
+	s->stop = s->save_due ? NPU_STATE_FOLDED : NPU_STATE_DRAINED;
+	if (!s->save_due)
+		return;
+	fold_effect(m, s, &n->at);
+	npu_golden_save(s->run[s->conv.head & 3u], &n->at, s->fence);
 }
 
 /* After SDecode. */
@@ -292,9 +333,12 @@ static void done(struct npu_model *m, struct slot *s, const struct now *n, bool 
 		stop_drained(s);
 }
 
-static void run_step(struct slot *s, const struct now *n, const struct slot_was *was)
+static void run_step(struct npu_model *m, struct slot *s, const struct now *n,
+		     const struct slot_was *was)
 {
-	if (was->st_v)
+	if (n->fold_stop)
+		stop_folded(m, s, n);
+	if (n->fold_stop || was->st_v)
 		return;
 	if (!n->array) {
 		if (!vec_busy(&s->vec))
@@ -302,11 +346,6 @@ static void run_step(struct slot *s, const struct now *n, const struct slot_was 
 	} else if (s->conv.out.end && !was->stores) {
 		s->state = n->count > 1 || n->ahead_start ? S_DONE : S_FLUSH;
 	}
-}
-
-static bool at_port(const struct slot *s)
-{
-	return s->mmu.ask_v || s->mmu.req.v;
 }
 
 static bool settled(const struct slot *s, const struct now *n, const struct slot_was *was)
@@ -317,10 +356,27 @@ static bool settled(const struct slot *s, const struct now *n, const struct slot
 	       !was->st_v && !at_port(s) && !was->pending && !was->next_ask;
 }
 
+static void from_step(struct slot *s, const struct now *n)
+{
+	if (s->state == S_FROM_ASK && n->client == SEQ && !n->granted_desc) {
+		s->state = S_FROM_RSP;
+	} else if (n->from_done) {
+		s->state = S_FROM_WORK;
+	} else if (n->from_work) {
+		s->state = S_RUN;
+		s->from_save = false;
+	}
+}
+
 static void stopping_step(struct slot *s, const struct slot_was *was)
 {
 	if (was->pending || at_port(s))
 		return;
+	if (s->save_due) {
+		s->save_due = false;
+		s->state = S_SAVE;
+		return;
+	}
 	s->state = S_STOPPED;
 	if (s->stop == NPU_STATE_FAULT)
 		s->irq_fault = true;
@@ -349,10 +405,21 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		}
 		break;
 	case S_DECODE:
-		s->state = begun(s);
+		s->state = s->from_save ? S_FROM_ASK : begun(s);
+		break;
+	case S_FROM_ASK:
+	case S_FROM_RSP:
+	case S_FROM_WORK:
+		from_step(s, n);
 		break;
 	case S_RUN:
-		run_step(s, n, was);
+		run_step(m, s, n, was);
+		break;
+	case S_SAVE:
+		if (was->q_sent && !was->st_v && !was->stores) {
+			s->state = S_STOPPED;
+			s->irq_quiet = true;
+		}
 		break;
 	case S_WRITE:
 		if (was->q_sent && !was->st_v)
@@ -406,6 +473,9 @@ static void fault_step(struct slot *s, const struct now *n)
 	} else if (n->dec_fault) {
 		s->fault_kind = s->bad_kind ? s->bad_kind : NPU_FAULT_NO_UNITS;
 		s->fault_addr = s->bad_word;
+	} else if (n->from_fault) {
+		s->fault_kind = NPU_FAULT_CONTEXT;
+		s->fault_addr = s->save;
 	} else {
 		s->fault_kind = NPU_FAULT_FIELD;
 		s->fault_addr = v->stray && v->stray_seq == (v->head & 3u)
@@ -424,6 +494,8 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->tail = a->value;
 	if (a->v && a->offset == NPU_SLOT_RING_LOG2_OFF)
 		s->ring_log2 = a->value & 15u;
+	if (a->v && a->offset == NPU_SLOT_SAVE_OFF)
+		s->save = a->value & ~63u;
 	if (n->wr_preempt && was->state != S_STOPPED) {
 		s->timing = true;
 		s->preempt_cycles = 0;
@@ -434,13 +506,22 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		    (!s->drain || was->state == S_STOPPING || was->state == S_STOPPED))
 			s->timing = false;
 	}
-	if (n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_DRAIN)
+	if (n->wr_preempt &&
+	    ((a->value & 7u) == NPU_PREEMPT_DRAIN || (a->value & 7u) == NPU_PREEMPT_FOLD))
 		s->drain = true;
+	if (n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_FOLD)
+		s->fold = true;
 	if (n->wr_resume && was->state == S_STOPPED && s->stop != NPU_STATE_FAULT) {
 		s->state = S_IDLE;
-		s->drain = false;
+		s->drain = s->fold = false;
+		s->from_save = NPU_REG_GET(a->value, RESUME_CONTEXT);
 	}
+	if (n->wr_resume && s->head == s->tail &&
+	    (was->state == S_IDLE ||
+	     (was->state == S_STOPPING && was->stop == NPU_STATE_IDLE)))
+		s->from_save = NPU_REG_GET(a->value, RESUME_CONTEXT);
 	if (n->kill_now || n->fault_now) {
+		s->from_save = s->save_due = false;
 		s->state = S_STOPPING;
 		s->stop = n->kill_now ? NPU_STATE_KILLED : NPU_STATE_FAULT;
 	}
@@ -452,7 +533,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->ring_base = a->value;
 		s->head = s->tail = 0;
 		s->fault_kind = NPU_FAULT_NONE;
-		s->drain = false;
+		s->drain = s->fold = s->from_save = s->save_due = false;
 		s->state = S_STOPPING;
 		s->stop = NPU_STATE_IDLE;
 	} else if (was->state == S_STOPPING && was->stop == NPU_STATE_IDLE &&
@@ -518,7 +599,7 @@ uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t off
 	case NPU_SLOT_STATUS_OFF:
 		if (s->state == S_IDLE && s->head == s->tail)
 			code = NPU_STATE_IDLE;
-		if (s->state == S_STOPPING)
+		if (s->state == S_STOPPING || s->state == S_SAVE)
 			code = NPU_STATE_STOPPING;
 		if (s->state == S_STOPPED)
 			code = s->stop;
@@ -537,6 +618,8 @@ uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t off
 		return s->fault_addr;
 	case NPU_SLOT_FAULT_DESC_OFF:
 		return s->fault_desc;
+	case NPU_SLOT_SAVE_OFF:
+		return s->save;
 	default:
 		return 0;
 	}
@@ -561,10 +644,13 @@ static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
 	if (n->vec_start && !n->kill)
 		s->vec.start = true;
 	if (n->conv_start) {
+		static const struct npu_progress none;
 		const uint32_t *d = n->ahead_start ? s->next : s->desc;
+		struct npu_progress *from = &s->run_from[s->conv.in & 3u];
 
 		memcpy(s->run[s->conv.in & 3u], d, 64);
-		conv_start(&s->conv, d, s->rect, n->ahead_start && s->ahead.behind);
+		*from = n->from_work ? s->from : none;
+		conv_start(&s->conv, d, s->rect, n->ahead_start && s->ahead.behind, from);
 	}
 	if (n->kill) {
 		conv_kill(&s->conv);
@@ -579,6 +665,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 		     (s->state == S_RUN && s->head + next_off(s) != s->tail);
 
 	s->irq_signal = s->irq_fault = s->irq_quiet = false;
+	s->from_left -= s->from_left != 0;
 	s->pending += (uint32_t)s->acc - (uint32_t)s->rsp.v;
 	s->stores += (uint32_t)n->granted_store - (uint32_t)(s->rsp.v && s->rsp.we);
 	if (n->kill || s->state == S_STOPPING || s->state == S_STOPPED)
@@ -593,12 +680,14 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 		s->next_ask = false;
 	if (n->ahead_start)
 		s->next_v = false;
-	if (s->rsp.v && (s->rsp.tag == TAG_DESC || s->rsp.tag == TAG_WAIT) &&
+	if (s->rsp.v &&
+	    (s->rsp.tag == TAG_DESC || s->rsp.tag == TAG_WAIT ||
+	     s->rsp.tag == TAG_FROM) &&
 	    s->state != S_STOPPING)
 		desc_comes(s);
 	state_step(m, s, n, was);
 	if (was->state == S_DECODE)
-		s->wait_ok = false;
+		s->wait_ok = s->from_ok = false;
 	access_step(m, s, n, a, was);
 }
 

@@ -46,20 +46,37 @@ bool space_peek(const struct npu_model *m, const struct slot *s, uint32_t va, vo
 	return npu_space_read(&sp, va, data, bytes, &bad) == 0;
 }
 
-void retire_effect(struct npu_model *m, struct slot *s)
+static void effect(const struct npu_model *m, const struct slot *s, const uint32_t *desc,
+		   const struct npu_progress *from, const struct npu_progress *to)
 {
 	struct npu_space sp = space_of(m, s);
 	struct npu_golden_env env = {.user = &sp,
 				     .read = npu_space_read,
 				     .write = npu_space_write,
 				     .rows = s->rect.rows,
-				     .cols = s->rect.cols};
+				     .cols = s->rect.cols,
+				     .from = from && from->t ? from : NULL,
+				     .to = to};
 	struct npu_golden_result r;
 
+	npu_golden_exec(desc, &env, &r);
+}
+
+void retire_effect(struct npu_model *m, struct slot *s)
+{
+	uint32_t at = s->conv.head & 3u;
+
 	if (s->op == NPU_OP_GEMM || s->op == NPU_OP_CONV)
-		npu_golden_exec(s->run[s->conv.head & 3u], &env, &r);
+		effect(m, s, s->run[at], &s->run_from[at], NULL);
 	else if (s->op == NPU_OP_VEC)
-		npu_golden_exec(s->desc, &env, &r);
+		effect(m, s, s->desc, NULL, NULL);
+}
+
+void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress *to)
+{
+	uint32_t at = s->conv.head & 3u;
+
+	effect(m, s, s->run[at], &s->run_from[at], to);
 }
 
 /* ---- the map -------------------------------------------------------------------------- */

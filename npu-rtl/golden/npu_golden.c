@@ -91,6 +91,11 @@ static uint8_t clamp_to(int32_t x, int32_t min, int32_t max)
 	return (uint8_t)x;
 }
 
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* ---- memory ----------------------------------------------------------------------- */
 
 struct exec {
@@ -329,11 +334,11 @@ static int store_row(struct exec *x, uint32_t m, uint32_t n0, uint32_t nn,
 	return out32 ? store(x, va, sums, nn * 4) : store(x, va, bytes, nn);
 }
 
-/* Output channels n0..n0+nn-1, which all read the same input channels. */
+/* Output channels n0..n0+nn-1, which all read the same input channels, of nm rows. */
 static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
-			uint32_t n0, uint32_t nn, struct block *blk)
+			uint32_t nm, uint32_t n0, uint32_t nn, struct block *blk)
 {
-	uint32_t nm = g->m - m0 < BM ? g->m - m0 : BM, k_all = g->kh * g->kw * g->depth;
+	uint32_t k_all = g->kh * g->kw * g->depth;
 	struct params p;
 
 	memset(blk->acc, 0, sizeof(blk->acc));
@@ -354,11 +359,11 @@ static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
 	return 0;
 }
 
-/* How many output channels from n0 on one block can do; *at: where in a pixel the
- * channels begin that they read. */
-static int columns(struct exec *x, uint32_t n0, uint32_t *nn, uint32_t *at)
+/* How many output channels from n0 on, before end, one block can do; *at: where in a
+ * pixel the channels begin that they read. */
+static int columns(struct exec *x, uint32_t n0, uint32_t end, uint32_t *nn, uint32_t *at)
 {
-	uint32_t all = NPU_GET(x->d, DN), most = all - n0 < BN ? all - n0 : BN, row[4];
+	uint32_t most = end - n0 < BN ? end - n0 : BN, row[4];
 
 	*nn = most;
 	*at = 0;
@@ -376,20 +381,41 @@ static int columns(struct exec *x, uint32_t n0, uint32_t *nn, uint32_t *at)
 	return 0;
 }
 
+/* Columns of row m that are stored, of all n; *end: the first row of which it may be
+ * others. */
+static uint32_t columns_stored(const struct npu_progress *p, uint32_t m, uint32_t n,
+			       uint32_t *end)
+{
+	if (m < p->m) {
+		*end = p->m;
+		return n;
+	}
+	*end = m < p->m + p->t ? p->m + p->t : UINT32_MAX;
+	return m < p->m + p->t ? p->n : 0;
+}
+
 static int exec_matrix(struct exec *x)
 {
+	static const struct npu_progress none, all = {.m = UINT32_MAX};
+	const struct npu_progress *from = x->env->from ? x->env->from : &none;
+	const struct npu_progress *to = x->env->to ? x->env->to : &all;
 	struct geometry g = read_geometry(x->d), part = g;
+	uint32_t first, last, ends[2], nm;
 	struct block blk;
 
-	for (uint32_t m0 = 0; m0 < g.m; m0 += BM)
-		for (uint32_t n0 = 0, nn, at; n0 < NPU_GET(x->d, DN); n0 += nn) {
-			if (columns(x, n0, &nn, &at))
+	for (uint32_t m0 = 0; m0 < g.m; m0 += nm) {
+		first = columns_stored(from, m0, NPU_GET(x->d, DN), &ends[0]);
+		last = columns_stored(to, m0, NPU_GET(x->d, DN), &ends[1]);
+		nm = smaller(smaller(g.m, smaller(ends[0], ends[1])) - m0, BM);
+		for (uint32_t n0 = first, nn, at; n0 < last; n0 += nn) {
+			if (columns(x, n0, last, &nn, &at))
 				return -1;
 			part.a = g.a + at;
-			if (result_block(x, &part, m0, n0, nn, &blk))
+			if (result_block(x, &part, m0, nm, n0, nn, &blk))
 				return -1;
+			x->r->macs += (uint64_t)nm * nn * g.kh * g.kw * g.depth;
 		}
-	x->r->macs = (uint64_t)g.m * NPU_GET(x->d, DN) * g.kh * g.kw * g.depth;
+	}
 	return 0;
 }
 
@@ -675,11 +701,6 @@ static uint32_t is_pool_op(const uint32_t *d)
 	return NPU_GET(d, OPCODE) == NPU_OP_VEC && is_pool(NPU_GET(d, VOP));
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static int is_shift(uint32_t field)
 {
 	return signed8(field) >= -31 && signed8(field) <= 30;
@@ -824,14 +845,21 @@ static int panels_fit(const struct exec *x)
 	uint64_t k = (uint64_t)g.kh * g.kw * g.depth, sps = NPU_GET(x->d, SPS);
 	uint32_t depth =
 		npu_panel_most(NPU_GET(x->d, F_OUT32), k, x->env->rows, x->env->cols);
+	uint32_t m = 0, t = 0;
 
 	if (!g.h || !g.w)
 		return 1;
+	if (x->env->from) {
+		m = x->env->from->m;
+		t = x->env->from->t;
+		depth = npu_panel_kept(NPU_GET(x->d, F_OUT32), x->env->from->half);
+	}
 	depth = smaller(depth, NPU_GET(x->d, PANEL));
-	for (uint32_t m = 0, t = 0; m < g.m; m += t) {
+	if (!t)
+		t = npu_panel_next(g.m, depth, 0);
+	for (; m < g.m; m += t, t = npu_panel_next(g.m - m, depth, t)) {
 		struct npu_rows rows;
 
-		t = npu_panel_next(g.m - m, depth, t);
 		rows = npu_panel_rows(&v, m, t);
 		if (rows.count && (rows.count - 1) * sps + row_bytes > NPU_SPAD_USE)
 			return 0;
@@ -883,6 +911,46 @@ int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
 		break;
 	}
 	return (int)result->fault;
+}
+
+/* ---- contexts --------------------------------------------------------------------- */
+
+void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
+		     uint32_t context[NPU_CONTEXT_WORDS])
+{
+	memset(context, 0, NPU_CONTEXT_WORDS * sizeof(*context));
+	NPU_SET(context, FOLD_M, p->m);
+	NPU_SET(context, FOLD_N, p->n);
+	NPU_SET(context, FOLD_T, p->t);
+	NPU_SET(context, FOLD_HALF, p->half);
+	NPU_SET(context, ADDR_B, NPU_GET(desc, ADDR_B));
+	NPU_SET(context, ADDR_P, NPU_GET(desc, ADDR_P));
+	NPU_SET(context, ADDR_D, NPU_GET(desc, ADDR_D));
+	NPU_SET(context, DM, NPU_GET(desc, DM));
+	NPU_SET(context, DN, NPU_GET(desc, DN));
+}
+
+uint32_t npu_golden_context(const uint32_t desc[16],
+			    const uint32_t context[NPU_CONTEXT_WORDS],
+			    struct npu_progress *p)
+{
+	uint32_t most;
+
+	p->half = NPU_GET(context, FOLD_HALF);
+	most = smaller(npu_panel_kept(NPU_GET(desc, F_OUT32), p->half),
+		       NPU_GET(desc, PANEL));
+	p->m = NPU_GET(context, FOLD_M);
+	p->n = NPU_GET(context, FOLD_N);
+	p->t = NPU_GET(context, FOLD_T);
+	return is_matrix(desc) && NPU_GET(context, ADDR_B) == NPU_GET(desc, ADDR_B) &&
+			       NPU_GET(context, ADDR_P) == NPU_GET(desc, ADDR_P) &&
+			       NPU_GET(context, ADDR_D) == NPU_GET(desc, ADDR_D) &&
+			       NPU_GET(context, DM) == NPU_GET(desc, DM) &&
+			       NPU_GET(context, DN) == NPU_GET(desc, DN) &&
+			       p->n < NPU_GET(desc, DN) && p->t && p->t <= most &&
+			       (uint64_t)p->m + p->t <= NPU_GET(desc, DM)
+		       ? NPU_FAULT_NONE
+		       : NPU_FAULT_CONTEXT;
 }
 
 /* ---- flat memory ------------------------------------------------------------------ */

@@ -37,6 +37,21 @@
 extern "C" {
 #endif
 
+/* Outputs of a GEMM or CONV that are stored: of the rows before m all; of t rows from m
+ * on those of the columns before n.  half: its panels are cut for tiles half as deep. */
+struct npu_progress {
+	uint32_t m, t, n, half;
+};
+
+/* What FOLD leaves in the save area, and what RESUME finds there: 0, or FAULT_CONTEXT if
+ * it is none of the descriptor. */
+#define NPU_CONTEXT_WORDS 8u
+void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
+		     uint32_t context[NPU_CONTEXT_WORDS]);
+uint32_t npu_golden_context(const uint32_t desc[16],
+			    const uint32_t context[NPU_CONTEXT_WORDS],
+			    struct npu_progress *p);
+
 /* Memory as the slot sees it.  read and write return 0 or a FAULT code, with the virtual
  * address of the first byte refused in *bad; a refused access changes nothing. */
 struct npu_golden_env {
@@ -46,6 +61,8 @@ struct npu_golden_env {
 		     uint32_t *bad);
 	uint64_t time;       /* what TIMESTAMP stores */
 	uint32_t rows, cols; /* of the slot's rectangle; 0: none */
+	/* GEMM, CONV: goes on from there, and only so far; NULL: all */
+	const struct npu_progress *from, *to;
 };
 
 struct npu_golden_result {

@@ -45,6 +45,11 @@ struct slot {
 	uint64_t due;     /* it takes effect; NEVER: none is running */
 	uint32_t desc[16];
 	int waiting; /* a WAIT that is not satisfied */
+	uint32_t save;
+	int from_save; /* the descriptor at HEAD goes on from there */
+	/* Where the current one began, and, if it is to stop inside, where. */
+	struct npu_progress from, to;
+	int folds;
 	uint32_t pt_base, pt_count, context, ch_mask, ctrl;
 	struct npu_rect rect;
 	uint32_t staged;
@@ -124,7 +129,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-static uint64_t cost(const struct slot *s, const uint32_t *d)
+static uint64_t whole_cost(const struct slot *s, const uint32_t *d)
 {
 	uint32_t op = NPU_GET(d, OPCODE), vop = NPU_GET(d, VOP);
 	uint64_t elements;
@@ -146,40 +151,95 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 	return FETCH_CYCLES + divide_up(elements * NPU_GET(d, DM), 16);
 }
 
-/* Tells of the folds the machine would have run, spread over the operation's time. */
-static void report_folds(struct npu_model *m, struct slot *s)
+/* Outputs of a GEMM or CONV that are stored at p. */
+static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 {
-	struct shape p = shape_of(s->desc);
-	uint32_t panel = NPU_GET(s->desc, PANEL), t = 0;
-	uint32_t depth = npu_panel_most(NPU_GET(s->desc, F_OUT32), p.k, s->rect.rows,
-					s->rect.cols);
-	uint64_t t0 = s->started;
+	return (uint64_t)p->m * NPU_GET(d, DN) + (uint64_t)p->t * p->n;
+}
+
+/* As much of the whole cost as the outputs from .from up to there are of all. */
+static uint64_t cost_to(const struct slot *s, const uint32_t *d,
+			const struct npu_progress *to)
+{
+	uint64_t all = (uint64_t)NPU_GET(d, DM) * NPU_GET(d, DN);
+
+	if (!matrix(d) || !s->rect.rows || !all)
+		return whole_cost(s, d);
+	return FETCH_CYCLES + (whole_cost(s, d) - FETCH_CYCLES) *
+				      (outputs(d, to) - outputs(d, &s->from)) / all;
+}
+
+static uint64_t cost(const struct slot *s, const uint32_t *d)
+{
+	const struct npu_progress end = {.m = NPU_GET(d, DM)};
+
+	return cost_to(s, d, &end);
+}
+
+/* The tiles of a GEMM or CONV in the order of work. */
+struct tiles {
+	struct npu_progress at; /* the next one begins there */
+	uint32_t m, n, cols, depth;
+};
+
+static struct tiles tiles_of(const struct slot *s)
+{
+	const uint32_t *d = s->desc;
+	uint32_t panel = NPU_GET(d, PANEL);
+	struct tiles w = {.at = s->from,
+			  .m = NPU_GET(d, DM),
+			  .n = NPU_GET(d, DN),
+			  .cols = s->rect.cols};
+
+	if (!w.at.t)
+		w.at.half = npu_panel_most(NPU_GET(d, F_OUT32), shape_of(d).k,
+					   s->rect.rows, s->rect.cols) == NPU_DEPTH_PAIR;
+	w.depth = npu_panel_kept(NPU_GET(d, F_OUT32), w.at.half);
+	w.depth = panel < w.depth ? panel : w.depth;
+	if (!w.at.t)
+		w.at.t = npu_panel_next(w.m, w.depth, 0);
+	return w;
+}
+
+static void next_tile(struct tiles *w)
+{
+	w->at.n += w->cols;
+	if (w->at.n < w->n)
+		return;
+	w->at.n = 0;
+	w->at.m += w->at.t;
+	w->at.t = w->at.m < w->m ? npu_panel_next(w->m - w->at.m, w->depth, w->at.t) : 0;
+}
+
+/* Tells of the folds the machine would have run up to there, spread over the time. */
+static void report_folds(struct npu_model *m, struct slot *s,
+			 const struct npu_progress *to)
+{
+	uint64_t t0 = s->started, k = shape_of(s->desc).k;
+	struct tiles w;
 
 	if (!matrix(s->desc))
 		return;
-	panel = panel < depth ? panel : depth;
-	for (uint64_t m0 = 0; m0 < p.m; m0 += t) {
-		t = npu_panel_next((uint32_t)(p.m - m0), panel, t);
-		for (uint64_t n0 = 0; n0 < p.n; n0 += s->rect.cols) {
-			for (uint64_t k0 = 0; k0 < p.k; k0 += s->rect.rows) {
-				struct npu_fold f = {
-					.slot = slot_number(m, s),
-					.rows_used = (uint32_t)(p.k - k0 < s->rect.rows
-									? p.k - k0
-									: s->rect.rows),
-					.cols_used = (uint32_t)(p.n - n0 < s->rect.cols
-									? p.n - n0
-									: s->rect.cols),
-					.t = t,
-					.start = t0,
-					.end = t0 + t};
+	for (w = tiles_of(s); outputs(s->desc, &w.at) < outputs(s->desc, to);
+	     next_tile(&w)) {
+		uint32_t left = w.n - w.at.n, t = w.at.t;
 
-				if (m->fold)
-					m->fold(m->fold_user, &f);
-				t0 += t;
-				s->now.folds++;
-				s->now.rows += t;
-			}
+		for (uint64_t k0 = 0; k0 < k; k0 += s->rect.rows) {
+			struct npu_fold f = {.slot = slot_number(m, s),
+					     .rows_used =
+						     (uint32_t)(k - k0 < s->rect.rows
+									? k - k0
+									: s->rect.rows),
+					     .cols_used = left < w.cols ? left : w.cols,
+					     .t = t,
+					     .start = t0,
+					     .end = t0 + t};
+
+			if (m->fold)
+				m->fold(m->fold_user, &f);
+			t0 += t;
+			s->now.folds++;
+			s->now.rows += t;
 		}
 	}
 }
@@ -191,6 +251,8 @@ static void fault(struct npu_model *m, struct slot *s, uint32_t kind, uint32_t a
 	s->state = NPU_STATE_FAULT;
 	s->due = NEVER;
 	s->waiting = 0;
+	s->folds = 0;
+	s->from_save = 0;
 	s->fault_kind = kind;
 	s->fault_addr = address;
 	s->fault_desc = s->head;
@@ -205,9 +267,38 @@ static void stopped(struct npu_model *m, struct slot *s, uint32_t state)
 	s->state = state;
 	s->due = NEVER;
 	s->waiting = 0;
+	s->folds = 0;
 	s->stop = 0;
 	s->preempt_cycles = (uint32_t)(m->cycle - s->stop_at);
 	raise_irq(m, s, NPU_IRQ_PEND_QUIET_LSB);
+}
+
+/* A PREEMPT DRAIN or FOLD between two descriptors. */
+static void drained(struct npu_model *m, struct slot *s)
+{
+	stopped(m, s, s->from_save ? NPU_STATE_FOLDED : NPU_STATE_DRAINED);
+}
+
+/* Where the descriptor begins; 0 or a FAULT code. */
+static uint32_t begin(struct npu_model *m, struct slot *s, uint32_t *bad)
+{
+	struct npu_space sp = space_of(m, s);
+	uint32_t context[NPU_CONTEXT_WORDS], kind;
+
+	s->from = (struct npu_progress){0};
+	if (!s->from_save)
+		return 0;
+	s->from_save = 0;
+	kind = npu_golden_check(s->desc, bad);
+	if (!kind && matrix(s->desc) && !s->rect.rows)
+		kind = NPU_FAULT_NO_UNITS;
+	if (kind)
+		return kind;
+	kind = (uint32_t)npu_space_read(&sp, s->save, context, sizeof(context), bad);
+	if (kind)
+		return kind;
+	*bad = s->save;
+	return npu_golden_context(s->desc, context, &s->from);
 }
 
 /* Takes the next descriptor of the ring, if it may. */
@@ -217,8 +308,8 @@ static void fetch(struct npu_model *m, struct slot *s)
 	uint32_t entry, bad = 0;
 	int kind;
 
-	if (s->stop == NPU_PREEMPT_DRAIN) {
-		stopped(m, s, NPU_STATE_DRAINED);
+	if (s->stop) {
+		drained(m, s);
 		return;
 	}
 	s->state = NPU_STATE_IDLE;
@@ -227,6 +318,8 @@ static void fetch(struct npu_model *m, struct slot *s)
 	s->state = NPU_STATE_RUN;
 	entry = s->head & ((1u << s->ring_log2) - 1u);
 	kind = npu_space_read(&sp, s->ring_base + entry * 64, s->desc, 64, &bad);
+	if (!kind)
+		kind = (int)begin(m, s, &bad);
 	if (kind) {
 		fault(m, s, (uint32_t)kind, bad);
 		return;
@@ -241,10 +334,32 @@ static void account(struct npu_model *m, struct slot *s,
 		    const struct npu_golden_result *r)
 {
 	s->now.active += m->cycle - s->started;
-	s->now.descs++;
 	s->now.macs += r->macs;
 	s->now.read_beats += divide_up(r->read_bytes, 16) + 4;
 	s->now.write_beats += divide_up(r->write_bytes, 16);
+}
+
+/* The current descriptor has come so far, and stops. */
+static void fold(struct npu_model *m, struct slot *s, struct npu_golden_env *env)
+{
+	struct npu_golden_result r;
+	uint32_t context[NPU_CONTEXT_WORDS], bad = 0;
+	int kind;
+
+	env->to = &s->to;
+	npu_golden_exec(s->desc, env, &r);
+	if (r.fault) {
+		fault(m, s, r.fault, r.address);
+		return;
+	}
+	account(m, s, &r);
+	report_folds(m, s, &s->to);
+	npu_golden_save(s->desc, &s->to, context);
+	kind = npu_space_write(env->user, s->save, context, sizeof(context), &bad);
+	if (kind)
+		fault(m, s, (uint32_t)kind, bad);
+	else
+		stopped(m, s, NPU_STATE_FOLDED);
 }
 
 /* The current descriptor takes effect. */
@@ -256,8 +371,15 @@ static void finish(struct npu_model *m, struct slot *s)
 				     .write = npu_space_write,
 				     .time = m->cycle,
 				     .rows = s->rect.rows,
-				     .cols = s->rect.cols};
+				     .cols = s->rect.cols,
+				     .from = s->from.t ? &s->from : NULL};
+	const struct npu_progress all = {.m = NPU_GET(s->desc, DM)};
 	struct npu_golden_result r;
+
+	if (s->folds) {
+		fold(m, s, &env);
+		return;
+	}
 
 	s->due = NEVER;
 	if (m->replay && computes(s->desc))
@@ -274,7 +396,8 @@ static void finish(struct npu_model *m, struct slot *s)
 	}
 	s->waiting = 0;
 	account(m, s, &r);
-	report_folds(m, s);
+	s->now.descs++;
+	report_folds(m, s, &all);
 	s->head++;
 	if (m->desc)
 		m->desc(m->desc_user, slot_number(m, s), s->head - 1);
@@ -329,25 +452,59 @@ static void advance(struct npu_model *m, uint64_t until, int stop_at_irq)
 	}
 }
 
+static int stands(const struct slot *s)
+{
+	return s->state == NPU_STATE_DRAINED || s->state == NPU_STATE_FOLDED ||
+	       s->state == NPU_STATE_KILLED;
+}
+
+/* The current operation stops behind the tile that has begun, if another follows. */
+static void fold_early(struct npu_model *m, struct slot *s)
+{
+	struct tiles w;
+
+	if (!matrix(s->desc) || !s->rect.rows || m->replay)
+		return;
+	w = tiles_of(s);
+	while (w.at.m < w.m && s->started + cost_to(s, s->desc, &w.at) < m->cycle)
+		next_tile(&w);
+	if (w.at.m >= w.m)
+		return;
+	if (!outputs(s->desc, &w.at)) {
+		drained(m, s);
+		return;
+	}
+	s->to = w.at;
+	s->due = s->started + cost_to(s, s->desc, &w.at);
+	s->folds = 1;
+}
+
 static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
 {
 	int running = s->state == NPU_STATE_RUN;
 
-	if (mode != NPU_PREEMPT_DRAIN && mode != NPU_PREEMPT_KILL)
+	if (mode != NPU_PREEMPT_DRAIN && mode != NPU_PREEMPT_FOLD &&
+	    mode != NPU_PREEMPT_KILL)
 		return;
 	s->stop_at = m->cycle;
 	if (s->state == NPU_STATE_FAULT) {
 		raise_irq(m, s, NPU_IRQ_PEND_QUIET_LSB);
 		return;
 	}
+	if (stands(s))
+		return;
 	s->stop = mode;
 	if (mode == NPU_PREEMPT_KILL && running) {
 		s->now.active += m->cycle - s->started;
 		s->due = m->cycle + KILL_CYCLES;
 		s->state = NPU_STATE_STOPPING;
+	} else if (mode == NPU_PREEMPT_KILL) {
+		s->from_save = 0;
+		stopped(m, s, NPU_STATE_KILLED);
 	} else if (!running || s->waiting) {
-		stopped(m, s,
-			mode == NPU_PREEMPT_KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED);
+		drained(m, s);
+	} else if (mode == NPU_PREEMPT_FOLD) {
+		fold_early(m, s);
 	}
 }
 
@@ -364,13 +521,17 @@ static void ring_base(struct slot *s, uint32_t value)
 	s->state = NPU_STATE_IDLE;
 	s->due = NEVER;
 	s->waiting = 0;
+	s->folds = 0;
+	s->from_save = 0;
 	s->stop = 0;
 	s->fault_kind = NPU_FAULT_NONE;
 }
 
-static void resume(struct npu_model *m, struct slot *s)
+static void resume(struct npu_model *m, struct slot *s, uint32_t value)
 {
-	if (s->state != NPU_STATE_DRAINED && s->state != NPU_STATE_KILLED)
+	if (stands(s) || s->state == NPU_STATE_IDLE)
+		s->from_save = NPU_REG_GET(value, RESUME_CONTEXT) != 0;
+	if (!stands(s))
 		return;
 	s->state = NPU_STATE_IDLE;
 	fetch(m, s);
@@ -453,6 +614,8 @@ static uint32_t slot_read(struct slot *s, uint32_t offset)
 		return s->fault_addr;
 	case NPU_SLOT_FAULT_DESC_OFF:
 		return s->fault_desc;
+	case NPU_SLOT_SAVE_OFF:
+		return s->save;
 	default:
 		return 0;
 	}
@@ -477,7 +640,10 @@ static void slot_write(struct npu_model *m, struct slot *s, uint32_t offset,
 		preempt(m, s, value);
 		break;
 	case NPU_SLOT_RESUME_OFF:
-		resume(m, s);
+		resume(m, s, value);
+		break;
+	case NPU_SLOT_SAVE_OFF:
+		s->save = value & ~63u;
 		break;
 	default:
 		break;

@@ -8,9 +8,9 @@
  *   bench_fast figures [COUNT [SEED [SHAPE [RTL]]]]
  *
  * RTL is the RTL's model where it has another name than SHAPE.  Case i has the seed SEED
- * + i.  Every fourth is stopped in the middle, by a KILL or a DRAIN.  A case's error is
- * that of the slot whose cycles, from the first doorbell to its last descriptor, are most
- * wrong; one beyond 1 % fails.
+ * + i.  Every fourth is stopped in the middle, by a KILL, a FOLD or a DRAIN.  A case's
+ * error is that of the slot whose cycles, from the first doorbell to its last descriptor,
+ * are most wrong; one beyond 1 % fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +69,21 @@ static void make_program(struct rig *r, uint32_t s, bool array, struct rng *g)
 static void interrupt(struct rig *r, const struct stop *stop)
 {
 	uint32_t status = NPU_SLOT_ADDR(stop->slot, STATUS), state;
+	uint32_t save = rig_alloc(r, stop->slot, 64, 64), context[NPU_CONTEXT_WORDS];
 
+	rig_write(r, NPU_SLOT_ADDR(stop->slot, SAVE), save);
 	rig_run(r, stop->after);
 	rig_write(r, NPU_SLOT_ADDR(stop->slot, PREEMPT), stop->mode);
 	do {
 		rig_run(r, 64);
 		state = NPU_REG_GET(rig_reg(r, status), STATUS_STATE);
-	} while (state != NPU_STATE_KILLED && state != NPU_STATE_DRAINED);
-	rig_write(r, NPU_SLOT_ADDR(stop->slot, RESUME), 1);
+	} while (state != NPU_STATE_KILLED && state != NPU_STATE_DRAINED &&
+		 state != NPU_STATE_FOLDED);
+	/* the shadow knows nothing of contexts */
+	rig_peek(r, stop->slot, save, context, sizeof(context));
+	rig_poke(r, stop->slot, save, context, sizeof(context));
+	rig_write(r, NPU_SLOT_ADDR(stop->slot, RESUME),
+		  NPU_REG_BITS(RESUME_CONTEXT, state == NPU_STATE_FOLDED));
 }
 
 static void run_case(struct rig *r, uint64_t seed, struct outcome *o)
@@ -100,8 +107,9 @@ static void run_case(struct rig *r, uint64_t seed, struct outcome *o)
 	stop = (struct stop){.wanted = seed % 4 == 0,
 			     .after = rng_range(&g, 100, 20000),
 			     .slot = rng_range(&g, 0, o->slots - 1),
-			     .mode = rng_next(&g) % 2 ? NPU_PREEMPT_KILL
-						      : NPU_PREEMPT_DRAIN};
+			     .mode = rng_next(&g) % 2   ? NPU_PREEMPT_KILL
+				     : rng_next(&g) % 2 ? NPU_PREEMPT_FOLD
+							: NPU_PREEMPT_DRAIN};
 	start = r->api->cycle(r->model);
 	for (uint32_t s = 0; s < o->slots; s++)
 		rig_bell(r, s);

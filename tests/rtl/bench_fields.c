@@ -139,8 +139,12 @@ static int marked_write(void *user, uint32_t va, const void *data, uint32_t byte
 static void golden(struct bench *b, const uint32_t desc[16], uint64_t time,
 		   struct npu_golden_result *result)
 {
-	struct npu_golden_env env = {b,    marked_read,    marked_write,
-				     time, b->r.api->rows, b->r.api->cols};
+	struct npu_golden_env env = {.user = b,
+				     .read = marked_read,
+				     .write = marked_write,
+				     .time = time,
+				     .rows = b->r.api->rows,
+				     .cols = b->r.api->cols};
 
 	npu_golden_exec(desc, &env, result);
 }

@@ -105,8 +105,10 @@ static void break_desc(uint32_t desc[16], struct rng *g)
 static void add_bad(struct rig *r, uint32_t s, struct job *job,
 		    const struct rig_rect *rect, struct rng *g)
 {
-	struct npu_golden_env env = {NULL, refuse_read, refuse_write,
-				     0,    rect->rows,  rect->cols};
+	struct npu_golden_env env = {.read = refuse_read,
+				     .write = refuse_write,
+				     .rows = rect->rows,
+				     .cols = rect->cols};
 	struct npu_golden_result result;
 
 	work_desc(r, s, job->bad, true, g);

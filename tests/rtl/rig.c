@@ -474,8 +474,11 @@ void rig_golden(struct rig *r, uint32_t s)
 {
 	struct rig_space *sp = &r->space[s];
 	struct npu_golden_flat flat = {sp->shadow, (uint64_t)sp->pages << r->cfg.gran};
-	struct npu_golden_env env = {
-		&flat, npu_golden_flat_read, npu_golden_flat_write, 0, 16, 16};
+	struct npu_golden_env env = {.user = &flat,
+				     .read = npu_golden_flat_read,
+				     .write = npu_golden_flat_write,
+				     .rows = 16,
+				     .cols = 16};
 
 	for (; sp->done != sp->tail; sp->done++) {
 		struct npu_golden_result result;

@@ -1232,6 +1232,40 @@ static void move_while_running(void **state)
 	assert_in_range(c.macs, 6 * 256 * 64 * 256, 7 * 256 * 64 * 256 - 1);
 }
 
+/* The one operation that runs goes on elsewhere with its next tile: no multiplication is
+ * done twice, and it ends there. */
+static void move_inside_an_operation(void **state)
+{
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
+	const uint64_t all = UINT64_C(256) * 64 * 256;
+	struct world *w = *state;
+	struct hal_arg args[3];
+	struct hal_point done, moved;
+
+	make_gemm(w, "gemm", 1);
+	fill_random(w, 0, noise, 4);
+	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
+	for (uint16_t turn = 0; turn < 3; turn++) {
+		uint64_t before = c.macs;
+
+		assert_true(hal_device_poll(w->dev, 4000) >= 0);
+		desc.rows = (uint16_t)(5 - turn);
+		desc.cols = (uint16_t)(11 + turn);
+		desc.row = 9;
+		desc.col = turn;
+		OK(hal_partition_resize(w->part[0], &desc, &moved));
+		OK(wait(moved));
+		OK(w->ext->counters(w->native, 0, &c));
+		assert_in_range(c.macs, before + 1, all - 1);
+		assert_int_equal(hal_wait(&done, 1, 0, 0), -ETIMEDOUT);
+	}
+	OK(wait(done));
+	check_gemm(w, 0, noise);
+	OK(w->ext->counters(w->native, 0, &c));
+	assert_int_equal(c.macs, all);
+}
+
 /* ---- faults ----------------------------------------------------------------------- */
 
 /* The one relocation of the program's last kernel goes to a word FILL does not read, and
@@ -1862,6 +1896,7 @@ static int run_all(const char *name)
 		TEST(kill_behind_another),
 		TEST(kill_before_the_ring),
 		TEST(move_while_running),
+		TEST(move_inside_an_operation),
 		TEST(fault_unmapped),
 		TEST(fault_bounds),
 		TEST(fault_ring),

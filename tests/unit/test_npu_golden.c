@@ -2,6 +2,7 @@
 /* The golden model against values worked out by hand and against plain loops. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -150,6 +151,78 @@ static void gemm_by_hand(void **state)
 	assert_int_equal((int8_t)memory[2049], -1 + 3);
 	assert_int_equal((int8_t)memory[2056], 40);
 	assert_int_equal((int8_t)memory[2057], 13 + 3);
+}
+
+/* A GEMM of ones done in two goes: each writes its own outputs and no others. */
+static void goes_on(void **state)
+{
+	static const struct npu_progress all = {9, 3, 0, 1}, from = {4, 3, 2, 0};
+	const uint32_t m = 12, n = 5, k = 3;
+	uint32_t d[16] = {0}, context[NPU_CONTEXT_WORDS], bad[NPU_CONTEXT_WORDS];
+	struct npu_progress back;
+
+	(void)state;
+	memset(memory + 256, 1, 1024);
+	NPU_SET(d, OPCODE, NPU_OP_GEMM);
+	NPU_SET(d, ADDR_A, 256);
+	NPU_SET(d, ADDR_B, 512);
+	NPU_SET(d, ADDR_P, 1024);
+	NPU_SET(d, F_NOPARAM, 1);
+	NPU_SET(d, QMULT, 1 << 30);
+	NPU_SET(d, QSHIFT, 1);
+	NPU_SET(d, AMIN, -128);
+	NPU_SET(d, AMAX, 127);
+	NPU_SET(d, ADDR_D, 2048);
+	NPU_SET(d, DM, m);
+	NPU_SET(d, DN, n);
+	NPU_SET(d, CIN, k);
+	NPU_SET(d, PANEL, m);
+	NPU_SET(d, LDA, k);
+	NPU_SET(d, SPS, k);
+	NPU_SET(d, LDB, n);
+	NPU_SET(d, LDD, n);
+	for (uint32_t second = 0; second < 2; second++) {
+		memset(memory + 2048, 0x55, m * n);
+		env.from = second ? &from : NULL;
+		env.to = second ? NULL : &from;
+		assert_int_equal(run(d), 0);
+		for (uint32_t i = 0; i < m * n; i++) {
+			bool first = i / n < 4 || (i / n < 7 && i % n < 2);
+
+			assert_int_equal(memory[2048 + i], first != second ? k : 0x55);
+		}
+		assert_int_equal(result.macs,
+				 (second ? 8 * 5 - 3 * 2 : 4 * 5 + 3 * 2) * k);
+	}
+	env.from = env.to = NULL;
+
+	npu_golden_save(d, &from, context);
+	assert_int_equal(npu_golden_context(d, context, &back), NPU_FAULT_NONE);
+	assert_memory_equal(&back, &from, sizeof(back));
+	npu_golden_save(d, &all, bad);
+	assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_NONE);
+#define REFUSES(field, value)                                                            \
+	do {                                                                             \
+		memcpy(bad, context, sizeof(bad));                                       \
+		NPU_SET(bad, field, value);                                              \
+		assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_CONTEXT);  \
+	} while (0)
+	REFUSES(FOLD_M, m - 2);
+	REFUSES(FOLD_M, UINT32_MAX);
+	REFUSES(FOLD_N, n);
+	REFUSES(FOLD_T, 0);
+	REFUSES(FOLD_T, m - 3);
+	NPU_SET(d, PANEL, 2);
+	REFUSES(FOLD_T, 3);
+	NPU_SET(d, PANEL, m);
+	REFUSES(ADDR_B, 513);
+	REFUSES(ADDR_P, 1);
+	REFUSES(ADDR_D, 2049);
+	REFUSES(DM, m + 1);
+	REFUSES(DN, n + 1);
+#undef REFUSES
+	NPU_SET(d, OPCODE, NPU_OP_VEC);
+	assert_int_equal(npu_golden_context(d, context, &back), NPU_FAULT_CONTEXT);
 }
 
 static void gemm_unsigned(void **state)
@@ -950,15 +1023,16 @@ int main(void)
 		cmocka_unit_test(high_mul),        cmocka_unit_test(round_shift),
 		cmocka_unit_test(requantize),      cmocka_unit_test(float_requantize),
 		cmocka_unit_test(gemm_by_hand),    cmocka_unit_test(gemm_unsigned),
-		cmocka_unit_test(conv_random),     cmocka_unit_test(group_by_hand),
-		cmocka_unit_test(add_by_hand),     cmocka_unit_test(relu_by_hand),
-		cmocka_unit_test(maxpool_by_hand), cmocka_unit_test(mul_by_hand),
-		cmocka_unit_test(avgpool_by_hand), cmocka_unit_test(lut_by_hand),
-		cmocka_unit_test(softmax_by_hand), cmocka_unit_test(unsigned_vec),
-		cmocka_unit_test(copy_and_fill),   cmocka_unit_test(fences),
-		cmocka_unit_test(faults),          cmocka_unit_test(group_faults),
-		cmocka_unit_test(empty_windows),   cmocka_unit_test(field_limits),
-		cmocka_unit_test(panel_limit),     cmocka_unit_test(reduction_limit),
+		cmocka_unit_test(goes_on),         cmocka_unit_test(conv_random),
+		cmocka_unit_test(group_by_hand),   cmocka_unit_test(add_by_hand),
+		cmocka_unit_test(relu_by_hand),    cmocka_unit_test(maxpool_by_hand),
+		cmocka_unit_test(mul_by_hand),     cmocka_unit_test(avgpool_by_hand),
+		cmocka_unit_test(lut_by_hand),     cmocka_unit_test(softmax_by_hand),
+		cmocka_unit_test(unsigned_vec),    cmocka_unit_test(copy_and_fill),
+		cmocka_unit_test(fences),          cmocka_unit_test(faults),
+		cmocka_unit_test(group_faults),    cmocka_unit_test(empty_windows),
+		cmocka_unit_test(field_limits),    cmocka_unit_test(panel_limit),
+		cmocka_unit_test(reduction_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

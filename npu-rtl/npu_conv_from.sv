@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_conv_from: where an operation of which some outputs are stored goes on: the first window of
+// the panel that it is in, the first input row that it needs, the addresses of that row and of the
+// panel's first output.  The panel's first row is divided by the outputs of a line, a bit a cycle.
+module npu_conv_from
+  import npu_conv_pkg::*;
+(
+    input  logic         clk_i, rst_ni,
+    input  logic         start_i,          // begin with progress_i
+    input  progress_t    progress_i,
+    input  logic [511:0] desc_i,           // until done_o
+    output logic         done_o,
+    output from_t        from_o
+);
+  import npu_regs_pkg::*;
+  localparam int Bits = 20;
+
+  progress_t   at_q;
+  logic [4:0]  left_q;                     // bits to go
+  logic [Bits-1:0] bits_q;
+  logic [15:0] ox_q;                       // of the bits so far: remainder,
+  logic [23:0] y_q;                        // quotient in input rows,
+  logic [31:0] a_q, d_q;                   // in bytes of input; the bits in bytes of output
+
+  logic        gemm;
+  logic [15:0] ow, w;
+  logic [19:0] h;
+  logic [7:0]  pt;
+  logic [3:0]  sy;
+  logic [31:0] lda, ldd;
+  assign gemm = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM);
+  assign ow   = gemm ? 16'd1 : desc_i[DESC_OW_BIT +: 16];
+  assign w    = gemm ? 16'd1 : desc_i[DESC_W_BIT +: 16];
+  assign h    = gemm ? desc_i[DESC_DM_BIT +: 20] : w == 0 ? '0 : 20'(desc_i[DESC_H_BIT +: 16]);
+  assign pt   = gemm ? 8'd0 : desc_i[DESC_PT_BIT +: 8];
+  assign sy   = gemm ? 4'd1 : desc_i[DESC_SY_BIT +: 4];
+  assign lda  = desc_i[DESC_LDA_BIT +: 32];
+  assign ldd  = desc_i[DESC_LDD_BIT +: 32];
+
+  logic [16:0] rest;
+  logic        one;                        // the quotient's next bit
+  assign rest = {ox_q, bits_q[Bits-1]};
+  assign one  = rest >= 17'(ow);
+
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      at_q   <= progress_i;
+      bits_q <= progress_i.m;
+      left_q <= 5'(Bits);
+      ox_q   <= '0;
+      y_q    <= '0;
+      a_q    <= '0;
+      d_q    <= '0;
+    end else if (left_q != 0) begin
+      left_q <= left_q - 5'd1;
+      bits_q <= bits_q << 1;
+      ox_q   <= 16'(one ? rest - 17'(ow) : rest);
+      y_q    <= (y_q << 1) + (one ? 24'(sy) : '0);
+      a_q    <= (a_q << 1) + (one ? 32'(sy) * lda : '0);
+      d_q    <= (d_q << 1) + (bits_q[Bits-1] ? ldd : '0);
+    end
+    if (!rst_ni) left_q <= '0;
+  end
+  assign done_o = left_q == 0;
+
+  // Above the image there is nothing to load, below it nothing more.
+  logic above, below;
+  assign above = y_q < 24'(pt);
+  assign below = !above && y_q - 24'(pt) >= 24'(h);
+  always_comb begin
+    from_o.at     = at_q;
+    from_o.ox     = ox_q;
+    from_o.iy     = below ? 21'(h) : 21'(y_q) - 21'(pt);
+    from_o.row    = above ? '0 : below ? h : 20'(y_q) - 20'(pt);
+    from_o.addr_a = desc_i[DESC_ADDR_A_BIT +: 32] + (above ? '0 : a_q - 32'(pt) * lda);
+    from_o.addr_m = desc_i[DESC_ADDR_D_BIT +: 32] + d_q;
+  end
+endmodule

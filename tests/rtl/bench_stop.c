@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_stop.c - a tenant stopped at random moments in random modes (DRAIN, FOLD, KILL),
+ * resumed each time in another slot, on a rectangle of another shape: its memory is that
+ * of an undisturbed run, byte by byte.  What a FOLD says is stored is there, and nothing
+ * of it is stored again.  Contexts that are none, and save areas that are no memory.
+ *
+ *   bench_stop [figures] [ROUNDS [SEED [SHAPE]]]
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "npu_panel.h"
+#include "work.h"
+
+#define JOBS  6u
+#define STOPS 24u
+#define LIMIT 8000000u
+
+enum { DRAIN, FOLD, KILL, MODES };
+
+static const char *const names[MODES] = {"drain", "fold", "kill"};
+static const uint32_t codes[MODES] = {NPU_PREEMPT_DRAIN, NPU_PREEMPT_FOLD,
+				      NPU_PREEMPT_KILL};
+
+struct mode {
+	uint64_t trials, mismatches, release, ack, inside;
+};
+
+/* The tenant, wherever it is. */
+struct tenant {
+	uint32_t slot, save;
+	uint32_t base; /* descriptors completed before its ring began where it does now */
+	/* A context at save is of this descriptor; it tells so many outputs. */
+	bool saved;
+	uint32_t saved_at;
+	uint64_t outputs;
+};
+
+static struct rig_rect anywhere(const struct rig *r, struct rng *g)
+{
+	struct rig_rect q;
+
+	q.rows = rng_range(g, 1, r->api->rows);
+	q.cols = rng_range(g, 1, r->api->cols);
+	q.row = rng_range(g, 0, r->api->rows - q.rows);
+	q.col = rng_range(g, 0, r->api->cols - q.cols);
+	return q;
+}
+
+static void place(struct rig *r, uint32_t slot, const struct rig_rect *rect)
+{
+	struct rig_rect map[RIG_SLOTS] = {{0}};
+
+	map[slot] = *rect;
+	CHECK(rig_map(r, map, RIG_SLOTS) == NPU_MAP_OK, "slot %u is not quiet", slot);
+}
+
+static void read_desc(const struct rig *r, const struct tenant *t, uint32_t at,
+		      uint32_t desc[16])
+{
+	const struct rig_space *sp = &r->space[t->slot];
+
+	memcpy(desc, sp->shadow + sp->ring + at % RIG_DEPTH * 64, 64);
+}
+
+static bool matrix(const uint32_t *d)
+{
+	return NPU_GET(d, OPCODE) == NPU_OP_GEMM || NPU_GET(d, OPCODE) == NPU_OP_CONV;
+}
+
+/* Sometimes with enough columns and rows for many tiles. */
+static void random_desc(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
+{
+	if (rng_next(g) % 3)
+		work_desc(r, s, desc, true, g);
+	else
+		rig_gemm_desc(r, s, rng_range(g, 1, 700), rng_range(g, 1, 70),
+			      rng_range(g, 1, 60), desc, g);
+}
+
+/* ---- networks ---------------------------------------------------------------------- */
+
+static void begin(struct rig *r, struct tenant *t, struct rng *g)
+{
+	struct rig_memory cfg = rng_next(g) % 2 ? rig_ideal(r) : work_memory(r, g);
+	uint32_t descs[JOBS][16], want = rng_range(g, 1, JOBS);
+	struct rig_rect rect = anywhere(r, g);
+
+	rig_reset(r, &cfg);
+	*t = (struct tenant){.slot = rng_range(g, 0, r->api->slots - 1)};
+	place(r, t->slot, &rect);
+	rig_space(r, t->slot, WORK_SPACE, RIG_ALL);
+	rig_write(r, NPU_GLB_AT(SLOT_CTRL, t->slot),
+		  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(g) % 8 == 0));
+	t->save = rig_alloc(r, t->slot, 64, 64);
+	rig_write(r, NPU_SLOT_ADDR(t->slot, SAVE), t->save + rng_range(g, 0, 63));
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(t->slot, SAVE)) == t->save, "SAVE");
+	for (uint32_t i = 0;
+	     i < want && WORK_SPACE - r->space[t->slot].free_va > 2 * WORK_ROOM; i++) {
+		random_desc(r, t->slot, descs[i], g);
+		work_connect(descs, i, g);
+		rig_push(r, t->slot, descs[i]);
+		rig_golden(r, t->slot);
+	}
+	rig_push_end(r, t->slot);
+	rig_golden(r, t->slot);
+}
+
+/* Until it stands; the cycles that took. */
+static uint64_t wait_quiet(struct rig *r, uint32_t slot, uint64_t start)
+{
+	while (!((r->quieted | r->faulted) >> slot & 1)) {
+		rig_run(r, 1);
+		if (r->api->cycle(r->model) - start > LIMIT) {
+			CHECK(false, "no acknowledgement");
+			exit(2);
+		}
+	}
+	return r->api->cycle(r->model) - start;
+}
+
+/* Bytes of row m, columns n0 .. n1-1, are those of the shadow. */
+static bool row_equals(struct rig *r, const struct tenant *t, const uint32_t *d,
+		       uint32_t m, uint32_t n0, uint32_t n1)
+{
+	uint32_t size = NPU_GET(d, F_OUT32) ? 4 : 1, bytes = (n1 - n0) * size;
+	uint32_t va = NPU_GET(d, ADDR_D) + m * NPU_GET(d, LDD) + n0 * size;
+	uint8_t got[RIG_DEPTH * 4];
+
+	if (bytes > sizeof(got))
+		bytes = sizeof(got);
+	rig_peek(r, t->slot, va, got, bytes);
+	return !memcmp(got, r->space[t->slot].shadow + va, bytes);
+}
+
+/* What the context says is stored is. */
+static void look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64_t seed)
+{
+	uint32_t context[NPU_CONTEXT_WORDS], desc[16], wrong = 0;
+	struct npu_progress p;
+	uint64_t outputs;
+
+	read_desc(r, t, at, desc);
+	rig_peek(r, t->slot, t->save, context, sizeof(context));
+	CHECK(matrix(desc) && !npu_golden_context(desc, context, &p),
+	      "seed %llu: no context of descriptor %u", (unsigned long long)seed, at);
+	/* It is no part of what the golden model has. */
+	rig_poke(r, t->slot, t->save, context, sizeof(context));
+	for (uint32_t m = 0; m < p.m + p.t && m < NPU_GET(desc, DM); m++) {
+		uint32_t n = m < p.m ? NPU_GET(desc, DN) : p.n;
+
+		wrong += n && !row_equals(r, t, desc, m, 0, n);
+	}
+	CHECK(!wrong, "seed %llu: %u rows of descriptor %u are not stored",
+	      (unsigned long long)seed, wrong, at);
+	outputs = (uint64_t)p.m * NPU_GET(desc, DN) + (uint64_t)p.t * p.n;
+	CHECK(outputs, "seed %llu: a context that tells nothing",
+	      (unsigned long long)seed);
+	CHECK(!t->saved || t->saved_at != at || outputs >= t->outputs,
+	      "seed %llu: back from %llu outputs to %llu", (unsigned long long)seed,
+	      (unsigned long long)t->outputs, (unsigned long long)outputs);
+	t->saved = true;
+	t->saved_at = at;
+	t->outputs = outputs;
+}
+
+/* Goes on at descriptor at in a slot, perhaps another, from the context if so. */
+static void go_on(struct rig *r, struct tenant *t, uint32_t at, bool from, struct rng *g)
+{
+	uint32_t next = rng_range(g, 0, r->api->slots - 1), old = t->slot;
+	uint32_t resume = 1 | NPU_REG_BITS(RESUME_CONTEXT, from);
+	struct rig_rect rect = anywhere(r, g);
+	struct rig_space *sp;
+
+	place(r, next, &rect);
+	if (next == old && rng_next(g) % 2) {
+		rig_write(r, NPU_SLOT_ADDR(old, RESUME), resume);
+		return;
+	}
+	if (next != old) {
+		struct rig_space none = r->space[next];
+
+		r->space[next] = r->space[old];
+		r->space[old] = none;
+	}
+	sp = &r->space[next];
+	t->slot = next;
+	t->base = at;
+	rig_write(r, NPU_SLOT_ADDR(old, RING_BASE), 0);
+	rig_write(r, NPU_GLB_AT(PT_BASE, next), sp->table);
+	rig_write(r, NPU_GLB_AT(PT_COUNT, next), sp->pages);
+	rig_write(r, NPU_GLB_AT(CH_MASK, next), sp->channels);
+	rig_write(r, NPU_SLOT_ADDR(next, SAVE), t->save);
+	rig_write(r, NPU_SLOT_ADDR(next, RING_LOG2), 9);
+	rig_write(r, NPU_SLOT_ADDR(next, RING_BASE), sp->ring + at * 64);
+	if (from)
+		rig_write(r, NPU_SLOT_ADDR(next, RESUME), resume);
+	r->ended &= ~(1u << next);
+	r->quieted &= ~(1u << next);
+	rig_write(r, NPU_SLOT_ADDR(next, TAIL), sp->tail - at);
+}
+
+static void most(uint64_t *of, uint64_t value)
+{
+	*of = value > *of ? value : *of;
+}
+
+/* One stop; the mode it was. */
+static uint32_t stop(struct rig *r, struct tenant *t, struct mode modes[MODES],
+		     uint64_t seed, struct rng *g)
+{
+	uint32_t how = rng_next(g) % 4 ? rng_range(g, 0, 1) : (uint32_t)KILL, at, state;
+	uint32_t s = t->slot;
+	struct mode *m = &modes[how];
+	uint64_t start = r->api->cycle(r->model);
+	bool from;
+
+	r->quieted &= ~(1u << s);
+	rig_write(r, NPU_SLOT_ADDR(s, PREEMPT), codes[how]);
+	most(&m->ack, wait_quiet(r, s, start));
+	CHECK(!(r->faulted >> s & 1), "seed %llu: fault", (unsigned long long)seed);
+	most(&m->release, rig_reg(r, NPU_SLOT_ADDR(s, PREEMPT_CYCLES)));
+	m->trials++;
+	state = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(s, STATUS)), STATUS_STATE);
+	at = t->base + rig_reg(r, NPU_SLOT_ADDR(s, HEAD));
+	if (state == NPU_STATE_FOLDED) {
+		CHECK(how == FOLD || (how == DRAIN && t->saved && t->saved_at == at),
+		      "seed %llu: FOLDED by %s", (unsigned long long)seed, names[how]);
+		m->inside += how == FOLD;
+		look_at_context(r, t, at, seed);
+	} else {
+		CHECK(state == (how == KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED),
+		      "seed %llu: state %u after %s", (unsigned long long)seed, state,
+		      names[how]);
+	}
+	if (r->ended >> s & 1)
+		return how;
+	/* A context is good as long as its descriptor has not ended. */
+	t->saved = t->saved && t->saved_at == at;
+	from = state == NPU_STATE_FOLDED || (t->saved && rng_next(g) % 2);
+	t->saved = from; /* else it begins anew, and may stop earlier */
+	go_on(r, t, at, from, g);
+	return how;
+}
+
+static void network(struct rig *r, struct mode modes[MODES], uint64_t seed)
+{
+	struct rng g = {seed * UINT64_C(0x9E3779B97F4A7C15)};
+	uint64_t failures = bench_failures;
+	uint32_t used = 0;
+	struct tenant t;
+	char what[48];
+
+	begin(r, &t, &g);
+	rig_bell(r, t.slot);
+	for (uint32_t i = 0; i < STOPS; i++) {
+		rig_run(r, rng_range(&g, 0, rng_next(&g) % 2 ? 200 : 4000));
+		if (r->ended >> t.slot & 1)
+			break;
+		used |= 1u << stop(r, &t, modes, seed, &g);
+	}
+	rig_wait(r, 1u << t.slot, LIMIT);
+	CHECK(!r->faulted, "seed %llu: fault", (unsigned long long)seed);
+	snprintf(what, sizeof(what), "seed %llu", (unsigned long long)seed);
+	rig_compare(r, t.slot, what);
+	for (uint32_t i = 0; i < MODES; i++)
+		modes[i].mismatches += used >> i & 1 && bench_failures != failures;
+}
+
+/* ---- contexts ---------------------------------------------------------------------- */
+
+static void one_desc(struct rig *r, uint32_t desc[16], bool array, struct rng *g)
+{
+	struct rig_memory cfg = rig_ideal(r);
+	struct rig_rect rect = anywhere(r, g);
+
+	rig_reset(r, &cfg);
+	place(r, 0, &rect);
+	rig_space(r, 0, WORK_SPACE, RIG_ALL);
+	do
+		random_desc(r, 0, desc, g);
+	while (matrix(desc) != array);
+	rig_push(r, 0, desc);
+}
+
+static void resume(struct rig *r, uint32_t save)
+{
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), save);
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), NPU_REG_BITS(RESUME_CONTEXT, 1));
+	rig_bell(r, 0);
+	rig_wait(r, 1, LIMIT);
+}
+
+/* Progress that nobody made: all behind it is computed, nothing before it touched. */
+static void forged(struct rig *r, uint32_t rounds, uint64_t seed)
+{
+	for (uint32_t i = 0; i < rounds; i++) {
+		struct rng g = {seed * 65537 + i};
+		uint32_t desc[16], context[NPU_CONTEXT_WORDS], save, depth;
+		struct npu_progress p = {.half = rng_next(&g) % 2};
+		struct rig_space *sp = &r->space[0];
+		struct npu_golden_flat flat;
+		struct npu_golden_result result;
+
+		one_desc(r, desc, true, &g);
+		rig_push_end(r, 0);
+		depth = npu_panel_kept(NPU_GET(desc, F_OUT32), p.half);
+		if (NPU_GET(desc, PANEL) < depth)
+			depth = NPU_GET(desc, PANEL);
+		p.m = rng_range(&g, 0, NPU_GET(desc, DM) - 1);
+		p.t = NPU_GET(desc, DM) - p.m < depth ? NPU_GET(desc, DM) - p.m : depth;
+		p.t = rng_range(&g, 1, p.t);
+		p.n = rng_range(&g, 0, NPU_GET(desc, DN) - 1);
+		save = rig_alloc(r, 0, 64, 64);
+		npu_golden_save(desc, &p, context);
+		rig_poke(r, 0, save, context, sizeof(context));
+		flat = (struct npu_golden_flat){sp->shadow, WORK_SPACE};
+		npu_golden_exec(desc,
+				&(struct npu_golden_env){.user = &flat,
+							 .read = npu_golden_flat_read,
+							 .write = npu_golden_flat_write,
+							 .rows = 16,
+							 .cols = 16,
+							 .from = &p},
+				&result);
+		if (result.fault) /* so cut, a panel's input does not fit */
+			continue;
+		sp->done++;
+		sp->macs = result.macs;
+		resume(r, save);
+		CHECK(!r->faulted, "forged context %u: fault %u at %#x", i,
+		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)),
+		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)));
+		rig_check(r, 0, "forged context");
+		rig_counters(r, 0, true);
+	}
+}
+
+static void expect_fault(struct rig *r, uint32_t i, uint32_t kind, uint32_t address)
+{
+	CHECK(r->faulted & 1, "context %u: no fault", i);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)) == kind &&
+		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)) == address,
+	      "context %u: fault %u at %#x, not %u at %#x", i,
+	      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)),
+	      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)), kind, address);
+	rig_compare(r, 0, "a context that is none");
+}
+
+/* Each is a fault, and nothing is stored. */
+static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
+{
+	for (uint32_t i = 0; i < rounds; i++) {
+		struct rng g = {seed * 257 + i};
+		uint32_t desc[16], c[NPU_CONTEXT_WORDS], save, pte, which = i % 12;
+		struct npu_progress p = {.t = 1};
+
+		one_desc(r, desc, which != 0, &g);
+		save = rig_alloc(r, 0, 4096 + 64, 4096);
+		npu_golden_save(desc, &p, c);
+		switch (which) {
+		case 0: /* not the array's */
+			break;
+		case 1:
+			memset(c, 0, sizeof(c));
+			break;
+		case 2:
+			NPU_SET(c, FOLD_T, 0);
+			break;
+		case 3:
+			NPU_SET(c, FOLD_T, NPU_GET(desc, PANEL) + 1);
+			break;
+		case 4:
+			NPU_SET(c, FOLD_M, NPU_GET(desc, DM));
+			break;
+		case 5:
+			NPU_SET(c, FOLD_M, NPU_GET(desc, DM) + (rng_next(&g) | 1u << 31));
+			break;
+		case 6:
+			NPU_SET(c, FOLD_N, NPU_GET(desc, DN));
+			break;
+		case 7:
+			c[rng_range(&g, 2, 4)] ^= 1u << rng_range(&g, 0, 31);
+			break;
+		case 8:
+			c[5] ^= 1u << rng_range(&g, 0, 19);
+			break;
+		case 9:
+			c[7] ^= 1u << rng_range(&g, 0, 15);
+			break;
+		case 10: /* no memory */
+			pte = rig_pte(r, 0, save);
+			rig_set_pte(r, 0, save, pte & ~(uint32_t)NPU_PTE_VALID);
+			resume(r, save);
+			expect_fault(r, i, NPU_FAULT_UNMAPPED, save);
+			continue;
+		default: /* beyond all memory */
+			resume(r, 0xffffffc0u);
+			expect_fault(r, i, NPU_FAULT_BOUNDS, 0xffffffc0u);
+			continue;
+		}
+		rig_poke(r, 0, save, c, sizeof(c));
+		resume(r, save);
+		expect_fault(r, i, NPU_FAULT_CONTEXT, save);
+	}
+}
+
+/* FOLD into a page that may only be read, or is none: a fault of this slot, no context.
+ */
+static void no_area(struct rig *r, uint64_t seed)
+{
+	for (uint32_t i = 0; i < 8; i++) {
+		struct rng g = {seed * 17 + i};
+		struct rig_memory cfg = rig_ideal(r);
+		struct rig_rect rect = {0, 0, r->api->rows, 1};
+		uint32_t desc[16], save, pte;
+
+		rig_reset(r, &cfg);
+		place(r, 0, &rect);
+		rig_space(r, 0, WORK_SPACE, RIG_ALL);
+		rig_gemm_desc(r, 0, 400, 40, 30, desc, &g);
+		rig_push(r, 0, desc);
+		rig_golden(r, 0);
+		save = rig_alloc(r, 0, 64, 4096);
+		pte = rig_pte(r, 0, save);
+		rig_set_pte(r, 0, save,
+			    pte & ~(uint32_t)(i % 2 ? NPU_PTE_VALID : NPU_PTE_WRITE));
+		rig_write(r, NPU_SLOT_ADDR(0, SAVE), save);
+		rig_bell(r, 0);
+		rig_run(r, 1500);
+		rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_FOLD);
+		wait_quiet(r, 0, r->api->cycle(r->model));
+		CHECK(r->faulted & 1, "save area %u: no fault", i);
+		CHECK(rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)) ==
+				      (i % 2 ? NPU_FAULT_UNMAPPED : NPU_FAULT_WRITE) &&
+			      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)) == save,
+		      "save area %u: fault %u at %#x", i,
+		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)),
+		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)));
+		/* The slot is as good as before. */
+		rig_restart(r, 0);
+		rig_push(r, 0, desc);
+		rig_push_end(r, 0);
+		rig_bell(r, 0);
+		rig_wait(r, 1, LIMIT);
+		CHECK(!r->faulted, "after a save area that is none: fault");
+		rig_check(r, 0, "after a save area that is none");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool figures = argc > 1 && !strcmp(argv[1], "figures");
+	int at = 1 + figures;
+	uint32_t rounds = argc > at ? (uint32_t)strtoul(argv[at], NULL, 0) : 100;
+	uint64_t seed = argc > at + 1 ? strtoull(argv[at + 1], NULL, 0) : 1;
+	const char *shape = argc > at + 2 ? argv[at + 2] : "16x16x4x8";
+	struct mode modes[MODES] = {{0}};
+	struct rig r;
+
+	rig_open(&r, shape, UINT64_C(1) << 25);
+	forged(&r, rounds, seed);
+	no_contexts(&r, rounds, seed);
+	no_area(&r, seed);
+	for (uint32_t i = 0; i < rounds && bench_failures < 20; i++)
+		network(&r, modes, seed + i);
+	rig_close(&r);
+	for (uint32_t i = 0; i < MODES; i++) {
+		const struct mode *m = &modes[i];
+
+		printf("%s: %llu stops, %llu inside an operation, PEs free within %llu "
+		       "cycles, acknowledged within %llu\n",
+		       names[i], (unsigned long long)m->trials,
+		       (unsigned long long)m->inside, (unsigned long long)m->release,
+		       (unsigned long long)m->ack);
+		if (!figures)
+			continue;
+		printf("figure npu.preempt.%s.trials %llu\n", names[i],
+		       (unsigned long long)m->trials);
+		printf("figure npu.preempt.%s.mismatches %llu\n", names[i],
+		       (unsigned long long)m->mismatches);
+		printf("figure npu.preempt.%s.release_cycles_max %llu\n", names[i],
+		       (unsigned long long)m->release);
+		printf("figure npu.preempt.%s.ack_cycles_max %llu\n", names[i],
+		       (unsigned long long)m->ack);
+	}
+	if (rounds >= 20)
+		CHECK(modes[FOLD].inside > rounds / 4, "%llu FOLDs inside an operation",
+		      (unsigned long long)modes[FOLD].inside);
+	return bench_end("bench_stop");
+}
