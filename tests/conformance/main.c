@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { PACKS_MAX = 16, EXPECT_MAX = 512 };
 
@@ -184,9 +186,39 @@ static enum outcome judge(const struct conf_case *k, const struct expect *e, int
 	return PASSED;
 }
 
-static int run(const char *target, const char *filter)
+static enum outcome take(const char *target, const struct conf_pack *pack,
+			 const struct conf_case *k, const struct expect *e)
 {
 	static struct conf world;
+
+	memset(&world, 0, sizeof(world));
+	world.target = target;
+	world.pack = pack;
+	return judge(k, e, run_case(&world, k), world.why);
+}
+
+/* --isolate: a process a case, for a device that a fault makes useless to its process. */
+static bool isolate;
+
+static enum outcome take_apart(const char *target, const struct conf_pack *pack,
+			       const struct conf_case *k, const struct expect *e)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		exit((int)take(target, pack, k, e));
+	if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	    WEXITSTATUS(status) <= SKIPPED)
+		return (enum outcome)WEXITSTATUS(status);
+	printf("FAIL\n  %s: its process ended with %s %d\n", k->name,
+	       WIFSIGNALED(status) ? "signal" : "status",
+	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return FAILED;
+}
+
+static int run(const char *target, const char *filter)
+{
 	uint32_t count[3] = {0, 0, 0}, cases = 0, i;
 	const struct conf_pack *pack =
 		image_path ? pack_of_image(target) : pack_of(target);
@@ -200,13 +232,10 @@ static int run(const char *target, const char *filter)
 		for (k = groups[i]; k->name; k++) {
 			if (fnmatch(filter, k->name, 0))
 				continue;
-			memset(&world, 0, sizeof(world));
-			world.target = target;
-			world.pack = pack;
 			printf("%-40s ", k->name);
 			fflush(stdout);
-			count[judge(k, expected(k->name), run_case(&world, k),
-				    world.why)]++;
+			count[(isolate ? take_apart : take)(target, pack, k,
+							    expected(k->name))]++;
 			cases++;
 		}
 	}
@@ -241,7 +270,7 @@ static void list(const char *filter)
 static int usage(FILE *f)
 {
 	fprintf(f, "usage: hal_conformance [--backend TARGET] [--image FILE] "
-		   "[--filter GLOB] [--expect FILE] [--list]\n");
+		   "[--filter GLOB] [--expect FILE] [--isolate] [--list]\n");
 	return f == stdout ? 0 : 2;
 }
 
@@ -252,6 +281,7 @@ int main(int argc, char **argv)
 		{"image", required_argument, NULL, 'i'},
 		{"filter", required_argument, NULL, 'f'},
 		{"expect", required_argument, NULL, 'e'},
+		{"isolate", no_argument, NULL, 'o'},
 		{"list", no_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -260,7 +290,7 @@ int main(int argc, char **argv)
 	bool only_list = false;
 	int o;
 
-	while ((o = getopt_long(argc, argv, "b:i:f:e:lh", opts, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "b:i:f:e:olh", opts, NULL)) != -1) {
 		switch (o) {
 		case 'b':
 			target = optarg;
@@ -274,6 +304,9 @@ int main(int argc, char **argv)
 		case 'e':
 			if (read_expect(optarg))
 				return 2;
+			break;
+		case 'o':
+			isolate = true;
 			break;
 		case 'l':
 			only_list = true;
