@@ -3,6 +3,7 @@
  * to be.  check_layout.sh sees to it that no struct of a public header is missing here.
  */
 #include <hal/backend.h>
+#include <hal/cuda.h>
 #include <hal/levelzero.h>
 #include <hal/npu.h>
 #include <hal/policy.h>
@@ -664,6 +665,28 @@ static void ref_h(void)
 	FIELD(hal_ref_extension, on_event);
 }
 
+static void cuda_h(void)
+{
+	STRUCT(hal_cuda_kernel);
+	FIELD(hal_cuda_kernel, name);
+	FIELD(hal_cuda_kernel, block);
+	FIELD(hal_cuda_kernel, shared_bytes);
+	FIELD(hal_cuda_kernel, arg_count);
+	FIELD(hal_cuda_kernel, reserved);
+	FIELD(hal_cuda_kernel, scalar_bytes);
+	FIELD(hal_cuda_kernel, arg_bytes);
+	FIELD(hal_cuda_kernel, work);
+	STRUCT(hal_cuda_image);
+	FIELD(hal_cuda_image, magic);
+	FIELD(hal_cuda_image, version);
+	FIELD(hal_cuda_image, bytes);
+	FIELD(hal_cuda_image, format);
+	FIELD(hal_cuda_image, kernel_count);
+	FIELD(hal_cuda_image, kernel_size);
+	FIELD(hal_cuda_image, module_bytes);
+	FIELD(hal_cuda_image, reserved);
+}
+
 static void levelzero_h(void)
 {
 	STRUCT(hal_levelzero_kernel);
@@ -793,6 +816,7 @@ int main(void)
 	policy_h();
 	npu_h();
 	ref_h();
+	cuda_h();
 	levelzero_h();
 	npuc_h();
 	return 0;

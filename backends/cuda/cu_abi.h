@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of CUDA's driver API is used here: values, no types but the plain ones.  Handles
+ * are void *, device addresses uint64_t, a device is its ordinal. */
+#ifndef BACKENDS_CUDA_CU_ABI_H
+#define BACKENDS_CUDA_CU_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUR_RESULTS(X)                                                                   \
+	X(INVALID_VALUE, 1)                                                              \
+	X(OUT_OF_MEMORY, 2)                                                              \
+	X(NOT_INITIALIZED, 3)                                                            \
+	X(DEINITIALIZED, 4)                                                              \
+	X(STUB_LIBRARY, 34)                                                              \
+	X(DEVICE_UNAVAILABLE, 46)                                                        \
+	X(NO_DEVICE, 100)                                                                \
+	X(INVALID_DEVICE, 101)                                                           \
+	X(INVALID_IMAGE, 200)                                                            \
+	X(INVALID_CONTEXT, 201)                                                          \
+	X(NO_BINARY_FOR_GPU, 209)                                                        \
+	X(ECC_UNCORRECTABLE, 214)                                                        \
+	X(INVALID_PTX, 218)                                                              \
+	X(NVLINK_UNCORRECTABLE, 220)                                                     \
+	X(JIT_COMPILER_NOT_FOUND, 221)                                                   \
+	X(UNSUPPORTED_PTX_VERSION, 222)                                                  \
+	X(JIT_COMPILATION_DISABLED, 223)                                                 \
+	X(CONTAINED, 226)                                                                \
+	X(OPERATING_SYSTEM, 304)                                                         \
+	X(INVALID_HANDLE, 400)                                                           \
+	X(NOT_FOUND, 500)                                                                \
+	X(NOT_READY, 600)                                                                \
+	X(ILLEGAL_ADDRESS, 700)                                                          \
+	X(LAUNCH_OUT_OF_RESOURCES, 701)                                                  \
+	X(LAUNCH_TIMEOUT, 702)                                                           \
+	X(CONTEXT_IS_DESTROYED, 709)                                                     \
+	X(ASSERT, 710)                                                                   \
+	X(HARDWARE_STACK_ERROR, 714)                                                     \
+	X(ILLEGAL_INSTRUCTION, 715)                                                      \
+	X(MISALIGNED_ADDRESS, 716)                                                       \
+	X(INVALID_ADDRESS_SPACE, 717)                                                    \
+	X(INVALID_PC, 718)                                                               \
+	X(LAUNCH_FAILED, 719)                                                            \
+	X(TENSOR_MEMORY_LEAK, 721)                                                       \
+	X(NOT_PERMITTED, 800)                                                            \
+	X(NOT_SUPPORTED, 801)                                                            \
+	X(SYSTEM_NOT_READY, 802)                                                         \
+	X(SYSTEM_DRIVER_MISMATCH, 803)                                                   \
+	X(UNKNOWN, 999)
+
+enum cur_result {
+	CUR_SUCCESS = 0,
+#define CUR_RESULT(name, value) CUR_##name = (value),
+	CUR_RESULTS(CUR_RESULT)
+#undef CUR_RESULT
+};
+
+enum cu_device_attribute {
+	CUA_MAX_THREADS_PER_BLOCK = 1,
+	CUA_MAX_BLOCK_X = 2, /* and y, z */
+	CUA_MAX_GRID_X = 5,  /* and y, z */
+	CUA_MAX_SHARED = 8,  /* of a block, without asking */
+	CUA_MULTIPROCESSORS = 16,
+	CUA_UNIFIED_ADDRESSING = 41,
+	CUA_MAJOR = 75,
+	CUA_MINOR = 76,
+	CUA_MAX_SHARED_OPTIN = 97,
+};
+
+enum cu_function_attribute {
+	CUF_MAX_THREADS_PER_BLOCK = 0,
+	CUF_SHARED_BYTES = 1, /* static */
+	CUF_MAX_DYNAMIC_SHARED = 8,
+};
+
+#define CU_STREAM_NON_BLOCKING   1u
+
+#define CU_EVENT_TIMED           0u
+#define CU_EVENT_BLOCKING_SYNC   1u
+#define CU_EVENT_DISABLE_TIMING  2u
+
+#define CU_HOST_PORTABLE         1u
+#define CU_HOST_DEVICEMAP        2u
+
+#define CU_JIT_ERROR_LOG         5u
+#define CU_JIT_ERROR_LOG_BYTES   6u
+
+#define CU_CAPTURE_RELAXED       2u
+
+#define CU_VERSION(major, minor) ((major)*1000 + (minor)*10)
+
+#endif

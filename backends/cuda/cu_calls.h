@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every call of the driver that is made here, once: X(name, parameters, arguments), by
+ * the names that carry today's meaning: without their suffix some are older functions.
+ */
+#ifndef BACKENDS_CUDA_CU_CALLS_H
+#define BACKENDS_CUDA_CU_CALLS_H
+
+#include "cu_abi.h"
+
+/* clang-format off */
+#define CU_CALLS(X) \
+X(cuInit, (uint32_t flags), (flags)) \
+X(cuDriverGetVersion, (int *version), (version)) \
+X(cuDeviceGetCount, (int *count), (count)) \
+X(cuDeviceGet, (int *device, int ordinal), (device, ordinal)) \
+X(cuDeviceGetName, (char *name, int bytes, int device), (name, bytes, device)) \
+X(cuDeviceTotalMem_v2, (size_t *bytes, int device), (bytes, device)) \
+X(cuDeviceGetAttribute, (int *value, uint32_t attribute, int device), \
+	(value, attribute, device)) \
+X(cuDeviceGetPCIBusId, (char *id, int bytes, int device), (id, bytes, device)) \
+X(cuDevicePrimaryCtxRetain, (void **context, int device), (context, device)) \
+X(cuDevicePrimaryCtxRelease_v2, (int device), (device)) \
+X(cuCtxSetCurrent, (void *context), (context)) \
+X(cuCtxPushCurrent_v2, (void *context), (context)) \
+X(cuCtxPopCurrent_v2, (void **context), (context)) \
+X(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest)) \
+X(cuThreadExchangeStreamCaptureMode, (uint32_t *mode), (mode)) \
+X(cuMemGetInfo_v2, (size_t *left, size_t *total), (left, total)) \
+X(cuMemAlloc_v2, (uint64_t *address, size_t bytes), (address, bytes)) \
+X(cuMemFree_v2, (uint64_t address), (address)) \
+X(cuMemHostAlloc, (void **p, size_t bytes, uint32_t flags), (p, bytes, flags)) \
+X(cuMemFreeHost, (void *p), (p)) \
+X(cuMemHostGetDevicePointer_v2, (uint64_t *address, void *p, uint32_t flags), \
+	(address, p, flags)) \
+X(cuMemcpyAsync, (uint64_t dst, uint64_t src, size_t bytes, void *stream), \
+	(dst, src, bytes, stream)) \
+X(cuMemsetD32Async, (uint64_t dst, uint32_t value, size_t count, void *stream), \
+	(dst, value, count, stream)) \
+X(cuStreamCreateWithPriority, (void **stream, uint32_t flags, int priority), \
+	(stream, flags, priority)) \
+X(cuStreamDestroy_v2, (void *stream), (stream)) \
+X(cuStreamQuery, (void *stream), (stream)) \
+X(cuStreamSynchronize, (void *stream), (stream)) \
+X(cuStreamWriteValue32_v2, \
+	(void *stream, uint64_t address, uint32_t value, uint32_t flags), \
+	(stream, address, value, flags)) \
+X(cuEventCreate, (void **event, uint32_t flags), (event, flags)) \
+X(cuEventDestroy_v2, (void *event), (event)) \
+X(cuEventRecord, (void *event, void *stream), (event, stream)) \
+X(cuEventSynchronize, (void *event), (event)) \
+X(cuEventElapsedTime, (float *ms, void *begin, void *end), (ms, begin, end)) \
+X(cuModuleLoadDataEx, (void **module, const void *image, uint32_t count, \
+	uint32_t *options, void **values), (module, image, count, options, values)) \
+X(cuModuleUnload, (void *module), (module)) \
+X(cuModuleGetFunction, (void **function, void *module, const char *name), \
+	(function, module, name)) \
+X(cuFuncLoad, (void *function), (function)) \
+X(cuFuncGetAttribute, (int *value, uint32_t attribute, void *function), \
+	(value, attribute, function)) \
+X(cuFuncSetAttribute, (void *function, uint32_t attribute, int value), \
+	(function, attribute, value)) \
+X(cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes), \
+	(function, index, offset, bytes)) \
+X(cuLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, \
+	uint32_t block_x, uint32_t block_y, uint32_t block_z, uint32_t shared, \
+	void *stream, void **params, void **extra), \
+	(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, \
+	params, extra))
+/* clang-format on */
+
+enum cu_call {
+#define CU_NUMBER(name, params, args) CU_CALL_##name,
+	CU_CALLS(CU_NUMBER)
+#undef CU_NUMBER
+		CU_CALL_COUNT
+};
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA device: options, probe, open, its clock, what it says of itself. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* How a driver that only stands in for one says so; see tests/fakes/cuda. */
+#define STAND_IN_NAME "HAL stand-in"
+
+const struct hal_host *cu_host;
+
+static const struct cu_options defaults = {
+	.library = "libcuda.so.1",
+	.inflight = 4,
+};
+
+static const struct hal_option_def options[] = {
+	{"library", HAL_OPTION_STRING, 0, 0, NULL, "libcuda.so.1",
+	 "file of the CUDA driver; one a process"},
+	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
+	 "time is the host's, or stepped where the driver can be driven"},
+	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
+	 "commands of a queue that the device has at a time"},
+	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
+	 "where buffers are that need not be mappable"},
+};
+
+static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
+{
+	*o = defaults;
+	if (!cfg)
+		return;
+	o->library = cu_host->option_str(cfg, "library");
+	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
+	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
+	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
+}
+
+/* ---- what there is ----------------------------------------------------------------- */
+
+static int read_numbers(struct cu_shape *s)
+{
+	const struct {
+		uint32_t attribute;
+		int *to;
+	} all[] = {
+		{CUA_MAJOR, &s->major},
+		{CUA_MINOR, &s->minor},
+		{CUA_MULTIPROCESSORS, &s->multiprocessors},
+		{CUA_MAX_BLOCK_X, &s->max_block[0]},
+		{CUA_MAX_BLOCK_X + 1, &s->max_block[1]},
+		{CUA_MAX_BLOCK_X + 2, &s->max_block[2]},
+		{CUA_MAX_GRID_X, &s->max_grid[0]},
+		{CUA_MAX_GRID_X + 1, &s->max_grid[1]},
+		{CUA_MAX_GRID_X + 2, &s->max_grid[2]},
+		{CUA_MAX_SHARED, &s->max_shared},
+		{CUA_MAX_SHARED_OPTIN, &s->max_shared_optin},
+	};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++)
+		err = CU(NULL, cuDeviceGetAttribute, all[i].to, all[i].attribute,
+			 s->device);
+	return err;
+}
+
+static int read_shape(uint32_t index, struct cu_shape *s)
+{
+	size_t bytes = 0;
+	char *p;
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	err = CU(NULL, cuDeviceGet, &s->device, (int)index);
+	if (!err)
+		err = CU(NULL, cuDeviceGetName, s->name, (int)sizeof(s->name), s->device);
+	if (!err)
+		err = CU(NULL, cuDeviceTotalMem_v2, &bytes, s->device);
+	if (!err)
+		err = CU(NULL, cuDeviceGetPCIBusId, s->bus_id, (int)sizeof(s->bus_id),
+			 s->device);
+	if (!err)
+		err = read_numbers(s);
+	s->name[sizeof(s->name) - 1] = 0;
+	s->bus_id[sizeof(s->bus_id) - 1] = 0;
+	for (p = s->bus_id; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	s->memory_bytes = bytes;
+	s->stand_in = strncmp(s->name, STAND_IN_NAME, strlen(STAND_IN_NAME)) == 0;
+	return err;
+}
+
+static int count_devices(const struct cu_options *o)
+{
+	int count = 0;
+	int err = cu_load(o->library);
+
+	if (!err)
+		err = CU(NULL, cuDeviceGetCount, &count);
+	if (err)
+		return err;
+	return count > 0 ? count
+			 : cu_host->fail(ENODEV, "cuda: the driver shows no device");
+}
+
+/* ---- what it says of itself -------------------------------------------------------- */
+
+/*
+ * Nothing is carved out, so nothing is isolated: queues of one partition share the
+ * multiprocessors as the device likes, and every kernel reaches all memory that the
+ * process has on it.  A fault takes the process's whole context along.
+ */
+static void describe(const struct cu_options *o, const struct cu_shape *s,
+		     struct hal_device_info *info)
+{
+	info->kind = HAL_KIND_GPU;
+	snprintf(info->backend, sizeof(info->backend), "cuda");
+	snprintf(info->name, sizeof(info->name), "%.63s", s->name);
+	snprintf(info->bus_id, sizeof(info->bus_id), "%.31s", s->bus_id);
+	info->memory_bytes = s->memory_bytes;
+	info->memory_free = s->memory_bytes;
+	info->unit_rows = info->unit_cols = 1;
+	info->partitions_max = 1;
+	info->compute_isolation = HAL_ISOLATION_NONE;
+	info->memory_isolation = HAL_ISOLATION_NONE;
+	info->preempt = HAL_PREEMPT_BETWEEN;
+	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
+	info->clock_hz = 1000000000;
+	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
+	info->caps |= s->stand_in ? HAL_CAP_STAND_IN : 0;
+	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
+}
+
+/* One that cannot be read keeps its number, so that others keep theirs. */
+static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
+		    uint32_t max)
+{
+	struct cu_options o;
+	struct cu_shape s;
+	uint32_t i;
+	int count;
+
+	read_options(cfg, &o);
+	count = count_devices(&o);
+	for (i = 0; count > 0 && i < (uint32_t)count && i < max; i++) {
+		int err = read_shape(i, &s);
+
+		if (err)
+			snprintf(out[i].name, sizeof(out[i].name), "unusable: %s",
+				 strerrorname_np(-err));
+		else
+			describe(&o, &s, &out[i]);
+	}
+	return count;
+}
+
+static int cu_get_info(void *device, struct hal_device_info *info)
+{
+	const struct cu_device *dev = device;
+
+	describe(&dev->opt, &dev->shape, info);
+	info->memory_free = dev->memory_bytes - dev->memory_used;
+	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
+	return 0;
+}
+
+/* ---- clock ------------------------------------------------------------------------- */
+
+/* Device time is the host's: what the driver tells are durations. */
+uint64_t cu_now(void *device)
+{
+	const struct cu_device *dev = device;
+	struct timespec ts;
+
+	if (dev->opt.virtual_clock)
+		return atomic_load(&dev->last_ns);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - dev->zero_ns;
+}
+
+/* Virtual clock: a call that waited has let time go by. */
+void cu_catch_up(struct cu_device *dev)
+{
+	uint64_t now;
+	uint32_t idle;
+
+	if (!dev->opt.virtual_clock)
+		return;
+	cu.advance(0, &now, &idle);
+	atomic_store(&dev->last_ns, now - dev->zero_ns);
+}
+
+static int start_clock(struct cu_device *dev)
+{
+	uint64_t now;
+	uint32_t idle;
+
+	if (!dev->opt.virtual_clock) {
+		dev->zero_ns = cu_now(dev);
+		return 0;
+	}
+	if (!cu.drive || !cu.advance)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: clock=virtual: %s runs by its own clock",
+				     dev->index, dev->shape.name);
+	cu.drive(1);
+	cu.advance(0, &now, &idle);
+	dev->zero_ns = now;
+	return 0;
+}
+
+/* The text of a device that is lost; -EIO. */
+int cu_gone(struct cu_device *dev)
+{
+	const uint32_t r = atomic_load(&dev->lost);
+
+	return cu_host->fail(EIO,
+			     "cuda:%u: lost: %s (%u); no CUDA call of this process "
+			     "works any more",
+			     dev->index, cu_result_name(r), r);
+}
+
+/* ---- open and close ---------------------------------------------------------------- */
+
+static void put_away(struct cu_device *dev)
+{
+	uint32_t mode;
+	int err = cu_push(dev, &mode);
+
+	if (err)
+		err = cu_push(dev, &mode);
+	if (err)
+		return;
+	cu_lane_drop(dev);
+	cu_give_back_later(dev, false);
+	cu_give_back_later(dev, false);
+	cu_pop(mode);
+}
+
+static void cu_close(void *device)
+{
+	struct cu_device *dev = device;
+
+	if (!dev)
+		return;
+	cu_forget(dev);
+	if (dev->context && !atomic_load(&dev->lost))
+		put_away(dev);
+	if (dev->context && cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device))
+		(void)cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device);
+	if (dev->opt.virtual_clock && cu.drive && dev->context)
+		cu.drive(0);
+	pthread_mutex_destroy(&dev->later_lock);
+	pthread_mutex_destroy(&dev->lane.lock);
+	free(dev->later);
+	free(dev);
+}
+
+static int fill_in(struct cu_device *dev)
+{
+	size_t left = 0, total = 0;
+	int err = CU(dev, cuMemGetInfo_v2, &left, &total);
+
+	if (!err)
+		err = CU(dev, cuCtxGetStreamPriorityRange, &dev->least_priority,
+			 &dev->greatest_priority);
+	dev->memory_bytes = left;
+	return err ? err : cu_lane_make(dev);
+}
+
+static int start(struct cu_device *dev)
+{
+	uint32_t mode;
+	int err = start_clock(dev);
+
+	if (err)
+		return err;
+	err = CU(dev, cuDevicePrimaryCtxRetain, &dev->context, dev->shape.device);
+	if (err) {
+		dev->context = NULL;
+		if (dev->opt.virtual_clock)
+			cu.drive(0);
+		return err;
+	}
+	err = cu_push(dev, &mode);
+	if (err)
+		return err;
+	err = fill_in(dev);
+	cu_pop(mode);
+	return err;
+}
+
+static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
+{
+	static atomic_ullong opens;
+	struct cu_device *dev;
+	struct cu_options o;
+	struct cu_shape s;
+	int err, count;
+
+	read_options(cfg, &o);
+	count = count_devices(&o);
+	if (count < 0)
+		return count;
+	if (index >= (uint32_t)count)
+		return cu_host->fail(ENODEV, "cuda:%u: the driver shows %d", index,
+				     count);
+	err = read_shape(index, &s);
+	if (err)
+		return err;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return cu_host->fail(ENOMEM, "cuda:%u: no memory for the device", index);
+	dev->index = index;
+	dev->id = atomic_fetch_add(&opens, 1) + 1;
+	dev->opt = o;
+	dev->shape = s;
+	(void)pthread_mutex_init(&dev->later_lock, NULL);
+	(void)pthread_mutex_init(&dev->lane.lock, NULL);
+	err = start(dev);
+	if (err)
+		cu_close(dev);
+	else
+		*out = dev;
+	return err;
+}
+
+/* ---- registration ------------------------------------------------------------------ */
+
+static const struct hal_backend backend = {
+	.size = sizeof(struct hal_backend),
+	.abi = HAL_BACKEND_ABI,
+	.name = "cuda",
+	.summary = "NVIDIA GPUs through the CUDA driver",
+	.score = 60,
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
+	.hot_size = sizeof(struct hal_bk_hot),
+	.cold_size = sizeof(struct hal_bk_cold),
+	.hot = {.submit = cu_submit,
+		.poll = cu_poll,
+		.now = cu_now,
+		.suspend = cu_suspend,
+		.resume = cu_resume,
+		.next = cu_next},
+	.cold = {.probe = cu_probe,
+		 .open = cu_open,
+		 .close = cu_close,
+		 .get_info = cu_get_info,
+		 .partition_create = cu_partition_create,
+		 .partition_destroy = cu_partition_destroy,
+		 .queue_create = cu_queue_create,
+		 .queue_destroy = cu_queue_destroy,
+		 .mem_alloc = cu_mem_alloc,
+		 .mem_free = cu_mem_free,
+		 .mem_write = cu_mem_write,
+		 .mem_read = cu_mem_read,
+		 .mem_map = cu_mem_map,
+		 .mem_unmap = cu_mem_unmap,
+		 .program_load = cu_program_load,
+		 .program_unload = cu_program_unload,
+		 .kernel_get = cu_kernel_get},
+};
+
+const struct hal_backend *hal_backend_cuda(const struct hal_host *host)
+{
+	cu_host = host;
+	if (host->abi == HAL_BACKEND_ABI)
+		return &backend;
+	host->fail(EPROTO, "cuda: built for backend ABI %u, the library has %u",
+		   HAL_BACKEND_ABI, host->abi);
+	return NULL;
+}

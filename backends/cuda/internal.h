@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA backend's own structures: the engine's, but for what other threads touch.
+ *
+ * program_load, kernel_get, mem_write and mem_read are the callers' (the driver compiles,
+ * copies wait).  They share with the engine: the shape, the context and the symbols,
+ * which are constant; the driver, which takes calls of any thread; .lost, which is
+ * atomic; the lane and the list of what is given back later, which have locks.  A
+ * program is its loader's alone until program_load returns and does not change after
+ * that.  A caller's thread has our context current only within a call; the engine's
+ * keeps it.
+ */
+#ifndef BACKENDS_CUDA_INTERNAL_H
+#define BACKENDS_CUDA_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <hal/backend.h>
+#include <hal/cuda.h>
+
+#include "cu_calls.h"
+
+#define CU_INFLIGHT_MAX 64u
+
+struct cu_symbols {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
+#define CU_SYMBOL(name, params, args) uint32_t(*name) params;
+	CU_CALLS(CU_SYMBOL)
+#undef CU_SYMBOL
+	/* A stand-in's alone; else NULL. */
+	void (*drive)(uint32_t on);
+	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+};
+
+struct cu_options {
+	const char *library;
+	bool virtual_clock;
+	bool host_memory;
+	uint32_t inflight; /* commands of a queue that the device has */
+};
+
+/* What a device is, before and after it is open. */
+struct cu_shape {
+	int device;
+	char name[64];
+	char bus_id[32];
+	uint64_t memory_bytes;
+	int major, minor, multiprocessors;
+	int max_threads, max_block[3], max_grid[3], max_shared, max_shared_optin;
+	bool stand_in;
+};
+
+/* What is given back while nothing runs: the driver may wait for the device there. */
+enum cu_kind {
+	CU_KIND_STREAM,
+	CU_KIND_EVENT,
+	CU_KIND_MODULE,
+	CU_KIND_HOST,
+	CU_KIND_DEVICE
+};
+
+struct cu_later {
+	enum cu_kind kind;
+	void *handle;
+	uint64_t address; /* of the device's memory */
+};
+
+/* A counter that the device raises: how far a stream is.  The host reads it without a
+ * call of the driver, and it still tells after a fault. */
+struct cu_counter {
+	void *memory;
+	uint64_t address; /* the device's */
+	uint32_t given;   /* last value that was asked for */
+};
+
+struct cu_partition {
+	struct hal_bk_partition_desc desc;
+	uint32_t queues, buffers;
+};
+
+struct cu_mem {
+	struct cu_partition *part;
+	uint64_t address; /* the device's */
+	void *host;       /* NULL: device memory */
+	uint64_t bytes;
+};
+
+struct cu_kernel {
+	struct hal_bk_kernel_info info;
+	void *function;
+	uint32_t block[3], shared_bytes;
+	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
+};
+
+struct cu_program {
+	const uint8_t *code;
+	void *module;
+	uint32_t count;
+	struct cu_kernel *kernels;
+};
+
+struct cu_slot {
+	struct hal_bk_cmd cmd;
+	void *begin; /* the event before it: the last one's end, or the queue's .idle */
+	void *end;
+	uint32_t value; /* of the counter when it has ended */
+	bool stamping;
+};
+
+struct cu_queue {
+	struct cu_queue *older, *newer; /* all of the device */
+	struct cu_partition *part;
+	void *stream, *idle;
+	struct cu_counter counter;
+	uint32_t slot_count, head, count;
+	uint64_t last_end_ns;
+	bool suspended, quiet_due, fenced, broken, reported;
+	uint64_t quiet_cookie;
+	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
+	struct cu_slot slots[];
+};
+
+/* The way of host copies: a stream of its own through pinned memory, under its lock. */
+struct cu_lane {
+	pthread_mutex_t lock;
+	void *stream, *event, *stage;
+};
+
+struct cu_device {
+	struct cu_options opt;
+	struct cu_shape shape;
+	uint32_t index;
+	uint64_t id; /* of all opens of the process */
+	void *context;
+	int least_priority, greatest_priority;
+	struct cu_lane lane;
+	struct cu_queue *queues;
+	uint32_t inflight;
+	uint64_t memory_bytes, memory_used; /* of what was free at open */
+	uint64_t longest_ns;                /* command seen */
+	uint64_t progress_ns, checked_ns;   /* something was submitted or ended */
+	bool ask_now;
+	uint64_t zero_ns;
+	atomic_ullong last_ns;
+	atomic_uint lost; /* the result that said so; 0: it is not */
+	pthread_mutex_t later_lock;
+	struct cu_later *later;
+	uint32_t later_count, later_room;
+};
+
+extern const struct hal_host *cu_host;
+extern struct cu_symbols cu;
+
+const struct hal_backend *hal_backend_cuda(const struct hal_host *host);
+
+/* symbols.c */
+int cu_load(const char *library);
+const char *cu_result_name(uint32_t result);
+bool cu_sticky(uint32_t result);
+int cu_errno(uint32_t result);
+int cu_failed(struct cu_device *dev, uint32_t result, const char *call);
+
+/* 0, or -errno with the call and its result as the text; dev, which may be NULL, is lost
+ * with a result that says so. */
+static inline int cu_check(struct cu_device *dev, uint32_t result, const char *call)
+{
+	return __builtin_expect(result == CUR_SUCCESS, 1) ? 0
+							  : cu_failed(dev, result, call);
+}
+#define CU(dev, call, ...) cu_check(dev, cu.call(__VA_ARGS__), #call)
+
+/* device.c */
+uint64_t cu_now(void *device);
+void cu_catch_up(struct cu_device *dev);
+int cu_gone(struct cu_device *dev);
+
+/* context.c */
+int cu_enter(struct cu_device *dev);
+void cu_forget(const struct cu_device *dev);
+int cu_push(struct cu_device *dev, uint32_t *mode);
+void cu_pop(uint32_t mode);
+/* Gives it back, at once where that cannot wait for the device; else later. */
+void cu_give_back(struct cu_device *dev, enum cu_kind kind, void *handle, int *err);
+void cu_give_back_memory(struct cu_device *dev, uint64_t address, int *err);
+void cu_give_back_later(struct cu_device *dev, bool running);
+
+/* copy.c */
+int cu_lane_make(struct cu_device *dev);
+void cu_lane_drop(struct cu_device *dev);
+/* Between the host and device memory; waits for the end. */
+int cu_copy(struct cu_device *dev, uint64_t address, void *data, const void *from,
+	    uint64_t bytes);
+
+/* partition.c */
+int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			void **out);
+int cu_partition_destroy(void *device, void *partition);
+
+/* memory.c */
+int cu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
+		 uint32_t flags, void **out);
+int cu_mem_free(void *device, void *memory);
+int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		 uint64_t bytes);
+int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+int cu_mem_map(void *device, void *memory, void **address);
+int cu_mem_unmap(void *device, void *memory);
+/* Memory of the host's that the device reaches. */
+int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
+
+/* image.c */
+int cu_image_parse(const void *image, size_t size, struct cu_program *prog);
+
+/* program.c */
+int cu_program_load(void *device, const void *image, size_t size, void **out);
+int cu_program_unload(void *device, void *program);
+int cu_kernel_get(void *device, void *program, uint32_t index,
+		  struct hal_bk_kernel_info *info, void **kernel);
+
+/* queue.c */
+int cu_queue_create(void *device, void *partition, int32_t priority, void **out);
+int cu_queue_destroy(void *device, void *queue);
+int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+uint64_t cu_next(void *device);
+int cu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
+int cu_resume(void *device, void *queue);
+
+#endif

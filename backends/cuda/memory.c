@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a CUDA device: the device's own, or pinned memory of the host's.  All of a
+ * process's is in one address space, which any kernel reaches: nothing is isolated.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address)
+{
+	int again = 0;
+	int err = CU(dev, cuMemHostAlloc, p, bytes, CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
+
+	if (err) {
+		*p = NULL;
+		return err;
+	}
+	err = CU(dev, cuMemHostGetDevicePointer_v2, address, *p, 0);
+	if (err) {
+		cu_give_back(dev, CU_KIND_HOST, *p, &again);
+		*p = NULL;
+	}
+	return err;
+}
+
+static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
+{
+	uint32_t r;
+
+	if (host)
+		return cu_pin(dev, mem->bytes, &mem->host, &mem->address);
+	r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
+	if (r == CUR_OUT_OF_MEMORY && dev->later_count) {
+		/* Better to wait than to refuse what has been given back. */
+		cu_give_back_later(dev, false);
+		cu_catch_up(dev);
+		r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
+	}
+	return cu_check(dev, r, "cuMemAlloc_v2");
+}
+
+int cu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
+		 uint32_t flags, void **out)
+{
+	struct cu_device *dev = device;
+	struct cu_mem *mem;
+	int err = cu_enter(dev);
+
+	(void)color_mask;
+	if (err)
+		return err;
+	if (bytes > dev->memory_bytes - dev->memory_used)
+		return cu_host->fail(ENOSPC,
+				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
+				     bytes, dev->memory_bytes - dev->memory_used);
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
+	mem->part = partition;
+	mem->bytes = bytes ? bytes : 1;
+	err = allocate(dev, mem, dev->opt.host_memory || (flags & HAL_BUFFER_MAPPABLE));
+	if (err) {
+		free(mem);
+		return err;
+	}
+	dev->memory_used += mem->bytes;
+	mem->part->buffers++;
+	*out = mem;
+	return 0;
+}
+
+int cu_mem_free(void *device, void *memory)
+{
+	struct cu_device *dev = device;
+	struct cu_mem *mem = memory;
+	int err = atomic_load(&dev->lost) ? 0 : cu_enter(dev);
+
+	if (mem->host)
+		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
+	else
+		cu_give_back_memory(dev, mem->address, &err);
+	mem->part->buffers--;
+	dev->memory_used -= mem->bytes;
+	free(mem);
+	return err;
+}
+
+int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		 uint64_t bytes)
+{
+	const struct cu_mem *mem = memory;
+
+	if (!mem->host)
+		return cu_copy(device, mem->address + offset, NULL, data, bytes);
+	memcpy((char *)mem->host + offset, data, bytes);
+	return 0;
+}
+
+int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
+{
+	const struct cu_mem *mem = memory;
+
+	if (!mem->host)
+		return cu_copy(device, mem->address + offset, data, NULL, bytes);
+	memcpy(data, (const char *)mem->host + offset, bytes);
+	return 0;
+}
+
+int cu_mem_map(void *device, void *memory, void **address)
+{
+	const struct cu_mem *mem = memory;
+
+	(void)device;
+	if (!mem->host)
+		return cu_host->fail(ENOTSUP, "cuda: the host does not reach device "
+					      "memory; create the buffer with "
+					      "HAL_BUFFER_MAPPABLE");
+	*address = mem->host;
+	return 0;
+}
+
+int cu_mem_unmap(void *device, void *memory)
+{
+	(void)device;
+	(void)memory;
+	return 0;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of a CUDA device: a module and its kernels.  All that may compile, place code
+ * or wait for the device happens at load: a kernel whose code is loaded at its first
+ * launch would stop every other call of the driver until the device is idle.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_BYTES 400u
+
+static int load_module(struct cu_device *dev, struct cu_program *prog)
+{
+	char text[LOG_BYTES + 1] = "";
+	uint32_t options[2] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
+	const uintptr_t bytes = LOG_BYTES; /* numbers are given as pointers */
+	void *values[2] = {text, NULL};
+	uint32_t r;
+	char *p;
+
+	memcpy(&values[1], &bytes, sizeof(bytes));
+	r = cu.cuModuleLoadDataEx(&prog->module, prog->code, 2, options, values);
+	if (!r)
+		return 0;
+	prog->module = NULL;
+	text[LOG_BYTES] = 0;
+	for (p = text; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
+	if (cu_sticky(r))
+		return cu_failed(dev, r, "cuModuleLoadDataEx");
+	return cu_host->fail(cu_errno(r), "cuda: cuModuleLoadDataEx: %s (%u)%s%s",
+			     cu_result_name(r), r, text[0] ? ": " : "", text);
+}
+
+/* The driver reads as many bytes of a parameter as the kernel has: the table must say
+ * the same. */
+static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
+{
+	size_t offset, bytes;
+	uint32_t i, r, want;
+
+	for (i = 0; i < k->info.arg_count; i++) {
+		r = cu.cuFuncGetParamInfo(k->function, i, &offset, &bytes);
+		if (r == CUR_INVALID_VALUE)
+			return cu_host->fail(EINVAL,
+					     "cuda: cuFuncGetParamInfo: %s (%u): kernel "
+					     "%s has %u parameters, the image says %u",
+					     cu_result_name(r), r, k->info.name, i,
+					     k->info.arg_count);
+		if (r)
+			return cu_failed(dev, r, "cuFuncGetParamInfo");
+		want = k->scalar_bytes[i] ? k->scalar_bytes[i] : 8;
+		if (bytes != want)
+			return cu_host->fail(EINVAL,
+					     "cuda: kernel %s: parameter %u has %zu "
+					     "bytes, the image says %u",
+					     k->info.name, i, bytes, want);
+	}
+	r = cu.cuFuncGetParamInfo(k->function, i, &offset, &bytes);
+	if (r == CUR_INVALID_VALUE)
+		return 0;
+	if (r)
+		return cu_failed(dev, r, "cuFuncGetParamInfo");
+	return cu_host->fail(EINVAL,
+			     "cuda: kernel %s has more parameters than the %u that "
+			     "the image says",
+			     k->info.name, k->info.arg_count);
+}
+
+static int check_block(struct cu_device *dev, const struct cu_kernel *k)
+{
+	const uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
+	int most = 0, err, i;
+
+	err = CU(dev, cuFuncGetAttribute, &most, CUF_MAX_THREADS_PER_BLOCK, k->function);
+	if (err)
+		return err;
+	for (i = 0; i < 3; i++)
+		if (k->block[i] > (uint32_t)dev->shape.max_block[i])
+			most = 0;
+	if (threads > (uint64_t)most)
+		return cu_host->fail(
+			EINVAL,
+			"cuda: kernel %s: a block of %u x %u x %u threads is "
+			"too large for it on this device",
+			k->info.name, k->block[0], k->block[1], k->block[2]);
+	return 0;
+}
+
+static int raise_shared(struct cu_device *dev, const struct cu_kernel *k)
+{
+	int own = 0, err;
+
+	if (!k->shared_bytes)
+		return 0;
+	err = CU(dev, cuFuncGetAttribute, &own, CUF_SHARED_BYTES, k->function);
+	if (err)
+		return err;
+	if ((uint64_t)own + k->shared_bytes > (uint64_t)dev->shape.max_shared_optin)
+		return cu_host->fail(EINVAL,
+				     "cuda: kernel %s: %d and %u bytes of shared memory, "
+				     "a block has at most %d",
+				     k->info.name, own, k->shared_bytes,
+				     dev->shape.max_shared_optin);
+	if ((uint64_t)own + k->shared_bytes <= (uint64_t)dev->shape.max_shared)
+		return 0;
+	return CU(dev, cuFuncSetAttribute, k->function, CUF_MAX_DYNAMIC_SHARED,
+		  (int)k->shared_bytes);
+}
+
+static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
+		       struct cu_kernel *k)
+{
+	uint32_t r = cu.cuModuleGetFunction(&k->function, prog->module, k->info.name);
+	int err;
+
+	if (r && cu_sticky(r))
+		return cu_failed(dev, r, "cuModuleGetFunction");
+	if (r)
+		return cu_host->fail(cu_errno(r),
+				     "cuda: cuModuleGetFunction: %s (%u): kernel %s",
+				     cu_result_name(r), r, k->info.name);
+	err = CU(dev, cuFuncLoad, k->function);
+	if (!err)
+		err = check_parameters(dev, k);
+	if (!err)
+		err = check_block(dev, k);
+	return err ? err : raise_shared(dev, k);
+}
+
+static int make(struct cu_device *dev, struct cu_program *prog)
+{
+	uint32_t mode, i;
+	int err = cu_push(dev, &mode);
+
+	if (err)
+		return err;
+	err = load_module(dev, prog);
+	for (i = 0; !err && i < prog->count; i++)
+		err = find_kernel(dev, prog, &prog->kernels[i]);
+	/* Nothing of it has run: it goes without waiting for any of its own. */
+	if (err && prog->module && cu.cuModuleUnload(prog->module))
+		(void)cu.cuModuleUnload(prog->module);
+	cu_pop(mode);
+	cu_catch_up(dev);
+	return err;
+}
+
+int cu_program_load(void *device, const void *image, size_t size, void **out)
+{
+	struct cu_program *prog = calloc(1, sizeof(*prog));
+	int err;
+
+	if (!prog)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a program");
+	err = cu_image_parse(image, size, prog);
+	if (!err)
+		err = make(device, prog);
+	if (err) {
+		free(prog->kernels);
+		free(prog);
+		return err;
+	}
+	*out = prog;
+	return 0;
+}
+
+int cu_program_unload(void *device, void *program)
+{
+	struct cu_device *dev = device;
+	struct cu_program *prog = program;
+	int err = atomic_load(&dev->lost) ? 0 : cu_enter(dev);
+
+	cu_give_back(dev, CU_KIND_MODULE, prog->module, &err);
+	free(prog->kernels);
+	free(prog);
+	return err;
+}
+
+int cu_kernel_get(void *device, void *program, uint32_t index,
+		  struct hal_bk_kernel_info *info, void **kernel)
+{
+	struct cu_program *prog = program;
+
+	(void)device;
+	if (index >= prog->count)
+		return cu_host->fail(ENOENT, "cuda: the program has %u kernels, no %u",
+				     prog->count, index);
+	*kernel = &prog->kernels[index];
+	*info = prog->kernels[index].info;
+	return 0;
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hot path of a CUDA device.
+ *
+ * A queue is a stream.  Behind each command the device writes the command's number to
+ * pinned memory, which is all that poll reads: no thread, no call of the driver while
+ * something runs, and the number still stands after a fault, when events tell nothing
+ * any more.  An event behind each command says how long that took: from the event of the
+ * one before it, or from an event of its own where the queue was idle.  When it ended is
+ * when poll saw it.  At most `inflight` commands are with the device, which bounds how
+ * long DRAIN takes: that many times the longest command.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK_NS UINT64_C(10000000) /* how often the driver is asked for a fault */
+#define SPIN_NS  UINT64_C(50000)    /* what ends sooner is not slept for */
+#define NAP_NS   UINT64_C(1000000)  /* the longest sleep */
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+static int make_counter(struct cu_device *dev, struct cu_counter *c)
+{
+	int err = cu_pin(dev, sizeof(uint32_t), &c->memory, &c->address);
+
+	if (!err)
+		__atomic_store_n((uint32_t *)c->memory, 0, __ATOMIC_RELEASE);
+	return err;
+}
+
+static int make_event(struct cu_device *dev, void **event)
+{
+	int err = CU(dev, cuEventCreate, event, CU_EVENT_TIMED);
+
+	if (err)
+		*event = NULL;
+	return err;
+}
+
+static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priority)
+{
+	const int level = priority > 0 ? dev->greatest_priority
+			  : priority < 0
+				  ? dev->least_priority
+				  : (dev->greatest_priority + dev->least_priority) / 2;
+	uint32_t i;
+	int err = cu_enter(dev);
+
+	if (!err)
+		err = make_counter(dev, &q->counter);
+	if (err)
+		return err;
+	err = CU(dev, cuStreamCreateWithPriority, &q->stream, CU_STREAM_NON_BLOCKING,
+		 level);
+	if (err)
+		q->stream = NULL;
+	else
+		err = make_event(dev, &q->idle);
+	for (i = 0; !err && i < q->slot_count; i++)
+		err = make_event(dev, &q->slots[i].end);
+	return err;
+}
+
+static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
+{
+	uint32_t i;
+
+	cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
+	cu_give_back(dev, CU_KIND_EVENT, q->idle, err);
+	for (i = 0; i < q->slot_count; i++)
+		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].end, err);
+	cu_give_back(dev, CU_KIND_HOST, q->counter.memory, err);
+	free(q);
+}
+
+int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
+{
+	struct cu_device *dev = device;
+	/* One more than in flight: the end of the last one is the next one's begin. */
+	const uint32_t slots = dev->opt.inflight + 1;
+	struct cu_queue *q = calloc(1, sizeof(*q) + slots * sizeof(q->slots[0]));
+	int err;
+
+	if (!q)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a queue of %u",
+				     dev->opt.inflight);
+	q->slot_count = slots;
+	q->part = partition;
+	err = make_queue(dev, q, priority);
+	if (err) {
+		drop_queue(dev, q, &err);
+		return err;
+	}
+	q->older = dev->queues;
+	if (q->older)
+		q->older->newer = q;
+	dev->queues = q;
+	q->part->queues++;
+	*out = q;
+	return 0;
+}
+
+int cu_queue_destroy(void *device, void *queue)
+{
+	struct cu_device *dev = device;
+	struct cu_queue *q = queue;
+	const bool lost = atomic_load(&dev->lost);
+	int err = 0;
+
+	if (!lost && (q->count || q->quiet_due))
+		return cu_host->fail(EBUSY, "cuda: the queue has %u commands", q->count);
+	if (!lost)
+		err = cu_enter(dev);
+	dev->inflight -= q->count;
+	q->part->queues--;
+	if (q->newer)
+		q->newer->older = q->older;
+	else
+		dev->queues = q->older;
+	if (q->older)
+		q->older->newer = q->newer;
+	drop_queue(dev, q, &err);
+	return err;
+}
+
+/* ---- submission -------------------------------------------------------------------- */
+
+static struct cu_slot *slot(struct cu_queue *q, uint32_t i)
+{
+	return &q->slots[(q->head + i) % q->slot_count];
+}
+
+static int refuse(const struct cu_kernel *k, uint32_t i, const char *why)
+{
+	return cu_host->fail(EINVAL, "cuda: kernel %s: argument %u %s", k->info.name, i,
+			     why);
+}
+
+static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+{
+	const struct cu_kernel *k = cmd->launch.kernel;
+	const uint32_t *g = cmd->launch.groups;
+	uint64_t values[HAL_ARGS_MAX];
+	void *params[HAL_ARGS_MAX + 1];
+	uint32_t i, r;
+
+	for (i = 0; i < 3; i++)
+		if (g[i] > (uint32_t)dev->shape.max_grid[i])
+			return cu_host->fail(
+				EINVAL,
+				"cuda: kernel %s: %u x %u x %u groups, at "
+				"most %d x %d x %d",
+				k->info.name, g[0], g[1], g[2], dev->shape.max_grid[0],
+				dev->shape.max_grid[1], dev->shape.max_grid[2]);
+	for (i = 0; i < cmd->launch.arg_count; i++) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct cu_mem *mem = a->mem;
+		const uint32_t bytes = k->scalar_bytes[i];
+
+		if (mem && bytes)
+			return refuse(k, i, "is a scalar, not memory");
+		if (!mem && !bytes)
+			return refuse(k, i, "is memory, not a scalar");
+		if (bytes && bytes < 8 && a->value >> (8 * bytes))
+			return refuse(k, i, "does not fit its bytes");
+		values[i] = a->value + (mem ? mem->address : 0);
+		params[i] = &values[i];
+	}
+	r = cu.cuLaunchKernel(k->function, g[0], g[1], g[2], k->block[0], k->block[1],
+			      k->block[2], k->shared_bytes, q->stream, params, NULL);
+	if (__builtin_expect(!r, 1))
+		return 0;
+	if (cu_sticky(r))
+		return cu_failed(dev, r, "cuLaunchKernel");
+	return cu_host->fail(cu_errno(r), "cuda: cuLaunchKernel: %s (%u): kernel %s",
+			     cu_result_name(r), r, k->info.name);
+}
+
+static int carry_out(struct cu_device *dev, struct cu_queue *q,
+		     const struct hal_bk_cmd *cmd)
+{
+	const struct cu_mem *dst, *src;
+
+	switch (cmd->op) {
+	case HAL_OP_LAUNCH:
+		return launch(dev, q, cmd);
+	case HAL_OP_COPY:
+		dst = cmd->copy.dst;
+		src = cmd->copy.src;
+		if (!cmd->copy.bytes)
+			return 0;
+		return CU(dev, cuMemcpyAsync, dst->address + cmd->copy.dst_offset,
+			  src->address + cmd->copy.src_offset, cmd->copy.bytes,
+			  q->stream);
+	case HAL_OP_FILL:
+		dst = cmd->fill.dst;
+		if (!cmd->fill.bytes)
+			return 0;
+		return CU(dev, cuMemsetD32Async, dst->address + cmd->fill.offset,
+			  cmd->fill.pattern, cmd->fill.bytes / 4, q->stream);
+	default:
+		return 0;
+	}
+}
+
+/* The device may have something that it will not tell the end of: the queue takes no
+ * more, and ends when its stream is empty. */
+static void break_queue(struct cu_queue *q, const char *call, uint32_t r)
+{
+	q->broken = true;
+	snprintf(q->fault, sizeof(q->fault), "%s: %s (%u)", call, cu_result_name(r), r);
+}
+
+/* What is behind a command: how long it took, and that it has ended. */
+static void mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	uint32_t r;
+
+	s->value = ++q->counter.given;
+	if (!s->stamping) {
+		r = cu.cuEventRecord(s->end, q->stream);
+		if (__builtin_expect(r, 0)) {
+			(void)cu_failed(dev, r, "cuEventRecord");
+			break_queue(q, "cuEventRecord", r);
+			return;
+		}
+	}
+	r = cu.cuStreamWriteValue32_v2(q->stream, q->counter.address, s->value, 0);
+	if (__builtin_expect(r, 0)) {
+		(void)cu_failed(dev, r, "cuStreamWriteValue32_v2");
+		break_queue(q, "cuStreamWriteValue32_v2", r);
+	}
+}
+
+int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct cu_device *dev = device;
+	struct cu_queue *q = queue;
+	struct cu_slot *s = slot(q, q->count);
+	int err = 0;
+
+	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
+		return cu_gone(dev);
+	if (q->reported)
+		return cu_host->fail(EIO, "cuda: %s", q->fault);
+	if (q->count == dev->opt.inflight || q->suspended || q->fenced || q->broken)
+		return -EAGAIN;
+	err = cu_enter(dev);
+	s->begin = q->count ? slot(q, q->count - 1)->end : q->idle;
+	if (!err && !q->count)
+		err = CU(dev, cuEventRecord, q->idle, q->stream);
+	if (!err)
+		err = carry_out(dev, q, cmd);
+	if (err)
+		return err;
+	s->cmd = *cmd;
+	s->stamping = false;
+	mark(dev, q, s);
+	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
+	q->count++;
+	if (!dev->inflight++)
+		dev->checked_ns = cu_now(dev);
+	dev->progress_ns = cu_now(dev);
+	return 0;
+}
+
+/* ---- completion -------------------------------------------------------------------- */
+
+static bool has_ended(const struct cu_queue *q, const struct cu_slot *s)
+{
+	const uint32_t at =
+		__atomic_load_n((uint32_t *)q->counter.memory, __ATOMIC_ACQUIRE);
+
+	return (int32_t)(at - s->value) >= 0;
+}
+
+static struct hal_bk_event event_of(uint32_t kind, uint64_t cookie, uint64_t ns)
+{
+	return (struct hal_bk_event){
+		.kind = kind, .cookie = cookie, .start_ns = ns, .end_ns = ns};
+}
+
+/* 0 where the driver does not tell, as after a fault. */
+static uint64_t between(struct cu_device *dev, void *begin, void *end)
+{
+	float ms = 0;
+	uint32_t r;
+
+	if (begin == end || atomic_load(&dev->lost))
+		return 0;
+	r = cu.cuEventElapsedTime(&ms, begin, end);
+	if (r) {
+		(void)cu_failed(dev, r, "cuEventElapsedTime");
+		return 0;
+	}
+	return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
+}
+
+static void measure(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *e)
+{
+	const uint64_t now = cu_now(dev);
+	struct cu_slot *s = slot(q, 0), *last = s;
+	uint64_t ns, since;
+	uint32_t i;
+
+	/* Several have ended since poll looked last: the last of them just now. */
+	for (i = 1; i < q->count && has_ended(q, slot(q, i)); i++)
+		last = slot(q, i);
+	since = between(dev, s->end, last->end);
+	ns = between(dev, s->begin, s->end);
+	e->end_ns = now > since ? now - since : 0;
+	if (e->end_ns < q->last_end_ns)
+		e->end_ns = q->last_end_ns;
+	e->start_ns = e->end_ns > ns ? e->end_ns - ns : 0;
+	if (e->start_ns < q->last_end_ns)
+		e->start_ns = q->last_end_ns;
+	q->last_end_ns = e->end_ns;
+	if (ns > dev->longest_ns)
+		dev->longest_ns = ns;
+}
+
+static void take(struct cu_device *dev, struct cu_queue *q)
+{
+	q->head = (q->head + 1) % q->slot_count;
+	q->count--;
+	dev->inflight--;
+	dev->progress_ns = dev->checked_ns = cu_now(dev);
+}
+
+/* The time of a timestamp is known once it is its turn; then the device writes it. */
+static void write_stamp(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	const struct cu_mem *mem = s->cmd.timestamp.dst;
+	const uint64_t now = cu_now(dev), at = mem->address + s->cmd.timestamp.offset;
+	uint32_t r;
+
+	s->stamping = true;
+	r = cu_enter(dev) ? CUR_INVALID_CONTEXT
+			  : cu.cuMemsetD32Async(at, (uint32_t)now, 1, q->stream);
+	if (!r)
+		r = cu.cuMemsetD32Async(at + 4, (uint32_t)(now >> 32), 1, q->stream);
+	if (!r) {
+		mark(dev, q, s);
+		return;
+	}
+	s->value = ++q->counter.given; /* which nobody will write */
+	(void)cu_failed(dev, r, "cuMemsetD32Async");
+	break_queue(q, "cuMemsetD32Async", r);
+}
+
+static void finish(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *e)
+{
+	const struct hal_bk_cmd *cmd = &slot(q, 0)->cmd;
+
+	*e = event_of(HAL_BK_DONE, cmd->cookie, 0);
+	measure(dev, q, e);
+	if (cmd->op == HAL_OP_COPY)
+		e->bytes_read = e->bytes_written = cmd->copy.bytes;
+	else if (cmd->op == HAL_OP_FILL)
+		e->bytes_written = cmd->fill.bytes;
+	else if (cmd->op == HAL_OP_TIMESTAMP)
+		e->bytes_written = sizeof(uint64_t);
+	q->fenced = false;
+	take(dev, q);
+}
+
+/* The head is what went wrong, as far as anybody can tell; the rest never ran. */
+static void fail_head(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *e)
+{
+	const struct hal_bk_cmd *cmd = &slot(q, 0)->cmd;
+	const struct cu_kernel *k = cmd->launch.kernel;
+	const uint32_t r = atomic_load(&dev->lost);
+
+	*e = event_of(HAL_BK_DONE, cmd->cookie, cu_now(dev));
+	e->status = q->reported ? -ECANCELED : -EIO;
+	if (!q->reported && !q->broken)
+		snprintf(q->fault, sizeof(q->fault), "%s (%u), device lost",
+			 cu_result_name(r), r);
+	if (!q->reported && cmd->op == HAL_OP_LAUNCH)
+		snprintf(e->fault, sizeof(e->fault), "%.63s, kernel %.23s", q->fault,
+			 k->info.name);
+	else if (!q->reported)
+		memcpy(e->fault, q->fault, sizeof(e->fault));
+	q->reported = true;
+	q->fenced = false;
+	take(dev, q);
+}
+
+/* Asks the driver how the stream is. */
+static uint32_t ask(struct cu_device *dev, struct cu_queue *q)
+{
+	uint32_t r = CUR_NOT_READY;
+
+	if (!cu_enter(dev))
+		r = cu.cuStreamQuery(q->stream);
+	if (r && r != CUR_NOT_READY)
+		(void)cu_failed(dev, r, "cuStreamQuery");
+	return r;
+}
+
+/* True: nothing of the queue runs any more, and it will not say so by its counter. */
+static bool over(struct cu_device *dev, struct cu_queue *q)
+{
+	uint32_t r;
+
+	if (atomic_load(&dev->lost))
+		return true;
+	if (!q->broken && !dev->ask_now && cu_now(dev) - dev->checked_ns < CHECK_NS)
+		return false;
+	dev->ask_now = false;
+	dev->checked_ns = cu_now(dev);
+	r = ask(dev, q);
+	return atomic_load(&dev->lost) || (q->broken && r == CUR_SUCCESS);
+}
+
+static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *ev,
+		     uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < max && q->count) {
+		struct cu_slot *s = slot(q, 0);
+		const bool stamp = s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping;
+		const bool ended = !q->reported && has_ended(q, s);
+
+		if (ended && !stamp)
+			finish(dev, q, &ev[n++]);
+		else if (ended && !atomic_load(&dev->lost))
+			write_stamp(dev, q, s);
+		else if (over(dev, q))
+			fail_head(dev, q, &ev[n++]);
+		else
+			break;
+	}
+	if (n < max && q->quiet_due && !q->count) {
+		ev[n++] = event_of(HAL_BK_QUIET, q->quiet_cookie, cu_now(dev));
+		q->quiet_due = false;
+	}
+	return n;
+}
+
+static uint32_t look_at_all(struct cu_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	struct cu_queue *q;
+	uint32_t n = 0;
+
+	for (q = dev->queues; q && n < max; q = q->older)
+		n += look(dev, q, ev + n, max - n);
+	cu_give_back_later(dev, dev->inflight);
+	return n;
+}
+
+/* Virtual clock: to until_ns, or to where the host can see something. */
+static bool step(struct cu_device *dev, uint64_t until_ns)
+{
+	const uint64_t most = UINT64_MAX - dev->zero_ns;
+	uint64_t now;
+	uint32_t idle = 0;
+
+	cu.advance((until_ns < most ? until_ns : most) + dev->zero_ns, &now, &idle);
+	atomic_store(&dev->last_ns, now - dev->zero_ns);
+	dev->ask_now = true;
+	return !idle;
+}
+
+static uint32_t run(struct cu_device *dev, uint64_t until_ns, struct hal_bk_event *ev,
+		    uint32_t max)
+{
+	bool more = true;
+	uint32_t n = 0;
+
+	while (more && !n && cu_now(dev) < until_ns &&
+	       (dev->inflight || until_ns != UINT64_MAX)) {
+		more = step(dev, until_ns);
+		n = look_at_all(dev, ev, max);
+	}
+	return n;
+}
+
+int cu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	struct cu_device *dev = device;
+	uint32_t n = look_at_all(dev, ev, max);
+
+	if (!n && dev->opt.virtual_clock)
+		n = run(dev, until_ns, ev, max);
+	return n || !atomic_load(&dev->lost) ? (int)n : cu_gone(dev);
+}
+
+/* Real clock: nobody tells; the longer it takes, the longer it may be slept over. */
+uint64_t cu_next(void *device)
+{
+	const struct cu_device *dev = device;
+	const uint64_t now = cu_now(device), age = now - dev->progress_ns;
+
+	if (!dev->inflight)
+		return UINT64_MAX;
+	if (age < SPIN_NS)
+		return 0;
+	return now + (age / 8 < NAP_NS ? age / 8 : NAP_NS);
+}
+
+/* ---- preemption -------------------------------------------------------------------- */
+
+int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
+{
+	struct cu_queue *q = queue;
+
+	(void)device;
+	if (mode != HAL_SUSPEND_DRAIN)
+		return cu_host->fail(ENOTSUP,
+				     "cuda: no suspend in mode %u: a command that was "
+				     "launched runs to its end",
+				     mode);
+	if (q->suspended)
+		return cu_host->fail(EBUSY, "cuda: the queue is suspended already");
+	q->quiet_cookie = cookie;
+	q->suspended = q->quiet_due = true;
+	return 0;
+}
+
+int cu_resume(void *device, void *queue)
+{
+	struct cu_queue *q = queue;
+
+	(void)device;
+	if (!q->suspended || q->quiet_due)
+		return cu_host->fail(q->suspended ? EBUSY : EINVAL,
+				     "cuda: the queue is not %s",
+				     q->suspended ? "quiet yet" : "suspended");
+	q->suspended = false;
+	return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's library: opened at run time, once a process; what its results mean. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* From here on a kernel's parameters can be asked for and its code loaded beforehand. */
+#define VERSION_NEEDED CU_VERSION(12, 4)
+
+struct cu_symbols cu;
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static char in_use[256]; /* the file; "": none yet */
+
+static const struct {
+	const char *name;
+	size_t offset;
+} table[] = {
+#define CU_ROW(name, params, args) {#name, offsetof(struct cu_symbols, name)},
+	CU_CALLS(CU_ROW)
+#undef CU_ROW
+};
+
+static void find(void *handle, const char *name, void *to)
+{
+	void *p = dlsym(handle, name);
+
+	memcpy(to, &p, sizeof(p));
+}
+
+/* NULL, or the first that is not there. */
+static const char *find_all(void *handle, struct cu_symbols *s)
+{
+	const char *missing = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		void *p = dlsym(handle, table[i].name);
+
+		if (!p && !missing)
+			missing = table[i].name;
+		memcpy((char *)s + table[i].offset, &p, sizeof(p));
+	}
+	find(handle, "halStandInCudaDrive", &s->drive);
+	find(handle, "halStandInCudaAdvance", &s->advance);
+	return missing;
+}
+
+static int absent(uint32_t r, const char *call, const char *library)
+{
+	const char *why = " does not start";
+
+	if (r == CUR_STUB_LIBRARY)
+		why = " is the stub to link with, not a driver";
+	else if (r == CUR_NO_DEVICE)
+		why = " finds no GPU";
+	else if (r == CUR_SYSTEM_DRIVER_MISMATCH)
+		why = " is of another version than the kernel's driver";
+	return cu_host->fail(ENODEV, "cuda: %s: %s (%u): %s%s", call, cu_result_name(r),
+			     r, library, why);
+}
+
+/* The version comes before what a library of that version may lack. */
+static int start(const struct cu_symbols *s, const char *library, const char *missing)
+{
+	int version = 0;
+	uint32_t r;
+
+	if (!s->cuInit || !s->cuDriverGetVersion)
+		return cu_host->fail(ENODEV, "cuda: %s is no CUDA driver: it has no %s",
+				     library,
+				     s->cuInit ? "cuDriverGetVersion" : "cuInit");
+	r = s->cuInit(0);
+	if (r)
+		return absent(r, "cuInit", library);
+	r = s->cuDriverGetVersion(&version);
+	if (r)
+		return absent(r, "cuDriverGetVersion", library);
+	if (version < VERSION_NEEDED)
+		return cu_host->fail(
+			ENODEV, "cuda: the driver is for CUDA %d.%d, %d.%d is needed",
+			version / 1000, version % 1000 / 10, VERSION_NEEDED / 1000,
+			VERSION_NEEDED % 1000 / 10);
+	if (missing)
+		return cu_host->fail(ENODEV, "cuda: %s has no %s", library, missing);
+	return 0;
+}
+
+/* A driver does not survive being unloaded: what has been started stays. */
+static int load(const char *library)
+{
+	const char *missing;
+	struct cu_symbols s;
+	void *handle;
+	int err;
+
+	if (in_use[0])
+		return strcmp(in_use, library) == 0
+			       ? 0
+			       : cu_host->fail(EBUSY,
+					       "cuda: library=%s, but this process uses "
+					       "%s already",
+					       library, in_use);
+	if (strlen(library) >= sizeof(in_use))
+		return cu_host->fail(EINVAL, "cuda: library: the name is too long");
+	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return cu_host->fail(ENODEV, "cuda: no driver: %s", dlerror());
+	missing = find_all(handle, &s);
+	err = start(&s, library, missing);
+	if (err)
+		return err;
+	cu = s;
+	snprintf(in_use, sizeof(in_use), "%s", library);
+	return 0;
+}
+
+int cu_load(const char *library)
+{
+	int err;
+
+	pthread_mutex_lock(&load_lock);
+	err = load(library);
+	pthread_mutex_unlock(&load_lock);
+	return err;
+}
+
+const char *cu_result_name(uint32_t result)
+{
+	switch (result) {
+	case CUR_SUCCESS:
+		return "CUDA_SUCCESS";
+#define NAME(name, value)                                                                \
+	case CUR_##name:                                                                 \
+		return "CUDA_ERROR_" #name;
+		CUR_RESULTS(NAME)
+#undef NAME
+	default:
+		return "unknown result";
+	}
+}
+
+/* The context is gone for good, and for the whole process. */
+bool cu_sticky(uint32_t result)
+{
+	switch (result) {
+	case CUR_ECC_UNCORRECTABLE:
+	case CUR_NVLINK_UNCORRECTABLE:
+	case CUR_CONTAINED:
+	case CUR_ILLEGAL_ADDRESS:
+	case CUR_LAUNCH_TIMEOUT:
+	case CUR_CONTEXT_IS_DESTROYED:
+	case CUR_ASSERT:
+	case CUR_HARDWARE_STACK_ERROR:
+	case CUR_ILLEGAL_INSTRUCTION:
+	case CUR_MISALIGNED_ADDRESS:
+	case CUR_INVALID_ADDRESS_SPACE:
+	case CUR_INVALID_PC:
+	case CUR_LAUNCH_FAILED:
+	case CUR_TENSOR_MEMORY_LEAK:
+	case CUR_UNKNOWN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int cu_errno(uint32_t result)
+{
+	switch (result) {
+	case CUR_NOT_READY:
+		return EAGAIN;
+	case CUR_OUT_OF_MEMORY:
+		return ENOSPC;
+	case CUR_DEVICE_UNAVAILABLE:
+		return EBUSY;
+	case CUR_NOT_PERMITTED:
+		return EPERM;
+	case CUR_NO_BINARY_FOR_GPU:
+	case CUR_UNSUPPORTED_PTX_VERSION:
+	case CUR_JIT_COMPILER_NOT_FOUND:
+	case CUR_JIT_COMPILATION_DISABLED:
+	case CUR_NOT_SUPPORTED:
+		return ENOTSUP;
+	case CUR_NOT_INITIALIZED:
+	case CUR_DEINITIALIZED:
+	case CUR_STUB_LIBRARY:
+	case CUR_NO_DEVICE:
+	case CUR_SYSTEM_NOT_READY:
+	case CUR_SYSTEM_DRIVER_MISMATCH:
+		return ENODEV;
+	default:
+		return cu_sticky(result) || result == CUR_OPERATING_SYSTEM ? EIO : EINVAL;
+	}
+}
+
+int cu_failed(struct cu_device *dev, uint32_t result, const char *call)
+{
+	unsigned int none = 0;
+
+	if (dev && cu_sticky(result))
+		(void)atomic_compare_exchange_strong(&dev->lost, &none, result);
+	return cu_host->fail(cu_errno(result), "cuda: %s: %s (%u)", call,
+			     cu_result_name(result), result);
+}

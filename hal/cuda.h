@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda.h - the images that CUDA devices take: struct hal_cuda_image, its kernels, then
+ * the module: PTX, a cubin or a fatbin.  What a module does not tell is said in front of
+ * it: a kernel's block, its shared memory, and which arguments are memory.
+ */
+#ifndef HAL_CUDA_H
+#define HAL_CUDA_H
+
+#include <hal/hal.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAL_CUDA_MAGIC   0x55434c48u /* "HLCU" */
+#define HAL_CUDA_VERSION 1u
+
+enum hal_cuda_format {
+	HAL_CUDA_PTX, /* ends in a zero byte */
+	HAL_CUDA_CUBIN,
+	HAL_CUDA_FATBIN,
+};
+
+struct hal_cuda_kernel {
+	char name[32];         /* as in the module: extern "C" */
+	uint32_t block[3];     /* threads; 0 counts as 1 */
+	uint32_t shared_bytes; /* dynamic shared memory of a block */
+	uint32_t arg_count;
+	uint32_t reserved;
+	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 1, 2, 4 or 8; 0: memory */
+	uint64_t arg_bytes[HAL_ARGS_MAX];    /* least size of memory; 0: any */
+	uint64_t work;                       /* multiply-accumulates; 0: not known */
+};
+
+/* Then kernel_count kernels, then the module. */
+struct hal_cuda_image {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t bytes;  /* all of it */
+	uint32_t format; /* enum hal_cuda_format */
+	uint32_t kernel_count;
+	uint32_t kernel_size; /* sizeof(struct hal_cuda_kernel) */
+	uint32_t module_bytes;
+	uint32_t reserved;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

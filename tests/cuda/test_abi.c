@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our declarations against the toolkit's header, where that is installed. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+
+#include "backends/cuda/cu_calls.h"
+
+#define SAME(a, b)          _Static_assert((int)(a) == (int)(b), #a)
+#define RESULT(name, value) SAME(CUDA_ERROR_##name, value);
+CUR_RESULTS(RESULT)
+
+SAME(CUA_MAX_THREADS_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(CUA_MAX_BLOCK_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+SAME(CUA_MAX_BLOCK_X + 2, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+SAME(CUA_MAX_GRID_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+SAME(CUA_MAX_GRID_X + 2, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+SAME(CUA_MAX_SHARED, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+SAME(CUA_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(CUA_UNIFIED_ADDRESSING, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
+SAME(CUA_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(CUA_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(CUA_MAX_SHARED_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(CUF_MAX_THREADS_PER_BLOCK, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(CUF_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+SAME(CUF_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(CU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
+SAME(CU_HOST_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER);
+SAME(CU_JIT_ERROR_LOG_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+SAME(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+
+/* As wide as the toolkit's, argument by argument: what a call passes on would not compile
+ * where a pointer and a number are taken for each other, so sizes are left. */
+_Static_assert(sizeof(CUdeviceptr) == sizeof(uint64_t), "device address");
+_Static_assert(sizeof(CUdevice) == sizeof(int), "device");
+_Static_assert(sizeof(CUresult) == sizeof(uint32_t), "result");
+_Static_assert(sizeof(CUjit_option) == sizeof(uint32_t), "option");
+_Static_assert(sizeof(CUstreamCaptureMode) == sizeof(uint32_t), "mode");
+_Static_assert(sizeof(CUstream) == sizeof(void *), "handle");
+
+/* The header's own macro names the same function of today. */
+static void names(void **state)
+{
+#define TEXT(x)  #x
+#define XTEXT(x) TEXT(x)
+	(void)state;
+	assert_string_equal(XTEXT(cuMemAlloc), "cuMemAlloc_v2");
+	assert_string_equal(XTEXT(cuMemFree), "cuMemFree_v2");
+	assert_string_equal(XTEXT(cuMemGetInfo), "cuMemGetInfo_v2");
+	assert_string_equal(XTEXT(cuMemHostGetDevicePointer),
+			    "cuMemHostGetDevicePointer_v2");
+	assert_string_equal(XTEXT(cuStreamDestroy), "cuStreamDestroy_v2");
+	assert_string_equal(XTEXT(cuEventDestroy), "cuEventDestroy_v2");
+	assert_string_equal(XTEXT(cuStreamWriteValue32), "cuStreamWriteValue32_v2");
+	assert_string_equal(XTEXT(cuCtxPushCurrent), "cuCtxPushCurrent_v2");
+	assert_string_equal(XTEXT(cuCtxPopCurrent), "cuCtxPopCurrent_v2");
+	assert_string_equal(XTEXT(cuDevicePrimaryCtxRelease),
+			    "cuDevicePrimaryCtxRelease_v2");
+	assert_string_equal(XTEXT(cuDeviceTotalMem), "cuDeviceTotalMem_v2");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(names)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

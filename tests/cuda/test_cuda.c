@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA backend's own: what a fault takes along, what is given back when, limits,
+ * programs, priorities, times, contexts. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <hal/cuda.h>
+
+#include "backends/cuda/cu_abi.h"
+
+enum { KERNELS = 5, WORK = 0, IOTA, WILD, NEVER, SPIN };
+static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m", "never:m",
+					   "spin:m"};
+static const struct hal_backend *b;
+
+struct rig {
+	void *dev, *part, *prog, *queue[3], *mem, *kernel[KERNELS];
+};
+
+static void open_rig(struct rig *r, const struct hal_bk_config *cfg)
+{
+	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
+	struct hal_bk_kernel_info info;
+	uint32_t i;
+	size_t size;
+	void *image = make_cuda_image(names, KERNELS, 4, &size);
+
+	memset(r, 0, sizeof(*r));
+	stand_in()->reset();
+	assert_int_equal(b->cold.open(cfg, 0, &r->dev), 0);
+	assert_int_equal(b->cold.partition_create(r->dev, &desc, &r->part), 0);
+	assert_int_equal(b->cold.program_load(r->dev, image, size, &r->prog), 0);
+	free(image);
+	for (i = 0; i < KERNELS; i++)
+		assert_int_equal(
+			b->cold.kernel_get(r->dev, r->prog, i, &info, &r->kernel[i]), 0);
+	assert_int_equal(b->cold.kernel_get(r->dev, r->prog, KERNELS, &info, &image),
+			 -ENOENT);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(
+			b->cold.queue_create(r->dev, r->part, (int)i - 1, &r->queue[i]),
+			0);
+	assert_int_equal(b->cold.mem_alloc(r->dev, r->part, 4096, 0, 0, &r->mem), 0);
+}
+
+static void close_rig(struct rig *r)
+{
+	const char *text = "";
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[i]), 0);
+	if (r->mem)
+		assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
+	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
+	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
+	b->cold.close(r->dev);
+	assert_int_equal(stand_in()->live(), 0);
+	if (stand_in()->misuse(&text))
+		fail_msg("misuse: %s", text);
+}
+
+static struct hal_bk_cmd launch(struct rig *r, uint32_t kernel, uint64_t cookie,
+				const struct hal_bk_arg *args, uint32_t count)
+{
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = cookie};
+
+	cmd.launch.kernel = r->kernel[kernel];
+	cmd.launch.args = args;
+	cmd.launch.arg_count = count;
+	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
+	return cmd;
+}
+
+static void submit_work(struct rig *r, uint32_t queue, uint64_t cookie, uint64_t ns)
+{
+	const struct hal_bk_arg args[2] = {{r->mem, 0, 64}, {NULL, ns, 0}};
+	const struct hal_bk_cmd cmd = launch(r, WORK, cookie, args, 2);
+
+	assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &cmd), 0);
+}
+
+static void poll_one(struct rig *r, struct hal_bk_event *ev)
+{
+	assert_int_equal(b->hot.poll(r->dev, UINT64_MAX, ev, 1), 1);
+}
+
+/* ---- faults ------------------------------------------------------------------------ */
+
+/* What had ended before the fault ended well, though nobody had looked; the heads of the
+ * streams failed, what was behind them never ran, and the device is lost for good. */
+static void fault(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .inflight = 4};
+	struct hal_device_info info = {.size = sizeof(info)};
+	struct hal_bk_arg mem;
+	struct hal_bk_event ev[8];
+	struct hal_bk_cmd cmd, nop = {.op = HAL_OP_NOP, .cookie = 9};
+	void *again = NULL;
+	struct rig r;
+	int n, i, seen = 0;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	mem = (struct hal_bk_arg){r.mem, 0, 64};
+	submit_work(&r, 0, 1, 1000);
+	cmd = launch(&r, WILD, 2, &mem, 1);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	submit_work(&r, 0, 3, 1000);
+	submit_work(&r, 1, 4, 100000000);
+	while ((n = b->hot.poll(r.dev, UINT64_MAX, ev, 8)) > 0)
+		for (i = 0; i < n; i++, seen++) {
+			static const int want[] = {1, 0, -EIO, -ECANCELED, -EIO};
+
+			assert_in_range(ev[i].cookie, 1, 4);
+			assert_int_equal(ev[i].status, want[ev[i].cookie]);
+			if (ev[i].cookie == 2)
+				assert_string_equal(ev[i].fault,
+						    "CUDA_ERROR_ILLEGAL_ADDRESS (700), "
+						    "device lost, kernel wild");
+		}
+	assert_int_equal(n, -EIO);
+	assert_int_equal(seen, 4);
+	assert_non_null(
+		strstr(host_text, "cuda:0: lost: CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
+	assert_int_equal(b->hot.submit(r.dev, r.queue[2], &nop), -EIO);
+	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
+	assert_int_equal(b->cold.open(&cfg, 0, &again), -EIO);
+	assert_non_null(strstr(host_text, "cuDevicePrimaryCtxRetain: "
+					  "CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
+	close_rig(&r);
+}
+
+/* The driver says so only when it is asked: that is done while something runs long. */
+static void lost_in_silence(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_work(&r, 0, 1, 1000000000);
+	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
+	stand_in()->lose(0, CUR_UNKNOWN);
+	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, "CUDA_ERROR_UNKNOWN (999)"));
+	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
+	close_rig(&r);
+}
+
+/* It cannot be ended: nothing waits for it but the DRAIN that asks for its end. */
+static void endless(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	struct hal_bk_arg mem;
+	struct hal_bk_cmd cmd;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	mem = (struct hal_bk_arg){r.mem, 0, 64};
+	cmd = launch(&r, NEVER, 1, &mem, 1);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
+	submit_work(&r, 1, 2, 1000);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 2);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 0);
+	assert_int_equal(b->hot.poll(r.dev, 5000000000, ev, 4), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), -EBUSY);
+	stand_in()->lose(0, CUR_LAUNCH_TIMEOUT);
+	assert_int_equal(b->hot.poll(r.dev, 6000000000, ev, 4), 2);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, "kernel never"));
+	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
+	close_rig(&r);
+}
+
+/* ---- what the engine must not wait for ------------------------------------------------ */
+
+/* A free waits for the device: not on the engine's time while something runs. */
+static void given_back_later(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	const struct cuda_stand_in *s = stand_in();
+	struct hal_bk_event ev;
+	void *other, *image, *prog;
+	size_t size;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	s->frees_wait(1);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, 0, 0, &other), 0);
+	image = make_cuda_image(names, 1, 4, &size);
+	assert_int_equal(b->cold.program_load(r.dev, image, size, &prog), 0);
+	free(image);
+	submit_work(&r, 0, 1, 50000000);
+	s->hot(1);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	assert_int_equal(b->cold.program_unload(r.dev, prog), 0);
+	assert_int_equal(s->calls("cuMemFree_v2"), 0);
+	assert_int_equal(s->calls("cuModuleUnload"), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(s->calls("cuMemFree_v2"), 1);
+	assert_int_equal(s->calls("cuModuleUnload"), 1);
+	s->hot(0);
+	close_rig(&r);
+}
+
+/* Memory that waits to be freed is not refused. */
+static void room_of_the_freed(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev;
+	void *other;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	stand_in()->memory_left(4096);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, 0, 0, &other), 0);
+	submit_work(&r, 0, 1, 50000000);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, 0, 0, &other), 0);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4097, 0, 0, &other), -ENOSPC);
+	assert_non_null(strstr(host_text, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)"));
+	poll_one(&r, &ev);
+	close_rig(&r);
+}
+
+/* No call that can block, in a run of all kinds of commands. */
+static void hot_calls(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .inflight = 2};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_FILL};
+	struct hal_bk_event ev[8];
+	struct rig r;
+	uint32_t i, done = 0, given = 0;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	cmd.fill.dst = r.mem;
+	cmd.fill.bytes = 64;
+	stand_in()->hot(1);
+	for (i = 0; i < 300; i++) {
+		int n;
+
+		cmd.op = i % 3 ? HAL_OP_FILL : HAL_OP_TIMESTAMP;
+		if (i % 3 == 0) {
+			cmd.timestamp.dst = r.mem;
+			cmd.timestamp.offset = 128;
+		} else {
+			cmd.fill.dst = r.mem;
+			cmd.fill.offset = 0;
+			cmd.fill.bytes = 64;
+		}
+		while (b->hot.submit(r.dev, r.queue[i % 2], &cmd) == -EAGAIN) {
+			n = b->hot.poll(r.dev, UINT64_MAX, ev, 8);
+			assert_true(n > 0);
+			done += (uint32_t)n;
+		}
+		given++;
+	}
+	while (done < given)
+		done += (uint32_t)b->hot.poll(r.dev, UINT64_MAX, ev, 8);
+	stand_in()->hot(0);
+	close_rig(&r);
+}
+
+/* ---- launches ---------------------------------------------------------------------- */
+
+static void every_block_once(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_arg args[2];
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	uint32_t got[1024], i;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
+	args[1] = (struct hal_bk_arg){NULL, 5, 0};
+	cmd = launch(&r, IOTA, 1, args, 2);
+	cmd.launch.groups[0] = 16;
+	cmd.launch.groups[1] = 4;
+	cmd.launch.groups[2] = 4;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[1], &cmd), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, got, sizeof(got)), 0);
+	for (i = 0; i < 1024; i++)
+		assert_int_equal(got[i], 5 + i);
+	close_rig(&r);
+}
+
+static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
+{
+	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
+	if (!strstr(host_text, why))
+		fail_msg("%s: not %s", host_text, why);
+}
+
+static void bad_launches(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev;
+	struct hal_bk_arg args[2];
+	struct hal_bk_cmd cmd;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
+	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
+	cmd = launch(&r, IOTA, 1, args, 2);
+	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
+	args[1].mem = r.mem;
+	refuses(&r, &cmd, "argument 1 is a scalar");
+	args[1].mem = NULL;
+	args[0].mem = NULL;
+	refuses(&r, &cmd, "argument 0 is memory");
+	args[0].mem = r.mem;
+	args[1].value = 1;
+	cmd.launch.groups[1] = 65536;
+	refuses(&r, &cmd, "1 x 65536 x 1 groups, at most 2147483647 x 65535 x 65535");
+	/* None of them has left anything behind. */
+	cmd.launch.groups[1] = 1;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(ev.status, 0);
+	close_rig(&r);
+}
+
+/* Blocks of the better priority go first, and none is taken off a unit again. */
+static void priorities(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct cuda_stand_in_job jobs[3];
+	struct hal_bk_arg args[2];
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	uint32_t i;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 64};
+	args[1] = (struct hal_bk_arg){NULL, 1000000, 0};
+	cmd = launch(&r, WORK, 0, args, 2);
+	cmd.launch.groups[0] = 132; /* a whole device */
+	for (i = 0; i < 3; i++)
+		assert_int_equal(b->hot.submit(r.dev, r.queue[i], &cmd), 0);
+	for (i = 0; i < 3; i++)
+		poll_one(&r, &ev);
+	assert_int_equal(stand_in()->jobs(jobs, 3), 3);
+	assert_int_equal(jobs[0].priority, -5);
+	assert_int_equal(jobs[1].priority, -2);
+	assert_int_equal(jobs[2].priority, 0);
+	assert_true(jobs[1].end_ns >= jobs[0].end_ns + 1000000);
+	close_rig(&r);
+}
+
+/* ---- times ------------------------------------------------------------------------- */
+
+/* As long as they ran, one after the other, also when several are seen at once. */
+static void times(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	uint64_t now;
+	uint32_t i;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	for (i = 0; i < 3; i++)
+		submit_work(&r, 0, i, 1000000 * (i + 1));
+	submit_work(&r, 1, 3, 20000000);
+	for (i = 0; i < 4; i++)
+		poll_one(&r, &ev[i]);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(ev[i].cookie, i);
+		assert_in_range(ev[i].end_ns - ev[i].start_ns, 1000000 * (i + 1),
+				1000000 * (i + 1) + 5000);
+	}
+	assert_true(ev[1].start_ns >= ev[0].end_ns && ev[2].start_ns >= ev[1].end_ns);
+	now = b->hot.now(r.dev);
+	assert_true(ev[3].end_ns == now);
+	/* Nothing runs: time goes on. */
+	assert_int_equal(b->hot.poll(r.dev, now + 1234, ev, 1), 0);
+	assert_int_equal(b->hot.now(r.dev), now + 1234);
+	close_rig(&r);
+}
+
+static void next_look(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	struct hal_bk_arg mem;
+	uint64_t at, most = 0;
+	struct rig r;
+	int n;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_true(b->hot.next(r.dev) == UINT64_MAX);
+	mem = (struct hal_bk_arg){r.mem, 0, 64};
+	cmd = launch(&r, SPIN, 1, &mem, 1); /* 20 ms */
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	assert_int_equal(b->hot.next(r.dev), 0);
+	while ((n = b->hot.poll(r.dev, 0, &ev, 1)) == 0) {
+		const uint64_t now = b->hot.now(r.dev);
+
+		at = b->hot.next(r.dev);
+		if (at && at - now > most)
+			most = at - now;
+	}
+	assert_int_equal(n, 1);
+	assert_int_equal(ev.status, 0);
+	/* The longer it takes, the longer it is slept over; a millisecond at most, and
+	 * what passed between the two looks at the clock. */
+	assert_true(most > 100000);
+	assert_true(b->hot.next(r.dev) == UINT64_MAX);
+	close_rig(&r);
+}
+
+/* ---- programs ---------------------------------------------------------------------- */
+
+static void load_says(struct rig *r, void *image, size_t size, int err, const char *text)
+{
+	void *prog = NULL;
+
+	assert_int_equal(b->cold.program_load(r->dev, image, size, &prog), err);
+	if (!strstr(host_text, text))
+		fail_msg("%s: not %s", host_text, text);
+	free(image);
+}
+
+static void bad_programs(void **state)
+{
+	static const char *const iota[] = {"iota:m4"}, *const nobody[] = {"nobody:m"};
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_cuda_image *image;
+	struct hal_cuda_kernel *k;
+	struct rig r;
+	size_t size;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	image = make_cuda_image(nobody, 1, 1, &size);
+	load_says(&r, image, size, -EINVAL,
+		  "CUDA_ERROR_INVALID_PTX (218): the stand-in has no kernel nobody");
+	image = make_cuda_image(iota, 1, 1, &size);
+	memcpy(strstr((char *)(image + 1) + sizeof(*k), "7.0"), "9.9", 3);
+	load_says(&r, image, size, -ENOTSUP, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)");
+	image = make_cuda_image(iota, 1, 1, &size);
+	memcpy(strstr((char *)(image + 1) + sizeof(*k), "sm_52"), "sm_99", 5);
+	load_says(&r, image, size, -ENOTSUP, "CUDA_ERROR_NO_BINARY_FOR_GPU (209)");
+	image = make_cuda_image(iota, 1, 1, &size);
+	memcpy((char *)(image + 1) + sizeof(*k), "!", 1);
+	load_says(&r, image, size, -EINVAL, "CUDA_ERROR_INVALID_IMAGE (200)");
+
+	image = make_cuda_image(iota, 1, 1, &size);
+	k = (void *)(image + 1);
+	memcpy(k->name, "atoi", 4);
+	load_says(&r, image, size, -EINVAL, "CUDA_ERROR_NOT_FOUND (500): kernel atoi");
+	image = make_cuda_image(iota, 1, 1, &size);
+	k = (void *)(image + 1);
+	k->scalar_bytes[1] = 8;
+	load_says(&r, image, size, -EINVAL, "parameter 1 has 4 bytes, the image says 8");
+	image = make_cuda_image(iota, 1, 1, &size);
+	k = (void *)(image + 1);
+	k->arg_count = 1;
+	load_says(&r, image, size, -EINVAL, "has more parameters than the 1");
+	image = make_cuda_image(iota, 1, 1, &size);
+	k = (void *)(image + 1);
+	k->arg_count = 3;
+	load_says(&r, image, size, -EINVAL, "has 2 parameters, the image says 3");
+	image = make_cuda_image(iota, 1, 1025, &size);
+	load_says(&r, image, size, -EINVAL, "a block of 1025 x 1 x 1 threads");
+	image = make_cuda_image(iota, 1, 1, &size);
+	k = (void *)(image + 1);
+	k->block[2] = 65;
+	load_says(&r, image, size, -EINVAL, "a block of 1 x 1 x 65 threads");
+	image = make_cuda_image(iota, 1, 1, &size);
+	k = (void *)(image + 1);
+	k->shared_bytes = 1 << 20;
+	load_says(&r, image, size, -EINVAL, "1048576 bytes of shared memory");
+	close_rig(&r);
+}
+
+/* ---- contexts ---------------------------------------------------------------------- */
+
+static void *copy_elsewhere(void *user)
+{
+	struct rig *r = user;
+	uint32_t (*pop)(void **context) = NULL;
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *context = NULL;
+	uint32_t word = 42, got = 0;
+	bool ok;
+
+	*(void **)&pop = dlsym(handle, "cuCtxPopCurrent_v2");
+	ok = !b->cold.mem_write(r->dev, r->mem, 0, &word, 4) &&
+	     !b->cold.mem_read(r->dev, r->mem, 0, &got, 4) && got == 42;
+	/* Nothing is current here, as before. */
+	ok = ok && pop(&context) == CUR_INVALID_CONTEXT;
+	return ok ? r : NULL;
+}
+
+static void foreign_thread(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	pthread_t thread;
+	void *ok = NULL;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_int_equal(pthread_create(&thread, NULL, copy_elsewhere, &r), 0);
+	pthread_join(thread, &ok);
+	assert_non_null(ok);
+	close_rig(&r);
+}
+
+/* What the core does not do, the backend refuses all the same. */
+static void out_of_turn(void **state)
+{
+	const struct hal_bk_partition_desc two = {.units = 2, .rows = 1, .cols = 2};
+	const struct hal_bk_config cfg = {.clock = 1, .inflight = 1};
+	struct hal_bk_cmd nop = {.op = HAL_OP_NOP, .cookie = 1};
+	struct hal_bk_event ev[4];
+	void *part, *address;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_int_equal(b->cold.partition_create(r.dev, &two, &part), -EINVAL);
+	assert_int_equal(b->cold.partition_destroy(r.dev, r.part), -EBUSY);
+	assert_non_null(strstr(host_text, "3 queues, 1 buffers"));
+	assert_int_equal(b->cold.mem_map(r.dev, r.mem, &address), -ENOTSUP);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), -EINVAL);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 6),
+			 -ENOTSUP);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &nop), 0);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &nop), -EAGAIN);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 8), -EBUSY);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), -EBUSY);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), -EBUSY);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
+	assert_int_equal(ev[1].cookie, 7);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &nop), -EAGAIN);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &nop), 0);
+	poll_one(&r, ev);
+	close_rig(&r);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	b = hal_backend_cuda(&host);
+	return b && stand_in() ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fault),
+		cmocka_unit_test(lost_in_silence),
+		cmocka_unit_test(endless),
+		cmocka_unit_test(given_back_later),
+		cmocka_unit_test(room_of_the_freed),
+		cmocka_unit_test(hot_calls),
+		cmocka_unit_test(every_block_once),
+		cmocka_unit_test(bad_launches),
+		cmocka_unit_test(priorities),
+		cmocka_unit_test(times),
+		cmocka_unit_test(next_look),
+		cmocka_unit_test(bad_programs),
+		cmocka_unit_test(foreign_thread),
+		cmocka_unit_test(out_of_turn),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

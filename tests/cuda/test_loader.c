@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * No driver, the stub, an old driver, one that does not start or shows no device: each is
+ * told for what it is, and another library may do after it.  A process a case, as a
+ * driver that has started stays.
+ */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* In a process of its own: probe answers want, with this in its text. */
+static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
+{
+	const struct hal_backend *b = hal_backend_cuda(&host);
+	int status, got;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		struct hal_device_info info[2];
+
+		memset(info, 0, sizeof(info));
+		info[0].size = info[1].size = sizeof(info[0]);
+		got = b->cold.probe(cfg, info, 2);
+		if (got == want && (!text || strstr(host_text, text)))
+			_exit(0);
+		fprintf(stderr, "probe: %d, not %d: %s: not %s\n", got, want, host_text,
+			text ? text : "");
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void no_driver(void **state)
+{
+	const struct hal_bk_config cfg = {.library = "libcuda_of_nobody.so.1"};
+
+	(void)state;
+	probe_says(&cfg, -ENODEV, "no driver: libcuda_of_nobody.so.1");
+}
+
+static void no_cuda(void **state)
+{
+	const struct hal_bk_config cfg = {.library = CUDA_NONE};
+
+	(void)state;
+	probe_says(&cfg, -ENODEV, "is no CUDA driver: it has no cuDriverGetVersion");
+}
+
+static void stub(void **state)
+{
+	const struct hal_bk_config cfg = {.library = CUDA_STUB};
+
+	(void)state;
+	if (!CUDA_STUB[0] || strstr(CUDA_STUB, "NOTFOUND"))
+		skip(); /* no toolkit here */
+	probe_says(&cfg, -ENODEV, "CUDA_ERROR_STUB_LIBRARY (34)");
+	probe_says(&cfg, -ENODEV, "is the stub to link with, not a driver");
+}
+
+static void with(const char *variable, const char *value, int want, const char *text)
+{
+	const struct hal_bk_config cfg = {0};
+
+	setenv(variable, value, 1);
+	probe_says(&cfg, want, text);
+	unsetenv(variable);
+}
+
+static void old_driver(void **state)
+{
+	(void)state;
+	with("HAL_STAND_IN_CUDA_VERSION", "12030", -ENODEV,
+	     "the driver is for CUDA 12.3, 12.4 is needed");
+	with("HAL_STAND_IN_CUDA_VERSION", "12040", 2, NULL);
+}
+
+static void does_not_start(void **state)
+{
+	(void)state;
+	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:100", -ENODEV,
+	     "cuInit: CUDA_ERROR_NO_DEVICE (100)");
+	with("HAL_STAND_IN_CUDA_DEVICES", "0", -ENODEV, "finds no GPU");
+	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:803", -ENODEV, "of another version");
+	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:999", -ENODEV,
+	     "CUDA_ERROR_UNKNOWN (999)");
+	with("HAL_STAND_IN_CUDA_FAIL", "cuDriverGetVersion:1:1", -ENODEV,
+	     "cuDriverGetVersion: CUDA_ERROR_INVALID_VALUE (1)");
+}
+
+/* What did not start is no obstacle; what did is. */
+static void another(void **state)
+{
+	const struct hal_bk_config none = {.library = CUDA_NONE}, found = {0};
+	const struct hal_backend *b = hal_backend_cuda(&host);
+	struct hal_device_info info[2];
+	void *dev = NULL;
+
+	(void)state;
+	memset(info, 0, sizeof(info));
+	info[0].size = info[1].size = sizeof(info[0]);
+	assert_int_equal(b->cold.probe(&none, info, 2), -ENODEV);
+	assert_int_equal(b->cold.probe(&found, info, 2), 2);
+	assert_true(info[0].caps & HAL_CAP_STAND_IN);
+	assert_string_equal(info[1].bus_id, "0000:1b:00.0");
+	assert_int_equal(b->cold.probe(&none, info, 2), -EBUSY);
+	assert_non_null(strstr(host_text, "uses libcuda.so.1 already"));
+	assert_int_equal(b->cold.open(&found, 2, &dev), -ENODEV);
+	assert_non_null(strstr(host_text, "cuda:2: the driver shows 2"));
+}
+
+/* A device that cannot be read keeps its number. */
+static void one_unusable(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	const struct hal_backend *b = hal_backend_cuda(&host);
+	struct hal_device_info info[2];
+
+	(void)state;
+	memset(info, 0, sizeof(info));
+	info[0].size = info[1].size = sizeof(info[0]);
+	stand_in()->break_call("cuDeviceGetAttribute", 3, 1);
+	assert_int_equal(b->cold.probe(&cfg, info, 2), 2);
+	assert_string_equal(info[0].name, "unusable: EINVAL");
+	assert_non_null(strstr(info[1].name, "46 multiprocessors"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_driver),      cmocka_unit_test(no_cuda),
+		cmocka_unit_test(stub),           cmocka_unit_test(old_driver),
+		cmocka_unit_test(does_not_start), cmocka_unit_test(another),
+		cmocka_unit_test(one_unusable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

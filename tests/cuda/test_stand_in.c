@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stand-in's own rules, each broken once: what is undefined with the driver, or what
+ * the backend must never do, is noticed; what the driver refuses is refused.
+ */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <hal/cuda.h>
+
+#include "backends/cuda/cu_calls.h"
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
+#define SYMBOL(name, params, args) uint32_t(*name) params;
+static struct {
+	CU_CALLS(SYMBOL)
+} cu;
+static void (*drive)(uint32_t on);
+static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+static const struct cuda_stand_in *s;
+static void *context;
+
+static void expect(uint32_t got, uint32_t want, const char *call)
+{
+	if (got != want)
+		fail_msg("%s is %u, not %u", call, got, want);
+}
+#define IS(want, call, ...) expect(cu.call(__VA_ARGS__), want, #call)
+
+static void misused(const char *what)
+{
+	const char *text = "";
+
+	assert_true(s->misuse(&text) > 0);
+	if (!strstr(text, what))
+		fail_msg("misuse is '%s', not '%s'", text, what);
+}
+
+static void run_for(uint64_t ns)
+{
+	const uint64_t until = s->now() + ns;
+	uint64_t now = 0;
+	uint32_t idle;
+
+	while (now < until)
+		advance(until, &now, &idle);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	s->reset();
+	drive(1);
+	IS(0, cuDevicePrimaryCtxRetain, &context, 0);
+	IS(0, cuCtxPushCurrent_v2, context);
+	return 0;
+}
+
+static int end(void **state)
+{
+	void *popped;
+
+	(void)state;
+	while (cu.cuCtxPopCurrent_v2(&popped) == 0)
+		;
+	s->lose(0, CUR_UNKNOWN); /* all that the test has left behind */
+	(void)cu.cuDevicePrimaryCtxRelease_v2(0);
+	drive(0);
+	s->reset();
+	return 0;
+}
+
+struct kit {
+	void *stream, *event, *module, *function, *pinned;
+	uint64_t mem;
+};
+
+static const char *const kernels[] = {"iota:m4", "work:m8", "wild:m", "never:m"};
+
+static struct kit kit(uint32_t kernel)
+{
+	size_t size;
+	char *image = make_cuda_image(kernels, 4, 4, &size);
+	const char *ptx = image + sizeof(struct hal_cuda_image) +
+			  4 * sizeof(struct hal_cuda_kernel);
+	char name[8] = "";
+	struct kit k;
+
+	memcpy(name, kernels[kernel], strcspn(kernels[kernel], ":"));
+	IS(0, cuModuleLoadDataEx, &k.module, ptx, 0, NULL, NULL);
+	free(image);
+	IS(0, cuModuleGetFunction, &k.function, k.module, name);
+	IS(0, cuFuncLoad, k.function);
+	IS(0, cuStreamCreateWithPriority, &k.stream, 1, 0);
+	IS(0, cuEventCreate, &k.event, 0);
+	IS(0, cuMemAlloc_v2, &k.mem, 4096);
+	IS(0, cuMemHostAlloc, &k.pinned, 4096, 3);
+	return k;
+}
+
+static uint32_t launch(struct kit *k, uint32_t grid, uint64_t second)
+{
+	void *params[2] = {&k->mem, &second};
+
+	return cu.cuLaunchKernel(k->function, grid, 1, 1, 4, 1, 1, 0, k->stream, params,
+				 NULL);
+}
+
+/* ---- contexts ---------------------------------------------------------------------- */
+
+static void no_context(void **state)
+{
+	uint64_t p;
+	void *popped;
+
+	(void)state;
+	IS(0, cuCtxPopCurrent_v2, &popped);
+	IS(CUR_INVALID_CONTEXT, cuMemAlloc_v2, &p, 64);
+	misused("no context is current");
+	IS(CUR_INVALID_CONTEXT, cuCtxPopCurrent_v2, &popped);
+}
+
+static void gone_context(void **state)
+{
+	uint64_t p;
+
+	(void)state;
+	IS(0, cuDevicePrimaryCtxRelease_v2, 0);
+	IS(CUR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2, &p, 64);
+	IS(CUR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease_v2, 0);
+	IS(CUR_CONTEXT_IS_DESTROYED, cuCtxPushCurrent_v2, context);
+}
+
+static void other_context(void **state)
+{
+	struct kit k = kit(0);
+	void *other;
+
+	(void)state;
+	IS(0, cuDevicePrimaryCtxRetain, &other, 1);
+	IS(0, cuCtxPushCurrent_v2, other);
+	IS(CUR_INVALID_HANDLE, cuStreamQuery, k.stream);
+	IS(CUR_INVALID_HANDLE, cuEventRecord, k.event, k.stream);
+	IS(0, cuDevicePrimaryCtxRelease_v2, 1);
+}
+
+static void after_fork(void **state)
+{
+	int status, count;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(cu.cuDeviceGetCount(&count) == CUR_NOT_INITIALIZED ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void old_names(void **state)
+{
+	uint32_t (*old)(void) = NULL;
+
+	(void)state;
+	*(void **)&old = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuMemAlloc");
+	assert_int_equal(old(), CUR_INVALID_CONTEXT);
+	misused("cuMemAlloc is not what it was");
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* The host dies of an address of the device's. */
+static void dereference(void **state)
+{
+	struct kit k = kit(0);
+	int status;
+	pid_t child;
+
+	(void)state;
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit(*(volatile char *)(uintptr_t)k.mem);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(!WIFEXITED(status) || WEXITSTATUS(status) != 0xa5);
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status));
+}
+
+static void double_free(void **state)
+{
+	struct kit k = kit(0);
+
+	(void)state;
+	IS(0, cuMemFree_v2, k.mem);
+	IS(CUR_INVALID_VALUE, cuMemFree_v2, k.mem);
+	misused("is not allocated");
+}
+
+static void free_in_flight(void **state)
+{
+	struct kit k = kit(1);
+
+	(void)state;
+	assert_int_equal(launch(&k, 1, 1000000), 0);
+	IS(0, cuMemFree_v2, k.mem);
+	misused("is in use");
+}
+
+static void use_after_free(void **state)
+{
+	struct kit k = kit(1);
+	uint64_t mem = k.mem;
+
+	(void)state;
+	IS(0, cuMemFree_v2, k.mem);
+	k.mem = mem;
+	assert_int_equal(launch(&k, 1, 1000), 0);
+	run_for(1000000000);
+	misused("used after it was freed");
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, k.stream);
+}
+
+static void inside_not_base(void **state)
+{
+	struct kit k = kit(0);
+
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemFree_v2, k.mem + 64);
+	misused("is not allocated");
+}
+
+static void pageable(void **state)
+{
+	struct kit k = kit(0);
+	char here[64];
+
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemcpyAsync, k.mem, (uintptr_t)here, 64, k.stream);
+	misused("pageable");
+}
+
+/* Pinned memory is read when the copy runs. */
+static void copied_when_it_runs(void **state)
+{
+	struct kit k = kit(1);
+	uint32_t *word = k.pinned;
+
+	(void)state;
+	assert_int_equal(launch(&k, 1, 1000000), 0);
+	word[0] = 1;
+	IS(0, cuMemcpyAsync, k.mem, (uintptr_t)&word[0], 4, k.stream);
+	IS(0, cuMemcpyAsync, (uintptr_t)&word[1], k.mem, 4, k.stream);
+	word[0] = 2;
+	word[1] = 7;
+	run_for(900000);
+	assert_int_equal(word[1], 7);
+	IS(CUR_NOT_READY, cuStreamQuery, k.stream);
+	run_for(300000);
+	assert_int_equal(word[1], 2);
+	IS(0, cuStreamQuery, k.stream);
+}
+
+static void fresh_is_no_zero(void **state)
+{
+	struct kit k = kit(0);
+
+	(void)state;
+	assert_int_equal(*(uint8_t *)k.pinned, 0xa5);
+	IS(0, cuMemcpyAsync, (uintptr_t)k.pinned + 64, k.mem, 64, k.stream);
+	run_for(1000000);
+	assert_int_equal(((uint8_t *)k.pinned)[100], 0xa5);
+}
+
+static void frees_that_wait(void **state)
+{
+	struct kit k = kit(1);
+	uint64_t other, before = s->now();
+
+	(void)state;
+	IS(0, cuMemAlloc_v2, &other, 64);
+	assert_int_equal(launch(&k, 1, 1000000), 0);
+	IS(0, cuMemFree_v2, other);
+	assert_true(s->now() - before < 1000000);
+	IS(0, cuMemAlloc_v2, &other, 64);
+	s->frees_wait(1);
+	IS(0, cuMemFree_v2, other);
+	assert_true(s->now() - before >= 1000000);
+}
+
+/* ---- streams, events ----------------------------------------------------------------- */
+
+static void null_stream(void **state)
+{
+	struct kit k = kit(0);
+
+	(void)state;
+	IS(CUR_INVALID_HANDLE, cuMemsetD32Async, k.mem, 0, 1, NULL);
+	misused("the NULL stream");
+}
+
+static void stream_ends_early(void **state)
+{
+	struct kit k = kit(1);
+
+	(void)state;
+	assert_int_equal(launch(&k, 1, 1000000), 0);
+	IS(0, cuStreamDestroy_v2, k.stream);
+	misused("a stream ends with 1 commands");
+	IS(CUR_INVALID_HANDLE, cuStreamQuery, k.stream);
+}
+
+static void event_states(void **state)
+{
+	struct kit k = kit(1);
+	void *other, *untimed;
+	float ms;
+
+	(void)state;
+	IS(0, cuEventCreate, &other, 0);
+	IS(0, cuEventCreate, &untimed, 3);
+	IS(CUR_INVALID_HANDLE, cuEventElapsedTime, &ms, k.event, other);
+	IS(0, cuEventSynchronize, k.event); /* never recorded */
+	IS(0, cuEventRecord, k.event, k.stream);
+	assert_int_equal(launch(&k, 1, 1234567), 0);
+	IS(0, cuEventRecord, other, k.stream);
+	IS(0, cuEventRecord, untimed, k.stream);
+	IS(CUR_NOT_READY, cuEventElapsedTime, &ms, k.event, other);
+	run_for(2000000);
+	IS(0, cuEventElapsedTime, &ms, k.event, other);
+	/* 2,000 for the launch, 100 for the record, in steps of 500. */
+	assert_true(ms == 1.2365f);
+	IS(CUR_INVALID_HANDLE, cuEventElapsedTime, &ms, k.event, untimed);
+}
+
+static void gone_event(void **state)
+{
+	struct kit k = kit(0);
+
+	(void)state;
+	IS(0, cuEventDestroy_v2, k.event);
+	IS(CUR_INVALID_HANDLE, cuEventRecord, k.event, k.stream);
+	misused("a event is used after its end");
+}
+
+/* It blocks when a thousand are in it; what a wait can never see the end of is told. */
+static void full_stream(void **state)
+{
+	struct kit k = kit(1);
+	uint32_t i;
+
+	(void)state;
+	s->hot(1);
+	for (i = 0; i < 1024; i++)
+		assert_int_equal(launch(&k, 1, 1000), 0);
+	assert_int_equal(s->misuse(NULL), 0);
+	assert_int_equal(launch(&k, 1, 1000), 0);
+	s->hot(0);
+	misused("a full stream can block");
+}
+
+static void wait_for_ever(void **state)
+{
+	struct kit k = kit(3);
+
+	(void)state;
+	assert_int_equal(launch(&k, 1, 0), 0);
+	IS(CUR_UNKNOWN, cuStreamSynchronize, k.stream);
+	misused("a wait for what never ends");
+}
+
+static void hot_thread(void **state)
+{
+	struct kit k = kit(1);
+	uint64_t p;
+
+	(void)state;
+	assert_int_equal(launch(&k, 1, 1000), 0);
+	s->hot(1);
+	(void)cu.cuMemAlloc_v2(&p, 64);
+	s->hot(0);
+	misused("cuMemAlloc_v2 can block");
+}
+
+/* ---- kernels ----------------------------------------------------------------------- */
+
+static void gone_module(void **state)
+{
+	struct kit k = kit(1);
+
+	(void)state;
+	assert_int_equal(launch(&k, 1, 1000), 0);
+	IS(0, cuModuleUnload, k.module);
+	misused("while its kernel is launched");
+	assert_int_equal(launch(&k, 1, 1000), CUR_INVALID_HANDLE);
+}
+
+static void loaded_by_launch(void **state)
+{
+	struct kit k = kit(1);
+
+	(void)state;
+	IS(0, cuModuleGetFunction, &k.function, k.module, "iota");
+	assert_int_equal(launch(&k, 1, 0), 0);
+	misused("the code of iota is loaded by its launch");
+}
+
+static void launch_limits(void **state)
+{
+	struct kit k = kit(0);
+	uint64_t one = 1;
+	void *params[2] = {&k.mem, &one};
+
+	(void)state;
+#define LAUNCH(x, y, z, bx, by, bz, shared, extra)                                       \
+	IS(CUR_INVALID_VALUE, cuLaunchKernel, k.function, x, y, z, bx, by, bz, shared,   \
+	   k.stream, params, extra)
+	LAUNCH(0, 1, 1, 1, 1, 1, 0, NULL);
+	LAUNCH(1, 65536, 1, 1, 1, 1, 0, NULL);
+	LAUNCH(1, 1, 1, 1025, 1, 1, 0, NULL);
+	LAUNCH(1, 1, 1, 1, 1, 65, 0, NULL);
+	LAUNCH(1, 1, 1, 64, 64, 1, 0, NULL);
+	LAUNCH(1, 1, 1, 1, 1, 1, 48 * 1024 + 1, NULL);
+	LAUNCH(1, 1, 1, 1, 1, 1, 0, params);
+	IS(0, cuFuncSetAttribute, k.function, CUF_MAX_DYNAMIC_SHARED, 64 * 1024);
+	IS(0, cuLaunchKernel, k.function, 1, 1, 1, 1, 1, 1, 64 * 1024, k.stream, params,
+	   NULL);
+	IS(CUR_INVALID_VALUE, cuFuncSetAttribute, k.function, CUF_MAX_DYNAMIC_SHARED,
+	   228 * 1024);
+}
+
+/* The log is cut at its size, and the size is what is in it. */
+static void build_log(void **state)
+{
+	char log[16];
+	uint32_t options[2] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
+	void *values[2] = {log, (void *)(uintptr_t)sizeof(log)}, *module;
+
+	(void)state;
+	IS(CUR_INVALID_PTX, cuModuleLoadDataEx, &module, ".target x", 2, options, values);
+	assert_string_equal(log, "ptxas fatal: Mi");
+	IS(CUR_INVALID_IMAGE, cuModuleLoadDataEx, &module, "x", 2, options, values);
+}
+
+/* ---- faults ------------------------------------------------------------------------ */
+
+static void *in_thread(void *result)
+{
+	*(uint32_t *)result = cu.cuCtxPushCurrent_v2(context);
+	return NULL;
+}
+
+/* Asynchronous, and for good: every call, every stream, every thread; the other device
+ * goes on. */
+static void sticky(void **state)
+{
+	struct kit k = kit(2), later;
+	uint32_t *word = k.pinned, other_thread = 0;
+	float ms;
+	void *stream, *context1;
+	pthread_t thread;
+
+	(void)state;
+	later = k;
+	IS(0, cuModuleGetFunction, &later.function, k.module, "work");
+	IS(0, cuFuncLoad, later.function);
+	IS(0, cuStreamCreateWithPriority, &stream, 1, 0);
+	*word = 0;
+	IS(0, cuEventRecord, k.event, k.stream);
+	IS(0, cuStreamWriteValue32_v2, k.stream, (uintptr_t)word, 1, 0);
+	assert_int_equal(launch(&k, 1, 0), 0);
+	IS(0, cuStreamWriteValue32_v2, k.stream, (uintptr_t)word, 2, 0);
+	assert_int_equal(launch(&later, 1, 1000), 0);
+	IS(CUR_NOT_READY, cuStreamQuery, k.stream);
+	run_for(1000000);
+	assert_int_equal(*word,
+			 1); /* what came before is seen, what came after never ran */
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, k.stream);
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, stream);
+	IS(CUR_ILLEGAL_ADDRESS, cuEventElapsedTime, &ms, k.event, k.event);
+	IS(CUR_ILLEGAL_ADDRESS, cuMemFree_v2, k.mem);
+	IS(CUR_ILLEGAL_ADDRESS, cuModuleUnload, k.module);
+	assert_int_equal(launch(&k, 1, 0), CUR_ILLEGAL_ADDRESS);
+	pthread_create(&thread, NULL, in_thread, &other_thread);
+	pthread_join(thread, NULL);
+	assert_int_equal(other_thread, CUR_ILLEGAL_ADDRESS);
+	IS(0, cuDevicePrimaryCtxRetain, &context1, 1);
+	IS(0, cuDevicePrimaryCtxRelease_v2, 1);
+}
+
+/* A process that misused it, or left something there, ends with 70. */
+static void strict_process(const char *what)
+{
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		setenv("HAL_STAND_IN_CUDA_STRICT", "1", 1);
+		execl("/proc/self/exe", "test_cuda_stand_in", what, NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), strcmp(what, "--clean") ? 70 : 0);
+}
+
+static int strict_child(const char *what)
+{
+	void *popped;
+	uint64_t p;
+
+	cu.cuInit(0);
+	cu.cuDevicePrimaryCtxRetain(&context, 0);
+	cu.cuCtxPushCurrent_v2(context);
+	if (strcmp(what, "--leave") == 0)
+		cu.cuMemAlloc_v2(&p, 64);
+	if (strcmp(what, "--misuse") == 0)
+		cu.cuMemFree_v2(64);
+	cu.cuCtxPopCurrent_v2(&popped);
+	cu.cuDevicePrimaryCtxRelease_v2(0);
+	return 0;
+}
+
+static void strict(void **state)
+{
+	(void)state;
+	strict_process("--clean");
+	strict_process("--leave");
+	strict_process("--misuse");
+}
+
+int main(int argc, char **argv)
+{
+#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+	const struct CMUnitTest tests[] = {
+		RULE(no_context),         RULE(gone_context),
+		RULE(other_context),      RULE(after_fork),
+		RULE(old_names),          RULE(dereference),
+		RULE(double_free),        RULE(free_in_flight),
+		RULE(use_after_free),     RULE(inside_not_base),
+		RULE(pageable),           RULE(copied_when_it_runs),
+		RULE(fresh_is_no_zero),   RULE(frees_that_wait),
+		RULE(null_stream),        RULE(stream_ends_early),
+		RULE(event_states),       RULE(gone_event),
+		RULE(full_stream),        RULE(wait_for_ever),
+		RULE(hot_thread),         RULE(gone_module),
+		RULE(loaded_by_launch),   RULE(launch_limits),
+		RULE(build_log),          RULE(sticky),
+		cmocka_unit_test(strict),
+	};
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!handle)
+		return 1;
+#define FIND(name, params, args) *(void **)&cu.name = dlsym(handle, #name);
+	CU_CALLS(FIND)
+	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");
+	*(void **)&advance = dlsym(handle, "halStandInCudaAdvance");
+	s = stand_in();
+	if (argc > 1)
+		return strict_child(argv[1]);
+	cu.cuInit(0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,915 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each entry point of the stand-in does. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define DRIVER_VERSION CU_VERSION(13, 0)
+#define STACK_MAX      8
+#define SHARED_MOST    (227 * 1024)
+#define SHARED_GATE    (48 * 1024)
+#define POISON_MOST    ((size_t)1 << 24)
+
+static int version(void)
+{
+	const char *text = getenv("HAL_STAND_IN_CUDA_VERSION");
+
+	return text ? atoi(text) : DRIVER_VERSION;
+}
+
+static int device_count(void)
+{
+	const char *text = getenv("HAL_STAND_IN_CUDA_DEVICES");
+	int n = text ? atoi(text) : DEVICES;
+
+	return n < DEVICES ? n : DEVICES;
+}
+
+/* ---- devices and contexts ---------------------------------------------------------- */
+
+uint32_t set_up(void)
+{
+	static const struct device specs[DEVICES] = {
+		{.index = 0,
+		 .units = 132,
+		 .major = 9,
+		 .name = "HAL stand-in GPU, 132 multiprocessors",
+		 .memory = UINT64_C(8) << 30},
+		{.index = 1,
+		 .units = 46,
+		 .major = 7,
+		 .minor = 5,
+		 .name = "HAL stand-in GPU, 46 multiprocessors",
+		 .memory = UINT64_C(4) << 30},
+	};
+	const char *wait = getenv("HAL_STAND_IN_CUDA_FREE");
+
+	memcpy(world.devices, specs, sizeof(specs));
+	world.pace_mono = mono();
+	world.frees_wait = wait && strcmp(wait, "wait") == 0;
+	world.ready = true;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuInit(uint32_t flags)
+{
+	if (flags)
+		return CUR_INVALID_VALUE;
+	if (!device_count())
+		return CUR_NO_DEVICE;
+	return world.ready ? CUR_SUCCESS : set_up();
+}
+
+uint32_t do_cuDriverGetVersion(int *value)
+{
+	*value = version();
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDeviceGetCount(int *count)
+{
+	*count = device_count();
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDeviceGet(int *device, int ordinal)
+{
+	*device = ordinal;
+	return ordinal >= 0 && ordinal < device_count() ? CUR_SUCCESS
+							: CUR_INVALID_DEVICE;
+}
+
+static struct device *device_at(int device)
+{
+	return device >= 0 && device < device_count() ? &world.devices[device] : NULL;
+}
+
+uint32_t do_cuDeviceGetName(char *name, int bytes, int device)
+{
+	const struct device *d = device_at(device);
+
+	if (!d)
+		return CUR_INVALID_DEVICE;
+	snprintf(name, (size_t)bytes, "%s", d->name);
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+	const struct device *d = device_at(device);
+
+	if (!d)
+		return CUR_INVALID_DEVICE;
+	*bytes = d->memory;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDeviceGetPCIBusId(char *id, int bytes, int device)
+{
+	if (!device_at(device))
+		return CUR_INVALID_DEVICE;
+	snprintf(id, (size_t)bytes, "0000:%02X:00.0", 0x1a + device);
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDeviceGetAttribute(int *value, uint32_t attribute, int device)
+{
+	static const int block[3] = {1024, 1024, 64}, grid[3] = {INT32_MAX, 65535, 65535};
+	const struct device *d = device_at(device);
+
+	if (!d)
+		return CUR_INVALID_DEVICE;
+	if (attribute >= CUA_MAX_BLOCK_X && attribute < CUA_MAX_BLOCK_X + 3)
+		*value = block[attribute - CUA_MAX_BLOCK_X];
+	else if (attribute >= CUA_MAX_GRID_X && attribute < CUA_MAX_GRID_X + 3)
+		*value = grid[attribute - CUA_MAX_GRID_X];
+	else if (attribute == CUA_MAX_THREADS_PER_BLOCK)
+		*value = 1024;
+	else if (attribute == CUA_MULTIPROCESSORS)
+		*value = (int)d->units;
+	else if (attribute == CUA_UNIFIED_ADDRESSING)
+		*value = 1;
+	else if (attribute == CUA_MAJOR)
+		*value = (int)d->major;
+	else if (attribute == CUA_MINOR)
+		*value = (int)d->minor;
+	else if (attribute == CUA_MAX_SHARED)
+		*value = SHARED_GATE;
+	else if (attribute == CUA_MAX_SHARED_OPTIN)
+		*value = SHARED_MOST;
+	else
+		return CUR_INVALID_VALUE;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDevicePrimaryCtxRetain(void **context, int device)
+{
+	struct device *d = device_at(device);
+
+	if (!d)
+		return CUR_INVALID_DEVICE;
+	if (d->lost)
+		return d->lost;
+	d->retained++;
+	*context = d;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDevicePrimaryCtxRelease_v2(int device)
+{
+	struct device *d = device_at(device);
+
+	if (!d)
+		return CUR_INVALID_DEVICE;
+	if (!d->retained)
+		return CUR_INVALID_CONTEXT;
+	if (--d->retained)
+		return d->lost;
+	if (device_works(d))
+		misuse("the context went while something ran in it");
+	device_drop(d);
+	return d->lost;
+}
+
+static _Thread_local struct device *stack[STACK_MAX];
+static _Thread_local uint32_t depth;
+static _Thread_local uint32_t capture_mode; /* 0: global */
+
+struct device *current_device(void)
+{
+	return depth ? stack[depth - 1] : NULL;
+}
+
+static uint32_t check_context(void *context)
+{
+	struct device *d = context;
+
+	if (d != &world.devices[0] && d != &world.devices[1])
+		return CUR_INVALID_CONTEXT;
+	if (!d->retained)
+		return CUR_CONTEXT_IS_DESTROYED;
+	return d->lost;
+}
+
+uint32_t do_cuCtxSetCurrent(void *context)
+{
+	uint32_t r = context ? check_context(context) : CUR_SUCCESS;
+
+	if (r)
+		return r;
+	depth = depth ? depth - 1 : 0;
+	if (context)
+		stack[depth++] = context;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuCtxPushCurrent_v2(void *context)
+{
+	uint32_t r = check_context(context);
+
+	if (r || depth == STACK_MAX)
+		return r ? r : CUR_OUT_OF_MEMORY;
+	stack[depth++] = context;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuCtxPopCurrent_v2(void **context)
+{
+	if (!depth)
+		return CUR_INVALID_CONTEXT;
+	*context = stack[--depth];
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuThreadExchangeStreamCaptureMode(uint32_t *mode)
+{
+	const uint32_t old = capture_mode;
+
+	if (*mode > CU_CAPTURE_RELAXED)
+		return CUR_INVALID_VALUE;
+	capture_mode = *mode;
+	*mode = old;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	*least = 0;
+	*greatest = -5;
+	return CUR_SUCCESS;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static uint64_t memory_left(const struct device *d)
+{
+	const uint64_t left = d->memory - d->used;
+
+	return left < world.memory_left ? left : world.memory_left;
+}
+
+uint32_t do_cuMemGetInfo_v2(size_t *left, size_t *total)
+{
+	const struct device *d = current_device();
+
+	*left = memory_left(d);
+	*total = d->memory;
+	return CUR_SUCCESS;
+}
+
+static struct allocation *reserve(size_t bytes, int protection)
+{
+	struct allocation *a = calloc(1, sizeof(*a));
+	void *p = mmap(NULL, (bytes + 4095) & ~(size_t)4095, protection,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (!a || p == MAP_FAILED) {
+		free(a);
+		return NULL;
+	}
+	a->address = (uintptr_t)p;
+	a->bytes = bytes;
+	a->backing = p;
+	a->next = world.allocations;
+	world.allocations = a;
+	return a;
+}
+
+static void poison(const struct allocation *a, int with)
+{
+	memset(a->backing, with, a->bytes < POISON_MOST ? a->bytes : POISON_MOST);
+}
+
+/* The address is good for the device alone: a dereference dies. */
+uint32_t do_cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+	struct device *d = current_device();
+	struct allocation *a;
+	void *backing;
+
+	*address = 0x6a756e6b;
+	if (!bytes)
+		return CUR_INVALID_VALUE;
+	blocks("cuMemAlloc_v2");
+	if (bytes > memory_left(d))
+		return CUR_OUT_OF_MEMORY;
+	backing = malloc(bytes);
+	a = backing ? reserve(bytes, PROT_NONE) : NULL;
+	if (!a) {
+		free(backing);
+		return CUR_OUT_OF_MEMORY;
+	}
+	a->dev = d;
+	a->backing = backing;
+	poison(a, 0xa5);
+	d->used += bytes;
+	if (world.memory_left != UINT64_MAX)
+		world.memory_left -= bytes;
+	*address = a->address;
+	return CUR_SUCCESS;
+}
+
+static bool wait_for(bool (*done)(const void *what), const void *what)
+{
+	while (!done(what) && !current_device()->lost)
+		if (!breathe() && !done(what)) {
+			misuse("a wait for what never ends");
+			return false;
+		}
+	return true;
+}
+
+static bool is_idle(const void *dev)
+{
+	return !device_busy(dev);
+}
+
+/* What waits for the whole device, or may. */
+static uint32_t wait_free(const char *call)
+{
+	struct device *d = current_device();
+
+	blocks(call);
+	if (world.frees_wait && !wait_for(is_idle, d))
+		return CUR_UNKNOWN;
+	return d->lost;
+}
+
+static struct allocation *exactly(uint64_t address, bool host, const char *call)
+{
+	struct allocation *a = allocation_of(address, 1);
+
+	if (!a || a->address != address || a->freed || (a->dev == NULL) != host) {
+		misuse("%s: 0x%llx is not allocated", call, (unsigned long long)address);
+		return NULL;
+	}
+	if (memory_busy(a))
+		misuse("%s: 0x%llx is in use", call, (unsigned long long)address);
+	return a;
+}
+
+/* It stays a while, so that its use is noticed. */
+static void retire(struct allocation *a)
+{
+	struct allocation *oldest = NULL, *i;
+
+	a->freed = true;
+	if (++world.frees <= QUARANTINE)
+		return;
+	for (i = world.allocations; i; i = i->next)
+		if (i->freed)
+			oldest = i;
+	allocation_end(oldest);
+	world.frees--;
+}
+
+uint32_t do_cuMemFree_v2(uint64_t address)
+{
+	struct allocation *a = exactly(address, false, "cuMemFree_v2");
+	uint32_t r = a ? wait_free("cuMemFree_v2") : CUR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	a->dev->used -= a->bytes;
+	if (world.memory_left != UINT64_MAX)
+		world.memory_left += a->bytes;
+	poison(a, 0xdd);
+	retire(a);
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuMemHostAlloc(void **p, size_t bytes, uint32_t flags)
+{
+	struct allocation *a;
+
+	*p = (void *)(uintptr_t)0x6a756e6b;
+	blocks("cuMemHostAlloc");
+	if (!bytes || flags & ~(CU_HOST_PORTABLE | CU_HOST_DEVICEMAP))
+		return CUR_INVALID_VALUE;
+	a = reserve(bytes, PROT_READ | PROT_WRITE);
+	if (!a)
+		return CUR_OUT_OF_MEMORY;
+	poison(a, 0xa5);
+	*p = a->backing;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuMemFreeHost(void *p)
+{
+	struct allocation *a = exactly((uintptr_t)p, true, "cuMemFreeHost");
+	uint32_t r = a ? wait_free("cuMemFreeHost") : CUR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	(void)mprotect(p, (a->bytes + 4095) & ~UINT64_C(4095), PROT_NONE);
+	retire(a);
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t flags)
+{
+	struct allocation *a = allocation_of((uintptr_t)p, 1);
+
+	if (!a || a->dev || a->freed || flags)
+		return CUR_INVALID_VALUE;
+	*address = (uintptr_t)p;
+	return CUR_SUCCESS;
+}
+
+/* ---- handles ----------------------------------------------------------------------- */
+
+static const char *const kind_names[] = {"stream", "event", "module", "function"};
+
+static void *make(enum object_kind kind, size_t bytes)
+{
+	struct object *o = calloc(1, bytes);
+
+	if (!o)
+		return NULL;
+	o->kind = kind;
+	o->dev = current_device();
+	o->next = world.objects;
+	world.objects = o;
+	return o;
+}
+
+/* NULL: not a handle of this context. */
+static void *get(void *handle, enum object_kind kind)
+{
+	struct object *o;
+
+	for (o = world.objects; o && o != handle; o = o->next)
+		;
+	if (!handle && kind == OBJECT_STREAM)
+		misuse("the NULL stream is used");
+	else if (!o || o->kind != kind)
+		misuse("%p is no %s", handle, kind_names[kind]);
+	else if (o->gone)
+		misuse("a %s is used after its end", kind_names[kind]);
+	else if (o->dev == current_device())
+		return o;
+	return NULL;
+}
+
+/* ---- streams and events ------------------------------------------------------------ */
+
+static uint32_t push(struct stream *s, struct job job)
+{
+	struct job *j;
+
+	if (s->jobs >= PENDING_MAX) {
+		blocks("a full stream");
+		while (s->jobs >= PENDING_MAX && !s->object.dev->lost)
+			if (!breathe())
+				break;
+	}
+	if (s->object.dev->lost)
+		return s->object.dev->lost;
+	j = malloc(sizeof(*j));
+	if (!j)
+		return CUR_OUT_OF_MEMORY;
+	*j = job;
+	stream_push(s, j);
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priority)
+{
+	struct stream *s;
+
+	*stream = (void *)(uintptr_t)0x6a756e6b;
+	if (flags != CU_STREAM_NON_BLOCKING) {
+		misuse("a stream that waits for the NULL stream");
+		return CUR_INVALID_VALUE;
+	}
+	s = make(OBJECT_STREAM, sizeof(*s));
+	if (!s)
+		return CUR_OUT_OF_MEMORY;
+	s->priority = priority < -5 ? -5 : priority > 0 ? 0 : priority;
+	s->last = &s->first;
+	*stream = s;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuStreamDestroy_v2(void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+	const struct job *j;
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	/* Nothing is cancelled.  A record that nobody can see any more does no harm. */
+	for (j = s->first; j; j = j->next)
+		if (j->op != OP_RECORD)
+			misuse("a stream ends with %u commands", s->jobs);
+	s->object.gone = true;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuStreamQuery(void *stream)
+{
+	const struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	return s->jobs ? CUR_NOT_READY : CUR_SUCCESS;
+}
+
+static bool is_empty(const void *stream)
+{
+	return !((const struct stream *)stream)->jobs;
+}
+
+uint32_t do_cuStreamSynchronize(void *stream)
+{
+	const struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	blocks("cuStreamSynchronize");
+	return wait_for(is_empty, s) ? current_device()->lost : CUR_UNKNOWN;
+}
+
+uint32_t do_cuStreamWriteValue32_v2(void *stream, uint64_t address, uint32_t value,
+				    uint32_t flags)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	if (flags || address % 4 || !allocation_of(address, 4))
+		return CUR_INVALID_VALUE;
+	return push(
+		s,
+		(struct job){.op = OP_WRITE, .dst = address, .bytes = 4, .value = value});
+}
+
+uint32_t do_cuEventCreate(void **event, uint32_t flags)
+{
+	struct event *e;
+
+	*event = (void *)(uintptr_t)0x6a756e6b;
+	if (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING))
+		return CUR_INVALID_VALUE;
+	e = make(OBJECT_EVENT, sizeof(*e));
+	if (!e)
+		return CUR_OUT_OF_MEMORY;
+	e->timing = !(flags & CU_EVENT_DISABLE_TIMING);
+	*event = e;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuEventDestroy_v2(void *event)
+{
+	struct event *e = get(event, OBJECT_EVENT);
+
+	if (!e)
+		return CUR_INVALID_HANDLE;
+	e->object.gone = true;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuEventRecord(void *event, void *stream)
+{
+	struct event *e = get(event, OBJECT_EVENT);
+	struct stream *s = get(stream, OBJECT_STREAM);
+	uint32_t r;
+
+	if (!e || !s)
+		return CUR_INVALID_HANDLE;
+	r = push(s, (struct job){.op = OP_RECORD, .event = e});
+	if (!r) {
+		e->recorded = true;
+		e->done = false;
+		e->users++;
+	}
+	return r;
+}
+
+static bool is_done(const void *event)
+{
+	const struct event *e = event;
+
+	return !e->recorded || e->done;
+}
+
+uint32_t do_cuEventSynchronize(void *event)
+{
+	const struct event *e = get(event, OBJECT_EVENT);
+
+	if (!e)
+		return CUR_INVALID_HANDLE;
+	blocks("cuEventSynchronize");
+	return wait_for(is_done, e) ? current_device()->lost : CUR_UNKNOWN;
+}
+
+/* In steps of half a microsecond, as far as a float goes. */
+uint32_t do_cuEventElapsedTime(float *ms, void *begin, void *end)
+{
+	const struct event *b = get(begin, OBJECT_EVENT), *e = get(end, OBJECT_EVENT);
+	int64_t halves;
+
+	*ms = -1;
+	if (!b || !e || !b->timing || !e->timing || !b->recorded || !e->recorded)
+		return CUR_INVALID_HANDLE;
+	if (!b->done || !e->done)
+		return CUR_NOT_READY;
+	halves = ((int64_t)(e->at_ns - b->at_ns) + 250) / 500;
+	*ms = (float)((double)halves / 2000);
+	return CUR_SUCCESS;
+}
+
+/* ---- copies and fills -------------------------------------------------------------- */
+
+uint32_t do_cuMemcpyAsync(uint64_t dst, uint64_t src, size_t bytes, void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	/* Pageable memory of the host's is copied behind the whole stream. */
+	if (!allocation_of(dst, bytes) || !allocation_of(src, bytes)) {
+		misuse("a copy of 0x%llx to 0x%llx: pageable, or not all of it there",
+		       (unsigned long long)src, (unsigned long long)dst);
+		return CUR_INVALID_VALUE;
+	}
+	return push(s,
+		    (struct job){.op = OP_COPY, .dst = dst, .src = src, .bytes = bytes});
+}
+
+uint32_t do_cuMemsetD32Async(uint64_t dst, uint32_t value, size_t count, void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	if (dst % 4 || !allocation_of(dst, count * 4))
+		return CUR_INVALID_VALUE;
+	return push(s, (struct job){.op = OP_FILL,
+				    .dst = dst,
+				    .bytes = count * 4,
+				    .value = value});
+}
+
+/* ---- modules ----------------------------------------------------------------------- */
+
+/* Where the options say that the log goes: cut at its size, which is set to what it is.
+ */
+static void write_log(uint32_t count, const uint32_t *options, void **values,
+		      const char *text)
+{
+	char *log = NULL;
+	void **size = NULL;
+	uint32_t i;
+	int n;
+
+	for (i = 0; i < count; i++) {
+		if (options[i] == CU_JIT_ERROR_LOG)
+			log = values[i];
+		else if (options[i] == CU_JIT_ERROR_LOG_BYTES)
+			size = &values[i];
+	}
+	if (!log || !size)
+		return;
+	n = snprintf(log, (uintptr_t)*size, "%s", text);
+	if ((uintptr_t)n < (uintptr_t)*size)
+		*size = (void *)(uintptr_t)(n + 1);
+}
+
+static bool add_parameter(struct call *shape, const char *type)
+{
+	const uint32_t bits = (uint32_t)strtoul(type + 1, NULL, 10);
+
+	if (shape->arg_count == PARAMS_MAX || bits % 8 || !bits || bits > 64)
+		return false;
+	shape->arg_bytes[shape->arg_count++] = bits / 8;
+	return true;
+}
+
+/* "name(.param .u64 a, .param .u32 b)" */
+static const char *parse_entry(const char *at, struct module *m, char *log, size_t bytes)
+{
+	const char *end = strchr(at, ')'), *p = strchr(at, '(');
+	struct function *f;
+	char name[64];
+	int n = 0;
+
+	if (sscanf(at, "%63[A-Za-z0-9_$]%n", name, &n) != 1 || !end || !p || p > end) {
+		snprintf(log, bytes, "ptxas: an entry without name or parameters");
+		return NULL;
+	}
+	if (!kernel_find(name)) {
+		snprintf(log, bytes, "the stand-in has no kernel %s", name);
+		return NULL;
+	}
+	f = make(OBJECT_FUNCTION, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->module = m;
+	f->next = m->functions;
+	m->functions = f;
+	f->shape.spec = kernel_find(name);
+	while ((p = strstr(p, ".param ")) && p < end) {
+		p = strchr(p + 1, '.');
+		if (!p || !add_parameter(&f->shape, p + 1)) {
+			snprintf(log, bytes, "ptxas: %s: bad parameter", name);
+			return NULL;
+		}
+	}
+	return end;
+}
+
+static uint32_t compile(const char *ptx, struct module *m, char *log, size_t bytes)
+{
+	const struct device *d = current_device();
+	const char *at = strstr(ptx, ".version "), *target = strstr(ptx, ".target sm_");
+	int major = 0, minor = 0;
+	long arch;
+
+	if (!at || !target || sscanf(at, ".version %d.%d", &major, &minor) != 2) {
+		snprintf(log, bytes, "ptxas fatal: Missing .version or .target");
+		return CUR_INVALID_PTX;
+	}
+	/* PTX 7.0 came with CUDA 11.0, 8.0 with 12.0. */
+	if ((major + 4) * 1000 + minor * 10 > version())
+		return CUR_UNSUPPORTED_PTX_VERSION;
+	arch = strtol(target + strlen(".target sm_"), NULL, 10);
+	if (arch > (long)(d->major * 10 + d->minor))
+		return CUR_NO_BINARY_FOR_GPU;
+	for (at = ptx; (at = strstr(at, ".entry "));) {
+		at = parse_entry(at + strlen(".entry "), m, log, bytes);
+		if (!at)
+			return CUR_INVALID_PTX;
+	}
+	return CUR_SUCCESS;
+}
+
+static void end_module(struct module *m)
+{
+	struct function *f;
+
+	for (f = m->functions; f; f = f->next)
+		f->object.gone = true;
+	m->object.gone = true;
+}
+
+uint32_t do_cuModuleLoadDataEx(void **module, const void *image, uint32_t count,
+			       uint32_t *options, void **values)
+{
+	const char *ptx = image;
+	char log[512] = "";
+	struct module *m;
+	uint32_t r;
+
+	*module = (void *)(uintptr_t)0x6a756e6b;
+	blocks("cuModuleLoadDataEx");
+	/* It has no cubins: whatever is one is for another architecture. */
+	if (memcmp(ptx, "\177ELF", 4) == 0 || memcmp(ptx, "\x50\xed\x55\xba", 4) == 0)
+		return CUR_NO_BINARY_FOR_GPU;
+	if (*ptx != '.' && *ptx != '/' && *ptx != '\n')
+		return CUR_INVALID_IMAGE;
+	m = make(OBJECT_MODULE, sizeof(*m));
+	if (!m)
+		return CUR_OUT_OF_MEMORY;
+	r = compile(ptx, m, log, sizeof(log));
+	write_log(count, options, values, log);
+	if (r)
+		end_module(m);
+	else
+		*module = m;
+	return r;
+}
+
+uint32_t do_cuModuleUnload(void *module)
+{
+	struct module *m = get(module, OBJECT_MODULE);
+	uint32_t r;
+
+	if (!m)
+		return CUR_INVALID_HANDLE;
+	if (module_busy(m))
+		misuse("a module goes while its kernel is launched");
+	r = wait_free("cuModuleUnload");
+	if (!r)
+		end_module(m);
+	return r;
+}
+
+uint32_t do_cuModuleGetFunction(void **function, void *module, const char *name)
+{
+	struct module *m = get(module, OBJECT_MODULE);
+	struct function *f;
+
+	*function = (void *)(uintptr_t)0x6a756e6b;
+	if (!m)
+		return CUR_INVALID_HANDLE;
+	for (f = m->functions; f; f = f->next)
+		if (strcmp(f->shape.spec->name, name) == 0)
+			break;
+	if (!f)
+		return CUR_NOT_FOUND;
+	*function = f;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuFuncLoad(void *function)
+{
+	struct function *f = get(function, OBJECT_FUNCTION);
+
+	if (!f)
+		return CUR_INVALID_HANDLE;
+	blocks("cuFuncLoad");
+	f->loaded = true;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuFuncGetAttribute(int *value, uint32_t attribute, void *function)
+{
+	if (!get(function, OBJECT_FUNCTION))
+		return CUR_INVALID_HANDLE;
+	if (attribute == CUF_MAX_THREADS_PER_BLOCK)
+		*value = 1024;
+	else if (attribute == CUF_SHARED_BYTES)
+		*value = 0;
+	else
+		return CUR_INVALID_VALUE;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuFuncSetAttribute(void *function, uint32_t attribute, int value)
+{
+	struct function *f = get(function, OBJECT_FUNCTION);
+
+	if (!f)
+		return CUR_INVALID_HANDLE;
+	if (attribute != CUF_MAX_DYNAMIC_SHARED || value < 0 || value > SHARED_MOST)
+		return CUR_INVALID_VALUE;
+	f->dynamic_shared = value;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuFuncGetParamInfo(void *function, size_t index, size_t *offset,
+			       size_t *bytes)
+{
+	const struct function *f = get(function, OBJECT_FUNCTION);
+	size_t i, at = 0;
+
+	if (!f)
+		return CUR_INVALID_HANDLE;
+	if (index >= f->shape.arg_count)
+		return CUR_INVALID_VALUE;
+	for (i = 0; i <= index; i++) {
+		const size_t n = f->shape.arg_bytes[i];
+
+		at = (at + n - 1) / n * n;
+		*offset = at;
+		*bytes = n;
+		at += n;
+	}
+	return CUR_SUCCESS;
+}
+
+/* ---- launches ---------------------------------------------------------------------- */
+
+static bool fits(const uint32_t *n, uint32_t x, uint32_t y, uint32_t z)
+{
+	return n[0] && n[1] && n[2] && n[0] <= x && n[1] <= y && n[2] <= z;
+}
+
+uint32_t do_cuLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
+			   uint32_t grid_z, uint32_t block_x, uint32_t block_y,
+			   uint32_t block_z, uint32_t shared, void *stream, void **params,
+			   void **extra)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+	struct function *f = get(function, OBJECT_FUNCTION);
+	struct job j = {.op = OP_LAUNCH, .function = f};
+	uint32_t i;
+
+	if (!s || !f)
+		return CUR_INVALID_HANDLE;
+	j.call = f->shape;
+	memcpy(j.call.grid, (uint32_t[3]){grid_x, grid_y, grid_z}, sizeof(j.call.grid));
+	memcpy(j.call.block, (uint32_t[3]){block_x, block_y, block_z},
+	       sizeof(j.call.block));
+	if (!fits(j.call.grid, INT32_MAX, 65535, 65535) ||
+	    !fits(j.call.block, 1024, 1024, 64) ||
+	    (uint64_t)block_x * block_y * block_z > 1024 || extra ||
+	    (j.call.arg_count && !params) ||
+	    (shared > SHARED_GATE && shared > (uint32_t)f->dynamic_shared))
+		return CUR_INVALID_VALUE;
+	/* At once, and no more than the kernel has. */
+	for (i = 0; i < j.call.arg_count; i++)
+		memcpy(&j.call.args[i], params[i], j.call.arg_bytes[i]);
+	if (!f->loaded) {
+		misuse("the code of %s is loaded by its launch", f->shape.spec->name);
+		if (!wait_for(is_idle, current_device()))
+			return CUR_UNKNOWN;
+		f->loaded = true;
+	}
+	return push(s, j);
+}

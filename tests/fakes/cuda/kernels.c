@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of the stand-in: C functions that run a block, found by their names in PTX. */
+#include "internal.h"
+
+#include <string.h>
+
+static uint64_t short_ns(const struct call *c)
+{
+	(void)c;
+	return 2000;
+}
+
+/* copy, gemm, add, spin, wild: as tests/conformance/conformance.h has them; a block does
+ * all of it, whichever it is. */
+
+static bool copy_block(const struct call *c, uint32_t index)
+{
+	void *d = memory_at(c->args[0], 4096);
+	const void *s = memory_at(c->args[1], 4096);
+
+	(void)index;
+	if (!d || !s)
+		return false;
+	memmove(d, s, 4096);
+	return true;
+}
+
+static int64_t rounding_shift(int64_t v, int right)
+{
+	const int64_t half = right ? INT64_C(1) << (right - 1) : 0;
+
+	return v < 0 ? -((half - v) >> right) : (v + half) >> right;
+}
+
+static int64_t requantize(int64_t v, int64_t mult, int right)
+{
+	return rounding_shift((v * mult + (INT64_C(1) << 30)) >> 31, right);
+}
+
+static int8_t clamp(int64_t v)
+{
+	if (v > 127)
+		return 127;
+	return (int8_t)(v < -128 ? -128 : v);
+}
+
+static bool gemm_block(const struct call *c, uint32_t index)
+{
+	const int8_t *a = memory_at(c->args[1], 1024), *b = memory_at(c->args[2], 1024);
+	int8_t *d = memory_at(c->args[0], 1024), out[1024];
+	int i, k;
+
+	(void)index;
+	if (!a || !b || !d)
+		return false;
+	for (i = 0; i < 1024; i++) {
+		int64_t sum = 0;
+
+		for (k = 0; k < 32; k++)
+			sum += (a[i / 32 * 32 + k] - 3) * b[k * 32 + i % 32];
+		out[i] = clamp(requantize(sum, 1073741824, 6) - 1);
+	}
+	memcpy(d, out, sizeof(out));
+	return true;
+}
+
+static bool add_block(const struct call *c, uint32_t index)
+{
+	const int8_t *a = memory_at(c->args[1], 1024), *b = memory_at(c->args[2], 1024);
+	int8_t *d = memory_at(c->args[0], 1024);
+	int i;
+
+	(void)index;
+	if (!a || !b || !d)
+		return false;
+	for (i = 0; i < 1024; i++) {
+		const int64_t left = (a[i] - 1) * (INT64_C(1) << 20);
+		const int64_t right = (b[i] + 2) * (INT64_C(1) << 20);
+		const int64_t sum = requantize(left, 1073741824, 1) +
+				    requantize(right, 1518500250, 1);
+
+		d[i] = clamp(requantize(sum, 1288490189, 18) + 3);
+	}
+	return true;
+}
+
+static bool spin_block(const struct call *c, uint32_t index)
+{
+	uint8_t *d = memory_at(c->args[0], 64);
+	uint32_t i;
+
+	(void)index;
+	for (i = 0; d && i < 64; i++)
+		d[i] = (uint8_t)(i * 7 + 1);
+	return d != NULL;
+}
+
+/* Long enough to be running still when somebody with a real clock looks. */
+static uint64_t spin_ns(const struct call *c)
+{
+	(void)c;
+	return 20000000;
+}
+
+static bool wild_block(const struct call *c, uint32_t index)
+{
+	(void)index;
+	return memory_at(c->args[0] + (UINT64_C(1) << 40), 1) != NULL;
+}
+
+/* iota(D, base): an element a thread, so many as there are: D[i] = base + i. */
+static bool iota_block(const struct call *c, uint32_t index)
+{
+	const uint32_t threads = c->block[0] * c->block[1] * c->block[2];
+	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index * threads,
+				UINT64_C(4) * threads);
+	uint32_t i;
+
+	for (i = 0; d && i < threads; i++)
+		d[i] = (uint32_t)c->args[1] + index * threads + i;
+	return d != NULL;
+}
+
+/* work(D, ns): takes that long, then adds 1 to D[0]. */
+static bool work_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0], 4);
+
+	(void)index;
+	if (d)
+		(*d)++;
+	return d != NULL;
+}
+
+static uint64_t work_ns(const struct call *c)
+{
+	return c->args[1];
+}
+
+/* never(D): does not end. */
+static uint64_t never_ns(const struct call *c)
+{
+	(void)c;
+	return NEVER;
+}
+
+/* twice(D, S), slow(D), bad(D): as tests/negative/negative.h has them. */
+static bool twice_block(const struct call *c, uint32_t index)
+{
+	const uint8_t *s = memory_at(c->args[1], 64);
+	uint8_t *d = memory_at(c->args[0], 64);
+	uint32_t i;
+
+	(void)index;
+	for (i = 0; d && s && i < 64; i++)
+		d[i] = (uint8_t)(2 * s[i]);
+	return d && s;
+}
+
+static uint64_t slow_ns(const struct call *c)
+{
+	(void)c;
+	return 1000000;
+}
+
+static const struct kernel_spec specs[] = {
+	{"copy", copy_block, short_ns},   {"gemm", gemm_block, short_ns},
+	{"add", add_block, short_ns},     {"spin", spin_block, spin_ns},
+	{"wild", wild_block, short_ns},   {"iota", iota_block, short_ns},
+	{"work", work_block, work_ns},    {"never", spin_block, never_ns},
+	{"twice", twice_block, short_ns}, {"slow", spin_block, slow_ns},
+	{"bad", wild_block, short_ns},
+};
+
+const struct kernel_spec *kernel_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+		if (strcmp(specs[i].name, name) == 0)
+			return &specs[i];
+	return NULL;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What runs, and time.  A stream runs its jobs one after the other.  A launch becomes
+ * ready a while after it is its turn; its blocks then go to free units, launches of the
+ * best priority first, blocks of a launch in a seeded order, and none is taken off again.
+ * Whatever a job does it does at its end.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define LAUNCH_NS 2000u
+#define FRONT_NS  100u /* a record, a write */
+#define COPY_NS   1000u
+
+struct world world = {.memory_left = UINT64_MAX, .seed = 1};
+
+void misuse(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!world.misused++) {
+		va_start(ap, fmt);
+		vsnprintf(world.misuse, sizeof(world.misuse), fmt, ap);
+		va_end(ap);
+	}
+}
+
+uint64_t mono(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+struct allocation *allocation_of(uint64_t address, uint64_t bytes)
+{
+	struct allocation *a;
+
+	for (a = world.allocations; a; a = a->next)
+		if (address >= a->address && address - a->address <= a->bytes &&
+		    bytes <= a->bytes - (address - a->address) &&
+		    (bytes || address - a->address < a->bytes))
+			return a;
+	return NULL;
+}
+
+void *memory_at(uint64_t address, uint64_t bytes)
+{
+	struct allocation *a = allocation_of(address, bytes);
+
+	if (a && a->freed)
+		misuse("memory at 0x%llx is used after it was freed",
+		       (unsigned long long)address);
+	if (!a || a->freed)
+		return NULL;
+	return (char *)a->backing + (address - a->address);
+}
+
+void allocation_end(struct allocation *a)
+{
+	struct allocation **at = &world.allocations;
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	munmap((void *)(uintptr_t)a->address, (a->bytes + 4095) & ~UINT64_C(4095));
+	if (a->dev)
+		free(a->backing);
+	free(a);
+}
+
+static bool names(uint64_t address, uint64_t bytes, const struct allocation *a)
+{
+	return address < a->address + a->bytes &&
+	       a->address < address + (bytes ? bytes : 1);
+}
+
+static bool job_names(const struct job *j, const struct allocation *a)
+{
+	uint32_t i;
+
+	if (j->op == OP_LAUNCH) {
+		for (i = 0; i < j->call.arg_count; i++)
+			if (j->call.arg_bytes[i] == 8 && names(j->call.args[i], 1, a))
+				return true;
+		return false;
+	}
+	if (j->op == OP_COPY && names(j->src, j->bytes, a))
+		return true;
+	return j->op != OP_RECORD && names(j->dst, j->bytes, a);
+}
+
+/* Calls yes for the jobs of all streams until it says so. */
+static bool any_job(bool (*yes)(const struct job *j, const void *what), const void *what)
+{
+	const struct object *o;
+	const struct job *j;
+
+	for (o = world.objects; o; o = o->next)
+		if (o->kind == OBJECT_STREAM)
+			for (j = ((const struct stream *)o)->first; j; j = j->next)
+				if (yes(j, what))
+					return true;
+	return false;
+}
+
+static bool is_of_memory(const struct job *j, const void *a)
+{
+	return job_names(j, a);
+}
+
+bool memory_busy(const struct allocation *a)
+{
+	return any_job(is_of_memory, a);
+}
+
+static bool is_of_module(const struct job *j, const void *m)
+{
+	return j->op == OP_LAUNCH && j->function->module == m;
+}
+
+bool module_busy(const struct module *m)
+{
+	return any_job(is_of_module, m);
+}
+
+static bool is_of_device(const struct job *j, const void *dev)
+{
+	return j->stream->object.dev == dev;
+}
+
+bool device_busy(const struct device *dev)
+{
+	return any_job(is_of_device, dev);
+}
+
+static bool works_on_device(const struct job *j, const void *dev)
+{
+	return j->op != OP_RECORD && is_of_device(j, dev);
+}
+
+bool device_works(const struct device *dev)
+{
+	return any_job(works_on_device, dev);
+}
+
+/* ---- jobs -------------------------------------------------------------------------- */
+
+void stream_push(struct stream *s, struct job *job)
+{
+	job->stream = s;
+	*s->last = job;
+	s->last = &job->next;
+	s->jobs++;
+}
+
+static void pop(struct stream *s)
+{
+	struct job *j = s->first;
+
+	s->first = j->next;
+	if (!s->first)
+		s->last = &s->first;
+	s->jobs--;
+	free(j);
+}
+
+void device_drop(struct device *dev)
+{
+	struct object *o;
+
+	memset(dev->unit, 0, sizeof(dev->unit));
+	memset((void *)dev->copying, 0, sizeof(dev->copying));
+	for (o = world.objects; o; o = o->next)
+		while (o->kind == OBJECT_STREAM && o->dev == dev &&
+		       ((struct stream *)o)->first) {
+			struct stream *s = (struct stream *)o;
+
+			if (s->first->op == OP_RECORD)
+				s->first->event->users--;
+			pop(s);
+		}
+}
+
+/* The offending launch stops midway, its successors never run, nothing more is written.
+ */
+void device_lose(struct device *dev, uint32_t result)
+{
+	if (!dev->lost)
+		dev->lost = result;
+	device_drop(dev);
+}
+
+static uint64_t random_number(void)
+{
+	world.seed = world.seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return world.seed >> 33;
+}
+
+static bool start_copy(struct device *dev, struct job *j)
+{
+	uint32_t i;
+
+	for (i = 0; i < COPY_ENGINES; i++)
+		if (!dev->copying[i]) {
+			dev->copying[i] = j;
+			return true;
+		}
+	return false;
+}
+
+static void start(struct device *dev, struct job *j)
+{
+	if (j->op == OP_COPY && !start_copy(dev, j))
+		return;
+	j->started = true;
+	j->start_ns = world.now_ns;
+	if (j->op == OP_COPY || j->op == OP_FILL)
+		j->end_ns = world.now_ns + COPY_NS + j->bytes / 16;
+	else if (j->op == OP_LAUNCH)
+		j->end_ns = world.now_ns + LAUNCH_NS; /* then it is ready */
+	else
+		j->end_ns = world.now_ns + FRONT_NS;
+}
+
+static struct job *best_launch(const struct device *dev)
+{
+	struct job *best = NULL;
+	struct object *o;
+
+	for (o = world.objects; o; o = o->next) {
+		struct job *j =
+			o->kind == OBJECT_STREAM ? ((struct stream *)o)->first : NULL;
+
+		if (!j || o->dev != dev || j->op != OP_LAUNCH || !j->order ||
+		    j->given == j->blocks)
+			continue;
+		if (!best || j->stream->priority < best->stream->priority ||
+		    (j->stream->priority == best->stream->priority &&
+		     j->order < best->order))
+			best = j;
+	}
+	return best;
+}
+
+static void give_blocks(struct device *dev)
+{
+	struct job *j;
+	uint64_t ns;
+	uint32_t i;
+
+	for (i = 0; i < dev->units; i++) {
+		if (dev->unit[i].job)
+			continue;
+		j = best_launch(dev);
+		if (!j)
+			return;
+		ns = j->call.spec->ns(&j->call);
+		dev->unit[i].job = j;
+		dev->unit[i].block = (j->first + j->given++ * j->stride) % j->blocks;
+		dev->unit[i].end_ns = ns == NEVER ? NEVER : world.now_ns + ns;
+	}
+}
+
+static void start_all(void)
+{
+	struct object *o;
+	uint32_t d;
+
+	for (o = world.objects; o; o = o->next)
+		if (o->kind == OBJECT_STREAM && ((struct stream *)o)->first &&
+		    !((struct stream *)o)->first->started)
+			start(o->dev, ((struct stream *)o)->first);
+	for (d = 0; d < DEVICES; d++)
+		give_blocks(&world.devices[d]);
+}
+
+uint64_t world_next(void)
+{
+	uint64_t next = NEVER;
+	struct object *o;
+	uint32_t d, i;
+
+	for (o = world.objects; o; o = o->next) {
+		struct job *j =
+			o->kind == OBJECT_STREAM ? ((struct stream *)o)->first : NULL;
+
+		if (j && j->started && j->end_ns < next)
+			next = j->end_ns;
+	}
+	for (d = 0; d < DEVICES; d++)
+		for (i = 0; i < world.devices[d].units; i++)
+			if (world.devices[d].unit[i].job &&
+			    world.devices[d].unit[i].end_ns < next)
+				next = world.devices[d].unit[i].end_ns;
+	return next;
+}
+
+static uint64_t common(uint64_t a, uint64_t b)
+{
+	while (b) {
+		const uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static void make_ready(struct job *j)
+{
+	j->order = ++world.orders;
+	j->end_ns = NEVER;
+	j->blocks = (uint64_t)j->call.grid[0] * j->call.grid[1] * j->call.grid[2];
+	j->first = random_number() % j->blocks;
+	do
+		j->stride = random_number() % j->blocks + 1;
+	while (common(j->stride, j->blocks) != 1);
+}
+
+static void note(const struct job *j)
+{
+	struct cuda_stand_in_job *k =
+		&world.kept[(world.kept_first + world.kept_count) % JOBS_KEPT];
+
+	if (j->op >= OP_RECORD)
+		return;
+	if (world.kept_count == JOBS_KEPT)
+		world.kept_first = (world.kept_first + 1) % JOBS_KEPT;
+	else
+		world.kept_count++;
+	snprintf(k->what, sizeof(k->what), "%s",
+		 j->op == OP_LAUNCH ? j->call.spec->name
+		 : j->op == OP_COPY ? "copy"
+				    : "fill");
+	k->device = j->stream->object.dev->index;
+	k->priority = j->stream->priority;
+	k->start_ns = j->start_ns;
+	k->end_ns = world.now_ns;
+}
+
+/* False: an address that is none. */
+static bool effect(struct job *j)
+{
+	uint32_t *to = NULL, i;
+	void *d, *s;
+
+	switch (j->op) {
+	case OP_COPY:
+		d = memory_at(j->dst, j->bytes);
+		s = memory_at(j->src, j->bytes);
+		if (d && s)
+			memmove(d, s, j->bytes);
+		return d && s;
+	case OP_FILL:
+		to = memory_at(j->dst, j->bytes);
+		for (i = 0; to && i < j->bytes / 4; i++)
+			to[i] = j->value;
+		return to != NULL;
+	case OP_RECORD:
+		/* Recorded again in the meantime: that one counts. */
+		j->event->done = !--j->event->users;
+		j->event->at_ns = world.now_ns;
+		return true;
+	case OP_WRITE:
+		to = memory_at(j->dst, 4);
+		if (to)
+			__atomic_store_n(to, j->value, __ATOMIC_RELEASE);
+		return to != NULL;
+	default:
+		return true;
+	}
+}
+
+/* True: the host can see it. */
+static bool end(struct job *j)
+{
+	struct device *dev = j->stream->object.dev;
+	const bool visible = j->op == OP_WRITE;
+	uint32_t i;
+
+	for (i = 0; i < COPY_ENGINES; i++)
+		if (dev->copying[i] == j)
+			dev->copying[i] = NULL;
+	if (!effect(j)) {
+		device_lose(dev, CUR_ILLEGAL_ADDRESS);
+		return true;
+	}
+	note(j);
+	pop(j->stream);
+	return visible;
+}
+
+/* True: a block was at fault. */
+static bool end_blocks(struct device *dev)
+{
+	uint32_t i;
+
+	for (i = 0; i < dev->units; i++) {
+		struct unit u = dev->unit[i];
+
+		if (!u.job || u.end_ns > world.now_ns)
+			continue;
+		dev->unit[i].job = NULL;
+		if (!u.job->call.spec->block(&u.job->call, (uint32_t)u.block)) {
+			device_lose(dev, CUR_ILLEGAL_ADDRESS);
+			return true;
+		}
+		if (++u.job->done == u.job->blocks)
+			u.job->end_ns = world.now_ns;
+	}
+	return false;
+}
+
+static bool end_all(void)
+{
+	bool visible = false;
+	struct object *o;
+	uint32_t d;
+
+	for (d = 0; d < DEVICES; d++)
+		visible |= end_blocks(&world.devices[d]);
+	for (o = world.objects; o; o = o->next) {
+		struct job *j =
+			o->kind == OBJECT_STREAM ? ((struct stream *)o)->first : NULL;
+
+		if (!j || !j->started || j->end_ns > world.now_ns)
+			continue;
+		if (j->op == OP_LAUNCH && !j->order)
+			make_ready(j);
+		else
+			visible |= end(j);
+	}
+	return visible;
+}
+
+bool world_run(uint64_t until_ns, bool to_visible)
+{
+	uint64_t next;
+
+	for (;;) {
+		start_all();
+		next = world_next();
+		if (next > until_ns || next == NEVER)
+			break;
+		world.now_ns = next;
+		if (end_all() && to_visible)
+			return true;
+	}
+	if (until_ns != NEVER && until_ns > world.now_ns)
+		world.now_ns = until_ns;
+	return next != NEVER;
+}
+
+void world_pace(void)
+{
+	if (!world.drivers)
+		(void)world_run(world.pace_ns + (mono() - world.pace_mono), false);
+}
