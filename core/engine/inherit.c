@@ -67,8 +67,10 @@ static uint64_t own_deadline(const struct hal_queue *q)
 
 /* ---- who is waited for ---------------------------------------------------------------- */
 
-/* What x has been given, and not ended, signals value of t. */
-static bool signals(struct hal_queue *x, const struct hal_timeline *t, uint64_t value)
+/* The first value of t from least_value on that x signals with what it has been given and
+ * not ended; UINT64_MAX: none. */
+static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
+			uint64_t least_value)
 {
 	unsigned int end =
 		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
@@ -81,14 +83,17 @@ static bool signals(struct hal_queue *x, const struct hal_timeline *t, uint64_t 
 		if (r->cmd.op != REC_SIGNAL)
 			continue;
 		record_for_each_point(p, r) if (p->timeline == t &&
-						p->value >= value) return true;
+						p->value >= least_value) return p->value;
 	}
-	return false;
+	return UINT64_MAX;
 }
 
+/* Of several who signal it the one with the least value; of those, the eldest. */
 static struct hal_queue *awaited(const struct hal_queue *q)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
+	struct hal_queue *best = NULL;
+	uint64_t least_value = UINT64_MAX;
 
 	if (t->partition != NULL)
 		return NULL;
@@ -100,12 +105,17 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 
 		hal_list_for_each (it, &part->busy) {
 			struct hal_queue *x = container_of(it, struct hal_queue, busy);
+			uint64_t value = signals(x, t, q->waiter.node.key);
 
-			if (signals(x, t, q->waiter.node.key))
-				return x;
+			if (value < least_value ||
+			    (best != NULL && value == least_value &&
+			     x->obj.id < best->obj.id)) {
+				best = x;
+				least_value = value;
+			}
 		}
 	}
-	return NULL;
+	return best;
 }
 
 /* ---- lending -------------------------------------------------------------------------- */
