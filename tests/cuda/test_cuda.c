@@ -425,7 +425,7 @@ static void next_look(void **state)
 	mem = (struct hal_bk_arg){r.mem, 0, 64};
 	cmd = launch(&r, SPIN, 1, &mem, 1); /* 20 ms */
 	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
-	assert_int_equal(b->hot.next(r.dev), 0);
+	assert_true(b->hot.next(r.dev) != UINT64_MAX);
 	while ((n = b->hot.poll(r.dev, 0, &ev, 1)) == 0) {
 		const uint64_t now = b->hot.now(r.dev);
 
@@ -540,6 +540,21 @@ static void foreign_thread(void **state)
 	close_rig(&r);
 }
 
+/* A thread that was the engine's has nothing current after close. */
+static void nothing_current(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	uint32_t (*pop)(void **context) = NULL;
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *context = NULL;
+	struct rig r;
+
+	(void)state;
+	*(void **)&pop = dlsym(handle, "cuCtxPopCurrent_v2");
+	open_rig(&r, &cfg);
+	close_rig(&r);
+	assert_int_equal(pop(&context), CUR_INVALID_CONTEXT);
+}
+
 /* What the core does not do, the backend refuses all the same. */
 static void out_of_turn(void **state)
 {
@@ -598,6 +613,7 @@ int main(void)
 		cmocka_unit_test(next_look),
 		cmocka_unit_test(bad_programs),
 		cmocka_unit_test(foreign_thread),
+		cmocka_unit_test(nothing_current),
 		cmocka_unit_test(out_of_turn),
 	};
 
