@@ -87,6 +87,8 @@ static void comes(const char *policy, const char *option, uint64_t at_ns,
 	assert_int_equal(took(&t, deadline_ns), want.took);
 	finish_all(&t.w);
 	assert_int_equal(stats_of(t.be).replayed_ns, want.lost);
+	/* Also what may not run twice is stopped, with no more of it on the device. */
+	assert_int_equal(stats_of(t.be).suspends, strstr(option, "never") == NULL);
 	assert_int_equal(stats_of(t.be).completed, again ? 10 : 9);
 	assert_int_equal(stats_of(t.lc).deadline_misses,
 			 deadline_ns != 0 && want.took > deadline_ns);
