@@ -8,8 +8,9 @@
  * has submitted the signal of it.  Of what it is lent a queue has the most urgent, each
  * of rank (class, then priority) and deadline, and lends that on.
  *
- * Not found: who submits a signal after somebody has begun to wait for it, the host, and
- * queues of other devices.
+ * Not found: who submits a signal after somebody has begun to wait for it, the host,
+ * queues of other devices, and what is beyond the first SEARCHED queues and records, in
+ * the order in which partitions and queues were made.
  */
 #include "engine/inherit.h"
 
@@ -17,6 +18,8 @@
 #include "engine/partition.h"
 #include "engine/policy.h"
 #include "engine/preempt.h"
+
+enum { SEARCHED = 256 };
 
 /* ---- ranks: lower is more urgent ------------------------------------------------------ */
 
@@ -68,17 +71,18 @@ static uint64_t own_deadline(const struct hal_queue *q)
 /* ---- who is waited for ---------------------------------------------------------------- */
 
 /* The first value of t from least_value on that x signals with what it has been given and
- * not ended; UINT64_MAX: none. */
+ * not ended; UINT64_MAX: none.  *left: how many records may still be looked at. */
 static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
-			uint64_t least_value)
+			uint64_t least_value, uint32_t *left)
 {
 	unsigned int end =
 		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
 	union cursor c = x->retire;
 
-	while (c.pos != end) {
+	while (c.pos != end && *left > 0) {
 		const struct record *r = cursor_record(x, c);
 
+		(*left)--;
 		cursor_step(x, &c, r);
 		if (r->cmd.op != REC_SIGNAL)
 			continue;
@@ -94,6 +98,7 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 	const struct hal_timeline *t = q->waiter.timeline;
 	struct hal_queue *best = NULL;
 	uint64_t least_value = UINT64_MAX;
+	uint32_t left = SEARCHED;
 
 	if (t->partition != NULL)
 		return NULL;
@@ -103,13 +108,16 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		hal_list_for_each (it, &part->busy) {
-			struct hal_queue *x = container_of(it, struct hal_queue, busy);
-			uint64_t value = signals(x, t, q->waiter.node.key);
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *x =
+				container_of(it, struct hal_queue, on_partition);
+			uint64_t value;
 
-			if (value < least_value ||
-			    (best != NULL && value == least_value &&
-			     x->obj.id < best->obj.id)) {
+			if (left == 0)
+				return best;
+			left--;
+			value = signals(x, t, q->waiter.node.key, &left);
+			if (value < least_value) {
 				best = x;
 				least_value = value;
 			}
