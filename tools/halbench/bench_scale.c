@@ -175,7 +175,7 @@ static int signal_values(struct waiters *w, struct hal_timeline *line, uint64_t 
 
 /* from: where the timeline stands when the work is submitted. */
 static int waiters_part(struct waiters *w, enum order order, uint64_t from,
-			const char *part)
+			uint64_t deadline_ns, const char *part)
 {
 	struct hal_submit_desc desc = HAL_INIT(hal_submit_desc);
 	struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
@@ -189,6 +189,7 @@ static int waiters_part(struct waiters *w, enum order order, uint64_t from,
 	desc.cmd_count = 1;
 	desc.waits = &wait;
 	desc.wait_count = 1;
+	desc.deadline_ns = deadline_ns;
 	order_values(w->values, n, order);
 	part_begin();
 	for (unsigned int i = 0; i < n; i++) {
@@ -223,16 +224,21 @@ static int bench_waiters(unsigned int n)
 		free(w.points);
 		return TOOL_FAILED;
 	}
-	err = waiters_part(&w, RANDOM, n, "warm") ||
-	      waiters_part(&w, RANDOM, n, "reached_random") ||
-	      waiters_part(&w, RANDOM, 0, "random") ||
-	      waiters_part(&w, DESCENDING, n, "reached_descending") ||
-	      waiters_part(&w, DESCENDING, 0, "descending");
+	err = waiters_part(&w, RANDOM, n, 0, "warm") ||
+	      waiters_part(&w, RANDOM, n, 0, "reached_random") ||
+	      waiters_part(&w, RANDOM, 0, 0, "random") ||
+	      waiters_part(&w, DESCENDING, n, 0, "reached_descending") ||
+	      waiters_part(&w, DESCENDING, 0, 0, "descending") ||
+	      waiters_part(&w, RANDOM, n, UINT32_MAX, "reached_urgent") ||
+	      waiters_part(&w, RANDOM, 0, UINT32_MAX, "urgent");
 	free(w.values);
 	free(w.points);
 	printf("figure_is hal.waiters.%u.instructions %u random -reached_random\n", n, n);
 	printf("figure_is hal.waiters.%u.instructions %u descending "
 	       "-reached_descending\n",
+	       n, n);
+	printf("figure_is hal.waiters.%u.deadline.instructions %u urgent "
+	       "-reached_urgent\n",
 	       n, n);
 	return err || bench_close(&w.b);
 }
