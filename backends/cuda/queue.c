@@ -292,7 +292,7 @@ static uint64_t between(struct cu_device *dev, void *begin, void *end)
 	float ms = 0;
 	uint32_t r;
 
-	if (begin == end || atomic_load(&dev->lost))
+	if (begin == end || atomic_load(&dev->lost) || cu_enter(dev))
 		return 0;
 	r = cu.cuEventElapsedTime(&ms, begin, end);
 	if (r) {

@@ -113,12 +113,27 @@ const void *neg_image(size_t *size)
 	return &image;
 }
 
-/* Kernels of the same names and meaning for another backend. */
-static const struct conf_pack *pack;
+/* Kernels of the same names and meaning for other backends; that of --backend. */
+enum { PACKS_MAX = 4 };
+static const struct conf_pack *packs[PACKS_MAX], *pack;
+static uint32_t pack_count;
 
 void conf_register(const struct conf_pack *p)
 {
-	pack = p;
+	if (pack_count < PACKS_MAX)
+		packs[pack_count++] = p;
+}
+
+/* "cuda" of "cuda:1?clock=virtual". */
+static const struct conf_pack *pack_of(const char *target)
+{
+	size_t n = strcspn(target, ":?");
+
+	for (uint32_t i = 0; i < pack_count; i++)
+		if (strlen(packs[i]->backend) == n &&
+		    strncmp(packs[i]->backend, target, n) == 0)
+			return packs[i];
+	return NULL;
 }
 
 static int load(struct neg *w, bool on_ref)
@@ -538,6 +553,8 @@ static int parse(int argc, char **argv, struct options *o)
 		else
 			break;
 	}
+	if (o->backend)
+		pack = pack_of(o->backend);
 	if (i == argc && (!o->backend || pack))
 		return 0;
 	fprintf(stderr, "usage: negative [--list] [--verbose] [--filter GLOB] "
