@@ -65,6 +65,12 @@ struct thread {
 	_Atomic(const char *) doing;
 };
 
+/* Of all its queues that others share a partition with. */
+static uint16_t class_of(const struct thread *th)
+{
+	return (uint16_t)(th->number % (HAL_CLASS_BEST_EFFORT + 1));
+}
+
 /* One of a callback's many jobs: it signals another device's timeline. */
 struct crossing {
 	struct thread *th;
@@ -257,7 +263,7 @@ static void commands(struct thread *th, uint32_t device)
 	}
 	if (below(th, 4) == 0)
 		s.not_before_ns = hal_device_now(devices[device].dev) + below(th, 200000);
-	if (below(th, 4) == 0)
+	if (below(th, 4) == 0 && class_of(th) != HAL_CLASS_BEST_EFFORT)
 		s.deadline_ns = (s.not_before_ns != 0 ? 200000 : 1) + below(th, 100000);
 	p = submit(th, device, &s, NULL);
 	if (below(th, 3) != 0)
@@ -367,6 +373,8 @@ static void suspend(struct thread *th, uint32_t device)
 
 	if (err == -ENOTSUP)
 		return; /* a command is running that may not be killed */
+	if (err == -EBUSY && class_of(th) == HAL_CLASS_BEST_EFFORT)
+		return; /* it makes way */
 	MUST(err);
 	if (below(th, 2) == 0)
 		wait_for(th, device, quiet);
@@ -575,6 +583,7 @@ static void *run(void *arg)
 	for (uint32_t i = 0; i < DEVICES; i++) {
 		qd.completions = devices[i].ring;
 		qd.priority = (int32_t)(th->number % 3);
+		qd.service_class = class_of(th);
 		MUST(hal_queue_create(devices[i].part, &qd, &th->q[i]));
 		MUST(hal_timeline_create(devices[i].dev, &th->t[i]));
 	}
