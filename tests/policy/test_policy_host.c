@@ -1082,30 +1082,40 @@ static void moves_refused(void **state)
 	elastic_close(&e);
 }
 
-/* The device refuses one move after the other: who waited is told once, and may go. */
-static void moves_refused_twice(void **state)
+/* Four partitions of a unit each, which move when they are told to. */
+static const struct mock_control *elastic_on_mock(struct elastic *e)
 {
 	static const char *const options[] = {"hal.plugins=" MOCK_PLUGIN ":" PLUGIN_TEST,
 					      "policy.name=plugin", NULL};
-	static const uint32_t four[] = {4, 4, 4, 4};
 	struct plugin_control *c = control_of(PLUGIN_TEST);
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	const struct mock_control *mock;
-	struct elastic e;
 
-	(void)state;
-	memset(&e, 0, sizeof(e));
-	OK(hal_open("mock", options, &e.w.dev));
-	mock = hal_device_extension(e.w.dev, "mock");
+	memset(e, 0, sizeof(*e));
+	OK(hal_open("mock", options, &e->w.dev));
+	mock = hal_device_extension(e->w.dev, "mock");
 	assert_non_null(mock);
 	d.units_floor = 1;
 	d.units_ceiling = 10;
 	for (int i = 0; i < PARTS_MAX; i++) {
-		OK(hal_partition_create(e.w.dev, &d, &e.part[i]));
-		e.q[i] = add_queue(e.part[i], 0, 1, 0);
-		e.view[i] = c->part;
+		OK(hal_partition_create(e->w.dev, &d, &e->part[i]));
+		e->q[i] = add_queue(e->part[i], 0, 1, 0);
+		e->view[i] = c->part;
 	}
-	e.h = c->host;
+	e->h = c->host;
+	return mock;
+}
+
+/* The device refuses one move after the other: who waited is told once, and may go. */
+static void moves_refused_twice(void **state)
+{
+	static const uint32_t four[] = {4, 4, 4, 4};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	const struct mock_control *mock;
+	struct elastic e;
+
+	(void)state;
+	mock = elastic_on_mock(&e);
 	/* The first waits for the others, which are on their way. */
 	assert_int_equal(move_to(&e, four), 0);
 	c->moved = 0;
@@ -1131,28 +1141,14 @@ static void moves_refused_twice(void **state)
 /* What some have left is for who waits for all of them, and for nobody else. */
 static void moves_in_order(void **state)
 {
-	static const char *const options[] = {"hal.plugins=" MOCK_PLUGIN ":" PLUGIN_TEST,
-					      "policy.name=plugin", NULL};
 	static const uint32_t one[] = {1, 1, 1, 1}, four[] = {4, 4, 4, 4};
-	struct plugin_control *c = control_of(PLUGIN_TEST);
-	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition_desc d;
 	const struct mock_control *mock;
 	struct hal_partition *fifth;
 	struct elastic e;
 
 	(void)state;
-	memset(&e, 0, sizeof(e));
-	OK(hal_open("mock", options, &e.w.dev));
-	mock = hal_device_extension(e.w.dev, "mock");
-	assert_non_null(mock);
-	d.units_floor = 1;
-	d.units_ceiling = 10;
-	for (int i = 0; i < PARTS_MAX; i++) {
-		OK(hal_partition_create(e.w.dev, &d, &e.part[i]));
-		e.q[i] = add_queue(e.part[i], 0, 1, 0);
-		e.view[i] = c->part;
-	}
-	e.h = c->host;
+	mock = elastic_on_mock(&e);
 	/* The first goes where the others are, who go at once. */
 	assert_int_equal(move_to(&e, four), 0);
 	units_are(&e, one);
