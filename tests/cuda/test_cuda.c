@@ -540,6 +540,35 @@ static void foreign_thread(void **state)
 	close_rig(&r);
 }
 
+static void *poll_elsewhere(void *user)
+{
+	struct rig *r = user;
+	struct hal_bk_event ev;
+
+	return b->hot.poll(r->dev, UINT64_MAX, &ev, 1) == 1 &&
+			       ev.end_ns - ev.start_ns >= 1000000
+		       ? r
+		       : NULL;
+}
+
+/* Under the virtual clock any thread that waits may be the engine's: one that has done
+ * nothing else before is told how long a command ran. */
+static void waits_alone(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	pthread_t thread;
+	void *ok = NULL;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_work(&r, 0, 1, 1000000);
+	assert_int_equal(pthread_create(&thread, NULL, poll_elsewhere, &r), 0);
+	pthread_join(thread, &ok);
+	assert_non_null(ok);
+	close_rig(&r);
+}
+
 /* A thread that was the engine's has nothing current after close. */
 static void nothing_current(void **state)
 {
@@ -613,6 +642,7 @@ int main(void)
 		cmocka_unit_test(next_look),
 		cmocka_unit_test(bad_programs),
 		cmocka_unit_test(foreign_thread),
+		cmocka_unit_test(waits_alone),
 		cmocka_unit_test(nothing_current),
 		cmocka_unit_test(out_of_turn),
 	};
