@@ -635,6 +635,7 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	if (q == NULL)
 		return NULL;
 	drop(q);
+	part->put_off = false;
 	if (UNLIKELY(part->held))
 		unhold(part);
 	counter_max(&dev->faults.longest_wait_ns, waited);

@@ -173,8 +173,10 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	case PLUGIN_BEHIND:
 		if (c->asks_in_pick)
 			c->host->ask(c->host->device, c->behind);
-		if (part == c->behind && c->enough > 0)
+		if (part == c->behind && (c->enough > 0 || c->skips > 0)) {
+			c->skips -= c->skips > 0;
 			return nobody(order, HAL_POLICY_NEVER);
+		}
 		break;
 	default:
 		break;

@@ -541,6 +541,16 @@ static void asks(void **state)
 	finish_all(w);
 	assert_string_equal(ended.text, "aaxaaaxaxxaa");
 	assert_int_equal(policy_of(w).stalls, 1);
+	/* Each time anew, if it has named somebody in between. */
+	for (int i = 0; i < 3; i++) {
+		s.t.c->skips = 1;
+		(void)submit(w, s.other, 1, 10, 'x');
+		(void)submit(w, s.t.a, 1, 100, 'a');
+		finish_all(w);
+		assert_int_equal(s.t.c->skips, 0);
+	}
+	assert_string_equal(ended.text, "aaxaaaxaxxaaxaxaxa");
+	assert_int_equal(policy_of(w).stalls, 1);
 	sides_close(&s);
 }
 
