@@ -403,6 +403,7 @@ static uint32_t plan_block(struct conv *c, struct npu_block *blk)
 		.group = c->groups.depth != 0,
 		.kh = v->kh,
 		.kw = v->kw,
+		.sy = c->sy,
 		.sx = v->sx,
 		.dx = v->dx,
 		.dy = v->dy,

@@ -14,7 +14,7 @@ struct npu_pitch {
 	uint32_t pix;            /* bytes a pixel */
 	uint32_t depth;          /* input channels a kernel position: CIN, or GC */
 	bool group;
-	uint32_t kh, kw, sx, dx, dy, ow;
+	uint32_t kh, kw, sy, sx, dx, dy, ow;
 };
 
 /* The least distance that keeps each row's place in its line. */

@@ -24,9 +24,9 @@ struct plugin_control {
 	struct hal_policy_queue *stranger, *victim, *watched;
 	struct hal_policy_partition *part; /* of the last attached */
 	struct hal_policy_partition *behind;
-	uint64_t enough;       /* of others have to end before anybody of it is named */
-	uint32_t skips;        /* times that nobody of .behind is named, whoever has ended */
-	uint32_t asks;         /* .behind, as others end */
+	uint64_t enough; /* of others have to end before anybody of it is named */
+	uint32_t skips;  /* times that nobody of .behind is named, whoever has ended */
+	uint32_t asks;   /* .behind, as others end */
 	uint32_t asks_in_pick; /* .behind, whoever is asked for */
 	uint64_t hold_ns;
 	uint64_t create_alarm_ns; /* set in create; 0: none */

@@ -590,6 +590,7 @@ static struct npu_panel choose_panel(const struct rig_conv *c, bool gemm,
 		o.pitch.group = c->gc != 0;
 		o.pitch.kh = c->kh;
 		o.pitch.kw = c->kw;
+		o.pitch.sy = c->sy;
 		o.pitch.sx = c->sx;
 		o.pitch.dx = c->dx;
 		o.pitch.dy = c->dy;
