@@ -73,6 +73,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	if (host->option_int(cfg, "plugin_refuses") != 0)
 		return host->fail(ENOSPC, "plugin: refused as asked");
 	c->host = device;
+	strncpy(c->label, host->option_str(cfg, "plugin_label"), sizeof(c->label) - 1);
 	*state = c;
 	if (c->create_alarm_ns != 0)
 		device->alarm(device->device, c->create_alarm_ns);
@@ -223,6 +224,7 @@ static void alarm_rings(void *state, uint64_t now_ns)
 
 static const struct hal_option_def options[] = {
 	{"plugin_refuses", HAL_OPTION_BOOL, 0, 0, NULL, "no", "create fails"},
+	{"plugin_label", HAL_OPTION_STRING, 0, 0, NULL, "", "kept in .label"},
 };
 
 static const struct hal_policy policy = {
@@ -231,7 +233,7 @@ static const struct hal_policy policy = {
 	.name = NAME,
 	.summary = "does what a test tells it",
 	.options = options,
-	.option_count = 1,
+	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = FLAGS,
 	.create = create,
 	.attach = attach,

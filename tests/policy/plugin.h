@@ -25,6 +25,7 @@ struct plugin_control {
 	struct hal_policy_partition *part; /* of the last attached */
 	struct hal_policy_partition *behind;
 	uint64_t enough; /* of others have to end before anybody of it is named */
+	char label[32];  /* option plugin_label of the last create */
 	uint32_t skips;  /* times that nobody of .behind is named, whoever has ended */
 	uint32_t asks;   /* .behind, as others end */
 	uint32_t asks_in_pick; /* .behind, whoever is asked for */

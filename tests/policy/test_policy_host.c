@@ -1503,6 +1503,47 @@ static void handed_over(void **state)
 	two_close(&t);
 }
 
+/* Spaces and percent signs in a policy's options come back from a journal as they were.
+ */
+static void replayed_options(void **state)
+{
+	static const char *const other[] = {"plugin_label=%41 %zz two  words%", NULL};
+	struct hal_replay_info info = HAL_INIT(hal_replay_info);
+	char path[] = "/tmp/hal-policy-XXXXXX", journal[64];
+	const char *const first[] = {PLUGINS,
+				     ONE_AT_A_TIME,
+				     "policy.name=plugin",
+				     "policy.plugin_label= a b%20",
+				     journal,
+				     NULL};
+	void *stays = dlopen(PLUGIN_TEST, RTLD_NOW); /* between the two devices */
+	int fd = mkstemp(path);
+	struct two t;
+
+	(void)state;
+	assert_non_null(stays);
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
+	(void)snprintf(journal, sizeof(journal), "hal.journal=%s", path);
+	two_open(&t, first);
+	assert_string_equal(t.c->label, " a b%20");
+	(void)submit(&t.w, t.a, 5, 10, 'a');
+	pass(&t.w, 15);
+	OK(hal_device_set_policy(t.w.dev, "plugin", other));
+	assert_string_equal(t.c->label, other[0] + strlen("plugin_label="));
+	(void)submit(&t.w, t.b, 5, 10, 'b');
+	finish_all(&t.w);
+	two_close(&t);
+	memset(t.c, 0, sizeof(*t.c));
+	OK(hal_replay(path, &info));
+	assert_int_equal(unlink(path), 0);
+	if (info.mismatches != 0)
+		fail_msg("%s", info.mismatch);
+	assert_in_range(info.decisions, 10, 100);
+	assert_string_equal(t.c->label, other[0] + strlen("plugin_label="));
+	assert_int_equal(dlclose(stays), 0);
+}
+
 static void options(void **state)
 {
 	static const char *const unknown[] = {"no_such=1", NULL};
@@ -1580,6 +1621,7 @@ int main(void)
 		cmocka_unit_test(swaps_real),
 		cmocka_unit_test(handed_over),
 		cmocka_unit_test(options),
+		cmocka_unit_test(replayed_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
