@@ -8,7 +8,7 @@ add_library(hal_headers INTERFACE)
 target_include_directories(hal_headers INTERFACE ${PROJECT_SOURCE_DIR})
 
 # Two stores put together in a vector register first are more instructions than two
-# stores; gcc 12 does that at -O2.  Counted by tools/halbench.
+# stores; gcc 12 does that at -O2.  Counted by tools/micro.
 add_library(hal_hot INTERFACE)
 target_compile_options(hal_hot INTERFACE
 	$<$<C_COMPILER_ID:GNU>:-fno-tree-slp-vectorize>)
