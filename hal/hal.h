@@ -194,7 +194,8 @@ struct hal_policy_info {
 
 /* Units: a rectangle when .rows is set, else .units_floor of them anywhere; a resize
  * leaves as many as there are, within floor and ceiling.
- * A count on a grid device gets the squarest free rectangle of exactly that area. */
+ * A count on a grid device gets the squarest free rectangle of exactly that area, where
+ * the engine finds it; with hal.compact it may be moved to make room for others. */
 struct hal_partition_desc {
 	uint32_t size;
 	uint32_t flags;         /* 0 */
@@ -494,7 +495,8 @@ HAL_API int hal_replay(const char *path, struct hal_replay_info *out);
 
 /* ---- partition -------------------------------------------------------------------- */
 
-/* -ENOSPC when the units, bytes or colours are not there; the text says what is left. */
+/* -ENOSPC when the units, bytes or colours are not there; the text says what is left.
+ * With hal.compact others may be moved for it first, which is waited for. */
 HAL_API int hal_partition_create(struct hal_device *dev,
 				 const struct hal_partition_desc *desc,
 				 struct hal_partition **part);

@@ -63,6 +63,7 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 	dev->inflight = (uint32_t)option_int(c, "inflight");
 	dev->partition_inflight = (uint32_t)option_int(c, "partition_inflight");
 	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
+	dev->compact = (uint32_t)option_int(c, "compact");
 	if ((dev->queue_slots & (dev->queue_slots - 1)) != 0)
 		return fail(EINVAL, "hal.queue_depth = %u is not a power of two",
 			    dev->queue_slots);
@@ -164,9 +165,14 @@ int device_free(struct hal_device *dev)
 	config_values_free(o->policy_cfg);
 	config_free(&o->cfg);
 	free(o);
+	if (dev->plan.over != NULL) {
+		timeline_fini(dev->plan.over);
+		object_free(OBJECT_TIMELINE, dev->plan.over);
+	}
 	free(dev->partition_map);
 	place_fini(&dev->place);
 	account_fini(&dev->past);
+	pthread_mutex_destroy(&dev->room);
 	pthread_mutex_destroy(&dev->shape);
 	object_free(OBJECT_DEVICE, dev);
 	return err;
@@ -311,6 +317,7 @@ struct hal_device *device_make(void)
 	}
 	dev->services = &core_host;
 	(void)pthread_mutex_init(&dev->shape, NULL);
+	(void)pthread_mutex_init(&dev->room, NULL);
 	engine_init(dev);
 	callbacks_init(dev);
 	return dev;

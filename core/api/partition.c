@@ -5,6 +5,7 @@
 
 #include "api/handle.h"
 #include "api/opened.h"
+#include "api/room.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
@@ -43,6 +44,7 @@ static int desc_import(struct hal_partition_desc *out,
 struct create {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
+	bool room; /* was made for it */
 };
 
 static int create(struct hal_device *dev, void *arg)
@@ -51,6 +53,8 @@ static int create(struct hal_device *dev, void *arg)
 	struct hal_partition *p = c->part;
 	int err = device_alive(dev);
 
+	if (c->room)
+		room_take(dev);
 	if (err == 0)
 		err = partition_plan(dev, c->desc, &p->desc);
 	if (err == 0)
@@ -67,7 +71,7 @@ static int create(struct hal_device *dev, void *arg)
 	policy_partition_init(p);
 	partition_enter(p);
 	JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-		p->desc.rows, p->desc.cols, p->view.ceiling);
+		p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned);
 	return 0;
 }
 
@@ -111,6 +115,19 @@ static void partition_free(struct hal_partition *p)
 	object_free(OBJECT_PARTITION, p);
 }
 
+static int ask_create(void *arg, bool room)
+{
+	struct create *c = arg;
+	struct hal_device *dev = c->part->dev;
+	int err;
+
+	c->room = room;
+	pthread_mutex_lock(&dev->shape);
+	err = engine_call(dev, create, c);
+	pthread_mutex_unlock(&dev->shape);
+	return err;
+}
+
 int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc *desc,
 			 struct hal_partition **out)
 {
@@ -129,10 +146,8 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	p = partition_make(dev, &d);
 	if (p == NULL)
 		return -ENOMEM;
-	c = (struct create){p, &d};
-	pthread_mutex_lock(&dev->shape);
-	err = engine_call(dev, create, &c);
-	pthread_mutex_unlock(&dev->shape);
+	c = (struct create){p, &d, false};
+	err = room_for(dev, NULL, &d, ask_create, &c);
 	if (err != 0)
 		partition_free(p);
 	else
@@ -170,6 +185,7 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 struct resize {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
+	bool room; /* was made for it */
 	struct hal_point done;
 	struct hal_point other; /* of what is in its way; .timeline NULL: nothing is */
 };
@@ -199,6 +215,8 @@ static int resize(struct hal_device *dev, void *arg)
 	const struct hal_partition_desc *d = r->desc;
 	int err = device_alive(dev);
 
+	if (r->room)
+		room_take(dev);
 	if (err != 0)
 		return err;
 	JOURNAL(dev, JOURNAL_RESIZE, r->part->desc.index, d->units_floor,
@@ -211,12 +229,24 @@ static int resize(struct hal_device *dev, void *arg)
 	return err;
 }
 
+static int ask_resize(void *arg, bool room)
+{
+	struct resize *r = arg;
+	uint32_t tries = 0;
+	int err;
+
+	r->room = room;
+	do
+		err = engine_call(r->part->dev, resize, r);
+	while (err == -EBUSY && wait_for_others(r->other, &tries));
+	return err;
+}
+
 int hal_partition_resize(struct hal_partition *part,
 			 const struct hal_partition_desc *desc, struct hal_point *done)
 {
 	struct hal_partition_desc d;
 	struct resize r = {.part = part, .desc = &d};
-	uint32_t tries = 0;
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
@@ -224,9 +254,7 @@ int hal_partition_resize(struct hal_partition *part,
 	err = desc_import(&d, desc);
 	if (err != 0)
 		return err;
-	do
-		err = engine_call(part->dev, resize, &r);
-	while (err == -EBUSY && wait_for_others(r.other, &tries));
+	err = room_for(part->dev, part, &d, ask_resize, &r);
 	if (err == 0 && done != NULL)
 		*done = r.done;
 	return err;

@@ -16,6 +16,7 @@
 #include "api/opened.h"
 #include "config/options.h"
 #include "engine/callback.h"
+#include "engine/compact.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
 #include "engine/journal.h"
@@ -144,11 +145,12 @@ static const struct shape {
 	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
 	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
-	{JOURNAL_PARTITION, 5, 6}, {JOURNAL_NO_PARTITION, 1, 1},
+	{JOURNAL_PARTITION, 5, 7}, {JOURNAL_NO_PARTITION, 1, 1},
 	{JOURNAL_QUEUE, 5, 7},     {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
 	{JOURNAL_SUSPEND, 2, 2},   {JOURNAL_RESUME, 1, 1},
 	{JOURNAL_RESIZE, 7, 7},    {JOURNAL_ANSWER, 1, 1},
+	{JOURNAL_COMPACT, 8, 8},   {JOURNAL_ROOM, 1, 1},
 	{JOURNAL_SUBMIT, 4, 4},    {JOURNAL_STOP, 3, 3},
 	{JOURNAL_START, 2, 2},     {JOURNAL_MOVE, 7, 7},
 	{JOURNAL_LIMIT, 4, 4},     {JOURNAL_CALLED, 1, 1},
@@ -1001,9 +1003,12 @@ static void play_partition(struct play *p)
 	d.rows = (uint16_t)l.n[3];
 	d.cols = (uint16_t)l.n[4];
 	d.units_ceiling = l.count > 5 ? (uint32_t)l.n[5] : 0;
-	if (hal_partition_create(p->dev, &d, &part) != 0)
+	if (hal_partition_create(p->dev, &d, &part) != 0) {
 		bad(p, EINVAL, hal_last_error());
-	else if (part->desc.index != l.n[0])
+		return;
+	}
+	part->pinned = l.n[6] != 0;
+	if (part->desc.index != l.n[0])
 		mismatch(p, "the partition has another number");
 }
 
@@ -1120,38 +1125,72 @@ static void play_resume(struct play *p)
 	compare_answer(p, suspend_end(q));
 }
 
+/* What M and C say of a partition, at n. */
+static bool read_units(struct play *p, const uint64_t *n, struct hal_partition_desc *d)
+{
+	for (int i = 0; i < 6; i++)
+		if (!small(p, n[i], i < 2 ? UINT32_MAX : UINT16_MAX))
+			return false;
+	d->units_floor = (uint32_t)n[0];
+	d->units_ceiling = (uint32_t)n[1];
+	d->row = (uint16_t)n[2];
+	d->col = (uint16_t)n[3];
+	d->rows = (uint16_t)n[4];
+	d->cols = (uint16_t)n[5];
+	return true;
+}
+
+/* True: what was asked for was refused before the device was asked.  That may have been
+ * for want of memory, or of isolation, of which nothing is known here, and has changed
+ * nothing; the answer is taken. */
+static bool refused(struct play *p)
+{
+	const struct line *next = peek(p);
+
+	if (next == NULL)
+		return true;
+	p->info.inputs++;
+	if (next->kind != JOURNAL_ANSWER || next->n[0] == 0)
+		return false;
+	take(p);
+	return true;
+}
+
 static void play_resize(struct play *p)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_partition *part;
-	const struct line *next;
 	struct line l;
 
 	if (!take_kind(p, JOURNAL_RESIZE, &l))
 		return;
 	part = partition_at(p, l.n[0]);
-	if (part == NULL)
+	if (part != NULL && read_units(p, &l.n[1], &d) && !refused(p))
+		compare_answer(p, resize_begin(part, &d));
+}
+
+static void play_compact(struct play *p)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	const struct hal_partition *part = NULL;
+	struct line l;
+
+	if (!take_kind(p, JOURNAL_COMPACT, &l))
 		return;
-	for (int i = 1; i < 7; i++)
-		if (!small(p, l.n[i], i < 3 ? UINT32_MAX : UINT16_MAX))
+	if (l.n[0] != 0) {
+		part = partition_at(p, l.n[0] - 1);
+		if (part == NULL)
 			return;
-	next = peek(p);
-	if (next == NULL)
-		return;
-	p->info.inputs++;
-	/* Refused before the device was asked: it may have been for want of memory, of
-	 * which nothing is known here, and has changed nothing. */
-	if (next->kind == JOURNAL_ANSWER && next->n[0] != 0) {
-		take(p);
-		return;
 	}
-	d.units_floor = (uint32_t)l.n[1];
-	d.units_ceiling = (uint32_t)l.n[2];
-	d.row = (uint16_t)l.n[3];
-	d.col = (uint16_t)l.n[4];
-	d.rows = (uint16_t)l.n[5];
-	d.cols = (uint16_t)l.n[6];
-	compare_answer(p, resize_begin(part, &d));
+	if (read_units(p, &l.n[1], &d) && small(p, l.n[7], UINT32_MAX) && !refused(p))
+		compare_answer(p, compact_begin(p->dev, part, &d, (uint32_t)l.n[7]));
+}
+
+static void play_room(struct play *p)
+{
+	p->info.inputs++;
+	take(p);
+	compact_over(p->dev);
 }
 
 /* ---- policies ---------------------------------------------------------------------- */
@@ -1252,6 +1291,8 @@ static const struct input {
 	{JOURNAL_SUSPEND, play_suspend},
 	{JOURNAL_RESUME, play_resume},
 	{JOURNAL_RESIZE, play_resize},
+	{JOURNAL_COMPACT, play_compact},
+	{JOURNAL_ROOM, play_room},
 	{JOURNAL_POLICY, play_policy},
 };
 

@@ -2,6 +2,8 @@
 /* options.c - what the library's own sections may say. */
 #include "config/options.h"
 
+#include <hal/policy.h>
+
 #include "util/compiler.h"
 
 const struct hal_option_def core_options[] = {
@@ -21,6 +23,8 @@ const struct hal_option_def core_options[] = {
 	 "commands of one queue that the device may have at a time"},
 	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
 	 "commands of one partition that the device may have at a time"},
+	{"compact", HAL_OPTION_INT, 0, HAL_POLICY_MOVES, NULL, "0",
+	 "partitions moved, at most, when another has no room in one place; 0: none"},
 	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "8",
 	 "real clock: how long an idle engine looks at most before it sleeps"},
 };

@@ -53,10 +53,15 @@ struct callbacks {
 	atomic_bool stop;
 };
 
-/* Partitions that the policy moves as one (plan.c). */
+/* Partitions that are moved as one (plan.c): for the policy, or to make room (compact.c).
+ */
 struct plan {
 	uint32_t count;
-	uint32_t open; /* that have not moved yet; 0: there is no plan */
+	uint32_t open;          /* that have not moved yet; 0: there is no plan */
+	struct place_rect room; /* that is made; held until somebody has come for it */
+	/* Plans that are over; NULL: nobody has ever waited for one. */
+	struct hal_timeline *over;
+	uint64_t over_count;
 	struct plan_move {
 		struct hal_partition *part;
 		struct place_rect from, to;
@@ -112,6 +117,7 @@ struct hal_device {
 	struct hal_device_info info; /* but for .memory_free and .lost */
 	uint32_t bk_suspend_modes;   /* the device's own; info has the core's DRAIN too */
 	uint32_t queue_slots, inflight, partition_inflight;
+	uint32_t compact; /* partitions moved to make room for one, at most */
 	uint64_t spin_ns;
 	struct opened *opened; /* what it was opened with; core/api */
 
@@ -133,6 +139,8 @@ struct hal_device {
 	 * letter that has it done; never by the engine. */
 	pthread_mutex_t shape;
 	uint64_t ended_reported;
+	/* By whoever has others moved to make room, until it has had that. */
+	pthread_mutex_t room;
 
 	/* The engine's. */
 	uint64_t now;

@@ -8,7 +8,7 @@
  *   n t p e q m x R v l r      inputs: time, a look at the device (with how long it was
  *                to run), what that answered, its events, a callback that has returned, a
  *                timeline that others have raised, a queue's letter and its records
- *   P K Q Z T U S X M Y =      calls and what came of them
+ *   P K Q Z T U S X M C O Y =  calls and what came of them
  *   s h g z b c  decisions: what is given to the device (submit, suspend, resume, resize,
  *                limit) and what it answered, and which callback begins
  *
@@ -43,7 +43,7 @@ enum journal_kind {
 	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
 	/* calls */
-	JOURNAL_PARTITION = 'P',    /* index row col rows cols ceiling */
+	JOURNAL_PARTITION = 'P',    /* index row col rows cols ceiling pinned */
 	JOURNAL_NO_PARTITION = 'K', /* index */
 	JOURNAL_QUEUE = 'Q',    /* id partition priority deadline weight class budget */
 	JOURNAL_NO_QUEUE = 'Z', /* id completed failed dropped busy queueing */
@@ -52,7 +52,9 @@ enum journal_kind {
 	JOURNAL_SUSPEND = 'S',     /* queue mode */
 	JOURNAL_RESUME = 'X',      /* queue */
 	JOURNAL_RESIZE = 'M',      /* partition floor ceiling row col rows cols */
-	JOURNAL_ANSWER = '=',      /* error, of the last S, X, M or Y */
+	JOURNAL_COMPACT = 'C',     /* partition + 1, or 0; as M; most that move */
+	JOURNAL_ROOM = 'O',        /* 0; the room that C has made is free for all */
+	JOURNAL_ANSWER = '=',      /* error, of the last S, X, M, C or Y */
 	/* decisions */
 	JOURNAL_SUBMIT = 's', /* queue pos inner error */
 	JOURNAL_STOP = 'h',   /* queue mode error */

@@ -36,7 +36,8 @@ struct hal_partition {
 	struct hal_bk_partition_desc desc;
 	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
 	uint32_t floor_next, ceiling_next;   /* that; .view has those in force */
-	bool policy_moves;                   /* that, for the policy */
+	bool pinned, pinned_next;            /* it asked for this place; that */
+	bool policy_moves;                   /* that, for the policy or for others */
 	uint64_t quota_before;               /* that */
 	uint64_t moved_ns;                   /* when it has moved last */
 	uint32_t inflight, inflight_max;     /* 0 while it has to stand still */
@@ -121,5 +122,17 @@ static inline void partition_runnable(struct hal_partition *part)
 }
 
 void partition_describe(const struct hal_partition *p, char *text, size_t size);
+
+/* What place.h calls its owner. */
+static inline uint32_t partition_holder(const struct hal_partition *p)
+{
+	return p->desc.index + 1;
+}
+
+/* Of .desc, or of .moving. */
+static inline struct place_rect rect_of(const struct hal_bk_partition_desc *d)
+{
+	return (struct place_rect){d->row, d->col, d->rows, d->cols};
+}
 
 #endif

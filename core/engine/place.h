@@ -22,7 +22,10 @@ struct place_rect {
 	uint32_t row, col, rows, cols;
 };
 
-enum { PLACE_HINTS = 32 };
+enum {
+	PLACE_HINTS = 32,
+	PLACE_LOOKS = 16, /* places of a shape that are compared, at most */
+};
 
 /* Free rectangles of this shape begin from here to there, if anywhere: a row in the upper
  * half, a column in the lower. */
@@ -69,15 +72,30 @@ void place_settle(struct place *p, const struct place_rect *gone,
 uint32_t place_owner(struct place *p, const struct place_rect *r,
 		     const struct place_rect *except);
 
-/* The squarest free rectangle of exactly units; of two as square the wider, then the
- * first in reading order.  False when there is none, or units is 0; *out is then as it
- * was. */
+/* The squarest free rectangle of exactly units; of two as square the wider, then the one
+ * that touches most of what is held and of the border, then the first in reading order.
+ * False when there is none, or units is 0; *out is then as it was. */
 bool place_find(struct place *p, uint32_t units, const struct place_rect *except,
 		struct place_rect *out);
+
+/* The same of one shape. */
+bool place_find_shape(struct place *p, uint32_t rows, uint32_t cols,
+		      struct place_rect *out);
 
 /* The largest free rectangle; of two as large the one of more rows, then the first in
  * reading order.  All 0 when nothing is free. */
 void place_largest(struct place *p, struct place_rect *out);
+
+/* What both have of the grid; false: nothing. */
+bool place_common(const struct place_rect *a, const struct place_rect *b,
+		  struct place_rect *out);
+
+/* Takes the units of r that are free, one by one, so that they can be given back so. */
+void place_fill(struct place *p, const struct place_rect *r, uint32_t owner);
+/* Gives back those of r, but not of except, that are owner's; all of them were taken so.
+ */
+void place_empty(struct place *p, const struct place_rect *r,
+		 const struct place_rect *except, uint32_t owner);
 
 static inline uint32_t place_left(const struct place *p)
 {

@@ -23,17 +23,6 @@ static struct hal_partition *partition_at(struct list *node)
 
 /* ---- units ------------------------------------------------------------------------- */
 
-/* What place.h calls its owner. */
-static uint32_t holder(const struct hal_partition *p)
-{
-	return p->desc.index + 1;
-}
-
-static struct place_rect rect_of(const struct hal_bk_partition_desc *d)
-{
-	return (struct place_rect){d->row, d->col, d->rows, d->cols};
-}
-
 static const struct hal_partition *partition_number(struct hal_device *dev,
 						    uint32_t index)
 {
@@ -67,12 +56,12 @@ static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
 			   uint32_t owner)
 {
 	const struct hal_partition *p = partition_number(dev, owner - 1);
-	char text[64] = "another partition";
-	struct hal_bk_partition_desc d = {0};
+	char text[64] = "room that is made for another";
+	struct place_rect d = dev->plan.room;
 
 	if (p != NULL) {
 		partition_describe(p, text, sizeof(text));
-		d = p->desc;
+		d = rect_of(&p->desc);
 	}
 	return fail(ENOSPC,
 		    "rectangle %u x %u at row %u, column %u overlaps %s (%u x %u at "
@@ -130,11 +119,11 @@ static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d
 		      struct hal_bk_partition_desc *out, const struct place_rect *except)
 {
 	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
-	uint32_t units = out->units;
+	uint32_t units;
 	struct place_rect r;
 	int err;
 
-	if (d->rows != 0 || d->cols != 0 || d->row != 0 || d->col != 0) {
+	if (names_place(d)) {
 		err = rect_check(dev, d, &r, except);
 		if (err == 0)
 			err = ceiling_check(dev, r.rows * r.cols, d->units_ceiling);
@@ -150,10 +139,7 @@ static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d
 		err = ceiling_check(dev, d->units_floor, d->units_ceiling);
 		if (err != 0)
 			return err;
-		if (units > d->units_ceiling)
-			units = d->units_ceiling;
-		if (units < d->units_floor)
-			units = d->units_floor;
+		units = resize_wants(d, out->units);
 		if (!place_find(&dev->place, units, except, &r))
 			return units_short(dev, units);
 	}
@@ -328,6 +314,14 @@ void resize_limits(struct hal_partition *part, const struct hal_partition_desc *
 {
 	part->floor_next = d->units_floor != 0 ? d->units_floor : units;
 	part->ceiling_next = d->units_ceiling != 0 ? d->units_ceiling : part->floor_next;
+	part->pinned_next = names_place(d);
+}
+
+void resize_keep_limits(struct hal_partition *part)
+{
+	part->floor_next = part->view.floor;
+	part->ceiling_next = part->view.ceiling;
+	part->pinned_next = part->pinned;
 }
 
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
@@ -350,12 +344,13 @@ void partition_enter(struct hal_partition *p)
 	struct hal_device *dev = p->dev;
 	const struct place_rect r = rect_of(&p->desc);
 
-	place_take(&dev->place, &r, holder(p));
+	place_take(&dev->place, &r, partition_holder(p));
 	p->obj.id = p->desc.index;
 	p->view.index = p->desc.index;
 	p->view.units = p->desc.units;
 	p->view.floor = p->floor_next;
 	p->view.ceiling = p->ceiling_next;
+	p->pinned = p->pinned_next;
 	dev->partition_map[p->desc.index / 64] |= UINT64_C(1) << p->desc.index % 64;
 	dev->partition_count++;
 	list_add_before(&dev->partitions, &p->on_device);
@@ -478,7 +473,7 @@ int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *
 		memset(&part->moving, 0, sizeof(part->moving));
 		return err;
 	}
-	place_take(&dev->place, &r, holder(part));
+	place_take(&dev->place, &r, partition_holder(part));
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		part->inflight_max = 0; /* it needs to be quiet until it has moved */
 	dev->pending++;
@@ -532,8 +527,7 @@ int resize_units(struct hal_partition *part, uint32_t units)
 	if (err != 0)
 		return err;
 	part->quota_before = counter_get(&part->quota);
-	part->floor_next = part->view.floor;
-	part->ceiling_next = part->view.ceiling;
+	resize_keep_limits(part);
 	err = resize_move(part, &to);
 	part->policy_moves = err == 0;
 	return err;
@@ -547,7 +541,7 @@ static void moved(struct hal_partition *part, int status, const char *why)
 	char text[160];
 
 	if (status == 0) {
-		place_settle(&dev->place, &from, &to, holder(part));
+		place_settle(&dev->place, &from, &to, partition_holder(part));
 		/* Number and colours stay, and any thread may look at them. */
 		part->desc.units = part->moving.units;
 		part->desc.row = part->moving.row;
@@ -557,9 +551,10 @@ static void moved(struct hal_partition *part, int status, const char *why)
 		part->desc.memory_bytes = part->moving.memory_bytes;
 		part->view.floor = part->floor_next;
 		part->view.ceiling = part->ceiling_next;
+		part->pinned = part->pinned_next;
 		part->moved_ns = dev->now;
 	} else {
-		place_settle(&dev->place, &to, &from, holder(part));
+		place_settle(&dev->place, &to, &from, partition_holder(part));
 		requota_undo(part);
 	}
 	memset(&part->moving, 0, sizeof(part->moving));

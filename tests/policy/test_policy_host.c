@@ -1185,6 +1185,35 @@ static void moves_in_order(void **state)
 	OK(hal_close(e.w.dev));
 }
 
+/* Who waits has what is free of where it goes, from the beginning; or lets go of it. */
+static void moves_hold_free(void **state)
+{
+	static const uint32_t begin[] = {6, 2, 0}, gave[] = {1, 2, 0},
+			      most[] = {1, 15, 0};
+	struct hal_partition_desc eight = HAL_INIT(hal_partition_desc);
+	const struct hal_ref_extension *ref;
+	struct hal_partition *third;
+	struct elastic e;
+
+	(void)state;
+	eight.units_floor = 8;
+	elastic_open(&e, "ref?clock=virtual&units=16", begin);
+	ref = hal_device_extension(e.w.dev, "ref");
+	assert_int_equal(move_to(&e, most), 0);
+	FAILS(hal_partition_create(e.w.dev, &eight, &third), -ENOSPC, "8 units");
+	OK(ref->inject(hal_device_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	finish_all(&e.w);
+	units_are(&e, gave);
+	OK(hal_partition_create(e.w.dev, &eight, &third));
+	assert_int_equal(column_of(third), 8);
+	OK(hal_partition_destroy(third));
+	assert_int_equal(move_to(&e, most), 0);
+	finish_all(&e.w);
+	units_are(&e, most);
+	assert_int_equal(policy_of(&e.w).invalid, 0);
+	elastic_close(&e);
+}
+
 /* What an application asks for waits for what the policy has begun. */
 static void moves_waited_for(void **state)
 {
@@ -1613,6 +1642,7 @@ int main(void)
 		cmocka_unit_test(moves_refused),
 		cmocka_unit_test(moves_refused_twice),
 		cmocka_unit_test(moves_in_order),
+		cmocka_unit_test(moves_hold_free),
 		cmocka_unit_test(moves_waited_for),
 		cmocka_unit_test(moves_beside_resize),
 		cmocka_unit_test(moves_real),

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.h - where the partitions of a policy's plan go; by the engine. */
+#ifndef HAL_ENGINE_LAYOUT_H
+#define HAL_ENGINE_LAYOUT_H
+
+#include "engine/device.h"
+#include "engine/partition.h"
+
+/* Fills .to of dev->plan.move[0..count), of which .part and .from are there and those
+ * that become smaller come first; -ENOSPC: they do not fit together.  Moves nothing. */
+int layout_place(struct hal_device *dev, const struct hal_policy_move *moves);
+
+#endif
