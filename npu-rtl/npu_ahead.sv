@@ -19,7 +19,13 @@ module npu_ahead
     output logic         v_o,              // what follows is known
     output logic         bad_o,            // it must wait: not of the array, or weights or
                                            // parameters are written by one under way
-    output logic         behind_o          // its input is
+    output logic         behind_o,         // its input is
+    // a line of input, of the operation next to the oldest
+    input  logic         behind_i,         // which reads what the oldest writes
+    input  logic [31:6]  line_i,
+    input  logic         acked_v_i,        // the oldest's outputs before acked_i are in memory
+    input  logic [31:0]  acked_i,
+    output logic         held_o            // the line is not, or may not be
 );
   import npu_regs_pkg::*;
   typedef struct packed {
@@ -118,6 +124,14 @@ module npu_ahead
               || (range_q.lo <= writes_q[i].hi && writes_q[i].lo <= range_q.hi)))
         meets = 1'b1;
   end
+
+  // ---- a line of input held against what is not yet stored -------------------------------------
+  range_t      oldest;
+  logic [31:0] from;                       // the oldest's first byte that may yet change
+  assign oldest = writes_q[head_i];
+  assign from   = acked_v_i ? acked_i : oldest.lo;
+  assign held_o = behind_i && oldest.any
+                  && (oldest.wraps || ({line_i, 6'd63} >= from && {line_i, 6'd0} <= oldest.hi));
 
   always_ff @(posedge clk_i) begin
     taps_q  <= gemm ? 16'd1 : 16'(desc[DESC_KH_BIT +: 8]) * 16'(desc[DESC_KW_BIT +: 8]);

@@ -60,6 +60,8 @@ module npu_conv
     input  logic [8:0]         meta_i,
     output logic               pop_o,
     // activation lines
+    input  logic               a_held_i,    // it lies where an older one has yet to store
+    output logic               a_behind_o,  // it is of an operation that reads what the oldest writes
     output logic               a_req_o,
     output logic [31:0]        a_va_o,
     output logic [8:0]         a_tag_o,
@@ -70,6 +72,8 @@ module npu_conv
     output logic [31:0]        st_va_o,
     output logic [5:0]         st_len_o,
     output logic [255:0]       st_data_o,
+    output logic               st_mark_o,   // the last of a panel, behind which the next one's
+    output logic [31:0]        st_upto_o,   // first output lies
     input  logic               st_rdy_i,
     // array
     output logic signed [8:0]  a_o [R],
@@ -92,6 +96,7 @@ module npu_conv
   // Numbers of operations: the next to come in; the next whose weights are asked for, whose rows
   // are asked for, that is cut into folds; the first that is not all streamed, not all computed,
   // not over.
+  logic          a_line;                  // one of input is wanted
   seq_t          in_q, weights_q, rows_q, folds_q, streamed_q, computed_q, head_q;
   logic [1:0]    behind_q;
   npu_conv_decode #(.DepthLog2(DepthLog2)) u_decode (
@@ -205,7 +210,9 @@ module npu_conv
   assign a_seq_o       = rows_q - 2'd1;
   assign weights_start = weights_q != in_q && !weights_on;
   assign rows_start    = rows_q != in_q && rows_idle
-                         && !(behind_q[rows_q[0]] && rows_q != head_q);
+                         && !(behind_q[rows_q[0]] && seq_t'(rows_q - head_q) > 2'd1);
+  assign a_behind_o    = behind_q[a_seq_o[0]] && a_seq_o != head_q;
+  assign a_req_o       = a_line && !a_held_i;
   assign folds_start   = folds_q != in_q && !next_v;
   always_ff @(posedge clk_i) begin
     if (start_i) behind_q[in_q[0]] <= behind_i;
@@ -282,7 +289,7 @@ module npu_conv
 
   // ---- activation loader, scratchpad, feeder ---------------------------------------------------
   logic          a_back;
-  logic [SW-7:0] a_line;
+  logic [SW-7:0] a_place;
   // Oldest input row still needed: the panel's being streamed, or the next one's once this has
   // been streamed.
   assign lo_iy     = !stream_v && (load_v ? loaded.new_panel : next_v && next.new_panel)
@@ -299,9 +306,9 @@ module npu_conv
       .stop_i(streamed_q == rows_q),
       .op_i(op[a_seq_o[0]]), .idle_o(rows_idle), .base_o(base),
       .lo_i(lo_target), .lo_hold_i(!gather_passed), .done_o(done_rows), .settled_o(a_settled),
-      .full_o(a_full), .req_o(a_req_o), .va_o(a_va_o),
+      .full_o(a_full), .req_o(a_line), .va_o(a_va_o),
       .tag_o(a_tag_o[5:0]), .gnt_i(a_gnt_i), .back_i(a_back), .back_tag_i(rsp_i.tag[5:0]),
-      .back_line_o(a_line));
+      .back_line_o(a_place));
 
   // Until its fold's first row has gone, none of the next fold's weights may: they would overtake
   // the swap token.
@@ -312,7 +319,7 @@ module npu_conv
   logic [BankRowBits-1:0] bank_row [npu_spad_pkg::Banks];
   logic [npu_spad_pkg::Banks-1:0][127:0] bank_word;
   npu_conv_spad #(.SpadLog2(SW)) u_spad (
-      .clk_i, .we_i(a_back), .line_i(a_line), .data_i(rsp_i.data), .re_i(bank_re),
+      .clk_i, .we_i(a_back), .line_i(a_place), .data_i(rsp_i.data), .re_i(bank_re),
       .row_i(bank_row), .word_o(bank_word));
 
   logic [CB-1:0] wins, col_win [C];
@@ -392,7 +399,7 @@ module npu_conv
       .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
       .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .st_v_o, .st_va_o,
-      .st_len_o, .st_data_o, .st_rdy_i);
+      .st_len_o, .st_data_o, .st_mark_o, .st_upto_o, .st_rdy_i);
 
   // Each number is at most what the one before it in the order of work is.
   logic ordered;
@@ -403,7 +410,7 @@ module npu_conv
                    && seq_t'(rows_q - head_q) <= seq_t'(in_q - head_q)
                    && seq_t'(weights_q - head_q) <= seq_t'(in_q - head_q);
   logic early, other_way;                 // apart: Verilator 5.006 takes no array in a property
-  assign early     = a_req_o && behind_q[a_seq_o[0]] && a_seq_o != head_q;
+  assign early     = a_req_o && a_behind_o && seq_t'(a_seq_o - head_q) != 2'd1;
   assign other_way = (stream_v && op[streamed.seq[0]].group != group_q)
                      || (sum_tag.v && op[sum_tag.op].group != group_q);
   operations_in_order: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) ordered)

@@ -26,10 +26,12 @@ module npu_conv_folds
   logic        odd_d, odd_q;               // second tile of a pair
   logic        last_k, last_n, last_m;
   logic [19:0] m_next;
+  logic [31:0] row_next;
 
   assign last_k = 17'(k0_q) + 17'(h_i) >= 17'(op_i.k);
   assign last_n = 17'(n0_q) + 17'(w_i) >= 17'(op_i.n);
   assign m_next = m0_q + 20'(t_q);
+  assign row_next = row_q + 32'(t_q) * op_i.ldd;
   assign last_m = m_next >= op_i.m;
 
   assign v_o              = v_q;
@@ -53,6 +55,8 @@ module npu_conv_folds
   assign tile_o.out32     = op_i.out32;
   assign tile_o.quad      = op_i.pair;
   assign tile_o.ends      = last_n && last_m;
+  assign tile_o.panel     = last_n;
+  assign tile_o.upto      = row_next;
   assign tile_o.seq       = seq_i;
   assign tile_o.addr      = row_q + (op_i.out32 ? {14'd0, n0_q, 2'd0} : {16'd0, n0_q});
 
@@ -90,7 +94,7 @@ module npu_conv_folds
           n0_d        = '0;
           m0_d        = m_next;
           t_d         = panel(op_i.m - m_next, op_i.depth, t_q);
-          row_d       = row_q + 32'(t_q) * op_i.ldd;
+          row_d       = row_next;
           new_panel_d = 1'b1;
           v_d         = !last_m;
         end

@@ -30,6 +30,8 @@ module npu_conv_out
     output logic [31:0]     st_va_o,
     output logic [5:0]      st_len_o,
     output logic [255:0]    st_data_o,
+    output logic            st_mark_o,      // the last of a panel,
+    output logic [31:0]     st_upto_o,      // behind which the next panel's first output lies
     input  logic            st_rdy_i
 );
   tile_t       tile_q [4], in, out;        // in: that rows come to; out: that rows are read from
@@ -40,9 +42,10 @@ module npu_conv_out
   logic [31:0] va, va_d, va_q;             // of the row to be read, without its tile
   logic        in_last, out_last, two, here, read;
   logic        quad_d, quad_q, out32_d, out32_q;  // what the live tiles are, all of them
-  logic        end_d, end_q, last;
+  logic        end_d, end_q, last, panel_end;
   // the row being stored; whether it is its operation's last
-  logic        st_v_d, st_v_q, row_end, st_end_q;
+  logic        st_v_d, st_v_q, row_end, st_end_q, st_panel_q;
+  logic [31:0] st_upto_q;
   seq_t        st_seq_q;
 
   function automatic logic [AI-1:0] place(input logic tile, input row_t t);
@@ -68,7 +71,8 @@ module npu_conv_out
   assign op_done_o = in_last && in.ends;
   assign end_o    = end_q;
   assign empty_o  = live_q == 0 && !st_v_q;
-  assign last     = out_last && (out.ends || (two && tile_q[next].ends));
+  assign last      = out_last && (out.ends || (two && tile_q[next].ends));
+  assign panel_end = out_last && (out.panel || (two && tile_q[next].panel));
 
   always_comb begin
     in_t_d    = in_last ? '0 : in_t_q + rows_t'(row_v_i);
@@ -144,6 +148,8 @@ module npu_conv_out
       bytes_q   <= bytes;
       st_two_q  <= two;
       st_end_q  <= last;
+      st_panel_q <= panel_end;
+      st_upto_q <= out.upto;
       st_out32_q <= out.out32;
       st_seq_q  <= out.seq;
       st_bank_q <= bank(out_tid_q, out_t_q[0]);
@@ -166,6 +172,8 @@ module npu_conv_out
   assign st_va_o   = st_va_q + 32'(at_q);
   assign st_len_o  = bytes_q - at_q > 8'd32 ? 6'd32 : 6'(bytes_q - at_q);
   assign st_data_o = 256'(line >> {at_q, 3'd0});
+  assign st_mark_o = st_panel_q && at_q + 8'(st_len_o) == bytes_q;
+  assign st_upto_o = st_upto_q;
 
   no_tile_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       tile_v_i |-> !full_o) else $error("a tile begins where none may");

@@ -90,6 +90,8 @@ package npu_conv_pkg;
     logic [31:0]        ldd;
     logic               out32, quad;       // quad: one of four, half as deep
     logic               ends;              // last of its operation
+    logic               panel;             // last of its panel,
+    logic [31:0]        upto;              // behind which the next one's first output lies
     seq_t               seq;
   } tile_t;
 

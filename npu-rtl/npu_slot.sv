@@ -124,7 +124,11 @@ module npu_slot #(
   npu_conv_pkg::seq_t conv_head, conv_in, conv_count, push_seq, a_seq;
   logic         conv_ready, conv_end, conv_behind, retire;
   logic         ahead_v, ahead_bad, ahead_behind, ahead_start;
-  logic [8:0]   stores_q;                 // granted and not yet answered
+  logic         stores;                   // some are granted and not yet answered
+  logic         st_last, st_mark_q;       // the store at hand: its last piece; the last of a panel,
+  logic [31:0]  st_upto_q;                // behind which the next panel's first output lies
+  logic         store_epoch, acked_v, a_behind, a_held, cst_mark;
+  logic [31:0]  acked, cst_upto;
   npu_conv_pkg::from_t begin_at;
   logic         conv_halted, conv_begun, fold_stop, from_done, from_ready;
   logic [255:0] conv_context;
@@ -146,8 +150,8 @@ module npu_slot #(
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck), .stray_o(stray),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
       .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
-      .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .rsp_i,
-      .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_rdy_i(cst_rdy),
+      .a_held_i(a_held), .a_behind_o(a_behind), .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .rsp_i,
+      .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_mark_o(cst_mark), .st_upto_o(cst_upto), .st_rdy_i(cst_rdy),
       .a_o, .sw_o, .ld_o, .w_o, .group_o, .g_o, .p_i,
       .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_bank_o(stall_bank), .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
 
@@ -165,7 +169,7 @@ module npu_slot #(
 
   // Whoever reads what it wrote may come now.
   Acknowledged: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      retire |-> stores_q == 0);
+      retire |-> !stores);
 
   // What an operation left would be the next one's weights.
   QueueEmpty: assert property (@(posedge clk_i) disable iff (!rst_ni)
@@ -175,13 +179,20 @@ module npu_slot #(
   npu_ahead u_ahead (
       .clk_i, .clear_i(kill), .start_i(conv_start && !ahead_start), .desc_i(desc_q), .at_i(conv_in), .head_i(conv_head),
       .next_v_i(next_v_q && state_q == SRun && is_array), .next_i(next_q), .take_i(ahead_start),
-      .v_o(ahead_v), .bad_o(ahead_bad), .behind_o(ahead_behind));
+      .v_o(ahead_v), .bad_o(ahead_bad), .behind_o(ahead_behind),
+      .behind_i(a_behind), .line_i(a_va[31:6]), .acked_v_i(acked_v), .acked_i(acked), .held_o(a_held));
+
+  // How far the oldest operation's stores have been answered.
+  npu_acked u_acked (
+      .clk_i, .clear_i(kill || state_q == SStopping || state_q == SStopped), .retire_i(retire), .store_i(m_gnt[2]),
+      .mark_i(st_mark_q && st_last), .upto_i(st_upto_q), .back_i(rsp_i.v && rsp_i.we), .back_epoch_i(rsp_i.tag[0]),
+      .epoch_o(store_epoch), .any_o(stores), .v_o(acked_v), .upto_o(acked));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
   assign quiet_o = conv_quiet && !conv_busy && !conv_start && state_q != SFromAsk && state_q != SFromRsp && state_q != SFromWork;
 
   // ---- stores: from either unit or the sequencer, cut at line ends ---------------------------------------------------------------
-  logic         st_v_q, st_last, st_free, q_v;
+  logic         st_v_q, st_free, q_v;
   logic [31:0]  st_va_q;
   logic [5:0]   st_len_q;
   logic [255:0] st_data_q;
@@ -204,6 +215,8 @@ module npu_slot #(
       end
     end
     if (st_free) begin
+      st_mark_q <= cst_v && cst_mark;
+      st_upto_q <= cst_upto;
       if (cst_v) begin
         st_v_q    <= 1'b1;
         st_va_q   <= cst_va;
@@ -250,7 +263,7 @@ module npu_slot #(
   assign m_len[3] = desc_ask ? 7'd64 : state_q == SFromAsk ? 7'd32 : 7'd8;
   assign m_tag[0] = f_tag;
   assign m_tag[1] = a_tag;
-  assign m_tag[2] = TagStore;
+  assign m_tag[2] = TagStore | 9'(store_epoch);
   assign m_tag[3] = desc_ask ? TagDesc : state_q == SFromAsk ? TagFrom : TagWait;
   assign next_off = state_q == SIdle || state_q == SFetch ? 2'd0 : conv_busy ? conv_count : 2'd1;
   assign m_seq[0] = push_seq;
@@ -289,7 +302,7 @@ module npu_slot #(
   logic [19:0] dm;
   logic [14:0] from_rows, from_most;
   npu_conv_pkg::progress_t from_at;
-  assign fold_stop = state_q == SRun && is_array && conv_halted && !st_v_q && stores_q == 0;
+  assign fold_stop = state_q == SRun && is_array && conv_halted && !st_v_q && !stores;
   assign dm        = desc_q[DESC_DM_BIT +: 20];
   assign from_rows = rsp_i.data[DESC_FOLD_T_BIT +: 15];
   assign from_most = 15'(1 << DepthLog2) >> (desc_q[DESC_F_OUT32_BIT] ? 2'd2 : 2'(from_at.half));
@@ -318,9 +331,6 @@ module npu_slot #(
     irq_fault_o  <= 1'b0;
     irq_quiet_o  <= 1'b0;
     pending_q    <= pending_q + 9'(acc_i) - 9'(rsp_i.v);
-
-    stores_q     <= stores_q + 9'(m_gnt[2]) - 9'(rsp_i.v && rsp_i.we);
-    if (kill || state_q == SStopping || state_q == SStopped) stores_q <= '0;
 
     // the next descriptor is fetched while the current one runs
     if (!next_ask_q && !next_v_q && !drain_q && !late_v_q
@@ -375,7 +385,7 @@ module npu_slot #(
           stop_q     <= conv_begun ? 3'(STATE_FOLDED) : 3'(STATE_DRAINED);
         end else if (!is_array) begin
           if (!vec_busy && !st_v_q) state_q <= SFlush;
-        end else if (conv_end && !st_v_q && stores_q == 0)
+        end else if (conv_end && !st_v_q && !stores)
           state_q <= conv_count > 2'd1 || ahead_start ? SDone : SFlush;
       SWrite: if (q_sent_q && !st_v_q) state_q <= SFlush;
       SFlush: if (settled) state_q <= SDone;
@@ -411,7 +421,7 @@ module npu_slot #(
           else irq_quiet_o <= 1'b1;
         end
       SSave:
-        if (q_sent_q && !st_v_q && stores_q == 0) begin
+        if (q_sent_q && !st_v_q && !stores) begin
           state_q     <= SStopped;
           irq_quiet_o <= 1'b1;
         end
@@ -494,7 +504,6 @@ module npu_slot #(
       ring_base_q      <= '0;
       ring_log2_q      <= '0;
       pending_q        <= '0;
-      stores_q         <= '0;
       fault_kind_q     <= '0;
       fault_addr_q     <= '0;
       fault_desc_q     <= '0;

@@ -181,8 +181,8 @@ struct fold {
 };
 
 struct tile {
-	bool pair, out32, quad, ends;
-	uint32_t tid, nc, t, addr, ldd, seq;
+	bool pair, out32, quad, ends, panel;
+	uint32_t tid, nc, t, addr, ldd, seq, upto;
 };
 
 struct folds {
@@ -269,8 +269,8 @@ struct out {
 	struct tile tile[4];
 	uint32_t live, done, in_tid, out_tid, in_t, out_t, va;
 	bool quad, out32, end;
-	bool st_v, st_end;
-	uint32_t st_va, st_bytes, st_at;
+	bool st_v, st_end, st_panel;
+	uint32_t st_va, st_bytes, st_at, st_upto;
 };
 
 /* What comes out of the array: rows of outputs, and folds' ends. */
@@ -379,6 +379,12 @@ struct ahead {
 	bool bad, behind;
 };
 
+/* npu_acked */
+struct acked {
+	bool epoch, wait, v;
+	uint32_t wait_upto, upto, out[2];
+};
+
 enum {
 	CNT_CYCLES,
 	CNT_ACTIVE,
@@ -422,10 +428,11 @@ struct slot {
 	bool next_v, next_ask, next_sent;
 	bool late_v, late_desc;
 	uint32_t late_seq, late_kind, late_va;
-	uint32_t pending, stores, pause;
+	uint32_t pending, pause;
 	bool q_sent, wait_ok;
-	bool st_v, st_fence;
-	uint32_t st_va, st_len;
+	bool st_v, st_fence, st_mark;
+	uint32_t st_va, st_len, st_upto;
+	struct acked acked;
 	/* what SIGNAL or TIMESTAMP stores, or FOLD */
 	uint32_t fence[NPU_CONTEXT_WORDS];
 	uint32_t line[16]; /* of a descriptor that was read */
@@ -538,7 +545,7 @@ void gather_kill(struct gather *g);
 
 /* fast_out.c */
 bool out_full(const struct out *o, const struct tile *t);
-bool out_store(const struct out *o, uint32_t *va, uint32_t *len);
+void out_store(const struct out *o, uint32_t *va, uint32_t *len, bool *mark);
 bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	      bool stored, bool retire);
 void out_kill(struct out *o);
@@ -551,6 +558,7 @@ bool vec_busy(const struct vec *v);
 
 /* fast_ahead.c */
 bool ahead_known(const struct ahead *a, bool next_v);
+bool ahead_held(const struct slot *s);
 bool ahead_array(const uint32_t *desc);
 void ahead_step(struct slot *s, bool start, bool take, bool next_v, bool clear);
 

@@ -64,6 +64,18 @@ static bool meets(const struct ahead *a, const struct range *r, const struct con
 	return false;
 }
 
+/* Whether the line that is asked for lies where the oldest operation has yet to store. */
+bool ahead_held(const struct slot *s)
+{
+	const struct conv *v = &s->conv;
+	const struct range *oldest = &s->ahead.writes[v->head & 3u];
+	uint32_t line = v->act.va & ~63u, from = s->acked.v ? s->acked.upto : oldest->lo;
+
+	if (v->rows_n - 1 == v->head || !v->behind[(v->rows_n - 1) & 1u])
+		return false;
+	return oldest->wraps || (line + 63 >= from && line <= oldest->hi);
+}
+
 bool ahead_known(const struct ahead *a, bool next_v)
 {
 	return next_v && a->step == 6;

@@ -114,6 +114,8 @@ static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
 				.out32 = o->out32,
 				.quad = o->pair,
 				.ends = last_n && last_m,
+				.panel = last_n,
+				.upto = f->row + f->t * o->ldd,
 				.tid = f->tid,
 				.nc = f->fold.nc,
 				.t = f->t,
@@ -545,7 +547,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 		   !a->old;
 	v->weights_start = v->weights_n != v->in && !v->weights.v;
 	v->rows_start = v->rows_n != v->in && act_idle(a) &&
-			!(v->behind[v->rows_n & 1u] && v->rows_n != v->head);
+			!(v->behind[v->rows_n & 1u] && v->rows_n - v->head > 1);
 	v->folds_start = v->folds_n != v->in && !v->folds.v;
 	weights_comb(v, s->rect);
 }

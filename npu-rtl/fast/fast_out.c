@@ -8,11 +8,11 @@ bool out_full(const struct out *o, const struct tile *t)
 	       (o->live && (t->quad != o->quad || t->out32 != o->out32));
 }
 
-bool out_store(const struct out *o, uint32_t *va, uint32_t *len)
+void out_store(const struct out *o, uint32_t *va, uint32_t *len, bool *mark)
 {
 	*va = o->st_va + o->st_at;
 	*len = o->st_bytes - o->st_at > 32 ? 32 : o->st_bytes - o->st_at;
-	return o->st_v;
+	*mark = o->st_panel && o->st_at + *len == o->st_bytes;
 }
 
 /* tile: one begins, or NULL; row: a row of outputs comes; stored: what out_store says is
@@ -38,6 +38,8 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 		o->va = va + out->ldd;
 		o->st_bytes = out->out32 ? out->nc * 4 : out->nc + (two ? next->nc : 0);
 		o->st_end = out_last && (out->ends || (two && next->ends));
+		o->st_panel = out_last && (out->panel || (two && next->panel));
+		o->st_upto = out->upto;
 		o->st_at = 0;
 		o->st_v = true;
 		o->out_t = out_last ? 0 : o->out_t + 1;

@@ -22,7 +22,8 @@ struct now {
 	struct piece piece;
 	bool pushed, act, stored_conv, stored_vec, stored_fence, granted_store,
 		granted_desc;
-	bool st_last, st_free;
+	bool st_last, st_free, mark; /* mark: a panel's last store is granted */
+	uint32_t upto;
 	uint32_t st_piece;
 };
 
@@ -43,6 +44,12 @@ static uint32_t next_off(const struct slot *s)
 	if (s->state == S_IDLE || s->state == S_FETCH)
 		return 0;
 	return conv_busy(&s->conv) ? (s->conv.in - s->conv.head) & 3u : 1;
+}
+
+/* Granted and not yet answered. */
+static uint32_t stores_out(const struct slot *s)
+{
+	return s->acked.out[0] + s->acked.out[1];
 }
 
 bool slot_idle(const struct slot *s)
@@ -98,7 +105,7 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 		       (n->vec_on && s->vec.empty);
 	n->retire = s->state == S_DONE && n->array;
 	n->fold_stop = s->state == S_RUN && n->array && conv_halted(s, &n->at) &&
-		       !s->st_v && !s->stores;
+		       !s->st_v && !stores_out(s);
 	n->flush = (n->retire && s->drain && n->count > 1) || n->fold_stop;
 	n->kill = n->kill_now || n->fault_now || n->wr_ring || n->flush;
 }
@@ -145,7 +152,7 @@ static void ask_of(const struct slot *s, int client, bool desc_ask, uint32_t st_
 				    .fence = s->st_fence,
 				    .va = s->st_va,
 				    .len = (uint8_t)st_piece,
-				    .tag = TAG_STORE};
+				    .tag = (uint16_t)(TAG_STORE | s->acked.epoch)};
 	else if (desc_ask)
 		*ask = (struct ask){
 			.va = s->ring_base + entry * 64, .len = 64, .tag = TAG_DESC};
@@ -173,7 +180,7 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 		u->next = true;
 	if (u->next) {
 		asks |= (uint32_t)ask_fetch(s, n, &fetch) << FETCH;
-		asks |= (uint32_t)(n->conv_on && v->a_req) << ACT;
+		asks |= (uint32_t)(n->conv_on && v->a_req && !ahead_held(s)) << ACT;
 		asks |= (uint32_t)s->st_v << STORE;
 		asks |= (uint32_t)(desc_ask || s->state == S_WAIT_ASK ||
 				   s->state == S_FROM_ASK)
@@ -201,6 +208,8 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 	n->ask.seq = seq & 3u;
 	n->act = n->client == ACT;
 	n->granted_store = n->client == STORE;
+	n->mark = n->granted_store && n->st_last && s->st_mark;
+	n->upto = s->st_upto;
 	n->granted_desc = n->client == SEQ && desc_ask;
 	n->st_free = !s->st_v || (n->granted_store && n->st_last);
 	n->stored_conv = n->st_free && v->out.st_v;
@@ -219,16 +228,19 @@ static void store_step(const struct npu_model *m, struct slot *s, const struct n
 		s->st_len -= n->st_piece;
 	}
 	if (n->stored_conv) {
-		out_store(&s->conv.out, &s->st_va, &s->st_len);
+		out_store(&s->conv.out, &s->st_va, &s->st_len, &s->st_mark);
+		s->st_upto = s->conv.out.st_upto;
 		s->st_fence = false;
 		s->st_v = true;
 	} else if (n->stored_vec) {
 		vec_store(&s->vec, s->desc, &s->st_va, &s->st_len);
+		s->st_mark = false;
 		s->st_fence = false;
 		s->st_v = true;
 	} else if (n->stored_fence) {
 		bool stamp = s->op == NPU_OP_TIMESTAMP, save = s->state == S_SAVE;
 
+		s->st_mark = false;
 		s->st_va = save ? s->save : NPU_GET(s->desc, ADDR_D);
 		s->st_len = save ? NPU_CONTEXT_WORDS * 4 : 8;
 		s->st_fence = true;
@@ -244,6 +256,30 @@ static void store_step(const struct npu_model *m, struct slot *s, const struct n
 		    (s->q_sent || n->stored_fence);
 	if (n->kill)
 		s->st_v = false;
+}
+
+/* npu_acked: how far what the oldest operation stores has been answered. */
+static void acked_step(struct slot *s, const struct now *n, bool clear)
+{
+	struct acked *k = &s->acked;
+	const struct acked was = *k;
+
+	k->out[was.epoch] += n->granted_store;
+	k->out[s->rsp.tag & 1u] -= s->rsp.v && s->rsp.we;
+	if (was.wait && !was.out[!was.epoch]) {
+		k->wait = false;
+		k->v = true;
+		k->upto = was.wait_upto;
+	}
+	if (n->mark && !was.wait) {
+		k->wait = true;
+		k->wait_upto = n->upto;
+		k->epoch = !was.epoch;
+	}
+	if (n->retire)
+		k->wait = k->v = false;
+	if (clear)
+		*k = (struct acked){0};
 }
 
 /* ---- sequencer ---------------------------------------------------------------------------------- */
@@ -667,9 +703,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 	s->irq_signal = s->irq_fault = s->irq_quiet = false;
 	s->from_left -= s->from_left != 0;
 	s->pending += (uint32_t)s->acc - (uint32_t)s->rsp.v;
-	s->stores += (uint32_t)n->granted_store - (uint32_t)(s->rsp.v && s->rsp.we);
-	if (n->kill || s->state == S_STOPPING || s->state == S_STOPPED)
-		s->stores = 0;
+	acked_step(s, n, n->kill || s->state == S_STOPPING || s->state == S_STOPPED);
 	if (!was->next_ask && !was->next_v && !s->drain && !was->late_v && wants) {
 		s->next_ask = true;
 		s->next_sent = false;
@@ -714,7 +748,7 @@ static bool waits(const struct slot *s, const struct now *n)
 	const struct mmu *u = &s->mmu;
 
 	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc &&
-	       !s->rsp.v && !u->ask_v && !u->req.v && !s->pending && !s->stores &&
+	       !s->rsp.v && !u->ask_v && !u->req.v && !s->pending && !stores_out(s) &&
 	       !s->st_v && !s->next_ask &&
 	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
@@ -749,7 +783,7 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 	was = (struct slot_was){.state = s->state,
 				.stop = s->stop,
 				.pending = s->pending,
-				.stores = s->stores,
+				.stores = stores_out(s),
 				.next_v = s->next_v,
 				.next_ask = s->next_ask,
 				.st_v = s->st_v,

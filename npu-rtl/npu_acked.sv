@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_acked: how much of what the oldest operation stores is in memory, panel by panel.  Stores belong
+// to one of two epochs, which their responses tell apart; at the end of a panel the epoch changes if
+// the one before is over, and when it is, all up to there has been answered.
+module npu_acked (
+    input  logic        clk_i, clear_i,    // no stores are out whose responses count
+    input  logic        retire_i,          // the oldest operation is over: all of its stores are
+    input  logic        store_i,           // one goes out, of epoch_o
+    input  logic        mark_i,            // with store_i: the last of a panel,
+    input  logic [31:0] upto_i,            // behind which the next panel's first output lies
+    input  logic        back_i, back_epoch_i,
+    output logic        epoch_o,
+    output logic        any_o,             // some are out
+    output logic        v_o,               // every output that lies before upto_o is in memory
+    output logic [31:0] upto_o
+);
+  logic        epoch_q, wait_q, v_q, over;
+  logic [31:0] wait_upto_q, upto_q;
+  logic [8:0]  out_q [2];
+  assign epoch_o = epoch_q;
+  assign any_o   = out_q[0] != 0 || out_q[1] != 0;
+  assign over    = wait_q && out_q[!epoch_q] == 0;
+  assign v_o     = v_q;
+  assign upto_o  = upto_q;
+
+  always_ff @(posedge clk_i) begin
+    for (int e = 0; e < 2; e++)
+      out_q[e] <= out_q[e] + 9'(store_i && epoch_q == 1'(e)) - 9'(back_i && back_epoch_i == 1'(e));
+    if (over) begin
+      wait_q <= 1'b0;
+      v_q    <= 1'b1;
+      upto_q <= wait_upto_q;
+    end
+    if (store_i && mark_i && !wait_q) begin
+      wait_q      <= 1'b1;
+      wait_upto_q <= upto_i;
+      epoch_q     <= !epoch_q;
+    end
+    if (retire_i || clear_i) begin
+      wait_q <= 1'b0;
+      v_q    <= 1'b0;
+    end
+    if (clear_i) begin
+      epoch_q  <= 1'b0;
+      out_q[0] <= '0;
+      out_q[1] <= '0;
+    end
+  end
+
+  logic none, left;                       // apart: Verilator 5.006 takes no array in a property
+  assign none = back_i && out_q[back_epoch_i] == 0;
+  assign left = out_q[!epoch_q] != 0;
+  none_too_many: assert property (@(posedge clk_i) disable iff (clear_i)
+      !none) else $error("an answer to no store");
+  acked_when_said: assert property (@(posedge clk_i) disable iff (clear_i)
+      over |-> wait_q && !left) else $error("stores of a panel are out that is said to be in memory");
+  over_when_retired: assert property (@(posedge clk_i) disable iff (clear_i)
+      retire_i |-> !any_o) else $error("an operation is over with stores out");
+endmodule
