@@ -4,11 +4,13 @@
 
 #include "tool.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <hal/hal.h>
 #include <yajl/yajl_gen.h>
 
 /* A generator error is sticky in yajl: checking the last call is checking them all. */
@@ -23,6 +25,11 @@ struct out *out_create(void)
 	yajl_gen_config(gen, yajl_gen_beautify, 1);
 	yajl_gen_config(gen, yajl_gen_indent_string, "  ");
 	return (struct out *)gen;
+}
+
+void out_compact(struct out *o)
+{
+	yajl_gen_config((yajl_gen)o, yajl_gen_beautify, 0);
 }
 
 static yajl_gen gen_of(struct out *o)
@@ -92,17 +99,37 @@ void out_real(struct out *o, const char *key, double value)
 		yajl_gen_null(gen_of(o));
 }
 
-int out_finish(struct out *o)
+/* Whether it could be written is looked at once, at the end. */
+static int finish(struct out *o, FILE *f)
 {
 	const unsigned char *text;
 	size_t len;
 	int rc = 0;
 
-	/* Whether it could be written is looked at once, at the end. */
 	if (yajl_gen_get_buf(gen_of(o), &text, &len) == yajl_gen_status_ok)
-		(void)fwrite(text, 1, len, stdout);
+		(void)fwrite(text, 1, len, f);
 	else
 		rc = tool_fail("out of memory");
 	yajl_gen_free(gen_of(o));
 	return rc;
+}
+
+int out_finish(struct out *o)
+{
+	return finish(o, stdout);
+}
+
+int out_finish_to(struct out *o, const char *path)
+{
+	FILE *f = fopen(path, "we");
+	int rc, bad;
+
+	if (f == NULL) {
+		yajl_gen_free(gen_of(o));
+		return tool_fail("%s: %s", path, hal_strerror(errno));
+	}
+	rc = finish(o, f);
+	bad = ferror(f);
+	bad |= fclose(f);
+	return rc == 0 && bad != 0 ? tool_fail("%s: cannot be written", path) : rc;
 }

@@ -9,6 +9,8 @@ struct out;
 
 /* NULL, and it is said, when out of memory. */
 struct out *out_create(void);
+/* Without line breaks and spaces, from here on. */
+void out_compact(struct out *o);
 void out_list(struct out *o, const char *key); /* key: NULL at the top or in a list */
 void out_list_end(struct out *o);
 void out_record(struct out *o, const char *key);
@@ -20,5 +22,7 @@ void out_i64(struct out *o, const char *key, int64_t value);
 void out_real(struct out *o, const char *key, double value);
 /* Prints what was collected and frees it; 0 or TOOL_FAILED. */
 int out_finish(struct out *o);
+/* The same into a file. */
+int out_finish_to(struct out *o, const char *path);
 
 #endif

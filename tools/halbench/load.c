@@ -308,8 +308,10 @@ int load_parse(const char *bytes, size_t size, const char *name, struct load *l,
 int load_read(const char *path, struct load *l, char why[JSON_WHY])
 {
 	struct context c = {.file = path, .why = why, .load = l};
+	int err = take(&c, json_read(path, why));
 
-	return take(&c, json_read(path, why));
+	l->file = path;
+	return err;
 }
 
 /* ---- arrivals ----------------------------------------------------------------------- */

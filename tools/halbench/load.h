@@ -37,7 +37,8 @@ struct load_task {
 };
 
 struct load {
-	char name[64]; /* of the file, without folder and ending */
+	const char *file; /* as load_read was given it */
+	char name[64];    /* of the file, without folder and ending */
 	double seconds;
 	uint32_t count;
 	struct load_task *tasks;

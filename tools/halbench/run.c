@@ -10,6 +10,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ struct world {
 	uint64_t begin_ns; /* device time */
 	bool classes;
 	const char *label;
-	double began, told; /* wall */
+	double weight; /* of what is told */
 };
 
 /* ---- progress ----------------------------------------------------------------------- */
@@ -93,17 +94,28 @@ static double wall(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void tell(struct world *w, uint64_t now)
+/* A task alone is a load of its own share. */
+double run_weight(const struct setup *s, uint32_t only)
 {
+	double window = (double)load_window_ns(&s->clock);
+
+	return only == RUN_ALL ? window : window / s->load->count;
+}
+
+static void tell(const struct world *w, uint64_t now)
+{
+	struct progress *p = w->setup->progress;
 	double seconds = wall(), share = (double)now / (double)w->run->window_ns;
 
-	if (seconds - w->told < 0.2)
+	if (p->began == 0)
+		p->began = seconds;
+	if (seconds - p->told < 0.2)
 		return;
-	w->told = seconds;
-	if (share > 1)
-		share = 1;
-	fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", w->label, 100 * share,
-		share > 0 ? (seconds - w->began) * (1 - share) / share : 0);
+	p->told = seconds;
+	share = (p->done + fmin(share, 1) * w->weight) / p->all;
+	fprintf(stderr, "\r\033[K%s at rate %g, %s: %.0f %%, %.0f s left", p->load,
+		p->rate, w->label, 100 * share,
+		share > 0 ? (seconds - p->began) * (1 - share) / share : 0);
 	(void)fflush(stderr);
 }
 
@@ -279,7 +291,7 @@ static int run_requests(struct world *w)
 		next = next_arrival(w);
 		if (!busy && next == UINT64_MAX)
 			return 0;
-		if (w->setup->progress && turn % 256 == 0)
+		if (w->setup->progress != NULL && turn % 256 == 0)
 			tell(w, now);
 		if (pass(w, now, next, points) != 0)
 			return TOOL_FAILED;
@@ -474,8 +486,10 @@ static int run_world(struct world *w, const char *trace)
 		return tool_fail("%s: %s", trace, hal_last_error());
 	w->begin_ns = hal_device_now(w->dev);
 	rc = run_requests(w);
-	if (w->setup->progress)
+	if (w->setup->progress != NULL) {
+		w->setup->progress->done += w->weight;
 		fprintf(stderr, "\r\033[K");
+	}
 	if (rc == 0 && trace != NULL && hal_trace_stop(w->dev) != 0)
 		rc = tool_fail("%s: %s", trace, hal_last_error());
 	return rc != 0 ? rc : take_results(w);
@@ -490,7 +504,7 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 		.run = run,
 		.classes = p->classes,
 		.label = only != RUN_ALL ? s->load->tasks[only].id : p->text,
-		.began = wall(),
+		.weight = run_weight(s, only),
 	};
 	int rc = TOOL_FAILED;
 

@@ -37,6 +37,14 @@ struct policy_spec {
 	uint32_t option_count;
 };
 
+/* How far all runs together are; told on standard error. */
+struct progress {
+	double began, told; /* wall; 0: nothing yet */
+	double done, all;   /* device time, of all runs */
+	const char *load;
+	double rate;
+};
+
 /* What is the same for all runs. */
 struct setup {
 	const struct load *load;
@@ -44,7 +52,7 @@ struct setup {
 	struct load_clock clock;
 	const char *target;
 	const char *const *options; /* of the caller's; the last of them is NULL */
-	bool progress;
+	struct progress *progress;  /* NULL: nothing is told */
 };
 
 struct request {
@@ -74,6 +82,8 @@ struct run {
 int run_load(const struct setup *s, const struct policy_spec *policy, uint32_t only,
 	     const uint64_t *begin_ns, const uint64_t *slo_ns, const char *trace,
 	     struct run *run);
+/* How much of struct progress it is. */
+double run_weight(const struct setup *s, uint32_t only);
 /* The requests; the rest stays. */
 void run_free(const struct setup *s, struct run *run);
 

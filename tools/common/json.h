@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - a JSON file as a tree that knows its lines. */
-#ifndef BENCH_JSON_H
-#define BENCH_JSON_H
+#ifndef HAL_TOOL_JSON_H
+#define HAL_TOOL_JSON_H
 
 #include <stdarg.h>
 #include <stdbool.h>

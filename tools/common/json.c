@@ -11,9 +11,10 @@
 #include <hal/hal.h>
 #include <yajl/yajl_parse.h>
 
-#define DEPTH_MAX 64
-#define FILE_MAX  (UINT64_C(256) << 20)
-#define PATH_TEXT 256
+#define DEPTH_MAX   64
+#define MEMBERS_MAX 4096 /* each is compared with those before it */
+#define FILE_MAX    (UINT64_C(256) << 20)
+#define PATH_TEXT   256
 
 struct reader {
 	yajl_handle yajl;
@@ -134,6 +135,8 @@ static int on_key(void *user, const unsigned char *text, size_t length)
 	r->key = copy(text, length);
 	if (r->key == NULL)
 		return refuse(r, "out of memory");
+	if (r->open->count == MEMBERS_MAX)
+		return refuse(r, "an object of more than 4096 members");
 	if (json_member(r->open, r->key) == NULL)
 		return 1;
 	snprintf(said, sizeof(said), "%.*s: is there twice", PATH_TEXT / 2, r->key);
