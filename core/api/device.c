@@ -5,6 +5,7 @@
 
 #include "api/handle.h"
 #include "api/opened.h"
+#include "api/stats.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/flow.h"
@@ -68,17 +69,17 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 
 /* ---- statistics -------------------------------------------------------------------- */
 
-static void add_queue(struct account *sum, const struct hal_queue *q)
+void stats_add_queue(struct account *sum, const struct hal_queue *q)
 {
 	account_add(sum, &q->account);
 	counter_add(&sum->submitted, queue_commands(q));
 }
 
-static void add_partition(struct account *sum, struct hal_partition *part)
+void stats_add_partition(struct account *sum, struct hal_partition *part)
 {
 	account_add(sum, &part->past);
 	hal_list_for_each (it, &part->queues)
-		add_queue(sum, container_of(it, struct hal_queue, on_partition));
+		stats_add_queue(sum, container_of(it, struct hal_queue, on_partition));
 }
 
 /* From any thread. */
@@ -115,7 +116,8 @@ int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
 	pthread_mutex_lock(&dev->shape);
 	account_add(&sum, &dev->past);
 	hal_list_for_each (p, &dev->partitions)
-		add_partition(&sum, container_of(p, struct hal_partition, on_device));
+		stats_add_partition(&sum,
+				    container_of(p, struct hal_partition, on_device));
 	pthread_mutex_unlock(&dev->shape);
 	return stats_out(dev, &sum, counter_get(&dev->ran.total), stats);
 }
@@ -128,7 +130,7 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 		return object_bad(part, OBJECT_PARTITION);
 	memset(&sum, 0, sizeof(sum));
 	pthread_mutex_lock(&part->dev->shape);
-	add_partition(&sum, part);
+	stats_add_partition(&sum, part);
 	pthread_mutex_unlock(&part->dev->shape);
 	return stats_out(part->dev, &sum, counter_get(&part->ran.total), stats);
 }
@@ -141,7 +143,7 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 		return object_bad(q, OBJECT_QUEUE);
 	memset(&sum, 0, sizeof(sum));
 	pthread_mutex_lock(&q->dev->shape);
-	add_queue(&sum, q);
+	stats_add_queue(&sum, q);
 	pthread_mutex_unlock(&q->dev->shape);
 	return stats_out(q->dev, &sum, counter_get(&q->account.busy_ns), stats);
 }
@@ -363,17 +365,7 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 
 static int get_policy(struct hal_device *dev, void *arg)
 {
-	struct hal_policy_info *i = arg;
-	const struct policy_faults *f = &dev->faults;
-	const char *reason = atomic_load(&f->reason);
-
-	i->fallback = atomic_load(&f->fallback);
-	format_text(i->name, sizeof(i->name), "%s", dev->policy->name);
-	i->invalid = counter_get(&f->invalid);
-	i->stalls = counter_get(&f->stalls);
-	i->starved = counter_get(&f->starved);
-	i->longest_wait_ns = counter_get(&f->longest_wait_ns);
-	format_text(i->reason, sizeof(i->reason), "%s", reason != NULL ? reason : "");
+	policy_info(dev, arg);
 	return 0;
 }
 

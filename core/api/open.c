@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/monitor.h"
 #include "api/opened.h"
 #include "api/target.h"
 #include "config/options.h"
@@ -154,6 +155,7 @@ int device_free(struct hal_device *dev)
 	struct opened *o = dev->opened;
 	int err = 0;
 
+	monitor_close(dev);
 	policy_remove(dev);
 	if (dev->bk != NULL)
 		dev->table->cold.close(dev->bk);
@@ -328,6 +330,7 @@ static int open_device(const char *target, const char *const *options,
 {
 	struct hal_device *dev;
 	struct target t;
+	bool started;
 	int err;
 
 	if (out == NULL)
@@ -341,6 +344,8 @@ static int open_device(const char *target, const char *const *options,
 	if (err == 0)
 		err = backend_start(dev, t.index);
 	if (err == 0)
+		err = monitor_open(dev);
+	if (err == 0)
 		err = policy_start(dev);
 	if (err == 0)
 		err = trace_start(dev);
@@ -348,14 +353,20 @@ static int open_device(const char *target, const char *const *options,
 		err = journal_start(dev);
 	if (err == 0)
 		err = engine_start(dev);
+	started = err == 0;
+	if (err == 0)
+		err = monitor_start(dev);
 	if (err == 0) {
 		*out = dev;
 		return 0;
 	}
+	if (started)
+		engine_stop(dev);
+	else
+		callbacks_stop(dev);
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev));
 	(void)journal_end(dev);
-	callbacks_stop(dev);
 	(void)device_free(dev);
 	return err;
 }
@@ -404,6 +415,7 @@ int hal_close(struct hal_device *dev)
 	if (err != 0)
 		return err;
 	cancel = cancel_hold();
+	monitor_stop(dev);
 	engine_stop(dev);
 	if (dev->trace != NULL)
 		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;

@@ -11,11 +11,14 @@
 /* Filled by the thread in hal_open (or the replay's) before anybody else has the device,
  * freed in hal_close after its engine; between these constant, for any thread.  Layers
  * have a lock of their own. */
+struct monitor;
+
 struct opened {
 	const struct backend *backend;
 	struct config cfg;
 	struct hal_bk_config *core_cfg, *bk_cfg, *policy_cfg;
-	struct layers *layers; /* NULL: the backend is called itself */
+	struct layers *layers;   /* NULL: the backend is called itself */
+	struct monitor *monitor; /* NULL: nobody may look */
 };
 
 /* The policy of [policy] in cfg, its own options, and what all have.  -EINVAL: there is

@@ -30,6 +30,7 @@
 #include "util/list.h"
 #include "util/pool.h"
 
+struct decisions;
 struct hal_queue;
 struct journal;
 struct opened;
@@ -172,6 +173,7 @@ struct hal_device {
 	struct trace *trace;
 	struct journal *journal;     /* NULL: nothing is written down */
 	const struct player *player; /* NULL: nothing is replayed */
+	struct decisions *decisions; /* NULL: nobody is to look at them */
 	/* policy.h */
 	const struct hal_policy *policy;
 	struct hal_bk_config *policy_cfg;

@@ -46,8 +46,14 @@ struct hal_partition {
 	 * (without that, sole is runnable and the policy has not been told yet), and one
 	 * more for .classes: then none passes policy_enqueue by. */
 	uint32_t enqueued;
-	bool held;                      /* nobody of it is named for now */
-	bool put_off;                   /* to be asked behind the others */
+	union {
+		struct {
+			bool held;    /* nobody of it is named for now */
+			bool put_off; /* to be asked behind the others */
+			bool watched; /* whose turn it is is kept in .decisions */
+		};
+		uint32_t unusual; /* 0: none of these */
+	};
 	struct list waiting;            /* those the policy has, as they came */
 	struct heap order[HAL_CLASSES]; /* the same, under a policy that gives keys */
 	bool classes;                   /* not only HAL_CLASS_NORMAL */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/decisions.h"
 #include "engine/engine.h"
 #include "engine/inherit.h"
 #include "engine/plan.h"
@@ -52,11 +53,8 @@ static void for_each_queue(struct hal_device *dev, void (*fn)(struct hal_queue *
 	}
 }
 
-static int host_start(void *device, struct hal_policy_queue *queue)
+static int start(struct hal_queue *q)
 {
-	struct hal_queue *q = queue_of(queue);
-
-	(void)device;
 	if (!q->policy_stops)
 		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
 	if (!q->policy_asks)
@@ -66,11 +64,27 @@ static int host_start(void *device, struct hal_policy_queue *queue)
 	return 0;
 }
 
+/* err as whoever counts it. */
+static uint64_t errno_of(int err)
+{
+	return err < 0 ? (uint64_t)-err : 0;
+}
+
+static int host_start(void *device, struct hal_policy_queue *queue)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err = start(q);
+
+	(void)device;
+	DECIDED(q->dev, DECIDED_START, NULL, q, NULL, errno_of(err));
+	return err;
+}
+
 /* What it has stopped goes on. */
 static void release(struct hal_queue *q)
 {
 	if (q->policy_stops)
-		(void)host_start(q->dev, &q->view);
+		(void)start(q);
 }
 
 /* ---- the net ----------------------------------------------------------------------- */
@@ -81,6 +95,7 @@ static COLD void fault(struct hal_device *dev, counter *kind, const char *reason
 
 	counter_add(kind, 1);
 	atomic_store(&f->reason, reason);
+	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
 	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
 	 * wants last. */
 	if (dev->policy->key != NULL ||
@@ -93,6 +108,7 @@ static COLD void fault(struct hal_device *dev, counter *kind, const char *reason
 	if (++f->window < FAULTS_MAX)
 		return;
 	atomic_store(&f->fallback, true);
+	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
 	/* Nobody is left who would start what it has stopped. */
 	for_each_queue(dev, release);
 }
@@ -437,6 +453,7 @@ static void hold(struct hal_partition *part, uint64_t at_ns)
 	part->held = true;
 	if (dev->limits.starve_ns < at_ns && since + dev->limits.starve_ns < at_ns)
 		at_ns = since + dev->limits.starve_ns + 1;
+	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns, part->view.runnable);
 	if (at_ns < dev->hold_ns)
 		dev->hold_ns = at_ns;
 	timer_at(dev, at_ns);
@@ -449,6 +466,7 @@ static COLD struct hal_queue *overrule(struct hal_partition *part, counter *kind
 	struct hal_queue *q = oldest(part);
 
 	fault(part->dev, kind, reason);
+	DECIDED(part->dev, DECIDED_OVERRULED, part, q, reason, 0);
 	take_back(q, HAL_POLICY_OVERRULED);
 	return q;
 }
@@ -618,6 +636,25 @@ static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
 	return ask(part);
 }
 
+/* Not only q. */
+static NOINLINE void picked_unusually(struct hal_queue *q, uint64_t waited)
+{
+	struct hal_partition *part = q->part;
+	const struct hal_device *dev = part->dev;
+	enum decision_kind kind = DECIDED_OLDEST;
+
+	part->put_off = false;
+	if (part->held)
+		unhold(part);
+	if (!part->watched)
+		return;
+	if (dev->policy->key != NULL && waited <= dev->limits.starve_ns)
+		kind = DECIDED_KEY;
+	else if (in_force(dev))
+		kind = DECIDED_POLICY;
+	decided_turn(q, kind, waited);
+}
+
 struct hal_queue *policy_pick(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
@@ -635,9 +672,8 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	if (q == NULL)
 		return NULL;
 	drop(q);
-	part->put_off = false;
-	if (UNLIKELY(part->held))
-		unhold(part);
+	if (UNLIKELY(part->unusual != 0))
+		picked_unusually(q, waited);
 	counter_max(&dev->faults.longest_wait_ns, waited);
 	return q;
 }
@@ -719,12 +755,10 @@ static void host_alarm(void *device, uint64_t at_ns)
 	timer_at(dev, at_ns);
 }
 
-static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)
+static int stop(struct hal_queue *q, uint32_t mode)
 {
-	struct hal_queue *q = queue_of(queue);
 	int err;
 
-	(void)device;
 	if (q->policy_stops)
 		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
 	if (mode == HAL_SUSPEND_KILL && q->kills >= q->dev->limits.kills)
@@ -743,6 +777,16 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 	q->suspend_mode = (uint8_t)mode;
 	queue_todo(q);
 	return 0;
+}
+
+static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err = stop(q, mode);
+
+	(void)device;
+	DECIDED(q->dev, DECIDED_STOP, NULL, q, NULL, mode, errno_of(err));
+	return err;
 }
 
 void policy_carry_out(struct hal_queue *q)
@@ -772,16 +816,31 @@ static bool limits_check(struct hal_device *dev, const struct hal_policy_partiti
 	return units >= part->floor && units <= part->ceiling;
 }
 
+/* What a request for units has come to. */
+static int units_asked(struct hal_device *dev, const struct hal_policy_partition *part,
+		       uint32_t had, uint32_t units, int err)
+{
+	if (had != units)
+		DECIDED(dev, DECIDED_UNITS,
+			container_of(part, const struct hal_partition, view), NULL, NULL,
+			had, units, errno_of(err));
+	return err;
+}
+
 static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
 {
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	uint32_t had = part->units;
+	int err = limits_check(device, part, units) ? resize_units(p, units) : -EINVAL;
 
-	return limits_check(device, part, units) ? resize_units(p, units) : -EINVAL;
+	return units_asked(device, part, had, units, err);
 }
 
 static int host_move(void *device, const struct hal_policy_move *moves, uint32_t count)
 {
 	struct hal_device *dev = device;
+	uint32_t had[HAL_POLICY_MOVES];
+	int err;
 
 	if (count > HAL_POLICY_MOVES)
 		return wrong(dev, "it moves more partitions at once than can be",
@@ -794,7 +853,12 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 				return wrong(dev, "it moves a partition twice at once",
 					     moves[i].part->index);
 	}
-	return plan_begin(dev, moves, count);
+	for (uint32_t i = 0; i < count; i++)
+		had[i] = moves[i].part->units;
+	err = plan_begin(dev, moves, count);
+	for (uint32_t i = 0; i < count; i++)
+		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
+	return err;
 }
 
 static int host_limit(void *device, struct hal_policy_partition *part, uint64_t bytes,
@@ -802,8 +866,11 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 {
 	struct hal_device *dev = device;
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	int err;
 
-	return dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+	err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+	DECIDED(dev, DECIDED_LIMIT, p, NULL, NULL, bytes, window_ns, errno_of(err));
+	return err;
 }
 
 static void host_ask(void *device, struct hal_policy_partition *part)
@@ -825,6 +892,7 @@ static bool asks_always(const struct hal_partition *part)
 void policy_partition_init(struct hal_partition *part)
 {
 	list_init(&part->waiting);
+	part->watched = part->dev->decisions != NULL;
 	part->enqueued = asks_always(part);
 }
 
@@ -993,6 +1061,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 	dev->policy = p;
 	dev->policy_state = state;
 	dev->policy_cfg = cfg;
+	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);
 	dev->hold_ns = UINT64_MAX;
 	faults_forget(&dev->faults);
 	hal_list_for_each (it, &dev->partitions) {
@@ -1011,6 +1080,21 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 	hal_list_for_each (it, &dev->partitions)
 		refill(container_of(it, struct hal_partition, on_device));
 	return 0;
+}
+
+void policy_info(const struct hal_device *dev, struct hal_policy_info *info)
+{
+	const struct policy_faults *f = &dev->faults;
+	const char *reason = atomic_load(&f->reason);
+
+	info->fallback = atomic_load(&f->fallback);
+	format_text(info->name, sizeof(info->name), "%s", dev->policy->name);
+	info->invalid = counter_get(&f->invalid);
+	info->stalls = counter_get(&f->stalls);
+	info->starved = counter_get(&f->starved);
+	info->longest_wait_ns = counter_get(&f->longest_wait_ns);
+	format_text(info->reason, sizeof(info->reason), "%s",
+		    reason != NULL ? reason : "");
 }
 
 void policy_remove(struct hal_device *dev)

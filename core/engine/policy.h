@@ -13,6 +13,8 @@
  */
 int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg);
+/* Which it is, and its faults; the engine, or while none runs. */
+void policy_info(const struct hal_device *dev, struct hal_policy_info *info);
 /* The device closes. */
 void policy_remove(struct hal_device *dev);
 

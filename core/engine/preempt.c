@@ -16,6 +16,7 @@
 
 #include <errno.h>
 
+#include "engine/decisions.h"
 #include "engine/partition.h"
 #include "engine/policy.h"
 #include "engine/suspend.h"
@@ -53,8 +54,10 @@ static void no_more(struct hal_queue *q)
 	q->urgent = false;
 	if (--part->urgent > 0)
 		return;
-	while (!list_empty(&part->made_way))
+	while (!list_empty(&part->made_way)) {
+		DECIDED(part->dev, DECIDED_GO_ON, part, first_made_way(part), NULL, 0);
 		go_on(first_made_way(part));
+	}
 }
 
 /* Even behind work without an end nobody waits longer than the net lets anybody. */
@@ -185,6 +188,19 @@ static uint32_t choose(const struct hal_queue *v, const struct at_work *w,
 	return chosen;
 }
 
+/* v makes way for q. */
+static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
+		 const struct at_work *w, uint64_t slack_ns)
+{
+	struct way way = way_of(v->dev, mode, w);
+
+	if (suspend_begin(v, mode, false) != 0)
+		return;
+	list_add_before(&v->part->made_way, &v->made_way);
+	DECIDED(v->dev, DECIDED_WAY, NULL, v, NULL, mode, q->obj.id, way.wait_ns,
+		way.lost_ns, slack_ns);
+}
+
 static void make_way(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
@@ -207,8 +223,7 @@ static void make_way(struct hal_queue *q)
 		    v->state != QUEUE_RUNNING || v->policy_asks)
 			continue;
 		w = at_work(v, first);
-		if (suspend_begin(v, choose(v, &w, slack_ns), false) == 0)
-			list_add_before(&part->made_way, &v->made_way);
+		stop(q, v, choose(v, &w, slack_ns), &w, slack_ns);
 	}
 }
 

@@ -120,17 +120,9 @@ static void put(struct trace *t, yajl_gen_status status)
 static void put_text(struct trace *t, const char *text)
 {
 	char plain[160];
-	size_t n = 0;
 
-	/* Names come from anywhere, JSON must be UTF-8: what is not ASCII is shown as ?.
-	 */
-	for (; text[n] != '\0' && n < sizeof(plain) - 1; n++) {
-		if ((unsigned char)text[n] < 0x80)
-			plain[n] = text[n];
-		else
-			plain[n] = '?';
-	}
-	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, n));
+	ascii_text(plain, sizeof(plain), text);
+	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
 }
 
 static void put_key_text(struct trace *t, const char *key, const char *text)

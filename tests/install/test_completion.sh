@@ -29,6 +29,11 @@ offers ref:0 "$halctl" info re
 offers hal.device= "$halctl" -o hal.de
 offers backend.ref.units= "$halctl" info --option backend.ref.u
 offers --option "$halctl" --opt
+offers policy "$halctl" po
+offers top "$halctl" to
+offers show "$halctl" policy sh
+offers --program "$halctl" top --pro
+offers report "${halctl%/*}/halbench" rep
 offers --config "$halctl" -j --con
 offers ref:0 "${halctl%/*}/halrun" -t re
 offers --target "${halctl%/*}/npuc" --tar

@@ -40,7 +40,13 @@ _accelhal() {
 	halctl:info:*)
 		words=$("$tool" list 2>/dev/null | sed -nE 's/^([a-z0-9_]+:[0-9]+) .*/\1/p')
 		;;
-	halctl:replay:*) ;;
+	halctl:replay:* | halctl:-p:* | halctl:--program:* | halctl:-d:* | halctl:--delay:*) ;;
+	halctl:policy:*)
+		words='show set'
+		;;
+	halbench:*halbench:r*)
+		words=report
+		;;
 	halctl:*)
 		words=$(sed -nE 's/^  ([a-z]+) .*/\1/p' <<<"$help")
 		;;

@@ -20,12 +20,24 @@ static const char help[] =
 	"                     in hal_open: npu:0, 'npu:0?rows=8&cols=8', ref\n"
 	"  options            every option, its value, and where the value came from\n"
 	"  backends           backends of this build\n"
+	"  top                partitions and queues of programs of this user that run "
+	"with\n"
+	"                     hal.monitor, live: who has which units, use, latencies\n"
+	"  policy show        of such a program: the policy, and why its last decisions "
+	"were\n"
+	"                     taken\n"
+	"  policy set NAME [KEY=VALUE...]\n"
+	"                     its policy from now on, with options of section [policy];\n"
+	"                     needs hal.monitor = control there\n"
 	"  replay FILE        has an engine take in what another has written down "
 	"(hal.journal),\n"
 	"                     and compares what they decide\n"
 	"\n"
 	"  -j, --json         JSON instead of text\n"
 	"  -m, --markdown     backends: the table of the README\n"
+	"  -p, --program PID  top, policy: that one; PID.N where it has several devices\n"
+	"  -n, --once         top: what is now, as text, and no more\n"
+	"  -d, --delay MS     top: looks again every so often (1000)\n"
 	"  -c, --config FILE  read FILE instead of $HAL_CONFIG or ./hal.conf\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                     sets an option over file and environment; may be repeated\n"
@@ -39,6 +51,9 @@ static const char help[] =
 static const struct option longs[] = {
 	{"json", no_argument, NULL, 'j'},
 	{"markdown", no_argument, NULL, 'm'},
+	{"program", required_argument, NULL, 'p'},
+	{"once", no_argument, NULL, 'n'},
+	{"delay", required_argument, NULL, 'd'},
 	{"config", required_argument, NULL, 'c'},
 	{"option", required_argument, NULL, 'o'},
 	{"help", no_argument, NULL, 'h'},
@@ -49,12 +64,14 @@ static const struct option longs[] = {
 static const struct command {
 	const char *name;
 	int (*run)(const struct halctl *ctl);
-	int takes_target;
+	int words; /* that may follow */
 	int takes_markdown;
+	int takes_program;
 } commands[] = {
-	{"list", halctl_list, 0, 0},       {"info", halctl_info, 1, 0},
-	{"options", halctl_options, 0, 0}, {"backends", halctl_backends, 0, 1},
-	{"replay", halctl_replay, 1, 0},
+	{"list", halctl_list, 0, 0, 0},       {"info", halctl_info, 1, 0, 0},
+	{"options", halctl_options, 0, 0, 0}, {"backends", halctl_backends, 0, 1, 0},
+	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
+	{"replay", halctl_replay, 1, 0, 0},
 };
 
 static const struct command *find_command(const char *name)
@@ -75,13 +92,21 @@ static int run(struct halctl *ctl, char **words, int count)
 	cmd = find_command(words[0]);
 	if (!cmd)
 		return tool_usage("no such command: %s", words[0]);
-	if (count > 1 + cmd->takes_target)
-		return tool_usage("too many arguments: %s", words[1 + cmd->takes_target]);
+	if (count > 1 + cmd->words)
+		return tool_usage("too many arguments: %s", words[1 + cmd->words]);
+	if (ctl->program != NULL && !cmd->takes_program)
+		return tool_usage("--program belongs to top and policy, not to %s",
+				  cmd->name);
+	if ((ctl->once || ctl->delay_ms != 0) && cmd->run != halctl_top)
+		return tool_usage("--once and --delay belong to top, not to %s",
+				  cmd->name);
 	if (ctl->markdown && !cmd->takes_markdown)
 		return tool_usage("--markdown belongs to backends, not to %s", cmd->name);
 	if (ctl->markdown && ctl->json)
 		return tool_usage("--markdown and --json exclude each other");
 	ctl->target = count > 1 ? words[1] : NULL;
+	ctl->words = words + 1;
+	ctl->word_count = count - 1;
 	if (cmd->run == halctl_replay && ctl->target == NULL)
 		return tool_usage("replay: no file");
 	if (cmd->run == halctl_replay && ctl->options[0] != NULL)
@@ -101,6 +126,17 @@ static int read_config(const char *file)
 	return 0;
 }
 
+static int read_delay(const char *text, int *ms)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || *end != '\0' || n < 20 || n > 3600000)
+		return tool_usage("--delay %s: milliseconds, 20 to 3600000", text);
+	*ms = (int)n;
+	return 0;
+}
+
 static int halctl(int argc, char **argv)
 {
 	const char *options[OPTIONS_MAX + 1] = {NULL};
@@ -108,14 +144,26 @@ static int halctl(int argc, char **argv)
 	unsigned int count = 0;
 	int c, rc = 0;
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while (rc == 0 && (c = getopt_long(argc, argv, "jmc:o:hV", longs, NULL)) != -1) {
+	while (rc == 0) {
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+		c = getopt_long(argc, argv, "jmp:nd:c:o:hV", longs, NULL);
+		if (c == -1)
+			break;
 		switch (c) {
 		case 'j':
 			ctl.json = 1;
 			break;
 		case 'm':
 			ctl.markdown = 1;
+			break;
+		case 'p':
+			ctl.program = optarg;
+			break;
+		case 'n':
+			ctl.once = 1;
+			break;
+		case 'd':
+			rc = read_delay(optarg, &ctl.delay_ms);
 			break;
 		case 'c':
 			rc = read_config(optarg);

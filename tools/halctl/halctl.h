@@ -13,6 +13,12 @@ struct halctl {
 	const char *const *options; /* NULL-ended, as for hal_open */
 	int json;
 	int markdown;
+	/* Of top and policy: */
+	const char *program; /* PID or PID.N; NULL: not said */
+	int once;
+	int delay_ms;
+	char *const *words; /* behind the command */
+	int word_count;
 };
 
 /* The commands: 0, TOOL_FAILED or TOOL_USAGE. */
@@ -21,6 +27,8 @@ int halctl_info(const struct halctl *ctl);
 int halctl_options(const struct halctl *ctl);
 int halctl_backends(const struct halctl *ctl);
 int halctl_replay(const struct halctl *ctl);
+int halctl_top(const struct halctl *ctl);
+int halctl_policy(const struct halctl *ctl);
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */
 const char *kind_name(uint32_t kind);

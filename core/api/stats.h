@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats.h - sums of what is counted, by whoever has dev->shape. */
+#ifndef HAL_API_STATS_H
+#define HAL_API_STATS_H
+
+#include "engine/partition.h"
+#include "engine/queue.h"
+
+void stats_add_queue(struct account *sum, const struct hal_queue *q);
+void stats_add_partition(struct account *sum, struct hal_partition *part);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.h - a device as its engine sees it at one moment, copied for whoever looks
+ * (hal.monitor).
+ */
+#ifndef HAL_ENGINE_VIEW_H
+#define HAL_ENGINE_VIEW_H
+
+#include "engine/decisions.h"
+#include "engine/partition.h"
+
+/* So many are shown, the first of each; the rest is counted.  They bound what a look
+ * costs the engine. */
+#define VIEW_PARTITIONS 256u
+#define VIEW_QUEUES     512u
+
+enum view_state {
+	VIEW_IDLE,    /* has nothing to do */
+	VIEW_READY,   /* the policy's, or alone */
+	VIEW_RUNNING, /* the device has commands of it */
+	VIEW_WAITING, /* at a point, or for room */
+	VIEW_STOPPING,
+	VIEW_STOPPED,
+	VIEW_FAILED,
+};
+
+struct view_partition {
+	uint32_t index;
+	uint32_t row, col, rows, cols, units;
+	uint32_t floor, ceiling;
+	uint32_t running,
+		runnable; /* commands on the device; queues in the policy's hands */
+	bool moving, held;
+	char name[32];
+	struct hal_stats stats; /* not the engine's: who looks adds them */
+	uint64_t memory_used, memory_quota;
+};
+
+struct view_queue {
+	uint32_t id, partition;
+	uint32_t service_class;
+	int32_t priority;
+	uint64_t deadline_ns; /* of a submission that says none; 0: none */
+	uint32_t weight, running;
+	uint32_t state; /* enum view_state */
+	struct hal_stats stats;
+};
+
+struct view {
+	uint64_t now_ns;
+	int lost;
+	struct hal_policy_info policy;
+	uint32_t partitions_all, queues_all; /* that there are */
+	uint32_t partition_count, queue_count;
+	struct view_partition partitions[VIEW_PARTITIONS];
+	struct view_queue queues[VIEW_QUEUES];
+	struct decisions decisions;
+};
+
+/* By the engine: a struct view, but for the statistics. */
+int view_take(struct hal_device *dev, void *to);
+
+#endif

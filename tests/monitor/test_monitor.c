@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_monitor.c - a device that is looked at (hal.monitor): what it answers, to whom,
+ * and that it decides as it does when nobody looks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <yajl/yajl_tree.h>
+
+#include "work.h"
+
+enum { LOOKERS = 2, MANY = 600 };
+
+#define OK(call)                                                                         \
+	do {                                                                             \
+		if ((call) < 0)                                                          \
+			fail_msg("%s: %s", #call, hal_last_error());                     \
+	} while (0)
+
+static char folder[64]; /* of this test's sockets; a new one each test */
+static char dir_option[96];
+static char answer[2 << 20];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/hal_monitor_XXXXXX");
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	snprintf(dir_option, sizeof(dir_option), "hal.monitor_dir=%s", folder);
+	return 0;
+}
+
+/* The name of the socket there; "" when there is none.  How many there are. */
+static int find_socket(char *path, size_t size)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	int n = 0;
+
+	path[0] = '\0';
+	assert_non_null(d);
+	while ((e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.') {
+			snprintf(path, size, "%s/%.40s", folder, e->d_name);
+			n++;
+		}
+	closedir(d);
+	return n;
+}
+
+static int remove_folder(void **state)
+{
+	char path[128];
+
+	(void)state;
+	while (find_socket(path, sizeof(path)) != 0)
+		unlink(path);
+	return rmdir(folder);
+}
+
+static int reach(const char *path)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Sends these bytes, reads all that comes into text; how much. */
+static size_t ask_bytes(const char *path, const char *bytes, size_t size, char *text,
+			size_t room)
+{
+	int fd = reach(path);
+	size_t n = 0;
+	ssize_t got;
+
+	assert_true(fd >= 0);
+	(void)!send(fd, bytes, size, MSG_NOSIGNAL);
+	shutdown(fd, SHUT_WR);
+	while ((got = recv(fd, text + n, room - 1 - n, 0)) > 0)
+		n += (size_t)got;
+	text[n] = '\0';
+	close(fd);
+	return n;
+}
+
+static yajl_val ask(const char *bytes, size_t size)
+{
+	char path[128], why[256];
+	yajl_val tree;
+
+	assert_int_equal(find_socket(path, sizeof(path)), 1);
+	ask_bytes(path, bytes, size, answer, sizeof(answer));
+	tree = yajl_tree_parse(answer, why, sizeof(why));
+	if (tree == NULL)
+		fail_msg("%s: %s", why, answer);
+	return tree;
+}
+
+#define ASK(bytes) ask(bytes, sizeof(bytes))
+
+static yajl_val get(yajl_val v, const char *key)
+{
+	const char *path[] = {key, NULL};
+	yajl_val found = yajl_tree_get(v, path, yajl_t_any);
+
+	if (found == NULL)
+		fail_msg("no %s in %s", key, answer);
+	return found;
+}
+
+static long long number(yajl_val v, const char *key)
+{
+	return YAJL_GET_INTEGER(get(v, key));
+}
+
+static const char *text(yajl_val v, const char *key)
+{
+	return YAJL_GET_STRING(get(v, key));
+}
+
+static void refused(const char *bytes, size_t size, const char *why)
+{
+	yajl_val v = ask(bytes, size);
+
+	if (strstr(text(v, "error"), why) == NULL)
+		fail_msg("no \"%s\" in %s", why, answer);
+	yajl_tree_free(v);
+}
+
+#define REFUSED(bytes, why) refused(bytes, sizeof(bytes), why)
+
+static void open_watched(struct work *w, const char *target, const char *mode)
+{
+	const char *options[] = {mode, dir_option, NULL};
+
+	memset(w, 0, sizeof(*w));
+	OK(work_open(w, target, options));
+}
+
+/* True: one of the decisions has these words. */
+static bool decided(yajl_val v, const char *words)
+{
+	yajl_val list = get(v, "decisions");
+
+	for (size_t i = 0; i < YAJL_GET_ARRAY(list)->len; i++)
+		if (strstr(text(YAJL_GET_ARRAY(list)->values[i], "text"), words) != NULL)
+			return true;
+	return false;
+}
+
+/* ---- what it answers ---------------------------------------------------------------- */
+
+static void off_unless_asked_for(void **state)
+{
+	const char *options[] = {dir_option, NULL};
+	char path[128];
+	struct work w = {0};
+
+	(void)state;
+	OK(work_open(&w, "ref?units=16", options));
+	assert_int_equal(find_socket(path, sizeof(path)), 0);
+	OK(work_close(&w));
+}
+
+static void answers_what_statistics_say(void **state)
+{
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	yajl_val v, list;
+	struct work w;
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	for (int i = 0; i < WORK_ROUNDS; i++)
+		OK(work_round(&w));
+	v = ASK("look");
+	assert_int_equal(number(v, "hal_monitor"), 1);
+	assert_int_equal(number(v, "pid"), getpid());
+	assert_string_equal(text(v, "device"), "ref:0");
+	assert_string_equal(text(v, "policy"), "priority");
+	assert_int_equal(number(v, "cols"), 16);
+	assert_int_equal(number(v, "now_ns"), hal_device_now(w.dev));
+	OK(hal_device_get_stats(w.dev, &s));
+	assert_int_equal(number(v, "busy_ns"), s.busy_ns);
+	list = get(v, "partitions");
+	assert_int_equal(YAJL_GET_ARRAY(list)->len, 2);
+	for (size_t i = 0; i < 2; i++) {
+		yajl_val p = YAJL_GET_ARRAY(list)->values[i];
+
+		OK(hal_partition_get_info(w.part[i], &info));
+		OK(hal_partition_get_stats(w.part[i], &s));
+		assert_int_equal(number(p, "index"), info.index);
+		assert_string_equal(text(p, "name"), info.name);
+		assert_int_equal(number(p, "units"), info.units);
+		assert_int_equal(number(p, "busy_ns"), s.busy_ns);
+		assert_int_equal(number(p, "completed"), s.completed);
+		assert_int_equal(number(p, "suspends"), s.suspends);
+	}
+	assert_int_equal(number(YAJL_GET_ARRAY(list)->values[1], "ceiling"), 8);
+	list = get(v, "queues");
+	assert_int_equal(YAJL_GET_ARRAY(list)->len, WORK_QUEUES);
+	for (size_t i = 0; i < WORK_QUEUES; i++) {
+		yajl_val q = YAJL_GET_ARRAY(list)->values[i];
+
+		OK(hal_queue_get_stats(w.queue[i], &s));
+		assert_int_equal(number(q, "partition"), i / 2);
+		assert_int_equal(number(q, "requests"), s.requests);
+		assert_int_equal(number(q, "requests"), WORK_ROUNDS);
+		assert_int_equal(number(q, "p99_ns"), s.request_p99_ns);
+		assert_int_equal(number(q, "deadline_misses"), s.deadline_misses);
+		assert_string_equal(text(q, "state"), "idle");
+	}
+	assert_string_equal(text(YAJL_GET_ARRAY(list)->values[0], "class"), "latency");
+	assert_int_equal(number(YAJL_GET_ARRAY(list)->values[0], "deadline_ns"), 1000000);
+	assert_int_equal(number(YAJL_GET_ARRAY(list)->values[2], "deadline_misses"),
+			 WORK_ROUNDS);
+	yajl_tree_free(v);
+	OK(work_close(&w));
+}
+
+static void tells_why(void **state)
+{
+	struct work w;
+	yajl_val v;
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=control");
+	for (int i = 0; i < WORK_ROUNDS; i++)
+		OK(work_round(&w));
+	v = ASK("look");
+	assert_true(decided(v, "is next: its key"));
+	assert_true(decided(v, "deadline missed by"));
+	assert_true(decided(v,
+			    "makes way for queue 0 by drain: that waits 5.000 us, work "
+			    "lost 0.000 us, of its deadline are left 990.000 us"));
+	assert_true(decided(v, "the policy is priority"));
+	yajl_tree_free(v);
+	/* One that keeps queues itself, and moves borders. */
+	v = ASK("set\0tidal\0tidal_idle_us=50");
+	yajl_tree_free(v);
+	for (int i = 0; i < WORK_ROUNDS; i++)
+		OK(work_round(&w));
+	v = ASK("look");
+	assert_string_equal(text(v, "policy"), "tidal");
+	assert_non_null(strstr(text(v, "settings"), "tidal_idle_us=50"));
+	assert_true(decided(v, "the policy is tidal"));
+	assert_true(decided(v, "units, is to have"));
+	yajl_tree_free(v);
+	OK(work_close(&w));
+}
+
+/* More than are shown. */
+static void many_queues_are_cut(void **state)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	static struct hal_queue *more[MANY];
+	struct work w;
+	yajl_val v;
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	for (int i = 0; i < MANY; i++)
+		OK(hal_queue_create(w.part[1], &d, &more[i]));
+	v = ASK("look");
+	assert_int_equal(number(v, "queues_all"), MANY + WORK_QUEUES);
+	assert_int_equal(YAJL_GET_ARRAY(get(v, "queues"))->len, 512);
+	yajl_tree_free(v);
+	for (int i = 0; i < MANY; i++)
+		OK(hal_queue_destroy(more[i]));
+	OK(work_close(&w));
+}
+
+/* An engine that sleeps is woken, a partition's name need not be text. */
+static void real_clock(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *odd;
+	struct work w;
+	yajl_val v;
+
+	(void)state;
+	open_watched(&w, "ref?units=16&clock=real", "hal.monitor=read");
+	d.units_floor = 1;
+	memcpy(d.name, "a\"\x1b\xff<", 6);
+	OK(hal_partition_create(w.dev, &d, &odd));
+	for (int i = 0; i < 3; i++) {
+		v = ASK("look");
+		assert_string_equal(text(v, "clock"), "real");
+		assert_string_equal(
+			text(YAJL_GET_ARRAY(get(v, "partitions"))->values[2], "name"),
+			"a\"\x1b?<");
+		yajl_tree_free(v);
+	}
+	OK(hal_partition_destroy(odd));
+	OK(work_close(&w));
+}
+
+/* ---- nothing else changes ----------------------------------------------------------- */
+
+struct looker {
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_int looked;
+	char path[128];
+	char text[1 << 18];
+};
+
+static void *look_on(void *arg)
+{
+	struct looker *l = arg;
+
+	while (!atomic_load(&l->stop))
+		if (ask_bytes(l->path, "look", 5, l->text, sizeof(l->text)) > 100)
+			atomic_fetch_add(&l->looked, 1);
+	return NULL;
+}
+
+/* Device time after each round. */
+static void run_rounds(struct work *w, uint64_t *ends, int from, int to)
+{
+	for (int i = from; i < to; i++) {
+		OK(work_round(w));
+		ends[i] = hal_device_now(w->dev);
+	}
+}
+
+static void schedule_is_the_same(void **state)
+{
+	static const char *const plain[] = {"policy.name=tidal", NULL};
+	const char *watched[] = {"policy.name=tidal", "hal.monitor=read", dir_option,
+				 NULL};
+	static struct looker lookers[LOOKERS];
+	static uint64_t alone[400], seen[400];
+	struct hal_stats a = HAL_INIT(hal_stats), b = HAL_INIT(hal_stats);
+	struct work w = {0};
+	int from = 0;
+
+	(void)state;
+	OK(work_open(&w, "ref?units=16", plain));
+	run_rounds(&w, alone, 0, 400);
+	OK(hal_device_get_stats(w.dev, &a));
+	OK(work_close(&w));
+	memset(&w, 0, sizeof(w));
+	OK(work_open(&w, "ref?units=16", watched));
+	for (int i = 0; i < LOOKERS; i++) {
+		find_socket(lookers[i].path, sizeof(lookers[i].path));
+		assert_int_equal(
+			pthread_create(&lookers[i].thread, NULL, look_on, &lookers[i]),
+			0);
+	}
+	/* Some of it while each of them is known to look. */
+	for (int i = 0; i < 4; i++, from += 100) {
+		int before = atomic_load(&lookers[i % LOOKERS].looked);
+
+		run_rounds(&w, seen, from, from + 100);
+		while (atomic_load(&lookers[i % LOOKERS].looked) == before)
+			sched_yield();
+	}
+	OK(hal_device_get_stats(w.dev, &b));
+	for (int i = 0; i < LOOKERS; i++) {
+		atomic_store(&lookers[i].stop, true);
+		pthread_join(lookers[i].thread, NULL);
+	}
+	assert_memory_equal(alone, seen, sizeof(alone));
+	assert_int_equal(a.busy_ns, b.busy_ns);
+	assert_int_equal(a.suspends, b.suspends);
+	OK(work_close(&w));
+}
+
+/* Who says nothing, and who reads nothing, keep up neither the device nor its end. */
+static void slow_readers(void **state)
+{
+	char path[128];
+	int silent, deaf;
+	struct work w;
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	find_socket(path, sizeof(path));
+	deaf = reach(path);
+	assert_int_equal(send(deaf, "look", 5, MSG_NOSIGNAL), 5);
+	shutdown(deaf, SHUT_WR);
+	silent = reach(path);
+	for (int i = 0; i < WORK_ROUNDS; i++)
+		OK(work_round(&w));
+	OK(work_close(&w));
+	assert_int_equal(find_socket(path, sizeof(path)), 0);
+	close(silent);
+	close(deaf);
+}
+
+/* ---- what is refused ---------------------------------------------------------------- */
+
+static void requests_that_are_none(void **state)
+{
+	static char many[300], long_one[5000];
+	char path[128];
+	struct work w;
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	refused("look", 4, "not a request"); /* without an end */
+	refused("", 0, "not a request");
+	REFUSED("look\0more", "not a request that is known");
+	REFUSED("reset", "not a request that is known");
+	REFUSED("set\0fifo", "hal.monitor = read");
+	for (size_t i = 0; i < sizeof(many); i += 2)
+		memcpy(many + i, "x", 2);
+	refused(many, sizeof(many), "not a request");
+	/* Longer than any: no answer. */
+	memset(long_one, 'x', sizeof(long_one));
+	find_socket(path, sizeof(path));
+	assert_int_equal(ask_bytes(path, long_one, sizeof(long_one), answer, 100), 0);
+	OK(work_close(&w));
+	open_watched(&w, "ref?units=16", "hal.monitor=control");
+	REFUSED("set", "no name of a policy");
+	REFUSED("set\0nobody", "nobody");
+	REFUSED("set\0tidal\0tidal_idle_us=-1", "tidal_idle_us");
+	yajl_tree_free(ASK("set\0fifo"));
+	OK(work_close(&w));
+}
+
+static void cannot_open(int err, const char *dir, const char *why)
+{
+	char option[512];
+	const char *options[] = {"hal.monitor=read", option, NULL};
+	struct hal_device *dev = NULL;
+
+	snprintf(option, sizeof(option), "hal.monitor_dir=%s", dir);
+	assert_int_equal(hal_open("ref", options, &dev), -err);
+	if (strstr(hal_last_error(), why) == NULL)
+		fail_msg("no \"%s\" in %s", why, hal_last_error());
+}
+
+static void folders_that_will_not_do(void **state)
+{
+	char path[128], name[300];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/no/folder", folder);
+	cannot_open(ENOENT, path, "no/folder");
+	assert_int_equal(chmod(folder, 0755), 0);
+	cannot_open(EACCES, folder, "mode 755");
+	assert_int_equal(chmod(folder, 0710), 0);
+	cannot_open(EACCES, folder, "mode 710");
+	assert_int_equal(chmod(folder, 0700), 0);
+	cannot_open(ENOTDIR, "/dev/null", "/dev/null is not a folder");
+	cannot_open(EACCES, "/usr", "not this user's alone");
+	snprintf(path, sizeof(path), "%s/link", folder);
+	assert_int_equal(symlink(folder, path), 0);
+	cannot_open(ENOTDIR, path, "is not a folder");
+	assert_int_equal(unlink(path), 0);
+	memset(name, 'n', sizeof(name));
+	memcpy(name, folder, strlen(folder));
+	name[strlen(folder)] = '/';
+	name[150] = '\0';
+	cannot_open(ENAMETOOLONG, name, "too long for a socket");
+	assert_int_equal(rmdir(name), 0);
+	/* Nothing was left by any of them. */
+	assert_int_equal(find_socket(path, sizeof(path)), 0);
+}
+
+static void two_devices_of_one_program(void **state)
+{
+	struct work w, v;
+	char path[128];
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	open_watched(&v, "ref?units=16", "hal.monitor=read");
+	assert_int_equal(find_socket(path, sizeof(path)), 2);
+	OK(work_close(&w));
+	assert_int_equal(find_socket(path, sizeof(path)), 1);
+	OK(work_round(&v));
+	yajl_tree_free(ASK("look"));
+	OK(work_close(&v));
+	assert_int_equal(find_socket(path, sizeof(path)), 0);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_folder, remove_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(off_unless_asked_for),
+		TEST(answers_what_statistics_say),
+		TEST(tells_why),
+		TEST(many_queues_are_cut),
+		TEST(real_clock),
+		TEST(schedule_is_the_same),
+		TEST(slow_readers),
+		TEST(requests_that_are_none),
+		TEST(folders_that_will_not_do),
+		TEST(two_devices_of_one_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* live.c - programs that can be looked at; see live.h. */
+#include "live.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ANSWER_MAX (4u << 20)
+#define ANSWER_MS  2000
+
+/* ---- where they are ----------------------------------------------------------------- */
+
+/* hal.monitor_dir, as the library reads it. */
+static int folder(const struct halctl *ctl, char *dir, size_t size)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	for (uint32_t i = 0; hal_option_get_info(i, ctl->options, &o) == 0; i++)
+		if (strcmp(o.section, "hal") == 0 && strcmp(o.key, "monitor_dir") == 0)
+			break;
+	if (strcmp(o.key, "monitor_dir") != 0)
+		return tool_fail_hal();
+	if (o.value[0] != '\0')
+		n = snprintf(dir, size, "%s", o.value);
+	else if (runtime != NULL && runtime[0] == '/')
+		n = snprintf(dir, size, "%s/accelhal", runtime);
+	else
+		n = snprintf(dir, size, "/tmp/accelhal-%u", (unsigned int)geteuid());
+	return n < 0 || (size_t)n >= size ? tool_fail("%s...: too long for a folder", dir)
+					  : 0;
+}
+
+/* PID.N, and of the program that is asked for: its PID, or all of it. */
+static bool is_wanted(const char *name, const char *program)
+{
+	size_t pid = strspn(name, "0123456789"), n;
+
+	if (pid == 0 || name[pid] != '.')
+		return false;
+	n = strspn(name + pid + 1, "0123456789");
+	if (n == 0 || name[pid + 1 + n] != '\0')
+		return false;
+	return program == NULL || strcmp(program, name) == 0 ||
+	       (strlen(program) == pid && strncmp(program, name, pid) == 0);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct live_device *x = a, *y = b;
+	long p = strtol(x->id, NULL, 10), q = strtol(y->id, NULL, 10);
+
+	return p != q ? (p > q) - (p < q) : strverscmp(x->id, y->id);
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* -1 with errno, or the socket of a process of this user. */
+static int reach(const char *path)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	if (fd < 0)
+		return -1;
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
+		if (who.uid == geteuid() || who.uid == 0)
+			return fd;
+		errno = EPERM;
+	}
+	size = (socklen_t)errno;
+	(void)close(fd);
+	errno = (int)size;
+	return -1;
+}
+
+static int wrong(char why[JSON_WHY], const struct live_device *d, const char *what)
+{
+	snprintf(why, JSON_WHY, "program %s: %.400s", d->id, what);
+	return -1;
+}
+
+/* Requests are shorter than a socket takes at once. */
+static int say(int fd, const struct live_device *d, const char *const *words,
+	       char why[JSON_WHY])
+{
+	for (; *words != NULL; words++)
+		if (send(fd, *words, strlen(*words) + 1, MSG_NOSIGNAL) < 0)
+			return wrong(why, d, hal_strerror(errno));
+	(void)shutdown(fd, SHUT_WR);
+	return 0;
+}
+
+/* All that is answered, in time and no more than ANSWER_MAX. */
+static char *hear(int fd, const struct live_device *d, size_t *size, char why[JSON_WHY])
+{
+	int64_t until = now_ms() + ANSWER_MS;
+	char *text = NULL, *more;
+	size_t room = 0, n = 0;
+
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		int64_t left = until - now_ms();
+		ssize_t got;
+
+		if (n == room) {
+			room = room != 0 ? 2 * room : 65536;
+			more = room <= ANSWER_MAX ? realloc(text, room) : NULL;
+			if (more == NULL) {
+				(void)wrong(why, d, "answers too much");
+				break;
+			}
+			text = more;
+		}
+		if (left <= 0 || poll(&p, 1, (int)left) == 0) {
+			(void)wrong(why, d, "does not answer");
+			break;
+		}
+		got = recv(fd, text + n, room - n, 0);
+		if (got == 0) {
+			*size = n;
+			return text;
+		}
+		if (got > 0) {
+			n += (size_t)got;
+		} else if (errno != EAGAIN && errno != EINTR) {
+			(void)wrong(why, d, hal_strerror(errno));
+			break;
+		}
+	}
+	free(text);
+	return NULL;
+}
+
+/* The error that it answers, or that it is no answer. */
+static int check(const struct json *root, const struct live_device *d, bool look,
+		 char why[JSON_WHY])
+{
+	char text[JSON_WHY / 2];
+
+	if (root->type != JSON_OBJECT)
+		return wrong(why, d, "its answer is not an object");
+	if (live_text(root, "error", text, sizeof(text))[0] != '\0')
+		return wrong(why, d, text);
+	if (look && live_number(root, "hal_monitor") != 1)
+		return wrong(why, d, "its answer is of another version");
+	return 0;
+}
+
+struct json *live_ask(const struct live_device *d, const char *const *words, char **text,
+		      char why[JSON_WHY])
+{
+	char *answer = NULL, parse[JSON_WHY];
+	struct json *root = NULL;
+	size_t size = 0;
+	int fd = reach(d->path);
+
+	if (fd < 0) {
+		(void)wrong(why, d,
+			    errno == ECONNREFUSED || errno == ENOENT
+				    ? "has ended"
+				    : hal_strerror(errno));
+		return NULL;
+	}
+	if (say(fd, d, words, why) == 0)
+		answer = hear(fd, d, &size, why);
+	(void)close(fd);
+	if (answer == NULL)
+		return NULL;
+	root = json_parse(answer, size, "answer", parse);
+	if (root == NULL) {
+		(void)wrong(why, d, parse);
+	} else if (check(root, d, strcmp(words[0], "look") == 0, why) != 0) {
+		json_free(root);
+		root = NULL;
+	}
+	if (root == NULL || text == NULL) {
+		free(answer);
+		return root;
+	}
+	*text = realloc(answer, size + 1);
+	if (*text == NULL)
+		*text = answer;
+	else
+		(*text)[size] = '\0';
+	return root;
+}
+
+/* ---- finding ------------------------------------------------------------------------ */
+
+/* Somebody listens there; else what is left of an ended program goes. */
+static bool alive(const char *path)
+{
+	int fd = reach(path);
+
+	if (fd < 0) {
+		if (errno == ECONNREFUSED)
+			(void)unlink(path);
+		return false;
+	}
+	(void)close(fd);
+	return true;
+}
+
+static int nobody(const struct halctl *ctl, const char *dir, bool ended)
+{
+	if (ctl->program != NULL)
+		return tool_fail(ended ? "program %s has ended"
+				       : "no program %s runs with hal.monitor (%s)",
+				 ctl->program, dir);
+	return tool_fail("no program of this user runs with hal.monitor = read or "
+			 "control (%s)",
+			 dir);
+}
+
+/* Only this user's own folder is looked into. */
+static int folder_check(const char *dir)
+{
+	struct stat st;
+
+	if (lstat(dir, &st) != 0)
+		return errno == ENOENT ? 0
+				       : tool_fail("%s: %s", dir, hal_strerror(errno));
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return tool_fail("%s: not a folder of this user alone", dir);
+	return 0;
+}
+
+int live_find(const struct halctl *ctl, struct live *l)
+{
+	char dir[256];
+	bool ended = false;
+	struct dirent *e;
+	DIR *f;
+
+	memset(l, 0, sizeof(*l));
+	if (folder(ctl, dir, sizeof(dir)) != 0 || folder_check(dir) != 0)
+		return TOOL_FAILED;
+	f = opendir(dir);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+	while (f != NULL && l->count < LIVE_MAX && (e = readdir(f)) != NULL) {
+		struct live_device *d = &l->device[l->count];
+		int n;
+
+		if (!is_wanted(e->d_name, ctl->program))
+			continue;
+		snprintf(d->id, sizeof(d->id), "%.31s", e->d_name);
+		n = snprintf(d->path, sizeof(d->path), "%s/%s", dir, e->d_name);
+		if (n > 0 && n < (int)sizeof(d->path) && alive(d->path))
+			l->count++;
+		else
+			ended = true;
+	}
+	if (f != NULL)
+		(void)closedir(f);
+	if (l->count == 0)
+		return nobody(ctl, dir, ended);
+	qsort(l->device, l->count, sizeof(l->device[0]), by_id);
+	return 0;
+}
+
+int live_find_one(const struct halctl *ctl, struct live *l)
+{
+	char ids[256] = "";
+	size_t n = 0;
+
+	if (live_find(ctl, l) != 0)
+		return TOOL_FAILED;
+	if (l->count == 1)
+		return 0;
+	for (uint32_t i = 0; i < l->count && n < sizeof(ids); i++)
+		n += (size_t)snprintf(ids + n, sizeof(ids) - n, " %s", l->device[i].id);
+	return tool_fail("which of them (--program)?%s", ids);
+}
+
+/* ---- what may be anything ----------------------------------------------------------- */
+
+double live_number(const struct json *object, const char *key)
+{
+	const struct json *v = json_member(object, key);
+
+	if (v == NULL || v->type != JSON_NUMBER || !(v->number >= 0))
+		return 0;
+	return fmin(v->number, 1e18);
+}
+
+const char *live_text(const struct json *object, const char *key, char *text, size_t size)
+{
+	const struct json *v = json_member(object, key);
+	size_t n = 0;
+
+	if (v != NULL && v->type == JSON_TEXT)
+		for (; v->text[n] != '\0' && n < size - 1; n++)
+			text[n] = isprint((unsigned char)v->text[n]) != 0 ? v->text[n]
+									  : '?';
+	text[n] = '\0';
+	return text;
+}
+
+const struct json *live_list(const struct json *object, const char *key)
+{
+	const struct json *v = json_member(object, key);
+
+	if (v == NULL || v->type != JSON_LIST || v->count > LIVE_VALUES)
+		return NULL;
+	for (const struct json *e = v->first; e != NULL; e = e->next)
+		if (e->type != JSON_OBJECT)
+			return NULL;
+	return v->first;
+}

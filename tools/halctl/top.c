@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top.c - halctl top: devices of running programs, live on the terminal, or one frame as
+ * text. */
+#include "halctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "live.h"
+
+#define ONCE_COLUMNS 160u
+#define DELAY_MS     1000
+
+static const char *const look[] = {"look", NULL};
+static struct sheet sheet; /* too large for a stack */
+
+/* ---- once --------------------------------------------------------------------------- */
+
+static int once_json(const struct live *l)
+{
+	int rc = 0;
+
+	putchar('[');
+	for (uint32_t i = 0; rc == 0 && i < l->count; i++) {
+		char why[JSON_WHY], *text;
+		struct json *now = live_ask(&l->device[i], look, &text, why);
+
+		if (now == NULL) {
+			rc = tool_fail("%s", why);
+			break;
+		}
+		printf("%s%s", i != 0 ? ",\n" : "", text);
+		free(text);
+		json_free(now);
+	}
+	printf("]\n");
+	return rc;
+}
+
+static int once_text(const struct live *l)
+{
+	uint32_t row = 0;
+	int rc = 0;
+
+	sheet_clear(&sheet, ONCE_COLUMNS);
+	for (uint32_t i = 0; rc == 0 && i < l->count; i++) {
+		char why[JSON_WHY];
+		struct json *now = live_ask(&l->device[i], look, NULL, why);
+
+		if (now == NULL)
+			rc = tool_fail("%s", why);
+		else
+			row = frame_draw(&sheet, row + (i != 0), now, NULL);
+		json_free(now);
+	}
+	sheet_print(&sheet);
+	return rc;
+}
+
+/* ---- live --------------------------------------------------------------------------- */
+
+#ifdef HALCTL_CURSES
+
+#include <curses.h>
+
+static void colours(void)
+{
+	static const short hues[SHEET_HUES] = {COLOR_CYAN,    COLOR_YELLOW, COLOR_GREEN,
+					       COLOR_MAGENTA, COLOR_BLUE,   COLOR_RED};
+
+	if (!has_colors())
+		return;
+	(void)start_color();
+	(void)use_default_colors();
+	(void)init_pair(SHEET_WARN, COLOR_RED, -1);
+	for (uint32_t i = 0; i < SHEET_HUES; i++)
+		(void)init_pair((short)(SHEET_FIRST + i), hues[i], -1);
+}
+
+static attr_t attribute(uint8_t colour)
+{
+	if (colour == SHEET_HEAD)
+		return A_REVERSE;
+	if (colour == SHEET_PLAIN)
+		return A_NORMAL;
+	return (attr_t)COLOR_PAIR(colour) | A_BOLD;
+}
+
+static void show_sheet(uint32_t from)
+{
+	for (uint32_t r = 0; from + r < sheet.rows && r < (uint32_t)LINES; r++)
+		for (uint32_t c = 0; c < sheet.columns && c < (uint32_t)COLS; c++) {
+			const struct sheet_cell *at = &sheet.at[from + r][c];
+
+			(void)mvaddch((int)r, (int)c,
+				      (chtype)(unsigned char)at->c |
+					      attribute(at->colour));
+		}
+}
+
+/* What the keys have chosen. */
+struct chosen {
+	uint32_t device, row;
+	bool end;
+};
+
+static void key(int c, const struct live *l, struct chosen *ch)
+{
+	switch (c) {
+	case 'q':
+		ch->end = true;
+		break;
+	case '\t':
+		ch->device = (ch->device + 1) % l->count;
+		ch->row = 0;
+		break;
+	case KEY_DOWN:
+		ch->row += ch->row + 1 < sheet.rows;
+		break;
+	case KEY_UP:
+		ch->row -= ch->row > 0;
+		break;
+	default: /* KEY_RESIZE: drawn anew */
+		break;
+	}
+}
+
+/* One frame; false: it cannot be had any more. */
+static bool frame(const struct live *l, const struct chosen *ch, struct json **before,
+		  char why[JSON_WHY])
+{
+	struct json *now = live_ask(&l->device[ch->device], look, NULL, why);
+
+	if (now == NULL)
+		return false;
+	(void)erase();
+	if (LINES < (int)FRAME_ROWS || COLS < (int)FRAME_COLUMNS) {
+		(void)mvprintw(0, 0, "%d x %d: halctl top needs %u x %u", COLS, LINES,
+			       FRAME_COLUMNS, FRAME_ROWS);
+	} else {
+		sheet_clear(&sheet, (uint32_t)COLS);
+		(void)frame_draw(&sheet, 0, now, *before);
+		sheet_put(&sheet, 2, 0, SHEET_PLAIN, "%s",
+			  l->count > 1 ? "q ends, TAB: the next device, arrows scroll"
+				       : "q ends, arrows scroll");
+		show_sheet(ch->row);
+	}
+	(void)refresh();
+	json_free(*before);
+	*before = now;
+	return true;
+}
+
+static int live_top(const struct halctl *ctl, const struct live *l)
+{
+	struct chosen ch = {0}, last = {0};
+	struct json *before = NULL;
+	char why[JSON_WHY] = "";
+	SCREEN *screen;
+
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+		return tool_fail("top: not a terminal; --once prints what is now");
+	screen = newterm(NULL, stdout, stdin);
+	if (screen == NULL)
+		return tool_fail("top: this terminal cannot be drawn on (TERM); --once "
+				 "prints what is now");
+	(void)cbreak();
+	(void)noecho();
+	(void)curs_set(0);
+	(void)keypad(stdscr, true);
+	colours();
+	timeout(ctl->delay_ms != 0 ? ctl->delay_ms : DELAY_MS);
+	while (!ch.end && frame(l, &ch, &before, why)) {
+		key(getch(), l, &ch);
+		if (ch.device != last.device) { /* nothing to compare with */
+			json_free(before);
+			before = NULL;
+		}
+		last = ch;
+	}
+	json_free(before);
+	(void)endwin();
+	delscreen(screen);
+	return ch.end ? 0 : tool_fail("%s", why);
+}
+
+#else
+
+static int live_top(const struct halctl *ctl, const struct live *l)
+{
+	(void)ctl, (void)l;
+	return tool_fail("top: this halctl was built without ncurses; --once prints what "
+			 "is now");
+}
+
+#endif
+
+int halctl_top(const struct halctl *ctl)
+{
+	struct live l;
+
+	if (live_find(ctl, &l) != 0)
+		return TOOL_FAILED;
+	if (ctl->json)
+		return once_json(&l);
+	return ctl->once ? once_text(&l) : live_top(ctl, &l);
+}
