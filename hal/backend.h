@@ -95,7 +95,7 @@ struct hal_bk_arg {
 };
 
 /* One command for the device.  It and what it points to stay until its event has been
- * polled: a backend may keep the pointer. */
+ * polled, or its queue destroyed: a backend may keep the pointer. */
 struct hal_bk_cmd {
 	uint32_t op;    /* enum hal_op: COPY, FILL, LAUNCH, TIMESTAMP, NOP */
 	uint32_t flags; /* HAL_CMD_*; the upper 16 bits are the core's own */
@@ -134,7 +134,10 @@ struct hal_bk_event {
 	uint32_t kind;
 	int32_t status;
 	uint64_t cookie;
-	uint64_t start_ns, end_ns; /* device time; of KILL: what it had run */
+	/* Device time.  DONE: what it ran, of KILL: had run; of a command that was
+	 * stopped by FOLD or SAVE: since it went on.  QUIET of those: what the queue's
+	 * oldest command ran until it was stopped inside; the same twice: it was not. */
+	uint64_t start_ns, end_ns;
 	/* DONE: what it moved.  QUIET of FOLD and SAVE: state read back, state saved. */
 	uint64_t bytes_read, bytes_written;
 	char fault[96]; /* status -EIO: kind, address, descriptor ...; else "" */
@@ -175,6 +178,7 @@ struct hal_bk_cold {
 
 	/* A hardware queue, or a share of one.  priority as in hal_queue_desc. */
 	int (*queue_create)(void *dev, void *part, int32_t priority, void **queue);
+	/* What the device keeps of it since FOLD or SAVE is dropped, without an event. */
 	int (*queue_destroy)(void *dev, void *queue);
 
 	/* color_mask: a subset of the partition's, never 0 where there are colours. */
@@ -241,10 +245,12 @@ struct hal_bk_hot {
 	uint64_t (*now)(void *dev);
 	/* Lets go of a queue in a mode of info.suspend_modes, then HAL_BK_QUIET(cookie).
 	 * DRAIN: commands already submitted finish.  FOLD, SAVE: what has not finished
-	 * stays the device's, with its progress or saved state, and goes on after resume;
-	 * QUIET tells the bytes.  KILL: each command of this queue that has not finished
-	 * ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other queue's command
-	 * does; the engine submits it again after resume, or destroys the queue. */
+	 * stays the device's, with its progress or saved state, and goes on after resume,
+	 * wherever its partition is then; until that it is in nobody's way, and no event
+	 * of it comes.  QUIET tells the bytes.  KILL: each command of this queue that has
+	 * not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other queue's
+	 * command does; the engine submits it again after resume, or destroys the queue.
+	 */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
 	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */

@@ -551,7 +551,7 @@ HAL_API int hal_kernel_get_info(const struct hal_kernel *kernel,
 HAL_API int hal_queue_create(struct hal_partition *part,
 			     const struct hal_queue_desc *desc, struct hal_queue **queue);
 /* -EBUSY while a thread waits for a point of it, or work is in it; work of a suspended
- * queue of which the device has none is dropped. */
+ * queue is dropped, what FOLD or SAVE has stopped inside as well. */
 HAL_API int hal_queue_destroy(struct hal_queue *queue);
 /* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
  * hal_suspend_mode, with HAL_SUSPEND_FINAL or without.  -ENOTSUP the device lacks the

@@ -112,11 +112,13 @@ enum hal_policy_why {
 	HAL_POLICY_INHERITS, /* others lend it theirs: it comes again with another head */
 };
 
-/* A command that has ended. */
+/* A command that has ended, or was stopped inside. */
 struct hal_policy_end {
-	uint64_t ran_ns;
+	uint64_t ran_ns; /* since it began, or went on */
 	uint64_t bytes;
-	int32_t status; /* 0, -EIO, -ECANCELED; of one that the device refused: why */
+	/* 0, -EIO, -ECANCELED; -EINTR: its queue is suspended by FOLD or SAVE, it goes on
+	 * when that does, and ends once more; of one that the device refused: why. */
+	int32_t status;
 	uint32_t reserved;
 	uint64_t now_ns; /* device time */
 };

@@ -103,6 +103,7 @@ enum hal_ref_event_kind {
 	HAL_REF_DROPPED, /* it had not */
 	HAL_REF_QUIET,   /* a suspend has let go */
 	HAL_REF_MOVED,   /* a resize is done */
+	HAL_REF_STOPPED, /* inside; it is STARTED once more when it goes on */
 };
 
 struct hal_ref_event {

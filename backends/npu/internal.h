@@ -40,7 +40,9 @@
 #define NPU_BEAT_BYTES   16u          /* on a memory channel, in a cycle */
 #define NPU_LIMIT_BYTES  UINT64_C(64) /* a request: the least that a limit leaves */
 #define NPU_LIMIT_WINDOW 0xffffffu
-#define NPU_COMMANDS     64u /* a partition holds */
+#define NPU_COMMANDS     64u /* of a partition at work */
+#define NPU_TIMES_NONE   UINT32_MAX
+#define NPU_SAVE_WORDS   8u  /* of a context */
 #define NPU_BURST        64u /* descriptors between two progress marks of a long command */
 #define NPU_WORKS        UINT64_MAX
 
@@ -67,6 +69,7 @@ struct npu_mem {
 
 struct npu_binding {
 	struct npu_mem *constants, *scratch;
+	struct npu_mem *spare; /* .scratch when a frozen command has kept that */
 };
 
 struct npu_kernel {
@@ -80,30 +83,36 @@ struct npu_program {
 	struct npu_binding bind[NPU_SLOTS_MAX];
 };
 
-enum npu_suspended { NPU_RUNS, NPU_DRAINS, NPU_KILLED };
+enum npu_suspended { NPU_RUNS, NPU_DRAINS, NPU_FOLDS, NPU_FOLDED, NPU_KILLED };
 
 struct npu_queue {
 	struct npu_partition *part;
 	struct npu_queue *next;
 	uint32_t commands;  /* not yet reported */
 	uint32_t suspended; /* enum npu_suspended */
-	bool quiet_due;     /* HAL_BK_QUIET once no command is left */
-	uint64_t quiet_cookie;
+	bool quiet_due;     /* .quiet once no command is left, or they are frozen */
+	struct hal_bk_event quiet;
 };
 
-/* A command becomes entries of the ring: TIMESTAMP, what it does, TIMESTAMP, SIGNAL. */
+/* A command becomes entries of the ring: TIMESTAMP, what it does, TIMESTAMP, SIGNAL.
+ * Those of a queue that FOLD has suspended are frozen: not in the ring, and in nobody's
+ * way. */
 struct npu_command {
 	struct hal_bk_cmd cmd;
 	struct npu_queue *queue;
-	uint64_t sequence; /* what its SIGNAL writes */
-	uint32_t body;     /* descriptors of its own */
-	uint32_t entries;  /* all */
-	uint32_t fed;      /* entries written to the ring */
-	uint32_t base;     /* the first of them since the ring began anew ... */
-	uint32_t first;    /* ... and its number there */
-	uint64_t fed_ns;   /* device time when its first entry was written */
-	bool used;
-	bool done; /* the event is ready */
+	struct npu_command *next; /* of those to be used again */
+	uint64_t sequence;        /* what its SIGNAL writes */
+	uint32_t body;            /* descriptors of its own */
+	uint32_t entries;         /* all */
+	uint32_t fed;             /* entries written to the ring */
+	uint32_t base;            /* the first of them since the ring began anew ... */
+	uint32_t first;           /* ... and its number there */
+	uint64_t fed_ns; /* device time when its first entry was written; 0: it was not */
+	uint32_t times;  /* where its start and end are, in the fence page */
+	uint32_t context[NPU_SAVE_WORDS]; /* where its first entry goes on, */
+	bool inside;                      /* if that was stopped inside */
+	struct npu_mem *scratch;          /* its own; NULL: its program's */
+	bool done;                        /* the event is ready */
 	struct hal_bk_event event;
 };
 
@@ -122,9 +131,11 @@ struct npu_partition {
 	/* queue.c */
 	struct npu_mem *ring, *fence;
 	struct npu_queue *queues;
-	struct npu_command pool[NPU_COMMANDS];
-	struct npu_command *order[NPU_COMMANDS]; /* as submitted */
-	uint32_t count;
+	struct npu_command **order; /* as they come to the ring */
+	uint32_t count, room;       /* of those, and for how many */
+	uint32_t frozen;            /* of .count */
+	struct npu_command *spare;
+	uint64_t times_used; /* a bit each */
 	uint64_t sequence;   /* of the last submitted */
 	uint64_t ended_ns;   /* device time of the last end of one that had begun */
 	uint32_t head, tail; /* of the ring, counted as the machine does */
@@ -240,9 +251,16 @@ int npu_kernel_get(void *device, void *program, uint32_t index,
 int npu_program_bind(void *device, void *program, void *partition, uint64_t *bytes);
 int npu_program_unbind(void *device, void *program, void *partition);
 int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *cmd);
-/* Descriptor index of a launch, its places filled in. */
+/* Descriptor index of a launch, its places filled in; scratch NULL: its program's. */
 void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
-		     uint32_t index, uint32_t desc[16]);
+		     const struct npu_mem *scratch, uint32_t index, uint32_t desc[16]);
+/* A launch that is stopped inside keeps its scratch memory, while others of its program
+ * run: first there must be room for that; and when it has ended. */
+int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd);
+struct npu_mem *npu_scratch_keep(const struct npu_partition *part,
+				 const struct hal_bk_cmd *cmd);
+void npu_scratch_release(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+			 struct npu_mem *scratch);
 
 /* queue.c */
 int npu_queue_create(void *device, void *partition, int32_t priority, void **out);
@@ -261,6 +279,7 @@ bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cm
 const char *npu_command_text(const struct hal_bk_cmd *cmd, char *text, size_t size);
 int npu_ring_open(struct npu_partition *part);
 void npu_ring_close(struct npu_partition *part);
+void npu_commands_free(struct npu_partition *part);
 
 /* replay.c: durations of descriptors */
 int npu_replay_open(struct npu_device *dev);

@@ -199,6 +199,7 @@ int npu_partition_destroy(void *device, void *partition)
 	npu_unlock(dev);
 	npu_ring_close(part);
 	npu_space_close(part);
+	npu_commands_free(part);
 	free(part);
 	return 0;
 }

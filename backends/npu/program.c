@@ -101,6 +101,7 @@ int npu_program_unbind(void *device, void *program, void *partition)
 	(void)device;
 	npu_free(b->constants);
 	npu_free(b->scratch);
+	npu_free(b->spare);
 	*b = (struct npu_binding){0};
 	return 0;
 }
@@ -157,6 +158,51 @@ int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *
 	return 0;
 }
 
+static struct npu_binding *binding_of(const struct npu_partition *part,
+				      const struct hal_bk_cmd *cmd)
+{
+	return &((struct npu_kernel *)cmd->launch.kernel)->prog->bind[part->slot];
+}
+
+int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd)
+{
+	struct npu_binding *b;
+
+	if (cmd->op != HAL_OP_LAUNCH)
+		return 0;
+	b = binding_of(part, cmd);
+	if (!b->scratch || b->spare)
+		return 0;
+	return npu_alloc(part, b->scratch->bytes, part->desc.color_mask, true, false,
+			 &b->spare);
+}
+
+struct npu_mem *npu_scratch_keep(const struct npu_partition *part,
+				 const struct hal_bk_cmd *cmd)
+{
+	struct npu_binding *b;
+	struct npu_mem *kept;
+
+	if (cmd->op != HAL_OP_LAUNCH)
+		return NULL;
+	b = binding_of(part, cmd);
+	kept = b->scratch;
+	b->scratch = b->spare;
+	b->spare = NULL;
+	return kept;
+}
+
+void npu_scratch_release(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+			 struct npu_mem *scratch)
+{
+	struct npu_binding *b = binding_of(part, cmd);
+
+	if (b->spare)
+		npu_free(scratch);
+	else
+		b->spare = scratch;
+}
+
 /* The first relocation of descriptor index; they are sorted by descriptor. */
 static uint32_t first_reloc(const struct npu_image_reloc *r, uint32_t count,
 			    uint32_t index)
@@ -175,7 +221,7 @@ static uint32_t first_reloc(const struct npu_image_reloc *r, uint32_t count,
 }
 
 void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
-		     uint32_t index, uint32_t desc[16])
+		     const struct npu_mem *scratch, uint32_t index, uint32_t desc[16])
 {
 	const struct npu_kernel *kernel = cmd->launch.kernel;
 	const struct npu_image *im = &kernel->prog->image;
@@ -183,6 +229,8 @@ void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *
 	const struct npu_image_kernel *k = kernel->k;
 	const struct npu_image_reloc *r = im->relocs + k->reloc_first;
 
+	if (!scratch)
+		scratch = b->scratch;
 	memcpy(desc, im->descs[k->desc_first + index], 64);
 	for (uint32_t i = first_reloc(r, k->reloc_count, index);
 	     i < k->reloc_count && r[i].desc == index; i++) {
@@ -195,7 +243,7 @@ void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *
 			base = mem->va + (uint32_t)a->value;
 		} else {
 			base = r[i].kind == NPU_PLACE_CONST ? b->constants->va
-							    : b->scratch->va;
+							    : scratch->va;
 		}
 		desc[r[i].word] = base + r[i].offset;
 	}

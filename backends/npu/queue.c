@@ -12,8 +12,8 @@
  *
  * Whenever the slot stops (KILL, FOLD, DRAIN, fault), the ring is begun anew: what has
  * not ended is written again, from where it may go on.  A FOLD may stop inside a
- * descriptor: then that is the first of the new ring and goes on from the context in the
- * fence page.
+ * descriptor: its context is taken from the save area in the fence page, and put back
+ * there when the descriptor is the first of an empty ring.
  */
 #include "internal.h"
 
@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define FENCE_MARK    8u  /* where progress marks write */
-#define FENCE_TIMES   64u /* start and end of each command of the pool */
+#define FENCE_TIMES   64u /* start and end of each command at work */
 #define FENCE_SAVE    (FENCE_TIMES + NPU_COMMANDS * 16) /* the slot's save area */
 #define FENCE_BYTES   (FENCE_SAVE + 64)
 #define PIECE_BYTES   32768u
@@ -51,10 +51,28 @@ static uint64_t fence_time(const struct npu_partition *part, uint32_t offset)
 	return fence_word(part, offset) + part->dev->skipped;
 }
 
-static uint32_t times_offset(const struct npu_partition *part,
-			     const struct npu_command *c)
+static uint32_t times_offset(const struct npu_command *c)
 {
-	return FENCE_TIMES + (uint32_t)(c - part->pool) * 16;
+	return FENCE_TIMES + c->times * 16;
+}
+
+/* False: none is left. */
+static bool take_times(struct npu_partition *part, struct npu_command *c)
+{
+	if (c->times != NPU_TIMES_NONE)
+		return true;
+	if (part->times_used == UINT64_MAX)
+		return false;
+	c->times = (uint32_t)__builtin_ctzll(~part->times_used);
+	part->times_used |= UINT64_C(1) << c->times;
+	return true;
+}
+
+static void drop_times(struct npu_partition *part, struct npu_command *c)
+{
+	if (c->times != NPU_TIMES_NONE)
+		part->times_used &= ~(UINT64_C(1) << c->times);
+	c->times = NPU_TIMES_NONE;
 }
 
 int npu_ring_open(struct npu_partition *part)
@@ -115,13 +133,13 @@ static uint32_t va_of(const void *mem, uint64_t offset)
 
 /* Descriptor index of the command's own. */
 static void body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
-		      uint32_t index, uint32_t *desc)
+		      const struct npu_mem *scratch, uint32_t index, uint32_t *desc)
 {
 	uint64_t at;
 
 	switch (cmd->op) {
 	case HAL_OP_LAUNCH:
-		npu_launch_desc(part, cmd, index, desc);
+		npu_launch_desc(part, cmd, scratch, index, desc);
 		return;
 	case HAL_OP_COPY:
 		NPU_SET(desc, OPCODE, NPU_OP_VEC);
@@ -168,7 +186,7 @@ bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cm
 	if (index >= body_count(cmd))
 		return false;
 	memset(desc, 0, 64);
-	body_desc(part, cmd, index, desc);
+	body_desc(part, cmd, NULL, index, desc);
 	return true;
 }
 
@@ -204,10 +222,10 @@ static void make_entry(const struct npu_partition *part, const struct npu_comman
 
 	memset(desc, 0, 64);
 	if (is_body(c, entry, &index)) {
-		body_desc(part, &c->cmd, index, desc);
+		body_desc(part, &c->cmd, c->scratch, index, desc);
 	} else if (entry == 0 || entry == c->entries - 2) {
 		NPU_SET(desc, OPCODE, NPU_OP_TIMESTAMP);
-		NPU_SET(desc, ADDR_D, fence + times_offset(part, c) + (entry ? 8 : 0));
+		NPU_SET(desc, ADDR_D, fence + times_offset(c) + (entry ? 8 : 0));
 	} else if (entry == c->entries - 1) {
 		signal_desc(desc, fence, c->sequence);
 	} else {
@@ -246,6 +264,37 @@ static void correct_timestamp(struct npu_partition *part, const struct npu_comma
 	memcpy(at, &word, sizeof(word));
 }
 
+static bool frozen(const struct npu_command *c)
+{
+	return c->queue->suspended == NPU_FOLDED;
+}
+
+/* c goes on inside its descriptor, which is the first of an empty ring. */
+static void restore(struct npu_partition *part, struct npu_command *c)
+{
+	uint64_t together;
+
+	memcpy(npu_bytes(part->fence, FENCE_SAVE, &together), c->context,
+	       sizeof(c->context));
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
+		  part->fence->va + FENCE_SAVE);
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RESUME),
+		  NPU_REG_BITS(RESUME_CONTEXT, 1));
+}
+
+/* The first entry of c comes to the ring now, if it may. */
+static bool enter(struct npu_partition *part, struct npu_command *c)
+{
+	if ((c->inside && part->head != part->tail) || !take_times(part, c))
+		return false;
+	if (c->inside)
+		restore(part, c);
+	c->first = part->tail;
+	if (c->fed == 0 || !c->fed_ns)
+		c->fed_ns = npu_time(part->dev);
+	return true;
+}
+
 /* Fills the ring as far as it goes. */
 static void feed(struct npu_partition *part)
 {
@@ -256,12 +305,10 @@ static void feed(struct npu_partition *part)
 	for (uint32_t i = 0; i < part->count && part->tail - part->head < NPU_RING; i++) {
 		struct npu_command *c = part->order[i];
 
-		if (c->done)
+		if (c->done || frozen(c))
 			continue;
-		if (c->fed == c->base && c->fed != c->entries)
-			c->first = part->tail;
-		if (c->fed == 0)
-			c->fed_ns = npu_time(part->dev);
+		if (c->fed == c->base && c->fed != c->entries && !enter(part, c))
+			break;
 		while (c->fed < c->entries && part->tail - part->head < NPU_RING)
 			write_entry(part, c, c->fed++);
 		if (needs_correction(part, c))
@@ -283,10 +330,11 @@ static uint32_t completed(const struct npu_partition *part, const struct npu_com
 
 /* ---- ends ------------------------------------------------------------------------- */
 
+/* The first that may be at work. */
 static struct npu_command *first_open(const struct npu_partition *part)
 {
 	for (uint32_t i = 0; i < part->count; i++)
-		if (!part->order[i]->done)
+		if (!part->order[i]->done && !frozen(part->order[i]))
 			return part->order[i];
 	return NULL;
 }
@@ -297,7 +345,7 @@ static struct npu_command *first_open(const struct npu_partition *part)
 static uint64_t start_time(const struct npu_partition *part, const struct npu_command *c,
 			   uint64_t first, uint64_t end)
 {
-	uint64_t start = fence_time(part, times_offset(part, c));
+	uint64_t start = fence_time(part, times_offset(c));
 
 	/* Earlier than first is a large number, too. */
 	if (start - first > START_REQUESTS * npu_request_worst(&part->dev->opt))
@@ -305,17 +353,24 @@ static uint64_t start_time(const struct npu_partition *part, const struct npu_co
 	return start < end ? start : end;
 }
 
+static void drop_scratch(const struct npu_partition *part, struct npu_command *c)
+{
+	if (c->scratch)
+		npu_scratch_release(part, &c->cmd, c->scratch);
+	c->scratch = NULL;
+}
+
 /* How far the command had come decides which of its times exist; none is in the future.
  */
 static void set_done(struct npu_partition *part, struct npu_command *c, int status)
 {
-	bool begun = completed(part, c) || !status;
+	bool begun = (c->fed != c->base && completed(part, c)) || !status;
 	uint64_t now = npu_time(part->dev), first = now, end = now;
 
 	if (begun)
 		first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
 	if (!status)
-		end = fence_time(part, times_offset(part, c) + 8);
+		end = fence_time(part, times_offset(c) + 8);
 	if (end < first || end > now)
 		end = now;
 	c->done = true;
@@ -329,6 +384,8 @@ static void set_done(struct npu_partition *part, struct npu_command *c, int stat
 	c->event.start_ns = begun ? start_time(part, c, first, end) : end;
 	if (begun)
 		part->ended_ns = end;
+	drop_times(part, c);
+	drop_scratch(part, c);
 }
 
 /* Bytes since they were last told belong to the commands that ended meanwhile. */
@@ -358,7 +415,7 @@ static void look_at_head(struct npu_partition *part)
 	for (uint32_t i = 0; i < part->count; i++) {
 		struct npu_command *c = part->order[i];
 
-		if (c->done)
+		if (c->done || frozen(c))
 			continue;
 		if (completed(part, c) < c->entries)
 			break;
@@ -369,14 +426,10 @@ static void look_at_head(struct npu_partition *part)
 		count_bytes(part, &last->event);
 }
 
-/* The ring begins anew; commands go on from .base, inside: the first inside its
- * descriptor there. */
-static void restart(struct npu_partition *part, bool inside)
+/* The ring begins anew; commands go on from .base. */
+static void restart(struct npu_partition *part)
 {
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
-	if (inside)
-		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RESUME),
-			  NPU_REG_BITS(RESUME_CONTEXT, 1));
 	part->head = 0;
 	part->tail = 0;
 	part->ring_empty = true;
@@ -537,10 +590,68 @@ static void set_base(struct npu_command *c, uint32_t progress, bool killed)
 		c->base = 0;
 }
 
+/* What ran of the command that was running when the slot stopped. */
+static void count_stretch(struct npu_partition *part, const struct npu_command *c,
+			  struct hal_bk_event *ev)
+{
+	uint64_t first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
+	uint64_t now = npu_time(part->dev);
+
+	ev->start_ns = start_time(part, c, first, now);
+	ev->end_ns = part->ended_ns = now;
+	if (c->inside)
+		ev->bytes_written = sizeof(c->context);
+}
+
+/* Nothing of q is in the ring.  ran: who was running; NULL: nobody, or that has ended. */
+static void freeze(struct npu_partition *part, struct npu_queue *q,
+		   struct npu_command *ran)
+{
+	q->suspended = NPU_FOLDED;
+	q->quiet.start_ns = q->quiet.end_ns = npu_time(part->dev);
+	if (ran && ran->queue == q) {
+		count_stretch(part, ran, &q->quiet);
+		if (!ran->scratch)
+			ran->scratch = npu_scratch_keep(part, &ran->cmd);
+	}
+	for (uint32_t i = 0; i < part->count; i++) {
+		struct npu_command *c = part->order[i];
+
+		if (c->queue != q || c->done)
+			continue;
+		c->fed = c->base;
+		c->fed_ns = 0;
+		drop_times(part, c);
+		part->frozen++;
+	}
+}
+
+/* They come behind what is in the ring. */
+static void thaw(struct npu_partition *part, struct npu_queue *q)
+{
+	uint32_t n = part->count;
+
+	q->suspended = NPU_RUNS;
+	for (uint32_t i = 0; n; n--) {
+		struct npu_command *c = part->order[i];
+
+		if (c->queue != q) {
+			i++;
+			continue;
+		}
+		memmove(&part->order[i], &part->order[i + 1],
+			(part->count - i - 1) * sizeof(struct npu_command *));
+		part->order[part->count - 1] = c;
+		part->frozen--;
+	}
+}
+
 /* The slot has let go.  What is left goes on in a new ring. */
 static void on_stopped(struct npu_partition *part, uint32_t state)
 {
 	struct npu_command *c, *ran = first_open(part);
+	uint64_t together;
+	bool running;
 
 	if (part->stopping)
 		part->preempt_cycles =
@@ -557,11 +668,20 @@ static void on_stopped(struct npu_partition *part, uint32_t state)
 			set_done(part, c, -ECANCELED);
 	}
 	c = first_open(part);
-	if (c)
+	running = c && c == ran && c->fed != c->base && completed(part, c);
+	if (c && c->fed != c->base) {
 		set_base(c, completed(part, c), state == NPU_STATE_KILLED);
+		c->inside = state == NPU_STATE_FOLDED && c == ran;
+	}
+	if (c && c->inside && c == ran)
+		memcpy(c->context, npu_bytes(part->fence, FENCE_SAVE, &together),
+		       sizeof(c->context));
+	for (struct npu_queue *q = part->queues; q; q = q->next)
+		if (q->suspended == NPU_FOLDS)
+			freeze(part, q, running ? c : NULL);
 	if (part->moving)
 		finish_move(part);
-	restart(part, state == NPU_STATE_FOLDED && c && c == ran);
+	restart(part);
 }
 
 /* After an interrupt of this slot. */
@@ -591,7 +711,10 @@ static void remove_at(struct npu_partition *part, uint32_t i)
 	struct npu_command *c = part->order[i];
 
 	c->queue->commands--;
-	c->used = false;
+	drop_times(part, c);
+	drop_scratch(part, c);
+	c->next = part->spare;
+	part->spare = c;
 	part->count--;
 	memmove(&part->order[i], &part->order[i + 1],
 		(part->count - i) * sizeof(struct npu_command *));
@@ -611,14 +734,14 @@ static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
 		remove_at(part, i);
 	}
 	for (struct npu_queue *q = part->queues; q && n < max; q = q->next) {
-		if (!q->quiet_due || q->commands)
+		if (!q->quiet_due || q->suspended == NPU_FOLDS ||
+		    (q->commands && q->suspended != NPU_FOLDED))
 			continue;
 		q->quiet_due = false;
 		part->dev->owed--;
-		ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
-					      .cookie = q->quiet_cookie};
-		ev[n].start_ns = ev[n].end_ns = npu_time(part->dev);
-		n++;
+		if (q->suspended != NPU_FOLDED)
+			q->quiet.start_ns = q->quiet.end_ns = npu_time(part->dev);
+		ev[n++] = q->quiet;
 	}
 	if (part->moved && n < max) {
 		part->moved = false;
@@ -660,7 +783,8 @@ static void service_interrupts(struct npu_device *dev)
 static bool working(const struct npu_device *dev)
 {
 	for (uint32_t i = 0; i < dev->opt.slots; i++)
-		if (dev->parts[i] && (dev->parts[i]->count || dev->parts[i]->stopping))
+		if (dev->parts[i] && (dev->parts[i]->count > dev->parts[i]->frozen ||
+				      dev->parts[i]->stopping))
 			return true;
 	return false;
 }
@@ -693,7 +817,7 @@ static void find_lost(struct npu_device *dev)
 		if (!first_open(part))
 			continue;
 		fail_first(part, "the machine stopped without finishing the command");
-		restart(part, false);
+		restart(part);
 	}
 }
 
@@ -823,12 +947,41 @@ static int check_command(const struct npu_partition *part, const struct hal_bk_c
 	}
 }
 
-static struct npu_command *free_command(struct npu_partition *part)
+/* A command at the end of the order; NULL: no memory. */
+static struct npu_command *new_command(struct npu_partition *part)
 {
-	for (uint32_t i = 0; i < NPU_COMMANDS; i++)
-		if (!part->pool[i].used)
-			return &part->pool[i];
-	return NULL;
+	struct npu_command *c = part->spare;
+
+	if (part->count == part->room) {
+		uint32_t room = 2 * part->room + 8;
+		struct npu_command **more =
+			realloc(part->order, room * sizeof(struct npu_command *));
+
+		if (!more)
+			return NULL;
+		part->order = more;
+		part->room = room;
+	}
+	if (c)
+		part->spare = c->next;
+	else
+		c = malloc(sizeof(*c));
+	if (!c)
+		return NULL;
+	memset(c, 0, sizeof(*c));
+	part->order[part->count++] = c;
+	return c;
+}
+
+void npu_commands_free(struct npu_partition *part)
+{
+	while (part->spare) {
+		struct npu_command *c = part->spare;
+
+		part->spare = c->next;
+		free(c);
+	}
+	free(part->order);
 }
 
 static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
@@ -837,7 +990,7 @@ static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 	struct npu_command *c;
 	int rc;
 
-	if (q->suspended != NPU_RUNS || part->count == NPU_COMMANDS)
+	if (q->suspended != NPU_RUNS || part->count - part->frozen >= NPU_COMMANDS)
 		return -EAGAIN;
 	rc = check_command(part, cmd);
 	if (!rc)
@@ -846,16 +999,16 @@ static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 		return rc;
 	if (part->dev->opt.real && atomic_load(&part->dev->rest_ns) != NPU_WORKS)
 		npu_works(part->dev);
-	c = free_command(part);
-	memset(c, 0, sizeof(*c));
+	c = new_command(part);
+	if (!c)
+		return npu_fail(ENOMEM, "npu: no host memory for a command");
 	c->cmd = *cmd;
 	c->queue = q;
 	c->sequence = ++part->sequence;
 	c->body = body_count(cmd);
 	c->entries = c->body + marks(c->body) + 3;
-	c->used = true;
+	c->times = NPU_TIMES_NONE;
 	q->commands++;
-	part->order[part->count++] = c;
 	feed(part);
 	return 0;
 }
@@ -893,8 +1046,15 @@ int npu_queue_destroy(void *device, void *queue)
 	struct npu_queue *q = queue, **at = &q->part->queues;
 
 	(void)device;
-	if (q->commands || q->quiet_due)
+	if ((q->commands && q->suspended != NPU_FOLDED) || q->quiet_due)
 		return npu_fail(EBUSY, "npu: %u commands are in the queue", q->commands);
+	for (uint32_t i = 0; q->commands;)
+		if (q->part->order[i]->queue == q) {
+			remove_at(q->part, i);
+			q->part->frozen--;
+		} else {
+			i++;
+		}
 	while (*at != q)
 		at = &(*at)->next;
 	*at = q->next;
@@ -929,36 +1089,83 @@ static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 		request_stop(part, NPU_PREEMPT_FOLD);
 }
 
+/* Room for what those of the queue's commands keep that may be stopped inside. */
+static int reserve_scratch(struct npu_partition *part, const struct npu_queue *q)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < part->count; i++) {
+		const struct npu_command *c = part->order[i];
+
+		if (!c->done && c->queue == q && !c->scratch)
+			rc = npu_scratch_reserve(part, &c->cmd);
+	}
+	return rc;
+}
+
+/* Takes the queue's commands from the ring, where the one that runs can stop. */
+static void fold_queue(struct npu_partition *part, struct npu_queue *q)
+{
+	look_at_head(part);
+	for (uint32_t i = 0; i < part->count; i++) {
+		const struct npu_command *c = part->order[i];
+
+		if (c->done || c->queue != q || c->fed == c->base)
+			continue;
+		request_stop(part, NPU_PREEMPT_FOLD);
+		return;
+	}
+	freeze(part, q, NULL);
+}
+
 int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
+	static const uint8_t states[] = {[HAL_SUSPEND_DRAIN] = NPU_DRAINS,
+					 [HAL_SUSPEND_FOLD] = NPU_FOLDS,
+					 [HAL_SUSPEND_KILL] = NPU_KILLED};
 	struct npu_queue *q = queue;
+	int rc;
 
-	if (mode != HAL_SUSPEND_DRAIN && mode != HAL_SUSPEND_KILL)
-		return npu_fail(ENOTSUP, "npu: no suspend in mode %u; DRAIN and KILL",
-				mode);
+	if (mode > HAL_SUSPEND_KILL || !states[mode])
+		return npu_fail(ENOTSUP,
+				"npu: no suspend in mode %u; DRAIN, FOLD and KILL", mode);
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
-	q->suspended = mode == HAL_SUSPEND_KILL ? NPU_KILLED : NPU_DRAINS;
+	rc = mode == HAL_SUSPEND_FOLD ? reserve_scratch(q->part, q) : 0;
+	if (rc)
+		return rc;
+	q->suspended = states[mode];
 	q->quiet_due = true;
-	q->quiet_cookie = cookie;
+	q->quiet = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
 	npu_lock(device);
 	q->part->dev->owed++;
-	if (q->suspended == NPU_KILLED && q->commands)
+	if (mode == HAL_SUSPEND_KILL && q->commands)
 		kill_queue(q->part, q);
+	else if (mode == HAL_SUSPEND_FOLD)
+		fold_queue(q->part, q);
 	npu_unlock(device);
 	return 0;
 }
 
 int npu_resume(void *device, void *queue)
 {
+	struct npu_device *dev = device;
 	struct npu_queue *q = queue;
 
-	(void)device;
 	if (q->suspended == NPU_RUNS)
 		return npu_fail(EINVAL, "npu: the queue is not suspended");
 	if (q->quiet_due)
 		return npu_fail(EBUSY, "npu: the queue has not let go yet");
-	q->suspended = NPU_RUNS;
+	if (q->suspended != NPU_FOLDED || !q->commands) {
+		q->suspended = NPU_RUNS;
+		return 0;
+	}
+	npu_lock(dev);
+	if (dev->opt.real && atomic_load(&dev->rest_ns) != NPU_WORKS)
+		npu_works(dev);
+	thaw(q->part, q);
+	feed(q->part);
+	npu_unlock(dev);
 	return 0;
 }
 

@@ -42,6 +42,9 @@ static const struct hal_option_def options[] = {
 	 "when a partition can move"},
 	{"load_ms", HAL_OPTION_INT, 0, 60000, NULL, "0",
 	 "how long loading a program takes its caller, as on devices that compile it"},
+	{"fold_ns", HAL_OPTION_INT, 0, 1000000000, NULL, "0",
+	 "preempt=inside: suspend by FOLD stops a command at the next multiple of that; "
+	 "0: there is no FOLD"},
 	{"map", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "buffers can be mapped"},
 };
 
@@ -63,6 +66,7 @@ static void read_options(const struct hal_bk_config *cfg, struct ref_options *o)
 		HAL_ISOLATION_ENFORCED - (uint32_t)ref_host->option_int(cfg, "isolation");
 	o->resize = (uint32_t)ref_host->option_int(cfg, "resize");
 	o->load_ms = (uint32_t)ref_host->option_int(cfg, "load_ms");
+	o->fold_ns = (uint32_t)ref_host->option_int(cfg, "fold_ns");
 	o->map = ref_host->option_int(cfg, "map") != 0;
 }
 
@@ -126,6 +130,10 @@ static void describe(const struct ref_options *o, struct hal_device_info *info)
 		info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_KILL;
 		info->preempt_worst_ns = REF_KILL_NS;
 		info->suspend_worst_ns[HAL_SUSPEND_KILL] = REF_KILL_NS;
+		if (o->fold_ns) {
+			info->suspend_modes |= 1u << HAL_SUSPEND_FOLD;
+			info->suspend_worst_ns[HAL_SUSPEND_FOLD] = o->fold_ns;
+		}
 		break;
 	case REF_PREEMPT_BETWEEN:
 		info->preempt = HAL_PREEMPT_BETWEEN;

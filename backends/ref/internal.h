@@ -31,6 +31,8 @@ struct ref_options {
 	uint32_t isolation; /* enum hal_isolation */
 	uint32_t resize;    /* enum ref_resize */
 	uint32_t load_ms;
+	uint32_t fold_ns; /* from one safe point of a command to the next; 0: it has none
+			   */
 	bool real;
 	bool map;
 };
@@ -56,6 +58,7 @@ struct ref_partition {
 	uint64_t left_work; /* at since_ns, in unit-nanoseconds */
 	uint64_t since_ns;
 	uint64_t span_end_ns;
+	uint64_t stop_ns; /* it stops there, unless it ends before; 0: it does not */
 	uint32_t heap_index;
 	/* A resize to be told of. */
 	struct ref_partition *moved_next;
@@ -69,7 +72,7 @@ struct ref_command {
 	uint64_t ready_ns;
 };
 
-enum ref_suspended { REF_RUNS, REF_DRAINS, REF_KILLED };
+enum ref_suspended { REF_RUNS, REF_DRAINS, REF_FOLDED, REF_KILLED };
 
 struct ref_queue {
 	struct ref_partition *part;
@@ -84,7 +87,9 @@ struct ref_queue {
 	uint32_t cancel;    /* commands from .head on that end with -ECANCELED */
 	uint64_t head;      /* commands before the first in .ring; its number from 0 */
 	uint32_t count, depth, mask;
-	uint32_t room;             /* .depth, or 0 while it is suspended */
+	uint32_t room; /* .depth, or 0 while it is suspended */
+	bool inside;   /* its first command was stopped, so much is left of it */
+	uint64_t left_work, left_span_ns;
 	struct ref_command ring[]; /* of .mask + 1 */
 };
 

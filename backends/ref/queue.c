@@ -130,6 +130,17 @@ static void ready_remove(struct ref_queue *q)
 	q->ready = false;
 }
 
+/* The first of them. */
+static void ready_take(struct ref_partition *part, struct ref_queue *q)
+{
+	part->ready_first = q->next;
+	if (q->next)
+		q->next->prev = NULL;
+	else
+		part->ready_last = NULL;
+	q->ready = false;
+}
+
 static void notice_add(struct ref_device *dev, struct ref_queue *q)
 {
 	if (q->notice)
@@ -153,6 +164,18 @@ static uint64_t end_of(const struct ref_partition *part, uint64_t from, uint64_t
 	uint64_t end = from + work / units + (work % units != 0);
 
 	return end > part->span_end_ns ? end : part->span_end_ns;
+}
+
+/* The same, or where it is to stop before that. */
+static uint64_t due_of(struct ref_partition *part, uint64_t from, uint64_t work,
+		       uint32_t units)
+{
+	uint64_t end = end_of(part, from, work, units);
+
+	if (part->stop_ns && part->stop_ns < end)
+		return part->stop_ns;
+	part->stop_ns = 0;
+	return end;
 }
 
 /* Work of a command, quickly where it is one group of a kernel that always costs the
@@ -189,6 +212,24 @@ static ALWAYS_INLINE void run(struct ref_partition *part, struct ref_queue *q,
 	part->end_ns = end_of(part, now, work, part->desc.units);
 }
 
+/* The same, where it has been stopped; with all that start does. */
+static __attribute__((noinline)) void
+start_inside(struct ref_device *dev, struct ref_partition *part, struct ref_queue *q)
+{
+	uint64_t ready = first(q)->ready_ns;
+	uint64_t now = dev->now_ns > ready ? dev->now_ns : ready;
+
+	part->running = q;
+	part->start_ns = now;
+	part->since_ns = now;
+	part->left_work = q->left_work;
+	part->span_end_ns = now + q->left_span_ns;
+	part->end_ns = end_of(part, now, q->left_work, part->desc.units);
+	q->inside = false;
+	heap_insert(dev, part);
+	ref_notify(dev, q, HAL_REF_STARTED, first(q)->cmd->op);
+}
+
 /* Gives the units, which are free, to the command at q's head. */
 static void start(struct ref_device *dev, struct ref_partition *part, struct ref_queue *q)
 {
@@ -207,8 +248,11 @@ static void start_next(struct ref_device *dev, struct ref_partition *part)
 
 	if (part->running || !q)
 		return;
-	ready_remove(q);
-	start(dev, part, q);
+	ready_take(part, q);
+	if (UNLIKELY(q->inside))
+		start_inside(dev, part, q);
+	else
+		start(dev, part, q);
 }
 
 /* A border has moved: what is left of the running command goes on with units. */
@@ -223,7 +267,7 @@ void ref_reschedule(struct ref_device *dev, struct ref_partition *part, uint32_t
 	done = (now - part->since_ns) * part->desc.units;
 	part->left_work = done < part->left_work ? part->left_work - done : 0;
 	part->since_ns = now;
-	part->end_ns = end_of(part, now, part->left_work, units);
+	part->end_ns = due_of(part, now, part->left_work, units);
 	heap_fix(dev, part);
 }
 
@@ -254,7 +298,8 @@ static void hand_on(struct ref_device *dev, struct ref_partition *part,
 	part->running = NULL;
 	if (q->count)
 		ready_add(q);
-	start_next(dev, part);
+	if (part->ready_first)
+		start_next(dev, part);
 }
 
 /* The same after one that has failed, or of a queue that is being suspended. */
@@ -266,23 +311,52 @@ static __attribute__((noinline)) void hand_back(struct ref_device *dev,
 	part->running = NULL;
 	if (failed)
 		q->cancel = q->count; /* a fault stops its queue: the rest is dropped */
-	if (q->cancel || (q->suspended != REF_RUNS && !q->count))
+	if (q->cancel || q->suspended == REF_FOLDED ||
+	    (q->suspended != REF_RUNS && !q->count))
 		notice_add(dev, q);
 	else if (q->count)
 		ready_add(q);
-	if (q->suspended != REF_RUNS && q->cancel == q->count)
+	if (q->suspended == REF_FOLDED ||
+	    (q->suspended != REF_RUNS && q->cancel == q->count))
 		q->quiet_due = true;
 	start_next(dev, part);
 }
 
-/* The running command of part ends now: its effects, its event, then the next one. */
+/* The running command of part has come to where it was to stop. */
 static __attribute__((noinline)) void
-finish(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *ev)
+stop(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *ev)
+{
+	struct ref_queue *q = part->running;
+	uint64_t at = part->stop_ns, done = (at - part->since_ns) * part->desc.units;
+
+	q->inside = true;
+	q->left_work = done < part->left_work ? part->left_work - done : 0;
+	q->left_span_ns = part->span_end_ns > at ? part->span_end_ns - at : 0;
+	*ev = (struct hal_bk_event){.kind = HAL_BK_QUIET,
+				    .cookie = q->quiet_cookie,
+				    .start_ns = part->start_ns,
+				    .end_ns = at};
+	ref_notify(dev, q, HAL_REF_STOPPED, first(q)->cmd->op);
+	ref_notify(dev, q, HAL_REF_QUIET, HAL_OP_NOP);
+	heap_remove(dev, part);
+	part->stop_ns = 0;
+	part->running = NULL;
+	start_next(dev, part);
+}
+
+/* The running command of part, of a queue that is being suspended, ends or stops now. */
+static __attribute__((noinline)) void finish_suspended(struct ref_device *dev,
+						       struct ref_partition *part,
+						       struct hal_bk_event *ev)
 {
 	struct ref_queue *q = part->running;
 	const struct hal_bk_cmd *cmd = first(q)->cmd;
 	uint32_t kind = HAL_REF_KILLED;
 
+	if (part->stop_ns) {
+		stop(dev, part, ev);
+		return;
+	}
 	event_init(ev, cmd, part->start_ns, part->end_ns);
 	if (q->suspended == REF_KILLED) {
 		ev->status = -ECANCELED;
@@ -294,10 +368,30 @@ finish(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *
 	pop(q);
 	if (ev->status == 0)
 		ev->fault[0] = 0; /* a function may have left something there */
-	if (ev->status == 0 && q->suspended == REF_RUNS)
-		hand_on(dev, part, q);
-	else
-		hand_back(dev, part, q, ev->status != 0);
+	hand_back(dev, part, q, ev->status != 0);
+}
+
+/* The running command of part ends now: its effects, its event, then the next one. */
+static __attribute__((noinline)) void
+finish(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *ev)
+{
+	struct ref_queue *q = part->running;
+	const struct hal_bk_cmd *cmd = first(q)->cmd;
+
+	if (UNLIKELY(q->suspended != REF_RUNS)) {
+		finish_suspended(dev, part, ev);
+		return;
+	}
+	event_init(ev, cmd, part->start_ns, part->end_ns);
+	ev->status = ref_execute(dev, part, cmd, ev);
+	ref_notify(dev, q, ev->status ? HAL_REF_FAULTED : HAL_REF_ENDED, cmd->op);
+	pop(q);
+	if (UNLIKELY(ev->status != 0)) {
+		hand_back(dev, part, q, true);
+		return;
+	}
+	ev->fault[0] = 0; /* a function may have left something there */
+	hand_on(dev, part, q);
 }
 
 /* The same with as little as can be: a launch, of a queue that is not being suspended,
@@ -328,12 +422,12 @@ static ALWAYS_INLINE void finish_plain(struct ref_device *dev, struct ref_partit
 	}
 	ev->fault[0] = 0; /* the function may have left something there */
 	next = part->ready_first;
-	if (next) {
+	if (next && LIKELY(!next->inside)) {
 		if (q->count)
 			ready_add(q);
-		ready_remove(next);
+		ready_take(part, next);
 		part->running = next;
-	} else if (LIKELY(q->count)) {
+	} else if (!next && LIKELY(q->count)) {
 		next = q;
 	} else {
 		hand_on(dev, part, q);
@@ -379,7 +473,7 @@ static uint32_t take_notices(struct ref_device *dev, struct hal_bk_event *ev,
 		if (!dev->notice_first)
 			dev->notice_last = NULL;
 		q->notice = false;
-		if (q->count && !q->ready) {
+		if (q->count && !q->ready && q->suspended != REF_FOLDED) {
 			/* Came after the fault. */
 			ready_add(q);
 			start_next(dev, q->part);
@@ -500,7 +594,8 @@ int ref_queue_destroy(void *device, void *queue)
 	struct ref_queue *q = queue;
 
 	(void)device;
-	if (q->count || q->notice)
+	if ((q->count && q->suspended != REF_FOLDED) || q->part->running == q ||
+	    q->notice)
 		return ref_host->fail(EBUSY, "ref: %u commands are in the queue",
 				      q->count);
 	q->part->queues--;
@@ -551,39 +646,81 @@ int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	return submit(dev, queue, cmd, dev->now_ns);
 }
 
+static bool suspends_by(const struct ref_options *o, uint32_t mode)
+{
+	switch (mode) {
+	case HAL_SUSPEND_DRAIN:
+		return o->preempt != REF_PREEMPT_NONE;
+	case HAL_SUSPEND_FOLD:
+		return o->preempt == REF_PREEMPT_INSIDE && o->fold_ns != 0;
+	case HAL_SUSPEND_KILL:
+		return o->preempt == REF_PREEMPT_INSIDE;
+	default:
+		return false;
+	}
+}
+
+/* What q runs stops at its next safe point; what it has besides is not begun. */
+static void fold(struct ref_device *dev, struct ref_queue *q, uint64_t now)
+{
+	struct ref_partition *part = q->part;
+	uint64_t ran = now > part->start_ns ? now - part->start_ns : 0;
+	uint64_t grain = dev->opt.fold_ns;
+
+	if (q->ready)
+		ready_remove(q);
+	if (part->running != q) {
+		q->quiet_due = true;
+		notice_add(dev, q);
+		return;
+	}
+	part->stop_ns = part->start_ns + (ran / grain + 1) * grain;
+	part->end_ns = due_of(part, part->since_ns, part->left_work, part->desc.units);
+	heap_fix(dev, part);
+}
+
+/* What q runs ends at once; what it has besides is dropped. */
+static void kill_all(struct ref_device *dev, struct ref_queue *q, uint64_t now)
+{
+	struct ref_partition *part = q->part;
+
+	if (q->ready)
+		ready_remove(q);
+	q->inside = false;
+	if (part->running != q) {
+		q->cancel = q->count;
+		return;
+	}
+	/* Told by finish().  An end that poll has not seen yet is late. */
+	part->end_ns = (now > part->start_ns ? now : part->start_ns) + REF_KILL_NS;
+	heap_fix(dev, part);
+}
+
 int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
+	static const uint8_t states[] = {[HAL_SUSPEND_DRAIN] = REF_DRAINS,
+					 [HAL_SUSPEND_FOLD] = REF_FOLDED,
+					 [HAL_SUSPEND_KILL] = REF_KILLED};
 	struct ref_device *dev = device;
 	struct ref_queue *q = queue;
-	struct ref_partition *part = q->part;
-	uint64_t now = ref_now(dev);
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_SUSPEND, &err))
 		return ref_host->fail(err, "ref: suspend: injected");
-	if ((mode != HAL_SUSPEND_DRAIN && mode != HAL_SUSPEND_KILL) ||
-	    dev->opt.preempt == REF_PREEMPT_NONE ||
-	    (mode == HAL_SUSPEND_KILL && dev->opt.preempt != REF_PREEMPT_INSIDE))
+	if (!suspends_by(&dev->opt, mode))
 		return ref_host->fail(ENOTSUP, "ref: no suspend in mode %u", mode);
 	if (q->suspended != REF_RUNS)
 		return ref_host->fail(EBUSY, "ref: the queue is suspended already");
-	q->suspended = mode == HAL_SUSPEND_KILL ? REF_KILLED : REF_DRAINS;
+	q->suspended = states[mode];
 	q->room = 0;
 	q->quiet_cookie = cookie;
-	if (mode == HAL_SUSPEND_KILL) {
-		if (q->ready)
-			ready_remove(q);
-		if (part->running == q) {
-			/* Told by finish().  An end that poll has not seen yet is late.
-			 */
-			part->end_ns = (now > part->start_ns ? now : part->start_ns) +
-				       REF_KILL_NS;
-			heap_fix(dev, part);
-		} else {
-			q->cancel = q->count;
-		}
+	if (mode == HAL_SUSPEND_FOLD) {
+		fold(dev, q, ref_now(dev));
+		return 0;
 	}
-	if (part->running != q && q->cancel == q->count) {
+	if (mode == HAL_SUSPEND_KILL)
+		kill_all(dev, q, ref_now(dev));
+	if (q->part->running != q && q->cancel == q->count) {
 		q->quiet_due = true;
 		notice_add(dev, q);
 	}
@@ -592,14 +729,20 @@ int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 
 int ref_resume(void *device, void *queue)
 {
+	struct ref_device *dev = device;
 	struct ref_queue *q = queue;
 
-	(void)device;
 	if (q->suspended == REF_RUNS)
 		return ref_host->fail(EINVAL, "ref: the queue is not suspended");
-	if (q->count || q->notice)
+	if ((q->count && q->suspended != REF_FOLDED) || q->part->running == q ||
+	    q->notice)
 		return ref_host->fail(EBUSY, "ref: the queue is not quiet yet");
 	q->suspended = REF_RUNS;
 	q->room = q->depth;
+	if (q->count) {
+		first(q)->ready_ns = ref_now(dev);
+		ready_add(q);
+		start_next(dev, q->part);
+	}
 	return 0;
 }

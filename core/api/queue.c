@@ -253,12 +253,12 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 
 /* ---- destroy ----------------------------------------------------------------------- */
 
-/* Suspended, and the device has let go of all of it: nobody will miss the rest.  That is
- * how one gets rid of a program that does not end. */
+/* Suspended, and the device works on nothing of it: nobody will miss the rest, nor what
+ * the device keeps.  That is how one gets rid of a program that does not end. */
 static bool may_be_dropped(const struct hal_queue *q)
 {
 	return q->state == QUEUE_SUSPENDED && !q->policy_stops &&
-	       list_empty(&q->made_way) && q->flight_count == 0 && !q->in_callback;
+	       list_empty(&q->made_way) && !q->in_callback;
 }
 
 static int destroy_check(struct hal_queue *q)

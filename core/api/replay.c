@@ -141,7 +141,7 @@ static const struct shape {
 } shapes[] = {
 	{JOURNAL_DEVICE, 13, 16},  {JOURNAL_NOW, 1, 1},
 	{JOURNAL_LOOK, 2, 2},      {JOURNAL_POLLED, 1, 1},
-	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 4},
+	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 6},
 	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
 	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
@@ -448,7 +448,7 @@ static bool is_done(const struct line *l, struct hal_queue *q,
 	for (; i < q->flight_count; i++, f = f->next)
 		if (f->at.pos == l->n[1] && f->at.inner == l->n[2])
 			break;
-	if (i == q->flight_count || f->done ||
+	if (i == q->flight_count || f->done || q->frozen != 0 ||
 	    among(before, count, (uint64_t)(uintptr_t)f))
 		return false;
 	ev->cookie = (uint64_t)(uintptr_t)f;
@@ -472,6 +472,8 @@ static bool is_quiet(const struct line *l, struct hal_queue *q,
 	ev->status = l->n[1] <= ERRNO_MAX ? -(int32_t)l->n[1] : -EIO;
 	ev->bytes_read = l->n[2];
 	ev->bytes_written = l->n[3];
+	ev->start_ns = l->n[4];
+	ev->end_ns = l->n[5];
 	if (!q->bk_suspended || q->state != QUEUE_SUSPENDING ||
 	    among(before, count, ev->cookie))
 		return false;

@@ -187,7 +187,18 @@ static COLD void drop_rest(struct hal_queue *q)
 
 void queue_abandon(struct hal_queue *q)
 {
+	struct flight *f = q->oldest;
+
 	fail_queue(q, -ECANCELED, "destroyed while it was suspended");
+	/* What the device kept of it went with its queue there. */
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done)
+			continue;
+		f->done = true;
+		f->status = -ECANCELED;
+		f->start_ns = f->end_ns = q->dev->now;
+	}
+	q->frozen = 0;
 	drop_rest(q);
 }
 
@@ -289,19 +300,28 @@ static COLD void flight_failed(struct hal_queue *q, const struct flight *f)
 	fail_queue(q, f->status, text);
 }
 
-/* Times of a command that ended well. */
-static ALWAYS_INLINE void count_completed(struct account *a, const struct flight *f)
+/* f was ready, and ran from start_ns to end_ns. */
+static ALWAYS_INLINE void count_queueing(struct account *a, const struct flight *f,
+					 uint64_t start_ns, uint64_t end_ns)
 {
-	uint64_t ready_ns = f->ready_ns, took;
+	uint64_t ready_ns = f->ready_ns;
 
-	if (UNLIKELY(f->start_ns > a->last_end_ns)) {
+	if (UNLIKELY(start_ns > a->last_end_ns)) {
 		/* The units were free, or somebody else's. */
 		if (ready_ns < a->last_end_ns)
 			ready_ns = a->last_end_ns;
-		if (f->start_ns > ready_ns)
-			counter_add(&a->queueing_ns, f->start_ns - ready_ns);
+		if (start_ns > ready_ns)
+			counter_add(&a->queueing_ns, start_ns - ready_ns);
 	}
-	a->last_end_ns = f->end_ns;
+	a->last_end_ns = end_ns;
+}
+
+/* Times of a command that ended well. */
+static ALWAYS_INLINE void count_completed(struct account *a, const struct flight *f)
+{
+	uint64_t took;
+
+	count_queueing(a, f, f->start_ns, f->end_ns);
 	counter_add(&a->completed, 1);
 	took = LIKELY(f->end_ns > f->submit_ns) ? f->end_ns - f->submit_ns : 0;
 	if (LIKELY((f->record->own & REC_WHOLE) != 0))
@@ -715,7 +735,7 @@ static COLD void refused(struct hal_queue *q, struct record *r, int err)
 		const struct hal_bk_event ev = {
 			.status = err, .start_ns = dev->now, .end_ns = dev->now};
 
-		policy_ended(q, f, &ev);
+		policy_ended(q, f, &ev, 0);
 	}
 	queue_retire(q);
 }
@@ -873,18 +893,37 @@ static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition
 	}
 }
 
-/* A command ended that was killed, or has failed, or of whose end others want to know. */
+void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns)
+{
+	struct hal_device *dev = q->dev;
+	const struct flight *f = q->oldest;
+
+	while (f->done)
+		f = f->next;
+	if (end_ns <= start_ns)
+		return;
+	count_ran(dev, q->part, &q->account, start_ns, end_ns);
+	count_queueing(&q->account, f, start_ns, end_ns);
+	trace_stretch(dev, f, start_ns, end_ns);
+	q->stopped_ns += end_ns - start_ns;
+	q->slow |= SLOW_STOPPED;
+}
+
+/* A command ended that was stopped or killed, or has failed, or of whose end others want
+ * to know. */
 static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 				  const struct hal_bk_event *ev)
 {
 	struct hal_device *dev = q->dev;
+	uint64_t last_ns = f->end_ns > f->start_ns ? f->end_ns - f->start_ns : 0;
+	uint64_t ran_ns = last_ns + q->stopped_ns;
 	bool kill = q->state == QUEUE_SUSPENDING && ev->status == -ECANCELED &&
 		    q->suspend_mode == HAL_SUSPEND_KILL;
 
 	trace_depth(dev, q->part, dev->now);
-	if (kill && f->end_ns > f->start_ns) {
+	if (kill && ran_ns > 0) {
 		counter_add(&q->account.replayed, 1);
-		counter_add(&q->account.replayed_ns, f->end_ns - f->start_ns);
+		counter_add(&q->account.replayed_ns, ran_ns);
 		q->kills++;
 		q->slow |= SLOW_KILLED;
 	} else if (ev->status == 0) {
@@ -893,10 +932,12 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	}
 	if (q->urgent)
 		queue_todo(q);
-	if (!kill || f->end_ns > f->start_ns)
+	if (!kill || last_ns > 0)
 		trace_command(dev, f, ev);
 	if ((q->slow & SLOW_POLICY) != 0)
-		policy_ended(q, f, ev);
+		policy_ended(q, f, ev, q->stopped_ns);
+	q->stopped_ns = 0;
+	q->slow &= ~SLOW_STOPPED;
 	if (kill) {
 		f->killed = true; /* to be given again */
 		f->done = false;
@@ -928,8 +969,8 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	f->status = ev->status;
 	f->done = true;
 	if (UNLIKELY(((uint32_t)ev->status |
-		      (q->slow &
-		       (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY | SLOW_KILLED))) != 0))
+		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY |
+				  SLOW_KILLED | SLOW_STOPPED))) != 0))
 		ended_slowly(q, f, ev);
 	retire(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
@@ -957,6 +998,7 @@ static COLD void device_lost(struct hal_device *dev)
 	ev.start_ns = dev->now;
 	ev.end_ns = dev->now;
 	atomic_store_explicit(&dev->lost, -ENODEV, memory_order_release);
+	suspend_thaw_all(dev);
 	while (!list_empty(&dev->flights)) {
 		const struct flight *f =
 			container_of(dev->flights.next, struct flight, on_device);

@@ -28,7 +28,10 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
 void queue_unpark(struct hal_queue *q);
 /* What has been submitted without a time gets the present one. */
 void queue_stamp(struct hal_queue *q) COLD;
-/* Drops all that is in it; the device has nothing of it. */
+/* Drops all that is in it; the device has nothing of it any more. */
 void queue_abandon(struct hal_queue *q) COLD;
+/* The device has stopped inside q's oldest command, which it ran from start_ns to end_ns
+ * and of which it keeps the progress. */
+void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns) COLD;
 
 #endif

@@ -181,7 +181,7 @@ static void write_event(struct journal *j, const struct hal_bk_event *ev)
 			(void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
 
 		JOURNAL(j->dev, JOURNAL_QUIET, q->obj.id, journal_error(ev->status),
-			ev->bytes_read, ev->bytes_written);
+			ev->bytes_read, ev->bytes_written, ev->start_ns, ev->end_ns);
 	}
 }
 

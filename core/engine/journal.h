@@ -35,7 +35,7 @@ enum journal_kind {
 	JOURNAL_LOOK = 't',     /* until, idle */
 	JOURNAL_POLLED = 'p',   /* events, which follow */
 	JOURNAL_DONE = 'e',     /* queue pos inner error start end read written */
-	JOURNAL_QUIET = 'q',    /* queue error read written */
+	JOURNAL_QUIET = 'q',    /* queue error read written start end */
 	JOURNAL_MOVED = 'm',    /* partition error */
 	JOURNAL_LOST = 'x',     /* error */
 	JOURNAL_RETURNED = 'R', /* queue */

@@ -164,28 +164,31 @@ static void learn_units(struct hal_queue *q, uint64_t work, uint64_t ran_ns)
 	learn(&l->by[i].of, work != 0 ? work : 1);
 }
 
+/* ran_ns: all of it, also before it was stopped inside. */
 static void learn_from(struct hal_queue *q, const struct flight *f,
-		       const struct hal_policy_end *end)
+		       const struct hal_policy_end *end, uint64_t ran_ns)
 {
 	struct learned *l = &q->learned;
 	uint64_t work = work_of(f->record);
 
 	if (work != 0) {
-		learn(&l->work_ns, end->ran_ns);
+		learn(&l->work_ns, ran_ns);
 		learn(&l->work_bytes, end->bytes);
 		learn(&l->work, work);
 	} else {
-		learn(&l->plain_ns, end->ran_ns);
+		learn(&l->plain_ns, ran_ns);
 		learn(&l->plain_bytes, end->bytes);
 		learn(&l->plain, 1);
 	}
-	/* One under which the border has moved says nothing about either. */
-	if (f->start_ns >= q->part->moved_ns && q->part->moving.units == 0)
-		learn_units(q, work, end->ran_ns);
+	/* One under which the border has moved, or may have while it was stopped, says
+	 * nothing about either. */
+	if (f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
+	    (q->slow & SLOW_STOPPED) == 0)
+		learn_units(q, work, ran_ns);
 	if ((f->record->own & REC_WHOLE) != 0)
 		return;
 	job_over(q, l);
-	l->part_ns += end->ran_ns;
+	l->part_ns += ran_ns;
 	l->submit_ns = f->submit_ns;
 }
 
@@ -681,7 +684,7 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 /* ---- what came of it --------------------------------------------------------------- */
 
 void policy_ended(struct hal_queue *q, const struct flight *f,
-		  const struct hal_bk_event *ev)
+		  const struct hal_bk_event *ev, uint64_t before_ns)
 {
 	struct hal_device *dev = q->dev;
 	const struct hal_policy_end end = {
@@ -692,12 +695,14 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 	};
 
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
-		learn_from(q, f, &end);
-	if (!in_force(dev) || dev->policy->ended == NULL)
+		learn_from(q, f, &end, end.ran_ns + before_ns);
+	if ((q->slow & SLOW_POLICY) == 0 || !in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
 	q->view.completed = counter_get(&q->account.completed);
-	q->view.running = q->flight_count - 1; /* f is to be taken out yet */
+	q->view.running = q->flight_count - q->frozen;
+	if (ev->status != -EINTR)
+		q->view.running--; /* f is to be taken out yet */
 	q->part->view.running = q->part->inflight;
 	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
 }
@@ -930,7 +935,7 @@ static void view_reset(struct hal_queue *q)
 	q->kept = false;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
 	q->view.completed = counter_get(&q->account.completed);
-	q->view.running = q->flight_count;
+	q->view.running = q->flight_count - q->frozen;
 }
 
 static int attach(struct hal_queue *q)

@@ -41,8 +41,9 @@ void policy_put_back(struct hal_queue *q);
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
 /* Whose command is next; NULL: nobody's for now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
+/* ev->status -EINTR: it was stopped inside.  before_ns: so long f had run when it was. */
 void policy_ended(struct hal_queue *q, const struct flight *f,
-		  const struct hal_bk_event *ev);
+		  const struct hal_bk_event *ev, uint64_t before_ns);
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
 /* The device has nothing more to end: who is held for that is asked for again. */
 void policy_idle(struct hal_device *dev);

@@ -105,6 +105,7 @@ static struct at_work at_work(const struct hal_queue *v, const struct flight *fi
 	const struct busy *ran = &v->part->ran;
 	struct at_work w = {0, 0};
 	const struct flight *f = v->oldest;
+	uint64_t before_ns = v->stopped_ns; /* of the oldest */
 
 	for (uint32_t i = 0; i < v->flight_count; i++, f = f->next) {
 		uint64_t ns = expected(v, f->record);
@@ -112,13 +113,16 @@ static struct at_work at_work(const struct hal_queue *v, const struct flight *fi
 
 		if (f->done)
 			continue;
+		ns = ns > before_ns ? ns - before_ns : ns;
 		if (f == first) {
 			if (since < ran->at[0].end && ran->at[0].end <= v->dev->now)
 				since = ran->at[0].end;
 			w.ran_ns = v->dev->now > since ? v->dev->now - since : 0;
 			/* One that runs longer than expected: as long again. */
 			ns = ns > w.ran_ns ? ns - w.ran_ns : ns;
+			w.ran_ns += before_ns; /* KILL throws that away, too */
 		}
+		before_ns = 0;
 		w.left_ns += ns;
 	}
 	return w;
@@ -239,7 +243,7 @@ void preempt_wanted(struct hal_queue *q)
 void preempt_look(struct hal_queue *q)
 {
 	if (q->view.service_class != HAL_CLASS_LATENCY ||
-	    (!q->runnable && q->flight_count == 0)) {
+	    (!q->runnable && q->flight_count == q->frozen)) {
 		no_more(q);
 		return;
 	}

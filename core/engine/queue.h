@@ -38,8 +38,9 @@ struct flight {
 #define SLOW_HEAD       64u /* .ending is not .usual */
 /* Between the cursors there is, or has been since they met, what the device has not. */
 #define SLOW_OTHERS  128u
-#define SLOW_EXPECTS 256u /* somebody wants to know what commands will run */
-#define SLOW_KILLED  512u /* .kills is not 0 */
+#define SLOW_EXPECTS 256u  /* somebody wants to know what commands will run */
+#define SLOW_KILLED  512u  /* .kills is not 0 */
+#define SLOW_STOPPED 1024u /* .stopped_ns is not 0 */
 
 /* hal_queue.open */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
@@ -120,9 +121,11 @@ struct hal_queue {
 	uint32_t slow;       /* SLOW_* */
 	uint32_t flight_count;
 	struct flight *oldest, *fresh; /* that the device has, and that is free */
-	uint64_t notified;             /* submissions, into .completions */
-	struct asked asked, ending;    /* at issue, at retire */
-	uint8_t stepping;              /* STEP_* */
+	uint32_t frozen;     /* of those: not at work, it keeps them until q goes on */
+	uint64_t stopped_ns; /* that the oldest had run when it was stopped inside */
+	uint64_t notified;   /* submissions, into .completions */
+	struct asked asked, ending; /* at issue, at retire */
+	uint8_t stepping;           /* STEP_* */
 	unsigned int limit; /* of what is written down: nothing behind it is taken yet */
 	union {
 		struct {

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suspend.c - letting go of a queue and taking it up again. */
+/*
+ * suspend.c - letting go of a queue and taking it up again.
+ *
+ * After DRAIN the device has nothing of a queue; what KILL has dropped goes back to what
+ * has not been given yet.  What FOLD and SAVE have stopped stays the device's, with its
+ * progress, and is frozen: no unit works on it, it holds no place in its partition and no
+ * event is due for it, until the queue goes on or is destroyed.
+ */
 #include "engine/suspend.h"
 
 #include <errno.h>
 
 #include "engine/flow.h"
 #include "engine/policy.h"
+#include "engine/preempt.h"
 #include "engine/trace.h"
 #include "util/error.h"
 
@@ -17,6 +25,65 @@ static void set_state(struct hal_queue *q, enum queue_state state)
 	q->slow &= ~SLOW_SUSPENDING;
 	if (state == QUEUE_SUSPENDING)
 		q->slow |= SLOW_SUSPENDING;
+}
+
+/* What the device keeps of q, and its progress, is not at work: others have its place.
+ * The oldest had run so long. */
+static void freeze(struct hal_queue *q, uint64_t ran_ns)
+{
+	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EINTR};
+	struct flight *f = q->oldest;
+
+	ev.end_ns = ran_ns; /* how long it was is what counts */
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done)
+			continue;
+		list_take(&f->on_device);
+		q->dev->pending--;
+		q->part->inflight--;
+		q->frozen++;
+		policy_ended(q, f, &ev, 0);
+		ev.end_ns = 0;
+	}
+	if (q->frozen == 0)
+		return;
+	if (q->urgent)
+		queue_todo(q);
+	trace_depth(q->dev, q->part, q->dev->now);
+	partition_runnable(q->part);
+}
+
+/* It goes on. */
+static void thaw(struct hal_queue *q)
+{
+	struct flight *f = q->oldest;
+
+	if (q->frozen == 0)
+		return;
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done)
+			continue;
+		f->issue_ns = q->dev->now;
+		list_add_before(&q->dev->flights, &f->on_device);
+	}
+	q->dev->pending += q->frozen;
+	q->part->inflight += q->frozen;
+	q->frozen = 0;
+	q->view.running = q->flight_count;
+	trace_depth(q->dev, q->part, q->dev->now);
+	if (q->view.service_class == HAL_CLASS_LATENCY)
+		preempt_wanted(q);
+}
+
+void suspend_thaw_all(struct hal_device *dev)
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues)
+			thaw(container_of(it, struct hal_queue, on_partition));
+	}
 }
 
 static uint32_t running(const struct hal_queue *q)
@@ -96,6 +163,7 @@ static int resume_now(struct hal_queue *q)
 		err = dev->hot.resume(dev->hot_bk, q->bk);
 	if (err != 0)
 		return err;
+	thaw(q);
 	q->bk_suspended = false;
 	q->resume_wanted = false;
 	q->policy_stops = false;
@@ -106,7 +174,7 @@ static int resume_now(struct hal_queue *q)
 	return 0;
 }
 
-static void quiet(struct hal_queue *q)
+static void quiet(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
 	struct account *a = &q->account;
@@ -117,6 +185,7 @@ static void quiet(struct hal_queue *q)
 	counter_max(&a->suspend_max_ns, took);
 	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
 	rewind_killed(q);
+	freeze(q, ran_ns);
 	set_state(q, QUEUE_SUSPENDED);
 	timeline_raise(&q->control, q->suspend_count, dev);
 	dev->acted = true;
@@ -133,22 +202,29 @@ void suspend_look(struct hal_queue *q)
 {
 	/* Held back by the core alone: quiet once the device has nothing of it. */
 	if (!q->bk_suspended && q->flight_count == 0)
-		quiet(q);
+		quiet(q, 0);
 }
 
 void suspend_quiet(const struct hal_bk_event *ev)
 {
 	struct hal_queue *q = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
 
+	uint64_t ran_ns = 0;
+
+	if (q->state != QUEUE_SUSPENDING)
+		return;
 	counter_add(&q->account.saved_bytes, ev->bytes_written);
-	if (q->state == QUEUE_SUSPENDING)
-		quiet(q);
+	if (ev->end_ns > ev->start_ns && running(q) > 0) {
+		ran_ns = ev->end_ns - ev->start_ns;
+		queue_stopped(q, ev->start_ns, ev->end_ns);
+	}
+	quiet(q, ran_ns);
 }
 
 void suspend_lost(struct hal_queue *q)
 {
 	if (q->state == QUEUE_SUSPENDING)
-		quiet(q);
+		quiet(q, 0);
 }
 
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
@@ -174,7 +250,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	q->suspend_count++;
 	counter_add(&q->account.suspends, 1);
 	if (running(q) == 0)
-		quiet(q);
+		quiet(q, 0);
 	return 0;
 }
 

@@ -20,5 +20,7 @@ void suspend_look(struct hal_queue *q);
 void suspend_quiet(const struct hal_bk_event *ev);
 /* It will not any more. */
 void suspend_lost(struct hal_queue *q);
+/* What it keeps of suspended queues is lost like all the rest. */
+void suspend_thaw_all(struct hal_device *dev);
 
 #endif

@@ -546,6 +546,18 @@ void trace_command(struct hal_device *dev, const struct flight *f,
 		trace_instant(dev, f->queue, name, f->end_ns);
 }
 
+void trace_stretch(struct hal_device *dev, const struct flight *f, uint64_t start_ns,
+		   uint64_t end_ns)
+{
+	const struct hal_bk_event ev = {.kind = HAL_BK_DONE};
+	struct flight ran = *f;
+
+	ran.start_ns = start_ns;
+	ran.end_ns = end_ns;
+	ran.status = 0;
+	trace_command(dev, &ran, &ev);
+}
+
 /* ---- on and off -------------------------------------------------------------------- */
 
 static void trace_free(struct trace *t)
@@ -649,9 +661,15 @@ struct trace *trace_end(struct hal_device *dev)
 		format_text(what, sizeof(what), "channel %u bytes/ns", i);
 		total_ends(t, &t->channels[i], NULL, what);
 	}
-	hal_list_for_each (p, &dev->partitions)
-		trace_partition_gone(dev,
-				     container_of(p, struct hal_partition, on_device));
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		trace_partition_gone(dev, part);
+		hal_list_for_each (q, &part->queues)
+			t->unfinished +=
+				container_of(q, struct hal_queue, on_partition)->frozen;
+	}
 	hal_list_for_each (f, &dev->flights)
 		t->unfinished++;
 	dev->trace = NULL;

@@ -126,7 +126,7 @@ static int check_queue_destroy(struct validate *v, const struct layer_call *c)
 
 	if (q == NULL)
 		return -EPROTO;
-	if (q->uses != 0)
+	if (q->uses != q->kept)
 		return CORE(v, "queue_destroy: queue %u has %u commands on the device",
 			    q->h.id, q->uses);
 	if (q->stopping)
@@ -565,6 +565,12 @@ static void gone_if_done(struct validate *v, struct layer_call *c)
 		gone(v, c);
 }
 
+static void got_queue_destroyed(struct validate *v, struct layer_call *c)
+{
+	validated_queue_destroy(v, c);
+	gone_if_done(v, c);
+}
+
 /* ---- the operations ---------------------------------------------------------------- */
 
 /* What is done about an operation: before it and afterwards. */
@@ -588,7 +594,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_partition_create] = {check_partition_create, got_thing, MAKES},
 	[CALL_partition_destroy] = {check_partition_destroy, gone_if_done, 0},
 	[CALL_queue_create] = {check_queue_create, got_thing, MAKES},
-	[CALL_queue_destroy] = {check_queue_destroy, gone_if_done, 0},
+	[CALL_queue_destroy] = {check_queue_destroy, got_queue_destroyed, 0},
 	[CALL_mem_alloc] = {check_mem_alloc, got_thing, MAKES},
 	[CALL_mem_free] = {check_mem_free, gone, 0},
 	[CALL_mem_write] = {check_transfer, NULL, 0},

@@ -38,9 +38,11 @@ struct thing {
 	/* partition */
 	struct hal_bk_partition_desc desc, target; /* target.units 0: it does not move */
 	/* queue */
-	bool stopping, stopped, killing; /* suspend asked for, quiet; KILL */
-	bool failed;                     /* a command of it ended with -EIO */
-	struct thing *oldest;            /* command on the device */
+	bool stopping, stopped; /* suspend asked for, quiet */
+	uint32_t mode;          /* of that suspend */
+	uint32_t kept;          /* of .uses: by a suspend in FOLD or SAVE, while quiet */
+	bool failed;            /* a command of it ended with -EIO */
+	struct thing *oldest;   /* command on the device */
 	/* mem */
 	uint64_t bytes;
 	uint64_t color_mask;
@@ -102,6 +104,7 @@ bool thing_is_bound(const struct thing *prog, const struct thing *part);
 int validate_submit(struct validate *v, const struct layer_call *c);
 int validate_suspend(struct validate *v, const struct layer_call *c);
 int validate_resume(struct validate *v, const struct layer_call *c);
+void validated_queue_destroy(struct validate *v, struct layer_call *c);
 void validated_submit(struct validate *v, struct layer_call *c);
 void validated_suspend(struct validate *v, struct layer_call *c);
 void validated_resume(struct validate *v, struct layer_call *c);

@@ -228,13 +228,24 @@ void validated_suspend(struct validate *v, struct layer_call *c)
 		return;
 	expect_quiet(v, c->cookie, q);
 	q->stopping = true;
-	q->killing = c->mode == HAL_SUSPEND_KILL;
+	q->mode = c->mode;
+}
+
+/* Events of what was kept are due again. */
+static void release_kept(struct validate *v, struct thing *q)
+{
+	v->owed += q->kept;
+	q->kept = 0;
 }
 
 void validated_resume(struct validate *v, struct layer_call *c)
 {
-	if (c->result == 0)
-		thing_find(v, QUEUE, (uintptr_t)c->queue)->stopped = false;
+	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
+
+	if (c->result != 0)
+		return;
+	q->stopped = false;
+	release_kept(v, q);
 }
 
 void validated_resize(struct validate *v, struct layer_call *c)
@@ -249,6 +260,11 @@ void validated_resize(struct validate *v, struct layer_call *c)
 
 /* ---- events ----------------------------------------------------------------------- */
 
+static bool killing(const struct thing *q)
+{
+	return q->stopping && q->mode == HAL_SUSPEND_KILL;
+}
+
 static int check_done_fields(struct validate *v, const struct thing *t,
 			     const struct hal_bk_event *e)
 {
@@ -257,7 +273,10 @@ static int check_done_fields(struct validate *v, const struct thing *t,
 	if (e->status != 0 && e->status != -EIO && e->status != -ECANCELED)
 		return BACKEND(v, "command %u of queue %u ended with %d", t->h.id,
 			       q->h.id, e->status);
-	if (e->status == -ECANCELED && !q->killing && !q->failed)
+	if (q->stopped)
+		return BACKEND(v, "command %u of queue %u ended while it was suspended",
+			       t->h.id, q->h.id);
+	if (e->status == -ECANCELED && !killing(q) && !q->failed)
 		return BACKEND(v, "command %u of queue %u was killed, but nobody asked",
 			       t->h.id, q->h.id);
 	if (e->status == 0 && q->failed)
@@ -291,6 +310,18 @@ static void end_command(struct validate *v, struct thing *t)
 	t->newer = NULL;
 	t->h.alive = false;
 	use(v, t->parent, t->cmd, false);
+}
+
+/* What the device kept of the queue goes with it. */
+void validated_queue_destroy(struct validate *v, struct layer_call *c)
+{
+	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
+
+	if (c->result != 0)
+		return;
+	release_kept(v, q);
+	while (q->oldest != NULL)
+		end_command(v, q->oldest);
 }
 
 static int check_done(struct validate *v, const struct hal_bk_event *e)
@@ -334,11 +365,17 @@ static int check_quiet(struct validate *v, const struct hal_bk_event *e)
 	}
 	of->stopping = false;
 	of->stopped = true;
+	if (e->end_ns < e->start_ns)
+		return BACKEND(v, "queue %u is quiet, it ran from %llu to %llu ns",
+			       of->h.id, U64(e->start_ns), U64(e->end_ns));
+	if (of->uses == 0)
+		return 0;
 	/* Where progress is kept, what runs stays with the device. */
-	if (of->killing && of->uses != 0)
+	if (of->mode != HAL_SUSPEND_FOLD && of->mode != HAL_SUSPEND_SAVE)
 		return BACKEND(v, "queue %u is quiet with %u commands on the device",
 			       of->h.id, of->uses);
-	of->killing = false;
+	of->kept = of->uses;
+	v->owed -= of->kept;
 	return 0;
 }
 
@@ -353,6 +390,7 @@ static void forget_all(struct validate *v)
 				continue;
 			t->lost = true;
 			if (h->kind == COMMAND) {
+				release_kept(v, t->parent);
 				end_command(v, t);
 				continue;
 			}

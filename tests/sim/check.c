@@ -75,6 +75,12 @@ static int on_event(struct sim *s, const struct hal_ref_event *ev)
 	case HAL_REF_FAULTED:
 	case HAL_REF_KILLED:
 		return on_end(s, ev);
+	case HAL_REF_STOPPED:
+		SIM_CHECK(s->running[ev->partition] == ev->queue);
+		SIM_CHECK(ev->sequence == s->bk[ev->queue].next_end);
+		s->running[ev->partition] = 0;
+		s->bk[ev->queue].next_start--; /* it comes once more */
+		return 0;
 	case HAL_REF_DROPPED:
 		s->bk[ev->queue].next_start++;
 		s->bk[ev->queue].next_end++;
@@ -87,7 +93,7 @@ static int on_event(struct sim *s, const struct hal_ref_event *ev)
 void sim_on_event(void *user, const struct hal_ref_event *ev)
 {
 	static const char *const kinds[] = {"start", "end",   "fault", "kill",
-					    "drop",  "quiet", "moved"};
+					    "drop",  "quiet", "moved", "stop"};
 	struct sim *s = user;
 
 	if (s->verbose)

@@ -12,10 +12,10 @@
 /* Without --backend each seed gets one of these. */
 static const char *const targets[] = {
 	"ref?units=16&memory=4M",
-	"ref?units=64&rows=8&colors=8&memory=4M",
+	"ref?units=64&rows=8&colors=8&memory=4M&fold_ns=300",
 	"ref?units=5&depth=1&memory=1M",
 	"ref?units=12&rows=3&preempt=between&memory=2M",
-	"ref?units=30&rows=5&resize=idle&depth=2&memory=2M",
+	"ref?units=30&rows=5&resize=idle&depth=2&memory=2M&fold_ns=1",
 	"ref?units=3&preempt=none&resize=none&memory=1M",
 };
 

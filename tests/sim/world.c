@@ -492,7 +492,10 @@ static int queue_destroy(struct sim *s)
 static int queue_suspend(struct sim *s)
 {
 	struct sim_queue *q = random_queue(s);
-	uint32_t mode = sim_random(s, 2) ? HAL_SUSPEND_DRAIN : HAL_SUSPEND_KILL;
+	static const uint32_t modes[] = {HAL_SUSPEND_DRAIN, HAL_SUSPEND_KILL,
+					 HAL_SUSPEND_FOLD};
+	uint32_t fold = s->info.suspend_modes >> HAL_SUSPEND_FOLD & 1;
+	uint32_t mode = modes[sim_random(s, 2 + fold)];
 	struct hal_point quiet = {0};
 	int err;
 
@@ -513,11 +516,14 @@ static int queue_suspend(struct sim *s)
 	q->suspended = true;
 	q->quiet = quiet;
 	if (sim_random(s, 2)) {
-		struct hal_stats t = HAL_INIT(hal_stats);
+		struct hal_stats before = HAL_INIT(hal_stats), t = before;
+		uint64_t worst_ns = s->info.suspend_worst_ns[mode];
 
+		SIM_OK(hal_queue_get_stats(q->q, &before));
 		SIM_OK(sim_wait(quiet));
 		SIM_OK(hal_queue_get_stats(q->q, &t));
 		sim_mix(s, t.suspend_ns);
+		SIM_CHECK(worst_ns == 0 || t.suspend_ns - before.suspend_ns <= worst_ns);
 	}
 	return 0;
 }

@@ -11,7 +11,9 @@
 
 /* A mock image: names of kernels, separated by spaces; each takes the arguments its last
  * character says (0-9, or g for 16), and the first at least 64 bytes unless it is "0". */
-#define MOCK_CONSTANTS 4096u /* bytes a program takes in each partition */
+#define MOCK_CONSTANTS   4096u /* bytes a program takes in each partition */
+
+#define MOCK_SAVED_BYTES 64u /* of a queue that FOLD or SAVE has stopped */
 
 struct mock_counts {
 	uint32_t inflight; /* commands taken and not ended */
@@ -35,7 +37,7 @@ struct mock_control {
 	/* Polls answer -EIO from now on. */
 	void (*lose)(void *native);
 	/* Suspends and resizes that were asked for are done now; KILL drops what is in
-	 * flight of the queue, after it has run ns. */
+	 * flight of the queue, FOLD and SAVE keep it, after it has run ns. */
 	void (*quiet)(void *native, uint64_t ns);
 	/* The next n resumes answer err. */
 	void (*refuse_resume)(void *native, uint32_t n, int err);

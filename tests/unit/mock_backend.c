@@ -219,6 +219,13 @@ static int mock_queue_create(void *dev, void *part, int32_t priority, void **que
 	return 0;
 }
 
+static void drop_command(struct mock *m, uint32_t i)
+{
+	m->count--;
+	memmove(&m->commands[i], &m->commands[i + 1],
+		(m->count - i) * sizeof(m->commands[0]));
+}
+
 static int mock_queue_destroy(void *dev, void *queue)
 {
 	struct mock *m = dev;
@@ -227,6 +234,11 @@ static int mock_queue_destroy(void *dev, void *queue)
 	for (uint32_t i = 0; i < m->queue_count; i++)
 		if (m->queues[i] == queue)
 			m->queues[i] = m->queues[--m->queue_count];
+	for (uint32_t i = 0; i < m->count;)
+		if (m->commands[i].queue == queue)
+			drop_command(m, i);
+		else
+			i++;
 	m->counts.queues--;
 	pthread_mutex_unlock(&m->lock);
 	free(queue);
@@ -484,11 +496,21 @@ static void event(struct mock *m, uint32_t kind, int status, uint64_t cookie,
 		(void)!write(m->event_fd, &one, sizeof(one));
 }
 
-static void drop_command(struct mock *m, uint32_t i)
+/* What FOLD and SAVE have stopped, until it is resumed. */
+static int frozen(const struct mock_queue *q)
 {
-	m->count--;
-	memmove(&m->commands[i], &m->commands[i + 1],
-		(m->count - i) * sizeof(m->commands[0]));
+	return (q->mode == HAL_SUSPEND_FOLD || q->mode == HAL_SUSPEND_SAVE) &&
+	       !q->quiet_due;
+}
+
+/* The oldest command that could end; m->count: there is none. */
+static uint32_t oldest(const struct mock *m)
+{
+	uint32_t i = 0;
+
+	while (i < m->count && frozen(m->commands[i].queue))
+		i++;
+	return i;
 }
 
 static void control_advance(void *native, uint64_t ns)
@@ -505,12 +527,13 @@ static void control_complete(void *native, uint32_t n, uint64_t ns)
 	struct mock *m = native;
 
 	pthread_mutex_lock(&m->lock);
-	while (n-- > 0 && m->count > 0) {
+	while (n-- > 0 && oldest(m) < m->count) {
 		uint64_t start = m->now;
+		uint32_t i = oldest(m);
 
 		m->now += ns;
-		event(m, HAL_BK_DONE, 0, m->commands[0].cmd.cookie, start, "");
-		drop_command(m, 0);
+		event(m, HAL_BK_DONE, 0, m->commands[i].cmd.cookie, start, "");
+		drop_command(m, i);
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -596,7 +619,9 @@ static void control_quiet(void *native, uint64_t ns)
 			drop_command(m, c);
 		}
 		q->quiet_due = 0;
-		event(m, HAL_BK_QUIET, 0, q->cookie, m->now, "");
+		event(m, HAL_BK_QUIET, 0, q->cookie, frozen(q) ? start : m->now, "");
+		m->events[m->event_count - 1].bytes_written =
+			frozen(q) ? MOCK_SAVED_BYTES : 0;
 	}
 	for (uint32_t i = 0; i < m->move_count; i++)
 		event(m, HAL_BK_QUIET, m->moves[i].status, m->moves[i].cookie, m->now,

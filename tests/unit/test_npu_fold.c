@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues of the NPU suspended by FOLD, KILL and DRAIN at random moments, several of them
+ * inside a network at the same time, while their partitions move: every network computes
+ * what it does undisturbed.  Networks of a program share its scratch memory in a
+ * partition, so one that stands still inside must not lose its own to those that run.  On
+ * the golden model and the fast one, on the RTL where its 16 x 16 model is built.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <hal/npu.h>
+
+#include "npu/internal.h"
+
+/* In a static library the registry's weak reference alone does not bring the backend in.
+ */
+__attribute__((used)) static const struct hal_backend *(*const keep)(
+	const struct hal_host *) = hal_backend_npu;
+
+#define GOLDEN "model=" HAL_BINARY_DIR "/npu-rtl/libnpu_golden.so"
+#define FAST   "model=" HAL_BINARY_DIR "/npu-rtl/libnpu_fast.so"
+
+#define OK(call)                                                                         \
+	do {                                                                             \
+		int ok_ = (call);                                                        \
+		if (ok_)                                                                 \
+			fail_msg("%s: %d: %s", #call, ok_, hal_last_error());            \
+	} while (0)
+
+enum { PARTS = 2, TENANTS = 6, NETS = 4, MOST = 32768, WEIGHTS = 16384 };
+
+/* m rows of k, through n columns, to o columns. */
+static const struct shape {
+	uint32_t m, k, n, o;
+} shapes[NETS] = {
+	{600, 20, 24, 17}, {256, 96, 48, 40}, {40, 300, 33, 70}, {300, 8, 100, 16}};
+
+struct tenant {
+	struct hal_queue *queue;
+	struct hal_partition *part;
+	struct hal_buffer *a, *b, *d;
+	uint8_t want[NETS][MOST];
+	struct hal_point done, quiet;
+	int net; /* that runs; -1: none */
+	bool suspended, replayable;
+	uint32_t mode;
+};
+
+struct world {
+	struct hal_device *dev;
+	struct hal_partition *part[PARTS];
+	struct hal_program *prog;
+	struct hal_kernel *net[NETS];
+	struct tenant tenant[TENANTS];
+	uint64_t seed;
+	uint32_t folds, runs;
+	uint8_t got[MOST];
+};
+
+static uint32_t below(struct world *w, uint32_t n)
+{
+	w->seed ^= w->seed << 13;
+	w->seed ^= w->seed >> 7;
+	w->seed ^= w->seed << 17;
+	return (uint32_t)((w->seed >> 16) % n);
+}
+
+/* ---- the networks ----------------------------------------------------------------- */
+
+static void add_gemm(struct hal_npu_builder *b, struct hal_npu_place a,
+		     struct hal_npu_place weights, struct hal_npu_place d, uint32_t m,
+		     uint32_t k, uint32_t n)
+{
+	static const int32_t mult = 1431655765, shift = -7;
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+
+	op.a = a;
+	op.b = weights;
+	op.d = d;
+	op.m = m;
+	op.n = n;
+	op.k = k;
+	op.a_zero = 5;
+	op.out.mult = &mult;
+	op.out.shift = &shift;
+	op.out.zero_point = -3;
+	op.out.min = -128;
+	op.out.max = 127;
+	OK(hal_npu_gemm(b, &op));
+}
+
+static void add_net(struct hal_npu_builder *b, const struct shape *s, const char *name)
+{
+	struct hal_npu_place a = {0}, weights = {0}, d = {0}, hidden = {0}, sharp = {0};
+	struct hal_npu_relu relu = HAL_INIT(hal_npu_relu);
+
+	OK(hal_npu_kernel(b, name));
+	OK(hal_npu_arg(b, MOST, &a.id));
+	OK(hal_npu_arg(b, WEIGHTS, &weights.id));
+	OK(hal_npu_arg(b, MOST, &d.id));
+	OK(hal_npu_scratch(b, s->m * s->n, &hidden.id));
+	OK(hal_npu_scratch(b, s->m * s->n, &sharp.id));
+	add_gemm(b, a, weights, hidden, s->m, s->k, s->n);
+	relu.bytes = s->m * s->n;
+	relu.a = hidden;
+	relu.d = sharp;
+	relu.mult = 1610612736;
+	relu.shift = 1;
+	relu.min = -50;
+	relu.max = 127;
+	OK(hal_npu_relu(b, &relu));
+	add_gemm(b, sharp, weights, d, s->m, s->n, s->o);
+}
+
+static void load(struct world *w)
+{
+	struct hal_npu_builder *b;
+	void *image;
+	size_t size;
+
+	OK(hal_npu_builder_create(&b));
+	for (uint32_t i = 0; i < NETS; i++)
+		add_net(b, &shapes[i], (const char *[]){"a", "b", "c", "d"}[i]);
+	OK(hal_npu_build(b, &image, &size));
+	OK(hal_npu_builder_destroy(b));
+	OK(hal_program_load(w->dev, image, size, &w->prog));
+	hal_npu_image_free(image);
+	for (uint32_t i = 0; i < NETS; i++)
+		OK(hal_kernel_find(w->prog, (const char *[]){"a", "b", "c", "d"}[i],
+				   &w->net[i]));
+}
+
+static void launch(struct world *w, struct tenant *t, int net)
+{
+	struct hal_arg args[] = {{t->a, 0, 0}, {t->b, 0, 0}, {t->d, 0, 0}};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd[2];
+
+	t->net = net;
+	t->replayable = below(w, 2) != 0;
+	cmd[0] = hal_cmd_fill(t->d, 0, MOST, 0xa5a5a5a5);
+	cmd[1] = hal_cmd_launch(w->net[net], args, 3);
+	cmd[0].flags = HAL_CMD_REPLAYABLE;
+	cmd[1].flags = t->replayable ? HAL_CMD_REPLAYABLE : 0;
+	d.cmds = cmd;
+	d.cmd_count = 2;
+	OK(hal_submit(t->queue, &d, &t->done));
+}
+
+/* ---- the world -------------------------------------------------------------------- */
+
+static void add_tenant(struct world *w, uint32_t i)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_queue_desc q = HAL_INIT(hal_queue_desc);
+	struct tenant *t = &w->tenant[i];
+	uint8_t data[MOST];
+
+	t->part = w->part[i % PARTS];
+	t->net = -1;
+	OK(hal_queue_create(t->part, &q, &t->queue));
+	d.bytes = MOST;
+	OK(hal_buffer_create(t->part, &d, &t->a));
+	OK(hal_buffer_create(t->part, &d, &t->d));
+	d.bytes = WEIGHTS;
+	OK(hal_buffer_create(t->part, &d, &t->b));
+	for (uint32_t n = 0; n < MOST; n++)
+		data[n] = (uint8_t)below(w, 256);
+	OK(hal_buffer_write(t->a, 0, data, MOST));
+	OK(hal_buffer_write(t->b, 0, data + 77, WEIGHTS));
+	for (int net = 0; net < NETS; net++) {
+		launch(w, t, net);
+		OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+		OK(hal_buffer_read(t->d, 0, t->want[net], MOST));
+	}
+	t->net = -1;
+}
+
+static struct world *open_world(const char *options, uint64_t seed)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct world *w = calloc(1, sizeof(*w));
+	char target[512];
+
+	assert_non_null(w);
+	w->seed = seed;
+	snprintf(target, sizeof(target), "npu:0?%s", options);
+	OK(hal_open(target, NULL, &w->dev));
+	d.rows = 16;
+	d.cols = 8;
+	for (uint32_t i = 0; i < PARTS; i++) {
+		d.col = (uint16_t)(8 * i);
+		OK(hal_partition_create(w->dev, &d, &w->part[i]));
+	}
+	load(w);
+	for (uint32_t i = 0; i < TENANTS; i++)
+		add_tenant(w, i);
+	return w;
+}
+
+static void close_world(struct world *w)
+{
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		struct tenant *t = &w->tenant[i];
+
+		OK(hal_queue_destroy(t->queue));
+		OK(hal_buffer_destroy(t->a));
+		OK(hal_buffer_destroy(t->b));
+		OK(hal_buffer_destroy(t->d));
+	}
+	OK(hal_program_unload(w->prog));
+	for (uint32_t i = 0; i < PARTS; i++)
+		OK(hal_partition_destroy(w->part[i]));
+	OK(hal_close(w->dev));
+	free(w);
+}
+
+/* ---- random steps ----------------------------------------------------------------- */
+
+static void look(struct world *w, struct tenant *t)
+{
+	if (t->net < 0 || hal_wait(&t->done, 1, 0, 0) == -ETIMEDOUT)
+		return;
+	OK(hal_wait(&t->done, 1, 0, 0));
+	OK(hal_buffer_read(t->d, 0, w->got, MOST));
+	for (uint32_t i = 0; i < MOST; i++)
+		if (w->got[i] != t->want[t->net][i])
+			fail_msg("tenant %d, network %d: byte %u is 0x%02x, not 0x%02x",
+				 (int)(t - w->tenant), t->net, i, w->got[i],
+				 t->want[t->net][i]);
+	t->net = -1;
+	w->runs++;
+}
+
+static void suspend(struct world *w, struct tenant *t)
+{
+	int rc;
+
+	t->mode = below(w, 4)   ? HAL_SUSPEND_FOLD
+		  : below(w, 2) ? HAL_SUSPEND_KILL
+				: HAL_SUSPEND_DRAIN;
+	rc = hal_queue_suspend(t->queue, t->mode, &t->quiet);
+	if (rc == -EBUSY || (rc == -ENOTSUP && t->mode == HAL_SUSPEND_KILL))
+		return; /* the resume has not happened yet; not replayable */
+	OK(rc);
+	t->suspended = true;
+	w->folds += t->mode == HAL_SUSPEND_FOLD;
+	if (below(w, 2))
+		OK(hal_wait(&t->quiet, 1, 0, HAL_FOREVER));
+}
+
+static void move(struct world *w, uint32_t i)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_point moved;
+	int rc;
+
+	d.rows = (uint16_t)(1 + below(w, 16));
+	d.cols = (uint16_t)(1 + below(w, 8));
+	d.row = (uint16_t)below(w, 17u - d.rows);
+	d.col = (uint16_t)(8 * i + below(w, 9u - d.cols));
+	rc = hal_partition_resize(w->part[i], &d, &moved);
+	if (rc == -EBUSY)
+		return;
+	OK(rc);
+	if (below(w, 2))
+		OK(hal_wait(&moved, 1, 0, HAL_FOREVER));
+}
+
+static void step(struct world *w)
+{
+	struct tenant *t = &w->tenant[below(w, TENANTS)];
+	uint32_t what = below(w, 100);
+
+	if (what < 30) {
+		if (t->net < 0)
+			launch(w, t, (int)below(w, NETS));
+	} else if (what < 55) {
+		if (!t->suspended)
+			suspend(w, t);
+	} else if (what < 75) {
+		if (t->suspended)
+			OK(hal_queue_resume(t->queue));
+		t->suspended = false;
+	} else if (what < 80) {
+		move(w, below(w, PARTS));
+	} else {
+		assert_true(hal_device_poll(w->dev, below(w, 8000)) >= 0);
+	}
+	for (uint32_t i = 0; i < TENANTS; i++)
+		look(w, &w->tenant[i]);
+}
+
+static void finish(struct world *w)
+{
+	for (uint32_t i = 0; i < TENANTS; i++)
+		if (w->tenant[i].suspended)
+			OK(hal_queue_resume(w->tenant[i].queue));
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		if (w->tenant[i].net >= 0)
+			OK(hal_wait(&w->tenant[i].done, 1, 0, HAL_FOREVER));
+		look(w, &w->tenant[i]);
+	}
+}
+
+static void trials(const char *options, uint32_t worlds, uint32_t steps)
+{
+	uint32_t folds = 0, runs = 0;
+	uint64_t saved = 0;
+
+	for (uint32_t i = 0; i < worlds; i++) {
+		struct world *w = open_world(options, 7919 + i);
+		struct hal_stats s = HAL_INIT(hal_stats);
+
+		for (uint32_t n = 0; n < steps; n++)
+			step(w);
+		finish(w);
+		OK(hal_device_get_stats(w->dev, &s));
+		assert_int_equal(s.failed + s.dropped, 0);
+		assert_int_equal(s.completed, s.submitted);
+		saved += s.saved_bytes;
+		folds += w->folds;
+		runs += w->runs;
+		close_world(w);
+	}
+	printf("%s: %u networks, %u stops by FOLD, %u inside an operation\n", options,
+	       runs, folds, (unsigned int)(saved / 32));
+	/* Enough of them stood inside. */
+	assert_true(saved / 32 >= steps * worlds / 100);
+	assert_true(runs >= steps * worlds / 50);
+}
+
+static void golden(void **state)
+{
+	(void)state;
+	trials(GOLDEN, 6, 1000);
+}
+
+static void fast(void **state)
+{
+	(void)state;
+	trials(FAST, 2, 400);
+	trials(FAST "&memory=ideal", 1, 300);
+}
+
+static void rtl(void **state)
+{
+	struct hal_device *dev;
+	int rc;
+
+	(void)state;
+	rc = getenv("LD_PRELOAD") ? -ENODEV : hal_open("npu:0", NULL, &dev);
+	if (rc == -ENODEV)
+		skip();
+	OK(rc);
+	OK(hal_close(dev));
+	trials("clock=virtual", 1, 400);
+}
+
+/* What is stopped inside goes with its queue, and its scratch memory. */
+static void destroyed(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++) {
+		struct world *w = open_world(GOLDEN, 100 + i);
+		struct tenant *t = &w->tenant[0], *u = &w->tenant[2];
+		struct hal_queue_desc q = HAL_INIT(hal_queue_desc);
+
+		launch(w, t, 1);
+		launch(w, u, 1);
+		assert_true(hal_device_poll(w->dev, 500 + 200 * i) >= 0);
+		OK(hal_queue_suspend(t->queue, HAL_SUSPEND_FOLD, &t->quiet));
+		OK(hal_wait(&t->quiet, 1, 0, HAL_FOREVER));
+		OK(hal_queue_destroy(t->queue));
+		OK(hal_wait(&u->done, 1, 0, HAL_FOREVER));
+		look(w, u);
+		OK(hal_queue_create(t->part, &q, &t->queue));
+		launch(w, t, 1);
+		OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+		look(w, t);
+		close_world(w);
+	}
+}
+
+/* A partition without room for what it would keep is not stopped inside, and goes on. */
+static void no_room(void **state)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_buffer *rest[64];
+	struct world *w = open_world(GOLDEN "&memory_size=1M", 5);
+	struct tenant *t = &w->tenant[0];
+	uint32_t n = 0;
+
+	(void)state;
+	launch(w, t, 1);
+	assert_true(hal_device_poll(w->dev, 500) >= 0);
+	for (d.bytes = 16384; d.bytes >= 1024; d.bytes /= 2)
+		while (n < 64 && hal_buffer_create(t->part, &d, &rest[n]) == 0)
+			n++;
+	assert_int_not_equal(n, 64);
+	assert_int_equal(hal_queue_suspend(t->queue, HAL_SUSPEND_FOLD, NULL), -ENOSPC);
+	OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+	look(w, t);
+	while (n)
+		OK(hal_buffer_destroy(rest[--n]));
+	close_world(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(golden),  cmocka_unit_test(fast),
+		cmocka_unit_test(rtl),     cmocka_unit_test(destroyed),
+		cmocka_unit_test(no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
