@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "json.h"
+#include "util/json.h"
 
 #define MODEL_STEPS_MAX    64u
 #define MODEL_LAUNCHES_MAX 2048u /* of all steps */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "halctl.h"
-#include "json.h"
+#include "util/json.h"
 
 #define LIVE_MAX    64u
 #define LIVE_PATH   108u

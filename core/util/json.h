@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h - a JSON file as a tree that knows its lines. */
-#ifndef HAL_TOOL_JSON_H
-#define HAL_TOOL_JSON_H
+/* json.h - a JSON file as a tree that knows its lines; of the library and of tools. */
+#ifndef HAL_UTIL_JSON_H
+#define HAL_UTIL_JSON_H
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c - a JSON file as a tree that knows its lines; see json.h. */
-#include "json.h"
+#include "util/json.h"
 
 #include <errno.h>
 #include <math.h>
