@@ -80,10 +80,14 @@ struct hal_bk_partition_desc {
 	const char *name;              /* for messages; stays while the partition does */
 };
 
+/* What of a device a kernel uses, where there are engines of several kinds. */
+#define HAL_BK_ENGINE_ARRAY  (UINT32_C(1) << 0) /* units of a partition */
+#define HAL_BK_ENGINE_VECTOR (UINT32_C(1) << 1) /* one that each partition has */
+
 struct hal_bk_kernel_info {
 	char name[32];
 	uint32_t arg_count;
-	uint32_t reserved;
+	uint32_t engines;                 /* HAL_BK_ENGINE_*; 0: unknown */
 	uint64_t arg_bytes[HAL_ARGS_MAX]; /* least bytes; 0: a scalar, or any */
 	uint64_t work;                    /* multiply-accumulates; 0: unknown */
 };

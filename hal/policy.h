@@ -49,6 +49,14 @@ extern "C" {
 
 /* ---- what a policy sees: the engine's, read only, valid during the call ---------- */
 
+/* What a command needs of the device. */
+enum hal_policy_kind {
+	HAL_POLICY_UNKNOWN,
+	HAL_POLICY_ARRAY,  /* units: it is slower with few of them */
+	HAL_POLICY_VECTOR, /* no more than one of them, whatever there are */
+	HAL_POLICY_MEMORY, /* memory: it is slower beside others that move much */
+};
+
 /* The command a runnable queue has at its head. */
 struct hal_policy_command {
 	uint64_t submit_ns; /* device time */
@@ -58,11 +66,14 @@ struct hal_policy_command {
 	int32_t priority;
 	uint32_t op;    /* enum hal_op */
 	uint32_t flags; /* HAL_CMD_REPLAYABLE: may be killed */
-	uint32_t reserved;
+	/* HAL_POLICY_EXPECTS: enum hal_policy_kind; and how sure .expected_ns is, in
+	 * thousandths: 0 not known, 1000 the last eight ran as expected, or those of a
+	 * profile alike. */
+	uint16_t kind, sure_permille;
 	uint64_t work; /* multiply-accumulates of the kernel; 0: not known */
 	/* HAL_POLICY_EXPECTS: device time that it, and what follows of its submission
-	 * with it, will run, from what the queue's commands ran so far; at least 1.
-	 * HAL_POLICY_NEVER: not known. */
+	 * with it, will run, from the device's profile (hal.profile) and what commands
+	 * ran so far; at least 1.  HAL_POLICY_NEVER: not known. */
 	uint64_t expected_ns, rest_ns;
 	/* The same: what the whole submission runs, and the bytes that it moves itself.
 	 */
@@ -248,7 +259,7 @@ struct hal_policy_host {
 	 * -EBUSY. */
 	int (*move)(void *device, const struct hal_policy_move *moves, uint32_t count);
 	/* HAL_POLICY_EXPECTS: what the command at the head of queue will run on so many
-	 * units, from what its queue's ran on as many, or on fewer and on more.
+	 * units, from what is known of as many, or of fewer and of more.
 	 * HAL_POLICY_NEVER: not known. */
 	uint64_t (*expect)(void *device, const struct hal_policy_queue *queue,
 			   uint32_t units);

@@ -44,6 +44,23 @@ int npu_program_unload(void *device, void *program)
 	return 0;
 }
 
+/* HAL_BK_ENGINE_*: each slot has a vector unit of its own, whatever its rectangle. */
+static uint32_t engines_of(const struct npu_image *image,
+			   const struct npu_image_kernel *k)
+{
+	uint32_t engines = 0;
+
+	for (uint32_t i = 0; i < k->desc_count; i++) {
+		uint32_t op = NPU_GET(image->descs[k->desc_first + i], OPCODE);
+
+		if (op == NPU_OP_GEMM || op == NPU_OP_CONV)
+			engines |= HAL_BK_ENGINE_ARRAY;
+		else if (op == NPU_OP_VEC)
+			engines |= HAL_BK_ENGINE_VECTOR;
+	}
+	return engines;
+}
+
 int npu_kernel_get(void *device, void *program, uint32_t index,
 		   struct hal_bk_kernel_info *info, void **kernel)
 {
@@ -60,6 +77,7 @@ int npu_kernel_get(void *device, void *program, uint32_t index,
 	for (uint32_t i = 0; i < k->arg_count; i++)
 		info->arg_bytes[i] = prog->image.args[k->arg_first + i].bytes;
 	info->work = k->macs;
+	info->engines = engines_of(&prog->image, k);
 	*kernel = &prog->kernels[index];
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "config/options.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
+#include "engine/expect.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/thread.h"
@@ -171,6 +172,7 @@ int device_free(struct hal_device *dev)
 		timeline_fini(dev->plan.over);
 		object_free(OBJECT_TIMELINE, dev->plan.over);
 	}
+	profile_free(dev->profile);
 	free(dev->partition_map);
 	place_fini(&dev->place);
 	account_fini(&dev->past);
@@ -345,6 +347,8 @@ static int open_device(const char *target, const char *const *options,
 		err = backend_start(dev, t.index);
 	if (err == 0)
 		err = monitor_open(dev);
+	if (err == 0)
+		err = profile_start(dev);
 	if (err == 0)
 		err = policy_start(dev);
 	if (err == 0)

@@ -28,6 +28,9 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 /* That of [policy] becomes dev's. */
 int policy_start(struct hal_device *dev);
 
+/* What hal.profile names becomes dev's.  -EINVAL: it is none, or another device's. */
+int profile_start(struct hal_device *dev);
+
 /* "NAME timeout_ms=N KEY=VALUE ...", for a journal; what is not plain in a value is %XX.
  */
 #define POLICY_TEXT_BYTES 2048u

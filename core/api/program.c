@@ -7,6 +7,7 @@
 #include "api/handle.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/expect.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
 
@@ -53,6 +54,7 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 	k->slots = launch_slots(info->arg_count);
 	k->flags = record_flags(0, k->slots, REC_END | REC_WHOLE);
 	k->info.name[sizeof(k->info.name) - 1] = '\0';
+	k->known = profile_find(prog->dev->profile, &k->info);
 	prog->kernels[prog->kernel_count++] = k;
 	return 0;
 }

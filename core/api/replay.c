@@ -18,6 +18,7 @@
 #include "engine/callback.h"
 #include "engine/compact.h"
 #include "engine/engine.h"
+#include "engine/expect.h"
 #include "engine/flow.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
@@ -154,6 +155,7 @@ static const struct shape {
 	{JOURNAL_SUBMIT, 4, 4},    {JOURNAL_STOP, 3, 3},
 	{JOURNAL_START, 2, 2},     {JOURNAL_MOVE, 7, 7},
 	{JOURNAL_LIMIT, 4, 4},     {JOURNAL_CALLED, 1, 1},
+	{JOURNAL_KNOWN, 5, 5},     {JOURNAL_KNOWN_UNITS, 2, 2},
 };
 
 static bool is_decision(char kind)
@@ -312,12 +314,21 @@ static struct hal_timeline *timeline_at(struct play *p, const uint64_t *n)
 	}
 }
 
-static struct hal_kernel *kernel_of(struct play *p, uint64_t work)
+/* n: its work, its number in the profile, its engines. */
+static struct hal_kernel *kernel_of(struct play *p, const uint64_t *n)
 {
-	struct kernel **at = &p->kernels[work * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+	uint64_t key = n[0] ^ n[1] << 32;
+	struct kernel **at = &p->kernels[key * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+	const struct profile *profile = p->dev->profile;
 	struct kernel *k = *at;
 
-	while (k != NULL && k->kernel.info.work != work)
+	if (n[1] > (profile != NULL ? profile->count : 0) || n[2] > UINT32_MAX) {
+		bad(p, EINVAL, "there is no such kernel");
+		return NULL;
+	}
+	while (k != NULL &&
+	       (k->kernel.info.work != n[0] || k->kernel.info.engines != n[2] ||
+		profile_number(profile, k->kernel.known) != n[1]))
 		k = k->next;
 	if (k != NULL)
 		return &k->kernel;
@@ -327,7 +338,9 @@ static struct hal_kernel *kernel_of(struct play *p, uint64_t work)
 		return NULL;
 	}
 	format_text(k->kernel.info.name, sizeof(k->kernel.info.name), "kernel");
-	k->kernel.info.work = work;
+	k->kernel.info.work = n[0];
+	k->kernel.info.engines = (uint32_t)n[2];
+	k->kernel.known = n[1] != 0 ? &profile->kernels[n[1] - 1] : NULL;
 	k->next = *at;
 	*at = k;
 	return &k->kernel;
@@ -807,7 +820,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 		uint32_t op, least, most;
 	} ops[] = {
 		{HAL_OP_NOP, 0, 0},       {HAL_OP_COPY, 0, 0}, {HAL_OP_FILL, 0, 0},
-		{HAL_OP_LAUNCH, 1, 1},    {HAL_OP_HOST, 0, 0}, {HAL_OP_BARRIER, 0, 0},
+		{HAL_OP_LAUNCH, 1, 3},    {HAL_OP_HOST, 0, 0}, {HAL_OP_BARRIER, 0, 0},
 		{HAL_OP_TIMESTAMP, 0, 0}, {REC_WAIT, 4, 8},    {REC_SIGNAL, 4, 8},
 		{REC_HEAD, 5, 5},         {REC_BLOCK, 1, 1},
 	};
@@ -833,7 +846,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	}
 	switch (r->cmd.op) {
 	case HAL_OP_LAUNCH:
-		r->launch.kernel = kernel_of(p, n[0]);
+		r->launch.kernel = kernel_of(p, n);
 		return r->launch.kernel != NULL;
 	case REC_WAIT:
 	case REC_SIGNAL:
@@ -1410,6 +1423,53 @@ static int start_policy(struct play *p)
 	return err == 0 ? policy_start(p->dev) : err;
 }
 
+static bool read_known(struct play *p)
+{
+	struct profile *profile = p->dev->profile;
+	struct known *k;
+	struct line l;
+
+	if (!take_kind(p, JOURNAL_KNOWN, &l))
+		return false;
+	if (l.n[0] != (uint64_t)profile->count + 1 || l.n[1] > HAL_POLICY_MEMORY ||
+	    l.n[2] == 0 || l.n[2] > UINT32_MAX || l.n[3] > 1000) {
+		bad(p, EINVAL, "not a kernel that was known");
+		return false;
+	}
+	k = profile_more(profile);
+	if (k == NULL) {
+		bad(p, ENOMEM, "no memory for what is in it");
+		return false;
+	}
+	k->kind = (uint32_t)l.n[1];
+	profile_measured(k, (uint32_t)l.n[2], (uint32_t)l.n[3], l.n[4]);
+	while (peek(p) != NULL && p->line.kind == JOURNAL_KNOWN_UNITS) {
+		(void)take_kind(p, JOURNAL_KNOWN_UNITS, &l);
+		if (l.n[0] == 0 || l.n[0] > UINT32_MAX ||
+		    !profile_add(k, (uint32_t)l.n[0], l.n[1])) {
+			bad(p, EINVAL, "not so many units");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What its profile said. */
+static int start_profile(struct play *p)
+{
+	if (peek(p) == NULL || p->line.kind != JOURNAL_KNOWN)
+		return 0;
+	p->dev->profile = profile_make();
+	if (p->dev->profile == NULL) {
+		bad(p, ENOMEM, "no memory for what is in it");
+		return p->err;
+	}
+	while (peek(p) != NULL && p->line.kind == JOURNAL_KNOWN)
+		if (!read_known(p))
+			return p->err;
+	return 0;
+}
+
 static int start(struct play *p)
 {
 	struct hal_device *dev = p->dev;
@@ -1432,6 +1492,8 @@ static int start(struct play *p)
 	err = device_prepare(dev);
 	if (err == 0)
 		err = start_policy(p);
+	if (err == 0)
+		err = start_profile(p);
 	if (err == 0)
 		journal_begin(dev, NULL, NULL);
 	return err;

@@ -21,6 +21,8 @@ const struct hal_option_def core_options[] = {
 	 "lets this user's halctl look at the device, and set its policy (control)"},
 	{"monitor_dir", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR, else /tmp/accelhal-UID"},
+	{"profile", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "what kernels run here, by halctl profile: policies see it; empty: they learn"},
 	{"queue_depth", HAL_OPTION_INT, 8, 4096, NULL, "32",
 	 "slots of a queue, a power of two; a launch takes one, or more with arguments"},
 	{"inflight", HAL_OPTION_INT, 1, 8, NULL, "2",

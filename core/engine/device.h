@@ -35,6 +35,7 @@ struct hal_queue;
 struct journal;
 struct opened;
 struct player;
+struct profile;
 struct trace;
 
 /* Called by the engine when device time has reached node.key. */
@@ -120,7 +121,8 @@ struct hal_device {
 	uint32_t queue_slots, inflight, partition_inflight;
 	uint32_t compact; /* partitions moved to make room for one, at most */
 	uint64_t spin_ns;
-	struct opened *opened; /* what it was opened with; core/api */
+	struct opened *opened;   /* what it was opened with; core/api */
+	struct profile *profile; /* NULL: none */
 
 	/* Any thread's. */
 	_Atomic uint64_t now_cached; /* device time; SUBMIT_ASLEEP while it sleeps */

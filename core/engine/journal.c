@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/expect.h"
 #include "util/error.h"
 
 #define BUFFER_BYTES (256u << 10)
@@ -323,6 +324,12 @@ static void write_record(struct journal *j, const struct record *r)
 	switch (r->cmd.op) {
 	case HAL_OP_LAUNCH:
 		n[count++] = r->launch.kernel->info.work;
+		if (r->launch.kernel->known != NULL ||
+		    r->launch.kernel->info.engines != 0) {
+			n[count++] =
+				profile_number(j->dev->profile, r->launch.kernel->known);
+			n[count++] = r->launch.kernel->info.engines;
+		}
 		break;
 	case REC_WAIT:
 	case REC_SIGNAL:
@@ -415,6 +422,22 @@ static void write_head(struct journal *j)
 		i->suspend_worst_ns[HAL_SUSPEND_KILL]);
 }
 
+/* As it was read: nothing has been learned yet. */
+static void write_profile(struct journal *j)
+{
+	const struct profile *p = j->dev->profile;
+
+	for (uint32_t i = 0; p != NULL && i < p->count; i++) {
+		const struct known *k = &p->kernels[i];
+
+		JOURNAL(j->dev, JOURNAL_KNOWN, (uint64_t)i + 1, k->kind, (uint64_t)k->of,
+			k->error_permille, (uint64_t)(k->bytes / k->of));
+		for (uint32_t u = 0; u < k->by_count; u++)
+			JOURNAL(j->dev, JOURNAL_KNOWN_UNITS, k->by[u].units,
+				(uint64_t)(k->by[u].ns / k->by[u].of));
+	}
+}
+
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy)
 {
 	dev->work |= WORK_JOURNAL;
@@ -437,6 +460,7 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 	dev->hot_bk = j;
 	write_head(j);
 	journal_write_text(j, JOURNAL_POLICY, policy);
+	write_profile(j);
 	j->now = dev->now;
 	j->turn = j->length;
 }

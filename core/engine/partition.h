@@ -14,6 +14,7 @@
 #define COOKIE_PARTITION UINT64_C(1)
 
 struct hal_queue;
+struct known;
 
 struct hal_partition {
 	struct object obj;
@@ -95,6 +96,7 @@ struct hal_kernel {
 	struct object obj;
 	const struct hal_device *user; /* NULL: unloaded */
 	struct hal_program *prog;
+	struct known *known; /* of the device's profile; NULL: nothing */
 	void *bk;
 	const _Atomic uint64_t *bound; /* prog->bound */
 	uint32_t inline_args; /* how many, if they may lie in a ring, else UINT32_MAX */

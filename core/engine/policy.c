@@ -16,6 +16,7 @@
 
 #include "engine/decisions.h"
 #include "engine/engine.h"
+#include "engine/expect.h"
 #include "engine/inherit.h"
 #include "engine/plan.h"
 #include "engine/preempt.h"
@@ -30,11 +31,6 @@
 static struct hal_queue *queue_of(struct hal_policy_queue *view)
 {
 	return container_of(view, struct hal_queue, view);
-}
-
-static const struct hal_queue *queue_of_const(const struct hal_policy_queue *view)
-{
-	return container_of(view, const struct hal_queue, view);
 }
 
 static bool in_force(const struct hal_device *dev)
@@ -118,173 +114,6 @@ static struct hal_queue *oldest(const struct hal_partition *part)
 	return container_of(part->waiting.next, struct hal_queue, waiting);
 }
 
-/* ---- what commands will run -------------------------------------------------------- */
-
-static uint64_t work_of(const struct record *r)
-{
-	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
-}
-
-/* Of a sum of about eight, one goes and another comes. */
-static void learn(double *sum, uint64_t value)
-{
-	*sum += (double)value - *sum / 8;
-}
-
-/* The submission that was ending has ended. */
-static void job_over(struct hal_queue *q, struct learned *l)
-{
-	if (l->job == q->timeline.seen)
-		return;
-	if (l->part_ns != 0)
-		l->job_ns = l->job_ns != 0 ? l->job_ns - l->job_ns / 8 + l->part_ns / 8
-					   : l->part_ns;
-	l->job = q->timeline.seen;
-	l->part_ns = 0;
-}
-
-/* For one of work, or for one command, on so many units. */
-static void learn_units(struct hal_queue *q, uint64_t work, uint64_t ran_ns)
-{
-	struct learned *l = &q->learned;
-	uint32_t units = q->part->desc.units, i = 0;
-
-	while (i < LEARNED_UNITS &&
-	       (l->by[i].units != units || l->by[i].plain != (work == 0)))
-		i++;
-	if (i == LEARNED_UNITS) {
-		i = l->by_next;
-		l->by_next = (i + 1) % LEARNED_UNITS;
-		l->by[i].units = units;
-		l->by[i].plain = work == 0;
-		l->by[i].ns = 0;
-		l->by[i].of = 0;
-	}
-	learn(&l->by[i].ns, ran_ns);
-	learn(&l->by[i].of, work != 0 ? work : 1);
-}
-
-/* ran_ns: all of it, also before it was stopped inside. */
-static void learn_from(struct hal_queue *q, const struct flight *f,
-		       const struct hal_policy_end *end, uint64_t ran_ns)
-{
-	struct learned *l = &q->learned;
-	uint64_t work = work_of(f->record);
-
-	if (work != 0) {
-		learn(&l->work_ns, ran_ns);
-		learn(&l->work_bytes, end->bytes);
-		learn(&l->work, work);
-	} else {
-		learn(&l->plain_ns, ran_ns);
-		learn(&l->plain_bytes, end->bytes);
-		learn(&l->plain, 1);
-	}
-	/* One under which the border has moved, or may have while it was stopped, says
-	 * nothing about either. */
-	if (f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
-	    (q->slow & SLOW_STOPPED) == 0)
-		learn_units(q, work, ran_ns);
-	if ((f->record->own & REC_WHOLE) != 0)
-		return;
-	job_over(q, l);
-	l->part_ns += ran_ns;
-	l->submit_ns = f->submit_ns;
-}
-
-static uint64_t whole(double x, uint64_t least)
-{
-	const uint64_t most = UINT64_C(1) << 62;
-
-	if (x < (double)least)
-		return least;
-	return x < (double)most ? (uint64_t)(x + 0.5) : most;
-}
-
-/* On so many units, by what is known of as many, or else of fewer and of more: then the
- * time is taken to be a + b / units in between.  HAL_POLICY_NEVER: not known. */
-static uint64_t expect_units(const struct hal_queue *q, uint64_t work, uint32_t units)
-{
-	const struct by_units *fewer = NULL, *more = NULL;
-	double a, b, at, times = work != 0 ? (double)work : 1;
-
-	for (uint32_t i = 0; i < LEARNED_UNITS; i++) {
-		const struct by_units *e = &q->learned.by[i];
-
-		if (e->units == 0 || e->plain != (work == 0))
-			continue;
-		if (e->units <= units && (fewer == NULL || e->units > fewer->units))
-			fewer = e;
-		if (e->units >= units && (more == NULL || e->units < more->units))
-			more = e;
-	}
-	if (fewer == NULL || more == NULL)
-		return HAL_POLICY_NEVER;
-	a = fewer->ns / fewer->of * times;
-	b = more->ns / more->of * times;
-	if (fewer == more)
-		return whole(a, 1);
-	at = (1.0 / units - 1.0 / more->units) / (1.0 / fewer->units - 1.0 / more->units);
-	return whole(b + (a - b) * at, 1);
-}
-
-static uint64_t host_expect(void *device, const struct hal_policy_queue *queue,
-			    uint32_t units)
-{
-	(void)device;
-	return expect_units(queue_of_const(queue), queue->head.work, units);
-}
-
-/* A command of so much work, on the units that there are. */
-static uint64_t expect_here(const struct hal_queue *q, uint64_t work)
-{
-	const struct learned *l = &q->learned;
-	uint64_t here = expect_units(q, work, q->part->desc.units);
-
-	if (here != HAL_POLICY_NEVER)
-		return here;
-	if (work != 0 && l->work > 0)
-		return whole(l->work_ns * ((double)work / l->work), 1);
-	if (work == 0 && l->plain > 0)
-		return whole(l->plain_ns / l->plain, 1);
-	return HAL_POLICY_NEVER;
-}
-
-uint64_t policy_expected(const struct hal_queue *q, const struct record *r)
-{
-	return expect_here(q, work_of(r));
-}
-
-/* The next command, r. */
-static NOINLINE void expect(struct hal_queue *q, const struct record *r)
-{
-	struct learned *l = &q->learned;
-	struct hal_policy_command *head = &q->view.head;
-
-	head->expected_ns = expect_here(q, head->work);
-	head->expected_bytes = HAL_POLICY_NEVER;
-	if (head->work != 0 && l->work > 0)
-		head->expected_bytes =
-			whole(l->work_bytes * ((double)head->work / l->work), 0);
-	else if (head->work == 0 && l->plain > 0)
-		head->expected_bytes = whole(l->plain_bytes / l->plain, 0);
-	head->rest_ns = head->expected_ns;
-	head->whole_ns = head->expected_ns;
-	if ((r->own & REC_WHOLE) != 0)
-		return;
-	job_over(q, l);
-	if (l->job_ns == 0)
-		return;
-	head->whole_ns = l->job_ns;
-	head->rest_ns = l->job_ns;
-	if (head->submit_ns == l->submit_ns)
-		head->rest_ns -= l->part_ns < l->job_ns ? l->part_ns : l->job_ns - 1;
-	if (head->expected_ns != HAL_POLICY_NEVER && head->rest_ns < head->expected_ns)
-		head->rest_ns = head->expected_ns;
-	if (head->whole_ns < head->rest_ns)
-		head->whole_ns = head->rest_ns;
-}
-
 /* ---- in and out -------------------------------------------------------------------- */
 
 static ALWAYS_INLINE void see(struct hal_queue *q)
@@ -309,9 +138,9 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 		inherit_see(q);
 	v->head.op = r->cmd.op;
 	v->head.flags = r->flags;
-	v->head.work = work_of(r);
+	v->head.work = record_work(r);
 	if (UNLIKELY((q->slow & SLOW_EXPECTS) != 0))
-		expect(q, r);
+		expect_head(q, r);
 }
 
 /* Where its key is, or is to be. */
@@ -695,8 +524,8 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 	};
 
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
-		learn_from(q, f, &end, end.ran_ns + before_ns);
-	if ((q->slow & SLOW_POLICY) == 0 || !in_force(dev) || dev->policy->ended == NULL)
+		expect_learn(q, f, &end, end.ran_ns + before_ns);
+	if (!in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
 	q->view.completed = counter_get(&q->account.completed);
@@ -1038,7 +867,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.start = host_start,
 		.resize = host_resize,
 		.move = host_move,
-		.expect = host_expect,
+		.expect = expect_on,
 		.limit = host_limit,
 		.ask = host_ask,
 		.info = &dev->info,

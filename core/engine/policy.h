@@ -31,9 +31,6 @@ static inline bool policy_alone(const struct hal_partition *part)
 {
 	return part->sole == NULL && part->enqueued == part->classes;
 }
-/* What r, a command of q, will run; HAL_POLICY_NEVER: not known. */
-uint64_t policy_expected(const struct hal_queue *q, const struct record *r);
-
 /* q is runnable: with the one that was alone so far. */
 void policy_enqueue(struct hal_queue *q);
 /* q was picked, but the device had no room. */

@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "engine/decisions.h"
+#include "engine/expect.h"
 #include "engine/partition.h"
 #include "engine/policy.h"
 #include "engine/suspend.h"
@@ -80,7 +81,7 @@ static void relieve(struct hal_partition *part)
 
 static uint64_t expected(const struct hal_queue *q, const struct record *r)
 {
-	uint64_t ns = policy_expected(q, r);
+	uint64_t ns = expect_command(q, r);
 
 	return ns != HAL_POLICY_NEVER ? ns : q->dev->limits.unknown_ns;
 }

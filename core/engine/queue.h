@@ -65,6 +65,19 @@ struct asked {
 
 enum { LEARNED_UNITS = 8 };
 
+/* By how many units commands had. */
+struct by_units {
+	uint32_t units; /* 0: nothing yet */
+	bool plain;
+	double ns, of; /* of so much work, or so many commands */
+};
+
+/* How near what was expected has come: of so many, the shares they were off, added up.
+ */
+struct sureness {
+	double runs, error;
+};
+
 /* What its commands ran, as far as policies want to know: sums in which the last eight
  * or so count most. */
 struct learned {
@@ -73,13 +86,11 @@ struct learned {
 	uint64_t job_ns;       /* a submission of several commands; 0: not known */
 	uint64_t job, part_ns; /* which one is ending, what it had */
 	uint64_t submit_ns;    /* when that was submitted */
-	/* The same by how many units they had. */
-	struct by_units {
-		uint32_t units; /* 0: nothing yet */
-		bool plain;
-		double ns, of; /* of so much work, or so many commands */
-	} by[LEARNED_UNITS];
+	struct by_units by[LEARNED_UNITS];
 	uint32_t by_next;
+	struct sureness sure;
+	const struct known *head; /* the next command's kernel; NULL: not known by itself
+				   */
 };
 
 struct hal_queue {

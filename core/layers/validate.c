@@ -341,9 +341,9 @@ static void got_kernel(struct validate *v, struct layer_call *c)
 	else if (k->arg_count > HAL_ARGS_MAX)
 		c->result = BACKEND(v, "kernel %s takes %u arguments, at most %d can be",
 				    k->name, k->arg_count, HAL_ARGS_MAX);
-	else if (k->reserved != 0)
-		c->result = BACKEND(v, "kernel %s: reserved is %u, not 0", k->name,
-				    k->reserved);
+	else if ((k->engines & ~(HAL_BK_ENGINE_ARRAY | HAL_BK_ENGINE_VECTOR)) != 0)
+		c->result = BACKEND(v, "kernel %s: engines 0x%x are not all known",
+				    k->name, k->engines);
 	if (c->result != 0) {
 		t->h.alive = false;
 		return;

@@ -244,7 +244,7 @@ static void backend_h(void)
 	STRUCT(hal_bk_kernel_info);
 	FIELD(hal_bk_kernel_info, name);
 	FIELD(hal_bk_kernel_info, arg_count);
-	FIELD(hal_bk_kernel_info, reserved);
+	FIELD(hal_bk_kernel_info, engines);
 	FIELD(hal_bk_kernel_info, arg_bytes);
 	FIELD(hal_bk_kernel_info, work);
 	STRUCT(hal_bk_arg);
@@ -369,7 +369,8 @@ static void policy_h(void)
 	FIELD(hal_policy_command, priority);
 	FIELD(hal_policy_command, op);
 	FIELD(hal_policy_command, flags);
-	FIELD(hal_policy_command, reserved);
+	FIELD(hal_policy_command, kind);
+	FIELD(hal_policy_command, sure_permille);
 	FIELD(hal_policy_command, work);
 	FIELD(hal_policy_command, expected_ns);
 	FIELD(hal_policy_command, rest_ns);

@@ -26,6 +26,9 @@ offers list "$halctl" li
 offers backends "$halctl" --json ba
 offers --markdown "$halctl" backends --m
 offers ref:0 "$halctl" info re
+offers profile "$halctl" pro
+offers ref:0 "$halctl" profile re
+offers --tolerance "$halctl" profile --to
 offers hal.device= "$halctl" -o hal.de
 offers backend.ref.units= "$halctl" info --option backend.ref.u
 offers --option "$halctl" --opt

@@ -259,8 +259,8 @@ static int dev_kernel_get(void *dev, void *prog, uint32_t index,
 		memset(info->name, 'x', sizeof(info->name));
 	if (d->broken == BREAK_kernel_args)
 		info->arg_count = HAL_ARGS_MAX + 1;
-	if (d->broken == BREAK_kernel_reserved)
-		info->reserved = 1;
+	if (d->broken == BREAK_kernel_engines)
+		info->engines = 4;
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 	X(prog_null)                                                                     \
 	X(kernel_name)                                                                   \
 	X(kernel_args)                                                                   \
-	X(kernel_reserved)                                                               \
+	X(kernel_engines)                                                                \
 	X(isolation)                                                                     \
 	X(counters_many)                                                                 \
 	X(counters_kind)                                                                 \

@@ -197,7 +197,7 @@ static const struct {
 	{"prog_null", "program_load gave no handle"},
 	{"kernel_name", "kernel 0 has no name that ends"},
 	{"kernel_args", "kernel one takes 17 arguments, at most 16"},
-	{"kernel_reserved", "kernel one: reserved is 1"},
+	{"kernel_engines", "kernel one: engines 0x4 are not all known"},
 	{"isolation", "isolation 12 does not exist"},
 	{"counters_many", "counters gave "},
 	{"counters_kind", "counters: kind 7, index 0 does not exist"},
@@ -329,7 +329,7 @@ static struct hal_bk_partition_desc rectangle(uint32_t index, uint16_t row, uint
 
 static int core_begin(void **state)
 {
-	struct hal_bk_kernel_info info = {.reserved = 0};
+	struct hal_bk_kernel_info info = {.engines = 0};
 	uint64_t bytes;
 
 	(void)state;
@@ -392,7 +392,7 @@ static void handles_dead(void **state)
 {
 	void *p, *q, *m, *x;
 	struct hal_bk_partition_desc d = rectangle(2, 0, 2, 2, 1);
-	struct hal_bk_kernel_info info = {.reserved = 0};
+	struct hal_bk_kernel_info info = {.engines = 0};
 	char byte;
 
 	(void)state;
@@ -440,7 +440,7 @@ static void partitions(void **state)
 static void memory(void **state)
 {
 	uint64_t at_ns;
-	struct hal_bk_kernel_info info = {.reserved = 0};
+	struct hal_bk_kernel_info info = {.engines = 0};
 	void *m, *address;
 	char byte[8] = "";
 

@@ -4,12 +4,15 @@
 #define _GNU_SOURCE
 #include "halctl.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OPTIONS_MAX 32
+#define RUNS_MAX    64u
 
 static const char help[] =
 	"usage: halctl COMMAND [OPTION...] [TARGET]\n"
@@ -32,12 +35,23 @@ static const char help[] =
 	"  replay FILE        has an engine take in what another has written down "
 	"(hal.journal),\n"
 	"                     and compares what they decide\n"
+	"  profile TARGET PROGRAM...\n"
+	"                     what kernels run on a device, as JSON: by units, beside "
+	"others,\n"
+	"                     stopped; PROGRAM: a table of networks (.json), a network "
+	"of "
+	"the\n"
+	"                     own table, or a file for npuc\n"
 	"\n"
 	"  -j, --json         JSON instead of text\n"
 	"  -m, --markdown     backends: the table of the README\n"
 	"  -p, --program PID  top, policy: that one; PID.N where it has several devices\n"
 	"  -n, --once         top: what is now, as text, and no more\n"
 	"  -d, --delay MS     top: looks again every so often (1000)\n"
+	"  -r, --runs N       profile: each kernel runs so often (3)\n"
+	"  -t, --tolerance T  profile: fewer units are enough with so many thousandths "
+	"more\n"
+	"                     time (50)\n"
 	"  -c, --config FILE  read FILE instead of $HAL_CONFIG or ./hal.conf\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                     sets an option over file and environment; may be repeated\n"
@@ -54,6 +68,8 @@ static const struct option longs[] = {
 	{"program", required_argument, NULL, 'p'},
 	{"once", no_argument, NULL, 'n'},
 	{"delay", required_argument, NULL, 'd'},
+	{"runs", required_argument, NULL, 'r'},
+	{"tolerance", required_argument, NULL, 't'},
 	{"config", required_argument, NULL, 'c'},
 	{"option", required_argument, NULL, 'o'},
 	{"help", no_argument, NULL, 'h'},
@@ -71,7 +87,7 @@ static const struct command {
 	{"list", halctl_list, 0, 0, 0},       {"info", halctl_info, 1, 0, 0},
 	{"options", halctl_options, 0, 0, 0}, {"backends", halctl_backends, 0, 1, 0},
 	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
-	{"replay", halctl_replay, 1, 0, 0},
+	{"replay", halctl_replay, 1, 0, 0},   {"profile", halctl_profile, INT_MAX, 0, 0},
 };
 
 static const struct command *find_command(const char *name)
@@ -92,7 +108,7 @@ static int run(struct halctl *ctl, char **words, int count)
 	cmd = find_command(words[0]);
 	if (!cmd)
 		return tool_usage("no such command: %s", words[0]);
-	if (count > 1 + cmd->words)
+	if (count - 1 > cmd->words)
 		return tool_usage("too many arguments: %s", words[1 + cmd->words]);
 	if (ctl->program != NULL && !cmd->takes_program)
 		return tool_usage("--program belongs to top and policy, not to %s",
@@ -104,6 +120,10 @@ static int run(struct halctl *ctl, char **words, int count)
 		return tool_usage("--markdown belongs to backends, not to %s", cmd->name);
 	if (ctl->markdown && ctl->json)
 		return tool_usage("--markdown and --json exclude each other");
+	if (cmd->run != halctl_profile &&
+	    (ctl->runs != 0 || ctl->tolerance != UINT32_MAX))
+		return tool_usage("--runs and --tolerance belong to profile, not to %s",
+				  cmd->name);
 	ctl->target = count > 1 ? words[1] : NULL;
 	ctl->words = words + 1;
 	ctl->word_count = count - 1;
@@ -111,7 +131,29 @@ static int run(struct halctl *ctl, char **words, int count)
 		return tool_usage("replay: no file");
 	if (cmd->run == halctl_replay && ctl->options[0] != NULL)
 		return tool_usage("replay has no options: %s", ctl->options[0]);
+	if (cmd->run == halctl_profile && count < 3)
+		return tool_usage("profile: no %s", count < 2 ? "target" : "program");
+	if (ctl->runs == 0)
+		ctl->runs = 3;
+	if (ctl->tolerance == UINT32_MAX)
+		ctl->tolerance = 50;
 	return cmd->run(ctl);
+}
+
+static int read_number(const char *name, const char *text, uint32_t least, uint32_t most,
+		       uint32_t *out)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (end == text || *end != '\0' || errno != 0 || text[0] == '-' || n < least ||
+	    n > most)
+		return tool_usage("--%s %s: a number from %u to %u", name, text, least,
+				  most);
+	*out = (uint32_t)n;
+	return 0;
 }
 
 /* As the environment: hal_replay takes no options. */
@@ -140,13 +182,13 @@ static int read_delay(const char *text, int *ms)
 static int halctl(int argc, char **argv)
 {
 	const char *options[OPTIONS_MAX + 1] = {NULL};
-	struct halctl ctl = {.options = options};
+	struct halctl ctl = {.options = options, .tolerance = UINT32_MAX};
 	unsigned int count = 0;
 	int c, rc = 0;
 
 	while (rc == 0) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "jmp:nd:c:o:hV", longs, NULL);
+		c = getopt_long(argc, argv, "jmp:nd:r:t:c:o:hV", longs, NULL);
 		if (c == -1)
 			break;
 		switch (c) {
@@ -164,6 +206,12 @@ static int halctl(int argc, char **argv)
 			break;
 		case 'd':
 			rc = read_delay(optarg, &ctl.delay_ms);
+			break;
+		case 'r':
+			rc = read_number("runs", optarg, 1, RUNS_MAX, &ctl.runs);
+			break;
+		case 't':
+			rc = read_number("tolerance", optarg, 0, 1000, &ctl.tolerance);
 			break;
 		case 'c':
 			rc = read_config(optarg);

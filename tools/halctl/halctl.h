@@ -19,6 +19,7 @@ struct halctl {
 	int delay_ms;
 	char *const *words; /* behind the command */
 	int word_count;
+	uint32_t runs, tolerance; /* of profile; tolerance in thousandths */
 };
 
 /* The commands: 0, TOOL_FAILED or TOOL_USAGE. */
@@ -29,6 +30,7 @@ int halctl_backends(const struct halctl *ctl);
 int halctl_replay(const struct halctl *ctl);
 int halctl_top(const struct halctl *ctl);
 int halctl_policy(const struct halctl *ctl);
+int halctl_profile(const struct halctl *ctl);
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */
 const char *kind_name(uint32_t kind);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * expect.h - what commands will run and move: as a profile says and as those before them
+ * did; by the engine.
+ *
+ * A kernel that a profile knows is known by itself, on the whole device; of all others a
+ * queue's commands are taken together.  Either way what runs is added to it, the last
+ * eight or so count most, and a profile counts as so many as it has measured.
+ */
+#ifndef HAL_ENGINE_EXPECT_H
+#define HAL_ENGINE_EXPECT_H
+
+#include "engine/partition.h"
+#include "engine/queue.h"
+
+enum { KNOWN_UNITS = 32 };
+
+/* What is known of a kernel by itself. */
+struct known {
+	struct hal_bk_kernel_info kernel; /* its name, arguments and work: these alone */
+	uint32_t kind;                    /* enum hal_policy_kind */
+	uint32_t error_permille;          /* of what was measured */
+	double bytes, of;                 /* of so many commands */
+	struct sureness sure;
+	struct by_units by[KNOWN_UNITS];
+	uint32_t by_count, by_next;
+};
+
+/* Constant but for what is learned once an engine has it. */
+struct profile {
+	uint32_t count;
+	struct known *kernels;
+};
+
+/* NULL: no memory. */
+struct profile *profile_make(void);
+void profile_free(struct profile *p);
+/* One more, 0 at first; pointers to those before it are no longer good.  NULL: no memory.
+ */
+struct known *profile_more(struct profile *p);
+/* Measured so often, at least once, and moved so much; before profile_add. */
+void profile_measured(struct known *k, uint32_t runs, uint32_t error_permille,
+		      uint64_t bytes);
+/* On so many units; false: they are there already, or too many others. */
+bool profile_add(struct known *k, uint32_t units, uint64_t ns);
+/* NULL: the profile, which may be NULL, does not know it. */
+struct known *profile_find(const struct profile *p,
+			   const struct hal_bk_kernel_info *kernel);
+/* Its number in p, from 1; 0: NULL. */
+uint32_t profile_number(const struct profile *p, const struct known *k);
+
+/* Multiply-accumulates of r; 0: not known. */
+static inline uint64_t record_work(const struct record *r)
+{
+	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
+}
+
+/* What r, a command of q, will run; HAL_POLICY_NEVER: not known. */
+uint64_t expect_command(const struct hal_queue *q, const struct record *r);
+/* hal_policy_host.expect */
+uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units);
+/* q's next command, r: into q->view.head. */
+void expect_head(struct hal_queue *q, const struct record *r) NOINLINE;
+/* f has ended well.  ran_ns: all of it, also before it was stopped inside. */
+void expect_learn(struct hal_queue *q, const struct flight *f,
+		  const struct hal_policy_end *end, uint64_t ran_ns);
+
+#endif

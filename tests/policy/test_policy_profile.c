@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles: what policies see of them, what is learned on top, and files that are wrong.
+ */
+#define _GNU_SOURCE
+#include "world.h"
+
+#include <dlfcn.h>
+
+#include "plugin.h"
+#include "profile_file.h"
+
+static char text[PROFILE_BYTES];
+
+/* world_span(0, span): its cost is its first argument, here what a test gives it. */
+static const char *work_profile(uint64_t cost, uint64_t span_ns, unsigned int runs,
+				unsigned int spread_permille)
+{
+	const struct profiled k = {.name = "work",
+				   .args = "0, 0",
+				   .class = "array",
+				   .bytes = 4096,
+				   .cost = cost,
+				   .span_ns = span_ns};
+
+	profile_text(text, &k, 1, runs, spread_permille);
+	return profile_file(text);
+}
+
+static struct plugin_control *control_of(const char *file)
+{
+	void *lib = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+	struct plugin_control *c;
+
+	assert_non_null(lib);
+	c = dlsym(lib, "plugin_control");
+	assert_non_null(c);
+	memset(c, 0, sizeof(*c));
+	return c;
+}
+
+/* ---- what policies see -------------------------------------------------------------- */
+
+struct seen {
+	struct world w;
+	struct plugin_control *c;
+	struct hal_queue *q;
+};
+
+static void seen_open(struct seen *s, const char *profile)
+{
+	const char *const options[] = {"hal.partition_inflight=1",
+				       "hal.plugins=" PLUGIN_EXPECTS, profile, NULL};
+	const char *const none[] = {NULL};
+
+	memset(s, 0, sizeof(*s));
+	world_open(&s->w, options);
+	s->c = control_of(PLUGIN_EXPECTS);
+	OK(hal_device_set_policy(s->w.dev, "expects", none));
+	s->q = add_queue(s->w.part, 0, 1, 0);
+	s->c->watched = s->c->last;
+}
+
+static void seen_close(struct seen *s)
+{
+	finish_all(&s->w);
+	OK(hal_queue_destroy(s->q));
+	world_close(&s->w);
+}
+
+/* The head of one more command of ns, as it was when it came; it runs to its end. */
+static struct hal_policy_command head_of(struct seen *s, uint64_t ns)
+{
+	finish(submit(&s->w, s->q, 1, ns, 'h'));
+	return s->c->head;
+}
+
+static void known_from_the_first(void **state)
+{
+	struct hal_policy_command h;
+	struct seen s;
+
+	(void)state;
+	seen_open(&s, work_profile(1600, 0, 8, 0));
+	h = head_of(&s, 1600);
+	assert_int_equal(h.kind, HAL_POLICY_ARRAY);
+	assert_int_equal(h.expected_ns, 1600); /* the partition has one unit */
+	assert_int_equal(h.rest_ns, 1600);
+	assert_int_equal(h.whole_ns, 1600);
+	assert_int_equal(h.expected_bytes, 4096);
+	assert_int_equal(h.sure_permille, 1000);
+	for (uint32_t n = 1; n <= 16; n++)
+		assert_int_equal(s.c->host->expect(s.c->host->device, s.c->last, n),
+				 (1600 + n - 1) / n);
+	assert_true(s.c->host->expect(s.c->host->device, s.c->last, 17) ==
+		    HAL_POLICY_NEVER);
+	seen_close(&s);
+}
+
+static void not_known_is_never_0(void **state)
+{
+	struct hal_policy_command h;
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_submit_desc copies = HAL_INIT(hal_submit_desc);
+	struct hal_buffer *buf;
+	struct hal_cmd cmd;
+	struct seen s;
+
+	(void)state;
+	seen_open(&s, work_profile(1600, 0, 8, 0));
+	world_work(&s.w, 77); /* of that name, and another kernel */
+	h = head_of(&s, 1600);
+	assert_int_equal(h.kind, HAL_POLICY_UNKNOWN);
+	assert_true(h.expected_ns == HAL_POLICY_NEVER);
+	assert_true(h.rest_ns == HAL_POLICY_NEVER);
+	assert_true(h.whole_ns == HAL_POLICY_NEVER);
+	assert_true(h.expected_bytes == HAL_POLICY_NEVER);
+	assert_int_equal(h.sure_permille, 0);
+	/* From then on it is learned, as without a profile. */
+	h = head_of(&s, 1600);
+	assert_int_equal(h.expected_ns, 77);
+	assert_in_range(h.sure_permille, 100, 130);
+	/* A copy needs memory, whoever asks. */
+	d.bytes = 4096;
+	OK(hal_buffer_create(s.w.part, &d, &buf));
+	cmd = hal_cmd_copy(buf, 0, buf, 2048, 2048);
+	copies.cmds = &cmd;
+	copies.cmd_count = 1;
+	OK(hal_submit(s.q, &copies, NULL));
+	finish_all(&s.w);
+	assert_int_equal(s.c->head.kind, HAL_POLICY_MEMORY);
+	OK(hal_buffer_destroy(buf));
+	seen_close(&s);
+}
+
+/* What runs is added to what was measured: the last eight count most. */
+static void goes_on_learning(void **state)
+{
+	struct hal_policy_command h;
+	uint64_t before = 1600;
+	struct seen s;
+
+	(void)state;
+	seen_open(&s, work_profile(1600, 0, 8, 0));
+	for (int i = 0; i < 32; i++) {
+		h = head_of(&s, 800);
+		assert_true(h.expected_ns <= before);
+		before = h.expected_ns;
+		if (i == 1) /* of eight, one */
+			assert_int_equal(h.expected_ns, 1500);
+		if (i == 8)
+			assert_true(h.sure_permille < 700);
+	}
+	assert_in_range(before, 800, 830);
+	assert_true(h.sure_permille > 900);
+	seen_close(&s);
+}
+
+/* A few runs, or such that differ, are less sure than many alike. */
+static void how_sure(void **state)
+{
+	static const struct {
+		unsigned int runs, spread, sure;
+	} cases[] = {{1, 0, 125},    {4, 0, 500},   {8, 0, 1000},
+		     {100, 0, 1000}, {8, 250, 750}, {1, 500, 1}};
+	struct seen s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		seen_open(&s, work_profile(1600, 0, cases[i].runs, cases[i].spread));
+		assert_int_equal(head_of(&s, 1600).sure_permille, cases[i].sure);
+		seen_close(&s);
+	}
+}
+
+/* Of a submission of several, all of it before any has run. */
+static void whole_submissions(void **state)
+{
+	const struct hal_arg args[2] = {{.offset = 1600}, {.offset = 'm'}};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmds[300];
+	struct hal_point done;
+	struct seen s;
+
+	(void)state;
+	seen_open(&s, work_profile(1600, 0, 8, 0));
+	for (size_t i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++)
+		cmds[i] = hal_cmd_launch(s.w.work, args, 2);
+	d.cmds = cmds;
+	d.cmd_count = 5;
+	OK(hal_submit(s.q, &d, &done));
+	pass(&s.w, 1);
+	assert_int_equal(s.c->head.whole_ns, 5 * 1600);
+	finish(done);
+	/* The last, when three have run and the fourth does. */
+	assert_int_equal(s.c->head.rest_ns, 2 * 1600);
+	assert_int_equal(s.c->head.whole_ns, 5 * 1600);
+	seen_close(&s);
+	/* Too many to add up. */
+	seen_open(&s, work_profile(1600, 0, 8, 0));
+	for (size_t i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++)
+		cmds[i] = hal_cmd_launch(s.w.work, args, 2);
+	d.cmd_count = 300;
+	OK(hal_submit(s.q, &d, &done));
+	pass(&s.w, 1);
+	assert_int_equal(s.c->head.whole_ns, 1600);
+	finish(done);
+	seen_close(&s);
+}
+
+/* ---- what they do with it ------------------------------------------------------------ */
+
+enum { WATCHED = 24, STEP = 50 };
+
+/* Units of each side, each STEP ns, while eight commands run beside others. */
+struct course {
+	uint32_t units[2][WATCHED];
+	uint64_t took_ns;
+};
+
+/* krisp on two elastic partitions; of the kernel something is known, or it has run
+ * before.
+ */
+static struct course course(const char *profile, bool run_before)
+{
+	const char *const options[] = {"hal.queue_depth=1024", "hal.partition_inflight=1",
+				       "policy.name=krisp", profile, NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *part[2];
+	struct hal_queue *q[2];
+	struct course c;
+	struct world w;
+	uint64_t at;
+
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual", options, &w.dev));
+	world_span(&w, 0, 200);
+	d.units_floor = 2;
+	d.units_ceiling = 14;
+	for (int i = 0; i < 2; i++) {
+		OK(hal_partition_create(w.dev, &d, &part[i]));
+		q[i] = add_queue(part[i], 0, 1, 0);
+	}
+	for (int i = 0; run_before && i < 2; i++) {
+		(void)submit(&w, q[i], 40, 1400, 'b');
+		finish_all(&w);
+	}
+	/* The policy anew, from the same sizes on. */
+	OK(hal_device_set_policy(w.dev, "krisp", NULL));
+	for (int i = 0; i < 2; i++) {
+		struct hal_partition_desc two = HAL_INIT(hal_partition_desc);
+		struct hal_point moved;
+
+		two.rows = 1;
+		two.col = (uint16_t)(2 * i);
+		two.cols = 2;
+		two.units_floor = 2;
+		two.units_ceiling = 14;
+		OK(hal_partition_resize(part[i], &two, &moved));
+		finish(moved);
+	}
+	at = hal_device_now(w.dev);
+	for (int i = 0; i < 2; i++)
+		(void)submit(&w, q[i], 8, 1400, 'k');
+	for (int t = 0; t < WATCHED; t++) {
+		pass(&w, STEP);
+		for (int i = 0; i < 2; i++) {
+			struct hal_partition_info info = HAL_INIT(hal_partition_info);
+
+			OK(hal_partition_get_info(part[i], &info));
+			c.units[i][t] = info.units;
+		}
+	}
+	finish_all(&w);
+	c.took_ns = hal_device_now(w.dev) - at;
+	for (int i = 0; i < 2; i++) {
+		OK(hal_queue_destroy(q[i]));
+		OK(hal_partition_destroy(part[i]));
+	}
+	OK(hal_program_unload(w.prog));
+	OK(hal_close(w.dev));
+	return c;
+}
+
+static void as_after_learning(void **state)
+{
+	struct course learned = course(NULL, true), told, neither = course(NULL, false);
+
+	(void)state;
+	told = course(work_profile(1400, 200, 8, 0), false);
+	assert_memory_equal(told.units, learned.units, sizeof(told.units));
+	assert_int_equal(told.took_ns, learned.took_ns);
+	/* That is not how it would have been anyway. */
+	assert_true(memcmp(neither.units, learned.units, sizeof(told.units)) != 0);
+}
+
+/* Eight commands alone under krisp, which tries fewer units when it does not know. */
+static uint64_t first_eight(const char *profile)
+{
+	const char *const options[] = {"hal.queue_depth=64", "hal.partition_inflight=1",
+				       "policy.name=krisp", profile, NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *part;
+	struct hal_queue *q;
+	struct world w;
+	uint64_t at;
+
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual", options, &w.dev));
+	world_work(&w, 0);
+	d.units_floor = 2;
+	d.units_ceiling = 14;
+	OK(hal_partition_create(w.dev, &d, &part));
+	q = add_queue(part, 0, 1, 0);
+	at = hal_device_now(w.dev);
+	finish(submit(&w, q, 8, 1400, 'k'));
+	at = hal_device_now(w.dev) - at;
+	OK(hal_queue_destroy(q));
+	OK(hal_partition_destroy(part));
+	OK(hal_program_unload(w.prog));
+	OK(hal_close(w.dev));
+	return at;
+}
+
+static void krisp_from_the_first(void **state)
+{
+	(void)state;
+	assert_int_equal(first_eight(NULL), 900);
+	assert_int_equal(first_eight(work_profile(1400, 0, 3, 0)), 800);
+}
+
+/* Of best effort that computes, what ends beside high-priority work of which memory is
+ * the bound, from its first command on. */
+static uint64_t beside_memory(const char *profile)
+{
+	const char *const options[] = {"hal.queue_depth=256",
+				       "policy.name=orion",
+				       profile,
+				       "policy.orion_memory_mbs=1000",
+				       "policy.orion_permille=1000000",
+				       "hal.partition_inflight=1",
+				       NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *part[2];
+	struct hal_queue *high, *low;
+	struct hal_program *effort;
+	struct hal_kernel *kernel;
+	struct world w;
+	uint64_t count;
+
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual", options, &w.dev));
+	d.units_floor = 8;
+	for (int i = 0; i < 2; i++)
+		OK(hal_partition_create(w.dev, &d, &part[i]));
+	high = add_queue(part[0], 1, 1, 0);
+	low = add_queue(part[1], 0, 1, 0);
+	world_work(&w, 800);
+	effort = w.prog;
+	kernel = w.work;
+	w.prog = NULL;
+	world_work(&w, 8000);
+	(void)submit(&w, high, 5, 8000, 'h');
+	w.work = kernel;
+	pass(&w, 1);
+	(void)submit(&w, low, 40, 800, 'l');
+	pass(&w, 4999);
+	count = stats_of(low).completed;
+	finish_all(&w);
+	OK(hal_queue_destroy(high));
+	OK(hal_queue_destroy(low));
+	for (int i = 0; i < 2; i++)
+		OK(hal_partition_destroy(part[i]));
+	OK(hal_program_unload(effort));
+	OK(hal_program_unload(w.prog));
+	OK(hal_close(w.dev));
+	return count;
+}
+
+static void orion_from_the_first(void **state)
+{
+	const struct profiled k[] = {
+		{"work", 8000, "0, 0", "memory", 16000, 8000, 0},
+		{"work", 800, "0, 0", "array", 0, 800, 0},
+	};
+
+	(void)state;
+	/* Nobody knows, so nobody runs beside the other. */
+	assert_int_equal(beside_memory(NULL), 0);
+	profile_text(text, k, 2, 3, 0);
+	assert_in_range(beside_memory(profile_file(text)), 40, 40);
+}
+
+/* ---- journals ------------------------------------------------------------------------ */
+
+static struct hal_replay_info replayed(const char *path, int err)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+	int is = hal_replay(path, &i);
+
+	if (is != err)
+		fail_msg("hal_replay is %d, not %d: %s", is, err, hal_last_error());
+	return i;
+}
+
+/* Without the lines of that kind. */
+static void strip(const char *path, char kind)
+{
+	char line[4096], kept[80];
+	FILE *in = fopen(path, "r"), *out;
+
+	(void)snprintf(kept, sizeof(kept), "%s.kept", path);
+	out = fopen(kept, "w");
+	assert_non_null(in);
+	assert_non_null(out);
+	while (fgets(line, sizeof(line), in) != NULL)
+		if (line[0] != kind)
+			assert_true(fputs(line, out) >= 0);
+	(void)fclose(in);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(rename(kept, path), 0);
+}
+
+static void replays(void **state)
+{
+	char journal[] = "/tmp/hal-journal-XXXXXX", option[64];
+	int fd = mkstemp(journal);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	(void)snprintf(option, sizeof(option), "HAL_HAL_JOURNAL");
+	assert_int_equal(setenv(option, journal, 1), 0);
+	(void)course(work_profile(1400, 200, 3, 40), false);
+	assert_int_equal(unsetenv(option), 0);
+	assert_true(replayed(journal, 0).decisions > 16);
+	assert_int_equal(replayed(journal, 0).mismatches, 0);
+	/* The file is not needed for it; what it said is, and is noticed. */
+	profile_gone();
+	assert_int_equal(replayed(journal, 0).mismatches, 0);
+	strip(journal, 'u');
+	assert_true(replayed(journal, 0).mismatches > 0);
+	strip(journal, 'k');
+	(void)replayed(journal, -EINVAL);
+	assert_non_null(strstr(hal_last_error(), "there is no such kernel"));
+	assert_int_equal(unlink(journal), 0);
+}
+
+/* ---- wrong files ---------------------------------------------------------------------- */
+
+/* The text with its first a as b. */
+static const char *with(const char *a, const char *b)
+{
+	static char other[PROFILE_BYTES];
+	const char *at;
+
+	(void)work_profile(1600, 0, 3, 0);
+	at = strstr(text, a);
+	assert_non_null(at);
+	(void)snprintf(other, sizeof(other), "%.*s%s%s", (int)(at - text), text, b,
+		       at + strlen(a));
+	return profile_file(other);
+}
+
+static void wrong_files(void **state)
+{
+	static const struct {
+		const char *a, *b, *says;
+	} cases[] = {
+		{"\"accelhal_profile\": 1,", "", ":1: has no accelhal_profile"},
+		{"profile\": 1", "profile\": 2", "accelhal_profile: is version 2"},
+		{"profile\": 1", "profile\": \"1\"", ":1: accelhal_profile: is a text"},
+		{"\"device\"", "\"devices\"", "devices: is not known here"},
+		{"\"runs\": 3,", "", "has no runs"},
+		{"\"runs\": 3", "\"runs\": 0", ":5: runs: is 0"},
+		{"\"unit_cols\": 16", "\"unit_cols\": []",
+		 ":3: device.unit_cols: is a l"},
+		{"\"unit_cols\": 16", "\"unit_cols\": 1.5",
+		 "device.unit_cols: is 1.5, not a whole number"},
+		{"\"clock\":", "\"clocks\":", "device.clocks: is not known here"},
+		{"\"programs\"", "\"program\"", "program: is not known here"},
+		{"[{\"name\": \"one\"", "[3, {\"name\": \"one\"",
+		 "programs[0]: is not an object"},
+		{"\"name\": \"work\"", "\"name\": 7",
+		 ":7: programs[0].kernels[0].name: is a number"},
+		{"\"name\": \"work\"",
+		 "\"name\": \"a name of more than 31 characters, it "
+		 "is\"",
+		 "kernels[0].name: has more than 31 characters"},
+		{"\"work\": 0", "\"work\": -1", "kernels[0].work: is -1"},
+		{"[0, 0]", "[0, \"0\"]", "kernels[0].arg_bytes[1]: is a text"},
+		{"[0, 0]", "[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8]",
+		 "arg_bytes: has 17 arguments"},
+		{"\"array\"", "\"arrays\"",
+		 ":8: programs[0].kernels[0].class: is \"arrays"},
+		{"\"bytes\": 4096", "\"byte\": 4096", "kernels[0].byte: is not known"},
+		{"\"units\": 2,", "\"units\": 1,",
+		 ":11: programs[0].kernels[0].units[1].units: is there already"},
+		{"\"units\": 2,", "\"units\": 17,", "units[1].units: is 17, not from 1"},
+		{"\"ns\": 800", "\"ns\": 0",
+		 ":11: programs[0].kernels[0].units[1].ns: is"},
+		{"\"ns\": 800", "\"ns\": 0.5", "units[1].ns: is 0.5"},
+		{"\"spread_ns\": 0", "\"spread\": 0", "has no spread_ns"},
+		{"]}]}", "]}]", "parse error"},
+		{"]}]}", "]}]}}", "parse error"},
+	};
+	struct hal_device *dev;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const options[] = {with(cases[i].a, cases[i].b), NULL};
+		char file[64];
+
+		FAILS(hal_open("ref?clock=virtual", options, &dev), -EINVAL,
+		      cases[i].says);
+		(void)snprintf(file, sizeof(file),
+			       "%s:", options[0] + strlen("hal.profile="));
+		if (strstr(hal_last_error(), "hal.profile: ") == NULL ||
+		    strstr(hal_last_error(), file) == NULL)
+			fail_msg("no file in: %s", hal_last_error());
+	}
+}
+
+static void no_file(void **state)
+{
+	const char *const options[] = {"hal.profile=/tmp/there/is/none", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	FAILS(hal_open("ref?clock=virtual", options, &dev), -ENOENT,
+	      "/tmp/there/is/none");
+}
+
+static void another_device(void **state)
+{
+	static const char *const others[] = {"ref?units=8", "ref?units=16&rows=4",
+					     "ref?clock=real", "ref?colors=4"};
+	const char *const options[] = {work_profile(1600, 0, 3, 0), NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		FAILS(hal_open(others[i], options, &dev), -EINVAL,
+		      "is a profile of ref \"software device, 16 units\" "
+		      "(clock=virtual), this is ref \"software device, ");
+		assert_non_null(strstr(hal_last_error(), ":2: device: "));
+	}
+	OK(hal_open("ref?units=16", options, &dev));
+	OK(hal_close(dev));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known_from_the_first),
+		cmocka_unit_test(not_known_is_never_0),
+		cmocka_unit_test(goes_on_learning),
+		cmocka_unit_test(how_sure),
+		cmocka_unit_test(whole_submissions),
+		cmocka_unit_test(as_after_learning),
+		cmocka_unit_test(krisp_from_the_first),
+		cmocka_unit_test(orion_from_the_first),
+		cmocka_unit_test(replays),
+		cmocka_unit_test(wrong_files),
+		cmocka_unit_test(no_file),
+		cmocka_unit_test(another_device),
+	};
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	profile_gone();
+	return rc;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_halctl_profile.c - halctl profile: what it measures where that can be computed,
+ * on `ref`, and what it says of the NPU. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <yajl/yajl_tree.h>
+
+#define OUTPUT_MAX (1024 * 1024)
+
+static char output[OUTPUT_MAX], table[64], file[64];
+
+static int halctl(const char *args)
+{
+	char line[1024];
+	size_t n;
+	int rc;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "2>&1 %s %s", HALCTL, args);
+	f = popen(line, "r");
+	assert_non_null(f);
+	n = fread(output, 1, sizeof(output) - 1, f);
+	output[n] = '\0';
+	rc = pclose(f);
+	assert_true(WIFEXITED(rc));
+	return WEXITSTATUS(rc);
+}
+
+static void expect(const char *text)
+{
+	if (!strstr(output, text))
+		fail_msg("no \"%s\" in:\n%.2000s", text, output);
+}
+
+static void write_file(char *path, size_t size, const char *name, const char *text)
+{
+	FILE *f;
+	int fd;
+
+	if (path[0] == '\0') {
+		snprintf(path, size, "/tmp/%s-XXXXXX.json", name);
+		fd = mkstemps(path, 5);
+		assert_true(fd >= 0);
+		(void)close(fd);
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static yajl_val json(void)
+{
+	char why[256];
+	yajl_val tree = yajl_tree_parse(output, why, sizeof(why));
+
+	if (!tree)
+		fail_msg("not JSON: %s\n%.2000s", why, output);
+	return tree;
+}
+
+static yajl_val get(yajl_val v, const char *key)
+{
+	const char *path[] = {key, NULL};
+	yajl_val found = yajl_tree_get(v, path, yajl_t_any);
+
+	if (!found)
+		fail_msg("no key %s in:\n%.2000s", key, output);
+	return found;
+}
+
+static yajl_val at(yajl_val v, const char *key, size_t index)
+{
+	yajl_val list = get(v, key);
+
+	assert_true(YAJL_IS_ARRAY(list));
+	assert_true(index < YAJL_GET_ARRAY(list)->len);
+	return YAJL_GET_ARRAY(list)->values[index];
+}
+
+static size_t length(yajl_val v, const char *key)
+{
+	yajl_val list = get(v, key);
+
+	assert_true(YAJL_IS_ARRAY(list));
+	return YAJL_GET_ARRAY(list)->len;
+}
+
+static long long number(yajl_val v, const char *key)
+{
+	yajl_val found = get(v, key);
+
+	assert_true(YAJL_IS_INTEGER(found));
+	return YAJL_GET_INTEGER(found);
+}
+
+static const char *text(yajl_val v, const char *key)
+{
+	yajl_val found = get(v, key);
+
+	assert_true(YAJL_IS_STRING(found));
+	return YAJL_GET_STRING(found);
+}
+
+static yajl_val kernel(yajl_val tree, size_t program, size_t index)
+{
+	return at(at(tree, "programs", program), "kernels", index);
+}
+
+/* ---- ref ---------------------------------------------------------------------------- */
+
+/* 80 us of one unit, no faster than on eight of them; on two; 20 us on any. */
+static const char networks[] = "{\"models\": {\"wide\": {\"steps\": [[2, 80, 8]]},\n"
+			       "\"narrow\": {\"steps\": [[1, 80, 2], [3, 20, 1]]}}}\n";
+
+static int profile_ref(const char *options, const char *target)
+{
+	char args[256];
+
+	write_file(table, sizeof(table), "halctl-table", networks);
+	snprintf(args, sizeof(args), "profile %s '%s' %s", options, target, table);
+	return halctl(args);
+}
+
+/* On powers of two of units. */
+static void times_are(yajl_val k, const char *key, const long long *ns, size_t count)
+{
+	assert_int_equal(length(k, key), count);
+	for (size_t i = 0; i < count; i++) {
+		yajl_val t = at(k, key, i);
+
+		assert_int_equal(number(t, "units"), 1 << i);
+		assert_int_equal(number(t, "rows"), 1);
+		assert_int_equal(number(t, "cols"), 1 << i);
+		assert_int_equal(number(t, "ns"), ns[i]);
+		assert_int_equal(number(t, "spread_ns"), 0);
+	}
+}
+
+static void is(yajl_val k, const char *name, long long work, const char *class,
+	       long long least)
+{
+	assert_string_equal(text(k, "name"), name);
+	assert_int_equal(number(k, "work"), work);
+	assert_int_equal(length(k, "arg_bytes"), 0);
+	assert_string_equal(text(k, "class"), class);
+	assert_int_equal(number(get(k, "least"), "units"), least);
+}
+
+static void times_by_units(void **state)
+{
+	static const long long wide[] = {80000, 40000, 20000, 10000},
+			       narrow[] = {80000, 40000, 40000, 40000},
+			       any[] = {20000, 20000, 20000, 20000};
+	yajl_val tree;
+
+	(void)state;
+	assert_int_equal(profile_ref("", "ref?units=8"), 0);
+	tree = json();
+	assert_int_equal(number(tree, "accelhal_profile"), 1);
+	assert_int_equal(number(tree, "runs"), 3);
+	assert_int_equal(number(get(tree, "device"), "unit_cols"), 8);
+	assert_string_equal(text(get(tree, "device"), "clock"), "virtual");
+	assert_int_equal(length(tree, "programs"), 2);
+	assert_string_equal(text(at(tree, "programs", 1), "name"), "narrow");
+	/* Two launches of one kernel are one. */
+	assert_int_equal(length(at(tree, "programs", 0), "kernels"), 1);
+	assert_int_equal(length(at(tree, "programs", 1), "kernels"), 2);
+	is(kernel(tree, 0, 0), "step0", 80000, "array", 8);
+	is(kernel(tree, 1, 0), "step0", 80000, "array", 2);
+	is(kernel(tree, 1, 1), "step1", 20000, "vector", 1);
+	times_are(kernel(tree, 0, 0), "units", wide, 4);
+	times_are(kernel(tree, 0, 0), "shapes", wide, 4);
+	times_are(kernel(tree, 1, 0), "units", narrow, 4);
+	times_are(kernel(tree, 1, 1), "units", any, 4);
+	/* Nothing meets in memory there. */
+	assert_int_equal(number(get(kernel(tree, 0, 0), "copies"), "alone_ns"), 20000);
+	assert_int_equal(number(get(kernel(tree, 0, 0), "copies"), "beside_ns"), 20000);
+	assert_int_equal(length(tree, "beside_permille"), 2);
+	yajl_tree_free(tree);
+}
+
+static void least_within_tolerance(void **state)
+{
+	yajl_val tree;
+
+	(void)state;
+	assert_int_equal(profile_ref("--tolerance 999", "ref?units=8"), 0);
+	tree = json();
+	assert_int_equal(number(get(kernel(tree, 0, 0), "least"), "units"), 8);
+	yajl_tree_free(tree);
+	assert_int_equal(profile_ref("-t 1000", "ref?units=8"), 0);
+	tree = json();
+	assert_int_equal(number(get(kernel(tree, 0, 0), "least"), "units"), 4);
+	yajl_tree_free(tree);
+}
+
+/* At 1,250, 3,750, 6,250 and 8,750 ns of 10,000. */
+static void stops(void **state)
+{
+	yajl_val tree, drain, kill;
+
+	(void)state;
+	assert_int_equal(profile_ref("", "ref?units=8"), 0);
+	tree = json();
+	assert_int_equal(length(kernel(tree, 0, 0), "stops"), 2);
+	drain = at(kernel(tree, 0, 0), "stops", 0);
+	kill = at(kernel(tree, 0, 0), "stops", 1);
+	assert_string_equal(text(drain, "mode"), "drain");
+	assert_int_equal(number(drain, "quiet_ns"), 8750);
+	assert_int_equal(number(drain, "cost_ns"), 0);
+	assert_string_equal(text(kill, "mode"), "kill");
+	assert_in_range(number(kill, "quiet_ns"), 1, 1000);
+	assert_int_equal(number(kill, "cost_ns"), 8750 + number(kill, "quiet_ns"));
+	yajl_tree_free(tree);
+	assert_int_equal(profile_ref("", "ref?units=8&preempt=between"), 0);
+	tree = json();
+	assert_int_equal(length(kernel(tree, 0, 0), "stops"), 1);
+	yajl_tree_free(tree);
+}
+
+/* A grid has rectangles, and numbers of units the ones the engine gives. */
+static void rectangles(void **state)
+{
+	yajl_val tree, k;
+
+	(void)state;
+	assert_int_equal(profile_ref("", "ref?units=24&rows=4"), 0);
+	tree = json();
+	k = kernel(tree, 0, 0);
+	/* 1, 2, 4 rows; 1, 2, 4, 6 columns; and 2 x 3, 3 x 4, which the engine gives. */
+	assert_int_equal(length(k, "shapes"), 14);
+	assert_int_equal(length(k, "units"), 8);
+	for (size_t i = 0; i < length(k, "units"); i++) {
+		yajl_val t = at(k, "units", i);
+		long long units = number(t, "units");
+
+		assert_int_equal(number(t, "rows") * number(t, "cols"), units);
+		assert_int_equal(number(t, "ns"),
+				 units < 8 ? (80000 + units - 1) / units : 10000);
+		if (units == 4)
+			assert_int_equal(number(t, "rows"), 2);
+	}
+	yajl_tree_free(tree);
+}
+
+/* The same bytes again; the library reads them, for that device alone. */
+static void good_for_one_device(void **state)
+{
+	static char first[OUTPUT_MAX];
+	char args[256];
+
+	(void)state;
+	assert_int_equal(profile_ref("", "ref?units=8"), 0);
+	strcpy(first, output);
+	assert_int_equal(profile_ref("", "ref?units=8"), 0);
+	assert_string_equal(output, first);
+	write_file(file, sizeof(file), "halctl-profile", output);
+	snprintf(args, sizeof(args), "-o hal.profile=%s info 'ref?units=8'", file);
+	if (halctl(args) != 0)
+		fail_msg("%s", output);
+	snprintf(args, sizeof(args), "-o hal.profile=%s info ref", file);
+	assert_int_equal(halctl(args), 1);
+	expect("device: is a profile of ref \"software device, 8 units\" "
+	       "(clock=virtual), "
+	       "this is ref \"software device, 16 units\" (clock=virtual)");
+	/* What is measured is not what one has measured before. */
+	snprintf(args, sizeof(args), "-o hal.profile=%s profile 'ref?units=8' %s", file,
+		 table);
+	assert_int_equal(halctl(args), 0);
+	assert_string_equal(output, first);
+}
+
+static void networks_by_name(void **state)
+{
+	yajl_val tree;
+
+	(void)state;
+	assert_int_equal(halctl("profile -r 1 'ref?units=4' distilbert vgg19-imagenet"),
+			 0);
+	tree = json();
+	assert_int_equal(number(tree, "runs"), 1);
+	assert_string_equal(text(at(tree, "programs", 0), "name"), "distilbert");
+	assert_int_equal(length(at(tree, "programs", 1), "kernels"), 2);
+	yajl_tree_free(tree);
+	/* With one unit there are no halves. */
+	assert_int_equal(halctl("profile 'ref?units=1' distilbert"), 0);
+	tree = json();
+	assert_int_equal(length(tree, "beside_permille"), 0);
+	assert_null(strstr(output, "\"copies\""));
+	yajl_tree_free(tree);
+}
+
+static void errors(void **state)
+{
+	char args[128];
+
+	(void)state;
+	assert_int_equal(halctl("profile ref /tmp/there/is/none.json"), 1);
+	expect("/tmp/there/is/none.json: ");
+	assert_int_equal(halctl("profile ref none"), 1);
+	expect("none: a network of a file runs on an NPU");
+	write_file(file, sizeof(file), "halctl-profile",
+		   "{\"models\": {\n\"a\": {\"steps\": [[1, 0, 1]]}}}");
+	snprintf(args, sizeof(args), "profile ref %s", file);
+	assert_int_equal(halctl(args), 1);
+	expect(":2: models.a.steps[0][1]: is 0");
+	assert_int_equal(halctl("profile nosuch distilbert"), 1);
+	expect("nosuch");
+	assert_int_equal(halctl("profile ref distilbert >/dev/full"), 1);
+	expect("cannot write the output");
+}
+
+static void wrong_command_lines(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"profile", "no target"},
+		{"profile ref", "no program"},
+		{"profile -r 0 ref distilbert", "--runs 0: a number from 1 to 64"},
+		{"profile -r x ref distilbert", "--runs x"},
+		{"profile -r -1 ref distilbert", "--runs -1"},
+		{"profile --tolerance 1001 ref distilbert", "--tolerance 1001"},
+		{"--runs 2 list", "belong to profile, not to list"},
+		{"-t 2 options", "belong to profile, not to options"},
+		{"profile -m ref distilbert", "--markdown belongs"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (halctl(wrong[i][0]) != 2)
+			fail_msg("halctl %s: not 2\n%s", wrong[i][0], output);
+		expect(wrong[i][1]);
+	}
+}
+
+/* ---- the NPU -------------------------------------------------------------------------- */
+
+static void digits_on_the_npu(void **state)
+{
+	yajl_val tree, first;
+	char args[640];
+
+	(void)state;
+	snprintf(args, sizeof(args), "profile -r 1 '%s' %s", NPU_TARGET, DIGITS);
+	if (halctl(args) != 0)
+		fail_msg("%s", output);
+	tree = json();
+	assert_string_equal(text(at(tree, "programs", 0), "name"), "digits.tflite");
+	first = kernel(tree, 0, 0);
+	assert_int_equal(length(first, "shapes"), 9);
+	assert_true(number(first, "work") > 0);
+	assert_true(number(first, "bytes") > 0);
+	/* More of the array is never slower by much, and copies cost something. */
+	for (size_t i = 0; i < length(at(tree, "programs", 0), "kernels"); i++) {
+		yajl_val k = kernel(tree, 0, i);
+
+		assert_true(number(at(k, "units", 0), "ns") * 11 >=
+			    number(at(k, "units", length(k, "units") - 1), "ns") * 10);
+		assert_true(number(get(k, "copies"), "beside_ns") >=
+			    number(get(k, "copies"), "alone_ns"));
+		assert_true(length(k, "stops") >= 2);
+	}
+	assert_int_equal(length(tree, "beside_permille"), 1);
+	yajl_tree_free(tree);
+	write_file(file, sizeof(file), "halctl-profile", output);
+	snprintf(args, sizeof(args), "-o hal.profile=%s info '%s'", file, NPU_TARGET);
+	if (halctl(args) != 0)
+		fail_msg("%s", output);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_by_units),
+		cmocka_unit_test(least_within_tolerance),
+		cmocka_unit_test(stops),
+		cmocka_unit_test(rectangles),
+		cmocka_unit_test(good_for_one_device),
+		cmocka_unit_test(networks_by_name),
+		cmocka_unit_test(errors),
+		cmocka_unit_test(wrong_command_lines),
+		cmocka_unit_test(digits_on_the_npu),
+	};
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	(void)unlink(table);
+	(void)unlink(file);
+	return rc;
+}
