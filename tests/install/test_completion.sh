@@ -31,6 +31,7 @@ offers ref:0 "$halctl" profile re
 offers --tolerance "$halctl" profile --to
 offers hal.device= "$halctl" -o hal.de
 offers backend.ref.units= "$halctl" info --option backend.ref.u
+offers policy.v10_unknown= "$halctl" -o policy.v10_u
 offers --option "$halctl" --opt
 offers policy "$halctl" po
 offers top "$halctl" to

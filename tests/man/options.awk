@@ -32,7 +32,7 @@ function roff(text)
 	next
 }
 
-/^(# )?[a-z_]+ = / {
+/^(# )?[a-z0-9_]+ = / {
 	key = $1 == "#" ? $2 : $1
 	value = what
 	sub(/^.*; default /, "", value)

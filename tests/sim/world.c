@@ -127,17 +127,14 @@ int sim_wait(struct hal_point p)
 
 /* Nobody has to ask before what is there keeps to its limits: they are short. */
 static const char *const limits[] = {
-	"quota_window_us=20",    "quota_permille=300",
-	"quota_unknown_us=2",    "token_rate=300000",
-	"token_burst=3",         "static_slots=12",
-	"static_slot_us=10",     "tgs_period_us=10",
-	"laxity_unknown_us=3",   "prema_unknown_us=3",
-	"preempt_unknown_us=3",  "orion_unknown_us=3",
-	"orion_memory_mbs=1000", "themis_lease_us=5",
-	"themis_unknown_us=3",   "tidal_idle_us=3",
-	"krisp_wait_us=5",       "fission_period_us=5",
-	"fission_unknown_us=3",  "weave_wait_us=3",
-	"weave_memory_mbs=1000", NULL,
+	"quota_window_us=20",    "quota_permille=300",   "quota_unknown_us=2",
+	"token_rate=300000",     "token_burst=3",        "static_slots=12",
+	"static_slot_us=10",     "tgs_period_us=10",     "laxity_unknown_us=3",
+	"prema_unknown_us=3",    "preempt_unknown_us=3", "orion_unknown_us=3",
+	"orion_memory_mbs=1000", "themis_lease_us=5",    "themis_unknown_us=3",
+	"tidal_idle_us=3",       "krisp_wait_us=5",      "fission_period_us=5",
+	"fission_unknown_us=3",  "weave_wait_us=3",      "weave_memory_mbs=1000",
+	"v10_slice_us=3",        "v10_wait_us=5",        NULL,
 };
 
 static int set_policy(struct sim *s, const char *name)
@@ -146,8 +143,8 @@ static int set_policy(struct sim *s, const char *name)
 		printf("  policy %s\n", name);
 	SIM_OK(hal_device_set_policy(s->dev, name, limits));
 	s->stops |= !strcmp(name, "reef") || !strcmp(name, "out_reef");
-	s->moves |=
-		strstr(name, "tidal") || strstr(name, "krisp") || strstr(name, "fission");
+	s->moves |= strstr(name, "tidal") || strstr(name, "krisp") ||
+		    strstr(name, "fission") || strstr(name, "v10");
 	return 0;
 }
 
@@ -165,9 +162,9 @@ static int check_policy(struct sim *s)
 static int random_policy(struct sim *s)
 {
 	static const char *const names[] = {
-		"fifo",  "rr",     "priority", "wfq",   "edf",     "quota",
-		"token", "static", "laxity",   "tgs",   "prema",   "reef",
-		"orion", "themis", "tidal",    "krisp", "fission", "weave"};
+		"fifo",   "rr",     "priority", "wfq",   "edf",  "quota", "token",
+		"static", "laxity", "tgs",      "prema", "reef", "orion", "themis",
+		"tidal",  "krisp",  "fission",  "weave", "v10"};
 	uint64_t k = sim_random(s, sizeof(names) / sizeof(*names));
 
 	if (check_policy(s))

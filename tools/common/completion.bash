@@ -4,7 +4,7 @@
 
 _accelhal_options() {
 	"$1" options 2>/dev/null |
-		sed -nE 's/^\[(.*)\]$/\1/; T key; h; d; :key; s/^(# )?([a-z_]+) = .*/\2=/; T; G; s/(.*)\n(.*)/\2.\1/p'
+		sed -nE 's/^\[(.*)\]$/\1/; T key; h; d; :key; s/^(# )?([a-z0-9_]+) = .*/\2=/; T; G; s/(.*)\n(.*)/\2.\1/p'
 }
 
 # The one beside the tool.

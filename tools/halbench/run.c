@@ -44,8 +44,8 @@ static enum layout layout_of(const char *policy)
 		enum layout layout;
 	} suits[] = {
 		{"tidal", LAYOUT_TENANTS},   {"krisp", LAYOUT_TENANTS},
-		{"fission", LAYOUT_TENANTS}, {"orion", LAYOUT_HALVES},
-		{"weave", LAYOUT_HALVES},
+		{"fission", LAYOUT_TENANTS}, {"v10", LAYOUT_TENANTS},
+		{"orion", LAYOUT_HALVES},    {"weave", LAYOUT_HALVES},
 	};
 
 	for (size_t i = 0; i < sizeof(suits) / sizeof(suits[0]); i++)

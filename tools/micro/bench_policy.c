@@ -29,9 +29,9 @@ enum order { RANDOM, SAME };
 
 enum { BASIC = 4 };
 static const char *const policies[] = {
-	"fifo", "priority", "wfq",    "edf", /* BASIC */
-	"rr",   "quota",    "token",  "static", "tgs",   "laxity",  "prema",
-	"reef", "orion",    "themis", "tidal",  "krisp", "fission", "weave",
+	"fifo",  "priority", "wfq",   "edf", /* BASIC */
+	"rr",    "quota",    "token", "static", "tgs",     "laxity", "prema", "reef",
+	"orion", "themis",   "tidal", "krisp",  "fission", "weave",  "v10",
 };
 /* So that nobody waits for long. */
 #define LIMITS                                                                           \
