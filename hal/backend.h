@@ -70,7 +70,11 @@ struct hal_host {
 
 /* ---- objects ---------------------------------------------------------------------- */
 
-/* Resolved by the core: in range, disjoint from every other partition of the device. */
+/* Resolved by the core: in range, disjoint from every other partition of the device.  Or
+ * a guest, as many as info.guests_max: its index is partitions_max or more, it has no
+ * units, and is never resized or limited; commands of its queues run on .host's, in the
+ * order of submission among those of .host and its other guests, each in the address
+ * space of its own partition. */
 struct hal_bk_partition_desc {
 	uint32_t index; /* 0 .. partitions_max-1 */
 	uint32_t units;
@@ -78,6 +82,7 @@ struct hal_bk_partition_desc {
 	uint64_t memory_bytes;         /* quota, kept by the core; 0: none */
 	uint64_t color_mask;           /* never 0 where the device has colours */
 	const char *name;              /* for messages; stays while the partition does */
+	void *host; /* of partition_create, destroyed after it; NULL: no guest */
 };
 
 /* What of a device a kernel uses, where there are engines of several kinds. */

@@ -138,6 +138,10 @@ struct hal_device_info {
 	/* By enum hal_suspend_mode: from asked to quiet, whatever runs; 0: no bound
 	 * known. */
 	uint64_t suspend_worst_ns[4];
+	/* Partitions without units of their own (hal_partition_desc.host), beside
+	 * .partitions_max; 0: none. */
+	uint32_t guests_max;
+	uint32_t reserved;
 };
 
 /* A backend of this build or of a plugin: .status 0; or -ENODEV, nothing is present, or
@@ -207,13 +211,21 @@ struct hal_partition_desc {
 	uint64_t memory_bytes; /* quota; 0: whatever is free */
 	uint64_t color_mask;   /* bit a channel; 0: any */
 	char name[32];         /* for traces and halctl; may be empty */
+	/* NULL, or a partition with units of its own, of the same device: then this one
+	 * is its guest.  It has none (all fields of units are 0): its queues take turns
+	 * with that partition's and its other guests' on those units, as queues of one
+	 * partition do.  It has memory, channels (some of the host's; 0: all of them) and
+	 * an address space of its own. */
+	struct hal_partition *host;
 };
 
 struct hal_partition_info {
 	uint32_t size;
-	uint32_t index; /* 0 .. partitions_max-1, unique among the live ones */
+	/* 0 .. partitions_max-1, unique among the live ones; of guests
+	 * partitions_max .. partitions_max+guests_max-1 */
+	uint32_t index;
 	char name[32];
-	uint16_t row, col, rows, cols; /* grid devices */
+	uint16_t row, col, rows, cols; /* grid devices; of a guest: its host's */
 	uint32_t units;
 	uint32_t compute_isolation;
 	uint64_t memory_bytes; /* quota */

@@ -133,6 +133,7 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->unit_rows = o->rows;
 	info->unit_cols = o->cols;
 	info->partitions_max = o->slots;
+	info->guests_max = NPU_GUESTS;
 	info->colors = o->channels;
 	info->granule_bytes = 1u << o->gran;
 	info->preempt = HAL_PREEMPT_INSIDE;

@@ -12,9 +12,10 @@
  * is not simulated.  It changes only then, so it is the same from a command's first cycle
  * to its event.
  *
- * A partition is a slot of the machine: an address space, a descriptor ring in the
- * tenant's own memory, a rectangle.  Its queues share the ring, in the order of
- * submission.
+ * A partition is an address space with a descriptor ring in it, and a slot of the machine
+ * with a rectangle; or a guest, that has the first alone.  Commands of a host's and its
+ * guests' queues go through the slot in the order of submission; between two of different
+ * address spaces the slot, empty, is given the other's.
  */
 #ifndef BACKENDS_NPU_INTERNAL_H
 #define BACKENDS_NPU_INTERNAL_H
@@ -34,6 +35,8 @@
 #include "npu_regs.h"
 
 #define NPU_SLOTS_MAX    8u
+#define NPU_GUESTS       4096u
+#define NPU_CONTEXTS     256u /* address spaces that a slot's TLB tells apart */
 #define NPU_CHANNELS_MAX 16u
 #define NPU_RING_LOG2    8u
 #define NPU_RING         (1u << NPU_RING_LOG2)
@@ -80,17 +83,18 @@ struct npu_kernel {
 struct npu_program {
 	struct npu_image image;
 	struct npu_kernel *kernels;
-	struct npu_binding bind[NPU_SLOTS_MAX];
+	struct npu_binding *bind; /* by number of the partition */
+	uint32_t bind_count;
 };
 
 enum npu_suspended { NPU_RUNS, NPU_DRAINS, NPU_FOLDS, NPU_FOLDED, NPU_KILLED };
 
 struct npu_queue {
 	struct npu_partition *part;
-	struct npu_queue *next;
-	uint32_t commands;  /* not yet reported */
-	uint32_t suspended; /* enum npu_suspended */
-	bool quiet_due;     /* .quiet once no command is left, or they are frozen */
+	struct npu_queue *next; /* of its host's that are to be quiet */
+	uint32_t commands;      /* not yet reported */
+	uint32_t suspended;     /* enum npu_suspended */
+	bool quiet_due;         /* .quiet once no command is left, or they are frozen */
 	struct hal_bk_event quiet;
 };
 
@@ -119,7 +123,10 @@ struct npu_command {
 struct npu_partition {
 	struct npu_device *dev;
 	struct hal_bk_partition_desc desc;
-	uint32_t slot;
+	struct npu_partition
+		*host; /* whose slot it uses: its own, unless it is a guest */
+	uint32_t slot; /* of the host */
+	uint32_t queue_count, guest_count;
 	/* memory.c */
 	uint32_t root; /* first granule of the root table */
 	uint32_t root_granules;
@@ -130,7 +137,10 @@ struct npu_partition {
 	uint8_t *page_used;
 	/* queue.c */
 	struct npu_mem *ring, *fence;
-	struct npu_queue *queues;
+	/* All that follows is of hosts alone. */
+	struct npu_partition *loaded; /* whose address space the slot has */
+	struct npu_partition *context[NPU_CONTEXTS]; /* whose translations those are */
+	struct npu_queue *quiet_due;
 	struct npu_command **order; /* as they come to the ring */
 	uint32_t count, room;       /* of those, and for how many */
 	uint32_t frozen;            /* of .count */
@@ -225,6 +235,8 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 int npu_limit_test(struct npu_device *dev);
 
 /* memory.c */
+/* The slot, which has nothing to do, gets part's address space. */
+void npu_space_load(struct npu_partition *part);
 int npu_memory_open(struct npu_device *dev);
 void npu_memory_close(struct npu_device *dev);
 int npu_space_open(struct npu_partition *part);
@@ -279,6 +291,8 @@ bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cm
 const char *npu_command_text(const struct hal_bk_cmd *cmd, char *text, size_t size);
 int npu_ring_open(struct npu_partition *part);
 void npu_ring_close(struct npu_partition *part);
+/* The slot, which has nothing to do, gets part's ring, empty, and address space. */
+void npu_ring_load(struct npu_partition *part);
 void npu_commands_free(struct npu_partition *part);
 
 /* replay.c: durations of descriptors */

@@ -150,21 +150,21 @@ int npu_space_open(struct npu_partition *part)
 		return npu_fail(ENOMEM, "npu: no host memory for %u pages", part->pages);
 	}
 	part->page_used[0] = 1; /* address 0 is never mapped */
-	npu_write(dev, NPU_GLB_AT(PT_BASE, part->slot), part->root << dev->opt.gran);
-	npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), part->pages);
-	npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), (uint32_t)part->desc.color_mask);
-	npu_write(dev, NPU_GLB_AT(SLOT_CTRL, part->slot),
-		  npu_read(dev, NPU_GLB_AT(SLOT_CTRL, part->slot)) |
-			  NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
 	return 0;
 }
 
 void npu_space_close(struct npu_partition *part)
 {
+	struct npu_partition *host = part->host;
 	struct npu_device *dev = part->dev;
+	uint32_t number = part->desc.index % NPU_CONTEXTS;
 
-	npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), 0);
-	npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), 0);
+	if (host->context[number] == part)
+		host->context[number] = NULL;
+	if (host == part) {
+		npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), 0);
+		npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), 0);
+	}
 	drop_tables(part);
 }
 
@@ -254,6 +254,24 @@ static void flush(struct npu_partition *part)
 	npu_write(part->dev, at,
 		  npu_read(part->dev, at) | NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
 	npu_unlock(part->dev);
+}
+
+/* Translations are kept under a number that a few partitions share: who takes it from
+ * another begins without any. */
+void npu_space_load(struct npu_partition *part)
+{
+	struct npu_partition *host = part->host;
+	uint32_t number = part->desc.index % NPU_CONTEXTS, slot = host->slot;
+	struct npu_device *dev = part->dev;
+
+	npu_write(dev, NPU_GLB_AT(PT_BASE, slot), part->root << dev->opt.gran);
+	npu_write(dev, NPU_GLB_AT(PT_COUNT, slot), part->pages);
+	npu_write(dev, NPU_GLB_AT(CH_MASK, slot), (uint32_t)part->desc.color_mask);
+	npu_write(dev, NPU_GLB_AT(PT_CONTEXT, slot), number);
+	if (host->context[number] != part)
+		flush(part);
+	host->context[number] = part;
+	host->loaded = part;
 }
 
 /* ---- allocations ------------------------------------------------------------------ */

@@ -138,6 +138,51 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 
 /* ---- partitions ------------------------------------------------------------------- */
 
+/* An address space that takes turns in its host's slot. */
+static int guest_create(struct npu_device *dev, const struct hal_bk_partition_desc *desc,
+			void **out)
+{
+	struct npu_partition *part = calloc(1, sizeof(*part));
+	int rc;
+
+	if (!part)
+		return npu_fail(ENOMEM, "npu: no host memory for a partition");
+	part->dev = dev;
+	part->desc = *desc;
+	part->host = desc->host;
+	part->slot = part->host->slot;
+	rc = npu_space_open(part);
+	if (!rc) {
+		rc = npu_ring_open(part);
+		if (rc)
+			npu_space_close(part);
+	}
+	if (rc) {
+		free(part);
+		return rc;
+	}
+	part->host->guest_count++;
+	*out = part;
+	return 0;
+}
+
+static int guest_destroy(struct npu_partition *part)
+{
+	struct npu_partition *host = part->host;
+
+	if (part->queue_count)
+		return npu_fail(EBUSY, "npu: partition %u has %u queues in it",
+				part->desc.index, part->queue_count);
+	/* With none of its commands left the slot has nothing to do, if it is its. */
+	if (host->loaded == part)
+		npu_ring_load(host);
+	npu_ring_close(part);
+	npu_space_close(part);
+	host->guest_count--;
+	free(part);
+	return 0;
+}
+
 int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			 void **out)
 {
@@ -145,6 +190,8 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	struct npu_partition *part;
 	int rc;
 
+	if (desc->host)
+		return guest_create(dev, desc, out);
 	if (desc->index >= dev->opt.slots || dev->parts[desc->index])
 		return npu_fail(ENOSPC, "npu: no slot %u of %u free", desc->index,
 				dev->opt.slots);
@@ -153,6 +200,7 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 		return npu_fail(ENOMEM, "npu: no host memory for a partition");
 	part->dev = dev;
 	part->desc = *desc;
+	part->host = part;
 	part->slot = desc->index;
 	rc = npu_replay_partition(dev, part);
 	if (!rc)
@@ -165,6 +213,7 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	rc = npu_map(part, desc);
 	if (rc)
 		goto close_ring;
+	npu_ring_load(part);
 	npu_lock(dev);
 	dev->parts[part->slot] = part;
 	npu_unlock(dev);
@@ -186,9 +235,14 @@ int npu_partition_destroy(void *device, void *partition)
 	struct npu_partition *part = partition;
 	int rc;
 
-	if (part->queues || part->count)
-		return npu_fail(EBUSY, "npu: partition %u has %u commands in it",
-				part->slot, part->count);
+	if (part->host != part)
+		return guest_destroy(part);
+	if (part->queue_count || part->count || part->guest_count)
+		return npu_fail(EBUSY,
+				"npu: partition %u has %u queues, %u commands and %u "
+				"guests in it",
+				part->slot, part->queue_count, part->count,
+				part->guest_count);
 	rc = npu_map(part, &none);
 	if (rc)
 		return rc;

@@ -40,6 +40,7 @@ int npu_program_unload(void *device, void *program)
 	(void)device;
 	npu_image_unload(&prog->image);
 	free(prog->kernels);
+	free(prog->bind);
 	free(prog);
 	return 0;
 }
@@ -82,16 +83,35 @@ int npu_kernel_get(void *device, void *program, uint32_t index,
 	return 0;
 }
 
+static int need_binding(struct npu_program *prog, uint32_t number)
+{
+	uint32_t count = prog->bind_count;
+	struct npu_binding *more;
+
+	if (number < count)
+		return 0;
+	more = realloc(prog->bind, (size_t)(number + 1) * sizeof(*more));
+	if (!more)
+		return npu_fail(ENOMEM, "npu: no host memory for a program");
+	memset(more + count, 0, (number + 1 - count) * sizeof(*more));
+	prog->bind = more;
+	prog->bind_count = number + 1;
+	return 0;
+}
+
 /* Constants are mapped for reading only: a program cannot damage its weights. */
 int npu_program_bind(void *device, void *program, void *partition, uint64_t *bytes)
 {
 	struct npu_program *prog = program;
 	struct npu_partition *part = partition;
-	struct npu_binding *b = &prog->bind[part->slot];
 	const struct npu_image_header *h = &prog->image.header;
-	int rc = 0;
+	struct npu_binding *b;
+	int rc = need_binding(prog, part->desc.index);
 
 	*bytes = 0;
+	if (rc)
+		return rc;
+	b = &prog->bind[part->desc.index];
 	if (h->const_bytes)
 		rc = npu_alloc(part, h->const_bytes, part->desc.color_mask, false, false,
 			       &b->constants);
@@ -114,7 +134,7 @@ int npu_program_unbind(void *device, void *program, void *partition)
 {
 	struct npu_program *prog = program;
 	struct npu_partition *part = partition;
-	struct npu_binding *b = &prog->bind[part->slot];
+	struct npu_binding *b = &prog->bind[part->desc.index];
 
 	(void)device;
 	npu_free(b->constants);
@@ -126,11 +146,20 @@ int npu_program_unbind(void *device, void *program, void *partition)
 
 /* ---- launches --------------------------------------------------------------------- */
 
+static bool is_bound(const struct npu_program *prog, uint32_t number)
+{
+	const struct npu_image_header *h = &prog->image.header;
+	const struct npu_binding none = {0};
+	const struct npu_binding *b =
+		number < prog->bind_count ? &prog->bind[number] : &none;
+
+	return (!h->const_bytes || b->constants) && (!h->scratch_bytes || b->scratch);
+}
+
 int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *cmd)
 {
 	const struct npu_kernel *kernel = cmd->launch.kernel;
 	const struct npu_image *im = &kernel->prog->image;
-	const struct npu_binding *b = &kernel->prog->bind[part->slot];
 	const struct npu_image_kernel *k = kernel->k;
 
 	for (uint32_t i = 0; i < 3; i++)
@@ -141,10 +170,9 @@ int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *
 	if (cmd->launch.arg_count != k->arg_count)
 		return npu_fail(EINVAL, "npu: kernel '%s' takes %u arguments, %u given",
 				k->name, k->arg_count, cmd->launch.arg_count);
-	if ((im->header.const_bytes && !b->constants) ||
-	    (im->header.scratch_bytes && !b->scratch))
+	if (!is_bound(kernel->prog, part->desc.index))
 		return npu_fail(EINVAL, "npu: kernel '%s' has no memory in partition %u",
-				k->name, part->slot);
+				k->name, part->desc.index);
 	for (uint32_t i = 0; i < k->arg_count; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
 		const struct npu_image_arg *want = &im->args[k->arg_first + i];
@@ -176,10 +204,14 @@ int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *
 	return 0;
 }
 
+/* NULL: it needs none. */
 static struct npu_binding *binding_of(const struct npu_partition *part,
 				      const struct hal_bk_cmd *cmd)
 {
-	return &((struct npu_kernel *)cmd->launch.kernel)->prog->bind[part->slot];
+	const struct npu_kernel *kernel = cmd->launch.kernel;
+	uint32_t number = part->desc.index;
+
+	return number < kernel->prog->bind_count ? &kernel->prog->bind[number] : NULL;
 }
 
 int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd)
@@ -189,7 +221,7 @@ int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd
 	if (cmd->op != HAL_OP_LAUNCH)
 		return 0;
 	b = binding_of(part, cmd);
-	if (!b->scratch || b->spare)
+	if (!b || !b->scratch || b->spare)
 		return 0;
 	return npu_alloc(part, b->scratch->bytes, part->desc.color_mask, true, false,
 			 &b->spare);
@@ -204,6 +236,8 @@ struct npu_mem *npu_scratch_keep(const struct npu_partition *part,
 	if (cmd->op != HAL_OP_LAUNCH)
 		return NULL;
 	b = binding_of(part, cmd);
+	if (!b)
+		return NULL;
 	kept = b->scratch;
 	b->scratch = b->spare;
 	b->spare = NULL;
@@ -243,11 +277,12 @@ void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *
 {
 	const struct npu_kernel *kernel = cmd->launch.kernel;
 	const struct npu_image *im = &kernel->prog->image;
-	const struct npu_binding *b = &kernel->prog->bind[part->slot];
 	const struct npu_image_kernel *k = kernel->k;
 	const struct npu_image_reloc *r = im->relocs + k->reloc_first;
 
-	if (!scratch)
+	const struct npu_binding *b = binding_of(part, cmd);
+
+	if (!scratch && b)
 		scratch = b->scratch;
 	memcpy(desc, im->descs[k->desc_first + index], 64);
 	for (uint32_t i = first_reloc(r, k->reloc_count, index);

@@ -37,6 +37,12 @@
 
 /* ---- the fence page --------------------------------------------------------------- */
 
+/* The address space of a command. */
+static struct npu_partition *space_of(const struct npu_command *c)
+{
+	return c->queue->part;
+}
+
 static uint64_t fence_word(const struct npu_partition *part, uint32_t offset)
 {
 	uint64_t together, word;
@@ -77,7 +83,6 @@ static void drop_times(struct npu_partition *part, struct npu_command *c)
 
 int npu_ring_open(struct npu_partition *part)
 {
-	struct npu_device *dev = part->dev;
 	int rc;
 
 	/* The tenant's programs may not write the ring. */
@@ -91,15 +96,13 @@ int npu_ring_open(struct npu_partition *part)
 		part->ring = NULL;
 		return rc;
 	}
-	npu_write(dev, NPU_SLOT_ADDR(part->slot, RING_LOG2), NPU_RING_LOG2);
-	npu_write(dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
-	part->ring_empty = true;
 	return 0;
 }
 
 void npu_ring_close(struct npu_partition *part)
 {
-	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), 0);
+	if (part->host == part)
+		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), 0);
 	npu_free(part->fence);
 	npu_free(part->ring);
 	part->fence = NULL;
@@ -215,9 +218,9 @@ static void signal_desc(uint32_t *desc, uint32_t va, uint64_t value)
 	NPU_SET(desc, SVALUE_HI, value >> 32);
 }
 
-static void make_entry(const struct npu_partition *part, const struct npu_command *c,
-		       uint32_t entry, uint32_t *desc)
+static void make_entry(const struct npu_command *c, uint32_t entry, uint32_t *desc)
 {
+	const struct npu_partition *part = space_of(c);
 	uint32_t fence = part->fence->va, index;
 
 	memset(desc, 0, 64);
@@ -239,8 +242,8 @@ static void write_entry(struct npu_partition *part, const struct npu_command *c,
 	uint64_t together;
 	uint32_t desc[16];
 
-	make_entry(part, c, entry, desc);
-	memcpy(npu_bytes(part->ring, (uint64_t)(part->tail & (NPU_RING - 1)) * 64,
+	make_entry(c, entry, desc);
+	memcpy(npu_bytes(part->loaded->ring, (uint64_t)(part->tail & (NPU_RING - 1)) * 64,
 			 &together),
 	       desc, 64);
 	part->tail++;
@@ -274,19 +277,35 @@ static void restore(struct npu_partition *part, struct npu_command *c)
 {
 	uint64_t together;
 
-	memcpy(npu_bytes(part->fence, FENCE_SAVE, &together), c->context,
+	memcpy(npu_bytes(space_of(c)->fence, FENCE_SAVE, &together), c->context,
 	       sizeof(c->context));
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
-		  part->fence->va + FENCE_SAVE);
+		  space_of(c)->fence->va + FENCE_SAVE);
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RESUME),
 		  NPU_REG_BITS(RESUME_CONTEXT, 1));
+}
+
+void npu_ring_load(struct npu_partition *part)
+{
+	struct npu_partition *host = part->host;
+
+	npu_space_load(part);
+	npu_write(part->dev, NPU_SLOT_ADDR(host->slot, RING_LOG2), NPU_RING_LOG2);
+	npu_write(part->dev, NPU_SLOT_ADDR(host->slot, RING_BASE), part->ring->va);
+	host->head = 0;
+	host->tail = 0;
+	host->ring_empty = true;
 }
 
 /* The first entry of c comes to the ring now, if it may. */
 static bool enter(struct npu_partition *part, struct npu_command *c)
 {
-	if ((c->inside && part->head != part->tail) || !take_times(part, c))
+	bool other = space_of(c) != part->loaded;
+
+	if (((c->inside || other) && part->head != part->tail) || !take_times(part, c))
 		return false;
+	if (other)
+		npu_ring_load(space_of(c));
 	if (c->inside)
 		restore(part, c);
 	c->first = part->tail;
@@ -298,7 +317,7 @@ static bool enter(struct npu_partition *part, struct npu_command *c)
 /* Fills the ring as far as it goes. */
 static void feed(struct npu_partition *part)
 {
-	uint32_t tail = part->tail;
+	bool fed = false;
 
 	if (part->stopping)
 		return;
@@ -309,12 +328,13 @@ static void feed(struct npu_partition *part)
 			continue;
 		if (c->fed == c->base && c->fed != c->entries && !enter(part, c))
 			break;
+		fed |= c->fed < c->entries;
 		while (c->fed < c->entries && part->tail - part->head < NPU_RING)
 			write_entry(part, c, c->fed++);
 		if (needs_correction(part, c))
 			break;
 	}
-	if (part->tail != tail)
+	if (fed)
 		npu_doorbell(part);
 }
 
@@ -342,9 +362,9 @@ static struct npu_command *first_open(const struct npu_partition *part)
 /* When the command began.  The word lies in the tenant's memory, where its programs could
  * write anything.  The machine takes up a command when it is in the ring and the one
  * ahead has ended, a few requests later: what cannot be true is not told. */
-static uint64_t start_time(const struct npu_partition *part, const struct npu_command *c,
-			   uint64_t first, uint64_t end)
+static uint64_t start_time(const struct npu_command *c, uint64_t first, uint64_t end)
 {
+	const struct npu_partition *part = space_of(c);
 	uint64_t start = fence_time(part, times_offset(c));
 
 	/* Earlier than first is a large number, too. */
@@ -353,10 +373,10 @@ static uint64_t start_time(const struct npu_partition *part, const struct npu_co
 	return start < end ? start : end;
 }
 
-static void drop_scratch(const struct npu_partition *part, struct npu_command *c)
+static void drop_scratch(struct npu_command *c)
 {
 	if (c->scratch)
-		npu_scratch_release(part, &c->cmd, c->scratch);
+		npu_scratch_release(space_of(c), &c->cmd, c->scratch);
 	c->scratch = NULL;
 }
 
@@ -370,7 +390,7 @@ static void set_done(struct npu_partition *part, struct npu_command *c, int stat
 	if (begun)
 		first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
 	if (!status)
-		end = fence_time(part, times_offset(c) + 8);
+		end = fence_time(space_of(c), times_offset(c) + 8);
 	if (end < first || end > now)
 		end = now;
 	c->done = true;
@@ -381,11 +401,11 @@ static void set_done(struct npu_partition *part, struct npu_command *c, int stat
 	c->event.status = status;
 	c->event.cookie = c->cmd.cookie;
 	c->event.end_ns = end;
-	c->event.start_ns = begun ? start_time(part, c, first, end) : end;
+	c->event.start_ns = begun ? start_time(c, first, end) : end;
 	if (begun)
 		part->ended_ns = end;
 	drop_times(part, c);
-	drop_scratch(part, c);
+	drop_scratch(c);
 }
 
 /* Bytes since they were last told belong to the commands that ended meanwhile. */
@@ -429,7 +449,8 @@ static void look_at_head(struct npu_partition *part)
 /* The ring begins anew; commands go on from .base. */
 static void restart(struct npu_partition *part)
 {
-	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), part->ring->va);
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE),
+		  part->loaded->ring->va);
 	part->head = 0;
 	part->tail = 0;
 	part->ring_empty = true;
@@ -508,7 +529,7 @@ static void describe_fault(struct npu_partition *part, struct npu_command *c,
 
 	if (has_address)
 		snprintf(at, sizeof(at), " 0x%x", address);
-	make_entry(part, c, entry, desc);
+	make_entry(c, entry, desc);
 	if (c->cmd.op == HAL_OP_LAUNCH && is_body(c, entry, &index))
 		snprintf(text, sizeof(text), "%s%s in descriptor %u (%s) of %s",
 			 fault_name(kind), at, index, op_name(desc),
@@ -554,7 +575,7 @@ static void request_stop(struct npu_partition *part, uint32_t mode)
 	part->stopping = mode;
 	if (mode == NPU_PREEMPT_FOLD)
 		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
-			  part->fence->va + FENCE_SAVE);
+			  part->loaded->fence->va + FENCE_SAVE);
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), mode);
 }
 
@@ -597,7 +618,7 @@ static void count_stretch(struct npu_partition *part, const struct npu_command *
 	uint64_t first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
 	uint64_t now = npu_time(part->dev);
 
-	ev->start_ns = start_time(part, c, first, now);
+	ev->start_ns = start_time(c, first, now);
 	ev->end_ns = part->ended_ns = now;
 	if (c->inside)
 		ev->bytes_written = sizeof(c->context);
@@ -612,7 +633,7 @@ static void freeze(struct npu_partition *part, struct npu_queue *q,
 	if (ran && ran->queue == q) {
 		count_stretch(part, ran, &q->quiet);
 		if (!ran->scratch)
-			ran->scratch = npu_scratch_keep(part, &ran->cmd);
+			ran->scratch = npu_scratch_keep(space_of(ran), &ran->cmd);
 	}
 	for (uint32_t i = 0; i < part->count; i++) {
 		struct npu_command *c = part->order[i];
@@ -674,9 +695,9 @@ static void on_stopped(struct npu_partition *part, uint32_t state)
 		c->inside = state == NPU_STATE_FOLDED && c == ran;
 	}
 	if (c && c->inside && c == ran)
-		memcpy(c->context, npu_bytes(part->fence, FENCE_SAVE, &together),
+		memcpy(c->context, npu_bytes(space_of(c)->fence, FENCE_SAVE, &together),
 		       sizeof(c->context));
-	for (struct npu_queue *q = part->queues; q; q = q->next)
+	for (struct npu_queue *q = part->quiet_due; q; q = q->next)
 		if (q->suspended == NPU_FOLDS)
 			freeze(part, q, running ? c : NULL);
 	if (part->moving)
@@ -712,7 +733,7 @@ static void remove_at(struct npu_partition *part, uint32_t i)
 
 	c->queue->commands--;
 	drop_times(part, c);
-	drop_scratch(part, c);
+	drop_scratch(c);
 	c->next = part->spare;
 	part->spare = c;
 	part->count--;
@@ -733,10 +754,15 @@ static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
 		ev[n++] = part->order[i]->event;
 		remove_at(part, i);
 	}
-	for (struct npu_queue *q = part->queues; q && n < max; q = q->next) {
-		if (!q->quiet_due || q->suspended == NPU_FOLDS ||
-		    (q->commands && q->suspended != NPU_FOLDED))
+	for (struct npu_queue **at = &part->quiet_due; *at && n < max;) {
+		struct npu_queue *q = *at;
+
+		if (q->suspended == NPU_FOLDS ||
+		    (q->commands && q->suspended != NPU_FOLDED)) {
+			at = &q->next;
 			continue;
+		}
+		*at = q->next;
 		q->quiet_due = false;
 		part->dev->owed--;
 		if (q->suspended != NPU_FOLDED)
@@ -986,15 +1012,15 @@ void npu_commands_free(struct npu_partition *part)
 
 static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 {
-	struct npu_partition *part = q->part;
+	struct npu_partition *part = q->part->host;
 	struct npu_command *c;
 	int rc;
 
 	if (q->suspended != NPU_RUNS || part->count - part->frozen >= NPU_COMMANDS)
 		return -EAGAIN;
-	rc = check_command(part, cmd);
+	rc = check_command(q->part, cmd);
 	if (!rc)
-		rc = npu_replay_check(part, &part->desc, cmd);
+		rc = npu_replay_check(q->part, &part->desc, cmd);
 	if (rc)
 		return rc;
 	if (part->dev->opt.real && atomic_load(&part->dev->rest_ns) != NPU_WORKS)
@@ -1035,29 +1061,27 @@ int npu_queue_create(void *device, void *partition, int32_t priority, void **out
 	if (!q)
 		return npu_fail(ENOMEM, "npu: no host memory for a queue");
 	q->part = part;
-	q->next = part->queues;
-	part->queues = q;
+	part->queue_count++;
 	*out = q;
 	return 0;
 }
 
 int npu_queue_destroy(void *device, void *queue)
 {
-	struct npu_queue *q = queue, **at = &q->part->queues;
+	struct npu_queue *q = queue;
+	struct npu_partition *host = q->part->host;
 
 	(void)device;
 	if ((q->commands && q->suspended != NPU_FOLDED) || q->quiet_due)
 		return npu_fail(EBUSY, "npu: %u commands are in the queue", q->commands);
 	for (uint32_t i = 0; q->commands;)
-		if (q->part->order[i]->queue == q) {
-			remove_at(q->part, i);
-			q->part->frozen--;
+		if (host->order[i]->queue == q) {
+			remove_at(host, i);
+			host->frozen--;
 		} else {
 			i++;
 		}
-	while (*at != q)
-		at = &(*at)->next;
-	*at = q->next;
+	q->part->queue_count--;
 	free(q);
 	return 0;
 }
@@ -1098,7 +1122,7 @@ static int reserve_scratch(struct npu_partition *part, const struct npu_queue *q
 		const struct npu_command *c = part->order[i];
 
 		if (!c->done && c->queue == q && !c->scratch)
-			rc = npu_scratch_reserve(part, &c->cmd);
+			rc = npu_scratch_reserve(q->part, &c->cmd);
 	}
 	return rc;
 }
@@ -1124,6 +1148,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 					 [HAL_SUSPEND_FOLD] = NPU_FOLDS,
 					 [HAL_SUSPEND_KILL] = NPU_KILLED};
 	struct npu_queue *q = queue;
+	struct npu_partition *host = q->part->host;
 	int rc;
 
 	if (mode > HAL_SUSPEND_KILL || !states[mode])
@@ -1131,18 +1156,20 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 				"npu: no suspend in mode %u; DRAIN, FOLD and KILL", mode);
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
-	rc = mode == HAL_SUSPEND_FOLD ? reserve_scratch(q->part, q) : 0;
+	rc = mode == HAL_SUSPEND_FOLD ? reserve_scratch(host, q) : 0;
 	if (rc)
 		return rc;
 	q->suspended = states[mode];
 	q->quiet_due = true;
+	q->next = host->quiet_due;
+	host->quiet_due = q;
 	q->quiet = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
 	npu_lock(device);
 	q->part->dev->owed++;
 	if (mode == HAL_SUSPEND_KILL && q->commands)
-		kill_queue(q->part, q);
+		kill_queue(host, q);
 	else if (mode == HAL_SUSPEND_FOLD)
-		fold_queue(q->part, q);
+		fold_queue(host, q);
 	npu_unlock(device);
 	return 0;
 }
@@ -1163,8 +1190,8 @@ int npu_resume(void *device, void *queue)
 	npu_lock(dev);
 	if (dev->opt.real && atomic_load(&dev->rest_ns) != NPU_WORKS)
 		npu_works(dev);
-	thaw(q->part, q);
-	feed(q->part);
+	thaw(q->part->host, q);
+	feed(q->part->host);
 	npu_unlock(dev);
 	return 0;
 }
@@ -1179,7 +1206,8 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 				part->slot);
 	/* What has been let in must be known there, too. */
 	for (uint32_t i = 0; i < part->count; i++) {
-		int rc = npu_replay_check(part, desc, &part->order[i]->cmd);
+		int rc = npu_replay_check(space_of(part->order[i]), desc,
+					  &part->order[i]->cmd);
 
 		if (rc)
 			return rc;

@@ -43,12 +43,13 @@ static void on_desc(void *user, uint32_t slot, uint32_t head)
 	uint64_t self, cycle = dev->api->cycle(dev->model), together;
 	uint32_t desc[16];
 
-	if (!part || !part->ring)
+	if (!part)
 		return;
 	memcpy(desc,
-	       npu_bytes(part->ring, (uint64_t)(head & (NPU_RING - 1)) * 64, &together),
+	       npu_bytes(part->loaded->ring, (uint64_t)(head & (NPU_RING - 1)) * 64,
+			 &together),
 	       sizeof(desc));
-	place = place_of(part, &part->desc);
+	place = place_of(part->loaded, &part->desc);
 	self = npu_desc_hash(&place, desc);
 	if (!dev->opt.replay && !shares(dev, place.channels, part)) {
 		npu_durations_add(dev->durations, npu_duration_key(part->ahead, self),
@@ -72,7 +73,7 @@ static uint64_t on_cost(void *user, uint32_t slot, const uint32_t desc[16])
 
 	if (!part)
 		return 1;
-	place = place_of(part, &part->desc);
+	place = place_of(part->loaded, &part->desc);
 	self = npu_desc_hash(&place, desc);
 	if (npu_durations_get(dev->durations, npu_duration_key(part->ahead, self),
 			      &cycles) ||

@@ -119,6 +119,7 @@ static void describe(const struct ref_options *o, struct hal_device_info *info)
 	info->unit_rows = o->rows;
 	info->unit_cols = o->units / o->rows;
 	info->partitions_max = o->units;
+	info->guests_max = REF_GUESTS;
 	info->colors = o->colors;
 	info->granule_bytes = o->colors ? REF_GRANULE : 0;
 	info->compute_isolation = o->isolation;

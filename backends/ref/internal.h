@@ -16,6 +16,7 @@
 #define REF_KILL_NS    1u  /* from a kill to the units being free */
 #define REF_BYTES_WORK 16u /* bytes that copy and fill move a unit-nanosecond */
 #define REF_NEVER      UINT64_MAX
+#define REF_GUESTS     4096u
 
 enum ref_preempt { REF_PREEMPT_INSIDE, REF_PREEMPT_BETWEEN, REF_PREEMPT_NONE };
 enum ref_resize { REF_RESIZE_LIVE, REF_RESIZE_IDLE, REF_RESIZE_NONE };
@@ -48,6 +49,7 @@ struct ref_inject {
 
 struct ref_partition {
 	struct ref_device *dev;
+	struct ref_partition *host; /* whose units run its commands: mostly itself */
 	struct hal_bk_partition_desc desc;
 	uint32_t queues;
 	uint32_t buffers;
@@ -75,7 +77,8 @@ struct ref_command {
 enum ref_suspended { REF_RUNS, REF_DRAINS, REF_FOLDED, REF_KILLED };
 
 struct ref_queue {
-	struct ref_partition *part;
+	struct ref_partition *part;    /* that runs it */
+	struct ref_partition *home;    /* that it is of */
 	struct ref_queue *next, *prev; /* in the partition's ready list */
 	struct ref_queue *notice_next;
 	uint64_t id;

@@ -54,13 +54,14 @@ int ref_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 
 	if (ref_injected(dev, HAL_REF_OP_PARTITION_CREATE, &err))
 		return ref_host->fail(err, "ref: partition_create: injected");
-	err = check_units(dev, desc, -1);
+	err = desc->host ? 0 : check_units(dev, desc, -1);
 	if (err)
 		return err;
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return ref_host->fail(ENOMEM, "ref: no memory for a partition");
 	part->dev = dev;
+	part->host = desc->host ? desc->host : part;
 	part->desc = *desc;
 	part->heap_index = UINT32_MAX;
 	set_units(dev, desc, (int32_t)desc->index);

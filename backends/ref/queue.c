@@ -578,7 +578,8 @@ int ref_queue_create(void *device, void *partition, int32_t priority, void **out
 	if (!q)
 		return ref_host->fail(ENOMEM, "ref: no memory for a queue of %u",
 				      dev->opt.depth);
-	q->part = part;
+	q->part = part->host;
+	q->home = part;
 	(void)priority; /* who is given what in which order is the core's business */
 	q->depth = dev->opt.depth;
 	q->room = q->depth;
@@ -598,7 +599,7 @@ int ref_queue_destroy(void *device, void *queue)
 	    q->notice)
 		return ref_host->fail(EBUSY, "ref: %u commands are in the queue",
 				      q->count);
-	q->part->queues--;
+	q->home->queues--;
 	free(q);
 	return 0;
 }

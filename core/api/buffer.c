@@ -116,7 +116,7 @@ static int free_when_unused(struct hal_device *dev, void *arg)
 		buf->maps = 0;
 	}
 	buf->deferred.dev = dev;
-	buf->deferred.part = buf->part;
+	buf->deferred.home = buf->part;
 	buf->deferred.free = free_buffer;
 	deferred_free(&buf->deferred);
 	return 0;

@@ -132,7 +132,12 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 	pthread_mutex_lock(&part->dev->shape);
 	stats_add_partition(&sum, part);
 	pthread_mutex_unlock(&part->dev->shape);
-	return stats_out(part->dev, &sum, counter_get(&part->ran.total), stats);
+	/* A host's units work for its guests, too; a guest's commands run one at a time.
+	 */
+	return stats_out(part->dev, &sum,
+			 part->host == part ? counter_get(&part->ran.total)
+					    : counter_get(&sum.busy_ns),
+			 stats);
 }
 
 int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)

@@ -131,7 +131,8 @@ static int info_check(struct hal_device *dev)
 	if (i->backend[0] == '\0')
 		format_text(i->backend, sizeof(i->backend), "%s", dev->table->name);
 	if (i->unit_cols == 0 || i->partitions_max == 0 || i->colors > 64 ||
-	    i->unit_rows > UINT16_MAX || i->unit_cols > UINT16_MAX ||
+	    i->guests_max > 1u << 20 || i->unit_rows > UINT16_MAX ||
+	    i->unit_cols > UINT16_MAX ||
 	    ((i->caps & HAL_CAP_GRID) == 0 && i->unit_rows != 1))
 		return fail(EPROTO,
 			    "backend %s describes %u x %u units, %u partitions and %u "
@@ -208,8 +209,7 @@ int device_prepare(struct hal_device *dev)
 
 	if (err != 0)
 		return err;
-	dev->partition_map =
-		calloc((dev->info.partitions_max + 63) / 64, sizeof(uint64_t));
+	dev->partition_map = calloc((partition_numbers(dev) + 63) / 64, sizeof(uint64_t));
 	if (dev->partition_map == NULL ||
 	    place_init(&dev->place, dev->info.unit_rows, dev->info.unit_cols) != 0)
 		return fail(ENOMEM, "no memory for %s", dev->name);

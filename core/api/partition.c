@@ -18,8 +18,9 @@
 static int desc_import(struct hal_partition_desc *out,
 		       const struct hal_partition_desc *in)
 {
-	int err =
-		import_struct(out, sizeof(*out), sizeof(*out), in, "hal_partition_desc");
+	int err = import_struct(out, sizeof(*out),
+				offsetof(struct hal_partition_desc, host), in,
+				"hal_partition_desc");
 
 	if (err != 0)
 		return err;
@@ -36,6 +37,31 @@ static int desc_import(struct hal_partition_desc *out,
 		return fail(EINVAL,
 			    "hal_partition_desc.min_isolation %u is not an isolation",
 			    out->min_isolation);
+	return 0;
+}
+
+/* A guest of d->host. */
+static int guest_check(const struct hal_device *dev, const struct hal_partition_desc *d)
+{
+	const struct hal_partition *host = d->host;
+
+	if (!OBJECT_OK(host, OBJECT_PARTITION))
+		return object_bad(host, OBJECT_PARTITION);
+	if (host->dev != dev)
+		return fail(EINVAL,
+			    "hal_partition_desc.host is a partition of another device");
+	if (host->host != host)
+		return fail(EINVAL,
+			    "hal_partition_desc.host: partition %u \"%s\" is a guest "
+			    "itself",
+			    host->desc.index, host->name);
+	if ((d->units_floor | d->units_ceiling | d->rows | d->cols | d->row | d->col) !=
+	    0)
+		return fail(EINVAL,
+			    "hal_partition_desc asks for units and for those of a host");
+	if (dev->info.guests_max == 0)
+		return fail(ENOTSUP, "partitions of %s have units of their own",
+			    dev->name);
 	return 0;
 }
 
@@ -61,7 +87,8 @@ static int create(struct hal_device *dev, void *arg)
 		err = memory_promise(dev, p->desc.memory_bytes);
 	if (err != 0)
 		return err;
-	resize_limits(p, c->desc, p->desc.units);
+	if (p->host == p)
+		resize_limits(p, c->desc, p->desc.units);
 	counter_set(&p->quota, p->desc.memory_bytes);
 	err = dev->table->cold.partition_create(dev->bk, &p->desc, &p->bk);
 	if (err != 0) {
@@ -70,8 +97,12 @@ static int create(struct hal_device *dev, void *arg)
 	}
 	policy_partition_init(p);
 	partition_enter(p);
-	JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-		p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned);
+	if (p->host == p)
+		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
+			p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned);
+	else
+		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, 0, 0, 0, 0, 0, 0,
+			p->host->desc.index);
 	return 0;
 }
 
@@ -89,6 +120,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	}
 	p->control->partition = p;
 	p->dev = dev;
+	p->host = d->host != NULL ? d->host : p;
 	list_init(&p->on_device);
 	list_init(&p->queues);
 	list_init(&p->runnable);
@@ -96,7 +128,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	list_init(&p->made_way);
 	busy_init(&p->ran);
 	p->inflight_max = dev->partition_inflight;
-	p->own_colors = d->color_mask != 0;
+	p->own_colors = d->color_mask != 0 && d->host == NULL;
 	memcpy(p->name, d->name, sizeof(p->name));
 	p->desc.name = p->name;
 	return p;
@@ -141,13 +173,17 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	if (out == NULL)
 		return fail(EINVAL, "hal_partition_create: part is NULL");
 	err = desc_import(&d, desc);
+	if (err == 0 && d.host != NULL)
+		err = guest_check(dev, &d);
 	if (err != 0)
 		return err;
 	p = partition_make(dev, &d);
 	if (p == NULL)
 		return -ENOMEM;
 	c = (struct create){p, &d, false};
-	err = room_for(dev, NULL, &d, ask_create, &c);
+	/* A guest needs no room. */
+	err = d.host != NULL ? ask_create(&c, false)
+			     : room_for(dev, NULL, &d, ask_create, &c);
 	if (err != 0)
 		partition_free(p);
 	else
@@ -252,6 +288,11 @@ int hal_partition_resize(struct hal_partition *part,
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	err = desc_import(&d, desc);
+	if (err == 0 && d.host != NULL)
+		err = fail(EINVAL, "a resize cannot change the host");
+	if (err == 0 && part->host != part)
+		err = fail(EINVAL, "partition %u \"%s\" is a guest: it has no units",
+			   part->desc.index, part->name);
 	if (err != 0)
 		return err;
 	err = room_for(part->dev, part, &d, ask_resize, &r);
@@ -286,6 +327,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	struct destroy *d = arg;
 	struct hal_partition *part = d->part;
 	const struct counted has[] = {
+		{part->guest_count, "guest"},
 		{part->queue_count, "queue"},
 		{counter_get(&part->buffer_count), "buffer"},
 		{counter_get(&part->sequences), "sequence"},
@@ -347,18 +389,19 @@ static int get_info(struct hal_device *dev, void *arg)
 {
 	const struct info *a = arg;
 	const struct hal_partition *part = a->part;
+	const struct hal_bk_partition_desc *units = &part->host->desc;
 	struct hal_partition_info *i = a->info;
 	uint64_t quota = counter_get(&part->quota);
 	uint64_t used = counter_get(&part->memory_used);
 
 	i->index = part->desc.index;
 	memcpy(i->name, part->name, sizeof(i->name));
-	i->row = part->desc.row;
-	i->col = part->desc.col;
-	i->rows = part->desc.rows;
-	i->cols = part->desc.cols;
-	i->units = part->desc.units;
-	i->compute_isolation = partition_isolation(dev, &part->desc);
+	i->row = units->row;
+	i->col = units->col;
+	i->rows = units->rows;
+	i->cols = units->cols;
+	i->units = units->units;
+	i->compute_isolation = partition_isolation(dev, units);
 	i->memory_bytes = quota != 0 ? quota : used + memory_left(dev);
 	i->memory_used = used;
 	i->color_mask = part->desc.color_mask;

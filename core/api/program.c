@@ -105,7 +105,7 @@ static int unload(struct hal_device *dev, void *arg)
 static struct hal_program *program_make(struct hal_device *dev, const void *image,
 					size_t size)
 {
-	size_t words = (dev->info.partitions_max + 63) / 64;
+	size_t words = (partition_numbers(dev) + 63) / 64;
 	struct hal_program *prog = object_alloc(
 		OBJECT_PROGRAM, sizeof(*prog) + words * sizeof(prog->bound[0]));
 
@@ -115,7 +115,7 @@ static struct hal_program *program_make(struct hal_device *dev, const void *imag
 	atomic_init(&prog->pins, 1);
 	list_init(&prog->on_device);
 	prog->image = malloc(size);
-	prog->bound_bytes = calloc(dev->info.partitions_max, sizeof(uint64_t));
+	prog->bound_bytes = calloc(partition_numbers(dev), sizeof(uint64_t));
 	if (prog->image == NULL || prog->bound_bytes == NULL) {
 		program_free(prog);
 		(void)fail(ENOMEM, "no memory for an image of %zu bytes", size);
@@ -288,7 +288,7 @@ static int free_when_unused(struct hal_device *dev, void *arg)
 	struct hal_program *prog = arg;
 
 	prog->deferred.dev = dev;
-	prog->deferred.part = NULL;
+	prog->deferred.home = NULL;
 	prog->deferred.free = free_program;
 	deferred_free(&prog->deferred);
 	return 0;

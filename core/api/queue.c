@@ -20,7 +20,7 @@
 void queue_describe(const struct hal_queue *q, char *text, size_t size)
 {
 	format_text(text, size, "queue %u of partition %u \"%s\"", q->obj.id,
-		    q->part->obj.id, q->part->name);
+		    q->home->obj.id, q->home->name);
 }
 
 const char *record_name(const struct record *r)
@@ -113,7 +113,8 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	struct hal_device *dev = part->dev;
 
 	q->dev = dev;
-	q->part = part;
+	q->part = part->host;
+	q->home = part;
 	q->slot_count = dev->queue_slots;
 	q->flight_max = dev->inflight;
 	q->usual.deadline_ns = d->deadline_ns;
@@ -168,7 +169,7 @@ static void queue_free(struct hal_queue *q)
 static int create(struct hal_device *dev, void *arg)
 {
 	struct hal_queue *q = arg;
-	struct hal_partition *part = q->part;
+	struct hal_partition *part = q->home;
 	int err = device_alive(dev);
 
 	if (err != 0)
@@ -191,7 +192,7 @@ static int create(struct hal_device *dev, void *arg)
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
-	policy_class(part, q->view.service_class);
+	policy_class(q->part, q->view.service_class);
 	part->queue_count++;
 	trace_queue(dev, q);
 	return 0;
@@ -282,7 +283,7 @@ static int destroy_check(struct hal_queue *q)
 static int destroy(struct hal_device *dev, void *arg)
 {
 	struct hal_queue *q = arg;
-	struct hal_partition *part = q->part;
+	struct hal_partition *part = q->home;
 	int err = destroy_check(q);
 
 	if (err == 0)

@@ -140,13 +140,13 @@ static const struct shape {
 	char kind;
 	uint8_t least, most;
 } shapes[] = {
-	{JOURNAL_DEVICE, 13, 16},  {JOURNAL_NOW, 1, 1},
+	{JOURNAL_DEVICE, 13, 17},  {JOURNAL_NOW, 1, 1},
 	{JOURNAL_LOOK, 2, 2},      {JOURNAL_POLLED, 1, 1},
 	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 6},
 	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
 	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
-	{JOURNAL_PARTITION, 5, 7}, {JOURNAL_NO_PARTITION, 1, 1},
+	{JOURNAL_PARTITION, 5, 8}, {JOURNAL_NO_PARTITION, 1, 1},
 	{JOURNAL_QUEUE, 5, 7},     {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
 	{JOURNAL_SUSPEND, 2, 2},   {JOURNAL_RESUME, 1, 1},
@@ -1018,6 +1018,11 @@ static void play_partition(struct play *p)
 	d.rows = (uint16_t)l.n[3];
 	d.cols = (uint16_t)l.n[4];
 	d.units_ceiling = l.count > 5 ? (uint32_t)l.n[5] : 0;
+	if (l.count > 7) {
+		d.host = partition_at(p, l.n[7]);
+		if (d.host == NULL)
+			return;
+	}
 	if (hal_partition_create(p->dev, &d, &part) != 0) {
 		bad(p, EINVAL, hal_last_error());
 		return;
@@ -1383,7 +1388,8 @@ static bool device_line(struct play *p, const uint64_t *n)
 	if (n[1] > UINT16_MAX || n[2] > UINT16_MAX || n[3] > UINT16_MAX ||
 	    n[1] * n[2] > 1u << 20 || n[5] > 15 || n[6] > HAL_ISOLATION_ENFORCED ||
 	    n[7] > HAL_PREEMPT_INSIDE || n[8] == 0 || n[8] > 8 || n[9] == 0 ||
-	    n[9] > 64 || n[10] < 8 || n[10] > 4096 || (n[10] & (n[10] - 1)) != 0)
+	    n[16] > UINT16_MAX || n[9] > 64 || n[10] < 8 || n[10] > 4096 ||
+	    (n[10] & (n[10] - 1)) != 0)
 		return false;
 	dev->virtual_clock = n[0] != 0;
 	i->size = sizeof(*i);
@@ -1402,6 +1408,7 @@ static bool device_line(struct play *p, const uint64_t *n)
 	i->suspend_worst_ns[HAL_SUSPEND_FOLD] = n[13];
 	i->suspend_worst_ns[HAL_SUSPEND_SAVE] = n[14];
 	i->suspend_worst_ns[HAL_SUSPEND_KILL] = n[15];
+	i->guests_max = (uint32_t)n[16];
 	return true;
 }
 
@@ -1524,8 +1531,8 @@ static void finish(struct play *p)
 			(void)hal_timeline_destroy(p->timelines.at[i]);
 	while (!list_empty(&dev->partitions))
 		if (hal_partition_destroy(container_of(
-			    dev->partitions.next, struct hal_partition, on_device)) != 0)
-			break;
+			    dev->partitions.prev, struct hal_partition, on_device)) != 0)
+			break; /* guests come behind their hosts */
 }
 
 /* So that policies are known: those of the configuration, too. */

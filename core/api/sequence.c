@@ -157,7 +157,7 @@ int hal_sequence_create(struct hal_partition *part, const struct hal_submit_desc
 	/* Commands are checked for a queue of the partition, whichever. */
 	memset(&for_part, 0, sizeof(for_part));
 	for_part.dev = part->dev;
-	for_part.part = part;
+	for_part.home = part;
 	for_part.part_word = part->obj.id / 64;
 	for_part.part_bit = UINT64_C(1) << part->obj.id % 64;
 	err = block_make(&for_part, &d, &s->seq.block);
@@ -247,7 +247,7 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 	d.cmd_count = 1;
 	memset(&for_part, 0, sizeof(for_part));
 	for_part.dev = seq->part->dev;
-	for_part.part = seq->part;
+	for_part.home = seq->part;
 	for_part.part_word = seq->part->obj.id / 64;
 	for_part.part_bit = UINT64_C(1) << seq->part->obj.id % 64;
 	err = block_make(&for_part, &d, &one);

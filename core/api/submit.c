@@ -34,14 +34,14 @@ static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *b
 	return fail(
 		EPERM,
 		"%s: the buffer belongs to partition %u \"%s\", the queue to %u \"%s\"",
-		what, buf->part->desc.index, buf->part->name, q->part->desc.index,
-		q->part->name);
+		what, buf->part->desc.index, buf->part->name, q->home->desc.index,
+		q->home->name);
 }
 
 /* A destroyed buffer has no user. */
 static inline bool buffer_ok(const struct hal_queue *q, const struct hal_buffer *buf)
 {
-	return buf != NULL && buf->user == q->part;
+	return buf != NULL && buf->user == q->home;
 }
 
 static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes)
@@ -192,17 +192,17 @@ static int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd,
 	    (count > 0 && args == NULL))
 		return launch_bad(q, cmd);
 	if (!is_bound(q, k)) {
-		int err = program_bind(k->prog, q->part);
+		int err = program_bind(k->prog, q->home);
 
 		if (err != 0)
 			return err;
 	}
 	write_kernel(cmd, k, count, r);
 	if (LIKELY(count <= INLINE_ARGS_MAX) &&
-	    LIKELY(write_inline_args(q->part, k, args, count, record_args(r))))
+	    LIKELY(write_inline_args(q->home, k, args, count, record_args(r))))
 		return 0;
 	for (uint32_t i = 0; i < count; i++)
-		if (!write_arg(q->part, k, args, record_args(r), i))
+		if (!write_arg(q->home, k, args, record_args(r), i))
 			return arg_bad(q, cmd, &args[i]);
 	return 0;
 }
@@ -957,7 +957,7 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	r->cmd.flags = k->flags | cmd->flags;
 	r->submit_ns = atomic_load_explicit(&dev->now_cached, memory_order_relaxed);
 	write_kernel(cmd, k, count, r);
-	if (UNLIKELY(!write_inline_args(q->part, k, cmd->launch.args, count,
+	if (UNLIKELY(!write_inline_args(q->home, k, cmd->launch.args, count,
 					record_args(r))))
 		return submit_other(q, d, done);
 	return publish(q, end, done);
@@ -1000,12 +1000,12 @@ static int sequence_check(const struct hal_queue *q, const struct hal_sequence *
 		return err;
 	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
 		return object_bad(seq, OBJECT_SEQUENCE);
-	if (seq->part != q->part)
+	if (seq->part != q->home)
 		return fail(EPERM,
 			    "the sequence belongs to partition %u \"%s\", the queue to "
 			    "%u \"%s\"",
-			    seq->part->obj.id, seq->part->name, q->part->obj.id,
-			    q->part->name);
+			    seq->part->obj.id, seq->part->name, q->home->obj.id,
+			    q->home->name);
 	return 0;
 }
 

@@ -10,7 +10,7 @@ static bool uses(struct hal_queue *q, const struct deferred *d)
 {
 	const struct record *r = &q->slots[q->retire.pos & q->ring.mask];
 
-	return !queue_empty(q) &&
+	return !queue_empty(q) && (d->home == NULL || d->home == q->home) &&
 	       (r->submit_ns <= d->at_ns || r->submit_ns == SUBMIT_ASLEEP);
 }
 
@@ -38,7 +38,7 @@ static struct hal_queue *next_user(const struct deferred *d, struct list *partit
 		struct hal_queue *q =
 			user_from(queue != NULL ? queue : p->busy.next, p, d);
 
-		if (q != NULL || d->part != NULL)
+		if (q != NULL || d->home != NULL)
 			return q;
 		queue = NULL;
 	}
@@ -63,7 +63,7 @@ static void stamp_all(const struct deferred *d)
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		if (d->part != NULL && d->part != part)
+		if (d->home != NULL && d->home->host != part)
 			continue;
 		hal_list_for_each (it, &part->busy)
 			queue_stamp(container_of(it, struct hal_queue, busy));
@@ -75,10 +75,10 @@ void deferred_free(struct deferred *d)
 	if (!d->dev->virtual_clock)
 		stamp_all(d);
 	d->at_ns = d->dev->now;
-	wait_at(d,
-		next_user(d,
-			  d->part != NULL ? &d->part->on_device : d->dev->partitions.next,
-			  NULL));
+	wait_at(d, next_user(d,
+			     d->home != NULL ? &d->home->host->on_device
+					     : d->dev->partitions.next,
+			     NULL));
 }
 
 void deferred_go_on(struct hal_queue *q)

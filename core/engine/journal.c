@@ -419,7 +419,7 @@ static void write_head(struct journal *j)
 		i->preempt, dev->inflight, dev->partition_inflight, dev->queue_slots,
 		dev->limits.starve_ns, dev->now, i->suspend_worst_ns[HAL_SUSPEND_FOLD],
 		i->suspend_worst_ns[HAL_SUSPEND_SAVE],
-		i->suspend_worst_ns[HAL_SUSPEND_KILL]);
+		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max);
 }
 
 /* As it was read: nothing has been learned yet. */

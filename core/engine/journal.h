@@ -46,7 +46,8 @@ enum journal_kind {
 	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
 	/* calls */
-	JOURNAL_PARTITION = 'P',    /* index row col rows cols ceiling pinned */
+	/* index row col rows cols ceiling pinned, and of a guest its host's index */
+	JOURNAL_PARTITION = 'P',
 	JOURNAL_NO_PARTITION = 'K', /* index */
 	JOURNAL_QUEUE = 'Q',    /* id partition priority deadline weight class budget */
 	JOURNAL_NO_QUEUE = 'Z', /* id completed failed dropped busy queueing */
@@ -67,7 +68,7 @@ enum journal_kind {
 	JOURNAL_CALLED = 'c', /* queue */
 };
 
-#define JOURNAL_NUMBERS 16u /* a line has at most */
+#define JOURNAL_NUMBERS 20u /* a line has at most */
 
 /* Whose timeline: the first number of three. */
 enum journal_timeline {

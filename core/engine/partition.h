@@ -16,9 +16,13 @@
 struct hal_queue;
 struct known;
 
+/* A guest has memory, colours, programs bound and queues that are destroyed with it; what
+ * has to do with units and turns is its host's. */
 struct hal_partition {
 	struct object obj;
 	struct hal_device *dev;
+	struct hal_partition
+		*host; /* whose units it uses: itself, unless it is a guest */
 	void *bk;
 	char name[32];
 	bool own_colors;      /* named them; nobody else may */
@@ -31,7 +35,7 @@ struct hal_partition {
 	/* The engine's; the lists change only while their changer has .dev->shape. */
 	struct list on_device;
 	struct list queues;
-	uint32_t queue_count;
+	uint32_t queue_count, guest_count;
 	struct list runnable; /* on device.runnable: may be able to take a command */
 	struct list busy;     /* queues with anything in them */
 	struct hal_bk_partition_desc desc;
@@ -72,8 +76,8 @@ struct hal_partition {
 struct deferred {
 	struct list node; /* at a queue */
 	struct hal_device *dev;
-	struct hal_partition *part; /* whose queues may use it; NULL: all */
-	uint64_t at_ns;             /* device time when it was destroyed */
+	const struct hal_partition *home; /* whose queues may use it; NULL: all */
+	uint64_t at_ns;                   /* device time when it was destroyed */
 	void (*free)(struct deferred *d);
 };
 
@@ -120,6 +124,12 @@ struct hal_program {
 	uint64_t *bound_bytes;    /* a partition, the engine's; charged to its quota */
 	_Atomic uint64_t bound[]; /* bit a partition index */
 };
+
+/* Numbers that partitions of a device have. */
+static inline uint32_t partition_numbers(const struct hal_device *dev)
+{
+	return dev->info.partitions_max + dev->info.guests_max;
+}
 
 /* part may be able to take a command. */
 static inline void partition_runnable(struct hal_partition *part)

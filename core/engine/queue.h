@@ -100,7 +100,8 @@ struct hal_queue {
 	atomic_uint open; /* QUEUE_OPEN* while it takes work: alive and not failed */
 	uint32_t slot_count;
 	struct hal_device *dev;
-	struct hal_partition *part;
+	struct hal_partition *part; /* on whose units it takes its turn */
+	struct hal_partition *home; /* that it is of: .part, or a guest of that */
 	struct record *slots;
 	struct hal_completions *completions;
 	uint32_t part_word;      /* of its partition in hal_program.bound */

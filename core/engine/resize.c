@@ -292,19 +292,43 @@ static int isolation_check(const struct hal_device *dev,
 		    isolations[has]);
 }
 
-static int plan_index(struct hal_device *dev, uint32_t *index)
+/* The first free number of first .. end-1. */
+static int plan_index(struct hal_device *dev, uint32_t first, uint32_t end,
+		      uint32_t *index)
 {
-	uint32_t words = (dev->info.partitions_max + 63) / 64;
-
-	for (uint32_t w = 0; w < words; w++) {
+	for (uint32_t w = first / 64; w < (end + 63) / 64; w++) {
 		uint64_t open = ~dev->partition_map[w];
 
+		if (w == first / 64)
+			open &= UINT64_MAX << first % 64;
 		*index = w * 64 + (open != 0 ? (uint32_t)__builtin_ctzll(open) : 0);
-		if (open != 0 && *index < dev->info.partitions_max)
+		if (open != 0 && *index < end)
 			return 0;
 	}
-	return fail(ENOSPC, "all %u partitions of %s exist", dev->info.partitions_max,
-		    dev->name);
+	return fail(ENOSPC, "all %u %s of %s exist", end - first,
+		    first == 0 ? "partitions" : "guests", dev->name);
+}
+
+/* A guest: units, and channels unless it says which, are its host's. */
+static int plan_guest(struct hal_device *dev, const struct hal_partition_desc *d,
+		      struct hal_bk_partition_desc *out)
+{
+	const struct hal_bk_partition_desc *host = &d->host->desc;
+	uint32_t max = dev->info.partitions_max;
+	int err = isolation_check(dev, host, d->min_isolation);
+
+	if (err != 0)
+		return err;
+	if ((d->color_mask & ~host->color_mask) != 0)
+		return fail(EINVAL,
+			    "colours 0x%llx asked for, the host, partition %u \"%s\", "
+			    "has 0x%llx",
+			    U64(d->color_mask), host->index, host->name,
+			    U64(host->color_mask));
+	out->color_mask = d->color_mask != 0 ? d->color_mask : host->color_mask;
+	out->memory_bytes = d->memory_bytes;
+	out->host = d->host->bk;
+	return plan_index(dev, max, partition_numbers(dev), &out->index);
 }
 
 /* ---- there and gone ---------------------------------------------------------------- */
@@ -327,14 +351,17 @@ void resize_keep_limits(struct hal_partition *part)
 int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 		   struct hal_bk_partition_desc *out)
 {
-	int err = plan_units(dev, d, out, NULL);
+	int err;
 
+	if (d->host != NULL)
+		return plan_guest(dev, d, out);
+	err = plan_units(dev, d, out, NULL);
 	if (err == 0)
 		err = isolation_check(dev, out, d->min_isolation);
 	if (err == 0)
 		err = plan_colors(dev, d->color_mask, &out->color_mask);
 	if (err == 0)
-		err = plan_index(dev, &out->index);
+		err = plan_index(dev, 0, dev->info.partitions_max, &out->index);
 	out->memory_bytes = d->memory_bytes;
 	return err;
 }
@@ -344,7 +371,10 @@ void partition_enter(struct hal_partition *p)
 	struct hal_device *dev = p->dev;
 	const struct place_rect r = rect_of(&p->desc);
 
-	place_take(&dev->place, &r, partition_holder(p));
+	if (p->host == p)
+		place_take(&dev->place, &r, partition_holder(p));
+	else
+		p->host->guest_count++;
 	p->obj.id = p->desc.index;
 	p->view.index = p->desc.index;
 	p->view.units = p->desc.units;
@@ -362,7 +392,10 @@ void partition_leave(struct hal_partition *p)
 	struct hal_device *dev = p->dev;
 	const struct place_rect r = rect_of(&p->desc);
 
-	place_release(&dev->place, &r);
+	if (p->host == p)
+		place_release(&dev->place, &r);
+	else
+		p->host->guest_count--;
 	trace_partition_gone(dev, p);
 	account_add(&dev->past, &p->past);
 	account_fini(&p->past);

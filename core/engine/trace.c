@@ -351,7 +351,7 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part)
 	struct holder *h;
 	char text[sizeof(h->place)];
 
-	if (dev->trace == NULL)
+	if (dev->trace == NULL || part->host != part)
 		return;
 	h = &dev->trace->holders[part->desc.index];
 	if (h->part == NULL) {
@@ -373,7 +373,7 @@ void trace_partition_gone(struct hal_device *dev, const struct hal_partition *pa
 {
 	struct holder *h;
 
-	if (dev->trace == NULL)
+	if (dev->trace == NULL || part->host != part)
 		return;
 	h = &dev->trace->holders[part->desc.index];
 	total_ends(dev->trace, &h->units, part, "units computing");
@@ -417,7 +417,7 @@ void trace_queue(struct hal_device *dev, const struct hal_queue *queue)
 	if (dev->trace == NULL)
 		return;
 	format_text(text, sizeof(text), "%s queue %u",
-		    queue->part->name[0] != '\0' ? queue->part->name : "partition",
+		    queue->home->name[0] != '\0' ? queue->home->name : "partition",
 		    queue->obj.id);
 	metadata(dev->trace, "thread_name", PID_QUEUES, run_tid(queue), text);
 	n = strlen(text);

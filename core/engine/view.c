@@ -80,7 +80,10 @@ int view_take(struct hal_device *dev, void *to)
 		if (v->partition_count == VIEW_PARTITIONS)
 			break;
 		v->queues_all += p->queue_count;
-		take_partition(p, &v->partitions[v->partition_count++]);
+		if (p->host == p)
+			take_partition(p, &v->partitions[v->partition_count++]);
+		else
+			v->partitions_all--; /* its queues are its host's */
 		take_queues(p, v);
 	}
 	if (dev->decisions != NULL)

@@ -40,6 +40,9 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 	if (d->index >= i->partitions_max)
 		return CORE(v, "%s: index %u of %u partitions", op, d->index,
 			    i->partitions_max);
+	if (d->host != NULL)
+		return CORE(v, "%s: index %u of a partition with units, and a host", op,
+			    d->index);
 	if (d->units == 0 || d->units != (uint32_t)d->rows * d->cols ||
 	    (uint32_t)d->row + d->rows > i->unit_rows ||
 	    (uint32_t)d->col + d->cols > i->unit_cols)
@@ -54,7 +57,8 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 		for (struct handle *h = v->handles.slots[s]; h != NULL; h = h->next) {
 			const struct thing *p = container_of(h, struct thing, h);
 
-			if (h->kind != PART || !h->alive || p == self)
+			if (h->kind != PART || !h->alive || p == self ||
+			    p->desc.host != NULL)
 				continue;
 			if (p->desc.index != d->index && !overlap(&p->desc, d) &&
 			    (p->target.units == 0 || !overlap(&p->target, d)))
@@ -68,9 +72,34 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 	return 0;
 }
 
+/* A guest: an index beyond those of units, no units, some of its host's colours. */
+static int guest_check(struct validate *v, const struct layer_call *c)
+{
+	const struct hal_bk_partition_desc *d = c->desc;
+	const struct hal_device_info *i = &v->info;
+	const struct thing *host = thing_need(v, c, PART, d->host);
+
+	if (host == NULL)
+		return -EPROTO;
+	if (d->index < i->partitions_max ||
+	    d->index - i->partitions_max >= i->guests_max || d->units != 0)
+		return CORE(v, "partition_create: guest %u of %u to %u, with %u units",
+			    d->index, i->partitions_max,
+			    i->partitions_max + i->guests_max, d->units);
+	if (host->desc.host != NULL)
+		return CORE(v, "partition_create: the host, partition %u, is a guest",
+			    host->h.id);
+	if ((d->color_mask & ~host->desc.color_mask) != 0 ||
+	    (d->color_mask == 0 && i->colors != 0))
+		return CORE(v, "partition_create: a guest's colours 0x%llx of 0x%llx",
+			    U64(d->color_mask), U64(host->desc.color_mask));
+	return 0;
+}
+
 static int check_partition_create(struct validate *v, const struct layer_call *c)
 {
-	return desc_check(v, "partition_create", NULL, c->desc);
+	return c->desc->host != NULL ? guest_check(v, c)
+				     : desc_check(v, "partition_create", NULL, c->desc);
 }
 
 static int check_partition_destroy(struct validate *v, const struct layer_call *c)
@@ -279,13 +308,13 @@ static int check_kernel_get(struct validate *v, const struct layer_call *c)
 	return thing_need(v, c, PROG, c->prog) != NULL ? 0 : -EPROTO;
 }
 
-/* It may go, or leave a partition: no command uses it. */
+/* It may go, or leave a partition: no command, or none there, uses it. */
 static int check_unused(struct validate *v, const struct layer_call *c,
-			const struct thing *p)
+			const struct thing *p, uint32_t uses)
 {
-	if (p->uses != 0)
+	if (uses != 0)
 		return CORE(v, "%s: %u commands on the device use program %u",
-			    layer_op_names[c->op], p->uses, p->h.id);
+			    layer_op_names[c->op], uses, p->h.id);
 	return 0;
 }
 
@@ -293,7 +322,7 @@ static int check_unload(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *p = thing_need(v, c, PROG, c->prog);
 
-	if (p == NULL || check_unused(v, c, p) != 0)
+	if (p == NULL || check_unused(v, c, p, p->uses) != 0)
 		return -EPROTO;
 	if (p->bindings != NULL)
 		return CORE(v,
@@ -307,14 +336,15 @@ static int check_binding(struct validate *v, const struct layer_call *c)
 {
 	bool bind = c->op == CALL_program_bind;
 	const struct thing *p = thing_need(v, c, PROG, c->prog);
-	const struct thing *part;
+	const struct thing *part = thing_need(v, c, PART, c->part);
+	const struct binding *b;
 
-	if (p == NULL || (!bind && check_unused(v, c, p) != 0))
+	if (p == NULL || part == NULL)
 		return -EPROTO;
-	part = thing_need(v, c, PART, c->part);
-	if (part == NULL)
+	b = thing_binding(p, part);
+	if (!bind && b != NULL && check_unused(v, c, p, b->uses) != 0)
 		return -EPROTO;
-	if (thing_is_bound(p, part) == bind)
+	if ((b != NULL) == bind)
 		return CORE(v, "%s: program %u is%s bound to partition %u",
 			    layer_op_names[c->op], p->h.id, bind ? " already" : " not",
 			    part->h.id);
@@ -362,6 +392,7 @@ static void got_bind(struct validate *v, struct layer_call *c)
 		return;
 	v->spare = NULL;
 	b->part = part;
+	b->uses = 0;
 	b->next = prog->bindings;
 	prog->bindings = b;
 	part->children++;

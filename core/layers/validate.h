@@ -23,6 +23,7 @@ enum kind { PART, QUEUE, MEM, PROG, KERNEL, COMMAND, QUIET };
 struct binding {
 	struct binding *next;
 	const struct thing *part;
+	uint32_t uses; /* commands in flight */
 };
 
 /* Everything that has a handle or a cookie.  Written and read under layers.lock, by the
@@ -97,7 +98,8 @@ struct thing *thing_need(struct validate *v, const struct layer_call *c, enum ki
 			 const void *handle);
 /* What the backend has just given. */
 struct thing *thing_given(struct validate *v, struct layer_call *c, enum kind kind);
-bool thing_is_bound(const struct thing *prog, const struct thing *part);
+/* NULL: it is not bound there. */
+struct binding *thing_binding(const struct thing *prog, const struct thing *part);
 
 /* ---- validate_commands.c: before and after ---------------------------------------- */
 

@@ -38,7 +38,7 @@ static int check_launch(struct validate *v, const struct layer_call *c,
 
 	if (k == NULL)
 		return -EPROTO;
-	if (!thing_is_bound(k->parent, q->parent))
+	if (thing_binding(k->parent, q->parent) == NULL)
 		return CORE(v,
 			    "submit: kernel %u, whose program %u is not bound to "
 			    "partition %u",
@@ -138,6 +138,7 @@ static void use(struct validate *v, struct thing *q, const struct hal_bk_cmd *cm
 		bool on)
 {
 	const struct thing *k;
+	struct binding *b;
 
 	q->uses += on ? 1u : UINT32_MAX;
 	v->owed += on ? 1u : UINT32_MAX;
@@ -156,6 +157,9 @@ static void use(struct validate *v, struct thing *q, const struct hal_bk_cmd *cm
 		k = thing_find(v, KERNEL, (uintptr_t)cmd->launch.kernel);
 		if (k != NULL)
 			k->parent->uses += on ? 1u : UINT32_MAX;
+		b = k != NULL ? thing_binding(k->parent, q->parent) : NULL;
+		if (b != NULL)
+			b->uses += on ? 1u : UINT32_MAX;
 		for (uint32_t i = 0; i < cmd->launch.arg_count; i++)
 			use_mem(v, cmd->launch.args[i].mem, on);
 		break;

@@ -229,10 +229,11 @@ struct thing *thing_given(struct validate *v, struct layer_call *c, enum kind ki
 	return t;
 }
 
-bool thing_is_bound(const struct thing *prog, const struct thing *part)
+struct binding *thing_binding(const struct thing *prog, const struct thing *part)
 {
-	for (const struct binding *b = prog->bindings; b != NULL; b = b->next)
-		if (b->part == part)
-			return true;
-	return false;
+	struct binding *b = prog->bindings;
+
+	while (b != NULL && b->part != part)
+		b = b->next;
+	return b;
 }

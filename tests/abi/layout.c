@@ -48,6 +48,7 @@ static void hal_h(void)
 	FIELD(hal_device_info, limit_bytes);
 	FIELD(hal_device_info, limit_window_ns);
 	FIELD(hal_device_info, suspend_worst_ns);
+	FIELD(hal_device_info, guests_max);
 	STRUCT(hal_backend_info);
 	FIELD(hal_backend_info, size);
 	FIELD(hal_backend_info, status);
@@ -99,6 +100,7 @@ static void hal_h(void)
 	FIELD(hal_partition_desc, memory_bytes);
 	FIELD(hal_partition_desc, color_mask);
 	FIELD(hal_partition_desc, name);
+	FIELD(hal_partition_desc, host);
 	STRUCT(hal_partition_info);
 	FIELD(hal_partition_info, size);
 	FIELD(hal_partition_info, index);
@@ -241,6 +243,7 @@ static void backend_h(void)
 	FIELD(hal_bk_partition_desc, memory_bytes);
 	FIELD(hal_bk_partition_desc, color_mask);
 	FIELD(hal_bk_partition_desc, name);
+	FIELD(hal_bk_partition_desc, host);
 	STRUCT(hal_bk_kernel_info);
 	FIELD(hal_bk_kernel_info, name);
 	FIELD(hal_bk_kernel_info, arg_count);

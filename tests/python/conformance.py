@@ -247,7 +247,9 @@ class Functions:
 
     @staticmethod
     def partition_create(dev, desc, out):
-        give(out, things[dev].partition(**share(whole(desc))))
+        raw = whole(desc)
+        host = things[raw.host] if raw.host else None
+        give(out, things[dev].partition(**share(raw), host=host))
 
     @staticmethod
     def partition_create_named(dev, name, out):

@@ -130,8 +130,8 @@ static int check_units(struct sim *s)
 	for (i = 0; i < PARTS; i++) {
 		struct hal_partition_info p = HAL_INIT(hal_partition_info);
 
-		if (!s->parts[i].p)
-			continue;
+		if (!s->parts[i].p || s->parts[i].host)
+			continue; /* a guest has its host's */
 		if (s->parts[i].moved.timeline)
 			moving |= hal_timeline_value(s->parts[i].moved.timeline, NULL) <
 				  s->parts[i].moved.value;

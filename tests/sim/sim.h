@@ -35,7 +35,8 @@ enum {
 
 struct sim_part {
 	struct hal_partition *p;
-	uint32_t queues;
+	struct sim_part *host; /* it is a guest of */
+	uint32_t queues, guests;
 	uint64_t quota;         /* 0: none */
 	uint32_t floor;         /* of units, that nobody takes from it */
 	uint64_t buffer_bytes;  /* of live buffers */

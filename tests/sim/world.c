@@ -225,39 +225,6 @@ static uint32_t random_ceiling(struct sim *s, const struct hal_partition_desc *d
 	return least + (uint32_t)sim_random(s, all - least + 1);
 }
 
-static int part_create(struct sim *s)
-{
-	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
-	uint32_t i;
-	int err;
-
-	for (i = 0; i < PARTS && s->parts[i].p; i++)
-		;
-	if (i == PARTS)
-		return 0;
-	random_units(s, &d);
-	d.units_ceiling = random_ceiling(s, &d);
-	if (sim_random(s, 2))
-		d.memory_bytes = 65536 + 4096 * sim_random(s, 64);
-	if (s->info.colors > 1 && sim_random(s, 3) == 0)
-		d.color_mask = UINT64_C(1) << sim_random(s, s->info.colors);
-	err = hal_partition_create(s->dev, &d, &s->parts[i].p);
-	sim_mix(s, (uint64_t)(int64_t)err);
-	if (err)
-		SIM_ANSWER(err == -ENOSPC || (err == -ENOMEM && s->injected));
-	else
-		s->parts[i].quota = d.memory_bytes;
-	if (!err)
-		s->parts[i].floor = floor_of(&d);
-	return 0;
-}
-
-/* 0: not yet; of no timeline: long ago. */
-static int reached(struct hal_point p)
-{
-	return !p.timeline || hal_timeline_value(p.timeline, NULL) >= p.value;
-}
-
 static struct sim_part *random_part(struct sim *s)
 {
 	uint32_t i = (uint32_t)sim_random(s, PARTS), n;
@@ -268,12 +235,60 @@ static struct sim_part *random_part(struct sim *s)
 	return NULL;
 }
 
+static int part_create(struct sim *s)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct sim_part *host = NULL;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < PARTS && s->parts[i].p; i++)
+		;
+	if (i == PARTS)
+		return 0;
+	if (s->info.guests_max != 0 && sim_random(s, 3) == 0)
+		host = random_part(s);
+	if (host && host->host)
+		host = host->host;
+	if (host) {
+		d.host = host->p;
+	} else {
+		random_units(s, &d);
+		d.units_ceiling = random_ceiling(s, &d);
+	}
+	if (sim_random(s, 2))
+		d.memory_bytes = 65536 + 4096 * sim_random(s, 64);
+	if (!host && s->info.colors > 1 && sim_random(s, 3) == 0)
+		d.color_mask = UINT64_C(1) << sim_random(s, s->info.colors);
+	err = hal_partition_create(s->dev, &d, &s->parts[i].p);
+	sim_mix(s, (uint64_t)(int64_t)err);
+	if (err)
+		SIM_ANSWER(err == -ENOSPC || (err == -ENOMEM && s->injected));
+	else
+		s->parts[i].quota = d.memory_bytes;
+	if (!err)
+		s->parts[i].floor = floor_of(&d);
+	if (!err && host) {
+		s->parts[i].host = host;
+		host->guests++;
+	}
+	return 0;
+}
+
+/* 0: not yet; of no timeline: long ago. */
+static int reached(struct hal_point p)
+{
+	return !p.timeline || hal_timeline_value(p.timeline, NULL) >= p.value;
+}
+
 static void forget_part(struct sim *s, struct sim_part *p)
 {
 	s->past_submitted += p->past_submitted;
 	s->past_completed += p->past_completed;
 	s->past_failed += p->past_failed;
 	s->past_dropped += p->past_dropped;
+	if (p->host)
+		p->host->guests--;
 	memset(p, 0, sizeof(*p));
 }
 
@@ -286,7 +301,7 @@ static int part_destroy(struct sim *s)
 		return 0;
 	err = hal_partition_destroy(p->p);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	if (p->queues)
+	if (p->queues || p->guests)
 		SIM_ANSWER(err == -EBUSY);
 	else
 		SIM_ANSWER(!err || (err == -EBUSY && reached(p->moved) == 0));
@@ -309,7 +324,9 @@ static int part_resize(struct sim *s)
 	d.memory_bytes = p->quota;
 	err = hal_partition_resize(p->p, &d, &moved);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	if (!(s->info.caps & HAL_CAP_RESIZE_IDLE))
+	if (p->host)
+		SIM_ANSWER(err == -EINVAL);
+	else if (!(s->info.caps & HAL_CAP_RESIZE_IDLE))
 		SIM_ANSWER(err == -ENOTSUP);
 	else
 		SIM_ANSWER(!err || err == -ENOSPC || err == -EBUSY);
@@ -916,15 +933,17 @@ int sim_end(struct sim *s)
 		if (queue_gone(s, q))
 			return -1;
 	}
-	for (i = 0; i < PARTS; i++) {
+	/* Guests before their hosts. */
+	for (i = 0; i < 2 * PARTS; i++) {
 		struct hal_partition_info info = HAL_INIT(hal_partition_info);
+		struct sim_part *p = &s->parts[i % PARTS];
 
-		if (!s->parts[i].p)
+		if (!p->p || (i < PARTS && !p->host))
 			continue;
-		SIM_OK(hal_partition_get_info(s->parts[i].p, &info));
+		SIM_OK(hal_partition_get_info(p->p, &info));
 		SIM_CHECK(info.memory_used == 0 || !s->ref);
-		SIM_OK(hal_partition_destroy(s->parts[i].p));
-		forget_part(s, &s->parts[i]);
+		SIM_OK(hal_partition_destroy(p->p));
+		forget_part(s, p);
 	}
 	for (i = 0; i < GATES; i++) {
 		SIM_OK(hal_timeline_destroy(s->gates[i]));

@@ -1605,10 +1605,11 @@ static void idle_time(void **state)
 static void next_tells(void **state)
 {
 	struct world *w = *state;
-	struct npu_queue *q = w->native->parts[0]->queues;
 	struct npu_partition *part = w->native->parts[1];
 	struct hal_bk_event ev[16];
+	void *q;
 
+	OK(npu_queue_create(w->native, w->native->parts[0], 0, &q));
 	assert_true(npu_next(w->native) == UINT64_MAX);
 	OK(npu_suspend(w->native, q, HAL_SUSPEND_KILL, 5));
 	OK(npu_resize(w->native, part, &part->desc, 6));
@@ -1619,6 +1620,7 @@ static void next_tells(void **state)
 	assert_true(ev[0].cookie == 5 && ev[1].cookie == 6);
 	assert_true(npu_next(w->native) == UINT64_MAX);
 	OK(npu_resume(w->native, q));
+	OK(npu_queue_destroy(w->native, q));
 }
 
 static uint64_t first_fold;

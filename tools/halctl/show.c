@@ -81,6 +81,7 @@ static void out_device(struct out *o, const char *target,
 	out_u64(o, "unit_rows", info->unit_rows);
 	out_u64(o, "unit_cols", info->unit_cols);
 	out_u64(o, "partitions_max", info->partitions_max);
+	out_u64(o, "guests_max", info->guests_max);
 	out_u64(o, "colors", info->colors);
 	out_u64(o, "granule_bytes", info->granule_bytes);
 	out_str(o, "preempt", preempt_name(info->preempt));
@@ -245,6 +246,8 @@ static void info_text(const struct hal_device_info *info)
 		printf("%-18s %s\n", "each open", "is a machine of its own");
 	printf("%-18s %s\n", "units", units_text(info, buf, sizeof(buf)));
 	printf("%-18s %u\n", "partitions", info->partitions_max);
+	if (info->guests_max != 0)
+		printf("%-18s %u\n", "guests", info->guests_max);
 	printf("%-18s %s\n", "memory", size_text(info->memory_bytes, buf, sizeof(buf)));
 	printf("%-18s %s\n", "memory free",
 	       size_text(info->memory_free, buf, sizeof(buf)));

@@ -121,6 +121,8 @@ class hal_device_info(Structure):
         ("limit_bytes", c_uint64),
         ("limit_window_ns", c_uint64),
         ("suspend_worst_ns", c_uint64 * 4),
+        ("guests_max", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -192,6 +194,7 @@ class hal_partition_desc(Structure):
         ("memory_bytes", c_uint64),
         ("color_mask", c_uint64),
         ("name", c_char * 32),
+        ("host", c_void_p),
     ]
 
 
@@ -501,8 +504,7 @@ DOCS = {
         "name": 'for traces and halctl; may be empty',
     },
     "hal_partition_info": {
-        "index": '0 .. partitions_max-1, unique among the live ones',
-        "cols": 'grid devices',
+        "cols": "grid devices; of a guest: its host's",
         "memory_bytes": 'quota',
     },
     "hal_buffer_desc": {

@@ -641,6 +641,7 @@ def _partition_desc(units, rect, ceiling, name, memory, colors, isolation):
 
 class Partition(Object):
     """A share of a device's units and memory; made by device.partition()."""
+    kind = "Partition"
     _destroy = "hal_partition_destroy"
     _rank = 3
 
@@ -733,16 +734,19 @@ class Device(Object):
         return check(lib.hal_device_poll(self.handle, ns))
 
     def partition(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
-                  isolation=Isolation.NONE):
-        """A Partition: units of them anywhere, or rect = (row, col, rows, cols) of a grid.
+                  isolation=Isolation.NONE, host=None):
+        """A Partition: units of them anywhere, or rect = (row, col, rows, cols) of a grid;
+        or a guest of host, a Partition on whose units it takes turns.
 
         memory: quota in bytes, 0 whatever is free; colors: a bit a memory channel, 0 any;
         isolation: the least, else ENOTSUP; name: at most 31 bytes, for traces.  ENOSPC when
         units, bytes or channels are not there: the text says what is left.
         """
         desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
+        if host is not None:
+            desc.host = handle_of(host, "Partition")
         handle = _created(lib.hal_partition_create, self.handle, ctypes.byref(desc))
-        return Partition(self, handle)
+        return Partition(self if host is None else host, handle)
 
     def partition_named(self, name):
         """A Partition as [partition "name"] of the configuration has it; ENOENT no such."""
