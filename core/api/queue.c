@@ -347,8 +347,8 @@ static int suspend(struct hal_device *dev, void *arg)
 	if (err != 0)
 		return err;
 	JOURNAL(dev, JOURNAL_SUSPEND, s->queue->obj.id, s->mode);
-	err = suspend_begin(s->queue, s->mode & ~HAL_SUSPEND_FINAL,
-			    (s->mode & HAL_SUSPEND_FINAL) != 0);
+	err = suspend_ask(s->queue, s->mode & ~HAL_SUSPEND_FINAL,
+			  (s->mode & HAL_SUSPEND_FINAL) != 0);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	s->count = s->queue->suspend_count;
 	return err;

@@ -1127,8 +1127,8 @@ static void play_suspend(struct play *p)
 	if (q == NULL || !small(p, l.n[1], UINT32_MAX))
 		return;
 	p->info.inputs++;
-	compare_answer(p, suspend_begin(q, (uint32_t)l.n[1] & ~HAL_SUSPEND_FINAL,
-					(l.n[1] & HAL_SUSPEND_FINAL) != 0));
+	compare_answer(p, suspend_ask(q, (uint32_t)l.n[1] & ~HAL_SUSPEND_FINAL,
+				      (l.n[1] & HAL_SUSPEND_FINAL) != 0));
 }
 
 static void play_resume(struct play *p)

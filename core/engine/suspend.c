@@ -118,18 +118,23 @@ static int kill_check(const struct hal_queue *q)
 			      q->obj.id, record_name(once));
 }
 
-int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
+static int mode_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	const struct hal_device *dev = q->dev;
 
 	if (mode > HAL_SUSPEND_KILL)
 		return fail(EINVAL, "%u is not a suspend mode", mode);
-	if (q->state != QUEUE_RUNNING)
-		return fail(EBUSY, "queue %u is suspended already", q->obj.id);
 	if ((dev->info.suspend_modes >> mode & 1) == 0)
 		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name,
 			    mode_names[mode]);
 	return mode == HAL_SUSPEND_KILL && !final ? kill_check(q) : 0;
+}
+
+int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
+{
+	if (mode <= HAL_SUSPEND_KILL && q->state != QUEUE_RUNNING)
+		return fail(EBUSY, "queue %u is suspended already", q->obj.id);
+	return mode_check(q, mode, final);
 }
 
 /* Killed commands go back to what has not been given to the device. */
@@ -251,6 +256,37 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	counter_add(&q->account.suspends, 1);
 	if (running(q) == 0)
 		quiet(q, 0);
+	return 0;
+}
+
+/* Suspended, but by the policy or to make way for others. */
+static bool is_the_engines(const struct hal_queue *q)
+{
+	return q->state != QUEUE_RUNNING &&
+	       ((q->policy_stops && !q->policy_asks) || !list_empty(&q->made_way));
+}
+
+int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
+{
+	bool told = q->policy_stops;
+	int err;
+
+	if (!is_the_engines(q))
+		return suspend_begin(q, mode, final);
+	err = mode_check(q, mode, final);
+	if (err != 0)
+		return err;
+	if (q->state == QUEUE_SUSPENDING && mode > q->suspend_mode)
+		return fail(EBUSY,
+			    "queue %u is being stopped by %s for others already: by %s "
+			    "once that is over",
+			    q->obj.id, mode_names[q->suspend_mode], mode_names[mode]);
+	q->final = final;
+	q->resume_wanted = false;
+	q->policy_stops = false;
+	list_del(&q->made_way);
+	if (told)
+		policy_changed(q->part, q); /* it is not the policy's to start any more */
 	return 0;
 }
 

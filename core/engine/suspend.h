@@ -12,6 +12,9 @@ int suspend_check(const struct hal_queue *q, uint32_t mode, bool final);
 const struct record *suspend_once(const struct hal_queue *q);
 /* q->suspend_count is the value that its .control reaches when it is quiet. */
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
+/* The same for the application, which takes over what the policy has stopped, or what
+ * makes way for others: only it ends that then. */
+int suspend_ask(struct hal_queue *q, uint32_t mode, bool final);
 int suspend_end(struct hal_queue *q);
 
 /* A command of q, which is being suspended, has ended. */

@@ -268,7 +268,6 @@ static void application(void **state)
 	(void)submit(&t.w, t.lc, 4, LONG, 'l');
 	pass(&t.w, 50);
 	/* It is suspended, though not by the application, which may not lose its work. */
-	FAILS(hal_queue_suspend(t.be, HAL_SUSPEND_KILL, NULL), -EBUSY, "suspended");
 	FAILS(hal_queue_destroy(t.be), -EBUSY, "submissions have ended");
 	/* It may let it go on, behind the others. */
 	OK(hal_queue_resume(t.be));
@@ -287,6 +286,42 @@ static void application(void **state)
 	OK(hal_queue_resume(t.lc));
 	finish_all(&t.w);
 	assert_string_equal(ended.text, "llllbbbbll");
+	two_close(&t);
+}
+
+/* What makes way is suspended by the application, too: it stays so until that resumes it,
+ * whatever becomes of the others. */
+static void taken_over(void **state)
+{
+	static const char *const options[] = {ONE_AT_A_TIME, "policy.preempt=kill", NULL};
+	struct hal_point quiet;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	(void)submit(&t.w, t.be, 2, LONG, 'b');
+	pass(&t.w, 100);
+	(void)submit(&t.w, t.lc, 2, LONG, 'l');
+	pass(&t.w, 50);
+	FAILS(hal_queue_suspend(t.be, 99, NULL), -EINVAL, "99 is not a suspend mode");
+	OK(hal_queue_suspend(t.be, HAL_SUSPEND_DRAIN, &quiet));
+	assert_int_equal(hal_wait(&quiet, 1, 0, 0), 0);
+	FAILS(hal_queue_suspend(t.be, HAL_SUSPEND_DRAIN, NULL), -EBUSY, "suspended");
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "ll");
+	assert_int_equal(stats_of(t.be).suspends, 1);
+	OK(hal_queue_resume(t.be));
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "llbb");
+	/* For good. */
+	(void)submit(&t.w, t.be, 2, LONG, 'b');
+	pass(&t.w, 100);
+	(void)submit(&t.w, t.lc, 1, LONG, 'l');
+	pass(&t.w, 50);
+	OK(hal_queue_suspend(t.be, HAL_SUSPEND_KILL | HAL_SUSPEND_FINAL, &quiet));
+	FAILS(hal_queue_resume(t.be), -ECANCELED, "for good");
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "llbbl");
 	two_close(&t);
 }
 
@@ -435,11 +470,17 @@ static void bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chosen),          cmocka_unit_test(unknown_lengths),
-		cmocka_unit_test(several),         cmocka_unit_test(protected),
-		cmocka_unit_test(without_a_pause), cmocka_unit_test(application),
-		cmocka_unit_test(fails),           cmocka_unit_test(destroyed),
-		cmocka_unit_test(modes),           cmocka_unit_test(bad),
+		cmocka_unit_test(chosen),
+		cmocka_unit_test(unknown_lengths),
+		cmocka_unit_test(several),
+		cmocka_unit_test(protected),
+		cmocka_unit_test(without_a_pause),
+		cmocka_unit_test(application),
+		cmocka_unit_test(taken_over),
+		cmocka_unit_test(fails),
+		cmocka_unit_test(destroyed),
+		cmocka_unit_test(modes),
+		cmocka_unit_test(bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

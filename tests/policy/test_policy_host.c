@@ -718,6 +718,55 @@ static void preempts(void **state)
 			 510);
 }
 
+/* What the policy has stopped, or is stopping, the application suspends: the policy is
+ * told, and cannot start it any more. */
+static void taken_over(void **state)
+{
+	const struct hal_policy_host *h;
+	struct hal_point quiet;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	h = t.c->host;
+	/* Quiet. */
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	(void)submit(&t.w, t.a, 1, 10, 'a');
+	pass(&t.w, 100);
+	assert_int_equal(t.c->changed, 1);
+	OK(hal_queue_suspend(t.a, HAL_SUSPEND_KILL, &quiet));
+	assert_int_equal(hal_wait(&quiet, 1, 0, 0), 0);
+	assert_int_equal(t.c->changed, 2);
+	assert_int_equal(h->start(h->device, t.a_view), -EINVAL);
+	FAILS(hal_queue_suspend(t.a, HAL_SUSPEND_DRAIN, NULL), -EBUSY, "suspended");
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), -EBUSY);
+	pass(&t.w, 100);
+	assert_int_equal(ended.length, 0);
+	OK(hal_queue_resume(t.a));
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 1);
+	/* On its way there, though the policy has asked for its start meanwhile. */
+	(void)submit(&t.w, t.a, 2, 1000, 'a');
+	pass(&t.w, 100);
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	pass(&t.w, 1);
+	assert_int_equal(h->start(h->device, t.a_view), 0);
+	FAILS(hal_queue_suspend(t.a, HAL_SUSPEND_KILL, NULL), -EBUSY,
+	      "being stopped by DRAIN for others already: by KILL once that is over");
+	OK(hal_queue_suspend(t.a, HAL_SUSPEND_DRAIN, &quiet));
+	assert_int_equal(t.c->changed, 3);
+	assert_int_equal(hal_wait(&quiet, 1, 0, 0), -ETIMEDOUT);
+	finish(quiet);
+	finish_all(&t.w);
+	assert_int_equal(t.c->changed, 3);
+	assert_true(ended.length < 3);
+	OK(hal_queue_resume(t.a));
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 3);
+	assert_int_equal(stats_of(t.a).suspends, 2);
+	two_close(&t);
+}
+
 /* Stop and start beside what the application does. */
 static void requests(void **state)
 {
@@ -737,7 +786,6 @@ static void requests(void **state)
 	assert_int_equal(ended.length, 0);
 	/* Its work is the application's, and so is the queue. */
 	FAILS(hal_queue_destroy(t.a), -EBUSY, "queue 0");
-	FAILS(hal_queue_suspend(t.a, HAL_SUSPEND_DRAIN, NULL), -EBUSY, "suspended");
 	assert_int_equal(h->start(h->device, t.a_view), 0);
 	finish_all(&t.w);
 	assert_int_equal(ended.length, 2);
@@ -1633,6 +1681,7 @@ int main(void)
 		cmocka_unit_test(hold_and_alarm),
 		cmocka_unit_test(alarm_in_create),
 		cmocka_unit_test(preempts),
+		cmocka_unit_test(taken_over),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(limits),
