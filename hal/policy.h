@@ -40,12 +40,13 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    5u
+#define HAL_POLICY_ABI    6u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
 
-#define HAL_POLICY_MOVES  32u /* partitions of one plan, at most */
+#define HAL_POLICY_MOVES  32u  /* partitions of one plan, at most */
+#define HAL_POLICY_BEHIND 256u /* slots of a queue that .waiting looks at, at most */
 
 /* ---- what a policy sees: the engine's, read only, valid during the call ---------- */
 
@@ -263,6 +264,11 @@ struct hal_policy_host {
 	 * HAL_POLICY_NEVER: not known. */
 	uint64_t (*expect)(void *device, const struct hal_policy_queue *queue,
 			   uint32_t units);
+	/* Submissions of queue of which something has not been given to the device, that
+	 * of its head first; those in its next HAL_POLICY_BEHIND slots.  *last_ns: the
+	 * deadline of the last of them. */
+	uint32_t (*waiting)(void *device, const struct hal_policy_queue *queue,
+			    uint64_t *last_ns);
 	/* part is asked for again, for what has happened elsewhere; not from pick. */
 	void (*ask)(void *device, struct hal_policy_partition *part);
 	/* The device; .memory_free is as it was when it was opened. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/backlog.h"
 #include "engine/decisions.h"
 #include "engine/engine.h"
 #include "engine/expect.h"
@@ -525,6 +526,7 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
 		expect_learn(q, f, &end, end.ran_ns + before_ns);
+	q->part->view.running = q->part->inflight;
 	if (!in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
@@ -532,7 +534,6 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 	q->view.running = q->flight_count - q->frozen;
 	if (ev->status != -EINTR)
 		q->view.running--; /* f is to be taken out yet */
-	q->part->view.running = q->part->inflight;
 	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
 }
 
@@ -787,6 +788,7 @@ int policy_attach(struct hal_queue *q)
 	return attach(q);
 }
 
+
 void policy_detach(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
@@ -868,6 +870,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.resize = host_resize,
 		.move = host_move,
 		.expect = expect_on,
+		.waiting = backlog_of,
 		.limit = host_limit,
 		.ask = host_ask,
 		.info = &dev->info,
@@ -875,13 +878,13 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 	bool keeps = p == dev->policy && (p->flags & HAL_POLICY_KEEPS) != 0;
 	uint64_t alarm_ns = dev->alarm_ns;
 	void *state = NULL;
+	int err;
 
 	dev->policy_host = host;
 	dev->alarm_ns = UINT64_MAX;
 	/* The new one first: if it cannot be, all is as it was. */
 	if (p->create != NULL) {
-		int err = p->create(dev->services, cfg, &dev->policy_host, &state);
-
+		err = p->create(dev->services, cfg, &dev->policy_host, &state);
 		if (err != 0) {
 			dev->alarm_ns = alarm_ns;
 			return err;

@@ -7,8 +7,8 @@
  * each has the least that keeps its deadline, and what is left goes to all.  There times
  * by size come from a compiler and the array is split anew whenever a task comes or ends;
  * here they are learned, or taken to be in proportion to the units, who has no deadline
- * needs nothing, all that wait in a partition are taken to be as long as the first, and
- * borders move when somebody would be late, else once a period at most.
+ * needs nothing, all queues that wait in a partition are taken to have as much as the
+ * first, and borders move when somebody would be late, else once a period at most.
  *
  * Good for deadlines that a fixed split can not keep all: now one tenant needs more of
  * the device, now another.  Bad for best effort beside deadlines that are met anyway with
@@ -20,6 +20,11 @@
 #include <stdlib.h>
 
 #include <hal/policy.h>
+
+struct shared {
+	struct hal_policy_shared common;
+	uint64_t deadline_ns; /* the first that it has to keep */
+};
 
 struct fission {
 	const struct hal_host *host;
@@ -59,8 +64,7 @@ static int attach(void *state, struct hal_policy_partition *part,
 {
 	struct fission *f = state;
 
-	return hal_policy_share(f->host, &f->all, part, queue,
-				sizeof(struct hal_policy_shared));
+	return hal_policy_share(f->host, &f->all, part, queue, sizeof(struct shared));
 }
 
 static void detach(void *state, struct hal_policy_partition *part,
@@ -73,48 +77,105 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- how many ----------------------------------------------------------------------- */
 
-/* What queue's submission, and as many behind it as wait there, run on so many units. */
-static double time_on(const struct fission *f, const struct hal_policy_partition *part,
-		      const struct hal_policy_queue *queue, uint32_t units)
+/* What a queue has to do, and until when. */
+struct backlog {
+	double head_ns, all_ns; /* on the units that there are: its submission; all */
+	double expected_ns;     /* its command there; 0: not known */
+	double head_left, all_left;
+};
+
+static double left(uint64_t deadline_ns, uint64_t now_ns)
+{
+	return deadline_ns > now_ns ? (double)(deadline_ns - now_ns) : 0;
+}
+
+static struct backlog backlog_of(const struct fission *f,
+				 const struct hal_policy_partition *part,
+				 const struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	const struct hal_policy_host *h = f->device;
 	const struct hal_policy_command *c = &queue->head;
-	uint64_t there = h->expect(h->device, queue, units);
-	double ns = (double)(c->rest_ns != HAL_POLICY_NEVER ? c->rest_ns : f->unknown_ns);
+	bool known = c->rest_ns != HAL_POLICY_NEVER;
+	double more = (double)(100 + f->margin) / 100;
+	uint64_t last_ns;
+	uint32_t waiting = h->waiting(h->device, queue, &last_ns);
+	struct backlog b;
 
-	if (there != HAL_POLICY_NEVER && c->expected_ns != HAL_POLICY_NEVER)
-		ns *= (double)there / (double)c->expected_ns;
-	else
-		ns *= (double)part->units / units;
-	ns *= part->runnable > 1 ? part->runnable : 1;
-	return ns * (double)(100 + f->margin) / 100;
+	if (part->runnable > 1)
+		more *= part->runnable;
+	b.head_ns = (double)(known ? c->rest_ns : f->unknown_ns) * more;
+	b.all_ns = b.head_ns;
+	if (waiting > 1)
+		b.all_ns += (double)(known ? c->whole_ns : f->unknown_ns) * more *
+			    (waiting - 1);
+	b.expected_ns = c->expected_ns != HAL_POLICY_NEVER ? (double)c->expected_ns : 0;
+	b.head_left = left(c->deadline_ns, now_ns);
+	b.all_left = left(last_ns, now_ns);
+	return b;
 }
 
-/* The fewest that keep its deadline; all when none do. */
+/* On so many units its submission keeps its deadline, and the last of those behind it
+ * its own. */
+static bool in_time(const struct fission *f, const struct hal_policy_partition *part,
+		    const struct hal_policy_queue *queue, const struct backlog *b,
+		    uint32_t units)
+{
+	const struct hal_policy_host *h = f->device;
+	uint64_t there = h->expect(h->device, queue, units);
+	double times = (double)part->units / units;
+
+	if (there != HAL_POLICY_NEVER && b->expected_ns > 0)
+		times = (double)there / b->expected_ns;
+	return b->head_ns * times <= b->head_left && b->all_ns * times <= b->all_left;
+}
+
+/* The fewest that keep its deadlines; all when none do. */
 static uint32_t units_for(const struct fission *f,
 			  const struct hal_policy_partition *part,
 			  const struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	uint64_t deadline_ns = queue->head.deadline_ns;
 	uint32_t units = part->floor != 0 ? part->floor : 1, too_few = units - 1;
-	double left;
+	struct backlog b;
 
-	if (deadline_ns == HAL_POLICY_NEVER)
+	if (queue->head.deadline_ns == HAL_POLICY_NEVER)
 		return 0;
-	left = deadline_ns > now_ns ? (double)(deadline_ns - now_ns) : 0;
-	while (units < part->ceiling && time_on(f, part, queue, units) > left) {
+	b = backlog_of(f, part, queue, now_ns);
+	while (units < part->ceiling && !in_time(f, part, queue, &b, units)) {
 		too_few = units;
 		units = units < part->ceiling / 2 ? 2 * units : part->ceiling;
 	}
 	while (units - too_few > 1) {
 		uint32_t half = too_few + (units - too_few) / 2;
 
-		if (time_on(f, part, queue, half) > left)
-			too_few = half;
-		else
+		if (in_time(f, part, queue, &b, half))
 			units = half;
+		else
+			too_few = half;
 	}
 	return units;
+}
+
+static uint64_t deadline_of(const struct hal_policy_shared *s)
+{
+	return ((const struct shared *)s)->deadline_ns; /* the first member */
+}
+
+/* Whose deadline is earlier has what it needs first: else one that is late whatever it
+ * has could keep the others late. */
+static void sort(struct hal_policy_shared **all)
+{
+	struct hal_policy_shared *rest = *all;
+
+	*all = NULL;
+	while (rest != NULL) {
+		struct hal_policy_shared *s = rest, **at = all;
+
+		rest = s->next;
+		while (*at != NULL && deadline_of(*at) <= deadline_of(s))
+			at = &(*at)->next;
+		s->next = *at;
+		*at = s;
+	}
 }
 
 static void spread(struct fission *f, uint64_t now_ns)
@@ -124,7 +185,10 @@ static void spread(struct fission *f, uint64_t now_ns)
 
 		s->least = works ? s->least : 0;
 		s->most = works ? s->part->ceiling : 0;
+		if (!works)
+			((struct shared *)s)->deadline_ns = HAL_POLICY_NEVER;
 	}
+	sort(&f->all);
 	if (hal_policy_spread(f->device, f->all) != -EBUSY)
 		f->next_ns = now_ns + f->period_ns;
 }
@@ -134,16 +198,18 @@ static void spread(struct fission *f, uint64_t now_ns)
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	struct hal_policy_shared *s = hal_policy_shared(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	struct fission *f = state;
 	uint32_t units;
 
 	if (s == NULL)
 		return queue->head.deadline_ns;
 	units = units_for(f, part, queue, now_ns);
-	if (units > s->least)
-		s->least = units;
-	if (s->least > part->units)
+	if (units > s->common.least)
+		s->common.least = units;
+	if (s->deadline_ns > queue->head.deadline_ns)
+		s->deadline_ns = queue->head.deadline_ns;
+	if (s->common.least > part->units)
 		spread(f, now_ns);
 	return queue->head.deadline_ns;
 }
@@ -151,14 +217,15 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 static uint64_t turn(void *state, struct hal_policy_partition *part,
 		     struct hal_policy_queue *queue, uint64_t asked, uint64_t now_ns)
 {
-	struct hal_policy_shared *s = hal_policy_shared(queue->own);
+	struct shared *s = hal_policy_shared(queue->own);
 	struct fission *f = state;
 
 	(void)asked;
 	if (s == NULL)
 		return 0;
-	s->least = units_for(f, part, queue, now_ns);
-	if (s->least > part->units || now_ns >= f->next_ns)
+	s->common.least = units_for(f, part, queue, now_ns);
+	s->deadline_ns = queue->head.deadline_ns;
+	if (s->common.least > part->units || now_ns >= f->next_ns)
 		spread(f, now_ns);
 	return 0;
 }

@@ -14,6 +14,7 @@ static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
 	(void)state;
+	c->part = part;
 	c->queue_own = queue->own[0];
 	c->part_own = part->own[0];
 	queue->own[0] += c->own;

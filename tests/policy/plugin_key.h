@@ -14,6 +14,7 @@ struct plugin_key_control {
 	uint32_t again_count; /* so often */
 	uint64_t own; /* attach adds it to own[0] of the queue and the partition */
 	/* What it was told. */
+	const struct hal_policy_partition *part; /* at the last attach */
 	uint64_t turns;
 	uint64_t queue_own, part_own; /* at the last attach, before that */
 	uint64_t heads;

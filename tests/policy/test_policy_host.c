@@ -767,6 +767,54 @@ static void taken_over(void **state)
 	two_close(&t);
 }
 
+/* How much of a queue waits, and until when the last of it has to be done. */
+static void waiting(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	const struct hal_policy_host *h;
+	struct hal_cmd many[40];
+	const struct hal_arg args[2] = {{.offset = 10}, {.offset = 'a'}};
+	uint64_t last, at;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	h = t.c->host;
+	assert_int_equal(h->waiting(h->device, t.a_view, &last), 0);
+	assert_true(last == HAL_POLICY_NEVER);
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	pass(&t.w, 1);
+	(void)submit(&t.w, t.a, 2, 10, 'a');
+	pass(&t.w, 100);
+	assert_int_equal(h->waiting(h->device, t.a_view, &last), 2);
+	assert_true(last == HAL_POLICY_NEVER);
+	d.deadline_ns = 5000;
+	at = hal_device_now(t.w.dev);
+	(void)submit_as(&t.w, t.a, d, 1, 10, 'a');
+	pass(&t.w, 100);
+	assert_int_equal(h->waiting(h->device, t.a_view, &last), 3);
+	assert_int_equal(last, at + 5000);
+	/* One of many commands is one; that of the last has no deadline. */
+	for (int i = 0; i < 40; i++)
+		many[i] = hal_cmd_launch(t.w.work, args, 2);
+	d.cmds = many;
+	d.cmd_count = 40;
+	d.deadline_ns = 0;
+	OK(hal_submit(t.a, &d, NULL));
+	pass(&t.w, 100);
+	assert_int_equal(h->waiting(h->device, t.a_view, &last), 4);
+	assert_true(last == HAL_POLICY_NEVER);
+	/* No more than it looks at: three slots each. */
+	(void)submit(&t.w, t.a, 300, 10, 'a');
+	pass(&t.w, 100);
+	assert_in_range(h->waiting(h->device, t.a_view, &last), HAL_POLICY_BEHIND / 3,
+			HAL_POLICY_BEHIND / 3 + 4);
+	assert_int_equal(h->start(h->device, t.a_view), 0);
+	finish_all(&t.w);
+	assert_int_equal(h->waiting(h->device, t.a_view, &last), 0);
+	two_close(&t);
+}
+
 /* Stop and start beside what the application does. */
 static void requests(void **state)
 {
@@ -1682,6 +1730,7 @@ int main(void)
 		cmocka_unit_test(alarm_in_create),
 		cmocka_unit_test(preempts),
 		cmocka_unit_test(taken_over),
+		cmocka_unit_test(waiting),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(limits),

@@ -348,16 +348,35 @@ static void rest(void **state)
 	heads_close(&h);
 }
 
+/* What the device has of a partition is what it has, also when nothing more comes. */
+static void running(void **state)
+{
+	struct plugin_key_control *c;
+	struct hal_queue *a, *b;
+	struct world w;
+
+	(void)state;
+	c = open_with(&w, PLUGIN_KEY, "policy.name=key", "hal.partition_inflight=2");
+	a = add_queue(w.part, 0, 1, 0);
+	b = add_queue(w.part, 0, 1, 0);
+	(void)submit(&w, a, 2, 1000, 'a');
+	(void)submit(&w, b, 2, 1000, 'b');
+	pass(&w, 10);
+	assert_int_equal(c->part->running, 1); /* when it was asked last */
+	finish_all(&w);
+	assert_int_equal(c->part->running, 0);
+	OK(hal_queue_destroy(a));
+	OK(hal_queue_destroy(b));
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),
-		cmocka_unit_test(times_net),
-		cmocka_unit_test(keeps),
-		cmocka_unit_test(expected),
-		cmocka_unit_test(expected_bounds),
-		cmocka_unit_test(expected_bytes),
-		cmocka_unit_test(rest),
+		cmocka_unit_test(times),          cmocka_unit_test(running),
+		cmocka_unit_test(times_net),      cmocka_unit_test(keeps),
+		cmocka_unit_test(expected),       cmocka_unit_test(expected_bounds),
+		cmocka_unit_test(expected_bytes), cmocka_unit_test(rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -278,7 +278,51 @@ static void fission(void **state)
 	(void)state;
 	assert_int_equal(late(NULL), 40);
 	/* Until it is known how long those are, and when that changes. */
-	assert_in_range(late("policy.name=fission"), 1, 16);
+	assert_in_range(late("policy.name=fission"), 1, 17);
+}
+
+/* Who has nothing to do any more needs nothing. */
+static void fission_idle(void **state)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct sides s;
+
+	(void)state;
+	d[0].deadline_ns = 1000;
+	sides_open(&s, "policy.name=fission", "policy.fission_unknown_us=1", d);
+	(void)submit(&s.w, s.q[0], 3, 12000, 'd');
+	finish_all(&s.w);
+	assert_int_equal(units(&s, 0), MOST);
+	/* For longer than borders stay where they are. */
+	(void)submit(&s.w, s.q[1], 100, 14000, 'e');
+	pass(&s.w, 120000);
+	assert_int_equal(units(&s, 1), MOST);
+	sides_close(&s);
+}
+
+/* Ten come at once, each of which would be in time on few units if it were alone. */
+static void fission_burst(void **state)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct sides s;
+
+	(void)state;
+	d[0].deadline_ns = 2000;
+	sides_open(&s, "policy.name=fission", "policy.fission_unknown_us=1", d);
+	(void)submit(&s.w, s.q[0], 1, 2000, 'd');
+	(void)submit(&s.w, s.q[1], 1000, 1400, 'e');
+	pass(&s.w, 5000);
+	(void)submit(&s.w, s.q[0], 1, 2000, 'd');
+	pass(&s.w, 100);
+	assert_int_equal(units(&s, 0), ALL / 2);
+	pass(&s.w, 5000);
+	/* What keeps the last of them in time, and half of what is over. */
+	(void)submit(&s.w, s.q[0], 10, 2000, 'd');
+	pass(&s.w, 100);
+	assert_in_range(units(&s, 0), 12, 14);
+	finish_all(&s.w);
+	assert_int_equal(stats_of(s.q[0]).deadline_misses, 0);
+	sides_close(&s);
 }
 
 /* A deadline that no number of units keeps, beside best effort for 100 us. */
@@ -330,10 +374,11 @@ static void bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tidal),        cmocka_unit_test(tidal_loses),
-		cmocka_unit_test(tidal_shares), cmocka_unit_test(tidal_fewer),
-		cmocka_unit_test(krisp),        cmocka_unit_test(krisp_loses),
-		cmocka_unit_test(fission),      cmocka_unit_test(fission_loses),
+		cmocka_unit_test(tidal),         cmocka_unit_test(tidal_loses),
+		cmocka_unit_test(tidal_shares),  cmocka_unit_test(tidal_fewer),
+		cmocka_unit_test(krisp),         cmocka_unit_test(krisp_loses),
+		cmocka_unit_test(fission),       cmocka_unit_test(fission_loses),
+		cmocka_unit_test(fission_burst), cmocka_unit_test(fission_idle),
 		cmocka_unit_test(bad),
 	};
 
