@@ -271,11 +271,11 @@ struct hal_queue_desc {
 	/* Of these, 0 (of .priority and .deadline_ns, too) is what [partition "name"]
 	 * says of its queues. */
 	uint32_t weight; /* share under policies wfq, quota, token; 0 counts as 1 */
-	/* enum hal_class.  Under policies that only order it comes before what they go
-	 * by; tgs, prema, reef, orion and tidal take it for theirs. */
+	/* enum hal_class.  It comes before what policies go by; tgs, prema, reef, orion
+	 * and tidal take it for theirs. */
 	uint16_t service_class;
-	/* Of the partition's device time, in thousandths, under policy quota; 0: by
-	 * weight. */
+	/* Of the partition's device time, in thousandths; 0: none is kept.  Under policy
+	 * quota, which then goes by weight; -ENOTSUP under others. */
 	uint16_t budget_permille;
 	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
 };
@@ -482,7 +482,8 @@ HAL_API int hal_device_poll(struct hal_device *dev, uint64_t ns);
 HAL_API uint64_t hal_device_now(struct hal_device *dev);
 /* Replaces the policy while work runs: what is runnable is handed from the old one to the
  * new one.  options: NULL or a NULL-ended array of "key=value" of section [policy].
- * -EINVAL no such policy, option or value: the old one stays. */
+ * -EINVAL no such policy, option or value, -ENOTSUP a queue has a budget, which it does
+ * not keep: the old one stays. */
 HAL_API int hal_device_set_policy(struct hal_device *dev, const char *name,
 				  const char *const *options);
 HAL_API int hal_device_get_policy(struct hal_device *dev, struct hal_policy_info *info);

@@ -114,6 +114,17 @@ static inline int hal_policy_above(const struct hal_policy_queue *queue, int64_t
 	return queue->head.priority >= priority;
 }
 
+/* Classes in the order in which they are served, for a policy that keeps queues itself:
+ * the queue's is that one, of so many. */
+enum { HAL_POLICY_RANKS = 3 };
+
+static inline uint32_t hal_policy_rank(const struct hal_policy_queue *queue)
+{
+	if (queue->service_class == HAL_CLASS_NORMAL)
+		return 1;
+	return queue->service_class == HAL_CLASS_LATENCY ? 0 : 2;
+}
+
 /* Why a queue is dequeued. */
 enum hal_policy_why {
 	HAL_POLICY_SUSPENDED, /* somebody suspends it */
@@ -358,6 +369,9 @@ struct hal_policy_order {
 /* Who starves under it is meant to: he is served after timeout_ms all the same, but the
  * engine does not go on without it for that. */
 #define HAL_POLICY_STARVES 16u
+/* It keeps queues within their budget_permille; without it, queues that have one are
+ * refused. */
+#define HAL_POLICY_BUDGETS 32u
 
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */

@@ -55,7 +55,7 @@ const struct hal_option_def partition_options[] = {
 	{"priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "0", "of submissions"},
 	{"weight", HAL_OPTION_INT, 1, UINT32_MAX, NULL, "1", "share of time or commands"},
 	{"budget_permille", HAL_OPTION_INT, 0, 1000, NULL, "0",
-	 "of device time, in thousandths; 0: by weight"},
+	 "of device time, in thousandths, under policy quota; 0: by weight"},
 	{"deadline_us", HAL_OPTION_INT, 0, INT64_C(1000000000000), NULL, "0",
 	 "of submissions, relative; 0: none"},
 };

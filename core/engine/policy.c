@@ -782,12 +782,50 @@ static int attach(struct hal_queue *q)
 	return err;
 }
 
+/* What no policy may leave unkept in silence. */
+static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
+{
+	if (q->view.budget_permille == 0 || (p->flags & HAL_POLICY_BUDGETS) != 0)
+		return 0;
+	return fail(ENOTSUP,
+		    "queue %u of partition %u \"%s\" has a budget of %u thousandths%s, "
+		    "and policy %s keeps no budgets (quota does)",
+		    q->obj.id, q->part->desc.index, q->part->name,
+		    q->view.budget_permille,
+		    q->part->usual.budget_permille == q->view.budget_permille
+			    ? " by the partition's section"
+			    : "",
+		    p->name);
+}
+
 int policy_attach(struct hal_queue *q)
 {
+	int err = budget_check(q, q->dev->policy);
+
+	if (err != 0)
+		return err;
 	own_reset(q);
 	return attach(q);
 }
 
+static int budgets_check(const struct hal_device *dev, const struct hal_policy *p)
+{
+	int err = 0;
+
+	hal_list_for_each (it, &dev->partitions) {
+		const struct hal_partition *part =
+			container_of(it, const struct hal_partition, on_device);
+
+		hal_list_for_each (node, &part->queues) {
+			if (err == 0)
+				err = budget_check(container_of(node,
+								const struct hal_queue,
+								on_partition),
+						   p);
+		}
+	}
+	return err;
+}
 
 void policy_detach(struct hal_queue *q)
 {
@@ -878,8 +916,10 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 	bool keeps = p == dev->policy && (p->flags & HAL_POLICY_KEEPS) != 0;
 	uint64_t alarm_ns = dev->alarm_ns;
 	void *state = NULL;
-	int err;
+	int err = budgets_check(dev, p);
 
+	if (err != 0)
+		return err;
 	dev->policy_host = host;
 	dev->alarm_ns = UINT64_MAX;
 	/* The new one first: if it cannot be, all is as it was. */

@@ -12,7 +12,8 @@
  * Good for kernels that do not become faster with many units: others have those (with a
  * fixed split nobody has).  Bad where queues of one partition need very different sizes
  * by turns: the border moves for each command; and for work that lasts a few commands,
- * some of which it spends to find out.
+ * some of which it spends to find out.  Who comes first is served first, within his
+ * class.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,13 +23,14 @@
 
 struct shared {
 	struct hal_policy_shared common;
-	struct hal_policy_list list;
+	struct hal_policy_list list[HAL_POLICY_RANKS];
 	uint64_t running; /* commands that the device has */
 	bool asked;       /* for other units, for the queue that is first */
 };
 
-/* .own of queues, behind the shared: how many commands the device has. */
-enum { RUNNING = HAL_POLICY_SHARED + 1 };
+/* .own of queues, behind the shared: how many commands the device has, and in which list
+ * it is. */
+enum { RUNNING = HAL_POLICY_SHARED + 1, RANK };
 
 struct krisp {
 	const struct hal_host *host;
@@ -115,6 +117,14 @@ static uint32_t units_for(const struct krisp *krisp,
 	return units == part->units && unsure ? part->ceiling : units;
 }
 
+static struct hal_policy_queue *first(const struct shared *s)
+{
+	for (uint32_t rank = 0; rank < HAL_POLICY_RANKS; rank++)
+		if (s->list[rank].first != NULL)
+			return s->list[rank].first;
+	return NULL;
+}
+
 /* The partition is to have so many; true: it will have others, in a moment. */
 static bool wanted(const struct krisp *krisp, struct shared *s, uint32_t units)
 {
@@ -122,7 +132,7 @@ static bool wanted(const struct krisp *krisp, struct shared *s, uint32_t units)
 	for (struct hal_policy_shared *c = krisp->all; c != NULL; c = c->next) {
 		const struct shared *other = (const struct shared *)c; /* the first */
 
-		if (other->running == 0 && other->list.first == NULL)
+		if (other->running == 0 && first(other) == NULL)
 			c->most = 0;
 	}
 	s->common.most = units;
@@ -142,7 +152,10 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		return;
 	if (queue->running < queue->own[RUNNING])
 		count(s, queue, queue->running); /* the device had no room */
-	hal_policy_list_add(&s->list, queue);
+	queue->own[RANK] = hal_policy_rank(queue);
+	hal_policy_list_add(&s->list[queue->own[RANK]], queue);
+	if (first(s) == queue)
+		s->asked = false;
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -153,7 +166,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	(void)state, (void)part;
 	if (s == NULL)
 		return;
-	hal_policy_list_take(&s->list, queue);
+	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
 	s->asked = false;
 	if (why == HAL_POLICY_OVERRULED)
 		count(s, queue, queue->own[RUNNING] + 1);
@@ -174,7 +187,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	struct krisp *krisp = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *queue = s != NULL ? s->list.first : NULL;
+	struct hal_policy_queue *queue = s != NULL ? first(s) : NULL;
 	uint32_t units;
 
 	if (queue == NULL)
@@ -191,7 +204,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		}
 	}
 	s->asked = false;
-	hal_policy_list_take(&s->list, queue);
+	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
 	count(s, queue, queue->own[RUNNING] + 1);
 	return queue;
 }

@@ -135,7 +135,7 @@ const struct hal_policy hal_policy_quota = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_TIMES | HAL_POLICY_EXPECTS |
-		 HAL_POLICY_KEEPS,
+		 HAL_POLICY_KEEPS | HAL_POLICY_BUDGETS,
 	.create = create,
 	.destroy = free,
 	.key = key,

@@ -13,7 +13,8 @@
  * Good for jobs of very different lengths: each is slowed down by about as much as there
  * are tenants (under fifo, rr and wfq a short one by many times that).  Bad for the mean
  * of the slowdowns, where prema lets the short ones pass; and for priorities and
- * deadlines, of which it knows nothing.
+ * deadlines, of which it knows nothing but the class: rho counts within one, and a lease
+ * ends when somebody of an earlier one comes.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,18 +22,23 @@
 
 #include <hal/policy.h>
 
-enum { QUARTERS = 4, LENGTHS = 64 * QUARTERS, WORDS = LENGTHS / 64 };
+enum {
+	QUARTERS = 4,
+	LENGTHS = 64 * QUARTERS, /* of each class */
+	WORDS = LENGTHS / 64,
+};
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of a queue also its length; the time from which, had it the device from now on,
- * it would have taken all until its end; and the first of those behind it in the heap. */
+ * shared; of a queue also its length, behind those of earlier classes; the time from
+ * which, had it the device from now on, it would have taken all until its end; and the
+ * first of those behind it in the heap. */
 enum { LENGTH = HAL_POLICY_SHARED + 1, SINCE, BEHIND };
 
 /* Those of one length in a pairing heap, who came earliest first: he has the highest rho
  * of them, whatever the time.  So one of each length has to be looked at. */
 struct shared {
 	struct hal_policy_shared common;
-	uint64_t waiting[WORDS]; /* bit a length: the heap is not empty */
-	struct hal_policy_queue *heap[LENGTHS];
+	uint64_t waiting[HAL_POLICY_RANKS * WORDS]; /* bit a length: somebody is there */
+	struct hal_policy_queue *heap[HAL_POLICY_RANKS * LENGTHS];
 	struct hal_policy_queue *holder; /* of the lease; NULL: nobody */
 	bool holder_waits;
 	uint64_t lease_ends_ns;
@@ -204,7 +210,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	queue->own[LENGTH] = length_of(known ? c->whole_ns : themis->unknown_ns);
+	queue->own[LENGTH] = length_of(known ? c->whole_ns : themis->unknown_ns) +
+			     (uint64_t)LENGTHS * hal_policy_rank(queue);
 	queue->own[SINCE] = c->submit_ns - (known ? c->rest_ns : themis->unknown_ns);
 	put(s, queue);
 }
@@ -219,14 +226,26 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 
 static double rho(const struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	return (double)(int64_t)(now_ns - queue->own[SINCE]) / ns_of(queue->own[LENGTH]);
+	return (double)(int64_t)(now_ns - queue->own[SINCE]) /
+	       ns_of(queue->own[LENGTH] % LENGTHS);
 }
 
-static struct hal_policy_queue *highest(const struct shared *s, uint64_t now_ns)
+/* Where the lengths of the first class begin of which somebody waits. */
+static uint64_t first_words(const struct shared *s)
+{
+	uint64_t w = 0;
+
+	while (w < (uint64_t)HAL_POLICY_RANKS * WORDS && s->waiting[w] == 0)
+		w++;
+	return w / WORDS * WORDS;
+}
+
+static struct hal_policy_queue *highest(const struct shared *s, uint64_t from,
+					uint64_t now_ns)
 {
 	struct hal_policy_queue *best = NULL;
 
-	for (uint64_t w = 0; w < WORDS; w++)
+	for (uint64_t w = from; w < from + WORDS; w++)
 		for (uint64_t bits = s->waiting[w]; bits != 0; bits &= bits - 1) {
 			struct hal_policy_queue *q =
 				s->heap[w * 64 + (uint64_t)__builtin_ctzll(bits)];
@@ -242,16 +261,20 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	const struct themis *themis = state;
 	struct shared *s = hal_policy_shared(part->own);
+	uint64_t from;
 
 	(void)order;
 	if (s == NULL)
 		return NULL;
-	if (!s->holder_waits || now_ns >= s->lease_ends_ns) {
-		s->holder = highest(s, now_ns);
+	from = first_words(s);
+	if (from == (uint64_t)HAL_POLICY_RANKS * WORDS)
+		return NULL;
+	if (!s->holder_waits || now_ns >= s->lease_ends_ns ||
+	    s->holder->own[LENGTH] / LENGTHS != from / WORDS) {
+		s->holder = highest(s, from, now_ns);
 		s->lease_ends_ns = now_ns + themis->lease_ns;
 	}
-	if (s->holder != NULL)
-		take(s, s->holder);
+	take(s, s->holder);
 	return s->holder;
 }
 

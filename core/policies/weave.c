@@ -8,7 +8,8 @@
  * times of layers are known and one core has them all; here what commands run and move is
  * learned, and what runs beside each other runs in partitions of their own: who is served
  * next is of the kind of which the device has less, and one that would only find its own
- * kind waits a little for a partner.
+ * kind waits a little for a partner, also of a later class, unless it is
+ * latency-critical.
  *
  * Good where commands of both kinds wait and share a memory: at no time do all of them
  * want that, and at no time none (under fifo it is as it happens).  Bad where all are of
@@ -23,13 +24,13 @@
 
 /* By what a command is bound, as far as is known. */
 enum kind { COMPUTE, MEMORY, UNKNOWN, KINDS };
-/* .own of queues, behind the shared: the kind of the newest command, and how many the
- * device has. */
-enum { KIND = HAL_POLICY_SHARED + 1, RUNNING };
+/* .own of queues, behind the shared: the kind of the newest command, how many the device
+ * has, and with which class it is listed. */
+enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, RANK };
 
 struct shared {
 	struct hal_policy_shared common;
-	struct hal_policy_list list[KINDS];
+	struct hal_policy_list list[HAL_POLICY_RANKS][KINDS];
 	uint64_t last; /* of what kind the last was that was served */
 	bool held;     /* in weave.held */
 	struct shared *next;
@@ -155,7 +156,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	count(w, queue, kind_of(w, &queue->head),
 	      queue->running < queue->own[RUNNING] ? queue->running
 						   : queue->own[RUNNING]);
-	hal_policy_list_add(&s->list[queue->own[KIND]], queue);
+	queue->own[RANK] = hal_policy_rank(queue);
+	hal_policy_list_add(&s->list[queue->own[RANK]][queue->own[KIND]], queue);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -166,7 +168,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	hal_policy_list_take(&s->list[queue->own[KIND]], queue);
+	hal_policy_list_take(&s->list[queue->own[RANK]][queue->own[KIND]], queue);
 	if (why == HAL_POLICY_OVERRULED)
 		count(state, queue, queue->own[KIND], queue->own[RUNNING] + 1);
 }
@@ -179,39 +181,56 @@ static uint64_t wanted(const struct weave *w, const struct shared *s)
 	return s->last == COMPUTE ? MEMORY : COMPUTE;
 }
 
+/* Who is first of those lists; NULL: nobody. */
+static struct hal_policy_queue *first(const struct weave *w, const struct shared *s,
+				      const struct hal_policy_list *list)
+{
+	struct hal_policy_queue *unknown = list[UNKNOWN].first, *queue;
+	uint64_t kind = wanted(w, s);
+
+	if (list[kind].first == NULL)
+		kind = unknown != NULL ? UNKNOWN : COMPUTE + MEMORY - kind;
+	queue = list[kind].first;
+	if (queue != NULL && unknown != NULL && unknown->runnable_ns < queue->runnable_ns)
+		return unknown;
+	return queue;
+}
+
+/* Until when it waits for a partner: it would run beside its own kind alone. */
+static uint64_t waits_until(const struct weave *w, const struct hal_policy_queue *queue)
+{
+	uint64_t kind = queue->own[KIND];
+
+	if (kind == UNKNOWN || queue->own[RANK] == 0 ||
+	    w->running[kind] <= w->running[COMPUTE + MEMORY - kind])
+		return 0;
+	return queue->runnable_ns + w->wait_ns;
+}
+
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
 	struct weave *w = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *queue;
-	uint64_t kind, until_ns;
 
-	if (s == NULL)
-		return NULL;
-	kind = wanted(w, s);
-	if (s->list[kind].first == NULL)
-		kind = s->list[UNKNOWN].first != NULL ? UNKNOWN : COMPUTE + MEMORY - kind;
-	queue = s->list[kind].first;
-	if (queue == NULL)
-		return NULL;
-	if (s->list[UNKNOWN].first != NULL &&
-	    s->list[UNKNOWN].first->runnable_ns < queue->runnable_ns) {
-		kind = UNKNOWN;
-		queue = s->list[kind].first;
+	for (uint64_t rank = 0; s != NULL && rank < HAL_POLICY_RANKS; rank++) {
+		struct hal_policy_queue *queue = first(w, s, s->list[rank]);
+		uint64_t until_ns = queue != NULL ? waits_until(w, queue) : 0;
+
+		if (queue == NULL)
+			continue;
+		if (now_ns < until_ns) {
+			hold(w, s);
+			if (until_ns < order->until_ns)
+				order->until_ns = until_ns;
+			continue;
+		}
+		hal_policy_list_take(&s->list[rank][queue->own[KIND]], queue);
+		count(w, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+		s->last = queue->own[KIND];
+		return queue;
 	}
-	until_ns = queue->runnable_ns + w->wait_ns;
-	/* It would run beside its own kind alone. */
-	if (kind != UNKNOWN && w->running[kind] > w->running[COMPUTE + MEMORY - kind] &&
-	    now_ns < until_ns) {
-		hold(w, s);
-		order->until_ns = until_ns;
-		return NULL;
-	}
-	hal_policy_list_take(&s->list[kind], queue);
-	count(w, queue, kind, queue->own[RUNNING] + 1);
-	s->last = kind;
-	return queue;
+	return NULL;
 }
 
 extern const struct hal_policy hal_policy_weave;

@@ -502,6 +502,14 @@ NEGATIVE(hal_device_set_policy, EINVAL, unknown, "there are")
 	return hal_device_set_policy(w->dev, "lottery", NULL);
 }
 
+NEGATIVE(hal_device_set_policy, ENOTSUP, budget_unkept, "policy wfq keeps no budgets")
+{
+	NEG_OK(hal_device_set_policy(w->dev, "quota", NULL));
+	w->queue_desc.budget_permille = 100;
+	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &w->queue2));
+	return hal_device_set_policy(w->dev, "wfq", NULL);
+}
+
 NEGATIVE(hal_device_set_policy, EINVAL, option_shape, "rubbish")
 {
 	const char *options[] = {"rubbish", NULL};

@@ -293,6 +293,12 @@ NEGATIVE(hal_queue_create, EINVAL, budget, "budget_permille 1001")
 	return queue(w);
 }
 
+NEGATIVE(hal_queue_create, ENOTSUP, budget_unkept, "policy priority keeps no budgets")
+{
+	w->queue_desc.budget_permille = 100;
+	return queue(w);
+}
+
 NEGATIVE(hal_queue_create, EINVAL, best_effort_in_time, "deadlines, with deadline_ns 7")
 {
 	w->queue_desc.service_class = HAL_CLASS_BEST_EFFORT;

@@ -489,6 +489,16 @@ static void classes(void **state)
 	classes_under("policy.name=wfq", HAL_CLASS_LATENCY, 0, "xllbnNbnN");
 	classes_under("policy.name=laxity", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
 		      "xllnnNNbb");
+	/* Those that keep the queues themselves. */
+	classes_under("policy.name=themis", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnnNNbb");
+	classes_under("policy.name=themis", 0, 0, "xbbnnNNll");
+	classes_under("policy.name=krisp", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnNnNbb");
+	classes_under("policy.name=krisp", 0, 0, "xbnNlbnNl");
+	classes_under("policy.name=weave", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnNnNbb");
+	classes_under("policy.name=weave", 0, 0, "xbnNlbnNl");
 	/* Those that make classes of priorities: N and above from 2 on. */
 	classes_under("policy.name=prema", 0, HAL_CLASS_BEST_EFFORT, "xnnNNllbb");
 }
@@ -521,10 +531,61 @@ static void beyond_budget(void **state)
 	world_close(&w);
 }
 
+/* A budget that nobody would keep is refused, by the queue and by the policy. */
+static void budget_unkept(void **state)
+{
+	static const char *const names[] = {"fifo", "token", "wfq", "krisp", NULL};
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	open_with(&w, "policy.name=priority");
+	d.budget_permille = 300;
+	FAILS(hal_queue_create(w.part, &d, &q), -ENOTSUP,
+	      "a budget of 300 thousandths, and policy priority keeps no budgets");
+	OK(hal_device_set_policy(w.dev, "quota", NULL));
+	OK(hal_queue_create(w.part, &d, &q));
+	for (int i = 0; names[i] != NULL; i++)
+		FAILS(hal_device_set_policy(w.dev, names[i], NULL), -ENOTSUP, names[i]);
+	assert_string_equal(policy_of(&w).name, "quota");
+	OK(hal_queue_destroy(q));
+	OK(hal_device_set_policy(w.dev, "fifo", NULL));
+	d.budget_permille = 0;
+	OK(hal_queue_create(w.part, &d, &q));
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
+/* A lease ends when somebody of an earlier class comes; another of its own waits. */
+static void lease_ends(void **state)
+{
+	struct hal_queue *a, *b, *l;
+	struct world w;
+
+	(void)state;
+	open_with(&w, "policy.name=themis");
+	a = of_class(&w, HAL_CLASS_NORMAL, 0);
+	b = of_class(&w, HAL_CLASS_NORMAL, 0);
+	l = of_class(&w, HAL_CLASS_LATENCY, 0);
+	(void)submit(&w, a, 6, 10, 'a');
+	(void)submit(&w, b, 2, 10, 'b');
+	pass(&w, 25);
+	(void)submit(&w, l, 2, 10, 'l');
+	finish_all(&w);
+	assert_string_equal(ended.text, "aaallaaabb");
+	OK(hal_queue_destroy(a));
+	OK(hal_queue_destroy(b));
+	OK(hal_queue_destroy(l));
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(classes),
+		cmocka_unit_test(budget_unkept),
+		cmocka_unit_test(lease_ends),
 		cmocka_unit_test(beyond_budget),
 		cmocka_unit_test(fifo),
 		cmocka_unit_test(rr),
