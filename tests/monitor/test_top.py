@@ -160,6 +160,8 @@ def check_terminal(f, p):
     t.until(b"is next")
     t.resize(50, 8)
     t.until(b"halctl top needs 78 x 16")
+    t.resize(77, 40)
+    t.until(b"77 x 40")
     t.resize(120, 40)
     t.until(b"DEADLINE")
     t.type(b"\x1b[B\x1b[B\x1b[A")

@@ -3,6 +3,9 @@
  * canvas.h. */
 #include "canvas.h"
 
+#include <math.h>
+#include <stdbool.h>
+
 static const struct colour hues[CANVAS_HUES] = {
 	{0x00, 0x72, 0xb2}, {0xd5, 0x5e, 0x00}, {0x00, 0x9e, 0x73}, {0xcc, 0x79, 0xa7},
 	{0xe6, 0x9f, 0x00}, {0x56, 0xb4, 0xe9}, {0x22, 0x22, 0x22}, {0x99, 0x99, 0x99},
@@ -48,6 +51,12 @@ void canvas_escaped(FILE *f, const char *text)
 		}
 }
 
+/* As it is written. */
+static bool same(double a, double b)
+{
+	return lround(a * 10) == lround(b * 10);
+}
+
 /* A line's hue is not paler the second time: its dashes differ. */
 static void line(struct canvas *c, const char *what, uint32_t i, const double *xy,
 		 uint32_t count)
@@ -61,9 +70,13 @@ static void line(struct canvas *c, const char *what, uint32_t i, const double *x
 	if (n != 0)
 		fprintf(c->svg, " stroke-dasharray=\"%g %g\"", dashes[0], dashes[1]);
 	fputs(" points=\"", c->svg);
-	for (uint32_t k = 0; k < count; k++)
-		fprintf(c->svg, "%s%.1f,%.1f", k != 0 ? " " : "", xy[2 * (size_t)k],
-			xy[2 * (size_t)k + 1]);
+	for (uint32_t k = 0; k < count; k++) {
+		const double *p = xy + 2 * (size_t)k;
+
+		/* Of those above each other the ends are enough. */
+		if (k == 0 || k + 1 == count || !same(p[0], p[-2]) || !same(p[0], p[2]))
+			fprintf(c->svg, "%s%.1f,%.1f", k != 0 ? " " : "", p[0], p[1]);
+	}
 	fputs("\"/>\n", c->svg);
 }
 

@@ -11,7 +11,7 @@
 #define LEFT   56.0
 #define BOTTOM 36.0
 #define TOP    10.0
-#define RIGHT  10.0
+#define RIGHT  16.0
 #define TIMES  64.0 /* latencies are drawn from 1/64 of the SLO to 64 times it */
 
 /* ---- what is shown ------------------------------------------------------------------ */

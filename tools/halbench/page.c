@@ -70,7 +70,8 @@ static void policies(FILE *f, const struct comparison *list, uint32_t count)
 		"good/s", "best effort/s", "all/s",    "p99 x",   "ANTT",    "STP",
 		"Jain",   "use %",         "preempts", "took ms", "lost ms", NULL};
 
-	fputs("<h2>Policies</h2>\n<p>A click on a heading sorts; the boxes choose.</p>\n"
+	fputs("<h2>Policies</h2>\n<p>A click on a heading sorts, the most first; the "
+	      "boxes choose.</p>\n"
 	      "<p><label>load <select data-column=\"0\"></select></label> <label>rate "
 	      "<select data-column=\"1\"></select></label> <label>policy <select "
 	      "data-column=\"2\"></select></label></p>\n",
@@ -255,8 +256,9 @@ static const char script[] =
 	"u=h.dataset.up=h.dataset.up=='1'?'0':'1',"
 	"v=r=>{const t=r.cells[i].textContent.trim();"
 	"return t=='-'?-1:isNaN(t)?t:+t};"
+	"const s=(u=='1')==(typeof v(b.rows[0])=='string')?1:-1;"
 	"[...b.rows].sort((x,y)=>{const p=v(x),q=v(y);"
-	"return(p<q?-1:p>q?1:0)*(u=='1'?-1:1)}).forEach(r=>b.append(r))});"
+	"return(p<q?-1:p>q?1:0)*s}).forEach(r=>b.append(r))});"
 	"const rows=[...document.querySelector('#policies').tBodies[0].rows],"
 	"boxes=[...document.querySelectorAll('select')],"
 	"text=(r,s)=>r.cells[s.dataset.column].textContent.trim();"
