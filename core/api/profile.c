@@ -300,10 +300,11 @@ int profile_start(struct hal_device *dev)
 	if (access(r.file, R_OK) != 0)
 		return fail(errno, "%s: hal.profile: %s: %s",
 			    option_source(cfg, "profile"), r.file, hal_strerror(errno));
+	errno = 0;
 	root = json_read(r.file, r.why);
 	if (root == NULL)
-		return fail(EINVAL, "%s: hal.profile: %s", option_source(cfg, "profile"),
-			    r.why);
+		return fail(errno == ENOMEM ? ENOMEM : EINVAL, "%s: hal.profile: %s",
+			    option_source(cfg, "profile"), r.why);
 	dev->profile = profile_make();
 	r.no_memory = dev->profile == NULL;
 	rc = r.no_memory ? -1 : read_all(&r, root);

@@ -153,6 +153,11 @@ static void goes_on_learning(void **state)
 	assert_in_range(before, 800, 830);
 	assert_true(h.sure_permille > 900);
 	seen_close(&s);
+	/* Also when it was measured often. */
+	seen_open(&s, work_profile(1600, 0, 100, 0));
+	(void)head_of(&s, 800);
+	assert_int_equal(head_of(&s, 800).expected_ns, 1500);
+	seen_close(&s);
 }
 
 /* A few runs, or such that differ, are less sure than many alike. */

@@ -97,6 +97,7 @@ static struct place half(const struct profile *p, bool other)
 
 /* ---- one program -------------------------------------------------------------------- */
 
+/* Launches of one kernel follow each other: they are a step's, or a layer's. */
 static int list_kernels(struct program *g, const struct service *s)
 {
 	const struct hal_kernel *last = NULL;
@@ -106,7 +107,6 @@ static int list_kernels(struct program *g, const struct service *s)
 		return tool_fail("out of memory");
 	for (uint32_t i = 0; i < s->cmd_count; i++) {
 		struct kernel *k = &g->kernels[g->count];
-		uint32_t before = 0;
 
 		if (s->cmds[i].launch.kernel == last)
 			continue;
@@ -114,10 +114,6 @@ static int list_kernels(struct program *g, const struct service *s)
 		k->info.size = (uint32_t)sizeof(k->info);
 		if (hal_kernel_get_info(last, &k->info) != 0)
 			return tool_fail_hal();
-		while (s->cmds[before].launch.kernel != last)
-			before++;
-		if (before != i)
-			continue;
 		k->at = i;
 		g->count++;
 	}
@@ -370,6 +366,8 @@ int halctl_profile(const struct halctl *ctl)
 	struct models models = {NULL, 0};
 	int rc = read_programs(ctl->words + 1, &models);
 
+	if (rc == 0 && models.count == 0)
+		rc = tool_fail("%s: no network is in it", ctl->words[1]);
 	if (rc == 0)
 		rc = open_bench(&p, ctl);
 	for (uint32_t i = 0; rc == 0 && i < models.count; i++)
@@ -378,7 +376,7 @@ int halctl_profile(const struct halctl *ctl)
 		rc = choose_shapes(&p);
 	for (uint32_t i = 0; rc == 0 && i < p.count; i++)
 		rc = profile_program(&p, &p.programs[i]);
-	if (rc == 0 && p.halves)
+	if (rc == 0 && p.halves && p.count > 0)
 		rc = profile_pairs(&p);
 	if (rc == 0)
 		rc = profile_print(&p);

@@ -243,6 +243,12 @@ static void rectangles(void **state)
 	/* 1, 2, 4 rows; 1, 2, 4, 6 columns; and 2 x 3, 3 x 4, which the engine gives. */
 	assert_int_equal(length(k, "shapes"), 14);
 	assert_int_equal(length(k, "units"), 8);
+	for (size_t i = 1; i < length(k, "shapes"); i++)
+		assert_true(number(at(k, "shapes", i), "units") >=
+			    number(at(k, "shapes", i - 1), "units"));
+	assert_int_equal(number(at(k, "shapes", 13), "units"), 24);
+	/* Stopped on all of it, where it takes 10,000. */
+	assert_int_equal(number(at(k, "stops", 0), "quiet_ns"), 8750);
 	for (size_t i = 0; i < length(k, "units"); i++) {
 		yajl_val t = at(k, "units", i);
 		long long units = number(t, "units");
@@ -317,6 +323,10 @@ static void errors(void **state)
 	snprintf(args, sizeof(args), "profile ref %s", file);
 	assert_int_equal(halctl(args), 1);
 	expect(":2: models.a.steps[0][1]: is 0");
+	write_file(file, sizeof(file), "halctl-profile", "{\"models\": {}}");
+	snprintf(args, sizeof(args), "profile ref %s", file);
+	assert_int_equal(halctl(args), 1);
+	expect(": no network is in it");
 	assert_int_equal(halctl("profile nosuch distilbert"), 1);
 	expect("nosuch");
 	assert_int_equal(halctl("profile ref distilbert >/dev/full"), 1);
