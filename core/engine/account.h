@@ -53,7 +53,9 @@ static inline void counter_max(counter *c, uint64_t n)
 
 /* ---- the union of times in which something ran ------------------------------------- */
 
-#define BUSY_INTERVALS 16
+/* As many as a partition may have in flight: on a device that works in order as many end,
+ * at most, while the oldest has not begun, and nothing has to be guessed. */
+#define BUSY_INTERVALS 64
 
 struct busy {
 	counter total;

@@ -54,6 +54,26 @@ static void busy_long_one(void **state)
 	assert_int_equal(b.count, 1);
 }
 
+/* One that the device has had all the while begins behind all others: no gap is its. */
+static void busy_behind(void **state)
+{
+	enum { OTHERS = 63 };
+	struct busy b;
+
+	(void)state;
+	memset(&b, 0, sizeof(b));
+	busy_init(&b);
+	for (uint64_t t = 10; t <= 10 * OTHERS; t += 10)
+		if (!busy_extend(&b, t, t + 3))
+			busy_insert(&b, t, t + 3, 0);
+	busy_insert(&b, 1000, 1005, 0);
+	assert_int_equal(b.total, 3 * OTHERS + 5);
+	/* What is settled makes room. */
+	busy_insert(&b, 2000, 2001, 1500);
+	assert_int_equal(b.total, 3 * OTHERS + 6);
+	assert_int_equal(b.count, 1);
+}
+
 static void histogram(void **state)
 {
 	struct account a;
@@ -244,9 +264,13 @@ static void queueing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(busy_union),  cmocka_unit_test(busy_long_one),
-		cmocka_unit_test(histogram),   cmocka_unit_test(versions),
-		cmocka_unit_test(queueing),    cmocka_unit_test(deadlines_and_latency),
+		cmocka_unit_test(busy_union),
+		cmocka_unit_test(busy_long_one),
+		cmocka_unit_test(busy_behind),
+		cmocka_unit_test(histogram),
+		cmocka_unit_test(versions),
+		cmocka_unit_test(queueing),
+		cmocka_unit_test(deadlines_and_latency),
 		cmocka_unit_test(percentiles),
 	};
 
