@@ -85,7 +85,8 @@ enum hal_suspend_mode {
 	HAL_SUSPEND_KILL,
 };
 /* Beside a mode: for good.  The queue can only be destroyed then, so that KILL may drop
- * any command: how a program without an end is got rid of. */
+ * any command: how a program without an end is got rid of.  Once it is quiet its timeline
+ * fails: who waits for what it had still to do gets -ECANCELED. */
 #define HAL_SUSPEND_FINAL (1u << 8)
 
 enum hal_device_kind {

@@ -262,6 +262,24 @@ static bool may_be_dropped(const struct hal_queue *q)
 	       list_empty(&q->made_way) && !q->in_callback;
 }
 
+/* Points of its own that work in it waits for, which goes with it. */
+static unsigned int own_pending(struct hal_queue *q)
+{
+	unsigned int tail = ring_tail(&q->ring), n = 0;
+	union cursor c = q->retire;
+
+	while (c.pos != tail) {
+		const struct record *r = cursor_record(q, c);
+
+		cursor_step(q, &c, r);
+		if (r->cmd.op != REC_WAIT)
+			continue;
+		record_for_each_point(p, r) n +=
+			p->timeline == &q->timeline || p->timeline == &q->control;
+	}
+	return n;
+}
+
 static int destroy_check(struct hal_queue *q)
 {
 	char text[96];
@@ -273,7 +291,8 @@ static int destroy_check(struct hal_queue *q)
 			    U64(counter_get(&q->submissions)));
 	if (q->state == QUEUE_SUSPENDING)
 		return fail(EBUSY, "%s is being suspended", text);
-	if (atomic_load(&q->timeline.pending) + atomic_load(&q->control.pending) != 0)
+	if (atomic_load(&q->timeline.pending) + atomic_load(&q->control.pending) !=
+	    own_pending(q))
 		return fail(EBUSY, "%s: submitted work waits for points of it", text);
 	if (atomic_load(&q->timeline.threads) + atomic_load(&q->control.threads) != 0)
 		return fail(EBUSY, "%s: a thread waits for a point of it", text);

@@ -202,6 +202,13 @@ void queue_abandon(struct hal_queue *q)
 	drop_rest(q);
 }
 
+void queue_end(struct hal_queue *q)
+{
+	fail_queue(q, -ECANCELED, "suspended for good");
+	q->failing = !queue_empty(q);
+	drop_rest(q);
+}
+
 /* ---- the end of things ------------------------------------------------------------- */
 
 /* The end of a submission of a queue that has more to do there than to raise its value.

@@ -30,6 +30,9 @@ void queue_unpark(struct hal_queue *q);
 void queue_stamp(struct hal_queue *q) COLD;
 /* Drops all that is in it; the device has nothing of it any more. */
 void queue_abandon(struct hal_queue *q) COLD;
+/* Nothing of it will run any more: its points fail, and what the device does not keep is
+ * dropped. */
+void queue_end(struct hal_queue *q) COLD;
 /* The device has stopped inside q's oldest command, which it ran from start_ns to end_ns
  * and of which it keeps the progress. */
 void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns) COLD;

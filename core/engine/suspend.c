@@ -194,6 +194,9 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 	set_state(q, QUEUE_SUSPENDED);
 	timeline_raise(&q->control, q->suspend_count, dev);
 	dev->acted = true;
+	/* Whoever waits for what it will not do any more need not wait for ever. */
+	if (q->final && q->err == 0)
+		queue_end(q);
 	if (q->policy_stops && !q->policy_asks)
 		policy_changed(q->part, q);
 	/* A resume that the device refuses leaves the queue suspended: who asked has long

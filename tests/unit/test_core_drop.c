@@ -126,12 +126,78 @@ static void drained(void **state)
 	world_close(&w);
 }
 
+/* Work that waits for the queue's own points goes with it; others' keeps it there. */
+static void waits_for_itself(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_queue *q, *other;
+	struct hal_point p, quiet;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	other = add_queue(w.part, 0);
+	OK(hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &quiet));
+	OK(submit_cmd(q, numbered(&w, 1), &p));
+	d.waits = &p;
+	d.wait_count = 1;
+	OK(hal_submit(q, &d, NULL));
+	d.waits = &quiet;
+	OK(hal_submit(q, &d, NULL));
+	d.waits = &p;
+	OK(hal_submit(other, &d, NULL));
+	poll_now(&w);
+	FAILS(hal_queue_destroy(q), -EBUSY, "waits for points of it");
+	OK(hal_queue_suspend(other, HAL_SUSPEND_DRAIN, NULL));
+	OK(hal_queue_destroy(other));
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
+/* Two wait for each other's points: when one is suspended for good both hear of it, and
+ * may be destroyed. */
+static void tells_who_waits(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct hal_point first, p[2];
+	struct hal_queue *q[2];
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	for (int i = 0; i < 2; i++)
+		q[i] = add_queue(w.part, 0);
+	OK(submit_cmd(q[0], numbered(&w, 1), &first));
+	d.waits = &first;
+	d.wait_count = 1;
+	OK(hal_submit(q[1], &d, &p[1]));
+	d.waits = &p[1];
+	OK(hal_submit(q[0], &d, &p[0]));
+	poll_now(&w);
+	OK(hal_queue_suspend(q[0], HAL_SUSPEND_KILL | HAL_SUSPEND_FINAL, NULL));
+	w.mock->quiet(w.native, 1);
+	poll_now(&w);
+	for (int i = 0; i < 2; i++)
+		FAILS(hal_wait(&p[i], 1, 0, 0), -ECANCELED, "suspended for good");
+	FAILS(hal_submit(q[0], &d, NULL), -ECANCELED, "suspended for good");
+	for (int i = 0; i < 2; i++)
+		OK(hal_queue_destroy(q[i]));
+	OK(hal_partition_get_stats(w.part, &s));
+	assert_int_equal(s.completed, 0);
+	assert_int_equal(s.dropped, s.submitted);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed),
-		cmocka_unit_test(for_good),
-		cmocka_unit_test(drained),
+		cmocka_unit_test(killed),          cmocka_unit_test(for_good),
+		cmocka_unit_test(drained),         cmocka_unit_test(waits_for_itself),
+		cmocka_unit_test(tells_who_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
