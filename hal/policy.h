@@ -19,9 +19,9 @@
  * it wants to see even that (HAL_POLICY_ALWAYS).
  *
  * Wrong answers do no harm: a queue that is not runnable, "nobody" without a time while
- * nothing runs, or a queue passed over for [policy] timeout_ms: the engine serves in
- * order of arrival, counts it, and after some of them goes on without the policy
- * (hal_device_get_policy tells).
+ * nothing runs, or a queue passed over or stopped for [policy] timeout_ms: the engine
+ * serves in order of arrival, counts it, and after some of them goes on without the
+ * policy (hal_device_get_policy tells).
  *
  * Threads: all calls of one device come from its engine, one at a time; none may block,
  *          allocate (but in create, attach) or look at a wall clock.  The same calls are
@@ -254,8 +254,9 @@ struct hal_policy_host {
 	/* .alarm is called at device time at_ns; a new one replaces the last. */
 	void (*alarm)(void *device, uint64_t at_ns);
 	/* As hal_queue_suspend and _resume.  -EBUSY: one is under way, it is suspended
-	 * already, or one that stands above it waits for it; -EPERM: killed often enough;
-	 * -ENOTSUP: the mode; -EINVAL: not suspended by the policy. */
+	 * already, one that stands above it waits for it, or it had been stopped for too
+	 * long and is served first; -EPERM: killed often enough; -ENOTSUP: the mode;
+	 * -EINVAL: not suspended by the policy. */
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
 	int (*start)(void *device, struct hal_policy_queue *queue);
 	/* As hal_partition_resize to so many units, placed by the engine; -EINVAL, and

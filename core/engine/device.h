@@ -158,9 +158,10 @@ struct hal_device {
 	const struct hal_queue
 		*retiring; /* whose records end that are not the device's */
 	struct heap timers;
-	uint64_t timer_ns; /* the first of them, or of the next two; UINT64_MAX: none */
+	uint64_t timer_ns; /* the first of them, or of the next three; UINT64_MAX: none */
 	uint64_t alarm_ns; /* the policy's */
 	uint64_t hold_ns;  /* until which it names nobody, the first of all partitions' */
+	uint64_t stops_ns; /* until which somebody may be stopped by it */
 	uint32_t held;     /* partitions of which it names nobody */
 	bool picking;      /* it is being asked whose turn it is */
 	struct policy_limits limits; /* changes with the policy */

@@ -28,6 +28,7 @@ void engine_init(struct hal_device *dev)
 	dev->timer_ns = UINT64_MAX;
 	dev->alarm_ns = UINT64_MAX;
 	dev->hold_ns = UINT64_MAX;
+	dev->stops_ns = UINT64_MAX;
 	dev->wake_fd = -1;
 	dev->event_fd = -1;
 }

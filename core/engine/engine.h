@@ -60,6 +60,8 @@ static inline void timer_first(struct hal_device *dev)
 		dev->timer_ns = dev->alarm_ns;
 	if (dev->hold_ns < dev->timer_ns)
 		dev->timer_ns = dev->hold_ns;
+	if (dev->stops_ns < dev->timer_ns)
+		dev->timer_ns = dev->stops_ns;
 	if (dev->timer_ns == UINT64_MAX)
 		dev->work &= (uint8_t)~WORK_TIMERS;
 }

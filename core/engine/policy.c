@@ -110,6 +110,38 @@ static COLD void fault(struct hal_device *dev, counter *kind, const char *reason
 	for_each_queue(dev, release);
 }
 
+/* What it has stopped it may keep so for as long as it may keep anybody waiting. */
+static void stop_until(struct hal_device *dev, const struct hal_queue *q)
+{
+	uint64_t at_ns = UINT64_MAX;
+
+	if (dev->limits.starve_ns < UINT64_MAX - 1 - q->suspend_asked_ns)
+		at_ns = q->suspend_asked_ns + dev->limits.starve_ns + 1;
+	if (at_ns >= dev->stops_ns)
+		return;
+	dev->stops_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+/* q goes on if it has been stopped for too long; and nobody stops it again before a
+ * command of it has been served. */
+static void let_go(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	if (!q->policy_stops || q->policy_asks)
+		return;
+	if (dev->now - q->suspend_asked_ns <= dev->limits.starve_ns) {
+		stop_until(dev, q);
+		return;
+	}
+	if (!queue_empty(q)) {
+		q->spared = counter_get(&q->account.completed) + 1;
+		fault(dev, &dev->faults.starved, "it has stopped a queue for too long");
+	}
+	release(q);
+}
+
 static struct hal_queue *oldest(const struct hal_partition *part)
 {
 	return container_of(part->waiting.next, struct hal_queue, waiting);
@@ -190,6 +222,15 @@ static NOINLINE void hand_sole(struct hal_partition *part)
 	hand(sole);
 }
 
+/* Somebody has waited for so long that no lease holds. */
+static bool overdue(const struct hal_partition *part)
+{
+	const struct hal_device *dev = part->dev;
+
+	return part->view.runnable > 0 &&
+	       dev->now - oldest(part)->view.runnable_ns > dev->limits.starve_ns;
+}
+
 void policy_enqueue(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
@@ -202,7 +243,7 @@ void policy_enqueue(struct hal_queue *q)
 	}
 	if (UNLIKELY(q->lease > 0 && part->leased == q)) {
 		q->lease--;
-		if (part->sole == NULL) {
+		if (part->sole == NULL && !overdue(part)) {
 			part->sole = q;
 			return;
 		}
@@ -575,6 +616,11 @@ void policy_timers(struct hal_device *dev)
 		dev->acted = true;
 		ask_again(dev);
 	}
+	if (dev->stops_ns <= dev->now) {
+		dev->stops_ns = UINT64_MAX;
+		dev->acted = true;
+		for_each_queue(dev, let_go);
+	}
 }
 
 /* ---- requests ---------------------------------------------------------------------- */
@@ -596,6 +642,11 @@ static int stop(struct hal_queue *q, uint32_t mode)
 
 	if (q->policy_stops)
 		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
+	if (counter_get(&q->account.completed) < q->spared)
+		return fail(EBUSY,
+			    "queue %u: the policy had stopped it for too long, it is "
+			    "served first",
+			    q->obj.id);
 	if (mode == HAL_SUSPEND_KILL && q->kills >= q->dev->limits.kills)
 		return fail(EPERM,
 			    "queue %u: what it runs has been killed %u times, [policy] "
@@ -627,8 +678,12 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 void policy_carry_out(struct hal_queue *q)
 {
 	q->policy_asks = false;
-	if (suspend_begin(q, q->suspend_mode, false) == 0)
+	/* Though the application may have suspended and resumed it since. */
+	q->policy_stops = true;
+	if (suspend_begin(q, q->suspend_mode, false) == 0) {
+		stop_until(q->dev, q);
 		return;
+	}
 	/* Somebody else was first, or the device refuses: a start says so. */
 	q->policy_stops = false;
 	policy_changed(q->part, q);
@@ -703,6 +758,15 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
 	int err;
 
+	if ((dev->info.caps & HAL_CAP_LIMIT) == 0)
+		return fail(ENOTSUP, "%s limits no bandwidth", dev->name);
+	if (bytes != 0 && (window_ns == 0 || window_ns > dev->info.limit_window_ns))
+		return wrong(dev,
+			     "it limits a partition in a window that is too long or 0",
+			     part->index);
+	if (bytes != 0 && bytes < dev->info.limit_bytes)
+		return wrong(dev, "it limits a partition to less than the least",
+			     part->index);
 	err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
 	DECIDED(dev, DECIDED_LIMIT, p, NULL, NULL, bytes, window_ns, errno_of(err));
 	return err;
@@ -940,6 +1004,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 	dev->policy_cfg = cfg;
 	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);
 	dev->hold_ns = UINT64_MAX;
+	dev->stops_ns = UINT64_MAX;
 	faults_forget(&dev->faults);
 	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *part =

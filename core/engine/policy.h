@@ -44,7 +44,7 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
 /* The device has nothing more to end: who is held for that is asked for again. */
 void policy_idle(struct hal_device *dev);
-/* .alarm_ns or .hold_ns may have come. */
+/* .alarm_ns, .hold_ns or .stops_ns may have come. */
 void policy_timers(struct hal_device *dev);
 /* The stop of q that it has asked for. */
 void policy_carry_out(struct hal_queue *q) COLD;

@@ -184,6 +184,7 @@ struct hal_queue {
 	char *fault;        /* text of the command that has failed */
 	uint64_t gate_ns;   /* when its last wait was satisfied */
 	uint64_t suspend_asked_ns;
+	uint64_t spared;    /* the policy stops it only when so many have completed */
 	uint64_t traced_ns; /* submissions before that are in the trace */
 	uint64_t suspend_count;
 	struct letter callback; /* that has returned */

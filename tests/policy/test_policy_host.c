@@ -178,6 +178,30 @@ static void lease(void **state)
 	two_close(&t);
 }
 
+/* A lease does not keep others waiting for longer than the net holds. */
+static void lease_too_long(void **state)
+{
+	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
+					      "policy.name=plugin", "policy.timeout_ms=1",
+					      NULL};
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	t.c->lease = UINT32_MAX;
+	(void)submit(&t.w, t.a, 4, 100000, 'a');
+	pass(&t.w, 1);
+	(void)submit(&t.w, t.b, 50, 100000, 'b');
+	pass(&t.w, 3600000);
+	/* The first came before there was anybody else. */
+	assert_string_equal(ended.text, "abbbbbbbbbbbabbbbbbbbbbbabbbbbbbbbbb");
+	assert_int_equal(policy_of(&t.w).starved, 3);
+	assert_non_null(strstr(policy_of(&t.w).reason, "passed over"));
+	finish_all(&t.w);
+	assert_int_equal(ended.length, 54);
+	two_close(&t);
+}
+
 static void not_admitted(void **state)
 {
 	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
@@ -276,7 +300,7 @@ static void started_all_the_same(void **state)
 	t.c->mode = PLUGIN_STRANGER;
 	(void)submit(&t.w, t.a, 7, 10, 'a');
 	(void)submit(&t.w, t.b, 7, 10, 'b');
-	finish_all(&t.w);
+	pass(&t.w, 1000);
 	assert_int_equal(policy_of(&t.w).fallback, 0);
 	assert_int_equal(ended.length, 14);
 	(void)submit(&t.w, t.a, 7, 10, 'a');
@@ -864,12 +888,87 @@ static void requests(void **state)
 	assert_int_equal(t.c->changed, 4);
 	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
 	OK(hal_queue_resume(t.b));
+	/* It comes and goes in between: the policy has stopped it all the same. */
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), 0);
+	OK(hal_queue_suspend(t.b, HAL_SUSPEND_DRAIN, NULL));
+	OK(hal_queue_resume(t.b));
+	(void)submit(&t.w, t.b, 1, 10, 'b');
+	pass(&t.w, 100);
+	assert_int_equal(t.c->changed, 5);
+	assert_int_equal(ended.length, 4);
+	FAILS(hal_queue_destroy(t.b), -EBUSY, "queue 1");
+	assert_int_equal(h->start(h->device, t.b_view), 0);
+	pass(&t.w, 10);
+	assert_int_equal(ended.length, 5);
 	/* Another policy: what the old one has stopped goes on. */
 	(void)submit(&t.w, t.a, 3, 10, 'a');
 	pass(&t.w, 100);
 	OK(hal_device_set_policy(t.w.dev, "rr", NULL));
 	finish_all(&t.w);
-	assert_int_equal(ended.length, 7);
+	assert_int_equal(ended.length, 8);
+	two_close(&t);
+}
+
+/* Nobody is stopped for longer than he may be kept waiting, and then he is served. */
+static void stops_too_long(void **state)
+{
+	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
+					      "policy.name=plugin", "policy.timeout_ms=1",
+					      NULL};
+	const struct hal_policy_host *h;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	h = t.c->host;
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), 0);
+	pass(&t.w, 1000000);
+	(void)submit(&t.w, t.a, 2, 10, 'a');
+	pass(&t.w, 0);
+	assert_int_equal(ended.length, 0);
+	assert_int_equal(policy_of(&t.w).starved, 0);
+	pass(&t.w, 1);
+	/* The other has no work: nobody misses it, but it goes on, too. */
+	assert_int_equal(policy_of(&t.w).starved, 1);
+	assert_non_null(strstr(policy_of(&t.w).reason, "stopped"));
+	assert_int_equal(h->start(h->device, t.b_view), -EINVAL);
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL), -EBUSY);
+	pass(&t.w, 9);
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL), -EBUSY);
+	pass(&t.w, 1);
+	assert_string_equal(ended.text, "a");
+	/* From now on as before; later stops end later. */
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL), 0);
+	pass(&t.w, 500000);
+	assert_int_equal(h->stop(h->device, t.b_view, HAL_SUSPEND_DRAIN), 0);
+	(void)submit(&t.w, t.b, 1, 10, 'b');
+	pass(&t.w, 500000);
+	assert_string_equal(ended.text, "a");
+	pass(&t.w, 11);
+	assert_string_equal(ended.text, "aa");
+	pass(&t.w, 499989);
+	assert_string_equal(ended.text, "aa");
+	pass(&t.w, 11);
+	assert_string_equal(ended.text, "aab");
+	assert_int_equal(policy_of(&t.w).starved, 3);
+	assert_int_equal(policy_of(&t.w).fallback, 0);
+	two_close(&t);
+}
+
+/* What is not the device's to do does not reach it. */
+static void limits_of_bandwidth(void **state)
+{
+	static const char *const options[] = {PLUGINS, "policy.name=plugin",
+					      "layers.validate=yes", NULL};
+	const struct hal_policy_host *h;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	h = t.c->host;
+	assert_int_equal(h->limit(h->device, t.c->part, 4096, 0), -ENOTSUP);
+	assert_int_equal(policy_of(&t.w).invalid, 0);
 	two_close(&t);
 }
 
@@ -1715,6 +1814,7 @@ int main(void)
 		cmocka_unit_test(heads),
 		cmocka_unit_test(always),
 		cmocka_unit_test(lease),
+		cmocka_unit_test(lease_too_long),
 		cmocka_unit_test(not_admitted),
 		cmocka_unit_test(detached_all_the_same),
 		cmocka_unit_test(started_all_the_same),
@@ -1732,6 +1832,8 @@ int main(void)
 		cmocka_unit_test(taken_over),
 		cmocka_unit_test(waiting),
 		cmocka_unit_test(requests),
+		cmocka_unit_test(stops_too_long),
+		cmocka_unit_test(limits_of_bandwidth),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(limits_of_the_file),
