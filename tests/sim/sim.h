@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim.h - seeded random operations on a device in virtual time.
+ * sim.h - operations on a device in virtual time, and what has to hold after each.
  *
- * One run makes a world, does steps of random operations and checks after each that
- *  - no partition has fewer units than its floor;
- *  - no unit has two owners, and the device agrees with the core on who owns what;
- *  - time and timelines only grow, and no point is reached before its work has ended;
- *  - each queue's commands start and end in order, one at a time on a partition;
- *  - nothing is lost and nothing runs twice (each step kernel counts on from the last);
- *  - submitted = completed + failed + dropped + in flight, in queue, partition and
- * device;
- *  - memory used is what the live buffers take;
- *  - an operation that the device fails has changed nothing;
- *  - no policy of the library has answered what cannot be followed.
- * In the end everything resumes, ends, and can be put away.  A second run with the same
- * seed must give the same hash of everything that was seen.
+ *   seed --> script.c --> script: a target and a list of operations
+ *                            |
+ *                run.c: one after the other, each by its function in do_*.c
+ *                            |          \--> model.c: what was asked, so what is owed
+ *                            |          \--> events.c: what the device itself says it
+ * does
+ *                            \-- after each: check.c holds the library's answers against
+ *                                both
+ *   shrink.c: of a script that fails, the shortest that fails in the same way
+ *
+ * An operation carries all its numbers, so that any part of a script is a script.  The
+ * model knows nothing of how the library works, only what hal.h promises.
  */
 #ifndef TESTS_SIM_H
 #define TESTS_SIM_H
@@ -24,44 +23,81 @@
 #include <hal/hal.h>
 #include <hal/ref.h>
 
+#include "script.h"
+
 enum {
 	PARTS = 6,
 	QUEUES = 12,
 	GATES = 3,
 	BUFFER_BYTES = 16384,
-	STATE_BYTES = 64,
-	BK_QUEUES = 8192,
+	STATE_BYTES = 8192,
+	IDS = 8192,  /* queues made in one run */
+	DEPTH = 256, /* submissions in a queue: more than it has slots */
+	WAITS = 3,   /* points that a submission waits for, at most */
+	RING = 128,  /* entries of the ring of completions */
+	DELAY_NS = 3000,
 };
 
 struct sim_part {
 	struct hal_partition *p;
-	struct sim_part *host; /* it is a guest of */
-	uint32_t queues, guests;
-	uint64_t quota;         /* 0: none */
-	uint32_t floor;         /* of units, that nobody takes from it */
-	uint64_t buffer_bytes;  /* of live buffers */
-	struct hal_point moved; /* of the newest resize */
+	uint32_t index;
+	uint32_t queues;
+	uint64_t quota;                    /* 0: none */
+	uint32_t floor, ceiling;           /* of units: nobody takes, or gives, it more */
+	uint32_t floor_next, ceiling_next; /* once it has moved */
+	uint64_t buffer_bytes;             /* of live buffers */
+	struct hal_point moved;            /* of the newest resize */
+	uint64_t ran_ns;                   /* ref: its commands, by the device's events */
 	/* Of queues that have gone. */
-	uint64_t past_submitted, past_completed, past_failed, past_dropped;
+	uint64_t past_submitted, past_completed, past_failed, past_dropped, past_busy_ns;
+};
+
+/* What a submission waits for: a gate's value, or a submission of another queue. */
+struct sim_wait {
+	bool gate;
+	uint32_t who; /* gate, or queue's id */
+	uint64_t value;
+};
+
+struct sim_owed {
+	struct sim_wait waits[WAITS];
+	uint32_t wait_count;
+	uint64_t not_before_ns;
 };
 
 struct sim_queue {
 	struct hal_queue *q;
+	uint32_t id; /* from 1 on, never twice */
 	uint32_t part;
+	uint16_t service_class;
 	struct hal_buffer *buf;    /* data */
-	struct hal_buffer *state;  /* the step kernel's counter */
+	struct hal_buffer *state;  /* what its steps count in */
 	struct hal_timeline *line; /* signalled by this queue alone */
 	uint64_t line_value;       /* of the newest signal submitted */
 	uint64_t line_seen;
-	uint64_t submissions, seen; /* newest submitted and newest reached point */
-	uint64_t commands;
-	uint64_t device_commands; /* those that the device runs */
-	uint64_t steps;
+	uint64_t line_at[DEPTH];      /* by value: the submission that signals it */
+	uint64_t submissions, seen;   /* newest submitted and newest reached point */
+	struct sim_owed owed[DEPTH];  /* by submission */
+	uint64_t commands;            /* submitted */
+	uint64_t steps, steps_inside; /* submitted: kernels that count */
 	uint64_t host_submitted, host_done;
-	struct hal_point quiet; /* of the newest suspend */
-	bool suspended;
-	bool tainted; /* has, or waits for, a command that faults */
+	struct hal_sequence *seq;
+	uint32_t seq_launches;
+	bool tells; /* into the ring of completions */
+	/* The newest suspend. */
+	struct hal_point quiet;
+	uint64_t asked_ns;
+	uint32_t mode;
+	bool asked_quiet; /* it has not been seen to be quiet yet */
+	uint64_t asked_suspends, asked_suspend_ns; /* of its numbers then */
+	bool suspended, final;
+	/* Has, waits for, or was dropped with a command that fails: what it does is not
+	 * promised any more. */
+	bool tainted;
+	bool checked; /* its memory, since it last went idle */
+	uint64_t moved_on_ns, progress;
 	struct hal_stats last;
+	uint8_t *shadow; /* what buf has to hold once all is done; NULL: not known */
 };
 
 struct sim_item {
@@ -76,34 +112,47 @@ struct sim_bk_queue {
 	uint64_t next_start, next_end;
 };
 
+struct hostile_control;
+
 struct sim {
-	const char *target;
-	const char *policy; /* NULL: now this, now that */
-	bool stops;         /* the policy in force, or the engine, stops queues */
-	bool moves;         /* a policy has moved borders */
-	uint64_t seed, random;
-	uint32_t step;
+	const struct sim_script *script;
+	uint32_t step; /* the operation that is being done */
 	bool verbose;
-	bool injected; /* the next creation may fail with -ENOMEM */
 	char why[512]; /* the first thing that was wrong */
 	uint64_t hash;
+
 	struct hal_device *dev;
 	struct hal_device_info info;
 	const struct hal_ref_extension *ref; /* NULL: another backend */
-	struct hal_program *prog;
-	struct hal_kernel *step_kernel, *bad_kernel;
-	struct hal_kernel *spin, *copy;
+	bool stops;    /* the policy in force, or the engine, stops queues */
+	bool moves;    /* a policy has moved borders */
+	bool injected; /* the next creation may fail with -ENOMEM */
+	bool faulty;   /* commands, suspends and moves may fail at any time */
+	bool lost;     /* the device is */
+	uint64_t timeout_ns;
+	struct hostile_control *hostile; /* NULL: another policy is in force */
+	bool fell_back;                  /* the engine goes on without it, */
+	uint64_t hostile_picks;          /* ... which had been asked so often */
+
+	struct hal_program *prog, *pack; /* its own, and the conformance suite's */
+	struct hal_kernel *step_kernel[3], *inside_kernel[3], *copy_kernel, *bad_kernel;
 	struct hal_timeline *gates[GATES];
 	uint64_t gate_value[GATES], gate_waited[GATES];
+	struct hal_completions *ring;
 	struct sim_part parts[PARTS];
 	struct sim_queue queues[QUEUES];
+	uint32_t ids; /* given */
 	struct sim_item *items;
 	uint64_t now;
 	uint64_t past_submitted, past_completed, past_failed, past_dropped;
+	/* By queue's id: of the ring, and of queues that are there no more. */
+	uint64_t told[IDS], submitted[IDS];
+	bool clean[IDS]; /* it was never tainted */
 	/* From the events of ref. */
-	uint64_t event_now, ended;
+	uint64_t event_now;
 	uint64_t *running; /* by partition: the queue that runs there, 0: none */
-	struct sim_bk_queue bk[BK_QUEUES];
+	uint64_t *started; /* ... since when */
+	struct sim_bk_queue bk[IDS];
 };
 
 /* 0, or -1 with s->why set. */
@@ -132,21 +181,86 @@ int sim_fail(struct sim *s, const char *file, int line, const char *fmt, ...)
 					#cond, err, hal_last_error());                   \
 	} while (0)
 
+/* ---- run.c -------------------------------------------------------------------------- */
+
+/* What came of a script. */
+struct sim_result {
+	bool failed;
+	uint32_t step;
+	uint64_t hash;
+	char why[512];
+};
+
+extern uint32_t sim_seconds; /* it may take, of processor time */
+
+/* In a process of its own, so that whatever happens there ends with it.  twice: and once
+ * more, which must be the same. */
+void sim_run(const struct sim_script *script, bool twice, bool verbose,
+	     struct sim_result *out);
+
+/* Opens the device and what all operations use; in the end all resumes, ends, and is put
+ * away. */
+int sim_begin(struct sim *s);
+int sim_end(struct sim *s);
 void sim_mix(struct sim *s, uint64_t value);
-uint64_t sim_random(struct sim *s, uint64_t below);
+/* Until p is reached, or nothing is left that could reach it. */
 int sim_wait(struct hal_point p);
 
-/* world.c */
-int sim_begin(struct sim *s);
-int sim_do(struct sim *s);
-int sim_end(struct sim *s);
-/* Lets go of everything after a failure, in any state. */
-void sim_abandon(struct sim *s);
+/* ---- kernels.c ---------------------------------------------------------------------- */
 
-/* check.c */
-void sim_on_event(void *user, const struct hal_ref_event *ev);
+int kernels_load(struct sim *s);
+int kernels_unload(struct sim *s);
+/* A launch that counts, of about so much work; inside: into where it counts from. */
+struct hal_cmd kernels_step(struct sim *s, struct sim_queue *q, struct hal_arg *args,
+			    uint64_t number, bool inside, uint32_t work);
+struct hal_cmd kernels_bad(struct sim *s, struct sim_queue *q, struct hal_arg *args);
+/* All of q has ended: each of its steps has run once, in order. */
+int kernels_check(struct sim *s, const struct sim_queue *q);
+
+/* ---- do_*.c: the operations, named in script.c -------------------------------------- */
+
+typedef int sim_operation(struct sim *s, const uint32_t *p);
+
+sim_operation do_part_create, do_part_destroy, do_part_resize;
+sim_operation do_queue_create, do_queue_destroy, do_suspend, do_suspend_final, do_resume;
+sim_operation do_submit, do_record, do_sequence, do_new_buffer;
+sim_operation do_poll, do_wait, do_open_gate, do_read, do_inject, do_policy, do_hostile;
+
+/* The one that is there at or behind number i; NULL: there is none. */
+struct sim_queue *sim_queue_at(struct sim *s, uint32_t i);
+struct sim_part *sim_part_at(struct sim *s, uint32_t i);
+int sim_buffer_create(struct sim *s, struct sim_part *p, uint64_t bytes,
+		      struct hal_buffer **buf);
+int sim_buffer_destroy(struct sim *s, struct sim_part *p, uint64_t bytes,
+		       struct hal_buffer **buf);
+/* At the end, others of which nobody is asked any more may wait for its points: 0, also
+ * when it is in use; then it is there still.  Its things are put away when all are gone.
+ */
+int sim_queue_drop(struct sim *s, struct sim_queue *q);
+int sim_queue_put_away(struct sim *s, struct sim_queue *q);
+/* What it does is not promised any more. */
+void sim_taint(struct sim *s, struct sim_queue *q);
+void sim_part_gone(struct sim *s, struct sim_part *p);
+/* Since the policy was set. */
+int sim_policy_check(struct sim *s);
+int sim_policy_begin(struct sim *s);
+/* The answer err of a call that a fault was meant for, or that came too late. */
+bool sim_excused(struct sim *s, int err);
+
+/* ---- model.c ------------------------------------------------------------------------ */
+
+/* Nothing but time keeps submission value of q from its end. */
+bool model_can_end(const struct sim *s, const struct sim_queue *q, uint64_t value);
+/* The oldest of q's submissions waits for nothing any more. */
+bool model_ready(const struct sim *s, const struct sim_queue *q);
+/* An entry of the ring of completions is the next that q owes. */
+int model_told(struct sim *s, const struct hal_completion *c);
+
+/* ---- check.c, events.c -------------------------------------------------------------- */
+
 int sim_check(struct sim *s);
 /* Everything that was submitted has ended. */
 int sim_check_ended(struct sim *s);
+void sim_on_event(void *user, const struct hal_ref_event *ev);
 
 #endif
