@@ -926,11 +926,19 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	uint64_t ran_ns = last_ns + q->stopped_ns;
 	bool kill = q->state == QUEUE_SUSPENDING && ev->status == -ECANCELED &&
 		    q->suspend_mode == HAL_SUSPEND_KILL;
+	bool counts = kill && ran_ns > 0;
 
 	trace_depth(dev, q->part, dev->now);
-	if (kill && ran_ns > 0) {
+	if (counts) {
 		counter_add(&q->account.replayed, 1);
 		counter_add(&q->account.replayed_ns, ran_ns);
+	}
+	/* Or one is given and killed for ever, with no time in between to begin in. */
+	if (kill && f == q->oldest) {
+		counts = counts || q->killed_ns == dev->now + 1;
+		q->killed_ns = dev->now + 1;
+	}
+	if (counts) {
 		q->kills++;
 		q->slow |= SLOW_KILLED;
 	} else if (ev->status == 0) {

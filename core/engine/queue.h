@@ -174,6 +174,7 @@ struct hal_queue {
 	uint16_t own_class;
 	bool urgent;          /* latency-critical, and counted in its partition */
 	uint32_t kills;       /* of the command at .retire */
+	uint64_t killed_ns;   /* when, last, and 1 */
 	struct list made_way; /* on partition.made_way: stopped for urgent ones */
 	uint32_t lease;       /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;
