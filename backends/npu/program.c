@@ -295,8 +295,12 @@ void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *
 
 			base = mem->va + (uint32_t)a->value;
 		} else {
-			base = r[i].kind == NPU_PLACE_CONST ? b->constants->va
-							    : scratch->va;
+			/* Who has no binding needs neither. */
+			const struct npu_mem *mem = r[i].kind != NPU_PLACE_CONST ? scratch
+						    : b ? b->constants
+							: NULL;
+
+			base = mem ? mem->va : 0;
 		}
 		desc[r[i].word] = base + r[i].offset;
 	}

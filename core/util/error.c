@@ -149,6 +149,6 @@ void ascii_text(char *dst, size_t size, const char *src)
 	size_t n = 0;
 
 	for (; src[n] != '\0' && n < size - 1; n++)
-		dst[n] = (unsigned char)src[n] < 0x80 ? src[n] : '?';
+		dst[n] = (char)((unsigned char)src[n] < 0x80 ? src[n] : '?');
 	dst[n] = '\0';
 }

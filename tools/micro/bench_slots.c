@@ -45,7 +45,7 @@ static int add_tenant(struct world *w, struct tenant *t)
 
 	pd.host = w->host;
 	pd.memory_bytes = 4096;
-	bd.bytes = ROUNDS * 8;
+	bd.bytes = (uint64_t)ROUNDS * 8;
 	if (hal_partition_create(w->dev, &pd, &t->part) != 0 ||
 	    hal_queue_create(t->part, &qd, &t->queue) != 0 ||
 	    hal_buffer_create(t->part, &bd, &t->times) != 0)
@@ -98,7 +98,7 @@ static int play(struct world *w)
 		for (unsigned int i = 0; i < w->count; i++) {
 			struct tenant *t = &w->tenant[i];
 
-			cmd = hal_cmd_timestamp(t->times, n * 8);
+			cmd = hal_cmd_timestamp(t->times, (uint64_t)n * 8);
 			if (hal_submit(t->queue, &d, &t->done) != 0)
 				return bench_die("hal_submit");
 		}
@@ -127,7 +127,7 @@ static int measure(const char *target, unsigned int count, struct switches *out)
 	err = play(&w);
 	for (unsigned int i = 0; err == 0 && i < count; i++)
 		if (hal_buffer_read(w.tenant[i].times, 0, at + (size_t)i * ROUNDS,
-				    ROUNDS * 8) != 0)
+				    (uint64_t)ROUNDS * 8) != 0)
 			err = bench_die("the times");
 	if (err != 0)
 		return err;
