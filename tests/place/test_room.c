@@ -2,6 +2,7 @@
 /* test_room.c - others make room for a partition: who moves, who does not, and how it is
  * told when that does not help. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -350,6 +351,89 @@ static void room_is_held(void **state)
 	world_close(&w);
 }
 
+/* ---- in real time --------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 150, OWN = 3 };
+
+struct maker {
+	pthread_t thread;
+	struct hal_device *dev;
+	uint32_t seed;
+	uint32_t made, refused;
+	int err; /* that is neither 0 nor one that is expected */
+};
+
+static uint32_t next_of(struct maker *m)
+{
+	m->seed = m->seed * 1103515245u + 12345u;
+	return m->seed >> 16;
+}
+
+/* Makes, resizes and destroys partitions of its own. */
+static void *make_many(void *arg)
+{
+	struct maker *m = arg;
+	struct hal_partition *own[OWN] = {NULL};
+
+	for (int i = 0; i < ROUNDS && m->err == 0; i++) {
+		struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+		struct hal_partition **p = &own[next_of(m) % OWN];
+		struct hal_point moved;
+		int err;
+
+		d.units_floor = 1 + next_of(m) % 6;
+		if (*p != NULL && next_of(m) % 2 == 0) {
+			err = hal_partition_destroy(*p);
+			*p = NULL;
+		} else if (*p == NULL) {
+			err = hal_partition_create(m->dev, &d, p);
+			m->made += err == 0;
+		} else {
+			err = hal_partition_resize(*p, &d, &moved);
+			if (err == 0)
+				err = hal_wait(&moved, 1, 0, HAL_FOREVER);
+		}
+		m->refused += err == -ENOSPC;
+		if (err != 0 && err != -ENOSPC && err != -EBUSY)
+			m->err = err;
+	}
+	for (int i = 0; i < OWN; i++)
+		if (own[i] != NULL && hal_partition_destroy(own[i]) != 0)
+			m->err = -EIO;
+	return NULL;
+}
+
+/* Two threads a device, two devices, engines that sleep in between: all come to an end,
+ * and then the device is whole. */
+static void threads(void **state)
+{
+	struct maker m[THREADS] = {0};
+	struct world w[2];
+	uint32_t made = 0, refused = 0;
+
+	(void)state;
+	world_open(&w[0], "ref:0?units=16&clock=real", 4);
+	world_open(&w[1], "ref:0?units=16&clock=real", 4);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		m[i].dev = w[i % 2].dev;
+		m[i].seed = i + 1;
+		assert_int_equal(pthread_create(&m[i].thread, NULL, make_many, &m[i]), 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(m[i].thread, NULL), 0);
+		assert_int_equal(m[i].err, 0);
+		made += m[i].made;
+		refused += m[i].refused;
+	}
+	assert_true(made > THREADS * ROUNDS / 10);
+	assert_true(refused > 0);
+	for (int i = 0; i < 2; i++) {
+		OK(count_of(&w[i], 16, &w[i].part[0]));
+		gone(&w[i], 0);
+		OK(hal_close(w[i].dev));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +443,7 @@ int main(void)
 		cmocka_unit_test(pinned_stay),    cmocka_unit_test(no_more_than),
 		cmocka_unit_test(cannot_be),      cmocka_unit_test(refused),
 		cmocka_unit_test(bad_option),     cmocka_unit_test(room_is_held),
+		cmocka_unit_test(threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
