@@ -135,7 +135,7 @@ struct npu_partition {
 	uint32_t table_count;
 	uint32_t pages; /* of the address space */
 	uint8_t *page_used;
-	/* queue.c */
+	/* ring.c */
 	struct npu_mem *ring, *fence;
 	/* All that follows is of hosts alone. */
 	struct npu_partition *loaded; /* whose address space the slot has */
@@ -278,22 +278,30 @@ void npu_scratch_release(const struct npu_partition *part, const struct hal_bk_c
 int npu_queue_create(void *device, void *partition, int32_t priority, void **out);
 int npu_queue_destroy(void *device, void *queue);
 int npu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+void npu_commands_free(struct npu_partition *part);
+
+/* poll.c */
 int npu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+uint64_t npu_next(void *device);
+
+/* stop.c */
 int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
 int npu_resume(void *device, void *queue);
 int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	       uint64_t cookie);
-uint64_t npu_next(void *device);
-/* Descriptor index of the command's own; false: it has no more. */
-bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
-		   uint32_t index, uint32_t desc[16]);
-/* "kernel 'name'", "a copy"; in text, of size bytes, where it must be made. */
-const char *npu_command_text(const struct hal_bk_cmd *cmd, char *text, size_t size);
+
+/* ring.c */
 int npu_ring_open(struct npu_partition *part);
 void npu_ring_close(struct npu_partition *part);
 /* The slot, which has nothing to do, gets part's ring, empty, and address space. */
 void npu_ring_load(struct npu_partition *part);
-void npu_commands_free(struct npu_partition *part);
+/* Descriptor index of the command's own; false: it has no more. */
+bool npu_body_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		   uint32_t index, uint32_t desc[16]);
+
+/* complete.c */
+/* "kernel 'name'", "a copy"; in text, of size bytes, where it must be made. */
+const char *npu_command_text(const struct hal_bk_cmd *cmd, char *text, size_t size);
 
 /* replay.c: durations of descriptors */
 int npu_replay_open(struct npu_device *dev);

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop.c - a slot lets go: queues are suspended and go on, partitions move.
+ */
+#include "stop.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "complete.h"
+#include "ring.h"
+
+/* ---- stops ------------------------------------------------------------------------ */
+
+static void request_stop(struct npu_partition *part, uint32_t mode)
+{
+	/* What is recorded is how long a descriptor takes in one go. */
+	if (mode == NPU_PREEMPT_FOLD && part->dev->durations)
+		mode = NPU_PREEMPT_DRAIN;
+	/* A fold under way can still become a kill. */
+	if (part->stopping == mode || part->stopping == NPU_PREEMPT_KILL)
+		return;
+	part->stopping = mode;
+	if (mode == NPU_PREEMPT_FOLD)
+		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
+			  part->loaded->fence->va + NPU_FENCE_SAVE);
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), mode);
+}
+
+static void finish_move(struct npu_partition *part)
+{
+	int rc = npu_map(part, &part->target);
+
+	if (!rc) {
+		part->desc.units = part->target.units;
+		part->desc.row = part->target.row;
+		part->desc.col = part->target.col;
+		part->desc.rows = part->target.rows;
+		part->desc.cols = part->target.cols;
+	}
+	part->moving = false;
+	part->moved = true;
+	part->moved_event.status = rc;
+	part->moved_event.start_ns = npu_time(part->dev);
+	part->moved_event.end_ns = part->moved_event.start_ns;
+}
+
+/* Where the command that was running goes on: after a drain, and where only fences are
+ * left, at the next entry; after a fold there, too, or inside that entry; after a kill
+ * from its beginning, if it may be run again. */
+static void set_base(struct npu_command *c, uint32_t progress, bool killed)
+{
+	uint32_t index;
+
+	if (!killed || !npu_is_body(c, progress, &index) ||
+	    !(c->cmd.flags & HAL_CMD_REPLAYABLE))
+		c->base = progress;
+	else
+		c->base = 0;
+}
+
+/* What ran of the command that was running when the slot stopped. */
+static void count_stretch(struct npu_partition *part, const struct npu_command *c,
+			  struct hal_bk_event *ev)
+{
+	uint64_t first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
+	uint64_t now = npu_time(part->dev);
+
+	ev->start_ns = npu_start_time(c, first, now);
+	ev->end_ns = part->ended_ns = now;
+	if (c->inside)
+		ev->bytes_written = sizeof(c->context);
+}
+
+/* Nothing of q is in the ring.  ran: who was running; NULL: nobody, or that has ended. */
+static void freeze(struct npu_partition *part, struct npu_queue *q,
+		   struct npu_command *ran)
+{
+	q->suspended = NPU_FOLDED;
+	q->quiet.start_ns = q->quiet.end_ns = npu_time(part->dev);
+	if (ran && ran->queue == q) {
+		count_stretch(part, ran, &q->quiet);
+		if (!ran->scratch)
+			ran->scratch = npu_scratch_keep(npu_space_of(ran), &ran->cmd);
+	}
+	for (uint32_t i = 0; i < part->count; i++) {
+		struct npu_command *c = part->order[i];
+
+		if (c->queue != q || c->done)
+			continue;
+		c->fed = c->base;
+		c->fed_ns = 0;
+		npu_times_drop(part, c);
+		part->frozen++;
+	}
+}
+
+/* They come behind what is in the ring. */
+static void thaw(struct npu_partition *part, struct npu_queue *q)
+{
+	uint32_t n = part->count;
+
+	q->suspended = NPU_RUNS;
+	for (uint32_t i = 0; n; n--) {
+		struct npu_command *c = part->order[i];
+
+		if (c->queue != q) {
+			i++;
+			continue;
+		}
+		memmove(&part->order[i], &part->order[i + 1],
+			(part->count - i - 1) * sizeof(struct npu_command *));
+		part->order[part->count - 1] = c;
+		part->frozen--;
+	}
+}
+
+/* The slot has let go.  What is left goes on in a new ring. */
+void npu_on_stopped(struct npu_partition *part, uint32_t state)
+{
+	struct npu_command *c, *ran = npu_first_open(part);
+	uint64_t together;
+	bool running;
+
+	if (part->stopping)
+		part->preempt_cycles =
+			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT_CYCLES));
+	if (state == NPU_STATE_FAULT)
+		npu_fail_first(part, NULL);
+	/* All of it has run but its fence. */
+	c = npu_first_open(part);
+	if (c && npu_completed(part, c) == c->entries - 1)
+		npu_set_done(part, c, 0);
+	for (uint32_t i = 0; i < part->count; i++) {
+		c = part->order[i];
+		if (!c->done && c->queue->suspended == NPU_KILLED)
+			npu_set_done(part, c, -ECANCELED);
+	}
+	c = npu_first_open(part);
+	running = c && c == ran && c->fed != c->base && npu_completed(part, c);
+	if (c && c->fed != c->base) {
+		set_base(c, npu_completed(part, c), state == NPU_STATE_KILLED);
+		c->inside = state == NPU_STATE_FOLDED && c == ran;
+	}
+	if (c && c->inside && c == ran)
+		memcpy(c->context,
+		       npu_bytes(npu_space_of(c)->fence, NPU_FENCE_SAVE, &together),
+		       sizeof(c->context));
+	for (struct npu_queue *q = part->quiet_due; q; q = q->next)
+		if (q->suspended == NPU_FOLDS)
+			freeze(part, q, running ? c : NULL);
+	if (part->moving)
+		finish_move(part);
+	npu_restart(part);
+}
+
+/* ---- asked for --------------------------------------------------------------------- */
+
+/* Drops the queue's commands.  Those in the ring need the slot to stop: at once when what
+ * runs is this queue's or may be run again, else where that can go on. */
+static void kill_queue(struct npu_partition *part, struct npu_queue *q)
+{
+	struct npu_command *running;
+	bool in_ring = false;
+
+	npu_look_at_head(part);
+	for (uint32_t i = 0; i < part->count; i++) {
+		struct npu_command *c = part->order[i];
+
+		if (c->done || c->queue != q)
+			continue;
+		if (c->fed == c->base)
+			npu_set_done(part, c, -ECANCELED);
+		else
+			in_ring = true;
+	}
+	running = npu_first_open(part);
+	if (!in_ring || !running)
+		return;
+	if (running->queue == q || (running->cmd.flags & HAL_CMD_REPLAYABLE))
+		request_stop(part, NPU_PREEMPT_KILL);
+	else
+		request_stop(part, NPU_PREEMPT_FOLD);
+}
+
+/* Room for what those of the queue's commands keep that may be stopped inside. */
+static int reserve_scratch(struct npu_partition *part, const struct npu_queue *q)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < part->count; i++) {
+		const struct npu_command *c = part->order[i];
+
+		if (!c->done && c->queue == q && !c->scratch)
+			rc = npu_scratch_reserve(q->part, &c->cmd);
+	}
+	return rc;
+}
+
+/* Takes the queue's commands from the ring, where the one that runs can stop. */
+static void fold_queue(struct npu_partition *part, struct npu_queue *q)
+{
+	npu_look_at_head(part);
+	for (uint32_t i = 0; i < part->count; i++) {
+		const struct npu_command *c = part->order[i];
+
+		if (c->done || c->queue != q || c->fed == c->base)
+			continue;
+		request_stop(part, NPU_PREEMPT_FOLD);
+		return;
+	}
+	freeze(part, q, NULL);
+}
+
+int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
+{
+	static const uint8_t states[] = {[HAL_SUSPEND_DRAIN] = NPU_DRAINS,
+					 [HAL_SUSPEND_FOLD] = NPU_FOLDS,
+					 [HAL_SUSPEND_KILL] = NPU_KILLED};
+	struct npu_queue *q = queue;
+	struct npu_partition *host = q->part->host;
+	int rc;
+
+	if (mode > HAL_SUSPEND_KILL || !states[mode])
+		return npu_fail(ENOTSUP,
+				"npu: no suspend in mode %u; DRAIN, FOLD and KILL", mode);
+	if (q->suspended != NPU_RUNS)
+		return npu_fail(EBUSY, "npu: the queue is suspended already");
+	rc = mode == HAL_SUSPEND_FOLD ? reserve_scratch(host, q) : 0;
+	if (rc)
+		return rc;
+	q->suspended = states[mode];
+	q->quiet_due = true;
+	q->next = host->quiet_due;
+	host->quiet_due = q;
+	q->quiet = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
+	npu_lock(device);
+	q->part->dev->owed++;
+	if (mode == HAL_SUSPEND_KILL && q->commands)
+		kill_queue(host, q);
+	else if (mode == HAL_SUSPEND_FOLD)
+		fold_queue(host, q);
+	npu_unlock(device);
+	return 0;
+}
+
+int npu_resume(void *device, void *queue)
+{
+	struct npu_device *dev = device;
+	struct npu_queue *q = queue;
+
+	if (q->suspended == NPU_RUNS)
+		return npu_fail(EINVAL, "npu: the queue is not suspended");
+	if (q->quiet_due)
+		return npu_fail(EBUSY, "npu: the queue has not let go yet");
+	if (q->suspended != NPU_FOLDED || !q->commands) {
+		q->suspended = NPU_RUNS;
+		return 0;
+	}
+	npu_lock(dev);
+	if (dev->opt.real && atomic_load(&dev->rest_ns) != NPU_WORKS)
+		npu_works(dev);
+	thaw(q->part->host, q);
+	npu_feed(q->part->host);
+	npu_unlock(dev);
+	return 0;
+}
+
+int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
+	       uint64_t cookie)
+{
+	struct npu_partition *part = partition;
+
+	if (part->moving || part->moved)
+		return npu_fail(EBUSY, "npu: partition %u is being moved already",
+				part->slot);
+	/* What has been let in must be known there, too. */
+	for (uint32_t i = 0; i < part->count; i++) {
+		int rc = npu_replay_check(npu_space_of(part->order[i]), desc,
+					  &part->order[i]->cmd);
+
+		if (rc)
+			return rc;
+	}
+	part->moving = true;
+	part->target = *desc;
+	part->moved_event = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
+	npu_lock(device);
+	part->dev->owed++;
+	if (npu_first_open(part) || part->stopping)
+		request_stop(part, NPU_PREEMPT_FOLD);
+	else
+		finish_move(part);
+	npu_unlock(device);
+	return 0;
+}
