@@ -179,6 +179,13 @@ static int resume_now(struct hal_queue *q)
 	return 0;
 }
 
+/* Whoever waits for what it will not do any more need not wait for ever. */
+static void end_if_final(struct hal_queue *q)
+{
+	if (q->final && q->err == 0)
+		queue_end(q);
+}
+
 static void quiet(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
@@ -194,9 +201,7 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 	set_state(q, QUEUE_SUSPENDED);
 	timeline_raise(&q->control, q->suspend_count, dev);
 	dev->acted = true;
-	/* Whoever waits for what it will not do any more need not wait for ever. */
-	if (q->final && q->err == 0)
-		queue_end(q);
+	end_if_final(q);
 	if (q->policy_stops && !q->policy_asks)
 		policy_changed(q->part, q);
 	/* A resume that the device refuses leaves the queue suspended: who asked has long
@@ -288,6 +293,10 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 	q->resume_wanted = false;
 	q->policy_stops = false;
 	list_del(&q->made_way);
+	if (q->state == QUEUE_SUSPENDED) {
+		end_if_final(q); /* it has been quiet before */
+		queue_advance(q);
+	}
 	if (told)
 		policy_changed(q->part, q); /* it is not the policy's to start any more */
 	return 0;

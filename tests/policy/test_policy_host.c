@@ -791,6 +791,33 @@ static void taken_over(void **state)
 	two_close(&t);
 }
 
+/* For good, too: it has been quiet before, so whoever waits for it hears of it at once.
+ */
+static void taken_over_for_good(void **state)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	const struct hal_policy_host *h;
+	struct hal_point stopped, waits, quiet;
+	struct two t;
+
+	(void)state;
+	two_open(&t, with_plugin);
+	h = t.c->host;
+	assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+	stopped = submit(&t.w, t.a, 1, 10, 'a');
+	d.waits = &stopped;
+	d.wait_count = 1;
+	OK(hal_submit(t.b, &d, &waits));
+	pass(&t.w, 100);
+	OK(hal_queue_suspend(t.a, HAL_SUSPEND_DRAIN | HAL_SUSPEND_FINAL, &quiet));
+	finish(quiet);
+	assert_int_equal(hal_wait(&stopped, 1, 0, HAL_FOREVER), -ECANCELED);
+	assert_int_equal(hal_wait(&waits, 1, 0, HAL_FOREVER), -ECANCELED);
+	assert_int_equal(ended.length, 0);
+	assert_int_equal(stats_of(t.a).dropped, 1);
+	two_close(&t);
+}
+
 /* How much of a queue waits, and until when the last of it has to be done. */
 static void waiting(void **state)
 {
@@ -1830,6 +1857,7 @@ int main(void)
 		cmocka_unit_test(alarm_in_create),
 		cmocka_unit_test(preempts),
 		cmocka_unit_test(taken_over),
+		cmocka_unit_test(taken_over_for_good),
 		cmocka_unit_test(waiting),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(stops_too_long),
