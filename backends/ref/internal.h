@@ -61,6 +61,7 @@ struct ref_partition {
 	uint64_t since_ns;
 	uint64_t span_end_ns;
 	uint64_t stop_ns; /* it stops there, unless it ends before; 0: it does not */
+	bool stops;       /* .end_ns is that */
 	uint32_t heap_index;
 	/* A resize to be told of. */
 	struct ref_partition *moved_next;

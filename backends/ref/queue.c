@@ -172,10 +172,9 @@ static uint64_t due_of(struct ref_partition *part, uint64_t from, uint64_t work,
 {
 	uint64_t end = end_of(part, from, work, units);
 
-	if (part->stop_ns && part->stop_ns < end)
-		return part->stop_ns;
-	part->stop_ns = 0;
-	return end;
+	/* It may be the other again when a border moves. */
+	part->stops = part->stop_ns && part->stop_ns < end;
+	return part->stops ? part->stop_ns : end;
 }
 
 /* Work of a command, quickly where it is one group of a kernel that always costs the
@@ -327,7 +326,8 @@ static __attribute__((noinline)) void
 stop(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *ev)
 {
 	struct ref_queue *q = part->running;
-	uint64_t at = part->stop_ns, done = (at - part->since_ns) * part->desc.units;
+	uint64_t at = part->stop_ns, ran = at > part->since_ns ? at - part->since_ns : 0;
+	uint64_t done = ran * part->desc.units;
 
 	q->inside = true;
 	q->left_work = done < part->left_work ? part->left_work - done : 0;
@@ -340,6 +340,7 @@ stop(struct ref_device *dev, struct ref_partition *part, struct hal_bk_event *ev
 	ref_notify(dev, q, HAL_REF_QUIET, HAL_OP_NOP);
 	heap_remove(dev, part);
 	part->stop_ns = 0;
+	part->stops = false;
 	part->running = NULL;
 	start_next(dev, part);
 }
@@ -353,10 +354,11 @@ static __attribute__((noinline)) void finish_suspended(struct ref_device *dev,
 	const struct hal_bk_cmd *cmd = first(q)->cmd;
 	uint32_t kind = HAL_REF_KILLED;
 
-	if (part->stop_ns) {
+	if (part->stops) {
 		stop(dev, part, ev);
 		return;
 	}
+	part->stop_ns = 0;
 	event_init(ev, cmd, part->start_ns, part->end_ns);
 	if (q->suspended == REF_KILLED) {
 		ev->status = -ECANCELED;
