@@ -706,6 +706,12 @@ static bool limits_check(struct hal_device *dev, const struct hal_policy_partiti
 	return units >= part->floor && units <= part->ceiling;
 }
 
+/* Of a device that is lost nothing is asked any more. */
+static int lost_check(const struct hal_device *dev)
+{
+	return atomic_load(&dev->lost) == 0 ? 0 : fail(ENODEV, "%s is lost", dev->name);
+}
+
 /* What a request for units has come to. */
 static int units_asked(struct hal_device *dev, const struct hal_policy_partition *part,
 		       uint32_t had, uint32_t units, int err)
@@ -721,8 +727,10 @@ static int host_resize(void *device, struct hal_policy_partition *part, uint32_t
 {
 	struct hal_partition *p = container_of(part, struct hal_partition, view);
 	uint32_t had = part->units;
-	int err = limits_check(device, part, units) ? resize_units(p, units) : -EINVAL;
+	int err = limits_check(device, part, units) ? lost_check(device) : -EINVAL;
 
+	if (err == 0)
+		err = resize_units(p, units);
 	return units_asked(device, part, had, units, err);
 }
 
@@ -745,7 +753,9 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 	}
 	for (uint32_t i = 0; i < count; i++)
 		had[i] = moves[i].part->units;
-	err = plan_begin(dev, moves, count);
+	err = lost_check(dev);
+	if (err == 0)
+		err = plan_begin(dev, moves, count);
 	for (uint32_t i = 0; i < count; i++)
 		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
 	return err;
@@ -767,7 +777,9 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	if (bytes != 0 && bytes < dev->info.limit_bytes)
 		return wrong(dev, "it limits a partition to less than the least",
 			     part->index);
-	err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+	err = lost_check(dev);
+	if (err == 0)
+		err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
 	DECIDED(dev, DECIDED_LIMIT, p, NULL, NULL, bytes, window_ns, errno_of(err));
 	return err;
 }
@@ -854,9 +866,9 @@ static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
 	return fail(ENOTSUP,
 		    "queue %u of partition %u \"%s\" has a budget of %u thousandths%s, "
 		    "and policy %s keeps no budgets (quota does)",
-		    q->obj.id, q->part->desc.index, q->part->name,
+		    q->obj.id, q->home->desc.index, q->home->name,
 		    q->view.budget_permille,
-		    q->part->usual.budget_permille == q->view.budget_permille
+		    q->home->usual.budget_permille == q->view.budget_permille
 			    ? " by the partition's section"
 			    : "",
 		    p->name);
