@@ -60,11 +60,22 @@ struct rule {
 	uint64_t every, calls;
 };
 
+enum kind { QUEUE, COMMAND, STOP };
+
+/* A queue; and by their cookies, its commands and what suspends it. */
+struct at_device {
+	struct handle h;
+	struct at_device *queue;
+	uint32_t commands; /* that the device has of a queue */
+	uint32_t frozen;   /* those, while FOLD or SAVE holds it: none of them ends */
+};
+
 struct fault {
 	const struct layers *layers;
 	uint32_t count;
 	bool lost;     /* poll has failed: nothing begins any more */
-	uint64_t owed; /* events of the device that have not come */
+	uint64_t owed; /* events of the device that are to come */
+	struct handles handles;
 	struct rule rules[RULES_MAX];
 	const struct rule *due; /* of the call that is being made */
 };
@@ -145,6 +156,15 @@ static int rule_parse(char *text, struct rule *r)
 	return 0;
 }
 
+static int fault_destroy(void *state)
+{
+	struct fault *f = state;
+
+	handles_fini(&f->handles);
+	free(f);
+	return 0;
+}
+
 static int fault_create(struct layers *l, const struct hal_bk_config *cfg, void **state)
 {
 	const char *text = option_str(cfg, "fault");
@@ -161,6 +181,10 @@ static int fault_create(struct layers *l, const struct hal_bk_config *cfg, void 
 		goto out;
 	}
 	f->layers = l;
+	if (handles_init(&f->handles, sizeof(struct at_device)) != 0) {
+		err = fail(ENOMEM, "no memory for layer fault");
+		goto out;
+	}
 	rest = copy;
 	while (err == 0 && (word = strsep(&rest, ",")) != NULL) {
 		if (f->count == RULES_MAX)
@@ -171,17 +195,66 @@ static int fault_create(struct layers *l, const struct hal_bk_config *cfg, void 
 	}
 out:
 	free(copy);
-	if (err != 0)
-		free(f);
-	else
+	if (err == 0)
 		*state = f;
+	else if (f != NULL)
+		(void)fault_destroy(f);
 	return err;
 }
 
-static int fault_destroy(void *state)
+/* ---- what the device owes --------------------------------------------------------- */
+
+static struct at_device *find(const struct fault *f, enum kind kind, uint64_t key)
 {
-	free(state);
-	return 0;
+	struct handle *h = handles_find(&f->handles, kind, key);
+
+	return h != NULL && h->alive ? container_of(h, struct at_device, h) : NULL;
+}
+
+/* before() has made room for it. */
+static struct at_device *add(struct fault *f, enum kind kind, uint64_t key)
+{
+	return container_of(handles_add(&f->handles, kind, key), struct at_device, h);
+}
+
+static void begun(struct fault *f, enum kind kind, const struct layer_call *c)
+{
+	struct at_device *a = add(f, kind, kind == COMMAND ? c->cmd->cookie : c->cookie);
+
+	a->queue = find(f, QUEUE, (uintptr_t)c->queue);
+	a->queue->commands += kind == COMMAND;
+	f->owed++;
+}
+
+static void thawed(struct fault *f, struct at_device *queue)
+{
+	f->owed += queue->frozen;
+	queue->frozen = 0;
+}
+
+static void gone(struct at_device *queue)
+{
+	queue->commands = 0;
+	queue->frozen = 0;
+	queue->h.alive = false;
+}
+
+static void told(struct fault *f, const struct hal_bk_event *ev)
+{
+	struct at_device *a =
+		find(f, ev->kind == HAL_BK_DONE ? COMMAND : STOP, ev->cookie);
+
+	f->owed -= f->owed > 0;
+	if (a == NULL)
+		return; /* a move */
+	a->h.alive = false;
+	if (ev->kind == HAL_BK_DONE) {
+		a->queue->commands--;
+		return;
+	}
+	/* Of what it has still, nothing is to come until it goes on. */
+	a->queue->frozen = a->queue->commands;
+	f->owed -= a->queue->frozen;
 }
 
 /* ---- calls ------------------------------------------------------------------------ */
@@ -199,6 +272,11 @@ static bool begins(enum layer_op op)
 	       op == CALL_resize;
 }
 
+static bool keeps(enum layer_op op)
+{
+	return op == CALL_queue_create || op == CALL_submit || op == CALL_suspend;
+}
+
 #define ROUNDS_MAX (1u << 20)
 
 /* The device is lost: nobody will hear of what it is doing, but it does end it, so that
@@ -213,9 +291,10 @@ static void lose(struct fault *f)
 		uint64_t until = l->real->hot.now(l->bk) + 1000000;
 		int n = l->real->hot.poll(l->bk, until, ev, ARRAY_LENGTH(ev));
 
+		for (int k = 0; k < n; k++)
+			told(f, &ev[k]);
 		if (n < 0)
 			return;
-		f->owed -= (uint64_t)n < f->owed ? (uint64_t)n : f->owed;
 	}
 }
 
@@ -226,6 +305,8 @@ static int fault_before(void *state, const struct layer_call *c)
 	f->due = NULL;
 	if (f->lost && begins(c->op))
 		return fail(EIO, "injected: the device has been lost by a poll before");
+	if (keeps(c->op) && handles_reserve(&f->handles) != 0)
+		return fail(ENOMEM, "no memory for layer fault");
 	for (uint32_t i = 0; i < f->count; i++) {
 		struct rule *r = &f->rules[i];
 
@@ -246,15 +327,40 @@ static int fault_before(void *state, const struct layer_call *c)
 	return inject(f->due);
 }
 
+static void happened(struct fault *f, const struct layer_call *c)
+{
+	switch (c->op) {
+	case CALL_queue_create:
+		(void)add(f, QUEUE, (uintptr_t)*c->out);
+		break;
+	case CALL_queue_destroy:
+		gone(find(f, QUEUE, (uintptr_t)c->queue));
+		break;
+	case CALL_submit:
+		begun(f, COMMAND, c);
+		break;
+	case CALL_suspend:
+		begun(f, STOP, c);
+		break;
+	case CALL_resume:
+		thawed(f, find(f, QUEUE, (uintptr_t)c->queue));
+		break;
+	case CALL_resize:
+		f->owed++;
+		break;
+	default:
+		break;
+	}
+}
+
 static void fault_after(void *state, struct layer_call *c)
 {
 	struct fault *f = state;
 
-	if (c->op == CALL_poll && c->result > 0)
-		f->owed -= (uint64_t)c->result < f->owed ? (uint64_t)c->result : f->owed;
-	if ((c->op == CALL_submit || c->op == CALL_suspend || c->op == CALL_resize) &&
-	    c->result == 0)
-		f->owed++;
+	for (int64_t i = 0; c->op == CALL_poll && i < c->result; i++)
+		told(f, &c->events[i]);
+	if (c->result == 0)
+		happened(f, c);
 	if (f->due != NULL)
 		c->result = inject(f->due);
 	f->due = NULL;

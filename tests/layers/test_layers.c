@@ -163,6 +163,57 @@ static void full_device(void **state)
 	}
 }
 
+/* What FOLD holds does not end: a device that has nothing else to do is not full. */
+static void full_of_frozen(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc b = HAL_INIT(hal_buffer_desc);
+	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_point copied, filled, quiet;
+	struct hal_partition *part;
+	struct hal_device *dev;
+	struct hal_queue *q[2];
+	struct hal_buffer *buf;
+	struct hal_cmd cmd;
+
+	(void)state;
+	OK(hal_open("ref?fold_ns=10&layers.fault=submit:1:EAGAIN&layers.validate=1", NULL,
+		    &dev));
+	d.units_floor = 1;
+	OK(hal_partition_create(dev, &d, &part));
+	b.bytes = 131072;
+	OK(hal_buffer_create(part, &b, &buf));
+	for (int i = 0; i < 2; i++)
+		OK(hal_queue_create(part, &qd, &q[i]));
+	s.cmds = &cmd;
+	s.cmd_count = 1;
+	cmd = hal_cmd_copy(buf, 0, buf, 65536, 65536);
+	OK(hal_submit(q[0], &s, &copied));
+	assert_true(hal_device_poll(dev, 100) >= 0);
+	OK(hal_queue_suspend(q[0], HAL_SUSPEND_FOLD, &quiet));
+	OK(hal_wait(&quiet, 1, 0, HAL_FOREVER));
+	cmd = hal_cmd_fill(buf, 0, 64, 1);
+	OK(hal_submit(q[1], &s, &filled));
+	OK(hal_wait(&filled, 1, 0, HAL_FOREVER));
+	OK(hal_queue_resume(q[0]));
+	OK(hal_wait(&copied, 1, 0, HAL_FOREVER));
+	/* And once more, to be destroyed with it. */
+	cmd = hal_cmd_copy(buf, 0, buf, 65536, 65536);
+	OK(hal_submit(q[0], &s, &copied));
+	assert_true(hal_device_poll(dev, 100) >= 0);
+	OK(hal_queue_suspend(q[0], HAL_SUSPEND_FOLD, &quiet));
+	OK(hal_wait(&quiet, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q[0]));
+	cmd = hal_cmd_fill(buf, 0, 64, 1);
+	OK(hal_submit(q[1], &s, &filled));
+	OK(hal_wait(&filled, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q[1]));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+}
+
 /* ---- trace ------------------------------------------------------------------------ */
 
 static void run_traced(const char *file, const char *more)
@@ -324,10 +375,10 @@ static void not_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules),       cmocka_unit_test(every_third),
-		cmocka_unit_test(full_device), cmocka_unit_test(each_line),
-		cmocka_unit_test(same_again),  cmocka_unit_test(nothing_changes),
-		cmocka_unit_test(not_written),
+		cmocka_unit_test(rules),           cmocka_unit_test(every_third),
+		cmocka_unit_test(full_device),     cmocka_unit_test(full_of_frozen),
+		cmocka_unit_test(each_line),       cmocka_unit_test(same_again),
+		cmocka_unit_test(nothing_changes), cmocka_unit_test(not_written),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);
