@@ -45,9 +45,36 @@ static void units(const struct sim *s, const uint32_t *p, struct hal_partition_d
 		d->units_ceiling = least + p[CEILING] % (rows * cols - least + 1);
 }
 
+/* The partition whose guest it will be; NULL: it will have units of its own. */
+static struct sim_part *host_of(struct sim *s, uint32_t guest)
+{
+	struct sim_part *part;
+
+	if (guest < 14 || s->info.guests_max == 0)
+		return NULL;
+	part = sim_part_at(s, guest - 14);
+	return part ? part->host : NULL;
+}
+
+/* One that it may have: of a guest, of its host's. */
+static int color(struct sim *s, const struct sim_part *host, uint32_t p, uint64_t *mask)
+{
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+
+	if (s->info.colors <= 1 || p < 16)
+		return 0;
+	*mask = UINT64_C(1) << p % s->info.colors;
+	if (!host)
+		return 0;
+	SIM_OK(hal_partition_get_info(host->p, &info));
+	*mask &= info.color_mask;
+	return 0;
+}
+
 int do_part_create(struct sim *s, const uint32_t *p)
 {
-	enum { MEMORY = 7, COLOR };
+	enum { MEMORY = 7, COLOR, GUEST };
+	struct sim_part *host = host_of(s, p[GUEST]);
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_partition_info info = HAL_INIT(hal_partition_info);
 	struct sim_part *part = s->parts;
@@ -57,11 +84,14 @@ int do_part_create(struct sim *s, const uint32_t *p)
 		part++;
 	if (part == s->parts + PARTS)
 		return 0;
-	units(s, p, &d);
+	if (host)
+		d.host = host->p;
+	else
+		units(s, p, &d);
 	if (p[MEMORY] >= 64)
 		d.memory_bytes = 65536 + 4096 * (uint64_t)(p[MEMORY] - 64);
-	if (s->info.colors > 1 && p[COLOR] >= 16)
-		d.color_mask = UINT64_C(1) << p[COLOR] % s->info.colors;
+	if (color(s, host, p[COLOR], &d.color_mask))
+		return -1;
 	err = hal_partition_create(s->dev, &d, &part->p);
 	sim_mix(s, (uint64_t)(int64_t)err);
 	if (err) {
@@ -71,6 +101,8 @@ int do_part_create(struct sim *s, const uint32_t *p)
 	}
 	SIM_OK(hal_partition_get_info(part->p, &info));
 	part->index = info.index;
+	part->host = host ? host : part;
+	part->host->guests += host != NULL;
 	part->quota = d.memory_bytes;
 	part->floor = part->floor_next = floor_of(&d);
 	part->ceiling = part->ceiling_next = ceiling_of(&d);
@@ -83,6 +115,10 @@ void sim_part_gone(struct sim *s, struct sim_part *p)
 	s->past_completed += p->past_completed;
 	s->past_failed += p->past_failed;
 	s->past_dropped += p->past_dropped;
+	if (p->host != p) {
+		p->host->guests--;
+		p->host->guests_busy_ns += p->past_busy_ns;
+	}
 	memset(p, 0, sizeof(*p));
 }
 
@@ -95,7 +131,7 @@ int do_part_destroy(struct sim *s, const uint32_t *p)
 		return 0;
 	err = hal_partition_destroy(part->p);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	if (part->queues)
+	if (part->queues || part->guests)
 		SIM_ANSWER(err == -EBUSY);
 	else
 		SIM_ANSWER(!err ||
@@ -127,7 +163,9 @@ int do_part_resize(struct sim *s, const uint32_t *p)
 	d.memory_bytes = part->quota;
 	err = hal_partition_resize(part->p, &d, &moved);
 	sim_mix(s, (uint64_t)(int64_t)err);
-	if (!(s->info.caps & HAL_CAP_RESIZE_IDLE))
+	if (part->host != part)
+		SIM_ANSWER(err == -EINVAL);
+	else if (!(s->info.caps & HAL_CAP_RESIZE_IDLE))
 		SIM_ANSWER(err == -ENOTSUP || sim_excused(s, err));
 	else
 		SIM_ANSWER(!err || err == -ENOSPC || err == -EBUSY ||

@@ -2,6 +2,7 @@
 /* do_policy.c - policies come and go while work runs, good ones and a hostile one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,17 +49,32 @@ static uint32_t pairs_of(const char *target, char (*text)[PAIR], uint32_t max)
 	return n;
 }
 
+static bool have_budgets(const struct sim *s)
+{
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (s->queues[i].q && s->queues[i].budget)
+			return true;
+	return false;
+}
+
+/* Where that is refused, as it has to be, all is as it was. */
 static int set(struct sim *s, const char *name)
 {
 	enum { LIMITS = sizeof(limits) / sizeof(*limits), PAIRS = 4 };
 	const char *options[LIMITS + PAIRS + 1] = {NULL};
 	char pairs[PAIRS][PAIR];
 	uint32_t n = pairs_of(s->script->target, pairs, PAIRS);
+	bool budgets = strstr(name, "quota") != NULL;
+	int err;
 
 	for (uint32_t i = 0; i < n; i++)
 		options[i] = pairs[i];
 	memcpy(options + n, limits, sizeof(limits));
-	SIM_OK(hal_device_set_policy(s->dev, name, options));
+	err = hal_device_set_policy(s->dev, name, options);
+	SIM_ANSWER(err == (have_budgets(s) && !budgets ? -ENOTSUP : 0));
+	if (err)
+		return 0;
+	s->budgets = budgets;
 	s->hostile = NULL;
 	s->stops |= strstr(name, "reef") != NULL;
 	s->moves |= strstr(name, "tidal") || strstr(name, "krisp") ||
@@ -133,6 +149,8 @@ int do_hostile(struct sim *s, const uint32_t *p)
 	c->random = p[RANDOM];
 	if (set(s, "hostile"))
 		return -1;
+	if (s->budgets)
+		return 0; /* refused */
 	s->hostile = c;
 	s->fell_back = false;
 	s->stops |= (c->how & HOSTILE_STOPS) != 0;

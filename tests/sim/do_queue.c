@@ -163,9 +163,9 @@ int do_queue_create(struct sim *s, const uint32_t *p)
 	else if (p[DEADLINE] >= 5000)
 		d.deadline_ns = p[DEADLINE];
 	d.weight = p[WEIGHT];
-	/* Only quota keeps budgets, and others come while this one is there. */
-	d.budget_permille =
-		strcmp(s->script->policy, "quota") == 0 ? (uint16_t)p[BUDGET] : 0;
+	/* Where policies come and go, few: others than quota may not come meanwhile. */
+	if (strstr(s->script->policy, "quota") != NULL || p[BUDGET] >= 900)
+		d.budget_permille = (uint16_t)p[BUDGET];
 	if (p[TELLS])
 		d.completions = s->ring;
 	SIM_OK(hal_timeline_create(s->dev, &q->line));
@@ -175,12 +175,15 @@ int do_queue_create(struct sim *s, const uint32_t *p)
 		return s->why[0] ? -1 : sim_queue_put_away(s, q);
 	err = hal_queue_create(part->p, &d, &q->q);
 	sim_mix(s, (uint64_t)(int64_t)err);
+	SIM_ANSWER(err || !d.budget_permille || s->budgets);
 	if (err) {
 		q->q = NULL;
-		SIM_ANSWER((err == -ENOMEM && s->injected) || sim_excused(s, err));
+		SIM_ANSWER((err == -ENOTSUP && d.budget_permille && !s->budgets) ||
+			   (err == -ENOMEM && s->injected) || sim_excused(s, err));
 		return sim_queue_put_away(s, q);
 	}
 	q->id = ++s->ids;
+	q->budget = d.budget_permille != 0;
 	q->tells = p[TELLS];
 	q->service_class = d.service_class;
 	q->moved_on_ns = hal_device_now(s->dev);
@@ -267,14 +270,15 @@ static bool waits_for(const struct sim_queue *q, uint32_t id)
 	return false;
 }
 
-/* q, and all that wait for it, and so on. */
-static void taint_waiters(struct sim *s, struct sim_queue *q)
+/* q, and all that wait for it, and so on, whether something else has tainted them or not.
+ */
+static void taint_waiters(struct sim *s, struct sim_queue *q, bool *followed)
 {
 	sim_taint(s, q);
+	followed[q - s->queues] = true;
 	for (uint32_t i = 0; i < QUEUES; i++)
-		if (s->queues[i].q && !s->queues[i].tainted &&
-		    waits_for(&s->queues[i], q->id))
-			taint_waiters(s, &s->queues[i]);
+		if (s->queues[i].q && !followed[i] && waits_for(&s->queues[i], q->id))
+			taint_waiters(s, &s->queues[i], followed);
 }
 
 /* Nothing of it has to end any more. */
@@ -282,6 +286,7 @@ int do_suspend_final(struct sim *s, const uint32_t *p)
 {
 	enum { QUEUE, MODE };
 	struct sim_queue *q = sim_queue_at(s, p[QUEUE]);
+	bool followed[QUEUES] = {false};
 
 	if (!q || q->suspended)
 		return 0;
@@ -289,7 +294,7 @@ int do_suspend_final(struct sim *s, const uint32_t *p)
 	if (suspend(s, q, p[MODE], false))
 		return -1;
 	if (q->final)
-		taint_waiters(s, q);
+		taint_waiters(s, q, followed);
 	return 0;
 }
 

@@ -178,15 +178,17 @@ static int put_away(struct sim *s)
 {
 	if (drop_queues(s))
 		return -1;
-	for (uint32_t i = 0; i < PARTS; i++) {
+	/* Guests before their hosts. */
+	for (uint32_t i = 0; i < 2 * PARTS; i++) {
 		struct hal_partition_info info = HAL_INIT(hal_partition_info);
+		struct sim_part *part = &s->parts[i % PARTS];
 
-		if (!s->parts[i].p)
+		if (!part->p || (i < PARTS && part->host == part))
 			continue;
-		SIM_OK(hal_partition_get_info(s->parts[i].p, &info));
+		SIM_OK(hal_partition_get_info(part->p, &info));
 		SIM_CHECK(info.memory_used == 0 || !s->ref);
-		SIM_OK(hal_partition_destroy(s->parts[i].p));
-		sim_part_gone(s, &s->parts[i]);
+		SIM_OK(hal_partition_destroy(part->p));
+		sim_part_gone(s, part);
 	}
 	if (do_read(s, (const uint32_t[SIM_PARAMS]){RING - 1}))
 		return -1;
@@ -198,7 +200,8 @@ static int put_away(struct sim *s)
 	return kernels_unload(s);
 }
 
-/* What cannot end, for a fault's sake or one that is suspended for good, is dropped. */
+/* What cannot end, for a fault's sake or one that is suspended for good, is dropped; for
+ * good, since two that wait for each other's points keep each other otherwise. */
 static int drop_stuck(struct sim *s)
 {
 	for (uint32_t i = 0; i < QUEUES; i++) {
@@ -208,7 +211,8 @@ static int drop_stuck(struct sim *s)
 			continue;
 		sim_taint(s, q);
 		if (!q->suspended)
-			(void)hal_queue_suspend(q->q, HAL_SUSPEND_DRAIN, NULL);
+			(void)hal_queue_suspend(
+				q->q, HAL_SUSPEND_DRAIN | HAL_SUSPEND_FINAL, NULL);
 	}
 	SIM_CHECK(hal_device_poll(s->dev, 1000000000) >= 0 || s->faulty);
 	return 0;

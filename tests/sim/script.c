@@ -20,7 +20,7 @@ const struct sim_type sim_types[] = {
 	{"part_create", 6, do_part_create,
 	 {{"units", 64, 0}, {"rectangle", 2, 0}, {"row", 16, 0}, {"col", 64, 0},
 	  {"rows", 16, 0}, {"cols", 64, 0}, {"ceiling", 64, 0}, {"memory", 128, 0},
-	  {"color", 24, 0}}},
+	  {"color", 24, 0}, {"guest", 20, 0}}},
 	{"part_destroy", 2, do_part_destroy, {{"part", PARTS, 0}}},
 	{"part_resize", 4, do_part_resize,
 	 {{"units", 64, 0}, {"rectangle", 2, 0}, {"row", 16, 0}, {"col", 64, 0},

@@ -40,8 +40,9 @@ enum {
 
 struct sim_part {
 	struct hal_partition *p;
+	struct sim_part *host; /* whose units it uses: itself, unless it is a guest */
 	uint32_t index;
-	uint32_t queues;
+	uint32_t queues, guests;
 	uint64_t quota;                    /* 0: none */
 	uint32_t floor, ceiling;           /* of units: nobody takes, or gives, it more */
 	uint32_t floor_next, ceiling_next; /* once it has moved */
@@ -50,6 +51,7 @@ struct sim_part {
 	uint64_t ran_ns;                   /* ref: its commands, by the device's events */
 	/* Of queues that have gone. */
 	uint64_t past_submitted, past_completed, past_failed, past_dropped, past_busy_ns;
+	uint64_t guests_busy_ns; /* of guests that have gone */
 };
 
 /* What a submission waits for: a gate's value, or a submission of another queue. */
@@ -70,6 +72,7 @@ struct sim_queue {
 	uint32_t id; /* from 1 on, never twice */
 	uint32_t part;
 	uint16_t service_class;
+	bool budget;               /* it has one */
 	struct hal_buffer *buf;    /* data */
 	struct hal_buffer *state;  /* what its steps count in */
 	struct hal_timeline *line; /* signalled by this queue alone */
@@ -126,6 +129,7 @@ struct sim {
 	const struct hal_ref_extension *ref; /* NULL: another backend */
 	bool stops;    /* the policy in force, or the engine, stops queues */
 	bool moves;    /* a policy has moved borders */
+	bool budgets;  /* the policy in force keeps them */
 	bool injected; /* the next creation may fail with -ENOMEM */
 	bool faulty;   /* commands, suspends and moves may fail at any time */
 	bool lost;     /* the device is */
