@@ -191,6 +191,31 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	return err;
 }
 
+/* The one of that name with units of its own; NULL, and it is said why: there is none, or
+ * more than one. */
+static struct hal_partition *host_named(struct hal_device *dev, const char *name)
+{
+	struct hal_partition *found = NULL;
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&dev->shape);
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *p =
+			container_of(it, struct hal_partition, on_device);
+
+		if (p->host != p || strcmp(p->name, name) != 0)
+			continue;
+		found = p;
+		count++;
+	}
+	pthread_mutex_unlock(&dev->shape);
+	if (count == 1)
+		return found;
+	(void)fail(EINVAL, "%s partition with units of its own is named \"%s\"",
+		   count == 0 ? "no" : "more than one", name);
+	return NULL;
+}
+
 int hal_partition_create_named(struct hal_device *dev, const char *name,
 			       struct hal_partition **out)
 {
@@ -205,7 +230,12 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	err = config_partition(&dev->opened->cfg, name, &c);
 	if (err != 0)
 		return err;
-	err = hal_partition_create(dev, &c.desc, out);
+	if (c.host[0] != '\0') {
+		c.desc.host = host_named(dev, c.host);
+		err = c.desc.host != NULL ? 0 : -EINVAL;
+	}
+	if (err == 0)
+		err = hal_partition_create(dev, &c.desc, out);
 	if (err == 0) {
 		(*out)->usual = c.queues;
 	} else {

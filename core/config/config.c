@@ -912,6 +912,17 @@ static int config_queues(const struct hal_bk_config *v, const char *name,
 		    option_source(v, "class"));
 }
 
+static int config_host(const struct hal_bk_config *v, struct config_partition *out)
+{
+	const char *host = option_str(v, "host");
+
+	if (strlen(host) >= sizeof(out->host))
+		return fail(EINVAL, "%s: host = \"%s\" has more than %zu characters",
+			    option_source(v, "host"), host, sizeof(out->host) - 1);
+	format_text(out->host, sizeof(out->host), "%s", host);
+	return 0;
+}
+
 int config_partition(const struct config *cfg, const char *name,
 		     struct config_partition *out)
 {
@@ -941,6 +952,8 @@ int config_partition(const struct config *cfg, const char *name,
 	format_text(out->desc.name, sizeof(out->desc.name), "%s", name);
 	format_text(out->source, sizeof(out->source), "%s", source);
 	err = config_queues(v, name, &out->queues);
+	if (err == 0)
+		err = config_host(v, out);
 	colors = value_find(v, "colors");
 	if (err == 0 && colors != NULL &&
 	    parse_colors(colors->text, &out->desc.color_mask) != 0)

@@ -37,6 +37,7 @@ struct hal_bk_config {
 struct config_partition {
 	struct hal_partition_desc desc;
 	struct hal_queue_desc queues; /* of its queues, where they say nothing */
+	char host[32];                /* the partition's whose guest it is; "": none */
 	char source[128];
 };
 

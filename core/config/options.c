@@ -45,6 +45,8 @@ const struct hal_option_def partition_options[] = {
 	{"units", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0", "compute units anywhere"},
 	{"ceiling", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0",
 	 "units that the policy may let it grow to; 0: it keeps its size"},
+	{"host", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "the partition on whose units it runs, as its guest; empty: it has its own"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0", "quota; 0: what is free"},
 	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "", "channels: 0,2-3 or a mask 0xd"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",

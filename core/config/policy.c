@@ -38,7 +38,8 @@ const struct hal_option_def policy_options[] = {
 	 "class, priority and deadline of who waits for a queue's point are the queue's, "
 	 "too"},
 	{"kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
-	 "so often a command is killed for others; then it runs to its end"},
+	 "so often a command is killed for others, also before it begins from the second "
+	 "time at one instant on; then it runs to its end"},
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 

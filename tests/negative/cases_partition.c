@@ -287,6 +287,19 @@ NEGATIVE(hal_partition_create_named, ENOTSUP, ceiling, "cannot be resized")
 			"units = 3\nceiling = 4\n");
 }
 
+NEGATIVE(hal_partition_create_named, EINVAL, no_host,
+	 ":3: [partition \"a\"]: no partition with units of its own is named \"b\"")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\nhost = b\n"
+			"[partition \"b\"]\nunits = 1\n");
+}
+
+NEGATIVE(hal_partition_create_named, EINVAL, long_host, "more than 31 characters")
+{
+	return named(w, "[hal]\ndevice = ref\n[partition \"a\"]\n"
+			"host = abcdefghijklmnopqrstuvwxyzabcdef\n");
+}
+
 NEGATIVE(hal_partition_create_named, EINVAL, bad_colors, "1,x")
 {
 	return named(w, "[hal]\ndevice = ref?colors=4\n[partition \"a\"]\nunits = 1\n"

@@ -247,6 +247,52 @@ static void partitions_of_the_file(void **state)
 	OK(hal_close(dev));
 }
 
+/* Whose guest a partition is, the configuration says by name. */
+static void guests_of_the_file(void **state)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *house, *guest, *twin;
+	struct hal_device *dev;
+
+	(void)state;
+	write_file("[partition \"guest\"]\nhost = house\nmemory = 64K\n"
+		   "[partition \"house\"]\nunits = 4\n"
+		   "[partition \"of_guest\"]\nhost = guest\n"
+		   "[partition \"both\"]\nhost = house\nunits = 1\n");
+	OK(hal_open("ref", with_file, &dev));
+	FAILS(hal_partition_create_named(dev, "guest", &guest), -EINVAL,
+	      ":1: [partition \"guest\"]", "no partition", "\"house\"");
+	OK(hal_partition_create_named(dev, "house", &house));
+	OK(hal_partition_create_named(dev, "guest", &guest));
+	OK(hal_partition_get_info(guest, &i));
+	assert_int_equal(i.units, 4);
+	assert_int_equal(i.memory_bytes, 65536);
+	FAILS(hal_partition_destroy(house), -EBUSY, "1 guest");
+	FAILS(hal_partition_create_named(dev, "of_guest", &twin), -EINVAL,
+	      ":6:", "no partition with units of its own is named \"guest\"");
+	FAILS(hal_partition_create_named(dev, "both", &twin), -EINVAL,
+	      ":8:", "asks for units and for those of a host");
+	/* A name says nothing any more when two have it. */
+	d.units_floor = 1;
+	memcpy(d.name, "house", 6);
+	OK(hal_partition_create(dev, &d, &twin));
+	OK(hal_partition_destroy(guest));
+	FAILS(hal_partition_create_named(dev, "guest", &guest), -EINVAL,
+	      ":1:", "more than one partition");
+	OK(hal_partition_destroy(twin));
+	OK(hal_partition_create_named(dev, "guest", &guest));
+	OK(hal_partition_destroy(guest));
+	OK(hal_partition_destroy(house));
+	OK(hal_close(dev));
+	OK(hal_open("mock", with_file, &dev));
+	OK(hal_partition_create_named(dev, "house", &house));
+	FAILS(hal_partition_create_named(dev, "guest", &guest), -ENOTSUP,
+	      ":1:", "units of their own");
+	OK(hal_partition_destroy(house));
+	OK(hal_close(dev));
+}
+
 /* What queues have of their partition's section. */
 static void queues_of_a_section(void **state)
 {
@@ -587,6 +633,7 @@ int main(void)
 		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(odd_files),
 		cmocka_unit_test(partitions_of_the_file),
+		cmocka_unit_test(guests_of_the_file),
 		cmocka_unit_test(queues_of_a_section),
 		cmocka_unit_test(plugins),
 		cmocka_unit_test(backends_and_devices),

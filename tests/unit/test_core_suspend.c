@@ -334,6 +334,62 @@ static void told_once(void **state)
 	world_close(&w);
 }
 
+/* As long as a command is killed before it begins it has lost nothing, and may be killed
+ * again; but not for ever within one instant. */
+static void killed_before_it_begins(int time_passes, uint32_t mode)
+{
+	static const char *const options[] = {PLUGINS, "policy.kills=1",
+					      "policy.preempt=kill", NULL};
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *effort, *urgent;
+	struct hal_point done, first;
+	struct mock_counts c;
+	struct world w;
+
+	world_open_with(&w, "mock", options);
+	world_fill(&w);
+	d.service_class = HAL_CLASS_BEST_EFFORT;
+	OK(hal_queue_create(w.part, &d, &effort));
+	d.service_class = HAL_CLASS_LATENCY;
+	OK(hal_queue_create(w.part, &d, &urgent));
+	OK(submit_cmd(effort, numbered(&w, 1), &done));
+	poll_now(&w);
+	for (int i = 0; i < 2; i++) {
+		if (time_passes)
+			w.mock->advance(w.native, 1);
+		OK(hal_queue_suspend(effort, HAL_SUSPEND_KILL, NULL));
+		w.mock->quiet(w.native, 0);
+		poll_now(&w);
+		assert_int_equal(inflight(&w), 0);
+		OK(hal_queue_resume(effort));
+		poll_now(&w);
+		assert_int_equal(inflight(&w), 1);
+	}
+	assert_int_equal(queue_stats(effort).replayed, 0);
+	OK(submit_cmd(urgent, numbered(&w, 2), &first));
+	poll_now(&w);
+	w.mock->counts(w.native, &c);
+	assert_int_equal(c.suspends, 3);
+	assert_int_equal(c.mode, mode);
+	w.mock->quiet(w.native, 0);
+	while (inflight(&w) != 0) {
+		w.mock->complete(w.native, 1, 1);
+		poll_now(&w);
+	}
+	assert_true(reached(done));
+	assert_true(reached(first));
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(urgent));
+	world_close(&w);
+}
+
+static void kills_at_one_instant(void **state)
+{
+	(void)state;
+	killed_before_it_begins(1, HAL_SUSPEND_KILL);
+	killed_before_it_begins(0, HAL_SUSPEND_DRAIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +402,7 @@ int main(void)
 		cmocka_unit_test(fault_while_suspending),
 		cmocka_unit_test(done_before_the_kill),
 		cmocka_unit_test(told_once),
+		cmocka_unit_test(kills_at_one_instant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
