@@ -109,6 +109,19 @@ static void partition(yajl_gen g, const struct view_partition *p)
 	(void)yajl_gen_map_close(g);
 }
 
+static void guest(yajl_gen g, const struct view_guest *p)
+{
+	(void)yajl_gen_map_open(g);
+	number(g, "index", p->index);
+	number(g, "host", p->host);
+	text(g, "name", p->name);
+	number(g, "queues", p->queues);
+	number(g, "memory_used", p->memory_used);
+	number(g, "memory_quota", p->memory_quota);
+	stats(g, &p->stats);
+	(void)yajl_gen_map_close(g);
+}
+
 static void queue(yajl_gen g, const struct view_queue *q)
 {
 	static const char *const classes[] = {"normal", "latency", "best-effort"};
@@ -122,6 +135,8 @@ static void queue(yajl_gen g, const struct view_queue *q)
 	(void)yajl_gen_map_open(g);
 	number(g, "id", q->id);
 	number(g, "partition", q->partition);
+	if (q->home != q->partition)
+		number(g, "guest", q->home);
 	text(g, "class",
 	     q->service_class < ARRAY_LENGTH(classes) ? classes[q->service_class] : "?");
 	signed_number(g, "priority", q->priority);
@@ -200,6 +215,7 @@ static void device(yajl_gen g, const struct hal_device *dev, const struct view *
 	number(g, "memory_bytes", i->memory_bytes);
 	text(g, "lost", v->lost != 0 ? dev->lost_why : "");
 	number(g, "partitions_all", v->partitions_all);
+	number(g, "guests_all", v->guests_all);
 	number(g, "queues_all", v->queues_all);
 }
 
@@ -217,6 +233,17 @@ static void partition_stats(struct hal_partition *p, struct view_partition *v,
 	v->memory_quota = counter_get(&p->quota);
 }
 
+static void guest_stats(struct hal_partition *p, struct view_guest *v, uint64_t now_ns)
+{
+	struct account sum;
+
+	memset(&sum, 0, sizeof(sum));
+	stats_add_partition(&sum, p);
+	account_export(&v->stats, &sum, counter_get(&sum.busy_ns), now_ns);
+	v->memory_used = counter_get(&p->memory_used);
+	v->memory_quota = counter_get(&p->quota);
+}
+
 static void queue_stats(const struct hal_queue *q, struct view_queue *v, uint64_t now_ns)
 {
 	struct account sum;
@@ -230,7 +257,7 @@ static void queue_stats(const struct hal_queue *q, struct view_queue *v, uint64_
  * passed over. */
 static void add_stats(struct hal_device *dev, struct view *v)
 {
-	uint32_t at_queue = 0;
+	uint32_t at_queue = 0, at_guest = 0;
 
 	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =
@@ -239,6 +266,14 @@ static void add_stats(struct hal_device *dev, struct view *v)
 		for (uint32_t i = 0; i < v->partition_count; i++)
 			if (v->partitions[i].index == part->desc.index)
 				partition_stats(part, &v->partitions[i], v->now_ns);
+		for (uint32_t i = at_guest; part->host != part && i < v->guest_count;
+		     i++) {
+			if (v->guests[i].index != part->desc.index)
+				continue;
+			guest_stats(part, &v->guests[i], v->now_ns);
+			at_guest = i + 1;
+			break;
+		}
 		hal_list_for_each (it, &part->queues) {
 			const struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
@@ -274,6 +309,10 @@ char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
 	open_list(g, "partitions");
 	for (uint32_t i = 0; i < v->partition_count; i++)
 		partition(g, &v->partitions[i]);
+	(void)yajl_gen_array_close(g);
+	open_list(g, "guests");
+	for (uint32_t i = 0; i < v->guest_count; i++)
+		guest(g, &v->guests[i]);
 	(void)yajl_gen_array_close(g);
 	open_list(g, "queues");
 	for (uint32_t i = 0; i < v->queue_count; i++)

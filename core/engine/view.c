@@ -25,6 +25,7 @@ static void take_queue(struct hal_queue *q, struct view_queue *v)
 {
 	v->id = q->obj.id;
 	v->partition = q->part->desc.index;
+	v->home = q->home->desc.index;
 	v->service_class = q->view.service_class;
 	v->priority = q->usual.priority;
 	v->deadline_ns = q->usual.deadline_ns;
@@ -52,6 +53,14 @@ static void take_partition(const struct hal_partition *p, struct view_partition 
 	memcpy(v->name, p->name, sizeof(v->name));
 }
 
+static void take_guest(const struct hal_partition *p, struct view_guest *v)
+{
+	v->index = p->desc.index;
+	v->host = p->host->desc.index;
+	v->queues = p->queue_count;
+	memcpy(v->name, p->name, sizeof(v->name));
+}
+
 static void take_queues(struct hal_partition *p, struct view *v)
 {
 	hal_list_for_each (it, &p->queues) {
@@ -70,20 +79,20 @@ int view_take(struct hal_device *dev, void *to)
 	v->lost = atomic_load(&dev->lost);
 	policy_info(dev, &v->policy);
 	v->partition_count = 0;
+	v->guest_count = 0;
 	v->queue_count = 0;
-	v->partitions_all = dev->partition_count;
+	v->partitions_all = 0;
+	v->guests_all = 0;
 	v->queues_all = 0;
 	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 
-		if (v->partition_count == VIEW_PARTITIONS)
-			break;
 		v->queues_all += p->queue_count;
-		if (p->host == p)
+		if (p->host == p && v->partitions_all++ < VIEW_PARTITIONS)
 			take_partition(p, &v->partitions[v->partition_count++]);
-		else
-			v->partitions_all--; /* its queues are its host's */
+		if (p->host != p && v->guests_all++ < VIEW_GUESTS)
+			take_guest(p, &v->guests[v->guest_count++]);
 		take_queues(p, v);
 	}
 	if (dev->decisions != NULL)

@@ -12,6 +12,7 @@
 /* So many are shown, the first of each; the rest is counted.  They bound what a look
  * costs the engine. */
 #define VIEW_PARTITIONS 256u
+#define VIEW_GUESTS     256u
 #define VIEW_QUEUES     512u
 
 enum view_state {
@@ -36,8 +37,18 @@ struct view_partition {
 	uint64_t memory_used, memory_quota;
 };
 
+/* It has no units: host is the partition that has them. */
+struct view_guest {
+	uint32_t index, host, queues;
+	char name[32];
+	struct hal_stats stats; /* as above */
+	uint64_t memory_used, memory_quota;
+};
+
 struct view_queue {
-	uint32_t id, partition;
+	uint32_t id;
+	uint32_t partition,
+		home; /* on whose units it runs; a guest of that, or the same */
 	uint32_t service_class;
 	int32_t priority;
 	uint64_t deadline_ns; /* of a submission that says none; 0: none */
@@ -50,9 +61,10 @@ struct view {
 	uint64_t now_ns;
 	int lost;
 	struct hal_policy_info policy;
-	uint32_t partitions_all, queues_all; /* that there are */
-	uint32_t partition_count, queue_count;
+	uint32_t partitions_all, guests_all, queues_all; /* that there are */
+	uint32_t partition_count, guest_count, queue_count;
 	struct view_partition partitions[VIEW_PARTITIONS];
+	struct view_guest guests[VIEW_GUESTS];
 	struct view_queue queues[VIEW_QUEUES];
 	struct decisions decisions;
 };

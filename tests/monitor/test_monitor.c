@@ -239,6 +239,64 @@ static void answers_what_statistics_say(void **state)
 	OK(work_close(&w));
 }
 
+/* Tenants without units of their own, below whose they use. */
+static void shows_guests(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_partition *guest;
+	struct hal_point done;
+	struct hal_queue *q;
+	struct hal_cmd cmd;
+	yajl_val v, list;
+	struct work w;
+
+	(void)state;
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	d.host = w.part[0];
+	d.memory_bytes = 65536;
+	memcpy(d.name, "lodger", 7);
+	OK(hal_partition_create(w.dev, &d, &guest));
+	OK(hal_queue_create(guest, &qd, &q));
+	cmd = hal_cmd_launch(w.kernel, NULL, 0);
+	sd.cmds = &cmd;
+	sd.cmd_count = 1;
+	OK(hal_submit(q, &sd, &done));
+	OK(work_round(&w));
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	OK(hal_partition_get_info(guest, &info));
+	OK(hal_partition_get_stats(guest, &s));
+	v = ASK("look");
+	assert_int_equal(number(v, "partitions_all"), 2);
+	assert_int_equal(number(v, "guests_all"), 1);
+	assert_int_equal(number(v, "queues_all"), WORK_QUEUES + 1);
+	assert_int_equal(YAJL_GET_ARRAY(get(v, "partitions"))->len, 2);
+	list = get(v, "guests");
+	assert_int_equal(YAJL_GET_ARRAY(list)->len, 1);
+	list = YAJL_GET_ARRAY(list)->values[0];
+	assert_int_equal(number(list, "index"), info.index);
+	assert_int_equal(number(list, "host"), 0);
+	assert_int_equal(number(list, "queues"), 1);
+	assert_string_equal(text(list, "name"), "lodger");
+	assert_int_equal(number(list, "memory_quota"), 65536);
+	assert_int_equal(number(list, "completed"), 1);
+	assert_int_equal(number(list, "busy_ns"), s.busy_ns);
+	assert_true(s.busy_ns > 0);
+	list = get(v, "queues");
+	assert_int_equal(YAJL_GET_ARRAY(list)->len, WORK_QUEUES + 1);
+	list = YAJL_GET_ARRAY(list)->values[WORK_QUEUES];
+	assert_int_equal(number(list, "partition"), 0);
+	assert_int_equal(number(list, "guest"), info.index);
+	assert_int_equal(number(list, "completed"), 1);
+	yajl_tree_free(v);
+	OK(hal_queue_destroy(q));
+	OK(hal_partition_destroy(guest));
+	OK(work_close(&w));
+}
+
 static void tells_why(void **state)
 {
 	struct work w;
@@ -505,6 +563,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(off_unless_asked_for),
 		TEST(answers_what_statistics_say),
+		TEST(shows_guests),
 		TEST(tells_why),
 		TEST(many_queues_are_cut),
 		TEST(real_clock),

@@ -271,6 +271,8 @@ def check_liars(f):
         "huge, no grid": frame(grid=0, rows=1e18, cols=1e18, partitions=[part]),
         "negative": frame(rows=-4, cols=-1, now_ns=-1, partitions=[dict(part, row=-5, units=-1)]),
         "nothing by nothing": frame(rows=0, cols=0, grid=0),
+        "guests of nobody": frame(partitions=[part], guests=[{"host": 7}, {"host": "0"}, 3]),
+        "many guests": frame(partitions=[dict(part, index=3)] * 2, guests=[{"host": 3, "name": "\x1b"}] * 1000),
         "texts for numbers": frame(rows="4", cols=None, pid=[], busy_ns={}, queues=[{"id": "x"}]),
         "numbers for texts": frame(policy=1, program=[1], device=None, partitions=[dict(part, name=7)]),
         "no lists": frame(partitions=3, queues="x", decisions={}),
@@ -281,6 +283,18 @@ def check_liars(f):
         "escapes": frame(program="\x1b]0;x\x07\x1b[2J", partitions=[dict(part, name="\x9b31m\u202e")],
                          decisions=[{"text": "\x1b[31mred\r\n"}], lost="\x1b[5m"),
     }
+    # Guests are below their host, and their queues are marked.
+    liar = Liar(f, 99, json.dumps(frame(
+        guests_all=2, partitions=[dict(part, index=4, name="house"), dict(part, index=5, row=2, name="shed")],
+        guests=[{"host": 4, "index": 80, "name": "lodger"}, {"host": 5, "index": 81, "name": "cat"}],
+        queues=[{"id": 1, "partition": 4}, {"id": 2, "partition": 4, "guest": 80}])).encode())
+    lines = f.halctl("top", "-n", "-p", "99").splitlines()
+    liar.end()
+    shown_of = [i for i, line in enumerate(lines) if re.search(r"[AB]\+? ?(house|lodger|shed|cat)\b", line)]
+    check(shown_of == list(range(shown_of[0], shown_of[0] + 4)) and "2 guests, " in lines[1], lines)
+    check(re.search(r"A house", lines[shown_of[0]]) and re.search(r"A\+lodger +guest", lines[shown_of[1]]) and
+          re.search(r"B shed", lines[shown_of[2]]) and re.search(r"B\+cat", lines[shown_of[3]]), lines)
+    check([line[:2] for line in lines if re.match(r"A[ +] +\d+ ", line)] == ["A ", "A+"], lines)
     refused = {
         b"": "answer", b"{": "answer", b"\x00": "answer", b"[]": "not an object", b"{}": "another version",
         b'{"hal_monitor": 2}': "another version", b'{"hal_monitor": "1"}': "another version",

@@ -71,6 +71,16 @@ static struct words time_text(double ns)
 	return w;
 }
 
+/* "3 guests, " */
+static struct words guests_text(uint32_t n)
+{
+	struct words w = {""};
+
+	if (n != 0)
+		snprintf(w.text, sizeof(w.text), "%u guest%s, ", n, n != 1 ? "s" : "");
+	return w;
+}
+
 /* ---- use ---------------------------------------------------------------------------- */
 
 /* The same of before; NULL: it was not there. */
@@ -204,11 +214,11 @@ static void head(const struct frame *f, uint32_t row)
 		  live_text(n, "clock", clock, sizeof(clock)),
 		  live_number(n, "now_ns") / 1e9);
 	sheet_put(f->sheet, row + 1, 0, SHEET_PLAIN,
-		  "policy %s, longest wait %s; use %s %%; %u partitions, %u queues",
+		  "policy %s, longest wait %s; use %s %%; %u partitions, %s%u queues",
 		  live_text(n, "policy", policy, sizeof(policy)),
 		  time_text(live_number(n, "longest_wait_ns")).text,
 		  use_text(f, n, f->before).text, whole(n, "partitions_all"),
-		  whole(n, "queues_all"));
+		  guests_text(whole(n, "guests_all")).text, whole(n, "queues_all"));
 	if (live_text(n, "lost", lost, sizeof(lost))[0] != '\0')
 		sheet_put(f->sheet, row, 0, SHEET_WARN, "LOST: %-70s", lost);
 	if (live_number(n, "gave_up") != 0)
@@ -217,17 +227,38 @@ static void head(const struct frame *f, uint32_t row)
 			  live_text(n, "reason", lost, sizeof(lost)));
 }
 
+/* Those of the i-th partition that fit in front of row end. */
+static uint32_t guests(const struct frame *f, uint32_t row, uint32_t column, uint32_t i,
+		       double host, uint32_t end)
+{
+	for (const struct json *g = live_list(f->now, "guests"); g != NULL && row < end;
+	     g = g->next) {
+		char name[13];
+
+		if (live_number(g, "host") != host)
+			continue;
+		sheet_put(f->sheet, row, column, hue(i), "%c+", letter(i));
+		sheet_put(f->sheet, row, column + 2, SHEET_PLAIN,
+			  "%-12s %-13s %5s %9s %6s %9s",
+			  live_text(g, "name", name, sizeof(name)), "guest", "", "",
+			  use_text(f, g, was(f, "guests", "index", g)).text,
+			  bytes_text(live_number(g, "memory_used")).text);
+		row++;
+	}
+	return row;
+}
+
 static uint32_t partitions(const struct frame *f, uint32_t row, uint32_t column)
 {
-	uint32_t i = 0;
+	uint32_t i = 0, end = row + ARRAY_ROWS;
 
 	sheet_put(f->sheet, row++, column, SHEET_HEAD, "  %-12s %-13s %5s %9s %6s %9s",
 		  "PARTITION", "AT", "UNITS", "MAY HAVE", "USE %", "MEMORY");
 	for (const struct json *p = live_list(f->now, "partitions"); p != NULL;
-	     p = p->next, i++, row++) {
+	     p = p->next, i++) {
 		char name[13], at[48], may[32];
 
-		if (i == ARRAY_ROWS - 1 && p->next != NULL) {
+		if (row == end - 1 && p->next != NULL) {
 			sheet_put(f->sheet, row++, column + 2, SHEET_PLAIN, "and more");
 			break;
 		}
@@ -243,6 +274,7 @@ static uint32_t partitions(const struct frame *f, uint32_t row, uint32_t column)
 			  bytes_text(live_number(p, "memory_used")).text,
 			  live_number(p, "moving") != 0 ? " moves" : "",
 			  live_number(p, "held") != 0 ? " held" : "");
+		row = guests(f, row + 1, column, i, live_number(p, "index"), end - 1);
 	}
 	return row;
 }
@@ -265,8 +297,9 @@ static void queue(const struct frame *f, uint32_t row, const struct json *q)
 	bool late = deadline != 0 && p99 > deadline;
 	char class[12], state[10];
 
-	sheet_put(f->sheet, row, 0, part != UINT32_MAX ? hue(part) : SHEET_PLAIN, "%c",
-		  part != UINT32_MAX ? letter(part) : '?');
+	sheet_put(f->sheet, row, 0, part != UINT32_MAX ? hue(part) : SHEET_PLAIN, "%c%s",
+		  part != UINT32_MAX ? letter(part) : '?',
+		  json_member(q, "guest") != NULL ? "+" : "");
 	sheet_put(f->sheet, row, 2, SHEET_PLAIN, "%5u %-11s %-8s %6s %7s %7s",
 		  whole(q, "id"), live_text(q, "class", class, sizeof(class)),
 		  live_text(q, "state", state, sizeof(state)),
