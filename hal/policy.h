@@ -105,6 +105,30 @@ struct hal_policy_partition {
 	uint64_t own[4];         /* the policy's; 0 at first */
 };
 
+/* What a command is short of when others work beside it, as far as is known. */
+enum hal_policy_bound {
+	HAL_POLICY_BY_COMPUTE,
+	HAL_POLICY_BY_MEMORY,
+	HAL_POLICY_BY_UNKNOWN,
+	HAL_POLICY_BOUNDS,
+};
+
+/* Memory: it is of that kind, or moves so many bytes a ns, which others then do not have
+ * (0: how many those are is not known). */
+static inline uint64_t hal_policy_bound(const struct hal_policy_command *c, double memory)
+{
+	if (c->kind == HAL_POLICY_MEMORY)
+		return HAL_POLICY_BY_MEMORY;
+	if (memory == 0)
+		return c->kind != HAL_POLICY_UNKNOWN ? HAL_POLICY_BY_COMPUTE
+						     : HAL_POLICY_BY_UNKNOWN;
+	if (c->expected_ns == HAL_POLICY_NEVER)
+		return HAL_POLICY_BY_UNKNOWN;
+	return (double)c->expected_bytes >= memory * (double)c->expected_ns
+		       ? HAL_POLICY_BY_MEMORY
+		       : HAL_POLICY_BY_COMPUTE;
+}
+
 /* Whether the queue's next command stands above others: by its class; without one, with
  * at least that priority. */
 static inline int hal_policy_above(const struct hal_policy_queue *queue, int64_t priority)

@@ -207,6 +207,53 @@ static int read_times(struct reading *r, const struct json *in, struct known *k)
 	return 0;
 }
 
+static int read_mode(struct reading *r, const struct json *in, uint32_t *mode)
+{
+	static const char *const modes[STOP_MODES] = {"drain", "fold", "save", "kill"};
+	const char *name;
+
+	if (json_text(in, "mode", r->file, &name, r->why) != 0)
+		return -1;
+	for (*mode = 0; *mode < STOP_MODES; ++*mode)
+		if (strcmp(modes[*mode], name) == 0)
+			return 0;
+	return json_wrong(json_member(in, "mode"), r->file, r->why,
+			  "is \"%.32s\", not drain, fold, save or kill", name);
+}
+
+static int read_stop(struct reading *r, const struct json *in, struct known *k)
+{
+	static const char *const known[] = {"mode", "quiet_ns", "cost_ns", "saved_bytes",
+					    NULL};
+	uint64_t quiet_ns = 0, cost_ns = 0;
+	uint32_t mode = 0;
+
+	if (in->type != JSON_OBJECT)
+		return json_wrong(in, r->file, r->why, "is not an object");
+	if (json_only(in, known, r->file, r->why) != 0 || read_mode(r, in, &mode) != 0 ||
+	    number(r, in, "quiet_ns", 0, NS_MAX, &quiet_ns) != 0 ||
+	    number(r, in, "cost_ns", 0, NS_MAX, &cost_ns) != 0)
+		return -1;
+	if (!profile_add_stop(k, mode, quiet_ns, cost_ns))
+		return json_wrong(json_member(in, "mode"), r->file, r->why,
+				  "is there already");
+	return 0;
+}
+
+static int read_stops(struct reading *r, const struct json *in, struct known *k)
+{
+	const struct json *list;
+
+	if (json_member(in, "stops") == NULL)
+		return 0;
+	if (json_list(in, "stops", r->file, &list, r->why) != 0)
+		return -1;
+	for (const struct json *v = list->first; v != NULL; v = v->next)
+		if (read_stop(r, v, k) != 0)
+			return -1;
+	return 0;
+}
+
 static int read_kernel(struct reading *r, const struct json *in)
 {
 	static const char *const known[] = {"name",   "work",  "arg_bytes", "class",
@@ -237,7 +284,7 @@ static int read_kernel(struct reading *r, const struct json *in)
 	if (number(r, in, "work", 0, NS_MAX, &k->kernel.work) != 0 ||
 	    read_args(r, in, &k->kernel) != 0 || read_kind(r, in, &k->kind) != 0)
 		return -1;
-	return read_times(r, in, k);
+	return read_times(r, in, k) != 0 ? -1 : read_stops(r, in, k);
 }
 
 static int read_program(struct reading *r, const struct json *in)

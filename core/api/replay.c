@@ -140,22 +140,23 @@ static const struct shape {
 	char kind;
 	uint8_t least, most;
 } shapes[] = {
-	{JOURNAL_DEVICE, 13, 17},  {JOURNAL_NOW, 1, 1},
-	{JOURNAL_LOOK, 2, 2},      {JOURNAL_POLLED, 1, 1},
-	{JOURNAL_DONE, 8, 8},      {JOURNAL_QUIET, 4, 6},
-	{JOURNAL_MOVED, 2, 2},     {JOURNAL_LOST, 1, 1},
-	{JOURNAL_RETURNED, 1, 1},  {JOURNAL_RAISED, 5, 5},
-	{JOURNAL_TAKEN, 2, 2},     {JOURNAL_RECORD, 3, 11},
-	{JOURNAL_PARTITION, 5, 8}, {JOURNAL_NO_PARTITION, 1, 1},
-	{JOURNAL_QUEUE, 5, 7},     {JOURNAL_NO_QUEUE, 6, 6},
-	{JOURNAL_TIMELINE, 1, 1},  {JOURNAL_NO_TIMELINE, 1, 1},
-	{JOURNAL_SUSPEND, 2, 2},   {JOURNAL_RESUME, 1, 1},
-	{JOURNAL_RESIZE, 7, 7},    {JOURNAL_ANSWER, 1, 1},
-	{JOURNAL_COMPACT, 8, 8},   {JOURNAL_ROOM, 1, 1},
-	{JOURNAL_SUBMIT, 4, 4},    {JOURNAL_STOP, 3, 3},
-	{JOURNAL_START, 2, 2},     {JOURNAL_MOVE, 7, 7},
-	{JOURNAL_LIMIT, 4, 4},     {JOURNAL_CALLED, 1, 1},
-	{JOURNAL_KNOWN, 5, 5},     {JOURNAL_KNOWN_UNITS, 2, 2},
+	{JOURNAL_DEVICE, 13, 17},   {JOURNAL_NOW, 1, 1},
+	{JOURNAL_LOOK, 2, 2},       {JOURNAL_POLLED, 1, 1},
+	{JOURNAL_DONE, 8, 8},       {JOURNAL_QUIET, 4, 6},
+	{JOURNAL_MOVED, 2, 2},      {JOURNAL_LOST, 1, 1},
+	{JOURNAL_RETURNED, 1, 1},   {JOURNAL_RAISED, 5, 5},
+	{JOURNAL_TAKEN, 2, 2},      {JOURNAL_RECORD, 3, 11},
+	{JOURNAL_PARTITION, 5, 8},  {JOURNAL_NO_PARTITION, 1, 1},
+	{JOURNAL_QUEUE, 5, 7},      {JOURNAL_NO_QUEUE, 6, 6},
+	{JOURNAL_TIMELINE, 1, 1},   {JOURNAL_NO_TIMELINE, 1, 1},
+	{JOURNAL_SUSPEND, 2, 2},    {JOURNAL_RESUME, 1, 1},
+	{JOURNAL_RESIZE, 7, 7},     {JOURNAL_ANSWER, 1, 1},
+	{JOURNAL_COMPACT, 8, 8},    {JOURNAL_ROOM, 1, 1},
+	{JOURNAL_SUBMIT, 4, 4},     {JOURNAL_STOP, 3, 3},
+	{JOURNAL_START, 2, 2},      {JOURNAL_MOVE, 7, 7},
+	{JOURNAL_LIMIT, 4, 4},      {JOURNAL_CALLED, 1, 1},
+	{JOURNAL_KNOWN, 5, 5},      {JOURNAL_KNOWN_UNITS, 2, 2},
+	{JOURNAL_KNOWN_STOP, 3, 3},
 };
 
 static bool is_decision(char kind)
@@ -1455,6 +1456,14 @@ static bool read_known(struct play *p)
 		if (l.n[0] == 0 || l.n[0] > UINT32_MAX ||
 		    !profile_add(k, (uint32_t)l.n[0], l.n[1])) {
 			bad(p, EINVAL, "not so many units");
+			return false;
+		}
+	}
+	while (peek(p) != NULL && p->line.kind == JOURNAL_KNOWN_STOP) {
+		(void)take_kind(p, JOURNAL_KNOWN_STOP, &l);
+		if (l.n[0] >= STOP_MODES ||
+		    !profile_add_stop(k, (uint32_t)l.n[0], l.n[1], l.n[2])) {
+			bad(p, EINVAL, "not a way to stop it");
 			return false;
 		}
 	}

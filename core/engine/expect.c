@@ -65,6 +65,14 @@ bool profile_add(struct known *k, uint32_t units, uint64_t ns)
 	return true;
 }
 
+bool profile_add_stop(struct known *k, uint32_t mode, uint64_t quiet_ns, uint64_t cost_ns)
+{
+	if (k->stops[mode].known)
+		return false;
+	k->stops[mode] = (struct stop_cost){true, quiet_ns, cost_ns};
+	return true;
+}
+
 static bool same_kernel(const struct hal_bk_kernel_info *a,
 			const struct hal_bk_kernel_info *b)
 {

@@ -13,7 +13,13 @@
 #include "engine/partition.h"
 #include "engine/queue.h"
 
-enum { KNOWN_UNITS = 32 };
+enum { KNOWN_UNITS = 32, STOP_MODES = HAL_SUSPEND_KILL + 1 };
+
+/* To stop a kernel in a mode, and go on: until it lets go, and how much later it ends. */
+struct stop_cost {
+	bool known;
+	uint64_t quiet_ns, cost_ns;
+};
 
 /* What is known of a kernel by itself. */
 struct known {
@@ -24,6 +30,7 @@ struct known {
 	struct sureness sure;
 	struct by_units by[KNOWN_UNITS];
 	uint32_t by_count, by_next;
+	struct stop_cost stops[STOP_MODES]; /* by enum hal_suspend_mode */
 };
 
 /* Constant but for what is learned once an engine has it. */
@@ -43,6 +50,9 @@ void profile_measured(struct known *k, uint32_t runs, uint32_t error_permille,
 		      uint64_t bytes);
 /* On so many units; false: they are there already, or too many others. */
 bool profile_add(struct known *k, uint32_t units, uint64_t ns);
+/* False: that mode is there already. */
+bool profile_add_stop(struct known *k, uint32_t mode, uint64_t quiet_ns,
+		      uint64_t cost_ns);
 /* NULL: the profile, which may be NULL, does not know it. */
 struct known *profile_find(const struct profile *p,
 			   const struct hal_bk_kernel_info *kernel);
@@ -53,6 +63,15 @@ uint32_t profile_number(const struct profile *p, const struct known *k);
 static inline uint64_t record_work(const struct record *r)
 {
 	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
+}
+
+/* NULL: not known. */
+static inline const struct stop_cost *expect_stop(const struct record *r, uint32_t mode)
+{
+	const struct known *k =
+		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->known : NULL;
+
+	return k != NULL && k->stops[mode].known ? &k->stops[mode] : NULL;
 }
 
 /* What r, a command of q, will run; HAL_POLICY_NEVER: not known. */

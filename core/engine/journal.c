@@ -435,6 +435,10 @@ static void write_profile(struct journal *j)
 		for (uint32_t u = 0; u < k->by_count; u++)
 			JOURNAL(j->dev, JOURNAL_KNOWN_UNITS, k->by[u].units,
 				(uint64_t)(k->by[u].ns / k->by[u].of));
+		for (uint32_t m = 0; m < STOP_MODES; m++)
+			if (k->stops[m].known)
+				JOURNAL(j->dev, JOURNAL_KNOWN_STOP, m,
+					k->stops[m].quiet_ns, k->stops[m].cost_ns);
 	}
 }
 

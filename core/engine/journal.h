@@ -4,7 +4,7 @@
  *
  * A line of text each, a letter and numbers, in the order in which it happens:
  *
- *   J D Y k u    the device, its policy: NAME KEY=VALUE ..., and what its profile says
+ *   J D Y k u a  the device, its policy: NAME KEY=VALUE ..., and what its profile says
  *   n t p e q m x R v l r      inputs: time, a look at the device (with how long it was
  *                to run), what that answered, its events, a callback that has returned, a
  *                timeline that others have raised, a queue's letter and its records
@@ -33,6 +33,7 @@ enum journal_kind {
 	/* of the profile, behind the first Y; numbers are from 1 */
 	JOURNAL_KNOWN = 'k',       /* number kind runs error bytes */
 	JOURNAL_KNOWN_UNITS = 'u', /* units ns, of the last k */
+	JOURNAL_KNOWN_STOP = 'a',  /* mode quiet cost, of the last k, behind its u */
 	/* inputs */
 	JOURNAL_NOW = 'n',      /* ns */
 	JOURNAL_LOOK = 't',     /* until, idle */

@@ -4,10 +4,12 @@
  *
  * When a latency-critical command comes, each best-effort queue of which the device has
  * something is stopped in the mode that costs least: what the command waits is known of
- * FOLD, SAVE and KILL (their worst case) and expected of DRAIN (what is left to run);
- * what is lost is what KILL throws away, and what SAVE takes to save and to restore. With
- * a deadline the least is lost of the modes that keep it; otherwise wait and loss count
- * alike.  They go on when the partition has no such work left.
+ * FOLD, SAVE and KILL (their worst case, or what a profile has measured of the command
+ * that runs where there is none) and expected of DRAIN (what is left to run); what is
+ * lost is what KILL throws away, and what the others take as the profile says, else SAVE
+ * to save and to restore.  With a deadline the least is lost of the modes that keep it;
+ * otherwise wait and loss count alike.  They go on when the partition has no such work
+ * left.
  *
  * KILL only takes what may run twice, and a command no more often than [policy] kills
  * says.
@@ -31,6 +33,7 @@ struct way {
 /* What the device still has to do for a queue, and has done of it. */
 struct at_work {
 	uint64_t left_ns, ran_ns;
+	const struct record *now; /* what is stopped inside; NULL: nothing has begun */
 };
 
 static void go_on(struct hal_queue *v)
@@ -104,7 +107,7 @@ static uint64_t slack_of(const struct hal_queue *q)
 static struct at_work at_work(const struct hal_queue *v, const struct flight *first)
 {
 	const struct busy *ran = &v->part->ran;
-	struct at_work w = {0, 0};
+	struct at_work w = {0, 0, NULL};
 	const struct flight *f = v->oldest;
 	uint64_t before_ns = v->stopped_ns; /* of the oldest */
 
@@ -116,6 +119,7 @@ static struct at_work at_work(const struct hal_queue *v, const struct flight *fi
 			continue;
 		ns = ns > before_ns ? ns - before_ns : ns;
 		if (f == first) {
+			w.now = f->record;
 			if (since < ran->at[0].end && ran->at[0].end <= v->dev->now)
 				since = ran->at[0].end;
 			w.ran_ns = v->dev->now > since ? v->dev->now - since : 0;
@@ -141,21 +145,22 @@ static bool possible(const struct hal_queue *v, uint32_t mode)
 	       (v->kills < dev->limits.kills && suspend_once(v) == NULL);
 }
 
+/* wait_ns 0: nothing is known of it. */
 static struct way way_of(const struct hal_device *dev, uint32_t mode,
 			 const struct at_work *w)
 {
-	uint64_t worst_ns = dev->info.suspend_worst_ns[mode];
+	const struct stop_cost *s = w->now != NULL ? expect_stop(w->now, mode) : NULL;
+	uint64_t wait_ns = dev->info.suspend_worst_ns[mode];
 
-	switch (mode) {
-	case HAL_SUSPEND_FOLD:
-		return (struct way){worst_ns, 0};
-	case HAL_SUSPEND_SAVE:
-		return (struct way){worst_ns, 2 * worst_ns};
-	case HAL_SUSPEND_KILL:
-		return (struct way){worst_ns, w->ran_ns};
-	default:
+	if (mode == HAL_SUSPEND_DRAIN)
 		return (struct way){w->left_ns, 0};
-	}
+	if (wait_ns == 0 && s != NULL)
+		wait_ns = s->quiet_ns;
+	if (mode == HAL_SUSPEND_KILL)
+		return (struct way){wait_ns, w->ran_ns};
+	if (s != NULL)
+		return (struct way){wait_ns, s->cost_ns};
+	return (struct way){wait_ns, mode == HAL_SUSPEND_SAVE ? 2 * wait_ns : 0};
 }
 
 static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
@@ -184,7 +189,7 @@ static uint32_t choose(const struct hal_queue *v, const struct at_work *w,
 	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++) {
 		struct way way = way_of(dev, mode, w);
 
-		if (dev->info.suspend_worst_ns[mode] == 0 || !possible(v, mode) ||
+		if (way.wait_ns == 0 || !possible(v, mode) ||
 		    !better(&way, &best, slack_ns))
 			continue;
 		best = way;

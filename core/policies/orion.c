@@ -7,9 +7,9 @@
  * and if it leaves units for the other; and when those that were started are expected to
  * run longer than a fraction of the high-priority request, all of them have to end before
  * the next.  There profiles are taken beforehand, and units are streaming multiprocessors
- * that all share; here what commands run and move is learned, and units are partitions:
- * beside it means in another one, in its own nothing runs beside it.  Of which nothing is
- * known runs beside nothing.
+ * that all share; here a profile is used where there is one (hal.profile), else what
+ * commands run and move is learned, and units are partitions: beside it means in another
+ * one, in its own nothing runs beside it.  Of which nothing is known runs beside nothing.
  *
  * Good where tenants with units of their own still meet in memory: who would take the
  * bandwidth of a high-priority tenant waits, who computes beside its copies does not.
@@ -24,7 +24,13 @@
 #include <hal/policy.h>
 
 /* By what a command is bound, as far as is known; with HIGH, of high priority. */
-enum kind { COMPUTE, MEMORY, UNKNOWN, HIGH, KINDS = 2 * HIGH };
+enum kind {
+	COMPUTE = HAL_POLICY_BY_COMPUTE,
+	MEMORY = HAL_POLICY_BY_MEMORY,
+	UNKNOWN = HAL_POLICY_BY_UNKNOWN,
+	HIGH = HAL_POLICY_BOUNDS,
+	KINDS = 2 * HIGH
+};
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
  * shared; of queues also the kind of the newest command, how many the device has, of high
  * priority with one that waits (in between two of them it is not idle), and as what they
@@ -149,14 +155,6 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- the queues --------------------------------------------------------------------- */
 
-static uint64_t kind_of(const struct orion *o, const struct hal_policy_command *c)
-{
-	if (o->memory == 0 || c->expected_ns == HAL_POLICY_NEVER)
-		return UNKNOWN;
-	return (double)c->expected_bytes >= o->memory * (double)c->expected_ns ? MEMORY
-									       : COMPUTE;
-}
-
 static uint64_t known(const struct orion *o, uint64_t ns)
 {
 	return ns != HAL_POLICY_NEVER ? ns : o->unknown_ns;
@@ -167,7 +165,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	struct orion *o = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	uint64_t kind = kind_of(o, &queue->head);
+	uint64_t kind = hal_policy_bound(&queue->head, o->memory);
 
 	(void)part;
 	if (s == NULL)

@@ -5,11 +5,11 @@
  * Layerweaver (Oh, Kim, Jin, Son, Kim, Cho, Ham, Lee 2021): layers of several networks
  * are interleaved in time so that a layer that computes runs while the weights of one
  * that waits for memory are fetched, by a greedy choice that keeps both busy.  There
- * times of layers are known and one core has them all; here what commands run and move is
- * learned, and what runs beside each other runs in partitions of their own: who is served
- * next is of the kind of which the device has less, and one that would only find its own
- * kind waits a little for a partner, also of a later class, unless it is
- * latency-critical.
+ * times of layers are known and one core has them all; here they are as a profile says
+ * (hal.profile) or learned, and what runs beside each other runs in partitions of their
+ * own: who is served next is of the kind of which the device has less, and one that would
+ * only find its own kind waits a little for a partner, also of a later class, unless it
+ * is latency-critical.
  *
  * Good where commands of both kinds wait and share a memory: at no time do all of them
  * want that, and at no time none (under fifo it is as it happens).  Bad where all are of
@@ -23,7 +23,12 @@
 #include <hal/policy.h>
 
 /* By what a command is bound, as far as is known. */
-enum kind { COMPUTE, MEMORY, UNKNOWN, KINDS };
+enum kind {
+	COMPUTE = HAL_POLICY_BY_COMPUTE,
+	MEMORY = HAL_POLICY_BY_MEMORY,
+	UNKNOWN = HAL_POLICY_BY_UNKNOWN,
+	KINDS = HAL_POLICY_BOUNDS
+};
 /* .own of queues, behind the shared: the kind of the newest command, how many the device
  * has, and with which class it is listed. */
 enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, RANK };
@@ -135,14 +140,6 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- the queues --------------------------------------------------------------------- */
 
-static uint64_t kind_of(const struct weave *w, const struct hal_policy_command *c)
-{
-	if (w->memory == 0 || c->expected_ns == HAL_POLICY_NEVER)
-		return UNKNOWN;
-	return (double)c->expected_bytes >= w->memory * (double)c->expected_ns ? MEMORY
-									       : COMPUTE;
-}
-
 static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
 {
@@ -153,7 +150,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	/* Fewer than it thinks: the device had no room. */
-	count(w, queue, kind_of(w, &queue->head),
+	count(w, queue, hal_policy_bound(&queue->head, w->memory),
 	      queue->running < queue->own[RUNNING] ? queue->running
 						   : queue->own[RUNNING]);
 	queue->own[RANK] = hal_policy_rank(queue);

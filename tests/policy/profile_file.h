@@ -17,6 +17,7 @@ struct profiled {
 	const char *args; /* their bytes, as in the file */
 	const char *class;
 	uint64_t bytes, cost, span_ns;
+	const char *stops; /* as in the file; NULL: it has none */
 };
 
 enum { PROFILE_BYTES = 65536 };
@@ -62,7 +63,10 @@ static inline void profile_text(char *text, const struct profiled *k, size_t cou
 				    n > 1 ? ",\n" : "", n, ns,
 				    ns * spread_permille / 1000);
 		}
-		profile_put(text, "]}");
+		profile_put(text, "]");
+		if (k->stops != NULL)
+			profile_put(text, ", \"stops\": [%s]", k->stops);
+		profile_put(text, "}");
 	}
 	profile_put(text, "]}]}\n");
 }

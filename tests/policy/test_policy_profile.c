@@ -386,9 +386,9 @@ static uint64_t beside_memory(const char *profile)
 
 static void orion_from_the_first(void **state)
 {
-	const struct profiled k[] = {
-		{"work", 8000, "0, 0", "memory", 16000, 8000, 0},
-		{"work", 800, "0, 0", "array", 0, 800, 0},
+	struct profiled k[] = {
+		{"work", 8000, "0, 0", "memory", 16000, 8000, 0, NULL},
+		{"work", 800, "0, 0", "array", 0, 800, 0, NULL},
 	};
 
 	(void)state;
@@ -396,6 +396,138 @@ static void orion_from_the_first(void **state)
 	assert_int_equal(beside_memory(NULL), 0);
 	profile_text(text, k, 2, 3, 0);
 	assert_in_range(beside_memory(profile_file(text)), 40, 40);
+	/* It moves little itself, and has been seen to suffer. */
+	k[0].bytes = 0;
+	profile_text(text, k, 2, 3, 0);
+	assert_in_range(beside_memory(profile_file(text)), 40, 40);
+	k[0].class = "array";
+	profile_text(text, k, 2, 3, 0);
+	assert_int_equal(beside_memory(profile_file(text)), 0);
+}
+
+/* When a command ends that comes while one of class memory runs elsewhere, under weave,
+ * on a device of which nobody knows what it can move. */
+static uint64_t woven_at(const char *class)
+{
+	const struct profiled k[] = {
+		{"work", 80000, "0, 0", "memory", 0, 80000, 0, NULL},
+		{"work", 800, "0, 0", class, 0, 800, 0, NULL},
+	};
+	const char *options[] = {"policy.name=weave", "policy.weave_wait_us=1", NULL,
+				 NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *part[2];
+	struct hal_program *first;
+	struct hal_queue *q[2];
+	struct world w;
+	uint64_t at;
+
+	profile_text(text, k, 2, 3, 0);
+	options[2] = profile_file(text);
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual", options, &w.dev));
+	d.units_floor = 8;
+	for (int i = 0; i < 2; i++) {
+		OK(hal_partition_create(w.dev, &d, &part[i]));
+		q[i] = add_queue(part[i], 0, 1, 0);
+	}
+	world_work(&w, 80000);
+	(void)submit(&w, q[0], 1, 80000, 'm');
+	first = w.prog;
+	w.prog = NULL;
+	world_work(&w, 800);
+	pass(&w, 1);
+	finish(submit(&w, q[1], 1, 800, 'c'));
+	at = hal_device_now(w.dev);
+	finish_all(&w);
+	for (int i = 0; i < 2; i++) {
+		OK(hal_queue_destroy(q[i]));
+		OK(hal_partition_destroy(part[i]));
+	}
+	OK(hal_program_unload(first));
+	OK(hal_program_unload(w.prog));
+	OK(hal_close(w.dev));
+	return at;
+}
+
+static void weave_from_the_first(void **state)
+{
+	(void)state;
+	assert_in_range(woven_at("array"), 100, 110);
+	/* It waits for a partner of the other kind. */
+	assert_in_range(woven_at("memory"), 1100, 1110);
+}
+
+/* ---- stops --------------------------------------------------------------------------- */
+
+/* 10 us of best effort make way after 2 of them: how often they begin anew; and when who
+ * came for it has ended. */
+static uint64_t begun_anew(const char *stops, uint64_t *ended_ns)
+{
+	const struct profiled k = {.name = "work",
+				   .work = 10000,
+				   .args = "0, 0",
+				   .class = "array",
+				   .cost = 10000,
+				   .stops = stops};
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *effort, *urgent;
+	const char *options[] = {NULL, NULL};
+	struct hal_program *first;
+	struct hal_point done;
+	uint64_t replayed;
+	struct world w;
+
+	profile_text(text, &k, 1, 3, 0);
+	options[0] = profile_file(text);
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual&fold_ns=1000", options, &w.dev));
+	w.part = add_partition(&w);
+	d.service_class = HAL_CLASS_BEST_EFFORT;
+	OK(hal_queue_create(w.part, &d, &effort));
+	d.service_class = HAL_CLASS_LATENCY;
+	OK(hal_queue_create(w.part, &d, &urgent));
+	world_work(&w, 10000);
+	(void)submit(&w, effort, 1, 10000, 'e');
+	first = w.prog;
+	w.prog = NULL;
+	world_work(&w, 100);
+	pass(&w, 2000);
+	done = submit(&w, urgent, 1, 100, 'u');
+	finish(done);
+	*ended_ns = hal_device_now(w.dev);
+	finish_all(&w);
+	replayed = stats_of(effort).replayed;
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(urgent));
+	OK(hal_program_unload(first));
+	world_close(&w);
+	return replayed;
+}
+
+static void stops_by_profile(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	/* As the device says: FOLD loses nothing. */
+	assert_int_equal(begun_anew(NULL, &at), 0);
+	assert_in_range(at, 2100, 3110);
+	assert_int_equal(begun_anew("{\"mode\": \"fold\", \"quiet_ns\": 1000, "
+				    "\"cost_ns\": 300, \"saved_bytes\": 0}",
+				    &at),
+			 0);
+	assert_in_range(at, 2100, 3110);
+	/* As it was measured, it loses more than the 2 us that KILL throws away. */
+	assert_int_equal(begun_anew("{\"mode\": \"drain\", \"quiet_ns\": 8750, "
+				    "\"cost_ns\": 0, \"saved_bytes\": 0},\n"
+				    "{\"mode\": \"fold\", \"quiet_ns\": 1000, "
+				    "\"cost_ns\": 9000, \"saved_bytes\": 0}",
+				    &at),
+			 1);
+	assert_in_range(at, 2100, 3110);
 }
 
 /* ---- journals ------------------------------------------------------------------------ */
@@ -428,18 +560,47 @@ static void strip(const char *path, char kind)
 	assert_int_equal(rename(kept, path), 0);
 }
 
-static void replays(void **state)
+/* What is opened until journal_over is written down there. */
+static void journal_to(char *path)
 {
-	char journal[] = "/tmp/hal-journal-XXXXXX", option[64];
-	int fd = mkstemp(journal);
+	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	(void)close(fd);
-	(void)snprintf(option, sizeof(option), "HAL_HAL_JOURNAL");
-	assert_int_equal(setenv(option, journal, 1), 0);
+	assert_int_equal(setenv("HAL_HAL_JOURNAL", path, 1), 0);
+}
+
+static void journal_over(void)
+{
+	assert_int_equal(unsetenv("HAL_HAL_JOURNAL"), 0);
+}
+
+static void replays_stops(void **state)
+{
+	char journal[] = "/tmp/hal-journal-XXXXXX";
+	uint64_t at;
+
+	(void)state;
+	journal_to(journal);
+	(void)begun_anew("{\"mode\": \"fold\", \"quiet_ns\": 1000, \"cost_ns\": 9000, "
+			 "\"saved_bytes\": 0}",
+			 &at);
+	journal_over();
+	profile_gone();
+	assert_int_equal(replayed(journal, 0).mismatches, 0);
+	strip(journal, 'a');
+	assert_true(replayed(journal, 0).mismatches > 0);
+	assert_int_equal(unlink(journal), 0);
+}
+
+static void replays(void **state)
+{
+	char journal[] = "/tmp/hal-journal-XXXXXX";
+
+	(void)state;
+	journal_to(journal);
 	(void)course(work_profile(1400, 200, 3, 40), false);
-	assert_int_equal(unsetenv(option), 0);
+	journal_over();
 	assert_true(replayed(journal, 0).decisions > 16);
 	assert_int_equal(replayed(journal, 0).mismatches, 0);
 	/* The file is not needed for it; what it said is, and is noticed. */
@@ -508,6 +669,23 @@ static void wrong_files(void **state)
 		 ":11: programs[0].kernels[0].units[1].ns: is"},
 		{"\"ns\": 800", "\"ns\": 0.5", "units[1].ns: is 0.5"},
 		{"\"spread_ns\": 0", "\"spread\": 0", "has no spread_ns"},
+		{"\"bytes\"", "\"stops\": 3, \"bytes\"", "kernels[0].stops: is a number"},
+		{"\"bytes\"", "\"stops\": [3], \"bytes\"", "stops[0]: is not an object"},
+		{"\"bytes\"", "\"stops\": [{\"mode\": \"halt\"}], \"bytes\"",
+		 ":9: programs[0].kernels[0].stops[0].mode: is \"halt\", not drain, "
+		 "fold"},
+		{"\"bytes\"", "\"stops\": [{\"mode\": \"kill\"}], \"bytes\"",
+		 "stops[0]: has no quiet_ns"},
+		{"\"bytes\"", "\"stops\": [{\"quiet\": 1}], \"bytes\"",
+		 "stops[0].quiet: is not known here"},
+		{"\"bytes\"",
+		 "\"stops\": [{\"mode\": \"kill\", \"quiet_ns\": 1, \"cost_ns\": 2},"
+		 "{\"mode\": \"kill\", \"quiet_ns\": 1, \"cost_ns\": 2}], \"bytes\"",
+		 "stops[1].mode: is there already"},
+		{"\"bytes\"",
+		 "\"stops\": [{\"mode\": \"kill\", \"quiet_ns\": -1, \"cost_ns\": 2}], "
+		 "\"bytes\"",
+		 "stops[0].quiet_ns: is -1"},
 		{"]}]}", "]}]", "parse error"},
 		{"]}]}", "]}]}}", "parse error"},
 	};
@@ -567,7 +745,10 @@ int main(void)
 		cmocka_unit_test(as_after_learning),
 		cmocka_unit_test(krisp_from_the_first),
 		cmocka_unit_test(orion_from_the_first),
+		cmocka_unit_test(weave_from_the_first),
+		cmocka_unit_test(stops_by_profile),
 		cmocka_unit_test(replays),
+		cmocka_unit_test(replays_stops),
 		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(no_file),
 		cmocka_unit_test(another_device),

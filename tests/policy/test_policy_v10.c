@@ -26,8 +26,8 @@ static void npu_open(struct npu *n, const char *policy, const char *a, const cha
 		     uint64_t span_ns, const uint32_t *weights)
 {
 	const struct profiled k[] = {
-		{"matrix", 2800, "", "array", 0, 2800, span_ns},
-		{"vector", 16, "", "vector", 0, 16, 200},
+		{"matrix", 2800, "", "array", 0, 2800, span_ns, NULL},
+		{"vector", 16, "", "vector", 0, 16, 200, NULL},
 	};
 	const struct {
 		struct hal_ref_image head;

@@ -7,6 +7,7 @@
  * the golden model and the fast one, on the RTL where its 16 x 16 model is built.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -415,12 +417,109 @@ static void no_room(void **state)
 	close_world(w);
 }
 
+/* ---- as a profile says -------------------------------------------------------------- */
+
+/* Of the second network on w's partitions: how long it runs there, and what FOLD costs.
+ */
+static void write_profile(const struct world *w, const char *path, uint64_t ns)
+{
+	struct hal_device_info i = HAL_INIT(hal_device_info);
+	struct hal_kernel_info k = HAL_INIT(hal_kernel_info);
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	OK(hal_device_get_info(w->dev, &i));
+	OK(hal_kernel_get_info(w->net[1], &k));
+	fprintf(f,
+		"{\"accelhal_profile\": 1, \"device\": {\"backend\": \"npu\",\n"
+		"\"name\": \"%s\", \"unit_rows\": %u, \"unit_cols\": %u,\n"
+		"\"colors\": %u, \"clock_hz\": %" PRIu64 ", \"bandwidth\": %" PRIu64
+		",\n\"clock\": \"virtual\"}, \"runs\": 3,\n",
+		i.name, i.unit_rows, i.unit_cols, i.colors, i.clock_hz, i.bandwidth);
+	fprintf(f,
+		"\"programs\": [{\"name\": \"nets\", \"kernels\": [{\"name\": \"b\",\n"
+		"\"work\": %" PRIu64 ", \"arg_bytes\": [%d, %d, %d],\n"
+		"\"class\": \"array\", \"bytes\": 0,\n"
+		"\"units\": [{\"units\": 128, \"ns\": %" PRIu64 ", \"spread_ns\": 0}],\n"
+		"\"stops\": [{\"mode\": \"fold\", \"quiet_ns\": 700,\n"
+		"\"cost_ns\": 500, \"saved_bytes\": 0}]}]}]}\n",
+		k.work, MOST, WEIGHTS, MOST, ns);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* The second network of t's, which may not run twice, by a queue of that class. */
+static struct hal_queue *run_as(struct world *w, struct tenant *t, uint16_t class)
+{
+	struct hal_arg args[] = {{t->a, 0, 0}, {t->b, 0, 0}, {t->d, 0, 0}};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	struct hal_cmd cmd = hal_cmd_launch(w->net[1], args, 3);
+	struct hal_queue *q;
+
+	desc.service_class = class;
+	OK(hal_queue_create(t->part, &desc, &q));
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	OK(hal_submit(q, &d, &t->done));
+	t->net = 1;
+	return q;
+}
+
+/* Best effort runs when latency-critical work comes; true: that ends first. */
+static bool makes_way(const char *profile, const char *written)
+{
+	char options[256];
+	struct hal_queue *effort, *urgent;
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct tenant *t, *u;
+	struct world *w;
+	bool first;
+
+	snprintf(options, sizeof(options), GOLDEN "%s%s", profile ? "&hal.profile=" : "",
+		 profile ? profile : "");
+	w = open_world(options, 11);
+	t = &w->tenant[0];
+	u = &w->tenant[PARTS];
+	effort = run_as(w, t, HAL_CLASS_BEST_EFFORT);
+	assert_true(hal_device_poll(w->dev, 1000) >= 0);
+	urgent = run_as(w, u, HAL_CLASS_LATENCY);
+	OK(hal_wait(&u->done, 1, 0, HAL_FOREVER));
+	first = hal_timeline_value(t->done.timeline, NULL) < t->done.value;
+	OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+	look(w, t);
+	look(w, u);
+	OK(hal_queue_get_stats(effort, &s));
+	assert_int_equal(s.replayed, 0);
+	assert_int_equal(s.suspends, 1);
+	if (written)
+		write_profile(w, written, s.busy_ns);
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(urgent));
+	close_world(w);
+	return first;
+}
+
+/* How long FOLD takes at worst nobody can say of this device, so it is what a profile has
+ * measured; without one best effort runs to its end. */
+static void by_profile(void **state)
+{
+	char path[] = "/tmp/hal-profile-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	assert_false(makes_way(NULL, path));
+	assert_true(makes_way(path, NULL));
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden),  cmocka_unit_test(fast),
 		cmocka_unit_test(rtl),     cmocka_unit_test(destroyed),
-		cmocka_unit_test(no_room),
+		cmocka_unit_test(no_room), cmocka_unit_test(by_profile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
