@@ -958,6 +958,176 @@ static void lost_beside_others(void **state)
 	}
 }
 
+/* ---- guests of one host, in a thread each ------------------------------------------ */
+
+enum { HOUSES = 2, LODGERS = 3, STAYS = 300 };
+
+struct lodger {
+	struct ref *r;
+	uint32_t pattern;
+	uint64_t stays;
+	const char *bad;
+};
+
+/* A tenant comes, writes what is its own, and goes. */
+static int stay(const struct lodger *l, uint32_t pattern)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_partition *part;
+	struct hal_queue *q;
+	struct hal_buffer *buf;
+	struct hal_point done;
+	uint32_t got[64];
+
+	pd.host = l->r->part;
+	pd.memory_bytes = 65536;
+	bd.bytes = 2 * sizeof(got);
+	if (hal_partition_create(l->r->dev, &pd, &part) != 0 ||
+	    hal_queue_create(part, &qd, &q) != 0 ||
+	    hal_buffer_create(part, &bd, &buf) != 0 ||
+	    submit_cmd(q, hal_cmd_fill(buf, 0, sizeof(got), pattern), &done) != 0 ||
+	    submit_cmd(q, hal_cmd_copy(buf, sizeof(got), buf, 0, sizeof(got)), &done) !=
+		    0 ||
+	    wait_ms(done, NEVER_MS) != 0 ||
+	    hal_buffer_read(buf, sizeof(got), got, sizeof(got)) != 0)
+		return -1;
+	for (uint32_t i = 0; i < 64; i++)
+		if (got[i] != pattern)
+			return -1;
+	return hal_buffer_destroy(buf) | hal_queue_destroy(q) |
+	       hal_partition_destroy(part);
+}
+
+static void *lodge(void *arg)
+{
+	struct lodger *l = arg;
+
+	for (; l->bad == NULL && l->stays < STAYS; l->stays++)
+		if (stay(l, l->pattern + (uint32_t)l->stays) != 0)
+			l->bad = hal_last_error();
+	return NULL;
+}
+
+static void guests_beside_each_other(void **state)
+{
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct lodger l[HOUSES * LODGERS];
+	pthread_t thread[HOUSES * LODGERS];
+	struct ref r[HOUSES];
+
+	(void)state;
+	ref_open(&r[0]);
+	r[1].dev = r[0].dev;
+	r[1].part = add_partition(&(struct world){.dev = r[0].dev}, 1);
+	r[1].q = add_queue(r[1].part, 0);
+	for (uint32_t i = 0; i < HOUSES * LODGERS; i++) {
+		l[i] = (struct lodger){&r[i % HOUSES], i << 20, 0, NULL};
+		assert_int_equal(pthread_create(&thread[i], NULL, lodge, &l[i]), 0);
+	}
+	/* The hosts have work of their own, and neither can go. */
+	for (int i = 0; i < 1000; i++)
+		works(r[i % HOUSES].q);
+	for (uint32_t i = 0; i < HOUSES * LODGERS; i++) {
+		pthread_join(thread[i], NULL);
+		if (l[i].bad != NULL)
+			fail_msg("lodger %u, stay %u: %s", i, (unsigned int)l[i].stays,
+				 l[i].bad);
+	}
+	OK(hal_device_get_stats(r[0].dev, &s));
+	assert_int_equal(s.completed, 1000 + HOUSES * LODGERS * STAYS * 2);
+	assert_int_equal(s.failed + s.dropped, 0);
+	OK(hal_queue_destroy(r[1].q));
+	OK(hal_partition_destroy(r[1].part));
+	ref_close(&r[0]);
+}
+
+/* ---- FOLD beside threads that submit ------------------------------------------------ */
+
+enum { FOLDED = 2, FOLD_BYTES = 1 << 20, INSIDE = 20 };
+
+struct folded {
+	struct hal_queue *q;
+	struct hal_buffer *buf;
+	uint32_t rounds;
+	atomic_bool stop;
+	const char *bad;
+};
+
+/* What it copies is what it has filled in before, however often it is stopped. */
+static void *copy_on(void *arg)
+{
+	struct folded *f = arg;
+	struct hal_point done;
+	uint32_t last;
+
+	for (; f->bad == NULL && !atomic_load(&f->stop); f->rounds++) {
+		if (submit_cmd(f->q, hal_cmd_fill(f->buf, 0, FOLD_BYTES, f->rounds),
+			       &done) != 0 ||
+		    submit_cmd(f->q,
+			       hal_cmd_copy(f->buf, FOLD_BYTES, f->buf, 0, FOLD_BYTES),
+			       &done) != 0 ||
+		    wait_ms(done, NEVER_MS) != 0 ||
+		    hal_buffer_read(f->buf, 2 * FOLD_BYTES - sizeof(last), &last,
+				    sizeof(last)) != 0)
+			f->bad = hal_last_error();
+		else if (last != f->rounds)
+			f->bad = "a copy has another's bytes";
+	}
+	return NULL;
+}
+
+/* True: it stopped inside a command, which then had run and not ended. */
+static bool fold_once(struct folded *f)
+{
+	struct hal_stats before = HAL_INIT(hal_stats), after = HAL_INIT(hal_stats);
+	struct hal_point quiet;
+
+	OK(hal_queue_get_stats(f->q, &before));
+	OK(hal_queue_suspend(f->q, HAL_SUSPEND_FOLD, &quiet));
+	OK(wait_ms(quiet, NEVER_MS));
+	OK(hal_queue_get_stats(f->q, &after));
+	OK(hal_queue_resume(f->q));
+	return after.completed == before.completed && after.busy_ns > before.busy_ns;
+}
+
+static void folded_beside_threads(void **state)
+{
+	static const char *const options[] = {"hal.spin_us=0", NULL};
+	struct folded f[FOLDED];
+	pthread_t thread[FOLDED];
+	uint32_t inside = 0, times = 0;
+	int64_t end = in_ms(NEVER_MS);
+	struct hal_stats s;
+	struct ref r;
+
+	(void)state;
+	ref_open_with(&r, "ref?clock=real&fold_ns=1000", options);
+	for (int i = 0; i < FOLDED; i++) {
+		memset(&f[i], 0, sizeof(f[i]));
+		f[i].q = add_queue(r.part, 0);
+		f[i].buf = add_buffer(r.part, (uint64_t)2 * FOLD_BYTES);
+		assert_int_equal(pthread_create(&thread[i], NULL, copy_on, &f[i]), 0);
+	}
+	while (inside < INSIDE && now_ns() < end)
+		inside += fold_once(&f[times++ % FOLDED]);
+	for (int i = 0; i < FOLDED; i++) {
+		atomic_store(&f[i].stop, true);
+		pthread_join(thread[i], NULL);
+		if (f[i].bad != NULL)
+			fail_msg("queue %d, round %u: %s", i, f[i].rounds, f[i].bad);
+		s = queue_stats(f[i].q);
+		assert_int_equal(s.completed, 2 * f[i].rounds);
+		assert_int_equal(s.suspends, (times + 1 - (uint32_t)i) / FOLDED);
+		assert_int_equal(s.replayed + s.failed + s.dropped, 0);
+		OK(hal_buffer_destroy(f[i].buf));
+		OK(hal_queue_destroy(f[i].q));
+	}
+	assert_int_equal(inside, INSIDE);
+	ref_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -974,6 +1144,8 @@ int main(void)
 		cmocka_unit_test(several_not_reached),
 		cmocka_unit_test(resize_beside_queues),
 		cmocka_unit_test(lost_beside_others),
+		cmocka_unit_test(guests_beside_each_other),
+		cmocka_unit_test(folded_beside_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
