@@ -717,7 +717,6 @@ static ALWAYS_INLINE void take(struct hal_device *dev, struct hal_queue *q,
 	f->issue_ns = dev->now;
 	f->ready_ns = submit_ns > q->gate_ns ? submit_ns : q->gate_ns;
 	f->done = false;
-	f->killed = false;
 	q->fresh = f->next;
 	q->flight_count++;
 	step(q, r, of_ring);

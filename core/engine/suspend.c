@@ -147,12 +147,13 @@ static void rewind_killed(struct hal_queue *q)
 		f = f->next;
 	if (kept == q->flight_count)
 		return;
+	for (struct flight *k = f; kept < q->flight_count; k = k->next, q->flight_count--)
+		k->killed = false;
 	/* It may stand at a wait further on, even for what has just been killed. */
 	queue_unpark(q);
 	q->issue = f->at;
 	q->limited = false;
 	q->fresh = f;
-	q->flight_count = kept;
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->asked.deadline_ns = q->ending.deadline_ns;
 		q->stepping |= STEP_ASKED;
