@@ -176,7 +176,8 @@ int main(int argc, char **argv)
 	for (uint64_t i = 0; i < o.seeds && !(failed && o.out); i++)
 		failed += run_seed(o.seed + i, &o) != 0;
 	if (o.figure)
-		printf("sim.steps %" PRIu64 "\nsim.violations %" PRIu64 "\n",
+		printf("figure sim.steps %" PRIu64 "\nfigure sim.violations %" PRIu64
+		       "\n",
 		       o.seeds * o.steps, failed);
 	else
 		printf("%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped (seeds %" PRIu64
