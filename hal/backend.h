@@ -55,6 +55,36 @@ struct hal_option_def {
 
 struct hal_bk_config; /* one device's options, all checked against the table */
 
+/* ---- coloured memory -------------------------------------------------------------- */
+
+#define HAL_BK_COLORS_MAX 64u
+
+/* Channels that memory is to lie on. */
+struct hal_bk_colors {
+	uint64_t mask;
+	/* [i]: so many parts on channel i of .mask; they are not all 0.  NULL: evenly, as
+	 * far as each channel has room. */
+	const uint8_t *weights;
+};
+
+/* On which channel a granule lies, by its number in physical memory.  Without a table bit
+ * i of the channel is the parity of granule & mask[i]; and with .q a sum of digits stands
+ * above those: weight[j] times digit j of granule >> shift in base q, modulo q. */
+struct hal_bk_color_map {
+	uint32_t granule_bytes;
+	uint32_t colors;
+	uint64_t granules;
+	const uint8_t *table; /* a channel each, 0xff: not known; NULL: by what follows */
+	uint32_t mask_count;
+	uint32_t q; /* 0: there is no such sum */
+	uint32_t shift, digits;
+	uint64_t mask[6];
+	uint8_t weight[32];
+};
+
+/* The free granules of a device, by colour.  One thread at a time. */
+struct hal_bk_granules;
+
 /* ---- services of the core --------------------------------------------------------- */
 
 struct hal_host {
@@ -66,6 +96,24 @@ struct hal_host {
 	int64_t (*option_int)(const struct hal_bk_config *cfg, const char *key);
 	/* string, enum.  Lives as long as the device. */
 	const char *(*option_str)(const struct hal_bk_config *cfg, const char *key);
+	/* For backends that place memory themselves.  All granules of the map are free;
+	 * the map is not kept.  -EINVAL it is none, -ENOMEM. */
+	int (*granules_open)(const struct hal_bk_color_map *map,
+			     struct hal_bk_granules **out);
+	void (*granules_close)(struct hal_bk_granules *g); /* NULL is let pass */
+	/* count of them to out, lowest first, in constant time each.  -EINVAL all weights
+	 * are 0.  -ENOSPC: the text names the colours that are short and what is left;
+	 * nothing is taken. */
+	int (*granules_take)(struct hal_bk_granules *g,
+			     const struct hal_bk_colors *colors, uint64_t count,
+			     uint32_t *out);
+	/* count in a row, the lowest such place, to *first; in time that goes with the
+	 * memory there is.  -ENOSPC: *first is how long the longest row is. */
+	int (*granules_take_run)(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
+				 uint32_t *first);
+	void (*granules_give)(struct hal_bk_granules *g, const uint32_t *granules,
+			      uint64_t count);
+	uint64_t (*granules_left)(const struct hal_bk_granules *g, uint64_t mask);
 };
 
 /* ---- objects ---------------------------------------------------------------------- */

@@ -179,7 +179,7 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	const struct npu_device *dev = device;
 
 	describe(&dev->opt, info);
-	info->memory_free = dev->free_granules << dev->opt.gran;
+	info->memory_free = npu_memory_free(dev);
 	info->verified = dev->verified;
 	if (!dev->limits) {
 		info->caps &= ~HAL_CAP_LIMIT;

@@ -20,16 +20,18 @@ static uint32_t parity(uint32_t x)
 	return 0x6996u >> (x & 15u) & 1u;
 }
 
+/* Mask i has bit i set and none below it: unit triangular, hence a bijection. */
+uint32_t npu_hash_mask(const struct npu_hash *h, uint32_t i)
+{
+	return (h->xmask[i] & 0xFFFFFFu & ~((2u << i) - 1u)) | 1u << i;
+}
+
 struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule)
 {
 	uint32_t low = 0, u = granule >> h->k;
 
-	/* Mask i has bit i set and none below it: unit triangular, hence a bijection. */
-	for (uint32_t i = 0; i < h->k; i++) {
-		uint32_t above = h->xmask[i] & 0xFFFFFFu & ~((2u << i) - 1u);
-
-		low |= parity(granule & (above | 1u << i)) << i;
-	}
+	for (uint32_t i = 0; i < h->k; i++)
+		low |= parity(granule & npu_hash_mask(h, i)) << i;
 	return (struct npu_hash_place){
 		.channel = ((u % h->q + u / h->q % h->q) % h->q) << h->k | low,
 		.local = u / h->q,

@@ -29,6 +29,8 @@ int npu_hash_split(uint32_t channels, uint32_t *q, uint32_t *k);
 struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule);
 /* Of a physical byte address: .local counts 64-byte lines. */
 struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address);
+/* Bit i < k of a channel is the parity of granule and this. */
+uint32_t npu_hash_mask(const struct npu_hash *h, uint32_t i);
 /* HASH register's value. */
 uint32_t npu_hash_register(const struct npu_hash *h);
 

@@ -185,9 +185,7 @@ struct npu_device {
 	uint8_t *memory;
 	struct npu_hash hash;
 	uint32_t granules;
-	uint8_t *channel; /* of each granule */
-	uint8_t *used;    /* each granule */
-	uint64_t free_granules;
+	struct hal_bk_granules *free;
 	struct npu_partition *parts[NPU_SLOTS_MAX];
 	/* Who used which PE: corners of rectangles, added up when asked. */
 	uint64_t *busy;
@@ -238,6 +236,7 @@ int npu_limit_test(struct npu_device *dev);
 /* The slot, which has nothing to do, gets part's address space. */
 void npu_space_load(struct npu_partition *part);
 int npu_memory_open(struct npu_device *dev);
+uint64_t npu_memory_free(const struct npu_device *dev); /* bytes */
 void npu_memory_close(struct npu_device *dev);
 int npu_space_open(struct npu_partition *part);
 void npu_space_close(struct npu_partition *part);

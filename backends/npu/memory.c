@@ -30,22 +30,41 @@ static uint8_t *granule_at(const struct npu_device *dev, uint32_t granule)
 
 /* ---- granules --------------------------------------------------------------------- */
 
+static void tell_map(const struct npu_hash *h, uint64_t granules,
+		     struct hal_bk_color_map *map)
+{
+	*map = (struct hal_bk_color_map){
+		.granule_bytes = 1u << h->gran,
+		.colors = h->q << h->k,
+		.granules = granules,
+		.mask_count = h->k,
+		.q = h->q > 1 ? h->q : 0,
+		.shift = h->k,
+		.digits = 2,
+		.weight = {1, 1},
+	};
+	for (uint32_t i = 0; i < h->k; i++)
+		map->mask[i] = npu_hash_mask(h, i);
+}
+
 int npu_memory_open(struct npu_device *dev)
 {
 	void *at;
 
+	struct hal_bk_color_map map;
+	int rc;
+
 	dev->granules = (uint32_t)(dev->opt.memory >> dev->opt.gran);
-	dev->free_granules = dev->granules;
-	dev->channel = malloc(dev->granules);
-	dev->used = calloc(dev->granules, 1);
+	tell_map(&dev->hash, dev->granules, &map);
+	rc = npu_host->granules_open(&map, &dev->free);
+	if (rc)
+		return rc;
 	at = mmap(NULL, dev->opt.memory, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	dev->memory = at == MAP_FAILED ? NULL : at;
-	if (!dev->channel || !dev->used || !dev->memory)
+	if (!dev->memory)
 		return npu_fail(ENOMEM, "npu: no host memory for memory_size=%llu",
 				(unsigned long long)dev->opt.memory);
-	for (uint32_t g = 0; g < dev->granules; g++)
-		dev->channel[g] = (uint8_t)npu_hash_map(&dev->hash, g).channel;
 	return 0;
 }
 
@@ -53,44 +72,34 @@ void npu_memory_close(struct npu_device *dev)
 {
 	if (dev->memory)
 		munmap(dev->memory, dev->opt.memory);
-	free(dev->channel);
-	free(dev->used);
+	npu_host->granules_close(dev->free);
 }
 
-static bool granule_free(const struct npu_device *dev, uint32_t g, uint64_t colors)
+uint64_t npu_memory_free(const struct npu_device *dev)
 {
-	return !dev->used[g] && (colors >> dev->channel[g] & 1u);
+	return npu_host->granules_left(dev->free, UINT64_MAX) << dev->opt.gran;
 }
 
-/* The first run of count free granules of these colours; else the longest there is, and
- * *count says how long that is. */
-static uint32_t find_run(const struct npu_device *dev, uint64_t colors, uint32_t *count)
+/* The last tenant's bytes are nobody else's business. */
+static void clear(struct npu_device *dev, uint32_t granule)
 {
-	uint32_t best = 0, best_at = 0, run = 0;
-
-	for (uint32_t g = 0; g < dev->granules && best < *count; g++) {
-		run = granule_free(dev, g, colors) ? run + 1 : 0;
-		if (run > best) {
-			best = run;
-			best_at = g + 1 - run;
-		}
-	}
-	*count = best;
-	return best_at;
-}
-
-static void take(struct npu_device *dev, uint32_t granule)
-{
-	dev->used[granule] = 1;
-	dev->free_granules--;
-	/* The last tenant's bytes are nobody else's business. */
 	memset(granule_at(dev, granule), 0, granule_bytes(dev));
+}
+
+/* One for a page table. */
+static int take_table(struct npu_partition *part, uint32_t *granule)
+{
+	const struct hal_bk_colors colors = {.mask = part->desc.color_mask};
+	int rc = npu_host->granules_take(part->dev->free, &colors, 1, granule);
+
+	if (!rc)
+		clear(part->dev, *granule);
+	return rc;
 }
 
 static void give_back(struct npu_device *dev, uint32_t granule)
 {
-	dev->used[granule] = 0;
-	dev->free_granules++;
+	npu_host->granules_give(dev->free, &granule, 1);
 }
 
 /* ---- address spaces --------------------------------------------------------------- */
@@ -126,20 +135,24 @@ int npu_space_open(struct npu_partition *part)
 	uint64_t pages = 2 * (bytes >> dev->opt.gran) + 256;
 	uint64_t max = (UINT64_C(1) << 32) >> dev->opt.gran;
 	uint32_t per = entries_per_table(dev), granules;
+	int rc;
 
 	pages = pages < max ? pages : max;
 	part->table_count = (uint32_t)((pages + per - 1) / per);
 	granules = (part->table_count + per - 1) / per;
-	part->root = find_run(dev, part->desc.color_mask, &granules);
-	if (!granules) {
+	rc = npu_host->granules_take_run(dev->free, part->desc.color_mask, granules,
+					 &part->root);
+	if (rc == -ENOSPC && part->root) { /* the longest there is */
+		granules = part->root;
+		rc = npu_host->granules_take_run(dev->free, part->desc.color_mask,
+						 granules, &part->root);
+	}
+	if (rc) {
 		part->table_count = 0;
-		return npu_fail(
-			ENOSPC,
-			"npu: no free granule for a page table on channels 0x%llx",
-			(unsigned long long)part->desc.color_mask);
+		return rc;
 	}
 	for (; part->root_granules < granules; part->root_granules++)
-		take(dev, part->root + part->root_granules);
+		clear(dev, part->root + part->root_granules);
 	if (part->table_count > granules * per)
 		part->table_count = granules * per;
 	part->pages = part->table_count * per;
@@ -194,17 +207,14 @@ static int need_tables(struct npu_partition *part, uint32_t first, uint32_t page
 	uint32_t per = entries_per_table(dev);
 
 	for (uint32_t t = first / per; t <= (first + pages - 1) / per; t++) {
-		uint32_t one = 1, granule, entry;
+		uint32_t granule, entry;
+		int rc;
 
 		if (part->tables[t])
 			continue;
-		granule = find_run(dev, part->desc.color_mask, &one);
-		if (!one)
-			return npu_fail(ENOSPC,
-					"npu: no free granule for a page table on "
-					"channels 0x%llx",
-					(unsigned long long)part->desc.color_mask);
-		take(dev, granule);
+		rc = take_table(part, &granule);
+		if (rc)
+			return rc;
 		part->tables[t] = granule + 1;
 		entry = (granule << dev->opt.gran) | NPU_PTE_VALID;
 		set_root(part, t, entry);
@@ -276,33 +286,25 @@ void npu_space_load(struct npu_partition *part)
 
 /* ---- allocations ------------------------------------------------------------------ */
 
-static int choose_granules(struct npu_device *dev, uint64_t colors, bool contiguous,
+static int choose_granules(struct npu_device *dev, uint64_t mask, bool contiguous,
 			   struct npu_mem *mem)
 {
-	uint32_t run = mem->pages, first, n = 0;
+	const struct hal_bk_colors colors = {.mask = mask};
+	uint32_t first;
+	int rc;
 
-	if (contiguous) {
-		first = find_run(dev, colors, &run);
-		if (run < mem->pages)
-			return npu_fail(
-				ENOTSUP,
+	if (!contiguous)
+		return npu_host->granules_take(dev->free, &colors, mem->pages,
+					       mem->granules);
+	rc = npu_host->granules_take_run(dev->free, mask, mem->pages, &first);
+	if (rc == -ENOSPC)
+		return npu_fail(ENOTSUP,
 				"npu: %u granules in one piece on channels 0x%llx, the "
 				"longest free piece has %u: cannot be mapped",
-				mem->pages, (unsigned long long)colors, run);
-		while (n < mem->pages)
-			mem->granules[n++] = first++;
-	}
-	for (uint32_t g = 0; n < mem->pages && g < dev->granules; g++)
-		if (granule_free(dev, g, colors))
-			mem->granules[n++] = g;
-	if (n < mem->pages)
-		return npu_fail(
-			ENOSPC,
-			"npu: %llu bytes on channels 0x%llx need %u granules of %llu "
-			"bytes, %u are free",
-			(unsigned long long)mem->bytes, (unsigned long long)colors,
-			mem->pages, (unsigned long long)granule_bytes(dev), n);
-	return 0;
+				mem->pages, (unsigned long long)mask, first);
+	for (uint32_t i = 0; !rc && i < mem->pages; i++)
+		mem->granules[i] = first + i;
+	return rc;
 }
 
 int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool writable,
@@ -344,7 +346,7 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool 
 	mem->va = first << dev->opt.gran;
 	mem->contiguous = true;
 	for (uint32_t i = 0; i < mem->pages; i++) {
-		take(dev, mem->granules[i]);
+		clear(dev, mem->granules[i]);
 		part->page_used[first + i] = 1;
 		set_entry(part, first + i, entry_of(dev, mem->granules[i], writable));
 		if (mem->granules[i] != mem->granules[0] + i)
@@ -369,8 +371,7 @@ void npu_free(struct npu_mem *mem)
 	}
 	drop_empty_tables(part, first, mem->pages);
 	flush(part);
-	for (uint32_t i = 0; i < mem->pages; i++)
-		give_back(part->dev, mem->granules[i]);
+	npu_host->granules_give(part->dev->free, mem->granules, mem->pages);
 	free(mem);
 }
 

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/granules.h"
 
 /* Weak: a build that leaves a backend out still links. */
 #define HAL_BACKEND(name)                                                                \
@@ -50,12 +51,30 @@ static struct {
 	uint32_t plugin_count;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static int granules_open(const struct hal_bk_color_map *told,
+			 struct hal_bk_granules **out)
+{
+	char why[COLOR_MAP_WHY];
+	struct color_map map;
+
+	color_map_of(&map, told);
+	if (color_map_check(&map, why) != 0)
+		return fail(EINVAL, "no map of memory channels: %s", why);
+	return granules_make(&map, out);
+}
+
 const struct hal_host core_host = {
 	.size = sizeof(struct hal_host),
 	.abi = HAL_BACKEND_ABI,
 	.fail = fail,
 	.option_int = option_int,
 	.option_str = option_str,
+	.granules_open = granules_open,
+	.granules_close = granules_free,
+	.granules_take = granules_take,
+	.granules_take_run = granules_take_run,
+	.granules_give = granules_give,
+	.granules_left = granules_left,
 };
 
 /* ---- stubs ----------------------------------------------------------------------- */

@@ -57,6 +57,28 @@ void color_map_device(struct color_map *map, const struct hal_device_info *info)
 	map->memory = info->memory_bytes;
 }
 
+void color_map_of(struct color_map *map, const struct hal_bk_color_map *told)
+{
+	*map = (struct color_map){
+		.memory = told->granules * told->granule_bytes,
+		.granule = told->granule_bytes,
+		.channels = told->colors,
+		.kind = told->q != 0 ? COLOR_MAP_XORMOD : COLOR_MAP_XOR,
+		.source = COLOR_MAP_TOLD,
+		.mask_count = told->mask_count,
+		.q = told->q,
+		.shift = told->shift,
+		.digits = told->digits,
+	};
+	memcpy(map->mask, told->mask, sizeof(map->mask));
+	memcpy(map->weight, told->weight, sizeof(map->weight));
+	if (told->table == NULL)
+		return;
+	map->kind = COLOR_MAP_TABLE;
+	/* Nobody writes to it: a map that is not of a file is not freed. */
+	memcpy(&map->table, &told->table, sizeof(map->table));
+}
+
 static uint32_t parity(uint64_t x)
 {
 	return (uint32_t)__builtin_parityll(x);

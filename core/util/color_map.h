@@ -38,12 +38,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <hal/hal.h>
+#include <hal/backend.h>
 
 #define COLOR_MAP_WHY    512 /* bytes of an error text */
 #define COLOR_MAP_MASKS  6u
 #define COLOR_MAP_DIGITS 32u
-#define COLOR_MAP_COLORS 64u
+#define COLOR_MAP_COLORS HAL_BK_COLORS_MAX
 #define COLOR_NONE       0xffu /* the channel of a granule is not known */
 /* A map is verified if not more granules than that can be wrong. */
 #define COLOR_MAP_BOUND 0.001
@@ -81,6 +81,9 @@ struct color_map {
 /* What a file calls the device of info: its backend, and unless that is a model of one,
  * its name; its units; its memory. */
 void color_map_device(struct color_map *map, const struct hal_device_info *info);
+
+/* What a backend tells, as a map of no device; it lasts as long as told's table. */
+void color_map_of(struct color_map *map, const struct hal_bk_color_map *told);
 
 /* -EINVAL with why (names the item) unless it is a map: every channel can occur. */
 int color_map_check(const struct color_map *map, char why[COLOR_MAP_WHY]);

@@ -826,19 +826,19 @@ static void hardware_refuses_overlap(void **state)
 					  .rows = 2,
 					  .cols = 2,
 					  .color_mask = 15};
-	uint64_t free_before = w->native->free_granules;
+	uint64_t free_before = npu_memory_free(w->native);
 	void *part;
 
 	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "overlaps");
 	assert_non_null(strstr(hal_last_error(), "hardware"));
 	d.row = 15;
 	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "leaves the array");
-	assert_int_equal(w->native->free_granules, free_before);
+	assert_int_equal(npu_memory_free(w->native), free_before);
 	d.row = 8;
 	OK(npu_partition_create(w->native, &d, &part));
 	REFUSED(npu_partition_create(w->native, &d, &part), -ENOSPC, "slot 2");
 	OK(npu_partition_destroy(w->native, part));
-	assert_int_equal(w->native->free_granules, free_before);
+	assert_int_equal(npu_memory_free(w->native), free_before);
 }
 
 /* ---- memory ----------------------------------------------------------------------- */
@@ -869,13 +869,19 @@ static void memory_has_its_colours(void **state)
 	}
 	/* The page table and the ring, too. */
 	for (uint32_t i = 0; i < part->root_granules; i++)
-		assert_true(12 >> w->native->channel[part->root + i] & 1);
+		assert_true(12 >> npu_hash_map(&w->native->hash, part->root + i).channel &
+			    1);
 	assert_true(part->tables[0]);
 	for (uint32_t i = 0; i < part->table_count; i++)
 		if (part->tables[i])
-			assert_true(12 >> w->native->channel[part->tables[i] - 1] & 1);
+			assert_true(
+				12 >> npu_hash_map(&w->native->hash, part->tables[i] - 1)
+						.channel &
+				1);
 	for (uint32_t i = 0; i < part->ring->pages; i++)
-		assert_true(12 >> w->native->channel[part->ring->granules[i]] & 1);
+		assert_true(12 >> npu_hash_map(&w->native->hash, part->ring->granules[i])
+					    .channel &
+			    1);
 }
 
 /* An address space has no two buffers side by side, whatever was freed in between. */
@@ -929,7 +935,7 @@ static void memory_runs_out(void **state)
 {
 	struct world *w = *state;
 	struct npu_partition *part = w->native->parts[0];
-	uint64_t free_before = w->native->free_granules;
+	uint64_t free_before = npu_memory_free(w->native);
 	void *mem, *list[2];
 	uint32_t n = 0;
 
@@ -941,7 +947,7 @@ static void memory_runs_out(void **state)
 		n++;
 	while (n)
 		OK(npu_mem_free(w->native, list[--n]));
-	assert_int_equal(w->native->free_granules, free_before);
+	assert_int_equal(npu_memory_free(w->native), free_before);
 }
 
 static void mapping(void **state)
