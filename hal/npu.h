@@ -223,6 +223,9 @@ struct hal_npu_extension {
 	int (*on_fold)(void *native, void (*fn)(void *user, const struct hal_npu_fold *f),
 		       void *user);
 	uint32_t (*reg_read)(void *native, uint32_t address);
+	/* Where in the device's memory a byte lies that hal_buffer_map has told.  -EINVAL
+	 * it lies elsewhere. */
+	int (*physical)(void *native, const void *mapped, uint64_t *address);
 };
 
 #ifdef __cplusplus

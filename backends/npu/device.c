@@ -26,6 +26,11 @@ static const struct hal_option_def options[] = {
 	 "device memory"},
 	{"granule", HAL_OPTION_INT, 256, 4096, NULL, "1024",
 	 "bytes of a page, all on one channel: a power of two"},
+	{"hash", HAL_OPTION_ENUM, 0, 0, "open|opaque", "open",
+	 "opaque: nobody is told which channel a granule lies on, how many there are, or "
+	 "what a channel counts: halctl probe finds it out"},
+	{"hash_seed", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
+	 "the hash's masks are drawn from it; 0: those that spread strides"},
 	{"engine", HAL_OPTION_ENUM, 0, 0, "rtl|fast|golden|replay", "rtl",
 	 "rtl: to the cycle; fast: C, any shape up to 32 x 32, cycles within 1 %; "
 	 "golden: C, any shape, cycles estimated; replay: recorded times, no results"},
@@ -73,6 +78,8 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 	o->channels = option(cfg, "channels");
 	o->real = option(cfg, "clock") == 1;
 	o->ideal = option(cfg, "memory") == 1;
+	o->opaque = option(cfg, "hash") == 1;
+	o->hash_seed = option(cfg, "hash_seed");
 	o->memory = (uint64_t)npu_host->option_int(cfg, "memory_size");
 	o->engine = engines[option(cfg, "engine")];
 	o->replay = strcmp(o->engine, "replay") == 0;
@@ -118,11 +125,14 @@ static uint64_t kill_worst(const struct npu_options *o)
 
 static void describe(const struct npu_options *o, struct hal_device_info *info)
 {
+	char channels[16];
+
 	info->kind = HAL_KIND_NPU;
 	snprintf(info->backend, sizeof(info->backend), "npu");
+	snprintf(channels, sizeof(channels), "%u channels", o->channels);
 	snprintf(info->name, sizeof(info->name),
-		 "systolic array %u x %u, %u slots, %u channels, engine %s", o->rows,
-		 o->cols, o->slots, o->channels, o->engine);
+		 "systolic array %u x %u, %u slots, %s, engine %s", o->rows, o->cols,
+		 o->slots, o->opaque ? "opaque" : channels, o->engine);
 	info->memory_bytes = o->memory;
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
@@ -134,8 +144,12 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->unit_cols = o->cols;
 	info->partitions_max = o->slots;
 	info->guests_max = NPU_GUESTS;
-	info->colors = o->channels;
-	info->granule_bytes = 1u << o->gran;
+	if (o->opaque) {
+		info->caps &= ~HAL_CAP_COLORED_MEMORY;
+	} else {
+		info->colors = o->channels;
+		info->granule_bytes = 1u << o->gran;
+	}
 	info->preempt = HAL_PREEMPT_INSIDE;
 	info->compute_isolation = HAL_ISOLATION_ENFORCED;
 	info->memory_isolation = HAL_ISOLATION_ENFORCED;
@@ -146,7 +160,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->clock_hz = UINT64_C(1000000000);
 	if (o->ideal) /* as much as is asked for */
 		return;
-	info->bandwidth = info->clock_hz * NPU_BEAT_BYTES * o->channels;
+	if (!o->opaque)
+		info->bandwidth = info->clock_hz * NPU_BEAT_BYTES * o->channels;
 	info->caps |= HAL_CAP_LIMIT;
 	info->limit_bytes = NPU_LIMIT_BYTES;
 	info->limit_window_ns = NPU_LIMIT_WINDOW;
@@ -250,13 +265,17 @@ static int check_machine(struct npu_device *dev)
 }
 
 /* Bit i of the channel also takes every k-th bit above: strides of powers of two spread.
- */
+ * Or masks that nobody knows who does not know the seed. */
 static void make_hash(struct npu_device *dev)
 {
 	struct npu_hash *h = &dev->hash;
 
 	npu_hash_split(dev->opt.channels, &h->q, &h->k);
 	h->gran = dev->opt.gran;
+	if (dev->opt.hash_seed) {
+		npu_hash_draw(h, dev->opt.hash_seed);
+		return;
+	}
 	for (uint32_t i = 0; i < h->k; i++)
 		for (uint32_t bit = h->k + i; bit < 24; bit += h->k)
 			h->xmask[i] |= 1u << bit;
@@ -269,8 +288,15 @@ static int write_hash(struct npu_device *dev)
 	for (uint32_t i = 0; i < 4; i++)
 		npu_write(dev, NPU_GLB_AT(XMASK, i), dev->hash.xmask[i]);
 	npu_write(dev, NPU_GLB_HASH_ADDR, value);
-	if (npu_read(dev, NPU_GLB_HASH_ADDR) == value)
+	if (npu_read(dev, NPU_GLB_HASH_ADDR) == value) {
+		if (dev->opt.opaque) {
+			npu_write(dev, NPU_GLB_HASH_ADDR,
+				  value | NPU_REG_BITS(HASH_OPAQUE, 1) |
+					  NPU_REG_BITS(HASH_LOCK, 1));
+			dev->hash = (struct npu_hash){.gran = dev->opt.gran};
+		}
 		return 0;
+	}
 	return npu_fail(EIO, "npu: the machine does not take %u channels and granule %u",
 			dev->opt.channels, 1u << dev->opt.gran);
 }
@@ -409,7 +435,9 @@ int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max, uint64_
 				HAL_BK_UNIT_NS, i,
 				read64(dev, NPU_SLOT_ADDR(i, CNT_MACS))};
 	/* Ideal memory has no channels. */
-	for (uint32_t i = 0; !dev->opt.ideal && i < dev->opt.channels && n < max; i++) {
+	for (uint32_t i = 0;
+	     !dev->opt.ideal && !dev->opt.opaque && i < dev->opt.channels && n < max;
+	     i++) {
 		uint32_t beats = npu_read(dev, NPU_CHAN_ADDR(i, CH_BEATS));
 
 		dev->channel_beats[i] += beats - (uint32_t)dev->channel_beats[i];
@@ -517,7 +545,24 @@ static int ext_on_fold(void *native, void (*fn)(void *user, const struct hal_npu
 
 static uint32_t ext_reg_read(void *native, uint32_t address)
 {
+	const struct npu_device *dev = native;
+
+	if (dev->opt.opaque && address >= NPU_CHAN_BASE &&
+	    address < NPU_CHAN_BASE + NPU_CHAN_STRIDE * NPU_CHAN_COUNT)
+		return 0;
 	return npu_read(native, address);
+}
+
+static int ext_physical(void *native, const void *mapped, uint64_t *address)
+{
+	const struct npu_device *dev = native;
+	uintptr_t at = (uintptr_t)mapped, first = (uintptr_t)dev->memory;
+
+	if (at < first || at - first >= dev->opt.memory)
+		return npu_fail(EINVAL, "npu: physical: %p is not in device memory",
+				mapped);
+	*address = at - first;
+	return 0;
 }
 
 static const struct hal_npu_extension extension = {
@@ -527,6 +572,7 @@ static const struct hal_npu_extension extension = {
 	.serial = ext_serial,
 	.on_fold = ext_on_fold,
 	.reg_read = ext_reg_read,
+	.physical = ext_physical,
 };
 
 static const void *npu_extension(void *device, const char *name)

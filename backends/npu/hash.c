@@ -47,6 +47,19 @@ struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address)
 	return p;
 }
 
+void npu_hash_draw(struct npu_hash *h, uint32_t seed)
+{
+	uint64_t x = (seed + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15);
+
+	for (uint32_t i = 0; i < 4; i++) { /* splitmix64 */
+		uint64_t z = x += UINT64_C(0x9E3779B97F4A7C15);
+
+		z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+		z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+		h->xmask[i] = (uint32_t)(z >> 40);
+	}
+}
+
 uint32_t npu_hash_register(const struct npu_hash *h)
 {
 	return NPU_REG_BITS(HASH_K, h->k) | NPU_REG_BITS(HASH_Q, h->q) |

@@ -31,6 +31,8 @@ struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule);
 struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address);
 /* Bit i < k of a channel is the parity of granule and this. */
 uint32_t npu_hash_mask(const struct npu_hash *h, uint32_t i);
+/* Masks drawn from a seed. */
+void npu_hash_draw(struct npu_hash *h, uint32_t seed);
 /* HASH register's value. */
 uint32_t npu_hash_register(const struct npu_hash *h);
 

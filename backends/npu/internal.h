@@ -54,6 +54,8 @@ struct npu_options {
 	uint32_t gran; /* log2 */
 	uint64_t memory;
 	bool real, ideal;
+	bool opaque;        /* the hash is locked, and forgotten */
+	uint32_t hash_seed; /* 0: the masks that are built in */
 	bool replay, replay_shared;
 	const char *durations; /* "": none */
 	const char *engine;

@@ -47,15 +47,21 @@ static void tell_map(const struct npu_hash *h, uint64_t granules,
 		map->mask[i] = npu_hash_mask(h, i);
 }
 
+/* An opaque device has no colours: to who places memory all of it is one. */
+static uint64_t colors_of(const struct npu_device *dev, uint64_t mask)
+{
+	return dev->opt.opaque ? 1 : mask;
+}
+
 int npu_memory_open(struct npu_device *dev)
 {
-	void *at;
-
+	const struct npu_hash none = {.q = 1, .gran = dev->opt.gran};
 	struct hal_bk_color_map map;
+	void *at;
 	int rc;
 
 	dev->granules = (uint32_t)(dev->opt.memory >> dev->opt.gran);
-	tell_map(&dev->hash, dev->granules, &map);
+	tell_map(dev->opt.opaque ? &none : &dev->hash, dev->granules, &map);
 	rc = npu_host->granules_open(&map, &dev->free);
 	if (rc)
 		return rc;
@@ -89,7 +95,8 @@ static void clear(struct npu_device *dev, uint32_t granule)
 /* One for a page table. */
 static int take_table(struct npu_partition *part, uint32_t *granule)
 {
-	const struct hal_bk_colors colors = {.mask = part->desc.color_mask};
+	const struct hal_bk_colors colors = {
+		.mask = colors_of(part->dev, part->desc.color_mask)};
 	int rc = npu_host->granules_take(part->dev->free, &colors, 1, granule);
 
 	if (!rc)
@@ -140,11 +147,12 @@ int npu_space_open(struct npu_partition *part)
 	pages = pages < max ? pages : max;
 	part->table_count = (uint32_t)((pages + per - 1) / per);
 	granules = (part->table_count + per - 1) / per;
-	rc = npu_host->granules_take_run(dev->free, part->desc.color_mask, granules,
-					 &part->root);
+	rc = npu_host->granules_take_run(dev->free, colors_of(dev, part->desc.color_mask),
+					 granules, &part->root);
 	if (rc == -ENOSPC && part->root) { /* the longest there is */
 		granules = part->root;
-		rc = npu_host->granules_take_run(dev->free, part->desc.color_mask,
+		rc = npu_host->granules_take_run(dev->free,
+						 colors_of(dev, part->desc.color_mask),
 						 granules, &part->root);
 	}
 	if (rc) {
@@ -276,7 +284,8 @@ void npu_space_load(struct npu_partition *part)
 
 	npu_write(dev, NPU_GLB_AT(PT_BASE, slot), part->root << dev->opt.gran);
 	npu_write(dev, NPU_GLB_AT(PT_COUNT, slot), part->pages);
-	npu_write(dev, NPU_GLB_AT(CH_MASK, slot), (uint32_t)part->desc.color_mask);
+	npu_write(dev, NPU_GLB_AT(CH_MASK, slot),
+		  dev->opt.opaque ? UINT32_MAX : (uint32_t)part->desc.color_mask);
 	npu_write(dev, NPU_GLB_AT(PT_CONTEXT, slot), number);
 	if (host->context[number] != part)
 		flush(part);
@@ -289,14 +298,14 @@ void npu_space_load(struct npu_partition *part)
 static int choose_granules(struct npu_device *dev, uint64_t mask, bool contiguous,
 			   struct npu_mem *mem)
 {
-	const struct hal_bk_colors colors = {.mask = mask};
+	const struct hal_bk_colors colors = {.mask = colors_of(dev, mask)};
 	uint32_t first;
 	int rc;
 
 	if (!contiguous)
 		return npu_host->granules_take(dev->free, &colors, mem->pages,
 					       mem->granules);
-	rc = npu_host->granules_take_run(dev->free, mask, mem->pages, &first);
+	rc = npu_host->granules_take_run(dev->free, colors.mask, mem->pages, &first);
 	if (rc == -ENOSPC)
 		return npu_fail(ENOTSUP,
 				"npu: %u granules in one piece on channels 0x%llx, the "

@@ -105,8 +105,10 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 {
 	struct npu_device *dev = device;
 	struct npu_partition *part = partition;
-	uint64_t most = (uint64_t)__builtin_popcountll(part->desc.color_mask) *
-			NPU_BEAT_BYTES * window_ns;
+	uint64_t channels =
+		dev->opt.opaque ? dev->opt.channels
+				: (uint64_t)__builtin_popcountll(part->desc.color_mask);
+	uint64_t most = channels * NPU_BEAT_BYTES * window_ns;
 
 	if (!dev->limits)
 		return npu_fail(ENOTSUP, "npu: limit: %s",

@@ -638,6 +638,7 @@ static void npu_h(void)
 	FIELD(hal_npu_extension, serial);
 	FIELD(hal_npu_extension, on_fold);
 	FIELD(hal_npu_extension, reg_read);
+	FIELD(hal_npu_extension, physical);
 }
 
 static void ref_h(void)

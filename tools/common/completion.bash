@@ -37,7 +37,7 @@ _accelhal() {
 	*:*:-*)
 		words=$(grep -oE -- '--[a-z][a-z-]*' <<<"$help")
 		;;
-	halctl:info:* | halctl:profile:*)
+	halctl:info:* | halctl:probe:* | halctl:profile:*)
 		words=$("$tool" list 2>/dev/null | sed -nE 's/^([a-z0-9_]+:[0-9]+) .*/\1/p')
 		;;
 	halctl:replay:* | halctl:-p:* | halctl:--program:* | halctl:-d:* | halctl:--delay:*) ;;

@@ -43,6 +43,11 @@ static const char help[] =
 	"the\n"
 	"                     own table, or a file for npuc\n"
 	"\n"
+	"  probe [TARGET]     which memory channel each granule of a device lies on, "
+	"found "
+	"by the\n"
+	"                     time of loads alone; 'npu:0?hash=opaque' does not tell\n"
+	"\n"
 	"  -j, --json         JSON instead of text\n"
 	"  -m, --markdown     backends: the table of the README\n"
 	"  -p, --program PID  top, policy: that one; PID.N where it has several devices\n"
@@ -52,6 +57,9 @@ static const char help[] =
 	"  -t, --tolerance T  profile: fewer units are enough with so many thousandths "
 	"more\n"
 	"                     time (50)\n"
+	"  -w, --write FILE   probe: the map, as a file\n"
+	"  -P, --picture FILE probe: a picture of it (PPM)\n"
+	"  -s, --seed N       probe: which granules it begins with (1)\n"
 	"  -c, --config FILE  read FILE instead of $HAL_CONFIG or ./hal.conf\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                     sets an option over file and environment; may be repeated\n"
@@ -70,6 +78,9 @@ static const struct option longs[] = {
 	{"delay", required_argument, NULL, 'd'},
 	{"runs", required_argument, NULL, 'r'},
 	{"tolerance", required_argument, NULL, 't'},
+	{"write", required_argument, NULL, 'w'},
+	{"picture", required_argument, NULL, 'P'},
+	{"seed", required_argument, NULL, 's'},
 	{"config", required_argument, NULL, 'c'},
 	{"option", required_argument, NULL, 'o'},
 	{"help", no_argument, NULL, 'h'},
@@ -88,6 +99,7 @@ static const struct command {
 	{"options", halctl_options, 0, 0, 0}, {"backends", halctl_backends, 0, 1, 0},
 	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
 	{"replay", halctl_replay, 1, 0, 0},   {"profile", halctl_profile, INT_MAX, 0, 0},
+	{"probe", halctl_probe, 1, 0, 0},
 };
 
 static const struct command *find_command(const char *name)
@@ -124,6 +136,11 @@ static int run(struct halctl *ctl, char **words, int count)
 	    (ctl->runs != 0 || ctl->tolerance != UINT32_MAX))
 		return tool_usage("--runs and --tolerance belong to profile, not to %s",
 				  cmd->name);
+	if (cmd->run != halctl_probe &&
+	    (ctl->map != NULL || ctl->picture != NULL || ctl->seed != 0))
+		return tool_usage(
+			"--write, --picture and --seed belong to probe, not to %s",
+			cmd->name);
 	ctl->target = count > 1 ? words[1] : NULL;
 	ctl->words = words + 1;
 	ctl->word_count = count - 1;
@@ -135,6 +152,8 @@ static int run(struct halctl *ctl, char **words, int count)
 		return tool_usage("profile: no %s", count < 2 ? "target" : "program");
 	if (ctl->runs == 0)
 		ctl->runs = 3;
+	if (ctl->seed == 0)
+		ctl->seed = 1;
 	if (ctl->tolerance == UINT32_MAX)
 		ctl->tolerance = 50;
 	return cmd->run(ctl);
@@ -188,7 +207,7 @@ static int halctl(int argc, char **argv)
 
 	while (rc == 0) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "jmp:nd:r:t:c:o:hV", longs, NULL);
+		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:s:c:o:hV", longs, NULL);
 		if (c == -1)
 			break;
 		switch (c) {
@@ -212,6 +231,15 @@ static int halctl(int argc, char **argv)
 			break;
 		case 't':
 			rc = read_number("tolerance", optarg, 0, 1000, &ctl.tolerance);
+			break;
+		case 'w':
+			ctl.map = optarg;
+			break;
+		case 'P':
+			ctl.picture = optarg;
+			break;
+		case 's':
+			rc = read_number("seed", optarg, 1, UINT32_MAX, &ctl.seed);
 			break;
 		case 'c':
 			rc = read_config(optarg);

@@ -19,7 +19,9 @@ struct halctl {
 	int delay_ms;
 	char *const *words; /* behind the command */
 	int word_count;
-	uint32_t runs, tolerance; /* of profile; tolerance in thousandths */
+	uint32_t runs, tolerance;  /* of profile; tolerance in thousandths */
+	const char *map, *picture; /* files that probe writes; NULL: none */
+	uint32_t seed;             /* of probe */
 };
 
 /* The commands: 0, TOOL_FAILED or TOOL_USAGE. */
@@ -31,6 +33,7 @@ int halctl_replay(const struct halctl *ctl);
 int halctl_top(const struct halctl *ctl);
 int halctl_policy(const struct halctl *ctl);
 int halctl_profile(const struct halctl *ctl);
+int halctl_probe(const struct halctl *ctl);
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */
 const char *kind_name(uint32_t kind);

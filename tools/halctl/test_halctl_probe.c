@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_halctl_probe.c - halctl probe on an NPU that hides its hash: the map it writes
+ * against the hash that the seed says. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <hal/npu.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "npu/hash.h"
+#include "npu_regs.h"
+#include "util/color_map.h"
+
+#define OUTPUT_MAX 65536u
+
+static char output[OUTPUT_MAX], map_file[] = "/tmp/halctl-map-XXXXXX",
+				picture_file[] = "/tmp/halctl-picture-XXXXXX";
+
+static int halctl(const char *args)
+{
+	char line[1024];
+	size_t n;
+	int rc;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "2>&1 %s %s", HALCTL, args);
+	f = popen(line, "r");
+	assert_non_null(f);
+	n = fread(output, 1, sizeof(output) - 1, f);
+	output[n] = '\0';
+	rc = pclose(f);
+	assert_true(WIFEXITED(rc));
+	return WEXITSTATUS(rc);
+}
+
+static void expect(const char *text)
+{
+	if (!strstr(output, text))
+		fail_msg("no \"%s\" in:\n%.2000s", text, output);
+}
+
+/* Every granule, names of channels apart. */
+static void compare(const struct color_map *map, uint32_t channels, uint32_t seed)
+{
+	struct npu_hash h = {.gran = 10};
+	uint32_t to[16], seen = 0;
+
+	assert_true(npu_hash_split(channels, &h.q, &h.k));
+	npu_hash_draw(&h, seed);
+	for (uint32_t c = 0; c < 16; c++)
+		to[c] = COLOR_NONE;
+	assert_int_equal(map->channels, channels);
+	assert_int_equal(map->granule, 1024);
+	for (uint32_t g = 0; g < color_map_granules(map); g++) {
+		uint32_t c = npu_hash_map(&h, g).channel, found;
+
+		found = color_map_channel(map, g);
+		if (to[c] == COLOR_NONE) {
+			assert_false(seen >> found & 1u);
+			seen |= 1u << found;
+			to[c] = found;
+		}
+		assert_int_equal(found, to[c]);
+	}
+}
+
+static void probe(uint32_t channels, uint32_t seed, const char *more)
+{
+	char args[512], why[COLOR_MAP_WHY];
+	struct color_map *map = NULL;
+
+	snprintf(args, sizeof(args),
+		 "probe %s -w %s '%s&memory_size=16M&channels=%u&hash=opaque&"
+		 "hash_seed=%u'",
+		 more, map_file, NPU_TARGET, channels, seed);
+	if (halctl(args) != 0)
+		fail_msg("%.2000s", output);
+	if (color_map_read(map_file, &map, why) != 0)
+		fail_msg("%s", why);
+	assert_true(color_map_verified(map));
+	assert_int_equal(map->source, COLOR_MAP_PROBE);
+	assert_int_equal(map->memory, UINT64_C(16) << 20);
+	compare(map, channels, seed);
+	color_map_free(map);
+}
+
+static void finds_parities(void **state)
+{
+	struct stat st;
+	char args[64];
+
+	(void)state;
+	snprintf(args, sizeof(args), "-P %s", picture_file);
+	probe(4, 5, args);
+	expect("verified       yes: 0 of 3000");
+	expect("kind           xor\n");
+	expect("opaque");
+	assert_int_equal(stat(picture_file, &st), 0);
+	/* 128 rows of 64 squares, a gap, and 64 rows more */
+	assert_int_equal(st.st_size,
+			 (off_t)(strlen("P6\n384 1164\n255\n") + 384 * 1164 * 3));
+}
+
+static void finds_modulo(void **state)
+{
+	(void)state;
+	probe(6, 1234567, "-j -s 9");
+	expect("\"kind\": \"xormod\"");
+	expect("\"verified\": \"yes\"");
+	expect("\"wrong\": 0");
+}
+
+/* What an opaque device does not tell. */
+static void hides(void **state)
+{
+	struct hal_device_info i = HAL_INIT(hal_device_info);
+	const struct hal_npu_extension *npu;
+	struct hal_device *dev;
+	uint64_t at;
+
+	(void)state;
+	if (hal_open(NPU_TARGET "&channels=6&hash=opaque&hash_seed=3", NULL, &dev) != 0)
+		fail_msg("%s", hal_last_error());
+	assert_int_equal(hal_device_get_info(dev, &i), 0);
+	assert_int_equal(i.colors, 0);
+	assert_int_equal(i.granule_bytes, 0);
+	assert_int_equal(i.bandwidth, 0);
+	assert_false(i.caps & HAL_CAP_COLORED_MEMORY);
+	assert_null(strstr(i.name, "6"));
+	npu = hal_device_extension(dev, "npu");
+	assert_non_null(npu);
+	assert_int_equal(npu->reg_read(hal_device_native(dev), NPU_GLB_HASH_ADDR), 0);
+	for (uint32_t k = 0; k < 4; k++)
+		assert_int_equal(
+			npu->reg_read(hal_device_native(dev), NPU_GLB_AT(XMASK, k)), 0);
+	for (uint32_t c = 0; c < 16; c++)
+		assert_int_equal(
+			npu->reg_read(hal_device_native(dev), NPU_CHAN_ADDR(c, CH_READS)),
+			0);
+	assert_int_equal(npu->physical(hal_device_native(dev), &i, &at), -EINVAL);
+	assert_int_equal(hal_close(dev), 0);
+}
+
+static void refuses(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("probe ref"), 1);
+	expect("does not tell where in its memory a buffer lies");
+	assert_int_equal(halctl("probe 'npu:0?engine=fast&rows=4&cols=1'"), 1);
+	expect("one column of units, two are needed");
+	assert_int_equal(halctl("probe 'npu:0?hash=half'"), 1);
+	expect("hash");
+	assert_int_equal(halctl("list -w map"), 2);
+	expect("--write, --picture and --seed belong to probe, not to list");
+	assert_int_equal(halctl("probe -s 0"), 2);
+	expect("--seed 0: a number from 1 to 4294967295");
+	assert_int_equal(halctl("probe -w /nowhere/map '" NPU_TARGET "&memory_size=4M'"),
+			 1);
+	expect("/nowhere/map");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_parities),
+		cmocka_unit_test(finds_modulo),
+		cmocka_unit_test(hides),
+		cmocka_unit_test(refuses),
+	};
+	int fd = mkstemp(map_file), rc;
+
+	if (fd < 0 || close(fd) != 0)
+		return 1;
+	fd = mkstemp(picture_file);
+	if (fd < 0 || close(fd) != 0)
+		return 1;
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	(void)unlink(map_file);
+	(void)unlink(picture_file);
+	return rc;
+}
