@@ -36,9 +36,9 @@ static void take_block(uint32_t H[8], const uint8_t *block)
 {
 	uint32_t W[64], s[8];
 
-	for (uint32_t t = 0; t < 16; t++)
-		W[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
-		       (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
+	for (uint32_t t = 0; t < 16; t++, block += 4)
+		W[t] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 |
+		       (uint32_t)block[2] << 8 | block[3];
 	for (uint32_t t = 16; t < 64; t++) {
 		uint32_t s0 = rotr(W[t - 15], 7) ^ rotr(W[t - 15], 18) ^ W[t - 15] >> 3;
 		uint32_t s1 = rotr(W[t - 2], 17) ^ rotr(W[t - 2], 19) ^ W[t - 2] >> 10;
