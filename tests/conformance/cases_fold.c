@@ -167,7 +167,8 @@ static int many_times(struct conf *c)
 		OK(hal_queue_resume(t.q));
 	}
 	STEP(conf_wait(c, last));
-	CHECK(stops >= 1 && (stops < 64 || !conf_virtual(c)));
+	/* In real time it may have ended before it could be stopped. */
+	CHECK(!conf_virtual(c) || (stops >= 1 && stops < 64));
 	EQ(ran, 1);
 	STEP(spun(c, &t));
 	OK(hal_queue_get_stats(t.q, &s));

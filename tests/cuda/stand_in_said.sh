@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# stand_in_said.sh HALCTL: the stand-in driver's devices say so, by name and capability; and
+# stand_in_said.sh "[EMULATOR ]HALCTL": the stand-in driver's devices say so, by name and capability; and
 # without any driver the list says what is missing.
 set -euo pipefail
 halctl=$1
-grep -q '^cuda:0 .*HAL stand-in GPU' <<<"$("$halctl" list)" || { echo "list does not say it"; exit 1; }
-info=$("$halctl" info cuda:1)
+grep -q '^cuda:0 .*HAL stand-in GPU' <<<"$($halctl list)" || { echo "list does not say it"; exit 1; }
+info=$($halctl info cuda:1)
 grep -q '^capabilities .*stand-in' <<<"$info" || { echo "info does not say it: $info"; exit 1; }
-grep -q '^cuda .*no driver' <<<"$(env -u LD_LIBRARY_PATH "$halctl" list)" ||
+grep -q '^cuda .*no driver' <<<"$(env -u LD_LIBRARY_PATH $halctl list)" ||
 	{ echo "nothing is said of a driver that is not there"; exit 1; }
