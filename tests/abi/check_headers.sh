@@ -12,8 +12,12 @@ struct hal_queue_desc hal_test_desc(void) {
 	return desc;
 }'
 rc=0
-for name in $(cd "$source" && echo hal/*.h) npuc.h; do
-	text=$(printf '#include <%s>\n#include <%s>\n%s\n' "$name" "$name" "$use")
+for name in $(cd "$source" && echo hal/*.h hal/device/*.h) npuc.h; do
+	case $name in
+	hal/device/*) of='int hal_test(int); int hal_test(int x) { return x; }' ;;
+	*) of=$use ;;
+	esac
+	text=$(printf '#include <%s>\n#include <%s>\n%s\n' "$name" "$name" "$of")
 	"$cc" -std=c11 -Wshadow -Wstrict-prototypes "${warn[@]}" -I"$source" -I"$source/tools/npuc" -x c - <<<"$text" ||
 		{ echo "$name is not clean C11"; rc=1; }
 	"$cxx" -std=c++17 "${warn[@]}" -I"$source" -I"$source/tools/npuc" -x c++ - <<<"$text" ||
