@@ -230,10 +230,11 @@ static bool solve(uint32_t row[ROWS][COLOR_MAP_DIGITS], uint32_t rows,
 	for (uint32_t i = used; i < rows; i++)
 		wrong += row[i][0] != 0;
 	m->weight[0] = 1;
-	for (uint32_t j = 1; j < m->digits; j++)
-		m->weight[j] = pivot[j] == ROWS
-				       ? 0
-				       : (uint8_t)((m->q - row[pivot[j]][0]) % m->q);
+	for (uint32_t j = 1; j < m->digits; j++) {
+		uint32_t left = pivot[j] == ROWS ? 0 : m->q - row[pivot[j]][0];
+
+		m->weight[j] = (uint8_t)(left % m->q);
+	}
 	return wrong <= 1;
 }
 
