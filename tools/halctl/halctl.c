@@ -59,6 +59,7 @@ static const char help[] =
 	"                     time (50)\n"
 	"  -w, --write FILE   probe: the map, as a file\n"
 	"  -P, --picture FILE probe: a picture of it (PPM)\n"
+	"  -k, --verify FILE  probe: how well channels of that map keep tenants apart\n"
 	"  -s, --seed N       probe: which granules it begins with (1)\n"
 	"  -c, --config FILE  read FILE instead of $HAL_CONFIG or ./hal.conf\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
@@ -80,6 +81,7 @@ static const struct option longs[] = {
 	{"tolerance", required_argument, NULL, 't'},
 	{"write", required_argument, NULL, 'w'},
 	{"picture", required_argument, NULL, 'P'},
+	{"verify", required_argument, NULL, 'k'},
 	{"seed", required_argument, NULL, 's'},
 	{"config", required_argument, NULL, 'c'},
 	{"option", required_argument, NULL, 'o'},
@@ -136,11 +138,15 @@ static int run(struct halctl *ctl, char **words, int count)
 	    (ctl->runs != 0 || ctl->tolerance != UINT32_MAX))
 		return tool_usage("--runs and --tolerance belong to profile, not to %s",
 				  cmd->name);
-	if (cmd->run != halctl_probe &&
-	    (ctl->map != NULL || ctl->picture != NULL || ctl->seed != 0))
+	if (cmd->run != halctl_probe && (ctl->map != NULL || ctl->picture != NULL ||
+					 ctl->verify != NULL || ctl->seed != 0))
+		return tool_usage("--write, --picture, --verify and --seed belong to "
+				  "probe, not to %s",
+				  cmd->name);
+	if (ctl->verify != NULL && (ctl->map != NULL || ctl->picture != NULL))
 		return tool_usage(
-			"--write, --picture and --seed belong to probe, not to %s",
-			cmd->name);
+			"--verify tries a map; --write and --picture are of one "
+			"that is found");
 	ctl->target = count > 1 ? words[1] : NULL;
 	ctl->words = words + 1;
 	ctl->word_count = count - 1;
@@ -207,7 +213,7 @@ static int halctl(int argc, char **argv)
 
 	while (rc == 0) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:s:c:o:hV", longs, NULL);
+		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:c:o:hV", longs, NULL);
 		if (c == -1)
 			break;
 		switch (c) {
@@ -237,6 +243,9 @@ static int halctl(int argc, char **argv)
 			break;
 		case 'P':
 			ctl.picture = optarg;
+			break;
+		case 'k':
+			ctl.verify = optarg;
 			break;
 		case 's':
 			rc = read_number("seed", optarg, 1, UINT32_MAX, &ctl.seed);

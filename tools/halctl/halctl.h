@@ -21,6 +21,7 @@ struct halctl {
 	int word_count;
 	uint32_t runs, tolerance;  /* of profile; tolerance in thousandths */
 	const char *map, *picture; /* files that probe writes; NULL: none */
+	const char *verify;        /* file of a map that probe is to try; NULL: none */
 	uint32_t seed;             /* of probe */
 };
 
@@ -34,6 +35,7 @@ int halctl_top(const struct halctl *ctl);
 int halctl_policy(const struct halctl *ctl);
 int halctl_profile(const struct halctl *ctl);
 int halctl_probe(const struct halctl *ctl);
+int halctl_isolate(const struct halctl *ctl); /* probe --verify */
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */
 const char *kind_name(uint32_t kind);

@@ -3,10 +3,9 @@
  * probe.c - halctl probe: which memory channel each granule of a device lies on, found by
  * the time of loads.
  *
- * A test is one GEMM of an NPU: rows of its first operand are lines of one granule, rows
- * of the second, of which each crosses two beats, lines of the other.  A smaller one goes
- * before it, so that both pages are translated already.  Its time is the device's own, by
- * TIMESTAMP; no register is looked at.
+ * A test is one GEMM of an NPU (loads.h).  A smaller one goes before it, so that both
+ * pages are translated already.  Its time is the device's own, by TIMESTAMP; no register
+ * is looked at.
  */
 #include "halctl.h"
 
@@ -19,14 +18,13 @@
 #include <hal/npu.h>
 
 #include "discover.h"
+#include "loads.h"
 #include "picture.h"
 #include "util/color_map.h"
 
-#define SIZES      4u /* 1, 2, 4 and 8 lines of each granule */
-#define LINE       64u
+#define SIZES      4u    /* 1, 2, 4 and 8 lines of each granule */
 #define TOUCH      SIZES /* the kernel that goes before */
 #define SIDE       4u    /* of the rectangle: larger ones wait for more weights */
-#define D_BYTES    64u
 #define PIECE_LOG2 8u
 #define LARGEST    12u
 
@@ -43,27 +41,15 @@ struct device {
 
 /* ---- a device that can be asked ------------------------------------------------------- */
 
-/* lines of each operand: of a, rows of one line; of b, two rows a line, of two bytes that
- * lie in two of its beats, so that all four are read. */
 static int add_kernel(struct hal_npu_builder *b, const char *name, uint32_t lines)
 {
-	static const int32_t mult = 1 << 30, shift = 0;
 	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
 
-	op.m = lines;
-	op.k = 2 * lines;
-	op.n = 2;
-	op.a_stride = LINE;
-	op.b_stride = LINE / 2;
-	op.b.offset = 15;
-	op.out.mult = &mult;
-	op.out.shift = &shift;
-	op.out.min = -128;
-	op.out.max = 127;
+	load_gemm(&op, lines);
 	if (hal_npu_kernel(b, name) != 0 ||
-	    hal_npu_arg(b, (uint64_t)lines * LINE, &op.a.id) != 0 ||
-	    hal_npu_arg(b, (uint64_t)lines * LINE, &op.b.id) != 0 ||
-	    hal_npu_arg(b, D_BYTES, &op.d.id) != 0)
+	    hal_npu_arg(b, (uint64_t)lines * LOAD_LINE, &op.a.id) != 0 ||
+	    hal_npu_arg(b, (uint64_t)lines * LOAD_LINE, &op.b.id) != 0 ||
+	    hal_npu_arg(b, LOAD_RESULT, &op.d.id) != 0)
 		return -1;
 	return hal_npu_gemm(b, &op);
 }
@@ -92,36 +78,6 @@ static int load_program(struct device *d)
 	return rc;
 }
 
-/* As much in one piece as there is. */
-static int take_memory(struct device *d)
-{
-	struct hal_buffer_desc b = HAL_INIT(hal_buffer_desc);
-	uint64_t step = d->info.memory_bytes / 256;
-	int err = -ENOSPC;
-
-	b.flags = HAL_BUFFER_MAPPABLE;
-	b.bytes = d->info.memory_bytes;
-	while (err != 0 && b.bytes > step) {
-		b.bytes -= step;
-		err = hal_buffer_create(d->part, &b, &d->memory);
-	}
-	d->bytes = b.bytes;
-	return err != 0 ? tool_fail_hal() : 0;
-}
-
-static int find_place(struct device *d)
-{
-	const struct hal_npu_extension *npu = hal_device_extension(d->dev, "npu");
-	void *at;
-
-	if (npu == NULL || npu->size < sizeof(*npu))
-		return tool_fail_hal();
-	if (hal_buffer_map(d->memory, &at) != 0 ||
-	    npu->physical(hal_device_native(d->dev), at, &d->first) != 0)
-		return tool_fail_hal();
-	return 0;
-}
-
 static int open_device(const struct halctl *ctl, struct device *d)
 {
 	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
@@ -141,14 +97,15 @@ static int open_device(const struct halctl *ctl, struct device *d)
 				 d->info.name);
 	part.rows = (uint16_t)(d->info.unit_rows < SIDE ? d->info.unit_rows : SIDE);
 	part.cols = (uint16_t)(d->info.unit_cols < SIDE ? d->info.unit_cols : SIDE);
-	result.bytes = D_BYTES;
+	result.bytes = LOAD_RESULT;
 	if (hal_partition_create(d->dev, &part, &d->part) != 0 ||
 	    hal_queue_create(d->part, &queue, &d->queue) != 0 ||
 	    hal_buffer_create(d->part, &result, &d->result) != 0)
 		return tool_fail_hal();
-	if (load_program(d) != 0 || take_memory(d) != 0)
+	if (load_program(d) != 0)
 		return TOOL_FAILED;
-	return find_place(d);
+	return load_memory(d->dev, d->part, d->info.memory_bytes, &d->memory, &d->first,
+			   &d->bytes);
 }
 
 static int close_device(struct device *d)
@@ -189,7 +146,7 @@ static int measure(void *user, const uint64_t *at, uint32_t count, uint32_t line
 	int err;
 
 	(void)count; /* two: .together */
-	args[0].bytes = args[1].bytes = (uint64_t)lines * LINE;
+	args[0].bytes = args[1].bytes = (uint64_t)lines * LOAD_LINE;
 	cmds[0] = hal_cmd_launch(d->kernel[TOUCH], args, 3);
 	cmds[1] = hal_cmd_timestamp(d->result, 32);
 	cmds[2] = hal_cmd_launch(d->kernel[size], args, 3);
@@ -363,7 +320,11 @@ int halctl_probe(const struct halctl *ctl)
 {
 	struct device d = {0};
 	struct found f = {0};
-	int rc = open_device(ctl, &d), err;
+	int rc, err;
+
+	if (ctl->verify != NULL)
+		return halctl_isolate(ctl);
+	rc = open_device(ctl, &d);
 
 	if (rc == 0) {
 		uint64_t from = hal_device_now(d.dev);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loads.h"
+
+#include <errno.h>
+
+#include "tool.h"
+
+void load_gemm(struct hal_npu_gemm *op, uint32_t lines)
+{
+	static const int32_t mult = 1 << 30, shift = 0;
+
+	op->m = lines;
+	op->k = 2 * lines;
+	op->n = 2;
+	op->a_stride = LOAD_LINE;
+	op->b_stride = LOAD_LINE / 2;
+	op->b.offset = 15;
+	op->out.mult = &mult;
+	op->out.shift = &shift;
+	op->out.min = -128;
+	op->out.max = 127;
+}
+
+int load_memory(struct hal_device *dev, struct hal_partition *part, uint64_t most,
+		struct hal_buffer **memory, uint64_t *first, uint64_t *bytes)
+{
+	const struct hal_npu_extension *npu = hal_device_extension(dev, "npu");
+	struct hal_buffer_desc b = HAL_INIT(hal_buffer_desc);
+	uint64_t step = most / 256;
+	int err = -ENOSPC;
+	void *at;
+
+	b.flags = HAL_BUFFER_MAPPABLE;
+	b.bytes = most;
+	while (err != 0 && b.bytes > step) {
+		b.bytes -= step;
+		err = hal_buffer_create(part, &b, memory);
+	}
+	*bytes = b.bytes;
+	if (err != 0 || npu == NULL || npu->size < sizeof(*npu) ||
+	    hal_buffer_map(*memory, &at) != 0 ||
+	    npu->physical(hal_device_native(dev), at, first) != 0)
+		return tool_fail_hal();
+	return 0;
+}

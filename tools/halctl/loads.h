@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loads.h - loads of chosen lines of an NPU's memory, many in flight: a GEMM whose
+ * operands they are.
+ */
+#ifndef HALCTL_LOADS_H
+#define HALCTL_LOADS_H
+
+#include <hal/npu.h>
+
+#define LOAD_LINE   64u /* bytes that one load takes */
+#define LOAD_RESULT 64u /* bytes for what is computed of it, and two times */
+
+/* lines of each operand: of a, rows of one line; of b, two rows a line, of two bytes that
+ * lie in two of its beats, so that all four are read.  Operands are the caller's. */
+void load_gemm(struct hal_npu_gemm *op, uint32_t lines);
+
+/* A buffer in one piece, of most bytes or as many as there are.  *first: its address in
+ * the device's memory.  0 or TOOL_FAILED. */
+int load_memory(struct hal_device *dev, struct hal_partition *part, uint64_t most,
+		struct hal_buffer **memory, uint64_t *first, uint64_t *bytes);
+
+#endif
