@@ -7,5 +7,6 @@ halctl=$1
 grep -q '^cuda:0 .*HAL stand-in GPU' <<<"$($halctl list)" || { echo "list does not say it"; exit 1; }
 info=$($halctl info cuda:1)
 grep -q '^capabilities .*stand-in' <<<"$info" || { echo "info does not say it: $info"; exit 1; }
-grep -q '^cuda .*no driver' <<<"$(env -u LD_LIBRARY_PATH $halctl list)" ||
+# Not here, where the stand-in lies: paths in a build tree's programs may end in an empty one.
+grep -q '^cuda .*no driver' <<<"$(cd / && env -u LD_LIBRARY_PATH $halctl list)" ||
 	{ echo "nothing is said of a driver that is not there"; exit 1; }
