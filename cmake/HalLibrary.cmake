@@ -51,7 +51,7 @@ ${policy_lines}")
 add_library(hal_core OBJECT ${core_sources})
 target_include_directories(hal_core PRIVATE ${HAL_GENERATED_DIR} ${PROJECT_SOURCE_DIR}/core)
 target_link_libraries(hal_core PRIVATE hal_headers hal_hot hal_warnings PkgConfig::CK
-	PkgConfig::INIH PkgConfig::YAJL Threads::Threads)
+	PkgConfig::INIH PkgConfig::YAJL PkgConfig::MD Threads::Threads)
 list(APPEND objects $<TARGET_OBJECTS:hal_core>)
 
 set_target_properties(hal_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -59,7 +59,8 @@ foreach(name IN LISTS HAL_BACKENDS)
 	set_target_properties(hal_backend_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 
-set(hal_libs PkgConfig::CK PkgConfig::INIH PkgConfig::YAJL Threads::Threads ${CMAKE_DL_LIBS} m)
+set(hal_libs PkgConfig::CK PkgConfig::INIH PkgConfig::YAJL PkgConfig::MD Threads::Threads
+	${CMAKE_DL_LIBS} m)
 
 add_library(accelhal SHARED ${objects})
 add_library(accelhal::hal ALIAS accelhal)

@@ -3,12 +3,11 @@
 #include "util/color_map.h"
 
 #include <errno.h>
+#include <sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "util/sha256.h"
 
 #define HEAD          "halmap 1"
 #define GRANULE_LEAST 64u
@@ -19,6 +18,11 @@
 #define BILLION       UINT64_C(1000000000)
 
 static const char *const kinds[] = {"xor", "xormod", "table"};
+
+const char *color_map_kind(const struct color_map *map)
+{
+	return kinds[map->kind];
+}
 
 __attribute__((format(printf, 2, 3))) static int refuse(char why[COLOR_MAP_WHY],
 							const char *fmt, ...)
@@ -600,12 +604,12 @@ static int item_probe(struct reader *r)
 /* Of all that lies before its line, and nothing lies behind. */
 static int item_sum(struct reader *r, const char *bytes)
 {
-	char hex[SHA256_HEX], said[SHA256_HEX];
+	char hex[SHA256_DIGEST_STRING_LENGTH], said[SHA256_DIGEST_STRING_LENGTH];
 	int err = read_text(r, "HEX", said, sizeof(said));
 
 	if (err != 0)
 		return err;
-	sha256_hex(bytes, (size_t)(r->line - bytes), hex);
+	SHA256Data((const uint8_t *)bytes, (size_t)(r->line - bytes), hex);
 	if (strcmp(hex, said) != 0)
 		return wrong(r, "it is %s, the lines before have %s", said, hex);
 	if (r->at != r->end)
@@ -879,7 +883,7 @@ static void put_lines(FILE *f, const struct color_map *m)
 
 char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_MAP_WHY])
 {
-	char *text = NULL, hex[SHA256_HEX];
+	char *text = NULL, hex[SHA256_DIGEST_STRING_LENGTH];
 	size_t n = 0;
 	FILE *f;
 
@@ -897,7 +901,7 @@ char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_M
 		(void)fclose(f);
 		goto none;
 	}
-	sha256_hex(text, n, hex);
+	SHA256Data((const uint8_t *)text, n, hex);
 	(void)fprintf(f, "sum %s\n", hex);
 	if (fclose(f) != 0)
 		goto none;

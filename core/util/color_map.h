@@ -78,6 +78,9 @@ struct color_map {
 	bool probed;
 };
 
+/* "xor", "xormod", "table". */
+const char *color_map_kind(const struct color_map *map);
+
 /* What a file calls the device of info: its backend, and unless that is a model of one,
  * its name; its units; its memory. */
 void color_map_device(struct color_map *map, const struct hal_device_info *info);

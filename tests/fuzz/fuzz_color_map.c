@@ -5,12 +5,12 @@
 #include "fuzz.h"
 
 #include <ctype.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/color_map.h"
-#include "util/sha256.h"
 
 #define DEVICE "halmap 1\ndevice ref 1x16 65536\ngranule 4096\n"
 
@@ -75,7 +75,7 @@ static void try_bytes(const char *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char hex[SHA256_HEX], *with = malloc(size + 70);
+	char hex[SHA256_DIGEST_STRING_LENGTH], *with = malloc(size + 70);
 
 	if (with == NULL)
 		return 0;
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_bytes((const char *)data, size);
 	if (size > 0)
 		memcpy(with, data, size);
-	sha256_hex(data, size, hex);
+	SHA256Data(data, size, hex);
 	try_bytes(with, size + (size_t)snprintf(with + size, 70, "sum %s\n", hex));
 	free(with);
 	return 0;

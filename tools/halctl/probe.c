@@ -164,8 +164,6 @@ static int measure(void *user, const uint64_t *at, uint32_t count, uint32_t line
 
 /* ---- what was found --------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {"xor", "xormod", "table"};
-
 struct found {
 	struct discover_result r;
 	uint64_t device_cycles; /* all that the device ran, between tests, too */
@@ -183,7 +181,7 @@ static int print_json(const struct device *d, const struct found *f, int verifie
 	out_str(o, "device", d->info.name);
 	out_str(o, "verified", verified ? "yes" : "no");
 	if (m != NULL) {
-		out_str(o, "kind", kind_names[m->kind]);
+		out_str(o, "kind", color_map_kind(m));
 		out_u64(o, "channels", m->channels);
 		out_u64(o, "granule_bytes", m->granule);
 		out_u64(o, "checked", m->tests);
@@ -223,7 +221,7 @@ static void print_text(const struct device *d, const struct found *f, int verifi
 	if (m != NULL) {
 		printf("channels       %u\n", m->channels);
 		printf("granule        %u bytes\n", m->granule);
-		printf("kind           %s\n", kind_names[m->kind]);
+		printf("kind           %s\n", color_map_kind(m));
 		print_rule(m);
 		printf("verified       %s: %llu of %llu fresh granules wrong, at most "
 		       "%.2f %% (95 %%)\n",

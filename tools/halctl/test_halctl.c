@@ -16,33 +16,7 @@
 
 #include <yajl/yajl_tree.h>
 
-#define OUTPUT_MAX (256 * 1024)
-
-static char output[OUTPUT_MAX];
-
-/* Runs halctl with args (shell syntax); stdout and stderr into output; exit status. */
-static int halctl(const char *args)
-{
-	char line[1024];
-	size_t n;
-	int rc;
-	FILE *f;
-
-	snprintf(line, sizeof(line), "2>&1 %s %s", HALCTL, args);
-	f = popen(line, "r");
-	assert_non_null(f);
-	n = fread(output, 1, sizeof(output) - 1, f);
-	output[n] = '\0';
-	rc = pclose(f);
-	assert_true(WIFEXITED(rc));
-	return WEXITSTATUS(rc);
-}
-
-static void expect(const char *text)
-{
-	if (!strstr(output, text))
-		fail_msg("no \"%s\" in:\n%s", text, output);
-}
+#include "run.h"
 
 static yajl_val json(void)
 {

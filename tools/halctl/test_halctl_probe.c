@@ -21,35 +21,13 @@
 
 #include "npu/hash.h"
 #include "npu_regs.h"
+#include "run.h"
+
+#define NARROW "'npu:0?rows=4&cols=2&engine=fast&memory_size=4M'"
 #include "util/color_map.h"
 
-#define OUTPUT_MAX 65536u
-
-static char output[OUTPUT_MAX], map_file[] = "/tmp/halctl-map-XXXXXX",
-				picture_file[] = "/tmp/halctl-picture-XXXXXX";
-
-static int halctl(const char *args)
-{
-	char line[1024];
-	size_t n;
-	int rc;
-	FILE *f;
-
-	snprintf(line, sizeof(line), "2>&1 %s %s", HALCTL, args);
-	f = popen(line, "r");
-	assert_non_null(f);
-	n = fread(output, 1, sizeof(output) - 1, f);
-	output[n] = '\0';
-	rc = pclose(f);
-	assert_true(WIFEXITED(rc));
-	return WEXITSTATUS(rc);
-}
-
-static void expect(const char *text)
-{
-	if (!strstr(output, text))
-		fail_msg("no \"%s\" in:\n%.2000s", text, output);
-}
+static char map_file[] = "/tmp/halctl-map-XXXXXX",
+	    picture_file[] = "/tmp/halctl-picture-XXXXXX";
 
 /* Every granule, names of channels apart. */
 static void compare(const struct color_map *map, uint32_t channels, uint32_t seed)
@@ -162,6 +140,19 @@ static void verifies(void **state)
 		 map_file, NPU_TARGET);
 	assert_int_equal(halctl(args), 1);
 	expect("16777216");
+	/* Maps of devices with too few columns for two, and with one channel. */
+	snprintf(args, sizeof(args), "probe -w %s " NARROW, map_file);
+	assert_int_equal(halctl(args), 0);
+	snprintf(args, sizeof(args), "probe --verify %s " NARROW, map_file);
+	assert_int_equal(halctl(args), 1);
+	expect("two tenants of two columns each");
+	snprintf(args, sizeof(args), "probe -w %s '%s&channels=1&memory_size=4M'",
+		 map_file, NPU_TARGET);
+	assert_int_equal(halctl(args), 0);
+	snprintf(args, sizeof(args), "probe --verify %s '%s&channels=1&memory_size=4M'",
+		 map_file, NPU_TARGET);
+	assert_int_equal(halctl(args), 1);
+	expect("one channel, which nobody can share out");
 	snprintf(args, sizeof(args), "probe --verify %s ref", map_file);
 	assert_int_equal(halctl(args), 1);
 	expect(map_file);

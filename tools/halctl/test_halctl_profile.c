@@ -17,32 +17,9 @@
 
 #include <yajl/yajl_tree.h>
 
-#define OUTPUT_MAX (1024 * 1024)
+#include "run.h"
 
-static char output[OUTPUT_MAX], table[64], file[64];
-
-static int halctl(const char *args)
-{
-	char line[1024];
-	size_t n;
-	int rc;
-	FILE *f;
-
-	snprintf(line, sizeof(line), "2>&1 %s %s", HALCTL, args);
-	f = popen(line, "r");
-	assert_non_null(f);
-	n = fread(output, 1, sizeof(output) - 1, f);
-	output[n] = '\0';
-	rc = pclose(f);
-	assert_true(WIFEXITED(rc));
-	return WEXITSTATUS(rc);
-}
-
-static void expect(const char *text)
-{
-	if (!strstr(output, text))
-		fail_msg("no \"%s\" in:\n%.2000s", text, output);
-}
+static char table[64], file[64];
 
 static void write_file(char *path, size_t size, const char *name, const char *text)
 {
@@ -265,7 +242,7 @@ static void rectangles(void **state)
 /* The same bytes again; the library reads them, for that device alone. */
 static void good_for_one_device(void **state)
 {
-	static char first[OUTPUT_MAX];
+	static char first[sizeof(output)];
 	char args[256];
 
 	(void)state;
