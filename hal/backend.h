@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define HAL_BACKEND_ABI    3u
+#define HAL_BACKEND_ABI    4u
 #define HAL_BACKEND_SYMBOL "hal_backend_entry"
 
 /* ---- options: typed, listable ----------------------------------------------------- */
@@ -238,9 +238,9 @@ struct hal_bk_cold {
 	/* What the device keeps of it since FOLD or SAVE is dropped, without an event. */
 	int (*queue_destroy)(void *dev, void *queue);
 
-	/* color_mask: a subset of the partition's, never 0 where there are colours. */
-	int (*mem_alloc)(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-			 uint32_t flags, void **mem);
+	/* colors: NULL where the device has none, else some of the partition's. */
+	int (*mem_alloc)(void *dev, void *part, uint64_t bytes,
+			 const struct hal_bk_colors *colors, uint32_t flags, void **mem);
 	int (*mem_free)(void *dev, void *mem);
 	/* Ranges are checked by the core. */
 	int (*mem_write)(void *dev, void *mem, uint64_t offset, const void *data,
@@ -262,9 +262,10 @@ struct hal_bk_cold {
 	int (*program_bind)(void *dev, void *prog, void *part, uint64_t *bytes);
 	int (*program_unbind)(void *dev, void *prog, void *part);
 
-	/* Moves what mem holds to memory of color_mask: nothing on the device uses it.
-	 * -ENOSPC: it stays where it is. */
-	int (*mem_move)(void *dev, void *mem, uint64_t color_mask);
+	/* Two of one partition and length, which no command that the device has uses and
+	 * which are not mapped, change memory: the device finds in each, at the address
+	 * that it has there, what the other held.  NULL: no HAL_CAP_RECOLOR. */
+	int (*mem_swap)(void *dev, void *mem, void *other);
 
 	/* Named extension table; NULL when there is none of that name. */
 	const void *(*extension)(void *dev, const char *name);

@@ -109,6 +109,7 @@ enum hal_device_kind {
 #define HAL_CAP_STAND_IN        (UINT64_C(1) << 9) /* a test double of a vendor's device */
 #define HAL_CAP_PRIVATE         (UINT64_C(1) << 10) /* each open is a device of its own */
 #define HAL_CAP_LIMIT           (UINT64_C(1) << 11) /* a policy can limit bandwidth */
+#define HAL_CAP_RECOLOR         (UINT64_C(1) << 12) /* hal_buffer_recolor works */
 
 /* Out: at most .size bytes are written. */
 struct hal_device_info {
@@ -242,6 +243,10 @@ struct hal_buffer_desc {
 	uint32_t flags; /* HAL_BUFFER_* */
 	uint64_t bytes;
 	uint64_t color_mask; /* a subset of the partition's; 0: all of the partition's */
+	/* NULL: spread evenly over those.  Or .colors (hal_device_info) numbers: so many
+	 * parts of it lie on each; on what is not in color_mask the number says nothing,
+	 * and one of the others at least is not 0. */
+	const uint8_t *color_weights;
 };
 
 /* What a queue is to the others of its partition. */
@@ -533,6 +538,19 @@ HAL_API int hal_buffer_create(struct hal_partition *part,
 			      const struct hal_buffer_desc *desc,
 			      struct hal_buffer **buf);
 HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
+/* The buffer goes to other channels of its partition (as in hal_buffer_desc) while work
+ * goes on: its bytes are copied by the device, in the order of queue, which is of the
+ * same partition, as of a submission of this thread's; *done (may be NULL) is reached
+ * when it is there.  From the copy's turn until then other queues' commands that use it
+ * wait, and nothing else does; the host cannot copy or map it (-EBUSY) from this call on.
+ * Both places count in the quota meanwhile. -EBUSY: it is mapped, being copied by the
+ * host, or moving already; or a queue that somebody has suspended has stopped inside a
+ * command that uses it.  -ENOSPC: the text names the channel that is short, or the quota.
+ * -EAGAIN: the queue is full.  -ENOTSUP: no HAL_CAP_RECOLOR.  If the copy fails or is
+ * dropped, so does the submission, and the buffer stays where it is. */
+HAL_API int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
+			       uint64_t color_mask, const uint8_t *color_weights,
+			       struct hal_point *done);
 HAL_API uint64_t hal_buffer_bytes(const struct hal_buffer *buf);
 /* Host copies; not ordered with queues: wait for the work that uses the buffer first. */
 HAL_API int hal_buffer_write(struct hal_buffer *buf, uint64_t offset, const void *data,

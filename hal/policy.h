@@ -157,6 +157,7 @@ enum hal_policy_why {
 	HAL_POLICY_OVERRULED, /* it is served: the policy's answer could not be followed
 			       */
 	HAL_POLICY_INHERITS, /* others lend it theirs: it comes again with another head */
+	HAL_POLICY_HELD, /* its next command uses a buffer that moves: it comes again */
 };
 
 /* A command that has ended, or was stopped inside. */

@@ -199,8 +199,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int cu_partition_destroy(void *device, void *partition);
 
 /* memory.c */
-int cu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		 uint32_t flags, void **out);
+int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int cu_mem_free(void *device, void *memory);
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);

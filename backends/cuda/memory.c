@@ -44,14 +44,14 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 	return cu_check(dev, r, "cuMemAlloc_v2");
 }
 
-int cu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		 uint32_t flags, void **out)
+int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct cu_device *dev = device;
 	struct cu_mem *mem;
 	int err = cu_enter(dev);
 
-	(void)color_mask;
+	(void)colors; /* it has none */
 	if (err)
 		return err;
 	if (bytes > dev->memory_bytes - dev->memory_used)

@@ -252,8 +252,8 @@ int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int lz_partition_destroy(void *device, void *partition);
 
 /* memory.c */
-int lz_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		 uint32_t flags, void **out);
+int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int lz_mem_free(void *device, void *memory);
 int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);

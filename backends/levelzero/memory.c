@@ -47,15 +47,15 @@ static int allocate(const struct lz_device *dev, const struct lz_mem *mem, void 
 	}
 }
 
-int lz_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		 uint32_t flags, void **out)
+int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct lz_device *dev = device;
 	uint64_t left = dev->shape.memory_bytes - dev->memory_used;
 	struct lz_mem *mem;
 	int err;
 
-	(void)color_mask;
+	(void)colors; /* it has none */
 	if (bytes > left)
 		return lz_host->fail(ENOSPC,
 				     "levelzero: %" PRIu64 " bytes, %" PRIu64 " are left",

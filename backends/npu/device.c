@@ -137,7 +137,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
 		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_COLORED_MEMORY |
-		     HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED | HAL_CAP_PRIVATE;
+		     HAL_CAP_RECOLOR | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED |
+		     HAL_CAP_PRIVATE;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
 	info->unit_rows = o->rows;
@@ -145,7 +146,7 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->partitions_max = o->slots;
 	info->guests_max = NPU_GUESTS;
 	if (o->opaque) {
-		info->caps &= ~HAL_CAP_COLORED_MEMORY;
+		info->caps &= ~(HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR);
 	} else {
 		info->colors = o->channels;
 		info->granule_bytes = 1u << o->gran;
@@ -610,6 +611,7 @@ static const struct hal_backend backend = {
 			.mem_read = npu_mem_read,
 			.mem_map = npu_mem_map,
 			.mem_unmap = npu_mem_unmap,
+			.mem_swap = npu_mem_swap,
 			.program_load = npu_program_load,
 			.program_unload = npu_program_unload,
 			.kernel_get = npu_kernel_get,

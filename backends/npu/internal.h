@@ -68,6 +68,7 @@ struct npu_mem {
 	uint64_t bytes;
 	uint32_t va;
 	uint32_t pages;
+	bool writable; /* by the machine */
 	bool contiguous;
 	uint32_t granules[]; /* physical granule of each page */
 };
@@ -242,19 +243,22 @@ uint64_t npu_memory_free(const struct npu_device *dev); /* bytes */
 void npu_memory_close(struct npu_device *dev);
 int npu_space_open(struct npu_partition *part);
 void npu_space_close(struct npu_partition *part);
-int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool writable,
-	      bool contiguous, struct npu_mem **out);
+/* colors: NULL: any of the partition's, evenly. */
+int npu_alloc(struct npu_partition *part, uint64_t bytes,
+	      const struct hal_bk_colors *colors, bool writable, bool contiguous,
+	      struct npu_mem **out);
 void npu_free(struct npu_mem *mem);
 /* Bytes of mem from offset on, and how many of them lie together. */
 uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *together);
-int npu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		  uint32_t flags, void **out);
+int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
+		  const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int npu_mem_free(void *device, void *mem);
 int npu_mem_write(void *device, void *mem, uint64_t offset, const void *data,
 		  uint64_t bytes);
 int npu_mem_read(void *device, void *mem, uint64_t offset, void *data, uint64_t bytes);
 int npu_mem_map(void *device, void *mem, void **address);
 int npu_mem_unmap(void *device, void *mem);
+int npu_mem_swap(void *device, void *mem, void *other);
 
 /* program.c */
 int npu_program_load(void *device, const void *image, size_t size, void **out);

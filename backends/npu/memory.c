@@ -47,10 +47,12 @@ static void tell_map(const struct npu_hash *h, uint64_t granules,
 		map->mask[i] = npu_hash_mask(h, i);
 }
 
-/* An opaque device has no colours: to who places memory all of it is one. */
-static uint64_t colors_of(const struct npu_device *dev, uint64_t mask)
+/* All that a partition may have.  An opaque device has no colours: to who places memory
+ * all of it is one. */
+static struct hal_bk_colors colors_of(const struct npu_partition *part)
 {
-	return dev->opt.opaque ? 1 : mask;
+	return (struct hal_bk_colors){
+		.mask = part->dev->opt.opaque ? 1 : part->desc.color_mask};
 }
 
 int npu_memory_open(struct npu_device *dev)
@@ -95,8 +97,7 @@ static void clear(struct npu_device *dev, uint32_t granule)
 /* One for a page table. */
 static int take_table(struct npu_partition *part, uint32_t *granule)
 {
-	const struct hal_bk_colors colors = {
-		.mask = colors_of(part->dev, part->desc.color_mask)};
+	const struct hal_bk_colors colors = colors_of(part);
 	int rc = npu_host->granules_take(part->dev->free, &colors, 1, granule);
 
 	if (!rc)
@@ -147,12 +148,11 @@ int npu_space_open(struct npu_partition *part)
 	pages = pages < max ? pages : max;
 	part->table_count = (uint32_t)((pages + per - 1) / per);
 	granules = (part->table_count + per - 1) / per;
-	rc = npu_host->granules_take_run(dev->free, colors_of(dev, part->desc.color_mask),
-					 granules, &part->root);
+	rc = npu_host->granules_take_run(dev->free, colors_of(part).mask, granules,
+					 &part->root);
 	if (rc == -ENOSPC && part->root) { /* the longest there is */
 		granules = part->root;
-		rc = npu_host->granules_take_run(dev->free,
-						 colors_of(dev, part->desc.color_mask),
+		rc = npu_host->granules_take_run(dev->free, colors_of(part).mask,
 						 granules, &part->root);
 	}
 	if (rc) {
@@ -295,30 +295,46 @@ void npu_space_load(struct npu_partition *part)
 
 /* ---- allocations ------------------------------------------------------------------ */
 
-static int choose_granules(struct npu_device *dev, uint64_t mask, bool contiguous,
-			   struct npu_mem *mem)
+static int choose_granules(struct npu_device *dev, const struct hal_bk_colors *colors,
+			   bool contiguous, struct npu_mem *mem)
 {
-	const struct hal_bk_colors colors = {.mask = colors_of(dev, mask)};
 	uint32_t first;
 	int rc;
 
 	if (!contiguous)
-		return npu_host->granules_take(dev->free, &colors, mem->pages,
+		return npu_host->granules_take(dev->free, colors, mem->pages,
 					       mem->granules);
-	rc = npu_host->granules_take_run(dev->free, colors.mask, mem->pages, &first);
+	rc = npu_host->granules_take_run(dev->free, colors->mask, mem->pages, &first);
 	if (rc == -ENOSPC)
 		return npu_fail(ENOTSUP,
 				"npu: %u granules in one piece on channels 0x%llx, the "
 				"longest free piece has %u: cannot be mapped",
-				mem->pages, (unsigned long long)mask, first);
+				mem->pages, (unsigned long long)colors->mask, first);
 	for (uint32_t i = 0; !rc && i < mem->pages; i++)
 		mem->granules[i] = first + i;
 	return rc;
 }
 
-int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool writable,
-	      bool contiguous, struct npu_mem **out)
+/* The pages of mem are its granules. */
+static void map_pages(struct npu_mem *mem)
 {
+	const struct npu_device *dev = mem->part->dev;
+	uint32_t first = mem->va >> dev->opt.gran;
+
+	mem->contiguous = true;
+	for (uint32_t i = 0; i < mem->pages; i++) {
+		set_entry(mem->part, first + i,
+			  entry_of(dev, mem->granules[i], mem->writable));
+		if (mem->granules[i] != mem->granules[0] + i)
+			mem->contiguous = false;
+	}
+}
+
+int npu_alloc(struct npu_partition *part, uint64_t bytes,
+	      const struct hal_bk_colors *colors, bool writable, bool contiguous,
+	      struct npu_mem **out)
+{
+	const struct hal_bk_colors all = colors_of(part);
 	struct npu_device *dev = part->dev;
 	uint64_t pages = (bytes + granule_bytes(dev) - 1) >> dev->opt.gran;
 	struct npu_mem *mem;
@@ -344,7 +360,7 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool 
 			      "space of %u (a larger granule makes it larger)",
 			      mem->pages, part->slot, part->pages);
 	if (!rc)
-		rc = choose_granules(dev, colors, contiguous, mem);
+		rc = choose_granules(dev, colors ? colors : &all, contiguous, mem);
 	if (rc) {
 		if (first)
 			drop_empty_tables(part, first, mem->pages);
@@ -353,14 +369,12 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes, uint64_t colors, bool 
 		return rc;
 	}
 	mem->va = first << dev->opt.gran;
-	mem->contiguous = true;
+	mem->writable = writable;
 	for (uint32_t i = 0; i < mem->pages; i++) {
 		clear(dev, mem->granules[i]);
 		part->page_used[first + i] = 1;
-		set_entry(part, first + i, entry_of(dev, mem->granules[i], writable));
-		if (mem->granules[i] != mem->granules[0] + i)
-			mem->contiguous = false;
 	}
+	map_pages(mem);
 	*out = mem;
 	return 0;
 }
@@ -395,12 +409,12 @@ uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *togethe
 
 /* ---- backend.h -------------------------------------------------------------------- */
 
-int npu_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		  uint32_t flags, void **out)
+int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
+		  const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct npu_mem *mem;
-	int rc = npu_alloc(partition, bytes, color_mask, true,
-			   flags & HAL_BUFFER_MAPPABLE, &mem);
+	int rc = npu_alloc(partition, bytes, colors, true, flags & HAL_BUFFER_MAPPABLE,
+			   &mem);
 
 	(void)device;
 	if (!rc)
@@ -463,5 +477,23 @@ int npu_mem_unmap(void *device, void *mem)
 {
 	(void)device;
 	(void)mem;
+	return 0;
+}
+
+/* Addresses stay; what lies there is the other's. */
+int npu_mem_swap(void *device, void *memory, void *other)
+{
+	struct npu_mem *a = memory, *b = other;
+
+	(void)device;
+	for (uint32_t i = 0; i < a->pages; i++) {
+		uint32_t granule = a->granules[i];
+
+		a->granules[i] = b->granules[i];
+		b->granules[i] = granule;
+	}
+	map_pages(a);
+	map_pages(b);
+	flush(a->part);
 	return 0;
 }

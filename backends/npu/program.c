@@ -113,14 +113,12 @@ int npu_program_bind(void *device, void *program, void *partition, uint64_t *byt
 		return rc;
 	b = &prog->bind[part->desc.index];
 	if (h->const_bytes)
-		rc = npu_alloc(part, h->const_bytes, part->desc.color_mask, false, false,
-			       &b->constants);
+		rc = npu_alloc(part, h->const_bytes, NULL, false, false, &b->constants);
 	if (!rc && h->const_bytes)
 		rc = npu_mem_write(device, b->constants, 0, prog->image.constants,
 				   h->const_bytes);
 	if (!rc && h->scratch_bytes)
-		rc = npu_alloc(part, h->scratch_bytes, part->desc.color_mask, true, false,
-			       &b->scratch);
+		rc = npu_alloc(part, h->scratch_bytes, NULL, true, false, &b->scratch);
 	if (rc) {
 		npu_free(b->constants);
 		b->constants = NULL;
@@ -223,8 +221,7 @@ int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd
 	b = binding_of(part, cmd);
 	if (!b || !b->scratch || b->spare)
 		return 0;
-	return npu_alloc(part, b->scratch->bytes, part->desc.color_mask, true, false,
-			 &b->spare);
+	return npu_alloc(part, b->scratch->bytes, NULL, true, false, &b->spare);
 }
 
 struct npu_mem *npu_scratch_keep(const struct npu_partition *part,

@@ -67,11 +67,9 @@ int npu_ring_open(struct npu_partition *part)
 	int rc;
 
 	/* The tenant's programs may not write the ring. */
-	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, part->desc.color_mask, false, false,
-		       &part->ring);
+	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, NULL, false, false, &part->ring);
 	if (!rc)
-		rc = npu_alloc(part, FENCE_BYTES, part->desc.color_mask, true, false,
-			       &part->fence);
+		rc = npu_alloc(part, FENCE_BYTES, NULL, true, false, &part->fence);
 	if (rc) {
 		npu_free(part->ring);
 		part->ring = NULL;

@@ -98,7 +98,7 @@ static uint64_t caps(const struct ref_options *o)
 	if (o->resize == REF_RESIZE_LIVE)
 		c |= HAL_CAP_RESIZE_LIVE;
 	if (o->colors)
-		c |= HAL_CAP_COLORED_MEMORY;
+		c |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR;
 	return c;
 }
 
@@ -187,6 +187,7 @@ static void ref_close(void *device)
 
 	if (!dev)
 		return;
+	ref_memory_close(dev);
 	free(dev->heap);
 	free(dev->owner);
 	free(dev);
@@ -218,7 +219,9 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	}
 	for (i = 0; i < o.units; i++)
 		dev->owner[i] = -1;
-	ref_memory_init(dev);
+	err = ref_memory_open(dev);
+	if (err)
+		goto out;
 	if (o.real) {
 		atomic_store_explicit(&dev->careful, true, memory_order_relaxed);
 		dev->zero_ns = monotonic_ns();
@@ -235,7 +238,7 @@ static int ref_get_info(void *device, struct hal_device_info *info)
 	const struct ref_device *dev = device;
 
 	describe(&dev->opt, info);
-	info->memory_free = ref_memory_free(dev);
+	info->memory_free = ref_memory_free(dev, UINT64_MAX);
 	return 0;
 }
 
@@ -301,7 +304,7 @@ static int ext_color_free(void *native, uint32_t color, uint64_t *bytes)
 	if (color >= ref_colors(dev))
 		return ref_host->fail(EINVAL, "ref: no colour %u of %u", color,
 				      ref_colors(dev));
-	*bytes = dev->free_granules[color] * REF_GRANULE;
+	*bytes = ref_memory_free(dev, UINT64_C(1) << color);
 	return 0;
 }
 
@@ -361,6 +364,7 @@ static const struct hal_backend backend = {
 			.mem_read = ref_mem_read,
 			.mem_map = ref_mem_map,
 			.mem_unmap = ref_mem_unmap,
+			.mem_swap = ref_mem_swap,
 			.program_load = ref_program_load,
 			.program_unload = ref_program_unload,
 			.kernel_get = ref_kernel_get,

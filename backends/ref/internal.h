@@ -102,7 +102,8 @@ struct ref_mem {
 	uint8_t *data;
 	uint64_t bytes;
 	uint64_t address; /* as the device sees it */
-	uint64_t granules[REF_COLORS_MAX];
+	uint64_t granule_count;
+	uint32_t granules[];
 };
 
 struct ref_kernel {
@@ -135,8 +136,7 @@ struct ref_device {
 	struct ref_queue *notice_first, *notice_last;
 	struct ref_partition *moved_first, *moved_last;
 	uint64_t queue_ids;
-	uint64_t free_granules[REF_COLORS_MAX];
-	uint32_t next_color; /* where the next granule is looked for first */
+	struct hal_bk_granules *free;
 	uint64_t next_address;
 	atomic_bool careful; /* the clock is real, or any of .inject has been armed */
 	atomic_bool watched; /* .on_event is set, or any of .inject has been armed */
@@ -164,16 +164,18 @@ int ref_resize(void *device, void *partition, const struct hal_bk_partition_desc
 uint32_t ref_take_moved(struct ref_device *dev, struct hal_bk_event *ev, uint32_t max);
 
 /* memory.c */
-void ref_memory_init(struct ref_device *dev);
-uint64_t ref_memory_free(const struct ref_device *dev);
-int ref_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		  uint32_t flags, void **out);
+int ref_memory_open(struct ref_device *dev);
+void ref_memory_close(struct ref_device *dev);
+uint64_t ref_memory_free(const struct ref_device *dev, uint64_t colors); /* bytes */
+int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
+		  const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int ref_mem_free(void *device, void *memory);
 int ref_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		  uint64_t bytes);
 int ref_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
 int ref_mem_map(void *device, void *memory, void **address);
 int ref_mem_unmap(void *device, void *memory);
+int ref_mem_swap(void *device, void *memory, void *other);
 
 /* program.c */
 int ref_program_load(void *device, const void *image, size_t size, void **out);

@@ -1,80 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of the software device: granules of 4096 bytes, granule g on channel g % colors.
- * A buffer takes granules of the channels it may use, in turn, and sees them side by side
- * as through a page table; so all that is left to keep of a granule is its channel.
+ * A buffer sees its granules side by side, as through a page table; so all that is left
+ * of them is where they lie, and its bytes are one piece of the host's memory.
  */
 #define _GNU_SOURCE
 #include "internal.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-void ref_memory_init(struct ref_device *dev)
+int ref_memory_open(struct ref_device *dev)
 {
-	uint64_t granules = dev->opt.memory / REF_GRANULE;
-	uint32_t n = ref_colors(dev), i;
+	uint32_t n = ref_colors(dev);
+	const struct hal_bk_color_map map = {
+		.granule_bytes = REF_GRANULE,
+		.colors = n,
+		.granules = dev->opt.memory / REF_GRANULE,
+		.q = n > 1 ? n : 0,
+		.digits = 1,
+		.weight = {1},
+	};
 
-	for (i = 0; i < n; i++)
-		dev->free_granules[i] = granules / n + (i < granules % n);
 	dev->next_address = UINT64_C(0x100000);
+	return ref_host->granules_open(&map, &dev->free);
 }
 
-static uint64_t free_of(const struct ref_device *dev, uint64_t mask)
+void ref_memory_close(struct ref_device *dev)
 {
-	uint64_t sum = 0;
-	uint32_t i;
-
-	for (i = 0; i < ref_colors(dev); i++)
-		if (mask >> i & 1)
-			sum += dev->free_granules[i];
-	return sum;
+	ref_host->granules_close(dev->free);
 }
 
-uint64_t ref_memory_free(const struct ref_device *dev)
+uint64_t ref_memory_free(const struct ref_device *dev, uint64_t colors)
 {
-	return free_of(dev, UINT64_MAX) * REF_GRANULE;
+	return ref_host->granules_left(dev->free, colors) * REF_GRANULE;
 }
 
-/* Spreads the granules evenly over the channels of mask, as far as each has any. */
-static void take_granules(struct ref_device *dev, struct ref_mem *mem, uint64_t granules,
-			  uint64_t mask)
+int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
+		  const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
-	uint32_t n = ref_colors(dev), i;
-
-	while (granules) {
-		uint64_t open = 0, share;
-
-		for (i = 0; i < n; i++)
-			if ((mask >> i & 1) && dev->free_granules[i])
-				open++;
-		if (!open)
-			return; /* the caller has counted: there are enough */
-		share = granules / open;
-		for (i = 0; i < n && granules; i++) {
-			uint32_t c = (dev->next_color + i) % n;
-			uint64_t take = share ? share : 1;
-
-			if (!(mask >> c & 1) || !dev->free_granules[c])
-				continue;
-			if (take > dev->free_granules[c])
-				take = dev->free_granules[c];
-			dev->free_granules[c] -= take;
-			mem->granules[c] += take;
-			granules -= take;
-		}
-		dev->next_color = (dev->next_color + 1) % n;
-	}
-}
-
-int ref_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_mask,
-		  uint32_t flags, void **out)
-{
+	static const struct hal_bk_colors one = {.mask = 1};
 	struct ref_device *dev = device;
 	struct ref_partition *part = partition;
-	uint64_t mask = dev->opt.colors ? color_mask : 1;
 	uint64_t granules = bytes / REF_GRANULE + (bytes % REF_GRANULE != 0);
 	struct ref_mem *mem;
 	int err;
@@ -83,26 +51,29 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes, uint64_t color_
 		return ref_host->fail(err, "ref: mem_alloc: injected");
 	if ((flags & HAL_BUFFER_MAPPABLE) && !dev->opt.map)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
-	if (granules > free_of(dev, mask))
-		return ref_host->fail(ENOSPC,
-				      "ref: %" PRIu64 " bytes, %" PRIu64
-				      " are left in colours 0x%" PRIx64,
-				      bytes, free_of(dev, mask) * REF_GRANULE, mask);
-	mem = calloc(1, sizeof(*mem));
+	if (granules > dev->opt.memory / REF_GRANULE)
+		return ref_host->fail(ENOSPC, "ref: %llu bytes of a memory of %llu",
+				      (unsigned long long)bytes,
+				      (unsigned long long)dev->opt.memory);
+	mem = malloc(sizeof(*mem) + granules * sizeof(mem->granules[0]));
 	if (!mem)
 		return ref_host->fail(ENOMEM, "ref: no memory for a buffer");
 	mem->data = calloc(1, bytes ? bytes : 1);
-	if (!mem->data) {
+	err = mem->data ? ref_host->granules_take(dev->free, colors ? colors : &one,
+						  granules, mem->granules)
+			: ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
+					 (unsigned long long)bytes);
+	if (err) {
+		free(mem->data);
 		free(mem);
-		return ref_host->fail(ENOMEM, "ref: no host memory for %" PRIu64 " bytes",
-				      bytes);
+		return err;
 	}
 	mem->part = part;
 	mem->bytes = bytes;
+	mem->granule_count = granules;
 	/* A granule that belongs to nobody lies between two buffers. */
 	mem->address = dev->next_address;
 	dev->next_address += (granules + 1) * REF_GRANULE;
-	take_granules(dev, mem, granules, mask);
 	part->buffers++;
 	*out = mem;
 	return 0;
@@ -112,10 +83,8 @@ int ref_mem_free(void *device, void *memory)
 {
 	struct ref_device *dev = device;
 	struct ref_mem *mem = memory;
-	uint32_t i;
 
-	for (i = 0; i < ref_colors(dev); i++)
-		dev->free_granules[i] += mem->granules[i];
+	ref_host->granules_give(dev->free, mem->granules, mem->granule_count);
 	mem->part->buffers--;
 	free(mem->data);
 	free(mem);
@@ -163,5 +132,24 @@ int ref_mem_unmap(void *device, void *memory)
 {
 	(void)device;
 	(void)memory;
+	return 0;
+}
+
+int ref_mem_swap(void *device, void *memory, void *other)
+{
+	struct ref_mem *a = memory, *b = other;
+	uint8_t *data = a->data;
+	int err;
+
+	if (ref_injected(device, HAL_REF_OP_MEM_SWAP, &err))
+		return ref_host->fail(err, "ref: mem_swap: injected");
+	a->data = b->data;
+	b->data = data;
+	for (uint64_t i = 0; i < a->granule_count; i++) {
+		uint32_t granule = a->granules[i];
+
+		a->granules[i] = b->granules[i];
+		b->granules[i] = granule;
+	}
 	return 0;
 }

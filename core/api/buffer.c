@@ -4,10 +4,30 @@
 #include <stdlib.h>
 
 #include "api/handle.h"
+#include "api/move.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/queue.h"
+#include "engine/recolor.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
+
+static int weights_check(const struct hal_device *dev, uint64_t mask,
+			 const uint8_t *weights)
+{
+	uint32_t parts = 0;
+
+	if (dev->info.colors == 0)
+		return fail(ENOTSUP, "color_weights: %s has no memory channels to choose",
+			    dev->name);
+	for (uint32_t i = 0; i < dev->info.colors; i++)
+		if ((mask >> i & 1) != 0)
+			parts += weights[i];
+	return parts != 0
+		       ? 0
+		       : fail(EINVAL, "color_weights: all parts on colours 0x%llx are 0",
+			      U64(mask));
+}
 
 static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *d)
 {
@@ -27,7 +47,31 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 			    U64(d->color_mask), part->obj.id, part->name, U64(colors));
 	if (d->color_mask == 0)
 		d->color_mask = colors;
-	return 0;
+	return d->color_weights != NULL
+		       ? weights_check(part->dev, d->color_mask, d->color_weights)
+		       : 0;
+}
+
+static struct hal_bk_colors colors_of(const struct hal_buffer_desc *d)
+{
+	return (struct hal_bk_colors){.mask = d->color_mask, .weights = d->color_weights};
+}
+
+/* Memory for buf, charged to its partition. */
+static int place(struct hal_buffer *buf, const struct hal_buffer_desc *d, void **mem)
+{
+	const struct hal_bk_colors colors = colors_of(d);
+	struct hal_device *dev = buf->dev;
+	int err = partition_charge(buf->part, buf->bytes, "a buffer");
+
+	if (err != 0)
+		return err;
+	err = dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
+					 dev->info.colors != 0 ? &colors : NULL,
+					 buf->flags, mem);
+	if (err != 0)
+		partition_release(buf->part, buf->bytes);
+	return err;
 }
 
 struct alloc {
@@ -39,17 +83,10 @@ static int alloc(struct hal_device *dev, void *arg)
 {
 	const struct alloc *a = arg;
 	struct hal_buffer *buf = a->buf;
-	const struct hal_buffer_desc *d = a->desc;
-	int err = partition_charge(buf->part, d->bytes, "a buffer");
+	int err = place(buf, a->desc, &buf->bk);
 
 	if (err != 0)
 		return err;
-	err = dev->table->cold.mem_alloc(dev->bk, buf->part->bk, d->bytes, d->color_mask,
-					 d->flags, &buf->bk);
-	if (err != 0) {
-		partition_release(buf->part, d->bytes);
-		return err;
-	}
 	counter_add(&buf->part->buffer_count, 1);
 	trace_memory(dev, buf->part);
 	return 0;
@@ -67,7 +104,9 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		return object_bad(part, OBJECT_PARTITION);
 	if (out == NULL)
 		return fail(EINVAL, "hal_buffer_create: buf is NULL");
-	err = import_struct(&d, sizeof(d), sizeof(d), desc, "hal_buffer_desc");
+	err = import_struct(&d, sizeof(d),
+			    offsetof(struct hal_buffer_desc, color_weights), desc,
+			    "hal_buffer_desc");
 	if (err == 0)
 		err = desc_check(part, &d);
 	if (err == 0)
@@ -173,6 +212,25 @@ static int copy(struct hal_device *dev, void *arg)
 	return dev->table->cold.mem_read(dev->bk, c->buf->bk, c->offset, c->to, c->bytes);
 }
 
+static COLD int moving(const char *what)
+{
+	return fail(EBUSY, "%s: the buffer is moving to other channels", what);
+}
+
+struct settled {
+	const struct hal_buffer *buf;
+	const char *what;
+};
+
+/* Between turns: whoever knows that a move is over, or has failed, finds it so. */
+static int settled(struct hal_device *dev, void *arg)
+{
+	const struct settled *s = arg;
+
+	(void)dev;
+	return atomic_load(&s->buf->recolored) ? moving(s->what) : 0;
+}
+
 static int copy_checked(const struct copy *c, const char *what)
 {
 	struct hal_device *dev;
@@ -191,7 +249,13 @@ static int copy_checked(const struct copy *c, const char *what)
 	err = device_alive(dev);
 	if (err != 0)
 		return err;
-	return device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
+	atomic_fetch_add(&c->buf->copies, 1);
+	if (atomic_load(&c->buf->recolored))
+		err = engine_call(dev, settled, &(struct settled){c->buf, what});
+	if (err == 0)
+		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
+	atomic_fetch_sub(&c->buf->copies, 1);
+	return err;
 }
 
 int hal_buffer_write(struct hal_buffer *buf, uint64_t offset, const void *data,
@@ -217,6 +281,8 @@ static int map(struct hal_device *dev, void *arg)
 	struct hal_buffer *buf = arg;
 	int err = 0;
 
+	if (atomic_load(&buf->recolored))
+		return moving("hal_buffer_map");
 	if (buf->maps == 0)
 		err = dev->table->cold.mem_map(dev->bk, buf->bk, &buf->address);
 	if (err == 0)
@@ -256,4 +322,104 @@ int hal_buffer_unmap(struct hal_buffer *buf)
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
 		return object_bad(buf, OBJECT_BUFFER);
 	return engine_call(buf->dev, unmap, buf);
+}
+
+/* ---- moves ------------------------------------------------------------------------- */
+
+struct move {
+	struct hal_buffer *buf;
+	const struct hal_buffer_desc *desc;
+	void *to;
+};
+
+static int begin_move(struct hal_device *dev, void *arg)
+{
+	struct move *m = arg;
+	struct hal_buffer *buf = m->buf;
+	int err;
+
+	(void)dev;
+	if (buf->maps > 0)
+		return fail(EBUSY, "hal_buffer_recolor: the buffer is mapped");
+	if (atomic_load(&buf->recolored))
+		return moving("hal_buffer_recolor");
+	err = recolor_check(buf);
+	if (err != 0)
+		return err;
+	atomic_store(&buf->recolored, true);
+	if (atomic_load(&buf->copies) != 0)
+		err = fail(EBUSY,
+			   "hal_buffer_recolor: the host is copying to or from the "
+			   "buffer");
+	if (err == 0)
+		err = place(buf, m->desc, &m->to);
+	if (err != 0)
+		atomic_store(&buf->recolored, false);
+	return err;
+}
+
+static int end_move(struct hal_device *dev, void *arg)
+{
+	const struct move *m = arg;
+
+	(void)dev;
+	recolor_free(m->buf, m->to);
+	return 0;
+}
+
+/* The thread has room for it in queue's ring. */
+static int move(struct hal_buffer *buf, struct hal_queue *queue,
+		const struct hal_buffer_desc *d, struct hal_point *done)
+{
+	struct move m = {buf, d, NULL};
+	int err = engine_call(buf->dev, begin_move, &m);
+	struct recolor *r;
+
+	if (err != 0)
+		return err;
+	r = recolor_make(queue, buf, m.to);
+	if (r == NULL) {
+		(void)engine_call(buf->dev, end_move, &m);
+		return -ENOMEM;
+	}
+	recolor_submit(r, done);
+	return 0;
+}
+
+int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
+		       uint64_t color_mask, const uint8_t *color_weights,
+		       struct hal_point *done)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	int err;
+
+	if (!OBJECT_OK(buf, OBJECT_BUFFER))
+		return object_bad(buf, OBJECT_BUFFER);
+	if (!OBJECT_OK(queue, OBJECT_QUEUE))
+		return object_bad(queue, OBJECT_QUEUE);
+	if (buf->user != queue->home)
+		return fail(EPERM,
+			    "hal_buffer_recolor: the buffer belongs to partition %u "
+			    "\"%s\", the queue to %u \"%s\"",
+			    buf->part->desc.index, buf->part->name,
+			    queue->home->desc.index, queue->home->name);
+	err = device_alive(buf->dev);
+	if (err != 0)
+		return err;
+	if ((buf->dev->info.caps & HAL_CAP_RECOLOR) == 0)
+		return fail(ENOTSUP, "%s cannot move buffers to other channels",
+			    buf->dev->name);
+	d.bytes = buf->bytes;
+	d.flags = buf->flags;
+	d.color_mask = color_mask;
+	d.color_weights = color_weights;
+	err = desc_check(buf->part, &d);
+	if (err == 0)
+		err = recolor_room(queue);
+	if (err != 0)
+		return err;
+	err = move(buf, queue, &d, done);
+	if (err != 0)
+		recolor_no_room(queue);
+	return err;
 }

@@ -14,6 +14,7 @@
 #include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/preempt.h"
+#include "engine/recolor.h"
 #include "engine/suspend.h"
 #include "engine/trace.h"
 
@@ -117,6 +118,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->home = part;
 	q->slot_count = dev->queue_slots;
 	q->flight_max = dev->inflight;
+	q->flight_limit = q->flight_max;
 	q->usual.deadline_ns = d->deadline_ns;
 	q->usual.priority = d->priority;
 	q->asked = q->usual;
@@ -194,6 +196,7 @@ static int create(struct hal_device *dev, void *arg)
 	list_add_before(&part->queues, &q->on_partition);
 	policy_class(q->part, q->view.service_class);
 	part->queue_count++;
+	recolor_enter(q);
 	trace_queue(dev, q);
 	return 0;
 }

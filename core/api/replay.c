@@ -22,6 +22,7 @@
 #include "engine/flow.h"
 #include "engine/journal.h"
 #include "engine/policy.h"
+#include "engine/recolor.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
 
@@ -58,7 +59,8 @@ struct play {
 	struct line line;     /* the last one that was looked at */
 	uint64_t current;     /* its number */
 	bool parsed;
-	bool over; /* nothing is left, or nothing of it can be used */
+	struct recolor *recolor; /* of whose records the first has been read */
+	bool over;               /* nothing is left, or nothing of it can be used */
 	bool finishing;
 	int err;
 	char why[400]; /* hal_last_error() of .err */
@@ -156,13 +158,15 @@ static const struct shape {
 	{JOURNAL_START, 2, 2},      {JOURNAL_MOVE, 7, 7},
 	{JOURNAL_LIMIT, 4, 4},      {JOURNAL_CALLED, 1, 1},
 	{JOURNAL_KNOWN, 5, 5},      {JOURNAL_KNOWN_UNITS, 2, 2},
-	{JOURNAL_KNOWN_STOP, 3, 3},
+	{JOURNAL_KNOWN_STOP, 3, 3}, {JOURNAL_USES, 2, 2},
 };
 
+/* Or what one goes by. */
 static bool is_decision(char kind)
 {
-	return kind == JOURNAL_SUBMIT || kind == JOURNAL_STOP || kind == JOURNAL_START ||
-	       kind == JOURNAL_MOVE || kind == JOURNAL_LIMIT || kind == JOURNAL_CALLED;
+	return kind == JOURNAL_USES || kind == JOURNAL_SUBMIT || kind == JOURNAL_STOP ||
+	       kind == JOURNAL_START || kind == JOURNAL_MOVE || kind == JOURNAL_LIMIT ||
+	       kind == JOURNAL_CALLED;
 }
 
 static bool parse(struct line *l)
@@ -688,10 +692,24 @@ static void player_gone(struct hal_device *dev, const uint64_t *n, uint32_t coun
 	mismatch(p, text);
 }
 
+static bool player_uses(const struct hal_queue *q)
+{
+	struct play *p = play_of(q->dev);
+	struct line l;
+
+	if (p->finishing || !take_kind(p, JOURNAL_USES, &l))
+		return false;
+	p->info.inputs++;
+	if (l.n[0] != q->obj.id)
+		mismatch(p, "the engine asks about another queue");
+	return l.n[1] != 0;
+}
+
 static const struct player player = {
 	.look = player_look,
 	.call = player_call,
 	.gone = player_gone,
+	.uses = player_uses,
 };
 
 /* ---- inputs ------------------------------------------------------------------------ */
@@ -823,7 +841,8 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 		{HAL_OP_NOP, 0, 0},       {HAL_OP_COPY, 0, 0}, {HAL_OP_FILL, 0, 0},
 		{HAL_OP_LAUNCH, 1, 3},    {HAL_OP_HOST, 0, 0}, {HAL_OP_BARRIER, 0, 0},
 		{HAL_OP_TIMESTAMP, 0, 0}, {REC_WAIT, 4, 8},    {REC_SIGNAL, 4, 8},
-		{REC_HEAD, 5, 5},         {REC_BLOCK, 1, 1},
+		{REC_HEAD, 5, 5},         {REC_BLOCK, 1, 1},   {REC_RECOLOR, 0, 0},
+		{REC_RECOLORED, 0, 0},
 	};
 	const uint64_t *n = &l->n[3];
 	size_t i = 0;
@@ -841,6 +860,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	r->cmd.flags = (uint32_t)l->n[1];
 	r->submit_ns = l->n[2];
 	if ((r->own & REC_INNER) != own_wanted || r->slots == 0 ||
+	    (own_wanted != 0 && r->cmd.op > REC_BLOCK) ||
 	    (r->cmd.op != HAL_OP_LAUNCH && r->slots != 1)) {
 		bad(p, EINVAL, "not a record that can be there");
 		return false;
@@ -918,6 +938,23 @@ static struct block *read_block(struct play *p, uint64_t slots)
 	return b;
 }
 
+/* The first of the two records that belong together makes what they are about. */
+static bool fill_recolor(struct play *p, struct hal_queue *q, struct record *r)
+{
+	if (r->cmd.op == REC_RECOLOR) {
+		r->recolor = recolor_make(q, NULL, NULL);
+		if (r->recolor == NULL)
+			bad(p, ENOMEM, "no memory for it");
+	} else if (p->recolor != NULL && p->recolor->queue == q) {
+		r->recolor = p->recolor;
+		r->recolor->refs++;
+	} else {
+		bad(p, EINVAL, "no buffer of this queue is about to move");
+	}
+	p->recolor = r->cmd.op == REC_RECOLOR ? r->recolor : NULL;
+	return r->recolor != NULL;
+}
+
 /* Into the ring at pos, of which the engine does not know yet. */
 static bool place_record(struct play *p, struct hal_queue *q, unsigned int *pos)
 {
@@ -938,6 +975,8 @@ static bool place_record(struct play *p, struct hal_queue *q, unsigned int *pos)
 		if (fresh.block == NULL)
 			return false;
 	}
+	if (fresh.cmd.op > REC_BLOCK && !fill_recolor(p, q, &fresh))
+		return false;
 	*r = fresh;
 	*pos += fresh.slots;
 	return true;
@@ -955,9 +994,11 @@ static void play_taken(struct play *p)
 	if (q == NULL)
 		return;
 	pos = q->ring.p_tail;
+	p->recolor = NULL;
 	for (uint64_t i = 0; i < l.n[1]; i++)
 		if (!place_record(p, q, &pos))
 			break;
+	p->recolor = NULL;
 	ring_publish(&q->ring, pos);
 	queue_letter(p->dev, &q->letter);
 }
@@ -1297,6 +1338,7 @@ static const struct input {
 	{JOURNAL_START, play_turn},
 	{JOURNAL_MOVE, play_turn},
 	{JOURNAL_LIMIT, play_turn},
+	{JOURNAL_USES, play_turn},
 	{JOURNAL_CALLED, play_turn},
 	{JOURNAL_POLLED, play_turn},
 	{JOURNAL_LOST, play_turn},

@@ -12,10 +12,12 @@
 #include <string.h>
 
 #include "api/handle.h"
+#include "api/move.h"
 #include "api/sequence.h"
 #include "engine/callback.h"
 #include "engine/completions.h"
 #include "engine/engine.h"
+#include "engine/recolor.h"
 
 /* ---- commands ---------------------------------------------------------------------- */
 
@@ -961,6 +963,51 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 					record_args(r))))
 		return submit_other(q, d, done);
 	return publish(q, end, done);
+}
+
+/* ---- buffers that move ------------------------------------------------------------- */
+
+enum { RECOLOR_SLOTS = 3 };
+
+int recolor_room(struct hal_queue *q)
+{
+	int err = open_check(q);
+
+	if (err != 0)
+		return err;
+	if (!has_room(q, RECOLOR_SLOTS))
+		return queue_full(q, RECOLOR_SLOTS);
+	if (q->completions != NULL && !completions_take(q->completions))
+		return ring_full(q->completions);
+	return 0;
+}
+
+void recolor_no_room(const struct hal_queue *q)
+{
+	if (q->completions != NULL)
+		completions_untake(q->completions);
+}
+
+void recolor_submit(struct recolor *m, struct hal_point *done)
+{
+	struct hal_queue *q = m->queue;
+	struct target to = target_ring(q);
+	struct record *r = target_next(&to, 1);
+
+	write_head(r, REC_RECOLOR, 0, 1, 0, to.now);
+	r->recolor = m;
+	r = target_next(&to, 1);
+	write_head(r, HAL_OP_COPY, HAL_CMD_REPLAYABLE, 1, 0, to.now);
+	r->cmd.copy.dst = m->to;
+	r->cmd.copy.src = m->buf->bk;
+	r->cmd.copy.dst_offset = 0;
+	r->cmd.copy.src_offset = 0;
+	r->cmd.copy.bytes = m->buf->bytes;
+	r = target_next(&to, 1);
+	write_head(r, REC_RECOLORED, 0, 1, 0, to.now);
+	r->recolor = m;
+	m->refs = 2;
+	(void)submit_written(q, &to, 1, done);
 }
 
 /* ---- recorded sequences ------------------------------------------------------------ */

@@ -130,10 +130,10 @@ static int no_queue_destroy(void *dev, void *queue)
 	return LACKS("destroy queues");
 }
 
-static int no_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-			uint32_t flags, void **mem)
+static int no_mem_alloc(void *dev, void *part, uint64_t bytes,
+			const struct hal_bk_colors *colors, uint32_t flags, void **mem)
 {
-	(void)dev, (void)part, (void)bytes, (void)color_mask, (void)flags, (void)mem;
+	(void)dev, (void)part, (void)bytes, (void)colors, (void)flags, (void)mem;
 	return LACKS("allocate memory");
 }
 
@@ -200,10 +200,10 @@ static int no_program_unbind(void *dev, void *prog, void *part)
 	return 0;
 }
 
-static int no_mem_move(void *dev, void *mem, uint64_t color_mask)
+static int no_mem_swap(void *dev, void *mem, void *other)
 {
-	(void)dev, (void)mem, (void)color_mask;
-	return LACKS("move memory");
+	(void)dev, (void)mem, (void)other;
+	return LACKS("change memory of buffers");
 }
 
 static const void *no_extension(void *dev, const char *name)
@@ -283,7 +283,7 @@ static const struct hal_bk_cold no_cold = {
 	.kernel_get = no_kernel_get,
 	.program_bind = no_program_bind,
 	.program_unbind = no_program_unbind,
-	.mem_move = no_mem_move,
+	.mem_swap = no_mem_swap,
 	.extension = no_extension,
 	.isolation = NULL, /* the core looks itself */
 	.counters = NULL,  /* likewise */

@@ -155,6 +155,7 @@ struct hal_device {
 	struct list runnable; /* partitions to serve */
 	struct list blocked;  /* partitions whose device queue was full */
 	struct list flights;
+	struct list recolors; /* buffers that are being moved */
 	const struct hal_queue
 		*retiring; /* whose records end that are not the device's */
 	struct heap timers;

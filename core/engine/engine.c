@@ -24,6 +24,7 @@ void engine_init(struct hal_device *dev)
 	list_init(&dev->runnable);
 	list_init(&dev->blocked);
 	list_init(&dev->flights);
+	list_init(&dev->recolors);
 	busy_init(&dev->ran);
 	dev->timer_ns = UINT64_MAX;
 	dev->alarm_ns = UINT64_MAX;

@@ -25,6 +25,7 @@
 #include "engine/journal.h"
 #include "engine/policy.h"
 #include "engine/preempt.h"
+#include "engine/recolor.h"
 #include "engine/resize.h"
 #include "engine/suspend.h"
 #include "engine/trace.h"
@@ -119,6 +120,7 @@ void queue_unpark(struct hal_queue *q)
 	if (!q->parked)
 		return;
 	q->parked = false;
+	q->recolor_parked = false;
 	timeline_drop_waiter(&q->waiter);
 	inherit_end(q);
 	timer_unset(q->dev, &q->timer);
@@ -180,6 +182,7 @@ static COLD void drop_rest(struct hal_queue *q)
 	if (q->in_callback)
 		return;
 	q->slow |= SLOW_OTHERS;
+	recolor_look(q);
 	while ((r = queue_next(q)) != NULL)
 		step(q, r, outer(q, q->issue, r));
 	queue_retire(q);
@@ -388,6 +391,17 @@ static ALWAYS_INLINE void points_passed(const struct record *r)
 	record_for_each_point(p, r) atomic_fetch_sub(&p->timeline->pending, 1);
 }
 
+/* The buffer is there, or will not be. */
+static COLD void recolored(struct hal_queue *q, const struct record *r)
+{
+	int err = recolor_end(r->recolor, q->err);
+
+	if (err == 0)
+		return;
+	keep_fault(q, hal_last_error());
+	fail_queue(q, err, q->fault != NULL ? q->fault : "the buffer was not moved");
+}
+
 static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record *r)
 {
 	record_for_each_point(p, r)
@@ -398,6 +412,13 @@ static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record
 			signal_failed(q, p->timeline);
 		atomic_fetch_sub(&p->timeline->pending, 1);
 	}
+}
+
+static COLD void retire_recolor(struct hal_queue *q, const struct record *r)
+{
+	if (r->cmd.op == REC_RECOLORED)
+		recolored(q, r);
+	recolor_put(r->recolor);
 }
 
 /* A record that the device has not had. */
@@ -412,6 +433,8 @@ static ALWAYS_INLINE void retire_other(struct hal_queue *q, struct record *r)
 		signal_points(q, r);
 	else if (r->cmd.op == REC_HEAD)
 		head_ends(q, r);
+	else if (r->cmd.op == REC_RECOLOR || r->cmd.op == REC_RECOLORED)
+		retire_recolor(q, r);
 	else
 		count_other(q, r, submit_ns);
 	own = pop(q, r);
@@ -588,6 +611,11 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 		if (first && !q->in_callback)
 			queue_todo(q);
 		return false;
+	} else if (r->cmd.op == REC_RECOLOR) {
+		if (!recolor_begin(r->recolor))
+			return false;
+	} else if (r->cmd.op == REC_RECOLORED && !first) {
+		return false; /* it ends before anything behind it begins */
 	}
 	if (first)
 		pass_first(q, r);
@@ -611,7 +639,8 @@ static ALWAYS_INLINE bool advance(struct hal_queue *q)
 			return false;
 		r = cursor_record(q, q->issue);
 		if (LIKELY(record_for_device(r))) {
-			if (q->flight_count == q->flight_max)
+			if (UNLIKELY(q->flight_count >= q->flight_limit) &&
+			    (LIKELY(q->flight_limit != 0) || !recolor_lets(q, r)))
 				return false;
 			runnable(q, r);
 			return true;
@@ -959,6 +988,8 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 		q->halted = true;
 		keep_fault(q, ev->fault);
 	}
+	if ((q->slow & SLOW_RECOLOR) != 0)
+		recolor_look(q);
 }
 
 /* Returns whose partition has room now. */
@@ -984,7 +1015,7 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	f->done = true;
 	if (UNLIKELY(((uint32_t)ev->status |
 		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY |
-				  SLOW_KILLED | SLOW_STOPPED))) != 0))
+				  SLOW_KILLED | SLOW_STOPPED | SLOW_RECOLOR))) != 0))
 		ended_slowly(q, f, ev);
 	retire(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))

@@ -8,6 +8,7 @@
  *   n t p e q m x R v l r      inputs: time, a look at the device (with how long it was
  *                to run), what that answered, its events, a callback that has returned, a
  *                timeline that others have raised, a queue's letter and its records
+ *   w            an input too, where a decision goes by it
  *   P K Q Z T U S X M C O Y =  calls and what came of them
  *   s h g z b c  decisions: what is given to the device (submit, suspend, resume, resize,
  *                limit) and what it answered, and which callback begins
@@ -46,6 +47,8 @@ enum journal_kind {
 	JOURNAL_RAISED = 'v',   /* timeline (3) value error */
 	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
+	/* queue, whether a command of it uses a buffer that is moved; asked in between */
+	JOURNAL_USES = 'w',
 	/* calls */
 	/* index row col rows cols ceiling pinned, and of a guest its host's index */
 	JOURNAL_PARTITION = 'P',
@@ -85,6 +88,8 @@ struct player {
 	void (*look)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	/* A callback of q begins.  True: it has returned; false: it will. */
 	bool (*call)(struct hal_queue *q);
+	/* Whether a command of q uses a buffer that is moved. */
+	bool (*uses)(const struct hal_queue *q);
 	/* A queue is destroyed: the numbers of JOURNAL_NO_QUEUE. */
 	void (*gone)(struct hal_device *dev, const uint64_t *n, uint32_t count);
 };

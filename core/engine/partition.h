@@ -92,6 +92,10 @@ struct hal_buffer {
 	void *address;
 	uint32_t maps; /* the engine's */
 	uint32_t flags;
+	/* It is going to other channels; and copies to and from the host under way.  Who
+	 * begins one of these sets or counts it, then looks at the other. */
+	atomic_bool recolored;
+	atomic_uint copies;
 	atomic_uint pins; /* sequences that name it, and its handle */
 	struct deferred deferred;
 };

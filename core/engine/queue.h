@@ -41,6 +41,7 @@ struct flight {
 #define SLOW_EXPECTS 256u  /* somebody wants to know what commands will run */
 #define SLOW_KILLED  512u  /* .kills is not 0 */
 #define SLOW_STOPPED 1024u /* .stopped_ns is not 0 */
+#define SLOW_RECOLOR 2048u /* .flight_limit is 0 */
 
 /* hal_queue.open */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
@@ -117,6 +118,8 @@ struct hal_queue {
 
 	/* Constant. */
 	uint32_t flight_max;
+	/* The engine's: that, or 0: there is more to be looked at (recolor.h). */
+	uint32_t flight_limit;
 	struct asked usual; /* without a REC_HEAD */
 
 	/* The engine's. */
@@ -151,9 +154,10 @@ struct hal_queue {
 		};
 		uint64_t held; /* 0: nothing of all this keeps it from going on */
 	};
-	bool failing;      /* the submission that failed is being dropped */
-	bool in_callback;  /* somebody runs the callback at issue */
-	bool bk_suspended; /* through the backend, not by holding back alone */
+	bool failing;        /* the submission that failed is being dropped */
+	bool recolor_parked; /* .parked: its next command uses a buffer that moves */
+	bool in_callback;    /* somebody runs the callback at issue */
+	bool bk_suspended;   /* through the backend, not by holding back alone */
 	bool resume_wanted;
 	bool final;        /* suspended for good */
 	bool policy_stops; /* suspended by the policy, or going to be */

@@ -26,8 +26,10 @@
 enum {
 	REC_WAIT = 32,
 	REC_SIGNAL,
-	REC_HEAD,  /* what a submission asks for beside its commands */
-	REC_BLOCK, /* the commands lie elsewhere: a recorded sequence, or too many */
+	REC_HEAD,    /* what a submission asks for beside its commands */
+	REC_BLOCK,   /* the commands lie elsewhere: a recorded sequence, or too many */
+	REC_RECOLOR, /* recolor.h: a buffer is about to move */
+	REC_RECOLORED,
 };
 
 /* record.own */
@@ -44,6 +46,7 @@ enum {
 #define SUBMIT_ASLEEP UINT64_MAX
 
 struct block;
+struct recolor;
 
 /* A record takes one slot of 64 bytes, a launch more: its arguments lie behind it.  What
  * the device is to do lies there as the backend takes it, so that nothing is copied. */
@@ -78,6 +81,7 @@ struct record {
 					uint32_t flags; /* HAL_SUBMIT_* */
 				} head;
 				struct block *block;
+				struct recolor *recolor;
 			};
 		};
 	};

@@ -38,7 +38,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_mem_read, false, {EIO, ENOMEM}},
 	{CALL_mem_map, false, {ENOTSUP, ENOMEM, EIO}},
 	{CALL_mem_unmap, true, {EIO}},
-	{CALL_mem_move, false, {ENOSPC, EIO}},
+	{CALL_mem_swap, false, {EIO}},
 	{CALL_program_load, false, {EINVAL, ENOMEM, ENOSPC, EIO}},
 	{CALL_program_unload, true, {EIO}},
 	{CALL_kernel_get, false, {EIO, ENOMEM}},

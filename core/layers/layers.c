@@ -120,19 +120,18 @@ static int call_queue_destroy(void *dev, void *queue)
 	return THROUGH(l, c, OF(l, queue_destroy)(l->bk, queue));
 }
 
-static int call_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-			  uint32_t flags, void **mem)
+static int call_mem_alloc(void *dev, void *part, uint64_t bytes,
+			  const struct hal_bk_colors *colors, uint32_t flags, void **mem)
 {
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_alloc,
 			       .part = part,
 			       .bytes = bytes,
-			       .color_mask = color_mask,
+			       .colors = colors,
 			       .flags = flags,
 			       .out = mem};
 
-	return THROUGH(l, c,
-		       OF(l, mem_alloc)(l->bk, part, bytes, color_mask, flags, mem));
+	return THROUGH(l, c, OF(l, mem_alloc)(l->bk, part, bytes, colors, flags, mem));
 }
 
 static int call_mem_free(void *dev, void *mem)
@@ -234,12 +233,12 @@ static int call_program_unbind(void *dev, void *prog, void *part)
 	return THROUGH(l, c, OF(l, program_unbind)(l->bk, prog, part));
 }
 
-static int call_mem_move(void *dev, void *mem, uint64_t color_mask)
+static int call_mem_swap(void *dev, void *mem, void *other)
 {
 	struct layers *l = dev;
-	struct layer_call c = {.op = CALL_mem_move, .mem = mem, .color_mask = color_mask};
+	struct layer_call c = {.op = CALL_mem_swap, .mem = mem, .other = other};
 
-	return THROUGH(l, c, OF(l, mem_move)(l->bk, mem, color_mask));
+	return THROUGH(l, c, OF(l, mem_swap)(l->bk, mem, other));
 }
 
 static const void *call_extension(void *dev, const char *name)
@@ -390,7 +389,7 @@ static const struct hal_bk_cold call_cold = {
 	.mem_read = call_mem_read,
 	.mem_map = call_mem_map,
 	.mem_unmap = call_mem_unmap,
-	.mem_move = call_mem_move,
+	.mem_swap = call_mem_swap,
 	.program_load = call_program_load,
 	.program_unload = call_program_unload,
 	.kernel_get = call_kernel_get,

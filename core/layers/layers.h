@@ -40,7 +40,7 @@
 	X(mem_read)                                                                      \
 	X(mem_map)                                                                       \
 	X(mem_unmap)                                                                     \
-	X(mem_move)                                                                      \
+	X(mem_swap)                                                                      \
 	X(program_load)                                                                  \
 	X(program_unload)                                                                \
 	X(kernel_get)                                                                    \
@@ -75,10 +75,11 @@ struct layer_call {
 	int32_t priority;
 	uint32_t index, flags, mode, max;
 	/* What it is about, and the partition it belongs to. */
-	void *part, *queue, *mem, *prog;
+	void *part, *queue, *mem, *other, *prog;
 	/* until_ns: also limit's window, and the latest time that was told before a now.
 	 */
-	uint64_t bytes, offset, color_mask, cookie, until_ns;
+	uint64_t bytes, offset, cookie, until_ns;
+	const struct hal_bk_colors *colors; /* of mem_alloc */
 	const struct hal_bk_partition_desc *desc;
 	const struct hal_bk_cmd *cmd;
 	const void *data; /* of mem_write, mem_read, program_load */

@@ -280,7 +280,8 @@ static void bytes_are(struct calls *t, const struct layer_call *c)
 static void memory_is(struct calls *t, const struct layer_call *c)
 {
 	put_uint(t, "bytes", c->bytes);
-	put_mask(t, "colors", c->color_mask);
+	if (c->colors != NULL)
+		put_mask(t, "colors", c->colors->mask);
 	put_uint(t, "flags", c->flags);
 }
 

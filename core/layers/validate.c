@@ -163,9 +163,29 @@ static int check_queue_destroy(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-static bool colors_ok(const struct validate *v, const struct thing *part, uint64_t mask)
+/* Channels for memory of part; none where the device has none. */
+static int check_colors(struct validate *v, const struct thing *part,
+			const struct hal_bk_colors *c)
 {
-	return v->info.colors == 0 || (mask != 0 && (mask & ~part->desc.color_mask) == 0);
+	uint64_t all = part->desc.color_mask;
+	uint32_t parts = 0;
+
+	if (v->info.colors == 0 || c == NULL)
+		return v->info.colors == 0 && c == NULL
+			       ? 0
+			       : CORE(v, "mem_alloc: %s colours, of a device with %u",
+				      c != NULL ? "with" : "without", v->info.colors);
+	if (c->mask == 0 || (c->mask & ~all) != 0)
+		return CORE(v, "mem_alloc: colours 0x%llx of the partition's 0x%llx",
+			    U64(c->mask), U64(all));
+	if (c->weights == NULL)
+		return 0;
+	for (uint32_t i = 0; i < v->info.colors; i++)
+		if ((c->mask >> i & 1) != 0)
+			parts += c->weights[i];
+	return parts != 0 ? 0
+			  : CORE(v, "mem_alloc: no part on any of colours 0x%llx",
+				 U64(c->mask));
 }
 
 static int check_limit(struct validate *v, const struct layer_call *c)
@@ -188,9 +208,8 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 		return -EPROTO;
 	if (c->bytes == 0)
 		return CORE(v, "mem_alloc: 0 bytes");
-	if (!colors_ok(v, p, c->color_mask))
-		return CORE(v, "mem_alloc: colours 0x%llx of the partition's 0x%llx",
-			    U64(c->color_mask), U64(p->desc.color_mask));
+	if (check_colors(v, p, c->colors) != 0)
+		return -EPROTO;
 	if ((c->flags & ~HAL_BUFFER_MAPPABLE) != 0)
 		return CORE(v, "mem_alloc: flags 0x%x", c->flags);
 	return 0;
@@ -215,17 +234,24 @@ static int check_mem_free(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-static int check_mem_move(struct validate *v, const struct layer_call *c)
+static int check_mem_swap(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
+	const struct thing *o = m != NULL ? thing_need(v, c, MEM, c->other) : NULL;
 
-	if (m == NULL)
+	if (o == NULL)
 		return -EPROTO;
-	if (m->uses != 0)
-		return in_use(v, c, m);
-	if (!colors_ok(v, m->parent, c->color_mask))
-		return CORE(v, "mem_move: colours 0x%llx of the partition's 0x%llx",
-			    U64(c->color_mask), U64(m->parent->desc.color_mask));
+	if (m->uses != 0 || o->uses != 0)
+		return in_use(v, c, m->uses != 0 ? m : o);
+	if (m->mapped || o->mapped)
+		return CORE(v, "mem_swap: buffer %u is mapped",
+			    m->mapped ? m->h.id : o->h.id);
+	if (m == o || m->parent != o->parent || m->bytes != o->bytes)
+		return CORE(v,
+			    "mem_swap: buffer %u, of %llu bytes and partition %u, and "
+			    "buffer %u, of %llu and %u",
+			    m->h.id, U64(m->bytes), m->parent->h.id, o->h.id,
+			    U64(o->bytes), o->parent->h.id);
 	return 0;
 }
 
@@ -446,7 +472,7 @@ static int info_check(struct validate *v, const struct hal_device_info *i)
 			       "modes 0x%x: not all of them exist",
 			       i->kind, i->preempt, i->compute_isolation,
 			       i->memory_isolation, i->suspend_modes);
-	if (i->caps >= HAL_CAP_LIMIT << 1 || (i->verified & ~i->caps) != 0)
+	if (i->caps >= HAL_CAP_RECOLOR << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v, "get_info: caps 0x%llx, verified 0x%llx", U64(i->caps),
 			       U64(i->verified));
 	if (i->lost != 0)
@@ -567,7 +593,6 @@ static void got_thing(struct validate *v, struct layer_call *c)
 	if (t->h.kind == PART)
 		t->desc = *c->desc;
 	t->bytes = c->bytes;
-	t->color_mask = c->color_mask;
 	if (c->part == NULL)
 		return;
 	t->parent = thing_find(v, PART, (uintptr_t)c->part);
@@ -632,7 +657,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_mem_read] = {check_transfer, NULL, 0},
 	[CALL_mem_map] = {check_mapping, got_mapping, 0},
 	[CALL_mem_unmap] = {check_mapping, got_unmapped, 0},
-	[CALL_mem_move] = {check_mem_move, NULL, 0},
+	[CALL_mem_swap] = {check_mem_swap, NULL, 0},
 	[CALL_program_load] = {check_load, got_thing, MAKES},
 	[CALL_program_unload] = {check_unload, gone, 0},
 	[CALL_kernel_get] = {check_kernel_get, got_kernel, MAKES},

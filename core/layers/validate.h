@@ -46,7 +46,6 @@ struct thing {
 	struct thing *oldest;   /* command on the device */
 	/* mem */
 	uint64_t bytes;
-	uint64_t color_mask;
 	bool mapped;
 	/* program */
 	struct binding *bindings;

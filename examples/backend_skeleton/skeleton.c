@@ -180,14 +180,15 @@ static int skeleton_queue_destroy(void *device, void *queue)
 }
 
 static int skeleton_mem_alloc(void *device, void *part, uint64_t bytes,
-			      uint64_t color_mask, uint32_t flags, void **out)
+			      const struct hal_bk_colors *colors, uint32_t flags,
+			      void **out)
 {
 	struct device *dev = device;
 	struct mem *mem;
 
 	(void)part;
-	(void)color_mask;
-	(void)flags; /* HAL_BUFFER_MAPPABLE: all of them are */
+	(void)colors; /* it has none */
+	(void)flags;  /* HAL_BUFFER_MAPPABLE: all of them are */
 	if (bytes > dev->memory_free)
 		return host->fail(ENOSPC, "skeleton: %llu bytes, %llu are free",
 				  (unsigned long long)bytes,

@@ -119,6 +119,7 @@ static void hal_h(void)
 	FIELD(hal_buffer_desc, flags);
 	FIELD(hal_buffer_desc, bytes);
 	FIELD(hal_buffer_desc, color_mask);
+	FIELD(hal_buffer_desc, color_weights);
 	STRUCT(hal_queue_desc);
 	FIELD(hal_queue_desc, size);
 	FIELD(hal_queue_desc, flags);
@@ -330,7 +331,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, kernel_get);
 	FIELD(hal_bk_cold, program_bind);
 	FIELD(hal_bk_cold, program_unbind);
-	FIELD(hal_bk_cold, mem_move);
+	FIELD(hal_bk_cold, mem_swap);
 	FIELD(hal_bk_cold, extension);
 	FIELD(hal_bk_cold, isolation);
 	FIELD(hal_bk_cold, counters);

@@ -51,7 +51,7 @@ static void open_rig(struct rig *r, const struct hal_bk_config *cfg)
 		assert_int_equal(
 			b->cold.queue_create(r->dev, r->part, (int)i - 1, &r->queue[i]),
 			0);
-	assert_int_equal(b->cold.mem_alloc(r->dev, r->part, 4096, 0, 0, &r->mem), 0);
+	assert_int_equal(b->cold.mem_alloc(r->dev, r->part, 4096, NULL, 0, &r->mem), 0);
 }
 
 static void close_rig(struct rig *r)
@@ -205,7 +205,7 @@ static void given_back_later(void **state)
 	(void)state;
 	open_rig(&r, &cfg);
 	s->frees_wait(1);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, 0, 0, &other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
 	image = make_cuda_image(names, 1, 4, &size);
 	assert_int_equal(b->cold.program_load(r.dev, image, size, &prog), 0);
 	free(image);
@@ -233,12 +233,13 @@ static void room_of_the_freed(void **state)
 	(void)state;
 	open_rig(&r, &cfg);
 	stand_in()->memory_left(4096);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, 0, 0, &other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
 	submit_work(&r, 0, 1, 50000000);
 	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, 0, 0, &other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
 	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4097, 0, 0, &other), -ENOSPC);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4097, NULL, 0, &other),
+			 -ENOSPC);
 	assert_non_null(strstr(host_text, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)"));
 	poll_one(&r, &ev);
 	close_rig(&r);

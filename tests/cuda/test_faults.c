@@ -186,10 +186,10 @@ static struct world run(const struct hal_bk_config *cfg)
 	ok = ok && step(&w, b->cold.open(cfg, 0, &w.dev)) &&
 	     step(&w, b->cold.get_info(w.dev, info)) &&
 	     step(&w, b->cold.partition_create(w.dev, &part, &w.part)) &&
-	     step(&w, b->cold.mem_alloc(w.dev, w.part, 64, 0, 0, &w.mem[0])) &&
-	     step(&w, b->cold.mem_alloc(w.dev, w.part, 64, 0, HAL_BUFFER_MAPPABLE,
+	     step(&w, b->cold.mem_alloc(w.dev, w.part, 64, NULL, 0, &w.mem[0])) &&
+	     step(&w, b->cold.mem_alloc(w.dev, w.part, 64, NULL, HAL_BUFFER_MAPPABLE,
 					&w.mem[1])) &&
-	     step(&w, b->cold.mem_alloc(w.dev, w.part, 64, 0, 0, &w.mem[2])) &&
+	     step(&w, b->cold.mem_alloc(w.dev, w.part, 64, NULL, 0, &w.mem[2])) &&
 	     step(&w, b->cold.queue_create(w.dev, w.part, 0, &w.queue)) && load(&w) &&
 	     compute(&w);
 	(void)ok;

@@ -179,12 +179,12 @@ static int dev_queue_destroy(void *dev, void *queue)
 	return 0;
 }
 
-static int dev_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-			 uint32_t flags, void **mem)
+static int dev_mem_alloc(void *dev, void *part, uint64_t bytes,
+			 const struct hal_bk_colors *colors, uint32_t flags, void **mem)
 {
 	const struct device *d = dev;
 
-	(void)part, (void)color_mask, (void)flags;
+	(void)part, (void)colors, (void)flags;
 	*mem = d->broken == BREAK_mem_null ? NULL : calloc(1, bytes);
 	return 0;
 }

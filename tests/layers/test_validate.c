@@ -327,6 +327,11 @@ static struct hal_bk_partition_desc rectangle(uint32_t index, uint16_t row, uint
 	return d;
 }
 
+static const uint8_t none[64];
+static const struct hal_bk_colors first = {.mask = 1}, second = {.mask = 2},
+				  no_color = {.mask = 0},
+				  no_part = {.mask = 1, .weights = none};
+
 static int core_begin(void **state)
 {
 	struct hal_bk_kernel_info info = {.engines = 0};
@@ -341,8 +346,8 @@ static int core_begin(void **state)
 	OK(t->cold.partition_create(bk, &desc, &part));
 	OK(t->cold.partition_create(bk, &other_desc, &other_part));
 	OK(t->cold.queue_create(bk, part, 0, &queue));
-	OK(t->cold.mem_alloc(bk, part, 256, 1, 0, &mem));
-	OK(t->cold.mem_alloc(bk, other_part, 256, 1, 0, &other_mem));
+	OK(t->cold.mem_alloc(bk, part, 256, &first, 0, &mem));
+	OK(t->cold.mem_alloc(bk, other_part, 256, &first, 0, &other_mem));
 	OK(t->cold.program_load(bk, "x", 1, &prog));
 	OK(t->cold.kernel_get(bk, prog, 0, &info, &kernel));
 	OK(t->cold.program_bind(bk, prog, part, &bytes));
@@ -376,7 +381,7 @@ static void handles_foreign(void **state)
 		"is no partition of this device");
 	REFUSED(t->cold.queue_create(bk, stranger, 0, &out), "is no partition");
 	REFUSED(t->cold.queue_destroy(bk, stranger), "is no queue");
-	REFUSED(t->cold.mem_alloc(bk, stranger, 8, 1, 0, &out), "is no partition");
+	REFUSED(t->cold.mem_alloc(bk, stranger, 8, &first, 0, &out), "is no partition");
 	REFUSED(t->cold.mem_free(bk, stranger), "is no buffer");
 	REFUSED(t->cold.mem_write(bk, NULL, 0, "x", 1), "is no buffer");
 	REFUSED(t->cold.mem_map(bk, stranger, &address), "is no buffer");
@@ -398,7 +403,7 @@ static void handles_dead(void **state)
 	(void)state;
 	OK(t->cold.partition_create(bk, &d, &p));
 	OK(t->cold.queue_create(bk, p, 0, &q));
-	OK(t->cold.mem_alloc(bk, p, 8, 1, 0, &m));
+	OK(t->cold.mem_alloc(bk, p, 8, &first, 0, &m));
 	OK(t->cold.program_load(bk, "x", 1, &x));
 	REFUSED(t->cold.partition_destroy(bk, p), "still has 2 things (queues");
 	OK(t->cold.mem_free(bk, m));
@@ -441,14 +446,16 @@ static void memory(void **state)
 {
 	uint64_t at_ns;
 	struct hal_bk_kernel_info info = {.engines = 0};
-	void *m, *address;
+	void *m, *address, *other;
 	char byte[8] = "";
 
 	(void)state;
-	REFUSED(t->cold.mem_alloc(bk, part, 0, 1, 0, &m), "0 bytes");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, 2, 0, &m), "colours 0x2 of");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, 0, 0, &m), "colours 0x0 of");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, 1, 8, &m), "flags 0x8");
+	REFUSED(t->cold.mem_alloc(bk, part, 0, &first, 0, &m), "0 bytes");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &second, 0, &m), "colours 0x2 of");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_color, 0, &m), "colours 0x0 of");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_part, 0, &m), "no part on any of");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, NULL, 0, &m), "without colours");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, 8, &m), "flags 0x8");
 	REFUSED(t->cold.mem_write(bk, mem, 250, byte, 8), "8 bytes at 250 of buffer 0");
 	REFUSED(t->cold.mem_read(bk, mem, UINT64_MAX, byte, 8), "of buffer 0 of 256");
 	REFUSED(t->cold.mem_read(bk, mem, 0, NULL, 8), "data is NULL");
@@ -458,10 +465,18 @@ static void memory(void **state)
 	REFUSED(t->cold.mem_map(bk, mem, &address), "buffer 0 is mapped");
 	REFUSED(t->cold.mem_free(bk, mem), "buffer 0 is mapped");
 	OK(t->cold.mem_unmap(bk, mem));
-	REFUSED(t->cold.mem_move(bk, part, 1), "a buffer belongs");
-	REFUSED(t->cold.mem_move(bk, mem, 2), "mem_move: colours 0x2 of");
-	REFUSED(t->cold.mem_move(bk, mem, 0), "mem_move: colours 0x0 of");
-	assert_int_equal(t->cold.mem_move(bk, mem, 1), -ENOTSUP);
+	OK(t->cold.mem_alloc(bk, part, 8, &first, 0, &other));
+	REFUSED(t->cold.mem_swap(bk, part, mem), "a buffer belongs");
+	REFUSED(t->cold.mem_swap(bk, mem, mem), "mem_swap: buffer 0, of 256 bytes and");
+	REFUSED(t->cold.mem_swap(bk, mem, other_mem), "buffer 1, of 256 and 1");
+	REFUSED(t->cold.mem_swap(bk, mem, other), "of 8 and 0");
+	OK(t->cold.mem_free(bk, other));
+	OK(t->cold.mem_alloc(bk, part, 256, &first, 0, &other));
+	OK(t->cold.mem_map(bk, other, &address));
+	REFUSED(t->cold.mem_swap(bk, mem, other), "is mapped");
+	OK(t->cold.mem_unmap(bk, other));
+	assert_int_equal(t->cold.mem_swap(bk, mem, other), -ENOTSUP);
+	OK(t->cold.mem_free(bk, other));
 	REFUSED(t->hot.limit(bk, mem, 64, 1000), "a partition belongs");
 	REFUSED(t->hot.limit(bk, part, 64, 0),
 		"limit: 64 bytes of partition 0 in no time");
@@ -657,7 +672,7 @@ static void lost(void **state)
 	OK(open_broken("event_many", &dev));
 	t = dev->table;
 	OK(t->cold.partition_create(dev->bk, &d, &p));
-	OK(t->cold.mem_alloc(dev->bk, p, 64, 1, 0, &m));
+	OK(t->cold.mem_alloc(dev->bk, p, 64, &first, 0, &m));
 	OK(t->cold.queue_create(dev->bk, p, 0, &q));
 	assert_int_equal(t->hot.poll(dev->bk, 0, ev, 4), -EPROTO);
 	c = fill_of(m, 0, 8);
@@ -692,7 +707,7 @@ static void leaks(void **state)
 	OK(open_broken("none", &dev));
 	t = dev->table;
 	OK(t->cold.partition_create(dev->bk, &d, &p));
-	OK(t->cold.mem_alloc(dev->bk, p, 8, 1, 0, &m));
+	OK(t->cold.mem_alloc(dev->bk, p, 8, &first, 0, &m));
 	OK(t->hot.resize(dev->bk, p, &d, 9));
 	assert_int_equal(hal_close(dev), -EPROTO);
 	assert_non_null(strstr(hal_last_error(), "close: 2 still alive: partition 0"));

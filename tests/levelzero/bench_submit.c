@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	image = make_image(kernels, 1, 1, &size);
 	check(b->cold.open(&cfg, 0, &dev));
 	check(b->cold.partition_create(dev, &pd, &part));
-	check(b->cold.mem_alloc(dev, part, 4, 0, 0, &mem));
+	check(b->cold.mem_alloc(dev, part, 4, NULL, 0, &mem));
 	check(b->cold.program_load(dev, image, size, &prog));
 	check(b->cold.program_bind(dev, prog, part, &bytes));
 	check(b->cold.kernel_get(dev, prog, 0, &info, &kernel));

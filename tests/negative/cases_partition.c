@@ -627,6 +627,20 @@ NEGATIVE(hal_buffer_create, ENOMEM, of_the_device, "injected")
 	return buffer(w);
 }
 
+static const uint8_t no_parts[64];
+
+NEGATIVE(hal_buffer_create, EINVAL, no_parts, "color_weights")
+{
+	w->buffer_desc.color_weights = no_parts;
+	return buffer(w);
+}
+
+NEGATIVE_ON("ref", hal_buffer_create, ENOTSUP, no_colors, "color_weights")
+{
+	w->buffer_desc.color_weights = no_parts;
+	return buffer(w);
+}
+
 NEGATIVE(hal_buffer_destroy, EINVAL, destroyed, "buffer")
 {
 	struct hal_buffer *b;
@@ -723,6 +737,153 @@ NEGATIVE(hal_buffer_map, EIO, of_the_device, "injected")
 
 	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_MAP, 1, EIO));
 	return hal_buffer_map(w->buf, &at);
+}
+
+NEGATIVE(hal_buffer_recolor, EINVAL, buf_null, "buffer|buf")
+{
+	return hal_buffer_recolor(NULL, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EINVAL, queue_null, "queue")
+{
+	return hal_buffer_recolor(w->buf, NULL, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EINVAL, color_of_others, "0x10")
+{
+	return hal_buffer_recolor(w->buf, w->queue, 0x10, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EINVAL, no_parts, "color_weights")
+{
+	return hal_buffer_recolor(w->buf, w->queue, 0, no_parts, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EPERM, others_queue, "the queue to 1")
+{
+	w->part_desc.color_mask = 0;
+	NEG_OK(create(w));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	return hal_buffer_recolor(w->buf, w->queue2, 1, NULL, NULL);
+}
+
+NEGATIVE_ON("ref", hal_buffer_recolor, ENOTSUP, one_channel, "cannot move")
+{
+	return hal_buffer_recolor(w->buf, w->queue, 0, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EBUSY, mapped, "mapped")
+{
+	void *at;
+
+	NEG_OK(hal_buffer_map(w->buf, &at));
+	return hal_buffer_recolor(w->buf, w->queue, 1, NULL, NULL);
+}
+
+/* Of .buf, behind a millisecond of other work. */
+static int start_moving(struct neg *w)
+{
+	int err = neg_make_busy(w);
+
+	return err != 0 ? err : hal_buffer_recolor(w->buf, w->queue, 1, NULL, &w->busy);
+}
+
+NEGATIVE(hal_buffer_recolor, EBUSY, moving, "is moving")
+{
+	NEG_OK(start_moving(w));
+	return hal_buffer_recolor(w->buf, w->queue, 2, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_write, EBUSY, moving, "hal_buffer_write: the buffer is moving")
+{
+	NEG_OK(start_moving(w));
+	return hal_buffer_write(w->buf, 0, no_parts, 4);
+}
+
+NEGATIVE(hal_buffer_read, EBUSY, moving, "hal_buffer_read: the buffer is moving")
+{
+	uint32_t word;
+
+	NEG_OK(start_moving(w));
+	return hal_buffer_read(w->buf, 0, &word, 4);
+}
+
+NEGATIVE(hal_buffer_map, EBUSY, moving, "hal_buffer_map: the buffer is moving")
+{
+	void *at;
+
+	NEG_OK(start_moving(w));
+	return hal_buffer_map(w->buf, &at);
+}
+
+NEGATIVE_ON("ref?units=8&colors=4&fold_ns=1000", hal_buffer_recolor, EBUSY, suspended,
+	    "is suspended inside")
+{
+	struct hal_arg arg = {.buffer = w->buf, .bytes = 64};
+	struct hal_point quiet;
+	int err;
+
+	NEG_OK(hal_queue_create(w->part, &w->queue_desc, &w->queue2));
+	w->cmd[0] = hal_cmd_launch(w->slow, &arg, 1);
+	NEG_OK(hal_submit(w->queue, &w->submit, &w->busy));
+	NEG_OK(hal_device_poll(w->dev, 1000));
+	NEG_OK(hal_queue_suspend(w->queue, HAL_SUSPEND_FOLD, &quiet));
+	NEG_OK(neg_wait(quiet));
+	err = hal_buffer_recolor(w->buf, w->queue2, 1, NULL, NULL);
+	NEG_OK(hal_queue_resume(w->queue));
+	return err;
+}
+
+NEGATIVE(hal_buffer_recolor, ENOSPC, color_full, "colour 0 has 0 of 1")
+{
+	/* Of 64 granules .buf has one. */
+	w->buffer_desc.bytes = 63 * 4096;
+	w->buffer_desc.color_mask = 1;
+	NEG_OK(buffer(w));
+	return hal_buffer_recolor(w->buf, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, ENOSPC, quota, "8192")
+{
+	w->part_desc.memory_bytes = 8192;
+	NEG_OK(create(w));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	w->buffer_desc.bytes = 8192;
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	return hal_buffer_recolor(w->buf2, w->queue2, 2, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EAGAIN, queue_full, "full")
+{
+	NEG_OK(neg_make_gated(w));
+	while (hal_submit(w->queue, &w->submit, &w->busy) == 0)
+		;
+	return hal_buffer_recolor(w->buf, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, ENOMEM, of_the_device, "injected")
+{
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_ALLOC, 1, ENOMEM));
+	return hal_buffer_recolor(w->buf, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, ECANCELED, queue_over, "suspended for good")
+{
+	struct hal_point quiet;
+
+	NEG_OK(hal_queue_suspend(w->queue, HAL_SUSPEND_DRAIN | HAL_SUSPEND_FINAL,
+				 &quiet));
+	NEG_OK(neg_wait(quiet));
+	return hal_buffer_recolor(w->buf, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EIO, of_the_device, "injected")
+{
+	struct hal_point moved;
+
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_SWAP, 1, EIO));
+	NEG_OK(hal_buffer_recolor(w->buf, w->queue, 1, NULL, &moved));
+	return neg_wait(moved);
 }
 
 NEGATIVE(hal_buffer_unmap, EINVAL, buf_null, "buffer|buf")

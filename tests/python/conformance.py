@@ -270,8 +270,14 @@ class Functions:
     @staticmethod
     def buffer_create(part, desc, out):
         raw = whole(desc)
-        give(out, things[part].buffer(raw.bytes, colors=raw.color_mask,
+        given = {"weights": raw.color_weights[:64]} if raw.color_weights else {}
+        give(out, things[part].buffer(raw.bytes, colors=raw.color_mask, **given,
                                       mappable=bool(raw.flags & hal.BUFFER_MAPPABLE)))
+
+    @staticmethod
+    def buffer_recolor(buf, queue, mask, weights, done):
+        given = {"weights": weights[:64]} if weights else {}
+        give_point(done, things[buf].recolor(things[queue], mask, **given))
 
     @staticmethod
     def buffer_bytes(buf):

@@ -509,6 +509,28 @@ class Real(Opened):
         self.assertRaises(ValueError, asyncio.run, awaits(done))
 
 
+class Colors(Opened):
+    """Memory channels."""
+    target = "ref?colors=4"
+
+    def test_recolor(self):
+        """There it is again, and nobody copies it meanwhile."""
+        buffer = self.part.buffer(1 << 16, colors=1, weights=[1])
+        buffer.write(b"ch" * 50)
+        moved = buffer.recolor(self.queue, 6, weights=[0, 3, 1])
+        self.refused(errno.EBUSY, buffer.read, 1)
+        hal.wait_all([moved])
+        self.assertEqual(buffer.read(100), b"ch" * 50)
+
+    def test_refused(self):
+        """Wrong channels, wrong weights."""
+        self.refused(errno.EINVAL, self.buffer.recolor, self.queue, 16)
+        self.refused(errno.EINVAL, self.part.buffer, 64, weights=[0, 0, 0, 0])
+        self.assertRaises(ValueError, self.part.buffer, 64, weights=[256])
+        self.assertRaises(ValueError, self.part.buffer, 64, weights=[1] * 65)
+        self.assertRaises(TypeError, self.buffer.recolor, self.part)
+
+
 class Answers(Opened):
     """Errors as exceptions."""
 

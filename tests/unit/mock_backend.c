@@ -245,13 +245,13 @@ static int mock_queue_destroy(void *dev, void *queue)
 	return 0;
 }
 
-static int mock_mem_alloc(void *dev, void *part, uint64_t bytes, uint64_t color_mask,
-			  uint32_t flags, void **mem)
+static int mock_mem_alloc(void *dev, void *part, uint64_t bytes,
+			  const struct hal_bk_colors *colors, uint32_t flags, void **mem)
 {
 	struct mock *m = dev;
 	struct mock_mem *x = calloc(1, sizeof(*x) + bytes);
 
-	(void)part, (void)color_mask, (void)flags;
+	(void)part, (void)colors, (void)flags;
 	if (x == NULL)
 		return host->fail(ENOSPC, "mock: %llu bytes", (unsigned long long)bytes);
 	x->bytes = bytes;

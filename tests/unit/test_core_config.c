@@ -345,7 +345,7 @@ static void plugins(void **state)
 	(void)state;
 	FAILS(hal_open("mockabi",
 		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
-	      -EPROTO, "77", "ABI 3", MOCK_ABI_PLUGIN);
+	      -EPROTO, "77", "ABI 4", MOCK_ABI_PLUGIN);
 	FAILS(hal_open("mock", (const char *const[]){"hal.plugins=/no/such.so", NULL},
 		       &dev),
 	      -ENOENT, "/no/such.so");

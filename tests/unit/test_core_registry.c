@@ -79,7 +79,7 @@ static void empty_table(void **state)
 	OK(cold->program_bind(NULL, NULL, NULL, &bytes));
 	assert_int_equal(bytes, 0);
 	OK(cold->program_unbind(NULL, NULL, NULL));
-	LACKS(cold->mem_move(NULL, NULL, 0));
+	LACKS(cold->mem_swap(NULL, NULL, NULL));
 	assert_null(cold->extension(NULL, "odd"));
 	assert_null(cold->isolation);
 	LACKS(hot->submit(NULL, NULL, NULL));

@@ -843,22 +843,25 @@ static void hardware_refuses_overlap(void **state)
 
 /* ---- memory ----------------------------------------------------------------------- */
 
+static const struct hal_bk_colors low_two = {.mask = 3};
+
 static void memory_has_its_colours(void **state)
 {
 	struct world *w = *state;
 	struct npu_partition *part = w->native->parts[1];
 	void *memory;
 
-	for (uint64_t colors = 4; colors <= 12; colors += 4) {
+	for (uint64_t mask = 4; mask <= 12; mask += 4) {
+		const struct hal_bk_colors colors = {.mask = mask};
 		struct npu_mem *mem;
 
-		OK(npu_mem_alloc(w->native, part, 40000, colors, 0, &memory));
+		OK(npu_mem_alloc(w->native, part, 40000, &colors, 0, &memory));
 		mem = memory;
 		assert_int_equal(mem->pages, 40);
 		for (uint32_t i = 0; i < mem->pages; i++) {
 			uint32_t g = mem->granules[i];
 
-			assert_true(colors >> npu_hash_map(&w->native->hash, g).channel &
+			assert_true(mask >> npu_hash_map(&w->native->hash, g).channel &
 				    1);
 			/* Nobody else's, and the page before and behind is not mapped. */
 			for (uint32_t j = 0; j < i; j++)
@@ -897,8 +900,8 @@ static void memory_lies_apart(void **state)
 		for (uint32_t i = 0; i < N; i++) {
 			if (turn && i % 3 != turn - 1)
 				continue;
-			OK(npu_mem_alloc(w->native, part, 1024 * (1 + (i + turn) % 4), 3,
-					 0, &memory));
+			OK(npu_mem_alloc(w->native, part, 1024 * (1 + (i + turn) % 4),
+					 &low_two, 0, &memory));
 			mem[i] = memory;
 		}
 		for (uint32_t i = 0; i < N; i++) {
@@ -922,7 +925,7 @@ static void memory_is_clean(void **state)
 	void *mem;
 
 	for (int turn = 0; turn < 3; turn++) {
-		OK(npu_mem_alloc(w->native, part, sizeof(bytes), 3, 0, &mem));
+		OK(npu_mem_alloc(w->native, part, sizeof(bytes), &low_two, 0, &mem));
 		OK(npu_mem_read(w->native, mem, 0, bytes, sizeof(bytes)));
 		assert_memory_equal(bytes, zeros, sizeof(bytes));
 		memset(bytes, 0xEE, sizeof(bytes));
@@ -939,11 +942,11 @@ static void memory_runs_out(void **state)
 	void *mem, *list[2];
 	uint32_t n = 0;
 
-	REFUSED(npu_mem_alloc(w->native, part, 0, 3, 0, &mem), -EINVAL, "0 bytes");
-	REFUSED(npu_mem_alloc(w->native, part, UINT64_C(1) << 40, 3, 0, &mem), -ENOSPC,
-		"bytes");
-	REFUSED(npu_mem_alloc(w->native, part, 48 << 20, 3, 0, &mem), -ENOSPC, "");
-	while (n < 2 && !npu_mem_alloc(w->native, part, 3 << 20, 3, 0, &list[n]))
+	REFUSED(npu_mem_alloc(w->native, part, 0, &low_two, 0, &mem), -EINVAL, "0 bytes");
+	REFUSED(npu_mem_alloc(w->native, part, UINT64_C(1) << 40, &low_two, 0, &mem),
+		-ENOSPC, "bytes");
+	REFUSED(npu_mem_alloc(w->native, part, 48 << 20, &low_two, 0, &mem), -ENOSPC, "");
+	while (n < 2 && !npu_mem_alloc(w->native, part, 3 << 20, &low_two, 0, &list[n]))
 		n++;
 	while (n)
 		OK(npu_mem_free(w->native, list[--n]));
@@ -1512,7 +1515,7 @@ static void forge_any_time(void **state)
 	void *queue, *memory;
 
 	OK(npu_queue_create(w->native, part, 0, &queue));
-	OK(npu_mem_alloc(w->native, part, 4096, 3, 0, &memory));
+	OK(npu_mem_alloc(w->native, part, 4096, &low_two, 0, &memory));
 	for (uint32_t i = 0; i < 16; i++) {
 		const uint64_t last = npu_now(w->native);
 		const uint64_t words[] = {0, last + 200, last + 10000, UINT64_MAX};

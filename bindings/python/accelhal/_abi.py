@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """hal.h for ctypes.  Made by generate.py; a test holds it against the header."""
 from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_char, c_char_p, c_int,
-                    c_int32, c_int64, c_size_t, c_uint16, c_uint32, c_uint64,
-                    c_void_p)
+                    c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32,
+                    c_uint64, c_void_p)
 from enum import IntEnum, IntFlag
 
 hal_host_fn = CFUNCTYPE(None, c_void_p)
@@ -36,6 +36,7 @@ class Cap(IntFlag):
     STAND_IN = 0x200
     PRIVATE = 0x400
     LIMIT = 0x800
+    RECOLOR = 0x1000
 
 
 class Preempt(IntEnum):
@@ -221,6 +222,7 @@ class hal_buffer_desc(Structure):
         ("flags", c_uint32),
         ("bytes", c_uint64),
         ("color_mask", c_uint64),
+        ("color_weights", POINTER(c_uint8)),
     ]
 
 
@@ -409,6 +411,7 @@ FUNCTIONS = {
     "hal_partition_get_stats": (c_int, [c_void_p, POINTER(hal_stats)]),
     "hal_buffer_create": (c_int, [c_void_p, POINTER(hal_buffer_desc), POINTER(c_void_p)]),
     "hal_buffer_destroy": (c_int, [c_void_p]),
+    "hal_buffer_recolor": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint8), POINTER(hal_point)]),
     "hal_buffer_bytes": (c_uint64, [c_void_p]),
     "hal_buffer_write": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "hal_buffer_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),

@@ -20,6 +20,14 @@ from ._memory import Pinned, fill, fits, handle_of, strings, text
 SLICE_NS = 200_000_000  # how long a wait of the main thread keeps Ctrl-C waiting
 
 
+def _weights(weights):
+    """Parts by channel, for as many as any device has."""
+    values = [fits(weight, "a weight", 8) for weight in weights]
+    if len(values) > 64:
+        raise ValueError(f"{len(values)} weights, a device has at most 64 channels")
+    return (ctypes.c_uint8 * 64)(*values)
+
+
 class Object:
     """What close() gives back, once; a with block does so at its end.
 
@@ -362,6 +370,7 @@ class Queue(Object):
 
     One thread submits at a time.
     """
+    kind = "Queue"
     _destroy = "hal_queue_destroy"
     _rank = 0
 
@@ -524,6 +533,16 @@ class Buffer(Object):
         with Pinned(target, writable=True) as (address, count):
             check(lib.hal_buffer_read(self.handle, fits(offset, "offset"), address, count))
 
+    def recolor(self, queue, colors=0, weights=None):
+        """Moves it to other memory channels of its partition while work goes on; colors and
+        weights are as of partition.buffer().  The copy is a submission of queue, a Point of
+        which it returns: until that the host cannot copy or map the buffer (EBUSY)."""
+        point = _abi.hal_point()
+        check(lib.hal_buffer_recolor(
+            self.handle, handle_of(queue, "Queue"), fits(colors, "colors"),
+            None if weights is None else _weights(weights), ctypes.byref(point)))
+        return queue._point(point)
+
     def array(self, dtype, shape=None, offset=0):
         """A new numpy array with what is in it: shape elements of dtype from offset (bytes);
         shape None is one dimension, to the end."""
@@ -668,11 +687,14 @@ class Partition(Object):
         check(lib.hal_partition_resize(self.handle, ctypes.byref(desc), ctypes.byref(done)))
         return Point(_line(self, done.timeline), done.value)
 
-    def buffer(self, bytes, *, mappable=False, colors=0):
+    def buffer(self, bytes, *, mappable=False, colors=0, weights=None):
         """A Buffer of so many bytes.  mappable: map() must work, else ENOTSUP; colors: a
-        bit a memory channel, 0 the partition's.  ENOSPC when there is no room."""
+        bit a memory channel, 0 the partition's; weights: so many parts on channel 0, 1 ...
+        of the device, None is evenly.  ENOSPC when there is no room."""
         flags = _abi.BUFFER_MAPPABLE if mappable else 0
         desc = fill(_abi.hal_buffer_desc, flags=flags, bytes=bytes, color_mask=colors)
+        if weights is not None:
+            desc.color_weights = _weights(weights)
         return Buffer(self, _created(lib.hal_buffer_create, self.handle, ctypes.byref(desc)))
 
     def queue(self, *, priority=0, deadline_ns=0, weight=0, service_class=Class.NORMAL,

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recolor.c - a buffer goes to other memory channels while work goes on. */
+#include "engine/recolor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/flow.h"
+#include "engine/journal.h"
+#include "engine/resize.h"
+#include "util/error.h"
+
+bool record_uses(const struct record *r, const void *mem)
+{
+	const struct hal_bk_cmd *c = &r->cmd;
+
+	switch (c->op) {
+	case HAL_OP_COPY:
+		return c->copy.dst == mem || c->copy.src == mem;
+	case HAL_OP_FILL:
+		return c->fill.dst == mem;
+	case HAL_OP_TIMESTAMP:
+		return c->timestamp.dst == mem;
+	case HAL_OP_LAUNCH:
+		for (uint32_t i = 0; i < c->launch.arg_count; i++)
+			if (c->launch.args[i].mem == mem)
+				return true;
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* What a journal does not tell otherwise: it has no arguments. */
+static bool uses(const struct recolor *m, const struct hal_queue *q,
+		 const struct record *r)
+{
+	const struct player *player = q->dev->player;
+	bool does = player != NULL ? player->uses(q) : record_uses(r, m->buf->bk);
+
+	JOURNAL(q->dev, JOURNAL_USES, q->obj.id, does);
+	return does;
+}
+
+/* Of the partition that m is about, and not the queue that moves it. */
+static bool concerns(const struct recolor *m, const struct hal_queue *q)
+{
+	return q != m->queue && q->home == m->queue->home;
+}
+
+/* fn(m, q) of each queue of the partition. */
+static void for_each_queue(struct recolor *m,
+			   void (*fn)(struct recolor *m, struct hal_queue *q))
+{
+	hal_list_for_each (it, &m->queue->home->queues)
+		fn(m, container_of(it, struct hal_queue, on_partition));
+}
+
+/* ---- who uses it ------------------------------------------------------------------- */
+
+/* The device has, or keeps, a command of q that uses it. */
+static bool queue_uses(const struct recolor *m, const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		if (!f->done && !f->killed && uses(m, q, f->record))
+			return true;
+	return false;
+}
+
+static bool in_use(const struct recolor *m)
+{
+	hal_list_for_each (it, &m->queue->home->queues) {
+		const struct hal_queue *q =
+			container_of(it, struct hal_queue, on_partition);
+
+		if (concerns(m, q) && queue_uses(m, q))
+			return true;
+	}
+	return false;
+}
+
+int recolor_check(const struct hal_buffer *buf)
+{
+	hal_list_for_each (it, &buf->part->queues) {
+		const struct hal_queue *q =
+			container_of(it, struct hal_queue, on_partition);
+		const struct flight *f = q->oldest;
+
+		if (q->frozen == 0 || q->policy_stops || !list_empty(&q->made_way))
+			continue;
+		for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+			if (!f->done && record_uses(f->record, buf->bk))
+				return fail(EBUSY,
+					    "queue %u is suspended inside \"%s\", which "
+					    "uses the buffer",
+					    q->obj.id, record_name(f->record));
+	}
+	return 0;
+}
+
+struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to)
+{
+	struct recolor *m = calloc(1, sizeof(*m));
+
+	if (m == NULL) {
+		(void)fail(ENOMEM, "no memory to move a buffer");
+		return NULL;
+	}
+	m->refs = 1;
+	m->queue = q;
+	m->buf = buf;
+	m->to = to;
+	list_init(&m->on_device);
+	return m;
+}
+
+/* ---- holding others ---------------------------------------------------------------- */
+
+static void park(struct hal_queue *q)
+{
+	q->parked = true;
+	q->recolor_parked = true;
+}
+
+/* It may look again; if it uses something else that is moved it is back soon. */
+static void unpark(struct recolor *m, struct hal_queue *q)
+{
+	(void)m;
+	if (!q->recolor_parked)
+		return;
+	queue_unpark(q);
+	queue_todo(q);
+}
+
+/* Something is being moved for whose sake q is looked at. */
+static bool watched(const struct hal_queue *q)
+{
+	hal_list_for_each (it, &q->dev->recolors) {
+		const struct recolor *m = container_of(it, struct recolor, on_device);
+
+		if (q->home == m->queue->home)
+			return true;
+	}
+	return false;
+}
+
+/* Its flags are as they should be. */
+static void watch(struct recolor *m, struct hal_queue *q)
+{
+	(void)m;
+	q->flight_limit = q->flight_max;
+	q->slow &= ~SLOW_RECOLOR;
+	if (!watched(q))
+		return;
+	q->flight_limit = 0;
+	q->slow |= SLOW_RECOLOR;
+}
+
+void recolor_enter(struct hal_queue *q)
+{
+	watch(NULL, q);
+}
+
+/* What it would be given next uses the buffer. */
+static void hold(struct recolor *m, struct hal_queue *q)
+{
+	if (!concerns(m, q) || !q->runnable || !uses(m, q, q->next))
+		return;
+	queue_withdraw(q, HAL_POLICY_HELD);
+	park(q);
+}
+
+bool recolor_lets(struct hal_queue *q, const struct record *r)
+{
+	if (q->flight_count >= q->flight_max)
+		return false;
+	hal_list_for_each (it, &q->dev->recolors) {
+		const struct recolor *m = container_of(it, struct recolor, on_device);
+
+		if (!concerns(m, q) || !uses(m, q, r))
+			continue;
+		park(q);
+		return false;
+	}
+	return true;
+}
+
+void recolor_free(struct hal_buffer *buf, void *to)
+{
+	struct hal_device *dev = buf->dev;
+
+	(void)dev->table->cold.mem_free(dev->bk, to);
+	partition_release(buf->part, buf->bytes);
+	atomic_store(&buf->recolored, false);
+}
+
+/* ---- its way ----------------------------------------------------------------------- */
+
+bool recolor_begin(struct recolor *m)
+{
+	struct hal_queue *q = m->queue;
+
+	if (list_empty(&m->on_device)) {
+		list_add_before(&q->dev->recolors, &m->on_device);
+		for_each_queue(m, watch);
+		for_each_queue(m, hold);
+	}
+	m->waits = in_use(m);
+	q->parked = m->waits;
+	return !m->waits;
+}
+
+void recolor_look(struct hal_queue *q)
+{
+	hal_list_for_each (it, &q->dev->recolors) {
+		struct recolor *m = container_of(it, struct recolor, on_device);
+
+		if (!m->waits || !concerns(m, q))
+			continue;
+		m->waits = false;
+		m->queue->parked = false;
+		queue_todo(m->queue);
+	}
+}
+
+int recolor_end(struct recolor *m, int dropped)
+{
+	int err = 0;
+
+	if (m->buf != NULL) {
+		if (dropped == 0)
+			err = m->buf->dev->table->cold.mem_swap(m->buf->dev->bk,
+								m->buf->bk, m->to);
+		recolor_free(m->buf, m->to);
+	}
+	if (list_empty(&m->on_device))
+		return err;
+	list_del(&m->on_device);
+	for_each_queue(m, watch);
+	for_each_queue(m, unpark);
+	return err;
+}
+
+void recolor_put(struct recolor *m)
+{
+	if (--m->refs > 0)
+		return;
+	list_del(&m->on_device);
+	free(m);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recolor.h - a buffer goes to other memory channels while work goes on; by the engine.
+ *
+ * It is three records of a queue of the buffer's partition:
+ *
+ *   REC_RECOLOR   from here on no other queue's command that uses the buffer is given to
+ *                 the device; passed when the device has none of those any more
+ *   HAL_OP_COPY   to memory that was allocated for it
+ *   REC_RECOLORED when all before it has ended: the buffer and that memory are exchanged
+ *                 (hal_bk_cold.mem_swap), the old one is freed, the others go on
+ *
+ * So the buffer's address on the device stays, and what of the partition does not use it
+ * goes on.  A queue's flight_limit is 0 meanwhile, which has its commands looked at; else
+ * nothing of all this costs anything.
+ */
+#ifndef HAL_ENGINE_RECOLOR_H
+#define HAL_ENGINE_RECOLOR_H
+
+#include "engine/partition.h"
+#include "engine/queue.h"
+
+struct recolor {
+	uint32_t refs; /* of the two records; the engine's once they are there */
+	struct hal_queue *queue; /* whose they are */
+	struct hal_buffer *buf;  /* NULL: of a journal, there is no memory */
+	void *to;                /* of mem_alloc: where it goes; then where it was */
+	/* The engine's. */
+	struct list on_device; /* on device.recolors, from REC_RECOLOR on */
+	bool waits;            /* for commands that the device has */
+};
+
+/* One reference; any thread.  NULL: -ENOMEM. */
+struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to);
+/* REC_RECOLOR is next in its queue.  False: that is parked. */
+bool recolor_begin(struct recolor *m);
+/* REC_RECOLORED has ended; or was dropped, for the error of its queue, and the buffer
+ * stays where it is.  What the device answered. */
+int recolor_end(struct recolor *m, int dropped);
+/* Memory that was allocated for buf to go to is not needed. */
+void recolor_free(struct hal_buffer *buf, void *to);
+/* A record of it has gone. */
+void recolor_put(struct recolor *m);
+
+/* q's next command, r, may be given to the device as far as q's limit goes, which it has
+ * reached.  False: not now; if it uses what is being moved q is parked until that is
+ * over. */
+bool recolor_lets(struct hal_queue *q, const struct record *r);
+/* A command of q that the device had is over, whatever came of it. */
+void recolor_look(struct hal_queue *q);
+/* A new queue of part. */
+void recolor_enter(struct hal_queue *q);
+
+/* A command of q uses memory mem. */
+bool record_uses(const struct record *r, const void *mem);
+/* -EBUSY: the device keeps a command that uses it of a queue that somebody has suspended,
+ * so that it would wait for as long as he likes. */
+int recolor_check(const struct hal_buffer *buf);
+
+#endif
