@@ -58,7 +58,7 @@ package npu_pkg;
   // HASH and XMASK registers, as the slots' translation units use them.
   typedef struct packed {
     logic [2:0]       k;      // power-of-two part 2^k
-    logic [2:0]       q;      // odd part 1, 3, 5, 7
+    logic [3:0]       q;      // odd part 1, 3, 5 ... 15
     logic [3:0]       gran;   // granule = page = 2^gran bytes
     logic [3:0][23:0] xmask;  // over granule numbers (physical address >> gran)
   } hash_cfg_t;

@@ -73,16 +73,16 @@ module npu_regs #(
     $fatal(1, "npu_regs: TlbLog2 is %0d, not 1..%0d", TlbLog2, (1 << CAPS_TLB_LOG2_W) - 1);
 
   // After reset the hash spreads over as many of the channels as it can.
-  function automatic logic [5:0] hash_all();
-    logic [5:0]  best;
+  function automatic logic [6:0] hash_all();
+    logic [6:0]  best;
     int unsigned most;
     best = '0;
     most = 0;
     for (int unsigned k = 0; k <= 4; k++)
-      for (int unsigned q = 1; q <= 7; q += 2)
+      for (int unsigned q = 1; q <= 15; q += 2)
         if ((q << k) <= N && (q << k) > most) begin
           most = q << k;
-          best = {3'(q), 3'(k)};
+          best = {4'(q), 3'(k)};
         end
     return best;
   endfunction
@@ -94,7 +94,7 @@ module npu_regs #(
   localparam logic [31:0] IrqBits = 32'((1 << S) - 1) << IRQ_PEND_SIGNAL_LSB |
                                     32'((1 << S) - 1) << IRQ_PEND_FAULT_LSB |
                                     32'((1 << S) - 1) << IRQ_PEND_QUIET_LSB;
-  localparam logic [9:0] HashReset = {4'd12, hash_all()};
+  localparam logic [10:0] HashReset = {4'd12, hash_all()};
 
   // ---- decode ------------------------------------------------------------------------------
   function automatic logic is_in(input logic [11:0] addr, input logic [15:0] base, input int unsigned n);
@@ -113,7 +113,8 @@ module npu_regs #(
   logic [23:0] pend_q, enable_q, event_d;
   logic [31:0] time_hi_q;
   logic        opaque_q, lock_q;
-  logic [7:0]  named;  // channels named by the HASH value being written
+  logic [3:0]  odd;    // Q of the HASH value being written
+  logic [7:0]  named;  // channels that it names
 
   always_comb begin
     event_d = '0;
@@ -124,8 +125,9 @@ module npu_regs #(
 
   // Only what was built can be named: an impossible HASH leaves the old one.
   logic hash_ok;
-  assign named   = 8'(wdata_i[HASH_Q_LSB+:HASH_Q_W]) << wdata_i[HASH_K_LSB+:HASH_K_W];
-  assign hash_ok = wdata_i[HASH_Q_LSB] && wdata_i[HASH_K_LSB+:HASH_K_W] <= 3'd4 && 32'(named) <= N &&
+  assign odd     = {wdata_i[HASH_QH_LSB], wdata_i[HASH_Q_LSB+:HASH_Q_W]};
+  assign named   = 8'(odd) << wdata_i[HASH_K_LSB+:HASH_K_W];
+  assign hash_ok = odd[0] && wdata_i[HASH_K_LSB+:HASH_K_W] <= 3'd4 && 32'(named) <= N &&
                    wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] >= 4'd8 && wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] <= 4'd12;
 
   // ---- shares of memory --------------------------------------------------------------------
@@ -210,7 +212,7 @@ module npu_regs #(
     if (!rst_ni) begin
       ideal_o     <= 1'b0;
       timing_o    <= GLB_TIMING_RESET[27:0];
-      hash_o      <= '{k: HashReset[2:0], q: HashReset[5:3], gran: HashReset[9:6], xmask: '0};
+      hash_o      <= '{k: HashReset[2:0], q: HashReset[6:3], gran: HashReset[10:7], xmask: '0};
       opaque_q    <= 1'b0;
       lock_q      <= 1'b0;
       serial_o    <= '0;
@@ -242,7 +244,7 @@ module npu_regs #(
           GLB_HASH_ADDR[11:0]:
           if (!lock_q && hash_ok) begin
             hash_o.k    <= wdata_i[HASH_K_LSB+:HASH_K_W];
-            hash_o.q    <= wdata_i[HASH_Q_LSB+:HASH_Q_W];
+            hash_o.q    <= odd;
             hash_o.gran <= wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W];
             opaque_q    <= opaque_q | wdata_i[HASH_OPAQUE_LSB];
             lock_q      <= wdata_i[HASH_LOCK_LSB];
@@ -309,8 +311,8 @@ module npu_regs #(
         GLB_TIMING_ADDR[11:0]:     rdata_o = 32'(timing_o);
         GLB_HASH_ADDR[11:0]:
         if (!opaque_q)
-          rdata_o = 32'(hash_o.k) << HASH_K_LSB | 32'(hash_o.q) << HASH_Q_LSB | 32'(hash_o.gran) << HASH_GRAN_LSB |
-                    32'(lock_q) << HASH_LOCK_LSB;
+          rdata_o = 32'(hash_o.k) << HASH_K_LSB | 32'(hash_o.q[2:0]) << HASH_Q_LSB |
+                    32'(hash_o.gran) << HASH_GRAN_LSB | 32'(hash_o.q[3]) << HASH_QH_LSB | 32'(lock_q) << HASH_LOCK_LSB;
         GLB_ARB_ADDR[11:0], GLB_ARB_ADDR[11:0] + 12'd4:
         rdata_o = 32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].mode) << ARB_MODE_LSB |
                   32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].pass) << ARB_PASS_LSB;

@@ -16,8 +16,7 @@ static const struct hal_option_def options[] = {
 	 "PE rows; a model of that shape must be built"},
 	{"cols", HAL_OPTION_INT, 1, 128, NULL, "16", "PE columns"},
 	{"slots", HAL_OPTION_INT, 1, 8, NULL, "4", "slot engines: partitions at a time"},
-	{"channels", HAL_OPTION_INT, 1, 16, NULL, "4",
-	 "memory channels in use: q * 2^k, q one of 1, 3, 5, 7"},
+	{"channels", HAL_OPTION_INT, 1, 16, NULL, "4", "memory channels in use"},
 	{"clock", HAL_OPTION_ENUM, 0, 0, "virtual|real", "virtual",
 	 "the machine is stepped by hal_wait, or runs in the engine's thread"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "dram|ideal", "dram",
@@ -67,7 +66,7 @@ static uint32_t option(const struct hal_bk_config *cfg, const char *key)
 
 static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 {
-	uint32_t granule, q, k;
+	uint32_t granule;
 
 	*o = defaults;
 	if (!cfg)
@@ -94,11 +93,6 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 	if (o->memory % 4096)
 		return npu_fail(EINVAL, "npu: memory_size=%llu is not a multiple of 4096",
 				(unsigned long long)o->memory);
-	if (!npu_hash_split(o->channels, &q, &k))
-		return npu_fail(
-			EINVAL,
-			"npu: channels=%u is not q * 2^k with q one of 1, 3, 5, 7",
-			o->channels);
 	return 0;
 }
 

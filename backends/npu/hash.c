@@ -4,12 +4,15 @@
 
 #include "npu_regs.h"
 
+#define CHANNELS_MAX 16u
+#define QH_SHIFT     3u /* the odd part's bits in field Q */
+
 int npu_hash_split(uint32_t channels, uint32_t *q, uint32_t *k)
 {
 	*k = 0;
 	for (*q = channels; *q && *q % 2 == 0; *q /= 2)
 		++*k;
-	return *q == 1 || *q == 3 || *q == 5 || *q == 7;
+	return channels >= 1 && channels <= CHANNELS_MAX;
 }
 
 static uint32_t parity(uint32_t x)
@@ -63,5 +66,12 @@ void npu_hash_draw(struct npu_hash *h, uint32_t seed)
 uint32_t npu_hash_register(const struct npu_hash *h)
 {
 	return NPU_REG_BITS(HASH_K, h->k) | NPU_REG_BITS(HASH_Q, h->q) |
-	       NPU_REG_BITS(HASH_GRAN, h->gran);
+	       NPU_REG_BITS(HASH_QH, h->q >> QH_SHIFT) | NPU_REG_BITS(HASH_GRAN, h->gran);
+}
+
+void npu_hash_of_register(struct npu_hash *h, uint32_t value)
+{
+	h->k = NPU_REG_GET(value, HASH_K);
+	h->q = NPU_REG_GET(value, HASH_Q) | NPU_REG_GET(value, HASH_QH) << QH_SHIFT;
+	h->gran = NPU_REG_GET(value, HASH_GRAN);
 }

@@ -2,11 +2,11 @@
 /*
  * hash.h - which memory channel a granule of physical memory lives on: npu_hash.sv in C.
  *
- * Channels = q * 2^k, q one of 1, 3, 5, 7.  The power-of-two part is a parity a bit over
- * the granule's number, the odd part an exact modulo that is rotated by the next digit,
- * so that no power-of-two stride stays on one channel.  Every granule has its own place
- * (bijective), and aligned runs of 2^k granules, and whole turns of q of those, are
- * exactly balanced.
+ * Channels = q * 2^k, q odd, 1 to 15: any number up to 16.  The power-of-two part is a
+ * parity a bit over the granule's number, the odd part an exact modulo that is rotated by
+ * the next digit, so that no power-of-two stride stays on one channel.  Every granule has
+ * its own place (bijective), and aligned runs of 2^k granules, and whole turns of q of
+ * those, are exactly balanced.
  */
 #ifndef NPU_HASH_H
 #define NPU_HASH_H
@@ -24,7 +24,7 @@ struct npu_hash_place {
 	uint32_t local; /* granule's number inside the channel */
 };
 
-/* q and k of a number of channels; 0 when it is not q * 2^k with q one of 1, 3, 5, 7. */
+/* q and k of a number of channels; 0 when there are none, or more than 16. */
 int npu_hash_split(uint32_t channels, uint32_t *q, uint32_t *k);
 struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule);
 /* Of a physical byte address: .local counts 64-byte lines. */
@@ -33,7 +33,8 @@ struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address);
 uint32_t npu_hash_mask(const struct npu_hash *h, uint32_t i);
 /* Masks drawn from a seed. */
 void npu_hash_draw(struct npu_hash *h, uint32_t seed);
-/* HASH register's value. */
+/* HASH register's value, and what one says; the masks are not in it. */
 uint32_t npu_hash_register(const struct npu_hash *h);
+void npu_hash_of_register(struct npu_hash *h, uint32_t value);
 
 #endif

@@ -296,9 +296,7 @@ static void write_hash(struct npu_model *m, uint32_t value)
 {
 	struct npu_hash h = m->hash;
 
-	h.k = NPU_REG_GET(value, HASH_K);
-	h.q = NPU_REG_GET(value, HASH_Q);
-	h.gran = NPU_REG_GET(value, HASH_GRAN);
+	npu_hash_of_register(&h, value);
 	if (m->hash_lock || h.q % 2 == 0 || h.k > 4 || h.q << h.k > m->shape.channels ||
 	    h.gran < 8 || h.gran > 12)
 		return;
@@ -455,7 +453,7 @@ static struct npu_hash hash_all(uint32_t channels)
 	struct npu_hash h = {.k = 0, .q = 1, .gran = 12};
 
 	for (uint32_t k = 0; k <= 4; k++)
-		for (uint32_t q = 1; q <= 7; q += 2)
+		for (uint32_t q = 1; q <= 15; q += 2)
 			if (q << k <= channels && q << k > h.q << h.k) {
 				h.k = k;
 				h.q = q;

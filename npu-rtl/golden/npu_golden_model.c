@@ -722,9 +722,7 @@ static void write_hash(struct npu_model *m, uint32_t value)
 {
 	struct npu_hash h = m->hash;
 
-	h.k = NPU_REG_GET(value, HASH_K);
-	h.q = NPU_REG_GET(value, HASH_Q);
-	h.gran = NPU_REG_GET(value, HASH_GRAN);
+	npu_hash_of_register(&h, value);
 	if (h.q % 2 && h.q << h.k <= m->shape.channels && h.gran >= 8 && h.gran <= 12)
 		m->hash = h;
 }

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 
 	if (!seen || limit > GRANULES)
 		return 2;
-	for (uint32_t q = 1; q <= 7; q += 2) {
+	for (uint32_t q = 1; q <= 15; q += 2) {
 		for (uint32_t k = 0; k <= 4 && q << k <= 16; k++) {
 			struct dut_hash_cfg c = {.k = k, .q = q, .gran = 12};
 			uint32_t channels = q << k;

@@ -52,11 +52,13 @@ static void hash(struct rig *r)
 			NPU_REG_BITS(HASH_GRAN, 9);
 	static const struct {
 		uint32_t k, q, gran;
-	} bad[] = {{0, 2, 9},  {0, 0, 9}, {5, 1, 9}, {4, 3, 9},
-		   {4, 7, 12}, {0, 1, 7}, {0, 1, 13}};
+	} bad[] = {{0, 2, 9},  {0, 0, 9}, {5, 1, 9},  {4, 3, 9}, {4, 7, 12},
+		   {1, 9, 12}, {0, 8, 9}, {4, 15, 9}, {0, 1, 7}, {0, 1, 13}};
 	uint32_t all = rig_reg(r, NPU_GLB_HASH_ADDR);
 
-	CHECK(NPU_REG_GET(all, HASH_Q) << NPU_REG_GET(all, HASH_K) == r->api->channels,
+	CHECK((NPU_REG_GET(all, HASH_Q) | NPU_REG_GET(all, HASH_QH) << 3)
+			      << NPU_REG_GET(all, HASH_K) ==
+		      r->api->channels,
 	      "the rig uses every channel");
 	rig_write(r, NPU_GLB_HASH_ADDR, good);
 	CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good, "HASH");
@@ -64,11 +66,23 @@ static void hash(struct rig *r)
 		rig_write(r, NPU_GLB_HASH_ADDR,
 			  NPU_REG_BITS(HASH_K, bad[i].k) |
 				  NPU_REG_BITS(HASH_Q, bad[i].q) |
+				  NPU_REG_BITS(HASH_QH, bad[i].q >> 3) |
 				  NPU_REG_BITS(HASH_GRAN, bad[i].gran) |
 				  NPU_REG_BITS(HASH_LOCK, 1));
 		CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good,
 		      "HASH k %u q %u gran %u is taken", bad[i].k, bad[i].q, bad[i].gran);
 	}
+	for (uint32_t q = 1; q <= 15; q += 2) {
+		uint32_t value = NPU_REG_BITS(HASH_Q, q) | NPU_REG_BITS(HASH_QH, q >> 3) |
+				 NPU_REG_BITS(HASH_GRAN, 9);
+
+		rig_write(r, NPU_GLB_HASH_ADDR, good);
+		rig_write(r, NPU_GLB_HASH_ADDR, value);
+		CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) ==
+			      (q <= r->api->channels ? value : good),
+		      "HASH q %u of %u channels", q, r->api->channels);
+	}
+	rig_write(r, NPU_GLB_HASH_ADDR, good);
 	for (uint32_t i = 0; i < NPU_GLB_XMASK_N; i++)
 		rig_write(r, NPU_GLB_AT(XMASK, i), 0xffabc0 + i);
 	CHECK(rig_reg(r, NPU_GLB_AT(XMASK, 3)) == 0xffabc3, "XMASK");

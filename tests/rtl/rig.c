@@ -136,6 +136,7 @@ void rig_reset(struct rig *r, const struct rig_memory *cfg)
 	rig_write(r, NPU_GLB_CTRL_ADDR, cfg->ideal);
 	rig_write(r, NPU_GLB_HASH_ADDR,
 		  NPU_REG_BITS(HASH_K, cfg->k) | NPU_REG_BITS(HASH_Q, cfg->q) |
+			  NPU_REG_BITS(HASH_QH, cfg->q >> 3) |
 			  NPU_REG_BITS(HASH_GRAN, cfg->gran));
 	for (uint32_t i = 0; i < 4; i++)
 		rig_write(r, NPU_GLB_AT(XMASK, i), cfg->xmask[i]);

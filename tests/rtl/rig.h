@@ -80,7 +80,7 @@ void rig_close(struct rig *r);
 void rig_reset(struct rig *r, const struct rig_memory *cfg);
 void rig_run(struct rig *r, uint64_t cycles);
 struct rig_memory rig_ideal(const struct rig *r);
-/* Channels: a power of two, or 3, 5, 7 times one. */
+/* 1 to 16 of them. */
 struct rig_memory rig_channels(uint32_t channels);
 
 /* An address space of bytes for slot s on these channels, with ring and stamps in it. */

@@ -18,7 +18,7 @@ import tempfile
 
 from pyslang import driver, syntax
 
-SHAPES = ("16x16x4x8", "1x1x1x1", "5x7x3x6", "1x32x2x16", "32x1x8x3", "32x32x8x16")
+SHAPES = ("16x16x4x8", "1x1x1x1", "5x7x3x6", "1x32x2x16", "32x1x8x3", "4x4x2x15", "32x32x8x16")
 
 # Not SystemVerilog, and Verilator 5.006 says nothing of the first two.
 WRONG = {

@@ -281,7 +281,7 @@ static void options_refused(void **state)
 	static const char *const wrong[][2] = {
 		{"granule=1000", "granule=1000"},
 		{"granule=128", "granule"},
-		{"channels=9", "channels=9"},
+		{"channels=17", "channels"},
 		{"memory_size=1048577", "memory_size"},
 		{"engine=tin", "tin"},
 	};

@@ -9,12 +9,14 @@
 
 #include <cmocka.h>
 
+#include <hal/device/hal_color.h>
+
+#include <stdbool.h>
+
 #include "npu/hash.h"
 
 #define GRANULES (1u << 20)
-
-static const uint32_t channels[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
-#define CHANNEL_COUNT (sizeof(channels) / sizeof(channels[0]))
+#define MOST     16u
 
 /* Exhaustively: no two granules of 2^20 share a place, places have no holes but at the
  * end. */
@@ -57,13 +59,13 @@ static void bijective_and_balanced(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < CHANNEL_COUNT; i++) {
+	for (uint32_t n = 1; n <= MOST; n++) {
 		for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
 			struct npu_hash h = {.gran = 10};
 
-			assert_true(npu_hash_split(channels[i], &h.q, &h.k));
+			assert_true(npu_hash_split(n, &h.q, &h.k));
 			memcpy(h.xmask, masks[m], sizeof(h.xmask));
-			check(&h, channels[i]);
+			check(&h, n);
 		}
 	}
 }
@@ -72,10 +74,9 @@ static void bijective_and_balanced(void **state)
 static void balanced_in_turns(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < CHANNEL_COUNT; i++) {
+	for (uint32_t n = 1; n <= MOST; n++) {
 		struct npu_hash h = {.gran = 8,
 				     .xmask = {0x9E3779, 0x85EBCA, 0xC2B2AE, 0x27D4EB}};
-		uint32_t n = channels[i];
 
 		assert_true(npu_hash_split(n, &h.q, &h.k));
 		for (uint32_t g = 0; g + n <= 1u << 16; g += n) {
@@ -88,18 +89,82 @@ static void balanced_in_turns(void **state)
 	}
 }
 
-static void what_is_no_product(void **state)
+/* A piece of so many granules in a row, aligned, lies within as many channels, which are
+ * those of any other piece that has one of them. */
+static bool stand_together(const struct npu_hash *h, uint32_t n, uint32_t piece)
+{
+	uint32_t group[MOST] = {0};
+
+	for (uint32_t g = 0; g + piece <= 1u << 14; g += piece) {
+		uint32_t seen = 0;
+
+		for (uint32_t j = 0; j < piece; j++)
+			seen |= 1u << npu_hash_map(h, g + j).channel;
+		for (uint32_t c = 0; c < n; c++) {
+			if (!(seen >> c & 1u))
+				continue;
+			if (group[c] && group[c] != seen)
+				return false;
+			group[c] = seen;
+		}
+		if ((uint32_t)__builtin_popcount(seen) != piece)
+			return false;
+	}
+	return true;
+}
+
+/* The rules for pieces of tensors (hal_color.h) are true of the hash: of any number of
+ * channels, its power of two is how many stand together at most. */
+static void pieces_by_number_of_channels(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= MOST; n++) {
+		struct npu_hash h = {.gran = 10,
+				     .xmask = {0x9E3779, 0x85EBCA, 0xC2B2AE, 0x27D4EB}};
+
+		assert_true(npu_hash_split(n, &h.q, &h.k));
+		for (uint32_t own = 1; own <= n; own++)
+			for (uint32_t piece = 1; piece <= MOST; piece *= 2) {
+				bool ok = hal_color_piece_ok(piece << h.gran, own,
+							     1u << h.gran, 1u << h.k);
+				/* The tenant's channels have to be made of groups. */
+				bool can =
+					own % piece == 0 && stand_together(&h, n, piece);
+
+				if ((own & (own - 1)) != 0)
+					can = piece == 1;
+				assert_int_equal(ok, can);
+			}
+	}
+}
+
+static void what_cannot_be_split(void **state)
 {
 	uint32_t q, k;
 
 	(void)state;
 	assert_false(npu_hash_split(0, &q, &k));
-	assert_false(npu_hash_split(9, &q, &k));
-	assert_false(npu_hash_split(11, &q, &k));
-	assert_false(npu_hash_split(15, &q, &k));
+	assert_false(npu_hash_split(17, &q, &k));
 	assert_true(npu_hash_split(12, &q, &k));
 	assert_int_equal(q, 3);
 	assert_int_equal(k, 2);
+	assert_true(npu_hash_split(15, &q, &k));
+	assert_int_equal(q, 15);
+	assert_int_equal(k, 0);
+}
+
+/* What the register says is what was put there, for all there is. */
+static void in_the_register(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= MOST; n++)
+		for (uint32_t gran = 8; gran <= 12; gran++) {
+			struct npu_hash h = {.gran = gran}, back = {0};
+
+			assert_true(npu_hash_split(n, &h.q, &h.k));
+			npu_hash_of_register(&back, npu_hash_register(&h));
+			assert_memory_equal(&back, &h, sizeof(h));
+		}
 }
 
 static void hand_values(void **state)
@@ -128,7 +193,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bijective_and_balanced),
 		cmocka_unit_test(balanced_in_turns),
-		cmocka_unit_test(what_is_no_product),
+		cmocka_unit_test(pieces_by_number_of_channels),
+		cmocka_unit_test(what_cannot_be_split),
+		cmocka_unit_test(in_the_register),
 		cmocka_unit_test(hand_values),
 	};
 

@@ -100,6 +100,18 @@ static void finds_modulo(void **state)
 	expect("\"wrong\": 0");
 }
 
+/* Numbers of channels whose odd part is more than a digit of an octal number. */
+static void finds_any_number(void **state)
+{
+	static const uint32_t channels[] = {9, 13};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
+		probe(channels[i], 1000 + i, "-j");
+		expect("\"kind\": \"xormod\"");
+	}
+}
+
 static double number(const char *name)
 {
 	const char *at = strstr(output, name);
@@ -216,8 +228,11 @@ static void refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_parities), cmocka_unit_test(finds_modulo),
-		cmocka_unit_test(verifies),       cmocka_unit_test(hides),
+		cmocka_unit_test(finds_parities),
+		cmocka_unit_test(finds_modulo),
+		cmocka_unit_test(finds_any_number),
+		cmocka_unit_test(verifies),
+		cmocka_unit_test(hides),
 		cmocka_unit_test(refuses),
 	};
 	int fd = mkstemp(map_file), rc;

@@ -3,8 +3,8 @@
 module dut_hash (
     input  logic [23:0]       granule_i,
     input  logic [31:0]       pa_i,
-    input  logic [2:0]        k_i, q_i,
-    input  logic [3:0]        gran_i,
+    input  logic [2:0]        k_i,
+    input  logic [3:0]        q_i, gran_i,
     input  logic [3:0][23:0]  xmask_i,
     output logic [3:0]        ch_o, line_ch_o,
     output logic [25:0]       lgran_o, lline_o
