@@ -6,7 +6,7 @@ cd "$(mktemp -d)" || exit 1 # no hal.conf
 file=$1 halctl=$2 rc=0
 # shellcheck disable=SC1090
 . "$file"
-for name in halctl halrun npuc halbench; do
+for name in halctl halrun npuc halbench hal-ptx; do
 	complete -p $name >/dev/null || rc=1
 done
 
@@ -41,6 +41,7 @@ offers report "${halctl%/*}/halbench" rep
 offers --config "$halctl" -j --con
 offers ref:0 "${halctl%/*}/halrun" -t re
 offers --target "${halctl%/*}/npuc" --tar
+offers --pass "${halctl%/*}/hal-ptx" --pa
 offers --policy "${halctl%/*}/halbench" --po
 offers ref:0 "${halctl%/*}/halbench" --target re
 offers backend.ref.units= "${halctl%/*}/halbench" -o backend.ref.u

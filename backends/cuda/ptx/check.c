@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which kernels a pass can rewrite with the same results, and why the others not.
+ *
+ * What is refused although it might go: an instruction that is not known, a call that
+ * leads out of the module.  What cannot be seen here: a block that waits for a block that
+ * has not begun, by other means than a strong load, an atomic that changes nothing or a
+ * nap in a loop; such a kernel is wrong without us, too, unless the whole grid fits on
+ * the device.
+ */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "lex.h"
+
+struct checking {
+	const struct ptx *m;
+	const struct ptx_function *f;
+	enum ptx_pass pass;
+	uint32_t number; /* of the statement */
+	const struct ptx_statement *s;
+	char *why;
+	struct ptx_flow flow;
+	/* Of the kernel's body: */
+	uint32_t barriers;
+	bool calls;
+};
+
+/* what may hold one %.*s: the instruction's first words. */
+static int refuse(const struct checking *c, const char *what)
+{
+	const struct ptx_token *t = &c->m->tokens[c->s->first];
+	const struct ptx_token *o =
+		&c->m->tokens[c->s->kind == PTX_INSTRUCTION ? c->s->op + c->s->dots
+							    : c->s->first];
+	uint32_t from = c->s->kind == PTX_INSTRUCTION ? c->m->tokens[c->s->op].at : t->at;
+	uint32_t bytes = o->at + o->bytes - from;
+
+	return ptx_fail(c->why, ENOTSUP, "line %u: %.*s: %s", t->line,
+			(int)(bytes < 60 ? bytes : 60), c->m->text + from, what);
+}
+
+/* ---- special registers ----------------------------------------------------------------- */
+
+static bool is_grid(const struct ptx *m, uint32_t token)
+{
+	return ptx_is(m, token, "%ctaid") || ptx_is(m, token, "%nctaid");
+}
+
+/* The place in the grid is read as 32 bits of one dimension, by a mov or a cvt. */
+static int check_grid(const struct checking *c, uint32_t token)
+{
+	const struct ptx *m = c->m;
+	uint32_t bits;
+
+	if (!ptx_is(m, token + 1, ".x") && !ptx_is(m, token + 1, ".y") &&
+	    !ptx_is(m, token + 1, ".z"))
+		return refuse(c, "reads the block's number as a vector");
+	if (c->s->kind != PTX_INSTRUCTION || !c->s->dots)
+		return refuse(c, "names the block's number");
+	bits = ptx_type_bits(m, c->s->op + c->s->dots);
+	if (bits != 32)
+		return refuse(c, "reads the block's number in other than 32 bits");
+	return 0;
+}
+
+static int check_token(const struct checking *c, uint32_t token)
+{
+	const struct ptx *m = c->m;
+
+	if (ptx_begins(m, token, "%cluster") || ptx_begins(m, token, "%ncluster") ||
+	    ptx_begins(m, token, "%is_explicit_cluster"))
+		return refuse(c, "works in clusters of blocks");
+	if (ptx_begins(m, token, "%envreg"))
+		return refuse(c, "a cooperative launch: its blocks wait for one another");
+	return is_grid(m, token) ? check_grid(c, token) : 0;
+}
+
+/* ---- what stops a block ---------------------------------------------------------------- */
+
+static bool is_number(const struct ptx *m, const struct ptx_operand *o, int64_t value)
+{
+	int64_t v;
+
+	return ptx_integer(m, o->first, o->count, &v) && v == value;
+}
+
+/* Does it look at what another block may write, and change nothing? */
+static bool looks(const struct checking *c)
+{
+	const struct ptx *m = c->m;
+	const struct ptx_statement *s = c->s;
+	const enum ptx_space space = ptx_space_of(m, s);
+
+	if (space != PTX_GLOBAL && space != PTX_GENERIC)
+		return false;
+	if (ptx_is(m, s->op, "ld"))
+		return ptx_dot(m, s, ".volatile") || ptx_dot(m, s, ".acquire") ||
+		       ptx_dot(m, s, ".relaxed") || ptx_dot(m, s, ".mmio");
+	if (!ptx_is(m, s->op, "atom") || s->operand_count < 3)
+		return false;
+	if (ptx_dot(m, s, ".add") || ptx_dot(m, s, ".or") || ptx_dot(m, s, ".xor"))
+		return is_number(m, &s->operand[2], 0);
+	if (ptx_dot(m, s, ".cas") && s->operand_count > 3) {
+		int64_t a, b;
+
+		return ptx_integer(m, s->operand[2].first, s->operand[2].count, &a) &&
+		       ptx_integer(m, s->operand[3].first, s->operand[3].count, &b) &&
+		       a == b;
+	}
+	return false;
+}
+
+static int check_wait(const struct checking *c, enum ptx_class class)
+{
+	if (class == PTX_WAIT || (class == PTX_ACCESS && looks(c)))
+		return c->flow.again[c->number - c->f->first]
+			       ? refuse(c, "waits in a loop, perhaps for another block")
+			       : 0;
+	return 0;
+}
+
+static int check_stop(struct checking *c, enum ptx_class class)
+{
+	const struct ptx *m = c->m;
+	uint32_t i;
+	int err;
+
+	switch (class) {
+	case PTX_UNKNOWN:
+		return refuse(c, "not known here");
+	case PTX_TRAP:
+		return refuse(c, "stops the device");
+	case PTX_CLUSTER:
+		return refuse(c, "works in clusters of blocks");
+	case PTX_TENSOR:
+		return refuse(c, "copies by a tensor map");
+	case PTX_DEPEND:
+		return refuse(c, "depends on when other kernels end");
+	case PTX_MULTIMEM:
+		return refuse(c, "works with other devices");
+	case PTX_CALL:
+		c->calls = true;
+		break;
+	default:
+		break;
+	}
+	c->barriers += ptx_waits(m, c->s);
+	if (c->pass == PTX_LOOP && class == PTX_BARRIER && !ptx_dot(m, c->s, ".warp")) {
+		const struct ptx_operand *o = &c->s->operand[ptx_dot(m, c->s, ".red")];
+		int64_t id;
+
+		if (!ptx_integer(m, o->first, o->count, &id) || id == PTX_LOOP_BARRIER)
+			return refuse(c,
+				      "its barrier may be that of the loop, number 15");
+	}
+	if (c->pass == PTX_LOOP && (class == PTX_MBARRIER || class == PTX_BULK))
+		return refuse(c, "a barrier in memory, set up once a block");
+	if (c->pass == PTX_LOOP && class == PTX_REGISTERS)
+		return refuse(c, "changes how many registers there are");
+	err = check_wait(c, class);
+	for (i = c->s->first; !err && i < c->s->first + c->s->count; i++)
+		err = check_token(c, i);
+	return err;
+}
+
+/* ---- what is called -------------------------------------------------------------------- */
+
+static const char *const harmless[] = {"vprintf", "malloc", "free"};
+
+static bool is_known(const struct ptx *m, uint32_t name)
+{
+	uint32_t i;
+
+	for (i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+		if (ptx_is(m, name, harmless[i]))
+			return true;
+	for (i = 0; i < m->function_count; i++)
+		if (m->functions[i].has_body && ptx_same(m, m->functions[i].name, name))
+			return true;
+	return false;
+}
+
+static int check_called_statement(struct checking *c)
+{
+	const enum ptx_class class = ptx_class_of(c->m, c->s);
+	uint32_t i;
+	int err = check_stop(c, class);
+
+	if (err)
+		return err;
+	for (i = c->s->first; i < c->s->first + c->s->count; i++)
+		if (is_grid(c->m, i))
+			return refuse(c,
+				      "in a function that is called, reads the block's "
+				      "number");
+	if (c->pass == PTX_LOOP &&
+	    (ptx_is(c->m, c->s->op, "exit") || class == PTX_BARRIER))
+		return refuse(c, "in a function that is called, ends or waits");
+	return 0;
+}
+
+/* Every function of the module that a kernel may call must do nothing that depends on its
+ * block's number, and must not wait; those of elsewhere are known, or refused. */
+static int check_called(struct checking *c)
+{
+	const struct ptx *m = c->m;
+	uint32_t i, j;
+	int err = 0;
+
+	for (i = 0; !err && i < m->function_count; i++) {
+		c->f = &m->functions[i];
+		if (c->f->entry)
+			continue;
+		if (!c->f->has_body) {
+			if (!is_known(m, c->f->name))
+				return ptx_fail(c->why, ENOTSUP,
+						"line %u: a function of elsewhere, %.*s, "
+						"may be called",
+						m->tokens[c->f->name].line,
+						(int)m->tokens[c->f->name].bytes,
+						ptx_at(m, c->f->name));
+			continue;
+		}
+		err = ptx_flow_find(m, c->f, &c->flow, c->why);
+		for (j = c->f->first; !err && j < c->f->first + c->f->count; j++) {
+			c->s = &m->statements[j];
+			c->number = j;
+			if (c->s->kind == PTX_INSTRUCTION)
+				err = check_called_statement(c);
+		}
+	}
+	return err;
+}
+
+static int check_head(const struct checking *c)
+{
+	const struct ptx *m = c->m;
+	uint32_t i;
+
+	for (i = c->f->tuned; i < c->f->brace; i++)
+		if (ptx_begins(m, i, ".reqnctapercluster") ||
+		    ptx_begins(m, i, ".explicitcluster") ||
+		    ptx_begins(m, i, ".maxclusterrank") ||
+		    ptx_begins(m, i, ".blocksareclusters"))
+			return ptx_fail(c->why, ENOTSUP,
+					"line %u: %.*s: works in clusters of blocks",
+					m->tokens[i].line, (int)m->tokens[i].bytes,
+					ptx_at(m, i));
+	return 0;
+}
+
+static int check_parameters(const struct checking *c)
+{
+	const uint64_t more = c->pass == PTX_BOUNDS ? 16 : 8;
+	const bool new = c->m->major > 8 || (c->m->major == 8 && c->m->minor >= 1);
+	const uint64_t most = new ? PTX_PARAMS_NEW : PTX_PARAMS_OLD;
+
+	if ((c->f->param_bytes + 7) / 8 * 8 + more > most)
+		return ptx_fail(c->why, ENOTSUP,
+				"%llu bytes of parameters leave no room for %llu more, "
+				"there can be %llu",
+				(unsigned long long)c->f->param_bytes,
+				(unsigned long long)more, (unsigned long long)most);
+	return 0;
+}
+
+/* In the loop a thread that returns waits at its end; those that are at a barrier then,
+ * and do not count threads that have ended, wait for it for ever. */
+static int check_loop(struct checking *c)
+{
+	uint32_t at;
+	int err;
+
+	if (!c->barriers)
+		return 0;
+	err = ptx_flow_parts(c->m, &c->flow, &at, c->why);
+	if (err || at == PTX_NOWHERE)
+		return err;
+	c->s = &c->m->statements[c->f->first + at];
+	return refuse(c,
+		      "may be waited at by those threads alone that have not returned");
+}
+
+static int check_stops(struct checking *c)
+{
+	uint32_t i;
+	int err = check_head(c);
+
+	if (!err)
+		err = ptx_flow_find(c->m, c->f, &c->flow, c->why);
+	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
+		c->number = i;
+		c->s = &c->m->statements[i];
+		if (c->s->kind == PTX_INSTRUCTION)
+			err = check_stop(c, ptx_class_of(c->m, c->s));
+	}
+	if (!err && c->pass == PTX_LOOP)
+		err = check_loop(c);
+	if (!err && c->calls)
+		err = check_called(c);
+	ptx_flow_free(&c->flow);
+	return err;
+}
+
+/* ---- bounds ---------------------------------------------------------------------------- */
+
+int ptx_access_of(const struct ptx *m, const struct ptx_function *f, uint32_t number,
+		  struct ptx_access *a)
+{
+	const struct ptx_statement *s = &m->statements[number];
+	const struct ptx_register *r;
+	uint32_t i, first, last;
+
+	memset(a, 0, sizeof(*a));
+	a->space = ptx_is(m, s->op, "cp") ? PTX_GLOBAL : ptx_space_of(m, s);
+	for (i = ptx_is(m, s->op, "cp"); i < s->operand_count; i++)
+		if (ptx_is(m, s->operand[i].first, "["))
+			break;
+	if (i == s->operand_count)
+		return -EINVAL;
+	a->operand = i;
+	first = s->operand[i].first + 1;
+	last = s->operand[i].first + s->operand[i].count - 1; /* its ] */
+	if (!ptx_is(m, last, "]") || first >= last || m->tokens[first].kind != PTX_NAME)
+		return -EINVAL;
+	a->base = first++;
+	if (first < last) {
+		if (ptx_is(m, first, "+"))
+			first++;
+		else if (!ptx_is(m, first, "-"))
+			return -EINVAL;
+		if (!ptx_integer(m, first, last - first, &a->offset))
+			return -EINVAL;
+	}
+	a->variable = ptx_variable_of(m, f, number, a->base);
+	if (a->variable)
+		return 0;
+	r = ptx_register_of(m, f, number, a->base);
+	return r && r->bits == 64 ? 0 : -EINVAL;
+}
+
+uint32_t ptx_access_bytes(const struct ptx *m, const struct ptx_statement *s)
+{
+	uint32_t bits = 0, lanes = 1, i;
+
+	for (i = 1; i <= s->dots; i++) {
+		if (ptx_type_bits(m, s->op + i))
+			bits = ptx_type_bits(m, s->op + i);
+		if (ptx_is(m, s->op + i, ".v2"))
+			lanes = 2;
+		if (ptx_is(m, s->op + i, ".v4"))
+			lanes = 4;
+		if (ptx_is(m, s->op + i, ".v8"))
+			lanes = 8;
+	}
+	return bits / 8 * lanes;
+}
+
+/* What it writes is a register, or a list of them, whose widths are known. */
+static int check_written(const struct checking *c, const struct ptx_operand *o)
+{
+	const struct ptx_register *r;
+	uint32_t i;
+
+	for (i = o->first; i < o->first + o->count; i++) {
+		if (c->m->tokens[i].kind != PTX_NAME || ptx_is(c->m, i, "_"))
+			continue;
+		r = ptx_register_of(c->m, c->f, c->number, i);
+		if (!r || (r->bits != 16 && r->bits != 32 && r->bits != 64))
+			return refuse(c, "writes to what is no register of 16, 32 or 64 "
+					 "bits");
+	}
+	return 0;
+}
+
+bool ptx_access_gives(const struct ptx *m, const struct ptx_statement *s)
+{
+	return ptx_is(m, s->op, "ld") || ptx_is(m, s->op, "ldu") ||
+	       ptx_is(m, s->op, "atom");
+}
+
+static int check_access(const struct checking *c)
+{
+	const struct ptx *m = c->m;
+	struct ptx_access a;
+	uint64_t bytes;
+
+	a.space = ptx_is(m, c->s->op, "cp") ? PTX_GLOBAL : ptx_space_of(m, c->s);
+	if (a.space != PTX_GLOBAL && a.space != PTX_GENERIC)
+		return 0;
+	if (ptx_access_of(m, c->f, c->number, &a))
+		return refuse(c, "the address is not a register of 64 bits and a number");
+	if (a.variable) {
+		bytes = ptx_access_bytes(m, c->s);
+		if (ptx_is(m, c->s->op, "cp") || !bytes)
+			return refuse(c, "reaches a variable in a way that is not seen");
+		if (a.variable->space != PTX_GLOBAL && a.variable->space != PTX_GENERIC)
+			return refuse(c, "reaches a variable of another space");
+		if (a.offset < 0 || (uint64_t)a.offset > a.variable->bytes ||
+		    bytes > a.variable->bytes - (uint64_t)a.offset)
+			return refuse(c, "reaches beyond the variable");
+		return 0;
+	}
+	if (ptx_access_bytes(m, c->s) > PTX_RANGE_ALIGN)
+		return refuse(c, "too many bytes at once");
+	if (ptx_access_gives(m, c->s))
+		return check_written(c, &c->s->operand[0]);
+	return 0;
+}
+
+/* cp.async dst, src, bytes[, bytes of src]: the last is put in. */
+static int check_cpasync(const struct checking *c)
+{
+	const struct ptx_operand *o = c->s->operand;
+	const struct ptx_register *r;
+	int64_t n;
+
+	if (c->s->operand_count < 3 || c->s->operand_count > 4 ||
+	    ptx_dot(c->m, c->s, ".L2::cache_hint"))
+		return refuse(c, "not in a form that is known");
+	if (!ptx_integer(c->m, o[2].first, o[2].count, &n) || n < 4 || n > 16)
+		return refuse(c, "how much it copies is not seen");
+	if (c->s->operand_count == 4 && !ptx_integer(c->m, o[3].first, o[3].count, &n)) {
+		r = o[3].count == 1 ? ptx_register_of(c->m, c->f, c->number, o[3].first)
+				    : NULL;
+		if (!r || r->bits != 32)
+			return refuse(c, "not in a form that is known");
+	}
+	return check_access(c);
+}
+
+/* A module's variable lies outside each partition: it may be reached by its name, where
+ * the place is seen, and in no other way. */
+static int check_names(const struct checking *c)
+{
+	const struct ptx_variable *v;
+	struct ptx_access a = {.base = 0};
+	uint32_t i;
+
+	if (ptx_class_of(c->m, c->s) == PTX_ACCESS &&
+	    ptx_access_of(c->m, c->f, c->number, &a))
+		a.base = 0;
+	for (i = c->s->first; i < c->s->first + c->s->count; i++) {
+		if (c->m->tokens[i].kind != PTX_NAME || i == a.base || i == c->s->op)
+			continue;
+		v = ptx_variable_of(c->m, c->f, c->number, i);
+		if (v && v->space == PTX_GLOBAL)
+			return refuse(c, "takes the address of a variable of the module");
+	}
+	return 0;
+}
+
+static int check_bound(const struct checking *c, enum ptx_class class)
+{
+	switch (class) {
+	case PTX_ACCESS:
+		return check_access(c);
+	case PTX_CPASYNC:
+		return check_cpasync(c);
+	case PTX_UNKNOWN:
+		return refuse(c, "not known here");
+	case PTX_TENSOR:
+		return refuse(c, "copies by a tensor map");
+	case PTX_BULK:
+		return refuse(c, "copies as much as a register says");
+	case PTX_TEXTURE:
+		return refuse(c, "reaches memory by a descriptor");
+	case PTX_CLUSTER:
+		return refuse(c, "works in clusters of blocks");
+	case PTX_MULTIMEM:
+		return refuse(c, "works with other devices");
+	case PTX_MATRIX:
+		return ptx_space_of(c->m, c->s) == PTX_SHARED
+			       ? 0
+			       : refuse(c, "where its rows lie is not seen");
+	case PTX_MBARRIER:
+		return ptx_space_of(c->m, c->s) == PTX_SHARED
+			       ? 0
+			       : refuse(c, "a barrier anywhere in memory");
+	case PTX_CVTA:
+		/* The windows of both are part of the global one. */
+		if (ptx_dot(c->m, c->s, ".param") || ptx_dot(c->m, c->s, ".const") ||
+		    ptx_dot(c->m, c->s, ".param::entry"))
+			return refuse(c, "takes the address of a parameter or constant");
+		return 0;
+	case PTX_CALL:
+		return refuse(c, "what is called is not fenced");
+	default:
+		return 0;
+	}
+}
+
+/* Addresses that variables begin with lead out of the partition, too. */
+static int check_beginnings(const struct checking *c)
+{
+	const struct ptx *m = c->m;
+	const struct ptx_variable *v;
+	uint32_t i, j;
+
+	for (i = 0; i < m->variable_count; i++) {
+		v = &m->variables[i];
+		for (j = v->first; j < v->first + v->count; j++)
+			if (m->tokens[j].kind == PTX_NAME)
+				return ptx_fail(c->why, ENOTSUP,
+						"line %u: %.*s begins with an address",
+						m->tokens[v->name].line,
+						(int)m->tokens[v->name].bytes,
+						ptx_at(m, v->name));
+	}
+	return 0;
+}
+
+static int check_bounds(struct checking *c)
+{
+	enum ptx_class class;
+	uint32_t i;
+	int err = check_beginnings(c);
+
+	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
+		c->number = i;
+		c->s = &c->m->statements[i];
+		if (c->s->kind != PTX_INSTRUCTION)
+			continue;
+		class = ptx_class_of(c->m, c->s);
+		err = check_bound(c, class);
+		if (!err)
+			err = check_names(c);
+	}
+	return err;
+}
+
+int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass, char why[PTX_WHY])
+{
+	struct checking c = {.m = m, .pass = pass, .why = why};
+	int err;
+
+	why[0] = 0;
+	if (kernel >= m->entry_count || (unsigned int)pass >= PTX_PASSES)
+		return ptx_fail(why, EINVAL, "%u kernels, no %u; %u passes, no %u",
+				m->entry_count, kernel, PTX_PASSES, (unsigned int)pass);
+	if (pass == PTX_BOUNDS ? m->own : m->own_stops)
+		return ptx_fail(why, ENOTSUP,
+				"it has names that begin with %s already, those of this "
+				"rewriting",
+				pass == PTX_BOUNDS ? PTX_OWN : PTX_OWN_STOPS);
+	c.f = &m->functions[m->entries[kernel]];
+	err = check_parameters(&c);
+	if (!err)
+		err = pass == PTX_BOUNDS ? check_bounds(&c) : check_stops(&c);
+	return err;
+}

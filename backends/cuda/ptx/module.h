@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module.h - a parsed module: tokens of its text, statements of tokens, and what is
+ * declared.  The interpreter of the tests runs it as it is. */
+#ifndef BACKENDS_CUDA_PTX_MODULE_H
+#define BACKENDS_CUDA_PTX_MODULE_H
+
+#include "ptx.h"
+
+/* What this library adds has names that begin so, behind a % or not; what ENTRY and LOOP
+ * do, BOUNDS. */
+#define PTX_OWN        "_hal"
+#define PTX_OWN_STOPS  "_hals_"
+#define PTX_OWN_BOUNDS "_halb_"
+
+#define PTX_DEPTH_MAX  64u /* of braces */
+#define PTX_BYTES_MAX  (1u << 28)
+#define PTX_OPERANDS   8u
+#define PTX_PARAMS_OLD 4352u /* bytes of parameters, below PTX 8.1 */
+#define PTX_PARAMS_NEW 32764u
+
+enum ptx_token_kind {
+	PTX_END,
+	PTX_NAME,   /* add, $L__BB0_1, %r1, _ */
+	PTX_DOT,    /* .u32, .shared::cta */
+	PTX_NUMBER, /* 12, 0x1f, 0f3F800000, 1.5 */
+	PTX_STRING,
+	PTX_SIGN, /* one character */
+};
+
+struct ptx_token {
+	uint32_t at, bytes, line;
+	uint32_t kind; /* enum ptx_token_kind */
+};
+
+enum ptx_statement_kind {
+	PTX_INSTRUCTION,
+	PTX_LABEL,
+	PTX_DIRECTIVE,
+	PTX_OPEN,
+	PTX_CLOSE,
+};
+
+/* An operand's tokens. */
+struct ptx_operand {
+	uint32_t first, count;
+};
+
+struct ptx_statement {
+	uint32_t kind;         /* enum ptx_statement_kind */
+	uint32_t first, count; /* tokens, its ; too */
+	/* Of an instruction: */
+	uint32_t guard; /* token of the predicate; 0: none */
+	bool guard_not;
+	uint32_t op; /* token of the first word; its dots follow it */
+	uint32_t dots;
+	uint32_t operand_count;
+	struct ptx_operand operand[PTX_OPERANDS];
+	bool more; /* operands than that */
+};
+
+struct ptx_register {
+	uint32_t name, name_bytes; /* in the text */
+	uint32_t count;            /* NAME0 .. NAMEcount-1; 0: NAME itself */
+	uint32_t bits;             /* 1: a predicate */
+	uint32_t from, to;         /* statements that know it */
+};
+
+enum ptx_space { PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_CONST, PTX_PARAM };
+
+struct ptx_variable {
+	uint32_t name; /* token */
+	uint32_t space;
+	bool module; /* no function's */
+	uint32_t align;
+	uint64_t bytes;        /* 0: it is not said */
+	uint32_t from, to;     /* statements that know it; 0, UINT32_MAX: all */
+	uint32_t first, count; /* tokens of what it begins with; 0: none */
+	uint32_t element;      /* bytes */
+};
+
+struct ptx_function {
+	uint32_t name; /* token */
+	bool entry, has_body, parens;
+	uint32_t open,
+		close; /* tokens of the parameters' parentheses; or the name twice */
+	uint32_t tuned, brace; /* tokens between parameters and body; its { */
+	uint32_t first, count; /* statements: those of the body, without braces */
+	uint32_t first_register, registers;
+	uint32_t first_variable, variables; /* of shared and local memory */
+	uint32_t first_param, params;       /* variables, too */
+	uint64_t param_bytes;
+};
+
+struct ptx {
+	char *text; /* ends in 0 */
+	uint32_t bytes;
+	uint32_t major, minor;
+	uint32_t token_count, statement_count, register_count, variable_count;
+	uint32_t function_count, entry_count;
+	struct ptx_token *tokens;
+	struct ptx_statement *statements;
+	struct ptx_register *registers;
+	struct ptx_variable *variables;
+	struct ptx_function *functions;
+	uint32_t *entries;   /* functions */
+	bool own, own_stops; /* names that begin so are there */
+};
+
+const char *ptx_at(const struct ptx *m, uint32_t token);
+bool ptx_is(const struct ptx *m, uint32_t token, const char *text);
+bool ptx_begins(const struct ptx *m, uint32_t token, const char *text);
+/* Is there such a dot behind the first word? */
+bool ptx_dot(const struct ptx *m, const struct ptx_statement *s, const char *text);
+enum ptx_space ptx_space_of(const struct ptx *m, const struct ptx_statement *s);
+/* The name's register as statement sees it; NULL. */
+const struct ptx_register *ptx_register_of(const struct ptx *m,
+					   const struct ptx_function *f,
+					   uint32_t statement, uint32_t token);
+/* The name's variable; those of f, whose parameters count, before the module's. */
+const struct ptx_variable *ptx_variable_of(const struct ptx *m,
+					   const struct ptx_function *f,
+					   uint32_t statement, uint32_t token);
+/* A number that fits in 64 bits, with its sign, of tokens; false: it is none. */
+bool ptx_integer(const struct ptx *m, uint32_t token, uint32_t count, int64_t *value);
+uint32_t ptx_type_bits(const struct ptx *m, uint32_t token); /* 0: no type */
+
+/* ---- what an instruction may do ---------------------------------------------------- */
+
+enum ptx_class {
+	PTX_UNKNOWN,
+	PTX_PLAIN,   /* registers, and memory of the block */
+	PTX_ACCESS,  /* ld, ldu, st, atom, red, prefetch, ...: of a space, [address] */
+	PTX_CPASYNC, /* from global to shared memory */
+	PTX_BULK,    /* as many bytes as a register says */
+	PTX_TENSOR,  /* by a tensor map, which hides addresses */
+	PTX_TEXTURE, /* by a descriptor */
+	PTX_MATRIX,  /* wmma.load, wmma.store: with a stride */
+	PTX_CVTA,    /* from a space to generic, or to a space */
+	PTX_BRANCH,
+	PTX_CALL,
+	PTX_RETURN, /* ret, exit */
+	PTX_BARRIER,
+	PTX_MBARRIER,
+	PTX_TRAP,
+	PTX_CLUSTER,
+	PTX_DEPEND, /* on other launches */
+	PTX_WAIT,   /* nanosleep */
+	PTX_REGISTERS,
+	PTX_MULTIMEM,
+};
+
+enum ptx_class ptx_class_of(const struct ptx *m, const struct ptx_statement *s);
+__attribute__((format(printf, 3, 4))) int ptx_fail(char why[PTX_WHY], int err,
+						   const char *fmt, ...);
+
+#endif

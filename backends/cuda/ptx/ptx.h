@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ptx.h - PTX that is read, and rewritten before the driver compiles it: so that its
+ * blocks can be stopped and run later, so that its kernels reach only a given range of
+ * memory.
+ *
+ *     ptx_parse -> ptx_check(kernel, pass) -> ptx_rewrite(pass, which kernels) -> other
+ * PTX
+ *
+ * It knows the grammar, what each instruction may touch, and nothing of the core or of a
+ * driver.  A kernel that it cannot rewrite with the same results is refused, with the
+ * line and the reason; so is an instruction that it does not know.  Functions return 0 or
+ * -errno and write to why what is wrong and where: -EINVAL it is no PTX of 64-bit
+ * addresses, -ENOTSUP this kernel cannot be rewritten so, -ENOMEM.  Any thread; a module
+ * does not change once it is parsed.
+ */
+#ifndef BACKENDS_CUDA_PTX_H
+#define BACKENDS_CUDA_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PTX_WHY 200u
+
+enum ptx_pass {
+	/* A block looks at a flag before it begins; if that is set it writes its number
+	 * to a list and ends.  The list is what a later launch runs. */
+	PTX_ENTRY,
+	/* As many blocks as are wanted take the numbers of the grid's blocks from a
+	 * counter, one after another, and look at the flag before each.  The counter is
+	 * where a later launch goes on. */
+	PTX_LOOP,
+	/* Each access of global memory that is not within a range of addresses is not
+	 * made; what it should have read is 0. */
+	PTX_BOUNDS,
+};
+#define PTX_PASSES 3u
+
+/* What PTX_ENTRY and PTX_LOOP give a kernel as one more parameter, the last: the address
+ * of this, in global memory that the host can write while the kernel runs.  A grid has
+ * less than 2^31 blocks. */
+struct ptx_control {
+	uint32_t stop;    /* not 0: no block begins any more */
+	uint32_t stopped; /* ENTRY: numbers in .to so far.  LOOP: blocks taken so far */
+	uint32_t grid[3]; /* of the whole kernel, whatever is launched */
+	uint32_t resumed; /* ENTRY: 0: the grid is launched; else: (n, 1, 1), of .from */
+	uint64_t from;    /* ENTRY: address of uint32_t[n]: numbers of blocks */
+	uint64_t to;      /* ENTRY: address of uint32_t[blocks launched] */
+};
+
+/* What PTX_BOUNDS gives a kernel as two more parameters, the last of those there are.
+ * Both are multiples of PTX_RANGE_ALIGN: an access that begins within ends within, as a
+ * misaligned one faults.  bytes is not 0. */
+struct ptx_range {
+	uint64_t base, bytes;
+};
+#define PTX_RANGE_ALIGN 256u
+
+struct ptx;
+
+/* The text need not end in a zero byte; one that it has ends it.  It is copied. */
+int ptx_parse(const char *text, size_t bytes, struct ptx **out, char why[PTX_WHY]);
+void ptx_free(struct ptx *m); /* NULL is let pass */
+
+uint32_t ptx_kernels(const struct ptx *m);
+/* Not ended by a zero byte: *bytes long. */
+const char *ptx_kernel_name(const struct ptx *m, uint32_t kernel, uint32_t *bytes);
+const char *ptx_pass_name(enum ptx_pass pass); /* NULL: there is none */
+
+/* Whether a kernel can be rewritten. */
+int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass,
+	      char why[PTX_WHY]);
+/* Rewrites the kernels with which[k], all if NULL, and leaves the others as they are.
+ * *text ends in a zero byte, which *bytes does not count; the caller frees it.  Passes
+ * are put one on another by parsing again: BOUNDS first, as what the other two add is not
+ * to be kept from. */
+int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char **text,
+		size_t *bytes, char why[PTX_WHY]);
+
+#endif

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_cli.sh HAL_PTX HERE: the command hal-ptx.
+set -uo pipefail
+hal_ptx=$1 here=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+rc=0
+
+# expect STATUS PATTERN ARGUMENTS...: exit status, and what it says.
+expect() {
+	local status=$1 pattern=$2 got=0
+	shift 2
+	# shellcheck disable=SC2086 # an emulator's words
+	$hal_ptx "$@" >"$scratch/said" 2>&1 </dev/null || got=$?
+	[ "$got" = "$status" ] && grep -qE -- "$pattern" "$scratch/said" && return
+	echo "hal-ptx $*: $got, not $status with $pattern:"
+	head -n 5 "$scratch/said"
+	rc=1
+}
+
+in=$here/kernels/reduce.ptx
+expect 0 '^usage: hal-ptx' --help
+expect 0 '^hal-ptx [0-9]' --version
+expect 2 'one file is wanted'
+expect 2 'no pass$' "$in"
+expect 2 'no pass fold: entry, loop or bounds' -p fold "$in"
+expect 2 'one of them' -p entry -p loop "$in"
+expect 2 'try: hal-ptx --help' --nonsense
+expect 1 '/nowhere: No such file' -p entry /nowhere
+expect 1 '-: no .version: it is no PTX' -p entry -
+expect 0 '^norm2 loop: yes$' --list "$in"
+expect 0 '^vote_count loop: line [0-9]+: vote.sync' --list "$in"
+expect 1 'reduce.ptx: sum_warps: loop: line ' -p loop -o "$scratch/loop.ptx" "$in"
+[ ! -e "$scratch/loop.ptx" ] || { echo "something was written"; rc=1; }
+expect 0 'sum_warps: loop: line ' --keep --pass loop --output "$scratch/loop.ptx" "$in"
+expect 1 'cannot write|No space' -p entry -o /dev/full "$in"
+expect 0 '_halb_from' -p entry -p bounds "$in"
+# Both passes; the control comes last.
+grep -A2 '_halb_long' "$scratch/said" | grep -q '_hals_control' ||
+	{ echo "the parameters are not in order"; rc=1; }
+expect 1 'already, those of this' -p loop "$scratch/loop.ptx"
+exit $rc

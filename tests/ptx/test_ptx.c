@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PTX that is none, that is hostile, and kernels that are refused: each with its reason
+ * and its line; what is left alone stays as it is, byte by byte. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "list.h"
+#include "module.h"
+
+#define HEAD  ".version 7.8\n.target sm_80\n.address_size 64\n"
+#define BEGIN ".visible .entry k(.param .u64 k_0, .param .u32 k_1) {\n" REGS
+#define REGS                                                                             \
+	".reg .pred %p<4>;\n.reg .b16 %h<4>;\n.reg .b32 %r<8>;\n.reg .b64 %d<8>;\n"      \
+	".reg .f32 %f<4>;\n.shared .align 8 .b8 s[64];\n"
+#define END "ret;\n}\n"
+
+static char why[PTX_WHY];
+
+static int parse(const char *text, struct ptx **m)
+{
+	const size_t n = strlen(text);
+	char *exact = malloc(n ? n : 1); /* a byte too far is seen */
+	int err;
+
+	assert_non_null(exact);
+	memcpy(exact, text, n);
+	*m = NULL;
+	err = ptx_parse(exact, n, m, why);
+	free(exact);
+	return err;
+}
+
+static void no_ptx(const char *text, const char *reason)
+{
+	struct ptx *m;
+
+	if (parse(text, &m) != -EINVAL || !strstr(why, reason))
+		fail_msg("%.60s: %s, not %s", text, why, reason);
+}
+
+static void unreadable(void **state)
+{
+	(void)state;
+	no_ptx("", "no .version");
+	no_ptx("hello", "line 1: a directive is expected, at hello");
+	no_ptx(".version", "no version");
+	no_ptx(".version 0", "no version");
+	no_ptx(".version 7.8\n.target", "line 2: a target is missing");
+	no_ptx(".version 7.8\n.target sm_80,", "a target is missing");
+	no_ptx(HEAD ".address_size 32", "not of 64 bits");
+	no_ptx(HEAD "/* ", "line 4: a comment does not end");
+	no_ptx(HEAD ".file 1 \"x", "a string does not end");
+	no_ptx(HEAD "\x01", "a byte 0x01");
+	no_ptx(HEAD ".entry", "name is missing");
+	no_ptx(HEAD ".entry k(", "a space is missing");
+	no_ptx(HEAD ".entry k(.param .u64 a .param", "a , or ) is missing");
+	no_ptx(HEAD ".entry k(.param .u64 a)", "a body is missing");
+	no_ptx(HEAD ".entry k {", "a body does not end");
+	no_ptx(HEAD ".entry k { { ret; }", "a body does not end");
+	no_ptx(HEAD ".entry k { ret }", "a bracket is closed that is not open");
+	no_ptx(HEAD ".entry k { ret", "a ; is missing");
+	no_ptx(HEAD ".entry k { @ ret; }", "an instruction is missing");
+	no_ptx(HEAD ".entry k { mov.u32 (a; }", "a bracket is not closed");
+	no_ptx(HEAD ".entry k { .reg .b32 %r<0>; }", "no number of registers");
+	no_ptx(HEAD ".entry k { .reg .b32 %r<99999999999>; }", "no number of registers");
+	no_ptx(HEAD ".entry k { .reg %r; }", "a type is missing");
+	no_ptx(HEAD ".shared .b32 x[4294967295][4294967295];", "an array is too large");
+	no_ptx(HEAD ".global .align 3 .b32 x;", "no alignment");
+	no_ptx(HEAD ".global .b32 x = {1, 2;", "a bracket is not closed");
+	no_ptx(HEAD ".section .debug", "a section without a {");
+}
+
+static void deep(void **state)
+{
+	char text[1000] = HEAD ".entry k {";
+	size_t n = strlen(text), i;
+
+	(void)state;
+	for (i = 0; i < PTX_DEPTH_MAX; i++)
+		text[n + i] = '{';
+	text[n + i] = 0;
+	no_ptx(text, "braces are too deep");
+}
+
+/* The body of a kernel, and why the pass does not take it; NULL: it does. */
+static void body(const char *text, enum ptx_pass pass, const char *reason)
+{
+	char all[2000], *made;
+	struct ptx *m = NULL;
+	size_t bytes;
+	int err;
+
+	snprintf(all, sizeof(all), HEAD "%s", text);
+	if (parse(all, &m))
+		fail_msg("%s: %s", text, why);
+	err = ptx_check(m, 0, pass, why);
+	if (!reason ? err != 0 : err != -ENOTSUP || !strstr(why, reason))
+		fail_msg("%s: %s: %d, %s, not %s", ptx_pass_name(pass), text, err, why,
+			 reason ? reason : "taken");
+	assert_int_equal(ptx_rewrite(m, pass, NULL, &made, &bytes, why), err);
+	if (!err)
+		free(made);
+	ptx_free(m);
+}
+#define BODY(text, pass, reason) body(BEGIN text END, pass, reason)
+
+static void stops_refused(void **state)
+{
+	static const enum ptx_pass passes[] = {PTX_ENTRY, PTX_LOOP};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		const enum ptx_pass p = passes[i];
+
+		BODY("mov.u32 %r0, %ctaid.x;\n", p, NULL);
+		BODY("trap;\n", p, "line 11: trap: stops the device");
+		BODY("brkpt;\n", p, "stops the device");
+		BODY("frobnicate.b32 %r0, %r1;\n", p, "frobnicate.b32: not known");
+		BODY("mov.u32 %r0, %cluster_ctaid.x;\n", p, "in clusters");
+		BODY("barrier.cluster.arrive;\n", p, "in clusters");
+		BODY("mapa.u64 %d0, %d1, 0;\n", p, "in clusters");
+		BODY("st.async.shared::cluster.u32 [%r0], %r1, [%r2];\n", p,
+		     "in clusters");
+		body(".entry k() .reqnctapercluster 2, 1, 1 { ret; }", p,
+		     "line 4: .reqnctapercluster: works in clusters");
+		BODY("mov.u32 %r0, %envreg2;\n", p, "a cooperative launch");
+		BODY("cp.async.bulk.tensor.1d.shared::cluster.global [%r0], [%d0, "
+		     "{%r1}], "
+		     "[%r2];\n",
+		     p, "by a tensor map");
+		BODY("tensormap.replace.tile.rank.global.b1024.b32 [%d0], 1;\n", p,
+		     "by a tensor map");
+		BODY("griddepcontrol.wait;\n", p, "when other kernels end");
+		BODY("multimem.red.relaxed.sys.global.add.u32 [%d0], %r0;\n", p,
+		     "other devices");
+		BODY("mov.v4.u32 {%r0, %r1, %r2, %r3}, %ctaid;\n", p, "as a vector");
+		BODY("mov.u16 %h0, %ctaid.x;\n", p, "other than 32 bits");
+		BODY("ld.volatile.global.u32 %r0, [%d0];\n", p, NULL);
+		BODY("L: ld.volatile.global.u32 %r0, [%d0];\n@%p0 bra L;\n", p,
+		     "ld.volatile.global.u32: waits in a loop");
+		BODY("L: ld.acquire.gpu.u32 %r0, [%d0];\n@%p0 bra L;\n", p,
+		     "waits in a loop");
+		BODY("L: atom.global.add.u32 %r0, [%d0], 0;\n@%p0 bra L;\n", p,
+		     "waits in a loop");
+		BODY("L: atom.global.cas.b32 %r0, [%d0], 1, 1;\n@%p0 bra L;\n", p,
+		     "waits in a loop");
+		BODY("L: nanosleep.u32 20;\n@%p0 bra L;\n", p, "waits in a loop");
+		BODY("L: atom.global.add.u32 %r0, [%d0], 1;\n@%p0 bra L;\n", p, NULL);
+		BODY("{ L: mov.u32 %r0, 1;\n@%p0 bra L; }\n"
+		     "ld.volatile.global.u32 %r0, [%d0];\n",
+		     p, NULL);
+		BODY("mov.u32 %_hals_x, 1;\n", p, "already");
+		body(".extern .func other();\n.entry k() { call.uni other; ret; }", p,
+		     "line 4: a function of elsewhere, other");
+		body(".extern .func vprintf();\n.entry k() { call.uni vprintf; ret; }", p,
+		     NULL);
+		body(".func f() { .reg .b32 %r; mov.u32 %r, %ctaid.x; ret; }\n"
+		     ".entry k() { call.uni f; ret; }",
+		     p, "in a function that is called, reads the block's number");
+		body(".func f() { trap; }\n.entry k() { call.uni f; ret; }", p,
+		     "stops the device");
+		body(".entry k(.param .b8 k_0[4352]) { ret; }", p,
+		     "4352 bytes of parameters leave no room");
+		body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", p, NULL);
+		body(".entry k { ret; }", p, NULL);
+	}
+}
+
+static void loop_refused(void **state)
+{
+	(void)state;
+	BODY("bar.sync 15;\n", PTX_LOOP, "number 15");
+	BODY("bar.sync %r0;\n", PTX_LOOP, "number 15");
+	BODY("bar.sync 15;\n", PTX_ENTRY, NULL);
+	BODY("mbarrier.init.shared.b64 [s], 1;\n", PTX_LOOP, "a barrier in memory");
+	BODY("setmaxnreg.dec.sync.aligned.u32 40;\n", PTX_LOOP, "how many registers");
+	/* Some threads return, the others wait for one another. */
+	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 bra L;\n"
+	     "bar.sync 0;\nL:\n",
+	     PTX_LOOP, "line 14: bar.sync: may be waited at");
+	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 ret;\nbar.sync 0;\n",
+	     PTX_LOOP, "may be waited at");
+	BODY("ld.global.u32 %r0, [%d0];\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 ret;\n"
+	     "bar.sync 0;\n",
+	     PTX_LOOP, "may be waited at");
+	/* By way of a register that some threads have changed. */
+	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\nmov.u32 %r1, 0;\n"
+	     "@%p0 bra L;\nmov.u32 %r1, 1;\nL:\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 ret;\n"
+	     "bar.sync 0;\n",
+	     PTX_LOOP, "may be waited at");
+	BODY("mov.u32 %r0, %tid.x;\nL: sub.u32 %r0, %r0, 1;\nbar.sync 0;\n"
+	     "setp.gt.u32 %p0, %r0, 4;\n@%p0 bra L;\n",
+	     PTX_LOOP, "may be waited at");
+	/* All of a block do. */
+	BODY("mov.u32 %r0, %ctaid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 ret;\nbar.sync 0;\n",
+	     PTX_LOOP, NULL);
+	BODY("ld.param.u32 %r0, [k_1];\nL: sub.u32 %r0, %r0, 1;\nbar.sync 0;\n"
+	     "setp.gt.u32 %p0, %r0, 4;\n@%p0 bra L;\n",
+	     PTX_LOOP, NULL);
+	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 bra L;\n"
+	     "st.shared.u32 [s], %r0;\nL: bar.sync 0;\n",
+	     PTX_LOOP, NULL);
+}
+
+static void bounds_refused(void **state)
+{
+	(void)state;
+	BODY("ld.global.u32 %r0, [%d0+4];\nst.u32 [%d0+-4], %r0;\n", PTX_BOUNDS, NULL);
+	BODY("ld.global.v2.f32 {%f0, %f1}, [%d0];\n", PTX_BOUNDS, NULL);
+	BODY("trap;\n", PTX_BOUNDS, NULL);
+	BODY("frobnicate.b32 %r0, %r1;\n", PTX_BOUNDS, "not known");
+	BODY("ld.global.u32 %r0, [4096];\n", PTX_BOUNDS, "not a register of 64 bits");
+	BODY("ld.global.u32 %r0, [%r1];\n", PTX_BOUNDS, "not a register of 64 bits");
+	BODY("ld.global.u32 %r0, [%d0+%d1];\n", PTX_BOUNDS, "not a register of 64 bits");
+	BODY("ld.global.u32 %r0, [%d9];\n", PTX_BOUNDS, "not a register of 64 bits");
+	BODY("ld.global.u32 %q0, [%d0];\n", PTX_BOUNDS, "what is no register");
+	BODY("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], "
+	     "[%d0], %r1, [%r2];\n",
+	     PTX_BOUNDS, "as much as a register says");
+	BODY("cp.async.bulk.tensor.1d.global.shared::cta [%d0, {%r1}], [%r0];\n",
+	     PTX_BOUNDS, "by a tensor map");
+	BODY("cp.async.ca.shared.global [%r0], [%d0], 4, %r1;\n", PTX_BOUNDS, NULL);
+	BODY("cp.async.ca.shared.global [%r0], [%d0], %r1;\n", PTX_BOUNDS,
+	     "how much it copies");
+	BODY("cp.async.ca.shared.global [%r0], [%d0], 4, %p0;\n", PTX_BOUNDS,
+	     "not in a form");
+	BODY("tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r0}];\n", PTX_BOUNDS,
+	     "by a descriptor");
+	BODY("suld.b.1d.b32.trap %r0, [%d0, {%r1}];\n", PTX_BOUNDS, "by a descriptor");
+	BODY("wmma.load.a.sync.aligned.m16n16k16.row.global.f16 {%r0}, [%d0], %r1;\n",
+	     PTX_BOUNDS, "where its rows lie");
+	BODY("mbarrier.arrive.b64 %d1, [%d0];\n", PTX_BOUNDS, "anywhere in memory");
+	BODY("cvta.param.u64 %d0, k_0;\n", PTX_BOUNDS, "a parameter or constant");
+	BODY("cvta.const.u64 %d0, %d1;\n", PTX_BOUNDS, "a parameter or constant");
+	BODY("call.uni f;\n", PTX_BOUNDS, "not fenced");
+	BODY("ld.u32 %r0, [s];\n", PTX_BOUNDS, "of another space");
+	BODY("mov.u32 %_halb_o, 1;\n", PTX_BOUNDS, "already");
+	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v+12];\n" END, PTX_BOUNDS,
+	     NULL);
+	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v+13];\n" END, PTX_BOUNDS,
+	     "beyond the variable");
+	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v-4];\n" END, PTX_BOUNDS,
+	     "beyond the variable");
+	body(".extern .global .b32 v[];\n" BEGIN "ld.global.u32 %r0, [v];\n" END,
+	     PTX_BOUNDS, "beyond the variable");
+	body(".global .b32 v[4];\n" BEGIN "mov.u64 %d0, v;\n" END, PTX_BOUNDS,
+	     "takes the address of a variable");
+	body(".global .b32 v[4];\n.const .u64 c = v;\n" BEGIN END, PTX_BOUNDS,
+	     "line 5: c begins with an address");
+	body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", PTX_BOUNDS,
+	     "leave no room for 16");
+}
+
+/* Which kernel, which pass; and those that are not named stay. */
+static void others_stay(void **state)
+{
+	const char *two = HEAD ".entry a() { ret; } // a\n.entry b() { trap; }\n";
+	const bool first[] = {true, false}, none[] = {false, false};
+	struct ptx *m;
+	size_t bytes;
+	uint32_t n;
+	char *text;
+
+	(void)state;
+	assert_int_equal(parse(two, &m), 0);
+	assert_int_equal(ptx_kernels(m), 2);
+	assert_memory_equal(ptx_kernel_name(m, 1, &n), "b", 1);
+	assert_int_equal(n, 1);
+	assert_int_equal(ptx_check(m, 2, PTX_ENTRY, why), -EINVAL);
+	assert_int_equal(ptx_check(m, 0, (enum ptx_pass)3, why), -EINVAL);
+	assert_null(ptx_pass_name((enum ptx_pass)3));
+	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, NULL, &text, &bytes, why), -ENOTSUP);
+	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, none, &text, &bytes, why), 0);
+	assert_string_equal(text, two);
+	assert_int_equal(bytes, strlen(two));
+	free(text);
+	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, first, &text, &bytes, why), 0);
+	assert_non_null(strstr(text, ".entry a(\n\t.param .u64 _hals_control\n) {"));
+	assert_non_null(strstr(text, "// a\n.entry b() { trap; }\n"));
+	free(text);
+	ptx_free(m);
+}
+
+/* Cut anywhere it is refused or read, and nothing is read behind its end. */
+static void cut(void **state)
+{
+	size_t bytes, n;
+	char *text = list_file(PTX_TESTS "/kernels/ampere.ptx", &bytes);
+	char *part;
+	struct ptx *m;
+
+	(void)state;
+	for (n = 0; n < bytes; n += 3) {
+		part = strndup(text, n);
+		if (parse(part, &m) == 0)
+			ptx_free(m);
+		else
+			assert_true(why[0] != 0);
+		free(part);
+	}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unreadable),
+		cmocka_unit_test(deep),
+		cmocka_unit_test(stops_refused),
+		cmocka_unit_test(loop_refused),
+		cmocka_unit_test(bounds_refused),
+		cmocka_unit_test(others_stay),
+		cmocka_unit_test(cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

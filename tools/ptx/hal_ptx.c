@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hal_ptx.c - the command hal-ptx: rewrites PTX, or says what can be rewritten. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/hal.h>
+
+#include "ptx.h"
+#include "tool.h"
+
+static const char help[] =
+	"usage: hal-ptx [-k] [-o OUT.ptx] -p PASS [-p PASS] IN.ptx\n"
+	"       hal-ptx -l IN.ptx\n"
+	"Rewrites CUDA kernels in PTX, so that they can be stopped between blocks or "
+	"reach\n"
+	"only a range of memory.  - is standard input; output goes to standard output.\n"
+	"\n"
+	"  -p, --pass PASS     entry   each block looks at a flag before it begins\n"
+	"                      loop    some blocks do the work of all, and look before "
+	"each\n"
+	"                      bounds  accesses outside a range of memory are not made\n"
+	"  -k, --keep          leave kernels that cannot be rewritten as they are, and "
+	"say so\n"
+	"  -l, --list          say of each kernel which passes it takes, and why not "
+	"others\n"
+	"  -o, --output FILE   write there\n"
+	"  -h, --help          this text\n"
+	"  -V, --version       the version\n"
+	"\n"
+	"Exit status: 0, 1 for a kernel that cannot be rewritten or PTX that cannot be "
+	"read,\n"
+	"2 for a wrong command line.\n";
+
+static const struct option options[] = {
+	{"pass", required_argument, NULL, 'p'},
+	{"keep", no_argument, NULL, 'k'},
+	{"list", no_argument, NULL, 'l'},
+	{"output", required_argument, NULL, 'o'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+struct job {
+	const char *in, *out;
+	bool list, keep, help, version, pass[PTX_PASSES];
+};
+
+/* All of f to *text, which the caller frees whatever is returned. */
+static int read_from(FILE *f, const char *path, char **text, size_t *bytes)
+{
+	size_t room = 0, got = 1;
+	char *p;
+
+	*bytes = 0;
+	for (; got; *bytes += got) {
+		if (*bytes == room) {
+			room = room ? 2 * room : 65536;
+			p = realloc(*text, room);
+			if (!p)
+				return tool_fail("%s: no memory for %zu bytes", path,
+						 room);
+			*text = p;
+		}
+		got = fread(*text + *bytes, 1, room - *bytes, f);
+	}
+	return ferror(f) ? tool_fail("%s: %s", path, hal_strerror(errno)) : 0;
+}
+
+static int read_all(const char *path, char **text, size_t *bytes)
+{
+	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+	int rc;
+
+	if (!f)
+		return tool_fail("%s: %s", path, hal_strerror(errno));
+	rc = read_from(f, path, text, bytes);
+	if (f != stdin)
+		(void)fclose(f);
+	return rc;
+}
+
+static int write_all(const char *path, const char *text, size_t bytes)
+{
+	FILE *f = path ? fopen(path, "wb") : stdout;
+	bool bad;
+
+	if (!f)
+		return tool_fail("%s: %s", path, hal_strerror(errno));
+	bad = fwrite(text, 1, bytes, f) != bytes;
+	if (path)
+		bad |= fclose(f) != 0;
+	return bad && path ? tool_fail("%s: %s", path, hal_strerror(errno)) : 0;
+}
+
+static void list(const struct ptx *m)
+{
+	char why[PTX_WHY];
+	uint32_t i, p, n;
+
+	for (i = 0; i < ptx_kernels(m); i++) {
+		const char *name = ptx_kernel_name(m, i, &n);
+
+		for (p = 0; p < PTX_PASSES; p++)
+			if (ptx_check(m, i, (enum ptx_pass)p, why))
+				printf("%.*s %s: %s\n", (int)n, name,
+				       ptx_pass_name((enum ptx_pass)p), why);
+			else
+				printf("%.*s %s: yes\n", (int)n, name,
+				       ptx_pass_name((enum ptx_pass)p));
+	}
+}
+
+static int parse(const char *path, const char *text, size_t bytes, struct ptx **m)
+{
+	char why[PTX_WHY];
+
+	return ptx_parse(text, bytes, m, why) ? tool_fail("%s: %s", path, why) : 0;
+}
+
+/* text becomes what the pass makes of it. */
+static int apply(const struct job *job, enum ptx_pass pass, char **text, size_t *bytes)
+{
+	char why[PTX_WHY], *made = NULL;
+	struct ptx *m = NULL;
+	bool *which = NULL;
+	uint32_t i, n;
+	int rc = parse(job->in, *text, *bytes, &m);
+
+	if (rc)
+		return rc;
+	which = calloc(ptx_kernels(m) + 1u, sizeof(*which));
+	if (!which)
+		rc = tool_fail("no memory for %u kernels", ptx_kernels(m));
+	for (i = 0; which && i < ptx_kernels(m); i++) {
+		const char *name = ptx_kernel_name(m, i, &n);
+
+		which[i] = ptx_check(m, i, pass, why) == 0;
+		if (which[i])
+			continue;
+		fprintf(stderr, "hal-ptx: %s: %.*s: %s: %s\n", job->in, (int)n, name,
+			ptx_pass_name(pass), why);
+		if (!job->keep)
+			rc = TOOL_FAILED;
+	}
+	if (!rc && ptx_rewrite(m, pass, which, &made, bytes, why))
+		rc = tool_fail("%s: %s", job->in, why);
+	if (!rc) {
+		free(*text);
+		*text = made;
+	}
+	free(which);
+	ptx_free(m);
+	return rc;
+}
+
+static int run(const struct job *job)
+{
+	static const enum ptx_pass order[] = {PTX_BOUNDS, PTX_ENTRY, PTX_LOOP};
+	struct ptx *m = NULL;
+	char *text = NULL;
+	size_t bytes = 0, i;
+	int rc = read_all(job->in, &text, &bytes);
+
+	if (!rc && job->list) {
+		rc = parse(job->in, text, bytes, &m);
+		if (!rc)
+			list(m);
+		ptx_free(m);
+		free(text);
+		return rc;
+	}
+	for (i = 0; !rc && i < PTX_PASSES; i++)
+		if (job->pass[order[i]])
+			rc = apply(job, order[i], &text, &bytes);
+	if (!rc)
+		rc = write_all(job->out, text, bytes);
+	free(text);
+	return rc;
+}
+
+static int pass_named(const char *name, struct job *job)
+{
+	uint32_t p;
+
+	for (p = 0; p < PTX_PASSES; p++)
+		if (strcmp(name, ptx_pass_name((enum ptx_pass)p)) == 0) {
+			job->pass[p] = true;
+			return 0;
+		}
+	return tool_usage("no pass %s: entry, loop or bounds", name);
+}
+
+static int command_line(int argc, char **argv, struct job *job)
+{
+	int c, rc = 0;
+
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread */
+	while ((c = getopt_long(argc, argv, "p:klo:hV", options, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			rc = pass_named(optarg, job);
+			break;
+		case 'k':
+			job->keep = true;
+			break;
+		case 'l':
+			job->list = true;
+			break;
+		case 'o':
+			job->out = optarg;
+			break;
+		case 'h':
+			job->help = true;
+			return 0;
+		case 'V':
+			job->version = true;
+			return 0;
+		default:
+			return tool_usage_said();
+		}
+		if (rc)
+			return rc;
+	}
+	if (optind + 1 != argc)
+		return tool_usage("one file is wanted");
+	job->in = argv[optind];
+	if (job->pass[PTX_ENTRY] && job->pass[PTX_LOOP])
+		return tool_usage("entry and loop: one of them");
+	if (!job->list && !job->pass[PTX_ENTRY] && !job->pass[PTX_LOOP] &&
+	    !job->pass[PTX_BOUNDS])
+		return tool_usage("no pass");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct job job = {.in = "-"};
+	int rc = command_line(argc, argv, &job);
+
+	if (!rc && job.help)
+		fputs(help, stdout);
+	else if (!rc)
+		rc = job.version ? tool_version() : run(&job);
+	return tool_end(rc);
+}
