@@ -4,6 +4,7 @@
  */
 #include <hal/backend.h>
 #include <hal/cuda.h>
+#include <hal/fpga.h>
 #include <hal/levelzero.h>
 #include <hal/npu.h>
 #include <hal/policy.h>
@@ -691,6 +692,52 @@ static void ref_h(void)
 	FIELD(hal_ref_extension, on_event);
 }
 
+static void fpga_h(void)
+{
+	STRUCT(hal_xclbin_section);
+	FIELD(hal_xclbin_section, kind);
+	FIELD(hal_xclbin_section, name);
+	FIELD(hal_xclbin_section, padding);
+	FIELD(hal_xclbin_section, offset);
+	FIELD(hal_xclbin_section, bytes);
+	STRUCT(hal_xclbin_head);
+	FIELD(hal_xclbin_head, magic);
+	FIELD(hal_xclbin_head, signature_length);
+	FIELD(hal_xclbin_head, reserved);
+	FIELD(hal_xclbin_head, key_block);
+	FIELD(hal_xclbin_head, unique_id);
+	FIELD(hal_xclbin_head, bytes);
+	FIELD(hal_xclbin_head, made_at);
+	FIELD(hal_xclbin_head, rom_made_at);
+	FIELD(hal_xclbin_head, version_patch);
+	FIELD(hal_xclbin_head, version_major);
+	FIELD(hal_xclbin_head, version_minor);
+	FIELD(hal_xclbin_head, mode);
+	FIELD(hal_xclbin_head, action_mask);
+	FIELD(hal_xclbin_head, rom_uuid);
+	FIELD(hal_xclbin_head, platform);
+	FIELD(hal_xclbin_head, uuid);
+	FIELD(hal_xclbin_head, debug_bin);
+	FIELD(hal_xclbin_head, section_count);
+	FIELD(hal_xclbin_head, padding);
+	STRUCT(hal_xclbin_bank);
+	FIELD(hal_xclbin_bank, type);
+	FIELD(hal_xclbin_bank, used);
+	FIELD(hal_xclbin_bank, padding);
+	FIELD(hal_xclbin_bank, kbytes);
+	FIELD(hal_xclbin_bank, base);
+	FIELD(hal_xclbin_bank, tag);
+	STRUCT(hal_xclbin_connection);
+	FIELD(hal_xclbin_connection, arg);
+	FIELD(hal_xclbin_connection, ip);
+	FIELD(hal_xclbin_connection, bank);
+	STRUCT(hal_xclbin_ip);
+	FIELD(hal_xclbin_ip, type);
+	FIELD(hal_xclbin_ip, properties);
+	FIELD(hal_xclbin_ip, base);
+	FIELD(hal_xclbin_ip, name);
+}
+
 static void cuda_h(void)
 {
 	STRUCT(hal_cuda_kernel);
@@ -843,6 +890,7 @@ int main(void)
 	npu_h();
 	ref_h();
 	cuda_h();
+	fpga_h();
 	levelzero_h();
 	npuc_h();
 	return 0;

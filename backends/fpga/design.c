@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations.  The card has one at a time; programs of others wait until it has been
+ * put in its place, which takes long and is the mover's.  What is on it when its units
+ * are open is ours: XRT lets nobody else load another, or have those units.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fp_unit *unit_of(const struct fp_design *d, uint32_t kernel, uint32_t slot)
+{
+	return &d->units[kernel * d->x.slot_count + slot];
+}
+
+/* Buffers stay where they are when a configuration comes: its banks have to be the same.
+ */
+static int fits(const struct fp_device *dev, const struct fp_xclbin *x)
+{
+	const struct fp_xclbin *base = &dev->base->x;
+	uint32_t i;
+
+	if (strcmp(x->platform, base->platform) != 0)
+		return fp_host->fail(EINVAL,
+				     "fpga:%u: the xclbin is for platform %s, what is on "
+				     "the card for %s",
+				     dev->index, x->platform, base->platform);
+	for (i = 0; i < x->bank_count || i < base->bank_count; i++)
+		if (x->banks[i].bytes != base->banks[i].bytes ||
+		    x->banks[i].base != base->banks[i].base)
+			return fp_host->fail(
+				EINVAL,
+				"fpga:%u: bank %u is %s of %llu MiB in the xclbin, %s of "
+				"%llu MiB on the card",
+				dev->index, i, x->banks[i].tag,
+				(unsigned long long)x->banks[i].bytes >> 20,
+				base->banks[i].tag,
+				(unsigned long long)base->banks[i].bytes >> 20);
+	return 0;
+}
+
+static bool is_same(const struct fp_xclbin *a, const struct fp_xclbin *b)
+{
+	uint32_t i;
+
+	if (a->kernel_count != b->kernel_count || a->slot_count != b->slot_count)
+		return false;
+	for (i = 0; i < a->kernel_count; i++)
+		if (strcmp(a->kernels[i].name, b->kernels[i].name) != 0 ||
+		    a->kernels[i].arg_count != b->kernels[i].arg_count ||
+		    a->kernels[i].group_args != b->kernels[i].group_args)
+			return false;
+	return memcmp(a->units, b->units,
+		      (size_t)a->kernel_count * a->slot_count * sizeof(*a->units)) == 0;
+}
+
+static void destroy(struct fp_design *d)
+{
+	fp_xclbin_drop(&d->x);
+	free(d->file);
+	free(d->units);
+	free(d);
+}
+
+static int make(struct fp_design *d, const void *file, size_t size)
+{
+	d->file = malloc(size);
+	d->units = calloc((size_t)d->x.kernel_count * d->x.slot_count, sizeof(*d->units));
+	if (!d->file || !d->units)
+		return fp_host->fail(ENOMEM, "fpga: no memory for an xclbin of %zu bytes",
+				     size);
+	memcpy(d->file, file, size);
+	return 0;
+}
+
+int fp_design_take(struct fp_device *dev, const void *file, size_t size,
+		   struct fp_design **out)
+{
+	struct fp_design *d = calloc(1, sizeof(*d)), *old;
+	char why[160];
+	int err;
+
+	if (!d)
+		return fp_host->fail(ENOMEM, "fpga: no memory for an xclbin");
+	err = fp_xclbin_read(file, size, &d->x, why, sizeof(why));
+	if (err) {
+		free(d);
+		return fp_host->fail(-err, "fpga:%u: xclbin: %s", dev->index, why);
+	}
+	for (old = dev->designs; old; old = old->next)
+		if (memcmp(old->x.uuid, d->x.uuid, sizeof(d->x.uuid)) == 0)
+			break;
+	if (old && !is_same(&old->x, &d->x))
+		err = fp_host->fail(EINVAL,
+				    "fpga:%u: another xclbin has the same UUID, with "
+				    "other kernels",
+				    dev->index);
+	else if (!old && dev->base)
+		err = fits(dev, &d->x);
+	if (!err && !old)
+		err = make(d, file, size);
+	if (err || old) {
+		destroy(d);
+	} else {
+		d->next = dev->designs;
+		dev->designs = d;
+	}
+	if (err)
+		return err;
+	*out = old ? old : d;
+	(*out)->users++;
+	return 0;
+}
+
+void fp_design_give(struct fp_device *dev, struct fp_design *d)
+{
+	struct fp_design **at = &dev->designs;
+
+	if (!d || --d->users)
+		return;
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	destroy(d);
+}
+
+/* ---- units -------------------------------------------------------------------------- */
+
+void fp_slot_close(struct fp_device *dev, uint32_t slot)
+{
+	const struct fp_design *d = dev->loaded;
+	uint32_t k;
+
+	for (k = 0; d && slot < d->x.slot_count && k < d->x.kernel_count; k++) {
+		struct fp_unit *u = unit_of(d, k, slot);
+
+		/* Tried again: what stays open keeps others out. */
+		if (u->run && xrt.xrtRunClose(u->run))
+			(void)xrt.xrtRunClose(u->run);
+		if (u->kernel && xrt.xrtKernelClose(u->kernel))
+			(void)xrt.xrtKernelClose(u->kernel);
+		u->run = u->kernel = NULL;
+	}
+}
+
+int fp_slot_open(struct fp_device *dev, uint32_t slot, char *why, size_t bytes)
+{
+	const struct fp_design *d = dev->loaded;
+	char text[96];
+	uint32_t k;
+	int err;
+
+	if (!d) {
+		snprintf(why, bytes, "slot %u: there is no xclbin on the card", slot);
+		return -EIO;
+	}
+	for (k = 0; slot < d->x.slot_count && k < d->x.kernel_count; k++) {
+		const char *name = fp_xclbin_unit(&d->x, k, slot)->name;
+		struct fp_unit *u = unit_of(d, k, slot);
+		const char *call = "xrtPLKernelOpenExclusive";
+
+		if (!name[0])
+			continue;
+		u->kernel = XRT(xrtPLKernelOpenExclusive, dev->handle, d->x.uuid, name);
+		if (u->kernel) {
+			call = "xrtRunOpen";
+			u->run = XRT(xrtRunOpen, u->kernel);
+		}
+		if (u->run)
+			continue;
+		err = fp_why(dev, call, text, sizeof(text));
+		snprintf(why, bytes, "%s: slot %u, unit %s%s", text, slot, name,
+			 err == -EBUSY ? ": another process has it" : "");
+		fp_slot_close(dev, slot);
+		return err;
+	}
+	return 0;
+}
+
+/* ---- what is on the card ------------------------------------------------------------- */
+
+int fp_design_load(struct fp_device *dev, struct fp_design *d, char *why, size_t bytes)
+{
+	uint8_t uuid[sizeof(d->x.uuid)];
+	int err;
+
+	if (XRT(xrtDeviceLoadXclbin, dev->handle, d->file)) {
+		err = fp_why(dev, "xrtDeviceLoadXclbin", why, bytes);
+		return err;
+	}
+	if (XRT(xrtDeviceGetXclbinUUID, dev->handle, uuid))
+		return fp_why(dev, "xrtDeviceGetXclbinUUID", why, bytes);
+	if (memcmp(uuid, d->x.uuid, sizeof(uuid)) == 0)
+		return 0;
+	snprintf(why, bytes, "xrtDeviceGetXclbinUUID: another xclbin is on the card");
+	return -EIO;
+}
+
+/* Where it did not come, what was there is tried again: XRT may have kept it. */
+void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err)
+{
+	uint32_t i;
+
+	if (!err && d != dev->loaded) {
+		fp_design_give(dev, dev->loaded);
+		dev->loaded = d;
+		d->users++;
+	}
+	for (i = 0; i < FP_SLOTS_MAX; i++) {
+		struct fp_slot *s = &dev->slots[i];
+
+		s->broken[0] = 0;
+		if (s->owner)
+			(void)fp_slot_open(dev, i, s->broken, sizeof(s->broken));
+	}
+}

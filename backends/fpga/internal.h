@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The FPGA backend's own structures: the engine's, but for what other threads touch.
+ *
+ * mem_write and mem_read are the callers': they touch their buffer, whose members do not
+ * change, XRT, which takes calls of any thread, .lost, which is atomic, and the counter
+ * of the clock.  What waits inside XRT - copies, fills, a configuration that is loaded -
+ * is done by a thread of the device, the mover (mover.c): a chore is the mover's from
+ * fp_move until its .done is set.  With virtual time there is no such thread; it is done
+ * at once.
+ */
+#ifndef BACKENDS_FPGA_INTERNAL_H
+#define BACKENDS_FPGA_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <hal/backend.h>
+
+#include "xclbin.h"
+#include "xrt_calls.h"
+
+#define FP_CARDS_MAX    64
+#define FP_INFLIGHT_MAX 64u
+#define FP_PAGE         4096u
+
+struct fp_symbols {
+/* NOLINTBEGIN(bugprone-macro-parentheses): declarations are made of them. */
+#define FP_SYMBOL(name, result, params, args) result(*name) params;
+#define FP_SYMBOL_OPEN(name, result, params)  result(*name) params;
+	XRT_CALLS(FP_SYMBOL)
+	XRT_CALLS_OPEN(FP_SYMBOL_OPEN)
+#undef FP_SYMBOL
+#undef FP_SYMBOL_OPEN
+	/* NOLINTEND(bugprone-macro-parentheses) */
+	/* A stand-in's alone; else NULL. */
+	uint32_t (*cards)(void);
+	void (*drive)(uint32_t on);
+	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+};
+
+struct fp_options {
+	const char *library;
+	const char *xclbin; /* file; "": none */
+	const char *cards;  /* folder of the driver's cards */
+	bool virtual_clock;
+	uint32_t inflight; /* commands of a queue that the device has */
+	uint64_t hang_ns;  /* of a run; 0: it may take for ever */
+};
+
+/* A compute unit as it is open. */
+struct fp_unit {
+	void *kernel, *run;
+};
+
+struct fp_kernel {
+	struct fp_design *design;
+	uint32_t index;
+};
+
+struct fp_program {
+	struct fp_design *design;
+	struct fp_kernel kernels[FP_KERNELS_MAX];
+};
+
+/* A configuration that programs, the card or the device itself use. */
+struct fp_design {
+	struct fp_design *next;
+	struct fp_xclbin x;
+	uint32_t users;
+	void *file;
+	struct fp_unit *units; /* [kernel * slot_count + slot] */
+};
+
+struct fp_chore {
+	struct fp_chore *next;
+	int (*work)(struct fp_chore *c);
+	void *device;
+	int err;
+	char text[96];
+	atomic_bool done;
+};
+
+struct fp_partition {
+	struct hal_bk_partition_desc desc;
+	uint32_t queues, buffers;
+};
+
+struct fp_mem {
+	struct fp_partition *part;
+	void *bo;
+	uint8_t *host; /* what XRT copies to and from */
+	uint32_t bank;
+	uint64_t bytes;
+};
+
+struct fp_slot {
+	struct fp_partition *owner;
+	bool running;
+	char broken[96]; /* why it takes no run; "": it does */
+};
+
+enum fp_phase {
+	FP_IDLE, /* the queue has no command */
+	FP_READY,
+	FP_RUNNING, /* on a slot */
+	FP_MOVING,
+	FP_ENDED
+};
+
+struct fp_queue {
+	struct fp_queue *older, *newer; /* of its list */
+	struct fp_list *list;           /* NULL: none */
+	struct fp_partition *part;
+	enum fp_phase phase; /* of the oldest command */
+	bool suspended, quiet_due, failed;
+	uint64_t quiet_cookie;
+	uint64_t start_ns, end_ns;
+	struct fp_chore chore;
+	uint32_t slot; /* of a run */
+	uint32_t sub_count;
+	void *subs[HAL_ARGS_MAX]; /* parts of buffers, while it runs */
+	int status;
+	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
+	uint32_t head, count, room;
+	struct hal_bk_cmd cmds[];
+};
+
+struct fp_list {
+	struct fp_queue *oldest, *newest;
+};
+
+struct fp_device {
+	struct fp_options opt;
+	uint32_t index;
+	bool stand_in, emulated;
+	char name[64];
+	char bus_id[32];
+	void *handle;
+	struct fp_design *designs;
+	struct fp_design *base;   /* of the option xclbin */
+	struct fp_design *loaded; /* on the card; NULL: nobody knows */
+	struct fp_design *wanted; /* to be loaded as soon as no slot runs */
+	struct fp_chore loading;
+	bool is_loading;
+	uint64_t load_began_ns;
+	uint64_t loads, loading_ns; /* so far */
+	uint64_t bank_used[FP_BANKS_MAX];
+	struct fp_slot slots[FP_SLOTS_MAX];
+	struct fp_list ready; /* the oldest command can begin */
+	struct fp_list busy;  /* ... has begun, or owes a QUIET */
+	uint32_t running, moving;
+	uint64_t longest_ns, progress_ns;
+	uint64_t zero_ns;
+	atomic_ullong last_ns;
+	atomic_bool lost;
+	bool mover_runs, mover_ends;
+	pthread_t mover;
+	pthread_mutex_t mover_lock;
+	pthread_cond_t mover_wake, mover_done;
+	struct fp_chore *chores, **last_chore;
+};
+
+extern const struct hal_host *fp_host;
+extern struct fp_symbols xrt;
+
+const struct hal_backend *hal_backend_fpga(const struct hal_host *host);
+
+/* symbols.c */
+int fp_load(const char *library);
+/* The environment by which XRT finds its driver; -ENODEV or -ENOTSUP with what is wrong.
+ */
+int fp_check_environment(bool *emulated);
+/* The call that has just failed and why to text; -errno.  dev may be NULL. */
+int fp_why(struct fp_device *dev, const char *call, char *text, size_t bytes);
+/* The same as the core's text, with what it was for. */
+int fp_failed(struct fp_device *dev, const char *call, const char *what);
+
+/* XRT leaves errno alone when it knows no reason. */
+#define XRT(call, ...) (errno = 0, xrt.call(__VA_ARGS__))
+
+/* device.c */
+uint64_t fp_now(void *device);
+void fp_catch_up(struct fp_device *dev);
+/* Virtual time: the stand-in's is now this. */
+void fp_raise(struct fp_device *dev, uint64_t now);
+int fp_gone(struct fp_device *dev);
+
+/* design.c */
+/* Finds or makes the one of this file, which is copied. */
+int fp_design_take(struct fp_device *dev, const void *file, size_t size,
+		   struct fp_design **out);
+void fp_design_give(struct fp_device *dev, struct fp_design *d); /* NULL is let pass */
+/* Puts it onto the card in the place of what is there; all units are closed.  Waits. */
+int fp_design_load(struct fp_device *dev, struct fp_design *d, char *why, size_t bytes);
+/* What is on the card now, after that: 0 or its answer. */
+void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err);
+/* The units of a slot, of what is on the card. */
+int fp_slot_open(struct fp_device *dev, uint32_t slot, char *why, size_t bytes);
+void fp_slot_close(struct fp_device *dev, uint32_t slot);
+
+/* partition.c */
+int fp_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			void **out);
+int fp_partition_destroy(void *device, void *partition);
+
+/* memory.c */
+int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int fp_mem_swap(void *device, void *memory, void *other);
+int fp_mem_free(void *device, void *memory);
+int fp_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		 uint64_t bytes);
+int fp_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+
+/* program.c */
+int fp_program_load(void *device, const void *image, size_t size, void **out);
+int fp_program_unload(void *device, void *program);
+int fp_kernel_get(void *device, void *program, uint32_t index,
+		  struct hal_bk_kernel_info *info, void **kernel);
+
+/* mover.c */
+int fp_mover_start(struct fp_device *dev);
+void fp_mover_stop(struct fp_device *dev);
+void fp_move(struct fp_device *dev, struct fp_chore *c);
+void fp_move_wait(struct fp_device *dev, struct fp_chore *c);
+/* The work of a COPY, FILL or TIMESTAMP; of what fp_queue.chore is a member. */
+int fp_move_command(struct fp_chore *c);
+
+/* run.c */
+/* 0, or -EINVAL: no slot of the partition can ever run it, and why. */
+int fp_run_check(const struct fp_device *dev, const struct fp_partition *part,
+		 const struct hal_bk_cmd *cmd);
+/* Begins the queue's oldest command, a launch, on a slot; -EAGAIN: none is free.  Another
+ * error is in q->fault. */
+int fp_run_begin(struct fp_device *dev, struct fp_queue *q);
+/* Looks; true when it has ended and gone from its slot, with q->status and q->fault. */
+bool fp_run_ended(struct fp_device *dev, struct fp_queue *q);
+void fp_run_put_away(struct fp_device *dev, struct fp_queue *q);
+
+/* queue.c */
+int fp_queue_create(void *device, void *partition, int32_t priority, void **out);
+int fp_queue_destroy(void *device, void *queue);
+int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+void fp_doorbell(void *device);
+uint64_t fp_next(void *device);
+int fp_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
+int fp_resume(void *device, void *queue);
+
+static inline struct hal_bk_cmd *fp_oldest(struct fp_queue *q)
+{
+	return &q->cmds[q->head];
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a card: a buffer is in one bank, and banks are the colours.  The host reaches
+ * none of it: XRT copies between the card and memory of the host's, which each buffer
+ * has.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t left_in(const struct fp_device *dev, uint32_t bank)
+{
+	return dev->base->x.banks[bank].bytes - dev->bank_used[bank];
+}
+
+static int no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
+{
+	char text[256] = "";
+	size_t at = 0;
+	uint32_t i;
+
+	for (i = 0; i < dev->base->x.bank_count && at < sizeof(text) - 48; i++)
+		if (mask >> i & 1)
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+					       "%s%" PRIu64 " in %s", at ? ", " : "",
+					       left_in(dev, i),
+					       dev->base->x.banks[i].tag);
+	return fp_host->fail(ENOSPC, "fpga: %" PRIu64 " bytes in one bank: %s are left",
+			     bytes, text);
+}
+
+/* The bank of the mask that has most room: buffers spread over what there is. */
+static int choose_bank(const struct fp_device *dev, uint64_t bytes, uint64_t mask,
+		       uint32_t *bank)
+{
+	uint32_t i, best = FP_BANKS_MAX;
+
+	for (i = 0; i < dev->base->x.bank_count; i++)
+		if ((mask >> i & 1) && left_in(dev, i) >= bytes &&
+		    (best == FP_BANKS_MAX || left_in(dev, i) > left_in(dev, best)))
+			best = i;
+	*bank = best;
+	return best < FP_BANKS_MAX ? 0 : no_room(dev, bytes, mask);
+}
+
+static int place(struct fp_device *dev, struct fp_mem *mem)
+{
+	char what[96];
+	int err;
+
+	snprintf(what, sizeof(what), "%" PRIu64 " bytes in bank %s", mem->bytes,
+		 dev->base->x.banks[mem->bank].tag);
+	mem->bo = XRT(xrtBOAlloc, dev->handle, mem->bytes, XRT_FLAGS_NONE, mem->bank);
+	if (!mem->bo)
+		return fp_failed(dev, "xrtBOAlloc", what);
+	mem->host = XRT(xrtBOMap, mem->bo);
+	if (mem->host)
+		return 0;
+	err = fp_failed(dev, "xrtBOMap", what);
+	if (xrt.xrtBOFree(mem->bo))
+		(void)xrt.xrtBOFree(mem->bo);
+	return err;
+}
+
+/* The banks that a buffer may be in: of a ratio those that have a part. */
+static int banks_of(const struct hal_bk_colors *colors, uint64_t *mask)
+{
+	uint32_t i;
+
+	*mask = colors->mask;
+	for (i = 0; colors->weights && i < FP_BANKS_MAX; i++)
+		if ((*mask >> i & 1) && !colors->weights[i])
+			*mask &= ~(UINT64_C(1) << i);
+	if (!colors->weights || !(*mask & (*mask - 1)))
+		return 0;
+	return fp_host->fail(ENOTSUP, "fpga: a buffer is in one bank: there is no ratio "
+				      "of several");
+}
+
+int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
+{
+	struct fp_device *dev = device;
+	struct fp_mem *mem;
+	uint64_t mask;
+	int err = banks_of(colors, &mask);
+
+	if (err)
+		return err;
+	if (flags & HAL_BUFFER_MAPPABLE)
+		return fp_host->fail(ENOTSUP, "fpga: the host does not reach the card's "
+					      "memory: no buffer can be mapped");
+	if (bytes > UINT64_MAX - FP_PAGE)
+		return no_room(dev, bytes, mask);
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return fp_host->fail(ENOMEM, "fpga: no memory for a buffer");
+	mem->part = partition;
+	/* XRT asks its allocator for whole pages. */
+	mem->bytes = (bytes + !bytes + FP_PAGE - 1) / FP_PAGE * FP_PAGE;
+	err = choose_bank(dev, mem->bytes, mask, &mem->bank);
+	if (!err)
+		err = place(dev, mem);
+	if (err) {
+		free(mem);
+		return err;
+	}
+	dev->bank_used[mem->bank] += mem->bytes;
+	mem->part->buffers++;
+	*out = mem;
+	return 0;
+}
+
+int fp_mem_free(void *device, void *memory)
+{
+	struct fp_device *dev = device;
+	struct fp_mem *mem = memory;
+	int err = 0;
+
+	if (XRT(xrtBOFree, mem->bo)) {
+		err = fp_failed(dev, "xrtBOFree", "a buffer");
+		(void)xrt.xrtBOFree(mem->bo);
+	}
+	dev->bank_used[mem->bank] -= mem->bytes;
+	mem->part->buffers--;
+	free(mem);
+	return atomic_load(&dev->lost) ? 0 : err;
+}
+
+/* A launch gives its unit what the buffer has then. */
+int fp_mem_swap(void *device, void *memory, void *other)
+{
+	struct fp_mem *a = memory, *b = other;
+	const struct fp_mem held = *a;
+
+	(void)device;
+	*a = *b;
+	*b = held;
+	return 0;
+}
+
+static int sync_range(struct fp_device *dev, const struct fp_mem *mem, uint32_t direction,
+		      uint64_t offset, uint64_t bytes)
+{
+	const char *what = direction == XRT_TO_DEVICE ? "a copy to the card"
+						      : "a copy from the card";
+
+	if (XRT(xrtBOSync, mem->bo, direction, bytes, offset))
+		return fp_failed(dev, "xrtBOSync", what);
+	fp_catch_up(dev);
+	return 0;
+}
+
+int fp_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		 uint64_t bytes)
+{
+	struct fp_mem *mem = memory;
+
+	memcpy(mem->host + offset, data, bytes);
+	return bytes ? sync_range(device, mem, XRT_TO_DEVICE, offset, bytes) : 0;
+}
+
+int fp_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
+{
+	const struct fp_mem *mem = memory;
+	int err = bytes ? sync_range(device, mem, XRT_FROM_DEVICE, offset, bytes) : 0;
+
+	if (!err)
+		memcpy(data, mem->host + offset, bytes);
+	return err;
+}

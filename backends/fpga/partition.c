@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Partitions are slots: while one is there, the compute units of its slots are open with
+ * exclusive access, so no other queue, handle or process has them.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Slots in use by any handle of this process: XRT gives a unit to all handles of one. */
+static struct {
+	pthread_mutex_t lock;
+	uint64_t of[FP_CARDS_MAX];
+} taken = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool take(uint32_t card, uint32_t slot)
+{
+	const uint64_t bit = UINT64_C(1) << slot;
+	bool was_free;
+
+	pthread_mutex_lock(&taken.lock);
+	was_free = !(taken.of[card] & bit);
+	taken.of[card] |= bit;
+	pthread_mutex_unlock(&taken.lock);
+	return was_free;
+}
+
+static void give(uint32_t card, uint32_t slot)
+{
+	pthread_mutex_lock(&taken.lock);
+	taken.of[card] &= ~(UINT64_C(1) << slot);
+	pthread_mutex_unlock(&taken.lock);
+}
+
+static void leave(struct fp_device *dev, uint32_t first, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = first; i < first + count; i++) {
+		/* While the card is loaded there are no units. */
+		if (!dev->is_loading)
+			fp_slot_close(dev, i);
+		dev->slots[i].owner = NULL;
+		give(dev->index, i);
+	}
+}
+
+static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part)
+{
+	char why[160];
+	int err = 0;
+
+	if (!take(dev->index, slot))
+		return fp_host->fail(EBUSY,
+				     "fpga:%u: slot %u is in use by another handle of "
+				     "this process",
+				     dev->index, slot);
+	if (!dev->is_loading)
+		err = fp_slot_open(dev, slot, why, sizeof(why));
+	if (err) {
+		give(dev->index, slot);
+		return fp_host->fail(-err, "fpga:%u: %s", dev->index, why);
+	}
+	dev->slots[slot].owner = part;
+	dev->slots[slot].broken[0] = 0;
+	return 0;
+}
+
+int fp_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			void **out)
+{
+	struct fp_device *dev = device;
+	const uint32_t slots = dev->base->x.slot_count;
+	struct fp_partition *part;
+	uint32_t i;
+	int err = 0;
+
+	if (!desc->units || desc->units > slots || desc->col > slots - desc->units)
+		return fp_host->fail(
+			EINVAL, "fpga:%u: slots %u to %u: there are %u, from 0 on",
+			dev->index, desc->col, desc->col + desc->units - 1, slots);
+	part = calloc(1, sizeof(*part));
+	if (!part)
+		return fp_host->fail(ENOMEM, "fpga:%u: no memory for a partition",
+				     dev->index);
+	part->desc = *desc;
+	for (i = desc->col; !err && i < desc->col + desc->units; i++)
+		err = enter(dev, i, part);
+	if (err) {
+		leave(dev, desc->col, i - 1 - desc->col);
+		free(part);
+		return err;
+	}
+	*out = part;
+	return 0;
+}
+
+int fp_partition_destroy(void *device, void *partition)
+{
+	struct fp_partition *part = partition;
+
+	if (part->queues || part->buffers)
+		return fp_host->fail(EBUSY,
+				     "fpga: partition %u: %u queues and %u buffers are "
+				     "there",
+				     part->desc.index, part->queues, part->buffers);
+	leave(device, part->desc.col, part->desc.units);
+	free(part);
+	return 0;
+}

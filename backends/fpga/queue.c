@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hot path of a card.
+ *
+ * submit writes down; the doorbell and poll begin what can begin.  The oldest command of
+ * each queue is either ready, or at work: on a slot of its partition, or with the mover.
+ * Ready ones begin in the order in which they became it.  One whose configuration is not
+ * on the card asks for it: then no launch begins until those on slots have ended and it
+ * is there; copies go on meanwhile.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_AGAIN_NS UINT64_C(40000)  /* so long it is looked at all the time */
+#define LONGEST_NS    UINT64_C(500000) /* and never less often than this */
+
+/* ---- lists --------------------------------------------------------------------------- */
+
+static void enlist(struct fp_list *l, struct fp_queue *q)
+{
+	q->list = l;
+	q->newer = NULL;
+	q->older = l->newest;
+	*(q->older ? &q->older->newer : &l->oldest) = q;
+	l->newest = q;
+}
+
+static void unlist(struct fp_queue *q)
+{
+	struct fp_list *l = q->list;
+
+	if (!l)
+		return;
+	*(q->older ? &q->older->newer : &l->oldest) = q->newer;
+	*(q->newer ? &q->newer->older : &l->newest) = q->older;
+	q->list = NULL;
+}
+
+static void relist(struct fp_list *l, struct fp_queue *q)
+{
+	unlist(q);
+	enlist(l, q);
+}
+
+/* ---- creation ------------------------------------------------------------------------ */
+
+int fp_queue_create(void *device, void *partition, int32_t priority, void **out)
+{
+	const struct fp_device *dev = device;
+	const uint32_t room = dev->opt.inflight;
+	struct fp_queue *q = calloc(1, sizeof(*q) + room * sizeof(q->cmds[0]));
+
+	(void)priority;
+	if (!q)
+		return fp_host->fail(ENOMEM, "fpga: no memory for a queue");
+	q->room = room;
+	q->part = partition;
+	q->part->queues++;
+	*out = q;
+	return 0;
+}
+
+int fp_queue_destroy(void *device, void *queue)
+{
+	struct fp_device *dev = device;
+	struct fp_queue *q = queue;
+
+	if ((q->count || q->quiet_due) && !atomic_load(&dev->lost))
+		return fp_host->fail(EBUSY, "fpga: the queue still has %u commands",
+				     q->count);
+	if (q->phase == FP_MOVING) {
+		fp_move_wait(dev, &q->chore);
+		dev->moving--;
+	} else if (q->phase == FP_RUNNING) {
+		fp_run_put_away(dev, q);
+	}
+	unlist(q);
+	q->part->queues--;
+	free(q);
+	return 0;
+}
+
+/* ---- what begins --------------------------------------------------------------------- */
+
+static int begin_launch(struct fp_device *dev, struct fp_queue *q)
+{
+	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
+	int err;
+
+	if (k->design != dev->loaded && !dev->wanted)
+		dev->wanted = k->design;
+	if (dev->wanted || dev->is_loading)
+		return -EAGAIN;
+	err = fp_run_begin(dev, q);
+	if (!err)
+		q->phase = FP_RUNNING;
+	return err;
+}
+
+static void begin_move(struct fp_device *dev, struct fp_queue *q)
+{
+	const struct hal_bk_cmd *cmd = fp_oldest(q);
+
+	if (cmd->op == HAL_OP_NOP || (cmd->op == HAL_OP_COPY && !cmd->copy.bytes) ||
+	    (cmd->op == HAL_OP_FILL && !cmd->fill.bytes)) {
+		q->phase = FP_ENDED;
+		q->end_ns = q->start_ns;
+		return;
+	}
+	q->phase = FP_MOVING;
+	q->chore.work = fp_move_command;
+	dev->moving++;
+	fp_move(dev, &q->chore);
+}
+
+/* False: it cannot begin yet. */
+static bool begin(struct fp_device *dev, struct fp_queue *q)
+{
+	int err = 0;
+
+	q->start_ns = fp_now(dev);
+	q->status = 0;
+	q->fault[0] = 0;
+	if (fp_oldest(q)->op == HAL_OP_LAUNCH)
+		err = begin_launch(dev, q);
+	else
+		begin_move(dev, q);
+	if (err == -EAGAIN)
+		return false;
+	if (err) {
+		q->phase = FP_ENDED;
+		q->status = -EIO;
+		q->end_ns = q->start_ns;
+	}
+	relist(&dev->busy, q);
+	dev->progress_ns = fp_now(dev);
+	return true;
+}
+
+static int load_wanted(struct fp_chore *c)
+{
+	struct fp_device *dev = c->device;
+
+	return fp_design_load(dev, dev->wanted, c->text, sizeof(c->text));
+}
+
+static void begin_loading(struct fp_device *dev)
+{
+	uint32_t i;
+
+	for (i = 0; i < FP_SLOTS_MAX; i++)
+		fp_slot_close(dev, i);
+	dev->is_loading = true;
+	dev->progress_ns = fp_now(dev);
+	dev->load_began_ns = dev->progress_ns;
+	dev->loading.work = load_wanted;
+	fp_move(dev, &dev->loading);
+}
+
+/* Those that wanted it cannot go on without. */
+static void fail_wanting(struct fp_device *dev)
+{
+	struct fp_queue *q, *next;
+
+	for (q = dev->ready.oldest; q; q = next) {
+		const struct hal_bk_cmd *cmd = fp_oldest(q);
+
+		next = q->newer;
+		if (cmd->op != HAL_OP_LAUNCH ||
+		    ((const struct fp_kernel *)cmd->launch.kernel)->design != dev->wanted)
+			continue;
+		q->phase = FP_ENDED;
+		q->status = -EIO;
+		q->start_ns = q->end_ns = fp_now(dev);
+		snprintf(q->fault, sizeof(q->fault), "%s", dev->loading.text);
+		relist(&dev->busy, q);
+	}
+}
+
+static void end_loading(struct fp_device *dev)
+{
+	dev->is_loading = false;
+	fp_design_loaded(dev, dev->wanted, dev->loading.err);
+	if (dev->loading.err)
+		fail_wanting(dev);
+	dev->wanted = NULL;
+	dev->loads++;
+	dev->loading_ns += fp_now(dev) - dev->load_began_ns;
+	dev->progress_ns = fp_now(dev);
+}
+
+/* True: something began. */
+static bool begin_what_can(struct fp_device *dev)
+{
+	struct fp_queue *q, *next;
+	bool some = false;
+
+	if (dev->is_loading && atomic_load(&dev->loading.done))
+		end_loading(dev);
+	for (q = dev->ready.oldest; q && !atomic_load(&dev->lost); q = next) {
+		next = q->newer;
+		some |= begin(dev, q);
+	}
+	if (dev->wanted && !dev->is_loading && !dev->running &&
+	    !atomic_load(&dev->lost)) {
+		begin_loading(dev);
+		some |= atomic_load(&dev->loading.done);
+	}
+	return some;
+}
+
+void fp_doorbell(void *device)
+{
+	(void)begin_what_can(device);
+}
+
+int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct fp_device *dev = device;
+	struct fp_queue *q = queue;
+	int err;
+
+	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
+		return fp_gone(dev);
+	if (q->failed)
+		return fp_host->fail(EIO, "fpga: a command of the queue has failed");
+	if (q->suspended || q->count == q->room)
+		return -EAGAIN;
+	if (cmd->op == HAL_OP_LAUNCH) {
+		err = fp_run_check(dev, q->part, cmd);
+		if (err)
+			return err;
+	}
+	q->cmds[(q->head + q->count) % q->room] = *cmd;
+	if (!q->count++) {
+		q->phase = FP_READY;
+		enlist(&dev->ready, q);
+	}
+	return 0;
+}
+
+/* ---- what ends ----------------------------------------------------------------------- */
+
+/* Is the oldest command over? */
+static bool has_ended(struct fp_device *dev, struct fp_queue *q)
+{
+	if (q->phase == FP_ENDED)
+		return true;
+	if (q->phase == FP_RUNNING ? !fp_run_ended(dev, q) : !atomic_load(&q->chore.done))
+		return false;
+	q->end_ns = fp_now(dev);
+	if (q->phase == FP_MOVING) {
+		dev->moving--;
+		q->status = q->chore.err ? -EIO : 0;
+		if (q->chore.err)
+			snprintf(q->fault, sizeof(q->fault), "%.95s", q->chore.text);
+	} else if (q->end_ns - q->start_ns > dev->longest_ns) {
+		dev->longest_ns = q->end_ns - q->start_ns;
+	}
+	q->phase = FP_ENDED;
+	dev->progress_ns = q->end_ns;
+	return true;
+}
+
+static void count_bytes(const struct hal_bk_cmd *cmd, struct hal_bk_event *e)
+{
+	if (cmd->op == HAL_OP_COPY)
+		e->bytes_written = e->bytes_read = cmd->copy.bytes;
+	if (cmd->op == HAL_OP_FILL)
+		e->bytes_written = cmd->fill.bytes;
+	if (cmd->op == HAL_OP_TIMESTAMP)
+		e->bytes_written = sizeof(uint64_t);
+}
+
+static void tell(struct fp_device *dev, struct fp_queue *q, struct hal_bk_event *e)
+{
+	const struct hal_bk_cmd *cmd = fp_oldest(q);
+
+	*e = (struct hal_bk_event){.kind = HAL_BK_DONE,
+				   .status = q->status,
+				   .cookie = cmd->cookie,
+				   .start_ns = q->start_ns,
+				   .end_ns = q->end_ns};
+	if (!q->status)
+		count_bytes(cmd, e);
+	else if (q->status == -EIO)
+		memcpy(e->fault, q->fault, sizeof(e->fault));
+	q->failed |= q->status != 0;
+	q->head = (q->head + 1) % q->room;
+	if (!--q->count) {
+		q->phase = FP_IDLE;
+		if (!q->quiet_due)
+			unlist(q);
+	} else if (q->failed) {
+		/* It stays ended: what is behind a failure is told of at once. */
+		q->status = -ECANCELED;
+		q->start_ns = q->end_ns;
+	} else {
+		q->phase = FP_READY;
+		relist(&dev->ready, q);
+	}
+}
+
+static uint32_t look_at(struct fp_device *dev, struct fp_queue *q,
+			struct hal_bk_event *ev, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < max && q->list == &dev->busy && q->count && has_ended(dev, q))
+		tell(dev, q, &ev[n++]);
+	if (n < max && q->quiet_due && !q->count) {
+		ev[n++] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
+						.cookie = q->quiet_cookie,
+						.start_ns = fp_now(dev),
+						.end_ns = fp_now(dev)};
+		q->quiet_due = false;
+		unlist(q);
+	}
+	return n;
+}
+
+/* A card that is lost tells of nothing any more. */
+static void end_all(struct fp_device *dev)
+{
+	struct fp_queue *q, *next;
+
+	for (q = dev->ready.oldest; q; q = next) {
+		next = q->newer;
+		relist(&dev->busy, q);
+	}
+	for (q = dev->busy.oldest; q; q = q->newer) {
+		if (q->phase == FP_IDLE || q->phase == FP_ENDED)
+			continue;
+		if (q->phase == FP_MOVING && !atomic_load(&q->chore.done))
+			continue;
+		if (q->phase == FP_RUNNING)
+			fp_run_put_away(dev, q);
+		else if (q->phase == FP_MOVING)
+			dev->moving--;
+		q->phase = FP_ENDED;
+		q->status = -EIO;
+		q->end_ns = fp_now(dev);
+		if (q->start_ns > q->end_ns || !q->start_ns)
+			q->start_ns = q->end_ns;
+		snprintf(q->fault, sizeof(q->fault), "the card is lost (ENODEV)");
+	}
+}
+
+static uint32_t look(struct fp_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	struct fp_queue *q, *next;
+	uint32_t n = 0;
+
+	do {
+		if (atomic_load(&dev->lost))
+			end_all(dev);
+		for (q = dev->busy.oldest; q && n < max; q = next) {
+			next = q->newer;
+			n += look_at(dev, q, ev + n, max - n);
+		}
+	} while (n < max && begin_what_can(dev));
+	return n;
+}
+
+/* ---- time ---------------------------------------------------------------------------- */
+
+/* Virtual time: to until_ns, or to where something can have ended; false: nothing will.
+ */
+static bool step(struct fp_device *dev, uint64_t until_ns)
+{
+	const struct fp_queue *q;
+	uint64_t now;
+	uint32_t idle;
+
+	for (q = dev->busy.oldest; q && dev->opt.hang_ns; q = q->newer)
+		if (q->phase == FP_RUNNING && q->start_ns + dev->opt.hang_ns < until_ns)
+			until_ns = q->start_ns + dev->opt.hang_ns;
+	if (until_ns > UINT64_MAX - dev->zero_ns)
+		until_ns = UINT64_MAX - dev->zero_ns;
+	xrt.advance(until_ns + dev->zero_ns, &now, &idle);
+	fp_raise(dev, now);
+	return !idle || dev->opt.hang_ns;
+}
+
+static bool is_at_work(const struct fp_device *dev)
+{
+	return dev->running || dev->moving || dev->is_loading;
+}
+
+int fp_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	struct fp_device *dev = device;
+	uint32_t n = look(dev, ev, max);
+	bool more = dev->opt.virtual_clock;
+
+	while (more && !n && fp_now(dev) < until_ns &&
+	       (is_at_work(dev) || until_ns != UINT64_MAX)) {
+		more = step(dev, until_ns);
+		n = look(dev, ev, max);
+	}
+	if (!n && atomic_load(&dev->lost) && !dev->moving)
+		return fp_gone(dev);
+	return (int)n;
+}
+
+/* XRT has no descriptor that tells.  The longer nothing ends, the less often it is looked
+ * at. */
+uint64_t fp_next(void *device)
+{
+	const struct fp_device *dev = device;
+	const uint64_t now = fp_now(device);
+	uint64_t wait = now - dev->progress_ns;
+
+	if (!is_at_work(dev))
+		return atomic_load(&dev->lost) ? 0 : UINT64_MAX;
+	if (wait < LOOK_AGAIN_NS)
+		return 0;
+	wait /= 10;
+	return now + (wait < LONGEST_NS ? wait : LONGEST_NS);
+}
+
+/* ---- preemption ---------------------------------------------------------------------- */
+
+int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
+{
+	struct fp_device *dev = device;
+	struct fp_queue *q = queue;
+
+	if (mode != HAL_SUSPEND_DRAIN)
+		return fp_host->fail(
+			ENOTSUP,
+			"fpga: suspend in mode %u: a run that has begun ends "
+			"by itself alone",
+			mode);
+	if (q->suspended)
+		return fp_host->fail(EBUSY, "fpga: the queue is suspended");
+	q->suspended = true;
+	q->quiet_due = true;
+	q->quiet_cookie = cookie;
+	if (!q->list)
+		enlist(&dev->busy, q);
+	return 0;
+}
+
+int fp_resume(void *device, void *queue)
+{
+	struct fp_queue *q = queue;
+
+	(void)device;
+	if (!q->suspended)
+		return fp_host->fail(EINVAL, "fpga: the queue was not suspended");
+	if (q->quiet_due)
+		return fp_host->fail(EBUSY, "fpga: the queue still has commands");
+	q->suspended = false;
+	return 0;
+}

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the FPGA backend adds to what the conformance suite asks: who reaches which bank,
+ * who has a slot, configurations that come and go, runs that hang, a card that is lost,
+ * and that nothing waits on the engine's thread.
+ */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define BANKS                                                                            \
+	"bank DDR[0] ddr4 0x0 16M\n"                                                     \
+	"bank DDR[1] ddr4 0x100000000 16M\n"
+
+static const char first_text[] = BANKS "kernel work 4\narg d memory 4 0-1\narg ns ulong\n"
+				       "reach 2 d 1\n"
+				       "kernel never 4\narg d memory 64 0-1\n"
+				       "kernel numbers 4\narg d memory 48 0-1\n"
+				       "arg a char\narg b short\narg c int\narg e ulong\n"
+				       "arg f float\narg g double\n"
+				       "kernel groups 2\narg d memory 12 0-1\n"
+				       "arg hal_groups_x uint\narg hal_groups_y uint\n"
+				       "arg hal_groups_z uint\n"
+				       "kernel wild 4\narg d memory 64 0-1\n";
+/* The same card, otherwise. */
+static const char second_text[] =
+	"bitstream 100K\n" BANKS "kernel twice 4\narg d memory 64 0-1\n"
+	"arg s memory 64 0-1\nkernel stream 4\narg d memory 4 0-1\narg ns ulong\n";
+
+static const struct hal_backend *b;
+static const char *first_file;
+
+struct world {
+	void *dev, *prog, *part[4], *queue[4];
+};
+
+static void sure(int err)
+{
+	if (err)
+		fail_msg("%d: %s", err, host_text);
+}
+
+static void *kernel_of(struct world *w, void *prog, const char *name)
+{
+	struct hal_bk_kernel_info info;
+	void *kernel;
+	uint32_t i;
+
+	for (i = 0;; i++) {
+		sure(b->cold.kernel_get(w->dev, prog, i, &info, &kernel));
+		if (strcmp(info.name, name) == 0)
+			return kernel;
+	}
+}
+
+static void *load(struct world *w, const char *text)
+{
+	size_t size;
+	void *prog, *image = make_image(text, &size);
+
+	sure(b->cold.program_load(w->dev, image, size, &prog));
+	free(image);
+	return prog;
+}
+
+/* A partition and a queue on each of the first count slots. */
+static struct world begin(const struct hal_bk_config *cfg, uint32_t count)
+{
+	struct world w = {0};
+	uint32_t i;
+
+	stand_in()->reset();
+	sure(b->cold.open(cfg, 0, &w.dev));
+	for (i = 0; i < count; i++) {
+		const struct hal_bk_partition_desc d = {.index = i,
+							.units = 1,
+							.col = (uint16_t)i,
+							.rows = 1,
+							.cols = 1,
+							.color_mask = 3};
+
+		sure(b->cold.partition_create(w.dev, &d, &w.part[i]));
+		sure(b->cold.queue_create(w.dev, w.part[i], 0, &w.queue[i]));
+	}
+	w.prog = load(&w, first_text);
+	return w;
+}
+
+static void end(struct world *w)
+{
+	const char *text = "";
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (w->queue[i])
+			sure(b->cold.queue_destroy(w->dev, w->queue[i]));
+		if (w->part[i])
+			sure(b->cold.partition_destroy(w->dev, w->part[i]));
+	}
+	sure(b->cold.program_unload(w->dev, w->prog));
+	b->cold.close(w->dev);
+	if (stand_in()->misuse(&text))
+		fail_msg("misused: %s", text);
+	assert_int_equal(stand_in()->live(), 0);
+}
+
+static int allocate(struct world *w, uint32_t part, uint64_t bytes, uint64_t mask,
+		    void **mem)
+{
+	const struct hal_bk_colors colors = {.mask = mask};
+
+	return b->cold.mem_alloc(w->dev, w->part[part], bytes, &colors, 0, mem);
+}
+
+static void *buffer(struct world *w, uint32_t part, uint64_t bytes, uint64_t mask)
+{
+	void *mem, *zero = calloc(1, bytes);
+
+	sure(allocate(w, part, bytes, mask, &mem));
+	sure(b->cold.mem_write(w->dev, mem, 0, zero, bytes));
+	free(zero);
+	return mem;
+}
+
+static int launch(struct world *w, uint32_t queue, void *kernel,
+		  const struct hal_bk_arg *args, uint32_t count, uint64_t cookie)
+{
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = cookie};
+	int err;
+
+	cmd.launch.kernel = kernel;
+	cmd.launch.args = args;
+	cmd.launch.arg_count = count;
+	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
+	err = b->hot.submit(w->dev, w->queue[queue], &cmd);
+	if (!err)
+		b->hot.doorbell(w->dev);
+	return err;
+}
+
+static struct hal_bk_event next(struct world *w)
+{
+	struct hal_bk_event e;
+	int n;
+
+	do
+		n = b->hot.poll(w->dev, UINT64_MAX - 1, &e, 1);
+	while (!n);
+	if (n != 1)
+		fail_msg("poll: %d: %s", n, host_text);
+	return e;
+}
+
+static uint32_t loads(void)
+{
+	struct fpga_stand_in_job jobs[256];
+	uint32_t n = stand_in()->jobs(jobs, 256), count = 0;
+
+	while (n)
+		count += strcmp(jobs[--n].what, "load") == 0;
+	return count;
+}
+
+/* ---- banks --------------------------------------------------------------------------- */
+
+static void unreachable_bank(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *low = buffer(&w, 1, 4, 1), *high = buffer(&w, 1, 4, 2);
+	struct hal_bk_arg args[2] = {{low, 0, 4}, {NULL, 1000, 0}};
+	void *work = kernel_of(&w, w.prog, "work");
+	uint32_t got = 0;
+
+	(void)state;
+	assert_int_equal(launch(&w, 1, work, args, 2, 1), -EINVAL);
+	assert_string_equal(host_text, "fpga:0: kernel work: argument 0 (d) is in bank "
+				       "DDR[0], which unit work:{work_2} does not reach; "
+				       "it reaches: DDR[1]");
+	args[0].mem = high;
+	sure(launch(&w, 1, work, args, 2, 2));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_read(w.dev, high, 0, &got, 4));
+	assert_int_equal(got, 1);
+	sure(b->cold.mem_free(w.dev, low));
+	sure(b->cold.mem_free(w.dev, high));
+	end(&w);
+}
+
+static void full_bank(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct hal_device_info info = {.size = sizeof(info)};
+	struct world w = begin(&cfg, 1);
+	const uint8_t parts[2] = {1, 2};
+	const struct hal_bk_colors ratio = {3, parts};
+	void *all, *more, *none;
+
+	(void)state;
+	sure(b->cold.get_info(w.dev, &info));
+	assert_int_equal(info.colors, 2);
+	assert_int_equal(info.memory_free, 32u << 20);
+	sure(allocate(&w, 0, 16u << 20, 1, &all));
+	assert_int_equal(allocate(&w, 0, 1, 1, &more), -ENOSPC);
+	assert_string_equal(host_text,
+			    "fpga: 4096 bytes in one bank: 0 in DDR[0] are left");
+	/* One buffer is in one bank. */
+	assert_int_equal(allocate(&w, 0, 17u << 20, 3, &more), -ENOSPC);
+	assert_non_null(strstr(host_text, "0 in DDR[0], 16777216 in DDR[1] are left"));
+	assert_int_equal(allocate(&w, 0, UINT64_MAX, 3, &more), -ENOSPC);
+	sure(allocate(&w, 0, 1, 3, &more));
+	sure(b->cold.get_info(w.dev, &info));
+	assert_int_equal(info.memory_free, (16u << 20) - 4096);
+	assert_int_equal(b->cold.mem_alloc(w.dev, w.part[0], 1, &ratio, 0, &none),
+			 -ENOTSUP);
+	assert_non_null(strstr(host_text, "no ratio of several"));
+	sure(b->cold.mem_free(w.dev, more));
+	sure(b->cold.mem_free(w.dev, all));
+	end(&w);
+}
+
+/* ---- arguments ----------------------------------------------------------------------- */
+
+static void numbers(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	const float f = -1.5f;
+	const double g = 1e300;
+	struct world w = begin(&cfg, 1);
+	void *mem = buffer(&w, 0, 4096, 3), *k = kernel_of(&w, w.prog, "numbers");
+	struct hal_bk_arg args[7] = {
+		{mem, 512, 48},        {NULL, 0xfe, 0}, {NULL, 0xfffe, 0}, {NULL, 7, 0},
+		{NULL, UINT64_MAX, 0}, {NULL, 0, 0},    {NULL, 0, 0}};
+	uint64_t got[6];
+
+	(void)state;
+	memcpy(&args[5].value, &f, sizeof(f));
+	memcpy(&args[6].value, &g, sizeof(g));
+	sure(launch(&w, 0, k, args, 7, 1));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_read(w.dev, mem, 512, got, sizeof(got)));
+	assert_memory_equal(&got[0], &args[1].value, 8);
+	assert_memory_equal(&got[1], &args[2].value, 8);
+	assert_memory_equal(&got[2], &args[3].value, 8);
+	assert_memory_equal(&got[3], &args[4].value, 8);
+	assert_memory_equal(&got[4], &args[5].value, 8);
+	assert_memory_equal(&got[5], &args[6].value, 8);
+	args[1].value = 256;
+	assert_int_equal(launch(&w, 0, k, args, 7, 2), -EINVAL);
+	assert_non_null(strstr(host_text, "argument 1 (a) does not fit its register"));
+	args[1] = args[0];
+	assert_int_equal(launch(&w, 0, k, args, 7, 2), -EINVAL);
+	assert_non_null(strstr(host_text, "argument 1 (a) is a scalar, not memory"));
+	args[0].mem = NULL;
+	assert_int_equal(launch(&w, 0, k, args, 7, 2), -EINVAL);
+	assert_non_null(strstr(host_text, "argument 0 (d) is memory, not a scalar"));
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+static void groups(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 4);
+	void *mem = buffer(&w, 0, 4096, 3), *k = kernel_of(&w, w.prog, "groups");
+	const struct hal_bk_arg args[2] = {{mem, 0, 12}, {NULL, 1, 0}};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = 1};
+	uint32_t got[3];
+
+	(void)state;
+	cmd.launch.kernel = k;
+	cmd.launch.args = args;
+	cmd.launch.arg_count = 1;
+	cmd.launch.groups[0] = 5;
+	cmd.launch.groups[1] = 6;
+	cmd.launch.groups[2] = 7;
+	sure(b->hot.submit(w.dev, w.queue[0], &cmd));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_read(w.dev, mem, 0, got, sizeof(got)));
+	assert_int_equal(got[0], 5);
+	assert_int_equal(got[1], 6);
+	assert_int_equal(got[2], 7);
+	/* It has two units: slots 2 and 3 are without. */
+	assert_int_equal(b->hot.submit(w.dev, w.queue[2], &cmd), -EINVAL);
+	assert_non_null(
+		strstr(host_text, "kernel groups has 2 units: none in slots 2 to 2"));
+	cmd.launch.kernel = kernel_of(&w, w.prog, "work");
+	cmd.launch.arg_count = 2;
+	assert_int_equal(b->hot.submit(w.dev, w.queue[0], &cmd), -EINVAL);
+	assert_non_null(strstr(host_text, "5 x 6 x 7 groups, but it takes 0 numbers"));
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+/* ---- slots --------------------------------------------------------------------------- */
+
+static void slots_are_exclusive(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	const struct hal_bk_partition_desc d = {.units = 2, .rows = 1, .cols = 2};
+	const struct hal_bk_partition_desc far = {
+		.units = 2, .col = 3, .rows = 1, .cols = 2};
+	struct world w = begin(&cfg, 2);
+	void *other, *part;
+
+	(void)state;
+	sure(b->cold.open(&cfg, 0, &other));
+	assert_int_equal(b->cold.partition_create(other, &d, &part), -EBUSY);
+	assert_non_null(strstr(host_text, "slot 0 is in use by another handle"));
+	assert_int_equal(b->cold.partition_create(other, &far, &part), -EINVAL);
+	assert_non_null(strstr(host_text, "slots 3 to 4: there are 4"));
+	b->cold.close(other);
+	end(&w);
+}
+
+/* Another process, which has slot 0 until it is told to end. */
+static void hold_slot(const struct hal_bk_config *cfg, int said, int told)
+{
+	struct world w = begin(cfg, 1);
+	char c = 1;
+
+	if (write(said, &c, 1) != 1 || read(told, &c, 1) != 0)
+		_exit(1);
+	end(&w);
+	_exit(0);
+}
+
+static void other_process(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct hal_bk_partition_desc d = {.units = 1, .rows = 1, .cols = 1};
+	char shared[] = "/tmp/hal_fpga_cards_XXXXXX", c;
+	int said[2], told[2], status, fd = mkstemp(shared);
+	struct world w = {0};
+	struct hal_bk_event e;
+	struct hal_bk_arg args[2];
+	void *part, *prog, *mem;
+	pid_t child;
+
+	(void)state;
+	assert_true(fd >= 0 && !pipe(said) && !pipe(told));
+	setenv("HAL_STAND_IN_XRT_SHARED", shared, 1);
+	child = fork();
+	if (child == 0) {
+		close(told[1]);
+		hold_slot(&cfg, said[1], told[0]);
+	}
+	close(told[0]);
+	assert_int_equal(read(said[0], &c, 1), 1);
+	stand_in()->reset();
+	sure(b->cold.open(&cfg, 0, &w.dev));
+	assert_int_equal(b->cold.partition_create(w.dev, &d, &part), -EBUSY);
+	assert_string_equal(host_text, "fpga:0: xrtPLKernelOpenExclusive: EBUSY: slot 0, "
+				       "unit work:{work_1}: another process has it");
+	d.col = 3;
+	sure(b->cold.partition_create(w.dev, &d, &w.part[0]));
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+	/* While it has a slot, no other configuration comes, and what is there stays. */
+	prog = load(&w, second_text);
+	w.prog = load(&w, first_text);
+	mem = buffer(&w, 0, 64, 3);
+	args[0] = args[1] = (struct hal_bk_arg){mem, 0, 64};
+	sure(launch(&w, 0, kernel_of(&w, prog, "twice"), args, 2, 1));
+	e = next(&w);
+	assert_int_equal(e.status, -EIO);
+	assert_string_equal(e.fault, "xrtDeviceLoadXclbin: EBUSY");
+	sure(b->cold.queue_destroy(w.dev, w.queue[0]));
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+	args[1] = (struct hal_bk_arg){NULL, 1000, 0};
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 2));
+	assert_int_equal(next(&w).status, 0);
+	close(told[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	/* Gone, and it is free. */
+	d.col = 0;
+	sure(b->cold.partition_create(w.dev, &d, &w.part[1]));
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+	unsetenv("HAL_STAND_IN_XRT_SHARED");
+	close(said[0]);
+	close(said[1]);
+	close(fd);
+	unlink(shared);
+}
+
+/* ---- configurations ------------------------------------------------------------------ */
+
+static void configurations(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 3);
+	void *prog = load(&w, second_text), *mem[3];
+	struct hal_bk_arg args[2][2];
+	struct hal_bk_cmd fill = {.op = HAL_OP_FILL, .cookie = 9};
+	struct hal_bk_event e[5];
+	uint8_t data[64], got[64];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		mem[i] = buffer(&w, 0, 64, 2);
+	for (i = 0; i < 64; i++)
+		data[i] = (uint8_t)i;
+	sure(b->cold.mem_write(w.dev, mem[1], 0, data, 64));
+	(void)loads();
+	/* What runs ends first; what does not need the slots goes on. */
+	args[0][0] = (struct hal_bk_arg){mem[0], 0, 4};
+	args[0][1] = (struct hal_bk_arg){NULL, 50000, 0};
+	args[1][0] = (struct hal_bk_arg){mem[2], 0, 64};
+	args[1][1] = (struct hal_bk_arg){mem[1], 0, 64};
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args[0], 2, 1));
+	sure(launch(&w, 1, kernel_of(&w, prog, "twice"), args[1], 2, 2));
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args[0], 2, 3));
+	fill.fill.dst = mem[0];
+	fill.fill.offset = 32;
+	fill.fill.bytes = 4;
+	fill.fill.pattern = 5;
+	sure(b->hot.submit(w.dev, w.queue[2], &fill));
+	for (i = 0; i < 4; i++) {
+		e[i] = next(&w);
+		assert_int_equal(e[i].status, 0);
+	}
+	assert_int_equal(e[0].cookie, 9);
+	assert_int_equal(e[1].cookie, 1);
+	assert_int_equal(e[2].cookie, 2);
+	assert_int_equal(e[3].cookie, 3);
+	/* Loading is nobody's time. */
+	assert_true(e[2].start_ns > e[1].end_ns + 1000000);
+	assert_true(e[2].end_ns - e[2].start_ns < 10000);
+	assert_int_equal(loads(), 2);
+	sure(b->cold.mem_read(w.dev, mem[2], 0, got, 64));
+	for (i = 0; i < 64; i++)
+		assert_int_equal(got[i], 2 * i);
+	/* It is there: nothing is loaded. */
+	sure(launch(&w, 2, kernel_of(&w, w.prog, "work"), args[0], 2, 4));
+	assert_int_equal(next(&w).status, 0);
+	assert_int_equal(loads(), 0);
+	for (i = 0; i < 3; i++)
+		sure(b->cold.mem_free(w.dev, mem[i]));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
+static void refuse(struct world *w, const char *text, const char *why)
+{
+	size_t size;
+	void *prog, *image = make_image(text, &size);
+
+	assert_int_equal(b->cold.program_load(w->dev, image, size, &prog), -EINVAL);
+	free(image);
+	if (!strstr(host_text, why))
+		fail_msg("%s: not %s", host_text, why);
+}
+
+static void other_cards(void **state)
+{
+	const struct hal_bk_config none = {.clock = 1};
+	const struct hal_bk_config missing = {.xclbin = "/nowhere", .clock = 1};
+	const struct hal_bk_config folder = {.xclbin = "/tmp", .clock = 1};
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w;
+	void *dev;
+
+	(void)state;
+	stand_in()->reset();
+	assert_int_equal(b->cold.open(&none, 0, &dev), -EINVAL);
+	assert_non_null(strstr(host_text, "Give the xclbin that is to be on the card"));
+	assert_int_equal(b->cold.open(&missing, 0, &dev), -ENOENT);
+	assert_int_equal(b->cold.open(&folder, 0, &dev), -EINVAL);
+	assert_int_equal(b->cold.open(&cfg, 2, &dev), -ENODEV);
+	/* It is of another platform than the card: XRT says so, without a reason. */
+	assert_int_equal(b->cold.open(&cfg, 1, &dev), -EINVAL);
+	assert_non_null(
+		strstr(host_text, "xrtDeviceLoadXclbin: EINVAL: xclbin=/tmp/hal_"));
+	w = begin(&cfg, 1);
+	refuse(&w, "platform another\n" BANKS "kernel work 1\n",
+	       "the xclbin is for platform another, what is on the card for "
+	       "hal_stand_in_1");
+	refuse(&w, "bank DDR[0] ddr4 0x0 16M\nkernel work 1\n",
+	       "bank 1 is  of 0 MiB in the xclbin, DDR[1] of 16 MiB on the card");
+	refuse(&w, "bank A ddr4 0x0 8M\nbank B ddr4 0x0 8M\nkernel work 1\n",
+	       "bank 0 is A of 8 MiB");
+	end(&w);
+}
+
+/* ---- what goes wrong ----------------------------------------------------------------- */
+
+static void hung(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1, .hang_ms = 5};
+	struct world w = begin(&cfg, 2);
+	void *mem = buffer(&w, 0, 64, 2);
+	struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 9000000, 0}};
+	void *work = kernel_of(&w, w.prog, "work"), *never;
+	struct hal_bk_event e;
+
+	(void)state;
+	never = kernel_of(&w, w.prog, "never");
+	sure(launch(&w, 0, never, args, 1, 1));
+	sure(launch(&w, 0, never, args, 1, 2));
+	args[1].value = 4000000;
+	sure(launch(&w, 1, work, args, 2, 3));
+	e = next(&w);
+	assert_int_equal(e.cookie, 3);
+	assert_int_equal(e.status, 0);
+	e = next(&w);
+	assert_int_equal(e.cookie, 1);
+	assert_int_equal(e.status, -EIO);
+	assert_string_equal(e.fault, "hung for 5 ms: kernel never in slot 0");
+	assert_int_equal(e.end_ns - e.start_ns, 5000000);
+	e = next(&w);
+	assert_int_equal(e.cookie, 2);
+	assert_int_equal(e.status, -ECANCELED);
+	assert_int_equal(launch(&w, 0, work, args, 2, 4), -EIO);
+	/* The slot is good again, for another queue. */
+	sure(b->cold.queue_destroy(w.dev, w.queue[0]));
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+	sure(launch(&w, 0, work, args, 2, 5));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+/* A slot that does not come back is out of service, and says why. */
+static void broken_slot(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *mem = buffer(&w, 0, 64, 2);
+	struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 1000, 0}};
+	void *work = kernel_of(&w, w.prog, "work");
+	struct hal_bk_event e;
+
+	(void)state;
+	assert_int_equal(stand_in()->break_call("xrtRunOpen", 1, EIO), 0);
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "wild"), args, 1, 1));
+	e = next(&w);
+	assert_int_equal(e.status, -EIO);
+	assert_string_equal(e.fault, "ERT_CMD_STATE_ERROR (5): kernel wild in slot 0");
+	sure(b->cold.queue_destroy(w.dev, w.queue[0]));
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+	sure(launch(&w, 0, work, args, 2, 2));
+	e = next(&w);
+	assert_int_equal(e.status, -EIO);
+	assert_string_equal(e.fault, "xrtRunOpen: EIO: slot 0, unit work:{work_1}");
+	sure(launch(&w, 1, work, args, 2, 3));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+static void lost(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *mem = buffer(&w, 0, 64, 2);
+	struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 1000000, 0}};
+	void *work = kernel_of(&w, w.prog, "work");
+	uint64_t told = 0;
+	struct hal_bk_event e;
+	int i;
+
+	(void)state;
+	sure(launch(&w, 0, work, args, 2, 1));
+	sure(launch(&w, 0, work, args, 2, 2));
+	sure(launch(&w, 1, work, args, 2, 3));
+	stand_in()->lose(0);
+	for (i = 0; i < 3; i++) {
+		e = next(&w);
+		told |= UINT64_C(1) << e.cookie;
+		assert_int_equal(e.status, e.cookie == 2 ? -ECANCELED : -EIO);
+	}
+	assert_int_equal(told, 0xe);
+	assert_int_equal(b->hot.poll(w.dev, 0, &e, 1), -EIO);
+	assert_non_null(strstr(host_text, "the card is lost"));
+	assert_int_equal(launch(&w, 0, work, args, 2, 4), -EIO);
+	assert_int_not_equal(b->cold.mem_write(w.dev, mem, 0, &told, 8), 0);
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+/* By the clock of the host: the engine's thread makes no call that waits, also while a
+ * configuration is loaded and copies are under way. */
+static void never_waits(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file};
+	struct world w = begin(&cfg, 3);
+	void *prog = load(&w, second_text), *mem = buffer(&w, 0, 1 << 20, 2);
+	struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 100000, 0}};
+	struct hal_bk_cmd copy = {.op = HAL_OP_COPY, .cookie = 7};
+	void *work = kernel_of(&w, w.prog, "work");
+	void *stream = kernel_of(&w, prog, "stream");
+	const char *text;
+	int i;
+
+	(void)state;
+	copy.copy.dst = copy.copy.src = mem;
+	copy.copy.dst_offset = 1 << 19;
+	copy.copy.bytes = 1 << 19;
+	stand_in()->hot(1);
+	for (i = 0; i < 5; i++) {
+		sure(launch(&w, 0, work, args, 2, 1));
+		sure(launch(&w, 1, stream, args, 2, 2));
+		sure(b->hot.submit(w.dev, w.queue[2], &copy));
+		assert_int_equal(next(&w).status, 0);
+		assert_int_equal(next(&w).status, 0);
+		assert_int_equal(next(&w).status, 0);
+	}
+	stand_in()->hot(0);
+	if (stand_in()->misuse(&text))
+		fail_msg("%s", text);
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
+/* What the stand-in is held to elsewhere is noticed: a call that waits is one. */
+static void waits_are_noticed(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file};
+	struct world w = begin(&cfg, 1);
+	void *mem = buffer(&w, 0, 64, 2);
+	const char *text;
+
+	(void)state;
+	stand_in()->hot(1);
+	sure(b->cold.mem_write(w.dev, mem, 0, &w, 8));
+	stand_in()->hot(0);
+	assert_int_equal(stand_in()->misuse(&text), 1);
+	assert_string_equal(text, "xrtBOSync waits, on a thread that may not");
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.queue_destroy(w.dev, w.queue[0]));
+	sure(b->cold.partition_destroy(w.dev, w.part[0]));
+	sure(b->cold.program_unload(w.dev, w.prog));
+	b->cold.close(w.dev);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	b = hal_backend_fpga(&host);
+	first_file = make_file(first_text);
+	return b && stand_in() ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_process), /* first: it forks */
+		cmocka_unit_test(unreachable_bank),
+		cmocka_unit_test(full_bank),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(groups),
+		cmocka_unit_test(slots_are_exclusive),
+		cmocka_unit_test(configurations),
+		cmocka_unit_test(other_cards),
+		cmocka_unit_test(hung),
+		cmocka_unit_test(broken_slot),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(never_waits),
+		cmocka_unit_test(waits_are_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
