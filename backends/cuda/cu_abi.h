@@ -46,6 +46,8 @@
 	X(NOT_SUPPORTED, 801)                                                            \
 	X(SYSTEM_NOT_READY, 802)                                                         \
 	X(SYSTEM_DRIVER_MISMATCH, 803)                                                   \
+	X(INVALID_RESOURCE_TYPE, 914)                                                    \
+	X(INVALID_RESOURCE_CONFIGURATION, 915)                                           \
 	X(UNKNOWN, 999)
 
 enum cur_result {
@@ -73,19 +75,31 @@ enum cu_function_attribute {
 	CUF_MAX_DYNAMIC_SHARED = 8,
 };
 
-#define CU_STREAM_NON_BLOCKING   1u
+#define CU_STREAM_NON_BLOCKING  1u
 
-#define CU_EVENT_TIMED           0u
-#define CU_EVENT_BLOCKING_SYNC   1u
-#define CU_EVENT_DISABLE_TIMING  2u
+#define CU_EVENT_TIMED          0u
+#define CU_EVENT_BLOCKING_SYNC  1u
+#define CU_EVENT_DISABLE_TIMING 2u
 
-#define CU_HOST_PORTABLE         1u
-#define CU_HOST_DEVICEMAP        2u
+#define CU_HOST_PORTABLE        1u
+#define CU_HOST_DEVICEMAP       2u
 
-#define CU_JIT_ERROR_LOG         5u
-#define CU_JIT_ERROR_LOG_BYTES   6u
+#define CU_JIT_ERROR_LOG        5u
+#define CU_JIT_ERROR_LOG_BYTES  6u
 
-#define CU_CAPTURE_RELAXED       2u
+#define CU_CAPTURE_RELAXED      2u
+
+#define CU_GREEN_DEFAULT_STREAM 1u
+
+#define CU_RESOURCE_SM          1u
+
+/* Multiprocessors, for green contexts. */
+struct cu_resource {
+	uint32_t type;
+	unsigned char internal[92];
+	uint32_t count, least, together; /* of multiprocessors; the driver's to write */
+	unsigned char more[36];
+};
 
 #define CU_VERSION(major, minor) ((major)*1000 + (minor)*10)
 

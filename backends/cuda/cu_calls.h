@@ -69,11 +69,34 @@ X(cuLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, uint32_t gr
 	params, extra))
 /* clang-format on */
 
+/* Since CUDA 12.4 and 12.5; only partitions=green needs them. */
+/* clang-format off */
+#define CU_GREEN_CALLS(X) \
+X(cuDeviceGetDevResource, (int device, struct cu_resource *resource, uint32_t type), \
+	(device, resource, type)) \
+X(cuDevSmResourceSplitByCount, (struct cu_resource *parts, uint32_t *count, \
+	const struct cu_resource *whole, struct cu_resource *rest, uint32_t flags, \
+	uint32_t least), (parts, count, whole, rest, flags, least)) \
+X(cuDevResourceGenerateDesc, (void **desc, struct cu_resource *parts, uint32_t count), \
+	(desc, parts, count)) \
+X(cuGreenCtxCreate, (void **green, void *desc, int device, uint32_t flags), \
+	(green, desc, device, flags)) \
+X(cuGreenCtxDestroy, (void *green), (green)) \
+X(cuGreenCtxStreamCreate, (void **stream, void *green, uint32_t flags, int priority), \
+	(stream, green, flags, priority))
+/* clang-format on */
+#define CU_ALL_CALLS(X) CU_CALLS(X) CU_GREEN_CALLS(X)
+
 enum cu_call {
 #define CU_NUMBER(name, params, args) CU_CALL_##name,
 	CU_CALLS(CU_NUMBER)
+	/* clang-format off */
+	CU_CALL_COUNT, /* of those that are needed */
+	CU_CALL_LAST = CU_CALL_COUNT - 1,
+	CU_GREEN_CALLS(CU_NUMBER)
+	CU_ALL_CALL_COUNT,
+/* clang-format on */
 #undef CU_NUMBER
-		CU_CALL_COUNT
 };
 
 #endif

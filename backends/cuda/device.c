@@ -29,6 +29,8 @@ static const struct hal_option_def options[] = {
 	 "commands of a queue that the device has at a time"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
 	 "where buffers are that need not be mappable"},
+	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green", "none",
+	 "none: the device is one unit; green: green contexts, tried out at open"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
@@ -40,6 +42,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
+	o->green = cu_host->option_int(cfg, "partitions") == 1;
 }
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -113,11 +116,12 @@ static int count_devices(const struct cu_options *o)
 /* ---- what it says of itself -------------------------------------------------------- */
 
 /*
- * Nothing is carved out, so nothing is isolated: queues of one partition share the
- * multiprocessors as the device likes, and every kernel reaches all memory that the
- * process has on it.  A fault takes the process's whole context along.
+ * Queues of one partition share the multiprocessors as the device likes, and every kernel
+ * reaches all memory that the process has on it.  A fault takes the process's whole
+ * context along.  Green contexts keep to their multiprocessors, but what else of the
+ * device kernels share, and whether they get on side by side, nobody promises.
  */
-static void describe(const struct cu_options *o, const struct cu_shape *s,
+static void describe(const struct cu_options *o, const struct cu_shape *s, uint32_t units,
 		     struct hal_device_info *info)
 {
 	info->kind = HAL_KIND_GPU;
@@ -126,9 +130,10 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	snprintf(info->bus_id, sizeof(info->bus_id), "%.31s", s->bus_id);
 	info->memory_bytes = s->memory_bytes;
 	info->memory_free = s->memory_bytes;
-	info->unit_rows = info->unit_cols = 1;
-	info->partitions_max = 1;
-	info->compute_isolation = HAL_ISOLATION_NONE;
+	info->unit_rows = 1;
+	info->unit_cols = units;
+	info->partitions_max = units;
+	info->compute_isolation = o->green ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->memory_isolation = HAL_ISOLATION_NONE;
 	info->preempt = HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
@@ -144,7 +149,7 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 {
 	struct cu_options o;
 	struct cu_shape s;
-	uint32_t i;
+	uint32_t i, units = 1;
 	int count;
 
 	read_options(cfg, &o);
@@ -152,11 +157,13 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 	for (i = 0; count > 0 && i < (uint32_t)count && i < max; i++) {
 		int err = read_shape(i, &s);
 
+		if (!err && o.green)
+			err = cu_green_count(s.device, &units);
 		if (err)
 			snprintf(out[i].name, sizeof(out[i].name), "unusable: %s",
 				 strerrorname_np(-err));
 		else
-			describe(&o, &s, &out[i]);
+			describe(&o, &s, units, &out[i]);
 	}
 	return count;
 }
@@ -165,7 +172,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 {
 	const struct cu_device *dev = device;
 
-	describe(&dev->opt, &dev->shape, info);
+	describe(&dev->opt, &dev->shape, cu_green_units(dev), info);
 	info->memory_free = dev->memory_bytes - dev->memory_used;
 	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
 	return 0;
@@ -241,6 +248,7 @@ static void put_away(struct cu_device *dev)
 	cu_lane_drop(dev);
 	cu_give_back_later(dev, false);
 	cu_give_back_later(dev, false);
+	cu_green_close(dev); /* behind its streams */
 	cu_pop(mode);
 }
 
@@ -259,6 +267,7 @@ static void cu_close(void *device)
 		cu.drive(0);
 	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->lane.lock);
+	cu_green_close(dev);
 	free(dev->later);
 	free(dev);
 }
@@ -293,6 +302,8 @@ static int start(struct cu_device *dev)
 	if (err)
 		return err;
 	err = fill_in(dev);
+	if (!err && dev->opt.green)
+		err = cu_green_open(dev);
 	cu_pop(mode);
 	return err;
 }

@@ -27,7 +27,7 @@
 struct cu_symbols {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
 #define CU_SYMBOL(name, params, args) uint32_t(*name) params;
-	CU_CALLS(CU_SYMBOL)
+	CU_ALL_CALLS(CU_SYMBOL)
 #undef CU_SYMBOL
 	/* A stand-in's alone; else NULL. */
 	void (*drive)(uint32_t on);
@@ -38,6 +38,7 @@ struct cu_options {
 	const char *library;
 	bool virtual_clock;
 	bool host_memory;
+	bool green;        /* partitions are green contexts */
 	uint32_t inflight; /* commands of a queue that the device has */
 };
 
@@ -77,6 +78,7 @@ struct cu_counter {
 
 struct cu_partition {
 	struct hal_bk_partition_desc desc;
+	void *green; /* the context; NULL: the whole device */
 	uint32_t queues, buffers;
 };
 
@@ -136,6 +138,7 @@ struct cu_device {
 	void *context;
 	int least_priority, greatest_priority;
 	struct cu_lane lane;
+	struct cu_green *green; /* NULL: the device is one unit */
 	struct cu_queue *queues;
 	uint32_t inflight;
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
@@ -197,6 +200,16 @@ int cu_copy(struct cu_device *dev, uint64_t address, void *data, const void *fro
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out);
 int cu_partition_destroy(void *device, void *partition);
+
+/* green.c */
+/* How many units the device's multiprocessors are split into. */
+int cu_green_count(int device, uint32_t *units);
+/* Splits them, and holds each unit against where a kernel really ran in it. */
+int cu_green_open(struct cu_device *dev);
+void cu_green_close(struct cu_device *dev);
+uint32_t cu_green_units(const struct cu_device *dev);
+/* The context of those units; it stays until close. */
+int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green);
 
 /* memory.c */
 int cu_mem_alloc(void *device, void *partition, uint64_t bytes,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Partitions of a CUDA device: none are carved out of it, so the device is one unit, and
- * one partition has it all.  Queues of the partition share its multiprocessors as the
- * device likes.
+ * Partitions of a CUDA device.  Where none are carved out of it the device is one unit,
+ * and one partition has it all; else units are groups of multiprocessors, a partition is
+ * a green context of some.  Queues of a partition share its multiprocessors as the device
+ * likes.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -13,18 +14,25 @@
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out)
 {
-	const struct cu_device *dev = device;
+	struct cu_device *dev = device;
+	const uint32_t units = cu_green_units(dev);
 	struct cu_partition *part;
+	int err;
 
-	if (desc->units != 1 || desc->col)
+	if (!desc->units || desc->col > units || desc->units > units - desc->col)
 		return cu_host->fail(EINVAL,
-				     "cuda:%u: the device is one unit: %u from %u on are "
-				     "not there",
-				     dev->index, desc->units, desc->col);
+				     "cuda:%u: the device has %u units: %u from %u on "
+				     "are not there",
+				     dev->index, units, desc->units, desc->col);
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
 	part->desc = *desc;
+	err = dev->green ? cu_green_take(dev, desc->col, desc->units, &part->green) : 0;
+	if (err) {
+		free(part);
+		return err;
+	}
 	*out = part;
 	return 0;
 }

@@ -56,8 +56,12 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		err = make_counter(dev, &q->counter);
 	if (err)
 		return err;
-	err = CU(dev, cuStreamCreateWithPriority, &q->stream, CU_STREAM_NON_BLOCKING,
-		 level);
+	if (q->part->green)
+		err = CU(dev, cuGreenCtxStreamCreate, &q->stream, q->part->green,
+			 CU_STREAM_NON_BLOCKING, level);
+	else
+		err = CU(dev, cuStreamCreateWithPriority, &q->stream,
+			 CU_STREAM_NON_BLOCKING, level);
 	if (err)
 		q->stream = NULL;
 	else

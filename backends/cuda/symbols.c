@@ -46,6 +46,9 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 			missing = table[i].name;
 		memcpy((char *)s + table[i].offset, &p, sizeof(p));
 	}
+#define CU_FIND(name, params, args) find(handle, #name, &s->name);
+	CU_GREEN_CALLS(CU_FIND)
+#undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);
 	find(handle, "halStandInCudaAdvance", &s->advance);
 	return missing;

@@ -25,6 +25,8 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		return cfg->clock;
 	if (strcmp(key, "memory") == 0)
 		return cfg->memory;
+	if (strcmp(key, "partitions") == 0)
+		return cfg->partitions;
 	return cfg->inflight ? cfg->inflight : 4;
 }
 

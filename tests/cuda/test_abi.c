@@ -34,6 +34,8 @@ SAME(CU_HOST_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP);
 SAME(CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER);
 SAME(CU_JIT_ERROR_LOG_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 SAME(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(CU_GREEN_DEFAULT_STREAM, CU_GREEN_CTX_DEFAULT_STREAM);
+SAME(CU_RESOURCE_SM, CU_DEV_RESOURCE_TYPE_SM);
 
 /* As wide as the toolkit's, argument by argument: what a call passes on would not compile
  * where a pointer and a number are taken for each other, so sizes are left. */
@@ -42,6 +44,12 @@ _Static_assert(sizeof(CUdevice) == sizeof(int), "device");
 _Static_assert(sizeof(CUresult) == sizeof(uint32_t), "result");
 _Static_assert(sizeof(CUjit_option) == sizeof(uint32_t), "option");
 _Static_assert(sizeof(CUstreamCaptureMode) == sizeof(uint32_t), "mode");
+_Static_assert(sizeof(struct cu_resource) == sizeof(CUdevResource), "resource");
+_Static_assert(offsetof(struct cu_resource, count) == offsetof(CUdevResource, sm),
+	       "resource of multiprocessors");
+_Static_assert(offsetof(struct cu_resource, together) ==
+		       offsetof(CUdevResource, sm.smCoscheduledAlignment),
+	       "resource of multiprocessors");
 _Static_assert(sizeof(CUstream) == sizeof(void *), "handle");
 
 /* The header's own macro names the same function of today. */

@@ -422,7 +422,8 @@ uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t fl
 
 /* ---- handles ----------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {"stream", "event", "module", "function"};
+static const char *const kind_names[] = {"stream", "event", "module", "function",
+					 "green context"};
 
 static void *make(enum object_kind kind, size_t bytes)
 {
@@ -508,6 +509,190 @@ uint32_t do_cuStreamDestroy_v2(void *stream)
 			misuse("a stream ends with %u commands", s->jobs);
 	s->object.gone = true;
 	return CUR_SUCCESS;
+}
+
+/* ---- green contexts ---------------------------------------------------------------- */
+
+/* What is in a resource, where a driver keeps what is its own. */
+struct provenance {
+	uint32_t split; /* which call made it; 0: the device's */
+	uint32_t device, first, count;
+};
+
+static struct provenance provenance_of(const struct cu_resource *r)
+{
+	struct provenance p;
+
+	memcpy(&p, r->internal, sizeof(p));
+	return p;
+}
+
+/* 9.0: 8 at a time, before it 2. */
+static struct cu_resource resource(const struct device *d, struct provenance p)
+{
+	const uint32_t step = d->major >= 9 ? 8 : 2;
+	struct cu_resource r = {.type = CU_RESOURCE_SM,
+				.count = p.count,
+				.least = step,
+				.together = step};
+
+	memcpy(r.internal, &p, sizeof(p));
+	return r;
+}
+
+uint32_t do_cuDeviceGetDevResource(int device, struct cu_resource *r, uint32_t type)
+{
+	const struct device *d = device_at(device);
+
+	memset(r, 0x6a, sizeof(*r));
+	if (!d)
+		return CUR_INVALID_DEVICE;
+	if (type != CU_RESOURCE_SM)
+		return CUR_INVALID_RESOURCE_TYPE;
+	*r = resource(d, (struct provenance){.device = d->index, .count = d->units});
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDevSmResourceSplitByCount(struct cu_resource *parts, uint32_t *count,
+					const struct cu_resource *whole,
+					struct cu_resource *rest, uint32_t flags,
+					uint32_t least)
+{
+	const struct provenance from = provenance_of(whole);
+	const struct device *d;
+	uint32_t n, i;
+
+	if (whole->type != CU_RESOURCE_SM)
+		return CUR_INVALID_RESOURCE_TYPE;
+	/* What was split has to become a context before it is split again. */
+	if (from.split)
+		return CUR_INVALID_RESOURCE_CONFIGURATION;
+	if (flags)
+		return CUR_INVALID_VALUE;
+	d = &world.devices[from.device];
+	n = (least + whole->least - 1) / whole->least * whole->least;
+	if (!n || n > from.count)
+		return CUR_INVALID_RESOURCE_CONFIGURATION;
+	if (!parts) {
+		*count = from.count / n;
+		return CUR_SUCCESS;
+	}
+	if (*count > from.count / n)
+		*count = from.count / n;
+	world.splits++;
+	for (i = 0; i < *count; i++)
+		parts[i] = resource(d, (struct provenance){.split = world.splits,
+							   .device = d->index,
+							   .first = i * n,
+							   .count = n});
+	if (rest)
+		*rest = resource(d, (struct provenance){.split = world.splits,
+							.device = d->index,
+							.first = *count * n,
+							.count = d->units - *count * n});
+	return CUR_SUCCESS;
+}
+
+/* All of one split, none twice; nobody gives a descriptor back, nor does the driver ask.
+ */
+uint32_t do_cuDevResourceGenerateDesc(void **desc, struct cu_resource *parts,
+				      uint32_t count)
+{
+	static struct green made[64];
+	static uint32_t next;
+	struct green *g = &made[next++ % 64];
+	uint32_t i, u;
+
+	*desc = (void *)(uintptr_t)0x6a756e6b;
+	if (!count)
+		return CUR_INVALID_VALUE;
+	memset(g, 0, sizeof(*g));
+	for (i = 0; i < count; i++) {
+		const struct provenance p = provenance_of(&parts[i]);
+
+		if (parts[i].type != CU_RESOURCE_SM)
+			return CUR_INVALID_RESOURCE_TYPE;
+		if (p.split != provenance_of(&parts[0]).split)
+			return CUR_INVALID_RESOURCE_CONFIGURATION;
+		g->object.dev = &world.devices[p.device];
+		for (u = p.first; u < p.first + p.count; u++) {
+			if (g->unit[u])
+				return CUR_INVALID_RESOURCE_CONFIGURATION;
+			g->unit[u] = true;
+		}
+	}
+	*desc = g;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuGreenCtxCreate(void **green, void *desc, int device, uint32_t flags)
+{
+	const struct green *from = desc;
+	struct device *d = device_at(device);
+	struct green *g;
+
+	*green = (void *)(uintptr_t)0x6a756e6b;
+	if (!d || from->object.dev != d)
+		return CUR_INVALID_DEVICE;
+	if (flags != CU_GREEN_DEFAULT_STREAM)
+		return CUR_INVALID_VALUE;
+	if (!d->retained)
+		misuse("a green context starts the primary one");
+	if (d->lost)
+		return d->lost;
+	blocks("cuGreenCtxCreate");
+	g = make(OBJECT_GREEN, sizeof(*g));
+	if (!g)
+		return CUR_OUT_OF_MEMORY;
+	g->object.dev = d;
+	memcpy(g->unit, from->unit, sizeof(g->unit));
+	*green = g;
+	return CUR_SUCCESS;
+}
+
+/* NULL: none, or gone. */
+static struct green *green_of(void *handle)
+{
+	struct object *o;
+
+	for (o = world.objects; o && o != handle; o = o->next)
+		;
+	if (o && o->kind == OBJECT_GREEN && !o->gone)
+		return (struct green *)o;
+	misuse("%p is no green context", handle);
+	return NULL;
+}
+
+uint32_t do_cuGreenCtxDestroy(void *green)
+{
+	struct green *g = green_of(green);
+	const struct object *o;
+
+	if (!g)
+		return CUR_INVALID_HANDLE;
+	for (o = world.objects; o; o = o->next)
+		if (o->kind == OBJECT_STREAM && !o->gone &&
+		    ((const struct stream *)o)->green == g)
+			misuse("a green context goes before a stream of it");
+	g->object.gone = true;
+	return g->object.dev->lost;
+}
+
+uint32_t do_cuGreenCtxStreamCreate(void **stream, void *green, uint32_t flags,
+				   int priority)
+{
+	struct green *g = green_of(green);
+	uint32_t r;
+
+	*stream = (void *)(uintptr_t)0x6a756e6b;
+	if (!g || !current_device())
+		return g ? CUR_INVALID_CONTEXT : CUR_INVALID_HANDLE;
+	if (g->object.dev->lost)
+		return g->object.dev->lost;
+	r = do_cuStreamCreateWithPriority(stream, flags, priority);
+	if (!r)
+		((struct stream *)*stream)->green = g;
+	return r;
 }
 
 uint32_t do_cuStreamQuery(void *stream)

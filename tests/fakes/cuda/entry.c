@@ -17,15 +17,15 @@ static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_t engine; /* lets time go by while it is paced */
 static bool engine_runs, engine_ends;
 static pid_t process; /* of cuInit */
-static uint64_t counts[CU_CALL_COUNT];
+static uint64_t counts[CU_ALL_CALL_COUNT];
 static int armed = -1; /* enum cu_call */
 static uint64_t armed_nth;
 static uint32_t armed_result;
 static _Thread_local bool is_hot;
 
-static const char *const call_names[CU_CALL_COUNT] = {
+static const char *const call_names[CU_ALL_CALL_COUNT] = {
 #define NAME(name, params, args) #name,
-	CU_CALLS(NAME)
+	CU_ALL_CALLS(NAME)
 #undef NAME
 };
 
@@ -33,7 +33,7 @@ static int index_of(const char *call)
 {
 	int i;
 
-	for (i = 0; i < CU_CALL_COUNT; i++)
+	for (i = 0; i < CU_ALL_CALL_COUNT; i++)
 		if (strcmp(call_names[i], call) == 0)
 			return i;
 	return -1;
@@ -149,7 +149,7 @@ void blocks(const char *call)
 
 static bool needs_context(int call)
 {
-	return call >= CU_CALL_cuCtxGetStreamPriorityRange &&
+	return call >= CU_CALL_cuCtxGetStreamPriorityRange && call < CU_CALL_COUNT &&
 	       call != CU_CALL_cuThreadExchangeStreamCaptureMode;
 }
 
@@ -220,7 +220,7 @@ static uint32_t leave(uint32_t result)
 			r = do_##name args;                                              \
 		return leave(r);                                                         \
 	}
-CU_CALLS(ENTRY)
+CU_ALL_CALLS(ENTRY)
 
 /* Names of old: other functions, that take other arguments. */
 #define OLD(name)                                                                        \
@@ -292,7 +292,7 @@ static uint64_t calls(const char *call)
 	uint64_t n = 0;
 	int i;
 
-	for (i = 0; i < CU_CALL_COUNT; i++)
+	for (i = 0; i < CU_ALL_CALL_COUNT; i++)
 		if (!call || strcmp(call, call_names[i]) == 0)
 			n += counts[i];
 	return n;
@@ -330,6 +330,11 @@ static void memory_left(uint64_t bytes)
 static void frees_wait(int yes)
 {
 	world.frees_wait = yes;
+}
+
+static void green_leaks(int yes)
+{
+	world.leaky = yes;
 }
 
 static void hot(int yes)
@@ -404,7 +409,7 @@ static void reset(void)
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
-	world.frees_wait = false;
+	world.frees_wait = world.leaky = false;
 	leave(0);
 }
 
@@ -423,4 +428,5 @@ const struct cuda_stand_in hal_stand_in_cuda = {
 	.now = now,
 	.jobs = jobs,
 	.reset = reset,
+	.green_leaks = green_leaks,
 };

@@ -19,7 +19,13 @@ enum {
 };
 #define NEVER UINT64_MAX
 
-enum object_kind { OBJECT_STREAM, OBJECT_EVENT, OBJECT_MODULE, OBJECT_FUNCTION };
+enum object_kind {
+	OBJECT_STREAM,
+	OBJECT_EVENT,
+	OBJECT_MODULE,
+	OBJECT_FUNCTION,
+	OBJECT_GREEN
+};
 
 /* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
 struct object {
@@ -83,8 +89,15 @@ struct job {
 	uint64_t blocks, given, done, first, stride;
 };
 
+/* A green context: which units its streams may use. */
+struct green {
+	struct object object;
+	bool unit[UNITS_MAX];
+};
+
 struct stream {
 	struct object object;
+	struct green *green; /* NULL: all units */
 	int priority;
 	struct job *first, **last;
 	uint32_t jobs;
@@ -125,6 +138,9 @@ struct world {
 	char misuse[160];
 	bool frees_wait;
 	uint64_t memory_left;
+	uint32_t unit_now; /* whose block acts */
+	uint32_t splits;   /* calls that split multiprocessors */
+	bool leaky;        /* green contexts are not kept to */
 	struct cuda_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
@@ -163,7 +179,7 @@ void blocks(const char *call);
 
 /* calls.c: what each entry point does */
 #define STAND_IN_DECLARE(name, params, args) uint32_t do_##name params;
-CU_CALLS(STAND_IN_DECLARE)
+CU_ALL_CALLS(STAND_IN_DECLARE)
 struct device *current_device(void);
 uint32_t set_up(void);
 

@@ -128,13 +128,23 @@ static uint64_t slow_ns(const struct call *c)
 	return 1000000;
 }
 
+/* hal_sm(D): the unit of each block, and 1.  Units are numbered as on a device. */
+static bool sm_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index, 4);
+
+	if (d)
+		*d = world.unit_now + 1;
+	return d != NULL;
+}
+
 static const struct kernel_spec specs[] = {
-	{"copy", copy_block, short_ns},   {"gemm", gemm_block, short_ns},
-	{"add", add_block, short_ns},     {"spin", spin_block, spin_ns},
-	{"wild", wild_block, short_ns},   {"iota", iota_block, short_ns},
-	{"work", work_block, work_ns},    {"never", spin_block, never_ns},
-	{"twice", twice_block, short_ns}, {"slow", spin_block, slow_ns},
-	{"bad", wild_block, short_ns},
+	{"hal_sm", sm_block, short_ns},  {"copy", copy_block, short_ns},
+	{"gemm", gemm_block, short_ns},  {"add", add_block, short_ns},
+	{"spin", spin_block, spin_ns},   {"wild", wild_block, short_ns},
+	{"iota", iota_block, short_ns},  {"work", work_block, work_ns},
+	{"never", spin_block, never_ns}, {"twice", twice_block, short_ns},
+	{"slow", spin_block, slow_ns},   {"bad", wild_block, short_ns},
 };
 
 const struct kernel_spec *kernel_find(const char *name)

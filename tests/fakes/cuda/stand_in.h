@@ -51,6 +51,8 @@ struct cuda_stand_in {
 	void (*memory_left)(uint64_t bytes);
 	/* Frees of memory and modules wait until the device is idle (1) or do not. */
 	void (*frees_wait)(int yes);
+	/* Blocks of green contexts run on any unit (1). */
+	void (*green_leaks)(int yes);
 	/* This thread may make no call that can block. */
 	void (*hot)(int yes);
 	uint64_t (*now)(void);

@@ -233,7 +233,8 @@ static void start(struct device *dev, struct job *j)
 		j->end_ns = world.now_ns + FRONT_NS;
 }
 
-static struct job *best_launch(const struct device *dev)
+/* For that unit; UNITS_MAX: for any. */
+static struct job *best_launch(const struct device *dev, uint32_t unit)
 {
 	struct job *best = NULL;
 	struct object *o;
@@ -244,6 +245,9 @@ static struct job *best_launch(const struct device *dev)
 
 		if (!j || o->dev != dev || j->op != OP_LAUNCH || !j->order ||
 		    j->given == j->blocks)
+			continue;
+		if (j->stream->green && unit < UNITS_MAX &&
+		    !j->stream->green->unit[unit] && !world.leaky)
 			continue;
 		if (!best || j->stream->priority < best->stream->priority ||
 		    (j->stream->priority == best->stream->priority &&
@@ -262,9 +266,11 @@ static void give_blocks(struct device *dev)
 	for (i = 0; i < dev->units; i++) {
 		if (dev->unit[i].job)
 			continue;
-		j = best_launch(dev);
-		if (!j)
+		j = best_launch(dev, i);
+		if (!j && !best_launch(dev, UNITS_MAX))
 			return;
+		if (!j)
+			continue;
 		ns = j->call.spec->ns(&j->call);
 		dev->unit[i].job = j;
 		dev->unit[i].block = (j->first + j->given++ * j->stride) % j->blocks;
@@ -412,6 +418,7 @@ static bool end_blocks(struct device *dev)
 		if (!u.job || u.end_ns > world.now_ns)
 			continue;
 		dev->unit[i].job = NULL;
+		world.unit_now = i;
 		if (!u.job->call.spec->block(&u.job->call, (uint32_t)u.block)) {
 			device_lose(dev, CUR_ILLEGAL_ADDRESS);
 			return true;
