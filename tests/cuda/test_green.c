@@ -253,7 +253,9 @@ static void lost(void **state)
 	assert_int_equal(b->cold.queue_create(dev, part, 0, &queue), 0);
 	stand_in()->lose(0, CUR_ILLEGAL_ADDRESS);
 	(void)b->cold.queue_destroy(dev, queue);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
 	assert_int_equal(b->cold.partition_create(dev, &desc, &part), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
 	b->cold.close(dev);
 	assert_int_equal(stand_in()->calls("cuGreenCtxDestroy"), before);
 	stand_in()->reset();
