@@ -160,6 +160,83 @@ static int waits_for_users(struct conf *c)
 	return intact(c, &s, 64);
 }
 
+/* What the device keeps of a queue that is suspended ends first, too. */
+static int waits_for_kept(struct conf *c)
+{
+	struct hal_point go = {.value = 1}, spun, quiet;
+	struct hal_arg arg = {.bytes = CONF_SPIN_BYTES};
+	uint8_t want[CONF_SPIN_BYTES];
+	struct hal_kernel *spin;
+	struct hal_cmd cmd;
+	struct scene s;
+
+	if (!(c->info.suspend_modes & 1u << HAL_SUSPEND_FOLD))
+		return conf_unsupported(c, "no suspend by FOLD");
+	STEP(begin(c, &s));
+	STEP(conf_timeline(c, &go.timeline));
+	STEP(conf_kernel(c, "spin", &spin));
+	cmd = hal_cmd_barrier();
+	STEP(conf_submit_ws(c, s.mover, &cmd, 1, &go, NULL, NULL));
+	OK(hal_buffer_recolor(s.b, s.mover, s.high, NULL, &s.moved));
+	arg.buffer = s.b;
+	cmd = hal_cmd_launch(spin, &arg, 1);
+	STEP(conf_submit(c, s.other, &cmd, 1, &spun));
+	STEP(conf_let_start(c));
+	OK(hal_queue_suspend(s.other, HAL_SUSPEND_FOLD, &quiet));
+	STEP(conf_wait(c, quiet));
+	OK(hal_timeline_signal(go.timeline, 1));
+	if (conf_virtual(c)) {
+		CHECK(hal_device_poll(c->dev, 1000000) >= 0);
+		ERR(hal_wait(&s.moved, 1, 0, 0), -ETIMEDOUT);
+	}
+	OK(hal_queue_resume(s.other));
+	STEP(conf_wait(c, spun));
+	STEP(conf_wait(c, s.moved));
+	conf_oracle_spin(want);
+	STEP(conf_same(c, s.b, 0, want, sizeof(want)));
+	return intact(c, &s, 64);
+}
+
+/* What waits for room on the device when the move begins waits for the move as well: it
+ * would come between the copy and the exchange. */
+static int waits_for_room(struct conf *c)
+{
+	enum { CROWD = 4, EACH = 16 };
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_arg arg = {.bytes = CONF_SPIN_BYTES};
+	struct hal_point done, last[CROWD];
+	struct hal_queue *urgent, *next, *q;
+	struct hal_kernel *spin;
+	struct hal_cmd cmd;
+	struct scene s;
+
+	STEP(begin(c, &s));
+	STEP(conf_kernel(c, "spin", &spin));
+	STEP(conf_buffer(c, s.p, 64, &arg.buffer));
+	qd.priority = 5;
+	STEP(conf_queue_desc(c, s.p, &qd, &urgent));
+	qd.priority = 3;
+	STEP(conf_queue_desc(c, s.p, &qd, &next));
+	for (uint32_t i = 0; i < CROWD; i++) {
+		STEP(conf_queue(c, s.p, &q));
+		for (uint32_t k = 0; k < EACH; k++) {
+			cmd = hal_cmd_launch(spin, &arg, 1);
+			STEP(conf_submit(c, q, &cmd, 1, &last[i]));
+		}
+	}
+	STEP(conf_let_start(c));
+	cmd = hal_cmd_fill(s.b, 0, 4096, 0x77);
+	STEP(conf_submit(c, next, &cmd, 1, &done));
+	STEP(conf_let_start(c));
+	OK(hal_buffer_recolor(s.b, urgent, s.high, NULL, &s.moved));
+	STEP(conf_wait(c, s.moved));
+	STEP(conf_wait(c, done));
+	for (uint32_t i = 0; i < CROWD; i++)
+		STEP(conf_wait(c, last[i]));
+	STEP(conf_filled(c, s.b, 0, 4096, 0x77));
+	return intact(c, &s, 4096);
+}
+
 /* Two at once, in one another's queue. */
 static int crosswise(struct conf *c)
 {
@@ -232,7 +309,8 @@ static int dropped(struct conf *c)
 /* Stopped in the middle of it, and on again; in between others wait. */
 static int stopped(struct conf *c)
 {
-	struct hal_point quiet, done;
+	struct hal_point quiet, done, late;
+	struct hal_queue *newer;
 	struct hal_cmd cmd;
 	struct scene s;
 
@@ -247,6 +325,9 @@ static int stopped(struct conf *c)
 	STEP(conf_wait(c, quiet));
 	cmd = hal_cmd_fill(s.b, 0, 64, 9);
 	STEP(conf_submit(c, s.other, &cmd, 1, &done));
+	STEP(conf_queue(c, s.p, &newer));
+	cmd = hal_cmd_fill(s.b, 64, 64, 10);
+	STEP(conf_submit(c, newer, &cmd, 1, &late));
 	ERR(hal_buffer_write(s.b, 0, &cmd, 4), -EBUSY);
 	ERR(hal_buffer_read(s.b, 0, &cmd, 4), -EBUSY);
 	ERR(hal_buffer_recolor(s.b, s.other, s.low, NULL, NULL), -EBUSY);
@@ -254,12 +335,15 @@ static int stopped(struct conf *c)
 		CHECK(hal_device_poll(c->dev, 1000000) >= 0);
 		ERR(hal_wait(&s.moved, 1, 0, 0), -ETIMEDOUT);
 		ERR(hal_wait(&done, 1, 0, 0), -ETIMEDOUT);
+		ERR(hal_wait(&late, 1, 0, 0), -ETIMEDOUT);
 	}
 	OK(hal_queue_resume(s.mover));
 	STEP(conf_wait(c, done));
+	STEP(conf_wait(c, late));
 	OK(hal_wait(&s.moved, 1, 0, 0));
 	STEP(conf_filled(c, s.b, 0, 64, 9));
-	return intact(c, &s, 64);
+	STEP(conf_filled(c, s.b, 64, 64, 10));
+	return intact(c, &s, 128);
 }
 
 /* Suspended for good, and destroyed with the move in it: the buffer is anybody's again.
@@ -384,6 +468,8 @@ const struct conf_case conf_recolor_cases[] = {
 	{"recolor.moves", moves},
 	{"recolor.others_go_on", others_go_on},
 	{"recolor.waits_for_users", waits_for_users},
+	{"recolor.waits_for_kept", waits_for_kept},
+	{"recolor.waits_for_room", waits_for_room},
 	{"recolor.crosswise", crosswise},
 	{"recolor.dropped", dropped},
 	{"recolor.stopped", stopped},

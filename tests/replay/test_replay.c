@@ -83,6 +83,18 @@ static void real_borders(void **state)
 	again("ref?clock=real", "tidal", 60, 400, movers);
 }
 
+/* Buffers that several tenants use go from channel to channel. */
+static void moving_buffers(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; names[i] != NULL; i++) {
+		again("ref?colors=4&clock=real&fold_ns=2000", names[i], 70 + i, 200,
+		      NULL);
+		again("ref?colors=4&depth=2", names[i], 80 + i, 150, NULL);
+	}
+	again("ref?colors=4&clock=real", "tidal", 90, 300, names);
+}
+
 static void a_device_that_is_full(void **state)
 {
 	(void)state;
@@ -505,6 +517,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(real_time),
 		cmocka_unit_test(real_borders),
+		cmocka_unit_test(moving_buffers),
 		cmocka_unit_test(a_device_that_is_full),
 		cmocka_unit_test(policies_replaced),
 		cmocka_unit_test(virtual_time),

@@ -15,6 +15,8 @@
 #include <hal/ref.h>
 
 enum { THREADS_MAX = 8, QUEUES = 2, KERNELS = 4, PARTS = 2, BATCH = 24, FAILING = 3 };
+/* What tenants of a partition have together, where there are memory channels. */
+enum { SHARED = 3, SHARED_BYTES = 32768 };
 
 #define FOR_GOOD (UINT64_C(1) << 40)
 
@@ -31,6 +33,8 @@ struct world {
 	const struct trial *t;
 	struct hal_device *dev;
 	struct hal_partition *part[PARTS];
+	struct hal_buffer *shared[PARTS][SHARED]; /* NULL: there are none */
+	uint64_t colors;
 	struct hal_program *prog;
 	struct hal_kernel *kernel[KERNELS];
 	struct hal_timeline *host, *device; /* raised by threads; by commands */
@@ -103,9 +107,23 @@ static void called(void *user)
 					  atomic_fetch_add(&w->host_value, 1) + 1);
 }
 
-static struct hal_cmd command(struct tenant *t)
+/* Of queue i: it uses what may be moving at the time. */
+static struct hal_cmd with_shared(struct tenant *t, uint32_t i)
+{
+	struct hal_buffer *const *b = t->w->shared[i % PARTS];
+	uint64_t from = chance(&t->random, SHARED), to = chance(&t->random, SHARED);
+
+	if (from == to)
+		return hal_cmd_fill(b[to], 0, 4096, (uint32_t)from);
+	return hal_cmd_copy(b[to], 4096, b[from], 0, 4096);
+}
+
+static struct hal_cmd command(struct tenant *t, uint32_t i)
 {
 	struct hal_cmd cmd = {.op = HAL_OP_NOP};
+
+	if (t->w->colors > 1 && chance(&t->random, 4) == 0)
+		return with_shared(t, i);
 
 	switch (chance(&t->random, 8)) {
 	case 0:
@@ -153,7 +171,7 @@ static void submit_one(struct tenant *t)
 	else if (chance(&t->random, 20) == 0)
 		d.cmd_count = BATCH; /* too many to lie in a ring of 32 */
 	for (uint32_t c = 0; c < d.cmd_count; c++)
-		cmds[c] = command(t);
+		cmds[c] = command(t, i);
 	if (chance(&t->random, 3) == 0) {
 		d.waits = waits;
 		d.wait_count = 1 + (uint32_t)chance(&t->random, 2);
@@ -188,6 +206,21 @@ static void submit_one(struct tenant *t)
 		atomic_store(&t->done[i], done.value);
 }
 
+/* It may be moving already, or the queue be full. */
+static void move_one(struct tenant *t)
+{
+	uint32_t i = (uint32_t)chance(&t->random, QUEUES);
+	uint64_t to = UINT64_C(1) << chance(&t->random, t->w->colors);
+	struct hal_buffer *b = t->w->shared[i % PARTS][chance(&t->random, SHARED)];
+	struct hal_point done;
+	int err = hal_buffer_recolor(b, t->q[i], to, NULL, &done);
+
+	if (err == -EBUSY || err == -EAGAIN)
+		return;
+	if (OK(t->w, err) == 0)
+		atomic_store(&t->done[i], done.value);
+}
+
 static void *tenant_main(void *arg)
 {
 	struct tenant *t = arg;
@@ -195,6 +228,8 @@ static void *tenant_main(void *arg)
 	for (uint32_t r = 0; r < t->w->t->rounds && atomic_load(&t->w->failed) == 0;
 	     r++) {
 		submit_one(t);
+		if (t->w->colors > 1 && chance(&t->random, 8) == 0)
+			move_one(t);
 		if (chance(&t->random, 16) == 0) {
 			const struct timespec nap = {0, (long)chance(&t->random, 200000)};
 
@@ -304,6 +339,21 @@ static void disturb(struct world *w)
 	}
 }
 
+static void share(struct world *w)
+{
+	struct hal_device_info i = HAL_INIT(hal_device_info);
+
+	(void)OK(w, hal_device_get_info(w->dev, &i));
+	w->colors = i.colors;
+	for (uint32_t p = 0; w->colors > 1 && p < PARTS; p++)
+		for (uint32_t n = 0; n < SHARED; n++) {
+			struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+
+			d.bytes = SHARED_BYTES;
+			(void)OK(w, hal_buffer_create(w->part[p], &d, &w->shared[p][n]));
+		}
+}
+
 /* ---- all of it --------------------------------------------------------------------- */
 
 static void tenants_begin(struct world *w)
@@ -351,6 +401,7 @@ static void world_run(struct world *w)
 		d.units_ceiling = 8;
 		(void)OK(w, hal_partition_create(w->dev, &d, &w->part[i]));
 	}
+	share(w);
 	world_load(w);
 	(void)OK(w, hal_timeline_create(w->dev, &w->host));
 	(void)OK(w, hal_timeline_create(w->dev, &w->device));
@@ -369,8 +420,11 @@ static void world_run(struct world *w)
 	(void)OK(w, hal_timeline_destroy(w->host));
 	(void)OK(w, hal_timeline_destroy(w->device));
 	(void)OK(w, hal_program_unload(w->prog));
-	for (uint32_t i = 0; i < PARTS; i++)
+	for (uint32_t i = 0; i < PARTS; i++) {
+		for (uint32_t n = 0; n < SHARED; n++)
+			(void)OK(w, hal_buffer_destroy(w->shared[i][n]));
 		(void)OK(w, hal_partition_destroy(w->part[i]));
+	}
 }
 
 int trial_run(const struct trial *t)

@@ -953,6 +953,55 @@ static void memory_runs_out(void **state)
 	assert_int_equal(npu_memory_free(w->native), free_before);
 }
 
+static void copied(struct world *w, void *queue, struct npu_mem *to, struct npu_mem *from,
+		   uint32_t word)
+{
+	struct hal_bk_cmd cmd = {.op = HAL_OP_COPY};
+	struct hal_bk_event ev;
+	uint32_t got = 0;
+
+	cmd.copy.dst = to;
+	cmd.copy.src = from;
+	cmd.copy.bytes = to->bytes;
+	OK(npu_submit(w->native, queue, &cmd));
+	assert_int_equal(npu_poll(w->native, UINT64_MAX, &ev, 1), 1);
+	assert_int_equal(ev.status, 0);
+	OK(npu_mem_read(w->native, to, to->bytes - 4, &got, 4));
+	assert_int_equal(got, word);
+}
+
+/* The machine, which has just used them both, finds each one's bytes in the other. */
+static void memory_changes_places(void **state)
+{
+	static const struct hal_bk_colors one = {.mask = 1}, two = {.mask = 2};
+	struct world *w = *state;
+	struct npu_partition *part = w->native->parts[0];
+	const uint32_t words[2] = {0xaaaa5555, 0x12345678};
+	struct npu_mem *a, *b, *to;
+	void *queue, *mem[3];
+
+	OK(npu_queue_create(w->native, part, 0, &queue));
+	OK(npu_mem_alloc(w->native, part, 5000, &one, 0, &mem[0]));
+	OK(npu_mem_alloc(w->native, part, 5000, &two, 0, &mem[1]));
+	OK(npu_mem_alloc(w->native, part, 5000, &low_two, 0, &mem[2]));
+	a = mem[0];
+	b = mem[1];
+	to = mem[2];
+	OK(npu_mem_write(w->native, a, 4996, &words[0], 4));
+	OK(npu_mem_write(w->native, b, 4996, &words[1], 4));
+	copied(w, queue, to, b, words[1]);
+	copied(w, queue, to, a, words[0]);
+	OK(npu_mem_swap(w->native, a, b));
+	for (uint32_t i = 0; i < a->pages; i++)
+		assert_int_equal(npu_hash_map(&w->native->hash, a->granules[i]).channel,
+				 1);
+	copied(w, queue, to, a, words[1]);
+	copied(w, queue, to, b, words[0]);
+	OK(npu_queue_destroy(w->native, queue));
+	for (int i = 0; i < 3; i++)
+		OK(npu_mem_free(w->native, mem[i]));
+}
+
 static void mapping(void **state)
 {
 	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
@@ -1897,6 +1946,7 @@ static int run_all(const char *name)
 		TEST(memory_lies_apart),
 		TEST(memory_is_clean),
 		TEST(memory_runs_out),
+		TEST(memory_changes_places),
 		TEST(mapping),
 		TEST(longer_than_the_ring),
 		TEST(launches_refused),
