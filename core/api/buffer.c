@@ -378,12 +378,11 @@ static int move(struct hal_buffer *buf, struct hal_queue *queue,
 	if (err != 0)
 		return err;
 	r = recolor_make(queue, buf, m.to);
-	if (r == NULL) {
-		(void)engine_call(buf->dev, end_move, &m);
-		return -ENOMEM;
-	}
-	recolor_submit(r, done);
-	return 0;
+	if (r != NULL && recolor_submit(r, done) == 0)
+		return 0;
+	free(r);
+	(void)engine_call(buf->dev, end_move, &m);
+	return -ENOMEM;
 }
 
 int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,

@@ -11,7 +11,7 @@ struct recolor;
  * room; 0: it has, until recolor_submit or recolor_no_room. */
 int recolor_room(struct hal_queue *q);
 void recolor_no_room(const struct hal_queue *q);
-/* m is the engine's. */
-void recolor_submit(struct recolor *m, struct hal_point *done);
+/* 0: m is the engine's.  -ENOMEM. */
+int recolor_submit(struct recolor *m, struct hal_point *done);
 
 #endif

@@ -6,7 +6,8 @@
  *
  *   REC_RECOLOR   from here on no other queue's command that uses the buffer is given to
  *                 the device; passed when the device has none of those any more
- *   HAL_OP_COPY   to memory that was allocated for it
+ *   REC_BLOCK     copies to memory that was allocated for it, in pieces: other queues'
+ *                 commands take their turns in between
  *   REC_RECOLORED when all before it has ended: the buffer and that memory are exchanged
  *                 (hal_bk_cold.mem_swap), the old one is freed, the others go on
  *

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_color - what channels of one's own are worth on an NPU, and what a move to others
+ * costs.
+ *
+ *   bench_color corun [TARGET [FILE.tflite ...]]    cycles of a network beside another
+ * one and a hog that copies, each with units of its own: with channels of its own as
+ * well, and with all channels shared, as ratios to its cycles alone; every pair of the
+ * files bench_color p99 [TARGET [FILE.tflite ...]]      the 99th percentile of a
+ * network's times beside a hog, units split in both: channels split against shared
+ *   bench_color recolor [TARGET [FILE.tflite]]      a tenant's command on a buffer, given
+ *               just behind the move of that buffer: how long it waits; what else the
+ *               tenant does meanwhile; and its neighbour's cycles, beside a move in
+ *               channels of the tenant's own, and in channels shared with it
+ *
+ * Without a file the digit network of data/digits.  Virtual time; ratios are exact.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "npuc.h"
+
+enum { NETS = 8, JOBS = 3, SAMPLES = 200, HOG_BYTES = 64 << 10, MOVED = 128 << 10 };
+
+struct net {
+	const char *path;
+	struct npuc_program program;
+};
+
+static struct net nets[NETS];
+static uint32_t net_count;
+
+/* One partition of the device, with a queue. */
+struct side {
+	struct hal_partition *part;
+	struct hal_queue *queue;
+	/* A network. */
+	struct hal_program *program;
+	struct hal_kernel *kernel;
+	struct hal_buffer *in, *out;
+	/* A hog. */
+	struct hal_buffer *from, *to;
+	struct hal_point last;
+};
+
+struct world {
+	struct hal_device *dev;
+	struct hal_device_info info;
+};
+
+static int open_world(struct world *w, const char *target)
+{
+	int err = hal_open(target, NULL, &w->dev);
+
+	if (err == -ENODEV)
+		return BENCH_SKIP;
+	w->info = (struct hal_device_info)HAL_INIT(hal_device_info);
+	if (err != 0 || hal_device_get_info(w->dev, &w->info) != 0)
+		return bench_die("a device");
+	if (w->info.colors < 4 || w->info.unit_cols < 8 ||
+	    (w->info.caps & HAL_CAP_RECOLOR) == 0) {
+		fprintf(stderr,
+			"bench_color: %s: four channels and eight columns are needed\n",
+			target);
+		return BENCH_SKIP;
+	}
+	return 0;
+}
+
+/* The i-th of n columns of the device. */
+static int open_side(const struct world *w, struct side *s, uint32_t i, uint32_t n,
+		     uint64_t colors)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	uint32_t width = w->info.unit_cols / n;
+
+	memset(s, 0, sizeof(*s));
+	pd.rows = (uint16_t)w->info.unit_rows;
+	pd.cols = (uint16_t)width;
+	pd.col = (uint16_t)(i * width);
+	pd.color_mask = colors;
+	if (hal_partition_create(w->dev, &pd, &s->part) != 0 ||
+	    hal_queue_create(s->part, &qd, &s->queue) != 0)
+		return bench_die("a partition");
+	return 0;
+}
+
+static int buffer(struct side *s, uint64_t bytes, uint64_t colors,
+		  struct hal_buffer **out)
+{
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+
+	bd.bytes = bytes;
+	bd.color_mask = colors;
+	return hal_buffer_create(s->part, &bd, out) != 0 ? bench_die("a buffer") : 0;
+}
+
+static int load(const struct world *w, struct side *s, const struct net *n)
+{
+	if (hal_program_load(w->dev, n->program.image, n->program.image_size,
+			     &s->program) != 0 ||
+	    hal_kernel_find(s->program, "run", &s->kernel) != 0)
+		return bench_die("a program");
+	if (buffer(s, n->program.input_bytes, 0, &s->in) != 0 ||
+	    buffer(s, n->program.output_bytes, 0, &s->out) != 0)
+		return TOOL_FAILED;
+	return 0;
+}
+
+static void close_side(struct side *s)
+{
+	struct hal_point quiet;
+
+	if (s->queue != NULL && s->from != NULL &&
+	    hal_queue_suspend(s->queue, HAL_SUSPEND_KILL | HAL_SUSPEND_FINAL, &quiet) ==
+		    0)
+		(void)hal_wait(&quiet, 1, 0, HAL_FOREVER);
+	(void)hal_queue_destroy(s->queue);
+	(void)hal_buffer_destroy(s->in);
+	(void)hal_buffer_destroy(s->out);
+	(void)hal_buffer_destroy(s->from);
+	(void)hal_buffer_destroy(s->to);
+	if (s->program != NULL)
+		(void)hal_program_unload(s->program);
+	(void)hal_partition_destroy(s->part);
+}
+
+static int submit(struct side *s, struct hal_cmd cmd, struct hal_point *done)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+	cmd.flags |= HAL_CMD_REPLAYABLE;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	return hal_submit(s->queue, &d, done);
+}
+
+static int launch(struct side *s, struct hal_point *done)
+{
+	struct hal_arg args[2] = {{.buffer = s->out}, {.buffer = s->in}};
+	int err = submit(s, hal_cmd_launch(s->kernel, args, 2), done);
+
+	return err != 0 ? bench_die("a launch") : 0;
+}
+
+/* A hog always has something to do. */
+static int feed(struct side *s)
+{
+	int err;
+
+	if (s->from == NULL && (buffer(s, HOG_BYTES, 0, &s->from) != 0 ||
+				buffer(s, HOG_BYTES, 0, &s->to) != 0))
+		return TOOL_FAILED;
+	while ((err = submit(s, hal_cmd_copy(s->to, 0, s->from, 0, HOG_BYTES),
+			     &s->last)) == 0)
+		;
+	return err == -EAGAIN ? 0 : bench_die("a copy");
+}
+
+static uint64_t busy(const struct side *s)
+{
+	struct hal_stats t = HAL_INIT(hal_stats);
+
+	(void)hal_queue_get_stats(s->queue, &t);
+	return t.busy_ns;
+}
+
+/* One more job of s; hogs of all others are fed before it.  *ns: its time. */
+static int job(struct side *s, struct side *hog, struct side *other, uint64_t *ns)
+{
+	uint64_t before = busy(s);
+	struct hal_point done, beside = {0};
+
+	if ((hog != NULL && feed(hog) != 0) ||
+	    (other != NULL && launch(other, &beside) != 0) || launch(s, &done) != 0)
+		return TOOL_FAILED;
+	if (hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
+		return bench_die("hal_wait");
+	*ns = busy(s) - before;
+	if (other != NULL && hal_wait(&beside, 1, 0, HAL_FOREVER) != 0)
+		return bench_die("hal_wait");
+	return 0;
+}
+
+/* Times of JOBS jobs of network a in a fresh world; beside b and a hog, unless b is NULL.
+ * mask: its channels; others: theirs. */
+static int times(const char *target, const struct net *a, const struct net *b,
+		 const uint64_t *mask, uint64_t *ns)
+{
+	struct side s[3] = {{0}};
+	struct world w;
+	int err = open_world(&w, target);
+
+	for (uint32_t i = 0; err == 0 && i < 3; i++)
+		err = open_side(&w, &s[i], i, 4, mask[i]);
+	if (err == 0)
+		err = load(&w, &s[0], a);
+	if (err == 0 && b != NULL)
+		err = load(&w, &s[1], b);
+	for (uint32_t i = 0; err == 0 && i < JOBS; i++)
+		err = job(&s[0], b != NULL ? &s[2] : NULL, b != NULL ? &s[1] : NULL,
+			  &ns[i]);
+	for (uint32_t i = 0; i < 3; i++)
+		close_side(&s[i]);
+	if (w.dev != NULL && hal_close(w.dev) != 0)
+		return bench_die("closing");
+	return err;
+}
+
+static double worst(const uint64_t *ns, const uint64_t *alone)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < JOBS; i++)
+		if ((double)ns[i] / (double)alone[i] > most)
+			most = (double)ns[i] / (double)alone[i];
+	return most;
+}
+
+static int corun(const char *target)
+{
+	static const uint64_t own[3] = {1, 2, 12}, all[3] = {0, 0, 0};
+	double disjoint = 0, shared = 0, least = 1e9, ratio;
+	uint64_t alone[JOBS], free_alone[JOBS], ns[JOBS];
+	uint32_t pairs = 0, changed = 0;
+	int err = 0;
+
+	for (uint32_t a = 0; err == 0 && a < net_count; a++) {
+		err = times(target, &nets[a], NULL, own, alone);
+		if (err == 0)
+			err = times(target, &nets[a], NULL, all, free_alone);
+		for (uint32_t b = 0; err == 0 && b < net_count; b++) {
+			err = times(target, &nets[a], &nets[b], own, ns);
+			if (err != 0)
+				break;
+			ratio = worst(ns, alone);
+			disjoint = ratio > disjoint ? ratio : disjoint;
+			changed += memcmp(ns, alone, sizeof(ns)) != 0;
+			err = times(target, &nets[a], &nets[b], all, ns);
+			ratio = worst(ns, free_alone);
+			shared = ratio > shared ? ratio : shared;
+			least = ratio < least ? ratio : least;
+			pairs++;
+		}
+	}
+	if (err != 0)
+		return err;
+	printf("%u pairs of networks and a hog, each job's cycles beside them over "
+	       "alone: "
+	       "own channels at most %.6f (%u of the pairs differ), all channels shared "
+	       "%.3f to %.3f\n",
+	       pairs, disjoint, changed, least, shared);
+	printf("figure color.corun.slowdown_disjoint_max %.6f\n", disjoint);
+	printf("figure color.corun.slowdown_shared_max %.6f\n", shared);
+	printf("figure color.corun.slowdown_shared_min %.6f\n", least);
+	printf("figure color.corun.pairs %u\n", pairs);
+	return 0;
+}
+
+/* ---- p99 --------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Jobs that come at odd times beside a hog: what 99 of 100 take at most. */
+static int percentile(const char *target, const struct net *n, uint64_t mine,
+		      uint64_t theirs, uint64_t *p99)
+{
+	uint64_t ns[SAMPLES], random = 12345;
+	struct side s[2] = {{0}};
+	struct world w;
+	int err = open_world(&w, target);
+
+	if (err == 0)
+		err = open_side(&w, &s[0], 0, 2, mine);
+	if (err == 0)
+		err = open_side(&w, &s[1], 1, 2, theirs);
+	if (err == 0)
+		err = load(&w, &s[0], n);
+	for (uint32_t i = 0; err == 0 && i < SAMPLES; i++) {
+		err = job(&s[0], &s[1], NULL, &ns[i]);
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		if (err == 0 && hal_device_poll(w.dev, random >> 33 & 4095) < 0)
+			err = bench_die("hal_device_poll");
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		close_side(&s[i]);
+	if (w.dev != NULL && hal_close(w.dev) != 0)
+		return bench_die("closing");
+	if (err == 0)
+		qsort(ns, SAMPLES, sizeof(*ns), compare);
+	*p99 = err == 0 ? ns[SAMPLES * 99 / 100 - 1] : 0;
+	return err;
+}
+
+static int tails(const char *target)
+{
+	double sum = 0, most = -1e9;
+	uint64_t own, shared;
+	int err = 0;
+
+	for (uint32_t i = 0; err == 0 && i < net_count; i++) {
+		double less;
+
+		err = percentile(target, &nets[i], 3, 12, &own);
+		if (err == 0)
+			err = percentile(target, &nets[i], 0, 0, &shared);
+		if (err != 0)
+			return err;
+		less = 1 - (double)own / (double)shared;
+		printf("%s: p99 beside a hog %llu with two of four channels, %llu with "
+		       "all "
+		       "four shared\n",
+		       nets[i].path, (unsigned long long)own, (unsigned long long)shared);
+		sum += less;
+		most = less > most ? less : most;
+	}
+	printf("figure color.p99_reduction.mean %.4f\n", sum / net_count);
+	printf("figure color.p99_reduction.max %.4f\n", most);
+	return 0;
+}
+
+/* ---- moves ------------------------------------------------------------------------- */
+
+struct pause {
+	uint64_t waits, others, neighbour;
+};
+
+/* A tenant, with a queue for moves, one whose command uses what moves, and one that uses
+ * something else; and its neighbour, which runs a network. */
+static int one_move(const char *target, const struct net *n, bool moves,
+		    const uint64_t *mask, struct pause *out)
+{
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct side s[2] = {{0}}, user = {0}, third = {0};
+	struct hal_point moved = {0}, used, done, ran;
+	struct world w;
+	uint64_t begin, first = mask[0] & -mask[0];
+	int err = open_world(&w, target);
+
+	for (uint32_t i = 0; err == 0 && i < 2; i++)
+		err = open_side(&w, &s[i], i, 2, mask[i]);
+	if (err == 0)
+		err = load(&w, &s[1], n);
+	if (err == 0 && (hal_queue_create(s[0].part, &qd, &user.queue) != 0 ||
+			 hal_queue_create(s[0].part, &qd, &third.queue) != 0))
+		err = bench_die("a queue");
+	if (err == 0)
+		err = buffer(&s[0], MOVED, first, &s[0].in);
+	if (err == 0)
+		err = buffer(&s[0], 4096, 0, &s[0].out);
+	if (err == 0)
+		err = launch(&s[1], &ran);
+	if (err == 0 && hal_device_poll(w.dev, 500) < 0)
+		err = bench_die("hal_device_poll");
+	if (err == 0 && moves &&
+	    hal_buffer_recolor(s[0].in, s[0].queue, mask[0] & ~first, NULL, &moved) != 0)
+		err = bench_die("hal_buffer_recolor");
+	if (err == 0 && hal_device_poll(w.dev, 1) < 0)
+		err = bench_die("hal_device_poll");
+	begin = err == 0 ? hal_device_now(w.dev) : 0;
+	if (err == 0 && (submit(&user, hal_cmd_fill(s[0].in, 0, 64, 1), &used) != 0 ||
+			 submit(&third, hal_cmd_fill(s[0].out, 0, 64, 1), &done) != 0 ||
+			 hal_wait(&done, 1, 0, HAL_FOREVER) != 0))
+		err = bench_die("a fill");
+	out->others = err == 0 ? hal_device_now(w.dev) - begin : 0;
+	if (err == 0 && hal_wait(&used, 1, 0, HAL_FOREVER) != 0)
+		err = bench_die("a fill");
+	out->waits = err == 0 ? hal_device_now(w.dev) - begin : 0;
+	if (err == 0 && (hal_wait(&ran, 1, 0, HAL_FOREVER) != 0 ||
+			 (moves && hal_wait(&moved, 1, 0, HAL_FOREVER) != 0)))
+		err = bench_die("hal_wait");
+	out->neighbour = err == 0 ? busy(&s[1]) : 0;
+	(void)hal_queue_destroy(user.queue);
+	(void)hal_queue_destroy(third.queue);
+	for (uint32_t i = 0; i < 2; i++)
+		close_side(&s[i]);
+	if (w.dev != NULL && hal_close(w.dev) != 0)
+		return bench_die("closing");
+	return err;
+}
+
+static int recolor(const char *target)
+{
+	static const uint64_t own[2] = {3, 12}, shared[2] = {0, 0};
+	struct pause none, moving, control_none, control;
+	int err = one_move(target, &nets[0], false, own, &none);
+
+	if (err == 0)
+		err = one_move(target, &nets[0], true, own, &moving);
+	/* Of four channels that it shares the tenant uses two. */
+	if (err == 0)
+		err = one_move(target, &nets[0], false, shared, &control_none);
+	if (err == 0)
+		err = one_move(target, &nets[0], true, shared, &control);
+	if (err != 0)
+		return err;
+	printf("%d bytes from one channel to another: a command that uses them waits "
+	       "%llu "
+	       "cycles (%llu without a move), one that does not %llu (%llu); the "
+	       "neighbour's "
+	       "network takes %llu (%llu), with shared channels %llu (%llu)\n",
+	       MOVED, (unsigned long long)moving.waits, (unsigned long long)none.waits,
+	       (unsigned long long)moving.others, (unsigned long long)none.others,
+	       (unsigned long long)moving.neighbour, (unsigned long long)none.neighbour,
+	       (unsigned long long)control.neighbour,
+	       (unsigned long long)control_none.neighbour);
+	printf("figure recolor.pause_cycles %llu\n",
+	       (unsigned long long)(moving.waits - none.waits));
+	printf("figure recolor.cycles_per_byte %.4f\n",
+	       (double)(moving.waits - none.waits) / MOVED);
+	printf("figure recolor.neighbour_cycle_changes %d\n",
+	       moving.neighbour != none.neighbour);
+	printf("figure recolor.shared_cycle_changes %d\n",
+	       control.neighbour != control_none.neighbour);
+	return 0;
+}
+
+/* ---- all of it --------------------------------------------------------------------- */
+
+static int add_net(const char *path)
+{
+	struct net *n = &nets[net_count];
+	char why[NPUC_WHY];
+
+	n->path = path;
+	if (npuc_program_open(path, NULL, &n->program, why) != 0)
+		return tool_fail("%s", why);
+	net_count++;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*fn)(const char *target);
+	} modes[] = {{"corun", corun}, {"p99", tails}, {"recolor", recolor}};
+	const char *target =
+		argc > 2 && argv[2][0] != '\0' ? argv[2] : "npu:0?clock=virtual";
+	int rc = 0;
+
+	bench_within(1800);
+	for (int i = 3; rc == 0 && i < argc && net_count < NETS; i++)
+		rc = add_net(argv[i]);
+	if (rc == 0 && net_count == 0)
+		rc = add_net(BENCH_DIGITS);
+	for (size_t i = 0; rc == 0 && i < sizeof(modes) / sizeof(*modes); i++)
+		if (argc > 1 && strcmp(argv[1], modes[i].name) == 0) {
+			rc = modes[i].fn(target);
+			for (uint32_t n = 0; n < net_count; n++)
+				npuc_program_free(&nets[n].program);
+			return tool_end(rc);
+		}
+	if (rc != 0)
+		return tool_end(rc);
+	fprintf(stderr,
+		"usage: bench_color corun|p99|recolor [TARGET [FILE.tflite ...]]\n");
+	return 2;
+}
