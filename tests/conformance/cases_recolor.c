@@ -170,9 +170,9 @@ static int waits_for_kept(struct conf *c)
 	struct hal_cmd cmd;
 	struct scene s;
 
+	STEP(begin(c, &s));
 	if (!(c->info.suspend_modes & 1u << HAL_SUSPEND_FOLD))
 		return conf_unsupported(c, "no suspend by FOLD");
-	STEP(begin(c, &s));
 	STEP(conf_timeline(c, &go.timeline));
 	STEP(conf_kernel(c, "spin", &spin));
 	cmd = hal_cmd_barrier();

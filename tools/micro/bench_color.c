@@ -225,7 +225,7 @@ static int corun(const char *target)
 {
 	static const uint64_t own[3] = {1, 2, 12}, all[3] = {0, 0, 0};
 	double disjoint = 0, shared = 0, least = 1e9, ratio;
-	uint64_t alone[JOBS], free_alone[JOBS], ns[JOBS];
+	uint64_t alone[JOBS] = {0}, free_alone[JOBS] = {0}, ns[JOBS] = {0};
 	uint32_t pairs = 0, changed = 0;
 	int err = 0;
 
@@ -304,7 +304,7 @@ static int percentile(const char *target, const struct net *n, uint64_t mine,
 static int tails(const char *target)
 {
 	double sum = 0, most = -1e9;
-	uint64_t own, shared;
+	uint64_t own = 0, shared = 1;
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < net_count; i++) {
