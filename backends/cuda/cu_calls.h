@@ -69,9 +69,10 @@ X(cuLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, uint32_t gr
 	params, extra))
 /* clang-format on */
 
-/* Since CUDA 12.4 and 12.5; only partitions=green needs them. */
+/* What partitions need: green contexts, since CUDA 12.4 and 12.5; masks. */
 /* clang-format off */
-#define CU_GREEN_CALLS(X) \
+#define CU_MORE_CALLS(X) \
+X(cuGetExportTable, (const void **table, const void *uuid), (table, uuid)) \
 X(cuDeviceGetDevResource, (int device, struct cu_resource *resource, uint32_t type), \
 	(device, resource, type)) \
 X(cuDevSmResourceSplitByCount, (struct cu_resource *parts, uint32_t *count, \
@@ -85,7 +86,7 @@ X(cuGreenCtxDestroy, (void *green), (green)) \
 X(cuGreenCtxStreamCreate, (void **stream, void *green, uint32_t flags, int priority), \
 	(stream, green, flags, priority))
 /* clang-format on */
-#define CU_ALL_CALLS(X) CU_CALLS(X) CU_GREEN_CALLS(X)
+#define CU_ALL_CALLS(X) CU_CALLS(X) CU_MORE_CALLS(X)
 
 enum cu_call {
 #define CU_NUMBER(name, params, args) CU_CALL_##name,
@@ -93,7 +94,7 @@ enum cu_call {
 	/* clang-format off */
 	CU_CALL_COUNT, /* of those that are needed */
 	CU_CALL_LAST = CU_CALL_COUNT - 1,
-	CU_GREEN_CALLS(CU_NUMBER)
+	CU_MORE_CALLS(CU_NUMBER)
 	CU_ALL_CALL_COUNT,
 /* clang-format on */
 #undef CU_NUMBER

@@ -29,8 +29,9 @@ static const struct hal_option_def options[] = {
 	 "commands of a queue that the device has at a time"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
 	 "where buffers are that need not be mappable"},
-	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green", "none",
-	 "none: the device is one unit; green: green contexts, tried out at open"},
+	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask", "none",
+	 "none: the device is one unit; green contexts or masks at launch, tried out at "
+	 "open"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
@@ -43,6 +44,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
 	o->green = cu_host->option_int(cfg, "partitions") == 1;
+	o->mask = cu_host->option_int(cfg, "partitions") == 2;
 }
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -133,7 +135,8 @@ static void describe(const struct cu_options *o, const struct cu_shape *s, uint3
 	info->unit_rows = 1;
 	info->unit_cols = units;
 	info->partitions_max = units;
-	info->compute_isolation = o->green ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
+	info->compute_isolation =
+		o->green || o->mask ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->memory_isolation = HAL_ISOLATION_NONE;
 	info->preempt = HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
@@ -172,7 +175,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 {
 	const struct cu_device *dev = device;
 
-	describe(&dev->opt, &dev->shape, cu_green_units(dev), info);
+	describe(&dev->opt, &dev->shape, cu_units(dev), info);
 	info->memory_free = dev->memory_bytes - dev->memory_used;
 	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
 	return 0;
@@ -268,6 +271,7 @@ static void cu_close(void *device)
 	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->lane.lock);
 	cu_green_close(dev);
+	free(dev->mask);
 	free(dev->later);
 	free(dev);
 }
@@ -304,6 +308,8 @@ static int start(struct cu_device *dev)
 	err = fill_in(dev);
 	if (!err && dev->opt.green)
 		err = cu_green_open(dev);
+	if (!err && dev->opt.mask)
+		err = cu_mask_open(dev);
 	cu_pop(mode);
 	return err;
 }

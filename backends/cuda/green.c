@@ -16,9 +16,6 @@
 #include <string.h>
 
 #define GROUPS_MOST 256u
-#define IDS_MOST    1024u
-#define BLOCKS_A_SM 4u    /* so that each has one, although the first ones have ended */
-#define BLOCK       1024u /* so that few fit on one */
 
 struct cu_green_context {
 	struct cu_green_context *next;
@@ -31,31 +28,6 @@ struct cu_green {
 	uint32_t units, per; /* groups, multiprocessors of each */
 	struct cu_green_context *pool;
 };
-
-/* hal_sm(out): each block writes the number of its multiprocessor, and 1, and stays. */
-static const char probe[] = ".version 7.0\n"
-			    ".target sm_75\n"
-			    ".address_size 64\n"
-			    ".visible .entry hal_sm(.param .u64 out)\n"
-			    "{\n"
-			    "\t.reg .pred %p;\n"
-			    "\t.reg .b32 %r<4>;\n"
-			    "\t.reg .b64 %d<3>;\n"
-			    "\tld.param.u64 %d0, [out];\n"
-			    "\tmov.u32 %r0, %smid;\n"
-			    "\tadd.u32 %r0, %r0, 1;\n"
-			    "\tmov.u32 %r1, %ctaid.x;\n"
-			    "\tmul.wide.u32 %d1, %r1, 4;\n"
-			    "\tadd.s64 %d2, %d0, %d1;\n"
-			    "\tst.global.u32 [%d2], %r0;\n"
-			    "\tmov.u32 %r1, %clock;\n"
-			    "stay:\n"
-			    "\tmov.u32 %r2, %clock;\n"
-			    "\tsub.u32 %r2, %r2, %r1;\n"
-			    "\tsetp.lt.u32 %p, %r2, 100000;\n"
-			    "\t@%p bra stay;\n"
-			    "\tret;\n"
-			    "}\n";
 
 /* ---- the split --------------------------------------------------------------------------- */
 
@@ -117,7 +89,7 @@ int cu_green_count(int device, uint32_t *units)
 
 uint32_t cu_green_units(const struct cu_device *dev)
 {
-	return dev->green ? dev->green->units : 1;
+	return dev->green->units;
 }
 
 /* ---- contexts ---------------------------------------------------------------------------- */
@@ -174,107 +146,66 @@ void cu_green_close(struct cu_device *dev)
 
 /* ---- where kernels really run ------------------------------------------------------------ */
 
-struct trial {
-	struct cu_device *dev;
-	void *module, *function, *stream;
-	uint32_t *ids; /* pinned */
-	uint64_t address;
-	uint32_t blocks;
-	uint8_t owner[IDS_MOST]; /* unit + 1 of each multiprocessor; 0: nobody's yet */
-};
-
-static int run_in(struct trial *t, void *green)
-{
-	struct cu_device *dev = t->dev;
-	void *params[1] = {&t->address};
-	int err, again = 0;
-
-	memset(t->ids, 0, t->blocks * sizeof(*t->ids));
-	err = CU(dev, cuGreenCtxStreamCreate, &t->stream, green, CU_STREAM_NON_BLOCKING,
-		 dev->greatest_priority);
-	if (err)
-		return err;
-	err = CU(dev, cuLaunchKernel, t->function, t->blocks, 1, 1, BLOCK, 1, 1, 0,
-		 t->stream, params, NULL);
-	if (!err)
-		err = CU(dev, cuStreamSynchronize, t->stream);
-	cu_give_back(dev, CU_KIND_STREAM, t->stream, &again);
-	return err ? err : again;
-}
-
 /* As many multiprocessors as it has, and none of another one's. */
-static int judge(struct trial *t, uint32_t unit)
+static int judge(struct cu_device *dev, uint32_t unit, const bool *ran, bool *taken)
 {
-	uint32_t i, ran = 0, strange = 0;
+	uint32_t i, own = 0, strange = 0;
 
-	for (i = 0; i < t->blocks; i++) {
-		const uint32_t id = __atomic_load_n(&t->ids[i], __ATOMIC_ACQUIRE);
-
-		if (!id || id > IDS_MOST) {
-			strange++;
-			continue;
-		}
-		if (t->owner[id - 1] && t->owner[id - 1] != unit % 255 + 1)
-			strange++;
-		ran += !t->owner[id - 1];
-		t->owner[id - 1] = (uint8_t)(unit % 255 + 1);
+	for (i = 0; i < CU_SM_MOST; i++) {
+		own += ran[i] && !taken[i];
+		strange += ran[i] && taken[i];
+		taken[i] |= ran[i];
 	}
-	if (ran == t->dev->green->per && !strange)
+	if (own == dev->green->per && !strange)
 		return 0;
 	return cu_host->fail(ENOTSUP,
 			     "cuda:%u: partitions=green: tried out, unit %u ran on %u "
-			     "multiprocessors of its own, not %u, and %u of %u blocks on "
-			     "those of others",
-			     t->dev->index, unit, ran, t->dev->green->per, strange,
-			     t->blocks);
+			     "multiprocessors of its own, not %u, and on %u of others",
+			     dev->index, unit, own, dev->green->per, strange);
 }
 
-static int try_out(struct trial *t)
+static int run_in(struct cu_device *dev, struct cu_trial *t, uint32_t unit, bool *taken)
 {
-	struct cu_device *dev = t->dev;
-	uint32_t i;
-	void *green = NULL, *pinned = NULL;
-	int err, again = 0;
+	bool ran[CU_SM_MOST];
+	void *green = NULL, *stream = NULL;
+	int again = 0, err = cu_green_take(dev, unit, 1, &green);
 
-	t->blocks = BLOCKS_A_SM * dev->green->per;
-	err = cu_pin(dev, t->blocks * sizeof(*t->ids), &pinned, &t->address);
-	t->ids = pinned;
 	if (!err)
-		err = CU(dev, cuModuleLoadDataEx, &t->module, probe, 0, NULL, NULL);
+		err = CU(dev, cuGreenCtxStreamCreate, &stream, green,
+			 CU_STREAM_NON_BLOCKING, dev->greatest_priority);
 	if (err)
-		t->module = NULL;
-	else
-		err = CU(dev, cuModuleGetFunction, &t->function, t->module, "hal_sm");
+		return err;
+	err = cu_trial_run(dev, t, stream, dev->green->per, ran);
 	if (!err)
-		err = CU(dev, cuFuncLoad, t->function);
-	for (i = 0; !err && i < dev->green->units; i++) {
-		err = cu_green_take(dev, i, 1, &green);
-		if (!err)
-			err = run_in(t, green);
-		if (!err)
-			err = judge(t, i);
-	}
-	cu_give_back(dev, CU_KIND_MODULE, t->module, &again);
-	cu_give_back(dev, CU_KIND_HOST, pinned, &again);
+		err = judge(dev, unit, ran, taken);
+	cu_give_back(dev, CU_KIND_STREAM, stream, &again);
+	return err ? err : again;
+}
+
+static int try_out(struct cu_device *dev)
+{
+	struct cu_trial *t = NULL;
+	bool taken[CU_SM_MOST] = {false};
+	int again = 0, err = cu_trial_open(dev, dev->green->per, &t);
+	uint32_t i;
+
+	for (i = 0; !err && i < dev->green->units; i++)
+		err = run_in(dev, t, i, taken);
+	cu_trial_close(dev, t, &again);
 	return err ? err : again;
 }
 
 int cu_green_open(struct cu_device *dev)
 {
-	struct trial *t = calloc(1, sizeof(*t));
 	int err;
 
 	dev->green = calloc(1, sizeof(*dev->green));
-	if (!t || !dev->green) {
-		free(t);
+	if (!dev->green)
 		return cu_host->fail(ENOMEM, "cuda: no memory for green contexts");
-	}
 	err = split(dev->shape.device, &dev->green->groups, &dev->green->units,
 		    &dev->green->per);
-	t->dev = dev;
 	if (!err)
-		err = try_out(t);
+		err = try_out(dev);
 	cu_catch_up(dev);
-	free(t);
 	return err;
 }

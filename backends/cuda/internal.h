@@ -39,6 +39,7 @@ struct cu_options {
 	bool virtual_clock;
 	bool host_memory;
 	bool green;        /* partitions are green contexts */
+	bool mask;         /* partitions are masks at launch */
 	uint32_t inflight; /* commands of a queue that the device has */
 };
 
@@ -79,6 +80,8 @@ struct cu_counter {
 struct cu_partition {
 	struct hal_bk_partition_desc desc;
 	void *green; /* the context; NULL: the whole device */
+	bool masked;
+	uint32_t mask[4]; /* what its launches are kept off */
 	uint32_t queues, buffers;
 };
 
@@ -138,7 +141,9 @@ struct cu_device {
 	void *context;
 	int least_priority, greatest_priority;
 	struct cu_lane lane;
-	struct cu_green *green; /* NULL: the device is one unit */
+	struct cu_green *green; /* these two NULL: the device is one unit */
+	struct cu_mask *mask;
+	bool unmasked; /* a launch was not kept off what it should be */
 	struct cu_queue *queues;
 	uint32_t inflight;
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
@@ -197,6 +202,7 @@ int cu_copy(struct cu_device *dev, uint64_t address, void *data, const void *fro
 	    uint64_t bytes);
 
 /* partition.c */
+uint32_t cu_units(const struct cu_device *dev);
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out);
 int cu_partition_destroy(void *device, void *partition);
@@ -210,6 +216,26 @@ void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
 /* The context of those units; it stays until close. */
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green);
+
+/* mask.c */
+#define CU_UNITS_MOST 128u
+int cu_mask_open(struct cu_device *dev);
+uint32_t cu_mask_units(const struct cu_device *dev);
+void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,
+		uint32_t mask[4]);
+/* Around a launch by this thread; whether the mask was taken. */
+void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask);
+bool cu_mask_end(void);
+
+/* trial.c */
+#define CU_SM_MOST 1024u
+struct cu_trial;
+int cu_trial_open(struct cu_device *dev, uint32_t multiprocessors, struct cu_trial **out);
+void cu_trial_close(struct cu_device *dev, struct cu_trial *t, int *err);
+/* Which multiprocessors a kernel in that stream ran on, which has as many blocks as fill
+ * that many; it waits. */
+int cu_trial_run(struct cu_device *dev, struct cu_trial *t, void *stream,
+		 uint32_t multiprocessors, bool ran[CU_SM_MOST]);
 
 /* memory.c */
 int cu_mem_alloc(void *device, void *partition, uint64_t bytes,

@@ -2,8 +2,8 @@
 /*
  * Partitions of a CUDA device.  Where none are carved out of it the device is one unit,
  * and one partition has it all; else units are groups of multiprocessors, a partition is
- * a green context of some.  Queues of a partition share its multiprocessors as the device
- * likes.
+ * a green context of some, or a mask that its launches have.  Queues of a partition share
+ * its multiprocessors as the device likes.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -11,11 +11,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+uint32_t cu_units(const struct cu_device *dev)
+{
+	if (dev->green)
+		return cu_green_units(dev);
+	return dev->mask ? cu_mask_units(dev) : 1;
+}
+
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out)
 {
 	struct cu_device *dev = device;
-	const uint32_t units = cu_green_units(dev);
+	const uint32_t units = cu_units(dev);
 	struct cu_partition *part;
 	int err;
 
@@ -33,6 +40,9 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 		free(part);
 		return err;
 	}
+	part->masked = dev->mask != NULL;
+	if (part->masked)
+		cu_mask_of(dev, desc->col, desc->units, part->mask);
 	*out = part;
 	return 0;
 }

@@ -176,8 +176,18 @@ static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk
 		values[i] = a->value + (mem ? mem->address : 0);
 		params[i] = &values[i];
 	}
+	if (q->part->masked && dev->unmasked)
+		return cu_host->fail(EIO,
+				     "cuda:%u: the driver did not take a mask: launches "
+				     "would run on all multiprocessors",
+				     dev->index);
+	if (q->part->masked)
+		cu_mask_begin(dev, q->part->mask);
 	r = cu.cuLaunchKernel(k->function, g[0], g[1], g[2], k->block[0], k->block[1],
 			      k->block[2], k->shared_bytes, q->stream, params, NULL);
+	/* It runs all the same, and is the last one. */
+	if (q->part->masked && !cu_mask_end() && !r)
+		dev->unmasked = true;
 	if (__builtin_expect(!r, 1))
 		return 0;
 	if (cu_sticky(r))

@@ -47,7 +47,7 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 		memcpy((char *)s + table[i].offset, &p, sizeof(p));
 	}
 #define CU_FIND(name, params, args) find(handle, #name, &s->name);
-	CU_GREEN_CALLS(CU_FIND)
+	CU_MORE_CALLS(CU_FIND)
 #undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);
 	find(handle, "halStandInCudaAdvance", &s->advance);

@@ -337,6 +337,11 @@ static void green_leaks(int yes)
 	world.leaky = yes;
 }
 
+static void no_callback(int yes)
+{
+	world.silent = yes;
+}
+
 static void hot(int yes)
 {
 	is_hot = yes;
@@ -409,7 +414,7 @@ static void reset(void)
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
-	world.frees_wait = world.leaky = false;
+	world.frees_wait = world.leaky = world.silent = false;
 	leave(0);
 }
 
@@ -429,4 +434,5 @@ const struct cuda_stand_in hal_stand_in_cuda = {
 	.jobs = jobs,
 	.reset = reset,
 	.green_leaks = green_leaks,
+	.no_callback = no_callback,
 };

@@ -87,6 +87,7 @@ struct job {
 	struct call call;
 	uint64_t order; /* of launches, as they become ready */
 	uint64_t blocks, given, done, first, stride;
+	bool off[UNITS_MAX]; /* by the mask of its descriptor */
 };
 
 /* A green context: which units its streams may use. */
@@ -140,7 +141,8 @@ struct world {
 	uint64_t memory_left;
 	uint32_t unit_now; /* whose block acts */
 	uint32_t splits;   /* calls that split multiprocessors */
-	bool leaky;        /* green contexts are not kept to */
+	bool leaky;        /* green contexts are not kept to, nor are masks */
+	bool silent;       /* nobody is called back */
 	struct cuda_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
@@ -172,6 +174,10 @@ bool module_busy(const struct module *m);
 struct allocation *allocation_of(uint64_t address, uint64_t bytes);
 void allocation_end(struct allocation *a);
 uint64_t mono(void);
+
+/* qmd.c: the export table; and a launch's descriptor, shown to whoever subscribed. */
+const void *export_table(void);
+void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
 
 /* entry.c: lets others in, and time go by, within a call. */
 bool breathe(void);

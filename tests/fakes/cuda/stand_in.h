@@ -12,6 +12,7 @@
  * (halStandInCudaDrive, halStandInCudaAdvance).  Environment: HAL_STAND_IN_CUDA_FAIL=
  * CALL:NTH:RESULT; HAL_STAND_IN_CUDA_VERSION=12030 (that it claims);
  * HAL_STAND_IN_CUDA_DEVICES=N; HAL_STAND_IN_CUDA_FREE=wait (frees wait for the device);
+ * HAL_STAND_IN_CUDA_QMD=0x24 (version of launch descriptors, major << 4 | minor);
  * HAL_STAND_IN_CUDA_STRICT=1 (a process that misused it or left something there exits
  * with 70).
  */
@@ -51,7 +52,9 @@ struct cuda_stand_in {
 	void (*memory_left)(uint64_t bytes);
 	/* Frees of memory and modules wait until the device is idle (1) or do not. */
 	void (*frees_wait)(int yes);
-	/* Blocks of green contexts run on any unit (1). */
+	/* Nobody is called before launches (1). */
+	void (*no_callback)(int yes);
+	/* Blocks run on any unit (1), whatever green context or mask says. */
 	void (*green_leaks)(int yes);
 	/* This thread may make no call that can block. */
 	void (*hot)(int yes);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launch descriptors: whoever has subscribed sees one before each launch, and what its
+ * mask says then counts.  Bits are places of a device as it was drawn, before what is
+ * broken was left out: bit i is in cluster i % clusters; multiprocessors are counted
+ * cluster by cluster, two at a time.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QMD_BYTES   384u
+#define TABLE_SLOTS 11u
+#define DOMAIN      0xb
+
+typedef void (*callback_fn)(void *user, int domain, int id, const void *params);
+
+static struct {
+	callback_fn fn;
+	void *user;
+	bool on;
+} subscriber;
+
+static uint32_t subscribe(uint32_t *handle, callback_fn fn, void *user)
+{
+	subscriber.fn = fn;
+	subscriber.user = user;
+	*handle = 7;
+	return CUR_SUCCESS;
+}
+
+static uint32_t enable(uint32_t on, uint32_t handle, int domain, int id)
+{
+	if (handle != 7 || domain != DOMAIN || id != 1)
+		return CUR_INVALID_VALUE;
+	subscriber.on = on;
+	return CUR_SUCCESS;
+}
+
+const void *export_table(void)
+{
+	static const void *table[TABLE_SLOTS];
+	uint32_t (*s)(uint32_t *, callback_fn, void *) = subscribe;
+	uint32_t (*e)(uint32_t, uint32_t, int, int) = enable;
+	const uint64_t bytes = sizeof(table);
+
+	memcpy(&table[0], &bytes, sizeof(bytes));
+	memcpy(&table[3], &s, sizeof(s));
+	memcpy(&table[6], &e, sizeof(e));
+	return table;
+}
+
+static uint32_t version_of(const struct device *dev)
+{
+	const char *text = getenv("HAL_STAND_IN_CUDA_QMD");
+
+	if (text)
+		return (uint32_t)strtoul(text, NULL, 0);
+	return dev->major >= 9 ? 0x40 : 0x22;
+}
+
+/* Bit number i of the mask; the table of cl*qmd.h once more, by bits. */
+static bool masked(const uint8_t *q, uint32_t version, uint32_t i)
+{
+	uint32_t at = 84 * 8 + i;
+
+	if (version >= 0x40) {
+		const uint32_t valid = version >= 0x50 ? 159 : 31;
+
+		if (!(q[valid / 8] >> valid % 8 & 1))
+			return false;
+		at = (version >= 0x50 ? 280u : 304u) * 8 + i;
+	} else if (i >= 64) {
+		return false;
+	}
+	return version >= 0x16 && (q[at / 8] >> at % 8 & 1);
+}
+
+/* 72 places in 8 clusters, or 24 in 6; some are broken. */
+static void take_off(const struct device *dev, const uint8_t *q, uint32_t version,
+		     bool off[UNITS_MAX])
+{
+	const uint32_t clusters = dev->units > 100 ? 8 : 6;
+	const uint32_t places = dev->units > 100 ? 9 : 4,
+		       every = dev->units > 100 ? 12 : 24;
+	uint32_t c, p, unit = 0;
+
+	for (c = 0; c < clusters; c++)
+		for (p = 0; p < places; p++) {
+			if ((c * places + p) % every == 7)
+				continue;
+			off[unit] = off[unit + 1] = masked(q, version, p * clusters + c);
+			unit += 2;
+		}
+}
+
+void qmd_show(const struct device *dev, bool off[UNITS_MAX])
+{
+	const uint32_t version = version_of(dev);
+	uint8_t qmd[QMD_BYTES] = {0};
+	const void *params[TABLE_SLOTS] = {0};
+	const uint64_t bytes = sizeof(params);
+
+	qmd[version >= 0x50 ? 58 : 72] = (uint8_t)version;
+	memcpy(&params[0], &bytes, sizeof(bytes));
+	params[4] = qmd;
+	if (subscriber.on && subscriber.fn && !world.silent)
+		subscriber.fn(subscriber.user, DOMAIN, 1, params);
+	take_off(dev, qmd, version, off);
+}
