@@ -267,6 +267,12 @@ struct hal_bk_cold {
 	 * that it has there, what the other held.  NULL: no HAL_CAP_RECOLOR. */
 	int (*mem_swap)(void *dev, void *mem, void *other);
 
+	/* Right after open, where the user has a map of a device that does not tell where
+	 * its memory lies (hal.color_map): from now on it has those colours, and get_info
+	 * says so.  The map is not kept.  -EINVAL: pages of another size than its
+	 * granules.  NULL, -ENOTSUP: it tells by itself, or cannot place memory. */
+	int (*colors_set)(void *dev, const struct hal_bk_color_map *map);
+
 	/* Named extension table; NULL when there is none of that name. */
 	const void *(*extension)(void *dev, const char *name);
 

@@ -111,6 +111,14 @@ enum hal_device_kind {
 #define HAL_CAP_LIMIT           (UINT64_C(1) << 11) /* a policy can limit bandwidth */
 #define HAL_CAP_RECOLOR         (UINT64_C(1) << 12) /* hal_buffer_recolor works */
 
+/* Who says on which channel memory lies. */
+enum hal_color_source {
+	HAL_COLOR_NONE,   /* nobody: there are no colours */
+	HAL_COLOR_DEVICE, /* the device */
+	HAL_COLOR_FILE,   /* hal.color_map, which does not say how it was found */
+	HAL_COLOR_PROBE,  /* hal.color_map, found by timing (halctl probe) */
+};
+
 /* Out: at most .size bytes are written. */
 struct hal_device_info {
 	uint32_t size;
@@ -143,6 +151,10 @@ struct hal_device_info {
 	/* Partitions without units of their own (hal_partition_desc.host), beside
 	 * .partitions_max; 0: none. */
 	uint32_t guests_max;
+	uint32_t color_source;    /* enum hal_color_source */
+	uint32_t color_wrong_ppm; /* of .color_source FILE, PROBE: at most so many
+				   * granules of a million lie elsewhere, with 95 %;
+				   * UINT32_MAX: nobody has tried */
 	uint32_t reserved;
 };
 

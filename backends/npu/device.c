@@ -191,6 +191,14 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	describe(&dev->opt, info);
 	info->memory_free = npu_memory_free(dev);
 	info->verified = dev->verified;
+	if (dev->told) {
+		info->caps |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR;
+		info->colors = dev->told;
+		info->granule_bytes = 1u << dev->opt.gran;
+		/* By where memory is placed; the machine's own check knows no channels.
+		 */
+		info->memory_isolation = HAL_ISOLATION_ADVISORY;
+	}
 	if (!dev->limits) {
 		info->caps &= ~HAL_CAP_LIMIT;
 		info->limit_bytes = info->limit_window_ns = 0;
@@ -606,6 +614,7 @@ static const struct hal_backend backend = {
 			.mem_map = npu_mem_map,
 			.mem_unmap = npu_mem_unmap,
 			.mem_swap = npu_mem_swap,
+			.colors_set = npu_colors_set,
 			.program_load = npu_program_load,
 			.program_unload = npu_program_unload,
 			.kernel_get = npu_kernel_get,

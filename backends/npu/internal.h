@@ -189,6 +189,7 @@ struct npu_device {
 	struct npu_hash hash;
 	uint32_t granules;
 	struct hal_bk_granules *free;
+	uint32_t told; /* colours, of an opaque device; 0: it has none */
 	struct npu_partition *parts[NPU_SLOTS_MAX];
 	/* Who used which PE: corners of rectangles, added up when asked. */
 	uint64_t *busy;
@@ -259,6 +260,7 @@ int npu_mem_read(void *device, void *mem, uint64_t offset, void *data, uint64_t 
 int npu_mem_map(void *device, void *mem, void **address);
 int npu_mem_unmap(void *device, void *mem);
 int npu_mem_swap(void *device, void *mem, void *other);
+int npu_colors_set(void *device, const struct hal_bk_color_map *map);
 
 /* program.c */
 int npu_program_load(void *device, const void *image, size_t size, void **out);

@@ -47,12 +47,12 @@ static void tell_map(const struct npu_hash *h, uint64_t granules,
 		map->mask[i] = npu_hash_mask(h, i);
 }
 
-/* All that a partition may have.  An opaque device has no colours: to who places memory
- * all of it is one. */
+/* All that a partition may have.  An opaque device has no colours unless somebody has
+ * told it: to who places memory all of it is one. */
 static struct hal_bk_colors colors_of(const struct npu_partition *part)
 {
 	return (struct hal_bk_colors){
-		.mask = part->dev->opt.opaque ? 1 : part->desc.color_mask};
+		.mask = part->desc.color_mask ? part->desc.color_mask : 1};
 }
 
 int npu_memory_open(struct npu_device *dev)
@@ -73,6 +73,29 @@ int npu_memory_open(struct npu_device *dev)
 	if (!dev->memory)
 		return npu_fail(ENOMEM, "npu: no host memory for memory_size=%llu",
 				(unsigned long long)dev->opt.memory);
+	return 0;
+}
+
+int npu_colors_set(void *device, const struct hal_bk_color_map *map)
+{
+	struct npu_device *dev = device;
+	struct hal_bk_granules *free;
+	int rc;
+
+	if (!dev->opt.opaque)
+		return npu_fail(ENOTSUP,
+				"npu: the device tells by itself where its memory "
+				"lies, unless hash=opaque");
+	if (map->granule_bytes != 1u << dev->opt.gran)
+		return npu_fail(EINVAL,
+				"npu: the map's granules are %u bytes, pages are %u",
+				map->granule_bytes, 1u << dev->opt.gran);
+	rc = npu_host->granules_open(map, &free);
+	if (rc)
+		return rc;
+	npu_host->granules_close(dev->free);
+	dev->free = free;
+	dev->told = map->colors;
 	return 0;
 }
 

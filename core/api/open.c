@@ -200,6 +200,8 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	dev->hot_bk = dev->bk;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
+	if (err == 0)
+		err = colors_load(dev);
 	return err != 0 ? err : device_prepare(dev);
 }
 

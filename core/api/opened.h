@@ -28,6 +28,10 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 /* That of [policy] becomes dev's. */
 int policy_start(struct hal_device *dev);
 
+/* Who says on which channel memory lies; what hal.color_map names becomes dev's, before
+ * anything else does.  -EINVAL, -EPERM: it is none, another device's, not verified;
+ * -ENOTSUP: the device tells by itself. */
+int colors_load(struct hal_device *dev);
 /* What hal.profile names becomes dev's.  -EINVAL: it is none, or another device's. */
 int profile_start(struct hal_device *dev);
 

@@ -992,7 +992,7 @@ void recolor_no_room(const struct hal_queue *q)
  * one, and others of the partition are to come in between. */
 static uint64_t piece_bytes(const struct hal_device *dev)
 {
-	enum { PIECES_A_SECOND = 1000000, GRAIN = 4096, UNKNOWN = 65536 };
+	enum { PIECES_A_SECOND = 1000000, GRAIN = 4096, UNKNOWN = 16384 };
 	uint64_t bytes;
 
 	if (dev->info.bandwidth == 0 || dev->info.colors == 0)

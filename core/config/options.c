@@ -23,6 +23,12 @@ const struct hal_option_def core_options[] = {
 	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR, else /tmp/accelhal-UID"},
 	{"profile", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "what kernels run here, by halctl profile: policies see it; empty: they learn"},
+	{"color_map", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "on which memory channel its granules lie, by halctl probe, if the device keeps "
+	 "that "
+	 "to itself"},
+	{"color_map_unverified", HAL_OPTION_BOOL, 0, 0, NULL, "no",
+	 "take a color_map that nobody has verified"},
 	{"queue_depth", HAL_OPTION_INT, 8, 4096, NULL, "32",
 	 "slots of a queue, a power of two; a launch takes one, or more with arguments"},
 	{"inflight", HAL_OPTION_INT, 1, 8, NULL, "2",

@@ -206,6 +206,12 @@ static int no_mem_swap(void *dev, void *mem, void *other)
 	return LACKS("change memory of buffers");
 }
 
+static int no_colors_set(void *dev, const struct hal_bk_color_map *map)
+{
+	(void)dev, (void)map;
+	return LACKS("be told where its memory lies");
+}
+
 static const void *no_extension(void *dev, const char *name)
 {
 	(void)dev, (void)name;
@@ -284,6 +290,7 @@ static const struct hal_bk_cold no_cold = {
 	.program_bind = no_program_bind,
 	.program_unbind = no_program_unbind,
 	.mem_swap = no_mem_swap,
+	.colors_set = no_colors_set,
 	.extension = no_extension,
 	.isolation = NULL, /* the core looks itself */
 	.counters = NULL,  /* likewise */

@@ -39,6 +39,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_mem_map, false, {ENOTSUP, ENOMEM, EIO}},
 	{CALL_mem_unmap, true, {EIO}},
 	{CALL_mem_swap, false, {EIO}},
+	{CALL_colors_set, false, {ENOTSUP, EINVAL, EIO}},
 	{CALL_program_load, false, {EINVAL, ENOMEM, ENOSPC, EIO}},
 	{CALL_program_unload, true, {EIO}},
 	{CALL_kernel_get, false, {EIO, ENOMEM}},

@@ -241,6 +241,14 @@ static int call_mem_swap(void *dev, void *mem, void *other)
 	return THROUGH(l, c, OF(l, mem_swap)(l->bk, mem, other));
 }
 
+static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_colors_set, .index = map->colors};
+
+	return THROUGH(l, c, OF(l, colors_set)(l->bk, map));
+}
+
 static const void *call_extension(void *dev, const char *name)
 {
 	struct layers *l = dev;
@@ -390,6 +398,7 @@ static const struct hal_bk_cold call_cold = {
 	.mem_map = call_mem_map,
 	.mem_unmap = call_mem_unmap,
 	.mem_swap = call_mem_swap,
+	.colors_set = call_colors_set,
 	.program_load = call_program_load,
 	.program_unload = call_program_unload,
 	.kernel_get = call_kernel_get,

@@ -41,6 +41,7 @@
 	X(mem_map)                                                                       \
 	X(mem_unmap)                                                                     \
 	X(mem_swap)                                                                      \
+	X(colors_set)                                                                    \
 	X(program_load)                                                                  \
 	X(program_unload)                                                                \
 	X(kernel_get)                                                                    \

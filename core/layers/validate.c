@@ -234,6 +234,20 @@ static int check_mem_free(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
+static int check_colors_set(struct validate *v, const struct layer_call *c)
+{
+	if (c->index == 0 || c->index > HAL_BK_COLORS_MAX)
+		return CORE(v, "colors_set: %u colours", c->index);
+	return 0;
+}
+
+/* It is described anew. */
+static void got_colors_set(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0)
+		v->has_info = false;
+}
+
 static int check_mem_swap(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
@@ -666,6 +680,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_extension] = {NULL, NULL, VALUE},
 	[CALL_isolation] = {NULL, got_isolation, VALUE},
 	[CALL_counters] = {check_counters, got_counters, COUNTS},
+	[CALL_colors_set] = {check_colors_set, got_colors_set, 0},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},
 	[CALL_now] = {NULL, got_now, VALUE},

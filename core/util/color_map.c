@@ -83,6 +83,22 @@ void color_map_of(struct color_map *map, const struct hal_bk_color_map *told)
 	memcpy(&map->table, &told->table, sizeof(map->table));
 }
 
+void color_map_tell(const struct color_map *map, struct hal_bk_color_map *out)
+{
+	*out = (struct hal_bk_color_map){
+		.granule_bytes = map->granule,
+		.colors = map->channels,
+		.granules = color_map_granules(map),
+		.table = map->kind == COLOR_MAP_TABLE ? map->table : NULL,
+		.mask_count = map->mask_count,
+		.q = map->kind == COLOR_MAP_XORMOD ? map->q : 0,
+		.shift = map->shift,
+		.digits = map->digits,
+	};
+	memcpy(out->mask, map->mask, sizeof(out->mask));
+	memcpy(out->weight, map->weight, sizeof(out->weight));
+}
+
 static uint32_t parity(uint64_t x)
 {
 	return (uint32_t)__builtin_parityll(x);

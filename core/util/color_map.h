@@ -87,6 +87,8 @@ void color_map_device(struct color_map *map, const struct hal_device_info *info)
 
 /* What a backend tells, as a map of no device; it lasts as long as told's table. */
 void color_map_of(struct color_map *map, const struct hal_bk_color_map *told);
+/* The other way; it lasts as long as map. */
+void color_map_tell(const struct color_map *map, struct hal_bk_color_map *out);
 
 /* -EINVAL with why (names the item) unless it is a map: every channel can occur. */
 int color_map_check(const struct color_map *map, char why[COLOR_MAP_WHY]);

@@ -50,6 +50,8 @@ static void hal_h(void)
 	FIELD(hal_device_info, limit_window_ns);
 	FIELD(hal_device_info, suspend_worst_ns);
 	FIELD(hal_device_info, guests_max);
+	FIELD(hal_device_info, color_source);
+	FIELD(hal_device_info, color_wrong_ppm);
 	STRUCT(hal_backend_info);
 	FIELD(hal_backend_info, size);
 	FIELD(hal_backend_info, status);
@@ -333,6 +335,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, program_bind);
 	FIELD(hal_bk_cold, program_unbind);
 	FIELD(hal_bk_cold, mem_swap);
+	FIELD(hal_bk_cold, colors_set);
 	FIELD(hal_bk_cold, extension);
 	FIELD(hal_bk_cold, isolation);
 	FIELD(hal_bk_cold, counters);

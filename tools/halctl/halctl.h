@@ -41,6 +41,7 @@ int halctl_isolate(const struct halctl *ctl); /* probe --verify */
 const char *kind_name(uint32_t kind);
 const char *preempt_name(uint32_t level);
 const char *isolation_name(uint32_t level);
+const char *color_source_name(uint32_t source);
 /* Name of capability or suspend-mode number bit; NULL past the last. */
 const char *cap_name(unsigned int bit);
 const char *suspend_mode_name(unsigned int mode);

@@ -24,6 +24,13 @@ static const char *const isolations[] = {
 	[HAL_ISOLATION_ENFORCED] = "enforced",
 };
 
+static const char *const color_sources[] = {
+	[HAL_COLOR_NONE] = "none",
+	[HAL_COLOR_DEVICE] = "device",
+	[HAL_COLOR_FILE] = "file",
+	[HAL_COLOR_PROBE] = "probe",
+};
+
 /* In the order of HAL_CAP_*. */
 static const char *const caps[] = {
 	"grid",           "virtual-clock",   "map",
@@ -48,6 +55,11 @@ const char *kind_name(uint32_t kind)
 const char *preempt_name(uint32_t level)
 {
 	return level < COUNT(preempts) ? preempts[level] : "?";
+}
+
+const char *color_source_name(uint32_t source)
+{
+	return source < COUNT(color_sources) ? color_sources[source] : "?";
 }
 
 const char *isolation_name(uint32_t level)

@@ -84,6 +84,7 @@ static void out_device(struct out *o, const char *target,
 	out_u64(o, "guests_max", info->guests_max);
 	out_u64(o, "colors", info->colors);
 	out_u64(o, "granule_bytes", info->granule_bytes);
+	out_str(o, "color_source", color_source_name(info->color_source));
 	out_str(o, "preempt", preempt_name(info->preempt));
 	out_u64(o, "preempt_worst_ns", info->preempt_worst_ns);
 	out_str(o, "compute_isolation", isolation_name(info->compute_isolation));
@@ -234,9 +235,22 @@ int halctl_list(const struct halctl *ctl)
 	return ctl->json ? list_json(ctl) : list_text(ctl);
 }
 
+/* Who says where they lie, and how sure that is. */
+static const char *source_text(const struct hal_device_info *info, char *buf, size_t size)
+{
+	if (info->color_source == HAL_COLOR_DEVICE)
+		snprintf(buf, size, "as the device says");
+	else if (info->color_wrong_ppm == UINT32_MAX)
+		snprintf(buf, size, "by a map that nobody has verified");
+	else
+		snprintf(buf, size, "by a map of which at most %.4f %% is wrong",
+			 info->color_wrong_ppm / 1e4);
+	return buf;
+}
+
 static void info_text(const struct hal_device_info *info)
 {
-	char buf[160];
+	char buf[160], source[64];
 
 	printf("%-18s %s\n", "name", info->name);
 	printf("%-18s %s (%s)\n", "backend", info->backend, kind_name(info->kind));
@@ -252,8 +266,9 @@ static void info_text(const struct hal_device_info *info)
 	printf("%-18s %s\n", "memory free",
 	       size_text(info->memory_free, buf, sizeof(buf)));
 	if (info->colors)
-		printf("%-18s %u, granule %s\n", "memory channels", info->colors,
-		       size_text(info->granule_bytes, buf, sizeof(buf)));
+		printf("%-18s %u, granule %s, %s\n", "memory channels", info->colors,
+		       size_text(info->granule_bytes, buf, sizeof(buf)),
+		       source_text(info, source, sizeof(source)));
 	else
 		printf("%-18s %s\n", "memory channels", "not known");
 	printf("%-18s %s\n", "preemption", worst_text(info, buf, sizeof(buf)));

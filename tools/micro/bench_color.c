@@ -192,7 +192,7 @@ static int times(const char *target, const struct net *a, const struct net *b,
 		 const uint64_t *mask, uint64_t *ns)
 {
 	struct side s[3] = {{0}};
-	struct world w;
+	struct world w = {0};
 	int err = open_world(&w, target);
 
 	for (uint32_t i = 0; err == 0 && i < 3; i++)
@@ -276,7 +276,7 @@ static int percentile(const char *target, const struct net *n, uint64_t mine,
 {
 	uint64_t ns[SAMPLES], random = 12345;
 	struct side s[2] = {{0}};
-	struct world w;
+	struct world w = {0};
 	int err = open_world(&w, target);
 
 	if (err == 0)
@@ -342,7 +342,7 @@ static int one_move(const char *target, const struct net *n, bool moves,
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 	struct side s[2] = {{0}}, user = {0}, third = {0};
 	struct hal_point moved = {0}, used, done, ran;
-	struct world w;
+	struct world w = {0};
 	uint64_t begin, first = mask[0] & -mask[0];
 	int err = open_world(&w, target);
 

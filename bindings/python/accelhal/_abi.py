@@ -70,6 +70,14 @@ class DeviceKind(IntEnum):
     NPU = 3
 
 
+class ColorSource(IntEnum):
+    """enum hal_color_source."""
+    NONE = 0
+    DEVICE = 1
+    FILE = 2
+    PROBE = 3
+
+
 class Class(IntEnum):
     """enum hal_class."""
     NORMAL = 0
@@ -123,6 +131,8 @@ class hal_device_info(Structure):
         ("limit_window_ns", c_uint64),
         ("suspend_worst_ns", c_uint64 * 4),
         ("guests_max", c_uint32),
+        ("color_source", c_uint32),
+        ("color_wrong_ppm", c_uint32),
         ("reserved", c_uint32),
     ]
 
@@ -472,6 +482,8 @@ DOCS = {
         "bandwidth": 'of all memory, bytes a second; 0: none known',
         "limit_bytes": 'grain of a limit, and the least; 0: no HAL_CAP_LIMIT',
         "limit_window_ns": 'longest window of a limit',
+        "color_source": 'enum hal_color_source',
+        "color_wrong_ppm": 'of .color_source FILE, PROBE: at most so many * granules of a million lie elsewhere, with 95 %; * UINT32_MAX: nobody has tried',
     },
     "hal_option_info": {
         "section": '"hal", "backend.npu" ...',
@@ -573,6 +585,7 @@ __all__ = [
     "COMMANDS_MAX",
     "Cap",
     "Class",
+    "ColorSource",
     "DeviceKind",
     "FOREVER",
     "HISTOGRAM_BUCKETS",
