@@ -269,10 +269,11 @@ bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
 	void *run = k->design->units[k->index * k->design->x.slot_count + q->slot].run;
 	const uint32_t state = XRT(xrtRunState, run);
 	struct fp_slot *slot = &dev->slots[q->slot];
+	char text[64] = "";
 	bool hangs;
 
-	if (errno == ENODEV)
-		atomic_store(&dev->lost, true);
+	if (errno)
+		(void)fp_why(dev, "xrtRunState", text, sizeof(text));
 	hangs = state < XRT_COMPLETED || state == XRT_SUBMITTED;
 	if (hangs && (!dev->opt.hang_ns || fp_now(dev) - q->start_ns < dev->opt.hang_ns))
 		return false;
@@ -281,6 +282,9 @@ bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
 		snprintf(q->fault, sizeof(q->fault),
 			 "hung for %u ms: kernel %.31s in slot %u",
 			 (uint32_t)(dev->opt.hang_ns / 1000000), desc->name, q->slot);
+	else if (q->status && text[0])
+		snprintf(q->fault, sizeof(q->fault), "%.40s: kernel %.31s in slot %u",
+			 text, desc->name, q->slot);
 	else if (q->status)
 		snprintf(q->fault, sizeof(q->fault), "%s (%u): kernel %.31s in slot %u",
 			 state_name(state), state, desc->name, q->slot);

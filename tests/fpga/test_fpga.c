@@ -218,6 +218,11 @@ static void full_bank(void **state)
 	assert_int_equal(allocate(&w, 0, 17u << 20, 3, &more), -ENOSPC);
 	assert_non_null(strstr(host_text, "0 in DDR[0], 16777216 in DDR[1] are left"));
 	assert_int_equal(allocate(&w, 0, UINT64_MAX, 3, &more), -ENOSPC);
+	/* XRT does not always say why. */
+	assert_int_equal(stand_in()->break_call("xrtBOAlloc", 1, 0), 0);
+	assert_int_equal(allocate(&w, 0, 1, 3, &more), -EIO);
+	assert_string_equal(host_text, "fpga: xrtBOAlloc: no reason given: 4096 bytes in "
+				       "bank DDR[1]");
 	sure(allocate(&w, 0, 1, 3, &more));
 	sure(b->cold.get_info(w.dev, &info));
 	assert_int_equal(info.memory_free, (16u << 20) - 4096);

@@ -118,6 +118,9 @@ static bool enter(int call)
 	if (call != armed || !armed_nth || --armed_nth)
 		return false;
 	armed = -1;
+	/* Who says so means it. */
+	if (armed_error == ENODEV)
+		card_lose(&world.cards[0]);
 	errno = (int)armed_error;
 	return true;
 }
