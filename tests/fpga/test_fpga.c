@@ -234,6 +234,51 @@ static void full_bank(void **state)
 	end(&w);
 }
 
+/* How long a launch that is bound by memory takes beside another's: banks of the two. */
+static uint64_t beside(struct world *w, void *stream, uint64_t mine, uint64_t theirs)
+{
+	struct hal_bk_arg args[2][2] = {{{NULL, 0, 4}, {NULL, 1000000, 0}},
+					{{NULL, 0, 4}, {NULL, 1000000, 0}}};
+	struct hal_bk_event e;
+	uint64_t ns = 0;
+	uint32_t i, n = 1 + (theirs != 0);
+
+	args[0][0].mem = buffer(w, 0, 4, mine);
+	if (theirs)
+		args[1][0].mem = buffer(w, 1, 4, theirs);
+	for (i = 0; i < n; i++)
+		sure(launch(w, i, stream, args[i], 2, i));
+	for (i = 0; i < n; i++) {
+		e = next(w);
+		assert_int_equal(e.status, 0);
+		ns = e.cookie ? ns : e.end_ns - e.start_ns;
+	}
+	for (i = 0; i < n; i++)
+		sure(b->cold.mem_free(w->dev, args[i][0].mem));
+	return ns;
+}
+
+static void banks_of_ones_own(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *prog = load(&w, second_text), *stream = kernel_of(&w, prog, "stream");
+	uint64_t alone, disjoint, shared;
+
+	(void)state;
+	alone = beside(&w, stream, 1, 0);
+	disjoint = beside(&w, stream, 1, 2);
+	shared = beside(&w, stream, 1, 1);
+	printf("figure fpga.corun.slowdown_disjoint_banks %.3f\n",
+	       (double)disjoint / (double)alone);
+	printf("figure fpga.corun.slowdown_shared_bank %.3f\n",
+	       (double)shared / (double)alone);
+	assert_int_equal(disjoint, alone);
+	assert_true(shared > alone * 19 / 10);
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
 /* ---- arguments ----------------------------------------------------------------------- */
 
 static void numbers(void **state)
@@ -666,6 +711,7 @@ int main(void)
 		cmocka_unit_test(other_process), /* first: it forks */
 		cmocka_unit_test(unreachable_bank),
 		cmocka_unit_test(full_bank),
+		cmocka_unit_test(banks_of_ones_own),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),

@@ -51,6 +51,8 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct design *d, const c
 
 	va_start(ap, fmt);
 	if (n > 0 && (size_t)n < d->why_bytes)
+		/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been
+		 * started */
 		vsnprintf(d->why + n, d->why_bytes - (size_t)n, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
