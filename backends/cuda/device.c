@@ -142,6 +142,7 @@ static void describe(const struct cu_options *o, const struct cu_shape *s, uint3
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->clock_hz = 1000000000;
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
+	info->caps |= o->mask ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE : 0;
 	info->caps |= s->stand_in ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
 }
@@ -367,6 +368,7 @@ static const struct hal_backend backend = {
 		.now = cu_now,
 		.suspend = cu_suspend,
 		.resume = cu_resume,
+		.resize = cu_resize,
 		.next = cu_next},
 	.cold = {.probe = cu_probe,
 		 .open = cu_open,

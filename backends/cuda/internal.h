@@ -82,6 +82,10 @@ struct cu_partition {
 	void *green; /* the context; NULL: the whole device */
 	bool masked;
 	uint32_t mask[4]; /* what its launches are kept off */
+	struct cu_partition *moving_next;
+	bool moving;
+	uint64_t moving_cookie;
+	uint32_t moving_left; /* commands in flight that were given before it moved */
 	uint32_t queues, buffers;
 };
 
@@ -120,6 +124,7 @@ struct cu_queue {
 	void *stream, *idle;
 	struct cu_counter counter;
 	uint32_t slot_count, head, count;
+	uint32_t older_count; /* of these, given before its partition moved */
 	uint64_t last_end_ns;
 	bool suspended, quiet_due, fenced, broken, reported;
 	uint64_t quiet_cookie;
@@ -143,7 +148,8 @@ struct cu_device {
 	struct cu_lane lane;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
-	bool unmasked; /* a launch was not kept off what it should be */
+	struct cu_partition *moving; /* those that QUIET is due for */
+	bool unmasked;               /* a launch was not kept off what it should be */
 	struct cu_queue *queues;
 	uint32_t inflight;
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
@@ -206,6 +212,10 @@ uint32_t cu_units(const struct cu_device *dev);
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out);
 int cu_partition_destroy(void *device, void *partition);
+int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
+	      uint64_t cookie);
+/* Those that have moved. */
+uint32_t cu_moved(struct cu_device *dev, struct hal_bk_event *ev, uint32_t max);
 
 /* green.c */
 /* How many units the device's multiprocessors are split into. */

@@ -18,19 +18,28 @@ uint32_t cu_units(const struct cu_device *dev)
 	return dev->mask ? cu_mask_units(dev) : 1;
 }
 
-int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
-			void **out)
+static int check_units(const struct cu_device *dev,
+		       const struct hal_bk_partition_desc *desc)
 {
-	struct cu_device *dev = device;
 	const uint32_t units = cu_units(dev);
-	struct cu_partition *part;
-	int err;
 
 	if (!desc->units || desc->col > units || desc->units > units - desc->col)
 		return cu_host->fail(EINVAL,
 				     "cuda:%u: the device has %u units: %u from %u on "
 				     "are not there",
 				     dev->index, units, desc->units, desc->col);
+	return 0;
+}
+
+int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			void **out)
+{
+	struct cu_device *dev = device;
+	struct cu_partition *part;
+	int err = check_units(dev, desc);
+
+	if (err)
+		return err;
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
@@ -52,10 +61,64 @@ int cu_partition_destroy(void *device, void *partition)
 	struct cu_partition *part = partition;
 
 	(void)device;
+	if (part->moving)
+		return cu_host->fail(EBUSY, "cuda: partition %u is moving",
+				     part->desc.index);
 	if (part->queues + part->buffers)
 		return cu_host->fail(EBUSY,
 				     "cuda: partition %u has %u queues, %u buffers",
 				     part->desc.index, part->queues, part->buffers);
 	free(part);
 	return 0;
+}
+
+/* Later launches go by the new mask.  Those that are with the device keep the one they
+ * were given: it is quiet when they have ended. */
+int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
+	      uint64_t cookie)
+{
+	struct cu_device *dev = device;
+	struct cu_partition *part = partition;
+	struct cu_queue *q;
+	int err;
+
+	if (!dev->mask)
+		return cu_host->fail(ENOTSUP, "cuda:%u: partitions do not move",
+				     dev->index);
+	if (part->moving)
+		return cu_host->fail(EBUSY, "cuda: partition %u is moving",
+				     part->desc.index);
+	err = check_units(dev, desc);
+	if (err)
+		return err;
+	part->desc = *desc;
+	cu_mask_of(dev, desc->col, desc->units, part->mask);
+	for (q = dev->queues; q; q = q->older)
+		if (q->part == part)
+			part->moving_left += q->older_count = q->count;
+	part->moving = true;
+	part->moving_cookie = cookie;
+	part->moving_next = dev->moving;
+	dev->moving = part;
+	return 0;
+}
+
+uint32_t cu_moved(struct cu_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	struct cu_partition **at = &dev->moving, *part;
+	uint32_t n = 0;
+
+	while ((part = *at) && n < max) {
+		if (part->moving_left) {
+			at = &part->moving_next;
+			continue;
+		}
+		*at = part->moving_next;
+		part->moving = false;
+		ev[n++] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
+						.cookie = part->moving_cookie,
+						.start_ns = cu_now(dev),
+						.end_ns = cu_now(dev)};
+	}
+	return n;
 }

@@ -122,6 +122,7 @@ int cu_queue_destroy(void *device, void *queue)
 	if (!lost)
 		err = cu_enter(dev);
 	dev->inflight -= q->count;
+	q->part->moving_left -= q->older_count;
 	q->part->queues--;
 	if (q->newer)
 		q->newer->older = q->older;
@@ -344,6 +345,10 @@ static void take(struct cu_device *dev, struct cu_queue *q)
 	q->head = (q->head + 1) % q->slot_count;
 	q->count--;
 	dev->inflight--;
+	if (q->older_count) {
+		q->older_count--;
+		q->part->moving_left--;
+	}
 	dev->progress_ns = dev->checked_ns = cu_now(dev);
 }
 
@@ -466,6 +471,7 @@ static uint32_t look_at_all(struct cu_device *dev, struct hal_bk_event *ev, uint
 
 	for (q = dev->queues; q && n < max; q = q->older)
 		n += look(dev, q, ev + n, max - n);
+	n += cu_moved(dev, ev + n, max - n);
 	cu_give_back_later(dev, dev->inflight);
 	return n;
 }
@@ -514,7 +520,7 @@ uint64_t cu_next(void *device)
 	const uint64_t now = cu_now(device), age = now - dev->progress_ns;
 
 	if (!dev->inflight)
-		return UINT64_MAX;
+		return dev->moving ? 0 : UINT64_MAX;
 	if (age < SPIN_NS)
 		return 0;
 	return now + (age / 8 < NAP_NS ? age / 8 : NAP_NS);

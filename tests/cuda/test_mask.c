@@ -156,7 +156,7 @@ static void begin(struct rig *r, uint32_t index, uint32_t col, uint32_t units)
 	assert_int_equal(
 		b->cold.kernel_get(r->dev, r->prog, 0, &info, &r->cmd.launch.kernel), 0);
 	assert_int_equal(
-		b->cold.mem_alloc(r->dev, r->part, 4 * BLOCKS, NULL, 0, &r->arg.mem), 0);
+		b->cold.mem_alloc(r->dev, r->part, 8 * BLOCKS, NULL, 0, &r->arg.mem), 0);
 	assert_int_equal(b->cold.queue_create(r->dev, r->part, 0, &r->queue), 0);
 	free(image);
 	r->arg.bytes = 4 * BLOCKS;
@@ -242,6 +242,52 @@ static void each_version(void **state)
 	assert_int_equal(unsetenv("HAL_STAND_IN_CUDA_QMD"), 0);
 }
 
+/* A launch that the device has stays where it is, the next one is where the partition
+ * went; quiet is when the first has ended. */
+static void moves(void **state)
+{
+	const struct hal_bk_partition_desc to = line(40, 2), bad = line(66, 1);
+	struct hal_bk_arg second;
+	struct hal_bk_event ev[4];
+	struct hal_bk_cmd cmd;
+	uint32_t ids[2 * BLOCKS], i;
+	struct rig r;
+
+	(void)state;
+	begin(&r, 0, 10, 3);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &bad, 7), -EINVAL);
+	r.cmd.cookie = 1;
+	assert_int_equal(b->hot.submit(r.dev, r.queue, &r.cmd), 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 7), 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 8), -EBUSY);
+	assert_int_equal(b->cold.partition_destroy(r.dev, r.part), -EBUSY);
+	second = r.arg;
+	second.value = 4 * BLOCKS;
+	cmd = r.cmd;
+	cmd.cookie = 2;
+	cmd.launch.args = &second;
+	assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	assert_int_equal(ev[0].kind, HAL_BK_DONE);
+	assert_int_equal(ev[0].cookie, 1);
+	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
+	assert_int_equal(ev[1].cookie, 7);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(ev[0].cookie, 2);
+	assert_int_equal(b->cold.mem_read(r.dev, r.arg.mem, 0, ids, sizeof(ids)), 0);
+	for (i = 0; i < BLOCKS; i++) {
+		assert_in_range(ids[i] - 1, 20, 25);
+		assert_in_range(ids[BLOCKS + i] - 1, 80, 83);
+	}
+	/* With nothing in flight at once; and lost with commands that it waits for. */
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 9), 0);
+	assert_int_equal(b->hot.next(r.dev), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(ev[0].cookie, 9);
+	assert_int_equal(b->hot.next(r.dev), UINT64_MAX);
+	end(&r);
+}
+
 /* ---- who does not keep to it ------------------------------------------------------------- */
 
 static void refused(const char *why)
@@ -301,7 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),     cmocka_unit_test(places),
 		cmocka_unit_test(each_version), cmocka_unit_test(tried_out),
-		cmocka_unit_test(lost_hook),
+		cmocka_unit_test(moves),        cmocka_unit_test(lost_hook),
 	};
 	int rc;
 
