@@ -51,8 +51,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct design *d, const c
 
 	va_start(ap, fmt);
 	if (n > 0 && (size_t)n < d->why_bytes)
-		/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been
-		 * started */
+		/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was begun */
 		vsnprintf(d->why + n, d->why_bytes - (size_t)n, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
