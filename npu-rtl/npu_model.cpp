@@ -102,6 +102,8 @@ npu_model *create(const npu_model_shape *, uint8_t *memory, uint64_t bytes)
 	m->top.reg_re_i = 0;
 	m->top.reg_addr_i = 0;
 	m->top.reg_wdata_i = 0;
+	m->top.refresh_i = 0;
+	m->top.cache_ways_i = 0;
 	m->top.rst_ni = 0;
 	m->context.assertOn(false); /* nothing holds before the reset */
 	for (int i = 0; i < 4; i++)
@@ -170,6 +172,17 @@ void on_desc(npu_model *m, npu_desc_fn fn, void *user)
 	m->desc_user = user;
 }
 
+void memory(npu_model *m, const npu_model_memory *how)
+{
+	m->top.refresh_i = static_cast<uint16_t>(how->refresh);
+	m->top.refreshing_i = static_cast<uint16_t>(how->refreshing);
+	m->top.cache_sets_i = 0;
+	while (1u << m->top.cache_sets_i < how->cache_sets)
+		m->top.cache_sets_i++;
+	m->top.cache_ways_i = static_cast<uint8_t>(how->cache_sets ? how->cache_ways : 0);
+	m->top.cache_seed_i = static_cast<uint16_t>(how->cache_seed);
+}
+
 const npu_model_api api = {
 	sizeof(npu_model_api),
 	NPU_MODEL_ABI,
@@ -190,6 +203,7 @@ const npu_model_api api = {
 	on_fold,
 	on_desc,
 	nullptr,
+	memory,
 };
 
 } // namespace

@@ -48,6 +48,20 @@ struct npu_model_shape {
 	uint32_t rows, cols, slots, channels;
 };
 
+#define NPU_MODEL_SETS 256u
+#define NPU_MODEL_WAYS 8u
+
+/* What the memory behind the ports does besides.  All 0: none of it. */
+struct npu_model_memory {
+	/* Cycles from one refresh of a channel to its next, and how many of these it
+	 * takes: requests wait meanwhile, and all rows are closed.  Below 65,536. */
+	uint32_t refresh, refreshing;
+	/* A cache in front of each channel, of 64-byte lines: sets up to NPU_MODEL_SETS
+	 * and ways up to NPU_MODEL_WAYS, powers of two.  Line l of a channel is in set
+	 * l % sets.  16 bits of seed. */
+	uint32_t cache_sets, cache_ways, cache_seed;
+};
+
 struct npu_model_api {
 	uint32_t size;
 	uint32_t abi;
@@ -78,6 +92,9 @@ struct npu_model_api {
 	/* From now on descriptors take what fn says, and compute nothing: no memory
 	 * changes but by SIGNAL and TIMESTAMP.  NULL: this engine cannot. */
 	void (*replay)(struct npu_model *model, npu_cost_fn fn, void *user);
+	/* Before the first cycle.  Whose .size ends before it has none of this; an engine
+	 * without memory timing takes it and nothing comes of it. */
+	void (*memory)(struct npu_model *model, const struct npu_model_memory *how);
 };
 
 typedef const struct npu_model_api *(*npu_model_entry_fn)(void);

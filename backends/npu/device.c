@@ -21,6 +21,24 @@ static const struct hal_option_def options[] = {
 	 "the machine is stepped by hal_wait, or runs in the engine's thread"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "dram|ideal", "dram",
 	 "memory timing; ideal: every request is answered in the next cycle"},
+	{"refresh", HAL_OPTION_INT, 0, 65535, NULL, "0",
+	 "cycles from one refresh of a memory channel to its next, 3900 on DDR4 at 1 "
+	 "GHz; "
+	 "0: none"},
+	{"refresh_cycles", HAL_OPTION_INT, 1, 65534, NULL, "280",
+	 "cycles of these in which the channel takes no request; fewer than refresh"},
+	{"cache", HAL_OPTION_INT, 0, NPU_MODEL_SETS, NULL, "0",
+	 "sets of the cache in front of each memory channel, a power of two; 0: no "
+	 "cache"},
+	{"cache_ways", HAL_OPTION_INT, 1, NPU_MODEL_WAYS, NULL, "4",
+	 "lines of 64 bytes in a set, a power of two"},
+	{"cache_seed", HAL_OPTION_INT, 0, 65535, NULL, "1",
+	 "which lines go, where not the oldest does, is drawn from it"},
+	{"colors", HAL_OPTION_ENUM, 0, 0, "channels|sets", "channels",
+	 "sets: a colour is a channel's granules that share sets of its cache"},
+	{"turns", HAL_OPTION_INT, 0, 4095, NULL, "0",
+	 "cycles of a slot's turn on every channel, whoever asks; 0: channels are shared "
+	 "fairly"},
 	{"memory_size", HAL_OPTION_SIZE, 1 << 20, INT64_C(2) << 30, NULL, "64M",
 	 "device memory"},
 	{"granule", HAL_OPTION_INT, 256, 4096, NULL, "1024",
@@ -51,6 +69,7 @@ static const struct npu_options defaults = {
 	.slots = 4,
 	.channels = 4,
 	.gran = 10,
+	.color_sets = 1,
 	.memory = UINT64_C(64) << 20,
 	.engine = "rtl",
 	.durations = "",
@@ -62,6 +81,59 @@ static const char *const engines[] = {"rtl", "fast", "golden", "replay"};
 static uint32_t option(const struct hal_bk_config *cfg, const char *key)
 {
 	return (uint32_t)npu_host->option_int(cfg, key);
+}
+
+static bool is_power(uint32_t n)
+{
+	return (n & (n - 1)) == 0;
+}
+
+/* What its memory does besides, and colours that are more than channels. */
+static int read_memory(const struct hal_bk_config *cfg, struct npu_options *o)
+{
+	uint32_t lines = 1u << (o->gran - 6);
+	struct npu_model_memory *x = &o->extra;
+
+	x->refresh = option(cfg, "refresh");
+	x->refreshing = option(cfg, "refresh_cycles");
+	x->cache_sets = option(cfg, "cache");
+	x->cache_ways = option(cfg, "cache_ways");
+	x->cache_seed = option(cfg, "cache_seed");
+	o->turns = option(cfg, "turns");
+	if ((x->refresh || x->cache_sets || o->turns) && o->durations[0])
+		return npu_fail(EINVAL,
+				"npu: durations=: with refresh=, cache= or turns= they "
+				"depend on when, and on what was before");
+	if (x->refresh && o->turns && o->turns <= x->refreshing + NPU_TURN_LEAST)
+		return npu_fail(EINVAL,
+				"npu: turns=%u: with refresh_cycles=%u a turn takes more "
+				"than %u, or it may pass in refresh each time",
+				o->turns, x->refreshing, x->refreshing + NPU_TURN_LEAST);
+	if (x->refresh && x->refreshing >= x->refresh)
+		return npu_fail(EINVAL,
+				"npu: refresh_cycles=%u: a refresh every refresh=%u "
+				"cycles leaves none",
+				x->refreshing, x->refresh);
+	if (!is_power(x->cache_sets))
+		return npu_fail(EINVAL, "npu: cache=%u is not a power of two",
+				x->cache_sets);
+	if (!is_power(x->cache_ways))
+		return npu_fail(EINVAL, "npu: cache_ways=%u is not a power of two",
+				x->cache_ways);
+	if (option(cfg, "colors") == 0)
+		return 0;
+	if (x->cache_sets <= lines)
+		return npu_fail(EINVAL,
+				"npu: colors=sets: each granule of %u lines is in all "
+				"sets of cache=%u",
+				lines, x->cache_sets);
+	o->color_sets = x->cache_sets / lines;
+	if (o->color_sets * o->channels > HAL_BK_COLORS_MAX)
+		return npu_fail(EINVAL,
+				"npu: colors=sets: %u groups of sets on %u channels are "
+				"more than %u colours",
+				o->color_sets, o->channels, HAL_BK_COLORS_MAX);
+	return 0;
 }
 
 static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
@@ -93,21 +165,32 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 	if (o->memory % 4096)
 		return npu_fail(EINVAL, "npu: memory_size=%llu is not a multiple of 4096",
 				(unsigned long long)o->memory);
-	return 0;
+	return read_memory(cfg, o);
 }
 
 /* ---- what it is ------------------------------------------------------------------- */
 
 /* Of one channel at worst a full FIFO of every slot and what has been granted, all of
  * them row conflicts; and by what the arbiter lets each other slot be ahead: it stays
- * for four changes of rows, and has saved up eight. */
+ * for four changes of rows, and has saved up eight.  In turns: a request in each of its
+ * own.  And what refresh takes of that time, with the turn that it may fall in. */
 uint64_t npu_request_worst(const struct npu_options *o)
 {
 	const uint64_t fifo = 16, granted = 32, change = 8 + 8 + 8, request = change + 4;
+	uint64_t turn = o->turns > NPU_TURN_LEAST ? o->turns : NPU_TURN_LEAST;
+	uint64_t round = o->turns ? turn * o->slots : 0, worst, left;
 
-	return o->ideal ? 2
-			: (fifo * o->slots + granted) * request +
-				  (4 + 8) * change * (o->slots - 1);
+	if (o->ideal)
+		return 2;
+	if (round)
+		worst = granted * request + fifo * round;
+	else
+		worst = (fifo * o->slots + granted) * request +
+			(4 + 8) * change * (o->slots - 1);
+	if (!o->extra.refresh)
+		return worst;
+	left = o->extra.refresh - o->extra.refreshing;
+	return worst + (worst / left + 1) * (o->extra.refreshing + round);
 }
 
 /* KILL frees the PEs in two cycles.  HAL_BK_QUIET comes once the accepted memory requests
@@ -142,7 +225,7 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	if (o->opaque) {
 		info->caps &= ~(HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR);
 	} else {
-		info->colors = o->channels;
+		info->colors = o->channels * o->color_sets;
 		info->granule_bytes = 1u << o->gran;
 	}
 	info->preempt = HAL_PREEMPT_INSIDE;
@@ -321,6 +404,39 @@ static int fault_test(struct npu_device *dev)
 	return kind == NPU_FAULT_BOUNDS && other == NPU_STATE_IDLE;
 }
 
+/* Before the first cycle. */
+static int set_memory(struct npu_device *dev)
+{
+	const struct npu_model_api *a = dev->api;
+	const struct npu_model_memory *x = &dev->opt.extra;
+
+	if (!x->refresh && !x->cache_sets)
+		return 0;
+	if (a->size < offsetof(struct npu_model_api, memory) + sizeof(a->memory))
+		return npu_fail(ENOTSUP,
+				"npu: this model was built before refresh= and cache=");
+	a->memory(dev->model, x);
+	return 0;
+}
+
+/* Each slot's turn on every channel, as long as the others'. */
+static int set_turns(struct npu_device *dev)
+{
+	if (!dev->opt.turns)
+		return 0;
+	npu_write(dev, NPU_GLB_TURNS_ADDR,
+		  NPU_REG_BITS(TURNS_CYCLES, dev->opt.turns) |
+			  NPU_REG_BITS(TURNS_LAST, dev->opt.slots - 1));
+	for (uint32_t i = 0; i < NPU_GLB_ARB_N; i++) {
+		npu_write(dev, NPU_GLB_AT(ARB, i), NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS));
+		if (NPU_REG_GET(npu_read(dev, NPU_GLB_AT(ARB, i)), ARB_MODE) !=
+		    NPU_ARB_TURNS)
+			return npu_fail(ENOTSUP, "npu: turns=%u: engine %s has none",
+					dev->opt.turns, dev->opt.engine);
+	}
+	return 0;
+}
+
 static int start_machine(struct npu_device *dev)
 {
 	const struct npu_model_shape shape = {dev->opt.rows, dev->opt.cols,
@@ -331,9 +447,13 @@ static int start_machine(struct npu_device *dev)
 	if (!dev->model)
 		return npu_fail(ENOMEM, "npu: no host memory for the model");
 	dev->api->on_fold(dev->model, on_fold, dev);
-	rc = check_machine(dev);
+	rc = set_memory(dev);
+	if (!rc)
+		rc = check_machine(dev);
 	if (!rc)
 		rc = write_hash(dev);
+	if (!rc)
+		rc = set_turns(dev);
 	if (rc)
 		return rc;
 	npu_write(dev, NPU_GLB_CTRL_ADDR, NPU_REG_BITS(CTRL_IDEAL, dev->opt.ideal));

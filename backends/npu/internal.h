@@ -43,11 +43,13 @@
 #define NPU_BEAT_BYTES   16u          /* on a memory channel, in a cycle */
 #define NPU_LIMIT_BYTES  UINT64_C(64) /* a request: the least that a limit leaves */
 #define NPU_LIMIT_WINDOW 0xffffffu
-#define NPU_COMMANDS     64u /* of a partition at work */
-#define NPU_TIMES_NONE   UINT32_MAX
-#define NPU_SAVE_WORDS   8u  /* of a context */
-#define NPU_BURST        64u /* descriptors between two progress marks of a long command */
-#define NPU_WORKS        UINT64_MAX
+#define NPU_TURN_LEAST                                                                   \
+	52u /* cycles that let one request through: 3 nRP + 2 nRCD + nCL + 4 */
+#define NPU_COMMANDS   64u /* of a partition at work */
+#define NPU_TIMES_NONE UINT32_MAX
+#define NPU_SAVE_WORDS 8u  /* of a context */
+#define NPU_BURST      64u /* descriptors between two progress marks of a long command */
+#define NPU_WORKS      UINT64_MAX
 
 struct npu_options {
 	uint32_t rows, cols, slots, channels;
@@ -56,11 +58,25 @@ struct npu_options {
 	bool real, ideal;
 	bool opaque;        /* the hash is locked, and forgotten */
 	uint32_t hash_seed; /* 0: the masks that are built in */
+	struct npu_model_memory extra;
+	uint32_t turns; /* cycles; 0: none */
+	/* Groups of sets of a channel's cache: colour = group * channels + channel. */
+	uint32_t color_sets;
 	bool replay, replay_shared;
 	const char *durations; /* "": none */
 	const char *engine;
 	const char *model; /* "": look for it by engine and shape */
 };
+
+/* Of colours, the channels. */
+static inline uint32_t npu_channels(const struct npu_options *o, uint64_t colors)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < o->color_sets; i++)
+		mask |= colors >> i * o->channels;
+	return (uint32_t)(mask & ((1u << o->channels) - 1));
+}
 
 /* Device memory in a partition's address space. */
 struct npu_mem {
@@ -186,6 +202,7 @@ struct npu_device {
 	uint32_t owed; /* suspends and moves whose end is to be told */
 	/* memory.c */
 	uint8_t *memory;
+	uint8_t *colors; /* of each granule, where the hash has no rule for them */
 	struct npu_hash hash;
 	uint32_t granules;
 	struct hal_bk_granules *free;

@@ -47,6 +47,33 @@ static void tell_map(const struct npu_hash *h, uint64_t granules,
 		map->mask[i] = npu_hash_mask(h, i);
 }
 
+/* A channel's granules are in groups of its cache's sets by turns: where channels are
+ * parities alone, so are groups. */
+static int tell_sets(struct npu_device *dev, struct hal_bk_color_map *map)
+{
+	const struct npu_hash *h = &dev->hash;
+	uint32_t groups = dev->opt.color_sets;
+
+	map->colors *= groups;
+	if (h->q == 1) {
+		for (uint32_t bit = h->k; 1u << (bit - h->k) < groups; bit++)
+			map->mask[map->mask_count++] = UINT64_C(1) << bit;
+		return 0;
+	}
+	dev->colors = malloc(dev->granules);
+	if (!dev->colors)
+		return npu_fail(ENOMEM, "npu: no host memory for %u granules' colours",
+				dev->granules);
+	for (uint32_t g = 0; g < dev->granules; g++) {
+		struct npu_hash_place p = npu_hash_map(h, g);
+
+		dev->colors[g] =
+			(uint8_t)(p.local % groups * dev->opt.channels + p.channel);
+	}
+	map->table = dev->colors;
+	return 0;
+}
+
 /* All that a partition may have.  An opaque device has no colours unless somebody has
  * told it: to who places memory all of it is one. */
 static struct hal_bk_colors colors_of(const struct npu_partition *part)
@@ -60,11 +87,14 @@ int npu_memory_open(struct npu_device *dev)
 	const struct npu_hash none = {.q = 1, .gran = dev->opt.gran};
 	struct hal_bk_color_map map;
 	void *at;
-	int rc;
+	int rc = 0;
 
 	dev->granules = (uint32_t)(dev->opt.memory >> dev->opt.gran);
 	tell_map(dev->opt.opaque ? &none : &dev->hash, dev->granules, &map);
-	rc = npu_host->granules_open(&map, &dev->free);
+	if (!dev->opt.opaque && dev->opt.color_sets > 1)
+		rc = tell_sets(dev, &map);
+	if (!rc)
+		rc = npu_host->granules_open(&map, &dev->free);
 	if (rc)
 		return rc;
 	at = mmap(NULL, dev->opt.memory, PROT_READ | PROT_WRITE,
@@ -104,6 +134,7 @@ void npu_memory_close(struct npu_device *dev)
 	if (dev->memory)
 		munmap(dev->memory, dev->opt.memory);
 	npu_host->granules_close(dev->free);
+	free(dev->colors);
 }
 
 uint64_t npu_memory_free(const struct npu_device *dev)
@@ -308,7 +339,8 @@ void npu_space_load(struct npu_partition *part)
 	npu_write(dev, NPU_GLB_AT(PT_BASE, slot), part->root << dev->opt.gran);
 	npu_write(dev, NPU_GLB_AT(PT_COUNT, slot), part->pages);
 	npu_write(dev, NPU_GLB_AT(CH_MASK, slot),
-		  dev->opt.opaque ? UINT32_MAX : (uint32_t)part->desc.color_mask);
+		  dev->opt.opaque ? UINT32_MAX
+				  : npu_channels(&dev->opt, part->desc.color_mask));
 	npu_write(dev, NPU_GLB_AT(PT_CONTEXT, slot), number);
 	if (host->context[number] != part)
 		flush(part);

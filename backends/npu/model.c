@@ -178,7 +178,8 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 static int check_api(const struct npu_options *o, const struct npu_model_api *a,
 		     const char *path)
 {
-	if (!a || a->abi != NPU_MODEL_ABI || a->size < sizeof(*a))
+	if (!a || a->abi != NPU_MODEL_ABI ||
+	    a->size < offsetof(struct npu_model_api, memory))
 		return npu_fail(EPROTO, "npu: %s has model ABI %u, the backend %u", path,
 				a ? a->abi : 0, NPU_MODEL_ABI);
 	if (o->replay && !a->replay)
@@ -289,14 +290,37 @@ uint64_t npu_time(const struct npu_device *dev)
 	return atomic_load_explicit(&dev->now_ns, memory_order_relaxed);
 }
 
+/* Turns and refresh go by the machine's clock: after so many cycles they are where they
+ * were.  Who comes back after a while must not find them where the last one to work has
+ * left them. */
+static uint64_t clock_period(const struct npu_options *o)
+{
+	uint64_t round = o->turns ? o->turns : 1, a, b;
+
+	if (round < NPU_TURN_LEAST && o->turns)
+		round = NPU_TURN_LEAST;
+	round *= o->turns ? o->slots : 1;
+	if (!o->extra.refresh)
+		return round;
+	for (a = round, b = o->extra.refresh; b;) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return round / a * o->extra.refresh;
+}
+
 void npu_skip(struct npu_device *dev, uint64_t until_ns)
 {
-	uint64_t now = npu_time(dev);
+	uint64_t now = npu_time(dev), idle;
 
 	if (until_ns <= now)
 		return;
 	npu_lock(dev);
-	dev->skipped += until_ns - now;
+	idle = (until_ns - now) % clock_period(&dev->opt);
+	idle = idle ? dev->api->run(dev->model, idle) : 0;
+	dev->skipped += until_ns - now - idle;
 	tick(dev);
 	npu_unlock(dev);
 }

@@ -105,9 +105,9 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 {
 	struct npu_device *dev = device;
 	struct npu_partition *part = partition;
-	uint64_t channels =
-		dev->opt.opaque ? dev->opt.channels
-				: (uint64_t)__builtin_popcountll(part->desc.color_mask);
+	uint64_t channels = dev->opt.opaque ? dev->opt.channels
+					    : (uint32_t)__builtin_popcount(npu_channels(
+						      &dev->opt, part->desc.color_mask));
 	uint64_t most = channels * NPU_BEAT_BYTES * window_ns;
 
 	if (!dev->limits)

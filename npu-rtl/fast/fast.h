@@ -75,17 +75,23 @@ struct channel {
 	/* npu_arb */
 	int32_t charge[SLOTS];
 	uint32_t last, passed;
+	uint32_t open; /* banks with an open row, as far as it knows */
+	uint32_t row[BANKS];
 	int64_t charged,
 		used[BANKS]; /* bus cycles, in all and at a bank's last request */
 	/* npu_dram */
-	uint32_t open; /* banks with an open row */
-	uint32_t row[BANKS];
+	uint32_t bank_open, bank_row[BANKS];
+	uint64_t refreshed; /* periods of refresh when it took a request last */
 	uint64_t free[BANKS], bus_free;
 	struct flight fly[32];
 	uint32_t fly_wp, fly_rp;
 	bool rsp_v;
 	struct request rsp;
 	uint32_t count[16], shadow[16]; /* words of the CHAN page */
+	/* npu_cache */
+	uint32_t line[NPU_MODEL_SETS][NPU_MODEL_WAYS]; /* + 1 */
+	uint8_t oldest[NPU_MODEL_SETS];
+	uint16_t taken[NPU_MODEL_SETS];
 };
 
 /* npu_return */
@@ -469,6 +475,8 @@ struct npu_model {
 	uint64_t cycle;
 	struct slot slot[SLOTS];
 	struct channel channel[CHANNELS];
+	struct npu_model_memory extra;
+	uint64_t extra_since;   /* the cycle it was told */
 	uint32_t busy_channels; /* mask: something waits or is under way there */
 	struct npu_hash hash;
 	bool hash_opaque, hash_lock;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fast_mem.c - npu_ports with npu_port, npu_arb, npu_bucket, npu_turns, npu_return, and
- * behind them npu_dram and npu_ideal: when each request is answered. */
+ * behind them npu_dram, npu_cache and npu_ideal: when each request is answered. */
 #include "fast.h"
 
 #include <string.h>
@@ -211,6 +211,8 @@ static void charge(const struct npu_model *m, struct channel *c, uint32_t who,
 		if (c->charge[s] < -credit)
 			c->charge[s] = -credit;
 	}
+	c->open |= 1u << bank;
+	c->row[bank] = row;
 	c->charged += cost;
 	c->used[bank] = c->charged;
 	c->count[q->we]++;
@@ -219,7 +221,64 @@ static void charge(const struct npu_model *m, struct channel *c, uint32_t who,
 	c->count[8 + who] += q->beats;
 }
 
+/* ---- npu_cache -------------------------------------------------------------------------- */
+
+static bool cached(const struct npu_model *m, struct channel *c, const struct request *q)
+{
+	uint32_t ways = m->extra.cache_ways, set = q->lline & (m->extra.cache_sets - 1);
+	uint32_t *line = c->line[set], w = 0, draw;
+
+	if (!m->extra.cache_sets || q->we)
+		return false;
+	for (uint32_t i = 0; i < ways; i++)
+		if (line[i] == q->lline + 1)
+			return true;
+	draw = (m->extra.cache_seed << 16 | c->taken[set]++) ^ set << 12 ^
+	       (uint32_t)(c - m->channel) << 24;
+	draw *= 0x2C1B3C6Du;
+	draw = (draw ^ draw >> 15) * 0x297A2D39u;
+	draw ^= draw >> 13;
+	while (w < ways && line[w])
+		w++;
+	if (w == ways && draw % 4 == 0) {
+		w = draw >> 2 & (ways - 1);
+	} else if (w == ways) {
+		w = c->oldest[set];
+		c->oldest[set] = (uint8_t)((w + 1) & (ways - 1));
+	}
+	line[w] = q->lline + 1;
+	return false;
+}
+
 /* ---- npu_dram --------------------------------------------------------------------------- */
+
+/* Cycles since the channel's first period of refresh began. */
+static uint64_t refresh_age(const struct npu_model *m, const struct channel *c)
+{
+	uint64_t channel = (uint64_t)(c - m->channel);
+
+	return m->cycle - m->extra_since - 1 + (m->extra.refresh * channel >> 4);
+}
+
+static bool refreshes(const struct npu_model *m, const struct channel *c)
+{
+	return m->extra.refresh && m->cycle > m->extra_since &&
+	       refresh_age(m, c) % m->extra.refresh >=
+		       m->extra.refresh - m->extra.refreshing;
+}
+
+/* Rows are closed since the last request, if there was a refresh. */
+static void refreshed(const struct npu_model *m, struct channel *c)
+{
+	uint64_t periods;
+
+	if (!m->extra.refresh || m->cycle <= m->extra_since)
+		return;
+	periods = refresh_age(m, c) / m->extra.refresh;
+	if (periods != c->refreshed)
+		c->bank_open = 0;
+	c->refreshed = periods;
+}
 
 static void effect(struct npu_model *m, const struct request *q)
 {
@@ -241,7 +300,7 @@ static bool dram_ready(const struct npu_model *m, const struct channel *c)
 {
 	struct timing n = timing_of(m);
 
-	return c->fly_wp - c->fly_rp < 32 &&
+	return c->fly_wp - c->fly_rp < 32 && !refreshes(m, c) &&
 	       c->bus_free <= m->cycle + n.nrp + n.nrcd + (n.ncl ? n.ncl : 1);
 }
 
@@ -250,18 +309,25 @@ static void dram_take(struct npu_model *m, struct channel *c, const struct reque
 	struct timing n = timing_of(m);
 	uint32_t bank = bank_of(m, q->lline), row = row_of(m, q->lline);
 	uint64_t ncl = n.ncl ? n.ncl : 1;
+	/* What a cache takes is the whole line. */
+	uint32_t beats = m->extra.cache_sets && !q->we ? 4 : q->beats;
 	uint64_t col = c->free[bank] > m->cycle ? c->free[bank] : m->cycle, data, done;
 
-	if (!(c->open >> bank & 1u))
+	refreshed(m, c);
+	if (cached(m, c, q)) {
+		c->fly[c->fly_wp++ & 31u] = (struct flight){m->cycle + LEAST, *q};
+		return;
+	}
+	if (!(c->bank_open >> bank & 1u))
 		col += n.nrcd;
-	else if (c->row[bank] != row)
+	else if (c->bank_row[bank] != row)
 		col += n.nrp + n.nrcd;
 	data = col + ncl > c->bus_free ? col + ncl : c->bus_free;
-	done = data + q->beats > m->cycle + LEAST ? data + q->beats : m->cycle + LEAST;
-	c->open |= 1u << bank;
-	c->row[bank] = row;
-	c->free[bank] = data - ncl + q->beats;
-	c->bus_free = data + q->beats;
+	done = data + beats > m->cycle + LEAST ? data + beats : m->cycle + LEAST;
+	c->bank_open |= 1u << bank;
+	c->bank_row[bank] = row;
+	c->free[bank] = data - ncl + beats;
+	c->bus_free = data + beats;
 	c->fly[c->fly_wp++ & 31u] = (struct flight){done, *q};
 }
 
@@ -339,7 +405,7 @@ static void channel_step(struct npu_model *m, uint32_t i, const struct turn *tur
 		pop(c, who);
 	}
 	if (turn->close && cfg->mode == NPU_ARB_TURNS)
-		c->open = 0;
+		c->open = c->bank_open = 0;
 	if (!c->pend && c->fly_wp == c->fly_rp && !c->rsp_v)
 		m->busy_channels &= ~(1u << i);
 }

@@ -561,6 +561,12 @@ static void model_on_desc(struct npu_model *m, npu_desc_fn fn, void *user)
 	m->desc_user = user;
 }
 
+static void model_memory(struct npu_model *m, const struct npu_model_memory *how)
+{
+	m->extra = *how;
+	m->extra_since = m->cycle;
+}
+
 static const struct npu_model_api api = {
 	.size = sizeof(api),
 	.abi = NPU_MODEL_ABI,
@@ -580,6 +586,7 @@ static const struct npu_model_api api = {
 	.idle = model_idle,
 	.on_fold = model_on_fold,
 	.on_desc = model_on_desc,
+	.memory = model_memory,
 };
 
 __attribute__((visibility("default"))) const struct npu_model_api *npu_model_entry(void);

@@ -864,6 +864,12 @@ static void model_replay(struct npu_model *m, npu_cost_fn fn, void *user)
 	m->replay_user = user;
 }
 
+static void model_memory(struct npu_model *m, const struct npu_model_memory *how)
+{
+	(void)m;
+	(void)how;
+}
+
 static const struct npu_model_api api = {
 	.size = sizeof(api),
 	.abi = NPU_MODEL_ABI,
@@ -884,6 +890,7 @@ static const struct npu_model_api api = {
 	.on_fold = model_on_fold,
 	.on_desc = model_on_desc,
 	.replay = model_replay,
+	.memory = model_memory,
 };
 
 __attribute__((visibility("default"))) const struct npu_model_api *npu_model_entry(void);

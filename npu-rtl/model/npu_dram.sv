@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_dram: model of a memory channel: banks with open rows, a 16-byte data bus, the data themselves by DPI.
+// npu_dram: model of a memory channel: banks with open rows, a 16-byte data bus, the data themselves by DPI; refresh, a cache.
 //
 // A part of the bench, not of the NPU.  A request's data are written or read when its last beat
 // is due; the slot has the response in the cycle done, after the register here, the FIFO of
-// npu_return and its output register.
+// npu_return and its output register.  Refresh goes by the clock alone: in the last cycles of each
+// period nothing is taken, and all rows are closed.  A line in the cache needs neither bank nor bus.
 module npu_dram #(
     parameter  int unsigned BankBits = 3,
+    parameter  int unsigned Channel  = 0,
     localparam int unsigned FlyBits  = 5  // requests taken and not yet answered
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
     input  logic [63:0]         now_i,     // cycles since reset
     input  logic [27:0]         timing_i,  // register TIMING
+    input  logic [15:0]         refresh_i,      // cycles from one refresh to the next; 0: there is none
+    input  logic [15:0]         refreshing_i,   // of them it takes, fewer than that
+    input  logic [3:0]          cache_sets_i,   // see npu_cache
+    input  logic [3:0]          cache_ways_i,
+    input  logic [15:0]         cache_seed_i,
     input  npu_pkg::port_req_t  req_i,
     output logic                ready_o,
     input  npu_pkg::line_t      wdata_i,   // of the request taken one cycle ago
@@ -52,16 +59,41 @@ module npu_dram #(
   assign nrp     = 64'(timing_i[TIMING_NRP_LSB+:TIMING_NRP_W]);
   assign rowbits = timing_i[TIMING_ROWBITS_LSB+:TIMING_ROWBITS_W];
 
+  // Channels are refreshed one after the other.
+  logic [15:0] age_q;  // cycles of this period
+  logic        on_q, refresh;
+  assign refresh = on_q && age_q >= refresh_i - refreshing_i;
+  always_ff @(posedge clk_i) begin
+    on_q  <= rst_ni && refresh_i != '0;
+    age_q <= !on_q ? 16'((32'(refresh_i) * Channel) >> 4) : age_q + 16'd1 >= refresh_i ? '0 : age_q + 16'd1;
+  end
+
   // A request is taken no earlier than its data could follow the data before.
   logic any, full, take;
   assign any     = wp_q != rp_q;
   assign full    = wp_q == {~rp_q[FlyBits], rp_q[FlyBits-1:0]};
-  assign ready_o = !full && bus_free_q <= now_i + nrp + nrcd + ncl;
+  assign ready_o = !full && !refresh && bus_free_q <= now_i + nrp + nrcd + ncl;
   assign take    = req_i.v && ready_o;
+
+  logic hit;
+  npu_cache #(
+      .Channel(Channel)
+  ) u_cache (
+      .clk_i,
+      .rst_ni,
+      .sets_i(cache_sets_i),
+      .ways_i(cache_ways_i),
+      .seed_i(cache_seed_i),
+      .read_i(take && !req_i.we),
+      .lline_i(req_i.lline),
+      .hit_o(hit)
+  );
 
   logic [BankBits-1:0] bank;
   logic [25:0]         row;
-  logic [63:0]         col, data, done;
+  logic [63:0]         col, data, done, beats;
+  // What a cache takes is the whole line.
+  assign beats = cache_ways_i != '0 && !req_i.we ? 64'd4 : 64'(req_i.beats);
   always_comb begin
     row  = '0;
     bank = '0;
@@ -75,7 +107,7 @@ module npu_dram #(
       if (!open_q[bank]) col = col + nrcd;
       else if (row_q[bank] != row) col = col + nrp + nrcd;
       data = col + ncl > bus_free_q ? col + ncl : bus_free_q;
-      done = data + 64'(req_i.beats) > now_i + Least ? data + 64'(req_i.beats) : now_i + Least;
+      done = data + beats > now_i + Least && !hit ? data + beats : now_i + Least;
     end
   end
 
@@ -91,17 +123,19 @@ module npu_dram #(
       rsp_o      <= '0;
     end else begin
       write_q <= take && req_i.we;
+      if (take && !hit) begin
+        open_q[bank] <= 1'b1;
+        row_q[bank]  <= row;
+        free_q[bank] <= data - ncl + beats;
+        bus_free_q   <= data + beats;
+      end
       if (take) begin
-        open_q[bank]              <= 1'b1;
-        row_q[bank]               <= row;
-        free_q[bank]              <= data - ncl + 64'(req_i.beats);
-        bus_free_q                <= data + 64'(req_i.beats);
         done_q[wp_q[FlyBits-1:0]] <= done;
         fly_q[wp_q[FlyBits-1:0]]  <= '{slot: req_i.slot, we: req_i.we, len: req_i.len, pa: req_i.pa};
         wp_q                      <= wp_q + (FlyBits + 1)'(1);
       end
       if (write_q) wdata_q[wp_q[FlyBits-1:0]-FlyBits'(1)] <= wdata_i;
-      if (close_i) open_q <= '0;
+      if (close_i || refresh) open_q <= '0;
       rsp_o.v <= 1'b0;
       if (any && done_q[rp_q[FlyBits-1:0]] <= now_i + Back) begin
         rp_q       <= rp_q + (FlyBits + 1)'(1);
@@ -122,4 +156,7 @@ module npu_dram #(
   // Between turns nothing is left of the last: the bus is free and rows have had time to close.
   ClosedAtRest: assert property (@(posedge clk_i) disable iff (!rst_ni)
       !close_i || open_q == '0 || (!take && bus_free_q + nrp <= now_i + 64'd1));
+  RefreshTakesNothing: assert property (@(posedge clk_i) disable iff (!rst_ni) !refresh || !take);
+  RefreshEnds: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      refresh_i == '0 || refreshing_i < refresh_i);
 endmodule

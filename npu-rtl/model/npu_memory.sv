@@ -8,6 +8,11 @@ module npu_memory #(
     input  logic                       clk_i,
     input  logic                       rst_ni,
     input  logic [27:0]                timing_i,  // register TIMING
+    input  logic [15:0]                refresh_i,  // see npu_dram
+    input  logic [15:0]                refreshing_i,
+    input  logic [3:0]                 cache_sets_i,
+    input  logic [3:0]                 cache_ways_i,
+    input  logic [15:0]                cache_seed_i,
     input  npu_pkg::port_req_t [N-1:0] req_i,
     input  npu_pkg::line_t [N-1:0]     wdata_i,
     output logic [N-1:0]               ready_o,
@@ -27,12 +32,18 @@ module npu_memory #(
 
   for (genvar c = 0; c < N; c++) begin : g_chan
     npu_dram #(
-        .BankBits(BankBits)
+        .BankBits(BankBits),
+        .Channel(c)
     ) u_dram (
         .clk_i,
         .rst_ni,
         .now_i(now_q),
         .timing_i,
+        .refresh_i,
+        .refreshing_i,
+        .cache_sets_i,
+        .cache_ways_i,
+        .cache_seed_i,
         .req_i(req_i[c]),
         .ready_o(ready_o[c]),
         .wdata_i(wdata_i[c]),

@@ -12,6 +12,11 @@ module npu_top #(
     input  logic        reg_re_i,
     input  logic [15:0] reg_addr_i,
     input  logic [31:0] reg_wdata_i,
+    input  logic [15:0] refresh_i,     // what the memory does besides; see npu_dram
+    input  logic [15:0] refreshing_i,
+    input  logic [3:0]  cache_sets_i,
+    input  logic [3:0]  cache_ways_i,
+    input  logic [15:0] cache_seed_i,
     output logic [31:0] reg_rdata_o,
     output logic        irq_o,
     output logic        idle_o
@@ -62,6 +67,11 @@ module npu_top #(
       .clk_i,
       .rst_ni,
       .timing_i(timing),
+      .refresh_i,
+      .refreshing_i,
+      .cache_sets_i,
+      .cache_ways_i,
+      .cache_seed_i,
       .req_i(req),
       .wdata_i(wdata),
       .ready_o(ready),

@@ -6,7 +6,9 @@
  *
  *   bench_fast [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast figures [COUNT [SEED [SHAPE [RTL]]]]
+ *   bench_fast extra [COUNT [SEED [SHAPE [RTL]]]]
  *
+ * extra: memory with refresh, a cache, both, and turns on its channels.
  * RTL is the RTL's model where it has another name than SHAPE.  Case i has the seed SEED
  * + i.  Every fourth is stopped in the middle, by a KILL, a FOLD or a DRAIN.  A case's
  * error is that of the slot whose cycles, from the first doorbell to its last descriptor,
@@ -86,7 +88,25 @@ static void interrupt(struct rig *r, const struct stop *stop)
 		  NPU_REG_BITS(RESUME_CONTEXT, state == NPU_STATE_FOLDED));
 }
 
-static void run_case(struct rig *r, uint64_t seed, struct outcome *o)
+static void draw_extra(struct rig_memory *cfg, uint64_t seed)
+{
+	struct rng g = {.state = seed * UINT64_C(0x9E3779B97F4A7C15)};
+
+	if (rng_next(&g) % 4) {
+		cfg->extra.refresh = rng_range(&g, 500, 9000);
+		cfg->extra.refreshing = rng_range(&g, 1, cfg->extra.refresh / 3);
+	}
+	if (rng_next(&g) % 4) {
+		cfg->extra.cache_sets = 1u << rng_range(&g, 0, 8);
+		cfg->extra.cache_ways = 1u << rng_range(&g, 0, 3);
+		cfg->extra.cache_seed = rng_next(&g) & 0xffff;
+	}
+	if (rng_next(&g) % 4 == 0)
+		/* longer than a refresh with the longest request: none starves */
+		cfg->turns = cfg->extra.refreshing + rng_range(&g, 190, 500);
+}
+
+static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o)
 {
 	struct rng g = {.state = seed * UINT64_C(0x2545F4914F6CDD1D)};
 	struct rig_memory cfg = work_memory(r, &g);
@@ -95,6 +115,8 @@ static void run_case(struct rig *r, uint64_t seed, struct outcome *o)
 	uint64_t start;
 
 	memset(o, 0, sizeof(*o));
+	if (extra)
+		draw_extra(&cfg, seed);
 	work_map(r, rects, &o->slots, &g);
 	rig_reset(r, &cfg);
 	CHECK(rig_map(r, rects, RIG_SLOTS) == NPU_MAP_OK, "map");
@@ -207,8 +229,9 @@ static double busy(struct rig *r, uint32_t jobs, uint64_t *cycles)
 int main(int argc, char **argv)
 {
 	const bool figures = argc > 1 && !strcmp(argv[1], "figures");
-	char **arg = argv + figures;
-	int args = argc - figures;
+	const bool extra = argc > 1 && !strcmp(argv[1], "extra");
+	char **arg = argv + (figures || extra);
+	int args = argc - (figures || extra);
 	uint64_t count = args > 1 ? strtoull(arg[1], NULL, 0) : 100;
 	uint64_t seed = args > 2 ? strtoull(arg[2], NULL, 0) : 1, ran[2];
 	const char *shape = args > 3 ? arg[3] : "16x16x4x8";
@@ -221,8 +244,8 @@ int main(int argc, char **argv)
 	for (uint64_t i = 0; i < count && bench_failures < 20; i++) {
 		struct outcome a, b;
 
-		run_case(&rtl, seed + i, &a);
-		run_case(&fast, seed + i, &b);
+		run_case(&rtl, seed + i, extra, &a);
+		run_case(&fast, seed + i, extra, &b);
 		compare(seed + i, &a, &b, &t);
 	}
 	k[0] = busy(&rtl, 2, &ran[0]);

@@ -133,6 +133,14 @@ void rig_reset(struct rig *r, const struct rig_memory *cfg)
 							 r->api->slots, r->api->channels},
 			       r->memory, r->bytes));
 	r->ended = r->faulted = r->quieted = 0;
+	if (r->api->memory)
+		r->api->memory(r->model, &cfg->extra);
+	if (cfg->turns)
+		rig_write(r, NPU_GLB_TURNS_ADDR,
+			  NPU_REG_BITS(TURNS_CYCLES, cfg->turns) |
+				  NPU_REG_BITS(TURNS_LAST, r->api->slots - 1));
+	for (uint32_t i = 0; cfg->turns && i < NPU_GLB_ARB_N; i++)
+		rig_write(r, NPU_GLB_AT(ARB, i), NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS));
 	rig_write(r, NPU_GLB_CTRL_ADDR, cfg->ideal);
 	rig_write(r, NPU_GLB_HASH_ADDR,
 		  NPU_REG_BITS(HASH_K, cfg->k) | NPU_REG_BITS(HASH_Q, cfg->q) |

@@ -35,6 +35,8 @@ struct rig_memory {
 	uint32_t gran; /* 8..12 */
 	uint32_t xmask[4];
 	uint32_t timing; /* 0: as after reset */
+	struct npu_model_memory extra;
+	uint32_t turns; /* cycles; 0: fair */
 };
 
 struct rig_space {

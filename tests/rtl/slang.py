@@ -39,6 +39,7 @@ LIMITS = {
     "npu_ports": (("N", 1, 16), ("S", 1, 8)),
     "npu_return": (("N", 1, 16), ("DepthLog2", 1, 8)),
     "npu_axi": (("S", 1, 8),),
+    "npu_cache": (("SetBits", 1, 12), ("WayBits", 1, 3)),
     "npu_mmu": (("TlbLog2", 5, 12),),
 }
 

@@ -122,6 +122,18 @@ static int setup_ideal(void **state)
 	return setup_with(state, "clock=virtual&memory=ideal");
 }
 
+/* Colours that are channels and a fourth of their caches' sets: of channels that are
+ * parities, and of others. */
+static int setup_sets(void **state)
+{
+	return setup_on(state, "npu:0?model=" GOLDEN "&channels=4&cache=64&colors=sets");
+}
+
+static int setup_sets_of_6(void **state)
+{
+	return setup_on(state, "npu:0?model=" GOLDEN "&channels=6&cache=64&colors=sets");
+}
+
 static int setup_real(void **state)
 {
 	return setup_with(state, "clock=real");
@@ -282,6 +294,14 @@ static void options_refused(void **state)
 		{"granule=1000", "granule=1000"},
 		{"granule=128", "granule"},
 		{"channels=17", "channels"},
+		{"refresh=200", "refresh_cycles=280"},
+		{"cache=3", "cache=3"},
+		{"cache=4&cache_ways=3", "cache_ways=3"},
+		{"colors=sets", "cache=0"},
+		{"colors=sets&cache=16", "all sets of cache=16"},
+		{"colors=sets&cache=256&channels=8", "64 colours"},
+		{"refresh=3900&turns=300", "turns=300"},
+		{"refresh=3900&durations=x", "durations"},
 		{"memory_size=1048577", "memory_size"},
 		{"engine=tin", "tin"},
 	};
@@ -290,6 +310,8 @@ static void options_refused(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		REFUSED(open_device(wrong[i][0], &dev), -EINVAL, wrong[i][1]);
+	if (!use_rtl)
+		REFUSED(open_device("turns=128", &dev), -ENOTSUP, "turns=128");
 	REFUSED(hal_open("npu:0?model=/nowhere/libnpu.so", NULL, &dev), -ENODEV,
 		"/nowhere");
 	REFUSED(hal_open("npu:7?model=" GOLDEN, NULL, &dev), -ENODEV, "npu:7");
@@ -885,6 +907,46 @@ static void memory_has_its_colours(void **state)
 		assert_true(12 >> npu_hash_map(&w->native->hash, part->ring->granules[i])
 					    .channel &
 			    1);
+}
+
+static void memory_has_its_sets(void **state)
+{
+	struct hal_partition_desc third = HAL_INIT(hal_partition_desc);
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct world *w = *state;
+	uint32_t channels = w->native->opt.channels;
+	struct hal_partition *other;
+
+	OK(hal_device_get_info(w->dev, &info));
+	assert_int_equal(info.colors, 4 * channels);
+	/* Colours 2 and 3 are channels 2 and 3, and the first sets. */
+	assert_int_equal(npu_read(w->native, NPU_GLB_AT(CH_MASK, 1)), 12);
+	third.row = 8;
+	third.rows = 8;
+	third.cols = 8;
+	third.color_mask = UINT64_C(1) << (3 * channels + 2) | UINT64_C(1) << channels;
+	OK(hal_partition_create(w->dev, &third, &other));
+	assert_int_equal(npu_read(w->native, NPU_GLB_AT(CH_MASK, 2)), 5);
+	for (uint32_t c = 0; c < 4 * channels; c++) {
+		struct npu_partition *part = w->native->parts[c < channels ? 1 : 2];
+		const struct hal_bk_colors colors = {.mask = UINT64_C(1) << c};
+		struct npu_mem *mem;
+		void *memory;
+
+		if (!(part->desc.color_mask >> c & 1u))
+			continue;
+		OK(npu_mem_alloc(w->native, part, 40000, &colors, 0, &memory));
+		mem = memory;
+		for (uint32_t i = 0; i < mem->pages; i++) {
+			struct npu_hash_place p =
+				npu_hash_map(&w->native->hash, mem->granules[i]);
+
+			assert_int_equal(p.channel, c % channels);
+			assert_int_equal(p.local % 4, c / channels);
+		}
+		OK(npu_mem_free(w->native, memory));
+	}
+	OK(hal_partition_destroy(other));
 }
 
 /* An address space has no two buffers side by side, whatever was freed in between. */
@@ -1943,6 +2005,10 @@ static int run_all(const char *name)
 		TEST(options_arrive),
 		TEST(hardware_refuses_overlap),
 		TEST(memory_has_its_colours),
+		cmocka_unit_test_setup_teardown(memory_has_its_sets, setup_sets,
+						teardown),
+		cmocka_unit_test_setup_teardown(memory_has_its_sets, setup_sets_of_6,
+						teardown),
 		TEST(memory_lies_apart),
 		TEST(memory_is_clean),
 		TEST(memory_runs_out),

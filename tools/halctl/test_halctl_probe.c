@@ -54,15 +54,17 @@ static void compare(const struct color_map *map, uint32_t channels, uint32_t see
 	}
 }
 
-static void probe(uint32_t channels, uint32_t seed, const char *more)
+/* device: more options of it. */
+static void probe_on(const char *device, uint32_t channels, uint32_t seed,
+		     const char *more)
 {
 	char args[512], why[COLOR_MAP_WHY];
 	struct color_map *map = NULL;
 
 	snprintf(args, sizeof(args),
 		 "probe %s -w %s '%s&memory_size=16M&channels=%u&hash=opaque&"
-		 "hash_seed=%u'",
-		 more, map_file, NPU_TARGET, channels, seed);
+		 "hash_seed=%u%s'",
+		 more, map_file, NPU_TARGET, channels, seed, device);
 	if (halctl(args) != 0)
 		fail_msg("%.2000s", output);
 	if (color_map_read(map_file, &map, why) != 0)
@@ -72,6 +74,11 @@ static void probe(uint32_t channels, uint32_t seed, const char *more)
 	assert_int_equal(map->memory, UINT64_C(16) << 20);
 	compare(map, channels, seed);
 	color_map_free(map);
+}
+
+static void probe(uint32_t channels, uint32_t seed, const char *more)
+{
+	probe_on("", channels, seed, more);
 }
 
 static void finds_parities(void **state)
@@ -110,6 +117,14 @@ static void finds_any_number(void **state)
 		probe(channels[i], 1000 + i, "-j");
 		expect("\"kind\": \"xormod\"");
 	}
+}
+
+/* Where loads are disturbed by refresh. */
+static void finds_beside_refresh(void **state)
+{
+	(void)state;
+	probe_on("&refresh=3900", 4, 31, "-j");
+	expect("\"kind\": \"xor\"");
 }
 
 static double number(const char *name)
@@ -231,6 +246,7 @@ int main(void)
 		cmocka_unit_test(finds_parities),
 		cmocka_unit_test(finds_modulo),
 		cmocka_unit_test(finds_any_number),
+		cmocka_unit_test(finds_beside_refresh),
 		cmocka_unit_test(verifies),
 		cmocka_unit_test(hides),
 		cmocka_unit_test(refuses),
