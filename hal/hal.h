@@ -231,6 +231,11 @@ struct hal_partition_desc {
 	 * partition do.  It has memory, channels (some of the host's; 0: all of them) and
 	 * an address space of its own. */
 	struct hal_partition *host;
+	/* Bytes a second of device time that it moves at most, whatever the policy says;
+	 * 0: no limit of its own.  -ENOTSUP without HAL_CAP_LIMIT; -EINVAL more than its
+	 * channels have, or less than .limit_bytes in .limit_window_ns (hal_device_info).
+	 * A resize cannot change it; a guest has its host's. */
+	uint64_t bandwidth;
 };
 
 struct hal_partition_info {
@@ -245,6 +250,7 @@ struct hal_partition_info {
 	uint64_t memory_bytes; /* quota */
 	uint64_t memory_used;
 	uint64_t color_mask;
+	uint64_t bandwidth; /* its own limit, as the device rounds it; 0: none */
 };
 
 #define HAL_BUFFER_MAPPABLE                                                              \

@@ -9,6 +9,7 @@
 #include "engine/callback.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
+#include "engine/limit.h"
 #include "engine/plan.h"
 #include "engine/policy.h"
 #include "engine/resize.h"
@@ -59,6 +60,9 @@ static int guest_check(const struct hal_device *dev, const struct hal_partition_
 	    0)
 		return fail(EINVAL,
 			    "hal_partition_desc asks for units and for those of a host");
+	if (d->bandwidth != 0)
+		return fail(EINVAL, "hal_partition_desc.bandwidth of a guest: it has its "
+				    "host's");
 	if (dev->info.guests_max == 0)
 		return fail(ENOTSUP, "partitions of %s have units of their own",
 			    dev->name);
@@ -72,6 +76,17 @@ struct create {
 	const struct hal_partition_desc *desc;
 	bool room; /* was made for it */
 };
+
+static int set_limit(struct hal_partition *p, uint64_t bandwidth)
+{
+	struct hal_device *dev = p->dev;
+	int err = limit_plan(dev, bandwidth, &p->limit_bytes, &p->limit_window_ns);
+
+	/* It is no decision of the engine's: no journal has it among those. */
+	return err != 0 ? err
+			: dev->table->hot.limit(dev->bk, p->bk, p->limit_bytes,
+						p->limit_window_ns);
+}
 
 static int create(struct hal_device *dev, void *arg)
 {
@@ -91,13 +106,22 @@ static int create(struct hal_device *dev, void *arg)
 		resize_limits(p, c->desc, p->desc.units);
 	counter_set(&p->quota, p->desc.memory_bytes);
 	err = dev->table->cold.partition_create(dev->bk, &p->desc, &p->bk);
+	if (err == 0 && c->desc->bandwidth != 0) {
+		err = set_limit(p, c->desc->bandwidth);
+		if (err != 0)
+			(void)dev->table->cold.partition_destroy(dev->bk, p->bk);
+	}
 	if (err != 0) {
 		memory_unpromise(dev, p->desc.memory_bytes);
 		return err;
 	}
 	policy_partition_init(p);
 	partition_enter(p);
-	if (p->host == p)
+	if (p->limit_bytes != 0)
+		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
+			p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned, 0,
+			p->limit_bytes, p->limit_window_ns);
+	else if (p->host == p)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
 			p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned);
 	else
@@ -128,6 +152,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	list_init(&p->made_way);
 	busy_init(&p->ran);
 	p->inflight_max = dev->partition_inflight;
+	p->bandwidth = d->bandwidth;
 	p->own_colors = d->color_mask != 0 && d->host == NULL;
 	memcpy(p->name, d->name, sizeof(p->name));
 	p->desc.name = p->name;
@@ -435,6 +460,7 @@ static int get_info(struct hal_device *dev, void *arg)
 	i->memory_bytes = quota != 0 ? quota : used + memory_left(dev);
 	i->memory_used = used;
 	i->color_mask = part->desc.color_mask;
+	i->bandwidth = limit_of(part->host);
 	return 0;
 }
 

@@ -148,7 +148,7 @@ static const struct shape {
 	{JOURNAL_MOVED, 2, 2},      {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},   {JOURNAL_RAISED, 5, 5},
 	{JOURNAL_TAKEN, 2, 2},      {JOURNAL_RECORD, 3, 11},
-	{JOURNAL_PARTITION, 5, 8},  {JOURNAL_NO_PARTITION, 1, 1},
+	{JOURNAL_PARTITION, 5, 10}, {JOURNAL_NO_PARTITION, 1, 1},
 	{JOURNAL_QUEUE, 5, 7},      {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},   {JOURNAL_NO_TIMELINE, 1, 1},
 	{JOURNAL_SUSPEND, 2, 2},    {JOURNAL_RESUME, 1, 1},
@@ -1060,7 +1060,7 @@ static void play_partition(struct play *p)
 	d.rows = (uint16_t)l.n[3];
 	d.cols = (uint16_t)l.n[4];
 	d.units_ceiling = l.count > 5 ? (uint32_t)l.n[5] : 0;
-	if (l.count > 7) {
+	if (l.count == 8) {
 		d.host = partition_at(p, l.n[7]);
 		if (d.host == NULL)
 			return;
@@ -1070,6 +1070,8 @@ static void play_partition(struct play *p)
 		return;
 	}
 	part->pinned = l.n[6] != 0;
+	part->limit_bytes = l.n[8];
+	part->limit_window_ns = l.n[9];
 	if (part->desc.index != l.n[0])
 		mismatch(p, "the partition has another number");
 }

@@ -50,7 +50,8 @@ enum journal_kind {
 	/* queue, whether a command of it uses a buffer that is moved; asked in between */
 	JOURNAL_USES = 'w',
 	/* calls */
-	/* index row col rows cols ceiling pinned, and of a guest its host's index */
+	/* index row col rows cols ceiling pinned, and of a guest its host's index, or of
+	 * one with a limit of its own 0 bytes window */
 	JOURNAL_PARTITION = 'P',
 	JOURNAL_NO_PARTITION = 'K', /* index */
 	JOURNAL_QUEUE = 'Q',    /* id partition priority deadline weight class budget */

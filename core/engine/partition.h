@@ -68,6 +68,8 @@ struct hal_partition {
 	struct hal_queue *leased;       /* may go on without asking, while .lease lasts */
 	struct hal_timeline *control;   /* resizes that are done */
 	uint64_t resize_count;
+	uint64_t bandwidth;                    /* that it asked for; constant */
+	uint64_t limit_bytes, limit_window_ns; /* that; 0: none */
 	struct busy ran;
 	struct account past; /* of its destroyed queues */
 };

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/expect.h"
 #include "engine/inherit.h"
+#include "engine/limit.h"
 #include "engine/plan.h"
 #include "engine/preempt.h"
 #include "engine/resize.h"
@@ -777,6 +778,7 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	if (bytes != 0 && bytes < dev->info.limit_bytes)
 		return wrong(dev, "it limits a partition to less than the least",
 			     part->index);
+	limit_own(p, &bytes, &window_ns);
 	err = lost_check(dev);
 	if (err == 0)
 		err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);

@@ -425,6 +425,9 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 		return fail(ENOTSUP,
 			    "a resize cannot change the colours 0x%llx to 0x%llx",
 			    U64(p->desc.color_mask), U64(d->color_mask));
+	if (d->bandwidth != 0 && d->bandwidth != p->bandwidth)
+		return fail(ENOTSUP, "a resize cannot change the bandwidth %llu to %llu",
+			    U64(p->bandwidth), U64(d->bandwidth));
 	if (d->memory_bytes != 0 && d->memory_bytes < counter_get(&p->memory_used))
 		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
 			    U64(d->memory_bytes), U64(counter_get(&p->memory_used)));

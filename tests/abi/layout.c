@@ -104,6 +104,7 @@ static void hal_h(void)
 	FIELD(hal_partition_desc, color_mask);
 	FIELD(hal_partition_desc, name);
 	FIELD(hal_partition_desc, host);
+	FIELD(hal_partition_desc, bandwidth);
 	STRUCT(hal_partition_info);
 	FIELD(hal_partition_info, size);
 	FIELD(hal_partition_info, index);
@@ -117,6 +118,7 @@ static void hal_h(void)
 	FIELD(hal_partition_info, memory_bytes);
 	FIELD(hal_partition_info, memory_used);
 	FIELD(hal_partition_info, color_mask);
+	FIELD(hal_partition_info, bandwidth);
 	STRUCT(hal_buffer_desc);
 	FIELD(hal_buffer_desc, size);
 	FIELD(hal_buffer_desc, flags);

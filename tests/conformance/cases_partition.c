@@ -319,6 +319,62 @@ static int colors(struct conf *c)
 	return 0;
 }
 
+/* Nanoseconds that a copy of so many bytes takes where that much bandwidth is left. */
+static int copy_time(struct conf *c, uint64_t bandwidth, uint64_t bytes, uint64_t *ns)
+{
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct hal_partition_desc d = count(1);
+	struct hal_partition_info i;
+	struct hal_buffer *to, *from;
+	struct hal_partition *p;
+	struct hal_point done;
+	struct hal_queue *q;
+	struct hal_cmd cmd;
+
+	d.bandwidth = bandwidth;
+	d.memory_bytes = 4 * bytes;
+	STEP(conf_part(c, &d, &p));
+	STEP(get_info(c, p, &i));
+	CHECK(i.bandwidth <= bandwidth && i.bandwidth >= bandwidth - bandwidth / 8);
+	STEP(conf_queue(c, p, &q));
+	STEP(conf_buffer(c, p, bytes, &to));
+	STEP(conf_buffer(c, p, bytes, &from));
+	cmd = hal_cmd_copy(to, 0, from, 0, bytes);
+	STEP(conf_submit(c, q, &cmd, 1, &done));
+	STEP(conf_wait(c, done));
+	OK(hal_queue_get_stats(q, &s));
+	*ns = s.busy_ns;
+	return conf_queue_gone(c, q);
+}
+
+/* What is read and what is written counts, and no more than that goes through. */
+static int bandwidth(struct conf *c)
+{
+	enum { BYTES = 65536 };
+	struct hal_partition_desc d = count(1);
+	uint64_t slow, slower, none, least;
+	struct hal_partition *p;
+
+	if (!(c->info.caps & HAL_CAP_LIMIT)) {
+		d.bandwidth = 1000000000;
+		ERR(hal_partition_create(c->dev, &d, &p), -ENOTSUP);
+		return conf_unsupported(c, "the device limits no bandwidth");
+	}
+	STEP(copy_time(c, 0, BYTES, &none));
+	STEP(copy_time(c, 2000000000, BYTES, &slow));
+	STEP(copy_time(c, 1000000000, BYTES, &slower));
+	/* 2 x 65536 bytes at 2 and at 1 byte a nanosecond, but for a first burst. */
+	CHECK(none < 65536 / 2);
+	CHECK(slow > 65536 * 9 / 10 && slow < 65536 * 5 / 4);
+	CHECK(slower > 2 * 65536 * 9 / 10 && slower < 2 * 65536 * 5 / 4);
+	least = c->info.limit_bytes * 1000000000 / c->info.limit_window_ns;
+	d.bandwidth = least / 2;
+	ERR(hal_partition_create(c->dev, &d, &p), -EINVAL);
+	d.bandwidth = UINT64_MAX;
+	ERR(hal_partition_create(c->dev, &d, &p), -EINVAL);
+	return 0;
+}
+
 static int color_unknown(struct conf *c)
 {
 	struct hal_partition_desc d = count(1);
@@ -468,6 +524,7 @@ const struct conf_case conf_partition_cases[] = {
 	{"partition.quota", quota},
 	{"partition.quota_too_big", quota_too_big},
 	{"partition.colors", colors},
+	{"partition.bandwidth", bandwidth},
 	{"partition.color_unknown", color_unknown},
 	{"partition.min_isolation", min_isolation},
 	{"partition.busy", busy},

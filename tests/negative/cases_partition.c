@@ -300,6 +300,26 @@ NEGATIVE(hal_partition_create_named, EINVAL, long_host, "more than 31 characters
 			"host = abcdefghijklmnopqrstuvwxyzabcdef\n");
 }
 
+NEGATIVE(hal_partition_create, ENOTSUP, bandwidth, "limits none")
+{
+	w->part_desc.bandwidth = 1000000000;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, guest_bandwidth, "bandwidth of a guest")
+{
+	w->part_desc.host = w->part;
+	w->part_desc.units_floor = 0;
+	w->part_desc.bandwidth = 1000000000;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_resize, ENOTSUP, bandwidth, "the bandwidth 0 to 1000")
+{
+	w->part_desc.bandwidth = 1000;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
 NEGATIVE(hal_partition_create_named, EINVAL, bad_colors, "1,x")
 {
 	return named(w, "[hal]\ndevice = ref?colors=4\n[partition \"a\"]\nunits = 1\n"

@@ -249,7 +249,7 @@ class Functions:
     def partition_create(dev, desc, out):
         raw = whole(desc)
         host = things[raw.host] if raw.host else None
-        give(out, things[dev].partition(**share(raw), host=host))
+        give(out, things[dev].partition(**share(raw), host=host, bandwidth=raw.bandwidth))
 
     @staticmethod
     def partition_create_named(dev, name, out):

@@ -206,6 +206,7 @@ class hal_partition_desc(Structure):
         ("color_mask", c_uint64),
         ("name", c_char * 32),
         ("host", c_void_p),
+        ("bandwidth", c_uint64),
     ]
 
 
@@ -223,6 +224,7 @@ class hal_partition_info(Structure):
         ("memory_bytes", c_uint64),
         ("memory_used", c_uint64),
         ("color_mask", c_uint64),
+        ("bandwidth", c_uint64),
     ]
 
 
@@ -521,6 +523,7 @@ DOCS = {
     "hal_partition_info": {
         "cols": "grid devices; of a guest: its host's",
         "memory_bytes": 'quota',
+        "bandwidth": 'its own limit, as the device rounds it; 0: none',
     },
     "hal_buffer_desc": {
         "flags": 'HAL_BUFFER_*',
