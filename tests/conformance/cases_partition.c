@@ -358,7 +358,7 @@ static int bandwidth(struct conf *c)
 	if (!(c->info.caps & HAL_CAP_LIMIT)) {
 		d.bandwidth = 1000000000;
 		ERR(hal_partition_create(c->dev, &d, &p), -ENOTSUP);
-		return conf_unsupported(c, "the device limits no bandwidth");
+		return 0;
 	}
 	STEP(copy_time(c, 0, BYTES, &none));
 	STEP(copy_time(c, 2000000000, BYTES, &slow));
