@@ -127,6 +127,29 @@ static void finds_beside_refresh(void **state)
 	expect("\"kind\": \"xor\"");
 }
 
+/* A cache takes the load off the channels: what is not seen is not called one channel. */
+static void sees_little_behind_a_cache(void **state)
+{
+	static const char *const channels[] = {"2", "4"};
+	char args[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
+		snprintf(args, sizeof(args),
+			 "probe '%s&memory_size=16M&hash=opaque&cache=64&channels=%s'",
+			 NPU_TARGET, channels[i]);
+		assert_int_equal(halctl(args), 1);
+		expect("could be verified");
+		expect("verified       no: ");
+	}
+	snprintf(args, sizeof(args),
+		 "probe '%s&memory_size=16M&hash=opaque&cache=64&channels=1'",
+		 NPU_TARGET);
+	assert_int_equal(halctl(args), 0);
+	expect("channels       1\n");
+	expect("verified       yes: 0 of 3000");
+}
+
 static double number(const char *name)
 {
 	const char *at = strstr(output, name);
@@ -247,6 +270,7 @@ int main(void)
 		cmocka_unit_test(finds_modulo),
 		cmocka_unit_test(finds_any_number),
 		cmocka_unit_test(finds_beside_refresh),
+		cmocka_unit_test(sees_little_behind_a_cache),
 		cmocka_unit_test(verifies),
 		cmocka_unit_test(hides),
 		cmocka_unit_test(refuses),

@@ -188,6 +188,8 @@ static bool attempt(struct prober *p, struct color_map *map)
 		map->kind = COLOR_MAP_XOR;
 		map->channels = 1;
 		prober_verify(p, map);
+		if (!p->error && verified(map))
+			prober_try_single(p, map);
 		return !p->error && verified(map);
 	}
 	prober_seed(p);

@@ -48,6 +48,9 @@ void prober_fill(struct prober *p, uint32_t tests);
 double prober_weight(const struct prober *p, bool slow);
 /* First thresholds, without a label.  Sets *single where all of it is one channel. */
 void prober_calibrate(struct prober *p, bool *single);
+/* The map of one channel, tried once more: it sets .tests, .bad and .bound where it is
+ * wrong. */
+void prober_try_single(struct prober *p, struct color_map *map);
 /* Thresholds and rates by the classes. */
 void prober_recalibrate(struct prober *p);
 void prober_add(struct prober *p, uint32_t class, uint32_t granule);
