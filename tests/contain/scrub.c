@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scrub - what a tenant finds of the one before it, in all the memory there is.
+ *
+ *   scrub [TARGET]   words of a tenant that is gone, found by the next: in buffers, in
+ * what a guest of the same units has, in memory from which a buffer has moved away,
+ * behind a queue that was stopped inside a command (FOLD) and one that was killed; and,
+ * as a control, found by the tenant itself
+ *
+ * The words are a secret mixed with numbers, so that nothing else looks like them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/hal.h>
+
+#include "../conformance/conformance.h"
+
+#define SECRET UINT32_C(0x5ec2e7a1)
+
+enum { BYTES = 128 << 10, CHUNK = 32 << 10, CHUNKS = 4096 };
+
+/* How the first tenant ends. */
+enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, WAYS };
+
+static const char *const names[WAYS] = {"destroyed", "moved", "folded", "killed",
+					"guest"};
+static const struct conf_pack *packs[4];
+static unsigned int pack_count;
+
+void conf_register(const struct conf_pack *pack)
+{
+	packs[pack_count++] = pack;
+}
+
+#define MUST(call)                                                                       \
+	do {                                                                             \
+		if ((call) < 0)                                                          \
+			die(#call);                                                      \
+	} while (0)
+
+static void die(const char *what)
+{
+	fprintf(stderr, "scrub: %s: %s\n", what, hal_last_error());
+	exit(1);
+}
+
+struct tenant {
+	struct hal_partition *part;
+	struct hal_queue *queue;
+	struct hal_buffer *chunk[CHUNKS];
+	uint32_t count;
+};
+
+struct world {
+	struct hal_device *dev;
+	struct hal_device_info info;
+	struct hal_program *prog;
+	struct hal_kernel *spin; /* NULL: no pack for this backend */
+};
+
+static void make(struct world *w, struct tenant *t, struct hal_partition *host)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+
+	memset(t, 0, sizeof(*t));
+	pd.host = host;
+	if (host == NULL)
+		pd.units_floor = w->info.unit_rows * w->info.unit_cols;
+	MUST(hal_partition_create(w->dev, &pd, &t->part));
+	MUST(hal_queue_create(t->part, &qd, &t->queue));
+}
+
+static struct hal_buffer *add(struct tenant *t, uint64_t bytes, uint64_t colors)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+
+	d.bytes = bytes;
+	d.color_mask = colors;
+	if (t->count == CHUNKS || hal_buffer_create(t->part, &d, &t->chunk[t->count]) < 0)
+		return NULL;
+	return t->chunk[t->count++];
+}
+
+static void away(struct tenant *t)
+{
+	MUST(hal_queue_destroy(t->queue));
+	for (uint32_t i = 0; i < t->count; i++)
+		MUST(hal_buffer_destroy(t->chunk[i]));
+	MUST(hal_partition_destroy(t->part));
+}
+
+static void wait_for(struct hal_point p)
+{
+	MUST(hal_wait(&p, 1, 0, HAL_FOREVER));
+}
+
+static struct hal_point submit(struct tenant *t, struct hal_cmd cmd)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done;
+
+	cmd.flags |= HAL_CMD_REPLAYABLE;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	MUST(hal_submit(t->queue, &d, &done));
+	return done;
+}
+
+/* By the host, by a fill and by a copy. */
+static void leave_secrets(struct tenant *t)
+{
+	struct hal_buffer *a = add(t, BYTES, 0), *b = add(t, BYTES, 0);
+	uint32_t *words = malloc(BYTES);
+
+	if (a == NULL || b == NULL || words == NULL)
+		die("a tenant's memory");
+	for (uint32_t i = 0; i < BYTES / 4; i++)
+		words[i] = SECRET ^ i;
+	MUST(hal_buffer_write(a, 0, words, BYTES));
+	free(words);
+	wait_for(submit(t, hal_cmd_copy(b, 0, a, 0, BYTES / 2)));
+	wait_for(submit(t, hal_cmd_fill(b, BYTES / 2, BYTES / 2, SECRET)));
+}
+
+static uint64_t found_in(struct hal_buffer *buf, uint64_t bytes)
+{
+	uint32_t *words = malloc(bytes);
+	uint64_t n = 0;
+
+	if (words == NULL)
+		die("memory");
+	MUST(hal_buffer_read(buf, 0, words, bytes));
+	for (uint64_t i = 0; i < bytes / 4; i++)
+		n += (words[i] ^ SECRET) < BYTES / 4;
+	free(words);
+	return n;
+}
+
+/* In all that t can get, and in what it has. */
+static uint64_t search(struct tenant *t)
+{
+	uint64_t n = 0, bytes = CHUNK;
+
+	while (bytes >= 64) {
+		struct hal_buffer *b = add(t, bytes, 0);
+
+		if (b != NULL)
+			n += found_in(b, bytes);
+		else
+			bytes /= 2;
+	}
+	return n;
+}
+
+/* False: the device does not do that. */
+static bool end(struct world *w, struct tenant *t, enum way way)
+{
+	struct hal_arg arg = {.buffer = t->chunk[0], .bytes = CONF_SPIN_BYTES};
+	uint32_t mode = way == FOLDED ? HAL_SUSPEND_FOLD : HAL_SUSPEND_KILL;
+	struct hal_point p;
+
+	if (way == MOVED) {
+		if ((w->info.caps & HAL_CAP_RECOLOR) == 0)
+			return false;
+		/* The old place is free while the tenant is still there. */
+		MUST(hal_buffer_recolor(t->chunk[0], t->queue, 1, NULL, &p));
+		wait_for(p);
+	} else if (way == FOLDED || way == KILLED) {
+		if (w->spin == NULL || (w->info.suspend_modes >> mode & 1) == 0)
+			return false;
+		(void)submit(t, hal_cmd_launch(w->spin, &arg, 1));
+		MUST(hal_device_poll(w->dev, CONF_SPIN_NS / 3));
+		MUST(hal_queue_suspend(t->queue, mode, &p));
+		wait_for(p);
+	}
+	return true;
+}
+
+/* Words found; UINT64_MAX: that cannot be done here. */
+static uint64_t trial(struct world *w, enum way way)
+{
+	static struct tenant first, next, host;
+	uint64_t n;
+
+	if (way == GUEST && w->info.guests_max == 0)
+		return UINT64_MAX;
+	if (way == GUEST)
+		make(w, &host, NULL);
+	make(w, &first, way == GUEST ? host.part : NULL);
+	leave_secrets(&first);
+	if (!end(w, &first, way)) {
+		away(&first);
+		return UINT64_MAX;
+	}
+	away(&first);
+	make(w, &next, way == GUEST ? host.part : NULL);
+	n = search(&next);
+	away(&next);
+	if (way == GUEST)
+		away(&host);
+	return n;
+}
+
+static uint64_t control(struct world *w)
+{
+	static struct tenant t;
+	uint64_t n = 0;
+
+	make(w, &t, NULL);
+	leave_secrets(&t);
+	for (uint32_t i = 0; i < t.count; i++)
+		n += found_in(t.chunk[i], BYTES);
+	away(&t);
+	return n;
+}
+
+static void load(struct world *w)
+{
+	for (unsigned int i = 0; i < pack_count; i++) {
+		void *image;
+		size_t size;
+
+		if (strcmp(packs[i]->backend, w->info.backend) != 0)
+			continue;
+		if (packs[i]->image(&image, &size) != 0)
+			die("a program");
+		MUST(hal_program_load(w->dev, image, size, &w->prog));
+		packs[i]->free(image);
+		MUST(hal_kernel_find(w->prog, "spin", &w->spin));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *target = argc > 1 ? argv[1] : "npu:0?memory_size=4M";
+	struct world w = {.info = HAL_INIT(hal_device_info)};
+	uint64_t sum = 0, own;
+	int err = hal_open(target, NULL, &w.dev);
+
+	if (err == -ENODEV) {
+		printf("%s\n", hal_last_error());
+		return 77;
+	}
+	MUST(err);
+	MUST(hal_device_get_info(w.dev, &w.info));
+	load(&w);
+	own = control(&w);
+	for (int i = 0; i < WAYS; i++) {
+		uint64_t n = trial(&w, (enum way)i);
+
+		if (n == UINT64_MAX) {
+			printf("%s: not on this device\n", names[i]);
+			continue;
+		}
+		printf("%s: %llu words found\n", names[i], (unsigned long long)n);
+		sum += n;
+	}
+	if (w.prog != NULL)
+		MUST(hal_program_unload(w.prog));
+	MUST(hal_close(w.dev));
+	printf("figure scrub.found %llu\n", (unsigned long long)sum);
+	printf("figure scrub.own_found %llu\n", (unsigned long long)own);
+	return sum != 0 || own != 2 * BYTES / 4;
+}
