@@ -118,7 +118,6 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->home = part;
 	q->slot_count = dev->queue_slots;
 	q->flight_max = dev->inflight;
-	q->flight_limit = q->flight_max;
 	q->usual.deadline_ns = d->deadline_ns;
 	q->usual.priority = d->priority;
 	q->asked = q->usual;

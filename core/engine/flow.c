@@ -624,13 +624,19 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 	return true;
 }
 
-/* Up to the next command for the device.  True: that is runnable now. */
-static ALWAYS_INLINE bool advance(struct hal_queue *q)
+/* NOLINTBEGIN(misc-no-recursion): the one for watched queues does not come back */
+static bool advance_watched(struct hal_queue *q);
+
+/* Up to the next command for the device.  True: that is runnable now.  watched: a
+ * constant, whether commands are looked at. */
+static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 {
 	for (;;) {
 		struct record *r;
 
-		if (UNLIKELY(q->held != 0)) {
+		if (UNLIKELY(watched ? queue_stands(q) : q->held != 0)) {
+			if (!watched && q->watched)
+				return advance_watched(q);
 			if (q->err != 0)
 				drop_rest(q);
 			return false;
@@ -639,8 +645,8 @@ static ALWAYS_INLINE bool advance(struct hal_queue *q)
 			return false;
 		r = cursor_record(q, q->issue);
 		if (LIKELY(record_for_device(r))) {
-			if (UNLIKELY(q->flight_count >= q->flight_limit) &&
-			    (LIKELY(q->flight_limit != 0) || !recolor_lets(q, r)))
+			if (q->flight_count == q->flight_max ||
+			    (watched && !recolor_lets(q, r)))
 				return false;
 			runnable(q, r);
 			return true;
@@ -650,6 +656,17 @@ static ALWAYS_INLINE bool advance(struct hal_queue *q)
 		else if (!try_pass(q, r) && q->err == 0)
 			return false;
 	}
+}
+
+static NOINLINE bool advance_watched(struct hal_queue *q)
+{
+	return advance_on(q, true);
+}
+/* NOLINTEND(misc-no-recursion) */
+
+static ALWAYS_INLINE bool advance(struct hal_queue *q)
+{
+	return advance_on(q, false);
 }
 
 void queue_advance(struct hal_queue *q)
@@ -670,8 +687,8 @@ static void queue_go_on(struct hal_queue *q)
 	if (UNLIKELY(q->urgent))
 		preempt_look(q);
 	r = queue_next(q);
-	if (r != NULL && r->cmd.op == HAL_OP_HOST && q->held == 0 && !q->in_callback &&
-	    cursor_same(q->issue, q->retire)) {
+	if (r != NULL && r->cmd.op == HAL_OP_HOST && !queue_stands(q) &&
+	    !q->in_callback && cursor_same(q->issue, q->retire)) {
 		callback_begin(q);
 		return;
 	}

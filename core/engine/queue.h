@@ -41,7 +41,7 @@ struct flight {
 #define SLOW_EXPECTS 256u  /* somebody wants to know what commands will run */
 #define SLOW_KILLED  512u  /* .kills is not 0 */
 #define SLOW_STOPPED 1024u /* .stopped_ns is not 0 */
-#define SLOW_RECOLOR 2048u /* .flight_limit is 0 */
+#define SLOW_RECOLOR 2048u /* .watched */
 
 /* hal_queue.open */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
@@ -118,8 +118,6 @@ struct hal_queue {
 
 	/* Constant. */
 	uint32_t flight_max;
-	/* The engine's: that, or 0: there is more to be looked at (recolor.h). */
-	uint32_t flight_limit;
 	struct asked usual; /* without a REC_HEAD */
 
 	/* The engine's. */
@@ -145,6 +143,7 @@ struct hal_queue {
 	union {
 		struct {
 			bool parked : 1;  /* at a wait, or for a time */
+			bool watched : 1; /* its commands are looked at (recolor.h) */
 			bool limited : 1; /* at .limit */
 			bool runnable; /* in the policy's hands, or alone in its partition
 					*/
@@ -152,7 +151,7 @@ struct hal_queue {
 			uint8_t state; /* enum queue_state */
 			int err;       /* the first failure; nothing runs after it */
 		};
-		uint64_t held; /* 0: nothing of all this keeps it from going on */
+		uint64_t held; /* 0: nothing of all this is so */
 	};
 	bool failing;        /* the submission that failed is being dropped */
 	bool recolor_parked; /* .parked: its next command uses a buffer that moves */
@@ -241,6 +240,13 @@ static inline void queue_todo(struct hal_queue *q)
 	if (list_empty(&q->todo))
 		list_add_before(&q->dev->todo, &q->todo);
 	q->dev->work |= WORK_TODO;
+}
+
+/* Something keeps it from going on. */
+static inline bool queue_stands(const struct hal_queue *q)
+{
+	return q->parked || q->limited || q->runnable || q->halted || q->state != 0 ||
+	       q->err != 0;
 }
 
 /* Nothing is in it that has not ended. */

@@ -135,7 +135,7 @@ static void unpark(struct recolor *m, struct hal_queue *q)
 }
 
 /* Something is being moved for whose sake q is looked at. */
-static bool watched(const struct hal_queue *q)
+static bool concerned(const struct hal_queue *q)
 {
 	hal_list_for_each (it, &q->dev->recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
@@ -150,11 +150,11 @@ static bool watched(const struct hal_queue *q)
 static void watch(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;
-	q->flight_limit = q->flight_max;
+	q->watched = false;
 	q->slow &= ~SLOW_RECOLOR;
-	if (!watched(q))
+	if (!concerned(q))
 		return;
-	q->flight_limit = 0;
+	q->watched = true;
 	q->slow |= SLOW_RECOLOR;
 }
 
@@ -174,8 +174,6 @@ static void hold(struct recolor *m, struct hal_queue *q)
 
 bool recolor_lets(struct hal_queue *q, const struct record *r)
 {
-	if (q->flight_count >= q->flight_max)
-		return false;
 	hal_list_for_each (it, &q->dev->recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 

@@ -12,8 +12,8 @@
  *                 (hal_bk_cold.mem_swap), the old one is freed, the others go on
  *
  * So the buffer's address on the device stays, and what of the partition does not use it
- * goes on.  A queue's flight_limit is 0 meanwhile, which has its commands looked at; else
- * nothing of all this costs anything.
+ * goes on.  Its queues are watched meanwhile: their commands are looked at; else nothing
+ * of all this costs anything.
  */
 #ifndef HAL_ENGINE_RECOLOR_H
 #define HAL_ENGINE_RECOLOR_H
@@ -43,9 +43,8 @@ void recolor_free(struct hal_buffer *buf, void *to);
 /* A record of it has gone. */
 void recolor_put(struct recolor *m);
 
-/* q's next command, r, may be given to the device as far as q's limit goes, which it has
- * reached.  False: not now; if it uses what is being moved q is parked until that is
- * over. */
+/* The next command, r, of q, which is watched, may be given to the device.  False: it
+ * uses what is being moved, and q is parked until that is over. */
 bool recolor_lets(struct hal_queue *q, const struct record *r);
 /* A command of q that the device had is over, whatever came of it. */
 void recolor_look(struct hal_queue *q);

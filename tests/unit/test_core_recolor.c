@@ -23,19 +23,19 @@ static void looked_at_meanwhile(void **state)
 	a = add_buffer(r.part, 1 << 20);
 	b = add_buffer(r.part, 1 << 20);
 	OK(hal_partition_get_info(r.part, &before));
-	assert_int_equal(r.q->flight_limit, r.q->flight_max);
+	assert_false(r.q->watched);
 	OK(hal_buffer_recolor(a, r.q, 1, NULL, &first));
 	OK(hal_device_poll(r.dev, 1));
 	other = add_queue(r.part, 0);
 	OK(hal_buffer_recolor(b, other, 2, NULL, &second));
 	OK(hal_device_poll(r.dev, 1));
-	assert_int_equal(r.q->flight_limit, 0);
-	assert_int_equal(other->flight_limit, 0);
+	assert_true(r.q->watched);
+	assert_true(other->watched);
 	OK(wait_ms(first, NEVER_MS));
-	assert_int_equal(other->flight_limit, 0); /* for the other one's sake */
+	assert_true(other->watched); /* for the other one's sake */
 	OK(wait_ms(second, NEVER_MS));
-	assert_int_equal(r.q->flight_limit, r.q->flight_max);
-	assert_int_equal(other->flight_limit, other->flight_max);
+	assert_false(r.q->watched);
+	assert_false(other->watched);
 	assert_int_equal((r.q->slow | other->slow) & SLOW_RECOLOR, 0);
 	OK(hal_partition_get_info(r.part, &after));
 	assert_int_equal(after.memory_used, before.memory_used);
@@ -63,8 +63,8 @@ static void of_its_partition_alone(void **state)
 	a = add_buffer(r.part, 1 << 20);
 	OK(hal_buffer_recolor(a, r.q, 1, NULL, &moved));
 	OK(hal_device_poll(r.dev, 1));
-	assert_int_equal(r.q->flight_limit, 0);
-	assert_int_equal(q->flight_limit, q->flight_max);
+	assert_true(r.q->watched);
+	assert_false(q->watched);
 	OK(wait_ms(moved, NEVER_MS));
 	OK(hal_buffer_destroy(a));
 	OK(hal_queue_destroy(q));
