@@ -225,11 +225,12 @@ static void charge(const struct npu_model *m, struct channel *c, uint32_t who,
 
 static bool cached(const struct npu_model *m, struct channel *c, const struct request *q)
 {
-	uint32_t ways = m->extra.cache_ways, set = q->lline & (m->extra.cache_sets - 1);
-	uint32_t *line = c->line[set], w = 0, draw;
+	uint32_t ways = m->extra.cache_ways, w = 0, set, draw, *line;
 
 	if (!m->extra.cache_sets || q->we)
 		return false;
+	set = q->lline & (m->extra.cache_sets - 1);
+	line = c->line[set];
 	for (uint32_t i = 0; i < ways; i++)
 		if (line[i] == q->lline + 1)
 			return true;
