@@ -52,15 +52,11 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 		       : 0;
 }
 
-static struct hal_bk_colors colors_of(const struct hal_buffer_desc *d)
-{
-	return (struct hal_bk_colors){.mask = d->color_mask, .weights = d->color_weights};
-}
-
 /* Memory for buf, charged to its partition. */
 static int place(struct hal_buffer *buf, const struct hal_buffer_desc *d, void **mem)
 {
-	const struct hal_bk_colors colors = colors_of(d);
+	const struct hal_bk_colors colors = {.mask = d->color_mask,
+					     .weights = d->color_weights};
 	struct hal_device *dev = buf->dev;
 	int err = partition_charge(buf->part, buf->bytes, "a buffer");
 

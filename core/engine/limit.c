@@ -8,7 +8,7 @@
 
 #define SECOND 1000000000u
 
-/* Of bandwidth in ns; saturates. */
+/* Of bandwidth in ns; windows of up to a second do not overflow. */
 static uint64_t bytes_in(uint64_t bandwidth, uint64_t ns)
 {
 	return bandwidth / SECOND * ns + bandwidth % SECOND * ns / SECOND;

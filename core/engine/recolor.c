@@ -10,7 +10,8 @@
 #include "engine/resize.h"
 #include "util/error.h"
 
-bool record_uses(const struct record *r, const void *mem)
+/* A command uses memory mem. */
+static bool record_uses(const struct record *r, const void *mem)
 {
 	const struct hal_bk_cmd *c = &r->cmd;
 
@@ -218,7 +219,7 @@ void recolor_look(struct hal_queue *q)
 		if (!m->waits || !concerns(m, q))
 			continue;
 		m->waits = false;
-		m->queue->parked = false;
+		queue_unpark(m->queue); /* killed meanwhile, it may be elsewhere */
 		queue_todo(m->queue);
 	}
 }

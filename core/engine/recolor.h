@@ -51,8 +51,6 @@ void recolor_look(struct hal_queue *q);
 /* A new queue of part. */
 void recolor_enter(struct hal_queue *q);
 
-/* A command of q uses memory mem. */
-bool record_uses(const struct record *r, const void *mem);
 /* -EBUSY: the device keeps a command that uses it of a queue that somebody has suspended,
  * so that it would wait for as long as he likes. */
 int recolor_check(const struct hal_buffer *buf);

@@ -259,6 +259,14 @@ static int c_map(struct things *a)
 	return hal_buffer_unmap(a->buf);
 }
 
+static int c_recolor(struct things *a)
+{
+	struct hal_point moved;
+	int err = hal_buffer_recolor(a->buf, a->r.q, 2, NULL, &moved);
+
+	return err != 0 ? err : wait_ms(moved, NEVER_MS);
+}
+
 static int c_program(struct things *a)
 {
 	struct hal_program *p;
@@ -394,6 +402,7 @@ static const struct {
 	{"hal_buffer_create, hal_buffer_destroy", c_buffer},
 	{"hal_buffer_write, hal_buffer_read", c_copy},
 	{"hal_buffer_map, hal_buffer_unmap", c_map},
+	{"hal_buffer_recolor", c_recolor},
 	{"hal_program_load, hal_program_unload", c_program},
 	{"hal_timeline_create, hal_timeline_destroy", c_timeline},
 	{"hal_device_get_info", c_info},
@@ -407,13 +416,14 @@ static const struct {
 
 static void things_make(struct things *a)
 {
+	static const char *const options[] = {"hal.spin_us=0", NULL};
 	const struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 	struct world w = {0};
 
 	memset(a, 0, sizeof(*a));
-	ref_open(&a->r);
+	ref_open_with(&a->r, "ref?clock=real&colors=4", options);
 	w.dev = a->r.dev;
 	OK(hal_timeline_create(a->r.dev, &a->t));
 	a->buf = add_buffer(a->r.part, 64);
