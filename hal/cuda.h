@@ -3,6 +3,8 @@
  * cuda.h - the images that CUDA devices take: struct hal_cuda_image, its kernels, then
  * the module: PTX, a cubin or a fatbin.  What a module does not tell is said in front of
  * it: a kernel's block, its shared memory, and which arguments are memory.
+ *
+ * And the extension hal_device_extension(dev, "cuda"): what partitions are made of.
  */
 #ifndef HAL_CUDA_H
 #define HAL_CUDA_H
@@ -43,6 +45,37 @@ struct hal_cuda_image {
 	uint32_t kernel_size; /* sizeof(struct hal_cuda_kernel) */
 	uint32_t module_bytes;
 	uint32_t reserved;
+};
+
+enum hal_cuda_way {
+	HAL_CUDA_WHOLE, /* nothing is carved out: one unit */
+	HAL_CUDA_GREEN, /* green contexts */
+	HAL_CUDA_MASK,  /* masks in the descriptors of launches */
+};
+
+#define HAL_CUDA_SAID 1024
+
+/* What a partition of the device is. */
+struct hal_cuda_info {
+	uint32_t size;
+	uint32_t way;                  /* enum hal_cuda_way */
+	uint32_t unit_multiprocessors; /* of a unit, at most */
+	uint32_t resize_live;          /* 1: a partition moves while it works */
+	/* 1: kernels of clusters run, of green contexts up to a unit; 0: they could wait
+	 * for ever for multiprocessors, and are refused when they are loaded. */
+	uint32_t clusters_safe;
+	uint32_t reserved;
+	/* How it was chosen: what was tried out, where that is kept, why a better way is
+	 * not taken. */
+	char said[HAL_CUDA_SAID];
+};
+
+struct hal_cuda_extension {
+	uint32_t size;
+	uint32_t reserved;
+	/* native: hal_device_native(dev).  Any thread.  info->size is set; -EINVAL it is
+	 * no size of the struct. */
+	int (*info)(void *native, struct hal_cuda_info *info);
 };
 
 #ifdef __cplusplus

@@ -73,6 +73,7 @@ enum cu_function_attribute {
 	CUF_MAX_THREADS_PER_BLOCK = 0,
 	CUF_SHARED_BYTES = 1, /* static */
 	CUF_MAX_DYNAMIC_SHARED = 8,
+	CUF_CLUSTER_X = 11, /* and y, z: blocks of a cluster, by the kernel; 0: none */
 };
 
 #define CU_STREAM_NON_BLOCKING  1u

@@ -69,9 +69,11 @@ X(cuLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, uint32_t gr
 	params, extra))
 /* clang-format on */
 
-/* What partitions need: green contexts, since CUDA 12.4 and 12.5; masks. */
+/* What partitions need: green contexts, since CUDA 12.4 and 12.5; masks; whose result of
+ * a trial it is. */
 /* clang-format off */
 #define CU_MORE_CALLS(X) \
+X(cuDeviceGetUuid_v2, (unsigned char *uuid, int device), (uuid, device)) \
 X(cuGetExportTable, (const void **table, const void *uuid), (table, uuid)) \
 X(cuDeviceGetDevResource, (int device, struct cu_resource *resource, uint32_t type), \
 	(device, resource, type)) \

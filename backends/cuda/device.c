@@ -18,6 +18,9 @@ const struct hal_host *cu_host;
 static const struct cu_options defaults = {
 	.library = "libcuda.so.1",
 	.inflight = 4,
+	.way = CU_WAY_AUTO,
+	.helper = "",
+	.trial_ms = 20000,
 };
 
 static const struct hal_option_def options[] = {
@@ -29,9 +32,14 @@ static const struct hal_option_def options[] = {
 	 "commands of a queue that the device has at a time"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
 	 "where buffers are that need not be mappable"},
-	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask", "none",
-	 "none: the device is one unit; green contexts or masks at launch, tried out at "
-	 "open"},
+	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|auto", "auto",
+	 "none: the device is one unit; green contexts, masks at launch: tried out at "
+	 "open; auto: the best, tried out in another process"},
+	{"helper", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "program that tries out for partitions=auto; empty: hal-cuda-trial, by the "
+	 "library"},
+	{"trial_ms", HAL_OPTION_INT, 1, 600000, NULL, "20000",
+	 "how long it may take for each way"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
@@ -43,8 +51,9 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
-	o->green = cu_host->option_int(cfg, "partitions") == 1;
-	o->mask = cu_host->option_int(cfg, "partitions") == 2;
+	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
+	o->helper = cu_host->option_str(cfg, "helper");
+	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");
 }
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -123,8 +132,8 @@ static int count_devices(const struct cu_options *o)
  * context along.  Green contexts keep to their multiprocessors, but what else of the
  * device kernels share, and whether they get on side by side, nobody promises.
  */
-static void describe(const struct cu_options *o, const struct cu_shape *s, uint32_t units,
-		     struct hal_device_info *info)
+static void describe(const struct cu_options *o, const struct cu_shape *s,
+		     enum cu_way way, uint32_t units, struct hal_device_info *info)
 {
 	info->kind = HAL_KIND_GPU;
 	snprintf(info->backend, sizeof(info->backend), "cuda");
@@ -136,15 +145,46 @@ static void describe(const struct cu_options *o, const struct cu_shape *s, uint3
 	info->unit_cols = units;
 	info->partitions_max = units;
 	info->compute_isolation =
-		o->green || o->mask ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
+		way != CU_WAY_NONE ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->memory_isolation = HAL_ISOLATION_NONE;
 	info->preempt = HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->clock_hz = 1000000000;
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
-	info->caps |= o->mask ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE : 0;
+	info->caps |= way == CU_WAY_MASK ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE : 0;
 	info->caps |= s->stand_in ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
+}
+
+/* Nothing is tried out for a list: of auto it tells what is kept. */
+static int look_up(int device, enum cu_way *way, uint32_t *units)
+{
+	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_GREEN};
+	char why[HAL_CUDA_SAID];
+	struct cu_verdict *v;
+	uint32_t i;
+
+	*units = 1;
+	if (*way == CU_WAY_GREEN)
+		return cu_green_count(device, units);
+	if (*way != CU_WAY_AUTO)
+		return 0;
+	*way = CU_WAY_NONE;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return cu_host->fail(ENOMEM, "cuda: no memory for what was tried out");
+	cu_verdict_of(device, v);
+	cu_kept_read(v, why);
+	for (i = 0; i < 2 && *way == CU_WAY_NONE; i++) {
+		const struct cu_tried *t = cu_verdict_get(v, order[i]);
+
+		if (!t || t->err)
+			continue;
+		*way = order[i];
+		*units = *way == CU_WAY_MASK ? t->mask.count : t->units;
+	}
+	free(v);
+	return 0;
 }
 
 /* One that cannot be read keeps its number, so that others keep theirs. */
@@ -153,7 +193,8 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 {
 	struct cu_options o;
 	struct cu_shape s;
-	uint32_t i, units = 1;
+	enum cu_way way;
+	uint32_t i, units;
 	int count;
 
 	read_options(cfg, &o);
@@ -161,13 +202,14 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 	for (i = 0; count > 0 && i < (uint32_t)count && i < max; i++) {
 		int err = read_shape(i, &s);
 
-		if (!err && o.green)
-			err = cu_green_count(s.device, &units);
+		way = o.way;
+		if (!err)
+			err = look_up(s.device, &way, &units);
 		if (err)
 			snprintf(out[i].name, sizeof(out[i].name), "unusable: %s",
 				 strerrorname_np(-err));
 		else
-			describe(&o, &s, units, &out[i]);
+			describe(&o, &s, way, units, &out[i]);
 	}
 	return count;
 }
@@ -176,7 +218,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 {
 	const struct cu_device *dev = device;
 
-	describe(&dev->opt, &dev->shape, cu_units(dev), info);
+	describe(&dev->opt, &dev->shape, cu_way_of(dev), cu_units(dev), info);
 	info->memory_free = dev->memory_bytes - dev->memory_used;
 	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
 	return 0;
@@ -289,6 +331,18 @@ static int fill_in(struct cu_device *dev)
 	return err ? err : cu_lane_make(dev);
 }
 
+static int open_way(struct cu_device *dev)
+{
+	if (dev->opt.way == CU_WAY_AUTO)
+		return cu_ladder(dev);
+	snprintf(dev->said, sizeof(dev->said), "partitions=%s%s",
+		 cu_way_names[dev->opt.way],
+		 dev->opt.way == CU_WAY_NONE ? "" : ", tried out at open");
+	if (dev->opt.way == CU_WAY_GREEN)
+		return cu_green_open(dev, NULL);
+	return dev->opt.way == CU_WAY_MASK ? cu_mask_open(dev, NULL) : 0;
+}
+
 static int start(struct cu_device *dev)
 {
 	uint32_t mode;
@@ -307,10 +361,8 @@ static int start(struct cu_device *dev)
 	if (err)
 		return err;
 	err = fill_in(dev);
-	if (!err && dev->opt.green)
-		err = cu_green_open(dev);
-	if (!err && dev->opt.mask)
-		err = cu_mask_open(dev);
+	if (!err)
+		err = open_way(dev);
 	cu_pop(mode);
 	return err;
 }
@@ -386,7 +438,8 @@ static const struct hal_backend backend = {
 		 .mem_unmap = cu_mem_unmap,
 		 .program_load = cu_program_load,
 		 .program_unload = cu_program_unload,
-		 .kernel_get = cu_kernel_get},
+		 .kernel_get = cu_kernel_get,
+		 .extension = cu_extension},
 };
 
 const struct hal_backend *hal_backend_cuda(const struct hal_host *host)

@@ -92,6 +92,11 @@ uint32_t cu_green_units(const struct cu_device *dev)
 	return dev->green->units;
 }
 
+uint32_t cu_green_per(const struct cu_device *dev)
+{
+	return dev->green->per;
+}
+
 /* ---- contexts ---------------------------------------------------------------------------- */
 
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green)
@@ -195,7 +200,18 @@ static int try_out(struct cu_device *dev)
 	return err ? err : again;
 }
 
-int cu_green_open(struct cu_device *dev)
+static int compare(const struct cu_device *dev, const struct cu_tried *tried)
+{
+	if (dev->green->units == tried->units && dev->green->per == tried->per)
+		return 0;
+	return cu_host->fail(ENOTSUP,
+			     "cuda:%u: partitions=green: %u units of %u, tried out were "
+			     "%u of %u",
+			     dev->index, dev->green->units, dev->green->per, tried->units,
+			     tried->per);
+}
+
+int cu_green_open(struct cu_device *dev, const struct cu_tried *tried)
 {
 	int err;
 
@@ -205,7 +221,9 @@ int cu_green_open(struct cu_device *dev)
 	err = split(dev->shape.device, &dev->green->groups, &dev->green->units,
 		    &dev->green->per);
 	if (!err)
-		err = try_out(dev);
+		err = tried ? compare(dev, tried) : try_out(dev);
 	cu_catch_up(dev);
+	if (err)
+		cu_green_close(dev);
 	return err;
 }

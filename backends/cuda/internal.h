@@ -34,13 +34,22 @@ struct cu_symbols {
 	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 };
 
+/* What a partition is; as the option has them. */
+enum cu_way {
+	CU_WAY_NONE, /* the whole device */
+	CU_WAY_GREEN,
+	CU_WAY_MASK,
+	CU_WAY_AUTO, /* the best that holds */
+};
+
 struct cu_options {
 	const char *library;
 	bool virtual_clock;
 	bool host_memory;
-	bool green;        /* partitions are green contexts */
-	bool mask;         /* partitions are masks at launch */
+	enum cu_way way;
 	uint32_t inflight; /* commands of a queue that the device has */
+	const char *helper;
+	uint32_t trial_ms;
 };
 
 /* What a device is, before and after it is open. */
@@ -53,6 +62,31 @@ struct cu_shape {
 	int max_threads, max_block[3], max_grid[3], max_shared, max_shared_optin;
 	bool stand_in;
 };
+
+#define CU_UNITS_MOST 128u
+/* Which bit of a descriptor's mask is which unit. */
+struct cu_mask {
+	uint32_t count, per;           /* units, multiprocessors of one at most */
+	uint32_t first[CU_UNITS_MOST]; /* multiprocessor */
+	uint8_t bit[CU_UNITS_MOST];
+};
+
+/* What came of trying a way out on a device. */
+struct cu_tried {
+	enum cu_way way;
+	int err;             /* 0: it holds; -ENOTSUP: it does not; else: nobody knows */
+	uint32_t units, per; /* green contexts */
+	struct cu_mask mask;
+	char why[200]; /* of err */
+};
+
+/* What is known of a device's ways, and whose it is. */
+struct cu_verdict {
+	char device[64], build[160]; /* GPU and driver; "": they cannot be told */
+	uint32_t count;
+	struct cu_tried tried[2];
+};
+#define CU_VERDICT_BYTES 8192u
 
 /* What is given back while nothing runs: the driver may wait for the device there. */
 enum cu_kind {
@@ -148,6 +182,7 @@ struct cu_device {
 	struct cu_lane lane;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
+	char said[HAL_CUDA_SAID];    /* how it came to these */
 	struct cu_partition *moving; /* those that QUIET is due for */
 	bool unmasked;               /* a launch was not kept off what it should be */
 	struct cu_queue *queues;
@@ -185,6 +220,14 @@ static inline int cu_check(struct cu_device *dev, uint32_t result, const char *c
 }
 #define CU(dev, call, ...) cu_check(dev, cu.call(__VA_ARGS__), #call)
 
+/* What its partitions are. */
+static inline enum cu_way cu_way_of(const struct cu_device *dev)
+{
+	if (dev->mask)
+		return CU_WAY_MASK;
+	return dev->green ? CU_WAY_GREEN : CU_WAY_NONE;
+}
+
 /* device.c */
 uint64_t cu_now(void *device);
 void cu_catch_up(struct cu_device *dev);
@@ -220,22 +263,47 @@ uint32_t cu_moved(struct cu_device *dev, struct hal_bk_event *ev, uint32_t max);
 /* green.c */
 /* How many units the device's multiprocessors are split into. */
 int cu_green_count(int device, uint32_t *units);
-/* Splits them, and holds each unit against where a kernel really ran in it. */
-int cu_green_open(struct cu_device *dev);
+/* Splits them, and holds each unit against where a kernel really ran in it; or, where
+ * that has been done, against how many there were. */
+int cu_green_open(struct cu_device *dev, const struct cu_tried *tried);
 void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
+uint32_t cu_green_per(const struct cu_device *dev);
 /* The context of those units; it stays until close. */
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green);
 
 /* mask.c */
-#define CU_UNITS_MOST 128u
-int cu_mask_open(struct cu_device *dev);
+/* Finds out which bit is what; or takes what has been found. */
+int cu_mask_open(struct cu_device *dev, const struct cu_mask *found);
 uint32_t cu_mask_units(const struct cu_device *dev);
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,
 		uint32_t mask[4]);
 /* Around a launch by this thread; whether the mask was taken. */
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask);
 bool cu_mask_end(void);
+
+/* verdict.c */
+/* Of the device, by the driver in use. */
+void cu_verdict_of(int device, struct cu_verdict *v);
+/* As text, in a file or between processes; it ends in a line that sums it up. */
+void cu_verdict_write(const struct cu_verdict *v, char text[CU_VERDICT_BYTES]);
+/* What the text says of v's device and driver; else NULL is not the answer but what is
+ * wrong with it. */
+const char *cu_verdict_read(struct cu_verdict *v, const char *text);
+/* Of a way; NULL: nobody has tried. */
+const struct cu_tried *cu_verdict_get(const struct cu_verdict *v, enum cu_way way);
+/* The file that keeps it; what was wrong with it, or "". */
+void cu_kept_read(struct cu_verdict *v, char why[HAL_CUDA_SAID]);
+void cu_kept_write(const struct cu_verdict *v, char why[HAL_CUDA_SAID]);
+
+/* ladder.c */
+extern const char *const cu_way_names[];
+/* The best way that holds on the device: by what is kept, else tried out by a helper in a
+ * process of its own.  dev->said tells what came of the others. */
+int cu_ladder(struct cu_device *dev);
+
+/* extension.c */
+const void *cu_extension(void *device, const char *name);
 
 /* trial.c */
 #define CU_SM_MOST 1024u

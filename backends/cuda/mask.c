@@ -28,12 +28,6 @@ typedef void (*callback_fn)(void *user, int domain, int id, const void *params);
 typedef uint32_t (*subscribe_fn)(uint32_t *handle, callback_fn fn, void *user);
 typedef uint32_t (*enable_fn)(uint32_t on, uint32_t handle, int domain, int id);
 
-struct cu_mask {
-	uint32_t count;                /* of units */
-	uint32_t first[CU_UNITS_MOST]; /* multiprocessor */
-	uint8_t bit[CU_UNITS_MOST];
-};
-
 /* What the launch that this thread makes is to be kept off; NULL: it is not ours. */
 struct pending {
 	const uint32_t *mask;
@@ -152,6 +146,7 @@ static int add_unit(struct cu_device *dev, uint32_t bit, uint32_t first, uint32_
 	}
 	m->first[i] = first;
 	m->bit[i] = (uint8_t)bit;
+	m->per = lost > m->per ? lost : m->per;
 	return 0;
 }
 
@@ -196,18 +191,13 @@ static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 	return err;
 }
 
-int cu_mask_open(struct cu_device *dev)
+static int try_out(struct cu_device *dev)
 {
 	struct cu_trial *t = NULL;
 	void *stream = NULL;
-	int again = 0, err;
+	int again = 0;
+	int err = cu_trial_open(dev, (uint32_t)dev->shape.multiprocessors, &t);
 
-	dev->mask = calloc(1, sizeof(*dev->mask));
-	if (!dev->mask)
-		return cu_host->fail(ENOMEM, "cuda: no memory for masks");
-	err = hook(dev);
-	if (!err)
-		err = cu_trial_open(dev, (uint32_t)dev->shape.multiprocessors, &t);
 	if (!err)
 		err = CU(dev, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING,
 			 dev->greatest_priority);
@@ -219,6 +209,25 @@ int cu_mask_open(struct cu_device *dev)
 	cu_trial_close(dev, t, &again);
 	cu_catch_up(dev);
 	return err ? err : again;
+}
+
+int cu_mask_open(struct cu_device *dev, const struct cu_mask *found)
+{
+	int err;
+
+	dev->mask = calloc(1, sizeof(*dev->mask));
+	if (!dev->mask)
+		return cu_host->fail(ENOMEM, "cuda: no memory for masks");
+	err = hook(dev);
+	if (!err && found)
+		*dev->mask = *found;
+	else if (!err)
+		err = try_out(dev);
+	if (err) {
+		free(dev->mask);
+		dev->mask = NULL;
+	}
+	return err;
 }
 
 uint32_t cu_mask_units(const struct cu_device *dev)

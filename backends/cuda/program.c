@@ -92,6 +92,22 @@ static int check_block(struct cu_device *dev, const struct cu_kernel *k)
 	return 0;
 }
 
+/* Blocks of a cluster need multiprocessors that lie together: under a mask they could
+ * wait for some for ever. */
+static int check_cluster(struct cu_device *dev, const struct cu_kernel *k)
+{
+	int blocks = 0;
+
+	if (!dev->mask || dev->shape.major < 9)
+		return 0;
+	if (cu.cuFuncGetAttribute(&blocks, CUF_CLUSTER_X, k->function) || !blocks)
+		return 0;
+	return cu_host->fail(ENOTSUP,
+			     "cuda: kernel %s: launches of clusters can hang where "
+			     "partitions are masks; partitions=green runs them",
+			     k->info.name);
+}
+
 static int raise_shared(struct cu_device *dev, const struct cu_kernel *k)
 {
 	int own = 0, err;
@@ -130,6 +146,8 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		err = check_parameters(dev, k);
 	if (!err)
 		err = check_block(dev, k);
+	if (!err)
+		err = check_cluster(dev, k);
 	return err ? err : raise_shared(dev, k);
 }
 

@@ -763,6 +763,15 @@ static void cuda_h(void)
 	FIELD(hal_cuda_image, kernel_size);
 	FIELD(hal_cuda_image, module_bytes);
 	FIELD(hal_cuda_image, reserved);
+	STRUCT(hal_cuda_info);
+	FIELD(hal_cuda_info, way);
+	FIELD(hal_cuda_info, unit_multiprocessors);
+	FIELD(hal_cuda_info, resize_live);
+	FIELD(hal_cuda_info, clusters_safe);
+	FIELD(hal_cuda_info, reserved);
+	FIELD(hal_cuda_info, said);
+	STRUCT(hal_cuda_extension);
+	FIELD(hal_cuda_extension, info);
 }
 
 static void levelzero_h(void)

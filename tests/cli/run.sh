@@ -35,6 +35,7 @@ done
 export PATH=$scratch/bin:$scratch/prefix/bin:$PATH
 export PKG_CONFIG_PATH=$(echo "$scratch"/prefix/lib*/pkgconfig)
 export LD_LIBRARY_PATH=$(echo "$scratch"/prefix/lib*)
+export XDG_CACHE_HOME=$scratch/cache
 export MANPATH=$scratch/prefix/share/man:
 
 # ---- the commands ----------------------------------------------------------------------------

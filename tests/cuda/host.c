@@ -27,12 +27,15 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		return cfg->memory;
 	if (strcmp(key, "partitions") == 0)
 		return cfg->partitions;
+	if (strcmp(key, "trial_ms") == 0)
+		return cfg->trial_ms ? cfg->trial_ms : 20000;
 	return cfg->inflight ? cfg->inflight : 4;
 }
 
 static const char *option_str(const struct hal_bk_config *cfg, const char *key)
 {
-	(void)key;
+	if (strcmp(key, "helper") == 0)
+		return cfg->helper ? cfg->helper : "";
 	return cfg->library ? cfg->library : "libcuda.so.1";
 }
 

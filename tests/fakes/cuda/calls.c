@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "internal.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define DRIVER_VERSION CU_VERSION(13, 0)
 #define STACK_MAX      8
@@ -27,6 +29,19 @@ static int device_count(void)
 	int n = text ? atoi(text) : DEVICES;
 
 	return n < DEVICES ? n : DEVICES;
+}
+
+bool ignores(const char *variable)
+{
+	const char *what = getenv(variable);
+
+	if (!what)
+		return false;
+	if (strcmp(what, "crash") == 0)
+		raise(SIGKILL);
+	while (strcmp(what, "hang") == 0)
+		pause();
+	return strcmp(what, "ignored") == 0;
 }
 
 /* ---- devices and contexts ---------------------------------------------------------- */
@@ -113,6 +128,16 @@ uint32_t do_cuDeviceGetPCIBusId(char *id, int bytes, int device)
 	if (!device_at(device))
 		return CUR_INVALID_DEVICE;
 	snprintf(id, (size_t)bytes, "0000:%02X:00.0", 0x1a + device);
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuDeviceGetUuid_v2(unsigned char *uuid, int device)
+{
+	memset(uuid, 0x6a, 16);
+	if (!device_at(device))
+		return CUR_INVALID_DEVICE;
+	memcpy(uuid, "HAL stand-in   ", 16);
+	uuid[15] = (unsigned char)device;
 	return CUR_SUCCESS;
 }
 
@@ -702,6 +727,8 @@ uint32_t do_cuGreenCtxStreamCreate(void **stream, void *green, uint32_t flags,
 		return g ? CUR_INVALID_CONTEXT : CUR_INVALID_HANDLE;
 	if (g->object.dev->lost)
 		return g->object.dev->lost;
+	if (ignores("HAL_STAND_IN_CUDA_GREEN"))
+		world.leaky = true;
 	r = do_cuStreamCreateWithPriority(stream, flags, priority);
 	if (!r)
 		((struct stream *)*stream)->green = g;
@@ -918,6 +945,10 @@ static const char *parse_entry(const char *at, struct module *m, char *log, size
 			return NULL;
 		}
 	}
+	p = strstr(end, ".reqnctapercluster ");
+	if (p && p < strchr(end, '{'))
+		(void)sscanf(p, ".reqnctapercluster %d, %d, %d", &f->cluster[0],
+			     &f->cluster[1], &f->cluster[2]);
 	return end;
 }
 
@@ -1027,12 +1058,16 @@ uint32_t do_cuFuncLoad(void *function)
 
 uint32_t do_cuFuncGetAttribute(int *value, uint32_t attribute, void *function)
 {
-	if (!get(function, OBJECT_FUNCTION))
+	const struct function *f = get(function, OBJECT_FUNCTION);
+
+	if (!f)
 		return CUR_INVALID_HANDLE;
 	if (attribute == CUF_MAX_THREADS_PER_BLOCK)
 		*value = 1024;
 	else if (attribute == CUF_SHARED_BYTES)
 		*value = 0;
+	else if (attribute >= CUF_CLUSTER_X && attribute < CUF_CLUSTER_X + 3)
+		*value = f->cluster[attribute - CUF_CLUSTER_X];
 	else
 		return CUR_INVALID_VALUE;
 	return CUR_SUCCESS;

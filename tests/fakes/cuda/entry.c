@@ -334,7 +334,7 @@ static void frees_wait(int yes)
 
 static void green_leaks(int yes)
 {
-	world.leaky = yes;
+	world.leaky = world.mask_leaky = yes;
 }
 
 static void no_callback(int yes)
@@ -414,7 +414,7 @@ static void reset(void)
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
-	world.frees_wait = world.leaky = world.silent = false;
+	world.frees_wait = world.leaky = world.mask_leaky = world.silent = false;
 	leave(0);
 }
 

@@ -61,6 +61,7 @@ struct function {
 	struct function *next;
 	struct module *module;
 	struct call shape; /* the parameters */
+	int cluster[3];    /* .reqnctapercluster; 0: none */
 	bool loaded;
 	int dynamic_shared;
 };
@@ -139,10 +140,10 @@ struct world {
 	char misuse[160];
 	bool frees_wait;
 	uint64_t memory_left;
-	uint32_t unit_now; /* whose block acts */
-	uint32_t splits;   /* calls that split multiprocessors */
-	bool leaky;        /* green contexts are not kept to, nor are masks */
-	bool silent;       /* nobody is called back */
+	uint32_t unit_now;      /* whose block acts */
+	uint32_t splits;        /* calls that split multiprocessors */
+	bool leaky, mask_leaky; /* green contexts, masks are not kept to */
+	bool silent;            /* nobody is called back */
 	struct cuda_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
@@ -178,6 +179,10 @@ uint64_t mono(void);
 /* qmd.c: the export table; and a launch's descriptor, shown to whoever subscribed. */
 const void *export_table(void);
 void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
+
+/* What the environment wants of the driver there: "ignored", or "crash" and "hang", which
+ * it does. */
+bool ignores(const char *variable);
 
 /* entry.c: lets others in, and time go by, within a call. */
 bool breathe(void);

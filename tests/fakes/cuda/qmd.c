@@ -102,6 +102,8 @@ void qmd_show(const struct device *dev, bool off[UNITS_MAX])
 	uint8_t qmd[QMD_BYTES] = {0};
 	const void *params[TABLE_SLOTS] = {0};
 	const uint64_t bytes = sizeof(params);
+	bool any = false;
+	uint32_t i;
 
 	qmd[version >= 0x50 ? 58 : 72] = (uint8_t)version;
 	memcpy(&params[0], &bytes, sizeof(bytes));
@@ -109,4 +111,8 @@ void qmd_show(const struct device *dev, bool off[UNITS_MAX])
 	if (subscriber.on && subscriber.fn && !world.silent)
 		subscriber.fn(subscriber.user, DOMAIN, 1, params);
 	take_off(dev, qmd, version, off);
+	for (i = 0; i < dev->units; i++)
+		any |= off[i];
+	if (any && ignores("HAL_STAND_IN_CUDA_MASK"))
+		world.mask_leaky = true;
 }

@@ -13,6 +13,8 @@
  * CALL:NTH:RESULT; HAL_STAND_IN_CUDA_VERSION=12030 (that it claims);
  * HAL_STAND_IN_CUDA_DEVICES=N; HAL_STAND_IN_CUDA_FREE=wait (frees wait for the device);
  * HAL_STAND_IN_CUDA_QMD=0x24 (version of launch descriptors, major << 4 | minor);
+ * HAL_STAND_IN_CUDA_MASK, _GREEN=ignored|crash|hang (what comes of the first mask, the
+ * first stream of a green context);
  * HAL_STAND_IN_CUDA_STRICT=1 (a process that misused it or left something there exits
  * with 70).
  */

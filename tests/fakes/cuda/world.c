@@ -246,7 +246,7 @@ static struct job *best_launch(const struct device *dev, uint32_t unit)
 		if (!j || o->dev != dev || j->op != OP_LAUNCH || !j->order ||
 		    j->given == j->blocks)
 			continue;
-		if (unit < UNITS_MAX && j->off[unit] && !world.leaky)
+		if (unit < UNITS_MAX && j->off[unit] && !world.mask_leaky)
 			continue;
 		if (j->stream->green && unit < UNITS_MAX &&
 		    !j->stream->green->unit[unit] && !world.leaky)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The extension "cuda": what partitions are made of; see hal/cuda.h. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)HAL_CUDA_WHOLE == (int)CU_WAY_NONE &&
+		       (int)HAL_CUDA_GREEN == (int)CU_WAY_GREEN &&
+		       (int)HAL_CUDA_MASK == (int)CU_WAY_MASK,
+	       "one is answered as the other");
+
+static uint32_t multiprocessors(const struct cu_device *dev)
+{
+	if (dev->mask)
+		return dev->mask->per;
+	return dev->green ? cu_green_per(dev) : (uint32_t)dev->shape.multiprocessors;
+}
+
+static int ext_info(void *native, struct hal_cuda_info *info)
+{
+	const struct cu_device *dev = native;
+
+	if (info->size != sizeof(*info))
+		return cu_host->fail(EINVAL, "cuda: a hal_cuda_info of %u bytes, not %zu",
+				     info->size, sizeof(*info));
+	*info = (struct hal_cuda_info){.size = sizeof(*info),
+				       .way = (uint32_t)cu_way_of(dev),
+				       .unit_multiprocessors = multiprocessors(dev),
+				       .resize_live = dev->mask != NULL,
+				       .clusters_safe = dev->mask == NULL};
+	snprintf(info->said, sizeof(info->said), "%s", dev->said);
+	return 0;
+}
+
+static const struct hal_cuda_extension extension = {
+	.size = sizeof(extension),
+	.info = ext_info,
+};
+
+const void *cu_extension(void *device, const char *name)
+{
+	(void)device;
+	return strcmp(name, "cuda") == 0 ? &extension : NULL;
+}
