@@ -47,12 +47,12 @@ const struct hal_host host = {
 	.option_str = option_str,
 };
 
-const struct cuda_stand_in *stand_in(void)
+const struct gpu_stand_in *stand_in(void)
 {
-	static const struct cuda_stand_in *found;
+	static const struct gpu_stand_in *found;
 	void *handle = found ? NULL : dlopen("libcuda.so.1", RTLD_NOW);
 
 	if (handle)
-		found = dlsym(handle, CUDA_STAND_IN_SYMBOL);
+		found = dlsym(handle, GPU_STAND_IN_SYMBOL);
 	return found;
 }

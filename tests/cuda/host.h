@@ -21,6 +21,6 @@ extern char host_text[512]; /* of the last host.fail */
 const struct hal_backend *hal_backend_cuda(const struct hal_host *h);
 
 /* The driver that LD_LIBRARY_PATH finds. */
-const struct cuda_stand_in *stand_in(void);
+const struct gpu_stand_in *stand_in(void);
 
 #endif

@@ -196,7 +196,7 @@ static void endless(void **state)
 static void given_back_later(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};
-	const struct cuda_stand_in *s = stand_in();
+	const struct gpu_stand_in *s = stand_in();
 	struct hal_bk_event ev;
 	void *other, *image, *prog;
 	size_t size;
@@ -353,7 +353,7 @@ static void bad_launches(void **state)
 static void priorities(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};
-	struct cuda_stand_in_job jobs[3];
+	struct gpu_stand_in_job jobs[3];
 	struct hal_bk_arg args[2];
 	struct hal_bk_event ev;
 	struct hal_bk_cmd cmd;

@@ -180,7 +180,7 @@ static void every_call(void **state)
 
 static int setup(void **state)
 {
-	const struct cuda_stand_in *s = stand_in();
+	const struct gpu_stand_in *s = stand_in();
 
 	(void)state;
 	b = hal_backend_cuda(&host);

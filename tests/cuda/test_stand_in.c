@@ -32,7 +32,7 @@ static struct {
 } cu;
 static void (*drive)(uint32_t on);
 static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
-static const struct cuda_stand_in *s;
+static const struct gpu_stand_in *s;
 static void *context;
 
 static void expect(uint32_t got, uint32_t want, const char *call)

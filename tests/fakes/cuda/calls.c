@@ -7,25 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define DRIVER_VERSION CU_VERSION(13, 0)
 #define STACK_MAX      8
 #define SHARED_MOST    (227 * 1024)
 #define SHARED_GATE    (48 * 1024)
-#define POISON_MOST    ((size_t)1 << 24)
 
 static int version(void)
 {
-	const char *text = getenv("HAL_STAND_IN_CUDA_VERSION");
+	const char *text = setting("VERSION");
 
 	return text ? atoi(text) : DRIVER_VERSION;
 }
 
 static int device_count(void)
 {
-	const char *text = getenv("HAL_STAND_IN_CUDA_DEVICES");
+	const char *text = setting("DEVICES");
 	int n = text ? atoi(text) : DEVICES;
 
 	return n < DEVICES ? n : DEVICES;
@@ -61,7 +59,7 @@ uint32_t set_up(void)
 		 .name = "HAL stand-in GPU, 46 multiprocessors",
 		 .memory = UINT64_C(4) << 30},
 	};
-	const char *wait = getenv("HAL_STAND_IN_CUDA_FREE");
+	const char *wait = setting("FREE");
 
 	memcpy(world.devices, specs, sizeof(specs));
 	world.pace_mono = mono();
@@ -270,13 +268,6 @@ uint32_t do_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static uint64_t memory_left(const struct device *d)
-{
-	const uint64_t left = d->memory - d->used;
-
-	return left < world.memory_left ? left : world.memory_left;
-}
-
 uint32_t do_cuMemGetInfo_v2(size_t *left, size_t *total)
 {
 	const struct device *d = current_device();
@@ -286,153 +277,27 @@ uint32_t do_cuMemGetInfo_v2(size_t *left, size_t *total)
 	return CUR_SUCCESS;
 }
 
-static struct allocation *reserve(size_t bytes, int protection)
-{
-	struct allocation *a = calloc(1, sizeof(*a));
-	void *p = mmap(NULL, (bytes + 4095) & ~(size_t)4095, protection,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (!a || p == MAP_FAILED) {
-		free(a);
-		return NULL;
-	}
-	a->address = (uintptr_t)p;
-	a->bytes = bytes;
-	a->backing = p;
-	a->next = world.allocations;
-	world.allocations = a;
-	return a;
-}
-
-static void poison(const struct allocation *a, int with)
-{
-	memset(a->backing, with, a->bytes < POISON_MOST ? a->bytes : POISON_MOST);
-}
-
-/* The address is good for the device alone: a dereference dies. */
 uint32_t do_cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-	struct device *d = current_device();
-	struct allocation *a;
-	void *backing;
-
-	*address = 0x6a756e6b;
-	if (!bytes)
-		return CUR_INVALID_VALUE;
-	blocks("cuMemAlloc_v2");
-	if (bytes > memory_left(d))
-		return CUR_OUT_OF_MEMORY;
-	backing = malloc(bytes);
-	a = backing ? reserve(bytes, PROT_NONE) : NULL;
-	if (!a) {
-		free(backing);
-		return CUR_OUT_OF_MEMORY;
-	}
-	a->dev = d;
-	a->backing = backing;
-	poison(a, 0xa5);
-	d->used += bytes;
-	if (world.memory_left != UINT64_MAX)
-		world.memory_left -= bytes;
-	*address = a->address;
-	return CUR_SUCCESS;
-}
-
-static bool wait_for(bool (*done)(const void *what), const void *what)
-{
-	while (!done(what) && !current_device()->lost)
-		if (!breathe() && !done(what)) {
-			misuse("a wait for what never ends");
-			return false;
-		}
-	return true;
-}
-
-static bool is_idle(const void *dev)
-{
-	return !device_busy(dev);
-}
-
-/* What waits for the whole device, or may. */
-static uint32_t wait_free(const char *call)
-{
-	struct device *d = current_device();
-
-	blocks(call);
-	if (world.frees_wait && !wait_for(is_idle, d))
-		return CUR_UNKNOWN;
-	return d->lost;
-}
-
-static struct allocation *exactly(uint64_t address, bool host, const char *call)
-{
-	struct allocation *a = allocation_of(address, 1);
-
-	if (!a || a->address != address || a->freed || (a->dev == NULL) != host) {
-		misuse("%s: 0x%llx is not allocated", call, (unsigned long long)address);
-		return NULL;
-	}
-	if (memory_busy(a))
-		misuse("%s: 0x%llx is in use", call, (unsigned long long)address);
-	return a;
-}
-
-/* It stays a while, so that its use is noticed. */
-static void retire(struct allocation *a)
-{
-	struct allocation *oldest = NULL, *i;
-
-	a->freed = true;
-	if (++world.frees <= QUARANTINE)
-		return;
-	for (i = world.allocations; i; i = i->next)
-		if (i->freed)
-			oldest = i;
-	allocation_end(oldest);
-	world.frees--;
+	return allocate(address, bytes, "cuMemAlloc_v2");
 }
 
 uint32_t do_cuMemFree_v2(uint64_t address)
 {
-	struct allocation *a = exactly(address, false, "cuMemFree_v2");
-	uint32_t r = a ? wait_free("cuMemFree_v2") : CUR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	a->dev->used -= a->bytes;
-	if (world.memory_left != UINT64_MAX)
-		world.memory_left += a->bytes;
-	poison(a, 0xdd);
-	retire(a);
-	return CUR_SUCCESS;
+	return give_back(address, false, "cuMemFree_v2");
 }
 
 uint32_t do_cuMemHostAlloc(void **p, size_t bytes, uint32_t flags)
 {
-	struct allocation *a;
-
 	*p = (void *)(uintptr_t)0x6a756e6b;
-	blocks("cuMemHostAlloc");
-	if (!bytes || flags & ~(CU_HOST_PORTABLE | CU_HOST_DEVICEMAP))
+	if (flags & ~(CU_HOST_PORTABLE | CU_HOST_DEVICEMAP))
 		return CUR_INVALID_VALUE;
-	a = reserve(bytes, PROT_READ | PROT_WRITE);
-	if (!a)
-		return CUR_OUT_OF_MEMORY;
-	poison(a, 0xa5);
-	*p = a->backing;
-	return CUR_SUCCESS;
+	return allocate_host(p, bytes, "cuMemHostAlloc");
 }
 
 uint32_t do_cuMemFreeHost(void *p)
 {
-	struct allocation *a = exactly((uintptr_t)p, true, "cuMemFreeHost");
-	uint32_t r = a ? wait_free("cuMemFreeHost") : CUR_INVALID_VALUE;
-
-	if (r)
-		return r;
-	(void)mprotect(p, (a->bytes + 4095) & ~UINT64_C(4095), PROT_NONE);
-	retire(a);
-	return CUR_SUCCESS;
+	return give_back((uintptr_t)p, true, "cuMemFreeHost");
 }
 
 uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t flags)
@@ -445,63 +310,7 @@ uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t fl
 	return CUR_SUCCESS;
 }
 
-/* ---- handles ----------------------------------------------------------------------- */
-
-static const char *const kind_names[] = {"stream", "event", "module", "function",
-					 "green context"};
-
-static void *make(enum object_kind kind, size_t bytes)
-{
-	struct object *o = calloc(1, bytes);
-
-	if (!o)
-		return NULL;
-	o->kind = kind;
-	o->dev = current_device();
-	o->next = world.objects;
-	world.objects = o;
-	return o;
-}
-
-/* NULL: not a handle of this context. */
-static void *get(void *handle, enum object_kind kind)
-{
-	struct object *o;
-
-	for (o = world.objects; o && o != handle; o = o->next)
-		;
-	if (!handle && kind == OBJECT_STREAM)
-		misuse("the NULL stream is used");
-	else if (!o || o->kind != kind)
-		misuse("%p is no %s", handle, kind_names[kind]);
-	else if (o->gone)
-		misuse("a %s is used after its end", kind_names[kind]);
-	else if (o->dev == current_device())
-		return o;
-	return NULL;
-}
-
 /* ---- streams and events ------------------------------------------------------------ */
-
-static uint32_t push(struct stream *s, struct job job)
-{
-	struct job *j;
-
-	if (s->jobs >= PENDING_MAX) {
-		blocks("a full stream");
-		while (s->jobs >= PENDING_MAX && !s->object.dev->lost)
-			if (!breathe())
-				break;
-	}
-	if (s->object.dev->lost)
-		return s->object.dev->lost;
-	j = malloc(sizeof(*j));
-	if (!j)
-		return CUR_OUT_OF_MEMORY;
-	*j = job;
-	stream_push(s, j);
-	return CUR_SUCCESS;
-}
 
 uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priority)
 {
@@ -598,6 +407,7 @@ uint32_t do_cuDevSmResourceSplitByCount(struct cu_resource *parts, uint32_t *cou
 {
 	const struct provenance from = provenance_of(whole);
 	const struct device *d;
+	static uint32_t splits;
 	uint32_t n, i;
 
 	if (whole->type != CU_RESOURCE_SM)
@@ -617,14 +427,14 @@ uint32_t do_cuDevSmResourceSplitByCount(struct cu_resource *parts, uint32_t *cou
 	}
 	if (*count > from.count / n)
 		*count = from.count / n;
-	world.splits++;
+	splits++;
 	for (i = 0; i < *count; i++)
-		parts[i] = resource(d, (struct provenance){.split = world.splits,
+		parts[i] = resource(d, (struct provenance){.split = splits,
 							   .device = d->index,
 							   .first = i * n,
 							   .count = n});
 	if (rest)
-		*rest = resource(d, (struct provenance){.split = world.splits,
+		*rest = resource(d, (struct provenance){.split = splits,
 							.device = d->index,
 							.first = *count * n,
 							.count = d->units - *count * n});
@@ -710,7 +520,7 @@ uint32_t do_cuGreenCtxDestroy(void *green)
 		return CUR_INVALID_HANDLE;
 	for (o = world.objects; o; o = o->next)
 		if (o->kind == OBJECT_STREAM && !o->gone &&
-		    ((const struct stream *)o)->green == g)
+		    ((const struct stream *)o)->only == g->unit)
 			misuse("a green context goes before a stream of it");
 	g->object.gone = true;
 	return g->object.dev->lost;
@@ -731,7 +541,7 @@ uint32_t do_cuGreenCtxStreamCreate(void **stream, void *green, uint32_t flags,
 		world.leaky = true;
 	r = do_cuStreamCreateWithPriority(stream, flags, priority);
 	if (!r)
-		((struct stream *)*stream)->green = g;
+		((struct stream *)*stream)->only = g->unit;
 	return r;
 }
 
@@ -744,19 +554,9 @@ uint32_t do_cuStreamQuery(void *stream)
 	return s->jobs ? CUR_NOT_READY : CUR_SUCCESS;
 }
 
-static bool is_empty(const void *stream)
-{
-	return !((const struct stream *)stream)->jobs;
-}
-
 uint32_t do_cuStreamSynchronize(void *stream)
 {
-	const struct stream *s = get(stream, OBJECT_STREAM);
-
-	if (!s)
-		return CUR_INVALID_HANDLE;
-	blocks("cuStreamSynchronize");
-	return wait_for(is_empty, s) ? current_device()->lost : CUR_UNKNOWN;
+	return wait_stream(stream, "cuStreamSynchronize");
 }
 
 uint32_t do_cuStreamWriteValue32_v2(void *stream, uint64_t address, uint32_t value,
@@ -790,62 +590,22 @@ uint32_t do_cuEventCreate(void **event, uint32_t flags)
 
 uint32_t do_cuEventDestroy_v2(void *event)
 {
-	struct event *e = get(event, OBJECT_EVENT);
-
-	if (!e)
-		return CUR_INVALID_HANDLE;
-	e->object.gone = true;
-	return CUR_SUCCESS;
+	return destroy_event(event);
 }
 
 uint32_t do_cuEventRecord(void *event, void *stream)
 {
-	struct event *e = get(event, OBJECT_EVENT);
-	struct stream *s = get(stream, OBJECT_STREAM);
-	uint32_t r;
-
-	if (!e || !s)
-		return CUR_INVALID_HANDLE;
-	r = push(s, (struct job){.op = OP_RECORD, .event = e});
-	if (!r) {
-		e->recorded = true;
-		e->done = false;
-		e->users++;
-	}
-	return r;
-}
-
-static bool is_done(const void *event)
-{
-	const struct event *e = event;
-
-	return !e->recorded || e->done;
+	return record_event(event, stream);
 }
 
 uint32_t do_cuEventSynchronize(void *event)
 {
-	const struct event *e = get(event, OBJECT_EVENT);
-
-	if (!e)
-		return CUR_INVALID_HANDLE;
-	blocks("cuEventSynchronize");
-	return wait_for(is_done, e) ? current_device()->lost : CUR_UNKNOWN;
+	return wait_event(event, "cuEventSynchronize");
 }
 
-/* In steps of half a microsecond, as far as a float goes. */
 uint32_t do_cuEventElapsedTime(float *ms, void *begin, void *end)
 {
-	const struct event *b = get(begin, OBJECT_EVENT), *e = get(end, OBJECT_EVENT);
-	int64_t halves;
-
-	*ms = -1;
-	if (!b || !e || !b->timing || !e->timing || !b->recorded || !e->recorded)
-		return CUR_INVALID_HANDLE;
-	if (!b->done || !e->done)
-		return CUR_NOT_READY;
-	halves = ((int64_t)(e->at_ns - b->at_ns) + 250) / 500;
-	*ms = (float)((double)halves / 2000);
-	return CUR_SUCCESS;
+	return elapsed(ms, begin, end);
 }
 
 /* ---- copies and fills -------------------------------------------------------------- */
@@ -977,15 +737,6 @@ static uint32_t compile(const char *ptx, struct module *m, char *log, size_t byt
 	return CUR_SUCCESS;
 }
 
-static void end_module(struct module *m)
-{
-	struct function *f;
-
-	for (f = m->functions; f; f = f->next)
-		f->object.gone = true;
-	m->object.gone = true;
-}
-
 uint32_t do_cuModuleLoadDataEx(void **module, const void *image, uint32_t count,
 			       uint32_t *options, void **values)
 {
@@ -1015,17 +766,7 @@ uint32_t do_cuModuleLoadDataEx(void **module, const void *image, uint32_t count,
 
 uint32_t do_cuModuleUnload(void *module)
 {
-	struct module *m = get(module, OBJECT_MODULE);
-	uint32_t r;
-
-	if (!m)
-		return CUR_INVALID_HANDLE;
-	if (module_busy(m))
-		misuse("a module goes while its kernel is launched");
-	r = wait_free("cuModuleUnload");
-	if (!r)
-		end_module(m);
-	return r;
+	return unload_module(module, "cuModuleUnload");
 }
 
 uint32_t do_cuModuleGetFunction(void **function, void *module, const char *name)
@@ -1036,9 +777,7 @@ uint32_t do_cuModuleGetFunction(void **function, void *module, const char *name)
 	*function = (void *)(uintptr_t)0x6a756e6b;
 	if (!m)
 		return CUR_INVALID_HANDLE;
-	for (f = m->functions; f; f = f->next)
-		if (strcmp(f->shape.spec->name, name) == 0)
-			break;
+	f = function_of(m, name);
 	if (!f)
 		return CUR_NOT_FOUND;
 	*function = f;

@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entry points of the stand-in: lock, time, failures on demand, then calls.c. */
+/* Entry points of the stand-in, by those of tests/fakes/gpu; then calls.c. */
 #define _GNU_SOURCE
 #include "internal.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #define EXPORT __attribute__((visibility("default")))
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static pthread_t engine; /* lets time go by while it is paced */
-static bool engine_runs, engine_ends;
-static pid_t process; /* of cuInit */
-static uint64_t counts[CU_ALL_CALL_COUNT];
-static int armed = -1; /* enum cu_call */
-static uint64_t armed_nth;
-static uint32_t armed_result;
-static _Thread_local bool is_hot;
 
 static const char *const call_names[CU_ALL_CALL_COUNT] = {
 #define NAME(name, params, args) #name,
@@ -29,144 +11,42 @@ static const char *const call_names[CU_ALL_CALL_COUNT] = {
 #undef NAME
 };
 
-static int index_of(const char *call)
+void device_fault(struct device *dev)
 {
-	int i;
-
-	for (i = 0; i < CU_ALL_CALL_COUNT; i++)
-		if (strcmp(call_names[i], call) == 0)
-			return i;
-	return -1;
+	device_lose(dev, CUR_ILLEGAL_ADDRESS);
 }
 
-static void arm_from_environment(void)
-{
-	const char *text = getenv("HAL_STAND_IN_CUDA_FAIL");
-	static bool done;
-	char call[64];
-
-	if (!done && text &&
-	    sscanf(text, "%63[^:]:%lu:%u", call, &armed_nth, &armed_result) == 3)
-		armed = index_of(call);
-	done = true;
-}
-
-/* ---- time -------------------------------------------------------------------------- */
-
-static void *run_engine(void *unused)
-{
-	pthread_mutex_lock(&lock);
-	while (!engine_ends) {
-		struct timespec t;
-		uint64_t next, ns = 1000000000;
-
-		world_pace();
-		next = world_next();
-		if (world.drivers)
-			next = NEVER;
-		if (next != NEVER)
-			ns = next > world.now_ns ? next - world.now_ns : 0;
-		clock_gettime(CLOCK_REALTIME, &t);
-		ns = (uint64_t)t.tv_nsec + (ns < 1000000000 ? ns : 1000000000);
-		t.tv_sec += (time_t)(ns / 1000000000);
-		t.tv_nsec = (long)(ns % 1000000000);
-		pthread_cond_timedwait(&wake, &lock, &t);
-	}
-	pthread_mutex_unlock(&lock);
-	return unused;
-}
-
-static uint32_t count_live(void)
-{
-	const struct allocation *a;
-	const struct object *o;
-	uint32_t n = 0, d;
-	bool lost = false;
-
-	for (d = 0; d < DEVICES; d++) {
-		lost |= world.devices[d].lost != 0;
-		n += world.devices[d].retained;
-	}
-	for (o = world.objects; o; o = o->next)
-		n += !o->gone && o->kind != OBJECT_FUNCTION && !o->dev->lost;
-	for (a = world.allocations; a; a = a->next)
-		n += !a->freed && (a->dev ? !a->dev->lost : !lost);
-	return n;
-}
-
-/* Ends the thread; a strict process says what it did wrong. */
-static void at_end(void)
-{
-	const char *strict = getenv("HAL_STAND_IN_CUDA_STRICT");
-	uint32_t left;
-
-	if (getpid() != process)
-		return;
-	pthread_mutex_lock(&lock);
-	engine_ends = true;
-	pthread_cond_signal(&wake);
-	pthread_mutex_unlock(&lock);
-	if (engine_runs)
-		pthread_join(engine, NULL);
-	left = count_live();
-	if (!strict || (!left && !world.misused))
-		return;
-	fflush(NULL);
-	fprintf(stderr, "stand-in: %u left, %u times misused: %s\n", left, world.misused,
-		world.misuse);
-	_exit(70);
-}
-
-static void begin(void)
-{
-	if (process)
-		return;
-	process = getpid();
-	engine_runs = pthread_create(&engine, NULL, run_engine, NULL) == 0;
-	atexit(at_end);
-}
-
-bool breathe(void)
-{
-	const struct timespec t = {.tv_nsec = 20000};
-
-	if (world.drivers)
-		return world_run(NEVER, true);
-	pthread_mutex_unlock(&lock);
-	nanosleep(&t, NULL);
-	pthread_mutex_lock(&lock);
-	world_pace();
-	return world_next() != NEVER;
-}
-
-void blocks(const char *call)
-{
-	if (is_hot && current_device() && device_busy(current_device()))
-		misuse("%s can block, on a thread that may not", call);
-}
-
-/* ---- entry points ------------------------------------------------------------------ */
-
-static bool needs_context(int call)
+static bool needs_context(uint32_t call)
 {
 	return call >= CU_CALL_cuCtxGetStreamPriorityRange && call < CU_CALL_COUNT &&
 	       call != CU_CALL_cuThreadExchangeStreamCaptureMode;
 }
 
 /* What every call answers before it does anything. */
-static uint32_t state(int call)
+static uint32_t state_of(uint32_t call)
 {
 	const struct device *d = current_device();
 
 	if (call == CU_CALL_cuInit || call == CU_CALL_cuDriverGetVersion)
 		return CUR_SUCCESS;
-	if (!world.ready || getpid() != process)
+	if (!world.ready || forked())
 		return CUR_NOT_INITIALIZED;
 	if (!needs_context(call))
 		return CUR_SUCCESS;
 	if (!d)
 		return CUR_INVALID_CONTEXT;
 	return d->retained ? d->lost : CUR_CONTEXT_IS_DESTROYED;
+}
+
+static uint32_t state(uint32_t call)
+{
+	const uint32_t r = state_of(call);
+
+	if (r == CUR_NOT_INITIALIZED || r == CUR_INVALID_CONTEXT)
+		misuse("%s: %s", call_names[call],
+		       r == CUR_INVALID_CONTEXT ? "no context is current"
+						: "before cuInit, or after a fork");
+	return r;
 }
 
 static bool sticky(uint32_t r)
@@ -176,39 +56,13 @@ static bool sticky(uint32_t r)
 	       r == CUR_UNKNOWN || r == CUR_ECC_UNCORRECTABLE;
 }
 
-/* Takes the lock; true when calls.c has nothing to do with it. */
-static bool enter(int call, uint32_t *result)
-{
-	pthread_mutex_lock(&lock);
-	arm_from_environment();
-	if (call == CU_CALL_cuInit)
-		begin();
-	if (world.ready)
-		world_pace();
-	counts[call]++;
-	*result = state(call);
-	if (*result == CUR_NOT_INITIALIZED || *result == CUR_INVALID_CONTEXT)
-		misuse("%s: %s", call_names[call],
-		       *result == CUR_INVALID_CONTEXT ? "no context is current"
-						      : "before cuInit, or after a fork");
-	if (call == armed && armed_nth && !--armed_nth) {
-		armed = -1;
-		*result = armed_result;
-		/* Who says so means it. */
-		if (sticky(armed_result) && world.ready)
-			device_lose(current_device() ? current_device()
-						     : &world.devices[0],
-				    armed_result);
-	}
-	return *result != CUR_SUCCESS;
-}
-
-static uint32_t leave(uint32_t result)
-{
-	pthread_cond_signal(&wake);
-	pthread_mutex_unlock(&lock);
-	return result;
-}
+const struct face face = {
+	.environment = "HAL_STAND_IN_CUDA_",
+	.calls = call_names,
+	.count = CU_ALL_CALL_COUNT,
+	.state = state,
+	.sticky = sticky,
+};
 
 #define ENTRY(name, params, args)                                                        \
 	EXPORT uint32_t name params;                                                     \
@@ -216,7 +70,7 @@ static uint32_t leave(uint32_t result)
 	{                                                                                \
 		uint32_t r;                                                              \
                                                                                          \
-		if (!enter(CU_CALL_##name, &r))                                          \
+		if (!enter(CU_CALL_##name, CU_CALL_##name == CU_CALL_cuInit, &r))        \
 			r = do_##name args;                                              \
 		return leave(r);                                                         \
 	}
@@ -227,7 +81,9 @@ CU_ALL_CALLS(ENTRY)
 	EXPORT uint32_t name(void);                                                      \
 	EXPORT uint32_t name(void)                                                       \
 	{                                                                                \
-		pthread_mutex_lock(&lock);                                               \
+		uint32_t unused;                                                         \
+                                                                                         \
+		(void)enter(CU_CALL_cuDriverGetVersion, false, &unused);                 \
 		misuse(#name " is not what it was");                                     \
 		return leave(CUR_INVALID_CONTEXT);                                       \
 	}
@@ -243,196 +99,14 @@ OLD(cuStreamDestroy)
 OLD(cuStreamWriteValue32)
 OLD(cuEventDestroy)
 
-/* ---- who drives the clock ---------------------------------------------------------- */
-
 EXPORT void halStandInCudaDrive(uint32_t on);
 EXPORT void halStandInCudaDrive(uint32_t on)
 {
-	pthread_mutex_lock(&lock);
-	world_pace();
-	if (on)
-		world.drivers++;
-	else
-		world.drivers--;
-	world.pace_ns = world.now_ns;
-	world.pace_mono = mono();
-	leave(0);
+	drive(on);
 }
 
 EXPORT void halStandInCudaAdvance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 EXPORT void halStandInCudaAdvance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 {
-	pthread_mutex_lock(&lock);
-	*idle = !world_run(until_ns > world.now_ns ? until_ns : world.now_ns, true);
-	*now_ns = world.now_ns;
-	leave(0);
+	advance(until_ns, now_ns, idle);
 }
-
-/* ---- control ----------------------------------------------------------------------- */
-
-static int break_call(const char *call, uint64_t nth, uint32_t result)
-{
-	int i = index_of(call);
-
-	pthread_mutex_lock(&lock);
-	armed = nth ? i : -1;
-	armed_nth = nth;
-	armed_result = result;
-	leave(0);
-	return i < 0 ? -1 : 0;
-}
-
-static uint64_t still_armed(void)
-{
-	return armed < 0 ? 0 : armed_nth;
-}
-
-static uint64_t calls(const char *call)
-{
-	uint64_t n = 0;
-	int i;
-
-	for (i = 0; i < CU_ALL_CALL_COUNT; i++)
-		if (!call || strcmp(call, call_names[i]) == 0)
-			n += counts[i];
-	return n;
-}
-
-static uint32_t live(void)
-{
-	uint32_t n;
-
-	pthread_mutex_lock(&lock);
-	n = count_live();
-	leave(0);
-	return n;
-}
-
-static uint32_t misused(const char **text)
-{
-	if (text)
-		*text = world.misuse;
-	return world.misused;
-}
-
-static void lose(uint32_t device, uint32_t result)
-{
-	pthread_mutex_lock(&lock);
-	device_lose(&world.devices[device], result);
-	leave(0);
-}
-
-static void memory_left(uint64_t bytes)
-{
-	world.memory_left = bytes;
-}
-
-static void frees_wait(int yes)
-{
-	world.frees_wait = yes;
-}
-
-static void green_leaks(int yes)
-{
-	world.leaky = world.mask_leaky = yes;
-}
-
-static void no_callback(int yes)
-{
-	world.silent = yes;
-}
-
-static void hot(int yes)
-{
-	is_hot = yes;
-}
-
-static uint64_t now(void)
-{
-	uint64_t ns;
-
-	pthread_mutex_lock(&lock);
-	ns = world.now_ns;
-	leave(0);
-	return ns;
-}
-
-static uint32_t jobs(struct cuda_stand_in_job *out, uint32_t max)
-{
-	uint32_t n = 0;
-
-	pthread_mutex_lock(&lock);
-	while (n < max && world.kept_count) {
-		out[n++] = world.kept[world.kept_first];
-		world.kept_first = (world.kept_first + 1) % JOBS_KEPT;
-		world.kept_count--;
-	}
-	leave(0);
-	return n;
-}
-
-/* Handles that are gone, and all that a loss has taken along. */
-static void forget_handles(void)
-{
-	struct object **at = &world.objects, *o;
-	struct allocation *a, *next;
-	bool lost = false;
-	uint32_t d;
-
-	for (d = 0; d < DEVICES; d++)
-		lost |= world.devices[d].lost != 0;
-	while ((o = *at)) {
-		if (!o->gone && !o->dev->lost) {
-			at = &o->next;
-			continue;
-		}
-		*at = o->next;
-		free(o);
-	}
-	for (a = world.allocations; a; a = next) {
-		next = a->next;
-		if (!a->freed && a->dev && a->dev->lost)
-			a->dev->used -= a->bytes;
-		if (a->freed || (a->dev ? a->dev->lost != 0 : lost))
-			allocation_end(a);
-	}
-	world.frees = 0;
-}
-
-static void reset(void)
-{
-	uint32_t d;
-
-	pthread_mutex_lock(&lock);
-	forget_handles();
-	for (d = 0; d < DEVICES; d++) {
-		world.devices[d].lost = 0;
-		world.devices[d].retained = 0;
-	}
-	memset(counts, 0, sizeof(counts));
-	armed = -1;
-	world.misused = world.kept_count = 0;
-	world.misuse[0] = 0;
-	world.memory_left = UINT64_MAX;
-	world.frees_wait = world.leaky = world.mask_leaky = world.silent = false;
-	leave(0);
-}
-
-EXPORT extern const struct cuda_stand_in hal_stand_in_cuda;
-const struct cuda_stand_in hal_stand_in_cuda = {
-	.size = sizeof(struct cuda_stand_in),
-	.break_call = break_call,
-	.armed = still_armed,
-	.calls = calls,
-	.live = live,
-	.misuse = misused,
-	.lose = lose,
-	.memory_left = memory_left,
-	.frees_wait = frees_wait,
-	.hot = hot,
-	.now = now,
-	.jobs = jobs,
-	.reset = reset,
-	.green_leaks = green_leaks,
-	.no_callback = no_callback,
-};

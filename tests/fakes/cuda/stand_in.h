@@ -1,70 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stand_in.h - a libcuda.so.1 without a GPU, and how a test steers it.
+ * stand_in.h - a libcuda.so.1 without a GPU; a test steers it by tests/fakes/gpu.
  *
- * It tests our code and says so in every device's name; nothing it answers is a result on
- * a GPU.  Devices: 0: 132 multiprocessors, 8 GiB, compute capability 9.0; 1: 46, 4 GiB,
- * 7.5.  What is undefined with the driver is counted as misuse; docs/cuda.md lists what
- * is held to and what is not.
- *
- * Time is virtual: a multiprocessor runs one block at a time, a copy engine one copy.  It
- * is paced by CLOCK_MONOTONIC on a thread of its own, until someone drives it
- * (halStandInCudaDrive, halStandInCudaAdvance).  Environment: HAL_STAND_IN_CUDA_FAIL=
- * CALL:NTH:RESULT; HAL_STAND_IN_CUDA_VERSION=12030 (that it claims);
- * HAL_STAND_IN_CUDA_DEVICES=N; HAL_STAND_IN_CUDA_FREE=wait (frees wait for the device);
- * HAL_STAND_IN_CUDA_QMD=0x24 (version of launch descriptors, major << 4 | minor);
- * HAL_STAND_IN_CUDA_MASK, _GREEN=ignored|crash|hang (what comes of the first mask, the
- * first stream of a green context);
- * HAL_STAND_IN_CUDA_STRICT=1 (a process that misused it or left something there exits
- * with 70).
+ * Devices: 0: 132 multiprocessors, 8 GiB, compute capability 9.0; 1: 46, 4 GiB, 7.5.
+ * docs/cuda.md lists what is held to and what is not.  It is driven by
+ * halStandInCudaDrive and halStandInCudaAdvance.  Environment, HAL_STAND_IN_CUDA_: what
+ * all of them have; VERSION=12030 (that it claims); DEVICES=N; FREE=wait (frees wait for
+ * the device); QMD=0x24 (version of launch descriptors, major << 4 | minor); MASK, GREEN=
+ * ignored|crash|hang (what comes of the first mask, the first stream of a green context).
  */
 #ifndef TESTS_FAKES_CUDA_STAND_IN_H
 #define TESTS_FAKES_CUDA_STAND_IN_H
 
-#include <stdint.h>
-
-#define CUDA_STAND_IN_SYMBOL "hal_stand_in_cuda"
-
-/* One command that ran, in the order of ends. */
-struct cuda_stand_in_job {
-	char what[32]; /* kernel's name, "copy", "fill" */
-	uint32_t device;
-	int32_t priority;
-	uint64_t start_ns, end_ns;
-};
-
-struct cuda_stand_in {
-	uint32_t size;
-	/* The nth call (1: next) of this name answers result and does nothing; nth 0:
-	 * disarms.  -1: no such call. */
-	int (*break_call)(const char *call, uint64_t nth, uint32_t result);
-	/* How many calls it still is to that, 0: it has been. */
-	uint64_t (*armed)(void);
-	/* Calls so far, of all names when call is NULL. */
-	uint64_t (*calls)(const char *call);
-	/* Objects and allocations that nobody has given back. */
-	uint32_t (*live)(void);
-	/* Things that are undefined with the driver, or that ours must never do: freed
-	 * while in use, used when gone, the NULL stream, code loaded at a launch, calls
-	 * that block on a thread that may not.  text may be NULL: the first one. */
-	uint32_t (*misuse)(const char **text);
-	/* The context of the device is lost with this result from now on. */
-	void (*lose)(uint32_t device, uint32_t result);
-	/* Device memory that can still be had: bytes, UINT64_MAX: all there is. */
-	void (*memory_left)(uint64_t bytes);
-	/* Frees of memory and modules wait until the device is idle (1) or do not. */
-	void (*frees_wait)(int yes);
-	/* Nobody is called before launches (1). */
-	void (*no_callback)(int yes);
-	/* Blocks run on any unit (1), whatever green context or mask says. */
-	void (*green_leaks)(int yes);
-	/* This thread may make no call that can block. */
-	void (*hot)(int yes);
-	uint64_t (*now)(void);
-	/* Commands that ended since the last call, oldest first. */
-	uint32_t (*jobs)(struct cuda_stand_in_job *out, uint32_t max);
-	/* A new process: forgets counts, jobs and losses, disarms.  Nothing is open. */
-	void (*reset)(void);
-};
+#include "tests/fakes/gpu/stand_in.h"
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of the stand-in: C functions that run a block, found by their names in PTX. */
-#include "internal.h"
+/* Kernels of the stand-ins: C functions that run a block, found by their names in PTX or
+ * code objects. */
+#include "world.h"
 
 #include <string.h>
 

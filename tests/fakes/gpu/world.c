@@ -6,7 +6,7 @@
  * Whatever a job does it does at its end.
  */
 #define _GNU_SOURCE
-#include "internal.h"
+#include "world.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static bool job_names(const struct job *j, const struct allocation *a)
 	}
 	if (j->op == OP_COPY && names(j->src, j->bytes, a))
 		return true;
-	return j->op != OP_RECORD && names(j->dst, j->bytes, a);
+	return j->op != OP_RECORD && j->op != OP_WAIT && names(j->dst, j->bytes, a);
 }
 
 /* Calls yes for the jobs of all streams until it says so. */
@@ -146,7 +146,7 @@ bool device_busy(const struct device *dev)
 
 static bool works_on_device(const struct job *j, const void *dev)
 {
-	return j->op != OP_RECORD && is_of_device(j, dev);
+	return j->op != OP_RECORD && j->op != OP_WAIT && is_of_device(j, dev);
 }
 
 bool device_works(const struct device *dev)
@@ -223,6 +223,8 @@ static void start(struct device *dev, struct job *j)
 {
 	if (j->op == OP_COPY && !start_copy(dev, j))
 		return;
+	if (j->op == OP_WAIT && (int32_t)(j->event->ran - j->value) < 0)
+		return;
 	j->started = true;
 	j->start_ns = world.now_ns;
 	if (j->op == OP_COPY || j->op == OP_FILL)
@@ -248,8 +250,8 @@ static struct job *best_launch(const struct device *dev, uint32_t unit)
 			continue;
 		if (unit < UNITS_MAX && j->off[unit] && !world.mask_leaky)
 			continue;
-		if (j->stream->green && unit < UNITS_MAX &&
-		    !j->stream->green->unit[unit] && !world.leaky)
+		if (j->stream->only && unit < UNITS_MAX &&
+		    !j->stream->only[unit] && !world.leaky)
 			continue;
 		if (!best || j->stream->priority < best->stream->priority ||
 		    (j->stream->priority == best->stream->priority &&
@@ -289,7 +291,7 @@ static void start_all(void)
 		if (o->kind == OBJECT_STREAM && ((struct stream *)o)->first &&
 		    !((struct stream *)o)->first->started)
 			start(o->dev, ((struct stream *)o)->first);
-	for (d = 0; d < DEVICES; d++)
+	for (d = 0; d < DEVICES_MAX; d++)
 		give_blocks(&world.devices[d]);
 }
 
@@ -306,7 +308,7 @@ uint64_t world_next(void)
 		if (j && j->started && j->end_ns < next)
 			next = j->end_ns;
 	}
-	for (d = 0; d < DEVICES; d++)
+	for (d = 0; d < DEVICES_MAX; d++)
 		for (i = 0; i < world.devices[d].units; i++)
 			if (world.devices[d].unit[i].job &&
 			    world.devices[d].unit[i].end_ns < next)
@@ -338,10 +340,10 @@ static void make_ready(struct job *j)
 
 static void note(const struct job *j)
 {
-	struct cuda_stand_in_job *k =
+	struct gpu_stand_in_job *k =
 		&world.kept[(world.kept_first + world.kept_count) % JOBS_KEPT];
 
-	if (j->op >= OP_RECORD)
+	if (j->op > OP_LAUNCH)
 		return;
 	if (world.kept_count == JOBS_KEPT)
 		world.kept_first = (world.kept_first + 1) % JOBS_KEPT;
@@ -378,6 +380,7 @@ static bool effect(struct job *j)
 	case OP_RECORD:
 		/* Recorded again in the meantime: that one counts. */
 		j->event->done = !--j->event->users;
+		j->event->ran++;
 		j->event->at_ns = world.now_ns;
 		return true;
 	case OP_WRITE:
@@ -401,7 +404,7 @@ static bool end(struct job *j)
 		if (dev->copying[i] == j)
 			dev->copying[i] = NULL;
 	if (!effect(j)) {
-		device_lose(dev, CUR_ILLEGAL_ADDRESS);
+		device_fault(dev);
 		return true;
 	}
 	note(j);
@@ -422,7 +425,7 @@ static bool end_blocks(struct device *dev)
 		dev->unit[i].job = NULL;
 		world.unit_now = i;
 		if (!u.job->call.spec->block(&u.job->call, (uint32_t)u.block)) {
-			device_lose(dev, CUR_ILLEGAL_ADDRESS);
+			device_fault(dev);
 			return true;
 		}
 		if (++u.job->done == u.job->blocks)
@@ -437,7 +440,7 @@ static bool end_all(void)
 	struct object *o;
 	uint32_t d;
 
-	for (d = 0; d < DEVICES; d++)
+	for (d = 0; d < DEVICES_MAX; d++)
 		visible |= end_blocks(&world.devices[d]);
 	for (o = world.objects; o; o = o->next) {
 		struct job *j =

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles, memory, streams and events of a stand-in: what CUDA and HIP have alike. */
+#define _GNU_SOURCE
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define POISON_MOST ((size_t)1 << 24)
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+uint64_t memory_left(const struct device *d)
+{
+	const uint64_t left = d->memory - d->used;
+
+	return left < world.memory_left ? left : world.memory_left;
+}
+
+struct allocation *reserve(size_t bytes, int protection)
+{
+	struct allocation *a = calloc(1, sizeof(*a));
+	void *p = mmap(NULL, (bytes + 4095) & ~(size_t)4095, protection,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (!a || p == MAP_FAILED) {
+		free(a);
+		return NULL;
+	}
+	a->address = (uintptr_t)p;
+	a->bytes = bytes;
+	a->backing = p;
+	a->next = world.allocations;
+	world.allocations = a;
+	return a;
+}
+
+void poison(const struct allocation *a, int with)
+{
+	memset(a->backing, with, a->bytes < POISON_MOST ? a->bytes : POISON_MOST);
+}
+
+uint32_t allocate(uint64_t *address, size_t bytes, const char *call)
+{
+	struct device *d = current_device();
+	struct allocation *a;
+	void *backing;
+
+	*address = 0x6a756e6b;
+	if (!bytes)
+		return GPU_INVALID_VALUE;
+	blocks(call);
+	if (bytes > memory_left(d))
+		return GPU_OUT_OF_MEMORY;
+	backing = malloc(bytes);
+	a = backing ? reserve(bytes, PROT_NONE) : NULL;
+	if (!a) {
+		free(backing);
+		return GPU_OUT_OF_MEMORY;
+	}
+	a->dev = d;
+	a->backing = backing;
+	poison(a, 0xa5);
+	d->used += bytes;
+	if (world.memory_left != UINT64_MAX)
+		world.memory_left -= bytes;
+	*address = a->address;
+	return GPU_SUCCESS;
+}
+
+bool wait_for(bool (*done)(const void *what), const void *what)
+{
+	while (!done(what) && !current_device()->lost)
+		if (!breathe() && !done(what)) {
+			misuse("a wait for what never ends");
+			return false;
+		}
+	return true;
+}
+
+bool is_idle(const void *dev)
+{
+	return !device_busy(dev);
+}
+
+/* What waits for the whole device, or may. */
+uint32_t wait_free(const char *call)
+{
+	struct device *d = current_device();
+
+	blocks(call);
+	if (world.frees_wait && !wait_for(is_idle, d))
+		return GPU_UNKNOWN;
+	return d->lost;
+}
+
+static struct allocation *exactly(uint64_t address, bool host, const char *call)
+{
+	struct allocation *a = allocation_of(address, 1);
+
+	if (!a || a->address != address || a->freed || (a->dev == NULL) != host) {
+		misuse("%s: 0x%llx is not allocated", call, (unsigned long long)address);
+		return NULL;
+	}
+	if (memory_busy(a))
+		misuse("%s: 0x%llx is in use", call, (unsigned long long)address);
+	return a;
+}
+
+/* It stays a while, so that its use is noticed. */
+static void retire(struct allocation *a)
+{
+	struct allocation *oldest = NULL, *i;
+
+	a->freed = true;
+	if (++world.frees <= QUARANTINE)
+		return;
+	for (i = world.allocations; i; i = i->next)
+		if (i->freed)
+			oldest = i;
+	allocation_end(oldest);
+	world.frees--;
+}
+
+uint32_t give_back(uint64_t address, bool host, const char *call)
+{
+	struct allocation *a = exactly(address, host, call);
+	uint32_t r = a ? wait_free(call) : GPU_INVALID_VALUE;
+
+	if (r)
+		return r;
+	if (host) {
+		(void)mprotect(a->backing, (a->bytes + 4095) & ~UINT64_C(4095),
+			       PROT_NONE);
+	} else {
+		a->dev->used -= a->bytes;
+		if (world.memory_left != UINT64_MAX)
+			world.memory_left += a->bytes;
+		poison(a, 0xdd);
+	}
+	retire(a);
+	return GPU_SUCCESS;
+}
+
+uint32_t allocate_host(void **p, size_t bytes, const char *call)
+{
+	struct allocation *a;
+
+	*p = (void *)(uintptr_t)0x6a756e6b;
+	blocks(call);
+	if (!bytes)
+		return GPU_INVALID_VALUE;
+	a = reserve(bytes, PROT_READ | PROT_WRITE);
+	if (!a)
+		return GPU_OUT_OF_MEMORY;
+	poison(a, 0xa5);
+	*p = a->backing;
+	return GPU_SUCCESS;
+}
+
+/* ---- handles ----------------------------------------------------------------------- */
+
+static const char *const kind_names[] = {"stream", "event", "module", "function",
+					 "green context"};
+
+void *make(enum object_kind kind, size_t bytes)
+{
+	struct object *o = calloc(1, bytes);
+
+	if (!o)
+		return NULL;
+	o->kind = kind;
+	o->dev = current_device();
+	o->next = world.objects;
+	world.objects = o;
+	return o;
+}
+
+/* NULL: not a handle of this context. */
+void *get(void *handle, enum object_kind kind)
+{
+	struct object *o;
+
+	for (o = world.objects; o && o != handle; o = o->next)
+		;
+	if (!handle && kind == OBJECT_STREAM)
+		misuse("the NULL stream is used");
+	else if (!o || o->kind != kind)
+		misuse("%p is no %s", handle, kind_names[kind]);
+	else if (o->gone)
+		misuse("a %s is used after its end", kind_names[kind]);
+	else if (o->dev == current_device())
+		return o;
+	return NULL;
+}
+
+/* ---- streams and events ------------------------------------------------------------ */
+
+uint32_t push(struct stream *s, struct job job)
+{
+	struct job *j;
+
+	if (s->jobs >= PENDING_MAX) {
+		blocks("a full stream");
+		while (s->jobs >= PENDING_MAX && !s->object.dev->lost)
+			if (!breathe())
+				break;
+	}
+	if (s->object.dev->lost)
+		return s->object.dev->lost;
+	j = malloc(sizeof(*j));
+	if (!j)
+		return GPU_OUT_OF_MEMORY;
+	*j = job;
+	stream_push(s, j);
+	return GPU_SUCCESS;
+}
+
+static bool is_empty(const void *stream)
+{
+	return !((const struct stream *)stream)->jobs;
+}
+
+uint32_t wait_stream(void *stream, const char *call)
+{
+	const struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return GPU_INVALID_HANDLE;
+	blocks(call);
+	return wait_for(is_empty, s) ? current_device()->lost : GPU_UNKNOWN;
+}
+
+uint32_t destroy_event(void *event)
+{
+	struct event *e = get(event, OBJECT_EVENT);
+
+	if (!e)
+		return GPU_INVALID_HANDLE;
+	e->object.gone = true;
+	return GPU_SUCCESS;
+}
+
+uint32_t record_event(void *event, void *stream)
+{
+	struct event *e = get(event, OBJECT_EVENT);
+	struct stream *s = get(stream, OBJECT_STREAM);
+	uint32_t r;
+
+	if (!e || !s)
+		return GPU_INVALID_HANDLE;
+	r = push(s, (struct job){.op = OP_RECORD, .event = e});
+	if (!r) {
+		e->recorded = true;
+		e->done = false;
+		e->users++;
+		e->given++;
+	}
+	return r;
+}
+
+static bool is_done(const void *event)
+{
+	const struct event *e = event;
+
+	return !e->recorded || e->done;
+}
+
+uint32_t wait_event(void *event, const char *call)
+{
+	const struct event *e = get(event, OBJECT_EVENT);
+
+	if (!e)
+		return GPU_INVALID_HANDLE;
+	blocks(call);
+	return wait_for(is_done, e) ? current_device()->lost : GPU_UNKNOWN;
+}
+
+uint32_t elapsed(float *ms, void *begin, void *end)
+{
+	const struct event *b = get(begin, OBJECT_EVENT), *e = get(end, OBJECT_EVENT);
+	int64_t halves;
+
+	*ms = -1;
+	if (!b || !e || !b->timing || !e->timing || !b->recorded || !e->recorded)
+		return GPU_INVALID_HANDLE;
+	if (!b->done || !e->done)
+		return GPU_NOT_READY;
+	halves = ((int64_t)(e->at_ns - b->at_ns) + 250) / 500;
+	*ms = (float)((double)halves / 2000);
+	return GPU_SUCCESS;
+}
+
+/* ---- modules ----------------------------------------------------------------------- */
+
+void end_module(struct module *m)
+{
+	struct function *f;
+
+	for (f = m->functions; f; f = f->next)
+		f->object.gone = true;
+	m->object.gone = true;
+}
+
+uint32_t unload_module(void *module, const char *call)
+{
+	struct module *m = get(module, OBJECT_MODULE);
+	uint32_t r;
+
+	if (!m)
+		return GPU_INVALID_HANDLE;
+	if (module_busy(m))
+		misuse("a module goes while its kernel is launched");
+	r = wait_free(call);
+	if (!r)
+		end_module(m);
+	return r;
+}
+
+struct function *function_of(struct module *m, const char *name)
+{
+	struct function *f = m->functions;
+
+	while (f && strcmp(f->shape.spec->name, name) != 0)
+		f = f->next;
+	return f;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the stand-ins of GPUs are made of; all of it under one lock, of control.c.  What is
+ * CUDA's or HIP's own is in their folders, with one struct face. */
+#ifndef TESTS_FAKES_GPU_WORLD_H
+#define TESTS_FAKES_GPU_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "stand_in.h"
+
+enum {
+	DEVICES_MAX = 4,
+	UNITS_MAX = 320,
+	COPY_ENGINES = 2,
+	PARAMS_MAX = 8,
+	PENDING_MAX = 1024, /* launches of a stream; then a launch blocks */
+	JOBS_KEPT = 1024,
+	QUARANTINE = 64, /* freed memory that a touch of is noticed */
+};
+#define NEVER UINT64_MAX
+
+/* Results, as CUDA and HIP both number them. */
+enum {
+	GPU_SUCCESS = 0,
+	GPU_INVALID_VALUE = 1,
+	GPU_OUT_OF_MEMORY = 2,
+	GPU_INVALID_HANDLE = 400,
+	GPU_NOT_READY = 600,
+	GPU_ILLEGAL_ADDRESS = 700,
+	GPU_UNKNOWN = 999,
+};
+
+enum object_kind {
+	OBJECT_STREAM,
+	OBJECT_EVENT,
+	OBJECT_MODULE,
+	OBJECT_FUNCTION,
+	OBJECT_GREEN
+};
+
+/* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
+struct object {
+	struct object *next;
+	enum object_kind kind;
+	struct device *dev;
+	bool gone;
+};
+
+struct call; /* what a block of a launch sees */
+struct kernel_spec {
+	const char *name;
+	/* false: an illegal address. */
+	bool (*block)(const struct call *c, uint32_t index);
+	uint64_t (*ns)(const struct call *c); /* of a block */
+};
+
+struct call {
+	const struct kernel_spec *spec;
+	uint64_t args[PARAMS_MAX];
+	uint32_t arg_bytes[PARAMS_MAX];
+	uint32_t arg_count;
+	uint32_t grid[3], block[3];
+};
+
+struct module {
+	struct object object;
+	struct function *functions;
+};
+
+struct function {
+	struct object object;
+	struct function *next;
+	struct module *module;
+	struct call shape; /* the parameters */
+	int cluster[3];    /* .reqnctapercluster; 0: none */
+	bool loaded;
+	int dynamic_shared;
+};
+
+struct event {
+	struct object object;
+	bool timing, recorded, done;
+	uint32_t users;      /* records that have not run */
+	uint32_t given, ran; /* records */
+	uint64_t at_ns;
+};
+
+enum op { OP_COPY, OP_FILL, OP_LAUNCH, OP_RECORD, OP_WRITE, OP_WAIT };
+
+struct job {
+	struct job *next;
+	struct stream *stream;
+	enum op op;
+	bool started;
+	uint64_t start_ns, end_ns; /* end_ns: NEVER while blocks are to run */
+	uint64_t dst, src, bytes;
+	uint32_t value;
+	struct event *event;
+	struct function *function;
+	struct call call;
+	uint64_t order; /* of launches, as they become ready */
+	uint64_t blocks, given, done, first, stride;
+	bool off[UNITS_MAX]; /* by the mask of its descriptor */
+};
+
+struct stream {
+	struct object object;
+	const bool *only; /* units that it may use; NULL: all */
+	int priority;
+	struct job *first, **last;
+	uint32_t jobs;
+};
+
+struct allocation {
+	struct allocation *next;
+	struct device *dev; /* NULL: the host's */
+	uint64_t address, bytes;
+	void *backing; /* of the device's: where its bytes are */
+	bool freed;
+};
+
+struct unit {
+	struct job *job; /* NULL: free */
+	uint64_t block, end_ns;
+};
+
+struct device {
+	uint32_t index, units, major, minor;
+	const char *name;
+	uint64_t memory, used;
+	uint32_t retained;
+	uint32_t lost;
+	struct unit unit[UNITS_MAX];
+	struct job *copying[COPY_ENGINES];
+};
+
+struct world {
+	bool ready; /* it has been started */
+	struct device devices[DEVICES_MAX];
+	struct object *objects;
+	struct allocation *allocations;
+	uint64_t now_ns, orders, seed;
+	uint32_t drivers; /* who drives the clock; 0: paced */
+	uint64_t pace_mono, pace_ns;
+	uint32_t live, misused, frees;
+	char misuse[160];
+	bool frees_wait;
+	uint64_t memory_left;
+	uint32_t unit_now; /* whose block acts */
+	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
+	bool silent;       /* nobody is called back */
+	struct gpu_stand_in_job kept[JOBS_KEPT];
+	uint32_t kept_first, kept_count;
+};
+
+extern struct world world;
+
+/* kernels.c */
+const struct kernel_spec *kernel_find(const char *name);
+/* The bytes behind an address of the device, when all are of one allocation; or NULL. */
+void *memory_at(uint64_t address, uint64_t bytes);
+
+/* world.c */
+__attribute__((format(printf, 1, 2))) void misuse(const char *fmt, ...);
+void world_pace(void);
+/* To until_ns; or, when to_visible, to the first instant at which the host can see
+ * something new.  False: nothing that runs will ever end. */
+bool world_run(uint64_t until_ns, bool to_visible);
+uint64_t world_next(void); /* NEVER: nothing */
+void device_lose(struct device *dev, uint32_t result);
+/* All that it has is dropped. */
+void device_drop(struct device *dev);
+bool device_busy(const struct device *dev);
+/* The same, but for records. */
+bool device_works(const struct device *dev);
+void stream_push(struct stream *s, struct job *job);
+/* Does anything that has not ended name it? */
+bool memory_busy(const struct allocation *a);
+bool module_busy(const struct module *m);
+struct allocation *allocation_of(uint64_t address, uint64_t bytes);
+void allocation_end(struct allocation *a);
+uint64_t mono(void);
+
+/* objects.c: handles, memory, streams and events, as this thread's device has them.  What
+ * answers a result is what an entry point answers. */
+void *make(enum object_kind kind, size_t bytes);
+/* NULL: no such handle of this device. */
+void *get(void *handle, enum object_kind kind);
+uint32_t push(struct stream *s, struct job job);
+struct allocation *reserve(size_t bytes, int protection);
+void poison(const struct allocation *a, int with);
+uint64_t memory_left(const struct device *d);
+bool wait_for(bool (*done)(const void *what), const void *what);
+bool is_idle(const void *dev);
+/* Waits for the device, where frees do. */
+uint32_t wait_free(const char *call);
+/* The address is good for the device alone: a dereference dies. */
+uint32_t allocate(uint64_t *address, size_t bytes, const char *call);
+uint32_t allocate_host(void **p, size_t bytes, const char *call);
+uint32_t give_back(uint64_t address, bool host, const char *call);
+uint32_t destroy_event(void *event);
+uint32_t record_event(void *event, void *stream);
+uint32_t wait_event(void *event, const char *call);
+uint32_t wait_stream(void *stream, const char *call);
+/* In steps of half a microsecond, as far as a float goes. */
+uint32_t elapsed(float *ms, void *begin, void *end);
+struct function *function_of(struct module *m, const char *name);
+void end_module(struct module *m);
+uint32_t unload_module(void *module, const char *call);
+
+/* control.c */
+/* Lets others in, and time go by, within a call. */
+bool breathe(void);
+void blocks(const char *call);
+/* This is not the process that started it. */
+bool forked(void);
+/* Takes the lock; true when there is nothing to do but to answer result. */
+bool enter(uint32_t call, bool starts, uint32_t *result);
+uint32_t leave(uint32_t result);
+void drive(uint32_t on);
+void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+/* Of the environment, by the end of its name; NULL. */
+const char *setting(const char *name);
+
+/* entry.c of each */
+struct face {
+	const char *environment; /* "HAL_STAND_IN_CUDA_" */
+	const char *const *calls;
+	uint32_t count;
+	uint32_t (*state)(uint32_t call); /* what it answers before it does anything */
+	bool (*sticky)(uint32_t result);
+};
+extern const struct face face;
+struct device *current_device(void);
+/* A kernel reached for what is not there. */
+void device_fault(struct device *dev);
+
+#endif
