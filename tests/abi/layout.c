@@ -9,6 +9,7 @@
 #include <hal/npu.h>
 #include <hal/policy.h>
 #include <hal/ref.h>
+#include <hal/rocm.h>
 
 #include <stdio.h>
 
@@ -774,6 +775,28 @@ static void cuda_h(void)
 	FIELD(hal_cuda_extension, info);
 }
 
+static void rocm_h(void)
+{
+	STRUCT(hal_rocm_kernel);
+	FIELD(hal_rocm_kernel, name);
+	FIELD(hal_rocm_kernel, block);
+	FIELD(hal_rocm_kernel, shared_bytes);
+	FIELD(hal_rocm_kernel, arg_count);
+	FIELD(hal_rocm_kernel, reserved);
+	FIELD(hal_rocm_kernel, scalar_bytes);
+	FIELD(hal_rocm_kernel, arg_bytes);
+	FIELD(hal_rocm_kernel, work);
+	STRUCT(hal_rocm_image);
+	FIELD(hal_rocm_image, magic);
+	FIELD(hal_rocm_image, version);
+	FIELD(hal_rocm_image, bytes);
+	FIELD(hal_rocm_image, format);
+	FIELD(hal_rocm_image, kernel_count);
+	FIELD(hal_rocm_image, kernel_size);
+	FIELD(hal_rocm_image, code_bytes);
+	FIELD(hal_rocm_image, reserved);
+}
+
 static void levelzero_h(void)
 {
 	STRUCT(hal_levelzero_kernel);
@@ -905,6 +928,7 @@ int main(void)
 	ref_h();
 	cuda_h();
 	fpga_h();
+	rocm_h();
 	levelzero_h();
 	npuc_h();
 	return 0;

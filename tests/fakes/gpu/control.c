@@ -354,7 +354,8 @@ static void reset(void)
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
-	world.frees_wait = world.leaky = world.mask_leaky = world.silent = false;
+	world.leaky = world.mask_leaky = world.silent = false;
+	world.frees_wait = face.frees_wait;
 	leave(0);
 }
 

@@ -2,8 +2,8 @@
 /*
  * stand_in.h - how a test steers a GPU's stand-in: libcuda.so.1 or libamdhip64.so.5.
  *
- * They test our code and say so in every device's name; nothing they answer is a result on
- * a GPU.  What is undefined with the real library is counted as misuse.
+ * They test our code and say so in every device's name; nothing they answer is a result
+ * on a GPU.  What is undefined with the real library is counted as misuse.
  *
  * Time is virtual: a multiprocessor or compute unit runs one block at a time, a copy
  * engine one copy.  It is paced by CLOCK_MONOTONIC on a thread of its own, until someone

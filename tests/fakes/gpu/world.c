@@ -250,8 +250,8 @@ static struct job *best_launch(const struct device *dev, uint32_t unit)
 			continue;
 		if (unit < UNITS_MAX && j->off[unit] && !world.mask_leaky)
 			continue;
-		if (j->stream->only && unit < UNITS_MAX &&
-		    !j->stream->only[unit] && !world.leaky)
+		if (j->stream->only && unit < UNITS_MAX && !j->stream->only[unit] &&
+		    !world.leaky)
 			continue;
 		if (!best || j->stream->priority < best->stream->priority ||
 		    (j->stream->priority == best->stream->priority &&

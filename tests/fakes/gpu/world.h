@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the stand-ins of GPUs are made of; all of it under one lock, of control.c.  What is
- * CUDA's or HIP's own is in their folders, with one struct face. */
+/* What the stand-ins of GPUs are made of; all of it under one lock, of control.c.  What
+ * is CUDA's or HIP's own is in their folders, with one struct face. */
 #ifndef TESTS_FAKES_GPU_WORLD_H
 #define TESTS_FAKES_GPU_WORLD_H
 
@@ -147,9 +147,9 @@ struct world {
 	char misuse[160];
 	bool frees_wait;
 	uint64_t memory_left;
-	uint32_t unit_now; /* whose block acts */
+	uint32_t unit_now;      /* whose block acts */
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
-	bool silent;       /* nobody is called back */
+	bool silent;            /* nobody is called back */
 	struct gpu_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
@@ -230,6 +230,7 @@ struct face {
 	uint32_t count;
 	uint32_t (*state)(uint32_t call); /* what it answers before it does anything */
 	bool (*sticky)(uint32_t result);
+	bool frees_wait; /* always */
 };
 extern const struct face face;
 struct device *current_device(void);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which device a thread means, and when what was made is given back.  HIP shares a device
+ * with whoever else uses it in this process: it is never reset.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <stdlib.h>
+
+static _Thread_local uint64_t meant; /* .id of the device that rocm_enter set */
+
+int rocm_enter(struct rocm_device *dev)
+{
+	int err = 0;
+
+	if (__builtin_expect(meant != dev->id, 0))
+		err = HIP(dev, hipSetDevice, dev->shape.device);
+	if (!err)
+		meant = dev->id;
+	return err;
+}
+
+void rocm_leave(const struct rocm_device *dev)
+{
+	if (meant == dev->id)
+		meant = 0;
+}
+
+int rocm_push(struct rocm_device *dev, int *was)
+{
+	int err = HIP(dev, hipGetDevice, was);
+
+	return err || *was == dev->shape.device
+		       ? err
+		       : HIP(dev, hipSetDevice, dev->shape.device);
+}
+
+/* Twice: a caller would feel it. */
+void rocm_pop(struct rocm_device *dev, int was)
+{
+	if (was != dev->shape.device && hip.hipSetDevice(was))
+		(void)hip.hipSetDevice(was);
+}
+
+static int end(struct rocm_device *dev, const struct rocm_later *l)
+{
+	switch (l->kind) {
+	case ROCM_KIND_STREAM:
+	case ROCM_KIND_BUSY:
+		return HIP(dev, hipStreamDestroy, l->handle);
+	case ROCM_KIND_EVENT:
+		return HIP(dev, hipEventDestroy, l->handle);
+	case ROCM_KIND_MODULE:
+		return HIP(dev, hipModuleUnload, l->handle);
+	case ROCM_KIND_HOST:
+		return HIP(dev, hipHostFree, l->handle);
+	case ROCM_KIND_DEVICE:
+		return HIP(dev, hipFree, l->handle);
+	}
+	return 0;
+}
+
+/* Without room for it the process's end takes it. */
+static void remember(struct rocm_device *dev, struct rocm_later l)
+{
+	if (dev->later_count == dev->later_room) {
+		const uint32_t room = 2 * dev->later_room + 32;
+		void *list = realloc(dev->later, room * sizeof(l));
+
+		if (!list)
+			return;
+		dev->later = list;
+		dev->later_room = room;
+	}
+	dev->later[dev->later_count++] = l;
+}
+
+/* hipFree and its like wait for every stream of the device: while something runs they
+ * are put off.  What fails is tried again; a lost device keeps all. */
+void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err)
+{
+	const struct rocm_later l = {.kind = kind, .handle = handle};
+	const bool now = kind < ROCM_KIND_BUSY || !dev->inflight;
+	int failed = 0;
+
+	if (!handle || atomic_load(&dev->lost))
+		return;
+	pthread_mutex_lock(&dev->later_lock);
+	if (now)
+		failed = end(dev, &l);
+	if (!now || failed)
+		remember(dev, l);
+	pthread_mutex_unlock(&dev->later_lock);
+	if (!*err)
+		*err = failed;
+}
+
+void rocm_give_back_later(struct rocm_device *dev, bool running)
+{
+	uint32_t n = 0, i;
+
+	if (running || !dev->later_count)
+		return;
+	pthread_mutex_lock(&dev->later_lock);
+	for (i = 0; i < dev->later_count; i++) {
+		if (atomic_load(&dev->lost) || !end(dev, &dev->later[i]))
+			continue;
+		dev->later[n++] = dev->later[i];
+	}
+	dev->later_count = n;
+	pthread_mutex_unlock(&dev->later_lock);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every call of HIP that is made here, once: X(name, parameters, arguments).  All of them
+ * are in 5.2.3 and in what came after it. */
+#ifndef BACKENDS_ROCM_HIP_CALLS_H
+#define BACKENDS_ROCM_HIP_CALLS_H
+
+#include "hip_abi.h"
+
+/* clang-format off */
+#define HIP_CALLS(X) \
+X(hipInit, (uint32_t flags), (flags)) \
+X(hipGetDeviceCount, (int *count), (count)) \
+X(hipGetDeviceProperties, (struct hip_properties *p, int device), (p, device)) \
+X(hipDeviceGetAttribute, (int *value, uint32_t attribute, int device), \
+	(value, attribute, device)) \
+X(hipDeviceGetPCIBusId, (char *id, int bytes, int device), (id, bytes, device)) \
+X(hipGetDevice, (int *device), (device)) \
+X(hipSetDevice, (int device), (device)) \
+X(hipDeviceGetStreamPriorityRange, (int *least, int *greatest), (least, greatest)) \
+X(hipMemGetInfo, (size_t *left, size_t *total), (left, total)) \
+X(hipMalloc, (void **p, size_t bytes), (p, bytes)) \
+X(hipFree, (void *p), (p)) \
+X(hipHostMalloc, (void **p, size_t bytes, uint32_t flags), (p, bytes, flags)) \
+X(hipHostFree, (void *p), (p)) \
+X(hipHostGetDevicePointer, (void **device, void *host, uint32_t flags), \
+	(device, host, flags)) \
+X(hipMemcpyAsync, (void *dst, const void *src, size_t bytes, uint32_t kind, \
+	void *stream), (dst, src, bytes, kind, stream)) \
+X(hipMemsetD32Async, (void *dst, int value, size_t count, void *stream), \
+	(dst, value, count, stream)) \
+X(hipStreamCreateWithPriority, (void **stream, uint32_t flags, int priority), \
+	(stream, flags, priority)) \
+X(hipExtStreamCreateWithCUMask, (void **stream, uint32_t words, const uint32_t *mask), \
+	(stream, words, mask)) \
+X(hipExtStreamGetCUMask, (void *stream, uint32_t words, uint32_t *mask), \
+	(stream, words, mask)) \
+X(hipStreamDestroy, (void *stream), (stream)) \
+X(hipStreamQuery, (void *stream), (stream)) \
+X(hipStreamSynchronize, (void *stream), (stream)) \
+X(hipStreamWaitEvent, (void *stream, void *event, uint32_t flags), \
+	(stream, event, flags)) \
+X(hipStreamWriteValue32, (void *stream, void *to, uint32_t value, uint32_t flags), \
+	(stream, to, value, flags)) \
+X(hipEventCreateWithFlags, (void **event, uint32_t flags), (event, flags)) \
+X(hipEventDestroy, (void *event), (event)) \
+X(hipEventRecord, (void *event, void *stream), (event, stream)) \
+X(hipEventSynchronize, (void *event), (event)) \
+X(hipEventElapsedTime, (float *ms, void *begin, void *end), (ms, begin, end)) \
+X(hipModuleLoadData, (void **module, const void *image), (module, image)) \
+X(hipModuleUnload, (void *module), (module)) \
+X(hipModuleGetFunction, (void **function, void *module, const char *name), \
+	(function, module, name)) \
+X(hipModuleLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, \
+	uint32_t grid_z, uint32_t block_x, uint32_t block_y, uint32_t block_z, \
+	uint32_t shared, void *stream, void **params, void **extra), \
+	(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, \
+	params, extra))
+/* clang-format on */
+
+enum hip_call {
+#define HIP_NUMBER(name, params, args) HIP_CALL_##name,
+	HIP_CALLS(HIP_NUMBER)
+	/* clang-format off */
+	HIP_CALL_COUNT
+/* clang-format on */
+#undef HIP_NUMBER
+};
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ROCm backend's own structures: the engine's, but for what other threads touch.
+ *
+ * Callers load programs and copy to and from the host themselves; with the engine they
+ * share the library, which takes calls of any thread, what is constant from open on,
+ * .lost, which is atomic, and the lane and the list of what is given back later, under
+ * their locks.  HIP keeps which device is meant in the thread: the engine's thread keeps
+ * ours, a caller's gets its own back.
+ */
+#ifndef BACKENDS_ROCM_INTERNAL_H
+#define BACKENDS_ROCM_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <hal/backend.h>
+#include <hal/rocm.h>
+
+#include "hip_calls.h"
+#include "topology.h"
+
+#define ROCM_INFLIGHT_MAX 64u
+#define ROCM_ARCH_BYTES   64u
+
+struct hip_symbols {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
+#define HIP_SYMBOL(name, params, args) uint32_t(*name) params;
+	HIP_CALLS(HIP_SYMBOL)
+#undef HIP_SYMBOL
+	void (*drive)(uint32_t on); /* these two a stand-in's; else NULL */
+	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+};
+
+enum rocm_partitions { ROCM_WHOLE, ROCM_ENGINES, ROCM_CUS };
+
+struct rocm_options {
+	const char *library, *topology;
+	bool virtual_clock, host_memory;
+	enum rocm_partitions partitions;
+	uint32_t inflight; /* commands of a queue that the device has */
+};
+
+/* What a device is, before and after it is open. */
+struct rocm_shape {
+	int device;
+	char name[64], bus_id[32];
+	char arch[ROCM_ARCH_BYTES]; /* "gfx90a:sramecc+:xnack-" */
+	uint64_t memory_bytes;
+	int multiprocessors, max_threads, max_block[3], max_grid[3], max_shared;
+	bool stand_in;
+};
+
+enum rocm_kind {
+	ROCM_KIND_STREAM, /* empty, or it would be waited for */
+	ROCM_KIND_EVENT,
+	ROCM_KIND_BUSY, /* a stream; from here on the library may wait for the device */
+	ROCM_KIND_MODULE,
+	ROCM_KIND_HOST,
+	ROCM_KIND_DEVICE,
+};
+
+struct rocm_later {
+	enum rocm_kind kind;
+	void *handle;
+};
+
+struct rocm_partition {
+	struct hal_bk_partition_desc desc;
+	uint32_t mask[ROCM_MASK_WORDS]; /* where the device is partitioned */
+	uint32_t queues, buffers;
+	struct rocm_partition *moving_next;
+	bool moving;
+	uint64_t moving_cookie;
+	uint32_t moving_left; /* commands in flight that were given before it moved */
+};
+
+struct rocm_mem {
+	struct rocm_partition *part;
+	char *address; /* the device's */
+	void *host;    /* NULL: device memory */
+	uint64_t bytes;
+};
+
+struct rocm_kernel {
+	struct hal_bk_kernel_info info;
+	void *function;
+	uint32_t block[3], shared_bytes;
+	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
+};
+
+struct rocm_program {
+	const uint8_t *code; /* the part of the image that is for this device */
+	uint64_t code_bytes;
+	void *module;
+	uint32_t count;
+	struct rocm_kernel *kernels;
+};
+
+struct rocm_slot {
+	struct hal_bk_cmd cmd;
+	void *begin; /* the event before it */
+	void *end;
+	uint32_t value; /* of the queue's word when it has ended */
+	bool stamping;
+};
+
+struct rocm_queue {
+	struct rocm_queue *older, *newer; /* all of the device */
+	struct rocm_partition *part;
+	void *stream, *idle;
+	void *fence;     /* behind its last command when its partition moved */
+	void *left;      /* stream from before a move: its last commands are in flight */
+	uint32_t *word;  /* how far it is: the device writes it, poll reads it */
+	void *word_at;   /* where the device finds it */
+	uint32_t given;  /* last value that was asked for */
+	uint32_t before; /* of those in flight, given before its partition moved */
+	uint32_t slot_count, head, count;
+	uint64_t last_end_ns, quiet_cookie;
+	bool suspended, quiet_due, fenced, broken, reported;
+	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
+	struct rocm_slot slots[];
+};
+
+struct rocm_device {
+	struct rocm_options opt;
+	struct rocm_shape shape;
+	struct rocm_units units; /* .count 0: the device is one unit */
+	uint32_t index;
+	uint64_t id; /* of all opens of the process */
+	int least_priority, greatest_priority;
+	struct rocm_queue *queues;
+	struct rocm_partition *moving;
+	uint32_t inflight;
+	uint32_t left; /* queues that have a stream from before a move */
+	uint64_t memory_bytes, memory_used; /* of what was free at open */
+	uint64_t longest_ns;                /* command seen */
+	uint64_t progress_ns, checked_ns;   /* something began or ended; was asked */
+	bool ask_now;
+	uint64_t zero_ns;
+	atomic_ullong last_ns;
+	atomic_uint lost; /* the result that said so; 0: it is not */
+	struct {
+		pthread_mutex_t lock;
+		void *stream, *event, *stage;
+	} lane; /* of host copies */
+	pthread_mutex_t later_lock;
+	struct rocm_later *later;
+	uint32_t later_count, later_room;
+};
+
+extern const struct hal_host *rocm_host;
+extern struct hip_symbols hip;
+
+const struct hal_backend *hal_backend_rocm(const struct hal_host *host);
+
+/* symbols.c */
+int rocm_load(const char *library);
+const char *rocm_result_name(uint32_t result);
+bool rocm_sticky(uint32_t result);
+int rocm_errno(uint32_t result);
+int rocm_failed(struct rocm_device *dev, uint32_t result, const char *call);
+
+/* 0, or -errno with the call and its result as the text; dev, which may be NULL, is lost
+ * with a result that says so. */
+static inline int rocm_check(struct rocm_device *dev, uint32_t result, const char *call)
+{
+	if (__builtin_expect(result == HIPR_Success, 1))
+		return 0;
+	return rocm_failed(dev, result, call);
+}
+#define HIP(dev, call, ...) rocm_check(dev, hip.call(__VA_ARGS__), #call)
+
+/* device.c */
+uint64_t rocm_now(void *device);
+void rocm_catch_up(struct rocm_device *dev);
+int rocm_gone(struct rocm_device *dev);
+
+/* context.c: this thread's device, and what is given back when */
+int rocm_enter(struct rocm_device *dev);
+void rocm_leave(const struct rocm_device *dev);
+int rocm_push(struct rocm_device *dev, int *was);
+void rocm_pop(struct rocm_device *dev, int was);
+void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err);
+void rocm_give_back_later(struct rocm_device *dev, bool running);
+
+/* copy.c */
+int rocm_lane_make(struct rocm_device *dev);
+void rocm_lane_drop(struct rocm_device *dev);
+int rocm_read(struct rocm_device *dev, const char *address, void *data, uint64_t bytes);
+int rocm_write(struct rocm_device *dev, char *address, const void *data, uint64_t bytes);
+
+/* partition.c */
+int rocm_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			  void **out);
+int rocm_partition_destroy(void *device, void *partition);
+int rocm_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
+		uint64_t cookie);
+uint32_t rocm_moved(struct rocm_device *dev, struct hal_bk_event *ev, uint32_t max);
+/* A stream whose kernels run on the mask alone; read back, or refused. */
+int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream);
+int rocm_try_masks(struct rocm_device *dev);
+
+/* memory.c */
+int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
+		   const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int rocm_mem_free(void *device, void *memory);
+int rocm_mem_write(void *device, void *memory, uint64_t offset, const void *data,
+		   uint64_t bytes);
+int rocm_mem_read(void *device, void *memory, uint64_t offset, void *data,
+		  uint64_t bytes);
+int rocm_mem_map(void *device, void *memory, void **address);
+int rocm_mem_unmap(void *device, void *memory);
+/* Memory of the host's that the device reaches. */
+int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address);
+
+/* image.c */
+int rocm_image_parse(const void *image, size_t size, const char *arch,
+		     struct rocm_program *prog);
+
+/* code.c: a code object, as far as it says what its kernels take */
+int rocm_code_check(const uint8_t *code, uint64_t bytes, const char *arch,
+		    const struct rocm_program *prog);
+
+/* program.c */
+int rocm_program_load(void *device, const void *image, size_t size, void **out);
+int rocm_program_unload(void *device, void *program);
+int rocm_kernel_get(void *device, void *program, uint32_t index,
+		    struct hal_bk_kernel_info *info, void **kernel);
+
+/* queue.c */
+int rocm_queue_create(void *device, void *partition, int32_t priority, void **out);
+int rocm_queue_destroy(void *device, void *queue);
+/* What comes in that stream runs behind what the queue has. */
+int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
+int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
+uint64_t rocm_next(void *device);
+int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
+int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
+int rocm_resume(void *device, void *queue);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Partitions of a ROCm device: all of it, or masks of compute units, which each queue's
+ * stream is made with.  Nothing says that a mask was not taken: HIP runs a kernel on
+ * everything where a mask and the process's own (ROC_GLOBAL_CU_MASK) have no bit in
+ * common, and cuts arrays that are too long.  So it is read back, and what differs is
+ * refused.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int differs(struct rocm_device *dev, const uint32_t *asked, const uint32_t *got,
+		   uint32_t words)
+{
+	uint32_t i = 0;
+
+	while (i < words - 1 && asked[i] == got[i])
+		i++;
+	return rocm_host->fail(ENOTSUP,
+			       "rocm:%u: partitions: CUs %u to %u: asked for 0x%08x, HIP "
+			       "has 0x%08x",
+			       dev->index, 32 * i, 32 * i + 31, asked[i], got[i]);
+}
+
+int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream)
+{
+	const uint32_t cus = (uint32_t)dev->shape.multiprocessors;
+	const uint32_t words = (cus + 31) / 32;
+	uint32_t got[ROCM_MASK_WORDS] = {0};
+	int ignored = 0;
+	int err = HIP(dev, hipExtStreamCreateWithCUMask, stream, words, mask);
+
+	if (err) {
+		*stream = NULL;
+		return err;
+	}
+	err = HIP(dev, hipExtStreamGetCUMask, *stream, words, got);
+	if (!err && memcmp(mask, got, words * sizeof(*mask)) != 0)
+		err = differs(dev, mask, got, words);
+	if (err) {
+		rocm_give_back(dev, ROCM_KIND_STREAM, *stream, &ignored);
+		*stream = NULL;
+	}
+	return err;
+}
+
+/* At open: what can be known then. */
+int rocm_try_masks(struct rocm_device *dev)
+{
+	uint32_t mask[ROCM_MASK_WORDS];
+	void *stream = NULL;
+	int err;
+
+	rocm_topology_mask(&dev->units, 0, dev->units.count, mask);
+	err = rocm_masked_stream(dev, mask, &stream);
+	rocm_give_back(dev, ROCM_KIND_STREAM, stream, &err);
+	return err;
+}
+
+static int check_place(const struct rocm_device *dev,
+		       const struct hal_bk_partition_desc *desc)
+{
+	const uint32_t all = dev->units.count ? dev->units.count : 1;
+
+	if (desc->units && desc->col < all && desc->units <= all - desc->col)
+		return 0;
+	return rocm_host->fail(EINVAL, "rocm:%u: %u units from %u on, of %u", dev->index,
+			       desc->units, desc->col, all);
+}
+
+static void place(const struct rocm_device *dev, struct rocm_partition *part,
+		  const struct hal_bk_partition_desc *desc)
+{
+	part->desc = *desc;
+	if (dev->units.count)
+		rocm_topology_mask(&dev->units, desc->col, desc->units, part->mask);
+}
+
+int rocm_partition_create(void *device, const struct hal_bk_partition_desc *desc,
+			  void **out)
+{
+	struct rocm_partition *part;
+	int err = check_place(device, desc);
+
+	if (err)
+		return err;
+	part = calloc(1, sizeof(*part));
+	if (!part)
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a partition");
+	place(device, part, desc);
+	*out = part;
+	return 0;
+}
+
+int rocm_partition_destroy(void *device, void *partition)
+{
+	struct rocm_partition *part = partition;
+
+	(void)device;
+	if (part->queues || part->buffers || part->moving)
+		return rocm_host->fail(EBUSY,
+				       "rocm: partition %u: %u queues, %u buffers%s",
+				       part->desc.index, part->queues, part->buffers,
+				       part->moving ? ", and it moves" : "");
+	free(part);
+	return 0;
+}
+
+/* All streams or none: one for each queue, behind what the queue has. */
+static int make_streams(struct rocm_device *dev, const struct rocm_partition *part,
+			const uint32_t *mask, void **streams)
+{
+	struct rocm_queue *q;
+	uint32_t n = 0;
+	int err = rocm_enter(dev), ignored = 0;
+
+	for (q = dev->queues; q && !err; q = q->older) {
+		if (q->part != part)
+			continue;
+		err = rocm_masked_stream(dev, mask, &streams[n]);
+		if (!err)
+			err = rocm_queue_follow(dev, q, streams[n++]);
+	}
+	while (err && n)
+		rocm_give_back(dev, ROCM_KIND_BUSY, streams[--n], &ignored);
+	return err;
+}
+
+/* What the device has been given stays where it is; it is quiet when that has ended. */
+static void move(struct rocm_device *dev, struct rocm_partition *part, void **streams)
+{
+	struct rocm_queue *q;
+	int ignored = 0; /* it is tried again */
+
+	for (q = dev->queues; q; q = q->older) {
+		if (q->part != part)
+			continue;
+		if (q->left)
+			rocm_give_back(dev, ROCM_KIND_BUSY, q->left, &ignored);
+		else
+			dev->left++;
+		q->left = q->stream;
+		q->stream = *streams++;
+		q->before = q->count;
+		part->moving_left += q->count;
+	}
+}
+
+int rocm_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
+		uint64_t cookie)
+{
+	struct rocm_device *dev = device;
+	struct rocm_partition *part = partition;
+	uint32_t mask[ROCM_MASK_WORDS];
+	void **streams;
+	int err;
+
+	if (!dev->units.count)
+		return rocm_host->fail(ENOTSUP, "rocm:%u: the device is one unit",
+				       dev->index);
+	if (part->moving)
+		return rocm_host->fail(EBUSY, "rocm: partition %u moves already",
+				       part->desc.index);
+	err = check_place(dev, desc);
+	if (err)
+		return err;
+	streams = calloc(part->queues + 1, sizeof(*streams));
+	if (!streams)
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a move");
+	rocm_topology_mask(&dev->units, desc->col, desc->units, mask);
+	err = make_streams(dev, part, mask, streams);
+	if (!err) {
+		place(dev, part, desc);
+		move(dev, part, streams);
+		part->moving = true;
+		part->moving_cookie = cookie;
+		part->moving_next = dev->moving;
+		dev->moving = part;
+	}
+	free(streams);
+	return err;
+}
+
+/* The streams from before a move, when they are empty: the mark that the new one waits
+ * for comes behind the last command, and to end a stream is to wait for what is in it. */
+static void drop_left(struct rocm_device *dev)
+{
+	struct rocm_queue *q;
+	int ignored = 0; /* it is tried again */
+
+	for (q = dev->queues; q && dev->left; q = q->older) {
+		if (!q->left || q->before)
+			continue;
+		if (!atomic_load(&dev->lost) &&
+		    (rocm_enter(dev) || hip.hipStreamQuery(q->left) == HIPR_NotReady))
+			continue;
+		rocm_give_back(dev, ROCM_KIND_STREAM, q->left, &ignored);
+		q->left = NULL;
+		dev->left--;
+	}
+}
+
+uint32_t rocm_moved(struct rocm_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	struct rocm_partition **at = &dev->moving;
+	uint32_t n = 0;
+
+	if (dev->left)
+		drop_left(dev);
+	while (*at && n < max) {
+		struct rocm_partition *part = *at;
+
+		if (part->moving_left) {
+			at = &part->moving_next;
+			continue;
+		}
+		part->moving = false;
+		memset(&ev[n], 0, sizeof(ev[n]));
+		ev[n].kind = HAL_BK_QUIET;
+		ev[n].cookie = part->moving_cookie;
+		ev[n].start_ns = ev[n].end_ns = rocm_now(dev);
+		n++;
+		*at = part->moving_next;
+	}
+	return n;
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hot path of a ROCm device.
+ *
+ * A queue is a stream; one whose partition is a mask has that mask.  Behind a command the
+ * device writes the command's number to a word of pinned memory, and poll reads that: no
+ * thread, no call while something runs.  Events behind the commands tell how long each
+ * took.  At most `inflight` commands of a queue are the device's: that bounds DRAIN.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_NS   UINT64_C(10000000) /* how often HIP is asked whether all is well */
+#define AWAKE_NS UINT64_C(50000)    /* what ends sooner is not slept over */
+#define SLEEP_NS UINT64_C(1000000)  /* at a time */
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+static int timed_event(struct rocm_device *dev, void **event)
+{
+	int err = HIP(dev, hipEventCreateWithFlags, event, HIP_EVENT_TIMED);
+
+	if (err)
+		*event = NULL;
+	return err;
+}
+
+/* A stream with a mask has no priority. */
+static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t priority)
+{
+	int level = (dev->least_priority + dev->greatest_priority) / 2, err;
+
+	if (dev->units.count)
+		return rocm_masked_stream(dev, q->part->mask, &q->stream);
+	if (priority)
+		level = priority < 0 ? dev->least_priority : dev->greatest_priority;
+	err = HIP(dev, hipStreamCreateWithPriority, &q->stream, HIP_STREAM_NON_BLOCKING,
+		  level);
+	if (err)
+		q->stream = NULL;
+	return err;
+}
+
+static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t priority)
+{
+	void *word = NULL;
+	uint32_t i;
+	int err = rocm_enter(dev);
+
+	if (!err)
+		err = rocm_pin(dev, sizeof(*q->word), &word, &q->word_at);
+	q->word = word;
+	if (!err)
+		err = make_stream(dev, q, priority);
+	if (!err)
+		err = timed_event(dev, &q->idle);
+	for (i = 0; i < q->slot_count && !err; i++)
+		err = timed_event(dev, &q->slots[i].end);
+	if (!err && dev->units.count)
+		err = HIP(dev, hipEventCreateWithFlags, &q->fence,
+			  HIP_EVENT_DISABLE_TIMING);
+	else
+		return err;
+	if (err)
+		q->fence = NULL;
+	return err;
+}
+
+static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < q->slot_count; i++)
+		rocm_give_back(dev, ROCM_KIND_EVENT, q->slots[i].end, err);
+	rocm_give_back(dev, ROCM_KIND_EVENT, q->fence, err);
+	rocm_give_back(dev, ROCM_KIND_EVENT, q->idle, err);
+	rocm_give_back(dev, ROCM_KIND_STREAM, q->stream, err);
+	rocm_give_back(dev, ROCM_KIND_BUSY, q->left, err);
+	dev->left -= q->left != NULL;
+	rocm_give_back(dev, ROCM_KIND_HOST, q->word, err);
+	free(q);
+}
+
+int rocm_queue_create(void *device, void *partition, int32_t priority, void **out)
+{
+	struct rocm_device *dev = device;
+	const uint32_t slots = 1 + dev->opt.inflight; /* an end is the next one's begin */
+	struct rocm_queue *q = calloc(1, sizeof(*q) + slots * sizeof(*q->slots));
+	int err;
+
+	if (!q)
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a queue");
+	q->part = partition;
+	q->slot_count = slots;
+	err = fill_queue(dev, q, priority);
+	if (err) {
+		empty_queue(dev, q, &err);
+		return err;
+	}
+	__atomic_store_n(q->word, 0, __ATOMIC_RELEASE);
+	q->part->queues++;
+	q->older = dev->queues;
+	dev->queues = q;
+	if (q->older)
+		q->older->newer = q;
+	*out = q;
+	return 0;
+}
+
+int rocm_queue_destroy(void *device, void *queue)
+{
+	struct rocm_device *dev = device;
+	struct rocm_queue *q = queue;
+	int err = 0;
+
+	if (!atomic_load(&dev->lost)) {
+		if (q->count || q->quiet_due)
+			return rocm_host->fail(EBUSY,
+					       "rocm: %u commands of the queue "
+					       "are in flight",
+					       q->count);
+		err = rocm_enter(dev);
+	}
+	q->part->queues--;
+	q->part->moving_left -= q->before;
+	dev->inflight -= q->count;
+	*(q->newer ? &q->newer->older : &dev->queues) = q->older;
+	if (q->older)
+		q->older->newer = q->newer;
+	empty_queue(dev, q, &err);
+	return err;
+}
+
+int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream)
+{
+	int err;
+
+	if (!q->count)
+		return 0;
+	err = HIP(dev, hipEventRecord, q->fence, q->stream);
+	return err ? err : HIP(dev, hipStreamWaitEvent, stream, q->fence, 0);
+}
+
+/* ---- submission -------------------------------------------------------------------- */
+
+static struct rocm_slot *nth(struct rocm_queue *q, uint32_t n)
+{
+	return &q->slots[(q->head + n) % q->slot_count];
+}
+
+/* A grid is counted in work-items below, in 32 bits. */
+static int check_groups(const struct rocm_device *dev, const struct rocm_kernel *k,
+			const uint32_t *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		if (g[i] > (uint32_t)dev->shape.max_grid[i] ||
+		    (uint64_t)g[i] * k->block[i] > UINT32_MAX)
+			return rocm_host->fail(
+				EINVAL,
+				"rocm: kernel %s: %u groups of %u in dimension %u are "
+				"too many, a grid has at most %d",
+				k->info.name, g[i], k->block[i], i,
+				dev->shape.max_grid[i]);
+	return 0;
+}
+
+static int check_argument(const struct rocm_kernel *k, uint32_t i,
+			  const struct hal_bk_arg *a)
+{
+	const uint32_t bytes = k->scalar_bytes[i];
+	const char *why = NULL;
+
+	if (a->mem && bytes)
+		why = "is a scalar, and memory is given";
+	else if (!a->mem && !bytes)
+		why = "is memory, and a scalar is given";
+	else if (bytes && bytes < 8 && a->value >> 8 * bytes)
+		why = "does not fit its bytes";
+	return why ? rocm_host->fail(EINVAL, "rocm: kernel %s: argument %u %s",
+				     k->info.name, i, why)
+		   : 0;
+}
+
+static int launch(struct rocm_device *dev, struct rocm_queue *q,
+		  const struct hal_bk_cmd *cmd)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+	const uint32_t *g = cmd->launch.groups;
+	uint64_t value[HAL_ARGS_MAX];
+	void *at[HAL_ARGS_MAX + 1];
+	uint32_t i, r;
+	int err = check_groups(dev, k, g);
+
+	for (i = 0; !err && i < cmd->launch.arg_count; i++) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct rocm_mem *mem = a->mem;
+
+		err = check_argument(k, i, a);
+		value[i] = a->value + (mem ? (uintptr_t)mem->address : 0);
+		at[i] = &value[i];
+	}
+	if (err)
+		return err;
+	r = hip.hipModuleLaunchKernel(k->function, g[0], g[1], g[2], k->block[0],
+				      k->block[1], k->block[2], k->shared_bytes,
+				      q->stream, at, NULL);
+	if (__builtin_expect(!r, 1))
+		return 0;
+	err = rocm_failed(dev, r, "hipModuleLaunchKernel");
+	return rocm_sticky(r) ? err
+			      : rocm_host->fail(-err,
+						"rocm: hipModuleLaunchKernel: %s (%u): "
+						"kernel %s",
+						rocm_result_name(r), r, k->info.name);
+}
+
+static int give(struct rocm_device *dev, struct rocm_queue *q,
+		const struct hal_bk_cmd *cmd)
+{
+	if (cmd->op == HAL_OP_LAUNCH)
+		return launch(dev, q, cmd);
+	if (cmd->op == HAL_OP_COPY && cmd->copy.bytes) {
+		const struct rocm_mem *to = cmd->copy.dst, *from = cmd->copy.src;
+
+		return HIP(dev, hipMemcpyAsync, to->address + cmd->copy.dst_offset,
+			   from->address + cmd->copy.src_offset, cmd->copy.bytes,
+			   HIP_COPY_DEFAULT, q->stream);
+	}
+	if (cmd->op == HAL_OP_FILL && cmd->fill.bytes) {
+		const struct rocm_mem *to = cmd->fill.dst;
+
+		return HIP(dev, hipMemsetD32Async, to->address + cmd->fill.offset,
+			   (int)cmd->fill.pattern, cmd->fill.bytes / 4, q->stream);
+	}
+	return 0;
+}
+
+/* The device has something that it will not tell the end of: nothing more is given to
+ * the queue, and its oldest command fails when the stream is empty. */
+static void broke(struct rocm_device *dev, struct rocm_queue *q, const char *call,
+		  uint32_t r)
+{
+	(void)rocm_failed(dev, r, call);
+	snprintf(q->fault, sizeof(q->fault), "%s: %s (%u)", call, rocm_result_name(r), r);
+	q->broken = true;
+}
+
+static void write_word(struct rocm_device *dev, struct rocm_queue *q,
+		       const struct rocm_slot *s)
+{
+	const uint32_t r = hip.hipStreamWriteValue32(q->stream, q->word_at, s->value, 0);
+
+	if (__builtin_expect(r, 0))
+		broke(dev, q, "hipStreamWriteValue32", r);
+}
+
+int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct rocm_device *dev = device;
+	struct rocm_queue *q = queue;
+	struct rocm_slot *s = nth(q, q->count);
+	uint32_t r;
+	int err;
+
+	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
+		return rocm_gone(dev);
+	if (q->reported)
+		return rocm_host->fail(EIO, "rocm: %s", q->fault);
+	if (q->count == dev->opt.inflight || q->suspended || q->fenced || q->broken)
+		return -EAGAIN;
+	err = rocm_enter(dev);
+	if (!err && !q->count)
+		err = HIP(dev, hipEventRecord, q->idle, q->stream);
+	if (!err)
+		err = give(dev, q, cmd);
+	if (err)
+		return err;
+	s->begin = q->count ? nth(q, q->count - 1)->end : q->idle;
+	s->cmd = *cmd;
+	s->stamping = false;
+	s->value = ++q->given;
+	r = hip.hipEventRecord(s->end, q->stream);
+	if (__builtin_expect(r, 0))
+		broke(dev, q, "hipEventRecord", r);
+	else
+		write_word(dev, q, s);
+	q->count++;
+	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
+	dev->progress_ns = rocm_now(dev);
+	if (!dev->inflight++)
+		dev->checked_ns = dev->progress_ns;
+	return 0;
+}
+
+/* ---- completion -------------------------------------------------------------------- */
+
+static bool over(const struct rocm_queue *q, const struct rocm_slot *s)
+{
+	return (int32_t)(__atomic_load_n(q->word, __ATOMIC_ACQUIRE) - s->value) >= 0;
+}
+
+/* 0 where HIP does not tell. */
+static uint64_t time_between(struct rocm_device *dev, void *from, void *to)
+{
+	float ms = 0;
+	uint32_t r;
+
+	if (from == to || atomic_load(&dev->lost) || rocm_enter(dev))
+		return 0;
+	r = hip.hipEventElapsedTime(&ms, from, to);
+	if (!r)
+		return ms > 0 ? (uint64_t)(1e6 * (double)ms + 0.5) : 0;
+	(void)rocm_failed(dev, r, "hipEventElapsedTime");
+	return 0;
+}
+
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Of all that have ended unseen the last ended just now, as far as anybody knows. */
+static void measure(struct rocm_device *dev, struct rocm_queue *q, struct hal_bk_event *e)
+{
+	struct rocm_slot *first = nth(q, 0);
+	uint64_t took, behind, now = rocm_now(dev);
+	uint32_t last = 0;
+
+	while (last + 1 < q->count && over(q, nth(q, last + 1)))
+		last++;
+	behind = time_between(dev, first->end, nth(q, last)->end);
+	took = time_between(dev, first->begin, first->end);
+	now = later_of(now > behind ? now - behind : 0, q->last_end_ns);
+	e->start_ns = later_of(now > took ? now - took : 0, q->last_end_ns);
+	e->end_ns = q->last_end_ns = now;
+	dev->longest_ns = later_of(dev->longest_ns, took);
+}
+
+static void drop_first(struct rocm_device *dev, struct rocm_queue *q)
+{
+	q->fenced = false;
+	q->head = (q->head + 1) % q->slot_count;
+	q->count--;
+	if (q->before) {
+		q->before--;
+		q->part->moving_left--;
+	}
+	dev->inflight--;
+	dev->progress_ns = dev->checked_ns = rocm_now(dev);
+}
+
+/* Its time is known when it is its turn; the device writes it, and tells again. */
+static void stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+{
+	const struct rocm_mem *mem = s->cmd.timestamp.dst;
+	char *at = mem->address + s->cmd.timestamp.offset;
+	const uint64_t now = rocm_now(dev);
+	uint32_t r = rocm_enter(dev) ? HIPR_InvalidContext : HIPR_Success, i;
+
+	s->stamping = true;
+	s->value = ++q->given;
+	for (i = 0; i < 2 && !r; i++)
+		r = hip.hipMemsetD32Async(at + 4 * (size_t)i, (int)(now >> 32 * i), 1,
+					  q->stream);
+	if (r)
+		broke(dev, q, "hipMemsetD32Async", r);
+	else
+		write_word(dev, q, s);
+}
+
+static void tell_done(struct rocm_device *dev, struct rocm_queue *q,
+		      struct hal_bk_event *e)
+{
+	const struct hal_bk_cmd *cmd = &nth(q, 0)->cmd;
+
+	*e = (struct hal_bk_event){.kind = HAL_BK_DONE, .cookie = cmd->cookie};
+	measure(dev, q, e);
+	switch (cmd->op) {
+	case HAL_OP_COPY:
+		e->bytes_read = cmd->copy.bytes;
+		e->bytes_written = cmd->copy.bytes;
+		break;
+	case HAL_OP_FILL:
+		e->bytes_written = cmd->fill.bytes;
+		break;
+	case HAL_OP_TIMESTAMP:
+		e->bytes_written = sizeof(uint64_t);
+		break;
+	default:
+		break;
+	}
+	drop_first(dev, q);
+}
+
+/* The oldest is what went wrong, for all that is known; what is behind it never ran. */
+static void tell_failed(struct rocm_device *dev, struct rocm_queue *q,
+			struct hal_bk_event *e)
+{
+	const struct hal_bk_cmd *cmd = &nth(q, 0)->cmd;
+	const struct rocm_kernel *k = cmd->launch.kernel;
+	const uint32_t r = atomic_load(&dev->lost);
+
+	memset(e, 0, sizeof(*e));
+	e->kind = HAL_BK_DONE;
+	e->cookie = cmd->cookie;
+	e->start_ns = e->end_ns = rocm_now(dev);
+	e->status = q->reported ? -ECANCELED : -EIO;
+	if (!q->reported) {
+		if (!q->broken)
+			snprintf(q->fault, sizeof(q->fault), "%s (%u), device lost",
+				 rocm_result_name(r), r);
+		if (cmd->op == HAL_OP_LAUNCH)
+			snprintf(e->fault, sizeof(e->fault), "%.60s, kernel %.23s",
+				 q->fault, k->info.name);
+		else
+			snprintf(e->fault, sizeof(e->fault), "%s", q->fault);
+	}
+	q->reported = true;
+	drop_first(dev, q);
+}
+
+/* Whether nothing of the queue will tell its end any more. */
+static bool is_silent(struct rocm_device *dev, struct rocm_queue *q)
+{
+	const uint64_t now = rocm_now(dev);
+	uint32_t r;
+
+	if (atomic_load(&dev->lost))
+		return true;
+	if (!q->broken && !dev->ask_now && now - dev->checked_ns < ASK_NS)
+		return false;
+	dev->ask_now = false;
+	dev->checked_ns = now;
+	if (rocm_enter(dev))
+		return atomic_load(&dev->lost);
+	r = hip.hipStreamQuery(q->stream);
+	if (r && r != HIPR_NotReady)
+		(void)rocm_failed(dev, r, "hipStreamQuery");
+	return atomic_load(&dev->lost) || (q->broken && !r);
+}
+
+static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
+		     struct hal_bk_event *ev, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (q->count && n < max) {
+		struct rocm_slot *s = nth(q, 0);
+
+		if (q->reported || !over(q, s)) {
+			if (!is_silent(dev, q))
+				break;
+			tell_failed(dev, q, &ev[n++]);
+		} else if (s->cmd.op != HAL_OP_TIMESTAMP || s->stamping) {
+			tell_done(dev, q, &ev[n++]);
+		} else if (atomic_load(&dev->lost)) {
+			tell_failed(dev, q, &ev[n++]);
+		} else {
+			stamp(dev, q, s);
+		}
+	}
+	if (!q->quiet_due || q->count || n == max)
+		return n;
+	q->quiet_due = false;
+	ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = q->quiet_cookie};
+	ev[n].start_ns = ev[n].end_ns = rocm_now(dev);
+	return n + 1;
+}
+
+static uint32_t look_round(struct rocm_device *dev, struct hal_bk_event *ev, uint32_t max)
+{
+	struct rocm_queue *q = dev->queues;
+	uint32_t n = 0;
+
+	for (; n < max && q; q = q->older)
+		n += look(dev, q, &ev[n], max - n);
+	n += rocm_moved(dev, &ev[n], max - n);
+	rocm_give_back_later(dev, dev->inflight > 0);
+	return n;
+}
+
+/* Virtual clock: as far as something can be seen; false: nothing runs that will end. */
+static bool advance(struct rocm_device *dev, uint64_t until_ns)
+{
+	uint64_t to = until_ns + dev->zero_ns, now;
+	uint32_t idle = 0;
+
+	if (to < until_ns)
+		to = UINT64_MAX;
+	hip.advance(to, &now, &idle);
+	dev->ask_now = true;
+	atomic_store(&dev->last_ns, now - dev->zero_ns);
+	return !idle;
+}
+
+int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
+{
+	struct rocm_device *dev = device;
+	bool more = dev->opt.virtual_clock;
+	uint32_t n = look_round(dev, ev, max);
+
+	while (more && !n && rocm_now(dev) < until_ns &&
+	       (until_ns < UINT64_MAX || dev->inflight)) {
+		more = advance(dev, until_ns);
+		n = look_round(dev, ev, max);
+	}
+	if (!n && atomic_load(&dev->lost))
+		return rocm_gone(dev);
+	return (int)n;
+}
+
+/* Real clock: nobody tells, so it is looked; less often the longer it takes. */
+uint64_t rocm_next(void *device)
+{
+	const struct rocm_device *dev = device;
+	const uint64_t now = rocm_now(device), nap = (now - dev->progress_ns) / 8;
+
+	if (dev->moving && !dev->inflight)
+		return 0;
+	if (!dev->inflight)
+		return UINT64_MAX;
+	if (8 * nap < AWAKE_NS)
+		return 0;
+	return now + (nap > SLEEP_NS ? SLEEP_NS : nap);
+}
+
+/* ---- preemption -------------------------------------------------------------------- */
+
+int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
+{
+	struct rocm_queue *q = queue;
+
+	(void)device;
+	if (mode != HAL_SUSPEND_DRAIN)
+		return rocm_host->fail(ENOTSUP,
+				       "rocm: mode %u: what was launched runs "
+				       "to its end",
+				       mode);
+	if (q->suspended)
+		return rocm_host->fail(EBUSY, "rocm: the queue is suspended");
+	q->suspended = q->quiet_due = true;
+	q->quiet_cookie = cookie;
+	return 0;
+}
+
+int rocm_resume(void *device, void *queue)
+{
+	struct rocm_queue *q = queue;
+
+	(void)device;
+	if (!q->suspended)
+		return rocm_host->fail(EINVAL, "rocm: the queue is not suspended");
+	if (q->quiet_due)
+		return rocm_host->fail(EBUSY, "rocm: the queue is not quiet yet");
+	q->suspended = false;
+	return 0;
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each entry point of the stand-in does. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JUNK        ((void *)(uintptr_t)0x6a756e6b)
+#define SHARED_MOST (64 * 1024)
+#define GRID_MOST   INT32_MAX
+
+static int version(void)
+{
+	const char *text = setting("VERSION");
+
+	return text ? atoi(text) : 50221153; /* 5.2.21153 */
+}
+
+static int device_count(void)
+{
+	const char *text = setting("DEVICES");
+	const int n = text ? atoi(text) : KFD_GPUS;
+
+	return n < KFD_GPUS ? n : KFD_GPUS;
+}
+
+/* ---- devices ----------------------------------------------------------------------- */
+
+static _Thread_local int device_now;
+
+struct device *current_device(void)
+{
+	return &world.devices[device_now];
+}
+
+static const struct kfd_gpu *gpu_of(const struct device *d)
+{
+	return &kfd_gpus[d->index];
+}
+
+/* Frees wait for all streams of the device, always. */
+uint32_t set_up(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < KFD_GPUS; i++)
+		world.devices[i] = (struct device){.index = i,
+						   .units = kfd_cus(&kfd_gpus[i]),
+						   .name = kfd_gpus[i].name,
+						   .memory = kfd_gpus[i].memory};
+	world.pace_mono = mono();
+	world.frees_wait = true;
+	world.ready = true;
+	return HIPR_Success;
+}
+
+uint32_t do_hipInit(uint32_t flags)
+{
+	if (flags)
+		return HIPR_InvalidValue;
+	if (!device_count())
+		return HIPR_InvalidDevice;
+	return world.ready ? HIPR_Success : set_up();
+}
+
+uint32_t do_hipGetDeviceCount(int *count)
+{
+	*count = device_count();
+	return *count ? HIPR_Success : HIPR_NoDevice;
+}
+
+static struct device *device_at(int device)
+{
+	return device >= 0 && device < device_count() ? &world.devices[device] : NULL;
+}
+
+uint32_t do_hipGetDeviceProperties(struct hip_properties *p, int device)
+{
+	const struct device *d = device_at(device);
+
+	if (!d)
+		return HIPR_InvalidDevice;
+	snprintf(p->name, sizeof(p->name), "HAL stand-in GPU, %s, %u CUs", d->name,
+		 d->units);
+	snprintf(p->arch, sizeof(p->arch), "%s", gpu_of(d)->arch);
+	return HIPR_Success;
+}
+
+uint32_t do_hipDeviceGetAttribute(int *value, uint32_t attribute, int device)
+{
+	const struct device *d = device_at(device);
+
+	if (!d)
+		return HIPR_InvalidDevice;
+	if (attribute >= HIPA_MAX_BLOCK_X && attribute < HIPA_MAX_BLOCK_X + 3)
+		*value = 1024;
+	else if (attribute >= HIPA_MAX_GRID_X && attribute < HIPA_MAX_GRID_X + 3)
+		*value = GRID_MOST;
+	else if (attribute == HIPA_MAX_THREADS_PER_BLOCK)
+		*value = 1024;
+	else if (attribute == HIPA_MULTIPROCESSORS)
+		*value = (int)(gpu_of(d)->pairs ? d->units / 2 : d->units);
+	else if (attribute == HIPA_MAX_SHARED)
+		*value = SHARED_MOST;
+	else if (attribute == HIPA_MAJOR)
+		*value = (int)gpu_of(d)->target / 10000;
+	else
+		return HIPR_InvalidValue;
+	return HIPR_Success;
+}
+
+uint32_t do_hipDeviceGetPCIBusId(char *id, int bytes, int device)
+{
+	if (!device_at(device))
+		return HIPR_InvalidDevice;
+	snprintf(id, (size_t)bytes, "0000:%02X:00.0",
+		 ROCM_STAND_IN_BUS + (uint32_t)device);
+	return HIPR_Success;
+}
+
+uint32_t do_hipGetDevice(int *device)
+{
+	*device = device_now;
+	return HIPR_Success;
+}
+
+uint32_t do_hipSetDevice(int device)
+{
+	if (!device_at(device))
+		return HIPR_InvalidDevice;
+	device_now = device;
+	return HIPR_Success;
+}
+
+uint32_t do_hipDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+	*least = 1;
+	*greatest = -1;
+	return HIPR_Success;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+uint32_t do_hipMemGetInfo(size_t *left, size_t *total)
+{
+	*left = memory_left(current_device());
+	*total = current_device()->memory;
+	return HIPR_Success;
+}
+
+uint32_t do_hipMalloc(void **p, size_t bytes)
+{
+	uint64_t address;
+	const uint32_t r = allocate(&address, bytes, "hipMalloc");
+
+	*p = (void *)(uintptr_t)address;
+	return r;
+}
+
+uint32_t do_hipFree(void *p)
+{
+	return give_back((uintptr_t)p, false, "hipFree");
+}
+
+uint32_t do_hipHostMalloc(void **p, size_t bytes, uint32_t flags)
+{
+	*p = JUNK;
+	if (flags & ~(HIP_HOST_PORTABLE | HIP_HOST_MAPPED | HIP_HOST_COHERENT))
+		return HIPR_InvalidValue;
+	/* Else the host may see late, or never, what the device wrote. */
+	if (!(flags & HIP_HOST_COHERENT))
+		misuse("hipHostMalloc: memory that is not coherent");
+	return allocate_host(p, bytes, "hipHostMalloc");
+}
+
+uint32_t do_hipHostFree(void *p)
+{
+	return give_back((uintptr_t)p, true, "hipHostFree");
+}
+
+uint32_t do_hipHostGetDevicePointer(void **device, void *host, uint32_t flags)
+{
+	const struct allocation *a = allocation_of((uintptr_t)host, 1);
+
+	*device = JUNK;
+	if (!a || a->dev || a->freed || flags)
+		return HIPR_InvalidValue;
+	*device = host;
+	return HIPR_Success;
+}
+
+uint32_t do_hipMemcpyAsync(void *dst, const void *src, size_t bytes, uint32_t kind,
+			   void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+	const struct job j = {.op = OP_COPY,
+			      .dst = (uintptr_t)dst,
+			      .src = (uintptr_t)src,
+			      .bytes = bytes};
+
+	if (!s)
+		return HIPR_InvalidHandle;
+	if (kind != HIP_COPY_DEFAULT)
+		return HIPR_InvalidValue;
+	if (allocation_of(j.dst, bytes) && allocation_of(j.src, bytes))
+		return push(s, j);
+	misuse("hipMemcpyAsync of %p to %p: pageable, or not all of it there", src, dst);
+	return HIPR_InvalidValue;
+}
+
+uint32_t do_hipMemsetD32Async(void *dst, int value, size_t count, void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return HIPR_InvalidHandle;
+	if ((uintptr_t)dst % 4 || !allocation_of((uintptr_t)dst, 4 * count))
+		return HIPR_InvalidValue;
+	return push(s, (struct job){.op = OP_FILL,
+				    .dst = (uintptr_t)dst,
+				    .bytes = 4 * count,
+				    .value = (uint32_t)value});
+}
+
+/* ---- streams ----------------------------------------------------------------------- */
+
+static uint32_t make_stream(void **stream, int priority, const bool *only)
+{
+	struct stream *s = make(OBJECT_STREAM, sizeof(*s));
+
+	*stream = JUNK;
+	if (!s)
+		return HIPR_OutOfMemory;
+	s->last = &s->first;
+	s->priority = priority < -1 ? -1 : priority > 1 ? 1 : priority;
+	s->only = only;
+	*stream = s;
+	return HIPR_Success;
+}
+
+uint32_t do_hipStreamCreateWithPriority(void **stream, uint32_t flags, int priority)
+{
+	*stream = JUNK;
+	if (flags == HIP_STREAM_NON_BLOCKING)
+		return make_stream(stream, priority, NULL);
+	misuse("a stream that waits for the NULL stream");
+	return HIPR_InvalidValue;
+}
+
+/* What of a mask is left under the process's own; nothing: that alone counts, and no
+ * word of it is said. */
+static void limit(const struct device *d, struct masked *m)
+{
+	const uint32_t bits = gpu_of(d)->pairs ? d->units / 2 : d->units;
+	const char *text = getenv("ROC_GLOBAL_CU_MASK");
+	uint32_t i, any = 0, all[KFD_CUS_MAX / 32] = {0};
+	uint64_t global = text ? strtoull(text, NULL, 16) : 0;
+
+	for (i = 0; i < bits; i++)
+		if (!text || (i < 64 && global >> i & 1))
+			all[i / 32] |= 1u << i % 32;
+	for (i = 0; i < KFD_CUS_MAX / 32; i++)
+		any |= m->mask[i] & all[i];
+	for (i = 0; i < KFD_CUS_MAX / 32; i++)
+		m->mask[i] = any ? m->mask[i] & all[i] : all[i];
+}
+
+/* In CUs: from 6 on HIP takes a bit for a pair where there are pairs. */
+static void spread(const struct device *d, const struct masked *m)
+{
+	const bool pair = gpu_of(d)->pairs && version() >= 60000000;
+	uint32_t i, cus[KFD_CUS_MAX / 32] = {0};
+
+	for (i = 0; i < d->units; i++) {
+		const uint32_t bit = pair ? i / 2 : i;
+
+		if (m->mask[bit / 32] >> bit % 32 & 1)
+			cus[i / 32] |= 1u << i % 32;
+	}
+	(void)kfd_apply(gpu_of(d), cus, d->units, (bool *)m->unit);
+}
+
+uint32_t do_hipExtStreamCreateWithCUMask(void **stream, uint32_t words,
+					 const uint32_t *mask)
+{
+	struct masked *m;
+	uint32_t r;
+
+	*stream = JUNK;
+	if (!words || !mask)
+		return HIPR_InvalidValue;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return HIPR_OutOfMemory;
+	m->words = words < KFD_CUS_MAX / 32 ? words : KFD_CUS_MAX / 32;
+	memcpy(m->mask, mask, m->words * sizeof(*mask));
+	limit(current_device(), m);
+	spread(current_device(), m);
+	r = make_stream(stream, 0, m->unit);
+	if (r)
+		free(m);
+	return r;
+}
+
+/* Words that the stream's mask did not have are left as they are. */
+uint32_t do_hipExtStreamGetCUMask(void *stream, uint32_t words, uint32_t *mask)
+{
+	const struct stream *s = get(stream, OBJECT_STREAM);
+	const struct device *d = current_device();
+	const uint32_t bits = gpu_of(d)->pairs ? d->units / 2 : d->units;
+	const struct masked *m;
+
+	if (!s)
+		return HIPR_InvalidHandle;
+	if (!mask || words < (bits + 31) / 32)
+		return HIPR_InvalidValue;
+	m = (const struct masked *)(const void *)s->only;
+	if (m)
+		memcpy(mask, m->mask,
+		       (words < m->words ? words : m->words) * sizeof(*mask));
+	return HIPR_Success;
+}
+
+static bool is_empty(const void *stream)
+{
+	return !((const struct stream *)stream)->jobs;
+}
+
+/* It waits for what is in it. */
+uint32_t do_hipStreamDestroy(void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return HIPR_InvalidHandle;
+	if (!is_empty(s)) {
+		blocks("hipStreamDestroy");
+		if (!wait_for(is_empty, s))
+			return HIPR_Unknown;
+	}
+	s->object.gone = true;
+	free((void *)(uintptr_t)s->only);
+	s->only = NULL;
+	return s->object.dev->lost;
+}
+
+uint32_t do_hipStreamQuery(void *stream)
+{
+	const struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return HIPR_InvalidHandle;
+	return is_empty(s) ? HIPR_Success : HIPR_NotReady;
+}
+
+uint32_t do_hipStreamSynchronize(void *stream)
+{
+	return wait_stream(stream, "hipStreamSynchronize");
+}
+
+uint32_t do_hipStreamWaitEvent(void *stream, void *event, uint32_t flags)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+	struct event *e = get(event, OBJECT_EVENT);
+
+	if (!s || !e)
+		return HIPR_InvalidHandle;
+	if (flags)
+		return HIPR_InvalidValue;
+	/* For what was recorded so far. */
+	return push(s, (struct job){.op = OP_WAIT, .event = e, .value = e->given});
+}
+
+uint32_t do_hipStreamWriteValue32(void *stream, void *to, uint32_t value, uint32_t flags)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return HIPR_InvalidHandle;
+	if (flags || (uintptr_t)to % 4 || !allocation_of((uintptr_t)to, 4))
+		return HIPR_InvalidValue;
+	return push(s, (struct job){.op = OP_WRITE,
+				    .dst = (uintptr_t)to,
+				    .bytes = 4,
+				    .value = value});
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+uint32_t do_hipEventCreateWithFlags(void **event, uint32_t flags)
+{
+	struct event *e;
+
+	*event = JUNK;
+	if (flags & ~(HIP_EVENT_BLOCKING_SYNC | HIP_EVENT_DISABLE_TIMING))
+		return HIPR_InvalidValue;
+	e = make(OBJECT_EVENT, sizeof(*e));
+	if (!e)
+		return HIPR_OutOfMemory;
+	e->timing = !(flags & HIP_EVENT_DISABLE_TIMING);
+	*event = e;
+	return HIPR_Success;
+}
+
+uint32_t do_hipEventDestroy(void *event)
+{
+	return destroy_event(event);
+}
+
+uint32_t do_hipEventRecord(void *event, void *stream)
+{
+	return record_event(event, stream);
+}
+
+uint32_t do_hipEventSynchronize(void *event)
+{
+	return wait_event(event, "hipEventSynchronize");
+}
+
+uint32_t do_hipEventElapsedTime(float *ms, void *begin, void *end)
+{
+	return elapsed(ms, begin, end);
+}
+
+/* ---- modules ----------------------------------------------------------------------- */
+
+/* Code objects of tests/fakes/rocm/image.c: behind the header of each kernel's
+ * parameters, a line of text "name:m48". */
+static bool add_kernel(struct module *m, const char *text)
+{
+	const size_t n = strcspn(text, ":");
+	struct function *f;
+	char name[64];
+	const char *p;
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, text);
+	if (!kernel_find(name))
+		return false;
+	f = make(OBJECT_FUNCTION, sizeof(*f));
+	if (!f)
+		return false;
+	f->module = m;
+	f->next = m->functions;
+	m->functions = f;
+	f->loaded = true;
+	f->shape.spec = kernel_find(name);
+	for (p = text + n + (text[n] != 0); *p && *p != '\n'; p++)
+		f->shape.arg_bytes[f->shape.arg_count++ % PARAMS_MAX] =
+			*p == 'm' ? 8 : (uint32_t)(*p - '0');
+	return f->shape.arg_count <= PARAMS_MAX;
+}
+
+static bool is_for(const Elf64_Ehdr *e, const struct device *d)
+{
+	static const uint8_t machines[KFD_GPUS] = {0x2f, 0x3f, 0x4c, 0x41};
+
+	return (e->e_flags & 0xff) == machines[d->index];
+}
+
+uint32_t do_hipModuleLoadData(void **module, const void *image)
+{
+	const Elf64_Ehdr *e = image;
+	struct module *m;
+	Elf64_Shdr text;
+	const char *at;
+
+	*module = JUNK;
+	blocks("hipModuleLoadData");
+	if (memcmp(e->e_ident, ELFMAG, SELFMAG) != 0)
+		return HIPR_InvalidImage;
+	if (!is_for(e, current_device()))
+		return HIPR_NoBinaryForGpu;
+	if (!e->e_shnum)
+		return HIPR_InvalidKernelFile;
+	m = make(OBJECT_MODULE, sizeof(*m));
+	if (!m)
+		return HIPR_OutOfMemory;
+	memcpy(&text, (const char *)image + e->e_shoff, sizeof(text));
+	for (at = (const char *)image + text.sh_offset; *at; at += strcspn(at, "\n") + 1)
+		if (!add_kernel(m, at)) {
+			end_module(m);
+			return HIPR_SharedObjectInitFailed;
+		}
+	*module = m;
+	return HIPR_Success;
+}
+
+uint32_t do_hipModuleUnload(void *module)
+{
+	return unload_module(module, "hipModuleUnload");
+}
+
+uint32_t do_hipModuleGetFunction(void **function, void *module, const char *name)
+{
+	struct module *m = get(module, OBJECT_MODULE);
+
+	*function = m ? function_of(m, name) : NULL;
+	if (m && !*function)
+		return HIPR_NotFound;
+	return m ? HIPR_Success : HIPR_InvalidHandle;
+}
+
+/* ---- launches ---------------------------------------------------------------------- */
+
+/* A grid has 32 bits of work-items in each dimension. */
+static bool fits(const uint32_t *grid, const uint32_t *block)
+{
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		if (!grid[i] || !block[i] || grid[i] > GRID_MOST || block[i] > 1024 ||
+		    (uint64_t)grid[i] * block[i] > UINT32_MAX)
+			return false;
+	return (uint64_t)block[0] * block[1] * block[2] <= 1024;
+}
+
+uint32_t do_hipModuleLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
+				  uint32_t grid_z, uint32_t block_x, uint32_t block_y,
+				  uint32_t block_z, uint32_t shared, void *stream,
+				  void **params, void **extra)
+{
+	const uint32_t grid[3] = {grid_x, grid_y, grid_z};
+	const uint32_t block[3] = {block_x, block_y, block_z};
+	struct stream *s = get(stream, OBJECT_STREAM);
+	struct function *f = get(function, OBJECT_FUNCTION);
+	struct job j = {.op = OP_LAUNCH, .function = f};
+	uint32_t i;
+
+	if (!s || !f)
+		return HIPR_InvalidHandle;
+	if (!fits(grid, block))
+		return HIPR_InvalidConfiguration;
+	if (shared > SHARED_MOST || extra || (f->shape.arg_count && !params))
+		return HIPR_InvalidValue;
+	j.call = f->shape;
+	memcpy(j.call.grid, grid, sizeof(grid));
+	memcpy(j.call.block, block, sizeof(block));
+	/* At once, and as many bytes as the kernel has. */
+	for (i = 0; i < j.call.arg_count; i++)
+		memcpy(&j.call.args[i], params[i], j.call.arg_bytes[i]);
+	return push(s, j);
+}

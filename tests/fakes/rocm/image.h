@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* image.h - images for the stand-in of HIP. */
+#ifndef TESTS_FAKES_ROCM_IMAGE_H
+#define TESTS_FAKES_ROCM_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Kernels as "name:m48": arguments are memory or scalars of so many bytes; groups of
+ * group_size.  A bundle with a code object for each device of the stand-in.  To be freed.
+ */
+void *make_rocm_image(const char *const *kernels, uint32_t count, uint32_t group_size,
+		      size_t *size);
+/* The same, for the device of that number alone, and no bundle. */
+void *make_rocm_code(const char *const *kernels, uint32_t count, uint32_t group_size,
+		     uint32_t device, size_t *size);
+
+#endif

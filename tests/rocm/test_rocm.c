@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ROCm backend's own: what a fault takes along, what is given back when, limits,
+ * priorities, times, masks that are not taken, partitions that move, libraries that are
+ * none. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <hal/rocm.h>
+
+#include "backends/rocm/hip_abi.h"
+
+enum { KERNELS = 6, WORK = 0, IOTA, WILD, NEVER, SPIN, WHERE };
+static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
+					   "never:m", "spin:m",  "hal_sm:m"};
+static const struct hal_backend *b;
+
+struct rig {
+	void *dev, *part, *prog, *queue[3], *mem, *kernel[KERNELS];
+};
+
+static void open_rig(struct rig *r, const struct hal_bk_config *cfg)
+{
+	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
+	struct hal_bk_kernel_info info;
+	uint32_t i;
+	size_t size;
+	void *image = make_rocm_image(names, KERNELS, 4, &size);
+
+	memset(r, 0, sizeof(*r));
+	stand_in()->reset();
+	if (b->cold.open(cfg, 0, &r->dev))
+		fail_msg("%s", host_text);
+	assert_int_equal(b->cold.partition_create(r->dev, &desc, &r->part), 0);
+	if (b->cold.program_load(r->dev, image, size, &r->prog))
+		fail_msg("%s", host_text);
+	free(image);
+	for (i = 0; i < KERNELS; i++)
+		assert_int_equal(
+			b->cold.kernel_get(r->dev, r->prog, i, &info, &r->kernel[i]), 0);
+	assert_int_equal(b->cold.kernel_get(r->dev, r->prog, KERNELS, &info, &image),
+			 -ENOENT);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(
+			b->cold.queue_create(r->dev, r->part, (int)i - 1, &r->queue[i]),
+			0);
+	assert_int_equal(b->cold.mem_alloc(r->dev, r->part, 8192, NULL, 0, &r->mem), 0);
+}
+
+static void close_rig(struct rig *r)
+{
+	const char *text = "";
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[i]), 0);
+	assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
+	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
+	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
+	b->cold.close(r->dev);
+	assert_int_equal(stand_in()->live(), 0);
+	if (stand_in()->misuse(&text))
+		fail_msg("misuse: %s", text);
+}
+
+static struct hal_bk_cmd launch(struct rig *r, uint32_t kernel, uint64_t cookie,
+				const struct hal_bk_arg *args, uint32_t count)
+{
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = cookie};
+
+	cmd.launch.kernel = r->kernel[kernel];
+	cmd.launch.args = args;
+	cmd.launch.arg_count = count;
+	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
+	return cmd;
+}
+
+static void submit_work(struct rig *r, uint32_t queue, uint64_t cookie, uint64_t ns)
+{
+	const struct hal_bk_arg args[2] = {{r->mem, 0, 64}, {NULL, ns, 0}};
+	const struct hal_bk_cmd cmd = launch(r, WORK, cookie, args, 2);
+
+	assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &cmd), 0);
+}
+
+static void submit_on_mem(struct rig *r, uint32_t queue, uint32_t kernel, uint64_t cookie)
+{
+	const struct hal_bk_arg mem = {r->mem, 0, 64};
+	const struct hal_bk_cmd cmd = launch(r, kernel, cookie, &mem, 1);
+
+	assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &cmd), 0);
+}
+
+static void poll_one(struct rig *r, struct hal_bk_event *ev)
+{
+	assert_int_equal(b->hot.poll(r->dev, UINT64_MAX, ev, 1), 1);
+}
+
+/* ---- faults ------------------------------------------------------------------------ */
+
+/* Where HIP answers with the fault: what had ended before it ended well though nobody had
+ * looked, the heads of the streams failed, what was behind them never ran. */
+static void fault(void **state)
+{
+	static const int want[] = {1, 0, -EIO, -ECANCELED, -EIO};
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_device_info info = {.size = sizeof(info)};
+	struct hal_bk_event ev[8];
+	struct hal_bk_cmd nop = {.op = HAL_OP_NOP};
+	struct rig r;
+	int n, i, seen = 0;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_work(&r, 0, 1, 1000);
+	submit_on_mem(&r, 0, WILD, 2);
+	submit_work(&r, 0, 3, 1000);
+	submit_work(&r, 1, 4, 100000000);
+	while ((n = b->hot.poll(r.dev, UINT64_MAX, ev, 8)) > 0)
+		for (i = 0; i < n; i++, seen++) {
+			assert_in_range(ev[i].cookie, 1, 4);
+			assert_int_equal(ev[i].status, want[ev[i].cookie]);
+			if (ev[i].cookie == 2)
+				assert_string_equal(ev[i].fault,
+						    "hipErrorIllegalAddress (700), "
+						    "device lost, kernel wild");
+		}
+	assert_int_equal(n, -EIO);
+	assert_int_equal(seen, 4);
+	assert_non_null(strstr(host_text, "rocm:0: lost: hipErrorIllegalAddress (700)"));
+	assert_int_equal(b->hot.submit(r.dev, r.queue[2], &nop), -EIO);
+	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
+	close_rig(&r);
+}
+
+/* Releases before 2026 end the process, and nothing here can keep them from it. */
+static void abort_of_a_fault(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev;
+	int status;
+	pid_t child;
+	struct rig r;
+
+	(void)state;
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		signal(SIGABRT, SIG_DFL);
+		unsetenv("HAL_STAND_IN_HIP_FAULT");
+		(void)!freopen("/dev/null", "w", stderr);
+		open_rig(&r, &cfg);
+		submit_on_mem(&r, 0, WILD, 1);
+		(void)b->hot.poll(r.dev, UINT64_MAX, &ev, 1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+}
+
+/* HIP says so only when it is asked: that is done while something runs long. */
+static void lost_in_silence(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_work(&r, 0, 1, 1000000000);
+	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
+	stand_in()->lose(0, HIPR_Unknown);
+	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, "hipErrorUnknown (999)"));
+	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
+	close_rig(&r);
+}
+
+/* Nothing waits for it but the DRAIN that asks for its end. */
+static void endless(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_on_mem(&r, 0, NEVER, 1);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_FOLD, 7),
+			 -ENOTSUP);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), -EINVAL);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 8), -EBUSY);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), -EBUSY);
+	submit_work(&r, 1, 2, 1000);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 2);
+	assert_int_equal(b->hot.poll(r.dev, 5000000000, ev, 4), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), -EBUSY);
+	stand_in()->lose(0, HIPR_LaunchTimeOut);
+	assert_int_equal(b->hot.poll(r.dev, 6000000000, ev, 4), 2);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, "kernel never"));
+	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
+	close_rig(&r);
+}
+
+/* ---- what the engine must not wait for ------------------------------------------------ */
+
+/* hipFree waits for all streams: not on the engine's time while something runs. */
+static void given_back_later(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	const struct gpu_stand_in *s = stand_in();
+	struct hal_bk_event ev;
+	void *other, *image, *prog;
+	size_t size;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
+	image = make_rocm_image(names, 1, 4, &size);
+	assert_int_equal(b->cold.program_load(r.dev, image, size, &prog), 0);
+	free(image);
+	submit_work(&r, 0, 1, 50000000);
+	s->hot(1);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	assert_int_equal(b->cold.program_unload(r.dev, prog), 0);
+	assert_int_equal(s->calls("hipFree"), 0);
+	assert_int_equal(s->calls("hipModuleUnload"), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(s->calls("hipFree"), 1);
+	assert_int_equal(s->calls("hipModuleUnload"), 1);
+	s->hot(0);
+	close_rig(&r);
+}
+
+/* Memory that waits to be freed is not refused. */
+static void room_of_the_freed(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev;
+	void *other;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	stand_in()->memory_left(4096);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
+	submit_work(&r, 0, 1, 50000000);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4097, NULL, 0, &other),
+			 -ENOSPC);
+	assert_non_null(strstr(host_text, "hipMalloc: hipErrorOutOfMemory (2)"));
+	poll_one(&r, &ev);
+	close_rig(&r);
+}
+
+/* No call that can block, in a run of all kinds of commands, on a device of masks that
+ * moves now and then. */
+static void hot_calls(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .inflight = 2, .partitions = 1};
+	struct hal_bk_partition_desc to = {.units = 2, .rows = 1, .cols = 2};
+	uint32_t i, due = 0;
+	struct hal_bk_event ev[8];
+	struct hal_bk_cmd cmd;
+	struct rig r;
+	int n;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	stand_in()->hot(1);
+	for (i = 0; i < 300 || due; i++) {
+		memset(&cmd, 0, sizeof(cmd));
+		cmd.op = i % 3 ? HAL_OP_FILL : HAL_OP_TIMESTAMP;
+		if (i % 3 == 0) {
+			cmd.timestamp.dst = r.mem;
+			cmd.timestamp.offset = 128;
+		} else {
+			cmd.fill.dst = r.mem;
+			cmd.fill.bytes = 64;
+		}
+		to.col = (uint16_t)(i % 13);
+		if (i % 7 == 6 && i < 300 &&
+		    b->hot.resize(r.dev, r.part, &to, 1000) != -EBUSY)
+			due++;
+		if (i < 300 && !b->hot.submit(r.dev, r.queue[i % 2], &cmd)) {
+			due++;
+			continue;
+		}
+		n = b->hot.poll(r.dev, UINT64_MAX, ev, 8);
+		assert_true(n > 0);
+		due -= (uint32_t)n;
+	}
+	stand_in()->hot(0);
+	close_rig(&r);
+}
+
+/* ---- launches ---------------------------------------------------------------------- */
+
+static void every_block_once(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_arg args[2];
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	uint32_t got[1024], i;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
+	args[1] = (struct hal_bk_arg){NULL, 5, 0};
+	cmd = launch(&r, IOTA, 1, args, 2);
+	cmd.launch.groups[0] = 16;
+	cmd.launch.groups[1] = 4;
+	cmd.launch.groups[2] = 4;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[1], &cmd), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, got, sizeof(got)), 0);
+	for (i = 0; i < 1024; i++)
+		assert_int_equal(got[i], 5 + i);
+	close_rig(&r);
+}
+
+static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
+{
+	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
+	if (!strstr(host_text, why))
+		fail_msg("%s: not %s", host_text, why);
+}
+
+static void bad_launches(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_arg args[2];
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
+	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
+	cmd = launch(&r, IOTA, 1, args, 2);
+	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
+	args[1].mem = r.mem;
+	refuses(&r, &cmd, "argument 1 is a scalar");
+	args[1].mem = NULL;
+	args[0].mem = NULL;
+	refuses(&r, &cmd, "argument 0 is memory");
+	args[0].mem = r.mem;
+	args[1].value = 1;
+	/* Four work-items each: more than 32 bits of them. */
+	cmd.launch.groups[0] = 1u << 30;
+	refuses(&r, &cmd, "1073741824 groups of 4 in dimension 0");
+	cmd.launch.groups[0] = 1;
+	cmd.launch.groups[2] = 1u << 31;
+	refuses(&r, &cmd, "2147483648 groups of 1 in dimension 2");
+	/* None of them has left anything behind. */
+	cmd.launch.groups[2] = 1;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(ev.status, 0);
+	close_rig(&r);
+}
+
+static void priorities(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct gpu_stand_in_job jobs[3];
+	struct hal_bk_arg args[2];
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	uint32_t i;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 64};
+	args[1] = (struct hal_bk_arg){NULL, 1000000, 0};
+	cmd = launch(&r, WORK, 0, args, 2);
+	cmd.launch.groups[0] = 60; /* a whole device */
+	for (i = 0; i < 3; i++)
+		assert_int_equal(b->hot.submit(r.dev, r.queue[i], &cmd), 0);
+	for (i = 0; i < 3; i++)
+		poll_one(&r, &ev);
+	assert_int_equal(stand_in()->jobs(jobs, 3), 3);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(jobs[i].priority, (int)i - 1);
+	assert_true(jobs[1].end_ns >= jobs[0].end_ns + 1000000);
+	close_rig(&r);
+}
+
+/* ---- times ------------------------------------------------------------------------- */
+
+/* As long as they ran, one after the other, also when several are seen at once. */
+static void times(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	uint64_t now;
+	uint32_t i;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	for (i = 0; i < 3; i++)
+		submit_work(&r, 0, i, 1000000 * (i + 1));
+	submit_work(&r, 1, 3, 20000000);
+	for (i = 0; i < 4; i++)
+		poll_one(&r, &ev[i]);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(ev[i].cookie, i);
+		assert_in_range(ev[i].end_ns - ev[i].start_ns, 1000000 * (i + 1),
+				1000000 * (i + 1) + 5000);
+	}
+	assert_true(ev[1].start_ns >= ev[0].end_ns && ev[2].start_ns >= ev[1].end_ns);
+	now = b->hot.now(r.dev);
+	assert_true(ev[3].end_ns == now);
+	assert_int_equal(b->hot.poll(r.dev, now + 1234, ev, 1), 0);
+	assert_int_equal(b->hot.now(r.dev), now + 1234);
+	close_rig(&r);
+}
+
+static void next_look(void **state)
+{
+	const struct hal_bk_config cfg = {0};
+	struct hal_bk_event ev;
+	uint64_t at, most = 0;
+	struct rig r;
+	int n;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_true(b->hot.next(r.dev) == UINT64_MAX);
+	submit_on_mem(&r, 0, SPIN, 1); /* 20 ms */
+	assert_true(b->hot.next(r.dev) != UINT64_MAX);
+	while ((n = b->hot.poll(r.dev, 0, &ev, 1)) == 0) {
+		const uint64_t now = b->hot.now(r.dev);
+
+		at = b->hot.next(r.dev);
+		if (at && at - now > most)
+			most = at - now;
+	}
+	assert_int_equal(n, 1);
+	assert_int_equal(ev.status, 0);
+	assert_true(most > 100000);
+	assert_true(b->hot.next(r.dev) == UINT64_MAX);
+	close_rig(&r);
+}
+
+/* ---- partitions -------------------------------------------------------------------- */
+
+/* Whole rows of the MI50: 15 engines' worth of CUs, counted engine by engine. */
+static bool in_row(uint32_t id, uint32_t first, uint32_t count)
+{
+	return (id - 1) % 15 >= first && (id - 1) % 15 < first + count;
+}
+
+/* What the device has been given stays where it was, what comes later is where the
+ * partition went and behind it; quiet is when the first has ended. */
+static void moves(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .partitions = 1};
+	const struct hal_bk_partition_desc bad = {.col = 15, .units = 1},
+					   to = {.col = 9, .units = 2};
+	struct hal_bk_arg first, second;
+	uint32_t ids[1024], i;
+	struct hal_bk_event ev[4];
+	struct hal_bk_cmd cmd;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	first = (struct hal_bk_arg){r.mem, 0, 2048};
+	second = (struct hal_bk_arg){r.mem, 2048, 2048};
+	cmd = launch(&r, WHERE, 1, &first, 1);
+	cmd.launch.groups[0] = 512;
+	assert_int_equal(b->hot.resize(r.dev, r.part, &bad, 7), -EINVAL);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 7), 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 8), -EBUSY);
+	assert_int_equal(b->cold.partition_destroy(r.dev, r.part), -EBUSY);
+	cmd.cookie = 2;
+	cmd.launch.args = &second;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	assert_int_equal(ev[0].cookie, 1);
+	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
+	assert_int_equal(ev[1].cookie, 7);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(ev[0].cookie, 2);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, ids, sizeof(ids)), 0);
+	for (i = 0; i < 512; i++) {
+		assert_true(in_row(ids[i], 0, 1));
+		assert_true(in_row(ids[512 + i], 9, 2));
+	}
+	/* With nothing in flight at once. */
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 9), 0);
+	assert_int_equal(b->hot.next(r.dev), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(ev[0].cookie, 9);
+	assert_int_equal(b->hot.next(r.dev), UINT64_MAX);
+	/* A queue that goes while its partition moves. */
+	submit_work(&r, 1, 3, 1000000);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 10), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	assert_int_equal(ev[1].cookie, 10);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &r.queue[0]), 0);
+	close_rig(&r);
+}
+
+/* A move that fails leaves the partition where it was. */
+static void move_fails(void **state)
+{
+	static const char *const calls[] = {"hipExtStreamCreateWithCUMask",
+					    "hipExtStreamGetCUMask", "hipEventRecord",
+					    "hipStreamWaitEvent"};
+	const struct hal_bk_config cfg = {.clock = 1, .partitions = 1};
+	const struct hal_bk_partition_desc to = {.col = 9, .units = 2};
+	const struct hal_bk_arg mem[1] = {{NULL, 0, 2048}};
+	struct hal_bk_arg arg = mem[0];
+	uint32_t i, k, ids[512];
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	struct rig r;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		open_rig(&r, &cfg);
+		arg.mem = r.mem;
+		submit_work(&r, 0, 1, 1000000);
+		stand_in()->break_call(calls[i], 1, HIPR_OutOfMemory);
+		assert_int_equal(b->hot.resize(r.dev, r.part, &to, 7), -ENOSPC);
+		assert_non_null(strstr(host_text, calls[i]));
+		poll_one(&r, &ev);
+		assert_int_equal(ev.cookie, 1);
+		cmd = launch(&r, WHERE, 2, &arg, 1);
+		cmd.launch.groups[0] = 512;
+		assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+		poll_one(&r, &ev);
+		assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, ids, sizeof(ids)), 0);
+		for (k = 0; k < 512; k++)
+			assert_true(in_row(ids[k], 0, 1));
+		close_rig(&r);
+	}
+}
+
+static void will_not_open(const struct hal_bk_config *cfg, uint32_t index, int want,
+			  const char *why)
+{
+	void *dev = NULL;
+
+	stand_in()->reset();
+	assert_int_equal(b->cold.open(cfg, index, &dev), want);
+	if (!strstr(host_text, why))
+		fail_msg("%s: not %s", host_text, why);
+	assert_int_equal(stand_in()->live(), 0);
+}
+
+/* HIP would run kernels on what it likes, and say nothing. */
+static void masks_not_taken(void **state)
+{
+	const struct hal_bk_config masks = {.clock = 1, .partitions = 1},
+				   single = {.clock = 1, .partitions = 2},
+				   nowhere = {.partitions = 1, .topology = "/nowhere"};
+	const struct hal_bk_partition_desc desc = {.col = 9, .units = 1};
+	void *dev, *part, *queue;
+
+	(void)state;
+	setenv("ROC_GLOBAL_CU_MASK", "0xff", 1);
+	will_not_open(&masks, 0, -ENOTSUP,
+		      "CUs 0 to 31: asked for 0xffffffff, HIP has 0x000000ff");
+	unsetenv("ROC_GLOBAL_CU_MASK");
+	setenv("HSA_CU_MASK", "0:0-3", 1);
+	will_not_open(&masks, 0, -ENOTSUP, "HSA_CU_MASK is set");
+	unsetenv("HSA_CU_MASK");
+	will_not_open(&single, 2, -ENOTSUP, "8 XCCs");
+	will_not_open(&nowhere, 0, -ENODEV, "no node for 0000:a3:00.0 under /nowhere");
+	/* Set behind our back, and nothing in common: HIP's is then all there is. */
+	assert_int_equal(b->cold.open(&masks, 0, &dev), 0);
+	assert_int_equal(b->cold.partition_create(dev, &desc, &part), 0);
+	setenv("ROC_GLOBAL_CU_MASK", "0x1", 1);
+	assert_int_equal(b->cold.queue_create(dev, part, 0, &queue), -ENOTSUP);
+	assert_non_null(strstr(host_text, "asked for 0x00000000, HIP has 0x00000001"));
+	unsetenv("ROC_GLOBAL_CU_MASK");
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	b->cold.close(dev);
+	assert_int_equal(stand_in()->live(), 0);
+}
+
+/* Only partitions have masks, and one unit cannot move. */
+static void whole(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	const struct hal_bk_partition_desc to = {.units = 1};
+	struct hal_device_info info = {.size = sizeof(info)};
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
+	assert_int_equal(info.unit_cols, 1);
+	assert_int_equal(info.caps & HAL_CAP_RESIZE_LIVE, 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 1), -ENOTSUP);
+	assert_int_equal(stand_in()->calls("hipExtStreamCreateWithCUMask"), 0);
+	close_rig(&r);
+}
+
+/* ---- libraries --------------------------------------------------------------------- */
+
+/* In a process of its own: what was loaded stays. */
+static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
+{
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		const struct hal_backend *fresh = hal_backend_rocm(&host);
+		struct hal_device_info info[4];
+		uint32_t i;
+		int got;
+
+		memset(info, 0, sizeof(info));
+		for (i = 0; i < 4; i++)
+			info[i].size = sizeof(info[i]);
+		got = fresh->cold.probe(cfg, info, 4);
+		if (got == want && (!text || strstr(host_text, text)))
+			_exit(0);
+		fprintf(stderr, "probe: %d, not %d: %s: not %s\n", got, want, host_text,
+			text ? text : "");
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void libraries(void **state)
+{
+	const struct hal_bk_config nobody = {.library = "libamdhip64_of_nobody.so"},
+				   none = {.library = ROCM_NONE}, found = {0};
+
+	(void)state;
+	probe_says(&nobody, -ENODEV, "no HIP: libamdhip64_of_nobody.so");
+	probe_says(&none, -ENODEV, "has no hipGetDeviceCount");
+	setenv("HAL_STAND_IN_HIP_FAIL", "hipInit:1:100", 1);
+	probe_says(&found, -ENODEV, "hipInit: hipErrorNoDevice (100)");
+	setenv("HAL_STAND_IN_HIP_FAIL", "hipInit:1:999", 1);
+	probe_says(&found, -ENODEV, "libamdhip64.so.5 does not start");
+	unsetenv("HAL_STAND_IN_HIP_FAIL");
+	setenv("HAL_STAND_IN_HIP_DEVICES", "0", 1);
+	probe_says(&found, -ENODEV, "hipErrorInvalidDevice (101)");
+	unsetenv("HAL_STAND_IN_HIP_DEVICES");
+	probe_says(&found, 4, NULL);
+}
+
+/* What did not start is no obstacle; what did is.  A device that cannot be read keeps its
+ * number. */
+static void another(void **state)
+{
+	const struct hal_bk_config none = {.library = ROCM_NONE}, found = {0};
+	struct hal_device_info info[4];
+	void *dev = NULL;
+	uint32_t i;
+
+	(void)state;
+	memset(info, 0, sizeof(info));
+	for (i = 0; i < 4; i++)
+		info[i].size = sizeof(info[i]);
+	assert_int_equal(b->cold.probe(&found, info, 4), 4);
+	assert_true(info[0].caps & HAL_CAP_STAND_IN);
+	assert_string_equal(info[1].bus_id, "0000:a4:00.0");
+	assert_int_equal(b->cold.probe(&none, info, 4), -EBUSY);
+	assert_non_null(strstr(host_text, "has libamdhip64.so.5 already"));
+	assert_int_equal(b->cold.open(&found, 4, &dev), -ENODEV);
+	assert_non_null(strstr(host_text, "rocm:4: HIP shows 4"));
+	stand_in()->break_call("hipDeviceGetAttribute", 3, 1);
+	assert_int_equal(b->cold.probe(&found, info, 4), 4);
+	assert_string_equal(info[0].name, "unusable: EINVAL");
+	assert_non_null(strstr(info[1].name, "MI210"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(libraries), /* before one is loaded */
+		cmocka_unit_test(abort_of_a_fault),
+		cmocka_unit_test(another),
+		cmocka_unit_test(fault),
+		cmocka_unit_test(lost_in_silence),
+		cmocka_unit_test(endless),
+		cmocka_unit_test(given_back_later),
+		cmocka_unit_test(room_of_the_freed),
+		cmocka_unit_test(hot_calls),
+		cmocka_unit_test(every_block_once),
+		cmocka_unit_test(bad_launches),
+		cmocka_unit_test(priorities),
+		cmocka_unit_test(times),
+		cmocka_unit_test(next_look),
+		cmocka_unit_test(moves),
+		cmocka_unit_test(move_fails),
+		cmocka_unit_test(masks_not_taken),
+		cmocka_unit_test(whole),
+	};
+
+	b = hal_backend_rocm(&host);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
