@@ -143,6 +143,10 @@ struct hal_bk_kernel_info {
 	uint32_t engines;                 /* HAL_BK_ENGINE_*; 0: unknown */
 	uint64_t arg_bytes[HAL_ARGS_MAX]; /* least bytes; 0: a scalar, or any */
 	uint64_t work;                    /* multiply-accumulates; 0: unknown */
+	/* Which of the device's configurations it is in, of which it has one at a time
+	 * (info.load_ns to change that); 0: it is always there. */
+	uint32_t configuration;
+	uint32_t reserved;
 };
 
 struct hal_bk_arg {

@@ -155,7 +155,11 @@ struct hal_device_info {
 	uint32_t color_wrong_ppm; /* of .color_source FILE, PROBE: at most so many
 				   * granules of a million lie elsewhere, with 95 %;
 				   * UINT32_MAX: nobody has tried */
-	uint32_t reserved;
+	/* Configurations that were loaded, and device time of one, the mean so far: the
+	 * device has one at a time, and a launch of another's program waits until it is
+	 * in its place. 0: there are none. */
+	uint32_t loads;
+	uint64_t load_ns;
 };
 
 /* A backend of this build or of a plugin: .status 0; or -ENODEV, nothing is present, or

@@ -40,7 +40,7 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    6u
+#define HAL_POLICY_ABI    7u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
@@ -79,6 +79,10 @@ struct hal_policy_command {
 	/* The same: what the whole submission runs, and the bytes that it moves itself.
 	 */
 	uint64_t whole_ns, expected_bytes;
+	/* The same: the configuration that the device is to have for it, of which it has
+	 * one at a time: info->load_ns to put it in the place of another. 0: any. */
+	uint32_t configuration;
+	uint32_t reserved;
 };
 
 struct hal_policy_queue {

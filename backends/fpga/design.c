@@ -106,6 +106,7 @@ int fp_design_take(struct fp_device *dev, const void *file, size_t size,
 	if (err || old) {
 		destroy(d);
 	} else {
+		d->number = ++dev->design_count;
 		d->next = dev->designs;
 		dev->designs = d;
 	}
@@ -205,6 +206,10 @@ void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err)
 {
 	uint32_t i;
 
+	if (!err) {
+		dev->loads++;
+		dev->loading_ns += fp_now(dev) - dev->load_began_ns;
+	}
 	if (!err && d != dev->loaded) {
 		fp_design_give(dev, dev->loaded);
 		dev->loaded = d;

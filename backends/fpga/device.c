@@ -149,6 +149,8 @@ static int fp_get_info(void *device, struct hal_device_info *info)
 	for (i = 0; i < dev->base->x.bank_count; i++)
 		info->memory_free -= dev->bank_used[i];
 	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
+	info->loads = dev->loads;
+	info->load_ns = dev->loads ? dev->loading_ns / dev->loads : 0;
 	return 0;
 }
 
@@ -286,11 +288,14 @@ static int load_base(struct fp_device *dev)
 	dev->handle = XRT(xrtDeviceOpen, dev->index);
 	if (!dev->handle)
 		return fp_failed(NULL, "xrtDeviceOpen", "the card cannot be opened");
+	fp_catch_up(dev);
+	dev->load_began_ns = fp_now(dev);
 	err = fp_design_load(dev, dev->base, dev->loading.text,
 			     sizeof(dev->loading.text));
 	if (err)
 		return fp_host->fail(-err, "fpga: %s: xclbin=%s", dev->loading.text,
 				     dev->opt.xclbin);
+	fp_catch_up(dev);
 	fp_design_loaded(dev, dev->base, 0);
 	return 0;
 }

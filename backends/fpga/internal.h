@@ -67,6 +67,7 @@ struct fp_program {
 /* A configuration that programs, the card or the device itself use. */
 struct fp_design {
 	struct fp_design *next;
+	uint32_t number; /* from 1 on: no two of a device's have had the same */
 	struct fp_xclbin x;
 	uint32_t users;
 	void *file;
@@ -145,7 +146,8 @@ struct fp_device {
 	struct fp_chore loading;
 	bool is_loading;
 	uint64_t load_began_ns;
-	uint64_t loads, loading_ns; /* so far */
+	uint32_t loads, design_count; /* so far */
+	uint64_t loading_ns;          /* of all of them */
 	uint64_t bank_used[FP_BANKS_MAX];
 	struct fp_slot slots[FP_SLOTS_MAX];
 	struct fp_list ready; /* the oldest command can begin */

@@ -51,6 +51,7 @@ int fp_kernel_get(void *device, void *program, uint32_t index,
 	memset(info, 0, sizeof(*info));
 	memcpy(info->name, k->name, sizeof(info->name));
 	info->arg_count = k->arg_count;
+	info->configuration = d->number;
 	for (i = 0; i < k->arg_count; i++)
 		info->arg_bytes[i] = k->args[i].bytes;
 	*kernel = &prog->kernels[index];

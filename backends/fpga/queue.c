@@ -189,8 +189,6 @@ static void end_loading(struct fp_device *dev)
 	if (dev->loading.err)
 		fail_wanting(dev);
 	dev->wanted = NULL;
-	dev->loads++;
-	dev->loading_ns += fp_now(dev) - dev->load_began_ns;
 	dev->progress_ns = fp_now(dev);
 }
 

@@ -58,10 +58,13 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 	i = dev->info;
 	i.lost = atomic_load(&dev->lost);
 	i.memory_free = memory_left(dev);
-	/* Grain and its own structures cost a device more than was asked for. */
-	if (i.lost == 0 && engine_call(dev, get_info, &fresh) == 0 &&
-	    fresh.memory_free != 0 && fresh.memory_free < i.memory_free)
-		i.memory_free = fresh.memory_free;
+	if (i.lost == 0 && engine_call(dev, get_info, &fresh) == 0) {
+		i.loads = fresh.loads;
+		i.load_ns = fresh.load_ns;
+		/* Grain and its own structures cost a device more than was asked for. */
+		if (fresh.memory_free != 0 && fresh.memory_free < i.memory_free)
+			i.memory_free = fresh.memory_free;
+	}
 	return export_struct(info, &i, sizeof(i),
 			     offsetof(struct hal_device_info, backend),
 			     "hal_device_info");

@@ -142,7 +142,7 @@ static const struct shape {
 	char kind;
 	uint8_t least, most;
 } shapes[] = {
-	{JOURNAL_DEVICE, 13, 17},   {JOURNAL_NOW, 1, 1},
+	{JOURNAL_DEVICE, 13, 18},   {JOURNAL_NOW, 1, 1},
 	{JOURNAL_LOOK, 2, 2},       {JOURNAL_POLLED, 1, 1},
 	{JOURNAL_DONE, 8, 8},       {JOURNAL_QUIET, 4, 6},
 	{JOURNAL_MOVED, 2, 2},      {JOURNAL_LOST, 1, 1},
@@ -319,7 +319,8 @@ static struct hal_timeline *timeline_at(struct play *p, const uint64_t *n)
 	}
 }
 
-/* n: its work, its number in the profile, its engines. */
+/* n: its work, its number in the profile, its engines and above them its configuration.
+ */
 static struct hal_kernel *kernel_of(struct play *p, const uint64_t *n)
 {
 	uint64_t key = n[0] ^ n[1] << 32;
@@ -327,12 +328,13 @@ static struct hal_kernel *kernel_of(struct play *p, const uint64_t *n)
 	const struct profile *profile = p->dev->profile;
 	struct kernel *k = *at;
 
-	if (n[1] > (profile != NULL ? profile->count : 0) || n[2] > UINT32_MAX) {
+	if (n[1] > (profile != NULL ? profile->count : 0)) {
 		bad(p, EINVAL, "there is no such kernel");
 		return NULL;
 	}
 	while (k != NULL &&
-	       (k->kernel.info.work != n[0] || k->kernel.info.engines != n[2] ||
+	       (k->kernel.info.work != n[0] || k->kernel.info.engines != (uint32_t)n[2] ||
+		k->kernel.info.configuration != n[2] >> 32 ||
 		profile_number(profile, k->kernel.known) != n[1]))
 		k = k->next;
 	if (k != NULL)
@@ -345,6 +347,7 @@ static struct hal_kernel *kernel_of(struct play *p, const uint64_t *n)
 	format_text(k->kernel.info.name, sizeof(k->kernel.info.name), "kernel");
 	k->kernel.info.work = n[0];
 	k->kernel.info.engines = (uint32_t)n[2];
+	k->kernel.info.configuration = (uint32_t)(n[2] >> 32);
 	k->kernel.known = n[1] != 0 ? &profile->kernels[n[1] - 1] : NULL;
 	k->next = *at;
 	*at = k;
@@ -1454,6 +1457,7 @@ static bool device_line(struct play *p, const uint64_t *n)
 	i->suspend_worst_ns[HAL_SUSPEND_SAVE] = n[14];
 	i->suspend_worst_ns[HAL_SUSPEND_KILL] = n[15];
 	i->guests_max = (uint32_t)n[16];
+	i->load_ns = n[17];
 	return true;
 }
 

@@ -346,6 +346,8 @@ void expect_head(struct hal_queue *q, const struct record *r)
 
 	l->head = known_of(r);
 	head->kind = kind_of(l->head, r);
+	head->configuration =
+		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.configuration : 0;
 	head->expected_ns = expect_command(q, r);
 	head->expected_bytes = expect_bytes(l, head->work);
 	head->sure_permille = 0;

@@ -325,10 +325,12 @@ static void write_record(struct journal *j, const struct record *r)
 	case HAL_OP_LAUNCH:
 		n[count++] = r->launch.kernel->info.work;
 		if (r->launch.kernel->known != NULL ||
-		    r->launch.kernel->info.engines != 0) {
+		    r->launch.kernel->info.engines != 0 ||
+		    r->launch.kernel->info.configuration != 0) {
 			n[count++] =
 				profile_number(j->dev->profile, r->launch.kernel->known);
-			n[count++] = r->launch.kernel->info.engines;
+			n[count++] = r->launch.kernel->info.engines |
+				     (uint64_t)r->launch.kernel->info.configuration << 32;
 		}
 		break;
 	case REC_WAIT:
@@ -419,7 +421,7 @@ static void write_head(struct journal *j)
 		i->preempt, dev->inflight, dev->partition_inflight, dev->queue_slots,
 		dev->limits.starve_ns, dev->now, i->suspend_worst_ns[HAL_SUSPEND_FOLD],
 		i->suspend_worst_ns[HAL_SUSPEND_SAVE],
-		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max);
+		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max, i->load_ns);
 }
 
 /* As it was read: nothing has been learned yet. */

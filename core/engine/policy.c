@@ -839,6 +839,7 @@ static void view_reset(struct hal_queue *q)
 	q->view.head.rest_ns = HAL_POLICY_NEVER;
 	q->view.head.whole_ns = HAL_POLICY_NEVER;
 	q->view.head.expected_bytes = HAL_POLICY_NEVER;
+	q->view.head.configuration = 0;
 	q->lease = 0;
 	q->kept = false;
 	q->view.served_ns = counter_get(&q->account.busy_ns);

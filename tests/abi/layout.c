@@ -53,6 +53,8 @@ static void hal_h(void)
 	FIELD(hal_device_info, guests_max);
 	FIELD(hal_device_info, color_source);
 	FIELD(hal_device_info, color_wrong_ppm);
+	FIELD(hal_device_info, loads);
+	FIELD(hal_device_info, load_ns);
 	STRUCT(hal_backend_info);
 	FIELD(hal_backend_info, size);
 	FIELD(hal_backend_info, status);
@@ -277,6 +279,8 @@ static void backend_h(void)
 	FIELD(hal_bk_kernel_info, engines);
 	FIELD(hal_bk_kernel_info, arg_bytes);
 	FIELD(hal_bk_kernel_info, work);
+	FIELD(hal_bk_kernel_info, configuration);
+	FIELD(hal_bk_kernel_info, reserved);
 	STRUCT(hal_bk_arg);
 	FIELD(hal_bk_arg, mem);
 	FIELD(hal_bk_arg, value);
@@ -407,6 +411,8 @@ static void policy_h(void)
 	FIELD(hal_policy_command, rest_ns);
 	FIELD(hal_policy_command, whole_ns);
 	FIELD(hal_policy_command, expected_bytes);
+	FIELD(hal_policy_command, configuration);
+	FIELD(hal_policy_command, reserved);
 	STRUCT(hal_policy_list);
 	FIELD(hal_policy_list, first);
 	FIELD(hal_policy_list, last);

@@ -37,8 +37,11 @@ static const char second_text[] =
 	"bitstream 100K\n" BANKS "kernel twice 4\narg d memory 64 0-1\n"
 	"arg s memory 64 0-1\nkernel stream 4\narg d memory 4 0-1\narg ns ulong\n";
 
+static const char far_text[] = "platform hal_stand_in_2\n" BANKS
+			       "kernel work 4\narg d memory 4 0-1\narg ns ulong\n";
+
 static const struct hal_backend *b;
-static const char *first_file;
+static const char *first_file, *far_file;
 
 struct world {
 	void *dev, *prog, *part[4], *queue[4];
@@ -277,6 +280,95 @@ static void banks_of_ones_own(void **state)
 	assert_true(shared > alone * 19 / 10);
 	sure(b->cold.program_unload(w.dev, prog));
 	end(&w);
+}
+
+/* ---- who waits for a load -------------------------------------------------------------- */
+
+/* A run of 50 ms on the other card, while this one is loaded so often. */
+static uint64_t on_another_card(uint32_t reloads)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	const struct hal_bk_config far_cfg = {.xclbin = far_file, .clock = 1};
+	const struct hal_bk_partition_desc d = {
+		.units = 1, .rows = 1, .cols = 1, .color_mask = 3};
+	struct world w = begin(&cfg, 1), far = {0};
+	void *other = load(&w, second_text), *mem = buffer(&w, 0, 4096, 1);
+	struct hal_bk_arg args[2] = {{mem, 0, 4096}, {NULL, 1000, 0}};
+	struct hal_bk_arg far_args[2] = {{NULL, 0, 4}, {NULL, 50000000, 0}};
+	struct hal_bk_event e;
+	uint32_t i;
+
+	sure(b->cold.open(&far_cfg, 1, &far.dev));
+	sure(b->cold.partition_create(far.dev, &d, &far.part[0]));
+	sure(b->cold.queue_create(far.dev, far.part[0], 0, &far.queue[0]));
+	far.prog = load(&far, far_text);
+	far_args[0].mem = buffer(&far, 0, 4, 1);
+	(void)loads();
+	sure(launch(&far, 0, kernel_of(&far, far.prog, "work"), far_args, 2, 1));
+	for (i = 0; i < reloads; i++) {
+		sure(launch(&w, 0,
+			    i % 2 ? kernel_of(&w, w.prog, "work")
+				  : kernel_of(&w, other, "stream"),
+			    args, 2, i));
+		assert_int_equal(next(&w).status, 0);
+	}
+	e = next(&far);
+	assert_int_equal(e.status, 0);
+	assert_int_equal(loads(), reloads);
+	sure(b->cold.mem_free(far.dev, far_args[0].mem));
+	sure(b->cold.queue_destroy(far.dev, far.queue[0]));
+	sure(b->cold.partition_destroy(far.dev, far.part[0]));
+	sure(b->cold.program_unload(far.dev, far.prog));
+	b->cold.close(far.dev);
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.program_unload(w.dev, other));
+	end(&w);
+	return e.end_ns - e.start_ns;
+}
+
+/* 40 runs of 1 ms on a slot; with each tenth another slot's tenant wants what is not
+ * there, so that it is put there and back. */
+static uint64_t on_the_same_card(bool beside)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *other = load(&w, second_text), *stream = kernel_of(&w, other, "stream");
+	struct hal_bk_arg args[2][2] = {{{buffer(&w, 0, 4, 1), 0, 4}, {NULL, 1000000, 0}},
+					{{buffer(&w, 1, 4, 2), 0, 4}, {NULL, 1000, 0}}};
+	uint64_t begin_ns = b->hot.now(w.dev), ns;
+	uint32_t i;
+
+	(void)loads();
+	for (i = 0; i < 40; i++) {
+		if (beside && i % 10 == 0) {
+			sure(launch(&w, 1, stream, args[1], 2, 1));
+			assert_int_equal(next(&w).status, 0);
+		}
+		sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args[0], 2, 0));
+		assert_int_equal(next(&w).status, 0);
+	}
+	ns = b->hot.now(w.dev) - begin_ns;
+	assert_int_equal(loads(), beside ? 8 : 0);
+	sure(b->cold.mem_free(w.dev, args[0][0].mem));
+	sure(b->cold.mem_free(w.dev, args[1][0].mem));
+	sure(b->cold.program_unload(w.dev, other));
+	end(&w);
+	return ns;
+}
+
+static void neighbours_of_a_load(void **state)
+{
+	uint64_t far = on_another_card(0), same = on_the_same_card(false);
+	uint64_t far_beside = on_another_card(10), same_beside = on_the_same_card(true);
+
+	(void)state;
+	printf("figure fpga.reconfig.neighbour_slowdown %.3f\n",
+	       (double)far_beside / (double)far);
+	printf("figure fpga.reconfig.neighbour_slowdown.same_card %.3f\n",
+	       (double)same_beside / (double)same);
+	assert_int_equal(far_beside, far);
+	/* A whole card is loaded: eight times a millisecond and more. */
+	assert_in_range(same_beside - same, 8000000, 12000000);
 }
 
 /* ---- arguments ----------------------------------------------------------------------- */
@@ -702,6 +794,7 @@ static int setup(void **state)
 	(void)state;
 	b = hal_backend_fpga(&host);
 	first_file = make_file(first_text);
+	far_file = make_file(far_text);
 	return b && stand_in() ? 0 : -1;
 }
 
@@ -712,6 +805,7 @@ int main(void)
 		cmocka_unit_test(unreachable_bank),
 		cmocka_unit_test(full_bank),
 		cmocka_unit_test(banks_of_ones_own),
+		cmocka_unit_test(neighbours_of_a_load),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),

@@ -18,7 +18,8 @@ static const char *const limits[] = {
 	"orion_memory_mbs=1000", "themis_lease_us=5",    "themis_unknown_us=3",
 	"tidal_idle_us=3",       "krisp_wait_us=5",      "fission_period_us=5",
 	"fission_unknown_us=3",  "weave_wait_us=3",      "weave_memory_mbs=1000",
-	"v10_slice_us=3",        "v10_wait_us=5",
+	"v10_slice_us=3",        "v10_wait_us=5",        "slots_age_us=5",
+	"slots_unknown_us=3",
 };
 
 enum { PAIR = 64 }; /* bytes of an option and its value */
@@ -26,7 +27,7 @@ enum { PAIR = 64 }; /* bytes of an option and its value */
 static const char *const names[] = {"fifo",  "rr",      "priority", "wfq",    "edf",
 				    "quota", "token",   "static",   "laxity", "tgs",
 				    "prema", "reef",    "orion",    "themis", "tidal",
-				    "krisp", "fission", "weave",    "v10"};
+				    "krisp", "fission", "weave",    "v10",    "slots"};
 
 /* All that were there are asked anew, and have waited for nothing yet. */
 static void begin_anew(struct sim *s)

@@ -94,6 +94,8 @@ static void out_device(struct out *o, const char *target,
 	out_mask(o, "verified", info->verified, cap_name);
 	out_u64(o, "clock_hz", info->clock_hz);
 	out_u64(o, "bandwidth", info->bandwidth);
+	out_u64(o, "loads", info->loads);
+	out_u64(o, "load_ns", info->load_ns);
 	out_u64(o, "limit_bytes", info->limit_bytes);
 	out_u64(o, "limit_window_ns", info->limit_window_ns);
 	out_list(o, "suspend_worst_ns");
@@ -282,6 +284,9 @@ static void info_text(const struct hal_device_info *info)
 	printf("%-18s %s\n", "verified",
 	       mask_text(info->verified, cap_name, buf, sizeof(buf)));
 	printf("%-18s %" PRIu64 " Hz\n", "clock", info->clock_hz);
+	if (info->loads)
+		printf("%-18s one at a time, %" PRIu64 " ns to load one\n",
+		       "configurations", info->load_ns);
 }
 
 /* What a device says of itself once it is open: probing alone confirms nothing. */

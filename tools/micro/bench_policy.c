@@ -31,7 +31,7 @@ enum { BASIC = 4 };
 static const char *const policies[] = {
 	"fifo",  "priority", "wfq",   "edf", /* BASIC */
 	"rr",    "quota",    "token", "static", "tgs",     "laxity", "prema", "reef",
-	"orion", "themis",   "tidal", "krisp",  "fission", "weave",  "v10",
+	"orion", "themis",   "tidal", "krisp",  "fission", "weave",  "v10",   "slots",
 };
 /* So that nobody waits for long. */
 #define LIMITS                                                                           \

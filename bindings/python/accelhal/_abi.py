@@ -133,7 +133,8 @@ class hal_device_info(Structure):
         ("guests_max", c_uint32),
         ("color_source", c_uint32),
         ("color_wrong_ppm", c_uint32),
-        ("reserved", c_uint32),
+        ("loads", c_uint32),
+        ("load_ns", c_uint64),
     ]
 
 

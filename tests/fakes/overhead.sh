@@ -1,22 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# overhead.sh BENCH [AT_MOST]: instructions of one submit that are the backend's own, above
-# those of a program that makes the same calls of the loader by hand.  Both are counted
-# without what happens inside the loader.  Needs valgrind and debug information.
+# overhead.sh BACKEND FUNCTIONS BENCH [AT_MOST]: instructions of one submit that are the
+# backend's own, in FUNCTIONS (FUNCTION,FUNCTION...), above those of a program that makes the
+# same calls of the vendor's library by hand (bare_submit of BENCH).  Both are counted without
+# what happens inside that library.  Needs valgrind and debug information.
 set -euo pipefail
-bench=$1 limit=${2:-0}
+backend=$1 functions=$2 bench=$3 limit=${4:-0}
 n=2000
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-# own FUNCTION FILES ARGUMENT...: instructions inside FUNCTION in files that match FILES.
+# own FUNCTIONS FILES ARGUMENT...: instructions inside FUNCTIONS in files that match FILES.
 # Self cost by file: cost lines below fl=, fi= or fe=; the line after calls= is the callee's.
 # A name is given once, then its number stands for it.
 own() {
-	local function=$1 files=$2
+	local files=$2 toggles=()
+	mapfile -t toggles < <(printf -- '--toggle-collect=%s\n' ${1//,/ })
 	shift 2
 	valgrind --tool=callgrind --callgrind-out-file="$out" --collect-atstart=no \
-		--toggle-collect="$function" "$bench" $n "$@" >&2
+		"${toggles[@]}" "$bench" $n "$@" >&2
 	awk -v files="$files" '
 		function name(s,   id, text) {
 			id = s; sub(/^[a-z]+=/, "", id)
@@ -32,9 +34,9 @@ own() {
 		END { print own + 0 }' "$out"
 }
 
-ours=$(own lz_submit 'backends/levelzero/')
+ours=$(own "$functions" "backends/$backend/")
 bare=$(own 'bare_submit*' 'bench_submit\.c$' bare)
 [ "$ours" -gt 0 ] && [ "$bare" -gt 0 ] || { echo "nothing was seen: $ours, $bare"; exit 1; }
-echo "lz_submit $((ours / n)), by hand $((bare / n))"
-echo "figure levelzero.submit.overhead_instructions $(((ours - bare) / n))"
+echo "$functions $((ours / n)), by hand $((bare / n))"
+echo "figure $backend.submit.overhead_instructions $(((ours - bare) / n))"
 [ "$limit" = 0 ] || [ $(((ours - bare) / n)) -lt "$limit" ]
