@@ -103,6 +103,11 @@ const struct kernel_spec *kernel_find(const char *name);
 /* The bytes behind an address of the card, when all are of one buffer; or NULL. */
 void *memory_at(const struct card *c, uint64_t address, uint64_t bytes);
 
+/* npu.c */
+bool npu_run(const struct call *c);
+uint64_t npu_ns(const struct call *c);
+void npu_drop(const struct card *c);
+
 /* world.c */
 __attribute__((format(printf, 1, 2))) void misuse(const char *fmt, ...);
 uint64_t mono(void);

@@ -146,6 +146,7 @@ static const struct kernel_spec specs[] = {
 	{"twice", twice_run, short_ns, false},
 	{"slow", spin_run, slow_ns, false},
 	{"bad", wild_run, short_ns, false},
+	{"npu", npu_run, npu_ns, false},
 };
 
 const struct kernel_spec *kernel_find(const char *name)

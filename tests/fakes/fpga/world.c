@@ -250,6 +250,7 @@ void world_pace(void)
 void card_empty(struct card *c)
 {
 	memset(c->units, 0, sizeof(c->units));
+	npu_drop(c);
 	if (c->loaded)
 		fp_xclbin_drop(&c->x);
 	c->loaded = false;
