@@ -80,7 +80,7 @@ hal_package(library libaccelhal0 libs
 hal_package(dev libaccelhal-dev libdevel
 	"Headers, manual of the functions, pkg-config and CMake packages." libaccelhal0)
 hal_package(tools accelhal-tools utils
-	"The commands halctl, npuc, halrun, halbench and hal-ptx." libaccelhal0)
+	"The commands halctl, npuc, halrun, halbench, hal-ptx and halpack." libaccelhal0)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS accelhal-npu-models)
 if(models)
 	list(APPEND CPACK_COMPONENTS_ALL models)

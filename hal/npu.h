@@ -21,6 +21,9 @@
 extern "C" {
 #endif
 
+/* An image's first word; the rest is read by the library alone. */
+#define HAL_NPU_IMAGE_MAGIC 0x55504e48u /* "HNPU" */
+
 struct hal_npu_builder;
 
 /* A place in memory: an argument, a constant or scratch, by the id the builder gave. */

@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NPU_IMAGE_MAGIC   0x55504E48u /* "HNPU" */
+#include <hal/npu.h>
+
+#define NPU_IMAGE_MAGIC   HAL_NPU_IMAGE_MAGIC
 #define NPU_IMAGE_VERSION 1u
 /* What a program keeps in memory: half of a partition's 32-bit address space, so that its
  * arguments have the other. */

@@ -10,6 +10,7 @@
 #include "engine/expect.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
+#include "util/pack.h"
 
 /* Frees what the core holds of it; the backend has let go already. */
 static void program_free(struct hal_program *prog)
@@ -125,23 +126,14 @@ static struct hal_program *program_make(struct hal_device *dev, const void *imag
 	return prog;
 }
 
-int hal_program_load(struct hal_device *dev, const void *image, size_t size,
-		     struct hal_program **out)
+/* One image, not a pack. */
+static int load_image(struct hal_device *dev, const void *image, size_t size,
+		      struct hal_program **out)
 {
 	struct load l = {.size = size};
 	char text[400];
 	int err;
 
-	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
-	if (image == NULL || out == NULL)
-		return fail(EINVAL, "hal_program_load: %s is NULL",
-			    image == NULL ? "image" : "prog");
-	if (size == 0)
-		return fail(EINVAL, "hal_program_load: an image of 0 bytes");
-	err = device_alive(dev);
-	if (err != 0)
-		return err;
 	l.prog = program_make(dev, image, size);
 	if (l.prog == NULL)
 		return -ENOMEM;
@@ -158,6 +150,64 @@ int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 	atomic_fetch_add(&dev->programs, 1);
 	*out = l.prog;
 	return 0;
+}
+
+/* Whether a device that has said this of an image may still take another. */
+static bool is_refusal(int err)
+{
+	return err == -EINVAL || err == -ENOTSUP || err == -ENOEXEC;
+}
+
+/* The first of a pack's images that the device takes; which that is, is for the device to
+ * say: nobody knows better what its driver, its shape or its shell can run. */
+static int load_pack(struct hal_device *dev, const uint8_t *pack, size_t size,
+		     struct hal_program **out)
+{
+	char text[400] = "", why[200];
+	size_t used = 0;
+	bool few;
+
+	if (!pack_check(pack, size, why, sizeof(why)))
+		return fail(EINVAL, "hal_program_load: pack: %s", why);
+	few = pack_count(pack) <= 4;
+	for (uint32_t i = 0; i < pack_count(pack); i++) {
+		const struct hal_pack_entry e = pack_entry(pack, i);
+		int err = load_image(dev, pack + e.offset, e.bytes, out);
+
+		if (err == 0)
+			return 0;
+		if (!is_refusal(err)) {
+			format_text(text, sizeof(text), "%s", hal_last_error());
+			return fail(err, "image %u of the pack (%s): %s", i, e.label,
+				    text);
+		}
+		/* Of many images there is room for the labels alone. */
+		format_text(text + used, sizeof(text) - used, "%s%s%s%.80s",
+			    i == 0 ? "" : "; ", e.label, few ? ": " : "",
+			    few ? hal_last_error() : "");
+		used = strlen(text);
+	}
+	return fail(ENOTSUP, "the device takes none of the pack's %u images: %s",
+		    pack_count(pack), text);
+}
+
+int hal_program_load(struct hal_device *dev, const void *image, size_t size,
+		     struct hal_program **out)
+{
+	int err;
+
+	if (!OBJECT_OK(dev, OBJECT_DEVICE))
+		return object_bad(dev, OBJECT_DEVICE);
+	if (image == NULL || out == NULL)
+		return fail(EINVAL, "hal_program_load: %s is NULL",
+			    image == NULL ? "image" : "prog");
+	if (size == 0)
+		return fail(EINVAL, "hal_program_load: an image of 0 bytes");
+	err = device_alive(dev);
+	if (err != 0)
+		return err;
+	return pack_is(image, size) ? load_pack(dev, image, size, out)
+				    : load_image(dev, image, size, out);
 }
 
 struct naming {

@@ -7,6 +7,7 @@
 #include <hal/fpga.h>
 #include <hal/levelzero.h>
 #include <hal/npu.h>
+#include <hal/pack.h>
 #include <hal/policy.h>
 #include <hal/ref.h>
 #include <hal/rocm.h>
@@ -752,6 +753,16 @@ static void fpga_h(void)
 
 static void cuda_h(void)
 {
+	STRUCT(hal_pack);
+	FIELD(hal_pack, magic);
+	FIELD(hal_pack, version);
+	FIELD(hal_pack, bytes);
+	FIELD(hal_pack, count);
+	FIELD(hal_pack, entry_size);
+	STRUCT(hal_pack_entry);
+	FIELD(hal_pack_entry, label);
+	FIELD(hal_pack_entry, offset);
+	FIELD(hal_pack_entry, bytes);
 	STRUCT(hal_cuda_kernel);
 	FIELD(hal_cuda_kernel, name);
 	FIELD(hal_cuda_kernel, block);

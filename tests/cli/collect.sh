@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$1"
 shift
-first='(sudo )?([A-Z_]+=[^ ]* )*(make|cmake|ctest|cc|halctl|halrun|npuc|halbench|hal-ptx|man|python3|pip|(build/dev|scripts|tests|tools|examples|PREFIX/bin|/tmp)/[a-z_/]+|prog(ram)?)( |$)'
+first='(sudo )?([A-Z_]+=[^ ]* )*(make|cmake|ctest|cc|halctl|halrun|npuc|halbench|hal-ptx|halpack|man|python3|pip|(build/dev|scripts|tests|tools|examples|PREFIX/bin|/tmp)/[a-z_/]+|prog(ram)?)( |$)'
 
 pages=(README.md docs/*.md examples/*.md examples/*/*.md)
 for page in "${pages[@]}"; do

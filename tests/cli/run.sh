@@ -22,7 +22,7 @@ sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$source/README.md" >"$scratch/tree/first.
 for name in prog program; do
 	ln -s "$build/examples/first" "$scratch/bin/$name"
 done
-for tool in halctl halrun npuc halbench hal-ptx; do
+for tool in halctl halrun npuc halbench hal-ptx halpack; do
 	"$build/$tool" --help >"$scratch/help/$tool"
 done
 cp "$source"/data/digits/{digits.tflite,labels.txt,seven.npy} "$scratch/tree"

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/pack.h>
+
 static int load_unload(struct conf *c)
 {
 	struct hal_kernel *k;
@@ -157,6 +159,48 @@ static int two_programs(struct conf *c)
 	return 0;
 }
 
+/* Of a pack the first image that is one for this device, and a failure that names what
+ * there was. */
+static int pack(struct conf *c)
+{
+	struct hal_pack_entry e[2] = {{.label = "half"}, {.label = "whole"}};
+	struct hal_pack head = {HAL_PACK_MAGIC, HAL_PACK_VERSION, 0, 2, sizeof(e[0])};
+	const size_t first = (sizeof(head) + sizeof(e) + 15) / 16 * 16;
+	struct hal_kernel *k;
+	void *image = NULL;
+	uint8_t *all;
+	size_t size = 0, half;
+	int err, none;
+
+	CHECK(c->pack->image(&image, &size) == 0);
+	half = size / 2;
+	e[0].offset = first;
+	e[0].bytes = half;
+	e[1].offset = (first + half + 15) / 16 * 16;
+	e[1].bytes = size;
+	head.bytes = e[1].offset + size;
+	all = calloc(1, head.bytes);
+	if (all) {
+		memcpy(all, &head, sizeof(head));
+		memcpy(all + sizeof(head), e, sizeof(e));
+		memcpy(all + e[0].offset, image, half);
+		memcpy(all + e[1].offset, image, size);
+	}
+	c->pack->free(image);
+	CHECK(all != NULL);
+	err = hal_program_load(c->dev, all, head.bytes, &c->prog);
+	if (!err) {
+		memset(all + e[1].offset, 0xff, size);
+		none = hal_program_load(c->dev, all, head.bytes, &c->prog);
+	}
+	free(all);
+	OK(err);
+	CHECK(none == -ENOTSUP);
+	CHECK(strstr(hal_last_error(), "half: ") &&
+	      strstr(hal_last_error(), "; whole: "));
+	return conf_kernel(c, "copy", &k);
+}
+
 static int close_busy(struct conf *c)
 {
 	struct hal_kernel *k;
@@ -206,6 +250,7 @@ const struct conf_case conf_program_cases[] = {
 	{"program.not_an_image", not_an_image},
 	{"program.image_is_copied", image_is_copied},
 	{"program.two_programs", two_programs},
+	{"program.pack", pack},
 	{"program.close_busy", close_busy},
 	{"program.arguments", arguments},
 	{NULL, NULL},

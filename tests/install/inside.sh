@@ -21,7 +21,7 @@ for package in libaccelhal0 libaccelhal-dev accelhal-tools accelhal-npu-models; 
 	done < <(dpkg -L $package)
 done
 ldconfig -p | grep -q 'libaccelhal\.so\.0 ' || { echo "ldconfig does not know the library"; exit 1; }
-for command in halctl npuc halrun halbench hal-ptx; do
+for command in halctl npuc halrun halbench hal-ptx halpack; do
 	[ "$(command -v $command)" = /usr/bin/$command ] || { echo "no $command"; exit 1; }
 	$command --version >/dev/null
 	[ -e /usr/share/bash-completion/completions/$command ] || { echo "$command: no completion"; exit 1; }

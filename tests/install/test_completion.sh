@@ -6,7 +6,7 @@ cd "$(mktemp -d)" || exit 1 # no hal.conf
 file=$1 halctl=$2 rc=0
 # shellcheck disable=SC1090
 . "$file"
-for name in halctl halrun npuc halbench hal-ptx; do
+for name in halctl halrun npuc halbench hal-ptx halpack; do
 	complete -p $name >/dev/null || rc=1
 done
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <hal/pack.h>
+
 /* ---- program ---------------------------------------------------------------------- */
 
 static int fine(const struct hal_ref_call *call)
@@ -41,6 +43,36 @@ NEGATIVE(hal_program_load, EINVAL, dev_null, "device|dev")
 	struct image i = good_image();
 
 	return hal_program_load(NULL, &i, sizeof(i), &w->prog2);
+}
+
+/* A pack of one image, of zeros, which no device takes. */
+struct packed {
+	struct hal_pack head;
+	struct hal_pack_entry entry;
+	_Alignas(HAL_PACK_ALIGN) uint8_t image[64];
+};
+
+static struct packed pack_of_others(void)
+{
+	return (struct packed){
+		.head = {HAL_PACK_MAGIC, HAL_PACK_VERSION, sizeof(struct packed), 1,
+			 sizeof(struct hal_pack_entry)},
+		.entry = {"other", offsetof(struct packed, image), 64},
+	};
+}
+
+NEGATIVE(hal_program_load, ENOTSUP, pack_of_others, "other")
+{
+	const struct packed p = pack_of_others();
+
+	return hal_program_load(w->dev, &p, sizeof(p), &w->prog2);
+}
+
+NEGATIVE(hal_program_load, EINVAL, pack_cut, "pack")
+{
+	const struct packed p = pack_of_others();
+
+	return hal_program_load(w->dev, &p, sizeof(p) - 1, &w->prog2);
 }
 
 NEGATIVE(hal_program_load, EINVAL, image_null, "image")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion of halctl, halrun, npuc, halbench and hal-ptx: what they say in --help; targets, and
+# bash completion of halctl, halrun, npuc, halbench, hal-ptx and halpack: what they say in --help; targets, and
 # the names of options, as halctl finds them.
 
 _accelhal_options() {
@@ -54,4 +54,4 @@ _accelhal() {
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 
-complete -o default -F _accelhal halctl halrun npuc halbench hal-ptx
+complete -o default -F _accelhal halctl halrun npuc halbench hal-ptx halpack

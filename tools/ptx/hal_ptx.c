@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hal_ptx.c - the command hal-ptx: rewrites PTX, or says what can be rewritten. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include <hal/hal.h>
 
+#include "file.h"
 #include "ptx.h"
 #include "tool.h"
 
@@ -49,53 +49,6 @@ struct job {
 	const char *in, *out;
 	bool list, keep, help, version, pass[PTX_PASSES];
 };
-
-/* All of f to *text, which the caller frees whatever is returned. */
-static int read_from(FILE *f, const char *path, char **text, size_t *bytes)
-{
-	size_t room = 0, got = 1;
-	char *p;
-
-	*bytes = 0;
-	for (; got; *bytes += got) {
-		if (*bytes == room) {
-			room = room ? 2 * room : 65536;
-			p = realloc(*text, room);
-			if (!p)
-				return tool_fail("%s: no memory for %zu bytes", path,
-						 room);
-			*text = p;
-		}
-		got = fread(*text + *bytes, 1, room - *bytes, f);
-	}
-	return ferror(f) ? tool_fail("%s: %s", path, hal_strerror(errno)) : 0;
-}
-
-static int read_all(const char *path, char **text, size_t *bytes)
-{
-	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-	int rc;
-
-	if (!f)
-		return tool_fail("%s: %s", path, hal_strerror(errno));
-	rc = read_from(f, path, text, bytes);
-	if (f != stdin)
-		(void)fclose(f);
-	return rc;
-}
-
-static int write_all(const char *path, const char *text, size_t bytes)
-{
-	FILE *f = path ? fopen(path, "wb") : stdout;
-	bool bad;
-
-	if (!f)
-		return tool_fail("%s: %s", path, hal_strerror(errno));
-	bad = fwrite(text, 1, bytes, f) != bytes;
-	if (path)
-		bad |= fclose(f) != 0;
-	return bad && path ? tool_fail("%s: %s", path, hal_strerror(errno)) : 0;
-}
 
 static void list(const struct ptx *m)
 {
@@ -164,7 +117,7 @@ static int run(const struct job *job)
 	struct ptx *m = NULL;
 	char *text = NULL;
 	size_t bytes = 0, i;
-	int rc = read_all(job->in, &text, &bytes);
+	int rc = file_read(job->in, &text, &bytes);
 
 	if (!rc && job->list) {
 		rc = parse(job->in, text, bytes, &m);
@@ -178,7 +131,7 @@ static int run(const struct job *job)
 		if (job->pass[order[i]])
 			rc = apply(job, order[i], &text, &bytes);
 	if (!rc)
-		rc = write_all(job->out, text, bytes);
+		rc = file_write(job->out, text, bytes);
 	free(text);
 	return rc;
 }
