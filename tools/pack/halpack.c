@@ -133,16 +133,22 @@ static int write_pack(const struct job *job, const struct image *images)
 
 static int pack(const struct job *job)
 {
-	struct image *images = calloc(job->count, sizeof(*images));
-	int rc = images ? 0 : tool_fail("no memory for %u images", job->count);
+	struct image *images;
+	int rc = 0;
 
+	if (job->count == 0 || job->count > HAL_PACK_IMAGES_MAX)
+		return tool_usage("%" PRIu32 " images, 1 to %u are possible", job->count,
+				  HAL_PACK_IMAGES_MAX);
+	images = calloc((size_t)job->count + 1, sizeof(*images));
+	if (!images)
+		return tool_fail("no memory for %u images", job->count);
 	for (uint32_t i = 0; !rc && i < job->count; i++)
 		rc = read_image(job->in[i], images, i);
 	if (!rc) {
 		qsort(images, job->count, sizeof(*images), compare);
 		rc = write_pack(job, images);
 	}
-	for (uint32_t i = 0; images && i < job->count; i++)
+	for (uint32_t i = 0; i < job->count; i++)
 		free(images[i].data);
 	free(images);
 	return rc;
@@ -219,15 +225,12 @@ static int command_line(int argc, char **argv, struct job *job)
 		return tool_usage("--list goes with nothing else");
 	if ((job->list || job->extract >= 0) && job->count != 1)
 		return tool_usage("one pack is wanted");
-	if (job->count == 0 || job->count > HAL_PACK_IMAGES_MAX)
-		return tool_usage("%" PRIu32 " images, 1 to %u are possible", job->count,
-				  HAL_PACK_IMAGES_MAX);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct job job = {.extract = -1};
+	struct job job = {.in = argv, .extract = -1};
 	int rc = command_line(argc, argv, &job);
 
 	if (!rc && job.help)
