@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # hal-cuda-trial: what the backend starts to try a driver out; it looks for it in accelhal/
 # beside the library, then right beside it.
+# And the reader of PTX.
+file(GLOB ptx CONFIGURE_DEPENDS ${folder}/ptx/*.c)
+target_sources(hal_backend_cuda PRIVATE ${ptx})
 add_executable(hal_cuda_trial ${folder}/helper/hal_cuda_trial.c
 	$<TARGET_OBJECTS:hal_backend_cuda>)
 set_target_properties(hal_cuda_trial PROPERTIES OUTPUT_NAME hal-cuda-trial

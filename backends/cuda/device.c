@@ -35,6 +35,9 @@ static const struct hal_option_def options[] = {
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|auto", "auto",
 	 "none: the device is one unit; green contexts, masks at launch: tried out at "
 	 "open; auto: the best, tried out in another process"},
+	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
+	 "launches are stopped between commands alone, or between their blocks, where "
+	 "their PTX can be rewritten"},
 	{"helper", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "program that tries out for partitions=auto; empty: hal-cuda-trial, by the "
 	 "library"},
@@ -52,6 +55,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
+	o->block = cu_host->option_int(cfg, "preempt") == 1;
 	o->helper = cu_host->option_str(cfg, "helper");
 	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");
 }
@@ -147,8 +151,9 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->compute_isolation =
 		way != CU_WAY_NONE ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->memory_isolation = HAL_ISOLATION_NONE;
-	info->preempt = HAL_PREEMPT_BETWEEN;
+	info->preempt = o->block ? HAL_PREEMPT_INSIDE : HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
+	info->suspend_modes |= o->block ? 1u << HAL_SUSPEND_FOLD : 0;
 	info->clock_hz = 1000000000;
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
 	info->caps |= way == CU_WAY_MASK ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE : 0;
@@ -292,6 +297,7 @@ static void put_away(struct cu_device *dev)
 	if (err)
 		return;
 	cu_lane_drop(dev);
+	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
 	cu_give_back_later(dev, false);
 	cu_give_back_later(dev, false);
 	cu_green_close(dev); /* behind its streams */
@@ -312,6 +318,7 @@ static void cu_close(void *device)
 	if (dev->opt.virtual_clock && cu.drive && dev->context)
 		cu.drive(0);
 	pthread_mutex_destroy(&dev->later_lock);
+	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->lane.lock);
 	cu_green_close(dev);
 	free(dev->mask);
@@ -328,7 +335,14 @@ static int fill_in(struct cu_device *dev)
 		err = CU(dev, cuCtxGetStreamPriorityRange, &dev->least_priority,
 			 &dev->greatest_priority);
 	dev->memory_bytes = left;
-	return err ? err : cu_lane_make(dev);
+	if (!err)
+		err = cu_lane_make(dev);
+	if (!err && dev->opt.block)
+		err = CU(dev, cuStreamCreateWithPriority, &dev->flags,
+			 CU_STREAM_NON_BLOCKING, dev->greatest_priority);
+	if (err)
+		dev->flags = NULL;
+	return err;
 }
 
 static int open_way(struct cu_device *dev)
@@ -393,6 +407,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->opt = o;
 	dev->shape = s;
 	(void)pthread_mutex_init(&dev->later_lock, NULL);
+	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->lane.lock, NULL);
 	err = start(dev);
 	if (err)

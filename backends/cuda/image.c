@@ -170,6 +170,8 @@ int cu_image_parse(const void *image, size_t size, struct cu_program *prog)
 				     h.kernel_count);
 	prog->count = h.kernel_count;
 	prog->code = at + table;
+	prog->format = h.format;
+	prog->code_bytes = h.module_bytes;
 	for (i = 0; !err && i < h.kernel_count; i++) {
 		memcpy(&k, at + sizeof(h) + i * sizeof(k), sizeof(k));
 		err = parse_kernel(&k, &prog->kernels[i]);

@@ -21,8 +21,10 @@
 #include <hal/cuda.h>
 
 #include "cu_calls.h"
+#include "ptx/ptx.h"
 
 #define CU_INFLIGHT_MAX 64u
+#define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 
 struct cu_symbols {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
@@ -47,6 +49,7 @@ struct cu_options {
 	bool virtual_clock;
 	bool host_memory;
 	enum cu_way way;
+	bool block;        /* kernels look at a flag before each block */
 	uint32_t inflight; /* commands of a queue that the device has */
 	const char *helper;
 	uint32_t trial_ms;
@@ -135,10 +138,14 @@ struct cu_kernel {
 	void *function;
 	uint32_t block[3], shared_bytes;
 	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
+	bool stops;                          /* it looks at a flag: one more parameter */
+	char why[PTX_WHY];                   /* it does not */
 };
 
 struct cu_program {
+	struct cu_program *older; /* of the device, under its programs_lock */
 	const uint8_t *code;
+	uint32_t format, code_bytes;
 	void *module;
 	uint32_t count;
 	struct cu_kernel *kernels;
@@ -150,6 +157,24 @@ struct cu_slot {
 	void *end;
 	uint32_t value; /* of the counter when it has ended */
 	bool stamping;
+	bool stops; /* a launch that looks at the flag of its control */
+	/* Of those: blocks that it was launched with, those that were stopped since;
+	 * which list they are in; whether its control is as staged. */
+	uint32_t blocks, stopped, list;
+	bool staged;
+};
+
+/* How the launches of a queue are stopped, slot by slot: see stop.c. */
+struct cu_stops {
+	uint64_t controls, lists; /* the device's: a ptx_control, two lists of a slot */
+	struct ptx_control *staged, *seen; /* pinned: what is written there, read there */
+	uint64_t staged_at, seen_at;
+	struct cu_counter raised;
+	/* Of the queue's counter: controls are written; .seen is as they were left. */
+	uint32_t ready, asked;
+	bool folding;  /* flags are raised, until resume */
+	bool lowering; /* all has ended or was stopped: they are being lowered */
+	bool settled;  /* and it is known what was stopped */
 };
 
 struct cu_queue {
@@ -162,6 +187,7 @@ struct cu_queue {
 	uint64_t last_end_ns;
 	bool suspended, quiet_due, fenced, broken, reported;
 	uint64_t quiet_cookie;
+	struct cu_stops *stops; /* NULL: its launches cannot be stopped */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct cu_slot slots[];
 };
@@ -180,6 +206,9 @@ struct cu_device {
 	void *context;
 	int least_priority, greatest_priority;
 	struct cu_lane lane;
+	void *flags; /* the stream that raises them; NULL: nothing is stopped */
+	pthread_mutex_t programs_lock;
+	struct cu_program *programs;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
 	char said[HAL_CUDA_SAID];    /* how it came to these */
@@ -336,7 +365,36 @@ int cu_program_unload(void *device, void *program);
 int cu_kernel_get(void *device, void *program, uint32_t index,
 		  struct hal_bk_kernel_info *info, void **kernel);
 
+/* What of a program can be rewritten so that it looks at a flag before each block, and
+ * for the rest why not; *text is for the driver, NULL: as it is. */
+int cu_program_rewrite(struct cu_program *prog, char **text);
+
+/* stop.c */
+int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
+void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err);
+/* Whether it has to wait for what the device has of its queue. */
+bool cu_stops_wait(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
+/* Before the launch in that slot: the parameter for it. */
+int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
+		   uint64_t *control);
+/* Raises the flags of what runs; false: nothing of it can be stopped. */
+bool cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
+/* Finds out what was stopped; true: it is known. */
+bool cu_stops_settle(struct cu_device *dev, struct cu_queue *q);
+/* What the device has of the queue though it does not run. */
+uint32_t cu_stops_kept(const struct cu_queue *q);
+void cu_stops_forget(struct cu_device *dev, struct cu_queue *q);
+/* All that was stopped goes on. */
+void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
+
 /* queue.c */
+struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i);
+/* With its arguments and, if not NULL, the control; groups as given. */
+int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+	      const uint32_t groups[3], const uint64_t *control);
+void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r);
+bool cu_reached(const struct cu_counter *c, uint32_t value);
 int cu_queue_create(void *device, void *partition, int32_t priority, void **out);
 int cu_queue_destroy(void *device, void *queue);
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

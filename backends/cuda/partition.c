@@ -95,7 +95,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	cu_mask_of(dev, desc->col, desc->units, part->mask);
 	for (q = dev->queues; q; q = q->older)
 		if (q->part == part)
-			part->moving_left += q->older_count = q->count;
+			part->moving_left += q->older_count = q->count - cu_stops_kept(q);
 	part->moving = true;
 	part->moving_cookie = cookie;
 	part->moving_next = dev->moving;

@@ -8,12 +8,14 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOG_BYTES 400u
 
-static int load_module(struct cu_device *dev, struct cu_program *prog)
+/* code: what the driver is to compile. */
+static int load_module(struct cu_device *dev, struct cu_program *prog, const void *code)
 {
 	char text[LOG_BYTES + 1] = "";
 	uint32_t options[2] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
@@ -23,7 +25,7 @@ static int load_module(struct cu_device *dev, struct cu_program *prog)
 	char *p;
 
 	memcpy(&values[1], &bytes, sizeof(bytes));
-	r = cu.cuModuleLoadDataEx(&prog->module, prog->code, 2, options, values);
+	r = cu.cuModuleLoadDataEx(&prog->module, code, 2, options, values);
 	if (!r)
 		return 0;
 	prog->module = NULL;
@@ -42,9 +44,10 @@ static int load_module(struct cu_device *dev, struct cu_program *prog)
 static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 {
 	size_t offset, bytes;
+	const uint32_t count = k->info.arg_count + k->stops;
 	uint32_t i, r, want;
 
-	for (i = 0; i < k->info.arg_count; i++) {
+	for (i = 0; i < count; i++) {
 		r = cu.cuFuncGetParamInfo(k->function, i, &offset, &bytes);
 		if (r == CUR_INVALID_VALUE)
 			return cu_host->fail(EINVAL,
@@ -54,7 +57,8 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 					     k->info.arg_count);
 		if (r)
 			return cu_failed(dev, r, "cuFuncGetParamInfo");
-		want = k->scalar_bytes[i] ? k->scalar_bytes[i] : 8;
+		want = i < k->info.arg_count && k->scalar_bytes[i] ? k->scalar_bytes[i]
+								   : 8;
 		if (bytes != want)
 			return cu_host->fail(EINVAL,
 					     "cuda: kernel %s: parameter %u has %zu "
@@ -151,19 +155,50 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 	return err ? err : raise_shared(dev, k);
 }
 
-static int make(struct cu_device *dev, struct cu_program *prog)
+static int load(struct cu_device *dev, struct cu_program *prog, const void *code)
 {
-	uint32_t mode, i;
-	int err = cu_push(dev, &mode);
+	uint32_t i;
+	int err = load_module(dev, prog, code);
 
-	if (err)
-		return err;
-	err = load_module(dev, prog);
 	for (i = 0; !err && i < prog->count; i++)
 		err = find_kernel(dev, prog, &prog->kernels[i]);
 	/* Nothing of it has run: it goes without waiting for any of its own. */
 	if (err && prog->module && cu.cuModuleUnload(prog->module))
 		(void)cu.cuModuleUnload(prog->module);
+	return err;
+}
+
+/* Where the driver does not take what was made of it, as it is. */
+static int load_either(struct cu_device *dev, struct cu_program *prog, const char *text)
+{
+	uint32_t i;
+	int err = text ? load(dev, prog, text) : -ENOTSUP;
+
+	if (text && !err)
+		return 0;
+	for (i = 0; text && i < prog->count; i++) {
+		if (prog->kernels[i].stops)
+			snprintf(prog->kernels[i].why, PTX_WHY,
+				 "the driver does not take it rewritten (%d)", -err);
+		prog->kernels[i].stops = false;
+	}
+	return atomic_load(&dev->lost) ? cu_gone(dev) : load(dev, prog, prog->code);
+}
+
+static int make(struct cu_device *dev, struct cu_program *prog)
+{
+	char *text = NULL;
+	uint32_t mode;
+	int err = dev->opt.block ? cu_program_rewrite(prog, &text) : 0;
+
+	if (!err)
+		err = cu_push(dev, &mode);
+	if (err) {
+		free(text);
+		return err;
+	}
+	err = load_either(dev, prog, text);
+	free(text);
 	cu_pop(mode);
 	cu_catch_up(dev);
 	return err;
@@ -172,20 +207,36 @@ static int make(struct cu_device *dev, struct cu_program *prog)
 int cu_program_load(void *device, const void *image, size_t size, void **out)
 {
 	struct cu_program *prog = calloc(1, sizeof(*prog));
+	struct cu_device *dev = device;
 	int err;
 
 	if (!prog)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a program");
 	err = cu_image_parse(image, size, prog);
 	if (!err)
-		err = make(device, prog);
+		err = make(dev, prog);
 	if (err) {
 		free(prog->kernels);
 		free(prog);
 		return err;
 	}
+	pthread_mutex_lock(&dev->programs_lock);
+	prog->older = dev->programs;
+	dev->programs = prog;
+	pthread_mutex_unlock(&dev->programs_lock);
 	*out = prog;
 	return 0;
+}
+
+static void leave(struct cu_device *dev, struct cu_program *prog)
+{
+	struct cu_program **at = &dev->programs;
+
+	pthread_mutex_lock(&dev->programs_lock);
+	while (*at != prog)
+		at = &(*at)->older;
+	*at = prog->older;
+	pthread_mutex_unlock(&dev->programs_lock);
 }
 
 int cu_program_unload(void *device, void *program)
@@ -194,6 +245,7 @@ int cu_program_unload(void *device, void *program)
 	struct cu_program *prog = program;
 	int err = atomic_load(&dev->lost) ? 0 : cu_enter(dev);
 
+	leave(dev, prog);
 	cu_give_back(dev, CU_KIND_MODULE, prog->module, &err);
 	free(prog->kernels);
 	free(prog);

@@ -68,6 +68,8 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		err = make_event(dev, &q->idle);
 	for (i = 0; !err && i < q->slot_count; i++)
 		err = make_event(dev, &q->slots[i].end);
+	if (!err && dev->opt.block)
+		err = cu_stops_make(dev, q);
 	return err;
 }
 
@@ -75,6 +77,7 @@ static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 {
 	uint32_t i;
 
+	cu_stops_drop(dev, q, err);
 	cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
 	cu_give_back(dev, CU_KIND_EVENT, q->idle, err);
 	for (i = 0; i < q->slot_count; i++)
@@ -117,11 +120,11 @@ int cu_queue_destroy(void *device, void *queue)
 	const bool lost = atomic_load(&dev->lost);
 	int err = 0;
 
-	if (!lost && (q->count || q->quiet_due))
+	if (!lost && (q->count > cu_stops_kept(q) || q->quiet_due))
 		return cu_host->fail(EBUSY, "cuda: the queue has %u commands", q->count);
 	if (!lost)
 		err = cu_enter(dev);
-	dev->inflight -= q->count;
+	dev->inflight -= q->count - cu_stops_kept(q);
 	q->part->moving_left -= q->older_count;
 	q->part->queues--;
 	if (q->newer)
@@ -136,7 +139,7 @@ int cu_queue_destroy(void *device, void *queue)
 
 /* ---- submission -------------------------------------------------------------------- */
 
-static struct cu_slot *slot(struct cu_queue *q, uint32_t i)
+struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i)
 {
 	return &q->slots[(q->head + i) % q->slot_count];
 }
@@ -147,12 +150,12 @@ static int refuse(const struct cu_kernel *k, uint32_t i, const char *why)
 			     why);
 }
 
-static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+	      const uint32_t g[3], const uint64_t *control)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
-	const uint32_t *g = cmd->launch.groups;
-	uint64_t values[HAL_ARGS_MAX];
-	void *params[HAL_ARGS_MAX + 1];
+	uint64_t values[HAL_ARGS_MAX + 1];
+	void *params[HAL_ARGS_MAX + 2];
 	uint32_t i, r;
 
 	for (i = 0; i < 3; i++)
@@ -177,6 +180,10 @@ static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk
 		values[i] = a->value + (mem ? mem->address : 0);
 		params[i] = &values[i];
 	}
+	if (control) {
+		values[i] = *control;
+		params[i] = &values[i];
+	}
 	if (q->part->masked && dev->unmasked)
 		return cu_host->fail(EIO,
 				     "cuda:%u: the driver did not take a mask: launches "
@@ -195,6 +202,19 @@ static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk
 		return cu_failed(dev, r, "cuLaunchKernel");
 	return cu_host->fail(cu_errno(r), "cuda: cuLaunchKernel: %s (%u): kernel %s",
 			     cu_result_name(r), r, k->info.name);
+}
+
+static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+{
+	const struct cu_kernel *k = cmd->launch.kernel;
+	struct cu_slot *s = cu_slot(q, q->count);
+	uint64_t control;
+	int err;
+
+	if (!k->stops)
+		return cu_launch(dev, q, cmd, cmd->launch.groups, NULL);
+	err = cu_stops_stage(dev, q, s, &control);
+	return err ? err : cu_launch(dev, q, cmd, cmd->launch.groups, &control);
 }
 
 static int carry_out(struct cu_device *dev, struct cu_queue *q,
@@ -226,14 +246,14 @@ static int carry_out(struct cu_device *dev, struct cu_queue *q,
 
 /* The device may have something that it will not tell the end of: the queue takes no
  * more, and ends when its stream is empty. */
-static void break_queue(struct cu_queue *q, const char *call, uint32_t r)
+void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r)
 {
 	q->broken = true;
 	snprintf(q->fault, sizeof(q->fault), "%s: %s (%u)", call, cu_result_name(r), r);
 }
 
 /* What is behind a command: how long it took, and that it has ended. */
-static void mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	uint32_t r;
 
@@ -242,14 +262,14 @@ static void mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 		r = cu.cuEventRecord(s->end, q->stream);
 		if (__builtin_expect(r, 0)) {
 			(void)cu_failed(dev, r, "cuEventRecord");
-			break_queue(q, "cuEventRecord", r);
+			cu_break_queue(q, "cuEventRecord", r);
 			return;
 		}
 	}
 	r = cu.cuStreamWriteValue32_v2(q->stream, q->counter.address, s->value, 0);
 	if (__builtin_expect(r, 0)) {
 		(void)cu_failed(dev, r, "cuStreamWriteValue32_v2");
-		break_queue(q, "cuStreamWriteValue32_v2", r);
+		cu_break_queue(q, "cuStreamWriteValue32_v2", r);
 	}
 }
 
@@ -257,7 +277,7 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct cu_device *dev = device;
 	struct cu_queue *q = queue;
-	struct cu_slot *s = slot(q, q->count);
+	struct cu_slot *s = cu_slot(q, q->count);
 	int err = 0;
 
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
@@ -266,17 +286,19 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return cu_host->fail(EIO, "cuda: %s", q->fault);
 	if (q->count == dev->opt.inflight || q->suspended || q->fenced || q->broken)
 		return -EAGAIN;
+	if (q->stops && cu_stops_wait(q, cmd))
+		return -EAGAIN;
 	err = cu_enter(dev);
-	s->begin = q->count ? slot(q, q->count - 1)->end : q->idle;
+	s->cmd = *cmd;
+	s->stops = s->stamping = false;
+	s->begin = q->count ? cu_slot(q, q->count - 1)->end : q->idle;
 	if (!err && !q->count)
 		err = CU(dev, cuEventRecord, q->idle, q->stream);
 	if (!err)
 		err = carry_out(dev, q, cmd);
 	if (err)
 		return err;
-	s->cmd = *cmd;
-	s->stamping = false;
-	mark(dev, q, s);
+	cu_mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	q->count++;
 	if (!dev->inflight++)
@@ -287,12 +309,19 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 
 /* ---- completion -------------------------------------------------------------------- */
 
+bool cu_reached(const struct cu_counter *c, uint32_t value)
+{
+	const uint32_t at = __atomic_load_n((uint32_t *)c->memory, __ATOMIC_ACQUIRE);
+
+	return (int32_t)(at - value) >= 0;
+}
+
+/* Of what can be stopped, once it is to be, that is known of all together. */
 static bool has_ended(const struct cu_queue *q, const struct cu_slot *s)
 {
-	const uint32_t at =
-		__atomic_load_n((uint32_t *)q->counter.memory, __ATOMIC_ACQUIRE);
-
-	return (int32_t)(at - s->value) >= 0;
+	if (q->stops && s->stops && q->stops->folding)
+		return q->stops->settled && !s->stopped;
+	return cu_reached(&q->counter, s->value);
 }
 
 static struct hal_bk_event event_of(uint32_t kind, uint64_t cookie, uint64_t ns)
@@ -317,16 +346,25 @@ static uint64_t between(struct cu_device *dev, void *begin, void *end)
 	return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
 }
 
+/* What was stopped inside, before that. */
+static uint64_t ran_for(struct cu_device *dev, struct cu_queue *q)
+{
+	const uint64_t ns = between(dev, cu_slot(q, 0)->begin, cu_slot(q, 0)->end),
+		       now = cu_now(dev);
+
+	return ns < now ? ns : now;
+}
+
 static void measure(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *e)
 {
 	const uint64_t now = cu_now(dev);
-	struct cu_slot *s = slot(q, 0), *last = s;
+	struct cu_slot *s = cu_slot(q, 0), *last = s;
 	uint64_t ns, since;
 	uint32_t i;
 
 	/* Several have ended since poll looked last: the last of them just now. */
-	for (i = 1; i < q->count && has_ended(q, slot(q, i)); i++)
-		last = slot(q, i);
+	for (i = 1; i < q->count && has_ended(q, cu_slot(q, i)); i++)
+		last = cu_slot(q, i);
 	since = between(dev, s->end, last->end);
 	ns = between(dev, s->begin, s->end);
 	e->end_ns = now > since ? now - since : 0;
@@ -365,17 +403,17 @@ static void write_stamp(struct cu_device *dev, struct cu_queue *q, struct cu_slo
 	if (!r)
 		r = cu.cuMemsetD32Async(at + 4, (uint32_t)(now >> 32), 1, q->stream);
 	if (!r) {
-		mark(dev, q, s);
+		cu_mark(dev, q, s);
 		return;
 	}
 	s->value = ++q->counter.given; /* which nobody will write */
 	(void)cu_failed(dev, r, "cuMemsetD32Async");
-	break_queue(q, "cuMemsetD32Async", r);
+	cu_break_queue(q, "cuMemsetD32Async", r);
 }
 
 static void finish(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *e)
 {
-	const struct hal_bk_cmd *cmd = &slot(q, 0)->cmd;
+	const struct hal_bk_cmd *cmd = &cu_slot(q, 0)->cmd;
 
 	*e = event_of(HAL_BK_DONE, cmd->cookie, 0);
 	measure(dev, q, e);
@@ -392,7 +430,7 @@ static void finish(struct cu_device *dev, struct cu_queue *q, struct hal_bk_even
 /* The head is what went wrong, as far as anybody can tell; the rest never ran. */
 static void fail_head(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *e)
 {
-	const struct hal_bk_cmd *cmd = &slot(q, 0)->cmd;
+	const struct hal_bk_cmd *cmd = &cu_slot(q, 0)->cmd;
 	const struct cu_kernel *k = cmd->launch.kernel;
 	const uint32_t r = atomic_load(&dev->lost);
 
@@ -443,8 +481,10 @@ static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_ev
 {
 	uint32_t n = 0;
 
-	while (n < max && q->count) {
-		struct cu_slot *s = slot(q, 0);
+	if (q->stops && q->stops->folding)
+		(void)cu_stops_settle(dev, q);
+	while (n < max && q->count > cu_stops_kept(q)) {
+		struct cu_slot *s = cu_slot(q, 0);
 		const bool stamp = s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping;
 		const bool ended = !q->reported && has_ended(q, s);
 
@@ -457,8 +497,11 @@ static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_ev
 		else
 			break;
 	}
-	if (n < max && q->quiet_due && !q->count) {
-		ev[n++] = event_of(HAL_BK_QUIET, q->quiet_cookie, cu_now(dev));
+	if (n < max && q->quiet_due && q->count == cu_stops_kept(q)) {
+		ev[n] = event_of(HAL_BK_QUIET, q->quiet_cookie, cu_now(dev));
+		if (q->count)
+			ev[n].start_ns -= ran_for(dev, q);
+		n++;
 		q->quiet_due = false;
 	}
 	return n;
@@ -532,8 +575,7 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
 	struct cu_queue *q = queue;
 
-	(void)device;
-	if (mode != HAL_SUSPEND_DRAIN)
+	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops))
 		return cu_host->fail(ENOTSUP,
 				     "cuda: no suspend in mode %u: a command that was "
 				     "launched runs to its end",
@@ -542,6 +584,8 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		return cu_host->fail(EBUSY, "cuda: the queue is suspended already");
 	q->quiet_cookie = cookie;
 	q->suspended = q->quiet_due = true;
+	if (mode == HAL_SUSPEND_FOLD)
+		(void)cu_stops_raise(device, q);
 	return 0;
 }
 
@@ -549,11 +593,12 @@ int cu_resume(void *device, void *queue)
 {
 	struct cu_queue *q = queue;
 
-	(void)device;
 	if (!q->suspended || q->quiet_due)
 		return cu_host->fail(q->suspended ? EBUSY : EINVAL,
 				     "cuda: the queue is not %s",
 				     q->suspended ? "quiet yet" : "suspended");
 	q->suspended = false;
+	if (q->stops)
+		cu_stops_go_on(device, q);
 	return 0;
 }

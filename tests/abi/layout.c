@@ -790,6 +790,7 @@ static void cuda_h(void)
 	FIELD(hal_cuda_info, said);
 	STRUCT(hal_cuda_extension);
 	FIELD(hal_cuda_extension, info);
+	FIELD(hal_cuda_extension, stops);
 }
 
 static void rocm_h(void)

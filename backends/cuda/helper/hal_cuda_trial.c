@@ -38,7 +38,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 {
 	if (strcmp(key, "partitions") == 0)
 		return (int64_t)cfg->way;
-	return strcmp(key, "inflight") == 0;
+	return strcmp(key, "inflight") == 0; /* the others' first choice */
 }
 
 static const char *option_str(const struct hal_bk_config *cfg, const char *key)

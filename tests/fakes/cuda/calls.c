@@ -705,6 +705,8 @@ static const char *parse_entry(const char *at, struct module *m, char *log, size
 			return NULL;
 		}
 	}
+	p = strstr(at, "_hals_control");
+	f->shape.stops = p && p < end;
 	p = strstr(end, ".reqnctapercluster ");
 	if (p && p < strchr(end, '{'))
 		(void)sscanf(p, ".reqnctapercluster %d, %d, %d", &f->cluster[0],

@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "backends/cuda/ptx/ptx.h"
+
 #define LAUNCH_NS 2000u
 #define FRONT_NS  100u /* a record, a write */
 #define COPY_NS   1000u
@@ -261,6 +263,57 @@ static struct job *best_launch(const struct device *dev, uint32_t unit)
 	return best;
 }
 
+/* ---- blocks that can be stopped: what hal-ptx's pass entry puts in front of them ---- */
+
+static struct ptx_control *control_of(const struct call *c)
+{
+	struct ptx_control *k = memory_at(c->args[c->arg_count - 1], sizeof(*k));
+	const uint32_t *g = c->grid;
+
+	if (k && (k->resumed ? k->resumed != g[0] || g[1] != 1 || g[2] != 1
+			     : memcmp(k->grid, g, sizeof(k->grid)) != 0))
+		misuse("a launch of %u x %u x %u blocks with the control of another",
+		       g[0], g[1], g[2]);
+	return k;
+}
+
+/* Before it begins; what is wrong is found when it ends. */
+static bool sees_flag(const struct call *c)
+{
+	const struct ptx_control *k = c->stops ? control_of(c) : NULL;
+
+	return k && k->stop;
+}
+
+/* False: an illegal address. */
+static bool act(const struct unit *u)
+{
+	const struct call *c = &u->job->call;
+	uint32_t number = (uint32_t)u->block, *from, *to;
+	struct ptx_control *k;
+	struct call whole = *c;
+
+	if (!c->stops)
+		return c->spec->block(c, number);
+	k = control_of(c);
+	if (!k)
+		return false;
+	if (k->resumed) {
+		from = memory_at(k->from + UINT64_C(4) * number, 4);
+		if (!from)
+			return false;
+		number = *from;
+	}
+	memcpy(whole.grid, k->grid, sizeof(whole.grid));
+	if (!u->stopped)
+		return c->spec->block(&whole, number);
+	to = memory_at(k->to + UINT64_C(4) * k->stopped, 4);
+	if (to)
+		*to = number;
+	k->stopped++;
+	return to != NULL;
+}
+
 static void give_blocks(struct device *dev)
 {
 	struct job *j;
@@ -275,7 +328,8 @@ static void give_blocks(struct device *dev)
 			return;
 		if (!j)
 			continue;
-		ns = j->call.spec->ns(&j->call);
+		dev->unit[i].stopped = sees_flag(&j->call);
+		ns = dev->unit[i].stopped ? FRONT_NS : j->call.spec->ns(&j->call);
 		dev->unit[i].job = j;
 		dev->unit[i].block = (j->first + j->given++ * j->stride) % j->blocks;
 		dev->unit[i].end_ns = ns == NEVER ? NEVER : world.now_ns + ns;
@@ -424,7 +478,7 @@ static bool end_blocks(struct device *dev)
 			continue;
 		dev->unit[i].job = NULL;
 		world.unit_now = i;
-		if (!u.job->call.spec->block(&u.job->call, (uint32_t)u.block)) {
+		if (!act(&u)) {
 			device_fault(dev);
 			return true;
 		}

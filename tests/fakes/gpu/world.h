@@ -61,6 +61,7 @@ struct call {
 	uint32_t arg_bytes[PARAMS_MAX];
 	uint32_t arg_count;
 	uint32_t grid[3], block[3];
+	bool stops; /* the last parameter is its control (backends/cuda/ptx/ptx.h) */
 };
 
 struct module {
@@ -123,6 +124,7 @@ struct allocation {
 struct unit {
 	struct job *job; /* NULL: free */
 	uint64_t block, end_ns;
+	bool stopped; /* it saw the flag as it began */
 };
 
 struct device {
