@@ -285,9 +285,9 @@ struct hal_queue_desc {
 	uint32_t size;
 	uint32_t flags; /* 0 */
 	/* Higher is served first within the partition, under policy priority (the
-	 * default); tgs, prema, reef, orion and tidal make classes of it where
-	 * .service_class says nothing, others go without.  It stops nothing that runs,
-	 * but under reef, and lends nobody units, but under tidal. */
+	 * default); tgs, prema, reef, orion, tidal and moca make classes of it
+	 * where .service_class says nothing, others go without.  It stops nothing that
+	 * runs, but under reef, and lends nobody units, but under tidal. */
 	int32_t priority;
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */
@@ -299,8 +299,8 @@ struct hal_queue_desc {
 	/* Of these, 0 (of .priority and .deadline_ns, too) is what [partition "name"]
 	 * says of its queues. */
 	uint32_t weight; /* share under policies wfq, quota, token; 0 counts as 1 */
-	/* enum hal_class.  It comes before what policies go by; tgs, prema, reef, orion
-	 * and tidal take it for theirs. */
+	/* enum hal_class.  It comes before what policies go by; tgs, prema, reef, orion,
+	 * tidal and moca take it for theirs. */
 	uint16_t service_class;
 	/* Of the partition's device time, in thousandths; 0: none is kept.  Under policy
 	 * quota, which then goes by weight; -ENOTSUP under others. */

@@ -40,7 +40,7 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    7u
+#define HAL_POLICY_ABI    8u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
@@ -106,7 +106,10 @@ struct hal_policy_partition {
 	uint32_t running;        /* commands that the device has */
 	uint32_t runnable;       /* queues in the policy's hands */
 	uint32_t floor, ceiling; /* of units: no policy goes beyond either */
-	uint64_t own[4];         /* the policy's; 0 at first */
+	/* Memory channels that its buffers lie on, bit a channel; 0: the device tells of
+	 * none. */
+	uint64_t color_mask;
+	uint64_t own[4]; /* the policy's; 0 at first */
 };
 
 /* What a command is short of when others work beside it, as far as is known. */
@@ -215,7 +218,8 @@ struct hal_policy_shared {
 	uint64_t queues;
 	/* Of hal_policy_spread: units it needs, and can use; and what it was given. */
 	uint32_t least, most, units;
-	uint32_t reserved;
+	uint32_t rationed; /* of hal_policy_ration: 1 if it is */
+	uint64_t held; /* of hal_policy_hold: bytes a second; 0: as many as it wants */
 };
 
 enum { HAL_POLICY_SHARED };
@@ -375,6 +379,84 @@ static inline int hal_policy_spread(const struct hal_policy_host *device,
 		held += s->part->units;
 	return err == -ENOSPC && held < every ? hal_policy_spread_in(device, all, held)
 					      : err;
+}
+
+/* Bytes of bandwidth (bytes a second) in a window, *window_ns: the shortest that the
+ * device has in which it still is many times the grain of a limit, since less would round
+ * the share, and a burst be long beside the window.  Less than .limit_bytes: too little.
+ */
+static inline uint64_t hal_policy_window(const struct hal_device_info *i,
+					 uint64_t bandwidth, uint64_t *window_ns)
+{
+	enum { GRAINS = 16 };
+	const uint64_t second = 1000000000;
+	uint64_t window = i->limit_window_ns, bytes, half;
+
+	/* Windows of up to a second do not overflow. */
+	bytes = bandwidth / second * window + bandwidth % second * window / second;
+	while (window > 1) {
+		half = bandwidth / second * (window / 2) +
+		       bandwidth % second * (window / 2) / second;
+		if (half < GRAINS * i->limit_bytes)
+			break;
+		window /= 2;
+		bytes = half;
+	}
+	*window_ns = window;
+	return i->limit_bytes != 0 ? bytes / i->limit_bytes * i->limit_bytes : 0;
+}
+
+/* The partition may move so many bytes a second, or the least that the device can be
+ * told; 0: any.  Who holds one lets it go before its last queue does. */
+static inline void hal_policy_hold(const struct hal_policy_host *device,
+				   struct hal_policy_shared *s, uint64_t bandwidth)
+{
+	const struct hal_device_info *i = device->info;
+	uint64_t window_ns = 0, bytes = 0;
+
+	if (bandwidth == s->held)
+		return;
+	if (bandwidth != 0)
+		bytes = hal_policy_window(i, bandwidth, &window_ns);
+	if (bandwidth != 0 && bytes == 0)
+		bytes = i->limit_bytes;
+	if (device->limit(device->device, s->part, bytes, window_ns) == 0)
+		s->held = bandwidth;
+}
+
+/* Those that are to be rationed have so many bytes a second in equal parts, the others as
+ * many as they want; bandwidth 0: they, too. */
+static inline void hal_policy_ration(const struct hal_policy_host *device,
+				     struct hal_policy_shared *all, uint64_t bandwidth)
+{
+	struct hal_policy_shared *s;
+	uint64_t count = 0;
+
+	for (s = all; s != NULL; s = s->next)
+		count += s->rationed;
+	for (s = all; s != NULL; s = s->next)
+		hal_policy_hold(device, s, s->rationed ? bandwidth / count : 0);
+}
+
+/* Of units, their half, its half, ...: the fewest on which the head of queue runs at most
+ * so many percent longer than best_ns; of what has not been tried the first, if tries. */
+static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
+					 const struct hal_policy_partition *part,
+					 const struct hal_policy_queue *queue,
+					 uint32_t units, uint64_t best_ns,
+					 uint64_t percent, int tries)
+{
+	uint32_t half;
+
+	for (; (half = units / 2) >= part->floor && half > 0; units = half) {
+		uint64_t ns = device->expect(device->device, queue, half);
+
+		if (ns == HAL_POLICY_NEVER)
+			return tries ? half : units;
+		if (ns > best_ns + best_ns / 100 * percent)
+			break;
+	}
+	return units;
 }
 
 /* What pick decides beside the queue. */

@@ -8,19 +8,10 @@
 
 #define SECOND 1000000000u
 
-/* Of bandwidth in ns; windows of up to a second do not overflow. */
-static uint64_t bytes_in(uint64_t bandwidth, uint64_t ns)
-{
-	return bandwidth / SECOND * ns + bandwidth % SECOND * ns / SECOND;
-}
-
 int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes,
 	       uint64_t *window_ns)
 {
-	/* Less would round the share, and a burst be long beside the window. */
-	enum { GRAINS = 16 };
 	const struct hal_device_info *i = &dev->info;
-	uint64_t window = i->limit_window_ns;
 
 	if ((i->caps & HAL_CAP_LIMIT) == 0)
 		return fail(ENOTSUP, "bandwidth %llu: %s limits none", U64(bandwidth),
@@ -28,15 +19,13 @@ int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes
 	if (i->bandwidth != 0 && bandwidth > i->bandwidth)
 		return fail(EINVAL, "bandwidth %llu: %s has %llu bytes a second",
 			    U64(bandwidth), dev->name, U64(i->bandwidth));
-	if (bytes_in(bandwidth, window) < i->limit_bytes)
+	*bytes = hal_policy_window(i, bandwidth, window_ns);
+	if (*bytes == 0)
 		return fail(EINVAL,
 			    "bandwidth %llu: less than %llu bytes in each %llu ns, the "
 			    "least of %s",
-			    U64(bandwidth), U64(i->limit_bytes), U64(window), dev->name);
-	while (window > 1 && bytes_in(bandwidth, window / 2) >= GRAINS * i->limit_bytes)
-		window /= 2;
-	*bytes = bytes_in(bandwidth, window) / i->limit_bytes * i->limit_bytes;
-	*window_ns = window;
+			    U64(bandwidth), U64(i->limit_bytes), U64(i->limit_window_ns),
+			    dev->name);
 	return 0;
 }
 

@@ -609,6 +609,12 @@ void policy_timers(struct hal_device *dev)
 	if (dev->alarm_ns <= dev->now) {
 		dev->alarm_ns = UINT64_MAX;
 		dev->acted = true;
+		hal_list_for_each (it, &dev->partitions) {
+			struct hal_partition *p =
+				container_of(it, struct hal_partition, on_device);
+
+			p->view.running = p->inflight;
+		}
 		if (in_force(dev) && dev->policy->alarm != NULL)
 			dev->policy->alarm(dev->policy_state, dev->now);
 		ask_again(dev);

@@ -378,6 +378,7 @@ void partition_enter(struct hal_partition *p)
 	p->obj.id = p->desc.index;
 	p->view.index = p->desc.index;
 	p->view.units = p->desc.units;
+	p->view.color_mask = p->desc.color_mask;
 	p->view.floor = p->floor_next;
 	p->view.ceiling = p->ceiling_next;
 	p->pinned = p->pinned_next;

@@ -105,14 +105,7 @@ static uint32_t units_for(const struct krisp *krisp,
 	}
 	if (best == HAL_POLICY_NEVER)
 		return part->ceiling;
-	for (uint32_t half; (half = units / 2) >= part->floor && half > 0; units = half) {
-		uint64_t ns = h->expect(h->device, queue, half);
-
-		if (ns == HAL_POLICY_NEVER)
-			return half;
-		if (ns > best + best / 100 * krisp->percent)
-			break;
-	}
+	units = hal_policy_enough(h, part, queue, units, best, krisp->percent, true);
 	/* What it has may be too few. */
 	return units == part->units && unsure ? part->ceiling : units;
 }

@@ -3,18 +3,17 @@
  * tidal: latency-critical work takes the units it needs and gives them back when it
  * rests.
  *
- * SGDRC (its tidal masks of streaming multiprocessors): units flow to latency-critical
- * kernels as these come, as many as a profile says that they use, and back to best effort
- * as they go.  There masks are of kernels, best effort that runs is evicted by a flag it
- * polls, and the memory's channels are shared in the same way; here units are those of
- * elastic partitions, what commands can use is learned, best effort goes on with fewer
- * units as soon as the device can, and memory is left alone.
+ * SGDRC: units flow to latency-critical kernels as these come, as many as a profile says
+ * that they use, and back to best effort as they go; while both are there, best effort
+ * that is bound by memory has Ch_BE of the channels, else all.  There masks of units are
+ * of kernels, what runs of best effort is evicted; here units are those of elastic
+ * partitions, what commands can use is learned, best effort goes on with fewer units, and
+ * Ch_BE is of the bandwidth of all channels, where that can be limited.
  *
- * Good for latency-critical work that comes in bursts: it has nearly all of the device
- * while it runs, and best effort nearly all of it in between (a fixed split gives each a
- * part, always).  Bad where bursts are shorter than a border takes to move; and for
- * latency-critical work that does not become faster with more units, until that is known:
- * it has them, and best effort has not.
+ * Good for latency-critical work in bursts: it has nearly all of the device while it
+ * runs, best effort nearly all in between.  Bad where bursts are shorter than a border
+ * takes to move, where channels are apart anyway, and for what is no faster with more
+ * units.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -34,6 +33,7 @@ struct shared {
 	/* Until then a class counts as there, without work, too; 0: it has gone. */
 	uint64_t rests_ns[CLASSES];
 	uint32_t needs; /* most units that its critical commands could use */
+	bool memory;    /* its best effort is bound by that */
 };
 
 struct tidal {
@@ -42,8 +42,8 @@ struct tidal {
 	const struct hal_policy_host *device;
 	int64_t priority;
 	uint64_t idle_ns, percent;
-	bool again; /* a plan was in the way */
-	bool alarmed;
+	uint64_t effort;     /* bytes a second of best effort; 0: any */
+	bool again, alarmed; /* a plan was in the way; for who goes next */
 };
 
 static const struct hal_option_def options[] = {
@@ -53,6 +53,8 @@ static const struct hal_option_def options[] = {
 	 "tidal: without work for so long, a partition gives its units back"},
 	{"tidal_percent", HAL_OPTION_INT, 0, 1000, NULL, "5",
 	 "tidal: half the units are enough when a command takes at most so much longer"},
+	{"tidal_ch_be", HAL_OPTION_INT, 1, 1000, NULL, "333",
+	 "tidal: thousandths of the memory for best effort beside others; 1000: any"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -67,6 +69,9 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	t->priority = host->option_int(cfg, "tidal_priority");
 	t->idle_ns = (uint64_t)host->option_int(cfg, "tidal_idle_us") * 1000;
 	t->percent = (uint64_t)host->option_int(cfg, "tidal_percent");
+	if ((device->info->caps & HAL_CAP_LIMIT) != 0)
+		t->effort = device->info->bandwidth / 1000 *
+			    ((uint64_t)host->option_int(cfg, "tidal_ch_be") % 1000);
 	*state = t;
 	return 0;
 }
@@ -78,8 +83,7 @@ static bool has_work(const struct shared *s, enum class c)
 	return s->list[c].first != NULL || s->running[c] > 0;
 }
 
-/* As many as are worth it for the command at the head; all, as long as nothing of it is
- * known. */
+/* As many as are worth it for the head; all, while nothing of it is known. */
 static uint32_t units_for(const struct tidal *t, const struct hal_policy_partition *part,
 			  const struct hal_policy_queue *queue)
 {
@@ -87,25 +91,25 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 	uint32_t units = part->ceiling;
 	uint64_t best = h->expect(h->device, queue, units);
 
-	if (best == HAL_POLICY_NEVER)
-		return units;
-	for (uint32_t half; (half = units / 2) >= part->floor && half > 0; units = half) {
-		uint64_t ns = h->expect(h->device, queue, half);
-
-		if (ns == HAL_POLICY_NEVER || ns > best + best / 100 * t->percent)
-			break;
-	}
-	return units;
+	return best == HAL_POLICY_NEVER ? units
+					: hal_policy_enough(h, part, queue, units, best,
+							    t->percent, false);
 }
 
 static void spread(struct tidal *t)
 {
+	uint64_t critical = 0;
+
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
 
 		c->least = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
 		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->least;
+		critical |= s->rests_ns[CRITICAL];
+		c->rationed = s->memory && s->rests_ns[EFFORT] != 0 &&
+			      s->rests_ns[CRITICAL] == 0;
 	}
+	hal_policy_ration(t->device, t->all, critical != 0 ? t->effort : 0);
 	t->again = hal_policy_spread(t->device, t->all) == -EBUSY;
 }
 
@@ -118,11 +122,13 @@ static void alarm_at(struct tidal *t, uint64_t at_ns)
 }
 
 /* Who has had no work for a while has gone; the alarm is for the next. */
-static bool look(struct tidal *t, uint64_t now_ns)
+static void alarm_rings(void *state, uint64_t now_ns)
 {
 	uint64_t next_ns = HAL_POLICY_NEVER;
+	struct tidal *t = state;
 	bool gone = false;
 
+	t->alarmed = false;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c;
 
@@ -139,15 +145,7 @@ static bool look(struct tidal *t, uint64_t now_ns)
 	}
 	if (next_ns != HAL_POLICY_NEVER)
 		alarm_at(t, next_ns);
-	return gone;
-}
-
-static void alarm_rings(void *state, uint64_t now_ns)
-{
-	struct tidal *t = state;
-
-	t->alarmed = false;
-	if (look(t, now_ns))
+	if (gone)
 		spread(t);
 }
 
@@ -188,6 +186,8 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct shared *s = hal_policy_shared(queue->own);
 
 	count(s, queue, EFFORT, 0);
+	if (s->common.queues == 1)
+		hal_policy_hold(t->device, &s->common, 0);
 	hal_policy_unshare(&t->all, part, queue);
 }
 
@@ -200,7 +200,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	struct shared *s = hal_policy_shared(queue->own);
 	enum class c = hal_policy_above(queue, t->priority) ? CRITICAL : EFFORT;
 	uint32_t needs;
-	bool comes;
+	bool comes, memory;
 
 	if (s == NULL)
 		return;
@@ -213,10 +213,13 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	s->rests_ns[c] = queue->runnable_ns + t->idle_ns;
 	if (c == CRITICAL) {
 		needs = units_for(t, part, queue);
-		if (comes || needs > s->needs) {
-			s->needs = needs;
-			comes = true;
-		}
+		comes |= needs > s->needs;
+		s->needs = comes ? needs : s->needs;
+	} else if (t->effort != 0 && s->common.held == 0) { /* else it tells nothing */
+		memory = hal_policy_bound(&queue->head, (double)t->effort / 1e9) ==
+			 HAL_POLICY_BY_MEMORY;
+		comes |= memory != s->memory;
+		s->memory = memory;
 	}
 	if (comes)
 		spread(t);

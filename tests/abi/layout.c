@@ -394,6 +394,7 @@ static void policy_h(void)
 	FIELD(hal_policy_partition, runnable);
 	FIELD(hal_policy_partition, floor);
 	FIELD(hal_policy_partition, ceiling);
+	FIELD(hal_policy_partition, color_mask);
 	FIELD(hal_policy_partition, own);
 	STRUCT(hal_policy_move);
 	FIELD(hal_policy_move, part);
@@ -424,7 +425,8 @@ static void policy_h(void)
 	FIELD(hal_policy_shared, least);
 	FIELD(hal_policy_shared, most);
 	FIELD(hal_policy_shared, units);
-	FIELD(hal_policy_shared, reserved);
+	FIELD(hal_policy_shared, rationed);
+	FIELD(hal_policy_shared, held);
 	STRUCT(hal_policy_end);
 	FIELD(hal_policy_end, ran_ns);
 	FIELD(hal_policy_end, bytes);

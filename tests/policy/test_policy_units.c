@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tidal, krisp and fission: who has how many units of two partitions of a device of 16.
+/* tidal, krisp, fission and fgpu: who has how many units of two partitions of a device
+ * of 16.
  */
 #include "world.h"
 
@@ -360,6 +361,14 @@ static void bad(void **state)
 		{"policy.name=krisp", "policy.krisp_percent=-1", "krisp_percent"},
 		{"policy.name=fission", "policy.fission_unknown_us=0",
 		 "fission_unknown_us"},
+		{"policy.name=tidal", "policy.tidal_ch_be=0", "1..1000"},
+		{"policy.name=tidal", "policy.tidal_ch_be=1001", "tidal_ch_be"},
+		{"policy.name=fgpu", "policy.fgpu_parts=0", "fgpu_parts"},
+		{"policy.name=fgpu", "policy.fgpu_parts=33", "1..32"},
+		{"policy.name=fgpu", "policy.fgpu_colors=none", "own|any"},
+		{"policy.name=moca", "policy.moca_window_us=0", "moca_window_us"},
+		{"policy.name=moca", "policy.moca_percent=101", "1..100"},
+		{"policy.name=moca", "policy.moca_weight=0", "moca_weight"},
 	};
 	struct hal_device *dev;
 
@@ -371,6 +380,75 @@ static void bad(void **state)
 	}
 }
 
+/* ---- fgpu -------------------------------------------------------------------------- */
+
+/* A hundred commands on one side, beside as many on the other or alone. */
+static uint64_t half(const char *policy, bool beside)
+{
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct sides s;
+	uint64_t at;
+
+	sides_open(&s, policy, NULL, d);
+	if (beside)
+		(void)submit(&s.w, s.q[1], 400, 1400, 'o');
+	at = hal_device_now(s.w.dev);
+	finish(submit(&s.w, s.q[0], 100, 1400, 'h'));
+	at = hal_device_now(s.w.dev) - at;
+	if (strcmp(policy, "policy.name=fgpu") == 0)
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(units(&s, i), ALL / 2);
+	sides_close(&s);
+	return at;
+}
+
+/* Half of the device, whatever the other does. */
+static void fgpu(void **state)
+{
+	(void)state;
+	assert_int_equal(half("policy.name=fgpu", false), 100 * 1400 / (ALL / 2));
+	assert_int_equal(half("policy.name=fgpu", true), 100 * 1400 / (ALL / 2));
+}
+
+/* What one half leaves idle nobody has. */
+static void fgpu_loses(void **state)
+{
+	(void)state;
+	assert_int_equal(half("policy.name=tidal", false), 100 * 1400 / MOST);
+}
+
+static void fgpu_full(void **state)
+{
+	const char *const eight[] = {"fgpu_parts=8", NULL};
+	struct hal_queue_desc d[2] = {HAL_INIT(hal_queue_desc), HAL_INIT(hal_queue_desc)};
+	struct hal_partition_desc more = HAL_INIT(hal_partition_desc);
+	struct hal_partition *third;
+	struct hal_queue *q;
+	struct sides s;
+
+	(void)state;
+	sides_open(&s, "policy.name=fgpu", NULL, d);
+	/* There is no room for it while both have their halves. */
+	OK(hal_device_set_policy(s.w.dev, "fgpu", eight));
+	(void)submit(&s.w, s.q[0], 1, 1400, 'h');
+	finish_all(&s.w);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(units(&s, i), ALL / 8);
+	more.units_floor = 3;
+	OK(hal_partition_create(s.w.dev, &more, &third));
+	FAILS(hal_queue_create(third, &d[0], &q), -ENOSPC, "one of 8 parts has 2");
+	OK(hal_partition_destroy(third));
+	more.units_floor = 2;
+	OK(hal_partition_create(s.w.dev, &more, &third));
+	OK(hal_queue_create(third, &d[0], &q));
+	OK(hal_queue_destroy(q));
+	/* Two parts, of which the sides are both. */
+	OK(hal_device_set_policy(s.w.dev, "fgpu", NULL));
+	FAILS(hal_queue_create(third, &d[0], &q), -ENOSPC, "all 2 parts are taken");
+	OK(hal_partition_destroy(third));
+	sides_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,7 +457,8 @@ int main(void)
 		cmocka_unit_test(krisp),         cmocka_unit_test(krisp_loses),
 		cmocka_unit_test(fission),       cmocka_unit_test(fission_loses),
 		cmocka_unit_test(fission_burst), cmocka_unit_test(fission_idle),
-		cmocka_unit_test(bad),
+		cmocka_unit_test(fgpu),          cmocka_unit_test(fgpu_loses),
+		cmocka_unit_test(fgpu_full),     cmocka_unit_test(bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

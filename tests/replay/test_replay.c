@@ -75,7 +75,8 @@ static void real_time(void **state)
 /* Policies that move borders, and go by what commands have run. */
 static void real_borders(void **state)
 {
-	static const char *const movers[] = {"tidal", "krisp", "fission", "v10", NULL};
+	static const char *const movers[] = {"tidal", "krisp", "fission",
+					     "v10",   "fgpu",  NULL};
 
 	(void)state;
 	for (unsigned int i = 0; movers[i] != NULL; i++)

@@ -19,15 +19,16 @@ static const char *const limits[] = {
 	"tidal_idle_us=3",       "krisp_wait_us=5",      "fission_period_us=5",
 	"fission_unknown_us=3",  "weave_wait_us=3",      "weave_memory_mbs=1000",
 	"v10_slice_us=3",        "v10_wait_us=5",        "slots_age_us=5",
-	"slots_unknown_us=3",
+	"slots_unknown_us=3",    "moca_window_us=3",     "fgpu_parts=2",
+	"fgpu_colors=any",
 };
 
 enum { PAIR = 64 }; /* bytes of an option and its value */
 
-static const char *const names[] = {"fifo",  "rr",      "priority", "wfq",    "edf",
-				    "quota", "token",   "static",   "laxity", "tgs",
-				    "prema", "reef",    "orion",    "themis", "tidal",
-				    "krisp", "fission", "weave",    "v10",    "slots"};
+static const char *const names[] = {
+	"fifo",    "rr",    "priority", "wfq",  "edf",   "quota",  "token", "static",
+	"laxity",  "tgs",   "prema",    "reef", "orion", "themis", "tidal", "krisp",
+	"fission", "weave", "v10",      "moca", "fgpu",  "slots"};
 
 /* All that were there are asked anew, and have waited for nothing yet. */
 static void begin_anew(struct sim *s)
@@ -79,7 +80,9 @@ static int set(struct sim *s, const char *name)
 	s->hostile = NULL;
 	s->stops |= strstr(name, "reef") != NULL;
 	s->moves |= strstr(name, "tidal") || strstr(name, "krisp") ||
-		    strstr(name, "fission") || strstr(name, "v10");
+		    strstr(name, "fission") || strstr(name, "v10") ||
+		    strstr(name, "fgpu");
+	s->picky = strstr(name, "fgpu") != NULL;
 	begin_anew(s);
 	return 0;
 }

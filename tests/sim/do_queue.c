@@ -179,6 +179,7 @@ int do_queue_create(struct sim *s, const uint32_t *p)
 	if (err) {
 		q->q = NULL;
 		SIM_ANSWER((err == -ENOTSUP && d.budget_permille && !s->budgets) ||
+			   (err == -ENOSPC && s->picky) ||
 			   (err == -ENOMEM && s->injected) || sim_excused(s, err));
 		return sim_queue_put_away(s, q);
 	}

@@ -129,6 +129,7 @@ struct sim {
 	const struct hal_ref_extension *ref; /* NULL: another backend */
 	bool stops;    /* the policy in force, or the engine, stops queues */
 	bool moves;    /* a policy has moved borders */
+	bool picky;    /* the policy has a part of the device for some only */
 	bool budgets;  /* the policy in force keeps them */
 	bool injected; /* the next creation may fail with -ENOMEM */
 	bool faulty;   /* commands, suspends and moves may fail at any time */

@@ -46,6 +46,7 @@ static enum layout layout_of(const char *policy)
 		{"tidal", LAYOUT_TENANTS},   {"krisp", LAYOUT_TENANTS},
 		{"fission", LAYOUT_TENANTS}, {"v10", LAYOUT_TENANTS},
 		{"orion", LAYOUT_HALVES},    {"weave", LAYOUT_HALVES},
+		{"moca", LAYOUT_HALVES},     {"fgpu", LAYOUT_CLASSES},
 	};
 
 	for (size_t i = 0; i < sizeof(suits) / sizeof(suits[0]); i++)

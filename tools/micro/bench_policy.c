@@ -29,9 +29,10 @@ enum order { RANDOM, SAME };
 
 enum { BASIC = 4 };
 static const char *const policies[] = {
-	"fifo",  "priority", "wfq",   "edf", /* BASIC */
-	"rr",    "quota",    "token", "static", "tgs",     "laxity", "prema", "reef",
-	"orion", "themis",   "tidal", "krisp",  "fission", "weave",  "v10",   "slots",
+	"fifo",    "priority", "wfq",   "edf", /* BASIC */
+	"rr",      "quota",    "token", "static", "tgs",   "laxity",
+	"prema",   "reef",     "orion", "themis", "tidal", "krisp",
+	"fission", "weave",    "v10",   "moca",   "fgpu",  "slots",
 };
 /* So that nobody waits for long. */
 #define LIMITS                                                                           \
