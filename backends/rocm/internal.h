@@ -87,7 +87,9 @@ struct rocm_kernel {
 	struct hal_bk_kernel_info info;
 	void *function;
 	uint32_t block[3], shared_bytes;
+	uint32_t groups_most[3];             /* in each dimension */
 	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
+	uint64_t value_most[HAL_ARGS_MAX];   /* of a scalar; memory: any */
 };
 
 struct rocm_program {

@@ -7,6 +7,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A grid is counted in work-items below, in 32 bits. */
+static void set_most(const struct rocm_device *dev, struct rocm_kernel *k)
+{
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		k->groups_most[i] = UINT32_MAX / k->block[i];
+		if (k->groups_most[i] > (uint32_t)dev->shape.max_grid[i])
+			k->groups_most[i] = (uint32_t)dev->shape.max_grid[i];
+	}
+}
+
 static int check_block(const struct rocm_device *dev, const struct rocm_kernel *k)
 {
 	const uint64_t items = (uint64_t)k->block[0] * k->block[1] * k->block[2];
@@ -38,6 +50,7 @@ static int find_kernel(struct rocm_device *dev, const struct rocm_program *prog,
 
 	if (err)
 		return err;
+	set_most(dev, k);
 	r = hip.hipModuleGetFunction(&k->function, prog->module, k->info.name);
 	err = r ? rocm_failed(dev, r, "hipModuleGetFunction") : 0;
 	if (err && !rocm_sticky(r))

@@ -153,39 +153,31 @@ static struct rocm_slot *nth(struct rocm_queue *q, uint32_t n)
 	return &q->slots[(q->head + n) % q->slot_count];
 }
 
-/* A grid is counted in work-items below, in 32 bits. */
-static int check_groups(const struct rocm_device *dev, const struct rocm_kernel *k,
-			const uint32_t *g)
+__attribute__((cold)) static int refuse_groups(const struct rocm_kernel *k,
+					       const uint32_t *g)
 {
-	uint32_t i;
+	const uint32_t i = g[0] > k->groups_most[0]   ? 0
+			   : g[1] > k->groups_most[1] ? 1
+						      : 2;
 
-	for (i = 0; i < 3; i++)
-		if (g[i] > (uint32_t)dev->shape.max_grid[i] ||
-		    (uint64_t)g[i] * k->block[i] > UINT32_MAX)
-			return rocm_host->fail(
-				EINVAL,
-				"rocm: kernel %s: %u groups of %u in dimension %u are "
-				"too many, a grid has at most %d",
-				k->info.name, g[i], k->block[i], i,
-				dev->shape.max_grid[i]);
-	return 0;
+	return rocm_host->fail(
+		EINVAL,
+		"rocm: kernel %s: %u groups of %u in dimension %u, at most "
+		"%u can be",
+		k->info.name, g[i], k->block[i], i, k->groups_most[i]);
 }
 
-static int check_argument(const struct rocm_kernel *k, uint32_t i,
-			  const struct hal_bk_arg *a)
+__attribute__((cold)) static int refuse_argument(const struct rocm_kernel *k, uint32_t i,
+						 const struct hal_bk_arg *a)
 {
-	const uint32_t bytes = k->scalar_bytes[i];
-	const char *why = NULL;
+	const char *why = "does not fit its bytes";
 
-	if (a->mem && bytes)
+	if (a->mem && k->scalar_bytes[i])
 		why = "is a scalar, and memory is given";
-	else if (!a->mem && !bytes)
+	else if (!a->mem && !k->scalar_bytes[i])
 		why = "is memory, and a scalar is given";
-	else if (bytes && bytes < 8 && a->value >> 8 * bytes)
-		why = "does not fit its bytes";
-	return why ? rocm_host->fail(EINVAL, "rocm: kernel %s: argument %u %s",
-				     k->info.name, i, why)
-		   : 0;
+	return rocm_host->fail(EINVAL, "rocm: kernel %s: argument %u %s", k->info.name, i,
+			       why);
 }
 
 static int launch(struct rocm_device *dev, struct rocm_queue *q,
@@ -196,18 +188,20 @@ static int launch(struct rocm_device *dev, struct rocm_queue *q,
 	uint64_t value[HAL_ARGS_MAX];
 	void *at[HAL_ARGS_MAX + 1];
 	uint32_t i, r;
-	int err = check_groups(dev, k, g);
+	int err;
 
-	for (i = 0; !err && i < cmd->launch.arg_count; i++) {
+	if (g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
+	    g[2] > k->groups_most[2])
+		return refuse_groups(k, g);
+	for (i = 0; i < cmd->launch.arg_count; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
 		const struct rocm_mem *mem = a->mem;
 
-		err = check_argument(k, i, a);
+		if (!mem != !!k->scalar_bytes[i] || a->value > k->value_most[i])
+			return refuse_argument(k, i, a);
 		value[i] = a->value + (mem ? (uintptr_t)mem->address : 0);
 		at[i] = &value[i];
 	}
-	if (err)
-		return err;
 	r = hip.hipModuleLaunchKernel(k->function, g[0], g[1], g[2], k->block[0],
 				      k->block[1], k->block[2], k->shared_bytes,
 				      q->stream, at, NULL);

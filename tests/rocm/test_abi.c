@@ -38,29 +38,41 @@ _Static_assert(sizeof(struct hip_properties) >= sizeof(hipDeviceProp_t), "its ro
 _Static_assert(sizeof(hipError_t) == sizeof(uint32_t), "result");
 _Static_assert(sizeof(hipStream_t) == sizeof(void *), "handle");
 
-/* Each call takes as many arguments as ours, each as wide: a pointer where it has one. */
-static void prototypes(void **state)
-{
-	hipError_t (*launch)(hipFunction_t, unsigned int, unsigned int, unsigned int,
-			     unsigned int, unsigned int, unsigned int, unsigned int,
-			     hipStream_t, void **, void **) = hipModuleLaunchKernel;
-	hipError_t (*mask)(hipStream_t *, uint32_t, const uint32_t *) =
-		hipExtStreamCreateWithCUMask;
-	hipError_t (*get)(hipStream_t, uint32_t, uint32_t *) = hipExtStreamGetCUMask;
-	hipError_t (*write)(hipStream_t, void *, uint32_t, unsigned int) =
-		hipStreamWriteValue32;
-	hipError_t (*set)(hipDeviceptr_t, int, size_t, hipStream_t) = hipMemsetD32Async;
-	hipError_t (*copy)(void *, const void *, size_t, hipMemcpyKind, hipStream_t) =
-		hipMemcpyAsync;
+/* As wide, argument by argument, in the calls that have more than handles. */
+#define TYPE(call, ...)                                                                  \
+	_Static_assert(                                                                  \
+		__builtin_types_compatible_p(__typeof__(call), hipError_t(__VA_ARGS__)), \
+		#call)
+TYPE(hipGetDeviceProperties, hipDeviceProp_t *, int);
+TYPE(hipDeviceGetPCIBusId, char *, int, int);
+TYPE(hipMemGetInfo, size_t *, size_t *);
+TYPE(hipMalloc, void **, size_t);
+TYPE(hipHostMalloc, void **, size_t, unsigned int);
+TYPE(hipHostGetDevicePointer, void **, void *, unsigned int);
+TYPE(hipMemcpyAsync, void *, const void *, size_t, hipMemcpyKind, hipStream_t);
+TYPE(hipMemsetD32Async, hipDeviceptr_t, int, size_t, hipStream_t);
+TYPE(hipStreamCreateWithPriority, hipStream_t *, unsigned int, int);
+TYPE(hipExtStreamCreateWithCUMask, hipStream_t *, uint32_t, const uint32_t *);
+TYPE(hipExtStreamGetCUMask, hipStream_t, uint32_t, uint32_t *);
+TYPE(hipStreamWaitEvent, hipStream_t, hipEvent_t, unsigned int);
+TYPE(hipStreamWriteValue32, hipStream_t, void *, uint32_t, unsigned int);
+TYPE(hipEventCreateWithFlags, hipEvent_t *, unsigned int);
+TYPE(hipEventRecord, hipEvent_t, hipStream_t);
+TYPE(hipEventElapsedTime, float *, hipEvent_t, hipEvent_t);
+TYPE(hipModuleLoadData, hipModule_t *, const void *);
+TYPE(hipModuleGetFunction, hipFunction_t *, hipModule_t, const char *);
+TYPE(hipModuleLaunchKernel, hipFunction_t, unsigned int, unsigned int, unsigned int,
+     unsigned int, unsigned int, unsigned int, unsigned int, hipStream_t, void **,
+     void **);
 
+static void compiled(void **state)
+{
 	(void)state;
-	(void)sizeof(launch), (void)sizeof(mask), (void)sizeof(get), (void)sizeof(write),
-		(void)sizeof(set), (void)sizeof(copy);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(prototypes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(compiled)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

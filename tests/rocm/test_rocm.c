@@ -5,7 +5,9 @@
 #define _GNU_SOURCE
 #include "host.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -626,6 +628,50 @@ static void whole(void **state)
 	close_rig(&r);
 }
 
+/* ---- threads ----------------------------------------------------------------------- */
+
+static uint32_t (*set_device)(int device), (*get_device)(int *device);
+
+static void *write_elsewhere(void *rig)
+{
+	const struct rig *r = rig;
+	uint32_t word = 7;
+	int device = -1;
+
+	(void)set_device(2);
+	if (b->cold.mem_write(r->dev, r->mem, 0, &word, sizeof(word)) ||
+	    b->cold.mem_read(r->dev, r->mem, 0, &word, sizeof(word)))
+		return NULL;
+	(void)get_device(&device);
+	return device == 2 ? rig : NULL;
+}
+
+/* A caller's thread means the device that it meant before. */
+static void callers_device(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	void *library = dlopen("libamdhip64.so.5", RTLD_NOW), *dev, *seen = NULL;
+	int device = -1;
+	pthread_t thread;
+	struct rig r;
+
+	(void)state;
+	assert_non_null(library);
+	*(void **)&set_device = dlsym(library, "hipSetDevice");
+	*(void **)&get_device = dlsym(library, "hipGetDevice");
+	stand_in()->reset();
+	assert_int_equal(set_device(3), 0);
+	assert_int_equal(b->cold.open(&cfg, 0, &dev), 0);
+	b->cold.close(dev);
+	assert_int_equal(get_device(&device), 0);
+	assert_int_equal(device, 3);
+	open_rig(&r, &cfg);
+	assert_int_equal(pthread_create(&thread, NULL, write_elsewhere, &r), 0);
+	assert_int_equal(pthread_join(thread, &seen), 0);
+	assert_ptr_equal(seen, &r);
+	close_rig(&r);
+}
+
 /* ---- libraries --------------------------------------------------------------------- */
 
 /* In a process of its own: what was loaded stays. */
@@ -723,6 +769,7 @@ int main(void)
 		cmocka_unit_test(move_fails),
 		cmocka_unit_test(masks_not_taken),
 		cmocka_unit_test(whole),
+		cmocka_unit_test(callers_device),
 	};
 
 	b = hal_backend_rocm(&host);

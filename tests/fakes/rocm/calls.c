@@ -227,27 +227,27 @@ uint32_t do_hipMemsetD32Async(void *dst, int value, size_t count, void *stream)
 
 /* ---- streams ----------------------------------------------------------------------- */
 
-static uint32_t make_stream(void **stream, int priority, const bool *only)
+/* With as many bytes behind it as are asked for; NULL: no memory. */
+static void *make_stream(int priority, size_t bytes)
 {
-	struct stream *s = make(OBJECT_STREAM, sizeof(*s));
+	struct stream *s = make(OBJECT_STREAM, bytes);
 
-	*stream = JUNK;
 	if (!s)
-		return HIPR_OutOfMemory;
+		return NULL;
 	s->last = &s->first;
 	s->priority = priority < -1 ? -1 : priority > 1 ? 1 : priority;
-	s->only = only;
-	*stream = s;
-	return HIPR_Success;
+	return s;
 }
 
 uint32_t do_hipStreamCreateWithPriority(void **stream, uint32_t flags, int priority)
 {
 	*stream = JUNK;
-	if (flags == HIP_STREAM_NON_BLOCKING)
-		return make_stream(stream, priority, NULL);
-	misuse("a stream that waits for the NULL stream");
-	return HIPR_InvalidValue;
+	if (flags != HIP_STREAM_NON_BLOCKING) {
+		misuse("a stream that waits for the NULL stream");
+		return HIPR_InvalidValue;
+	}
+	*stream = make_stream(priority, sizeof(struct stream));
+	return *stream ? HIPR_Success : HIPR_OutOfMemory;
 }
 
 /* What of a mask is left under the process's own; nothing: that alone counts, and no
@@ -269,7 +269,7 @@ static void limit(const struct device *d, struct masked *m)
 }
 
 /* In CUs: from 6 on HIP takes a bit for a pair where there are pairs. */
-static void spread(const struct device *d, const struct masked *m)
+static void spread(const struct device *d, struct masked *m)
 {
 	const bool pair = gpu_of(d)->pairs && version() >= 60000000;
 	uint32_t i, cus[KFD_CUS_MAX / 32] = {0};
@@ -280,29 +280,27 @@ static void spread(const struct device *d, const struct masked *m)
 		if (m->mask[bit / 32] >> bit % 32 & 1)
 			cus[i / 32] |= 1u << i % 32;
 	}
-	(void)kfd_apply(gpu_of(d), cus, d->units, (bool *)m->unit);
+	(void)kfd_apply(gpu_of(d), cus, d->units, m->unit);
 }
 
 uint32_t do_hipExtStreamCreateWithCUMask(void **stream, uint32_t words,
 					 const uint32_t *mask)
 {
 	struct masked *m;
-	uint32_t r;
 
 	*stream = JUNK;
 	if (!words || !mask)
 		return HIPR_InvalidValue;
-	m = calloc(1, sizeof(*m));
+	m = make_stream(0, sizeof(*m));
 	if (!m)
 		return HIPR_OutOfMemory;
 	m->words = words < KFD_CUS_MAX / 32 ? words : KFD_CUS_MAX / 32;
 	memcpy(m->mask, mask, m->words * sizeof(*mask));
 	limit(current_device(), m);
 	spread(current_device(), m);
-	r = make_stream(stream, 0, m->unit);
-	if (r)
-		free(m);
-	return r;
+	m->stream.only = m->unit;
+	*stream = m;
+	return HIPR_Success;
 }
 
 /* Words that the stream's mask did not have are left as they are. */
@@ -317,8 +315,8 @@ uint32_t do_hipExtStreamGetCUMask(void *stream, uint32_t words, uint32_t *mask)
 		return HIPR_InvalidHandle;
 	if (!mask || words < (bits + 31) / 32)
 		return HIPR_InvalidValue;
-	m = (const struct masked *)(const void *)s->only;
-	if (m)
+	m = (const struct masked *)(const void *)s;
+	if (s->only)
 		memcpy(mask, m->mask,
 		       (words < m->words ? words : m->words) * sizeof(*mask));
 	return HIPR_Success;
@@ -342,8 +340,6 @@ uint32_t do_hipStreamDestroy(void *stream)
 			return HIPR_Unknown;
 	}
 	s->object.gone = true;
-	free((void *)(uintptr_t)s->only);
-	s->only = NULL;
 	return s->object.dev->lost;
 }
 

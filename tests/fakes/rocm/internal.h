@@ -8,8 +8,9 @@
 #include "stand_in.h"
 #include "tests/fakes/gpu/world.h"
 
-/* Which units a stream's kernels run on; and the mask that says so. */
+/* A stream with a mask, and which units that leaves its kernels. */
 struct masked {
+	struct stream stream;
 	bool unit[UNITS_MAX];
 	uint32_t words;
 	uint32_t mask[KFD_CUS_MAX / 32];

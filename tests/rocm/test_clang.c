@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bundle that clang made of kernels.hip, for gfx906, gfx90a:xnack- and gfx1030: what is
+ * taken of it for which device, and what its metadata are held to. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/rocm/internal.h"
+
+enum { KERNELS = 3 };
+
+struct file {
+	struct hal_rocm_image head;
+	struct hal_rocm_kernel kernels[KERNELS];
+	uint8_t code[];
+};
+static struct file *file;
+static size_t file_bytes;
+
+static int setup(void **state)
+{
+	static const struct hal_rocm_kernel kernels[KERNELS] = {
+		{.name = "iota", .block = {256}, .arg_count = 2, .scalar_bytes = {0, 4}},
+		{.name = "mixed",
+		 .block = {16, 8, 8},
+		 .arg_count = 6,
+		 .scalar_bytes = {0, 8, 2, 1, 0, 4}},
+		{.name = "none"},
+	};
+	const size_t room = sizeof(*file) + ((size_t)8 << 20);
+	FILE *f = fopen(BUNDLE, "rb");
+	size_t n = 0;
+
+	(void)state;
+	hal_backend_rocm(&host);
+	file = malloc(room);
+	if (f && file)
+		n = fread(file->code, 1, room - sizeof(*file), f);
+	if (f)
+		(void)fclose(f);
+	if (!n)
+		return -1;
+	file_bytes = sizeof(*file) + n;
+	file->head = (struct hal_rocm_image){.magic = HAL_ROCM_MAGIC,
+					     .version = HAL_ROCM_VERSION,
+					     .bytes = (uint32_t)file_bytes,
+					     .format = HAL_ROCM_BUNDLE,
+					     .kernel_count = KERNELS,
+					     .kernel_size = sizeof(kernels[0]),
+					     .code_bytes = (uint32_t)n};
+	memcpy(file->kernels, kernels, sizeof(kernels));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(file);
+	return 0;
+}
+
+/* The first bytes of the code that was taken, or NULL. */
+static const uint8_t *parse(const char *arch, int want, const char *why)
+{
+	struct rocm_program prog = {0};
+	int err;
+
+	host_text[0] = 0;
+	err = rocm_image_parse(file, file_bytes, arch, &prog);
+	free(prog.kernels);
+	if (err != want || (why && !strstr(host_text, why)))
+		fail_msg("%s: %d, not %d: %s: not %s", arch, err, want, host_text,
+			 why ? why : "");
+	return err ? NULL : prog.code;
+}
+
+static void parts(void **state)
+{
+	const uint8_t *gfx906 = parse("gfx906:sramecc+:xnack-", 0, NULL);
+	const uint8_t *gfx90a = parse("gfx90a:sramecc+:xnack-", 0, NULL);
+	const uint8_t *gfx1030 = parse("gfx1030", 0, NULL);
+
+	(void)state;
+	assert_true(gfx906 != gfx90a && gfx90a != gfx1030 && gfx1030 != gfx906);
+	/* The machine's number, in the ELF's flags. */
+	assert_int_equal(gfx906[48], 0x2f);
+	assert_int_equal(gfx90a[48], 0x3f);
+	assert_int_equal(gfx1030[48], 0x36);
+	parse("gfx90a:sramecc+:xnack+", -ENOTSUP, "nothing for gfx90a:sramecc+:xnack+");
+	parse("gfx1100", -ENOTSUP, "it has gfx1030 gfx906 gfx90a:xnack-");
+}
+
+static void metadata(void **state)
+{
+	struct hal_rocm_kernel *k = file->kernels;
+
+	(void)state;
+#define WITH(field, value, why)                                                          \
+	do {                                                                             \
+		const uint32_t was = (field);                                            \
+		(field) = (value);                                                       \
+		parse("gfx906", -EINVAL, why);                                           \
+		parse("gfx1030", -EINVAL, why);                                          \
+		(field) = was;                                                           \
+	} while (0)
+	WITH(k[0].block[0], 257, "it was compiled for 256");
+	WITH(k[0].arg_count, 3, "kernel iota has 2 arguments, the table says 3");
+	WITH(k[0].arg_count, 1, "kernel iota has more arguments than the 1");
+	WITH(k[0].scalar_bytes[1], 8, "argument 1 has 4 bytes in the code, 8");
+	WITH(k[0].scalar_bytes[1], 0, "argument 1 has 4 bytes in the code, 8");
+	WITH(k[0].scalar_bytes[0], 8, "argument 0 is a global_buffer");
+	WITH(k[1].scalar_bytes[3], 2, "argument 3 has 1 bytes in the code, 2");
+	WITH(k[2].arg_count, 1, "kernel none has 0 arguments, the table says 1");
+	strcpy(k[2].name, "by_struct");
+	k[2].arg_count = 2;
+	k[2].scalar_bytes[1] = 8;
+	parse("gfx906", -EINVAL, "argument 1 has 12 bytes in the code, 8");
+	strcpy(k[2].name, "nobody");
+	parse("gfx906", -EINVAL, "has no kernel nobody");
+	k[2] = (struct hal_rocm_kernel){.name = "none"};
+	parse("gfx906", 0, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts),
+		cmocka_unit_test(metadata),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
