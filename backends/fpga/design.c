@@ -63,17 +63,39 @@ static void destroy(struct fp_design *d)
 	fp_xclbin_drop(&d->x);
 	free(d->file);
 	free(d->units);
+	free(d->reach);
 	free(d);
+}
+
+/* By argument and bank, which slots' units reach it. */
+static void turn_round(struct fp_design *d)
+{
+	const struct fp_xclbin *x = &d->x;
+	uint64_t *at = d->reach;
+	uint32_t k, arg, bank, slot;
+
+	for (k = 0; k < x->kernel_count; k++)
+		for (arg = 0; arg < HAL_ARGS_MAX; arg++)
+			for (bank = 0; bank < FP_BANKS_MAX; bank++, at++)
+				for (slot = 0; slot < x->slot_count; slot++)
+					*at |= (fp_xclbin_unit(x, k, slot)->reach[arg] >>
+							bank &
+						1)
+					       << slot;
 }
 
 static int make(struct fp_design *d, const void *file, size_t size)
 {
+	const size_t lines = (size_t)d->x.kernel_count * HAL_ARGS_MAX * FP_BANKS_MAX;
+
 	d->file = malloc(size);
 	d->units = calloc((size_t)d->x.kernel_count * d->x.slot_count, sizeof(*d->units));
-	if (!d->file || !d->units)
+	d->reach = calloc(lines, sizeof(*d->reach));
+	if (!d->file || !d->units || !d->reach)
 		return fp_host->fail(ENOMEM, "fpga: no memory for an xclbin of %zu bytes",
 				     size);
 	memcpy(d->file, file, size);
+	turn_round(d);
 	return 0;
 }
 

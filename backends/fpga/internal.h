@@ -57,6 +57,10 @@ struct fp_unit {
 struct fp_kernel {
 	struct fp_design *design;
 	uint32_t index;
+	uint32_t memory;       /* bit an argument that is memory */
+	uint64_t slots;        /* that have a unit of it */
+	const uint64_t *reach; /* [argument * FP_BANKS_MAX + bank]: slots that reach it */
+	const struct fp_kernel_desc *desc;
 };
 
 struct fp_program {
@@ -72,6 +76,7 @@ struct fp_design {
 	uint32_t users;
 	void *file;
 	struct fp_unit *units; /* [kernel * slot_count + slot] */
+	uint64_t *reach; /* [(kernel * HAL_ARGS_MAX + argument) * FP_BANKS_MAX + bank] */
 };
 
 struct fp_chore {
@@ -85,6 +90,7 @@ struct fp_chore {
 
 struct fp_partition {
 	struct hal_bk_partition_desc desc;
+	uint64_t slots;
 	uint32_t queues, buffers;
 };
 
@@ -98,7 +104,6 @@ struct fp_mem {
 
 struct fp_slot {
 	struct fp_partition *owner;
-	bool running;
 	char broken[96]; /* why it takes no run; "": it does */
 };
 
@@ -108,6 +113,11 @@ enum fp_phase {
 	FP_RUNNING, /* on a slot */
 	FP_MOVING,
 	FP_ENDED
+};
+
+struct fp_command {
+	struct hal_bk_cmd cmd;
+	uint64_t slots; /* of a launch: that can run it */
 };
 
 struct fp_queue {
@@ -125,7 +135,7 @@ struct fp_queue {
 	int status;
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	uint32_t head, count, room;
-	struct hal_bk_cmd cmds[];
+	struct fp_command cmds[];
 };
 
 struct fp_list {
@@ -152,7 +162,8 @@ struct fp_device {
 	struct fp_slot slots[FP_SLOTS_MAX];
 	struct fp_list ready; /* the oldest command can begin */
 	struct fp_list busy;  /* ... has begun, or owes a QUIET */
-	uint32_t running, moving;
+	uint64_t running;     /* slots that do */
+	uint32_t moving;
 	uint64_t longest_ns, progress_ns;
 	uint64_t zero_ns;
 	atomic_ullong last_ns;
@@ -231,9 +242,10 @@ void fp_move_wait(struct fp_device *dev, struct fp_chore *c);
 int fp_move_command(struct fp_chore *c);
 
 /* run.c */
-/* 0, or -EINVAL: no slot of the partition can ever run it, and why. */
+/* 0, or -EINVAL: no slot of the partition can ever run it, and why.  *slots: those that
+ * can. */
 int fp_run_check(const struct fp_device *dev, const struct fp_partition *part,
-		 const struct hal_bk_cmd *cmd);
+		 const struct hal_bk_cmd *cmd, uint64_t *slots);
 /* Begins the queue's oldest command, a launch, on a slot; -EAGAIN: none is free.  Another
  * error is in q->fault. */
 int fp_run_begin(struct fp_device *dev, struct fp_queue *q);
@@ -253,7 +265,7 @@ int fp_resume(void *device, void *queue);
 
 static inline struct hal_bk_cmd *fp_oldest(struct fp_queue *q)
 {
-	return &q->cmds[q->head];
+	return &q->cmds[q->head].cmd;
 }
 
 #endif

@@ -64,6 +64,7 @@ static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part
 		return fp_host->fail(-err, "fpga:%u: %s", dev->index, why);
 	}
 	dev->slots[slot].owner = part;
+	part->slots |= UINT64_C(1) << slot;
 	dev->slots[slot].broken[0] = 0;
 	return 0;
 }

@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void describe(struct fp_kernel *k, struct fp_design *d, uint32_t index)
+{
+	uint32_t i;
+
+	k->design = d;
+	k->index = index;
+	k->desc = &d->x.kernels[index];
+	k->reach = &d->reach[(size_t)index * HAL_ARGS_MAX * FP_BANKS_MAX];
+	for (i = 0; i < k->desc->arg_count; i++)
+		k->memory |= (uint32_t)k->desc->args[i].memory << i;
+	for (i = 0; i < d->x.slot_count; i++)
+		if (fp_xclbin_unit(&d->x, index, i)->name[0])
+			k->slots |= UINT64_C(1) << i;
+}
+
 int fp_program_load(void *device, const void *image, size_t size, void **out)
 {
 	struct fp_program *prog = calloc(1, sizeof(*prog));
@@ -21,7 +36,7 @@ int fp_program_load(void *device, const void *image, size_t size, void **out)
 		return err;
 	}
 	for (i = 0; i < prog->design->x.kernel_count; i++)
-		prog->kernels[i] = (struct fp_kernel){prog->design, i};
+		describe(&prog->kernels[i], prog->design, i);
 	*out = prog;
 	return 0;
 }

@@ -138,7 +138,7 @@ static bool begin(struct fp_device *dev, struct fp_queue *q)
 		q->end_ns = q->start_ns;
 	}
 	relist(&dev->busy, q);
-	dev->progress_ns = fp_now(dev);
+	dev->progress_ns = q->start_ns;
 	return true;
 }
 
@@ -221,6 +221,9 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
+	struct fp_command *c;
+	uint64_t slots = 0;
+	uint32_t at;
 	int err;
 
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
@@ -230,11 +233,14 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	if (q->suspended || q->count == q->room)
 		return -EAGAIN;
 	if (cmd->op == HAL_OP_LAUNCH) {
-		err = fp_run_check(dev, q->part, cmd);
+		err = fp_run_check(dev, q->part, cmd, &slots);
 		if (err)
 			return err;
 	}
-	q->cmds[(q->head + q->count) % q->room] = *cmd;
+	at = q->head + q->count;
+	c = &q->cmds[at < q->room ? at : at - q->room];
+	c->cmd = *cmd;
+	c->slots = slots;
 	if (!q->count++) {
 		q->phase = FP_READY;
 		enlist(&dev->ready, q);

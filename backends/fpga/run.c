@@ -40,17 +40,6 @@ static uint32_t unreached(const struct fp_unit_desc *u, const struct hal_bk_cmd 
 	return HAL_ARGS_MAX;
 }
 
-/* NULL: the kernel has no unit there. */
-static const struct fp_unit_desc *unit_in(const struct fp_kernel *k, uint32_t slot)
-{
-	const struct fp_unit_desc *u;
-
-	if (slot >= k->design->x.slot_count)
-		return NULL;
-	u = fp_xclbin_unit(&k->design->x, k->index, slot);
-	return u->name[0] ? u : NULL;
-}
-
 static void list_banks(const struct fp_xclbin *x, uint64_t mask, char *to, size_t room)
 {
 	size_t at = 0;
@@ -95,66 +84,67 @@ static int check_args(const struct hal_bk_cmd *cmd, const struct fp_kernel_desc 
 	return 0;
 }
 
-int fp_run_check(const struct fp_device *dev, const struct fp_partition *part,
-		 const struct hal_bk_cmd *cmd)
+/* Why no slot of the partition ever can; or one can, in as many groups. */
+static int __attribute__((noinline, cold))
+explain(const struct fp_device *dev, const struct fp_partition *part,
+	const struct hal_bk_cmd *cmd, uint64_t slots)
 {
 	const struct fp_kernel *k = cmd->launch.kernel;
-	const struct fp_kernel_desc *desc = &k->design->x.kernels[k->index];
 	const struct fp_unit_desc *some = NULL;
 	const struct fp_mem *mem;
 	char banks[256];
 	uint32_t i, arg;
-	int err = check_args(cmd, desc);
+	int err = check_args(cmd, k->desc);
 
-	if (err)
+	if (err || slots)
 		return err;
-	for (i = part->desc.col; i < part->desc.col + part->desc.units; i++) {
-		const struct fp_unit_desc *u = unit_in(k, i);
-
-		if (u && unreached(u, cmd) == HAL_ARGS_MAX)
-			return 0;
-		some = u ? u : some;
-	}
+	for (i = part->desc.col; i < part->desc.col + part->desc.units; i++)
+		if (k->slots >> i & 1)
+			some = fp_xclbin_unit(&k->design->x, k->index, i);
 	if (!some)
 		return fp_host->fail(
 			EINVAL,
 			"fpga:%u: kernel %s has %u units: none in slots %u to "
 			"%u of the partition",
-			dev->index, desc->name, desc->unit_count, part->desc.col, i - 1);
+			dev->index, k->desc->name, k->desc->unit_count, part->desc.col,
+			i - 1);
 	arg = unreached(some, cmd);
 	mem = cmd->launch.args[arg].mem;
 	list_banks(&k->design->x, some->reach[arg], banks, sizeof(banks));
 	return fp_host->fail(EINVAL,
 			     "fpga:%u: kernel %s: argument %u (%s) is in bank %s, which "
 			     "unit %s does not reach; it reaches: %s",
-			     dev->index, desc->name, arg, desc->args[arg].name,
+			     dev->index, k->desc->name, arg, k->desc->args[arg].name,
 			     dev->base->x.banks[mem->bank].tag, some->name, banks);
 }
 
-/* FP_SLOTS_MAX: none is free now. */
-static uint32_t find_slot(const struct fp_device *dev, const struct fp_partition *part,
-			  const struct hal_bk_cmd *cmd, const char **broken)
+int fp_run_check(const struct fp_device *dev, const struct fp_partition *part,
+		 const struct hal_bk_cmd *cmd, uint64_t *slots)
 {
 	const struct fp_kernel *k = cmd->launch.kernel;
-	bool later = false;
-	uint32_t i;
+	const uint32_t *groups = cmd->launch.groups;
+	uint64_t can = k->slots & part->slots, beyond = 0;
+	const struct fp_arg *want = k->desc->args;
+	const uint64_t *reach = k->reach;
+	uint32_t i, memory = 0;
 
-	*broken = NULL;
-	for (i = part->desc.col; i < part->desc.col + part->desc.units; i++) {
-		const struct fp_unit_desc *u = unit_in(k, i);
+	for (i = 0; i < cmd->launch.arg_count; i++, want++, reach += FP_BANKS_MAX) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct fp_mem *mem = a->mem;
 
-		if (!u || unreached(u, cmd) != HAL_ARGS_MAX)
-			continue;
-		if (dev->slots[i].broken[0])
-			*broken = dev->slots[i].broken;
-		else if (dev->slots[i].running)
-			later = true;
-		else
-			return i;
+		if (mem) {
+			can &= reach[mem->bank];
+			memory |= 1u << i;
+		} else if (want->scalar_bytes < 8) {
+			beyond |= a->value >> (8 * want->scalar_bytes);
+		}
 	}
-	if (later)
-		*broken = NULL;
-	return FP_SLOTS_MAX;
+	*slots = can;
+	if (__builtin_expect(can && !beyond && memory == k->memory &&
+				     (groups[0] | groups[1] | groups[2]) == 1,
+			     1))
+		return 0;
+	return explain(dev, part, cmd, can);
 }
 
 /* ---- begin --------------------------------------------------------------------------- */
@@ -164,14 +154,15 @@ static int set_number(void *run, int index, const struct fp_arg *a, uint64_t val
 	float f;
 	double d;
 
+	if (!a->is_float && !a->is_double)
+		return xrt.xrtRunSetArg(run, index, value);
 	if (a->is_float) {
 		memcpy(&f, &value, sizeof(f));
 		d = (double)f;
 	} else {
 		memcpy(&d, &value, sizeof(d));
 	}
-	return a->is_float || a->is_double ? XRT(xrtRunSetArg, run, index, d)
-					   : XRT(xrtRunSetArg, run, index, value);
+	return xrt.xrtRunSetArg(run, index, d);
 }
 
 /* The handle that the unit is given: a buffer, or its part from an offset on. */
@@ -191,57 +182,65 @@ static void *handle_of(struct fp_queue *q, const struct hal_bk_arg *a)
 static const char *set_args(struct fp_queue *q, const struct fp_kernel_desc *k, void *run)
 {
 	const struct hal_bk_cmd *cmd = fp_oldest(q);
-	uint32_t i;
+	int i, count = (int)k->arg_count;
 
-	for (i = 0; i < k->arg_count; i++) {
+	errno = 0;
+	for (i = 0; i < count; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
-		void *bo = NULL;
+		void *bo;
 
-		if (a->mem) {
-			bo = handle_of(q, a);
-			if (!bo)
-				return "xrtBOSubAlloc";
+		if (!a->mem) {
+			if (set_number(run, i, &k->args[i], a->value))
+				return "xrtRunSetArg";
+			continue;
 		}
-		if (bo ? XRT(xrtRunSetArg, run, (int)i, bo)
-		       : set_number(run, (int)i, &k->args[i], a->value))
+		bo = handle_of(q, a);
+		if (!bo)
+			return "xrtBOSubAlloc";
+		if (xrt.xrtRunSetArg(run, i, bo))
 			return "xrtRunSetArg";
 	}
-	for (i = 0; i < k->group_args; i++)
-		if (XRT(xrtRunSetArg, run, (int)(k->arg_count + i),
-			cmd->launch.groups[i]))
+	for (i = 0; i < (int)k->group_args; i++)
+		if (xrt.xrtRunSetArg(run, count + i, cmd->launch.groups[i]))
 			return "xrtRunSetArg";
 	return NULL;
 }
 
+/* False: the ones that are free are broken, which is in q->fault, or there are none. */
+static bool find_slot(const struct fp_device *dev, struct fp_queue *q)
+{
+	uint64_t free = q->cmds[q->head].slots & ~dev->running;
+
+	for (; free; free &= free - 1) {
+		q->slot = (uint32_t)__builtin_ctzll(free);
+		if (!dev->slots[q->slot].broken[0])
+			return true;
+		snprintf(q->fault, sizeof(q->fault), "%s", dev->slots[q->slot].broken);
+	}
+	return false;
+}
+
 int fp_run_begin(struct fp_device *dev, struct fp_queue *q)
 {
-	const struct hal_bk_cmd *cmd = fp_oldest(q);
-	const struct fp_kernel *k = cmd->launch.kernel;
-	const struct fp_kernel_desc *desc = &k->design->x.kernels[k->index];
-	const char *broken, *call;
+	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
+	const char *call;
 	char text[64];
 	void *run;
 	int err;
 
-	q->slot = find_slot(dev, q->part, cmd, &broken);
-	if (q->slot == FP_SLOTS_MAX && !broken)
-		return -EAGAIN;
 	q->sub_count = 0;
-	if (broken && q->slot == FP_SLOTS_MAX) {
-		snprintf(q->fault, sizeof(q->fault), "%s", broken);
-		return -EIO;
-	}
+	if (!find_slot(dev, q))
+		return q->cmds[q->head].slots & dev->running ? -EAGAIN : -EIO;
 	run = k->design->units[k->index * k->design->x.slot_count + q->slot].run;
-	call = set_args(q, desc, run);
-	if (!call && XRT(xrtRunStart, run))
+	call = set_args(q, k->desc, run);
+	if (!call && xrt.xrtRunStart(run))
 		call = "xrtRunStart";
 	if (!call) {
-		dev->slots[q->slot].running = true;
-		dev->running++;
+		dev->running |= UINT64_C(1) << q->slot;
 		return 0;
 	}
 	err = fp_why(dev, call, text, sizeof(text));
-	snprintf(q->fault, sizeof(q->fault), "%.50s: kernel %.31s", text, desc->name);
+	snprintf(q->fault, sizeof(q->fault), "%.50s: kernel %.31s", text, k->desc->name);
 	fp_run_put_away(dev, q);
 	return err;
 }
@@ -256,10 +255,8 @@ void fp_run_put_away(struct fp_device *dev, struct fp_queue *q)
 		if (xrt.xrtBOFree(sub))
 			(void)xrt.xrtBOFree(sub);
 	}
-	if (q->phase == FP_RUNNING) {
-		dev->slots[q->slot].running = false;
-		dev->running--;
-	}
+	if (q->phase == FP_RUNNING)
+		dev->running &= ~(UINT64_C(1) << q->slot);
 }
 
 bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
