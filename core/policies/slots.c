@@ -212,8 +212,8 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 	return best;
 }
 
-/* Somewhere on the device somebody waits with what is loaded: for room, or behind its own
- * command that runs. */
+/* Somewhere on the device somebody waits with what is loaded: for room, behind its own
+ * command that runs, or given to the device and not begun. */
 static bool is_wanted(const struct slots *slots)
 {
 	uint64_t last_ns;
@@ -222,6 +222,7 @@ static bool is_wanted(const struct slots *slots)
 		const struct shared *s = (const struct shared *)c;
 
 		if (first_fitting(slots, s) != NULL ||
+		    c->part->running > c->part->units ||
 		    (s->last != NULL && fits(slots, s->last) &&
 		     slots->device->waiting(slots->device->device, s->last, &last_ns) !=
 			     0))
@@ -240,9 +241,6 @@ static struct hal_policy_queue *take(struct slots *slots, struct shared *s,
 		slots->loaded = queue->head.configuration;
 		s->last = queue;
 	}
-	/* Elsewhere somebody may have waited for the last of them to be gone. */
-	if (slots->all->next != NULL)
-		slots->device->alarm(slots->device->device, now_ns);
 	return queue;
 }
 
@@ -270,11 +268,13 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	return NULL;
 }
 
-static void alarm_came(void *state, uint64_t now_ns)
+/* Somebody may have waited for this to be gone. */
+static void ended(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
 	const struct slots *slots = state;
 
-	(void)now_ns;
+	(void)part, (void)queue, (void)end;
 	for (const struct hal_policy_shared *c = slots->all; c != NULL; c = c->next)
 		if (((const struct shared *)c)->list[NEEDS].first != NULL)
 			slots->device->ask(slots->device->device, c->part);
@@ -296,5 +296,5 @@ const struct hal_policy hal_policy_slots = {
 	.enqueue = enqueue,
 	.dequeue = dequeue,
 	.pick = pick,
-	.alarm = alarm_came,
+	.ended = ended,
 };

@@ -320,6 +320,80 @@ static void next_is_asked_for_early(void **state)
 	end(&w);
 }
 
+/* Where it waited elsewhere for the last that wants what is there to be gone, too. */
+static void last_of(const char *const *policy)
+{
+	struct fpga_stand_in_job jobs[16];
+	struct hal_queue_desc how[PROGRAMS];
+	struct world w;
+
+	for (unsigned int i = 0; i < PROGRAMS; i++)
+		how[i] = usual;
+	begin(&w, policy, how);
+	(void)stand_in()->jobs(jobs, 16);
+	for (unsigned int r = 0; r < 6; r++)
+		ask(&w, 0, 0, 10 * MS);
+	pass(&w, 100 * US);
+	ask(&w, 1, 1, 500 * US);
+	pass(&w, UINT64_MAX);
+	assert_int_equal(stand_in()->jobs(jobs, 16), 8);
+	assert_string_equal(jobs[5].what, "work:{work_1}");
+	assert_string_equal(jobs[6].what, "load");
+	assert_int_equal(jobs[6].start_ns, jobs[5].end_ns);
+	end(&w);
+}
+
+static void last_of_a_backlog(void **state)
+{
+	static const char *const old[] = {SLOTS, "policy.slots_hold=0",
+					  "policy.slots_age_us=1000000", NULL};
+	/* All six are with the device from the first. */
+	static const char *const deep[] = {SLOTS,
+					   "policy.slots_hold=0",
+					   "policy.slots_age_us=1000000",
+					   "hal.inflight=8",
+					   "hal.partition_inflight=8",
+					   "backend.fpga.inflight=8",
+					   NULL};
+
+	(void)state;
+	last_of(old);
+	last_of(deep);
+}
+
+/* Two backlogs of 40 ms each, all of it late from the first. */
+static uint32_t all_late(const char *const *policy)
+{
+	struct hal_queue_desc how[PROGRAMS];
+	struct world w;
+	uint32_t n;
+
+	for (unsigned int i = 0; i < PROGRAMS; i++) {
+		how[i] = usual;
+		how[i].deadline_ns = 1;
+	}
+	begin(&w, policy, how);
+	for (unsigned int r = 0; r < 80; r++) {
+		ask(&w, 0, 0, 500 * US);
+		ask(&w, 0, 1, 500 * US);
+	}
+	pass(&w, UINT64_MAX);
+	assert_int_equal(stats_of(w.q[0][1]).deadline_misses, 80);
+	n = loads(&w);
+	end(&w);
+	return n;
+}
+
+static void late_ones_take_turns(void **state)
+{
+	static const char *const hasty[] = {SLOTS, "policy.slots_stay=0", NULL};
+
+	(void)state;
+	/* Eight loads' time, 16 ms and more, each. */
+	assert_in_range(all_late(slots), 3, 6);
+	assert_in_range(all_late(hasty), 30, 160);
+}
+
 /* Programs that are alike share what is loaded; loads that fail are none. */
 static void what_is_counted(void **state)
 {
@@ -351,6 +425,8 @@ int main(void)
 		cmocka_unit_test(latency_is_the_price),
 		cmocka_unit_test(nobody_waits_for_ever),
 		cmocka_unit_test(next_is_asked_for_early),
+		cmocka_unit_test(last_of_a_backlog),
+		cmocka_unit_test(late_ones_take_turns),
 		cmocka_unit_test(what_is_counted),
 	};
 	char text[512];
