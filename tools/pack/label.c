@@ -14,6 +14,7 @@
 #include <hal/fpga.h>
 #include <hal/levelzero.h>
 #include <hal/npu.h>
+#include <hal/rocm.h>
 
 #define SPIRV_MAGIC 0x07230203u
 /* Ranks: code for one architecture, images of several, what is compiled at load. */
@@ -98,6 +99,14 @@ static void label_levelzero(const uint8_t *image, size_t size, struct label *l)
 		say(l, RANK_COMPILED, "levelzero spirv");
 }
 
+static void label_rocm(const uint8_t *image, size_t size, struct label *l)
+{
+	if (word(image, size, offsetof(struct hal_rocm_image, format)) == HAL_ROCM_BUNDLE)
+		say(l, RANK_SEVERAL, "rocm bundle");
+	else
+		say(l, RANK_CODE, "rocm code object");
+}
+
 static void label_fpga(const uint8_t *image, size_t size, struct label *l)
 {
 	struct hal_xclbin_head head;
@@ -121,6 +130,9 @@ bool label_of(const void *image, size_t size, struct label *l)
 		return true;
 	case HAL_LEVELZERO_MAGIC:
 		label_levelzero(image, size, l);
+		return true;
+	case HAL_ROCM_MAGIC:
+		label_rocm(image, size, l);
 		return true;
 	case SPIRV_MAGIC:
 		say(l, RANK_COMPILED, "levelzero spirv");

@@ -23,6 +23,7 @@
 #include <hal/npu.h>
 #include <hal/pack.h>
 #include <hal/ref.h>
+#include <hal/rocm.h>
 
 static char folder[] = "/tmp/halpack.XXXXXX", output[65536];
 
@@ -112,6 +113,9 @@ static void put_images(void)
 	static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n";
 	const uint32_t npu[4] = {HAL_NPU_IMAGE_MAGIC, 1};
 	const struct hal_levelzero_image lz = {.magic = HAL_LEVELZERO_MAGIC};
+	const struct hal_rocm_image code = {.magic = HAL_ROCM_MAGIC},
+				    bundle = {.magic = HAL_ROCM_MAGIC,
+					      .format = HAL_ROCM_BUNDLE};
 	struct hal_xclbin_head card = {.magic = HAL_XCLBIN_MAGIC};
 
 	put_cuda("k75.ptx", HAL_CUDA_PTX, ptx, sizeof(ptx));
@@ -120,6 +124,8 @@ static void put_images(void)
 	put_cuda("fat", HAL_CUDA_FATBIN, "fat", 3);
 	put("npu", npu, sizeof(npu));
 	put("lz", &lz, sizeof(lz));
+	put("code", &code, sizeof(code));
+	put("bundle", &bundle, sizeof(bundle));
 	memcpy(card.platform, "xilinx_u250_gen3x16", sizeof("xilinx_u250_gen3x16"));
 	put("card", &card, sizeof(card));
 }
@@ -136,13 +142,16 @@ static void orders(void **state)
 		"  4  cuda ptx sm_75 ",
 		"  5  levelzero spirv ",
 		"  6  fpga xilinx_u250_gen3x16 ",
+		"  7  rocm code object ",
+		"  8  rocm bundle ",
 	};
 	char one[4096], other[4096];
 	size_t n;
 
 	(void)state;
 	put_images();
-	assert_int_equal(halpack("-o all npu k75.ptx k80 lz k90 card fat"), 0);
+	assert_int_equal(halpack("-o all npu k75.ptx k80 lz k90 card fat bundle code"),
+			 0);
 	assert_string_equal(output, "");
 	assert_int_equal(halpack("--list all"), 0);
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
