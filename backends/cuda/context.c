@@ -11,31 +11,29 @@
 #include <stdlib.h>
 
 /* The device whose context this thread has current because cu_enter made it so. */
-static _Thread_local uint64_t entered;
+_Thread_local uint64_t cu_entered;
 
 /* The engine's thread is ours: the context stays. */
-int cu_enter(struct cu_device *dev)
+int cu_enter_first(struct cu_device *dev)
 {
 	uint32_t mode = CU_CAPTURE_RELAXED;
 	int err;
 
-	if (__builtin_expect(entered == dev->id, 1))
-		return 0;
 	err = CU(dev, cuCtxSetCurrent, dev->context);
 	if (!err)
 		err = CU(dev, cuThreadExchangeStreamCaptureMode, &mode);
 	if (!err)
-		entered = dev->id;
+		cu_entered = dev->id;
 	return err;
 }
 
 /* Before the context goes. */
 void cu_forget(const struct cu_device *dev)
 {
-	if (entered != dev->id)
+	if (cu_entered != dev->id)
 		return;
 	(void)cu.cuCtxSetCurrent(NULL);
-	entered = 0;
+	cu_entered = 0;
 }
 
 /* A caller's thread gets its own context back.  Other streams of the process may be

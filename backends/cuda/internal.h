@@ -263,7 +263,14 @@ void cu_catch_up(struct cu_device *dev);
 int cu_gone(struct cu_device *dev);
 
 /* context.c */
-int cu_enter(struct cu_device *dev);
+extern _Thread_local uint64_t cu_entered;
+int cu_enter_first(struct cu_device *dev);
+
+static inline int cu_enter(struct cu_device *dev)
+{
+	return __builtin_expect(cu_entered == dev->id, 1) ? 0 : cu_enter_first(dev);
+}
+
 void cu_forget(const struct cu_device *dev);
 int cu_push(struct cu_device *dev, uint32_t *mode);
 void cu_pop(uint32_t mode);
@@ -388,7 +395,14 @@ void cu_stops_forget(struct cu_device *dev, struct cu_queue *q);
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
 
 /* queue.c */
-struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i);
+/* Number i of what is in flight. */
+static inline struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i)
+{
+	const uint32_t at = q->head + i;
+
+	return &q->slots[at < q->slot_count ? at : at - q->slot_count];
+}
+
 /* With its arguments and, if not NULL, the control; groups as given. */
 int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
 	      const uint32_t groups[3], const uint64_t *control);

@@ -139,19 +139,15 @@ int cu_queue_destroy(void *device, void *queue)
 
 /* ---- submission -------------------------------------------------------------------- */
 
-struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i)
-{
-	return &q->slots[(q->head + i) % q->slot_count];
-}
-
 static int refuse(const struct cu_kernel *k, uint32_t i, const char *why)
 {
 	return cu_host->fail(EINVAL, "cuda: kernel %s: argument %u %s", k->info.name, i,
 			     why);
 }
 
-int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
-	      const uint32_t g[3], const uint64_t *control)
+static inline __attribute__((always_inline)) int
+launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+	  const uint32_t g[3], const uint64_t *control)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
 	uint64_t values[HAL_ARGS_MAX + 1];
@@ -171,13 +167,16 @@ int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd
 		const struct cu_mem *mem = a->mem;
 		const uint32_t bytes = k->scalar_bytes[i];
 
-		if (mem && bytes)
-			return refuse(k, i, "is a scalar, not memory");
-		if (!mem && !bytes)
-			return refuse(k, i, "is memory, not a scalar");
-		if (bytes && bytes < 8 && a->value >> (8 * bytes))
+		if (__builtin_expect((mem != NULL) == (bytes != 0), 0))
+			return refuse(k, i,
+				      mem ? "is a scalar, not memory"
+					  : "is memory, not a scalar");
+		if (mem)
+			values[i] = a->value + mem->address;
+		else if (bytes < 8 && a->value >> (8 * bytes))
 			return refuse(k, i, "does not fit its bytes");
-		values[i] = a->value + (mem ? mem->address : 0);
+		else
+			values[i] = a->value;
 		params[i] = &values[i];
 	}
 	if (control) {
@@ -204,6 +203,12 @@ int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd
 			     cu_result_name(r), r, k->info.name);
 }
 
+int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+	      const uint32_t groups[3], const uint64_t *control)
+{
+	return launch_as(dev, q, cmd, groups, control);
+}
+
 static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
@@ -211,8 +216,8 @@ static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk
 	uint64_t control;
 	int err;
 
-	if (!k->stops)
-		return cu_launch(dev, q, cmd, cmd->launch.groups, NULL);
+	if (__builtin_expect(!k->stops, 1))
+		return launch_as(dev, q, cmd, cmd->launch.groups, NULL);
 	err = cu_stops_stage(dev, q, s, &control);
 	return err ? err : cu_launch(dev, q, cmd, cmd->launch.groups, &control);
 }
@@ -253,7 +258,8 @@ void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r)
 }
 
 /* What is behind a command: how long it took, and that it has ended. */
-void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+static inline __attribute__((always_inline)) void
+mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	uint32_t r;
 
@@ -271,6 +277,11 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 		(void)cu_failed(dev, r, "cuStreamWriteValue32_v2");
 		cu_break_queue(q, "cuStreamWriteValue32_v2", r);
 	}
+}
+
+void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	mark(dev, q, s);
 }
 
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
@@ -298,12 +309,12 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		err = carry_out(dev, q, cmd);
 	if (err)
 		return err;
-	cu_mark(dev, q, s);
+	mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	q->count++;
-	if (!dev->inflight++)
-		dev->checked_ns = cu_now(dev);
 	dev->progress_ns = cu_now(dev);
+	if (!dev->inflight++)
+		dev->checked_ns = dev->progress_ns;
 	return 0;
 }
 
