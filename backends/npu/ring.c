@@ -293,9 +293,12 @@ static bool enter(struct npu_partition *part, struct npu_command *c)
 	return true;
 }
 
-/* Fills the ring as far as it goes. */
+/* Fills the ring as far as it goes.  Behind a command that may not be run again only its
+ * own queue's follow: another's, once in the ring, could not be taken out until that can
+ * stop, and a KILL is to take no longer than it says whatever runs. */
 void npu_feed(struct npu_partition *part)
 {
+	const struct npu_queue *only = NULL;
 	bool fed = false;
 
 	if (part->stopping)
@@ -305,6 +308,10 @@ void npu_feed(struct npu_partition *part)
 
 		if (c->done || npu_frozen(c))
 			continue;
+		if (only && c->queue != only)
+			break;
+		if (!(c->cmd.flags & HAL_CMD_REPLAYABLE))
+			only = c->queue;
 		if (c->fed == c->base && c->fed != c->entries && !enter(part, c))
 			break;
 		fed |= c->fed < c->entries;

@@ -156,11 +156,10 @@ void npu_on_stopped(struct npu_partition *part, uint32_t state)
 
 /* ---- asked for --------------------------------------------------------------------- */
 
-/* Drops the queue's commands.  Those in the ring need the slot to stop: at once when what
- * runs is this queue's or may be run again, else where that can go on. */
+/* Drops the queue's commands.  Those in the ring need the slot to stop, and those behind
+ * them end after them. */
 static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 {
-	struct npu_command *running;
 	bool in_ring = false;
 
 	npu_look_at_head(part);
@@ -169,18 +168,14 @@ static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 
 		if (c->done || c->queue != q)
 			continue;
-		if (c->fed == c->base)
-			npu_set_done(part, c, -ECANCELED);
-		else
+		if (c->fed != c->base)
 			in_ring = true;
+		else if (!in_ring)
+			npu_set_done(part, c, -ECANCELED);
 	}
-	running = npu_first_open(part);
-	if (!in_ring || !running)
-		return;
-	if (running->queue == q || (running->cmd.flags & HAL_CMD_REPLAYABLE))
+	/* What runs is this queue's, or may be run again: npu_feed sees to it. */
+	if (in_ring)
 		request_stop(part, NPU_PREEMPT_KILL);
-	else
-		request_stop(part, NPU_PREEMPT_FOLD);
 }
 
 /* Room for what those of the queue's commands keep that may be stopped inside. */

@@ -182,6 +182,36 @@ static int kill_before_wait(struct conf *c)
 	return conf_same(c, t.b, 128, want, sizeof(want));
 }
 
+/* Several of a queue's with the device, and some that it has no place for yet, as the NPU
+ * for what is behind a timestamp after idle time: they end in order (layer validate sees to
+ * it), and run again. */
+static int kill_of_several(struct conf *c)
+{
+	const bool times = (c->info.caps & HAL_CAP_TIMESTAMP) != 0;
+	struct hal_point done, quiet;
+	struct hal_arg arg;
+	struct hal_cmd cmd[3];
+	struct tenant t;
+
+	STEP(need(c, HAL_SUSPEND_KILL));
+	STEP(tenant(c, 0, 1, &t));
+	for (uint32_t i = 0; i < 2; i++) {
+		cmd[i] = times ? hal_cmd_timestamp(t.b, 128 + 8 * i)
+			       : hal_cmd_copy(t.b, 128, t.b, 192, 64);
+		cmd[i].flags |= HAL_CMD_REPLAYABLE;
+	}
+	cmd[2] = spin(&t, &arg, true);
+	if (conf_virtual(c))
+		CHECK(hal_device_poll(c->dev, 1000) >= 0);
+	STEP(conf_submit(c, t.q, cmd, 3, &done));
+	CHECK(hal_device_poll(c->dev, 0) >= 0); /* they are given to the device */
+	OK(hal_queue_suspend(t.q, HAL_SUSPEND_KILL, &quiet));
+	STEP(conf_wait(c, quiet));
+	OK(hal_queue_resume(t.q));
+	STEP(conf_wait(c, done));
+	return spun(c, &t);
+}
+
 static int kill_not_replayable(struct conf *c)
 {
 	struct hal_point done, quiet;
@@ -403,6 +433,7 @@ const struct conf_case conf_preempt_cases[] = {
 	{"preempt.kill_and_replay", kill_and_replay},
 	{"preempt.kill_many_times", kill_many_times},
 	{"preempt.kill_before_wait", kill_before_wait},
+	{"preempt.kill_of_several", kill_of_several},
 	{"preempt.kill_not_replayable", kill_not_replayable},
 	{"preempt.kill_is_quick", kill_is_quick},
 	{"preempt.mode_missing", mode_missing},

@@ -1258,9 +1258,12 @@ static void kill_a_long_kernel(void **state)
 	check_gemm(w, 0, noise);
 }
 
-/* Killing a queue whose command waits behind another's, which must not run twice. */
+/* Killing a queue whose command waits behind another's, which must not run twice: it is
+ * not waited for either. */
 static void kill_behind_another(void **state)
 {
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct hal_stats stats = HAL_INIT(hal_stats);
 	struct world *w = *state;
 	static int8_t once[65536], got[65536];
 	struct hal_arg args[3], inplace = {w->buf[0][1], 0, 0};
@@ -1278,6 +1281,10 @@ static void kill_behind_another(void **state)
 	assert_true(hal_device_poll(w->dev, 500) >= 0);
 	OK(hal_queue_suspend(w->queue[0][1], HAL_SUSPEND_KILL, &quiet));
 	OK(wait(quiet));
+	assert_true(hal_wait(&first, 1, 0, 0) != 0);
+	OK(hal_device_get_info(w->dev, &info));
+	OK(hal_queue_get_stats(w->queue[0][1], &stats));
+	assert_in_range(stats.suspend_max_ns, 0, info.suspend_worst_ns[HAL_SUSPEND_KILL]);
 	OK(hal_queue_resume(w->queue[0][1]));
 	OK(wait(first));
 	OK(wait(second));
