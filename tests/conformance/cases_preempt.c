@@ -183,8 +183,8 @@ static int kill_before_wait(struct conf *c)
 }
 
 /* Several of a queue's with the device, and some that it has no place for yet, as the NPU
- * for what is behind a timestamp after idle time: they end in order (layer validate sees to
- * it), and run again. */
+ * for what is behind a timestamp after idle time: they end in order (layer validate sees
+ * to it), and run again. */
 static int kill_of_several(struct conf *c)
 {
 	const bool times = (c->info.caps & HAL_CAP_TIMESTAMP) != 0;
