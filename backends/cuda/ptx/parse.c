@@ -25,6 +25,7 @@ int ptx_fail(char why[PTX_WHY], int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	(void)vsnprintf(why, PTX_WHY, fmt, ap);
 	va_end(ap);
 	return -err;

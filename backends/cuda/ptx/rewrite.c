@@ -58,6 +58,7 @@ __attribute__((format(printf, 2, 3))) static void putf(struct writer *w, const c
 	int n;
 
 	va_start(ap, fmt);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	n = vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(line))
