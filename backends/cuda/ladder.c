@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +33,13 @@
 const char *const cu_way_names[] = {"none", "green", "mask", "auto"};
 
 /* ---- the helper -------------------------------------------------------------------- */
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
 
 /* Beside the library, or in its folder accelhal; where the option says. */
 static bool find_helper(const struct cu_device *dev, char path[PATH_MAX])
@@ -43,7 +51,7 @@ static bool find_helper(const struct cu_device *dev, char path[PATH_MAX])
 
 	if (dev->opt.helper[0]) {
 		snprintf(path, PATH_MAX, "%s", dev->opt.helper);
-		return access(path, X_OK) == 0;
+		return is_program(path);
 	}
 	snprintf(path, PATH_MAX, "%s", HELPER);
 	if (!dladdr((const void *)cu_way_names, &info) ||
@@ -55,7 +63,7 @@ static bool find_helper(const struct cu_device *dev, char path[PATH_MAX])
 			continue;
 		memcpy(path, origin, n);
 		memcpy(path + n, places[i], strlen(places[i]) + 1);
-		if (access(path, X_OK) == 0)
+		if (is_program(path))
 			return true;
 	}
 	return false;
