@@ -17,7 +17,9 @@
  * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
  *          queue: one thread at a time.  No call holds what the engine or another call
  *          needs: a slow hal_program_load stops nobody.  hal_wait is a cancellation
- *          point, nothing else is.
+ *          point, nothing else is.  What is destroyed is not given to another call that
+ *          begins meanwhile; hal_wait alone may: it is waiting (-EBUSY for who
+ *          destroys), or is answered -EINVAL.
  * Fork:    what a process has opened is its own: a child is answered -EPERM, and opens
  *          for itself.
  * Owner:   who creates destroys; a parent with live children answers -EBUSY.

@@ -358,16 +358,25 @@ int hal_partition_resize(struct hal_partition *part,
 
 /* ---- destroy, info ----------------------------------------------------------------- */
 
-static int control_check(const struct hal_partition *part)
+/* Those before end (NULL: all). */
+static void controls_reopen(const struct hal_partition *part,
+			    const struct hal_timeline *end)
 {
-	for (const struct hal_timeline *t = part->control; t != NULL; t = t->older) {
-		if (atomic_load(&t->pending) != 0)
-			return fail(EBUSY,
-				    "partition %u \"%s\": submitted work waits for it",
-				    part->desc.index, part->name);
-		if (atomic_load(&t->threads) != 0)
-			return fail(EBUSY, "partition %u \"%s\": a thread waits for it",
-				    part->desc.index, part->name);
+	for (struct hal_timeline *t = part->control; t != end; t = t->older)
+		timeline_reopen(t);
+}
+
+/* 0: no thread begins to wait for them any more. */
+static int controls_close(const struct hal_partition *part)
+{
+	for (struct hal_timeline *t = part->control; t != NULL; t = t->older) {
+		bool work = atomic_load(&t->pending) != 0;
+
+		if (!work && timeline_close(t))
+			continue;
+		controls_reopen(part, t);
+		return fail(EBUSY, "partition %u \"%s\": %s for it", part->desc.index,
+			    part->name, work ? "submitted work waits" : "a thread waits");
 	}
 	return 0;
 }
@@ -399,14 +408,16 @@ static int destroy(struct hal_device *dev, void *arg)
 		return fail(EBUSY, "partition %u \"%s\" is being resized",
 			    part->desc.index, part->name);
 	}
-	err = control_check(part);
+	err = controls_close(part);
 	if (err != 0)
 		return err;
 	trace_sample(dev);
 	program_unbind_all(part);
 	err = dev->table->cold.partition_destroy(dev->bk, part->bk);
-	if (err != 0)
+	if (err != 0) {
+		controls_reopen(part, NULL);
 		return err;
+	}
 	JOURNAL(dev, JOURNAL_NO_PARTITION, part->desc.index);
 	partition_leave(part);
 	memory_unpromise(dev, counter_get(&part->quota));

@@ -296,8 +296,12 @@ static int destroy_check(struct hal_queue *q)
 	if (atomic_load(&q->timeline.pending) + atomic_load(&q->control.pending) !=
 	    own_pending(q))
 		return fail(EBUSY, "%s: submitted work waits for points of it", text);
-	if (atomic_load(&q->timeline.threads) + atomic_load(&q->control.threads) != 0)
+	if (!timeline_close(&q->timeline))
 		return fail(EBUSY, "%s: a thread waits for a point of it", text);
+	if (!timeline_close(&q->control)) {
+		timeline_reopen(&q->timeline);
+		return fail(EBUSY, "%s: a thread waits for a point of it", text);
+	}
 	return 0;
 }
 
@@ -307,10 +311,14 @@ static int destroy(struct hal_device *dev, void *arg)
 	struct hal_partition *part = q->home;
 	int err = destroy_check(q);
 
-	if (err == 0)
-		err = dev->table->cold.queue_destroy(dev->bk, q->bk);
 	if (err != 0)
 		return err;
+	err = dev->table->cold.queue_destroy(dev->bk, q->bk);
+	if (err != 0) {
+		timeline_reopen(&q->timeline);
+		timeline_reopen(&q->control);
+		return err;
+	}
 	if (!queue_empty(q))
 		queue_abandon(q);
 	deferred_leave(q);

@@ -44,7 +44,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (atomic_load(&t->pending) != 0)
 		return fail(EBUSY, "timeline %u: %u submitted waits and signals use it",
 			    t->obj.id, atomic_load(&t->pending));
-	if (atomic_load(&t->threads) != 0)
+	if (!timeline_close(t))
 		return fail(EBUSY, "timeline %u: threads (%u) wait for it", t->obj.id,
 			    atomic_load(&t->threads));
 	JOURNAL(dev, JOURNAL_NO_TIMELINE, t->obj.id);

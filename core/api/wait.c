@@ -254,11 +254,26 @@ static void sleepers_init(struct wait *w)
 	(void)sem_init(&w->sem, 0, 0);
 }
 
-/* None of their timelines is destroyed until they are uncounted. */
-static void threads_count(const struct wait *w)
+/* Of the first so many points. */
+static void release(const struct wait *w, uint32_t count)
 {
-	for (uint32_t i = 0; i < w->count; i++)
-		atomic_fetch_add(&w->points[i].timeline->threads, 1);
+	for (uint32_t i = 0; i < count; i++)
+		timeline_let_go(w->points[i].timeline);
+}
+
+/* Another thread may have destroyed them since they were looked at. */
+static int hold(const struct wait *w)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct hal_timeline *t = w->points[i].timeline;
+
+		if (LIKELY(timeline_hold(t)))
+			continue;
+		release(w, i);
+		return fail(EINVAL, "hal_wait: point %u: the timeline has been destroyed",
+			    i);
+	}
+	return 0;
 }
 
 /* ---- virtual clock ----------------------------------------------------------------- */
@@ -618,25 +633,26 @@ static void uncount(void *arg)
 {
 	struct wait *w = arg;
 
-	for (uint32_t i = 0; i < w->count; i++)
-		atomic_fetch_sub(&w->points[i].timeline->threads, 1);
+	release(w, w->count);
 	if (w->count > POINTS_ON_STACK)
 		free(w->sleepers);
 }
 
-/* Its points are counted as waited for, and are not when it returns. */
-static NOINLINE int wait_many(struct wait *w)
+/* Its points are held, and are not when it returns. */
+static NOINLINE int wait_held(struct wait *w)
 {
 	struct sleeper on_stack[POINTS_ON_STACK];
 	int out;
 
 	pthread_cleanup_push(uncount, w);
-	w->sleepers = on_stack;
-	if (w->count > POINTS_ON_STACK)
-		w->sleepers = malloc(w->count * sizeof(*w->sleepers));
-	out = w->sleepers != NULL
-		      ? wait_open(w)
-		      : fail(ENOMEM, "no memory to wait for %u points", w->count);
+	if (look(w, &out) == PENDING && (out = callback_check(w)) == 0) {
+		w->sleepers = on_stack;
+		if (w->count > POINTS_ON_STACK)
+			w->sleepers = malloc(w->count * sizeof(*w->sleepers));
+		out = w->sleepers != NULL
+			      ? wait_open(w)
+			      : fail(ENOMEM, "no memory to wait for %u points", w->count);
+	}
 	fds_notified(w);
 	pthread_cleanup_pop(1);
 	w->sleepers = NULL;
@@ -648,37 +664,39 @@ static inline bool is_of(const struct hal_point *p, const struct hal_device *dev
 	return OBJECT_OK(p->timeline, OBJECT_TIMELINE) && p->timeline->dev == dev;
 }
 
-/* By the engine, as is the destroying that a count forbids. */
-static inline void count_one(const struct hal_point *p, unsigned int by)
-{
-	atomic_fetch_add_explicit(&p->timeline->threads, by, memory_order_relaxed);
-}
-
 enum each {
-	EACH_NOT,     /* nothing is done */
-	EACH_COUNTED, /* they are all counted; it takes more */
+	EACH_NOT,  /* nothing is done */
+	EACH_HELD, /* they are all held; it takes more */
 	EACH_REACHED,
 };
 
 /*
  * All of some points of one virtual device, for ever: what most waits are.  One after the
- * other comes to the same, with nothing to be told by anybody.  All are waited for from
- * the beginning: none is destroyed behind another one's back.
+ * other comes to the same, with nothing to be told by anybody.  All are held from the
+ * beginning: none is destroyed behind another one's back.
  */
 static enum each wait_each(const struct hal_point *points, uint32_t count)
 {
-	struct hal_device *dev = points[0].timeline->dev;
-	uint32_t counted = 1, i = 0;
+	struct hal_timeline *first = points[0].timeline;
+	enum each each = EACH_NOT;
+	struct hal_device *dev;
+	uint32_t held = 1, i = 0;
 
+	if (UNLIKELY(!timeline_hold(first)))
+		return EACH_NOT;
+	dev = first->dev;
 	if (!dev->virtual_clock ||
 	    (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun, memory_order_relaxed) !=
 		      0) &&
 	     callback_inside(dev)) ||
-	    !engine_try(dev))
+	    !engine_try(dev)) {
+		timeline_let_go(first);
 		return EACH_NOT;
-	for (count_one(points, 1); counted < count && is_of(&points[counted], dev);)
-		count_one(&points[counted++], 1);
-	for (; counted == count && i < count; i++) {
+	}
+	while (held < count && is_of(&points[held], dev) &&
+	       timeline_hold(points[held].timeline))
+		held++;
+	for (; held == count && i < count; i++) {
 		struct hal_timeline *t = points[i].timeline;
 
 		if (timeline_test(t, points[i].value) <= 0) {
@@ -689,18 +707,25 @@ static enum each wait_each(const struct hal_point *points, uint32_t count)
 		if (atomic_load_explicit(&t->fds, memory_order_acquire) != 0)
 			break;
 	}
-	if (UNLIKELY(i < count && counted == count)) {
-		engine_leave(dev);
-		return EACH_COUNTED;
-	}
-	while (counted > 0)
-		count_one(&points[--counted], -1u);
+	if (i == count)
+		each = EACH_REACHED;
+	else if (held == count)
+		each = EACH_HELD;
+	while (each != EACH_HELD && held > 0)
+		timeline_let_go(points[--held].timeline);
 	engine_leave(dev);
-	return i == count ? EACH_REACHED : EACH_NOT;
+	return each;
+}
+
+/* Nothing is to be held for what has been reached, unless somebody reads its fds. */
+static inline bool is_reached(const struct hal_point *p)
+{
+	return timeline_test(p->timeline, p->value) > 0 &&
+	       atomic_load_explicit(&p->timeline->fds, memory_order_acquire) == 0;
 }
 
 static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
-			     uint32_t flags, int64_t deadline_ns, bool counted)
+			     uint32_t flags, int64_t deadline_ns, bool held)
 {
 	struct wait w = {
 		.points = points,
@@ -710,22 +735,19 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 			       deadline_ns != HAL_FOREVER,
 		.deadline = deadline_ns,
 	};
-	int out, err;
+	int err;
 
-	if (!counted) {
+	if (!held) {
 		err = points_check(&w, flags);
 		if (UNLIKELY(err != 0 || points == NULL))
 			return err;
-		if (look(&w, &out) != PENDING) {
-			fds_notified(&w);
-			return out;
-		}
-		err = callback_check(&w);
+		if (count == 1 && is_reached(points))
+			return 0;
+		err = hold(&w);
 		if (UNLIKELY(err != 0))
 			return err;
-		threads_count(&w);
 	}
-	return wait_many(&w);
+	return wait_held(&w);
 }
 
 int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
@@ -738,7 +760,7 @@ int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 		each = wait_each(points, count);
 	if (LIKELY(each == EACH_REACHED))
 		return 0;
-	return wait_any(points, count, flags, deadline_ns, each == EACH_COUNTED);
+	return wait_any(points, count, flags, deadline_ns, each == EACH_HELD);
 }
 
 /* ---- hal_point_fd ------------------------------------------------------------------ */

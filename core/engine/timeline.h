@@ -49,7 +49,7 @@ struct hal_timeline {
 	_Atomic(struct stuck *) stuck;   /* NULL: nothing has failed */
 	struct stuck plain;              /* without memory for a text */
 	atomic_uint pending;             /* waits and signals that are submitted */
-	atomic_uint threads;             /* in hal_wait for it */
+	atomic_uint threads;             /* in hal_wait for it, or TIMELINE_CLOSED */
 	atomic_uint signallers;          /* in hal_timeline_signal for it */
 	atomic_uint fds;                 /* of hal_point_fd, not yet readable */
 	struct hal_queue *queue;         /* whose own it is */
@@ -71,6 +71,39 @@ struct hal_timeline *timeline_make(struct hal_device *dev);
 void timeline_init(struct hal_timeline *t, struct hal_device *dev);
 /* The handle is dead; the engine tells those who still wait.  Nobody can reach it. */
 void timeline_fini(struct hal_timeline *t);
+
+/* No thread may begin to wait for it: it is about to be destroyed. */
+#define TIMELINE_CLOSED (UINT32_C(1) << 31)
+
+/* From any thread: it is not destroyed before timeline_let_go.  False: it was, since its
+ * handle was looked at. */
+static inline bool timeline_hold(struct hal_timeline *t)
+{
+	if (LIKELY(atomic_fetch_add_explicit(&t->threads, 1, memory_order_acquire) <
+		   TIMELINE_CLOSED))
+		return true;
+	atomic_fetch_sub_explicit(&t->threads, 1, memory_order_relaxed);
+	return false;
+}
+
+static inline void timeline_let_go(struct hal_timeline *t)
+{
+	atomic_fetch_sub_explicit(&t->threads, 1, memory_order_release);
+}
+
+/* False: a thread waits for it. */
+static inline bool timeline_close(struct hal_timeline *t)
+{
+	unsigned int none = 0;
+
+	return atomic_compare_exchange_strong(&t->threads, &none, TIMELINE_CLOSED);
+}
+
+/* It is not destroyed after all. */
+static inline void timeline_reopen(struct hal_timeline *t)
+{
+	atomic_fetch_sub(&t->threads, TIMELINE_CLOSED);
+}
 
 /* From any thread; for the engine of here (NULL: none), which is told at once if it is
  * the timeline's own. */

