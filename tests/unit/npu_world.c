@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "npu/internal.h"
+#include "slow.h"
 
 /* In a static library the registry's weak reference alone does not bring the backend in.
  */
@@ -189,20 +190,12 @@ void world_golden(const world_make *make, size_t count)
 		  20, 60);
 }
 
-/* A machine's model takes minutes under valgrind; the golden model shows the same memory
- * errors. */
-static int too_slow(void)
-{
-	const char *preload = getenv("LD_PRELOAD");
-
-	return preload && strstr(preload, "vgpreload");
-}
-
-/* A skip, not a failure, where models are not built. */
+/* A skip, not a failure, where models are not built.  Under valgrind one takes minutes,
+ * and the golden model shows the same memory errors. */
 void world_rtl(const world_make *make, size_t count)
 {
 	struct hal_device *dev;
-	int rc = too_slow() ? -ENODEV : hal_open("npu:0", NULL, &dev);
+	int rc = under_valgrind() ? -ENODEV : hal_open("npu:0", NULL, &dev);
 
 	if (rc == -ENODEV)
 		skip();

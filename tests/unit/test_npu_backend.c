@@ -21,6 +21,7 @@
 #include <hal/npu.h>
 
 #include "npu/internal.h"
+#include "slow.h"
 
 /* In a static library the registry's weak reference alone does not bring the backend in.
  */
@@ -2055,22 +2056,14 @@ static int run_all(const char *name)
 	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
 }
 
-/* A machine's model takes minutes under valgrind; the golden model shows the same memory
- * errors. */
-static bool too_slow(void)
-{
-	const char *preload = getenv("LD_PRELOAD");
-
-	return preload && strstr(preload, "vgpreload");
-}
-
 int main(void)
 {
 	struct hal_device *dev;
 	int failed = run_all("golden model");
 
-	/* Where models are not built there is nothing more to test. */
-	if (too_slow() || hal_open("npu:0", NULL, &dev))
+	/* Where models are not built there is nothing more to test; under valgrind one
+	 * takes minutes, and the golden model shows the same memory errors. */
+	if (under_valgrind() || hal_open("npu:0", NULL, &dev))
 		return failed;
 	hal_close(dev);
 	use_rtl = true;

@@ -18,6 +18,7 @@
 
 #include "npu/internal.h"
 #include "npu_panel.h"
+#include "slow.h"
 
 /* In a static library the registry's weak reference alone does not bring the backend in.
  */
@@ -479,7 +480,7 @@ static uint32_t lcg(uint32_t *s)
 
 static void panels_fit(void **state)
 {
-	uint32_t seed = 7, id, operations = 0;
+	uint32_t seed = 7, id, operations = 0, built = 0;
 
 	(void)state;
 	for (int turn = 0; turn < 3000; turn++) {
@@ -518,6 +519,10 @@ static void panels_fit(void **state)
 			op.out.shift = &one_shift;
 			op.out.max = 127;
 		}
+		if (under_valgrind() && turn % 43) {
+			hal_npu_builder_destroy(b);
+			continue;
+		}
 		if (hal_npu_conv(b, &op))
 			fail_msg("turn %d: %s", turn, hal_last_error());
 		assert_int_equal(hal_npu_build(b, &image, &size), 0);
@@ -525,6 +530,7 @@ static void panels_fit(void **state)
 		for (uint32_t i = 0; i < im.header.descs; i++)
 			check_desc(im.descs[i]);
 		operations += im.header.descs;
+		built++;
 		id = im.kernels[0].desc_count;
 		assert_int_equal(id, im.header.descs);
 		assert_int_equal(im.kernels[0].macs, (uint64_t)op.oh * op.ow * op.n *
@@ -534,7 +540,7 @@ static void panels_fit(void **state)
 		hal_npu_image_free(image);
 		hal_npu_builder_destroy(b);
 	}
-	assert_true(operations > 3000); /* some had to be split */
+	assert_true(operations > built); /* some had to be split */
 }
 
 /* One output whose input cannot fit: said with numbers. */

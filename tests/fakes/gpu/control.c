@@ -329,6 +329,10 @@ static void forget_handles(void)
 		*at = o->next;
 		free(o);
 	}
+	while ((o = world.gone)) {
+		world.gone = o->next;
+		free(o);
+	}
 	for (a = world.allocations; a; a = next) {
 		next = a->next;
 		if (!a->freed && a->dev && a->dev->lost)

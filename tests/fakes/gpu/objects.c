@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define POISON_MOST ((size_t)1 << 24)
 
@@ -18,13 +20,34 @@ uint64_t memory_left(const struct device *d)
 	return left < world.memory_left ? left : world.memory_left;
 }
 
+/* By the system call: a sanitizer would keep books on a whole GPU's memory. */
+static void *map(size_t bytes, int protection)
+{
+	const long p = syscall(SYS_mmap, NULL, (bytes + 4095) & ~(size_t)4095, protection,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return p == -1 ? NULL : (void *)p;
+}
+
+static void unmap(void *p, size_t bytes)
+{
+	(void)syscall(SYS_munmap, p, (bytes + 4095) & ~(size_t)4095);
+}
+
+static void backing_end(void *backing, size_t bytes)
+{
+	if (bytes <= POISON_MOST)
+		free(backing);
+	else if (backing)
+		unmap(backing, bytes);
+}
+
 struct allocation *reserve(size_t bytes, int protection)
 {
 	struct allocation *a = calloc(1, sizeof(*a));
-	void *p = mmap(NULL, (bytes + 4095) & ~(size_t)4095, protection,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = map(bytes, protection);
 
-	if (!a || p == MAP_FAILED) {
+	if (!a || !p) {
 		free(a);
 		return NULL;
 	}
@@ -34,6 +57,19 @@ struct allocation *reserve(size_t bytes, int protection)
 	a->next = world.allocations;
 	world.allocations = a;
 	return a;
+}
+
+void allocation_end(struct allocation *a)
+{
+	struct allocation **at = &world.allocations;
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	unmap((void *)(uintptr_t)a->address, a->bytes);
+	if (a->dev)
+		backing_end(a->backing, a->bytes);
+	free(a);
 }
 
 void poison(const struct allocation *a, int with)
@@ -53,10 +89,11 @@ uint32_t allocate(uint64_t *address, size_t bytes, const char *call)
 	blocks(call);
 	if (bytes > memory_left(d))
 		return GPU_OUT_OF_MEMORY;
-	backing = malloc(bytes);
+	backing =
+		bytes > POISON_MOST ? map(bytes, PROT_READ | PROT_WRITE) : malloc(bytes);
 	a = backing ? reserve(bytes, PROT_NONE) : NULL;
 	if (!a) {
-		free(backing);
+		backing_end(backing, bytes);
 		return GPU_OUT_OF_MEMORY;
 	}
 	a->dev = d;
@@ -164,12 +201,32 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 static const char *const kind_names[] = {"stream", "event", "module", "function",
 					 "green context"};
 
+/* What is gone, and has nothing left to run, is out of the way of all that looks for
+ * work; it is kept, so that who uses it is told. */
+static void put_gone_away(void)
+{
+	struct object **at = &world.objects, *o;
+
+	while ((o = *at)) {
+		if (!o->gone ||
+		    (o->kind == OBJECT_STREAM && ((struct stream *)o)->first)) {
+			at = &o->next;
+			continue;
+		}
+		*at = o->next;
+		o->next = world.gone;
+		world.gone = o;
+	}
+}
+
 void *make(enum object_kind kind, size_t bytes)
 {
 	struct object *o = calloc(1, bytes);
 
 	if (!o)
 		return NULL;
+	if (++world.made % 64 == 0)
+		put_gone_away();
 	o->kind = kind;
 	o->dev = current_device();
 	o->next = world.objects;
@@ -183,6 +240,8 @@ void *get(void *handle, enum object_kind kind)
 	struct object *o;
 
 	for (o = world.objects; o && o != handle; o = o->next)
+		;
+	for (o = o ? o : world.gone; o && o != handle; o = o->next)
 		;
 	if (!handle && kind == OBJECT_STREAM)
 		misuse("the NULL stream is used");

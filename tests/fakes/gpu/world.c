@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "backends/cuda/ptx/ptx.h"
@@ -66,19 +65,6 @@ void *memory_at(uint64_t address, uint64_t bytes)
 	if (!a || a->freed)
 		return NULL;
 	return (char *)a->backing + (address - a->address);
-}
-
-void allocation_end(struct allocation *a)
-{
-	struct allocation **at = &world.allocations;
-
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
-	munmap((void *)(uintptr_t)a->address, (a->bytes + 4095) & ~UINT64_C(4095));
-	if (a->dev)
-		free(a->backing);
-	free(a);
 }
 
 static bool names(uint64_t address, uint64_t bytes, const struct allocation *a)
@@ -237,12 +223,24 @@ static void start(struct device *dev, struct job *j)
 		j->end_ns = world.now_ns + FRONT_NS;
 }
 
-/* For that unit; UNITS_MAX: for any. */
-static struct job *best_launch(const struct device *dev, uint32_t unit)
-{
-	struct job *best = NULL;
-	struct object *o;
+/* Launches of a device that have blocks left to give, best first. */
+struct launches {
+	struct job *job[LAUNCHES_MAX];
+	uint32_t count;
+};
 
+static bool is_before(const struct job *a, const struct job *b)
+{
+	return a->stream->priority < b->stream->priority ||
+	       (a->stream->priority == b->stream->priority && a->order < b->order);
+}
+
+static void find_launches(const struct device *dev, struct launches *l)
+{
+	struct object *o;
+	uint32_t i;
+
+	l->count = 0;
 	for (o = world.objects; o; o = o->next) {
 		struct job *j =
 			o->kind == OBJECT_STREAM ? ((struct stream *)o)->first : NULL;
@@ -250,17 +248,26 @@ static struct job *best_launch(const struct device *dev, uint32_t unit)
 		if (!j || o->dev != dev || j->op != OP_LAUNCH || !j->order ||
 		    j->given == j->blocks)
 			continue;
-		if (unit < UNITS_MAX && j->off[unit] && !world.mask_leaky)
-			continue;
-		if (j->stream->only && unit < UNITS_MAX && !j->stream->only[unit] &&
-		    !world.leaky)
-			continue;
-		if (!best || j->stream->priority < best->stream->priority ||
-		    (j->stream->priority == best->stream->priority &&
-		     j->order < best->order))
-			best = j;
+		if (l->count == LAUNCHES_MAX)
+			abort();
+		for (i = l->count++; i && is_before(j, l->job[i - 1]); i--)
+			l->job[i] = l->job[i - 1];
+		l->job[i] = j;
 	}
-	return best;
+}
+
+static struct job *best_launch(const struct launches *l, uint32_t unit)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->count; i++) {
+		struct job *j = l->job[i];
+
+		if (j->given < j->blocks && (!j->off[unit] || world.mask_leaky) &&
+		    (!j->stream->only || j->stream->only[unit] || world.leaky))
+			return j;
+	}
+	return NULL;
 }
 
 /* ---- blocks that can be stopped: what hal-ptx's pass entry puts in front of them ---- */
@@ -316,16 +323,14 @@ static bool act(const struct unit *u)
 
 static void give_blocks(struct device *dev)
 {
+	struct launches l;
 	struct job *j;
 	uint64_t ns;
 	uint32_t i;
 
-	for (i = 0; i < dev->units; i++) {
-		if (dev->unit[i].job)
-			continue;
-		j = best_launch(dev, i);
-		if (!j && !best_launch(dev, UNITS_MAX))
-			return;
+	find_launches(dev, &l);
+	for (i = 0; l.count && i < dev->units; i++) {
+		j = dev->unit[i].job ? NULL : best_launch(&l, i);
 		if (!j)
 			continue;
 		dev->unit[i].stopped = sees_flag(&j->call);

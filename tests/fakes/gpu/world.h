@@ -12,6 +12,7 @@
 enum {
 	DEVICES_MAX = 4,
 	UNITS_MAX = 320,
+	LAUNCHES_MAX = 4096, /* at their turn at a time, of a device */
 	COPY_ENGINES = 2,
 	PARAMS_MAX = 8,
 	PENDING_MAX = 1024, /* launches of a stream; then a launch blocks */
@@ -141,6 +142,8 @@ struct world {
 	bool ready; /* it has been started */
 	struct device devices[DEVICES_MAX];
 	struct object *objects;
+	struct object *gone; /* put away */
+	uint32_t made;
 	struct allocation *allocations;
 	uint64_t now_ns, orders, seed;
 	uint32_t drivers; /* who drives the clock; 0: paced */
