@@ -162,6 +162,10 @@ struct hal_device_info {
 	 * in its place. 0: there are none. */
 	uint32_t loads;
 	uint64_t load_ns;
+	uint32_t page_bytes;  /* grain in which it places memory; 0: it does not say */
+	uint32_t turn_cycles; /* each partition's turn on every memory channel, whoever
+			       * asks, of the whole device while it is open; 0: they are
+			       * shared by who asks */
 };
 
 /* A backend of this build or of a plugin: .status 0; or -ENODEV, nothing is present, or

@@ -123,6 +123,7 @@ static void describe(const struct fp_options *o, const struct fp_xclbin *x,
 	info->unit_cols = info->partitions_max = x ? x->slot_count : 1;
 	info->colors = x ? x->bank_count : 0;
 	info->granule_bytes = info->colors ? FP_PAGE : 0;
+	info->page_bytes = FP_PAGE;
 	info->memory_bytes = 0;
 	for (i = 0; x && i < x->bank_count; i++)
 		info->memory_bytes += x->banks[i].bytes;

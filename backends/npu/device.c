@@ -170,6 +170,13 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 
 /* ---- what it is ------------------------------------------------------------------- */
 
+uint64_t npu_turn(const struct npu_options *o)
+{
+	if (!o->turns)
+		return 0;
+	return o->turns > NPU_TURN_LEAST ? o->turns : NPU_TURN_LEAST;
+}
+
 /* Of one channel at worst a full FIFO of every slot and what has been granted, all of
  * them row conflicts; and by what the arbiter lets each other slot be ahead: it stays
  * for four changes of rows, and has saved up eight.  In turns: a request in each of its
@@ -177,8 +184,7 @@ static int read_options(const struct hal_bk_config *cfg, struct npu_options *o)
 uint64_t npu_request_worst(const struct npu_options *o)
 {
 	const uint64_t fifo = 16, granted = 32, change = 8 + 8 + 8, request = change + 4;
-	uint64_t turn = o->turns > NPU_TURN_LEAST ? o->turns : NPU_TURN_LEAST;
-	uint64_t round = o->turns ? turn * o->slots : 0, worst, left;
+	uint64_t round = npu_turn(o) * o->slots, worst, left;
 
 	if (o->ideal)
 		return 2;
@@ -222,6 +228,7 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->unit_cols = o->cols;
 	info->partitions_max = o->slots;
 	info->guests_max = NPU_GUESTS;
+	info->page_bytes = 1u << o->gran;
 	if (o->opaque) {
 		info->caps &= ~(HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR);
 	} else {
@@ -240,6 +247,7 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 		return;
 	if (!o->opaque)
 		info->bandwidth = info->clock_hz * NPU_BEAT_BYTES * o->channels;
+	info->turn_cycles = (uint32_t)npu_turn(o);
 	info->caps |= HAL_CAP_LIMIT;
 	info->limit_bytes = NPU_LIMIT_BYTES;
 	info->limit_window_ns = NPU_LIMIT_WINDOW;

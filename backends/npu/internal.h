@@ -221,6 +221,8 @@ const struct hal_backend *hal_backend_npu(const struct hal_host *host);
 
 /* device.c: cycles until a memory request is answered, at most */
 uint64_t npu_request_worst(const struct npu_options *o);
+/* Cycles of a slot's turn on each channel; 0: there are none. */
+uint64_t npu_turn(const struct npu_options *o);
 int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max, uint64_t *at_ns);
 
 /* model.c: the machine behind its registers */

@@ -295,11 +295,8 @@ uint64_t npu_time(const struct npu_device *dev)
  * left them. */
 static uint64_t clock_period(const struct npu_options *o)
 {
-	uint64_t round = o->turns ? o->turns : 1, a, b;
+	uint64_t round = o->turns ? npu_turn(o) * o->slots : 1, a, b;
 
-	if (round < NPU_TURN_LEAST && o->turns)
-		round = NPU_TURN_LEAST;
-	round *= o->turns ? o->slots : 1;
 	if (!o->extra.refresh)
 		return round;
 	for (a = round, b = o->extra.refresh; b;) {

@@ -122,6 +122,7 @@ static void describe(const struct ref_options *o, struct hal_device_info *info)
 	info->guests_max = REF_GUESTS;
 	info->colors = o->colors;
 	info->granule_bytes = o->colors ? REF_GRANULE : 0;
+	info->page_bytes = REF_GRANULE;
 	info->compute_isolation = o->isolation;
 	info->memory_isolation = HAL_ISOLATION_ADVISORY;
 	info->clock_hz = UINT64_C(1000000000);

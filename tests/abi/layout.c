@@ -56,6 +56,8 @@ static void hal_h(void)
 	FIELD(hal_device_info, color_wrong_ppm);
 	FIELD(hal_device_info, loads);
 	FIELD(hal_device_info, load_ns);
+	FIELD(hal_device_info, page_bytes);
+	FIELD(hal_device_info, turn_cycles);
 	STRUCT(hal_backend_info);
 	FIELD(hal_backend_info, size);
 	FIELD(hal_backend_info, status);

@@ -62,6 +62,8 @@ static int info(struct conf *c)
 	CHECK(i->suspend_modes < 1u << (HAL_SUSPEND_KILL + 1));
 	CHECK(!(i->caps & HAL_CAP_RESIZE_LIVE) || (i->caps & HAL_CAP_RESIZE_IDLE));
 	CHECK(!(i->caps & HAL_CAP_COLORED_MEMORY) || (i->colors && i->granule_bytes));
+	CHECK((i->page_bytes & (i->page_bytes - 1)) == 0);
+	CHECK(!i->colors || !i->page_bytes || i->granule_bytes % i->page_bytes == 0);
 	CHECK(i->preempt != HAL_PREEMPT_INSIDE ||
 	      (i->suspend_modes & ~(1u << HAL_SUSPEND_DRAIN)));
 	CHECK(i->clock_hz > 0);

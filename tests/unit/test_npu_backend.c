@@ -334,6 +334,8 @@ static void says_what_it_is(void **state)
 	assert_int_equal(info.partitions_max, 4);
 	assert_int_equal(info.colors, 4);
 	assert_int_equal(info.granule_bytes, 1024);
+	assert_int_equal(info.page_bytes, 1024);
+	assert_int_equal(info.turn_cycles, 0);
 	assert_int_equal(info.verified, HAL_CAP_GRID | HAL_CAP_FAULT_CONTAINED |
 						(use_rtl ? HAL_CAP_LIMIT : 0));
 	assert_int_equal(info.bandwidth, UINT64_C(64000000000));

@@ -96,6 +96,8 @@ static void out_device(struct out *o, const char *target,
 	out_u64(o, "bandwidth", info->bandwidth);
 	out_u64(o, "loads", info->loads);
 	out_u64(o, "load_ns", info->load_ns);
+	out_u64(o, "page_bytes", info->page_bytes);
+	out_u64(o, "turn_cycles", info->turn_cycles);
 	out_u64(o, "limit_bytes", info->limit_bytes);
 	out_u64(o, "limit_window_ns", info->limit_window_ns);
 	out_list(o, "suspend_worst_ns");
@@ -273,6 +275,9 @@ static void info_text(const struct hal_device_info *info)
 		       source_text(info, source, sizeof(source)));
 	else
 		printf("%-18s %s\n", "memory channels", "not known");
+	if (info->turn_cycles)
+		printf("%-18s a turn of %u cycles for each partition\n", "on a channel",
+		       info->turn_cycles);
 	printf("%-18s %s\n", "preemption", worst_text(info, buf, sizeof(buf)));
 	printf("%-18s %s\n", "suspend modes",
 	       mask_text(info->suspend_modes, suspend_mode_name, buf, sizeof(buf)));

@@ -232,6 +232,7 @@ static void hides(void **state)
 	assert_int_equal(hal_device_get_info(dev, &i), 0);
 	assert_int_equal(i.colors, 0);
 	assert_int_equal(i.granule_bytes, 0);
+	assert_int_equal(i.page_bytes, 1024);
 	assert_int_equal(i.bandwidth, 0);
 	assert_false(i.caps & HAL_CAP_COLORED_MEMORY);
 	assert_null(strstr(i.name, "6"));

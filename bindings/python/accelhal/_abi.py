@@ -135,6 +135,8 @@ class hal_device_info(Structure):
         ("color_wrong_ppm", c_uint32),
         ("loads", c_uint32),
         ("load_ns", c_uint64),
+        ("page_bytes", c_uint32),
+        ("turn_cycles", c_uint32),
     ]
 
 
@@ -487,6 +489,8 @@ DOCS = {
         "limit_window_ns": 'longest window of a limit',
         "color_source": 'enum hal_color_source',
         "color_wrong_ppm": 'of .color_source FILE, PROBE: at most so many * granules of a million lie elsewhere, with 95 %; * UINT32_MAX: nobody has tried',
+        "page_bytes": 'grain in which it places memory; 0: it does not say',
+        "turn_cycles": "each partition's turn on every memory channel, whoever * asks, of the whole device while it is open; 0: they are * shared by who asks",
     },
     "hal_option_info": {
         "section": '"hal", "backend.npu" ...',
