@@ -55,6 +55,8 @@ int colors_load(struct hal_device *dev)
 	if (err != 0)
 		return fail(err, "hal.color_map: %s", why);
 	err = color_map_fits(map, &dev->info, unverified, path, why);
+	if (err == 0)
+		err = color_map_pages(map, dev->info.page_bytes, path, why);
 	err = err != 0 ? fail(err, "hal.color_map: %s", why) : tell(dev, map);
 	color_map_free(map);
 	return err;

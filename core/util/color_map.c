@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/device/hal_color.h>
+
 #define HEAD          "halmap 1"
 #define GRANULE_LEAST 64u
 #define GRANULE_MOST  (1u << 21)
@@ -305,6 +307,68 @@ int color_map_fits(const struct color_map *map, const struct hal_device_info *in
 			     name, (unsigned long long)map->bad,
 			     (unsigned long long)map->tests, map->bound);
 	return -EPERM;
+}
+
+/* ---- pages of several granules ---------------------------------------------------- */
+
+/* Those of count granules from g on; 0: one of them nobody knows. */
+static uint64_t channels_of(const struct color_map *map, uint64_t g, uint32_t count)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t c = color_map_channel(map, g + i);
+
+		if (c == COLOR_NONE)
+			return 0;
+		seen |= UINT64_C(1) << c;
+	}
+	return seen;
+}
+
+/* Pieces of count granules lie on as many channels, which are those of any other piece
+ * that has one of them; [c]: c's. */
+static bool stand_together(const struct color_map *map, uint32_t count,
+			   uint64_t group[COLOR_MAP_COLORS])
+{
+	uint64_t granules = color_map_granules(map), seen;
+
+	memset(group, 0, COLOR_MAP_COLORS * sizeof(group[0]));
+	for (uint64_t g = 0; g + count <= granules; g += count) {
+		seen = channels_of(map, g, count);
+		if (seen != 0 && (uint32_t)__builtin_popcountll(seen) != count)
+			return false;
+		for (uint64_t rest = seen; rest != 0; rest &= rest - 1) {
+			int c = __builtin_ctzll(rest);
+
+			if (group[c] != 0 && group[c] != seen)
+				return false;
+			group[c] = seen;
+		}
+	}
+	return true;
+}
+
+int color_map_pages(const struct color_map *map, uint32_t page, const char *name,
+		    char why[COLOR_MAP_WHY])
+{
+	uint64_t group[COLOR_MAP_COLORS];
+	uint32_t count = page / map->granule, most = COLOR_MAP_COLORS;
+
+	if (page == 0 || page == map->granule)
+		return 0;
+	while (most > 1 && !stand_together(map, most, group))
+		most /= 2;
+	if (hal_color_piece_ok(page, count, map->granule, most) != 0 &&
+	    stand_together(map, count, group))
+		return 0;
+	return refuse(why,
+		      "%s: granule: %u bytes on %u channels, of which %u at most stand "
+		      "together: pages of %u to %llu bytes can have colours, the "
+		      "device's are %u",
+		      name, map->granule, map->channels, most, map->granule,
+		      (unsigned long long)hal_color_piece_max(most, map->granule, most),
+		      page);
 }
 
 void color_map_free(struct color_map *map)

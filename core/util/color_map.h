@@ -123,6 +123,13 @@ int color_map_parse(const char *bytes, size_t size, const char *name,
 int color_map_fits(const struct color_map *map, const struct hal_device_info *info,
 		   bool unverified, const char *name, char why[COLOR_MAP_WHY]);
 
+/* Whether pages of so many bytes, by which a device places memory, can be of one tenant's
+ * channels (hal_color.h; SGDRC, A.2): a granule each, or of so many as the channels that
+ * stand together wherever one of them does.  0: the device does not say.  -EINVAL they
+ * cannot: why names both and the channels. */
+int color_map_pages(const struct color_map *map, uint32_t page, const char *name,
+		    char why[COLOR_MAP_WHY]);
+
 /* As a file has it: malloc, *size bytes and a 0.  NULL: -ENOMEM, or no map. */
 char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_MAP_WHY]);
 /* A file that is there is replaced in one step; 0 or -errno. */

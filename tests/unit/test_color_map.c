@@ -356,6 +356,80 @@ static void of_this_device(void **state)
 	color_map_free(open);
 }
 
+static void not_by_pages(const struct color_map *map, uint32_t page, const char *what)
+{
+	char why[COLOR_MAP_WHY] = "";
+
+	assert_int_equal(color_map_pages(map, page, "m", why), -EINVAL);
+	assert_string_equal(why, what);
+}
+
+#define NOT_BY(granule, channels, most, last, page)                                      \
+	"m: granule: " granule " bytes on " channels " channels, of which " most         \
+	" at most stand together: pages of " granule " to " last                         \
+	" bytes can have colours, the device's are " page
+
+/* Of the NPU's hash the power of two in the number of channels stands together. */
+static void by_pages(void **state)
+{
+	static const struct color_map map = {.memory = UINT64_C(1) << 20,
+					     .granule = 1024,
+					     .kind = COLOR_MAP_XORMOD,
+					     .digits = 2,
+					     .weight = {1, 1}};
+
+	(void)state;
+	for (uint32_t n = 1; n <= 16; n++) {
+		struct npu_hash h = {.gran = 10,
+				     .xmask = {0x9E3779, 0x85EBCA, 0xC2B2AE, 0x27D4EB}};
+		struct color_map m = map;
+		char why[COLOR_MAP_WHY] = "", text[COLOR_MAP_WHY];
+
+		assert_true(npu_hash_split(n, &h.q, &h.k));
+		m.channels = n;
+		m.mask_count = m.shift = h.k;
+		m.q = h.q;
+		if (h.q == 1)
+			m.kind = COLOR_MAP_XOR;
+		for (uint32_t b = 0; b < h.k; b++)
+			m.mask[b] = npu_hash_mask(&h, b);
+		for (uint32_t count = 1; count <= 128; count *= 2) {
+			if (count <= 1u << h.k) {
+				assert_int_equal(
+					color_map_pages(&m, count * 1024, "m", why), 0);
+				continue;
+			}
+			snprintf(text, sizeof(text),
+				 NOT_BY("1024", "%u", "%u", "%u", "%u"), n, 1u << h.k,
+				 1024u << h.k, count * 1024);
+			not_by_pages(&m, count * 1024, text);
+		}
+	}
+}
+
+/* What nobody knows says nothing; one pair that stands otherwise is enough, though all
+ * four of them stand together still. */
+static void tables_by_pages(void **state)
+{
+	char why[COLOR_MAP_WHY] = "";
+	struct color_map *map;
+
+	(void)state;
+	map = parse(DEVICE "granule 1024\nchannels 4\nkind table\ntable " ROW
+			   "0123012301-30123" ROW "1032321001231032\n");
+	assert_int_equal(color_map_pages(map, 2048, "m", why), 0);
+	color_map_free(map);
+	map = parse(DEVICE "granule 1024\nchannels 4\nkind table\ntable " ROW ROW ROW
+			   "0123012301230213\n");
+	assert_int_equal(color_map_pages(map, 0, "m", why), 0);
+	assert_int_equal(color_map_pages(map, 1024, "m", why), 0);
+	assert_int_equal(color_map_pages(map, 4096, "m", why), 0);
+	not_by_pages(map, 2048, NOT_BY("1024", "4", "4", "4096", "2048"));
+	not_by_pages(map, 8192, NOT_BY("1024", "4", "4", "4096", "8192"));
+	not_by_pages(map, 512, NOT_BY("1024", "4", "4", "4096", "512"));
+	color_map_free(map);
+}
+
 static void files(void **state)
 {
 	struct color_map *map = parse(XORMOD), *back = NULL;
@@ -401,6 +475,8 @@ int main(void)
 		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(wrong_sums),
 		cmocka_unit_test(of_this_device),
+		cmocka_unit_test(by_pages),
+		cmocka_unit_test(tables_by_pages),
 		cmocka_unit_test(files),
 	};
 
