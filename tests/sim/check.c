@@ -11,8 +11,10 @@
  * device; a partition was busy for as long as its commands ran;
  *  - all that has ended has ended once: kernels have counted each, buffers hold what the
  *    commands say, in order;
- *  - memory used is what the live buffers take.
+ *  - memory used is what the live buffers take, twice while they move; of each colour
+ *    all is free again in the end; who is moving is not read, and is the same afterwards.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,13 +266,33 @@ static int check_sums(struct sim *s)
 
 /* ---- memory ----------------------------------------------------------------------- */
 
+/* *held: the buffer cannot be read, for it moves. */
+static int check_move(struct sim *s, struct hal_buffer *buf, const struct sim_move *move,
+		      bool *held)
+{
+	enum sim_moving is = model_moving(s, move);
+	uint64_t byte = 0;
+	int err = is && buf ? hal_buffer_read(buf, 0, &byte, sizeof(byte)) : 0;
+
+	SIM_ANSWER(!err || err == -EBUSY);
+	SIM_ANSWER(is != MOVE_ON || !buf || err == -EBUSY);
+	*held |= err != 0;
+	return 0;
+}
+
 /* What the queue's work has left behind, once it has ended. */
 static int check_effects(struct sim *s, struct sim_queue *q)
 {
 	enum { AREA = BUFFER_BYTES - 256 };
 	static uint8_t bytes[BUFFER_BYTES];
+	bool held = false;
 
 	if (q->checked || q->seen != q->submissions || q->tainted || s->faulty)
+		return 0;
+	if (check_move(s, q->buf, &q->buf_move, &held) ||
+	    check_move(s, q->state, &q->state_move, &held))
+		return -1;
+	if (held)
 		return 0;
 	q->checked = true;
 	if (kernels_check(s, q))
@@ -279,6 +301,42 @@ static int check_effects(struct sim *s, struct sim_queue *q)
 		return 0;
 	SIM_OK(hal_buffer_read(q->buf, 0, bytes, AREA));
 	SIM_CHECK(memcmp(bytes, q->shadow, AREA) == 0);
+	return 0;
+}
+
+/* Of buffers on their way: the place that they have and the one they go to. */
+static uint64_t moving_bytes(const struct sim *s, uint32_t part)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		const struct sim_queue *q = &s->queues[i];
+
+		if (!q->q || q->part != part)
+			continue;
+		if (q->buf && model_moving(s, &q->buf_move) == MOVE_ON)
+			bytes += BUFFER_BYTES;
+		if (model_moving(s, &q->state_move) == MOVE_ON)
+			bytes += STATE_BYTES;
+	}
+	return bytes;
+}
+
+/* On ref nothing else takes memory. */
+static int check_colors(struct sim *s, const struct hal_device_info *info, uint64_t used)
+{
+	uint64_t left = 0;
+
+	for (uint32_t c = 0; c < (info->colors ? info->colors : 1); c++) {
+		uint64_t bytes = 0;
+
+		SIM_OK(s->ref->color_free(hal_device_native(s->dev), c, &bytes));
+		SIM_CHECK(bytes <= s->color_free[c]);
+		left += bytes;
+		sim_mix(s, bytes);
+	}
+	SIM_CHECK(info->memory_free <= left); /* quotas are kept free */
+	SIM_CHECK(left + used == info->memory_bytes);
 	return 0;
 }
 
@@ -294,7 +352,7 @@ static int check_memory(struct sim *s)
 			continue;
 		SIM_OK(hal_partition_get_info(s->parts[i].p, &p));
 		/* Destroyed buffers count until the work that uses them has ended. */
-		SIM_CHECK(p.memory_used >= s->parts[i].buffer_bytes);
+		SIM_CHECK(p.memory_used >= s->parts[i].buffer_bytes + moving_bytes(s, i));
 		SIM_CHECK(!p.memory_bytes || p.memory_used <= p.memory_bytes);
 		used += p.memory_used;
 		sim_mix(s, p.memory_used);
@@ -304,7 +362,7 @@ static int check_memory(struct sim *s)
 	SIM_CHECK(info.memory_free <= info.memory_bytes);
 	SIM_CHECK(!info.lost || s->faulty);
 	s->lost = info.lost != 0;
-	return 0;
+	return s->ref && !s->faulty ? check_colors(s, &info, used) : 0;
 }
 
 /* ---- all of it ---------------------------------------------------------------------- */

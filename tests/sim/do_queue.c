@@ -14,6 +14,14 @@ struct sim_queue *sim_queue_at(struct sim *s, uint32_t i)
 	return NULL;
 }
 
+const struct sim_queue *sim_queue_of(const struct sim *s, uint32_t id)
+{
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (s->queues[i].q && s->queues[i].id == id)
+			return &s->queues[i];
+	return NULL;
+}
+
 int sim_buffer_create(struct sim *s, struct sim_part *p, uint64_t bytes,
 		      struct hal_buffer **buf)
 {
@@ -189,6 +197,7 @@ int do_queue_create(struct sim *s, const uint32_t *p)
 	q->service_class = d.service_class;
 	q->moved_on_ns = hal_device_now(s->dev);
 	s->clean[q->id] = true;
+	s->handle[q->id] = q->q;
 	return 0;
 }
 

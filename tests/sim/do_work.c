@@ -255,6 +255,8 @@ static int renew(struct sim *s, struct sim_queue *q)
 	int err;
 
 	SIM_OK(sim_buffer_destroy(s, p, BUFFER_BYTES, &q->buf));
+	q->gone_moves[q->gone++ % 4] = q->buf_move;
+	q->buf_move.by = 0;
 	if (sim_buffer_create(s, p, BUFFER_BYTES, &q->buf))
 		return s->why[0] ? -1 : 0;
 	err = hal_buffer_write(q->buf, 0, zero, BUFFER_BYTES);
@@ -301,6 +303,72 @@ int do_submit(struct sim *s, const uint32_t *p)
 		return -1;
 	/* The work keeps its buffer alive. */
 	return !err && p[ASKS] == 12 ? renew(s, q) : 0;
+}
+
+/* Channels of its partition's, some of them, or in a ratio; a queue of that copies it. */
+static int move_buffer(struct sim *s, const struct sim_queue *q, struct sim_queue *by,
+		       const uint32_t *p, struct hal_point *done)
+{
+	enum { STATE = 2, COLORS, WEIGHTS };
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	uint64_t colors = (uint64_t)p[COLORS] << 8 | p[COLORS];
+	uint8_t weights[64];
+
+	SIM_OK(hal_partition_get_info(s->parts[q->part].p, &info));
+	for (uint32_t i = 0; i < 64; i++)
+		weights[i] = (uint8_t)(1 + (p[WEIGHTS] >> i % 4 & 3));
+	return hal_buffer_recolor(p[STATE] ? q->state : q->buf, by->q,
+				  colors & info.color_mask,
+				  p[WEIGHTS] < 32 ? NULL : weights, done);
+}
+
+int do_recolor(struct sim *s, const uint32_t *p)
+{
+	enum { QUEUE, BY, STATE, COLORS, WEIGHTS, WAIT };
+	struct sim_queue *q = sim_queue_at(s, p[QUEUE]), *by;
+	struct sim_move *move = q && p[STATE] ? &q->state_move : &q->buf_move;
+	struct hal_stats before = HAL_INIT(hal_stats), after = HAL_INIT(hal_stats);
+	struct hal_point done = {0};
+	enum sim_moving is;
+	int err;
+
+	if (!q || (!p[STATE] && !q->buf))
+		return 0;
+	for (by = &s->queues[p[BY]]; !by->q || by->part != q->part;)
+		by = by + 1 < s->queues + QUEUES ? by + 1 : s->queues;
+	is = model_moving(s, move);
+	SIM_OK(hal_queue_get_stats(by->q, &before));
+	err = move_buffer(s, q, by, p, &done);
+	sim_mix(s, (uint64_t)(int64_t)err);
+	if (err) {
+		SIM_ANSWER(!!(s->info.caps & HAL_CAP_RECOLOR) == (err != -ENOTSUP) ||
+			   sim_excused(s, err));
+		SIM_ANSWER(err == -ENOTSUP || err == -EAGAIN || err == -ENOSPC ||
+			   (err == -EBUSY &&
+			    (is || q->suspended || q->last.suspends || s->stops)) ||
+			   ((by->tainted || s->faulty) &&
+			    (err == -EIO || err == -ECANCELED)) ||
+			   sim_excused(s, err));
+		return 0;
+	}
+	SIM_CHECK(is != MOVE_ON);
+	SIM_OK(hal_queue_get_stats(by->q, &after));
+	SIM_CHECK(after.submitted > before.submitted);
+	by->commands += after.submitted - before.submitted;
+	by->submissions++;
+	by->owed[by->submissions % DEPTH] = (struct sim_owed){.moves = q->id};
+	if (by->tells)
+		s->submitted[by->id]++;
+	SIM_CHECK(done.value == by->submissions);
+	*move = (struct sim_move){by->id, done.value};
+	q->checked = false;
+	if (p[WAIT] != 3)
+		return 0;
+	err = sim_wait(done);
+	sim_mix(s, (uint64_t)(int64_t)err);
+	SIM_ANSWER(!err || by->tainted || s->faulty ||
+		   (err == -EDEADLK && !model_can_end(s, by, done.value)));
+	return 0;
 }
 
 /* Steps alone, so that the model needs not know what was recorded when. */

@@ -17,15 +17,49 @@ struct known {
 
 static bool can_end(const struct sim *s, struct known *k, uint32_t at, uint64_t value);
 
+enum sim_moving model_moving(const struct sim *s, const struct sim_move *move)
+{
+	const struct sim_queue *by = move->by ? sim_queue_of(s, move->by) : NULL;
+	int err = 0;
+
+	if (!by)
+		return MOVE_OVER;
+	if (hal_timeline_value(hal_queue_timeline(by->q), &err) >= move->value)
+		return MOVE_OVER;
+	return err || by->tainted || s->faulty ? MOVE_UNKNOWN : MOVE_ON;
+}
+
+static bool holds(const struct sim *s, const struct sim_queue *q,
+		  const struct sim_move *move)
+{
+	return move->by != q->id && model_moving(s, move);
+}
+
+/* Another queue's move of one of its buffers may hold it up. */
+static bool is_held(const struct sim *s, const struct sim_queue *q)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		if (holds(s, q, &q->gone_moves[i]))
+			return true;
+	return holds(s, q, &q->buf_move) || holds(s, q, &q->state_move);
+}
+
+/* It moves a buffer of another queue, whose commands have to let go of it. */
+static const struct sim_queue *moves_of(const struct sim *s, const struct sim_queue *q,
+					const struct sim_owed *o)
+{
+	return o->moves && o->moves != q->id ? sim_queue_of(s, o->moves) : NULL;
+}
+
 /* Queues that are there no more have ended all they had. */
 static bool wait_can_pass(const struct sim *s, struct known *k, const struct sim_wait *w)
 {
+	const struct sim_queue *q;
+
 	if (w->gate)
 		return s->gate_value[w->who] >= w->value;
-	for (uint32_t i = 0; i < QUEUES; i++)
-		if (s->queues[i].q && s->queues[i].id == w->who)
-			return can_end(s, k, i, w->value);
-	return true;
+	q = sim_queue_of(s, w->who);
+	return !q || can_end(s, k, (uint32_t)(q - s->queues), w->value);
 }
 
 static bool can_end(const struct sim *s, struct known *k, uint32_t at, uint64_t value)
@@ -34,14 +68,16 @@ static bool can_end(const struct sim *s, struct known *k, uint32_t at, uint64_t 
 
 	if (value <= q->seen || value <= k->can[at])
 		return true;
-	if (q->suspended || value >= k->cannot[at])
+	if (q->suspended || value >= k->cannot[at] || is_held(s, q))
 		return false;
 	for (uint64_t n = q->seen + 1; n <= value; n++) {
 		const struct sim_owed *o = &q->owed[n % DEPTH];
+		const struct sim_queue *other = moves_of(s, q, o);
+		bool can = !other || !other->suspended;
 
-		for (uint32_t i = 0; i < o->wait_count; i++) {
-			if (wait_can_pass(s, k, &o->waits[i]))
-				continue;
+		for (uint32_t i = 0; can && i < o->wait_count; i++)
+			can = wait_can_pass(s, k, &o->waits[i]);
+		if (!can) {
 			k->cannot[at] = n < k->cannot[at] ? n : k->cannot[at];
 			return false;
 		}
@@ -64,29 +100,44 @@ bool model_can_end(const struct sim *s, const struct sim_queue *q, uint64_t valu
 bool model_ready(const struct sim *s, const struct sim_queue *q)
 {
 	const struct sim_owed *o = &q->owed[(q->seen + 1) % DEPTH];
+	const struct sim_queue *other;
 
-	if (q->seen == q->submissions || q->suspended || o->not_before_ns >= s->now)
+	if (q->seen == q->submissions || q->suspended || o->not_before_ns >= s->now ||
+	    is_held(s, q))
+		return false;
+	other = moves_of(s, q, o);
+	if (other && other->seen < other->submissions)
 		return false;
 	for (uint32_t i = 0; i < o->wait_count; i++) {
 		const struct sim_wait *w = &o->waits[i];
 
 		if (w->gate && s->gate_value[w->who] < w->value)
 			return false;
-		for (uint32_t k = 0; !w->gate && k < QUEUES; k++)
-			if (s->queues[k].q && s->queues[k].id == w->who &&
-			    s->queues[k].seen < w->value)
-				return false;
+		other = w->gate ? NULL : sim_queue_of(s, w->who);
+		if (other && other->seen < w->value)
+			return false;
 	}
 	return true;
 }
 
+/* A move has no tag.  The oldest queue of that handle that is owed any. */
+static uint64_t told_of_move(const struct sim *s, const struct hal_completion *c)
+{
+	uint64_t id = 1;
+
+	while (id <= s->ids &&
+	       (s->handle[id] != c->queue || s->told[id] == s->submitted[id]))
+		id++;
+	return id;
+}
+
 int model_told(struct sim *s, const struct hal_completion *c)
 {
-	uint64_t id = c->tag >> 32;
+	uint64_t id = c->tag ? c->tag >> 32 : told_of_move(s, c);
 
 	SIM_CHECK(id >= 1 && id <= s->ids);
 	SIM_CHECK(c->value == s->told[id] + 1);
-	SIM_CHECK((c->tag & UINT32_MAX) == c->value);
+	SIM_CHECK(!c->tag || (c->tag & UINT32_MAX) == c->value);
 	SIM_CHECK(c->value <= s->submitted[id]);
 	SIM_CHECK(c->submit_ns <= c->end_ns && c->end_ns <= hal_device_now(s->dev));
 	SIM_CHECK(c->status == 0 || !s->clean[id]);

@@ -114,6 +114,9 @@ int sim_begin(struct sim *s)
 	for (uint32_t i = 0; i < GATES; i++)
 		SIM_OK(hal_timeline_create(s->dev, &s->gates[i]));
 	SIM_OK(hal_completions_create(s->dev, RING, &s->ring));
+	for (uint32_t c = 0; s->ref && c < (s->info.colors ? s->info.colors : 1); c++)
+		SIM_OK(s->ref->color_free(hal_device_native(s->dev), c,
+					  &s->color_free[c]));
 	return sim_policy_begin(s) || kernels_load(s) ? -1 : 0;
 }
 
@@ -194,6 +197,12 @@ static int put_away(struct sim *s)
 		return -1;
 	for (uint32_t i = 1; i <= s->ids; i++)
 		SIM_CHECK(s->told[i] == s->submitted[i]);
+	for (uint32_t c = 0; s->ref && c < (s->info.colors ? s->info.colors : 1); c++) {
+		uint64_t bytes = 0;
+
+		SIM_OK(s->ref->color_free(hal_device_native(s->dev), c, &bytes));
+		SIM_CHECK(bytes == s->color_free[c] || s->faulty);
+	}
 	SIM_OK(hal_completions_destroy(s->ring));
 	for (uint32_t i = 0; i < GATES; i++)
 		SIM_OK(hal_timeline_destroy(s->gates[i]));

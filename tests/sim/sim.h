@@ -65,6 +65,19 @@ struct sim_owed {
 	struct sim_wait waits[WAITS];
 	uint32_t wait_count;
 	uint64_t not_before_ns;
+	uint32_t moves; /* it takes a buffer of the queue of that id elsewhere; 0: none */
+};
+
+/* The newest move of a buffer: submission value of queue .by; 0: there was none. */
+struct sim_move {
+	uint32_t by;
+	uint64_t value;
+};
+
+enum sim_moving {
+	MOVE_OVER,
+	MOVE_ON,
+	MOVE_UNKNOWN, /* what its queue does is not promised any more */
 };
 
 struct sim_queue {
@@ -72,9 +85,12 @@ struct sim_queue {
 	uint32_t id; /* from 1 on, never twice */
 	uint32_t part;
 	uint16_t service_class;
-	bool budget;               /* it has one */
-	struct hal_buffer *buf;    /* data */
-	struct hal_buffer *state;  /* what its steps count in */
+	bool budget;              /* it has one */
+	struct hal_buffer *buf;   /* data */
+	struct hal_buffer *state; /* what its steps count in */
+	struct sim_move buf_move, state_move;
+	struct sim_move gone_moves[4]; /* of buffers that its work alone keeps */
+	uint32_t gone;
 	struct hal_timeline *line; /* signalled by this queue alone */
 	uint64_t line_value;       /* of the newest signal submitted */
 	uint64_t line_seen;
@@ -152,7 +168,9 @@ struct sim {
 	uint64_t past_submitted, past_completed, past_failed, past_dropped;
 	/* By queue's id: of the ring, and of queues that are there no more. */
 	uint64_t told[IDS], submitted[IDS];
-	bool clean[IDS]; /* it was never tainted */
+	bool clean[IDS];                     /* it was never tainted */
+	const struct hal_queue *handle[IDS]; /* it was: others get the same later */
+	uint64_t color_free[64];             /* ref: bytes of each before anybody came */
 	/* From the events of ref. */
 	uint64_t event_now;
 	uint64_t *running; /* by partition: the queue that runs there, 0: none */
@@ -228,11 +246,13 @@ typedef int sim_operation(struct sim *s, const uint32_t *p);
 
 sim_operation do_part_create, do_part_destroy, do_part_resize;
 sim_operation do_queue_create, do_queue_destroy, do_suspend, do_suspend_final, do_resume;
-sim_operation do_submit, do_record, do_sequence, do_new_buffer;
+sim_operation do_submit, do_record, do_sequence, do_new_buffer, do_recolor;
 sim_operation do_poll, do_wait, do_open_gate, do_read, do_inject, do_policy, do_hostile;
 
 /* The one that is there at or behind number i; NULL: there is none. */
 struct sim_queue *sim_queue_at(struct sim *s, uint32_t i);
+/* NULL: it has gone. */
+const struct sim_queue *sim_queue_of(const struct sim *s, uint32_t id);
 struct sim_part *sim_part_at(struct sim *s, uint32_t i);
 int sim_buffer_create(struct sim *s, struct sim_part *p, uint64_t bytes,
 		      struct hal_buffer **buf);
@@ -260,6 +280,9 @@ bool model_can_end(const struct sim *s, const struct sim_queue *q, uint64_t valu
 bool model_ready(const struct sim *s, const struct sim_queue *q);
 /* An entry of the ring of completions is the next that q owes. */
 int model_told(struct sim *s, const struct hal_completion *c);
+
+/* Where a move is, by the library's own word. */
+enum sim_moving model_moving(const struct sim *s, const struct sim_move *move);
 
 /* ---- check.c, events.c -------------------------------------------------------------- */
 
