@@ -143,6 +143,74 @@ static void every_third(void **state)
 	OK(hal_close(dev));
 }
 
+static void map_written(const char *text)
+{
+	FILE *f = fopen(path[0], "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int open_map(const char *target, const char *rule, struct hal_device **dev)
+{
+	char map[64], fault[64];
+	const char *const options[] = {map, fault, "hal.color_map_unverified=yes",
+				       "layers.validate=1", NULL};
+
+	snprintf(map, sizeof(map), "hal.color_map=%s", path[0]);
+	snprintf(fault, sizeof(fault), "layers.fault=%s", rule);
+	return hal_open(target, options, dev);
+}
+
+/* A map that the device does not take is no device that is open; the next one may be. */
+static void no_map(void **state)
+{
+	static const struct {
+		const char *rule;
+		int err;
+	} rules[] = {{"colors_set:1:EIO", -EIO},
+		     {"colors_set:1:EINVAL", -EINVAL},
+		     {"colors_set:1:ENOTSUP", -ENOTSUP}};
+	static const char *const targets[] = {
+		"ref?units=16&memory=64K",
+		"npu:0?engine=fast&hash=opaque&memory_size=1M",
+	};
+	static const char *const maps[] = {
+		"halmap 1\ndevice ref 1x16 65536\ngranule 4096\nchannels 2\nkind xor\n"
+		"mask 1\n"
+		"sum 1753225224cee321d89ba7c1420ef4affb4e187e8f12e1b60ea447039303da0f\n",
+		"halmap 1\ndevice npu 16x16 1048576\ngranule 1024\nchannels 4\nkind xor\n"
+		"mask 1\nmask 2\n"
+		"sum 654e41ec7070c2aeac4a3dee5a2fa376d74a87de83f4ad86074347cc12d42d08\n",
+	};
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct hal_device *dev;
+	int npu = 0;
+
+	(void)state;
+	if (hal_open(targets[1], NULL, &dev) == 0) {
+		npu = 1;
+		OK(hal_close(dev));
+	}
+	for (int t = 0; t <= npu; t++) {
+		map_written(maps[t]);
+		for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+			FAILS(open_map(targets[t], rules[i].rule, &dev), rules[i].err,
+			      "injected: call 1 of colors_set");
+			assert_non_null(strstr(hal_last_error(), path[0]));
+		}
+	}
+	if (npu == 0)
+		return;
+	/* There is no second call of it. */
+	OK(open_map(targets[1], "colors_set:2:EIO", &dev));
+	OK(hal_device_get_info(dev, &info));
+	assert_int_equal(info.colors, 4);
+	assert_int_equal(info.color_source, HAL_COLOR_FILE);
+	OK(hal_close(dev));
+}
+
 /* A device that says it is full now and then: everything still runs, in order. */
 static void full_device(void **state)
 {
@@ -375,10 +443,11 @@ static void not_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules),           cmocka_unit_test(every_third),
-		cmocka_unit_test(full_device),     cmocka_unit_test(full_of_frozen),
-		cmocka_unit_test(each_line),       cmocka_unit_test(same_again),
-		cmocka_unit_test(nothing_changes), cmocka_unit_test(not_written),
+		cmocka_unit_test(rules),          cmocka_unit_test(every_third),
+		cmocka_unit_test(no_map),         cmocka_unit_test(full_device),
+		cmocka_unit_test(full_of_frozen), cmocka_unit_test(each_line),
+		cmocka_unit_test(same_again),     cmocka_unit_test(nothing_changes),
+		cmocka_unit_test(not_written),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -13,10 +13,13 @@ struct side {
 	struct hal_buffer *buf;
 };
 
+enum { SIDES = 3 };
+
 struct device {
 	struct hal_device *dev;
 	struct hal_device_info info;
-	struct side side[2]; /* latency-critical, and best effort */
+	int sides;
+	struct side side[SIDES]; /* latency-critical, and best effort */
 };
 
 static void queue_open(struct device *d, int i, uint64_t deadline_ns)
@@ -28,9 +31,9 @@ static void queue_open(struct device *d, int i, uint64_t deadline_ns)
 	OK(hal_queue_create(d->side[i].part, &q, &d->side[i].queue));
 }
 
-/* Two halves; with channels of their own, or all of them shared. */
-static void device_open(struct device *d, const char *policy, const char *option,
-			uint32_t channels, bool own)
+/* So many equal parts; with channels of their own, or all of them shared. */
+static void device_split(struct device *d, int sides, const char *policy,
+			 const char *option, uint32_t channels, bool own)
 {
 	const char *const options[] = {"hal.queue_depth=1024", policy, option, NULL};
 	struct hal_partition_desc p = HAL_INIT(hal_partition_desc);
@@ -38,20 +41,28 @@ static void device_open(struct device *d, const char *policy, const char *option
 	char text[512];
 
 	memset(d, 0, sizeof(*d));
+	d->sides = sides;
 	(void)snprintf(text, sizeof(text), "%s&channels=%u", target, channels);
 	OK(hal_open(text, options, &d->dev));
 	d->info = (struct hal_device_info)HAL_INIT(hal_device_info);
 	OK(hal_device_get_info(d->dev, &d->info));
 	assert_int_equal(d->info.colors, channels);
 	p.rows = (uint16_t)d->info.unit_rows;
-	p.cols = (uint16_t)(d->info.unit_cols / 2);
+	p.cols = (uint16_t)(d->info.unit_cols / (uint32_t)sides);
 	b.bytes = UINT64_C(2) * COPIED;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < sides; i++) {
 		p.col = (uint16_t)(i * p.cols);
 		p.color_mask = own ? UINT64_C(1) << i : 0;
 		OK(hal_partition_create(d->dev, &p, &d->side[i].part));
 		OK(hal_buffer_create(d->side[i].part, &b, &d->side[i].buf));
 	}
+}
+
+/* Two halves. */
+static void device_open(struct device *d, const char *policy, const char *option,
+			uint32_t channels, bool own)
+{
+	device_split(d, 2, policy, option, channels, own);
 }
 
 static void device_close(struct device *d)
@@ -62,7 +73,7 @@ static void device_close(struct device *d)
 		fail_msg("hal_device_poll: %s", hal_last_error());
 	OK(hal_device_get_policy(d->dev, &info));
 	assert_int_equal(info.stalls + info.invalid + info.fallback, 0);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < d->sides; i++) {
 		OK(hal_queue_destroy(d->side[i].queue));
 		OK(hal_buffer_destroy(d->side[i].buf));
 		OK(hal_partition_destroy(d->side[i].part));
@@ -201,6 +212,47 @@ static void tidal(void **state)
 	assert_int_equal(units.after, tenth.after);
 }
 
+/* Two of best effort have the third together, in equal parts, however much the other
+ * wants; and all of it, a half each, while nobody else is there. */
+static void tidal_two(void **state)
+{
+	uint64_t from, ns, had[SIDES], now[SIDES];
+	struct device d;
+
+	(void)state;
+	device_split(&d, SIDES, "policy.name=tidal", NULL, 1, false);
+	queue_open(&d, 0, deadline_ns);
+	for (int i = 1; i < SIDES; i++) {
+		queue_open(&d, i, 0);
+		(void)copies(&d, i, 800);
+	}
+	for (int with = 1; with >= 0; with--) {
+		for (int i = 0; with && i < 5; i++)
+			finish(copies(&d, 0, 1));
+		if (!with && hal_device_poll(d.dev, 300000) < 0)
+			fail_msg("hal_device_poll: %s", hal_last_error());
+		from = hal_device_now(d.dev);
+		for (int i = 1; i < SIDES; i++)
+			had[i] = stats_of(d.side[i].queue).completed;
+		if (with)
+			finish(copies(&d, 0, 2 * JOBS));
+		else if (hal_device_poll(d.dev, 300000) < 0)
+			fail_msg("hal_device_poll: %s", hal_last_error());
+		ns = hal_device_now(d.dev) - from;
+		for (int i = 1; i < SIDES; i++) {
+			now[i] = stats_of(d.side[i].queue).completed - had[i];
+			/* Thousandths of what the channel carries. */
+			now[i] = 1000 * now[i] * 2 * COPIED / 16 / ns;
+		}
+		print_message("%llu and %llu thousandths %s\n",
+			      (unsigned long long)now[1], (unsigned long long)now[2],
+			      with ? "beside others" : "alone");
+		for (int i = 1; i < SIDES; i++)
+			assert_in_range(now[i], with ? 140 : 400, with ? 173 : 500);
+	}
+	device_close(&d);
+}
+
 /* Where they do not meet, best effort has less for nothing. */
 static void tidal_apart(void **state)
 {
@@ -256,10 +308,10 @@ static void fgpu_refuses(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moca),         cmocka_unit_test(moca_loses),
-		cmocka_unit_test(moca_window),  cmocka_unit_test(tidal),
-		cmocka_unit_test(tidal_apart),  cmocka_unit_test(fgpu),
-		cmocka_unit_test(fgpu_refuses),
+		cmocka_unit_test(moca),        cmocka_unit_test(moca_loses),
+		cmocka_unit_test(moca_window), cmocka_unit_test(tidal),
+		cmocka_unit_test(tidal_two),   cmocka_unit_test(tidal_apart),
+		cmocka_unit_test(fgpu),        cmocka_unit_test(fgpu_refuses),
 	};
 
 	target = argc > 1 ? argv[1] : "npu:0?engine=fast";

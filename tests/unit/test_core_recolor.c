@@ -111,12 +111,107 @@ static void in_a_ratio(void **state)
 	ref_close(&r);
 }
 
+/* ---- in real time, two devices at once ---------------------------------------------- */
+
+enum { MOVES = 60, MOVED_BYTES = 1 << 18, BESIDE = 4096 };
+
+struct mover {
+	struct ref r;
+	struct hal_queue *other;
+	struct hal_buffer *buf, *beside;
+	pthread_t thread;
+	uint32_t seed;
+	uint64_t filled; /* of what the owner did beside */
+	char bad[256];
+};
+
+#define WELL(m, cond)                                                                    \
+	do {                                                                             \
+		if (!(cond)) {                                                           \
+			(void)snprintf((m)->bad, sizeof((m)->bad), "%s: %s", #cond,      \
+				       hal_last_error());                                \
+			return false;                                                    \
+		}                                                                        \
+	} while (0)
+
+/* One queue fills it, the other takes it elsewhere; the first goes on with what does not
+ * move, and fills it again, which waits. */
+static bool move_once(struct mover *m, uint32_t i, uint32_t *bytes)
+{
+	uint32_t pattern = m->seed * 0x01010101u + i;
+	struct hal_point filled, moved, again;
+
+	WELL(m, submit_cmd(m->r.q, hal_cmd_fill(m->buf, 0, MOVED_BYTES, pattern),
+			   &filled) == 0);
+	WELL(m, wait_ms(filled, NEVER_MS) == 0);
+	WELL(m, hal_buffer_recolor(m->buf, m->other, 1u << i % 4, NULL, &moved) == 0);
+	for (int k = 0; k < 3; k++) {
+		WELL(m, submit_cmd(m->r.q, hal_cmd_fill(m->beside, 0, BESIDE, pattern),
+				   &filled) == 0);
+		m->filled++;
+	}
+	WELL(m, submit_cmd(m->r.q, hal_cmd_fill(m->buf, 0, 4096, ~pattern), &again) == 0);
+	WELL(m, wait_ms(moved, NEVER_MS) == 0 && wait_ms(again, NEVER_MS) == 0);
+	WELL(m, hal_buffer_read(m->buf, 0, bytes, MOVED_BYTES) == 0);
+	for (uint32_t at = 0; at < MOVED_BYTES / 4; at++)
+		WELL(m, bytes[at] == (at < 1024 ? ~pattern : pattern));
+	return true;
+}
+
+static void *move_many(void *arg)
+{
+	struct mover *m = arg;
+	uint32_t *bytes = malloc(MOVED_BYTES);
+
+	for (uint32_t i = 0; bytes != NULL && i < MOVES && move_once(m, i, bytes); i++)
+		;
+	if (bytes == NULL)
+		(void)snprintf(m->bad, sizeof(m->bad), "no memory");
+	free(bytes);
+	return NULL;
+}
+
+/* Each device has an engine's thread of its own; what one moves is no other's. */
+static void beside_a_second_device(void **state)
+{
+	struct hal_stats st = HAL_INIT(hal_stats);
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	struct mover m[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		memset(&m[i], 0, sizeof(m[i]));
+		m[i].seed = i + 1;
+		ref_open_with(&m[i].r, "ref?clock=real&colors=4", NULL);
+		m[i].other = add_queue(m[i].r.part, 0);
+		m[i].buf = add_buffer(m[i].r.part, MOVED_BYTES);
+		m[i].beside = add_buffer(m[i].r.part, BESIDE);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&m[i].thread, NULL, move_many, &m[i]), 0);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(m[i].thread, NULL), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		if (m[i].bad[0] != '\0')
+			fail_msg("device %u: %s", i, m[i].bad);
+		OK(hal_queue_get_stats(m[i].r.q, &st));
+		assert_int_equal(st.completed, 2 * MOVES + m[i].filled);
+		OK(hal_partition_get_info(m[i].r.part, &info));
+		assert_int_equal(info.memory_used, MOVED_BYTES + BESIDE);
+		OK(hal_buffer_destroy(m[i].buf));
+		OK(hal_buffer_destroy(m[i].beside));
+		OK(hal_queue_destroy(m[i].other));
+		ref_close(&m[i].r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(looked_at_meanwhile),
 		cmocka_unit_test(of_its_partition_alone),
 		cmocka_unit_test(in_a_ratio),
+		cmocka_unit_test(beside_a_second_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
