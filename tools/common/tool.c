@@ -28,6 +28,15 @@ int tool_fail(const char *fmt, ...)
 	return TOOL_FAILED;
 }
 
+void tool_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
 int tool_fail_hal(void)
 {
 	return tool_fail("%s", hal_last_error());

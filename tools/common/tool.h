@@ -14,6 +14,8 @@ enum {
 
 /* "NAME: text" on standard error, NAME as the command was called. */
 __attribute__((format(printf, 1, 2))) int tool_fail(const char *fmt, ...);
+/* The same of what is no error. */
+__attribute__((format(printf, 1, 2))) void tool_note(const char *fmt, ...);
 /* With hal_last_error() for a text. */
 int tool_fail_hal(void);
 /* As tool_fail, and where help is. */

@@ -61,6 +61,7 @@ static const char help[] =
 	"  -P, --picture FILE probe: a picture of it (PPM)\n"
 	"  -k, --verify FILE  probe: how well channels of that map keep tenants apart\n"
 	"  -s, --seed N       probe: which granules it begins with (1)\n"
+	"  -W, --wait S       probe: so many seconds for a device that others have (10)\n"
 	"  -c, --config FILE  read FILE instead of $HAL_CONFIG or ./hal.conf\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                     sets an option over file and environment; may be repeated\n"
@@ -83,6 +84,7 @@ static const struct option longs[] = {
 	{"picture", required_argument, NULL, 'P'},
 	{"verify", required_argument, NULL, 'k'},
 	{"seed", required_argument, NULL, 's'},
+	{"wait", required_argument, NULL, 'W'},
 	{"config", required_argument, NULL, 'c'},
 	{"option", required_argument, NULL, 'o'},
 	{"help", no_argument, NULL, 'h'},
@@ -138,10 +140,11 @@ static int run(struct halctl *ctl, char **words, int count)
 	    (ctl->runs != 0 || ctl->tolerance != UINT32_MAX))
 		return tool_usage("--runs and --tolerance belong to profile, not to %s",
 				  cmd->name);
-	if (cmd->run != halctl_probe && (ctl->map != NULL || ctl->picture != NULL ||
-					 ctl->verify != NULL || ctl->seed != 0))
-		return tool_usage("--write, --picture, --verify and --seed belong to "
-				  "probe, not to %s",
+	if (cmd->run != halctl_probe &&
+	    (ctl->map != NULL || ctl->picture != NULL || ctl->verify != NULL ||
+	     ctl->seed != 0 || ctl->wait_s != UINT32_MAX))
+		return tool_usage("--write, --picture, --verify, --seed and --wait "
+				  "belong to probe, not to %s",
 				  cmd->name);
 	if (ctl->verify != NULL && (ctl->map != NULL || ctl->picture != NULL))
 		return tool_usage(
@@ -160,6 +163,8 @@ static int run(struct halctl *ctl, char **words, int count)
 		ctl->runs = 3;
 	if (ctl->seed == 0)
 		ctl->seed = 1;
+	if (ctl->wait_s == UINT32_MAX)
+		ctl->wait_s = 10;
 	if (ctl->tolerance == UINT32_MAX)
 		ctl->tolerance = 50;
 	return cmd->run(ctl);
@@ -207,13 +212,14 @@ static int read_delay(const char *text, int *ms)
 static int halctl(int argc, char **argv)
 {
 	const char *options[OPTIONS_MAX + 1] = {NULL};
-	struct halctl ctl = {.options = options, .tolerance = UINT32_MAX};
+	struct halctl ctl = {
+		.options = options, .tolerance = UINT32_MAX, .wait_s = UINT32_MAX};
 	unsigned int count = 0;
 	int c, rc = 0;
 
 	while (rc == 0) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:c:o:hV", longs, NULL);
+		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:W:c:o:hV", longs, NULL);
 		if (c == -1)
 			break;
 		switch (c) {
@@ -249,6 +255,9 @@ static int halctl(int argc, char **argv)
 			break;
 		case 's':
 			rc = read_number("seed", optarg, 1, UINT32_MAX, &ctl.seed);
+			break;
+		case 'W':
+			rc = read_number("wait", optarg, 0, 3600, &ctl.wait_s);
 			break;
 		case 'c':
 			rc = read_config(optarg);

@@ -23,6 +23,7 @@ struct halctl {
 	const char *map, *picture; /* files that probe writes; NULL: none */
 	const char *verify;        /* file of a map that probe is to try; NULL: none */
 	uint32_t seed;             /* of probe */
+	uint32_t wait_s;           /* so long probe waits for a device that others have */
 };
 
 /* The commands: 0, TOOL_FAILED or TOOL_USAGE. */

@@ -116,8 +116,9 @@ static int open_bench(const struct halctl *ctl, struct bench *b)
 	if (color_map_read(ctl->verify, &b->map, why) != 0)
 		return tool_fail("%s", why);
 	b->info = (struct hal_device_info)HAL_INIT(hal_device_info);
-	if (hal_open(ctl->target, ctl->options, &b->dev) != 0 ||
-	    hal_device_get_info(b->dev, &b->info) != 0)
+	if (load_open(ctl, &b->dev) != 0)
+		return TOOL_FAILED;
+	if (hal_device_get_info(b->dev, &b->info) != 0)
 		return tool_fail_hal();
 	/* It is held against the device here: nobody need have done so before. */
 	if (color_map_fits(b->map, &b->info, true, ctl->verify, why) != 0)

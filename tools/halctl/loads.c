@@ -2,8 +2,32 @@
 #include "loads.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "tool.h"
+
+enum { TRIES_A_SECOND = 20 };
+
+int load_open(const struct halctl *ctl, struct hal_device **dev)
+{
+	static const struct timespec pause = {.tv_nsec = 1000000000 / TRIES_A_SECOND};
+	uint32_t left = ctl->wait_s * TRIES_A_SECOND;
+	int err = hal_open(ctl->target, ctl->options, dev);
+
+	if (err == -EBUSY && left > 0)
+		tool_note("probe: others have the device (%s): waits up to %u s",
+			  hal_last_error(), ctl->wait_s);
+	for (; err == -EBUSY && left > 0; left--) {
+		(void)nanosleep(&pause, NULL);
+		err = hal_open(ctl->target, ctl->options, dev);
+	}
+	if (err == -EBUSY)
+		return tool_fail("probe: others have the device, and have it still "
+				 "after %u s: %s",
+				 ctl->wait_s, hal_last_error());
+	return err == 0 ? 0 : tool_fail_hal();
+}
 
 void load_gemm(struct hal_npu_gemm *op, uint32_t lines)
 {

@@ -8,8 +8,14 @@
 
 #include <hal/npu.h>
 
+#include "halctl.h"
+
 #define LOAD_LINE   64u /* bytes that one load takes */
 #define LOAD_RESULT 64u /* bytes for what is computed of it, and two times */
+
+/* While others have it, it waits as long as --wait says, and says so.  0 or TOOL_FAILED.
+ */
+int load_open(const struct halctl *ctl, struct hal_device **dev);
 
 /* lines of each operand: of a, rows of one line; of b, two rows a line, of two bytes that
  * lie in two of its beats, so that all four are read.  Operands are the caller's. */

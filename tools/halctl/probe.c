@@ -85,8 +85,9 @@ static int open_device(const struct halctl *ctl, struct device *d)
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
 
 	d->info = (struct hal_device_info)HAL_INIT(hal_device_info);
-	if (hal_open(ctl->target, ctl->options, &d->dev) != 0 ||
-	    hal_device_get_info(d->dev, &d->info) != 0)
+	if (load_open(ctl, &d->dev) != 0)
+		return TOOL_FAILED;
+	if (hal_device_get_info(d->dev, &d->info) != 0)
 		return tool_fail_hal();
 	if (hal_device_extension(d->dev, "npu") == NULL)
 		return tool_fail("probe: %s does not tell where in its memory a buffer "

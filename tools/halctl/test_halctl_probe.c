@@ -260,9 +260,11 @@ static void refuses(void **state)
 	assert_int_equal(halctl("probe 'npu:0?hash=half'"), 1);
 	expect("hash");
 	assert_int_equal(halctl("list -w map"), 2);
-	expect("--write, --picture, --verify and --seed belong to probe, not to list");
+	expect("--write, --picture, --verify, --seed and --wait belong to probe, not to "
+	       "list");
 	assert_int_equal(halctl("list -k map"), 2);
-	expect("--write, --picture, --verify and --seed belong to probe, not to list");
+	expect("--write, --picture, --verify, --seed and --wait belong to probe, not to "
+	       "list");
 	assert_int_equal(halctl("probe -k map -w map"), 2);
 	expect("--verify tries a map; --write and --picture are of one that is found");
 	assert_int_equal(halctl("probe -k /nowhere/map"), 1);
@@ -272,6 +274,62 @@ static void refuses(void **state)
 	assert_int_equal(halctl("probe -w /nowhere/map '" NPU_TARGET "&memory_size=4M'"),
 			 1);
 	expect("/nowhere/map");
+}
+
+/* What it says first: a line, without waiting for its end. */
+static void next_line(FILE *f, const char *text)
+{
+	assert_non_null(fgets(output, sizeof(output), f));
+	expect(text);
+}
+
+static void configure(const char *text)
+{
+	FILE *f = fopen(picture_file, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Others have the device, by a fault of its opening: it waits, says so, and goes on when
+ * they let go; or gives up. */
+static void waits_for_others(void **state)
+{
+	static const char busy[] = "[layers]\nfault = open:1:EBUSY\n";
+	const char *target = NPU_TARGET "&channels=4&memory_size=4M";
+	char line[1024];
+	FILE *f;
+	int rc;
+
+	(void)state;
+	configure(busy);
+	snprintf(line, sizeof(line), "probe -c %s -W 0 '%s'", picture_file, target);
+	assert_int_equal(halctl(line), 1);
+	expect("others have the device, and have it still after 0 s: injected");
+	assert_null(strstr(output, "waits"));
+	snprintf(line, sizeof(line), "probe -c %s --wait 1 -k %s '%s'", picture_file,
+		 map_file, target);
+	assert_int_equal(halctl(line), 1);
+	expect("others have the device (injected");
+	expect("waits up to 1 s\n");
+	expect("have it still after 1 s: injected");
+	snprintf(line, sizeof(line), "2>&1 %s probe -c %s -W 600 '%s'", HALCTL,
+		 picture_file, target);
+	f = popen(line, "r");
+	assert_non_null(f);
+	next_line(f, "waits up to 600 s\n");
+	configure("");
+	next_line(f, "device         ");
+	while (fgets(line, sizeof(line), f) != NULL)
+		;
+	rc = pclose(f);
+	assert_true(WIFEXITED(rc));
+	assert_int_equal(WEXITSTATUS(rc), 0);
+	assert_int_equal(halctl("probe -W 3601 ref"), 2);
+	expect("--wait 3601: a number from 0 to 3600");
+	assert_int_equal(halctl("list --wait 1"), 2);
+	expect("--wait belong to probe, not to list");
 }
 
 int main(void)
@@ -285,6 +343,7 @@ int main(void)
 		cmocka_unit_test(verifies),
 		cmocka_unit_test(hides),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(waits_for_others),
 	};
 	int fd = mkstemp(map_file), rc;
 
