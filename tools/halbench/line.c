@@ -28,6 +28,8 @@ static const char help[] =
 	"tenants\n"
 	"                       (fifo,priority; report: all); class=yes: queues say "
 	"theirs;\n"
+	"                       colors=own: partitions have memory channels of their "
+	"own;\n"
 	"                       or all\n"
 	"  -t, --target TARGET  as in hal_open, of a virtual clock (ref?units=32)\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
@@ -120,6 +122,12 @@ static int parse_policy_option(const char *text, struct policy_spec *p)
 		p->classes = text[6] == 'y';
 		return 0;
 	}
+	if (strcmp(text, "colors=own") == 0 || strcmp(text, "colors=any") == 0) {
+		p->colors = text[7] == 'o';
+		return 0;
+	}
+	if (strncmp(text, "colors=", 7) == 0)
+		return tool_usage("--policy %s: %s: own or any", p->text, text);
 	if (strchr(text, '=') == NULL)
 		return tool_usage("--policy %s: %s: not KEY=VALUE", p->text, text);
 	if (p->option_count == POLICY_OPTIONS_MAX)

@@ -80,7 +80,7 @@ struct world {
 	struct tenant *tenants;
 	struct hal_point *points;
 	uint64_t begin_ns; /* device time */
-	bool classes;
+	bool classes, colors;
 	const char *label;
 	double weight; /* of what is told */
 };
@@ -360,6 +360,15 @@ static uint32_t part_of(const struct world *w, uint32_t task, enum layout layout
 	}
 }
 
+/* The channels of partition i of count: a part of all, none left over. */
+static uint64_t colors_of(const struct world *w, uint32_t i, uint32_t count)
+{
+	uint32_t colors = w->run->info.colors;
+	uint32_t from = i * colors / count, to = (i + 1) * colors / count;
+
+	return (to < 64 ? UINT64_C(1) << to : 0) - (UINT64_C(1) << from);
+}
+
 static int open_parts(struct world *w)
 {
 	enum layout layout = w->run->layout;
@@ -373,12 +382,19 @@ static int open_parts(struct world *w)
 	if (count == 0 || count > units)
 		return tool_fail("%s has %u units: too few for %u partitions (layout %s)",
 				 w->setup->target, units, count, layout_name(layout));
+	if (w->colors && count > w->run->info.colors)
+		return tool_fail("%s has %u memory channels: too few for %u partitions "
+				 "(layout %s, colors=own)",
+				 w->setup->target, w->run->info.colors, count,
+				 layout_name(layout));
 	d.units_floor = elastic && count > 1 ? 1 : units / count;
 	d.units_ceiling = elastic && count > 1 ? units - (count - 1) : 0;
-	for (; w->part_count < count; w->part_count++)
+	for (; w->part_count < count; w->part_count++) {
+		d.color_mask = w->colors ? colors_of(w, w->part_count, count) : 0;
 		if (hal_partition_create(w->dev, &d, &w->parts[w->part_count]) != 0)
 			return tool_fail("layout %s: %s", layout_name(layout),
 					 hal_last_error());
+	}
 	return 0;
 }
 
@@ -504,6 +520,7 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 		.setup = s,
 		.run = run,
 		.classes = p->classes,
+		.colors = p->colors,
 		.label = only != RUN_ALL ? s->load->tasks[only].id : p->text,
 		.weight = run_weight(s, only),
 	};

@@ -32,6 +32,7 @@ struct policy_spec {
 	char name[64];
 	enum layout layout;
 	bool classes; /* queues say their service class, too */
+	bool colors;  /* each partition has memory channels of its own */
 	/* "policy.key=value" */
 	char *options[POLICY_OPTIONS_MAX];
 	uint32_t option_count;

@@ -334,6 +334,19 @@ def check_npu(path, target, network):
     check(priority["tasks"][0]["mean_ns"] < fifo["tasks"][0]["mean_ns"], "npu: priority helps nobody")
     check(orion["layout"] == "halves" and 0 < priority["use"] < 1, "npu: use", priority["use"])
     check(r == report(*args), "npu: differs from run to run")
+    # channels of one's own: nobody else's copies are in the way; fgpu refuses without
+    args[args.index("fifo,priority,orion")] = (
+        "fifo:layout=halves,fifo:layout=halves:colors=own,fgpu:layout=halves:colors=own")
+    shared, own, fgpu = report(*args)["policies"]
+    check(own["tasks"][0]["mean_ns"] < shared["tasks"][0]["mean_ns"], "npu: colors=own helps nobody")
+    check(fgpu["tasks"][0] == own["tasks"][0], "npu: fgpu", fgpu["tasks"][0])
+    args[-2] = "fgpu:layout=halves:colors=any"
+    check("memory channels" in run(*args, status=1).stderr, "fgpu with channels that all share")
+    args[-2] = "fifo:layout=split:colors=own"
+    args[1] = target + "&channels=2"
+    check("has 2 memory channels: too few for 3 partitions (layout split, colors=own)"
+          in run(*args, status=1).stderr, "colors=own of two for three")
+    args[1] = target
     load("steps")
     check("steps of a table run on ref" in run(*args, status=1).stderr, "steps on an NPU")
     load("lost")
@@ -417,6 +430,10 @@ def main():
         check("tidal_idle_us" in bad.stderr, bad.stderr)
         bad = run("-p", "fifo:layout=round", file, status=2)
         check("layout=round" in bad.stderr, bad.stderr)
+        bad = run("-p", "fifo:colors=three", file, status=2)
+        check("colors=three: own or any" in bad.stderr, bad.stderr)
+        bad = run("-p", "fifo:colors=own", file, status=1)
+        check("has 0 memory channels" in bad.stderr, bad.stderr)
         bad = run("-t", "ref?clock=real", file, status=1)
         check("virtual" in bad.stderr, bad.stderr)
         bad = run("-t", "ref?units=2", "-p", "krisp", file, status=1)
