@@ -30,6 +30,8 @@ static const struct hal_option_def options[] = {
 	 "time is the host's, or stepped where the driver can be driven"},
 	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
 	 "commands of a queue that the device has at a time"},
+	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
+	 "a launch that takes longer is given up and its queue with it; 0: none is"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
 	 "where buffers are that need not be mappable"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|auto", "auto",
@@ -53,6 +55,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->library = cu_host->option_str(cfg, "library");
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
+	o->hang_ns = (uint64_t)cu_host->option_int(cfg, "hang_ms") * 1000000;
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
 	o->block = cu_host->option_int(cfg, "preempt") == 1;
@@ -287,7 +290,9 @@ int cu_gone(struct cu_device *dev)
 
 /* ---- open and close ---------------------------------------------------------------- */
 
-static void put_away(struct cu_device *dev)
+/* False: something hangs: the driver would wait for it, and all is the process's end's,
+ * the context too. */
+static bool put_away(struct cu_device *dev)
 {
 	uint32_t mode;
 	int err = cu_push(dev, &mode);
@@ -295,25 +300,39 @@ static void put_away(struct cu_device *dev)
 	if (err)
 		err = cu_push(dev, &mode);
 	if (err)
-		return;
+		return true;
+	cu_bury(dev);
+	if (dev->hanging) {
+		cu_pop(mode);
+		atomic_store(&dev->lost, CUR_LAUNCH_TIMEOUT);
+		return false;
+	}
 	cu_lane_drop(dev);
 	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
 	cu_give_back_later(dev, false);
 	cu_give_back_later(dev, false);
 	cu_green_close(dev); /* behind its streams */
 	cu_pop(mode);
+	return true;
 }
 
 static void cu_close(void *device)
 {
 	struct cu_device *dev = device;
+	struct cu_queue *q;
+	bool ours = true;
 
 	if (!dev)
 		return;
 	cu_forget(dev);
 	if (dev->context && !atomic_load(&dev->lost))
-		put_away(dev);
-	if (dev->context && cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device))
+		ours = put_away(dev);
+	while ((q = dev->hanging)) {
+		dev->hanging = q->older;
+		free(q->stops);
+		free(q);
+	}
+	if (dev->context && ours && cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device))
 		(void)cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device);
 	if (dev->opt.virtual_clock && cu.drive && dev->context)
 		cu.drive(0);

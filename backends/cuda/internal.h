@@ -51,6 +51,7 @@ struct cu_options {
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
 	uint32_t inflight; /* commands of a queue that the device has */
+	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
 	const char *helper;
 	uint32_t trial_ms;
 };
@@ -183,9 +184,10 @@ struct cu_queue {
 	void *stream, *idle;
 	struct cu_counter counter;
 	uint32_t slot_count, head, count;
-	uint32_t older_count; /* of these, given before its partition moved */
-	uint64_t last_end_ns;
+	uint32_t older_count;          /* of these, given before its partition moved */
+	uint64_t last_end_ns, turn_ns; /* since when its oldest command is that */
 	bool suspended, quiet_due, fenced, broken, reported;
+	bool hangs; /* given up; its stream is not empty */
 	uint64_t quiet_cookie;
 	struct cu_stops *stops; /* NULL: its launches cannot be stopped */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
@@ -215,7 +217,9 @@ struct cu_device {
 	struct cu_partition *moving; /* those that QUIET is due for */
 	bool unmasked;               /* a launch was not kept off what it should be */
 	struct cu_queue *queues;
-	uint32_t inflight;
+	struct cu_queue *hanging; /* destroyed, and their streams are not empty */
+	uint32_t inflight;        /* commands, and queues that hang */
+	uint32_t hangs;           /* of that, queues */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
 	uint64_t longest_ns;                /* command seen */
 	uint64_t progress_ns, checked_ns;   /* something was submitted or ended */
@@ -409,6 +413,8 @@ int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd
 void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r);
 bool cu_reached(const struct cu_counter *c, uint32_t value);
+/* Ends those that hung and do no more; the context is current. */
+void cu_bury(struct cu_device *dev);
 int cu_queue_create(void *device, void *partition, int32_t priority, void **out);
 int cu_queue_destroy(void *device, void *queue);
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

@@ -35,7 +35,7 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 	if (host)
 		return cu_pin(dev, mem->bytes, &mem->host, &mem->address);
 	r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
-	if (r == CUR_OUT_OF_MEMORY && dev->later_count) {
+	if (r == CUR_OUT_OF_MEMORY && dev->later_count && !dev->hangs) {
 		/* Better to wait than to refuse what has been given back. */
 		cu_give_back_later(dev, false);
 		cu_catch_up(dev);

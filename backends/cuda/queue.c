@@ -133,6 +133,11 @@ int cu_queue_destroy(void *device, void *queue)
 		dev->queues = q->older;
 	if (q->older)
 		q->older->newer = q->newer;
+	if (q->hangs) {
+		q->older = dev->hanging;
+		dev->hanging = q;
+		return err;
+	}
 	drop_queue(dev, q, &err);
 	return err;
 }
@@ -311,8 +316,9 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return err;
 	mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
-	q->count++;
 	dev->progress_ns = cu_now(dev);
+	if (!q->count++)
+		q->turn_ns = dev->progress_ns;
 	if (!dev->inflight++)
 		dev->checked_ns = dev->progress_ns;
 	return 0;
@@ -398,7 +404,7 @@ static void take(struct cu_device *dev, struct cu_queue *q)
 		q->older_count--;
 		q->part->moving_left--;
 	}
-	dev->progress_ns = dev->checked_ns = cu_now(dev);
+	dev->progress_ns = dev->checked_ns = q->turn_ns = cu_now(dev);
 }
 
 /* The time of a timestamp is known once it is its turn; then the device writes it. */
@@ -447,6 +453,8 @@ static void fail_head(struct cu_device *dev, struct cu_queue *q, struct hal_bk_e
 
 	*e = event_of(HAL_BK_DONE, cmd->cookie, cu_now(dev));
 	e->status = q->reported ? -ECANCELED : -EIO;
+	if (!q->reported && q->hangs)
+		e->start_ns = q->turn_ns;
 	if (!q->reported && !q->broken)
 		snprintf(q->fault, sizeof(q->fault), "%s (%u), device lost",
 			 cu_result_name(r), r);
@@ -487,11 +495,70 @@ static bool over(struct cu_device *dev, struct cu_queue *q)
 	return atomic_load(&dev->lost) || (q->broken && r == CUR_SUCCESS);
 }
 
+/* ---- launches without an end ------------------------------------------------------- */
+
+/* When the oldest command of a queue is given up. */
+static uint64_t patience(const struct cu_device *dev, const struct cu_queue *q)
+{
+	const bool launched = q->count > cu_stops_kept(q) && !q->reported &&
+			      q->slots[q->head].cmd.op == HAL_OP_LAUNCH;
+
+	return launched && dev->opt.hang_ns ? q->turn_ns + dev->opt.hang_ns : UINT64_MAX;
+}
+
+/* Nothing takes a launch back: its queue ends here, and the device may go on with what it
+ * was given.  Of launches that can be stopped no block begins any more. */
+static void give_up(struct cu_device *dev, struct cu_queue *q)
+{
+	if (q->stops && !q->stops->folding)
+		(void)cu_stops_raise(dev, q);
+	snprintf(q->fault, sizeof(q->fault), "hung for %u ms",
+		 (uint32_t)(dev->opt.hang_ns / 1000000));
+	q->broken = q->hangs = true;
+	dev->hangs++;
+	dev->inflight++;
+}
+
+/* All that the device was given has ended after all. */
+static bool is_empty(const struct cu_device *dev, const struct cu_queue *q)
+{
+	return atomic_load(&dev->lost) ||
+	       (cu_reached(&q->counter, q->counter.given) &&
+		(!q->stops || cu_reached(&q->stops->raised, q->stops->raised.given)));
+}
+
+static void come_back(struct cu_device *dev, struct cu_queue *q)
+{
+	q->hangs = false;
+	dev->hangs--;
+	dev->inflight--;
+}
+
+void cu_bury(struct cu_device *dev)
+{
+	struct cu_queue **at = &dev->hanging, *q;
+	int ignored = 0; /* it is tried again */
+
+	while ((q = *at)) {
+		if (!is_empty(dev, q)) {
+			at = &q->older;
+			continue;
+		}
+		*at = q->older;
+		come_back(dev, q);
+		drop_queue(dev, q, &ignored);
+	}
+}
+
+/* ---- what has ended ---------------------------------------------------------------- */
+
 static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_event *ev,
 		     uint32_t max)
 {
 	uint32_t n = 0;
 
+	if (q->hangs && is_empty(dev, q))
+		come_back(dev, q);
 	if (q->stops && q->stops->folding)
 		(void)cu_stops_settle(dev, q);
 	while (n < max && q->count > cu_stops_kept(q)) {
@@ -499,11 +566,13 @@ static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_ev
 		const bool stamp = s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping;
 		const bool ended = !q->reported && has_ended(q, s);
 
+		if (dev->opt.hang_ns && !ended && cu_now(dev) >= patience(dev, q))
+			give_up(dev, q);
 		if (ended && !stamp)
 			finish(dev, q, &ev[n++]);
 		else if (ended && !atomic_load(&dev->lost))
 			write_stamp(dev, q, s);
-		else if (over(dev, q))
+		else if (q->hangs || over(dev, q))
 			fail_head(dev, q, &ev[n++]);
 		else
 			break;
@@ -526,6 +595,8 @@ static uint32_t look_at_all(struct cu_device *dev, struct hal_bk_event *ev, uint
 	for (q = dev->queues; q && n < max; q = q->older)
 		n += look(dev, q, ev + n, max - n);
 	n += cu_moved(dev, ev + n, max - n);
+	if (dev->hanging && !cu_enter(dev))
+		cu_bury(dev);
 	cu_give_back_later(dev, dev->inflight);
 	return n;
 }
@@ -534,13 +605,19 @@ static uint32_t look_at_all(struct cu_device *dev, struct hal_bk_event *ev, uint
 static bool step(struct cu_device *dev, uint64_t until_ns)
 {
 	const uint64_t most = UINT64_MAX - dev->zero_ns;
-	uint64_t now;
+	const struct cu_queue *q;
+	uint64_t now, soonest = UINT64_MAX;
 	uint32_t idle = 0;
 
+	for (q = dev->queues; q && dev->opt.hang_ns; q = q->older)
+		if (patience(dev, q) < soonest)
+			soonest = patience(dev, q);
+	if (soonest < until_ns)
+		until_ns = soonest;
 	cu.advance((until_ns < most ? until_ns : most) + dev->zero_ns, &now, &idle);
 	atomic_store(&dev->last_ns, now - dev->zero_ns);
 	dev->ask_now = true;
-	return !idle;
+	return !idle || soonest < UINT64_MAX;
 }
 
 static uint32_t run(struct cu_device *dev, uint64_t until_ns, struct hal_bk_event *ev,
@@ -577,6 +654,8 @@ uint64_t cu_next(void *device)
 		return dev->moving ? 0 : UINT64_MAX;
 	if (age < SPIN_NS)
 		return 0;
+	if (dev->inflight == dev->hangs)
+		return now + CHECK_NS;
 	return now + (age / 8 < NAP_NS ? age / 8 : NAP_NS);
 }
 

@@ -436,5 +436,5 @@ void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q)
 	}
 	if (err)
 		give_up(q);
-	dev->progress_ns = dev->checked_ns = cu_now(dev);
+	dev->progress_ns = dev->checked_ns = q->turn_ns = cu_now(dev);
 }

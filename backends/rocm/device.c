@@ -21,6 +21,8 @@ static const struct hal_option_def options[] = {
 	 "the host's time, or stepped: a stand-in's alone"},
 	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "4",
 	 "commands of a queue that the device has at a time"},
+	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
+	 "a launch that takes longer is given up and its queue with it; 0: none is"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
 	 "where buffers are that need not be mappable"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|engines|cu", "none",
@@ -41,6 +43,7 @@ static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o
 	o->topology = rocm_host->option_str(cfg, "topology");
 	o->inflight = (uint32_t)rocm_host->option_int(cfg, "inflight");
 	o->virtual_clock = rocm_host->option_int(cfg, "clock") == 1;
+	o->bound_ns = 1000000 * (uint64_t)rocm_host->option_int(cfg, "hang_ms");
 	o->host_memory = rocm_host->option_int(cfg, "memory") == 1;
 	o->partitions = (enum rocm_partitions)rocm_host->option_int(cfg, "partitions");
 }
@@ -287,21 +290,30 @@ static void put_away(struct rocm_device *dev)
 
 	if (err && rocm_push(dev, &was))
 		return;
-	rocm_lane_drop(dev);
-	rocm_give_back_later(dev, false);
-	rocm_give_back_later(dev, false); /* what would not go */
+	rocm_drop_dead(dev);
+	if (!dev->dead) { /* else all waits for what is stuck, and is the process's end's
+			   */
+		rocm_lane_drop(dev);
+		rocm_give_back_later(dev, false);
+		rocm_give_back_later(dev, false); /* what would not go */
+	}
 	rocm_pop(dev, was);
 }
 
 static void rocm_close(void *device)
 {
 	struct rocm_device *dev = device;
+	struct rocm_queue *q;
 
 	if (!dev)
 		return;
 	rocm_leave(dev);
 	if (!atomic_load(&dev->lost))
 		put_away(dev);
+	while ((q = dev->dead)) {
+		dev->dead = q->older;
+		free(q);
+	}
 	if (dev->opt.virtual_clock)
 		hip.drive(0);
 	pthread_mutex_destroy(&dev->lane.lock);

@@ -40,6 +40,7 @@ struct rocm_options {
 	bool virtual_clock, host_memory;
 	enum rocm_partitions partitions;
 	uint32_t inflight; /* commands of a queue that the device has */
+	uint64_t bound_ns; /* of a launch; 0: none */
 };
 
 /* What a device is, before and after it is open. */
@@ -120,7 +121,9 @@ struct rocm_queue {
 	uint32_t before; /* of those in flight, given before its partition moved */
 	uint32_t slot_count, head, count;
 	uint64_t last_end_ns, quiet_cookie;
+	uint64_t first_ns; /* when its oldest command became that */
 	bool suspended, quiet_due, fenced, broken, reported;
+	bool stuck; /* it was given up while its stream had something */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct rocm_slot slots[];
 };
@@ -132,9 +135,10 @@ struct rocm_device {
 	uint32_t index;
 	uint64_t id; /* of all opens of the process */
 	int least_priority, greatest_priority;
-	struct rocm_queue *queues;
+	struct rocm_queue *queues, *dead; /* .dead: destroyed while they were stuck */
 	struct rocm_partition *moving;
-	uint32_t inflight;
+	uint32_t inflight; /* commands, and one for each queue that is stuck */
+	uint32_t stuck;
 	uint32_t left; /* queues that have a stream from before a move */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
 	uint64_t longest_ns;                /* command seen */
@@ -234,6 +238,8 @@ int rocm_kernel_get(void *device, void *program, uint32_t index,
 /* queue.c */
 int rocm_queue_create(void *device, void *partition, int32_t priority, void **out);
 int rocm_queue_destroy(void *device, void *queue);
+/* Those that were stuck and are no more; this is the device's thread. */
+void rocm_drop_dead(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
 int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

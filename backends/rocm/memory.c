@@ -31,7 +31,7 @@ static int find_room(struct rocm_device *dev, struct rocm_mem *mem)
 	void *p = NULL;
 	uint32_t r = hip.hipMalloc(&p, mem->bytes);
 
-	if (r == HIPR_OutOfMemory && dev->later_count) {
+	if (r == HIPR_OutOfMemory && dev->later_count && !dev->stuck) {
 		/* What was freed while something ran, before anybody is refused. */
 		rocm_give_back_later(dev, false);
 		rocm_catch_up(dev);

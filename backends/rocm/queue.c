@@ -132,7 +132,12 @@ int rocm_queue_destroy(void *device, void *queue)
 	*(q->newer ? &q->newer->older : &dev->queues) = q->older;
 	if (q->older)
 		q->older->newer = q->newer;
-	empty_queue(dev, q, &err);
+	if (!q->stuck) {
+		empty_queue(dev, q, &err);
+		return err;
+	}
+	q->older = dev->dead;
+	dev->dead = q;
 	return err;
 }
 
@@ -285,9 +290,10 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		broke(dev, q, "hipEventRecord", r);
 	else
 		write_word(dev, q, s);
-	q->count++;
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	dev->progress_ns = rocm_now(dev);
+	if (!q->count++)
+		q->first_ns = dev->progress_ns;
 	if (!dev->inflight++)
 		dev->checked_ns = dev->progress_ns;
 	return 0;
@@ -347,7 +353,7 @@ static void drop_first(struct rocm_device *dev, struct rocm_queue *q)
 		q->part->moving_left--;
 	}
 	dev->inflight--;
-	dev->progress_ns = dev->checked_ns = rocm_now(dev);
+	q->first_ns = dev->progress_ns = dev->checked_ns = rocm_now(dev);
 }
 
 /* Its time is known when it is its turn; the device writes it, and tells again. */
@@ -407,6 +413,8 @@ static void tell_failed(struct rocm_device *dev, struct rocm_queue *q,
 	e->start_ns = e->end_ns = rocm_now(dev);
 	e->status = q->reported ? -ECANCELED : -EIO;
 	if (!q->reported) {
+		if (q->stuck)
+			e->start_ns = q->first_ns;
 		if (!q->broken)
 			snprintf(q->fault, sizeof(q->fault), "%s (%u), device lost",
 				 rocm_result_name(r), r);
@@ -440,16 +448,74 @@ static bool is_silent(struct rocm_device *dev, struct rocm_queue *q)
 	return atomic_load(&dev->lost) || (q->broken && !r);
 }
 
+/* ---- launches that take too long --------------------------------------------------- */
+
+/* Until when its oldest command is waited for. */
+static uint64_t deadline(const struct rocm_device *dev, const struct rocm_queue *q)
+{
+	if (!dev->opt.bound_ns || !q->count || q->reported ||
+	    q->slots[q->head].cmd.op != HAL_OP_LAUNCH)
+		return UINT64_MAX;
+	return q->first_ns + dev->opt.bound_ns;
+}
+
+/* HIP takes nothing back: the device keeps what it has, and the queue ends without it. */
+static bool give_up(struct rocm_device *dev, struct rocm_queue *q)
+{
+	if (q->stuck || deadline(dev, q) > rocm_now(dev))
+		return q->stuck;
+	snprintf(q->fault, sizeof(q->fault), "hung for %u ms",
+		 (uint32_t)(dev->opt.bound_ns / 1000000));
+	q->stuck = q->broken = true;
+	dev->inflight++;
+	dev->stuck++;
+	return true;
+}
+
+/* Whether its stream has come to its end after all. */
+static bool has_come_loose(struct rocm_device *dev, struct rocm_queue *q)
+{
+	const uint32_t at = __atomic_load_n(q->word, __ATOMIC_ACQUIRE);
+
+	if (!atomic_load(&dev->lost) && (int32_t)(at - q->given) < 0)
+		return false;
+	q->stuck = false;
+	dev->stuck--;
+	dev->inflight--;
+	return true;
+}
+
+void rocm_drop_dead(struct rocm_device *dev)
+{
+	struct rocm_queue **from = &dev->dead;
+	int ignored = 0; /* what fails is tried again */
+
+	while (*from) {
+		struct rocm_queue *q = *from;
+
+		if (has_come_loose(dev, q)) {
+			*from = q->older;
+			empty_queue(dev, q, &ignored);
+		} else {
+			from = &q->older;
+		}
+	}
+}
+
+/* ---- what has ended ---------------------------------------------------------------- */
+
 static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 		     struct hal_bk_event *ev, uint32_t max)
 {
 	uint32_t n = 0;
 
+	if (q->stuck && !q->count)
+		(void)has_come_loose(dev, q);
 	while (q->count && n < max) {
 		struct rocm_slot *s = nth(q, 0);
 
 		if (q->reported || !over(q, s)) {
-			if (!is_silent(dev, q))
+			if (!give_up(dev, q) && !is_silent(dev, q))
 				break;
 			tell_failed(dev, q, &ev[n++]);
 		} else if (s->cmd.op != HAL_OP_TIMESTAMP || s->stamping) {
@@ -476,6 +542,8 @@ static uint32_t look_round(struct rocm_device *dev, struct hal_bk_event *ev, uin
 	for (; n < max && q; q = q->older)
 		n += look(dev, q, &ev[n], max - n);
 	n += rocm_moved(dev, &ev[n], max - n);
+	if (dev->dead && !rocm_enter(dev))
+		rocm_drop_dead(dev);
 	rocm_give_back_later(dev, dev->inflight > 0);
 	return n;
 }
@@ -483,15 +551,20 @@ static uint32_t look_round(struct rocm_device *dev, struct hal_bk_event *ev, uin
 /* Virtual clock: as far as something can be seen; false: nothing runs that will end. */
 static bool advance(struct rocm_device *dev, uint64_t until_ns)
 {
-	uint64_t to = until_ns + dev->zero_ns, now;
+	uint64_t to = until_ns, now, soonest = UINT64_MAX;
+	const struct rocm_queue *q;
 	uint32_t idle = 0;
 
-	if (to < until_ns)
-		to = UINT64_MAX;
+	for (q = dev->queues; q && dev->opt.bound_ns; q = q->older)
+		if (deadline(dev, q) < soonest)
+			soonest = deadline(dev, q);
+	if (to > soonest)
+		to = soonest;
+	to = to > UINT64_MAX - dev->zero_ns ? UINT64_MAX : to + dev->zero_ns;
 	hip.advance(to, &now, &idle);
 	dev->ask_now = true;
 	atomic_store(&dev->last_ns, now - dev->zero_ns);
-	return !idle;
+	return !idle || soonest != UINT64_MAX;
 }
 
 int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
@@ -522,6 +595,8 @@ uint64_t rocm_next(void *device)
 		return UINT64_MAX;
 	if (8 * nap < AWAKE_NS)
 		return 0;
+	if (dev->stuck == dev->inflight)
+		return now + ASK_NS;
 	return now + (nap > SLEEP_NS ? SLEEP_NS : nap);
 }
 

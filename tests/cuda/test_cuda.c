@@ -190,6 +190,107 @@ static void endless(void **state)
 	close_rig(&r);
 }
 
+/* Gives back all but queue 0, which is gone; what hangs keeps the context. */
+static void leave_rig(struct rig *r, const char **text)
+{
+	uint32_t i;
+
+	for (i = 1; i < 3; i++)
+		assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[i]), 0);
+	assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
+	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
+	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
+	b->cold.close(r->dev);
+	if (stand_in()->misuse(text))
+		fail_msg("misuse: %s", *text);
+}
+
+/* After hang_ms its queue ends, and only that: nothing waits for what still runs, and
+ * what that may touch is nobody's. */
+static void hung(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 5};
+	const struct gpu_stand_in *s = stand_in();
+	const char *text = "";
+	struct hal_bk_event ev[4];
+	struct hal_bk_arg mem;
+	struct hal_bk_cmd cmd;
+	void *other;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	s->frees_wait(1);
+	mem = (struct hal_bk_arg){r.mem, 0, 64};
+	cmd = launch(&r, NEVER, 1, &mem, 1);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	submit_work(&r, 0, 2, 1000);
+	submit_work(&r, 1, 3, 4000000);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 3);
+	assert_int_equal(ev[0].status, 0);
+	s->hot(1);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 3);
+	assert_int_equal(ev[0].cookie, 1);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_string_equal(ev[0].fault, "hung for 5 ms, kernel never");
+	assert_int_equal(ev[0].end_ns - ev[0].start_ns, 5000000);
+	assert_int_equal(ev[1].cookie, 2);
+	assert_int_equal(ev[1].status, -ECANCELED);
+	assert_int_equal(ev[2].kind, HAL_BK_QUIET);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), -EIO);
+	/* Others go on; what is given back is kept, and room is not waited for. */
+	submit_work(&r, 1, 4, 1000);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), 0);
+	s->hot(0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
+	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
+	s->memory_left(64);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other),
+			 -ENOSPC);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 0);
+	assert_int_equal(s->calls("cuMemFree_v2"), 0);
+	assert_int_equal(s->calls("cuStreamDestroy_v2"), 0);
+	leave_rig(&r, &text);
+	assert_int_equal(s->calls("cuDevicePrimaryCtxRelease_v2"), 0);
+	s->lose(0, CUR_UNKNOWN); /* the end of the process */
+}
+
+/* It was only long: all is given back when it has ended. */
+static void hung_not_for_ever(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 5};
+	const struct gpu_stand_in *s = stand_in();
+	const char *text = "";
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_work(&r, 0, 1, 4000000); /* each has the time for itself */
+	submit_work(&r, 0, 2, 4000000);
+	poll_one(&r, ev);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, 0);
+	submit_work(&r, 0, 3, 9000000);
+	submit_work(&r, 1, 4, 3000000);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 4);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 3);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), 0);
+	assert_int_equal(s->calls("cuStreamDestroy_v2"), 0);
+	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 5000000, ev, 4), 0);
+	assert_int_equal(s->calls("cuStreamDestroy_v2"), 1);
+	assert_true(b->hot.next(r.dev) == UINT64_MAX);
+	leave_rig(&r, &text);
+	assert_int_equal(s->live(), 0);
+}
+
 /* ---- what the engine must not wait for ------------------------------------------------ */
 
 /* A free waits for the device: not on the engine's time while something runs. */
@@ -633,6 +734,8 @@ int main(void)
 		cmocka_unit_test(fault),
 		cmocka_unit_test(lost_in_silence),
 		cmocka_unit_test(endless),
+		cmocka_unit_test(hung),
+		cmocka_unit_test(hung_not_for_ever),
 		cmocka_unit_test(given_back_later),
 		cmocka_unit_test(room_of_the_freed),
 		cmocka_unit_test(hot_calls),

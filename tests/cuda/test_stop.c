@@ -294,6 +294,64 @@ static void others_wait(void **state)
 	put_away(&r);
 }
 
+/* hang_ms, between blocks: those that run end, no other begins, and nothing is left. */
+static void hung(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .preempt = 1, .hang_ms = 3};
+	struct hal_bk_event ev[4];
+	struct hal_bk_cmd cmd[2];
+	struct rig r;
+
+	(void)state;
+	begin(&r, &cfg);
+	zero(&r);
+	assert_int_equal(launch(&r, r.work, 1000000, BLOCKS, &cmd[0]), 0);
+	assert_int_equal(launch(&r, r.iota, 5, BLOCKS, &cmd[1]), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_string_equal(ev[0].fault, "hung for 3 ms, kernel work");
+	assert_int_equal(ev[1].status, -ECANCELED);
+	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue), 0);
+	assert_int_equal(run_for(&r, 2000000), 0);
+	assert_true(b->hot.next(r.dev) == UINT64_MAX);
+	assert_in_range(word(&r, 0), 2 * 46, 4 * 46);
+	assert_int_equal(word(&r, 1), 0);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &r.queue), 0);
+	assert_int_equal(launch(&r, r.iota, 5, BLOCKS, &cmd[0]), 0);
+	assert_int_equal(finish(&r), 1);
+	assert_int_equal(word(&r, 1), 6);
+	put_away(&r);
+}
+
+/* A FOLD that comes to no end is one, too; and what FOLD keeps is not. */
+static void hung_in_fold(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .preempt = 1, .hang_ms = 3};
+	struct hal_bk_event ev[4];
+	struct hal_bk_cmd cmd;
+	struct rig r;
+
+	(void)state;
+	begin(&r, &cfg);
+	zero(&r);
+	assert_int_equal(launch(&r, r.work, 1000000, 92, &cmd), 0);
+	assert_int_equal(run_for(&r, 500000), 0);
+	assert_int_equal(stop(&r, NULL), 0);
+	assert_int_equal(run_for(&r, 9000000), 0);
+	assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
+	assert_int_equal(finish(&r), 1);
+	assert_int_equal(word(&r, 0), 92);
+	assert_int_equal(launch(&r, r.work, 8000000, 46, &cmd), 0);
+	assert_int_equal(run_for(&r, 500000), 0);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue, HAL_SUSPEND_FOLD, 77), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_int_equal(ev[0].end_ns - ev[0].start_ns, 3000000);
+	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
+	assert_int_equal(run_for(&r, 9000000), 0);
+	put_away(&r);
+}
+
 /* With what was stopped the queue goes, or the device is lost. */
 static void ends(void **state)
 {
@@ -450,6 +508,7 @@ int main(void)
 		cmocka_unit_test(any_time),    cmocka_unit_test(in_order),
 		cmocka_unit_test(others_wait), cmocka_unit_test(ends),
 		cmocka_unit_test(refused),     cmocka_unit_test(each_fails),
+		cmocka_unit_test(hung),        cmocka_unit_test(hung_in_fold),
 	};
 
 	b = hal_backend_cuda(&host);

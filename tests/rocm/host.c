@@ -29,6 +29,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"memory", cfg->memory},
 		{"partitions", cfg->partitions},
 		{"inflight", cfg->inflight ? cfg->inflight : 4},
+		{"hang_ms", cfg->hang_ms},
 	};
 	size_t i;
 
