@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extension "cuda": what partitions are made of; see hal/cuda.h. */
+/* The extensions "cuda", what partitions are made of, and "gpu"; see hal/cuda.h, gpu.h.
+ */
 #define _GNU_SOURCE
 #include "internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <hal/gpu.h>
 
 _Static_assert((int)HAL_CUDA_WHOLE == (int)CU_WAY_NONE &&
 		       (int)HAL_CUDA_GREEN == (int)CU_WAY_GREEN &&
@@ -63,8 +66,44 @@ static const struct hal_cuda_extension extension = {
 	.stops = ext_stops,
 };
 
+/* ---- "gpu" ------------------------------------------------------------------------- */
+
+_Static_assert(HAL_GPU_SAID >= HAL_CUDA_SAID, "what was tried out has room");
+
+static int gpu_info(void *native, struct hal_gpu_info *info)
+{
+	const struct cu_device *dev = native;
+	int n;
+
+	if (info->size != sizeof(*info))
+		return cu_host->fail(EINVAL, "cuda: a hal_gpu_info of %u bytes, not %zu",
+				     info->size, sizeof(*info));
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	snprintf(info->way, sizeof(info->way), "%s", cu_way_names[cu_way_of(dev)]);
+	snprintf(info->why, sizeof(info->why), "%s", dev->said);
+	n = snprintf(info->faults, sizeof(info->faults),
+		     "a fault ends all CUDA of the process; a launch that does not end "
+		     "holds its queue, and only the process's end ends it");
+	if (dev->opt.hang_ns)
+		(void)snprintf(
+			info->faults + n, sizeof(info->faults) - (size_t)n,
+			"; after %u ms its queue is given up, and the device keeps "
+			"what it has%s",
+			(uint32_t)(dev->opt.hang_ns / 1000000),
+			dev->opt.block ? " until blocks that run end" : "");
+	return 0;
+}
+
+static const struct hal_gpu_extension gpu_extension = {
+	.size = sizeof(gpu_extension),
+	.info = gpu_info,
+};
+
 const void *cu_extension(void *device, const char *name)
 {
 	(void)device;
+	if (strcmp(name, "gpu") == 0)
+		return &gpu_extension;
 	return strcmp(name, "cuda") == 0 ? &extension : NULL;
 }

@@ -135,8 +135,8 @@ static int check_environment(void)
 					"would be less than it says");
 }
 
-static int find_units(const struct rocm_options *o, const struct rocm_shape *s,
-		      struct rocm_units *u)
+int rocm_find_units(const struct rocm_options *o, const struct rocm_shape *s,
+		    struct rocm_units *u)
 {
 	struct rocm_topology t;
 	int err;
@@ -211,7 +211,7 @@ static int rocm_probe(const struct hal_bk_config *cfg, struct hal_device_info *o
 		int err = read_shape((uint32_t)i, &s);
 
 		if (!err)
-			err = find_units(&o, &s, &u);
+			err = rocm_find_units(&o, &s, &u);
 		if (!err)
 			describe(&o, &s, &u, &out[i]);
 		else
@@ -343,7 +343,7 @@ static int start(struct rocm_device *dev)
 	int was, err = start_clock(dev);
 
 	if (!err)
-		err = find_units(&dev->opt, &dev->shape, &dev->units);
+		err = rocm_find_units(&dev->opt, &dev->shape, &dev->units);
 	if (!err)
 		err = rocm_push(dev, &was);
 	if (err)
@@ -413,7 +413,8 @@ static const struct hal_backend backend = {
 		 .mem_unmap = rocm_mem_unmap,
 		 .program_load = rocm_program_load,
 		 .program_unload = rocm_program_unload,
-		 .kernel_get = rocm_kernel_get},
+		 .kernel_get = rocm_kernel_get,
+		 .extension = rocm_extension},
 	.hot = {.submit = rocm_submit,
 		.poll = rocm_poll,
 		.now = rocm_now,

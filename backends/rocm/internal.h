@@ -182,6 +182,12 @@ static inline int rocm_check(struct rocm_device *dev, uint32_t result, const cha
 uint64_t rocm_now(void *device);
 void rocm_catch_up(struct rocm_device *dev);
 int rocm_gone(struct rocm_device *dev);
+/* What the device is with that option, by the kernel driver's topology. */
+int rocm_find_units(const struct rocm_options *o, const struct rocm_shape *s,
+		    struct rocm_units *u);
+
+/* extension.c */
+const void *rocm_extension(void *device, const char *name);
 
 /* context.c: this thread's device, and what is given back when */
 int rocm_enter(struct rocm_device *dev);

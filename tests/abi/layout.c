@@ -5,6 +5,7 @@
 #include <hal/backend.h>
 #include <hal/cuda.h>
 #include <hal/fpga.h>
+#include <hal/gpu.h>
 #include <hal/levelzero.h>
 #include <hal/npu.h>
 #include <hal/pack.h>
@@ -797,6 +798,20 @@ static void cuda_h(void)
 	FIELD(hal_cuda_extension, stops);
 }
 
+static void gpu_h(void)
+{
+	STRUCT(hal_gpu_info);
+	FIELD(hal_gpu_info, size);
+	FIELD(hal_gpu_info, reserved);
+	FIELD(hal_gpu_info, way);
+	FIELD(hal_gpu_info, why);
+	FIELD(hal_gpu_info, faults);
+	STRUCT(hal_gpu_extension);
+	FIELD(hal_gpu_extension, size);
+	FIELD(hal_gpu_extension, reserved);
+	FIELD(hal_gpu_extension, info);
+}
+
 static void rocm_h(void)
 {
 	STRUCT(hal_rocm_kernel);
@@ -950,6 +965,7 @@ int main(void)
 	ref_h();
 	cuda_h();
 	fpga_h();
+	gpu_h();
 	rocm_h();
 	levelzero_h();
 	npuc_h();

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 #include <hal/cuda.h>
+#include <hal/gpu.h>
 
 #include "backends/cuda/cu_abi.h"
 
@@ -721,6 +722,26 @@ static void out_of_turn(void **state)
 	close_rig(&r);
 }
 
+static void says_how(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 9};
+	const struct hal_gpu_extension *ext;
+	struct hal_gpu_info info = {.size = sizeof(info) - 1};
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	ext = b->cold.extension(r.dev, "gpu");
+	assert_int_equal(ext->info(r.dev, &info), -EINVAL);
+	info.size = sizeof(info);
+	assert_int_equal(ext->info(r.dev, &info), 0);
+	assert_string_equal(info.way, "none");
+	assert_string_equal(info.why, "partitions=none");
+	assert_non_null(strstr(info.faults, "after 9 ms its queue is given up"));
+	assert_null(b->cold.extension(r.dev, "gp"));
+	close_rig(&r);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -749,6 +770,7 @@ int main(void)
 		cmocka_unit_test(waits_alone),
 		cmocka_unit_test(nothing_current),
 		cmocka_unit_test(out_of_turn),
+		cmocka_unit_test(says_how),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -1,11 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# stand_in_said.sh "[EMULATOR ]HALCTL": the stand-in's devices say so, by name and capability; and
+# stand_in_said.sh "[EMULATOR ]HALCTL" TOPOLOGY: the stand-in's devices say so, by name and capability; and
 # without HIP the list says what is missing.
 set -euo pipefail
 halctl=$1
 grep -q '^rocm:2 .*HAL stand-in GPU, MI300X' <<<"$($halctl list)" || { echo "list does not say it"; exit 1; }
 info=$($halctl info rocm:1)
 grep -q '^capabilities .*stand-in' <<<"$info" || { echo "info does not say it: $info"; exit 1; }
+grep -q '^partitions by .*none' <<<"$info" && grep -q '^because .*partitions=engines would ' <<<"$info" ||
+	{ echo "info does not say what partitions are: $info"; exit 1; }
+info=$(HAL_BACKEND_ROCM_TOPOLOGY=$2 $halctl info 'rocm:2?partitions=engines&hang_ms=70')
+grep -q '^because .*partitions=cu would not open (EOPNOTSUPP)' <<<"$info" ||
+	{ echo "info does not say why not another way: $info"; exit 1; }
+grep -q '^faults .*after 70 ms its queue' <<<"$info" ||
+	{ echo "info does not say what a fault takes along: $info"; exit 1; }
 grep -q '^rocm .*no HIP' <<<"$(cd / && env -u LD_LIBRARY_PATH $halctl list)" ||
 	{ echo "nothing is said of a library that is not there"; exit 1; }

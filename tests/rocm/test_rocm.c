@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <hal/gpu.h>
 #include <hal/rocm.h>
 
 #include "backends/rocm/hip_abi.h"
@@ -693,6 +694,26 @@ static void masks_not_taken(void **state)
 }
 
 /* Only partitions have masks, and one unit cannot move. */
+static void says_how(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 9};
+	const struct hal_gpu_extension *ext;
+	struct hal_gpu_info info = {.size = sizeof(info) + 1};
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	ext = b->cold.extension(r.dev, "gpu");
+	assert_int_equal(ext->info(r.dev, &info), -EINVAL);
+	info.size = sizeof(info);
+	assert_int_equal(ext->info(r.dev, &info), 0);
+	assert_string_equal(info.way, "none");
+	assert_non_null(strstr(info.why, "partitions=engines would make 15 units"));
+	assert_non_null(strstr(info.faults, "after 9 ms its queue is given up"));
+	assert_null(b->cold.extension(r.dev, "cuda"));
+	close_rig(&r);
+}
+
 static void whole(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};
@@ -853,6 +874,7 @@ int main(void)
 		cmocka_unit_test(move_fails),
 		cmocka_unit_test(masks_not_taken),
 		cmocka_unit_test(whole),
+		cmocka_unit_test(says_how),
 		cmocka_unit_test(callers_device),
 	};
 

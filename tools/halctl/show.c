@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hal/gpu.h>
+
 static const char *size_text(uint64_t bytes, char *buf, size_t len)
 {
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -67,8 +69,9 @@ static void out_mask(struct out *o, const char *key, uint64_t mask,
 	out_list_end(o);
 }
 
+/* gpu: what it says when it is open; NULL: nothing. */
 static void out_device(struct out *o, const char *target,
-		       const struct hal_device_info *info)
+		       const struct hal_device_info *info, const struct hal_gpu_info *gpu)
 {
 	out_record(o, NULL);
 	out_str(o, "target", target);
@@ -104,6 +107,11 @@ static void out_device(struct out *o, const char *target,
 	for (size_t mode = 0; mode <= HAL_SUSPEND_KILL; mode++)
 		out_u64(o, NULL, info->suspend_worst_ns[mode]);
 	out_list_end(o);
+	if (gpu) {
+		out_str(o, "partitions_way", gpu->way);
+		out_str(o, "partitions_why", gpu->why);
+		out_str(o, "faults", gpu->faults);
+	}
 	out_record_end(o);
 }
 
@@ -199,7 +207,7 @@ static int list_json(const struct halctl *ctl)
 	out_record(o, NULL);
 	out_list(o, "devices");
 	while ((rc = walk_next(&w)) > 0)
-		out_device(o, w.target, &w.info);
+		out_device(o, w.target, &w.info, NULL);
 	out_list_end(o);
 	out_list(o, "backends");
 	if (rc == 0)
@@ -252,7 +260,7 @@ static const char *source_text(const struct hal_device_info *info, char *buf, si
 	return buf;
 }
 
-static void info_text(const struct hal_device_info *info)
+static void info_text(const struct hal_device_info *info, const struct hal_gpu_info *gpu)
 {
 	char buf[160], source[64];
 
@@ -264,6 +272,9 @@ static void info_text(const struct hal_device_info *info)
 		printf("%-18s %s\n", "each open", "is a machine of its own");
 	printf("%-18s %s\n", "units", units_text(info, buf, sizeof(buf)));
 	printf("%-18s %u\n", "partitions", info->partitions_max);
+	if (gpu)
+		printf("%-18s %s\n%-18s %s\n", "partitions by", gpu->way, "because",
+		       gpu->why);
 	if (info->guests_max != 0)
 		printf("%-18s %u\n", "guests", info->guests_max);
 	printf("%-18s %s\n", "memory", size_text(info->memory_bytes, buf, sizeof(buf)));
@@ -292,11 +303,23 @@ static void info_text(const struct hal_device_info *info)
 	if (info->loads)
 		printf("%-18s one at a time, %" PRIu64 " ns to load one\n",
 		       "configurations", info->load_ns);
+	if (gpu)
+		printf("%-18s %s\n", "faults", gpu->faults);
+}
+
+/* gpu->way stays "" where the device has no such extension. */
+static int gpu_info(struct hal_device *dev, struct hal_gpu_info *gpu)
+{
+	const struct hal_gpu_extension *ext = hal_device_extension(dev, "gpu");
+
+	memset(gpu, 0, sizeof(*gpu));
+	gpu->size = (uint32_t)sizeof(*gpu);
+	return ext ? ext->info(hal_device_native(dev), gpu) : 0;
 }
 
 /* What a device says of itself once it is open: probing alone confirms nothing. */
 static int open_info(const struct halctl *ctl, const char *target,
-		     struct hal_device_info *info)
+		     struct hal_device_info *info, struct hal_gpu_info *gpu)
 {
 	struct hal_device *dev;
 	int rc = 0;
@@ -305,7 +328,7 @@ static int open_info(const struct halctl *ctl, const char *target,
 	info->size = (uint32_t)sizeof(*info);
 	if (hal_open(target, ctl->options, &dev) < 0)
 		return tool_fail_hal();
-	if (hal_device_get_info(dev, info) < 0)
+	if (hal_device_get_info(dev, info) < 0 || (gpu && gpu_info(dev, gpu) < 0))
 		rc = tool_fail_hal();
 	if (hal_close(dev) < 0)
 		rc = tool_fail_hal();
@@ -314,19 +337,21 @@ static int open_info(const struct halctl *ctl, const char *target,
 
 int halctl_info(const struct halctl *ctl)
 {
+	struct hal_gpu_info gpu = {0}, *said;
 	struct hal_device_info info;
 	struct out *o;
 
-	if (open_info(ctl, ctl->target, &info))
+	if (open_info(ctl, ctl->target, &info, &gpu))
 		return TOOL_FAILED;
+	said = gpu.way[0] ? &gpu : NULL;
 	if (!ctl->json) {
-		info_text(&info);
+		info_text(&info, said);
 		return 0;
 	}
 	o = out_create();
 	if (!o)
 		return TOOL_FAILED;
-	out_device(o, ctl->target ? ctl->target : "", &info);
+	out_device(o, ctl->target ? ctl->target : "", &info, said);
 	return out_finish(o);
 }
 
@@ -397,7 +422,7 @@ static int backend_row(const struct halctl *ctl, const struct hal_backend_info *
 	if (status != 0)
 		(void)tool_fail("%s", backend->reason);
 	else if (backend->status == 0)
-		status = open_info(ctl, backend->name, &info);
+		status = open_info(ctl, backend->name, &info, NULL);
 	if (backend->status != 0 || status != 0) {
 		printf("| `%s` | %s | - | - | - | - | - | - |\n", backend->name,
 		       backend->summary);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The extension "gpu": how the device is shared; see hal/gpu.h. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hal/gpu.h>
+
+static const char *const ways[] = {
+	[ROCM_WHOLE] = "none", [ROCM_ENGINES] = "engines", [ROCM_CUS] = "cu"};
+
+/* What the device would be with the option. */
+static int other_way(const struct rocm_device *dev, enum rocm_partitions way, char *to,
+		     size_t room)
+{
+	struct rocm_options o = dev->opt;
+	struct rocm_units u;
+	int err;
+
+	o.partitions = way;
+	err = rocm_find_units(&o, &dev->shape, &u);
+	if (err)
+		return snprintf(to, room, "partitions=%s would not open (%s)", ways[way],
+				strerrorname_np(-err));
+	return snprintf(to, room, "partitions=%s would make %u units", ways[way],
+			u.count);
+}
+
+static void say_why(const struct rocm_device *dev, char *to, size_t room)
+{
+	const struct rocm_units *u = &dev->units;
+	enum rocm_partitions way;
+	int n;
+
+	if (u->count)
+		n = snprintf(to, room,
+			     "asked for; units of %u bits of the CUs' mask, each mask "
+			     "read back, not verified on the device by a kernel",
+			     u->stride);
+	else
+		n = snprintf(to, room, "nothing else was asked for");
+	for (way = ROCM_ENGINES; way <= ROCM_CUS; way++)
+		if (way != dev->opt.partitions && (size_t)n + 2 < room) {
+			n += snprintf(to + n, room - (size_t)n, "; ");
+			n += other_way(dev, way, to + n, room - (size_t)n);
+		}
+	if ((size_t)n < room)
+		(void)snprintf(to + n, room - (size_t)n,
+			       "; queues at HSA level, whose masks change while a kernel "
+			       "runs, are not there");
+}
+
+static int ext_info(void *native, struct hal_gpu_info *info)
+{
+	const struct rocm_device *dev = native;
+	int n;
+
+	if (info->size != sizeof(*info))
+		return rocm_host->fail(EINVAL,
+				       "rocm: a hal_gpu_info of %u bytes, not %zu",
+				       info->size, sizeof(*info));
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	snprintf(info->way, sizeof(info->way), "%s", ways[dev->opt.partitions]);
+	say_why(dev, info->why, sizeof(info->why));
+	n = snprintf(
+		info->faults, sizeof(info->faults),
+		"a fault ends the process (releases before 2026) or loses the device; "
+		"a launch that does not end holds its queue, and only the process's "
+		"end ends it");
+	if (dev->opt.bound_ns)
+		(void)snprintf(
+			info->faults + n, sizeof(info->faults) - (size_t)n,
+			"; after %u ms its queue is given up, and the device keeps "
+			"what it has",
+			(uint32_t)(dev->opt.bound_ns / 1000000));
+	return 0;
+}
+
+static const struct hal_gpu_extension extension = {.size = sizeof(extension),
+						   .info = ext_info};
+
+const void *rocm_extension(void *device, const char *name)
+{
+	(void)device;
+	return strcmp(name, "gpu") == 0 ? &extension : NULL;
+}
