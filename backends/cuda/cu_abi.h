@@ -46,6 +46,7 @@
 	X(NOT_SUPPORTED, 801)                                                            \
 	X(SYSTEM_NOT_READY, 802)                                                         \
 	X(SYSTEM_DRIVER_MISMATCH, 803)                                                   \
+	X(INVALID_CLUSTER_SIZE, 912)                                                     \
 	X(INVALID_RESOURCE_TYPE, 914)                                                    \
 	X(INVALID_RESOURCE_CONFIGURATION, 915)                                           \
 	X(UNKNOWN, 999)

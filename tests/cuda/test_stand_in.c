@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,14 +91,16 @@ struct kit {
 	uint64_t mem;
 };
 
-static const char *const kernels[] = {"iota:m4", "work:m8", "wild:m", "never:m"};
+static const char *const kernels[] = {"iota:m4", "work:m8", "wild:m", "never:m",
+				      "last:m"};
+enum { KERNELS = 5 };
 
 static struct kit kit(uint32_t kernel)
 {
 	size_t size;
-	char *image = make_cuda_image(kernels, 4, 4, &size);
+	char *image = make_cuda_image(kernels, KERNELS, 4, &size);
 	const char *ptx = image + sizeof(struct hal_cuda_image) +
-			  4 * sizeof(struct hal_cuda_kernel);
+			  KERNELS * sizeof(struct hal_cuda_kernel);
 	char name[8] = "";
 	struct kit k;
 
@@ -348,6 +351,57 @@ static void event_states(void **state)
 	IS(CUR_INVALID_HANDLE, cuEventElapsedTime, &ms, k.event, untimed);
 }
 
+/* Recorded again before it has been: the second one counts. */
+static void event_again(void **state)
+{
+	struct kit k = kit(1);
+	const uint64_t before = s->now();
+
+	(void)state;
+	IS(0, cuEventRecord, k.event, k.stream);
+	assert_int_equal(launch(&k, 1, 1000000), 0);
+	IS(0, cuEventRecord, k.event, k.stream);
+	run_for(1000);
+	IS(0, cuEventSynchronize, k.event);
+	assert_true(s->now() - before >= 1000000);
+}
+
+/* A priority beyond the range is the range's end, and no error; a copy knows none. */
+static void priority_clamps(void **state)
+{
+	struct gpu_stand_in_job jobs[2];
+	struct kit k = kit(1);
+
+	(void)state;
+	IS(0, cuStreamCreateWithPriority, &k.stream, 1, -100);
+	assert_int_equal(launch(&k, 1, 1000), 0);
+	IS(0, cuStreamCreateWithPriority, &k.stream, 1, 100);
+	assert_int_equal(launch(&k, 1, 9000), 0);
+	run_for(1000000);
+	assert_int_equal(s->jobs(jobs, 2), 2);
+	assert_int_equal(jobs[0].priority, -5);
+	assert_int_equal(jobs[1].priority, 0);
+}
+
+/* Two engines copy: the third copy is behind the first, whatever its priority. */
+static void copy_engines(void **state)
+{
+	struct gpu_stand_in_job jobs[3];
+	struct kit k = kit(1);
+	void *stream;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		IS(0, cuStreamCreateWithPriority, &stream, 1, -i);
+		IS(0, cuMemcpyAsync, k.mem, (uintptr_t)k.pinned, 4096, stream);
+	}
+	run_for(1000000);
+	assert_int_equal(s->jobs(jobs, 3), 3);
+	assert_int_equal(jobs[0].start_ns, jobs[1].start_ns);
+	assert_true(jobs[2].start_ns >= jobs[0].end_ns);
+}
+
 static void gone_event(void **state)
 {
 	struct kit k = kit(0);
@@ -444,6 +498,139 @@ static void launch_limits(void **state)
 	   228 * 1024);
 }
 
+/* As many bytes as the kernel has, when it is launched; one that is missing shows. */
+static void exact_parameters(void **state)
+{
+	struct kit k = kit(0);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t *base = (uint32_t *)(two + page) - 1, *got = k.pinned;
+	void *params[2] = {&k.mem, base};
+
+	(void)state;
+	assert_true(two != MAP_FAILED);
+	assert_int_equal(mprotect(two + page, page, PROT_NONE), 0);
+	*base = 5;
+	IS(0, cuLaunchKernel, k.function, 1, 1, 1, 4, 1, 1, 0, k.stream, params, NULL);
+	*base = 6;
+	IS(0, cuMemcpyAsync, (uintptr_t)got, k.mem, 16, k.stream);
+	run_for(1000000);
+	assert_int_equal(got[3], 5 + 3);
+	assert_int_equal(s->misuse(NULL), 0);
+	params[1] = NULL;
+	IS(CUR_INVALID_VALUE, cuLaunchKernel, k.function, 1, 1, 1, 4, 1, 1, 0, k.stream,
+	   params, NULL);
+	misused("parameter 1 of 2 of iota is not there");
+	munmap(two, 2 * page);
+}
+
+/* What of a kernel is said in front of its body. */
+static struct kit kit_of(const char *version, const char *parameters, const char *says)
+{
+	struct kit k = kit(0);
+	char ptx[512];
+
+	snprintf(ptx, sizeof(ptx),
+		 ".version %s\n.target sm_90\n.address_size 64\n"
+		 ".visible .entry iota(%s) %s\n{\n\tret;\n}\n",
+		 version, parameters, says);
+	IS(0, cuModuleLoadDataEx, &k.module, ptx, 0, NULL, NULL);
+	IS(0, cuModuleGetFunction, &k.function, k.module, "iota");
+	IS(0, cuFuncLoad, k.function);
+	return k;
+}
+
+#define IOTA ".param .u64 a, .param .u32 b"
+
+static void registers(void **state)
+{
+	struct kit k = kit_of("8.0", IOTA, ".maxnreg 128");
+	uint64_t one = 1;
+	void *params[2] = {&k.mem, &one};
+
+	(void)state;
+	IS(CUR_LAUNCH_OUT_OF_RESOURCES, cuLaunchKernel, k.function, 1, 1, 1, 513, 1, 1, 0,
+	   k.stream, params, NULL);
+	IS(0, cuLaunchKernel, k.function, 1, 1, 1, 512, 1, 1, 0, k.stream, params, NULL);
+}
+
+static void clusters(void **state)
+{
+	struct kit k = kit_of("8.0", IOTA, ".reqnctapercluster 4, 2, 2");
+
+	(void)state;
+	assert_int_equal(launch(&k, 16, 1), CUR_INVALID_CLUSTER_SIZE);
+	k = kit_of("8.0", IOTA, ".reqnctapercluster 4, 2, 1");
+	assert_int_equal(launch(&k, 16, 1), 0);
+}
+
+static void load_says(const char *version, uint32_t bytes, const char *want)
+{
+	uint32_t options[2] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
+	char ptx[512], log[256];
+	void *values[2] = {log, (void *)(uintptr_t)sizeof(log)}, *module;
+
+	snprintf(ptx, sizeof(ptx),
+		 ".version %s\n.target sm_90\n.address_size 64\n"
+		 ".visible .entry iota(.param .align 4 .b8 a[%u])\n{\n\tret;\n}\n",
+		 version, bytes);
+	IS(CUR_INVALID_PTX, cuModuleLoadDataEx, &module, ptx, 2, options, values);
+	if (!strstr(log, want))
+		fail_msg("%s: not %s", log, want);
+}
+
+/* More of them from PTX 8.1 on.  What fits is refused for another reason here. */
+static void parameter_bytes(void **state)
+{
+	(void)state;
+	load_says("8.0", 4353, "(4353 bytes required, max 4352 bytes allowed)");
+	load_says("8.0", 4352, "bad parameter");
+	load_says("8.1", 4353, "bad parameter");
+	load_says("8.1", 32765, "(32765 bytes required, max 32764 bytes allowed)");
+}
+
+/* Blocks of a launch go in another order each time. */
+static void any_order(void **state)
+{
+	struct kit k = kit(4);
+	uint32_t *got = k.pinned, i, others = 0;
+
+	(void)state;
+	for (i = 0; i < 16; i++) {
+		assert_int_equal(launch(&k, 1000, 0), 0);
+		IS(0, cuMemcpyAsync, (uintptr_t)&got[i], k.mem, 4, k.stream);
+	}
+	run_for(100000000);
+	for (i = 1; i < 16; i++) {
+		assert_in_range(got[i], 1, 1000);
+		others += got[i] != got[0];
+	}
+	assert_true(others > 8);
+}
+
+/* Blocks do their work bit by bit, side by side: a copy that does not wait sees half. */
+static void in_steps(void **state)
+{
+	struct kit k = kit(0);
+	uint32_t *got = k.pinned, i;
+	void *beside;
+
+	(void)state;
+	IS(0, cuStreamCreateWithPriority, &beside, 1, 0);
+	assert_int_equal(launch(&k, 2, 7), 0);
+	run_for(2100); /* they have begun, a while ago */
+	IS(0, cuMemcpyAsync, (uintptr_t)got, k.mem, 32, beside);
+	IS(0, cuStreamSynchronize, beside);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(got[i], i % 2 ? 0xa5a5a5a5 : 7 + i);
+	IS(0, cuStreamSynchronize, k.stream);
+	IS(0, cuMemcpyAsync, (uintptr_t)got, k.mem, 32, beside);
+	IS(0, cuStreamSynchronize, beside);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(got[i], 7 + i);
+}
+
 /* The log is cut at its size, and the size is what is in it. */
 static void build_log(void **state)
 {
@@ -501,6 +688,26 @@ static void sticky(void **state)
 	assert_int_equal(other_thread, CUR_ILLEGAL_ADDRESS);
 	IS(0, cuDevicePrimaryCtxRetain, &context1, 1);
 	IS(0, cuDevicePrimaryCtxRelease_v2, 1);
+}
+
+/* The nth call of a name fails and does nothing; what a call that fails should have
+ * answered is junk. */
+static void nth_call(void **state)
+{
+	uint64_t one, two = 0;
+
+	(void)state;
+	assert_int_equal(s->break_call("cuMemAlloc_v2", 2, CUR_OUT_OF_MEMORY), 0);
+	assert_int_equal(s->break_call("cuNothing", 1, 1), -1);
+	assert_int_equal(s->break_call("cuMemAlloc_v2", 2, CUR_OUT_OF_MEMORY), 0);
+	IS(0, cuMemAlloc_v2, &one, 64);
+	assert_int_equal(s->live(), 2);
+	IS(CUR_OUT_OF_MEMORY, cuMemAlloc_v2, &two, 64);
+	assert_int_equal(s->live(), 2);
+	s->memory_left(63);
+	IS(CUR_OUT_OF_MEMORY, cuMemAlloc_v2, &two, 64);
+	assert_int_equal(two, 0x6a756e6b);
+	IS(0, cuMemFree_v2, one);
 }
 
 /* A process that misused it, or left something there, ends with 70. */
@@ -563,6 +770,11 @@ int main(int argc, char **argv)
 		RULE(fresh_is_no_zero),   RULE(frees_that_wait),
 		RULE(null_stream),        RULE(stream_ends_early),
 		RULE(event_states),       RULE(gone_event),
+		RULE(event_again),        RULE(priority_clamps),
+		RULE(copy_engines),       RULE(exact_parameters),
+		RULE(registers),          RULE(clusters),
+		RULE(parameter_bytes),    RULE(any_order),
+		RULE(in_steps),           RULE(nth_call),
 		RULE(full_stream),        RULE(wait_for_ever),
 		RULE(hot_thread),         RULE(gone_module),
 		RULE(loaded_by_launch),   RULE(launch_limits),

@@ -412,6 +412,18 @@ static void launch_limits(void **state)
 	LAUNCH(0, 1u << 20, 1, 4, 1, 0, NULL);
 }
 
+/* One that is missing shows. */
+static void parameters(void **state)
+{
+	struct kit k = kit(WORK);
+	void *params[2] = {&k.mem, NULL};
+
+	(void)state;
+	IS(HIPR_InvalidValue, hipModuleLaunchKernel, k.function, 1, 1, 1, 1, 1, 1, 0,
+	   k.stream, params, NULL);
+	misused("parameter 1 of 2 of work is not there");
+}
+
 static void code(void **state)
 {
 	size_t size;
@@ -480,7 +492,7 @@ int main(void)
 		RULE(wait_for_ever),   RULE(fail_open),
 		RULE(pairs),           RULE(gone_module),
 		RULE(launch_limits),   RULE(code),
-		RULE(sticky),
+		RULE(sticky),          RULE(parameters),
 	};
 
 	if (load())

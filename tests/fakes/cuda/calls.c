@@ -13,6 +13,8 @@
 #define STACK_MAX      8
 #define SHARED_MOST    (227 * 1024)
 #define SHARED_GATE    (48 * 1024)
+#define REGISTERS      65536u /* of a multiprocessor */
+#define CLUSTER_MOST   8      /* blocks */
 
 static int version(void)
 {
@@ -675,8 +677,23 @@ static bool add_parameter(struct call *shape, const char *type)
 	return true;
 }
 
+/* Of parameters with "[bytes]"; a number has 8 at most, and counts as that. */
+static size_t parameter_space(const char *p, const char *end)
+{
+	size_t bytes = 0;
+
+	while ((p = strstr(p, ".param ")) && p < end) {
+		const size_t n = strcspn(p, ",)["); /* end is a ) */
+
+		bytes += p[n] == '[' ? strtoul(p + n + 1, NULL, 10) : 8;
+		p += n;
+	}
+	return bytes;
+}
+
 /* "name(.param .u64 a, .param .u32 b)" */
-static const char *parse_entry(const char *at, struct module *m, char *log, size_t bytes)
+static const char *parse_entry(const char *at, struct module *m, size_t most, char *log,
+			       size_t bytes)
 {
 	const char *end = strchr(at, ')'), *p = strchr(at, '(');
 	struct function *f;
@@ -685,6 +702,13 @@ static const char *parse_entry(const char *at, struct module *m, char *log, size
 
 	if (sscanf(at, "%63[A-Za-z0-9_$]%n", name, &n) != 1 || !end || !p || p > end) {
 		snprintf(log, bytes, "ptxas: an entry without name or parameters");
+		return NULL;
+	}
+	if (parameter_space(p, end) > most) {
+		snprintf(log, bytes,
+			 "ptxas error   : Formal parameter space overflowed (%zu bytes "
+			 "required, max %zu bytes allowed) in function %s",
+			 parameter_space(p, end), most, name);
 		return NULL;
 	}
 	if (!kernel_find(name)) {
@@ -711,6 +735,9 @@ static const char *parse_entry(const char *at, struct module *m, char *log, size
 	if (p && p < strchr(end, '{'))
 		(void)sscanf(p, ".reqnctapercluster %d, %d, %d", &f->cluster[0],
 			     &f->cluster[1], &f->cluster[2]);
+	p = strstr(end, ".maxnreg ");
+	if (p && p < strchr(end, '{'))
+		f->registers = (uint32_t)strtoul(p + strlen(".maxnreg "), NULL, 10);
 	return end;
 }
 
@@ -732,7 +759,8 @@ static uint32_t compile(const char *ptx, struct module *m, char *log, size_t byt
 	if (arch > (long)(d->major * 10 + d->minor))
 		return CUR_NO_BINARY_FOR_GPU;
 	for (at = ptx; (at = strstr(at, ".entry "));) {
-		at = parse_entry(at + strlen(".entry "), m, log, bytes);
+		at = parse_entry(at + strlen(".entry "), m,
+				 major * 10 + minor < 81 ? 4352 : 32764, log, bytes);
 		if (!at)
 			return CUR_INVALID_PTX;
 	}
@@ -862,7 +890,7 @@ uint32_t do_cuLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
 	struct stream *s = get(stream, OBJECT_STREAM);
 	struct function *f = get(function, OBJECT_FUNCTION);
 	struct job j = {.op = OP_LAUNCH, .function = f};
-	uint32_t i;
+	uint32_t r;
 
 	if (!s || !f)
 		return CUR_INVALID_HANDLE;
@@ -873,12 +901,15 @@ uint32_t do_cuLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
 	if (!fits(j.call.grid, INT32_MAX, 65535, 65535) ||
 	    !fits(j.call.block, 1024, 1024, 64) ||
 	    (uint64_t)block_x * block_y * block_z > 1024 || extra ||
-	    (j.call.arg_count && !params) ||
 	    (shared > SHARED_GATE && shared > (uint32_t)f->dynamic_shared))
 		return CUR_INVALID_VALUE;
-	/* At once, and no more than the kernel has. */
-	for (i = 0; i < j.call.arg_count; i++)
-		memcpy(&j.call.args[i], params[i], j.call.arg_bytes[i]);
+	if (f->registers * block_x * block_y * block_z > REGISTERS)
+		return CUR_LAUNCH_OUT_OF_RESOURCES;
+	if (f->cluster[0] * f->cluster[1] * f->cluster[2] > CLUSTER_MOST)
+		return CUR_INVALID_CLUSTER_SIZE;
+	r = take_parameters(&j.call, params);
+	if (r)
+		return r;
 	if (!f->loaded) {
 		misuse("the code of %s is loaded by its launch", f->shape.spec->name);
 		if (!wait_for(is_idle, current_device()))

@@ -74,7 +74,8 @@ static bool wild_block(const struct call *c, uint32_t index)
 	return memory_at(c->args[0] + (UINT64_C(1) << 40), 1) != NULL;
 }
 
-/* iota(D, base): an element a thread, so many as there are: D[i] = base + i. */
+/* iota(D, base): an element a thread, so many as there are: D[i] = base + i.  In two
+ * steps: what is seen while it runs is half of it. */
 static bool iota_block(const struct call *c, uint32_t index)
 {
 	const uint32_t threads = c->block[0] * c->block[1] * c->block[2];
@@ -82,8 +83,18 @@ static bool iota_block(const struct call *c, uint32_t index)
 				UINT64_C(4) * threads);
 	uint32_t i;
 
-	for (i = 0; d && i < threads; i++)
+	for (i = c->step; d && i < threads; i += c->spec->steps)
 		d[i] = (uint32_t)c->args[1] + index * threads + i;
+	return d != NULL;
+}
+
+/* last(D): D[0] = the block that wrote last, and 1. */
+static bool last_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0], 4);
+
+	if (d)
+		*d = index + 1;
 	return d != NULL;
 }
 
@@ -139,13 +150,94 @@ static bool sm_block(const struct call *c, uint32_t index)
 	return d != NULL;
 }
 
+/* The kernels of the examples (examples/gpu_kernels.cu). */
+
+/* Elements of an array of n that are the block's: the first, and how many. */
+static uint32_t own(const struct call *c, uint32_t index, uint32_t n, uint32_t *first)
+{
+	*first = index * c->block[0];
+	if (*first >= n)
+		return 0;
+	return n - *first < c->block[0] ? n - *first : c->block[0];
+}
+
+static bool vector_add_block(const struct call *c, uint32_t index)
+{
+	uint32_t i, first, count = own(c, index, (uint32_t)c->args[3], &first);
+	const uint64_t at = UINT64_C(4) * first, bytes = UINT64_C(4) * count;
+	const float *a = memory_at(c->args[1] + at, bytes),
+		    *b = memory_at(c->args[2] + at, bytes);
+	float *d = memory_at(c->args[0] + at, bytes);
+
+	for (i = 0; a && b && d && i < count; i++)
+		d[i] = a[i] + b[i];
+	return !count || (a && b && d);
+}
+
+static bool product_block(const struct call *c, uint32_t index)
+{
+	const uint32_t n = (uint32_t)c->args[3];
+	const uint64_t bytes = UINT64_C(4) * n * n;
+	const float *a = memory_at(c->args[1], bytes), *b = memory_at(c->args[2], bytes);
+	uint32_t i, k, first, count = own(c, index, n * n, &first);
+	float *d = memory_at(c->args[0], bytes);
+
+	for (i = first; a && b && d && i < first + count; i++) {
+		float sum = 0;
+
+		for (k = 0; k < n; k++)
+			sum += a[i / n * n + k] * b[k * n + i % n];
+		d[i] = sum;
+	}
+	return a && b && d;
+}
+
+static bool long_one_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index, 4);
+
+	if (d)
+		++*d;
+	return d != NULL;
+}
+
+static uint64_t long_one_ns(const struct call *c)
+{
+	return 10 * c->args[1];
+}
+
+static bool where_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index, 4);
+
+	if (d)
+		*d = world.unit_now;
+	return d != NULL;
+}
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): names of functions are made of it. */
+#define SPEC(name, does, ns)                                                             \
+	{                                                                                \
+#name, does##_block, ns##_ns, 0, NULL                                    \
+	}
 static const struct kernel_spec specs[] = {
-	{"hal_sm", sm_block, short_ns},  {"copy", copy_block, short_ns},
-	{"gemm", gemm_block, short_ns},  {"add", add_block, short_ns},
-	{"spin", spin_block, spin_ns},   {"wild", wild_block, short_ns},
-	{"iota", iota_block, short_ns},  {"work", work_block, work_ns},
-	{"never", spin_block, never_ns}, {"twice", twice_block, short_ns},
-	{"slow", spin_block, slow_ns},   {"bad", wild_block, short_ns},
+	SPEC(hal_sm, sm, short),
+	SPEC(copy, copy, short),
+	SPEC(gemm, gemm, short),
+	SPEC(add, add, short),
+	SPEC(spin, spin, spin),
+	SPEC(wild, wild, short),
+	{"iota", iota_block, short_ns, 2, NULL},
+	SPEC(work, work, work),
+	SPEC(never, spin, never),
+	SPEC(twice, twice, short),
+	SPEC(slow, spin, slow),
+	SPEC(bad, wild, short),
+	SPEC(last, last, short),
+	{"vector_add", vector_add_block, short_ns, 0, "mmm4"},
+	{"product", product_block, short_ns, 0, "mmm4"},
+	{"long_one", long_one_block, long_one_ns, 0, "m8"},
+	SPEC(where, where, short),
 };
 
 const struct kernel_spec *kernel_find(const char *name)

@@ -353,6 +353,21 @@ uint32_t elapsed(float *ms, void *begin, void *end)
 
 /* ---- modules ----------------------------------------------------------------------- */
 
+uint32_t take_parameters(struct call *c, void **params)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->arg_count; i++) {
+		if (!params || !params[i]) {
+			misuse("parameter %u of %u of %s is not there", i, c->arg_count,
+			       c->spec->name);
+			return GPU_INVALID_VALUE;
+		}
+		memcpy(&c->args[i], params[i], c->arg_bytes[i]);
+	}
+	return GPU_SUCCESS;
+}
+
 void end_module(struct module *m)
 {
 	struct function *f;

@@ -292,6 +292,11 @@ static bool sees_flag(const struct call *c)
 	return k && k->stop;
 }
 
+static uint32_t steps_of(const struct call *c)
+{
+	return c->spec->steps ? c->spec->steps : 1;
+}
+
 /* False: an illegal address. */
 static bool act(const struct unit *u)
 {
@@ -300,8 +305,9 @@ static bool act(const struct unit *u)
 	struct ptx_control *k;
 	struct call whole = *c;
 
+	whole.step = steps_of(c) - 1 - u->left;
 	if (!c->stops)
-		return c->spec->block(c, number);
+		return c->spec->block(&whole, number);
 	k = control_of(c);
 	if (!k)
 		return false;
@@ -335,9 +341,12 @@ static void give_blocks(struct device *dev)
 			continue;
 		dev->unit[i].stopped = sees_flag(&j->call);
 		ns = dev->unit[i].stopped ? FRONT_NS : j->call.spec->ns(&j->call);
+		dev->unit[i].left = dev->unit[i].stopped ? 0 : steps_of(&j->call) - 1;
+		dev->unit[i].step_ns = ns == NEVER ? NEVER : ns / (dev->unit[i].left + 1);
 		dev->unit[i].job = j;
 		dev->unit[i].block = (j->first + j->given++ * j->stride) % j->blocks;
-		dev->unit[i].end_ns = ns == NEVER ? NEVER : world.now_ns + ns;
+		dev->unit[i].end_ns =
+			ns == NEVER ? NEVER : world.now_ns + dev->unit[i].step_ns;
 	}
 }
 
@@ -481,13 +490,18 @@ static bool end_blocks(struct device *dev)
 
 		if (!u.job || u.end_ns > world.now_ns)
 			continue;
-		dev->unit[i].job = NULL;
+		if (u.left) {
+			dev->unit[i].left--;
+			dev->unit[i].end_ns = world.now_ns + u.step_ns;
+		} else {
+			dev->unit[i].job = NULL;
+		}
 		world.unit_now = i;
 		if (!act(&u)) {
 			device_fault(dev);
 			return true;
 		}
-		if (++u.job->done == u.job->blocks)
+		if (!u.left && ++u.job->done == u.job->blocks)
 			u.job->end_ns = world.now_ns;
 	}
 	return false;

@@ -54,6 +54,8 @@ struct kernel_spec {
 	/* false: an illegal address. */
 	bool (*block)(const struct call *c, uint32_t index);
 	uint64_t (*ns)(const struct call *c); /* of a block */
+	uint32_t steps;   /* in which a block does it, over its time; 0: at its end */
+	const char *args; /* "mm4", for code that does not say it here; or NULL */
 };
 
 struct call {
@@ -62,7 +64,8 @@ struct call {
 	uint32_t arg_bytes[PARAMS_MAX];
 	uint32_t arg_count;
 	uint32_t grid[3], block[3];
-	bool stops; /* the last parameter is its control (backends/cuda/ptx/ptx.h) */
+	bool stops;    /* the last parameter is its control (backends/cuda/ptx/ptx.h) */
+	uint32_t step; /* which of spec->steps */
 };
 
 struct module {
@@ -78,6 +81,7 @@ struct function {
 	int cluster[3];    /* .reqnctapercluster; 0: none */
 	bool loaded;
 	int dynamic_shared;
+	uint32_t registers; /* of a thread; 0: it is not said */
 };
 
 struct event {
@@ -123,9 +127,11 @@ struct allocation {
 };
 
 struct unit {
-	struct job *job; /* NULL: free */
-	uint64_t block, end_ns;
-	bool stopped; /* it saw the flag as it began */
+	struct job *job;        /* NULL: free */
+	uint64_t block, end_ns; /* end_ns: of a step */
+	uint64_t step_ns;
+	uint32_t left; /* steps behind this one */
+	bool stopped;  /* it saw the flag as it began */
 };
 
 struct device {
@@ -211,6 +217,8 @@ uint32_t wait_stream(void *stream, const char *call);
 /* In steps of half a microsecond, as far as a float goes. */
 uint32_t elapsed(float *ms, void *begin, void *end);
 struct function *function_of(struct module *m, const char *name);
+/* At once, and as many bytes as the kernel has. */
+uint32_t take_parameters(struct call *c, void **params);
 void end_module(struct module *m);
 uint32_t unload_module(void *module, const char *call);
 

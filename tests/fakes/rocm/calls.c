@@ -456,6 +456,38 @@ static bool is_for(const Elf64_Ehdr *e, const struct device *d)
 	return (e->e_flags & 0xff) == machines[d->index];
 }
 
+/* What a compiler made: symbols "name.kd".  What its kernels take is ours to know; those
+ * that are none of ours are not there. */
+static bool add_symbols(struct module *m, const char *image, const Elf64_Ehdr *e)
+{
+	const Elf64_Shdr *sections = (const void *)(image + e->e_shoff), *s;
+
+	for (s = sections; s < sections + e->e_shnum; s++) {
+		const Elf64_Sym *sym = (const void *)(image + s->sh_offset);
+		const Elf64_Sym *last = sym + s->sh_size / sizeof(*sym);
+
+		if (s->sh_type != SHT_DYNSYM)
+			continue;
+		for (; sym < last; sym++) {
+			const char *name =
+				image + sections[s->sh_link].sh_offset + sym->st_name;
+			const struct kernel_spec *spec;
+			char text[64];
+
+			if (strlen(name) < 4 || strcmp(name + strlen(name) - 3, ".kd"))
+				continue;
+			snprintf(text, sizeof(text), "%.*s", (int)strlen(name) - 3, name);
+			spec = kernel_find(text);
+			if (!spec || !spec->args)
+				continue;
+			snprintf(text, sizeof(text), "%s:%s", spec->name, spec->args);
+			if (!add_kernel(m, text))
+				return false;
+		}
+	}
+	return true;
+}
+
 uint32_t do_hipModuleLoadData(void **module, const void *image)
 {
 	const Elf64_Ehdr *e = image;
@@ -475,12 +507,15 @@ uint32_t do_hipModuleLoadData(void **module, const void *image)
 	if (!m)
 		return HIPR_OutOfMemory;
 	memcpy(&text, (const char *)image + e->e_shoff, sizeof(text));
+	*module = m;
+	if (text.sh_type == SHT_NULL)
+		return add_symbols(m, image, e) ? HIPR_Success : HIPR_OutOfMemory;
 	for (at = (const char *)image + text.sh_offset; *at; at += strcspn(at, "\n") + 1)
 		if (!add_kernel(m, at)) {
 			end_module(m);
+			*module = JUNK;
 			return HIPR_SharedObjectInitFailed;
 		}
-	*module = m;
 	return HIPR_Success;
 }
 
@@ -523,19 +558,17 @@ uint32_t do_hipModuleLaunchKernel(void *function, uint32_t grid_x, uint32_t grid
 	struct stream *s = get(stream, OBJECT_STREAM);
 	struct function *f = get(function, OBJECT_FUNCTION);
 	struct job j = {.op = OP_LAUNCH, .function = f};
-	uint32_t i;
+	uint32_t r;
 
 	if (!s || !f)
 		return HIPR_InvalidHandle;
 	if (!fits(grid, block))
 		return HIPR_InvalidConfiguration;
-	if (shared > SHARED_MOST || extra || (f->shape.arg_count && !params))
+	if (shared > SHARED_MOST || extra)
 		return HIPR_InvalidValue;
 	j.call = f->shape;
 	memcpy(j.call.grid, grid, sizeof(grid));
 	memcpy(j.call.block, block, sizeof(block));
-	/* At once, and as many bytes as the kernel has. */
-	for (i = 0; i < j.call.arg_count; i++)
-		memcpy(&j.call.args[i], params[i], j.call.arg_bytes[i]);
-	return push(s, j);
+	r = take_parameters(&j.call, params);
+	return r ? r : push(s, j);
 }
