@@ -131,6 +131,9 @@ struct hal_bk_partition_desc {
 	uint64_t color_mask;           /* never 0 where the device has colours */
 	const char *name;              /* for messages; stays while the partition does */
 	void *host; /* of partition_create, destroyed after it; NULL: no guest */
+	/* With HAL_CAP_BIMODAL, 0: one placement is all there is.  Else channels, those
+	 * of .color_mask among them, on which partition_widen may put it. */
+	uint64_t wide_mask;
 };
 
 /* What of a device a kernel uses, where there are engines of several kinds. */
@@ -223,6 +226,16 @@ struct hal_bk_counter {
 	(UINT64_C(1) << 0) /* program_load, kernel_get; program_unload stays short */
 #define HAL_BK_BESIDE_COPY (UINT64_C(1) << 1) /* mem_write, mem_read */
 
+/* What the second placement of bimodal memory takes beside the first, on these own
+ * channels, which has so many bytes or granules. */
+static inline uint64_t hal_bk_twins(uint64_t n, uint64_t own, uint64_t further)
+{
+	uint64_t f = (uint64_t)__builtin_popcountll(further);
+	uint64_t all = f + (uint64_t)__builtin_popcountll(own);
+
+	return n / all * f + (n % all * f + all - 1) / all;
+}
+
 struct hal_bk_cold {
 	/* Fills out[0..max) and returns how many devices there are, or -ENODEV with the
 	 * reason in host->fail.  cfg may be NULL: defaults.  Opens nothing for good. */
@@ -242,7 +255,11 @@ struct hal_bk_cold {
 	/* What the device keeps of it since FOLD or SAVE is dropped, without an event. */
 	int (*queue_destroy)(void *dev, void *queue);
 
-	/* colors: NULL where the device has none, else some of the partition's. */
+	/* colors: NULL where the device has none, else some of the partition's.  flags:
+	 * HAL_BUFFER_*; with HAL_BUFFER_BIMODAL, of a partition with .wide_mask, it has a
+	 * second placement (partition_widen) on those and all of .wide_mask that is not
+	 * of .color_mask: its share there is further memory, and without
+	 * HAL_BUFFER_SCRATCH no command may write to it. */
 	int (*mem_alloc)(void *dev, void *part, uint64_t bytes,
 			 const struct hal_bk_colors *colors, uint32_t flags, void **mem);
 	int (*mem_free)(void *dev, void *mem);
@@ -289,6 +306,13 @@ struct hal_bk_cold {
 	 * counts nothing. */
 	int (*counters)(void *dev, struct hal_bk_counter *out, uint32_t max,
 			uint64_t *at_ns);
+
+	/* Its bimodal memory, that of programs included, goes to its second placement, or
+	 * back: the device finds it there at the addresses that it has.  Nothing of the
+	 * partition is on the device, or kept there.  What mem_write wrote, and constants
+	 * of programs, are in both placements; what commands wrote is in the other one.
+	 * NULL: no HAL_CAP_BIMODAL. */
+	int (*partition_widen)(void *dev, void *part, uint32_t wide);
 };
 
 /* ---- hot operations: the engine, never block -------------------------------------- */

@@ -112,6 +112,7 @@ enum hal_device_kind {
 #define HAL_CAP_PRIVATE         (UINT64_C(1) << 10) /* each open is a device of its own */
 #define HAL_CAP_LIMIT           (UINT64_C(1) << 11) /* a policy can limit bandwidth */
 #define HAL_CAP_RECOLOR         (UINT64_C(1) << 12) /* hal_buffer_recolor works */
+#define HAL_CAP_BIMODAL         (UINT64_C(1) << 13) /* HAL_PARTITION_BIMODAL works */
 
 /* Who says on which channel memory lies. */
 enum hal_color_source {
@@ -220,13 +221,23 @@ struct hal_policy_info {
 	char reason[160];         /* of the last fault; "" */
 };
 
+/* It names channels, and has more while it is alone on the device: those that no other
+ * partition has named when it is made.  Its buffers of HAL_BUFFER_BIMODAL, and the
+ * constants of its programs, have two placements: on channels of its own, and on all of
+ * these.  Which one a submission finds is decided when its first command is next in its
+ * queue, by whether any other partition has work that is not over, or has named one of
+ * those channels since; a submission that has begun goes on where it is.  -ENOTSUP
+ * without HAL_CAP_BIMODAL; -EINVAL: no .color_mask, or a guest; -ENOSPC: others have
+ * named all other channels.  A resize cannot change it. */
+#define HAL_PARTITION_BIMODAL (UINT32_C(1) << 0)
+
 /* Units: a rectangle when .rows is set, else .units_floor of them anywhere; a resize
  * leaves as many as there are, within floor and ceiling.
  * A count on a grid device gets the squarest free rectangle of exactly that area, where
  * the engine finds it; with hal.compact it may be moved to make room for others. */
 struct hal_partition_desc {
 	uint32_t size;
-	uint32_t flags;         /* 0 */
+	uint32_t flags;         /* HAL_PARTITION_* */
 	uint32_t units_floor;   /* always guaranteed */
 	uint32_t units_ceiling; /* so far the policy may let it grow; 0: as the floor */
 	uint16_t row, col, rows, cols;
@@ -261,10 +272,25 @@ struct hal_partition_info {
 	uint64_t memory_used;
 	uint64_t color_mask;
 	uint64_t bandwidth; /* its own limit, as the device rounds it; 0: none */
+	/* Of one with HAL_PARTITION_BIMODAL: the channels of its second placement, its
+	 * own among them; else 0.  And how often it has gone from one placement to the
+	 * other: an odd number while it is on all of them. */
+	uint64_t wide_mask;
+	uint64_t switches;
 };
 
 #define HAL_BUFFER_MAPPABLE                                                              \
 	(UINT32_C(1) << 0) /* hal_buffer_map must work, else -ENOTSUP */
+/* Two placements, of a partition with HAL_PARTITION_BIMODAL.  The second one has those
+ * granules of the first that fall on the partition's own channels anyway, so that only
+ * the rest of it is further memory.  Without HAL_BUFFER_SCRATCH it is for what the host
+ * writes and the device only reads, as weights: no command of its own (copy, fill,
+ * timestamp) may write to it, and a kernel that does fails where the device can tell,
+ * else what is there is not defined.  It can neither be mapped nor moved. */
+#define HAL_BUFFER_BIMODAL (UINT32_C(1) << 1)
+/* With that one: work may write to it, and what it has written is there until the end of
+ * its submission only, as intermediates; what the host writes stays. */
+#define HAL_BUFFER_SCRATCH (UINT32_C(1) << 2)
 
 struct hal_buffer_desc {
 	uint32_t size;

@@ -220,8 +220,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
 		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_COLORED_MEMORY |
-		     HAL_CAP_RECOLOR | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED |
-		     HAL_CAP_PRIVATE;
+		     HAL_CAP_RECOLOR | HAL_CAP_BIMODAL | HAL_CAP_FAULT_CONTAINED |
+		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
 	info->unit_rows = o->rows;
@@ -230,7 +230,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->guests_max = NPU_GUESTS;
 	info->page_bytes = 1u << o->gran;
 	if (o->opaque) {
-		info->caps &= ~(HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR);
+		info->caps &=
+			~(HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR | HAL_CAP_BIMODAL);
 	} else {
 		info->colors = o->channels * o->color_sets;
 		info->granule_bytes = 1u << o->gran;
@@ -283,7 +284,7 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	info->memory_free = npu_memory_free(dev);
 	info->verified = dev->verified;
 	if (dev->told) {
-		info->caps |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR;
+		info->caps |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR | HAL_CAP_BIMODAL;
 		info->colors = dev->told;
 		info->granule_bytes = 1u << dev->opt.gran;
 		/* By where memory is placed; the machine's own check knows no channels.
@@ -750,6 +751,7 @@ static const struct hal_backend backend = {
 			.program_unbind = npu_program_unbind,
 			.extension = npu_extension,
 			.counters = npu_counters,
+			.partition_widen = npu_partition_widen,
 		},
 	.hot =
 		{

@@ -86,7 +86,11 @@ struct npu_mem {
 	uint32_t pages;
 	bool writable; /* by the machine */
 	bool contiguous;
-	uint32_t granules[]; /* physical granule of each page */
+	/* Of bimodal memory: a page's granule in the placement that is not in force, and
+	 * 1; 0: the same in both.  NULL: it has one. */
+	uint32_t *twins;
+	struct npu_mem *next_bimodal; /* of .part */
+	uint32_t granules[];          /* physical granule of each page */
 };
 
 struct npu_binding {
@@ -154,6 +158,8 @@ struct npu_partition {
 	uint32_t table_count;
 	uint32_t pages; /* of the address space */
 	uint8_t *page_used;
+	struct npu_mem *bimodal;
+	bool wide; /* those have the placement on all of desc.wide_mask */
 	/* ring.c */
 	struct npu_mem *ring, *fence;
 	/* All that follows is of hosts alone. */
@@ -263,10 +269,17 @@ uint64_t npu_memory_free(const struct npu_device *dev); /* bytes */
 void npu_memory_close(struct npu_device *dev);
 int npu_space_open(struct npu_partition *part);
 void npu_space_close(struct npu_partition *part);
+/* What memory is; the bits that are HAL_BUFFER_* are those. */
+enum {
+	NPU_MEM_CONTIGUOUS = HAL_BUFFER_MAPPABLE,
+	NPU_MEM_BIMODAL = HAL_BUFFER_BIMODAL, /* of a part with desc.wide_mask */
+	NPU_MEM_READ_ONLY = 1 << 8,           /* to the machine */
+};
 /* colors: NULL: any of the partition's, evenly. */
 int npu_alloc(struct npu_partition *part, uint64_t bytes,
-	      const struct hal_bk_colors *colors, bool writable, bool contiguous,
-	      struct npu_mem **out);
+	      const struct hal_bk_colors *colors, uint32_t flags, struct npu_mem **out);
+/* Both placements of what lies on all of its partition's channels, as quotas count. */
+uint64_t npu_mem_charge(const struct npu_mem *mem);
 void npu_free(struct npu_mem *mem);
 /* Bytes of mem from offset on, and how many of them lie together. */
 uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *together);
@@ -279,6 +292,7 @@ int npu_mem_read(void *device, void *mem, uint64_t offset, void *data, uint64_t 
 int npu_mem_map(void *device, void *mem, void **address);
 int npu_mem_unmap(void *device, void *mem);
 int npu_mem_swap(void *device, void *mem, void *other);
+int npu_partition_widen(void *device, void *partition, uint32_t wide);
 int npu_colors_set(void *device, const struct hal_bk_color_map *map);
 
 /* program.c */

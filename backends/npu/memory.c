@@ -328,6 +328,16 @@ static void flush(struct npu_partition *part)
 	npu_unlock(part->dev);
 }
 
+/* The slot may touch those that part's memory lies on now. */
+static void load_channels(const struct npu_partition *part)
+{
+	struct npu_device *dev = part->dev;
+	uint64_t colors = part->wide ? part->desc.wide_mask : part->desc.color_mask;
+
+	npu_write(dev, NPU_GLB_AT(CH_MASK, part->host->slot),
+		  dev->opt.opaque ? UINT32_MAX : npu_channels(&dev->opt, colors));
+}
+
 /* Translations are kept under a number that a few partitions share: who takes it from
  * another begins without any. */
 void npu_space_load(struct npu_partition *part)
@@ -338,9 +348,7 @@ void npu_space_load(struct npu_partition *part)
 
 	npu_write(dev, NPU_GLB_AT(PT_BASE, slot), part->root << dev->opt.gran);
 	npu_write(dev, NPU_GLB_AT(PT_COUNT, slot), part->pages);
-	npu_write(dev, NPU_GLB_AT(CH_MASK, slot),
-		  dev->opt.opaque ? UINT32_MAX
-				  : npu_channels(&dev->opt, part->desc.color_mask));
+	load_channels(part);
 	npu_write(dev, NPU_GLB_AT(PT_CONTEXT, slot), number);
 	if (host->context[number] != part)
 		flush(part);
@@ -370,6 +378,52 @@ static int choose_granules(struct npu_device *dev, const struct hal_bk_colors *c
 	return rc;
 }
 
+/* Page i of pages is one of the count that have a twin; those are spread evenly. */
+static bool has_twin(uint32_t i, uint32_t pages, uint32_t count)
+{
+	return (uint64_t)(i + 1) * count / pages != (uint64_t)i * count / pages;
+}
+
+/* Both placements, the narrow one in force.  What stays and what does not are each spread
+ * over colors, so each placement is spread over its own. */
+static int choose_twins(struct npu_device *dev, const struct hal_bk_colors *colors,
+			uint64_t wide, struct npu_mem *mem)
+{
+	const struct hal_bk_colors further = {.mask = wide & ~mem->part->desc.color_mask};
+	uint32_t n = (uint32_t)hal_bk_twins(mem->pages, colors->mask, further.mask);
+	uint32_t *taken = malloc(((size_t)mem->pages + n) * sizeof(*taken));
+	uint32_t stay = 0, go = mem->pages - n;
+	int rc;
+
+	mem->twins = calloc(mem->pages, sizeof(*mem->twins));
+	rc = taken && mem->twins ? npu_host->granules_take(dev->free, colors, go, taken)
+				 : npu_fail(ENOMEM, "npu: no host memory for a buffer");
+	if (rc)
+		goto out;
+	rc = npu_host->granules_take(dev->free, colors, n, taken + go);
+	if (rc) {
+		npu_host->granules_give(dev->free, taken, go);
+		goto out;
+	}
+	rc = npu_host->granules_take(dev->free, &further, n, taken + mem->pages);
+	if (rc) {
+		npu_host->granules_give(dev->free, taken, mem->pages);
+		goto out;
+	}
+	for (uint32_t i = 0; i < mem->pages; i++) {
+		if (has_twin(i, mem->pages, n)) {
+			mem->twins[i] = taken[go + n] + 1;
+			clear(dev, taken[go + n]);
+			mem->granules[i] = taken[go++];
+		} else {
+			mem->granules[i] = taken[stay++];
+		}
+	}
+out:
+	free(taken);
+	return rc;
+}
+
 /* The pages of mem are its granules. */
 static void map_pages(struct npu_mem *mem)
 {
@@ -385,9 +439,50 @@ static void map_pages(struct npu_mem *mem)
 	}
 }
 
+/* The other placement. */
+static void switch_twins(struct npu_mem *mem)
+{
+	for (uint32_t i = 0; i < mem->pages; i++) {
+		uint32_t granule = mem->granules[i];
+
+		if (!mem->twins[i])
+			continue;
+		mem->granules[i] = mem->twins[i] - 1;
+		mem->twins[i] = granule + 1;
+	}
+	map_pages(mem);
+}
+
+static void enlist(struct npu_mem *mem)
+{
+	struct npu_partition *part = mem->part;
+
+	mem->next_bimodal = part->bimodal;
+	part->bimodal = mem;
+	if (part->wide)
+		switch_twins(mem);
+}
+
+static void delist(const struct npu_mem *mem)
+{
+	struct npu_mem **at = &mem->part->bimodal;
+
+	while (*at != mem)
+		at = &(*at)->next_bimodal;
+	*at = mem->next_bimodal;
+}
+
+uint64_t npu_mem_charge(const struct npu_mem *mem)
+{
+	uint64_t further = mem->part->desc.wide_mask & ~mem->part->desc.color_mask;
+
+	return mem->bytes +
+	       (mem->twins ? hal_bk_twins(mem->bytes, mem->part->desc.color_mask, further)
+			   : 0);
+}
+
 int npu_alloc(struct npu_partition *part, uint64_t bytes,
-	      const struct hal_bk_colors *colors, bool writable, bool contiguous,
-	      struct npu_mem **out)
+	      const struct hal_bk_colors *colors, uint32_t flags, struct npu_mem **out)
 {
 	const struct hal_bk_colors all = colors_of(part);
 	struct npu_device *dev = part->dev;
@@ -408,28 +503,35 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 	mem->part = part;
 	mem->bytes = bytes;
 	mem->pages = (uint32_t)pages;
+	mem->twins = NULL;
 	first = find_pages(part, mem->pages);
 	rc = first ? need_tables(part, first, mem->pages)
 		   : npu_fail(ENOSPC,
 			      "npu: no %u pages in a row left in partition %u's address "
 			      "space of %u (a larger granule makes it larger)",
 			      mem->pages, part->slot, part->pages);
-	if (!rc)
-		rc = choose_granules(dev, colors ? colors : &all, contiguous, mem);
+	if (!rc && (flags & NPU_MEM_BIMODAL))
+		rc = choose_twins(dev, colors ? colors : &all, part->desc.wide_mask, mem);
+	else if (!rc)
+		rc = choose_granules(dev, colors ? colors : &all,
+				     flags & NPU_MEM_CONTIGUOUS, mem);
 	if (rc) {
 		if (first)
 			drop_empty_tables(part, first, mem->pages);
 		flush(part);
+		free(mem->twins);
 		free(mem);
 		return rc;
 	}
 	mem->va = first << dev->opt.gran;
-	mem->writable = writable;
+	mem->writable = !(flags & NPU_MEM_READ_ONLY);
 	for (uint32_t i = 0; i < mem->pages; i++) {
 		clear(dev, mem->granules[i]);
 		part->page_used[first + i] = 1;
 	}
 	map_pages(mem);
+	if (mem->twins)
+		enlist(mem);
 	*out = mem;
 	return 0;
 }
@@ -450,6 +552,13 @@ void npu_free(struct npu_mem *mem)
 	drop_empty_tables(part, first, mem->pages);
 	flush(part);
 	npu_host->granules_give(part->dev->free, mem->granules, mem->pages);
+	if (mem->twins) {
+		delist(mem);
+		for (uint32_t i = 0; i < mem->pages; i++)
+			if (mem->twins[i])
+				give_back(part->dev, mem->twins[i] - 1);
+		free(mem->twins);
+	}
 	free(mem);
 }
 
@@ -462,14 +571,28 @@ uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *togethe
 	return granule_at(dev, mem->granules[offset >> dev->opt.gran]) + in;
 }
 
+/* The same place where it lies in the other placement; NULL: it has one. */
+static uint8_t *twin_bytes(const struct npu_mem *mem, uint64_t offset)
+{
+	const struct npu_device *dev = mem->part->dev;
+	uint64_t page = offset >> dev->opt.gran;
+
+	return mem->twins && mem->twins[page]
+		       ? granule_at(dev, mem->twins[page] - 1) +
+				 (offset & (granule_bytes(dev) - 1))
+		       : NULL;
+}
+
 /* ---- backend.h -------------------------------------------------------------------- */
 
 int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		  const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
+	bool constant =
+		(flags & (HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) == HAL_BUFFER_BIMODAL;
 	struct npu_mem *mem;
-	int rc = npu_alloc(partition, bytes, colors, true, flags & HAL_BUFFER_MAPPABLE,
-			   &mem);
+	int rc = npu_alloc(partition, bytes, colors,
+			   flags | (constant ? NPU_MEM_READ_ONLY : 0), &mem);
 
 	(void)device;
 	if (!rc)
@@ -495,6 +618,9 @@ int npu_mem_write(void *device, void *mem, uint64_t offset, const void *data,
 
 		n = n < bytes ? n : bytes;
 		memcpy(at, from, n);
+		at = twin_bytes(mem, offset);
+		if (at)
+			memcpy(at, from, n);
 	}
 	return 0;
 }
@@ -550,5 +676,20 @@ int npu_mem_swap(void *device, void *memory, void *other)
 	map_pages(a);
 	map_pages(b);
 	flush(a->part);
+	return 0;
+}
+
+/* What may be touched is as narrow as what is mapped. */
+int npu_partition_widen(void *device, void *partition, uint32_t wide)
+{
+	struct npu_partition *part = partition;
+
+	(void)device;
+	part->wide = wide != 0;
+	for (struct npu_mem *mem = part->bimodal; mem; mem = mem->next_bimodal)
+		switch_twins(mem);
+	flush(part);
+	if (part->host->loaded == part)
+		load_channels(part);
 	return 0;
 }

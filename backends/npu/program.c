@@ -113,18 +113,21 @@ int npu_program_bind(void *device, void *program, void *partition, uint64_t *byt
 		return rc;
 	b = &prog->bind[part->desc.index];
 	if (h->const_bytes)
-		rc = npu_alloc(part, h->const_bytes, NULL, false, false, &b->constants);
+		rc = npu_alloc(part, h->const_bytes, NULL,
+			       NPU_MEM_READ_ONLY |
+				       (part->desc.wide_mask ? NPU_MEM_BIMODAL : 0),
+			       &b->constants);
 	if (!rc && h->const_bytes)
 		rc = npu_mem_write(device, b->constants, 0, prog->image.constants,
 				   h->const_bytes);
 	if (!rc && h->scratch_bytes)
-		rc = npu_alloc(part, h->scratch_bytes, NULL, true, false, &b->scratch);
+		rc = npu_alloc(part, h->scratch_bytes, NULL, 0, &b->scratch);
 	if (rc) {
 		npu_free(b->constants);
 		b->constants = NULL;
 		return rc;
 	}
-	*bytes = h->const_bytes + h->scratch_bytes;
+	*bytes = (b->constants ? npu_mem_charge(b->constants) : 0) + h->scratch_bytes;
 	return 0;
 }
 
@@ -221,7 +224,7 @@ int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd
 	b = binding_of(part, cmd);
 	if (!b || !b->scratch || b->spare)
 		return 0;
-	return npu_alloc(part, b->scratch->bytes, NULL, true, false, &b->spare);
+	return npu_alloc(part, b->scratch->bytes, NULL, 0, &b->spare);
 }
 
 struct npu_mem *npu_scratch_keep(const struct npu_partition *part,

@@ -67,9 +67,10 @@ int npu_ring_open(struct npu_partition *part)
 	int rc;
 
 	/* The tenant's programs may not write the ring. */
-	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, NULL, false, false, &part->ring);
+	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, NULL, NPU_MEM_READ_ONLY,
+		       &part->ring);
 	if (!rc)
-		rc = npu_alloc(part, FENCE_BYTES, NULL, true, false, &part->fence);
+		rc = npu_alloc(part, FENCE_BYTES, NULL, 0, &part->fence);
 	if (rc) {
 		npu_free(part->ring);
 		part->ring = NULL;

@@ -98,7 +98,7 @@ static uint64_t caps(const struct ref_options *o)
 	if (o->resize == REF_RESIZE_LIVE)
 		c |= HAL_CAP_RESIZE_LIVE;
 	if (o->colors)
-		c |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR;
+		c |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR | HAL_CAP_BIMODAL;
 	return c;
 }
 
@@ -370,6 +370,7 @@ static const struct hal_backend backend = {
 			.program_unload = ref_program_unload,
 			.kernel_get = ref_kernel_get,
 			.extension = ref_extension,
+			.partition_widen = ref_partition_widen,
 		},
 	.hot =
 		{

@@ -53,6 +53,8 @@ struct ref_partition {
 	struct hal_bk_partition_desc desc;
 	uint32_t queues;
 	uint32_t buffers;
+	struct ref_mem *bimodal;
+	bool wide; /* those have the placement on all of desc.wide_mask */
 	struct ref_queue *ready_first, *ready_last; /* in turn */
 	/* The command that has the units. */
 	struct ref_queue *running;
@@ -103,6 +105,11 @@ struct ref_mem {
 	uint64_t bytes;
 	uint64_t address; /* as the device sees it */
 	uint64_t granule_count;
+	/* Bimodal: behind the granules of the placement in force lie twin_count of the
+	 * other one, in the places of some of them, and here is what these hold. */
+	uint64_t twin_count;
+	uint8_t *twins;
+	struct ref_mem *next_bimodal; /* of .part */
 	uint32_t granules[];
 };
 
@@ -176,6 +183,7 @@ int ref_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64
 int ref_mem_map(void *device, void *memory, void **address);
 int ref_mem_unmap(void *device, void *memory);
 int ref_mem_swap(void *device, void *memory, void *other);
+int ref_partition_widen(void *device, void *partition, uint32_t wide);
 
 /* program.c */
 int ref_program_load(void *device, const void *image, size_t size, void **out);

@@ -37,13 +37,113 @@ uint64_t ref_memory_free(const struct ref_device *dev, uint64_t colors)
 	return ref_host->granules_left(dev->free, colors) * REF_GRANULE;
 }
 
+/* Granule i of mem has another place in the other placement: those are spread evenly. */
+static bool has_twin(const struct ref_mem *mem, uint64_t i)
+{
+	return (i + 1) * mem->twin_count / mem->granule_count !=
+	       i * mem->twin_count / mem->granule_count;
+}
+
+/* Bytes of granule i of mem. */
+static uint64_t granule_bytes(const struct ref_mem *mem, uint64_t i)
+{
+	uint64_t left = mem->bytes - i * REF_GRANULE;
+
+	return left < REF_GRANULE ? left : REF_GRANULE;
+}
+
+/* The two placements change places. */
+static void switch_twins(struct ref_mem *mem)
+{
+	uint64_t t = 0;
+
+	for (uint64_t i = 0; i < mem->granule_count; i++) {
+		uint32_t granule = mem->granules[i];
+		uint8_t *at = mem->data + i * REF_GRANULE, held[REF_GRANULE];
+		uint64_t bytes = granule_bytes(mem, i);
+
+		if (!has_twin(mem, i))
+			continue;
+		mem->granules[i] = mem->granules[mem->granule_count + t];
+		mem->granules[mem->granule_count + t] = granule;
+		memcpy(held, at, bytes);
+		memcpy(at, mem->twins + t * REF_GRANULE, bytes);
+		memcpy(mem->twins + t * REF_GRANULE, held, bytes);
+		t++;
+	}
+}
+
+/* What the host writes is in both placements. */
+static void write_twins(struct ref_mem *mem, uint64_t offset, const uint8_t *data,
+			uint64_t bytes)
+{
+	uint64_t t = 0;
+
+	for (uint64_t i = 0; i < mem->granule_count; i++) {
+		uint64_t from = i * REF_GRANULE, to = from + granule_bytes(mem, i);
+
+		if (!has_twin(mem, i))
+			continue;
+		if (from < offset)
+			from = offset;
+		if (to > offset + bytes)
+			to = offset + bytes;
+		if (from < to)
+			memcpy(mem->twins + t * REF_GRANULE + from % REF_GRANULE,
+			       data + (from - offset), to - from);
+		t++;
+	}
+}
+
+/* Both placements, the narrow one in force.  What stays and what does not are each spread
+ * over colors, so each placement is spread over its own. */
+static int take_both(struct ref_device *dev, const struct hal_bk_colors *colors,
+		     struct ref_mem *mem)
+{
+	const struct hal_bk_partition_desc *d = &mem->part->desc;
+	const struct hal_bk_colors further = {.mask = d->wide_mask & ~d->color_mask};
+	uint64_t all = mem->granule_count, n = mem->twin_count, stay = 0, go = all - n;
+	uint32_t *taken = calloc(all, sizeof(*taken));
+	int err;
+
+	if (!taken)
+		return ref_host->fail(ENOMEM, "ref: no memory for a buffer");
+	err = ref_host->granules_take(dev->free, colors, go, taken);
+	if (err)
+		goto out;
+	err = ref_host->granules_take(dev->free, colors, n, taken + go);
+	if (err) {
+		ref_host->granules_give(dev->free, taken, go);
+		goto out;
+	}
+	err = ref_host->granules_take(dev->free, &further, n, mem->granules + all);
+	if (err) {
+		ref_host->granules_give(dev->free, taken, all);
+		goto out;
+	}
+	for (uint64_t i = 0; i < all; i++)
+		mem->granules[i] = taken[has_twin(mem, i) ? go++ : stay++];
+out:
+	free(taken);
+	return err;
+}
+
+static int take_granules(struct ref_device *dev, const struct hal_bk_colors *colors,
+			 struct ref_mem *mem)
+{
+	return mem->twin_count
+		       ? take_both(dev, colors, mem)
+		       : ref_host->granules_take(dev->free, colors, mem->granule_count,
+						 mem->granules);
+}
+
 int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		  const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	static const struct hal_bk_colors one = {.mask = 1};
 	struct ref_device *dev = device;
 	struct ref_partition *part = partition;
-	uint64_t granules = bytes / REF_GRANULE + (bytes % REF_GRANULE != 0);
+	uint64_t granules = bytes / REF_GRANULE + (bytes % REF_GRANULE != 0), twins = 0;
 	struct ref_mem *mem;
 	int err;
 
@@ -55,26 +155,38 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return ref_host->fail(ENOSPC, "ref: %llu bytes of a memory of %llu",
 				      (unsigned long long)bytes,
 				      (unsigned long long)dev->opt.memory);
-	mem = malloc(sizeof(*mem) + granules * sizeof(mem->granules[0]));
+	if (flags & HAL_BUFFER_BIMODAL)
+		twins = hal_bk_twins(granules, colors->mask,
+				     part->desc.wide_mask & ~part->desc.color_mask);
+	mem = malloc(sizeof(*mem) + (granules + twins) * sizeof(mem->granules[0]));
 	if (!mem)
 		return ref_host->fail(ENOMEM, "ref: no memory for a buffer");
+	mem->part = part;
+	mem->bytes = bytes;
+	mem->granule_count = granules;
+	mem->twin_count = twins;
 	mem->data = calloc(1, bytes ? bytes : 1);
-	err = mem->data ? ref_host->granules_take(dev->free, colors ? colors : &one,
-						  granules, mem->granules)
-			: ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
-					 (unsigned long long)bytes);
+	mem->twins = twins ? calloc(twins, REF_GRANULE) : NULL;
+	err = mem->data && (!twins || mem->twins)
+		      ? take_granules(dev, colors ? colors : &one, mem)
+		      : ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
+				       (unsigned long long)bytes);
 	if (err) {
+		free(mem->twins);
 		free(mem->data);
 		free(mem);
 		return err;
 	}
-	mem->part = part;
-	mem->bytes = bytes;
-	mem->granule_count = granules;
 	/* A granule that belongs to nobody lies between two buffers. */
 	mem->address = dev->next_address;
 	dev->next_address += (granules + 1) * REF_GRANULE;
 	part->buffers++;
+	if (twins) {
+		mem->next_bimodal = part->bimodal;
+		part->bimodal = mem;
+		if (part->wide)
+			switch_twins(mem);
+	}
 	*out = mem;
 	return 0;
 }
@@ -84,8 +196,17 @@ int ref_mem_free(void *device, void *memory)
 	struct ref_device *dev = device;
 	struct ref_mem *mem = memory;
 
-	ref_host->granules_give(dev->free, mem->granules, mem->granule_count);
+	ref_host->granules_give(dev->free, mem->granules,
+				mem->granule_count + mem->twin_count);
+	if (mem->twins) {
+		struct ref_mem **at = &mem->part->bimodal;
+
+		while (*at != mem)
+			at = &(*at)->next_bimodal;
+		*at = mem->next_bimodal;
+	}
 	mem->part->buffers--;
+	free(mem->twins);
 	free(mem->data);
 	free(mem);
 	return 0;
@@ -100,6 +221,8 @@ int ref_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 	if (ref_injected(device, HAL_REF_OP_MEM_WRITE, &err))
 		return ref_host->fail(err, "ref: mem_write: injected");
 	memcpy(mem->data + offset, data, bytes);
+	if (mem->twins)
+		write_twins(mem, offset, data, bytes);
 	return 0;
 }
 
@@ -151,5 +274,18 @@ int ref_mem_swap(void *device, void *memory, void *other)
 		a->granules[i] = b->granules[i];
 		b->granules[i] = granule;
 	}
+	return 0;
+}
+
+int ref_partition_widen(void *device, void *partition, uint32_t wide)
+{
+	struct ref_partition *part = partition;
+	int err;
+
+	if (ref_injected(device, HAL_REF_OP_WIDEN, &err))
+		return ref_host->fail(err, "ref: partition_widen: injected");
+	part->wide = wide != 0;
+	for (struct ref_mem *mem = part->bimodal; mem; mem = mem->next_bimodal)
+		switch_twins(mem);
 	return 0;
 }

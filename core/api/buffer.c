@@ -29,13 +29,37 @@ static int weights_check(const struct hal_device *dev, uint64_t mask,
 			      U64(mask));
 }
 
+static int bimodal_check(const struct hal_partition *part, uint32_t flags)
+{
+	if ((flags & HAL_BUFFER_BIMODAL) == 0)
+		return fail(EINVAL, "HAL_BUFFER_SCRATCH without HAL_BUFFER_BIMODAL");
+	if (!part->bimodal)
+		return fail(EINVAL,
+			    "HAL_BUFFER_BIMODAL: partition %u \"%s\" is not "
+			    "HAL_PARTITION_BIMODAL",
+			    part->obj.id, part->name);
+	if ((flags & HAL_BUFFER_MAPPABLE) != 0)
+		return fail(EINVAL, "a buffer cannot be HAL_BUFFER_BIMODAL and "
+				    "HAL_BUFFER_MAPPABLE");
+	return 0;
+}
+
 static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *d)
 {
 	uint64_t colors = part->desc.color_mask; /* never changes */
 
-	if ((d->flags & ~HAL_BUFFER_MAPPABLE) != 0)
+	const uint32_t known =
+		HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
+
+	if ((d->flags & ~known) != 0)
 		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is known",
-			    d->flags, HAL_BUFFER_MAPPABLE);
+			    d->flags, known);
+	if ((d->flags & known & ~HAL_BUFFER_MAPPABLE) != 0) {
+		int err = bimodal_check(part, d->flags);
+
+		if (err != 0)
+			return err;
+	}
 	if (d->bytes == 0)
 		return fail(EINVAL, "a buffer of 0 bytes");
 	if ((d->flags & HAL_BUFFER_MAPPABLE) != 0 &&
@@ -52,13 +76,28 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 		       : 0;
 }
 
+/* Of a buffer, in all its placements. */
+static uint64_t charge_of(const struct hal_partition *part,
+			  const struct hal_buffer_desc *d)
+{
+	const struct hal_bk_partition_desc *p = &part->desc;
+	uint64_t further = p->wide_mask & ~p->color_mask, all;
+
+	if ((d->flags & HAL_BUFFER_BIMODAL) == 0)
+		return d->bytes;
+	return __builtin_add_overflow(
+		       d->bytes, hal_bk_twins(d->bytes, d->color_mask, further), &all)
+		       ? UINT64_MAX
+		       : all;
+}
+
 /* Memory for buf, charged to its partition. */
 static int place(struct hal_buffer *buf, const struct hal_buffer_desc *d, void **mem)
 {
 	const struct hal_bk_colors colors = {.mask = d->color_mask,
 					     .weights = d->color_weights};
 	struct hal_device *dev = buf->dev;
-	int err = partition_charge(buf->part, buf->bytes, "a buffer");
+	int err = partition_charge(buf->part, buf->charge, "a buffer");
 
 	if (err != 0)
 		return err;
@@ -66,7 +105,7 @@ static int place(struct hal_buffer *buf, const struct hal_buffer_desc *d, void *
 					 dev->info.colors != 0 ? &colors : NULL,
 					 buf->flags, mem);
 	if (err != 0)
-		partition_release(buf->part, buf->bytes);
+		partition_release(buf->part, buf->charge);
 	return err;
 }
 
@@ -116,6 +155,7 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 	buf->part = part;
 	buf->user = part;
 	buf->bytes = d.bytes;
+	buf->charge = charge_of(part, &d);
 	buf->flags = d.flags;
 	atomic_init(&buf->pins, 1);
 	a = (struct alloc){buf, &d};
@@ -136,7 +176,7 @@ static void free_buffer(struct deferred *d)
 	struct hal_device *dev = buf->dev;
 
 	(void)dev->table->cold.mem_free(dev->bk, buf->bk);
-	partition_release(buf->part, buf->bytes);
+	partition_release(buf->part, buf->charge);
 	counter_add(&buf->part->buffer_count, UINT64_MAX);
 	trace_memory(dev, buf->part);
 	object_free(OBJECT_BUFFER, buf);
@@ -248,8 +288,13 @@ static int copy_checked(const struct copy *c, const char *what)
 	atomic_fetch_add(&c->buf->copies, 1);
 	if (atomic_load(&c->buf->recolored))
 		err = engine_call(dev, settled, &(struct settled){c->buf, what});
+	/* Of what is bimodal between turns, for there placements change. */
 	if (err == 0)
-		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
+		err = device_beside(dev,
+				    (c->buf->flags & HAL_BUFFER_BIMODAL) != 0
+					    ? 0
+					    : HAL_BK_BESIDE_COPY,
+				    copy, c);
 	atomic_fetch_sub(&c->buf->copies, 1);
 	return err;
 }
@@ -296,6 +341,8 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 		return fail(EINVAL, "hal_buffer_map: address is NULL");
 	if ((buf->dev->info.caps & HAL_CAP_MAP) == 0)
 		return fail(ENOTSUP, "%s cannot map buffers", buf->dev->name);
+	if ((buf->flags & HAL_BUFFER_BIMODAL) != 0)
+		return fail(ENOTSUP, "hal_buffer_map: the buffer is bimodal");
 	err = device_alive(buf->dev);
 	if (err == 0)
 		err = engine_call(buf->dev, map, buf);
@@ -404,6 +451,9 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 	if ((buf->dev->info.caps & HAL_CAP_RECOLOR) == 0)
 		return fail(ENOTSUP, "%s cannot move buffers to other channels",
 			    buf->dev->name);
+	if ((buf->flags & HAL_BUFFER_BIMODAL) != 0)
+		return fail(EINVAL, "hal_buffer_recolor: the buffer is bimodal, it goes "
+				    "with its partition");
 	d.bytes = buf->bytes;
 	d.flags = buf->flags;
 	d.color_mask = color_mask;

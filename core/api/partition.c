@@ -25,9 +25,9 @@ static int desc_import(struct hal_partition_desc *out,
 
 	if (err != 0)
 		return err;
-	if (out->flags != 0)
-		return fail(EINVAL, "hal_partition_desc.flags 0x%x: none are known",
-			    out->flags);
+	if ((out->flags & ~HAL_PARTITION_BIMODAL) != 0)
+		return fail(EINVAL, "hal_partition_desc.flags 0x%x: only 0x%x is known",
+			    out->flags, HAL_PARTITION_BIMODAL);
 	if (out->reserved != 0)
 		return fail(EINVAL, "hal_partition_desc.reserved is not 0");
 	if (memchr(out->name, '\0', sizeof(out->name)) == NULL)
@@ -69,6 +69,22 @@ static int guest_check(const struct hal_device *dev, const struct hal_partition_
 	return 0;
 }
 
+/* One with d->flags. */
+static int bimodal_check(const struct hal_device *dev, const struct hal_partition_desc *d)
+{
+	if ((dev->info.caps & HAL_CAP_BIMODAL) == 0)
+		return fail(ENOTSUP,
+			    "HAL_PARTITION_BIMODAL: %s has one placement of memory",
+			    dev->name);
+	if (d->host != NULL)
+		return fail(EINVAL, "HAL_PARTITION_BIMODAL: a guest has no channels of "
+				    "its own");
+	if (d->color_mask == 0)
+		return fail(EINVAL, "HAL_PARTITION_BIMODAL: the partition names no "
+				    "channels of its own");
+	return 0;
+}
+
 /* ---- create ------------------------------------------------------------------------ */
 
 struct create {
@@ -86,6 +102,12 @@ static int set_limit(struct hal_partition *p, uint64_t bandwidth)
 	return err != 0 ? err
 			: dev->table->hot.limit(dev->bk, p->bk, p->limit_bytes,
 						p->limit_window_ns);
+}
+
+/* Of JOURNAL_PARTITION. */
+static uint64_t tells(const struct hal_partition *p)
+{
+	return (p->pinned ? JOURNAL_PINNED : 0) | (p->bimodal ? JOURNAL_BIMODAL : 0);
 }
 
 static int create(struct hal_device *dev, void *arg)
@@ -119,11 +141,11 @@ static int create(struct hal_device *dev, void *arg)
 	partition_enter(p);
 	if (p->limit_bytes != 0)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-			p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned, 0,
+			p->desc.rows, p->desc.cols, p->view.ceiling, tells(p), 0,
 			p->limit_bytes, p->limit_window_ns);
 	else if (p->host == p)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-			p->desc.rows, p->desc.cols, p->view.ceiling, p->pinned);
+			p->desc.rows, p->desc.cols, p->view.ceiling, tells(p));
 	else
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, 0, 0, 0, 0, 0, 0,
 			p->host->desc.index);
@@ -154,6 +176,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	p->inflight_max = dev->partition_inflight;
 	p->bandwidth = d->bandwidth;
 	p->own_colors = d->color_mask != 0 && d->host == NULL;
+	p->bimodal = (d->flags & HAL_PARTITION_BIMODAL) != 0;
 	memcpy(p->name, d->name, sizeof(p->name));
 	p->desc.name = p->name;
 	return p;
@@ -200,6 +223,8 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	err = desc_import(&d, desc);
 	if (err == 0 && d.host != NULL)
 		err = guest_check(dev, &d);
+	if (err == 0 && d.flags != 0)
+		err = bimodal_check(dev, &d);
 	if (err != 0)
 		return err;
 	p = partition_make(dev, &d);
@@ -472,6 +497,8 @@ static int get_info(struct hal_device *dev, void *arg)
 	i->memory_used = used;
 	i->color_mask = part->desc.color_mask;
 	i->bandwidth = limit_of(part->host);
+	i->wide_mask = part->desc.wide_mask;
+	i->switches = counter_get(&part->switches);
 	return 0;
 }
 

@@ -1072,7 +1072,8 @@ static void play_partition(struct play *p)
 		bad(p, EINVAL, hal_last_error());
 		return;
 	}
-	part->pinned = l.n[6] != 0;
+	part->pinned = (l.n[6] & JOURNAL_PINNED) != 0;
+	part->bimodal = (l.n[6] & JOURNAL_BIMODAL) != 0;
 	part->limit_bytes = l.n[8];
 	part->limit_window_ns = l.n[9];
 	if (part->desc.index != l.n[0])

@@ -58,6 +58,22 @@ static COLD int range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_
 		    U64(bytes), U64(offset), U64(buf->bytes));
 }
 
+/* Its placements are to hold the same. */
+static inline bool buffer_constant(const struct hal_buffer *buf)
+{
+	return (buf->flags & (HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) ==
+	       HAL_BUFFER_BIMODAL;
+}
+
+static COLD int constant_bad(const char *what)
+{
+	return fail(
+		EINVAL,
+		"%s: the buffer is HAL_BUFFER_BIMODAL without HAL_BUFFER_SCRATCH: only "
+		"the host writes to it",
+		what);
+}
+
 static COLD int launch_bad(const struct hal_queue *q, const struct hal_cmd *cmd)
 {
 	const struct hal_kernel *k = cmd->launch.kernel;
@@ -224,6 +240,8 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 		return fail(EINVAL, "copy: 0 bytes");
 	if (!range_ok(dst, to, bytes))
 		return range_bad(dst, to, bytes, "copy, destination");
+	if (buffer_constant(dst))
+		return constant_bad("copy, destination");
 	if (!range_ok(src, from, bytes))
 		return range_bad(src, from, bytes, "copy, source");
 	if (dst == src && to < from + bytes && from < to + bytes)
@@ -253,6 +271,8 @@ static int write_fill(const struct hal_queue *q, const struct hal_cmd *cmd,
 			    U64(cmd->fill.bytes), U64(cmd->fill.offset));
 	if (!range_ok(dst, cmd->fill.offset, cmd->fill.bytes))
 		return range_bad(dst, cmd->fill.offset, cmd->fill.bytes, "fill");
+	if (buffer_constant(dst))
+		return constant_bad("fill");
 	r->cmd.fill.dst = dst->bk;
 	r->cmd.fill.offset = cmd->fill.offset;
 	r->cmd.fill.bytes = cmd->fill.bytes;
@@ -274,6 +294,8 @@ static int write_timestamp(const struct hal_queue *q, const struct hal_cmd *cmd,
 			    U64(cmd->timestamp.offset));
 	if (!range_ok(dst, cmd->timestamp.offset, 8))
 		return range_bad(dst, cmd->timestamp.offset, 8, "timestamp");
+	if (buffer_constant(dst))
+		return constant_bad("timestamp");
 	r->cmd.timestamp.dst = dst->bk;
 	r->cmd.timestamp.offset = cmd->timestamp.offset;
 	return 0;

@@ -949,6 +949,7 @@ int config_partition(const struct config *cfg, const char *name,
 	out->desc.units_ceiling = (uint32_t)option_int(v, "ceiling");
 	out->desc.memory_bytes = (uint64_t)option_int(v, "memory");
 	out->desc.bandwidth = (uint64_t)option_int(v, "bandwidth");
+	out->desc.flags = option_int(v, "bimodal") != 0 ? HAL_PARTITION_BIMODAL : 0;
 	out->desc.min_isolation = (uint32_t)option_int(v, "isolation");
 	format_text(out->desc.name, sizeof(out->desc.name), "%s", name);
 	format_text(out->source, sizeof(out->source), "%s", source);

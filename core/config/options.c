@@ -55,6 +55,8 @@ const struct hal_option_def partition_options[] = {
 	 "the partition on whose units it runs, as its guest; empty: it has its own"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0", "quota; 0: what is free"},
 	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "", "channels: 0,2-3 or a mask 0xd"},
+	{"bimodal", HAL_OPTION_BOOL, 0, 0, NULL, "no",
+	 "memory that says so has more channels while it is alone"},
 	{"bandwidth", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
 	 "bytes a second of device time that it moves at most; 0: no limit"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",

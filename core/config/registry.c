@@ -206,6 +206,12 @@ static int no_mem_swap(void *dev, void *mem, void *other)
 	return LACKS("change memory of buffers");
 }
 
+static int no_partition_widen(void *dev, void *part, uint32_t wide)
+{
+	(void)dev, (void)part, (void)wide;
+	return LACKS("have two placements of memory");
+}
+
 static int no_colors_set(void *dev, const struct hal_bk_color_map *map)
 {
 	(void)dev, (void)map;
@@ -294,6 +300,7 @@ static const struct hal_bk_cold no_cold = {
 	.extension = no_extension,
 	.isolation = NULL, /* the core looks itself */
 	.counters = NULL,  /* likewise */
+	.partition_widen = no_partition_widen,
 };
 
 static const struct hal_bk_hot no_hot = {

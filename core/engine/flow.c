@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/bimodal.h"
 #include "engine/callback.h"
 #include "engine/completions.h"
 #include "engine/deferred.h"
@@ -51,9 +52,13 @@ static ALWAYS_INLINE uint64_t submitted(const struct hal_queue *q, struct record
 	return r->submit_ns;
 }
 
-/* Issue is behind of_ring now, or further on in it. */
-static NOINLINE void stepped(struct hal_queue *q, const struct record *of_ring)
+/* Issue is behind r now, which lies in, or is, of_ring. */
+static NOINLINE void stepped(struct hal_queue *q, const struct record *r,
+			     const struct record *of_ring)
 {
+	if ((q->stepping & STEP_INSIDE) != 0)
+		q->inside = (q->issue.inner != 0 || (of_ring->own & REC_END) == 0) &&
+			    (q->inside || record_for_device(r));
 	if (q->issue.inner != 0)
 		return;
 	if ((q->stepping & STEP_JOURNAL) != 0)
@@ -71,7 +76,7 @@ static ALWAYS_INLINE void step(struct hal_queue *q, const struct record *r,
 {
 	cursor_step(q, &q->issue, r);
 	if (UNLIKELY(q->stepping != 0))
-		stepped(q, of_ring);
+		stepped(q, r, of_ring);
 }
 
 /* ---- runnable ---------------------------------------------------------------------- */
@@ -690,6 +695,7 @@ static void queue_go_on(struct hal_queue *q)
 	if (r != NULL && r->cmd.op == HAL_OP_HOST && !queue_stands(q) &&
 	    !q->in_callback && cursor_same(q->issue, q->retire)) {
 		callback_begin(q);
+		bimodal_look(q->home);
 		return;
 	}
 	queue_advance(q);
@@ -709,6 +715,7 @@ void queue_called(struct hal_queue *q)
 	q->slow |= SLOW_OTHERS;
 	r = cursor_record(q, q->issue);
 	step(q, r, outer(q, q->issue, r));
+	bimodal_look(q->home);
 	queue_retire(q);
 	queue_advance(q);
 }

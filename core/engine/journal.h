@@ -47,11 +47,12 @@ enum journal_kind {
 	JOURNAL_RAISED = 'v',   /* timeline (3) value error */
 	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
-	/* queue, whether a command of it uses a buffer that is moved; asked in between */
+	/* queue, whether a command of it uses a buffer that is moved, or begins while its
+	 * partition should have another placement; asked in between */
 	JOURNAL_USES = 'w',
 	/* calls */
-	/* index row col rows cols ceiling pinned, and of a guest its host's index, or of
-	 * one with a limit of its own 0 bytes window */
+	/* index row col rows cols ceiling JOURNAL_PINNED.., and of a guest its host's
+	 * index, or of one with a limit of its own 0 bytes window */
 	JOURNAL_PARTITION = 'P',
 	JOURNAL_NO_PARTITION = 'K', /* index */
 	JOURNAL_QUEUE = 'Q',    /* id partition priority deadline weight class budget */
@@ -73,6 +74,10 @@ enum journal_kind {
 	JOURNAL_CALLED = 'c', /* queue */
 };
 
+/* Of a partition: bits. */
+#define JOURNAL_PINNED  1u
+#define JOURNAL_BIMODAL 2u
+
 #define JOURNAL_NUMBERS 20u /* a line has at most */
 
 /* Whose timeline: the first number of three. */
@@ -89,7 +94,7 @@ struct player {
 	void (*look)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	/* A callback of q begins.  True: it has returned; false: it will. */
 	bool (*call)(struct hal_queue *q);
-	/* Whether a command of q uses a buffer that is moved. */
+	/* What JOURNAL_USES says of q. */
 	bool (*uses)(const struct hal_queue *q);
 	/* A queue is destroyed: the numbers of JOURNAL_NO_QUEUE. */
 	void (*gone)(struct hal_device *dev, const uint64_t *n, uint32_t count);

@@ -26,6 +26,7 @@ struct hal_partition {
 	void *bk;
 	char name[32];
 	bool own_colors;      /* named them; nobody else may */
+	bool bimodal;         /* HAL_PARTITION_BIMODAL */
 	counter quota;        /* bytes; 0: none */
 	counter memory_used;  /* any thread charges and releases */
 	counter buffer_count; /* alive, or not freed yet */
@@ -63,10 +64,14 @@ struct hal_partition {
 	struct heap order[HAL_CLASSES]; /* the same, under a policy that gives keys */
 	bool classes;                   /* not only HAL_CLASS_NORMAL */
 	uint32_t urgent;                /* queues with latency-critical work at hand */
-	struct list made_way;           /* those that were stopped for it, oldest first */
-	struct hal_queue *sole;         /* runnable, and the policy has not been told */
-	struct hal_queue *leased;       /* may go on without asking, while .lease lasts */
-	struct hal_timeline *control;   /* resizes that are done */
+	/* Of its bimodal memory; odd: it is on all of desc.wide_mask. */
+	counter switches;
+	bool switch_waits;        /* queues of it wait until it can change placements */
+	bool switch_failed;       /* the device has refused to: it stays where it is */
+	struct list made_way;     /* those that were stopped for it, oldest first */
+	struct hal_queue *sole;   /* runnable, and the policy has not been told */
+	struct hal_queue *leased; /* may go on without asking, while .lease lasts */
+	struct hal_timeline *control; /* resizes that are done */
 	uint64_t resize_count;
 	uint64_t bandwidth;                    /* that it asked for; constant */
 	uint64_t limit_bytes, limit_window_ns; /* that; 0: none */
@@ -87,7 +92,7 @@ struct hal_buffer {
 	struct object obj;
 	/* Whose queues may use it; NULL: nobody's any more. */
 	const struct hal_partition *user;
-	uint64_t bytes;
+	uint64_t bytes, charge; /* to the quota */
 	void *bk;
 	struct hal_partition *part;
 	struct hal_device *dev;

@@ -50,6 +50,7 @@ struct flight {
 /* hal_queue.stepping: what makes a step of .issue more than usual */
 #define STEP_ASKED   1u /* .asked is not .usual */
 #define STEP_JOURNAL 2u /* it goes no further than .limit */
+#define STEP_INSIDE  4u /* .inside is kept */
 
 enum queue_state {
 	QUEUE_RUNNING,
@@ -143,7 +144,8 @@ struct hal_queue {
 	union {
 		struct {
 			bool parked : 1;  /* at a wait, or for a time */
-			bool watched : 1; /* its commands are looked at (recolor.h) */
+			bool watched : 1; /* its commands are looked at (recolor.h,
+					     bimodal.h) */
 			bool limited : 1; /* at .limit */
 			bool runnable; /* in the policy's hands, or alone in its partition
 					*/
@@ -154,7 +156,8 @@ struct hal_queue {
 		uint64_t held; /* 0: nothing of all this is so */
 	};
 	bool failing;        /* the submission that failed is being dropped */
-	bool recolor_parked; /* .parked: its next command uses a buffer that moves */
+	bool recolor_parked; /* .parked: what its next command uses moves (recolor.h) */
+	bool inside;         /* the device has had a command of the submission at issue */
 	bool in_callback;    /* somebody runs the callback at issue */
 	bool bk_suspended;   /* through the backend, not by holding back alone */
 	bool resume_wanted;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/bimodal.h"
 #include "engine/flow.h"
 #include "engine/journal.h"
 #include "engine/resize.h"
@@ -153,7 +154,7 @@ static void watch(struct recolor *m, struct hal_queue *q)
 	(void)m;
 	q->watched = false;
 	q->slow &= ~SLOW_RECOLOR;
-	if (!concerned(q))
+	if (!concerned(q) && !q->home->bimodal)
 		return;
 	q->watched = true;
 	q->slow |= SLOW_RECOLOR;
@@ -162,6 +163,8 @@ static void watch(struct recolor *m, struct hal_queue *q)
 void recolor_enter(struct hal_queue *q)
 {
 	watch(NULL, q);
+	if (q->home->bimodal)
+		q->stepping |= STEP_INSIDE;
 }
 
 /* What it would be given next uses the buffer. */
@@ -181,9 +184,10 @@ bool recolor_lets(struct hal_queue *q, const struct record *r)
 		if (!concerns(m, q) || !uses(m, q, r))
 			continue;
 		park(q);
+		bimodal_look(q->home);
 		return false;
 	}
-	return true;
+	return !q->home->bimodal || bimodal_lets(q);
 }
 
 void recolor_free(struct hal_buffer *buf, void *to)
@@ -191,7 +195,7 @@ void recolor_free(struct hal_buffer *buf, void *to)
 	struct hal_device *dev = buf->dev;
 
 	(void)dev->table->cold.mem_free(dev->bk, to);
-	partition_release(buf->part, buf->bytes);
+	partition_release(buf->part, buf->charge);
 	atomic_store(&buf->recolored, false);
 }
 
@@ -213,6 +217,7 @@ bool recolor_begin(struct recolor *m)
 
 void recolor_look(struct hal_queue *q)
 {
+	bimodal_look(q->home);
 	hal_list_for_each (it, &q->dev->recolors) {
 		struct recolor *m = container_of(it, struct recolor, on_device);
 

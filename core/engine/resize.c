@@ -263,6 +263,27 @@ static int plan_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 	return 0;
 }
 
+/* All channels but those that others have named. */
+static int plan_wide(struct hal_device *dev, struct hal_bk_partition_desc *out)
+{
+	uint32_t n = dev->info.colors;
+	uint64_t mask = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+
+	hal_list_for_each (it, &dev->partitions) {
+		const struct hal_partition *p = partition_at(it);
+
+		if (p->own_colors)
+			mask &= ~p->desc.color_mask;
+	}
+	if (mask == out->color_mask)
+		return fail(ENOSPC,
+			    "HAL_PARTITION_BIMODAL: beside colours 0x%llx no other is "
+			    "left that nobody has named",
+			    U64(mask));
+	out->wide_mask = mask;
+	return 0;
+}
+
 static const char *const isolations[] = {"none", "advisory", "enforced"};
 
 uint32_t partition_isolation(const struct hal_device *dev,
@@ -360,6 +381,8 @@ int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 		err = isolation_check(dev, out, d->min_isolation);
 	if (err == 0)
 		err = plan_colors(dev, d->color_mask, &out->color_mask);
+	if (err == 0 && (d->flags & HAL_PARTITION_BIMODAL) != 0)
+		err = plan_wide(dev, out);
 	if (err == 0)
 		err = plan_index(dev, 0, dev->info.partitions_max, &out->index);
 	out->memory_bytes = d->memory_bytes;
@@ -429,6 +452,8 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 	if (d->bandwidth != 0 && d->bandwidth != p->bandwidth)
 		return fail(ENOTSUP, "a resize cannot change the bandwidth %llu to %llu",
 			    U64(p->bandwidth), U64(d->bandwidth));
+	if (d->flags != 0 && !p->bimodal)
+		return fail(ENOTSUP, "a resize cannot make a partition bimodal");
 	if (d->memory_bytes != 0 && d->memory_bytes < counter_get(&p->memory_used))
 		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
 			    U64(d->memory_bytes), U64(counter_get(&p->memory_used)));

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "engine/bimodal.h"
 #include "engine/flow.h"
 #include "engine/policy.h"
 #include "engine/preempt.h"
@@ -152,6 +153,7 @@ static void rewind_killed(struct hal_queue *q)
 	/* It may stand at a wait further on, even for what has just been killed. */
 	queue_unpark(q);
 	q->issue = f->at;
+	q->inside = q->stepping & STEP_INSIDE; /* what came before may have ended */
 	q->limited = false;
 	q->fresh = f;
 	if ((q->slow & SLOW_HEAD) != 0) {
@@ -200,6 +202,7 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 	rewind_killed(q);
 	freeze(q, ran_ns);
 	set_state(q, QUEUE_SUSPENDED);
+	bimodal_look(q->home);
 	timeline_raise(&q->control, q->suspend_count, dev);
 	dev->acted = true;
 	end_if_final(q);

@@ -46,6 +46,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_program_bind, false, {ENOSPC, ENOMEM, EIO}},
 	{CALL_program_unbind, true, {EIO}},
 	{CALL_counters, false, {EIO}},
+	{CALL_partition_widen, false, {EIO}},
 	{CALL_submit, false, {EAGAIN, EIO, ENOMEM, ENOSPC, EINVAL}},
 	{CALL_poll, false, {EIO}},
 	{CALL_suspend, false, {EIO, ENOTSUP}},

@@ -241,6 +241,14 @@ static int call_mem_swap(void *dev, void *mem, void *other)
 	return THROUGH(l, c, OF(l, mem_swap)(l->bk, mem, other));
 }
 
+static int call_partition_widen(void *dev, void *part, uint32_t wide)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_partition_widen, .part = part, .index = wide};
+
+	return THROUGH(l, c, OF(l, partition_widen)(l->bk, part, wide));
+}
+
 static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
 {
 	struct layers *l = dev;
@@ -407,6 +415,7 @@ static const struct hal_bk_cold call_cold = {
 	.extension = call_extension,
 	.isolation = call_isolation,
 	.counters = call_counters,
+	.partition_widen = call_partition_widen,
 };
 
 static const struct hal_bk_hot call_hot = {

@@ -50,6 +50,7 @@
 	X(extension)                                                                     \
 	X(isolation)                                                                     \
 	X(counters)                                                                      \
+	X(partition_widen)                                                               \
 	X(submit)                                                                        \
 	X(poll)                                                                          \
 	X(now)                                                                           \

@@ -139,6 +139,8 @@ static void put_desc(struct calls *t, const struct hal_bk_partition_desc *d)
 	put_uint(t, "cols", d->cols);
 	put_uint(t, "memory", d->memory_bytes);
 	put_mask(t, "colors", d->color_mask);
+	if (d->wide_mask != 0)
+		put_mask(t, "wide", d->wide_mask);
 }
 
 static void put_place(struct calls *t, const char *key, const void *mem, uint64_t offset)
@@ -360,6 +362,7 @@ static const struct {
 	[CALL_program_bind] = {NULL, NOTHING, got_bound},
 	[CALL_extension] = {name_is, NOTHING, NULL},
 	[CALL_isolation] = {desc_is, NOTHING, NULL},
+	[CALL_partition_widen] = {index_is, NOTHING, NULL},
 	[CALL_submit] = {command_is, NOTHING, got_command},
 	[CALL_poll] = {until_is, NOTHING, put_events},
 	[CALL_suspend] = {mode_is, NOTHING, got_quiet},

@@ -53,6 +53,11 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 	    (d->color_mask == 0 || (i->colors < 64 && d->color_mask >> i->colors != 0)))
 		return CORE(v, "%s: colours 0x%llx of %u", op, U64(d->color_mask),
 			    i->colors);
+	if (d->wide_mask != 0 &&
+	    ((i->caps & HAL_CAP_BIMODAL) == 0 || (d->color_mask & ~d->wide_mask) != 0 ||
+	     (i->colors < 64 && d->wide_mask >> i->colors != 0)))
+		return CORE(v, "%s: second placement 0x%llx of colours 0x%llx", op,
+			    U64(d->wide_mask), U64(d->color_mask));
 	for (uint32_t s = 0; s < v->handles.slot_count; s++) {
 		for (struct handle *h = v->handles.slots[s]; h != NULL; h = h->next) {
 			const struct thing *p = container_of(h, struct thing, h);
@@ -210,8 +215,12 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 		return CORE(v, "mem_alloc: 0 bytes");
 	if (check_colors(v, p, c->colors) != 0)
 		return -EPROTO;
-	if ((c->flags & ~HAL_BUFFER_MAPPABLE) != 0)
+	if ((c->flags &
+	     ~(HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) != 0)
 		return CORE(v, "mem_alloc: flags 0x%x", c->flags);
+	if ((c->flags & HAL_BUFFER_BIMODAL) != 0 && p->desc.wide_mask == 0)
+		return CORE(v, "mem_alloc: flags 0x%x, partition %u has one placement",
+			    c->flags, p->h.id);
 	return 0;
 }
 
@@ -267,6 +276,39 @@ static int check_mem_swap(struct validate *v, const struct layer_call *c)
 			    m->h.id, U64(m->bytes), m->parent->h.id, o->h.id,
 			    U64(o->bytes), o->parent->h.id);
 	return 0;
+}
+
+static int check_partition_widen(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *p = thing_need(v, c, PART, c->part);
+
+	if (p == NULL)
+		return -EPROTO;
+	if (p->desc.wide_mask == 0)
+		return CORE(v, "partition_widen: partition %u has one placement",
+			    p->h.id);
+	if (p->wide == (c->index != 0))
+		return CORE(v, "partition_widen: partition %u is %s already", p->h.id,
+			    p->wide ? "wide" : "narrow");
+	for (uint32_t s = 0; s < v->handles.slot_count; s++) {
+		for (struct handle *h = v->handles.slots[s]; h != NULL; h = h->next) {
+			const struct thing *q = container_of(h, struct thing, h);
+
+			if (h->kind == QUEUE && h->alive && q->parent == p &&
+			    q->uses != 0)
+				return CORE(v,
+					    "partition_widen: the device has %u commands "
+					    "of queue %u",
+					    q->uses, q->h.id);
+		}
+	}
+	return 0;
+}
+
+static void got_widened(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0)
+		thing_find(v, PART, (uintptr_t)c->part)->wide = c->index != 0;
 }
 
 /* mem_map, mem_unmap */
@@ -486,7 +528,7 @@ static int info_check(struct validate *v, const struct hal_device_info *i)
 			       "modes 0x%x: not all of them exist",
 			       i->kind, i->preempt, i->compute_isolation,
 			       i->memory_isolation, i->suspend_modes);
-	if (i->caps >= HAL_CAP_RECOLOR << 1 || (i->verified & ~i->caps) != 0)
+	if (i->caps >= HAL_CAP_BIMODAL << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v, "get_info: caps 0x%llx, verified 0x%llx", U64(i->caps),
 			       U64(i->verified));
 	if (i->lost != 0)
@@ -680,6 +722,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_extension] = {NULL, NULL, VALUE},
 	[CALL_isolation] = {NULL, got_isolation, VALUE},
 	[CALL_counters] = {check_counters, got_counters, COUNTS},
+	[CALL_partition_widen] = {check_partition_widen, got_widened, 0},
 	[CALL_colors_set] = {check_colors_set, got_colors_set, 0},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},

@@ -38,6 +38,7 @@ struct thing {
 	bool lost;            /* the device was lost before it ended */
 	/* partition */
 	struct hal_bk_partition_desc desc, target; /* target.units 0: it does not move */
+	bool wide;
 	/* queue */
 	bool stopping, stopped; /* suspend asked for, quiet */
 	uint32_t mode;          /* of that suspend */

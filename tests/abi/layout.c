@@ -126,6 +126,8 @@ static void hal_h(void)
 	FIELD(hal_partition_info, memory_used);
 	FIELD(hal_partition_info, color_mask);
 	FIELD(hal_partition_info, bandwidth);
+	FIELD(hal_partition_info, wide_mask);
+	FIELD(hal_partition_info, switches);
 	STRUCT(hal_buffer_desc);
 	FIELD(hal_buffer_desc, size);
 	FIELD(hal_buffer_desc, flags);
@@ -277,6 +279,7 @@ static void backend_h(void)
 	FIELD(hal_bk_partition_desc, color_mask);
 	FIELD(hal_bk_partition_desc, name);
 	FIELD(hal_bk_partition_desc, host);
+	FIELD(hal_bk_partition_desc, wide_mask);
 	STRUCT(hal_bk_kernel_info);
 	FIELD(hal_bk_kernel_info, name);
 	FIELD(hal_bk_kernel_info, arg_count);
@@ -350,6 +353,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, extension);
 	FIELD(hal_bk_cold, isolation);
 	FIELD(hal_bk_cold, counters);
+	FIELD(hal_bk_cold, partition_widen);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);

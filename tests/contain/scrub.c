@@ -3,7 +3,8 @@
  * scrub - what a tenant finds of the one before it, in all the memory there is.
  *
  *   scrub [TARGET]   words of a tenant that is gone, found by the next: in buffers, in
- * what a guest of the same units has, in memory from which a buffer has moved away,
+ * what a guest of the same units has, in memory from which a buffer has moved away, in
+ * both placements of a bimodal one,
  * behind a queue that was stopped inside a command (FOLD) and one that was killed; and,
  * as a control, found by the tenant itself
  *
@@ -23,10 +24,10 @@
 enum { BYTES = 128 << 10, CHUNK = 32 << 10, CHUNKS = 4096 };
 
 /* How the first tenant ends. */
-enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, WAYS };
+enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, BIMODAL, WAYS };
 
-static const char *const names[WAYS] = {"destroyed", "moved", "folded", "killed",
-					"guest"};
+static const char *const names[WAYS] = {"destroyed", "moved", "folded",
+					"killed",    "guest", "bimodal"};
 static const struct conf_pack *packs[4];
 static unsigned int pack_count;
 
@@ -51,7 +52,7 @@ struct tenant {
 	struct hal_partition *part;
 	struct hal_queue *queue;
 	struct hal_buffer *chunk[CHUNKS];
-	uint32_t count;
+	uint32_t count, flags; /* of buffers */
 };
 
 struct world {
@@ -61,13 +62,17 @@ struct world {
 	struct hal_kernel *spin; /* NULL: no pack for this backend */
 };
 
-static void make(struct world *w, struct tenant *t, struct hal_partition *host)
+static void make(struct world *w, struct tenant *t, struct hal_partition *host,
+		 bool bimodal)
 {
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 
 	memset(t, 0, sizeof(*t));
 	pd.host = host;
+	pd.color_mask = bimodal ? 1 : 0;
+	pd.flags = bimodal ? HAL_PARTITION_BIMODAL : 0;
+	t->flags = bimodal ? HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH : 0;
 	if (host == NULL)
 		pd.units_floor = w->info.unit_rows * w->info.unit_cols;
 	MUST(hal_partition_create(w->dev, &pd, &t->part));
@@ -80,6 +85,7 @@ static struct hal_buffer *add(struct tenant *t, uint64_t bytes, uint64_t colors)
 
 	d.bytes = bytes;
 	d.color_mask = colors;
+	d.flags = t->flags;
 	if (t->count == CHUNKS || hal_buffer_create(t->part, &d, &t->chunk[t->count]) < 0)
 		return NULL;
 	return t->chunk[t->count++];
@@ -186,18 +192,19 @@ static uint64_t trial(struct world *w, enum way way)
 	static struct tenant first, next, host;
 	uint64_t n;
 
-	if (way == GUEST && w->info.guests_max == 0)
+	if ((way == GUEST && w->info.guests_max == 0) ||
+	    (way == BIMODAL && (w->info.caps & HAL_CAP_BIMODAL) == 0))
 		return UINT64_MAX;
 	if (way == GUEST)
-		make(w, &host, NULL);
-	make(w, &first, way == GUEST ? host.part : NULL);
+		make(w, &host, NULL, false);
+	make(w, &first, way == GUEST ? host.part : NULL, way == BIMODAL);
 	leave_secrets(&first);
 	if (!end(w, &first, way)) {
 		away(&first);
 		return UINT64_MAX;
 	}
 	away(&first);
-	make(w, &next, way == GUEST ? host.part : NULL);
+	make(w, &next, way == GUEST ? host.part : NULL, false);
 	n = search(&next);
 	away(&next);
 	if (way == GUEST)
@@ -210,7 +217,7 @@ static uint64_t control(struct world *w)
 	static struct tenant t;
 	uint64_t n = 0;
 
-	make(w, &t, NULL);
+	make(w, &t, NULL, false);
 	leave_secrets(&t);
 	for (uint32_t i = 0; i < t.count; i++)
 		n += found_in(t.chunk[i], BYTES);

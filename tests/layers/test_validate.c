@@ -477,6 +477,11 @@ static void memory(void **state)
 	OK(t->cold.mem_unmap(bk, other));
 	assert_int_equal(t->cold.mem_swap(bk, mem, other), -ENOTSUP);
 	OK(t->cold.mem_free(bk, other));
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, HAL_BUFFER_BIMODAL, &m),
+		"flags 0x2, partition 0 has one placement");
+	REFUSED(t->cold.partition_widen(bk, mem, 1), "a partition belongs");
+	REFUSED(t->cold.partition_widen(bk, part, 1),
+		"partition_widen: partition 0 has one placement");
 	REFUSED(t->hot.limit(bk, mem, 64, 1000), "a partition belongs");
 	REFUSED(t->hot.limit(bk, part, 64, 0),
 		"limit: 64 bytes of partition 0 in no time");

@@ -66,7 +66,7 @@ NEGATIVE(hal_partition_create, E2BIG, longer_tail, "hal_partition_desc")
 
 NEGATIVE(hal_partition_create, EINVAL, unknown_flag, "flags")
 {
-	w->part_desc.flags = 1;
+	w->part_desc.flags = 2;
 	return create(w);
 }
 
@@ -645,6 +645,117 @@ NEGATIVE(hal_buffer_create, ENOMEM, of_the_device, "injected")
 {
 	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_ALLOC, 1, ENOMEM));
 	return buffer(w);
+}
+
+/* A partition with channel 0, and more while it is alone. */
+static int bimodal_part(struct neg *w)
+{
+	w->part_desc.color_mask = 1;
+	w->part_desc.flags = HAL_PARTITION_BIMODAL;
+	return create(w);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, bimodal_partition, "is not HAL_PARTITION_BIMODAL")
+{
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
+	return buffer(w);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, scratch_alone, "without HAL_BUFFER_BIMODAL")
+{
+	NEG_OK(bimodal_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_SCRATCH;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, bimodal_mappable, "HAL_BUFFER_MAPPABLE")
+{
+	NEG_OK(bimodal_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL | HAL_BUFFER_MAPPABLE;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+/* With channel 0 of four, 3 bytes of 4 are further memory. */
+NEGATIVE(hal_buffer_create, ENOSPC, bimodal_quota, "14336 bytes: 14335")
+{
+	w->part_desc.memory_bytes = 14335;
+	NEG_OK(bimodal_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
+	w->buffer_desc.bytes = 8192;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, bimodal_huge, "left")
+{
+	NEG_OK(bimodal_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
+	w->buffer_desc.bytes = UINT64_MAX;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_map, ENOTSUP, bimodal, "bimodal")
+{
+	void *at;
+
+	NEG_OK(bimodal_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	return hal_buffer_map(w->buf2, &at);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, bimodal_no_channels, "names no channels")
+{
+	w->part_desc.flags = HAL_PARTITION_BIMODAL;
+	return create(w);
+}
+
+NEGATIVE_ON("ref", hal_partition_create, ENOTSUP, bimodal, "one placement")
+{
+	w->part_desc.flags = HAL_PARTITION_BIMODAL;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOSPC, bimodal_none_left, "that nobody has named")
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *p;
+
+	d.units_floor = 1;
+	d.color_mask = 14;
+	NEG_OK(hal_partition_create(w->dev, &d, &w->part2));
+	d.color_mask = 1;
+	d.flags = HAL_PARTITION_BIMODAL;
+	return hal_partition_create(w->dev, &d, &p);
+}
+
+NEGATIVE(hal_submit, EINVAL, bimodal_constant, "only the host writes")
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd;
+
+	NEG_OK(bimodal_part(w));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	cmd = hal_cmd_fill(w->buf2, 0, 4, 1);
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	return hal_submit(w->queue2, &d, NULL);
+}
+
+NEGATIVE(hal_buffer_recolor, EINVAL, bimodal, "is bimodal")
+{
+	NEG_OK(bimodal_part(w));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	return hal_buffer_recolor(w->buf2, w->queue2, 1, NULL, NULL);
+}
+
+NEGATIVE(hal_partition_resize, ENOTSUP, bimodal, "cannot make a partition bimodal")
+{
+	w->part_desc.flags = HAL_PARTITION_BIMODAL;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
 
 static const uint8_t no_parts[64];

@@ -249,7 +249,8 @@ class Functions:
     def partition_create(dev, desc, out):
         raw = whole(desc)
         host = things[raw.host] if raw.host else None
-        give(out, things[dev].partition(**share(raw), host=host, bandwidth=raw.bandwidth))
+        give(out, things[dev].partition(**share(raw), host=host, bandwidth=raw.bandwidth,
+                                          bimodal=bool(raw.flags & hal.PARTITION_BIMODAL)))
 
     @staticmethod
     def partition_create_named(dev, name, out):
@@ -272,6 +273,8 @@ class Functions:
         raw = whole(desc)
         given = {"weights": raw.color_weights[:64]} if raw.color_weights else {}
         give(out, things[part].buffer(raw.bytes, colors=raw.color_mask, **given,
+                                      bimodal=bool(raw.flags & hal.BUFFER_BIMODAL),
+                                      scratch=bool(raw.flags & hal.BUFFER_SCRATCH),
                                       mappable=bool(raw.flags & hal.BUFFER_MAPPABLE)))
 
     @staticmethod

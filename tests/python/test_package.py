@@ -523,12 +523,29 @@ class Colors(Opened):
         self.assertEqual(buffer.read(100), b"ch" * 50)
 
     def test_refused(self):
-        """Wrong channels, wrong weights."""
+        """Wrong channels, wrong weights, a second placement of what has one."""
         self.refused(errno.EINVAL, self.buffer.recolor, self.queue, 16)
         self.refused(errno.EINVAL, self.part.buffer, 64, weights=[0, 0, 0, 0])
         self.assertRaises(ValueError, self.part.buffer, 64, weights=[256])
         self.assertRaises(ValueError, self.part.buffer, 64, weights=[1] * 65)
         self.assertRaises(TypeError, self.buffer.recolor, self.part)
+        self.refused(errno.EINVAL, self.part.buffer, 64, bimodal=True)
+        self.refused(errno.EINVAL, self.part.buffer, 64, scratch=True)
+        self.refused(errno.EINVAL, self.device.partition, 1, bimodal=True)
+
+    def test_bimodal(self):
+        """More channels while it is alone."""
+        with self.device.partition(1, colors=1, bimodal=True) as part:
+            weights = part.buffer(1 << 16, bimodal=True)
+            scratch = part.buffer(64, bimodal=True, scratch=True)
+            weights.write(b"ch" * 50)
+            with part.queue() as queue:
+                queue.submit(hal.copy(scratch, weights, bytes=64)).wait()
+                self.refused(errno.EINVAL, queue.submit, hal.fill(weights, 1))
+            self.assertEqual(scratch.read(64), b"ch" * 32)
+            self.assertEqual((part.info.wide_mask, part.info.switches), (15, 1))
+            weights.close()
+            scratch.close()
 
 
 class Answers(Opened):

@@ -210,7 +210,8 @@ static void submit_one(struct tenant *t)
 static void move_one(struct tenant *t)
 {
 	uint32_t i = (uint32_t)chance(&t->random, QUEUES);
-	uint64_t to = UINT64_C(1) << chance(&t->random, t->w->colors);
+	/* Of four, the bimodal partition has the lower two. */
+	uint64_t to = UINT64_C(1) << ((i % PARTS == 0 ? 0 : 2) + chance(&t->random, 2));
 	struct hal_buffer *b = t->w->shared[i % PARTS][chance(&t->random, SHARED)];
 	struct hal_point done;
 	int err = hal_buffer_recolor(b, t->q[i], to, NULL, &done);
@@ -341,10 +342,6 @@ static void disturb(struct world *w)
 
 static void share(struct world *w)
 {
-	struct hal_device_info i = HAL_INIT(hal_device_info);
-
-	(void)OK(w, hal_device_get_info(w->dev, &i));
-	w->colors = i.colors;
 	for (uint32_t p = 0; w->colors > 1 && p < PARTS; p++)
 		for (uint32_t n = 0; n < SHARED; n++) {
 			struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
@@ -394,11 +391,20 @@ static void tenants_end(struct world *w)
 
 static void world_run(struct world *w)
 {
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+
+	(void)OK(w, hal_device_get_info(w->dev, &info));
+	w->colors = info.colors;
 	for (uint32_t i = 0; i < PARTS; i++) {
 		struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 
 		d.units_floor = 4;
 		d.units_ceiling = 8;
+		/* The first has more channels while it is alone. */
+		if (w->colors > 1 && i == 0) {
+			d.color_mask = 3;
+			d.flags = HAL_PARTITION_BIMODAL;
+		}
 		(void)OK(w, hal_partition_create(w->dev, &d, &w->part[i]));
 	}
 	share(w);

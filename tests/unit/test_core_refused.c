@@ -499,7 +499,7 @@ static void order_of_checks(void **state)
 	FAILS(hal_submit(q, &s, NULL), -EINVAL, "signals[0]");
 	s.signal_count = 0;
 	FAILS(hal_submit(q, &s, NULL), -EINVAL, "cmds[1]", "99");
-	d.flags = 1;
+	d.flags = 0x80;
 	d.units_floor = 100;
 	w.mock->lose(w.native);
 	OK(submit_cmd(q, numbered(&w, 0), NULL));

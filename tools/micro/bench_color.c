@@ -12,6 +12,10 @@
  *               just behind the move of that buffer: how long it waits; what else the
  *               tenant does meanwhile; and its neighbour's cycles, beside a move in
  *               channels of the tenant's own, and in channels shared with it
+ *   bench_color bimodal [TARGET [FILE.tflite ...]]  a network in a bimodal partition: its
+ *               memory over that of a plain one, and over that of two plain ones, on its
+ *               own channels and on all; its cycles alone; and those of a neighbour on
+ *               the rest, which must not change
  *
  * Without a file the digit network of data/digits.  Virtual time; ratios are exact.
  */
@@ -71,8 +75,8 @@ static int open_world(struct world *w, const char *target)
 }
 
 /* The i-th of n columns of the device. */
-static int open_side(const struct world *w, struct side *s, uint32_t i, uint32_t n,
-		     uint64_t colors)
+static int open_side_as(const struct world *w, struct side *s, uint32_t i, uint32_t n,
+			uint64_t colors, uint32_t flags)
 {
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
@@ -83,32 +87,53 @@ static int open_side(const struct world *w, struct side *s, uint32_t i, uint32_t
 	pd.cols = (uint16_t)width;
 	pd.col = (uint16_t)(i * width);
 	pd.color_mask = colors;
+	pd.flags = flags;
 	if (hal_partition_create(w->dev, &pd, &s->part) != 0 ||
 	    hal_queue_create(s->part, &qd, &s->queue) != 0)
 		return bench_die("a partition");
 	return 0;
 }
 
-static int buffer(struct side *s, uint64_t bytes, uint64_t colors,
-		  struct hal_buffer **out)
+static int open_side(const struct world *w, struct side *s, uint32_t i, uint32_t n,
+		     uint64_t colors)
+{
+	return open_side_as(w, s, i, n, colors, 0);
+}
+
+static int buffer_as(struct side *s, uint64_t bytes, uint64_t colors, uint32_t flags,
+		     struct hal_buffer **out)
 {
 	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
 
 	bd.bytes = bytes;
 	bd.color_mask = colors;
+	bd.flags = flags;
 	return hal_buffer_create(s->part, &bd, out) != 0 ? bench_die("a buffer") : 0;
 }
 
-static int load(const struct world *w, struct side *s, const struct net *n)
+static int buffer(struct side *s, uint64_t bytes, uint64_t colors,
+		  struct hal_buffer **out)
+{
+	return buffer_as(s, bytes, colors, 0, out);
+}
+
+/* flags: of its input, which the host writes. */
+static int load_as(const struct world *w, struct side *s, const struct net *n,
+		   uint32_t flags)
 {
 	if (hal_program_load(w->dev, n->program.image, n->program.image_size,
 			     &s->program) != 0 ||
 	    hal_kernel_find(s->program, "run", &s->kernel) != 0)
 		return bench_die("a program");
-	if (buffer(s, n->program.input_bytes, 0, &s->in) != 0 ||
+	if (buffer_as(s, n->program.input_bytes, 0, flags, &s->in) != 0 ||
 	    buffer(s, n->program.output_bytes, 0, &s->out) != 0)
 		return TOOL_FAILED;
 	return 0;
+}
+
+static int load(const struct world *w, struct side *s, const struct net *n)
+{
+	return load_as(w, s, n, 0);
 }
 
 static void close_side(struct side *s)
@@ -424,6 +449,102 @@ static int recolor(const char *target)
 	return 0;
 }
 
+/* ---- bimodal partitions ------------------------------------------------------------ */
+
+struct bimodal {
+	uint64_t bytes, alone, neighbour, switches;
+};
+
+/* A network's jobs in a fresh world, in the left half on two of four channels, or on all;
+ * first alone; then the same network's on the rest, which begin first, and more of its
+ * own beside them or none. */
+static int one_bimodal(const char *target, const struct net *n, uint64_t colors,
+		       uint32_t flags, bool beside, struct bimodal *out)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_point last[2];
+	struct side s[2] = {{0}};
+	struct world w = {0};
+	int err = open_world(&w, target);
+
+	memset(out, 0, sizeof(*out));
+	if (err == 0)
+		err = open_side_as(&w, &s[0], 0, 2, colors, flags);
+	if (err == 0)
+		err = open_side(&w, &s[1], 1, 2, 0);
+	if (err == 0)
+		err = load_as(&w, &s[0], n, flags != 0 ? HAL_BUFFER_BIMODAL : 0);
+	if (err == 0)
+		err = load(&w, &s[1], n);
+	/* Each the second in a row: the first fills the TLB. */
+	for (int k = 0; err == 0 && k < 2; k++)
+		err = job(&s[0], NULL, NULL, &out->alone);
+	for (int k = 0; err == 0 && k < 2; k++)
+		err = launch(&s[1], &last[0]);
+	for (int k = 0; err == 0 && beside && k < 2; k++)
+		err = launch(&s[0], &last[1]);
+	if (err == 0 && hal_wait(last, beside ? 2 : 1, 0, HAL_FOREVER) != 0)
+		err = bench_die("hal_wait");
+	out->neighbour = err == 0 ? busy(&s[1]) : 0;
+	if (err == 0 && hal_partition_get_info(s[0].part, &i) != 0)
+		err = bench_die("a partition");
+	out->bytes = i.memory_used;
+	out->switches = i.switches;
+	for (int k = 0; k < 2; k++)
+		close_side(&s[k]);
+	if (w.dev != NULL && hal_close(w.dev) != 0)
+		return bench_die("closing");
+	return err;
+}
+
+static int bimodal(const char *target)
+{
+	double most = 0, twice = 0, gain = 0;
+	uint32_t changed = 0;
+
+	for (uint32_t i = 0; i < net_count; i++) {
+		struct bimodal plain, wide, both, idle;
+		double ratio, two, speedup;
+		int err = one_bimodal(target, &nets[i], 3, 0, false, &plain);
+
+		if (err == 0)
+			err = one_bimodal(target, &nets[i], 0, 0, false, &wide);
+		if (err == 0)
+			err = one_bimodal(target, &nets[i], 3, HAL_PARTITION_BIMODAL,
+					  false, &idle);
+		if (err == 0)
+			err = one_bimodal(target, &nets[i], 3, HAL_PARTITION_BIMODAL,
+					  true, &both);
+		if (err != 0)
+			return err;
+		if (both.switches != 2)
+			return tool_fail("%s: %llu changes of placement, not 2",
+					 nets[i].path, (unsigned long long)both.switches);
+		ratio = (double)both.bytes / (double)plain.bytes;
+		two = (double)(plain.bytes + wide.bytes) / (double)plain.bytes;
+		speedup = (double)plain.alone / (double)both.alone;
+		printf("%s: %llu bytes, bimodal %llu, twice %llu; cycles alone %llu on "
+		       "two "
+		       "channels, %llu on all, bimodal %llu; a neighbour's %llu "
+		       "beside it, %llu without\n",
+		       nets[i].path, (unsigned long long)plain.bytes,
+		       (unsigned long long)both.bytes,
+		       (unsigned long long)(plain.bytes + wide.bytes),
+		       (unsigned long long)plain.alone, (unsigned long long)wide.alone,
+		       (unsigned long long)both.alone, (unsigned long long)both.neighbour,
+		       (unsigned long long)idle.neighbour);
+		most = ratio > most ? ratio : most;
+		twice = two > twice ? two : twice;
+		gain = speedup > gain ? speedup : gain;
+		changed += both.neighbour != idle.neighbour;
+	}
+	printf("figure color.bimodal.memory_ratio %.4f\n", most);
+	printf("figure color.bimodal.memory_ratio.no_reuse %.4f\n", twice);
+	printf("figure color.bimodal.speedup_alone_max %.4f\n", gain);
+	printf("figure color.bimodal.neighbour_cycle_changes %u\n", changed);
+	return 0;
+}
+
 /* ---- all of it --------------------------------------------------------------------- */
 
 static int add_net(const char *path)
@@ -443,7 +564,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*fn)(const char *target);
-	} modes[] = {{"corun", corun}, {"p99", tails}, {"recolor", recolor}};
+	} modes[] = {{"corun", corun},
+		     {"p99", tails},
+		     {"recolor", recolor},
+		     {"bimodal", bimodal}};
 	const char *target =
 		argc > 2 && argv[2][0] != '\0' ? argv[2] : "npu:0?clock=virtual";
 	int rc = 0;
@@ -462,7 +586,7 @@ int main(int argc, char **argv)
 		}
 	if (rc != 0)
 		return tool_end(rc);
-	fprintf(stderr,
-		"usage: bench_color corun|p99|recolor [TARGET [FILE.tflite ...]]\n");
+	fprintf(stderr, "usage: bench_color corun|p99|recolor|bimodal [TARGET "
+			"[FILE.tflite ...]]\n");
 	return 2;
 }

@@ -11,7 +11,10 @@ VERSION_MAJOR = 0
 VERSION_MINOR = 2
 VERSION_PATCH = 0
 SUSPEND_FINAL = 256
+PARTITION_BIMODAL = 1
 BUFFER_MAPPABLE = 1
+BUFFER_BIMODAL = 2
+BUFFER_SCRATCH = 4
 ARGS_MAX = 16
 CMD_REPLAYABLE = 1
 COMMANDS_MAX = 4096
@@ -37,6 +40,7 @@ class Cap(IntFlag):
     PRIVATE = 0x400
     LIMIT = 0x800
     RECOLOR = 0x1000
+    BIMODAL = 0x2000
 
 
 class Preempt(IntEnum):
@@ -228,6 +232,8 @@ class hal_partition_info(Structure):
         ("memory_used", c_uint64),
         ("color_mask", c_uint64),
         ("bandwidth", c_uint64),
+        ("wide_mask", c_uint64),
+        ("switches", c_uint64),
     ]
 
 
@@ -517,7 +523,7 @@ DOCS = {
         "reason": 'of the last fault; ""',
     },
     "hal_partition_desc": {
-        "flags": '0',
+        "flags": 'HAL_PARTITION_*',
         "units_floor": 'always guaranteed',
         "units_ceiling": 'so far the policy may let it grow; 0: as the floor',
         "min_isolation": 'of compute; less -> -ENOTSUP, never a downgrade',
@@ -588,7 +594,9 @@ DOCS = {
 # What the package shows of this.
 __all__ = [
     "ARGS_MAX",
+    "BUFFER_BIMODAL",
     "BUFFER_MAPPABLE",
+    "BUFFER_SCRATCH",
     "CMD_REPLAYABLE",
     "COMMANDS_MAX",
     "Cap",
@@ -599,6 +607,7 @@ __all__ = [
     "HISTOGRAM_BUCKETS",
     "Isolation",
     "Op",
+    "PARTITION_BIMODAL",
     "Preempt",
     "SUBMIT_PRIORITY",
     "SUSPEND_FINAL",

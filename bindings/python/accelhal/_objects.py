@@ -687,11 +687,16 @@ class Partition(Object):
         check(lib.hal_partition_resize(self.handle, ctypes.byref(desc), ctypes.byref(done)))
         return Point(_line(self, done.timeline), done.value)
 
-    def buffer(self, bytes, *, mappable=False, colors=0, weights=None):
+    def buffer(self, bytes, *, mappable=False, colors=0, weights=None, bimodal=False,
+               scratch=False):
         """A Buffer of so many bytes.  mappable: map() must work, else ENOTSUP; colors: a
         bit a memory channel, 0 the partition's; weights: so many parts on channel 0, 1 ...
-        of the device, None is evenly.  ENOSPC when there is no room."""
+        of the device, None is evenly; bimodal: on more channels while the partition, which
+        is bimodal, is alone: only the host writes to it, or, with scratch, work does that
+        needs it until the end of its submission.  ENOSPC when there is no room."""
         flags = _abi.BUFFER_MAPPABLE if mappable else 0
+        flags |= _abi.BUFFER_BIMODAL if bimodal else 0
+        flags |= _abi.BUFFER_SCRATCH if scratch else 0
         desc = fill(_abi.hal_buffer_desc, flags=flags, bytes=bytes, color_mask=colors)
         if weights is not None:
             desc.color_weights = _weights(weights)
@@ -756,19 +761,21 @@ class Device(Object):
         return check(lib.hal_device_poll(self.handle, ns))
 
     def partition(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
-                  isolation=Isolation.NONE, host=None, bandwidth=0):
+                  isolation=Isolation.NONE, host=None, bandwidth=0, bimodal=False):
         """A Partition: units of them anywhere, or rect = (row, col, rows, cols) of a grid;
         or a guest of host, a Partition on whose units it takes turns.
 
         memory: quota in bytes, 0 whatever is free; colors: a bit a memory channel, 0 any;
         isolation: the least, else ENOTSUP; name: at most 31 bytes, for traces; bandwidth: bytes
-        a second of device time that it moves at most, 0 no limit.  ENOSPC when units, bytes
+        a second of device time that it moves at most, 0 no limit; bimodal: it names colors,
+        and while it is alone has more, for memory that says so.  ENOSPC when units, bytes
         or channels are not there: the text says what is left.
         """
         desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
         if host is not None:
             desc.host = handle_of(host, "Partition")
         desc.bandwidth = fits(bandwidth, "bandwidth")
+        desc.flags = _abi.PARTITION_BIMODAL if bimodal else 0
         handle = _created(lib.hal_partition_create, self.handle, ctypes.byref(desc))
         return Partition(self if host is None else host, handle)
 
