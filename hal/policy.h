@@ -208,6 +208,107 @@ static inline void hal_policy_list_take(struct hal_policy_list *list,
 		list->last = queue->prev;
 }
 
+/* Queues by own[HAL_POLICY_KEY], a signed number, the lowest first, of equal ones who is
+ * runnable longest: a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986), by .next
+ * and .prev (of a first child: its parent) and own[HAL_POLICY_BELOW], its first child.
+ * Adding takes constant time, taking out a logarithm.  NULL is an empty one. */
+enum { HAL_POLICY_KEY = 2, HAL_POLICY_BELOW = 3 };
+
+static inline struct hal_policy_queue *
+hal_policy_heap_below(const struct hal_policy_queue *q)
+{
+	/* NOLINTNEXTLINE(*int-to-ptr) */
+	return (struct hal_policy_queue *)(uintptr_t)q->own[HAL_POLICY_BELOW];
+}
+
+static inline int hal_policy_heap_before(const struct hal_policy_queue *a,
+					 const struct hal_policy_queue *b)
+{
+	int64_t a_key = (int64_t)a->own[HAL_POLICY_KEY];
+	int64_t b_key = (int64_t)b->own[HAL_POLICY_KEY];
+
+	if (a_key != b_key)
+		return a_key < b_key;
+	return a->runnable_ns != b->runnable_ns ? a->runnable_ns < b->runnable_ns
+						: a->id < b->id;
+}
+
+/* Of two heaps one. */
+static inline struct hal_policy_queue *hal_policy_heap_meld(struct hal_policy_queue *a,
+							    struct hal_policy_queue *b)
+{
+	struct hal_policy_queue *t = a;
+
+	if (a == NULL || b == NULL)
+		return a != NULL ? a : b;
+	if (hal_policy_heap_before(b, a)) {
+		a = b;
+		b = t;
+	}
+	b->prev = a;
+	b->next = hal_policy_heap_below(a);
+	if (b->next != NULL)
+		b->next->prev = b;
+	a->own[HAL_POLICY_BELOW] = (uintptr_t)b;
+	a->next = NULL;
+	return a;
+}
+
+/* Of brothers: two by two, then those, the last first. */
+static inline struct hal_policy_queue *
+hal_policy_heap_meld_all(struct hal_policy_queue *first)
+{
+	struct hal_policy_queue *pairs = NULL, *heap = NULL;
+
+	while (first != NULL) {
+		struct hal_policy_queue *a = first, *b = first->next;
+
+		first = b != NULL ? b->next : NULL;
+		a->next = NULL;
+		if (b != NULL)
+			b->next = NULL;
+		a = hal_policy_heap_meld(a, b);
+		a->next = pairs;
+		pairs = a;
+	}
+	while (pairs != NULL) {
+		struct hal_policy_queue *a = pairs;
+
+		pairs = a->next;
+		a->next = NULL;
+		heap = hal_policy_heap_meld(heap, a);
+	}
+	return heap;
+}
+
+static inline void hal_policy_heap_add(struct hal_policy_queue **heap,
+				       struct hal_policy_queue *queue)
+{
+	queue->next = NULL;
+	queue->own[HAL_POLICY_BELOW] = 0;
+	*heap = hal_policy_heap_meld(*heap, queue);
+}
+
+/* queue is in it. */
+static inline void hal_policy_heap_take(struct hal_policy_queue **heap,
+					struct hal_policy_queue *queue)
+{
+	struct hal_policy_queue *rest =
+		hal_policy_heap_meld_all(hal_policy_heap_below(queue));
+
+	if (*heap == queue) {
+		*heap = rest;
+		return;
+	}
+	if (hal_policy_heap_below(queue->prev) == queue)
+		queue->prev->own[HAL_POLICY_BELOW] = (uintptr_t)queue->next;
+	else
+		queue->prev->next = queue->next;
+	if (queue->next != NULL)
+		queue->next->prev = queue->prev;
+	*heap = hal_policy_heap_meld(*heap, rest);
+}
+
 /* What the queues of a partition have in common, for a policy that keeps more than words
  * of it: at the beginning of a struct of the policy's own.  It comes with the first queue
  * and goes with the last; own[HAL_POLICY_SHARED] of the partition, and of the queues that

@@ -7,19 +7,16 @@
  * info->load_ns to change it.  A head can wait until half of its slack is gone (its
  * deadline less what it runs and a load), at most slots_age_us, and one of class latency
  * not at all.  Who can wait no longer has the configuration changed, but only when the
- * one that is there has had slots_stay loads of time: under overload all are late, and
- * each of them would have it changed.  Where nobody wants what is there, those with a
- * deadline wait as long all the same, for others of their group and of the one that is
- * there; the others for slots_hold loads.
- *
- * Prefetch: a device that has room for one configuration cannot load the next beside it.
- * But what needs it is given to the device as soon as the last one that wants the old one
- * has been, while that still runs: the load begins when it ends.
+ * one that is there has had slots_stay loads of time: under overload all are late.  Where
+ * nobody wants what is there, those with a deadline wait as long all the same, for others
+ * of their group and of the one that is there; the others for slots_hold loads.
+ * What needs another is given to the device as soon as the last one that wants the old
+ * one has been, while that still runs: the load begins when it ends.
  *
  * Good where loading is dear and programs are several: fewer loads, at the same deadlines
- * missed.  Bad for latency, of which it spends half of what the deadlines leave: fifo
- * serves a request that comes to an idle card at once.  With one configuration, or where
- * loading is not known to cost anything, it is edf with an age limit.
+ * missed.  Bad for latency, of which it spends half of what the deadlines leave.  With
+ * one configuration, or where loading is not known to cost anything, it is edf with an
+ * age limit.  A decision looks at the first of each configuration that is waited for.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,16 +24,21 @@
 
 #include <hal/policy.h>
 
-/* .own of queues, behind the shared: until when its head can wait, its list. */
-enum { DUE = HAL_POLICY_SHARED + 1, LIST };
+/* .own of queues, behind the shared: its heap; its key: until when its head can wait. */
+enum { PLACE = HAL_POLICY_SHARED + 1, DUE = HAL_POLICY_KEY };
 
-enum { PLAIN, NEEDS, LISTS }; /* a configuration that may have to be loaded: 1 */
+/* Who waits with one configuration: two heaps for each class, the second of those that
+ * hold.  The first group is of who needs none, or for whom there is no group left. */
+enum { HEAPS = 2 * HAL_POLICY_RANKS, GROUPS = 64 };
 
 struct shared {
 	struct hal_policy_shared common;
-	/* By class, then by DUE; equal ones as they came. */
-	struct hal_policy_list list[LISTS];
 	struct hal_policy_queue *last; /* that was served with what is loaded */
+	uint64_t used;                 /* those behind have always been empty */
+	struct group {
+		uint32_t configuration, waiting;
+		struct hal_policy_queue *heap[HEAPS];
+	} group[GROUPS];
 };
 
 struct slots {
@@ -57,8 +59,7 @@ static const struct hal_option_def options[] = {
 	{"slots_stay", HAL_OPTION_INT, 0, 1000, NULL, "8",
 	 "slots: loads for which one is kept that somebody wants, whoever is late"},
 	{"slots_age_us", HAL_OPTION_INT, 1, 10000000, NULL, "100000",
-	 "slots: so long a command waits at most for another to be loaded, but for "
-	 "slots_stay"},
+	 "slots: so long a command waits at most for a load, but for slots_stay"},
 	{"slots_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
 	 "slots: what a command is taken to run while none of its queue has ended"},
 };
@@ -104,14 +105,27 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- who waits, and how long it can ------------------------------------------------- */
 
+static bool holds(const struct hal_policy_queue *queue)
+{
+	return hal_policy_rank(queue) != 0 && queue->head.deadline_ns == HAL_POLICY_NEVER;
+}
+
+static uint32_t needs(const struct slots *slots, const struct hal_policy_queue *queue)
+{
+	return slots->load_ns != 0 ? queue->head.configuration : 0;
+}
+
 static uint64_t due(const struct slots *slots, const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_command *head = &queue->head;
 	uint64_t wait_ns = slots->age_ns, slack_ns, needs_ns = slots->load_ns;
 
-	if (queue->service_class == HAL_CLASS_LATENCY)
+	if (holds(queue) &&
+	    slots->load_ns != 0) /* it waits for a load since it could run */
+		return queue->runnable_ns + wait_ns;
+	if (hal_policy_rank(queue) == 0)
 		return head->submit_ns;
-	if (head->deadline_ns == HAL_POLICY_NEVER)
+	if (holds(queue))
 		return head->submit_ns + wait_ns;
 	if (head->deadline_ns < head->submit_ns) /* lent by one that waits for it */
 		return head->deadline_ns;
@@ -121,11 +135,16 @@ static uint64_t due(const struct slots *slots, const struct hal_policy_queue *qu
 	return head->submit_ns + (slack_ns < wait_ns ? slack_ns : wait_ns);
 }
 
-static bool is_before(const struct hal_policy_queue *a, const struct hal_policy_queue *b)
+/* The group of a configuration that somebody waits with, or one that is empty; 0: none.
+ */
+static uint64_t group_of(const struct shared *s, uint32_t number, bool empty)
 {
-	if (hal_policy_rank(a) != hal_policy_rank(b))
-		return hal_policy_rank(a) < hal_policy_rank(b);
-	return a->own[DUE] < b->own[DUE];
+	for (uint64_t i = 1; number != 0 && i < GROUPS && i <= s->used + empty; i++)
+		if (empty ? s->group[i].waiting == 0
+			  : s->group[i].waiting != 0 &&
+				    s->group[i].configuration == number)
+			return i;
+	return 0;
 }
 
 static void enqueue(void *state, struct hal_policy_partition *part,
@@ -133,66 +152,52 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	const struct slots *slots = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	struct hal_policy_queue *before;
-	struct hal_policy_list *list;
+	uint64_t heap = 2 * hal_policy_rank(queue) + holds(queue), i;
 
 	(void)part;
 	if (s == NULL)
 		return;
+	i = group_of(s, needs(slots, queue), false);
+	if (i == 0)
+		i = group_of(s, needs(slots, queue), true);
+	s->used = i > s->used ? i : s->used;
+	s->group[i].configuration = needs(slots, queue);
+	s->group[i].waiting++;
+	queue->own[PLACE] = i * HEAPS + heap;
 	queue->own[DUE] = due(slots, queue);
-	queue->own[LIST] = queue->head.configuration != 0 && slots->load_ns != 0;
-	list = &s->list[queue->own[LIST]];
-	before = list->last;
-	while (before != NULL && is_before(queue, before))
-		before = before->prev;
-	queue->prev = before;
-	queue->next = before != NULL ? before->next : list->first;
-	*(before != NULL ? &before->next : &list->first) = queue;
-	*(queue->next != NULL ? &queue->next->prev : &list->last) = queue;
+	hal_policy_heap_add(&s->group[i].heap[heap], queue);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, enum hal_policy_why why)
 {
 	struct shared *s = hal_policy_shared(queue->own);
+	uint64_t place = queue->own[PLACE];
 
 	(void)state, (void)part, (void)why;
-	if (s != NULL)
-		hal_policy_list_take(&s->list[queue->own[LIST]], queue);
+	if (s == NULL)
+		return;
+	hal_policy_heap_take(&s->group[place / HEAPS].heap[place % HEAPS], queue);
+	s->group[place / HEAPS].waiting--;
 }
 
 /* ---- whose turn it is ---------------------------------------------------------------- */
 
-static bool fits(const struct slots *slots, const struct hal_policy_queue *queue)
+/* Of the first group and another by class, then by DUE. */
+static struct hal_policy_queue *first_of(const struct shared *s, uint64_t other)
 {
-	return queue->own[LIST] == PLAIN || queue->head.configuration == slots->loaded;
+	struct hal_policy_queue *best = NULL;
+
+	for (uint64_t i = 0; i / 2 < HEAPS && (best == NULL || i % 4 != 0); i++) {
+		struct hal_policy_queue *q = s->group[i % 2 * other].heap[i / 2];
+
+		if (q != NULL && (best == NULL || hal_policy_heap_before(q, best)))
+			best = q;
+	}
+	return best;
 }
 
-/* The first that wants what is loaded. */
-static struct hal_policy_queue *first_fitting(const struct slots *slots,
-					      const struct shared *s)
-{
-	struct hal_policy_queue *queue = s->list[NEEDS].first;
-
-	while (queue != NULL && !fits(slots, queue))
-		queue = queue->next;
-	return queue;
-}
-
-/* Until when it waits for others, while somebody wants what is loaded or nobody does. */
-static uint64_t waits(const struct slots *slots, const struct hal_policy_queue *queue,
-		      bool wanted)
-{
-	uint64_t due_ns = queue->own[DUE], held_ns = queue->runnable_ns + slots->hold_ns;
-
-	if (wanted)
-		return due_ns > slots->stays_ns ? due_ns : slots->stays_ns;
-	if (queue->head.deadline_ns != HAL_POLICY_NEVER)
-		return due_ns;
-	return due_ns < held_ns ? due_ns : held_ns;
-}
-
-/* Of those that need a load, of whatever class, who waits least. */
+/* Of those that need a load who waits least, and until when; wanted: what is loaded. */
 static struct hal_policy_queue *first_due(const struct slots *slots,
 					  const struct shared *s, bool wanted,
 					  uint64_t *until_ns)
@@ -200,10 +205,17 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 	struct hal_policy_queue *best = NULL;
 
 	*until_ns = HAL_POLICY_NEVER;
-	for (struct hal_policy_queue *q = s->list[NEEDS].first; q != NULL; q = q->next) {
-		uint64_t at_ns =
-			fits(slots, q) ? HAL_POLICY_NEVER : waits(slots, q, wanted);
+	for (uint64_t i = HEAPS; i < (s->used + 1) * HEAPS; i++) {
+		struct hal_policy_queue *q = s->group[i / HEAPS].heap[i % HEAPS];
+		uint64_t at_ns;
 
+		if (q == NULL || needs(slots, q) == slots->loaded)
+			continue;
+		at_ns = q->own[DUE];
+		if (wanted && at_ns < slots->stays_ns)
+			at_ns = slots->stays_ns;
+		if (!wanted && holds(q) && at_ns > q->runnable_ns + slots->hold_ns)
+			at_ns = q->runnable_ns + slots->hold_ns;
 		if (at_ns < *until_ns) {
 			*until_ns = at_ns;
 			best = q;
@@ -216,32 +228,18 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
  * command that runs, or given to the device and not begun. */
 static bool is_wanted(const struct slots *slots)
 {
-	uint64_t last_ns;
+	uint64_t ns;
 
 	for (const struct hal_policy_shared *c = slots->all; c != NULL; c = c->next) {
 		const struct shared *s = (const struct shared *)c;
 
-		if (first_fitting(slots, s) != NULL ||
+		if (group_of(s, slots->loaded, false) != 0 ||
 		    c->part->running > c->part->units ||
-		    (s->last != NULL && fits(slots, s->last) &&
-		     slots->device->waiting(slots->device->device, s->last, &last_ns) !=
-			     0))
+		    (s->last != NULL && s->last->head.configuration == slots->loaded &&
+		     slots->device->waiting(slots->device->device, s->last, &ns) != 0))
 			return true;
 	}
 	return false;
-}
-
-static struct hal_policy_queue *take(struct slots *slots, struct shared *s,
-				     struct hal_policy_queue *queue, uint64_t now_ns)
-{
-	hal_policy_list_take(&s->list[queue->own[LIST]], queue);
-	if (!fits(slots, queue))
-		slots->stays_ns = now_ns + slots->load_ns + slots->stay_ns;
-	if (queue->own[LIST] == NEEDS) {
-		slots->loaded = queue->head.configuration;
-		s->last = queue;
-	}
-	return queue;
 }
 
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
@@ -249,23 +247,25 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	struct slots *slots = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *plain, *fitting, *other = NULL;
-	uint64_t until_ns = HAL_POLICY_NEVER;
+	struct hal_policy_queue *queue;
 
 	if (s == NULL)
 		return NULL;
-	plain = s->list[PLAIN].first;
-	fitting = first_fitting(slots, s);
-	if (s->list[NEEDS].first != NULL)
-		other = first_due(slots, s, is_wanted(slots), &until_ns);
-	if (other != NULL && (until_ns <= now_ns || slots->loaded == 0))
-		return take(slots, s, other, now_ns);
-	if (fitting == NULL || (plain != NULL && is_before(plain, fitting)))
-		fitting = plain;
-	if (fitting != NULL)
-		return take(slots, s, fitting, now_ns);
-	order->until_ns = until_ns;
-	return NULL;
+	queue = first_due(slots, s, false, &order->until_ns);
+	if (queue != NULL && is_wanted(slots))
+		queue = first_due(slots, s, true, &order->until_ns);
+	if (queue == NULL || (order->until_ns > now_ns && slots->loaded != 0))
+		queue = first_of(s, group_of(s, slots->loaded, false));
+	if (queue == NULL)
+		return NULL;
+	dequeue(state, part, queue, HAL_POLICY_OVERRULED);
+	if (needs(slots, queue) == 0)
+		return queue;
+	if (needs(slots, queue) != slots->loaded)
+		slots->stays_ns = now_ns + slots->load_ns + slots->stay_ns;
+	slots->loaded = needs(slots, queue);
+	s->last = queue;
+	return queue;
 }
 
 /* Somebody may have waited for this to be gone. */
@@ -276,7 +276,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 
 	(void)part, (void)queue, (void)end;
 	for (const struct hal_policy_shared *c = slots->all; c != NULL; c = c->next)
-		if (((const struct shared *)c)->list[NEEDS].first != NULL)
+		if (slots->load_ns != 0 && c->part->runnable != 0)
 			slots->device->ask(slots->device->device, c->part);
 }
 

@@ -28,12 +28,12 @@ enum {
 	WORDS = LENGTHS / 64,
 };
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of a queue also its length, behind those of earlier classes; the time from
- * which, had it the device from now on, it would have taken all until its end; and the
- * first of those behind it in the heap. */
-enum { LENGTH = HAL_POLICY_SHARED + 1, SINCE, BEHIND };
+ * shared; of a queue also its length, behind those of earlier classes; and as its key the
+ * time from which, had it the device from now on, it would have taken all until its end.
+ */
+enum { LENGTH = HAL_POLICY_SHARED + 1, SINCE = HAL_POLICY_KEY };
 
-/* Those of one length in a pairing heap, who came earliest first: he has the highest rho
+/* Those of one length in a heap, who came earliest first: he has the highest rho
  * of them, whatever the time.  So one of each length has to be looked at. */
 struct shared {
 	struct hal_policy_shared common;
@@ -92,65 +92,6 @@ static void detach(void *state, struct hal_policy_partition *part,
 	hal_policy_unshare(&themis->all, part, queue);
 }
 
-/* ---- pairing heaps: next and prev among brothers, prev of the first is the one above - */
-
-static struct hal_policy_queue *behind(const struct hal_policy_queue *q)
-{
-	/* NOLINTNEXTLINE(*int-to-ptr) */
-	return (struct hal_policy_queue *)(uintptr_t)q->own[BEHIND];
-}
-
-static bool before(const struct hal_policy_queue *a, const struct hal_policy_queue *b)
-{
-	return (int64_t)a->own[SINCE] <= (int64_t)b->own[SINCE];
-}
-
-static struct hal_policy_queue *meld(struct hal_policy_queue *a,
-				     struct hal_policy_queue *b)
-{
-	struct hal_policy_queue *t = a;
-
-	if (a == NULL || b == NULL)
-		return a != NULL ? a : b;
-	if (!before(a, b)) {
-		a = b;
-		b = t;
-	}
-	b->prev = a;
-	b->next = behind(a);
-	if (b->next != NULL)
-		b->next->prev = b;
-	a->own[BEHIND] = (uintptr_t)b;
-	a->next = NULL;
-	return a;
-}
-
-/* Brothers, two by two; then those, the last first. */
-static struct hal_policy_queue *meld_all(struct hal_policy_queue *first)
-{
-	struct hal_policy_queue *pairs = NULL, *heap = NULL;
-
-	while (first != NULL) {
-		struct hal_policy_queue *a = first, *b = first->next;
-
-		first = b != NULL ? b->next : NULL;
-		a->next = NULL;
-		if (b != NULL)
-			b->next = NULL;
-		a = meld(a, b);
-		a->next = pairs;
-		pairs = a;
-	}
-	while (pairs != NULL) {
-		struct hal_policy_queue *a = pairs;
-
-		pairs = a->next;
-		a->next = NULL;
-		heap = meld(heap, a);
-	}
-	return heap;
-}
-
 /* ---- the queues --------------------------------------------------------------------- */
 
 /* Lengths up to (5 + quarter) / 4 of an octave's least have one number. */
@@ -171,9 +112,7 @@ static void put(struct shared *s, struct hal_policy_queue *queue)
 {
 	uint64_t length = queue->own[LENGTH];
 
-	queue->next = NULL;
-	queue->own[BEHIND] = 0;
-	s->heap[length] = meld(s->heap[length], queue);
+	hal_policy_heap_add(&s->heap[length], queue);
 	s->waiting[length / 64] |= UINT64_C(1) << length % 64;
 	s->holder_waits = s->holder_waits || queue == s->holder;
 }
@@ -181,19 +120,8 @@ static void put(struct shared *s, struct hal_policy_queue *queue)
 static void take(struct shared *s, struct hal_policy_queue *queue)
 {
 	uint64_t length = queue->own[LENGTH];
-	struct hal_policy_queue *rest = meld_all(behind(queue));
 
-	if (s->heap[length] == queue) {
-		s->heap[length] = rest;
-	} else {
-		if (behind(queue->prev) == queue)
-			queue->prev->own[BEHIND] = (uintptr_t)queue->next;
-		else
-			queue->prev->next = queue->next;
-		if (queue->next != NULL)
-			queue->next->prev = queue->prev;
-		s->heap[length] = meld(s->heap[length], rest);
-	}
+	hal_policy_heap_take(&s->heap[length], queue);
 	if (s->heap[length] == NULL)
 		s->waiting[length / 64] &= ~(UINT64_C(1) << length % 64);
 	s->holder_waits = s->holder_waits && queue != s->holder;

@@ -41,8 +41,6 @@ static const char *const policies[] = {
 		"policy.tgs_period_us=1"
 /* static has a slot for each queue; one is that of the long command. */
 #define STATIC_MAX 63u
-/* slots puts a queue into its place step by step: a card has few. */
-#define SLOTS_MAX 1000u
 static const char *const orders[] = {"random", "same"};
 
 static uint64_t random_state = 88172645463325252u;
@@ -157,8 +155,6 @@ static int bench_decision(unsigned int n)
 {
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
 		if (n > STATIC_MAX && strcmp(policies[i], "static") == 0)
-			continue;
-		if (n > SLOTS_MAX && strcmp(policies[i], "slots") == 0)
 			continue;
 		if (decide(n, i, RANDOM) != 0 || decide(n, i, SAME) != 0)
 			return TOOL_FAILED;
