@@ -52,7 +52,8 @@ static bool is_same(const struct fp_xclbin *a, const struct fp_xclbin *b)
 	for (i = 0; i < a->kernel_count; i++)
 		if (strcmp(a->kernels[i].name, b->kernels[i].name) != 0 ||
 		    a->kernels[i].arg_count != b->kernels[i].arg_count ||
-		    a->kernels[i].group_args != b->kernels[i].group_args)
+		    a->kernels[i].group_args != b->kernels[i].group_args ||
+		    a->kernels[i].stops != b->kernels[i].stops)
 			return false;
 	return memcmp(a->units, b->units,
 		      (size_t)a->kernel_count * a->slot_count * sizeof(*a->units)) == 0;
@@ -67,26 +68,36 @@ static void destroy(struct fp_design *d)
 	free(d);
 }
 
-/* By argument and bank, which slots' units reach it. */
+/* By bank, which slots' units reach it as this argument. */
+static void turn_arg(const struct fp_xclbin *x, uint32_t kernel, uint32_t arg,
+		     uint64_t *to)
+{
+	uint32_t bank, slot;
+
+	for (bank = 0; bank < FP_BANKS_MAX; bank++)
+		for (slot = 0; slot < x->slot_count; slot++)
+			to[bank] |=
+				(fp_xclbin_unit(x, kernel, slot)->reach[arg] >> bank & 1)
+				<< slot;
+}
+
 static void turn_round(struct fp_design *d)
 {
-	const struct fp_xclbin *x = &d->x;
 	uint64_t *at = d->reach;
-	uint32_t k, arg, bank, slot;
+	uint32_t k, arg;
 
-	for (k = 0; k < x->kernel_count; k++)
-		for (arg = 0; arg < HAL_ARGS_MAX; arg++)
-			for (bank = 0; bank < FP_BANKS_MAX; bank++, at++)
-				for (slot = 0; slot < x->slot_count; slot++)
-					*at |= (fp_xclbin_unit(x, k, slot)->reach[arg] >>
-							bank &
-						1)
-					       << slot;
+	for (k = 0; k < d->x.kernel_count; k++) {
+		for (arg = 0; arg < HAL_ARGS_MAX; arg++, at += FP_BANKS_MAX)
+			turn_arg(&d->x, k, arg, at);
+		if (d->x.kernels[k].stops)
+			turn_arg(&d->x, k, fp_state_arg(&d->x.kernels[k]), at);
+		at += FP_BANKS_MAX;
+	}
 }
 
 static int make(struct fp_design *d, const void *file, size_t size)
 {
-	const size_t lines = (size_t)d->x.kernel_count * HAL_ARGS_MAX * FP_BANKS_MAX;
+	const size_t lines = (size_t)d->x.kernel_count * FP_REACH_ROWS * FP_BANKS_MAX;
 
 	d->file = malloc(size);
 	d->units = calloc((size_t)d->x.kernel_count * d->x.slot_count, sizeof(*d->units));

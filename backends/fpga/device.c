@@ -150,6 +150,10 @@ static int fp_get_info(void *device, struct hal_device_info *info)
 	for (i = 0; i < dev->base->x.bank_count; i++)
 		info->memory_free -= dev->bank_used[i];
 	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
+	if (dev->folds) {
+		info->preempt = HAL_PREEMPT_INSIDE;
+		info->suspend_modes |= 1u << HAL_SUSPEND_FOLD;
+	}
 	info->loads = dev->loads;
 	info->load_ns = dev->loads ? dev->loading_ns / dev->loads : 0;
 	return 0;
@@ -271,6 +275,7 @@ static int load_base(struct fp_device *dev)
 {
 	void *file;
 	size_t size = 0;
+	uint32_t i;
 	int err;
 
 	if (!dev->opt.xclbin[0])
@@ -298,6 +303,9 @@ static int load_base(struct fp_device *dev)
 				     dev->opt.xclbin);
 	fp_catch_up(dev);
 	fp_design_loaded(dev, dev->base, 0);
+	/* The driver that does nothing stops nothing either. */
+	for (i = 0; i < dev->base->x.kernel_count && !dev->emulated; i++)
+		dev->folds |= dev->base->x.kernels[i].stops;
 	return 0;
 }
 

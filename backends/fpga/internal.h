@@ -24,6 +24,8 @@
 #define FP_CARDS_MAX    64
 #define FP_INFLIGHT_MAX 64u
 #define FP_PAGE         4096u
+#define FP_REACH_ROWS   (HAL_ARGS_MAX + 1) /* of a kernel: its arguments, hal_state */
+#define FP_LOOK_NS      UINT64_C(40000)    /* so long it is looked at all the time */
 
 struct fp_symbols {
 /* NOLINTBEGIN(bugprone-macro-parentheses): declarations are made of them. */
@@ -57,9 +59,11 @@ struct fp_unit {
 struct fp_kernel {
 	struct fp_design *design;
 	uint32_t index;
-	uint32_t memory;       /* bit an argument that is memory */
-	uint64_t slots;        /* that have a unit of it */
-	const uint64_t *reach; /* [argument * FP_BANKS_MAX + bank]: slots that reach it */
+	uint32_t memory;            /* bit an argument that is memory */
+	bool quick;                 /* it has nothing but memory and integers */
+	uint8_t bits[HAL_ARGS_MAX]; /* of an integer; 0: memory */
+	uint64_t slots;             /* that have a unit of it */
+	const uint64_t *reach;      /* [row * FP_BANKS_MAX + bank]: slots that reach it */
 	const struct fp_kernel_desc *desc;
 };
 
@@ -76,7 +80,7 @@ struct fp_design {
 	uint32_t users;
 	void *file;
 	struct fp_unit *units; /* [kernel * slot_count + slot] */
-	uint64_t *reach; /* [(kernel * HAL_ARGS_MAX + argument) * FP_BANKS_MAX + bank] */
+	uint64_t *reach; /* [(kernel * FP_REACH_ROWS + row) * FP_BANKS_MAX + bank] */
 };
 
 struct fp_chore {
@@ -112,12 +116,23 @@ enum fp_phase {
 	FP_READY,
 	FP_RUNNING, /* on a slot */
 	FP_MOVING,
+	FP_HELD, /* suspended by FOLD: it has not begun, or was stopped inside */
 	FP_ENDED
+};
+
+/* What a kernel writes when it is stopped (stop.c). */
+struct fp_state {
+	struct fp_state *next;
+	void *bo;
+	uint32_t bank;
+	uint64_t bytes;
 };
 
 struct fp_command {
 	struct hal_bk_cmd cmd;
-	uint64_t slots; /* of a launch: that can run it */
+	uint64_t slots;         /* of a launch: that can run it */
+	struct fp_state *state; /* of one that can be stopped; else NULL */
+	bool resumes;           /* from what is there */
 };
 
 struct fp_queue {
@@ -126,7 +141,11 @@ struct fp_queue {
 	struct fp_partition *part;
 	enum fp_phase phase; /* of the oldest command */
 	bool suspended, quiet_due, failed;
+	bool folds;   /* suspended by FOLD */
+	bool asked;   /* the run has been asked to stop */
+	bool stopped; /* it has, and QUIET has not told */
 	uint64_t quiet_cookie;
+	struct fp_state *states;
 	uint64_t start_ns, end_ns;
 	struct fp_chore chore;
 	uint32_t slot; /* of a run */
@@ -146,6 +165,7 @@ struct fp_device {
 	struct fp_options opt;
 	uint32_t index;
 	bool stand_in, emulated;
+	bool folds; /* kernels of .base can be stopped inside */
 	char name[64];
 	char bus_id[32];
 	void *handle;
@@ -249,9 +269,24 @@ int fp_run_check(const struct fp_device *dev, const struct fp_partition *part,
 /* Begins the queue's oldest command, a launch, on a slot; -EAGAIN: none is free.  Another
  * error is in q->fault. */
 int fp_run_begin(struct fp_device *dev, struct fp_queue *q);
+/* The call has failed that was to begin it: q->fault, and -errno. */
+int fp_run_refused(struct fp_device *dev, struct fp_queue *q, const struct fp_kernel *k,
+		   const char *call) __attribute__((cold));
 /* Looks; true when it has ended and gone from its slot, with q->status and q->fault. */
 bool fp_run_ended(struct fp_device *dev, struct fp_queue *q);
 void fp_run_put_away(struct fp_device *dev, struct fp_queue *q);
+
+/* stop.c */
+/* Where the launch's state goes; *slots: those that can run it, of which some are left.
+ * Gone with the queue. */
+int fp_state_take(struct fp_device *dev, struct fp_queue *q, const struct fp_kernel *k,
+		  uint64_t *slots, struct fp_state **out);
+void fp_states_drop(struct fp_device *dev, struct fp_queue *q);
+/* Asks the queue's run to stop; again and again until it has ended: what is written
+ * before the card has begun it is lost. */
+int fp_stop_ask(struct fp_device *dev, struct fp_queue *q);
+/* Of a run that was asked and has ended: q->stopped, or q->status and q->fault. */
+void fp_stop_answer(struct fp_device *dev, struct fp_queue *q);
 
 /* queue.c */
 int fp_queue_create(void *device, void *partition, int32_t priority, void **out);
@@ -262,6 +297,13 @@ uint64_t fp_next(void *device);
 int fp_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
 int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie);
 int fp_resume(void *device, void *queue);
+
+/* As which a launch runs in the queue's slot. */
+static inline struct fp_unit *fp_unit_of(const struct fp_queue *q,
+					 const struct fp_kernel *k)
+{
+	return &k->design->units[k->index * k->design->x.slot_count + q->slot];
+}
 
 static inline struct hal_bk_cmd *fp_oldest(struct fp_queue *q)
 {

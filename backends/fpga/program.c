@@ -14,9 +14,13 @@ static void describe(struct fp_kernel *k, struct fp_design *d, uint32_t index)
 	k->design = d;
 	k->index = index;
 	k->desc = &d->x.kernels[index];
-	k->reach = &d->reach[(size_t)index * HAL_ARGS_MAX * FP_BANKS_MAX];
-	for (i = 0; i < k->desc->arg_count; i++)
+	k->reach = &d->reach[(size_t)index * FP_REACH_ROWS * FP_BANKS_MAX];
+	k->quick = !k->desc->group_args && !k->desc->stops;
+	for (i = 0; i < k->desc->arg_count; i++) {
 		k->memory |= (uint32_t)k->desc->args[i].memory << i;
+		k->bits[i] = (uint8_t)(8 * k->desc->args[i].scalar_bytes);
+		k->quick &= !k->desc->args[i].is_float && !k->desc->args[i].is_double;
+	}
 	for (i = 0; i < d->x.slot_count; i++)
 		if (fp_xclbin_unit(&d->x, index, i)->name[0])
 			k->slots |= UINT64_C(1) << i;

@@ -2,11 +2,12 @@
 /*
  * Hot path of a card.
  *
- * submit writes down; the doorbell and poll begin what can begin.  The oldest command of
- * each queue is either ready, or at work: on a slot of its partition, or with the mover.
- * Ready ones begin in the order in which they became it.  One whose configuration is not
- * on the card asks for it: then no launch begins until those on slots have ended and it
- * is there; copies go on meanwhile.
+ * submit begins a launch that nothing is in front of, and writes down all else; the
+ * doorbell and poll begin what can begin.  The oldest command of each queue is either
+ * ready, or at work: on a slot of its partition, or with the mover.  Ready ones begin in
+ * the order in which they became it.  One whose configuration is not on the card asks for
+ * it: then no launch begins until those on slots have ended and it is there; copies go on
+ * meanwhile.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -16,8 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_AGAIN_NS UINT64_C(40000)  /* so long it is looked at all the time */
-#define LONGEST_NS    UINT64_C(500000) /* and never less often than this */
+#define LONGEST_NS UINT64_C(500000) /* it is looked at no less often than this */
 
 /* ---- lists --------------------------------------------------------------------------- */
 
@@ -70,7 +70,8 @@ int fp_queue_destroy(void *device, void *queue)
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
 
-	if ((q->count || q->quiet_due) && !atomic_load(&dev->lost))
+	if (((q->count && q->phase != FP_HELD) || q->quiet_due) &&
+	    !atomic_load(&dev->lost))
 		return fp_host->fail(EBUSY, "fpga: the queue still has %u commands",
 				     q->count);
 	if (q->phase == FP_MOVING) {
@@ -80,6 +81,7 @@ int fp_queue_destroy(void *device, void *queue)
 		fp_run_put_away(dev, q);
 	}
 	unlist(q);
+	fp_states_drop(dev, q);
 	q->part->queues--;
 	free(q);
 	return 0;
@@ -118,6 +120,13 @@ static void begin_move(struct fp_device *dev, struct fp_queue *q)
 	fp_move(dev, &q->chore);
 }
 
+static void begin_ended(struct fp_queue *q)
+{
+	q->phase = FP_ENDED;
+	q->status = -EIO;
+	q->end_ns = q->start_ns;
+}
+
 /* False: it cannot begin yet. */
 static bool begin(struct fp_device *dev, struct fp_queue *q)
 {
@@ -126,17 +135,15 @@ static bool begin(struct fp_device *dev, struct fp_queue *q)
 	q->start_ns = fp_now(dev);
 	q->status = 0;
 	q->fault[0] = 0;
+	q->asked = q->stopped = false;
 	if (fp_oldest(q)->op == HAL_OP_LAUNCH)
 		err = begin_launch(dev, q);
 	else
 		begin_move(dev, q);
 	if (err == -EAGAIN)
 		return false;
-	if (err) {
-		q->phase = FP_ENDED;
-		q->status = -EIO;
-		q->end_ns = q->start_ns;
-	}
+	if (err)
+		begin_ended(q);
 	relist(&dev->busy, q);
 	dev->progress_ns = q->start_ns;
 	return true;
@@ -214,13 +221,91 @@ static bool begin_what_can(struct fp_device *dev)
 
 void fp_doorbell(void *device)
 {
-	(void)begin_what_can(device);
+	const struct fp_device *dev = device;
+
+	if (dev->ready.oldest || dev->wanted)
+		(void)begin_what_can(device);
+}
+
+/* A launch that nothing is in front of, checked on the way: 0 when it has begun; -EAGAIN:
+ * not that quickly, or nothing is free; another error is in q->fault. */
+static inline __attribute__((always_inline)) int run_now(struct fp_device *dev,
+							 struct fp_queue *q,
+							 const struct hal_bk_cmd *cmd,
+							 const struct fp_kernel *k)
+{
+	const uint64_t free = k->slots & q->part->slots & ~dev->running;
+	const uint64_t *reach = k->reach;
+	uint32_t i, slot;
+	void *run;
+	int err;
+
+	if (!free ||
+	    (cmd->launch.groups[0] | cmd->launch.groups[1] | cmd->launch.groups[2]) != 1)
+		return -EAGAIN;
+	slot = (uint32_t)__builtin_ctzll(free);
+	if (dev->slots[slot].broken[0])
+		return -EAGAIN;
+	q->slot = slot;
+	run = fp_unit_of(q, k)->run;
+	errno = 0;
+	for (i = 0; i < cmd->launch.arg_count; i++) {
+		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct fp_mem *mem = a->mem;
+		const uint32_t bits = k->bits[i];
+
+		if (mem) {
+			if (bits || a->value ||
+			    !(reach[i * FP_BANKS_MAX + mem->bank] >> slot & 1))
+				return -EAGAIN;
+			err = xrt.xrtRunSetArg(run, (int)i, mem->bo);
+		} else {
+			if (!bits || a->value >> (bits - 1) > 1)
+				return -EAGAIN;
+			err = xrt.xrtRunSetArg(run, (int)i, a->value);
+		}
+		if (__builtin_expect(err, 0))
+			return fp_run_refused(dev, q, k, "xrtRunSetArg");
+	}
+	if (__builtin_expect(xrt.xrtRunStart(run), 0))
+		return fp_run_refused(dev, q, k, "xrtRunStart");
+	dev->running |= UINT64_C(1) << slot;
+	return 0;
+}
+
+/* False: it is to be queued. */
+static inline __attribute__((always_inline)) bool begin_now(struct fp_device *dev,
+							    struct fp_queue *q,
+							    const struct hal_bk_cmd *cmd,
+							    const struct fp_kernel *k)
+{
+	int err;
+
+	if (!k->quick || q->count || dev->ready.oldest || dev->wanted ||
+	    k->design != dev->loaded)
+		return false;
+	q->status = 0;
+	q->fault[0] = 0;
+	q->asked = q->stopped = false;
+	q->start_ns = fp_now(dev);
+	err = run_now(dev, q, cmd, k);
+	if (err == -EAGAIN)
+		return false;
+	q->cmds[q->head].cmd = *cmd;
+	q->count = 1;
+	q->phase = FP_RUNNING;
+	if (err)
+		begin_ended(q);
+	enlist(&dev->busy, q);
+	dev->progress_ns = q->start_ns;
+	return true;
 }
 
 int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
+	struct fp_state *state = NULL;
 	struct fp_command *c;
 	uint64_t slots = 0;
 	uint32_t at;
@@ -233,7 +318,13 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	if (q->suspended || q->count == q->room)
 		return -EAGAIN;
 	if (cmd->op == HAL_OP_LAUNCH) {
+		const struct fp_kernel *k = cmd->launch.kernel;
+
+		if (begin_now(dev, q, cmd, k))
+			return 0;
 		err = fp_run_check(dev, q->part, cmd, &slots);
+		if (!err && k->desc->stops)
+			err = fp_state_take(dev, q, k, &slots, &state);
 		if (err)
 			return err;
 	}
@@ -241,6 +332,8 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	c = &q->cmds[at < q->room ? at : at - q->room];
 	c->cmd = *cmd;
 	c->slots = slots;
+	c->state = state;
+	c->resumes = false;
 	if (!q->count++) {
 		q->phase = FP_READY;
 		enlist(&dev->ready, q);
@@ -255,6 +348,8 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 {
 	if (q->phase == FP_ENDED)
 		return true;
+	if (q->phase == FP_HELD)
+		return false;
 	if (q->phase == FP_RUNNING ? !fp_run_ended(dev, q) : !atomic_load(&q->chore.done))
 		return false;
 	q->end_ns = fp_now(dev);
@@ -266,9 +361,9 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 	} else if (q->end_ns - q->start_ns > dev->longest_ns) {
 		dev->longest_ns = q->end_ns - q->start_ns;
 	}
-	q->phase = FP_ENDED;
+	q->phase = q->stopped ? FP_HELD : FP_ENDED;
 	dev->progress_ns = q->end_ns;
-	return true;
+	return !q->stopped;
 }
 
 static void count_bytes(const struct hal_bk_cmd *cmd, struct hal_bk_event *e)
@@ -304,10 +399,26 @@ static void tell(struct fp_device *dev, struct fp_queue *q, struct hal_bk_event 
 		/* It stays ended: what is behind a failure is told of at once. */
 		q->status = -ECANCELED;
 		q->start_ns = q->end_ns;
+	} else if (q->folds) {
+		q->phase = FP_HELD;
 	} else {
 		q->phase = FP_READY;
 		relist(&dev->ready, q);
 	}
+}
+
+/* How long the oldest command ran that was stopped inside, and what of it was moved. */
+static void tell_stopped(struct fp_queue *q, struct hal_bk_event *e)
+{
+	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
+	struct fp_command *c = &q->cmds[q->head];
+
+	e->start_ns = q->start_ns;
+	e->end_ns = q->end_ns;
+	e->bytes_written = k->desc->args[fp_state_arg(k->desc)].bytes;
+	e->bytes_read = c->resumes ? e->bytes_written : 0;
+	c->resumes = true;
+	q->stopped = false;
 }
 
 static uint32_t look_at(struct fp_device *dev, struct fp_queue *q,
@@ -317,11 +428,14 @@ static uint32_t look_at(struct fp_device *dev, struct fp_queue *q,
 
 	while (n < max && q->list == &dev->busy && q->count && has_ended(dev, q))
 		tell(dev, q, &ev[n++]);
-	if (n < max && q->quiet_due && !q->count) {
-		ev[n++] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
-						.cookie = q->quiet_cookie,
-						.start_ns = fp_now(dev),
-						.end_ns = fp_now(dev)};
+	if (n < max && q->quiet_due && (!q->count || q->phase == FP_HELD)) {
+		ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
+					      .cookie = q->quiet_cookie,
+					      .start_ns = fp_now(dev),
+					      .end_ns = fp_now(dev)};
+		if (q->stopped)
+			tell_stopped(q, &ev[n]);
+		n++;
 		q->quiet_due = false;
 		unlist(q);
 	}
@@ -381,9 +495,14 @@ static bool step(struct fp_device *dev, uint64_t until_ns)
 	uint64_t now;
 	uint32_t idle;
 
-	for (q = dev->busy.oldest; q && dev->opt.hang_ns; q = q->newer)
-		if (q->phase == FP_RUNNING && q->start_ns + dev->opt.hang_ns < until_ns)
+	for (q = dev->busy.oldest; q; q = q->newer) {
+		if (q->phase != FP_RUNNING)
+			continue;
+		if (dev->opt.hang_ns && q->start_ns + dev->opt.hang_ns < until_ns)
 			until_ns = q->start_ns + dev->opt.hang_ns;
+		if (q->asked && fp_now(dev) + FP_LOOK_NS < until_ns)
+			until_ns = fp_now(dev) + FP_LOOK_NS; /* it is asked again */
+	}
 	if (until_ns > UINT64_MAX - dev->zero_ns)
 		until_ns = UINT64_MAX - dev->zero_ns;
 	xrt.advance(until_ns + dev->zero_ns, &now, &idle);
@@ -422,7 +541,7 @@ uint64_t fp_next(void *device)
 
 	if (!is_at_work(dev))
 		return atomic_load(&dev->lost) ? 0 : UINT64_MAX;
-	if (wait < LOOK_AGAIN_NS)
+	if (wait < FP_LOOK_NS)
 		return 0;
 	wait /= 10;
 	return now + (wait < LONGEST_NS ? wait : LONGEST_NS);
@@ -430,12 +549,33 @@ uint64_t fp_next(void *device)
 
 /* ---- preemption ---------------------------------------------------------------------- */
 
+/* What runs is asked; what has not begun does not begin. */
+static int fold(struct fp_device *dev, struct fp_queue *q)
+{
+	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
+	int err;
+
+	if (q->phase == FP_READY) {
+		q->phase = FP_HELD;
+		relist(&dev->busy, q);
+	} else if (q->phase == FP_RUNNING && k->desc->stops) {
+		err = fp_stop_ask(dev, q);
+		if (err)
+			return err;
+		q->asked = true;
+		dev->progress_ns = fp_now(dev);
+	}
+	q->folds = true;
+	return 0;
+}
+
 int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
+	int err = 0;
 
-	if (mode != HAL_SUSPEND_DRAIN)
+	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !dev->folds))
 		return fp_host->fail(
 			ENOTSUP,
 			"fpga: suspend in mode %u: a run that has begun ends "
@@ -443,6 +583,10 @@ int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 			mode);
 	if (q->suspended)
 		return fp_host->fail(EBUSY, "fpga: the queue is suspended");
+	if (mode == HAL_SUSPEND_FOLD)
+		err = fold(dev, q);
+	if (err)
+		return err;
 	q->suspended = true;
 	q->quiet_due = true;
 	q->quiet_cookie = cookie;
@@ -453,13 +597,19 @@ int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 
 int fp_resume(void *device, void *queue)
 {
+	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
 
-	(void)device;
 	if (!q->suspended)
 		return fp_host->fail(EINVAL, "fpga: the queue was not suspended");
 	if (q->quiet_due)
 		return fp_host->fail(EBUSY, "fpga: the queue still has commands");
-	q->suspended = false;
+	q->suspended = q->folds = false;
+	if (q->phase != FP_HELD)
+		return 0;
+	q->phase = FP_READY;
+	enlist(&dev->ready, q);
+	dev->progress_ns = fp_now(dev);
+	(void)begin_what_can(dev);
 	return 0;
 }

@@ -179,6 +179,18 @@ static void *handle_of(struct fp_queue *q, const struct hal_bk_arg *a)
 	return sub;
 }
 
+/* Those of a kernel that can be stopped. */
+static bool set_stop_args(const struct fp_queue *q, const struct fp_kernel_desc *k,
+			  void *run)
+{
+	const struct fp_command *c = &q->cmds[q->head];
+	const int at = (int)fp_state_arg(k);
+
+	return !xrt.xrtRunSetArg(run, at, c->state->bo) &&
+	       !xrt.xrtRunSetArg(run, at + 1, (uint64_t)c->resumes) &&
+	       !xrt.xrtRunSetArg(run, at + 2, UINT64_C(0));
+}
+
 static const char *set_args(struct fp_queue *q, const struct fp_kernel_desc *k, void *run)
 {
 	const struct hal_bk_cmd *cmd = fp_oldest(q);
@@ -203,6 +215,8 @@ static const char *set_args(struct fp_queue *q, const struct fp_kernel_desc *k, 
 	for (i = 0; i < (int)k->group_args; i++)
 		if (xrt.xrtRunSetArg(run, count + i, cmd->launch.groups[i]))
 			return "xrtRunSetArg";
+	if (k->stops && !set_stop_args(q, k, run))
+		return "xrtRunSetArg";
 	return NULL;
 }
 
@@ -220,29 +234,34 @@ static bool find_slot(const struct fp_device *dev, struct fp_queue *q)
 	return false;
 }
 
+int fp_run_refused(struct fp_device *dev, struct fp_queue *q, const struct fp_kernel *k,
+		   const char *call)
+{
+	char text[64];
+	const int err = fp_why(dev, call, text, sizeof(text));
+
+	snprintf(q->fault, sizeof(q->fault), "%.50s: kernel %.31s", text, k->desc->name);
+	fp_run_put_away(dev, q);
+	return err;
+}
+
 int fp_run_begin(struct fp_device *dev, struct fp_queue *q)
 {
 	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
 	const char *call;
-	char text[64];
 	void *run;
-	int err;
 
 	q->sub_count = 0;
 	if (!find_slot(dev, q))
 		return q->cmds[q->head].slots & dev->running ? -EAGAIN : -EIO;
-	run = k->design->units[k->index * k->design->x.slot_count + q->slot].run;
+	run = fp_unit_of(q, k)->run;
 	call = set_args(q, k->desc, run);
 	if (!call && xrt.xrtRunStart(run))
 		call = "xrtRunStart";
-	if (!call) {
-		dev->running |= UINT64_C(1) << q->slot;
-		return 0;
-	}
-	err = fp_why(dev, call, text, sizeof(text));
-	snprintf(q->fault, sizeof(q->fault), "%.50s: kernel %.31s", text, k->desc->name);
-	fp_run_put_away(dev, q);
-	return err;
+	if (call)
+		return fp_run_refused(dev, q, k, call);
+	dev->running |= UINT64_C(1) << q->slot;
+	return 0;
 }
 
 /* ---- end ----------------------------------------------------------------------------- */
@@ -262,33 +281,40 @@ void fp_run_put_away(struct fp_device *dev, struct fp_queue *q)
 bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
 {
 	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
-	const struct fp_kernel_desc *desc = &k->design->x.kernels[k->index];
-	void *run = k->design->units[k->index * k->design->x.slot_count + q->slot].run;
-	const uint32_t state = XRT(xrtRunState, run);
+	const uint32_t state = XRT(xrtRunState, fp_unit_of(q, k)->run);
 	struct fp_slot *slot = &dev->slots[q->slot];
 	char text[64] = "";
-	bool hangs;
+	bool hangs, anew;
 
 	if (errno)
 		(void)fp_why(dev, "xrtRunState", text, sizeof(text));
 	hangs = state < XRT_COMPLETED || state == XRT_SUBMITTED;
-	if (hangs && (!dev->opt.hang_ns || fp_now(dev) - q->start_ns < dev->opt.hang_ns))
+	if (hangs &&
+	    (!dev->opt.hang_ns || fp_now(dev) - q->start_ns < dev->opt.hang_ns)) {
+		if (q->asked)
+			(void)fp_stop_ask(dev, q);
 		return false;
+	}
 	q->status = state == XRT_COMPLETED ? 0 : -EIO;
 	if (hangs)
 		snprintf(q->fault, sizeof(q->fault),
 			 "hung for %u ms: kernel %.31s in slot %u",
-			 (uint32_t)(dev->opt.hang_ns / 1000000), desc->name, q->slot);
+			 (uint32_t)(dev->opt.hang_ns / 1000000), k->desc->name, q->slot);
 	else if (q->status && text[0])
 		snprintf(q->fault, sizeof(q->fault), "%.40s: kernel %.31s in slot %u",
-			 text, desc->name, q->slot);
+			 text, k->desc->name, q->slot);
 	else if (q->status)
 		snprintf(q->fault, sizeof(q->fault), "%s (%u): kernel %.31s in slot %u",
-			 state_name(state), state, desc->name, q->slot);
-	fp_run_put_away(dev, q);
-	if (q->status && !atomic_load(&dev->lost)) {
-		/* The slot, not the card: its units begin anew. */
+			 state_name(state), state, k->desc->name, q->slot);
+	else if (q->asked)
+		fp_stop_answer(dev, q);
+	/* The slot, not the card: its units begin anew, before what the run may still be
+	 * using is given back. */
+	anew = q->status && !atomic_load(&dev->lost);
+	if (anew)
 		fp_slot_close(dev, q->slot);
+	fp_run_put_away(dev, q);
+	if (anew) {
 		slot->broken[0] = 0;
 		(void)fp_slot_open(dev, q->slot, slot->broken, sizeof(slot->broken));
 	}

@@ -308,6 +308,33 @@ static void find_group_args(struct fp_kernel_desc *k)
 	k->arg_count -= n;
 }
 
+/* The last three by these names; none by them elsewhere. */
+static int find_stop_args(struct reader *r, struct fp_kernel_desc *k)
+{
+	static const char *const names[3] = {"hal_state", "hal_resume", "hal_stop"};
+	const uint32_t first = k->arg_count < 3 ? 0 : k->arg_count - 3;
+	const struct fp_arg *a = &k->args[first];
+	uint32_t i, n, found = 0;
+
+	for (i = 0; i < k->arg_count; i++)
+		for (n = 0; n < 3; n++)
+			found += strcmp(k->args[i].name, names[n]) == 0;
+	if (!found)
+		return 0;
+	k->stops = found == 3;
+	for (n = 0; n < 3 && k->stops; n++)
+		k->stops = strcmp(a[n].name, names[n]) == 0 &&
+			   (n ? a[n].scalar_bytes == 4 && !a[n].is_float : a[n].memory);
+	if (!k->stops || a[2].offset % 4)
+		return wrong(r,
+			     "kernel %s: hal_state, hal_resume and hal_stop are its last "
+			     "arguments, memory and two of 4 bytes, the last in a "
+			     "register of its own",
+			     k->name);
+	k->arg_count -= 3;
+	return 0;
+}
+
 static int read_kernels(struct reader *r)
 {
 	struct fp_kernel_desc *k = NULL;
@@ -341,6 +368,9 @@ static int read_kernels(struct reader *r)
 	if (!r->x->kernel_count)
 		return wrong(r, "no kernel in its EMBEDDED_METADATA");
 	for (i = 0; i < r->x->kernel_count; i++) {
+		err = find_stop_args(r, &r->x->kernels[i]);
+		if (err)
+			return err;
 		find_group_args(&r->x->kernels[i]);
 		if (r->x->kernels[i].arg_count > HAL_ARGS_MAX)
 			return wrong(r, "kernel %s has %u arguments, at most %u go",
@@ -352,7 +382,7 @@ static int read_kernels(struct reader *r)
 
 /* "KERNEL ARGUMENT BYTES" a line, with "#hal-bytes" before them: the least that an
  * argument's buffer has, which the vendor's sections do not say. */
-static int read_bytes(struct reader *r)
+static int read_lines(struct reader *r)
 {
 	static const char first[] = "#hal-bytes";
 	unsigned int line = 1, arg;
@@ -381,7 +411,7 @@ static int read_bytes(struct reader *r)
 		for (k = 0; k < r->x->kernel_count; k++)
 			if (strcmp(r->x->kernels[k].name, name) == 0)
 				break;
-		if (k == r->x->kernel_count || arg >= r->x->kernels[k].arg_count ||
+		if (k == r->x->kernel_count || arg >= fp_all_args(&r->x->kernels[k]) ||
 		    !r->x->kernels[k].args[arg].memory)
 			return wrong(r,
 				     "USER_METADATA, line %u: kernel %s has no memory as "
@@ -390,6 +420,25 @@ static int read_bytes(struct reader *r)
 		r->x->kernels[k].args[arg].bytes = least;
 	}
 	return 0;
+}
+
+static int read_bytes(struct reader *r)
+{
+	int err = read_lines(r);
+	uint64_t least;
+	uint32_t i;
+
+	for (i = 0; !err && i < r->x->kernel_count; i++) {
+		const struct fp_kernel_desc *k = &r->x->kernels[i];
+
+		least = k->stops ? k->args[fp_state_arg(k)].bytes : 1;
+		if (!least || least > UINT64_C(1) << 40)
+			err = wrong(r,
+				    "USER_METADATA: hal_state of kernel %s has %" PRIu64
+				    " bytes",
+				    k->name, least);
+	}
+	return err;
 }
 
 /* ---- banks, units, who reaches what -------------------------------------------------- */
@@ -524,7 +573,7 @@ static int read_connections(struct reader *r)
 		if (r->ip[c.ip].kernel < 0)
 			continue;
 		k = &r->x->kernels[r->ip[c.ip].kernel];
-		if (c.arg < 0 || (uint32_t)c.arg >= k->arg_count)
+		if (c.arg < 0 || (uint32_t)c.arg >= fp_all_args(k))
 			return wrong(r,
 				     "CONNECTIVITY: record %u: kernel %s has no argument "
 				     "%d",

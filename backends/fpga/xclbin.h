@@ -14,7 +14,7 @@
 #define FP_BANKS_MAX   64u
 #define FP_SLOTS_MAX   64u
 #define FP_KERNELS_MAX 64u
-#define FP_ARGS_MAX    (HAL_ARGS_MAX + 3)
+#define FP_ARGS_MAX    (HAL_ARGS_MAX + 6)
 
 struct fp_bank {
 	char tag[17];
@@ -41,6 +41,8 @@ struct fp_kernel_desc {
 	uint32_t arg_count; /* without those of groups */
 	/* Last arguments hal_groups_x, _y, _z: how many groups a launch has. */
 	uint32_t group_args;
+	/* Behind those hal_state, hal_resume and hal_stop: it can be stopped inside. */
+	bool stops;
 	struct fp_arg args[FP_ARGS_MAX];
 	uint32_t unit_count;
 };
@@ -58,6 +60,18 @@ struct fp_xclbin {
 int fp_xclbin_read(const void *file, size_t size, struct fp_xclbin *x, char *why,
 		   size_t why_bytes);
 void fp_xclbin_drop(struct fp_xclbin *x);
+
+/* The number of hal_state, where it stops; hal_resume and hal_stop come behind it. */
+static inline uint32_t fp_state_arg(const struct fp_kernel_desc *k)
+{
+	return k->arg_count + k->group_args;
+}
+
+/* All that a run has to be given. */
+static inline uint32_t fp_all_args(const struct fp_kernel_desc *k)
+{
+	return fp_state_arg(k) + (k->stops ? 3 : 0);
+}
 
 static inline const struct fp_unit_desc *fp_xclbin_unit(const struct fp_xclbin *x,
 							uint32_t kernel, uint32_t slot)

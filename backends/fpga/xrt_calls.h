@@ -43,6 +43,10 @@ X(xrtPLKernelOpenExclusive, void *, \
 	(void *device, const uint8_t *uuid, const char *name), (device, uuid, name)) \
 X(xrtKernelClose, int, (void *kernel), (kernel)) \
 X(xrtRunOpen, void *, (void *kernel), (kernel)) \
+X(xrtKernelReadRegister, int, (void *kernel, uint32_t offset, uint32_t *value), \
+	(kernel, offset, value)) \
+X(xrtKernelWriteRegister, int, (void *kernel, uint32_t offset, uint32_t value), \
+	(kernel, offset, value)) \
 X(xrtRunClose, int, (void *run), (run)) \
 X(xrtRunStart, int, (void *run), (run)) \
 X(xrtRunState, uint32_t, (void *run), (run)) \

@@ -225,9 +225,9 @@ static int moved(struct conf *c)
 	struct hal_point there;
 	struct scene t;
 
-	STEP(begin(c, &t));
 	if (!(c->info.caps & HAL_CAP_RESIZE_IDLE))
 		return conf_unsupported(c, "partitions do not move");
+	STEP(begin(c, &t));
 	STEP(stop_inside(c, &t, t.ns / 3));
 	d.row = 0;
 	d.col = (uint16_t)(c->info.unit_cols - 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the FPGA backend adds to what the conformance suite asks: who reaches which bank,
- * who has a slot, configurations that come and go, runs that hang, a card that is lost,
- * and that nothing waits on the engine's thread.
+ * who has a slot, configurations that come and go, runs that are stopped inside, that
+ * hang, a card that is lost, and that nothing waits on the engine's thread.
  */
 #define _GNU_SOURCE
 #include "host.h"
@@ -37,11 +37,18 @@ static const char second_text[] =
 	"bitstream 100K\n" BANKS "kernel twice 4\narg d memory 64 0-1\n"
 	"arg s memory 64 0-1\nkernel stream 4\narg d memory 4 0-1\narg ns ulong\n";
 
+/* Of these all but the first can be stopped inside, or say so. */
+#define STOPS "arg hal_state memory 72 1\narg hal_resume uint\narg hal_stop uint\n"
+static const char stop_text[] = BANKS "kernel work 2\narg d memory 4 0-1\narg ns ulong\n"
+				      "kernel spin 2\narg d memory 64 0-1\n" STOPS
+				      "kernel deaf 2\narg d memory 64 0-1\n" STOPS
+				      "kernel liar 2\narg d memory 64 0-1\n" STOPS;
+
 static const char far_text[] = "platform hal_stand_in_2\n" BANKS
 			       "kernel work 4\narg d memory 4 0-1\narg ns ulong\n";
 
 static const struct hal_backend *b;
-static const char *first_file, *far_file;
+static const char *first_file, *far_file, *stop_file;
 
 struct world {
 	void *dev, *prog, *part[4], *queue[4];
@@ -104,9 +111,10 @@ static void end(struct world *w)
 	const char *text = "";
 	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 4; i++)
 		if (w->queue[i])
 			sure(b->cold.queue_destroy(w->dev, w->queue[i]));
+	for (i = 0; i < 4; i++) {
 		if (w->part[i])
 			sure(b->cold.partition_destroy(w->dev, w->part[i]));
 	}
@@ -637,6 +645,240 @@ static void other_cards(void **state)
 	end(&w);
 }
 
+/* ---- stopping inside ----------------------------------------------------------------- */
+
+enum { SPIN_NS = 2000000, SPIN_STEP_NS = 31250, STATE_BYTES = 72 };
+
+static struct world begin_stops(uint32_t count)
+{
+	const struct hal_bk_config cfg = {.xclbin = stop_file, .clock = 1};
+	struct world w = begin(&cfg, count);
+
+	sure(b->cold.program_unload(w.dev, w.prog));
+	w.prog = load(&w, stop_text);
+	return w;
+}
+
+/* Nothing ends before that. */
+static void pass(struct world *w, uint64_t ns)
+{
+	struct hal_bk_event e;
+
+	assert_int_equal(b->hot.poll(w->dev, b->hot.now(w->dev) + ns, &e, 1), 0);
+}
+
+static struct hal_bk_event fold(struct world *w, void *queue)
+{
+	struct hal_bk_event e;
+
+	sure(b->hot.suspend(w->dev, queue, HAL_SUSPEND_FOLD, 77));
+	e = next(w);
+	assert_int_equal(e.kind, HAL_BK_QUIET);
+	assert_int_equal(e.cookie, 77);
+	assert_int_equal(e.status, 0);
+	return e;
+}
+
+static bool spun(struct world *w, void *mem)
+{
+	uint8_t got[64];
+	uint32_t i;
+
+	sure(b->cold.mem_read(w->dev, mem, 0, got, 64));
+	for (i = 0; i < 64 && got[i] == (uint8_t)(i * 7 + 1); i++)
+		;
+	return i == 64;
+}
+
+/* Its slot is another's meanwhile, what it had done it does not do again, and what comes
+ * out of it is as if it had not been stopped. */
+static void stopped_inside(void **state)
+{
+	struct world w = begin_stops(1);
+	void *mem = buffer(&w, 0, 64, 1), *other = buffer(&w, 0, 4, 1);
+	const struct hal_bk_arg spin[1] = {{mem, 0, 64}};
+	const struct hal_bk_arg work[2] = {{other, 0, 4}, {NULL, UINT64_C(2) * SPIN_NS, 0}};
+	struct hal_bk_event e;
+	uint64_t ran, asked;
+	uint32_t i;
+
+	(void)state;
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "spin"), spin, 1, 1));
+	pass(&w, SPIN_NS / 2);
+	asked = b->hot.now(w.dev);
+	e = fold(&w, w.queue[0]);
+	assert_true(b->hot.now(w.dev) - asked <= SPIN_STEP_NS + 1000);
+	assert_int_equal(e.bytes_written, STATE_BYTES);
+	assert_int_equal(e.bytes_read, 0);
+	ran = e.end_ns - e.start_ns;
+	assert_true(ran >= SPIN_NS / 2 && ran <= SPIN_NS / 2 + 2 * SPIN_STEP_NS);
+	assert_false(spun(&w, mem));
+	/* Another queue's run in the only slot, twice as long as it. */
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[1]));
+	sure(launch(&w, 1, kernel_of(&w, w.prog, "work"), work, 2, 2));
+	assert_int_equal(next(&w).cookie, 2);
+	assert_false(spun(&w, mem));
+	/* Three times more. */
+	for (i = 0; i < 3; i++) {
+		sure(b->hot.resume(w.dev, w.queue[0]));
+		pass(&w, SPIN_NS / 10);
+		e = fold(&w, w.queue[0]);
+		assert_int_equal(e.bytes_written, STATE_BYTES);
+		assert_int_equal(e.bytes_read, STATE_BYTES);
+		ran += e.end_ns - e.start_ns;
+	}
+	sure(b->hot.resume(w.dev, w.queue[0]));
+	e = next(&w);
+	assert_int_equal(e.kind, HAL_BK_DONE);
+	assert_int_equal(e.cookie, 1);
+	assert_int_equal(e.status, 0);
+	ran += e.end_ns - e.start_ns;
+	assert_true(ran >= SPIN_NS && ran < SPIN_NS + 5 * 5000);
+	assert_true(spun(&w, mem));
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.mem_free(w.dev, other));
+	end(&w);
+}
+
+/* What is written before the card has begun the run is gone when it does: it is written
+ * again. */
+static void asked_too_early(void **state)
+{
+	struct world w = begin_stops(1);
+	void *mem = buffer(&w, 0, 64, 1);
+	const struct hal_bk_arg args[1] = {{mem, 0, 64}};
+	struct hal_bk_event e;
+
+	(void)state;
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "spin"), args, 1, 1));
+	e = fold(&w, w.queue[0]);
+	assert_true(e.end_ns > e.start_ns);
+	assert_true(e.end_ns - e.start_ns < SPIN_NS / 10);
+	/* Kept by the device, it goes with the queue, and nobody hears of it. */
+	sure(b->cold.queue_destroy(w.dev, w.queue[0]));
+	w.queue[0] = NULL;
+	pass(&w, SPIN_NS);
+	assert_false(spun(&w, mem));
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+/* What waits for a slot, or behind what does not stop, has not begun and does not. */
+static void not_begun(void **state)
+{
+	struct world w = begin_stops(1);
+	void *mem = buffer(&w, 0, 64, 1);
+	const struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, SPIN_NS, 0}};
+	struct hal_bk_event e;
+
+	(void)state;
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[1]));
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 1));
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 2));
+	sure(launch(&w, 1, kernel_of(&w, w.prog, "spin"), args, 1, 3));
+	e = fold(&w, w.queue[1]);
+	assert_int_equal(e.start_ns, e.end_ns);
+	assert_int_equal(e.bytes_written, 0);
+	sure(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_FOLD, 78));
+	e = next(&w);
+	assert_int_equal(e.cookie, 1);
+	assert_int_equal(e.kind, HAL_BK_DONE);
+	e = next(&w);
+	assert_int_equal(e.kind, HAL_BK_QUIET);
+	assert_int_equal(e.cookie, 78);
+	assert_int_equal(e.start_ns, e.end_ns);
+	pass(&w, UINT64_C(9) * SPIN_NS);
+	sure(b->hot.resume(w.dev, w.queue[1]));
+	e = next(&w);
+	assert_int_equal(e.cookie, 3);
+	assert_true(spun(&w, mem));
+	sure(b->hot.resume(w.dev, w.queue[0]));
+	e = next(&w);
+	assert_int_equal(e.cookie, 2);
+	assert_int_equal(e.status, 0);
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+/* Kernels that say that they stop and do not. */
+static void no_such_kernel(void **state)
+{
+	struct world w = begin_stops(2);
+	void *mem = buffer(&w, 0, 64, 1);
+	const struct hal_bk_arg args[1] = {{mem, 0, 64}};
+	struct hal_bk_event e;
+
+	(void)state;
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "deaf"), args, 1, 1));
+	sure(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_FOLD, 77));
+	e = next(&w);
+	assert_int_equal(e.kind, HAL_BK_DONE);
+	assert_int_equal(e.status, 0);
+	assert_int_equal(next(&w).kind, HAL_BK_QUIET);
+	sure(launch(&w, 1, kernel_of(&w, w.prog, "liar"), args, 1, 2));
+	sure(b->hot.suspend(w.dev, w.queue[1], HAL_SUSPEND_FOLD, 78));
+	e = next(&w);
+	assert_int_equal(e.cookie, 2);
+	assert_int_equal(e.status, -EIO);
+	assert_string_equal(e.fault, "hal_stop is 0xffffffff: kernel liar in slot 1");
+	assert_int_equal(next(&w).kind, HAL_BK_QUIET);
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
+static void stop_refused(void **state)
+{
+	const struct hal_bk_config none = {.xclbin = first_file, .clock = 1};
+	struct hal_device_info info = {.size = sizeof(info)};
+	struct world w = begin(&none, 1);
+	struct hal_bk_arg args[1] = {{NULL, 0, 64}};
+	struct hal_bk_event e;
+	void *all;
+
+	(void)state;
+	assert_int_equal(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_FOLD, 1),
+			 -ENOTSUP);
+	sure(b->cold.get_info(w.dev, &info));
+	assert_int_equal(info.preempt, HAL_PREEMPT_BETWEEN);
+	end(&w);
+	w = begin_stops(1);
+	sure(b->cold.get_info(w.dev, &info));
+	assert_int_equal(info.preempt, HAL_PREEMPT_INSIDE);
+	assert_int_equal(info.suspend_modes,
+			 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_FOLD);
+	assert_int_equal(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_SAVE, 1),
+			 -ENOTSUP);
+	args[0].mem = buffer(&w, 0, 64, 1);
+	/* Where its state goes there is no room. */
+	sure(allocate(&w, 0, 16u << 20, 2, &all));
+	assert_int_equal(launch(&w, 0, kernel_of(&w, w.prog, "spin"), args, 1, 1),
+			 -ENOSPC);
+	assert_string_equal(host_text, "fpga:0: kernel spin: no bank of the partition "
+				       "that its units reach as hal_state has room for "
+				       "4096 bytes");
+	sure(b->cold.mem_free(w.dev, all));
+	/* The register cannot be written: the suspend is refused, the run goes on. */
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "spin"), args, 1, 1));
+	assert_int_equal(stand_in()->break_call("xrtKernelWriteRegister", 1, EIO), 0);
+	assert_int_equal(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_FOLD, 1), -EIO);
+	assert_string_equal(host_text, "fpga: xrtKernelWriteRegister: EIO: the run is "
+				       "not stopped");
+	e = next(&w);
+	assert_int_equal(e.kind, HAL_BK_DONE);
+	assert_int_equal(e.status, 0);
+	assert_true(spun(&w, args[0].mem));
+	/* Or not read: nobody knows how it ended. */
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "spin"), args, 1, 1));
+	assert_int_equal(stand_in()->break_call("xrtKernelReadRegister", 1, EIO), 0);
+	sure(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_FOLD, 1));
+	e = next(&w);
+	assert_int_equal(e.status, -EIO);
+	assert_string_equal(e.fault, "xrtKernelReadRegister: EIO: kernel spin in slot 0");
+	assert_int_equal(next(&w).kind, HAL_BK_QUIET);
+	sure(b->cold.mem_free(w.dev, args[0].mem));
+	end(&w);
+}
+
 /* ---- what goes wrong ----------------------------------------------------------------- */
 
 static void hung(void **state)
@@ -795,6 +1037,7 @@ static int setup(void **state)
 	b = hal_backend_fpga(&host);
 	first_file = make_file(first_text);
 	far_file = make_file(far_text);
+	stop_file = make_file(stop_text);
 	return b && stand_in() ? 0 : -1;
 }
 
@@ -811,6 +1054,11 @@ int main(void)
 		cmocka_unit_test(slots_are_exclusive),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test(other_cards),
+		cmocka_unit_test(stopped_inside),
+		cmocka_unit_test(asked_too_early),
+		cmocka_unit_test(not_begun),
+		cmocka_unit_test(no_such_kernel),
+		cmocka_unit_test(stop_refused),
 		cmocka_unit_test(hung),
 		cmocka_unit_test(broken_slot),
 		cmocka_unit_test(lost),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No XRT, another library, one too old, and each way in which the environment would make
- * XRT end the process: told for what it is, before the first call.  A process a case.
+ * No XRT, another library, one too old, no driver, and each way in which the environment
+ * would make XRT end the process: told for what it is, before the first call; and which
+ * cards there are.  A process a case.
  */
 #define _GNU_SOURCE
 #include "host.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,6 +141,118 @@ static void xrt_ends(void **state)
 	assert_int_equal(WTERMSIG(status), SIGABRT);
 }
 
+/* ---- cards are those of the kernel's driver ------------------------------------------- */
+
+enum { CARDS_MAX = 64 }; /* of which more are let be */
+
+static char folder[] = "/tmp/hal_xocl_XXXXXX";
+
+static void in_folder(char path[64], const char *name)
+{
+	snprintf(path, 64, "%.24s/%.24s", folder, name);
+}
+
+static void add(const char *name)
+{
+	char path[64];
+
+	in_folder(path, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void take_away(const char *name)
+{
+	char path[64];
+
+	in_folder(path, name);
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* These addresses, in this order, and no more; no other can be opened, and these are
+ * asked of XRT, which has none. */
+static int finds(const char *const *ids, int count)
+{
+	static const char design[] = "bank A ddr4 0x0 1M\nkernel k 1\n";
+	const struct hal_bk_config cfg = {
+		.library = FPGA_plain, .cards = folder, .xclbin = make_file(design)};
+	const struct hal_backend *b = hal_backend_fpga(&host);
+	struct hal_device_info info[3];
+	char text[64];
+	void *dev;
+	int i;
+
+	memset(info, 0, sizeof(info));
+	if (b->cold.probe(&cfg, info, 3) != count)
+		return 1;
+	for (i = 0; i < count && i < 3; i++)
+		if (strcmp(info[i].bus_id, ids[i]) != 0 ||
+		    info[i].kind != HAL_KIND_FPGA ||
+		    (info[i].caps & HAL_CAP_STAND_IN) != 0)
+			return 2;
+	/* Also where there is room for fewer. */
+	if (b->cold.probe(&cfg, info, 1) != count)
+		return 3;
+	snprintf(text, sizeof(text), "fpga:%d: there are %d cards", count, count);
+	if (b->cold.open(&cfg, (uint32_t)count, &dev) != -ENODEV ||
+	    strcmp(host_text, text) != 0)
+		return 4;
+	if (b->cold.open(&cfg, (uint32_t)count - 1, &dev) != -ENODEV ||
+	    !strstr(host_text, "xrtDeviceOpen: ENODEV: the card cannot be opened"))
+		return 5;
+	return 0;
+}
+
+static void found(const char *const *ids, int count)
+{
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		exit(finds(ids, count));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void cards(void **state)
+{
+	static const char *const ids[] = {"0000:3b:00.1", "0000:af:00.1", "0001:01:00.0"};
+	static const char *const others[] = {"bind",          "module",
+					     "new_id",        "0000:3b:00",
+					     "0000:3b:00.10", "0000:3B:00.1"};
+	const struct hal_bk_config cfg = {
+		.library = FPGA_plain, .cards = folder, .xclbin = "/nowhere"};
+	const struct hal_bk_config none = {
+		.library = FPGA_plain, .cards = "/nowhere/xocl", .xclbin = "/nowhere"};
+	char name[CARDS_MAX][16];
+	size_t i;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	probe_says(&none, -ENODEV, "no driver: /nowhere/xocl: ENOENT");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		add(others[i]);
+	probe_says(&cfg, -ENODEV, "the driver has no card");
+	add(ids[1]);
+	found(&ids[1], 1);
+	add(ids[2]);
+	add(ids[0]);
+	found(ids, 3);
+	for (i = 0; i < CARDS_MAX; i++) {
+		snprintf(name[i], sizeof(name[i]), "0002:%02x:00.0", (unsigned int)i);
+		add(name[i]);
+	}
+	found(ids, CARDS_MAX);
+	for (i = 0; i < CARDS_MAX; i++)
+		take_away(name[i]);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		take_away(others[i]);
+	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		take_away(ids[i]);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static int second_library(void)
 {
 	const struct hal_bk_config first = {.xclbin = "/nowhere"};
@@ -167,7 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_library),    cmocka_unit_test(another_library),
 		cmocka_unit_test(environment),   cmocka_unit_test(xrt_ends),
-		cmocka_unit_test(one_a_process),
+		cmocka_unit_test(one_a_process), cmocka_unit_test(cards),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,9 @@ static const char text[] = "platform p_1\nbank A ddr4 0x0 1M\nbank S streaming 0
 			   "bank B hbm 0x100000 2M\n"
 			   "kernel one 3\narg d memory 64 0,2\narg n uint\n"
 			   "reach 2 d 2\nkernel two 1\narg x float\narg y double\n"
-			   "arg hal_groups_x uint\narg hal_groups_y uint\n";
+			   "arg hal_groups_x uint\narg hal_groups_y uint\n"
+			   "arg hal_state memory 80 2\narg hal_resume uint\n"
+			   "arg hal_stop uint\n";
 
 static void as_it_was_meant(void **state)
 {
@@ -51,6 +53,13 @@ static void as_it_was_meant(void **state)
 	assert_int_equal(x.kernels[0].args[1].offset, 0x1c);
 	assert_int_equal(x.kernels[1].arg_count, 2);
 	assert_int_equal(x.kernels[1].group_args, 2);
+	assert_false(x.kernels[0].stops);
+	assert_true(x.kernels[1].stops);
+	assert_int_equal(fp_state_arg(&x.kernels[1]), 4);
+	assert_int_equal(fp_all_args(&x.kernels[1]), 7);
+	assert_int_equal(x.kernels[1].args[4].bytes, 80);
+	assert_int_equal(x.kernels[1].args[6].offset, 0x48);
+	assert_int_equal(fp_xclbin_unit(&x, 1, 0)->reach[4], 4);
 	assert_true(x.kernels[1].args[0].is_float);
 	assert_true(x.kernels[1].args[1].is_double);
 	assert_string_equal(fp_xclbin_unit(&x, 0, 0)->name, "one:{one_1}");
@@ -115,6 +124,10 @@ enum what {
 	NO_UNITS,
 	LEAST_LINE,
 	LEAST_ARG,
+	STATE_SIZE,
+	STATE_NONE,
+	STATE_ORDER,
+	STATE_REGISTER,
 	XML_KERNEL,
 	XML_ARG,
 	XML_QUALIFIER,
@@ -200,6 +213,18 @@ static void break_it(void *file, size_t size, enum what what)
 	case LEAST_ARG:
 		swap(file, size, "one 0 64", "one 1 64");
 		return;
+	case STATE_SIZE:
+		swap(file, size, "two 4 80", "two 4 0 ");
+		return;
+	case STATE_NONE:
+		swap(file, size, "two 4 80", "one 0 80");
+		return;
+	case STATE_ORDER:
+		swap(file, size, "\"hal_resume\"", "\"hal_strict\"");
+		return;
+	case STATE_REGISTER:
+		swap(file, size, " offset=\"0x48\"", " offset=\"0x4a\"");
+		return;
 	case XML_KERNEL:
 		swap(file, size, "kernel name=\"two\"", "kernel name=\"one\"");
 		return;
@@ -243,6 +268,12 @@ static void lies(void **state)
 		{LEAST_LINE, "USER_METADATA, line 2: not KERNEL ARGUMENT BYTES"},
 		{LEAST_ARG, "USER_METADATA, line 2: kernel one has no memory as "
 			    "argument 1"},
+		{STATE_SIZE, "USER_METADATA: hal_state of kernel two has 0 bytes"},
+		{STATE_NONE, "USER_METADATA: hal_state of kernel two has 0 bytes"},
+		{STATE_ORDER, "kernel two: hal_state, hal_resume and hal_stop are its "
+			      "last arguments"},
+		{STATE_REGISTER, "kernel two: hal_state, hal_resume and hal_stop are its "
+				 "last arguments"},
 		{XML_KERNEL, "kernel one is there twice"},
 		{XML_ARG, "kernel one: argument 7 where 1 comes"},
 		{XML_QUALIFIER, "kernel one: argument 0 is neither memory nor a scalar"},

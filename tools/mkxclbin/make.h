@@ -11,7 +11,9 @@
  *   arg NAME TYPE                char, short, int, uint, long, ulong, float or double
  *   reach UNIT ARG BANKS         that of unit UNIT (from 1 on) in place of its kernel's
  *
- * arg and reach belong to the kernel above them.
+ * arg and reach belong to the kernel above them.  Arguments by the names hal_groups_x,
+ * hal_groups_y, hal_groups_z, and behind those hal_state, hal_resume, hal_stop are not
+ * given with a launch (docs/fpga.md).
  */
 #ifndef HAL_MKXCLBIN_MAKE_H
 #define HAL_MKXCLBIN_MAKE_H

@@ -222,6 +222,47 @@ int do_xrtKernelClose(void *kernel)
 	return 0;
 }
 
+/* The unit whose hal_stop this is; others have no register that is ours. */
+static struct kernel *stop_of(void *kernel, uint32_t offset, const char *call)
+{
+	struct kernel *k = (struct kernel *)handle_of(kernel, OBJECT_KERNEL, call);
+	const struct fp_kernel_desc *d;
+	const struct card *c;
+
+	if (!k)
+		return NULL;
+	c = k->object.card;
+	d = &c->x.kernels[k->index / c->x.slot_count];
+	if (c->units[k->index].owner != k)
+		misuse("%s: of a unit that is closed", call);
+	else if (!d->stops || d->args[fp_state_arg(d) + 2].offset != offset)
+		misuse("%s: register 0x%x is not hal_stop of %s", call, offset, d->name);
+	else
+		return k;
+	errno = EINVAL;
+	return NULL;
+}
+
+int do_xrtKernelReadRegister(void *kernel, uint32_t offset, uint32_t *value)
+{
+	const struct kernel *k = stop_of(kernel, offset, "xrtKernelReadRegister");
+
+	if (!k)
+		return -1;
+	*value = unit_answer(k->object.card, k->index);
+	return 0;
+}
+
+int do_xrtKernelWriteRegister(void *kernel, uint32_t offset, uint32_t value)
+{
+	const struct kernel *k = stop_of(kernel, offset, "xrtKernelWriteRegister");
+
+	if (!k)
+		return -1;
+	unit_ask(k->object.card, k->index, value);
+	return 0;
+}
+
 /* ---- runs ---------------------------------------------------------------------------- */
 
 void *do_xrtRunOpen(void *kernel)
@@ -275,7 +316,7 @@ int do_xrtRunSetArg(void *run, int index, va_list ap)
 	if (!r)
 		return -1;
 	k = &r->object.card->x.kernels[r->kernel->index / r->object.card->x.slot_count];
-	if (index < 0 || (uint32_t)index >= k->arg_count + k->group_args)
+	if (index < 0 || (uint32_t)index >= fp_all_args(k))
 		return refuse_int(EINVAL);
 	if (r->state == XRT_RUNNING)
 		misuse("xrtRunSetArg: argument %d of a run that runs", index);
@@ -326,7 +367,7 @@ int do_xrtRunStart(void *run)
 	c = r->object.card;
 	unit = r->kernel->index;
 	k = &c->x.kernels[unit / c->x.slot_count];
-	if (r->set != (1u << (k->arg_count + k->group_args)) - 1)
+	if (r->set != (1u << fp_all_args(k)) - 1)
 		misuse("xrtRunStart: %s without all of its arguments", k->name);
 	for (i = 0; i < FP_ARGS_MAX; i++)
 		if (r->bos[i] && r->bos[i]->object.gone) {

@@ -42,6 +42,8 @@ struct bo {
 struct call {
 	struct card *card;
 	uint64_t args[FP_ARGS_MAX];
+	uint32_t state;     /* number of hal_state, behind which is hal_resume; 0: none */
+	uint8_t inside[80]; /* the kernel's own registers */
 };
 
 struct kernel_spec {
@@ -49,6 +51,13 @@ struct kernel_spec {
 	bool (*run)(const struct call *c);    /* false: an address that is none */
 	uint64_t (*ns)(const struct call *c); /* NEVER: it does not end */
 	bool by_memory; /* takes longer where others use its banks */
+	/* Of a kernel that stops: it looks at hal_stop so often; 0: never.  begin takes
+	 * what is resumed into .inside, before ns is asked; stop writes it, as it is
+	 * after so long.  False: no such state, or nowhere. */
+	uint64_t step_ns;
+	bool (*begin)(struct call *c);
+	bool (*stop)(struct call *c, uint64_t ran_ns);
+	uint32_t answers; /* in hal_stop whatever happened; 0: as it is to */
 };
 
 struct kernel {
@@ -70,6 +79,10 @@ struct unit {
 	struct run *run;      /* NULL: whose was closed, or idle */
 	bool busy;
 	struct call call;
+	bool bad;           /* it resumes from what is no state */
+	uint32_t hal_stop;  /* register: asked 1, stopped 2 */
+	uint64_t begins_ns; /* its registers are written and it begins */
+	uint64_t stops_ns;  /* it has run so long when it stops; 0: it does not */
 	uint64_t banks;
 	uint64_t left; /* of its time, in parts of SHARES; NEVER: no end */
 	uint64_t start_ns;
@@ -119,6 +132,9 @@ uint32_t units_of(const struct card *c);
 const struct kernel_spec *spec_of(const struct card *c, uint32_t unit);
 void unit_begin(struct card *c, uint32_t unit, struct run *r);
 void unit_stop(struct card *c, uint32_t unit);
+/* The host writes hal_stop, and reads it. */
+void unit_ask(struct card *c, uint32_t unit, uint32_t value);
+uint32_t unit_answer(struct card *c, uint32_t unit);
 bool bo_busy(const struct bo *b);
 void note(const char *what, const struct card *c, uint64_t start_ns);
 void card_lose(struct card *c);

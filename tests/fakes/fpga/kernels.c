@@ -49,21 +49,71 @@ static bool add_run(const struct call *c)
 	return d && a && b;
 }
 
+/* A byte each step; long enough to be running still when somebody with a real clock
+ * looks.  Stopped between steps it writes how many there were, and the bytes. */
+#define SPIN_STEPS   64u
+#define SPIN_STEP_NS 31250u
+#define SPIN_MAGIC   0x6e697073u
+
+struct spin {
+	uint32_t magic, steps;
+	uint8_t bytes[SPIN_STEPS];
+};
+
+static struct spin spin_of(const struct call *c)
+{
+	struct spin s;
+
+	memcpy(&s, c->inside, sizeof(s));
+	return s;
+}
+
+static void spin_on(struct spin *s, uint64_t steps)
+{
+	s->magic = SPIN_MAGIC;
+	for (; s->steps < SPIN_STEPS && steps; steps--, s->steps++)
+		s->bytes[s->steps] = (uint8_t)(s->steps * 7 + 1);
+}
+
+static bool spin_begin(struct call *c)
+{
+	const void *state;
+
+	_Static_assert(sizeof(struct spin) <= sizeof(c->inside), "it has room");
+	memset(c->inside, 0, sizeof(c->inside));
+	if (!c->state || !c->args[c->state + 1])
+		return true;
+	state = arg_at(c, c->state, sizeof(struct spin));
+	if (state)
+		memcpy(c->inside, state, sizeof(struct spin));
+	return state && spin_of(c).magic == SPIN_MAGIC && spin_of(c).steps < SPIN_STEPS;
+}
+
+static bool spin_stop(struct call *c, uint64_t ran_ns)
+{
+	void *state = arg_at(c, c->state, sizeof(struct spin));
+	struct spin s = spin_of(c);
+
+	spin_on(&s, ran_ns / SPIN_STEP_NS);
+	if (state)
+		memcpy(state, &s, sizeof(s));
+	return state != NULL;
+}
+
 static bool spin_run(const struct call *c)
 {
-	uint8_t *d = arg_at(c, 0, 64);
-	uint32_t i;
+	uint8_t *d = arg_at(c, 0, SPIN_STEPS);
+	struct spin s = spin_of(c);
 
-	for (i = 0; d && i < 64; i++)
-		d[i] = (uint8_t)(i * 7 + 1);
+	spin_on(&s, SPIN_STEPS);
+	if (d)
+		memcpy(d, s.bytes, sizeof(s.bytes));
 	return d != NULL;
 }
 
-/* Long enough to be running still when somebody with a real clock looks. */
 static uint64_t spin_ns(const struct call *c)
 {
-	(void)c;
-	return 2000000;
+	return (uint64_t)(SPIN_STEPS - spin_of(c).steps) * SPIN_STEP_NS;
 }
 
 static bool wild_run(const struct call *c)
@@ -85,6 +135,13 @@ static bool work_run(const struct call *c)
 static uint64_t work_ns(const struct call *c)
 {
 	return c->args[1];
+}
+
+/* deaf(D): 100 ms, and looks at no register.  liar(D): answers what nobody does. */
+static uint64_t deaf_ns(const struct call *c)
+{
+	(void)c;
+	return 100000000;
 }
 
 /* never(D): does not end. */
@@ -133,20 +190,27 @@ static uint64_t slow_ns(const struct call *c)
 }
 
 static const struct kernel_spec specs[] = {
-	{"copy", copy_run, short_ns, false},
-	{"gemm", gemm_run, short_ns, false},
-	{"add", add_run, short_ns, false},
-	{"spin", spin_run, spin_ns, false},
-	{"wild", wild_run, short_ns, false},
-	{"work", work_run, work_ns, false},
-	{"stream", work_run, work_ns, true},
-	{"never", spin_run, never_ns, false},
-	{"numbers", numbers_run, short_ns, false},
-	{"groups", groups_run, short_ns, false},
-	{"twice", twice_run, short_ns, false},
-	{"slow", spin_run, slow_ns, false},
-	{"bad", wild_run, short_ns, false},
-	{"npu", npu_run, npu_ns, false},
+	{.name = "copy", .run = copy_run, .ns = short_ns},
+	{.name = "gemm", .run = gemm_run, .ns = short_ns},
+	{.name = "add", .run = add_run, .ns = short_ns},
+	{.name = "spin",
+	 .run = spin_run,
+	 .ns = spin_ns,
+	 .step_ns = SPIN_STEP_NS,
+	 .begin = spin_begin,
+	 .stop = spin_stop},
+	{.name = "deaf", .run = spin_run, .ns = deaf_ns},
+	{.name = "liar", .run = spin_run, .ns = deaf_ns, .answers = UINT32_MAX},
+	{.name = "wild", .run = wild_run, .ns = short_ns},
+	{.name = "work", .run = work_run, .ns = work_ns},
+	{.name = "stream", .run = work_run, .ns = work_ns, .by_memory = true},
+	{.name = "never", .run = spin_run, .ns = never_ns},
+	{.name = "numbers", .run = numbers_run, .ns = short_ns},
+	{.name = "groups", .run = groups_run, .ns = short_ns},
+	{.name = "twice", .run = twice_run, .ns = short_ns},
+	{.name = "slow", .run = spin_run, .ns = slow_ns},
+	{.name = "bad", .run = wild_run, .ns = short_ns},
+	{.name = "npu", .run = npu_run, .ns = npu_ns},
 };
 
 const struct kernel_spec *kernel_find(const char *name)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define START_NS 3000u
+#define STATE_NS 1000u /* to write a kernel's state */
 
 struct world world = {
 	.cards = {{.index = 0, .platform = "hal_stand_in_1"},
@@ -73,7 +74,7 @@ static bool names(const struct call *call, const struct card *c, uint32_t unit,
 	const struct fp_kernel_desc *k = &c->x.kernels[unit / c->x.slot_count];
 	uint32_t i;
 
-	for (i = 0; i < k->arg_count; i++)
+	for (i = 0; i < fp_all_args(k); i++)
 		if (k->args[i].memory && call->args[i] >= b->address &&
 		    call->args[i] < b->address + b->bytes)
 			return true;
@@ -106,14 +107,21 @@ const struct kernel_spec *spec_of(const struct card *c, uint32_t unit)
 void unit_begin(struct card *c, uint32_t unit, struct run *r)
 {
 	const struct kernel_spec *spec = spec_of(c, unit);
+	const struct fp_kernel_desc *k = &c->x.kernels[unit / c->x.slot_count];
 	struct unit *u = &c->units[unit];
-	uint64_t ns = spec->ns(&r->call);
+	uint64_t ns;
 	uint32_t i;
 
 	u->run = r;
 	u->busy = true;
 	u->call = r->call;
+	u->call.state = k->stops ? fp_state_arg(k) : 0;
+	u->bad = spec->begin && !spec->begin(&u->call);
+	ns = spec->ns(&u->call);
 	u->start_ns = world.now_ns;
+	u->begins_ns = world.now_ns + START_NS;
+	u->hal_stop = 0;
+	u->stops_ns = 0;
 	u->left = ns > UINT64_MAX / SHARES - START_NS ? NEVER : (ns + START_NS) * SHARES;
 	u->banks = 0;
 	for (i = 0; i < FP_ARGS_MAX; i++)
@@ -130,6 +138,34 @@ void unit_stop(struct card *c, uint32_t unit)
 		u->run->state = XRT_ABORT;
 	u->run = NULL;
 	u->busy = false;
+}
+
+/* What was written before it began was overwritten when it did.  It looks each step, and
+ * writes what it has behind the next. */
+void unit_ask(struct card *c, uint32_t unit, uint32_t value)
+{
+	const struct kernel_spec *spec = spec_of(c, unit);
+	struct unit *u = &c->units[unit];
+	uint64_t ran, at;
+
+	if (u->busy && world.now_ns < u->begins_ns)
+		return;
+	u->hal_stop = (u->hal_stop & 2) | (value & 1);
+	if (!u->busy || !spec->step_ns || u->stops_ns || !(value & 1))
+		return;
+	ran = world.now_ns - u->begins_ns;
+	at = (ran / spec->step_ns + 1) * spec->step_ns;
+	if ((at - ran) * SHARES >= u->left)
+		return; /* it has ended by then */
+	u->stops_ns = at;
+	u->left = (at - ran + STATE_NS) * SHARES;
+}
+
+uint32_t unit_answer(struct card *c, uint32_t unit)
+{
+	const uint32_t answers = spec_of(c, unit)->answers;
+
+	return answers ? answers : c->units[unit].hal_stop;
 }
 
 /* How many that are bound by memory use the busiest of its banks. */
@@ -210,7 +246,11 @@ static bool end_some(void)
 
 			if (!unit->busy || unit->left)
 				continue;
-			ok = spec_of(c, u)->run(&unit->call);
+			ok = !unit->bad &&
+			     (unit->stops_ns
+				      ? spec_of(c, u)->stop(&unit->call, unit->stops_ns)
+				      : spec_of(c, u)->run(&unit->call));
+			unit->hal_stop |= unit->stops_ns ? 2 : 0;
 			note(c->x.units[u].name, c, unit->start_ns);
 			unit->busy = false;
 			unit->run = NULL;
