@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_report.sh SOURCE_DIR BUILD_DIR: scripts/gpu-report on the stand-in: refused as a device's,
+# and complete as what it is.
+set -euo pipefail
+root=$1
+build=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export LD_LIBRARY_PATH=$build/tests/cuda XDG_CACHE_HOME=$scratch/cache
+report=$root/scripts/gpu-report
+before=$(ls "$root/docs/devices" 2>/dev/null || true)
+
+if "$report" -b "$build" cuda:1 >"$scratch/said" 2>&1; then
+	echo "a report of a stand-in was written"; exit 1
+fi
+grep -q 'is a stand-in: what it takes is no device' "$scratch/said" ||
+	{ echo "it does not say why not:"; cat "$scratch/said"; exit 1; }
+[ "$(ls "$root/docs/devices" 2>/dev/null || true)" = "$before" ] ||
+	{ echo "docs/devices has changed"; exit 1; }
+"$report" -b "$build" ref:0 >"$scratch/said" 2>&1 && { echo "ref is no GPU"; exit 1; }
+
+"$report" -b "$build" --quick 30 --stand-in "$scratch/report.md" 'cuda:1' >/dev/null
+need() {
+	grep -qE "$1" "$scratch/report.md" && return
+	echo "the report has no: $1"; cat "$scratch/report.md"; exit 1
+}
+need '^\*\*A stand-in'
+need '^Driver: '
+need '^partitions by +mask$'
+need '^launch of one block, to the end \| p50 [0-9.]+ us, p99 [0-9.]+ us, of 30$'
+need '^multiprocessors of a unit, in partitions of 1 to 23 \| 2\.00 to 2\.00$'
+need '^multiprocessors that two partitions shared, all sizes \| 0$'
+need '^launch beside a long one, another partition \| p50'
+need '^DRAIN \(no FOLD\), 2048 blocks of 2\.0 ms \| p50'
+need '^FOLD, 2048 blocks of 2\.0 ms \| p50'
+need '^launch beside a long one, policy edf \| p50'
+need '^[0-9]+ passed, 0 failed'
+grep -n 'ended with\|not run' "$scratch/report.md" && exit 1
+exit 0
