@@ -82,31 +82,26 @@ static int begin(struct conf *c, struct scene *s)
 	return conf_timeline(c, &s->go.timeline);
 }
 
-static int switches(struct conf *c, const struct scene *s, uint64_t *n)
+/* So often it has changed. */
+static int switched(struct conf *c, const struct scene *s, uint64_t n)
 {
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 
 	OK(hal_partition_get_info(s->a, &i));
-	*n = i.switches;
+	EQ(i.switches, n);
 	return 0;
 }
-
-#define SWITCHES(n)                                                                      \
-	do {                                                                             \
-		uint64_t switches_;                                                      \
-		STEP(switches(c, &s, &switches_));                                       \
-		EQ(switches_, n);                                                        \
-	} while (0)
 
 /* The other partition has work from here on, until others_rest. */
 static int others_work(struct conf *c, struct scene *s)
 {
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_cmd cmd = hal_cmd_barrier();
-	uint64_t n;
 
 	s->go.value++;
 	STEP(conf_submit_ws(c, s->other, &cmd, 1, &s->go, NULL, &s->others));
-	return switches(c, s, &n); /* the engine has seen it */
+	OK(hal_partition_get_info(s->b, &i)); /* the engine has seen it */
+	return 0;
 }
 
 static int others_rest(struct conf *c, struct scene *s)
@@ -133,34 +128,35 @@ static int taken(struct conf *c, struct scene *s, uint32_t seed)
 	return same_noise(c, s->out, seed);
 }
 
+/* A submission finds what was written with seed, after so many changes. */
+static int finds(struct conf *c, struct scene *s, uint32_t seed, uint64_t changes)
+{
+	STEP(taken(c, s, seed));
+	STEP(switched(c, s, changes));
+	return same_noise(c, s->constant, seed);
+}
+
 /* Each submission finds what the host has written, where it lies for it. */
 static int follows(struct conf *c)
 {
+	uint32_t seed = 1;
 	struct scene s;
 
 	STEP(begin(c, &s));
-	SWITCHES(0);
-	STEP(taken(c, &s, 1));
-	SWITCHES(1);
-	STEP(taken(c, &s, 1));
-	SWITCHES(1);
-	STEP(same_noise(c, s.constant, 1));
+	STEP(switched(c, &s, 0));
+	for (uint32_t i = 0; i < 3; i++, seed++) {
+		STEP(finds(c, &s, seed, 2 * i + 1));
+		STEP(others_work(c, &s));
+		STEP(finds(c, &s, seed, 2 * i + 2));
+		STEP(write_noise(c, s.constant, seed + 1));
+		STEP(finds(c, &s, seed + 1, 2 * i + 2));
+		STEP(others_rest(c, &s));
+	}
+	STEP(finds(c, &s, seed, 7));
+	STEP(write_noise(c, s.constant, seed + 1));
 	STEP(others_work(c, &s));
-	STEP(taken(c, &s, 1));
-	SWITCHES(2);
-	STEP(write_noise(c, s.constant, 2));
-	STEP(taken(c, &s, 2));
-	SWITCHES(2);
-	STEP(others_rest(c, &s));
-	STEP(taken(c, &s, 2));
-	SWITCHES(3);
-	STEP(write_noise(c, s.constant, 3));
-	STEP(others_work(c, &s));
-	STEP(same_noise(c, s.constant, 3));
-	STEP(taken(c, &s, 3));
-	SWITCHES(4);
-	STEP(others_rest(c, &s));
-	return 0;
+	STEP(finds(c, &s, seed + 1, 8));
+	return others_rest(c, &s);
 }
 
 /* A kernel's operands and result, in both. */
@@ -194,7 +190,7 @@ static int kernels(struct conf *c)
 		STEP(conf_submit(c, s.q, cmds, 2, &done));
 		STEP(conf_wait(c, done));
 		STEP(conf_same(c, d, 0, want, sizeof(want)));
-		SWITCHES(i + 1);
+		STEP(switched(c, &s, i + 1));
 		if (i % 2)
 			STEP(others_rest(c, &s));
 	}
@@ -223,14 +219,14 @@ static int waits(struct conf *c)
 	STEP(take(c, &s, s.second, &also));
 	if (conf_virtual(c)) {
 		STEP(conf_let_start(c));
-		SWITCHES(1);
+		STEP(switched(c, &s, 1));
 		ERR(hal_wait(&done, 1, 0, 0), -ETIMEDOUT);
 		ERR(hal_wait(&also, 1, 0, 0), -ETIMEDOUT);
 	}
 	STEP(conf_wait(c, spun));
 	STEP(conf_wait(c, done));
 	STEP(conf_wait(c, also));
-	SWITCHES(2);
+	STEP(switched(c, &s, 2));
 	STEP(same_noise(c, s.out, 1));
 	STEP(others_rest(c, &s));
 	/* And scratch is memory like any other. */
@@ -276,10 +272,10 @@ static int begun(struct conf *c)
 	STEP(conf_wait(c, done));
 	STEP(conf_filled(c, s.out, 0, BIG, PATTERN));
 	STEP(conf_wait(c, also));
-	SWITCHES(2);
+	STEP(switched(c, &s, 2));
 	STEP(others_rest(c, &s));
 	STEP(taken(c, &s, 1));
-	SWITCHES(3);
+	STEP(switched(c, &s, 3));
 	return 0;
 }
 
@@ -304,14 +300,14 @@ static int suspended(struct conf *c)
 	STEP(conf_wait(c, quiet));
 	STEP(conf_wait(c, also));
 	if (conf_virtual(c)) {
-		SWITCHES(1);
+		STEP(switched(c, &s, 1));
 		ERR(hal_wait(&done, 1, 0, 0), -ETIMEDOUT);
 	}
 	OK(hal_queue_resume(s.q));
 	STEP(conf_wait(c, done));
 	STEP(conf_filled(c, s.out, 0, BIG, PATTERN));
 	STEP(taken(c, &s, 1));
-	SWITCHES(2);
+	STEP(switched(c, &s, 2));
 	return others_rest(c, &s);
 }
 
@@ -327,15 +323,15 @@ static int named(struct conf *c)
 	EQ(i.wide_mask, (UINT64_C(2) << (c->info.colors - 1)) - 1);
 	EQ(i.color_mask, 1);
 	STEP(taken(c, &s, 1));
-	SWITCHES(1);
+	STEP(switched(c, &s, 1));
 	STEP(conf_queue_gone(c, s.other));
 	STEP(conf_part_gone(c, s.b));
 	STEP(side(c, 1, 4, 0, &owner));
 	STEP(taken(c, &s, 1));
-	SWITCHES(2);
+	STEP(switched(c, &s, 2));
 	STEP(conf_part_gone(c, owner));
 	STEP(taken(c, &s, 1));
-	SWITCHES(3);
+	STEP(switched(c, &s, 3));
 	return 0;
 }
 
