@@ -697,7 +697,8 @@ static void stopped_inside(void **state)
 	struct world w = begin_stops(1);
 	void *mem = buffer(&w, 0, 64, 1), *other = buffer(&w, 0, 4, 1);
 	const struct hal_bk_arg spin[1] = {{mem, 0, 64}};
-	const struct hal_bk_arg work[2] = {{other, 0, 4}, {NULL, UINT64_C(2) * SPIN_NS, 0}};
+	const struct hal_bk_arg work[2] = {{other, 0, 4},
+					   {NULL, UINT64_C(2) * SPIN_NS, 0}};
 	struct hal_bk_event e;
 	uint64_t ran, asked;
 	uint32_t i;
