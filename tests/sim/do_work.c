@@ -326,7 +326,7 @@ int do_recolor(struct sim *s, const uint32_t *p)
 {
 	enum { QUEUE, BY, STATE, COLORS, WEIGHTS, WAIT };
 	struct sim_queue *q = sim_queue_at(s, p[QUEUE]), *by;
-	struct sim_move *move = q && p[STATE] ? &q->state_move : &q->buf_move;
+	struct sim_move *move;
 	struct hal_stats before = HAL_INIT(hal_stats), after = HAL_INIT(hal_stats);
 	struct hal_point done = {0};
 	enum sim_moving is;
@@ -336,6 +336,7 @@ int do_recolor(struct sim *s, const uint32_t *p)
 		return 0;
 	for (by = &s->queues[p[BY]]; !by->q || by->part != q->part;)
 		by = by + 1 < s->queues + QUEUES ? by + 1 : s->queues;
+	move = p[STATE] ? &q->state_move : &q->buf_move;
 	is = model_moving(s, move);
 	SIM_OK(hal_queue_get_stats(by->q, &before));
 	err = move_buffer(s, q, by, p, &done);
