@@ -89,9 +89,9 @@ int fp_state_take(struct fp_device *dev, struct fp_queue *q, const struct fp_ker
 			break;
 	if (!s) {
 		err = make_state(dev, q, k, bytes, *slots);
-		if (err)
-			return err;
 		s = q->states;
+		if (err || !s)
+			return err;
 	}
 	*slots &= reach[s->bank];
 	*out = s;
