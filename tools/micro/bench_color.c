@@ -529,7 +529,7 @@ static int bimodal(const char *target)
 		       "beside it, %llu without\n",
 		       nets[i].path, (unsigned long long)plain.bytes,
 		       (unsigned long long)both.bytes,
-		       (unsigned long long)(plain.bytes + wide.bytes),
+		       (unsigned long long)plain.bytes + wide.bytes,
 		       (unsigned long long)plain.alone, (unsigned long long)wide.alone,
 		       (unsigned long long)both.alone, (unsigned long long)both.neighbour,
 		       (unsigned long long)idle.neighbour);
