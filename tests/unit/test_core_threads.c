@@ -224,10 +224,8 @@ static void *wait_there(void *arg)
 
 	while (!atomic_load(&h->stop)) {
 		t = atomic_load(&h->next);
-		if (t == NULL) {
-			sched_yield();
+		if (t == NULL)
 			continue;
-		}
 		delay = (delay + 4099) % 131072;
 		for (unsigned int k = 0; k < delay; k++)
 			atomic_signal_fence(memory_order_seq_cst);
