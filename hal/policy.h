@@ -400,7 +400,8 @@ struct hal_policy_host {
 	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
 		     uint64_t window_ns);
 	/* The same for several, as one: all are placed before any is moved, or none is
-	 * (-ENOSPC: they do not fit together), and who takes units waits for who gives
+	 * (-ENOSPC: they do not fit together; -EAGAIN: some would wait for each other,
+	 * and fit when all have fewer first), and who takes units waits for who gives
 	 * them, which nobody else gets in between.  When the device refuses one in the
 	 * middle, those that wait stay as they are; all are told. One plan at a time:
 	 * -EBUSY. */
@@ -421,17 +422,30 @@ struct hal_policy_host {
 	const struct hal_device_info *info;
 };
 
-/* So many units more for s, of *room, as far as there are: no more than up to limit, in
- * whole columns of a grid. */
+/* The most units that part can have: on a grid whole columns. */
+static inline uint32_t hal_policy_ceiling(const struct hal_policy_host *device,
+					  const struct hal_policy_partition *part)
+{
+	uint32_t column = device->info->unit_rows != 0 ? device->info->unit_rows : 1;
+	uint32_t whole = part->ceiling / column * column;
+
+	return whole > part->floor ? whole : part->floor;
+}
+
+/* So many units more for s, of *room, as far as there are: no more than up to limit.  On
+ * a grid it comes to whole columns, since a count needs a rectangle of exactly that area.
+ */
 static inline void hal_policy_add(struct hal_policy_shared *s, uint32_t more,
 				  uint32_t limit, uint32_t column, uint32_t *room)
 {
+	uint32_t units = s->units + (more < *room ? more : *room);
+
 	limit = limit < s->part->ceiling ? limit : s->part->ceiling;
-	limit = limit > s->units ? limit - s->units : 0;
-	more = more < limit ? more : limit;
-	more = (more < *room ? more : *room) / column * column;
-	s->units += more;
-	*room -= more;
+	units = (units < limit ? units : limit) / column * column;
+	if (units > s->units) {
+		*room -= units - s->units;
+		s->units = units;
+	}
 }
 
 /* Units for the partitions of a list, of room in all: each has its floor; then what it
@@ -468,18 +482,45 @@ static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 	return device->move(device->device, m, count);
 }
 
-/* The same of all units of the device, or of those that they have when there are others.
- */
+/* Each has its floor; -ENOSPC: that is what they have. */
+static inline int hal_policy_shrink(const struct hal_policy_host *device,
+				    struct hal_policy_shared *all)
+{
+	struct hal_policy_move m[HAL_POLICY_MOVES];
+	struct hal_policy_shared *s;
+	uint32_t count = 0, above = 0;
+
+	for (s = all; s != NULL && count < HAL_POLICY_MOVES; s = s->next) {
+		above |= s->part->units > s->part->floor;
+		s->units = s->part->floor;
+		m[count].part = s->part;
+		m[count].reserved = 0;
+		m[count++].units = s->units;
+	}
+	return above ? device->move(device->device, m, count) : -ENOSPC;
+}
+
+/* The same as hal_policy_spread_in of all units of the device; where that does not fit,
+ * beside others or as rectangles, of fewer, down to those that they have.  -EBUSY: a plan
+ * is under way, or all have their floors first since they would wait for each other; to
+ * be called again when those have moved (.changed). */
 static inline int hal_policy_spread(const struct hal_policy_host *device,
 				    struct hal_policy_shared *all)
 {
-	uint32_t every = device->info->unit_rows * device->info->unit_cols, held = 0;
-	int err = hal_policy_spread_in(device, all, every);
+	uint32_t room = device->info->unit_rows * device->info->unit_cols, held = 0;
+	uint32_t column = device->info->unit_rows;
+	int err;
 
 	for (const struct hal_policy_shared *s = all; s != NULL; s = s->next)
 		held += s->part->units;
-	return err == -ENOSPC && held < every ? hal_policy_spread_in(device, all, held)
-					      : err;
+	for (;;) {
+		err = hal_policy_spread_in(device, all, room);
+		if (err == -EAGAIN && hal_policy_shrink(device, all) == 0)
+			return -EBUSY;
+		if ((err != -EAGAIN && err != -ENOSPC) || room <= held)
+			return err;
+		room = column > 1 && room - held > column ? room - column : held;
+	}
 }
 
 /* Bytes of bandwidth (bytes a second) in a window, *window_ns: the shortest that the
@@ -539,21 +580,24 @@ static inline void hal_policy_ration(const struct hal_policy_host *device,
 		hal_policy_hold(device, s, s->rationed ? bandwidth / count : 0);
 }
 
-/* Of units, their half, its half, ...: the fewest on which the head of queue runs at most
- * so many percent longer than best_ns; of what has not been tried the first, if tries. */
+/* Of units, their half, its half, ... (whole columns of a grid): the fewest on which the
+ * head of queue runs at most so many percent longer than best_ns, or the first that has
+ * not been tried. */
 static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 					 const struct hal_policy_partition *part,
 					 const struct hal_policy_queue *queue,
 					 uint32_t units, uint64_t best_ns,
-					 uint64_t percent, int tries)
+					 uint64_t percent)
 {
+	uint32_t column = device->info->unit_rows != 0 ? device->info->unit_rows : 1;
 	uint32_t half;
 
-	for (; (half = units / 2) >= part->floor && half > 0; units = half) {
+	for (; (half = units / 2 / column * column) >= part->floor && half > 0;
+	     units = half) {
 		uint64_t ns = device->expect(device->device, queue, half);
 
 		if (ns == HAL_POLICY_NEVER)
-			return tries ? half : units;
+			return half;
 		if (ns > best_ns + best_ns / 100 * percent)
 			break;
 	}

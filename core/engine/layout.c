@@ -3,9 +3,10 @@
  * layout.c - where the partitions of a policy's plan go.
  *
  * Each gets its place without anything being moved: whoever becomes smaller stays within
- * what it has, at the same corner as the others, and the rest look for one; or, where all
- * are as high as the device, they are put side by side in the order in which they are.
- * In both kinds of layout nobody waits for himself in a circle.
+ * what it has, at the same corner as the others, and the rest look for one.  Nobody waits
+ * for himself in a circle then.  Where that does not fit, all of them are dealt out anew:
+ * who has whole columns side by side, in the order in which they are, and who has less
+ * than one on top of each other in the first columns.
  */
 #include "engine/layout.h"
 
@@ -109,59 +110,178 @@ static bool place_freely(struct hal_device *dev, const struct hal_policy_move *m
 	return i == plan->count;
 }
 
-/* In the order of their columns: the lowest of those at and behind i comes to i. */
-static void sort_from(struct plan *plan, uint32_t i)
+static bool before(const struct place_rect *a, const struct place_rect *b)
 {
-	uint32_t first = i;
-	struct plan_move m;
-
-	for (uint32_t k = i + 1; k < plan->count; k++)
-		if (plan->move[k].from.col < plan->move[first].from.col)
-			first = k;
-	m = plan->move[i];
-	plan->move[i] = plan->move[first];
-	plan->move[first] = m;
+	return a->col != b->col ? a->col < b->col : a->row < b->row;
 }
 
-static bool place_beside(struct hal_device *dev, const struct hal_policy_move *moves)
+/* In the order of their columns. */
+static void sort_from(struct plan *plan)
+{
+	for (uint32_t i = 1; i < plan->count; i++) {
+		struct plan_move m = plan->move[i];
+		uint32_t k = i;
+
+		for (; k > 0 && before(&m.from, &plan->move[k - 1].from); k--)
+			plan->move[k] = plan->move[k - 1];
+		plan->move[k] = m;
+	}
+}
+
+/* The shape in the fewest columns; false: there is none. */
+static bool in_columns(const struct hal_device *dev, uint32_t units,
+		       struct place_rect *out)
+{
+	for (out->cols = 1; out->cols <= dev->info.unit_cols; out->cols++) {
+		out->rows = units / out->cols;
+		if (out->rows <= dev->info.unit_rows && units % out->cols == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_small(const struct hal_device *dev, const struct place_rect *r)
+{
+	return r->cols == 1 && r->rows < dev->info.unit_rows;
+}
+
+/* No other of the plan is there yet. */
+static bool deserted(const struct plan *plan, const struct plan_move *m)
+{
+	struct place_rect r;
+
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (&plan->move[i] != m && place_common(&m->to, &plan->move[i].from, &r))
+			return false;
+	return true;
+}
+
+/* In the first columns, rather where it need not wait for anybody. */
+static bool place_small(struct hal_device *dev, struct plan_move *m, uint32_t columns)
+{
+	const uint32_t last = dev->info.unit_rows - m->to.rows;
+
+	for (int waits = 0; waits < 2; waits++)
+		for (m->to.col = 0; m->to.col < columns; m->to.col++)
+			for (m->to.row = 0; m->to.row <= last; m->to.row++)
+				if (place_owner(&dev->place, &m->to, NULL) == 0 &&
+				    (waits || deserted(&dev->plan, m)))
+					return true;
+	return false;
+}
+
+static bool place_large(struct hal_device *dev, struct plan_move *m, uint32_t *col)
+{
+	m->to.row = 0;
+	for (m->to.col = *col; m->to.col + m->to.cols <= dev->info.unit_cols; m->to.col++)
+		if (place_owner(&dev->place, &m->to, NULL) == 0) {
+			*col = m->to.col + m->to.cols;
+			return true;
+		}
+	return false;
+}
+
+/* The columns that those with less than one need. */
+static uint32_t small_columns(const struct hal_device *dev)
+{
+	const struct plan *plan = &dev->plan;
+	uint32_t columns = 0, rows = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct place_rect *r = &plan->move[i].to;
+
+		if (!is_small(dev, r))
+			continue;
+		if (columns == 0 || rows + r->rows > dev->info.unit_rows) {
+			columns++;
+			rows = 0;
+		}
+		rows += r->rows;
+	}
+	return columns;
+}
+
+static bool place_columns(struct hal_device *dev, const struct hal_policy_move *moves)
 {
 	struct plan *plan = &dev->plan;
-	uint32_t rows = dev->info.unit_rows, col = 0, i;
+	uint32_t columns, col, i;
 
+	sort_from(plan);
 	for (i = 0; i < plan->count; i++)
-		if (plan->move[i].from.rows != rows ||
-		    units_of(moves, &plan->move[i]) % rows != 0)
+		if (!in_columns(dev, units_of(moves, &plan->move[i]), &plan->move[i].to))
 			return false;
+	columns = small_columns(dev);
+	col = columns;
 	for (i = 0; i < plan->count; i++)
 		place_release(&dev->place, &plan->move[i].from);
 	for (i = 0; i < plan->count; i++) {
-		struct plan_move *m;
+		struct plan_move *m = &plan->move[i];
 
-		sort_from(plan, i);
-		m = &plan->move[i];
-		m->to = (struct place_rect){0, col, rows, units_of(moves, m) / rows};
-		while (m->to.col + m->to.cols <= dev->info.unit_cols &&
-		       place_owner(&dev->place, &m->to, NULL) != 0)
-			m->to.col++;
-		if (m->to.col + m->to.cols > dev->info.unit_cols)
+		if (is_small(dev, &m->to) ? !place_small(dev, m, columns)
+					  : !place_large(dev, m, &col))
 			break;
 		place_take(&dev->place, &m->to, partition_holder(m->part));
-		col = m->to.col + m->to.cols;
 	}
 	as_before(dev, i);
 	return i == plan->count;
 }
 
+/* Some wait for each other in a circle. */
+static bool has_circle(const struct plan *plan)
+{
+	bool gone[HAL_POLICY_MOVES] = {false};
+	uint32_t count = 0, so_far;
+	struct place_rect r;
+
+	do {
+		so_far = count;
+		for (uint32_t i = 0; i < plan->count; i++) {
+			uint32_t k = 0;
+
+			while (k < plan->count &&
+			       (k == i || gone[k] ||
+				!place_common(&plan->move[i].to, &plan->move[k].from,
+					      &r)))
+				k++;
+			count += !gone[i] && k == plan->count;
+			gone[i] |= k == plan->count;
+		}
+	} while (count != so_far);
+	return count < plan->count;
+}
+
+/* On a grid each is as high as it, or in one column. */
+static bool are_columns(const struct hal_device *dev)
+{
+	const struct plan *plan = &dev->plan;
+	uint32_t i = 0;
+
+	while (i < plan->count && (plan->move[i].from.rows == dev->info.unit_rows ||
+				   plan->move[i].from.cols == 1))
+		i++;
+	return i == plan->count && dev->info.unit_rows > 1;
+}
+
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 {
 	enum { SHAPES = 3, CORNERS = 4 };
+	struct plan as_asked = dev->plan;
 
+	if (are_columns(dev) && place_columns(dev, moves) && !has_circle(&dev->plan))
+		return 0;
+	dev->plan = as_asked;
 	for (uint32_t i = 0; i < SHAPES * CORNERS; i++)
 		if (place_freely(dev, moves, i / CORNERS, i % CORNERS))
 			return 0;
-	if (place_beside(dev, moves))
-		return 0;
-	return fail(ENOSPC,
-		    "a plan of %u partitions does not fit on %s, where %u units are left",
-		    dev->plan.count, dev->name, place_left(&dev->place));
+	if (!place_columns(dev, moves))
+		return fail(ENOSPC,
+			    "a plan of %u partitions does not fit on %s, where %u units "
+			    "are left",
+			    dev->plan.count, dev->name, place_left(&dev->place));
+	if (has_circle(&dev->plan))
+		return fail(EAGAIN,
+			    "a plan of %u partitions: some would wait for each other; "
+			    "with fewer units first they fit",
+			    dev->plan.count);
+	return 0;
 }

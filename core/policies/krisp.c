@@ -95,7 +95,8 @@ static uint32_t units_for(const struct krisp *krisp,
 			  const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_host *h = krisp->device;
-	uint32_t units = part->ceiling;
+	const uint32_t all = hal_policy_ceiling(h, part);
+	uint32_t units = all;
 	uint64_t best = h->expect(h->device, queue, units);
 	bool unsure = best == HAL_POLICY_NEVER;
 
@@ -104,10 +105,10 @@ static uint32_t units_for(const struct krisp *krisp,
 		best = h->expect(h->device, queue, units);
 	}
 	if (best == HAL_POLICY_NEVER)
-		return part->ceiling;
-	units = hal_policy_enough(h, part, queue, units, best, krisp->percent, true);
+		return all;
+	units = hal_policy_enough(h, part, queue, units, best, krisp->percent);
 	/* What it has may be too few. */
-	return units == part->units && unsure ? part->ceiling : units;
+	return units == part->units && unsure ? all : units;
 }
 
 static struct hal_policy_queue *first(const struct shared *s)

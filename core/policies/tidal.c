@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tidal: latency-critical work takes the units it needs and gives them back when it
- * rests.
+ * tidal: latency-critical work takes the units it needs and gives them back at rest.
  *
  * SGDRC: units flow to latency-critical kernels as these come, as many as a profile says
  * that they use, and back to best effort as they go; while both are there, best effort
@@ -12,8 +11,7 @@
  *
  * Good for latency-critical work in bursts: it has nearly all of the device while it
  * runs, best effort nearly all in between.  Bad where bursts are shorter than a border
- * takes to move, where channels are apart anyway, and for what is no faster with more
- * units.
+ * takes to move, and where a little comes again and again before its units rest.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,8 +20,7 @@
 #include <hal/policy.h>
 
 enum class { EFFORT, CRITICAL, CLASSES };
-/* .own of queues, behind the shared: the class of the newest command, and how many the
- * device has. */
+/* .own of queues, behind the shared: the newest command's class; of it on the device. */
 enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
 
 struct shared {
@@ -88,24 +85,27 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 			  const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_host *h = t->device;
-	uint32_t units = part->ceiling;
+	uint32_t units = hal_policy_ceiling(h, part);
 	uint64_t best = h->expect(h->device, queue, units);
 
-	return best == HAL_POLICY_NEVER ? units
-					: hal_policy_enough(h, part, queue, units, best,
-							    t->percent, false);
+	return best == HAL_POLICY_NEVER
+		       ? units
+		       : hal_policy_enough(h, part, queue, units, best, t->percent);
 }
 
+/* Critical work first, in equal parts where it needs more than there is. */
 static void spread(struct tidal *t)
 {
-	uint64_t critical = 0;
+	uint32_t critical = 0, part = t->device->info->unit_rows;
 
+	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next)
+		critical += ((struct shared *)c)->rests_ns[CRITICAL] != 0;
+	part = part * t->device->info->unit_cols / (critical != 0 ? critical : 1);
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
-
-		c->least = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
-		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->least;
-		critical |= s->rests_ns[CRITICAL];
+		c->most = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
+		c->least = c->most < part ? c->most : part;
+		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->most;
 		c->rationed = s->memory && s->rests_ns[EFFORT] != 0 &&
 			      s->rests_ns[CRITICAL] == 0;
 	}

@@ -10,9 +10,9 @@
  * next between two commands, and what a command needs a profile or the program says.
  *
  * Good where commands need the array and the vector unit by turns: each has the whole
- * array while another is on his vector unit (with a fixed split half of it is idle then).
- * Bad where all need the array but not all of it: they take turns where they could have
- * shared it; and where commands are shorter than a border takes to move.
+ * array while another is on his vector unit (in a fixed split half of it is idle then).
+ * Bad where all need a part of the array: they take turns where they could have shared
+ * it; and where commands are shorter than a border takes to move.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 /* What a command needs: the array, or nothing that others could use. */
 enum need { ARRAY, BESIDE, NEEDS };
 /* .own of queues: what the newest command needs, how many the device has.  Of partitions:
- * ns they have had the array, over the queues' weight. */
+ * ns they had the array, over the weight. */
 enum { NEED = HAL_POLICY_SHARED + 1, RUNNING, USED = NEED };
 
 struct shared {
@@ -185,12 +185,12 @@ static enum need need_of(const struct v10 *v, const struct hal_policy_partition 
 			 const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_host *h = v->device;
-
+	uint32_t all = hal_policy_ceiling(h, part);
 	/* What waits for memory needs it, too, if it is much slower without. */
 	if (queue->head.kind == HAL_POLICY_MEMORY)
 		return queue->head.op == HAL_OP_LAUNCH &&
 				       h->expect(h->device, queue, part->floor) / 2 >
-					       h->expect(h->device, queue, part->ceiling)
+					       h->expect(h->device, queue, all)
 			       ? ARRAY
 			       : BESIDE;
 	if (queue->head.kind == HAL_POLICY_UNKNOWN && queue->head.work == 0)

@@ -1199,6 +1199,8 @@ static void elastic_open(struct elastic *e, const char *target, const uint32_t *
 static void elastic_close(struct elastic *e)
 {
 	for (uint32_t i = 0; i < PARTS_MAX; i++) {
+		if (e->part[i] == NULL)
+			continue;
 		OK(hal_queue_destroy(e->q[i]));
 		OK(hal_partition_destroy(e->part[i]));
 	}
@@ -1277,6 +1279,58 @@ static void moves(void **state)
 	assert_int_equal(move_to(&e, quarters), 0);
 	finish_all(&e.w);
 	units_are(&e, quarters);
+	elastic_close(&e);
+}
+
+/* What was begun well ends there. */
+static void moves_well(struct elastic *e, const uint32_t *units)
+{
+	assert_int_equal(move_to(e, units), 0);
+	finish_all(&e->w);
+	units_are(e, units);
+}
+
+/* Of a grid of 8 x 8: whole columns, and those of less than one in the first. */
+static void moves_columns(void **state)
+{
+	static const uint32_t ones[] = {1, 1, 1, 0}, two[] = {1, 32, 24, 0},
+			      third[] = {1, 1, 56, 0}, first[] = {56, 1, 1, 0},
+			      all[] = {16, 24, 24, 0}, pieces[] = {4, 24, 5, 0},
+			      prime[] = {1, 1, 59, 0};
+	static const uint32_t blocks[] = {16, 16, 16, 16}, other[] = {24, 16, 16, 8},
+			      least[] = {1, 1, 1, 1}, full[] = {32, 16, 16, 8};
+	struct elastic e;
+
+	(void)state;
+	elastic_open(&e, "ref?clock=virtual&units=64&rows=8", ones);
+	for (int i = 0; i < 3; i++)
+		limits_are(e.part[i], 1, 60);
+	moves_well(&e, two);
+	assert_int_equal(column_of(e.part[0]), 0);
+	assert_int_equal(column_of(e.part[1]), 1);
+	assert_int_equal(column_of(e.part[2]), 5);
+	moves_well(&e, third);
+	assert_int_equal(column_of(e.part[1]), 0);
+	moves_well(&e, first);
+	assert_int_equal(column_of(e.part[0]), 1);
+	moves_well(&e, all);
+	moves_well(&e, pieces);
+	moves_well(&e, third);
+	moves_well(&e, ones);
+	/* A count needs a rectangle of exactly that area. */
+	assert_int_equal(move_to(&e, prime), -ENOSPC);
+	units_are(&e, ones);
+	elastic_close(&e);
+	/* Blocks of 4 x 4 are in each other's way, but not what is left of them. */
+	elastic_open(&e, "ref?clock=virtual&units=64&rows=8", blocks);
+	for (int i = 0; i < 4; i++)
+		limits_are(e.part[i], 1, 60);
+	assert_int_equal(move_to(&e, full), -ENOSPC);
+	assert_int_equal(move_to(&e, other), -EAGAIN);
+	units_are(&e, blocks);
+	moves_well(&e, least);
+	moves_well(&e, other);
+	assert_int_equal(policy_of(&e.w).invalid, 0);
 	elastic_close(&e);
 }
 
@@ -1867,6 +1921,7 @@ int main(void)
 		cmocka_unit_test(limits_of_the_file),
 		cmocka_unit_test(wrong_in_pick),
 		cmocka_unit_test(moves),
+		cmocka_unit_test(moves_columns),
 		cmocka_unit_test(moves_refused),
 		cmocka_unit_test(moves_refused_twice),
 		cmocka_unit_test(moves_in_order),

@@ -347,6 +347,18 @@ def check_npu(path, target, network):
     check("has 2 memory channels: too few for 3 partitions (layout split, colors=own)"
           in run(*args, status=1).stderr, "colors=own of two for three")
     args[1] = target
+    # elastic partitions: units go to who has work, though a rectangle must have that area
+    with open(path("npu_load.json"), "w") as f:
+        json.dump({"time": 0.002, "tasks": [
+            {"id": name, "client": {"model_name": "net"}, "load": {"type": "poisson", "frequency": 20000}}
+            for name in ("a_rt", "b_rt")] + [
+            {"id": "c_be", "client": {"model_name": "net"}, "load": {"type": "continuous"}}]}, f)
+    args[-2] = ",".join(p + ":layout=tenants" for p in ("tidal", "fission", "krisp", "v10", "fifo"))
+    *moving, floor = report(*args)["policies"]
+    check(floor["slo"] == 0, "npu: a unit each is enough", floor["slo"])
+    for p, slo in zip(moving, (0.95, 0.8, 0.8, 0.2)):
+        check(p["slo"] >= slo and p["total_throughput"] > 5 * floor["total_throughput"],
+              "npu: elastic", p["policy"], p["slo"], p["total_throughput"], floor["total_throughput"])
     load("steps")
     check("steps of a table run on ref" in run(*args, status=1).stderr, "steps on an NPU")
     load("lost")
