@@ -448,6 +448,17 @@ static inline void hal_policy_add(struct hal_policy_shared *s, uint32_t more,
 	}
 }
 
+/* The units of the device beyond the floors of those of a list. */
+static inline uint32_t hal_policy_spare(const struct hal_policy_host *device,
+					const struct hal_policy_shared *all)
+{
+	uint32_t units = device->info->unit_rows * device->info->unit_cols;
+
+	for (; all != NULL; all = all->next)
+		units -= all->part->floor < units ? all->part->floor : units;
+	return units;
+}
+
 /* Units for the partitions of a list, of room in all: each has its floor; then what it
  * needs, the first of the list first; then what it can use, in equal parts. */
 static inline int hal_policy_spread_in(const struct hal_policy_host *device,
@@ -482,24 +493,6 @@ static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 	return device->move(device->device, m, count);
 }
 
-/* Each has its floor; -ENOSPC: that is what they have. */
-static inline int hal_policy_shrink(const struct hal_policy_host *device,
-				    struct hal_policy_shared *all)
-{
-	struct hal_policy_move m[HAL_POLICY_MOVES];
-	struct hal_policy_shared *s;
-	uint32_t count = 0, above = 0;
-
-	for (s = all; s != NULL && count < HAL_POLICY_MOVES; s = s->next) {
-		above |= s->part->units > s->part->floor;
-		s->units = s->part->floor;
-		m[count].part = s->part;
-		m[count].reserved = 0;
-		m[count++].units = s->units;
-	}
-	return above ? device->move(device->device, m, count) : -ENOSPC;
-}
-
 /* The same as hal_policy_spread_in of all units of the device; where that does not fit,
  * beside others or as rectangles, of fewer, down to those that they have.  -EBUSY: a plan
  * is under way, or all have their floors first since they would wait for each other; to
@@ -513,14 +506,12 @@ static inline int hal_policy_spread(const struct hal_policy_host *device,
 
 	for (const struct hal_policy_shared *s = all; s != NULL; s = s->next)
 		held += s->part->units;
-	for (;;) {
-		err = hal_policy_spread_in(device, all, room);
-		if (err == -EAGAIN && hal_policy_shrink(device, all) == 0)
-			return -EBUSY;
-		if ((err != -EAGAIN && err != -ENOSPC) || room <= held)
-			return err;
+	err = hal_policy_spread_in(device, all, room);
+	while (err == -ENOSPC && room > held) {
 		room = column > 1 && room - held > column ? room - column : held;
+		err = hal_policy_spread_in(device, all, room);
 	}
+	return err;
 }
 
 /* Bytes of bandwidth (bytes a second) in a window, *window_ns: the shortest that the

@@ -5,8 +5,8 @@
  * Each gets its place without anything being moved: whoever becomes smaller stays within
  * what it has, at the same corner as the others, and the rest look for one.  Nobody waits
  * for himself in a circle then.  Where that does not fit, all of them are dealt out anew:
- * who has whole columns side by side, in the order in which they are, and who has less
- * than one on top of each other in the first columns.
+ * side by side in whole columns, in the order in which they are, those that have less
+ * than one on top of each other.
  */
 #include "engine/layout.h"
 
@@ -156,13 +156,16 @@ static bool deserted(const struct plan *plan, const struct plan_move *m)
 	return true;
 }
 
-/* In the first columns, rather where it need not wait for anybody. */
-static bool place_small(struct hal_device *dev, struct plan_move *m, uint32_t columns)
+/* In one of those columns, rather where it need not wait for anybody. */
+static bool place_small(struct hal_device *dev, struct plan_move *m, uint32_t first,
+			uint32_t columns)
 {
 	const uint32_t last = dev->info.unit_rows - m->to.rows;
 
 	for (int waits = 0; waits < 2; waits++)
-		for (m->to.col = 0; m->to.col < columns; m->to.col++)
+		for (m->to.col = first;
+		     m->to.col < first + columns && m->to.col < dev->info.unit_cols;
+		     m->to.col++)
 			for (m->to.row = 0; m->to.row <= last; m->to.row++)
 				if (place_owner(&dev->place, &m->to, NULL) == 0 &&
 				    (waits || deserted(&dev->plan, m)))
@@ -201,31 +204,6 @@ static uint32_t small_columns(const struct hal_device *dev)
 	return columns;
 }
 
-static bool place_columns(struct hal_device *dev, const struct hal_policy_move *moves)
-{
-	struct plan *plan = &dev->plan;
-	uint32_t columns, col, i;
-
-	sort_from(plan);
-	for (i = 0; i < plan->count; i++)
-		if (!in_columns(dev, units_of(moves, &plan->move[i]), &plan->move[i].to))
-			return false;
-	columns = small_columns(dev);
-	col = columns;
-	for (i = 0; i < plan->count; i++)
-		place_release(&dev->place, &plan->move[i].from);
-	for (i = 0; i < plan->count; i++) {
-		struct plan_move *m = &plan->move[i];
-
-		if (is_small(dev, &m->to) ? !place_small(dev, m, columns)
-					  : !place_large(dev, m, &col))
-			break;
-		place_take(&dev->place, &m->to, partition_holder(m->part));
-	}
-	as_before(dev, i);
-	return i == plan->count;
-}
-
 /* Some wait for each other in a circle. */
 static bool has_circle(const struct plan *plan)
 {
@@ -250,6 +228,35 @@ static bool has_circle(const struct plan *plan)
 	return count < plan->count;
 }
 
+static bool place_columns(struct hal_device *dev, const struct hal_policy_move *moves)
+{
+	struct plan *plan = &dev->plan;
+	uint32_t columns, first = UINT32_MAX, col = 0, i;
+
+	sort_from(plan);
+	for (i = 0; i < plan->count; i++)
+		if (!in_columns(dev, units_of(moves, &plan->move[i]), &plan->move[i].to))
+			return false;
+	columns = small_columns(dev);
+	for (i = 0; i < plan->count; i++)
+		place_release(&dev->place, &plan->move[i].from);
+	for (i = 0; i < plan->count; i++) {
+		struct plan_move *m = &plan->move[i];
+		bool small = is_small(dev, &m->to);
+
+		if (small && first == UINT32_MAX) {
+			first = col;
+			col += columns;
+		}
+		if (small ? !place_small(dev, m, first, columns)
+			  : !place_large(dev, m, &col))
+			break;
+		place_take(&dev->place, &m->to, partition_holder(m->part));
+	}
+	as_before(dev, i);
+	return i == plan->count && !has_circle(plan);
+}
+
 /* On a grid each is as high as it, or in one column. */
 static bool are_columns(const struct hal_device *dev)
 {
@@ -265,23 +272,19 @@ static bool are_columns(const struct hal_device *dev)
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 {
 	enum { SHAPES = 3, CORNERS = 4 };
-	struct plan as_asked = dev->plan;
+	const struct plan as_asked = dev->plan;
 
-	if (are_columns(dev) && place_columns(dev, moves) && !has_circle(&dev->plan))
-		return 0;
-	dev->plan = as_asked;
+	if (are_columns(dev)) {
+		if (place_columns(dev, moves))
+			return 0;
+		dev->plan = as_asked;
+	}
 	for (uint32_t i = 0; i < SHAPES * CORNERS; i++)
 		if (place_freely(dev, moves, i / CORNERS, i % CORNERS))
 			return 0;
-	if (!place_columns(dev, moves))
-		return fail(ENOSPC,
-			    "a plan of %u partitions does not fit on %s, where %u units "
-			    "are left",
-			    dev->plan.count, dev->name, place_left(&dev->place));
-	if (has_circle(&dev->plan))
-		return fail(EAGAIN,
-			    "a plan of %u partitions: some would wait for each other; "
-			    "with fewer units first they fit",
-			    dev->plan.count);
-	return 0;
+	if (place_columns(dev, moves))
+		return 0;
+	return fail(ENOSPC,
+		    "a plan of %u partitions does not fit on %s, where %u units are left",
+		    dev->plan.count, dev->name, place_left(&dev->place));
 }

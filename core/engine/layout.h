@@ -7,8 +7,8 @@
 #include "engine/partition.h"
 
 /* Fills .to of dev->plan.move[0..count), of which .part and .from are there and those
- * that become smaller come first; -ENOSPC: they do not fit together;
- * -EAGAIN: they would wait for each other in a circle.  Moves nothing. */
+ * that become smaller come first; -ENOSPC: they do not fit together, or would
+ * wait for each other in a circle.  Moves nothing. */
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves);
 
 #endif

@@ -114,6 +114,18 @@ static int ceiling_check(struct hal_device *dev, uint32_t floor, uint32_t ceilin
 	return 0;
 }
 
+/* A new partition that others' borders are to pass has whole columns of a grid, or a part
+ * of one, so that what it has and what it is given later lies side by side (layout.c). */
+static bool find_columns(struct hal_device *dev, uint32_t units, struct place_rect *out)
+{
+	uint32_t rows = dev->info.unit_rows;
+
+	if (units < rows)
+		return place_find_shape(&dev->place, units, 1, out);
+	return units % rows == 0 &&
+	       place_find_shape(&dev->place, rows, units / rows, out);
+}
+
 /* out has the units it has now; 0: none yet. */
 static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		      struct hal_bk_partition_desc *out, const struct place_rect *except)
@@ -140,7 +152,9 @@ static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d
 		if (err != 0)
 			return err;
 		units = resize_wants(d, out->units);
-		if (!place_find(&dev->place, units, except, &r))
+		if (!(except == NULL && d->units_ceiling > d->units_floor &&
+		      find_columns(dev, units, &r)) &&
+		    !place_find(&dev->place, units, except, &r))
 			return units_short(dev, units);
 	}
 	out->row = (uint16_t)r.row;

@@ -4,10 +4,10 @@
  *
  * SGDRC: units flow to latency-critical kernels as these come, as many as a profile says
  * that they use, and back to best effort as they go; while both are there, best effort
- * that is bound by memory has Ch_BE of the channels, else all.  There masks of units are
- * of kernels, what runs of best effort is evicted; here units are those of elastic
- * partitions, what commands can use is learned, best effort goes on with fewer units, and
- * Ch_BE is of the bandwidth of all channels, where that can be limited.
+ * that is bound by memory has Ch_BE of the channels, else all.  There kernels have masks,
+ * and best effort is evicted; here units are those of elastic partitions, what commands
+ * can use is learned, best effort goes on with fewer, and Ch_BE is of the bandwidth of
+ * all channels, where that can be limited.
  *
  * Good for latency-critical work in bursts: it has nearly all of the device while it
  * runs, best effort nearly all in between.  Bad where bursts are shorter than a border
@@ -20,7 +20,7 @@
 #include <hal/policy.h>
 
 enum class { EFFORT, CRITICAL, CLASSES };
-/* .own of queues, behind the shared: the newest command's class; of it on the device. */
+/* .own of queues: the newest command's class, and how many the device has of it. */
 enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
 
 struct shared {
@@ -96,15 +96,16 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 /* Critical work first, in equal parts where it needs more than there is. */
 static void spread(struct tidal *t)
 {
-	uint32_t critical = 0, part = t->device->info->unit_rows;
+	uint32_t critical = 0, part = hal_policy_spare(t->device, t->all);
 
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next)
 		critical += ((struct shared *)c)->rests_ns[CRITICAL] != 0;
-	part = part * t->device->info->unit_cols / (critical != 0 ? critical : 1);
+	part /= critical != 0 ? critical : 1;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
 		c->most = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
-		c->least = c->most < part ? c->most : part;
+		c->least = c->part->floor + part;
+		c->least = c->most < c->least ? c->most : c->least;
 		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->most;
 		c->rationed = s->memory && s->rests_ns[EFFORT] != 0 &&
 			      s->rests_ns[CRITICAL] == 0;
@@ -131,7 +132,6 @@ static void alarm_rings(void *state, uint64_t now_ns)
 	t->alarmed = false;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c;
-
 		for (enum class k = EFFORT; k < CLASSES; k++) {
 			if (s->rests_ns[k] == 0 || has_work(s, k))
 				continue;
@@ -199,15 +199,15 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	struct tidal *t = state;
 	struct shared *s = hal_policy_shared(queue->own);
 	enum class c = hal_policy_above(queue, t->priority) ? CRITICAL : EFFORT;
+	uint64_t running = queue->own[RUNNING];
 	uint32_t needs;
 	bool comes, memory;
 
 	if (s == NULL)
 		return;
 	/* Fewer than it thinks: the device had no room. */
-	count(s, queue, c,
-	      queue->running < queue->own[RUNNING] ? queue->running
-						   : queue->own[RUNNING]);
+	running = queue->running < running ? queue->running : running;
+	count(s, queue, c, running);
 	hal_policy_list_add(&s->list[c], queue);
 	comes = s->rests_ns[c] == 0;
 	s->rests_ns[c] = queue->runnable_ns + t->idle_ns;

@@ -222,6 +222,71 @@ static void tidal_fewer(void **state)
 	sides_close(&s);
 }
 
+static void units_of_four(struct hal_partition *const *part, uint32_t a, uint32_t b,
+			  uint32_t c, uint32_t d)
+{
+	const uint32_t wanted[] = {a, b, c, d};
+
+	for (int i = 0; i < 4; i++) {
+		struct hal_partition_info info = HAL_INIT(hal_partition_info);
+
+		OK(hal_partition_get_info(part[i], &info));
+		assert_int_equal(info.units, wanted[i]);
+		assert_int_equal(info.rows, wanted[i] < 8 ? wanted[i] : 8);
+	}
+}
+
+/* On a grid of 8 x 8 units go in whole columns, and in equal parts to critical work. */
+static void tidal_grid(void **state)
+{
+	static const char *const options[] = {
+		"hal.queue_depth=1024", "hal.partition_inflight=1", "policy.name=tidal",
+		"policy.tidal_idle_us=1", NULL};
+	static const uint32_t floors[] = {8, 8, 4, 1};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	struct hal_partition *part[4];
+	struct hal_queue *q[4];
+	struct world w;
+
+	(void)state;
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual&units=64&rows=8", options, &w.dev));
+	world_work(&w, 0);
+	d.units_ceiling = 40;
+	for (int i = 0; i < 4; i++) {
+		d.units_floor = floors[i];
+		desc.priority = i < 2;
+		OK(hal_partition_create(w.dev, &d, &part[i]));
+		OK(hal_queue_create(part[i], &desc, &q[i]));
+	}
+	units_of_four(part, 8, 8, 4, 1);
+	(void)submit(&w, q[0], 20, 40000, 'a');
+	pass(&w, 100);
+	units_of_four(part, 40, 8, 4, 1);
+	(void)submit(&w, q[1], 20, 40000, 'b');
+	pass(&w, 4000);
+	units_of_four(part, 24, 32, 4, 1);
+	(void)submit(&w, q[2], 100, 400, 'c');
+	pass(&w, 100);
+	units_of_four(part, 24, 32, 4, 1);
+	finish_all(&w);
+	pass(&w, 10000);
+	(void)submit(&w, q[2], 20, 40000, 'c');
+	pass(&w, 100);
+	units_of_four(part, 8, 8, 40, 1);
+	finish_all(&w);
+	pass(&w, 10000);
+	assert_int_equal(policy_of(&w).invalid, 0);
+	for (int i = 0; i < 4; i++) {
+		OK(hal_queue_destroy(q[i]));
+		OK(hal_partition_destroy(part[i]));
+	}
+	OK(hal_program_unload(w.prog));
+	OK(hal_close(w.dev));
+}
+
 /* ---- krisp ------------------------------------------------------------------------- */
 
 /* Commands that three units are enough for, beside others for 100 us. */
@@ -488,13 +553,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tidal),         cmocka_unit_test(tidal_enough),
-		cmocka_unit_test(tidal_loses),   cmocka_unit_test(tidal_shares),
-		cmocka_unit_test(tidal_fewer),   cmocka_unit_test(krisp),
-		cmocka_unit_test(krisp_loses),   cmocka_unit_test(fission),
-		cmocka_unit_test(fission_loses), cmocka_unit_test(fission_burst),
-		cmocka_unit_test(fission_idle),  cmocka_unit_test(fgpu),
-		cmocka_unit_test(fgpu_loses),    cmocka_unit_test(fgpu_full),
-		cmocka_unit_test(bad),
+		cmocka_unit_test(tidal_loses),   cmocka_unit_test(tidal_grid),
+		cmocka_unit_test(tidal_shares),  cmocka_unit_test(tidal_fewer),
+		cmocka_unit_test(krisp),         cmocka_unit_test(krisp_loses),
+		cmocka_unit_test(fission),       cmocka_unit_test(fission_loses),
+		cmocka_unit_test(fission_burst), cmocka_unit_test(fission_idle),
+		cmocka_unit_test(fgpu),          cmocka_unit_test(fgpu_loses),
+		cmocka_unit_test(fgpu_full),     cmocka_unit_test(bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
