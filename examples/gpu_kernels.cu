@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernels of the gpu_* examples, for CUDA and for HIP without headers of either:
- *   nvcc -ptx -arch=compute_75 gpu_kernels.cu, .version 7.0 instead of the compiler's own
- *   clang -x hip -nogpuinc -nogpulib --cuda-device-only --offload-arch=gfx90a -O2 \
+ *   nvcc -I.. -ptx -arch=compute_75 gpu_kernels.cu, .version 7.0 instead of the compiler's own
+ *   clang -I.. -x hip -nogpuinc -nogpulib --cuda-device-only --offload-arch=gfx90a -O2 \
  *       -o gpu_kernels.hipfb gpu_kernels.cu
  */
+#include <hal/device/hal_preempt.h>
+
 #ifdef __HIP__
 #define KERNEL   extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(1, 256)))
 #define BLOCK()  __builtin_amdgcn_workgroup_id_x()
@@ -37,14 +39,15 @@ KERNEL void product(float *d, const float *a, const float *b, int n)
 	d[i] = sum;
 }
 
-/* Counts each block: one thread, which takes its time. */
-KERNEL void long_one(unsigned *d, long rounds)
+/* Counts each block: one thread, which takes its time.  It can be stopped between them. */
+HAL_PREEMPT_KERNEL(long_one)(unsigned *d, long rounds HAL_PREEMPT_LAST)
 {
-	unsigned x = BLOCK();
+	HAL_PREEMPT_ENTER();
+	unsigned x = blockIdx.x;
 
 	for (long i = 0; i < rounds; i++)
 		x = x * 1664525u + 1013904223u;
-	d[BLOCK()] += x == 0x9e3779b9u ? 2 : 1; /* so that x is needed */
+	d[blockIdx.x] += x == 0x9e3779b9u ? 2 : 1; /* so that x is needed */
 }
 
 #ifndef __HIP__

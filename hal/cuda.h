@@ -76,10 +76,6 @@ struct hal_cuda_extension {
 	/* native: hal_device_native(dev).  Any thread.  info->size is set; -EINVAL it is
 	 * no size of the struct. */
 	int (*info)(void *native, struct hal_cuda_info *info);
-	/* Of the kernel of that name in the program that was loaded last of those that
-	 * have one: 1: its launches can be stopped between blocks; 0: they cannot, and
-	 * why says why not.  -ENOENT: there is none. */
-	int (*stops)(void *native, const char *kernel, char why[HAL_CUDA_SAID]);
 };
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu.h - what backends of GPUs have alike: the extension hal_device_extension(dev,
- * "gpu").  It says in words what no number of hal_device_info does.
+ * "gpu").  It says in words what no number of hal_device_info does, and which kernels can
+ * be stopped.
  */
 #ifndef HAL_GPU_H
 #define HAL_GPU_H
@@ -31,6 +32,10 @@ struct hal_gpu_extension {
 	/* native: hal_device_native(dev).  Any thread.  info->size is set; -EINVAL it is
 	 * no size of the struct. */
 	int (*info)(void *native, struct hal_gpu_info *info);
+	/* Of the kernel of that name in the program that was loaded last of those that
+	 * have one: 1: its launches can be stopped between blocks; 0: they cannot, and
+	 * why, of HAL_GPU_SAID bytes, says why not.  -ENOENT: there is none. */
+	int (*stops)(void *native, const char *kernel, char why[HAL_GPU_SAID]);
 };
 
 #ifdef __cplusplus

@@ -38,32 +38,9 @@ static int ext_info(void *native, struct hal_cuda_info *info)
 	return 0;
 }
 
-static int ext_stops(void *native, const char *kernel, char why[HAL_CUDA_SAID])
-{
-	struct cu_device *dev = native;
-	const struct cu_program *p;
-	int found = -1;
-	uint32_t i;
-
-	why[0] = 0;
-	pthread_mutex_lock(&dev->programs_lock);
-	for (p = dev->programs; p && found < 0; p = p->older)
-		for (i = 0; i < p->count && found < 0; i++) {
-			if (strcmp(p->kernels[i].info.name, kernel) != 0)
-				continue;
-			found = p->kernels[i].stops;
-			snprintf(why, HAL_CUDA_SAID, "%s", p->kernels[i].why);
-		}
-	pthread_mutex_unlock(&dev->programs_lock);
-	return found >= 0 ? found
-			  : cu_host->fail(ENOENT, "cuda: no program has a kernel %s",
-					  kernel);
-}
-
 static const struct hal_cuda_extension extension = {
 	.size = sizeof(extension),
 	.info = ext_info,
-	.stops = ext_stops,
 };
 
 /* ---- "gpu" ------------------------------------------------------------------------- */
@@ -95,9 +72,32 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	return 0;
 }
 
+static int gpu_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
+{
+	struct cu_device *dev = native;
+	const struct cu_program *p;
+	int found = -1;
+	uint32_t i;
+
+	why[0] = 0;
+	pthread_mutex_lock(&dev->programs_lock);
+	for (p = dev->programs; p && found < 0; p = p->older)
+		for (i = 0; i < p->count && found < 0; i++) {
+			if (strcmp(p->kernels[i].info.name, kernel) != 0)
+				continue;
+			found = p->kernels[i].stops;
+			snprintf(why, HAL_GPU_SAID, "%s", p->kernels[i].why);
+		}
+	pthread_mutex_unlock(&dev->programs_lock);
+	return found >= 0 ? found
+			  : cu_host->fail(ENOENT, "cuda: no program has a kernel %s",
+					  kernel);
+}
+
 static const struct hal_gpu_extension gpu_extension = {
 	.size = sizeof(gpu_extension),
 	.info = gpu_info,
+	.stops = gpu_stops,
 };
 
 const void *cu_extension(void *device, const char *name)

@@ -3,6 +3,8 @@
  * Code objects: ELF for amdgcn, with a note (MessagePack) that says what each kernel
  * takes.  HIP reads as many bytes of each argument as that says, wherever they are: so
  * the image's table must say the same.  Layouts: LLVM's "User Guide for AMDGPU Backend".
+ * A variable says of a kernel that it follows hal_preempt.h: then it has one argument
+ * more, which the table does not name.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -169,11 +171,89 @@ static bool look_up(struct reader map, const char *key, struct value *v)
 	return find(&map, key, &at) && at.at && take_value(&at, v);
 }
 
+/* ---- which kernels follow hal_preempt.h -------------------------------------------- */
+
+#define MARK_ANY "hal_preempt_"
+
+static const char *section_at(const uint8_t *code, const Elf64_Ehdr *e, uint32_t i,
+			      Elf64_Shdr *s)
+{
+	memcpy(s, code + e->e_shoff + i * sizeof(*s), sizeof(*s));
+	return (const char *)code + s->sh_offset;
+}
+
+/* Tables of names end in a zero byte: that has been checked. */
+static int note_mark(const char *name, struct rocm_program *prog)
+{
+	const size_t any = strlen(MARK_ANY), mark = strlen(HAL_PREEMPT_MARK);
+	const char *kernel;
+	uint32_t i;
+
+	if (strncmp(name, MARK_ANY, any) != 0)
+		return 0;
+	kernel = name + any + strspn(name + any, "0123456789");
+	if (kernel == name + any || *kernel != '_')
+		return 0;
+	for (i = 0; i < prog->count; i++) {
+		struct rocm_kernel *k = &prog->kernels[i];
+
+		if (strcmp(k->info.name, kernel + 1) != 0)
+			continue;
+		if (strncmp(name, HAL_PREEMPT_MARK, mark) != 0)
+			return rocm_host->fail(
+				ENOTSUP,
+				"rocm: image: kernel %s follows another "
+				"hal_preempt.h: %.40s, not " HAL_PREEMPT_MARK,
+				k->info.name, name);
+		k->follows = true;
+	}
+	return 0;
+}
+
+static int find_marks(const uint8_t *code, const Elf64_Ehdr *e, struct rocm_program *prog)
+{
+	Elf64_Shdr s, names;
+	uint64_t at;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < e->e_shnum; i++) {
+		const char *symbols = section_at(code, e, i, &s), *text;
+
+		if (s.sh_type != SHT_DYNSYM || s.sh_link >= e->e_shnum)
+			continue;
+		text = section_at(code, e, s.sh_link, &names);
+		if (names.sh_type != SHT_STRTAB)
+			continue;
+		for (at = 0; !err && inside(at, sizeof(Elf64_Sym), s.sh_size);
+		     at += sizeof(Elf64_Sym)) {
+			Elf64_Sym sym;
+
+			memcpy(&sym, symbols + at, sizeof(sym));
+			if (sym.st_name < names.sh_size)
+				err = note_mark(text + sym.st_name, prog);
+		}
+	}
+	return err;
+}
+
 /* ---- kernels ----------------------------------------------------------------------- */
 
 static bool is_hidden(const struct value *kind)
 {
 	return kind->n > 7 && memcmp(kind->text, "hidden_", 7) == 0;
+}
+
+static int check_given(const struct rocm_kernel *k, const struct value *size,
+		       const struct value *kind)
+{
+	if (size->n == sizeof(struct hal_preempt_launch) && is(kind, "by_value"))
+		return 0;
+	return rocm_host->fail(EINVAL,
+			       "rocm: image: kernel %s is marked as one that follows "
+			       "hal_preempt.h: argument %u has %u bytes, %u are due",
+			       k->info.name, k->info.arg_count, (uint32_t)size->n,
+			       (uint32_t)sizeof(struct hal_preempt_launch));
 }
 
 static int check_argument(struct reader arg, const struct rocm_kernel *k, uint32_t i)
@@ -184,6 +264,8 @@ static int check_argument(struct reader arg, const struct rocm_kernel *k, uint32
 	if (!look_up(arg, ".size", &size) || size.kind != VALUE_NUMBER ||
 	    !look_up(arg, ".value_kind", &kind) || kind.kind != VALUE_TEXT)
 		return odd("an argument without size or kind");
+	if (k->follows && i == k->info.arg_count)
+		return check_given(k, &size, &kind);
 	if (i >= k->info.arg_count)
 		return rocm_host->fail(EINVAL,
 				       "rocm: image: kernel %s has more arguments than "
@@ -225,7 +307,12 @@ static int check_arguments(struct reader kernel, const struct rocm_kernel *k)
 			continue; /* HIP's own */
 		err = check_argument(arg, k, count++);
 	}
-	if (!err && count != k->info.arg_count)
+	if (!err && k->follows && count == k->info.arg_count)
+		err = rocm_host->fail(EINVAL,
+				      "rocm: image: kernel %s is marked as one that "
+				      "follows hal_preempt.h and has no argument for it",
+				      k->info.name);
+	else if (!err && count != k->info.arg_count + k->follows)
 		err = rocm_host->fail(
 			EINVAL,
 			"rocm: image: kernel %s has %u arguments, the table "
@@ -381,7 +468,7 @@ static int check_machine(uint32_t flags, const char *arch)
 }
 
 int rocm_code_check(const uint8_t *code, uint64_t bytes, const char *arch,
-		    const struct rocm_program *prog)
+		    struct rocm_program *prog)
 {
 	struct reader r = {NULL, NULL};
 	Elf64_Ehdr e;
@@ -399,5 +486,7 @@ int rocm_code_check(const uint8_t *code, uint64_t bytes, const char *arch,
 		err = check_segments(code, bytes, &e, &r);
 	if (!err)
 		err = check_machine(e.e_flags, arch);
+	if (!err)
+		err = find_marks(code, &e, prog);
 	return err ? err : check_metadata(r, prog);
 }

@@ -29,6 +29,9 @@ static const struct hal_option_def options[] = {
 	 "none: the device is one unit; engines: a unit is a CU of each shader engine, "
 	 "or "
 	 "XCC; cu: a single CU, or pair"},
+	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
+	 "launches are stopped between commands alone, or between their blocks, where "
+	 "kernels follow hal/device/hal_preempt.h"},
 	{"topology", HAL_OPTION_STRING, 0, 0, NULL, "/sys/class/kfd/kfd/topology/nodes",
 	 "folder of the kernel driver's nodes, for partitions"},
 };
@@ -45,6 +48,7 @@ static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o
 	o->virtual_clock = rocm_host->option_int(cfg, "clock") == 1;
 	o->bound_ns = 1000000 * (uint64_t)rocm_host->option_int(cfg, "hang_ms");
 	o->host_memory = rocm_host->option_int(cfg, "memory") == 1;
+	o->block = rocm_host->option_int(cfg, "preempt") == 1;
 	o->partitions = (enum rocm_partitions)rocm_host->option_int(cfg, "partitions");
 }
 
@@ -186,6 +190,10 @@ static void describe(const struct rocm_options *o, const struct rocm_shape *s,
 	info->memory_isolation = HAL_ISOLATION_NONE;
 	info->preempt = HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
+	if (o->block) {
+		info->preempt = HAL_PREEMPT_INSIDE;
+		info->suspend_modes |= 1u << HAL_SUSPEND_FOLD;
+	}
 	info->clock_hz = 1000000000;
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
 	if (split)
@@ -312,12 +320,14 @@ static void rocm_close(void *device)
 		put_away(dev);
 	while ((q = dev->dead)) {
 		dev->dead = q->older;
+		free(q->stops);
 		free(q);
 	}
 	if (dev->opt.virtual_clock)
 		hip.drive(0);
 	pthread_mutex_destroy(&dev->lane.lock);
 	pthread_mutex_destroy(&dev->later_lock);
+	pthread_mutex_destroy(&dev->programs_lock);
 	free(dev->later);
 	free(dev);
 }
@@ -376,6 +386,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	dev->id = 1 + atomic_fetch_add(&opens, 1);
 	(void)pthread_mutex_init(&dev->lane.lock, NULL);
 	(void)pthread_mutex_init(&dev->later_lock, NULL);
+	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	err = start(dev);
 	if (!err)
 		*out = dev;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extension "gpu": how the device is shared; see hal/gpu.h. */
+/* The extension "gpu": how the device is shared, which kernels stop; see hal/gpu.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 
@@ -75,13 +75,42 @@ static int ext_info(void *native, struct hal_gpu_info *info)
 		(void)snprintf(
 			info->faults + n, sizeof(info->faults) - (size_t)n,
 			"; after %u ms its queue is given up, and the device keeps "
-			"what it has",
-			(uint32_t)(dev->opt.bound_ns / 1000000));
+			"what it has%s",
+			(uint32_t)(dev->opt.bound_ns / 1000000),
+			dev->opt.block ? ", but of kernels that stop begins no block"
+				       : "");
 	return 0;
 }
 
-static const struct hal_gpu_extension extension = {.size = sizeof(extension),
-						   .info = ext_info};
+static const char *why_not(const struct rocm_device *dev, const struct rocm_kernel *k)
+{
+	if (!k->follows)
+		return "it does not follow hal/device/hal_preempt.h";
+	return dev->opt.block ? "" : "preempt=between";
+}
+
+static int ext_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
+{
+	struct rocm_device *dev = native;
+	const struct rocm_kernel *found = NULL;
+	const struct rocm_program *p;
+	uint32_t i;
+
+	pthread_mutex_lock(&dev->programs_lock);
+	for (p = dev->programs; p && !found; p = p->older)
+		for (i = 0; i < p->count; i++)
+			if (strcmp(p->kernels[i].info.name, kernel) == 0)
+				found = &p->kernels[i];
+	snprintf(why, HAL_GPU_SAID, "%s", found ? why_not(dev, found) : "");
+	pthread_mutex_unlock(&dev->programs_lock);
+	if (!found)
+		return rocm_host->fail(ENOENT, "rocm: no program has a kernel %s",
+				       kernel);
+	return why[0] == 0;
+}
+
+static const struct hal_gpu_extension extension = {
+	.size = sizeof(extension), .info = ext_info, .stops = ext_stops};
 
 const void *rocm_extension(void *device, const char *name)
 {

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include <hal/backend.h>
+#include <hal/device/hal_preempt.h>
 #include <hal/rocm.h>
 
 #include "hip_calls.h"
@@ -23,6 +24,7 @@
 
 #define ROCM_INFLIGHT_MAX 64u
 #define ROCM_ARCH_BYTES   64u
+#define ROCM_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 
 struct hip_symbols {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
@@ -38,6 +40,7 @@ enum rocm_partitions { ROCM_WHOLE, ROCM_ENGINES, ROCM_CUS };
 struct rocm_options {
 	const char *library, *topology;
 	bool virtual_clock, host_memory;
+	bool block; /* kernels that look at a flag are stopped by it */
 	enum rocm_partitions partitions;
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint64_t bound_ns; /* of a launch; 0: none */
@@ -91,10 +94,13 @@ struct rocm_kernel {
 	uint32_t groups_most[3];             /* in each dimension */
 	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
 	uint64_t value_most[HAL_ARGS_MAX];   /* of a scalar; memory: any */
+	bool follows; /* hal_preempt.h: it has a struct hal_preempt_launch as one more
+			 argument */
 };
 
 struct rocm_program {
-	const uint8_t *code; /* the part of the image that is for this device */
+	struct rocm_program *older; /* of the device, under its programs_lock */
+	const uint8_t *code;        /* the part of the image that is for this device */
 	uint64_t code_bytes;
 	void *module;
 	uint32_t count;
@@ -107,6 +113,21 @@ struct rocm_slot {
 	void *end;
 	uint32_t value; /* of the queue's word when it has ended */
 	bool stamping;
+	bool stops; /* a launch that looks at its flag */
+	/* Of those: blocks that were launched, how many of them by a list, how many were
+	 * stopped; the list that these are in; numbers in each of its two. */
+	uint32_t blocks, resumed, stopped, list, used[2];
+};
+
+/* How the launches of a queue are stopped: see stop.c.  By slot. */
+struct rocm_stops {
+	uint32_t *flags, *flags_at; /* pinned: as the host and as the device finds them */
+	uint32_t *lists, *lists_at; /* pinned: two of a slot, of ROCM_STOP_BLOCKS */
+	uint32_t *counts;           /* the device's memory */
+	uint32_t ready;             /* of the queue's word: counts have been written */
+	bool folding;               /* flags are up, or what they stopped is kept */
+	bool settled;               /* and it is known what that is */
+	uint8_t launched[ROCM_STOP_BLOCKS / 8]; /* of what is checked, a bit a block */
 };
 
 struct rocm_queue {
@@ -123,7 +144,8 @@ struct rocm_queue {
 	uint64_t last_end_ns, quiet_cookie;
 	uint64_t first_ns; /* when its oldest command became that */
 	bool suspended, quiet_due, fenced, broken, reported;
-	bool stuck; /* it was given up while its stream had something */
+	bool stuck;               /* it was given up while its stream had something */
+	struct rocm_stops *stops; /* NULL: its launches cannot be stopped */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct rocm_slot slots[];
 };
@@ -154,6 +176,8 @@ struct rocm_device {
 	pthread_mutex_t later_lock;
 	struct rocm_later *later;
 	uint32_t later_count, later_room;
+	pthread_mutex_t programs_lock;
+	struct rocm_program *programs;
 };
 
 extern const struct hal_host *rocm_host;
@@ -231,9 +255,10 @@ int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address);
 int rocm_image_parse(const void *image, size_t size, const char *arch,
 		     struct rocm_program *prog);
 
-/* code.c: a code object, as far as it says what its kernels take */
+/* code.c: a code object, as far as it says what its kernels take; and which of them
+ * follow hal_preempt.h */
 int rocm_code_check(const uint8_t *code, uint64_t bytes, const char *arch,
-		    const struct rocm_program *prog);
+		    struct rocm_program *prog);
 
 /* program.c */
 int rocm_program_load(void *device, const void *image, size_t size, void **out);
@@ -241,7 +266,45 @@ int rocm_program_unload(void *device, void *program);
 int rocm_kernel_get(void *device, void *program, uint32_t index,
 		    struct hal_bk_kernel_info *info, void **kernel);
 
+/* stop.c */
+int rocm_stops_make(struct rocm_device *dev, struct rocm_queue *q);
+void rocm_stops_drop(struct rocm_device *dev, struct rocm_queue *q, int *err);
+/* A launch, to be in that slot, of a kernel that follows hal_preempt.h. */
+int rocm_stops_launch(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		      const struct hal_bk_cmd *cmd);
+/* Whether it has to wait for what the device has of its queue. */
+bool rocm_stops_wait(struct rocm_queue *q, const struct hal_bk_cmd *cmd);
+/* No block of what can be stopped begins any more. */
+void rocm_stops_raise(struct rocm_device *dev, struct rocm_queue *q);
+/* Finds out what was stopped, once all has ended or was. */
+void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q);
+uint32_t rocm_stops_count(struct rocm_queue *q);
+
+/* What the device has of the queue though it does not run. */
+static inline uint32_t rocm_stops_kept(struct rocm_queue *q)
+{
+	return q->stops && q->stops->settled ? rocm_stops_count(q) : 0;
+}
+
+void rocm_stops_go_on(struct rocm_device *dev, struct rocm_queue *q);
+
 /* queue.c */
+/* Number n of what is in flight. */
+static inline struct rocm_slot *rocm_slot(struct rocm_queue *q, uint32_t n)
+{
+	return &q->slots[(q->head + n) % q->slot_count];
+}
+
+/* Whether the device has written that value to the queue's word. */
+bool rocm_reached(const struct rocm_queue *q, uint32_t value);
+int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
+		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
+		struct hal_preempt_launch *given);
+/* Behind a command: how long it took, and that it has ended. */
+void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
+/* The queue takes no more, and what it has fails when its stream is empty. */
+__attribute__((format(printf, 2, 3))) void rocm_break(struct rocm_queue *q,
+						      const char *fmt, ...);
 int rocm_queue_create(void *device, void *partition, int32_t priority, void **out);
 int rocm_queue_destroy(void *device, void *queue);
 /* Those that were stuck and are no more; this is the device's thread. */

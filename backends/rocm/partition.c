@@ -145,8 +145,8 @@ static void move(struct rocm_device *dev, struct rocm_partition *part, void **st
 			dev->left++;
 		q->left = q->stream;
 		q->stream = *streams++;
-		q->before = q->count;
-		part->moving_left += q->count;
+		q->before = q->count - rocm_stops_kept(q);
+		part->moving_left += q->before;
 	}
 }
 

@@ -92,6 +92,10 @@ int rocm_program_load(void *device, const void *image, size_t size, void **out)
 	if (!err)
 		err = load(dev, prog);
 	if (!err) {
+		pthread_mutex_lock(&dev->programs_lock);
+		prog->older = dev->programs;
+		dev->programs = prog;
+		pthread_mutex_unlock(&dev->programs_lock);
 		*out = prog;
 		return 0;
 	}
@@ -103,9 +107,14 @@ int rocm_program_load(void *device, const void *image, size_t size, void **out)
 int rocm_program_unload(void *device, void *program)
 {
 	struct rocm_device *dev = device;
-	struct rocm_program *prog = program;
+	struct rocm_program *prog = program, **at = &dev->programs;
 	int err = 0;
 
+	pthread_mutex_lock(&dev->programs_lock);
+	for (; *at != prog; at = &(*at)->older)
+		;
+	*at = prog->older;
+	pthread_mutex_unlock(&dev->programs_lock);
 	if (!atomic_load(&dev->lost))
 		err = rocm_enter(dev);
 	rocm_give_back(dev, ROCM_KIND_MODULE, prog->module, &err);

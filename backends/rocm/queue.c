@@ -6,11 +6,13 @@
  * device writes the command's number to a word of pinned memory, and poll reads that: no
  * thread, no call while something runs.  Events behind the commands tell how long each
  * took.  At most `inflight` commands of a queue are the device's: that bounds DRAIN.
+ * FOLD is stop.c's.
  */
 #define _GNU_SOURCE
 #include "internal.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,8 @@ static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t pri
 		err = timed_event(dev, &q->idle);
 	for (i = 0; i < q->slot_count && !err; i++)
 		err = timed_event(dev, &q->slots[i].end);
+	if (!err && dev->opt.block)
+		err = rocm_stops_make(dev, q);
 	if (!err && dev->units.count)
 		err = HIP(dev, hipEventCreateWithFlags, &q->fence,
 			  HIP_EVENT_DISABLE_TIMING);
@@ -75,6 +79,7 @@ static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 {
 	uint32_t i;
 
+	rocm_stops_drop(dev, q, err);
 	for (i = 0; i < q->slot_count; i++)
 		rocm_give_back(dev, ROCM_KIND_EVENT, q->slots[i].end, err);
 	rocm_give_back(dev, ROCM_KIND_EVENT, q->fence, err);
@@ -116,19 +121,20 @@ int rocm_queue_destroy(void *device, void *queue)
 {
 	struct rocm_device *dev = device;
 	struct rocm_queue *q = queue;
+	const uint32_t running = q->count - rocm_stops_kept(q);
 	int err = 0;
 
 	if (!atomic_load(&dev->lost)) {
-		if (q->count || q->quiet_due)
+		if (running || q->quiet_due)
 			return rocm_host->fail(EBUSY,
 					       "rocm: %u commands of the queue "
 					       "are in flight",
-					       q->count);
+					       running);
 		err = rocm_enter(dev);
 	}
 	q->part->queues--;
 	q->part->moving_left -= q->before;
-	dev->inflight -= q->count;
+	dev->inflight -= running;
 	*(q->newer ? &q->newer->older : &dev->queues) = q->older;
 	if (q->older)
 		q->older->newer = q->newer;
@@ -152,11 +158,6 @@ int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void 
 }
 
 /* ---- submission -------------------------------------------------------------------- */
-
-static struct rocm_slot *nth(struct rocm_queue *q, uint32_t n)
-{
-	return &q->slots[(q->head + n) % q->slot_count];
-}
 
 __attribute__((cold)) static int refuse_groups(const struct rocm_kernel *k,
 					       const uint32_t *g)
@@ -185,13 +186,13 @@ __attribute__((cold)) static int refuse_argument(const struct rocm_kernel *k, ui
 			       why);
 }
 
-static int launch(struct rocm_device *dev, struct rocm_queue *q,
-		  const struct hal_bk_cmd *cmd)
+static inline __attribute__((always_inline)) int
+launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
+	  const uint32_t *g, struct hal_preempt_launch *given)
 {
 	const struct rocm_kernel *k = cmd->launch.kernel;
-	const uint32_t *g = cmd->launch.groups;
 	uint64_t value[HAL_ARGS_MAX];
-	void *at[HAL_ARGS_MAX + 1];
+	void *at[HAL_ARGS_MAX + 2];
 	uint32_t i, r;
 	int err;
 
@@ -207,6 +208,7 @@ static int launch(struct rocm_device *dev, struct rocm_queue *q,
 		value[i] = a->value + (mem ? (uintptr_t)mem->address : 0);
 		at[i] = &value[i];
 	}
+	at[i] = given;
 	r = hip.hipModuleLaunchKernel(k->function, g[0], g[1], g[2], k->block[0],
 				      k->block[1], k->block[2], k->shared_bytes,
 				      q->stream, at, NULL);
@@ -220,11 +222,32 @@ static int launch(struct rocm_device *dev, struct rocm_queue *q,
 						rocm_result_name(r), r, k->info.name);
 }
 
-static int give(struct rocm_device *dev, struct rocm_queue *q,
-		const struct hal_bk_cmd *cmd)
+int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
+		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
+		struct hal_preempt_launch *given)
+{
+	return launch_as(dev, q, cmd, groups, given);
+}
+
+static inline __attribute__((always_inline)) int launch(struct rocm_device *dev,
+							struct rocm_queue *q,
+							struct rocm_slot *s,
+							const struct hal_bk_cmd *cmd)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+
+	if (__builtin_expect(!k->follows, 1))
+		return launch_as(dev, q, cmd, cmd->launch.groups, NULL);
+	return rocm_stops_launch(dev, q, s, cmd);
+}
+
+static inline __attribute__((always_inline)) int give(struct rocm_device *dev,
+						      struct rocm_queue *q,
+						      struct rocm_slot *s,
+						      const struct hal_bk_cmd *cmd)
 {
 	if (cmd->op == HAL_OP_LAUNCH)
-		return launch(dev, q, cmd);
+		return launch(dev, q, s, cmd);
 	if (cmd->op == HAL_OP_COPY && cmd->copy.bytes) {
 		const struct rocm_mem *to = cmd->copy.dst, *from = cmd->copy.src;
 
@@ -241,18 +264,26 @@ static int give(struct rocm_device *dev, struct rocm_queue *q,
 	return 0;
 }
 
-/* The device has something that it will not tell the end of: nothing more is given to
- * the queue, and its oldest command fails when the stream is empty. */
+void rocm_break(struct rocm_queue *q, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(q->fault, sizeof(q->fault), fmt, ap);
+	va_end(ap);
+	q->broken = true;
+}
+
+/* The device has something that it will not tell the end of. */
 static void broke(struct rocm_device *dev, struct rocm_queue *q, const char *call,
 		  uint32_t r)
 {
 	(void)rocm_failed(dev, r, call);
-	snprintf(q->fault, sizeof(q->fault), "%s: %s (%u)", call, rocm_result_name(r), r);
-	q->broken = true;
+	rocm_break(q, "%s: %s (%u)", call, rocm_result_name(r), r);
 }
 
-static void write_word(struct rocm_device *dev, struct rocm_queue *q,
-		       const struct rocm_slot *s)
+static inline __attribute__((always_inline)) void
+write_word(struct rocm_device *dev, struct rocm_queue *q, const struct rocm_slot *s)
 {
 	const uint32_t r = hip.hipStreamWriteValue32(q->stream, q->word_at, s->value, 0);
 
@@ -260,12 +291,29 @@ static void write_word(struct rocm_device *dev, struct rocm_queue *q,
 		broke(dev, q, "hipStreamWriteValue32", r);
 }
 
+static inline __attribute__((always_inline)) void
+mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+{
+	uint32_t r;
+
+	s->value = ++q->given;
+	r = hip.hipEventRecord(s->end, q->stream);
+	if (__builtin_expect(r, 0))
+		broke(dev, q, "hipEventRecord", r);
+	else
+		write_word(dev, q, s);
+}
+
+void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+{
+	mark(dev, q, s);
+}
+
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct rocm_device *dev = device;
 	struct rocm_queue *q = queue;
-	struct rocm_slot *s = nth(q, q->count);
-	uint32_t r;
+	struct rocm_slot *s = rocm_slot(q, q->count);
 	int err;
 
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
@@ -274,22 +322,20 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return rocm_host->fail(EIO, "rocm: %s", q->fault);
 	if (q->count == dev->opt.inflight || q->suspended || q->fenced || q->broken)
 		return -EAGAIN;
+	if (q->stops && rocm_stops_wait(q, cmd))
+		return -EAGAIN;
 	err = rocm_enter(dev);
+	s->stops = false;
 	if (!err && !q->count)
 		err = HIP(dev, hipEventRecord, q->idle, q->stream);
 	if (!err)
-		err = give(dev, q, cmd);
+		err = give(dev, q, s, cmd);
 	if (err)
 		return err;
-	s->begin = q->count ? nth(q, q->count - 1)->end : q->idle;
+	s->begin = q->count ? rocm_slot(q, q->count - 1)->end : q->idle;
 	s->cmd = *cmd;
 	s->stamping = false;
-	s->value = ++q->given;
-	r = hip.hipEventRecord(s->end, q->stream);
-	if (__builtin_expect(r, 0))
-		broke(dev, q, "hipEventRecord", r);
-	else
-		write_word(dev, q, s);
+	mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	dev->progress_ns = rocm_now(dev);
 	if (!q->count++)
@@ -301,9 +347,17 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 
 /* ---- completion -------------------------------------------------------------------- */
 
+bool rocm_reached(const struct rocm_queue *q, uint32_t value)
+{
+	return (int32_t)(__atomic_load_n(q->word, __ATOMIC_ACQUIRE) - value) >= 0;
+}
+
+/* Of launches that are stopped it is known for all together. */
 static bool over(const struct rocm_queue *q, const struct rocm_slot *s)
 {
-	return (int32_t)(__atomic_load_n(q->word, __ATOMIC_ACQUIRE) - s->value) >= 0;
+	if (q->stops && s->stops && q->stops->folding)
+		return q->stops->settled && !s->stopped;
+	return rocm_reached(q, s->value);
 }
 
 /* 0 where HIP does not tell. */
@@ -329,13 +383,13 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 /* Of all that have ended unseen the last ended just now, as far as anybody knows. */
 static void measure(struct rocm_device *dev, struct rocm_queue *q, struct hal_bk_event *e)
 {
-	struct rocm_slot *first = nth(q, 0);
+	struct rocm_slot *first = rocm_slot(q, 0);
 	uint64_t took, behind, now = rocm_now(dev);
 	uint32_t last = 0;
 
-	while (last + 1 < q->count && over(q, nth(q, last + 1)))
+	while (last + 1 < q->count && over(q, rocm_slot(q, last + 1)))
 		last++;
-	behind = time_between(dev, first->end, nth(q, last)->end);
+	behind = time_between(dev, first->end, rocm_slot(q, last)->end);
 	took = time_between(dev, first->begin, first->end);
 	now = later_of(now > behind ? now - behind : 0, q->last_end_ns);
 	e->start_ns = later_of(now > took ? now - took : 0, q->last_end_ns);
@@ -378,7 +432,7 @@ static void stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slo
 static void tell_done(struct rocm_device *dev, struct rocm_queue *q,
 		      struct hal_bk_event *e)
 {
-	const struct hal_bk_cmd *cmd = &nth(q, 0)->cmd;
+	const struct hal_bk_cmd *cmd = &rocm_slot(q, 0)->cmd;
 
 	*e = (struct hal_bk_event){.kind = HAL_BK_DONE, .cookie = cmd->cookie};
 	measure(dev, q, e);
@@ -403,7 +457,7 @@ static void tell_done(struct rocm_device *dev, struct rocm_queue *q,
 static void tell_failed(struct rocm_device *dev, struct rocm_queue *q,
 			struct hal_bk_event *e)
 {
-	const struct hal_bk_cmd *cmd = &nth(q, 0)->cmd;
+	const struct hal_bk_cmd *cmd = &rocm_slot(q, 0)->cmd;
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	const uint32_t r = atomic_load(&dev->lost);
 
@@ -451,22 +505,24 @@ static bool is_silent(struct rocm_device *dev, struct rocm_queue *q)
 /* ---- launches that take too long --------------------------------------------------- */
 
 /* Until when its oldest command is waited for. */
-static uint64_t deadline(const struct rocm_device *dev, const struct rocm_queue *q)
+static uint64_t deadline(const struct rocm_device *dev, struct rocm_queue *q)
 {
-	if (!dev->opt.bound_ns || !q->count || q->reported ||
+	if (!dev->opt.bound_ns || !q->count || q->reported || rocm_stops_kept(q) ||
 	    q->slots[q->head].cmd.op != HAL_OP_LAUNCH)
 		return UINT64_MAX;
 	return q->first_ns + dev->opt.bound_ns;
 }
 
-/* HIP takes nothing back: the device keeps what it has, and the queue ends without it. */
+/* HIP takes nothing back: the device keeps what it has, and the queue ends without it. Of
+ * launches that can be stopped no block begins any more. */
 static bool give_up(struct rocm_device *dev, struct rocm_queue *q)
 {
 	if (q->stuck || deadline(dev, q) > rocm_now(dev))
 		return q->stuck;
-	snprintf(q->fault, sizeof(q->fault), "hung for %u ms",
-		 (uint32_t)(dev->opt.bound_ns / 1000000));
-	q->stuck = q->broken = true;
+	if (q->stops)
+		rocm_stops_raise(dev, q);
+	rocm_break(q, "hung for %u ms", (uint32_t)(dev->opt.bound_ns / 1000000));
+	q->stuck = true;
 	dev->inflight++;
 	dev->stuck++;
 	return true;
@@ -475,9 +531,7 @@ static bool give_up(struct rocm_device *dev, struct rocm_queue *q)
 /* Whether its stream has come to its end after all. */
 static bool has_come_loose(struct rocm_device *dev, struct rocm_queue *q)
 {
-	const uint32_t at = __atomic_load_n(q->word, __ATOMIC_ACQUIRE);
-
-	if (!atomic_load(&dev->lost) && (int32_t)(at - q->given) < 0)
+	if (!atomic_load(&dev->lost) && !rocm_reached(q, q->given))
 		return false;
 	q->stuck = false;
 	dev->stuck--;
@@ -504,6 +558,16 @@ void rocm_drop_dead(struct rocm_device *dev)
 
 /* ---- what has ended ---------------------------------------------------------------- */
 
+/* How long the oldest ran that is kept, at most. */
+static uint64_t before_it_stopped(struct rocm_device *dev, struct rocm_queue *q,
+				  uint64_t most)
+{
+	const struct rocm_slot *s = rocm_slot(q, 0);
+	const uint64_t ns = q->count ? time_between(dev, s->begin, s->end) : 0;
+
+	return ns < most ? ns : most;
+}
+
 static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 		     struct hal_bk_event *ev, uint32_t max)
 {
@@ -511,8 +575,10 @@ static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 
 	if (q->stuck && !q->count)
 		(void)has_come_loose(dev, q);
-	while (q->count && n < max) {
-		struct rocm_slot *s = nth(q, 0);
+	if (q->stops && q->stops->folding)
+		rocm_stops_settle(dev, q);
+	while (q->count > rocm_stops_kept(q) && n < max) {
+		struct rocm_slot *s = rocm_slot(q, 0);
 
 		if (q->reported || !over(q, s)) {
 			if (!give_up(dev, q) && !is_silent(dev, q))
@@ -526,11 +592,12 @@ static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 			stamp(dev, q, s);
 		}
 	}
-	if (!q->quiet_due || q->count || n == max)
+	if (!q->quiet_due || q->count > rocm_stops_kept(q) || n == max)
 		return n;
 	q->quiet_due = false;
 	ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = q->quiet_cookie};
-	ev[n].start_ns = ev[n].end_ns = rocm_now(dev);
+	ev[n].end_ns = rocm_now(dev);
+	ev[n].start_ns = ev[n].end_ns - before_it_stopped(dev, q, ev[n].end_ns);
 	return n + 1;
 }
 
@@ -552,7 +619,7 @@ static uint32_t look_round(struct rocm_device *dev, struct hal_bk_event *ev, uin
 static bool advance(struct rocm_device *dev, uint64_t until_ns)
 {
 	uint64_t to = until_ns, now, soonest = UINT64_MAX;
-	const struct rocm_queue *q;
+	struct rocm_queue *q;
 	uint32_t idle = 0;
 
 	for (q = dev->queues; q && dev->opt.bound_ns; q = q->older)
@@ -606,8 +673,7 @@ int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
 	struct rocm_queue *q = queue;
 
-	(void)device;
-	if (mode != HAL_SUSPEND_DRAIN)
+	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops))
 		return rocm_host->fail(ENOTSUP,
 				       "rocm: mode %u: what was launched runs "
 				       "to its end",
@@ -616,6 +682,8 @@ int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		return rocm_host->fail(EBUSY, "rocm: the queue is suspended");
 	q->suspended = q->quiet_due = true;
 	q->quiet_cookie = cookie;
+	if (mode == HAL_SUSPEND_FOLD)
+		rocm_stops_raise(device, q);
 	return 0;
 }
 
@@ -623,11 +691,12 @@ int rocm_resume(void *device, void *queue)
 {
 	struct rocm_queue *q = queue;
 
-	(void)device;
 	if (!q->suspended)
 		return rocm_host->fail(EINVAL, "rocm: the queue is not suspended");
 	if (q->quiet_due)
 		return rocm_host->fail(EBUSY, "rocm: the queue is not quiet yet");
 	q->suspended = false;
+	if (q->stops)
+		rocm_stops_go_on(device, q);
 	return 0;
 }

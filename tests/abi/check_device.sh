@@ -34,6 +34,26 @@ for standard in CL1.2 CL2.0; do
 	"$clang" -x cl -cl-std=$standard -target spir64 "${warn[@]}" -fsyntax-only "$dir/two.cl"
 done
 
+# Kernels that stop between their blocks: for HIP, and plain ones for CUDA, of one source.
+cat >"$dir/stops.cu" <<'END'
+#include <hal/device/hal_preempt.h>
+#include <hal/device/hal_preempt.h>
+#ifndef __HIP__
+struct place { unsigned x, y, z; };
+extern const __attribute__((device)) struct place blockIdx;
+#endif
+HAL_PREEMPT_KERNEL(one)(unsigned *d HAL_PREEMPT_LAST)
+{
+	HAL_PREEMPT_ENTER();
+	d[blockIdx.x] = blockIdx.y;
+}
+END
+"$clang" "${cuda[@]}" "${warn[@]}" -fsyntax-only "$dir/stops.cu"
+for arch in gfx906 gfx90a gfx1030; do
+	"$clang" -x hip --offload-arch=$arch -nogpuinc -nogpulib --cuda-device-only "${warn[@]}" \
+		-fsyntax-only "$dir/stops.cu"
+done
+
 # ops FUNCTION: instructions of its body that compute something
 ops()
 {

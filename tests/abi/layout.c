@@ -799,7 +799,6 @@ static void cuda_h(void)
 	FIELD(hal_cuda_info, said);
 	STRUCT(hal_cuda_extension);
 	FIELD(hal_cuda_extension, info);
-	FIELD(hal_cuda_extension, stops);
 }
 
 static void gpu_h(void)
@@ -814,6 +813,7 @@ static void gpu_h(void)
 	FIELD(hal_gpu_extension, size);
 	FIELD(hal_gpu_extension, reserved);
 	FIELD(hal_gpu_extension, info);
+	FIELD(hal_gpu_extension, stops);
 }
 
 static void rocm_h(void)

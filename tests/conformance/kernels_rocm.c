@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The conformance kernels for the stand-in of HIP, which goes by their names.  For a GPU
- * they come in a file (hal_conformance --image). */
+ * they come in a file (hal_conformance --image).  Some follow hal/device/hal_preempt.h.
+ */
 #include "conformance.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 static int rocm_image(void **image, size_t *size)
 {
-	static const char *const names[] = {"copy:mm", "gemm:mmm", "add:mmm", "spin:m",
+	static const char *const names[] = {"copy:mm", "gemm:mmmp", "add:mmm", "spin:mp",
 					    "wild:m"};
 	static const uint64_t least[] = {CONF_COPY_BYTES, CONF_GEMM_BYTES, CONF_ADD_BYTES,
 					 CONF_SPIN_BYTES, CONF_SPIN_BYTES};

@@ -30,6 +30,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"partitions", cfg->partitions},
 		{"inflight", cfg->inflight ? cfg->inflight : 4},
 		{"hang_ms", cfg->hang_ms},
+		{"preempt", cfg->preempt},
 	};
 	size_t i;
 

@@ -11,7 +11,7 @@
 /* The options that the backend asks for; what is not named has its default. */
 struct hal_bk_config {
 	const char *library, *topology;
-	int64_t clock, inflight, memory, partitions, hang_ms;
+	int64_t clock, inflight, memory, partitions, hang_ms, preempt;
 };
 
 extern const struct hal_host host;

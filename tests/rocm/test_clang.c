@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bundle that clang made of kernels.hip, for gfx906, gfx90a:xnack- and gfx1030: what is
- * taken of it for which device, and what its metadata are held to. */
+/* Bundles that clang made of kernels.hip and preempt.hip, for gfx906, gfx90a:xnack- and
+ * gfx1030: what is taken of them for which device, and what their metadata are held to.
+ */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -24,6 +25,38 @@ struct file {
 };
 static struct file *file;
 static size_t file_bytes;
+static uint32_t following; /* kernels of what was parsed that follow hal_preempt.h */
+
+/* With a table of so many of these kernels. */
+static int read_bundle(const char *path, const struct hal_rocm_kernel kernels[KERNELS],
+		       uint32_t count)
+{
+	const size_t room = sizeof(*file) + ((size_t)8 << 20),
+		     table = count * sizeof(*kernels);
+	FILE *f = fopen(path, "rb");
+	uint8_t *code;
+	size_t n = 0;
+
+	free(file);
+	file = malloc(room);
+	code = (uint8_t *)file->kernels + table;
+	if (f && file)
+		n = fread(code, 1, (size_t)8 << 20, f);
+	if (f)
+		(void)fclose(f);
+	if (!n)
+		return -1;
+	file_bytes = sizeof(file->head) + table + n;
+	file->head = (struct hal_rocm_image){.magic = HAL_ROCM_MAGIC,
+					     .version = HAL_ROCM_VERSION,
+					     .bytes = (uint32_t)file_bytes,
+					     .format = HAL_ROCM_BUNDLE,
+					     .kernel_count = count,
+					     .kernel_size = sizeof(kernels[0]),
+					     .code_bytes = (uint32_t)n};
+	memcpy(file->kernels, kernels, table);
+	return 0;
+}
 
 static int setup(void **state)
 {
@@ -35,29 +68,10 @@ static int setup(void **state)
 		 .scalar_bytes = {0, 8, 2, 1, 0, 4}},
 		{.name = "none"},
 	};
-	const size_t room = sizeof(*file) + ((size_t)8 << 20);
-	FILE *f = fopen(BUNDLE, "rb");
-	size_t n = 0;
 
 	(void)state;
 	hal_backend_rocm(&host);
-	file = malloc(room);
-	if (f && file)
-		n = fread(file->code, 1, room - sizeof(*file), f);
-	if (f)
-		(void)fclose(f);
-	if (!n)
-		return -1;
-	file_bytes = sizeof(*file) + n;
-	file->head = (struct hal_rocm_image){.magic = HAL_ROCM_MAGIC,
-					     .version = HAL_ROCM_VERSION,
-					     .bytes = (uint32_t)file_bytes,
-					     .format = HAL_ROCM_BUNDLE,
-					     .kernel_count = KERNELS,
-					     .kernel_size = sizeof(kernels[0]),
-					     .code_bytes = (uint32_t)n};
-	memcpy(file->kernels, kernels, sizeof(kernels));
-	return 0;
+	return read_bundle(BUNDLE, kernels, KERNELS);
 }
 
 static int teardown(void **state)
@@ -71,10 +85,14 @@ static int teardown(void **state)
 static const uint8_t *parse(const char *arch, int want, const char *why)
 {
 	struct rocm_program prog = {0};
+	uint32_t i;
 	int err;
 
 	host_text[0] = 0;
 	err = rocm_image_parse(file, file_bytes, arch, &prog);
+	following = 0;
+	for (i = 0; !err && i < prog.count; i++)
+		following += prog.kernels[i].follows;
 	free(prog.kernels);
 	if (err != want || (why && !strstr(host_text, why)))
 		fail_msg("%s: %d, not %d: %s: not %s", arch, err, want, host_text,
@@ -89,6 +107,7 @@ static void parts(void **state)
 	const uint8_t *gfx1030 = parse("gfx1030", 0, NULL);
 
 	(void)state;
+	assert_int_equal(following, 0);
 	assert_true(gfx906 != gfx90a && gfx90a != gfx1030 && gfx1030 != gfx906);
 	/* The machine's number, in the ELF's flags. */
 	assert_int_equal(gfx906[48], 0x2f);
@@ -129,11 +148,35 @@ static void metadata(void **state)
 	parse("gfx906", 0, NULL);
 }
 
+/* Kernels that follow hal_preempt.h: the table does not name what they are given. */
+static void preempt(void **state)
+{
+	static const struct hal_rocm_kernel kernels[KERNELS] = {
+		{.name = "scale", .block = {256}, .arg_count = 2, .scalar_bytes = {0, 4}},
+		{.name = "places", .arg_count = 1},
+		{.name = "plain", .arg_count = 1},
+	};
+	static const char *const archs[] = {"gfx906", "gfx90a:xnack-", "gfx1030"};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(read_bundle(PREEMPT_BUNDLE, kernels, KERNELS), 0);
+		parse(archs[i], 0, NULL);
+		assert_int_equal(following, 2);
+		file->kernels[0].arg_count = 3;
+		parse(archs[i], -EINVAL, "argument 2 has 48 bytes in the code, 8");
+		file->kernels[0].arg_count = 1;
+		parse(archs[i], -EINVAL, "follows hal_preempt.h: argument 1 has 4 bytes");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts),
 		cmocka_unit_test(metadata),
+		cmocka_unit_test(preempt),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -114,6 +114,18 @@ static uint64_t work_ns(const struct call *c)
 	return c->args[1];
 }
 
+/* twin(D, ns), astray(D, ns): work, but what they tell of blocks that were stopped is not
+ * so. */
+static uint32_t twin_number(uint32_t number)
+{
+	return number / 2;
+}
+
+static uint32_t astray_number(uint32_t number)
+{
+	return number + 1;
+}
+
 /* never(D): does not end. */
 static uint64_t never_ns(const struct call *c)
 {
@@ -218,7 +230,7 @@ static bool where_block(const struct call *c, uint32_t index)
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): names of functions are made of it. */
 #define SPEC(name, does, ns)                                                             \
 	{                                                                                \
-#name, does##_block, ns##_ns, 0, NULL                                    \
+#name, does##_block, ns##_ns, 0, NULL, NULL                              \
 	}
 static const struct kernel_spec specs[] = {
 	SPEC(hal_sm, sm, short),
@@ -227,16 +239,18 @@ static const struct kernel_spec specs[] = {
 	SPEC(add, add, short),
 	SPEC(spin, spin, spin),
 	SPEC(wild, wild, short),
-	{"iota", iota_block, short_ns, 2, NULL},
+	{"iota", iota_block, short_ns, 2, NULL, NULL},
 	SPEC(work, work, work),
+	{"twin", work_block, work_ns, 0, NULL, twin_number},
+	{"astray", work_block, work_ns, 0, NULL, astray_number},
 	SPEC(never, spin, never),
 	SPEC(twice, twice, short),
 	SPEC(slow, spin, slow),
 	SPEC(bad, wild, short),
 	SPEC(last, last, short),
-	{"vector_add", vector_add_block, short_ns, 0, "mmm4"},
-	{"product", product_block, short_ns, 0, "mmm4"},
-	{"long_one", long_one_block, long_one_ns, 0, "m8"},
+	{"vector_add", vector_add_block, short_ns, 0, "mmm4", NULL},
+	{"product", product_block, short_ns, 0, "mmm4", NULL},
+	{"long_one", long_one_block, long_one_ns, 0, "m8", NULL},
 	SPEC(where, where, short),
 };
 

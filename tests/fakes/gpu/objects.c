@@ -363,7 +363,10 @@ uint32_t take_parameters(struct call *c, void **params)
 			       c->spec->name);
 			return GPU_INVALID_VALUE;
 		}
-		memcpy(&c->args[i], params[i], c->arg_bytes[i]);
+		if (c->arg_bytes[i] <= sizeof(c->args[i]))
+			memcpy(&c->args[i], params[i], c->arg_bytes[i]);
+		else
+			memcpy(&c->given, params[i], sizeof(c->given));
 	}
 	return GPU_SUCCESS;
 }

@@ -73,6 +73,13 @@ static bool names(uint64_t address, uint64_t bytes, const struct allocation *a)
 	       a->address < address + (bytes ? bytes : 1);
 }
 
+static bool given_names(const struct hal_preempt_launch *g, const struct allocation *a)
+{
+	return names((uintptr_t)g->flag, 1, a) || names((uintptr_t)g->stopped, 1, a) ||
+	       names((uintptr_t)g->to, 1, a) ||
+	       (g->resumed && names((uintptr_t)g->from, 1, a));
+}
+
 static bool job_names(const struct job *j, const struct allocation *a)
 {
 	uint32_t i;
@@ -81,7 +88,8 @@ static bool job_names(const struct job *j, const struct allocation *a)
 		for (i = 0; i < j->call.arg_count; i++)
 			if (j->call.arg_bytes[i] == 8 && names(j->call.args[i], 1, a))
 				return true;
-		return false;
+		return j->call.stops == STOPS_BY_VALUE && j->call.given.flag &&
+		       given_names(&j->call.given, a);
 	}
 	if (j->op == OP_COPY && names(j->src, j->bytes, a))
 		return true;
@@ -270,26 +278,64 @@ static struct job *best_launch(const struct launches *l, uint32_t unit)
 	return NULL;
 }
 
-/* ---- blocks that can be stopped: what hal-ptx's pass entry puts in front of them ---- */
+/* ---- blocks that can be stopped: what hal-ptx's pass entry puts in front of them, and
+ * hal/device/hal_preempt.h ---- */
 
-static struct ptx_control *control_of(const struct call *c)
+/* Of a launch, however it was given; addresses are the device's. */
+struct control {
+	uint64_t flag, stopped, from, to;
+	const uint32_t *grid; /* of the whole kernel */
+	uint32_t resumed;
+};
+
+static bool read_control(const struct call *c, struct control *k)
 {
-	struct ptx_control *k = memory_at(c->args[c->arg_count - 1], sizeof(*k));
+	const uint64_t at = c->args[c->arg_count - 1];
+	const struct ptx_control *p;
+
+	if (c->stops == STOPS_BY_VALUE) {
+		*k = (struct control){.flag = (uintptr_t)c->given.flag,
+				      .stopped = (uintptr_t)c->given.stopped,
+				      .from = (uintptr_t)c->given.from,
+				      .to = (uintptr_t)c->given.to,
+				      .grid = c->given.grid,
+				      .resumed = c->given.resumed};
+		return true;
+	}
+	p = memory_at(at, sizeof(*p));
+	if (p)
+		*k = (struct control){.flag = at + offsetof(struct ptx_control, stop),
+				      .stopped =
+					      at + offsetof(struct ptx_control, stopped),
+				      .from = p->from,
+				      .to = p->to,
+				      .grid = p->grid,
+				      .resumed = p->resumed};
+	return p != NULL;
+}
+
+static bool control_of(const struct call *c, struct control *k)
+{
 	const uint32_t *g = c->grid;
 
-	if (k && (k->resumed ? k->resumed != g[0] || g[1] != 1 || g[2] != 1
-			     : memcmp(k->grid, g, sizeof(k->grid)) != 0))
+	if (!read_control(c, k))
+		return false;
+	if (k->resumed ? k->resumed != g[0] || g[1] != 1 || g[2] != 1
+		       : memcmp(k->grid, g, sizeof(c->grid)) != 0)
 		misuse("a launch of %u x %u x %u blocks with the control of another",
 		       g[0], g[1], g[2]);
-	return k;
+	return true;
 }
 
 /* Before it begins; what is wrong is found when it ends. */
 static bool sees_flag(const struct call *c)
 {
-	const struct ptx_control *k = c->stops ? control_of(c) : NULL;
+	const uint32_t *flag = NULL;
+	struct control k;
 
-	return k && k->stop;
+	if (c->stops && control_of(c, &k) && k.flag)
+		flag = memory_at(k.flag, 4);
+	return flag && __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
 static uint32_t steps_of(const struct call *c)
@@ -297,34 +343,40 @@ static uint32_t steps_of(const struct call *c)
 	return c->spec->steps ? c->spec->steps : 1;
 }
 
+/* Writes down that a block did not begin. */
+static bool note_stopped(const struct call *c, const struct control *k, uint32_t number)
+{
+	uint32_t *stopped = memory_at(k->stopped, 4);
+	uint32_t *to = stopped ? memory_at(k->to + UINT64_C(4) * *stopped, 4) : NULL;
+
+	if (!to)
+		return false;
+	*to = c->spec->lies ? c->spec->lies(number) : number;
+	++*stopped;
+	return true;
+}
+
 /* False: an illegal address. */
 static bool act(const struct unit *u)
 {
 	const struct call *c = &u->job->call;
-	uint32_t number = (uint32_t)u->block, *from, *to;
-	struct ptx_control *k;
+	uint32_t number = (uint32_t)u->block, *from;
 	struct call whole = *c;
+	struct control k;
 
 	whole.step = steps_of(c) - 1 - u->left;
 	if (!c->stops)
 		return c->spec->block(&whole, number);
-	k = control_of(c);
-	if (!k)
+	if (!control_of(c, &k))
 		return false;
-	if (k->resumed) {
-		from = memory_at(k->from + UINT64_C(4) * number, 4);
+	if (k.resumed) {
+		from = memory_at(k.from + UINT64_C(4) * number, 4);
 		if (!from)
 			return false;
 		number = *from;
 	}
-	memcpy(whole.grid, k->grid, sizeof(whole.grid));
-	if (!u->stopped)
-		return c->spec->block(&whole, number);
-	to = memory_at(k->to + UINT64_C(4) * k->stopped, 4);
-	if (to)
-		*to = number;
-	k->stopped++;
-	return to != NULL;
+	memcpy(whole.grid, k.grid, sizeof(whole.grid));
+	return u->stopped ? note_stopped(c, &k, number) : c->spec->block(&whole, number);
 }
 
 static void give_blocks(struct device *dev)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <hal/device/hal_preempt.h>
+
 #include "stand_in.h"
 
 enum {
@@ -56,6 +58,15 @@ struct kernel_spec {
 	uint64_t (*ns)(const struct call *c); /* of a block */
 	uint32_t steps;   /* in which a block does it, over its time; 0: at its end */
 	const char *args; /* "mm4", for code that does not say it here; or NULL */
+	/* What its blocks tell that were stopped, in place of their numbers. */
+	uint32_t (*lies)(uint32_t number);
+};
+
+/* How the last parameter of a kernel that stops between its blocks is given. */
+enum stops {
+	STOPS_NOT,
+	STOPS_BY_ADDRESS, /* of a struct ptx_control (backends/cuda/ptx/ptx.h) */
+	STOPS_BY_VALUE,   /* it is a struct hal_preempt_launch: call.given */
 };
 
 struct call {
@@ -64,7 +75,8 @@ struct call {
 	uint32_t arg_bytes[PARAMS_MAX];
 	uint32_t arg_count;
 	uint32_t grid[3], block[3];
-	bool stops;    /* the last parameter is its control (backends/cuda/ptx/ptx.h) */
+	enum stops stops;
+	struct hal_preempt_launch given;
 	uint32_t step; /* which of spec->steps */
 };
 

@@ -443,9 +443,13 @@ static bool add_kernel(struct module *m, const char *text)
 	m->functions = f;
 	f->loaded = true;
 	f->shape.spec = kernel_find(name);
-	for (p = text + n + (text[n] != 0); *p && *p != '\n'; p++)
+	for (p = text + n + (text[n] != 0); *p && *p != '\n'; p++) {
+		f->shape.stops = *p == 'p' ? STOPS_BY_VALUE : STOPS_NOT;
 		f->shape.arg_bytes[f->shape.arg_count++ % PARAMS_MAX] =
-			*p == 'm' ? 8 : (uint32_t)(*p - '0');
+			*p == 'p'   ? (uint32_t)sizeof(f->shape.given)
+			: *p == 'm' ? 8
+				    : (uint32_t)(*p - '0');
+	}
 	return f->shape.arg_count <= PARAMS_MAX;
 }
 
@@ -454,6 +458,26 @@ static bool is_for(const Elf64_Ehdr *e, const struct device *d)
 	static const uint8_t machines[KFD_GPUS] = {0x2f, 0x3f, 0x4c, 0x41};
 
 	return (e->e_flags & 0xff) == machines[d->index];
+}
+
+static const char *name_of(const char *image, const Elf64_Shdr *sections,
+			   const Elf64_Shdr *s, const Elf64_Sym *sym)
+{
+	return image + sections[s->sh_link].sh_offset + sym->st_name;
+}
+
+/* Whether the section has the mark of a kernel that follows hal_preempt.h. */
+static bool follows(const char *image, const Elf64_Shdr *sections, const Elf64_Shdr *s,
+		    const char *kernel)
+{
+	const Elf64_Sym *sym = (const void *)(image + s->sh_offset);
+	const Elf64_Sym *last = sym + s->sh_size / sizeof(*sym);
+	char mark[96];
+
+	snprintf(mark, sizeof(mark), HAL_PREEMPT_MARK "%s", kernel);
+	while (sym < last && strcmp(name_of(image, sections, s, sym), mark) != 0)
+		sym++;
+	return sym < last;
 }
 
 /* What a compiler made: symbols "name.kd".  What its kernels take is ours to know; those
@@ -469,8 +493,7 @@ static bool add_symbols(struct module *m, const char *image, const Elf64_Ehdr *e
 		if (s->sh_type != SHT_DYNSYM)
 			continue;
 		for (; sym < last; sym++) {
-			const char *name =
-				image + sections[s->sh_link].sh_offset + sym->st_name;
+			const char *name = name_of(image, sections, s, sym);
 			const struct kernel_spec *spec;
 			char text[64];
 
@@ -480,7 +503,8 @@ static bool add_symbols(struct module *m, const char *image, const Elf64_Ehdr *e
 			spec = kernel_find(text);
 			if (!spec || !spec->args)
 				continue;
-			snprintf(text, sizeof(text), "%s:%s", spec->name, spec->args);
+			snprintf(text, sizeof(text), "%s:%s%s", spec->name, spec->args,
+				 follows(image, sections, s, spec->name) ? "p" : "");
 			if (!add_kernel(m, text))
 				return false;
 		}

@@ -11,11 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/device/hal_preempt.h>
 #include <hal/rocm.h>
 
 #include "kfd.h"
 
-enum { CODE_BYTES = 8192, GPUS = KFD_GPUS, NOTE_AT = 512, TEXT_AT = 7168 };
+enum {
+	CODE_BYTES = 8192,
+	GPUS = KFD_GPUS,
+	NOTE_AT = 512,
+	NAMES_AT = 6144,
+	MARKS_AT = 6656,
+	TEXT_AT = 7168
+};
 
 /* ---- MessagePack ------------------------------------------------------------------- */
 
@@ -83,7 +91,9 @@ static void put_kernel(struct writer *w, const char *text)
 	put(w, (uint32_t)strlen(p) + 1);
 	for (; *p; p++)
 		put_argument(w, *p == 'm' ? "global_buffer" : "by_value",
-			     *p == 'm' ? 8 : (uint32_t)(*p - '0'));
+			     *p == 'p'   ? (uint32_t)sizeof(struct hal_preempt_launch)
+			     : *p == 'm' ? 8
+					 : (uint32_t)(*p - '0'));
 	put_argument(w, "hidden_global_offset_x", 8);
 	put_key(w, ".group_segment_fixed_size");
 	put_number(w, 0);
@@ -112,6 +122,33 @@ static size_t write_metadata(uint8_t *to, const char *const *kernels, uint32_t c
 
 /* ---- code objects ------------------------------------------------------------------ */
 
+/* The symbols of kernels that take "p"; how many sections that makes. */
+static uint16_t write_marks(uint8_t *code, const char *const *kernels, uint32_t count,
+			    Elf64_Shdr sections[2])
+{
+	char *name = (char *)code + NAMES_AT + 1;
+	Elf64_Sym sym = {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_size = 4};
+	uint32_t i, n = 0;
+
+	for (i = 0; i < count; i++) {
+		if (kernels[i][strlen(kernels[i]) - 1] != 'p')
+			continue;
+		sym.st_name = (uint32_t)(name - (char *)code - NAMES_AT);
+		name += 1 + sprintf(name, HAL_PREEMPT_MARK "%.*s",
+				    (int)strcspn(kernels[i], ":"), kernels[i]);
+		memcpy(code + MARKS_AT + n++ * sizeof(sym), &sym, sizeof(sym));
+	}
+	sections[0] = (Elf64_Shdr){.sh_type = SHT_DYNSYM,
+				   .sh_offset = MARKS_AT,
+				   .sh_size = n * sizeof(sym),
+				   .sh_link = 2,
+				   .sh_entsize = sizeof(sym)};
+	sections[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+				   .sh_offset = NAMES_AT,
+				   .sh_size = (uint64_t)(name - (char *)code) - NAMES_AT};
+	return n ? 2 : 0;
+}
+
 static void write_code(uint8_t *code, const char *const *kernels, uint32_t count,
 		       uint32_t device)
 {
@@ -129,7 +166,7 @@ static void write_code(uint8_t *code, const char *const *kernels, uint32_t count
 			.e_shnum = 1};
 	Elf64_Nhdr note = {.n_namesz = 7, .n_type = 32};
 	Elf64_Phdr segment = {.p_type = PT_NOTE, .p_offset = NOTE_AT};
-	Elf64_Shdr text = {.sh_type = SHT_PROGBITS, .sh_offset = TEXT_AT};
+	Elf64_Shdr text = {.sh_type = SHT_PROGBITS, .sh_offset = TEXT_AT}, marks[2];
 	char *at = (char *)code + TEXT_AT;
 	uint32_t i;
 
@@ -145,9 +182,12 @@ static void write_code(uint8_t *code, const char *const *kernels, uint32_t count
 	for (i = 0; i < count; i++)
 		at += sprintf(at, "%s\n", kernels[i]);
 	text.sh_size = (uint64_t)(at + 1 - (char *)code) - TEXT_AT;
+	e.e_shnum = (uint16_t)(1 + write_marks(code, kernels, count, marks));
 	memcpy(code, &e, sizeof(e));
 	memcpy(code + sizeof(e), &segment, sizeof(segment));
 	memcpy(code + e.e_shoff, &text, sizeof(text));
+	memcpy(code + e.e_shoff + sizeof(text), marks,
+	       (e.e_shnum - 1u) * sizeof(marks[0]));
 	memcpy(code + NOTE_AT, &note, sizeof(note));
 	memcpy(code + NOTE_AT + sizeof(note), "AMDGPU", 7);
 }
@@ -168,7 +208,7 @@ static void write_table(struct hal_rocm_image *head, const char *const *kernels,
 
 		memcpy(k->name, kernels[i], n);
 		k->block[0] = group_size;
-		for (; *p; p++)
+		for (; *p && *p != 'p'; p++)
 			k->scalar_bytes[k->arg_count++] =
 				*p == 'm' ? 0 : (uint32_t)(*p - '0');
 	}

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kernels as "name:m48": arguments are memory or scalars of so many bytes; groups of
- * group_size.  A bundle with a code object for each device of the stand-in.  To be freed.
+/* Kernels as "name:m48": arguments are memory or scalars of so many bytes; "p" at the
+ * end: it follows hal/device/hal_preempt.h.  Groups of group_size.  A bundle with a code
+ * object for each device of the stand-in.  To be freed.
  */
 void *make_rocm_image(const char *const *kernels, uint32_t count, uint32_t group_size,
 		      size_t *size);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rig.h - tests of backends of GPUs that are alike, on their stand-ins: a device that is
+ * driven through the backend's table, with a partition, a queue, some memory and two
+ * kernels; and cases for any of them.  tests/cuda and tests/rocm have a face each.
+ */
+#ifndef TESTS_GPU_RIG_H
+#define TESTS_GPU_RIG_H
+
+#include <stddef.h>
+
+#include <hal/backend.h>
+
+#include "tests/fakes/gpu/stand_in.h"
+
+#define RIG_BLOCK_NS 10000u
+#define RIG_BLOCKS   500u   /* of tens of units: several waves */
+#define RIG_MOST     65536u /* blocks of a launch that can be stopped */
+
+/* Options to open it with: virtual time, launches that stop. */
+enum rig_how {
+	RIG_PLAIN,
+	RIG_HANGS, /* hang_ms=3 */
+	RIG_SPLIT, /* units that partitions move over */
+	RIG_HOWS
+};
+
+struct rig_face {
+	const struct hal_backend *backend;
+	const struct hal_bk_config *how[RIG_HOWS];
+	uint32_t device, units; /* which of the stand-in's, how many blocks run at once */
+	const char *kernels[2]; /* work, iota: as the stand-in's image has them */
+	const char *calls[8];   /* that a stop makes; then NULL */
+	const struct gpu_stand_in *(*stand_in)(void);
+	void *(*image)(const char *const *kernels, uint32_t count, uint32_t group_size,
+		       size_t *size);
+	void (*lose)(void *device, uint32_t result); /* the backend is told */
+};
+extern struct rig_face rig_face;
+extern char host_text[512]; /* of the last failure */
+
+struct rig {
+	void *dev, *part, *queue, *prog, *mem;
+	struct hal_bk_kernel_info info;
+	void *work, *iota;
+	struct hal_bk_arg args[4][2];
+	uint32_t launches;
+};
+
+void rig_begin(struct rig *r, enum rig_how how);
+/* All goes; nothing may be left, nothing misused. */
+void rig_end(struct rig *r);
+/* work adds 1 to the first word, of each block; iota writes base + i to word i.  scalar:
+ * how long a block takes, the base. */
+int rig_launch(struct rig *r, void *kernel, uint64_t scalar, uint32_t groups,
+	       struct hal_bk_cmd *cmd);
+void rig_zero(struct rig *r);
+uint32_t rig_word(struct rig *r, uint32_t i);
+/* Lets so much time pass; how many commands ended. */
+uint32_t rig_run_for(struct rig *r, uint64_t ns);
+/* Suspends by FOLD; how many ended before it was quiet. */
+uint32_t rig_stop(struct rig *r, struct hal_bk_event *quiet);
+/* To the end; how many ended. */
+uint32_t rig_finish(struct rig *r);
+
+/* stop_cases.c: preempt=block */
+void stop_info(void **state);
+void stop_inside(void **state);
+void stop_any_time(void **state);
+void stop_in_order(void **state);
+void stop_others_wait(void **state);
+void stop_hung(void **state);
+void stop_hung_in_fold(void **state);
+void stop_ends(void **state);
+void stop_each_fails(void **state);
+#define STOP_CASES                                                                       \
+	cmocka_unit_test(stop_info), cmocka_unit_test(stop_inside),                      \
+		cmocka_unit_test(stop_any_time), cmocka_unit_test(stop_in_order),        \
+		cmocka_unit_test(stop_others_wait), cmocka_unit_test(stop_ends),         \
+		cmocka_unit_test(stop_each_fails), cmocka_unit_test(stop_hung),          \
+		cmocka_unit_test(stop_hung_in_fold)
+
+#endif
