@@ -2,7 +2,7 @@
 /*
  * gpu.h - what backends of GPUs have alike: the extension hal_device_extension(dev,
  * "gpu").  It says in words what no number of hal_device_info does, and which kernels can
- * be stopped.
+ * be stopped; and it takes what a program has already, its memory and its streams.
  */
 #ifndef HAL_GPU_H
 #define HAL_GPU_H
@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-#define HAL_GPU_SAID 1024
+#define HAL_GPU_SAID  1024
+#define HAL_GPU_ALIGN 8u /* of memory that is offered */
 
 /* How the device is shared.  Each text is one line without an end of line. */
 struct hal_gpu_info {
@@ -36,6 +37,35 @@ struct hal_gpu_extension {
 	 * have one: 1: its launches can be stopped between blocks; 0: they cannot, and
 	 * why, of HAL_GPU_SAID bytes, says why not.  -ENOENT: there is none. */
 	int (*stops)(void *native, const char *kernel, char why[HAL_GPU_SAID]);
+
+	/*
+	 * What the program has already, of CUDA's primary context or of HIP's device.
+	 * An offer is taken up by the next call that makes such an object on the device,
+	 * whichever thread's: make it right behind.  One of each kind is there at a time
+	 * (-EBUSY); bytes 0 or stream NULL takes it back.  Any thread.
+	 *
+	 * It stays the program's: it outlives the object made of it, and is not freed or
+	 * destroyed with that, with the device, or after a fault.  A fault of either's
+	 * work takes along all that the process has on the device.
+	 *
+	 * Memory: the next buffer of exactly so many bytes that is not mappable.  It
+	 * counts in its partition's quota.  -EINVAL: address is no multiple of
+	 * HAL_GPU_ALIGN, or fewer bytes of the device's memory are there.
+	 */
+	int (*offer_memory)(void *native, uint64_t address, uint64_t bytes);
+	/*
+	 * A stream (CUstream, cudaStream_t, hipStream_t): the next queue.  Its work runs
+	 * behind what the program has put there before it submitted it, and before what
+	 * the program puts there once it has seen its point: hal_submit itself does not
+	 * say that the work is on the stream.
+	 * The queue's priority is the stream's.  What the program has there counts for
+	 * hang_ms and for how long commands took; it is not stopped, and DRAIN does not
+	 * wait for it.  Not while a stream is captured (-EBUSY), and no capture while the
+	 * queue is there.  -EINVAL: another context's, a NULL stream, one that waits for
+	 * the NULL stream.  -ENOTSUP: with preempt=block, or where a partition is what
+	 * its streams were made with (green contexts; on rocm any partitions).
+	 */
+	int (*offer_stream)(void *native, void *stream);
 };
 
 #ifdef __cplusplus

@@ -29,6 +29,8 @@ X(cuThreadExchangeStreamCaptureMode, (uint32_t *mode), (mode)) \
 X(cuMemGetInfo_v2, (size_t *left, size_t *total), (left, total)) \
 X(cuMemAlloc_v2, (uint64_t *address, size_t bytes), (address, bytes)) \
 X(cuMemFree_v2, (uint64_t address), (address)) \
+X(cuMemGetAddressRange_v2, (uint64_t *base, size_t *bytes, uint64_t address), \
+	(base, bytes, address)) \
 X(cuMemHostAlloc, (void **p, size_t bytes, uint32_t flags), (p, bytes, flags)) \
 X(cuMemFreeHost, (void *p), (p)) \
 X(cuMemHostGetDevicePointer_v2, (uint64_t *address, void *p, uint32_t flags), \
@@ -42,6 +44,9 @@ X(cuStreamCreateWithPriority, (void **stream, uint32_t flags, int priority), \
 X(cuStreamDestroy_v2, (void *stream), (stream)) \
 X(cuStreamQuery, (void *stream), (stream)) \
 X(cuStreamSynchronize, (void *stream), (stream)) \
+X(cuStreamGetCtx, (void *stream, void **context), (stream, context)) \
+X(cuStreamGetFlags, (void *stream, uint32_t *flags), (stream, flags)) \
+X(cuStreamIsCapturing, (void *stream, uint32_t *status), (stream, status)) \
 X(cuStreamWriteValue32_v2, \
 	(void *stream, uint64_t address, uint32_t value, uint32_t flags), \
 	(stream, address, value, flags)) \

@@ -336,6 +336,7 @@ static void cu_close(void *device)
 		(void)cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device);
 	if (dev->opt.virtual_clock && cu.drive && dev->context)
 		cu.drive(0);
+	pthread_mutex_destroy(&dev->offer.lock);
 	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->lane.lock);
@@ -425,6 +426,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->id = atomic_fetch_add(&opens, 1) + 1;
 	dev->opt = o;
 	dev->shape = s;
+	(void)pthread_mutex_init(&dev->offer.lock, NULL);
 	(void)pthread_mutex_init(&dev->later_lock, NULL);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->lane.lock, NULL);

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <hal/gpu.h>
-
 _Static_assert((int)HAL_CUDA_WHOLE == (int)CU_WAY_NONE &&
 		       (int)HAL_CUDA_GREEN == (int)CU_WAY_GREEN &&
 		       (int)HAL_CUDA_MASK == (int)CU_WAY_MASK,
@@ -98,6 +96,8 @@ static const struct hal_gpu_extension gpu_extension = {
 	.size = sizeof(gpu_extension),
 	.info = gpu_info,
 	.stops = gpu_stops,
+	.offer_memory = cu_offer_memory,
+	.offer_stream = cu_offer_stream,
 };
 
 const void *cu_extension(void *device, const char *name)

@@ -19,6 +19,7 @@
 
 #include <hal/backend.h>
 #include <hal/cuda.h>
+#include <hal/gpu.h>
 
 #include "cu_calls.h"
 #include "ptx/ptx.h"
@@ -132,6 +133,7 @@ struct cu_mem {
 	uint64_t address; /* the device's */
 	void *host;       /* NULL: device memory */
 	uint64_t bytes;
+	bool foreign; /* the program's own */
 };
 
 struct cu_kernel {
@@ -187,7 +189,8 @@ struct cu_queue {
 	uint32_t older_count;          /* of these, given before its partition moved */
 	uint64_t last_end_ns, turn_ns; /* since when its oldest command is that */
 	bool suspended, quiet_due, fenced, broken, reported;
-	bool hangs; /* given up; its stream is not empty */
+	bool hangs;   /* given up; its stream is not empty */
+	bool foreign; /* its stream is the program's own */
 	uint64_t quiet_cookie;
 	struct cu_stops *stops; /* NULL: its launches cannot be stopped */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
@@ -230,6 +233,11 @@ struct cu_device {
 	pthread_mutex_t later_lock;
 	struct cu_later *later;
 	uint32_t later_count, later_room;
+	struct {
+		pthread_mutex_t lock;
+		uint64_t address, bytes; /* bytes 0: none */
+		void *stream;            /* NULL: none */
+	} offer;                         /* of the program's own: see import.c */
 };
 
 extern const struct hal_host *cu_host;
@@ -366,6 +374,13 @@ int cu_mem_map(void *device, void *memory, void **address);
 int cu_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */
 int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
+
+/* import.c */
+int cu_offer_memory(void *native, uint64_t address, uint64_t bytes);
+int cu_offer_stream(void *native, void *stream);
+/* The engine: what has been offered, once; false, NULL: nothing. */
+bool cu_take_memory(struct cu_device *dev, uint64_t bytes, uint64_t *address);
+void *cu_take_stream(struct cu_device *dev);
 
 /* image.c */
 int cu_image_parse(const void *image, size_t size, struct cu_program *prog);

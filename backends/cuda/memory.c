@@ -44,16 +44,33 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 	return cu_check(dev, r, "cuMemAlloc_v2");
 }
 
+/* The program's own. */
+static int adopt(struct cu_partition *part, uint64_t address, uint64_t bytes, void **out)
+{
+	struct cu_mem *mem = calloc(1, sizeof(*mem));
+
+	if (!mem)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
+	*mem = (struct cu_mem){
+		.part = part, .address = address, .bytes = bytes, .foreign = true};
+	part->buffers++;
+	*out = mem;
+	return 0;
+}
+
 int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct cu_device *dev = device;
 	struct cu_mem *mem;
+	uint64_t foreign;
 	int err = cu_enter(dev);
 
 	(void)colors; /* it has none */
 	if (err)
 		return err;
+	if (!(flags & HAL_BUFFER_MAPPABLE) && cu_take_memory(dev, bytes, &foreign))
+		return adopt(partition, foreign, bytes, out);
 	if (bytes > dev->memory_bytes - dev->memory_used)
 		return cu_host->fail(ENOSPC,
 				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
@@ -82,10 +99,10 @@ int cu_mem_free(void *device, void *memory)
 
 	if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
-	else
+	else if (!mem->foreign)
 		cu_give_back_memory(dev, mem->address, &err);
 	mem->part->buffers--;
-	dev->memory_used -= mem->bytes;
+	dev->memory_used -= mem->foreign ? 0 : mem->bytes;
 	free(mem);
 	return err;
 }

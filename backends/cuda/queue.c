@@ -56,7 +56,11 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		err = make_counter(dev, &q->counter);
 	if (err)
 		return err;
-	if (q->part->green)
+	q->stream = cu_take_stream(dev);
+	q->foreign = q->stream != NULL;
+	if (q->foreign)
+		err = 0;
+	else if (q->part->green)
 		err = CU(dev, cuGreenCtxStreamCreate, &q->stream, q->part->green,
 			 CU_STREAM_NON_BLOCKING, level);
 	else
@@ -78,7 +82,8 @@ static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 	uint32_t i;
 
 	cu_stops_drop(dev, q, err);
-	cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
+	if (!q->foreign)
+		cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
 	cu_give_back(dev, CU_KIND_EVENT, q->idle, err);
 	for (i = 0; i < q->slot_count; i++)
 		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].end, err);

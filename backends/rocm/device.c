@@ -328,6 +328,7 @@ static void rocm_close(void *device)
 	pthread_mutex_destroy(&dev->lane.lock);
 	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->programs_lock);
+	pthread_mutex_destroy(&dev->offered.lock);
 	free(dev->later);
 	free(dev);
 }
@@ -387,6 +388,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	(void)pthread_mutex_init(&dev->lane.lock, NULL);
 	(void)pthread_mutex_init(&dev->later_lock, NULL);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
+	(void)pthread_mutex_init(&dev->offered.lock, NULL);
 	err = start(dev);
 	if (!err)
 		*out = dev;

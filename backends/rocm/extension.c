@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <hal/gpu.h>
-
 static const char *const ways[] = {
 	[ROCM_WHOLE] = "none", [ROCM_ENGINES] = "engines", [ROCM_CUS] = "cu"};
 
@@ -110,7 +108,12 @@ static int ext_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 }
 
 static const struct hal_gpu_extension extension = {
-	.size = sizeof(extension), .info = ext_info, .stops = ext_stops};
+	.size = sizeof(extension),
+	.info = ext_info,
+	.stops = ext_stops,
+	.offer_memory = rocm_offer_memory,
+	.offer_stream = rocm_offer_stream,
+};
 
 const void *rocm_extension(void *device, const char *name)
 {

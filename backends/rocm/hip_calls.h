@@ -20,6 +20,7 @@ X(hipDeviceGetStreamPriorityRange, (int *least, int *greatest), (least, greatest
 X(hipMemGetInfo, (size_t *left, size_t *total), (left, total)) \
 X(hipMalloc, (void **p, size_t bytes), (p, bytes)) \
 X(hipFree, (void *p), (p)) \
+X(hipMemGetAddressRange, (void **base, size_t *bytes, void *p), (base, bytes, p)) \
 X(hipHostMalloc, (void **p, size_t bytes, uint32_t flags), (p, bytes, flags)) \
 X(hipHostFree, (void *p), (p)) \
 X(hipHostGetDevicePointer, (void **device, void *host, uint32_t flags), \
@@ -37,6 +38,8 @@ X(hipExtStreamGetCUMask, (void *stream, uint32_t words, uint32_t *mask), \
 X(hipStreamDestroy, (void *stream), (stream)) \
 X(hipStreamQuery, (void *stream), (stream)) \
 X(hipStreamSynchronize, (void *stream), (stream)) \
+X(hipStreamGetFlags, (void *stream, uint32_t *flags), (stream, flags)) \
+X(hipStreamIsCapturing, (void *stream, uint32_t *status), (stream, status)) \
 X(hipStreamWaitEvent, (void *stream, void *event, uint32_t flags), \
 	(stream, event, flags)) \
 X(hipStreamWriteValue32, (void *stream, void *to, uint32_t value, uint32_t flags), \

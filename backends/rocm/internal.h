@@ -17,6 +17,7 @@
 
 #include <hal/backend.h>
 #include <hal/device/hal_preempt.h>
+#include <hal/gpu.h>
 #include <hal/rocm.h>
 
 #include "hip_calls.h"
@@ -85,6 +86,7 @@ struct rocm_mem {
 	char *address; /* the device's */
 	void *host;    /* NULL: device memory */
 	uint64_t bytes;
+	bool foreign; /* the program's own */
 };
 
 struct rocm_kernel {
@@ -145,6 +147,7 @@ struct rocm_queue {
 	uint64_t first_ns; /* when its oldest command became that */
 	bool suspended, quiet_due, fenced, broken, reported;
 	bool stuck;               /* it was given up while its stream had something */
+	bool foreign;             /* its stream is the program\'s own */
 	struct rocm_stops *stops; /* NULL: its launches cannot be stopped */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct rocm_slot slots[];
@@ -178,6 +181,11 @@ struct rocm_device {
 	uint32_t later_count, later_room;
 	pthread_mutex_t programs_lock;
 	struct rocm_program *programs;
+	struct {
+		pthread_mutex_t lock;
+		void *memory, *stream; /* stream NULL: none */
+		uint64_t bytes;        /* of .memory; 0: none */
+	} offered;                     /* the program's own: see import.c */
 };
 
 extern const struct hal_host *rocm_host;
@@ -250,6 +258,13 @@ int rocm_mem_map(void *device, void *memory, void **address);
 int rocm_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */
 int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address);
+
+/* import.c */
+int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);
+int rocm_offer_stream(void *native, void *stream);
+/* The engine: what has been offered, once; NULL: nothing. */
+void *rocm_take_memory(struct rocm_device *dev, uint64_t bytes);
+void *rocm_take_stream(struct rocm_device *dev);
 
 /* image.c */
 int rocm_image_parse(const void *image, size_t size, const char *arch,

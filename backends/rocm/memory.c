@@ -58,11 +58,12 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 {
 	struct rocm_device *dev = device;
 	const uint64_t left = dev->memory_bytes - dev->memory_used;
+	void *foreign = flags & HAL_BUFFER_MAPPABLE ? NULL : rocm_take_memory(dev, bytes);
 	struct rocm_mem *mem;
 	int err;
 
 	(void)colors; /* it has none */
-	if (bytes > left)
+	if (bytes > left && !foreign)
 		return rocm_host->fail(
 			ENOSPC, "rocm: %" PRIu64 " bytes asked for, %" PRIu64 " are free",
 			bytes, left);
@@ -74,13 +75,17 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer's record");
 	mem->bytes = bytes ? bytes : 1;
 	mem->part = partition;
-	err = place(dev, mem, dev->opt.host_memory || flags & HAL_BUFFER_MAPPABLE);
+	mem->foreign = foreign != NULL;
+	mem->address = foreign;
+	if (!foreign)
+		err = place(dev, mem,
+			    dev->opt.host_memory || flags & HAL_BUFFER_MAPPABLE);
 	if (err) {
 		free(mem);
 		return err;
 	}
 	mem->part->buffers++;
-	dev->memory_used += mem->bytes;
+	dev->memory_used += foreign ? 0 : mem->bytes;
 	*out = mem;
 	return 0;
 }
@@ -93,9 +98,11 @@ int rocm_mem_free(void *device, void *memory)
 
 	if (!atomic_load(&dev->lost))
 		err = rocm_enter(dev);
-	rocm_give_back(dev, mem->host ? ROCM_KIND_HOST : ROCM_KIND_DEVICE,
-		       mem->host ? mem->host : (void *)mem->address, &err);
-	dev->memory_used -= mem->bytes;
+	if (!mem->foreign) {
+		rocm_give_back(dev, mem->host ? ROCM_KIND_HOST : ROCM_KIND_DEVICE,
+			       mem->host ? mem->host : (void *)mem->address, &err);
+		dev->memory_used -= mem->bytes;
+	}
 	mem->part->buffers--;
 	free(mem);
 	return err;

@@ -37,6 +37,10 @@ static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t pr
 {
 	int level = (dev->least_priority + dev->greatest_priority) / 2, err;
 
+	q->stream = rocm_take_stream(dev);
+	q->foreign = q->stream != NULL;
+	if (q->foreign)
+		return 0;
 	if (dev->units.count)
 		return rocm_masked_stream(dev, q->part->mask, &q->stream);
 	if (priority)
@@ -84,7 +88,8 @@ static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 		rocm_give_back(dev, ROCM_KIND_EVENT, q->slots[i].end, err);
 	rocm_give_back(dev, ROCM_KIND_EVENT, q->fence, err);
 	rocm_give_back(dev, ROCM_KIND_EVENT, q->idle, err);
-	rocm_give_back(dev, ROCM_KIND_STREAM, q->stream, err);
+	if (!q->foreign)
+		rocm_give_back(dev, ROCM_KIND_STREAM, q->stream, err);
 	rocm_give_back(dev, ROCM_KIND_BUSY, q->left, err);
 	dev->left -= q->left != NULL;
 	rocm_give_back(dev, ROCM_KIND_HOST, q->word, err);

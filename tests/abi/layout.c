@@ -814,6 +814,8 @@ static void gpu_h(void)
 	FIELD(hal_gpu_extension, reserved);
 	FIELD(hal_gpu_extension, info);
 	FIELD(hal_gpu_extension, stops);
+	FIELD(hal_gpu_extension, offer_memory);
+	FIELD(hal_gpu_extension, offer_stream);
 }
 
 static void rocm_h(void)

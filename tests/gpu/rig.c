@@ -44,7 +44,7 @@ static void rig_clean(void)
 	assert_int_equal(rig_face.stand_in()->live(), 0);
 }
 
-void rig_end(struct rig *r)
+void rig_put_away(struct rig *r)
 {
 	const struct hal_backend *b = rig_face.backend;
 
@@ -53,6 +53,11 @@ void rig_end(struct rig *r)
 	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
 	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
 	b->cold.close(r->dev);
+}
+
+void rig_end(struct rig *r)
+{
+	rig_put_away(r);
 	rig_clean();
 }
 

@@ -20,8 +20,9 @@
 /* Options to open it with: virtual time, launches that stop. */
 enum rig_how {
 	RIG_PLAIN,
-	RIG_HANGS, /* hang_ms=3 */
-	RIG_SPLIT, /* units that partitions move over */
+	RIG_HANGS,   /* hang_ms=3 */
+	RIG_SPLIT,   /* units that partitions move over */
+	RIG_BETWEEN, /* launches that do not stop */
 	RIG_HOWS
 };
 
@@ -35,6 +36,17 @@ struct rig_face {
 	void *(*image)(const char *const *kernels, uint32_t count, uint32_t group_size,
 		       size_t *size);
 	void (*lose)(void *device, uint32_t result); /* the backend is told */
+	/* What a program does itself with the library, on that device; 0 or its result.
+	 */
+	struct {
+		uint32_t (*allocate)(void *device, uint64_t bytes, uint64_t *address);
+		uint32_t (*release)(void *device, uint64_t address);
+		uint32_t (*stream)(void *device, uint32_t flags, void **stream);
+		uint32_t (*destroy)(void *device, void *stream);
+		uint32_t (*fill)(void *device, uint64_t address, uint32_t value,
+				 void *stream); /* a word */
+		const char *offers[6];          /* calls that an offer makes: then NULL */
+	} own;
 };
 extern struct rig_face rig_face;
 extern char host_text[512]; /* of the last failure */
@@ -48,7 +60,8 @@ struct rig {
 };
 
 void rig_begin(struct rig *r, enum rig_how how);
-/* All goes; nothing may be left, nothing misused. */
+void rig_put_away(struct rig *r);
+/* The same; nothing may be left, nothing misused. */
 void rig_end(struct rig *r);
 /* work adds 1 to the first word, of each block; iota writes base + i to word i.  scalar:
  * how long a block takes, the base. */
@@ -62,6 +75,18 @@ uint32_t rig_run_for(struct rig *r, uint64_t ns);
 uint32_t rig_stop(struct rig *r, struct hal_bk_event *quiet);
 /* To the end; how many ended. */
 uint32_t rig_finish(struct rig *r);
+
+/* import_cases.c: a program's own memory and streams */
+void import_used(void **state);
+void import_refused(void **state);
+void import_taken_back(void **state);
+void import_ways(void **state);
+void import_fails(void **state);
+void import_lost(void **state);
+#define IMPORT_CASES                                                                     \
+	cmocka_unit_test(import_used), cmocka_unit_test(import_refused),                 \
+		cmocka_unit_test(import_taken_back), cmocka_unit_test(import_ways),      \
+		cmocka_unit_test(import_fails), cmocka_unit_test(import_lost)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);

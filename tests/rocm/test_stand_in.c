@@ -251,8 +251,10 @@ static void blocking_stream(void **state)
 	void *stream;
 
 	(void)state;
-	IS(HIPR_InvalidValue, hipStreamCreateWithPriority, &stream, 0, 0);
+	IS(HIPR_Success, hipStreamCreateWithPriority, &stream, 0, 0);
 	misused("waits for the NULL stream");
+	IS(HIPR_Success, hipStreamDestroy, stream);
+	IS(HIPR_InvalidValue, hipStreamCreateWithPriority, &stream, 2, 0);
 }
 
 static void destroy_waits(void **state)

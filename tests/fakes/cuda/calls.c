@@ -319,13 +319,14 @@ uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priori
 	struct stream *s;
 
 	*stream = (void *)(uintptr_t)0x6a756e6b;
-	if (flags != CU_STREAM_NON_BLOCKING) {
-		misuse("a stream that waits for the NULL stream");
+	if (flags & ~CU_STREAM_NON_BLOCKING)
 		return CUR_INVALID_VALUE;
-	}
+	if (!flags)
+		misuse("a stream that waits for the NULL stream");
 	s = make(OBJECT_STREAM, sizeof(*s));
 	if (!s)
 		return CUR_OUT_OF_MEMORY;
+	s->flags = flags;
 	s->priority = priority < -5 ? -5 : priority > 0 ? 0 : priority;
 	s->last = &s->first;
 	*stream = s;
@@ -554,6 +555,33 @@ uint32_t do_cuStreamQuery(void *stream)
 	if (!s)
 		return CUR_INVALID_HANDLE;
 	return s->jobs ? CUR_NOT_READY : CUR_SUCCESS;
+}
+
+/* Of a green context's stream that context. */
+uint32_t do_cuStreamGetCtx(void *stream, void **context)
+{
+	const struct stream *s = get_any(stream, OBJECT_STREAM);
+
+	if (!s)
+		return CUR_INVALID_HANDLE;
+	*context = s->only ? (void *)(uintptr_t)s->only : s->object.dev;
+	return CUR_SUCCESS;
+}
+
+uint32_t do_cuStreamGetFlags(void *stream, uint32_t *flags)
+{
+	return stream_flags(stream, flags);
+}
+
+/* Nothing records here. */
+uint32_t do_cuStreamIsCapturing(void *stream, uint32_t *status)
+{
+	return stream_flags(stream, status) ? CUR_INVALID_HANDLE : (*status = 0);
+}
+
+uint32_t do_cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t address)
+{
+	return address_range(base, bytes, address);
 }
 
 uint32_t do_cuStreamSynchronize(void *stream)

@@ -180,6 +180,18 @@ uint32_t give_back(uint64_t address, bool host, const char *call)
 	return GPU_SUCCESS;
 }
 
+uint32_t address_range(uint64_t *base, size_t *bytes, uint64_t address)
+{
+	const struct allocation *a = allocation_of(address, 1);
+
+	*base = 0x6a756e6b;
+	if (!a || a->freed || a->dev != current_device())
+		return GPU_INVALID_VALUE;
+	*base = a->address;
+	*bytes = a->bytes;
+	return GPU_SUCCESS;
+}
+
 uint32_t allocate_host(void **p, size_t bytes, const char *call)
 {
 	struct allocation *a;
@@ -234,8 +246,7 @@ void *make(enum object_kind kind, size_t bytes)
 	return o;
 }
 
-/* NULL: not a handle of this context. */
-void *get(void *handle, enum object_kind kind)
+void *get_any(void *handle, enum object_kind kind)
 {
 	struct object *o;
 
@@ -249,9 +260,16 @@ void *get(void *handle, enum object_kind kind)
 		misuse("%p is no %s", handle, kind_names[kind]);
 	else if (o->gone)
 		misuse("a %s is used after its end", kind_names[kind]);
-	else if (o->dev == current_device())
+	else
 		return o;
 	return NULL;
+}
+
+void *get(void *handle, enum object_kind kind)
+{
+	struct object *o = get_any(handle, kind);
+
+	return o && o->dev == current_device() ? o : NULL;
 }
 
 /* ---- streams and events ------------------------------------------------------------ */
@@ -289,6 +307,16 @@ uint32_t wait_stream(void *stream, const char *call)
 		return GPU_INVALID_HANDLE;
 	blocks(call);
 	return wait_for(is_empty, s) ? current_device()->lost : GPU_UNKNOWN;
+}
+
+uint32_t stream_flags(void *stream, uint32_t *flags)
+{
+	const struct stream *s = get_any(stream, OBJECT_STREAM);
+
+	if (!s)
+		return GPU_INVALID_HANDLE;
+	*flags = s->flags;
+	return GPU_SUCCESS;
 }
 
 uint32_t destroy_event(void *event)

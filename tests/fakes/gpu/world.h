@@ -125,6 +125,7 @@ struct job {
 struct stream {
 	struct object object;
 	const bool *only; /* units that it may use; NULL: all */
+	uint32_t flags;   /* as it was made */
 	int priority;
 	struct job *first, **last;
 	uint32_t jobs;
@@ -208,7 +209,9 @@ uint64_t mono(void);
 /* objects.c: handles, memory, streams and events, as this thread's device has them.  What
  * answers a result is what an entry point answers. */
 void *make(enum object_kind kind, size_t bytes);
-/* NULL: no such handle of this device. */
+/* NULL: no such handle. */
+void *get_any(void *handle, enum object_kind kind);
+/* NULL: none of this device. */
 void *get(void *handle, enum object_kind kind);
 uint32_t push(struct stream *s, struct job job);
 struct allocation *reserve(size_t bytes, int protection);
@@ -222,6 +225,9 @@ uint32_t wait_free(const char *call);
 uint32_t allocate(uint64_t *address, size_t bytes, const char *call);
 uint32_t allocate_host(void **p, size_t bytes, const char *call);
 uint32_t give_back(uint64_t address, bool host, const char *call);
+/* Of the allocation of this device that the address lies in. */
+uint32_t address_range(uint64_t *base, size_t *bytes, uint64_t address);
+uint32_t stream_flags(void *stream, uint32_t *flags);
 uint32_t destroy_event(void *event);
 uint32_t record_event(void *event, void *stream);
 uint32_t wait_event(void *event, const char *call);

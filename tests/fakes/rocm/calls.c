@@ -242,12 +242,15 @@ static void *make_stream(int priority, size_t bytes)
 uint32_t do_hipStreamCreateWithPriority(void **stream, uint32_t flags, int priority)
 {
 	*stream = JUNK;
-	if (flags != HIP_STREAM_NON_BLOCKING) {
-		misuse("a stream that waits for the NULL stream");
+	if (flags & ~HIP_STREAM_NON_BLOCKING)
 		return HIPR_InvalidValue;
-	}
+	if (!flags)
+		misuse("a stream that waits for the NULL stream");
 	*stream = make_stream(priority, sizeof(struct stream));
-	return *stream ? HIPR_Success : HIPR_OutOfMemory;
+	if (!*stream)
+		return HIPR_OutOfMemory;
+	((struct stream *)*stream)->flags = flags;
+	return HIPR_Success;
 }
 
 /* What of a mask is left under the process's own; nothing: that alone counts, and no
@@ -350,6 +353,26 @@ uint32_t do_hipStreamQuery(void *stream)
 	if (!s)
 		return HIPR_InvalidHandle;
 	return is_empty(s) ? HIPR_Success : HIPR_NotReady;
+}
+
+uint32_t do_hipStreamGetFlags(void *stream, uint32_t *flags)
+{
+	return stream_flags(stream, flags);
+}
+
+/* Nothing records here. */
+uint32_t do_hipStreamIsCapturing(void *stream, uint32_t *status)
+{
+	return stream_flags(stream, status) ? HIPR_InvalidHandle : (*status = 0);
+}
+
+uint32_t do_hipMemGetAddressRange(void **base, size_t *bytes, void *p)
+{
+	uint64_t at = 0;
+	const uint32_t r = address_range(&at, bytes, (uintptr_t)p);
+
+	*base = (void *)(uintptr_t)at;
+	return r;
 }
 
 uint32_t do_hipStreamSynchronize(void *stream)

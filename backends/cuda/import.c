@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the program has already: its memory becomes a buffer, its stream a queue; see
+ * hal/gpu.h.  An offer is checked on the thread that makes it and waits for the engine,
+ * which takes it up.  Neither is ever given back here.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static int check_memory(struct cu_device *dev, uint64_t address, uint64_t bytes)
+{
+	uint64_t base = 0;
+	size_t all = 0;
+	uint32_t mode, r;
+	int err = cu_push(dev, &mode);
+
+	if (err)
+		return err;
+	r = cu.cuMemGetAddressRange_v2(&base, &all, address);
+	cu_pop(mode);
+	if (r == CUR_INVALID_VALUE || r == CUR_NOT_FOUND)
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: 0x%" PRIx64 " is no memory of the "
+				     "device's primary context",
+				     dev->index, address);
+	if (r)
+		return cu_failed(dev, r, "cuMemGetAddressRange_v2");
+	if (address - base > all || bytes > all - (address - base))
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: %" PRIu64 " bytes at 0x%" PRIx64
+				     ", the allocation ends after %" PRIu64,
+				     dev->index, bytes, address,
+				     (uint64_t)all - (address - base));
+	return 0;
+}
+
+int cu_offer_memory(void *native, uint64_t address, uint64_t bytes)
+{
+	struct cu_device *dev = native;
+	int err = 0;
+
+	if (atomic_load(&dev->lost))
+		return cu_gone(dev);
+	if (bytes && address % HAL_GPU_ALIGN)
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: 0x%" PRIx64 " is no multiple of %u",
+				     dev->index, address, HAL_GPU_ALIGN);
+	err = bytes ? check_memory(dev, address, bytes) : 0;
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->offer.lock);
+	if (bytes && dev->offer.bytes) {
+		err = cu_host->fail(EBUSY,
+				    "cuda:%u: memory at 0x%" PRIx64 " has been offered, "
+				    "and no buffer made of it",
+				    dev->index, dev->offer.address);
+	} else {
+		dev->offer.address = address;
+		dev->offer.bytes = bytes;
+	}
+	pthread_mutex_unlock(&dev->offer.lock);
+	return err;
+}
+
+bool cu_take_memory(struct cu_device *dev, uint64_t bytes, uint64_t *address)
+{
+	bool is;
+
+	pthread_mutex_lock(&dev->offer.lock);
+	is = bytes && dev->offer.bytes == bytes;
+	if (is) {
+		*address = dev->offer.address;
+		dev->offer.bytes = 0;
+	}
+	pthread_mutex_unlock(&dev->offer.lock);
+	return is;
+}
+
+static int check_stream(struct cu_device *dev, void *stream)
+{
+	uint32_t mode, flags = 0, recorded = 0;
+	void *context = NULL;
+	int err = cu_push(dev, &mode);
+
+	if (err)
+		return err;
+	err = CU(dev, cuStreamGetCtx, stream, &context);
+	if (!err)
+		err = CU(dev, cuStreamGetFlags, stream, &flags);
+	if (!err)
+		err = CU(dev, cuStreamIsCapturing, stream, &recorded);
+	cu_pop(mode);
+	if (err)
+		return err;
+	if (context != dev->context)
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: the stream is not of the device's primary "
+				     "context",
+				     dev->index);
+	if (!(flags & CU_STREAM_NON_BLOCKING))
+		return cu_host->fail(
+			EINVAL,
+			"cuda:%u: the stream waits for the NULL stream: make "
+			"it with CU_STREAM_NON_BLOCKING",
+			dev->index);
+	if (recorded)
+		return cu_host->fail(EBUSY, "cuda:%u: the stream is being captured",
+				     dev->index);
+	return 0;
+}
+
+/* What the program puts behind a launch that was stopped would run in front of its rest;
+ * a stream of the primary context runs on all multiprocessors. */
+static int check_way(const struct cu_device *dev)
+{
+	if (dev->opt.block)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: with preempt=block queues have streams of "
+				     "their own",
+				     dev->index);
+	if (dev->green)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: partitions are green contexts: queues "
+				     "have streams of their own",
+				     dev->index);
+	return 0;
+}
+
+int cu_offer_stream(void *native, void *stream)
+{
+	/* NULL takes back; 1 and 2 are the driver's names of NULL streams. */
+	const uintptr_t named = (uintptr_t)stream;
+	struct cu_device *dev = native;
+	int err = 0;
+
+	if (atomic_load(&dev->lost))
+		return cu_gone(dev);
+	if (named == 1 || named == 2)
+		return cu_host->fail(EINVAL, "cuda:%u: a NULL stream is no queue",
+				     dev->index);
+	if (stream)
+		err = check_way(dev);
+	if (stream && !err)
+		err = check_stream(dev, stream);
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->offer.lock);
+	if (stream && dev->offer.stream)
+		err = cu_host->fail(EBUSY,
+				    "cuda:%u: a stream has been offered, and no queue "
+				    "made of it",
+				    dev->index);
+	else
+		dev->offer.stream = stream;
+	pthread_mutex_unlock(&dev->offer.lock);
+	return err;
+}
+
+void *cu_take_stream(struct cu_device *dev)
+{
+	void *stream;
+
+	pthread_mutex_lock(&dev->offer.lock);
+	stream = dev->offer.stream;
+	dev->offer.stream = NULL;
+	pthread_mutex_unlock(&dev->offer.lock);
+	return stream;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program's own memory and streams: the cases of tests/gpu; and what is CUDA's own. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <hal/gpu.h>
+
+#include "backends/cuda/internal.h"
+#include "tests/gpu/rig.h"
+
+static const struct hal_bk_config blockwise = {.clock = 1, .preempt = 1},
+				  green = {.clock = 1, .partitions = CU_WAY_GREEN},
+				  between = {.clock = 1};
+
+/* As a program does that has the context current. */
+static void enter(void *device)
+{
+	const struct cu_device *dev = device;
+
+	assert_int_equal(cu.cuCtxPushCurrent_v2(dev->context), 0);
+}
+
+static uint32_t leave(uint32_t result)
+{
+	void *context;
+
+	assert_int_equal(cu.cuCtxPopCurrent_v2(&context), 0);
+	return result;
+}
+
+static uint32_t allocate(void *device, uint64_t bytes, uint64_t *address)
+{
+	enter(device);
+	return leave(cu.cuMemAlloc_v2(address, bytes));
+}
+
+static uint32_t release(void *device, uint64_t address)
+{
+	enter(device);
+	return leave(cu.cuMemFree_v2(address));
+}
+
+static uint32_t stream_of(void *device, uint32_t flags, void **stream)
+{
+	enter(device);
+	return leave(cu.cuStreamCreateWithPriority(stream, flags, 0));
+}
+
+static uint32_t destroy(void *device, void *stream)
+{
+	enter(device);
+	(void)cu.cuStreamSynchronize(stream);
+	return leave(cu.cuStreamDestroy_v2(stream));
+}
+
+static uint32_t fill(void *device, uint64_t address, uint32_t value, void *stream)
+{
+	enter(device);
+	return leave(cu.cuMemsetD32Async(address, value, 1, stream));
+}
+
+static void lose(void *device, uint32_t result)
+{
+	((struct cu_device *)device)->lost = result;
+}
+
+struct rig_face rig_face = {
+	.how = {[RIG_PLAIN] = &blockwise, [RIG_SPLIT] = &green, [RIG_BETWEEN] = &between},
+	.device = 1,
+	.kernels = {"work:m8", "iota:m4"},
+	.stand_in = stand_in,
+	.image = make_cuda_image,
+	.lose = lose,
+	.own = {allocate,
+		release,
+		stream_of,
+		destroy,
+		fill,
+		{"cuMemGetAddressRange_v2", "cuStreamGetCtx", "cuStreamGetFlags",
+		 "cuStreamIsCapturing"}},
+};
+
+/* The names of NULL streams; a stream of another device. */
+static void contexts(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	const struct hal_gpu_extension *ext;
+	void *stream, *other;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	ext = b->cold.extension(r.dev, "gpu");
+	/* NOLINTBEGIN(performance-no-int-to-ptr) */
+	assert_int_equal(ext->offer_stream(r.dev, (void *)(uintptr_t)1), -EINVAL);
+	assert_int_equal(ext->offer_stream(r.dev, (void *)(uintptr_t)2), -EINVAL);
+	/* NOLINTEND(performance-no-int-to-ptr) */
+	assert_int_equal(b->cold.open(&between, 0, &other), 0);
+	assert_int_equal(stream_of(other, CU_STREAM_NON_BLOCKING, &stream), 0);
+	assert_int_equal(ext->offer_stream(r.dev, stream), -EINVAL);
+	if (!strstr(host_text, "not of the device's primary context"))
+		fail_msg("%s", host_text);
+	assert_int_equal(destroy(other, stream), 0);
+	b->cold.close(other);
+	rig_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {IMPORT_CASES, cmocka_unit_test(contexts)};
+
+	rig_face.backend = hal_backend_cuda(&host);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
