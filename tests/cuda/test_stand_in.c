@@ -308,6 +308,29 @@ static void frees_that_wait(void **state)
 
 /* ---- streams, events ----------------------------------------------------------------- */
 
+/* What a stream is given while it is captured does not run; who asks for it spoils that.
+ */
+static void captured(void **state)
+{
+	struct kit k = kit(0);
+	uint32_t status = 9;
+
+	(void)state;
+	IS(0, cuStreamIsCapturing, k.stream, &status);
+	assert_int_equal(status, 0);
+	s->capture(k.stream, 1);
+	IS(0, cuStreamIsCapturing, k.stream, &status);
+	assert_int_equal(status, 1);
+	IS(0, cuMemsetD32Async, k.mem, 0, 1, k.stream);
+	IS(900, cuStreamQuery, k.stream);
+	IS(901, cuMemsetD32Async, k.mem, 0, 1, k.stream);
+	IS(900, cuStreamSynchronize, k.stream);
+	IS(0, cuStreamIsCapturing, k.stream, &status);
+	assert_int_equal(status, 2);
+	s->capture(k.stream, 0);
+	IS(0, cuStreamQuery, k.stream);
+}
+
 static void null_stream(void **state)
 {
 	struct kit k = kit(0);
@@ -761,25 +784,25 @@ int main(int argc, char **argv)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		RULE(no_context),         RULE(gone_context),
-		RULE(other_context),      RULE(after_fork),
-		RULE(old_names),          RULE(dereference),
-		RULE(double_free),        RULE(free_in_flight),
-		RULE(use_after_free),     RULE(inside_not_base),
-		RULE(pageable),           RULE(copied_when_it_runs),
-		RULE(fresh_is_no_zero),   RULE(frees_that_wait),
-		RULE(null_stream),        RULE(stream_ends_early),
-		RULE(event_states),       RULE(gone_event),
-		RULE(event_again),        RULE(priority_clamps),
-		RULE(copy_engines),       RULE(exact_parameters),
-		RULE(registers),          RULE(clusters),
-		RULE(parameter_bytes),    RULE(any_order),
-		RULE(in_steps),           RULE(nth_call),
-		RULE(full_stream),        RULE(wait_for_ever),
-		RULE(hot_thread),         RULE(gone_module),
-		RULE(loaded_by_launch),   RULE(launch_limits),
-		RULE(build_log),          RULE(sticky),
-		cmocka_unit_test(strict),
+		RULE(no_context),       RULE(gone_context),
+		RULE(other_context),    RULE(after_fork),
+		RULE(old_names),        RULE(dereference),
+		RULE(double_free),      RULE(free_in_flight),
+		RULE(use_after_free),   RULE(inside_not_base),
+		RULE(pageable),         RULE(copied_when_it_runs),
+		RULE(fresh_is_no_zero), RULE(frees_that_wait),
+		RULE(null_stream),      RULE(stream_ends_early),
+		RULE(captured),         RULE(event_states),
+		RULE(gone_event),       RULE(event_again),
+		RULE(priority_clamps),  RULE(copy_engines),
+		RULE(exact_parameters), RULE(registers),
+		RULE(clusters),         RULE(parameter_bytes),
+		RULE(any_order),        RULE(in_steps),
+		RULE(nth_call),         RULE(full_stream),
+		RULE(wait_for_ever),    RULE(hot_thread),
+		RULE(gone_module),      RULE(loaded_by_launch),
+		RULE(launch_limits),    RULE(build_log),
+		RULE(sticky),           cmocka_unit_test(strict),
 	};
 	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
 

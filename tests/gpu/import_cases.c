@@ -125,6 +125,9 @@ void import_refused(void **state)
 	assert_int_equal(ext->offer_memory(r.dev, 0, 0), 0);
 	assert_int_equal(ext->offer_stream(r.dev, NULL), 0);
 	assert_int_equal(rig_face.stand_in()->misuse(&text), 0);
+	rig_face.stand_in()->capture(stream, 1);
+	refused(ext->offer_stream(r.dev, stream), -EBUSY, "is being captured");
+	rig_face.stand_in()->capture(stream, 0);
 	/* One that waits for the NULL stream: to make it is misuse here. */
 	OWN(stream, r.dev, 0, &waits);
 	refused(ext->offer_stream(r.dev, waits), -EINVAL, "NULL stream");

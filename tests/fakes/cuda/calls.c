@@ -550,10 +550,12 @@ uint32_t do_cuGreenCtxStreamCreate(void **stream, void *green, uint32_t flags,
 
 uint32_t do_cuStreamQuery(void *stream)
 {
-	const struct stream *s = get(stream, OBJECT_STREAM);
+	struct stream *s = get(stream, OBJECT_STREAM);
 
 	if (!s)
 		return CUR_INVALID_HANDLE;
+	if (spoil_capture(s))
+		return GPU_CAPTURE_UNSUPPORTED;
 	return s->jobs ? CUR_NOT_READY : CUR_SUCCESS;
 }
 
@@ -573,10 +575,9 @@ uint32_t do_cuStreamGetFlags(void *stream, uint32_t *flags)
 	return stream_flags(stream, flags);
 }
 
-/* Nothing records here. */
 uint32_t do_cuStreamIsCapturing(void *stream, uint32_t *status)
 {
-	return stream_flags(stream, status) ? CUR_INVALID_HANDLE : (*status = 0);
+	return stream_capture(stream, status);
 }
 
 uint32_t do_cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t address)

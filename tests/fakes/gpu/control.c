@@ -287,6 +287,17 @@ static void hot(int yes)
 	is_hot = yes;
 }
 
+static void capture(void *stream, int yes)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = get_any(stream, OBJECT_STREAM);
+	if (s)
+		s->capture = yes != 0;
+	leave(0);
+}
+
 static uint64_t now(void)
 {
 	uint64_t ns;
@@ -375,6 +386,7 @@ const struct gpu_stand_in hal_stand_in_gpu = {
 	.memory_left = set_memory_left,
 	.frees_wait = frees_wait,
 	.hot = hot,
+	.capture = capture,
 	.now = now,
 	.jobs = jobs,
 	.reset = reset,

@@ -278,6 +278,8 @@ uint32_t push(struct stream *s, struct job job)
 {
 	struct job *j;
 
+	if (s->capture)
+		return s->capture == 1 ? GPU_SUCCESS : GPU_CAPTURE_INVALIDATED;
 	if (s->jobs >= PENDING_MAX) {
 		blocks("a full stream");
 		while (s->jobs >= PENDING_MAX && !s->object.dev->lost)
@@ -301,10 +303,12 @@ static bool is_empty(const void *stream)
 
 uint32_t wait_stream(void *stream, const char *call)
 {
-	const struct stream *s = get(stream, OBJECT_STREAM);
+	struct stream *s = get(stream, OBJECT_STREAM);
 
 	if (!s)
 		return GPU_INVALID_HANDLE;
+	if (spoil_capture(s))
+		return GPU_CAPTURE_UNSUPPORTED;
 	blocks(call);
 	return wait_for(is_empty, s) ? current_device()->lost : GPU_UNKNOWN;
 }
@@ -317,6 +321,24 @@ uint32_t stream_flags(void *stream, uint32_t *flags)
 		return GPU_INVALID_HANDLE;
 	*flags = s->flags;
 	return GPU_SUCCESS;
+}
+
+uint32_t stream_capture(void *stream, uint32_t *status)
+{
+	const struct stream *s = get_any(stream, OBJECT_STREAM);
+
+	if (!s)
+		return GPU_INVALID_HANDLE;
+	*status = s->capture;
+	return GPU_SUCCESS;
+}
+
+uint32_t spoil_capture(struct stream *s)
+{
+	if (!s->capture)
+		return GPU_SUCCESS;
+	s->capture = 2;
+	return GPU_CAPTURE_UNSUPPORTED;
 }
 
 uint32_t destroy_event(void *event)
@@ -338,7 +360,7 @@ uint32_t record_event(void *event, void *stream)
 	if (!e || !s)
 		return GPU_INVALID_HANDLE;
 	r = push(s, (struct job){.op = OP_RECORD, .event = e});
-	if (!r) {
+	if (!r && !s->capture) {
 		e->recorded = true;
 		e->done = false;
 		e->users++;

@@ -52,6 +52,8 @@ struct gpu_stand_in {
 	void (*green_leaks)(int yes);
 	/* This thread may make no call that can block. */
 	void (*hot)(int yes);
+	/* The program captures that stream (1), or ends that (0). */
+	void (*capture)(void *stream, int yes);
 	uint64_t (*now)(void);
 	/* Commands that ended since the last call, oldest first. */
 	uint32_t (*jobs)(struct gpu_stand_in_job *out, uint32_t max);

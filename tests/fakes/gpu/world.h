@@ -31,6 +31,8 @@ enum {
 	GPU_INVALID_HANDLE = 400,
 	GPU_NOT_READY = 600,
 	GPU_ILLEGAL_ADDRESS = 700,
+	GPU_CAPTURE_UNSUPPORTED = 900,
+	GPU_CAPTURE_INVALIDATED = 901,
 	GPU_UNKNOWN = 999,
 };
 
@@ -126,6 +128,8 @@ struct stream {
 	struct object object;
 	const bool *only; /* units that it may use; NULL: all */
 	uint32_t flags;   /* as it was made */
+	uint32_t capture; /* as cuStreamIsCapturing answers: 1: what comes is recorded and
+			   * does not run, 2: no more, somebody has asked how it is */
 	int priority;
 	struct job *first, **last;
 	uint32_t jobs;
@@ -228,6 +232,9 @@ uint32_t give_back(uint64_t address, bool host, const char *call);
 /* Of the allocation of this device that the address lies in. */
 uint32_t address_range(uint64_t *base, size_t *bytes, uint64_t address);
 uint32_t stream_flags(void *stream, uint32_t *flags);
+uint32_t stream_capture(void *stream, uint32_t *status);
+/* What asks for a stream that is captured ends the capture; 0: it is not captured. */
+uint32_t spoil_capture(struct stream *s);
 uint32_t destroy_event(void *event);
 uint32_t record_event(void *event, void *stream);
 uint32_t wait_event(void *event, const char *call);

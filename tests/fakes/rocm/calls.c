@@ -348,10 +348,12 @@ uint32_t do_hipStreamDestroy(void *stream)
 
 uint32_t do_hipStreamQuery(void *stream)
 {
-	const struct stream *s = get(stream, OBJECT_STREAM);
+	struct stream *s = get(stream, OBJECT_STREAM);
 
 	if (!s)
 		return HIPR_InvalidHandle;
+	if (spoil_capture(s))
+		return GPU_CAPTURE_UNSUPPORTED;
 	return is_empty(s) ? HIPR_Success : HIPR_NotReady;
 }
 
@@ -360,10 +362,9 @@ uint32_t do_hipStreamGetFlags(void *stream, uint32_t *flags)
 	return stream_flags(stream, flags);
 }
 
-/* Nothing records here. */
 uint32_t do_hipStreamIsCapturing(void *stream, uint32_t *status)
 {
-	return stream_flags(stream, status) ? HIPR_InvalidHandle : (*status = 0);
+	return stream_capture(stream, status);
 }
 
 uint32_t do_hipMemGetAddressRange(void **base, size_t *bytes, void *p)
