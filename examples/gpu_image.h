@@ -53,28 +53,25 @@ static void *gpu_image(const char *path, size_t *size)
 		gpu_failed(path);
 	n = fread(image + table, 1, (1 << 20) - 1, file);
 	(void)fclose(file);
+	n += ptx;
+#define GPU_HEAD(image, name, format_, kernels, bytes_of_code)                           \
+	((struct image){.magic = HAL_##name##_MAGIC,                                     \
+			.version = HAL_##name##_VERSION,                                 \
+			.bytes = (uint32_t)(table + n),                                  \
+			.format = format_,                                               \
+			.kernel_count = sizeof(kernels) / sizeof(kernels[0]),            \
+			.kernel_size = sizeof(kernels[0]),                               \
+			.bytes_of_code = (uint32_t)n})
 	if (ptx) {
-		n++;
 		memcpy(image + sizeof(struct hal_cuda_image), cuda, sizeof(cuda));
 		*(struct hal_cuda_image *)image =
-			(struct hal_cuda_image){.magic = HAL_CUDA_MAGIC,
-						.version = HAL_CUDA_VERSION,
-						.bytes = (uint32_t)(table + n),
-						.format = HAL_CUDA_PTX,
-						.kernel_count = CUDA_KERNELS,
-						.kernel_size = sizeof(cuda[0]),
-						.module_bytes = (uint32_t)n};
+			GPU_HEAD(hal_cuda_image, CUDA, HAL_CUDA_PTX, cuda, module_bytes);
 	} else {
 		memcpy(image + sizeof(struct hal_rocm_image), rocm, sizeof(rocm));
 		*(struct hal_rocm_image *)image =
-			(struct hal_rocm_image){.magic = HAL_ROCM_MAGIC,
-						.version = HAL_ROCM_VERSION,
-						.bytes = (uint32_t)(table + n),
-						.format = HAL_ROCM_BUNDLE,
-						.kernel_count = ROCM_KERNELS,
-						.kernel_size = sizeof(rocm[0]),
-						.code_bytes = (uint32_t)n};
+			GPU_HEAD(hal_rocm_image, ROCM, HAL_ROCM_BUNDLE, rocm, code_bytes);
 	}
+#undef GPU_HEAD
 	*size = table + n;
 	return image;
 }

@@ -253,22 +253,36 @@ static int job(struct conf *c, struct scene *s, struct hal_point *done)
 	return conf_submit(c, s->q, cmds, 4, done);
 }
 
+/* A scene whose submission has begun; mine is memory of the same partition. */
+static int begin_job(struct conf *c, struct scene *s, struct hal_buffer **mine,
+		     struct hal_point *done)
+{
+	STEP(begin(c, s));
+	STEP(conf_buffer(c, s->a, 64, mine));
+	STEP(taken(c, s, 1));
+	STEP(job(c, s, done));
+	return conf_let_start(c);
+}
+
+/* Others of both partitions have work; also: that of the second queue. */
+static int others_begin(struct conf *c, struct scene *s, struct hal_buffer *mine,
+			struct hal_point *also)
+{
+	struct hal_cmd cmd = hal_cmd_fill(mine, 0, 64, 7);
+
+	STEP(others_work(c, s));
+	return conf_submit(c, s->second, &cmd, 1, also);
+}
+
 /* A submission that has begun has its scratch memory to its end. */
 static int begun(struct conf *c)
 {
 	struct hal_point done, also;
-	struct hal_cmd cmd;
 	struct hal_buffer *mine;
 	struct scene s;
 
-	STEP(begin(c, &s));
-	STEP(conf_buffer(c, s.a, 64, &mine));
-	STEP(taken(c, &s, 1));
-	STEP(job(c, &s, &done));
-	STEP(conf_let_start(c));
-	STEP(others_work(c, &s));
-	cmd = hal_cmd_fill(mine, 0, 64, 7);
-	STEP(conf_submit(c, s.second, &cmd, 1, &also));
+	STEP(begin_job(c, &s, &mine, &done));
+	STEP(others_begin(c, &s, mine, &also));
 	STEP(conf_wait(c, done));
 	STEP(conf_filled(c, s.out, 0, BIG, PATTERN));
 	STEP(conf_wait(c, also));
@@ -284,19 +298,12 @@ static int begun(struct conf *c)
 static int suspended(struct conf *c)
 {
 	struct hal_point done, also, quiet;
-	struct hal_cmd cmd;
 	struct hal_buffer *mine;
 	struct scene s;
 
-	STEP(begin(c, &s));
-	STEP(conf_buffer(c, s.a, 64, &mine));
-	STEP(taken(c, &s, 1));
-	STEP(job(c, &s, &done));
-	STEP(conf_let_start(c));
+	STEP(begin_job(c, &s, &mine, &done));
 	OK(hal_queue_suspend(s.q, HAL_SUSPEND_DRAIN, &quiet));
-	STEP(others_work(c, &s));
-	cmd = hal_cmd_fill(mine, 0, 64, 7);
-	STEP(conf_submit(c, s.second, &cmd, 1, &also));
+	STEP(others_begin(c, &s, mine, &also));
 	STEP(conf_wait(c, quiet));
 	STEP(conf_wait(c, also));
 	if (conf_virtual(c)) {

@@ -25,77 +25,8 @@ static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m", "neve
 					   "spin:m"};
 static const struct hal_backend *b;
 
-struct rig {
-	void *dev, *part, *prog, *queue[3], *mem, *kernel[KERNELS];
-};
-
-static void open_rig(struct rig *r, const struct hal_bk_config *cfg)
-{
-	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
-	struct hal_bk_kernel_info info;
-	uint32_t i;
-	size_t size;
-	void *image = make_cuda_image(names, KERNELS, 4, &size);
-
-	memset(r, 0, sizeof(*r));
-	stand_in()->reset();
-	assert_int_equal(b->cold.open(cfg, 0, &r->dev), 0);
-	assert_int_equal(b->cold.partition_create(r->dev, &desc, &r->part), 0);
-	assert_int_equal(b->cold.program_load(r->dev, image, size, &r->prog), 0);
-	free(image);
-	for (i = 0; i < KERNELS; i++)
-		assert_int_equal(
-			b->cold.kernel_get(r->dev, r->prog, i, &info, &r->kernel[i]), 0);
-	assert_int_equal(b->cold.kernel_get(r->dev, r->prog, KERNELS, &info, &image),
-			 -ENOENT);
-	for (i = 0; i < 3; i++)
-		assert_int_equal(
-			b->cold.queue_create(r->dev, r->part, (int)i - 1, &r->queue[i]),
-			0);
-	assert_int_equal(b->cold.mem_alloc(r->dev, r->part, 4096, NULL, 0, &r->mem), 0);
-}
-
-static void close_rig(struct rig *r)
-{
-	const char *text = "";
-	uint32_t i;
-
-	for (i = 0; i < 3; i++)
-		assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[i]), 0);
-	if (r->mem)
-		assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
-	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
-	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
-	b->cold.close(r->dev);
-	assert_int_equal(stand_in()->live(), 0);
-	if (stand_in()->misuse(&text))
-		fail_msg("misuse: %s", text);
-}
-
-static struct hal_bk_cmd launch(struct rig *r, uint32_t kernel, uint64_t cookie,
-				const struct hal_bk_arg *args, uint32_t count)
-{
-	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = cookie};
-
-	cmd.launch.kernel = r->kernel[kernel];
-	cmd.launch.args = args;
-	cmd.launch.arg_count = count;
-	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
-	return cmd;
-}
-
-static void submit_work(struct rig *r, uint32_t queue, uint64_t cookie, uint64_t ns)
-{
-	const struct hal_bk_arg args[2] = {{r->mem, 0, 64}, {NULL, ns, 0}};
-	const struct hal_bk_cmd cmd = launch(r, WORK, cookie, args, 2);
-
-	assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &cmd), 0);
-}
-
-static void poll_one(struct rig *r, struct hal_bk_event *ev)
-{
-	assert_int_equal(b->hot.poll(r->dev, UINT64_MAX, ev, 1), 1);
-}
+#define MAKE_IMAGE make_cuda_image
+#include "tests/gpu/queues.h"
 
 /* ---- faults ------------------------------------------------------------------------ */
 
@@ -167,15 +98,11 @@ static void endless(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};
 	struct hal_bk_event ev[4];
-	struct hal_bk_arg mem;
-	struct hal_bk_cmd cmd;
 	struct rig r;
 
 	(void)state;
 	open_rig(&r, &cfg);
-	mem = (struct hal_bk_arg){r.mem, 0, 64};
-	cmd = launch(&r, NEVER, 1, &mem, 1);
-	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	submit_on_mem(&r, 0, NEVER, 1);
 	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
 	submit_work(&r, 1, 2, 1000);
 	poll_one(&r, ev);
@@ -191,40 +118,21 @@ static void endless(void **state)
 	close_rig(&r);
 }
 
-/* Gives back all but queue 0, which is gone; what hangs keeps the context. */
-static void leave_rig(struct rig *r, const char **text)
-{
-	uint32_t i;
-
-	for (i = 1; i < 3; i++)
-		assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[i]), 0);
-	assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
-	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
-	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
-	b->cold.close(r->dev);
-	if (stand_in()->misuse(text))
-		fail_msg("misuse: %s", *text);
-}
-
 /* After hang_ms its queue ends, and only that: nothing waits for what still runs, and
  * what that may touch is nobody's. */
 static void hung(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 5};
 	const struct gpu_stand_in *s = stand_in();
-	const char *text = "";
 	struct hal_bk_event ev[4];
-	struct hal_bk_arg mem;
-	struct hal_bk_cmd cmd;
+	struct hal_bk_cmd cmd = {.op = HAL_OP_NOP};
 	void *other;
 	struct rig r;
 
 	(void)state;
 	open_rig(&r, &cfg);
 	s->frees_wait(1);
-	mem = (struct hal_bk_arg){r.mem, 0, 64};
-	cmd = launch(&r, NEVER, 1, &mem, 1);
-	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	submit_on_mem(&r, 0, NEVER, 1);
 	submit_work(&r, 0, 2, 1000);
 	submit_work(&r, 1, 3, 4000000);
 	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
@@ -255,7 +163,7 @@ static void hung(void **state)
 	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 0);
 	assert_int_equal(s->calls("cuMemFree_v2"), 0);
 	assert_int_equal(s->calls("cuStreamDestroy_v2"), 0);
-	leave_rig(&r, &text);
+	leave_rig(&r);
 	assert_int_equal(s->calls("cuDevicePrimaryCtxRelease_v2"), 0);
 	s->lose(0, CUR_UNKNOWN); /* the end of the process */
 }
@@ -265,7 +173,6 @@ static void hung_not_for_ever(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 5};
 	const struct gpu_stand_in *s = stand_in();
-	const char *text = "";
 	struct hal_bk_event ev[4];
 	struct rig r;
 
@@ -288,7 +195,7 @@ static void hung_not_for_ever(void **state)
 	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 5000000, ev, 4), 0);
 	assert_int_equal(s->calls("cuStreamDestroy_v2"), 1);
 	assert_true(b->hot.next(r.dev) == UINT64_MAX);
-	leave_rig(&r, &text);
+	leave_rig(&r);
 	assert_int_equal(s->live(), 0);
 }
 

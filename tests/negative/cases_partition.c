@@ -655,6 +655,21 @@ static int bimodal_part(struct neg *w)
 	return create(w);
 }
 
+/* A buffer of it that is bimodal. */
+static int bimodal_buffer(struct neg *w)
+{
+	w->buffer_desc.flags |= HAL_BUFFER_BIMODAL;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+/* And a queue there. */
+static int bimodal_queue(struct neg *w)
+{
+	NEG_OK(bimodal_part(w));
+	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
+	return bimodal_buffer(w);
+}
+
 NEGATIVE(hal_buffer_create, EINVAL, bimodal_partition, "is not HAL_PARTITION_BIMODAL")
 {
 	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
@@ -671,8 +686,8 @@ NEGATIVE(hal_buffer_create, EINVAL, scratch_alone, "without HAL_BUFFER_BIMODAL")
 NEGATIVE(hal_buffer_create, EINVAL, bimodal_mappable, "HAL_BUFFER_MAPPABLE")
 {
 	NEG_OK(bimodal_part(w));
-	w->buffer_desc.flags = HAL_BUFFER_BIMODAL | HAL_BUFFER_MAPPABLE;
-	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+	w->buffer_desc.flags = HAL_BUFFER_MAPPABLE;
+	return bimodal_buffer(w);
 }
 
 /* With channel 0 of four, 3 bytes of 4 are further memory. */
@@ -680,17 +695,15 @@ NEGATIVE(hal_buffer_create, ENOSPC, bimodal_quota, "14336 bytes: 14335")
 {
 	w->part_desc.memory_bytes = 14335;
 	NEG_OK(bimodal_part(w));
-	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
 	w->buffer_desc.bytes = 8192;
-	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+	return bimodal_buffer(w);
 }
 
 NEGATIVE(hal_buffer_create, ENOSPC, bimodal_huge, "left")
 {
 	NEG_OK(bimodal_part(w));
-	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
 	w->buffer_desc.bytes = UINT64_MAX;
-	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+	return bimodal_buffer(w);
 }
 
 NEGATIVE(hal_buffer_map, ENOTSUP, bimodal, "bimodal")
@@ -698,8 +711,7 @@ NEGATIVE(hal_buffer_map, ENOTSUP, bimodal, "bimodal")
 	void *at;
 
 	NEG_OK(bimodal_part(w));
-	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
-	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	NEG_OK(bimodal_buffer(w));
 	return hal_buffer_map(w->buf2, &at);
 }
 
@@ -733,10 +745,7 @@ NEGATIVE(hal_submit, EINVAL, bimodal_constant, "only the host writes")
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 	struct hal_cmd cmd;
 
-	NEG_OK(bimodal_part(w));
-	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
-	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
-	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	NEG_OK(bimodal_queue(w));
 	cmd = hal_cmd_fill(w->buf2, 0, 4, 1);
 	d.cmds = &cmd;
 	d.cmd_count = 1;
@@ -745,10 +754,7 @@ NEGATIVE(hal_submit, EINVAL, bimodal_constant, "only the host writes")
 
 NEGATIVE(hal_buffer_recolor, EINVAL, bimodal, "is bimodal")
 {
-	NEG_OK(bimodal_part(w));
-	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
-	w->buffer_desc.flags = HAL_BUFFER_BIMODAL;
-	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	NEG_OK(bimodal_queue(w));
 	return hal_buffer_recolor(w->buf2, w->queue2, 1, NULL, NULL);
 }
 

@@ -29,86 +29,8 @@ static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
 					   "never:m", "spin:m",  "hal_sm:m"};
 static const struct hal_backend *b;
 
-struct rig {
-	void *dev, *part, *prog, *queue[3], *mem, *kernel[KERNELS];
-};
-
-static void open_rig(struct rig *r, const struct hal_bk_config *cfg)
-{
-	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
-	struct hal_bk_kernel_info info;
-	uint32_t i;
-	size_t size;
-	void *image = make_rocm_image(names, KERNELS, 4, &size);
-
-	memset(r, 0, sizeof(*r));
-	stand_in()->reset();
-	if (b->cold.open(cfg, 0, &r->dev))
-		fail_msg("%s", host_text);
-	assert_int_equal(b->cold.partition_create(r->dev, &desc, &r->part), 0);
-	if (b->cold.program_load(r->dev, image, size, &r->prog))
-		fail_msg("%s", host_text);
-	free(image);
-	for (i = 0; i < KERNELS; i++)
-		assert_int_equal(
-			b->cold.kernel_get(r->dev, r->prog, i, &info, &r->kernel[i]), 0);
-	assert_int_equal(b->cold.kernel_get(r->dev, r->prog, KERNELS, &info, &image),
-			 -ENOENT);
-	for (i = 0; i < 3; i++)
-		assert_int_equal(
-			b->cold.queue_create(r->dev, r->part, (int)i - 1, &r->queue[i]),
-			0);
-	assert_int_equal(b->cold.mem_alloc(r->dev, r->part, 8192, NULL, 0, &r->mem), 0);
-}
-
-static void close_rig(struct rig *r)
-{
-	const char *text = "";
-	uint32_t i;
-
-	for (i = 0; i < 3; i++)
-		assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[i]), 0);
-	assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
-	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
-	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
-	b->cold.close(r->dev);
-	assert_int_equal(stand_in()->live(), 0);
-	if (stand_in()->misuse(&text))
-		fail_msg("misuse: %s", text);
-}
-
-static struct hal_bk_cmd launch(struct rig *r, uint32_t kernel, uint64_t cookie,
-				const struct hal_bk_arg *args, uint32_t count)
-{
-	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = cookie};
-
-	cmd.launch.kernel = r->kernel[kernel];
-	cmd.launch.args = args;
-	cmd.launch.arg_count = count;
-	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
-	return cmd;
-}
-
-static void submit_work(struct rig *r, uint32_t queue, uint64_t cookie, uint64_t ns)
-{
-	const struct hal_bk_arg args[2] = {{r->mem, 0, 64}, {NULL, ns, 0}};
-	const struct hal_bk_cmd cmd = launch(r, WORK, cookie, args, 2);
-
-	assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &cmd), 0);
-}
-
-static void submit_on_mem(struct rig *r, uint32_t queue, uint32_t kernel, uint64_t cookie)
-{
-	const struct hal_bk_arg mem = {r->mem, 0, 64};
-	const struct hal_bk_cmd cmd = launch(r, kernel, cookie, &mem, 1);
-
-	assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &cmd), 0);
-}
-
-static void poll_one(struct rig *r, struct hal_bk_event *ev)
-{
-	assert_int_equal(b->hot.poll(r->dev, UINT64_MAX, ev, 1), 1);
-}
+#define MAKE_IMAGE make_rocm_image
+#include "tests/gpu/queues.h"
 
 /* ---- faults ------------------------------------------------------------------------ */
 
@@ -219,21 +141,6 @@ static void endless(void **state)
 	assert_non_null(strstr(ev[0].fault, "kernel never"));
 	assert_int_equal(ev[1].kind, HAL_BK_QUIET);
 	close_rig(&r);
-}
-
-/* Gives back all but queue 0, which is gone. */
-static void leave_rig(struct rig *r)
-{
-	const char *text = "";
-
-	assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[1]), 0);
-	assert_int_equal(b->cold.queue_destroy(r->dev, r->queue[2]), 0);
-	assert_int_equal(b->cold.mem_free(r->dev, r->mem), 0);
-	assert_int_equal(b->cold.program_unload(r->dev, r->prog), 0);
-	assert_int_equal(b->cold.partition_destroy(r->dev, r->part), 0);
-	b->cold.close(r->dev);
-	if (stand_in()->misuse(&text))
-		fail_msg("misuse: %s", text);
 }
 
 /* hang_ms: the queue ends, others go on, and nothing waits for what runs. */
