@@ -4,22 +4,27 @@
  * functions, as lines "name | value"; scripts/gpu-report makes a report of them.  KERNELS
  * is what a compiler made of examples/gpu_kernels.cu.  WHAT:
  *
- * launch    time of hal_submit, and from there to the end, of a launch of one block
+ * launch    time of hal_submit, and from there to the end, of a launch of one block; of
+ *           the same by hand, without the library, and what is over
  * stop      how long FOLD takes, or DRAIN where there is no FOLD, while blocks of about
  *           0.1, 0.5 and 2 ms run
- * beside    time of a launch alone, beside a long one in its partition, and in another
- * product   a product of 256 x 256 numbers: what preempt=block costs, beside between
- * policy=P  time of a launch beside a long one of a lower priority, under that policy
- * places    on how many multiprocessors a partition of each size runs, and whether two
- *           partitions share one
+ * endless   how long FOLD takes of a launch that would run for seconds, and is then
+ * dropped given_up  with hang_ms: when a launch that runs for a second is told to have
+ * failed beside    time of a launch alone, beside a long one in its partition, and in
+ * another product   a product of 256 x 256 numbers: what preempt=block costs, beside
+ * between policy=P  time of a launch beside a long one of a lower priority, under that
+ * policy places    on how many multiprocessors a partition of each size runs, and whether
+ * two partitions share one
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <inttypes.h>
 #include <time.h>
 
-#include "examples/gpu_image.h"
+#include "examples/gpu_library.h"
 
-enum { TIMES_MOST = 1000, ROOM = 4 * 8192, WIDE = 2048, IDS = 4096 };
+/* Blocks: a device is full several times over; as many as can be stopped. */
+enum { TIMES_MOST = 1000, WIDE = 2048, LONG = 65536, ROOM = 4 * LONG, IDS = 4096 };
 
 /* No measurement takes longer, however slow the device is: then it is of fewer. */
 #define BUDGET_NS UINT64_C(20000000000)
@@ -27,6 +32,7 @@ enum { TIMES_MOST = 1000, ROOM = 4 * 8192, WIDE = 2048, IDS = 4096 };
 static struct hal_device *dev;
 static struct hal_device_info info = {.size = sizeof(info)};
 static struct hal_program *program;
+static const char *target, *kernels;
 static uint32_t times = TIMES_MOST; /* HAL_GPU_TIMES: fewer */
 
 struct tenant {
@@ -95,7 +101,8 @@ static int order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void say(const char *name, uint64_t *ns, uint32_t count)
+/* Sorts them; the middle one. */
+static uint64_t say(const char *name, uint64_t *ns, uint32_t count)
 {
 	const uint32_t half = count / 2, late = count - 1 - count / 100;
 
@@ -103,6 +110,7 @@ static void say(const char *name, uint64_t *ns, uint32_t count)
 	printf("%s | p50 %.2f us, p99 %.2f us, of %u\n", name, (double)ns[half] / 1e3,
 	       (double)ns[late] / 1e3, count);
 	(void)fflush(stdout);
+	return ns[half];
 }
 
 /* Rounds of a block that takes about that long. */
@@ -122,10 +130,80 @@ static uint64_t rounds_of(const struct tenant *t, uint64_t ns)
 
 /* ---- what is measured -------------------------------------------------------------- */
 
+/* The same launch by hand: as a program makes it that knows nothing of hal. */
+struct by_hand {
+	struct gpu_library library;
+	void *module, *function, *stream;
+	uint64_t memory;
+	int n;
+	void *params[4];
+	int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+		      unsigned block_x, unsigned block_y, unsigned block_z,
+		      unsigned shared, void *stream, void **params, void **extra);
+	int (*wait)(void *stream);
+};
+
+/* What a compiler made, without the table in front of it. */
+static void load_by_hand(struct by_hand *h)
+{
+	typedef int (*cuda_load_fn)(void **, const void *, unsigned, void *, void **);
+	typedef int (*hip_load_fn)(void **, const void *);
+	typedef int (*function_fn)(void **, void *, const char *);
+	const struct gpu_library *l = &h->library;
+	size_t size, n;
+	char *image = gpu_image(kernels, &size);
+
+	n = l->hip ? ((struct hal_rocm_image *)(void *)image)->code_bytes
+		   : ((struct hal_cuda_image *)(void *)image)->module_bytes;
+	if (l->hip)
+		GPU_CALL(l, hip_load_fn, "hipModuleLoadData", &h->module,
+			 image + size - n);
+	else
+		GPU_CALL(l, cuda_load_fn, "cuModuleLoadDataEx", &h->module,
+			 image + size - n, 0, NULL, NULL);
+	free(image);
+	GPU_CALL(l, function_fn, l->hip ? "hipModuleGetFunction" : "cuModuleGetFunction",
+		 &h->function, h->module, "vector_add");
+	if (!l->hip)
+		GPU_CALL(l, gpu_with_fn, "cuFuncLoad", h->function);
+}
+
+static void begin_by_hand(struct by_hand *h)
+{
+	h->library = gpu_start(target);
+	load_by_hand(h);
+	h->memory = gpu_allocate(&h->library, ROOM);
+	h->stream = gpu_stream(&h->library);
+	h->n = 256;
+	h->params[0] = h->params[1] = h->params[2] = &h->memory;
+	h->params[3] = &h->n;
+	GPU_FIND(&h->library, &h->launch,
+		 h->library.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel");
+	GPU_FIND(&h->library, &h->wait,
+		 h->library.hip ? "hipStreamSynchronize" : "cuStreamSynchronize");
+}
+
+static void end_by_hand(struct by_hand *h)
+{
+	gpu_give_back(&h->library, h->stream, h->memory);
+	GPU_CALL(&h->library, gpu_with_fn,
+		 h->library.hip ? "hipModuleUnload" : "cuModuleUnload", h->module);
+	gpu_end(&h->library);
+}
+
+static void launch_by_hand(const struct by_hand *h)
+{
+	if (h->launch(h->function, 1, 1, 1, GPU_BLOCK, 1, 1, 0, h->stream,
+		      (void **)h->params, NULL))
+		gpu_failed("a launch by hand");
+}
+
 static void measure_launch(void)
 {
 	static uint64_t submit[TIMES_MOST], all[TIMES_MOST];
 	struct tenant t = tenant(0);
+	uint64_t ours[2], bare[2];
+	struct by_hand h;
 	uint32_t i;
 
 	for (i = 0; i < 10; i++)
@@ -138,9 +216,27 @@ static void measure_launch(void)
 		wait_for(done);
 		all[i] = now_ns() - begin;
 	}
-	say("hal_submit of a launch", submit, times);
-	say("launch of one block, to the end", all, times);
+	ours[0] = say("hal_submit of a launch", submit, times);
+	ours[1] = say("launch of one block, to the end", all, times);
 	end(&t);
+	begin_by_hand(&h);
+	for (i = 0; i < times + 10; i++) {
+		const uint64_t begin = now_ns();
+		const uint32_t at = i < 10 ? 0 : i - 10;
+
+		launch_by_hand(&h);
+		submit[at] = now_ns() - begin;
+		if (h.wait(h.stream))
+			gpu_failed("a wait by hand");
+		all[at] = now_ns() - begin;
+	}
+	end_by_hand(&h);
+	bare[0] = say("launch by hand", submit, times);
+	bare[1] = say("launch of one block by hand, to the end", all, times);
+	printf("hal_submit minus a launch by hand, p50 | %.2f us\n",
+	       ((double)ours[0] - (double)bare[0]) / 1e3);
+	printf("launch of one block minus that by hand, to the end, p50 | %.2f us\n",
+	       ((double)ours[1] - (double)bare[1]) / 1e3);
 }
 
 static void stop_while(const struct tenant *t, uint64_t block_ns)
@@ -172,7 +268,7 @@ static void stop_while(const struct tenant *t, uint64_t block_ns)
 	(void)snprintf(name, sizeof(name), "%s, %u blocks of %.1f ms",
 		       mode == HAL_SUSPEND_FOLD ? "FOLD" : "DRAIN (no FOLD)", WIDE,
 		       (double)block_ns / 1e6);
-	say(name, took, n);
+	(void)say(name, took, n);
 }
 
 static void measure_stop(void)
@@ -182,6 +278,62 @@ static void measure_stop(void)
 	stop_while(&t, 100000);
 	stop_while(&t, 500000);
 	stop_while(&t, 2000000);
+	end(&t);
+}
+
+/* Stopped, and then dropped with its queue: it would have run for seconds. */
+static void measure_endless(void)
+{
+	const uint64_t block_ns = 2000000, until = now_ns() + BUDGET_NS;
+	static uint64_t took[TIMES_MOST];
+	struct hal_queue_desc plain = {.size = sizeof(plain)};
+	struct tenant t = tenant(0);
+	const uint64_t rounds = rounds_of(&t, block_ns);
+	struct hal_point quiet;
+	uint32_t n = 0;
+
+	if (!(info.suspend_modes >> HAL_SUSPEND_FOLD & 1))
+		gpu_failed("endless: there is no FOLD without preempt=block");
+	while (n < times && now_ns() < until) {
+		const uint64_t begin = now_ns();
+
+		(void)spin(&t, rounds, LONG);
+		while (now_ns() - begin < 3 * block_ns)
+			TRY(hal_device_poll(dev, 0));
+		took[n] = now_ns();
+		TRY(hal_queue_suspend(t.queue, HAL_SUSPEND_FOLD, &quiet));
+		wait_for(quiet);
+		took[n] = now_ns() - took[n];
+		n++;
+		TRY(hal_queue_destroy(t.queue));
+		TRY(hal_queue_create(t.part, &plain, &t.queue));
+	}
+	(void)say("FOLD of a launch of 65536 blocks of 2.0 ms, then dropped", took, n);
+	end(&t);
+}
+
+/* From submission to the error. */
+static void measure_given_up(void)
+{
+	enum { TIMES = 3 };
+	struct hal_queue_desc plain = {.size = sizeof(plain)};
+	struct tenant t = tenant(0);
+	const uint64_t rounds = rounds_of(&t, 1000000000);
+	uint64_t took[TIMES];
+	struct hal_point done;
+	uint32_t n;
+
+	for (n = 0; n < TIMES; n++) {
+		took[n] = now_ns();
+		done = spin(&t, rounds, 1);
+		if (hal_wait(&done, 1, 0, HAL_FOREVER) != -EIO)
+			gpu_failed("given_up: it was not given up: hang_ms=200?");
+		took[n] = now_ns() - took[n];
+		TRY(hal_queue_destroy(t.queue));
+		TRY(hal_queue_create(t.part, &plain, &t.queue));
+		wait_for(add(&t)); /* others go on */
+	}
+	(void)say("a launch of 1 s, to its being given up", took, TIMES);
 	end(&t);
 }
 
@@ -208,7 +360,7 @@ static void time_beside(const char *name, const struct tenant *t,
 	}
 	if (other)
 		wait_for(busy);
-	say(name, took, n);
+	(void)say(name, took, n);
 }
 
 static void measure_beside(void)
@@ -299,7 +451,7 @@ static void measure_product(void)
 				    N * N / GPU_BLOCK));
 		took[i] = now_ns() - begin;
 	}
-	say("product of 256 x 256, to the end", took, times);
+	(void)say("product of 256 x 256, to the end", took, times);
 	TRY(hal_buffer_destroy(m));
 	end(&t);
 }
@@ -325,10 +477,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*measure)(void);
-	} all[] = {{"launch", measure_launch},
-		   {"stop", measure_stop},
-		   {"beside", measure_beside},
-		   {"product", measure_product},
+	} all[] = {{"launch", measure_launch},   {"stop", measure_stop},
+		   {"endless", measure_endless}, {"given_up", measure_given_up},
+		   {"beside", measure_beside},   {"product", measure_product},
 		   {"places", measure_places}};
 	const char *policy = NULL, *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
@@ -339,15 +490,19 @@ int main(int argc, char **argv)
 		if (strcmp(all[i].name, argv[3]) == 0)
 			break;
 	if (argc != 4 || i == count) {
-		(void)fprintf(stderr, "usage: hal-gpu-measure TARGET KERNELS "
-				      "launch|stop|beside|product|places|policy=NAME\n");
+		(void)fprintf(stderr,
+			      "usage: hal-gpu-measure TARGET KERNELS "
+			      "launch|stop|endless|given_up|beside|product|places|"
+			      "policy=NAME\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)
 		times = (uint32_t)strtoul(fewer, NULL, 10);
-	TRY(hal_open(argv[1], NULL, &dev));
+	target = argv[1];
+	kernels = argv[2];
+	TRY(hal_open(target, NULL, &dev));
 	TRY(hal_device_get_info(dev, &info));
-	program = gpu_load(dev, argv[2]);
+	program = gpu_load(dev, kernels);
 	if (policy)
 		measure_policy(policy);
 	else
