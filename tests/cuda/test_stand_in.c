@@ -308,6 +308,32 @@ static void frees_that_wait(void **state)
 
 /* ---- streams, events ----------------------------------------------------------------- */
 
+/* Where the device finds pinned memory elsewhere, each address is for one of the two. */
+static void host_apart(void **state)
+{
+	struct kit k = kit(0);
+	uint64_t at;
+	uint32_t *p;
+	void *q;
+
+	(void)state;
+	setenv("HAL_STAND_IN_CUDA_HOST", "apart", 1);
+	IS(0, cuMemHostAlloc, &q, 64, CU_HOST_DEVICEMAP);
+	unsetenv("HAL_STAND_IN_CUDA_HOST");
+	p = q;
+	IS(0, cuMemHostGetDevicePointer_v2, &at, p, 0);
+	assert_true(at != (uintptr_t)p);
+	IS(CUR_INVALID_VALUE, cuMemsetD32Async, (uintptr_t)p, 7, 1, k.stream);
+	IS(CUR_INVALID_VALUE, cuStreamWriteValue32_v2, k.stream, (uintptr_t)p, 7, 0);
+	IS(0, cuMemsetD32Async, at, 7, 1, k.stream);
+	/* A copy takes either. */
+	IS(0, cuMemcpyAsync, (uintptr_t)(p + 1), at, 4, k.stream);
+	IS(0, cuStreamSynchronize, k.stream);
+	assert_int_equal(p[0], 7);
+	assert_int_equal(p[1], 7);
+	IS(0, cuMemFreeHost, p);
+}
+
 /* What a stream is given while it is captured does not run; who asks for it spoils that.
  */
 static void captured(void **state)
@@ -784,25 +810,26 @@ int main(int argc, char **argv)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		RULE(no_context),       RULE(gone_context),
-		RULE(other_context),    RULE(after_fork),
-		RULE(old_names),        RULE(dereference),
-		RULE(double_free),      RULE(free_in_flight),
-		RULE(use_after_free),   RULE(inside_not_base),
-		RULE(pageable),         RULE(copied_when_it_runs),
-		RULE(fresh_is_no_zero), RULE(frees_that_wait),
-		RULE(null_stream),      RULE(stream_ends_early),
-		RULE(captured),         RULE(event_states),
-		RULE(gone_event),       RULE(event_again),
-		RULE(priority_clamps),  RULE(copy_engines),
-		RULE(exact_parameters), RULE(registers),
-		RULE(clusters),         RULE(parameter_bytes),
-		RULE(any_order),        RULE(in_steps),
-		RULE(nth_call),         RULE(full_stream),
-		RULE(wait_for_ever),    RULE(hot_thread),
-		RULE(gone_module),      RULE(loaded_by_launch),
-		RULE(launch_limits),    RULE(build_log),
-		RULE(sticky),           cmocka_unit_test(strict),
+		RULE(no_context),         RULE(gone_context),
+		RULE(other_context),      RULE(after_fork),
+		RULE(old_names),          RULE(dereference),
+		RULE(double_free),        RULE(free_in_flight),
+		RULE(use_after_free),     RULE(inside_not_base),
+		RULE(pageable),           RULE(copied_when_it_runs),
+		RULE(fresh_is_no_zero),   RULE(frees_that_wait),
+		RULE(null_stream),        RULE(stream_ends_early),
+		RULE(captured),           RULE(host_apart),
+		RULE(event_states),       RULE(gone_event),
+		RULE(event_again),        RULE(priority_clamps),
+		RULE(copy_engines),       RULE(exact_parameters),
+		RULE(registers),          RULE(clusters),
+		RULE(parameter_bytes),    RULE(any_order),
+		RULE(in_steps),           RULE(nth_call),
+		RULE(full_stream),        RULE(wait_for_ever),
+		RULE(hot_thread),         RULE(gone_module),
+		RULE(loaded_by_launch),   RULE(launch_limits),
+		RULE(build_log),          RULE(sticky),
+		cmocka_unit_test(strict),
 	};
 	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
 

@@ -237,6 +237,29 @@ static void pageable(void **state)
 
 /* ---- streams and events ------------------------------------------------------------ */
 
+/* Where the device finds pinned memory elsewhere, each address is for one of the two. */
+static void host_apart(void **state)
+{
+	struct kit k = kit(WORK);
+	void *p, *at;
+
+	(void)state;
+	setenv("HAL_STAND_IN_HIP_HOST", "apart", 1);
+	IS(0, hipHostMalloc, &p, 64, HIP_HOST_MAPPED | HIP_HOST_COHERENT);
+	unsetenv("HAL_STAND_IN_HIP_HOST");
+	IS(0, hipHostGetDevicePointer, &at, p, 0);
+	assert_true(at != p);
+	IS(HIPR_InvalidValue, hipMemsetD32Async, p, 7, 1, k.stream);
+	IS(HIPR_InvalidValue, hipStreamWriteValue32, k.stream, p, 7, 0);
+	IS(0, hipMemsetD32Async, at, 7, 1, k.stream);
+	/* A copy takes either. */
+	IS(0, hipMemcpyAsync, (char *)p + 4, at, 4, HIP_COPY_DEFAULT, k.stream);
+	run_for(100000);
+	assert_int_equal(((uint32_t *)p)[0], 7);
+	assert_int_equal(((uint32_t *)p)[1], 7);
+	IS(0, hipHostFree, p);
+}
+
 /* What a stream is given while it is captured does not run; who asks for it spoils that.
  */
 static void captured(void **state)
@@ -507,14 +530,18 @@ int main(void)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		RULE(no_device),     RULE(after_fork),      RULE(other_device),
-		RULE(dereference),   RULE(double_free),     RULE(free_in_flight),
-		RULE(free_waits),    RULE(not_coherent),    RULE(pageable),
-		RULE(null_stream),   RULE(captured),        RULE(blocking_stream),
-		RULE(destroy_waits), RULE(waits_for_event), RULE(event_states),
-		RULE(wait_for_ever), RULE(fail_open),       RULE(pairs),
-		RULE(gone_module),   RULE(launch_limits),   RULE(code),
-		RULE(sticky),        RULE(parameters),
+		RULE(no_device),       RULE(after_fork),
+		RULE(other_device),    RULE(dereference),
+		RULE(double_free),     RULE(free_in_flight),
+		RULE(free_waits),      RULE(not_coherent),
+		RULE(pageable),        RULE(null_stream),
+		RULE(captured),        RULE(host_apart),
+		RULE(blocking_stream), RULE(destroy_waits),
+		RULE(waits_for_event), RULE(event_states),
+		RULE(wait_for_ever),   RULE(fail_open),
+		RULE(pairs),           RULE(gone_module),
+		RULE(launch_limits),   RULE(code),
+		RULE(sticky),          RULE(parameters),
 	};
 
 	if (load())

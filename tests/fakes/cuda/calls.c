@@ -304,12 +304,7 @@ uint32_t do_cuMemFreeHost(void *p)
 
 uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t flags)
 {
-	struct allocation *a = allocation_of((uintptr_t)p, 1);
-
-	if (!a || a->dev || a->freed || flags)
-		return CUR_INVALID_VALUE;
-	*address = (uintptr_t)p;
-	return CUR_SUCCESS;
+	return device_pointer(address, p, flags);
 }
 
 /* ---- streams and events ------------------------------------------------------------ */
@@ -648,13 +643,15 @@ uint32_t do_cuMemcpyAsync(uint64_t dst, uint64_t src, size_t bytes, void *stream
 	if (!s)
 		return CUR_INVALID_HANDLE;
 	/* Pageable memory of the host's is copied behind the whole stream. */
-	if (!allocation_of(dst, bytes) || !allocation_of(src, bytes)) {
+	if (!device_side(dst, bytes) || !device_side(src, bytes)) {
 		misuse("a copy of 0x%llx to 0x%llx: pageable, or not all of it there",
 		       (unsigned long long)src, (unsigned long long)dst);
 		return CUR_INVALID_VALUE;
 	}
-	return push(s,
-		    (struct job){.op = OP_COPY, .dst = dst, .src = src, .bytes = bytes});
+	return push(s, (struct job){.op = OP_COPY,
+				    .dst = device_side(dst, bytes),
+				    .src = device_side(src, bytes),
+				    .bytes = bytes});
 }
 
 uint32_t do_cuMemsetD32Async(uint64_t dst, uint32_t value, size_t count, void *stream)

@@ -69,6 +69,8 @@ void allocation_end(struct allocation *a)
 	unmap((void *)(uintptr_t)a->address, a->bytes);
 	if (a->dev)
 		backing_end(a->backing, a->bytes);
+	else if ((uintptr_t)a->backing != a->address)
+		unmap(a->backing, a->bytes);
 	free(a);
 }
 
@@ -162,7 +164,8 @@ static void retire(struct allocation *a)
 
 uint32_t give_back(uint64_t address, bool host, const char *call)
 {
-	struct allocation *a = exactly(address, host, call);
+	struct allocation *a =
+		exactly(host ? device_side(address, 1) : address, host, call);
 	uint32_t r = a ? wait_free(call) : GPU_INVALID_VALUE;
 
 	if (r)
@@ -194,6 +197,7 @@ uint32_t address_range(uint64_t *base, size_t *bytes, uint64_t address)
 
 uint32_t allocate_host(void **p, size_t bytes, const char *call)
 {
+	const char *apart = setting("HOST");
 	struct allocation *a;
 
 	*p = (void *)(uintptr_t)0x6a756e6b;
@@ -201,6 +205,14 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	if (!bytes)
 		return GPU_INVALID_VALUE;
 	a = reserve(bytes, PROT_READ | PROT_WRITE);
+	if (a && apart && strcmp(apart, "apart") == 0) {
+		/* The device has an address of its own for it, and the host none of that.
+		 */
+		void *address = map(bytes, PROT_NONE);
+
+		if (address)
+			a->address = (uintptr_t)address;
+	}
 	if (!a)
 		return GPU_OUT_OF_MEMORY;
 	poison(a, 0xa5);

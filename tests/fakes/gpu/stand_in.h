@@ -8,7 +8,8 @@
  * Time is virtual: a multiprocessor or compute unit runs one block at a time, a copy
  * engine one copy.  It is paced by CLOCK_MONOTONIC on a thread of its own, until someone
  * drives it.  Environment, behind HAL_STAND_IN_CUDA_ or HAL_STAND_IN_HIP_: FAIL=CALL:NTH:
- * RESULT; STRICT=1: a process that misused it or left something there exits with 70.
+ * RESULT; STRICT=1: a process that misused it or left something there exits with 70;
+ * HOST=apart: the device finds pinned memory at another address than the host.
  */
 #ifndef TESTS_FAKES_GPU_STAND_IN_H
 #define TESTS_FAKES_GPU_STAND_IN_H

@@ -55,6 +55,38 @@ struct allocation *allocation_of(uint64_t address, uint64_t bytes)
 	return NULL;
 }
 
+struct allocation *allocation_at(const void *p)
+{
+	struct allocation *a;
+
+	for (a = world.allocations; a; a = a->next)
+		if (!a->dev && (uintptr_t)p >= (uintptr_t)a->backing &&
+		    (uintptr_t)p - (uintptr_t)a->backing < a->bytes)
+			return a;
+	return NULL;
+}
+
+uint64_t device_side(uint64_t address, uint64_t bytes)
+{
+	const void *p = (const void *)(uintptr_t)address;
+	const struct allocation *a = allocation_at(p);
+
+	if (a)
+		address = a->address + (uint64_t)((const char *)p - (char *)a->backing);
+	return allocation_of(address, bytes) ? address : 0;
+}
+
+uint32_t device_pointer(uint64_t *address, const void *p, uint32_t flags)
+{
+	const struct allocation *a = allocation_at(p);
+
+	*address = 0x6a756e6b;
+	if (!a || a->freed || flags)
+		return GPU_INVALID_VALUE;
+	*address = device_side((uintptr_t)p, 1);
+	return GPU_SUCCESS;
+}
+
 void *memory_at(uint64_t address, uint64_t bytes)
 {
 	struct allocation *a = allocation_of(address, bytes);

@@ -139,7 +139,7 @@ struct allocation {
 	struct allocation *next;
 	struct device *dev; /* NULL: the host's */
 	uint64_t address, bytes;
-	void *backing; /* of the device's: where its bytes are */
+	void *backing; /* where its bytes are; of the host's: where the host finds it */
 	bool freed;
 };
 
@@ -207,6 +207,13 @@ void stream_push(struct stream *s, struct job *job);
 bool memory_busy(const struct allocation *a);
 bool module_busy(const struct module *m);
 struct allocation *allocation_of(uint64_t address, uint64_t bytes);
+/* Of the host's memory that the device reaches, by where the host finds it. */
+struct allocation *allocation_at(const void *p);
+/* The device's address of what a copy is told, which may be the host's; 0: not all of it
+ * is there. */
+uint64_t device_side(uint64_t address, uint64_t bytes);
+/* As cuMemHostGetDevicePointer answers. */
+uint32_t device_pointer(uint64_t *address, const void *p, uint32_t flags);
 void allocation_end(struct allocation *a);
 uint64_t mono(void);
 

@@ -183,13 +183,11 @@ uint32_t do_hipHostFree(void *p)
 
 uint32_t do_hipHostGetDevicePointer(void **device, void *host, uint32_t flags)
 {
-	const struct allocation *a = allocation_of((uintptr_t)host, 1);
+	uint64_t address;
+	const uint32_t r = device_pointer(&address, host, flags);
 
-	*device = JUNK;
-	if (!a || a->dev || a->freed || flags)
-		return HIPR_InvalidValue;
-	*device = host;
-	return HIPR_Success;
+	*device = (void *)(uintptr_t)address;
+	return r;
 }
 
 uint32_t do_hipMemcpyAsync(void *dst, const void *src, size_t bytes, uint32_t kind,
@@ -197,15 +195,15 @@ uint32_t do_hipMemcpyAsync(void *dst, const void *src, size_t bytes, uint32_t ki
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
 	const struct job j = {.op = OP_COPY,
-			      .dst = (uintptr_t)dst,
-			      .src = (uintptr_t)src,
+			      .dst = device_side((uintptr_t)dst, bytes),
+			      .src = device_side((uintptr_t)src, bytes),
 			      .bytes = bytes};
 
 	if (!s)
 		return HIPR_InvalidHandle;
 	if (kind != HIP_COPY_DEFAULT)
 		return HIPR_InvalidValue;
-	if (allocation_of(j.dst, bytes) && allocation_of(j.src, bytes))
+	if (j.dst && j.src)
 		return push(s, j);
 	misuse("hipMemcpyAsync of %p to %p: pageable, or not all of it there", src, dst);
 	return HIPR_InvalidValue;
