@@ -30,7 +30,17 @@ static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
 static const struct hal_backend *b;
 
 #define MAKE_IMAGE make_rocm_image
-#include "tests/gpu/queues.h"
+#define UNITS      60
+#define PRIORITIES                                                                       \
+	{                                                                                \
+		-1, 0, 1                                                                 \
+	}
+#define CALL_FREE      "hipFree"
+#define CALL_UNLOAD    "hipModuleUnload"
+#define CALL_DESTROY   "hipStreamDestroy"
+#define SAYS_UNKNOWN   "hipErrorUnknown (999)"
+#define SAYS_NO_MEMORY "hipMalloc: hipErrorOutOfMemory (2)"
+#include "tests/gpu/queue_cases.h"
 
 /* ---- faults ------------------------------------------------------------------------ */
 
@@ -95,25 +105,6 @@ static void abort_of_a_fault(void **state)
 	assert_int_equal(WTERMSIG(status), SIGABRT);
 }
 
-/* HIP says so only when it is asked: that is done while something runs long. */
-static void lost_in_silence(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_event ev[4];
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	submit_work(&r, 0, 1, 1000000000);
-	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
-	stand_in()->lose(0, HIPR_Unknown);
-	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
-	assert_int_equal(ev[0].status, -EIO);
-	assert_non_null(strstr(ev[0].fault, "hipErrorUnknown (999)"));
-	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
-	close_rig(&r);
-}
-
 /* Nothing waits for it but the DRAIN that asks for its end. */
 static void endless(void **state)
 {
@@ -143,126 +134,7 @@ static void endless(void **state)
 	close_rig(&r);
 }
 
-/* hang_ms: the queue ends, others go on, and nothing waits for what runs. */
-static void hung(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 5};
-	const struct gpu_stand_in *s = stand_in();
-	struct hal_bk_event ev[4];
-	struct rig r;
-	void *other;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	submit_on_mem(&r, 0, NEVER, 1);
-	submit_work(&r, 0, 2, 1000);
-	submit_work(&r, 1, 3, 4000000);
-	poll_one(&r, ev);
-	assert_int_equal(ev[0].cookie, 3);
-	assert_int_equal(ev[0].status, 0);
-	s->hot(1);
-	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
-	assert_int_equal(ev[0].status, -EIO);
-	assert_string_equal(ev[0].fault, "hung for 5 ms, kernel never");
-	assert_int_equal(ev[0].end_ns - ev[0].start_ns, 5000000);
-	assert_int_equal(ev[1].cookie, 2);
-	assert_int_equal(ev[1].status, -ECANCELED);
-	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), 0);
-	submit_work(&r, 1, 4, 1000);
-	poll_one(&r, ev);
-	assert_int_equal(ev[0].status, 0);
-	s->hot(0);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
-	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
-	s->memory_left(64);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other),
-			 -ENOSPC);
-	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 0);
-	leave_rig(&r);
-	assert_int_equal(s->calls("hipStreamDestroy"), 2); /* queues 1 and 2 */
-	assert_int_equal(s->calls("hipFree"), 0);
-	s->lose(0, HIPR_Unknown); /* the end of the process */
-}
-
-static void hung_not_for_ever(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 5};
-	const struct gpu_stand_in *s = stand_in();
-	struct hal_bk_event ev[4];
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	submit_work(&r, 0, 1, 4000000); /* each has the time for itself */
-	submit_work(&r, 0, 2, 4000000);
-	poll_one(&r, ev);
-	poll_one(&r, ev);
-	assert_int_equal(ev[0].status, 0);
-	submit_work(&r, 0, 3, 9000000);
-	poll_one(&r, ev);
-	assert_int_equal(ev[0].status, -EIO);
-	assert_int_equal(b->cold.queue_destroy(r.dev, r.queue[0]), 0);
-	assert_int_equal(s->calls("hipStreamDestroy"), 0);
-	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 5000000, ev, 4), 0);
-	assert_int_equal(s->calls("hipStreamDestroy"), 1);
-	assert_true(b->hot.next(r.dev) == UINT64_MAX);
-	leave_rig(&r);
-	assert_int_equal(s->live(), 0);
-}
-
 /* ---- what the engine must not wait for ------------------------------------------------ */
-
-/* hipFree waits for all streams: not on the engine's time while something runs. */
-static void given_back_later(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	const struct gpu_stand_in *s = stand_in();
-	struct hal_bk_event ev;
-	void *other, *image, *prog;
-	size_t size;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
-	image = make_rocm_image(names, 1, 4, &size);
-	assert_int_equal(b->cold.program_load(r.dev, image, size, &prog), 0);
-	free(image);
-	submit_work(&r, 0, 1, 50000000);
-	s->hot(1);
-	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
-	assert_int_equal(b->cold.program_unload(r.dev, prog), 0);
-	assert_int_equal(s->calls("hipFree"), 0);
-	assert_int_equal(s->calls("hipModuleUnload"), 0);
-	poll_one(&r, &ev);
-	assert_int_equal(s->calls("hipFree"), 1);
-	assert_int_equal(s->calls("hipModuleUnload"), 1);
-	s->hot(0);
-	close_rig(&r);
-}
-
-/* Memory that waits to be freed is not refused. */
-static void room_of_the_freed(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_event ev;
-	void *other;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	stand_in()->memory_left(4096);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
-	submit_work(&r, 0, 1, 50000000);
-	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4096, NULL, 0, &other), 0);
-	assert_int_equal(b->cold.mem_free(r.dev, other), 0);
-	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 4097, NULL, 0, &other),
-			 -ENOSPC);
-	assert_non_null(strstr(host_text, "hipMalloc: hipErrorOutOfMemory (2)"));
-	poll_one(&r, &ev);
-	close_rig(&r);
-}
 
 /* No call that can block, in a run of all kinds of commands, on a device of masks that
  * moves now and then. */
@@ -307,31 +179,6 @@ static void hot_calls(void **state)
 
 /* ---- launches ---------------------------------------------------------------------- */
 
-static void every_block_once(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_arg args[2];
-	struct hal_bk_event ev;
-	struct hal_bk_cmd cmd;
-	uint32_t got[1024], i;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
-	args[1] = (struct hal_bk_arg){NULL, 5, 0};
-	cmd = launch(&r, IOTA, 1, args, 2);
-	cmd.launch.groups[0] = 16;
-	cmd.launch.groups[1] = 4;
-	cmd.launch.groups[2] = 4;
-	assert_int_equal(b->hot.submit(r.dev, r.queue[1], &cmd), 0);
-	poll_one(&r, &ev);
-	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, got, sizeof(got)), 0);
-	for (i = 0; i < 1024; i++)
-		assert_int_equal(got[i], 5 + i);
-	close_rig(&r);
-}
-
 static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
 {
 	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
@@ -374,90 +221,7 @@ static void bad_launches(void **state)
 	close_rig(&r);
 }
 
-static void priorities(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct gpu_stand_in_job jobs[3];
-	struct hal_bk_arg args[2];
-	struct hal_bk_event ev;
-	struct hal_bk_cmd cmd;
-	uint32_t i;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	args[0] = (struct hal_bk_arg){r.mem, 0, 64};
-	args[1] = (struct hal_bk_arg){NULL, 1000000, 0};
-	cmd = launch(&r, WORK, 0, args, 2);
-	cmd.launch.groups[0] = 60; /* a whole device */
-	for (i = 0; i < 3; i++)
-		assert_int_equal(b->hot.submit(r.dev, r.queue[i], &cmd), 0);
-	for (i = 0; i < 3; i++)
-		poll_one(&r, &ev);
-	assert_int_equal(stand_in()->jobs(jobs, 3), 3);
-	for (i = 0; i < 3; i++)
-		assert_int_equal(jobs[i].priority, (int)i - 1);
-	assert_true(jobs[1].end_ns >= jobs[0].end_ns + 1000000);
-	close_rig(&r);
-}
-
 /* ---- times ------------------------------------------------------------------------- */
-
-/* As long as they ran, one after the other, also when several are seen at once. */
-static void times(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_event ev[4];
-	uint64_t now;
-	uint32_t i;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	for (i = 0; i < 3; i++)
-		submit_work(&r, 0, i, 1000000 * (i + 1));
-	submit_work(&r, 1, 3, 20000000);
-	for (i = 0; i < 4; i++)
-		poll_one(&r, &ev[i]);
-	for (i = 0; i < 3; i++) {
-		assert_int_equal(ev[i].cookie, i);
-		assert_in_range(ev[i].end_ns - ev[i].start_ns, 1000000 * (i + 1),
-				1000000 * (i + 1) + 5000);
-	}
-	assert_true(ev[1].start_ns >= ev[0].end_ns && ev[2].start_ns >= ev[1].end_ns);
-	now = b->hot.now(r.dev);
-	assert_true(ev[3].end_ns == now);
-	assert_int_equal(b->hot.poll(r.dev, now + 1234, ev, 1), 0);
-	assert_int_equal(b->hot.now(r.dev), now + 1234);
-	close_rig(&r);
-}
-
-static void next_look(void **state)
-{
-	const struct hal_bk_config cfg = {0};
-	struct hal_bk_event ev;
-	uint64_t at, most = 0;
-	struct rig r;
-	int n;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	assert_true(b->hot.next(r.dev) == UINT64_MAX);
-	submit_on_mem(&r, 0, SPIN, 1); /* 20 ms */
-	assert_true(b->hot.next(r.dev) != UINT64_MAX);
-	while ((n = b->hot.poll(r.dev, 0, &ev, 1)) == 0) {
-		const uint64_t now = b->hot.now(r.dev);
-
-		at = b->hot.next(r.dev);
-		if (at && at - now > most)
-			most = at - now;
-	}
-	assert_int_equal(n, 1);
-	assert_int_equal(ev.status, 0);
-	assert_true(most > 100000);
-	assert_true(b->hot.next(r.dev) == UINT64_MAX);
-	close_rig(&r);
-}
 
 /* ---- partitions -------------------------------------------------------------------- */
 
@@ -765,24 +529,16 @@ int main(void)
 		cmocka_unit_test(abort_of_a_fault),
 		cmocka_unit_test(another),
 		cmocka_unit_test(fault),
-		cmocka_unit_test(lost_in_silence),
 		cmocka_unit_test(endless),
-		cmocka_unit_test(hung),
-		cmocka_unit_test(hung_not_for_ever),
-		cmocka_unit_test(given_back_later),
-		cmocka_unit_test(room_of_the_freed),
 		cmocka_unit_test(hot_calls),
-		cmocka_unit_test(every_block_once),
 		cmocka_unit_test(bad_launches),
-		cmocka_unit_test(priorities),
-		cmocka_unit_test(times),
-		cmocka_unit_test(next_look),
 		cmocka_unit_test(moves),
 		cmocka_unit_test(move_fails),
 		cmocka_unit_test(masks_not_taken),
 		cmocka_unit_test(whole),
 		cmocka_unit_test(says_how),
 		cmocka_unit_test(callers_device),
+		QUEUE_CASES,
 	};
 
 	b = hal_backend_rocm(&host);
