@@ -134,6 +134,9 @@ struct hal_bk_partition_desc {
 	/* With HAL_CAP_BIMODAL, 0: one placement is all there is.  Else channels, those
 	 * of .color_mask among them, on which partition_widen may put it. */
 	uint64_t wide_mask;
+	/* Of its buffers, wherever they are (mem_out): so many have addresses at once. 0:
+	 * .memory_bytes of them. */
+	uint64_t address_bytes;
 };
 
 /* What of a device a kernel uses, where there are engines of several kinds. */
@@ -313,6 +316,16 @@ struct hal_bk_cold {
 	 * of programs, are in both placements; what commands wrote is in the other one.
 	 * NULL: no HAL_CAP_BIMODAL. */
 	int (*partition_widen)(void *dev, void *part, uint32_t wide);
+
+	/* Its memory is free for others; the handle stays, and the address that the
+	 * device has for it is nobody else's.  No command that the device has uses it, it
+	 * is not mapped and was made without flags; what it held has been read.  Until
+	 * mem_in it is given to mem_free alone.  NULL: no HAL_CAP_EVICT. */
+	int (*mem_out)(void *dev, void *mem);
+	/* It has memory again, at the same address; colors as in mem_alloc, as it had
+	 * them.  What it holds is written next, but nobody finds there what others have
+	 * left.  -ENOSPC: there is none, it is out as before. */
+	int (*mem_in)(void *dev, void *mem, const struct hal_bk_colors *colors);
 };
 
 /* ---- hot operations: the engine, never block -------------------------------------- */

@@ -113,6 +113,7 @@ enum hal_device_kind {
 #define HAL_CAP_LIMIT           (UINT64_C(1) << 11) /* a policy can limit bandwidth */
 #define HAL_CAP_RECOLOR         (UINT64_C(1) << 12) /* hal_buffer_recolor works */
 #define HAL_CAP_BIMODAL         (UINT64_C(1) << 13) /* HAL_PARTITION_BIMODAL works */
+#define HAL_CAP_EVICT           (UINT64_C(1) << 14) /* buffers can go to the host */
 
 /* Who says on which channel memory lies. */
 enum hal_color_source {
@@ -257,6 +258,16 @@ struct hal_partition_desc {
 	 * channels have, or less than .limit_bytes in .limit_window_ns (hal_device_info).
 	 * A resize cannot change it; a guest has its host's. */
 	uint64_t bandwidth;
+	/* Bytes of its buffers, on the device and off it; 0: .memory_bytes.  Above that,
+	 * with hal.oversubscribe, those that no command has used for longest are kept by
+	 * the host while there is no room for them in .memory_bytes, and come back before
+	 * a command that uses them: its queue waits for that, others go on.  All that a
+	 * command uses is on the device at once: one whose buffers have more than
+	 * .memory_bytes together fails its queue (-ENOSPC).  What is mapped, or made
+	 * HAL_BUFFER_MAPPABLE or _BIMODAL, stays.  -EINVAL: less than .memory_bytes, or
+	 * that is 0; -ENOTSUP: no HAL_CAP_EVICT, no hal.oversubscribe, or a journal is
+	 * written, which does not know memory.  A resize cannot change it. */
+	uint64_t memory_limit;
 };
 
 struct hal_partition_info {
@@ -277,6 +288,13 @@ struct hal_partition_info {
 	 * other: an odd number while it is on all of them. */
 	uint64_t wide_mask;
 	uint64_t switches;
+	/* Of one with .memory_limit above its quota: bytes of its buffers in all, and of
+	 * those that the host has; how often one went there and came back, with how many
+	 * bytes, and how long queues have waited for that, in device time. */
+	uint64_t memory_limit;
+	uint64_t memory_buffers, memory_away;
+	uint64_t evictions, evicted_bytes, fetches, fetched_bytes;
+	uint64_t fetch_wait_ns;
 };
 
 #define HAL_BUFFER_MAPPABLE                                                              \
@@ -588,6 +606,7 @@ HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats
 
 /* ---- buffer ----------------------------------------------------------------------- */
 
+/* -ENOSPC: the text names what is short: the quota, the memory_limit, a channel. */
 HAL_API int hal_buffer_create(struct hal_partition *part,
 			      const struct hal_buffer_desc *desc,
 			      struct hal_buffer **buf);

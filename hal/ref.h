@@ -88,6 +88,8 @@ enum hal_ref_op {
 	HAL_REF_OP_MEM_READ,
 	HAL_REF_OP_MEM_MAP,
 	HAL_REF_OP_MEM_SWAP,
+	HAL_REF_OP_MEM_OUT,
+	HAL_REF_OP_MEM_IN,
 	HAL_REF_OP_WIDEN, /* partition_widen: bimodal memory stays where it is */
 	HAL_REF_OP_PROGRAM_LOAD,
 	HAL_REF_OP_SUBMIT,  /* the device refuses the command; EAGAIN: full for once */

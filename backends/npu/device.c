@@ -221,7 +221,7 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
 		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_COLORED_MEMORY |
 		     HAL_CAP_RECOLOR | HAL_CAP_BIMODAL | HAL_CAP_FAULT_CONTAINED |
-		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE;
+		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE | HAL_CAP_EVICT;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
 	info->unit_rows = o->rows;
@@ -752,6 +752,8 @@ static const struct hal_backend backend = {
 			.extension = npu_extension,
 			.counters = npu_counters,
 			.partition_widen = npu_partition_widen,
+			.mem_out = npu_mem_out,
+			.mem_in = npu_mem_in,
 		},
 	.hot =
 		{

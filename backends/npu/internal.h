@@ -86,6 +86,7 @@ struct npu_mem {
 	uint32_t pages;
 	bool writable; /* by the machine */
 	bool contiguous;
+	bool out; /* it has no granules */
 	/* Of bimodal memory: a page's granule in the placement that is not in force, and
 	 * 1; 0: the same in both.  NULL: it has one. */
 	uint32_t *twins;
@@ -292,6 +293,8 @@ int npu_mem_read(void *device, void *mem, uint64_t offset, void *data, uint64_t 
 int npu_mem_map(void *device, void *mem, void **address);
 int npu_mem_unmap(void *device, void *mem);
 int npu_mem_swap(void *device, void *mem, void *other);
+int npu_mem_out(void *device, void *mem);
+int npu_mem_in(void *device, void *mem, const struct hal_bk_colors *colors);
 int npu_partition_widen(void *device, void *partition, uint32_t wide);
 int npu_colors_set(void *device, const struct hal_bk_color_map *map);
 

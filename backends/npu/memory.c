@@ -192,9 +192,10 @@ static void drop_tables(struct npu_partition *part)
 int npu_space_open(struct npu_partition *part)
 {
 	struct npu_device *dev = part->dev;
-	uint64_t bytes =
-		part->desc.memory_bytes ? part->desc.memory_bytes : dev->opt.memory;
-	uint64_t pages = 2 * (bytes >> dev->opt.gran) + 256;
+	const struct hal_bk_partition_desc *d = &part->desc;
+	uint64_t bytes = d->memory_bytes ? d->memory_bytes : dev->opt.memory;
+	uint64_t most = d->address_bytes > bytes ? d->address_bytes : bytes;
+	uint64_t pages = 2 * (most >> dev->opt.gran) + 256;
 	uint64_t max = (UINT64_C(1) << 32) >> dev->opt.gran;
 	uint32_t per = entries_per_table(dev), granules;
 	int rc;
@@ -504,6 +505,7 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 	mem->bytes = bytes;
 	mem->pages = (uint32_t)pages;
 	mem->twins = NULL;
+	mem->out = false;
 	first = find_pages(part, mem->pages);
 	rc = first ? need_tables(part, first, mem->pages)
 		   : npu_fail(ENOSPC,
@@ -551,7 +553,8 @@ void npu_free(struct npu_mem *mem)
 	}
 	drop_empty_tables(part, first, mem->pages);
 	flush(part);
-	npu_host->granules_give(part->dev->free, mem->granules, mem->pages);
+	if (!mem->out)
+		npu_host->granules_give(part->dev->free, mem->granules, mem->pages);
 	if (mem->twins) {
 		delist(mem);
 		for (uint32_t i = 0; i < mem->pages; i++)
@@ -676,6 +679,36 @@ int npu_mem_swap(void *device, void *memory, void *other)
 	map_pages(a);
 	map_pages(b);
 	flush(a->part);
+	return 0;
+}
+
+/* Its pages stay its own, and map nothing: who touches them all the same faults. */
+int npu_mem_out(void *device, void *memory)
+{
+	struct npu_device *dev = device;
+	struct npu_mem *mem = memory;
+
+	for (uint32_t i = 0; i < mem->pages; i++)
+		set_entry(mem->part, (mem->va >> dev->opt.gran) + i, 0);
+	flush(mem->part);
+	npu_host->granules_give(dev->free, mem->granules, mem->pages);
+	mem->out = true;
+	return 0;
+}
+
+int npu_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
+{
+	struct npu_device *dev = device;
+	struct npu_mem *mem = memory;
+	const struct hal_bk_colors all = colors_of(mem->part);
+	int rc = choose_granules(dev, colors ? colors : &all, false, mem);
+
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < mem->pages; i++)
+		clear(dev, mem->granules[i]);
+	map_pages(mem);
+	mem->out = false;
 	return 0;
 }
 

@@ -85,7 +85,7 @@ static int check_options(const struct ref_options *o, uint32_t index)
 static uint64_t caps(const struct ref_options *o)
 {
 	uint64_t c = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED |
-		     HAL_CAP_PRIVATE;
+		     HAL_CAP_PRIVATE | HAL_CAP_EVICT;
 
 	if (o->rows > 1)
 		c |= HAL_CAP_GRID;
@@ -371,6 +371,8 @@ static const struct hal_backend backend = {
 			.kernel_get = ref_kernel_get,
 			.extension = ref_extension,
 			.partition_widen = ref_partition_widen,
+			.mem_out = ref_mem_out,
+			.mem_in = ref_mem_in,
 		},
 	.hot =
 		{

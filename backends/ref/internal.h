@@ -101,7 +101,7 @@ struct ref_queue {
 
 struct ref_mem {
 	struct ref_partition *part;
-	uint8_t *data;
+	uint8_t *data; /* NULL: it is out */
 	uint64_t bytes;
 	uint64_t address; /* as the device sees it */
 	uint64_t granule_count;
@@ -183,6 +183,8 @@ int ref_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64
 int ref_mem_map(void *device, void *memory, void **address);
 int ref_mem_unmap(void *device, void *memory);
 int ref_mem_swap(void *device, void *memory, void *other);
+int ref_mem_out(void *device, void *memory);
+int ref_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 int ref_partition_widen(void *device, void *partition, uint32_t wide);
 
 /* program.c */

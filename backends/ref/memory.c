@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a device without colours. */
+static const struct hal_bk_colors one_color = {.mask = 1};
+
 int ref_memory_open(struct ref_device *dev)
 {
 	uint32_t n = ref_colors(dev);
@@ -140,7 +143,6 @@ static int take_granules(struct ref_device *dev, const struct hal_bk_colors *col
 int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		  const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
-	static const struct hal_bk_colors one = {.mask = 1};
 	struct ref_device *dev = device;
 	struct ref_partition *part = partition;
 	uint64_t granules = bytes / REF_GRANULE + (bytes % REF_GRANULE != 0), twins = 0;
@@ -168,7 +170,7 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 	mem->data = calloc(1, bytes ? bytes : 1);
 	mem->twins = twins ? calloc(twins, REF_GRANULE) : NULL;
 	err = mem->data && (!twins || mem->twins)
-		      ? take_granules(dev, colors ? colors : &one, mem)
+		      ? take_granules(dev, colors ? colors : &one_color, mem)
 		      : ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
 				       (unsigned long long)bytes);
 	if (err) {
@@ -196,8 +198,9 @@ int ref_mem_free(void *device, void *memory)
 	struct ref_device *dev = device;
 	struct ref_mem *mem = memory;
 
-	ref_host->granules_give(dev->free, mem->granules,
-				mem->granule_count + mem->twin_count);
+	if (mem->data) /* it is not out */
+		ref_host->granules_give(dev->free, mem->granules,
+					mem->granule_count + mem->twin_count);
 	if (mem->twins) {
 		struct ref_mem **at = &mem->part->bimodal;
 
@@ -275,6 +278,40 @@ int ref_mem_swap(void *device, void *memory, void *other)
 		b->granules[i] = granule;
 	}
 	return 0;
+}
+
+int ref_mem_out(void *device, void *memory)
+{
+	struct ref_device *dev = device;
+	struct ref_mem *mem = memory;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_MEM_OUT, &err))
+		return ref_host->fail(err, "ref: mem_out: injected");
+	ref_host->granules_give(dev->free, mem->granules, mem->granule_count);
+	free(mem->data);
+	mem->data = NULL;
+	return 0;
+}
+
+int ref_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
+{
+	struct ref_device *dev = device;
+	struct ref_mem *mem = memory;
+	uint8_t *data;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_MEM_IN, &err))
+		return ref_host->fail(err, "ref: mem_in: injected");
+	data = calloc(1, mem->bytes);
+	err = data ? take_granules(dev, colors ? colors : &one_color, mem)
+		   : ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
+				    (unsigned long long)mem->bytes);
+	if (err)
+		free(data);
+	else
+		mem->data = data;
+	return err;
 }
 
 int ref_partition_widen(void *device, void *partition, uint32_t wide)

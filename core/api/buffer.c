@@ -2,11 +2,13 @@
 /* buffer.c - memory of partitions: made, copied to and from, mapped, destroyed. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/handle.h"
 #include "api/move.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/evict.h"
 #include "engine/queue.h"
 #include "engine/recolor.h"
 #include "engine/resize.h"
@@ -109,6 +111,22 @@ static int place(struct hal_buffer *buf, const struct hal_buffer_desc *d, void *
 	return err;
 }
 
+/* The same; what is cold makes room where it may.  -EAGAIN: it has begun to. */
+static int place_or_evict(struct hal_buffer *buf, const struct hal_buffer_desc *d,
+			  void **mem)
+{
+	bool busy = false;
+	int err;
+
+	do {
+		err = place(buf, d, mem);
+		if (err == 0)
+			return 0;
+		err = evict_room(buf->part, buf->charge, err, &busy);
+	} while (err == 0);
+	return err;
+}
+
 struct alloc {
 	struct hal_buffer *buf;
 	const struct hal_buffer_desc *desc;
@@ -118,13 +136,32 @@ static int alloc(struct hal_device *dev, void *arg)
 {
 	const struct alloc *a = arg;
 	struct hal_buffer *buf = a->buf;
-	int err = place(buf, a->desc, &buf->bk);
+	int err = place_or_evict(buf, a->desc, &buf->bk);
 
 	if (err != 0)
 		return err;
+	if (buf->evict != NULL)
+		evict_enter(buf);
 	counter_add(&buf->part->buffer_count, 1);
 	trace_memory(dev, buf->part);
 	return 0;
+}
+
+/* It may be evicted: its part of the limit, and what is kept of it. */
+static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *d)
+{
+	const struct hal_bk_colors colors = {.mask = d->color_mask,
+					     .weights = d->color_weights};
+	int err = limit_charge(buf->part, buf->charge);
+
+	/* Of others the address is somebody's, or they have two places. */
+	if (err != 0 || (buf->flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL)) != 0)
+		return err;
+	buf->evict = evictable_make(buf, &colors);
+	if (buf->evict != NULL)
+		return 0;
+	limit_release(buf->part, buf->charge);
+	return -ENOMEM;
 }
 
 int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
@@ -159,11 +196,19 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 	buf->flags = d.flags;
 	atomic_init(&buf->pins, 1);
 	a = (struct alloc){buf, &d};
-	err = engine_call(part->dev, alloc, &a);
-	if (err != 0)
-		object_free(OBJECT_BUFFER, buf);
-	else
+	if (part->evict != NULL)
+		err = make_evictable(buf, &d);
+	if (err == 0) {
+		err = evict_call(part->dev, part->evict, alloc, &a);
+		if (err != 0 && part->evict != NULL)
+			limit_release(part, buf->charge);
+	}
+	if (err == 0) {
 		*out = buf;
+		return 0;
+	}
+	free(buf->evict);
+	object_free(OBJECT_BUFFER, buf);
 	return err;
 }
 
@@ -175,8 +220,13 @@ static void free_buffer(struct deferred *d)
 	struct hal_buffer *buf = container_of(d, struct hal_buffer, deferred);
 	struct hal_device *dev = buf->dev;
 
+	if (buf->evict != NULL && !evict_leave(buf))
+		return; /* until it has moved */
 	(void)dev->table->cold.mem_free(dev->bk, buf->bk);
-	partition_release(buf->part, buf->charge);
+	if (buf->part->evict != NULL)
+		limit_release(buf->part, buf->charge);
+	if (buf->evict == NULL)
+		partition_release(buf->part, buf->charge);
 	counter_add(&buf->part->buffer_count, UINT64_MAX);
 	trace_memory(dev, buf->part);
 	object_free(OBJECT_BUFFER, buf);
@@ -186,6 +236,8 @@ static int free_when_unused(struct hal_device *dev, void *arg)
 {
 	struct hal_buffer *buf = arg;
 
+	if (evict_moving(buf))
+		return -EAGAIN;
 	if (buf->maps > 0) {
 		(void)dev->table->cold.mem_unmap(dev->bk, buf->bk);
 		buf->maps = 0;
@@ -205,7 +257,7 @@ void buffer_pin(struct hal_buffer *buf)
 void buffer_unpin(struct hal_buffer *buf)
 {
 	if (atomic_fetch_sub(&buf->pins, 1) == 1)
-		(void)engine_call(buf->dev, free_when_unused, buf);
+		(void)evict_call(buf->dev, buf->part->evict, free_when_unused, buf);
 }
 
 int hal_buffer_destroy(struct hal_buffer *buf)
@@ -267,9 +319,38 @@ static int settled(struct hal_device *dev, void *arg)
 	return atomic_load(&s->buf->recolored) ? moving(s->what) : 0;
 }
 
+/* Counted in .copies, to tell from where. */
+static enum place_of copy_begins(struct hal_buffer *buf)
+{
+	if (buf->evict != NULL)
+		return evict_copies(buf);
+	atomic_fetch_add(&buf->copies, 1);
+	return PLACE_HERE;
+}
+
+static void copy_ends(struct hal_buffer *buf)
+{
+	if (buf->evict != NULL)
+		evict_copied(buf);
+	else
+		atomic_fetch_sub(&buf->copies, 1);
+}
+
+/* Of what the host has. */
+static void copy_away(const struct copy *c)
+{
+	uint8_t *bytes = c->buf->evict->bytes + c->offset;
+
+	if (c->from != NULL)
+		memcpy(bytes, c->from, c->bytes);
+	else
+		memcpy(c->to, bytes, c->bytes);
+}
+
 static int copy_checked(const struct copy *c, const char *what)
 {
 	struct hal_device *dev;
+	enum place_of place;
 	int err;
 
 	if (!OBJECT_OK(c->buf, OBJECT_BUFFER))
@@ -285,17 +366,19 @@ static int copy_checked(const struct copy *c, const char *what)
 	err = device_alive(dev);
 	if (err != 0)
 		return err;
-	atomic_fetch_add(&c->buf->copies, 1);
+	place = copy_begins(c->buf);
 	if (atomic_load(&c->buf->recolored))
 		err = engine_call(dev, settled, &(struct settled){c->buf, what});
 	/* Of what is bimodal between turns, for there placements change. */
-	if (err == 0)
+	if (err == 0 && place == PLACE_AWAY)
+		copy_away(c);
+	else if (err == 0)
 		err = device_beside(dev,
 				    (c->buf->flags & HAL_BUFFER_BIMODAL) != 0
 					    ? 0
 					    : HAL_BK_BESIDE_COPY,
 				    copy, c);
-	atomic_fetch_sub(&c->buf->copies, 1);
+	copy_ends(c->buf);
 	return err;
 }
 
@@ -320,11 +403,14 @@ int hal_buffer_read(struct hal_buffer *buf, uint64_t offset, void *data, uint64_
 static int map(struct hal_device *dev, void *arg)
 {
 	struct hal_buffer *buf = arg;
+	bool busy = false;
 	int err = 0;
 
 	if (atomic_load(&buf->recolored))
 		return moving("hal_buffer_map");
-	if (buf->maps == 0)
+	if (buf->evict != NULL)
+		err = evict_fetch(buf, &busy);
+	if (err == 0 && buf->maps == 0)
 		err = dev->table->cold.mem_map(dev->bk, buf->bk, &buf->address);
 	if (err == 0)
 		buf->maps++;
@@ -345,7 +431,7 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 		return fail(ENOTSUP, "hal_buffer_map: the buffer is bimodal");
 	err = device_alive(buf->dev);
 	if (err == 0)
-		err = engine_call(buf->dev, map, buf);
+		err = evict_call(buf->dev, buf->part->evict, map, buf);
 	if (err == 0)
 		*address = buf->address;
 	return err;
@@ -379,6 +465,7 @@ static int begin_move(struct hal_device *dev, void *arg)
 {
 	struct move *m = arg;
 	struct hal_buffer *buf = m->buf;
+	bool busy = false;
 	int err;
 
 	(void)dev;
@@ -387,6 +474,8 @@ static int begin_move(struct hal_device *dev, void *arg)
 	if (atomic_load(&buf->recolored))
 		return moving("hal_buffer_recolor");
 	err = recolor_check(buf);
+	if (err == 0 && buf->evict != NULL)
+		err = evict_fetch(buf, &busy);
 	if (err != 0)
 		return err;
 	atomic_store(&buf->recolored, true);
@@ -395,7 +484,7 @@ static int begin_move(struct hal_device *dev, void *arg)
 			   "hal_buffer_recolor: the host is copying to or from the "
 			   "buffer");
 	if (err == 0)
-		err = place(buf, m->desc, &m->to);
+		err = place_or_evict(buf, m->desc, &m->to);
 	if (err != 0)
 		atomic_store(&buf->recolored, false);
 	return err;
@@ -414,13 +503,15 @@ static int end_move(struct hal_device *dev, void *arg)
 static int move(struct hal_buffer *buf, struct hal_queue *queue,
 		const struct hal_buffer_desc *d, struct hal_point *done)
 {
+	const struct hal_bk_colors colors = {.mask = d->color_mask,
+					     .weights = d->color_weights};
 	struct move m = {buf, d, NULL};
-	int err = engine_call(buf->dev, begin_move, &m);
+	int err = evict_call(buf->dev, buf->part->evict, begin_move, &m);
 	struct recolor *r;
 
 	if (err != 0)
 		return err;
-	r = recolor_make(queue, buf, m.to);
+	r = recolor_make(queue, buf, m.to, &colors);
 	if (r != NULL && recolor_submit(r, done) == 0)
 		return 0;
 	free(r);

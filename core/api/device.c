@@ -16,25 +16,6 @@
 #include "util/error.h"
 #include "util/fd.h"
 
-int device_beside(struct hal_device *dev, uint64_t flag,
-		  int (*fn)(struct hal_device *, void *), const void *arg)
-{
-	/* What is const to the caller is only read. */
-	const union {
-		const void *theirs;
-		void *ours;
-	} a = {.theirs = arg};
-	int cancel, err;
-
-	if ((dev->table->beside & flag) == 0)
-		return engine_call(dev, fn, a.ours);
-	/* A driver may have cancellation points, and does not expect them. */
-	cancel = cancel_hold();
-	err = fn(dev, a.ours);
-	cancel_release(cancel);
-	return err;
-}
-
 static int get_info(struct hal_device *dev, void *arg)
 {
 	struct hal_device_info *fresh = arg;

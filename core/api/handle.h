@@ -8,11 +8,6 @@
 #include "engine/queue.h"
 #include "util/error.h"
 
-/* Has fn(dev, arg) done by this thread, if the device lets what flag names be done beside
- * its engine, else by that. */
-int device_beside(struct hal_device *dev, uint64_t flag,
-		  int (*fn)(struct hal_device *, void *), const void *arg);
-
 /* -ENODEV once it is lost. */
 static inline int device_alive(struct hal_device *dev)
 {

@@ -66,6 +66,7 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 	dev->partition_inflight = (uint32_t)option_int(c, "partition_inflight");
 	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
 	dev->compact = (uint32_t)option_int(c, "compact");
+	dev->oversubscribe = option_int(c, "oversubscribe") != 0;
 	if ((dev->queue_slots & (dev->queue_slots - 1)) != 0)
 		return fail(EINVAL, "hal.queue_depth = %u is not a power of two",
 			    dev->queue_slots);

@@ -8,6 +8,7 @@
 #include "api/room.h"
 #include "engine/callback.h"
 #include "engine/engine.h"
+#include "engine/evict.h"
 #include "engine/journal.h"
 #include "engine/limit.h"
 #include "engine/plan.h"
@@ -82,6 +83,43 @@ static int bimodal_check(const struct hal_device *dev, const struct hal_partitio
 	if (d->color_mask == 0)
 		return fail(EINVAL, "HAL_PARTITION_BIMODAL: the partition names no "
 				    "channels of its own");
+	return 0;
+}
+
+/* d says how much there may be off the device, too.  *evicts: more than on it. */
+static int limit_check(const struct hal_device *dev, const struct hal_partition_desc *d,
+		       bool *evicts)
+{
+	*evicts = d->memory_limit > d->memory_bytes;
+	if (d->memory_limit == 0)
+		return 0;
+	if (d->memory_bytes == 0)
+		return fail(EINVAL,
+			    "hal_partition_desc.memory_limit %llu without memory_bytes, "
+			    "which is what lies on the device",
+			    U64(d->memory_limit));
+	if (d->memory_limit < d->memory_bytes)
+		return fail(EINVAL,
+			    "hal_partition_desc.memory_limit %llu is less than "
+			    "memory_bytes %llu",
+			    U64(d->memory_limit), U64(d->memory_bytes));
+	if (!*evicts)
+		return 0;
+	if ((dev->info.caps & HAL_CAP_EVICT) == 0)
+		return fail(ENOTSUP,
+			    "hal_partition_desc.memory_limit %llu above memory_bytes "
+			    "%llu: %s cannot evict buffers",
+			    U64(d->memory_limit), U64(d->memory_bytes), dev->name);
+	if (!dev->oversubscribe)
+		return fail(ENOTSUP,
+			    "hal_partition_desc.memory_limit %llu above memory_bytes "
+			    "%llu: hal.oversubscribe is off",
+			    U64(d->memory_limit), U64(d->memory_bytes));
+	if (dev->journal != NULL)
+		return fail(ENOTSUP,
+			    "hal_partition_desc.memory_limit %llu above memory_bytes "
+			    "%llu: a journal (hal.journal) does not know memory",
+			    U64(d->memory_limit), U64(d->memory_bytes));
 	return 0;
 }
 
@@ -214,6 +252,7 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	struct hal_partition_desc d;
 	struct hal_partition *p;
 	struct create c;
+	bool evicts;
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
@@ -225,19 +264,26 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 		err = guest_check(dev, &d);
 	if (err == 0 && d.flags != 0)
 		err = bimodal_check(dev, &d);
+	if (err == 0)
+		err = limit_check(dev, &d, &evicts);
 	if (err != 0)
 		return err;
 	p = partition_make(dev, &d);
 	if (p == NULL)
 		return -ENOMEM;
 	c = (struct create){p, &d, false};
+	if (evicts)
+		err = evict_open(p, d.memory_limit);
 	/* A guest needs no room. */
-	err = d.host != NULL ? ask_create(&c, false)
-			     : room_for(dev, NULL, &d, ask_create, &c);
-	if (err != 0)
-		partition_free(p);
-	else
+	if (err == 0)
+		err = d.host != NULL ? ask_create(&c, false)
+				     : room_for(dev, NULL, &d, ask_create, &c);
+	if (err == 0) {
 		*out = p;
+		return 0;
+	}
+	evict_close(p->evict);
+	partition_free(p);
 	return err;
 }
 
@@ -424,6 +470,9 @@ static int destroy(struct hal_device *dev, void *arg)
 	char living[128];
 	int err;
 
+	/* What was destroyed may be on its way still. */
+	if (evict_moves(part))
+		return -EAGAIN;
 	format_counts(living, sizeof(living), has, ARRAY_LENGTH(has));
 	if (living[0] != '\0')
 		return fail(EBUSY, "partition %u \"%s\" still has %s", part->desc.index,
@@ -453,6 +502,7 @@ static int destroy(struct hal_device *dev, void *arg)
 int hal_partition_destroy(struct hal_partition *part)
 {
 	struct destroy d = {.part = part};
+	struct evict *evict;
 	struct hal_device *dev;
 	uint32_t tries = 0;
 	int err;
@@ -462,12 +512,15 @@ int hal_partition_destroy(struct hal_partition *part)
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	dev = part->dev;
+	evict = part->evict;
 	do {
 		d.other = (struct hal_point){NULL, 0};
 		pthread_mutex_lock(&dev->shape);
-		err = engine_call(dev, destroy, &d);
+		err = evict_call(dev, evict, destroy, &d);
 		pthread_mutex_unlock(&dev->shape);
 	} while (err == -EBUSY && wait_for_others(d.other, &tries));
+	if (err == 0)
+		evict_close(evict);
 	return err;
 }
 
@@ -499,6 +552,7 @@ static int get_info(struct hal_device *dev, void *arg)
 	i->bandwidth = limit_of(part->host);
 	i->wide_mask = part->desc.wide_mask;
 	i->switches = counter_get(&part->switches);
+	evict_tell(part, i);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "engine/completions.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/evict.h"
 #include "engine/flow.h"
 #include "engine/inherit.h"
 #include "engine/journal.h"
@@ -139,6 +140,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	list_init(&q->busy);
 	list_init(&q->deferred);
 	list_init(&q->made_way);
+	list_init(&q->evict_turn);
 	for (uint32_t i = 0; i < q->flight_max; i++) {
 		q->flights[i].queue = q;
 		q->flights[i].next = &q->flights[i + 1 < q->flight_max ? i + 1 : 0];
@@ -322,6 +324,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (!queue_empty(q))
 		queue_abandon(q);
 	deferred_leave(q);
+	evict_forget(q);
 	inherit_leave(q);
 	preempt_leave(q);
 	policy_detach(q);

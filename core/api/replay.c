@@ -945,7 +945,7 @@ static struct block *read_block(struct play *p, uint64_t slots)
 static bool fill_recolor(struct play *p, struct hal_queue *q, struct record *r)
 {
 	if (r->cmd.op == REC_RECOLOR) {
-		r->recolor = recolor_make(q, NULL, NULL);
+		r->recolor = recolor_make(q, NULL, NULL, NULL);
 		if (r->recolor == NULL)
 			bad(p, ENOMEM, "no memory for it");
 	} else if (p->recolor != NULL && p->recolor->queue == q) {

@@ -37,6 +37,8 @@ const struct hal_option_def core_options[] = {
 	 "commands of one partition that the device may have at a time"},
 	{"compact", HAL_OPTION_INT, 0, HAL_POLICY_MOVES, NULL, "0",
 	 "partitions moved, at most, when another has no room in one place; 0: none"},
+	{"oversubscribe", HAL_OPTION_BOOL, 0, 0, NULL, "no",
+	 "partitions may have more memory (memory_limit) than their quota on the device"},
 	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "8",
 	 "real clock: how long an idle engine looks at most before it sleeps"},
 };
@@ -54,6 +56,8 @@ const struct hal_option_def partition_options[] = {
 	{"host", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "the partition on whose units it runs, as its guest; empty: it has its own"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0", "quota; 0: what is free"},
+	{"memory_limit", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
+	 "bytes of its buffers, what the host keeps of them included; 0: memory"},
 	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "", "channels: 0,2-3 or a mask 0xd"},
 	{"bimodal", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "memory that says so has more channels while it is alone"},

@@ -206,6 +206,18 @@ static int no_mem_swap(void *dev, void *mem, void *other)
 	return LACKS("change memory of buffers");
 }
 
+static int no_mem_out(void *dev, void *mem)
+{
+	(void)dev, (void)mem;
+	return LACKS("evict buffers");
+}
+
+static int no_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
+{
+	(void)dev, (void)mem, (void)colors;
+	return LACKS("evict buffers");
+}
+
 static int no_partition_widen(void *dev, void *part, uint32_t wide)
 {
 	(void)dev, (void)part, (void)wide;
@@ -301,6 +313,8 @@ static const struct hal_bk_cold no_cold = {
 	.isolation = NULL, /* the core looks itself */
 	.counters = NULL,  /* likewise */
 	.partition_widen = no_partition_widen,
+	.mem_out = no_mem_out,
+	.mem_in = no_mem_in,
 };
 
 static const struct hal_bk_hot no_hot = {

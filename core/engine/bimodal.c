@@ -105,7 +105,7 @@ bool bimodal_lets(struct hal_queue *q)
 	case WORKS:
 		q->parked = true;
 		q->recolor_parked = true;
-		part->switch_waits = true;
+		part->ends_wanted = true;
 		return false;
 	case QUIET:
 		if (q->dev->player == NULL)
@@ -119,9 +119,9 @@ bool bimodal_lets(struct hal_queue *q)
 
 void bimodal_look(struct hal_partition *part)
 {
-	if (!part->switch_waits)
+	if (!part->ends_wanted)
 		return;
-	part->switch_waits = false;
+	part->ends_wanted = false;
 	hal_list_for_each (it, &part->queues) {
 		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);
 

@@ -120,6 +120,7 @@ struct hal_device {
 	uint32_t bk_suspend_modes;   /* the device's own; info has the core's DRAIN too */
 	uint32_t queue_slots, inflight, partition_inflight;
 	uint32_t compact; /* partitions moved to make room for one, at most */
+	bool oversubscribe;
 	uint64_t spin_ns;
 	struct opened *opened;   /* what it was opened with; core/api */
 	struct profile *profile; /* NULL: none */

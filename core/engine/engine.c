@@ -116,6 +116,25 @@ out:
 	return c.result < 0 ? fail(c.result, "%s", c.text) : c.result;
 }
 
+int device_beside(struct hal_device *dev, uint64_t flag,
+		  int (*fn)(struct hal_device *, void *), const void *arg)
+{
+	/* What is const to the caller is only read. */
+	const union {
+		const void *theirs;
+		void *ours;
+	} a = {.theirs = arg};
+	int cancel, err;
+
+	if ((dev->table->beside & flag) == 0)
+		return engine_call(dev, fn, a.ours);
+	/* A driver may have cancellation points, and does not expect them. */
+	cancel = cancel_hold();
+	err = fn(dev, a.ours);
+	cancel_release(cancel);
+	return err;
+}
+
 void engine_read(struct hal_device *dev)
 {
 	struct letter *l = inbox_take(&dev->inbox);

@@ -17,6 +17,11 @@ void engine_post_quietly(struct hal_device *dev, struct letter *l);
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
 		void *arg);
 
+/* Has fn(dev, arg) done by this thread, if the device lets what flag (HAL_BK_BESIDE_*)
+ * names be done beside its engine, else by that. */
+int device_beside(struct hal_device *dev, uint64_t flag,
+		  int (*fn)(struct hal_device *, void *), const void *arg);
+
 /* clock=virtual: this thread is the engine from true on, until engine_leave. */
 bool engine_try(struct hal_device *dev);
 void engine_enter(struct hal_device *dev);

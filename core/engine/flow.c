@@ -521,6 +521,22 @@ static void time_over(struct hal_device *dev, struct timer *t)
 	queue_todo(q);
 }
 
+/* All that r uses cannot be on the device: hal_last_error says why.  True: its queue has
+ * failed. */
+static COLD bool no_memory_for(struct hal_queue *q, const struct record *r, int err)
+{
+	char text[512];
+
+	/* What is before it ends first. */
+	if (!cursor_same(q->issue, q->retire))
+		return false;
+	format_text(text, sizeof(text), "%s \"%s\": %s",
+		    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command", record_name(r),
+		    hal_last_error());
+	fail_queue(q, err, text);
+	return true;
+}
+
 static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
 {
 	char text[384];
@@ -638,6 +654,7 @@ static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 {
 	for (;;) {
 		struct record *r;
+		int may = 1;
 
 		if (UNLIKELY(watched ? queue_stands(q) : q->held != 0)) {
 			if (!watched && q->watched)
@@ -650,11 +667,17 @@ static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 			return false;
 		r = cursor_record(q, q->issue);
 		if (LIKELY(record_for_device(r))) {
-			if (q->flight_count == q->flight_max ||
-			    (watched && !recolor_lets(q, r)))
+			if (q->flight_count == q->flight_max)
 				return false;
-			runnable(q, r);
-			return true;
+			if (watched)
+				may = recolor_lets(q, r);
+			if (LIKELY(may > 0)) {
+				runnable(q, r);
+				return true;
+			}
+			if (may == 0 || !no_memory_for(q, r, may))
+				return false;
+			continue;
 		}
 		if (r->cmd.op == REC_SIGNAL && !cursor_same(q->issue, q->retire))
 			pass(q, r);

@@ -13,6 +13,8 @@
 /* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
 #define COOKIE_PARTITION UINT64_C(1)
 
+struct evict;
+struct evictable;
 struct hal_queue;
 struct known;
 
@@ -31,6 +33,7 @@ struct hal_partition {
 	counter memory_used;  /* any thread charges and releases */
 	counter buffer_count; /* alive, or not freed yet */
 	counter sequences;
+	struct evict *evict;         /* NULL: its buffers stay on the device; constant */
 	struct hal_queue_desc usual; /* what its queues do not say themselves; constant */
 
 	/* The engine's; the lists change only while their changer has .dev->shape. */
@@ -66,7 +69,8 @@ struct hal_partition {
 	uint32_t urgent;                /* queues with latency-critical work at hand */
 	/* Of its bimodal memory; odd: it is on all of desc.wide_mask. */
 	counter switches;
-	bool switch_waits;        /* queues of it wait until it can change placements */
+	bool ends_wanted;         /* queues of it are parked until something of it ends:
+				     bimodal.h, evict.h */
 	bool switch_failed;       /* the device has refused to: it stays where it is */
 	struct list made_way;     /* those that were stopped for it, oldest first */
 	struct hal_queue *sole;   /* runnable, and the policy has not been told */
@@ -103,7 +107,8 @@ struct hal_buffer {
 	 * begins one of these sets or counts it, then looks at the other. */
 	atomic_bool recolored;
 	atomic_uint copies;
-	atomic_uint pins; /* sequences that name it, and its handle */
+	atomic_uint pins;        /* sequences that name it, and its handle */
+	struct evictable *evict; /* NULL: it stays on the device; constant */
 	struct deferred deferred;
 };
 

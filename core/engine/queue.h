@@ -125,10 +125,12 @@ struct hal_queue {
 	struct hal_timeline timeline;
 	struct hal_timeline control; /* suspends that became quiet */
 	struct list on_partition;
-	struct list todo;     /* on engine.todo: has a callback to run, or may go on */
-	struct list busy;     /* on partition.busy while anything is in it */
-	struct list deferred; /* what is freed once it has gone on */
-	struct list waiting;  /* on partition.waiting while the policy has it */
+	struct list todo;       /* on engine.todo: has a callback to run, or may go on */
+	struct list busy;       /* on partition.busy while anything is in it */
+	struct list deferred;   /* what is freed once it has gone on */
+	struct list waiting;    /* on partition.waiting while the policy has it */
+	struct list evict_turn; /* on evict.turns: its next command needs something */
+	uint64_t evict_ns;      /* since then */
 	void *bk;
 	union cursor issue, retire;
 	struct record *next; /* the one at issue; while .runnable */
@@ -145,7 +147,7 @@ struct hal_queue {
 		struct {
 			bool parked : 1;  /* at a wait, or for a time */
 			bool watched : 1; /* its commands are looked at (recolor.h,
-					     bimodal.h) */
+					     bimodal.h, evict.h) */
 			bool limited : 1; /* at .limit */
 			bool runnable; /* in the policy's hands, or alone in its partition
 					*/
@@ -156,7 +158,8 @@ struct hal_queue {
 		uint64_t held; /* 0: nothing of all this is so */
 	};
 	bool failing;        /* the submission that failed is being dropped */
-	bool recolor_parked; /* .parked: what its next command uses moves (recolor.h) */
+	bool recolor_parked; /* .parked: what its next command uses moves (recolor.h,
+				evict.h) or is to (bimodal.h) */
 	bool inside;         /* the device has had a command of the submission at issue */
 	bool in_callback;    /* somebody runs the callback at issue */
 	bool bk_suspended;   /* through the backend, not by holding back alone */

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/bimodal.h"
+#include "engine/evict.h"
 #include "engine/flow.h"
 #include "engine/journal.h"
 #include "engine/resize.h"
@@ -14,23 +16,13 @@
 /* A command uses memory mem. */
 static bool record_uses(const struct record *r, const void *mem)
 {
-	const struct hal_bk_cmd *c = &r->cmd;
+	const void *used[RECORD_MEMORY_MAX];
+	uint32_t n = record_memory(r, used);
 
-	switch (c->op) {
-	case HAL_OP_COPY:
-		return c->copy.dst == mem || c->copy.src == mem;
-	case HAL_OP_FILL:
-		return c->fill.dst == mem;
-	case HAL_OP_TIMESTAMP:
-		return c->timestamp.dst == mem;
-	case HAL_OP_LAUNCH:
-		for (uint32_t i = 0; i < c->launch.arg_count; i++)
-			if (c->launch.args[i].mem == mem)
-				return true;
-		return false;
-	default:
-		return false;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (used[i] == mem)
+			return true;
+	return false;
 }
 
 /* What a journal does not tell otherwise: it has no arguments. */
@@ -102,7 +94,8 @@ int recolor_check(const struct hal_buffer *buf)
 	return 0;
 }
 
-struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to)
+struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to,
+			     const struct hal_bk_colors *c)
 {
 	struct recolor *m = calloc(1, sizeof(*m));
 
@@ -114,6 +107,12 @@ struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *
 	m->queue = q;
 	m->buf = buf;
 	m->to = to;
+	if (c != NULL)
+		m->colors.mask = c->mask;
+	if (c != NULL && c->weights != NULL) {
+		memcpy(m->weights, c->weights, q->dev->info.colors);
+		m->colors.weights = m->weights;
+	}
 	list_init(&m->on_device);
 	return m;
 }
@@ -154,7 +153,7 @@ static void watch(struct recolor *m, struct hal_queue *q)
 	(void)m;
 	q->watched = false;
 	q->slow &= ~SLOW_RECOLOR;
-	if (!concerned(q) && !q->home->bimodal)
+	if (!concerned(q) && !q->home->bimodal && q->home->evict == NULL)
 		return;
 	q->watched = true;
 	q->slow |= SLOW_RECOLOR;
@@ -176,8 +175,10 @@ static void hold(struct recolor *m, struct hal_queue *q)
 	park(q);
 }
 
-bool recolor_lets(struct hal_queue *q, const struct record *r)
+int recolor_lets(struct hal_queue *q, const struct record *r)
 {
+	int err;
+
 	hal_list_for_each (it, &q->dev->recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 
@@ -185,8 +186,11 @@ bool recolor_lets(struct hal_queue *q, const struct record *r)
 			continue;
 		park(q);
 		bimodal_look(q->home);
-		return false;
+		return 0;
 	}
+	err = q->home->evict != NULL ? evict_lets(q, r) : 1;
+	if (err <= 0)
+		return err;
 	return !q->home->bimodal || bimodal_lets(q);
 }
 
@@ -237,6 +241,8 @@ int recolor_end(struct recolor *m, int dropped)
 		if (dropped == 0)
 			err = m->buf->dev->table->cold.mem_swap(m->buf->dev->bk,
 								m->buf->bk, m->to);
+		if ((dropped | err) == 0 && m->buf->evict != NULL)
+			evict_recolored(m->buf->evict, &m->colors);
 		recolor_free(m->buf, m->to);
 	}
 	if (list_empty(&m->on_device))

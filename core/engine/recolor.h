@@ -23,16 +23,19 @@
 
 struct recolor {
 	uint32_t refs; /* of the two records; the engine's once they are there */
-	struct hal_queue *queue; /* whose they are */
-	struct hal_buffer *buf;  /* NULL: of a journal, there is no memory */
-	void *to;                /* of mem_alloc: where it goes; then where it was */
+	struct hal_queue *queue;     /* whose they are */
+	struct hal_buffer *buf;      /* NULL: of a journal, there is no memory */
+	void *to;                    /* of mem_alloc: where it goes; then where it was */
+	struct hal_bk_colors colors; /* where that is */
+	uint8_t weights[HAL_BK_COLORS_MAX];
 	/* The engine's. */
 	struct list on_device; /* on device.recolors, from REC_RECOLOR on */
 	bool waits;            /* for commands that the device has */
 };
 
-/* One reference; any thread.  NULL: -ENOMEM. */
-struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to);
+/* One reference; any thread.  c NULL: of a journal.  NULL: -ENOMEM. */
+struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to,
+			     const struct hal_bk_colors *c);
 /* REC_RECOLOR is next in its queue.  False: that is parked. */
 bool recolor_begin(struct recolor *m);
 /* REC_RECOLORED has ended; or was dropped, for the error of its queue, and the buffer
@@ -43,9 +46,10 @@ void recolor_free(struct hal_buffer *buf, void *to);
 /* A record of it has gone. */
 void recolor_put(struct recolor *m);
 
-/* The next command, r, of q, which is watched, may be given to the device.  False: it
- * uses what is being moved, and q is parked until that is over. */
-bool recolor_lets(struct hal_queue *q, const struct record *r);
+/* The next command, r, of q, which is watched, may be given to the device: 1.  0: it uses
+ * what is being moved or is not there (evict.h, bimodal.h), and q is parked until that is
+ * over; -errno: that will never be. */
+int recolor_lets(struct hal_queue *q, const struct record *r);
 /* A command of q that the device had is over, whatever came of it. */
 void recolor_look(struct hal_queue *q);
 /* A new queue of part. */

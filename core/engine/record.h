@@ -147,6 +147,35 @@ static inline bool record_for_device(const struct record *r)
 	return r->cmd.op <= HAL_OP_LAUNCH || r->cmd.op == HAL_OP_TIMESTAMP;
 }
 
+#define RECORD_MEMORY_MAX HAL_ARGS_MAX
+
+/* The memory that a command uses, as the backend names it, to mem; how much. */
+static inline uint32_t record_memory(const struct record *r, const void **mem)
+{
+	const struct hal_bk_cmd *c = &r->cmd;
+	uint32_t n = 0;
+
+	switch (c->op) {
+	case HAL_OP_COPY:
+		mem[n++] = c->copy.dst;
+		mem[n++] = c->copy.src;
+		return n;
+	case HAL_OP_FILL:
+		mem[n++] = c->fill.dst;
+		return n;
+	case HAL_OP_TIMESTAMP:
+		mem[n++] = c->timestamp.dst;
+		return n;
+	case HAL_OP_LAUNCH:
+		for (uint32_t i = 0; i < c->launch.arg_count; i++)
+			if (c->launch.args[i].mem != NULL)
+				mem[n++] = c->launch.args[i].mem;
+		return n;
+	default:
+		return 0;
+	}
+}
+
 /* For texts and traces. */
 const char *record_name(const struct record *r);
 

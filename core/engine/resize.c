@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/evict.h"
 #include "engine/place.h"
 #include "engine/plan.h"
 #include "engine/policy.h"
@@ -231,6 +232,21 @@ int partition_charge(struct hal_partition *part, uint64_t bytes, const char *wha
 	return 0;
 }
 
+int limit_charge(struct hal_partition *part, uint64_t bytes)
+{
+	struct evict *e = part->evict;
+	uint64_t left;
+
+	return charge(&e->all, e->limit, bytes, &left)
+		       ? 0
+		       : charge_failed(part, bytes, "a buffer", left, "memory_limit");
+}
+
+void limit_release(struct hal_partition *part, uint64_t bytes)
+{
+	atomic_fetch_sub(&part->evict->all, bytes);
+}
+
 void partition_release(struct hal_partition *part, uint64_t bytes)
 {
 	atomic_fetch_sub(&part->memory_used, bytes);
@@ -362,6 +378,7 @@ static int plan_guest(struct hal_device *dev, const struct hal_partition_desc *d
 			    U64(host->color_mask));
 	out->color_mask = d->color_mask != 0 ? d->color_mask : host->color_mask;
 	out->memory_bytes = d->memory_bytes;
+	out->address_bytes = d->memory_limit;
 	out->host = d->host->bk;
 	return plan_index(dev, max, partition_numbers(dev), &out->index);
 }
@@ -400,6 +417,7 @@ int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
 	if (err == 0)
 		err = plan_index(dev, 0, dev->info.partitions_max, &out->index);
 	out->memory_bytes = d->memory_bytes;
+	out->address_bytes = d->memory_limit;
 	return err;
 }
 
@@ -468,6 +486,13 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 			    U64(p->bandwidth), U64(d->bandwidth));
 	if (d->flags != 0 && !p->bimodal)
 		return fail(ENOTSUP, "a resize cannot make a partition bimodal");
+	if (d->memory_limit != 0 &&
+	    d->memory_limit !=
+		    (p->evict != NULL ? p->evict->limit : counter_get(&p->quota)))
+		return fail(ENOTSUP, "a resize cannot change the memory_limit");
+	if (p->evict != NULL && d->memory_bytes > p->evict->limit)
+		return fail(EINVAL, "memory_bytes %llu: the memory_limit is %llu",
+			    U64(d->memory_bytes), U64(p->evict->limit));
 	if (d->memory_bytes != 0 && d->memory_bytes < counter_get(&p->memory_used))
 		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
 			    U64(d->memory_bytes), U64(counter_get(&p->memory_used)));

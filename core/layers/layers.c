@@ -249,6 +249,22 @@ static int call_partition_widen(void *dev, void *part, uint32_t wide)
 	return THROUGH(l, c, OF(l, partition_widen)(l->bk, part, wide));
 }
 
+static int call_mem_out(void *dev, void *mem)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_mem_out, .mem = mem};
+
+	return THROUGH(l, c, OF(l, mem_out)(l->bk, mem));
+}
+
+static int call_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_mem_in, .mem = mem, .colors = colors};
+
+	return THROUGH(l, c, OF(l, mem_in)(l->bk, mem, colors));
+}
+
 static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
 {
 	struct layers *l = dev;
@@ -416,6 +432,8 @@ static const struct hal_bk_cold call_cold = {
 	.isolation = call_isolation,
 	.counters = call_counters,
 	.partition_widen = call_partition_widen,
+	.mem_out = call_mem_out,
+	.mem_in = call_mem_in,
 };
 
 static const struct hal_bk_hot call_hot = {

@@ -51,6 +51,8 @@
 	X(isolation)                                                                     \
 	X(counters)                                                                      \
 	X(partition_widen)                                                               \
+	X(mem_out)                                                                       \
+	X(mem_in)                                                                        \
 	X(submit)                                                                        \
 	X(poll)                                                                          \
 	X(now)                                                                           \
@@ -81,7 +83,7 @@ struct layer_call {
 	/* until_ns: also limit's window, and the latest time that was told before a now.
 	 */
 	uint64_t bytes, offset, cookie, until_ns;
-	const struct hal_bk_colors *colors; /* of mem_alloc */
+	const struct hal_bk_colors *colors; /* of mem_alloc, mem_in */
 	const struct hal_bk_partition_desc *desc;
 	const struct hal_bk_cmd *cmd;
 	const void *data; /* of mem_write, mem_read, program_load */

@@ -169,19 +169,20 @@ static int check_queue_destroy(struct validate *v, const struct layer_call *c)
 }
 
 /* Channels for memory of part; none where the device has none. */
-static int check_colors(struct validate *v, const struct thing *part,
-			const struct hal_bk_colors *c)
+static int check_colors(struct validate *v, const struct layer_call *call,
+			const struct thing *part, const struct hal_bk_colors *c)
 {
+	const char *op = layer_op_names[call->op];
 	uint64_t all = part->desc.color_mask;
 	uint32_t parts = 0;
 
 	if (v->info.colors == 0 || c == NULL)
 		return v->info.colors == 0 && c == NULL
 			       ? 0
-			       : CORE(v, "mem_alloc: %s colours, of a device with %u",
+			       : CORE(v, "%s: %s colours, of a device with %u", op,
 				      c != NULL ? "with" : "without", v->info.colors);
 	if (c->mask == 0 || (c->mask & ~all) != 0)
-		return CORE(v, "mem_alloc: colours 0x%llx of the partition's 0x%llx",
+		return CORE(v, "%s: colours 0x%llx of the partition's 0x%llx", op,
 			    U64(c->mask), U64(all));
 	if (c->weights == NULL)
 		return 0;
@@ -189,7 +190,7 @@ static int check_colors(struct validate *v, const struct thing *part,
 		if ((c->mask >> i & 1) != 0)
 			parts += c->weights[i];
 	return parts != 0 ? 0
-			  : CORE(v, "mem_alloc: no part on any of colours 0x%llx",
+			  : CORE(v, "%s: no part on any of colours 0x%llx", op,
 				 U64(c->mask));
 }
 
@@ -213,7 +214,7 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 		return -EPROTO;
 	if (c->bytes == 0)
 		return CORE(v, "mem_alloc: 0 bytes");
-	if (check_colors(v, p, c->colors) != 0)
+	if (check_colors(v, c, p, c->colors) != 0)
 		return -EPROTO;
 	if ((c->flags &
 	     ~(HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) != 0)
@@ -228,6 +229,13 @@ static int in_use(struct validate *v, const struct layer_call *c, const struct t
 {
 	return CORE(v, "%s: %u commands on the device use buffer %u",
 		    layer_op_names[c->op], m->uses, m->h.id);
+}
+
+/* Buffer m has memory. */
+static int is_in(struct validate *v, const struct layer_call *c, const struct thing *m)
+{
+	return m->out ? CORE(v, "%s: buffer %u is out", layer_op_names[c->op], m->h.id)
+		      : 0;
 }
 
 static int check_mem_free(struct validate *v, const struct layer_call *c)
@@ -263,6 +271,8 @@ static int check_mem_swap(struct validate *v, const struct layer_call *c)
 	const struct thing *o = m != NULL ? thing_need(v, c, MEM, c->other) : NULL;
 
 	if (o == NULL)
+		return -EPROTO;
+	if (is_in(v, c, m) != 0 || is_in(v, c, o) != 0)
 		return -EPROTO;
 	if (m->uses != 0 || o->uses != 0)
 		return in_use(v, c, m->uses != 0 ? m : o);
@@ -311,12 +321,44 @@ static void got_widened(struct validate *v, struct layer_call *c)
 		thing_find(v, PART, (uintptr_t)c->part)->wide = c->index != 0;
 }
 
+static int check_mem_out(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL || is_in(v, c, m) != 0)
+		return -EPROTO;
+	if (m->uses != 0)
+		return in_use(v, c, m);
+	if (m->mapped || m->flagged)
+		return CORE(v, "mem_out: buffer %u %s", m->h.id,
+			    m->mapped ? "is mapped" : "was made with flags");
+	return 0;
+}
+
+static int check_mem_in(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	if (!m->out)
+		return CORE(v, "mem_in: buffer %u is not out", m->h.id);
+	return check_colors(v, c, m->parent, c->colors);
+}
+
+/* mem_out, mem_in */
+static void got_place(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0)
+		thing_find(v, MEM, (uintptr_t)c->mem)->out = c->op == CALL_mem_out;
+}
+
 /* mem_map, mem_unmap */
 static int check_mapping(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
-	if (m == NULL)
+	if (m == NULL || is_in(v, c, m) != 0)
 		return -EPROTO;
 	if (m->mapped == (c->op == CALL_mem_map))
 		return CORE(v, "%s: buffer %u is%s mapped", layer_op_names[c->op],
@@ -330,7 +372,7 @@ static int check_transfer(struct validate *v, const struct layer_call *c)
 	const char *op = layer_op_names[c->op];
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
-	if (m == NULL)
+	if (m == NULL || is_in(v, c, m) != 0)
 		return -EPROTO;
 	if (c->offset > m->bytes || c->bytes > m->bytes - c->offset)
 		return CORE(v, "%s: %llu bytes at %llu of buffer %u of %llu", op,
@@ -528,7 +570,7 @@ static int info_check(struct validate *v, const struct hal_device_info *i)
 			       "modes 0x%x: not all of them exist",
 			       i->kind, i->preempt, i->compute_isolation,
 			       i->memory_isolation, i->suspend_modes);
-	if (i->caps >= HAL_CAP_BIMODAL << 1 || (i->verified & ~i->caps) != 0)
+	if (i->caps >= HAL_CAP_EVICT << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v, "get_info: caps 0x%llx, verified 0x%llx", U64(i->caps),
 			       U64(i->verified));
 	if (i->lost != 0)
@@ -649,6 +691,7 @@ static void got_thing(struct validate *v, struct layer_call *c)
 	if (t->h.kind == PART)
 		t->desc = *c->desc;
 	t->bytes = c->bytes;
+	t->flagged = c->flags != 0;
 	if (c->part == NULL)
 		return;
 	t->parent = thing_find(v, PART, (uintptr_t)c->part);
@@ -723,6 +766,8 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_isolation] = {NULL, got_isolation, VALUE},
 	[CALL_counters] = {check_counters, got_counters, COUNTS},
 	[CALL_partition_widen] = {check_partition_widen, got_widened, 0},
+	[CALL_mem_out] = {check_mem_out, got_place, 0},
+	[CALL_mem_in] = {check_mem_in, got_place, 0},
 	[CALL_colors_set] = {check_colors_set, got_colors_set, 0},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},

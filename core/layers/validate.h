@@ -47,7 +47,7 @@ struct thing {
 	struct thing *oldest;   /* command on the device */
 	/* mem */
 	uint64_t bytes;
-	bool mapped;
+	bool mapped, flagged, out; /* flagged: made with flags */
 	/* program */
 	struct binding *bindings;
 	/* kernel */

@@ -23,6 +23,8 @@ static int check_range(struct validate *v, const struct layer_call *c,
 	if (m->parent != q->parent)
 		return CORE(v, "submit: buffer %u is of partition %u, queue %u of %u",
 			    m->h.id, m->parent->h.id, q->h.id, q->parent->h.id);
+	if (m->out)
+		return CORE(v, "submit: buffer %u is out", m->h.id);
 	if (offset > m->bytes || bytes > m->bytes - offset)
 		return CORE(v, "submit: %llu bytes at %llu of buffer %u of %llu",
 			    U64(bytes), U64(offset), m->h.id, U64(m->bytes));

@@ -112,6 +112,7 @@ static void hal_h(void)
 	FIELD(hal_partition_desc, name);
 	FIELD(hal_partition_desc, host);
 	FIELD(hal_partition_desc, bandwidth);
+	FIELD(hal_partition_desc, memory_limit);
 	STRUCT(hal_partition_info);
 	FIELD(hal_partition_info, size);
 	FIELD(hal_partition_info, index);
@@ -128,6 +129,14 @@ static void hal_h(void)
 	FIELD(hal_partition_info, bandwidth);
 	FIELD(hal_partition_info, wide_mask);
 	FIELD(hal_partition_info, switches);
+	FIELD(hal_partition_info, memory_limit);
+	FIELD(hal_partition_info, memory_buffers);
+	FIELD(hal_partition_info, memory_away);
+	FIELD(hal_partition_info, evictions);
+	FIELD(hal_partition_info, evicted_bytes);
+	FIELD(hal_partition_info, fetches);
+	FIELD(hal_partition_info, fetched_bytes);
+	FIELD(hal_partition_info, fetch_wait_ns);
 	STRUCT(hal_buffer_desc);
 	FIELD(hal_buffer_desc, size);
 	FIELD(hal_buffer_desc, flags);
@@ -280,6 +289,7 @@ static void backend_h(void)
 	FIELD(hal_bk_partition_desc, name);
 	FIELD(hal_bk_partition_desc, host);
 	FIELD(hal_bk_partition_desc, wide_mask);
+	FIELD(hal_bk_partition_desc, address_bytes);
 	STRUCT(hal_bk_kernel_info);
 	FIELD(hal_bk_kernel_info, name);
 	FIELD(hal_bk_kernel_info, arg_count);
@@ -354,6 +364,8 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, isolation);
 	FIELD(hal_bk_cold, counters);
 	FIELD(hal_bk_cold, partition_widen);
+	FIELD(hal_bk_cold, mem_out);
+	FIELD(hal_bk_cold, mem_in);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);

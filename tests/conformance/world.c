@@ -43,7 +43,7 @@ int64_t conf_deadline(int64_t ns)
 
 int conf_open(struct conf *c)
 {
-	OK(hal_open(c->target, NULL, &c->dev));
+	OK(hal_open(c->target, c->options, &c->dev));
 	c->info = (struct hal_device_info)HAL_INIT(hal_device_info);
 	OK(hal_device_get_info(c->dev, &c->info));
 	return 0;

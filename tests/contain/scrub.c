@@ -4,7 +4,7 @@
  *
  *   scrub [TARGET]   words of a tenant that is gone, found by the next: in buffers, in
  * what a guest of the same units has, in memory from which a buffer has moved away, in
- * both placements of a bimodal one,
+ * both placements of a bimodal one, where a buffer was that has gone to the host,
  * behind a queue that was stopped inside a command (FOLD) and one that was killed; and,
  * as a control, found by the tenant itself
  *
@@ -24,10 +24,10 @@
 enum { BYTES = 128 << 10, CHUNK = 32 << 10, CHUNKS = 4096 };
 
 /* How the first tenant ends. */
-enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, BIMODAL, WAYS };
+enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, BIMODAL, EVICTED, WAYS };
 
-static const char *const names[WAYS] = {"destroyed", "moved", "folded",
-					"killed",    "guest", "bimodal"};
+static const char *const names[WAYS] = {"destroyed", "moved",   "folded", "killed",
+					"guest",     "bimodal", "evicted"};
 static const struct conf_pack *packs[4];
 static unsigned int pack_count;
 
@@ -63,16 +63,21 @@ struct world {
 };
 
 static void make(struct world *w, struct tenant *t, struct hal_partition *host,
-		 bool bimodal)
+		 enum way way)
 {
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 
 	memset(t, 0, sizeof(*t));
 	pd.host = host;
-	pd.color_mask = bimodal ? 1 : 0;
-	pd.flags = bimodal ? HAL_PARTITION_BIMODAL : 0;
-	t->flags = bimodal ? HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH : 0;
+	if (way == BIMODAL) {
+		pd.color_mask = 1;
+		pd.flags = HAL_PARTITION_BIMODAL;
+		t->flags = HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
+	} else if (way == EVICTED) {
+		pd.memory_bytes = 2 * BYTES + CHUNK;
+		pd.memory_limit = 4 * BYTES;
+	}
 	if (host == NULL)
 		pd.units_floor = w->info.unit_rows * w->info.unit_cols;
 	MUST(hal_partition_create(w->dev, &pd, &t->part));
@@ -167,9 +172,18 @@ static bool end(struct world *w, struct tenant *t, enum way way)
 {
 	struct hal_arg arg = {.buffer = t->chunk[0], .bytes = CONF_SPIN_BYTES};
 	uint32_t mode = way == FOLDED ? HAL_SUSPEND_FOLD : HAL_SUSPEND_KILL;
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_point p;
 
-	if (way == MOVED) {
+	if (way == EVICTED) {
+		/* Both go, and one comes back. */
+		if (add(t, BYTES, 0) == NULL || add(t, BYTES, 0) == NULL)
+			die("a tenant's memory");
+		wait_for(submit(t, hal_cmd_copy(t->chunk[0], 0, t->chunk[2], 0, 64)));
+		MUST(hal_partition_get_info(t->part, &i));
+		if (i.evictions < 3 || i.fetches < 1)
+			die("nothing was evicted");
+	} else if (way == MOVED) {
 		if ((w->info.caps & HAL_CAP_RECOLOR) == 0)
 			return false;
 		/* The old place is free while the tenant is still there. */
@@ -193,18 +207,19 @@ static uint64_t trial(struct world *w, enum way way)
 	uint64_t n;
 
 	if ((way == GUEST && w->info.guests_max == 0) ||
-	    (way == BIMODAL && (w->info.caps & HAL_CAP_BIMODAL) == 0))
+	    (way == BIMODAL && (w->info.caps & HAL_CAP_BIMODAL) == 0) ||
+	    (way == EVICTED && (w->info.caps & HAL_CAP_EVICT) == 0))
 		return UINT64_MAX;
 	if (way == GUEST)
-		make(w, &host, NULL, false);
-	make(w, &first, way == GUEST ? host.part : NULL, way == BIMODAL);
+		make(w, &host, NULL, way);
+	make(w, &first, way == GUEST ? host.part : NULL, way);
 	leave_secrets(&first);
 	if (!end(w, &first, way)) {
 		away(&first);
 		return UINT64_MAX;
 	}
 	away(&first);
-	make(w, &next, way == GUEST ? host.part : NULL, false);
+	make(w, &next, way == GUEST ? host.part : NULL, DESTROYED);
 	n = search(&next);
 	away(&next);
 	if (way == GUEST)
@@ -217,7 +232,7 @@ static uint64_t control(struct world *w)
 	static struct tenant t;
 	uint64_t n = 0;
 
-	make(w, &t, NULL, false);
+	make(w, &t, NULL, DESTROYED);
 	leave_secrets(&t);
 	for (uint32_t i = 0; i < t.count; i++)
 		n += found_in(t.chunk[i], BYTES);
@@ -246,7 +261,8 @@ int main(int argc, char **argv)
 	const char *target = argc > 1 ? argv[1] : "npu:0?memory_size=4M";
 	struct world w = {.info = HAL_INIT(hal_device_info)};
 	uint64_t sum = 0, own;
-	int err = hal_open(target, NULL, &w.dev);
+	const char *const options[] = {"hal.oversubscribe=yes", NULL};
+	int err = hal_open(target, options, &w.dev);
 
 	if (err == -ENODEV) {
 		printf("%s\n", hal_last_error());

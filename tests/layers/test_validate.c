@@ -479,6 +479,12 @@ static void memory(void **state)
 	OK(t->cold.mem_free(bk, other));
 	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, HAL_BUFFER_BIMODAL, &m),
 		"flags 0x2, partition 0 has one placement");
+	OK(t->cold.mem_map(bk, mem, &address));
+	REFUSED(t->cold.mem_out(bk, mem), "mem_out: buffer 0 is mapped");
+	OK(t->cold.mem_unmap(bk, mem));
+	REFUSED(t->cold.mem_out(bk, part), "a buffer belongs");
+	REFUSED(t->cold.mem_in(bk, mem, &first), "mem_in: buffer 0 is not out");
+	assert_int_equal(t->cold.mem_out(bk, mem), -ENOTSUP);
 	REFUSED(t->cold.partition_widen(bk, mem, 1), "a partition belongs");
 	REFUSED(t->cold.partition_widen(bk, part, 1),
 		"partition_widen: partition 0 has one placement");

@@ -314,6 +314,76 @@ NEGATIVE(hal_partition_create, EINVAL, guest_bandwidth, "bandwidth of a guest")
 	return create(w);
 }
 
+NEGATIVE(hal_partition_create, EINVAL, limit_alone, "memory_limit 8192 without")
+{
+	w->part_desc.memory_limit = 8192;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, limit_below,
+	 "8192 is less than memory_bytes 16384")
+{
+	w->part_desc.memory_bytes = 16384;
+	w->part_desc.memory_limit = 8192;
+	return create(w);
+}
+
+NEGATIVE(hal_partition_create, ENOTSUP, limit_above, "oversubscribe|cannot evict")
+{
+	w->part_desc.memory_bytes = 8192;
+	w->part_desc.memory_limit = 16384;
+	return create(w);
+}
+
+/* A device of its own, where a partition may have more than its quota. */
+static int oversubscribe(struct neg *w)
+{
+	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\noversubscribe = yes\n"));
+	w->part_desc.memory_bytes = 8192;
+	w->part_desc.memory_limit = 16384;
+	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	w->buffer_desc.bytes = 8192;
+	return 0;
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, memory_limit, "left of the memory_limit of part")
+{
+	NEG_OK(oversubscribe(w));
+	w->buffer_desc.bytes = 16385;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, ENOSPC, nothing_to_evict, "that could be evicted")
+{
+	NEG_OK(oversubscribe(w));
+	w->buffer_desc.flags = HAL_BUFFER_MAPPABLE;
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_partition_create, ENOTSUP, limit_journal, "does not know memory")
+{
+	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\noversubscribe = yes\n"
+				  "journal = /dev/null\n"));
+	w->part_desc.memory_bytes = 8192;
+	w->part_desc.memory_limit = 16384;
+	return hal_partition_create(w->dev2, &w->part_desc, &w->part2);
+}
+
+NEGATIVE(hal_partition_resize, EINVAL, limit, "the memory_limit is 16384")
+{
+	NEG_OK(oversubscribe(w));
+	w->part_desc.memory_limit = 0;
+	w->part_desc.memory_bytes = 32768;
+	return hal_partition_resize(w->part2, &w->part_desc, NULL);
+}
+
+NEGATIVE(hal_partition_resize, ENOTSUP, limit, "cannot change the memory_limit")
+{
+	w->part_desc.memory_limit = 16384;
+	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
 NEGATIVE(hal_partition_resize, ENOTSUP, bandwidth, "the bandwidth 0 to 1000")
 {
 	w->part_desc.bandwidth = 1000;

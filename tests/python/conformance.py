@@ -250,7 +250,8 @@ class Functions:
         raw = whole(desc)
         host = things[raw.host] if raw.host else None
         give(out, things[dev].partition(**share(raw), host=host, bandwidth=raw.bandwidth,
-                                          bimodal=bool(raw.flags & hal.PARTITION_BIMODAL)))
+                                          bimodal=bool(raw.flags & hal.PARTITION_BIMODAL),
+                                          memory_limit=raw.memory_limit))
 
     @staticmethod
     def partition_create_named(dev, name, out):

@@ -80,6 +80,8 @@ static void empty_table(void **state)
 	assert_int_equal(bytes, 0);
 	OK(cold->program_unbind(NULL, NULL, NULL));
 	LACKS(cold->mem_swap(NULL, NULL, NULL));
+	LACKS(cold->mem_out(NULL, NULL));
+	LACKS(cold->mem_in(NULL, NULL, NULL));
 	LACKS(cold->colors_set(NULL, NULL));
 	assert_null(cold->extension(NULL, "odd"));
 	assert_null(cold->isolation);

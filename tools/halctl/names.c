@@ -37,7 +37,7 @@ static const char *const caps[] = {
 	"timestamp",      "resize-idle",     "resize-live",
 	"colored-memory", "fault-contained", "simulated",
 	"stand-in",       "private",         "limit",
-	"recolor",        "bimodal",
+	"recolor",        "bimodal",         "evict",
 };
 
 static const char *const suspend_modes[] = {

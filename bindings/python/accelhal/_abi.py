@@ -41,6 +41,7 @@ class Cap(IntFlag):
     LIMIT = 0x800
     RECOLOR = 0x1000
     BIMODAL = 0x2000
+    EVICT = 0x4000
 
 
 class Preempt(IntEnum):
@@ -214,6 +215,7 @@ class hal_partition_desc(Structure):
         ("name", c_char * 32),
         ("host", c_void_p),
         ("bandwidth", c_uint64),
+        ("memory_limit", c_uint64),
     ]
 
 
@@ -234,6 +236,14 @@ class hal_partition_info(Structure):
         ("bandwidth", c_uint64),
         ("wide_mask", c_uint64),
         ("switches", c_uint64),
+        ("memory_limit", c_uint64),
+        ("memory_buffers", c_uint64),
+        ("memory_away", c_uint64),
+        ("evictions", c_uint64),
+        ("evicted_bytes", c_uint64),
+        ("fetches", c_uint64),
+        ("fetched_bytes", c_uint64),
+        ("fetch_wait_ns", c_uint64),
     ]
 
 

@@ -761,21 +761,25 @@ class Device(Object):
         return check(lib.hal_device_poll(self.handle, ns))
 
     def partition(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
-                  isolation=Isolation.NONE, host=None, bandwidth=0, bimodal=False):
+                  isolation=Isolation.NONE, host=None, bandwidth=0, bimodal=False,
+                  memory_limit=0):
         """A Partition: units of them anywhere, or rect = (row, col, rows, cols) of a grid;
         or a guest of host, a Partition on whose units it takes turns.
 
         memory: quota in bytes, 0 whatever is free; colors: a bit a memory channel, 0 any;
         isolation: the least, else ENOTSUP; name: at most 31 bytes, for traces; bandwidth: bytes
         a second of device time that it moves at most, 0 no limit; bimodal: it names colors,
-        and while it is alone has more, for memory that says so.  ENOSPC when units, bytes
-        or channels are not there: the text says what is left.
+        and while it is alone has more, for memory that says so; memory_limit: bytes of its
+        buffers, of which the host keeps what has no room in memory, with the option
+        hal.oversubscribe.  ENOSPC when units, bytes or channels are not there: the text
+        says what is left.
         """
         desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
         if host is not None:
             desc.host = handle_of(host, "Partition")
         desc.bandwidth = fits(bandwidth, "bandwidth")
         desc.flags = _abi.PARTITION_BIMODAL if bimodal else 0
+        desc.memory_limit = fits(memory_limit, "memory_limit")
         handle = _created(lib.hal_partition_create, self.handle, ctypes.byref(desc))
         return Partition(self if host is None else host, handle)
 
