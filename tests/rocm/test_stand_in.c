@@ -475,12 +475,22 @@ static void parameters(void **state)
 static void code(void **state)
 {
 	size_t size;
-	char *image = make_rocm_code(kernels, 4, 4, 1, &size);
+	char *image = make_rocm_code(kernels, 4, 4, 1, &size), *at;
 	void *module;
 
 	(void)state;
 	IS(HIPR_InvalidImage, hipModuleLoadData, &module,
 	   "no code object, and long enough to be looked at as if it were one .......");
+	IS(HIPR_NoBinaryForGpu, hipModuleLoadData, &module,
+	   image + sizeof(struct hal_rocm_image) + 4 * sizeof(struct hal_rocm_kernel));
+	free(image);
+	/* A bundle, with a part for this device; and with none. */
+	image = make_rocm_image(kernels, 4, 4, &size);
+	at = image + sizeof(struct hal_rocm_image) + 4 * sizeof(struct hal_rocm_kernel);
+	IS(0, hipModuleLoadData, &module, at);
+	IS(0, hipModuleUnload, module);
+	at = memmem(at, size / 2, "gfx906", 6);
+	memcpy(at, "gfx907", 6);
 	IS(HIPR_NoBinaryForGpu, hipModuleLoadData, &module,
 	   image + sizeof(struct hal_rocm_image) + 4 * sizeof(struct hal_rocm_kernel));
 	free(image);

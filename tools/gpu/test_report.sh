@@ -41,4 +41,15 @@ need '^FOLD, 2048 blocks of 2\.0 ms \| p50'
 need '^launch beside a long one, policy edf \| p50'
 need '^[0-9]+ passed, 0 failed'
 grep -n 'ended with\|not run' "$scratch/report.md" && exit 1
+
+# HIP, where there was a compiler for it.
+kernels=$build/examples/gpu_kernels.hipfb
+[ -r "$kernels" ] || exit 0
+measure() { # measure TARGET WHAT PATTERN
+	LD_LIBRARY_PATH=$build/tests/rocm HAL_GPU_TIMES=10 "$build/hal-gpu-measure" "$1" "$kernels" \
+		"$2" >"$scratch/said" 2>&1 && grep -qE "$3" "$scratch/said" && return
+	echo "hal-gpu-measure $1 $2: not $3:"; cat "$scratch/said"; exit 1
+}
+measure rocm:0 launch '^launch of one block minus that by hand, to the end, p50 \| -?[0-9.]+ us$'
+measure 'rocm:0?preempt=block' endless '^FOLD of a launch of 65536 blocks .* of 10$'
 exit 0

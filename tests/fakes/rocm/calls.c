@@ -534,15 +534,43 @@ static bool add_symbols(struct module *m, const char *image, const Elf64_Ehdr *e
 	return true;
 }
 
+/* What of a bundle is for the device, by its processor alone; what is none is as it is;
+ * NULL: nothing. */
+static const void *part_of(const char *image, const struct device *d)
+{
+	static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+	const size_t n = strcspn(gpu_of(d)->arch, ":");
+	const char *at = image + sizeof(magic) - 1;
+	uint64_t count, entry[3]; /* offset, bytes, and of the name that follows */
+
+	if (memcmp(image, magic, sizeof(magic) - 1) != 0)
+		return image;
+	memcpy(&count, at, sizeof(count));
+	for (at += sizeof(count); count--; at += sizeof(entry) + entry[2]) {
+		const char *name = at + sizeof(entry), *arch;
+
+		memcpy(entry, at, sizeof(entry));
+		arch = memmem(name, entry[2], "--", 2);
+		if (!arch || (size_t)(name + entry[2] - arch) < n + 2 ||
+		    memcmp(arch + 2, gpu_of(d)->arch, n) != 0)
+			continue;
+		if (arch + 2 + n == name + entry[2] || arch[2 + n] == ':')
+			return image + entry[0];
+	}
+	return NULL;
+}
+
 uint32_t do_hipModuleLoadData(void **module, const void *image)
 {
-	const Elf64_Ehdr *e = image;
+	const Elf64_Ehdr *e = image = part_of(image, current_device());
 	struct module *m;
 	Elf64_Shdr text;
 	const char *at;
 
 	*module = JUNK;
 	blocks("hipModuleLoadData");
+	if (!e)
+		return HIPR_NoBinaryForGpu;
 	if (memcmp(e->e_ident, ELFMAG, SELFMAG) != 0)
 		return HIPR_InvalidImage;
 	if (!is_for(e, current_device()))
