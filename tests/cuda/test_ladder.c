@@ -239,6 +239,10 @@ static void not_there(void **state)
 	setenv("HAL_STAND_IN_CUDA_QMD", "0x06", 1);
 	IS(&automatic, HAL_CUDA_GREEN, "its descriptors are not known");
 	unsetenv("HAL_STAND_IN_CUDA_QMD");
+	forget();
+	setenv("HAL_STAND_IN_CUDA_SLOTS", "6", 1);
+	IS(&automatic, HAL_CUDA_GREEN, "the driver's table has 48 bytes");
+	unsetenv("HAL_STAND_IN_CUDA_SLOTS");
 }
 
 /* What held in the helper does not in this process. */

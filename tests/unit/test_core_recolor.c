@@ -72,6 +72,46 @@ static void of_its_partition_alone(void **state)
 	ref_close(&r);
 }
 
+/* Behind so many others: 0, or what the move says; *more: another one fits behind that.
+ */
+static int behind(uint32_t count, bool *more)
+{
+	static const char *const options[] = {"hal.queue_depth=16", NULL};
+	struct hal_buffer *a;
+	struct hal_point last = {NULL, 0}, one;
+	struct ref r;
+	int rc;
+
+	ref_open_with(&r, "ref?clock=virtual&colors=4", options);
+	a = add_buffer(r.part, 4096);
+	for (uint32_t i = 0; i < count; i++)
+		OK(submit_nop(r.q, &last));
+	rc = hal_buffer_recolor(a, r.q, 1, NULL, &one);
+	last = rc == 0 ? one : last;
+	*more = submit_nop(r.q, &one) == 0;
+	last = *more ? one : last;
+	OK(wait_ms(last, NEVER_MS));
+	OK(hal_buffer_destroy(a));
+	ref_close(&r);
+	return rc;
+}
+
+/* A queue has room for a move as long as it has, and no longer. */
+static void full(void **state)
+{
+	uint32_t count = 0;
+	bool more = true, last;
+
+	(void)state;
+	do {
+		last = more;
+		assert_in_range(count, 0, 16);
+	} while (behind(count++, &more) == 0);
+	assert_true(count > 4);
+	assert_false(last);
+	assert_true(more); /* the slots that were too few for it */
+}
+
 /* In the ratio that was asked for, and all of it is given back. */
 static void in_a_ratio(void **state)
 {
@@ -210,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(looked_at_meanwhile),
 		cmocka_unit_test(of_its_partition_alone),
+		cmocka_unit_test(full),
 		cmocka_unit_test(in_a_ratio),
 		cmocka_unit_test(beside_a_second_device),
 	};

@@ -44,7 +44,9 @@ const void *export_table(void)
 	static const void *table[TABLE_SLOTS];
 	uint32_t (*s)(uint32_t *, callback_fn, void *) = subscribe;
 	uint32_t (*e)(uint32_t, uint32_t, int, int) = enable;
-	const uint64_t bytes = sizeof(table);
+	const char *slots = getenv("HAL_STAND_IN_CUDA_SLOTS");
+	/* No more than are called. */
+	const uint64_t bytes = (slots ? strtoul(slots, NULL, 0) : 7) * sizeof(table[0]);
 
 	memcpy(&table[0], &bytes, sizeof(bytes));
 	memcpy(&table[3], &s, sizeof(s));
