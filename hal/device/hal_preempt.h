@@ -11,12 +11,12 @@
  *	}
  *
  * HAL_PREEMPT_KERNEL is extern "C" __global__ void, and leaves a mark in the code by
- *which the device rocm knows that it is so (preempt=block).  HAL_PREEMPT_LAST, without a
- *comma in front of it, is one more argument, the last of at least two; images and
- *launches do not name it.  HAL_PREEMPT_ENTER() is the first statement, reached by all
- *threads of the block; some may return behind it.  From there on blockIdx and gridDim are
- *those of the whole kernel, whatever has been launched: hipBlockIdx_x, and functions that
- *look at blockIdx themselves, would see another one.
+ * which the device rocm knows that it is so (preempt=block).  HAL_PREEMPT_LAST, without
+ * a comma in front of it, is one more argument, the last of at least two; images and
+ * launches do not name it.  HAL_PREEMPT_ENTER() is the first statement, reached by all
+ * threads of the block; some may return behind it.  From there on blockIdx and gridDim
+ * are those of the whole kernel, whatever has been launched: hipBlockIdx_x, and
+ * functions that look at blockIdx themselves, would see another one.
  *
  * Not for kernels whose blocks wait for each other (cooperative launches): one that was
  * stopped would be waited for until its queue goes on, which waits for this launch.
