@@ -31,6 +31,11 @@ static const struct hal_backend *b;
 	{                                                                                \
 		-5, -2, 0                                                                \
 	}
+#define CALLS_LATE                                                                       \
+	{                                                                                \
+		"cuLaunchKernel", "cuMemsetD32Async", "cuMemcpyAsync",                   \
+			"cuStreamWriteValue32_v2", "cuEventRecord"                       \
+	}
 #define CALL_FREE      "cuMemFree_v2"
 #define CALL_UNLOAD    "cuModuleUnload"
 #define CALL_DESTROY   "cuStreamDestroy_v2"

@@ -3,8 +3,8 @@
  * queue_cases.h - what three queues of a GPU do, whichever it is, for a test that has
  * what queues.h wants, and: NEVER, IOTA, SPIN, numbers of those kernels; UNITS of device
  * 0, and PRIORITIES of its streams; CALL_FREE, CALL_UNLOAD, CALL_DESTROY of the library,
- * and CALL_RELEASE if it has a context; SAYS_UNKNOWN, SAYS_NO_MEMORY, as failures are
- * told.
+ * and CALL_RELEASE if it has a context; CALLS_LATE, those that give a device work;
+ * SAYS_UNKNOWN, SAYS_NO_MEMORY, as failures are told.
  */
 #ifndef TESTS_GPU_QUEUE_CASES_H
 #define TESTS_GPU_QUEUE_CASES_H
@@ -281,11 +281,71 @@ static void next_look(void **state)
 	close_rig(&r);
 }
 
+/* Some of all kinds in two queues; how many have failed.  Each ends once. */
+static uint32_t run_all(struct rig *r)
+{
+	const struct hal_bk_arg args[2] = {{r->mem, 0, 64}, {NULL, 5000, 0}};
+	struct hal_bk_cmd cmds[2][3] = {{{.op = HAL_OP_FILL}, {0}, {.op = HAL_OP_COPY}},
+					{{0}, {.op = HAL_OP_NOP}, {.op = HAL_OP_FILL}}};
+	uint32_t q, i, seen = 0, failed = 0;
+	struct hal_bk_event ev;
+
+	cmds[0][0].fill.dst = cmds[1][2].fill.dst = r->mem;
+	cmds[0][0].fill.bytes = cmds[1][2].fill.bytes = 64;
+	cmds[0][1] = cmds[1][0] = launch(r, WORK, 0, args, 2);
+	cmds[0][2].copy.dst = cmds[0][2].copy.src = r->mem;
+	cmds[0][2].copy.dst_offset = cmds[0][2].copy.bytes = 64;
+	for (q = 0; q < 2; q++)
+		for (i = 0; i < 3; i++) {
+			cmds[q][i].cookie = 3 * q + i;
+			assert_int_equal(b->hot.submit(r->dev, r->queue[q], &cmds[q][i]),
+					 0);
+		}
+	while (b->hot.poll(r->dev, UINT64_MAX, &ev, 1) == 1) {
+		assert_int_equal(ev.kind, HAL_BK_DONE);
+		assert_false(seen >> ev.cookie & 1);
+		seen |= 1u << ev.cookie;
+		assert_true(ev.status == 0 || ev.status == -EIO ||
+			    ev.status == -ECANCELED);
+		failed += ev.status == -EIO;
+	}
+	assert_int_equal(seen, 63);
+	return failed;
+}
+
+/* What a call gave the device fails when it has run: somebody is told, and all is over.
+ */
+static void late(void **state)
+{
+	static const char *const calls[] = CALLS_LATE;
+	const struct hal_bk_config cfg = {.clock = 1};
+	uint32_t i, nth, failed;
+	struct rig r;
+	bool last;
+
+	(void)state;
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		last = false;
+		for (nth = 1; !last; nth++) {
+			open_rig(&r, &cfg);
+			assert_int_equal(stand_in()->break_late(calls[i], nth, UNKNOWN),
+					 0);
+			failed = run_all(&r);
+			last = stand_in()->armed() != 0;
+			if (last != !failed)
+				fail_msg("%s %u: %u failed", calls[i], nth, failed);
+			stand_in()->break_call(calls[i], 0, 0);
+			close_rig(&r);
+		}
+		assert_true(nth > 2);
+	}
+}
+
 #define QUEUE_CASES                                                                      \
-	cmocka_unit_test(lost_in_silence), cmocka_unit_test(hung),                       \
-		cmocka_unit_test(hung_not_for_ever), cmocka_unit_test(given_back_later), \
-		cmocka_unit_test(room_of_the_freed), cmocka_unit_test(every_block_once), \
-		cmocka_unit_test(priorities), cmocka_unit_test(times),                   \
-		cmocka_unit_test(next_look)
+	cmocka_unit_test(late), cmocka_unit_test(lost_in_silence),                       \
+		cmocka_unit_test(hung), cmocka_unit_test(hung_not_for_ever),             \
+		cmocka_unit_test(given_back_later), cmocka_unit_test(room_of_the_freed), \
+		cmocka_unit_test(every_block_once), cmocka_unit_test(priorities),        \
+		cmocka_unit_test(times), cmocka_unit_test(next_look)
 
 #endif

@@ -35,6 +35,11 @@ static const struct hal_backend *b;
 	{                                                                                \
 		-1, 0, 1                                                                 \
 	}
+#define CALLS_LATE                                                                       \
+	{                                                                                \
+		"hipModuleLaunchKernel", "hipMemsetD32Async", "hipMemcpyAsync",          \
+			"hipStreamWriteValue32", "hipEventRecord"                        \
+	}
 #define CALL_FREE      "hipFree"
 #define CALL_UNLOAD    "hipModuleUnload"
 #define CALL_DESTROY   "hipStreamDestroy"

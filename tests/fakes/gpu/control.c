@@ -23,6 +23,7 @@ static uint64_t counts[CALLS_MAX];
 static int armed = -1; /* a call */
 static uint64_t armed_nth;
 static uint32_t armed_result;
+static bool armed_late; /* the call is well, what it gives the device is not */
 static _Thread_local bool is_hot;
 
 const char *setting(const char *name)
@@ -168,9 +169,12 @@ bool enter(uint32_t call, bool starts, uint32_t *result)
 	*result = face.state(call);
 	if ((int)call == armed && armed_nth && !--armed_nth) {
 		armed = -1;
-		*result = armed_result;
+		if (armed_late)
+			world.fail_next = armed_result;
+		else
+			*result = armed_result;
 		/* Who says so means it. */
-		if (face.sticky(armed_result) && world.ready)
+		if (!armed_late && face.sticky(armed_result) && world.ready)
 			device_lose(current_device() ? current_device()
 						     : &world.devices[0],
 				    armed_result);
@@ -180,6 +184,7 @@ bool enter(uint32_t call, bool starts, uint32_t *result)
 
 uint32_t leave(uint32_t result)
 {
+	world.fail_next = 0;
 	pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 	return result;
@@ -210,16 +215,27 @@ void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 
 /* ---- control ----------------------------------------------------------------------- */
 
-static int break_call(const char *call, uint64_t nth, uint32_t result)
+static int arm(const char *call, uint64_t nth, uint32_t result, bool late)
 {
 	int i = index_of(call);
 
 	pthread_mutex_lock(&lock);
+	armed_late = late;
 	armed = nth ? i : -1;
 	armed_nth = nth;
 	armed_result = result;
 	leave(0);
 	return i < 0 ? -1 : 0;
+}
+
+static int break_call(const char *call, uint64_t nth, uint32_t result)
+{
+	return arm(call, nth, result, false);
+}
+
+static int break_late(const char *call, uint64_t nth, uint32_t result)
+{
+	return arm(call, nth, result, true);
 }
 
 static uint64_t still_armed(void)
@@ -378,6 +394,7 @@ EXPORT extern const struct gpu_stand_in hal_stand_in_gpu;
 const struct gpu_stand_in hal_stand_in_gpu = {
 	.size = sizeof(struct gpu_stand_in),
 	.break_call = break_call,
+	.break_late = break_late,
 	.armed = still_armed,
 	.calls = calls,
 	.live = live,

@@ -304,6 +304,8 @@ uint32_t push(struct stream *s, struct job job)
 	if (!j)
 		return GPU_OUT_OF_MEMORY;
 	*j = job;
+	j->fails = world.fail_next;
+	world.fail_next = 0;
 	stream_push(s, j);
 	return GPU_SUCCESS;
 }

@@ -31,6 +31,9 @@ struct gpu_stand_in {
 	/* The nth call (1: next) of this name answers result and does nothing; nth 0:
 	 * disarms.  -1: no such call. */
 	int (*break_call)(const char *call, uint64_t nth, uint32_t result);
+	/* The same, but the call is well: what it gave the device runs, half of its
+	 * effect is there or none, and then the device is lost with that result. */
+	int (*break_late)(const char *call, uint64_t nth, uint32_t result);
 	/* How many calls it still is to that, 0: it has been. */
 	uint64_t (*armed)(void);
 	/* Calls so far, of all names when call is NULL. */

@@ -555,6 +555,10 @@ static bool end(struct job *j)
 	for (i = 0; i < COPY_ENGINES; i++)
 		if (dev->copying[i] == j)
 			dev->copying[i] = NULL;
+	if (j->fails) {
+		device_lose(dev, j->fails);
+		return true;
+	}
 	if (!effect(j)) {
 		device_fault(dev);
 		return true;

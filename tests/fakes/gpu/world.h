@@ -112,6 +112,7 @@ struct job {
 	struct job *next;
 	struct stream *stream;
 	enum op op;
+	uint32_t fails; /* not 0: when it has run the device is lost, with this result */
 	bool started;
 	uint64_t start_ns, end_ns; /* end_ns: NEVER while blocks are to run */
 	uint64_t dst, src, bytes;
@@ -178,6 +179,7 @@ struct world {
 	uint32_t unit_now;      /* whose block acts */
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
 	bool silent;            /* nobody is called back */
+	uint32_t fail_next; /* what this call gives the device fails when it has run */
 	struct gpu_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
