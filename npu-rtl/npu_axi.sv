@@ -160,7 +160,7 @@ module npu_axi #(
   assign wlast_o   = w_q.last == '0;
 
   // ---- responses: a read's as its last beat comes; a write's when there is none -----------------
-  logic [1:0]         first_q [S << DepthLog2];  // beat of the line that a read begins with
+  logic [1:0]         first_q [1 << (SW + DepthLog2)];  // beat of the line that a read begins with
   ptr_t               wp_q [S], rp_q [S];
   logic [1:0]         got_q [S];                 // beats of a slot's oldest read that have come
   logic [3:0][127:0]  part_q [S];
@@ -209,6 +209,8 @@ module npu_axi #(
       arvalid_o && !arready_i |=> arvalid_o && $stable({arid_o, araddr_o, arlen_o}));
   AwStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
       awvalid_o && !awready_i |=> awvalid_o && $stable({awid_o, awaddr_o, awlen_o}));
+  InLine: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      take_r || take_w |-> 4'(req_i.pa[5:4]) + 4'(req_i.beats) <= 4'd4 && req_i.beats != '0);
   WStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
       wvalid_o && !wready_i |=> wvalid_o && $stable({wdata_o, wstrb_o, wlast_o}));
 endmodule

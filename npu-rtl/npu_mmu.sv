@@ -220,7 +220,7 @@ module npu_mmu #(
       end
       WWait:
         if (came) begin
-          pte_d  = rsp_i.data[9'({rsp_i.at[5:2], 5'd0}) +: 32];
+          pte_d  = rsp_i.data[9'({pte_pa[5:2], 5'd0}) +: 32];
           walk_d = WCheck;
         end
       WCheck: begin
@@ -266,8 +266,8 @@ module npu_mmu #(
                 beats: 3'((7'(ask_q.va[3:0]) + ask_q.len + 7'd15) >> 4), len: ask_q.len,
                 tag: ask_q.tag, pa: {entry_q.pfn, 8'h0} | off, walk: 1'b0};
     else if (walk_q == WAsk && free)
-      req_d = '{v: 1'b1, we: 1'b0, ch: pt_place.ch, lline: pt_place.lgran, beats: 3'd4, len: 7'd4,
-                tag: WalkTag, pa: pte_pa, walk: 1'b1};
+      req_d = '{v: 1'b1, we: 1'b0, ch: pt_place.ch, lline: pt_place.lgran, beats: 3'd4, len: 7'd64,
+                tag: WalkTag, pa: {pte_pa[31:6], 6'd0}, walk: 1'b1};
     if (kill_i) req_d.v = 1'b0;  // and what is granted in this cycle
   end
   always_ff @(posedge clk_i) if (ok && free && ask_q.we) wdata_o <= wdata_q;
