@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """slang.py [parameters | assertions] FILE...: reads the RTL by slang, which shares nothing with Verilator.
 
-The files are the sources in order, packages first; the top is npu_top.  Each shape is
+The files are the sources in order, packages first; tops are npu_top, and npu, the kernel for an FPGA's slot.  Each shape is
 elaborated whole; an error is one, and so is a warning of slang's default set.  Their number
 is the figure rtl.slang.errors.  What must not pass is tried as well, so that nobody takes a
 reader that sees nothing for sources that are right.
@@ -18,7 +18,8 @@ import tempfile
 
 from pyslang import driver, syntax
 
-SHAPES = ("16x16x4x8", "1x1x1x1", "5x7x3x6", "1x32x2x16", "32x1x8x3", "4x4x2x15", "32x32x8x16")
+TOPS = {"npu_top": ("16x16x4x8", "1x1x1x1", "5x7x3x6", "1x32x2x16", "32x1x8x3", "4x4x2x15", "32x32x8x16"),
+        "npu": ("4x4x2x4", "1x1x1x1", "32x1x8x16")}
 
 # Not SystemVerilog, and Verilator 5.006 says nothing of the first two.
 WRONG = {
@@ -39,6 +40,7 @@ LIMITS = {
     "npu_ports": (("N", 1, 16), ("S", 1, 8)),
     "npu_return": (("N", 1, 16), ("DepthLog2", 1, 8)),
     "npu_axi": (("S", 1, 8),),
+    "npu_kernel_mux": (("M", 2, 17),),
     "npu_cache": (("SetBits", 1, 12), ("WayBits", 1, 3)),
     "npu_mmu": (("TlbLog2", 5, 12),),
 }
@@ -84,12 +86,12 @@ def check_reader():
 
 def check_shapes(files):
     errors = 0
-    for shape in SHAPES:
+    for top, shape in [(top, shape) for top in TOPS for shape in TOPS[top]]:
         sizes = [f"-G {k}={v}" for k, v in zip("RCSN", shape.split("x"))]
-        found, text = read(files, ["--top", "npu_top", *sizes])
+        found, text = read(files, ["--top", top, *sizes])
         if found:
             print(text)
-        print(f"{shape}: {found} errors in {len(files)} files")
+        print(f"{top} {shape}: {found} errors in {len(files)} files")
         errors += found
     print(f"figure rtl.slang.errors {errors}")
     return errors
