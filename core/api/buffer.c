@@ -6,6 +6,7 @@
 
 #include "api/handle.h"
 #include "api/move.h"
+#include "engine/bimodal.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
 #include "engine/evict.h"
@@ -347,6 +348,37 @@ static void copy_away(const struct copy *c)
 		memcpy(c->to, bytes, c->bytes);
 }
 
+static int bimodal_begins(struct hal_device *dev, void *arg)
+{
+	(void)dev;
+	((struct hal_partition *)arg)->copying++;
+	return 0;
+}
+
+static int bimodal_ends(struct hal_device *dev, void *arg)
+{
+	struct hal_partition *part = arg;
+
+	(void)dev;
+	part->copying--;
+	bimodal_look(part);
+	return 0;
+}
+
+/* Of what is bimodal: its partition stays on the placement that it has meanwhile. */
+static int copy_bimodal(struct hal_device *dev, const struct copy *c)
+{
+	struct hal_partition *part = c->buf->part;
+	int err;
+
+	if ((dev->table->beside & HAL_BK_BESIDE_COPY) == 0)
+		return device_beside(dev, 0, copy, c);
+	(void)engine_call(dev, bimodal_begins, part);
+	err = device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
+	(void)engine_call(dev, bimodal_ends, part); /* whose text is not this one's */
+	return err;
+}
+
 static int copy_checked(const struct copy *c, const char *what)
 {
 	struct hal_device *dev;
@@ -369,15 +401,12 @@ static int copy_checked(const struct copy *c, const char *what)
 	place = copy_begins(c->buf);
 	if (atomic_load(&c->buf->recolored))
 		err = engine_call(dev, settled, &(struct settled){c->buf, what});
-	/* Of what is bimodal between turns, for there placements change. */
 	if (err == 0 && place == PLACE_AWAY)
 		copy_away(c);
+	else if (err == 0 && (c->buf->flags & HAL_BUFFER_BIMODAL) != 0)
+		err = copy_bimodal(dev, c);
 	else if (err == 0)
-		err = device_beside(dev,
-				    (c->buf->flags & HAL_BUFFER_BIMODAL) != 0
-					    ? 0
-					    : HAL_BK_BESIDE_COPY,
-				    copy, c);
+		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
 	copy_ends(c->buf);
 	return err;
 }

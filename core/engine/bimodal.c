@@ -68,7 +68,8 @@ static enum state state_of(const struct hal_queue *q)
 
 static enum state state_of_all(const struct hal_partition *part)
 {
-	enum state all = QUIET;
+	/* It changes no place under who copies. */
+	enum state all = part->copying != 0 ? STANDS : QUIET;
 
 	hal_list_for_each (it, &part->queues) {
 		enum state s = state_of(container_of(it, struct hal_queue, on_partition));

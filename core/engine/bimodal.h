@@ -11,7 +11,8 @@
  * Its queues are watched (recolor.h): whenever the first command of a submission is next,
  * it is seen whether the placement is the right one.  If not, the queue waits for what
  * the partition has begun.  It does not wait for what somebody has to let go on first
- * (suspended, in a callback, waiting itself): then the submission takes what there is.
+ * (suspended, in a callback, waiting itself, being copied by the host): then the
+ * submission takes what there is.
  *
  * Alone is who has no other partition's work beside it that is not over, and whose wider
  * channels nobody has named.

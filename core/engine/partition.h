@@ -71,6 +71,7 @@ struct hal_partition {
 	counter switches;
 	bool ends_wanted;         /* queues of it are parked until something of it ends:
 				     bimodal.h, evict.h */
+	uint32_t copying;         /* copies by the host to and from that, under way */
 	bool switch_failed;       /* the device has refused to: it stays where it is */
 	struct list made_way;     /* those that were stopped for it, oldest first */
 	struct hal_queue *sole;   /* runnable, and the policy has not been told */
