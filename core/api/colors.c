@@ -57,7 +57,12 @@ int colors_load(struct hal_device *dev)
 	err = color_map_fits(map, &dev->info, unverified, path, why);
 	if (err == 0)
 		err = color_map_pages(map, dev->info.page_bytes, path, why);
-	err = err != 0 ? fail(err, "hal.color_map: %s", why) : tell(dev, map);
+	if (err != 0)
+		err = fail(err, "hal.color_map: %s", why);
+	else if (color_map_split(map, dev->info.page_bytes) != 0)
+		err = fail(ENOMEM, "hal.color_map: no memory for %s", path);
+	else
+		err = tell(dev, map);
 	color_map_free(map);
 	return err;
 }

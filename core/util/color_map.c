@@ -355,7 +355,8 @@ int color_map_pages(const struct color_map *map, uint32_t page, const char *name
 	uint64_t group[COLOR_MAP_COLORS];
 	uint32_t count = page / map->granule, most = COLOR_MAP_COLORS;
 
-	if (page == 0 || page == map->granule)
+	/* A page within a granule has that one's channel. */
+	if (page == 0 || map->granule % page == 0)
 		return 0;
 	while (most > 1 && !stand_together(map, most, group))
 		most /= 2;
@@ -369,6 +370,40 @@ int color_map_pages(const struct color_map *map, uint32_t page, const char *name
 		      name, map->granule, map->channels, most, map->granule,
 		      (unsigned long long)hal_color_piece_max(most, map->granule, most),
 		      page);
+}
+
+/* Granule g is pages from g << bits on. */
+static int split_table(struct color_map *map, uint32_t bits)
+{
+	uint64_t pages = color_map_granules(map) << bits;
+	uint8_t *table = malloc(pages);
+
+	if (table == NULL)
+		return -ENOMEM;
+	for (uint64_t p = 0; p < pages; p++)
+		table[p] = map->table[p >> bits];
+	free(map->table);
+	map->table = table;
+	return 0;
+}
+
+int color_map_split(struct color_map *map, uint32_t page)
+{
+	uint32_t bits;
+	int err = 0;
+
+	if (page == 0 || page >= map->granule)
+		return 0;
+	bits = (uint32_t)__builtin_ctz(map->granule / page);
+	if (map->kind == COLOR_MAP_TABLE)
+		err = split_table(map, bits);
+	if (err != 0)
+		return err;
+	for (uint32_t i = 0; i < map->mask_count; i++)
+		map->mask[i] <<= bits;
+	map->shift += bits;
+	map->granule = page;
+	return 0;
 }
 
 void color_map_free(struct color_map *map)

@@ -124,11 +124,15 @@ int color_map_fits(const struct color_map *map, const struct hal_device_info *in
 		   bool unverified, const char *name, char why[COLOR_MAP_WHY]);
 
 /* Whether pages of so many bytes, by which a device places memory, can be of one tenant's
- * channels (hal_color.h; SGDRC, A.2): a granule each, or of so many as the channels that
- * stand together wherever one of them does.  0: the device does not say.  -EINVAL they
- * cannot: why names both and the channels. */
+ * channels (hal_color.h; SGDRC, A.2): a granule each or a part of one, or of so many as
+ * the channels that stand together wherever one of them does.  0: the device does not
+ * say.  -EINVAL they cannot: why names both and the channels. */
 int color_map_pages(const struct color_map *map, uint32_t page, const char *name,
 		    char why[COLOR_MAP_WHY]);
+
+/* By pages that are a part of a granule each, as a device takes it: granules are pages
+ * then.  Others are left as they are.  -ENOMEM. */
+int color_map_split(struct color_map *map, uint32_t page);
 
 /* As a file has it: malloc, *size bytes and a 0.  NULL: -ENOMEM, or no map. */
 char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_MAP_WHY]);

@@ -426,8 +426,44 @@ static void tables_by_pages(void **state)
 	assert_int_equal(color_map_pages(map, 4096, "m", why), 0);
 	not_by_pages(map, 2048, NOT_BY("1024", "4", "4", "4096", "2048"));
 	not_by_pages(map, 8192, NOT_BY("1024", "4", "4", "4096", "8192"));
-	not_by_pages(map, 512, NOT_BY("1024", "4", "4", "4096", "512"));
+	not_by_pages(map, 768, NOT_BY("1024", "4", "4", "4096", "768"));
+	/* Within a granule there is one channel. */
+	assert_int_equal(color_map_pages(map, 512, "m", why), 0);
+	assert_int_equal(color_map_pages(map, 64, "m", why), 0);
 	color_map_free(map);
+}
+
+/* Pages that are parts of granules lie where these do. */
+static void split(void **state)
+{
+	static const char *const texts[] = {
+		XORMOD,
+		DEVICE "granule 1024\nchannels 4\nkind xor\nmask 5\nmask a\n",
+		DEVICE "granule 1024\nchannels 4\nkind table\ntable " ROW
+		       "0123012301-30123" ROW "1032321001231032\n",
+	};
+	char why[COLOR_MAP_WHY] = "";
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		for (uint32_t parts = 1; parts <= 16; parts *= 4) {
+			struct color_map *map = parse(texts[i]);
+			struct color_map *fine = parse(texts[i]);
+			uint32_t page = map->granule / parts;
+
+			assert_int_equal(color_map_split(fine, page), 0);
+			assert_int_equal(fine->granule, page);
+			assert_int_equal(color_map_check(fine, why), 0);
+			for (uint64_t p = 0; p < color_map_granules(fine); p++)
+				assert_int_equal(color_map_channel(fine, p),
+						 color_map_channel(map, p / parts));
+			/* Pages of several granules are another matter. */
+			assert_int_equal(color_map_split(map, 2 * map->granule), 0);
+			assert_int_equal(map->granule, parts * page);
+			color_map_free(fine);
+			color_map_free(map);
+		}
+	}
 }
 
 static void files(void **state)
@@ -477,6 +513,7 @@ int main(void)
 		cmocka_unit_test(of_this_device),
 		cmocka_unit_test(by_pages),
 		cmocka_unit_test(tables_by_pages),
+		cmocka_unit_test(split),
 		cmocka_unit_test(files),
 	};
 
