@@ -253,7 +253,9 @@ struct hal_bk_cold {
 				void **part);
 	int (*partition_destroy)(void *dev, void *part);
 
-	/* A hardware queue, or a share of one.  priority as in hal_queue_desc. */
+	/* A hardware queue, or a share of one.  priority as in hal_queue_desc, for
+	 * devices with queues of several; others may leave it, the engine orders by it
+	 * anyway. */
 	int (*queue_create)(void *dev, void *part, int32_t priority, void **queue);
 	/* What the device keeps of it since FOLD or SAVE is dropped, without an event. */
 	int (*queue_destroy)(void *dev, void *queue);

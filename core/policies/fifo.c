@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fifo: whoever submitted first.
+ * fifo: whoever submitted first (FCFS: Kleinrock 1975).
  *
  * Good where all work is alike, and as what others are compared with: nothing waits
  * longer than what was there before it takes.  Bad as soon as one tenant submits long

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rr: queues in turn, some commands each.
+ * rr: queues in turn, some commands each (Kleinrock 1964: a time-shared processor).
  *
  * Good where commands are alike: everybody has the same share, and nobody waits for more
  * than one turn of the others.  Bad where they are not: who submits long commands has

@@ -2,12 +2,12 @@
 /*
  * tidal: latency-critical work takes the units it needs and gives them back at rest.
  *
- * SGDRC: units flow to latency-critical kernels as these come, as many as a profile says
- * that they use, and back to best effort as they go; while both are there, best effort
- * that is bound by memory has Ch_BE of the channels, else all.  There kernels have masks,
- * and best effort is evicted; here units are those of elastic partitions, what commands
- * can use is learned, best effort goes on with fewer, and Ch_BE is of the bandwidth of
- * all channels, where that can be limited.
+ * SGDRC (Zhang, Yu, Han et al. 2025): units flow to latency-critical kernels as these
+ * come, as many as a profile says that they use, and back to best effort as they go;
+ * while both are there, best effort that is bound by memory has Ch_BE of the channels,
+ * else all.  There kernels have masks, and best effort is evicted; here units are those
+ * of elastic partitions, what commands can use is learned, best effort goes on with
+ * fewer, and Ch_BE is of the bandwidth of all channels, where that can be limited.
  *
  * Good for latency-critical work in bursts: it has nearly all of the device while it
  * runs, best effort nearly all in between.  Bad where bursts are shorter than a border
