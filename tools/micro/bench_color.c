@@ -12,6 +12,9 @@
  *               just behind the move of that buffer: how long it waits; what else the
  *               tenant does meanwhile; and its neighbour's cycles, beside a move in
  *               channels of the tenant's own, and in channels shared with it
+ *   bench_color evict [TARGET [FILE.tflite]]        a tenant with twice its quota in
+ *               buffers, each of which is away when it is used: what a command on such a
+ *               one takes more than on one that is there; and its neighbour's cycles
  *   bench_color bimodal [TARGET [FILE.tflite ...]]  a network in a bimodal partition: its
  *               memory over that of a plain one, and over that of two plain ones, on its
  *               own channels and on all; its cycles alone; and those of a neighbour on
@@ -57,7 +60,8 @@ struct world {
 
 static int open_world(struct world *w, const char *target)
 {
-	int err = hal_open(target, NULL, &w->dev);
+	static const char *const options[] = {"hal.oversubscribe=yes", NULL};
+	int err = hal_open(target, options, &w->dev);
 
 	if (err == -ENODEV)
 		return BENCH_SKIP;
@@ -559,6 +563,114 @@ static int add_net(const char *path)
 	return 0;
 }
 
+/* ---- evictions ---------------------------------------------------------------------- */
+
+enum { AWAY = 8 };
+
+/* Half the columns, channels and memory of AWAY buffers, for half of which there is room.
+ */
+static int open_tight(const struct world *w, struct side *s, struct hal_buffer **b)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	int err = 0;
+
+	memset(s, 0, sizeof(*s));
+	pd.rows = (uint16_t)w->info.unit_rows;
+	pd.cols = (uint16_t)(w->info.unit_cols / 2);
+	pd.color_mask = 3;
+	pd.memory_bytes = AWAY / 2 * MOVED;
+	pd.memory_limit = AWAY * MOVED;
+	if (hal_partition_create(w->dev, &pd, &s->part) != 0 ||
+	    hal_queue_create(s->part, &qd, &s->queue) != 0)
+		return bench_die("a partition");
+	for (uint32_t i = 0; err == 0 && i < AWAY; i++)
+		err = buffer(s, MOVED, 0, &b[i]);
+	return err;
+}
+
+/* Device time of a fill of b. */
+static int touch(const struct world *w, struct side *s, struct hal_buffer *b,
+		 uint64_t *ns)
+{
+	uint64_t begin = hal_device_now(w->dev);
+	struct hal_point done;
+
+	if (submit(s, hal_cmd_fill(b, 0, 64, 1), &done) != 0 ||
+	    hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
+		return bench_die("a fill");
+	*ns = hal_device_now(w->dev) - begin;
+	return 0;
+}
+
+struct cost {
+	uint64_t here, away, neighbour, fetches;
+};
+
+static int evictions(const char *target, const struct net *n, bool evicts,
+		     struct cost *out)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_buffer *b[AWAY] = {NULL};
+	struct side s[2] = {{0}};
+	struct world w = {0};
+	struct hal_point ran;
+	int err = open_world(&w, target);
+
+	memset(out, 0, sizeof(*out));
+	if (err == 0)
+		err = open_tight(&w, &s[0], b);
+	if (err == 0)
+		err = open_side(&w, &s[1], 1, 2, 12);
+	if (err == 0)
+		err = load(&w, &s[1], n);
+	if (err == 0)
+		err = launch(&s[1], &ran);
+	/* The last ones are there; in order none ever is. */
+	for (uint32_t k = 0; err == 0 && evicts && k < AWAY; k++) {
+		err = touch(&w, &s[0], b[k], &out->away);
+		if (err == 0)
+			err = touch(&w, &s[0], b[k], &out->here);
+	}
+	if (err == 0 && hal_wait(&ran, 1, 0, HAL_FOREVER) != 0)
+		err = bench_die("hal_wait");
+	out->neighbour = err == 0 ? busy(&s[1]) : 0;
+	if (err == 0 && hal_partition_get_info(s[0].part, &i) != 0)
+		err = bench_die("hal_partition_get_info");
+	out->fetches = i.fetches;
+	for (uint32_t k = 0; k < AWAY; k++)
+		(void)hal_buffer_destroy(b[k]);
+	for (uint32_t k = 0; k < 2; k++)
+		close_side(&s[k]);
+	if (w.dev != NULL && hal_close(w.dev) != 0)
+		return bench_die("closing");
+	return err;
+}
+
+static int evict(const char *target)
+{
+	struct cost none, some;
+	int err = evictions(target, &nets[0], false, &none);
+
+	if (err == 0)
+		err = evictions(target, &nets[0], true, &some);
+	if (err != 0)
+		return err;
+	if (some.fetches != AWAY)
+		return bench_die("a buffer was there that should have been away");
+	printf("a fill of a buffer of %u KiB: %llu cycles, %llu when it was away and "
+	       "another had to go; the neighbour's network: %llu cycles, beside %llu "
+	       "such fills %llu\n",
+	       (unsigned int)(MOVED >> 10), (unsigned long long)some.here,
+	       (unsigned long long)some.away, (unsigned long long)none.neighbour,
+	       (unsigned long long)some.fetches, (unsigned long long)some.neighbour);
+	printf("figure evict.fetch_cycles_per_kib %.4f\n",
+	       ((double)some.away - (double)some.here) / (MOVED >> 10));
+	printf("figure evict.neighbour_cycle_changes %d\n",
+	       some.neighbour != none.neighbour);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -567,6 +679,7 @@ int main(int argc, char **argv)
 	} modes[] = {{"corun", corun},
 		     {"p99", tails},
 		     {"recolor", recolor},
+		     {"evict", evict},
 		     {"bimodal", bimodal}};
 	const char *target =
 		argc > 2 && argv[2][0] != '\0' ? argv[2] : "npu:0?clock=virtual";
@@ -586,7 +699,7 @@ int main(int argc, char **argv)
 		}
 	if (rc != 0)
 		return tool_end(rc);
-	fprintf(stderr, "usage: bench_color corun|p99|recolor|bimodal [TARGET "
+	fprintf(stderr, "usage: bench_color corun|p99|recolor|evict|bimodal [TARGET "
 			"[FILE.tflite ...]]\n");
 	return 2;
 }
