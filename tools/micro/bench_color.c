@@ -579,8 +579,8 @@ static int open_tight(const struct world *w, struct side *s, struct hal_buffer *
 	pd.rows = (uint16_t)w->info.unit_rows;
 	pd.cols = (uint16_t)(w->info.unit_cols / 2);
 	pd.color_mask = 3;
-	pd.memory_bytes = AWAY / 2 * MOVED;
-	pd.memory_limit = AWAY * MOVED;
+	pd.memory_bytes = (uint64_t)AWAY / 2 * MOVED;
+	pd.memory_limit = (uint64_t)AWAY * MOVED;
 	if (hal_partition_create(w->dev, &pd, &s->part) != 0 ||
 	    hal_queue_create(s->part, &qd, &s->queue) != 0)
 		return bench_die("a partition");
