@@ -235,7 +235,9 @@ struct hal_policy_info {
 /* Units: a rectangle when .rows is set, else .units_floor of them anywhere; a resize
  * leaves as many as there are, within floor and ceiling.
  * A count on a grid device gets the squarest free rectangle of exactly that area, where
- * the engine finds it; with hal.compact it may be moved to make room for others. */
+ * the engine finds it; with hal.compact it may be moved to make room for others.  A new
+ * partition with a ceiling above its floor gets whole columns of the grid, or a part of
+ * one, if that many are a count of such and are free, since borders move by columns. */
 struct hal_partition_desc {
 	uint32_t size;
 	uint32_t flags;         /* HAL_PARTITION_* */
