@@ -422,11 +422,17 @@ struct hal_policy_host {
 	const struct hal_device_info *info;
 };
 
+/* Units of a column of the grid; 1 where units lie in a line. */
+static inline uint32_t hal_policy_column(const struct hal_policy_host *device)
+{
+	return device->info->unit_rows != 0 ? device->info->unit_rows : 1;
+}
+
 /* The most units that part can have: on a grid whole columns. */
 static inline uint32_t hal_policy_ceiling(const struct hal_policy_host *device,
 					  const struct hal_policy_partition *part)
 {
-	uint32_t column = device->info->unit_rows != 0 ? device->info->unit_rows : 1;
+	uint32_t column = hal_policy_column(device);
 	uint32_t whole = part->ceiling / column * column;
 
 	return whole > part->floor ? whole : part->floor;
@@ -464,7 +470,7 @@ static inline uint32_t hal_policy_spare(const struct hal_policy_host *device,
 static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 				       struct hal_policy_shared *all, uint32_t room)
 {
-	uint32_t column = device->info->unit_rows != 0 ? device->info->unit_rows : 1;
+	uint32_t column = hal_policy_column(device);
 	uint32_t count = 0, left, before;
 	struct hal_policy_move m[HAL_POLICY_MOVES];
 	struct hal_policy_shared *s;
@@ -501,7 +507,7 @@ static inline int hal_policy_spread(const struct hal_policy_host *device,
 				    struct hal_policy_shared *all)
 {
 	uint32_t room = device->info->unit_rows * device->info->unit_cols, held = 0;
-	uint32_t column = device->info->unit_rows;
+	uint32_t column = hal_policy_column(device);
 	int err;
 
 	for (const struct hal_policy_shared *s = all; s != NULL; s = s->next)
@@ -580,7 +586,7 @@ static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 					 uint32_t units, uint64_t best_ns,
 					 uint64_t percent)
 {
-	uint32_t column = device->info->unit_rows != 0 ? device->info->unit_rows : 1;
+	uint32_t column = hal_policy_column(device);
 	uint32_t half;
 
 	for (; (half = units / 2 / column * column) >= part->floor && half > 0;
