@@ -73,12 +73,14 @@ static int make_lane(struct lz_device *dev, struct lz_lane *lane, uint32_t tile)
 
 	err = LZ(zeMemAllocHost, dev->context, &hd, STAGE_BYTES, ALIGNMENT, &lane->stage);
 	if (!err)
-		err = LZ(zeCommandListCreateImmediate, dev->context, on, &qd,
-			 &lane->list);
+		err = LZ_MAKE(dev, LZ_KIND_LIST, zeCommandListCreateImmediate,
+			      dev->context, on, &qd, &lane->list);
 	if (!err)
-		err = LZ(zeEventPoolCreate, dev->context, &pd, 1, &on, &lane->pool);
+		err = LZ_MAKE(dev, LZ_KIND_POOL, zeEventPoolCreate, dev->context, &pd, 1,
+			      &on, &lane->pool);
 	if (!err)
-		err = LZ(zeEventCreate, lane->pool, &ed, &lane->event);
+		err = LZ_MAKE(dev, LZ_KIND_EVENT, zeEventCreate, lane->pool, &ed,
+			      &lane->event);
 	if (err)
 		drop_lane(dev, lane);
 	lane->used = false;

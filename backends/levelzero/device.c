@@ -540,11 +540,57 @@ uint64_t lz_id(struct lz_device *dev)
 	return atomic_fetch_add(&dev->ids, 1) + 1;
 }
 
-static uint32_t destroy(const struct lz_device *dev, const struct lz_trash *t)
+/* With several drivers, or with layers, the loader hands out objects of its own, in a
+ * table by the driver's addresses, and takes one out of it only after the driver has
+ * destroyed what is behind it: what another thread makes at that address meanwhile would
+ * be given the object that goes (as of 1.8).  So nothing is destroyed in this process
+ * while something of its kind is made, and the other way round. */
+static struct {
+	pthread_mutex_t lock; /* held while something is destroyed */
+	pthread_cond_t made;
+	uint32_t making[LZ_KIND_MEMORY + 1];
+} births = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}};
+
+void lz_making(enum lz_kind kind)
 {
-	if (t->kind == LZ_KIND_MEMORY)
-		return lz.zeMemFree(dev->context, t->handle);
-	return (*destroyers[t->kind].call)(t->handle);
+	pthread_mutex_lock(&births.lock);
+	births.making[kind]++;
+	births.making[LZ_KIND_LOG] += kind == LZ_KIND_MODULE; /* made with it */
+	pthread_mutex_unlock(&births.lock);
+}
+
+static void empty_trash(struct lz_device *dev);
+
+int lz_made(struct lz_device *dev, enum lz_kind kind, int err)
+{
+	pthread_mutex_lock(&births.lock);
+	births.making[kind]--;
+	births.making[LZ_KIND_LOG] -= kind == LZ_KIND_MODULE;
+	pthread_cond_broadcast(&births.made);
+	pthread_mutex_unlock(&births.lock);
+	pthread_mutex_lock(&dev->trash_lock);
+	if (dev->trash_count)
+		empty_trash(dev);
+	pthread_mutex_unlock(&dev->trash_lock);
+	return err;
+}
+
+/* False: not now, or, by *r, not at all. */
+static bool destroy(const struct lz_device *dev, const struct lz_trash *t, uint32_t *r)
+{
+	bool now;
+
+	*r = LZ_SUCCESS;
+	if (t->kind == LZ_KIND_MEMORY) {
+		*r = lz.zeMemFree(dev->context, t->handle);
+		return !*r;
+	}
+	pthread_mutex_lock(&births.lock);
+	now = !births.making[t->kind];
+	if (now)
+		*r = (*destroyers[t->kind].call)(t->handle);
+	pthread_mutex_unlock(&births.lock);
+	return now && !*r;
 }
 
 /* One of a group waits for those before it.  A command that does not end may use all
@@ -571,12 +617,12 @@ static bool held_up(const struct lz_device *dev, const struct lz_trash *t, uint3
 /* Destroys what has to wait for nothing that will not go. */
 static void empty_trash(struct lz_device *dev)
 {
-	uint32_t i, kept = 0;
+	uint32_t i, r, kept = 0;
 
 	for (i = 0; i < dev->trash_count; i++) {
 		const struct lz_trash t = dev->trash[i];
 
-		if (held_up(dev, &t, kept) || destroy(dev, &t))
+		if (held_up(dev, &t, kept) || !destroy(dev, &t, &r))
 			dev->trash[kept++] = t;
 	}
 	dev->trash_count = kept;
@@ -644,15 +690,11 @@ uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
 {
 	const struct lz_trash t = {kind, handle, group};
 	uint32_t r = LZ_SUCCESS;
-	bool later;
 
 	pthread_mutex_lock(&dev->trash_lock);
 	if (dev->trash_count)
 		empty_trash(dev);
-	later = held_up(dev, &t, dev->trash_count);
-	if (!later)
-		r = destroy(dev, &t);
-	if (later || r)
+	if (held_up(dev, &t, dev->trash_count) || !destroy(dev, &t, &r))
 		keep(dev, &t);
 	pthread_mutex_unlock(&dev->trash_lock);
 	return r;
@@ -668,6 +710,26 @@ void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
 		*err = lz_failed(r, destroyers[kind].name);
 }
 
+/* Until nothing is made any more of what is left, by other devices; not for ever. */
+static void outwait_makers(struct lz_device *dev)
+{
+	uint64_t end_ns = lz_mono() + STUCK_NS;
+	const struct timespec end = {.tv_sec = (time_t)(end_ns / NS),
+				     .tv_nsec = (long)(end_ns % NS)};
+	uint32_t i = 0;
+	int err = 0;
+
+	pthread_mutex_lock(&births.lock);
+	while (i < dev->trash_count && !err) {
+		if (births.making[dev->trash[i].kind])
+			err = pthread_cond_clockwait(&births.made, &births.lock,
+						     CLOCK_MONOTONIC, &end);
+		else
+			i++;
+	}
+	pthread_mutex_unlock(&births.lock);
+}
+
 static void lz_close(void *device)
 {
 	struct lz_device *dev = device;
@@ -678,9 +740,12 @@ static void lz_close(void *device)
 	empty_trash(dev);
 	give_up_waits(dev);
 	empty_trash(dev);
+	outwait_makers(dev);
 	empty_trash(dev);
+	pthread_mutex_lock(&births.lock);
 	if (dev->context && lz.zeContextDestroy(dev->context))
 		(void)lz.zeContextDestroy(dev->context);
+	pthread_mutex_unlock(&births.lock);
 	if (dev->drive)
 		dev->drive(0);
 	pthread_mutex_destroy(&dev->trash_lock);
@@ -693,7 +758,9 @@ static int start(struct lz_device *dev)
 	const struct ze_context_desc cd = {.stype = LZ_STYPE_CONTEXT_DESC};
 	int err;
 
+	pthread_mutex_lock(&births.lock);
 	err = LZ(zeContextCreate, dev->shape.driver, &cd, &dev->context);
+	pthread_mutex_unlock(&births.lock);
 	if (err)
 		return err;
 	if (dev->opt.virtual_clock)

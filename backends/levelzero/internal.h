@@ -229,6 +229,11 @@ uint64_t lz_mono(void);
 int lz_calibrate(struct lz_device *dev);
 uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks);
 uint64_t lz_id(struct lz_device *dev);
+/* Around each call that makes something of a kind; lz_made returns err. */
+void lz_making(enum lz_kind kind);
+int lz_made(struct lz_device *dev, enum lz_kind kind, int err);
+#define LZ_MAKE(dev, kind, call, ...)                                                    \
+	(lz_making(kind), lz_made(dev, kind, LZ(call, __VA_ARGS__)))
 void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle,
 	     struct lz_group group);
 uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,

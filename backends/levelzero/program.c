@@ -46,8 +46,10 @@ static int create_module(struct lz_device *dev, struct lz_program *prog, uint32_
 	void *log = NULL;
 	uint32_t r;
 
+	lz_making(LZ_KIND_MODULE);
 	r = lz.zeModuleCreate(dev->context, dev->shape.tiles[tile], &d,
 			      &prog->modules[tile], lz_build_logs ? &log : NULL);
+	(void)lz_made(dev, LZ_KIND_MODULE, 0);
 	read_log(dev, log, text, sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	if (!r)
@@ -98,7 +100,8 @@ out:
 	return err;
 }
 
-static int create_kernel(struct lz_program *prog, struct lz_kernel *k, uint32_t tile)
+static int create_kernel(struct lz_device *dev, struct lz_program *prog,
+			 struct lz_kernel *k, uint32_t tile)
 {
 	const struct ze_kernel_desc d = {.stype = LZ_STYPE_KERNEL_DESC,
 					 .name = k->info.name};
@@ -106,7 +109,9 @@ static int create_kernel(struct lz_program *prog, struct lz_kernel *k, uint32_t 
 	uint32_t r, i;
 	int err;
 
+	lz_making(LZ_KIND_KERNEL);
 	r = lz.zeKernelCreate(prog->modules[tile], &d, &k->handles[tile]);
+	(void)lz_made(dev, LZ_KIND_KERNEL, 0);
 	if (r) {
 		k->handles[tile] = NULL;
 		/* The table in front of the module names what is not there. */
@@ -170,7 +175,7 @@ static int make_tile(struct lz_device *dev, struct lz_program *prog, uint32_t ti
 	if (!err && !prog->count)
 		err = name_kernels(prog, tile);
 	for (i = 0; !err && i < prog->count; i++)
-		err = create_kernel(prog, &prog->kernels[i], tile);
+		err = create_kernel(dev, prog, &prog->kernels[i], tile);
 	if (err)
 		drop_tile(dev, prog, tile, &err);
 	return err;

@@ -48,8 +48,10 @@ static int create_list(struct lz_device *dev, struct lz_queue *q)
 	};
 
 	if (dev->opt.regular)
-		return LZ(zeCommandQueueCreate, dev->context, tile, &d, &q->queue);
-	return LZ(zeCommandListCreateImmediate, dev->context, tile, &d, &q->list);
+		return LZ_MAKE(dev, LZ_KIND_QUEUE, zeCommandQueueCreate, dev->context,
+			       tile, &d, &q->queue);
+	return LZ_MAKE(dev, LZ_KIND_LIST, zeCommandListCreateImmediate, dev->context,
+		       tile, &d, &q->list);
 }
 
 static int create_slot(struct lz_device *dev, const struct lz_queue *q, uint32_t i,
@@ -68,12 +70,13 @@ static int create_slot(struct lz_device *dev, const struct lz_queue *q, uint32_t
 	const struct ze_fence_desc fd = {.stype = LZ_STYPE_FENCE_DESC};
 	int err;
 
-	err = LZ(zeEventCreate, q->pool, &ed, &s->event);
+	err = LZ_MAKE(dev, LZ_KIND_EVENT, zeEventCreate, q->pool, &ed, &s->event);
 	if (!err && dev->opt.regular)
-		err = LZ(zeCommandListCreate, dev->context,
-			 dev->shape.tiles[q->engine->tile], &ld, &s->list);
+		err = LZ_MAKE(dev, LZ_KIND_LIST, zeCommandListCreate, dev->context,
+			      dev->shape.tiles[q->engine->tile], &ld, &s->list);
 	if (!err && dev->opt.regular)
-		err = LZ(zeFenceCreate, q->queue, &fd, &s->fence);
+		err = LZ_MAKE(dev, LZ_KIND_FENCE, zeFenceCreate, q->queue, &fd,
+			      &s->fence);
 	return err;
 }
 
@@ -88,7 +91,8 @@ static int create_slots(struct lz_device *dev, struct lz_queue *q)
 	uint32_t i;
 	int err;
 
-	err = LZ(zeEventPoolCreate, dev->context, &pd, 1, &tile, &q->pool);
+	err = LZ_MAKE(dev, LZ_KIND_POOL, zeEventPoolCreate, dev->context, &pd, 1, &tile,
+		      &q->pool);
 	for (i = 0; !err && i < q->slot_count; i++)
 		err = create_slot(dev, q, i, &q->slots[i]);
 	return err;

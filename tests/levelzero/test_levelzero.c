@@ -690,6 +690,7 @@ static void modules_beside_each_other(void **state)
 	p = part(1);
 	q = queue(p, 0);
 	b = buffer(p, 4);
+	stand_in()->slow_modules(MS / 10); /* nearly always one is being made */
 	for (uint32_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, load_many, w.dev), 0);
 	for (uint32_t i = 0; i < 200; i++)

@@ -66,14 +66,25 @@ static void compile(void)
 	nanosleep(&t, NULL);
 }
 
+/* Modules that are being made: the loader's tables do not bear that one goes meanwhile.
+ */
+static atomic_uint making;
+
 /* Takes the lock; true when it is this call's turn to fail. */
 static bool enter(int call, uint32_t *result)
 {
 	uint32_t d;
 
-	if (call == LZ_CALL_zeModuleCreate && atomic_load(&module_ns))
-		compile();
+	if (call == LZ_CALL_zeModuleCreate) {
+		atomic_fetch_add(&making, 1);
+		if (atomic_load(&module_ns))
+			compile();
+	}
 	pthread_mutex_lock(&lock);
+	if ((call == LZ_CALL_zeModuleDestroy ||
+	     call == LZ_CALL_zeModuleBuildLogDestroy) &&
+	    atomic_load(&making))
+		misuse("a module was destroyed while another was made");
 	arm_from_environment();
 	world_pace();
 	call_counts[call]++;
@@ -87,8 +98,10 @@ static bool enter(int call, uint32_t *result)
 	return true;
 }
 
-static uint32_t leave(uint32_t result)
+static uint32_t leave(int call, uint32_t result)
 {
+	if (call == LZ_CALL_zeModuleCreate)
+		atomic_fetch_sub(&making, 1);
 	if (result != LZ_SUCCESS && result != LZ_NOT_READY)
 		error_count++;
 	pthread_mutex_unlock(&lock);
@@ -102,7 +115,7 @@ static uint32_t leave(uint32_t result)
                                                                                          \
 		if (!enter(LZ_CALL_##name, &r))                                          \
 			r = do_##name args;                                              \
-		return leave(r);                                                         \
+		return leave(LZ_CALL_##name, r);                                         \
 	}
 LZ_CALLS(ENTRY)
 
