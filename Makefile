@@ -54,6 +54,7 @@ check: setup
 
 check-long: setup build check-aarch64 check-deb
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
+	@DEEP=1 scripts/stage tidy scripts/tidy build/dev
 	@ctest --preset long --no-label-summary
 	@scripts/mutants $(MUTANTS)
 

@@ -25,8 +25,8 @@ static const struct ref_options defaults = {
 static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "virtual|real", "virtual",
 	 "time is stepped by hal_wait, or is CLOCK_MONOTONIC"},
-	{"units", HAL_OPTION_INT, 1, 4096, NULL, "16", "compute units"},
-	{"rows", HAL_OPTION_INT, 1, 4096, NULL, "1", "units form rows x units/rows"},
+	{"units", HAL_OPTION_INT, 1, 16384, NULL, "16", "compute units"},
+	{"rows", HAL_OPTION_INT, 1, 16384, NULL, "1", "units form rows x units/rows"},
 	{"memory", HAL_OPTION_SIZE, 65536, INT64_C(1) << 40, NULL, "64M",
 	 "device memory"},
 	{"colors", HAL_OPTION_INT, 0, REF_COLORS_MAX, NULL, "0",

@@ -151,9 +151,9 @@ NEGATIVE(hal_open, EINVAL, target_bad_value, "four")
 	return hal_open("ref?units=four", NULL, &w->dev2);
 }
 
-NEGATIVE(hal_open, EINVAL, target_value_range, "1..4096")
+NEGATIVE(hal_open, EINVAL, target_value_range, "1..16384")
 {
-	return hal_open("ref?units=4097", NULL, &w->dev2);
+	return hal_open("ref?units=16385", NULL, &w->dev2);
 }
 
 NEGATIVE(hal_open, EINVAL, target_value_zero, "units")

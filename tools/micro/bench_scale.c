@@ -12,7 +12,8 @@
  *                             signals each value.  Less what the same costs when all
  *                             are reached before.  The dearer order, a waiter: put in
  *                             and told
- *   bench_scale place [N]     N partitions (600) of one unit on a device of 64 x 64; as
+ *   bench_scale place [N]     N partitions (600) of one unit on a device of 64 x 64, of
+ *                             128 x 128 where N is more than that has; as
  *                             a note, every other one destroyed and created again
  *   bench_scale queues [N]    hal_submit and hal_wait of a launch on each of N queues
  *                             (10,000) in turn; as a note, of as many on one queue
@@ -268,10 +269,13 @@ static int destroy_parts(struct hal_partition **parts, unsigned int n, unsigned 
 
 static int bench_place(unsigned int n)
 {
+	const char *target = n <= 4096
+				     ? "ref?clock=virtual&units=4096&rows=64&memory=1G"
+				     : "ref?clock=virtual&units=16384&rows=128&memory=1G";
 	struct hal_partition **parts;
 	struct hal_device *dev;
 
-	if (hal_open("ref?clock=virtual&units=4096&rows=64&memory=1G", NULL, &dev) != 0)
+	if (hal_open(target, NULL, &dev) != 0)
 		return bench_die("hal_open");
 	parts = calloc(n, sizeof(struct hal_partition *));
 	if (parts == NULL)
