@@ -81,6 +81,15 @@ static void probe(uint32_t channels, uint32_t seed, const char *more)
 	probe_on("", channels, seed, more);
 }
 
+/* With the address sanitizer, which takes six times as long, other cases go the same
+ * ways. */
+static void not_slowly(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
+}
+
 static void finds_parities(void **state)
 {
 	struct stat st;
@@ -110,14 +119,10 @@ static void finds_modulo(void **state)
 /* Numbers of channels whose odd part is more than a digit of an octal number. */
 static void finds_any_number(void **state)
 {
-	static const uint32_t channels[] = {
-		9,
-#ifndef __SANITIZE_ADDRESS__ /* six times slower */
-		13,
-#endif
-	};
+	static const uint32_t channels[] = {9, 13};
 
 	(void)state;
+	not_slowly();
 	for (uint32_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
 		probe(channels[i], 1000 + i, "-j");
 		expect("\"kind\": \"xormod\"");
@@ -128,6 +133,7 @@ static void finds_any_number(void **state)
 static void finds_beside_refresh(void **state)
 {
 	(void)state;
+	not_slowly();
 	probe_on("&refresh=3900", 4, 31, "-j");
 	expect("\"kind\": \"xor\"");
 }
