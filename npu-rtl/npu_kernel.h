@@ -6,9 +6,10 @@
  *
  * memory is the device memory that the NPU has, of so many bytes, at its physical address
  * 0; steps an array of count struct npu_kernel_step in memory that the kernel reaches,
- * which it carries out one after the other.  memory and bytes are multiples of 64, steps
- * of 16.  The machine keeps its registers from one run to the next, and has nothing to do
- * with memory between them.  Little-endian.
+ * which it carries out one after the other; up to four are read before the first of them
+ * is carried out.  memory and bytes are multiples of 64, steps of 16.  The machine keeps
+ * its registers from one run to the next, as long as the configuration stays, and has
+ * nothing to do with memory between them.  Little-endian.
  */
 #ifndef NPU_KERNEL_H
 #define NPU_KERNEL_H

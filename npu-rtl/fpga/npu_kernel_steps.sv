@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_kernel_steps: carries out a run: its steps (npu_kernel.h), one after the other, from memory.
 //
+// They are read in bursts, a 64-byte line of four at a time, before the first of these is carried out.
+//
 // Between runs, and while the machine is reset, its ports are closed: a run begins and ends with
 // nothing of the machine's in flight, so that its memory is nobody's business outside a run.
 module npu_kernel_steps
@@ -42,17 +44,24 @@ module npu_kernel_steps
 );
   localparam logic [63:0] Shape = {32'd0, 8'(N), 8'(S), 8'(C), 8'(R)};
   typedef enum logic [3:0] {
-    Idle, Ask, Take, Do, Access, Answer, Run, Close, Reset, Put, Ack, Next, Drain
+    Idle, Ask, Take, Load, Do, Access, Answer, Run, Close, Reset, Put, Ack, Drain
   } state_e;
+  typedef logic [1:0] at_t;  // a step's place in its line
   state_e      state_q, state_d;
-  step_t       step_q, step_d;
+  step_t       step_q, step_d, line_q [4];
+  logic [3:0]  bad_q;         // of these: could not be read
+  at_t         at, rest, last;  // this one's; so many behind it; the burst's last
+  at_t         came_q, last_q;  // the next beat's; the last of the burst that was asked for
   logic [63:0] steps_q, base_q, ran_q, ran_d;
   logic [26:0] lines_q;
   logic [31:0] left_q;        // steps, this one counted
   logic [2:0]  wait_q, wait_d;
-  logic        begins, error_q, aw_v_q, aw_v_d, w_v_q, w_v_d, refuse, shape_ok;
+  logic        begins, over, error_q, aw_v_q, aw_v_d, w_v_q, w_v_d, refuse, shape_ok;
 
   assign begins   = state_q == Idle && start_i;
+  assign at       = steps_q[5:4];
+  assign rest     = ~at;
+  assign last     = left_q > 32'(rest) ? 2'd3 : at + at_t'(left_q - 32'd1);
   assign shape_ok = step_q.value[63:32] == '0 && step_q.value[23:0] == Shape[23:0]
                     && step_q.value[31:24] != '0 && step_q.value[31:24] <= Shape[31:24];
 
@@ -64,14 +73,15 @@ module npu_kernel_steps
     aw_v_d  = aw_v_q && !told_i.awready;
     w_v_d   = w_v_q && !told_i.wready;
     refuse  = 1'b0;
+    over    = 1'b0;
     unique case (state_q)
       Idle: if (start_i) state_d = args_i.count == '0 ? Drain : Ask;
       Ask:  if (told_i.arready) state_d = Take;
-      Take:
-      if (rvalid_i) begin
-        step_d  = rdata_i;
+      Take: if (rvalid_i && came_q == last_q) state_d = Load;
+      Load: begin
+        step_d  = line_q[at];
         state_d = Do;
-        refuse  = rerror_i;
+        refuse  = bad_q[at];
       end
       Do: begin
         ran_d  = '0;
@@ -87,7 +97,9 @@ module npu_kernel_steps
         endcase
       end
       // taken in this cycle, acts in the next; an answer is there behind that
-      Access: state_d = step_q.op == OpRead ? Answer : Next;
+      Access:
+      if (step_q.op == OpRead) state_d = Answer;
+      else over = 1'b1;
       Answer: begin
         wait_d = wait_q + 3'd1;
         if (wait_q == 3'd1) begin
@@ -104,11 +116,14 @@ module npu_kernel_steps
       Close: if (!busy_i) state_d = Reset;
       Reset: begin
         wait_d = wait_q + 3'd1;
-        if (&wait_q) state_d = Next;
+        over   = &wait_q;
       end
       Put: if (!aw_v_d && !w_v_d) state_d = Ack;
-      Ack: if (bvalid_i) state_d = step_q.op == OpRefused ? Drain : Next;
-      Next: state_d = left_q == 32'd1 ? Drain : Ask;
+      Ack:
+      if (bvalid_i) begin
+        if (step_q.op == OpRefused) state_d = Drain;
+        else over = 1'b1;
+      end
       Drain: if (!busy_i) state_d = Idle;
       default: state_d = Idle;
     endcase
@@ -116,6 +131,7 @@ module npu_kernel_steps
       step_d.op = OpRefused;
       state_d   = Put;
     end
+    if (over) state_d = left_q == 32'd1 ? Drain : at == last_q ? Ask : Load;
     if (state_d == Put && state_q != Put) begin
       aw_v_d = 1'b1;
       w_v_d  = 1'b1;
@@ -137,12 +153,21 @@ module npu_kernel_steps
     step_q <= step_d;
     ran_q  <= ran_d;
     wait_q <= wait_d;
+    if (state_q == Ask) begin
+      came_q <= at;
+      last_q <= last;
+    end
+    if (rvalid_i) begin
+      line_q[came_q] <= rdata_i;
+      bad_q[came_q]  <= rerror_i;
+      came_q         <= came_q + 2'd1;
+    end
     if (begins) begin
       base_q  <= {args_i.memory[63:6], 6'd0};
       lines_q <= |args_i.bytes[63:32] ? 27'h400_0000 : {1'b0, args_i.bytes[31:6]};
       steps_q <= {args_i.steps[63:4], 4'd0};
       left_q  <= args_i.count;
-    end else if (state_q == Next) begin
+    end else if (over) begin
       steps_q <= steps_q + 64'd16;
       left_q  <= left_q - 32'd1;
     end
@@ -159,7 +184,7 @@ module npu_kernel_steps
   assign lines_o     = lines_q;
 
   always_comb begin
-    ask_o.ar = '{v: state_q == Ask, source: 5'(N), slot: '0, addr: steps_q, len: '0};
+    ask_o.ar = '{v: state_q == Ask, source: 5'(N), slot: '0, addr: steps_q, len: {6'd0, at_t'(last - at)}};
     ask_o.aw = '{v: aw_v_q, source: 5'(N), slot: '0, addr: steps_q, len: '0};
     ask_o.w  = '{v: w_v_q, data: step_q, strb: '1, last: 1'b1};
   end

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_kernel.c - npu_core as a kernel of an FPGA's slot (npu-rtl/fpga): its registers
- * as ap_ctrl_hs has them, steps that are refused, a bus that says error, the border of
- * its memory, and random programs against the golden model while the bus waits at random,
- * answers in any order and mixes beats.  The rules of both buses are checked in each
- * cycle (npu_slot.cpp), and so is that nothing beyond memory and steps is ever asked for.
+ * as ap_ctrl_hs has them, steps that are refused, what steps cost, a bus that says error,
+ * the border of its memory, a slot that is stopped between runs, and random programs
+ * against the golden model while the bus waits at random, answers in any order and mixes
+ * beats.  The rules of both buses are checked in each cycle (npu_slot.cpp), and so is
+ * that nothing beyond memory and steps is ever asked for.
  *
  *   bench_kernel SHAPE [PROGRAMS [SEED]]     programs for each of three kinds of bus
  */
@@ -235,6 +236,74 @@ static void reset_step(void)
 	      "no cycles");
 }
 
+/* Runs that begin anywhere in a line and end anywhere: each step is carried out, none
+ * beside them, and lines are read whole. */
+static void pieces(void)
+{
+	uint64_t before[2], after[2], beats[2];
+	struct npu_kernel_step *s;
+
+	for (uint32_t first = 0; first < 4; first++)
+		for (uint32_t count = 1; count < 10; count++) {
+			const uint32_t at = (uint32_t)(STEPS_AT / 16 + first) % 4;
+			const uint32_t lines = (at + count + 3) / 4;
+
+			memset(stepped.step, 0xff, sizeof(stepped.step[0]) * 16);
+			s = &stepped.step[first];
+			for (uint32_t i = 0; i < count; i++)
+				s[i] = (struct npu_kernel_step){
+					i % 2 ? NPU_KERNEL_READ : NPU_KERNEL_WRITE,
+					NPU_GLB_PT_COUNT_ADDR,
+					i % 2 ? 0 : first * 16 + count + i};
+			b.api->traffic(b.slot, before, beats);
+			start(MEMORY_AT, STEPS_AT + (uint64_t)first * 16, BYTES, count);
+			wait_end();
+			b.api->traffic(b.slot, after, beats);
+			for (uint32_t i = 1; i < count; i += 2)
+				CHECK(s[i].value == first * 16 + count + i - 1,
+				      "step %u of %u from place %u on", i, count, at);
+			CHECK(after[0] - before[0] == lines,
+			      "%u steps from place %u on: %llu bursts, not %u", count, at,
+			      (unsigned long long)(after[0] - before[0]), lines);
+			CHECK(after[1] - before[1] == count / 2, "steps written back");
+		}
+}
+
+/* So many steps take so long. */
+static uint64_t cycles_of(uint32_t op, uint32_t count)
+{
+	uint64_t begin;
+
+	for (uint32_t i = 0; i < count; i++)
+		stepped.step[i] = (struct npu_kernel_step){op, NPU_GLB_PT_COUNT_ADDR, 0};
+	start(MEMORY_AT, STEPS_AT, BYTES, count);
+	begin = b.api->cycle(b.slot);
+	b.api->run(b.slot, LONG);
+	begin = b.api->cycle(b.slot) - begin;
+	put(NPU_KERNEL_ISR, 1);
+	CHECK(get(0) == OVER, "a run that is over");
+	return begin;
+}
+
+/* What steps take of a bus that does not wait, beside what RUN lets pass. */
+static void cost(void)
+{
+	static const char *const names[] = {"write", "read"};
+	uint64_t before[2], after[2], beats[2];
+
+	for (uint32_t op = NPU_KERNEL_WRITE; op <= NPU_KERNEL_READ; op++) {
+		const uint64_t few = cycles_of(op, 1), many = cycles_of(op, 801);
+
+		printf("figure fpga.npu.step_cycles.%s %.2f\n", names[op],
+		       (double)(many - few) / 800);
+	}
+	b.api->traffic(b.slot, before, beats);
+	(void)cycles_of(NPU_KERNEL_WRITE, 801);
+	b.api->traffic(b.slot, after, beats);
+	printf("figure fpga.npu.step_bursts %.3f\n",
+	       (double)(after[0] - before[0] - 1) / 800);
+}
+
 /* ---- the bus --------------------------------------------------------------------------- */
 
 static void one_space(struct rig *r)
@@ -307,6 +376,39 @@ static void border(struct rig *r)
 	no_rule_broken("border");
 }
 
+/* Who drives the machine stops a slot of it between two runs of the kernel, inside a
+ * descriptor, and has it go on in a third. */
+static void folded(struct rig *r)
+{
+	const struct rig_rect all = {0, 0, r->api->rows, r->api->cols};
+	struct rng g = {5};
+	uint32_t desc[16], context[NPU_CONTEXT_WORDS], save;
+
+	one_space(r);
+	CHECK(rig_map(r, &all, 1) == NPU_MAP_OK, "map");
+	rig_gemm_desc(r, 0, 400, 40, 30, desc, &g);
+	rig_push(r, 0, desc);
+	rig_push_end(r, 0);
+	save = rig_alloc(r, 0, 64, 64);
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), save);
+	rig_bell(r, 0);
+	rig_run(r, 4000);
+	CHECK(!(r->ended & 1), "it has ended before it is stopped");
+	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_FOLD);
+	rig_wait_reg(r, NPU_SLOT_ADDR(0, STATUS), 0xf, NPU_STATE_FOLDED, 100000);
+	rig_run(r, 5000);
+	CHECK(!(r->ended & 1), "it goes on by itself");
+	rig_peek(r, 0, save, context, sizeof(context));
+	CHECK(NPU_GET(context, FOLD_M) || NPU_GET(context, FOLD_N),
+	      "a context that tells nothing");
+	rig_poke(r, 0, save, context, sizeof(context)); /* no part of the golden model */
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
+	rig_wait(r, 1, 1000000);
+	CHECK(!r->faulted, "a fault");
+	rig_check(r, 0, "stopped between runs");
+	no_rule_broken("stopped between runs");
+}
+
 /* ---- main ------------------------------------------------------------------------------ */
 
 static void open_slot(const char *name)
@@ -364,8 +466,12 @@ int main(int argc, char **argv)
 		interrupts();
 		refusals();
 		reset_step();
+		pieces();
+		if (!lazies[i])
+			cost();
 		bus_errors(&r);
 		border(&r);
+		folded(&r);
 		for (uint32_t p = 0; p < count; p++) {
 			stepped_program(&r, seed + (uint64_t)i * count + p);
 			no_rule_broken("programs");
