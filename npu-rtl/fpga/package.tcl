@@ -5,7 +5,8 @@
 #
 # REGS_PKG.sv: npu_regs_pkg.sv as the build generates it; PART: the card's; OUT: a folder that is
 # made, in which npu.xo will be; R C S N: the shape, 16 16 4 8 unless given.  Written after the
-# vendor's documents (UG1393, UG1118); it has not been run.
+# vendor's documents (UG835, UG1118, UG1393) and held against them by tests/rtl/package_check.tcl; the
+# vendor's tools have not run it.
 if {$argc != 3 && $argc != 7} {
 	puts stderr "usage: package.tcl REGS_PKG.sv PART OUT \[R C S N\]"
 	exit 2
@@ -19,9 +20,9 @@ set vlnv [list hal kernel npu 1.0]
 
 # Packages first, then a module a file; of two npu_clock_gate the one that is here.
 set packages [list [file normalize $regs]]
-lappend packages {*}[glob $rtl/*_pkg.sv] $rtl/npu_hash.sv $here/npu_kernel_pkg.sv
+lappend packages {*}[lsort [glob $rtl/*_pkg.sv]] $rtl/npu_hash.sv $here/npu_kernel_pkg.sv
 set modules {}
-foreach file [concat [glob $rtl/*.sv] [glob $here/*.sv]] {
+foreach file [lsort [concat [glob $rtl/*.sv] [glob $here/*.sv]]] {
 	if {$file ni $packages && $file ne "$rtl/npu_clock_gate.sv"} {
 		lappend modules $file
 	}
