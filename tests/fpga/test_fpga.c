@@ -175,10 +175,11 @@ static struct hal_bk_event next(struct world *w)
 static uint32_t loads(void)
 {
 	struct fpga_stand_in_job jobs[256];
-	uint32_t n = stand_in()->jobs(jobs, 256), count = 0;
+	uint32_t n, count = 0;
 
-	while (n)
-		count += strcmp(jobs[--n].what, "load") == 0;
+	while ((n = stand_in()->jobs(jobs, 256)) != 0)
+		while (n)
+			count += strcmp(jobs[--n].what, "load") == 0;
 	return count;
 }
 
@@ -292,24 +293,40 @@ static void banks_of_ones_own(void **state)
 
 /* ---- who waits for a load -------------------------------------------------------------- */
 
+/* The other card as well, with a slot. */
+static struct world begin_far(int64_t clock)
+{
+	const struct hal_bk_config cfg = {.xclbin = far_file, .clock = clock};
+	const struct hal_bk_partition_desc d = {
+		.units = 1, .rows = 1, .cols = 1, .color_mask = 3};
+	struct world far = {0};
+
+	sure(b->cold.open(&cfg, 1, &far.dev));
+	sure(b->cold.partition_create(far.dev, &d, &far.part[0]));
+	sure(b->cold.queue_create(far.dev, far.part[0], 0, &far.queue[0]));
+	far.prog = load(&far, far_text);
+	return far;
+}
+
+static void end_far(struct world *far)
+{
+	sure(b->cold.queue_destroy(far->dev, far->queue[0]));
+	sure(b->cold.partition_destroy(far->dev, far->part[0]));
+	sure(b->cold.program_unload(far->dev, far->prog));
+	b->cold.close(far->dev);
+}
+
 /* A run of 50 ms on the other card, while this one is loaded so often. */
 static uint64_t on_another_card(uint32_t reloads)
 {
 	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
-	const struct hal_bk_config far_cfg = {.xclbin = far_file, .clock = 1};
-	const struct hal_bk_partition_desc d = {
-		.units = 1, .rows = 1, .cols = 1, .color_mask = 3};
-	struct world w = begin(&cfg, 1), far = {0};
+	struct world w = begin(&cfg, 1), far = begin_far(1);
 	void *other = load(&w, second_text), *mem = buffer(&w, 0, 4096, 1);
 	struct hal_bk_arg args[2] = {{mem, 0, 4096}, {NULL, 1000, 0}};
 	struct hal_bk_arg far_args[2] = {{NULL, 0, 4}, {NULL, 50000000, 0}};
 	struct hal_bk_event e;
 	uint32_t i;
 
-	sure(b->cold.open(&far_cfg, 1, &far.dev));
-	sure(b->cold.partition_create(far.dev, &d, &far.part[0]));
-	sure(b->cold.queue_create(far.dev, far.part[0], 0, &far.queue[0]));
-	far.prog = load(&far, far_text);
 	far_args[0].mem = buffer(&far, 0, 4, 1);
 	(void)loads();
 	sure(launch(&far, 0, kernel_of(&far, far.prog, "work"), far_args, 2, 1));
@@ -324,10 +341,7 @@ static uint64_t on_another_card(uint32_t reloads)
 	assert_int_equal(e.status, 0);
 	assert_int_equal(loads(), reloads);
 	sure(b->cold.mem_free(far.dev, far_args[0].mem));
-	sure(b->cold.queue_destroy(far.dev, far.queue[0]));
-	sure(b->cold.partition_destroy(far.dev, far.part[0]));
-	sure(b->cold.program_unload(far.dev, far.prog));
-	b->cold.close(far.dev);
+	end_far(&far);
 	sure(b->cold.mem_free(w.dev, mem));
 	sure(b->cold.program_unload(w.dev, other));
 	end(&w);
@@ -377,6 +391,103 @@ static void neighbours_of_a_load(void **state)
 	assert_int_equal(far_beside, far);
 	/* A whole card is loaded: eight times a millisecond and more. */
 	assert_in_range(same_beside - same, 8000000, 12000000);
+}
+
+/* The cookie of what has ended; 0: nothing has. */
+static uint64_t ended(void *dev)
+{
+	struct hal_bk_event e;
+	const int n = b->hot.poll(dev, 0, &e, 1);
+
+	if (n < 0 || (n && e.status))
+		fail_msg("poll: %s", n < 0 ? host_text : e.fault);
+	return n ? e.cookie : 0;
+}
+
+/* It takes 20 ms to be loaded. */
+static const char slow_text[] = "bitstream 8M\n" BANKS "kernel stream 4\n"
+				"arg d memory 4 0-1\narg ns ulong\n";
+
+/* By the clock of the host: how many runs, one behind the other, another card or another
+ * slot of the same gets done while this one is loaded. */
+static uint32_t done_beside_a_load(bool another_card)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file};
+	struct world w = begin(&cfg, 2), far = {0}, *runs = another_card ? &far : &w;
+	void *slow = load(&w, slow_text), *work;
+	struct hal_bk_arg args[2] = {{buffer(&w, 1, 4, 2), 0, 4}, {NULL, 1000, 0}};
+	struct hal_bk_arg run_args[2] = {{NULL, 0, 4}, {NULL, 1000, 0}};
+	uint32_t done = 0;
+	uint64_t cookie;
+
+	if (another_card)
+		far = begin_far(0);
+	work = kernel_of(runs, runs->prog, "work");
+	run_args[0].mem = buffer(runs, 0, 4, 1);
+	(void)loads();
+	sure(launch(&w, 1, kernel_of(&w, slow, "stream"), args, 2, 1));
+	sure(launch(runs, 0, work, run_args, 2, 2));
+	do {
+		cookie = ended(w.dev);
+		if (!cookie && another_card)
+			cookie = ended(far.dev);
+		if (cookie == 2) {
+			done++;
+			sure(launch(runs, 0, work, run_args, 2, 2));
+		}
+	} while (cookie != 1);
+	assert_int_equal(next(runs).cookie, 2);
+	assert_int_equal(loads(), another_card ? 1 : 2);
+	sure(b->cold.mem_free(runs->dev, run_args[0].mem));
+	sure(b->cold.mem_free(w.dev, args[0].mem));
+	sure(b->cold.program_unload(w.dev, slow));
+	if (another_card)
+		end_far(&far);
+	end(&w);
+	return done;
+}
+
+static void others_go_on_meanwhile(void **state)
+{
+	(void)state;
+	assert_true(done_beside_a_load(true) >= 3);
+	assert_int_equal(done_beside_a_load(false), 0);
+}
+
+/* Slots that are taken and given back while there are no units. */
+static void slots_of_a_card_being_loaded(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file};
+	struct hal_bk_partition_desc d = {
+		.units = 1, .col = 3, .rows = 1, .cols = 1, .color_mask = 3};
+	struct world w = begin(&cfg, 3);
+	void *slow = load(&w, slow_text), *stream = kernel_of(&w, slow, "stream");
+	struct hal_bk_arg args[2] = {{buffer(&w, 1, 4, 2), 0, 4}, {NULL, 1000, 0}};
+	uint64_t told = 0;
+	uint32_t i;
+
+	(void)state;
+	sure(launch(&w, 1, stream, args, 2, 1));
+	sure(b->cold.partition_create(w.dev, &d, &w.part[3]));
+	sure(b->cold.queue_create(w.dev, w.part[3], 0, &w.queue[3]));
+	sure(b->cold.queue_destroy(w.dev, w.queue[2]));
+	sure(b->cold.partition_destroy(w.dev, w.part[2]));
+	w.queue[2] = w.part[2] = NULL;
+	sure(launch(&w, 3, stream, args, 2, 2));
+	for (i = 0; i < 2; i++) {
+		const struct hal_bk_event e = next(&w);
+
+		if (e.status)
+			fail_msg("%s", e.fault);
+		told |= UINT64_C(1) << e.cookie;
+	}
+	assert_int_equal(told, 6);
+	/* Nobody has kept it. */
+	d.col = 2;
+	sure(b->cold.partition_create(w.dev, &d, &w.part[2]));
+	sure(b->cold.mem_free(w.dev, args[0].mem));
+	sure(b->cold.program_unload(w.dev, slow));
+	end(&w);
 }
 
 /* ---- arguments ----------------------------------------------------------------------- */
@@ -1050,6 +1161,8 @@ int main(void)
 		cmocka_unit_test(full_bank),
 		cmocka_unit_test(banks_of_ones_own),
 		cmocka_unit_test(neighbours_of_a_load),
+		cmocka_unit_test(others_go_on_meanwhile),
+		cmocka_unit_test(slots_of_a_card_being_loaded),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),
