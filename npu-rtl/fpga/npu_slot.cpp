@@ -212,7 +212,7 @@ void show_read(npu_slot *s)
 	s->top.m_axi_gmem_rlast = b.done + 1 == b.beats;
 	s->top.m_axi_gmem_rresp = b.at ? OKAY : DECERR;
 	for (uint32_t word = 0; word < 4; word++) {
-		uint32_t value = 0xdeadbeef;
+		uint32_t value = 0; /* with an error: a step that would do something */
 
 		if (b.at)
 			memcpy(&value, b.at + b.done * BEAT + 4 * word, 4);

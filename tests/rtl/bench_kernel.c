@@ -333,7 +333,7 @@ static void bus_errors(struct rig *r)
 	no_rule_broken("errors");
 
 	/* Steps that cannot be read: the run ends, with nothing done. */
-	start(MEMORY_AT, NOWHERE, BYTES, 5);
+	start(MEMORY_AT, NOWHERE, BYTES, 9);
 	wait_end();
 	CHECK(b.strays == 2, "a step from nowhere: %llu bursts",
 	      (unsigned long long)b.strays);
