@@ -1060,7 +1060,7 @@ static void broken_slot(void **state)
 static void lost(void **state)
 {
 	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
-	struct world w = begin(&cfg, 2);
+	struct world w = begin(&cfg, 3);
 	void *mem = buffer(&w, 0, 64, 2);
 	struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 1000000, 0}};
 	void *work = kernel_of(&w, w.prog, "work");
@@ -1082,6 +1082,10 @@ static void lost(void **state)
 	assert_int_equal(b->hot.poll(w.dev, 0, &e, 1), -EIO);
 	assert_non_null(strstr(host_text, "the card is lost"));
 	assert_int_equal(launch(&w, 0, work, args, 2, 4), -EIO);
+	/* Also where nothing has failed. */
+	host_text[0] = 0;
+	assert_int_equal(launch(&w, 2, work, args, 2, 5), -EIO);
+	assert_non_null(strstr(host_text, "the card is lost"));
 	assert_int_not_equal(b->cold.mem_write(w.dev, mem, 0, &told, 8), 0);
 	sure(b->cold.mem_free(w.dev, mem));
 	end(&w);
