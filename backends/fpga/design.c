@@ -234,9 +234,22 @@ int fp_design_load(struct fp_device *dev, struct fp_design *d, char *why, size_t
 	return -EIO;
 }
 
-/* Where it did not come, what was there is tried again: XRT may have kept it. */
+/* Its units are closed; who needs any has it loaded. */
+static void forget(struct fp_device *dev)
+{
+	uint32_t i;
+
+	for (i = 0; i < FP_SLOTS_MAX; i++)
+		fp_slot_close(dev, i);
+	fp_design_give(dev, dev->loaded);
+	dev->loaded = NULL;
+}
+
+/* Where it did not come, what was there is tried again: XRT may have kept it.  If it has
+ * not, nobody knows what is. */
 void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err)
 {
+	bool broken = false;
 	uint32_t i;
 
 	if (!err) {
@@ -253,6 +266,8 @@ void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err)
 
 		s->broken[0] = 0;
 		if (s->owner)
-			(void)fp_slot_open(dev, i, s->broken, sizeof(s->broken));
+			broken |= fp_slot_open(dev, i, s->broken, sizeof(s->broken)) != 0;
 	}
+	if (err && broken)
+		forget(dev);
 }

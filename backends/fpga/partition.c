@@ -57,7 +57,8 @@ static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part
 				     "fpga:%u: slot %u is in use by another handle of "
 				     "this process",
 				     dev->index, slot);
-	if (!dev->is_loading)
+	/* What is loaded opens its units. */
+	if (!dev->is_loading && dev->loaded)
 		err = fp_slot_open(dev, slot, why, sizeof(why));
 	if (err) {
 		give(dev->index, slot);

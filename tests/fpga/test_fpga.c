@@ -714,6 +714,46 @@ static void configurations(void **state)
 	end(&w);
 }
 
+/* Between a load and the look at it another process loads: nobody knows what is there,
+ * and who comes next has his loaded, also what was there before. */
+static void another_was_quicker(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	const struct hal_bk_partition_desc d = {
+		.index = 2, .units = 1, .col = 2, .rows = 1, .cols = 1, .color_mask = 3};
+	struct world w = begin(&cfg, 2);
+	void *prog = load(&w, second_text), *mem = buffer(&w, 0, 64, 2);
+	const struct hal_bk_arg both[2] = {{mem, 0, 64}, {mem, 0, 64}};
+	const struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 1000, 0}};
+	void *work = kernel_of(&w, w.prog, "work");
+	struct hal_bk_event e;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		(void)loads();
+		stand_in()->steal(0);
+		sure(launch(&w, i, kernel_of(&w, prog, "twice"), both, 2, 1));
+		e = next(&w);
+		assert_int_equal(e.status, -EIO);
+		assert_string_equal(e.fault, "xrtDeviceGetXclbinUUID: another xclbin is "
+					     "on the card");
+		/* A slot can be taken even so. */
+		if (!i) {
+			sure(b->cold.partition_create(w.dev, &d, &w.part[2]));
+			sure(b->cold.queue_create(w.dev, w.part[2], 0, &w.queue[2]));
+		}
+		sure(launch(&w, 2, work, args, 2, 2));
+		e = next(&w);
+		if (e.status)
+			fail_msg("%s", e.fault);
+		assert_int_equal(loads(), 2);
+	}
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
 static void refuse(struct world *w, const char *text, const char *why)
 {
 	size_t size;
@@ -1171,6 +1211,7 @@ int main(void)
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),
 		cmocka_unit_test(configurations),
+		cmocka_unit_test(another_was_quicker),
 		cmocka_unit_test(other_cards),
 		cmocka_unit_test(stopped_inside),
 		cmocka_unit_test(asked_too_early),

@@ -141,7 +141,8 @@ int do_xrtDeviceLoadXclbin(void *device, const void *xclbin)
 	if (memcmp(head->magic, HAL_XCLBIN_MAGIC, sizeof(head->magic)) != 0 ||
 	    fp_xclbin_read(xclbin, head->bytes, &x, why, sizeof(why)))
 		return refuse_int(EINVAL);
-	if (o->card->loaded && memcmp(x.uuid, o->card->x.uuid, sizeof(x.uuid)) == 0) {
+	if (o->card->loaded && !o->card->stolen &&
+	    memcmp(x.uuid, o->card->x.uuid, sizeof(x.uuid)) == 0) {
 		fp_xclbin_drop(&x);
 		return 0;
 	}
@@ -155,6 +156,8 @@ int do_xrtDeviceLoadXclbin(void *device, const void *xclbin)
 	spend("xrtDeviceLoadXclbin", LOAD_NS + head->bytes * 1000 / LOAD_BYTES_A_US);
 	o->card->x = x;
 	o->card->loaded = true;
+	o->card->stolen = o->card->steals;
+	o->card->steals = false;
 	shared_put(o->card);
 	note("load", o->card, begin);
 	return 0;
@@ -168,6 +171,7 @@ int do_xrtDeviceGetXclbinUUID(void *device, uint8_t *uuid)
 	if (!o || !o->card->loaded)
 		return o ? refuse_int(EINVAL) : -1;
 	memcpy(uuid, o->card->x.uuid, sizeof(o->card->x.uuid));
+	uuid[0] ^= o->card->stolen ? 0xff : 0;
 	return 0;
 }
 
@@ -183,7 +187,7 @@ void *do_xrtPLKernelOpenExclusive(void *device, const uint8_t *uuid, const char 
 	if (!o)
 		return NULL;
 	c = o->card;
-	if (!c->loaded || memcmp(uuid, c->x.uuid, sizeof(c->x.uuid)) != 0)
+	if (!c->loaded || c->stolen || memcmp(uuid, c->x.uuid, sizeof(c->x.uuid)) != 0)
 		return refuse(EINVAL);
 	for (i = 0; i < units_of(c); i++)
 		if (strcmp(c->x.units[i].name, name) == 0)

@@ -246,6 +246,13 @@ static void lose(uint32_t card)
 	leave();
 }
 
+static void steal(uint32_t card)
+{
+	pthread_mutex_lock(&lock);
+	world.cards[card].steals = true;
+	leave();
+}
+
 static void hot(int yes)
 {
 	is_hot = yes;
@@ -301,6 +308,7 @@ static void reset(void)
 	for (i = 0; i < CARDS; i++) {
 		card_empty(&world.cards[i]);
 		world.cards[i].lost = false;
+		world.cards[i].steals = world.cards[i].stolen = false;
 		world.cards[i].bos = NULL;
 	}
 	memset(counts, 0, sizeof(counts));
@@ -319,6 +327,7 @@ const struct fpga_stand_in hal_stand_in_xrt = {
 	.live = live,
 	.misuse = misused,
 	.lose = lose,
+	.steal = steal,
 	.hot = hot,
 	.now = now,
 	.jobs = jobs,

@@ -92,6 +92,7 @@ struct card {
 	uint32_t index;
 	const char *platform;
 	bool loaded, lost;
+	bool steals, stolen; /* the next load is; what is loaded was */
 	struct fp_xclbin x;
 	struct unit units[UNITS_MAX]; /* [kernel * slot_count + slot] */
 	struct bo *bos;

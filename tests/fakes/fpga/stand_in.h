@@ -45,6 +45,9 @@ struct fpga_stand_in {
 	uint32_t (*misuse)(const char **text);
 	/* The card answers ENODEV from now on. */
 	void (*lose)(uint32_t card);
+	/* The next load of the card is another process': its UUID is told as another,
+	 * and it has none of the units. */
+	void (*steal)(uint32_t card);
 	/* This thread may make no call that waits. */
 	void (*hot)(int yes);
 	uint64_t (*now)(void);
