@@ -1,30 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_nets.c - cycles of the MLPerf Tiny networks on the whole array alone, beside the
- * least they could take there.
+ * least they could take there; and the same at a memory of 8 bytes a cycle in all.
  *
- *   bench_nets MODELS TARGET [figures]
+ *   bench_nets MODELS TARGET STEADY.so [figures] [WINDOW]
  *
  * The bound of a layer is npuc's estimate: a fold of T rows costs max(T, rows of the
  * array), and what has no folds takes a cycle for each request to memory.  Depthwise
  * layers are shown apart: 9 rows of 16 are the most that a 3 x 3 kernel can use, and
  * their stores take the memory port longer than the array needs.
+ *
+ * 8 bytes a cycle: the policy of steady.c gives the partition, which is alone, 8 x WINDOW
+ * bytes in each WINDOW cycles, descriptors, tables and walks included: a token bucket of
+ * the machine itself, in RTL and engine=fast alike.  What has moved is counted and held
+ * against that.
  */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <hal/hal.h>
+#include <hal/npu.h>
 
 #include "npuc.h"
 
 /* Of the bound, depthwise layers left out.  kws_dscnn's first layer, of one channel, has
  * ten runs a row, for which the scratchpad's ports need more than a cycle: 0.755. */
-#define LEAST 0.75
+#define LEAST        0.75
+#define LEAST_NARROW 0.75
+
+#define RATE         8u  /* bytes a cycle */
+#define WINDOW       8u  /* cycles */
+#define BEAT         16u /* bytes */
 
 static const char *const networks[] = {"kws_dscnn", "resnet8", "vww_mobilenet", "ad01"};
+#define NETWORKS (sizeof(networks) / sizeof(networks[0]))
 
 struct total {
 	uint64_t cycles, bound;
@@ -90,48 +102,155 @@ static void report(const char *network, const struct npuc_program *p, uint64_t c
 	       network, cycles, bound, rest->cycles, rest->bound, of_bound);
 }
 
-static int one(struct hal_device *dev, const char *models, const char *network,
-	       bool figures)
+/* One of them on all PEs. */
+struct net {
+	struct npuc_program program;
+	struct hal_partition *part;
+	struct npuc_run *run;
+};
+
+static void close_net(struct net *n)
+{
+	npuc_run_close(n->run);
+	hal_partition_destroy(n->part);
+	npuc_program_free(&n->program);
+}
+
+static int open_net(struct hal_device *dev, const char *models, const char *network,
+		    struct net *n)
 {
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	struct npuc_options options = {.layers = true};
-	struct npuc_program p = {0};
-	struct npuc_run *run = NULL;
-	struct hal_partition *part = NULL;
-	struct total rest = {0}, depthwise = {0};
 	char path[4096], why[NPUC_WHY];
-	uint64_t cycles = 0;
-	int rc = -1;
 
+	*n = (struct net){0};
 	snprintf(path, sizeof(path), "%s/%s_int8.tflite", models, network);
 	desc.rows = desc.cols = 16;
-	if (npuc_program_open(path, &options, &p, why))
+	if (npuc_program_open(path, &options, &n->program, why))
 		return fail(network, why);
-	if (hal_partition_create(dev, &desc, &part)) {
-		fail(network, hal_last_error());
-	} else if (npuc_run_open(dev, part, &p, &run, why) ||
-		   run_twice(run, "run", &cycles, why) ||
-		   run_layers(&p, run, &rest, &depthwise, why)) {
-		fail(network, why);
-	} else {
-		report(network, &p, cycles, &rest, &depthwise, figures);
-		rc = (double)rest.bound >= LEAST * (double)rest.cycles
-			     ? 0
-			     : fail(network, "less than 0.75 of its bound");
+	if (hal_partition_create(dev, &desc, &n->part))
+		return fail(network, hal_last_error());
+	if (npuc_run_open(dev, n->part, &n->program, &n->run, why))
+		return fail(network, why);
+	return 0;
+}
+
+static int one(struct hal_device *dev, const char *models, const char *network,
+	       bool figures, uint64_t *cycles)
+{
+	struct total rest = {0}, depthwise = {0};
+	char why[NPUC_WHY];
+	struct net n;
+	int rc = open_net(dev, models, network, &n);
+
+	if (!rc && (run_twice(n.run, "run", cycles, why) ||
+		    run_layers(&n.program, n.run, &rest, &depthwise, why)))
+		rc = fail(network, why);
+	if (!rc) {
+		report(network, &n.program, *cycles, &rest, &depthwise, figures);
+		if ((double)rest.bound < LEAST * (double)rest.cycles)
+			rc = fail(network, "less than 0.75 of its bound");
 	}
-	npuc_run_close(run);
-	hal_partition_destroy(part);
-	npuc_program_free(&p);
+	close_net(&n);
 	return rc;
+}
+
+/* ---- 8 bytes a cycle ----------------------------------------------------------------- */
+
+/* What the slot has moved, and its cycles. */
+static int moved(struct hal_device *dev, const struct hal_partition *part,
+		 uint64_t *bytes, uint64_t *cycles)
+{
+	const struct hal_npu_extension *npu = hal_device_extension(dev, "npu");
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
+
+	if (!npu || hal_partition_get_info(part, &info) ||
+	    npu->counters(hal_device_native(dev), info.index, &c))
+		return -1;
+	*bytes = (c.read_beats + c.write_beats) * BEAT;
+	*cycles = c.cycles;
+	return 0;
+}
+
+/* The second of two runs; bytes: what it moves. */
+static int run_counted(struct hal_device *dev, const char *network, struct net *n,
+		       uint64_t *cycles, uint64_t *bytes, uint64_t *passed)
+{
+	uint64_t first, start;
+	char why[NPUC_WHY];
+
+	if (npuc_run_kernel(n->run, "run", cycles, why))
+		return fail(network, why);
+	if (moved(dev, n->part, &first, &start))
+		return fail(network, hal_last_error());
+	if (npuc_run_kernel(n->run, "run", cycles, why))
+		return fail(network, why);
+	if (moved(dev, n->part, bytes, passed))
+		return fail(network, hal_last_error());
+	*bytes -= first;
+	*passed -= start;
+	return 0;
+}
+
+/* Slower than at 4 channels (fast), and by what it moves. */
+static int narrow(struct hal_device *dev, const char *models, const char *network,
+		  uint32_t window, bool figures, uint64_t fast)
+{
+	uint64_t cycles = 0, bytes = 0, passed = 0, bound;
+	struct net n;
+	int rc = open_net(dev, models, network, &n);
+
+	if (!rc)
+		rc = run_counted(dev, network, &n, &cycles, &bytes, &passed);
+	if (!rc) {
+		bound = bytes / RATE > n.program.cycles ? bytes / RATE : n.program.cycles;
+		if (figures)
+			printf("figure npu.net8B.%s.cycles %" PRIu64 "\n", network,
+			       cycles);
+		else
+			printf("%s: %" PRIu64 " cycles at 8 bytes a cycle, moves %" PRIu64
+			       " bytes; bound %" PRIu64 ", %.3f of it; %.2f bytes a "
+			       "cycle with 4 channels\n",
+			       network, cycles, bytes, bound,
+			       (double)bound / (double)cycles,
+			       (double)bytes / (double)fast);
+		/* A bucket begins full, and a window may begin before the run. */
+		if (bytes > RATE * (passed + 2 * (uint64_t)window))
+			rc = fail(network, "more than 8 bytes a cycle");
+		else if (cycles < fast)
+			rc = fail(network, "sooner than with 4 channels");
+		else if ((double)bound < LEAST_NARROW * (double)cycles)
+			rc = fail(network, "at 8 bytes a cycle: too far from its bound");
+	}
+	close_net(&n);
+	return rc;
+}
+
+static int open_device(const char *target, const char *const *options,
+		       struct hal_device **dev)
+{
+	if (!hal_open(target, options, dev))
+		return 0;
+	printf("%s: %s\n", target, hal_last_error());
+	return -1;
 }
 
 int main(int argc, char **argv)
 {
+	bool figures = argc > 4 && !strcmp(argv[4], "figures");
+	uint32_t window = argc > 4 + figures
+				  ? (uint32_t)strtoul(argv[4 + figures], NULL, 0)
+				  : WINDOW;
+	char plugin[4096], bytes[64], cycles[64];
+	const char *const options[] = {plugin, "policy.name=steady", bytes, cycles, NULL};
+	uint64_t fast[NETWORKS] = {0};
 	struct hal_device *dev;
 	int rc = 0;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: bench_nets MODELS TARGET [figures]\n");
+	if (argc < 4 || !window) {
+		fprintf(stderr,
+			"usage: bench_nets MODELS TARGET STEADY.so [figures] [WINDOW]\n");
 		return 2;
 	}
 	if (!argv[1][0] || access(argv[1], R_OK)) {
@@ -139,12 +258,18 @@ int main(int argc, char **argv)
 		       "-DHAL_MLPERF_TINY=FOLDER\n");
 		return 77;
 	}
-	if (hal_open(argv[2], NULL, &dev)) {
-		printf("%s: %s\n", argv[2], hal_last_error());
+	if (open_device(argv[2], NULL, &dev))
 		return 1;
-	}
-	for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
-		rc |= one(dev, argv[1], networks[i], argc > 3);
+	for (size_t i = 0; i < NETWORKS; i++)
+		rc |= one(dev, argv[1], networks[i], figures, &fast[i]);
+	hal_close(dev);
+	snprintf(plugin, sizeof(plugin), "hal.plugins=%s", argv[3]);
+	snprintf(bytes, sizeof(bytes), "policy.steady_bytes=%u", RATE * window);
+	snprintf(cycles, sizeof(cycles), "policy.steady_window=%u", window);
+	if (open_device(argv[2], options, &dev))
+		return 1;
+	for (size_t i = 0; i < NETWORKS; i++)
+		rc |= narrow(dev, argv[1], networks[i], window, figures, fast[i]);
 	hal_close(dev);
 	return rc ? 1 : 0;
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_release.c - how long FOLD takes to free the PEs as K grows: a multiplication on
+ * the whole array, stopped at many moments of a tile, with ideal memory and with
+ * channels. It stops between tiles, so that the most is a tile: as many folds as K takes,
+ * of as many rows as the scratchpad holds of that K.  KILL at the same moments beside it.
+ * After each stop the tenant goes on elsewhere, and every byte is compared with the
+ * golden model's.
+ *
+ *   bench_release [figures] [MOMENTS [SHAPE]]
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "npu_panel.h"
+#include "rig.h"
+
+#define SPACE (1u << 23)
+#define LIMIT 8000000u
+#define TILES 2u  /* of columns */
+#define KEPT  64u /* tiles that are told apart */
+
+/* Folds of few rows wait for weights, which share the port with the next input's lines.
+ */
+#define MOST(cycles) ((cycles) / 5 * 8 + 300)
+
+static const uint32_t depths[] = {64, 256, 1024, 4096, 16384, 65535};
+#define DEPTHS (sizeof(depths) / sizeof(depths[0]))
+
+/* The tiles of most rows of an undisturbed run: where they begin. */
+static struct {
+	uint64_t folds, seen; /* of a tile; so far */
+	uint32_t rows, count;
+	uint64_t start[KEPT];
+} tiles;
+
+struct most {
+	uint64_t fold, kill; /* cycles until the PEs are free */
+	uint64_t inside;     /* FOLDs in the middle of the operation */
+};
+
+static void on_fold(void *user, const struct npu_fold *f)
+{
+	(void)user;
+	if (tiles.seen++ % tiles.folds)
+		return;
+	if (f->t > tiles.rows)
+		tiles.count = 0;
+	if (f->t >= tiles.rows && tiles.count < KEPT) {
+		tiles.rows = f->t;
+		tiles.start[tiles.count++] = f->start;
+	}
+}
+
+/* The same machine and operation each time, begun. */
+static void begin(struct rig *r, bool ideal, uint32_t k)
+{
+	struct rig_memory cfg = ideal ? rig_ideal(r) : rig_channels(r->api->channels / 2);
+	struct rig_rect whole = {0, 0, r->api->rows, r->api->cols};
+	struct rng g = {k};
+	uint32_t desc[16], m = NPU_SPAD / k + 1;
+
+	rig_reset(r, &cfg);
+	CHECK(rig_map(r, &whole, 1) == NPU_MAP_OK, "map");
+	rig_space(r, 0, SPACE, RIG_ALL);
+	/* Room for a panel of the longest. */
+	rig_gemm_desc(r, 0, 2 * (m < NPU_DEPTH ? m : NPU_DEPTH + 1), TILES * r->api->cols,
+		      k, desc, &g);
+	rig_push(r, 0, desc);
+	rig_push_end(r, 0);
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), rig_alloc(r, 0, 64, 64));
+	rig_bell(r, 0);
+}
+
+static void undisturbed(struct rig *r, bool ideal, uint32_t k)
+{
+	begin(r, ideal, k);
+	memset(&tiles, 0, sizeof(tiles));
+	tiles.folds = (k + r->api->rows - 1) / r->api->rows;
+	r->api->on_fold(r->model, on_fold, NULL);
+	rig_wait(r, 1, LIMIT);
+	r->api->on_fold(r->model, NULL, NULL);
+	rig_check(r, 0, "undisturbed");
+}
+
+/* What FOLD has stored is no output. */
+static void forget(struct rig *r)
+{
+	uint32_t context[NPU_CONTEXT_WORDS], at = rig_reg(r, NPU_SLOT_ADDR(0, SAVE));
+
+	rig_peek(r, 0, at, context, sizeof(context));
+	rig_poke(r, 0, at, context, sizeof(context));
+}
+
+/* Cycles until the PEs are free; the tenant goes on elsewhere, to its end. */
+static uint32_t stop(struct rig *r, bool ideal, uint32_t k, uint32_t how, uint64_t when,
+		     bool *inside)
+{
+	struct rig_rect rest = {1, 1, r->api->rows - 1, r->api->cols - 1};
+	uint64_t now;
+	uint32_t spent;
+
+	begin(r, ideal, k);
+	now = r->api->cycle(r->model);
+	rig_run(r, when > now ? when - now : 0);
+	r->quieted = 0;
+	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), how);
+	while (!((r->quieted | r->faulted) & 1) && r->api->cycle(r->model) < when + LIMIT)
+		rig_run(r, 1);
+	CHECK(r->quieted & 1, "k %u: no acknowledgement", k);
+	spent = rig_reg(r, NPU_SLOT_ADDR(0, PREEMPT_CYCLES));
+	*inside = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_STATE) ==
+		  NPU_STATE_FOLDED;
+	if (*inside)
+		forget(r);
+	CHECK(rig_map(r, &rest, 1) == NPU_MAP_OK, "k %u: PEs not free", k);
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1 | NPU_REG_BITS(RESUME_CONTEXT, *inside));
+	rig_wait(r, 1, LIMIT);
+	CHECK(!r->faulted, "k %u: fault", k);
+	rig_check(r, 0, "stopped");
+	return spent;
+}
+
+/* Stops where the longest tiles begin: that is when their first fold's weights are in the
+ * array, after the fold before it. */
+static void stops(struct rig *r, bool ideal, uint32_t k, uint32_t moments,
+		  struct most *most)
+{
+	uint64_t fold, tile;
+
+	undisturbed(r, ideal, k);
+	CHECK(tiles.count > 1, "k %u: %u tiles", k, tiles.count);
+	fold = tiles.rows > r->api->rows ? tiles.rows : r->api->rows;
+	tile = tiles.folds * fold;
+	for (uint32_t i = 0; i < moments; i++) {
+		/* the last of all has nothing behind it */
+		uint64_t when =
+			tiles.start[i % (tiles.count - 1)] + (2 * i + 1) * fold / moments;
+		bool inside;
+		uint64_t spent = stop(r, ideal, k, NPU_PREEMPT_FOLD, when, &inside);
+
+		CHECK(!ideal || spent <= MOST(tile + fold),
+		      "k %u: FOLD takes %llu cycles, a tile %llu", k,
+		      (unsigned long long)spent, (unsigned long long)tile);
+		most->fold = spent > most->fold ? spent : most->fold;
+		most->inside += inside;
+		if (i % 4)
+			continue;
+		spent = stop(r, ideal, k, NPU_PREEMPT_KILL, when, &inside);
+		CHECK(!ideal || spent <= 8, "k %u: KILL takes %llu cycles", k,
+		      (unsigned long long)spent);
+		most->kill = spent > most->kill ? spent : most->kill;
+	}
+	printf("K = %5u, %s: %u rows a tile, %llu cycles; PEs free after FOLD in at most "
+	       "%llu cycles (%llu stops inside), after KILL in %llu\n",
+	       k, ideal ? "ideal memory" : "channels", tiles.rows,
+	       (unsigned long long)tile, (unsigned long long)most->fold,
+	       (unsigned long long)most->inside, (unsigned long long)most->kill);
+	CHECK(most->inside > 0, "k %u: no FOLD inside the operation", k);
+	/* It is not less than what is left of a tile that has just begun. */
+	CHECK(most->fold + 2 * fold > tile, "k %u: a FOLD of %llu cycles, a tile of %llu",
+	      k, (unsigned long long)most->fold, (unsigned long long)tile);
+}
+
+int main(int argc, char **argv)
+{
+	bool figures = argc > 1 && !strcmp(argv[1], "figures");
+	int at = 1 + figures;
+	uint32_t moments = argc > at ? (uint32_t)strtoul(argv[at], NULL, 0) : 8;
+	const char *shape = argc > at + 1 ? argv[at + 1] : "16x16x4x8";
+	struct rig r;
+
+	rig_open(&r, shape, UINT64_C(1) << 25);
+	for (size_t d = 0; d < DEPTHS; d++) {
+		struct most ideal = {0}, four = {0};
+
+		stops(&r, true, depths[d], moments, &ideal);
+		stops(&r, false, depths[d], moments, &four);
+		if (figures)
+			printf("figure npu.preempt.fold.release_cycles.k%u %llu\n",
+			       depths[d],
+			       (unsigned long long)(ideal.fold > four.fold ? ideal.fold
+									   : four.fold));
+	}
+	rig_close(&r);
+	return bench_end("bench_release");
+}
