@@ -574,6 +574,8 @@ void ahead_step(struct slot *s, bool start, bool take, bool next_v, bool clear);
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a);
 /* Makes up for the cycles in which it was still. */
 void slot_wake(const struct npu_model *m, struct slot *s);
+/* A cycle of a still slot, if pieces are on their way to it or have come. */
+void slot_fetched(struct slot *s);
 bool slot_idle(const struct slot *s);
 bool slot_quiet(const struct npu_model *m, const struct slot *s);
 uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t offset);

@@ -14,21 +14,20 @@ void act_comb(struct conv *v, const struct conv_op *op)
 	v->a_req = v->a_fits && !v->a_dup && a->count != LINES;
 }
 
-static void begin(struct conv *v, const struct act *was, bool used, bool old_used)
+/* old: of the scratchpad, what rows that are still gathered from take. */
+static void begin(struct conv *v, uint32_t top, uint32_t old)
 {
 	const struct conv_op *op = &v->op[v->rows_n & 1u];
-	const struct conv_op *now = &v->op[(v->rows_n - 1) & 1u];
 	struct act *a = &v->act;
 
-	v->base[v->rows_n & 1u] = was->top;
+	v->base[v->rows_n & 1u] = top;
 	a->act = op->h != op->row;
 	a->rva = op->addr_a;
 	a->va = op->addr_a;
 	a->end = op->addr_a + op->row_bytes - 1;
-	a->rsp = was->top << 6 | (op->addr_a & 63u);
-	a->line = was->top;
-	a->old = (old_used ? 0 : was->old) +
-		 (used ? 0 : was->occupied + now->row_bytes + 128);
+	a->rsp = top << 6 | (op->addr_a & 63u);
+	a->line = top;
+	a->old = old;
 	a->last_v = false;
 	a->row = a->done = a->lo = op->row;
 	a->occupied = 0;
@@ -49,7 +48,7 @@ void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t
 	retire = was.count && !(was.pend >> was.head & 1u);
 	lo_step = was.lo != lo && was.lo < was.done && passed;
 	if (retire) {
-		a->done = was.mark[was.head];
+		a->done = a->mark[was.head];
 		a->head = (was.head + 1) & (LINES - 1);
 	} else if (!was.count) {
 		a->done = was.row;
@@ -90,6 +89,6 @@ void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t
 	if ((stop || v->streamed_n == v->rows_n - 1) && passed)
 		a->old = 0;
 	if (start)
-		begin(v, &was, stop && passed,
-		      (stop || v->streamed_n == v->rows_n - 1) && passed);
+		begin(v, was.top,
+		      a->old + (stop && passed ? 0 : was.occupied + op->row_bytes + 128));
 }

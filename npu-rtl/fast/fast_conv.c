@@ -697,9 +697,10 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
 	    v->gather.old || (v->folds.v && !v->load.v) ||
 	    (!v->folds.v && v->folds_n != v->in) || (v->pushes && !full) ||
-	    (!v->weights.v && v->weights_n != v->in) || a->count || v->a_req ||
+	    (!v->weights.v && v->weights_n != v->in) || v->a_req ||
 	    (v->a_fits && v->a_dup) || (a->lo != v->lo && a->lo < a->done) ||
-	    a->done != a->row || (v->rows_n != v->in && act_idle(a)) || v->out.st_v ||
+	    (a->count ? !(a->pend >> a->head & 1u) : a->done != a->row) ||
+	    (v->rows_n != v->in && act_idle(a)) || v->out.st_v ||
 	    v->row_wp != v->row_rp || v->out.end || (v->out.live && v->out.done))
 		return 0;
 	n = s->fold.t - LAST - s->t;
@@ -714,13 +715,30 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 	return (uint32_t)n;
 }
 
+/* following, n times inside an output line. */
+static void along(struct window *w, const struct conv_op *o, uint32_t n)
+{
+	w->ox += n;
+	w->ad += n * o->step_x;
+	for (uint32_t i = 0; i < n && w->ix < (int32_t)o->w; i++)
+		w->ix += (int32_t)o->sx;
+}
+
 void conv_advance(struct slot *s, uint32_t rows)
 {
 	struct stream *st = &s->conv.stream;
 	const struct conv_op *o = &s->conv.op[st->fold.seq & 1u];
 
-	for (uint32_t i = 0; i < rows; i++)
-		st->window = following(&st->window, o);
+	for (uint32_t left = rows, n; left; left -= n) {
+		n = o->ow - 1 - st->window.ox;
+		n = n < left ? n : left;
+		if (n) {
+			along(&st->window, o, n);
+		} else {
+			st->window = following(&st->window, o);
+			n = 1;
+		}
+	}
 	st->t += rows;
 	s->conv.in_array += rows;
 	s->count[CNT_MACS] += (uint64_t)rows * st->macs;

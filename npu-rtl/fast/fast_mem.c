@@ -76,8 +76,8 @@ void mem_accept(struct npu_model *m)
 		const struct request *q = &s->mmu.req;
 		const struct channel *c = &m->channel[q->channel];
 
-		s->acc =
-			q->v && bucket_ok(m, s) && (m->ideal || c->wp[i] - c->rp[i] < 16);
+		s->acc = q->v && (!(m->limited >> i & 1u) || bucket_ok(m, s)) &&
+			 (m->ideal || c->wp[i] - c->rp[i] < 16);
 	}
 }
 
@@ -430,28 +430,29 @@ static struct response back_step(struct back *b, uint32_t have)
 void mem_step(struct npu_model *m)
 {
 	struct turn turn = {0};
-	struct response rsp[SLOTS] = {{0}};
 	uint32_t have[SLOTS] = {0}, before = m->busy_channels;
 
 	if (turns(m)) {
 		turn = turn_step(m);
 		before = (1u << m->shape.channels) - 1;
 	}
-	for (uint32_t s = 0; s < m->shape.slots; s++) {
+	for (uint32_t s = 0; s < m->shape.slots; s++)
 		have[s] = m->slot[s].back.have;
-	}
 	for (uint32_t left = before; left; left &= left - 1)
 		channel_step(m, (uint32_t)__builtin_ctz(left), &turn);
+	/* The slots' step comes next, and sees what came with the last cycle. */
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct slot *s = &m->slot[i];
 		struct request *q = &s->mmu.req;
 
+		s->next_rsp.v = false;
 		if (s->acc && m->ideal) {
 			effect(m, q);
-			rsp[i] = (struct response){.v = true, .we = q->we, .tag = q->tag};
+			s->next_rsp =
+				(struct response){.v = true, .we = q->we, .tag = q->tag};
 		} else {
 			if (have[i])
-				rsp[i] = back_step(&s->back, have[i]);
+				s->next_rsp = back_step(&s->back, have[i]);
 			if (s->acc) {
 				struct channel *c = &m->channel[q->channel];
 
@@ -463,9 +464,6 @@ void mem_step(struct npu_model *m)
 		if (m->limited >> i & 1u)
 			bucket_step(m, s);
 	}
-	/* The slots' step comes next, and sees what came with the last cycle. */
-	for (uint32_t i = 0; i < m->shape.slots; i++)
-		m->slot[i].next_rsp = rsp[i];
 }
 
 bool mem_busy(const struct npu_model *m)

@@ -740,21 +740,30 @@ void slot_wake(const struct npu_model *m, struct slot *s)
 	s->wake = 0;
 }
 
-/* The sequencer waits for the operation, no memory request is under way or wanted, and
- * whether the next operation may begin is settled. */
+/* The sequencer waits for the operation, none of its requests is on its way to memory or
+ * wanted, and whether the next operation may begin is settled.  What is still to be
+ * answered wakes it, but for pieces that nobody takes yet (slot_fetched). */
 static bool waits(const struct slot *s, const struct now *n)
 {
 	const struct ahead *a = &s->ahead;
+	const struct acked *k = &s->acked;
 	const struct mmu *u = &s->mmu;
 
 	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc &&
-	       !s->rsp.v && !u->ask_v && !u->req.v && !s->pending && !stores_out(s) &&
+	       !s->rsp.v && !u->ask_v && !u->req.v && !(k->wait && !k->out[!k->epoch]) &&
 	       !s->st_v && !s->next_ask &&
 	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
 	       a->what_2 == RANGE_NONE && (!n->next_v || a->step == 6) &&
-	       !n->ahead_start && !n->conv_start && !s->timing &&
-	       s->fetch.ready == s->fetch.tail && !s->fetch.part && !n->kill;
+	       !n->ahead_start && !n->conv_start && !s->timing && !s->fetch.part &&
+	       !n->kill;
+}
+
+/* A cycle of a slot that is still: pieces that it has asked for come. */
+void slot_fetched(struct slot *s)
+{
+	s->pending -= s->rsp.v;
+	fetch_step(&s->fetch, &s->rsp, NULL, false);
 }
 
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a)

@@ -398,6 +398,18 @@ static void snapshot(struct npu_model *m)
 	m->snap = false;
 }
 
+/* It is still, and pieces that nobody takes yet are on their way or have come. */
+static bool fetches(const struct slot *s)
+{
+	return s->wake && s->fetch.ready != s->fetch.tail;
+}
+
+/* It has come what a still slot must see. */
+static bool answered(const struct slot *s)
+{
+	return s->rsp.v && (s->rsp.tag >= TAG_ACT || s->rsp.denied);
+}
+
 /* One cycle; a write to a register in it, or none: address ~0. */
 static void step(struct npu_model *m, uint32_t address, uint32_t value)
 {
@@ -414,10 +426,12 @@ static void step(struct npu_model *m, uint32_t address, uint32_t value)
 		struct slot *s = &m->slot[i];
 		bool mine = page == i + 1;
 
-		if (s->wake && (m->cycle >= s->wake || mine || s->flush))
+		if (s->wake && (m->cycle >= s->wake || mine || s->flush || answered(s)))
 			slot_wake(m, s);
 		if ((!s->asleep && !s->wake) || mine || s->flush)
 			slot_step(m, s, mine ? &a : &none);
+		else if (fetches(s))
+			slot_fetched(s);
 		s->rsp = s->next_rsp;
 	}
 	if (page == 0)
@@ -435,7 +449,7 @@ static uint64_t next_event(const struct npu_model *m, uint64_t until)
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		const struct slot *s = &m->slot[i];
 
-		if (s->flush || (!s->asleep && !s->wake))
+		if (s->flush || (!s->asleep && !s->wake) || fetches(s))
 			return m->cycle;
 		if (s->wake && s->wake < until)
 			until = s->wake;

@@ -201,14 +201,16 @@ static int input_pixel(const struct geometry *g, uint32_t m, uint32_t ky, uint32
 /* ---- GEMM and CONV ---------------------------------------------------------------- */
 
 /* A block of the result at a time, so that no operation needs more than this much. */
-#define BM 64u
-#define BN 64u
-#define BK 256u
+#define BM      64u
+#define BN      64u
+#define BK      256u
+
+#define AT_ONCE 4u /* columns */
 
 struct block {
 	int32_t acc[BM][BN];
 	int16_t a[BM][BK];
-	int16_t b[BK][BN];
+	int16_t b[BN][BK]; /* a column's weights behind each other */
 };
 
 /* a[i][.]: k0..k0+nk of row m, zero point taken off, padding 0. */
@@ -275,18 +277,42 @@ static int gather_weights(struct exec *x, const struct geometry *g, uint32_t k0,
 		if (load_weights(x, g, k0 + k, n0, nn, bytes))
 			return -1;
 		for (uint32_t n = 0; n < nn; n++)
-			blk->b[k][n] = (int16_t)(operand(bytes[n], is_unsigned) - zero);
+			blk->b[n][k] = (int16_t)(operand(bytes[n], is_unsigned) - zero);
 	}
+	for (uint32_t n = nn; n % AT_ONCE; n++)
+		memset(blk->b[n], 0, nk * sizeof(blk->b[n][0]));
 	return 0;
+}
+
+/* Sums of products of one row and AT_ONCE columns: BK products of 9 bits each and a sign
+ * fit in an int32. */
+static void dots(const int16_t *restrict a, int16_t (*restrict b)[BK], uint32_t nk,
+		 int32_t sum[AT_ONCE])
+{
+	int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+
+	for (uint32_t k = 0; k < nk; k++) {
+		s0 += a[k] * b[0][k];
+		s1 += a[k] * b[1][k];
+		s2 += a[k] * b[2][k];
+		s3 += a[k] * b[3][k];
+	}
+	sum[0] = s0;
+	sum[1] = s1;
+	sum[2] = s2;
+	sum[3] = s3;
 }
 
 static void multiply(struct block *blk, uint32_t nm, uint32_t nk, uint32_t nn)
 {
+	int32_t sum[AT_ONCE];
+
 	for (uint32_t i = 0; i < nm; i++)
-		for (uint32_t k = 0; k < nk; k++)
-			for (uint32_t n = 0; n < nn; n++)
-				blk->acc[i][n] = wrap_add(blk->acc[i][n],
-							  blk->a[i][k] * blk->b[k][n]);
+		for (uint32_t n = 0; n < nn; n += AT_ONCE) {
+			dots(blk->a[i], &blk->b[n], nk, sum);
+			for (uint32_t j = 0; j < AT_ONCE; j++)
+				blk->acc[i][n + j] = wrap_add(blk->acc[i][n + j], sum[j]);
+		}
 }
 
 struct params {
@@ -334,12 +360,24 @@ static int store_row(struct exec *x, uint32_t m, uint32_t n0, uint32_t nn,
 	return out32 ? store(x, va, sums, nn * 4) : store(x, va, bytes, nn);
 }
 
+static int finish_block(struct exec *x, uint32_t m0, uint32_t nm, uint32_t n0,
+			uint32_t nn, const struct block *blk)
+{
+	struct params p;
+
+	if (load_params(x, n0, nn, &p))
+		return -1;
+	for (uint32_t i = 0; i < nm; i++)
+		if (store_row(x, m0 + i, n0, nn, blk->acc[i], &p))
+			return -1;
+	return 0;
+}
+
 /* Output channels n0..n0+nn-1, which all read the same input channels, of nm rows. */
 static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
 			uint32_t nm, uint32_t n0, uint32_t nn, struct block *blk)
 {
 	uint32_t k_all = g->kh * g->kw * g->depth;
-	struct params p;
 
 	memset(blk->acc, 0, sizeof(blk->acc));
 	for (uint32_t k0 = 0, nk; k0 < k_all; k0 += nk) {
@@ -351,12 +389,7 @@ static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
 				return -1;
 		multiply(blk, nm, nk, nn);
 	}
-	if (load_params(x, n0, nn, &p))
-		return -1;
-	for (uint32_t i = 0; i < nm; i++)
-		if (store_row(x, m0 + i, n0, nn, blk->acc[i], &p))
-			return -1;
-	return 0;
+	return finish_block(x, m0, nm, n0, nn, blk);
 }
 
 /* How many output channels from n0 on, before end, one block can do; *at: where in a
@@ -381,6 +414,72 @@ static int columns(struct exec *x, uint32_t n0, uint32_t end, uint32_t *nn, uint
 	return 0;
 }
 
+/* Output channels that read one input channel each: n of them, of the span bytes from lo
+ * on in a pixel. */
+struct taps {
+	uint32_t n, lo, span;
+	uint32_t at[BN];
+};
+
+/* Those from n0 on, before end, that one block can do.  What is wrong with one behind the
+ * first is found when it is the first. */
+static int taps_of(struct exec *x, uint32_t n0, uint32_t end, struct taps *t)
+{
+	uint32_t row[4], lo, hi;
+
+	*t = (struct taps){0};
+	while (t->n < BN && n0 + t->n < end) {
+		if (load(x, NPU_GET(x->d, ADDR_P) + (n0 + t->n) * 16, row, 16))
+			break;
+		if (row[3] >= NPU_GET(x->d, CIN)) {
+			fail(x, NPU_FAULT_FIELD, NPU_DESC_ADDR_P_WORD);
+			break;
+		}
+		lo = t->n && t->lo < row[3] ? t->lo : row[3];
+		hi = t->n && t->lo + t->span > row[3] ? t->lo + t->span : row[3] + 1;
+		if (hi - lo > BK)
+			break;
+		t->lo = lo;
+		t->span = hi - lo;
+		t->at[t->n++] = row[3];
+	}
+	if (!t->n)
+		return -1;
+	x->r->fault = NPU_FAULT_NONE;
+	return 0;
+}
+
+static int tapped_block(struct exec *x, const struct geometry *g, const struct taps *t,
+			uint32_t m0, uint32_t nm, uint32_t n0, struct block *blk)
+{
+	uint32_t a_unsigned = NPU_GET(x->d, F_AU8), b_unsigned = NPU_GET(x->d, F_BU8);
+	int32_t zero_a = operand(NPU_GET(x->d, ZPA), a_unsigned), weight[BN];
+	int32_t zero_b = operand(NPU_GET(x->d, ZPB), b_unsigned);
+	uint8_t bytes[BK];
+	uint32_t va;
+
+	memset(blk->acc, 0, sizeof(blk->acc));
+	for (uint32_t k = 0; k < g->kh * g->kw; k++) {
+		if (load_weights(x, g, k, n0, t->n, bytes))
+			return -1;
+		for (uint32_t n = 0; n < t->n; n++)
+			weight[n] = operand(bytes[n], b_unsigned) - zero_b;
+		for (uint32_t i = 0; i < nm; i++) {
+			if (!input_pixel(g, m0 + i, k / g->kw, k % g->kw, &va))
+				continue;
+			if (load(x, va + t->lo, bytes, t->span))
+				return -1;
+			for (uint32_t n = 0; n < t->n; n++) {
+				int32_t a = operand(bytes[t->at[n] - t->lo], a_unsigned);
+
+				blk->acc[i][n] = wrap_add(blk->acc[i][n],
+							  (a - zero_a) * weight[n]);
+			}
+		}
+	}
+	return finish_block(x, m0, nm, n0, t->n, blk);
+}
+
 /* Columns of row m that are stored, of all n; *end: the first row of which it may be
  * others. */
 static uint32_t columns_stored(const struct npu_progress *p, uint32_t m, uint32_t n,
@@ -394,12 +493,33 @@ static uint32_t columns_stored(const struct npu_progress *p, uint32_t m, uint32_
 	return m < p->m + p->t ? p->n : 0;
 }
 
+/* Output channels n0..n0+*nn-1 of nm rows, as many before end as one block can do. */
+static int some_columns(struct exec *x, const struct geometry *g, uint32_t m0,
+			uint32_t nm, uint32_t n0, uint32_t end, uint32_t *nn,
+			struct block *blk)
+{
+	struct geometry part = *g;
+	struct taps t;
+	uint32_t at;
+
+	if (NPU_GET(x->d, F_GROUP) && g->depth == 1) {
+		if (taps_of(x, n0, end, &t))
+			return -1;
+		*nn = t.n;
+		return tapped_block(x, g, &t, m0, nm, n0, blk);
+	}
+	if (columns(x, n0, end, nn, &at))
+		return -1;
+	part.a += at;
+	return result_block(x, &part, m0, nm, n0, *nn, blk);
+}
+
 static int exec_matrix(struct exec *x)
 {
 	static const struct npu_progress none, all = {.m = UINT32_MAX};
 	const struct npu_progress *from = x->env->from ? x->env->from : &none;
 	const struct npu_progress *to = x->env->to ? x->env->to : &all;
-	struct geometry g = read_geometry(x->d), part = g;
+	struct geometry g = read_geometry(x->d);
 	uint32_t first, last, ends[2], nm;
 	struct block blk;
 
@@ -407,11 +527,8 @@ static int exec_matrix(struct exec *x)
 		first = columns_stored(from, m0, NPU_GET(x->d, DN), &ends[0]);
 		last = columns_stored(to, m0, NPU_GET(x->d, DN), &ends[1]);
 		nm = smaller(smaller(g.m, smaller(ends[0], ends[1])) - m0, BM);
-		for (uint32_t n0 = first, nn, at; n0 < last; n0 += nn) {
-			if (columns(x, n0, last, &nn, &at))
-				return -1;
-			part.a = g.a + at;
-			if (result_block(x, &part, m0, nm, n0, nn, &blk))
+		for (uint32_t n0 = first, nn; n0 < last; n0 += nn) {
+			if (some_columns(x, &g, m0, nm, n0, last, &nn, &blk))
 				return -1;
 			x->r->macs += (uint64_t)nm * nn * g.kh * g.kw * g.depth;
 		}

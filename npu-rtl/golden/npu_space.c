@@ -29,71 +29,71 @@ static int translate(const struct npu_space *sp, uint32_t va, int write, uint32_
 	if (!(pte & NPU_PTE_VALID))
 		return (int)NPU_FAULT_UNMAPPED;
 	*pa = (pte & ~255u) | (va & ((1u << sp->hash->gran) - 1u));
-	if (!(sp->ch_mask >> npu_hash_map(sp->hash, *pa >> sp->hash->gran).channel & 1u))
+	if (sp->ch_mask != ~0u &&
+	    !(sp->ch_mask >> npu_hash_map(sp->hash, *pa >> sp->hash->gran).channel & 1u))
 		return (int)NPU_FAULT_CHANNEL;
 	return write && !(pte & NPU_PTE_WRITE) ? (int)NPU_FAULT_WRITE : 0;
 }
 
-/* Every page is checked before any byte moves. */
+/* Every page is checked before any byte moves.  *pa: where va itself is. */
 static int access_check(const struct npu_space *sp, uint32_t va, uint32_t bytes,
-			int write, uint32_t *bad)
+			int write, uint32_t *pa, uint32_t *bad)
 {
-	uint32_t page = 1u << sp->hash->gran, pa;
+	uint32_t page = 1u << sp->hash->gran, at;
 
 	for (uint32_t done = 0; done < bytes;) {
-		int kind = translate(sp, va + done, write, &pa);
+		int kind = translate(sp, va + done, write, &at);
 
 		if (kind) {
 			*bad = va + done;
 			return kind;
 		}
+		if (!done)
+			*pa = at;
 		done += page - ((va + done) & (page - 1));
 	}
 	return 0;
 }
 
-static void copy_bytes(const struct npu_space *sp, uint32_t va, uint8_t *data,
-		       uint32_t bytes, int write)
+/* How many of the bytes from va on are in its page. */
+static uint32_t in_page(const struct npu_space *sp, uint32_t va, uint32_t bytes)
 {
-	uint32_t page = 1u << sp->hash->gran;
+	uint32_t page = 1u << sp->hash->gran, left = page - (va & (page - 1));
 
-	for (uint32_t done = 0, n; done < bytes; done += n) {
-		uint32_t pa = 0;
-
-		n = page - ((va + done) & (page - 1));
-		n = n < bytes - done ? n : bytes - done;
-		translate(sp, va + done, write, &pa);
-		if ((uint64_t)pa + n > sp->bytes) { /* beyond the memory: reads 0 */
-			if (!write)
-				memset(data + done, 0, n);
-		} else if (write) {
-			memcpy(sp->memory + pa, data + done, n);
-		} else {
-			memcpy(data + done, sp->memory + pa, n);
-		}
-	}
+	return bytes < left ? bytes : left;
 }
 
 int npu_space_read(void *user, uint32_t va, void *data, uint32_t bytes, uint32_t *bad)
 {
-	int kind = access_check(user, va, bytes, 0, bad);
+	const struct npu_space *sp = user;
+	uint32_t pa = 0;
+	int kind = access_check(sp, va, bytes, 0, &pa, bad);
 
-	if (!kind)
-		copy_bytes(user, va, data, bytes, 0);
+	for (uint32_t done = 0, n; !kind && done < bytes; done += n) {
+		n = in_page(sp, va + done, bytes - done);
+		if (done)
+			translate(sp, va + done, 0, &pa);
+		if ((uint64_t)pa + n > sp->bytes) /* beyond the memory: reads 0 */
+			memset((uint8_t *)data + done, 0, n);
+		else
+			memcpy((uint8_t *)data + done, sp->memory + pa, n);
+	}
 	return kind;
 }
 
-/* The write copy reads from data only. */
 int npu_space_write(void *user, uint32_t va, const void *data, uint32_t bytes,
 		    uint32_t *bad)
 {
-	uint8_t piece[256];
-	int kind = access_check(user, va, bytes, 1, bad);
+	const struct npu_space *sp = user;
+	uint32_t pa = 0;
+	int kind = access_check(sp, va, bytes, 1, &pa, bad);
 
 	for (uint32_t done = 0, n; !kind && done < bytes; done += n) {
-		n = bytes - done < sizeof(piece) ? bytes - done : (uint32_t)sizeof(piece);
-		memcpy(piece, (const uint8_t *)data + done, n);
-		copy_bytes(user, va + done, piece, n, 1);
+		n = in_page(sp, va + done, bytes - done);
+		if (done)
+			translate(sp, va + done, 1, &pa);
+		if ((uint64_t)pa + n <= sp->bytes)
+			memcpy(sp->memory + pa, (const uint8_t *)data + done, n);
 	}
 	return kind;
 }
