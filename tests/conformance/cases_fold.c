@@ -21,6 +21,8 @@ static int submit_spin(struct conf *c, struct scene *s, struct hal_point *done)
 	struct hal_arg arg = {.buffer = s->b, .bytes = CONF_SPIN_BYTES};
 	struct hal_cmd cmd = hal_cmd_launch(s->spin, &arg, 1);
 
+	if (c->pack->spin_groups != 0)
+		cmd.launch.groups[0] = c->pack->spin_groups;
 	return conf_submit(c, s->q, &cmd, 1, done);
 }
 

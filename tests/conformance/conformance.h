@@ -31,6 +31,9 @@ struct conf_pack {
 	const char *backend; /* "npu"; as hal_device_info.backend has it */
 	int (*image)(void **image, size_t *size); /* 0 or -errno */
 	void (*free)(void *image);
+	/* Where FOLD stops between groups alone: of how many a launch of spin is that is
+	 * to be stopped inside.  Each group does all of it; 0: 1. */
+	uint32_t spin_groups;
 };
 
 void conf_register(const struct conf_pack *pack);

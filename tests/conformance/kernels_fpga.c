@@ -22,5 +22,5 @@ static int fpga_image(void **image, size_t *size)
 	return *image ? 0 : -ENOMEM;
 }
 
-static const struct conf_pack fpga_pack = {"fpga", fpga_image, free};
+static const struct conf_pack fpga_pack = {"fpga", fpga_image, free, 0};
 CONF_PACK(fpga_pack);

@@ -157,5 +157,5 @@ static int ref_image(void **image, size_t *size)
 	return 0;
 }
 
-static const struct conf_pack ref_pack = {"ref", ref_image, free};
+static const struct conf_pack ref_pack = {"ref", ref_image, free, 0};
 CONF_PACK(ref_pack);

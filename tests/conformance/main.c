@@ -84,7 +84,7 @@ static int image_read(void **image, size_t *size)
 static const struct conf_pack *pack_of_image(const char *target)
 {
 	static char name[16];
-	static const struct conf_pack pack = {name, image_read, free};
+	static const struct conf_pack pack = {name, image_read, free, 0};
 	void *image;
 	size_t size;
 
