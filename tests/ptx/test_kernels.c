@@ -4,7 +4,8 @@
  * of the result are the same, whenever it is stopped and however often, and in whatever
  * order its blocks run; what is outside the range is neither read nor written.
  *
- * test_kernels [figures]: prints ptx.kernels.*
+ * test_kernels [figures|KERNEL]: prints ptx.kernels.*
+ * test_kernels -d LIST FOLDER: the same of other kernels, ptx.cccl.*
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -345,8 +346,12 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 int main(int argc, char **argv)
 {
 	static struct list_kernel kernels[KERNELS_MAX];
-	const uint32_t count = list_read(PTX_TESTS "/kernels.list", kernels, KERNELS_MAX);
-	const char *only = argc > 1 && strcmp(argv[1], "figures") != 0 ? argv[1] : NULL;
+	const bool others = argc == 4 && strcmp(argv[1], "-d") == 0;
+	const char *list = others ? argv[2] : PTX_TESTS "/kernels.list";
+	const char *folder = others ? argv[3] : PTX_TESTS "/kernels";
+	const char *figure = others ? "ptx.cccl" : "ptx.kernels";
+	const uint32_t count = list_read(list, kernels, KERNELS_MAX);
+	const char *only = argc == 2 && strcmp(argv[1], "figures") != 0 ? argv[1] : NULL;
 	struct ptx *m = NULL;
 	const char *loaded = "";
 	uint32_t i;
@@ -358,7 +363,7 @@ int main(int argc, char **argv)
 			char *text;
 
 			loaded = kernels[i].module;
-			snprintf(path, sizeof(path), PTX_TESTS "/kernels/%s.ptx", loaded);
+			snprintf(path, sizeof(path), "%s/%s.ptx", folder, loaded);
 			text = list_file(path, &bytes);
 			ptx_free(m);
 			if (ptx_parse(text, bytes, &m, why)) {
@@ -373,9 +378,9 @@ int main(int argc, char **argv)
 		run_kernel(m, &kernels[i]);
 	}
 	ptx_free(m);
-	printf("figure ptx.kernels %u\n", count);
-	printf("figure ptx.kernels.rewritten %u\n", rewritten);
-	printf("figure ptx.kernels.refused %u\n", refused);
-	printf("figure ptx.kernels.mismatches %u\n", mismatches);
+	printf("figure %s%s %u\n", figure, others ? ".kernels" : "", count);
+	printf("figure %s.rewritten %u\n", figure, rewritten);
+	printf("figure %s.refused %u\n", figure, refused);
+	printf("figure %s.mismatches %u\n", figure, mismatches);
 	return mismatches != 0;
 }
