@@ -161,11 +161,17 @@ struct hal_bk_arg {
 	uint64_t bytes;
 };
 
+/* hal_bk_cmd.flags beside HAL_CMD_*, for a device that can be given many commands in one
+ * go: it is of a recorded sequence, and will come again among the same others; and what
+ * follows it in its queue is not of that sequence, or not the device's. */
+#define HAL_BK_CMD_RECORDED (UINT32_C(1) << 14)
+#define HAL_BK_CMD_LAST     (UINT32_C(1) << 15) /* never alone */
+
 /* One command for the device.  It and what it points to stay until its event has been
  * polled, or its queue destroyed: a backend may keep the pointer. */
 struct hal_bk_cmd {
 	uint32_t op;    /* enum hal_op: COPY, FILL, LAUNCH, TIMESTAMP, NOP */
-	uint32_t flags; /* HAL_CMD_*; the upper 16 bits are the core's own */
+	uint32_t flags; /* HAL_CMD_*, HAL_BK_CMD_*; the upper 16 bits are the core's */
 	uint64_t cookie;
 	union {
 		struct {

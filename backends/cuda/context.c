@@ -71,6 +71,10 @@ static int destroy(struct cu_device *dev, const struct cu_later *what)
 		return CU(dev, cuStreamDestroy_v2, what->handle);
 	case CU_KIND_EVENT:
 		return CU(dev, cuEventDestroy_v2, what->handle);
+	case CU_KIND_EXEC:
+		return CU(dev, cuGraphExecDestroy, what->handle);
+	case CU_KIND_GRAPH:
+		return CU(dev, cuGraphDestroy, what->handle);
 	case CU_KIND_MODULE:
 		return CU(dev, cuModuleUnload, what->handle);
 	case CU_KIND_HOST:
@@ -104,7 +108,7 @@ static void give_back(struct cu_device *dev, const struct cu_later *what, int *e
 	if (atomic_load(&dev->lost))
 		return;
 	pthread_mutex_lock(&dev->later_lock);
-	if (what->kind <= CU_KIND_EVENT || !dev->inflight) {
+	if (what->kind < CU_KIND_MODULE || !dev->inflight) {
 		one = destroy(dev, what);
 		if (one)
 			keep(dev, what);

@@ -103,6 +103,57 @@ struct cu_resource {
 	unsigned char more[36];
 };
 
+/* What nodes of a graph are made of. */
+struct cu_kernel_node {
+	void *function;
+	uint32_t grid[3], block[3], shared;
+	void **params, **extra;
+	void *kernel, *context; /* not where there is a function */
+};
+
+#define CU_MEMORY_UNIFIED 4u
+
+struct cu_copy_side {
+	size_t at[4]; /* x in bytes, y, z, level */
+	uint32_t type;
+	void *host;
+	uint64_t address;
+	void *array, *reserved;
+	size_t pitch, height;
+};
+
+struct cu_copy_node {
+	struct cu_copy_side src, dst;
+	size_t width, height, depth; /* width in bytes */
+};
+
+struct cu_fill_node {
+	uint64_t address;
+	size_t pitch;
+	uint32_t value, element; /* bytes of one */
+	size_t width, height;    /* in elements */
+};
+
+#define CU_OP_WRITE_32 2u
+
+union cu_memory_op {
+	struct {
+		uint32_t operation;
+		uint64_t address;
+		uint32_t value, high;
+		uint32_t flags;
+		uint64_t alias;
+	} write;
+	uint64_t pad[6];
+};
+
+struct cu_memory_ops_node {
+	void *context;
+	uint32_t count;
+	union cu_memory_op *ops;
+	uint32_t flags;
+};
+
 #define CU_VERSION(major, minor) ((major)*1000 + (minor)*10)
 
 #endif

@@ -93,7 +93,36 @@ X(cuGreenCtxDestroy, (void *green), (green)) \
 X(cuGreenCtxStreamCreate, (void **stream, void *green, uint32_t flags, int priority), \
 	(stream, green, flags, priority))
 /* clang-format on */
-#define CU_ALL_CALLS(X) CU_CALLS(X) CU_MORE_CALLS(X)
+
+/* What recorded commands are given as, with graphs=yes. */
+/* clang-format off */
+#define CU_GRAPH_CALLS(X) \
+X(cuGraphCreate, (void **graph, uint32_t flags), (graph, flags)) \
+X(cuGraphDestroy, (void *graph), (graph)) \
+X(cuGraphAddKernelNode_v2, (void **node, void *graph, void *const *behind, size_t count, \
+	const struct cu_kernel_node *params), (node, graph, behind, count, params)) \
+X(cuGraphAddMemcpyNode, (void **node, void *graph, void *const *behind, size_t count, \
+	const struct cu_copy_node *params, void *context), \
+	(node, graph, behind, count, params, context)) \
+X(cuGraphAddMemsetNode, (void **node, void *graph, void *const *behind, size_t count, \
+	const struct cu_fill_node *params, void *context), \
+	(node, graph, behind, count, params, context)) \
+X(cuGraphAddEventRecordNode, (void **node, void *graph, void *const *behind, \
+	size_t count, void *event), (node, graph, behind, count, event)) \
+X(cuGraphAddBatchMemOpNode, (void **node, void *graph, void *const *behind, size_t count, \
+	const struct cu_memory_ops_node *params), (node, graph, behind, count, params)) \
+X(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags), \
+	(exec, graph, flags)) \
+X(cuGraphExecDestroy, (void *exec), (exec)) \
+X(cuGraphExecKernelNodeSetParams_v2, (void *exec, void *node, \
+	const struct cu_kernel_node *params), (exec, node, params)) \
+X(cuGraphExecMemcpyNodeSetParams, (void *exec, void *node, \
+	const struct cu_copy_node *params, void *context), (exec, node, params, context)) \
+X(cuGraphExecMemsetNodeSetParams, (void *exec, void *node, \
+	const struct cu_fill_node *params, void *context), (exec, node, params, context)) \
+X(cuGraphLaunch, (void *exec, void *stream), (exec, stream))
+/* clang-format on */
+#define CU_ALL_CALLS(X) CU_CALLS(X) CU_MORE_CALLS(X) CU_GRAPH_CALLS(X)
 
 enum cu_call {
 #define CU_NUMBER(name, params, args) CU_CALL_##name,
@@ -102,6 +131,7 @@ enum cu_call {
 	CU_CALL_COUNT, /* of those that are needed */
 	CU_CALL_LAST = CU_CALL_COUNT - 1,
 	CU_MORE_CALLS(CU_NUMBER)
+	CU_GRAPH_CALLS(CU_NUMBER)
 	CU_ALL_CALL_COUNT,
 /* clang-format on */
 #undef CU_NUMBER

@@ -40,6 +40,9 @@ static const struct hal_option_def options[] = {
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
 	 "launches are stopped between commands alone, or between their blocks, where "
 	 "their PTX can be rewritten"},
+	{"graphs", HAL_OPTION_BOOL, 0, 0, NULL, "no",
+	 "commands of recorded sequences are given as graphs, as many at once as are in "
+	 "flight; with partitions=none and preempt=between"},
 	{"helper", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "program that tries out for partitions=auto; empty: hal-cuda-trial, by the "
 	 "library"},
@@ -59,6 +62,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
 	o->block = cu_host->option_int(cfg, "preempt") == 1;
+	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
 	o->helper = cu_host->option_str(cfg, "helper");
 	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");
 }
@@ -397,6 +401,8 @@ static int start(struct cu_device *dev)
 	err = fill_in(dev);
 	if (!err)
 		err = open_way(dev);
+	if (!err && dev->opt.graphs)
+		err = cu_graphs_check(dev);
 	cu_pop(mode);
 	return err;
 }

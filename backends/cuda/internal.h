@@ -26,6 +26,7 @@
 
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
+#define CU_GRAPHS_MAX   8u     /* of a queue */
 
 struct cu_symbols {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
@@ -51,6 +52,7 @@ struct cu_options {
 	bool host_memory;
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
+	bool graphs;       /* recorded commands are given together */
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
 	const char *helper;
@@ -97,7 +99,9 @@ struct cu_verdict {
 enum cu_kind {
 	CU_KIND_STREAM,
 	CU_KIND_EVENT,
-	CU_KIND_MODULE,
+	CU_KIND_EXEC,
+	CU_KIND_GRAPH,
+	CU_KIND_MODULE, /* here the driver may wait, and in what follows */
 	CU_KIND_HOST,
 	CU_KIND_DEVICE
 };
@@ -154,11 +158,45 @@ struct cu_program {
 	struct cu_kernel *kernels;
 };
 
+/* A recorded command, as a node of a graph has it: what it is, then what may change. */
+struct cu_step {
+	uint32_t op, count;
+	const struct cu_kernel *kernel;
+	uint32_t groups[3], reserved;
+	/* Arguments; COPY: to, from, bytes; FILL: where, pattern, words. */
+	uint64_t values[HAL_ARGS_MAX];
+};
+
+/* Commands of a recorded sequence, in a row, as a graph of the driver's: see graph.c. */
+struct cu_graph {
+	void *graph, *exec, *begin;
+	uint32_t *word;        /* of how many the device says that they have ended */
+	uint32_t count, users; /* slots in flight that are of it */
+	uint64_t used;         /* when, in launches of the queue's graphs */
+	struct cu_stage {
+		struct cu_step step;
+		void *node, *end;
+	} stages[];
+};
+
+struct cu_graphs {
+	uint32_t gathered; /* last commands of the queue, which the device has not yet */
+	bool off;          /* the driver has refused one */
+	uint64_t launches;
+	uint32_t *words; /* pinned, one a graph */
+	uint64_t words_at;
+	struct cu_graph *made[CU_GRAPHS_MAX];
+	struct cu_step steps[]; /* of what is gathered */
+};
+
 struct cu_slot {
 	struct hal_bk_cmd cmd;
 	void *begin; /* the event before it: the last one's end, or the queue's .idle */
-	void *end;
-	uint32_t value; /* of the counter when it has ended */
+	void *end;   /* .own, or its graph's */
+	void *own;
+	void *start;            /* with graphs: the begin of one behind a graph */
+	struct cu_graph *graph; /* NULL: by itself */
+	uint32_t value; /* of the counter, or the graph's word, when it has ended */
 	bool stamping;
 	bool stops; /* a launch that looks at the flag of its control */
 	/* Of those: blocks that it was launched with, those that were stopped since;
@@ -192,7 +230,8 @@ struct cu_queue {
 	bool hangs;   /* given up; its stream is not empty */
 	bool foreign; /* its stream is the program's own */
 	uint64_t quiet_cookie;
-	struct cu_stops *stops; /* NULL: its launches cannot be stopped */
+	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
+	struct cu_graphs *graphs; /* NULL: each command is given by itself */
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct cu_slot slots[];
 };
@@ -251,6 +290,11 @@ const char *cu_result_name(uint32_t result);
 bool cu_sticky(uint32_t result);
 int cu_errno(uint32_t result);
 int cu_failed(struct cu_device *dev, uint32_t result, const char *call);
+/* The last call of this thread that failed. */
+extern _Thread_local struct cu_refused {
+	const char *call;
+	uint32_t result;
+} cu_refused;
 
 /* 0, or -errno with the call and its result as the text; dev, which may be NULL, is lost
  * with a result that says so. */
@@ -412,6 +456,20 @@ uint32_t cu_stops_kept(const struct cu_queue *q);
 void cu_stops_forget(struct cu_device *dev, struct cu_queue *q);
 /* All that was stopped goes on. */
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
+
+/* graph.c */
+int cu_graphs_check(const struct cu_device *dev);
+int cu_graphs_make(struct cu_device *dev, struct cu_queue *q);
+void cu_graphs_drop(struct cu_device *dev, struct cu_queue *q, int *err);
+/* Of a program that goes. */
+void cu_graphs_forget(struct cu_device *dev, const struct cu_program *prog);
+/* What has been gathered, the last .gathered of q, as one graph: false: it is not given.
+ */
+bool cu_graphs_launch(struct cu_device *dev, struct cu_queue *q);
+bool cu_graph_ended(const struct cu_device *dev, const struct cu_queue *q,
+		    const struct cu_slot *s);
+/* Nothing of it runs. */
+bool cu_graphs_empty(const struct cu_queue *q);
 
 /* queue.c */
 /* Number i of what is in flight. */

@@ -246,6 +246,7 @@ int cu_program_unload(void *device, void *program)
 	int err = atomic_load(&dev->lost) ? 0 : cu_enter(dev);
 
 	leave(dev, prog);
+	cu_graphs_forget(dev, prog);
 	cu_give_back(dev, CU_KIND_MODULE, prog->module, &err);
 	free(prog->kernels);
 	free(prog);

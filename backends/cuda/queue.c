@@ -70,10 +70,16 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		q->stream = NULL;
 	else
 		err = make_event(dev, &q->idle);
-	for (i = 0; !err && i < q->slot_count; i++)
-		err = make_event(dev, &q->slots[i].end);
+	for (i = 0; !err && i < q->slot_count; i++) {
+		err = make_event(dev, &q->slots[i].own);
+		q->slots[i].end = q->slots[i].own;
+	}
+	for (i = 0; !err && dev->opt.graphs && i < q->slot_count; i++)
+		err = make_event(dev, &q->slots[i].start);
 	if (!err && dev->opt.block)
 		err = cu_stops_make(dev, q);
+	if (!err && dev->opt.graphs)
+		err = cu_graphs_make(dev, q);
 	return err;
 }
 
@@ -82,11 +88,14 @@ static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 	uint32_t i;
 
 	cu_stops_drop(dev, q, err);
+	cu_graphs_drop(dev, q, err);
 	if (!q->foreign)
 		cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
 	cu_give_back(dev, CU_KIND_EVENT, q->idle, err);
-	for (i = 0; i < q->slot_count; i++)
-		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].end, err);
+	for (i = 0; i < q->slot_count; i++) {
+		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].own, err);
+		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].start, err);
+	}
 	cu_give_back(dev, CU_KIND_HOST, q->counter.memory, err);
 	free(q);
 }
@@ -155,14 +164,13 @@ static int refuse(const struct cu_kernel *k, uint32_t i, const char *why)
 			     why);
 }
 
+/* Its arguments, as the driver takes them; params may be NULL. */
 static inline __attribute__((always_inline)) int
-launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
-	  const uint32_t g[3], const uint64_t *control)
+read_launch(const struct cu_device *dev, const struct hal_bk_cmd *cmd,
+	    const uint32_t g[3], uint64_t *values, void **params)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
-	uint64_t values[HAL_ARGS_MAX + 1];
-	void *params[HAL_ARGS_MAX + 2];
-	uint32_t i, r;
+	uint32_t i;
 
 	for (i = 0; i < 3; i++)
 		if (g[i] > (uint32_t)dev->shape.max_grid[i])
@@ -187,11 +195,28 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cm
 			return refuse(k, i, "does not fit its bytes");
 		else
 			values[i] = a->value;
-		params[i] = &values[i];
+		if (params)
+			params[i] = &values[i];
 	}
+	return 0;
+}
+
+static inline __attribute__((always_inline)) int
+launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+	  const uint32_t g[3], const uint64_t *control)
+{
+	const struct cu_kernel *k = cmd->launch.kernel;
+	uint64_t values[HAL_ARGS_MAX + 1];
+	void *params[HAL_ARGS_MAX + 2];
+	const uint32_t count = cmd->launch.arg_count;
+	uint32_t r;
+	int err = read_launch(dev, cmd, g, values, params);
+
+	if (err)
+		return err;
 	if (control) {
-		values[i] = *control;
-		params[i] = &values[i];
+		values[count] = *control;
+		params[count] = &values[count];
 	}
 	if (q->part->masked && dev->unmasked)
 		return cu_host->fail(EIO,
@@ -209,6 +234,7 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cm
 		return 0;
 	if (cu_sticky(r))
 		return cu_failed(dev, r, "cuLaunchKernel");
+	cu_refused = (struct cu_refused){"cuLaunchKernel", r};
 	return cu_host->fail(cu_errno(r), "cuda: cuLaunchKernel: %s (%u): kernel %s",
 			     cu_result_name(r), r, k->info.name);
 }
@@ -219,7 +245,8 @@ int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd
 	return launch_as(dev, q, cmd, groups, control);
 }
 
-static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+static inline __attribute__((always_inline)) int
+launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
 	struct cu_slot *s = cu_slot(q, q->count);
@@ -232,8 +259,8 @@ static int launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk
 	return err ? err : cu_launch(dev, q, cmd, cmd->launch.groups, &control);
 }
 
-static int carry_out(struct cu_device *dev, struct cu_queue *q,
-		     const struct hal_bk_cmd *cmd)
+static inline __attribute__((always_inline)) int
+carry_out(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
 {
 	const struct cu_mem *dst, *src;
 
@@ -294,6 +321,123 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 	mark(dev, q, s);
 }
 
+/* The command that s has; what times its begin is to be recorded first if it is fresh. */
+static inline __attribute__((always_inline)) int
+give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
+     const struct hal_bk_cmd *cmd, bool fresh)
+{
+	int err = fresh ? CU(dev, cuEventRecord, s->begin, q->stream) : 0;
+
+	if (!err)
+		err = carry_out(dev, q, cmd);
+	if (!err)
+		mark(dev, q, s);
+	return err;
+}
+
+/* The same for number i, of a queue that may have graphs: their events are recorded anew
+ * each time, so what is behind one has an event of its own. */
+static int give_among(struct cu_device *dev, struct cu_queue *q, uint32_t i)
+{
+	const struct cu_slot *prev = i ? cu_slot(q, i - 1) : NULL;
+	struct cu_slot *s = cu_slot(q, i);
+
+	if (!prev)
+		s->begin = q->idle;
+	else
+		s->begin = prev->graph ? s->start : prev->end;
+	return give(dev, q, s, &s->cmd, !prev || prev->graph);
+}
+
+static inline __attribute__((always_inline)) void taken(struct cu_device *dev,
+							struct cu_queue *q)
+{
+	dev->progress_ns = cu_now(dev);
+	if (!q->count++)
+		q->turn_ns = dev->progress_ns;
+	if (!dev->inflight++)
+		dev->checked_ns = dev->progress_ns;
+}
+
+/* ---- what is given together -------------------------------------------------------- */
+
+static bool gathers(const struct cu_queue *q, const struct hal_bk_cmd *cmd)
+{
+	return (cmd->flags & HAL_BK_CMD_RECORDED) && !q->graphs->off &&
+	       (cmd->op == HAL_OP_LAUNCH || (cmd->op == HAL_OP_COPY && cmd->copy.bytes) ||
+		(cmd->op == HAL_OP_FILL && cmd->fill.bytes));
+}
+
+static int read_step(const struct cu_device *dev, const struct hal_bk_cmd *cmd,
+		     struct cu_step *step)
+{
+	const struct cu_mem *dst, *src;
+
+	*step = (struct cu_step){.op = cmd->op, .count = 3};
+	switch (cmd->op) {
+	case HAL_OP_LAUNCH:
+		step->count = cmd->launch.arg_count;
+		step->kernel = cmd->launch.kernel;
+		memcpy(step->groups, cmd->launch.groups, sizeof(step->groups));
+		return read_launch(dev, cmd, cmd->launch.groups, step->values, NULL);
+	case HAL_OP_COPY:
+		dst = cmd->copy.dst;
+		src = cmd->copy.src;
+		step->values[0] = dst->address + cmd->copy.dst_offset;
+		step->values[1] = src->address + cmd->copy.src_offset;
+		step->values[2] = cmd->copy.bytes;
+		return 0;
+	default:
+		dst = cmd->fill.dst;
+		step->values[0] = dst->address + cmd->fill.offset;
+		step->values[1] = cmd->fill.pattern;
+		step->values[2] = cmd->fill.bytes / 4;
+		return 0;
+	}
+}
+
+/* It will not be given: nobody writes that it has ended. */
+static void withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	s->begin = s->end;
+	s->value = ++q->counter.given;
+	if (!q->broken && !atomic_load(&dev->lost))
+		cu_break_queue(q, cu_refused.call, cu_refused.result);
+}
+
+/* What has been gathered goes to the device: as a graph, else one by one. */
+static void flush(struct cu_device *dev, struct cu_queue *q)
+{
+	const uint32_t first = q->count - q->graphs->gathered;
+	const bool can = !atomic_load(&dev->lost) && !q->broken && !cu_enter(dev);
+	const bool whole = can && cu_graphs_launch(dev, q);
+	uint32_t i;
+
+	q->graphs->gathered = 0;
+	for (i = first; !whole && i < q->count; i++) {
+		struct cu_slot *s = cu_slot(q, i);
+
+		if (!can || q->broken || atomic_load(&dev->lost) || give_among(dev, q, i))
+			withhold(dev, q, s);
+	}
+}
+
+static int gather(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
+		  const struct hal_bk_cmd *cmd)
+{
+	int err = read_step(dev, cmd, &q->graphs->steps[q->graphs->gathered]);
+
+	if (err)
+		return err;
+	s->cmd = *cmd;
+	s->stops = s->stamping = false;
+	q->graphs->gathered++;
+	taken(dev, q);
+	if (cmd->flags & HAL_BK_CMD_LAST)
+		flush(dev, q);
+	return 0;
+}
+
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct cu_device *dev = device;
@@ -309,23 +453,26 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return -EAGAIN;
 	if (q->stops && cu_stops_wait(q, cmd))
 		return -EAGAIN;
+	if (__builtin_expect(q->graphs != NULL, 0)) {
+		if (gathers(q, cmd))
+			return gather(dev, q, s, cmd);
+		if (q->graphs->gathered)
+			flush(dev, q);
+		if (q->broken)
+			return -EAGAIN;
+	}
 	err = cu_enter(dev);
 	s->cmd = *cmd;
 	s->stops = s->stamping = false;
 	s->begin = q->count ? cu_slot(q, q->count - 1)->end : q->idle;
-	if (!err && !q->count)
-		err = CU(dev, cuEventRecord, q->idle, q->stream);
-	if (!err)
-		err = carry_out(dev, q, cmd);
+	if (!err && __builtin_expect(q->graphs != NULL, 0))
+		err = give_among(dev, q, q->count);
+	else if (!err)
+		err = give(dev, q, s, cmd, !q->count);
 	if (err)
 		return err;
-	mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
-	dev->progress_ns = cu_now(dev);
-	if (!q->count++)
-		q->turn_ns = dev->progress_ns;
-	if (!dev->inflight++)
-		dev->checked_ns = dev->progress_ns;
+	taken(dev, q);
 	return 0;
 }
 
@@ -339,10 +486,13 @@ bool cu_reached(const struct cu_counter *c, uint32_t value)
 }
 
 /* Of what can be stopped, once it is to be, that is known of all together. */
-static bool has_ended(const struct cu_queue *q, const struct cu_slot *s)
+static bool has_ended(const struct cu_device *dev, const struct cu_queue *q,
+		      const struct cu_slot *s)
 {
 	if (q->stops && s->stops && q->stops->folding)
 		return q->stops->settled && !s->stopped;
+	if (s->graph)
+		return cu_graph_ended(dev, q, s);
 	return cu_reached(&q->counter, s->value);
 }
 
@@ -385,7 +535,7 @@ static void measure(struct cu_device *dev, struct cu_queue *q, struct hal_bk_eve
 	uint32_t i;
 
 	/* Several have ended since poll looked last: the last of them just now. */
-	for (i = 1; i < q->count && has_ended(q, cu_slot(q, i)); i++)
+	for (i = 1; i < q->count && has_ended(dev, q, cu_slot(q, i)); i++)
 		last = cu_slot(q, i);
 	since = between(dev, s->end, last->end);
 	ns = between(dev, s->begin, s->end);
@@ -402,6 +552,13 @@ static void measure(struct cu_device *dev, struct cu_queue *q, struct hal_bk_eve
 
 static void take(struct cu_device *dev, struct cu_queue *q)
 {
+	struct cu_slot *s = cu_slot(q, 0);
+
+	if (s->graph) {
+		s->graph->users--;
+		s->graph = NULL;
+		s->end = s->own;
+	}
 	q->head = (q->head + 1) % q->slot_count;
 	q->count--;
 	dev->inflight--;
@@ -528,7 +685,7 @@ static void give_up(struct cu_device *dev, struct cu_queue *q)
 static bool is_empty(const struct cu_device *dev, const struct cu_queue *q)
 {
 	return atomic_load(&dev->lost) ||
-	       (cu_reached(&q->counter, q->counter.given) &&
+	       (cu_reached(&q->counter, q->counter.given) && cu_graphs_empty(q) &&
 		(!q->stops || cu_reached(&q->stops->raised, q->stops->raised.given)));
 }
 
@@ -564,12 +721,14 @@ static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_ev
 
 	if (q->hangs && is_empty(dev, q))
 		come_back(dev, q);
+	if (q->graphs && q->graphs->gathered)
+		flush(dev, q);
 	if (q->stops && q->stops->folding)
 		(void)cu_stops_settle(dev, q);
 	while (n < max && q->count > cu_stops_kept(q)) {
 		struct cu_slot *s = cu_slot(q, 0);
 		const bool stamp = s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping;
-		const bool ended = !q->reported && has_ended(q, s);
+		const bool ended = !q->reported && has_ended(dev, q, s);
 
 		if (dev->opt.hang_ns && !ended && cu_now(dev) >= patience(dev, q))
 			give_up(dev, q);
@@ -577,10 +736,11 @@ static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_ev
 			finish(dev, q, &ev[n++]);
 		else if (ended && !atomic_load(&dev->lost))
 			write_stamp(dev, q, s);
-		else if (q->hangs || over(dev, q))
-			fail_head(dev, q, &ev[n++]);
-		else
+		else if (!q->hangs && !over(dev, q))
 			break;
+		/* Of a graph that stopped in its middle it is told of each by itself. */
+		else if (!s->graph || q->reported || !has_ended(dev, q, s))
+			fail_head(dev, q, &ev[n++]);
 	}
 	if (n < max && q->quiet_due && q->count == cu_stops_kept(q)) {
 		ev[n] = event_of(HAL_BK_QUIET, q->quiet_cookie, cu_now(dev));

@@ -13,6 +13,7 @@
 #define VERSION_NEEDED CU_VERSION(12, 4)
 
 struct cu_symbols cu;
+_Thread_local struct cu_refused cu_refused;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static char in_use[256]; /* the file; "": none yet */
@@ -48,6 +49,7 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 	}
 #define CU_FIND(name, params, args) find(handle, #name, &s->name);
 	CU_MORE_CALLS(CU_FIND)
+	CU_GRAPH_CALLS(CU_FIND)
 #undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);
 	find(handle, "halStandInCudaAdvance", &s->advance);
@@ -206,6 +208,7 @@ int cu_failed(struct cu_device *dev, uint32_t result, const char *call)
 {
 	unsigned int none = 0;
 
+	cu_refused = (struct cu_refused){call, result};
 	if (dev && cu_sticky(result))
 		(void)atomic_compare_exchange_strong(&dev->lost, &none, result);
 	return cu_host->fail(cu_errno(result), "cuda: %s: %s (%u)", call,

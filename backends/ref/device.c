@@ -32,7 +32,7 @@ static const struct hal_option_def options[] = {
 	{"colors", HAL_OPTION_INT, 0, REF_COLORS_MAX, NULL, "0",
 	 "memory channels that can be owned, 4096 bytes in turn; 0: none"},
 	{"depth", HAL_OPTION_INT, 1, 1024, NULL, "8",
-	 "commands a queue holds; hal.inflight is at most 8"},
+	 "commands a queue holds; more of hal.inflight wait"},
 	{"devices", HAL_OPTION_INT, 0, 64, NULL, "1", "devices present"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "inside|between|none", "inside",
 	 "what the device can do at most"},

@@ -1436,7 +1436,7 @@ static bool device_line(struct play *p, const uint64_t *n)
 
 	if (n[1] > UINT16_MAX || n[2] > UINT16_MAX || n[3] > UINT16_MAX ||
 	    n[1] * n[2] > 1u << 20 || n[5] > 15 || n[6] > HAL_ISOLATION_ENFORCED ||
-	    n[7] > HAL_PREEMPT_INSIDE || n[8] == 0 || n[8] > 8 || n[9] == 0 ||
+	    n[7] > HAL_PREEMPT_INSIDE || n[8] == 0 || n[8] > 64 || n[9] == 0 ||
 	    n[16] > UINT16_MAX || n[9] > 64 || n[10] < 8 || n[10] > 4096 ||
 	    (n[10] & (n[10] - 1)) != 0)
 		return false;

@@ -100,6 +100,25 @@ static int name_all(struct recorded *s, const struct hal_submit_desc *d)
 	return 0;
 }
 
+/* What a backend may make of it: that its commands come again, and with which others. */
+static void mark_recorded(struct block *b)
+{
+	struct record *last = NULL;
+
+	for (uint32_t i = 0; i < b->slots; i += b->rec[i].slots) {
+		struct record *r = &b->rec[i];
+
+		if (record_for_device(r)) {
+			r->cmd.flags |= HAL_BK_CMD_RECORDED;
+			last = r;
+		} else if (last != NULL) {
+			last->cmd.flags |= HAL_BK_CMD_LAST;
+		}
+	}
+	if (last != NULL)
+		last->cmd.flags |= HAL_BK_CMD_LAST;
+}
+
 /* ---- made and destroyed ------------------------------------------------------------ */
 
 static struct recorded *recorded_of(struct hal_sequence *seq)
@@ -161,8 +180,10 @@ int hal_sequence_create(struct hal_partition *part, const struct hal_submit_desc
 	for_part.part_word = part->obj.id / 64;
 	for_part.part_bit = UINT64_C(1) << part->obj.id % 64;
 	err = block_make(&for_part, &d, &s->seq.block);
-	if (err == 0)
+	if (err == 0) {
+		mark_recorded(s->seq.block);
 		err = name_all(s, &d);
+	}
 	if (err != 0) {
 		sequence_free(s);
 		return err;

@@ -31,7 +31,7 @@ const struct hal_option_def core_options[] = {
 	 "take a color_map that nobody has verified"},
 	{"queue_depth", HAL_OPTION_INT, 8, 4096, NULL, "32",
 	 "slots of a queue, a power of two; a launch takes one, or more with arguments"},
-	{"inflight", HAL_OPTION_INT, 1, 8, NULL, "2",
+	{"inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
 	 "commands of one queue that the device may have at a time"},
 	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
 	 "commands of one partition that the device may have at a time"},

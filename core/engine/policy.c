@@ -171,7 +171,7 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 	if (UNLIKELY(inherits(q)))
 		inherit_see(q);
 	v->head.op = r->cmd.op;
-	v->head.flags = r->flags;
+	v->head.flags = r->flags & HAL_CMD_REPLAYABLE;
 	v->head.work = record_work(r);
 	if (UNLIKELY((q->slow & SLOW_EXPECTS) != 0))
 		expect_head(q, r);

@@ -74,7 +74,9 @@ static int check_command(struct validate *v, const struct layer_call *c,
 	const struct hal_bk_cmd *cmd = c->cmd;
 	int err;
 
-	if ((cmd->flags & 0xffff & ~HAL_CMD_REPLAYABLE) != 0)
+	if ((cmd->flags & 0xffff &
+	     ~(HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) != 0 ||
+	    (cmd->flags & (HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) == HAL_BK_CMD_LAST)
 		return CORE(v, "submit: flags 0x%x", cmd->flags & 0xffff);
 	switch (cmd->op) {
 	case HAL_OP_NOP:

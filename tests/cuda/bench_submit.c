@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_submit N [bare]: N launches of two arguments, through the backend's table, or
- * bare: the same calls of the driver by hand: a launch, what times it, and the number
- * that says that it has ended.  For callgrind: overhead.sh counts what of cu_submit and
- * of bare_submit is their own and not the driver's.
+ * bench_submit N [bare|eight|graphs]: N launches of two arguments, through the backend's
+ * table, or bare: the same calls of the driver by hand: a launch, what times it, and the
+ * number that says that it has ended.  eight: N times eight that were recorded; graphs:
+ * the same with graphs=yes.  For callgrind: overhead.sh counts what of cu_submit and of
+ * bare_submit is their own and not the driver's.
  */
 #include "host.h"
 
@@ -34,7 +35,7 @@ __attribute__((noinline)) static uint32_t bare_submit(struct cu_queue *q, void *
 		r = cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, q->stream, params,
 				      NULL);
 	if (!r)
-		r = cu.cuEventRecord(q->slots[0].end, q->stream);
+		r = cu.cuEventRecord(q->slots[0].own, q->stream);
 	if (!r)
 		r = cu.cuStreamWriteValue32_v2(q->stream, q->counter.address,
 					       ++q->counter.given, 0);
@@ -57,12 +58,37 @@ static void run_bare(struct cu_queue *q, const struct cu_kernel *k,
 	}
 }
 
+/* Eight that come again and again, given at once. */
+static void run_eight(const struct hal_backend *b, void *dev, void *queue,
+		      struct hal_bk_cmd cmd, long n)
+{
+	uint64_t calls = 0;
+	struct hal_bk_event ev[8];
+	long i, k;
+
+	for (i = 0; i <= n; i++) {
+		const uint64_t before = stand_in()->calls(NULL);
+
+		for (k = 0; k < 8; k++) {
+			cmd.flags = HAL_BK_CMD_RECORDED | (k == 7 ? HAL_BK_CMD_LAST : 0);
+			check(b->hot.submit(dev, queue, &cmd));
+		}
+		calls = stand_in()->calls(NULL) - before;
+		for (k = 0; k < 8; k += check(b->hot.poll(dev, UINT64_MAX, ev, 8)))
+			;
+	}
+	printf("%lu calls of the driver for the eight\n", (unsigned long)calls);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const kernels[] = {"work:m8"};
 	const struct hal_bk_partition_desc pd = {.units = 1, .rows = 1, .cols = 1};
-	const struct hal_bk_config cfg = {.clock = 1};
 	const bool bare = argc > 2 && strcmp(argv[2], "bare") == 0;
+	const bool graphs = argc > 2 && strcmp(argv[2], "graphs") == 0;
+	const bool eight = graphs || (argc > 2 && strcmp(argv[2], "eight") == 0);
+	const struct hal_bk_config cfg = {
+		.clock = 1, .inflight = eight ? 8 : 4, .graphs = graphs};
 	const struct hal_backend *b = hal_backend_cuda(&host);
 	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 1000, i;
 	void *dev, *part, *queue, *prog, *kernel, *mem, *image, *popped;
@@ -90,7 +116,9 @@ int main(int argc, char **argv)
 		run_bare(queue, kernel, mem, n);
 		(void)cu.cuCtxPopCurrent_v2(&popped);
 	}
-	for (i = 0; !bare && i < n; i++) {
+	if (eight)
+		run_eight(b, dev, queue, cmd, n);
+	for (i = 0; !bare && !eight && i < n; i++) {
 		check(b->hot.submit(dev, queue, &cmd));
 		while (check(b->hot.poll(dev, UINT64_MAX, &ev, 1)) == 0)
 			;

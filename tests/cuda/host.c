@@ -29,6 +29,8 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		return cfg->partitions;
 	if (strcmp(key, "preempt") == 0)
 		return cfg->preempt;
+	if (strcmp(key, "graphs") == 0)
+		return cfg->graphs;
 	if (strcmp(key, "hang_ms") == 0)
 		return cfg->hang_ms;
 	if (strcmp(key, "trial_ms") == 0)

@@ -11,7 +11,7 @@
 /* The options that the backend asks for; what is not named has its default. */
 struct hal_bk_config {
 	const char *library;
-	int64_t clock, inflight, memory, partitions, trial_ms, preempt, hang_ms;
+	int64_t clock, inflight, memory, partitions, trial_ms, preempt, hang_ms, graphs;
 	const char *helper;
 };
 

@@ -4,6 +4,8 @@
 # backend's own, in FUNCTIONS (FUNCTION,FUNCTION...), above those of a program that makes the
 # same calls of the vendor's library by hand (bare_submit of BENCH).  Both are counted without
 # what happens inside that library.  Needs valgrind and debug information.
+# With AT_MOST recorded: of a command of eight that were recorded, given one by one and as a
+# graph, and the calls of the library for the eight.
 set -euo pipefail
 backend=$1 functions=$2 bench=$3 limit=${4:-0}
 n=2000
@@ -34,6 +36,18 @@ own() {
 		END { print own + 0 }' "$out"
 }
 
+if [ "$limit" = recorded ]; then
+	n=500
+	for mode in eight graphs; do
+		ours=$(own "$functions" "backends/$backend/" $mode)
+		calls=$("$bench" 2 $mode | awk '/calls of the driver/ { print $1 }')
+		name=$([ $mode = eight ] && echo recorded_8 || echo graph_8)
+		[ "$ours" -gt 0 ] && [ "$calls" -gt 0 ] || { echo "nothing was seen"; exit 1; }
+		echo "figure $backend.submit.$name.instructions $((ours / n / 8))"
+		echo "figure $backend.submit.$name.calls $calls"
+	done
+	exit
+fi
 ours=$(own "$functions" "backends/$backend/")
 bare=$(own 'bare_submit*' 'bench_submit\.c$' bare)
 [ "$ours" -gt 0 ] && [ "$bare" -gt 0 ] || { echo "nothing was seen: $ours, $bare"; exit 1; }

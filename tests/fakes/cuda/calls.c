@@ -908,39 +908,47 @@ static bool fits(const uint32_t *n, uint32_t x, uint32_t y, uint32_t z)
 	return n[0] && n[1] && n[2] && n[0] <= x && n[1] <= y && n[2] <= z;
 }
 
+uint32_t launch_job(struct job *j, void *function, const uint32_t grid[3],
+		    const uint32_t block[3], uint32_t shared, void **params, void **extra)
+{
+	struct function *f = get(function, OBJECT_FUNCTION);
+
+	if (!f)
+		return CUR_INVALID_HANDLE;
+	*j = (struct job){.op = OP_LAUNCH, .function = f, .call = f->shape};
+	memcpy(j->call.grid, grid, sizeof(j->call.grid));
+	memcpy(j->call.block, block, sizeof(j->call.block));
+	if (!fits(grid, INT32_MAX, 65535, 65535) || !fits(block, 1024, 1024, 64) ||
+	    (uint64_t)block[0] * block[1] * block[2] > 1024 || extra ||
+	    (shared > SHARED_GATE && shared > (uint32_t)f->dynamic_shared))
+		return CUR_INVALID_VALUE;
+	if (f->registers * block[0] * block[1] * block[2] > REGISTERS)
+		return CUR_LAUNCH_OUT_OF_RESOURCES;
+	if (f->cluster[0] * f->cluster[1] * f->cluster[2] > CLUSTER_MOST)
+		return CUR_INVALID_CLUSTER_SIZE;
+	return take_parameters(&j->call, params);
+}
+
 uint32_t do_cuLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
 			   uint32_t grid_z, uint32_t block_x, uint32_t block_y,
 			   uint32_t block_z, uint32_t shared, void *stream, void **params,
 			   void **extra)
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
-	struct function *f = get(function, OBJECT_FUNCTION);
-	struct job j = {.op = OP_LAUNCH, .function = f};
+	struct job j;
 	uint32_t r;
 
-	if (!s || !f)
+	if (!s)
 		return CUR_INVALID_HANDLE;
-	j.call = f->shape;
-	memcpy(j.call.grid, (uint32_t[3]){grid_x, grid_y, grid_z}, sizeof(j.call.grid));
-	memcpy(j.call.block, (uint32_t[3]){block_x, block_y, block_z},
-	       sizeof(j.call.block));
-	if (!fits(j.call.grid, INT32_MAX, 65535, 65535) ||
-	    !fits(j.call.block, 1024, 1024, 64) ||
-	    (uint64_t)block_x * block_y * block_z > 1024 || extra ||
-	    (shared > SHARED_GATE && shared > (uint32_t)f->dynamic_shared))
-		return CUR_INVALID_VALUE;
-	if (f->registers * block_x * block_y * block_z > REGISTERS)
-		return CUR_LAUNCH_OUT_OF_RESOURCES;
-	if (f->cluster[0] * f->cluster[1] * f->cluster[2] > CLUSTER_MOST)
-		return CUR_INVALID_CLUSTER_SIZE;
-	r = take_parameters(&j.call, params);
+	r = launch_job(&j, function, (uint32_t[3]){grid_x, grid_y, grid_z},
+		       (uint32_t[3]){block_x, block_y, block_z}, shared, params, extra);
 	if (r)
 		return r;
-	if (!f->loaded) {
-		misuse("the code of %s is loaded by its launch", f->shape.spec->name);
+	if (!j.function->loaded) {
+		misuse("the code of %s is loaded by its launch", j.call.spec->name);
 		if (!wait_for(is_idle, current_device()))
 			return CUR_UNKNOWN;
-		f->loaded = true;
+		j.function->loaded = true;
 	}
 	qmd_show(s->object.dev, j.off);
 	return push(s, j);

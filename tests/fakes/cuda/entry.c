@@ -18,8 +18,9 @@ void device_fault(struct device *dev)
 
 static bool needs_context(uint32_t call)
 {
-	return call >= CU_CALL_cuCtxGetStreamPriorityRange && call < CU_CALL_COUNT &&
-	       call != CU_CALL_cuThreadExchangeStreamCaptureMode;
+	return (call >= CU_CALL_cuCtxGetStreamPriorityRange && call < CU_CALL_COUNT &&
+		call != CU_CALL_cuThreadExchangeStreamCaptureMode) ||
+	       call >= CU_CALL_cuGraphCreate;
 }
 
 /* What every call answers before it does anything. */

@@ -25,7 +25,14 @@ void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
  * it does. */
 bool ignores(const char *variable);
 
-/* calls.c: what each entry point does */
+/* A launch as it would be pushed; what cuLaunchKernel and a node's parameters are held
+ * to.
+ */
+uint32_t launch_job(struct job *j, void *function, const uint32_t grid[3],
+		    const uint32_t block[3], uint32_t shared, void **params,
+		    void **extra);
+
+/* calls.c and graph.c: what each entry point does */
 #define STAND_IN_DECLARE(name, params, args) uint32_t do_##name params;
 CU_ALL_CALLS(STAND_IN_DECLARE)
 uint32_t set_up(void);

@@ -41,7 +41,9 @@ enum object_kind {
 	OBJECT_EVENT,
 	OBJECT_MODULE,
 	OBJECT_FUNCTION,
-	OBJECT_GREEN
+	OBJECT_GREEN,
+	OBJECT_GRAPH,
+	OBJECT_EXEC
 };
 
 /* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
