@@ -334,6 +334,7 @@ static void cu_close(void *device)
 	while ((q = dev->hanging)) {
 		dev->hanging = q->older;
 		free(q->stops);
+		cu_graphs_free(q);
 		free(q);
 	}
 	if (dev->context && ours && cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device))

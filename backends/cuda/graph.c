@@ -66,7 +66,7 @@ int cu_graphs_make(struct cu_device *dev, struct cu_queue *q)
 
 /* ---- made and dropped -------------------------------------------------------------- */
 
-static void drop(struct cu_device *dev, struct cu_graph *g, int *err)
+static void give_back(struct cu_device *dev, const struct cu_graph *g, int *err)
 {
 	uint32_t i;
 
@@ -75,7 +75,22 @@ static void drop(struct cu_device *dev, struct cu_graph *g, int *err)
 	cu_give_back(dev, CU_KIND_EVENT, g->begin, err);
 	for (i = 0; i < g->count; i++)
 		cu_give_back(dev, CU_KIND_EVENT, g->stages[i].end, err);
+}
+
+static void drop(struct cu_device *dev, struct cu_graph *g, int *err)
+{
+	give_back(dev, g, err);
 	free(g);
+}
+
+void cu_graphs_free(struct cu_queue *q)
+{
+	uint32_t i;
+
+	for (i = 0; q->graphs && i < CU_GRAPHS_MAX; i++)
+		free(q->graphs->made[i]);
+	free(q->graphs);
+	q->graphs = NULL;
 }
 
 void cu_graphs_drop(struct cu_device *dev, struct cu_queue *q, int *err)
@@ -87,10 +102,9 @@ void cu_graphs_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 		return;
 	for (i = 0; i < CU_GRAPHS_MAX; i++)
 		if (gs->made[i])
-			drop(dev, gs->made[i], err);
+			give_back(dev, gs->made[i], err);
 	cu_give_back(dev, CU_KIND_HOST, gs->words, err);
-	free(gs);
-	q->graphs = NULL;
+	cu_graphs_free(q);
 }
 
 static bool is_of(const struct cu_graph *g, const struct cu_program *prog)

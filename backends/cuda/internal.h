@@ -461,6 +461,8 @@ void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
 int cu_graphs_check(const struct cu_device *dev);
 int cu_graphs_make(struct cu_device *dev, struct cu_queue *q);
 void cu_graphs_drop(struct cu_device *dev, struct cu_queue *q, int *err);
+/* What of them is not the driver's. */
+void cu_graphs_free(struct cu_queue *q);
 /* Of a program that goes. */
 void cu_graphs_forget(struct cu_device *dev, const struct cu_program *prog);
 /* What has been gathered, the last .gathered of q, as one graph: false: it is not given.
