@@ -40,7 +40,7 @@
 extern "C" {
 #endif
 
-#define HAL_POLICY_ABI    8u
+#define HAL_POLICY_ABI    9u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
 #define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
@@ -82,7 +82,9 @@ struct hal_policy_command {
 	/* The same: the configuration that the device is to have for it, of which it has
 	 * one at a time: info->load_ns to put it in the place of another. 0: any. */
 	uint32_t configuration;
-	uint32_t reserved;
+	/* The same: the number of its program in the device's profile, from 1, for
+	 * .beside. 0: not of one that is there. */
+	uint32_t program;
 };
 
 struct hal_policy_queue {
@@ -411,6 +413,12 @@ struct hal_policy_host {
 	 * HAL_POLICY_NEVER: not known. */
 	uint64_t (*expect)(void *device, const struct hal_policy_queue *queue,
 			   uint32_t units);
+	/* How much longer, in thousandths, a request of a program of the profile takes
+	 * on half of the device while requests of another run on the rest; both as
+	 * head.program.  HAL_POLICY_NEVER: not known.  How sure that is, in thousandths:
+	 * 1000 if each was measured eight times or more; sure_permille may be NULL. */
+	uint64_t (*beside)(void *device, uint32_t program, uint32_t other,
+			   uint32_t *sure_permille);
 	/* Submissions of queue of which something has not been given to the device, that
 	 * of its head first; those in its next HAL_POLICY_BEHIND slots.  *last_ns: the
 	 * deadline of the last of them. */
@@ -599,6 +607,74 @@ static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 			break;
 	}
 	return units;
+}
+
+/* Commands by their programs, of which so many are told apart, for a policy that goes by
+ * what a profile says of two beside each other. */
+enum { HAL_POLICY_CROWD = 8 };
+
+struct hal_policy_crowd {
+	uint64_t program[HAL_POLICY_CROWD];
+	uint64_t count[HAL_POLICY_CROWD]; /* 0: the place is free */
+	uint64_t named;                   /* all of these */
+	uint64_t others; /* of which it is not known, or which have no place */
+};
+
+/* So many more of a program (head.program).  As what they are to be taken out again: that
+ * program, or 0 if they are among the others. */
+static inline uint64_t hal_policy_crowd_add(struct hal_policy_crowd *crowd,
+					    uint64_t program, uint64_t count)
+{
+	uint32_t i, at = HAL_POLICY_CROWD;
+
+	for (i = HAL_POLICY_CROWD; i-- > 0;)
+		if (crowd->count[i] == 0)
+			at = i;
+	for (i = 0; i < HAL_POLICY_CROWD; i++)
+		if (crowd->count[i] != 0 && crowd->program[i] == program)
+			at = i;
+	if (program == 0 || at == HAL_POLICY_CROWD) {
+		crowd->others += count;
+		return 0;
+	}
+	crowd->program[at] = program;
+	crowd->count[at] += count;
+	crowd->named += count;
+	return program;
+}
+
+static inline void hal_policy_crowd_take(struct hal_policy_crowd *crowd, uint64_t program,
+					 uint64_t count)
+{
+	uint32_t i;
+
+	if (program == 0)
+		crowd->others -= count;
+	for (i = 0; i < HAL_POLICY_CROWD; i++)
+		if (program != 0 && crowd->count[i] != 0 &&
+		    crowd->program[i] == program) {
+			crowd->count[i] -= count;
+			crowd->named -= count;
+		}
+}
+
+/* How much longer, in thousandths, the one takes that a program beside it costs most; 0:
+ * there is nobody.  HAL_POLICY_NEVER: of one of them that is not known. */
+static inline uint64_t hal_policy_crowd_cost(const struct hal_policy_host *device,
+					     const struct hal_policy_crowd *crowd,
+					     uint32_t program)
+{
+	uint64_t cost, most = crowd->others != 0 ? HAL_POLICY_NEVER : 0;
+	uint32_t i;
+
+	for (i = 0; i < HAL_POLICY_CROWD && most != HAL_POLICY_NEVER; i++) {
+		if (crowd->count[i] == 0)
+			continue;
+		cost = device->beside(device->device, (uint32_t)crowd->program[i],
+				      program, NULL);
+		most = cost > most ? cost : most;
+	}
+	return most;
 }
 
 /* What pick decides beside the queue. */

@@ -254,7 +254,7 @@ static int read_stops(struct reading *r, const struct json *in, struct known *k)
 	return 0;
 }
 
-static int read_kernel(struct reading *r, const struct json *in)
+static int read_kernel(struct reading *r, const struct json *in, uint32_t program)
 {
 	static const char *const known[] = {"name",   "work",  "arg_bytes", "class",
 					    "bytes",  "least", "units",     "shapes",
@@ -273,6 +273,7 @@ static int read_kernel(struct reading *r, const struct json *in)
 		r->no_memory = true;
 		return -1;
 	}
+	k->program = program;
 	if (json_only(in, known, r->file, r->why) != 0 ||
 	    json_text(in, "name", r->file, &name, r->why) != 0)
 		return -1;
@@ -287,7 +288,8 @@ static int read_kernel(struct reading *r, const struct json *in)
 	return read_times(r, in, k) != 0 ? -1 : read_stops(r, in, k);
 }
 
-static int read_program(struct reading *r, const struct json *in)
+/* The program of that number. */
+static int read_program(struct reading *r, const struct json *in, uint32_t number)
 {
 	static const char *const known[] = {"name", "kernels", NULL};
 	const struct json *list;
@@ -298,7 +300,66 @@ static int read_program(struct reading *r, const struct json *in)
 	    json_list(in, "kernels", r->file, &list, r->why) != 0)
 		return -1;
 	for (const struct json *v = list->first; v != NULL; v = v->next)
-		if (read_kernel(r, v) != 0)
+		if (read_kernel(r, v, number) != 0)
+			return -1;
+	return 0;
+}
+
+/* ---- pairs of programs -------------------------------------------------------------- */
+
+/* As many lists, or numbers, as programs. */
+static int is_list_of(struct reading *r, const struct json *in, uint32_t programs)
+{
+	if (in->type != JSON_LIST)
+		return json_wrong(in, r->file, r->why, "is not a list");
+	if (in->count != programs)
+		return json_wrong(in, r->file, r->why,
+				  "has %u, and there are %u programs", in->count,
+				  programs);
+	return 0;
+}
+
+static int read_row(struct reading *r, const struct json *in, uint32_t row,
+		    uint32_t programs)
+{
+	uint32_t col = 0;
+
+	if (is_list_of(r, in, programs) != 0)
+		return -1;
+	for (const struct json *v = in->first; v != NULL; v = v->next) {
+		if (json_is_number(v, 0, UINT32_MAX, r->file, r->why) != 0)
+			return -1;
+		if (!is_whole(v))
+			return json_wrong(v, r->file, r->why,
+					  "is %.9g, not a whole number", v->number);
+		*profile_pair(r->dev->profile, row, ++col) = (uint32_t)v->number;
+	}
+	return 0;
+}
+
+static int read_pairs(struct reading *r, const struct json *root, uint32_t programs)
+{
+	const struct json *list;
+	uint32_t row = 0;
+
+	if (json_member(root, "beside_permille") == NULL)
+		return 0;
+	if (json_list(root, "beside_permille", r->file, &list, r->why) != 0)
+		return -1;
+	if (list->count == 0)
+		return 0;
+	if (is_list_of(r, list, programs) != 0)
+		return -1;
+	if (programs > KNOWN_PAIRED)
+		return json_wrong(list, r->file, r->why,
+				  "is of %u programs, at most %u are possible", programs,
+				  KNOWN_PAIRED);
+	if (!profile_pairs(r->dev->profile, programs, (uint32_t)r->runs)) {
+		r->no_memory = true;
+		return -1;
+	}
+	for (const struct json *v = list->first; v != NULL; v = v->next)
+		if (read_row(r, v, ++row, programs) != 0)
 			return -1;
 	return 0;
 }
@@ -314,6 +375,7 @@ static int read_all(struct reading *r, const struct json *root)
 					    "beside_permille",
 					    NULL};
 	const struct json *list;
+	uint32_t programs = 0;
 	double version;
 
 	if (root->type != JSON_OBJECT)
@@ -330,9 +392,9 @@ static int read_all(struct reading *r, const struct json *root)
 	    json_list(root, "programs", r->file, &list, r->why) != 0)
 		return -1;
 	for (const struct json *v = list->first; v != NULL; v = v->next)
-		if (read_program(r, v) != 0)
+		if (read_program(r, v, ++programs) != 0)
 			return -1;
-	return 0;
+	return read_pairs(r, root, programs);
 }
 
 int profile_start(struct hal_device *dev)

@@ -65,6 +65,15 @@ struct load {
 	size_t size;
 };
 
+static void name_program(struct hal_program *prog)
+{
+	uint32_t number =
+		profile_program(prog->dev->profile, prog->kernels, prog->kernel_count);
+
+	for (uint32_t i = 0; i < prog->kernel_count; i++)
+		prog->kernels[i]->program = number;
+}
+
 /* Beside the engine, where the device lets it. */
 static int load(struct hal_device *dev, void *arg)
 {
@@ -78,8 +87,10 @@ static int load(struct hal_device *dev, void *arg)
 
 		memset(&info, 0, sizeof(info));
 		err = dev->table->cold.kernel_get(dev->bk, prog->bk, i, &info, &bk);
-		if (err == -ENOENT)
+		if (err == -ENOENT) {
+			name_program(prog);
 			return 0;
+		}
 		if (err == 0)
 			err = kernel_add(prog, &info, bk);
 		if (err != 0)

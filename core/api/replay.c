@@ -158,7 +158,8 @@ static const struct shape {
 	{JOURNAL_START, 2, 2},      {JOURNAL_MOVE, 7, 7},
 	{JOURNAL_LIMIT, 4, 4},      {JOURNAL_CALLED, 1, 1},
 	{JOURNAL_KNOWN, 5, 5},      {JOURNAL_KNOWN_UNITS, 2, 2},
-	{JOURNAL_KNOWN_STOP, 3, 3}, {JOURNAL_USES, 2, 2},
+	{JOURNAL_KNOWN_STOP, 3, 3}, {JOURNAL_PROGRAMS, 2, 2},
+	{JOURNAL_BESIDE, 3, 3},     {JOURNAL_USES, 2, 2},
 };
 
 /* Or what one goes by. */
@@ -319,23 +320,25 @@ static struct hal_timeline *timeline_at(struct play *p, const uint64_t *n)
 	}
 }
 
-/* n: its work, its number in the profile, its engines and above them its configuration.
- */
+/* n: its work, its number in the profile and above that its program's, its engines and
+ * above them its configuration. */
 static struct hal_kernel *kernel_of(struct play *p, const uint64_t *n)
 {
 	uint64_t key = n[0] ^ n[1] << 32;
 	struct kernel **at = &p->kernels[key * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 	const struct profile *profile = p->dev->profile;
+	uint32_t number = (uint32_t)n[1];
 	struct kernel *k = *at;
 
-	if (n[1] > (profile != NULL ? profile->count : 0)) {
+	if (number > (profile != NULL ? profile->count : 0)) {
 		bad(p, EINVAL, "there is no such kernel");
 		return NULL;
 	}
 	while (k != NULL &&
 	       (k->kernel.info.work != n[0] || k->kernel.info.engines != (uint32_t)n[2] ||
 		k->kernel.info.configuration != n[2] >> 32 ||
-		profile_number(profile, k->kernel.known) != n[1]))
+		k->kernel.program != n[1] >> 32 ||
+		profile_number(profile, k->kernel.known) != number))
 		k = k->next;
 	if (k != NULL)
 		return &k->kernel;
@@ -348,7 +351,8 @@ static struct hal_kernel *kernel_of(struct play *p, const uint64_t *n)
 	k->kernel.info.work = n[0];
 	k->kernel.info.engines = (uint32_t)n[2];
 	k->kernel.info.configuration = (uint32_t)(n[2] >> 32);
-	k->kernel.known = n[1] != 0 ? &profile->kernels[n[1] - 1] : NULL;
+	k->kernel.program = (uint32_t)(n[1] >> 32);
+	k->kernel.known = number != 0 ? &profile->kernels[number - 1] : NULL;
 	k->next = *at;
 	*at = k;
 	return &k->kernel;
@@ -1519,10 +1523,36 @@ static bool read_known(struct play *p)
 	return true;
 }
 
+static void read_pairs(struct play *p)
+{
+	struct profile *profile = p->dev->profile;
+	struct line l;
+
+	(void)take_kind(p, JOURNAL_PROGRAMS, &l);
+	if (l.n[0] == 0 || l.n[0] > KNOWN_PAIRED || l.n[1] == 0 || l.n[1] > UINT32_MAX) {
+		bad(p, EINVAL, "not so many programs");
+		return;
+	}
+	if (!profile_pairs(profile, (uint32_t)l.n[0], (uint32_t)l.n[1])) {
+		bad(p, ENOMEM, "no memory for what is in it");
+		return;
+	}
+	while (peek(p) != NULL && p->line.kind == JOURNAL_BESIDE) {
+		(void)take_kind(p, JOURNAL_BESIDE, &l);
+		if (l.n[0] - 1 >= profile->programs || l.n[1] - 1 >= profile->programs ||
+		    l.n[2] > UINT32_MAX) {
+			bad(p, EINVAL, "not a pair of programs");
+			return;
+		}
+		*profile_pair(profile, l.n[0], l.n[1]) = (uint32_t)l.n[2];
+	}
+}
+
 /* What its profile said. */
 static int start_profile(struct play *p)
 {
-	if (peek(p) == NULL || p->line.kind != JOURNAL_KNOWN)
+	if (peek(p) == NULL ||
+	    (p->line.kind != JOURNAL_KNOWN && p->line.kind != JOURNAL_PROGRAMS))
 		return 0;
 	p->dev->profile = profile_make();
 	if (p->dev->profile == NULL) {
@@ -1532,7 +1562,9 @@ static int start_profile(struct play *p)
 	while (peek(p) != NULL && p->line.kind == JOURNAL_KNOWN)
 		if (!read_known(p))
 			return p->err;
-	return 0;
+	if (peek(p) != NULL && p->line.kind == JOURNAL_PROGRAMS)
+		read_pairs(p);
+	return p->err;
 }
 
 static int start(struct play *p)

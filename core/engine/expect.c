@@ -38,6 +38,7 @@ void profile_free(struct profile *p)
 	if (p == NULL)
 		return;
 	free(p->kernels);
+	free(p->beside);
 	free(p);
 }
 
@@ -94,6 +95,75 @@ struct known *profile_find(const struct profile *p,
 uint32_t profile_number(const struct profile *p, const struct known *k)
 {
 	return k != NULL ? (uint32_t)(k - p->kernels) + 1 : 0;
+}
+
+/* ---- who is beside whom -------------------------------------------------------------- */
+
+bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs)
+{
+	p->beside = calloc((size_t)programs * programs, sizeof(*p->beside));
+	if (p->beside == NULL)
+		return false;
+	p->programs = programs;
+	p->runs = runs < RUNS_COUNTED ? runs : RUNS_COUNTED;
+	return true;
+}
+
+uint32_t *profile_pair(const struct profile *p, uint64_t program, uint64_t other)
+{
+	return &p->beside[(program - 1) * p->programs + other - 1];
+}
+
+/* The kernels, and k[0..known), which are a program's: all that are of one are of the
+ * other. */
+static bool same_program(const struct known *k, uint32_t known,
+			 struct hal_kernel *const *kernels, uint32_t count)
+{
+	uint32_t i, n;
+
+	for (n = 0; n < count; n++) {
+		for (i = 0; i < known && !same_kernel(&k[i].kernel, &kernels[n]->info);)
+			i++;
+		if (i == known)
+			return false;
+	}
+	for (i = 0; i < known; i++) {
+		for (n = 0; n < count && !same_kernel(&k[i].kernel, &kernels[n]->info);)
+			n++;
+		if (n == count)
+			return false;
+	}
+	return true;
+}
+
+uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kernels,
+			 uint32_t count)
+{
+	uint32_t first = 0, last;
+
+	for (; p != NULL && first < p->count; first = last) {
+		const struct known *k = &p->kernels[first];
+
+		for (last = first; last < p->count; last++)
+			if (p->kernels[last].program != k->program)
+				break;
+		if (same_program(k, last - first, kernels, count))
+			return k->program;
+	}
+	return 0;
+}
+
+uint64_t expect_beside(void *device, uint32_t program, uint32_t other,
+		       uint32_t *sure_permille)
+{
+	const struct hal_device *dev = device;
+	const struct profile *p = dev->profile;
+	uint32_t programs = p != NULL ? p->programs : 0;
+	bool known = program - 1 < programs && other - 1 < programs;
+
+	if (sure_permille != NULL)
+		*sure_permille = known ? p->runs * 1000 / RUNS_COUNTED : 0;
+	return known ? *profile_pair(p, program, other) : HAL_POLICY_NEVER;
 }
 
 /* ---- what ran ---------------------------------------------------------------------- */
@@ -348,6 +418,7 @@ void expect_head(struct hal_queue *q, const struct record *r)
 	head->kind = kind_of(l->head, r);
 	head->configuration =
 		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.configuration : 0;
+	head->program = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->program : 0;
 	head->expected_ns = expect_command(q, r);
 	head->expected_bytes = expect_bytes(l, head->work);
 	head->sure_permille = 0;

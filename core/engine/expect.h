@@ -13,7 +13,8 @@
 #include "engine/partition.h"
 #include "engine/queue.h"
 
-enum { KNOWN_UNITS = 32, STOP_MODES = HAL_SUSPEND_KILL + 1 };
+/* At most: numbers of units of a kernel; programs of which all pairs are known. */
+enum { KNOWN_UNITS = 32, KNOWN_PAIRED = 1024, STOP_MODES = HAL_SUSPEND_KILL + 1 };
 
 /* To stop a kernel in a mode, and go on: until it lets go, and how much later it ends. */
 struct stop_cost {
@@ -25,6 +26,8 @@ struct stop_cost {
 struct known {
 	struct hal_bk_kernel_info kernel; /* its name, arguments and work: these alone */
 	uint32_t kind;                    /* enum hal_policy_kind */
+	uint32_t program;                 /* of the profile's, from 1; those of one lie
+					     side by side */
 	uint32_t error_permille;          /* of what was measured */
 	double bytes, of;                 /* of so many commands */
 	struct sureness sure;
@@ -37,6 +40,10 @@ struct known {
 struct profile {
 	uint32_t count;
 	struct known *kernels;
+	/* How much longer, in thousandths, each program takes beside each: [whose time]
+	 * [who is beside].  NULL: not known. */
+	uint32_t programs, runs; /* each measured so often */
+	uint32_t *beside;
 };
 
 /* NULL: no memory. */
@@ -53,6 +60,16 @@ bool profile_add(struct known *k, uint32_t units, uint64_t ns);
 /* False: that mode is there already. */
 bool profile_add_stop(struct known *k, uint32_t mode, uint64_t quiet_ns,
 		      uint64_t cost_ns);
+/* Of so many programs, measured so often, each pair is known: 0 at first.  False: no
+ * memory. */
+bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs);
+/* Programs from 1, as long as there are so many: where it says of the first beside the
+ * other. */
+uint32_t *profile_pair(const struct profile *p, uint64_t program, uint64_t other);
+/* The first program of the profile, which may be NULL, that has just these kernels, from
+ * 1. 0: there is none. */
+uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kernels,
+			 uint32_t count);
 /* NULL: the profile, which may be NULL, does not know it. */
 struct known *profile_find(const struct profile *p,
 			   const struct hal_bk_kernel_info *kernel);
@@ -78,6 +95,9 @@ static inline const struct stop_cost *expect_stop(const struct record *r, uint32
 uint64_t expect_command(const struct hal_queue *q, const struct record *r);
 /* hal_policy_host.expect */
 uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units);
+/* hal_policy_host.beside */
+uint64_t expect_beside(void *device, uint32_t program, uint32_t other,
+		       uint32_t *sure_permille);
 /* q's next command, r: into q->view.head. */
 void expect_head(struct hal_queue *q, const struct record *r) NOINLINE;
 /* f has ended well.  ran_ns: all of it, also before it was stopped inside. */

@@ -328,7 +328,8 @@ static void write_record(struct journal *j, const struct record *r)
 		    r->launch.kernel->info.engines != 0 ||
 		    r->launch.kernel->info.configuration != 0) {
 			n[count++] =
-				profile_number(j->dev->profile, r->launch.kernel->known);
+				profile_number(j->dev->profile, r->launch.kernel->known) |
+				(uint64_t)r->launch.kernel->program << 32;
 			n[count++] = r->launch.kernel->info.engines |
 				     (uint64_t)r->launch.kernel->info.configuration << 32;
 		}
@@ -424,6 +425,16 @@ static void write_head(struct journal *j)
 		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max, i->load_ns);
 }
 
+static void write_pairs(struct journal *j, const struct profile *p)
+{
+	JOURNAL(j->dev, JOURNAL_PROGRAMS, p->programs, p->runs);
+	for (uint32_t i = 1; i <= p->programs; i++)
+		for (uint32_t k = 1; k <= p->programs; k++)
+			if (*profile_pair(p, i, k) != 0)
+				JOURNAL(j->dev, JOURNAL_BESIDE, i, k,
+					*profile_pair(p, i, k));
+}
+
 /* As it was read: nothing has been learned yet. */
 static void write_profile(struct journal *j)
 {
@@ -442,6 +453,8 @@ static void write_profile(struct journal *j)
 				JOURNAL(j->dev, JOURNAL_KNOWN_STOP, m,
 					k->stops[m].quiet_ns, k->stops[m].cost_ns);
 	}
+	if (p != NULL && p->beside != NULL)
+		write_pairs(j, p);
 }
 
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy)

@@ -4,7 +4,8 @@
  *
  * A line of text each, a letter and numbers, in the order in which it happens:
  *
- *   J D Y k u a  the device, its policy: NAME KEY=VALUE ..., and what its profile says
+ *   J D Y k u a o i  the device, its policy: NAME KEY=VALUE ..., and what its profile
+ *                says
  *   n t p e q m x R v l r      inputs: time, a look at the device (with how long it was
  *                to run), what that answered, its events, a callback that has returned, a
  *                timeline that others have raised, a queue's letter and its records
@@ -35,6 +36,8 @@ enum journal_kind {
 	JOURNAL_KNOWN = 'k',       /* number kind runs error bytes */
 	JOURNAL_KNOWN_UNITS = 'u', /* units ns, of the last k */
 	JOURNAL_KNOWN_STOP = 'a',  /* mode quiet cost, of the last k, behind its u */
+	JOURNAL_PROGRAMS = 'o',    /* programs runs, behind all k, if pairs are known */
+	JOURNAL_BESIDE = 'i',      /* program other permille; of the others it is 0 */
 	/* inputs */
 	JOURNAL_NOW = 'n',      /* ns */
 	JOURNAL_LOOK = 't',     /* until, idle */

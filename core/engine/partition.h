@@ -123,6 +123,7 @@ struct hal_kernel {
 	uint32_t inline_args; /* how many, if they may lie in a ring, else UINT32_MAX */
 	uint32_t slots;       /* of a record there */
 	uint32_t flags;       /* cmd.flags of a record of its own, but for HAL_CMD_* */
+	uint32_t program;     /* its number in the device's profile; 0: none */
 	struct hal_bk_kernel_info info;
 };
 

@@ -10,6 +10,7 @@
  * that all share; here a profile is used where there is one (hal.profile), else what
  * commands run and move is learned, and units are partitions: beside it means in another
  * one, in its own nothing runs beside it.  Of which nothing is known runs beside nothing.
+ * If the profile has measured the two programs beside each other, that decides instead.
  *
  * Good where tenants with units of their own still meet in memory: who would take the
  * bandwidth of a high-priority tenant waits, who computes beside its copies does not.
@@ -34,8 +35,8 @@ enum kind {
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
  * shared; of queues also the kind of the newest command, how many the device has, of high
  * priority with one that waits (in between two of them it is not idle), and as what they
- * count. */
-enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, AS };
+ * count: their kind and PROGRAM times their program, as it is in the crowd. */
+enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, AS, PROGRAM = 16, LOOKS = 8 };
 
 struct shared {
 	struct hal_policy_shared common;
@@ -50,11 +51,12 @@ struct orion {
 	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
 	int64_t priority;
-	uint64_t unknown_ns, permille;
+	uint64_t unknown_ns, permille, cost;
 	double memory; /* bytes a ns from which it is bound by that; 0: not known */
-	uint64_t count[KINDS]; /* commands of all partitions */
-	uint64_t ns;           /* what those were to run that started since it had none */
-	uint64_t request_ns;   /* of the last of high priority; 0: there was none yet */
+	uint64_t count[KINDS];         /* commands of all partitions */
+	struct hal_policy_crowd crowd; /* of them, those of high priority */
+	uint64_t ns;         /* what those were to run that started since it had none */
+	uint64_t request_ns; /* of the last of high priority; 0: there was none yet */
 	struct shared *held; /* partitions whose best effort waits for an end elsewhere */
 };
 
@@ -63,6 +65,8 @@ static const struct hal_option_def options[] = {
 	 "orion: priority from which work is not to be disturbed; below is best effort"},
 	{"orion_permille", HAL_OPTION_INT, 1, 1000000, NULL, "25",
 	 "orion: of a high-priority request, best effort may run at once"},
+	{"orion_beside_permille", HAL_OPTION_INT, 0, 1000000, NULL, "100",
+	 "orion: longer, by a profile, a request may take for best effort beside it"},
 	{"orion_memory_mbs", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
 	 "orion: MB/s from which a command is bound by memory; 0: 60 % of the device's"},
 	{"orion_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
@@ -80,6 +84,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	o->device = device;
 	o->priority = host->option_int(cfg, "orion_priority");
 	o->permille = (uint64_t)host->option_int(cfg, "orion_permille");
+	o->cost = (uint64_t)host->option_int(cfg, "orion_beside_permille");
 	o->unknown_ns = (uint64_t)host->option_int(cfg, "orion_unknown_us") * 1000;
 	o->memory = (double)host->option_int(cfg, "orion_memory_mbs") * 1e-3;
 	if (o->memory == 0)
@@ -90,20 +95,26 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- what the device has ------------------------------------------------------------ */
 
-/* So many commands of queue, all of that kind. */
-static void count(struct orion *o, struct hal_policy_queue *queue, uint64_t kind,
+/* So many commands of queue, all of that kind, and program of high priority. */
+static void count(struct orion *o, struct hal_policy_queue *queue, uint64_t as,
 		  uint64_t running)
 {
 	struct shared *s = hal_policy_shared(queue->own);
+	uint64_t was = queue->own[AS];
 
-	o->count[queue->own[AS]] -= queue->own[RUNNING];
-	if (queue->own[AS] >= HIGH)
+	o->count[was % PROGRAM] -= queue->own[RUNNING];
+	if (was % PROGRAM >= HIGH) {
 		s->high -= queue->own[RUNNING];
-	o->count[kind] += running;
-	if (kind >= HIGH)
+		hal_policy_crowd_take(&o->crowd, was / PROGRAM, queue->own[RUNNING]);
+	}
+	o->count[as % PROGRAM] += running;
+	if (as % PROGRAM >= HIGH) {
 		s->high += running;
+		as = as % PROGRAM +
+		     PROGRAM * hal_policy_crowd_add(&o->crowd, as / PROGRAM, running);
+	}
 	queue->own[RUNNING] = running;
-	queue->own[AS] = kind;
+	queue->own[AS] = as;
 }
 
 /* Something has ended, which may be what somebody waits for. */
@@ -174,7 +185,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		count_less(o, queue); /* the device had no room */
 	if (hal_policy_above(queue, o->priority)) {
 		kind += HIGH;
-		count(o, queue, kind, (uint64_t)queue->running + 1);
+		count(o, queue, kind + (uint64_t)PROGRAM * queue->head.program,
+		      (uint64_t)queue->running + 1);
 	}
 	queue->own[KIND] = kind;
 	hal_policy_list_add(&s->list[kind], queue);
@@ -202,20 +214,28 @@ static uint64_t all(const struct orion *o, uint64_t kind)
 	return o->count[kind] + o->count[kind + 1] + o->count[kind + 2];
 }
 
-/* A command of that kind may start. */
-static bool admitted(const struct orion *o, const struct shared *s, uint64_t kind)
+/* The next command of queue may start. */
+static bool admitted(const struct orion *o, const struct shared *s,
+		     const struct hal_policy_queue *queue)
 {
+	uint64_t kind = queue->own[KIND], cost;
+
 	if (kind >= HIGH)
 		return true;
 	if (all(o, COMPUTE) > 0 && o->request_ns != 0 &&
 	    o->ns > o->request_ns * o->permille / 1000)
 		return false;
-	return all(o, HIGH) == 0 ||
-	       (s->high == 0 && kind != UNKNOWN && o->count[HIGH + UNKNOWN] == 0 &&
-		o->count[HIGH + kind] == 0);
+	if (s->high != 0)
+		return false;
+	cost = hal_policy_crowd_cost(o->device, &o->crowd, queue->head.program);
+	if (cost != HAL_POLICY_NEVER)
+		return cost <= o->cost;
+	return kind != UNKNOWN && o->count[HIGH + UNKNOWN] == 0 &&
+	       o->count[HIGH + kind] == 0;
 }
 
-/* High priority first; of those that may start, who came first. */
+/* High priority first; of those that may start, who came first. As long as no program is
+ * known, all of a list may or none. */
 static struct hal_policy_queue *first(const struct orion *o, const struct shared *s)
 {
 	struct hal_policy_queue *best = NULL;
@@ -225,8 +245,9 @@ static struct hal_policy_queue *first(const struct orion *o, const struct shared
 
 		if (kind < HIGH && best != NULL && best->own[KIND] >= HIGH)
 			return best;
-		if (q != NULL && admitted(o, s, kind) &&
-		    (best == NULL || q->runnable_ns < best->runnable_ns))
+		for (int i = 1; q != NULL && !admitted(o, s, q); i++)
+			q = o->crowd.named != 0 && i < LOOKS ? q->next : NULL;
+		if (q != NULL && (best == NULL || q->runnable_ns < best->runnable_ns))
 			best = q;
 	}
 	return best;

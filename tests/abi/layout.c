@@ -433,7 +433,7 @@ static void policy_h(void)
 	FIELD(hal_policy_command, whole_ns);
 	FIELD(hal_policy_command, expected_bytes);
 	FIELD(hal_policy_command, configuration);
-	FIELD(hal_policy_command, reserved);
+	FIELD(hal_policy_command, program);
 	STRUCT(hal_policy_list);
 	FIELD(hal_policy_list, first);
 	FIELD(hal_policy_list, last);
@@ -462,9 +462,15 @@ static void policy_h(void)
 	FIELD(hal_policy_host, resize);
 	FIELD(hal_policy_host, move);
 	FIELD(hal_policy_host, expect);
+	FIELD(hal_policy_host, beside);
 	FIELD(hal_policy_host, limit);
 	FIELD(hal_policy_host, ask);
 	FIELD(hal_policy_host, info);
+	STRUCT(hal_policy_crowd);
+	FIELD(hal_policy_crowd, program);
+	FIELD(hal_policy_crowd, count);
+	FIELD(hal_policy_crowd, named);
+	FIELD(hal_policy_crowd, others);
 	STRUCT(hal_policy_order);
 	FIELD(hal_policy_order, commands);
 	FIELD(hal_policy_order, reserved);

@@ -39,36 +39,62 @@ __attribute__((format(printf, 2, 3))) static inline void profile_put(char *text,
 	va_end(ap);
 }
 
-/* On 1 to 16 units, each measured so often, with so much spread. */
-static inline void profile_text(char *text, const struct profiled *k, size_t count,
-				unsigned int runs, unsigned int spread_permille)
+/* On 1 to 16 units, with so much spread. */
+static inline void profile_put_kernel(char *text, const struct profiled *k,
+				      unsigned int spread_permille)
+{
+	profile_put(text, "{\"name\": \"%s\", \"work\": %" PRIu64 ",\n", k->name,
+		    k->work);
+	profile_put(text, "\"arg_bytes\": [%s], \"class\": \"%s\",\n", k->args, k->class);
+	profile_put(text, "\"bytes\": %" PRIu64 ", \"units\": [\n", k->bytes);
+	for (uint64_t n = 1; n <= 16; n++) {
+		uint64_t ns = (k->cost + n - 1) / n;
+
+		ns = ns > k->span_ns ? ns : k->span_ns;
+		profile_put(text,
+			    "%s{\"units\": %" PRIu64 ", \"ns\": %" PRIu64
+			    ", \"spread_ns\": %" PRIu64 "}",
+			    n > 1 ? ",\n" : "", n, ns, ns * spread_permille / 1000);
+	}
+	profile_put(text, "]");
+	if (k->stops != NULL)
+		profile_put(text, ", \"stops\": [%s]", k->stops);
+	profile_put(text, "}");
+}
+
+static inline void profile_put_head(char *text, unsigned int runs)
 {
 	text[0] = '\0';
 	profile_put(text, "{\"accelhal_profile\": 1,\n\"device\": %s,\n", PROFILE_DEVICE);
-	profile_put(text, "\"runs\": %u, \"programs\": [{\"name\": \"one\",\n", runs);
-	profile_put(text, "\"kernels\": [\n");
-	for (size_t i = 0; i < count; i++, k++) {
-		profile_put(text, "%s{\"name\": \"%s\", \"work\": %" PRIu64 ",\n",
-			    i != 0 ? ",\n" : "", k->name, k->work);
-		profile_put(text, "\"arg_bytes\": [%s], \"class\": \"%s\",\n", k->args,
-			    k->class);
-		profile_put(text, "\"bytes\": %" PRIu64 ", \"units\": [\n", k->bytes);
-		for (uint64_t n = 1; n <= 16; n++) {
-			uint64_t ns = (k->cost + n - 1) / n;
+	profile_put(text, "\"runs\": %u, \"programs\": [", runs);
+}
 
-			ns = ns > k->span_ns ? ns : k->span_ns;
-			profile_put(text,
-				    "%s{\"units\": %" PRIu64 ", \"ns\": %" PRIu64
-				    ", \"spread_ns\": %" PRIu64 "}",
-				    n > 1 ? ",\n" : "", n, ns,
-				    ns * spread_permille / 1000);
-		}
-		profile_put(text, "]");
-		if (k->stops != NULL)
-			profile_put(text, ", \"stops\": [%s]", k->stops);
-		profile_put(text, "}");
+/* One program of them, each measured so often. */
+static inline void profile_text(char *text, const struct profiled *k, size_t count,
+				unsigned int runs, unsigned int spread_permille)
+{
+	profile_put_head(text, runs);
+	profile_put(text, "{\"name\": \"one\",\n\"kernels\": [\n");
+	for (size_t i = 0; i < count; i++) {
+		profile_put(text, "%s", i != 0 ? ",\n" : "");
+		profile_put_kernel(text, &k[i], spread_permille);
 	}
 	profile_put(text, "]}]}\n");
+}
+
+/* A program of each, beside each other as beside says in the file; each measured so
+ * often. */
+static inline void profile_text_pairs(char *text, const struct profiled *k, size_t count,
+				      unsigned int runs, const char *beside)
+{
+	profile_put_head(text, runs);
+	for (size_t i = 0; i < count; i++) {
+		profile_put(text, "%s{\"name\": \"p%zu\", \"kernels\": [",
+			    i != 0 ? ",\n" : "", i);
+		profile_put_kernel(text, &k[i], 0);
+		profile_put(text, "]}");
+	}
+	profile_put(text, "],\n\"beside_permille\": %s}\n", beside);
 }
 
 /* Into a new file; "hal.profile=" and its name, good until the next one. */

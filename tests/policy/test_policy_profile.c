@@ -212,6 +212,69 @@ static void whole_submissions(void **state)
 	seen_close(&s);
 }
 
+/* Two programs of one kernel each, of 1600 and of 77; and one of both. */
+static void beside_each_other(void **state)
+{
+	static const struct profiled both[] = {
+		{"work", 1600, "0, 0", "array", 0, 1600, 0, NULL},
+		{"work", 77, "0, 0", "array", 0, 77, 0, NULL},
+	};
+	const struct hal_policy_host *h;
+	uint32_t sure;
+	struct seen s;
+
+	(void)state;
+	profile_text_pairs(text, both, 2, 4, "[[11, 12], [21, 0]]");
+	seen_open(&s, profile_file(text));
+	h = s.c->host;
+	world_work(&s.w, 1600);
+	assert_int_equal(head_of(&s, 1600).program, 1);
+	world_work(&s.w, 77);
+	assert_int_equal(head_of(&s, 77).program, 2);
+	world_work(&s.w, 78);
+	assert_int_equal(head_of(&s, 78).program, 0);
+	assert_int_equal(h->beside(h->device, 1, 1, &sure), 11);
+	assert_int_equal(sure, 500);
+	assert_int_equal(h->beside(h->device, 1, 2, NULL), 12);
+	assert_int_equal(h->beside(h->device, 2, 1, NULL), 21);
+	assert_int_equal(h->beside(h->device, 2, 2, &sure), 0);
+	assert_int_equal(sure, 500);
+	for (uint32_t i = 0; i < 4; i++) {
+		/* Not known, on either side: no number, none of the profile. */
+		assert_true(h->beside(h->device, 3 * (i & 1), i < 2, &sure) ==
+			    HAL_POLICY_NEVER);
+		assert_int_equal(sure, 0);
+	}
+	seen_close(&s);
+	/* Eight times is as sure as it becomes. */
+	profile_text_pairs(text, both, 2, 100, "[[11, 12], [21, 0]]");
+	seen_open(&s, profile_file(text));
+	h = s.c->host;
+	assert_int_equal(h->beside(h->device, 1, 2, &sure), 12);
+	assert_int_equal(sure, 1000);
+	seen_close(&s);
+	/* A device without halves says nothing of pairs, nor does no profile at all. */
+	profile_text_pairs(text, both, 2, 4, "[]");
+	seen_open(&s, profile_file(text));
+	h = s.c->host;
+	world_work(&s.w, 77);
+	assert_int_equal(head_of(&s, 77).program, 2);
+	assert_true(h->beside(h->device, 1, 2, &sure) == HAL_POLICY_NEVER);
+	assert_int_equal(sure, 0);
+	seen_close(&s);
+	seen_open(&s, NULL);
+	h = s.c->host;
+	assert_int_equal(head_of(&s, 77).program, 0);
+	assert_true(h->beside(h->device, 1, 2, &sure) == HAL_POLICY_NEVER);
+	seen_close(&s);
+	/* Of two kernels, one of which alone is another program. */
+	profile_text(text, both, 2, 3, 0);
+	seen_open(&s, profile_file(text));
+	world_work(&s.w, 77);
+	assert_int_equal(head_of(&s, 77).program, 0);
+	seen_close(&s);
+}
+
 /* ---- what they do with it ------------------------------------------------------------ */
 
 enum { WATCHED = 24, STEP = 50 };
@@ -337,14 +400,15 @@ static void krisp_from_the_first(void **state)
 
 /* Of best effort that computes, what ends beside high-priority work of which memory is
  * the bound, from its first command on. */
-static uint64_t beside_memory(const char *profile)
+static uint64_t beside_memory(const char *profile, const char *option)
 {
 	const char *const options[] = {"hal.queue_depth=256",
 				       "policy.name=orion",
-				       profile,
 				       "policy.orion_memory_mbs=1000",
 				       "policy.orion_permille=1000000",
 				       "hal.partition_inflight=1",
+				       profile,
+				       option,
 				       NULL};
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_partition *part[2];
@@ -393,16 +457,95 @@ static void orion_from_the_first(void **state)
 
 	(void)state;
 	/* Nobody knows, so nobody runs beside the other. */
-	assert_int_equal(beside_memory(NULL), 0);
+	assert_int_equal(beside_memory(NULL, NULL), 0);
 	profile_text(text, k, 2, 3, 0);
-	assert_in_range(beside_memory(profile_file(text)), 40, 40);
+	assert_in_range(beside_memory(profile_file(text), NULL), 40, 40);
 	/* It moves little itself, and has been seen to suffer. */
 	k[0].bytes = 0;
 	profile_text(text, k, 2, 3, 0);
-	assert_in_range(beside_memory(profile_file(text)), 40, 40);
+	assert_in_range(beside_memory(profile_file(text), NULL), 40, 40);
 	k[0].class = "array";
 	profile_text(text, k, 2, 3, 0);
-	assert_int_equal(beside_memory(profile_file(text)), 0);
+	assert_int_equal(beside_memory(profile_file(text), NULL), 0);
+}
+
+/* What the one of high priority takes longer beside best effort, and the other way round:
+ * what ends of best effort, by class and by that. */
+static uint64_t by_pairs(const char *class, const char *beside, const char *option)
+{
+	const struct profiled k[] = {
+		{"work", 8000, "0, 0", class, 0, 8000, 0, NULL},
+		{"work", 800, "0, 0", "array", 0, 800, 0, NULL},
+	};
+
+	profile_text_pairs(text, k, 2, 3, beside);
+	return beside_memory(profile_file(text), option);
+}
+
+static void orion_by_pairs(void **state)
+{
+	(void)state;
+	/* As by class, when nothing is known of the pair. */
+	assert_int_equal(by_pairs("array", "[]", NULL), 0);
+	assert_int_equal(by_pairs("memory", "[]", NULL), 40);
+	/* Of one kind, and harmless: what matters is what the first of them suffers. */
+	assert_int_equal(by_pairs("array", "[[0, 20], [900, 0]]", NULL), 40);
+	assert_int_equal(by_pairs("array", "[[900, 100], [900, 900]]", NULL), 40);
+	/* Of different kinds, and not harmless. */
+	assert_int_equal(by_pairs("memory", "[[0, 101], [0, 0]]", NULL), 0);
+	assert_int_equal(by_pairs("memory", "[[0, 300], [20, 0]]",
+				  "policy.orion_beside_permille=300"),
+			 40);
+	assert_int_equal(by_pairs("array", "[[0, 20], [20, 0]]",
+				  "policy.orion_beside_permille=19"),
+			 0);
+}
+
+/* Best effort of one kind in one queue, which costs too much, and in another, which does
+ * not: it need not wait behind the first. */
+static void orion_looks_behind(void **state)
+{
+	const struct profiled k[] = {
+		{"work", 8000, "0, 0", "array", 0, 8000, 0, NULL},
+		{"work", 800, "0, 0", "array", 0, 800, 0, NULL},
+		{"work", 400, "0, 0", "array", 0, 400, 0, NULL},
+	};
+	const char *options[] = {"policy.name=orion", "policy.orion_permille=1000000",
+				 "hal.partition_inflight=1", NULL, NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_program *programs[3];
+	struct hal_partition *part[2];
+	struct hal_queue *q[3];
+	struct world w;
+
+	(void)state;
+	profile_text_pairs(text, k, 3, 3, "[[0, 500, 5], [0, 0, 0], [0, 0, 0]]");
+	options[3] = profile_file(text);
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual", options, &w.dev));
+	d.units_floor = 8;
+	for (int i = 0; i < 2; i++)
+		OK(hal_partition_create(w.dev, &d, &part[i]));
+	for (int i = 0; i < 3; i++) {
+		q[i] = add_queue(part[i != 0], i == 0, 1, 0);
+		world_work(&w, k[i].work);
+		programs[i] = w.prog;
+		w.prog = NULL;
+		(void)submit(&w, q[i], i == 0 ? 1 : 3, k[i].work, (char)('h' + i));
+		pass(&w, 1);
+	}
+	finish_all(&w);
+	ended.text[ended.length] = '\0';
+	/* 1,000 ns of the first, while 50 each of the third end; then the second. */
+	assert_string_equal(ended.text, "jjjhiii");
+	for (int i = 0; i < 3; i++) {
+		OK(hal_queue_destroy(q[i]));
+		OK(hal_program_unload(programs[i]));
+	}
+	for (int i = 0; i < 2; i++)
+		OK(hal_partition_destroy(part[i]));
+	OK(hal_close(w.dev));
 }
 
 /* When a command ends that comes while one of class memory runs elsewhere, under weave,
@@ -542,8 +685,8 @@ static struct hal_replay_info replayed(const char *path, int err)
 	return i;
 }
 
-/* Without the lines of that kind. */
-static void strip(const char *path, char kind)
+/* With text in the place of each line of that kind. */
+static void rewrite(const char *path, char kind, const char *text_of_it)
 {
 	char line[4096], kept[80];
 	FILE *in = fopen(path, "r"), *out;
@@ -553,11 +696,16 @@ static void strip(const char *path, char kind)
 	assert_non_null(in);
 	assert_non_null(out);
 	while (fgets(line, sizeof(line), in) != NULL)
-		if (line[0] != kind)
-			assert_true(fputs(line, out) >= 0);
+		assert_true(fputs(line[0] != kind ? line : text_of_it, out) >= 0);
 	(void)fclose(in);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(rename(kept, path), 0);
+}
+
+/* Without the lines of that kind. */
+static void strip(const char *path, char kind)
+{
+	rewrite(path, kind, "");
 }
 
 /* What is opened until journal_over is written down there. */
@@ -611,6 +759,41 @@ static void replays(void **state)
 	strip(journal, 'k');
 	(void)replayed(journal, -EINVAL);
 	assert_non_null(strstr(hal_last_error(), "there is no such kernel"));
+	assert_int_equal(unlink(journal), 0);
+}
+
+/* Who may run beside whom is in it, too. */
+static void replays_pairs(void **state)
+{
+	static const struct {
+		char kind;
+		const char *line, *says;
+	} wrong[] = {
+		{'i', "i 1 3 5\n", "not a pair of programs"},
+		{'i', "i 0 1 5\n", "not a pair of programs"},
+		{'i', "i 1 2 4294967296\n", "not a pair of programs"},
+		{'o', "o 0 3\n", "not so many programs"},
+		{'o', "o 1025 3\n", "not so many programs"},
+		{'o', "o 2 0\n", "not so many programs"},
+	};
+	char journal[] = "/tmp/hal-journal-XXXXXX";
+
+	(void)state;
+	journal_to(journal);
+	assert_int_equal(by_pairs("memory", "[[0, 101], [0, 0]]", NULL), 0);
+	journal_over();
+	profile_gone();
+	assert_true(replayed(journal, 0).decisions > 40);
+	assert_int_equal(replayed(journal, 0).mismatches, 0);
+	/* The pair that costs is the only one that is written: without it, none does. */
+	rewrite(journal, 'i', "i 2 1 5\n");
+	assert_true(replayed(journal, 0).mismatches > 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		rewrite(journal, wrong[i].kind, wrong[i].line);
+		(void)replayed(journal, -EINVAL);
+		if (strstr(hal_last_error(), wrong[i].says) == NULL)
+			fail_msg("%s: %s", wrong[i].line, hal_last_error());
+	}
 	assert_int_equal(unlink(journal), 0);
 }
 
@@ -686,6 +869,20 @@ static void wrong_files(void **state)
 		 "\"stops\": [{\"mode\": \"kill\", \"quiet_ns\": -1, \"cost_ns\": 2}], "
 		 "\"bytes\"",
 		 "stops[0].quiet_ns: is -1"},
+		{"]}]}]}", "]}]}], \"beside_permille\": 3}",
+		 "beside_permille: is a number"},
+		{"]}]}]}", "]}]}], \"beside_permille\": [[0], [0]]}",
+		 ":25: beside_permille: has 2, and there are 1 programs"},
+		{"]}]}]}", "]}]}], \"beside_permille\": [0]}",
+		 "beside_permille[0]: is not a list"},
+		{"]}]}]}", "]}]}], \"beside_permille\": [[0, 0]]}",
+		 "beside_permille[0]: has 2, and there are 1 programs"},
+		{"]}]}]}", "]}]}], \"beside_permille\": [[-1]]}",
+		 "beside_permille[0][0]: is -1"},
+		{"]}]}]}", "]}]}], \"beside_permille\": [[1.5]]}",
+		 "beside_permille[0][0]: is 1.5, not a whole number"},
+		{"]}]}]}", "]}]}], \"beside_permille\": [[\"1\"]]}",
+		 "beside_permille[0][0]: is a text"},
 		{"]}]}", "]}]", "parse error"},
 		{"]}]}", "]}]}}", "parse error"},
 	};
@@ -742,13 +939,17 @@ int main(void)
 		cmocka_unit_test(goes_on_learning),
 		cmocka_unit_test(how_sure),
 		cmocka_unit_test(whole_submissions),
+		cmocka_unit_test(beside_each_other),
 		cmocka_unit_test(as_after_learning),
 		cmocka_unit_test(krisp_from_the_first),
 		cmocka_unit_test(orion_from_the_first),
+		cmocka_unit_test(orion_by_pairs),
+		cmocka_unit_test(orion_looks_behind),
 		cmocka_unit_test(weave_from_the_first),
 		cmocka_unit_test(stops_by_profile),
 		cmocka_unit_test(replays),
 		cmocka_unit_test(replays_stops),
+		cmocka_unit_test(replays_pairs),
 		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(no_file),
 		cmocka_unit_test(another_device),
