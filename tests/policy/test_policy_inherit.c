@@ -278,6 +278,96 @@ static void not_by_a_policy(void **state)
 	}
 }
 
+/* Best effort; one that waits for it, one in another partition that waits for that, and
+ * one there that waits for nobody. */
+struct chain {
+	struct world w;
+	struct hal_partition *other;
+	struct hal_queue *effort, *next, *far, *beside;
+};
+
+static void chain_open(struct chain *c)
+{
+	static const char *const options[] = {"hal.partition_inflight=1",
+					      "policy.preempt=kill", NULL};
+	struct hal_point x, y;
+
+	world_open(&c->w, options);
+	c->other = add_partition(&c->w);
+	c->effort = queue_of(c->w.part, HAL_CLASS_BEST_EFFORT, 0);
+	c->next = queue_of(c->w.part, HAL_CLASS_BEST_EFFORT, 0);
+	c->far = queue_of(c->other, HAL_CLASS_BEST_EFFORT, 0);
+	c->beside = queue_of(c->other, HAL_CLASS_BEST_EFFORT, 0);
+	x = submit(&c->w, c->effort, 1, LONG, 'x');
+	y = behind(&c->w, c->next, x, 'y');
+	(void)behind(&c->w, c->far, y, 'z');
+	pass(&c->w, 50);
+}
+
+static void chain_close(struct chain *c)
+{
+	OK(hal_queue_destroy(c->effort));
+	OK(hal_queue_destroy(c->next));
+	OK(hal_queue_destroy(c->far));
+	OK(hal_queue_destroy(c->beside));
+	OK(hal_partition_destroy(c->other));
+	world_close(&c->w);
+}
+
+/* Of what waits for a stopped queue, itself or through others, the device has nothing: it
+ * is stopped with it without being asked, takes nobody's place meanwhile, and goes on
+ * when that does. */
+static void waits_with_it(void **state)
+{
+	struct hal_queue *critical;
+	struct hal_point quiet[2];
+	struct chain c;
+
+	(void)state;
+	chain_open(&c);
+	critical = queue_of(c.w.part, HAL_CLASS_LATENCY, 0);
+	(void)submit(&c.w, critical, 10, SHORT, 'c');
+	pass(&c.w, 5);
+	/* In the same partition as one that waits, and behind it. */
+	(void)submit(&c.w, c.beside, 2, SHORT, 'b');
+	pass(&c.w, 20);
+	assert_int_equal(stats_of(c.effort).suspends, 1);
+	assert_int_equal(stats_of(c.beside).completed, 2);
+	/* There is nothing to stop: no time passes until they are quiet, and nothing of
+	 * them is done again. */
+	OK(hal_queue_suspend(c.next, HAL_SUSPEND_DRAIN, &quiet[0]));
+	OK(hal_queue_suspend(c.far, HAL_SUSPEND_DRAIN, &quiet[1]));
+	OK(hal_wait(quiet, 2, 0, 0));
+	assert_int_equal(stats_of(c.next).suspend_ns + stats_of(c.far).suspend_ns, 0);
+	OK(hal_queue_resume(c.next));
+	OK(hal_queue_resume(c.far));
+	finish_all(&c.w);
+	assert_string_equal(ended.text, "cbcbccccccccxyz");
+	assert_int_equal(stats_of(c.effort).replayed, 1);
+	assert_int_equal(stats_of(c.next).replayed + stats_of(c.far).replayed, 0);
+	OK(hal_queue_destroy(critical));
+	chain_close(&c);
+}
+
+/* The same when the application stops it. */
+static void waits_with_the_suspended(void **state)
+{
+	struct hal_point quiet;
+	struct chain c;
+
+	(void)state;
+	chain_open(&c);
+	OK(hal_queue_suspend(c.effort, HAL_SUSPEND_KILL, &quiet));
+	finish(quiet);
+	(void)submit(&c.w, c.beside, 1, SHORT, 'b');
+	finish_all(&c.w);
+	assert_string_equal(ended.text, "b");
+	OK(hal_queue_resume(c.effort));
+	finish_all(&c.w);
+	assert_string_equal(ended.text, "bxyz");
+	chain_close(&c);
+}
+
 /* Two that wait for each other, until the host helps. */
 static void in_a_circle(void **state)
 {
@@ -313,10 +403,16 @@ static void in_a_circle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(through_a_point), cmocka_unit_test(as_long_as_it_lasts),
-		cmocka_unit_test(through_others),  cmocka_unit_test(across_partitions),
-		cmocka_unit_test(by_deadline),     cmocka_unit_test(not_stopped),
-		cmocka_unit_test(not_by_a_policy), cmocka_unit_test(in_a_circle),
+		cmocka_unit_test(through_a_point),
+		cmocka_unit_test(as_long_as_it_lasts),
+		cmocka_unit_test(through_others),
+		cmocka_unit_test(across_partitions),
+		cmocka_unit_test(by_deadline),
+		cmocka_unit_test(not_stopped),
+		cmocka_unit_test(not_by_a_policy),
+		cmocka_unit_test(waits_with_it),
+		cmocka_unit_test(waits_with_the_suspended),
+		cmocka_unit_test(in_a_circle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
