@@ -8,8 +8,10 @@
  * who is next; when its turn comes it is admitted if it can still be in time, else it
  * goes behind all that can, in order of submission with what has no deadline.  LAX
  * refuses at the submission, and knows the rest of a job from the device's counters; here
- * it runs in the end, what is expected is learned from the queue's commands, and
- * hal_queue_get_stats counts the miss.
+ * it runs in the end (a queue's points are reached in their order, so that none can be
+ * left out, and hal_submit asks nobody), what is expected is learned from the queue's
+ * commands, and hal_queue_get_stats counts the miss.  What is behind a late one in its
+ * queue waits with it.
  *
  * Good under overload: what is late makes nobody else late (under edf it does).  Bad
  * where lengths differ much and all could be met: a long command goes before a short one

@@ -2,11 +2,12 @@
 /*
  * bench_policy - what a decision of a policy costs, in instructions.
  *
- *   bench_policy decision [N]   N queues (10,000) of one partition, all with work; a long
+ *   bench_policy decision [N [POLICY]]
+ *                               N queues (10,000) of one partition, all with work; a long
  *                               command of one more keeps the device until all is in.
  *                               Then one after the other is picked, until nothing is
- *                               left.  For each policy; with keys in random order, and
- *                               all the same
+ *                               left.  For each policy, or that one; with keys in random
+ *                               order, and all the same
  *
  * A decision is the host's policy_enqueue and policy_pick of one command, with all that
  * they call; run it by
@@ -151,9 +152,12 @@ static int decide(unsigned int n, size_t which, enum order order)
 	return bench_close(&b);
 }
 
-static int bench_decision(unsigned int n)
+/* only: NULL, each. */
+static int bench_decision(unsigned int n, const char *only)
 {
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		if (only != NULL && strcmp(policies[i], only) != 0)
+			continue;
 		if (n > STATIC_MAX && strcmp(policies[i], "static") == 0)
 			continue;
 		if (decide(n, i, RANDOM) != 0 || decide(n, i, SAME) != 0)
@@ -167,9 +171,9 @@ int main(int argc, char **argv)
 	unsigned int n = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 10000;
 
 	if (argc < 2 || strcmp(argv[1], "decision") != 0 || n == 0) {
-		fprintf(stderr, "usage: bench_policy decision [N]\n");
+		fprintf(stderr, "usage: bench_policy decision [N [POLICY]]\n");
 		return 2;
 	}
 	bench_within(RUNNING_ON_VALGRIND ? 1800 : 60);
-	return tool_end(bench_decision(n));
+	return tool_end(bench_decision(n, argc > 3 ? argv[3] : NULL));
 }
