@@ -5,6 +5,12 @@
  * conservation, fair shares, limits, bandwidth, the ideal mode, and I6: a slot on
  * channels of its own answers in the same cycles whatever the others do, and with fixed
  * turns also on channels that all share.
+ *
+ *   bench_mem [ROUNDS [CHANNELS]]
+ *   bench_mem properties [ROUNDS [CHANNELS]]
+ *
+ * ROUNDS: of random traffic; CHANNELS: 6 or 8, else both.  properties: without the model,
+ * so that what both do wrong shows as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -584,7 +590,7 @@ static uint32_t neighbours(struct dut_mem *d, uint32_t n, struct rng *r)
 
 /* ---- fair -------------------------------------------------------------------------- */
 
-enum pattern { STREAM, COPY, ONE_BANK, SCATTER, PATTERNS };
+enum pattern { STREAM, COPY, ONE_BANK, SCATTER, PATTERNS, SAME = PATTERNS };
 
 /* Line i of slot s; rows have 16 lines, a bank comes again behind 128. */
 static uint32_t pattern_line(enum pattern p, uint32_t s, uint32_t i)
@@ -596,6 +602,8 @@ static uint32_t pattern_line(enum pattern p, uint32_t s, uint32_t i)
 		return (s << 16) + (i / 8 % 2 << 14) + i / 16 * 8 + i % 8;
 	case ONE_BANK: /* another row each time */
 		return (s << 16) + i % 32 * 1024;
+	case SAME:
+		return s << 16;
 	default:
 		return (s << 16) + i * 40503u % 65536u;
 	}
@@ -650,68 +658,232 @@ static void fair(struct dut_mem *d)
 		}
 }
 
-/* Four greedy slots on one channel: equal beats, but for who stays at the end;
- * streams of hits fill the bus. */
-static void shares(struct dut_mem *d)
-{
-	uint32_t got[S] = {0}, line[S];
-	struct timing t = {8, 8, 8, 4};
-	uint32_t beats = 0;
+/* ---- crowds ------------------------------------------------------------------------ */
 
-	dut_mem_reset(d, false, pack(t));
-	for (uint32_t s = 0; s < S; s++)
-		line[s] = s << 12;
-	for (uint32_t i = 0; i < 20000; i++) {
+#define CHANNEL 3
+#define LONG    8000
+
+/* Slots that always ask for a line more, from a cycle on. */
+struct crowd {
+	uint32_t channel[S], from[S]; /* LONG: never */
+	enum pattern pattern[S];
+};
+
+static const struct crowd together = {.channel = {CHANNEL, CHANNEL, CHANNEL, CHANNEL}};
+
+static void crowd_begin(struct dut_mem *d)
+{
+	dut_mem_reset(d, false, pack((struct timing){8, 8, 8, 4}));
+}
+
+/* After LONG cycles: beats answered to each slot, and upto[i]: those accepted of slot 0
+ * in the first i cycles.  Returns all that were answered. */
+static uint32_t crowd_run(struct dut_mem *d, const struct crowd *c, uint32_t got[S],
+			  uint32_t upto[LONG + 1])
+{
+	uint32_t sent[S] = {0}, all = 0;
+
+	memset(got, 0, S * sizeof(got[0]));
+	upto[0] = 0;
+	for (uint32_t i = 0; i < LONG; i++) {
+		struct dut_mem_rsp rsp;
 		uint32_t accepted;
 
 		for (uint32_t s = 0; s < S; s++) {
-			struct dut_mem_req q = {.v = true,
-						.ch = 3,
-						.lline = line[s],
-						.beats = 4,
-						.len = 64,
-						.tag = line[s] & 511};
+			struct dut_mem_req q = {
+				.v = i >= c->from[s],
+				.ch = c->channel[s],
+				.lline = pattern_line(c->pattern[s], s, sent[s]),
+				.beats = 4,
+				.len = 64,
+				.tag = sent[s] & 511};
 
 			dut_mem_request(d, s, &q);
 		}
 		accepted = dut_mem_accepted(d);
 		dut_mem_step(d);
-		for (uint32_t s = 0; s < S; s++)
-			line[s] += accepted >> s & 1;
 		for (uint32_t s = 0; s < S; s++) {
-			struct dut_mem_rsp rsp;
-
+			sent[s] += accepted >> s & 1;
 			dut_mem_response(d, s, &rsp);
 			got[s] += rsp.v ? 4 : 0;
-			beats += rsp.v ? 4 : 0;
+			all += rsp.v ? 4 : 0;
 		}
+		upto[i + 1] = 4 * sent[0];
 	}
+	return all;
+}
+
+/* Four streams on one channel: equal beats, but for who stays at the end; rows stay open
+ * for many requests.  One stream fills the bus. */
+static void shares(struct dut_mem *d)
+{
+	static uint32_t upto[LONG + 1];
+	struct crowd alone = together;
+	uint32_t got[S], beats;
+
+	crowd_begin(d);
+	beats = crowd_run(d, &together, got, upto);
 	for (uint32_t s = 0; s < S; s++)
 		CHECK(got[s] + 128 >= beats / S && got[s] <= beats / S + 128,
 		      "slot %u: %u beats of %u", s, got[s], beats);
+	CHECK(beats >= LONG / 100 * 95, "four streams reach %u beats in %u cycles", beats,
+	      LONG);
 
-	/* One slot, consecutive lines: banks overlap and the bus is never free. */
-	dut_mem_reset(d, false, pack(t));
-	beats = 0;
-	line[0] = 0;
-	for (uint32_t i = 0; i < 20000; i++) {
-		struct dut_mem_req q = {
-			.v = true, .ch = 3, .lline = line[0], .beats = 4, .len = 64};
-		struct dut_mem_req none = {0};
-		struct dut_mem_rsp rsp;
-
-		dut_mem_request(d, 0, &q);
-		for (uint32_t s = 1; s < S; s++)
-			dut_mem_request(d, s, &none);
-		line[0] += dut_mem_accepted(d) & 1;
-		dut_mem_step(d);
-		dut_mem_response(d, 0, &rsp);
-		beats += rsp.v ? 4 : 0;
-	}
+	crowd_begin(d);
+	for (uint32_t s = 1; s < S; s++)
+		alone.from[s] = LONG;
+	beats = crowd_run(d, &alone, got, upto);
 	/* Where a row ends the next may be in the same bank: a bubble of RP + RCD in 512
 	 * beats. */
-	CHECK(beats >= 20000 / 100 * 99, "a stream reaches %u beats in 20000 cycles",
-	      beats);
+	CHECK(beats >= LONG / 100 * 99, "a stream reaches %u beats in %u cycles", beats,
+	      LONG);
+}
+
+/* Who asks for nothing saves up little: enough to go first, not to keep the others away.
+ */
+static void late(struct dut_mem *d)
+{
+	static uint32_t upto[LONG + 1];
+	struct crowd c = together;
+	uint32_t got[S];
+
+	c.from[0] = LONG - 1000;
+	crowd_begin(d);
+	crowd_run(d, &c, got, upto);
+	CHECK(got[0] >= 200 && got[0] <= 600,
+	      "1000 cycles after it came, a slot beside three has %u beats", got[0]);
+}
+
+/* The highest priority that asks goes, whatever it costs the others. */
+static void priorities(struct dut_mem *d)
+{
+	static uint32_t upto[LONG + 1];
+
+	for (uint32_t mode = NPU_ARB_FAIR; mode <= NPU_ARB_HITS; mode++)
+		for (uint32_t first = 0; first < S; first++) {
+			struct dut_mem_share share = {.mode = {mode, mode},
+						      .pass = {15, 15}};
+			uint32_t second = (first + 1) % S, got[S], beats;
+			struct crowd c = together;
+
+			share.prio = 9u << 4 * first | 8u << 4 * second;
+			c.from[first] = LONG / 2;
+			crowd_begin(d);
+			dut_mem_share(d, &share);
+			beats = crowd_run(d, &c, got, upto);
+			/* what was taken before the other came is still answered */
+			CHECK(got[first] >= LONG / 2 - 200 &&
+				      got[second] + got[first] == beats,
+			      "mode %u: priority 9 has %u beats, 8 has %u, of %u", mode,
+			      got[first], got[second], beats);
+		}
+}
+
+/* Row hits go first, but not for ever; with PASS 0 nothing is different. */
+static void row_hits(struct dut_mem *d)
+{
+	static const uint32_t passes[] = {0, 15};
+	static uint32_t upto[LONG + 1];
+	struct crowd c = together;
+	uint32_t fair[S], fair_upto[2];
+
+	c.pattern[0] = SAME;
+	c.pattern[1] = ONE_BANK;
+	c.from[2] = c.from[3] = LONG;
+	crowd_begin(d);
+	crowd_run(d, &c, fair, upto);
+	fair_upto[0] = upto[LONG / 3];
+	fair_upto[1] = upto[LONG];
+	for (uint32_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		struct dut_mem_share share = {.mode = {NPU_ARB_HITS, NPU_ARB_HITS},
+					      .pass = {passes[i], passes[i]}};
+		uint32_t got[S];
+
+		crowd_begin(d);
+		dut_mem_share(d, &share);
+		crowd_run(d, &c, got, upto);
+		if (passes[i])
+			CHECK(got[1] >= 200 && got[0] > fair[0],
+			      "PASS %u: row hits get %u beats, another %u; %u, %u if "
+			      "fair",
+			      passes[i], got[0], got[1], fair[0], fair[1]);
+		else
+			CHECK(!memcmp(got, fair, sizeof(got)) &&
+				      upto[LONG / 3] == fair_upto[0] &&
+				      upto[LONG] == fair_upto[1],
+			      "PASS 0 is not fair: %u and %u beats, not %u and %u",
+			      got[0], got[1], fair[0], fair[1]);
+	}
+}
+
+/* Each slot is served in its turns, and no slot in another's. */
+static void turns_served(struct dut_mem *d)
+{
+	static uint32_t upto[LONG + 1];
+	struct dut_mem_share share = {.mode = {NPU_ARB_TURNS, NPU_ARB_TURNS},
+				      .cycles = 128,
+				      .last = 4,
+				      .order = 0x12310};
+	uint32_t got[S];
+
+	crowd_begin(d);
+	dut_mem_share(d, &share);
+	crowd_run(d, &together, got, upto);
+	/* of five turns slot 1 has two */
+	for (uint32_t s = 0; s < S; s++)
+		CHECK(got[s] >= LONG / 5 * (s == 1 ? 2 : 1) / 2 &&
+			      got[s] <= LONG / 5 * (s == 1 ? 2 : 1),
+		      "turns: slot %u has %u beats in %u cycles", s, got[s], LONG);
+}
+
+/* In n windows no more than n budgets and a burst, also after a rest; all of that if a
+ * slot asks for more; and nothing of it on the other group's channels. */
+static void limits(struct dut_mem *d)
+{
+	static uint32_t upto[LONG + 1], free_upto[LONG + 1];
+	/* less than a fair share */
+	static const struct dut_mem_bucket limit = {
+		.window = 25, .budget = 5, .burst = 8};
+	const uint32_t other = CHANNEL + 1, from = LONG / 4;
+	struct dut_mem_share share = {.groups = 1u << other};
+
+	for (uint32_t group = 0; group < 2; group++) {
+		struct crowd c = together;
+		uint32_t got[S], most = 0;
+
+		c.channel[0] = group ? other : CHANNEL;
+		c.from[0] = from;
+		crowd_begin(d);
+		dut_mem_share(d, &share);
+		dut_mem_step(d);
+		dut_mem_bucket(d, 0, group, &limit);
+		crowd_run(d, &c, got, upto);
+		for (uint32_t n = 1; n * limit.window < LONG; n++)
+			for (uint32_t i = 0; i + n * limit.window <= LONG; i++) {
+				uint32_t moved = upto[i + n * limit.window] - upto[i];
+				uint32_t may = n * limit.budget + limit.burst;
+
+				if (moved > may && moved - may > most)
+					most = moved - may;
+			}
+		CHECK(!most, "group %u: %u beats above the limit", group, most);
+		CHECK(upto[LONG] >= (LONG - from) / limit.window * limit.budget,
+		      "group %u: %u beats are less than the limit", group, upto[LONG]);
+
+		crowd_begin(d);
+		dut_mem_share(d, &share);
+		crowd_run(d, &c, got, free_upto);
+		CHECK(upto[LONG] < free_upto[LONG], "group %u: a limit limits nothing",
+		      group);
+		crowd_begin(d);
+		dut_mem_share(d, &share);
+		dut_mem_step(d);
+		dut_mem_bucket(d, 0, !group, &limit);
+		crowd_run(d, &c, got, upto);
+		CHECK(upto[LONG] == free_upto[LONG],
+		      "group %u: %u beats beside a limit of the other group, else %u",
+		      group, upto[LONG], free_upto[LONG]);
+	}
 }
 
 static void ideal(struct dut_mem *d, uint32_t n, struct rng *r)
@@ -761,9 +933,28 @@ static void ideal(struct dut_mem *d, uint32_t n, struct rng *r)
 	}
 }
 
+/* Without the model.  Returns how many neighbours were noticed on shared channels. */
+static uint32_t properties(struct dut_mem *d, uint32_t n, uint32_t rounds, struct rng *r)
+{
+	static void (*const each[])(struct dut_mem *) = {
+		late, limits, turns_served, shares, row_hits, priorities, fair};
+	uint32_t seen = 0;
+
+	for (uint32_t i = 0; i < rounds && !bench_failures; i++)
+		seen += neighbours(d, n, r);
+	for (uint32_t i = 0; i < sizeof(each) / sizeof(each[0]) && !bench_failures; i++)
+		each[i](d);
+	ideal(d, n, r);
+	return seen;
+}
+
 int main(int argc, char **argv)
 {
-	uint32_t rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 0) : 60;
+	const bool alone = argc > 1 && !strcmp(argv[1], "properties");
+	char **arg = argv + alone;
+	int args = argc - alone;
+	uint32_t rounds = args > 1 ? (uint32_t)strtoul(arg[1], NULL, 0) : 60;
+	uint32_t only = args > 2 ? (uint32_t)strtoul(arg[2], NULL, 0) : 0;
 	struct model *m = calloc(1, sizeof(*m));
 	struct rng r = {3};
 	uint32_t seen = 0;
@@ -771,19 +962,19 @@ int main(int argc, char **argv)
 	if (!m)
 		return 2;
 	for (uint32_t n = 6; n <= 8; n += 2) {
-		struct dut_mem *d = dut_mem_create(n);
+		struct dut_mem *d;
 
-		for (uint32_t i = 0; i < rounds; i++)
+		if (only && n != only)
+			continue;
+		d = dut_mem_create(n);
+		for (uint32_t i = 0; !alone && i < rounds && !bench_failures; i++)
 			against_model(d, m, n, &r, 3000);
-		for (uint32_t i = 0; i < rounds; i++)
-			seen += neighbours(d, n, &r);
-		shares(d);
-		fair(d);
-		ideal(d, n, &r);
+		seen += properties(d, n, rounds, &r);
 		dut_mem_destroy(d);
 	}
-	CHECK(m->crowded > 100, "no request has waited for room on the way back");
-	CHECK(m->denied > 100, "no request has lost its channel");
+	CHECK(alone || m->crowded > 100,
+	      "no request has waited for room on the way back");
+	CHECK(alone || m->denied > 100, "no request has lost its channel");
 	CHECK(seen > 0, "nobody notices neighbours on shared channels");
 	free(m);
 	return bench_end("bench_mem");
