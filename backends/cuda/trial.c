@@ -19,7 +19,7 @@ struct cu_trial {
 
 /* hal_sm(out): each block writes the number of its multiprocessor, and 1, and stays. */
 static const char probe[] = ".version 7.0\n"
-			    ".target sm_75\n"
+			    ".target sm_52\n"
 			    ".address_size 64\n"
 			    ".visible .entry hal_sm(.param .u64 out)\n"
 			    "{\n"

@@ -10,15 +10,31 @@
 
 static _Thread_local uint64_t meant; /* .id of the device that rocm_enter set */
 
-int rocm_enter(struct rocm_device *dev)
+/* Streams of others may be captured meanwhile: what is done here is no part of that. */
+static int relax(struct rocm_device *dev, uint32_t *mode)
 {
-	int err = 0;
+	*mode = HIP_CAPTURE_RELAXED;
+	return hip.hipThreadExchangeStreamCaptureMode
+		       ? HIP(dev, hipThreadExchangeStreamCaptureMode, mode)
+		       : 0;
+}
 
-	if (__builtin_expect(meant != dev->id, 0))
-		err = HIP(dev, hipSetDevice, dev->shape.device);
+/* The engine's thread is ours: it keeps both. */
+static int enter_first(struct rocm_device *dev)
+{
+	uint32_t mode;
+	int err = HIP(dev, hipSetDevice, dev->shape.device);
+
+	if (!err)
+		err = relax(dev, &mode);
 	if (!err)
 		meant = dev->id;
 	return err;
+}
+
+int rocm_enter(struct rocm_device *dev)
+{
+	return __builtin_expect(meant != dev->id, 0) ? enter_first(dev) : 0;
 }
 
 void rocm_leave(const struct rocm_device *dev)
@@ -27,20 +43,30 @@ void rocm_leave(const struct rocm_device *dev)
 		meant = 0;
 }
 
-int rocm_push(struct rocm_device *dev, int *was)
+int rocm_push(struct rocm_device *dev, struct rocm_caller *was)
 {
-	int err = HIP(dev, hipGetDevice, was);
+	int err = HIP(dev, hipGetDevice, &was->device);
 
-	return err || *was == dev->shape.device
-		       ? err
-		       : HIP(dev, hipSetDevice, dev->shape.device);
+	if (!err && was->device != dev->shape.device)
+		err = HIP(dev, hipSetDevice, dev->shape.device);
+	if (err)
+		return err;
+	err = relax(dev, &was->mode);
+	if (err && was->device != dev->shape.device)
+		(void)hip.hipSetDevice(was->device);
+	return err;
 }
 
-/* Twice: a caller would feel it. */
-void rocm_pop(struct rocm_device *dev, int was)
+/* Each twice: a caller would feel it. */
+void rocm_pop(struct rocm_device *dev, struct rocm_caller was)
 {
-	if (was != dev->shape.device && hip.hipSetDevice(was))
-		(void)hip.hipSetDevice(was);
+	uint32_t relaxed = was.mode;
+
+	if (hip.hipThreadExchangeStreamCaptureMode &&
+	    hip.hipThreadExchangeStreamCaptureMode(&relaxed))
+		(void)hip.hipThreadExchangeStreamCaptureMode(&was.mode);
+	if (was.device != dev->shape.device && hip.hipSetDevice(was.device))
+		(void)hip.hipSetDevice(was.device);
 }
 
 static int end(struct rocm_device *dev, const struct rocm_later *l)

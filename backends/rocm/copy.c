@@ -60,7 +60,8 @@ static int move_piece(struct rocm_device *dev, void *to, const void *from, uint6
 int rocm_read(struct rocm_device *dev, const char *address, void *data, uint64_t bytes)
 {
 	uint64_t at = 0, n;
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err)
 		return err;
@@ -80,7 +81,8 @@ int rocm_read(struct rocm_device *dev, const char *address, void *data, uint64_t
 int rocm_write(struct rocm_device *dev, char *address, const void *data, uint64_t bytes)
 {
 	uint64_t at = 0, n;
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err)
 		return err;

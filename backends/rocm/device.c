@@ -294,7 +294,8 @@ int rocm_gone(struct rocm_device *dev)
 
 static void put_away(struct rocm_device *dev)
 {
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err && rocm_push(dev, &was))
 		return;
@@ -346,12 +347,15 @@ static int fill_in(struct rocm_device *dev)
 		err = rocm_lane_make(dev);
 	if (!err && dev->units.count)
 		err = rocm_try_masks(dev);
+	if (!err && dev->units.count)
+		err = rocm_try_out(dev);
 	return err;
 }
 
 static int start(struct rocm_device *dev)
 {
-	int was, err = start_clock(dev);
+	struct rocm_caller was;
+	int err = start_clock(dev);
 
 	if (!err)
 		err = rocm_find_units(&dev->opt, &dev->shape, &dev->units);

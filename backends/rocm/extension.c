@@ -36,8 +36,10 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 	if (u->count)
 		n = snprintf(to, room,
 			     "asked for; units of %u bits of the CUs' mask, each mask "
-			     "read back, not verified on the device by a kernel",
-			     u->stride);
+			     "read back, %s: %s",
+			     u->stride,
+			     dev->verified ? "tried out" : "where kernels run not known",
+			     dev->tried);
 	else
 		n = snprintf(to, room, "nothing else was asked for");
 	for (way = ROCM_ENGINES; way <= ROCM_CUS; way++)

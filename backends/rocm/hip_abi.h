@@ -59,6 +59,8 @@ enum hip_attribute {
 
 #define HIP_STREAM_NON_BLOCKING  1u
 
+#define HIP_CAPTURE_RELAXED      2u /* a thread's mode: no part of captures of others */
+
 #define HIP_EVENT_TIMED          0u
 #define HIP_EVENT_BLOCKING_SYNC  1u
 #define HIP_EVENT_DISABLE_TIMING 2u

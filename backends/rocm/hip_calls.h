@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of HIP that is made here, once: X(name, parameters, arguments).  All of them
- * are in 5.2.3 and in what came after it. */
+/* Every call of HIP that is made here, once: X(name, parameters, arguments).  Those that
+ * are needed are in 5.2.3 and in what came after it. */
 #ifndef BACKENDS_ROCM_HIP_CALLS_H
 #define BACKENDS_ROCM_HIP_CALLS_H
 
@@ -60,11 +60,30 @@ X(hipModuleLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, \
 	params, extra))
 /* clang-format on */
 
+/* What need not be there: a thread's mode while others capture streams; the compiler, for
+ * the kernel that tells where it ran. */
+/* clang-format off */
+#define HIP_MORE_CALLS(X) \
+X(hipThreadExchangeStreamCaptureMode, (uint32_t *mode), (mode)) \
+X(hiprtcCreateProgram, (void **program, const char *source, const char *name, \
+	int count, const char *const *headers, const char *const *names), \
+	(program, source, name, count, headers, names)) \
+X(hiprtcCompileProgram, (void *program, int count, const char *const *options), \
+	(program, count, options)) \
+X(hiprtcGetCodeSize, (void *program, size_t *bytes), (program, bytes)) \
+X(hiprtcGetCode, (void *program, char *code), (program, code)) \
+X(hiprtcDestroyProgram, (void **program), (program))
+/* clang-format on */
+#define HIP_ALL_CALLS(X) HIP_CALLS(X) HIP_MORE_CALLS(X)
+
 enum hip_call {
 #define HIP_NUMBER(name, params, args) HIP_CALL_##name,
 	HIP_CALLS(HIP_NUMBER)
 	/* clang-format off */
-	HIP_CALL_COUNT
+	HIP_CALL_COUNT, /* of those that are needed */
+	HIP_CALL_LAST = HIP_CALL_COUNT - 1,
+	HIP_MORE_CALLS(HIP_NUMBER)
+	HIP_ALL_CALL_COUNT
 /* clang-format on */
 #undef HIP_NUMBER
 };

@@ -16,7 +16,8 @@ static int ask_memory(struct rocm_device *dev, void *at, uint64_t *bytes)
 	void *first = NULL;
 	size_t all = 0;
 	uint32_t r = HIPR_Success;
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err)
 		return err;
@@ -79,7 +80,8 @@ void *rocm_take_memory(struct rocm_device *dev, uint64_t bytes)
 static int check_stream(struct rocm_device *dev, void *stream)
 {
 	uint32_t flags = 0, recorded = 0;
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err)
 		return err;

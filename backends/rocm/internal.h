@@ -30,7 +30,7 @@
 struct hip_symbols {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
 #define HIP_SYMBOL(name, params, args) uint32_t(*name) params;
-	HIP_CALLS(HIP_SYMBOL)
+	HIP_ALL_CALLS(HIP_SYMBOL)
 #undef HIP_SYMBOL
 	void (*drive)(uint32_t on); /* these two a stand-in's; else NULL */
 	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
@@ -69,6 +69,12 @@ enum rocm_kind {
 struct rocm_later {
 	enum rocm_kind kind;
 	void *handle;
+};
+
+/* What a caller's thread gets back. */
+struct rocm_caller {
+	int device;
+	uint32_t mode; /* of captures */
 };
 
 struct rocm_partition {
@@ -157,6 +163,8 @@ struct rocm_device {
 	struct rocm_options opt;
 	struct rocm_shape shape;
 	struct rocm_units units; /* .count 0: the device is one unit */
+	bool verified;           /* where kernels run in each */
+	char tried[96];          /* what came of that, or why it was not tried */
 	uint32_t index;
 	uint64_t id; /* of all opens of the process */
 	int least_priority, greatest_priority;
@@ -224,8 +232,8 @@ const void *rocm_extension(void *device, const char *name);
 /* context.c: this thread's device, and what is given back when */
 int rocm_enter(struct rocm_device *dev);
 void rocm_leave(const struct rocm_device *dev);
-int rocm_push(struct rocm_device *dev, int *was);
-void rocm_pop(struct rocm_device *dev, int was);
+int rocm_push(struct rocm_device *dev, struct rocm_caller *was);
+void rocm_pop(struct rocm_device *dev, struct rocm_caller was);
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err);
 void rocm_give_back_later(struct rocm_device *dev, bool running);
 
@@ -245,6 +253,17 @@ uint32_t rocm_moved(struct rocm_device *dev, struct hal_bk_event *ev, uint32_t m
 /* A stream whose kernels run on the mask alone; read back, or refused. */
 int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream);
 int rocm_try_masks(struct rocm_device *dev);
+
+/* trial.c: where kernels run in each unit, by one that says so */
+#define ROCM_WHERE_OPTIONS 4u /* of the compiler, for where.h */
+#define ROCM_WHERE_BYTES   40u
+/* false: which registers say it is not known of that architecture. */
+bool rocm_where_options(const char *arch,
+			char text[ROCM_WHERE_OPTIONS][ROCM_WHERE_BYTES]);
+/* The kernel's code, by HIP's compiler; the caller's to free.  NULL: the call that did
+ * not do it, and its answer, which is a number of the compiler's own. */
+char *rocm_where_compile(const char *arch, size_t *bytes, const char **call, uint32_t *r);
+int rocm_try_out(struct rocm_device *dev);
 
 /* memory.c */
 int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,

@@ -63,7 +63,8 @@ static int find_kernel(struct rocm_device *dev, const struct rocm_program *prog,
 static int load(struct rocm_device *dev, struct rocm_program *prog)
 {
 	uint32_t i;
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err)
 		return err;

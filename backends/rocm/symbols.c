@@ -29,8 +29,11 @@ static const char *look_up(void *library, struct hip_symbols *s)
 #define SYMBOL(name, params, args) {#name, offsetof(struct hip_symbols, name), true},
 		HIP_CALLS(SYMBOL)
 #undef SYMBOL
-			{"halStandInHipDrive", offsetof(struct hip_symbols, drive),
-			 false},
+#define SYMBOL(name, params, args) {#name, offsetof(struct hip_symbols, name), false},
+			HIP_MORE_CALLS(SYMBOL)
+#undef SYMBOL
+				{"halStandInHipDrive",
+				 offsetof(struct hip_symbols, drive), false},
 		{"halStandInHipAdvance", offsetof(struct hip_symbols, advance), false},
 	};
 	const char *missing = NULL;

@@ -147,6 +147,7 @@ int rocm_topology_units(const struct rocm_topology *t, uint32_t multiprocessors,
 				       "rocm: partitions=cu: the device has %u XCCs, and "
 				       "one without a bit would run on all it has",
 				       t->xccs);
+	u->together = together;
 	u->bits = bits / together * together;
 	u->stride = together;
 	if (!single)

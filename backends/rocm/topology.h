@@ -27,8 +27,9 @@ struct rocm_topology {
 
 struct rocm_units {
 	uint32_t count;
-	uint32_t bits;   /* of all of them: 0 to bits-1 */
-	uint32_t stride; /* bits of a unit; the last one has what is over */
+	uint32_t bits;     /* of all of them: 0 to bits-1 */
+	uint32_t stride;   /* bits of a unit; the last one has what is over */
+	uint32_t together; /* 2: waves run on pairs of CUs */
 };
 
 /* The node at that PCI address ("0000:1a:00.0") under dir; -ENODEV and -ENOTSUP with the

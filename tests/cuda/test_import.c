@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "host.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,6 +66,18 @@ static uint32_t fill(void *device, uint64_t address, uint32_t value, void *strea
 	return leave(cu.cuMemsetD32Async(address, value, 1, stream));
 }
 
+static uint32_t (*add_callback)(void *stream,
+				void (*fn)(void *stream, uint32_t result, void *user),
+				void *user, uint32_t flags);
+
+static uint32_t callback(void *device, void *stream,
+			 void (*fn)(void *stream, uint32_t result, void *user),
+			 void *user)
+{
+	enter(device);
+	return leave(add_callback(stream, fn, user, 0));
+}
+
 static void lose(void *device, uint32_t result)
 {
 	((struct cu_device *)device)->lost = result;
@@ -83,7 +96,9 @@ struct rig_face rig_face = {
 		destroy,
 		fill,
 		{"cuMemGetAddressRange_v2", "cuStreamGetCtx", "cuStreamGetFlags",
-		 "cuStreamIsCapturing"}},
+		 "cuStreamIsCapturing"},
+		callback,
+		{"cuMemAlloc_v2", "cuStreamCreateWithPriority"}},
 };
 
 /* The names of NULL streams; a stream of another device. */
@@ -116,5 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {IMPORT_CASES, cmocka_unit_test(contexts)};
 
 	rig_face.backend = hal_backend_cuda(&host);
+	*(void **)&add_callback =
+		dlsym(dlopen(host_face.stand_in, RTLD_NOW), "cuStreamAddCallback");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,7 +342,62 @@ static void lost_hook(void **state)
 	end(&r);
 }
 
-int main(void)
+/* ---- other cards ------------------------------------------------------------------------- */
+
+static uint32_t card[3]; /* multiprocessors, of a unit of masks, of green contexts */
+
+/* Each unit alone, and two together: on its own multiprocessors, all of them, and on no
+ * others, wherever the part has places that do not work. */
+static void card_masks(void **state)
+{
+	const uint32_t all = card[0], per = card[1];
+	struct hal_device_info info = {.size = sizeof(info)};
+	struct hal_bk_partition_desc to;
+	struct hal_bk_event ev;
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	begin(&r, 0, all / per - 2, 2);
+	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
+	assert_int_equal(info.unit_cols, all / per);
+	ran_on(&r, all - 2 * per, all - 1);
+	for (i = 0; i < all / per; i++) {
+		to = line(i, 1);
+		assert_int_equal(b->hot.resize(r.dev, r.part, &to, 7), 0);
+		assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+		ran_on(&r, per * i, per * i + per - 1);
+	}
+	end(&r);
+}
+
+static void card_green(void **state)
+{
+	const struct hal_bk_config green = {.clock = 1, .partitions = CU_WAY_GREEN};
+	struct hal_device_info info = {.size = sizeof(info)};
+	void *dev;
+
+	(void)state;
+	if (b->cold.open(&green, 0, &dev))
+		fail_msg("%s", host_text);
+	assert_int_equal(b->cold.get_info(dev, &info), 0);
+	assert_int_equal(info.unit_cols, card[0] / card[2]);
+	b->cold.close(dev);
+	clean();
+}
+
+static int on_card(char **numbers)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(card_masks),
+					   cmocka_unit_test(card_green)};
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		card[i] = (uint32_t)strtoul(numbers[i], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions),     cmocka_unit_test(places),
@@ -352,6 +407,8 @@ int main(void)
 	int rc;
 
 	b = hal_backend_cuda(&host);
+	if (argc == 4)
+		return on_card(argv + 1);
 	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	printf("figure qmd.versions.passed %u\n", passed);
 	return rc;

@@ -25,6 +25,7 @@
 #include <hal/cuda.h>
 
 #include "backends/cuda/cu_calls.h"
+#include "tests/gpu/rules.h"
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
 #define SYMBOL(name, params, args) uint32_t(*name) params;
@@ -36,31 +37,7 @@ static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 static const struct gpu_stand_in *s;
 static void *context;
 
-static void expect(uint32_t got, uint32_t want, const char *call)
-{
-	if (got != want)
-		fail_msg("%s is %u, not %u", call, got, want);
-}
-#define IS(want, call, ...) expect(cu.call(__VA_ARGS__), want, #call)
-
-static void misused(const char *what)
-{
-	const char *text = "";
-
-	assert_true(s->misuse(&text) > 0);
-	if (!strstr(text, what))
-		fail_msg("misuse is '%s', not '%s'", text, what);
-}
-
-static void run_for(uint64_t ns)
-{
-	const uint64_t until = s->now() + ns;
-	uint64_t now = 0;
-	uint32_t idle;
-
-	while (now < until)
-		advance(until, &now, &idle);
-}
+#define IS(want, call, ...) rules_expect(cu.call(__VA_ARGS__), want, #call)
 
 static int begin(void **state)
 {
@@ -134,7 +111,7 @@ static void no_context(void **state)
 	(void)state;
 	IS(0, cuCtxPopCurrent_v2, &popped);
 	IS(CUR_INVALID_CONTEXT, cuMemAlloc_v2, &p, 64);
-	misused("no context is current");
+	rules_misused("no context is current");
 	IS(CUR_INVALID_CONTEXT, cuCtxPopCurrent_v2, &popped);
 }
 
@@ -181,38 +158,15 @@ static void old_names(void **state)
 	(void)state;
 	*(void **)&old = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuMemAlloc");
 	assert_int_equal(old(), CUR_INVALID_CONTEXT);
-	misused("cuMemAlloc is not what it was");
+	rules_misused("cuMemAlloc is not what it was");
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* The host dies of an address of the device's. */
 static void dereference(void **state)
 {
-	struct kit k = kit(0);
-	int status;
-	pid_t child;
-
 	(void)state;
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		signal(SIGSEGV, SIG_DFL);
-		_exit(*(volatile char *)(uintptr_t)k.mem);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(!WIFEXITED(status) || WEXITSTATUS(status) != 0xa5);
-	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status));
-}
-
-static void double_free(void **state)
-{
-	struct kit k = kit(0);
-
-	(void)state;
-	IS(0, cuMemFree_v2, k.mem);
-	IS(CUR_INVALID_VALUE, cuMemFree_v2, k.mem);
-	misused("is not allocated");
+	rules_dies_of(kit(0).mem);
 }
 
 static void free_in_flight(void **state)
@@ -222,7 +176,7 @@ static void free_in_flight(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 1000000), 0);
 	IS(0, cuMemFree_v2, k.mem);
-	misused("is in use");
+	rules_misused("is in use");
 }
 
 static void use_after_free(void **state)
@@ -234,8 +188,8 @@ static void use_after_free(void **state)
 	IS(0, cuMemFree_v2, k.mem);
 	k.mem = mem;
 	assert_int_equal(launch(&k, 1, 1000), 0);
-	run_for(1000000000);
-	misused("used after it was freed");
+	rules_run_for(1000000000);
+	rules_misused("used after it was freed");
 	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, k.stream);
 }
 
@@ -245,17 +199,7 @@ static void inside_not_base(void **state)
 
 	(void)state;
 	IS(CUR_INVALID_VALUE, cuMemFree_v2, k.mem + 64);
-	misused("is not allocated");
-}
-
-static void pageable(void **state)
-{
-	struct kit k = kit(0);
-	char here[64];
-
-	(void)state;
-	IS(CUR_INVALID_VALUE, cuMemcpyAsync, k.mem, (uintptr_t)here, 64, k.stream);
-	misused("pageable");
+	rules_misused("is not allocated");
 }
 
 /* Pinned memory is read when the copy runs. */
@@ -271,10 +215,10 @@ static void copied_when_it_runs(void **state)
 	IS(0, cuMemcpyAsync, (uintptr_t)&word[1], k.mem, 4, k.stream);
 	word[0] = 2;
 	word[1] = 7;
-	run_for(900000);
+	rules_run_for(900000);
 	assert_int_equal(word[1], 7);
 	IS(CUR_NOT_READY, cuStreamQuery, k.stream);
-	run_for(300000);
+	rules_run_for(300000);
 	assert_int_equal(word[1], 2);
 	IS(0, cuStreamQuery, k.stream);
 }
@@ -286,7 +230,7 @@ static void fresh_is_no_zero(void **state)
 	(void)state;
 	assert_int_equal(*(uint8_t *)k.pinned, 0xa5);
 	IS(0, cuMemcpyAsync, (uintptr_t)k.pinned + 64, k.mem, 64, k.stream);
-	run_for(1000000);
+	rules_run_for(1000000);
 	assert_int_equal(((uint8_t *)k.pinned)[100], 0xa5);
 }
 
@@ -308,64 +252,6 @@ static void frees_that_wait(void **state)
 
 /* ---- streams, events ----------------------------------------------------------------- */
 
-/* Where the device finds pinned memory elsewhere, each address is for one of the two. */
-static void host_apart(void **state)
-{
-	struct kit k = kit(0);
-	uint64_t at;
-	uint32_t *p;
-	void *q;
-
-	(void)state;
-	setenv("HAL_STAND_IN_CUDA_HOST", "apart", 1);
-	IS(0, cuMemHostAlloc, &q, 64, CU_HOST_DEVICEMAP);
-	unsetenv("HAL_STAND_IN_CUDA_HOST");
-	p = q;
-	IS(0, cuMemHostGetDevicePointer_v2, &at, p, 0);
-	assert_true(at != (uintptr_t)p);
-	IS(CUR_INVALID_VALUE, cuMemsetD32Async, (uintptr_t)p, 7, 1, k.stream);
-	IS(CUR_INVALID_VALUE, cuStreamWriteValue32_v2, k.stream, (uintptr_t)p, 7, 0);
-	IS(0, cuMemsetD32Async, at, 7, 1, k.stream);
-	/* A copy takes either. */
-	IS(0, cuMemcpyAsync, (uintptr_t)(p + 1), at, 4, k.stream);
-	IS(0, cuStreamSynchronize, k.stream);
-	assert_int_equal(p[0], 7);
-	assert_int_equal(p[1], 7);
-	IS(0, cuMemFreeHost, p);
-}
-
-/* What a stream is given while it is captured does not run; who asks for it spoils that.
- */
-static void captured(void **state)
-{
-	struct kit k = kit(0);
-	uint32_t status = 9;
-
-	(void)state;
-	IS(0, cuStreamIsCapturing, k.stream, &status);
-	assert_int_equal(status, 0);
-	s->capture(k.stream, 1);
-	IS(0, cuStreamIsCapturing, k.stream, &status);
-	assert_int_equal(status, 1);
-	IS(0, cuMemsetD32Async, k.mem, 0, 1, k.stream);
-	IS(900, cuStreamQuery, k.stream);
-	IS(901, cuMemsetD32Async, k.mem, 0, 1, k.stream);
-	IS(900, cuStreamSynchronize, k.stream);
-	IS(0, cuStreamIsCapturing, k.stream, &status);
-	assert_int_equal(status, 2);
-	s->capture(k.stream, 0);
-	IS(0, cuStreamQuery, k.stream);
-}
-
-static void null_stream(void **state)
-{
-	struct kit k = kit(0);
-
-	(void)state;
-	IS(CUR_INVALID_HANDLE, cuMemsetD32Async, k.mem, 0, 1, NULL);
-	misused("the NULL stream");
-}
-
 static void stream_ends_early(void **state)
 {
 	struct kit k = kit(1);
@@ -373,7 +259,7 @@ static void stream_ends_early(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 1000000), 0);
 	IS(0, cuStreamDestroy_v2, k.stream);
-	misused("a stream ends with 1 commands");
+	rules_misused("a stream ends with 1 commands");
 	IS(CUR_INVALID_HANDLE, cuStreamQuery, k.stream);
 }
 
@@ -393,7 +279,7 @@ static void event_states(void **state)
 	IS(0, cuEventRecord, other, k.stream);
 	IS(0, cuEventRecord, untimed, k.stream);
 	IS(CUR_NOT_READY, cuEventElapsedTime, &ms, k.event, other);
-	run_for(2000000);
+	rules_run_for(2000000);
 	IS(0, cuEventElapsedTime, &ms, k.event, other);
 	/* 2,000 for the launch, 100 for the record, in steps of 500. */
 	assert_true(ms == 1.2365f);
@@ -410,7 +296,7 @@ static void event_again(void **state)
 	IS(0, cuEventRecord, k.event, k.stream);
 	assert_int_equal(launch(&k, 1, 1000000), 0);
 	IS(0, cuEventRecord, k.event, k.stream);
-	run_for(1000);
+	rules_run_for(1000);
 	IS(0, cuEventSynchronize, k.event);
 	assert_true(s->now() - before >= 1000000);
 }
@@ -426,7 +312,7 @@ static void priority_clamps(void **state)
 	assert_int_equal(launch(&k, 1, 1000), 0);
 	IS(0, cuStreamCreateWithPriority, &k.stream, 1, 100);
 	assert_int_equal(launch(&k, 1, 9000), 0);
-	run_for(1000000);
+	rules_run_for(1000000);
 	assert_int_equal(s->jobs(jobs, 2), 2);
 	assert_int_equal(jobs[0].priority, -5);
 	assert_int_equal(jobs[1].priority, 0);
@@ -445,7 +331,7 @@ static void copy_engines(void **state)
 		IS(0, cuStreamCreateWithPriority, &stream, 1, -i);
 		IS(0, cuMemcpyAsync, k.mem, (uintptr_t)k.pinned, 4096, stream);
 	}
-	run_for(1000000);
+	rules_run_for(1000000);
 	assert_int_equal(s->jobs(jobs, 3), 3);
 	assert_int_equal(jobs[0].start_ns, jobs[1].start_ns);
 	assert_true(jobs[2].start_ns >= jobs[0].end_ns);
@@ -458,7 +344,7 @@ static void gone_event(void **state)
 	(void)state;
 	IS(0, cuEventDestroy_v2, k.event);
 	IS(CUR_INVALID_HANDLE, cuEventRecord, k.event, k.stream);
-	misused("a event is used after its end");
+	rules_misused("a event is used after its end");
 }
 
 /* It blocks when a thousand are in it; what a wait can never see the end of is told. */
@@ -474,7 +360,7 @@ static void full_stream(void **state)
 	assert_int_equal(s->misuse(NULL), 0);
 	assert_int_equal(launch(&k, 1, 1000), 0);
 	s->hot(0);
-	misused("a full stream can block");
+	rules_misused("a full stream can block");
 }
 
 static void wait_for_ever(void **state)
@@ -484,7 +370,7 @@ static void wait_for_ever(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 0), 0);
 	IS(CUR_UNKNOWN, cuStreamSynchronize, k.stream);
-	misused("a wait for what never ends");
+	rules_misused("a wait for what never ends");
 }
 
 static void hot_thread(void **state)
@@ -497,7 +383,7 @@ static void hot_thread(void **state)
 	s->hot(1);
 	(void)cu.cuMemAlloc_v2(&p, 64);
 	s->hot(0);
-	misused("cuMemAlloc_v2 can block");
+	rules_misused("cuMemAlloc_v2 can block");
 }
 
 /* ---- kernels ----------------------------------------------------------------------- */
@@ -509,7 +395,7 @@ static void gone_module(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 1000), 0);
 	IS(0, cuModuleUnload, k.module);
-	misused("while its kernel is launched");
+	rules_misused("while its kernel is launched");
 	assert_int_equal(launch(&k, 1, 1000), CUR_INVALID_HANDLE);
 }
 
@@ -520,7 +406,7 @@ static void loaded_by_launch(void **state)
 	(void)state;
 	IS(0, cuModuleGetFunction, &k.function, k.module, "iota");
 	assert_int_equal(launch(&k, 1, 0), 0);
-	misused("the code of iota is loaded by its launch");
+	rules_misused("the code of iota is loaded by its launch");
 }
 
 static void launch_limits(void **state)
@@ -564,13 +450,13 @@ static void exact_parameters(void **state)
 	IS(0, cuLaunchKernel, k.function, 1, 1, 1, 4, 1, 1, 0, k.stream, params, NULL);
 	*base = 6;
 	IS(0, cuMemcpyAsync, (uintptr_t)got, k.mem, 16, k.stream);
-	run_for(1000000);
+	rules_run_for(1000000);
 	assert_int_equal(got[3], 5 + 3);
 	assert_int_equal(s->misuse(NULL), 0);
 	params[1] = NULL;
 	IS(CUR_INVALID_VALUE, cuLaunchKernel, k.function, 1, 1, 1, 4, 1, 1, 0, k.stream,
 	   params, NULL);
-	misused("parameter 1 of 2 of iota is not there");
+	rules_misused("parameter 1 of 2 of iota is not there");
 	munmap(two, 2 * page);
 }
 
@@ -650,7 +536,7 @@ static void any_order(void **state)
 		assert_int_equal(launch(&k, 1000, 0), 0);
 		IS(0, cuMemcpyAsync, (uintptr_t)&got[i], k.mem, 4, k.stream);
 	}
-	run_for(100000000);
+	rules_run_for(100000000);
 	for (i = 1; i < 16; i++) {
 		assert_in_range(got[i], 1, 1000);
 		others += got[i] != got[0];
@@ -668,7 +554,7 @@ static void in_steps(void **state)
 	(void)state;
 	IS(0, cuStreamCreateWithPriority, &beside, 1, 0);
 	assert_int_equal(launch(&k, 2, 7), 0);
-	run_for(2100); /* they have begun, a while ago */
+	rules_run_for(2100); /* they have begun, a while ago */
 	IS(0, cuMemcpyAsync, (uintptr_t)got, k.mem, 32, beside);
 	IS(0, cuStreamSynchronize, beside);
 	for (i = 0; i < 8; i++)
@@ -692,6 +578,104 @@ static void build_log(void **state)
 	assert_string_equal(log, "ptxas fatal: Mi");
 	IS(CUR_INVALID_IMAGE, cuModuleLoadDataEx, &module, "x", 2, options, values);
 }
+
+/* ---- the program's functions ------------------------------------------------------- */
+
+static uint32_t (*launch_host)(void *stream, void (*fn)(void *user), void *user);
+static uint32_t (*add_callback)(void *stream,
+				void (*fn)(void *stream, uint32_t result, void *user),
+				void *user, uint32_t flags);
+
+static void count(void *user)
+{
+	++*(uint32_t *)user;
+}
+
+/* Of cuLaunchHostFunc, which is not told of a fault: it is not called after one. */
+static void no_host_function(void **state)
+{
+	struct kit k = kit(1);
+	uint32_t first = 0, second = 0;
+
+	(void)state;
+	rules_expect(launch_host(k.stream, count, &first), 0, "cuLaunchHostFunc");
+	rules_expect(launch_host(k.stream, NULL, NULL), CUR_INVALID_VALUE,
+		     "cuLaunchHostFunc");
+	rules_run_for(200000);
+	assert_int_equal(first, 1);
+	rules_expect(launch_host(k.stream, count, &second), 0, "cuLaunchHostFunc");
+	s->lose(0, CUR_UNKNOWN);
+	assert_int_equal(second, 0);
+}
+
+/* ---- what HIP has, too: tests/gpu/rules.h ------------------------------------------- */
+
+static uint32_t
+callback(void *stream, void (*fn)(void *stream, uint32_t result, void *user), void *user)
+{
+	return add_callback(stream, fn, user, 0);
+}
+
+static uint32_t pin(void **p, uint64_t bytes)
+{
+	return cu.cuMemHostAlloc(p, bytes, CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
+}
+
+static uint32_t new_stream(void **stream)
+{
+	return cu.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
+}
+
+static uint32_t new_event(void **event)
+{
+	return cu.cuEventCreate(event, 0);
+}
+
+#define PASS(name, call, params, args)                                                   \
+	static uint32_t name params                                                      \
+	{                                                                                \
+		return cu.call args;                                                     \
+	}
+PASS(allocate, cuMemAlloc_v2, (uint64_t * at, uint64_t bytes), (at, bytes))
+PASS(release, cuMemFree_v2, (uint64_t at), (at))
+PASS(unpin, cuMemFreeHost, (void *p), (p))
+PASS(pinned_at, cuMemHostGetDevicePointer_v2, (uint64_t * at, void *p), (at, p, 0))
+PASS(query, cuStreamQuery, (void *stream), (stream))
+PASS(synchronize, cuStreamSynchronize, (void *stream), (stream))
+PASS(capturing, cuStreamIsCapturing, (void *stream, uint32_t *status), (stream, status))
+PASS(exchange, cuThreadExchangeStreamCaptureMode, (uint32_t * mode), (mode))
+PASS(record, cuEventRecord, (void *event, void *stream), (event, stream))
+PASS(event_wait, cuEventSynchronize, (void *event), (event))
+PASS(elapsed, cuEventElapsedTime, (float *ms, void *begin, void *end), (ms, begin, end))
+PASS(copy, cuMemcpyAsync, (uint64_t to, uint64_t from, uint64_t bytes, void *stream),
+     (to, from, bytes, stream))
+PASS(fill, cuMemsetD32Async, (uint64_t at, uint32_t value, uint64_t words, void *stream),
+     (at, value, words, stream))
+PASS(write_word, cuStreamWriteValue32_v2, (void *stream, uint64_t at, uint32_t value),
+     (stream, at, value, 0))
+
+struct rules_face rules_face = {
+	.allocate = allocate,
+	.release = release,
+	.pin = pin,
+	.unpin = unpin,
+	.pinned_at = pinned_at,
+	.stream = new_stream,
+	.query = query,
+	.synchronize = synchronize,
+	.capturing = capturing,
+	.exchange = exchange,
+	.callback = callback,
+	.event = new_event,
+	.record = record,
+	.event_wait = event_wait,
+	.elapsed = elapsed,
+	.copy = copy,
+	.fill = fill,
+	.write = write_word,
+	.fill_call = "cuMemsetD32Async",
+	.apart = "HAL_STAND_IN_CUDA_HOST",
+};
 
 /* ---- faults ------------------------------------------------------------------------ */
 
@@ -723,7 +707,7 @@ static void sticky(void **state)
 	IS(0, cuStreamWriteValue32_v2, k.stream, (uintptr_t)word, 2, 0);
 	assert_int_equal(launch(&later, 1, 1000), 0);
 	IS(CUR_NOT_READY, cuStreamQuery, k.stream);
-	run_for(1000000);
+	rules_run_for(1000000);
 	assert_int_equal(*word,
 			 1); /* what came before is seen, what came after never ran */
 	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, k.stream);
@@ -810,25 +794,41 @@ int main(int argc, char **argv)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		RULE(no_context),         RULE(gone_context),
-		RULE(other_context),      RULE(after_fork),
-		RULE(old_names),          RULE(dereference),
-		RULE(double_free),        RULE(free_in_flight),
-		RULE(use_after_free),     RULE(inside_not_base),
-		RULE(pageable),           RULE(copied_when_it_runs),
-		RULE(fresh_is_no_zero),   RULE(frees_that_wait),
-		RULE(null_stream),        RULE(stream_ends_early),
-		RULE(captured),           RULE(host_apart),
-		RULE(event_states),       RULE(gone_event),
-		RULE(event_again),        RULE(priority_clamps),
-		RULE(copy_engines),       RULE(exact_parameters),
-		RULE(registers),          RULE(clusters),
-		RULE(parameter_bytes),    RULE(any_order),
-		RULE(in_steps),           RULE(nth_call),
-		RULE(full_stream),        RULE(wait_for_ever),
-		RULE(hot_thread),         RULE(gone_module),
-		RULE(loaded_by_launch),   RULE(launch_limits),
-		RULE(build_log),          RULE(sticky),
+		RULE(no_context),
+		RULE(gone_context),
+		RULE(other_context),
+		RULE(after_fork),
+		RULE(old_names),
+		RULE(dereference),
+		RULE(free_in_flight),
+		RULE(use_after_free),
+		RULE(inside_not_base),
+		RULE(copied_when_it_runs),
+		RULE(fresh_is_no_zero),
+		RULE(frees_that_wait),
+		RULE(stream_ends_early),
+		RULE(event_states),
+		RULE(gone_event),
+		RULE(event_again),
+		RULE(priority_clamps),
+		RULE(copy_engines),
+		RULE(exact_parameters),
+		RULE(registers),
+		RULE(clusters),
+		RULE(parameter_bytes),
+		RULE(any_order),
+		RULE(in_steps),
+		RULE(nth_call),
+		RULE(full_stream),
+		RULE(wait_for_ever),
+		RULE(hot_thread),
+		RULE(gone_module),
+		RULE(loaded_by_launch),
+		RULE(launch_limits),
+		RULE(build_log),
+		RULE(sticky),
+		RULE(no_host_function),
+		RULE_CASES(begin, end),
 		cmocka_unit_test(strict),
 	};
 	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
@@ -839,6 +839,9 @@ int main(int argc, char **argv)
 	CU_CALLS(FIND)
 	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");
 	*(void **)&advance = dlsym(handle, "halStandInCudaAdvance");
+	rules_face.advance = advance;
+	*(void **)&launch_host = dlsym(handle, "cuLaunchHostFunc");
+	*(void **)&add_callback = dlsym(handle, "cuStreamAddCallback");
 	s = stand_in();
 	if (argc > 1)
 		return strict_child(argv[1]);

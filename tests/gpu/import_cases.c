@@ -7,9 +7,13 @@
 #include "rig.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -243,5 +247,221 @@ void import_lost(void **state)
 	assert_int_equal(extension(&r)->offer_memory(r.dev, address, BYTES), -EIO);
 	assert_int_equal(extension(&r)->offer_stream(r.dev, stream), -EIO);
 	unmake(&r, mem, queue);
+	rig_end(&r);
+}
+
+/* ---- beside others ----------------------------------------------------------------- */
+
+static void count(void *stream, uint32_t result, void *user)
+{
+	(void)stream;
+	*(uint32_t *)user += result == 0;
+}
+
+/* A function that the program has put on its stream comes before what is submitted. */
+void import_function(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_arg args[2] = {{.bytes = BYTES}, {.value = 1000}};
+	struct hal_bk_cmd cmd = {
+		.op = HAL_OP_LAUNCH,
+		.launch = {.args = args, .arg_count = 2, .groups = {1, 1, 1}}};
+	struct hal_bk_event ev;
+	void *stream, *queue;
+	uint32_t called = 0;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	OWN(stream, r.dev, 1, &stream);
+	assert_int_equal(extension(&r)->offer_stream(r.dev, stream), 0);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue), 0);
+	OWN(callback, r.dev, stream, count, &called);
+	args[0].mem = r.mem;
+	cmd.launch.kernel = r.work;
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	/* It takes 10 us at least, and the launch 3. */
+	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 9000, &ev, 1), 0);
+	assert_int_equal(called, 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(called, 1);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	OWN(destroy, r.dev, stream);
+	rig_end(&r);
+}
+
+static void *capture(void *stream)
+{
+	rig_face.stand_in()->capture(stream, 1); /* a global one */
+	return NULL;
+}
+
+static void *load_and_copy(void *rig)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct rig *r = rig;
+	uint32_t word = 7;
+	void *prog, *ok = NULL;
+	size_t size;
+	void *image = rig_face.image(rig_face.kernels, 2, 1, &size);
+
+	if (!b->cold.mem_write(r->dev, r->mem, 0, &word, 4) &&
+	    !b->cold.mem_read(r->dev, r->mem, 0, &word, 4) &&
+	    !b->cold.program_load(r->dev, image, size, &prog) &&
+	    !b->cold.program_unload(r->dev, prog))
+		ok = rig;
+	free(image);
+	return ok;
+}
+
+static void *open_and_close(void *unused)
+{
+	const struct hal_backend *b = rig_face.backend;
+	void *dev = NULL;
+
+	(void)unused;
+	if (b->cold.open(rig_face.how[RIG_BETWEEN], rig_face.device, &dev))
+		return NULL;
+	b->cold.close(dev);
+	return &rig_face;
+}
+
+static void on_a_thread(void *(*fn)(void *arg), void *arg, const void *want)
+{
+	pthread_t thread;
+	void *got = NULL;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	if (got != want)
+		fail_msg("%s", host_text);
+}
+
+/* While the program captures a stream, so that what may wait for others is refused to
+ * every thread and ends the capture, all goes on here, and the capture, too. */
+void import_captured(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_cmd cmd;
+	void *stream, *mem[2], *queue;
+	uint64_t address;
+	struct rig r;
+	int i;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	OWN(stream, r.dev, 1, &stream);
+	OWN(allocate, r.dev, BYTES, &address);
+	on_a_thread(capture, stream, NULL);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(b->cold.mem_alloc(r.dev, r.part, BYTES, NULL,
+						   i ? HAL_BUFFER_MAPPABLE : 0, &mem[i]),
+				 0);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue), 0);
+	rig_zero(&r);
+	assert_int_equal(rig_launch(&r, r.work, 20000000, 1, &cmd), 0);
+	assert_int_equal(rig_finish(&r), 1);
+	assert_int_equal(rig_word(&r, 0), 1);
+	on_a_thread(load_and_copy, &r, &r);
+	on_a_thread(open_and_close, NULL, &rig_face);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(b->cold.mem_free(r.dev, mem[i]), 0);
+	OWN(fill, r.dev, address, 9, stream); /* 901: it has been spoilt */
+	rig_face.stand_in()->capture(stream, 0);
+	OWN(destroy, r.dev, stream);
+	OWN(release, r.dev, address);
+	rig_end(&r);
+}
+
+enum { THREADS = 3, OFFERS = 16 };
+
+/* A thread of the program's that offers what it has, again and again. */
+struct offerer {
+	struct rig *r;
+	uint64_t address;
+	void *stream;
+	pthread_t thread;
+	uint32_t bad;
+};
+static atomic_uint offered[2], working;
+
+static void *offer(void *user)
+{
+	struct offerer *o = user;
+	const struct hal_gpu_extension *ext = extension(o->r);
+	uint32_t left[2] = {OFFERS, OFFERS};
+	int err;
+
+	while ((left[0] || left[1]) && !o->bad) {
+		err = left[0] ? ext->offer_memory(o->r->dev, o->address, BYTES) : -EBUSY;
+		if (!err && left[0]--)
+			atomic_fetch_add(&offered[0], 1);
+		o->bad += err && err != -EBUSY;
+		err = left[1] ? ext->offer_stream(o->r->dev, o->stream) : -EBUSY;
+		if (!err && left[1]--)
+			atomic_fetch_add(&offered[1], 1);
+		o->bad += err && err != -EBUSY;
+		sched_yield();
+	}
+	atomic_fetch_sub(&working, 1);
+	return NULL;
+}
+
+/* Makes one and ends it; whether it was of an offer: the library has made none. */
+static bool make_one(struct rig *r, uint32_t kind)
+{
+	const struct hal_backend *b = rig_face.backend;
+	const struct gpu_stand_in *s = rig_face.stand_in();
+	const uint64_t before = s->calls(rig_face.own.makes[kind]);
+	bool own;
+	void *it;
+
+	if (kind == 0)
+		assert_int_equal(b->cold.mem_alloc(r->dev, r->part, BYTES, NULL, 0, &it),
+				 0);
+	else
+		assert_int_equal(b->cold.queue_create(r->dev, r->part, 0, &it), 0);
+	own = s->calls(rig_face.own.makes[kind]) == before;
+	if (kind == 0)
+		assert_int_equal(b->cold.mem_free(r->dev, it), 0);
+	else
+		assert_int_equal(b->cold.queue_destroy(r->dev, it), 0);
+	return own;
+}
+
+/* Threads offer while the engine makes buffers and queues: each offer is of one of them,
+ * once. */
+void import_raced(void **state)
+{
+	struct offerer o[THREADS] = {{0}};
+	uint32_t taken[2] = {0, 0}, i;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	atomic_store(&offered[0], 0);
+	atomic_store(&offered[1], 0);
+	atomic_store(&working, THREADS);
+	for (i = 0; i < THREADS; i++) {
+		o[i].r = &r;
+		OWN(allocate, r.dev, BYTES, &o[i].address);
+		OWN(stream, r.dev, 1, &o[i].stream);
+		assert_int_equal(pthread_create(&o[i].thread, NULL, offer, &o[i]), 0);
+	}
+	while (atomic_load(&working) || taken[0] < atomic_load(&offered[0]) ||
+	       taken[1] < atomic_load(&offered[1]))
+		for (i = 0; i < 2; i++)
+			taken[i] += make_one(&r, i);
+	for (i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(o[i].thread, NULL), 0);
+		assert_int_equal(o[i].bad, 0);
+		OWN(destroy, r.dev, o[i].stream);
+		OWN(release, r.dev, o[i].address);
+	}
+	assert_int_equal(taken[0], THREADS * OFFERS);
+	assert_int_equal(taken[1], THREADS * OFFERS);
+	assert_false(make_one(&r, 0) || make_one(&r, 1));
 	rig_end(&r);
 }

@@ -168,6 +168,51 @@ static void room_of_the_freed(void **state)
 	close_rig(&r);
 }
 
+/* What runs out otherwise than by the byte; nothing is left of what failed. */
+static void limits(void **state)
+{
+	const struct gpu_stand_in_limits pieces = {.piece = 1 << 20, .granule = 1 << 21},
+					 pinned = {.pinned = 64},
+					 streams = {.streams = 1}, none = {0};
+	const struct hal_bk_config cfg = {.clock = 1};
+	const struct gpu_stand_in *s = stand_in();
+	void *other[2], *queue[2];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	s->limit(&pieces);
+	s->memory_left(1 << 21);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, (1 << 20) + 1, NULL, 0, other),
+			 -ENOSPC);
+	assert_non_null(strstr(host_text, SAYS_NO_MEMORY));
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 8, NULL, 0, &other[0]), 0);
+	/* The quota has room, the device has none. */
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 8, NULL, 0, &other[1]),
+			 -ENOSPC);
+	assert_int_equal(b->cold.mem_free(r.dev, other[0]), 0);
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, 8, NULL, 0, &other[0]), 0);
+	assert_int_equal(b->cold.mem_free(r.dev, other[0]), 0);
+	s->memory_left(UINT64_MAX);
+	s->limit(&pinned);
+	assert_int_equal(
+		b->cold.mem_alloc(r.dev, r.part, 65, NULL, HAL_BUFFER_MAPPABLE, other),
+		-ENOSPC);
+	assert_int_equal(
+		b->cold.mem_alloc(r.dev, r.part, 64, NULL, HAL_BUFFER_MAPPABLE, other),
+		0);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, queue), -ENOSPC);
+	assert_int_equal(b->cold.mem_free(r.dev, other[0]), 0);
+	s->limit(&streams);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue[0]), 0);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue[1]), -ENOSPC);
+	s->limit(&none);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue[1]), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue[0]), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue[1]), 0);
+	close_rig(&r);
+}
+
 static void every_block_once(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};
@@ -345,7 +390,8 @@ static void late(void **state)
 	cmocka_unit_test(late), cmocka_unit_test(lost_in_silence),                       \
 		cmocka_unit_test(hung), cmocka_unit_test(hung_not_for_ever),             \
 		cmocka_unit_test(given_back_later), cmocka_unit_test(room_of_the_freed), \
-		cmocka_unit_test(every_block_once), cmocka_unit_test(priorities),        \
-		cmocka_unit_test(times), cmocka_unit_test(next_look)
+		cmocka_unit_test(limits), cmocka_unit_test(every_block_once),            \
+		cmocka_unit_test(priorities), cmocka_unit_test(times),                   \
+		cmocka_unit_test(next_look)
 
 #endif

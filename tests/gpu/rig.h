@@ -46,6 +46,12 @@ struct rig_face {
 		uint32_t (*fill)(void *device, uint64_t address, uint32_t value,
 				 void *stream); /* a word */
 		const char *offers[6];          /* calls that an offer makes: then NULL */
+		/* A function of its own, which is told how it went. */
+		uint32_t (*callback)(void *device, void *stream,
+				     void (*fn)(void *stream, uint32_t result,
+						void *user),
+				     void *user);
+		const char *makes[2]; /* calls that make device memory, a stream */
 	} own;
 };
 extern struct rig_face rig_face;
@@ -83,10 +89,15 @@ void import_taken_back(void **state);
 void import_ways(void **state);
 void import_fails(void **state);
 void import_lost(void **state);
+void import_function(void **state);
+void import_captured(void **state);
+void import_raced(void **state);
 #define IMPORT_CASES                                                                     \
 	cmocka_unit_test(import_used), cmocka_unit_test(import_refused),                 \
 		cmocka_unit_test(import_taken_back), cmocka_unit_test(import_ways),      \
-		cmocka_unit_test(import_fails), cmocka_unit_test(import_lost)
+		cmocka_unit_test(import_fails), cmocka_unit_test(import_lost),           \
+		cmocka_unit_test(import_function), cmocka_unit_test(import_captured),    \
+		cmocka_unit_test(import_raced)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);

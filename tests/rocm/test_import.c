@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "host.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -57,6 +58,18 @@ static uint32_t fill(void *device, uint64_t address, uint32_t value, void *strea
 	return hip.hipMemsetD32Async((void *)(uintptr_t)address, (int)value, 1, stream);
 }
 
+static uint32_t (*add_callback)(void *stream,
+				void (*fn)(void *stream, uint32_t result, void *user),
+				void *user, uint32_t flags);
+
+static uint32_t callback(void *device, void *stream,
+			 void (*fn)(void *stream, uint32_t result, void *user),
+			 void *user)
+{
+	enter(device);
+	return add_callback(stream, fn, user, 0);
+}
+
 static void lose(void *device, uint32_t result)
 {
 	((struct rocm_device *)device)->lost = result;
@@ -76,7 +89,9 @@ struct rig_face rig_face = {
 		stream_of,
 		destroy,
 		fill,
-		{"hipMemGetAddressRange", "hipStreamGetFlags", "hipStreamIsCapturing"}},
+		{"hipMemGetAddressRange", "hipStreamGetFlags", "hipStreamIsCapturing"},
+		callback,
+		{"hipMalloc", "hipStreamCreateWithPriority"}},
 };
 
 int main(void)
@@ -84,5 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {IMPORT_CASES};
 
 	rig_face.backend = hal_backend_rocm(&host);
+	*(void **)&add_callback =
+		dlsym(dlopen(host_face.stand_in, RTLD_NOW), "hipStreamAddCallback");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,8 @@
 #include <hal/gpu.h>
 #include <hal/rocm.h>
 
-#include "backends/rocm/hip_abi.h"
+#include "backends/rocm/internal.h"
+#include "tests/fakes/rocm/kfd.h"
 
 enum { KERNELS = 6, WORK = 0, IOTA, WILD, NEVER, SPIN, WHERE };
 static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
@@ -369,6 +370,68 @@ static void masks_not_taken(void **state)
 	assert_int_equal(stand_in()->live(), 0);
 }
 
+static void says_why(const struct hal_bk_config *cfg, uint32_t index, const char *want)
+{
+	const struct hal_gpu_extension *ext;
+	struct hal_gpu_info info = {.size = sizeof(info)};
+	const char *text = "";
+	void *dev;
+
+	if (b->cold.open(cfg, index, &dev))
+		fail_msg("%s", host_text);
+	ext = b->cold.extension(dev, "gpu");
+	assert_int_equal(ext->info(dev, &info), 0);
+	if (!strstr(info.why, want))
+		fail_msg("%s: not %s", info.why, want);
+	b->cold.close(dev);
+	if (stand_in()->misuse(&text))
+		fail_msg("misuse: %s", text);
+	assert_int_equal(stand_in()->live(), 0);
+	stand_in()->reset();
+}
+
+/* Where kernels ran in each unit is held against its mask. */
+static void tried_out(void **state)
+{
+	static const char *const places[KFD_GPUS] = {
+		"on 4 to 4 CUs of its own", "on 8 to 8 CUs of its own",
+		"on 8 to 8 CUs of its own", "on 6 to 6 pairs of its own"};
+	const struct hal_bk_config masks = {.clock = 1, .partitions = 1},
+				   single = {.clock = 1, .partitions = 2};
+	void *kept;
+	uint32_t i;
+
+	(void)state;
+	stand_in()->reset();
+	for (i = 0; i < KFD_GPUS; i++) {
+		says_why(&masks, i, "tried out: a kernel ran in each");
+		says_why(&masks, i, places[i]);
+	}
+	says_why(&single, 3, "on 1 to 1 pairs of its own");
+	setenv("HAL_STAND_IN_HIP_VERSION", "60300000", 1);
+	says_why(&masks, 3, "on 12 to 12 pairs of its own");
+	unsetenv("HAL_STAND_IN_HIP_VERSION");
+	/* HIP says that it has the mask, and the device does not go by it. */
+	for (i = 0; i < KFD_GPUS; i++) {
+		void *dev;
+
+		stand_in()->green_leaks(1);
+		assert_int_equal(b->cold.open(&masks, i, &dev), -ENOTSUP);
+		if (!strstr(host_text, "tried out, unit 0 of "))
+			fail_msg("%s", host_text);
+		assert_int_equal(stand_in()->live(), 0);
+		stand_in()->reset();
+	}
+	/* Where there is no compiler, or it does not take it, nothing is known. */
+	stand_in()->break_call("hiprtcCompileProgram", 1, 6);
+	says_why(&masks, 0,
+		 "where kernels run not known: hiprtcCompileProgram answers 6");
+	memcpy(&kept, &hip.hiprtcCompileProgram, sizeof(kept));
+	hip.hiprtcCompileProgram = NULL;
+	says_why(&masks, 0, "where kernels run not known: HIP has no compiler");
+	memcpy(&hip.hiprtcCompileProgram, &kept, sizeof(kept));
+}
+
 /* Only partitions have masks, and one unit cannot move. */
 static void says_how(void **state)
 {
@@ -540,6 +603,7 @@ int main(void)
 		cmocka_unit_test(moves),
 		cmocka_unit_test(move_fails),
 		cmocka_unit_test(masks_not_taken),
+		cmocka_unit_test(tried_out),
 		cmocka_unit_test(whole),
 		cmocka_unit_test(says_how),
 		cmocka_unit_test(callers_device),

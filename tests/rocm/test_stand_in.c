@@ -24,41 +24,18 @@
 
 #include "backends/rocm/hip_calls.h"
 #include "tests/fakes/rocm/kfd.h"
+#include "tests/gpu/rules.h"
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
 #define SYMBOL(name, params, args) uint32_t(*name) params;
 static struct {
-	HIP_CALLS(SYMBOL)
+	HIP_ALL_CALLS(SYMBOL)
 } hip;
 static void (*drive)(uint32_t on);
 static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 static const struct gpu_stand_in *s;
 
-static void expect(uint32_t got, uint32_t want, const char *call)
-{
-	if (got != want)
-		fail_msg("%s is %u, not %u", call, got, want);
-}
-#define IS(want, call, ...) expect(hip.call(__VA_ARGS__), want, #call)
-
-static void misused(const char *what)
-{
-	const char *text = "";
-
-	assert_true(s->misuse(&text) > 0);
-	if (!strstr(text, what))
-		fail_msg("misuse is '%s', not '%s'", text, what);
-}
-
-static void run_for(uint64_t ns)
-{
-	const uint64_t until = s->now() + ns;
-	uint64_t now = 0;
-	uint32_t idle;
-
-	while (now < until)
-		advance(until, &now, &idle);
-}
+#define IS(want, call, ...) rules_expect(hip.call(__VA_ARGS__), want, #call)
 
 static int begin(void **state)
 {
@@ -162,30 +139,8 @@ static void other_device(void **state)
 
 static void dereference(void **state)
 {
-	struct kit k = kit(WORK);
-	int status;
-	pid_t child;
-
 	(void)state;
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		signal(SIGSEGV, SIG_DFL);
-		_exit(*(volatile char *)k.mem);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(!WIFEXITED(status) || WEXITSTATUS(status) != 0xa5);
-	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status));
-}
-
-static void double_free(void **state)
-{
-	struct kit k = kit(WORK);
-
-	(void)state;
-	IS(0, hipFree, k.mem);
-	IS(HIPR_InvalidValue, hipFree, k.mem);
-	misused("is not allocated");
+	rules_dies_of((uintptr_t)kit(WORK).mem);
 }
 
 /* It waits for the kernel: what was in use is noticed before. */
@@ -197,7 +152,7 @@ static void free_in_flight(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 1000000), 0);
 	IS(0, hipFree, k.mem);
-	misused("is in use");
+	rules_misused("is in use");
 	assert_true(s->now() - before >= 1000000);
 }
 
@@ -221,76 +176,10 @@ static void not_coherent(void **state)
 
 	(void)state;
 	IS(0, hipHostMalloc, &p, 64, HIP_HOST_MAPPED);
-	misused("not coherent");
-}
-
-static void pageable(void **state)
-{
-	struct kit k = kit(WORK);
-	char here[64];
-
-	(void)state;
-	IS(HIPR_InvalidValue, hipMemcpyAsync, k.mem, here, 64, HIP_COPY_DEFAULT,
-	   k.stream);
-	misused("pageable");
+	rules_misused("not coherent");
 }
 
 /* ---- streams and events ------------------------------------------------------------ */
-
-/* Where the device finds pinned memory elsewhere, each address is for one of the two. */
-static void host_apart(void **state)
-{
-	struct kit k = kit(WORK);
-	void *p, *at;
-
-	(void)state;
-	setenv("HAL_STAND_IN_HIP_HOST", "apart", 1);
-	IS(0, hipHostMalloc, &p, 64, HIP_HOST_MAPPED | HIP_HOST_COHERENT);
-	unsetenv("HAL_STAND_IN_HIP_HOST");
-	IS(0, hipHostGetDevicePointer, &at, p, 0);
-	assert_true(at != p);
-	IS(HIPR_InvalidValue, hipMemsetD32Async, p, 7, 1, k.stream);
-	IS(HIPR_InvalidValue, hipStreamWriteValue32, k.stream, p, 7, 0);
-	IS(0, hipMemsetD32Async, at, 7, 1, k.stream);
-	/* A copy takes either. */
-	IS(0, hipMemcpyAsync, (char *)p + 4, at, 4, HIP_COPY_DEFAULT, k.stream);
-	run_for(100000);
-	assert_int_equal(((uint32_t *)p)[0], 7);
-	assert_int_equal(((uint32_t *)p)[1], 7);
-	IS(0, hipHostFree, p);
-}
-
-/* What a stream is given while it is captured does not run; who asks for it spoils that.
- */
-static void captured(void **state)
-{
-	struct kit k = kit(WORK);
-	uint32_t status = 9;
-
-	(void)state;
-	IS(0, hipStreamIsCapturing, k.stream, &status);
-	assert_int_equal(status, 0);
-	s->capture(k.stream, 1);
-	IS(0, hipStreamIsCapturing, k.stream, &status);
-	assert_int_equal(status, 1);
-	IS(0, hipMemsetD32Async, k.mem, 0, 1, k.stream);
-	IS(900, hipStreamQuery, k.stream);
-	IS(901, hipMemsetD32Async, k.mem, 0, 1, k.stream);
-	IS(900, hipStreamSynchronize, k.stream);
-	IS(0, hipStreamIsCapturing, k.stream, &status);
-	assert_int_equal(status, 2);
-	s->capture(k.stream, 0);
-	IS(0, hipStreamQuery, k.stream);
-}
-
-static void null_stream(void **state)
-{
-	struct kit k = kit(WORK);
-
-	(void)state;
-	IS(HIPR_InvalidHandle, hipMemsetD32Async, k.mem, 0, 1, NULL);
-	misused("the NULL stream");
-}
 
 static void blocking_stream(void **state)
 {
@@ -298,7 +187,7 @@ static void blocking_stream(void **state)
 
 	(void)state;
 	IS(HIPR_Success, hipStreamCreateWithPriority, &stream, 0, 0);
-	misused("waits for the NULL stream");
+	rules_misused("waits for the NULL stream");
 	IS(HIPR_Success, hipStreamDestroy, stream);
 	IS(HIPR_InvalidValue, hipStreamCreateWithPriority, &stream, 2, 0);
 }
@@ -313,7 +202,7 @@ static void destroy_waits(void **state)
 	s->hot(1);
 	IS(0, hipStreamDestroy, k.stream);
 	s->hot(0);
-	misused("hipStreamDestroy can block");
+	rules_misused("hipStreamDestroy can block");
 	assert_true(s->now() - before >= 1000000);
 	IS(HIPR_InvalidHandle, hipStreamQuery, k.stream);
 }
@@ -327,16 +216,16 @@ static void waits_for_event(void **state)
 	(void)state;
 	IS(0, hipStreamCreateWithPriority, &behind, HIP_STREAM_NON_BLOCKING, 0);
 	IS(0, hipStreamWaitEvent, behind, k.event, 0); /* never recorded */
-	run_for(10000);
+	rules_run_for(10000);
 	IS(0, hipStreamQuery, behind);
 	assert_int_equal(launch(&k, 1, 1000000), 0);
 	IS(0, hipEventRecord, k.event, k.stream);
 	IS(0, hipStreamWaitEvent, behind, k.event, 0);
 	assert_int_equal(launch(&k, 1, 1000000), 0);
 	IS(0, hipEventRecord, k.event, k.stream);
-	run_for(900000);
+	rules_run_for(900000);
 	IS(HIPR_NotReady, hipStreamQuery, behind);
-	run_for(200000);
+	rules_run_for(200000);
 	IS(0, hipStreamQuery, behind);
 	IS(HIPR_NotReady, hipStreamQuery, k.stream);
 }
@@ -353,7 +242,7 @@ static void event_states(void **state)
 	IS(0, hipEventRecord, k.event, k.stream);
 	IS(0, hipEventRecord, untimed, k.stream);
 	IS(HIPR_NotReady, hipEventElapsedTime, &ms, k.event, k.event);
-	run_for(10000);
+	rules_run_for(10000);
 	IS(0, hipEventElapsedTime, &ms, k.event, k.event);
 	IS(HIPR_InvalidHandle, hipEventElapsedTime, &ms, k.event, untimed);
 }
@@ -365,7 +254,7 @@ static void wait_for_ever(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 0), 0);
 	IS(HIPR_Unknown, hipStreamSynchronize, k.stream);
-	misused("a wait for what never ends");
+	rules_misused("a wait for what never ends");
 }
 
 /* ---- masks ------------------------------------------------------------------------- */
@@ -437,7 +326,7 @@ static void gone_module(void **state)
 	(void)state;
 	assert_int_equal(launch(&k, 1, 1000), 0);
 	IS(0, hipModuleUnload, k.module);
-	misused("while its kernel is launched");
+	rules_misused("while its kernel is launched");
 	assert_int_equal(launch(&k, 1, 1000), HIPR_InvalidHandle);
 }
 
@@ -469,7 +358,7 @@ static void parameters(void **state)
 	(void)state;
 	IS(HIPR_InvalidValue, hipModuleLaunchKernel, k.function, 1, 1, 1, 1, 1, 1, 0,
 	   k.stream, params, NULL);
-	misused("parameter 1 of 2 of work is not there");
+	rules_misused("parameter 1 of 2 of work is not there");
 }
 
 static void code(void **state)
@@ -496,6 +385,132 @@ static void code(void **state)
 	free(image);
 }
 
+/* What is compiled has to be for one of its devices, and have a kernel that it knows; it
+ * is loaded as any. */
+static void compiler(void **state)
+{
+	static const char *const mi50[] = {"--gpu-architecture=gfx906:sramecc+:xnack-"},
+				 *const nobody[] = {"--gpu-architecture=gfx9999"};
+	struct kit k = kit(WORK);
+	void *program, *module;
+	char code[4096];
+	size_t bytes;
+
+	(void)state;
+	IS(3, hiprtcCreateProgram, &program, NULL, "x", 0, NULL, NULL);
+	IS(0, hiprtcCreateProgram, &program, "void other() {}", "x", 0, NULL, NULL);
+	IS(6, hiprtcCompileProgram, program, 1, mi50);
+	IS(4, hiprtcGetCodeSize, program, &bytes);
+	IS(0, hiprtcDestroyProgram, &program);
+	IS(0, hiprtcCreateProgram, &program, "void hal_where(unsigned *out) {}", "x", 0,
+	   NULL, NULL);
+	IS(5, hiprtcCompileProgram, program, 1, nobody);
+	IS(0, hiprtcCompileProgram, program, 1, mi50);
+	IS(0, hiprtcGetCodeSize, program, &bytes);
+	assert_true(bytes <= sizeof(code));
+	IS(0, hiprtcGetCode, program, code);
+	IS(0, hiprtcDestroyProgram, &program);
+	IS(0, hipModuleLoadData, &module, code);
+	IS(0, hipModuleGetFunction, &k.function, module, "hal_where");
+	assert_int_equal(launch(&k, 1, 0), 0);
+	rules_run_for(100000);
+	IS(0, hipSetDevice, 1);
+	IS(HIPR_NoBinaryForGpu, hipModuleLoadData, &module, code);
+}
+
+/* ---- what CUDA has, too: tests/gpu/rules.h ------------------------------------------ */
+
+static uint32_t (*add_callback)(void *stream,
+				void (*fn)(void *stream, uint32_t result, void *user),
+				void *user, uint32_t flags);
+
+static uint32_t
+callback(void *stream, void (*fn)(void *stream, uint32_t result, void *user), void *user)
+{
+	return add_callback(stream, fn, user, 0);
+}
+
+static uint32_t allocate(uint64_t *at, uint64_t bytes)
+{
+	void *p = NULL;
+	const uint32_t r = hip.hipMalloc(&p, bytes);
+
+	*at = (uintptr_t)p;
+	return r;
+}
+
+static uint32_t pinned_at(uint64_t *at, void *p)
+{
+	void *there = NULL;
+	const uint32_t r = hip.hipHostGetDevicePointer(&there, p, 0);
+
+	*at = (uintptr_t)there;
+	return r;
+}
+
+static uint32_t pin(void **p, uint64_t bytes)
+{
+	return hip.hipHostMalloc(p, bytes,
+				 HIP_HOST_PORTABLE | HIP_HOST_MAPPED | HIP_HOST_COHERENT);
+}
+
+static uint32_t new_stream(void **stream)
+{
+	return hip.hipStreamCreateWithPriority(stream, HIP_STREAM_NON_BLOCKING, 0);
+}
+
+static uint32_t new_event(void **event)
+{
+	return hip.hipEventCreateWithFlags(event, 0);
+}
+
+#define AT(address)                                                                      \
+	((void *)(uintptr_t)(address)) /* NOLINT(performance-no-int-to-ptr)              \
+					*/
+#define PASS(name, call, params, args)                                                   \
+	static uint32_t name params                                                      \
+	{                                                                                \
+		return hip.call args;                                                    \
+	}
+PASS(release, hipFree, (uint64_t at), (AT(at)))
+PASS(unpin, hipHostFree, (void *p), (p))
+PASS(query, hipStreamQuery, (void *stream), (stream))
+PASS(synchronize, hipStreamSynchronize, (void *stream), (stream))
+PASS(capturing, hipStreamIsCapturing, (void *stream, uint32_t *status), (stream, status))
+PASS(exchange, hipThreadExchangeStreamCaptureMode, (uint32_t * mode), (mode))
+PASS(record, hipEventRecord, (void *event, void *stream), (event, stream))
+PASS(event_wait, hipEventSynchronize, (void *event), (event))
+PASS(elapsed, hipEventElapsedTime, (float *ms, void *begin, void *end), (ms, begin, end))
+PASS(copy, hipMemcpyAsync, (uint64_t to, uint64_t from, uint64_t bytes, void *stream),
+     (AT(to), AT(from), bytes, HIP_COPY_DEFAULT, stream))
+PASS(fill, hipMemsetD32Async, (uint64_t at, uint32_t value, uint64_t words, void *stream),
+     (AT(at), (int)value, words, stream))
+PASS(write_word, hipStreamWriteValue32, (void *stream, uint64_t at, uint32_t value),
+     (stream, AT(at), value, 0))
+
+struct rules_face rules_face = {
+	.allocate = allocate,
+	.release = release,
+	.pin = pin,
+	.unpin = unpin,
+	.pinned_at = pinned_at,
+	.stream = new_stream,
+	.query = query,
+	.synchronize = synchronize,
+	.capturing = capturing,
+	.exchange = exchange,
+	.callback = callback,
+	.event = new_event,
+	.record = record,
+	.event_wait = event_wait,
+	.elapsed = elapsed,
+	.copy = copy,
+	.fill = fill,
+	.write = write_word,
+	.fill_call = "hipMemsetD32Async",
+	.apart = "HAL_STAND_IN_HIP_HOST",
+};
+
 /* ---- faults ------------------------------------------------------------------------ */
 
 /* Asynchronous, and for good, where it does not end the process; the other devices go on.
@@ -512,7 +527,7 @@ static void sticky(void **state)
 	assert_int_equal(launch(&k, 1, 0), 0);
 	IS(0, hipStreamWriteValue32, k.stream, word, 2, 0);
 	IS(HIPR_NotReady, hipStreamQuery, k.stream);
-	run_for(1000000);
+	rules_run_for(1000000);
 	assert_int_equal(*word, 1);
 	IS(HIPR_IllegalAddress, hipStreamQuery, k.stream);
 	IS(HIPR_IllegalAddress, hipEventElapsedTime, &ms, k.event, k.event);
@@ -530,9 +545,11 @@ static int load(void)
 	if (!library || !s)
 		return -1;
 #define LOOK_UP(name, params, args) *(void **)&hip.name = dlsym(library, #name);
-	HIP_CALLS(LOOK_UP)
+	HIP_ALL_CALLS(LOOK_UP)
 	*(void **)&drive = dlsym(library, "halStandInHipDrive");
 	*(void **)&advance = dlsym(library, "halStandInHipAdvance");
+	*(void **)&add_callback = dlsym(library, "hipStreamAddCallback");
+	rules_face.advance = advance;
 	return (int)hip.hipInit(0);
 }
 
@@ -540,18 +557,27 @@ int main(void)
 {
 #define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		RULE(no_device),       RULE(after_fork),
-		RULE(other_device),    RULE(dereference),
-		RULE(double_free),     RULE(free_in_flight),
-		RULE(free_waits),      RULE(not_coherent),
-		RULE(pageable),        RULE(null_stream),
-		RULE(captured),        RULE(host_apart),
-		RULE(blocking_stream), RULE(destroy_waits),
-		RULE(waits_for_event), RULE(event_states),
-		RULE(wait_for_ever),   RULE(fail_open),
-		RULE(pairs),           RULE(gone_module),
-		RULE(launch_limits),   RULE(code),
-		RULE(sticky),          RULE(parameters),
+		RULE(no_device),
+		RULE(after_fork),
+		RULE(other_device),
+		RULE(dereference),
+		RULE(free_in_flight),
+		RULE(free_waits),
+		RULE(not_coherent),
+		RULE(blocking_stream),
+		RULE(destroy_waits),
+		RULE(waits_for_event),
+		RULE(event_states),
+		RULE(wait_for_ever),
+		RULE(fail_open),
+		RULE(pairs),
+		RULE(gone_module),
+		RULE(launch_limits),
+		RULE(code),
+		RULE(sticky),
+		RULE(parameters),
+		RULE(compiler),
+		RULE_CASES(begin, end),
 	};
 
 	if (load())

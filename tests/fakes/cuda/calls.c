@@ -46,24 +46,42 @@ bool ignores(const char *variable)
 
 /* ---- devices and contexts ---------------------------------------------------------- */
 
+const struct tpc_gpu *gpu_of(const struct device *d)
+{
+	const char *card = d->index ? NULL : setting("CARD");
+	uint32_t i = 2;
+
+	while (card && i < TPC_GPUS && strcmp(tpc_gpus[i].name, card) != 0)
+		i++;
+	return &tpc_gpus[card && i < TPC_GPUS ? i : d->index];
+}
+
+static void set_up_device(uint32_t index)
+{
+	static char names[DEVICES][64];
+	struct device *d = &world.devices[index];
+	const struct tpc_gpu *g;
+
+	d->index = index;
+	g = gpu_of(d);
+	*d = (struct device){.index = index,
+			     .units = tpc_sms(g),
+			     .major = g->major,
+			     .minor = g->minor,
+			     .name = names[index],
+			     .memory = g->memory};
+	snprintf(names[index], sizeof(names[index]),
+		 "HAL stand-in GPU, %s%s%u multiprocessors", g->name,
+		 g->name[0] ? ", " : "", d->units);
+}
+
 uint32_t set_up(void)
 {
-	static const struct device specs[DEVICES] = {
-		{.index = 0,
-		 .units = 132,
-		 .major = 9,
-		 .name = "HAL stand-in GPU, 132 multiprocessors",
-		 .memory = UINT64_C(8) << 30},
-		{.index = 1,
-		 .units = 46,
-		 .major = 7,
-		 .minor = 5,
-		 .name = "HAL stand-in GPU, 46 multiprocessors",
-		 .memory = UINT64_C(4) << 30},
-	};
 	const char *wait = setting("FREE");
+	uint32_t i;
 
-	memcpy(world.devices, specs, sizeof(specs));
+	for (i = 0; i < DEVICES; i++)
+		set_up_device(i);
 	world.pace_mono = mono();
 	world.frees_wait = wait && strcmp(wait, "wait") == 0;
 	world.ready = true;
@@ -202,7 +220,6 @@ uint32_t do_cuDevicePrimaryCtxRelease_v2(int device)
 
 static _Thread_local struct device *stack[STACK_MAX];
 static _Thread_local uint32_t depth;
-static _Thread_local uint32_t capture_mode; /* 0: global */
 
 struct device *current_device(void)
 {
@@ -252,13 +269,7 @@ uint32_t do_cuCtxPopCurrent_v2(void **context)
 
 uint32_t do_cuThreadExchangeStreamCaptureMode(uint32_t *mode)
 {
-	const uint32_t old = capture_mode;
-
-	if (*mode > CU_CAPTURE_RELAXED)
-		return CUR_INVALID_VALUE;
-	capture_mode = *mode;
-	*mode = old;
-	return CUR_SUCCESS;
+	return exchange_mode(mode);
 }
 
 uint32_t do_cuCtxGetStreamPriorityRange(int *least, int *greatest)
@@ -318,7 +329,7 @@ uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priori
 		return CUR_INVALID_VALUE;
 	if (!flags)
 		misuse("a stream that waits for the NULL stream");
-	s = make(OBJECT_STREAM, sizeof(*s));
+	s = room_for_stream() ? make(OBJECT_STREAM, sizeof(*s)) : NULL;
 	if (!s)
 		return CUR_OUT_OF_MEMORY;
 	s->flags = flags;
@@ -372,14 +383,15 @@ static struct provenance provenance_of(const struct cu_resource *r)
 	return p;
 }
 
-/* 9.0: 8 at a time, before it 2. */
+/* From 9.0 on 8 at a time; before it 2, of 8.x at least 4. */
 static struct cu_resource resource(const struct device *d, struct provenance p)
 {
-	const uint32_t step = d->major >= 9 ? 8 : 2;
 	struct cu_resource r = {.type = CU_RESOURCE_SM,
 				.count = p.count,
-				.least = step,
-				.together = step};
+				.least = d->major >= 9   ? 8
+					 : d->major == 8 ? 4
+							 : 2,
+				.together = d->major >= 9 ? 8 : 2};
 
 	memcpy(r.internal, &p, sizeof(p));
 	return r;
@@ -416,7 +428,8 @@ uint32_t do_cuDevSmResourceSplitByCount(struct cu_resource *parts, uint32_t *cou
 	if (flags)
 		return CUR_INVALID_VALUE;
 	d = &world.devices[from.device];
-	n = (least + whole->least - 1) / whole->least * whole->least;
+	n = (least + whole->together - 1) / whole->together * whole->together;
+	n = n < whole->least ? whole->least : n;
 	if (!n || n > from.count)
 		return CUR_INVALID_RESOURCE_CONFIGURATION;
 	if (!parts) {
@@ -583,6 +596,24 @@ uint32_t do_cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t addr
 uint32_t do_cuStreamSynchronize(void *stream)
 {
 	return wait_stream(stream, "cuStreamSynchronize");
+}
+
+uint32_t do_cuLaunchHostFunc(void *stream, void (*fn)(void *user), void *user)
+{
+	return fn ? push_host(stream, (struct job){.host = fn, .user = user})
+		  : CUR_INVALID_VALUE;
+}
+
+uint32_t do_cuStreamAddCallback(void *stream,
+				void (*fn)(void *stream, uint32_t result, void *user),
+				void *user, uint32_t flags)
+{
+	const struct stream *s = get_any(stream, OBJECT_STREAM);
+
+	if (s && s->capture)
+		return CUR_NOT_PERMITTED;
+	return fn && !flags ? push_host(stream, (struct job){.told = fn, .user = user})
+			    : CUR_INVALID_VALUE;
 }
 
 uint32_t do_cuStreamWriteValue32_v2(void *stream, uint64_t address, uint32_t value,

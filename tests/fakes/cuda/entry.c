@@ -5,9 +5,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char *const call_names[CU_ALL_CALL_COUNT] = {
+static const char *const call_names[CU_STAND_IN_CALL_COUNT] = {
 #define NAME(name, params, args) #name,
-	CU_ALL_CALLS(NAME)
+	CU_STAND_IN_CALLS(NAME)
 #undef NAME
 };
 
@@ -21,6 +21,16 @@ static bool needs_context(uint32_t call)
 	return (call >= CU_CALL_cuCtxGetStreamPriorityRange && call < CU_CALL_COUNT &&
 		call != CU_CALL_cuThreadExchangeStreamCaptureMode) ||
 	       call >= CU_CALL_cuGraphCreate;
+}
+
+/* What may wait for streams, or for the device. */
+static bool disturbs(uint32_t call)
+{
+	return call == CU_CALL_cuMemAlloc_v2 || call == CU_CALL_cuMemFree_v2 ||
+	       call == CU_CALL_cuMemHostAlloc || call == CU_CALL_cuMemFreeHost ||
+	       call == CU_CALL_cuStreamQuery || call == CU_CALL_cuStreamSynchronize ||
+	       call == CU_CALL_cuEventSynchronize || call == CU_CALL_cuModuleLoadDataEx ||
+	       call == CU_CALL_cuModuleUnload;
 }
 
 /* What every call answers before it does anything. */
@@ -60,9 +70,10 @@ static bool sticky(uint32_t r)
 const struct face face = {
 	.environment = "HAL_STAND_IN_CUDA_",
 	.calls = call_names,
-	.count = CU_ALL_CALL_COUNT,
+	.count = CU_STAND_IN_CALL_COUNT,
 	.state = state,
 	.sticky = sticky,
+	.disturbs = disturbs,
 };
 
 #define ENTRY(name, params, args)                                                        \
@@ -71,11 +82,11 @@ const struct face face = {
 	{                                                                                \
 		uint32_t r;                                                              \
                                                                                          \
-		if (!enter(CU_CALL_##name, CU_CALL_##name == CU_CALL_cuInit, &r))        \
+		if (!enter(CU_CALL_##name, CU_CALL_##name == (int)CU_CALL_cuInit, &r))   \
 			r = do_##name args;                                              \
 		return leave(r);                                                         \
 	}
-CU_ALL_CALLS(ENTRY)
+CU_STAND_IN_CALLS(ENTRY)
 
 /* Names of old: other functions, that take other arguments. */
 #define OLD(name)                                                                        \

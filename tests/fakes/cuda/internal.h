@@ -8,6 +8,7 @@
 #include "backends/cuda/cu_calls.h"
 #include "stand_in.h"
 #include "tests/fakes/gpu/world.h"
+#include "tpc.h"
 
 enum { DEVICES = 2 };
 
@@ -21,6 +22,9 @@ struct green {
 const void *export_table(void);
 void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
 
+/* calls.c: as it was drawn. */
+const struct tpc_gpu *gpu_of(const struct device *d);
+
 /* What the environment wants of the driver there: "ignored", or "crash" and "hang", which
  * it does. */
 bool ignores(const char *variable);
@@ -32,9 +36,28 @@ uint32_t launch_job(struct job *j, void *function, const uint32_t grid[3],
 		    const uint32_t block[3], uint32_t shared, void **params,
 		    void **extra);
 
+/* What programs call, and the backend does not. */
+/* clang-format off */
+#define CU_PROGRAM_CALLS(X) \
+X(cuLaunchHostFunc, (void *stream, void (*fn)(void *user), void *user), \
+	(stream, fn, user)) \
+X(cuStreamAddCallback, (void *stream, \
+	void (*fn)(void *stream, uint32_t result, void *user), void *user, \
+	uint32_t flags), (stream, fn, user, flags))
+#define CU_STAND_IN_CALLS(X) CU_ALL_CALLS(X) CU_PROGRAM_CALLS(X)
+
+enum cu_stand_in_call {
+	CU_STAND_IN_CALL_LAST = CU_ALL_CALL_COUNT - 1,
+#define STAND_IN_NUMBER(name, params, args) CU_CALL_##name,
+	CU_PROGRAM_CALLS(STAND_IN_NUMBER)
+#undef STAND_IN_NUMBER
+	CU_STAND_IN_CALL_COUNT
+};
+/* clang-format on */
+
 /* calls.c and graph.c: what each entry point does */
 #define STAND_IN_DECLARE(name, params, args) uint32_t do_##name params;
-CU_ALL_CALLS(STAND_IN_DECLARE)
+CU_STAND_IN_CALLS(STAND_IN_DECLARE)
 uint32_t set_up(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launch descriptors: whoever has subscribed sees one before each launch, and what its
- * mask says then counts.  Bits are places of a device as it was drawn, before what is
- * broken was left out: bit i is in cluster i % clusters; multiprocessors are counted
- * cluster by cluster, two at a time.
+ * mask says then counts.  Bits are places of a device as it was drawn (tpc.h), before
+ * what is broken was left out: bit i is in cluster i % clusters; multiprocessors are
+ * counted cluster by cluster, those of a place together.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -60,7 +60,7 @@ static uint32_t version_of(const struct device *dev)
 
 	if (text)
 		return (uint32_t)strtoul(text, NULL, 0);
-	return dev->major >= 9 ? 0x40 : 0x22;
+	return gpu_of(dev)->qmd;
 }
 
 /* Bit number i of the mask; the table of cl*qmd.h once more, by bits. */
@@ -80,22 +80,16 @@ static bool masked(const uint8_t *q, uint32_t version, uint32_t i)
 	return version >= 0x16 && (q[at / 8] >> at % 8 & 1);
 }
 
-/* 72 places in 8 clusters, or 24 in 6; some are broken. */
 static void take_off(const struct device *dev, const uint8_t *q, uint32_t version,
 		     bool off[UNITS_MAX])
 {
-	const uint32_t clusters = dev->units > 100 ? 8 : 6;
-	const uint32_t places = dev->units > 100 ? 9 : 4,
-		       every = dev->units > 100 ? 12 : 24;
-	uint32_t c, p, unit = 0;
+	const struct tpc_gpu *g = gpu_of(dev);
+	uint32_t c, p, i, unit = 0;
 
-	for (c = 0; c < clusters; c++)
-		for (p = 0; p < places; p++) {
-			if ((c * places + p) % every == 7)
-				continue;
-			off[unit] = off[unit + 1] = masked(q, version, p * clusters + c);
-			unit += 2;
-		}
+	for (c = 0; c < g->clusters; c++)
+		for (p = 0; p < g->places; p++)
+			for (i = 0; i < g->sms && !(g->broken[c] >> p & 1); i++)
+				off[unit++] = masked(q, version, p * g->clusters + c);
 }
 
 void qmd_show(const struct device *dev, bool off[UNITS_MAX])

@@ -5,7 +5,8 @@
  * Devices: 0: 132 multiprocessors, 8 GiB, compute capability 9.0; 1: 46, 4 GiB, 7.5.
  * docs/cuda.md lists what is held to and what is not.  It is driven by
  * halStandInCudaDrive and halStandInCudaAdvance.  Environment, HAL_STAND_IN_CUDA_: what
- * all of them have; VERSION=12030 (that it claims); DEVICES=N; FREE=wait (frees wait for
+ * all of them have; CARD=GTX 1080|V100|A100|H100|H200|B200 (what device 0 is);
+ * VERSION=12030 (that it claims); DEVICES=N; FREE=wait (frees wait for
  * the device); QMD=0x24 (version of launch descriptors, major << 4 | minor); MASK, GREEN=
  * ignored|crash|hang (what comes of the first mask, the first stream of a green context).
  */

@@ -23,8 +23,11 @@ static uint64_t counts[CALLS_MAX];
 static int armed = -1; /* a call */
 static uint64_t armed_nth;
 static uint32_t armed_result;
-static bool armed_late; /* the call is well, what it gives the device is not */
+/* The call is well, what it gives the device is not; or the other way round. */
+static bool armed_late, armed_half;
 static _Thread_local bool is_hot;
+static _Thread_local uint32_t
+	hosting; /* functions of the program's that this thread is in */
 
 const char *setting(const char *name)
 {
@@ -157,8 +160,24 @@ bool forked(void)
 
 /* ---- entry points ------------------------------------------------------------------ */
 
+/* The lock is this thread's and stays so: it comes here again from within. */
+void call_host(const struct job *j, uint32_t result)
+{
+	hosting++;
+	if (j->told)
+		j->told(j->stream, result, j->user);
+	else
+		j->host(j->user);
+	hosting--;
+}
+
 bool enter(uint32_t call, bool starts, uint32_t *result)
 {
+	if (hosting) {
+		misuse("%s: within a function of the program's", face.calls[call]);
+		*result = GPU_NOT_PERMITTED;
+		return true;
+	}
 	pthread_mutex_lock(&lock);
 	arm_from_environment();
 	if (starts)
@@ -167,14 +186,19 @@ bool enter(uint32_t call, bool starts, uint32_t *result)
 		world_pace();
 	counts[call]++;
 	*result = face.state(call);
+	if (!*result && face.disturbs(call))
+		*result = capture_spoils();
 	if ((int)call == armed && armed_nth && !--armed_nth) {
 		armed = -1;
 		if (armed_late)
 			world.fail_next = armed_result;
+		else if (armed_half)
+			world.fail_half = armed_result;
 		else
 			*result = armed_result;
 		/* Who says so means it. */
-		if (!armed_late && face.sticky(armed_result) && world.ready)
+		if (!armed_late && !armed_half && face.sticky(armed_result) &&
+		    world.ready)
 			device_lose(current_device() ? current_device()
 						     : &world.devices[0],
 				    armed_result);
@@ -184,7 +208,11 @@ bool enter(uint32_t call, bool starts, uint32_t *result)
 
 uint32_t leave(uint32_t result)
 {
-	world.fail_next = 0;
+	if (hosting)
+		return result;
+	if (world.fail_half && !result)
+		result = world.fail_half;
+	world.fail_next = world.fail_half = 0;
 	pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 	return result;
@@ -215,12 +243,13 @@ void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 
 /* ---- control ----------------------------------------------------------------------- */
 
-static int arm(const char *call, uint64_t nth, uint32_t result, bool late)
+static int arm(const char *call, uint64_t nth, uint32_t result, bool late, bool half)
 {
 	int i = index_of(call);
 
 	pthread_mutex_lock(&lock);
 	armed_late = late;
+	armed_half = half;
 	armed = nth ? i : -1;
 	armed_nth = nth;
 	armed_result = result;
@@ -230,12 +259,17 @@ static int arm(const char *call, uint64_t nth, uint32_t result, bool late)
 
 static int break_call(const char *call, uint64_t nth, uint32_t result)
 {
-	return arm(call, nth, result, false);
+	return arm(call, nth, result, false, false);
 }
 
 static int break_late(const char *call, uint64_t nth, uint32_t result)
 {
-	return arm(call, nth, result, true);
+	return arm(call, nth, result, true, false);
+}
+
+static int break_half(const char *call, uint64_t nth, uint32_t result)
+{
+	return arm(call, nth, result, false, true);
 }
 
 static uint64_t still_armed(void)
@@ -248,9 +282,11 @@ static uint64_t calls(const char *call)
 	uint64_t n = 0;
 	int i;
 
+	pthread_mutex_lock(&lock);
 	for (i = 0; i < (int)face.count; i++)
 		if (!call || strcmp(call, face.calls[i]) == 0)
 			n += counts[i];
+	leave(0);
 	return n;
 }
 
@@ -283,6 +319,16 @@ static void set_memory_left(uint64_t bytes)
 	world.memory_left = bytes;
 }
 
+static void limit(const struct gpu_stand_in_limits *limits)
+{
+	pthread_mutex_lock(&lock);
+	world.limits = *limits;
+	/* What is left of them reaches 1, as 0 says that there is none. */
+	world.limits.pinned += limits->pinned != 0;
+	world.limits.streams += limits->streams != 0;
+	leave(0);
+}
+
 static void frees_wait(int yes)
 {
 	world.frees_wait = yes;
@@ -303,14 +349,17 @@ static void hot(int yes)
 	is_hot = yes;
 }
 
-static void capture(void *stream, int yes)
+static void capture(void *stream, int mode)
 {
 	struct stream *s;
 
 	pthread_mutex_lock(&lock);
 	s = get_any(stream, OBJECT_STREAM);
-	if (s)
-		s->capture = yes != 0;
+	if (s) {
+		s->capture = mode != 0;
+		s->mode = (uint32_t)mode - 1;
+		s->capturer = this_thread();
+	}
 	leave(0);
 }
 
@@ -363,7 +412,7 @@ static void forget_handles(void)
 	for (a = world.allocations; a; a = next) {
 		next = a->next;
 		if (!a->freed && a->dev && a->dev->lost)
-			a->dev->used -= a->bytes;
+			a->dev->used -= a->taken;
 		if (a->freed || (a->dev ? a->dev->lost != 0 : lost))
 			allocation_end(a);
 	}
@@ -385,6 +434,7 @@ static void reset(void)
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
+	world.limits = (struct gpu_stand_in_limits){0};
 	world.leaky = world.mask_leaky = world.silent = false;
 	world.frees_wait = face.frees_wait;
 	leave(0);
@@ -395,12 +445,14 @@ const struct gpu_stand_in hal_stand_in_gpu = {
 	.size = sizeof(struct gpu_stand_in),
 	.break_call = break_call,
 	.break_late = break_late,
+	.break_half = break_half,
 	.armed = still_armed,
 	.calls = calls,
 	.live = live,
 	.misuse = misused,
 	.lose = lose,
 	.memory_left = set_memory_left,
+	.limit = limit,
 	.frees_wait = frees_wait,
 	.hot = hot,
 	.capture = capture,

@@ -162,6 +162,17 @@ static bool sm_block(const struct call *c, uint32_t index)
 	return d != NULL;
 }
 
+/* hal_where(D): where each block is, by the device's registers, and 1. */
+static bool place_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index, 4);
+
+	if (d)
+		*d = 1 + (face.place ? face.place(world.device_now, world.unit_now)
+				     : world.unit_now);
+	return d != NULL;
+}
+
 /* The kernels of the examples (examples/gpu_kernels.cu). */
 
 /* Elements of an array of n that are the block's: the first, and how many. */
@@ -234,6 +245,7 @@ static bool where_block(const struct call *c, uint32_t index)
 	}
 static const struct kernel_spec specs[] = {
 	SPEC(hal_sm, sm, short),
+	{"hal_where", place_block, short_ns, 0, NULL, NULL},
 	SPEC(copy, copy, short),
 	SPEC(gemm, gemm, short),
 	SPEC(add, add, short),

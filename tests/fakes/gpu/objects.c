@@ -79,6 +79,14 @@ void poison(const struct allocation *a, int with)
 	memset(a->backing, with, a->bytes < POISON_MOST ? a->bytes : POISON_MOST);
 }
 
+/* Of what there is, for so many bytes. */
+static uint64_t taken(uint64_t bytes)
+{
+	const uint64_t granule = world.limits.granule;
+
+	return granule ? (bytes + granule - 1) / granule * granule : bytes;
+}
+
 uint32_t allocate(uint64_t *address, size_t bytes, const char *call)
 {
 	struct device *d = current_device();
@@ -89,7 +97,8 @@ uint32_t allocate(uint64_t *address, size_t bytes, const char *call)
 	if (!bytes)
 		return GPU_INVALID_VALUE;
 	blocks(call);
-	if (bytes > memory_left(d))
+	if (taken(bytes) > memory_left(d) ||
+	    (world.limits.piece && bytes > world.limits.piece))
 		return GPU_OUT_OF_MEMORY;
 	backing =
 		bytes > POISON_MOST ? map(bytes, PROT_READ | PROT_WRITE) : malloc(bytes);
@@ -101,9 +110,10 @@ uint32_t allocate(uint64_t *address, size_t bytes, const char *call)
 	a->dev = d;
 	a->backing = backing;
 	poison(a, 0xa5);
-	d->used += bytes;
+	a->taken = taken(bytes);
+	d->used += a->taken;
 	if (world.memory_left != UINT64_MAX)
-		world.memory_left -= bytes;
+		world.memory_left -= a->taken;
 	*address = a->address;
 	return GPU_SUCCESS;
 }
@@ -171,12 +181,14 @@ uint32_t give_back(uint64_t address, bool host, const char *call)
 	if (r)
 		return r;
 	if (host) {
+		if (world.limits.pinned)
+			world.limits.pinned += a->bytes;
 		(void)mprotect(a->backing, (a->bytes + 4095) & ~UINT64_C(4095),
 			       PROT_NONE);
 	} else {
-		a->dev->used -= a->bytes;
+		a->dev->used -= a->taken;
 		if (world.memory_left != UINT64_MAX)
-			world.memory_left += a->bytes;
+			world.memory_left += a->taken;
 		poison(a, 0xdd);
 	}
 	retire(a);
@@ -204,6 +216,8 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	blocks(call);
 	if (!bytes)
 		return GPU_INVALID_VALUE;
+	if (world.limits.pinned && bytes >= world.limits.pinned)
+		return GPU_OUT_OF_MEMORY;
 	a = reserve(bytes, PROT_READ | PROT_WRITE);
 	if (a && apart && strcmp(apart, "apart") == 0) {
 		/* The device has an address of its own for it, and the host none of that.
@@ -216,6 +230,8 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	if (!a)
 		return GPU_OUT_OF_MEMORY;
 	poison(a, 0xa5);
+	if (world.limits.pinned)
+		world.limits.pinned -= bytes;
 	*p = a->backing;
 	return GPU_SUCCESS;
 }
@@ -287,6 +303,24 @@ void *get(void *handle, enum object_kind kind)
 
 /* ---- streams and events ------------------------------------------------------------ */
 
+/* How many can still be made is one more than what .streams says: 0 is no limit. */
+bool room_for_stream(void)
+{
+	if (world.limits.streams == 1)
+		return false;
+	if (world.limits.streams)
+		world.limits.streams--;
+	return true;
+}
+
+uint32_t push_host(void *stream, struct job job)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	job.op = OP_HOST;
+	return s ? push(s, job) : GPU_INVALID_HANDLE;
+}
+
 uint32_t push(struct stream *s, struct job job)
 {
 	struct job *j;
@@ -356,6 +390,50 @@ uint32_t spoil_capture(struct stream *s)
 	return GPU_CAPTURE_UNSUPPORTED;
 }
 
+static _Thread_local uint32_t
+	thread_mode; /* of captures: global, of the thread, relaxed */
+
+const void *this_thread(void)
+{
+	return &thread_mode;
+}
+
+uint32_t exchange_mode(uint32_t *mode)
+{
+	const uint32_t old = thread_mode;
+
+	if (*mode > 2)
+		return GPU_INVALID_VALUE;
+	thread_mode = *mode;
+	*mode = old;
+	return GPU_SUCCESS;
+}
+
+/* A relaxed capture is disturbed by nobody; one of a thread by that thread; a global one
+ * by all threads that are not of a mode of less. */
+static bool is_disturbed(const struct stream *s)
+{
+	if (s->capture != 1 || s->mode == 2 || thread_mode == 2)
+		return false;
+	return s->capturer == this_thread() || (s->mode == 0 && thread_mode == 0);
+}
+
+uint32_t capture_spoils(void)
+{
+	uint32_t r = GPU_SUCCESS;
+	struct object *o;
+
+	for (o = world.objects; o; o = o->next) {
+		struct stream *s = (struct stream *)o;
+
+		if (o->kind != OBJECT_STREAM || o->gone || !is_disturbed(s))
+			continue;
+		s->capture = 2;
+		r = GPU_CAPTURE_UNSUPPORTED;
+	}
+	return r;
+}
+
 uint32_t destroy_event(void *event)
 {
 	struct event *e = get(event, OBJECT_EVENT);
@@ -375,6 +453,8 @@ uint32_t record_event(void *event, void *stream)
 	if (!e || !s)
 		return GPU_INVALID_HANDLE;
 	r = push(s, (struct job){.op = OP_RECORD, .event = e});
+	if (!r)
+		e->captured = s->capture != 0;
 	if (!r && !s->capture) {
 		e->recorded = true;
 		e->done = false;
@@ -397,6 +477,8 @@ uint32_t wait_event(void *event, const char *call)
 
 	if (!e)
 		return GPU_INVALID_HANDLE;
+	if (e->captured)
+		return GPU_CAPTURED_EVENT;
 	blocks(call);
 	return wait_for(is_done, e) ? current_device()->lost : GPU_UNKNOWN;
 }
@@ -409,6 +491,8 @@ uint32_t elapsed(float *ms, void *begin, void *end)
 	*ms = -1;
 	if (!b || !e || !b->timing || !e->timing || !b->recorded || !e->recorded)
 		return GPU_INVALID_HANDLE;
+	if (b->captured || e->captured)
+		return GPU_CAPTURED_EVENT;
 	if (!b->done || !e->done)
 		return GPU_NOT_READY;
 	halves = ((int64_t)(e->at_ns - b->at_ns) + 250) / 500;

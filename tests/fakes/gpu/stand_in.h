@@ -26,6 +26,14 @@ struct gpu_stand_in_job {
 	uint64_t start_ns, end_ns;
 };
 
+/* How much of it there is; 0: as much as one likes. */
+struct gpu_stand_in_limits {
+	uint64_t piece;   /* the most bytes of device memory that lie together */
+	uint64_t granule; /* in multiples of which device memory is taken */
+	uint64_t pinned;  /* bytes of the host's that can still be had */
+	uint32_t streams; /* that can still be made */
+};
+
 struct gpu_stand_in {
 	uint32_t size;
 	/* The nth call (1: next) of this name answers result and does nothing; nth 0:
@@ -34,6 +42,9 @@ struct gpu_stand_in {
 	/* The same, but the call is well: what it gave the device runs, half of its
 	 * effect is there or none, and then the device is lost with that result. */
 	int (*break_late)(const char *call, uint64_t nth, uint32_t result);
+	/* The same, but what it gave the device is done, although it says that it is not.
+	 */
+	int (*break_half)(const char *call, uint64_t nth, uint32_t result);
 	/* How many calls it still is to that, 0: it has been. */
 	uint64_t (*armed)(void);
 	/* Calls so far, of all names when call is NULL. */
@@ -48,6 +59,7 @@ struct gpu_stand_in {
 	void (*lose)(uint32_t device, uint32_t result);
 	/* Device memory that can still be had: bytes, UINT64_MAX: all there is. */
 	void (*memory_left)(uint64_t bytes);
+	void (*limit)(const struct gpu_stand_in_limits *limits);
 	/* Frees of memory and modules wait until the device is idle (1) or do not. */
 	void (*frees_wait)(int yes);
 	/* Nobody is called before launches (1). */
@@ -56,8 +68,9 @@ struct gpu_stand_in {
 	void (*green_leaks)(int yes);
 	/* This thread may make no call that can block. */
 	void (*hot)(int yes);
-	/* The program captures that stream (1), or ends that (0). */
-	void (*capture)(void *stream, int yes);
+	/* The program's thread that calls this captures that stream, in a mode and 1 (1:
+	 * global, 2: of the thread, 3: relaxed), or ends that (0). */
+	void (*capture)(void *stream, int mode);
 	uint64_t (*now)(void);
 	/* Commands that ended since the last call, oldest first. */
 	uint32_t (*jobs)(struct gpu_stand_in_job *out, uint32_t max);

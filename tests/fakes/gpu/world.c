@@ -19,6 +19,9 @@
 #define LAUNCH_NS 2000u
 #define FRONT_NS  100u /* a record, a write */
 #define COPY_NS   1000u
+#define HOST_NS                                                                          \
+	10000u /* the least that a function of the program's takes; at most 10 times     \
+		  that */
 
 struct world world = {.memory_left = UINT64_MAX, .seed = 1};
 
@@ -125,7 +128,8 @@ static bool job_names(const struct job *j, const struct allocation *a)
 	}
 	if (j->op == OP_COPY && names(j->src, j->bytes, a))
 		return true;
-	return j->op != OP_RECORD && j->op != OP_WAIT && names(j->dst, j->bytes, a);
+	return (j->op == OP_COPY || j->op == OP_FILL || j->op == OP_WRITE) &&
+	       names(j->dst, j->bytes, a);
 }
 
 /* Calls yes for the jobs of all streams until it says so. */
@@ -209,6 +213,7 @@ void device_drop(struct device *dev)
 
 	memset(dev->unit, 0, sizeof(dev->unit));
 	memset((void *)dev->copying, 0, sizeof(dev->copying));
+	dev->hosting = NULL;
 	for (o = world.objects; o; o = o->next)
 		while (o->kind == OBJECT_STREAM && o->dev == dev &&
 		       ((struct stream *)o)->first) {
@@ -216,6 +221,8 @@ void device_drop(struct device *dev)
 
 			if (s->first->op == OP_RECORD)
 				s->first->event->users--;
+			if (s->first->op == OP_HOST && s->first->told)
+				call_host(s->first, dev->lost);
 			pop(s);
 		}
 }
@@ -253,12 +260,18 @@ static void start(struct device *dev, struct job *j)
 		return;
 	if (j->op == OP_WAIT && (int32_t)(j->event->ran - j->value) < 0)
 		return;
+	if (j->op == OP_HOST && dev->hosting)
+		return;
+	if (j->op == OP_HOST)
+		dev->hosting = j;
 	j->started = true;
 	j->start_ns = world.now_ns;
 	if (j->op == OP_COPY || j->op == OP_FILL)
 		j->end_ns = world.now_ns + COPY_NS + j->bytes / 16;
 	else if (j->op == OP_LAUNCH)
 		j->end_ns = world.now_ns + LAUNCH_NS; /* then it is ready */
+	else if (j->op == OP_HOST)
+		j->end_ns = world.now_ns + HOST_NS + random_number() % (9 * HOST_NS);
 	else
 		j->end_ns = world.now_ns + FRONT_NS;
 }
@@ -535,6 +548,9 @@ static bool effect(struct job *j)
 		j->event->ran++;
 		j->event->at_ns = world.now_ns;
 		return true;
+	case OP_HOST:
+		call_host(j, GPU_SUCCESS);
+		return true;
 	case OP_WRITE:
 		to = memory_at(j->dst, 4);
 		if (to)
@@ -549,12 +565,14 @@ static bool effect(struct job *j)
 static bool end(struct job *j)
 {
 	struct device *dev = j->stream->object.dev;
-	const bool visible = j->op == OP_WRITE;
+	const bool visible = j->op == OP_WRITE || j->op == OP_HOST;
 	uint32_t i;
 
 	for (i = 0; i < COPY_ENGINES; i++)
 		if (dev->copying[i] == j)
 			dev->copying[i] = NULL;
+	if (dev->hosting == j)
+		dev->hosting = NULL;
 	if (j->fails) {
 		device_lose(dev, j->fails);
 		return true;
@@ -585,6 +603,7 @@ static bool end_blocks(struct device *dev)
 			dev->unit[i].job = NULL;
 		}
 		world.unit_now = i;
+		world.device_now = dev;
 		if (!act(&u)) {
 			device_fault(dev);
 			return true;

@@ -33,6 +33,8 @@ enum {
 	GPU_ILLEGAL_ADDRESS = 700,
 	GPU_CAPTURE_UNSUPPORTED = 900,
 	GPU_CAPTURE_INVALIDATED = 901,
+	GPU_CAPTURED_EVENT = 907,
+	GPU_NOT_PERMITTED = 800,
 	GPU_UNKNOWN = 999,
 };
 
@@ -103,12 +105,13 @@ struct function {
 struct event {
 	struct object object;
 	bool timing, recorded, done;
+	bool captured;       /* it was last recorded in a stream that is captured */
 	uint32_t users;      /* records that have not run */
 	uint32_t given, ran; /* records */
 	uint64_t at_ns;
 };
 
-enum op { OP_COPY, OP_FILL, OP_LAUNCH, OP_RECORD, OP_WRITE, OP_WAIT };
+enum op { OP_COPY, OP_FILL, OP_LAUNCH, OP_RECORD, OP_WRITE, OP_WAIT, OP_HOST };
 
 struct job {
 	struct job *next;
@@ -120,6 +123,10 @@ struct job {
 	uint64_t dst, src, bytes;
 	uint32_t value;
 	struct event *event;
+	/* The program's function: either; the second is told how it went. */
+	void (*host)(void *user);
+	void (*told)(void *stream, uint32_t result, void *user);
+	void *user;
 	struct function *function;
 	struct call call;
 	uint64_t order; /* of launches, as they become ready */
@@ -132,7 +139,9 @@ struct stream {
 	const bool *only; /* units that it may use; NULL: all */
 	uint32_t flags;   /* as it was made */
 	uint32_t capture; /* as cuStreamIsCapturing answers: 1: what comes is recorded and
-			   * does not run, 2: no more, somebody has asked how it is */
+			   * does not run, 2: no more, it was spoilt */
+	uint32_t mode;    /* of that, and whose: see capture_spoils */
+	const void *capturer;
 	int priority;
 	struct job *first, **last;
 	uint32_t jobs;
@@ -142,7 +151,8 @@ struct allocation {
 	struct allocation *next;
 	struct device *dev; /* NULL: the host's */
 	uint64_t address, bytes;
-	void *backing; /* where its bytes are; of the host's: where the host finds it */
+	uint64_t taken; /* of the device's memory */
+	void *backing;  /* where its bytes are; of the host's: where the host finds it */
 	bool freed;
 };
 
@@ -161,6 +171,7 @@ struct device {
 	uint32_t retained;
 	uint32_t lost;
 	struct unit unit[UNITS_MAX];
+	struct job *hosting; /* the program's functions come one after the other */
 	struct job *copying[COPY_ENGINES];
 };
 
@@ -178,10 +189,13 @@ struct world {
 	char misuse[160];
 	bool frees_wait;
 	uint64_t memory_left;
-	uint32_t unit_now;      /* whose block acts */
+	struct gpu_stand_in_limits limits;
+	uint32_t unit_now; /* whose block acts */
+	const struct device *device_now;
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
 	bool silent;            /* nobody is called back */
 	uint32_t fail_next; /* what this call gives the device fails when it has run */
+	uint32_t fail_half; /* what this call answers when it has done all of it */
 	struct gpu_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
@@ -246,6 +260,16 @@ uint32_t stream_flags(void *stream, uint32_t *flags);
 uint32_t stream_capture(void *stream, uint32_t *status);
 /* What asks for a stream that is captured ends the capture; 0: it is not captured. */
 uint32_t spoil_capture(struct stream *s);
+/* What may wait for other streams ends the captures of those that this thread is not to
+ * disturb, by their modes and its own; 0: there are none. */
+uint32_t capture_spoils(void);
+const void *this_thread(void); /* a name for it */
+/* This thread's mode becomes *mode, which becomes what it was. */
+uint32_t exchange_mode(uint32_t *mode);
+/* A function of the program's, in the stream's order. */
+uint32_t push_host(void *stream, struct job job);
+/* A stream more; false: there are too many. */
+bool room_for_stream(void);
 uint32_t destroy_event(void *event);
 uint32_t record_event(void *event, void *stream);
 uint32_t wait_event(void *event, const char *call);
@@ -267,6 +291,8 @@ bool forked(void);
 /* Takes the lock; true when there is nothing to do but to answer result. */
 bool enter(uint32_t call, bool starts, uint32_t *result);
 uint32_t leave(uint32_t result);
+/* A function of the program's is called: it may make no call. */
+void call_host(const struct job *j, uint32_t result);
 void drive(uint32_t on);
 void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 /* Of the environment, by the end of its name; NULL. */
@@ -279,6 +305,9 @@ struct face {
 	uint32_t count;
 	uint32_t (*state)(uint32_t call); /* what it answers before it does anything */
 	bool (*sticky)(uint32_t result);
+	bool (*disturbs)(uint32_t call); /* captures of others */
+	/* What the device's registers say of where a unit is; NULL: its number. */
+	uint32_t (*place)(const struct device *dev, uint32_t unit);
 	bool frees_wait; /* always */
 };
 extern const struct face face;

@@ -228,7 +228,7 @@ uint32_t do_hipMemsetD32Async(void *dst, int value, size_t count, void *stream)
 /* With as many bytes behind it as are asked for; NULL: no memory. */
 static void *make_stream(int priority, size_t bytes)
 {
-	struct stream *s = make(OBJECT_STREAM, bytes);
+	struct stream *s = room_for_stream() ? make(OBJECT_STREAM, bytes) : NULL;
 
 	if (!s)
 		return NULL;
@@ -392,6 +392,19 @@ uint32_t do_hipStreamWaitEvent(void *stream, void *event, uint32_t flags)
 	return push(s, (struct job){.op = OP_WAIT, .event = e, .value = e->given});
 }
 
+uint32_t do_hipStreamAddCallback(void *stream,
+				 void (*fn)(void *stream, uint32_t result, void *user),
+				 void *user, uint32_t flags)
+{
+	return fn && !flags ? push_host(stream, (struct job){.told = fn, .user = user})
+			    : HIPR_InvalidValue;
+}
+
+uint32_t do_hipThreadExchangeStreamCaptureMode(uint32_t *mode)
+{
+	return exchange_mode(mode);
+}
+
 uint32_t do_hipStreamWriteValue32(void *stream, void *to, uint32_t value, uint32_t flags)
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
@@ -477,9 +490,7 @@ static bool add_kernel(struct module *m, const char *text)
 
 static bool is_for(const Elf64_Ehdr *e, const struct device *d)
 {
-	static const uint8_t machines[KFD_GPUS] = {0x2f, 0x3f, 0x4c, 0x41};
-
-	return (e->e_flags & 0xff) == machines[d->index];
+	return (e->e_flags & 0xff) == kfd_machine(gpu_of(d));
 }
 
 static const char *name_of(const char *image, const Elf64_Shdr *sections,

@@ -9,9 +9,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char *const call_names[HIP_CALL_COUNT] = {
+static const char *const call_names[HIP_STAND_IN_CALL_COUNT] = {
 #define NAME(name, params, args) #name,
-	HIP_CALLS(NAME)
+	HIP_STAND_IN_CALLS(NAME)
 #undef NAME
 };
 
@@ -39,7 +39,20 @@ static uint32_t state(uint32_t call)
 	}
 	if (call <= HIP_CALL_hipSetDevice)
 		return HIPR_Success;
+	/* The compiler has no device. */
+	if (call >= HIP_CALL_hiprtcCreateProgram && call <= HIP_CALL_hiprtcDestroyProgram)
+		return HIPR_Success;
 	return current_device()->lost;
+}
+
+/* What may wait for streams, or for the device. */
+static bool disturbs(uint32_t call)
+{
+	return call == HIP_CALL_hipMalloc || call == HIP_CALL_hipFree ||
+	       call == HIP_CALL_hipHostMalloc || call == HIP_CALL_hipHostFree ||
+	       call == HIP_CALL_hipStreamQuery || call == HIP_CALL_hipStreamSynchronize ||
+	       call == HIP_CALL_hipEventSynchronize ||
+	       call == HIP_CALL_hipModuleLoadData || call == HIP_CALL_hipModuleUnload;
 }
 
 static bool sticky(uint32_t r)
@@ -49,12 +62,19 @@ static bool sticky(uint32_t r)
 	       r == HIPR_Unknown;
 }
 
+static uint32_t place(const struct device *dev, uint32_t unit)
+{
+	return kfd_hw_id(&kfd_gpus[dev->index], unit);
+}
+
 const struct face face = {
 	.environment = "HAL_STAND_IN_HIP_",
 	.calls = call_names,
-	.count = HIP_CALL_COUNT,
+	.count = HIP_STAND_IN_CALL_COUNT,
 	.state = state,
 	.sticky = sticky,
+	.disturbs = disturbs,
+	.place = place,
 	.frees_wait = true,
 };
 
@@ -64,11 +84,12 @@ const struct face face = {
 	{                                                                                \
 		uint32_t r;                                                              \
                                                                                          \
-		if (!enter(HIP_CALL_##name, HIP_CALL_##name == HIP_CALL_hipInit, &r))    \
+		if (!enter(HIP_CALL_##name, HIP_CALL_##name == (int)HIP_CALL_hipInit,    \
+			   &r))                                                          \
 			r = do_##name args;                                              \
 		return leave(r);                                                         \
 	}
-HIP_CALLS(ENTRY)
+HIP_STAND_IN_CALLS(ENTRY)
 
 EXPORT void halStandInHipDrive(uint32_t on);
 EXPORT void halStandInHipDrive(uint32_t on)

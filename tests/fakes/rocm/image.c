@@ -152,13 +152,12 @@ static uint16_t write_marks(uint8_t *code, const char *const *kernels, uint32_t 
 static void write_code(uint8_t *code, const char *const *kernels, uint32_t count,
 		       uint32_t device)
 {
-	static const uint8_t machines[GPUS] = {0x2f, 0x3f, 0x4c, 0x41};
 	Elf64_Ehdr e = {.e_type = ET_DYN,
 			.e_machine = 224,
 			.e_version = 1,
 			.e_phoff = sizeof(e),
 			.e_shoff = 256,
-			.e_flags = machines[device],
+			.e_flags = kfd_machine(&kfd_gpus[device]),
 			.e_ehsize = sizeof(e),
 			.e_phentsize = sizeof(Elf64_Phdr),
 			.e_phnum = 1,

@@ -48,6 +48,13 @@ const struct kfd_gpu kfd_gpus[KFD_GPUS] = {
 	 .pairs = true},
 };
 
+uint32_t kfd_machine(const struct kfd_gpu *g)
+{
+	static const uint8_t machines[KFD_GPUS] = {0x2f, 0x3f, 0x4c, 0x41};
+
+	return machines[g - kfd_gpus];
+}
+
 static uint32_t array_number(const struct kfd_gpu *g, uint32_t xcc, uint32_t engine,
 			     uint32_t array)
 {
@@ -78,6 +85,16 @@ struct kfd_place kfd_place(const struct kfd_gpu *g, uint32_t cu)
 				  .engine = number / g->arrays % g->engines,
 				  .array = number % g->arrays,
 				  .cu = cu};
+}
+
+/* gfx9: CU, array, engine, in 4, 1 and 3 bits, and the XCC.  RDNA: WGP, array, engine, in
+ * bits 10 to 13, 16 and 18 to 20 of HW_ID1. */
+uint32_t kfd_hw_id(const struct kfd_gpu *g, uint32_t cu)
+{
+	const struct kfd_place p = kfd_place(g, cu);
+
+	return g->pairs ? p.cu / 2 | p.array << 6 | p.engine << 8
+			: p.cu | p.array << 4 | p.engine << 5 | p.xcc << 8;
 }
 
 static uint32_t number_of(const struct kfd_gpu *g, uint32_t array, uint32_t place)

@@ -24,11 +24,15 @@ enum { KFD_GPUS = 4 };
 extern const struct kfd_gpu kfd_gpus[KFD_GPUS];
 
 uint32_t kfd_cus(const struct kfd_gpu *g);
+/* The processor, as a code object's flags have it. */
+uint32_t kfd_machine(const struct kfd_gpu *g);
 /* Where a CU is, by its number: engine by engine, array by array. */
 struct kfd_place {
 	uint32_t xcc, engine, array, cu;
 };
 struct kfd_place kfd_place(const struct kfd_gpu *g, uint32_t cu);
+/* What of HW_ID and of the XCC's number says where a CU is: on RDNA its pair. */
+uint32_t kfd_hw_id(const struct kfd_gpu *g, uint32_t cu);
 /* Which CUs run waves under this mask; false: none does, which hangs the queue.  An XCC
  * that is given no bit runs on all it has. */
 bool kfd_apply(const struct kfd_gpu *g, const uint32_t *mask, uint32_t bits,

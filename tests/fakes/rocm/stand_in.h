@@ -8,7 +8,7 @@
  * HAL_STAND_IN_HIP_: what all of them have; VERSION=60300000 (that it claims: from 6 on a
  * bit of a mask is a pair of CUs on RDNA); DEVICES=N; FAULT=sticky (a fault is answered
  * by each later call; else it ends the process, as releases before 2026 do).
- * ROC_GLOBAL_CU_MASK counts.
+ * ROC_GLOBAL_CU_MASK counts.  hiprtc compiles any text that has one of its kernels.
  */
 #ifndef TESTS_FAKES_ROCM_STAND_IN_H
 #define TESTS_FAKES_ROCM_STAND_IN_H

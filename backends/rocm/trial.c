@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where kernels really run: HIP's own compiler makes one, when a device of masks is
+ * opened, that reads where its blocks are (HW_ID), and it runs once in each unit.  A unit
+ * that is on more than its mask has, or on what another one has, is refused; where there
+ * is no compiler nothing is known, and that is said.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HAL_WHERE(...) static const char source[] = #__VA_ARGS__;
+#include "where.h"
+
+#define BLOCKS_A_CU 4u /* so that each has one, although the first ones have ended */
+#define BLOCK       1024u
+#define PLACES      4096u
+
+struct trial {
+	void *module, *function, *pinned, *address;
+	uint32_t room;
+};
+
+/* ---- the kernel -------------------------------------------------------------------- */
+
+bool rocm_where_options(const char *arch, char text[ROCM_WHERE_OPTIONS][ROCM_WHERE_BYTES])
+{
+	const bool gfx9 = strncmp(arch, "gfx9", 4) == 0 && strlen(arch) >= 6 &&
+			  (arch[6] == 0 || arch[6] == ':');
+	const bool rdna =
+		strncmp(arch, "gfx10", 5) == 0 || strncmp(arch, "gfx11", 5) == 0;
+	const bool xccs = gfx9 && (arch[4] == '4' || arch[4] == '5');
+	const int reg = gfx9 ? WHERE_HW_ID : WHERE_HW_ID1;
+
+	if (!gfx9 && !rdna)
+		return false;
+	snprintf(text[0], ROCM_WHERE_BYTES, "-DHAL_WHERE_REGISTER=%d", reg);
+	snprintf(text[1], ROCM_WHERE_BYTES, "-DHAL_WHERE_XCC=%d",
+		 xccs ? WHERE_XCC_ID : reg);
+	snprintf(text[2], ROCM_WHERE_BYTES, "-DHAL_WHERE_SHIFT=%d", gfx9 ? 8 : 10);
+	snprintf(text[3], ROCM_WHERE_BYTES, "-DHAL_WHERE_BITS=%d", gfx9 ? 8 : 11);
+	return true;
+}
+
+static bool has_compiler(void)
+{
+	return hip.hiprtcCreateProgram && hip.hiprtcCompileProgram &&
+	       hip.hiprtcGetCodeSize && hip.hiprtcGetCode && hip.hiprtcDestroyProgram;
+}
+
+char *rocm_where_compile(const char *arch, size_t *bytes, const char **call, uint32_t *r)
+{
+	char target[ROCM_ARCH_BYTES + 32], extra[ROCM_WHERE_OPTIONS][ROCM_WHERE_BYTES];
+	const char *options[1 + ROCM_WHERE_OPTIONS] = {target};
+	void *program = NULL;
+	char *code = NULL;
+	uint32_t i;
+
+	if (!rocm_where_options(arch, extra))
+		return NULL;
+	snprintf(target, sizeof(target), "--gpu-architecture=%s", arch);
+	for (i = 0; i < ROCM_WHERE_OPTIONS; i++)
+		options[1 + i] = extra[i];
+	*call = "hiprtcCreateProgram";
+	*r = hip.hiprtcCreateProgram(&program, source, "hal_where", 0, NULL, NULL);
+	if (*r)
+		return NULL;
+	*call = "hiprtcCompileProgram";
+	*r = hip.hiprtcCompileProgram(program, 1 + ROCM_WHERE_OPTIONS, options);
+	if (!*r) {
+		*call = "hiprtcGetCodeSize";
+		*r = hip.hiprtcGetCodeSize(program, bytes);
+	}
+	if (!*r) {
+		*call = "hiprtcGetCode";
+		code = malloc(*bytes + 1);
+		*r = code ? hip.hiprtcGetCode(program, code) : 1; /* out of memory */
+	}
+	if (hip.hiprtcDestroyProgram(&program))
+		(void)hip.hiprtcDestroyProgram(&program);
+	if (!*r)
+		return code;
+	free(code);
+	return NULL;
+}
+
+static void end(struct rocm_device *dev, struct trial *t, int *err)
+{
+	rocm_give_back(dev, ROCM_KIND_MODULE, t->module, err);
+	rocm_give_back(dev, ROCM_KIND_HOST, t->pinned, err);
+}
+
+/* 1: it cannot be tried out, and dev->tried says why. */
+static int begin(struct rocm_device *dev, struct trial *t)
+{
+	const char *arch = dev->shape.arch, *call = NULL;
+	char options[ROCM_WHERE_OPTIONS][ROCM_WHERE_BYTES], *code;
+	size_t bytes = 0;
+	uint32_t r = 0;
+	int err;
+
+	if (!has_compiler()) {
+		snprintf(dev->tried, sizeof(dev->tried), "HIP has no compiler (hiprtc)");
+		return 1;
+	}
+	if (!rocm_where_options(arch, options)) {
+		snprintf(dev->tried, sizeof(dev->tried), "HW_ID of %s is not known",
+			 arch);
+		return 1;
+	}
+	code = rocm_where_compile(arch, &bytes, &call, &r);
+	if (!code) {
+		snprintf(dev->tried, sizeof(dev->tried), "%s answers %u", call, r);
+		return 1;
+	}
+	err = HIP(dev, hipModuleLoadData, &t->module, code);
+	free(code);
+	if (err)
+		t->module = NULL;
+	else
+		err = HIP(dev, hipModuleGetFunction, &t->function, t->module,
+			  "hal_where");
+	if (!err)
+		err = rocm_pin(dev, t->room * sizeof(uint32_t), &t->pinned, &t->address);
+	return err;
+}
+
+/* ---- a unit ------------------------------------------------------------------------ */
+
+static int run(struct rocm_device *dev, struct trial *t, void *stream, uint32_t blocks)
+{
+	void *params[1] = {&t->address};
+	int err;
+
+	memset(t->pinned, 0, t->room * sizeof(uint32_t));
+	err = HIP(dev, hipModuleLaunchKernel, t->function, blocks, 1, 1, BLOCK, 1, 1, 0,
+		  stream, params, NULL);
+	return err ? err : HIP(dev, hipStreamSynchronize, stream);
+}
+
+/* On no more places than its mask has bits, and on none of another unit's. */
+static int judge(struct rocm_device *dev, const struct trial *t, uint32_t unit,
+		 uint32_t bits, uint16_t *owner, uint32_t *own)
+{
+	const uint32_t *ids = t->pinned, blocks = BLOCKS_A_CU * bits;
+	uint32_t i, strange = 0;
+
+	*own = 0;
+	for (i = 0; i < blocks; i++) {
+		const uint32_t id = __atomic_load_n(&ids[i], __ATOMIC_ACQUIRE);
+
+		if (!id || id > PLACES)
+			return rocm_host->fail(EIO,
+					       "rocm:%u: partitions: tried out, a block "
+					       "ran on place %d",
+					       dev->index, (int)id - 1);
+		strange += owner[id - 1] && owner[id - 1] != unit + 1;
+		if (!owner[id - 1]) {
+			owner[id - 1] = (uint16_t)(unit + 1);
+			++*own;
+		}
+	}
+	if (*own <= bits && !strange)
+		return 0;
+	return rocm_host->fail(
+		ENOTSUP,
+		"rocm:%u: partitions: tried out, unit %u of %u bits ran on "
+		"%u places of its own, and %u blocks on those of others",
+		dev->index, unit, bits, *own, strange);
+}
+
+static uint32_t bits_of(const uint32_t *mask)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < ROCM_MASK_WORDS; i++)
+		n += (uint32_t)__builtin_popcount(mask[i]);
+	return n;
+}
+
+static int try_unit(struct rocm_device *dev, struct trial *t, uint32_t unit,
+		    uint16_t *owner, uint32_t *own)
+{
+	uint32_t mask[ROCM_MASK_WORDS], bits;
+	void *stream = NULL;
+	int again = 0, err;
+
+	rocm_topology_mask(&dev->units, unit, 1, mask);
+	bits = bits_of(mask);
+	err = rocm_masked_stream(dev, mask, &stream);
+	if (!err)
+		err = run(dev, t, stream, BLOCKS_A_CU * bits);
+	if (!err)
+		err = judge(dev, t, unit, bits, owner, own);
+	rocm_give_back(dev, ROCM_KIND_STREAM, stream, &again);
+	return err ? err : again;
+}
+
+static int try_units(struct rocm_device *dev, struct trial *t)
+{
+	uint16_t *owner = calloc(PLACES, sizeof(*owner));
+	uint32_t i, own = 0, least = PLACES, most = 0;
+	int err = 0;
+
+	if (!owner)
+		return rocm_host->fail(ENOMEM, "rocm: no memory to try units out");
+	for (i = 0; !err && i < dev->units.count; i++) {
+		err = try_unit(dev, t, i, owner, &own);
+		least = own < least ? own : least;
+		most = own > most ? own : most;
+	}
+	free(owner);
+	dev->verified = !err;
+	snprintf(dev->tried, sizeof(dev->tried),
+		 "a kernel ran in each, on %u to %u %s of its own", least, most,
+		 dev->units.together > 1 ? "pairs" : "CUs");
+	return err;
+}
+
+int rocm_try_out(struct rocm_device *dev)
+{
+	struct trial t = {.room = BLOCKS_A_CU * dev->units.bits};
+	int again = 0, err = begin(dev, &t);
+
+	if (!err)
+		err = try_units(dev, &t);
+	end(dev, &t, &again);
+	rocm_catch_up(dev);
+	return err < 0 ? err : again;
+}
