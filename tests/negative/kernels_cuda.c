@@ -23,5 +23,5 @@ static int cuda_image(void **image, size_t *size)
 	return 0;
 }
 
-static const struct conf_pack cuda_pack = {"cuda", cuda_image, free};
+static const struct conf_pack cuda_pack = {"cuda", cuda_image, free, 0};
 CONF_PACK(cuda_pack);

@@ -44,5 +44,5 @@ static int levelzero_image(void **image, size_t *size)
 	return 0;
 }
 
-static const struct conf_pack levelzero_pack = {"levelzero", levelzero_image, free};
+static const struct conf_pack levelzero_pack = {"levelzero", levelzero_image, free, 0};
 CONF_PACK(levelzero_pack);

@@ -23,5 +23,5 @@ static int rocm_image(void **image, size_t *size)
 	return 0;
 }
 
-static const struct conf_pack rocm_pack = {"rocm", rocm_image, free};
+static const struct conf_pack rocm_pack = {"rocm", rocm_image, free, 0};
 CONF_PACK(rocm_pack);
