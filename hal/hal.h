@@ -618,11 +618,12 @@ HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
  * same partition, as of a submission of this thread's; *done (may be NULL) is reached
  * when it is there.  From the copy's turn until then other queues' commands that use it
  * wait, and nothing else does; the host cannot copy or map it (-EBUSY) from this call on.
- * Both places count in the quota meanwhile. -EBUSY: it is mapped, being copied by the
- * host, or moving already; or a queue that somebody has suspended has stopped inside a
- * command that uses it.  -ENOSPC: the text names the channel that is short, or the quota.
- * -EAGAIN: the queue is full.  -ENOTSUP: no HAL_CAP_RECOLOR.  If the copy fails or is
- * dropped, so does the submission, and the buffer stays where it is. */
+ * Both places count in the quota meanwhile; in a partition with more than that
+ * (.memory_limit) from when the copying begins.  -EBUSY: it is mapped, being copied by
+ * the host, or moving already; or a queue that somebody has suspended has stopped inside
+ * a command that uses it.  -ENOSPC: the text names the channel that is short, or the
+ * quota. -EAGAIN: the queue is full.  -ENOTSUP: no HAL_CAP_RECOLOR.  If the copy fails or
+ * is dropped, so does the submission, and the buffer stays where it is. */
 HAL_API int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 			       uint64_t color_mask, const uint8_t *color_weights,
 			       struct hal_point *done);

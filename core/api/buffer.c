@@ -94,40 +94,6 @@ static uint64_t charge_of(const struct hal_partition *part,
 		       : all;
 }
 
-/* Memory for buf, charged to its partition. */
-static int place(struct hal_buffer *buf, const struct hal_buffer_desc *d, void **mem)
-{
-	const struct hal_bk_colors colors = {.mask = d->color_mask,
-					     .weights = d->color_weights};
-	struct hal_device *dev = buf->dev;
-	int err = partition_charge(buf->part, buf->charge, "a buffer");
-
-	if (err != 0)
-		return err;
-	err = dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
-					 dev->info.colors != 0 ? &colors : NULL,
-					 buf->flags, mem);
-	if (err != 0)
-		partition_release(buf->part, buf->charge);
-	return err;
-}
-
-/* The same; what is cold makes room where it may.  -EAGAIN: it has begun to. */
-static int place_or_evict(struct hal_buffer *buf, const struct hal_buffer_desc *d,
-			  void **mem)
-{
-	bool busy = false;
-	int err;
-
-	do {
-		err = place(buf, d, mem);
-		if (err == 0)
-			return 0;
-		err = evict_room(buf->part, buf->charge, err, &busy);
-	} while (err == 0);
-	return err;
-}
-
 struct alloc {
 	struct hal_buffer *buf;
 	const struct hal_buffer_desc *desc;
@@ -137,7 +103,10 @@ static int alloc(struct hal_device *dev, void *arg)
 {
 	const struct alloc *a = arg;
 	struct hal_buffer *buf = a->buf;
-	int err = place_or_evict(buf, a->desc, &buf->bk);
+	const struct hal_bk_colors colors = {.mask = a->desc->color_mask,
+					     .weights = a->desc->color_weights};
+	bool busy = false;
+	int err = evict_place(buf, &colors, &buf->bk, &busy);
 
 	if (err != 0)
 		return err;
@@ -163,6 +132,23 @@ static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *
 		return 0;
 	limit_release(buf->part, buf->charge);
 	return -ENOMEM;
+}
+
+/* Counted in .copies, to tell from where. */
+static enum place_of copy_begins(struct hal_buffer *buf)
+{
+	if (buf->evict != NULL)
+		return evict_copies(buf);
+	atomic_fetch_add(&buf->copies, 1);
+	return PLACE_HERE;
+}
+
+static void copy_ends(struct hal_buffer *buf)
+{
+	if (buf->evict != NULL)
+		evict_copied(buf);
+	else
+		atomic_fetch_sub(&buf->copies, 1);
 }
 
 int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
@@ -204,13 +190,13 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		if (err != 0 && part->evict != NULL)
 			limit_release(part, buf->charge);
 	}
-	if (err == 0) {
-		*out = buf;
-		return 0;
+	if (err != 0) {
+		free(buf->evict);
+		object_free(OBJECT_BUFFER, buf);
+		return err;
 	}
-	free(buf->evict);
-	object_free(OBJECT_BUFFER, buf);
-	return err;
+	*out = buf;
+	return 0;
 }
 
 /* ---- destroy ----------------------------------------------------------------------- */
@@ -318,23 +304,6 @@ static int settled(struct hal_device *dev, void *arg)
 
 	(void)dev;
 	return atomic_load(&s->buf->recolored) ? moving(s->what) : 0;
-}
-
-/* Counted in .copies, to tell from where. */
-static enum place_of copy_begins(struct hal_buffer *buf)
-{
-	if (buf->evict != NULL)
-		return evict_copies(buf);
-	atomic_fetch_add(&buf->copies, 1);
-	return PLACE_HERE;
-}
-
-static void copy_ends(struct hal_buffer *buf)
-{
-	if (buf->evict != NULL)
-		evict_copied(buf);
-	else
-		atomic_fetch_sub(&buf->copies, 1);
 }
 
 /* Of what the host has. */
@@ -486,15 +455,32 @@ int hal_buffer_unmap(struct hal_buffer *buf)
 
 struct move {
 	struct hal_buffer *buf;
-	const struct hal_buffer_desc *desc;
-	void *to;
+	const struct hal_bk_colors *colors;
+	void *to; /* NULL: it is found when the move begins */
 };
+
+/* Room for buf where it goes.  Where others may be evicted for that it is made when the
+ * move begins: what is before that may need the room. */
+static int place_move(struct move *m)
+{
+	struct hal_buffer *buf = m->buf;
+	uint64_t quota = counter_get(&buf->part->quota);
+	bool busy = false;
+
+	if (buf->part->evict == NULL)
+		return evict_place(buf, m->colors, &m->to, &busy);
+	if (buf->charge <= quota / 2)
+		return 0;
+	return fail(ENOSPC,
+		    "hal_buffer_recolor: a buffer of %llu bytes has two places while it "
+		    "moves, the quota is %llu",
+		    U64(buf->charge), U64(quota));
+}
 
 static int begin_move(struct hal_device *dev, void *arg)
 {
 	struct move *m = arg;
 	struct hal_buffer *buf = m->buf;
-	bool busy = false;
 	int err;
 
 	(void)dev;
@@ -503,8 +489,6 @@ static int begin_move(struct hal_device *dev, void *arg)
 	if (atomic_load(&buf->recolored))
 		return moving("hal_buffer_recolor");
 	err = recolor_check(buf);
-	if (err == 0 && buf->evict != NULL)
-		err = evict_fetch(buf, &busy);
 	if (err != 0)
 		return err;
 	atomic_store(&buf->recolored, true);
@@ -513,7 +497,7 @@ static int begin_move(struct hal_device *dev, void *arg)
 			   "hal_buffer_recolor: the host is copying to or from the "
 			   "buffer");
 	if (err == 0)
-		err = place_or_evict(buf, m->desc, &m->to);
+		err = place_move(m);
 	if (err != 0)
 		atomic_store(&buf->recolored, false);
 	return err;
@@ -534,7 +518,7 @@ static int move(struct hal_buffer *buf, struct hal_queue *queue,
 {
 	const struct hal_bk_colors colors = {.mask = d->color_mask,
 					     .weights = d->color_weights};
-	struct move m = {buf, d, NULL};
+	struct move m = {buf, &colors, NULL};
 	int err = evict_call(buf->dev, buf->part->evict, begin_move, &m);
 	struct recolor *r;
 

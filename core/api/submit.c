@@ -1059,6 +1059,7 @@ int recolor_submit(struct recolor *m, struct hal_point *done)
 	r->recolor = m;
 	for (uint64_t at = 0; at < bytes; at += piece)
 		write_piece(m, at, piece, &in);
+	m->block = b;
 	r = target_next(&to, 1);
 	write_head(r, REC_BLOCK, 0, 1, 0, to.now);
 	r->block = b;

@@ -10,6 +10,7 @@
 
 #include "engine/bimodal.h"
 #include "engine/engine.h"
+#include "engine/recolor.h"
 #include "engine/resize.h"
 #include "util/compiler.h"
 #include "util/error.h"
@@ -73,8 +74,14 @@ static uint32_t used_by(const struct evict *e, const struct record *r,
 			struct evictable **out)
 {
 	const void *mem[RECORD_MEMORY_MAX];
-	uint32_t all = record_memory(r, mem), n = 0;
+	uint32_t all, n = 0;
 
+	if (r->cmd.op == REC_RECOLOR) {
+		mem[0] = r->recolor->buf->bk;
+		all = 1;
+	} else {
+		all = record_memory(r, mem);
+	}
 	for (uint32_t i = 0; i < all; i++) {
 		struct evictable *ev = find(e, mem[i]);
 		uint32_t k = 0;
@@ -325,8 +332,7 @@ static struct evictable *choose(struct evict *e, bool *busy)
 		if (ev->stuck || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
 		    ev->mark == e->marks + WANTED)
 			continue;
-		if (ev->mark != e->marks + USED && !atomic_load(&ev->buf->recolored) &&
-		    hold(ev))
+		if (ev->mark != e->marks + USED && !ev->pinned && hold(ev))
 			return ev;
 		*busy = true;
 	}
@@ -357,6 +363,35 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 	}
 	start(ev, true);
 	return place_of(ev) == PLACE_MOVES ? -EAGAIN : 0;
+}
+
+static int place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
+{
+	struct hal_device *dev = buf->dev;
+	int err = partition_charge(buf->part, buf->charge, "a buffer");
+
+	if (err != 0)
+		return err;
+	err = dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
+					 dev->info.colors != 0 ? c : NULL, buf->flags,
+					 mem);
+	if (err != 0)
+		partition_release(buf->part, buf->charge);
+	return err;
+}
+
+int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem,
+		bool *busy)
+{
+	int err;
+
+	do {
+		err = place(buf, c, mem);
+		if (err == 0)
+			return 0;
+		err = evict_room(buf->part, buf->charge, err, busy);
+	} while (err == 0);
+	return err;
 }
 
 /* ---- who comes --------------------------------------------------------------------- */
@@ -427,6 +462,15 @@ static int park(struct hal_queue *q)
 	return 0;
 }
 
+/* It waits for its turn, if it does not yet. */
+static void take_turn(struct hal_queue *q)
+{
+	if (!list_empty(&q->evict_turn))
+		return;
+	list_add_before(&q->home->evict->turns, &q->evict_turn);
+	q->evict_ns = q->dev->now;
+}
+
 static int lets(struct hal_queue *q, struct evictable *const *set, uint32_t n)
 {
 	struct evict *e = q->home->evict;
@@ -483,10 +527,7 @@ int evict_lets(struct hal_queue *q, const struct record *r)
 		i++;
 	if (i == n)
 		return lets(q, set, n);
-	if (list_empty(&q->evict_turn)) {
-		list_add_before(&e->turns, &q->evict_turn);
-		q->evict_ns = q->dev->now;
-	}
+	take_turn(q);
 	if (turn(e) != q)
 		return park(q);
 	err = fetch_all(q, set, n);
@@ -494,6 +535,29 @@ int evict_lets(struct hal_queue *q, const struct record *r)
 		return park(q);
 	if (err == 0)
 		return lets(q, set, n);
+	turn_over(q);
+	return err;
+}
+
+int evict_lets_move(struct hal_queue *q, struct recolor *m)
+{
+	struct evictable *ev = m->buf->evict;
+	bool busy = false;
+	int err = 0;
+
+	take_turn(q);
+	if (turn(q->home->evict) != q)
+		return park(q);
+	if (ev != NULL)
+		err = evict_fetch(m->buf, &busy);
+	if (err == 0)
+		err = evict_place(m->buf, &m->colors, &m->to, &busy);
+	if (err == -EAGAIN || (err == -ENOSPC && busy))
+		return park(q);
+	if (err == 0 && ev != NULL)
+		ev->pinned = true;
+	if (err == 0)
+		return lets(q, &ev, ev != NULL ? 1 : 0);
 	turn_over(q);
 	return err;
 }

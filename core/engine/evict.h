@@ -16,7 +16,9 @@
  * Before a command of such a partition is given to the device all that it uses is here:
  * else its queue is parked, and looks again whenever something of the partition ends.
  * One queue at a time gets what it needs, in the order in which they have come; so no two
- * wait for what the other has, and all that is waited for ends by itself.
+ * wait for what the other has, and all that is waited for ends by itself.  A buffer that
+ * is to move to other channels (recolor.h) has both of its places from when that begins
+ * until it ends, and nothing before.
  */
 #ifndef HAL_ENGINE_EVICT_H
 #define HAL_ENGINE_EVICT_H
@@ -66,6 +68,7 @@ struct evictable {
 	bool out;       /* MOVES: to the host */
 	bool stuck;     /* the device did not give its bytes: it stays */
 	bool gone;      /* destroyed while it moves */
+	bool pinned;    /* it is moving to other channels */
 	struct letter letter;
 	struct evictable *next; /* to be copied */
 	int err;                /* of the copy, or of the last way back */
@@ -109,12 +112,19 @@ void evict_recolored(struct evictable *ev, const struct hal_bk_colors *c);
  * 0: try again; -EAGAIN: something moves, try then (evict_call).  Else err, with a text
  * that says more; *busy: what could have gone is in use. */
 int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy);
+/* Memory for buf, or for it to go to, charged to its partition; what is cold makes room
+ * where it may.  Else as evict_room. */
+int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem,
+		bool *busy);
 /* 0: buf is here.  -EAGAIN: something moves.  -ENOSPC as evict_room, or what the device
  * answered. */
 int evict_fetch(struct hal_buffer *buf, bool *busy);
 /* The next command, r, of q may be given to the device: 1.  0: q is parked; -errno: all
  * that it uses cannot be on the device. */
 int evict_lets(struct hal_queue *q, const struct record *r);
+/* q, whose turn it is to, may begin to move m's buffer: 1, and that has both places.  0:
+ * q is parked; -errno: they cannot both be on the device. */
+int evict_lets_move(struct hal_queue *q, struct recolor *m);
 /* Something of part is on its way. */
 bool evict_moves(const struct hal_partition *part);
 void evict_tell(const struct hal_partition *part, struct hal_partition_info *i);

@@ -530,9 +530,13 @@ static COLD bool no_memory_for(struct hal_queue *q, const struct record *r, int 
 	/* What is before it ends first. */
 	if (!cursor_same(q->issue, q->retire))
 		return false;
-	format_text(text, sizeof(text), "%s \"%s\": %s",
-		    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command", record_name(r),
-		    hal_last_error());
+	if (r->cmd.op == REC_RECOLOR)
+		format_text(text, sizeof(text), "the buffer was not moved: %s",
+			    hal_last_error());
+	else
+		format_text(text, sizeof(text), "%s \"%s\": %s",
+			    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command",
+			    record_name(r), hal_last_error());
 	fail_queue(q, err, text);
 	return true;
 }
@@ -633,7 +637,11 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 			queue_todo(q);
 		return false;
 	} else if (r->cmd.op == REC_RECOLOR) {
-		if (!recolor_begin(r->recolor))
+		int may = recolor_begin(r->recolor);
+
+		if (may < 0)
+			(void)no_memory_for(q, r, may);
+		if (may <= 0)
 			return false;
 	} else if (r->cmd.op == REC_RECOLORED && !first) {
 		return false; /* it ends before anything behind it begins */

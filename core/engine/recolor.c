@@ -198,17 +198,35 @@ void recolor_free(struct hal_buffer *buf, void *to)
 {
 	struct hal_device *dev = buf->dev;
 
-	(void)dev->table->cold.mem_free(dev->bk, to);
-	partition_release(buf->part, buf->charge);
+	if (to != NULL) {
+		(void)dev->table->cold.mem_free(dev->bk, to);
+		partition_release(buf->part, buf->charge);
+	}
 	atomic_store(&buf->recolored, false);
 }
 
 /* ---- its way ----------------------------------------------------------------------- */
 
-bool recolor_begin(struct recolor *m)
+/* It has memory where it goes, which its pieces are told. */
+static int find_place(struct recolor *m)
+{
+	int may;
+
+	if (m->buf == NULL || m->to != NULL)
+		return 1;
+	may = evict_lets_move(m->queue, m);
+	for (uint32_t i = 0; may > 0 && i < m->block->slots; i++)
+		m->block->rec[i].cmd.copy.dst = m->to;
+	return may;
+}
+
+int recolor_begin(struct recolor *m)
 {
 	struct hal_queue *q = m->queue;
+	int may = find_place(m);
 
+	if (may <= 0)
+		return may;
 	if (list_empty(&m->on_device)) {
 		list_add_before(&q->dev->recolors, &m->on_device);
 		for_each_queue(m, watch);
@@ -216,7 +234,7 @@ bool recolor_begin(struct recolor *m)
 	}
 	m->waits = in_use(m);
 	q->parked = m->waits;
-	return !m->waits;
+	return m->waits ? 0 : 1;
 }
 
 void recolor_look(struct hal_queue *q)
@@ -243,6 +261,8 @@ int recolor_end(struct recolor *m, int dropped)
 								m->buf->bk, m->to);
 		if ((dropped | err) == 0 && m->buf->evict != NULL)
 			evict_recolored(m->buf->evict, &m->colors);
+		if (m->buf->evict != NULL)
+			m->buf->evict->pinned = false;
 		recolor_free(m->buf, m->to);
 	}
 	if (list_empty(&m->on_device))

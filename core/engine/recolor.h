@@ -23,9 +23,12 @@
 
 struct recolor {
 	uint32_t refs; /* of the two records; the engine's once they are there */
-	struct hal_queue *queue;     /* whose they are */
-	struct hal_buffer *buf;      /* NULL: of a journal, there is no memory */
-	void *to;                    /* of mem_alloc: where it goes; then where it was */
+	struct hal_queue *queue; /* whose they are */
+	struct hal_buffer *buf;  /* NULL: of a journal, there is no memory */
+	/* Of mem_alloc: where it goes; then where it was.  NULL: not known yet, of a
+	 * partition with more than its quota (evict.h), and .block to be told. */
+	void *to;
+	struct block *block;         /* its pieces, until it begins */
 	struct hal_bk_colors colors; /* where that is */
 	uint8_t weights[HAL_BK_COLORS_MAX];
 	/* The engine's. */
@@ -36,8 +39,9 @@ struct recolor {
 /* One reference; any thread.  c NULL: of a journal.  NULL: -ENOMEM. */
 struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to,
 			     const struct hal_bk_colors *c);
-/* REC_RECOLOR is next in its queue.  False: that is parked. */
-bool recolor_begin(struct recolor *m);
+/* REC_RECOLOR is next in its queue: 1, it is over.  0: that is parked; -errno: there is
+ * no room where the buffer goes. */
+int recolor_begin(struct recolor *m);
 /* REC_RECOLORED has ended; or was dropped, for the error of its queue, and the buffer
  * stays where it is.  What the device answered. */
 int recolor_end(struct recolor *m, int dropped);

@@ -12,7 +12,9 @@
  *  - all that has ended has ended once: kernels have counted each, buffers hold what the
  *    commands say, in order;
  *  - memory used is what the live buffers take, twice while they move; of each colour
- *    all is free again in the end; who is moving is not read, and is the same afterwards.
+ *    all is free again in the end; who is moving is not read, and is the same afterwards;
+ *  - what is not on the device of a partition with more than its quota is with the host,
+ *    and holds the same; on the device is never more than the quota.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -304,11 +306,14 @@ static int check_effects(struct sim *s, struct sim_queue *q)
 	return 0;
 }
 
-/* Of buffers on their way: the place that they have and the one they go to. */
+/* Of buffers on their way: the place that they have and the one they go to.  With more
+ * than its quota a partition has that when the move begins. */
 static uint64_t moving_bytes(const struct sim *s, uint32_t part)
 {
 	uint64_t bytes = 0;
 
+	if (s->parts[part].limit)
+		return 0;
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		const struct sim_queue *q = &s->queues[i];
 
@@ -340,6 +345,40 @@ static int check_colors(struct sim *s, const struct hal_device_info *info, uint6
 	return 0;
 }
 
+/* No buffer of it is on its way to other channels. */
+static bool is_settled(const struct sim *s, uint32_t part)
+{
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (s->queues[i].q && s->queues[i].part == part &&
+		    model_moves(&s->queues[i]))
+			return false;
+	return true;
+}
+
+/* Of a partition with more than its quota: what is not on the device is with the host,
+ * and neither twice.  ref has no constants of programs. */
+static int check_lent(struct sim *s, uint32_t i, const struct hal_partition_info *p)
+{
+	struct sim_part *part = &s->parts[i];
+
+	SIM_CHECK(p->memory_limit == part->limit);
+	SIM_CHECK(p->memory_buffers <= p->memory_limit);
+	SIM_CHECK(p->memory_buffers >= part->buffer_bytes);
+	SIM_CHECK(p->memory_away <= p->memory_buffers);
+	SIM_CHECK(p->memory_used + p->memory_away >= p->memory_buffers);
+	SIM_CHECK(!s->ref || s->faulty || !is_settled(s, i) ||
+		  p->memory_used + p->memory_away == p->memory_buffers);
+	SIM_CHECK(p->evictions >= part->evictions && p->fetches >= part->fetches &&
+		  p->fetches <= p->evictions);
+	SIM_CHECK(p->evicted_bytes >= p->fetched_bytes + p->memory_away);
+	s->fetches += p->fetches - part->fetches;
+	part->evictions = p->evictions;
+	part->fetches = p->fetches;
+	sim_mix(s, p->memory_away);
+	sim_mix(s, p->fetched_bytes);
+	return 0;
+}
+
 static int check_memory(struct sim *s)
 {
 	struct hal_device_info info = HAL_INIT(hal_device_info);
@@ -352,7 +391,10 @@ static int check_memory(struct sim *s)
 			continue;
 		SIM_OK(hal_partition_get_info(s->parts[i].p, &p));
 		/* Destroyed buffers count until the work that uses them has ended. */
-		SIM_CHECK(p.memory_used >= s->parts[i].buffer_bytes + moving_bytes(s, i));
+		SIM_CHECK(p.memory_used + p.memory_away >=
+			  s->parts[i].buffer_bytes + moving_bytes(s, i));
+		if (s->parts[i].limit && check_lent(s, i, &p))
+			return -1;
 		SIM_CHECK(!p.memory_bytes || p.memory_used <= p.memory_bytes);
 		used += p.memory_used;
 		sim_mix(s, p.memory_used);

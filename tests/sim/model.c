@@ -29,6 +29,14 @@ enum sim_moving model_moving(const struct sim *s, const struct sim_move *move)
 	return err || by->tainted || s->faulty ? MOVE_UNKNOWN : MOVE_ON;
 }
 
+bool model_moves(const struct sim_queue *q)
+{
+	for (uint64_t n = q->seen + 1; n <= q->submissions; n++)
+		if (q->owed[n % DEPTH].moves != 0)
+			return true;
+	return false;
+}
+
 static bool holds(const struct sim *s, const struct sim_queue *q,
 		  const struct sim_move *move)
 {
@@ -51,6 +59,22 @@ static const struct sim_queue *moves_of(const struct sim *s, const struct sim_qu
 	return o->moves && o->moves != q->id ? sim_queue_of(s, o->moves) : NULL;
 }
 
+/* Its partition has more than its quota, and it may be waiting for room that another
+ * queue does not leave: that is stopped, perhaps inside a command, or moves a buffer. */
+static bool is_crowded(const struct sim *s, const struct sim_queue *q)
+{
+	if (!s->parts[q->part].limit)
+		return false;
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		const struct sim_queue *o = &s->queues[i];
+
+		if (o->q && o != q && o->part == q->part &&
+		    (o->suspended || model_moves(o)))
+			return true;
+	}
+	return false;
+}
+
 /* Queues that are there no more have ended all they had. */
 static bool wait_can_pass(const struct sim *s, struct known *k, const struct sim_wait *w)
 {
@@ -68,7 +92,7 @@ static bool can_end(const struct sim *s, struct known *k, uint32_t at, uint64_t 
 
 	if (value <= q->seen || value <= k->can[at])
 		return true;
-	if (q->suspended || value >= k->cannot[at] || is_held(s, q))
+	if (q->suspended || value >= k->cannot[at] || is_held(s, q) || is_crowded(s, q))
 		return false;
 	for (uint64_t n = q->seen + 1; n <= value; n++) {
 		const struct sim_owed *o = &q->owed[n % DEPTH];
@@ -103,7 +127,7 @@ bool model_ready(const struct sim *s, const struct sim_queue *q)
 	const struct sim_queue *other;
 
 	if (q->seen == q->submissions || q->suspended || o->not_before_ns >= s->now ||
-	    is_held(s, q))
+	    is_held(s, q) || is_crowded(s, q))
 		return false;
 	other = moves_of(s, q, o);
 	if (other && other->seen < other->submissions)

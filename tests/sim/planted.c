@@ -22,6 +22,8 @@ enum plant {
 	PLANT_LOSES, /* every fifth launch is said to have run, and has not */
 	PLANT_STAYS, /* a partition that is moved stays where it is */
 	PLANT_LATE,  /* KILL lets go when the command has ended, not at once */
+	PLANT_BLANK, /* every fifth buffer that comes back from the host is empty */
+	PLANT_KEEPS, /* an evicted buffer stays where it is */
 };
 
 enum { EVERY = 5, PENDING = 64 };
@@ -36,12 +38,16 @@ static uint64_t launches;
 static struct hal_bk_cmd again[PENDING];
 static struct hal_bk_event due[PENDING];
 static uint32_t due_count;
+static const void *came; /* back, and is written next */
+static uint64_t comes;
 
 static int dev_open(const struct hal_bk_config *cfg, uint32_t index, void **dev)
 {
 	plant = (enum plant)services->option_int(cfg, "plant");
 	launches = 0;
 	due_count = 0;
+	came = NULL;
+	comes = 0;
 	return ref.cold.open(cfg, index, dev);
 }
 
@@ -50,6 +56,27 @@ static int dev_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
 	if (plant == PLANT_LATE && mode == HAL_SUSPEND_KILL)
 		mode = HAL_SUSPEND_DRAIN;
 	return ref.hot.suspend(dev, queue, mode, cookie);
+}
+
+static int dev_mem_out(void *dev, void *mem)
+{
+	return plant == PLANT_KEEPS ? 0 : ref.cold.mem_out(dev, mem);
+}
+
+static int dev_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
+{
+	came = ++comes % EVERY == 0 ? mem : NULL;
+	return plant == PLANT_KEEPS ? 0 : ref.cold.mem_in(dev, mem, colors);
+}
+
+static int dev_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
+			 uint64_t bytes)
+{
+	if (plant == PLANT_BLANK && mem == came) {
+		came = NULL;
+		return 0;
+	}
+	return ref.cold.mem_write(dev, mem, offset, data, bytes);
 }
 
 static void later(void *dev, uint32_t kind, uint64_t cookie)
@@ -131,7 +158,7 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host)
 	options[b->option_count] = (struct hal_option_def){
 		.key = "plant",
 		.type = HAL_OPTION_ENUM,
-		.choices = "none|twice|loses|stays|late",
+		.choices = "none|twice|loses|stays|late|blank|keeps",
 		.def = "none",
 		.help = "what it does wrong",
 	};
@@ -142,6 +169,9 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host)
 	planted.options = options;
 	planted.option_count = ref.option_count + 1;
 	planted.cold.open = dev_open;
+	planted.cold.mem_out = dev_mem_out;
+	planted.cold.mem_in = dev_mem_in;
+	planted.cold.mem_write = dev_mem_write;
 	planted.hot.suspend = dev_suspend;
 	planted.hot.submit = dev_submit;
 	planted.hot.poll = dev_poll;

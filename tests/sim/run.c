@@ -91,10 +91,11 @@ static void look_at_target(struct sim *s)
 	if (fault == NULL)
 		return;
 	fault += strlen("layers.fault=");
-	s->faulty = strncmp(fault, "poll", 4) == 0 || strncmp(fault, "resize", 6) == 0 ||
-		    strncmp(fault, "suspend", 7) == 0 ||
-		    strncmp(fault, "resume", 6) == 0 ||
-		    (strncmp(fault, "submit", 6) == 0 && strstr(fault, "EAGAIN") == NULL);
+	s->faulty =
+		strncmp(fault, "poll", 4) == 0 || strncmp(fault, "resize", 6) == 0 ||
+		strncmp(fault, "suspend", 7) == 0 || strncmp(fault, "resume", 6) == 0 ||
+		strncmp(fault, "mem_out", 7) == 0 || strncmp(fault, "mem_in", 6) == 0 ||
+		(strncmp(fault, "submit", 6) == 0 && strstr(fault, "EAGAIN") == NULL);
 }
 
 int sim_begin(struct sim *s)
@@ -108,6 +109,8 @@ int sim_begin(struct sim *s)
 	s->running = calloc(2 * s->info.partitions_max, sizeof(*s->running));
 	SIM_CHECK(s->running);
 	s->started = s->running + s->info.partitions_max;
+	s->lends = strstr(s->script->target, "oversubscribe=yes") != NULL;
+	SIM_CHECK(!s->lends || (s->info.caps & HAL_CAP_EVICT) != 0);
 	s->ref = hal_device_extension(s->dev, "ref");
 	if (s->ref)
 		SIM_OK(s->ref->on_event(hal_device_native(s->dev), sim_on_event, s));
@@ -190,6 +193,7 @@ static int put_away(struct sim *s)
 			continue;
 		SIM_OK(hal_partition_get_info(part->p, &info));
 		SIM_CHECK(info.memory_used == 0 || !s->ref);
+		SIM_CHECK(info.memory_buffers == 0 && info.memory_away == 0);
 		SIM_OK(hal_partition_destroy(part->p));
 		sim_part_gone(s, part);
 	}
@@ -269,6 +273,7 @@ static void run(const struct sim_script *script, bool verbose, struct sim_result
 	out->failed = err != 0;
 	out->step = s->step;
 	out->hash = s->hash;
+	out->fetches = s->fetches;
 	snprintf(out->why, sizeof(out->why), "%s", s->why);
 	while (s->items) {
 		struct sim_item *next = s->items->next;

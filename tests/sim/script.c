@@ -20,7 +20,7 @@ const struct sim_type sim_types[] = {
 	{"part_create", 6, do_part_create,
 	 {{"units", 64, 0}, {"rectangle", 2, 0}, {"row", 16, 0}, {"col", 64, 0},
 	  {"rows", 16, 0}, {"cols", 64, 0}, {"ceiling", 64, 0}, {"memory", 128, 0},
-	  {"color", 24, 0}, {"guest", 20, 0}}},
+	  {"color", 24, 0}, {"guest", 20, 0}, {"limit", 24, 0}}},
 	{"part_destroy", 2, do_part_destroy, {{"part", PARTS, 0}}},
 	{"part_resize", 4, do_part_resize,
 	 {{"units", 64, 0}, {"rectangle", 2, 0}, {"row", 16, 0}, {"col", 64, 0},
@@ -114,6 +114,7 @@ static const struct {
 	{"poll", "EIO"},         {"submit", "EIO"},           {"submit", "EAGAIN"},
 	{"suspend", "EIO"},      {"resize", "EIO"},           {"resume", "EIO"},
 	{"mem_alloc", "ENOMEM"}, {"partition_create", "EIO"}, {"queue_create", "ENOSPC"},
+	{"mem_out", "EIO"},      {"mem_in", "EIO"},           {"mem_in", "ENOSPC"},
 };
 
 static const char *one_of(uint64_t *random, const char *const *list, size_t count)
@@ -133,6 +134,8 @@ static void make_target(char *out, size_t size, uint64_t *random, const char *fa
 	/* Most begin with a net that holds after a millisecond: it is to be seen. */
 	if (strstr(out, "timeout_ms") == NULL)
 		n += snprintf(out + n, size - (size_t)n, "&policy.timeout_ms=1");
+	if (script_random(random, 2) != 0)
+		n += snprintf(out + n, size - (size_t)n, "&hal.oversubscribe=yes");
 	if (script_random(random, 5) != 0)
 		return;
 	k = script_random(random, sizeof(faults) / sizeof(*faults));

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { SIM_PARAMS = 10, SIM_COMMANDS = 4 };
+enum { SIM_PARAMS = 11, SIM_COMMANDS = 4 };
 
 struct sim;
 

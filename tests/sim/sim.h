@@ -44,6 +44,8 @@ struct sim_part {
 	uint32_t index;
 	uint32_t queues, guests;
 	uint64_t quota;                    /* 0: none */
+	uint64_t limit;                    /* of all its buffers; 0: they stay there */
+	uint64_t evictions, fetches;       /* seen */
 	uint32_t floor, ceiling;           /* of units: nobody takes, or gives, it more */
 	uint32_t floor_next, ceiling_next; /* once it has moved */
 	uint64_t buffer_bytes;             /* of live buffers */
@@ -145,6 +147,7 @@ struct sim {
 	const struct hal_ref_extension *ref; /* NULL: another backend */
 	bool stops;    /* the policy in force, or the engine, stops queues */
 	bool moves;    /* a policy has moved borders */
+	bool lends;    /* partitions may have more than their quota */
 	bool picky;    /* the policy has a part of the device for some only */
 	bool budgets;  /* the policy in force keeps them */
 	bool injected; /* the next creation may fail with -ENOMEM */
@@ -165,6 +168,7 @@ struct sim {
 	uint32_t ids; /* given */
 	struct sim_item *items;
 	uint64_t now;
+	uint64_t fetches; /* of evicted buffers, all partitions' */
 	uint64_t past_submitted, past_completed, past_failed, past_dropped;
 	/* By queue's id: of the ring, and of queues that are there no more. */
 	uint64_t told[IDS], submitted[IDS];
@@ -211,6 +215,7 @@ struct sim_result {
 	bool failed;
 	uint32_t step;
 	uint64_t hash;
+	uint64_t fetches; /* of evicted buffers */
 	char why[512];
 };
 
@@ -281,6 +286,8 @@ bool model_ready(const struct sim *s, const struct sim_queue *q);
 /* An entry of the ring of completions is the next that q owes. */
 int model_told(struct sim *s, const struct hal_completion *c);
 
+/* A submission of q that has not ended moves a buffer. */
+bool model_moves(const struct sim_queue *q);
 /* Where a move is, by the library's own word. */
 enum sim_moving model_moving(const struct sim *s, const struct sim_move *move);
 

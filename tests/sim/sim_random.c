@@ -123,11 +123,13 @@ static void tell_shortest(struct sim_script *s, const char *why, const struct op
 		fclose(f);
 }
 
-static int run_script(struct sim_script *s, const char *name, const struct options *o)
+static int run_script(struct sim_script *s, const char *name, const struct options *o,
+		      uint64_t *fetches)
 {
 	struct sim_result r;
 
 	sim_run(s, !o->once, o->verbose, &r);
+	*fetches += r.fetches;
 	if (o->verbose)
 		printf("%s: %016" PRIx64 "\n", name, r.hash);
 	if (!r.failed)
@@ -138,7 +140,7 @@ static int run_script(struct sim_script *s, const char *name, const struct optio
 	return -1;
 }
 
-static int run_seed(uint64_t seed, const struct options *o)
+static int run_seed(uint64_t seed, const struct options *o, uint64_t *fetches)
 {
 	const char *family = o->family;
 	struct sim_script s;
@@ -150,7 +152,7 @@ static int run_seed(uint64_t seed, const struct options *o)
 	if (script_make(&s, seed, o->steps, family, o->target, o->policy))
 		return -1;
 	snprintf(name, sizeof(name), "seed %" PRIu64, seed);
-	err = run_script(&s, name, o);
+	err = run_script(&s, name, o, fetches);
 	script_free(&s);
 	return err;
 }
@@ -159,7 +161,7 @@ int main(int argc, char **argv)
 {
 	struct options o = {
 		.seed = 1, .seeds = 1, .steps = 200, .shrink = 3000, .family = "ref"};
-	uint64_t failed = 0;
+	uint64_t failed = 0, fetches = 0;
 
 	if (read_options(argc, argv, &o))
 		return 2;
@@ -169,19 +171,21 @@ int main(int argc, char **argv)
 
 		if (script_read(o.script, &s))
 			return 2;
-		err = run_script(&s, o.script, &o);
+		err = run_script(&s, o.script, &o, &fetches);
 		script_free(&s);
 		return err != 0;
 	}
 	for (uint64_t i = 0; i < o.seeds && !(failed && o.out); i++)
-		failed += run_seed(o.seed + i, &o) != 0;
+		failed += run_seed(o.seed + i, &o, &fetches) != 0;
 	if (o.figure)
 		printf("figure sim.steps %" PRIu64 "\nfigure sim.violations %" PRIu64
 		       "\n",
 		       o.seeds * o.steps, failed);
 	else
 		printf("%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped (seeds %" PRIu64
-		       " to %" PRIu64 ", %" PRIu32 " steps each)\n",
-		       o.seeds - failed, failed, o.seed, o.seed + o.seeds - 1, o.steps);
+		       " to %" PRIu64 ", %" PRIu32 " steps each; %" PRIu64
+		       " evicted buffers came back)\n",
+		       o.seeds - failed, failed, o.seed, o.seed + o.seeds - 1, o.steps,
+		       fetches);
 	return failed || !o.seeds;
 }

@@ -307,6 +307,69 @@ static void mapped_and_moved(void **state)
 	tight_close(&t);
 }
 
+static int submit_after(struct hal_queue *q, struct hal_cmd cmd, struct hal_point wait,
+			struct hal_point *done)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	d.waits = &wait;
+	d.wait_count = 1;
+	return hal_submit(q, &d, done);
+}
+
+/* What is before a move in its queue, and needs the room that the move will, has it. */
+static void moved_behind(void **state)
+{
+	struct hal_point done, moved, gate;
+	struct hal_timeline *line;
+	struct tight t;
+
+	(void)state;
+	tight_open(&t, "ref?colors=2", COUNT - 1);
+	OK(hal_timeline_create(t.dev, &line));
+	gate = (struct hal_point){line, 1};
+	OK(submit_after(t.q, hal_cmd_copy(t.b[0], 0, t.b[1], 0, BIG), gate, &done));
+	OK(hal_buffer_recolor(t.b[6], t.q, 2, NULL, &moved));
+	/* Nor does it take anybody's place meanwhile. */
+	for (uint32_t k = 2; k < 5; k++)
+		touched(t.other, t.b[k]);
+	assert_int_equal(info_of(&t).memory_used, FIT * BIG);
+	assert_true(is_here(t.b[2]) && is_here(t.b[3]) && is_here(t.b[4]));
+	OK(hal_timeline_signal(line, 1));
+	OK(wait_ms(done, NEVER_MS));
+	OK(wait_ms(moved, NEVER_MS));
+	assert_full(t.b[0], 2, 0);
+	assert_full(t.b[6], 7, 0);
+	assert_true(info_of(&t).memory_used <= FIT * BIG);
+	OK(hal_timeline_destroy(line));
+	tight_close(&t);
+}
+
+/* Two places are more than the quota; or one is there, and the device has no other. */
+static void not_moved(void **state)
+{
+	struct hal_point moved;
+	struct hal_buffer *large;
+	struct tight t;
+
+	(void)state;
+	tight_open(&t, "ref?colors=2", 1);
+	large = add_buffer(t.part, 2 * BIG);
+	FAILS(hal_buffer_recolor(large, t.q, 2, NULL, &moved), -ENOSPC, "131072 bytes",
+	      "two places", "196608");
+	OK(t.ref->inject(t.native, HAL_REF_OP_MEM_ALLOC, 1, EIO));
+	OK(hal_buffer_recolor(t.b[0], t.q, 2, NULL, &moved));
+	FAILS(wait_ms(moved, NEVER_MS), -EIO, "the buffer was not moved", "injected");
+	assert_full(t.b[0], 1, 0);
+	OK(hal_buffer_recolor(t.b[0], t.other, 2, NULL, &moved));
+	OK(wait_ms(moved, NEVER_MS));
+	assert_full(t.b[0], 1, 0);
+	OK(hal_buffer_destroy(large));
+	tight_close(&t);
+}
+
 /* A limit of the size of the quota is that; a new quota stays within the limit. */
 static void quotas(void **state)
 {
@@ -427,7 +490,8 @@ int main(void)
 		cmocka_unit_test(not_read),         cmocka_unit_test(not_written),
 		cmocka_unit_test(suspended_inside), cmocka_unit_test(suspended_in_turn),
 		cmocka_unit_test(dropped_in_turn),  cmocka_unit_test(in_turn),
-		cmocka_unit_test(mapped_and_moved), cmocka_unit_test(quotas),
+		cmocka_unit_test(mapped_and_moved), cmocka_unit_test(moved_behind),
+		cmocka_unit_test(not_moved),        cmocka_unit_test(quotas),
 		cmocka_unit_test(two_threads),
 	};
 
