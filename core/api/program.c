@@ -7,6 +7,7 @@
 #include "api/handle.h"
 #include "engine/deferred.h"
 #include "engine/engine.h"
+#include "engine/evict.h"
 #include "engine/expect.h"
 #include "engine/resize.h"
 #include "engine/trace.h"
@@ -274,6 +275,23 @@ static void unbind(struct hal_program *prog, struct hal_partition *part)
 	atomic_fetch_and(&prog->bound[i / 64], ~(UINT64_C(1) << i % 64));
 }
 
+/* *bytes of them, charged; or how many would have been. */
+static int place_constants(struct hal_program *prog, struct hal_partition *part,
+			   uint64_t *bytes)
+{
+	const struct hal_bk_cold *cold = &prog->dev->table->cold;
+	int err;
+
+	*bytes = 0;
+	err = cold->program_bind(prog->dev->bk, prog->bk, part->bk, bytes);
+	if (err != 0)
+		return err;
+	err = partition_charge(part, *bytes, "constants of a program");
+	if (err != 0)
+		(void)cold->program_unbind(prog->dev->bk, prog->bk, part->bk);
+	return err;
+}
+
 struct bind {
 	struct hal_program *prog;
 	struct hal_partition *part;
@@ -286,17 +304,16 @@ static int bind(struct hal_device *dev, void *arg)
 	struct hal_partition *part = b->part;
 	uint32_t i = part->desc.index;
 	uint64_t bytes = 0;
+	bool busy = false;
 	int err;
 
 	if (is_bound(prog, i))
 		return 0;
-	err = dev->table->cold.program_bind(dev->bk, prog->bk, part->bk, &bytes);
-	if (err != 0)
-		return err;
-	err = partition_charge(part, bytes, "constants of a program");
-	if (err != 0) {
-		(void)dev->table->cold.program_unbind(dev->bk, prog->bk, part->bk);
-		return err;
+	/* What is cold makes room where it may. */
+	while ((err = place_constants(prog, part, &bytes)) != 0) {
+		err = evict_room(part, bytes, err, &busy);
+		if (err != 0)
+			return err;
 	}
 	trace_memory(dev, part);
 	prog->bound_bytes[i] = bytes;
@@ -310,7 +327,7 @@ int program_bind(struct hal_program *prog, struct hal_partition *part)
 {
 	struct bind b = {prog, part};
 
-	return engine_call(prog->dev, bind, &b);
+	return evict_call(prog->dev, part->evict, bind, &b);
 }
 
 void program_unbind_all(struct hal_partition *part)

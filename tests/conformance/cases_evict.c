@@ -190,6 +190,44 @@ static int kernels(struct conf *c)
 	return intact(c, &s);
 }
 
+/* A program comes to a partition that is full: for its constants the coldest goes. */
+static int constants(struct conf *c)
+{
+	static struct scene s;
+	struct hal_partition_info i;
+	struct hal_arg args[3];
+	struct hal_kernel *gemm;
+	struct hal_buffer *half;
+	struct hal_point done;
+	struct hal_cmd cmd;
+
+	STEP(begin(c, &s));
+	STEP(conf_kernel(c, "gemm", &gemm));
+	for (uint32_t k = 0; k < FIT; k++) {
+		conf_noise(s.want[k], BIG, k + 1);
+		STEP(conf_buffer(c, s.p, BIG, &s.b[k]));
+		OK(hal_buffer_write(s.b[k], 0, s.want[k], BIG));
+	}
+	STEP(conf_buffer(c, s.p, BIG / 2, &half));
+	STEP(info_of(c, &s, &i));
+	EQ(i.memory_used, i.memory_bytes);
+	EQ(i.evictions, 0);
+	for (uint32_t k = 0; k < 3; k++)
+		args[k] = (struct hal_arg){s.b[k + 1], 0, CONF_GEMM_BYTES};
+	cmd = hal_cmd_launch(gemm, args, 3);
+	STEP(conf_submit(c, s.q, &cmd, 1, &done));
+	conf_oracle_gemm((int8_t *)s.want[1], (const int8_t *)s.want[2],
+			 (const int8_t *)s.want[3]);
+	STEP(conf_wait(c, done));
+	STEP(info_of(c, &s, &i));
+	/* What is used beside buffers; a program may have none. */
+	EQ(i.evictions, i.memory_used + i.memory_away > i.memory_buffers);
+	EQ(i.memory_away, i.evictions * BIG);
+	for (uint32_t k = 0; k < FIT; k++)
+		STEP(conf_same(c, s.b[k], 0, s.want[k], BIG));
+	return 0;
+}
+
 /* Two queues want different ones, of which not all fit: in turn. */
 static int two_queues(struct conf *c)
 {
@@ -384,15 +422,10 @@ static int neighbour(struct conf *c)
 }
 
 const struct conf_case conf_evict_cases[] = {
-	{"evict.comes_back", comes_back},
-	{"evict.coldest_goes", coldest_goes},
-	{"evict.kernels", kernels},
-	{"evict.two_queues", two_queues},
-	{"evict.limit", limit},
-	{"evict.too_large", too_large},
-	{"evict.stays", stays},
-	{"evict.destroyed", destroyed},
-	{"evict.refused", refused},
-	{"evict.neighbour", neighbour},
-	{NULL, NULL},
+	{"evict.comes_back", comes_back}, {"evict.coldest_goes", coldest_goes},
+	{"evict.kernels", kernels},       {"evict.constants", constants},
+	{"evict.two_queues", two_queues}, {"evict.limit", limit},
+	{"evict.too_large", too_large},   {"evict.stays", stays},
+	{"evict.destroyed", destroyed},   {"evict.refused", refused},
+	{"evict.neighbour", neighbour},   {NULL, NULL},
 };
