@@ -21,6 +21,9 @@
  *                             have been destroyed: hal_submit and hal_wait of a launch
  *                             on another queue; as notes, the same before that, and
  *                             what creating and destroying a buffer took
+ *   bench_scale evict [N]     hal_submit and hal_wait of N fills (1,000), each of a
+ * buffer that is with the host, so that another goes and it comes, on a device whose
+ * memory is the host's; less what they cost when the buffers are there
  *
  * This program counts nothing itself; run it by
  *
@@ -386,6 +389,83 @@ static int bench_graves(unsigned int n)
 	return bench_close(&b);
 }
 
+/* ---- evict ------------------------------------------------------------------------ */
+
+enum { EVICT_BUFFERS = 8, EVICT_SMALL = 4 << 10, EVICT_LARGE = 64 << 10 };
+
+static int fill_in_turn(struct hal_queue *q, struct hal_buffer *const *b, unsigned int n)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd;
+	struct hal_point done;
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	for (unsigned int i = 0; i < n; i++) {
+		cmd = hal_cmd_fill(b[i % EVICT_BUFFERS], 0, 64, i);
+		if (hal_submit(q, &d, &done) != 0 || wait_for(&done, 1) != 0)
+			return bench_die("a fill");
+	}
+	return 0;
+}
+
+/* n fills of buffers of so many bytes, of which so many are there at a time. */
+static int evict_part(const char *part, uint64_t bytes, unsigned int there,
+		      unsigned int n)
+{
+	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_buffer *b[EVICT_BUFFERS] = {NULL};
+	struct hal_partition *home = NULL;
+	struct hal_queue *q = NULL;
+	struct hal_device *dev;
+	uint64_t before;
+	int err;
+
+	if (hal_open("ref?clock=virtual&memory=4M&hal.oversubscribe=yes", NULL, &dev) !=
+	    0)
+		return bench_die("hal_open");
+	pd.units_floor = 1;
+	pd.memory_bytes = there * bytes;
+	pd.memory_limit = EVICT_BUFFERS * bytes;
+	bd.bytes = bytes;
+	err = hal_partition_create(dev, &pd, &home) != 0 ||
+	      hal_queue_create(home, &qd, &q) != 0;
+	for (unsigned int k = 0; !err && k < EVICT_BUFFERS; k++)
+		err = hal_buffer_create(home, &bd, &b[k]) != 0;
+	/* The first time round for what happens only once. */
+	err = err || fill_in_turn(q, b, EVICT_BUFFERS) != 0 ||
+	      hal_partition_get_info(home, &i) != 0;
+	before = i.fetches;
+	if (!err) {
+		part_begin();
+		err = fill_in_turn(q, b, n);
+		part_end(part, n);
+	}
+	err = err || hal_partition_get_info(home, &i) != 0 ||
+	      i.fetches - before != (there < EVICT_BUFFERS ? n : 0);
+	for (unsigned int k = 0; k < EVICT_BUFFERS; k++)
+		(void)hal_buffer_destroy(b[k]);
+	(void)hal_queue_destroy(q);
+	if (hal_partition_destroy(home) != 0 || hal_close(dev) != 0 || err)
+		return bench_die(part);
+	return 0;
+}
+
+static int bench_evict(unsigned int n)
+{
+	if (evict_part("here", EVICT_SMALL, EVICT_BUFFERS, n) != 0 ||
+	    evict_part("small", EVICT_SMALL, EVICT_BUFFERS / 2, n) != 0 ||
+	    evict_part("large", EVICT_LARGE, EVICT_BUFFERS / 2, n) != 0)
+		return TOOL_FAILED;
+	printf("figure_is evict.instructions %u small -here\n", n);
+	printf("figure_is evict.instructions_per_kib %u large -small\n",
+	       n * ((EVICT_LARGE - EVICT_SMALL) >> 10));
+	return 0;
+}
+
 static const struct mode {
 	const char *name;
 	int (*run)(unsigned int n);
@@ -393,7 +473,7 @@ static const struct mode {
 } modes[] = {
 	{"wait", bench_wait, 10000},     {"waiters", bench_waiters, 10000},
 	{"place", bench_place, 600},     {"queues", bench_queues, 10000},
-	{"graves", bench_graves, 10000},
+	{"graves", bench_graves, 10000}, {"evict", bench_evict, 1000},
 };
 
 int main(int argc, char **argv)
@@ -405,6 +485,7 @@ int main(int argc, char **argv)
 			bench_within(RUNNING_ON_VALGRIND ? 900 : 20);
 			return tool_end(modes[i].run(n > 0 ? n : modes[i].n));
 		}
-	fprintf(stderr, "usage: bench_scale wait|waiters|place|queues|graves [N]\n");
+	fprintf(stderr,
+		"usage: bench_scale wait|waiters|place|queues|graves|evict [N]\n");
 	return 2;
 }
