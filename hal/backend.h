@@ -233,7 +233,7 @@ struct hal_bk_counter {
 /* hal_backend.beside: may take long, so callers make these calls themselves. */
 #define HAL_BK_BESIDE_PROGRAM                                                            \
 	(UINT64_C(1) << 0) /* program_load, kernel_get; program_unload stays short */
-#define HAL_BK_BESIDE_COPY (UINT64_C(1) << 1) /* mem_write, mem_read */
+#define HAL_BK_BESIDE_COPY (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
 
 /* What the second placement of bimodal memory takes beside the first, on these own
  * channels, which has so many bytes or granules. */
@@ -334,6 +334,12 @@ struct hal_bk_cold {
 	 * them.  What it holds is written next, but nobody finds there what others have
 	 * left.  -ENOSPC: there is none, it is out as before. */
 	int (*mem_in)(void *dev, void *mem, const struct hal_bk_colors *colors);
+
+	/* It holds zeros, whoever had that memory before.  Called once, behind mem_alloc,
+	 * before anybody has it; with HAL_BK_BESIDE_COPY by who makes it.  What mem_alloc
+	 * has taken over from the program stays as it is.  NULL: mem_alloc gives zeros.
+	 */
+	int (*mem_clear)(void *dev, void *mem);
 };
 
 /* ---- hot operations: the engine, never block -------------------------------------- */

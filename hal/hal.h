@@ -608,7 +608,8 @@ HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats
 
 /* ---- buffer ----------------------------------------------------------------------- */
 
-/* -ENOSPC: the text names what is short: the quota, the memory_limit, a channel. */
+/* It holds zeros, whoever had that memory before.  -ENOSPC: the text names what is short:
+ * the quota, the memory_limit, a channel. */
 HAL_API int hal_buffer_create(struct hal_partition *part,
 			      const struct hal_buffer_desc *desc,
 			      struct hal_buffer **buf);

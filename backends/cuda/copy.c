@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define STAGE_BYTES (UINT64_C(1) << 20)
+#define CLEAR_BYTES (UINT64_C(1) << 26) /* that are cleared in one go */
 
 int cu_lane_make(struct cu_device *dev)
 {
@@ -43,20 +44,25 @@ void cu_lane_drop(struct cu_device *dev)
 }
 
 /* The caller may free what it copied as soon as this returns: nothing is left running,
- * whatever it answers. */
-static int copy_piece(struct cu_device *dev, uint64_t dst, uint64_t src, uint64_t bytes)
+ * whatever it answers, which is err if that is not 0. */
+static int settle(struct cu_device *dev, int err)
 {
 	struct cu_lane *lane = &dev->lane;
-	int err = CU(dev, cuMemcpyAsync, dst, src, bytes, lane->stream);
 
-	if (err)
-		return err;
-	err = CU(dev, cuEventRecord, lane->event, lane->stream);
+	if (!err)
+		err = CU(dev, cuEventRecord, lane->event, lane->stream);
 	if (!err)
 		err = CU(dev, cuEventSynchronize, lane->event);
 	if (err)
 		(void)cu.cuStreamSynchronize(lane->stream);
 	return err;
+}
+
+static int copy_piece(struct cu_device *dev, uint64_t dst, uint64_t src, uint64_t bytes)
+{
+	int err = CU(dev, cuMemcpyAsync, dst, src, bytes, dev->lane.stream);
+
+	return err ? err : settle(dev, 0);
 }
 
 /* To data, or else from from. */
@@ -81,6 +87,33 @@ int cu_copy(struct cu_device *dev, uint64_t address, void *data, const void *fro
 			memcpy(dev->lane.stage, (const char *)from + at, n);
 			err = copy_piece(dev, address + at, stage, n);
 		}
+		pthread_mutex_unlock(&dev->lane.lock);
+	}
+	cu_pop(mode);
+	cu_catch_up(dev);
+	return err;
+}
+
+/* Pieces of zeros, all of them from the same place, so many wait at a time. */
+int cu_clear(struct cu_device *dev, uint64_t address, uint64_t bytes)
+{
+	const uint64_t stage = (uintptr_t)dev->lane.stage;
+	uint64_t at = 0, end, n;
+	uint32_t mode;
+	int err = cu_push(dev, &mode);
+
+	if (err)
+		return err;
+	while (!err && at < bytes) {
+		end = bytes - at < CLEAR_BYTES ? bytes : at + CLEAR_BYTES;
+		pthread_mutex_lock(&dev->lane.lock);
+		memset(dev->lane.stage, 0, STAGE_BYTES);
+		for (; !err && at < end; at += n) {
+			n = end - at < STAGE_BYTES ? end - at : STAGE_BYTES;
+			err = CU(dev, cuMemcpyAsync, address + at, stage, n,
+				 dev->lane.stream);
+		}
+		err = settle(dev, err);
 		pthread_mutex_unlock(&dev->lane.lock);
 	}
 	cu_pop(mode);

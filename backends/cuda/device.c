@@ -477,6 +477,7 @@ static const struct hal_backend backend = {
 		 .mem_free = cu_mem_free,
 		 .mem_write = cu_mem_write,
 		 .mem_read = cu_mem_read,
+		 .mem_clear = cu_mem_clear,
 		 .mem_map = cu_mem_map,
 		 .mem_unmap = cu_mem_unmap,
 		 .program_load = cu_program_load,

@@ -341,6 +341,7 @@ void cu_lane_drop(struct cu_device *dev);
 /* Between the host and device memory; waits for the end. */
 int cu_copy(struct cu_device *dev, uint64_t address, void *data, const void *from,
 	    uint64_t bytes);
+int cu_clear(struct cu_device *dev, uint64_t address, uint64_t bytes);
 
 /* partition.c */
 uint32_t cu_units(const struct cu_device *dev);
@@ -414,6 +415,7 @@ int cu_mem_free(void *device, void *memory);
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
 int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+int cu_mem_clear(void *device, void *memory);
 int cu_mem_map(void *device, void *memory, void **address);
 int cu_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */

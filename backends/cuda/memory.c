@@ -118,6 +118,18 @@ int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 	return 0;
 }
 
+int cu_mem_clear(void *device, void *memory)
+{
+	const struct cu_mem *mem = memory;
+
+	if (mem->foreign)
+		return 0;
+	if (!mem->host)
+		return cu_clear(device, mem->address, mem->bytes);
+	memset(mem->host, 0, mem->bytes);
+	return 0;
+}
+
 int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
 {
 	const struct cu_mem *mem = memory;

@@ -394,6 +394,7 @@ static const struct hal_backend table = {
 		 .mem_free = fp_mem_free,
 		 .mem_write = fp_mem_write,
 		 .mem_read = fp_mem_read,
+		 .mem_clear = fp_mem_clear,
 		 .mem_swap = fp_mem_swap,
 		 .program_load = fp_program_load,
 		 .program_unload = fp_program_unload,

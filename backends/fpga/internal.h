@@ -246,6 +246,7 @@ int fp_mem_free(void *device, void *memory);
 int fp_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
 int fp_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+int fp_mem_clear(void *device, void *memory);
 
 /* program.c */
 int fp_program_load(void *device, const void *image, size_t size, void **out);

@@ -165,6 +165,14 @@ int fp_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 	return bytes ? sync_range(device, mem, XRT_TO_DEVICE, offset, bytes) : 0;
 }
 
+int fp_mem_clear(void *device, void *memory)
+{
+	struct fp_mem *mem = memory;
+
+	memset(mem->host, 0, mem->bytes);
+	return sync_range(device, mem, XRT_TO_DEVICE, 0, mem->bytes);
+}
+
 int fp_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
 {
 	const struct fp_mem *mem = memory;

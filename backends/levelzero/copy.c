@@ -183,7 +183,10 @@ int lz_copy(struct lz_device *dev, const struct lz_partition *part, void *dst,
 			if (!err)
 				memcpy((char *)dst + at, lane->stage, n);
 		} else if (!err) {
-			memcpy(lane->stage, (const char *)src + at, n);
+			if (src)
+				memcpy(lane->stage, (const char *)src + at, n);
+			else
+				memset(lane->stage, 0, n);
 			err = copy_piece(dev, lane, part, (char *)dst + at, lane->stage,
 					 n);
 		}

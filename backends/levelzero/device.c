@@ -866,6 +866,7 @@ static const struct hal_backend backend = {
 			.mem_free = lz_mem_free,
 			.mem_write = lz_mem_write,
 			.mem_read = lz_mem_read,
+			.mem_clear = lz_mem_clear,
 			.mem_map = lz_mem_map,
 			.mem_unmap = lz_mem_unmap,
 			.program_load = lz_program_load,

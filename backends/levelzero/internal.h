@@ -245,7 +245,8 @@ void lz_catch_up(struct lz_device *dev);
 /* copy.c */
 void lz_lanes_init(struct lz_device *dev);
 void lz_lanes_drop(struct lz_device *dev);
-/* Between the host and device memory of the partition; waits for the end. */
+/* Between the host and device memory of the partition, where src NULL is zeros; waits for
+ * the end. */
 int lz_copy(struct lz_device *dev, const struct lz_partition *part, void *dst,
 	    const void *src, uint64_t bytes, bool to_host);
 
@@ -263,6 +264,7 @@ int lz_mem_free(void *device, void *memory);
 int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
 int lz_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
+int lz_mem_clear(void *device, void *memory);
 int lz_mem_map(void *device, void *memory, void **address);
 int lz_mem_unmap(void *device, void *memory);
 

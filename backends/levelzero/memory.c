@@ -112,6 +112,16 @@ int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 	return 0;
 }
 
+int lz_mem_clear(void *device, void *memory)
+{
+	const struct lz_mem *mem = memory;
+
+	if (mem->placement == LZ_MEM_DEVICE)
+		return lz_copy(device, mem->part, mem->p, NULL, mem->bytes, false);
+	memset(mem->p, 0, mem->bytes);
+	return 0;
+}
+
 int lz_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
 {
 	const struct lz_mem *mem = memory;

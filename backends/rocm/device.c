@@ -426,6 +426,7 @@ static const struct hal_backend backend = {
 		 .mem_free = rocm_mem_free,
 		 .mem_write = rocm_mem_write,
 		 .mem_read = rocm_mem_read,
+		 .mem_clear = rocm_mem_clear,
 		 .mem_map = rocm_mem_map,
 		 .mem_unmap = rocm_mem_unmap,
 		 .program_load = rocm_program_load,

@@ -242,6 +242,7 @@ int rocm_lane_make(struct rocm_device *dev);
 void rocm_lane_drop(struct rocm_device *dev);
 int rocm_read(struct rocm_device *dev, const char *address, void *data, uint64_t bytes);
 int rocm_write(struct rocm_device *dev, char *address, const void *data, uint64_t bytes);
+int rocm_clear(struct rocm_device *dev, char *address, uint64_t bytes);
 
 /* partition.c */
 int rocm_partition_create(void *device, const struct hal_bk_partition_desc *desc,
@@ -273,6 +274,7 @@ int rocm_mem_write(void *device, void *memory, uint64_t offset, const void *data
 		   uint64_t bytes);
 int rocm_mem_read(void *device, void *memory, uint64_t offset, void *data,
 		  uint64_t bytes);
+int rocm_mem_clear(void *device, void *memory);
 int rocm_mem_map(void *device, void *memory, void **address);
 int rocm_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */

@@ -120,6 +120,18 @@ int rocm_mem_write(void *device, void *memory, uint64_t offset, const void *data
 	return rocm_write(device, mem->address + offset, data, bytes);
 }
 
+int rocm_mem_clear(void *device, void *memory)
+{
+	const struct rocm_mem *mem = memory;
+
+	if (mem->foreign)
+		return 0;
+	if (!mem->host)
+		return rocm_clear(device, mem->address, mem->bytes);
+	memset(mem->host, 0, mem->bytes);
+	return 0;
+}
+
 int rocm_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes)
 {
 	const struct rocm_mem *mem = memory;

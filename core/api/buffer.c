@@ -151,6 +151,29 @@ static void copy_ends(struct hal_buffer *buf)
 		atomic_fetch_sub(&buf->copies, 1);
 }
 
+static int clear(struct hal_device *dev, void *arg)
+{
+	const struct hal_buffer *buf = arg;
+
+	return dev->table->cold.mem_clear(dev->bk, buf->bk);
+}
+
+/* Nobody finds there what others have left; nobody else has it yet. */
+static int clean(struct hal_buffer *buf)
+{
+	struct hal_device *dev = buf->dev;
+	int err = 0;
+
+	if (dev->table->cold.mem_clear == NULL)
+		return 0;
+	if (copy_begins(buf) == PLACE_AWAY)
+		memset(buf->evict->bytes, 0, buf->bytes);
+	else
+		err = device_beside(dev, HAL_BK_BESIDE_COPY, clear, buf);
+	copy_ends(buf);
+	return err;
+}
+
 int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
 		      struct hal_buffer **out)
 {
@@ -195,8 +218,12 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		object_free(OBJECT_BUFFER, buf);
 		return err;
 	}
-	*out = buf;
-	return 0;
+	err = clean(buf);
+	if (err != 0)
+		(void)hal_buffer_destroy(buf);
+	else
+		*out = buf;
+	return err;
 }
 
 /* ---- destroy ----------------------------------------------------------------------- */

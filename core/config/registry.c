@@ -315,6 +315,7 @@ static const struct hal_bk_cold no_cold = {
 	.partition_widen = no_partition_widen,
 	.mem_out = no_mem_out,
 	.mem_in = no_mem_in,
+	.mem_clear = NULL, /* mem_alloc does */
 };
 
 static const struct hal_bk_hot no_hot = {

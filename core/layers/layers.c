@@ -265,6 +265,14 @@ static int call_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
 	return THROUGH(l, c, OF(l, mem_in)(l->bk, mem, colors));
 }
 
+static int call_mem_clear(void *dev, void *mem)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_mem_clear, .mem = mem};
+
+	return THROUGH(l, c, OF(l, mem_clear)(l->bk, mem));
+}
+
 static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
 {
 	struct layers *l = dev;
@@ -434,6 +442,7 @@ static const struct hal_bk_cold call_cold = {
 	.partition_widen = call_partition_widen,
 	.mem_out = call_mem_out,
 	.mem_in = call_mem_in,
+	.mem_clear = call_mem_clear,
 };
 
 static const struct hal_bk_hot call_hot = {
@@ -485,6 +494,8 @@ static int layers_create(struct hal_device *dev, const struct backend *b,
 		l->table.cold.isolation = NULL;
 	if (l->real->cold.counters == NULL)
 		l->table.cold.counters = NULL;
+	if (l->real->cold.mem_clear == NULL)
+		l->table.cold.mem_clear = NULL;
 	if (l->real->hot.next == NULL)
 		l->table.hot.next = NULL;
 	if (l->real->hot.doorbell == NULL)

@@ -53,6 +53,7 @@
 	X(partition_widen)                                                               \
 	X(mem_out)                                                                       \
 	X(mem_in)                                                                        \
+	X(mem_clear)                                                                     \
 	X(submit)                                                                        \
 	X(poll)                                                                          \
 	X(now)                                                                           \

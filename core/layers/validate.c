@@ -353,6 +353,15 @@ static void got_place(struct validate *v, struct layer_call *c)
 		thing_find(v, MEM, (uintptr_t)c->mem)->out = c->op == CALL_mem_out;
 }
 
+static int check_mem_clear(struct validate *v, const struct layer_call *c)
+{
+	const struct thing *m = thing_need(v, c, MEM, c->mem);
+
+	if (m == NULL || is_in(v, c, m) != 0)
+		return -EPROTO;
+	return m->uses != 0 ? in_use(v, c, m) : 0;
+}
+
 /* mem_map, mem_unmap */
 static int check_mapping(struct validate *v, const struct layer_call *c)
 {
@@ -768,6 +777,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_partition_widen] = {check_partition_widen, got_widened, 0},
 	[CALL_mem_out] = {check_mem_out, got_place, 0},
 	[CALL_mem_in] = {check_mem_in, got_place, 0},
+	[CALL_mem_clear] = {check_mem_clear, NULL, 0},
 	[CALL_colors_set] = {check_colors_set, got_colors_set, 0},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},

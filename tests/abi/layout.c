@@ -366,6 +366,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, partition_widen);
 	FIELD(hal_bk_cold, mem_out);
 	FIELD(hal_bk_cold, mem_in);
+	FIELD(hal_bk_cold, mem_clear);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);

@@ -140,6 +140,50 @@ static int all_memory(struct conf *c)
 	return 0;
 }
 
+enum { CLEAN_SIZES = 6, CLEAN_MOST = 1 << 18 };
+
+/* Of a tenant's: all zeros at first; then the host fills some, the device the others. */
+static int clean_then_used(struct conf *c, struct hal_queue *q, struct hal_buffer *b,
+			   uint32_t bytes, uint32_t seed)
+{
+	static const uint8_t zero[CLEAN_MOST];
+	static uint8_t data[CLEAN_MOST];
+	struct hal_cmd cmd = hal_cmd_fill(b, 0, bytes & ~3u, 0xb16b00b5);
+	struct hal_point done;
+
+	STEP(conf_same(c, b, 0, zero, bytes));
+	conf_noise(data, bytes, seed);
+	OK(hal_buffer_write(b, 0, data, bytes));
+	if (seed % 2 == 0)
+		return 0;
+	STEP(conf_submit(c, q, &cmd, 1, &done));
+	return conf_wait(c, done);
+}
+
+/* What a tenant leaves, those after it do not find. */
+static int clean(struct conf *c)
+{
+	static const uint32_t bytes[CLEAN_SIZES] = {1,     67,    4096,
+						    65536, 99991, CLEAN_MOST};
+	struct hal_buffer *b[CLEAN_SIZES];
+	struct hal_partition *p;
+	struct hal_queue *q;
+
+	for (uint32_t tenant = 0; tenant < 3; tenant++) {
+		STEP(conf_whole(c, &p));
+		STEP(conf_queue(c, p, &q));
+		for (uint32_t i = 0; i < CLEAN_SIZES; i++)
+			STEP(conf_buffer(c, p, bytes[i], &b[i]));
+		for (uint32_t i = 0; i < CLEAN_SIZES; i++)
+			STEP(clean_then_used(c, q, b[i], bytes[i], i));
+		for (uint32_t i = 0; i < CLEAN_SIZES; i++)
+			STEP(conf_buffer_gone(c, b[i]));
+		STEP(conf_queue_gone(c, q));
+		STEP(conf_part_gone(c, p));
+	}
+	return 0;
+}
+
 static int map(struct conf *c)
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
@@ -274,6 +318,7 @@ const struct conf_case conf_buffer_cases[] = {
 	{"buffer.apart", apart},
 	{"buffer.range", range},
 	{"buffer.all_memory", all_memory},
+	{"buffer.clean", clean},
 	{"buffer.map", map},
 	{"buffer.mappable_refused", mappable_refused},
 	{"buffer.colors", colors},

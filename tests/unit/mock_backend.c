@@ -249,12 +249,13 @@ static int mock_mem_alloc(void *dev, void *part, uint64_t bytes,
 			  const struct hal_bk_colors *colors, uint32_t flags, void **mem)
 {
 	struct mock *m = dev;
-	struct mock_mem *x = calloc(1, sizeof(*x) + bytes);
+	struct mock_mem *x = malloc(sizeof(*x) + bytes);
 
 	(void)part, (void)colors, (void)flags;
 	if (x == NULL)
 		return host->fail(ENOSPC, "mock: %llu bytes", (unsigned long long)bytes);
 	x->bytes = bytes;
+	memset(x->data, 0x5a, bytes); /* somebody else's */
 	m->counts.mems++;
 	*mem = x;
 	return 0;
@@ -280,6 +281,15 @@ static int mock_mem_read(void *dev, void *mem, uint64_t offset, void *data,
 {
 	(void)dev;
 	memcpy(data, ((struct mock_mem *)mem)->data + offset, bytes);
+	return 0;
+}
+
+static int mock_mem_clear(void *dev, void *mem)
+{
+	struct mock_mem *x = mem;
+
+	(void)dev;
+	memset(x->data, 0, x->bytes);
 	return 0;
 }
 
@@ -729,6 +739,7 @@ static const struct hal_backend backend = {
 			.mem_free = mock_mem_free,
 			.mem_write = mock_mem_write,
 			.mem_read = mock_mem_read,
+			.mem_clear = mock_mem_clear,
 			.mem_map = mock_mem_map,
 			.mem_unmap = mock_mem_unmap,
 			.program_load = mock_program_load,

@@ -695,6 +695,45 @@ static void dead_at_once(const char *target)
 	assert_null(hal_device_native(r.dev));
 }
 
+/* Memory comes with what somebody has left in it: nobody sees that, nor the buffer if it
+ * cannot be cleared. */
+static void cleared_or_refused(void **state)
+{
+	static const char *const targets[] = {"mock?clock=virtual", "mock?clock=real"};
+	const char *const options[] = {PLUGINS, "layers.fault=mem_clear:2:EIO", NULL};
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_buffer *one, *two = NULL;
+	uint64_t words[64];
+
+	(void)state;
+	d.bytes = sizeof(words);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct mock_counts counts;
+		struct hal_partition *p;
+		struct world w;
+
+		world_open_with(&w, targets[i], options);
+		p = add_partition(&w, 2);
+		OK(hal_buffer_create(p, &d, &one));
+		memset(words, 0xff, sizeof(words));
+		OK(hal_buffer_read(one, 0, words, sizeof(words)));
+		for (uint32_t k = 0; k < 64; k++)
+			assert_int_equal(words[k], 0);
+		FAILS(hal_buffer_create(p, &d, &two), -EIO,
+		      "injected: call 2 of mem_clear");
+		assert_null(two);
+		assert_int_equal(info_of(p).memory_used, sizeof(words));
+		w.mock->counts(w.native, &counts);
+		assert_int_equal(counts.mems, 1);
+		OK(hal_buffer_create(p, &d, &two));
+		OK(hal_buffer_destroy(one));
+		OK(hal_buffer_destroy(two));
+		two = NULL;
+		OK(hal_partition_destroy(p));
+		OK(hal_close(w.dev));
+	}
+}
+
 static void dead_handles_virtual(void **state)
 {
 	(void)state;
@@ -721,6 +760,7 @@ int main(void)
 		cmocka_unit_test(order_of_checks),
 		cmocka_unit_test(only_its_own_work),
 		cmocka_unit_test(control_points_pending),
+		cmocka_unit_test(cleared_or_refused),
 		cmocka_unit_test(dead_handles_virtual),
 		cmocka_unit_test(dead_handles_real),
 	};

@@ -85,6 +85,7 @@ static void empty_table(void **state)
 	LACKS(cold->colors_set(NULL, NULL));
 	assert_null(cold->extension(NULL, "odd"));
 	assert_null(cold->isolation);
+	assert_null(cold->mem_clear);
 	LACKS(hot->submit(NULL, NULL, NULL));
 	LACKS(hot->poll(NULL, 0, &ev, 1));
 	assert_int_equal(hot->now(NULL), 0);

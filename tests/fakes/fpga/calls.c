@@ -451,7 +451,7 @@ void *do_xrtBOAlloc(void *device, size_t bytes, uint64_t flags, uint32_t bank)
 	if (!b->host || !b->memory)
 		abort();
 	/* What was there before is nobody's business, nor zero. */
-	memset(b->memory, 0xa5, bytes < PAGE ? bytes : PAGE);
+	memset(b->memory, 0xa5, bytes < DIRTY_MOST ? bytes : DIRTY_MOST);
 	b->bank = bank;
 	b->bytes = bytes;
 	b->address = address;

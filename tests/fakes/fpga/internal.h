@@ -14,7 +14,8 @@ enum {
 	UNITS_MAX = 256,
 	JOBS_KEPT = 1024,
 	PAGE = 4096,
-	SHARES = 840, /* every number of runs on a bank up to 8 divides it */
+	DIRTY_MOST = 1 << 20, /* bytes of new memory that are not zero */
+	SHARES = 840,         /* every number of runs on a bank up to 8 divides it */
 };
 #define NEVER UINT64_MAX
 

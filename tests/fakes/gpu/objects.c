@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define POISON_MOST ((size_t)1 << 24)
-
 /* ---- memory ------------------------------------------------------------------------ */
 
 uint64_t memory_left(const struct device *d)

@@ -22,6 +22,8 @@ enum {
 	QUARANTINE = 64, /* freed memory that a touch of is noticed */
 };
 #define NEVER UINT64_MAX
+/* Of an allocation, so many bytes are dirty; larger ones are mapped. */
+#define POISON_MOST ((size_t)1 << 24)
 
 /* Results, as CUDA and HIP both number them. */
 enum {
