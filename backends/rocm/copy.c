@@ -108,7 +108,8 @@ int rocm_write(struct rocm_device *dev, char *address, const void *data, uint64_
 int rocm_clear(struct rocm_device *dev, char *address, uint64_t bytes)
 {
 	uint64_t at = 0, end, n;
-	int was, err = rocm_push(dev, &was);
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
 
 	if (err)
 		return err;
