@@ -212,6 +212,7 @@ int device_prepare(struct hal_device *dev)
 
 	if (err != 0)
 		return err;
+	dev->served_at_once = dev->hot.doorbell == NULL ? 1 : -1;
 	dev->partition_map = calloc((partition_numbers(dev) + 63) / 64, sizeof(uint64_t));
 	if (dev->partition_map == NULL ||
 	    place_init(&dev->place, dev->info.unit_rows, dev->info.unit_cols) != 0)

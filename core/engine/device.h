@@ -114,6 +114,9 @@ struct hal_device {
 	struct hal_bk_hot hot;           /* a copy: a step less to each */
 	void *bk;
 	void *hot_bk; /* what .hot is handed: .bk, or what writes it down or replays it */
+	/* So many events of a poll, if it is a command that has ended, are served there
+	 * and then: 1; none such (-1) where a doorbell is rung behind what is given. */
+	int served_at_once;
 	bool virtual_clock;
 	char name[32];
 	struct hal_device_info info; /* but for .memory_free and .lost */

@@ -1203,7 +1203,7 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 	if (UNLIKELY(n <= 0))
 		return no_events(dev, n, until_ns, before);
 	/* All that has come is taken in before anything is decided; mostly it is one. */
-	if (LIKELY(n == 1 && e->kind == HAL_BK_DONE)) {
+	if (LIKELY(n == dev->served_at_once && e->kind == HAL_BK_DONE)) {
 		struct hal_partition *part = command_ended(dev, e);
 
 		if (LIKELY(dev->work == 0))

@@ -18,6 +18,7 @@
 struct mock_counts {
 	uint32_t inflight; /* commands taken and not ended */
 	uint32_t submits, suspends, resumes;
+	uint32_t unrung;                                    /* taken since the doorbell */
 	uint32_t mode;                                      /* of the last suspend */
 	uint32_t mems, programs, bound, partitions, queues; /* alive */
 };

@@ -387,9 +387,19 @@ static int mock_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
 		m->commands[m->count].cmd = *cmd;
 		m->commands[m->count++].queue = queue;
 		m->counts.submits++;
+		m->counts.unrung++;
 	}
 	pthread_mutex_unlock(&m->lock);
 	return err;
+}
+
+static void mock_doorbell(void *dev)
+{
+	struct mock *m = dev;
+
+	pthread_mutex_lock(&m->lock);
+	m->counts.unrung = 0;
+	pthread_mutex_unlock(&m->lock);
 }
 
 static int mock_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
@@ -758,6 +768,7 @@ static const struct hal_backend backend = {
 			.resume = mock_resume,
 			.resize = mock_resize,
 			.event_fd = mock_event_fd,
+			.doorbell = mock_doorbell,
 		},
 };
 

@@ -18,12 +18,16 @@ static void at_most_inflight(void **state)
 	assert_int_equal(poll_now(&w), 0);
 	assert_int_equal(inflight(&w), 2);
 	for (uint32_t i = 0; i < 5; i++) {
+		struct mock_counts c;
 		uint32_t op;
 
 		assert_int_equal(w.mock->peek(w.native, 0, &op), i);
 		assert_int_equal(op, HAL_OP_FILL);
 		w.mock->complete(w.native, 1, 10);
 		assert_int_equal(poll_now(&w), 1);
+		/* What is given upon an end is followed by the doorbell, too. */
+		w.mock->counts(w.native, &c);
+		assert_int_equal(c.unrung, 0);
 		assert_true(reached(p[i]));
 		assert_false(i < 4 && reached(p[i + 1]));
 	}
