@@ -184,8 +184,9 @@ int recolor_lets(struct hal_queue *q, const struct record *r)
 
 		if (!concerns(m, q) || !uses(m, q, r))
 			continue;
-		park(q);
+		/* First: it does not look again itself, for which nothing changed. */
 		bimodal_look(q->home);
+		park(q);
 		return 0;
 	}
 	err = q->home->evict != NULL ? evict_lets(q, r) : 1;

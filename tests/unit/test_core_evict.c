@@ -347,6 +347,33 @@ static void moved_behind(void **state)
 	tight_close(&t);
 }
 
+/* One waits for room that a move has, one for the move: neither wakes the other. */
+static void waits_beside_a_move(void **state)
+{
+	struct hal_point used, moved, room, behind;
+	struct hal_queue *waits, *last;
+	struct tight t;
+
+	(void)state;
+	tight_open(&t, "ref?colors=2", 5);
+	waits = add_queue(t.part, 0);
+	last = add_queue(t.part, 0);
+	used = touch(t.other, t.b[4]);
+	OK(hal_buffer_recolor(t.b[4], t.q, 2, NULL, &moved));
+	OK(submit_cmd(waits, hal_cmd_copy(t.b[0], 0, t.b[1], 0, BIG), &room));
+	behind = touch(last, t.b[4]);
+	assert_false(is_here(t.b[0]) && is_here(t.b[1]));
+	OK(wait_ms(used, NEVER_MS));
+	OK(wait_ms(moved, NEVER_MS));
+	OK(wait_ms(room, NEVER_MS));
+	OK(wait_ms(behind, NEVER_MS));
+	assert_full(t.b[0], 2, 0);
+	assert_full(t.b[4], 5, 4);
+	OK(hal_queue_destroy(waits));
+	OK(hal_queue_destroy(last));
+	tight_close(&t);
+}
+
 /* Two places are more than the quota; or one is there, and the device has no other. */
 static void not_moved(void **state)
 {
@@ -491,8 +518,8 @@ int main(void)
 		cmocka_unit_test(suspended_inside), cmocka_unit_test(suspended_in_turn),
 		cmocka_unit_test(dropped_in_turn),  cmocka_unit_test(in_turn),
 		cmocka_unit_test(mapped_and_moved), cmocka_unit_test(moved_behind),
-		cmocka_unit_test(not_moved),        cmocka_unit_test(quotas),
-		cmocka_unit_test(two_threads),
+		cmocka_unit_test(not_moved),        cmocka_unit_test(waits_beside_a_move),
+		cmocka_unit_test(quotas),           cmocka_unit_test(two_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
