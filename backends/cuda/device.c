@@ -250,6 +250,16 @@ uint64_t cu_now(void *device)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - dev->zero_ns;
 }
 
+/* Several threads may have asked: it never goes back. */
+void cu_raise(struct cu_device *dev, uint64_t now)
+{
+	unsigned long long last = atomic_load(&dev->last_ns);
+
+	while (last < now - dev->zero_ns &&
+	       !atomic_compare_exchange_weak(&dev->last_ns, &last, now - dev->zero_ns))
+		;
+}
+
 /* Virtual clock: a call that waited has let time go by. */
 void cu_catch_up(struct cu_device *dev)
 {
@@ -259,7 +269,7 @@ void cu_catch_up(struct cu_device *dev)
 	if (!dev->opt.virtual_clock)
 		return;
 	cu.advance(0, &now, &idle);
-	atomic_store(&dev->last_ns, now - dev->zero_ns);
+	cu_raise(dev, now);
 }
 
 static int start_clock(struct cu_device *dev)

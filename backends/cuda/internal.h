@@ -315,6 +315,7 @@ static inline enum cu_way cu_way_of(const struct cu_device *dev)
 
 /* device.c */
 uint64_t cu_now(void *device);
+void cu_raise(struct cu_device *dev, uint64_t now);
 void cu_catch_up(struct cu_device *dev);
 int cu_gone(struct cu_device *dev);
 

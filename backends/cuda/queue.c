@@ -780,7 +780,7 @@ static bool step(struct cu_device *dev, uint64_t until_ns)
 	if (soonest < until_ns)
 		until_ns = soonest;
 	cu.advance((until_ns < most ? until_ns : most) + dev->zero_ns, &now, &idle);
-	atomic_store(&dev->last_ns, now - dev->zero_ns);
+	cu_raise(dev, now);
 	dev->ask_now = true;
 	return !idle || soonest < UINT64_MAX;
 }

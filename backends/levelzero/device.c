@@ -413,18 +413,22 @@ uint64_t lz_mono(void)
 	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
 }
 
+/* Several threads may have asked: it never goes back. */
+void lz_raise(struct lz_device *dev, uint64_t ns)
+{
+	unsigned long long last = atomic_load(&dev->last_ns);
+
+	while (last < ns && !atomic_compare_exchange_weak(&dev->last_ns, &last, ns))
+		;
+}
+
 uint64_t lz_now(void *device)
 {
 	struct lz_device *dev = device;
-	unsigned long long last = atomic_load(&dev->last_ns);
-	uint64_t ns;
 
-	if (dev->opt.virtual_clock)
-		return last;
-	ns = lz_mono() + atomic_load(&dev->ahead_ns);
-	while (last < ns && !atomic_compare_exchange_weak(&dev->last_ns, &last, ns))
-		;
-	return last < ns ? ns : last;
+	if (!dev->opt.virtual_clock)
+		lz_raise(dev, lz_mono() + atomic_load(&dev->ahead_ns));
+	return atomic_load(&dev->last_ns);
 }
 
 /* v * to / from, for counts whose product has more than 64 bits. */
@@ -512,7 +516,7 @@ void lz_catch_up(struct lz_device *dev)
 	if (!dev->opt.virtual_clock)
 		return;
 	dev->advance(0, &now, &idle);
-	dev->last_ns = now - dev->zero_ns;
+	lz_raise(dev, now - dev->zero_ns);
 }
 
 /* ---- open and close ---------------------------------------------------------------- */

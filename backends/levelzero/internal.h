@@ -225,6 +225,7 @@ static inline int lz_check(uint32_t result, const char *call)
 
 /* device.c */
 uint64_t lz_now(void *device);
+void lz_raise(struct lz_device *dev, uint64_t ns);
 uint64_t lz_mono(void);
 int lz_calibrate(struct lz_device *dev);
 uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks);

@@ -454,7 +454,9 @@ static void stamp_times(struct lz_device *dev, struct lz_slot *s,
 	uint64_t end = lz_ticks_to_ns(dev, t->global_end);
 	uint64_t ns = end > start ? end - start : 0;
 
-	/* Two clocks are never quite the same: nothing ends in the future. */
+	/* It was within the tick, so not before what came before it; two clocks are never
+	 * quite the same: nothing ends in the future. */
+	end += UINT64_C(999999999) / dev->shape.props.timer_resolution;
 	s->end_ns = end < now_ns ? end : now_ns;
 	s->start_ns = s->end_ns > ns ? s->end_ns - ns : 0;
 	if (ns > dev->longest_ns)
@@ -625,7 +627,7 @@ static bool step(struct lz_device *dev, uint64_t until_ns)
 		to = dev->last_ns + most;
 	to = to > UINT64_MAX - dev->zero_ns ? UINT64_MAX : to + dev->zero_ns;
 	dev->advance(to, &now, &idle);
-	dev->last_ns = now - dev->zero_ns;
+	lz_raise(dev, now - dev->zero_ns);
 	return !idle || dev->opt.timeout_ns;
 }
 

@@ -252,6 +252,16 @@ uint64_t rocm_now(void *device)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - dev->zero_ns;
 }
 
+/* Several threads may have asked: it never goes back. */
+void rocm_raise(struct rocm_device *dev, uint64_t now)
+{
+	unsigned long long last = atomic_load(&dev->last_ns);
+
+	while (last < now - dev->zero_ns &&
+	       !atomic_compare_exchange_weak(&dev->last_ns, &last, now - dev->zero_ns))
+		;
+}
+
 /* Virtual clock: behind a call that waited. */
 void rocm_catch_up(struct rocm_device *dev)
 {
@@ -261,7 +271,7 @@ void rocm_catch_up(struct rocm_device *dev)
 	if (!dev->opt.virtual_clock)
 		return;
 	hip.advance(0, &now, &idle);
-	atomic_store(&dev->last_ns, now - dev->zero_ns);
+	rocm_raise(dev, now);
 }
 
 static int start_clock(struct rocm_device *dev)

@@ -220,6 +220,7 @@ static inline int rocm_check(struct rocm_device *dev, uint32_t result, const cha
 
 /* device.c */
 uint64_t rocm_now(void *device);
+void rocm_raise(struct rocm_device *dev, uint64_t now);
 void rocm_catch_up(struct rocm_device *dev);
 int rocm_gone(struct rocm_device *dev);
 /* What the device is with that option, by the kernel driver's topology. */

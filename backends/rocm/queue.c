@@ -635,7 +635,7 @@ static bool advance(struct rocm_device *dev, uint64_t until_ns)
 	to = to > UINT64_MAX - dev->zero_ns ? UINT64_MAX : to + dev->zero_ns;
 	hip.advance(to, &now, &idle);
 	dev->ask_now = true;
-	atomic_store(&dev->last_ns, now - dev->zero_ns);
+	rocm_raise(dev, now);
 	return !idle || soonest != UINT64_MAX;
 }
 

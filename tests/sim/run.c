@@ -88,6 +88,7 @@ static void look_at_target(struct sim *s)
 	const char *fault = strstr(t, "layers.fault=");
 
 	s->timeout_ns = (at ? strtoull(at + 11, NULL, 10) : 10000) * 1000000;
+	s->lends = strstr(t, "oversubscribe=yes") != NULL;
 	if (fault == NULL)
 		return;
 	fault += strlen("layers.fault=");
@@ -95,6 +96,8 @@ static void look_at_target(struct sim *s)
 		strncmp(fault, "poll", 4) == 0 || strncmp(fault, "resize", 6) == 0 ||
 		strncmp(fault, "suspend", 7) == 0 || strncmp(fault, "resume", 6) == 0 ||
 		strncmp(fault, "mem_out", 7) == 0 || strncmp(fault, "mem_in", 6) == 0 ||
+		/* The memory for a move, which has begun. */
+		(s->lends && strncmp(fault, "mem_alloc", 9) == 0) ||
 		(strncmp(fault, "submit", 6) == 0 && strstr(fault, "EAGAIN") == NULL);
 }
 
@@ -109,7 +112,6 @@ int sim_begin(struct sim *s)
 	s->running = calloc(2 * s->info.partitions_max, sizeof(*s->running));
 	SIM_CHECK(s->running);
 	s->started = s->running + s->info.partitions_max;
-	s->lends = strstr(s->script->target, "oversubscribe=yes") != NULL;
 	SIM_CHECK(!s->lends || (s->info.caps & HAL_CAP_EVICT) != 0);
 	s->ref = hal_device_extension(s->dev, "ref");
 	if (s->ref)
