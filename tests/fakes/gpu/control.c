@@ -324,7 +324,7 @@ static void limit(const struct gpu_stand_in_limits *limits)
 	pthread_mutex_lock(&lock);
 	world.limits = *limits;
 	/* What is left of them reaches 1, as 0 says that there is none. */
-	world.limits.pinned += limits->pinned != 0;
+	world.limits.pinned = (limits->pinned ? limits->pinned : PINNED_MOST) + 1;
 	world.limits.streams += limits->streams != 0;
 	leave(0);
 }
@@ -434,7 +434,7 @@ static void reset(void)
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
-	world.limits = (struct gpu_stand_in_limits){0};
+	world.limits = (struct gpu_stand_in_limits){.pinned = PINNED_MOST + 1};
 	world.leaky = world.mask_leaky = world.silent = false;
 	world.frees_wait = face.frees_wait;
 	leave(0);

@@ -179,10 +179,11 @@ uint32_t give_back(uint64_t address, bool host, const char *call)
 	if (r)
 		return r;
 	if (host) {
-		if (world.limits.pinned)
-			world.limits.pinned += a->bytes;
-		(void)mprotect(a->backing, (a->bytes + 4095) & ~UINT64_C(4095),
-			       PROT_NONE);
+		const uint64_t bytes = (a->bytes + 4095) & ~UINT64_C(4095);
+
+		world.limits.pinned += a->bytes;
+		(void)madvise(a->backing, bytes, MADV_DONTNEED);
+		(void)mprotect(a->backing, bytes, PROT_NONE);
 	} else {
 		a->dev->used -= a->taken;
 		if (world.memory_left != UINT64_MAX)
@@ -214,7 +215,7 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	blocks(call);
 	if (!bytes)
 		return GPU_INVALID_VALUE;
-	if (world.limits.pinned && bytes >= world.limits.pinned)
+	if (bytes >= world.limits.pinned)
 		return GPU_OUT_OF_MEMORY;
 	a = reserve(bytes, PROT_READ | PROT_WRITE);
 	if (a && apart && strcmp(apart, "apart") == 0) {
@@ -228,8 +229,7 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	if (!a)
 		return GPU_OUT_OF_MEMORY;
 	poison(a, 0xa5);
-	if (world.limits.pinned)
-		world.limits.pinned -= bytes;
+	world.limits.pinned -= bytes;
 	*p = a->backing;
 	return GPU_SUCCESS;
 }

@@ -24,7 +24,8 @@
 	10000u /* the least that a function of the program's takes; at most 10 times     \
 		  that */
 
-struct world world = {.memory_left = UINT64_MAX, .seed = 1};
+struct world world = {
+	.memory_left = UINT64_MAX, .limits.pinned = PINNED_MOST + 1, .seed = 1};
 
 void misuse(const char *fmt, ...)
 {
