@@ -5,17 +5,21 @@
 
 #include <ck_pr.h>
 #include <ck_ring.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench.h"
 
-#define SPIN_NS           UINT64_C(50000)
-#define LOOKS_A_CLOCK     64 /* at the ring between two looks at the clock */
+/* The rule of the library's engine: hal.spin_us, and what its look for work does with it.
+ */
+#define SPIN_NS           UINT64_C(8000)
+#define PROBE             32u
+#define LOOKS_A_CLOCK     16 /* at the ring between two looks at the clock */
 #define WORDS_OF_A_RECORD 8
 #define STOP              UINT64_MAX
 
@@ -25,10 +29,11 @@ struct record {
 
 CK_RING_PROTOTYPE(record, record)
 
-/* One direction; the flag and the fd are the reader's. */
+/* One direction; the flag, which it sleeps on, and the patience are the reader's. */
 struct way {
 	_Alignas(64) _Atomic unsigned int sleeping;
-	int fd;
+	uint64_t patience_ns;
+	unsigned int rests;
 	_Alignas(64) ck_ring_t ring;
 	_Alignas(64) struct record records[CONTROL_RECORDS_MAX + 1];
 };
@@ -41,14 +46,13 @@ struct control {
 
 static void put(struct way *w, struct record *r)
 {
-	uint64_t one = 1;
-
 	/* Never full: no more than fit are under way. */
 	(void)ck_ring_enqueue_spsc_record(&w->ring, w->records, r);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0 &&
 	    atomic_exchange(&w->sleeping, 0) != 0)
-		(void)!write(w->fd, &one, sizeof(one));
+		(void)syscall(SYS_futex, &w->sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+			      0);
 }
 
 static int take(struct way *w, struct record *r)
@@ -56,34 +60,39 @@ static int take(struct way *w, struct record *r)
 	return ck_ring_dequeue_spsc_record(&w->ring, w->records, r);
 }
 
-static int spin(struct way *w, struct record *r)
+static int look_for(struct way *w, struct record *r)
 {
-	uint64_t end = 0;
+	const uint64_t most = ++w->rests % PROBE == 0 ? SPIN_NS : w->patience_ns;
+	const uint64_t from = bench_now();
+	uint64_t now = from;
 
-	do {
+	while (now < from + most) {
 		for (int i = 0; i < LOOKS_A_CLOCK; i++) {
-			if (take(w, r))
+			if (take(w, r)) {
+				now = 2 * (bench_now() - from);
+				w->patience_ns = now < SPIN_NS ? now : SPIN_NS;
 				return 1;
+			}
 			ck_pr_stall();
 		}
-		if (end == 0)
-			end = bench_now() + SPIN_NS;
-	} while (bench_now() < end);
+		now = bench_now();
+	}
+	w->patience_ns /= 2;
 	return 0;
 }
 
 static void get(struct way *w, struct record *r)
 {
-	uint64_t count;
-
-	while (!spin(w, r)) {
+	while (!take(w, r) && !look_for(w, r)) {
 		atomic_store_explicit(&w->sleeping, 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (take(w, r)) {
 			atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
 			return;
 		}
-		(void)!read(w->fd, &count, sizeof(count));
+		(void)syscall(SYS_futex, &w->sleeping, FUTEX_WAIT_PRIVATE, 1, NULL, NULL,
+			      0);
+		atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
 	}
 }
 
@@ -111,11 +120,12 @@ void control_hand(struct control *c, unsigned int records)
 		get(&c->back, &r);
 }
 
-static void free_control(struct control *c)
+static void way_init(struct way *w)
 {
-	(void)close(c->out.fd);
-	(void)close(c->back.fd);
-	free(c);
+	ck_ring_init(&w->ring, CONTROL_RECORDS_MAX + 1);
+	atomic_init(&w->sleeping, 0);
+	w->patience_ns = SPIN_NS;
+	w->rests = 0;
 }
 
 struct control *control_open(void)
@@ -124,16 +134,11 @@ struct control *control_open(void)
 
 	if (c == NULL)
 		return NULL;
-	ck_ring_init(&c->out.ring, CONTROL_RECORDS_MAX + 1);
-	ck_ring_init(&c->back.ring, CONTROL_RECORDS_MAX + 1);
-	atomic_init(&c->out.sleeping, 0);
-	atomic_init(&c->back.sleeping, 0);
+	way_init(&c->out);
+	way_init(&c->back);
 	c->count = 0;
-	c->out.fd = eventfd(0, EFD_CLOEXEC);
-	c->back.fd = eventfd(0, EFD_CLOEXEC);
-	if (c->out.fd < 0 || c->back.fd < 0 ||
-	    pthread_create(&c->thread, NULL, hand_back, c) != 0) {
-		free_control(c);
+	if (pthread_create(&c->thread, NULL, hand_back, c) != 0) {
+		free(c);
 		return NULL;
 	}
 	return c;
@@ -145,5 +150,5 @@ void control_close(struct control *c)
 
 	put(&c->out, &r);
 	(void)pthread_join(c->thread, NULL);
-	free_control(c);
+	free(c);
 }

@@ -4,7 +4,8 @@
  * of 64 bytes through a bare ring of Concurrency Kit and hands them back through a
  * second.
  *
- * Either side spins for at most 50 us when there is nothing, then sleeps on an eventfd:
+ * Either side sleeps by the rule of the library's engine: it looks for at most 8 us when
+ * there is nothing, half as long each time that nothing came, then sleeps on a futex:
  * publish, full barrier, look at the other's flag; set the own flag, full barrier, look
  * at the ring.  Nothing of the library is used.
  */
@@ -15,7 +16,7 @@
 
 struct control;
 
-/* NULL when there is no memory, no eventfd or no thread. */
+/* NULL when there is no memory or no thread. */
 struct control *control_open(void);
 void control_close(struct control *c);
 /* So many records out, then all of them back; one thread. */
