@@ -15,7 +15,8 @@
  *          ERANGE an index past the last, EDEADLK would wait for itself (from a host
  *          callback) or for ever.
  * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
- *          queue: one thread at a time.  No call holds what the engine or another call
+ *          queue, all calls with one sequence, and hal_completions_read of one ring: one
+ *          thread at a time.  No call holds what the engine or another call
  *          needs: a slow hal_program_load stops nobody.  hal_wait is a cancellation
  *          point, nothing else is.  What is destroyed is not given to another call that
  *          begins meanwhile; hal_wait alone may: it is waiting (-EBUSY for who
@@ -679,9 +680,9 @@ HAL_API struct hal_timeline *hal_queue_timeline(struct hal_queue *queue);
 HAL_API int hal_submit(struct hal_queue *queue, const struct hal_submit_desc *desc,
 		       struct hal_point *done);
 
-/* Work recorded once and submitted many times at the price of one command (CUDA calls it
- * a graph).  desc gives the commands alone: no waits, signals, times.  For queues of
- * part. -EINVAL as hal_submit, and for no commands. */
+/* Work recorded once and submitted many times, at a fraction of hal_submit's price for
+ * each command (CUDA calls it a graph).  desc gives the commands alone: no waits,
+ * signals, times.  For queues of part. -EINVAL as hal_submit, and for no commands. */
 HAL_API int hal_sequence_create(struct hal_partition *part,
 				const struct hal_submit_desc *desc,
 				struct hal_sequence **seq);

@@ -727,6 +727,49 @@ static void fds_come(void **state)
 	ref_close(&r);
 }
 
+/* ---- what idle costs ------------------------------------------------------------- */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+enum { IDLE_MS = 300, IDLE_CPU_MS = IDLE_MS / 10 };
+
+static void idles(struct hal_device *dev)
+{
+	struct hal_timeline *never;
+	uint64_t before;
+
+	OK(hal_timeline_create(dev, &never));
+	falls_asleep(dev);
+	before = cpu_ns();
+	assert_int_equal(hal_wait(&(struct hal_point){never, 1}, 1, 0, in_ms(IDLE_MS)),
+			 -ETIMEDOUT);
+	assert_true(cpu_ns() - before < IDLE_CPU_MS * UINT64_C(1000000));
+	OK(hal_timeline_destroy(never));
+}
+
+/* Nothing to do and a thread that waits: nobody's processor is used, on a device with an
+ * fd (the mock) and one without. */
+static void idle_costs_nothing(void **state)
+{
+	static const char *const plugin[] = {PLUGINS, NULL};
+	struct world w;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	idles(r.dev);
+	ref_close(&r);
+	world_open_with(&w, "mock?clock=real", plugin);
+	idles(w.dev);
+	OK(hal_close(w.dev));
+}
+
 /* ---- fds ------------------------------------------------------------------------- */
 
 /* How many there are; a thousand more for each that a program started by exec would
@@ -798,6 +841,7 @@ int main(void)
 		cmocka_unit_test(times_taken_back),
 		cmocka_unit_test(kept_without_a_time),
 		cmocka_unit_test(fds_come),
+		cmocka_unit_test(idle_costs_nothing),
 		cmocka_unit_test(closed_on_exec),
 	};
 

@@ -17,13 +17,16 @@
  *                             a note, every other one destroyed and created again
  *   bench_scale queues [N]    hal_submit and hal_wait of a launch on each of N queues
  *                             (10,000) in turn; as a note, of as many on one queue
+ *   bench_scale buffers [N]   N buffers (10,000) created, then destroyed, the oldest
+ *                             first: a buffer
  *   bench_scale graves [N]    a suspended queue has work in it and N buffers (10,000)
  *                             have been destroyed: hal_submit and hal_wait of a launch
  *                             on another queue; as notes, the same before that, and
  *                             what creating and destroying a buffer took
  *   bench_scale evict [N]     hal_submit and hal_wait of N fills (1,000), each of a
- * buffer that is with the host, so that another goes and it comes, on a device whose
- * memory is the host's; less what they cost when the buffers are there
+ *                             buffer that is with the host, so that another goes and it
+ *                             comes, on a device whose memory is the host's; less what
+ *                             they cost when the buffers are there
  *
  * This program counts nothing itself; run it by
  *
@@ -338,6 +341,30 @@ static int bench_queues(unsigned int n)
 	return bench_close(&b);
 }
 
+/* ---- buffers ---------------------------------------------------------------------- */
+
+static int bench_buffers(unsigned int n)
+{
+	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
+	struct hal_buffer **bufs = calloc(n, sizeof(struct hal_buffer *));
+	struct bench b;
+
+	if (bufs == NULL || bench_open(&b, "ref?clock=virtual&memory=1G", NULL, 1) != 0)
+		return TOOL_FAILED;
+	desc.bytes = 64;
+	part_begin();
+	for (unsigned int i = 0; i < n; i++)
+		if (hal_buffer_create(b.part, &desc, &bufs[i]) != 0)
+			return bench_die("hal_buffer_create");
+	for (unsigned int i = 0; i < n; i++)
+		if (hal_buffer_destroy(bufs[i]) != 0)
+			return bench_die("hal_buffer_destroy");
+	part_end("all", n);
+	printf("figure_is hal.buffers.%u.instructions %u all\n", n, n);
+	free(bufs);
+	return bench_close(&b);
+}
+
 /* ---- graves ----------------------------------------------------------------------- */
 
 #define GRAVES_COMMANDS 64u
@@ -471,9 +498,10 @@ static const struct mode {
 	int (*run)(unsigned int n);
 	unsigned int n;
 } modes[] = {
-	{"wait", bench_wait, 10000},     {"waiters", bench_waiters, 10000},
-	{"place", bench_place, 600},     {"queues", bench_queues, 10000},
-	{"graves", bench_graves, 10000}, {"evict", bench_evict, 1000},
+	{"wait", bench_wait, 10000},       {"waiters", bench_waiters, 10000},
+	{"place", bench_place, 600},       {"queues", bench_queues, 10000},
+	{"buffers", bench_buffers, 10000}, {"graves", bench_graves, 10000},
+	{"evict", bench_evict, 1000},
 };
 
 int main(int argc, char **argv)

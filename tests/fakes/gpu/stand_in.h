@@ -30,7 +30,7 @@ struct gpu_stand_in_job {
 struct gpu_stand_in_limits {
 	uint64_t piece;   /* the most bytes of device memory that lie together */
 	uint64_t granule; /* in multiples of which device memory is taken */
-	uint64_t pinned;  /* bytes of the host's that can still be had; 0: 2 GiB */
+	uint64_t pinned;  /* bytes of the host's that can still be had; 0: 4 GiB */
 	uint32_t streams; /* that can still be made */
 };
 

@@ -25,7 +25,7 @@ enum {
 /* Of an allocation, so many bytes are dirty; larger ones are mapped. */
 #define POISON_MOST ((size_t)1 << 24)
 /* Of the host's memory, what can be pinned: it is really there, other than a GPU's. */
-#define PINNED_MOST (UINT64_C(1) << 31)
+#define PINNED_MOST (UINT64_C(1) << 32)
 
 /* Results, as CUDA and HIP both number them. */
 enum {
