@@ -100,12 +100,13 @@ static int check_block(struct cu_device *dev, const struct cu_kernel *k)
  * wait for some for ever. */
 static int check_cluster(struct cu_device *dev, const struct cu_kernel *k)
 {
-	int blocks = 0;
+	int blocks = 0, err;
 
 	if (!dev->mask || dev->shape.major < 9)
 		return 0;
-	if (cu.cuFuncGetAttribute(&blocks, CUF_CLUSTER_X, k->function) || !blocks)
-		return 0;
+	err = CU(dev, cuFuncGetAttribute, &blocks, CUF_CLUSTER_X, k->function);
+	if (err || !blocks)
+		return err;
 	return cu_host->fail(ENOTSUP,
 			     "cuda: kernel %s: launches of clusters can hang where "
 			     "partitions are masks; partitions=green runs them",

@@ -29,7 +29,8 @@ const struct hal_option_def policy_options[] = {
 	{"name", HAL_OPTION_STRING, 0, 0, NULL, "priority",
 	 "who runs next among the queues of a partition"},
 	{"timeout_ms", HAL_OPTION_INT, 0, INT64_C(1000000), NULL, "10000",
-	 "device time, also while others run, for which a policy may pass over a runnable "
+	 "device time, also while others run, for which a policy may pass over a "
+	 "runnable "
 	 "queue; 0: for ever"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "best|drain|fold|save|kill|never", "best",
 	 "how best effort makes way for latency-critical work; best: chosen each time"},

@@ -36,6 +36,9 @@ SAME(CU_JIT_ERROR_LOG_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 SAME(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME(CU_GREEN_DEFAULT_STREAM, CU_GREEN_CTX_DEFAULT_STREAM);
 SAME(CU_RESOURCE_SM, CU_DEV_RESOURCE_TYPE_SM);
+SAME(CUF_CLUSTER_X, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+SAME(CU_MEMORY_UNIFIED, CU_MEMORYTYPE_UNIFIED);
+SAME(CU_OP_WRITE_32, CU_STREAM_MEM_OP_WRITE_VALUE_32);
 
 /* As wide as the toolkit's, argument by argument: what a call passes on would not compile
  * where a pointer and a number are taken for each other, so sizes are left. */
@@ -51,6 +54,38 @@ _Static_assert(offsetof(struct cu_resource, together) ==
 		       offsetof(CUdevResource, sm.smCoscheduledAlignment),
 	       "resource of multiprocessors");
 _Static_assert(sizeof(CUstream) == sizeof(void *), "handle");
+
+/* Nodes of graphs. */
+#define AS_LARGE(a, b) _Static_assert(sizeof(a) == sizeof(b), #b)
+#define AT(a, x, b, y) _Static_assert(offsetof(a, x) == offsetof(b, y), #b "." #y)
+AS_LARGE(struct cu_kernel_node, CUDA_KERNEL_NODE_PARAMS);
+AT(struct cu_kernel_node, grid, CUDA_KERNEL_NODE_PARAMS, gridDimX);
+AT(struct cu_kernel_node, block, CUDA_KERNEL_NODE_PARAMS, blockDimX);
+AT(struct cu_kernel_node, shared, CUDA_KERNEL_NODE_PARAMS, sharedMemBytes);
+AT(struct cu_kernel_node, params, CUDA_KERNEL_NODE_PARAMS, kernelParams);
+AT(struct cu_kernel_node, extra, CUDA_KERNEL_NODE_PARAMS, extra);
+AS_LARGE(struct cu_copy_node, CUDA_MEMCPY3D);
+AT(struct cu_copy_node, src.type, CUDA_MEMCPY3D, srcMemoryType);
+AT(struct cu_copy_node, src.address, CUDA_MEMCPY3D, srcDevice);
+AT(struct cu_copy_node, src.pitch, CUDA_MEMCPY3D, srcPitch);
+AT(struct cu_copy_node, dst.at, CUDA_MEMCPY3D, dstXInBytes);
+AT(struct cu_copy_node, dst.type, CUDA_MEMCPY3D, dstMemoryType);
+AT(struct cu_copy_node, dst.address, CUDA_MEMCPY3D, dstDevice);
+AT(struct cu_copy_node, dst.pitch, CUDA_MEMCPY3D, dstPitch);
+AT(struct cu_copy_node, width, CUDA_MEMCPY3D, WidthInBytes);
+AT(struct cu_copy_node, depth, CUDA_MEMCPY3D, Depth);
+AS_LARGE(struct cu_fill_node, CUDA_MEMSET_NODE_PARAMS);
+AT(struct cu_fill_node, address, CUDA_MEMSET_NODE_PARAMS, dst);
+AT(struct cu_fill_node, value, CUDA_MEMSET_NODE_PARAMS, value);
+AT(struct cu_fill_node, element, CUDA_MEMSET_NODE_PARAMS, elementSize);
+AT(struct cu_fill_node, width, CUDA_MEMSET_NODE_PARAMS, width);
+AS_LARGE(union cu_memory_op, CUstreamBatchMemOpParams);
+AT(union cu_memory_op, write.address, CUstreamBatchMemOpParams, writeValue.address);
+AT(union cu_memory_op, write.value, CUstreamBatchMemOpParams, writeValue.value);
+AT(union cu_memory_op, write.flags, CUstreamBatchMemOpParams, writeValue.flags);
+AS_LARGE(struct cu_memory_ops_node, CUDA_BATCH_MEM_OP_NODE_PARAMS);
+AT(struct cu_memory_ops_node, count, CUDA_BATCH_MEM_OP_NODE_PARAMS, count);
+AT(struct cu_memory_ops_node, ops, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray);
 
 /* The header's own macro names the same function of today. */
 static void names(void **state)

@@ -448,6 +448,15 @@ static void clusters(void **state)
 				-ENOTSUP);
 			assert_non_null(
 				strstr(host_text, "launches of clusters can hang"));
+			/* Nor where the driver does not say whether it has one. */
+			for (uint64_t nth = 1; nth <= 2; nth++) {
+				stand_in()->break_call("cuFuncGetAttribute", nth,
+						       CUR_OUT_OF_MEMORY);
+				assert_int_equal(b->cold.program_load(dev, image,
+								      size + more, &prog),
+						 -ENOSPC);
+			}
+			stand_in()->break_call("cuFuncGetAttribute", 0, 0);
 		} else {
 			assert_int_equal(
 				b->cold.program_load(dev, image, size + more, &prog), 0);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# where.sh CLANG SOURCE_DIR PRINTS: the kernel of backends/rocm/where.h, compiled with the
+# where.sh CLANG SOURCE_DIR "[EMULATOR ]PRINTS": the kernel of backends/rocm/where.h, compiled with the
 # options that PRINTS (test_rocm_where) says the backend gives for each architecture, reads
 # that architecture's register of where a wave is.
 set -euo pipefail
@@ -12,7 +12,7 @@ trap 'rm -f "$out"' EXIT
 reads() {
 	local arch=$1 options
 	shift
-	mapfile -t options < <("$prints" "$arch")
+	mapfile -t options < <($prints "$arch")
 	[ ${#options[@]} -eq 4 ] || { echo "$arch: options: ${options[*]}"; exit 1; }
 	"$clang" -x hip --offload-arch="$arch" -nogpuinc -nogpulib --cuda-device-only -O2 \
 		-I"$source" "${options[@]}" -S -o "$out" "$source/tests/rocm/where.hip"
