@@ -3,8 +3,20 @@
 # check_backends.sh HALCTL README: the README's table is what the backends say of themselves.
 # A row of dashes there is a device that a machine may or may not have: what it is has to be
 # the same, what it can do is not compared.
+# check_backends.sh --stand-ins HALCTL README: its table of what they say on the stand-ins that
+# the environment leads to.
 set -euo pipefail
 cd "$(mktemp -d)" # no hal.conf
+
+if [ "$1" = --stand-ins ]; then
+	written=$(sed -n '/^<!-- .*, on stand-ins -->$/,/^<!-- end -->$/{/^<!--/d;p;}' "$3")
+	said=$("$2" backends --markdown | grep -E '^\| (backend |`.*stand-in)|^\|-')
+	if ! diff <(echo "$written") <(echo "$said"); then
+		echo "< $3, > halctl backends --markdown, on stand-ins"
+		exit 1
+	fi
+	exit 0
+fi
 
 written=$(sed -n '/^<!-- halctl backends --markdown -->$/,/^<!-- end -->$/{/^<!--/d;p;}' "$2")
 [ -n "$written" ] || { echo "no table in $2"; exit 1; }

@@ -418,6 +418,7 @@ static int backend_row(const struct halctl *ctl, const struct hal_backend_info *
 	struct hal_device_info info = HAL_INIT(hal_device_info);
 	int status = backend_status(backend);
 	char units[32], worst[64], modes[64], colors[32];
+	const char *stand_in;
 
 	if (status != 0)
 		(void)tool_fail("%s", backend->reason);
@@ -429,8 +430,9 @@ static int backend_row(const struct halctl *ctl, const struct hal_backend_info *
 		return status;
 	}
 	snprintf(colors, sizeof(colors), info.colors ? "%u" : "-", info.colors);
-	printf("| `%s` | %s | %s | %u | %s | %s | %s / %s | %s |\n", backend->name,
-	       backend->summary, units_text(&info, units, sizeof(units)),
+	stand_in = info.caps & HAL_CAP_STAND_IN ? " (here a stand-in, no device)" : "";
+	printf("| `%s` | %s%s | %s | %u | %s | %s | %s / %s | %s |\n", backend->name,
+	       backend->summary, stand_in, units_text(&info, units, sizeof(units)),
 	       info.partitions_max, worst_text(&info, worst, sizeof(worst)),
 	       mask_text(info.suspend_modes, suspend_mode_name, modes, sizeof(modes)),
 	       isolation_name(info.compute_isolation),
