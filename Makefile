@@ -6,7 +6,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: help demo check check-long check-aarch64 check-levelzero-driver check-deb mutants figures
+.PHONY: help demo check check-long check-aarch64 check-levelzero-driver check-cuda-driver check-deb mutants figures
 .PHONY: format synth setup setup-build configure build release install uninstall deb model clean
 
 PREFIX ?= /usr/local
@@ -21,6 +21,7 @@ help:
 	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
 	@echo 'make check-levelzero-driver  the Level Zero backend on Intel'"'"'s own driver, fetched (80 MB), without'
 	@echo '                 its hardware: all but execution'
+	@echo 'make check-cuda-driver  the CUDA backend beside NVIDIA'"'"'s own driver library, fetched (3 MB), without a GPU'
 	@echo 'make synth       synthesise a module of the NPU (TOP=npu_vec) to gates: latches, ports of memories,'
 	@echo '                 levels of logic, a table of what it takes; yosys comes from PyPI'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
@@ -92,6 +93,9 @@ check-aarch64: setup
 check-levelzero-driver: setup build
 	@scripts/stage levelzero-driver scripts/check-levelzero-driver
 	@tail -n 3 build/log/levelzero-driver.log
+
+check-cuda-driver: setup build
+	@scripts/stage cuda-driver scripts/check-cuda-driver
 
 figures: setup build
 	@cmake --build --preset dev --target figures

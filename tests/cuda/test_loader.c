@@ -7,6 +7,9 @@
 #define _GNU_SOURCE
 #include "host.h"
 
+#include "backends/cuda/cu_calls.h"
+
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +20,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+enum { SLOTS = 7 };
 
 /* In a process of its own: probe answers want, with this in its text. */
 static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
@@ -69,6 +74,65 @@ static void stub(void **state)
 		skip(); /* no toolkit here */
 	probe_says(&cfg, -ENODEV, "CUDA_ERROR_STUB_LIBRARY (34)");
 	probe_says(&cfg, -ENODEV, "is the stub to link with, not a driver");
+}
+
+/* NULL: it has all calls, and the table that masks need, before anything is started. */
+static const char *lacks(const char *library)
+{
+	static const char *const calls[] = {
+#define NAME(name, params, args) #name,
+		CU_CALLS(NAME)
+#undef NAME
+	};
+	static const uint8_t uuid[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+					 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
+	uint32_t (*export)(const void **table, const void *name);
+	const void *table = NULL, *slots[SLOTS];
+	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL), *p;
+	uint64_t bytes;
+
+	if (!lib)
+		return dlerror();
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!dlsym(lib, calls[i]))
+			return calls[i];
+	p = dlsym(lib, "cuGetExportTable");
+	if (!p)
+		return "cuGetExportTable";
+	memcpy(&export, &p, sizeof(p));
+	if (export(&table, uuid) != 0)
+		return "the table";
+	memcpy(&bytes, table, sizeof(bytes));
+	if (bytes < sizeof(slots))
+		return "the table's slots";
+	memcpy(slots, table, sizeof(slots));
+	return slots[3] ? slots[6] ? NULL : "enable" : "subscribe";
+}
+
+/* NVIDIA's own library without a GPU (scripts/check-cuda-driver).  A child loads it: it
+ * stays, and has the stand-in's name. */
+static void real(void **state)
+{
+	const struct hal_bk_config cfg = {.library = getenv("HAL_CUDA_DRIVER")};
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (!cfg.library)
+		skip();
+	probe_says(&cfg, -ENODEV, "CUDA_ERROR_NO_DEVICE (100)");
+	probe_says(&cfg, -ENODEV, "finds no GPU");
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		const char *what = lacks(cfg.library);
+
+		if (what)
+			fprintf(stderr, "%s lacks %s\n", cfg.library, what);
+		_exit(what != NULL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 static void with(const char *variable, const char *value, int want, const char *text)
@@ -141,10 +205,10 @@ static void one_unusable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_driver),      cmocka_unit_test(no_cuda),
-		cmocka_unit_test(stub),           cmocka_unit_test(old_driver),
-		cmocka_unit_test(does_not_start), cmocka_unit_test(another),
-		cmocka_unit_test(one_unusable),
+		cmocka_unit_test(no_driver),  cmocka_unit_test(no_cuda),
+		cmocka_unit_test(stub),       cmocka_unit_test(real),
+		cmocka_unit_test(old_driver), cmocka_unit_test(does_not_start),
+		cmocka_unit_test(another),    cmocka_unit_test(one_unusable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
