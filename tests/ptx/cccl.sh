@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# cccl.sh SOURCE_DIR TEST_KERNELS: kernels instantiated from the headers of CCCL (CUB),
-# as tests/ptx/cccl has them, run in the interpreter as they are and rewritten.  Compiler and headers are the toolkit's, in PATH or its folder; else
+# cccl.sh SOURCE_DIR TEST_KERNELS HAL_PTX: kernels instantiated from the headers of CCCL (CUB),
+# as tests/ptx/cccl has them, run in the interpreter as they are and rewritten, and NVIDIA's
+# assembler takes both.  Compiler and headers are the toolkit's, in PATH or its folder; else
 # scripts/setup cccl fetches them.  Exit status 77: there are none.
 set -euo pipefail
-source=$1 test_kernels=$2
+source=$1 test_kernels=$2 hal_ptx=$3
 here=$source/tests/ptx/cccl
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -29,5 +30,6 @@ fi
 
 rc=0
 "$test_kernels" -d "$here/kernels.list" "$scratch" || rc=1
-
+PATH=$(dirname "$nvcc"):$PATH "$source/tests/ptx/ptxas.sh" "$source" "$hal_ptx" all "$scratch" \
+	ptx.cccl.ptxas || rc=1
 exit $rc

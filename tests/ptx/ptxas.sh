@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# ptxas.sh SOURCE_DIR HAL_PTX [quick]: NVIDIA's assembler takes the kernels as they are rewritten,
+# ptxas.sh SOURCE_DIR HAL_PTX [quick|all [FOLDER FIGURES]]: NVIDIA's assembler takes the kernels as they are rewritten,
 # for each architecture from 7.5 on that it knows (quick: one), and says how many registers more
 # they need: of those that can be both, the share that needs none and the share that needs less
-# than 5 %, over three architectures.  It is looked for in PATH and the toolkit's folder; else
+# than 5 %, over three architectures.  Of the kernels of another FOLDER it prints no more than
+# how many files were taken and refused, as FIGURES.  It is looked for in PATH and the toolkit's folder; else
 # scripts/setup ptx fetches it.  Exit status 77: there is none.
 set -euo pipefail
-source=$1 hal_ptx=$2 quick=${3:-}
+source=$1 hal_ptx=$2 quick=${3:-all} folder=${4:-$1/tests/ptx/kernels} figures=${5:-ptx.ptxas}
+[ $quick != all ] || quick=
 ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null || true)
 if [ -z "$ptxas" ]; then
 	rc=0
@@ -33,7 +35,7 @@ assemble() {
 		"$scratch/said" | paste - -
 }
 
-for file in "$source"/tests/ptx/kernels/*.ptx; do
+for file in "$folder"/*.ptx; do
 	name=$(basename "$file" .ptx)
 	least=$(sed -nE 's/^\.target sm_([0-9]+).*/\1/p' "$file")
 	cp "$file" "$scratch/$name.plain.ptx"
@@ -57,6 +59,10 @@ for file in "$source"/tests/ptx/kernels/*.ptx; do
 	done
 done
 
+echo "figure $figures.taken $taken"
+echo "figure $figures.refused $bad"
+[ $# -lt 4 ] || exit $((bad > 0))
+
 # "WAY ARCH KERNEL REGISTERS", with what the kernel as it is takes there.
 awk -v quick="$quick" '
 	$1 == "plain" { plain[$2, $3] = $4; next }
@@ -76,6 +82,4 @@ awk -v quick="$quick" '
 			printf "figure ptx.%s.extra_registers.under5_share %.3f\n", names[j], under[p] / n[p]
 		}
 	}' "$scratch/all"
-echo "figure ptx.ptxas.taken $taken"
-echo "figure ptx.ptxas.refused $bad"
 [ "$bad" -eq 0 ]
