@@ -299,8 +299,9 @@ static int load_base(struct fp_device *dev)
 	err = fp_design_load(dev, dev->base, dev->loading.text,
 			     sizeof(dev->loading.text));
 	if (err)
-		return fp_host->fail(-err, "fpga: %s: xclbin=%s", dev->loading.text,
-				     dev->opt.xclbin);
+		return fp_host->fail(-err, "fpga: %s: xclbin=%s, for platform %s",
+				     dev->loading.text, dev->opt.xclbin,
+				     dev->base->x.platform);
 	fp_catch_up(dev);
 	fp_design_loaded(dev, dev->base, 0);
 	/* The driver that does nothing stops nothing either. */

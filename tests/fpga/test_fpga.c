@@ -785,6 +785,7 @@ static void other_cards(void **state)
 	assert_int_equal(b->cold.open(&cfg, 1, &dev), -EINVAL);
 	assert_non_null(
 		strstr(host_text, "xrtDeviceLoadXclbin: EINVAL: xclbin=/tmp/hal_"));
+	assert_non_null(strstr(host_text, ", for platform hal_stand_in_1"));
 	w = begin(&cfg, 1);
 	refuse(&w, "platform another\n" BANKS "kernel work 1\n",
 	       "the xclbin is for platform another, what is on the card for "

@@ -301,8 +301,8 @@ static void info_text(const struct hal_device_info *info, const struct hal_gpu_i
 	       mask_text(info->verified, cap_name, buf, sizeof(buf)));
 	printf("%-18s %" PRIu64 " Hz\n", "clock", info->clock_hz);
 	if (info->loads)
-		printf("%-18s one at a time, %" PRIu64 " ns to load one\n",
-		       "configurations", info->load_ns);
+		printf("%-18s one at a time, %u loaded, %" PRIu64 " ns to load one\n",
+		       "configurations", info->loads, info->load_ns);
 	if (gpu)
 		printf("%-18s %s\n", "faults", gpu->faults);
 }
