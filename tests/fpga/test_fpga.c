@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "backends/fpga/xrt_calls.h"
+
 #define BANKS                                                                            \
 	"bank DDR[0] ddr4 0x0 16M\n"                                                     \
 	"bank DDR[1] ddr4 0x100000000 16M\n"
@@ -893,6 +895,72 @@ static void stopped_inside(void **state)
 	end(&w);
 }
 
+static const char *on_unit(const char *kernel)
+{
+	static struct fpga_stand_in_job jobs[256];
+	const char *last = "";
+	uint32_t i, n = stand_in()->jobs(jobs, 256);
+
+	for (i = 0; i < n; i++)
+		if (strncmp(jobs[i].what, kernel, strlen(kernel)) == 0)
+			last = jobs[i].what;
+	return last;
+}
+
+/* What a run has left goes on in whatever slot is free, and after another configuration
+ * has been on the card. */
+static void goes_on_elsewhere(void **state)
+{
+	const struct hal_bk_partition_desc d = {
+		.units = 2, .rows = 1, .cols = 2, .color_mask = 3};
+	struct world w = begin_stops(0);
+	void *prog = load(&w, second_text), *mem, *other;
+	struct hal_bk_arg spin[1] = {{NULL, 0, 64}};
+	struct hal_bk_arg work[2] = {{NULL, 0, 4}, {NULL, UINT64_C(9) * SPIN_NS, 0}};
+	struct hal_bk_event e;
+	uint64_t ran;
+	uint32_t i;
+
+	(void)state;
+	sure(b->cold.partition_create(w.dev, &d, &w.part[0]));
+	for (i = 0; i < 2; i++)
+		sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[i]));
+	spin[0].mem = mem = buffer(&w, 0, 64, 1);
+	work[0].mem = other = buffer(&w, 0, 4, 1);
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "spin"), spin, 1, 1));
+	pass(&w, SPIN_NS / 4);
+	e = fold(&w, w.queue[0]);
+	ran = e.end_ns - e.start_ns;
+	assert_string_equal(on_unit("spin"), "spin:{spin_1}");
+	/* Its slot is another's now. */
+	sure(launch(&w, 1, kernel_of(&w, w.prog, "work"), work, 2, 2));
+	sure(b->hot.resume(w.dev, w.queue[0]));
+	pass(&w, SPIN_NS / 4);
+	e = fold(&w, w.queue[0]);
+	ran += e.end_ns - e.start_ns;
+	assert_int_equal(e.bytes_read, STATE_BYTES);
+	assert_string_equal(on_unit("spin"), "spin:{spin_2}");
+	assert_int_equal(next(&w).cookie, 2);
+	/* And now the whole card is. */
+	work[1].value = 1000;
+	sure(launch(&w, 1, kernel_of(&w, prog, "stream"), work, 2, 3));
+	e = next(&w);
+	assert_int_equal(e.cookie, 3);
+	assert_int_equal(e.status, 0);
+	sure(b->hot.resume(w.dev, w.queue[0]));
+	e = next(&w);
+	assert_int_equal(e.cookie, 1);
+	assert_int_equal(e.status, 0);
+	assert_int_equal(loads(), 2);
+	ran += e.end_ns - e.start_ns;
+	assert_true(ran >= SPIN_NS && ran < SPIN_NS + 3 * 5000);
+	assert_true(spun(&w, mem));
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.mem_free(w.dev, other));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
 /* What is written before the card has begun the run is gone when it does: it is written
  * again. */
 static void asked_too_early(void **state)
@@ -1070,6 +1138,49 @@ static void hung(void **state)
 	end(&w);
 }
 
+/* Each way in which XRT says that a run has failed; the slot is good again. */
+static void ends_of_runs(void **state)
+{
+	static const struct {
+		uint32_t state;
+		const char *text;
+	} ends[] = {
+		{XRT_ERROR, "ERT_CMD_STATE_ERROR (5)"},
+		{XRT_ABORT, "ERT_CMD_STATE_ABORT (6)"},
+		{XRT_TIMEOUT, "ERT_CMD_STATE_TIMEOUT (8)"},
+		{XRT_NORESPONSE, "ERT_CMD_STATE_NORESPONSE (9)"},
+		{XRT_SKERROR, "ERT_CMD_STATE_SKERROR (10)"},
+		{XRT_SKCRASHED, "ERT_CMD_STATE_SKCRASHED (11)"},
+		{12, "an unknown state (12)"},
+	};
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *mem = buffer(&w, 0, 64, 2), *work = kernel_of(&w, w.prog, "work");
+	const struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 1000, 0}};
+	uint32_t got = 0, i;
+	struct hal_bk_event e;
+	char text[96];
+
+	(void)state;
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		assert_int_equal(stand_in()->end_as(0, "work:{work_1}", ends[i].state),
+				 0);
+		sure(launch(&w, 0, work, args, 2, 1));
+		e = next(&w);
+		assert_int_equal(e.status, -EIO);
+		snprintf(text, sizeof(text), "%s: kernel work in slot 0", ends[i].text);
+		assert_string_equal(e.fault, text);
+		sure(b->cold.queue_destroy(w.dev, w.queue[0]));
+		sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+		sure(launch(&w, 0, work, args, 2, 2));
+		assert_int_equal(next(&w).status, 0);
+	}
+	sure(b->cold.mem_read(w.dev, mem, 0, &got, 4));
+	assert_int_equal(got, i);
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
 /* A slot that does not come back is out of service, and says why. */
 static void broken_slot(void **state)
 {
@@ -1215,11 +1326,13 @@ int main(void)
 		cmocka_unit_test(another_was_quicker),
 		cmocka_unit_test(other_cards),
 		cmocka_unit_test(stopped_inside),
+		cmocka_unit_test(goes_on_elsewhere),
 		cmocka_unit_test(asked_too_early),
 		cmocka_unit_test(not_begun),
 		cmocka_unit_test(no_such_kernel),
 		cmocka_unit_test(stop_refused),
 		cmocka_unit_test(hung),
+		cmocka_unit_test(ends_of_runs),
 		cmocka_unit_test(broken_slot),
 		cmocka_unit_test(lost),
 		cmocka_unit_test(never_waits),

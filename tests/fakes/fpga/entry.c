@@ -253,6 +253,22 @@ static void steal(uint32_t card)
 	leave();
 }
 
+static int end_as(uint32_t card, const char *unit, uint32_t state)
+{
+	struct card *c = &world.cards[card];
+	uint32_t i, n;
+
+	pthread_mutex_lock(&lock);
+	n = units_of(c);
+	for (i = 0; i < n; i++)
+		if (strcmp(c->x.units[i].name, unit) == 0)
+			break;
+	if (i < n)
+		c->units[i].end_as = state;
+	leave();
+	return i < n ? 0 : -1;
+}
+
 static void hot(int yes)
 {
 	is_hot = yes;
@@ -328,6 +344,7 @@ const struct fpga_stand_in hal_stand_in_xrt = {
 	.misuse = misused,
 	.lose = lose,
 	.steal = steal,
+	.end_as = end_as,
 	.hot = hot,
 	.now = now,
 	.jobs = jobs,

@@ -87,6 +87,7 @@ struct unit {
 	uint64_t banks;
 	uint64_t left; /* of its time, in parts of SHARES; NEVER: no end */
 	uint64_t start_ns;
+	uint32_t end_as; /* state that its next run ends in; 0: as it does */
 };
 
 struct card {

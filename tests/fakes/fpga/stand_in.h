@@ -48,6 +48,9 @@ struct fpga_stand_in {
 	/* The next load of the card is another process': its UUID is told as another,
 	 * and it has none of the units. */
 	void (*steal)(uint32_t card);
+	/* The next run to end of what is loaded on this unit (KERNEL:{INSTANCE}) has done
+	 * nothing and is in this state of XRT's.  -1: no such unit. */
+	int (*end_as)(uint32_t card, const char *unit, uint32_t state);
 	/* This thread may make no call that waits. */
 	void (*hot)(int yes);
 	uint64_t (*now)(void);

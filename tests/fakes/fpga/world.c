@@ -246,7 +246,7 @@ static bool end_some(void)
 
 			if (!unit->busy || unit->left)
 				continue;
-			ok = !unit->bad &&
+			ok = !unit->bad && !unit->end_as &&
 			     (unit->stops_ns
 				      ? spec_of(c, u)->stop(&unit->call, unit->stops_ns)
 				      : spec_of(c, u)->run(&unit->call));
@@ -255,7 +255,10 @@ static bool end_some(void)
 			unit->busy = false;
 			unit->run = NULL;
 			if (r)
-				r->state = ok ? XRT_COMPLETED : XRT_ERROR;
+				r->state = ok             ? XRT_COMPLETED
+					   : unit->end_as ? unit->end_as
+							  : XRT_ERROR;
+			unit->end_as = 0;
 			some = true;
 		}
 	}
