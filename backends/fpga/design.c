@@ -164,9 +164,8 @@ void fp_design_give(struct fp_device *dev, struct fp_design *d)
 
 /* ---- units -------------------------------------------------------------------------- */
 
-void fp_slot_close(struct fp_device *dev, uint32_t slot)
+void fp_slot_close(const struct fp_design *d, uint32_t slot)
 {
-	const struct fp_design *d = dev->loaded;
 	uint32_t k;
 
 	for (k = 0; d && slot < d->x.slot_count && k < d->x.kernel_count; k++) {
@@ -181,9 +180,9 @@ void fp_slot_close(struct fp_device *dev, uint32_t slot)
 	}
 }
 
-int fp_slot_open(struct fp_device *dev, uint32_t slot, char *why, size_t bytes)
+int fp_slot_open(struct fp_device *dev, const struct fp_design *d, uint32_t slot,
+		 char *why, size_t bytes)
 {
-	const struct fp_design *d = dev->loaded;
 	char text[96];
 	uint32_t k;
 	int err;
@@ -209,21 +208,44 @@ int fp_slot_open(struct fp_device *dev, uint32_t slot, char *why, size_t bytes)
 		err = fp_why(dev, call, text, sizeof(text));
 		snprintf(why, bytes, "%s: slot %u, unit %s%s", text, slot, name,
 			 err == -EBUSY ? ": another process has it" : "");
-		fp_slot_close(dev, slot);
+		fp_slot_close(d, slot);
 		return err;
 	}
 	return 0;
 }
 
+static void close_all(const struct fp_design *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < FP_SLOTS_MAX; i++)
+		fp_slot_close(d, i);
+}
+
 /* ---- what is on the card ------------------------------------------------------------- */
 
-int fp_design_load(struct fp_device *dev, struct fp_design *d, char *why, size_t bytes)
+/* What is to be done, where XRT's answer does not tell. */
+static const char *hint(const struct fp_device *dev, int error)
+{
+	if (error == EDEADLK)
+		return ": a unit hangs, the card is to be reset";
+	if (error == EPERM && dev->load_keeps)
+		return ": buffers are there, and the card does not retain memory";
+	return "";
+}
+
+int fp_design_load(struct fp_device *dev, const struct fp_design *d, char *why,
+		   size_t bytes)
 {
 	uint8_t uuid[sizeof(d->x.uuid)];
-	int err;
+	size_t at;
 
 	if (XRT(xrtDeviceLoadXclbin, dev->handle, d->file)) {
-		err = fp_why(dev, "xrtDeviceLoadXclbin", why, bytes);
+		const char *more = hint(dev, errno);
+		const int err = fp_why(dev, "xrtDeviceLoadXclbin", why, bytes);
+
+		at = strlen(why);
+		snprintf(why + at, bytes - at, "%s", more);
 		return err;
 	}
 	if (XRT(xrtDeviceGetXclbinUUID, dev->handle, uuid))
@@ -234,40 +256,81 @@ int fp_design_load(struct fp_device *dev, struct fp_design *d, char *why, size_t
 	return -EIO;
 }
 
-/* Its units are closed; who needs any has it loaded. */
-static void forget(struct fp_device *dev)
+void fp_design_is_there(struct fp_device *dev, struct fp_design *d)
 {
-	uint32_t i;
+	dev->loads++;
+	dev->loading_ns += fp_now(dev) - dev->load_began_ns;
+	if (d == dev->loaded)
+		return;
+	fp_design_give(dev, dev->loaded);
+	dev->loaded = d;
+	d->users++;
+}
 
-	for (i = 0; i < FP_SLOTS_MAX; i++)
-		fp_slot_close(dev, i);
+void fp_design_forget(struct fp_device *dev)
+{
 	fp_design_give(dev, dev->loaded);
 	dev->loaded = NULL;
 }
 
 /* Where it did not come, what was there is tried again: XRT may have kept it.  If it has
  * not, nobody knows what is. */
-void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err)
+int fp_design_exchange(struct fp_chore *c)
 {
+	struct fp_device *dev = c->device;
+	const struct fp_design *now = dev->wanted;
 	bool broken = false;
+	uint64_t left;
+	int err;
+
+	close_all(dev->loaded);
+	err = fp_design_load(dev, dev->wanted, c->text, sizeof(c->text));
+	if (err)
+		now = dev->loaded;
+	for (left = dev->load_slots; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctzll(left);
+		struct fp_chore *s = &dev->slots[i].chore;
+
+		s->err = fp_slot_open(dev, now, i, s->text, sizeof(s->text));
+		broken |= s->err != 0;
+	}
+	dev->load_forgets = err && broken;
+	if (dev->load_forgets)
+		close_all(now);
+	return err;
+}
+
+/* Those that came or went meanwhile are opened or closed. */
+static void settle(struct fp_device *dev, uint32_t slot, bool failed)
+{
+	struct fp_slot *s = &dev->slots[slot];
+	const bool was = dev->load_slots >> slot & 1;
+	const bool open = was && dev->loaded && !s->chore.err;
+
+	s->broken[0] = 0;
+	if (was && s->chore.err)
+		memcpy(s->broken, s->chore.text, sizeof(s->broken));
+	if (!failed)
+		s->hangs = 0;
+	if (!s->owner && open)
+		fp_slot_shut(dev, slot);
+	else if (!s->owner && s->taken)
+		fp_slot_give(dev, slot);
+	else if (s->owner && open && s->hangs > 1)
+		fp_slot_retire(dev, slot);
+	else if (s->owner && !was && dev->loaded)
+		fp_slot_anew(dev, slot);
+}
+
+void fp_design_exchanged(struct fp_device *dev)
+{
+	const bool failed = dev->loading.err != 0;
 	uint32_t i;
 
-	if (!err) {
-		dev->loads++;
-		dev->loading_ns += fp_now(dev) - dev->load_began_ns;
-	}
-	if (!err && d != dev->loaded) {
-		fp_design_give(dev, dev->loaded);
-		dev->loaded = d;
-		d->users++;
-	}
-	for (i = 0; i < FP_SLOTS_MAX; i++) {
-		struct fp_slot *s = &dev->slots[i];
-
-		s->broken[0] = 0;
-		if (s->owner)
-			broken |= fp_slot_open(dev, i, s->broken, sizeof(s->broken)) != 0;
-	}
-	if (err && broken)
-		forget(dev);
+	if (!failed)
+		fp_design_is_there(dev, dev->wanted);
+	if (dev->load_forgets)
+		fp_design_forget(dev);
+	for (i = 0; i < FP_SLOTS_MAX; i++)
+		settle(dev, i, failed);
 }

@@ -303,7 +303,7 @@ static int load_base(struct fp_device *dev)
 				     dev->loading.text, dev->opt.xclbin,
 				     dev->base->x.platform);
 	fp_catch_up(dev);
-	fp_design_loaded(dev, dev->base, 0);
+	fp_design_is_there(dev, dev->base);
 	/* The driver that does nothing stops nothing either. */
 	for (i = 0; i < dev->base->x.kernel_count && !dev->emulated; i++)
 		dev->folds |= dev->base->x.kernels[i].stops;
@@ -313,8 +313,18 @@ static int load_base(struct fp_device *dev)
 static void fp_close(void *device)
 {
 	struct fp_device *dev = device;
+	uint32_t i;
 
 	fp_mover_stop(dev);
+	/* Those of slots that were left while a load was under way. */
+	for (i = 0; i < FP_SLOTS_MAX; i++) {
+		if (!dev->slots[i].taken)
+			continue;
+		fp_slot_close(dev->wanted, i);
+		fp_slot_close(dev->loaded, i);
+		fp_slot_give(dev, i);
+	}
+	fp_design_give(dev, dev->wanted);
 	fp_design_give(dev, dev->loaded);
 	fp_design_give(dev, dev->base);
 	/* Tried again: what is left open is in the way of the next one. */

@@ -4,10 +4,11 @@
  *
  * mem_write and mem_read are the callers': they touch their buffer, whose members do not
  * change, XRT, which takes calls of any thread, .lost, which is atomic, and the counter
- * of the clock.  What waits inside XRT - copies, fills, a configuration that is loaded -
- * is done by a thread of the device, the mover (mover.c): a chore is the mover's from
- * fp_move until its .done is set.  With virtual time there is no such thread; it is done
- * at once.
+ * of the clock.  What waits inside XRT - copies, fills, units that are closed and opened,
+ * a configuration that is loaded - is done by a thread of the device, the mover
+ * (mover.c): a chore is the mover's from fp_move until its .done is set.  The units of a
+ * slot are the mover's while .changing has it, all of them while .is_loading.  With
+ * virtual time there is no such thread; it is done at once.
  */
 #ifndef BACKENDS_FPGA_INTERNAL_H
 #define BACKENDS_FPGA_INTERNAL_H
@@ -108,13 +109,18 @@ struct fp_mem {
 
 struct fp_slot {
 	struct fp_partition *owner;
-	char broken[96]; /* why it takes no run; "": it does */
+	struct fp_chore chore;
+	bool taken; /* no other handle's; also of one that is left, until it is closed */
+	uint32_t hangs; /* runs that XRT gave up, since one was completed */
+	/* Why it takes no run; "": it does. */
+	char broken[sizeof(((struct fp_chore *)NULL)->text)];
 };
 
 enum fp_phase {
 	FP_IDLE, /* the queue has no command */
 	FP_READY,
-	FP_RUNNING, /* on a slot */
+	FP_RUNNING,   /* on a slot */
+	FP_RESETTING, /* ... that is closed and opened, since the run has failed */
 	FP_MOVING,
 	FP_HELD, /* suspended by FOLD: it has not begun, or was stopped inside */
 	FP_ENDED
@@ -131,6 +137,7 @@ struct fp_state {
 struct fp_command {
 	struct hal_bk_cmd cmd;
 	uint64_t slots;         /* of a launch: that can run it */
+	uint64_t tried;         /* broken ones that were opened once more for it */
 	struct fp_state *state; /* of one that can be stopped; else NULL */
 	bool resumes;           /* from what is there */
 };
@@ -172,9 +179,12 @@ struct fp_device {
 	struct fp_design *designs;
 	struct fp_design *base;   /* of the option xclbin */
 	struct fp_design *loaded; /* on the card; NULL: nobody knows */
-	struct fp_design *wanted; /* to be loaded as soon as no slot runs */
+	struct fp_design *wanted; /* to be loaded as soon as no slot runs; a user */
 	struct fp_chore loading;
 	bool is_loading;
+	uint64_t load_slots; /* that had an owner when it began: their units are opened */
+	bool load_forgets; /* it has failed, and what was there is not to be had either */
+	bool load_keeps;   /* there were buffers when it began */
 	uint64_t load_began_ns;
 	uint32_t loads, design_count; /* so far */
 	uint64_t loading_ns;          /* of all of them */
@@ -182,7 +192,8 @@ struct fp_device {
 	struct fp_slot slots[FP_SLOTS_MAX];
 	struct fp_list ready; /* the oldest command can begin */
 	struct fp_list busy;  /* ... has begun, or owes a QUIET */
-	uint64_t running;     /* slots that do */
+	uint64_t running;     /* slots that do, or are .changing */
+	uint64_t changing;    /* slots whose chore is the mover's */
 	uint32_t moving;
 	uint64_t longest_ns, progress_ns;
 	uint64_t zero_ns;
@@ -226,12 +237,36 @@ int fp_design_take(struct fp_device *dev, const void *file, size_t size,
 		   struct fp_design **out);
 void fp_design_give(struct fp_device *dev, struct fp_design *d); /* NULL is let pass */
 /* Puts it onto the card in the place of what is there; all units are closed.  Waits. */
-int fp_design_load(struct fp_device *dev, struct fp_design *d, char *why, size_t bytes);
-/* What is on the card now, after that: 0 or its answer. */
-void fp_design_loaded(struct fp_device *dev, struct fp_design *d, int err);
-/* The units of a slot, of what is on the card. */
-int fp_slot_open(struct fp_device *dev, uint32_t slot, char *why, size_t bytes);
-void fp_slot_close(struct fp_device *dev, uint32_t slot);
+int fp_design_load(struct fp_device *dev, const struct fp_design *d, char *why,
+		   size_t bytes);
+/* It has been loaded since .load_began_ns. */
+void fp_design_is_there(struct fp_device *dev, struct fp_design *d);
+/* The work of .loading: .wanted in the place of .loaded, with all units closed before and
+ * those of .load_slots opened behind it.  Waits. */
+int fp_design_exchange(struct fp_chore *c);
+/* What is on the card after that, and in which slots. */
+void fp_design_exchanged(struct fp_device *dev);
+/* Nobody knows what is on the card: who needs any has his loaded. */
+void fp_design_forget(struct fp_device *dev);
+/* The units of a slot; d may be NULL.  Both wait. */
+int fp_slot_open(struct fp_device *dev, const struct fp_design *d, uint32_t slot,
+		 char *why, size_t bytes);
+void fp_slot_close(const struct fp_design *d, uint32_t slot);
+
+/* slot.c: the units of a slot are the mover's for a while, and nothing runs there. */
+/* Closes them and opens them. */
+void fp_slot_anew(struct fp_device *dev, uint32_t slot);
+/* Closes them: it is nobody's. */
+void fp_slot_shut(struct fp_device *dev, uint32_t slot);
+/* Closes them: it is out of service. */
+void fp_slot_retire(struct fp_device *dev, uint32_t slot);
+/* Takes back those that are done; false: none is. */
+bool fp_slots_changed(struct fp_device *dev);
+/* Waits until the mover has this one no more. */
+void fp_slot_wait(struct fp_device *dev, uint32_t slot);
+/* Slots of the process: false, another handle has it. */
+bool fp_slot_take(struct fp_device *dev, uint32_t slot);
+void fp_slot_give(struct fp_device *dev, uint32_t slot);
 
 /* partition.c */
 int fp_partition_create(void *device, const struct hal_bk_partition_desc *desc,
@@ -273,7 +308,7 @@ int fp_run_begin(struct fp_device *dev, struct fp_queue *q);
 /* The call has failed that was to begin it: q->fault, and -errno. */
 int fp_run_refused(struct fp_device *dev, struct fp_queue *q, const struct fp_kernel *k,
 		   const char *call) __attribute__((cold));
-/* Looks; true when it has ended and gone from its slot, with q->status and q->fault. */
+/* Looks; true when it has ended, with q->status and q->fault. */
 bool fp_run_ended(struct fp_device *dev, struct fp_queue *q);
 void fp_run_put_away(struct fp_device *dev, struct fp_queue *q);
 

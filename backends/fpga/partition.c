@@ -8,43 +8,35 @@
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* Slots in use by any handle of this process: XRT gives a unit to all handles of one. */
-static struct {
-	pthread_mutex_t lock;
-	uint64_t of[FP_CARDS_MAX];
-} taken = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static bool take(uint32_t card, uint32_t slot)
-{
-	const uint64_t bit = UINT64_C(1) << slot;
-	bool was_free;
-
-	pthread_mutex_lock(&taken.lock);
-	was_free = !(taken.of[card] & bit);
-	taken.of[card] |= bit;
-	pthread_mutex_unlock(&taken.lock);
-	return was_free;
-}
-
-static void give(uint32_t card, uint32_t slot)
-{
-	pthread_mutex_lock(&taken.lock);
-	taken.of[card] &= ~(UINT64_C(1) << slot);
-	pthread_mutex_unlock(&taken.lock);
-}
+#include <string.h>
 
 static void leave(struct fp_device *dev, uint32_t first, uint32_t count)
 {
 	uint32_t i;
 
 	for (i = first; i < first + count; i++) {
-		/* While the card is loaded there are no units. */
-		if (!dev->is_loading)
-			fp_slot_close(dev, i);
+		fp_slot_wait(dev, i);
 		dev->slots[i].owner = NULL;
-		give(dev->index, i);
+		/* What is loaded opens its units, and they are closed after that. */
+		if (dev->is_loading)
+			continue;
+		fp_slot_close(dev->loaded, i);
+		fp_slot_give(dev, i);
 	}
+	fp_catch_up(dev);
+}
+
+/* No slot of ours was open, and another process has loaded what is its own. */
+static bool is_replaced(struct fp_device *dev)
+{
+	uint8_t uuid[sizeof(dev->loaded->x.uuid)];
+	uint32_t i;
+
+	for (i = 0; i < FP_SLOTS_MAX; i++)
+		if (dev->slots[i].owner)
+			return false;
+	return !XRT(xrtDeviceGetXclbinUUID, dev->handle, uuid) &&
+	       memcmp(uuid, dev->loaded->x.uuid, sizeof(uuid)) != 0;
 }
 
 static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part)
@@ -52,16 +44,22 @@ static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part
 	char why[160];
 	int err = 0;
 
-	if (!take(dev->index, slot))
+	fp_slot_wait(dev, slot);
+	if (!fp_slot_take(dev, slot))
 		return fp_host->fail(EBUSY,
 				     "fpga:%u: slot %u is in use by another handle of "
 				     "this process",
 				     dev->index, slot);
 	/* What is loaded opens its units. */
 	if (!dev->is_loading && dev->loaded)
-		err = fp_slot_open(dev, slot, why, sizeof(why));
+		err = fp_slot_open(dev, dev->loaded, slot, why, sizeof(why));
+	if (err && is_replaced(dev)) {
+		fp_design_forget(dev);
+		err = 0;
+	}
+	fp_catch_up(dev);
 	if (err) {
-		give(dev->index, slot);
+		fp_slot_give(dev, slot);
 		return fp_host->fail(-err, "fpga:%u: %s", dev->index, why);
 	}
 	dev->slots[slot].owner = part;

@@ -79,6 +79,9 @@ int fp_queue_destroy(void *device, void *queue)
 		dev->moving--;
 	} else if (q->phase == FP_RUNNING) {
 		fp_run_put_away(dev, q);
+	} else if (q->phase == FP_RESETTING) {
+		fp_slot_wait(dev, q->slot);
+		fp_run_put_away(dev, q);
 	}
 	unlist(q);
 	fp_states_drop(dev, q);
@@ -94,8 +97,10 @@ static int begin_launch(struct fp_device *dev, struct fp_queue *q)
 	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
 	int err;
 
-	if (k->design != dev->loaded && !dev->wanted)
+	if (k->design != dev->loaded && !dev->wanted) {
 		dev->wanted = k->design;
+		dev->wanted->users++;
+	}
 	if (dev->wanted || dev->is_loading)
 		return -EAGAIN;
 	err = fp_run_begin(dev, q);
@@ -149,23 +154,21 @@ static bool begin(struct fp_device *dev, struct fp_queue *q)
 	return true;
 }
 
-static int load_wanted(struct fp_chore *c)
-{
-	struct fp_device *dev = c->device;
-
-	return fp_design_load(dev, dev->wanted, c->text, sizeof(c->text));
-}
-
 static void begin_loading(struct fp_device *dev)
 {
 	uint32_t i;
 
+	dev->load_slots = 0;
 	for (i = 0; i < FP_SLOTS_MAX; i++)
-		fp_slot_close(dev, i);
+		if (dev->slots[i].owner)
+			dev->load_slots |= UINT64_C(1) << i;
+	dev->load_keeps = false;
+	for (i = 0; i < FP_BANKS_MAX; i++)
+		dev->load_keeps |= dev->bank_used[i] != 0;
 	dev->is_loading = true;
 	dev->progress_ns = fp_now(dev);
 	dev->load_began_ns = dev->progress_ns;
-	dev->loading.work = load_wanted;
+	dev->loading.work = fp_design_exchange;
 	fp_move(dev, &dev->loading);
 }
 
@@ -192,9 +195,10 @@ static void fail_wanting(struct fp_device *dev)
 static void end_loading(struct fp_device *dev)
 {
 	dev->is_loading = false;
-	fp_design_loaded(dev, dev->wanted, dev->loading.err);
+	fp_design_exchanged(dev);
 	if (dev->loading.err)
 		fail_wanting(dev);
+	fp_design_give(dev, dev->wanted);
 	dev->wanted = NULL;
 	dev->progress_ns = fp_now(dev);
 }
@@ -203,7 +207,7 @@ static void end_loading(struct fp_device *dev)
 static bool begin_what_can(struct fp_device *dev)
 {
 	struct fp_queue *q, *next;
-	bool some = false;
+	bool some = fp_slots_changed(dev);
 
 	if (dev->is_loading && atomic_load(&dev->loading.done))
 		end_loading(dev);
@@ -216,7 +220,7 @@ static bool begin_what_can(struct fp_device *dev)
 		begin_loading(dev);
 		some |= atomic_load(&dev->loading.done);
 	}
-	return some;
+	return fp_slots_changed(dev) || some;
 }
 
 void fp_doorbell(void *device)
@@ -332,6 +336,7 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	c = &q->cmds[at < q->room ? at : at - q->room];
 	c->cmd = *cmd;
 	c->slots = slots;
+	c->tried = 0;
 	c->state = state;
 	c->resumes = false;
 	if (!q->count++) {
@@ -343,6 +348,27 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 
 /* ---- what ends ----------------------------------------------------------------------- */
 
+/* The slot, not the card: its units begin anew, and what the run may still be using is
+ * given back when they have. */
+static void reset(struct fp_device *dev, struct fp_queue *q)
+{
+	q->phase = FP_RESETTING;
+	if (dev->slots[q->slot].hangs > 1)
+		fp_slot_retire(dev, q->slot);
+	else
+		fp_slot_anew(dev, q->slot);
+}
+
+static bool is_reset(struct fp_device *dev, struct fp_queue *q)
+{
+	(void)fp_slots_changed(dev);
+	if (dev->changing >> q->slot & 1)
+		return false;
+	fp_run_put_away(dev, q);
+	q->phase = FP_ENDED;
+	return true;
+}
+
 /* Is the oldest command over? */
 static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 {
@@ -350,6 +376,8 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 		return true;
 	if (q->phase == FP_HELD)
 		return false;
+	if (q->phase == FP_RESETTING)
+		return is_reset(dev, q);
 	if (q->phase == FP_RUNNING ? !fp_run_ended(dev, q) : !atomic_load(&q->chore.done))
 		return false;
 	q->end_ns = fp_now(dev);
@@ -361,8 +389,14 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 	} else if (q->end_ns - q->start_ns > dev->longest_ns) {
 		dev->longest_ns = q->end_ns - q->start_ns;
 	}
-	q->phase = q->stopped ? FP_HELD : FP_ENDED;
 	dev->progress_ns = q->end_ns;
+	if (q->phase == FP_RUNNING && q->status && !atomic_load(&dev->lost)) {
+		reset(dev, q);
+		return is_reset(dev, q);
+	}
+	if (q->phase == FP_RUNNING)
+		fp_run_put_away(dev, q);
+	q->phase = q->stopped ? FP_HELD : FP_ENDED;
 	return !q->stopped;
 }
 
@@ -456,6 +490,10 @@ static void end_all(struct fp_device *dev)
 			continue;
 		if (q->phase == FP_MOVING && !atomic_load(&q->chore.done))
 			continue;
+		if (q->phase == FP_RESETTING) {
+			(void)is_reset(dev, q); /* it has ended before */
+			continue;
+		}
 		if (q->phase == FP_RUNNING)
 			fp_run_put_away(dev, q);
 		else if (q->phase == FP_MOVING)
@@ -526,7 +564,7 @@ int fp_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t m
 		more = step(dev, until_ns);
 		n = look(dev, ev, max);
 	}
-	if (!n && atomic_load(&dev->lost) && !dev->moving)
+	if (!n && atomic_load(&dev->lost) && !dev->moving && !dev->changing)
 		return fp_gone(dev);
 	return (int)n;
 }

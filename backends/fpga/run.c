@@ -220,16 +220,25 @@ static const char *set_args(struct fp_queue *q, const struct fp_kernel_desc *k, 
 	return NULL;
 }
 
-/* False: the ones that are free are broken, which is in q->fault, or there are none. */
-static bool find_slot(const struct fp_device *dev, struct fp_queue *q)
+/* False: there is none now, and those that are broken are opened once more, as whoever
+ * had them may be gone; or, in q->fault, all are broken. */
+static bool find_slot(struct fp_device *dev, struct fp_queue *q)
 {
-	uint64_t free = q->cmds[q->head].slots & ~dev->running;
+	struct fp_command *c = &q->cmds[q->head];
+	uint64_t left;
 
-	for (; free; free &= free - 1) {
-		q->slot = (uint32_t)__builtin_ctzll(free);
+	for (left = c->slots & ~dev->running; left; left &= left - 1) {
+		q->slot = (uint32_t)__builtin_ctzll(left);
 		if (!dev->slots[q->slot].broken[0])
 			return true;
 		snprintf(q->fault, sizeof(q->fault), "%s", dev->slots[q->slot].broken);
+	}
+	for (left = c->slots & ~dev->running & ~c->tried; left; left &= left - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctzll(left);
+
+		c->tried |= UINT64_C(1) << slot;
+		if (dev->slots[slot].hangs < 2)
+			fp_slot_anew(dev, slot);
 	}
 	return false;
 }
@@ -282,9 +291,8 @@ bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
 {
 	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
 	const uint32_t state = XRT(xrtRunState, fp_unit_of(q, k)->run);
-	struct fp_slot *slot = &dev->slots[q->slot];
 	char text[64] = "";
-	bool hangs, anew;
+	bool hangs;
 
 	if (errno)
 		(void)fp_why(dev, "xrtRunState", text, sizeof(text));
@@ -308,15 +316,11 @@ bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
 			 state_name(state), state, k->desc->name, q->slot);
 	else if (q->asked)
 		fp_stop_answer(dev, q);
-	/* The slot, not the card: its units begin anew, before what the run may still be
-	 * using is given back. */
-	anew = q->status && !atomic_load(&dev->lost);
-	if (anew)
-		fp_slot_close(dev, q->slot);
-	fp_run_put_away(dev, q);
-	if (anew) {
-		slot->broken[0] = 0;
-		(void)fp_slot_open(dev, q->slot, slot->broken, sizeof(slot->broken));
-	}
+	/* XRT has given it up, and has waited long: where that comes again the slot has
+	 * not been helped by its units being opened anew. */
+	if (state == XRT_TIMEOUT || state == XRT_NORESPONSE)
+		dev->slots[q->slot].hangs++;
+	else if (state == XRT_COMPLETED)
+		dev->slots[q->slot].hangs = 0;
 	return true;
 }

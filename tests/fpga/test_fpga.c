@@ -1181,7 +1181,59 @@ static void ends_of_runs(void **state)
 	end(&w);
 }
 
-/* A slot that does not come back is out of service, and says why. */
+/* The queue's next event is a failure with this text; then the queue is a new one. */
+static void fails(struct world *w, uint32_t queue, const char *fault)
+{
+	const struct hal_bk_event e = next(w);
+
+	if (e.status != -EIO || strcmp(e.fault, fault) != 0)
+		fail_msg("%d: %s, not %s", e.status, e.fault, fault);
+	sure(b->cold.queue_destroy(w->dev, w->queue[queue]));
+	sure(b->cold.queue_create(w->dev, w->part[queue], 0, &w->queue[queue]));
+}
+
+/* A unit that hangs, and is not reset by being closed and opened: its slot goes out of
+ * service, its neighbour goes on, and what the card has is all that it will have. */
+static void hangs_for_good(void **state)
+{
+	static const char retired[] = "slot 0 hangs, also after its units were opened "
+				      "anew: the card is to be reset";
+	static const char refused[] = "xrtDeviceLoadXclbin: EDEADLK: a unit hangs, the "
+				      "card is to be reset";
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 2);
+	void *prog = load(&w, second_text), *mem = buffer(&w, 0, 64, 2);
+	const struct hal_bk_arg both[2] = {{mem, 0, 64}, {mem, 0, 64}};
+	const struct hal_bk_arg args[2] = {{mem, 0, 64}, {NULL, 1000, 0}};
+	void *work = kernel_of(&w, w.prog, "work");
+	uint64_t begun;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(stand_in()->hang(0, "work:{work_1}"), 0);
+	for (i = 0; i < 2; i++) {
+		sure(launch(&w, 0, work, args, 2, 1));
+		fails(&w, 0, "ERT_CMD_STATE_TIMEOUT (8): kernel work in slot 0");
+	}
+	begun = stand_in()->calls("xrtRunStart");
+	sure(launch(&w, 0, work, args, 2, 1));
+	fails(&w, 0, retired);
+	assert_int_equal(stand_in()->calls("xrtRunStart"), begun);
+	sure(launch(&w, 1, work, args, 2, 2));
+	assert_int_equal(next(&w).status, 0);
+	sure(launch(&w, 1, kernel_of(&w, prog, "twice"), both, 2, 3));
+	fails(&w, 1, refused);
+	sure(launch(&w, 0, work, args, 2, 1));
+	fails(&w, 0, retired);
+	sure(launch(&w, 1, work, args, 2, 2));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
+/* A slot that does not come back is out of service, and says why; each launch has it
+ * tried once more. */
 static void broken_slot(void **state)
 {
 	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
@@ -1199,11 +1251,12 @@ static void broken_slot(void **state)
 	assert_string_equal(e.fault, "ERT_CMD_STATE_ERROR (5): kernel wild in slot 0");
 	sure(b->cold.queue_destroy(w.dev, w.queue[0]));
 	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+	assert_int_equal(stand_in()->break_call("xrtRunOpen", 1, EIO), 0);
 	sure(launch(&w, 0, work, args, 2, 2));
-	e = next(&w);
-	assert_int_equal(e.status, -EIO);
-	assert_string_equal(e.fault, "xrtRunOpen: EIO: slot 0, unit work:{work_1}");
+	fails(&w, 0, "xrtRunOpen: EIO: slot 0, unit work:{work_1}");
 	sure(launch(&w, 1, work, args, 2, 3));
+	assert_int_equal(next(&w).status, 0);
+	sure(launch(&w, 0, work, args, 2, 4));
 	assert_int_equal(next(&w).status, 0);
 	sure(b->cold.mem_free(w.dev, mem));
 	end(&w);
@@ -1270,6 +1323,9 @@ static void never_waits(void **state)
 		assert_int_equal(next(&w).status, 0);
 		assert_int_equal(next(&w).status, 0);
 	}
+	/* Nor to have a slot again on which a run has failed. */
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "wild"), args, 1, 1));
+	assert_int_equal(next(&w).status, -EIO);
 	stand_in()->hot(0);
 	if (stand_in()->misuse(&text))
 		fail_msg("%s", text);
@@ -1334,6 +1390,7 @@ int main(void)
 		cmocka_unit_test(hung),
 		cmocka_unit_test(ends_of_runs),
 		cmocka_unit_test(broken_slot),
+		cmocka_unit_test(hangs_for_good),
 		cmocka_unit_test(lost),
 		cmocka_unit_test(never_waits),
 		cmocka_unit_test(waits_are_noticed),

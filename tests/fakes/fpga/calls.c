@@ -13,6 +13,7 @@
 #define LOAD_BYTES_A_US 400u /* of the file */
 #define SYNC_NS         2000u
 #define SYNC_BYTES_A_NS 8u
+#define UNIT_NS         2000u /* a unit is opened or closed, a run made: ioctls */
 
 static void *refuse(int error)
 {
@@ -119,6 +120,8 @@ static int check_design(const struct card *c, const struct fp_xclbin *x)
 	for (i = 0; i < x->kernel_count; i++)
 		if (!kernel_find(x->kernels[i].name))
 			return EINVAL;
+	if (c->bad)
+		return EDEADLK;
 	for (i = 0; i < units_of(c); i++)
 		if (c->units[i].owner || c->units[i].busy)
 			return EBUSY;
@@ -186,7 +189,10 @@ void *do_xrtPLKernelOpenExclusive(void *device, const uint8_t *uuid, const char 
 
 	if (!o)
 		return NULL;
+	spend("xrtPLKernelOpenExclusive", UNIT_NS);
 	c = o->card;
+	if (c->lost)
+		return refuse(ENODEV);
 	if (!c->loaded || c->stolen || memcmp(uuid, c->x.uuid, sizeof(c->x.uuid)) != 0)
 		return refuse(EINVAL);
 	for (i = 0; i < units_of(c); i++)
@@ -207,7 +213,8 @@ void *do_xrtPLKernelOpenExclusive(void *device, const uint8_t *uuid, const char 
 	return k;
 }
 
-/* A unit that nobody has is reset. */
+/* A unit that nobody has is reset, if it can be.  Where it cannot the driver says that
+ * the card is to be. */
 int do_xrtKernelClose(void *kernel)
 {
 	struct kernel *k =
@@ -216,8 +223,10 @@ int do_xrtKernelClose(void *kernel)
 
 	if (!k)
 		return -1;
+	spend("xrtKernelClose", UNIT_NS);
 	c = k->object.card;
 	if (c->units[k->index].owner == k) {
+		c->bad |= c->units[k->index].busy && c->units[k->index].hangs;
 		unit_stop(c, k->index);
 		c->units[k->index].owner = NULL;
 		shared_give(c, k->index);
@@ -272,8 +281,12 @@ int do_xrtKernelWriteRegister(void *kernel, uint32_t offset, uint32_t value)
 void *do_xrtRunOpen(void *kernel)
 {
 	struct object *k = handle_of(kernel, OBJECT_KERNEL, "xrtRunOpen");
-	struct run *r = k ? make_handle(sizeof(*r), OBJECT_RUN, k->card, k) : NULL;
+	struct run *r;
 
+	if (!k)
+		return NULL;
+	spend("xrtRunOpen", UNIT_NS);
+	r = make_handle(sizeof(*r), OBJECT_RUN, k->card, k);
 	if (!r)
 		return NULL;
 	r->kernel = (struct kernel *)k;

@@ -253,20 +253,40 @@ static void steal(uint32_t card)
 	leave();
 }
 
-static int end_as(uint32_t card, const char *unit, uint32_t state)
+/* NULL: none of what is loaded. */
+static struct unit *unit_named(uint32_t card, const char *name)
 {
 	struct card *c = &world.cards[card];
-	uint32_t i, n;
+	uint32_t i;
+
+	for (i = 0; i < units_of(c); i++)
+		if (strcmp(c->x.units[i].name, name) == 0)
+			return &c->units[i];
+	return NULL;
+}
+
+static int end_as(uint32_t card, const char *unit, uint32_t state)
+{
+	struct unit *u;
 
 	pthread_mutex_lock(&lock);
-	n = units_of(c);
-	for (i = 0; i < n; i++)
-		if (strcmp(c->x.units[i].name, unit) == 0)
-			break;
-	if (i < n)
-		c->units[i].end_as = state;
+	u = unit_named(card, unit);
+	if (u)
+		u->end_as = state;
 	leave();
-	return i < n ? 0 : -1;
+	return u ? 0 : -1;
+}
+
+static int hang(uint32_t card, const char *unit)
+{
+	struct unit *u;
+
+	pthread_mutex_lock(&lock);
+	u = unit_named(card, unit);
+	if (u)
+		u->hangs = true;
+	leave();
+	return u ? 0 : -1;
 }
 
 static void hot(int yes)
@@ -323,7 +343,7 @@ static void reset(void)
 	world.objects = NULL;
 	for (i = 0; i < CARDS; i++) {
 		card_empty(&world.cards[i]);
-		world.cards[i].lost = false;
+		world.cards[i].lost = world.cards[i].bad = false;
 		world.cards[i].steals = world.cards[i].stolen = false;
 		world.cards[i].bos = NULL;
 	}
@@ -345,6 +365,7 @@ const struct fpga_stand_in hal_stand_in_xrt = {
 	.lose = lose,
 	.steal = steal,
 	.end_as = end_as,
+	.hang = hang,
 	.hot = hot,
 	.now = now,
 	.jobs = jobs,

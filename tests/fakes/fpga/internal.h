@@ -88,12 +88,14 @@ struct unit {
 	uint64_t left; /* of its time, in parts of SHARES; NEVER: no end */
 	uint64_t start_ns;
 	uint32_t end_as; /* state that its next run ends in; 0: as it does */
+	bool hangs;      /* also when it is closed and opened */
 };
 
 struct card {
 	uint32_t index;
 	const char *platform;
 	bool loaded, lost;
+	bool bad;            /* a unit could not be reset: nothing is loaded any more */
 	bool steals, stolen; /* the next load is; what is loaded was */
 	struct fp_xclbin x;
 	struct unit units[UNITS_MAX]; /* [kernel * slot_count + slot] */

@@ -51,6 +51,10 @@ struct fpga_stand_in {
 	/* The next run to end of what is loaded on this unit (KERNEL:{INSTANCE}) has done
 	 * nothing and is in this state of XRT's.  -1: no such unit. */
 	int (*end_as)(uint32_t card, const char *unit, uint32_t state);
+	/* The unit hangs from now on, until reset: what runs or begins there is given up
+	 * (ERT_CMD_STATE_TIMEOUT) after 3 ms, also when it has been closed and opened.
+	 * Once that has happened the card takes no other xclbin (EDEADLK). */
+	int (*hang)(uint32_t card, const char *unit);
 	/* This thread may make no call that waits. */
 	void (*hot)(int yes);
 	uint64_t (*now)(void);

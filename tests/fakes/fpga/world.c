@@ -13,6 +13,8 @@
 
 #define START_NS 3000u
 #define STATE_NS 1000u /* to write a kernel's state */
+#define GIVEN_UP                                                                         \
+	3000000u /* ns after which the driver gives up the run of a unit that hangs */
 
 struct world world = {
 	.cards = {{.index = 0, .platform = "hal_stand_in_1"},
@@ -122,6 +124,8 @@ void unit_begin(struct card *c, uint32_t unit, struct run *r)
 	u->begins_ns = world.now_ns + START_NS;
 	u->hal_stop = 0;
 	u->stops_ns = 0;
+	ns = u->hangs ? GIVEN_UP : ns;
+	u->end_as = u->hangs ? XRT_TIMEOUT : u->end_as;
 	u->left = ns > UINT64_MAX / SHARES - START_NS ? NEVER : (ns + START_NS) * SHARES;
 	u->banks = 0;
 	for (i = 0; i < FP_ARGS_MAX; i++)
@@ -246,6 +250,7 @@ static bool end_some(void)
 
 			if (!unit->busy || unit->left)
 				continue;
+			c->bad |= unit->hangs;
 			ok = !unit->bad && !unit->end_as &&
 			     (unit->stops_ns
 				      ? spec_of(c, u)->stop(&unit->call, unit->stops_ns)
