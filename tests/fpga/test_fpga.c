@@ -8,6 +8,7 @@
 #include "host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -183,6 +184,17 @@ static uint32_t loads(void)
 		while (n)
 			count += strcmp(jobs[--n].what, "load") == 0;
 	return count;
+}
+
+/* The queue's next event is a failure with this text; then the queue is a new one. */
+static void fails(struct world *w, uint32_t queue, const char *fault)
+{
+	const struct hal_bk_event e = next(w);
+
+	if (e.status != -EIO || strcmp(e.fault, fault) != 0)
+		fail_msg("%d: %s, not %s", e.status, e.fault, fault);
+	sure(b->cold.queue_destroy(w->dev, w->queue[queue]));
+	sure(b->cold.queue_create(w->dev, w->part[queue], 0, &w->queue[queue]));
 }
 
 /* ---- banks --------------------------------------------------------------------------- */
@@ -655,6 +667,101 @@ static void other_process(void **state)
 	close(said[0]);
 	close(said[1]);
 	close(fd);
+	unlink(shared);
+}
+
+/* Another process, which loads this when it is told to, and has slot 0 then. */
+static pid_t fork_later(const struct hal_bk_config *cfg, const int said[2],
+			const int told[2])
+{
+	const pid_t child = fork();
+	char c;
+
+	if (child)
+		return child;
+	close(told[1]);
+	if (read(told[0], &c, 1) != 1)
+		_exit(1);
+	hold_slot(cfg, said[1], told[0]);
+	return 0;
+}
+
+/* While we have no slot another process may load what it likes: what we had loaded is
+ * there no more, and a slot is had all the same; its units come with what is loaded. */
+static void replaced_by_another_process(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	const struct hal_bk_config other = {.xclbin = stop_file, .clock = 1};
+	const struct hal_bk_partition_desc d = {
+		.units = 1, .col = 1, .rows = 1, .cols = 1, .color_mask = 3};
+	char shared[] = "/tmp/hal_fpga_cards_XXXXXX", c = 0;
+	int said[2], told[2], status, fd = mkstemp(shared);
+	struct hal_bk_arg args[2] = {{NULL, 0, 64}, {NULL, 1000, 0}};
+	struct world w;
+	pid_t child;
+
+	(void)state;
+	assert_true(fd >= 0 && !pipe(said) && !pipe(told));
+	setenv("HAL_STAND_IN_XRT_SHARED", shared, 1);
+	child = fork_later(&other, said, told);
+	close(told[0]);
+	w = begin(&cfg, 0);
+	assert_int_equal(write(told[1], &c, 1), 1);
+	assert_int_equal(read(said[0], &c, 1), 1);
+	sure(b->cold.partition_create(w.dev, &d, &w.part[0]));
+	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
+	args[0].mem = buffer(&w, 0, 64, 2);
+	(void)loads();
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 1));
+	fails(&w, 0, "xrtDeviceLoadXclbin: EBUSY");
+	close(told[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 1));
+	assert_int_equal(next(&w).status, 0);
+	assert_int_equal(loads(), 1);
+	sure(b->cold.mem_free(w.dev, args[0].mem));
+	end(&w);
+	unsetenv("HAL_STAND_IN_XRT_SHARED");
+	close(said[0]);
+	close(said[1]);
+	close(fd);
+	unlink(shared);
+}
+
+/* In the moment in which a unit is closed another process takes it: its slot is the
+ * other's until it gives it back, and then ours again. */
+static void taken_in_the_gap(void **state)
+{
+	static const char his[] = "xrtPLKernelOpenExclusive: EBUSY: slot 0, unit "
+				  "work:{work_1}: another process has it";
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	char shared[] = "/tmp/hal_fpga_cards_XXXXXX";
+	int fd = mkstemp(shared);
+	struct hal_bk_arg args[2] = {{NULL, 0, 64}, {NULL, 1000, 0}};
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	setenv("HAL_STAND_IN_XRT_SHARED", shared, 1);
+	w = begin(&cfg, 2);
+	args[0].mem = buffer(&w, 0, 64, 2);
+	assert_int_equal(stand_in()->break_call("xrtPLKernelOpenExclusive", 1, EBUSY), 0);
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "wild"), args, 1, 1));
+	fails(&w, 0, "ERT_CMD_STATE_ERROR (5): kernel wild in slot 0");
+	/* Unit 0 of card 0. */
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
+	for (i = 0; i < 2; i++) {
+		sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 2));
+		fails(&w, 0, his);
+	}
+	close(fd);
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 3));
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.mem_free(w.dev, args[0].mem));
+	end(&w);
+	unsetenv("HAL_STAND_IN_XRT_SHARED");
 	unlink(shared);
 }
 
@@ -1181,17 +1288,6 @@ static void ends_of_runs(void **state)
 	end(&w);
 }
 
-/* The queue's next event is a failure with this text; then the queue is a new one. */
-static void fails(struct world *w, uint32_t queue, const char *fault)
-{
-	const struct hal_bk_event e = next(w);
-
-	if (e.status != -EIO || strcmp(e.fault, fault) != 0)
-		fail_msg("%d: %s, not %s", e.status, e.fault, fault);
-	sure(b->cold.queue_destroy(w->dev, w->queue[queue]));
-	sure(b->cold.queue_create(w->dev, w->part[queue], 0, &w->queue[queue]));
-}
-
 /* A unit that hangs, and is not reset by being closed and opened: its slot goes out of
  * service, its neighbour goes on, and what the card has is all that it will have. */
 static void hangs_for_good(void **state)
@@ -1368,7 +1464,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_process), /* first: it forks */
+		cmocka_unit_test(other_process), /* first: they fork */
+		cmocka_unit_test(replaced_by_another_process),
+		cmocka_unit_test(taken_in_the_gap),
 		cmocka_unit_test(unreachable_bank),
 		cmocka_unit_test(full_bank),
 		cmocka_unit_test(banks_of_ones_own),

@@ -110,6 +110,15 @@ static bool same_banks(const struct fp_xclbin *a, const struct fp_xclbin *b)
 	       memcmp(a->banks, b->banks, sizeof(a->banks)) == 0;
 }
 
+/* What was loaded is there: no other process has loaded another since. */
+static bool is_there(const struct card *c)
+{
+	uint8_t uuid[16];
+
+	return c->loaded && !c->stolen &&
+	       (!shared_uuid(c, uuid) || memcmp(uuid, c->x.uuid, sizeof(uuid)) == 0);
+}
+
 static int check_design(const struct card *c, const struct fp_xclbin *x)
 {
 	uint32_t i;
@@ -144,8 +153,7 @@ int do_xrtDeviceLoadXclbin(void *device, const void *xclbin)
 	if (memcmp(head->magic, HAL_XCLBIN_MAGIC, sizeof(head->magic)) != 0 ||
 	    fp_xclbin_read(xclbin, head->bytes, &x, why, sizeof(why)))
 		return refuse_int(EINVAL);
-	if (o->card->loaded && !o->card->stolen &&
-	    memcmp(x.uuid, o->card->x.uuid, sizeof(x.uuid)) == 0) {
+	if (is_there(o->card) && memcmp(x.uuid, o->card->x.uuid, sizeof(x.uuid)) == 0) {
 		fp_xclbin_drop(&x);
 		return 0;
 	}
@@ -173,7 +181,8 @@ int do_xrtDeviceGetXclbinUUID(void *device, uint8_t *uuid)
 
 	if (!o || !o->card->loaded)
 		return o ? refuse_int(EINVAL) : -1;
-	memcpy(uuid, o->card->x.uuid, sizeof(o->card->x.uuid));
+	if (!shared_uuid(o->card, uuid))
+		memcpy(uuid, o->card->x.uuid, sizeof(o->card->x.uuid));
 	uuid[0] ^= o->card->stolen ? 0xff : 0;
 	return 0;
 }
@@ -193,7 +202,7 @@ void *do_xrtPLKernelOpenExclusive(void *device, const uint8_t *uuid, const char 
 	c = o->card;
 	if (c->lost)
 		return refuse(ENODEV);
-	if (!c->loaded || c->stolen || memcmp(uuid, c->x.uuid, sizeof(c->x.uuid)) != 0)
+	if (!is_there(c) || memcmp(uuid, c->x.uuid, sizeof(c->x.uuid)) != 0)
 		return refuse(EINVAL);
 	for (i = 0; i < units_of(c); i++)
 		if (strcmp(c->x.units[i].name, name) == 0)

@@ -148,7 +148,8 @@ void card_empty(struct card *c);
 /* shared.c: what other processes have of the cards */
 bool shared_take(const struct card *c, uint32_t unit);
 void shared_give(const struct card *c, uint32_t unit);
-bool shared_is_free(const struct card *c); /* of others */
+bool shared_is_free(const struct card *c);             /* of others */
+bool shared_uuid(const struct card *c, uint8_t *uuid); /* false: nobody shares it */
 bool shared_has(const struct card *c, const uint8_t *uuid);
 void shared_put(const struct card *c); /* that it has what it has */
 

@@ -4,17 +4,28 @@
 #include "internal.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* A process' own: locks are the open file's, and a child is another process. */
 static int file(void)
 {
+	static char opened[256];
+	static pid_t by;
 	static int fd = -1;
 	const char *name = getenv("HAL_STAND_IN_XRT_SHARED");
 
-	if (fd < 0 && name)
+	if (fd >= 0 && (!name || by != getpid() || strcmp(name, opened) != 0)) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0 && name) {
 		fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		by = getpid();
+		snprintf(opened, sizeof(opened), "%s", name);
+	}
 	return fd;
 }
 
@@ -49,13 +60,18 @@ void shared_give(const struct card *c, uint32_t unit)
 /* Which configuration is on the card, behind the bytes of units. */
 #define UUID_AT(c) ((off_t)(CARDS * UNITS_MAX + (c)->index * 16))
 
-bool shared_has(const struct card *c, const uint8_t *uuid)
+bool shared_uuid(const struct card *c, uint8_t *uuid)
 {
 	const int fd = file();
+
+	return fd >= 0 && pread(fd, uuid, 16, UUID_AT(c)) == 16;
+}
+
+bool shared_has(const struct card *c, const uint8_t *uuid)
+{
 	uint8_t there[16];
 
-	return fd >= 0 && pread(fd, there, 16, UUID_AT(c)) == 16 &&
-	       memcmp(there, uuid, 16) == 0;
+	return shared_uuid(c, there) && memcmp(there, uuid, 16) == 0;
 }
 
 void shared_put(const struct card *c)
