@@ -17,8 +17,8 @@ static struct fp_unit *unit_of(const struct fp_design *d, uint32_t kernel, uint3
 	return &d->units[kernel * d->x.slot_count + slot];
 }
 
-/* Buffers stay where they are when a configuration comes: its banks have to be the same.
- */
+/* Buffers stay where they are when a configuration comes: its banks have to be the same,
+ * for XRT's driver byte for byte. */
 static int fits(const struct fp_device *dev, const struct fp_xclbin *x)
 {
 	const struct fp_xclbin *base = &dev->base->x;
@@ -40,6 +40,18 @@ static int fits(const struct fp_device *dev, const struct fp_xclbin *x)
 				(unsigned long long)x->banks[i].bytes >> 20,
 				base->banks[i].tag,
 				(unsigned long long)base->banks[i].bytes >> 20);
+	if (x->record_count != base->record_count)
+		return fp_host->fail(EINVAL,
+				     "fpga:%u: MEM_TOPOLOGY has %u banks in the xclbin, "
+				     "%u on the card",
+				     dev->index, x->record_count, base->record_count);
+	for (i = 0; i < x->record_count; i++)
+		if (memcmp(&x->records[i], &base->records[i], sizeof(x->records[i])) != 0)
+			return fp_host->fail(
+				EINVAL,
+				"fpga:%u: bank %u, %s in the xclbin and %s on the card, "
+				"has another type, tag or use there",
+				dev->index, i, x->banks[i].tag, base->banks[i].tag);
 	return 0;
 }
 

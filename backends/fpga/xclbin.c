@@ -456,6 +456,8 @@ static int read_banks(struct reader *r)
 	if (count > FP_BANKS_MAX)
 		return wrong(r, "MEM_TOPOLOGY: %u banks, at most %u go", count,
 			     FP_BANKS_MAX);
+	r->x->record_count = count;
+	memcpy(r->x->records, at, count * sizeof(b));
 	for (i = 0; i < count; i++) {
 		struct fp_bank *bank = &r->x->banks[i];
 

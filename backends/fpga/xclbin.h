@@ -52,6 +52,10 @@ struct fp_xclbin {
 	char platform[64];
 	uint32_t bank_count, kernel_count, slot_count;
 	struct fp_bank banks[FP_BANKS_MAX];
+	/* MEM_TOPOLOGY as it is in the file: two are the same to XRT's driver, and
+	 * buffers live through a load, when these bytes are. */
+	uint32_t record_count;
+	struct hal_xclbin_bank records[FP_BANKS_MAX];
 	struct fp_kernel_desc *kernels;
 	struct fp_unit_desc *units; /* [kernel * slot_count + slot] */
 };

@@ -823,6 +823,31 @@ static void configurations(void **state)
 	end(&w);
 }
 
+/* A card that does not retain its memory takes another configuration only where there is
+ * no buffer. */
+static void memory_is_not_retained(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 1);
+	void *prog = load(&w, second_text), *mem = buffer(&w, 0, 64, 2);
+	struct hal_bk_arg args[2] = {{mem, 0, 64}, {mem, 0, 64}};
+
+	(void)state;
+	setenv("HAL_STAND_IN_XRT_RETAIN", "0", 1);
+	sure(launch(&w, 0, kernel_of(&w, prog, "twice"), args, 2, 1));
+	fails(&w, 0,
+	      "xrtDeviceLoadXclbin: EPERM: buffers are there, and the card does "
+	      "not retain memory");
+	/* What was there still is. */
+	args[1] = (struct hal_bk_arg){NULL, 1000, 0};
+	sure(launch(&w, 0, kernel_of(&w, w.prog, "work"), args, 2, 2));
+	assert_int_equal(next(&w).status, 0);
+	unsetenv("HAL_STAND_IN_XRT_RETAIN");
+	sure(b->cold.mem_free(w.dev, mem));
+	sure(b->cold.program_unload(w.dev, prog));
+	end(&w);
+}
+
 /* Between a load and the look at it another process loads: nobody knows what is there,
  * and who comes next has his loaded, also what was there before. */
 static void another_was_quicker(void **state)
@@ -903,6 +928,15 @@ static void other_cards(void **state)
 	       "bank 1 is  of 0 MiB in the xclbin, DDR[1] of 16 MiB on the card");
 	refuse(&w, "bank A ddr4 0x0 8M\nbank B ddr4 0x0 8M\nkernel work 1\n",
 	       "bank 0 is A of 8 MiB");
+	refuse(&w,
+	       "bank DDR[0] ddr4 0x0 16M\nbank B ddr4 0x100000000 16M\nkernel work 1\n",
+	       "bank 1, B in the xclbin and DDR[1] on the card, has another type, tag");
+	refuse(&w,
+	       "bank DDR[0] hbm 0x0 16M\nbank DDR[1] ddr4 0x100000000 16M\n"
+	       "kernel work 1\n",
+	       "bank 0, DDR[0] in the xclbin and DDR[0] on the card, has another type");
+	refuse(&w, BANKS "bank S streaming 0x0 0K\nkernel work 1\n",
+	       "MEM_TOPOLOGY has 3 banks in the xclbin, 2 on the card");
 	end(&w);
 }
 
@@ -1477,6 +1511,7 @@ int main(void)
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),
 		cmocka_unit_test(configurations),
+		cmocka_unit_test(memory_is_not_retained),
 		cmocka_unit_test(another_was_quicker),
 		cmocka_unit_test(other_cards),
 		cmocka_unit_test(stopped_inside),

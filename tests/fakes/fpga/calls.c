@@ -106,8 +106,17 @@ int do_xrtDeviceClose(void *device)
 
 static bool same_banks(const struct fp_xclbin *a, const struct fp_xclbin *b)
 {
-	return a->bank_count == b->bank_count &&
-	       memcmp(a->banks, b->banks, sizeof(a->banks)) == 0;
+	return a->record_count == b->record_count &&
+	       memcmp(a->records, b->records, a->record_count * sizeof(a->records[0])) ==
+		       0;
+}
+
+/* With memory that is retained, and is laid out the same, buffers live through a load. */
+static bool keeps_buffers(const struct card *c, const struct fp_xclbin *x)
+{
+	const char *retain = getenv("HAL_STAND_IN_XRT_RETAIN");
+
+	return (!retain || strcmp(retain, "0") != 0) && same_banks(x, &c->x);
 }
 
 /* What was loaded is there: no other process has loaded another since. */
@@ -136,7 +145,7 @@ static int check_design(const struct card *c, const struct fp_xclbin *x)
 			return EBUSY;
 	if (!shared_is_free(c) && !shared_has(c, x->uuid))
 		return EBUSY;
-	return c->loaded && c->bos && !same_banks(x, &c->x) ? EBUSY : 0;
+	return c->loaded && c->bos && !keeps_buffers(c, x) ? EPERM : 0;
 }
 
 int do_xrtDeviceLoadXclbin(void *device, const void *xclbin)

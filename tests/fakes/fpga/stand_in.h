@@ -12,8 +12,9 @@
  * halStandInXrtAdvance).  Environment: as XRT, it ends the process where XILINX_XRT or
  * XCL_EMULATION_MODE is wrong; HAL_STAND_IN_XRT_STRICT=1: a process that misused it or
  * left something there exits with 70; HAL_STAND_IN_XRT_SHARED=FILE: cards are shared with
- * other processes that name the file; HAL_STAND_IN_NPU=FILE: the model that kernel npu
- * is.
+ * other processes that name the file; HAL_STAND_IN_XRT_RETAIN=0: cards do not retain
+ * memory, so that nothing is loaded while there are buffers; HAL_STAND_IN_NPU=FILE: the
+ * model that kernel npu is.
  */
 #ifndef TESTS_FAKES_FPGA_STAND_IN_H
 #define TESTS_FAKES_FPGA_STAND_IN_H
