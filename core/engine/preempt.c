@@ -145,6 +145,15 @@ static bool possible(const struct hal_queue *v, uint32_t mode)
 	       (v->kills < dev->limits.kills && suspend_once(v) == NULL);
 }
 
+/* Not by DRAIN alone. */
+static bool possible_inside(const struct hal_queue *v)
+{
+	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++)
+		if (possible(v, mode))
+			return true;
+	return false;
+}
+
 /* wait_ns 0: nothing is known of it. */
 static struct way way_of(const struct hal_device *dev, uint32_t mode,
 			 const struct at_work *w)
@@ -211,17 +220,75 @@ static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
 		way.lost_ns, slack_ns);
 }
 
+static uint64_t less(uint64_t slack_ns, uint64_t ns)
+{
+	if (slack_ns == HAL_POLICY_NEVER)
+		return slack_ns;
+	return slack_ns > ns ? slack_ns - ns : 0;
+}
+
+/* f is the first that the device has of its queue. */
+static bool is_oldest(const struct flight *f)
+{
+	const struct flight *oldest = f->queue->oldest;
+
+	while (oldest->done)
+		oldest = oldest->next;
+	return f == oldest;
+}
+
+/* May be stopped for what is latency-critical. */
+static bool makes_way(const struct hal_queue *v)
+{
+	return v->view.service_class == HAL_CLASS_BEST_EFFORT &&
+	       v->state == QUEUE_RUNNING && !v->policy_asks;
+}
+
+/* Of what is stopped, or about to be, DRAIN alone lets the rest run. */
+static bool runs_on(const struct hal_queue *v)
+{
+	if (v->state != QUEUE_RUNNING || v->policy_asks)
+		return v->suspend_mode == HAL_SUSPEND_DRAIN;
+	return !makes_way(v) || !possible_inside(v);
+}
+
+/* What is in the way of q's next command and runs on whatever is chosen. */
+static uint64_t before(const struct hal_partition *part)
+{
+	const struct list *flights = &part->dev->flights;
+	const struct flight *first = NULL;
+	uint64_t ns = 0;
+
+	for (const struct list *it = flights->next; it != flights; it = it->next) {
+		const struct flight *f = container_of(it, struct flight, on_device);
+
+		if (f->queue->part != part)
+			continue;
+		if (first == NULL)
+			first = f;
+		if (is_oldest(f) && runs_on(f->queue))
+			ns += at_work(f->queue, first).left_ns;
+	}
+	return ns;
+}
+
+/* A partition runs what it was given one after the other: with a deadline each queue has
+ * what those leave of it that run on before it or behind it. */
 static void make_way(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 	struct hal_device *dev = part->dev;
 	uint64_t slack_ns = q->runnable ? slack_of(q) : HAL_POLICY_NEVER;
+	uint64_t rest_ns = slack_ns;
 	const struct flight *first = NULL;
 
+	if (slack_ns != HAL_POLICY_NEVER)
+		rest_ns = less(rest_ns, before(part));
 	for (struct list *it = dev->flights.next; it != &dev->flights; it = it->next) {
 		const struct flight *f = container_of(it, struct flight, on_device);
 		struct hal_queue *v = f->queue;
 		struct at_work w;
+		uint32_t mode;
 
 		if (v->part != part)
 			continue;
@@ -229,11 +296,13 @@ static void make_way(struct hal_queue *q)
 			return; /* what is behind it is not in its way */
 		if (first == NULL)
 			first = f;
-		if (v->view.service_class != HAL_CLASS_BEST_EFFORT ||
-		    v->state != QUEUE_RUNNING || v->policy_asks)
+		if (!makes_way(v))
 			continue;
 		w = at_work(v, first);
-		stop(q, v, choose(v, &w, slack_ns), &w, slack_ns);
+		mode = choose(v, &w, rest_ns);
+		if (mode == HAL_SUSPEND_DRAIN && possible_inside(v))
+			rest_ns = less(rest_ns, w.left_ns);
+		stop(q, v, mode, &w, slack_ns);
 	}
 }
 

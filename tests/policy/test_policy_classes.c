@@ -193,6 +193,60 @@ static void several(void **state)
 	two_close(&t);
 }
 
+/* They run one after the other, so what comes waits for what is left of all: 600 ns of
+ * the first could be waited for, but not with what is behind it and cannot be stopped, or
+ * may not run twice. */
+static void several_in_time(void **state)
+{
+	static const char *const options[] = {"hal.queue_depth=256",
+					      "hal.partition_inflight=4", NULL};
+	struct hal_queue *normal;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	normal = of_class(t.w.part, HAL_CLASS_NORMAL);
+	finish(submit(&t.w, normal, 8, 600, 'n'));
+	memset(&ended, 0, sizeof(ended));
+	(void)submit(&t.w, t.be, 1, LONG, 'b');
+	pass(&t.w, 400);
+	assert_int_equal(took(&t, LONG), LONG - 400 + OWN);
+	(void)submit(&t.w, t.be, 1, LONG, 'b');
+	pass(&t.w, 1);
+	(void)submit(&t.w, normal, 1, 600, 'n');
+	pass(&t.w, 399);
+	assert_int_equal(took(&t, LONG), 1 + 600 + OWN);
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "blnlb");
+	assert_int_equal(stats_of(t.lc).deadline_misses, 0);
+	OK(hal_queue_destroy(normal));
+	two_close(&t);
+}
+
+static void several_once(void **state)
+{
+	static const char *const options[] = {"hal.queue_depth=256",
+					      "hal.partition_inflight=4", NULL};
+	struct hal_queue *other;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	other = t.be;
+	t.be = of_class(t.w.part, HAL_CLASS_BEST_EFFORT);
+	finish(submit(&t.w, t.be, 8, 600, 'b'));
+	memset(&ended, 0, sizeof(ended));
+	(void)submit(&t.w, other, 1, LONG, 'o');
+	submit_once(&t, 600);
+	pass(&t.w, 400);
+	assert_int_equal(took(&t, LONG), 1 + 600 + OWN);
+	finish_all(&t.w);
+	assert_string_equal(ended.text, "Blo");
+	assert_int_equal(stats_of(t.lc).deadline_misses, 0);
+	OK(hal_queue_destroy(other));
+	two_close(&t);
+}
+
 /* Every 300 ns for so long: how many of best effort end, and how often one is killed. */
 static uint64_t hunted(const char *policy, const char *option, uint64_t *kills)
 {
@@ -473,6 +527,8 @@ int main(void)
 		cmocka_unit_test(chosen),
 		cmocka_unit_test(unknown_lengths),
 		cmocka_unit_test(several),
+		cmocka_unit_test(several_in_time),
+		cmocka_unit_test(several_once),
 		cmocka_unit_test(protected),
 		cmocka_unit_test(without_a_pause),
 		cmocka_unit_test(application),
