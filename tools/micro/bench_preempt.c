@@ -13,9 +13,8 @@
  * what the two commands run, which is what a mean of lengths that vary by a tenth may be
  * off: it kept a deadline that was missed, lost less and kept it as well, or, where there
  * is none or it was missed anyway, wait and loss were less together.  The controls are
- * one mode for all cases, a
- * FOLD whose bound, 4,000 ns, is twice what it takes on average, and lengths of which a
- * mean says little.
+ * one mode for all cases, a FOLD whose bound, 4,000 ns, is twice what it takes on
+ * average, and lengths of which a mean says little.
  */
 #include <stdbool.h>
 #include <stdio.h>
