@@ -5,6 +5,10 @@
  * Good while all deadlines can be met: then it meets them (Liu and Layland 1973).  Bad
  * under overload: whatever is late comes first and makes the next one late too; nobody is
  * refused.  Deadlines are the queue's or the submission's, relative to the submit.
+ *
+ * Theirs stops what runs when something due earlier comes; here that is the engine's to
+ * do, and is asked for: [policy] preempt_for = deadline.  Without it a command runs to
+ * its end, and deadlines that could all be met are missed behind a long one.
  */
 #include <hal/policy.h>
 

@@ -5,7 +5,8 @@
  * Good where all work is alike, and as what others are compared with: nothing waits
  * longer than what was there before it takes.  Bad as soon as one tenant submits long
  * commands or many: the others wait behind all of them.  It is what devices do by
- * themselves.
+ * themselves.  Kleinrock's has one queue of jobs; here each tenant has its own, of which
+ * the head alone counts: what waits behind a head that may not run yet waits with it.
  */
 #include <hal/policy.h>
 

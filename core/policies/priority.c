@@ -5,6 +5,10 @@
  * Good for one latency-critical tenant beside best-effort ones: it never waits for more
  * than what the device has already.  Bad for whoever is below: it starves (the net of
  * [policy] timeout_ms is all it has).  Fixed-priority scheduling, Liu and Layland 1973.
+ *
+ * Theirs stops what runs when something higher comes; here that is the engine's to do,
+ * and is asked for: [policy] preempt_for = priority.  Without it a command runs to its
+ * end. Priorities are the application's; theirs follow from how often a task comes.
  */
 #include <hal/policy.h>
 

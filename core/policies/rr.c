@@ -5,6 +5,8 @@
  * Good where commands are alike: everybody has the same share, and nobody waits for more
  * than one turn of the others.  Bad where they are not: who submits long commands has
  * more of the device (wfq counts time).  A queue that comes back goes to the end.
+ * Kleinrock's turns are of time, after which a job is interrupted; here a turn is whole
+ * commands, and nothing is.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,9 @@
  * are often busy at once.  Bad for latency: a queue that was away comes back with no more
  * right than those that stayed, and one long command is charged only when it has ended.
  * Start-time fair queueing (Goyal, Vin, Cheng 1996): served is who has had least for its
- * weight; who comes back starts where those that stayed are.
+ * weight; who comes back starts where those that stayed are.  There a packet's length is
+ * known when it starts; here what a command has run is charged when it has ended, so that
+ * several of a queue on the device are charged late.
  */
 #include <hal/policy.h>
 
