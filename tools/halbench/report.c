@@ -23,10 +23,16 @@ const char *report_error(const struct run *r)
 		const char *engine, *error;
 	} known[] = {
 		{"engine rtl", "none, it is the machine cycle by cycle"},
-		{"engine fast", "cycles within 1 % of the RTL's, most of them equal "
-				"(npu.fast.cycle_error_max); of requests "
-				"bench.rtl_sample.cycle_error_max"},
-		{"engine replay", "of cycles npu.replay.cycle_error"},
+		{"engine fast",
+		 "of 500 cases 486 end in the RTL's very cycle, 499 within "
+		 "1 %, one within 4.4 % (npu.fast.cycle_error_max); of "
+		 "requests bench.rtl_sample.cycle_error_max"},
+		{"engine golden", "9 to 38 % too few cycles where it was compared: for "
+				  "results, not for times"},
+		{"engine replay",
+		 "of cycles npu.replay.cycle_error; of a request alone "
+		 "bench.rtl_sample.replay.alone_error_max, of means under "
+		 "a policy bench.rtl_sample.replay.mean_error_max"},
 	};
 
 	if (strcmp(r->info.backend, "ref") == 0)
