@@ -340,14 +340,16 @@ struct hal_queue_desc {
 	/* Higher is served first within the partition, under policy priority (the
 	 * default); tgs, prema, reef, orion, tidal and moca make classes of it
 	 * where .service_class says nothing, others go without.  It stops nothing that
-	 * runs, but under reef, and lends nobody units, but under tidal. */
+	 * runs, but under reef and with [policy] preempt_for = priority, and lends nobody
+	 * units, but under tidal. */
 	int32_t priority;
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */
 	uint32_t min_preempt;
-	/* Relative, of each submission; 0: best effort.  A miss is counted, and drops or
-	 * stops nothing; under policy edf the earliest is served first, under laxity who
-	 * has least time to spare. */
+	/* Relative, of each submission; 0: best effort.  A miss is counted, and drops
+	 * nothing; what would be missed by waiting stops what is less urgent with
+	 * [policy] preempt_for = deadline.  Under policy edf the earliest is served
+	 * first, under laxity who has least time to spare. */
 	uint64_t deadline_ns;
 	/* Of these, 0 (of .priority and .deadline_ns, too) is what [partition "name"]
 	 * says of its queues. */

@@ -304,6 +304,7 @@ static int install(struct hal_device *dev, void *arg)
 {
 	struct install *i = arg;
 	struct hal_bk_config *old = dev->policy_cfg;
+	const struct policy_limits limits = dev->limits;
 	char text[POLICY_TEXT_BYTES];
 	int err;
 
@@ -311,13 +312,14 @@ static int install(struct hal_device *dev, void *arg)
 		policy_text(i->policy, i->cfg, &i->limits, text);
 		journal_write_text(dev->journal, JOURNAL_POLICY, text);
 	}
+	dev->limits = i->limits;
 	err = policy_install(dev, i->policy, i->cfg);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	if (err != 0)
-		return err;
-	i->cfg = old;
-	dev->limits = i->limits;
-	return 0;
+		dev->limits = limits;
+	else
+		i->cfg = old;
+	return err;
 }
 
 int hal_device_set_policy(struct hal_device *dev, const char *name,

@@ -89,6 +89,7 @@ int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		limits->starve_ns = UINT64_MAX;
 	limits->kills = (uint32_t)option_int(own, "kills");
 	limits->preempt = (uint32_t)option_int(own, "preempt");
+	limits->preempt_for = (uint32_t)option_int(own, "preempt_for");
 	limits->inherit = option_int(own, "inherit") != 0;
 	limits->unknown_ns = (uint64_t)option_int(own, "preempt_unknown_us") * 1000;
 	*p = policy_find(option_str(own, "name"));
@@ -271,14 +272,15 @@ void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
 {
 	static const char *const ways[] = {"best", "drain", "fold",
 					   "save", "kill",  "never"};
+	static const char *const whom[] = {"class", "deadline", "priority"};
 	uint64_t starve_ns = limits->starve_ns;
 	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 144, p->name);
 
 	format_text(text + n, 144,
 		    " timeout_ms=%llu kills=%u inherit=%d preempt=%s "
-		    "preempt_unknown_us=%llu",
+		    "preempt_for=%s preempt_unknown_us=%llu",
 		    U64(starve_ns != UINT64_MAX ? starve_ns / 1000000 : 0), limits->kills,
-		    limits->inherit, ways[limits->preempt],
+		    limits->inherit, ways[limits->preempt], whom[limits->preempt_for],
 		    U64(limits->unknown_ns / 1000));
 	n += strlen(text + n);
 

@@ -34,6 +34,10 @@ const struct hal_option_def policy_options[] = {
 	 "queue; 0: for ever"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "best|drain|fold|save|kill|never", "best",
 	 "how best effort makes way for latency-critical work; best: chosen each time"},
+	{"preempt_for", HAL_OPTION_ENUM, 0, 0, "class|deadline|priority", "class",
+	 "who makes way: best effort for latency-critical work; the less urgent also for "
+	 "a "
+	 "deadline; the lower also for a higher priority"},
 	{"preempt_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
 	 "what a command is taken to run for that while none of its queue has ended"},
 	{"inherit", HAL_OPTION_BOOL, 0, 0, NULL, "yes",

@@ -156,7 +156,7 @@ void decision_text(const struct decision *d, char *text, size_t size)
 		way_text(d, text, size);
 		break;
 	case DECIDED_GO_ON:
-		add(text, size, "goes on, nothing latency-critical is left");
+		add(text, size, "goes on, nothing is left that it made way for");
 		break;
 	case DECIDED_UNITS:
 		add(text, size, "has %" PRIu64 " units, is to have %" PRIu64, d->n[0],

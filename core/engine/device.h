@@ -74,7 +74,7 @@ struct plan {
 
 enum { HAL_CLASSES = HAL_CLASS_BEST_EFFORT + 1 };
 
-/* How best effort makes way for latency-critical work; the first is chosen each time. */
+/* How one makes way for another; the first is chosen each time. */
 enum preempt {
 	PREEMPT_BEST,
 	PREEMPT_DRAIN,
@@ -84,13 +84,21 @@ enum preempt {
 	PREEMPT_NEVER,
 };
 
+/* Who makes way for whom; each is more than those before it. */
+enum preempt_for {
+	PREEMPT_FOR_CLASS,    /* best effort for latency-critical work */
+	PREEMPT_FOR_DEADLINE, /* whoever is less urgent, for what has a deadline */
+	PREEMPT_FOR_PRIORITY, /* and a lower priority for a higher one */
+};
+
 /* What [policy] says for all policies. */
 struct policy_limits {
-	uint64_t starve_ns;  /* a runnable queue waits no longer */
-	uint64_t unknown_ns; /* a command is taken to run, if nothing is known */
-	uint32_t kills;      /* of a command; then it runs to its end */
-	uint32_t preempt;    /* enum preempt */
-	bool inherit;        /* who is waited for has what who waits has */
+	uint64_t starve_ns;   /* a runnable queue waits no longer */
+	uint64_t unknown_ns;  /* a command is taken to run, if nothing is known */
+	uint32_t kills;       /* of a command; then it runs to its end */
+	uint32_t preempt;     /* enum preempt */
+	uint32_t preempt_for; /* enum preempt_for */
+	bool inherit;         /* who is waited for has what who waits has */
 };
 
 /* hal_device.work */

@@ -366,6 +366,9 @@ static void head_ends(struct hal_queue *q, const struct record *r)
 {
 	q->ending.deadline_ns =
 		r->head.deadline_ns != 0 ? r->head.deadline_ns : q->usual.deadline_ns;
+	q->ending.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
+				     ? r->head.priority
+				     : q->usual.priority;
 	q->ending.tag = r->head.tag;
 	q->slow |= SLOW_HEAD;
 	if (q->ending.deadline_ns != 0)

@@ -184,7 +184,7 @@ static void come_again(struct hal_queue *q, uint32_t service_class)
 	queue_withdraw(q, HAL_POLICY_INHERITS);
 	policy_class_now(q, service_class);
 	/* What the device has of it may be behind what makes way. */
-	if (service_class == HAL_CLASS_LATENCY && q->flight_count > 0)
+	if (q->preempts && q->flight_count > 0)
 		preempt_wanted(q);
 	if (!runnable)
 		return;
@@ -224,6 +224,38 @@ void inherit_see(struct hal_queue *q)
 	    rank_priority(q->lent.rank) > head->priority)
 		head->priority = rank_priority(q->lent.rank);
 	head->deadline_ns = least(head->deadline_ns, q->lent.deadline_ns);
+}
+
+bool urgency_above(const struct urgency *a, const struct urgency *b)
+{
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->deadline_ns < b->deadline_ns;
+}
+
+struct urgency inherit_urgency(const struct hal_queue *q)
+{
+	struct urgency next = {own_rank(q), own_deadline(q)}, u = next;
+
+	if (q->flight_count > 0) {
+		uint64_t at = q->oldest->submit_ns;
+
+		u.rank = rank_of(q->own_class, q->ending.priority);
+		u.deadline_ns = q->ending.deadline_ns != 0 &&
+						q->ending.deadline_ns < UINT64_MAX - at
+					? at + q->ending.deadline_ns
+					: UINT64_MAX;
+		if (q->runnable && urgency_above(&next, &u))
+			u = next;
+	}
+	u.rank = least(u.rank, q->lent.rank);
+	u.deadline_ns = least(u.deadline_ns, q->lent.deadline_ns);
+	return u;
+}
+
+uint64_t inherit_deadline(const struct hal_queue *q)
+{
+	return least(own_deadline(q), q->lent.deadline_ns);
 }
 
 bool inherit_is_above(const struct hal_queue *q)

@@ -65,8 +65,8 @@ struct hal_partition {
 	};
 	struct list waiting;            /* those the policy has, as they came */
 	struct heap order[HAL_CLASSES]; /* the same, under a policy that gives keys */
-	bool classes;                   /* not only HAL_CLASS_NORMAL */
-	uint32_t urgent;                /* queues with latency-critical work at hand */
+	bool classes;    /* not only HAL_CLASS_NORMAL, or somebody preempts */
+	uint32_t urgent; /* queues at hand that others may make way for */
 	/* Of its bimodal memory; odd: it is on all of desc.wide_mask. */
 	counter switches;
 	bool ends_wanted;         /* queues of it are parked until something of it ends:

@@ -236,7 +236,7 @@ void policy_enqueue(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
-	if (UNLIKELY(q->view.service_class == HAL_CLASS_LATENCY))
+	if (UNLIKELY(q->preempts))
 		preempt_wanted(q);
 	if (UNLIKELY(policy_alone(part))) {
 		part->sole = q;
@@ -280,10 +280,18 @@ static void take_back(struct hal_queue *q, enum hal_policy_why why)
 		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
 }
 
+/* By deadline or priority anybody does: it depends on the submission. */
+static bool preempts(const struct hal_queue *q)
+{
+	return q->view.service_class == HAL_CLASS_LATENCY ||
+	       q->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
+}
+
 void policy_class_now(struct hal_queue *q, uint32_t service_class)
 {
 	policy_class(q->part, service_class);
 	q->view.service_class = (uint16_t)service_class;
+	q->preempts = preempts(q);
 	if (service_class != HAL_CLASS_NORMAL)
 		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
 }
@@ -812,7 +820,8 @@ void policy_partition_init(struct hal_partition *part)
 {
 	list_init(&part->waiting);
 	part->watched = part->dev->decisions != NULL;
-	part->enqueued = asks_always(part);
+	part->classes = part->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
+	part->enqueued = (uint32_t)asks_always(part) + part->classes;
 }
 
 void policy_class(struct hal_partition *part, uint32_t service_class)
@@ -835,9 +844,10 @@ static void view_reset(struct hal_queue *q)
 {
 	const struct hal_policy *p = q->dev->policy;
 
+	q->preempts = preempts(q);
 	q->slow &= ~(SLOW_POLICY | SLOW_EXPECTS);
 	if ((p->flags & HAL_POLICY_EXPECTS) != 0 ||
-	    q->view.service_class != HAL_CLASS_NORMAL)
+	    q->view.service_class != HAL_CLASS_NORMAL || q->preempts)
 		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
 	if (p->ended != NULL)
 		q->slow |= SLOW_POLICY;
@@ -936,6 +946,8 @@ static void give_up(struct hal_queue *q)
 static void take_over(struct hal_queue *q)
 {
 	(void)attach(q); /* what is there stays, admitted or not */
+	if (q->urgent)
+		queue_todo(q); /* it may not be any more */
 }
 
 static void refill(struct hal_partition *part)
@@ -953,6 +965,7 @@ static void refill(struct hal_partition *part)
 		list_add_before(&runnable, node);
 	}
 	part->sole = NULL;
+	part->classes |= part->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
 	part->enqueued = (uint32_t)asks_always(part) + part->classes;
 	part->view.runnable = 0;
 	memset(part->order, 0, sizeof(part->order));

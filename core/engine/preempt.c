@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preempt.c - best effort makes way for latency-critical work of its partition.
+ * preempt.c - what is less urgent makes way for what is more so, of one partition.
  *
  * When a latency-critical command comes, each best-effort queue of which the device has
- * something is stopped in the mode that costs least: what the command waits is known of
- * FOLD, SAVE and KILL (their worst case, or what a profile has measured of the command
- * that runs where there is none) and expected of DRAIN (what is left to run); what is
- * lost is what KILL throws away, and what the others take as the profile says, else SAVE
- * to save and to restore.  With a deadline the least is lost of the modes that keep it;
- * otherwise wait and loss count alike.  They go on when the partition has no such work
- * left.
+ * something is stopped; as [policy] preempt_for says also what has lower rank (class,
+ * then priority), or the same and a later deadline or none, for a command with a
+ * deadline, and what has lower rank for any.  It is stopped in the mode that costs least:
+ * what the command waits is known of FOLD, SAVE and KILL (their worst case, or what a
+ * profile has measured of the command that runs where there is none) and expected of
+ * DRAIN (what is left to run); what is lost is what KILL throws away, and what the others
+ * take as the profile says, else SAVE to save and to restore.  With a deadline the least
+ * is lost of the modes that keep it; otherwise wait and loss count alike.  They go on
+ * when the partition has no such work left.  Who is served next is the policy's to say.
  *
  * KILL only takes what may run twice, and a command no more often than [policy] kills
  * says.
@@ -20,6 +22,7 @@
 
 #include "engine/decisions.h"
 #include "engine/expect.h"
+#include "engine/inherit.h"
 #include "engine/partition.h"
 #include "engine/policy.h"
 #include "engine/suspend.h"
@@ -51,17 +54,79 @@ static struct hal_queue *first_made_way(const struct hal_partition *part)
 	return container_of(part->made_way.next, struct hal_queue, made_way);
 }
 
+/* Something is at hand that others make way for. */
+static bool is_urgent(const struct hal_queue *q)
+{
+	uint32_t by = q->dev->limits.preempt_for;
+
+	if (!q->runnable && q->flight_count == q->frozen)
+		return false;
+	if (q->view.service_class == HAL_CLASS_LATENCY)
+		return true;
+	/* What makes way itself stops nobody. */
+	if (by == PREEMPT_FOR_CLASS || q->state != QUEUE_RUNNING)
+		return false;
+	return by == PREEMPT_FOR_PRIORITY ||
+	       inherit_urgency(q).deadline_ns != HAL_POLICY_NEVER;
+}
+
+/* v, which is as urgent as other, makes way for q. */
+static bool outranks(const struct hal_queue *q, const struct hal_queue *v,
+		     const struct urgency *other)
+{
+	uint32_t by = q->dev->limits.preempt_for;
+	struct urgency mine;
+
+	if (q->view.service_class == HAL_CLASS_LATENCY &&
+	    v->view.service_class == HAL_CLASS_BEST_EFFORT)
+		return true;
+	if (by == PREEMPT_FOR_CLASS)
+		return false;
+	mine = inherit_urgency(q);
+	return urgency_above(&mine, other) &&
+	       (by == PREEMPT_FOR_PRIORITY || mine.deadline_ns != HAL_POLICY_NEVER);
+}
+
+/* Somebody it has made way for, or would, is there still. */
+static bool is_outranked(const struct hal_queue *v)
+{
+	if (v->part->urgent == 0 || v->dev->limits.preempt_for == PREEMPT_FOR_CLASS)
+		return v->part->urgent > 0;
+	/* Guests of the partition are others. */
+	hal_list_for_each (p, &v->dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues) {
+			const struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			if (q->part == v->part && q->urgent && is_urgent(q) &&
+			    outranks(q, v, &v->was))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Those go on for whom nobody is left. */
+static void let_go_on(struct hal_partition *part)
+{
+	hal_list_for_each (it, &part->made_way) {
+		struct hal_queue *v = container_of(it, struct hal_queue, made_way);
+
+		if (is_outranked(v))
+			continue;
+		DECIDED(part->dev, DECIDED_GO_ON, part, v, NULL, 0);
+		go_on(v);
+	}
+}
+
 static void no_more(struct hal_queue *q)
 {
-	struct hal_partition *part = q->part;
-
 	q->urgent = false;
-	if (--part->urgent > 0)
-		return;
-	while (!list_empty(&part->made_way)) {
-		DECIDED(part->dev, DECIDED_GO_ON, part, first_made_way(part), NULL, 0);
-		go_on(first_made_way(part));
-	}
+	q->part->urgent--;
+	let_go_on(q->part);
 }
 
 /* Even behind work without an end nobody waits longer than the net lets anybody. */
@@ -93,12 +158,11 @@ static uint64_t expected(const struct hal_queue *q, const struct record *r)
  * no deadline. */
 static uint64_t slack_of(const struct hal_queue *q)
 {
-	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+	uint64_t at = inherit_deadline(q);
 	uint64_t needed = expected(q, q->next), now = q->dev->now;
 
-	if (q->asked.deadline_ns == 0)
+	if (at == HAL_POLICY_NEVER)
 		return HAL_POLICY_NEVER;
-	at = (at < now ? at : now) + q->asked.deadline_ns;
 	return at > now + needed ? at - now - needed : 0;
 }
 
@@ -213,6 +277,7 @@ static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
 {
 	struct way way = way_of(v->dev, mode, w);
 
+	v->was = inherit_urgency(v);
 	if (suspend_begin(v, mode, false) != 0)
 		return;
 	list_add_before(&v->part->made_way, &v->made_way);
@@ -237,36 +302,46 @@ static bool is_oldest(const struct flight *f)
 	return f == oldest;
 }
 
-/* May be stopped for what is latency-critical. */
-static bool makes_way(const struct hal_queue *v)
+/* May be stopped for q. */
+static bool makes_way(const struct hal_queue *q, const struct hal_queue *v)
 {
-	return v->view.service_class == HAL_CLASS_BEST_EFFORT &&
-	       v->state == QUEUE_RUNNING && !v->policy_asks;
+	struct urgency u;
+
+	if (v->state != QUEUE_RUNNING || v->policy_asks)
+		return false;
+	if (q->dev->limits.preempt_for == PREEMPT_FOR_CLASS)
+		return outranks(q, v, NULL);
+	/* Not twice at one instant: urgencies change when one is stopped or goes on, and
+	 * nothing else would happen in between. */
+	if (v->suspend_count > 0 && v->suspend_asked_ns == v->dev->now)
+		return false;
+	u = inherit_urgency(v);
+	return outranks(q, v, &u);
 }
 
 /* Of what is stopped, or about to be, DRAIN alone lets the rest run. */
-static bool runs_on(const struct hal_queue *v)
+static bool runs_on(const struct hal_queue *q, const struct hal_queue *v)
 {
 	if (v->state != QUEUE_RUNNING || v->policy_asks)
 		return v->suspend_mode == HAL_SUSPEND_DRAIN;
-	return !makes_way(v) || !possible_inside(v);
+	return !makes_way(q, v) || !possible_inside(v);
 }
 
 /* What is in the way of q's next command and runs on whatever is chosen. */
-static uint64_t before(const struct hal_partition *part)
+static uint64_t before(const struct hal_queue *q)
 {
-	const struct list *flights = &part->dev->flights;
+	const struct list *flights = &q->dev->flights;
 	const struct flight *first = NULL;
 	uint64_t ns = 0;
 
 	for (const struct list *it = flights->next; it != flights; it = it->next) {
 		const struct flight *f = container_of(it, struct flight, on_device);
 
-		if (f->queue->part != part)
+		if (f->queue->part != q->part)
 			continue;
 		if (first == NULL)
 			first = f;
-		if (is_oldest(f) && runs_on(f->queue))
+		if (is_oldest(f) && runs_on(q, f->queue))
 			ns += at_work(f->queue, first).left_ns;
 	}
 	return ns;
@@ -283,7 +358,7 @@ static void make_way(struct hal_queue *q)
 	const struct flight *first = NULL;
 
 	if (slack_ns != HAL_POLICY_NEVER)
-		rest_ns = less(rest_ns, before(part));
+		rest_ns = less(rest_ns, before(q));
 	for (struct list *it = dev->flights.next; it != &dev->flights; it = it->next) {
 		const struct flight *f = container_of(it, struct flight, on_device);
 		struct hal_queue *v = f->queue;
@@ -296,7 +371,7 @@ static void make_way(struct hal_queue *q)
 			return; /* what is behind it is not in its way */
 		if (first == NULL)
 			first = f;
-		if (!makes_way(v))
+		if (!makes_way(q, v))
 			continue;
 		w = at_work(v, first);
 		mode = choose(v, &w, rest_ns);
@@ -317,11 +392,12 @@ void preempt_wanted(struct hal_queue *q)
 
 void preempt_look(struct hal_queue *q)
 {
-	if (q->view.service_class != HAL_CLASS_LATENCY ||
-	    (!q->runnable && q->flight_count == q->frozen)) {
+	if (!is_urgent(q)) {
 		no_more(q);
 		return;
 	}
+	if (q->dev->limits.preempt_for != PREEMPT_FOR_CLASS)
+		let_go_on(q->part);
 	relieve(q->part);
 	if (q->dev->limits.preempt != PREEMPT_NEVER)
 		make_way(q);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preempt.h - best effort makes way for latency-critical work; by the engine. */
+/* preempt.h - what is less urgent makes way for what is more so; by the engine. */
 #ifndef HAL_ENGINE_PREEMPT_H
 #define HAL_ENGINE_PREEMPT_H
 
 #include "engine/queue.h"
 
-/* q, which is latency-critical, is runnable: preempt_look comes. */
+/* q, which others may make way for, is runnable: preempt_look comes. */
 void preempt_wanted(struct hal_queue *q);
 /* What the device does may be in the way of q, or q not have anything any more; at the
  * turn's own level. */

@@ -65,6 +65,12 @@ struct asked {
 	int32_t priority;
 };
 
+/* The less the more urgent: class and priority; when it has to be done, UINT64_MAX: at
+ * any time. */
+struct urgency {
+	uint64_t rank, deadline_ns;
+};
+
 enum { LEARNED_UNITS = 8 };
 
 /* By how many units commands had. */
@@ -181,10 +187,12 @@ struct hal_queue {
 		struct heap_node rank, deadline;
 	} lends;
 	uint16_t own_class;
-	bool urgent;          /* latency-critical, and counted in its partition */
+	bool preempts;        /* others may make way for it */
+	bool urgent;          /* they may now, and it is counted in its partition */
 	uint32_t kills;       /* of the command at .retire */
 	uint64_t killed_ns;   /* when, last, and 1 */
 	struct list made_way; /* on partition.made_way: stopped for urgent ones */
+	struct urgency was;   /* when it was */
 	uint32_t lease;       /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;
 	struct learned learned;

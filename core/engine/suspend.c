@@ -72,7 +72,7 @@ static void thaw(struct hal_queue *q)
 	q->frozen = 0;
 	q->view.running = q->flight_count;
 	trace_depth(q->dev, q->part, q->dev->now);
-	if (q->view.service_class == HAL_CLASS_LATENCY)
+	if (q->preempts)
 		preempt_wanted(q);
 }
 
@@ -158,6 +158,7 @@ static void rewind_killed(struct hal_queue *q)
 	q->fresh = f;
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->asked.deadline_ns = q->ending.deadline_ns;
+		q->asked.priority = q->ending.priority;
 		q->stepping |= STEP_ASKED;
 	}
 }

@@ -5,7 +5,8 @@
  * above its ceiling, and the device agrees with the core on who owns what;
  *  - time and timelines only grow, no point is reached before its work has ended, no
  *    untainted queue fails;
- *  - a suspend is quiet within its mode's worst case;
+ *  - a suspend is quiet within its mode's worst case, the application's and, by FOLD, the
+ *    engine's; no command is killed more often than the limit and the application say;
  *  - whoever waits for nothing goes on within what the policy's net promises;
  *  - submitted = completed + failed + dropped + in flight, in queue, partition and
  * device; a partition was busy for as long as its commands ran;
@@ -148,9 +149,23 @@ static int check_suspend(struct sim *s, struct sim_queue *q)
 	return 0;
 }
 
+/* Nor does what the engine has stopped take longer. t: its numbers now. */
+static int check_made_way(struct sim *s, struct sim_queue *q, const struct hal_stats *t)
+{
+	uint64_t worst = s->info.suspend_worst_ns[HAL_SUSPEND_FOLD];
+	/* One may have been under way. */
+	uint64_t stops = t->suspends - q->last.suspends + 1;
+
+	if (s->folds && worst != 0 && !s->policy_stops && !s->faulty && !q->asked_since)
+		SIM_CHECK(t->suspend_ns - q->last.suspend_ns <= stops * worst);
+	q->asked_since = q->asked_quiet;
+	return 0;
+}
+
 /* For how long somebody whose turn it could be may stand still: for as long as the net
  * holds, and then for all that have waited as long, whose commands run. Best effort makes
- * way for latency-critical work again and again, each time no longer than that. */
+ * way for latency-critical work again and again, each time no longer than that; so does
+ * anybody where priorities or deadlines count. */
 static int check_starved(struct sim *s, struct sim_queue *q)
 {
 	uint64_t progress = q->seen + q->last.completed + q->host_done;
@@ -159,7 +174,8 @@ static int check_starved(struct sim *s, struct sim_queue *q)
 	if (progress != q->progress || !model_ready(s, q) || q->tainted || s->faulty)
 		q->moved_on_ns = s->now;
 	q->progress = progress;
-	if (q->service_class == HAL_CLASS_BEST_EFFORT)
+	if (q->service_class == HAL_CLASS_BEST_EFFORT ||
+	    strstr(s->script->target, "preempt_for=") != NULL)
 		limit *= 40;
 	SIM_CHECK(s->now - q->moved_on_ns <= limit);
 	return 0;
@@ -190,6 +206,8 @@ static int check_queue_stats(struct sim *s, struct sim_queue *q)
 	for (uint32_t i = 0; i < HAL_HISTOGRAM_BUCKETS; i++)
 		sum += t.latency_histogram[i];
 	SIM_CHECK(sum == t.completed);
+	if (check_made_way(s, q, &t))
+		return -1;
 	SIM_CHECK(q->host_done <= q->host_submitted);
 	SIM_CHECK(q->tainted || q->seen != q->submissions ||
 		  q->host_done == q->host_submitted);

@@ -78,7 +78,8 @@ static int set(struct sim *s, const char *name)
 		return 0;
 	s->budgets = budgets;
 	s->hostile = NULL;
-	s->stops |= strstr(name, "reef") != NULL;
+	s->policy_stops |= strstr(name, "reef") != NULL;
+	s->stops |= s->policy_stops;
 	s->moves |= strstr(name, "tidal") || strstr(name, "krisp") ||
 		    strstr(name, "fission") || strstr(name, "v10") ||
 		    strstr(name, "fgpu");
@@ -157,7 +158,8 @@ int do_hostile(struct sim *s, const uint32_t *p)
 		return 0; /* refused */
 	s->hostile = c;
 	s->fell_back = false;
-	s->stops |= (c->how & HOSTILE_STOPS) != 0;
+	s->policy_stops |= (c->how & HOSTILE_STOPS) != 0;
+	s->stops |= s->policy_stops;
 	s->moves |= (c->how & HOSTILE_MOVES) != 0;
 	return 0;
 }

@@ -249,6 +249,8 @@ static int suspend(struct sim *s, struct sim_queue *q, uint32_t mode, bool wait)
 	q->mode = mode;
 	q->asked_ns = hal_device_now(s->dev);
 	q->asked_quiet = true;
+	q->asked_since = true;
+	s->asked_kills += mode == HAL_SUSPEND_KILL;
 	SIM_OK(hal_queue_get_stats(q->q, &t));
 	q->asked_suspends = t.suspends;
 	/* One that was quiet at once took no time. */

@@ -31,9 +31,15 @@ static int leaves(struct sim *s, const struct hal_ref_event *ev)
 
 static int on_end(struct sim *s, const struct hal_ref_event *ev)
 {
+	struct sim_bk_queue *q = &s->bk[ev->queue];
+
 	if (leaves(s, ev))
 		return -1;
-	s->bk[ev->queue].next_end++;
+	q->next_end++;
+	if (ev->kind != HAL_REF_KILLED)
+		q->kills = 0;
+	else if (ev->now_ns > s->started[ev->partition])
+		SIM_CHECK(++q->kills <= s->kills + s->asked_kills);
 	return 0;
 }
 

@@ -110,6 +110,7 @@ struct sim_queue {
 	uint64_t asked_ns;
 	uint32_t mode;
 	bool asked_quiet; /* it has not been seen to be quiet yet */
+	bool asked_since; /* ... or has been asked for since the numbers were looked at */
 	uint64_t asked_suspends, asked_suspend_ns; /* of its numbers then */
 	bool suspended, final;
 	/* Has, waits for, or was dropped with a command that fails: what it does is not
@@ -131,6 +132,7 @@ struct sim_item {
 /* What the device's own events say of one of its queues. */
 struct sim_bk_queue {
 	uint64_t next_start, next_end;
+	uint64_t kills; /* of the command that it has begun with, or is to */
 };
 
 struct hostile_control;
@@ -145,14 +147,18 @@ struct sim {
 	struct hal_device *dev;
 	struct hal_device_info info;
 	const struct hal_ref_extension *ref; /* NULL: another backend */
-	bool stops;    /* the policy in force, or the engine, stops queues */
-	bool moves;    /* a policy has moved borders */
-	bool lends;    /* partitions may have more than their quota */
-	bool picky;    /* the policy has a part of the device for some only */
-	bool budgets;  /* the policy in force keeps them */
-	bool injected; /* the next creation may fail with -ENOMEM */
-	bool faulty;   /* commands, suspends and moves may fail at any time */
-	bool lost;     /* the device is */
+	bool stops;           /* the policy in force, or the engine, stops queues */
+	bool policy_stops;    /* a policy has, and in which mode is its own affair */
+	bool folds;           /* the engine stops by FOLD alone */
+	uint32_t kills;       /* of a command, by engine and policies, at most */
+	uint64_t asked_kills; /* by the application */
+	bool moves;           /* a policy has moved borders */
+	bool lends;           /* partitions may have more than their quota */
+	bool picky;           /* the policy has a part of the device for some only */
+	bool budgets;         /* the policy in force keeps them */
+	bool injected;        /* the next creation may fail with -ENOMEM */
+	bool faulty;          /* commands, suspends and moves may fail at any time */
+	bool lost;            /* the device is */
 	uint64_t timeout_ns;
 	struct hostile_control *hostile; /* NULL: another policy is in force */
 	bool fell_back;                  /* the engine goes on without it, */
