@@ -914,19 +914,40 @@ static int config_queues(const struct hal_bk_config *v, const char *name,
 
 static int config_host(const struct hal_bk_config *v, struct config_partition *out)
 {
-	const char *host = option_str(v, "host");
+	const struct option_value *host = value_find(v, "host");
 
-	if (strlen(host) >= sizeof(out->host))
+	if (host == NULL)
+		return 0;
+	if (strlen(host->text) >= sizeof(out->host))
 		return fail(EINVAL, "%s: host = \"%s\" has more than %zu characters",
-			    option_source(v, "host"), host, sizeof(out->host) - 1);
-	format_text(out->host, sizeof(out->host), "%s", host);
+			    host->source, host->text, sizeof(out->host) - 1);
+	format_text(out->host, sizeof(out->host), "%s", host->text);
+	return 0;
+}
+
+/* Who writes a set that is empty gets no channel, which is not what the default means. */
+static int config_colors(const struct hal_bk_config *v, struct config_partition *out)
+{
+	const struct option_value *colors = value_find(v, "colors");
+
+	if (colors == NULL)
+		return 0;
+	if (parse_colors(colors->text, &out->desc.color_mask) != 0)
+		return fail(EINVAL,
+			    "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
+			    "mask as 0xd",
+			    colors->source, colors->text);
+	if (out->desc.color_mask == 0 && strcmp(colors->source, "default") != 0)
+		return fail(EINVAL,
+			    "%s: colors = \"%s\" names no channel; without that line "
+			    "the partition has all that nobody owns",
+			    colors->source, colors->text);
 	return 0;
 }
 
 int config_partition(const struct config *cfg, const char *name,
 		     struct config_partition *out)
 {
-	const struct option_value *colors;
 	struct hal_bk_config *v;
 	const char *section, *source = NULL;
 	int err;
@@ -957,13 +978,8 @@ int config_partition(const struct config *cfg, const char *name,
 	err = config_queues(v, name, &out->queues);
 	if (err == 0)
 		err = config_host(v, out);
-	colors = value_find(v, "colors");
-	if (err == 0 && colors != NULL &&
-	    parse_colors(colors->text, &out->desc.color_mask) != 0)
-		err = fail(EINVAL,
-			   "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
-			   "mask as 0xd",
-			   colors->source, colors->text);
+	if (err == 0)
+		err = config_colors(v, out);
 	config_values_free(v);
 	return err;
 }

@@ -396,6 +396,12 @@ NEGATIVE(hal_partition_create_named, EINVAL, bad_colors, "1,x")
 			"colors = 1,x\n");
 }
 
+NEGATIVE(hal_partition_create_named, EINVAL, no_colors, ":5: colors = \"0x0\"")
+{
+	return named(w, "[hal]\ndevice = ref?colors=4\n[partition \"a\"]\nunits = 1\n"
+			"colors = 0x0\n");
+}
+
 NEGATIVE(hal_partition_create_named, EINVAL, weight,
 	 ":5: [partition \"a\"] weight = \"0\"")
 {

@@ -220,7 +220,9 @@ static void partitions_of_the_file(void **state)
 		   "[partition \"mask\"]\nunits = 1\ncolors = 0x2\n"
 		   "[partition \"over\"]\nrow = 2\ncol = 4\nrows = 2\ncols = 2\n"
 		   "[partition \"bad\"]\nunits = 1\ncolors = 3-1\n"
-		   "[partition \"strict\"]\nunits = 1\nisolation = enforced\n");
+		   "[partition \"strict\"]\nunits = 1\nisolation = enforced\n"
+		   "[partition \"empty\"]\nunits = 1\ncolors =\n"
+		   "[partition \"nothing\"]\nunits = 1\ncolors = 0x0\n");
 	OK(hal_open("mock?units=64&rows=8&colors=4", with_file, &dev));
 	OK(hal_partition_create_named(dev, "camera", &p));
 	OK(hal_partition_get_info(p, &i));
@@ -238,6 +240,10 @@ static void partitions_of_the_file(void **state)
 	      -ENOSPC, "over", ":12", "camera");
 	FAILS(hal_partition_create_named(dev, "bad", &(struct hal_partition *){NULL}),
 	      -EINVAL, ":19", "3-1");
+	FAILS(hal_partition_create_named(dev, "empty", &(struct hal_partition *){NULL}),
+	      -EINVAL, ":25: colors = \"\" names no channel");
+	FAILS(hal_partition_create_named(dev, "nothing", &(struct hal_partition *){NULL}),
+	      -EINVAL, ":28: colors = \"0x0\" names no channel");
 	FAILS(hal_partition_create_named(dev, "strict", &(struct hal_partition *){NULL}),
 	      -ENOTSUP, "enforced", "advisory");
 	FAILS(hal_partition_create_named(dev, "radar", &(struct hal_partition *){NULL}),
