@@ -69,15 +69,10 @@ static int load_program(struct bench *b)
 		rc = hal_npu_arg(builder, (uint64_t)LINES * LOAD_LINE, &operand[i]);
 	if (rc == 0)
 		rc = hal_npu_arg(builder, LOAD_RESULT, &result);
-	for (uint32_t i = 0; rc == 0 && i < SWEEPS * OPERANDS; i++) {
-		struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
-
-		load_gemm(&op, LINES);
-		op.a.id = operand[i % OPERANDS];
-		op.b.id = operand[(i + 1 + i / OPERANDS) % OPERANDS];
-		op.d.id = result;
-		rc = hal_npu_gemm(builder, &op);
-	}
+	for (uint32_t i = 0; rc == 0 && i < SWEEPS * OPERANDS; i++)
+		rc = load_by_gemm(builder, operand[i % OPERANDS],
+				  operand[(i + 1 + i / OPERANDS) % OPERANDS], result,
+				  LINES);
 	if (rc == 0)
 		rc = hal_npu_build(builder, &image, &size);
 	if (rc == 0)

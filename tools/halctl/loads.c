@@ -29,20 +29,46 @@ int load_open(const struct halctl *ctl, struct hal_device **dev)
 	return err == 0 ? 0 : tool_fail_hal();
 }
 
-void load_gemm(struct hal_npu_gemm *op, uint32_t lines)
-{
-	static const int32_t mult = 1 << 30, shift = 0;
+static const int32_t half[1] = {1 << 30}, shift[1] = {0};
 
-	op->m = lines;
-	op->k = 2 * lines;
-	op->n = 2;
-	op->a_stride = LOAD_LINE;
-	op->b_stride = LOAD_LINE / 2;
-	op->b.offset = 15;
-	op->out.mult = &mult;
-	op->out.shift = &shift;
-	op->out.min = -128;
-	op->out.max = 127;
+int load_by_gemm(struct hal_npu_builder *b, uint32_t one, uint32_t other, uint32_t d,
+		 uint32_t lines)
+{
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+
+	op.m = lines;
+	op.k = 2 * lines;
+	op.n = 2;
+	op.a_stride = LOAD_LINE;
+	op.b_stride = LOAD_LINE / 2;
+	op.b.offset = 15;
+	op.out.mult = half;
+	op.out.shift = shift;
+	op.out.min = -128;
+	op.out.max = 127;
+	op.a.id = one;
+	op.b.id = other;
+	op.d.id = d;
+	return hal_npu_gemm(b, &op);
+}
+
+int load_by_sum(struct hal_npu_builder *b, uint32_t one, uint32_t other, uint32_t d,
+		uint32_t lines)
+{
+	struct hal_npu_add op = HAL_INIT(hal_npu_add);
+
+	op.rows = lines;
+	op.bytes = 1;
+	op.a_stride = op.b_stride = LOAD_LINE;
+	op.d_stride = 1;
+	op.a_mult = op.b_mult = op.d_mult = half[0];
+	op.left_shift = 20;
+	op.min = -128;
+	op.max = 127;
+	op.a.id = one;
+	op.b.id = other;
+	op.d.id = d;
+	return hal_npu_add(b, &op);
 }
 
 int load_memory(struct hal_device *dev, struct hal_partition *part, uint64_t most,

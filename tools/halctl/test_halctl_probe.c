@@ -54,26 +54,36 @@ static void compare(const struct color_map *map, uint32_t channels, uint32_t see
 	}
 }
 
-/* device: more options of it. */
-static void probe_on(const char *device, uint32_t channels, uint32_t seed,
-		     const char *more)
+/* target: what is not said of the device by the others. */
+static void probe_target(const char *target, uint32_t memory_mib, uint32_t channels,
+			 uint32_t seed, const char *more)
 {
 	char args[512], why[COLOR_MAP_WHY];
 	struct color_map *map = NULL;
 
 	snprintf(args, sizeof(args),
-		 "probe %s -w %s '%s&memory_size=16M&channels=%u&hash=opaque&"
-		 "hash_seed=%u%s'",
-		 more, map_file, NPU_TARGET, channels, seed, device);
+		 "probe %s -w %s "
+		 "'%s&memory_size=%uM&channels=%u&hash=opaque&hash_seed=%u'",
+		 more, map_file, target, memory_mib, channels, seed);
 	if (halctl(args) != 0)
 		fail_msg("%.2000s", output);
 	if (color_map_read(map_file, &map, why) != 0)
 		fail_msg("%s", why);
 	assert_true(color_map_verified(map));
 	assert_int_equal(map->source, COLOR_MAP_PROBE);
-	assert_int_equal(map->memory, UINT64_C(16) << 20);
+	assert_int_equal(map->memory, (uint64_t)memory_mib << 20);
 	compare(map, channels, seed);
 	color_map_free(map);
+}
+
+/* device: more options of it. */
+static void probe_on(const char *device, uint32_t channels, uint32_t seed,
+		     const char *more)
+{
+	char target[256];
+
+	snprintf(target, sizeof(target), "%s%s", NPU_TARGET, device);
+	probe_target(target, 16, channels, seed, more);
 }
 
 static void probe(uint32_t channels, uint32_t seed, const char *more)
@@ -138,26 +148,31 @@ static void finds_beside_refresh(void **state)
 	expect("\"kind\": \"xor\"");
 }
 
-/* A cache takes the load off the channels: what is not seen is not called one channel. */
-static void sees_little_behind_a_cache(void **state)
+/* A cache takes the load off the channels, unless each line is asked for once. */
+static void finds_behind_a_cache(void **state)
 {
-	static const char *const channels[] = {
-		"2",
-#ifndef __SANITIZE_ADDRESS__
-		"4",
-#endif
-	};
+	(void)state;
+	probe_on("&cache=64", 4, 11, "-j");
+	expect("\"loads_by\": \"add\"");
+	not_slowly();
+	probe_on("&cache=64", 2, 12, "");
+	expect("granule        1024 bytes");
+	probe_on("&cache=64", 6, 13, "");
+	probe_on("&cache=64&refresh=3900", 4, 14, "");
+}
+
+/* A cache so large that it keeps what is asked about: what is not seen is not called one
+ * channel.  One that is one is found. */
+static void sees_little_behind_a_large_cache(void **state)
+{
 	char args[256];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
-		snprintf(args, sizeof(args),
-			 "probe '%s&memory_size=16M&hash=opaque&cache=64&channels=%s'",
-			 NPU_TARGET, channels[i]);
-		assert_int_equal(halctl(args), 1);
-		expect("could be verified");
-		expect("verified       no: ");
-	}
+	snprintf(args, sizeof(args),
+		 "probe '%s&memory_size=16M&hash=opaque&cache=256&cache_ways=8'",
+		 NPU_TARGET);
+	assert_int_equal(halctl(args), 1);
+	expect("the device is too busy");
 	snprintf(args, sizeof(args),
 		 "probe '%s&memory_size=16M&hash=opaque&cache=64&channels=1'",
 		 NPU_TARGET);
@@ -338,19 +353,53 @@ static void waits_for_others(void **state)
 	expect("--wait belong to probe, not to list");
 }
 
-int main(void)
+/* ---- on the RTL: minutes ------------------------------------------------------------ */
+
+static void read_map(char text[4096])
+{
+	FILE *f = fopen(map_file, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, 4095, f);
+	text[n] = '\0';
+	assert_int_equal(fclose(f), 0);
+}
+
+/* The right map, and the same as of engine=fast, to the last cycle of all tests. */
+static void finds_on_rtl(void **state)
+{
+	static const uint32_t channels[] = {4, 6};
+	char of_rtl[4096], of_fast[4096];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
+		uint32_t seed = channels[i] * 7919;
+
+		probe_target("npu:0?rows=8&cols=8&engine=rtl", 4, channels[i], seed, "");
+		printf("%s", output);
+		read_map(of_rtl);
+		probe_target("npu:0?rows=8&cols=8&engine=fast", 4, channels[i], seed, "");
+		read_map(of_fast);
+		assert_string_equal(of_rtl, of_fast);
+	}
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_parities),
 		cmocka_unit_test(finds_modulo),
 		cmocka_unit_test(finds_any_number),
 		cmocka_unit_test(finds_beside_refresh),
-		cmocka_unit_test(sees_little_behind_a_cache),
+		cmocka_unit_test(finds_behind_a_cache),
+		cmocka_unit_test(sees_little_behind_a_large_cache),
 		cmocka_unit_test(verifies),
 		cmocka_unit_test(hides),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(waits_for_others),
 	};
+	const struct CMUnitTest rtl[] = {cmocka_unit_test(finds_on_rtl)};
 	int fd = mkstemp(map_file), rc;
 
 	if (fd < 0 || close(fd) != 0)
@@ -358,7 +407,9 @@ int main(void)
 	fd = mkstemp(picture_file);
 	if (fd < 0 || close(fd) != 0)
 		return 1;
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = argc == 2 && strcmp(argv[1], "rtl") == 0
+		     ? cmocka_run_group_tests(rtl, NULL, NULL)
+		     : cmocka_run_group_tests(tests, NULL, NULL);
 	(void)unlink(map_file);
 	(void)unlink(picture_file);
 	return rc;

@@ -10,7 +10,7 @@
 #define MEMBERS_MAX 2000u /* of a pool */
 #define PAIRS       200u  /* random ones, of which some lie on two channels */
 #define SINGLES     64u
-#define PART        0.4 /* of what one channel takes more than two */
+#define PART        0.7 /* of what one channel takes more than two */
 #define TRIALS      100u
 
 /* xorshift64* */

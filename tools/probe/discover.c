@@ -235,7 +235,8 @@ static int check(const struct discover_device *d)
 
 	if (!d->measure || d->granule_log2 < 8 || d->granule_log2 > 20 ||
 	    d->granules < DISCOVER_LEAST || d->first + d->granules > 1u << 24 ||
-	    d->together < 2 || d->together > DISCOVER_TOGETHER || end > d->memory ||
+	    (d->lines & (d->lines - 1)) != 0 || d->together < 2 ||
+	    d->together > DISCOVER_TOGETHER || end > d->memory ||
 	    d->memory >> d->granule_log2 > 1u << 24)
 		return -EINVAL;
 	return 0;
@@ -245,12 +246,13 @@ static void begin(struct prober *p, const struct discover_device *device, uint64
 		  struct discover_result *out)
 {
 	uint32_t lines = (1u << device->granule_log2) / LINE_BYTES;
+	uint32_t most = device->lines ? device->lines : LINES;
 
 	memset(p, 0, sizeof(*p));
 	memset(out, 0, sizeof(*out));
 	p->dev = device;
 	p->result = out;
-	p->lines = lines < LINES ? lines : LINES;
+	p->lines = lines < most ? lines : most;
 	p->tests_max = TESTS_MAX;
 	p->rng = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
 	for (uint32_t i = 0; i < 8; i++)

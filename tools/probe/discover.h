@@ -36,6 +36,7 @@ struct discover_device {
 	uint32_t first, granules;
 	uint64_t memory;   /* bytes, all of the device's */
 	uint32_t together; /* of addresses a test can take: 2..DISCOVER_TOGETHER */
+	uint32_t lines;    /* of an address, most: a power of two; 0: 8 */
 };
 
 struct discover_options {
