@@ -29,16 +29,7 @@ configure_file(cmake/accelhal.pc.in ${HAL_GENERATED_DIR}/accelhal.pc @ONLY)
 install(FILES ${HAL_GENERATED_DIR}/accelhal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
 	COMPONENT dev)
 
-set(models "")
-foreach(shape IN LISTS HAL_MODEL_SHAPES)
-	set(file ${HAL_MODEL_DIR}/libnpu_${shape}.so)
-	if(HAL_BUILD_MODELS OR EXISTS ${file})
-		list(APPEND models ${file})
-	endif()
-endforeach()
-install(TARGETS npu_model_golden npu_model_fast
-	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
-install(PROGRAMS ${models} DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
+include(npu-rtl/install.cmake)
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)

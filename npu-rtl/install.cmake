@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# The models of the NPU, where the npu backend looks for them; read by cmake/HalInstall.cmake.
+set(models "")
+foreach(shape IN LISTS HAL_MODEL_SHAPES)
+	set(file ${HAL_MODEL_DIR}/libnpu_${shape}.so)
+	if(HAL_BUILD_MODELS OR EXISTS ${file})
+		list(APPEND models ${file})
+	endif()
+endforeach()
+install(TARGETS npu_model_golden npu_model_fast
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
+install(PROGRAMS ${models} DESTINATION ${CMAKE_INSTALL_LIBDIR}/accelhal COMPONENT models)
