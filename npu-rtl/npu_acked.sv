@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_acked: how much of what the oldest operation stores is in memory, panel by panel.  Stores belong
-// to one of two epochs, which their responses tell apart; at the end of a panel the epoch changes if
-// the one before is over, and when it is, all up to there has been answered.
+// npu_acked: how much of what the oldest operation stores is in memory, panel by panel.  Stores
+// belong to one of two epochs, which their responses tell apart; at the end of a panel the epoch
+// changes if the one before is over, and when it is, all up to there has been answered.
 module npu_acked (
     input  logic        clk_i, clear_i,    // no stores are out whose responses count
     input  logic        retire_i,          // the oldest operation is over: all of its stores are
@@ -53,7 +53,8 @@ module npu_acked (
   none_too_many: assert property (@(posedge clk_i) disable iff (clear_i)
       !none) else $error("an answer to no store");
   acked_when_said: assert property (@(posedge clk_i) disable iff (clear_i)
-      over |-> wait_q && !left) else $error("stores of a panel are out that is said to be in memory");
+      over |-> wait_q && !left)
+      else $error("stores of a panel are out that is said to be in memory");
   over_when_retired: assert property (@(posedge clk_i) disable iff (clear_i)
       retire_i |-> !any_o) else $error("an operation is over with stores out");
 endmodule

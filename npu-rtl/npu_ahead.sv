@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_ahead: whether the next operation of the array may begin before those under way are over: where
-// each of them writes is kept, as a range of virtual addresses, and held against what the next reads.
-// A range is worked out in two steps, one range a cycle.
+// npu_ahead: whether the next operation of the array may begin before those under way are over:
+// where each of them writes is kept, as a range of virtual addresses, and held against what the
+// next reads. A range is worked out in two steps, one range a cycle.
 module npu_ahead
   import npu_conv_pkg::*;
 (

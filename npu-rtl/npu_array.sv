@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_array: R x C weight-stationary PEs shared by S slots as edge-tap rectangles.
 //
-// A PE takes its activation from its west neighbour, or on its rectangle's west edge from the slot's feeder, or, in a
-// grouped convolution, from the feeder's row bus; its
-// partial sum from the north neighbour, or zero on the north edge.  Column sums are tapped at the south edge.
-// Weights are double-buffered: the load token (ld) captures a new weight into the shadow, the swap token (sw) makes
-// the shadow the one that multiplies; both ride the west-to-east wavefront.  The array never stalls.
+// A PE takes its activation from its west neighbour, or on its rectangle's west edge from the
+// slot's feeder, or, in a grouped convolution, from the feeder's row bus; its partial sum from the
+// north neighbour, or zero on the north edge.  Column sums are tapped at the south edge. Weights
+// are double-buffered: the load token (ld) captures a new weight into the shadow, the swap token
+// (sw) makes the shadow the one that multiplies; both ride the west-to-east wavefront.  The array
+// never stalls.
 module npu_array #(
     parameter int R = 16, C = 16, S = 4, AW = 9,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
@@ -18,7 +19,8 @@ module npu_array #(
     input  logic [AW*R*C-1:0]    g_i [S],          // by slot row and column, already skewed by both
     input  logic [R-1:0]         sw_i [S],         // swap token into slot row i
     input  logic [R-1:0]         ld_i [S],         // load token into slot row i
-    input  logic signed [AW-1:0] w_data_i [S][C],  // weight bus of slot column j, already skewed by j
+    // weight bus of slot column j, already skewed by j
+    input  logic signed [AW-1:0] w_data_i [S][C],
     output logic signed [31:0]   p_o [S][C]        // south-edge taps
 );
   if (R < 1 || R > npu_pkg::MaxRows)
@@ -48,7 +50,8 @@ module npu_array #(
           if (!group_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]))] = a_i[s][i];
           else
             for (int j = 0; j < C; j++)
-              if (CW'(j) < w_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]) + j)] = g_i[s][AW*(i*C+j) +: AW];
+              if (CW'(j) < w_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]) + j)] =
+                  g_i[s][AW*(i*C+j) +: AW];
         end
   end
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_axi: one of the NPU's memory ports as an AXI4 manager: 128-bit data, INCR bursts inside a line, ID = slot.
+// npu_axi: one of the NPU's memory ports as an AXI4 manager: 128-bit data, INCR bursts inside a
+// line, ID = slot.
 //
 // The address is the channel's own: its first line is at 0.  A slot's requests are answered in
 // order for each direction, as AXI keeps them with one ID; nothing is assumed between IDs or
 // directions, and read data of several IDs may come mixed.
 module npu_axi #(
     parameter  int unsigned S         = 4,
-    localparam int unsigned DepthLog2 = 4  // reads of a slot in flight: what npu_return has room for
+    // reads of a slot in flight: what npu_return has room for
+    localparam int unsigned DepthLog2 = 4
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,
@@ -88,7 +90,8 @@ module npu_axi #(
   assign w_end   = w_v_q && wready_i && w_q.last == '0;
 
   // From the first byte on to where it lies in its beats.
-  assign aligned = '{data: wdata_i << {at_q, 3'd0}, strb: (64'hFFFF_FFFF_FFFF_FFFF >> (7'd64 - len_q)) << at_q,
+  assign aligned = '{data: wdata_i << {at_q, 3'd0},
+      strb: (64'hFFFF_FFFF_FFFF_FFFF >> (7'd64 - len_q)) << at_q,
                      last: last_q};
 
   always_comb begin

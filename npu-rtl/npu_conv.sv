@@ -61,7 +61,8 @@ module npu_conv
     output logic               pop_o,
     // activation lines
     input  logic               a_held_i,    // it lies where an older one has yet to store
-    output logic               a_behind_o,  // it is of an operation that reads what the oldest writes
+    // it is of an operation that reads what the oldest writes
+    output logic               a_behind_o,
     output logic               a_req_o,
     output logic [31:0]        a_va_o,
     output logic [8:0]         a_tag_o,
@@ -134,14 +135,17 @@ module npu_conv
   logic [1:0]    push_tid;
   npu_conv_folds u_folds (
       .clk_i, .rst_ni, .kill_i, .start_i(folds_start), .op_i(op[folds_q[0]]), .seq_i(folds_q),
-      .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile), .take_i(next_take),
+      .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile),
+      .take_i(next_take),
       .between_o(next_between), .at_o(next_at));
   npu_conv_weights u_weights (
       .clk_i, .rst_ni, .kill_i, .start_i(weights_start), .op_i(op[weights_q[0]]), .v_o(weights_on),
-      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
+      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o,
+      .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[loaded.seq[0]]), .h_i(dim_t'(h_i)), .fold_v_i(next_v), .fold_i(next),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[loaded.seq[0]]), .h_i(dim_t'(h_i)), .fold_v_i(next_v),
+      .fold_i(next),
       .fold_ok_i(next_ok), .room_i(load_room), .fold_take_o(next_take), .weights_v_i(weights_v),
       .weights_take_o(weights_take), .row_o(load_row), .row_at_o(load_at), .busy_o(load_busy),
       .v_o(load_v), .done_o(load_done), .loaded_o(loaded), .reach_o(load_reach),
@@ -354,7 +358,8 @@ module npu_conv
     if (weights_take)
       for (int j = 0; j < C; j++)
         wv[9*j +: 9] = {!op[loaded.seq[0]].b_u8 & data_i[8*j+7], data_i[8*j +: 8]}
-                       - {!op[loaded.seq[0]].b_u8 & op[loaded.seq[0]].zpb[7], op[loaded.seq[0]].zpb};
+                       - {!op[loaded.seq[0]].b_u8 & op[loaded.seq[0]].zpb[7],
+                           op[loaded.seq[0]].zpb};
   end
   npu_conv_feeder #(.R(R), .C(C)) u_feeder (
       .clk_i, .rst_ni, .kill_i, .row_i(fed_row), .first_i(fed_tag.t == 0), .a_i(fed_a),
@@ -393,12 +398,14 @@ module npu_conv
     if (sum_tag.v && sum_tag.last) finish_op_q <= sum_tag.op;
   end
   npu_conv_finish #(.C(C)) u_finish (
-      .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op[finish_op_q]), .w_i(dim_t'(w_i)), .v_i(finish_v_q),
+      .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op[finish_op_q]), .w_i(dim_t'(w_i)),
+      .v_i(finish_v_q),
       .sum_i(sum), .param_i(param), .v_o(out_v), .row_o(out_row));
   npu_conv_out #(.C(C), .DepthLog2(DepthLog2)) u_out (
       .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
-      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .st_v_o, .st_va_o,
+      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .st_v_o,
+      .st_va_o,
       .st_len_o, .st_data_o, .st_mark_o, .st_upto_o, .st_rdy_i);
 
   // Each number is at most what the one before it in the order of work is.

@@ -50,7 +50,8 @@ module npu_conv_act
   logic [Lines-1:0][SW-7:0] line_q;
   logic [LI-1:0]    head_d;
   logic [19:0]      mark, old_mark;       // rows complete once the line at head is
-  logic [19:0]      mark_q, mark2_q;      // of the line asked for last, which may yet change; before
+  // of the line asked for last, which may yet change; before
+  logic [19:0]      mark_q, mark2_q;
   logic             fits, dup, adv, row_end, retire, lo_step;
 
   assign sps       = (SW + 3)'(SW'(op_i.sps));
@@ -79,7 +80,8 @@ module npu_conv_act
       .clk_i, .we_i(gnt_i), .waddr_i(tail_q - LI'(1)), .wdata_i(mark_q), .re_i(1'b1),
       .raddr_i(head_d), .rdata_o(old_mark));
   assign head_d = head_q + LI'(retire);
-  assign mark   = head_q == tail_q - LI'(1) ? mark_q : head_q == tail_q - LI'(2) ? mark2_q : old_mark;
+  assign mark   = head_q == tail_q - LI'(1) ? mark_q : head_q == tail_q - LI'(2) ? mark2_q :
+      old_mark;
 
   always_ff @(posedge clk_i) begin
     if (gnt_i) begin

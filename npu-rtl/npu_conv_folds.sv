@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_conv_folds: the folds of an operation, one after the other: k inside n inside m; then those of
-// the next.  Tiles are numbered on.
+// npu_conv_folds: the folds of an operation, one after the other: k inside n inside m; then those
+// of the next.  Tiles are numbered on.
 module npu_conv_folds
   import npu_conv_pkg::*;
 (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_tags: a tag goes with each streamed row, as long as it takes down the rectangle's rows
-// and along its columns.  It alone says that a row of sums is real, and dies behind the last column.
+// and along its columns.  It alone says that a row of sums is real, and dies behind the last
+// column.
 module npu_conv_tags
   import npu_conv_pkg::*;
 #(

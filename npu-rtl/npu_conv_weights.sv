@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_weights: what the array and the requantizers need from memory beside activations, in the
-// order of use: for each tile w parameter rows, then K weight rows; then those of the next operation.
+// order of use: for each tile w parameter rows, then K weight rows; then those of the next
+// operation.
 module npu_conv_weights
   import npu_conv_pkg::*;
 (
@@ -14,7 +15,8 @@ module npu_conv_weights
     output logic        push_o,
     output logic [31:0] push_va_o,
     output logic [5:0]  push_len_o,
-    output logic [8:0]  push_meta_o,       // {weights, tile, first column}; bit 0: two parameter rows
+    // {weights, tile, first column}; bit 0: two parameter rows
+    output logic [8:0]  push_meta_o,
     output logic        push_cut_o,
     output logic [31:0] push_jump_o,
     input  logic        push_rdy_i

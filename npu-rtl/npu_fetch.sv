@@ -3,8 +3,8 @@
 // delivered in order.
 //
 // A piece is 1..32 bytes: anywhere, and then one that crosses a line is asked for in two parts; or
-// cut at multiples of 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in up
-// to three.  Parts arrive in any order, each to its bytes of the piece's word.
+// cut at multiples of 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in
+// up to three.  Parts arrive in any order, each to its bytes of the piece's word.
 module npu_fetch #(
     parameter int DepthLog2 = 6
 ) (

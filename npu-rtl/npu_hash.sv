@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_hash_pkg: which memory channel a granule lives on, and where inside that channel (bijective, exactly balanced).
+// npu_hash_pkg: which memory channel a granule lives on, and where inside that channel (bijective,
+// exactly balanced).
 package npu_hash_pkg;
-  localparam int unsigned GW = 24;  // bits of a granule number: 32-bit addresses, granules of 256 B or more
+  // bits of a granule number: 32-bit addresses, granules of 256 B or more
+  localparam int unsigned GW = 24;
 
   typedef struct packed {
     logic [3:0]  ch;
@@ -38,7 +40,8 @@ package npu_hash_pkg;
     // What is taken off is made good by a multiple of q.
     d32 = 8'd66 + 8'(u[4:0]) + 8'(u[14:10]) + 8'(u[23:20]) - 8'(u[9:5]) - 8'(u[19:15]);  // 4..143
     e32 = 8'd11 + 8'(d32[4:0]) - 8'(d32[7:5]);                      // 7..42
-    n11 = 4'(e32 >= 8'd33 ? e32 - 8'd33 : e32 >= 8'd22 ? e32 - 8'd22 : e32 >= 8'd11 ? e32 - 8'd11 : e32);
+    n11 = 4'(e32 >= 8'd33 ? e32 - 8'd33 : e32 >= 8'd22 ? e32 - 8'd22 : e32 >= 8'd11 ? e32 - 8'd11 :
+        e32);
     d64 = 9'd130 + 9'(u[5:0]) + 9'(u[17:12]) - 9'(u[11:6]) - 9'(u[23:18]);               // 4..256
     n13 = 7'd13 + 7'(d64[5:0]) - 7'(d64[8:6]);                      // 9..76
     m13 = 5'(n13[3:0]) + 5'(n13[6:4]) + 5'({n13[6:4], 1'b0});       // 16 = 3 modulo 13; <= 27
@@ -70,7 +73,8 @@ package npu_hash_pkg;
     endcase
   endfunction
 
-  // Mask bits below i count as clear in mask i and bit i as set: unit triangular, so any masks give a bijection.
+  // Mask bits below i count as clear in mask i and bit i as set: unit triangular, so any masks give
+  // a bijection.
   function automatic place_t map(input logic [GW-1:0] g, input npu_pkg::hash_cfg_t cfg);
     logic [3:0]    low;
     logic [GW-1:0] u, d;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_map: which rectangle of PEs each slot owns: staged in registers, applied all at once or not at all.
+// npu_map: which rectangle of PEs each slot owns: staged in registers, applied all at once or not
+// at all.
 module npu_map #(
     parameter  int unsigned R  = 16,
     parameter  int unsigned C  = 16,
@@ -14,7 +15,8 @@ module npu_map #(
     input  logic [31:0]   stage_wdata_i, // register RECT
     output logic [31:0]   stage_rdata_o,
     input  logic          commit_i,
-    input  logic [S-1:0]  quiet_i,       // nothing of the slot is in the array, nor will be in the next cycle
+    // nothing of the slot is in the array, nor will be in the next cycle
+    input  logic [S-1:0]  quiet_i,
     output logic [1:0]    result_o,      // of the last commit
     output logic [3:0]    slot_o,
     output logic [RW-1:0] r0_o [S],
@@ -37,7 +39,8 @@ module npu_map #(
   rect_t [S-1:0] stage_q, map_q;
 
   function automatic logic out_of_range(input rect_t a);
-    return a.rows != '0 && (a.cols == '0 || 32'(a.row) + 32'(a.rows) > R || 32'(a.col) + 32'(a.cols) > C);
+    return a.rows != '0 && (a.cols == '0 || 32'(a.row) + 32'(a.rows) > R || 32'(a.col) +
+        32'(a.cols) > C);
   endfunction
 
   function automatic logic overlap(input rect_t a, input rect_t b);

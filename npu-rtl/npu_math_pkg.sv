@@ -4,8 +4,9 @@
 package npu_math_pkg;
   localparam int RequantCycles = 6;  // of npu_requant
 
-  // The upper half of twice a product of two 32-bit numbers, half away from zero where it is positive and towards
-  // zero where it is not, saturated: 2^31 can only come of the least number by itself.
+  // The upper half of twice a product of two 32-bit numbers, half away from zero where it is
+  // positive and towards zero where it is not, saturated: 2^31 can only come of the least number by
+  // itself.
   function automatic logic signed [31:0] high_half(input logic signed [63:0] p);
     logic signed [32:0] high;
     high = p[63:31] + 33'(p[30]);
@@ -13,7 +14,8 @@ package npu_math_pkg;
   endfunction
 
   // x / 2^n, half away from zero.
-  function automatic logic signed [31:0] round_shift(input logic signed [31:0] x, input logic [4:0] n);
+  function automatic logic signed [31:0] round_shift(input logic signed [31:0] x,
+      input logic [4:0] n);
     logic signed [32:0] shifted;           // and the bit behind the point
     logic        [31:0] lost;              // and what is behind that
     shifted = $signed({x, 1'b0}) >>> n;

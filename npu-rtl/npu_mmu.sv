@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_mmu: one slot's memory port: picks a client, translates by TLB or page walk, checks, holds the request.
+// npu_mmu: one slot's memory port: picks a client, translates by TLB or page walk, checks, holds
+// the request.
 //
-// Clients are served one request a cycle: who is waited for first, then in bursts of at most
-// eight so that DRAM rows stay open, round robin.  A request chosen in one cycle has its TLB
-// entry in the next, when it is checked and, if the entry is another page's, waits for a walk.
-// A page is a granule, so a page lies on one channel: its channel and channel-local place are
-// hashed once, when the translation is fetched, and kept in the TLB.  Page tables have two
-// levels, a page each: a root of tables, a table of pages.  A walk blocks the port; sixteen tables and
-// eight lines of tables are kept, so that most walks read nothing.  Translations belong to a
-// context: those of several are kept side by side.
+// Clients are served one request a cycle: who is waited for first, then in bursts of at most eight
+// so that DRAM rows stay open, round robin.  A request chosen in one cycle has its TLB entry in the
+// next, when it is checked and, if the entry is another page's, waits for a walk. A page is a
+// granule, so a page lies on one channel: its channel and channel-local place are hashed once, when
+// the translation is fetched, and kept in the TLB.  Page tables have two levels, a page each: a
+// root of tables, a table of pages.  A walk blocks the port; sixteen tables and eight lines of
+// tables are kept, so that most walks read nothing.  Translations belong to a context: those of
+// several are kept side by side.
 module npu_mmu #(
     parameter  int unsigned TlbLog2 = 10,
-    localparam int unsigned NC      = 4  // clients: fetch FIFO, activation loader, stores, sequencer
+    // clients: fetch FIFO, activation loader, stores, sequencer
+    localparam int unsigned NC      = 4
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,
@@ -24,7 +26,8 @@ module npu_mmu #(
     input  npu_pkg::hash_cfg_t hash_i,
     // clients
     input  logic [NC-1:0]      v_i,
-    input  logic [NC-1:0]      urgent_i,   // the slot stands still for want of this client: it goes first
+    // the slot stands still for want of this client: it goes first
+    input  logic [NC-1:0]      urgent_i,
     input  logic [31:0]        va_i [NC],
     input  logic [6:0]         len_i [NC],  // bytes, inside one line
     input  logic [8:0]         tag_i [NC],
@@ -47,7 +50,8 @@ module npu_mmu #(
     output logic [31:0]        fault_va_o,
     output logic               miss_o
 );
-  // index() folds a page's number once, and needs more bits than the four of the context it turns round
+  // index() folds a page's number once, and needs more bits than the four of the context it turns
+  // round
   if (TlbLog2 < 5 || TlbLog2 > 12) $fatal(1, "npu_mmu: TlbLog2 is %0d, not 5..12", TlbLog2);
 
   import npu_regs_pkg::*;
@@ -166,7 +170,7 @@ module npu_mmu #(
     end
   end
 
-  // ---- walk: the entry's line is read at its physical address; then valid bit and channel are checked ----
+  // ---- walk: the entry's line is read at its physical address, and its bits are checked ---------
   walk_e                walk_q, walk_d;
   logic                 leaf_q, leaf_d;            // at its second level
   logic [31:0]          pte_q, pte_d, pte_pa;
@@ -255,7 +259,7 @@ module npu_mmu #(
       tables[ti] <= '{ctx: context_i, idx: root_idx, pa: pte_q[31:8]};
   end
 
-  // ---- the request --------------------------------------------------------------------------------
+  // ---- the request ------------------------------------------------------------------------------
   npu_pkg::mem_req_t req_d;
   always_comb begin
     req_d   = req_o;
@@ -309,26 +313,32 @@ module npu_mmu #(
     pte_q <= pte_d;
   end
 
-  // ---- what always holds ----------------------------------------------------------------------------
+  // ---- what always holds ------------------------------------------------------------------------
   OneGrant:     assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(gnt_o));
   GrantAsked:   assert property (@(posedge clk_i) disable iff (!rst_ni) (gnt_o & ~v_i) == '0);
   InOneLine:    assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
-                                 any && next |-> ask.len != '0 && 7'(ask.va[5:0]) + ask.len <= 7'd64);
+                                 any && next |-> ask.len != '0 && 7'(ask.va[5:0]) +
+                                     ask.len <= 7'd64);
   RequestHeld:  assert property (@(posedge clk_i) disable iff (!rst_ni)
                                  $past(rst_ni) && $past(req_o.v) && !$past(acc_i) && !$past(kill_i)
                                  |-> $stable(req_o) && $stable(wdata_o));
   NoneAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                                  $past(rst_ni) && $past(kill_i) |-> !req_o.v && !ask_v_q && walk_q == WIdle);
-  WalkForAsk:   assert property (@(posedge clk_i) disable iff (!rst_ni) walk_q != WIdle |-> ask_v_q && !ok);
+                                  $past(rst_ni) && $past(kill_i) |-> !req_o.v && !ask_v_q &&
+                                      walk_q == WIdle);
+  WalkForAsk:   assert property (@(posedge clk_i) disable iff (!rst_ni) walk_q != WIdle |->
+      ask_v_q && !ok);
   OneRequest:   assert property (@(posedge clk_i) disable iff (!rst_ni) !(ok && walk_q == WAsk));
   Translated:   assert property (@(posedge clk_i) disable iff (!rst_ni)
                                  $past(rst_ni) && $past(ok && free) && !$past(kill_i)
-                                 |-> req_o.v && !req_o.walk && req_o.pa[31:8] >= $past(entry_q.pfn));
-  // A walk that was killed is answered before the next one asks: its line would be taken for the other's.
+                                 |-> req_o.v && !req_o.walk &&
+                                     req_o.pa[31:8] >= $past(entry_q.pfn));
+  // A walk that was killed is answered before the next one asks: its line would be taken for the
+  // other's.
   logic [1:0] walks_q;  // asked of the memory and not answered
   always_ff @(posedge clk_i)
     if (!rst_ni) walks_q <= '0;
-    else walks_q <= walks_q + 2'(req_o.v && acc_i && req_o.walk) - 2'(rsp_i.v && rsp_i.tag == WalkTag);
+    else walks_q <= walks_q +
+        2'(req_o.v && acc_i && req_o.walk) - 2'(rsp_i.v && rsp_i.tag == WalkTag);
   OneWalk:      assert property (@(posedge clk_i) disable iff (!rst_ni)
                                  walk_q == WAsk || walk_q == WWait && req_o.v |-> walks_q == '0);
   Awaited:      assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -130,8 +130,8 @@ module npu_port #(
 
   assign wdata_o = wdata[who_q];
 
-  // A slot's FIFO: read ahead at the place that will be its head; what was written there in the same
-  // cycle is handed on.
+  // A slot's FIFO: read ahead at the place that will be its head; what was written there in the
+  // same cycle is handed on.
   for (genvar s = 0; s < S; s++) begin : g_fifo
     npu_pkg::port_req_t in, in_q, read;
     logic               new_q;
@@ -189,9 +189,12 @@ module npu_port #(
   NoOverflow:    assert property (@(posedge clk_i) disable iff (!rst_ni) (push_i & full_o) == '0);
   NoUnderflow:   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> pend_q[who]);
   PendingIsThere: assert property (@(posedge clk_i) disable iff (!rst_ni) pend_ok);
-  TakenMayGo:    assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> ok[who] && room_i[who]);
+  TakenMayGo:    assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> ok[who] &&
+      room_i[who]);
   DeniedMayNot:  assert property (@(posedge clk_i) disable iff (!rst_ni)
                                   denied_o.v |-> pend_q[out] && !ok[out] && room_i[out]);
-  OnePop:        assert property (@(posedge clk_i) disable iff (!rst_ni) take && denied_o.v |-> who != out);
-  OwnSlot:       assert property (@(posedge clk_i) disable iff (!rst_ni) req_o.v |-> 32'(req_o.slot) == 32'(who));
+  OnePop:        assert property (@(posedge clk_i) disable iff (!rst_ni) take && denied_o.v |->
+      who != out);
+  OwnSlot:       assert property (@(posedge clk_i) disable iff (!rst_ni) req_o.v |->
+      32'(req_o.slot) == 32'(who));
 endmodule

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_ports: S slots on N memory ports: a FIFO a slot a channel there, a FIFO a channel a slot back.
+// npu_ports: S slots on N memory ports: a FIFO a slot a channel there, a FIFO a channel a slot
+// back.
 //
 // What a slot sees of a channel depends on who else uses that channel, and on nothing else.
 module npu_ports #(

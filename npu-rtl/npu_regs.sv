@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_regs: the privileged register page: identity, map, memory system, slots' modes, time, interrupts.
+// npu_regs: the privileged register page: identity, map, memory system, slots' modes, time,
+// interrupts.
 module npu_regs #(
     parameter  int unsigned R         = 16,
     parameter  int unsigned C         = 16,
@@ -89,15 +90,18 @@ module npu_regs #(
 
   localparam logic [31:0] Shape = 32'(R) << SHAPE_ROWS_LSB | 32'(C) << SHAPE_COLS_LSB |
                                   32'(S) << SHAPE_SLOTS_LSB | 32'(N) << SHAPE_CHANNELS_LSB;
-  localparam logic [31:0] Caps = 32'(DepthLog2) << CAPS_DEPTH_LOG2_LSB | 32'(SpadLog2) << CAPS_SPAD_LOG2_LSB |
-                                 32'(BankBits) << CAPS_BANKS_LOG2_LSB | 32'(TlbLog2) << CAPS_TLB_LOG2_LSB;
+  localparam logic [31:0] Caps = 32'(DepthLog2) << CAPS_DEPTH_LOG2_LSB |
+      32'(SpadLog2) << CAPS_SPAD_LOG2_LSB |
+                                 32'(BankBits) << CAPS_BANKS_LOG2_LSB |
+                                     32'(TlbLog2) << CAPS_TLB_LOG2_LSB;
   localparam logic [31:0] IrqBits = 32'((1 << S) - 1) << IRQ_PEND_SIGNAL_LSB |
                                     32'((1 << S) - 1) << IRQ_PEND_FAULT_LSB |
                                     32'((1 << S) - 1) << IRQ_PEND_QUIET_LSB;
   localparam logic [10:0] HashReset = {4'd12, hash_all()};
 
   // ---- decode ------------------------------------------------------------------------------
-  function automatic logic is_in(input logic [11:0] addr, input logic [15:0] base, input int unsigned n);
+  function automatic logic is_in(input logic [11:0] addr, input logic [15:0] base,
+      input int unsigned n);
     return addr >= base[11:0] && 32'(addr) < 32'(base) + 4 * n;
   endfunction
 
@@ -128,7 +132,8 @@ module npu_regs #(
   assign odd     = {wdata_i[HASH_QH_LSB], wdata_i[HASH_Q_LSB+:HASH_Q_W]};
   assign named   = 8'(odd) << wdata_i[HASH_K_LSB+:HASH_K_W];
   assign hash_ok = odd[0] && wdata_i[HASH_K_LSB+:HASH_K_W] <= 3'd4 && 32'(named) <= N &&
-                   wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] >= 4'd8 && wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] <= 4'd12;
+                   wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] >= 4'd8 &&
+                       wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] <= 4'd12;
 
   // ---- shares of memory --------------------------------------------------------------------
   npu_pkg::arb_cfg_t    arb_d [2];
@@ -251,10 +256,12 @@ module npu_regs #(
           end
           default: ;
         endcase
-        if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) && !lock_q) hash_o.xmask[mask] <= wdata_i[23:0];
+        if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) &&
+            !lock_q) hash_o.xmask[mask] <= wdata_i[23:0];
         for (int s = 0; s < int'(S); s++)
           if (32'(idx) == s) begin
-            if (is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N)) pt_base_o[s] <= {wdata_i[31:6], 6'd0};
+            if (is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N)) pt_base_o[s] <= {wdata_i[31:6],
+                6'd0};
             if (is_in(addr_i, GLB_PT_COUNT_ADDR, GLB_PT_COUNT_N)) pt_count_o[s] <= wdata_i;
             if (is_in(addr_i, GLB_CH_MASK_ADDR, GLB_CH_MASK_N)) ch_mask_o[s] <= wdata_i[15:0];
             if (is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N)) context_o[s] <= wdata_i[7:0];
@@ -307,12 +314,14 @@ module npu_regs #(
         GLB_IRQ_MASK_ADDR[11:0]:   rdata_o = 32'(enable_q);
         GLB_TIME_LO_ADDR[11:0]:    rdata_o = time_o[31:0];
         GLB_TIME_HI_ADDR[11:0]:    rdata_o = time_hi_q;
-        GLB_MAP_STATUS_ADDR[11:0]: rdata_o = 32'(map_result) << MAP_STATUS_RESULT_LSB | 32'(map_slot) << MAP_STATUS_SLOT_LSB;
+        GLB_MAP_STATUS_ADDR[11:0]: rdata_o = 32'(map_result) << MAP_STATUS_RESULT_LSB |
+            32'(map_slot) << MAP_STATUS_SLOT_LSB;
         GLB_TIMING_ADDR[11:0]:     rdata_o = 32'(timing_o);
         GLB_HASH_ADDR[11:0]:
         if (!opaque_q)
           rdata_o = 32'(hash_o.k) << HASH_K_LSB | 32'(hash_o.q[2:0]) << HASH_Q_LSB |
-                    32'(hash_o.gran) << HASH_GRAN_LSB | 32'(hash_o.q[3]) << HASH_QH_LSB | 32'(lock_q) << HASH_LOCK_LSB;
+                    32'(hash_o.gran) << HASH_GRAN_LSB | 32'(hash_o.q[3]) << HASH_QH_LSB |
+                        32'(lock_q) << HASH_LOCK_LSB;
         GLB_ARB_ADDR[11:0], GLB_ARB_ADDR[11:0] + 12'd4:
         rdata_o = 32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].mode) << ARB_MODE_LSB |
                   32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].pass) << ARB_PASS_LSB;
@@ -327,16 +336,19 @@ module npu_regs #(
         GLB_BUCKET_BURST_ADDR[11:0]:  rdata_o = 32'(bucket_o.burst);
         default: ;
       endcase
-      if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) && !opaque_q) rdata_o = 32'(hash_o.xmask[mask]);
+      if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) && !opaque_q) rdata_o =
+          32'(hash_o.xmask[mask]);
       if (is_in(addr_i, GLB_RECT_ADDR, GLB_RECT_N)) rdata_o = rect_rdata;
-      if (addr_i >= CHAN_BASE[11:0] && 32'(addr_i) < 32'(CHAN_BASE) + CHAN_STRIDE * CHAN_COUNT) rdata_o = cnt_rdata_i;
+      if (addr_i >= CHAN_BASE[11:0] && 32'(addr_i) < 32'(CHAN_BASE) +
+          CHAN_STRIDE * CHAN_COUNT) rdata_o = cnt_rdata_i;
       for (int s = 0; s < int'(S); s++)
         if (32'(idx) == s) begin
           if (is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N)) rdata_o = pt_base_o[s];
           if (is_in(addr_i, GLB_PT_COUNT_ADDR, GLB_PT_COUNT_N)) rdata_o = pt_count_o[s];
           if (is_in(addr_i, GLB_CH_MASK_ADDR, GLB_CH_MASK_N)) rdata_o = 32'(ch_mask_o[s]);
           if (is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N)) rdata_o = 32'(context_o[s]);
-          if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) rdata_o = 32'(serial_o[s]) << SLOT_CTRL_SERIAL_LSB;
+          if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) rdata_o =
+              32'(serial_o[s]) << SLOT_CTRL_SERIAL_LSB;
           if (is_in(addr_i, GLB_HELD_ADDR, GLB_HELD_N)) rdata_o = held_i[s];
         end
     end

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_return: one slot's way back from N channels: keeps what requests wait for, gives one response a cycle.
+// npu_return: one slot's way back from N channels: keeps what requests wait for, gives one response
+// a cycle.
 //
 // Room for a response is set aside when the memory takes the request, so that a response never
 // waits inside a channel, where another slot's might be behind it.

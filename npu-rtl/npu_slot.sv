@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_slot: one tenant's engine: descriptor ring, sequencer, registers, counters, around npu_conv, npu_vec and a memory port.
+// npu_slot: one tenant's engine: descriptor ring, sequencer, registers, counters, around npu_conv,
+// npu_vec and a memory port.
 module npu_slot #(
     parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
@@ -37,19 +38,21 @@ module npu_slot #(
   localparam logic [8:0] TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181, TagFrom = 9'h182;
 
   typedef enum logic [3:0] {
-    SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause, SDone, SStopping, SStopped,
+    SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause, SDone, SStopping,
+        SStopped,
     SFromAsk, SFromRsp, SFromWork,        // where the operation goes on: read, checked, worked out
     SSave                                 // how far it has come, stored
   } state_e;
 
-  // ---- registers ---------------------------------------------------------------------------------------------------------
+  // ---- registers --------------------------------------------------------------------------------
   logic [31:0] ring_base_q, head_q, tail_q, fault_addr_q, fault_desc_q, preempt_cycles_q;
   logic [31:6] save_q;
   logic [3:0]  ring_log2_q, fault_kind_q;
   state_e      state_q;
   logic [2:0]  stop_q;                    // STATE code a stop will end in
   logic        drain_q, timing_q;
-  logic        fold_q;                    // with drain_q: the array's operation may stop between two tiles
+  // with drain_q: the array's operation may stop between two tiles
+  logic        fold_q;
   logic        from_q;                    // the descriptor at HEAD goes on from SAVE
   logic        save_due_q;
   logic        wr_ring, wr_preempt, wr_resume;
@@ -57,12 +60,13 @@ module npu_slot #(
   assign wr_preempt = reg_we_i && reg_addr_i == SLOT_PREEMPT_OFF;
   assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
 
-  // ---- kill, fault -----------------------------------------------------------------------------------------------------------
+  // ---- kill, fault ------------------------------------------------------------------------------
   logic        kill, mmu_fault, dec_fault, stuck, stray, empty;
   logic [3:0]  mmu_kind, dec_kind;
   logic [31:0] mmu_va, dec_addr;
   logic        fault_now, kill_now, reset_now, denied, from_fault;
-  assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped && state_q != SStopping;
+  assign kill_now  = wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_KILL) && state_q != SStopped &&
+      state_q != SStopping;
   assign reset_now = wr_ring;
   assign denied    = rsp_i.v && rsp_i.denied && state_q != SStopping && state_q != SStopped;
   logic        late_v_q, late_desc_q, mmu_desc;
@@ -70,10 +74,11 @@ module npu_slot #(
   logic [3:0]  late_kind_q;
   logic [31:0] late_va_q;
   logic        mmu_now, late_now, flush;  // flush: what is ahead, or not begun, when a drain ends
-  assign fault_now = mmu_now || late_now || dec_fault || stuck || stray || empty || denied || from_fault;
+  assign fault_now = mmu_now || late_now || dec_fault || stuck || stray || empty || denied ||
+      from_fault;
   assign kill      = kill_now || fault_now || reset_now || flush || !rst_ni;
 
-  // ---- the current descriptor and the next -------------------------------------------------------------------------------------
+  // ---- the current descriptor and the next ------------------------------------------------------
   logic [511:0] desc_q, next_q;
   logic         next_v_q, next_ask_q, next_sent_q;
   logic [7:0]   op;
@@ -86,7 +91,8 @@ module npu_slot #(
   // Field checks, while the descriptor waits or is taken; whether there are PEs, when it begins.
   logic [3:0] check_kind, check_word, bad_kind_q, bad_word_q;
   npu_check #(.SpadLog2(SpadLog2)) u_check (
-      .v_i(next_v_q && (state_q == SFetch || (state_q == SRun && is_array))), .desc_i(next_q), .kind_o(check_kind), .word_o(check_word));
+      .v_i(next_v_q && (state_q == SFetch || (state_q == SRun && is_array))), .desc_i(next_q),
+      .kind_o(check_kind), .word_o(check_word));
   always_ff @(posedge clk_i) begin
     bad_kind_q <= check_kind;
     bad_word_q <= check_word;
@@ -95,9 +101,10 @@ module npu_slot #(
   assign dec_addr  = 32'(bad_word_q);
   assign dec_fault = state_q == SDecode && (bad_kind_q != 4'(FAULT_NONE) || (is_array && h_i == 0));
 
-  // ---- units ----------------------------------------------------------------------------------------------------------------------
+  // ---- units ------------------------------------------------------------------------------------
   logic         conv_quiet;
-  logic         conv_start, vec_start, conv_busy, vec_busy, vec_work, row, fold, stall_a, stall_bank, stall_w, stall_out;
+  logic         conv_start, vec_start, conv_busy, vec_busy, vec_work, row, fold, stall_a,
+      stall_bank, stall_w, stall_out;
   logic [15:0]  macs;
   logic         c_push, v_push, c_pop, v_pop, f_rdy, f_pop_v;
   logic         c_cut;
@@ -137,35 +144,53 @@ module npu_slot #(
   assign flush      = (retire && drain_q && conv_count > 2'd1) || fold_stop;
   // The next descriptor's operation begins while this one runs, if both are the array's, it reads
   // no weights or parameters that one under way writes, and nothing is wrong with it.
-  assign ahead_start = state_q == SRun && is_array && next_v_q && ahead_v && !ahead_bad && conv_ready
+  assign ahead_start = state_q == SRun && is_array && next_v_q && ahead_v && !ahead_bad &&
+      conv_ready
                        && bad_kind_q == 4'(FAULT_NONE) && !drain_q && !late_v_q && !kill;
-  assign conv_start = (state_q == SDecode && !dec_fault && is_array && !from_q) || (state_q == SFromWork && from_ready) || ahead_start;
+  assign conv_start = (state_q == SDecode && !dec_fault && is_array && !from_q) ||
+      (state_q == SFromWork && from_ready) || ahead_start;
   assign conv_behind = ahead_start && ahead_behind;
   assign vec_start  = state_q == SDecode && !dec_fault && is_vec && !from_q;
 
   npu_conv #(.R(R), .C(C), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
-      .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start), .desc_i(ahead_start ? next_q : desc_q),
-      .behind_i(conv_behind), .from_v_i(state_q == SFromWork), .from_i(begin_at), .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .halt_i(fold_q), .halted_o(conv_halted), .begun_o(conv_begun), .context_o(conv_context), .head_o(conv_head), .in_o(conv_in),
+      .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start),
+      .desc_i(ahead_start ? next_q : desc_q),
+      .behind_i(conv_behind), .from_v_i(state_q == SFromWork), .from_i(begin_at),
+      .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .halt_i(fold_q),
+      .halted_o(conv_halted), .begun_o(conv_begun), .context_o(conv_context), .head_o(conv_head),
+      .in_o(conv_in),
       .push_seq_o(push_seq), .a_seq_o(a_seq), .h_i, .w_i, .serial_i, .time_i,
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck), .stray_o(stray),
       .push_o(c_push), .push_va_o(c_push_va), .push_len_o(c_push_len), .push_meta_o(c_push_meta),
-      .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push), .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta), .pop_o(c_pop),
-      .a_held_i(a_held), .a_behind_o(a_behind), .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag), .a_gnt_i(m_gnt[1]), .rsp_i,
-      .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data), .st_mark_o(cst_mark), .st_upto_o(cst_upto), .st_rdy_i(cst_rdy),
+      .push_cut_o(c_cut), .push_jump_o(c_jump), .push_rdy_i(f_rdy && c_push),
+      .pop_v_i(f_pop_v && conv_busy), .ready_i(f_ready), .data_i(f_data), .meta_i(f_meta),
+      .pop_o(c_pop),
+      .a_held_i(a_held), .a_behind_o(a_behind), .a_req_o(a_req), .a_va_o(a_va), .a_tag_o(a_tag),
+      .a_gnt_i(m_gnt[1]), .rsp_i,
+      .st_v_o(cst_v), .st_va_o(cst_va), .st_len_o(cst_len), .st_data_o(cst_data),
+      .st_mark_o(cst_mark), .st_upto_o(cst_upto), .st_rdy_i(cst_rdy),
       .a_o, .sw_o, .ld_o, .w_o, .group_o, .g_o, .p_i,
-      .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_bank_o(stall_bank), .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
+      .row_o(row), .fold_o(fold), .stall_a_o(stall_a), .stall_bank_o(stall_bank),
+      .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
 
   npu_vec u_vec (
-      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc_q), .busy_o(vec_busy), .work_o(vec_work), .empty_o(empty),
+      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc_q), .busy_o(vec_busy),
+      .work_o(vec_work), .empty_o(empty),
       .push_o(v_push), .push_va_o(v_push_va), .push_len_o(v_push_len), .push_meta_o(v_push_meta),
-      .push_rdy_i(f_rdy && v_push), .pop_v_i(f_pop_v && !conv_busy), .data_i(f_data), .meta_i(f_meta), .pop_o(v_pop),
-      .st_v_o(vst_v), .st_va_o(vst_va), .st_len_o(vst_len), .st_data_o(vst_data), .st_rdy_i(vst_rdy));
+      .push_rdy_i(f_rdy && v_push), .pop_v_i(f_pop_v && !conv_busy), .data_i(f_data),
+      .meta_i(f_meta), .pop_o(v_pop),
+      .st_v_o(vst_v), .st_va_o(vst_va), .st_len_o(vst_len), .st_data_o(vst_data),
+      .st_rdy_i(vst_rdy));
 
   npu_fetch u_fetch (
-      .clk_i, .rst_ni, .clear_i(kill), .push_i(c_push || v_push), .va_i(conv_busy ? c_push_va : v_push_va),
-      .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta), .cut_i(conv_busy && c_cut), .jump_i(c_jump), .push_rdy_o(f_rdy),
-      .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]), .rsp_i,
-      .pop_v_o(f_pop_v), .empty_o(f_empty), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta), .pop_i(c_pop || v_pop));
+      .clk_i, .rst_ni, .clear_i(kill), .push_i(c_push || v_push),
+      .va_i(conv_busy ? c_push_va : v_push_va),
+      .len_i(conv_busy ? c_push_len : v_push_len), .meta_i(conv_busy ? c_push_meta : v_push_meta),
+      .cut_i(conv_busy && c_cut), .jump_i(c_jump), .push_rdy_o(f_rdy),
+      .req_o(f_req), .req_va_o(f_va), .req_len_o(f_len), .req_tag_o(f_tag), .gnt_i(m_gnt[0]),
+      .rsp_i,
+      .pop_v_o(f_pop_v), .empty_o(f_empty), .ready_o(f_ready), .data_o(f_data), .meta_o(f_meta),
+      .pop_i(c_pop || v_pop));
 
   // Whoever reads what it wrote may come now.
   Acknowledged: assert property (@(posedge clk_i) disable iff (!rst_ni)
@@ -177,21 +202,26 @@ module npu_slot #(
 
   // What operations under way write, and what the next one reads.
   npu_ahead u_ahead (
-      .clk_i, .clear_i(kill), .start_i(conv_start && !ahead_start), .desc_i(desc_q), .at_i(conv_in), .head_i(conv_head),
+      .clk_i, .clear_i(kill), .start_i(conv_start && !ahead_start), .desc_i(desc_q),
+      .at_i(conv_in), .head_i(conv_head),
       .next_v_i(next_v_q && state_q == SRun && is_array), .next_i(next_q), .take_i(ahead_start),
       .v_o(ahead_v), .bad_o(ahead_bad), .behind_o(ahead_behind),
-      .behind_i(a_behind), .line_i(a_va[31:6]), .acked_v_i(acked_v), .acked_i(acked), .held_o(a_held));
+      .behind_i(a_behind), .line_i(a_va[31:6]), .acked_v_i(acked_v), .acked_i(acked),
+      .held_o(a_held));
 
   // How far the oldest operation's stores have been answered.
   npu_acked u_acked (
-      .clk_i, .clear_i(kill || state_q == SStopping || state_q == SStopped), .retire_i(retire), .store_i(m_gnt[2]),
-      .mark_i(st_mark_q && st_last), .upto_i(st_upto_q), .back_i(rsp_i.v && rsp_i.we), .back_epoch_i(rsp_i.tag[0]),
+      .clk_i, .clear_i(kill || state_q == SStopping || state_q == SStopped), .retire_i(retire),
+      .store_i(m_gnt[2]),
+      .mark_i(st_mark_q && st_last), .upto_i(st_upto_q), .back_i(rsp_i.v && rsp_i.we),
+      .back_epoch_i(rsp_i.tag[0]),
       .epoch_o(store_epoch), .any_o(stores), .v_o(acked_v), .upto_o(acked));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
-  assign quiet_o = conv_quiet && !conv_busy && !conv_start && state_q != SFromAsk && state_q != SFromRsp && state_q != SFromWork;
+  assign quiet_o = conv_quiet && !conv_busy && !conv_start && state_q != SFromAsk &&
+      state_q != SFromRsp && state_q != SFromWork;
 
-  // ---- stores: from either unit or the sequencer, cut at line ends ---------------------------------------------------------------
+  // ---- stores: from either unit or the sequencer, cut at line ends ------------------------------
   logic         st_v_q, st_free, q_v;
   logic [31:0]  st_va_q;
   logic [5:0]   st_len_q;
@@ -233,7 +263,8 @@ module npu_slot #(
           st_va_q   <= desc_q[DESC_ADDR_D_BIT +: 32];
           st_len_q  <= 6'd8;
           st_data_q <= op == 8'(OP_TIMESTAMP) ? 256'(time_i)
-                            : 256'({desc_q[DESC_SVALUE_HI_BIT +: 32], desc_q[DESC_SVALUE_LO_BIT +: 32]});
+                            : 256'({desc_q[DESC_SVALUE_HI_BIT +: 32],
+                                desc_q[DESC_SVALUE_LO_BIT +: 32]});
         end
       end
     end
@@ -246,7 +277,7 @@ module npu_slot #(
     if (kill) st_v_q <= 1'b0;
   end
 
-  // ---- memory port ---------------------------------------------------------------------------------------------------------------
+  // ---- memory port ------------------------------------------------------------------------------
   logic [8:0] pending_q;                  // requests accepted and not yet answered
   logic       desc_ask;
   logic [1:0] next_off;                   // the descriptor asked for: at HEAD, or so many after it
@@ -255,8 +286,10 @@ module npu_slot #(
   assign m_va[0]  = f_va;
   assign m_va[1]  = a_va;
   assign m_va[2]  = st_va_q;
-  assign m_va[3]  = desc_ask ? ring_base_q + (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
-                             : state_q == SFromAsk ? {save_q, 6'd0} : {desc_q[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
+  assign m_va[3]  = desc_ask ? ring_base_q +
+      (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
+                             : state_q == SFromAsk ? {save_q, 6'd0} :
+                                 {desc_q[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
   assign m_len[0] = f_len;
   assign m_len[1] = 7'd64;
   assign m_len[2] = st_piece;
@@ -271,14 +304,18 @@ module npu_slot #(
   assign m_seq[2] = conv_head;
   assign m_seq[3] = conv_head;
 
-  // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest - waits
-  // until that is the current one: only then is it sure to come.  Of several the oldest's counts.
+  // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest -
+  // waits until that is the current one: only then is it sure to come.  Of several the oldest's
+  // counts.
   assign mmu_desc = mmu_tag == TagDesc;
-  assign mmu_now  = mmu_fault && (mmu_desc ? state_q == SIdle || state_q == SFetch : mmu_seq == conv_head);
-  assign late_now = late_v_q && (late_desc_q ? state_q == SFetch : state_q == SRun && late_seq_q == conv_head);
+  assign mmu_now  = mmu_fault &&
+      (mmu_desc ? state_q == SIdle || state_q == SFetch : mmu_seq == conv_head);
+  assign late_now = late_v_q &&
+      (late_desc_q ? state_q == SFetch : state_q == SRun && late_seq_q == conv_head);
   always_ff @(posedge clk_i) begin
     if (mmu_fault && !mmu_now
-        && (!late_v_q || (!mmu_desc && (late_desc_q || 2'(mmu_seq - conv_head) < 2'(late_seq_q - conv_head))))) begin
+        && (!late_v_q || (!mmu_desc &&
+            (late_desc_q || 2'(mmu_seq - conv_head) < 2'(late_seq_q - conv_head))))) begin
       late_v_q    <= 1'b1;
       late_desc_q <= mmu_desc;
       late_seq_q  <= mmu_seq;
@@ -289,15 +326,19 @@ module npu_slot #(
   end
 
   npu_mmu u_mmu (
-      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .pt_base_i, .pt_count_i, .context_i, .ch_mask_i, .hash_i,
-      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && push_seq == conv_head && 32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .seq_i(m_seq), .we_i(4'b0100), .gnt_o(m_gnt), .wdata_i(512'(st_data_q)),
-      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .fault_seq_o(mmu_seq), .fault_tag_o(mmu_tag),
+      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .pt_base_i, .pt_count_i, .context_i,
+      .ch_mask_i, .hash_i,
+      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && push_seq == conv_head &&
+      32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .seq_i(m_seq), .we_i(4'b0100),
+      .gnt_o(m_gnt), .wdata_i(512'(st_data_q)),
+      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault),
+      .fault_seq_o(mmu_seq), .fault_tag_o(mmu_tag),
       .drop_i(mmu_fault && !mmu_now), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
       .miss_o(walk));
 
-  // ---- progress inside the array's operation ---------------------------------------------------------------------------------------
-  // FOLD: no tile begins; when those that have are stored, the context of the oldest operation says how far it has come.
-  // What it has of the descriptor's own makes it of use to that one alone.
+  // ---- progress inside the array's operation ----------------------------------------------------
+  // FOLD: no tile begins; when those that have are stored, the context of the oldest operation says
+  // how far it has come. What it has of the descriptor's own makes it of use to that one alone.
   logic        from_back, from_ok, from_ok_q;
   logic [19:0] dm;
   logic [14:0] from_rows, from_most;
@@ -312,18 +353,21 @@ module npu_slot #(
   assign from_ok   = is_array && rsp_i.data[DESC_ADDR_B_BIT +: 96] == desc_q[DESC_ADDR_B_BIT +: 96]
                      && rsp_i.data[DESC_DM_BIT +: 20] == dm
                      && rsp_i.data[DESC_DN_BIT +: 16] == desc_q[DESC_DN_BIT +: 16]
-                     && from_at.n < desc_q[DESC_DN_BIT +: 16] && from_rows != 0 && from_rows <= from_most
+                     && from_at.n < desc_q[DESC_DN_BIT +: 16] && from_rows != 0 &&
+                         from_rows <= from_most
                      && 16'(from_rows) <= desc_q[DESC_PANEL_BIT +: 16]
                      && 33'(rsp_i.data[DESC_FOLD_M_BIT +: 32]) + 33'(from_rows) <= 33'(dm);
   assign from_done  = state_q == SFromRsp && pending_q == 0 && !m_busy;
   assign from_fault = from_done && !from_ok_q;
   npu_conv_from u_from (
-      .clk_i, .rst_ni, .start_i(from_back), .progress_i(from_at), .desc_i(desc_q), .done_o(from_ready), .from_o(begin_at));
+      .clk_i, .rst_ni, .start_i(from_back), .progress_i(from_at), .desc_i(desc_q),
+      .done_o(from_ready), .from_o(begin_at));
 
-  // ---- sequencer --------------------------------------------------------------------------------------------------------------------
+  // ---- sequencer --------------------------------------------------------------------------------
   logic [3:0] pause_q;
   logic       wait_ok_q, settled, stop_here;
-  assign settled   = (!conv_busy || (conv_end && conv_count == 2'd1)) && !vec_busy && !st_v_q && !m_busy && pending_q == 0 && !next_ask_q;
+  assign settled   = (!conv_busy || (conv_end && conv_count == 2'd1)) && !vec_busy && !st_v_q &&
+      !m_busy && pending_q == 0 && !next_ask_q;
   assign stop_here = drain_q && (state_q == SIdle || state_q == SWaitPause);
 
   always_ff @(posedge clk_i) begin
@@ -334,7 +378,8 @@ module npu_slot #(
 
     // the next descriptor is fetched while the current one runs
     if (!next_ask_q && !next_v_q && !drain_q && !late_v_q
-        && ((state_q == SIdle && head_q != tail_q) || (state_q == SRun && head_q + 32'(next_off) != tail_q))) begin
+        && ((state_q == SIdle && head_q != tail_q) ||
+            (state_q == SRun && head_q + 32'(next_off) != tail_q))) begin
       next_ask_q  <= 1'b1;
       next_sent_q <= 1'b0;
     end
@@ -405,7 +450,8 @@ module npu_slot #(
       SDone: begin
         head_q       <= head_q + 32'd1;
         irq_signal_o <= op == 8'(OP_SIGNAL) && desc_q[DESC_F_IRQ_BIT];
-        state_q      <= conv_busy && is_array && conv_count > 2'd1 ? SRun : next_v_q && !drain_q ? SFetch : SIdle;
+        state_q      <= conv_busy && is_array && conv_count > 2'd1 ? SRun : next_v_q && !drain_q ?
+            SFetch : SIdle;
         if (flush) begin
           state_q <= SStopping;
           stop_q  <= 3'(STATE_DRAINED);
@@ -438,7 +484,8 @@ module npu_slot #(
       if (reg_addr_i == SLOT_RING_LOG2_OFF) ring_log2_q <= reg_wdata_i[3:0];
       if (reg_addr_i == SLOT_SAVE_OFF) save_q <= reg_wdata_i[31:6];
     end
-    if (wr_preempt && (reg_wdata_i[2:0] == 3'(PREEMPT_DRAIN) || reg_wdata_i[2:0] == 3'(PREEMPT_FOLD))) drain_q <= 1'b1;
+    if (wr_preempt && (reg_wdata_i[2:0] == 3'(PREEMPT_DRAIN) ||
+        reg_wdata_i[2:0] == 3'(PREEMPT_FOLD))) drain_q <= 1'b1;
     if (wr_preempt && reg_wdata_i[2:0] == 3'(PREEMPT_FOLD)) fold_q <= 1'b1;
     if (wr_preempt && state_q != SStopped) begin
       timing_q         <= 1'b1;
@@ -453,7 +500,8 @@ module npu_slot #(
       fold_q  <= 1'b0;
     end
     if (wr_resume && ((state_q == SStopped && stop_q != 3'(STATE_FAULT))
-                      || (head_q == tail_q && (state_q == SIdle || (state_q == SStopping && stop_q == 3'(STATE_IDLE))))))
+                      || (head_q == tail_q && (state_q == SIdle ||
+                          (state_q == SStopping && stop_q == 3'(STATE_IDLE))))))
       from_q <= reg_wdata_i[RESUME_CONTEXT_LSB];
     if (kill_now || fault_now) begin
       from_q     <= 1'b0;
@@ -463,9 +511,11 @@ module npu_slot #(
     end
     if (fault_now && !kill_now) begin
       fault_kind_q <= late_now ? late_kind_q : mmu_now ? mmu_kind : denied ? 4'(FAULT_CHANNEL)
-                                : dec_fault ? dec_kind : from_fault ? 4'(FAULT_CONTEXT) : 4'(FAULT_FIELD);
+                                : dec_fault ? dec_kind : from_fault ? 4'(FAULT_CONTEXT) :
+                                    4'(FAULT_FIELD);
       fault_addr_q <= late_now ? late_va_q : mmu_now ? mmu_va : denied ? '1 : dec_fault ? dec_addr
-                                : from_fault ? {save_q, 6'd0} : stray ? 32'd3 : stuck ? 32'd15 : 32'd13;
+                                : from_fault ? {save_q, 6'd0} : stray ? 32'd3 : stuck ? 32'd15 :
+                                    32'd13;
       fault_desc_q <= head_q;
     end
     if (kill) begin
@@ -486,7 +536,8 @@ module npu_slot #(
       stop_q       <= 3'(STATE_IDLE);
     end
     // RING_BASE stops and starts the slot anew: no interrupt for that
-    if (state_q == SStopping && stop_q == 3'(STATE_IDLE) && pending_q == 0 && !m_busy && !wr_ring && !kill_now) begin
+    if (state_q == SStopping && stop_q == 3'(STATE_IDLE) && pending_q == 0 && !m_busy &&
+        !wr_ring && !kill_now) begin
       state_q     <= SIdle;
       irq_quiet_o <= 1'b0;
     end
@@ -510,12 +561,15 @@ module npu_slot #(
       preempt_cycles_q <= '0;
     end
   end
-  assign idle_o = (state_q == SStopped || (state_q == SIdle && head_q == tail_q && !drain_q)) && pending_q == 0 && !m_busy;
+  assign idle_o = (state_q == SStopped || (state_q == SIdle && head_q == tail_q && !drain_q)) &&
+      pending_q == 0 && !m_busy;
 
-  // ---- counters ------------------------------------------------------------------------------------------------------------------------
+  // ---- counters ---------------------------------------------------------------------------------
   localparam int NCnt = 15;
   logic [63:0] cnt_q [NCnt], shadow_q [NCnt];
-  logic [2:0]  class_now;                 // ACTIVE 1, STALL_A 2, STALL_W 3, STALL_OUT 4, STALL_SEQ 5, IDLE 6: index into cnt_q; 7: STALL_BANK
+  // ACTIVE 1, STALL_A 2, STALL_W 3, STALL_OUT 4, STALL_SEQ 5, IDLE 6: index into cnt_q; 7:
+  // STALL_BANK
+  logic [2:0]  class_now;
   always_comb begin
     class_now = 3'd5;
     if (row || vec_work) class_now = 3'd1;
@@ -523,7 +577,8 @@ module npu_slot #(
     else if (stall_a) class_now = 3'd2;
     else if (stall_w) class_now = 3'd3;
     else if (stall_out) class_now = 3'd4;
-    else if (state_q == SStopped || (state_q == SIdle && head_q == tail_q) || state_q == SWaitPause) class_now = 3'd6;
+    else if (state_q == SStopped || (state_q == SIdle && head_q == tail_q) ||
+        state_q == SWaitPause) class_now = 3'd6;
   end
   always_ff @(posedge clk_free_i) begin
     cnt_q[0]         <= cnt_q[0] + 64'd1;
@@ -555,7 +610,7 @@ module npu_slot #(
                      + cnt_q[14];
   Conservation: assert property (@(posedge clk_free_i) disable iff (!rst_ni) conserved);
 
-  // ---- register reads -------------------------------------------------------------------------------------------------------------------
+  // ---- register reads ---------------------------------------------------------------------------
   logic [3:0] state_code;
   always_comb begin
     unique case (state_q)
@@ -574,7 +629,8 @@ module npu_slot #(
         SLOT_RING_LOG2_OFF:      reg_rdata_o = 32'(ring_log2_q);
         SLOT_HEAD_OFF:           reg_rdata_o = head_q;
         SLOT_TAIL_OFF:           reg_rdata_o = tail_q;
-        SLOT_STATUS_OFF:         reg_rdata_o = 32'({state_q == SWaitPause || state_q == SWaitAsk || state_q == SWaitRsp,
+        SLOT_STATUS_OFF:         reg_rdata_o =
+            32'({state_q == SWaitPause || state_q == SWaitAsk || state_q == SWaitRsp,
                                                     pending_q != 0, quiet_o, state_code});
         SLOT_PREEMPT_CYCLES_OFF: reg_rdata_o = preempt_cycles_q;
         SLOT_FAULT_KIND_OFF:     reg_rdata_o = 32'(fault_kind_q);

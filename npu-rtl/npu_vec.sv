@@ -7,8 +7,8 @@
 //                                  +--> copies, fills ---------------------------------+
 //
 // Copies, fills and look-ups move up to 32 bytes a piece; ADD, MUL and RELU compute 16 lanes;
-// pooling takes 32 channels of a pixel a cycle, padding left out.  Nothing here ever stalls: a piece
-// whose output has no place in the FIFO before the stores yet is not taken.
+// pooling takes 32 channels of a pixel a cycle, padding left out.  Nothing here ever stalls: a
+// piece whose output has no place in the FIFO before the stores yet is not taken.
 module npu_vec (
     input  logic         clk_i, rst_ni,
     input  logic         kill_i, start_i,

@@ -43,7 +43,8 @@ module npu_vec_fetch (
     logic               act, b, some;      // B is next; the window has had a pixel
     logic [19:0]        row;
     logic [15:0]        col, ox;
-    logic [31:0]        a_va, b_va;        // rows of A and B; pooling: first window of the output row
+    // rows of A and B; pooling: first window of the output row
+    logic [31:0]        a_va, b_va;
     logic [31:0]        win_va;            // pooling: pixel (iy, ix)
     logic [31:0]        line_va, pixel_va; // ... of the window's present line; now
     logic signed [20:0] iy;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_kernel_mux: M sources on one AXI4 manager: addresses in turn, data in the order of their addresses.
+// npu_kernel_mux: M sources on one AXI4 manager: addresses in turn, data in the order of their
+// addresses.
 module npu_kernel_mux
   import npu_kernel_pkg::*;
 #(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_kernel_pkg: what the blocks around npu_core in an FPGA's slot share: registers, the bus, steps.
+// npu_kernel_pkg: what the blocks around npu_core in an FPGA's slot share: registers, the bus,
+// steps.
 package npu_kernel_pkg;
   // Registers of s_axi_control, as ap_ctrl_hs has them, then the arguments.
   localparam logic [11:0] ApCtrl = 12'h000, Gie = 12'h004, Ier = 12'h008, Isr = 12'h00c;
@@ -28,8 +29,8 @@ package npu_kernel_pkg;
     logic [15:0]  strb;
     logic         last;
   } wbeat_t;
-  // What a source asks the bus, and what of it is taken.  Answers are apart: a valid and a ready for
-  // each source; ID, data and response are the same for all.  Read data are always taken.
+  // What a source asks the bus, and what of it is taken.  Answers are apart: a valid and a ready
+  // for each source; ID, data and response are the same for all.  Read data are always taken.
   typedef struct packed {
     burst_t ar;
     burst_t aw;

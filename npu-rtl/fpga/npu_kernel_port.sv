@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_kernel_port: one of the NPU's ports on the slot's bus: in the buffer that is its memory, and nowhere else.
+// npu_kernel_port: one of the NPU's ports on the slot's bus: in the buffer that is its memory, and
+// nowhere else.
 //
 // All channels share one flat memory: a request goes to its physical address.  What lies beyond
 // the buffer reads as 0, and a write to it has no byte.
@@ -8,7 +9,8 @@ module npu_kernel_port
 #(
     parameter  int unsigned S         = 4,
     parameter  int unsigned Channel   = 0,
-    localparam int unsigned DepthLog2 = 4  // reads of a slot in flight: what npu_return has room for
+    // reads of a slot in flight: what npu_return has room for
+    localparam int unsigned DepthLog2 = 4
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,

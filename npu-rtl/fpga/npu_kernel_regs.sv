@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_kernel_regs: the kernel's registers, an AXI4-Lite subordinate: ap_ctrl_hs and the arguments.
 //
-// 0x00 AP_CTRL: bit 0 ap_start, set by a write and held until the run is over; 1 ap_done and 3 ap_ready,
-// cleared by being read; 2 ap_idle.  0x04 GIE, 0x08 IER and 0x0c ISR: bit 0 ap_done, bit 1 ap_ready;
-// what is written to ISR as 1 is toggled.  A register that is none reads as 0.
+// 0x00 AP_CTRL: bit 0 ap_start, set by a write and held until the run is over; 1 ap_done and 3
+// ap_ready, cleared by being read; 2 ap_idle.  0x04 GIE, 0x08 IER and 0x0c ISR: bit 0 ap_done, bit
+// 1 ap_ready; what is written to ISR as 1 is toggled.  A register that is none reads as 0.
 module npu_kernel_regs
   import npu_kernel_pkg::*;
 (
@@ -128,7 +128,8 @@ module npu_kernel_regs
   assign args_o      = args_q;
   assign interrupt_o = gie_q && |isr_q;
 
-  BStays: assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_o && !bready_i |=> bvalid_o);
+  BStays: assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_o &&
+      !bready_i |=> bvalid_o);
   RStays: assert property (@(posedge clk_i) disable iff (!rst_ni)
       rvalid_o && !rready_i |=> rvalid_o && $stable(rdata_o));
   DoneOfARun: assert property (@(posedge clk_i) disable iff (!rst_ni) done_i |-> start_q);

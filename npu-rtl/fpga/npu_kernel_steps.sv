@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_kernel_steps: carries out a run: its steps (npu_kernel.h), one after the other, from memory.
 //
-// They are read in bursts, a 64-byte line of four at a time, before the first of these is carried out.
+// They are read in bursts, a 64-byte line of four at a time, before the first of these is carried
+// out.
 //
 // Between runs, and while the machine is reset, its ports are closed: a run begins and ends with
 // nothing of the machine's in flight, so that its memory is nobody's business outside a run.
@@ -184,7 +185,8 @@ module npu_kernel_steps
   assign lines_o     = lines_q;
 
   always_comb begin
-    ask_o.ar = '{v: state_q == Ask, source: 5'(N), slot: '0, addr: steps_q, len: {6'd0, at_t'(last - at)}};
+    ask_o.ar = '{v: state_q == Ask, source: 5'(N), slot: '0, addr: steps_q,
+        len: {6'd0, at_t'(last - at)}};
     ask_o.aw = '{v: aw_v_q, source: 5'(N), slot: '0, addr: steps_q, len: '0};
     ask_o.w  = '{v: w_v_q, data: step_q, strb: '1, last: 1'b1};
   end

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_cache: model of a channel's cache: which lines are there, and which goes for a new one; a part of the bench.
+// npu_cache: model of a channel's cache: which lines are there, and which goes for a new one; a
+// part of the bench.
 //
 // What is read is kept; what is written goes through and changes nothing here.  In a full set
 // the oldest line goes or, one time in four, any: drawn from the seed, the set and how many lines

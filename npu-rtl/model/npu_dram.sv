@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_dram: model of a memory channel: banks with open rows, a 16-byte data bus, the data themselves by DPI; refresh, a cache.
+// npu_dram: model of a memory channel: banks with open rows, a 16-byte data bus, the data
+// themselves by DPI; refresh, a cache.
 //
-// A part of the bench, not of the NPU.  A request's data are written or read when its last beat
-// is due; the slot has the response in the cycle done, after the register here, the FIFO of
-// npu_return and its output register.  Refresh goes by the clock alone: in the last cycles of each
-// period nothing is taken, and all rows are closed.  A line in the cache needs neither bank nor bus.
+// A part of the bench, not of the NPU.  A request's data are written or read when its last beat is
+// due; the slot has the response in the cycle done, after the register here, the FIFO of npu_return
+// and its output register.  Refresh goes by the clock alone: in the last cycles of each period
+// nothing is taken, and all rows are closed.  A line in the cache needs neither bank nor bus.
 module npu_dram #(
     parameter  int unsigned BankBits = 3,
     parameter  int unsigned Channel  = 0,
@@ -14,7 +15,8 @@ module npu_dram #(
     input  logic                rst_ni,
     input  logic [63:0]         now_i,     // cycles since reset
     input  logic [27:0]         timing_i,  // register TIMING
-    input  logic [15:0]         refresh_i,      // cycles from one refresh to the next; 0: there is none
+    // cycles from one refresh to the next; 0: there is none
+    input  logic [15:0]         refresh_i,
     input  logic [15:0]         refreshing_i,   // of them it takes, fewer than that
     input  logic [3:0]          cache_sets_i,   // see npu_cache
     input  logic [3:0]          cache_ways_i,
@@ -65,7 +67,8 @@ module npu_dram #(
   assign refresh = on_q && age_q >= refresh_i - refreshing_i;
   always_ff @(posedge clk_i) begin
     on_q  <= rst_ni && refresh_i != '0;
-    age_q <= !on_q ? 16'((32'(refresh_i) * Channel) >> 4) : age_q + 16'd1 >= refresh_i ? '0 : age_q + 16'd1;
+    age_q <= !on_q ? 16'((32'(refresh_i) * Channel) >> 4) : age_q + 16'd1 >= refresh_i ? '0 :
+        age_q + 16'd1;
   end
 
   // A request is taken no earlier than its data could follow the data before.
@@ -131,7 +134,8 @@ module npu_dram #(
       end
       if (take) begin
         done_q[wp_q[FlyBits-1:0]] <= done;
-        fly_q[wp_q[FlyBits-1:0]]  <= '{slot: req_i.slot, we: req_i.we, len: req_i.len, pa: req_i.pa};
+        fly_q[wp_q[FlyBits-1:0]]  <= '{slot: req_i.slot, we: req_i.we, len: req_i.len,
+            pa: req_i.pa};
         wp_q                      <= wp_q + (FlyBits + 1)'(1);
       end
       if (write_q) wdata_q[wp_q[FlyBits-1:0]-FlyBits'(1)] <= wdata_i;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_ideal: model of a memory that makes no slot wait and answers in the next cycle; a part of the bench.
+// npu_ideal: model of a memory that makes no slot wait and answers in the next cycle; a part of the
+// bench.
 module npu_ideal #(
     parameter int unsigned S = 4
 ) (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_memory: model of what is behind the NPU's ports: N channels of DRAM, and the ideal memory; a part of the bench.
+// npu_memory: model of what is behind the NPU's ports: N channels of DRAM, and the ideal memory; a
+// part of the bench.
 module npu_memory #(
     parameter int unsigned N        = 8,
     parameter int unsigned S        = 4,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_top: the NPU with memory behind its ports, as the simulation's programs see it; a part of the bench.
+// npu_top: the NPU with memory behind its ports, as the simulation's programs see it; a part of the
+// bench.
 module npu_top #(
     parameter int unsigned R = 16,
     parameter int unsigned C = 16,
