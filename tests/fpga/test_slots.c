@@ -401,7 +401,8 @@ static void late_ones_take_turns(void **state)
 	assert_in_range(all_late(hasty), 30, 160);
 }
 
-/* Programs that are alike share what is loaded; loads that fail are none. */
+/* Programs that are alike share what is loaded; loads that fail are none, and waiting for
+ * one is waiting, not running. */
 static void what_is_counted(void **state)
 {
 	struct hal_queue_desc how[PROGRAMS];
@@ -421,6 +422,9 @@ static void what_is_counted(void **state)
 	pass(&w, UINT64_MAX);
 	assert_int_equal(loads(&w), 1);
 	assert_int_equal(stats_of(w.q[1][1]).completed, 2);
+	/* Both have waited for it, and neither has run meanwhile. */
+	assert_in_range(stats_of(w.q[1][1]).queueing_ns, w.load_ns, 2 * w.load_ns + MS);
+	assert_in_range(stats_of(w.q[1][1]).busy_ns, MS, MS + 50 * US);
 	end(&w);
 }
 
