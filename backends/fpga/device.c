@@ -350,6 +350,9 @@ static int fp_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		return count;
 	if (index >= (uint32_t)count)
 		return fp_host->fail(ENODEV, "fpga:%u: there are %d cards", index, count);
+	err = fp_load_driver(emulated);
+	if (err)
+		return err;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return fp_host->fail(ENOMEM, "fpga:%u: no memory for the device", index);

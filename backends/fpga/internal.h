@@ -216,6 +216,8 @@ int fp_load(const char *library);
 /* The environment by which XRT finds its driver; -ENODEV or -ENOTSUP with what is wrong.
  */
 int fp_check_environment(bool *emulated);
+/* The driver that XRT would load; -ENODEV with why it cannot be. */
+int fp_load_driver(bool emulated);
 /* The call that has just failed and why to text; -errno.  dev may be NULL. */
 int fp_why(struct fp_device *dev, const char *call, char *text, size_t bytes);
 /* The same as the core's text, with what it was for. */

@@ -71,6 +71,22 @@ int fp_check_environment(bool *emulated)
 			     mode);
 }
 
+/* It stays: XRT loads it at its first call, and ends the process where it cannot. */
+int fp_load_driver(bool emulated)
+{
+	const char *root = getenv("XILINX_XRT");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/lib/lib%s.so.2", root ? root : "",
+		 emulated ? "xrt_noop" : "xrt_core");
+	if (dlopen(path, RTLD_NOW | RTLD_LOCAL))
+		return 0;
+	return fp_host->fail(ENODEV,
+			     "fpga: XILINX_XRT=%s: its driver cannot be loaded, without "
+			     "which XRT ends the process: %s",
+			     root ? root : "", dlerror());
+}
+
 static int open_library(const char *library)
 {
 	struct fp_symbols s;

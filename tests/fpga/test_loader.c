@@ -114,6 +114,33 @@ static void environment(void **state)
 	with("HAL_FPGA_NOTHING", "1", 2, NULL);
 }
 
+/* There it is, and XRT would end the process all the same: a card is not opened. */
+static void broken_driver(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = "/nowhere"};
+	int status;
+	pid_t child;
+
+	(void)state;
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		const struct hal_backend *b = hal_backend_fpga(&host);
+		void *dev;
+
+		setenv("XILINX_XRT", FPGA_BROKEN, 1);
+		if (b->cold.open(&cfg, 0, &dev) == -ENODEV &&
+		    strstr(host_text, "its driver cannot be loaded") &&
+		    stand_in()->calls(NULL) == 0)
+			_exit(0);
+		fprintf(stderr, "%s\n", host_text);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* What the checks are for: XRT, and the stand-in with it, does not survive a first call
  * there. */
 static void xrt_ends(void **state)
@@ -279,9 +306,10 @@ static void one_a_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_library),    cmocka_unit_test(another_library),
-		cmocka_unit_test(environment),   cmocka_unit_test(xrt_ends),
-		cmocka_unit_test(one_a_process), cmocka_unit_test(cards),
+		cmocka_unit_test(no_library),  cmocka_unit_test(another_library),
+		cmocka_unit_test(environment), cmocka_unit_test(broken_driver),
+		cmocka_unit_test(xrt_ends),    cmocka_unit_test(one_a_process),
+		cmocka_unit_test(cards),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
