@@ -114,9 +114,11 @@ static void tell(const struct world *w, uint64_t now)
 		return;
 	p->told = seconds;
 	share = (p->done + fmin(share, 1) * w->weight) / p->all;
-	fprintf(stderr, "\r\033[K%s at rate %g, %s: %.0f %%, %.0f s left", p->load,
-		p->rate, w->label, 100 * share,
-		share > 0 ? (seconds - p->began) * (1 - share) / share : 0);
+	fprintf(stderr, "\r\033[K%s at rate %g, %s: %.0f %%", p->load, p->rate, w->label,
+		100 * share);
+	if (share > 0) /* before that nothing is known of it */
+		fprintf(stderr, ", %.0f s left",
+			(seconds - p->began) * (1 - share) / share);
 	(void)fflush(stderr);
 }
 

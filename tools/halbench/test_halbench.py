@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -44,6 +45,39 @@ def near(a, b, what):
         check(a is None and b is None, what, a, "is not", b)
     else:
         check(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9), what, a, "is not", b)
+
+
+def on_a_terminal(*args):
+    """What it says there, on stderr."""
+    ours, theirs = pty.openpty()
+    p = subprocess.Popen(halbench + list(args), stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:  # nobody has the other end any more
+            more = b""
+        if not more:
+            break
+        said += more
+    os.close(ours)
+    check(p.wait() == 0, args, "exit status", p.returncode, said[-400:])
+    return said.decode()
+
+
+def check_progress(file):
+    """Told on a terminal, with what is left; nowhere else."""
+    args = ["-p", "all", "-C", file]
+    check(run(*args).stderr == "", "progress is told where there is no terminal")
+    said = on_a_terminal(*args)
+    told = re.findall(r"\r\x1b\[K(\w+) at rate 1, ([^:\r]*): (\d+) %(, (\d+) s left)?", said)
+    check(len(told) >= 3, "progress:", repr(said[-400:]))
+    shares = [int(t[2]) for t in told]
+    check(shares == sorted(shares) and shares[-1] <= 100, "progress goes back:", shares)
+    check(any(t[4] for t in told), "no time left is told:", repr(said[-400:]))
+    # the line is empty in the end
+    check(said.endswith("\r\x1b[K"), "progress stays:", repr(said[-80:]))
 
 
 # ---- numbers, from requests ------------------------------------------------------------
@@ -433,6 +467,7 @@ def main():
         for name in ("trace-1-fifo.json", "trace-2-priority.json"):
             with open(path(name)) as f:
                 check(len(json.load(f)["traceEvents"]) > 100, name, "has no events")
+        check_progress(os.path.join(loads, "diurnal.json"))
         check_page(path, file)
         check_report(path, loads)
         # what is wrong
