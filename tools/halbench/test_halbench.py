@@ -344,6 +344,27 @@ def check_report(path, loads):
 
 # ---- networks of files -----------------------------------------------------------------
 
+DISB = ["vgg19-imagenet", "resnet152-imagenet", "resnet50-imagenet", "densenet201-imagenet",
+        "inceptionv3-imagenet", "mobilenetv1-imagenet", "distilbert"]
+
+
+def check_tables(path, target):
+    """Those that stand in for DISB's networks on an NPU: each name is there, and the digits run."""
+    models = os.path.join(loads, "..", "models")
+    for name in ("disb-digits", "disb-mlperf-tiny"):
+        with open(os.path.join(models, name + ".json")) as f:
+            check(sorted(json.load(f)["models"]) == sorted(DISB), name, "has other networks")
+    with open(path("disb.json"), "w") as f:
+        json.dump({"time": 1, "tasks": [
+            {"id": name + "_rt", "client": {"model_name": name},
+             "load": {"type": "trace", "trace": [0, 20 + i, 700]}} for i, name in enumerate(DISB)]}, f)
+    r = report("-t", target, "-m", os.path.join(models, "disb-digits.json"), "-x", "0.0001",
+               "-p", "priority:preempt_for=priority", path("disb.json"))
+    check([t["ended"] for t in r["policies"][0]["tasks"]] == [3] * len(DISB), "disb-digits: requests",
+          r["policies"][0]["tasks"])
+    check(r["window_ns"] == 100000, "disb-digits: window", r["window_ns"])
+
+
 def check_npu(path, target, network):
     with open(path("npu.json"), "w") as f:
         json.dump({"models": {"net": {"network": network}, "lost": {"network": "lost.tflite"},
@@ -515,6 +536,7 @@ def main():
         check("usage: halbench" in run("--help").stdout, "--help")
         check(run("--version").stdout.startswith("halbench "), "--version")
         if len(sys.argv) > 3:
+            check_tables(path, sys.argv[3])
             check_npu(path, sys.argv[3], os.path.abspath(sys.argv[4]))
     for f in failures[:40]:
         print(f)
