@@ -1426,6 +1426,26 @@ static void lost(void **state)
 	end(&w);
 }
 
+/* The card goes while another configuration comes, and everything is put away meanwhile,
+ * that configuration's program as well. */
+static void lost_while_it_loads(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file};
+	struct world w = begin(&cfg, 2);
+	void *slow = load(&w, slow_text), *mem = buffer(&w, 1, 4, 2);
+	const struct hal_bk_arg args[2] = {{mem, 0, 4}, {NULL, 1000, 0}};
+
+	(void)state;
+	sure(launch(&w, 1, kernel_of(&w, slow, "stream"), args, 2, 1));
+	stand_in()->lose(0);
+	assert_int_not_equal(b->cold.mem_write(w.dev, mem, 0, &w, 4), 0);
+	sure(b->cold.queue_destroy(w.dev, w.queue[1]));
+	w.queue[1] = NULL;
+	sure(b->cold.program_unload(w.dev, slow));
+	sure(b->cold.mem_free(w.dev, mem));
+	end(&w);
+}
+
 /* By the clock of the host: the engine's thread makes no call that waits, also while a
  * configuration is loaded and copies are under way. */
 static void never_waits(void **state)
@@ -1525,6 +1545,7 @@ int main(void)
 		cmocka_unit_test(broken_slot),
 		cmocka_unit_test(hangs_for_good),
 		cmocka_unit_test(lost),
+		cmocka_unit_test(lost_while_it_loads),
 		cmocka_unit_test(never_waits),
 		cmocka_unit_test(waits_are_noticed),
 	};
