@@ -241,6 +241,40 @@ static void latency_critical(void **state)
 	}
 }
 
+/* Who comes may be a guest of the partition: what has made way goes on when that has
+ * ended, and not in between. */
+static void of_a_guest(void **state)
+{
+	static const char *const options[] = {ONE_AT_A_TIME, BY_PRIORITY, NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *guest;
+	struct hal_queue *low, *middle, *high;
+	struct world w;
+
+	(void)state;
+	world_open(&w, options);
+	low = known(&w, R(0, NONE), LONG);
+	middle = known(&w, R(1, NONE), OWN);
+	d.host = w.part;
+	OK(hal_partition_create(w.dev, &d, &guest));
+	high = add_queue(guest, 2, 1, 0);
+	(void)submit(&w, low, 1, LONG, 'l');
+	pass(&w, 100);
+	(void)submit(&w, high, 3, LONG, 'h');
+	pass(&w, 100);
+	/* One comes and ends for whom it would make way, too. */
+	(void)submit(&w, middle, 1, OWN, 'm');
+	finish_all(&w);
+	assert_string_equal(ended.text, "hhhml");
+	assert_int_equal(stats_of(low).suspends, 1);
+	assert_int_equal(stats_of(low).replayed, 1);
+	OK(hal_queue_destroy(low));
+	OK(hal_queue_destroy(middle));
+	OK(hal_queue_destroy(high));
+	OK(hal_partition_destroy(guest));
+	world_close(&w);
+}
+
 /* Changed while there is work: who had made way goes on; and who comes after it does. */
 static void changed(void **state)
 {
@@ -353,6 +387,7 @@ int main(void)
 		cmocka_unit_test(of_submissions),
 		cmocka_unit_test(inherited),
 		cmocka_unit_test(latency_critical),
+		cmocka_unit_test(of_a_guest),
 		cmocka_unit_test(changed),
 		cmocka_unit_test(without_a_pause),
 		cmocka_unit_test(earliest_deadline_first),
