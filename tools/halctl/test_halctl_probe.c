@@ -169,16 +169,18 @@ static void sees_little_behind_a_large_cache(void **state)
 
 	(void)state;
 	snprintf(args, sizeof(args),
-		 "probe '%s&memory_size=16M&hash=opaque&cache=256&cache_ways=8'",
-		 NPU_TARGET);
-	assert_int_equal(halctl(args), 1);
-	expect("the device is too busy");
-	snprintf(args, sizeof(args),
 		 "probe '%s&memory_size=16M&hash=opaque&cache=64&channels=1'",
 		 NPU_TARGET);
 	assert_int_equal(halctl(args), 0);
 	expect("channels       1\n");
 	expect("verified       yes: 0 of 3000");
+	not_slowly();
+	snprintf(args, sizeof(args),
+		 "probe '%s&memory_size=16M&hash=opaque&cache=256&cache_ways=8'",
+		 NPU_TARGET);
+	assert_int_equal(halctl(args), 1);
+	expect("could be verified");
+	expect("verified       no: ");
 }
 
 static double number(const char *name)

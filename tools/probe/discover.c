@@ -184,6 +184,10 @@ static bool attempt(struct prober *p, struct color_map *map)
 
 	prober_forget(p);
 	prober_calibrate(p, &single);
+	if (single && p->dev->several)
+		p->error = -ENOENT; /* another attempt sees no more */
+	if (p->error)
+		return false;
 	if (single) { /* no classes: all pairs are of one */
 		map->kind = COLOR_MAP_XOR;
 		map->channels = 1;

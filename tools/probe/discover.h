@@ -15,6 +15,7 @@
 #ifndef PROBE_DISCOVER_H
 #define PROBE_DISCOVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/color_map.h"
@@ -37,6 +38,7 @@ struct discover_device {
 	uint64_t memory;   /* bytes, all of the device's */
 	uint32_t together; /* of addresses a test can take: 2..DISCOVER_TOGETHER */
 	uint32_t lines;    /* of an address, most: a power of two; 0: 8 */
+	bool several; /* that pairs are alike does not mean that all are on one channel */
 };
 
 struct discover_options {

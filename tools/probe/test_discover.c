@@ -216,9 +216,30 @@ static void wrong_numbers(void **state)
 	REFUSED(together, 1);
 	REFUSED(together, DISCOVER_TOGETHER + 1);
 	REFUSED(memory, good.memory - 1);
+	REFUSED(lines, 3);
 	assert_int_equal(discover_granule(&good, 1), -EINVAL);    /* not pieces of 256 */
 	assert_int_equal(discover(&good, &options, &r), -ENOENT); /* too few tests */
 	assert_int_equal(r.tests, 50);
+	assert_null(r.map);
+	channels_destroy(c);
+}
+
+/* One channel, which tests of a device that says so cannot tell from several. */
+static void one_or_several(void **state)
+{
+	const struct discover_options options = {.seed = 5};
+	struct channels *c = channels_create(CHANNELS_XOR, 0, 20, 10, &quiet, 7);
+	struct discover_device d;
+	struct discover_result r;
+
+	(void)state;
+	assert_non_null(c);
+	channels_device(c, &d);
+	assert_int_equal(discover(&d, &options, &r), 0);
+	assert_int_equal(r.map->channels, 1);
+	color_map_free(r.map);
+	d.several = true;
+	assert_int_equal(discover(&d, &options, &r), -ENOENT);
 	assert_null(r.map);
 	channels_destroy(c);
 }
@@ -271,11 +292,12 @@ static void verification(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parities),      cmocka_unit_test(modulo),
-		cmocka_unit_test(tables),        cmocka_unit_test(other_granules),
-		cmocka_unit_test(exceptions),    cmocka_unit_test(whole_granules),
-		cmocka_unit_test(busy),          cmocka_unit_test(device_fails),
-		cmocka_unit_test(wrong_numbers), cmocka_unit_test(verification),
+		cmocka_unit_test(parities),       cmocka_unit_test(modulo),
+		cmocka_unit_test(tables),         cmocka_unit_test(other_granules),
+		cmocka_unit_test(exceptions),     cmocka_unit_test(whole_granules),
+		cmocka_unit_test(busy),           cmocka_unit_test(device_fails),
+		cmocka_unit_test(wrong_numbers),  cmocka_unit_test(verification),
+		cmocka_unit_test(one_or_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
