@@ -359,9 +359,10 @@ static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 
-	/* Others may be what is waited for: those for whom the device had no room, and
-	 * those who have not been asked yet. */
-	if (!list_empty(&dev->blocked)) {
+	/* Others may be what is waited for: those for whom the device had no room, whose
+	 * partition moves or stops (what is pending of the device has an end), and those
+	 * who have not been asked yet. */
+	if (!list_empty(&dev->blocked) || dev->pending > 0) {
 		dev->work |= WORK_HELD;
 		hold(part, HAL_POLICY_NEVER);
 		return NULL;
