@@ -571,6 +571,12 @@ static inline void hal_policy_hold(const struct hal_policy_host *device,
 		s->held = bandwidth;
 }
 
+/* The channels that its buffers may lie on: any, where the device tells of none. */
+static inline uint64_t hal_policy_channels(const struct hal_policy_partition *part)
+{
+	return part->color_mask != 0 ? part->color_mask : UINT64_MAX;
+}
+
 /* Those that are to be rationed have so many bytes a second in equal parts, the others as
  * many as they want; bandwidth 0: they, too. */
 static inline void hal_policy_ration(const struct hal_policy_host *device,

@@ -3,15 +3,15 @@
  * tidal: latency-critical work takes the units it needs and gives them back at rest.
  *
  * SGDRC (Zhang, Yu, Han et al. 2025): units flow to latency-critical kernels as these
- * come, as many as a profile says that they use, and back to best effort as they go;
- * while both are there, best effort that is bound by memory has Ch_BE of the channels,
- * else all.  There kernels have masks, and best effort is evicted; here units are those
- * of elastic partitions, what commands can use is learned, best effort goes on with
- * fewer, and Ch_BE is of the bandwidth of all channels, where that can be limited.
+ * come, as many as a profile says that they use, and back as they go; while both are
+ * there, best effort that is bound by memory has Ch_BE of the channels, else all.  There
+ * kernels have masks, and best effort is evicted; here units are those of elastic
+ * partitions, what commands can use is learned, best effort goes on with fewer, and Ch_BE
+ * is of the bandwidth, where that can be limited and channels are shared.
  *
- * Good for latency-critical work in bursts: it has nearly all of the device while it
- * runs, best effort nearly all in between.  Bad where bursts are shorter than a border
- * takes to move, and where a little comes again and again before its units rest.
+ * Good for critical work in bursts: it has nearly all of the device while it runs.  Bad
+ * where bursts are shorter than a border takes to move, and where a little comes again
+ * and again before its units rest.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ static const struct hal_option_def options[] = {
 	{"tidal_percent", HAL_OPTION_INT, 0, 1000, NULL, "5",
 	 "tidal: half the units are enough when a command takes at most so much longer"},
 	{"tidal_ch_be", HAL_OPTION_INT, 1, 1000, NULL, "333",
-	 "tidal: thousandths of the memory for best effort beside others; 1000: any"},
+	 "tidal: thousandths of the memory for best effort that shares it; 1000: any"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -61,8 +61,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 	if (t == NULL)
 		return host->fail(ENOMEM, "tidal: no memory");
-	t->host = host;
-	t->device = device;
+	*t = (struct tidal){.host = host, .device = device};
 	t->priority = host->option_int(cfg, "tidal_priority");
 	t->idle_ns = (uint64_t)host->option_int(cfg, "tidal_idle_us") * 1000;
 	t->percent = (uint64_t)host->option_int(cfg, "tidal_percent");
@@ -72,8 +71,6 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	*state = t;
 	return 0;
 }
-
-/* ---- the tide ---------------------------------------------------------------------- */
 
 static bool has_work(const struct shared *s, enum class c)
 {
@@ -97,9 +94,13 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 static void spread(struct tidal *t)
 {
 	uint32_t critical = 0, part = hal_policy_spare(t->device, t->all);
+	uint64_t channels = 0; /* of critical work */
 
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next)
-		critical += ((struct shared *)c)->rests_ns[CRITICAL] != 0;
+		if (((struct shared *)c)->rests_ns[CRITICAL] != 0) {
+			channels |= hal_policy_channels(c->part);
+			critical++;
+		}
 	part /= critical != 0 ? critical : 1;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
@@ -108,7 +109,8 @@ static void spread(struct tidal *t)
 		c->least = c->most < c->least ? c->most : c->least;
 		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->most;
 		c->rationed = s->memory && s->rests_ns[EFFORT] != 0 &&
-			      s->rests_ns[CRITICAL] == 0;
+			      s->rests_ns[CRITICAL] == 0 &&
+			      (channels & hal_policy_channels(c->part)) != 0;
 	}
 	hal_policy_ration(t->device, t->all, critical != 0 ? t->effort : 0);
 	t->again = hal_policy_spread(t->device, t->all) == -EBUSY;
@@ -190,8 +192,6 @@ static void detach(void *state, struct hal_policy_partition *part,
 		hal_policy_hold(t->device, &s->common, 0);
 	hal_policy_unshare(&t->all, part, queue);
 }
-
-/* ---- the queues -------------------------------------------------------------------- */
 
 static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
