@@ -343,26 +343,35 @@ static int bench_queues(unsigned int n)
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
-static int bench_buffers(unsigned int n)
+static int come_and_go(struct bench *b, struct hal_buffer **bufs, unsigned int n)
 {
 	struct hal_buffer_desc desc = HAL_INIT(hal_buffer_desc);
-	struct hal_buffer **bufs = calloc(n, sizeof(struct hal_buffer *));
-	struct bench b;
 
-	if (bufs == NULL || bench_open(&b, "ref?clock=virtual&memory=1G", NULL, 1) != 0)
-		return TOOL_FAILED;
 	desc.bytes = 64;
 	part_begin();
 	for (unsigned int i = 0; i < n; i++)
-		if (hal_buffer_create(b.part, &desc, &bufs[i]) != 0)
+		if (hal_buffer_create(b->part, &desc, &bufs[i]) != 0)
 			return bench_die("hal_buffer_create");
 	for (unsigned int i = 0; i < n; i++)
 		if (hal_buffer_destroy(bufs[i]) != 0)
 			return bench_die("hal_buffer_destroy");
 	part_end("all", n);
 	printf("figure_is hal.buffers.%u.instructions %u all\n", n, n);
+	return 0;
+}
+
+static int bench_buffers(unsigned int n)
+{
+	struct hal_buffer **bufs;
+	struct bench b;
+	int err;
+
+	if (bench_open(&b, "ref?clock=virtual&memory=1G", NULL, 1) != 0)
+		return TOOL_FAILED;
+	bufs = calloc(n, sizeof(struct hal_buffer *));
+	err = bufs != NULL ? come_and_go(&b, bufs, n) : TOOL_FAILED;
 	free(bufs);
-	return bench_close(&b);
+	return err != 0 ? err : bench_close(&b);
 }
 
 /* ---- graves ----------------------------------------------------------------------- */
