@@ -504,15 +504,17 @@ static int one_bimodal(const char *target, const struct net *n, uint64_t colors,
 static int bimodal(const char *target)
 {
 	double most = 0, twice = 0, gain = 0;
-	uint32_t changed = 0;
+	uint32_t changed = 0, differ = 0;
 
 	for (uint32_t i = 0; i < net_count; i++) {
-		struct bimodal plain, wide, both, idle;
+		struct bimodal plain, wide, met, both, idle;
 		double ratio, two, speedup;
 		int err = one_bimodal(target, &nets[i], 3, 0, false, &plain);
 
 		if (err == 0)
 			err = one_bimodal(target, &nets[i], 0, 0, false, &wide);
+		if (err == 0)
+			err = one_bimodal(target, &nets[i], 0, 0, true, &met);
 		if (err == 0)
 			err = one_bimodal(target, &nets[i], 3, HAL_PARTITION_BIMODAL,
 					  false, &idle);
@@ -541,11 +543,13 @@ static int bimodal(const char *target)
 		twice = two > twice ? two : twice;
 		gain = speedup > gain ? speedup : gain;
 		changed += both.neighbour != idle.neighbour;
+		differ += met.neighbour != wide.neighbour;
 	}
 	printf("figure color.bimodal.memory_ratio %.4f\n", most);
 	printf("figure color.bimodal.memory_ratio.no_reuse %.4f\n", twice);
 	printf("figure color.bimodal.speedup_alone_max %.4f\n", gain);
 	printf("figure color.bimodal.neighbour_cycle_changes %u\n", changed);
+	printf("figure color.bimodal.shared_differ %u\n", differ);
 	return 0;
 }
 
@@ -569,7 +573,8 @@ enum { AWAY = 8 };
 
 /* Half the columns, channels and memory of AWAY buffers, for half of which there is room.
  */
-static int open_tight(const struct world *w, struct side *s, struct hal_buffer **b)
+static int open_tight(const struct world *w, struct side *s, uint64_t colors,
+		      struct hal_buffer **b)
 {
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
@@ -578,7 +583,7 @@ static int open_tight(const struct world *w, struct side *s, struct hal_buffer *
 	memset(s, 0, sizeof(*s));
 	pd.rows = (uint16_t)w->info.unit_rows;
 	pd.cols = (uint16_t)(w->info.unit_cols / 2);
-	pd.color_mask = 3;
+	pd.color_mask = colors;
 	pd.memory_bytes = (uint64_t)AWAY / 2 * MOVED;
 	pd.memory_limit = (uint64_t)AWAY * MOVED;
 	if (hal_partition_create(w->dev, &pd, &s->part) != 0 ||
@@ -607,7 +612,7 @@ struct cost {
 	uint64_t here, away, neighbour, fetches;
 };
 
-static int evictions(const char *target, const struct net *n, bool evicts,
+static int evictions(const char *target, const struct net *n, bool evicts, bool shared,
 		     struct cost *out)
 {
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
@@ -619,9 +624,9 @@ static int evictions(const char *target, const struct net *n, bool evicts,
 
 	memset(out, 0, sizeof(*out));
 	if (err == 0)
-		err = open_tight(&w, &s[0], b);
+		err = open_tight(&w, &s[0], shared ? 0 : 3, b);
 	if (err == 0)
-		err = open_side(&w, &s[1], 1, 2, 12);
+		err = open_side(&w, &s[1], 1, 2, shared ? 0 : 12);
 	if (err == 0)
 		err = load(&w, &s[1], n);
 	if (err == 0)
@@ -649,11 +654,15 @@ static int evictions(const char *target, const struct net *n, bool evicts,
 
 static int evict(const char *target)
 {
-	struct cost none, some;
-	int err = evictions(target, &nets[0], false, &none);
+	struct cost none, some, idle, beside;
+	int err = evictions(target, &nets[0], false, false, &none);
 
 	if (err == 0)
-		err = evictions(target, &nets[0], true, &some);
+		err = evictions(target, &nets[0], true, false, &some);
+	if (err == 0)
+		err = evictions(target, &nets[0], false, true, &idle);
+	if (err == 0)
+		err = evictions(target, &nets[0], true, true, &beside);
 	if (err != 0)
 		return err;
 	if (some.fetches != AWAY)
@@ -668,6 +677,9 @@ static int evict(const char *target)
 	       ((double)some.away - (double)some.here) / (MOVED >> 10));
 	printf("figure evict.neighbour_cycle_changes %d\n",
 	       some.neighbour != none.neighbour);
+	printf("where they share channels: %llu cycles, %llu\n",
+	       (unsigned long long)idle.neighbour, (unsigned long long)beside.neighbour);
+	printf("figure evict.shared_differ %d\n", beside.neighbour != idle.neighbour);
 	return 0;
 }
 
