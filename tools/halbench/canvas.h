@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #define CANVAS_HUES 8u
+#define CANVAS_IDLE UINT32_MAX /* a colour number: units that are had and do not work */
 
 enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 

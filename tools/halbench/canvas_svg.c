@@ -15,6 +15,8 @@ struct colour canvas_colour(uint32_t i)
 {
 	struct colour c = hues[i % CANVAS_HUES];
 
+	if (i == CANVAS_IDLE)
+		return (struct colour){0xd0, 0xd0, 0xd0};
 	if (i / CANVAS_HUES % 2 == 0)
 		return c;
 	return (struct colour){(uint8_t)((c.r + 255) / 2), (uint8_t)((c.g + 255) / 2),

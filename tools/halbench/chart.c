@@ -84,6 +84,24 @@ static void take_units(const struct task_run *t, double width, double *bins)
 	}
 }
 
+/* From one border to the next, of that partition. */
+static void take_borders(const struct run *r, uint32_t part, double width, double *bins)
+{
+	uint64_t from = 0;
+	uint32_t units = 0;
+
+	for (uint32_t k = 0; k < r->border_count; k++) {
+		const struct border *b = &r->borders[k];
+
+		if (b->part != part)
+			continue;
+		add_units(bins, width, (double)from, (double)b->at_ns, units);
+		from = b->at_ns;
+		units = b->units;
+	}
+	add_units(bins, width, (double)from, (double)r->window_ns, units);
+}
+
 int shown_take(const struct setup *s, const struct run *r, const uint64_t *slo_ns,
 	       struct shown *out)
 {
@@ -91,8 +109,14 @@ int shown_take(const struct setup *s, const struct run *r, const uint64_t *slo_n
 
 	memset(out, 0, sizeof(*out));
 	out->units = calloc((size_t)s->load->count * CHART_BINS, sizeof(*out->units));
-	if (out->units == NULL)
+	out->owned = calloc((size_t)r->part_count * CHART_BINS, sizeof(*out->owned));
+	out->parts = calloc(s->load->count, sizeof(*out->parts));
+	if (out->units == NULL || out->owned == NULL || out->parts == NULL)
 		return tool_fail("out of memory");
+	out->part_count = r->part_count;
+	memcpy(out->parts, r->parts, s->load->count * sizeof(*out->parts));
+	for (uint32_t i = 0; i < r->part_count; i++)
+		take_borders(r, i, width, out->owned + (size_t)i * CHART_BINS);
 	for (uint32_t i = 0; i < s->load->count; i++)
 		take_units(&r->tasks[i], width, out->units + (size_t)i * CHART_BINS);
 	return take_quantiles(s, r, slo_ns, out);
@@ -101,7 +125,11 @@ int shown_take(const struct setup *s, const struct run *r, const uint64_t *slo_n
 void shown_free(struct shown *s)
 {
 	free(s->units);
+	free(s->owned);
+	free(s->parts);
 	s->units = NULL;
+	s->owned = NULL;
+	s->parts = NULL;
 }
 
 /* ---- axes --------------------------------------------------------------------------- */
@@ -190,27 +218,66 @@ void chart_attainment(struct canvas *c, const struct report *r, const struct swe
 	}
 }
 
-/* Each task stands upon those before it; the last is drawn first, down to the ground. */
+/* Of a bin: from base on, count tasks of the partition upon each other, no higher than
+ * what it has; then the rest of that. */
+static uint32_t stack(const struct shown *shown, uint32_t tasks, uint32_t part,
+		      uint32_t bin, double base, double *tops)
+{
+	double has = base + shown->owned[(size_t)part * CHART_BINS + bin], at = base;
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < tasks; k++) {
+		if (shown->parts[k] != part)
+			continue;
+		at = fmin(has, at + shown->units[(size_t)k * CHART_BINS + bin]);
+		tops[(size_t)n++ * CHART_BINS] = at;
+	}
+	tops[(size_t)n++ * CHART_BINS] = has;
+	return n;
+}
+
+/* Colours in the order of stack(). */
+static void colour_layers(const struct shown *shown, uint32_t tasks, uint32_t *colours)
+{
+	for (uint32_t p = 0; p < shown->part_count; p++) {
+		for (uint32_t k = 0; k < tasks; k++)
+			if (shown->parts[k] == p)
+				*colours++ = k;
+		*colours++ = CANVAS_IDLE;
+	}
+}
+
+/* The highest layer is drawn first, down to the ground. */
 int chart_units(struct canvas *c, const struct report *r, const struct shown *shown,
 		double y)
 {
 	const struct hal_device_info *info = &r->list[0].run.info;
 	double all = (double)info->unit_rows * info->unit_cols;
-	uint32_t tasks = r->setup->load->count;
-	double *tops = calloc((size_t)tasks * CHART_BINS, sizeof(*tops));
+	uint32_t tasks = r->setup->load->count, layers = tasks + shown->part_count;
+	double *tops = calloc((size_t)layers * CHART_BINS, sizeof(*tops));
+	uint32_t *colours = calloc(layers, sizeof(*colours));
 
-	if (tops == NULL)
+	if (tops == NULL || colours == NULL) {
+		free(tops);
+		free(colours);
 		return tool_fail("out of memory");
-	for (uint32_t b = 0; b < CHART_BINS; b++)
-		for (uint32_t k = 0, at = b; k < tasks; k++, at += CHART_BINS)
-			tops[at] =
-				shown->units[at] + (k != 0 ? tops[at - CHART_BINS] : 0);
-	for (size_t i = 0; i < (size_t)tasks * CHART_BINS; i++)
+	}
+	for (uint32_t b = 0; b < CHART_BINS; b++) {
+		double base = 0, *at = tops + b;
+
+		for (uint32_t p = 0; p < shown->part_count; p++) {
+			at += (size_t)stack(shown, tasks, p, b, base, at) * CHART_BINS;
+			base += shown->owned[(size_t)p * CHART_BINS + b];
+		}
+	}
+	for (size_t i = 0; i < (size_t)layers * CHART_BINS; i++)
 		tops[i] = y + CHART_BAND * (1 - fmin(1, tops[i] / all));
+	colour_layers(shown, tasks, colours);
 	(c->ground)(c, across(0), y, across(1) - across(0), CHART_BAND);
-	for (uint32_t k = tasks; k-- > 0;)
-		(c->steps)(c, k, across(0), across(1), y + CHART_BAND,
+	for (uint32_t k = layers; k-- > 0;)
+		(c->steps)(c, colours[k], across(0), across(1), y + CHART_BAND,
 			   tops + (size_t)k * CHART_BINS, CHART_BINS);
 	free(tops);
+	free(colours);
 	return 0;
 }

@@ -23,6 +23,9 @@ struct shown {
 	double quantiles[CHART_QUANTILES + 1];
 	bool critical; /* there were such */
 	double *units; /* [task][CHART_BINS]: that worked for it, while the load lasted */
+	double *owned; /* [part_count][CHART_BINS]: that a partition had */
+	uint32_t *parts; /* of each task: its partition */
+	uint32_t part_count;
 };
 
 /* 0 or TOOL_FAILED. */
@@ -40,7 +43,9 @@ struct sweep {
 /* Each CHART_WIDTH wide and CHART_HEIGHT high, from (0, 0). */
 void chart_latencies(struct canvas *c, const struct report *r, const struct shown *shown);
 void chart_attainment(struct canvas *c, const struct report *r, const struct sweep *s);
-/* One policy's: CHART_BAND high, from y on.  0 or TOOL_FAILED. */
+/* One policy's: CHART_BAND high, from y on; each partition's units upon those of the ones
+ * before it, those that work in their task's colour, the rest in CANVAS_IDLE's.  0 or
+ * TOOL_FAILED. */
 int chart_units(struct canvas *c, const struct report *r, const struct shown *shown,
 		double y);
 

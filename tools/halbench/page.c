@@ -105,16 +105,22 @@ static void line_legend(FILE *f, const struct report *r)
 
 static void task_legend(FILE *f, const struct load *l)
 {
+	struct colour h;
+
 	fputs("<p class=\"legend\">", f);
 	for (uint32_t k = 0; k < l->count; k++) {
-		struct colour h = canvas_colour(k);
+		h = canvas_colour(k);
 
 		fprintf(f, "<span><b style=\"background:#%02x%02x%02x\"></b> ", h.r, h.g,
 			h.b);
 		canvas_escaped(f, l->tasks[k].id);
 		fputs("</span> ", f);
 	}
-	fputs("</p>\n", f);
+	h = canvas_colour(CANVAS_IDLE);
+	fprintf(f,
+		"<span><b style=\"background:#%02x%02x%02x\"></b> idle, of a "
+		"partition</span></p>\n",
+		h.r, h.g, h.b);
 }
 
 static void latencies(FILE *f, const struct comparison *k)
@@ -153,9 +159,11 @@ static int units(FILE *f, const struct comparison *k)
 	int rc = 0;
 
 	fprintf(f,
-		"<h3>Units that worked, by task, rate %.4g</h3>\n<p>A band is %u units "
-		"high and %.9g s long; a request's work is spread over the time in which "
-		"it was served.</p>\n",
+		"<h3>Units by owner, rate %.4g</h3>\n<p>A band is %u units high and %.9g "
+		"s long. Each partition's units lie upon those of the ones before it, in "
+		"the colours of its tasks as far as they worked, grey as far as they did "
+		"not; a request's work is spread over the time in which it was served, "
+		"borders are as they were when something arrived or ended.</p>\n",
 		k->setup.clock.rate, run->info.unit_rows * run->info.unit_cols,
 		(double)run->window_ns / 1e9);
 	task_legend(f, k->setup.load);

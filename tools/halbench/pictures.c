@@ -11,7 +11,7 @@
 #define ROW        16.0
 #define HEAD       22.0
 
-/* Beneath a chart: names of lines, or of tasks. */
+/* Beneath a chart: names of lines, or of tasks and of what is idle. */
 static double legend_height(uint32_t count)
 {
 	uint32_t rows = (count + COLUMNS - 1) / COLUMNS;
@@ -21,21 +21,25 @@ static double legend_height(uint32_t count)
 
 static void legend(struct canvas *c, const struct comparison *k, bool tasks, double y)
 {
-	uint32_t count = tasks ? k->setup.load->count : k->report.count;
+	const struct load *l = k->setup.load;
+	uint32_t count = tasks ? l->count + 1 : k->report.count;
 
 	for (uint32_t i = 0; i < count; i++) {
 		double x = 12 + (CHART_WIDTH - 12) / COLUMNS * (i % COLUMNS);
-		uint32_t row = i / COLUMNS;
-		double at = y + ROW * row + 8;
+		double at = y + ROW * (i / COLUMNS) + 8;
 		const double xy[] = {x, at, x + 30, at}, top = at - 5;
+		const char *name = "idle, of a partition";
 
 		if (tasks)
-			(c->steps)(c, i, x + 10, x + 24, at + 5, &top, 1);
+			(c->steps)(c, i < l->count ? i : CANVAS_IDLE, x + 10, x + 24,
+				   at + 5, &top, 1);
 		else
 			(c->line)(c, "key", i, xy, 2);
-		(c->text)(c, x + 36, at + 4, ANCHOR_START,
-			  tasks ? k->setup.load->tasks[i].id
-				: k->report.list[i].policy->text);
+		if (!tasks)
+			name = k->report.list[i].policy->text;
+		else if (i < l->count)
+			name = l->tasks[i].id;
+		(c->text)(c, x + 36, at + 4, ANCHOR_START, name);
 	}
 }
 
@@ -71,7 +75,7 @@ static int units(const struct comparison *k, const char *prefix)
 	struct canvas c;
 	int rc = 0;
 
-	all = height + legend_height(k->setup.load->count);
+	all = height + legend_height(k->setup.load->count + 1);
 	if (canvas_png_begin(&c, CHART_WIDTH, all) != 0)
 		return TOOL_FAILED;
 	for (uint32_t i = 0; rc == 0 && i < k->report.count; i++) {

@@ -76,7 +76,8 @@ struct world {
 	struct hal_device *dev;
 	struct hal_completions *ring;
 	struct hal_partition **parts;
-	uint32_t part_count;
+	uint32_t *units; /* of each partition, when looked at last */
+	uint32_t part_count, border_room;
 	struct tenant *tenants;
 	struct hal_point *points;
 	uint64_t begin_ns; /* device time */
@@ -281,6 +282,43 @@ static int pass(struct world *w, uint64_t now, uint64_t until, uint32_t points)
 	return err < 0 && err != -ETIMEDOUT ? tool_fail_hal() : 0;
 }
 
+static bool is_elastic(enum layout layout)
+{
+	return layout == LAYOUT_CLASSES || layout == LAYOUT_TENANTS;
+}
+
+static int add_border(struct world *w, struct border b)
+{
+	struct run *r = w->run;
+
+	if (r->border_count == w->border_room) {
+		uint32_t room = w->border_room != 0 ? 2 * w->border_room : 64;
+		struct border *more = realloc(r->borders, room * sizeof(*more));
+
+		if (more == NULL)
+			return tool_fail("out of memory");
+		r->borders = more;
+		w->border_room = room;
+	}
+	r->borders[r->border_count++] = b;
+	w->units[b.part] = b.units;
+	return 0;
+}
+
+static int look_at_borders(struct world *w, uint64_t now)
+{
+	for (uint32_t i = 0; i < w->part_count; i++) {
+		struct hal_partition_info info = HAL_INIT(hal_partition_info);
+
+		if (hal_partition_get_info(w->parts[i], &info) != 0)
+			return tool_fail_hal();
+		if (info.units != w->units[i] &&
+		    add_border(w, (struct border){now, i, info.units}) != 0)
+			return TOOL_FAILED;
+	}
+	return 0;
+}
+
 static int run_requests(struct world *w)
 {
 	for (uint32_t turn = 0;; turn++) {
@@ -289,6 +327,9 @@ static int run_requests(struct world *w)
 		bool busy;
 
 		if (take_ends(w, now) != 0 || arrive_until(w, now) != 0)
+			return TOOL_FAILED;
+		if ((turn == 0 || is_elastic(w->run->layout)) &&
+		    look_at_borders(w, now) != 0)
 			return TOOL_FAILED;
 		points = points_of(w, &busy);
 		next = next_arrival(w);
@@ -374,7 +415,7 @@ static uint64_t colors_of(const struct world *w, uint32_t i, uint32_t count)
 static int open_parts(struct world *w)
 {
 	enum layout layout = w->run->layout;
-	bool elastic = layout == LAYOUT_CLASSES || layout == LAYOUT_TENANTS;
+	bool elastic = is_elastic(layout);
 	uint32_t units = w->run->info.unit_rows * w->run->info.unit_cols, count = 1;
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 
@@ -418,6 +459,7 @@ static int open_tenant(struct world *w, uint32_t i, const uint64_t *begin_ns,
 			 models_find(w->setup->models, t->task->model)) != 0)
 		return TOOL_FAILED;
 	t->timeline = hal_queue_timeline(t->service.queue);
+	w->run->parts[i] = part;
 	if (load_arrivals(w->setup->load, i, &w->setup->clock,
 			  begin_ns != NULL ? begin_ns[i] : 0, &t->arrivals,
 			  &t->arrival_count, why) != 0)
@@ -460,6 +502,7 @@ static int take_results(struct world *w)
 		r->tasks[i] = (struct task_run){t->requests, t->count, t->service.work};
 		t->requests = NULL;
 	}
+	r->part_count = w->part_count;
 	r->stats.size = sizeof(r->stats);
 	r->policy.size = sizeof(r->policy);
 	if (hal_device_get_stats(w->dev, &r->stats) != 0 ||
@@ -493,6 +536,7 @@ static int close_world(struct world *w, int rc)
 	}
 	free(w->tenants);
 	free(w->parts);
+	free(w->units);
 	free(w->points);
 	return rc;
 }
@@ -532,11 +576,13 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 	run->window_ns = load_window_ns(&s->clock);
 	run->layout = p->layout != LAYOUT_DEFAULT ? p->layout : layout_of(p->name);
 	run->tasks = calloc(s->load->count, sizeof(*run->tasks));
+	run->parts = calloc(s->load->count, sizeof(*run->parts));
+	w.units = calloc(s->load->count, sizeof(*w.units));
 	w.tenants = calloc(s->load->count, sizeof(*w.tenants));
 	w.parts = calloc(s->load->count, sizeof(struct hal_partition *));
 	w.points = calloc(s->load->count, sizeof(*w.points));
-	if (run->tasks == NULL || w.tenants == NULL || w.parts == NULL ||
-	    w.points == NULL)
+	if (run->tasks == NULL || run->parts == NULL || w.tenants == NULL ||
+	    w.parts == NULL || w.units == NULL || w.points == NULL)
 		(void)tool_fail("out of memory");
 	else
 		rc = open_device(&w, p);
@@ -552,5 +598,9 @@ void run_free(const struct setup *s, struct run *run)
 	for (uint32_t i = 0; run->tasks != NULL && i < s->load->count; i++)
 		free(run->tasks[i].requests);
 	free(run->tasks);
+	free(run->parts);
+	free(run->borders);
 	run->tasks = NULL;
+	run->parts = NULL;
+	run->borders = NULL;
 }

@@ -66,8 +66,18 @@ struct task_run {
 	uint64_t work; /* of a request: a unit's ns, or multiply-accumulates */
 };
 
+/* A partition has so many units from then on. */
+struct border {
+	uint64_t at_ns;
+	uint32_t part, units;
+};
+
 struct run {
 	struct task_run *tasks;
+	uint32_t *parts; /* of each task: its partition */
+	uint32_t part_count;
+	struct border *borders; /* as they were when something arrived or ended */
+	uint32_t border_count;
 	uint64_t window_ns, end_ns;
 	struct hal_stats stats; /* of the device, at the end */
 	struct hal_policy_info policy;
@@ -85,7 +95,7 @@ int run_load(const struct setup *s, const struct policy_spec *policy, uint32_t o
 	     struct run *run);
 /* How much of struct progress it is. */
 double run_weight(const struct setup *s, uint32_t only);
-/* The requests; the rest stays. */
+/* Requests and borders; the rest stays. */
 void run_free(const struct setup *s, struct run *run);
 
 #endif

@@ -238,6 +238,28 @@ def simulate(tasks, priority):
 
 # ---- the page ---------------------------------------------------------------------------
 
+IDLE = "#d0d0d0"
+
+
+def layers(chart):
+    """Of a chart of units, from below: each layer's colour and share of the band.  The highest
+    is drawn first, down to the ground, and those under it over that."""
+    areas = []
+    for path in chart.findall("path"):
+        area, x, y = 0, None, None
+        for kind, value in re.findall(r"([MHV])([0-9.]+)", path.get("d")):
+            if kind == "H":
+                area += (float(value) - x) * (110 - y)
+            if kind == "V":
+                y = float(value)
+            else:
+                x = float(value)
+                y = 110.0 if kind == "M" else y
+        areas.append((path.get("fill"), area / (110 * (704 - 56))))
+    areas.reverse()
+    return [(fill, area - (areas[i - 1][1] if i else 0)) for i, (fill, area) in enumerate(areas)]
+
+
 def check_page(path, file):
     """Its charts are well formed, and their lines where the numbers are."""
     args = ["-w", "2", "-p", "fifo,priority,tidal:layout=classes", "-H", path("page.html"),
@@ -259,19 +281,20 @@ def check_page(path, file):
         check(abs(points[1][1] - (10 + 214 * (1 - p["slo"]))) < 0.06, "page: attainment", points)
         check(points[2][1] >= points[1][1] - 0.01, "page: more load, more attainment", points)
     for chart, p in zip(charts[2:], r["policies"]):
-        # The last task's path is drawn first, and stands upon all others.
-        check(len(chart.findall("path")) == len(r["alone"]), "page: a path a task")
-        area, x, y = 0, None, None
-        for kind, value in re.findall(r"([MHV])([0-9.]+)", chart.find("path").get("d")):
-            if kind == "H":
-                area += (float(value) - x) * (110 - y)
-            if kind == "V":
-                y = float(value)
-            else:
-                x = float(value)
-                y = 110.0 if kind == "M" else y
-        use = area / (110 * (704 - 56))
-        check(abs(use - p["use"]) < 0.02, "page: units", use, p["use"])
+        found = layers(chart)
+        parts = 1 if p["layout"] == "shared" else 2
+        check(len(found) == len(r["alone"]) + parts, "page: a path a task and partition", len(found))
+        check([fill for fill, _ in found].count(IDLE) == parts and found[-1][0] == IDLE,
+              "page: what partitions have and do not use", found)
+        use = sum(share for fill, share in found if fill != IDLE)
+        # A request's work is spread over time, its partition's units may come later.
+        check(p["use"] - (0.02 if parts == 1 else 0.05) < use < p["use"] + 0.02, "page: units",
+              use, p["use"])
+        owned = sum(share for _, share in found)
+        check(0.99 < owned < 1.001, "page: units that somebody has", owned)
+        # Of two that stand beside each other neither has all, nor nothing.
+        first = sum(share for _, share in found[:[fill for fill, _ in found].index(IDLE) + 1])
+        check(parts == 1 or 0.02 < first < 0.98, "page: a border", first)
     run(*args[:4], "-H", path("again.html"), "-R", "0.5,1,2", file)
     with open(path("again.html")) as f:
         check(f.read() == page, "page: differs from run to run")
