@@ -235,8 +235,12 @@ bool urgency_above(const struct urgency *a, const struct urgency *b)
 
 struct urgency inherit_urgency(const struct hal_queue *q)
 {
-	struct urgency next = {own_rank(q), own_deadline(q)}, u = next;
+	struct urgency next = {own_rank(q), UINT64_MAX}, u;
 
+	/* Else whoever submits may be writing its record. */
+	if (q->runnable)
+		next.deadline_ns = own_deadline(q);
+	u = next;
 	if (q->flight_count > 0) {
 		uint64_t at = q->oldest->submit_ns;
 
@@ -255,7 +259,8 @@ struct urgency inherit_urgency(const struct hal_queue *q)
 
 uint64_t inherit_deadline(const struct hal_queue *q)
 {
-	return least(own_deadline(q), q->lent.deadline_ns);
+	return q->runnable ? least(own_deadline(q), q->lent.deadline_ns)
+			   : inherit_urgency(q).deadline_ns;
 }
 
 bool inherit_is_above(const struct hal_queue *q)

@@ -50,7 +50,8 @@ void inherit_see(struct hal_queue *q);
  * with what it is lent. */
 struct urgency inherit_urgency(const struct hal_queue *q);
 bool urgency_above(const struct urgency *a, const struct urgency *b);
-/* When q's next command has to end, with what it is lent; UINT64_MAX: at any time. */
+/* When q's next command has to end, or what the device has if nothing is runnable, with
+ * what it is lent; UINT64_MAX: at any time. */
 uint64_t inherit_deadline(const struct hal_queue *q);
 /* Somebody of a higher class or priority waits for it. */
 bool inherit_is_above(const struct hal_queue *q);
