@@ -26,7 +26,8 @@ static void legend(struct canvas *c, const struct comparison *k, bool tasks, dou
 
 	for (uint32_t i = 0; i < count; i++) {
 		double x = 12 + (CHART_WIDTH - 12) / COLUMNS * (i % COLUMNS);
-		double at = y + ROW * (i / COLUMNS) + 8;
+		uint32_t row = i / COLUMNS;
+		double at = y + ROW * row + 8;
 		const double xy[] = {x, at, x + 30, at}, top = at - 5;
 		const char *name = "idle, of a partition";
 
