@@ -32,7 +32,7 @@ CK_RING_PROTOTYPE(record, record)
 /* One direction; the flag, which it sleeps on, and the patience are the reader's. */
 struct way {
 	_Alignas(64) _Atomic unsigned int sleeping;
-	uint64_t patience_ns;
+	uint64_t patience_ns, least_ns;
 	unsigned int rests;
 	_Alignas(64) ck_ring_t ring;
 	_Alignas(64) struct record records[CONTROL_RECORDS_MAX + 1];
@@ -62,9 +62,11 @@ static int take(struct way *w, struct record *r)
 
 static int look_for(struct way *w, struct record *r)
 {
-	const uint64_t most = ++w->rests % PROBE == 0 ? SPIN_NS : w->patience_ns;
+	uint64_t most = ++w->rests % PROBE == 0 ? SPIN_NS : w->patience_ns;
 	const uint64_t from = bench_now();
 	uint64_t now = from;
+
+	most = most > w->least_ns ? most : w->least_ns;
 
 	while (now < from + most) {
 		for (int i = 0; i < LOOKS_A_CLOCK; i++) {
@@ -120,22 +122,23 @@ void control_hand(struct control *c, unsigned int records)
 		get(&c->back, &r);
 }
 
-static void way_init(struct way *w)
+static void way_init(struct way *w, uint64_t least_ns)
 {
 	ck_ring_init(&w->ring, CONTROL_RECORDS_MAX + 1);
 	atomic_init(&w->sleeping, 0);
 	w->patience_ns = SPIN_NS;
+	w->least_ns = least_ns;
 	w->rests = 0;
 }
 
-struct control *control_open(void)
+struct control *control_open(uint64_t least_ns)
 {
 	struct control *c = aligned_alloc(64, sizeof(*c));
 
 	if (c == NULL)
 		return NULL;
-	way_init(&c->out);
-	way_init(&c->back);
+	way_init(&c->out, least_ns);
+	way_init(&c->back, least_ns);
 	c->count = 0;
 	if (pthread_create(&c->thread, NULL, hand_back, c) != 0) {
 		free(c);

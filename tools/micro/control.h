@@ -12,12 +12,16 @@
 #ifndef HALBENCH_CONTROL_H
 #define HALBENCH_CONTROL_H
 
+#include <stdint.h>
+
 #define CONTROL_RECORDS_MAX 1023 /* under way at a time */
 
 struct control;
 
-/* NULL when there is no memory or no thread. */
-struct control *control_open(void);
+/* NULL when there is no memory or no thread.  Both sides look for least_ns at least:
+ * where two wait for each other's wake-ups by the rule alone, neither finds out that it
+ * could be awake, and all is compared with a sleeper. */
+struct control *control_open(uint64_t least_ns);
 void control_close(struct control *c);
 /* So many records out, then all of them back; one thread. */
 void control_hand(struct control *c, unsigned int records);
