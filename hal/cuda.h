@@ -48,9 +48,10 @@ struct hal_cuda_image {
 };
 
 enum hal_cuda_way {
-	HAL_CUDA_WHOLE, /* nothing is carved out: one unit */
-	HAL_CUDA_GREEN, /* green contexts */
-	HAL_CUDA_MASK,  /* masks in the descriptors of launches */
+	HAL_CUDA_WHOLE,  /* nothing is carved out: one unit */
+	HAL_CUDA_GREEN,  /* green contexts */
+	HAL_CUDA_MASK,   /* masks in the descriptors of launches */
+	HAL_CUDA_STREAM, /* masks in the driver's structures of streams */
 };
 
 #define HAL_CUDA_SAID 1024

@@ -34,9 +34,9 @@ static const struct hal_option_def options[] = {
 	 "a launch that takes longer is given up and its queue with it; 0: none is"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
 	 "where buffers are that need not be mappable"},
-	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|auto", "auto",
-	 "none: the device is one unit; green contexts, masks at launch: tried out at "
-	 "open; auto: the best, tried out in another process"},
+	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
+	 "none: the device is one unit; green contexts, masks at launch or in streams: "
+	 "tried out at open; auto: the best, tried out in another process"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
 	 "launches are stopped between commands alone, or between their blocks, where "
 	 "their PTX can be rewritten"},
@@ -163,7 +163,9 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->suspend_modes |= o->block ? 1u << HAL_SUSPEND_FOLD : 0;
 	info->clock_hz = 1000000000;
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
-	info->caps |= way == CU_WAY_MASK ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE : 0;
+	info->caps |= way == CU_WAY_MASK || way == CU_WAY_STREAM
+			      ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE
+			      : 0;
 	info->caps |= s->stand_in ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
 }
@@ -171,7 +173,7 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 /* Nothing is tried out for a list: of auto it tells what is kept. */
 static int look_up(int device, enum cu_way *way, uint32_t *units)
 {
-	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_GREEN};
+	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_STREAM, CU_WAY_GREEN};
 	char why[HAL_CUDA_SAID];
 	struct cu_verdict *v;
 	uint32_t i;
@@ -187,13 +189,13 @@ static int look_up(int device, enum cu_way *way, uint32_t *units)
 		return cu_host->fail(ENOMEM, "cuda: no memory for what was tried out");
 	cu_verdict_of(device, v);
 	cu_kept_read(v, why);
-	for (i = 0; i < 2 && *way == CU_WAY_NONE; i++) {
+	for (i = 0; i < 3 && *way == CU_WAY_NONE; i++) {
 		const struct cu_tried *t = cu_verdict_get(v, order[i]);
 
 		if (!t || t->err)
 			continue;
 		*way = order[i];
-		*units = *way == CU_WAY_MASK ? t->mask.count : t->units;
+		*units = *way == CU_WAY_GREEN ? t->units : t->mask.count;
 	}
 	free(v);
 	return 0;
@@ -389,7 +391,7 @@ static int open_way(struct cu_device *dev)
 		 dev->opt.way == CU_WAY_NONE ? "" : ", tried out at open");
 	if (dev->opt.way == CU_WAY_GREEN)
 		return cu_green_open(dev, NULL);
-	return dev->opt.way == CU_WAY_MASK ? cu_mask_open(dev, NULL) : 0;
+	return dev->opt.way == CU_WAY_NONE ? 0 : cu_mask_open(dev, dev->opt.way, NULL);
 }
 
 static int start(struct cu_device *dev)

@@ -10,7 +10,8 @@
 
 _Static_assert((int)HAL_CUDA_WHOLE == (int)CU_WAY_NONE &&
 		       (int)HAL_CUDA_GREEN == (int)CU_WAY_GREEN &&
-		       (int)HAL_CUDA_MASK == (int)CU_WAY_MASK,
+		       (int)HAL_CUDA_MASK == (int)CU_WAY_MASK &&
+		       (int)HAL_CUDA_STREAM == (int)CU_WAY_STREAM,
 	       "one is answered as the other");
 
 static uint32_t multiprocessors(const struct cu_device *dev)

@@ -121,11 +121,11 @@ static int check_way(const struct cu_device *dev)
 				     "cuda:%u: with preempt=block queues have streams of "
 				     "their own",
 				     dev->index);
-	if (dev->green)
+	if (dev->green || (dev->mask && dev->mask->stream_at))
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: partitions are green contexts: queues "
-				     "have streams of their own",
-				     dev->index);
+				     "cuda:%u: partitions=%s: queues have streams of "
+				     "their own",
+				     dev->index, cu_way_names[cu_way_of(dev)]);
 	return 0;
 }
 

@@ -42,8 +42,9 @@ struct cu_symbols {
 enum cu_way {
 	CU_WAY_NONE, /* the whole device */
 	CU_WAY_GREEN,
-	CU_WAY_MASK,
-	CU_WAY_AUTO, /* the best that holds */
+	CU_WAY_MASK,   /* at launch */
+	CU_WAY_STREAM, /* in a stream */
+	CU_WAY_AUTO,   /* the best that holds */
 };
 
 struct cu_options {
@@ -71,8 +72,9 @@ struct cu_shape {
 };
 
 #define CU_UNITS_MOST 128u
-/* Which bit of a descriptor's mask is which unit. */
+/* Which bit of a mask is which unit. */
 struct cu_mask {
+	uint32_t stream_at; /* where in a stream; 0: masks are in launches' descriptors */
 	uint32_t count, per;           /* units, multiprocessors of one at most */
 	uint32_t first[CU_UNITS_MOST]; /* multiprocessor */
 	uint8_t bit[CU_UNITS_MOST];
@@ -91,7 +93,7 @@ struct cu_tried {
 struct cu_verdict {
 	char device[64], build[160]; /* GPU and driver; "": they cannot be told */
 	uint32_t count;
-	struct cu_tried tried[2];
+	struct cu_tried tried[3];
 };
 #define CU_VERDICT_BYTES 8192u
 
@@ -122,8 +124,8 @@ struct cu_counter {
 
 struct cu_partition {
 	struct hal_bk_partition_desc desc;
-	void *green; /* the context; NULL: the whole device */
-	bool masked;
+	void *green;      /* the context; NULL: the whole device */
+	bool masked;      /* at launch */
 	uint32_t mask[4]; /* what its launches are kept off */
 	struct cu_partition *moving_next;
 	bool moving;
@@ -309,7 +311,7 @@ static inline int cu_check(struct cu_device *dev, uint32_t result, const char *c
 static inline enum cu_way cu_way_of(const struct cu_device *dev)
 {
 	if (dev->mask)
-		return CU_WAY_MASK;
+		return dev->mask->stream_at ? CU_WAY_STREAM : CU_WAY_MASK;
 	return dev->green ? CU_WAY_GREEN : CU_WAY_NONE;
 }
 
@@ -367,14 +369,22 @@ uint32_t cu_green_per(const struct cu_device *dev);
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green);
 
 /* mask.c */
-/* Finds out which bit is what; or takes what has been found. */
-int cu_mask_open(struct cu_device *dev, const struct cu_mask *found);
+/* Finds out which bit is what, of masks at launch or in streams; or takes what has been
+ * found. */
+int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *found);
 uint32_t cu_mask_units(const struct cu_device *dev);
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,
 		uint32_t mask[4]);
 /* Around a launch by this thread; whether the mask was taken. */
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask);
 bool cu_mask_end(void);
+
+/* stream_mask.c */
+/* Where it is in a stream of this driver; else an error. */
+int cu_stream_mask_place(uint32_t *at);
+/* Launches in the stream are kept off that from now on; a new one has none yet. */
+int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t mask[4],
+		       bool is_new);
 
 /* verdict.c */
 /* Of the device, by the driver in use. */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * partitions=auto: masks at launch, else green contexts, else the whole device.  Each way
+ * partitions=auto: masks at launch, else masks in streams, else green contexts, else the
+ * whole device.  Each way
  * is tried out before it is taken, in a process of its own: what the masks rest on is
  * documented nowhere, and a driver that does not have it like that may crash or hang.
  * The process runs a helper (backends/cuda/helper), as this one's driver does not survive
  * a fork; what that finds is kept for the next open (verdict.c).
- *
- * Masks in a stream's own structure would come second.  Where they lie is known for few
- * builds and not from the vendor, and there is none here to hold them against: they are
- * left out.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -30,7 +27,7 @@
 
 #define HELPER "hal-cuda-trial"
 
-const char *const cu_way_names[] = {"none", "green", "mask", "auto"};
+const char *const cu_way_names[] = {"none", "green", "mask", "stream", "auto"};
 
 /* ---- the helper -------------------------------------------------------------------- */
 
@@ -243,13 +240,13 @@ static bool find_out(struct cu_device *dev, struct cu_verdict *v, enum cu_way wa
 
 static int take(struct cu_device *dev, const struct cu_tried *t)
 {
-	return t->way == CU_WAY_MASK ? cu_mask_open(dev, &t->mask)
-				     : cu_green_open(dev, t);
+	return t->way == CU_WAY_GREEN ? cu_green_open(dev, t)
+				      : cu_mask_open(dev, t->way, &t->mask);
 }
 
 static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *t)
 {
-	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_GREEN};
+	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_STREAM, CU_WAY_GREEN};
 	char why[HAL_CUDA_SAID];
 	bool news = false;
 	uint32_t i;
@@ -258,7 +255,7 @@ static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *
 	cu_kept_read(v, why);
 	if (why[0])
 		say(dev, "%.300s; ", why);
-	for (i = 0; i < 2 && cu_way_of(dev) == CU_WAY_NONE; i++) {
+	for (i = 0; i < 3 && cu_way_of(dev) == CU_WAY_NONE; i++) {
 		const bool fresh = find_out(dev, v, order[i], t);
 
 		news |= fresh;

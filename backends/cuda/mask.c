@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Masks at launch: the driver calls back before a launch's descriptor (QMD) goes to the
+ * Masks of multiprocessors, of launches or of streams (stream_mask.c), and what their
+ * bits stand for.
+ *
+ * At launch: the driver calls back before a launch's descriptor (QMD) goes to the
  * device, and there the partition's mask is put in.  The way in is an export table of the
  * driver's that its profiling tools use; nothing of it is documented, so all of it is
  * tried out at open, and what does not behave is refused.
@@ -118,6 +121,12 @@ static int run_without(struct cu_device *dev, struct cu_trial *t, void *stream,
 {
 	int err;
 
+	if (dev->mask->stream_at) {
+		err = cu_stream_mask_set(dev, stream, mask, false);
+		return err ? err
+			   : cu_trial_run(dev, t, stream,
+					  (uint32_t)dev->shape.multiprocessors, ran);
+	}
 	cu_mask_begin(dev, mask);
 	err = cu_trial_run(dev, t, stream, (uint32_t)dev->shape.multiprocessors, ran);
 	if (!cu_mask_end() && !err)
@@ -137,9 +146,9 @@ static int add_unit(struct cu_device *dev, uint32_t bit, uint32_t first, uint32_
 		return 0; /* nothing is there */
 	if (lost > 2 || m->count == CU_UNITS_MOST)
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: partitions=mask: tried out, bit %u takes "
+				     "cuda:%u: partitions=%s: tried out, bit %u takes "
 				     "%u multiprocessors away",
-				     dev->index, bit, lost);
+				     dev->index, cu_way_names[cu_way_of(dev)], bit, lost);
 	for (i = m->count++; i && m->first[i - 1] > first; i--) {
 		m->first[i] = m->first[i - 1];
 		m->bit[i] = m->bit[i - 1];
@@ -169,10 +178,11 @@ static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 		for (i = 0, first = lost = 0; !err && i < CU_SM_MOST; i++) {
 			if (ran[i] && !all[i])
 				err = cu_host->fail(ENOTSUP,
-						    "cuda:%u: partitions=mask: tried "
+						    "cuda:%u: partitions=%s: tried "
 						    "out, multiprocessor %u comes and "
 						    "goes",
-						    dev->index, i);
+						    dev->index,
+						    cu_way_names[cu_way_of(dev)], i);
 			if (!all[i] || ran[i] || owned[i])
 				continue;
 			first = lost++ ? first : i;
@@ -185,14 +195,15 @@ static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 		left += all[i] && !owned[i];
 	if (!err && left)
 		err = cu_host->fail(ENOTSUP,
-				    "cuda:%u: partitions=mask: tried out, %u "
+				    "cuda:%u: partitions=%s: tried out, %u "
 				    "multiprocessors cannot be masked",
-				    dev->index, left);
+				    dev->index, cu_way_names[cu_way_of(dev)], left);
 	return err;
 }
 
 static int try_out(struct cu_device *dev)
 {
+	static const uint32_t none[CU_QMD_WORDS];
 	struct cu_trial *t = NULL;
 	void *stream = NULL;
 	int again = 0;
@@ -203,7 +214,9 @@ static int try_out(struct cu_device *dev)
 			 dev->greatest_priority);
 	if (err)
 		stream = NULL;
-	else
+	else if (dev->mask->stream_at)
+		err = cu_stream_mask_set(dev, stream, none, true);
+	if (!err)
 		err = try_bits(dev, t, stream);
 	cu_give_back(dev, CU_KIND_STREAM, stream, &again);
 	cu_trial_close(dev, t, &again);
@@ -211,15 +224,22 @@ static int try_out(struct cu_device *dev)
 	return err ? err : again;
 }
 
-int cu_mask_open(struct cu_device *dev, const struct cu_mask *found)
+int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *found)
 {
+	uint32_t place = 0;
 	int err;
 
 	dev->mask = calloc(1, sizeof(*dev->mask));
 	if (!dev->mask)
 		return cu_host->fail(ENOMEM, "cuda: no memory for masks");
-	err = hook(dev);
-	if (!err && found)
+	err = way == CU_WAY_STREAM ? cu_stream_mask_place(&place) : hook(dev);
+	dev->mask->stream_at = place;
+	if (!err && found && found->stream_at != place)
+		err = cu_host->fail(ENOTSUP,
+				    "cuda:%u: partitions=%s: masks are elsewhere than "
+				    "where they were",
+				    dev->index, cu_way_names[way]);
+	else if (!err && found)
 		*dev->mask = *found;
 	else if (!err)
 		err = try_out(dev);

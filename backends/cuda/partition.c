@@ -49,8 +49,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 		free(part);
 		return err;
 	}
-	part->masked = dev->mask != NULL;
-	if (part->masked)
+	part->masked = dev->mask && !dev->mask->stream_at;
+	if (dev->mask)
 		cu_mask_of(dev, desc->col, desc->units, part->mask);
 	*out = part;
 	return 0;
@@ -93,9 +93,13 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 		return err;
 	part->desc = *desc;
 	cu_mask_of(dev, desc->col, desc->units, part->mask);
-	for (q = dev->queues; q; q = q->older)
-		if (q->part == part)
-			part->moving_left += q->older_count = q->count - cu_stops_kept(q);
+	for (q = dev->queues; q; q = q->older) {
+		if (q->part != part)
+			continue;
+		part->moving_left += q->older_count = q->count - cu_stops_kept(q);
+		if (dev->mask->stream_at)
+			(void)cu_stream_mask_set(dev, q->stream, part->mask, false);
+	}
 	part->moving = true;
 	part->moving_cookie = cookie;
 	part->moving_next = dev->moving;

@@ -68,7 +68,9 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 			 CU_STREAM_NON_BLOCKING, level);
 	if (err)
 		q->stream = NULL;
-	else
+	else if (dev->mask && dev->mask->stream_at)
+		err = cu_stream_mask_set(dev, q->stream, q->part->mask, true);
+	if (!err)
 		err = make_event(dev, &q->idle);
 	for (i = 0; !err && i < q->slot_count; i++) {
 		err = make_event(dev, &q->slots[i].own);

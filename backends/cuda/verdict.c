@@ -8,6 +8,7 @@
  *     build libcuda.so.1 ...
  *     green 16 8
  *     mask 66 2, and a line "unit FIRST BIT" for each
+ *     stream 66 2 1308, the place of the mask, and a line for each
  *     refused mask WHY
  *     end SUM
  *
@@ -113,9 +114,12 @@ static void put_tried(char *text, const struct cu_tried *t)
 		    cu_way_names[t->way], t->why);
 	else if (t->way == CU_WAY_GREEN)
 		put(text, "green %u %u\n", t->units, t->per);
-	else
+	else if (t->way == CU_WAY_MASK)
 		put(text, "mask %u %u\n", t->mask.count, t->mask.per);
-	for (i = 0; !t->err && t->way == CU_WAY_MASK && i < t->mask.count; i++)
+	else
+		put(text, "stream %u %u %u\n", t->mask.count, t->mask.per,
+		    t->mask.stream_at);
+	for (i = 0; !t->err && t->way != CU_WAY_GREEN && i < t->mask.count; i++)
 		put(text, "unit %u %u\n", t->mask.first[i], t->mask.bit[i]);
 }
 
@@ -184,19 +188,23 @@ static bool read_units(const char **at, struct cu_mask *m)
 
 static bool read_refused(const char *line, size_t word, int err, struct cu_tried *t)
 {
-	const bool green = strncmp(line + word, "green ", 6) == 0;
+	size_t n;
 
-	if (!green && strncmp(line + word, "mask ", 5) != 0)
-		return false;
-	t->way = green ? CU_WAY_GREEN : CU_WAY_MASK;
-	t->err = err;
-	snprintf(t->why, sizeof(t->why), "%s", line + word + (green ? 6 : 5));
-	return true;
+	for (t->way = CU_WAY_GREEN; t->way < CU_WAY_AUTO; t->way++) {
+		n = strlen(cu_way_names[t->way]);
+		if (strncmp(line + word, cu_way_names[t->way], n) != 0 ||
+		    line[word + n] != ' ')
+			continue;
+		t->err = err;
+		snprintf(t->why, sizeof(t->why), "%s", line + word + n + 1);
+		return true;
+	}
+	return false;
 }
 
 static bool read_tried(const char *line, const char **at, struct cu_tried *t)
 {
-	uint32_t v[2];
+	uint32_t v[3] = {0};
 
 	memset(t, 0, sizeof(*t));
 	if (strncmp(line, "refused ", 8) == 0)
@@ -209,10 +217,15 @@ static bool read_tried(const char *line, const char **at, struct cu_tried *t)
 		t->per = v[1];
 		return v[0] && v[0] <= GREEN_UNITS_MOST && v[1] && v[1] <= CU_SM_MOST;
 	}
-	if (!read_numbers(line, "mask", v, 2) || !v[0] || v[0] > CU_UNITS_MOST || !v[1] ||
-	    v[1] > 2)
-		return false;
 	t->way = CU_WAY_MASK;
+	if (!read_numbers(line, "mask", v, 2)) {
+		t->way = CU_WAY_STREAM;
+		if (!read_numbers(line, "stream", v, 3) || !v[2])
+			return false;
+	}
+	if (!v[0] || v[0] > CU_UNITS_MOST || !v[1] || v[1] > 2)
+		return false;
+	t->mask.stream_at = v[2];
 	t->mask.count = v[0];
 	t->mask.per = v[1];
 	return read_units(at, &t->mask);

@@ -64,6 +64,8 @@ static int begin(void **state)
 	unsetenv("HAL_STAND_IN_CUDA_GREEN");
 	unsetenv("HAL_STAND_IN_CUDA_QMD");
 	unsetenv("HAL_STAND_IN_CUDA_VERSION");
+	/* But for those of streams: green contexts are next. */
+	setenv("HAL_STAND_IN_CUDA_STREAM", "ignored", 1);
 	setenv("XDG_CACHE_HOME", home, 1);
 	forget();
 	return 0;
@@ -154,6 +156,37 @@ static void masks_first(void **state)
 	assert_int_equal(probed[0].unit_cols, 66);
 	assert_true(probed[0].caps & HAL_CAP_RESIZE_LIVE);
 	assert_int_equal(probed[1].unit_cols, 1);
+}
+
+/* Masks in streams are next. */
+static void streams_second(void **state)
+{
+	const struct hal_bk_config nobody = {
+		.clock = 1, .partitions = CU_WAY_AUTO, .helper = "/nonexistent/helper"};
+	struct hal_device_info probed[1];
+	struct hal_cuda_info info;
+
+	(void)state;
+	unsetenv("HAL_STAND_IN_CUDA_STREAM");
+	setenv("HAL_STAND_IN_CUDA_MASK", "crash", 1);
+	info = opened(&automatic, 0);
+	assert_int_equal(info.way, HAL_CUDA_STREAM);
+	assert_int_equal(info.unit_multiprocessors, 2);
+	assert_int_equal(info.resize_live, 1);
+	assert_int_equal(info.clusters_safe, 0);
+	assert_non_null(strstr(info.said, "stream: tried out at open"));
+	unsetenv("HAL_STAND_IN_CUDA_MASK");
+	/* A crash is not kept; with no helper to ask again, what is kept is next. */
+	IS(&nobody, HAL_CUDA_STREAM, "stream: tried out at an earlier open");
+	memset(probed, 0, sizeof(probed));
+	assert_int_equal(b->cold.probe(&nobody, probed, 1), 2);
+	assert_int_equal(probed[0].unit_cols, 66);
+	assert_true(probed[0].caps & HAL_CAP_RESIZE_LIVE);
+	/* Another driver's place is not this one's. */
+	setenv("HAL_STAND_IN_CUDA_STREAM", "hang", 1);
+	setenv("HAL_STAND_IN_CUDA_MASK", "ignored", 1);
+	IS(&automatic, HAL_CUDA_STREAM, "cannot be masked",
+	   "stream: tried out at an earlier open");
 }
 
 /* What the helper has found is what is found here. */
@@ -472,10 +505,10 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup(f, begin)
 	const struct CMUnitTest tests[] = {
-		CASE(masks_first), CASE(same_table), CASE(a_lie),   CASE(all_lie),
-		CASE(a_crash),     CASE(a_hang),     CASE(helpers), CASE(not_there),
-		CASE(not_here),    CASE(foreign),    CASE(nowhere), CASE(other_driver),
-		CASE(text),        CASE(clusters),
+		CASE(masks_first),  CASE(streams_second), CASE(same_table), CASE(a_lie),
+		CASE(all_lie),      CASE(a_crash),        CASE(a_hang),     CASE(helpers),
+		CASE(not_there),    CASE(not_here),       CASE(foreign),    CASE(nowhere),
+		CASE(other_driver), CASE(text),           CASE(clusters),
 	};
 	int rc;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions that are masks at launch: each version of launch descriptors, bit by bit;
- * which bit is which multiprocessor; where kernels run; a driver that does not call back,
- * or does not do what the mask says. */
+/* Partitions that are masks at launch, or in streams: each version of launch descriptors,
+ * bit by bit; which bit is which multiprocessor; where kernels run; a driver that does
+ * not call back, or does not do what the mask says. */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -22,7 +22,7 @@
 #define BLOCKS 256u
 
 static const struct hal_backend *b;
-static const struct hal_bk_config cfg = {.clock = 1, .partitions = 2};
+static struct hal_bk_config cfg = {.clock = 1, .partitions = CU_WAY_MASK};
 static uint32_t passed;
 
 /* ---- descriptors ------------------------------------------------------------------------- */
@@ -386,10 +386,80 @@ static void card_green(void **state)
 	clean();
 }
 
+/* ---- masks in streams -------------------------------------------------------------------- */
+
+static int in_streams(void **state)
+{
+	(void)state;
+	cfg.partitions = CU_WAY_STREAM;
+	return 0;
+}
+
+static int at_launch(void **state)
+{
+	(void)state;
+	cfg.partitions = CU_WAY_MASK;
+	unsetenv("HAL_STAND_IN_CUDA_STREAM");
+	unsetenv("HAL_STAND_IN_CUDA_VERSION");
+	return 0;
+}
+
+static void no_place(void **state)
+{
+	static const struct {
+		const char *version;
+		bool known;
+	} all[] = {{"12040", true},  {"12050", true}, {"12060", true}, {"12080", true},
+		   {"12090", false}, {"13000", true}, {"13010", false}};
+	void *dev;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		setenv("HAL_STAND_IN_CUDA_VERSION", all[i].version, 1);
+		assert_int_equal(b->cold.open(&cfg, 0, &dev),
+				 all[i].known ? 0 : -ENOTSUP);
+		if (all[i].known)
+			b->cold.close(dev);
+		else
+			assert_non_null(strstr(host_text, "is not known"));
+	}
+	unsetenv("HAL_STAND_IN_CUDA_VERSION");
+	setenv("HAL_STAND_IN_CUDA_STREAM", "ignored", 1);
+	assert_int_equal(b->cold.open(&cfg, 0, &dev), -ENOTSUP);
+	assert_non_null(strstr(host_text, "132 multiprocessors cannot be masked"));
+	clean();
+}
+
+/* Another driver has something else there: it is not touched. */
+static void taken(void **state)
+{
+	struct hal_bk_partition_desc half = line(0, 8);
+	void *dev, *part, *queue, *s, *inner;
+
+	(void)state;
+	assert_int_equal(b->cold.open(&cfg, 0, &dev), 0);
+	assert_int_equal(b->cold.partition_create(dev, &half, &part), 0);
+	assert_int_equal(b->cold.queue_create(dev, part, 0, &queue), 0);
+	s = ((struct cu_queue *)queue)->stream;
+	memcpy(&inner, s, sizeof(inner));
+	assert_int_equal(
+		cu_stream_mask_set(dev, s, ((struct cu_partition *)part)->mask, true),
+		-ENOTSUP);
+	assert_non_null(strstr(host_text, "there is something else"));
+	assert_int_equal(*(uint32_t *)((char *)inner + 0x51c), 1);
+	assert_int_equal(*(uint32_t *)((char *)inner + 0x520), 0xffffff00);
+	assert_int_equal(b->cold.queue_destroy(dev, queue), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	b->cold.close(dev);
+	clean();
+}
+
 static int on_card(char **numbers)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(card_masks),
-					   cmocka_unit_test(card_green)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(card_masks), cmocka_unit_test(card_green),
+		cmocka_unit_test_setup_teardown(card_masks, in_streams, at_launch)};
 	uint32_t i;
 
 	for (i = 0; i < 3; i++)
@@ -400,9 +470,16 @@ static int on_card(char **numbers)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(versions),     cmocka_unit_test(places),
-		cmocka_unit_test(each_version), cmocka_unit_test(tried_out),
-		cmocka_unit_test(moves),        cmocka_unit_test(lost_hook),
+		cmocka_unit_test(versions),
+		cmocka_unit_test(places),
+		cmocka_unit_test(each_version),
+		cmocka_unit_test(tried_out),
+		cmocka_unit_test(moves),
+		cmocka_unit_test(lost_hook),
+		cmocka_unit_test_setup_teardown(places, in_streams, at_launch),
+		cmocka_unit_test_setup_teardown(moves, in_streams, at_launch),
+		cmocka_unit_test_setup_teardown(no_place, in_streams, at_launch),
+		cmocka_unit_test_setup_teardown(taken, in_streams, at_launch),
 	};
 	int rc;
 

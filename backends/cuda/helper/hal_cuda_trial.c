@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hal-cuda-trial LIBRARY INDEX mask|green: tries a way to partitions out on a CUDA device
- * and says what came of it, as backends/cuda/verdict.c writes it.  The CUDA backend
- * starts it, as a process that may crash or hang; it is not for people.
+ * hal-cuda-trial LIBRARY INDEX mask|stream|green: tries a way to partitions out on a CUDA
+ * device and says what came of it, as backends/cuda/verdict.c writes it.  The CUDA
+ * backend starts it, as a process that may crash or hang; it is not for people.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ static const char *option_str(const struct hal_bk_config *cfg, const char *key)
 
 static void found(const struct cu_device *dev, struct cu_tried *t)
 {
-	if (t->way == CU_WAY_MASK) {
+	if (t->way != CU_WAY_GREEN) {
 		t->mask = *dev->mask;
 		return;
 	}
@@ -65,21 +65,22 @@ int main(int argc, char **argv)
 					     .option_str = option_str};
 	static struct cu_verdict v;
 	static char text[CU_VERDICT_BYTES];
-	struct hal_bk_config cfg = {.way = CU_WAY_MASK};
+	struct hal_bk_config cfg = {.way = CU_WAY_GREEN};
 	const struct hal_backend *b = hal_backend_cuda(&host);
 	void *dev = NULL;
 	unsigned long index;
 	char *end;
 	int err;
 
-	if (argc != 4 || (strcmp(argv[3], "mask") != 0 && strcmp(argv[3], "green") != 0))
+	if (argc != 4)
 		return 2;
+	while (strcmp(argv[3], cu_way_names[cfg.way]) != 0)
+		if (++cfg.way == CU_WAY_AUTO)
+			return 2;
 	index = strtoul(argv[2], &end, 10);
 	if (*end || !b)
 		return 2;
 	cfg.library = argv[1];
-	if (strcmp(argv[3], "green") == 0)
-		cfg.way = CU_WAY_GREEN;
 	err = b->cold.open(&cfg, (uint32_t)index, &dev);
 	if (cu.cuInit)
 		cu_verdict_of((int)index, &v);

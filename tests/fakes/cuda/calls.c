@@ -335,6 +335,7 @@ uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priori
 	s->flags = flags;
 	s->priority = priority < -5 ? -5 : priority > 0 ? 0 : priority;
 	s->last = &s->first;
+	s->object.inner = s->own;
 	*stream = s;
 	return CUR_SUCCESS;
 }
@@ -981,6 +982,7 @@ uint32_t do_cuLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
 			return CUR_UNKNOWN;
 		j.function->loaded = true;
 	}
+	stream_show(s, version(), j.off);
 	qmd_show(s->object.dev, j.off);
 	return push(s, j);
 }

@@ -92,13 +92,36 @@ static void take_off(const struct device *dev, const uint8_t *q, uint32_t versio
 				off[unit++] = masked(q, version, p * g->clusters + c);
 }
 
+/* Groups as the driver counts them, without those that do not work. */
+void stream_show(const struct stream *s, int version, bool off[UNITS_MAX])
+{
+	const uint32_t sms = gpu_of(s->object.dev)->sms;
+	uint32_t at = 0x5fc, field[5] = {0}, i;
+	bool any = false;
+
+	if (version == CU_VERSION(13, 0))
+		at = 0x51c;
+	else if (version >= CU_VERSION(12, 7) && version <= CU_VERSION(12, 8))
+		at = 0x4fc;
+	else if (version >= CU_VERSION(12, 5) && version <= CU_VERSION(12, 6))
+		at = 0x4ec;
+	else if (version == CU_VERSION(12, 4))
+		at = 0x4ac;
+	if (at + sizeof(field) <= sizeof(s->own))
+		memcpy(field, s->own + at, sizeof(field));
+	for (i = 0; field[0] && i < s->object.dev->units && i / sms < 128; i++)
+		any |= off[i] = field[1 + i / sms / 32] >> i / sms % 32 & 1;
+	if (any && ignores("HAL_STAND_IN_CUDA_STREAM"))
+		memset(off, 0, UNITS_MAX * sizeof(*off));
+}
+
 void qmd_show(const struct device *dev, bool off[UNITS_MAX])
 {
 	const uint32_t version = version_of(dev);
 	uint8_t qmd[QMD_BYTES] = {0};
 	const void *params[TABLE_SLOTS] = {0};
 	const uint64_t bytes = sizeof(params);
-	bool any = false;
+	bool by_mask[UNITS_MAX] = {false}, any = false;
 	uint32_t i;
 
 	qmd[version >= 0x50 ? 58 : 72] = (uint8_t)version;
@@ -106,9 +129,11 @@ void qmd_show(const struct device *dev, bool off[UNITS_MAX])
 	params[4] = qmd;
 	if (subscriber.on && subscriber.fn && !world.silent)
 		subscriber.fn(subscriber.user, DOMAIN, 1, params);
-	take_off(dev, qmd, version, off);
+	take_off(dev, qmd, version, by_mask);
 	for (i = 0; i < dev->units; i++)
-		any |= off[i];
+		any |= by_mask[i];
 	if (any && ignores("HAL_STAND_IN_CUDA_MASK"))
-		world.mask_leaky = true;
+		return;
+	for (i = 0; i < dev->units; i++)
+		off[i] |= by_mask[i];
 }

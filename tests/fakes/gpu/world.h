@@ -54,6 +54,7 @@ enum object_kind {
 
 /* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
 struct object {
+	void *inner; /* CUDA's handles of streams point to it; else NULL */
 	struct object *next;
 	enum object_kind kind;
 	struct device *dev;
@@ -140,8 +141,9 @@ struct job {
 
 struct stream {
 	struct object object;
-	const bool *only; /* units that it may use; NULL: all */
-	uint32_t flags;   /* as it was made */
+	unsigned char own[0x600]; /* the driver's; .object.inner */
+	const bool *only;         /* units that it may use; NULL: all */
+	uint32_t flags;           /* as it was made */
 	uint32_t capture; /* as cuStreamIsCapturing answers: 1: what comes is recorded and
 			   * does not run, 2: no more, it was spoilt */
 	uint32_t mode;    /* of that, and whose: see capture_spoils */
