@@ -30,6 +30,7 @@ struct interp_launch {
 	uint64_t tick;
 	void (*at_tick)(void *arg);
 	void *arg;
+	uint64_t stop;         /* address of the word that at_tick sets, for gpu_run() */
 	uint64_t instructions; /* out */
 };
 

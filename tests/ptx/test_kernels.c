@@ -5,7 +5,10 @@
  * order its blocks run; what is outside the range is neither read nor written.
  *
  * test_kernels [figures|KERNEL]: prints ptx.kernels.*
- * test_kernels -d LIST FOLDER: the same of other kernels, ptx.cccl.*
+ * test_kernels -d LIST FOLDER [KERNEL]: the same of other kernels, ptx.cccl.*
+ *
+ * With PTX_GPU it is test_ptx_gpu, and they run on a GPU, where a stop comes at any time:
+ * ptx.gpu.*; -t [FOLDER]: what the passes cost.  Exit status 77: there is no GPU.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -15,22 +18,41 @@
 
 #include "interp.h"
 #include "list.h"
+#ifdef PTX_GPU
+#include "gpu_watch.h"
+#define PTX_RUN   gpu_run
+#define PTX_EXACT false
+#else
+#define PTX_RUN   interp_run
+#define PTX_EXACT true /* it stops after so many instructions */
+#endif
 
 #define KERNELS_MAX  256u
 #define BUFFER_BYTES 16384u
 #define BLOCKS_MAX   4096u
-#define OUT          UINT64_C(0x7f0000000000)
+#define BASE         UINT64_C(0x7f0000000000)
+#define OUT          base
 #define A            (OUT + BUFFER_BYTES)
 #define B            (A + BUFFER_BYTES)
-#define CONTROL      UINT64_C(0x7e0000000000)
-#define LISTS        UINT64_C(0x7d0000000000)
+#define CONTROL      (OUT + (1u << 20))
+#define LISTS        (OUT + (2u << 20))
+#define ROUNDS_MAX   20u /* that are stopped */
 
 static uint8_t memory[3 * BUFFER_BYTES], before[3 * BUFFER_BYTES],
 	expected[3 * BUFFER_BYTES];
 static struct ptx_control control;
 static uint32_t lists[2][BLOCKS_MAX];
 static char why[PTX_WHY];
-static uint32_t mismatches, rewritten, refused;
+static uint64_t base = BASE;
+static struct list_kernel kernels[KERNELS_MAX];
+static uint32_t count;
+
+struct totals {
+	uint32_t next; /* kernel */
+	uint32_t mismatches, rewritten, refused, partway, equal;
+	bool differs[KERNELS_MAX];
+};
+static struct totals here, *total = &here;
 
 /* ---- what kernels work on -------------------------------------------------------------- */
 
@@ -83,17 +105,17 @@ static void raise_stop(void *arg)
 static struct interp_launch launch_of(const struct ptx *m, const struct list_kernel *k,
 				      struct params *p, uint32_t more)
 {
-	static const struct interp_region regions[] = {
-		{OUT, memory, sizeof(memory)},
-		{CONTROL, &control, sizeof(control)},
-		{LISTS, lists, sizeof(lists)},
-	};
+	static struct interp_region regions[3];
 	struct interp_launch l = {.shared_bytes = k->shared_bytes,
 				  .params = p,
 				  .regions = regions,
-				  .region_count = 3};
+				  .region_count = 3,
+				  .stop = CONTROL};
 	uint32_t i, n;
 
+	regions[0] = (struct interp_region){OUT, memory, sizeof(memory)};
+	regions[1] = (struct interp_region){CONTROL, &control, sizeof(control)};
+	regions[2] = (struct interp_region){LISTS, lists, sizeof(lists)};
 	memcpy(l.grid, k->grid, sizeof(l.grid));
 	memcpy(l.block, k->block, sizeof(l.block));
 	*p = (struct params){.out = OUT, .a = A, .b = B, .n = k->n, .hole = -1};
@@ -116,15 +138,18 @@ static void wrong(const struct list_kernel *k, const char *fmt, ...)
 	vprintf(fmt, ap);
 	va_end(ap);
 	printf("\n");
-	mismatches++;
+	total->mismatches++;
 }
 
 static bool ran(const struct list_kernel *k, const struct ptx *m, struct interp_launch *l,
 		const char *how)
 {
-	if (interp_run(m, l, why) == 0)
+	if (PTX_RUN(m, l, why) == 0)
 		return true;
 	wrong(k, "%s: %s", how, why);
+#ifdef PTX_GPU
+	gpu_end_if_lost();
+#endif
 	return false;
 }
 
@@ -177,16 +202,66 @@ static void run_entry(const struct ptx *m, const struct list_kernel *k, uint32_t
 			wrong(k, "%s: %u blocks stopped", how, control.stopped);
 			return;
 		}
+		total->partway += control.stopped < l.grid[0] * l.grid[1] * l.grid[2];
 		/* A later round is stopped later; it gets somewhere. */
-		tick = tick == 1 ? 0 : 2 * tick;
+		tick = tick == 1 || round == ROUNDS_MAX ? 0 : 2 * tick;
 		control.resumed = control.stopped;
 		control.from = LISTS + sizeof(lists[0]) * to;
 		to = 1 - to;
 		control.to = LISTS + sizeof(lists[0]) * to;
 		control.stopped = control.stop = 0;
 	}
-	if (tick && !round && seed)
+	if (tick && !round && seed && PTX_EXACT)
 		wrong(k, "%s: nothing was stopped", how);
+	same(k, how);
+}
+
+/* All are stopped; two launches run what is left. */
+static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_t more,
+		       const char *how)
+{
+	static bool seen[BLOCKS_MAX];
+	const uint32_t blocks = (uint32_t)blocks_of(k), half = (blocks + 1) / 2;
+	const uint32_t first[] = {0, 0, half}, end[] = {blocks, half, blocks};
+	struct params p;
+	uint32_t i, part;
+
+	memcpy(memory, before, sizeof(memory));
+	memset(lists, 0xee, sizeof(lists));
+	memset(seen, 0, sizeof(seen));
+	control = (struct ptx_control){
+		.grid = {k->grid[0], k->grid[1], k->grid[2]}, .to = LISTS, .stop = 1};
+	for (part = 0; part < 3; part++) {
+		struct interp_launch l = launch_of(m, k, &p, more + 1);
+		const uint32_t n = end[part] - first[part];
+
+		p.more[0] = OUT;
+		p.more[1] = sizeof(memory);
+		p.more[more] = CONTROL;
+		l.seed = 3 + part;
+		if (part && !n)
+			continue;
+		if (part) {
+			control.stop = control.stopped = 0;
+			control.from = LISTS + sizeof(uint32_t) * first[part];
+			control.resumed = l.grid[0] = n;
+			l.grid[1] = l.grid[2] = 1;
+		}
+		if (!ran(k, m, &l, how))
+			return;
+		if (control.stopped != (part ? 0 : blocks)) {
+			wrong(k, "%s: %u blocks stopped in launch %u", how,
+			      control.stopped, part);
+			return;
+		}
+	}
+	for (i = 0; i < blocks; i++) {
+		if (lists[0][i] >= blocks || seen[lists[0][i]]) {
+			wrong(k, "%s: the list has %u", how, lists[0][i]);
+			return;
+		}
+		seen[lists[0][i]] = true;
+	}
 	same(k, how);
 }
 
@@ -209,9 +284,10 @@ static void run_loop(const struct ptx *m, const struct list_kernel *k, uint64_t 
 		control.stop = 0;
 		if (!ran(k, m, &l, how))
 			return;
-		tick *= 2;
+		total->partway += control.stopped && control.stopped < blocks_of(k);
+		tick = round < ROUNDS_MAX ? 2 * tick : 0;
 	}
-	if (tick && round < 2)
+	if (tick && round < 2 && PTX_EXACT)
 		wrong(k, "%s: nothing was stopped", how);
 	same(k, how);
 }
@@ -237,10 +313,10 @@ static struct ptx *pass_over(const struct ptx *m, const struct list_kernel *k,
 	if (ptx_rewrite(m, pass, which, &text, &bytes, why)) {
 		if (!expects(k, pass))
 			wrong(k, "%s: refused: %s", ptx_pass_name(pass), why);
-		refused++;
+		total->refused++;
 		return NULL;
 	}
-	rewritten++;
+	total->rewritten++;
 	if (expects(k, pass))
 		wrong(k, "%s: was to be refused", ptx_pass_name(pass));
 	if (ptx_parse(text, bytes, &out, why)) {
@@ -288,6 +364,46 @@ static void run_bounds(const struct ptx *m, const struct ptx *old,
 		same(k, "bounds, out outside");
 }
 
+/* What the interpreter makes of it: its approximate instructions are not a GPU's. */
+static void compare(const struct ptx *m, const struct list_kernel *k)
+{
+#ifdef PTX_GPU
+	const uint64_t there = base;
+	struct params p;
+	struct interp_launch l;
+	size_t i, words = 0;
+	double most = 0;
+
+	base = BASE;
+	l = launch_of(m, k, &p, 0);
+	memcpy(memory, before, sizeof(memory));
+	if (interp_run(m, &l, why))
+		wrong(k, "in the interpreter: %s", why);
+	base = there;
+	for (i = 0; i < sizeof(memory); i += 4) {
+		float x, y;
+
+		if (memcmp(memory + i, expected + i, 4) == 0)
+			continue;
+		words++;
+		memcpy(&x, memory + i, 4);
+		memcpy(&y, expected + i, 4);
+		most = fmax(most, fabs(x - y) / fmax(fabs(x), fabs(y)));
+	}
+	total->equal += words == 0;
+	total->differs[k - kernels] = words != 0;
+	if (words)
+		printf("%s: %zu words are not the interpreter's", k->name, words);
+	if (words && strchr("fe", k->values))
+		printf(", floats by at most %.2g of them", most);
+	if (words)
+		printf("\n");
+#else
+	(void)m;
+	(void)k;
+#endif
+}
+
 static uint64_t run_plain(const struct ptx *m, const struct list_kernel *k)
 {
 	struct params p;
@@ -305,6 +421,7 @@ static uint64_t run_plain(const struct ptx *m, const struct list_kernel *k)
 	if (!ran(k, m, &l, "in another order"))
 		return 0;
 	same(k, "in another order");
+	compare(m, k);
 	return l.instructions;
 }
 
@@ -317,7 +434,7 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 
 	if (bounds && !expects(k, PTX_ENTRY)) {
 		both = pass_over(bounds, k, PTX_ENTRY);
-		rewritten--; /* counted already */
+		total->rewritten--; /* counted already */
 	}
 	if (steps && entry) {
 		run_entry(entry, k, 0, 0, 0, "entry");
@@ -327,14 +444,17 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 			run_entry(entry, k, 0, tick, 1, "entry, stopped as it begins");
 		run_entry(entry, k, 0, steps / 3 + 1, 3, "entry, stopped");
 		run_entry(entry, k, 0, steps / 7 + 1, 11, "entry, stopped more often");
+		run_halves(entry, k, 0, "entry, the list in two");
 	}
 	if (steps && loop) {
 		run_loop(loop, k, 0, "loop");
 		run_loop(loop, k, steps / 3 + 1, "loop, stopped");
 		run_loop(loop, k, steps / 7 + 1, "loop, stopped more often");
 	}
-	if (steps && both)
+	if (steps && both) {
 		run_entry(both, k, 2, steps / 5 + 1, 7, "bounds and entry, stopped");
+		run_halves(both, k, 2, "bounds and entry, the list in two");
+	}
 	if (steps && bounds)
 		run_bounds(bounds, m, k);
 	ptx_free(entry);
@@ -343,26 +463,21 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 	ptx_free(both);
 }
 
-int main(int argc, char **argv)
+/* From total->next on. */
+static int run_kernels(const char *folder, const char *only)
 {
-	static struct list_kernel kernels[KERNELS_MAX];
-	const bool others = argc == 4 && strcmp(argv[1], "-d") == 0;
-	const char *list = others ? argv[2] : PTX_TESTS "/kernels.list";
-	const char *folder = others ? argv[3] : PTX_TESTS "/kernels";
-	const char *figure = others ? "ptx.cccl" : "ptx.kernels";
-	const uint32_t count = list_read(list, kernels, KERNELS_MAX);
-	const char *only = argc == 2 && strcmp(argv[1], "figures") != 0 ? argv[1] : NULL;
 	struct ptx *m = NULL;
 	const char *loaded = "";
-	uint32_t i;
 
-	for (i = 0; i < count; i++) {
-		if (strcmp(loaded, kernels[i].module) != 0) {
+	for (; total->next < count; total->next++) {
+		const struct list_kernel *k = &kernels[total->next];
+
+		if (strcmp(loaded, k->module) != 0) {
 			char path[512];
 			size_t bytes;
 			char *text;
 
-			loaded = kernels[i].module;
+			loaded = k->module;
 			snprintf(path, sizeof(path), "%s/%s.ptx", folder, loaded);
 			text = list_file(path, &bytes);
 			ptx_free(m);
@@ -372,15 +487,95 @@ int main(int argc, char **argv)
 			}
 			free(text);
 		}
-		if (only && strcmp(only, kernels[i].name) != 0)
+		if (only && strcmp(only, k->name) != 0)
 			continue;
-		fill(&kernels[i]);
-		run_kernel(m, &kernels[i]);
+#ifdef PTX_GPU
+		gpu_mark(k->name);
+#endif
+		fill(k);
+		run_kernel(m, k);
 	}
 	ptx_free(m);
+	return 0;
+}
+
+#ifdef PTX_GPU
+struct task {
+	const char *folder, *only;
+};
+
+static int run_there(void *arg)
+{
+	const struct task *t = arg;
+
+	if (gpu.cuMemAlloc_v2(&base, LISTS - OUT + sizeof(lists))) {
+		printf("no memory\n");
+		return 1;
+	}
+	return run_kernels(t->folder, t->only);
+}
+
+static int run_on_gpu(const char *folder, const char *only)
+{
+	struct task t = {folder, only};
+	uint32_t lost = 0, i;
+	int rc;
+
+	total = gpu_shared(sizeof(*total));
+	/* Where one ends the process, another goes on behind it. */
+	for (;;) {
+		rc = gpu_watch(run_there, &t);
+		if (rc == 0 || rc == GPU_NONE || total->next >= count ||
+		    ++lost == GPU_LOST_MAX)
+			break;
+		wrong(&kernels[total->next], "nothing more can be run");
+		total->next++;
+	}
+	if (rc == GPU_NONE && !lost)
+		return rc;
+	printf("equal to the interpreter: %u of %u; differing kernels:", total->equal,
+	       only ? 1 : count);
+	for (i = 0; i < count; i++)
+		if (total->differs[i])
+			printf(" %s", kernels[i].name);
+	printf("\nfigure ptx.gpu.kernels %u\n", only ? 1 : count);
+	printf("figure ptx.gpu.rewritten %u\n", total->rewritten);
+	printf("figure ptx.gpu.refused %u\n", total->refused);
+	printf("figure ptx.gpu.partway %u\n", total->partway);
+	printf("figure ptx.gpu.equal_to_interpreter %u\n", total->equal);
+	printf("figure ptx.gpu.mismatches %u\n", total->mismatches);
+	return rc != 0 || total->mismatches != 0;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+	const bool others = argc >= 4 && strcmp(argv[1], "-d") == 0;
+	const char *list = others ? argv[2] : PTX_TESTS "/kernels.list";
+	const char *folder = others ? argv[3] : PTX_TESTS "/kernels";
+	const char *figure = others ? "ptx.cccl" : "ptx.kernels";
+	const char *only = argc == 2 && strcmp(argv[1], "figures") != 0 ? argv[1]
+			   : argc == 5 && others                        ? argv[4]
+									: NULL;
+	int rc;
+
+#ifdef PTX_GPU
+	if (argc >= 2 && strcmp(argv[1], "-t") == 0)
+		return gpu_time(argc == 3 ? argv[2] : folder);
+#endif
+	count = list_read(list, kernels, KERNELS_MAX);
+#ifdef PTX_GPU
+	(void)figure;
+	rc = run_on_gpu(folder, only);
+#else
+	rc = run_kernels(folder, only);
+	if (rc)
+		return rc;
 	printf("figure %s%s %u\n", figure, others ? ".kernels" : "", count);
-	printf("figure %s.rewritten %u\n", figure, rewritten);
-	printf("figure %s.refused %u\n", figure, refused);
-	printf("figure %s.mismatches %u\n", figure, mismatches);
-	return mismatches != 0;
+	printf("figure %s.rewritten %u\n", figure, total->rewritten);
+	printf("figure %s.refused %u\n", figure, total->refused);
+	printf("figure %s.mismatches %u\n", figure, total->mismatches);
+	rc = total->mismatches != 0;
+#endif
+	return rc;
 }
