@@ -120,6 +120,12 @@ int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **
 			 CU_GREEN_DEFAULT_STREAM);
 	if (err) {
 		free(c);
+		if (cu_refused.result == CUR_NOT_SUPPORTED && cu_mask_hooked())
+			err = cu_host->fail(ENOTSUP,
+					    "cuda:%u: the driver makes no green contexts "
+					    "while a device of the process has masks at "
+					    "launch",
+					    dev->index);
 		return err;
 	}
 	c->first = first;

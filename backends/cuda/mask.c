@@ -56,48 +56,84 @@ static void before_upload(void *user, int domain, int id, const void *params)
 			cu_qmd_disable(qmd, pending.major, pending.minor, pending.mask);
 }
 
-/* Once a process; there is no way back. */
-static int hook(struct cu_device *dev)
+/* A process has one, which is on while a device is open that has masks at launch: with it
+ * the driver makes no green contexts (801; 580.159.04). */
+static struct {
+	pthread_mutex_t lock;
+	enable_fn enable; /* NULL: not found yet */
+	uint32_t handle, users;
+} hooked = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int find_hook(struct cu_device *dev)
 {
 	static const uint8_t name[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
 					 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static bool hooked;
 	const void *table = NULL;
 	subscribe_fn subscribe;
 	enable_fn enable;
 	uint64_t bytes = 0;
-	uint32_t handle = 0;
+	int err = CU(dev, cuGetExportTable, &table, name);
+
+	if (err)
+		return err;
+	memcpy(&bytes, table, sizeof(bytes));
+	if (bytes < (SLOT_ENABLE + 1) * sizeof(void *))
+		return cu_host->fail(ENOTSUP,
+				     "cuda: partitions=mask: the driver's table has %u "
+				     "bytes",
+				     (uint32_t)bytes);
+	memcpy(&subscribe, (const char *)table + SLOT_SUBSCRIBE * 8, 8);
+	memcpy(&enable, (const char *)table + SLOT_ENABLE * 8, 8);
+	if (!subscribe || !enable || subscribe(&hooked.handle, before_upload, NULL))
+		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver does "
+					      "not call back");
+	hooked.enable = enable;
+	return 0;
+}
+
+static int hook(struct cu_device *dev)
+{
 	int err;
 
 	if (!cu.cuGetExportTable)
 		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver has no "
 					      "export tables");
-	pthread_mutex_lock(&lock);
-	err = hooked ? 0 : CU(dev, cuGetExportTable, &table, name);
-	if (!err && !hooked) {
-		memcpy(&bytes, table, sizeof(bytes));
-		if (bytes < (SLOT_ENABLE + 1) * sizeof(void *)) {
-			err = cu_host->fail(
-				ENOTSUP,
-				"cuda: partitions=mask: the driver's table has "
-				"%u bytes",
-				(uint32_t)bytes);
-		} else {
-			memcpy(&subscribe, (const char *)table + SLOT_SUBSCRIBE * 8, 8);
-			memcpy(&enable, (const char *)table + SLOT_ENABLE * 8, 8);
-			if (!subscribe || !enable ||
-			    subscribe(&handle, before_upload, NULL) ||
-			    enable(1, handle, DOMAIN, BEFORE_UPLOAD))
-				err = cu_host->fail(ENOTSUP,
-						    "cuda: partitions=mask: the driver "
-						    "does not call back");
-			else
-				hooked = true;
-		}
-	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&hooked.lock);
+	err = hooked.enable ? 0 : find_hook(dev);
+	if (!err && !hooked.users &&
+	    hooked.enable(1, hooked.handle, DOMAIN, BEFORE_UPLOAD))
+		err = cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver does "
+					     "not call back");
+	if (!err)
+		hooked.users++;
+	pthread_mutex_unlock(&hooked.lock);
 	return err;
+}
+
+bool cu_mask_hooked(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&hooked.lock);
+	is = hooked.users != 0;
+	pthread_mutex_unlock(&hooked.lock);
+	return is;
+}
+
+static void unhook(void)
+{
+	pthread_mutex_lock(&hooked.lock);
+	if (!--hooked.users)
+		(void)hooked.enable(0, hooked.handle, DOMAIN, BEFORE_UPLOAD);
+	pthread_mutex_unlock(&hooked.lock);
+}
+
+void cu_mask_close(struct cu_device *dev)
+{
+	if (dev->mask && !dev->mask->stream_at)
+		unhook();
+	free(dev->mask);
+	dev->mask = NULL;
 }
 
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask)
@@ -227,26 +263,28 @@ static int try_out(struct cu_device *dev)
 int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *found)
 {
 	uint32_t place = 0;
-	int err;
+	int err = way == CU_WAY_STREAM ? cu_stream_mask_place(&place) : hook(dev);
 
+	if (err)
+		return err;
 	dev->mask = calloc(1, sizeof(*dev->mask));
-	if (!dev->mask)
+	if (!dev->mask) {
+		if (way == CU_WAY_MASK)
+			unhook();
 		return cu_host->fail(ENOMEM, "cuda: no memory for masks");
-	err = way == CU_WAY_STREAM ? cu_stream_mask_place(&place) : hook(dev);
+	}
 	dev->mask->stream_at = place;
-	if (!err && found && found->stream_at != place)
+	if (found && found->stream_at != place)
 		err = cu_host->fail(ENOTSUP,
 				    "cuda:%u: partitions=%s: masks are elsewhere than "
 				    "where they were",
 				    dev->index, cu_way_names[way]);
-	else if (!err && found)
+	else if (found)
 		*dev->mask = *found;
-	else if (!err)
+	else
 		err = try_out(dev);
-	if (err) {
-		free(dev->mask);
-		dev->mask = NULL;
-	}
+	if (err)
+		cu_mask_close(dev);
 	return err;
 }
 

@@ -324,6 +324,22 @@ static void tried_out(void **state)
 	memcpy(&cu.cuGetExportTable, &kept, sizeof(kept));
 }
 
+/* As the driver does: no green contexts while somebody is called back. */
+static void not_with_green(void **state)
+{
+	const struct hal_bk_config green = {.clock = 1, .partitions = CU_WAY_GREEN};
+	void *mask, *other;
+
+	(void)state;
+	assert_int_equal(b->cold.open(&cfg, 0, &mask), 0);
+	assert_int_equal(b->cold.open(&green, 0, &other), -ENOTSUP);
+	assert_non_null(strstr(host_text, "while a device of the process has masks"));
+	b->cold.close(mask);
+	assert_int_equal(b->cold.open(&green, 0, &other), 0);
+	b->cold.close(other);
+	clean();
+}
+
 /* A launch that is not masked is the last one. */
 static void lost_hook(void **state)
 {
@@ -475,7 +491,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_version),
 		cmocka_unit_test(tried_out),
 		cmocka_unit_test(moves),
+		cmocka_unit_test(not_with_green),
 		cmocka_unit_test(lost_hook),
+
 		cmocka_unit_test_setup_teardown(places, in_streams, at_launch),
 		cmocka_unit_test_setup_teardown(moves, in_streams, at_launch),
 		cmocka_unit_test_setup_teardown(no_place, in_streams, at_launch),

@@ -501,6 +501,8 @@ uint32_t do_cuGreenCtxCreate(void **green, void *desc, int device, uint32_t flag
 	if (d->lost)
 		return d->lost;
 	blocks("cuGreenCtxCreate");
+	if (qmd_hooked())
+		return CUR_NOT_SUPPORTED;
 	g = make(OBJECT_GREEN, sizeof(*g));
 	if (!g)
 		return CUR_OUT_OF_MEMORY;

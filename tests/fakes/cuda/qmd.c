@@ -39,6 +39,11 @@ static uint32_t enable(uint32_t on, uint32_t handle, int domain, int id)
 	return CUR_SUCCESS;
 }
 
+bool qmd_hooked(void)
+{
+	return subscriber.on;
+}
+
 const void *export_table(void)
 {
 	static const void *table[TABLE_SLOTS];
