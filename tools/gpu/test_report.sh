@@ -32,7 +32,7 @@ need '^launch of one block, to the end \| p50 [0-9.]+ us, p99 [0-9.]+ us, of 30$
 need '^hal_submit minus a launch by hand, p50 \| -?[0-9.]+ us$'
 need '^launch of one block minus that by hand, to the end, p50 \| -?[0-9.]+ us$'
 need '^FOLD of a launch of 65536 blocks of 2\.0 ms, then dropped \| p50 [0-9.]+ us, p99 [0-9.]+ us, of 30$'
-need '^a launch of 10 s, to its being given up \| p50 ([2-9][0-9]{5}|[0-9]{7,})\.[0-9]+ us'
+need '^a launch of 3 s, to its being given up \| p50 ([2-9][0-9]{5}|[0-9]{7,})\.[0-9]+ us'
 need '^multiprocessors of a unit, in partitions of 1 to 23 \| 2\.00 to 2\.00$'
 need '^multiprocessors that two partitions shared, all sizes \| 0$'
 need '^launch beside a busy tenant, another partition \| p50'
