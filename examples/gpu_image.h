@@ -37,7 +37,7 @@ enum { CUDA_KERNELS = 4, ROCM_KERNELS = 3, GPU_BLOCK = 256 };
 	}
 
 /* PTX is text, which ends in a zero byte; a bundle of code objects is not. */
-static void *gpu_image(const char *path, size_t *size)
+static inline void *gpu_image(const char *path, size_t *size)
 {
 	const struct hal_cuda_kernel cuda[CUDA_KERNELS] = {
 		GPU_TABLE, {.name = "where", .arg_count = 1}};
@@ -76,7 +76,7 @@ static void *gpu_image(const char *path, size_t *size)
 	return image;
 }
 
-static struct hal_program *gpu_load(struct hal_device *dev, const char *path)
+static inline struct hal_program *gpu_load(struct hal_device *dev, const char *path)
 {
 	struct hal_program *program;
 	size_t size;
@@ -87,7 +87,7 @@ static struct hal_program *gpu_load(struct hal_device *dev, const char *path)
 	return program;
 }
 
-static struct hal_buffer *gpu_buffer(struct hal_partition *part, uint64_t bytes)
+static inline struct hal_buffer *gpu_buffer(struct hal_partition *part, uint64_t bytes)
 {
 	struct hal_buffer_desc desc = {.size = sizeof(desc), .bytes = bytes};
 	struct hal_buffer *buf;
@@ -97,9 +97,10 @@ static struct hal_buffer *gpu_buffer(struct hal_partition *part, uint64_t bytes)
 }
 
 /* A launch of so many blocks. */
-static struct hal_point gpu_launch(struct hal_queue *queue, struct hal_program *program,
-				   const char *name, struct hal_arg *args, uint32_t count,
-				   uint32_t blocks)
+static inline struct hal_point gpu_launch(struct hal_queue *queue,
+					  struct hal_program *program, const char *name,
+					  struct hal_arg *args, uint32_t count,
+					  uint32_t blocks)
 {
 	struct hal_submit_desc work = {.size = sizeof(work), .cmd_count = 1};
 	struct hal_kernel *kernel;

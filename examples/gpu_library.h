@@ -56,7 +56,7 @@ static inline void *gpu_find(const struct gpu_library *l, const char *name)
 	} while (0)
 
 /* That of the target, "cuda:1" or "rocm:0?...", for this thread. */
-static struct gpu_library gpu_start(const char *target)
+static inline struct gpu_library gpu_start(const char *target)
 {
 	const char *number = strchr(target, ':');
 	struct gpu_library l = {.hip = strncmp(target, "rocm", 4) == 0,
@@ -79,14 +79,14 @@ static struct gpu_library gpu_start(const char *target)
 	return l;
 }
 
-static void gpu_end(const struct gpu_library *l)
+static inline void gpu_end(const struct gpu_library *l)
 {
 	if (!l->hip)
 		GPU_CALL(l, gpu_device_fn, "cuDevicePrimaryCtxRelease_v2", l->device);
 }
 
 /* A stream that waits for no other. */
-static void *gpu_stream(const struct gpu_library *l)
+static inline void *gpu_stream(const struct gpu_library *l)
 {
 	void *stream;
 
@@ -96,7 +96,7 @@ static void *gpu_stream(const struct gpu_library *l)
 	return stream;
 }
 
-static uint64_t gpu_allocate(const struct gpu_library *l, size_t bytes)
+static inline uint64_t gpu_allocate(const struct gpu_library *l, size_t bytes)
 {
 	uint64_t address = 0;
 
@@ -106,7 +106,8 @@ static uint64_t gpu_allocate(const struct gpu_library *l, size_t bytes)
 }
 
 /* When they are idle. */
-static void gpu_give_back(const struct gpu_library *l, void *stream, uint64_t address)
+static inline void gpu_give_back(const struct gpu_library *l, void *stream,
+				 uint64_t address)
 {
 	GPU_CALL(l, gpu_with_fn, l->hip ? "hipStreamDestroy" : "cuStreamDestroy_v2",
 		 stream);

@@ -1,47 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hal-gpu-measure TARGET KERNELS WHAT: what a GPU does, by the library's public
- * functions, as lines "name | value"; scripts/gpu-report makes a report of them.  KERNELS
- * is what a compiler made of examples/gpu_kernels.cu.  WHAT:
+ * functions, as lines "name | value" and "figure gpu.NAME NUMBER"; scripts/gpu-report
+ * makes a report of them.  KERNELS is what a compiler made of examples/gpu_kernels.cu.
+ * WHAT:
  *
- * launch    time of hal_submit, and from there to the end, of a launch of one block; of
- *           the same by hand, without the library, and what is over
+ * launch    time of hal_submit, and from there to the end, of a launch of one block, and
+ *           launches a second; the same by hand, without the library, and what is over
  * stop      how long FOLD takes, or DRAIN where there is no FOLD, while blocks of about
  *           0.1, 0.5 and 2 ms run
- * endless   how long FOLD takes of a launch that would run for seconds, and is then
- * dropped given_up  with hang_ms: when a launch that runs for a second is told to have
- * failed beside    time of a launch alone, beside a long one in its partition, and in
- * another product   a product of 256 x 256 numbers: what preempt=block costs, beside
- * between policy=P  time of a launch beside a long one of a lower priority, under that
- * policy places    on how many multiprocessors a partition of each size runs, and whether
- * two partitions share one
+ * endless   how long FOLD takes of as many blocks as a launch that stops may have, which
+ *           is then dropped
+ * given_up  with hang_ms: when a launch that runs for seconds is told to have failed
+ * beside    a launch alone, and beside another tenant that is always busy: in its
+ *           partition and in another, or where there is but one at the same priority and
+ *           below; and what the other one gets done
+ * entry     what preempt=block costs long blocks and short ones; TARGET is without it
+ * policies  a launch beside such a tenant that is less urgent, under every policy
+ * graphs    with graphs=yes and inflight=16: eight recorded launches beside eight single
+ *           ones
+ * places    on how many multiprocessors a partition of each size runs, and whether two
+ *           partitions share one
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
 
-#include "examples/gpu_library.h"
+#include "measure.h"
 
-/* Blocks: a device is full several times over; as many as can be stopped. */
-enum { TIMES_MOST = 1000, WIDE = 2048, LONG = 65536, ROOM = 4 * LONG, IDS = 4096 };
+enum { WIDE = 2048, IDS = 4096 };
 
-/* No measurement takes longer, however slow the device is: then it is of fewer. */
-#define BUDGET_NS UINT64_C(20000000000)
+const char *target, *kernels;
+uint32_t times = TIMES_MOST;
+struct gpu gpu;
 
-static struct hal_device *dev;
-static struct hal_device_info info = {.size = sizeof(info)};
-static struct hal_program *program;
-static const char *target, *kernels;
-static uint32_t times = TIMES_MOST; /* HAL_GPU_TIMES: fewer */
-
-struct tenant {
-	struct hal_partition *part;
-	struct hal_queue *queue;
-	struct hal_buffer *mem;
-};
-
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec t;
 
@@ -49,47 +43,92 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* 0: all units. */
-static struct tenant tenant(uint32_t units)
+/* Room for what launches by hand have, too; graphs=yes takes as many as are let in. */
+struct gpu gpu_open(const char *of)
 {
-	struct hal_partition_desc some = {.size = sizeof(some),
-					  .units_floor = units ? units : info.unit_cols};
-	struct hal_queue_desc plain = {.size = sizeof(plain)};
-	struct tenant t;
+	const char *const deep[] = {"hal.queue_depth=1024",
+				    strstr(of, "inflight=16") ? "hal.inflight=16" : NULL,
+				    "hal.partition_inflight=16", NULL};
+	struct gpu g = {.info = {.size = sizeof(g.info)}};
 
-	TRY(hal_partition_create(dev, &some, &t.part));
+	TRY(hal_open(of, deep, &g.dev));
+	TRY(hal_device_get_info(g.dev, &g.info));
+	g.program = gpu_load(g.dev, kernels);
+	return g;
+}
+
+void gpu_close(const struct gpu *g)
+{
+	TRY(hal_program_unload(g->program));
+	TRY(hal_close(g->dev));
+}
+
+struct tenant tenant_on(const struct gpu *g, uint32_t units)
+{
+	struct hal_partition_desc some = {
+		.size = sizeof(some), .units_floor = units ? units : g->info.unit_cols};
+	struct hal_queue_desc plain = {.size = sizeof(plain)};
+	struct tenant t = {.gpu = g};
+
+	TRY(hal_partition_create(g->dev, &some, &t.part));
 	TRY(hal_queue_create(t.part, &plain, &t.queue));
 	t.mem = gpu_buffer(t.part, ROOM);
 	return t;
 }
 
-static void end(struct tenant *t)
+void end(struct tenant *t)
 {
-	TRY(hal_buffer_destroy(t->mem));
-	TRY(hal_queue_destroy(t->queue));
+	end_second(t);
 	TRY(hal_partition_destroy(t->part));
 }
 
-static void wait_for(struct hal_point p)
+struct tenant second(const struct tenant *t, const struct hal_queue_desc *desc)
+{
+	struct tenant other = *t;
+
+	TRY(hal_queue_create(t->part, desc, &other.queue));
+	other.mem = gpu_buffer(t->part, ROOM);
+	return other;
+}
+
+void end_second(const struct tenant *t)
+{
+	TRY(hal_buffer_destroy(t->mem));
+	TRY(hal_queue_destroy(t->queue));
+}
+
+void wait_for(struct hal_point p)
 {
 	TRY(hal_wait(&p, 1, 0, HAL_FOREVER));
 }
 
-static struct hal_point add(const struct tenant *t)
+struct hal_point add(const struct tenant *t)
 {
 	struct hal_arg args[] = {{.buffer = t->mem},
 				 {.buffer = t->mem},
 				 {.buffer = t->mem},
 				 {.offset = 256}};
 
-	return gpu_launch(t->queue, program, "vector_add", args, 4, 1);
+	return gpu_launch(t->queue, t->gpu->program, "vector_add", args, 4, 1);
 }
 
-static struct hal_point spin(const struct tenant *t, uint64_t rounds, uint32_t blocks)
+struct hal_point product(const struct tenant *t)
+{
+	enum { N = 256 };
+	struct hal_arg args[] = {{.buffer = t->mem},
+				 {.buffer = t->mem},
+				 {.buffer = t->mem},
+				 {.offset = N}};
+
+	return gpu_launch(t->queue, t->gpu->program, "product", args, 4,
+			  N * N / GPU_BLOCK);
+}
+
+struct hal_point spin(const struct tenant *t, uint64_t rounds, uint32_t blocks)
 {
 	struct hal_arg args[] = {{.buffer = t->mem}, {.offset = rounds}};
 
-	return gpu_launch(t->queue, program, "long_one", args, 2, blocks);
+	return gpu_launch(t->queue, t->gpu->program, "long_one", args, 2, blocks);
 }
 
 /* ---- numbers ----------------------------------------------------------------------- */
@@ -101,187 +140,117 @@ static int order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts them; the middle one. */
-static uint64_t say(const char *name, uint64_t *ns, uint32_t count)
+void figure(const char *name, const char *unit, double value)
+{
+	printf("figure gpu.%s_%s %.6g\n", name, unit, value);
+	(void)fflush(stdout);
+}
+
+uint64_t say(const char *text, const char *name, uint64_t *ns, uint32_t count)
 {
 	const uint32_t half = count / 2, late = count - 1 - count / 100;
 
 	qsort(ns, count, sizeof(*ns), order);
-	printf("%s | p50 %.2f us, p99 %.2f us, of %u\n", name, (double)ns[half] / 1e3,
+	printf("%s | p50 %.2f us, p99 %.2f us, of %u\n", text, (double)ns[half] / 1e3,
 	       (double)ns[late] / 1e3, count);
-	(void)fflush(stdout);
+	figure(name, "p50_us", (double)ns[half] / 1e3);
+	figure(name, "p99_us", (double)ns[late] / 1e3);
 	return ns[half];
 }
 
-/* How long a block of so many rounds takes, as the device tells: the host may be late. */
-static uint64_t block_takes(const struct tenant *t, uint64_t rounds)
+uint64_t busy_of(const struct tenant *t)
 {
-	struct hal_stats before = {.size = sizeof(before)}, after = before;
+	struct hal_stats stats = {.size = sizeof(stats)};
 
-	TRY(hal_queue_get_stats(t->queue, &before));
-	wait_for(spin(t, rounds, 1));
-	TRY(hal_queue_get_stats(t->queue, &after));
-	return after.busy_ns - before.busy_ns;
+	TRY(hal_queue_get_stats(t->queue, &stats));
+	return stats.busy_ns;
 }
 
-/* Rounds of a block that takes about that long. */
-static uint64_t rounds_of(const struct tenant *t, uint64_t ns)
+static uint64_t takes(const struct tenant *t, uint64_t rounds, uint32_t blocks)
+{
+	const uint64_t before = busy_of(t);
+
+	wait_for(spin(t, rounds, blocks));
+	return busy_of(t) - before + 1;
+}
+
+uint64_t rounds_of(const struct tenant *t, uint64_t ns)
 {
 	uint64_t rounds = 1000, took = 0;
 
 	while (took < 20000000 && rounds < UINT64_C(1) << 40) {
 		rounds *= 4;
-		took = block_takes(t, rounds);
+		took = takes(t, rounds, 1);
 	}
 	return rounds * ns / took + 1;
 }
 
+uint32_t blocks_of(const struct tenant *t, uint64_t rounds, uint64_t ns)
+{
+	uint64_t blocks = 256, took = takes(t, rounds, (uint32_t)blocks);
+
+	while (took < ns && blocks < LONG) {
+		blocks *= 2;
+		took = takes(t, rounds, (uint32_t)blocks);
+	}
+	blocks = blocks * ns / took + 1;
+	return blocks < LONG ? (uint32_t)blocks : LONG;
+}
+
 /* ---- what is measured -------------------------------------------------------------- */
 
-/* The same launch by hand: as a program makes it that knows nothing of hal. */
-struct by_hand {
-	struct gpu_library library;
-	void *module, *function, *stream;
-	uint64_t memory;
-	int n;
-	void *params[4];
-	int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-		      unsigned block_x, unsigned block_y, unsigned block_z,
-		      unsigned shared, void *stream, void **params, void **extra);
-	int (*wait)(void *stream);
-};
-
-/* What a compiler made, without the table in front of it. */
-static void load_by_hand(struct by_hand *h)
+/* Moments spread over a time, as blocks begin and end together. */
+static uint64_t spread(uint32_t n, uint64_t ns)
 {
-	typedef int (*cuda_load_fn)(void **, const void *, unsigned, void *, void **);
-	typedef int (*hip_load_fn)(void **, const void *);
-	typedef int (*function_fn)(void **, void *, const char *);
-	const struct gpu_library *l = &h->library;
-	size_t size, n;
-	char *image = gpu_image(kernels, &size);
-
-	n = l->hip ? ((struct hal_rocm_image *)(void *)image)->code_bytes
-		   : ((struct hal_cuda_image *)(void *)image)->module_bytes;
-	if (l->hip)
-		GPU_CALL(l, hip_load_fn, "hipModuleLoadData", &h->module,
-			 image + size - n);
-	else
-		GPU_CALL(l, cuda_load_fn, "cuModuleLoadDataEx", &h->module,
-			 image + size - n, 0, NULL, NULL);
-	free(image);
-	GPU_CALL(l, function_fn, l->hip ? "hipModuleGetFunction" : "cuModuleGetFunction",
-		 &h->function, h->module, "vector_add");
-	if (!l->hip)
-		GPU_CALL(l, gpu_with_fn, "cuFuncLoad", h->function);
-}
-
-static void begin_by_hand(struct by_hand *h)
-{
-	h->library = gpu_start(target);
-	load_by_hand(h);
-	h->memory = gpu_allocate(&h->library, ROOM);
-	h->stream = gpu_stream(&h->library);
-	h->n = 256;
-	h->params[0] = h->params[1] = h->params[2] = &h->memory;
-	h->params[3] = &h->n;
-	GPU_FIND(&h->library, &h->launch,
-		 h->library.hip ? "hipModuleLaunchKernel" : "cuLaunchKernel");
-	GPU_FIND(&h->library, &h->wait,
-		 h->library.hip ? "hipStreamSynchronize" : "cuStreamSynchronize");
-}
-
-static void end_by_hand(struct by_hand *h)
-{
-	gpu_give_back(&h->library, h->stream, h->memory);
-	GPU_CALL(&h->library, gpu_with_fn,
-		 h->library.hip ? "hipModuleUnload" : "cuModuleUnload", h->module);
-	gpu_end(&h->library);
-}
-
-static void launch_by_hand(const struct by_hand *h)
-{
-	if (h->launch(h->function, 1, 1, 1, GPU_BLOCK, 1, 1, 0, h->stream,
-		      (void **)h->params, NULL))
-		gpu_failed("a launch by hand");
-}
-
-static void measure_launch(void)
-{
-	static uint64_t submit[TIMES_MOST], all[TIMES_MOST];
-	struct tenant t = tenant(0);
-	uint64_t ours[2], bare[2];
-	struct by_hand h;
-	uint32_t i;
-
-	for (i = 0; i < 10; i++)
-		wait_for(add(&t));
-	for (i = 0; i < times; i++) {
-		const uint64_t begin = now_ns();
-		const struct hal_point done = add(&t);
-
-		submit[i] = now_ns() - begin;
-		wait_for(done);
-		all[i] = now_ns() - begin;
-	}
-	ours[0] = say("hal_submit of a launch", submit, times);
-	ours[1] = say("launch of one block, to the end", all, times);
-	end(&t);
-	begin_by_hand(&h);
-	for (i = 0; i < times + 10; i++) {
-		const uint64_t begin = now_ns();
-		const uint32_t at = i < 10 ? 0 : i - 10;
-
-		launch_by_hand(&h);
-		submit[at] = now_ns() - begin;
-		if (h.wait(h.stream))
-			gpu_failed("a wait by hand");
-		all[at] = now_ns() - begin;
-	}
-	end_by_hand(&h);
-	bare[0] = say("launch by hand", submit, times);
-	bare[1] = say("launch of one block by hand, to the end", all, times);
-	printf("hal_submit minus a launch by hand, p50 | %.2f us\n",
-	       ((double)ours[0] - (double)bare[0]) / 1e3);
-	printf("launch of one block minus that by hand, to the end, p50 | %.2f us\n",
-	       ((double)ours[1] - (double)bare[1]) / 1e3);
+	return (uint64_t)n * 618 % 1000 * ns / 1000;
 }
 
 static void stop_while(const struct tenant *t, uint64_t block_ns)
 {
-	const uint32_t mode = info.suspend_modes >> HAL_SUSPEND_FOLD & 1
-				      ? HAL_SUSPEND_FOLD
-				      : HAL_SUSPEND_DRAIN;
-	const uint64_t rounds = rounds_of(t, block_ns), until = now_ns() + BUDGET_NS;
-	static uint64_t took[TIMES_MOST];
+	const bool folds = gpu.info.suspend_modes >> HAL_SUSPEND_FOLD & 1;
+	const uint64_t rounds = rounds_of(t, block_ns);
+	/* The whole device is full, several times over. */
+	const uint32_t blocks = blocks_of(t, rounds, 8 * block_ns);
+	const uint64_t until = now_ns() + BUDGET_NS;
+	static uint64_t took[TIMES_MOST], rest[TIMES_MOST];
 	struct hal_point done, quiet;
-	char name[96];
+	char text[96], name[32];
 	uint32_t n = 0;
 
 	while (n < times && now_ns() < until) {
 		const uint64_t begin = now_ns();
 
-		/* The whole device is full, several times over. */
-		done = spin(t, rounds, WIDE);
-		while (now_ns() - begin < 2 * block_ns)
-			TRY(hal_device_poll(dev, 0));
+		done = spin(t, rounds, blocks);
+		while (now_ns() - begin < 2 * block_ns + spread(n, 2 * block_ns))
+			TRY(hal_device_poll(gpu.dev, 0));
 		took[n] = now_ns();
-		TRY(hal_queue_suspend(t->queue, mode, &quiet));
+		TRY(hal_queue_suspend(
+			t->queue, folds ? HAL_SUSPEND_FOLD : HAL_SUSPEND_DRAIN, &quiet));
 		wait_for(quiet);
 		took[n] = now_ns() - took[n];
 		TRY(hal_queue_resume(t->queue));
+		rest[n] = now_ns();
 		wait_for(done);
+		rest[n] = now_ns() - rest[n];
 		n++;
 	}
-	(void)snprintf(name, sizeof(name), "%s, %u blocks of %.1f ms",
-		       mode == HAL_SUSPEND_FOLD ? "FOLD" : "DRAIN (no FOLD)", WIDE,
+	(void)snprintf(text, sizeof(text), "%s, %u blocks of %.1f ms",
+		       folds ? "FOLD" : "DRAIN (no FOLD)", blocks,
 		       (double)block_ns / 1e6);
-	(void)say(name, took, n);
+	(void)snprintf(name, sizeof(name), "%s.%uus", folds ? "fold" : "drain",
+		       (unsigned)(block_ns / 1000));
+	(void)say(text, name, took, n);
+	printf("such a launch, time of the device | %.2f us\n",
+	       (double)takes(t, rounds, blocks) / 1e3);
+	if (!folds)
+		return;
+	(void)snprintf(name, sizeof(name), "fold.%uus.rest", (unsigned)(block_ns / 1000));
+	(void)say("its rest, from the resume to the end", name, rest, n);
 }
 
 static void measure_stop(void)
 {
-	struct tenant t = tenant(0);
+	struct tenant t = tenant_on(&gpu, 0);
 
 	stop_while(&t, 100000);
 	stop_while(&t, 500000);
@@ -289,25 +258,25 @@ static void measure_stop(void)
 	end(&t);
 }
 
-/* Stopped, and then dropped with its queue: it would have run for seconds. */
+/* Stopped, and then dropped with its queue. */
 static void measure_endless(void)
 {
 	const uint64_t block_ns = 2000000, until = now_ns() + BUDGET_NS;
 	static uint64_t took[TIMES_MOST];
 	struct hal_queue_desc plain = {.size = sizeof(plain)};
-	struct tenant t = tenant(0);
+	struct tenant t = tenant_on(&gpu, 0);
 	const uint64_t rounds = rounds_of(&t, block_ns);
 	struct hal_point quiet;
 	uint32_t n = 0;
 
-	if (!(info.suspend_modes >> HAL_SUSPEND_FOLD & 1))
+	if (!(gpu.info.suspend_modes >> HAL_SUSPEND_FOLD & 1))
 		gpu_failed("endless: there is no FOLD without preempt=block");
 	while (n < times && now_ns() < until) {
 		const uint64_t begin = now_ns();
 
 		(void)spin(&t, rounds, LONG);
-		while (now_ns() - begin < 3 * block_ns)
-			TRY(hal_device_poll(dev, 0));
+		while (now_ns() - begin < 2 * block_ns + spread(n, 2 * block_ns))
+			TRY(hal_device_poll(gpu.dev, 0));
 		took[n] = now_ns();
 		TRY(hal_queue_suspend(t.queue, HAL_SUSPEND_FOLD, &quiet));
 		wait_for(quiet);
@@ -316,7 +285,8 @@ static void measure_endless(void)
 		TRY(hal_queue_destroy(t.queue));
 		TRY(hal_queue_create(t.part, &plain, &t.queue));
 	}
-	(void)say("FOLD of a launch of 65536 blocks of 2.0 ms, then dropped", took, n);
+	(void)say("FOLD of a launch of 65536 blocks of 2.0 ms, then dropped",
+		  "fold.65536_blocks", took, n);
 	end(&t);
 }
 
@@ -325,8 +295,8 @@ static void measure_given_up(void)
 {
 	enum { TIMES = 3 };
 	struct hal_queue_desc plain = {.size = sizeof(plain)};
-	struct tenant t = tenant(0);
-	const uint64_t rounds = rounds_of(&t, UINT64_C(10000000000));
+	struct tenant t = tenant_on(&gpu, 0);
+	const uint64_t rounds = rounds_of(&t, UINT64_C(3000000000));
 	uint64_t took[TIMES];
 	struct hal_point done;
 	uint32_t n;
@@ -341,60 +311,8 @@ static void measure_given_up(void)
 		TRY(hal_queue_create(t.part, &plain, &t.queue));
 		wait_for(add(&t)); /* others go on */
 	}
-	(void)say("a launch of 10 s, to its being given up", took, TIMES);
+	(void)say("a launch of 3 s, to its being given up", "given_up", took, TIMES);
 	end(&t);
-}
-
-/* Launches of t while another queue is kept busy, or with other NULL alone. */
-static void time_beside(const char *name, const struct tenant *t,
-			const struct tenant *other, uint64_t rounds)
-{
-	const uint64_t until = now_ns() + BUDGET_NS;
-	static uint64_t took[TIMES_MOST];
-	struct hal_point busy = {0};
-	uint32_t n = 0;
-
-	while (n < times && now_ns() < until) {
-		uint64_t begin;
-
-		if (other && n % 16 == 0) {
-			if (n)
-				wait_for(busy);
-			busy = spin(other, rounds, WIDE);
-		}
-		begin = now_ns();
-		wait_for(add(t));
-		took[n++] = now_ns() - begin;
-	}
-	if (other)
-		wait_for(busy);
-	(void)say(name, took, n);
-}
-
-static void measure_beside(void)
-{
-	const bool halves = info.partitions_max > 1;
-	struct tenant a = tenant(halves ? info.unit_cols / 2 : 0), b;
-	const uint64_t rounds = rounds_of(&a, 100000);
-	struct hal_queue_desc plain = {.size = sizeof(plain)};
-
-	b = a; /* its memory and queue are others */
-	b.mem = gpu_buffer(a.part, ROOM);
-	TRY(hal_queue_create(a.part, &plain, &b.queue));
-	time_beside("launch alone", &a, NULL, 0);
-	time_beside("launch beside a long one, same partition", &a, &b, rounds);
-	TRY(hal_buffer_destroy(b.mem));
-	TRY(hal_queue_destroy(b.queue));
-	if (halves) {
-		b = tenant(info.unit_cols / 2);
-		time_beside("launch beside a long one, another partition", &a, &b,
-			    rounds);
-		end(&b);
-	} else {
-		printf("launch beside a long one, another partition | the device is one "
-		       "unit\n");
-	}
-	end(&a);
 }
 
 /* Marks the multiprocessors that a launch ran on; how many. */
@@ -404,7 +322,7 @@ static uint32_t where(const struct tenant *t, bool *on)
 	struct hal_arg args[] = {{.buffer = t->mem}};
 	uint32_t i, n = 0;
 
-	wait_for(gpu_launch(t->queue, program, "where", args, 1, WIDE));
+	wait_for(gpu_launch(t->queue, t->gpu->program, "where", args, 1, WIDE));
 	TRY(hal_buffer_read(t->mem, 0, ids, sizeof(ids)));
 	for (i = 0; i < WIDE; i++) {
 		const uint32_t id = ids[i] < IDS ? ids[i] : IDS - 1;
@@ -419,8 +337,8 @@ static void measure_places(void)
 {
 	uint32_t units, i, shared = 0, most = 0, least = UINT32_MAX;
 
-	for (units = 1; units <= info.unit_cols; units++) {
-		struct tenant a = tenant(units), b;
+	for (units = 1; units <= gpu.info.unit_cols; units++) {
+		struct tenant a = tenant_on(&gpu, units), b;
 		bool on_a[IDS] = {false}, on_b[IDS] = {false};
 		const uint32_t n = where(&a, on_a);
 
@@ -428,8 +346,8 @@ static void measure_places(void)
 			most = n * 1000 / units;
 		if (n * 1000 / units < least)
 			least = n * 1000 / units;
-		if (units < info.unit_cols) {
-			b = tenant(info.unit_cols - units);
+		if (units < gpu.info.unit_cols) {
+			b = tenant_on(&gpu, gpu.info.unit_cols - units);
 			(void)where(&b, on_b);
 			end(&b);
 		}
@@ -438,46 +356,10 @@ static void measure_places(void)
 		end(&a);
 	}
 	printf("multiprocessors of a unit, in partitions of 1 to %u | %.2f to %.2f\n",
-	       info.unit_cols, least / 1e3, most / 1e3);
+	       gpu.info.unit_cols, least / 1e3, most / 1e3);
 	printf("multiprocessors that two partitions shared, all sizes | %u\n", shared);
-}
-
-static void measure_product(void)
-{
-	enum { N = 256 };
-	struct tenant t = tenant(0);
-	struct hal_buffer *m = gpu_buffer(t.part, UINT64_C(4) * N * N);
-	struct hal_arg args[] = {
-		{.buffer = m}, {.buffer = m}, {.buffer = m}, {.offset = N}};
-	static uint64_t took[TIMES_MOST];
-	uint32_t i;
-
-	for (i = 0; i < times; i++) {
-		const uint64_t begin = now_ns();
-
-		wait_for(gpu_launch(t.queue, program, "product", args, 4,
-				    N * N / GPU_BLOCK));
-		took[i] = now_ns() - begin;
-	}
-	(void)say("product of 256 x 256, to the end", took, times);
-	TRY(hal_buffer_destroy(m));
-	end(&t);
-}
-
-static void measure_policy(const char *policy)
-{
-	struct hal_queue_desc desc = {.size = sizeof(desc), .priority = 1};
-	struct tenant low = tenant(0), high = low;
-	char name[96];
-
-	TRY(hal_device_set_policy(dev, policy, NULL));
-	high.mem = gpu_buffer(low.part, ROOM);
-	TRY(hal_queue_create(low.part, &desc, &high.queue));
-	(void)snprintf(name, sizeof(name), "launch beside a long one, policy %s", policy);
-	time_beside(name, &high, &low, rounds_of(&low, 20000));
-	TRY(hal_buffer_destroy(high.mem));
-	TRY(hal_queue_destroy(high.queue));
-	end(&low);
+	figure("places.unit", "multiprocessors", most / 1e3);
+	figure("places.shared", "multiprocessors", shared);
 }
 
 int main(int argc, char **argv)
@@ -485,37 +367,29 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*measure)(void);
-	} all[] = {{"launch", measure_launch},   {"stop", measure_stop},
-		   {"endless", measure_endless}, {"given_up", measure_given_up},
-		   {"beside", measure_beside},   {"product", measure_product},
+	} all[] = {{"launch", measure_launch},     {"stop", measure_stop},
+		   {"endless", measure_endless},   {"given_up", measure_given_up},
+		   {"beside", measure_beside},     {"entry", measure_entry},
+		   {"policies", measure_policies}, {"graphs", measure_graphs},
 		   {"places", measure_places}};
-	const char *policy = NULL, *fewer = getenv("HAL_GPU_TIMES");
+	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
-	if (argc == 4 && strncmp(argv[3], "policy=", 7) == 0)
-		policy = argv[3] + 7;
-	for (i = 0; argc == 4 && !policy && i < count; i++)
+	for (i = 0; argc == 4 && i < count; i++)
 		if (strcmp(all[i].name, argv[3]) == 0)
 			break;
 	if (argc != 4 || i == count) {
-		(void)fprintf(stderr,
-			      "usage: hal-gpu-measure TARGET KERNELS "
-			      "launch|stop|endless|given_up|beside|product|places|"
-			      "policy=NAME\n");
+		(void)fprintf(stderr, "usage: hal-gpu-measure TARGET KERNELS "
+				      "launch|stop|endless|given_up|beside|entry|"
+				      "policies|graphs|places\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)
 		times = (uint32_t)strtoul(fewer, NULL, 10);
 	target = argv[1];
 	kernels = argv[2];
-	TRY(hal_open(target, NULL, &dev));
-	TRY(hal_device_get_info(dev, &info));
-	program = gpu_load(dev, kernels);
-	if (policy)
-		measure_policy(policy);
-	else
-		all[i].measure();
-	TRY(hal_program_unload(program));
-	TRY(hal_close(dev));
+	gpu = gpu_open(target);
+	all[i].measure();
+	gpu_close(&gpu);
 	return 0;
 }

@@ -32,14 +32,25 @@ need '^launch of one block, to the end \| p50 [0-9.]+ us, p99 [0-9.]+ us, of 30$
 need '^hal_submit minus a launch by hand, p50 \| -?[0-9.]+ us$'
 need '^launch of one block minus that by hand, to the end, p50 \| -?[0-9.]+ us$'
 need '^FOLD of a launch of 65536 blocks of 2\.0 ms, then dropped \| p50 [0-9.]+ us, p99 [0-9.]+ us, of 30$'
-need '^a launch of 10 s, to its being given up \| p50 ([2-9][0-9]{5}|[0-9]{7,})\.[0-9]+ us'
+need '^a launch of 3 s, to its being given up \| p50 ([2-9][0-9]{5}|[0-9]{7,})\.[0-9]+ us'
 need '^multiprocessors of a unit, in partitions of 1 to 23 \| 2\.00 to 2\.00$'
 need '^multiprocessors that two partitions shared, all sizes \| 0$'
-need '^launch beside a long one, another partition \| p50'
-need '^DRAIN \(no FOLD\), 2048 blocks of 2\.0 ms \| p50'
-need '^FOLD, 2048 blocks of 2\.0 ms \| p50'
-need '^launch beside a long one, policy edf \| p50'
-need '^[0-9]+ passed, 0 failed'
+need '^launch beside a busy tenant, another partition \| p50'
+need '^DRAIN \(no FOLD\), [0-9]+ blocks of 2\.0 ms \| p50'
+need '^FOLD, [0-9]+ blocks of 2\.0 ms \| p50'
+need '^launch beside a busy tenant, policy edf \| p50'
+need '^launch beside a busy tenant, no partitions, better priority: the other tenant \| [0-9.]+ launches'
+need '^launches a second, 64 at a time \| [0-9]+, by hand [0-9]+, ratio [0-9.]+$'
+need '^sum of [0-9]+ numbers, preempt=block takes more, p50 \| -?[0-9.]+ %$'
+need '^eight recorded launches, of eight single ones, p50 \| [0-9.]+$'
+[ "$(grep -cE '^[0-9]+ passed, 0 failed' "$scratch/report.md")" = 3 ] || need 'three conformance runs'
+for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priority_p50_us \
+	fold.2000us_p99_us entry.product_cost_share policy.wfq_p99_us given_up_p50_us \
+	graphs.recorded_of_single_share; do
+	need "^figure gpu\.[a-z0-9]+\.${name//./\\.} -?[0-9.]+(e[-+][0-9]+)?$"
+done
+[ -z "$(grep '^figure' "$scratch/report.md" | cut -d' ' -f2 | sort | uniq -d)" ] ||
+	{ echo "a figure is there twice"; exit 1; }
 grep -n 'ended with\|not run' "$scratch/report.md" && exit 1
 
 # HIP, where there was a compiler for it.
