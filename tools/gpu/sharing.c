@@ -7,9 +7,11 @@
 
 enum { OUTSTANDING = 4 };
 
-/* A tenant that has always so many launches of about 1 ms in its queue. */
+/* A tenant that has always so many launches in its queue: of about 1 ms, or with .big of
+ * as many sums as go through that. */
 struct busy {
 	const struct tenant *t;
+	struct hal_buffer *big;
 	uint64_t rounds;
 	uint32_t blocks, ended;
 	struct hal_point at[OUTSTANDING];
@@ -22,6 +24,17 @@ static struct busy busy_as(const struct tenant *t)
 
 	b.blocks = blocks_of(t, b.rounds, 1000000);
 	return b;
+}
+
+/* Memory is all that it waits for: 128 MiB of it. */
+static struct hal_point sums(const struct tenant *t, struct hal_buffer *big)
+{
+	struct hal_arg args[] = {{.buffer = big},
+				 {.buffer = big},
+				 {.buffer = big},
+				 {.offset = LONG * GPU_BLOCK}};
+
+	return gpu_launch(t->queue, t->gpu->program, "vector_add", args, 4, LONG);
 }
 
 /* Other launches in place of those that have ended. */
@@ -38,7 +51,7 @@ static void keep_busy(struct busy *b)
 			TRY(err);
 			b->ended++;
 		}
-		b->at[i] = spin(b->t, b->rounds, b->blocks);
+		b->at[i] = b->big ? sums(b->t, b->big) : spin(b->t, b->rounds, b->blocks);
 		b->there[i] = true;
 	}
 }
@@ -136,6 +149,38 @@ static void both(const char *text, const char *name, const struct tenant *t,
 		let_end(other);
 }
 
+/* What partitions do not keep apart: the memory's bandwidth; a sum beside one that
+ * computes is the control. */
+static struct hal_buffer *of_sums;
+
+static struct hal_point own_sums(const struct tenant *t)
+{
+	return sums(t, of_sums);
+}
+
+static void by_memory(const struct tenant *a, struct busy *other)
+{
+	const uint64_t bytes = UINT64_C(4) * LONG * GPU_BLOCK, budget = 1500000000;
+
+	if (times < TIMES_MOST)
+		return; /* not where a block is a call */
+	of_sums = gpu_buffer(a->part, bytes);
+	time_beside("a sum alone, half of the units", "memory.alone", a, own_sums, NULL,
+		    budget);
+	time_beside("a sum beside a tenant that computes, another partition",
+		    "memory.beside_compute", a, own_sums, other, budget);
+	let_end(other);
+	other->big = gpu_buffer(other->t->part, bytes);
+	time_beside("a sum beside another tenant's sums, another partition",
+		    "memory.beside_memory", a, own_sums, other, budget);
+	let_end(other);
+	time_beside("launch beside another tenant's sums, another partition",
+		    "memory.launch_beside", a, add, other, budget);
+	let_end(other);
+	TRY(hal_buffer_destroy(other->big));
+	TRY(hal_buffer_destroy(of_sums));
+}
+
 static void beside_in_parts(void)
 {
 	const struct hal_queue_desc plain = {.size = sizeof(plain)};
@@ -154,6 +199,7 @@ static void beside_in_parts(void)
 		   &other);
 	both("launch beside a busy tenant, another partition", "beside.other_partition",
 	     &a, &other);
+	by_memory(&a, &other);
 	end(&b);
 	end(&a);
 }
