@@ -358,7 +358,7 @@ static void cu_close(void *device)
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->lane.lock);
 	cu_green_close(dev);
-	cu_mask_close(dev);
+	free(dev->mask);
 	free(dev->later);
 	free(dev);
 }

@@ -121,11 +121,11 @@ int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **
 	if (err) {
 		free(c);
 		if (cu_refused.result == CUR_NOT_SUPPORTED && cu_mask_hooked())
-			err = cu_host->fail(ENOTSUP,
-					    "cuda:%u: the driver makes no green contexts "
-					    "while a device of the process has masks at "
-					    "launch",
-					    dev->index);
+			err = cu_host->fail(
+				ENOTSUP,
+				"cuda:%u: the driver makes no green contexts in "
+				"a process that has had masks at launch",
+				dev->index);
 		return err;
 	}
 	c->first = first;

@@ -372,8 +372,7 @@ int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **
 /* Finds out which bit is what, of masks at launch or in streams; or takes what has been
  * found. */
 int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *found);
-void cu_mask_close(struct cu_device *dev);
-/* Some device of the process has masks at launch. */
+/* The driver calls back: some device of the process has, or had, masks at launch. */
 bool cu_mask_hooked(void);
 uint32_t cu_mask_units(const struct cu_device *dev);
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,

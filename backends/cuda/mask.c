@@ -56,13 +56,9 @@ static void before_upload(void *user, int domain, int id, const void *params)
 			cu_qmd_disable(qmd, pending.major, pending.minor, pending.mask);
 }
 
-/* A process has one, which is on while a device is open that has masks at launch: with it
- * the driver makes no green contexts (801; 580.159.04). */
-static struct {
-	pthread_mutex_t lock;
-	enable_fn enable; /* NULL: not found yet */
-	uint32_t handle, users;
-} hooked = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* Once a process; there is no way back: from then on the driver makes no green contexts
+ * (CUDA_ERROR_NOT_SUPPORTED), also when it is told to call back no more. */
+static atomic_bool hooked;
 
 static int find_hook(struct cu_device *dev)
 {
@@ -72,6 +68,7 @@ static int find_hook(struct cu_device *dev)
 	subscribe_fn subscribe;
 	enable_fn enable;
 	uint64_t bytes = 0;
+	uint32_t handle = 0;
 	int err = CU(dev, cuGetExportTable, &table, name);
 
 	if (err)
@@ -84,56 +81,36 @@ static int find_hook(struct cu_device *dev)
 				     (uint32_t)bytes);
 	memcpy(&subscribe, (const char *)table + SLOT_SUBSCRIBE * 8, 8);
 	memcpy(&enable, (const char *)table + SLOT_ENABLE * 8, 8);
-	if (!subscribe || !enable || subscribe(&hooked.handle, before_upload, NULL))
+	if (!subscribe || !enable)
+		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver's table "
+					      "has no such entries");
+	atomic_store(&hooked, true);
+	if (subscribe(&handle, before_upload, NULL) ||
+	    enable(1, handle, DOMAIN, BEFORE_UPLOAD)) {
+		atomic_store(&hooked, false);
 		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver does "
 					      "not call back");
-	hooked.enable = enable;
+	}
 	return 0;
 }
 
 static int hook(struct cu_device *dev)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int err;
 
 	if (!cu.cuGetExportTable)
 		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver has no "
 					      "export tables");
-	pthread_mutex_lock(&hooked.lock);
-	err = hooked.enable ? 0 : find_hook(dev);
-	if (!err && !hooked.users &&
-	    hooked.enable(1, hooked.handle, DOMAIN, BEFORE_UPLOAD))
-		err = cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver does "
-					     "not call back");
-	if (!err)
-		hooked.users++;
-	pthread_mutex_unlock(&hooked.lock);
+	pthread_mutex_lock(&lock);
+	err = atomic_load(&hooked) ? 0 : find_hook(dev);
+	pthread_mutex_unlock(&lock);
 	return err;
 }
 
 bool cu_mask_hooked(void)
 {
-	bool is;
-
-	pthread_mutex_lock(&hooked.lock);
-	is = hooked.users != 0;
-	pthread_mutex_unlock(&hooked.lock);
-	return is;
-}
-
-static void unhook(void)
-{
-	pthread_mutex_lock(&hooked.lock);
-	if (!--hooked.users)
-		(void)hooked.enable(0, hooked.handle, DOMAIN, BEFORE_UPLOAD);
-	pthread_mutex_unlock(&hooked.lock);
-}
-
-void cu_mask_close(struct cu_device *dev)
-{
-	if (dev->mask && !dev->mask->stream_at)
-		unhook();
-	free(dev->mask);
-	dev->mask = NULL;
+	return atomic_load(&hooked);
 }
 
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask)
@@ -268,11 +245,8 @@ int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *f
 	if (err)
 		return err;
 	dev->mask = calloc(1, sizeof(*dev->mask));
-	if (!dev->mask) {
-		if (way == CU_WAY_MASK)
-			unhook();
+	if (!dev->mask)
 		return cu_host->fail(ENOMEM, "cuda: no memory for masks");
-	}
 	dev->mask->stream_at = place;
 	if (found && found->stream_at != place)
 		err = cu_host->fail(ENOTSUP,
@@ -283,8 +257,10 @@ int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *f
 		*dev->mask = *found;
 	else
 		err = try_out(dev);
-	if (err)
-		cu_mask_close(dev);
+	if (err) {
+		free(dev->mask);
+		dev->mask = NULL;
+	}
 	return err;
 }
 

@@ -124,6 +124,42 @@ static void span(const struct ptx *m, const struct ptx_function *f, uint32_t *fr
 	*to = m->tokens[last].at + m->tokens[last].bytes;
 }
 
+/*
+ * A product and a sum that do not say how they round may be made one fma, and which of
+ * two products is, the assembler decides anew for each text: mul.f32 is mul.rn.f32, and
+ * so on, so that what is the same gives the same bits.  Frees the text; NULL: no memory.
+ */
+static char *rounded(char *text)
+{
+	static const char *const names[] = {"mul", "add", "sub"}, *const types[] = {
+									  ".f32", ".f64"};
+	char *out = malloc(2 * strlen(text) + 1), *to = out;
+	const char *at = text;
+
+	while (out && *at) {
+		const size_t n = sizeof(".f32") - 1;
+		uint32_t i, k, is = 0;
+
+		for (i = 0; i < 3 && !is && (at == text || strchr("\t ", at[-1])); i++)
+			for (k = 0; k < 2; k++)
+				is |= strncmp(at, names[i], 3) == 0 &&
+				      strncmp(at + 3, types[k], n) == 0;
+		if (is) {
+			memcpy(to, at, 3);
+			memcpy(to + 3, ".rn", 3);
+			memcpy(to + 6, at + 3, n);
+			to += 6 + n;
+			at += 3 + n;
+		} else {
+			*to++ = *at++;
+		}
+	}
+	if (out)
+		*to = 0;
+	free(text);
+	return out;
+}
+
 /* The module's text with that kernel alone. */
 static char *text_of(const struct ptx *m, uint32_t kernel)
 {
@@ -147,7 +183,7 @@ static char *text_of(const struct ptx *m, uint32_t kernel)
 	memcpy(text + n, m->text + at, m->bytes - at);
 	n += m->bytes - at;
 	text[n] = 0;
-	return text;
+	return rounded(text);
 }
 
 static int load(char *text, void **module, char why[PTX_WHY])

@@ -43,18 +43,24 @@ uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Room for what launches by hand have, too; graphs=yes takes as many as are let in. */
-struct gpu gpu_open(const char *of)
+struct gpu gpu_open_with(const char *of, const char *option)
 {
-	const char *const deep[] = {"hal.queue_depth=1024",
-				    strstr(of, "inflight=16") ? "hal.inflight=16" : NULL,
+	/* Room for what launches by hand have, too; graphs=yes takes as many as are let
+	 * in. */
+	const char *const deep[] = {"hal.queue_depth=1024", option, "hal.inflight=16",
 				    "hal.partition_inflight=16", NULL};
+	const char *const few[] = {deep[0], option, NULL};
 	struct gpu g = {.info = {.size = sizeof(g.info)}};
 
-	TRY(hal_open(of, deep, &g.dev));
+	TRY(hal_open(of, strstr(of, "inflight=16") ? deep : few, &g.dev));
 	TRY(hal_device_get_info(g.dev, &g.info));
 	g.program = gpu_load(g.dev, kernels);
 	return g;
+}
+
+struct gpu gpu_open(const char *of)
+{
+	return gpu_open_with(of, "hal.queue_depth=1024");
 }
 
 void gpu_close(const struct gpu *g)
@@ -68,7 +74,7 @@ struct tenant tenant_on(const struct gpu *g, uint32_t units)
 	struct hal_partition_desc some = {
 		.size = sizeof(some), .units_floor = units ? units : g->info.unit_cols};
 	struct hal_queue_desc plain = {.size = sizeof(plain)};
-	struct tenant t = {.gpu = g};
+	struct tenant t = {.gpu = g, .units = some.units_floor};
 
 	TRY(hal_partition_create(g->dev, &some, &t.part));
 	TRY(hal_queue_create(t.part, &plain, &t.queue));
@@ -185,6 +191,37 @@ uint64_t rounds_of(const struct tenant *t, uint64_t ns)
 	return rounds * ns / took + 1;
 }
 
+/* Blocks that the device has at a time; 1: not known. */
+static uint32_t resident(void)
+{
+	enum { MULTIPROCESSORS = 16, BLOCKS_OF_ONE = 106 };
+	int (*get)(int *value, int attribute, int device);
+	static int of_all, of_one;
+	struct gpu_library l;
+
+	if (!of_all && strncmp(target, "cuda", 4) == 0) {
+		l = gpu_start(target);
+		GPU_FIND(&l, &get, "cuDeviceGetAttribute");
+		if (get(&of_all, MULTIPROCESSORS, l.device) ||
+		    get(&of_one, BLOCKS_OF_ONE, l.device))
+			of_one = 0;
+		gpu_end(&l);
+	}
+	return of_all > 0 && of_one > 0 ? (uint32_t)(of_all * of_one) : 1;
+}
+
+uint64_t rounds_among(const struct tenant *t, uint64_t ns)
+{
+	const uint32_t blocks = resident() * t->units / gpu.info.unit_cols;
+	uint64_t rounds = 1000, took = 0;
+
+	while (took < 5000000 && rounds < UINT64_C(1) << 40) {
+		rounds *= 4;
+		took = takes(t, rounds, blocks ? blocks : 1);
+	}
+	return rounds * ns / took + 1;
+}
+
 uint32_t blocks_of(const struct tenant *t, uint64_t rounds, uint64_t ns)
 {
 	uint64_t blocks = 256, took = takes(t, rounds, (uint32_t)blocks);
@@ -208,7 +245,7 @@ static uint64_t spread(uint32_t n, uint64_t ns)
 static void stop_while(const struct tenant *t, uint64_t block_ns)
 {
 	const bool folds = gpu.info.suspend_modes >> HAL_SUSPEND_FOLD & 1;
-	const uint64_t rounds = rounds_of(t, block_ns);
+	const uint64_t rounds = rounds_among(t, block_ns);
 	/* The whole device is full, several times over. */
 	const uint32_t blocks = blocks_of(t, rounds, 8 * block_ns);
 	const uint64_t until = now_ns() + BUDGET_NS;
@@ -265,7 +302,7 @@ static void measure_endless(void)
 	static uint64_t took[TIMES_MOST];
 	struct hal_queue_desc plain = {.size = sizeof(plain)};
 	struct tenant t = tenant_on(&gpu, 0);
-	const uint64_t rounds = rounds_of(&t, block_ns);
+	const uint64_t rounds = rounds_among(&t, block_ns);
 	struct hal_point quiet;
 	uint32_t n = 0;
 

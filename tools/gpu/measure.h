@@ -25,10 +25,12 @@ struct tenant {
 	struct hal_partition *part;
 	struct hal_queue *queue;
 	struct hal_buffer *mem; /* ROOM bytes */
+	uint32_t units;
 };
 
 uint64_t now_ns(void);
 struct gpu gpu_open(const char *of);
+struct gpu gpu_open_with(const char *of, const char *option);
 void gpu_close(const struct gpu *g);
 struct tenant tenant_on(const struct gpu *g, uint32_t units); /* 0: all */
 void end(struct tenant *t);
@@ -49,6 +51,8 @@ void figure(const char *name, const char *unit, double value);
 uint64_t busy_of(const struct tenant *t);
 /* Rounds of a block that takes about that long while it is alone. */
 uint64_t rounds_of(const struct tenant *t, uint64_t ns);
+/* The same while the partition is full of them, where that is known. */
+uint64_t rounds_among(const struct tenant *t, uint64_t ns);
 /* Of such blocks, as many as take about that long together; at most LONG. */
 uint32_t blocks_of(const struct tenant *t, uint64_t rounds, uint64_t ns);
 

@@ -20,7 +20,7 @@ struct busy {
 
 static struct busy busy_as(const struct tenant *t)
 {
-	struct busy b = {.t = t, .rounds = rounds_of(t, 100000)};
+	struct busy b = {.t = t, .rounds = rounds_among(t, 100000)};
 
 	b.blocks = blocks_of(t, b.rounds, 1000000);
 	return b;
@@ -204,6 +204,21 @@ static void beside_in_parts(void)
 	end(&a);
 }
 
+/* Both are given to the device at once, whose streams have priorities: its own doing. */
+static void in_the_device(void)
+{
+	const struct hal_queue_desc better = {.size = sizeof(better), .priority = 1};
+	struct gpu both_in = gpu_open_with(target, "hal.partition_inflight=16");
+	struct tenant b = tenant_on(&both_in, 0), a = second(&b, &better);
+	struct busy other = busy_as(&b);
+
+	both("launch beside a busy tenant, no partitions, both with the device",
+	     "whole.with_device", &a, &other);
+	end_second(&a);
+	end(&b);
+	gpu_close(&both_in);
+}
+
 /* The controls: nothing keeps the two apart, or their priorities alone do. */
 static void beside_in_one(void)
 {
@@ -222,6 +237,7 @@ static void beside_in_one(void)
 	     "whole.better_priority", &a, &other);
 	end_second(&a);
 	end(&b);
+	in_the_device();
 }
 
 void measure_beside(void)

@@ -96,7 +96,7 @@ static void put_token(struct writer *w, uint32_t token)
 
 static const char stop_registers[] =
 	"\n\t.reg .pred %_hals_p, %_hals_q;\n"
-	"\t.reg .b32 %_hals_i, %_hals_j, %_hals_x, %_hals_y, %_hals_z;\n"
+	"\t.reg .b32 %_hals_i, %_hals_j, %_hals_r, %_hals_x, %_hals_y, %_hals_z;\n"
 	"\t.reg .b32 %_hals_nx, %_hals_ny, %_hals_nz;\n"
 	"\t.reg .b64 %_hals_c, %_hals_l;\n";
 
@@ -161,16 +161,21 @@ static void begin_entry(struct writer *w, const struct ptx_function *f)
 
 	put(w, stop_registers);
 	put(w, control);
-	/* All threads of the block have to see the same. */
-	put(w, "\tld.volatile.global.u32 %_hals_i, [%_hals_c];\n"
-	       "\tsetp.ne.u32 %_hals_p, %_hals_i, 0;\n"
-	       "\tbar.red.or.pred %_hals_p, 0, %_hals_p;\n"
-	       "\t@!%_hals_p bra $_hals_go;\n");
+	/*
+	 * All threads of the block have to see the same flag.  One of them looks: were it
+	 * one of each warp, many short blocks would wait for that address in the cache
+	 * (on an H100 a sum of 256 numbers a block took 2.4 times as long).
+	 */
+	put(w, "\tld.global.u32 %_hals_r, [%_hals_c+20];\n");
 	put(w, leader);
-	put(w, "\t@%_hals_p bra $_hals_out;\n"
-	       "\tmov.u32 %_hals_x, %ctaid.x;\n"
-	       "\tld.global.u32 %_hals_j, [%_hals_c+20];\n"
+	put(w, "\tmov.u32 %_hals_j, 0;\n"
+	       "\t@!%_hals_p ld.volatile.global.u32 %_hals_j, [%_hals_c];\n"
 	       "\tsetp.ne.u32 %_hals_q, %_hals_j, 0;\n"
+	       "\tbar.red.or.pred %_hals_q, 0, %_hals_q;\n"
+	       "\t@!%_hals_q bra $_hals_go;\n"
+	       "\t@%_hals_p bra $_hals_out;\n"
+	       "\tmov.u32 %_hals_x, %ctaid.x;\n"
+	       "\tsetp.ne.u32 %_hals_q, %_hals_r, 0;\n"
 	       "\t@%_hals_q bra $_hals_listed;\n"
 	       "\tmov.u32 %_hals_i, %ctaid.z;\n"
 	       "\tmov.u32 %_hals_j, %nctaid.y;\n"
@@ -198,8 +203,7 @@ static void begin_entry(struct writer *w, const struct ptx_function *f)
 			put(w, "\tmov.u32 %_hals_y, %ctaid.y;\n");
 		if (place & 4)
 			put(w, "\tmov.u32 %_hals_z, %ctaid.z;\n");
-		put(w, "\tld.global.u32 %_hals_j, [%_hals_c+20];\n"
-		       "\tsetp.eq.u32 %_hals_q, %_hals_j, 0;\n"
+		put(w, "\tsetp.eq.u32 %_hals_q, %_hals_r, 0;\n"
 		       "\t@%_hals_q bra $_hals_placed;\n"
 		       "\tmov.u32 %_hals_i, %ctaid.x;\n"
 		       "\tld.global.u64 %_hals_l, [%_hals_c+24];\n"

@@ -501,7 +501,7 @@ uint32_t do_cuGreenCtxCreate(void **green, void *desc, int device, uint32_t flag
 	if (d->lost)
 		return d->lost;
 	blocks("cuGreenCtxCreate");
-	if (qmd_hooked())
+	if (world.hooked)
 		return CUR_NOT_SUPPORTED;
 	g = make(OBJECT_GREEN, sizeof(*g));
 	if (!g)

@@ -20,8 +20,6 @@ struct green {
 
 /* qmd.c: the export table; and a launch's descriptor, shown to whoever subscribed. */
 const void *export_table(void);
-/* Then no green contexts are made. */
-bool qmd_hooked(void);
 void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
 /* What a driver of that version finds in the stream. */
 void stream_show(const struct stream *s, int version, bool off[UNITS_MAX]);

@@ -26,6 +26,7 @@ static struct {
 static uint32_t subscribe(uint32_t *handle, callback_fn fn, void *user)
 {
 	subscriber.fn = fn;
+	world.hooked = true;
 	subscriber.user = user;
 	*handle = 7;
 	return CUR_SUCCESS;
@@ -36,12 +37,8 @@ static uint32_t enable(uint32_t on, uint32_t handle, int domain, int id)
 	if (handle != 7 || domain != DOMAIN || id != 1)
 		return CUR_INVALID_VALUE;
 	subscriber.on = on;
+	world.hooked |= on;
 	return CUR_SUCCESS;
-}
-
-bool qmd_hooked(void)
-{
-	return subscriber.on;
 }
 
 const void *export_table(void)

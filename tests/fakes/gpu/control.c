@@ -435,7 +435,7 @@ static void reset(void)
 	world.misuse[0] = 0;
 	world.memory_left = UINT64_MAX;
 	world.limits = (struct gpu_stand_in_limits){.pinned = PINNED_MOST + 1};
-	world.leaky = world.mask_leaky = world.silent = false;
+	world.hooked = world.leaky = world.mask_leaky = world.silent = false;
 	world.frees_wait = face.frees_wait;
 	leave(0);
 }

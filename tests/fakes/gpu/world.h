@@ -198,6 +198,7 @@ struct world {
 	struct gpu_stand_in_limits limits;
 	uint32_t unit_now; /* whose block acts */
 	const struct device *device_now;
+	bool hooked;            /* somebody has subscribed: no green contexts any more */
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
 	bool silent;            /* nobody is called back */
 	uint32_t fail_next; /* what this call gives the device fails when it has run */
