@@ -231,6 +231,7 @@ struct cu_queue {
 	bool suspended, quiet_due, fenced, broken, reported;
 	bool hangs;   /* given up; its stream is not empty */
 	bool foreign; /* its stream is the program's own */
+	bool masked;  /* a mask is in its stream */
 	uint64_t quiet_cookie;
 	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
 	struct cu_graphs *graphs; /* NULL: each command is given by itself */
@@ -387,6 +388,8 @@ int cu_stream_mask_place(uint32_t *at);
 /* Launches in the stream are kept off that from now on; a new one has none yet. */
 int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t mask[4],
 		       bool is_new);
+/* Before it is destroyed. */
+void cu_stream_mask_clear(const struct cu_device *dev, void *stream);
 
 /* verdict.c */
 /* Of the device, by the driver in use. */

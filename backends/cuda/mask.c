@@ -214,24 +214,49 @@ static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 	return err;
 }
 
-static int try_out(struct cu_device *dev)
+/* A stream; where masks are in streams it has to have none. */
+static int make_stream(struct cu_device *dev, void **stream)
 {
 	static const uint32_t none[CU_QMD_WORDS];
+	int err = CU(dev, cuStreamCreateWithPriority, stream, CU_STREAM_NON_BLOCKING,
+		     dev->greatest_priority);
+
+	if (err)
+		*stream = NULL;
+	else if (dev->mask->stream_at)
+		err = cu_stream_mask_set(dev, *stream, none, true);
+	return err;
+}
+
+static void drop_stream(struct cu_device *dev, void *stream, bool is_ours, int *err)
+{
+	if (stream && is_ours && dev->mask->stream_at)
+		cu_stream_mask_clear(dev, stream);
+	cu_give_back(dev, CU_KIND_STREAM, stream, err);
+}
+
+static int try_out(struct cu_device *dev)
+{
 	struct cu_trial *t = NULL;
 	void *stream = NULL;
+	bool ours = false;
 	int again = 0;
 	int err = cu_trial_open(dev, (uint32_t)dev->shape.multiprocessors, &t);
 
 	if (!err)
-		err = CU(dev, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING,
-			 dev->greatest_priority);
-	if (err)
-		stream = NULL;
-	else if (dev->mask->stream_at)
-		err = cu_stream_mask_set(dev, stream, none, true);
+		err = make_stream(dev, &stream);
+	ours = !err;
 	if (!err)
 		err = try_bits(dev, t, stream);
-	cu_give_back(dev, CU_KIND_STREAM, stream, &again);
+	drop_stream(dev, stream, ours, &again);
+	/* The next one may be the same again. */
+	stream = NULL;
+	ours = false;
+	if (!err && dev->mask->stream_at) {
+		err = make_stream(dev, &stream);
+		ours = !err;
+	}
+	drop_stream(dev, stream, ours, &again);
 	cu_trial_close(dev, t, &again);
 	cu_catch_up(dev);
 	return err ? err : again;

@@ -70,6 +70,7 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		q->stream = NULL;
 	else if (dev->mask && dev->mask->stream_at)
 		err = cu_stream_mask_set(dev, q->stream, q->part->mask, true);
+	q->masked = !err && q->stream && dev->mask && dev->mask->stream_at;
 	if (!err)
 		err = make_event(dev, &q->idle);
 	for (i = 0; !err && i < q->slot_count; i++) {
@@ -91,6 +92,8 @@ static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 
 	cu_stops_drop(dev, q, err);
 	cu_graphs_drop(dev, q, err);
+	if (q->masked)
+		cu_stream_mask_clear(dev, q->stream);
 	if (!q->foreign)
 		cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
 	cu_give_back(dev, CU_KIND_EVENT, q->idle, err);
@@ -561,6 +564,9 @@ static void take(struct cu_device *dev, struct cu_queue *q)
 		s->graph = NULL;
 		s->end = s->own;
 	}
+	/* What is in front of a timestamp ends without letting others in behind it. */
+	if (s->cmd.op == HAL_OP_TIMESTAMP)
+		q->fenced = false;
 	q->head = (q->head + 1) % q->slot_count;
 	q->count--;
 	dev->inflight--;
@@ -604,7 +610,6 @@ static void finish(struct cu_device *dev, struct cu_queue *q, struct hal_bk_even
 		e->bytes_written = cmd->fill.bytes;
 	else if (cmd->op == HAL_OP_TIMESTAMP)
 		e->bytes_written = sizeof(uint64_t);
-	q->fenced = false;
 	take(dev, q);
 }
 
@@ -628,7 +633,6 @@ static void fail_head(struct cu_device *dev, struct cu_queue *q, struct hal_bk_e
 	else if (!q->reported)
 		memcpy(e->fault, q->fault, sizeof(e->fault));
 	q->reported = true;
-	q->fenced = false;
 	take(dev, q);
 }
 
@@ -830,6 +834,7 @@ uint64_t cu_next(void *device)
 
 int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
+	struct cu_device *dev = device;
 	struct cu_queue *q = queue;
 
 	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops))
@@ -841,8 +846,9 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		return cu_host->fail(EBUSY, "cuda: the queue is suspended already");
 	q->quiet_cookie = cookie;
 	q->suspended = q->quiet_due = true;
+	dev->progress_ns = cu_now(dev); /* somebody waits: see cu_next */
 	if (mode == HAL_SUSPEND_FOLD)
-		(void)cu_stops_raise(device, q);
+		(void)cu_stops_raise(dev, q);
 	return 0;
 }
 

@@ -323,6 +323,7 @@ static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 	uint32_t r = cu_enter(dev) ? CUR_INVALID_CONTEXT : 0;
 
 	t->lowering = true;
+	dev->progress_ns = cu_now(dev); /* it takes no time */
 	if (!r)
 		r = cu.cuMemsetD32Async(t->controls, 0, q->slot_count * CONTROL / 4,
 					dev->flags);

@@ -4,7 +4,8 @@
  * says whether there is a mask, and four words of units that its launches are kept off,
  * counted as the driver counts them.  Where, no document says, and it differs from driver
  * to driver: a place is used only where it is known, it is tried out like masks at launch
- * are, and a stream that has something else there is never written to.
+ * are, and a new stream that has something else there is never written to.  The driver
+ * makes new streams of old ones as they were, so that no mask may be left in one.
  *
  * Known: of CUDA 13.0, tried out on an H100 with 580.159.04 (docs/devices); the others
  * from what users of libsmctrl report, and tried out here by nobody.
@@ -47,6 +48,15 @@ int cu_stream_mask_place(uint32_t *at)
 			     "cuda: partitions=stream: where CUDA %d.%d keeps a stream's "
 			     "mask is not known",
 			     version / 1000, version % 1000 / 10);
+}
+
+void cu_stream_mask_clear(const struct cu_device *dev, void *stream)
+{
+	static const struct field none;
+	char *inner;
+
+	memcpy(&inner, stream, sizeof(inner));
+	memcpy(inner + dev->mask->stream_at, &none, sizeof(none));
 }
 
 int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t mask[4],

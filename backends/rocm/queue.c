@@ -404,7 +404,9 @@ static void measure(struct rocm_device *dev, struct rocm_queue *q, struct hal_bk
 
 static void drop_first(struct rocm_device *dev, struct rocm_queue *q)
 {
-	q->fenced = false;
+	/* What is in front of a timestamp ends without letting others in behind it. */
+	if (rocm_slot(q, 0)->cmd.op == HAL_OP_TIMESTAMP)
+		q->fenced = false;
 	q->head = (q->head + 1) % q->slot_count;
 	q->count--;
 	if (q->before) {

@@ -32,6 +32,40 @@ static void lost_in_silence(void **state)
 	close_rig(&r);
 }
 
+/* The host writes it when it is its turn: till then nothing is let in behind it, also
+ * when what was in front of it has ended. */
+static void behind_a_timestamp(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_cmd stamp = {.op = HAL_OP_TIMESTAMP, .cookie = 2},
+			  fill = {.op = HAL_OP_FILL, .cookie = 3};
+	uint32_t got[2];
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	stamp.timestamp.dst = fill.fill.dst = r.mem;
+	stamp.timestamp.offset = fill.fill.offset = 64;
+	fill.fill.bytes = 8;
+	fill.fill.pattern = 0x11223344;
+	submit_work(&r, 0, 1, 1000000);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &stamp), 0);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &fill), -EAGAIN);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 1);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &fill), -EAGAIN);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 2);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &fill), 0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 3);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 64, got, sizeof(got)), 0);
+	assert_int_equal(got[0], 0x11223344);
+	assert_int_equal(got[1], 0x11223344);
+	close_rig(&r);
+}
+
 /* After hang_ms its queue ends, and only that: nothing waits for what still runs, and
  * what that may touch is nobody's. */
 static void hung(void **state)
@@ -388,10 +422,10 @@ static void late(void **state)
 
 #define QUEUE_CASES                                                                      \
 	cmocka_unit_test(late), cmocka_unit_test(lost_in_silence),                       \
-		cmocka_unit_test(hung), cmocka_unit_test(hung_not_for_ever),             \
-		cmocka_unit_test(given_back_later), cmocka_unit_test(room_of_the_freed), \
-		cmocka_unit_test(limits), cmocka_unit_test(every_block_once),            \
-		cmocka_unit_test(priorities), cmocka_unit_test(times),                   \
-		cmocka_unit_test(next_look)
+		cmocka_unit_test(behind_a_timestamp), cmocka_unit_test(hung),            \
+		cmocka_unit_test(hung_not_for_ever), cmocka_unit_test(given_back_later), \
+		cmocka_unit_test(room_of_the_freed), cmocka_unit_test(limits),           \
+		cmocka_unit_test(every_block_once), cmocka_unit_test(priorities),        \
+		cmocka_unit_test(times), cmocka_unit_test(next_look)
 
 #endif

@@ -320,6 +320,9 @@ uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t fl
 
 /* ---- streams and events ------------------------------------------------------------ */
 
+/* New streams are old ones, as they were left. */
+static unsigned char left_in_stream[sizeof(((struct stream *)NULL)->own)];
+
 uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priority)
 {
 	struct stream *s;
@@ -336,6 +339,7 @@ uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priori
 	s->priority = priority < -5 ? -5 : priority > 0 ? 0 : priority;
 	s->last = &s->first;
 	s->object.inner = s->own;
+	memcpy(s->own, left_in_stream, sizeof(s->own));
 	*stream = s;
 	return CUR_SUCCESS;
 }
@@ -351,6 +355,7 @@ uint32_t do_cuStreamDestroy_v2(void *stream)
 	for (j = s->first; j; j = j->next)
 		if (j->op != OP_RECORD)
 			misuse("a stream ends with %u commands", s->jobs);
+	memcpy(left_in_stream, s->own, sizeof(s->own));
 	s->object.gone = true;
 	return CUR_SUCCESS;
 }
