@@ -3,7 +3,7 @@
  * Launch descriptors: whoever has subscribed sees one before each launch, and what its
  * mask says then counts.  Bits are places of a device as it was drawn (tpc.h), before
  * what is broken was left out: bit i is in cluster i % clusters; multiprocessors are
- * counted cluster by cluster, those of a place together.
+ * counted cluster by cluster, those of a place together.  Of an H100: as one was seen.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -82,16 +82,34 @@ static bool masked(const uint8_t *q, uint32_t version, uint32_t i)
 	return version >= 0x16 && (q[at / 8] >> at % 8 & 1);
 }
 
+static uint32_t put_place(const struct tpc_gpu *g, bool is, uint32_t unit,
+			  bool off[UNITS_MAX])
+{
+	uint32_t i;
+
+	for (i = 0; i < g->sms; i++)
+		off[unit++] = is;
+	return unit;
+}
+
 static void take_off(const struct device *dev, const uint8_t *q, uint32_t version,
 		     bool off[UNITS_MAX])
 {
 	const struct tpc_gpu *g = gpu_of(dev);
-	uint32_t c, p, i, unit = 0;
+	const uint32_t all = g->clusters * g->places;
+	uint32_t i, unit = 0;
 
-	for (c = 0; c < g->clusters; c++)
-		for (p = 0; p < g->places; p++)
-			for (i = 0; i < g->sms && !(g->broken[c] >> p & 1); i++)
-				off[unit++] = masked(q, version, p * g->clusters + c);
+	for (i = 0; i < all; i++) {
+		const uint32_t c = g->by_cluster ? i % g->clusters : i / g->places,
+			       p = g->by_cluster ? i / g->clusters : i % g->places,
+			       bit = g->by_cluster ? c * g->places + p
+						   : p * g->clusters + c;
+
+		if (!(g->broken[c] >> p & 1))
+			unit = put_place(g, masked(q, version, bit), unit, off);
+	}
+	for (i = 0; g->by_cluster && i < sizeof(g->single); i++)
+		unit = put_place(g, masked(q, version, g->single[i]), unit, off);
 }
 
 /* Groups as the driver counts them, without those that do not work. */

@@ -53,8 +53,10 @@ const struct tpc_gpu tpc_gpus[TPC_GPUS] = {
 	 .clusters = 8,
 	 .places = 9,
 	 .sms = 2,
-	 .broken = {0, 0x100, 0x1, 0, 0x12, 0, 0x80, 0x4},
-	 .memory = GIB(80)},
+	 .broken = {0x1f0, 0x100, 0x100, 0x100, 0x100, 0x100, 0x100, 0x100},
+	 .memory = GIB(80),
+	 .by_cluster = true,
+	 .single = {62, 71, 75, 78, 81, 83}},
 	{.name = "H200",
 	 .major = 9,
 	 .qmd = 0x40,
@@ -79,5 +81,5 @@ uint32_t tpc_sms(const struct tpc_gpu *g)
 
 	for (c = 0; c < g->clusters; c++)
 		n += g->sms * (g->places - (uint32_t)__builtin_popcount(g->broken[c]));
-	return n;
+	return g->by_cluster ? n + g->sms * (uint32_t)sizeof(g->single) : n;
 }

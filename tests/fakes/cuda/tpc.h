@@ -4,6 +4,7 @@
 #ifndef TESTS_FAKES_CUDA_TPC_H
 #define TESTS_FAKES_CUDA_TPC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TPC_CLUSTERS_MAX = 8, TPC_GPUS = 8 };
@@ -15,6 +16,11 @@ struct tpc_gpu {
 	uint32_t clusters, places, sms; /* places of a cluster, multiprocessors of one */
 	uint32_t broken[TPC_CLUSTERS_MAX]; /* places of each, a bit a place */
 	uint64_t memory;
+	/* As an H100 was seen: bits run cluster by cluster, multiprocessors are counted
+	 * place by place, and these bits are places by themselves, counted last.  Else
+	 * the other way round. */
+	bool by_cluster;
+	uint8_t single[6];
 };
 
 /* The first two are the stand-in's devices; device 0 is another one where
