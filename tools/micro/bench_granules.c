@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_granules.c - what a granule of coloured memory costs its allocator, in
- * instructions.  bench_granules alloc [GRANULES] */
+ * instructions, and what is refused though there is room.  bench_granules
+ * alloc|fragmentation [GRANULES] */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,115 @@ static void make_holes(uint64_t granules)
 		granules_give(free_granules, &list[i], 1);
 }
 
+/* ---- buffers that come and go -------------------------------------------------------- */
+
+enum { LIVE_MOST = 512, STEPS = 20000 };
+
+struct live {
+	uint32_t *at;
+	uint32_t count;
+};
+
+static uint64_t state = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)((state >> 33) % n);
+}
+
+/* Each power of two as likely as the next. */
+static uint32_t random_size(uint32_t powers)
+{
+	const uint32_t least = 1u << random_below(powers);
+
+	return least + random_below(least);
+}
+
+static int take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
+		bool in_a_row, struct live *l)
+{
+	uint32_t first, i;
+
+	if (!in_a_row)
+		return granules_take(g, colors, l->count, l->at);
+	if (granules_take_run(g, colors->mask, l->count, &first) != 0)
+		return -1;
+	for (i = 0; i < l->count; i++)
+		l->at[i] = first + i;
+	return 0;
+}
+
+static void drop(struct hal_bk_granules *g, struct live *all, uint32_t *count)
+{
+	const uint32_t i = random_below(*count);
+
+	granules_give(g, all[i].at, all[i].count);
+	free(all[i].at);
+	all[i] = all[--*count];
+}
+
+/* Of all or of either half of the colours, until there is no room for the next: then some
+ * go.  The share that was refused though as much was free of these colours. */
+static double refused_with_room(const struct color_map *map, bool in_a_row)
+{
+	static const uint64_t masks[] = {0xffff, 0x00ff, 0xff00};
+	static struct live all[LIVE_MOST];
+	uint32_t count = 0, asked = 0, refused = 0;
+	struct hal_bk_granules *g;
+
+	state = 1;
+	if (granules_make(map, &g) != 0)
+		give_up("a map");
+	while (asked < STEPS) {
+		const struct hal_bk_colors colors = {
+			.mask = in_a_row ? 0xffff : masks[random_below(3)]};
+		struct live l = {.count = random_size(11)};
+
+		l.at = calloc(l.count, sizeof(*l.at));
+		if (l.at == NULL)
+			give_up("no memory");
+		asked++;
+		while (count == LIVE_MOST || take(g, &colors, in_a_row, &l) != 0) {
+			if (count < LIVE_MOST)
+				refused += granules_left(g, colors.mask) >= l.count;
+			drop(g, all, &count);
+		}
+		all[count++] = l;
+	}
+	while (count)
+		drop(g, all, &count);
+	granules_free(g);
+	return (double)refused / asked;
+}
+
+/* What whole granules are more than was asked for, of buffers of 64 bytes to 8 MiB. */
+static double rounded_share(uint32_t granule)
+{
+	double asked = 0, given = 0;
+	uint32_t i;
+
+	state = 1;
+	for (i = 0; i < STEPS; i++) {
+		const uint32_t bytes = 64 * random_size(17);
+
+		asked += bytes;
+		given += (double)((bytes + granule - 1) / granule) * granule;
+	}
+	return given / asked - 1;
+}
+
+static int fragmentation(const struct color_map *map)
+{
+	printf("figure color.alloc.refused_with_room_share %.6g\n",
+	       refused_with_room(map, false));
+	printf("figure color.alloc.in_a_row.refused_with_room_share %.6g\n",
+	       refused_with_room(map, true));
+	printf("figure color.alloc.rounded_share %.6g\n",
+	       rounded_share((uint32_t)map->granule));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t granules = argc > 2 ? strtoull(argv[2], NULL, 0) : 65536;
@@ -55,8 +166,11 @@ int main(int argc, char **argv)
 				.mask_count = 4,
 				.mask = {0x11111, 0x22222, 0x44444, 0x88888}};
 
+	if (argc > 1 && strcmp(argv[1], "fragmentation") == 0 && granules >= 4096)
+		return fragmentation(&map);
 	if (argc < 2 || strcmp(argv[1], "alloc") != 0 || granules < 4096) {
-		fprintf(stderr, "usage: bench_granules alloc [GRANULES, 4096 or more]\n");
+		fprintf(stderr, "usage: bench_granules alloc|fragmentation [GRANULES, "
+				"4096 or more]\n");
 		return 2;
 	}
 	list = calloc(granules, sizeof(*list));
