@@ -51,14 +51,30 @@ static const struct setting {
 	const char *name, *target;
 	uint64_t victim, spy; /* colours */
 	bool leaks;
+	bool halves;  /* of the bandwidth, as limits */
+	bool bimodal; /* the spy's memory */
 } settings[] = {
-	{"disjoint", "channels=2", 1, 2, false},
-	{"timeslot", "channels=1&turns=128", 0, 0, false},
-	{"shared", "channels=1", 0, 0, true},
-	{"cache_disjoint", "channels=2&cache=64&refresh=3900", 1, 2, false},
-	{"cache_timeslot", "channels=1&turns=400&cache=64&refresh=3900", 0, 0, true},
-	{"cache_own_sets", "channels=1&turns=400&cache=64&refresh=3900&colors=sets", 3,
-	 12, false},
+	{.name = "disjoint", .target = "channels=2", .victim = 1, .spy = 2},
+	{.name = "timeslot", .target = "channels=1&turns=128"},
+	{.name = "shared", .target = "channels=1", .leaks = true},
+	{.name = "cache_disjoint",
+	 .target = "channels=2&cache=64&refresh=3900",
+	 .victim = 1,
+	 .spy = 2},
+	{.name = "cache_timeslot",
+	 .target = "channels=1&turns=400&cache=64&refresh=3900",
+	 .leaks = true},
+	{.name = "cache_own_sets",
+	 .target = "channels=1&turns=400&cache=64&refresh=3900&colors=sets",
+	 .victim = 3,
+	 .spy = 12},
+	{.name = "limited", .target = "channels=1", .leaks = true, .halves = true},
+	{.name = "bimodal",
+	 .target = "channels=4",
+	 .victim = 1,
+	 .spy = 2,
+	 .leaks = true,
+	 .bimodal = true},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -171,7 +187,7 @@ static void load_program(struct bench *b)
 /* ---- tenants ------------------------------------------------------------------------ */
 
 static void add_tenant(struct bench *b, struct tenant *t, uint16_t col, uint64_t colors,
-		       uint64_t bytes)
+		       uint64_t bytes, uint64_t bandwidth, bool bimodal)
 {
 	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
 	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
@@ -181,10 +197,14 @@ static void add_tenant(struct bench *b, struct tenant *t, uint16_t col, uint64_t
 	part.cols = 4;
 	part.col = col;
 	part.color_mask = colors;
+	part.bandwidth = bandwidth;
+	part.flags = bimodal ? HAL_PARTITION_BIMODAL : 0;
 	ok(hal_partition_create(b->dev, &part, &t->part), "partition");
 	ok(hal_queue_create(t->part, &queue, &t->queue), "queue");
 	buffer.bytes = bytes;
+	buffer.flags = bimodal ? HAL_BUFFER_BIMODAL : 0;
 	ok(hal_buffer_create(t->part, &buffer, &t->in), "memory");
+	buffer.flags = 0;
 	buffer.bytes = HEAVY;
 	ok(hal_buffer_create(t->part, &buffer, &t->out), "memory");
 	buffer.bytes = STAMPS * UINT64_C(8);
@@ -201,15 +221,19 @@ static void drop_tenant(struct tenant *t)
 
 static void open_bench(struct bench *b, const struct setting *s, const char *more)
 {
+	struct hal_device_info info = HAL_INIT(hal_device_info);
 	char target[512];
+	uint64_t share;
 
 	(void)snprintf(target, sizeof(target),
 		       "npu:0?rows=8&cols=8&slots=4&memory_size=16M&%s%s%s", s->target,
 		       more[0] ? "&" : "", more);
 	ok(hal_open(target, NULL, &b->dev), target);
 	load_program(b);
-	add_tenant(b, &b->victim, 0, s->victim, HEAVY);
-	add_tenant(b, &b->spy, 4, s->spy, (uint64_t)PAGES * PAGE);
+	ok(hal_device_get_info(b->dev, &info), "info");
+	share = s->halves ? info.bandwidth / 2 : 0;
+	add_tenant(b, &b->victim, 0, s->victim, HEAVY, share, false);
+	add_tenant(b, &b->spy, 4, s->spy, (uint64_t)PAGES * PAGE, share, s->bimodal);
 }
 
 static void close_bench(struct bench *b)
