@@ -322,13 +322,14 @@ static void mark_used(struct evict *e)
 }
 
 /* The one that has not been used for longest, and MOVES now; NULL: none may go.  *busy:
- * one will. */
-static struct evictable *choose(struct evict *e, bool *busy)
+ * one will; *stuck: so many never do. */
+static struct evictable *choose(struct evict *e, bool *busy, uint32_t *stuck)
 {
 	mark_used(e);
 	hal_list_for_each (it, &e->cold) {
 		struct evictable *ev = evictable_at(it);
 
+		*stuck += ev->stuck;
 		if (ev->stuck || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
 		    ev->mark == e->marks + WANTED)
 			continue;
@@ -343,6 +344,7 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 {
 	struct evict *e = part->evict;
 	struct evictable *ev;
+	uint32_t stuck = 0;
 	char text[400];
 
 	if (e == NULL || err != -ENOSPC || bytes > counter_get(&part->quota))
@@ -350,7 +352,12 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 	if (e->moves != 0)
 		return -EAGAIN;
 	format_text(text, sizeof(text), "%s", hal_last_error());
-	ev = choose(e, busy);
+	ev = choose(e, busy, &stuck);
+	if (ev == NULL && !*busy && stuck != 0)
+		return fail(ENOSPC,
+			    "%s; nothing is left that could be evicted: the device did "
+			    "not give the bytes of %u buffers",
+			    text, stuck);
 	if (ev == NULL)
 		return fail(ENOSPC, "%s; %s", text,
 			    *busy ? "what could be evicted is in use"

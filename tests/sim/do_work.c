@@ -238,6 +238,9 @@ static int answered(struct sim *s, struct sim_queue *q, const struct work *w, ui
 		SIM_ANSWER(err == -EAGAIN ||
 			   ((q->tainted || s->faulty) &&
 			    (err == -EIO || err == -ECANCELED)) ||
+			   /* Of what should have gone to the host. */
+			   (s->faulty && err == -ENOSPC &&
+			    strstr(hal_last_error(), "did not give the bytes")) ||
 			   sim_excused(s, err));
 		return 0;
 	}
