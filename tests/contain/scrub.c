@@ -5,8 +5,9 @@
  *   scrub [TARGET]   words of a tenant that is gone, found by the next: in buffers, in
  * what a guest of the same units has, in memory from which a buffer has moved away, in
  * both placements of a bimodal one, where a buffer was that has gone to the host,
- * behind a queue that was stopped inside a command (FOLD) and one that was killed; and,
- * as a control, found by the tenant itself
+ * behind a queue that was stopped inside a command (FOLD), whose context is kept, and one
+ * that was killed; and, as a control, found by the tenant itself.  Of what is new to a
+ * tenant every byte must be 0
  *
  * The words are a secret mixed with numbers, so that nothing else looks like them.
  */
@@ -16,18 +17,19 @@
 #include <string.h>
 
 #include <hal/hal.h>
+#include <hal/npu.h>
 
 #include "../conformance/conformance.h"
 
 #define SECRET UINT32_C(0x5ec2e7a1)
 
-enum { BYTES = 128 << 10, CHUNK = 32 << 10, CHUNKS = 4096 };
+enum { BYTES = 128 << 10, CHUNK = 32 << 10, CHUNKS = 4096, TILES_NS = 10000 };
 
 /* How the first tenant ends. */
-enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, BIMODAL, EVICTED, WAYS };
+enum way { DESTROYED, MOVED, FOLDED, KILLED, GUEST, BIMODAL, EVICTED, SAVED, WAYS };
 
-static const char *const names[WAYS] = {"destroyed", "moved",   "folded", "killed",
-					"guest",     "bimodal", "evicted"};
+static const char *const names[WAYS] = {"destroyed", "moved",   "folded",  "killed",
+					"guest",     "bimodal", "evicted", "saved"};
 static const struct conf_pack *packs[4];
 static unsigned int pack_count;
 
@@ -58,8 +60,9 @@ struct tenant {
 struct world {
 	struct hal_device *dev;
 	struct hal_device_info info;
-	struct hal_program *prog;
-	struct hal_kernel *spin; /* NULL: no pack for this backend */
+	struct hal_program *prog, *tiles_prog;
+	struct hal_kernel *spin;  /* NULL: no pack for this backend */
+	struct hal_kernel *tiles; /* FOLD stops inside; NULL: none for this backend */
 };
 
 static void make(struct world *w, struct tenant *t, struct hal_partition *host,
@@ -80,6 +83,8 @@ static void make(struct world *w, struct tenant *t, struct hal_partition *host,
 	}
 	if (host == NULL)
 		pd.units_floor = w->info.unit_rows * w->info.unit_cols;
+	if (way == SAVED)
+		pd.units_floor /= 2;
 	MUST(hal_partition_create(w->dev, &pd, &t->part));
 	MUST(hal_queue_create(t->part, &qd, &t->queue));
 }
@@ -137,7 +142,8 @@ static void leave_secrets(struct tenant *t)
 	wait_for(submit(t, hal_cmd_fill(b, BYTES / 2, BYTES / 2, SECRET)));
 }
 
-static uint64_t found_in(struct hal_buffer *buf, uint64_t bytes)
+/* fresh: of nobody's, so no word but zero is left of anything. */
+static uint64_t found_in(struct hal_buffer *buf, uint64_t bytes, bool fresh)
 {
 	uint32_t *words = malloc(bytes);
 	uint64_t n = 0;
@@ -146,7 +152,7 @@ static uint64_t found_in(struct hal_buffer *buf, uint64_t bytes)
 		die("memory");
 	MUST(hal_buffer_read(buf, 0, words, bytes));
 	for (uint64_t i = 0; i < bytes / 4; i++)
-		n += (words[i] ^ SECRET) < BYTES / 4;
+		n += fresh ? words[i] != 0 : (words[i] ^ SECRET) < BYTES / 4;
 	free(words);
 	return n;
 }
@@ -160,7 +166,7 @@ static uint64_t search(struct tenant *t)
 		struct hal_buffer *b = add(t, bytes, 0);
 
 		if (b != NULL)
-			n += found_in(b, bytes);
+			n += found_in(b, bytes, true);
 		else
 			bytes /= 2;
 	}
@@ -171,7 +177,11 @@ static uint64_t search(struct tenant *t)
 static bool end(struct world *w, struct tenant *t, enum way way)
 {
 	struct hal_arg arg = {.buffer = t->chunk[0], .bytes = CONF_SPIN_BYTES};
-	uint32_t mode = way == FOLDED ? HAL_SUSPEND_FOLD : HAL_SUSPEND_KILL;
+	struct hal_arg tiles[2] = {{.buffer = t->chunk[0], .bytes = BYTES},
+				   {.buffer = t->chunk[1], .bytes = BYTES}};
+	struct hal_stats stats = HAL_INIT(hal_stats);
+	uint32_t mode =
+		way == FOLDED || way == SAVED ? HAL_SUSPEND_FOLD : HAL_SUSPEND_KILL;
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_point p;
 
@@ -189,7 +199,15 @@ static bool end(struct world *w, struct tenant *t, enum way way)
 		/* The old place is free while the tenant is still there. */
 		MUST(hal_buffer_recolor(t->chunk[0], t->queue, 1, NULL, &p));
 		wait_for(p);
-	} else if (way == FOLDED || way == KILLED) {
+	} else if (way == SAVED && w->tiles != NULL) {
+		(void)submit(t, hal_cmd_launch(w->tiles, tiles, 2));
+		MUST(hal_device_poll(w->dev, TILES_NS));
+		MUST(hal_queue_suspend(t->queue, mode, &p));
+		wait_for(p);
+		MUST(hal_queue_get_stats(t->queue, &stats));
+		if (stats.saved_bytes == 0)
+			die("nothing was saved");
+	} else if (way == FOLDED || way == KILLED || way == SAVED) {
 		if (w->spin == NULL || (w->info.suspend_modes >> mode & 1) == 0)
 			return false;
 		(void)submit(t, hal_cmd_launch(w->spin, &arg, 1));
@@ -204,25 +222,31 @@ static bool end(struct world *w, struct tenant *t, enum way way)
 static uint64_t trial(struct world *w, enum way way)
 {
 	static struct tenant first, next, host;
+	bool guest = way == GUEST, there = way == SAVED;
 	uint64_t n;
 
 	if ((way == GUEST && w->info.guests_max == 0) ||
 	    (way == BIMODAL && (w->info.caps & HAL_CAP_BIMODAL) == 0) ||
 	    (way == EVICTED && (w->info.caps & HAL_CAP_EVICT) == 0))
 		return UINT64_MAX;
-	if (way == GUEST)
+	if (guest)
 		make(w, &host, NULL, way);
-	make(w, &first, way == GUEST ? host.part : NULL, way);
+	make(w, &first, guest ? host.part : NULL, way);
+	if (there) /* its ring and tables come to lie elsewhere */
+		make(w, &next, NULL, way);
 	leave_secrets(&first);
 	if (!end(w, &first, way)) {
 		away(&first);
+		if (there)
+			away(&next);
 		return UINT64_MAX;
 	}
 	away(&first);
-	make(w, &next, way == GUEST ? host.part : NULL, DESTROYED);
+	if (!there)
+		make(w, &next, guest ? host.part : NULL, DESTROYED);
 	n = search(&next);
 	away(&next);
-	if (way == GUEST)
+	if (guest)
 		away(&host);
 	return n;
 }
@@ -235,9 +259,39 @@ static uint64_t control(struct world *w)
 	make(w, &t, NULL, DESTROYED);
 	leave_secrets(&t);
 	for (uint32_t i = 0; i < t.count; i++)
-		n += found_in(t.chunk[i], BYTES);
+		n += found_in(t.chunk[i], BYTES, false);
 	away(&t);
 	return n;
+}
+
+/* One multiplication of many tiles, chunk 1 = chunk 0 x chunk 0. */
+static void load_tiles(struct world *w)
+{
+	static const int32_t mult = 1073741824, shift = -6;
+	struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+	struct hal_npu_builder *b;
+	void *image;
+	size_t size;
+
+	if (strcmp(w->info.backend, "npu") != 0)
+		return;
+	op.m = BYTES / 64;
+	op.n = op.k = 64;
+	op.out.mult = &mult;
+	op.out.shift = &shift;
+	op.out.min = -128;
+	op.out.max = 127;
+	MUST(hal_npu_builder_create(&b));
+	MUST(hal_npu_kernel(b, "tiles"));
+	MUST(hal_npu_arg(b, BYTES, &op.a.id));
+	MUST(hal_npu_arg(b, BYTES, &op.d.id));
+	op.b = op.a;
+	MUST(hal_npu_gemm(b, &op));
+	MUST(hal_npu_build(b, &image, &size));
+	hal_npu_builder_destroy(b);
+	MUST(hal_program_load(w->dev, image, size, &w->tiles_prog));
+	hal_npu_image_free(image);
+	MUST(hal_kernel_find(w->tiles_prog, "tiles", &w->tiles));
 }
 
 static void load(struct world *w)
@@ -271,6 +325,7 @@ int main(int argc, char **argv)
 	MUST(err);
 	MUST(hal_device_get_info(w.dev, &w.info));
 	load(&w);
+	load_tiles(&w);
 	own = control(&w);
 	for (int i = 0; i < WAYS; i++) {
 		uint64_t n = trial(&w, (enum way)i);
@@ -284,6 +339,8 @@ int main(int argc, char **argv)
 	}
 	if (w.prog != NULL)
 		MUST(hal_program_unload(w.prog));
+	if (w.tiles_prog != NULL)
+		MUST(hal_program_unload(w.tiles_prog));
 	MUST(hal_close(w.dev));
 	printf("figure scrub.found %llu\n", (unsigned long long)sum);
 	printf("figure scrub.own_found %llu\n", (unsigned long long)own);
