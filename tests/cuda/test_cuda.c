@@ -115,6 +115,25 @@ static void endless(void **state)
 	close_rig(&r);
 }
 
+/* The longer something has taken, the longer it is slept over; not by who waits for a
+ * stop. */
+static void told_soon(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_work(&r, 0, 1, 100000000);
+	assert_int_equal(b->hot.poll(r.dev, 4000000, ev, 4), 0);
+	assert_int_equal(b->hot.next(r.dev), 4500000);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_DRAIN, 7), 0);
+	assert_int_equal(b->hot.next(r.dev), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
+	close_rig(&r);
+}
+
 /* ---- what the engine must not wait for ------------------------------------------------ */
 
 /* No call that can block, in a run of all kinds of commands. */
@@ -405,17 +424,12 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fault),
-		cmocka_unit_test(endless),
-		cmocka_unit_test(hot_calls),
-		cmocka_unit_test(bad_launches),
-		cmocka_unit_test(bad_programs),
-		cmocka_unit_test(foreign_thread),
-		cmocka_unit_test(waits_alone),
-		cmocka_unit_test(nothing_current),
-		cmocka_unit_test(out_of_turn),
-		cmocka_unit_test(says_how),
-		QUEUE_CASES,
+		cmocka_unit_test(fault),           cmocka_unit_test(endless),
+		cmocka_unit_test(told_soon),       cmocka_unit_test(hot_calls),
+		cmocka_unit_test(bad_launches),    cmocka_unit_test(bad_programs),
+		cmocka_unit_test(foreign_thread),  cmocka_unit_test(waits_alone),
+		cmocka_unit_test(nothing_current), cmocka_unit_test(out_of_turn),
+		cmocka_unit_test(says_how),        QUEUE_CASES,
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
