@@ -199,7 +199,8 @@ static void entry_of(struct tenant *two, struct hal_buffer *(*m)[3], const char 
 			       k ? ", preempt=block" : "");
 		(void)say(of, name, took[k], i);
 	}
-	share = (double)took[1][i / 2] / (double)took[0][i / 2] - 1;
+	i /= 2;
+	share = (double)took[1][i] / (double)took[0][i] - 1;
 	printf("%s, preempt=block takes more, p50 | %.2f %%\n", text, 100 * share);
 	(void)snprintf(name, sizeof(name), "entry.%s_cost", kernel);
 	figure(name, "share", share);

@@ -45,7 +45,7 @@ struct hal_point product(const struct tenant *t); /* 256 blocks, a while */
 struct hal_point spin(const struct tenant *t, uint64_t rounds, uint32_t blocks);
 
 /* Sorts them and says p50 and p99, as figures too: NAME_p50_us, NAME_p99_us.  p50. */
-uint64_t say(const char *text, const char *figure, uint64_t *ns, uint32_t count);
+uint64_t say(const char *text, const char *name, uint64_t *ns, uint32_t count);
 void figure(const char *name, const char *unit, double value);
 /* Commands of its queue so far, as the device tells: the host may be late. */
 uint64_t busy_of(const struct tenant *t);

@@ -32,7 +32,7 @@ static struct hal_point sums(const struct tenant *t, struct hal_buffer *big)
 	struct hal_arg args[] = {{.buffer = big},
 				 {.buffer = big},
 				 {.buffer = big},
-				 {.offset = LONG * GPU_BLOCK}};
+				 {.offset = (uint64_t)LONG * GPU_BLOCK}};
 
 	return gpu_launch(t->queue, t->gpu->program, "vector_add", args, 4, LONG);
 }

@@ -89,7 +89,11 @@ static int take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 
 static void drop(struct hal_bk_granules *g, struct live *all, uint32_t *count)
 {
-	const uint32_t i = random_below(*count);
+	uint32_t i;
+
+	if (*count == 0)
+		give_up("an empty device");
+	i = random_below(*count);
 
 	granules_give(g, all[i].at, all[i].count);
 	free(all[i].at);
@@ -139,9 +143,10 @@ static double rounded_share(uint32_t granule)
 	state = 1;
 	for (i = 0; i < STEPS; i++) {
 		const uint32_t bytes = 64 * random_size(17);
+		const uint32_t count = (bytes + granule - 1) / granule;
 
 		asked += bytes;
-		given += (double)((bytes + granule - 1) / granule) * granule;
+		given += (double)count * granule;
 	}
 	return given / asked - 1;
 }
