@@ -24,7 +24,9 @@ void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64
 	e->status = status;
 	e->reserved = 0;
 	e->submit_ns = submit_ns;
-	e->end_ns = end_ns;
+	/* A device's clock is never quite the host's: nothing ends before it was given.
+	 */
+	e->end_ns = end_ns > submit_ns ? end_ns : submit_ns;
 	atomic_store_explicit(&c->tail, tail + 1, memory_order_release);
 	completions_notify(c);
 	atomic_store(&c->noticed, tail + 1);

@@ -49,6 +49,8 @@ struct mock_control {
 	void (*fail_move)(void *native, int status, const char *text);
 	/* The n oldest commands end well, and ran ns at the same time. */
 	void (*complete_together)(void *native, uint32_t n, uint64_t ns);
+	/* Its clock tells of ends as so much earlier from now on. */
+	void (*tell_early)(void *native, uint64_t ns);
 };
 
 #endif

@@ -44,7 +44,7 @@ struct mock_move {
 
 struct mock {
 	pthread_mutex_t lock; /* the test tells it things from outside the device lock */
-	uint64_t now;
+	uint64_t now, early;
 	uint32_t units, rows, colors, modes, caps_resize, partitions;
 	int64_t says_rows, says_cols;
 	uint64_t memory, lacks;
@@ -508,7 +508,7 @@ static void event(struct mock *m, uint32_t kind, int status, uint64_t cookie,
 	e->status = status;
 	e->cookie = cookie;
 	e->start_ns = start;
-	e->end_ns = m->now;
+	e->end_ns = m->now - m->early;
 	e->bytes_read = kind == HAL_BK_DONE ? 10 : 0;
 	e->bytes_written = kind == HAL_BK_DONE ? 20 : 0;
 	strncpy(e->fault, text, sizeof(e->fault) - 1);
@@ -662,6 +662,15 @@ static void control_fail_move(void *native, int status, const char *text)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void control_tell_early(void *native, uint64_t ns)
+{
+	struct mock *m = native;
+
+	pthread_mutex_lock(&m->lock);
+	m->early = ns;
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void control_refuse_resume(void *native, uint32_t n, int err)
 {
 	struct mock *m = native;
@@ -710,6 +719,7 @@ static const struct mock_control control = {
 	.counts = control_counts,
 	.peek = control_peek,
 	.fail_move = control_fail_move,
+	.tell_early = control_tell_early,
 	.complete_together = control_complete_together,
 };
 

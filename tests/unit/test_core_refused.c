@@ -746,9 +746,39 @@ static void dead_handles_real(void **state)
 	dead_at_once("ref?clock=real");
 }
 
+/* By a device's clock it may have ended before it was given. */
+static void ended_early(void **state)
+{
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_completion c;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	OK(hal_completions_create(w.dev, 8, &qd.completions));
+	OK(hal_queue_create(w.part, &qd, &q));
+	w.mock->advance(w.native, 1000);
+	poll_now(&w);
+	OK(submit_cmd(q, numbered(&w, 0), NULL));
+	poll_now(&w);
+	w.mock->tell_early(w.native, 20);
+	w.mock->complete(w.native, 1, 1);
+	poll_now(&w);
+	assert_int_equal(hal_completions_read(qd.completions, &c, 1, 0), 1);
+	assert_int_equal(c.status, 0);
+	assert_true(c.submit_ns >= 1000);
+	assert_int_equal(c.end_ns, c.submit_ns);
+	OK(hal_queue_destroy(q));
+	OK(hal_completions_destroy(qd.completions));
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ended_early),
 		cmocka_unit_test(refused_moves),
 		cmocka_unit_test(refused_moves_and_quotas),
 		cmocka_unit_test(beyond_the_device),
