@@ -43,7 +43,7 @@ need '^launch beside a busy tenant, no partitions, better priority: the other te
 need '^launches a second, 64 at a time \| [0-9]+, by hand [0-9]+, ratio [0-9.]+$'
 need '^sum of [0-9]+ numbers, preempt=block takes more, p50 \| -?[0-9.]+ %$'
 need '^eight recorded launches, of eight single ones, p50 \| [0-9.]+$'
-[ "$(grep -cE '^[0-9]+ passed, 0 failed' "$scratch/report.md")" = 3 ] || need 'three conformance runs'
+[ "$(grep -cE '^[0-9]+ passed, 0 failed' "$scratch/report.md")" = 1 ] || need "a conformance run"
 for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priority_p50_us \
 	fold.2000us_p99_us entry.product_cost_share policy.wfq_p99_us given_up_p50_us \
 	graphs.recorded_of_single_share; do
