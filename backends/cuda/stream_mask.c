@@ -5,7 +5,7 @@
  * counted as the driver counts them.  Where, no document says, and it differs from driver
  * to driver: a place is used only where it is known, it is tried out like masks at launch
  * are, and a new stream that has something else there is never written to.  The driver
- * makes new streams of old ones as they were, so that no mask may be left in one.
+ * seems to make new streams of old ones as they were: no mask is left in one.
  *
  * Known: of CUDA 13.0, tried out on an H100 with 580.159.04 (docs/devices); the others
  * from what users of libsmctrl report, and tried out here by nobody.
