@@ -289,6 +289,26 @@ static void others_stay(void **state)
 	ptx_free(m);
 }
 
+/* A parameter may say what it points to, as compilers do since CUDA 12. */
+static void pointers(void **state)
+{
+	const char *k = HEAD ".entry k(.param .u64 .ptr .global .align 4 k_0,\n"
+			     ".param .u64 .ptr .align 1 k_1) { ret; }\n";
+	const bool which[] = {true};
+	struct ptx *m;
+	size_t bytes;
+	char *text;
+
+	(void)state;
+	if (parse(k, &m))
+		fail_msg("%s", why);
+	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, which, &text, &bytes, why), 0);
+	assert_non_null(strstr(text, ".ptr .global .align 4 k_0,"));
+	assert_non_null(strstr(text, "k_1,\n\t.param .u64 _hals_control\n)"));
+	free(text);
+	ptx_free(m);
+}
+
 /* Cut anywhere it is refused or read, and nothing is read behind its end. */
 static void cut(void **state)
 {
@@ -312,13 +332,10 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unreadable),
-		cmocka_unit_test(deep),
-		cmocka_unit_test(stops_refused),
-		cmocka_unit_test(loop_refused),
-		cmocka_unit_test(bounds_refused),
-		cmocka_unit_test(others_stay),
-		cmocka_unit_test(cut),
+		cmocka_unit_test(unreadable),     cmocka_unit_test(deep),
+		cmocka_unit_test(stops_refused),  cmocka_unit_test(loop_refused),
+		cmocka_unit_test(bounds_refused), cmocka_unit_test(others_stay),
+		cmocka_unit_test(pointers),       cmocka_unit_test(cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
