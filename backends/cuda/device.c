@@ -173,7 +173,6 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 /* Nothing is tried out for a list: of auto it tells what is kept. */
 static int look_up(int device, enum cu_way *way, uint32_t *units)
 {
-	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_STREAM, CU_WAY_GREEN};
 	char why[HAL_CUDA_SAID];
 	struct cu_verdict *v;
 	uint32_t i;
@@ -189,12 +188,12 @@ static int look_up(int device, enum cu_way *way, uint32_t *units)
 		return cu_host->fail(ENOMEM, "cuda: no memory for what was tried out");
 	cu_verdict_of(device, v);
 	cu_kept_read(v, why);
-	for (i = 0; i < 3 && *way == CU_WAY_NONE; i++) {
-		const struct cu_tried *t = cu_verdict_get(v, order[i]);
+	for (i = 0; i < CU_WAYS && *way == CU_WAY_NONE; i++) {
+		const struct cu_tried *t = cu_verdict_get(v, cu_way_order[i]);
 
 		if (!t || t->err)
 			continue;
-		*way = order[i];
+		*way = cu_way_order[i];
 		*units = *way == CU_WAY_GREEN ? t->units : t->mask.count;
 	}
 	free(v);

@@ -46,6 +46,7 @@ enum cu_way {
 	CU_WAY_STREAM, /* in a stream */
 	CU_WAY_AUTO,   /* the best that holds */
 };
+#define CU_WAYS 3u /* that are tried out */
 
 struct cu_options {
 	const char *library;
@@ -93,7 +94,7 @@ struct cu_tried {
 struct cu_verdict {
 	char device[64], build[160]; /* GPU and driver; "": they cannot be told */
 	uint32_t count;
-	struct cu_tried tried[3];
+	struct cu_tried tried[CU_WAYS];
 };
 #define CU_VERDICT_BYTES 8192u
 
@@ -407,6 +408,8 @@ void cu_kept_write(const struct cu_verdict *v, char why[HAL_CUDA_SAID]);
 
 /* ladder.c */
 extern const char *const cu_way_names[];
+/* Those that auto tries, best first. */
+extern const enum cu_way cu_way_order[CU_WAYS];
 /* The best way that holds on the device: by what is kept, else tried out by a helper in a
  * process of its own.  dev->said tells what came of the others. */
 int cu_ladder(struct cu_device *dev);

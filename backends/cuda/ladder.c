@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * partitions=auto: masks at launch, else masks in streams, else green contexts, else the
- * whole device.  Each way
- * is tried out before it is taken, in a process of its own: what the masks rest on is
- * documented nowhere, and a driver that does not have it like that may crash or hang.
+ * whole device.  Each way is tried out before it is taken, in a process of its own: what
+ * masks rest on is documented nowhere, and a driver that does not have it like that may
+ * crash or hang.
  * The process runs a helper (backends/cuda/helper), as this one's driver does not survive
  * a fork; what that finds is kept for the next open (verdict.c).
  */
@@ -28,6 +28,7 @@
 #define HELPER "hal-cuda-trial"
 
 const char *const cu_way_names[] = {"none", "green", "mask", "stream", "auto"};
+const enum cu_way cu_way_order[CU_WAYS] = {CU_WAY_MASK, CU_WAY_STREAM, CU_WAY_GREEN};
 
 /* ---- the helper -------------------------------------------------------------------- */
 
@@ -246,7 +247,6 @@ static int take(struct cu_device *dev, const struct cu_tried *t)
 
 static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *t)
 {
-	static const enum cu_way order[] = {CU_WAY_MASK, CU_WAY_STREAM, CU_WAY_GREEN};
 	char why[HAL_CUDA_SAID];
 	bool news = false;
 	uint32_t i;
@@ -255,22 +255,22 @@ static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *
 	cu_kept_read(v, why);
 	if (why[0])
 		say(dev, "%.300s; ", why);
-	for (i = 0; i < 3 && cu_way_of(dev) == CU_WAY_NONE; i++) {
-		const bool fresh = find_out(dev, v, order[i], t);
+	for (i = 0; i < CU_WAYS && cu_way_of(dev) == CU_WAY_NONE; i++) {
+		const bool fresh = find_out(dev, v, cu_way_order[i], t);
 
 		news |= fresh;
 		if (t->err) {
-			say(dev, "%s: %s; ", cu_way_names[order[i]], t->why);
+			say(dev, "%s: %s; ", cu_way_names[cu_way_order[i]], t->why);
 			continue;
 		}
 		/* What holds elsewhere may fail here; then the next one may do. */
 		if (take(dev, t) == 0)
-			say(dev, "%s: %s", cu_way_names[order[i]],
+			say(dev, "%s: %s", cu_way_names[cu_way_order[i]],
 			    fresh ? "tried out at open" : "tried out at an earlier open");
 		else if (atomic_load(&dev->lost))
 			return cu_gone(dev);
 		else
-			say(dev, "%s: does not open; ", cu_way_names[order[i]]);
+			say(dev, "%s: does not open; ", cu_way_names[cu_way_order[i]]);
 	}
 	if (cu_way_of(dev) == CU_WAY_NONE)
 		say(dev, "none: the device is one unit");

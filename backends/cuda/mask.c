@@ -84,13 +84,11 @@ static int find_hook(struct cu_device *dev)
 	if (!subscribe || !enable)
 		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver's table "
 					      "has no such entries");
-	atomic_store(&hooked, true);
 	if (subscribe(&handle, before_upload, NULL) ||
-	    enable(1, handle, DOMAIN, BEFORE_UPLOAD)) {
-		atomic_store(&hooked, false);
+	    enable(1, handle, DOMAIN, BEFORE_UPLOAD))
 		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver does "
 					      "not call back");
-	}
+	atomic_store(&hooked, true);
 	return 0;
 }
 
