@@ -364,25 +364,6 @@ static void attack(struct rig *r, uint32_t s, uint32_t save, enum attack how,
 
 /* ---- trials ------------------------------------------------------------------------ */
 
-static struct rig_rect anywhere(const struct rig *r, struct rng *g)
-{
-	struct rig_rect q;
-
-	q.rows = rng_range(g, 1, r->api->rows);
-	q.cols = rng_range(g, 1, r->api->cols);
-	q.row = rng_range(g, 0, r->api->rows - q.rows);
-	q.col = rng_range(g, 0, r->api->cols - q.cols);
-	return q;
-}
-
-static void place(struct rig *r, uint32_t s, const struct rig_rect *rect)
-{
-	struct rig_rect map[RIG_SLOTS] = {{0}};
-
-	map[s] = *rect;
-	CHECK(rig_map(r, map, RIG_SLOTS) == NPU_MAP_OK, "slot %u: map", s);
-}
-
 /* The first tenant's memory, which stays as it is. */
 struct left {
 	uint32_t pages, *frame;
@@ -430,8 +411,8 @@ static void both(struct rig *r, uint64_t seed, uint64_t secret, bool own,
 	struct left left;
 
 	rig_reset(r, &cfg);
-	rect = rng_next(g) % 2 ? all : anywhere(r, g);
-	place(r, s, &rect);
+	rect = rng_next(g) % 2 ? all : rig_anywhere(r, g);
+	rig_place(r, s, &rect);
 	leave_secret(r, s, (enum way)(seed % WAYS), kind, secret, g);
 	keep(r, s, &left);
 
@@ -439,8 +420,8 @@ static void both(struct rig *r, uint64_t seed, uint64_t secret, bool own,
 	if (rng_next(g) % 4 == 0)
 		s = (s + 1) % r->api->slots;
 	if (rng_next(g) % 2)
-		rect = anywhere(r, g);
-	place(r, s, &rect);
+		rect = rig_anywhere(r, g);
+	rig_place(r, s, &rect);
 	rig_space(r, s, SPACE, RIG_ALL);
 	save = rig_alloc(r, s, 64, 64);
 	rig_write(r, NPU_SLOT_ADDR(s, SAVE), save);

@@ -37,25 +37,6 @@ struct tenant {
 	uint64_t outputs;
 };
 
-static struct rig_rect anywhere(const struct rig *r, struct rng *g)
-{
-	struct rig_rect q;
-
-	q.rows = rng_range(g, 1, r->api->rows);
-	q.cols = rng_range(g, 1, r->api->cols);
-	q.row = rng_range(g, 0, r->api->rows - q.rows);
-	q.col = rng_range(g, 0, r->api->cols - q.cols);
-	return q;
-}
-
-static void place(struct rig *r, uint32_t slot, const struct rig_rect *rect)
-{
-	struct rig_rect map[RIG_SLOTS] = {{0}};
-
-	map[slot] = *rect;
-	CHECK(rig_map(r, map, RIG_SLOTS) == NPU_MAP_OK, "slot %u is not quiet", slot);
-}
-
 static void read_desc(const struct rig *r, const struct tenant *t, uint32_t at,
 		      uint32_t desc[16])
 {
@@ -85,11 +66,11 @@ static void begin(struct rig *r, struct tenant *t, struct rng *g)
 {
 	struct rig_memory cfg = rng_next(g) % 2 ? rig_ideal(r) : work_memory(r, g);
 	uint32_t descs[JOBS][16], want = rng_range(g, 1, JOBS);
-	struct rig_rect rect = anywhere(r, g);
+	struct rig_rect rect = rig_anywhere(r, g);
 
 	rig_reset(r, &cfg);
 	*t = (struct tenant){.slot = rng_range(g, 0, r->api->slots - 1)};
-	place(r, t->slot, &rect);
+	rig_place(r, t->slot, &rect);
 	rig_space(r, t->slot, WORK_SPACE, RIG_ALL);
 	rig_write(r, NPU_GLB_AT(SLOT_CTRL, t->slot),
 		  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(g) % 8 == 0));
@@ -170,10 +151,10 @@ static void go_on(struct rig *r, struct tenant *t, uint32_t at, bool from, struc
 {
 	uint32_t next = rng_range(g, 0, r->api->slots - 1), old = t->slot;
 	uint32_t resume = 1 | NPU_REG_BITS(RESUME_CONTEXT, from);
-	struct rig_rect rect = anywhere(r, g);
+	struct rig_rect rect = rig_anywhere(r, g);
 	struct rig_space *sp;
 
-	place(r, next, &rect);
+	rig_place(r, next, &rect);
 	if (next == old && rng_next(g) % 2) {
 		rig_write(r, NPU_SLOT_ADDR(old, RESUME), resume);
 		return;
@@ -273,10 +254,10 @@ static void network(struct rig *r, struct mode modes[MODES], uint64_t seed)
 static void one_desc(struct rig *r, uint32_t desc[16], bool array, struct rng *g)
 {
 	struct rig_memory cfg = rig_ideal(r);
-	struct rig_rect rect = anywhere(r, g);
+	struct rig_rect rect = rig_anywhere(r, g);
 
 	rig_reset(r, &cfg);
-	place(r, 0, &rect);
+	rig_place(r, 0, &rect);
 	rig_space(r, 0, WORK_SPACE, RIG_ALL);
 	do
 		random_desc(r, 0, desc, g);
@@ -417,7 +398,7 @@ static void no_area(struct rig *r, uint64_t seed)
 		uint32_t desc[16], save, pte;
 
 		rig_reset(r, &cfg);
-		place(r, 0, &rect);
+		rig_place(r, 0, &rect);
 		rig_space(r, 0, WORK_SPACE, RIG_ALL);
 		rig_gemm_desc(r, 0, 400, 40, 30, desc, &g);
 		rig_push(r, 0, desc);

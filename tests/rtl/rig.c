@@ -169,6 +169,25 @@ uint32_t rig_map(struct rig *r, const struct rig_rect *rects, uint32_t count)
 	return NPU_REG_GET(rig_reg(r, NPU_GLB_MAP_STATUS_ADDR), MAP_STATUS_RESULT);
 }
 
+void rig_place(struct rig *r, uint32_t s, const struct rig_rect *rect)
+{
+	struct rig_rect map[RIG_SLOTS] = {{0}};
+
+	map[s] = *rect;
+	CHECK(rig_map(r, map, RIG_SLOTS) == NPU_MAP_OK, "slot %u is not quiet", s);
+}
+
+struct rig_rect rig_anywhere(const struct rig *r, struct rng *g)
+{
+	struct rig_rect q;
+
+	q.rows = rng_range(g, 1, r->api->rows);
+	q.cols = rng_range(g, 1, r->api->cols);
+	q.row = rng_range(g, 0, r->api->rows - q.rows);
+	q.col = rng_range(g, 0, r->api->cols - q.cols);
+	return q;
+}
+
 /* ---- address spaces ---------------------------------------------------------------- */
 
 /* The hash as its registers are described. */

@@ -102,6 +102,9 @@ uint32_t rig_channel(const struct rig *r, uint32_t pa);
 
 /* Stages every slot's rectangle (rows 0: none) and commits; the MAP code. */
 uint32_t rig_map(struct rig *r, const struct rig_rect *rects, uint32_t count);
+/* Slot s alone, on that rectangle; and one drawn from all that there are. */
+void rig_place(struct rig *r, uint32_t s, const struct rig_rect *rect);
+struct rig_rect rig_anywhere(const struct rig *r, struct rng *g);
 uint32_t rig_reg(struct rig *r, uint32_t address);
 void rig_write(struct rig *r, uint32_t address, uint32_t value);
 
