@@ -337,6 +337,11 @@ static void of_this_device(void **state)
 	assert_int_equal(color_map_fits(open, &info, true, "m", why), 0);
 	assert_int_equal(color_map_fits(open, &info, false, "m", why), -EPERM);
 	assert_string_equal(why, "m: verified: nobody has verified this map");
+	map->bad = 1;
+	map->bound = 0.001;
+	assert_int_equal(color_map_fits(map, &info, false, "m", why), 0);
+	map->bound = 0.001000001;
+	assert_int_equal(color_map_fits(map, &info, false, "m", why), -EPERM);
 	map->bad = 3;
 	map->bound = 0.0031;
 	assert_int_equal(color_map_fits(map, &info, false, "m", why), -EPERM);

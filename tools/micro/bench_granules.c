@@ -151,15 +151,18 @@ static double rounded_share(uint32_t granule)
 	return given / asked - 1;
 }
 
+/* Granules that need not lie in a row are never refused while as many are free: an error.
+ */
 static int fragmentation(const struct color_map *map)
 {
-	printf("figure color.alloc.refused_with_room_share %.6g\n",
-	       refused_with_room(map, false));
+	double refused = refused_with_room(map, false);
+
+	printf("figure color.alloc.refused_with_room_share %.6g\n", refused);
 	printf("figure color.alloc.in_a_row.refused_with_room_share %.6g\n",
 	       refused_with_room(map, true));
 	printf("figure color.alloc.rounded_share %.6g\n",
 	       rounded_share((uint32_t)map->granule));
-	return 0;
+	return refused > 0;
 }
 
 int main(int argc, char **argv)
