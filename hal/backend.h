@@ -209,7 +209,9 @@ struct hal_bk_event {
 	uint64_t cookie;
 	/* Device time.  DONE: what it ran, of KILL: had run; of a command that was
 	 * stopped by FOLD or SAVE: since it went on.  QUIET of those: what the queue's
-	 * oldest command ran until it was stopped inside; the same twice: it was not. */
+	 * oldest command ran until it was stopped inside; the same twice: it was not.
+	 * QUIET of KILL: of all that the oldest dropped command had run so much is not
+	 * lost, it goes on there when it comes again; the same twice: all is. */
 	uint64_t start_ns, end_ns;
 	/* DONE: what it moved.  QUIET of FOLD and SAVE: state read back, state saved. */
 	uint64_t bytes_read, bytes_written;
@@ -368,8 +370,10 @@ struct hal_bk_hot {
 	 * wherever its partition is then; until that it is in nobody's way, and no event
 	 * of it comes.  QUIET tells the bytes.  KILL: each command of this queue that has
 	 * not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other queue's
-	 * command does; the engine submits it again after resume, or destroys the queue.
-	 */
+	 * command does; the engine submits them again after resume, in their order and
+	 * before anything else of that queue, or destroys the queue.  The first of them
+	 * may go on where it was: from a point inside (QUIET), if what it had computed
+	 * until there is still whole. */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
 	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */

@@ -83,8 +83,10 @@ enum hal_suspend_mode {
 	HAL_SUSPEND_DRAIN, /* finish the running command */
 	HAL_SUSPEND_FOLD,  /* stop at the next safe point inside it, keep progress */
 	HAL_SUSPEND_SAVE,  /* stop now, save state, resume elsewhere or later */
-	/* Drop it; after resume it runs again from its beginning.  What is killed each
-	 * time before it can end never ends: there is no point in between. */
+	/* Drop it; after resume it runs again, from its beginning or from a point that
+	 * it had passed, if the device keeps one (the NPU: between two layers).  What is
+	 * killed each time before it can end, or come to the next such point, never ends.
+	 */
 	HAL_SUSPEND_KILL,
 };
 /* Beside a mode: for good.  The queue can only be destroyed then, so that KILL may drop
@@ -389,7 +391,9 @@ enum hal_op {
 	HAL_OP_TIMESTAMP,
 };
 
-/* The command may be dropped in the middle and run again from its start (KILL). */
+/* The command may be dropped in the middle and run again from its start, or from any
+ * point that it had passed (KILL): it writes nothing that it reads, and until it has
+ * ended nobody else writes either. */
 #define HAL_CMD_REPLAYABLE (UINT32_C(1) << 0)
 
 typedef void (*hal_host_fn)(void *user);

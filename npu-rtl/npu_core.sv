@@ -131,6 +131,7 @@ module npu_core #(
       .cnt_addr_o(cnt_addr),
       .cnt_rdata_i(cnt_rdata),
       .mem_idle_i(&idle && !mem_busy),
+      .idle_i(idle),
       .arb_o(arb),
       .turns_o(turns),
       .turns_restart_o(turns_restart),

@@ -29,6 +29,7 @@ module npu_regs #(
     input  logic [31:0]        cnt_rdata_i,
     // who gets how much of it
     input  logic               mem_idle_i,    // and every slot
+    input  logic [S-1:0]       idle_i,        // a slot by itself
     output npu_pkg::arb_cfg_t  arb_o [2],
     output npu_pkg::turns_cfg_t turns_o,
     output logic               turns_restart_o,
@@ -127,6 +128,11 @@ module npu_regs #(
     event_d[IRQ_PEND_QUIET_LSB+:S]  = irq_quiet_i;
   end
 
+  logic bucket_bad;
+  assign bucket_bad = 32'(wdata_i[BUCKET_SET_SLOT_LSB+:BUCKET_SET_SLOT_W]) >= S ||
+                      (bucket_o.window != '0 && (bucket_o.budget == '0 || bucket_o.burst < 28'd4 ||
+                                                 bucket_o.budget > bucket_o.burst));
+
   // Only what was built can be named: an impossible HASH leaves the old one.
   logic hash_ok;
   assign odd     = {wdata_i[HASH_QH_LSB], wdata_i[HASH_Q_LSB+:HASH_Q_W]};
@@ -135,48 +141,80 @@ module npu_regs #(
                    wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] >= 4'd8 &&
                        wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] <= 4'd12;
 
+  // ---- modes -------------------------------------------------------------------------------
+  // A write to a mode that something at work stands on is not taken, and says so.
+  logic [1:0] mode_status_d, mode_status_q;
+  logic       is_arb, is_shared, is_hash, is_machine, is_ctrl, is_slot, take_machine, take_slot;
+  logic       serial_d, slot_serial, slot_idle;  // of the slot at idx
+  always_comb begin
+    slot_idle   = 1'b0;
+    slot_serial = 1'b0;
+    for (int s = 0; s < int'(S); s++)
+      if (32'(idx) == s) begin
+        slot_idle   = idle_i[s];
+        slot_serial = serial_o[s];
+      end
+  end
+  assign serial_d   = wdata_i[SLOT_CTRL_SERIAL_LSB];
+  assign is_arb     = is_in(addr_i, GLB_ARB_ADDR, GLB_ARB_N);
+  assign is_shared  = is_arb || addr_i == GLB_TURNS_ADDR[11:0] ||
+                      addr_i == GLB_TURN_ORDER_ADDR[11:0] || addr_i == GLB_CH_GROUP_ADDR[11:0];
+  assign is_hash    = addr_i == GLB_HASH_ADDR[11:0] || is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N);
+  assign is_machine = is_shared || is_hash || addr_i == GLB_CTRL_ADDR[11:0] ||
+                      addr_i == GLB_TIMING_ADDR[11:0];
+  assign is_ctrl    = is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N);
+  assign is_slot    = is_ctrl || is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N) ||
+                      is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N);
+  always_comb begin
+    mode_status_d = mode_status_q;
+    if (we_i && is_machine) begin
+      mode_status_d = 2'(MODE_OK);
+      if (!mem_idle_i) mode_status_d = 2'(MODE_BUSY);
+      else if (is_hash && lock_q) mode_status_d = 2'(MODE_LOCKED);
+      else if ((is_arb && wdata_i[ARB_MODE_LSB+:ARB_MODE_W] > 2'(ARB_TURNS)) ||
+               (addr_i == GLB_HASH_ADDR[11:0] && !hash_ok))
+        mode_status_d = 2'(MODE_RANGE);
+    end else if (we_i && is_slot) begin
+      mode_status_d = 2'(MODE_OK);
+      if (32'(idx) >= S) mode_status_d = 2'(MODE_RANGE);
+      else if (!slot_idle && !(is_ctrl && serial_d == slot_serial)) mode_status_d = 2'(MODE_BUSY);
+    end else if (we_i && addr_i == GLB_BUCKET_SET_ADDR[11:0])
+      mode_status_d = bucket_bad ? 2'(MODE_RANGE) : 2'(MODE_OK);
+  end
+  assign take_machine = we_i && is_machine && mode_status_d == 2'(MODE_OK);
+  assign take_slot    = we_i && is_slot && mode_status_d == 2'(MODE_OK);
+  always_ff @(posedge clk_i) begin
+    mode_status_q <= rst_ni ? mode_status_d : 2'(MODE_OK);
+  end
+
   // ---- shares of memory --------------------------------------------------------------------
   npu_pkg::arb_cfg_t    arb_d [2];
   npu_pkg::turns_cfg_t  turns_d;
   npu_pkg::bucket_set_t bucket_d;
   logic [N-1:0]         ch_group_d;
   logic [S-1:0]         bucket_set_d;
-  logic [1:0]           mem_status_d, mem_status_q;
-  logic                 turns_restart_d, is_arb, is_shared, bucket_bad;
+  logic                 turns_restart_d;
   always_comb begin
     for (int i = 0; i < 2; i++) arb_d[i] = arb_o[i];
     turns_d         = turns_o;
     bucket_d        = bucket_o;
     ch_group_d      = ch_group_o;
     bucket_set_d    = '0;
-    mem_status_d    = mem_status_q;
     turns_restart_d = 1'b0;
-    is_arb          = is_in(addr_i, GLB_ARB_ADDR, GLB_ARB_N);
-    is_shared       = is_arb || addr_i == GLB_TURNS_ADDR[11:0] ||
-                      addr_i == GLB_TURN_ORDER_ADDR[11:0] || addr_i == GLB_CH_GROUP_ADDR[11:0];
-    bucket_bad      = 32'(wdata_i[BUCKET_SET_SLOT_LSB+:BUCKET_SET_SLOT_W]) >= S ||
-                      (bucket_o.window != '0 && (bucket_o.budget == '0 || bucket_o.burst < 28'd4 ||
-                                                 bucket_o.budget > bucket_o.burst));
-    if (we_i && is_shared) begin
-      mem_status_d = 2'(MEMSET_OK);
-      if (!mem_idle_i) mem_status_d = 2'(MEMSET_BUSY);
-      else if (is_arb && wdata_i[ARB_MODE_LSB+:ARB_MODE_W] > 2'(ARB_TURNS))
-        mem_status_d = 2'(MEMSET_RANGE);
-      else begin
-        turns_restart_d = 1'b1;
-        unique case (addr_i)
-          GLB_TURNS_ADDR[11:0]: begin
-            turns_d.cycles = wdata_i[TURNS_CYCLES_LSB+:TURNS_CYCLES_W];
-            turns_d.last   = wdata_i[TURNS_LAST_LSB+:TURNS_LAST_W];
-          end
-          GLB_TURN_ORDER_ADDR[11:0]: turns_d.order = wdata_i;
-          GLB_CH_GROUP_ADDR[11:0]:   ch_group_d    = N'(wdata_i);
-          default: begin
-            arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].mode = wdata_i[ARB_MODE_LSB+:ARB_MODE_W];
-            arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].pass = wdata_i[ARB_PASS_LSB+:ARB_PASS_W];
-          end
-        endcase
-      end
+    if (take_machine && is_shared) begin
+      turns_restart_d = 1'b1;
+      unique case (addr_i)
+        GLB_TURNS_ADDR[11:0]: begin
+          turns_d.cycles = wdata_i[TURNS_CYCLES_LSB+:TURNS_CYCLES_W];
+          turns_d.last   = wdata_i[TURNS_LAST_LSB+:TURNS_LAST_W];
+        end
+        GLB_TURN_ORDER_ADDR[11:0]: turns_d.order = wdata_i;
+        GLB_CH_GROUP_ADDR[11:0]:   ch_group_d    = N'(wdata_i);
+        default: begin
+          arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].mode = wdata_i[ARB_MODE_LSB+:ARB_MODE_W];
+          arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].pass = wdata_i[ARB_PASS_LSB+:ARB_PASS_W];
+        end
+      endcase
     end else if (we_i)
       unique case (addr_i)
         GLB_PRIO_ADDR[11:0]:          for (int i = 0; i < 2; i++) arb_d[i].prio = wdata_i;
@@ -184,7 +222,6 @@ module npu_regs #(
         GLB_BUCKET_BUDGET_ADDR[11:0]: bucket_d.budget = wdata_i[27:0];
         GLB_BUCKET_BURST_ADDR[11:0]:  bucket_d.burst  = wdata_i[27:0];
         GLB_BUCKET_SET_ADDR[11:0]: begin
-          mem_status_d   = bucket_bad ? 2'(MEMSET_RANGE) : 2'(MEMSET_OK);
           bucket_d.group = wdata_i[BUCKET_SET_GROUP_LSB];
           for (int s = 0; s < int'(S); s++)
             bucket_set_d[s] = !bucket_bad &&
@@ -201,7 +238,6 @@ module npu_regs #(
       ch_group_o      <= '0;
       bucket_o        <= '0;
       bucket_set_o    <= '0;
-      mem_status_q    <= 2'(MEMSET_OK);
     end else begin
       arb_o           <= arb_d;
       turns_o         <= turns_d;
@@ -209,7 +245,6 @@ module npu_regs #(
       ch_group_o      <= ch_group_d;
       bucket_o        <= bucket_d;
       bucket_set_o    <= bucket_set_d;
-      mem_status_q    <= mem_status_d;
     end
   end
 
@@ -241,13 +276,13 @@ module npu_regs #(
       if (re_i && addr_i == GLB_TIME_LO_ADDR[11:0]) time_hi_q <= time_o[63:32];
       if (we_i) begin
         unique case (addr_i)
-          GLB_CTRL_ADDR[11:0]:          ideal_o  <= wdata_i[CTRL_IDEAL_LSB];
+          GLB_CTRL_ADDR[11:0]:          if (take_machine) ideal_o <= wdata_i[CTRL_IDEAL_LSB];
           GLB_IRQ_PEND_ADDR[11:0]:      pend_q   <= (pend_q & ~wdata_i[23:0]) | event_d;
           GLB_IRQ_MASK_ADDR[11:0]:      enable_q <= wdata_i[23:0] & IrqBits[23:0];
           GLB_PERF_SNAPSHOT_ADDR[11:0]: snap_o   <= 1'b1;
-          GLB_TIMING_ADDR[11:0]:        timing_o <= wdata_i[27:0];
+          GLB_TIMING_ADDR[11:0]:        if (take_machine) timing_o <= wdata_i[27:0];
           GLB_HASH_ADDR[11:0]:
-          if (!lock_q && hash_ok) begin
+          if (take_machine) begin
             hash_o.k    <= wdata_i[HASH_K_LSB+:HASH_K_W];
             hash_o.q    <= odd;
             hash_o.gran <= wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W];
@@ -256,17 +291,18 @@ module npu_regs #(
           end
           default: ;
         endcase
-        if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) &&
-            !lock_q) hash_o.xmask[mask] <= wdata_i[23:0];
+        if (take_machine && is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N))
+          hash_o.xmask[mask] <= wdata_i[23:0];
         for (int s = 0; s < int'(S); s++)
           if (32'(idx) == s) begin
-            if (is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N)) pt_base_o[s] <= {wdata_i[31:6],
-                6'd0};
+            if (take_slot && is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N))
+              pt_base_o[s] <= {wdata_i[31:6], 6'd0};
             if (is_in(addr_i, GLB_PT_COUNT_ADDR, GLB_PT_COUNT_N)) pt_count_o[s] <= wdata_i;
             if (is_in(addr_i, GLB_CH_MASK_ADDR, GLB_CH_MASK_N)) ch_mask_o[s] <= wdata_i[15:0];
-            if (is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N)) context_o[s] <= wdata_i[7:0];
+            if (take_slot && is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N))
+              context_o[s] <= wdata_i[7:0];
             if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) begin
-              serial_o[s]    <= wdata_i[SLOT_CTRL_SERIAL_LSB];
+              if (take_slot) serial_o[s] <= serial_d;
               tlb_flush_o[s] <= wdata_i[SLOT_CTRL_TLB_FLUSH_LSB];
             end
           end
@@ -330,7 +366,7 @@ module npu_regs #(
         GLB_TURN_ORDER_ADDR[11:0]:    rdata_o = turns_o.order;
         GLB_PRIO_ADDR[11:0]:          rdata_o = arb_o[0].prio;
         GLB_CH_GROUP_ADDR[11:0]:      rdata_o = 32'(ch_group_o);
-        GLB_MEM_STATUS_ADDR[11:0]:    rdata_o = 32'(mem_status_q);
+        GLB_MODE_STATUS_ADDR[11:0]:   rdata_o = 32'(mode_status_q);
         GLB_BUCKET_WINDOW_ADDR[11:0]: rdata_o = 32'(bucket_o.window);
         GLB_BUCKET_BUDGET_ADDR[11:0]: rdata_o = 32'(bucket_o.budget);
         GLB_BUCKET_BURST_ADDR[11:0]:  rdata_o = 32'(bucket_o.burst);

@@ -561,6 +561,16 @@ module npu_slot #(
       preempt_cycles_q <= '0;
     end
   end
+
+  // How long it has been at the descriptor at HEAD, until it stopped.
+  logic [31:0] desc_cycles_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || wr_ring || state_q == SDone || (state_q == SIdle && head_q == tail_q))
+      desc_cycles_q <= '0;
+    else if (state_q != SStopping && state_q != SSave && state_q != SStopped)
+      desc_cycles_q <= desc_cycles_q + 32'd1;
+  end
+
   assign idle_o = (state_q == SStopped || (state_q == SIdle && head_q == tail_q && !drain_q)) &&
       pending_q == 0 && !m_busy;
 
@@ -637,6 +647,7 @@ module npu_slot #(
         SLOT_FAULT_ADDR_OFF:     reg_rdata_o = fault_addr_q;
         SLOT_FAULT_DESC_OFF:     reg_rdata_o = fault_desc_q;
         SLOT_SAVE_OFF:           reg_rdata_o = {save_q, 6'd0};
+        SLOT_DESC_CYCLES_OFF:    reg_rdata_o = desc_cycles_q;
         default:                 reg_rdata_o = '0;
       endcase
   end

@@ -96,6 +96,7 @@ struct npu_mem {
 
 struct npu_binding {
 	struct npu_mem *constants, *scratch;
+	uint64_t used; /* .sequence of the last command whose intermediates are there */
 	struct npu_mem *spare; /* .scratch when a frozen command has kept that */
 };
 
@@ -113,6 +114,14 @@ struct npu_program {
 
 enum npu_suspended { NPU_RUNS, NPU_DRAINS, NPU_FOLDS, NPU_FOLDED, NPU_KILLED };
 
+/* What a KILL has dropped of a queue, and where it goes on when it comes again. */
+struct npu_kept {
+	const void *kernel; /* NULL: not a launch */
+	uint64_t sequence;  /* of the command */
+	uint64_t ran_ns;    /* that is not lost */
+	uint32_t op, entry; /* .entry 0: nothing is kept */
+};
+
 struct npu_queue {
 	struct npu_partition *part;
 	struct npu_queue *next; /* of its host's that are to be quiet */
@@ -120,6 +129,7 @@ struct npu_queue {
 	uint32_t suspended;     /* enum npu_suspended */
 	bool quiet_due;         /* .quiet once no command is left, or they are frozen */
 	struct hal_bk_event quiet;
+	struct npu_kept kept;
 };
 
 /* A command becomes entries of the ring: TIMESTAMP, what it does, TIMESTAMP, SIGNAL.
@@ -136,6 +146,7 @@ struct npu_command {
 	uint32_t base;            /* the first of them since the ring began anew ... */
 	uint32_t first;           /* ... and its number there */
 	uint64_t fed_ns; /* device time when its first entry was written; 0: it was not */
+	uint64_t ran_ns; /* before .base */
 	uint32_t times;  /* where its start and end are, in the fence page */
 	uint32_t context[NPU_SAVE_WORDS]; /* where its first entry goes on, */
 	bool inside;                      /* if that was stopped inside */
@@ -309,6 +320,12 @@ int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *
 /* Descriptor index of a launch, its places filled in; scratch NULL: its program's. */
 void npu_launch_desc(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
 		     const struct npu_mem *scratch, uint32_t index, uint32_t desc[16]);
+/* Whose intermediates lie in the program's scratch memory from now on: those of the
+ * command of that number; whether they still do. */
+void npu_scratch_use(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		     uint64_t sequence);
+bool npu_scratch_whole(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		       uint64_t sequence);
 /* A launch that is stopped inside keeps its scratch memory, while others of its program
  * run: first there must be room for that; and when it has ended. */
 int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd);

@@ -76,7 +76,7 @@ int npu_map_test(struct npu_device *dev)
 
 /* ---- limits of bandwidth ---------------------------------------------------------- */
 
-/* The slot's token bucket over all channels; 0 beats: none.  Returns MEM_STATUS. */
+/* The slot's token bucket over all channels; 0 beats: none.  Returns MODE_STATUS. */
 static uint32_t set_bucket(struct npu_device *dev, uint32_t slot, uint32_t window,
 			   uint32_t beats)
 {
@@ -87,7 +87,7 @@ static uint32_t set_bucket(struct npu_device *dev, uint32_t slot, uint32_t windo
 	npu_write(dev, NPU_GLB_BUCKET_BUDGET_ADDR, beats);
 	npu_write(dev, NPU_GLB_BUCKET_BURST_ADDR, beats);
 	npu_write(dev, NPU_GLB_BUCKET_SET_ADDR, NPU_REG_BITS(BUCKET_SET_SLOT, slot));
-	status = npu_read(dev, NPU_GLB_MEM_STATUS_ADDR);
+	status = npu_read(dev, NPU_GLB_MODE_STATUS_ADDR);
 	npu_unlock(dev);
 	return status;
 }
@@ -97,8 +97,8 @@ static uint32_t set_bucket(struct npu_device *dev, uint32_t slot, uint32_t windo
 int npu_limit_test(struct npu_device *dev)
 {
 	return set_bucket(dev, 0, 1, NPU_LIMIT_BYTES / NPU_BEAT_BYTES - 1) ==
-		       NPU_MEMSET_RANGE &&
-	       set_bucket(dev, 0, 0, 0) == NPU_MEMSET_OK;
+		       NPU_MODE_RANGE &&
+	       set_bucket(dev, 0, 0, 0) == NPU_MODE_OK;
 }
 
 int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
@@ -133,7 +133,7 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 				(unsigned long long)most);
 	if (set_bucket(dev, part->slot, (uint32_t)window_ns,
 		       (uint32_t)(bytes / NPU_LIMIT_BYTES *
-				  (NPU_LIMIT_BYTES / NPU_BEAT_BYTES))) != NPU_MEMSET_OK)
+				  (NPU_LIMIT_BYTES / NPU_BEAT_BYTES))) != NPU_MODE_OK)
 		return npu_fail(EIO, "npu: limit: refused by the hardware");
 	return 0;
 }

@@ -61,6 +61,8 @@ static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
 		part->dev->owed--;
 		if (q->suspended != NPU_FOLDED)
 			q->quiet.start_ns = q->quiet.end_ns = npu_time(part->dev);
+		if (q->suspended == NPU_KILLED && q->kept.entry)
+			q->quiet.start_ns -= q->kept.ran_ns;
 		ev[n++] = q->quiet;
 	}
 	if (part->moved && n < max) {

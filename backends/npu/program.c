@@ -215,6 +215,29 @@ static struct npu_binding *binding_of(const struct npu_partition *part,
 	return number < kernel->prog->bind_count ? &kernel->prog->bind[number] : NULL;
 }
 
+void npu_scratch_use(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		     uint64_t sequence)
+{
+	struct npu_binding *b;
+
+	if (cmd->op != HAL_OP_LAUNCH)
+		return;
+	b = binding_of(part, cmd);
+	if (b)
+		b->used = sequence;
+}
+
+bool npu_scratch_whole(const struct npu_partition *part, const struct hal_bk_cmd *cmd,
+		       uint64_t sequence)
+{
+	const struct npu_binding *b;
+
+	if (cmd->op != HAL_OP_LAUNCH)
+		return true;
+	b = binding_of(part, cmd);
+	return !b || !b->scratch || b->used == sequence;
+}
+
 int npu_scratch_reserve(struct npu_partition *part, const struct hal_bk_cmd *cmd)
 {
 	struct npu_binding *b;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "complete.h"
+#include "kept.h"
 #include "ring.h"
 
 /* ---- submit ----------------------------------------------------------------------- */
@@ -118,6 +119,7 @@ static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 	c->queue = q;
 	c->sequence = ++part->sequence;
 	npu_command_measure(c);
+	npu_goes_on(q, c);
 	c->times = NPU_TIMES_NONE;
 	q->commands++;
 	npu_feed(part);

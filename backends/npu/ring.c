@@ -288,6 +288,8 @@ static bool enter(struct npu_partition *part, struct npu_command *c)
 		npu_ring_load(npu_space_of(c));
 	if (c->inside)
 		restore(part, c);
+	if (!c->scratch)
+		npu_scratch_use(npu_space_of(c), &c->cmd, c->sequence);
 	c->first = part->tail;
 	if (c->fed == 0 || !c->fed_ns)
 		c->fed_ns = npu_time(part->dev);

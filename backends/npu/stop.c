@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "complete.h"
+#include "kept.h"
 #include "ring.h"
 
 /* ---- stops ------------------------------------------------------------------------ */
@@ -45,22 +46,8 @@ static void finish_move(struct npu_partition *part)
 	part->moved_event.end_ns = part->moved_event.start_ns;
 }
 
-/* Where the command that was running goes on: after a drain, and where only fences are
- * left, at the next entry; after a fold there, too, or inside that entry; after a kill
- * from its beginning, if it may be run again. */
-static void set_base(struct npu_command *c, uint32_t progress, bool killed)
-{
-	uint32_t index;
-
-	if (!killed || !npu_is_body(c, progress, &index) ||
-	    !(c->cmd.flags & HAL_CMD_REPLAYABLE))
-		c->base = progress;
-	else
-		c->base = 0;
-}
-
 /* What ran of the command that was running when the slot stopped. */
-static void count_stretch(struct npu_partition *part, const struct npu_command *c,
+static void count_stretch(struct npu_partition *part, struct npu_command *c,
 			  struct hal_bk_event *ev)
 {
 	uint64_t first = c->fed_ns > part->ended_ns ? c->fed_ns : part->ended_ns;
@@ -68,6 +55,7 @@ static void count_stretch(struct npu_partition *part, const struct npu_command *
 
 	ev->start_ns = npu_start_time(c, first, now);
 	ev->end_ns = part->ended_ns = now;
+	c->ran_ns += ev->end_ns - ev->start_ns;
 	if (c->inside)
 		ev->bytes_written = sizeof(c->context);
 }
@@ -119,12 +107,14 @@ static void thaw(struct npu_partition *part, struct npu_queue *q)
 void npu_on_stopped(struct npu_partition *part, uint32_t state)
 {
 	struct npu_command *c, *ran = npu_first_open(part);
-	uint64_t together;
-	bool running;
+	bool running, killed = state == NPU_STATE_KILLED;
+	uint64_t together, lost_ns = 0;
 
 	if (part->stopping)
 		part->preempt_cycles =
 			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT_CYCLES));
+	if (killed)
+		lost_ns = npu_read(part->dev, NPU_SLOT_ADDR(part->slot, DESC_CYCLES));
 	if (state == NPU_STATE_FAULT)
 		npu_fail_first(part, NULL);
 	/* All of it has run but its fence. */
@@ -134,12 +124,16 @@ void npu_on_stopped(struct npu_partition *part, uint32_t state)
 	for (uint32_t i = 0; i < part->count; i++) {
 		c = part->order[i];
 		if (!c->done && c->queue->suspended == NPU_KILLED)
-			npu_set_done(part, c, -ECANCELED);
+			npu_cancel(part, c, c == ran, lost_ns);
 	}
 	c = npu_first_open(part);
 	running = c && c == ran && c->fed != c->base && npu_completed(part, c);
+	/* After a drain, and where only fences are left, it goes on at the next entry;
+	 * after a fold there, too, or inside that entry. */
 	if (c && c->fed != c->base) {
-		set_base(c, npu_completed(part, c), state == NPU_STATE_KILLED);
+		c->base = npu_completed(part, c);
+		if (killed)
+			c->base = npu_killed_entry(c, c->base);
 		c->inside = state == NPU_STATE_FOLDED && c == ran;
 	}
 	if (c && c->inside && c == ran)
@@ -171,7 +165,7 @@ static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 		if (c->fed != c->base)
 			in_ring = true;
 		else if (!in_ring)
-			npu_set_done(part, c, -ECANCELED);
+			npu_cancel(part, c, false, 0);
 	}
 	/* What runs is this queue's, or may be run again: npu_feed sees to it. */
 	if (in_ring)

@@ -1009,7 +1009,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 {
 	struct hal_device *dev = q->dev;
 	uint64_t last_ns = f->end_ns > f->start_ns ? f->end_ns - f->start_ns : 0;
-	uint64_t ran_ns = last_ns + q->stopped_ns;
+	uint64_t ran_ns = last_ns + (f == q->oldest ? q->stopped_ns : 0);
 	bool kill = q->state == QUEUE_SUSPENDING && ev->status == -ECANCELED &&
 		    q->suspend_mode == HAL_SUSPEND_KILL;
 	bool counts = kill && ran_ns > 0;
@@ -1017,7 +1017,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	trace_depth(dev, q->part, dev->now);
 	if (counts) {
 		counter_add(&q->account.replayed, 1);
-		counter_add(&q->account.replayed_ns, ran_ns);
+		q->killed_ran_ns += ran_ns;
 	}
 	/* Or one is given and killed for ever, with no time in between to begin in. */
 	if (kill && f == q->oldest) {

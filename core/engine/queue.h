@@ -187,13 +187,14 @@ struct hal_queue {
 		struct heap_node rank, deadline;
 	} lends;
 	uint16_t own_class;
-	bool preempts;        /* others may make way for it */
-	bool urgent;          /* they may now, and it is counted in its partition */
-	uint32_t kills;       /* of the command at .retire */
-	uint64_t killed_ns;   /* when, last, and 1 */
-	struct list made_way; /* on partition.made_way: stopped for urgent ones */
-	struct urgency was;   /* when it was */
-	uint32_t lease;       /* commands the policy has granted beyond the one picked */
+	bool preempts;          /* others may make way for it */
+	bool urgent;            /* they may now, and it is counted in its partition */
+	uint32_t kills;         /* of the command at .retire */
+	uint64_t killed_ns;     /* when, last, and 1 */
+	uint64_t killed_ran_ns; /* what those had run that the KILL under way drops */
+	struct list made_way;   /* on partition.made_way: stopped for urgent ones */
+	struct urgency was;     /* when it was */
+	uint32_t lease; /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;
 	struct learned learned;
 	struct heap_node order; /* under a policy that gives keys */

@@ -216,6 +216,20 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 	queue_advance(q);
 }
 
+/* What KILL has dropped had run so long; its oldest goes on behind the first kept_ns of
+ * that, when it is given again. */
+static void count_lost(struct hal_queue *q, uint64_t kept_ns)
+{
+	if (kept_ns > q->killed_ran_ns)
+		kept_ns = q->killed_ran_ns;
+	counter_add(&q->account.replayed_ns, q->killed_ran_ns - kept_ns);
+	q->killed_ran_ns = 0;
+	if (kept_ns == 0)
+		return;
+	q->stopped_ns = kept_ns;
+	q->slow |= SLOW_STOPPED;
+}
+
 void suspend_look(struct hal_queue *q)
 {
 	/* Held back by the core alone: quiet once the device has nothing of it. */
@@ -232,9 +246,15 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	if (q->state != QUEUE_SUSPENDING)
 		return;
 	counter_add(&q->account.saved_bytes, ev->bytes_written);
-	if (ev->end_ns > ev->start_ns && running(q) > 0) {
+	if (ev->end_ns > ev->start_ns)
 		ran_ns = ev->end_ns - ev->start_ns;
+	if (q->suspend_mode == HAL_SUSPEND_KILL) {
+		count_lost(q, ran_ns);
+		ran_ns = 0;
+	} else if (ran_ns > 0 && running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
+	} else {
+		ran_ns = 0;
 	}
 	quiet(q, ran_ns);
 }

@@ -417,7 +417,8 @@ struct slot {
 	bool serial, flush;
 	struct npu_rect rect;
 	/* of its own page */
-	uint32_t ring_base, ring_log2, head, tail, preempt_cycles;
+	uint32_t ring_base, ring_log2, head, tail, preempt_cycles, desc_cycles;
+	uint64_t desc_from; /* in which cycle .desc_cycles was 0 */
 	uint32_t fault_kind, fault_addr, fault_desc, save;
 	enum state state;
 	uint32_t stop;
@@ -486,7 +487,7 @@ struct npu_model {
 	uint32_t prio;
 	uint32_t turn_cycles, turn_last, turn_order, turn_left, turn_now;
 	bool turn_restart;
-	uint32_t ch_group, mem_status;
+	uint32_t ch_group, mode_status;
 	struct bucket staged;
 	bool bucket_due;
 	uint32_t bucket_slot, bucket_group;

@@ -32,6 +32,7 @@ struct slot_was {
 	enum state state;
 	uint32_t stop, pending, stores;
 	bool next_v, next_ask, st_v, q_sent, wait_ok, late_v;
+	bool rests; /* nothing is in the ring */
 };
 
 static bool is_array(const struct slot *s)
@@ -579,6 +580,27 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 	}
 }
 
+static bool stopped(enum state state)
+{
+	return state == S_STOPPING || state == S_SAVE || state == S_STOPPED;
+}
+
+/* How long it has been at the descriptor at HEAD: until it stopped, or from when. */
+static void at_desc_step(const struct npu_model *m, struct slot *s, const struct now *n,
+			 const struct slot_was *was)
+{
+	uint64_t next = m->cycle + 1;
+
+	if (n->wr_ring || was->state == S_DONE || was->rests) {
+		s->desc_cycles = 0;
+		s->desc_from = next;
+	} else if (!stopped(was->state) && stopped(s->state)) {
+		s->desc_cycles = (uint32_t)(next - s->desc_from);
+	} else if (stopped(was->state) && !stopped(s->state)) {
+		s->desc_from = next - s->desc_cycles;
+	}
+}
+
 /* ---- counters -------------------------------------------------------------------------------------- */
 
 static void count_step(struct slot *s, const struct now *n)
@@ -656,6 +678,11 @@ uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t off
 		return s->fault_desc;
 	case NPU_SLOT_SAVE_OFF:
 		return s->save;
+	case NPU_SLOT_DESC_CYCLES_OFF:
+		if (s->state == S_IDLE && s->head == s->tail)
+			return 0;
+		return stopped(s->state) ? s->desc_cycles
+					 : (uint32_t)(m->cycle - s->desc_from);
 	default:
 		return 0;
 	}
@@ -723,6 +750,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 	if (was->state == S_DECODE)
 		s->wait_ok = s->from_ok = false;
 	access_step(m, s, n, a, was);
+	at_desc_step(m, s, n, was);
 }
 
 static bool sleeps(const struct npu_model *m, const struct slot *s)
@@ -798,7 +826,8 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 				.st_v = s->st_v,
 				.q_sent = s->q_sent,
 				.wait_ok = s->wait_ok,
-				.late_v = s->late_v};
+				.late_v = s->late_v,
+				.rests = s->state == S_IDLE && s->head == s->tail};
 	kind = NPU_FAULT_NONE;
 	word = 0;
 	if (s->next_v && (s->state == S_FETCH || (s->state == S_RUN && n.array))) {

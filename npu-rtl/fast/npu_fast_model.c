@@ -11,6 +11,7 @@
 
 #include "fast.h"
 #include "npu_golden.h"
+#include "npu_modes.h"
 #include "npu_space.h"
 
 /* ---- memory without time ------------------------------------------------------------- */
@@ -114,22 +115,30 @@ static bool is_arb(uint32_t address)
 	return address == NPU_GLB_ARB_ADDR || address == NPU_GLB_AT(ARB, 1);
 }
 
-/* Registers that say who goes next; false: it is none of them. */
-static bool write_shared(struct npu_model *m, uint32_t address, uint32_t value)
+/* Whether a mode may be changed to value now. */
+static bool mode_taken(struct npu_model *m, uint32_t address, uint32_t value)
+{
+	struct npu_modes now = {.idle = mem_idle(m),
+				.locked = m->hash_lock,
+				.slots = m->shape.slots,
+				.channels = m->shape.channels};
+	int verdict;
+
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
+		now.idle_slots |= (uint32_t)slot_idle(&m->slot[i]) << i;
+		now.serial |= (uint32_t)m->slot[i].serial << i;
+	}
+	verdict = npu_mode_verdict(&now, address, value);
+	if (verdict >= 0)
+		m->mode_status = (uint32_t)verdict;
+	return verdict <= (int)NPU_MODE_OK;
+}
+
+/* Registers that say who goes next. */
+static void write_shared(struct npu_model *m, uint32_t address, uint32_t value)
 {
 	struct arb_cfg *arb = &m->arb[address != NPU_GLB_ARB_ADDR];
 
-	if (!is_arb(address) && address != NPU_GLB_TURNS_ADDR &&
-	    address != NPU_GLB_TURN_ORDER_ADDR && address != NPU_GLB_CH_GROUP_ADDR)
-		return false;
-	m->mem_status = NPU_MEMSET_BUSY;
-	if (!mem_idle(m))
-		return true;
-	m->mem_status = NPU_MEMSET_RANGE;
-	if (is_arb(address) && NPU_REG_GET(value, ARB_MODE) > NPU_ARB_TURNS)
-		return true;
-	m->mem_status = NPU_MEMSET_OK;
-	m->turn_restart = true;
 	if (address == NPU_GLB_TURNS_ADDR) {
 		m->turn_cycles = NPU_REG_GET(value, TURNS_CYCLES);
 		m->turn_last = NPU_REG_GET(value, TURNS_LAST);
@@ -137,11 +146,13 @@ static bool write_shared(struct npu_model *m, uint32_t address, uint32_t value)
 		m->turn_order = value;
 	} else if (address == NPU_GLB_CH_GROUP_ADDR) {
 		m->ch_group = value & ((1u << m->shape.channels) - 1);
-	} else {
+	} else if (is_arb(address)) {
 		arb->mode = NPU_REG_GET(value, ARB_MODE);
 		arb->pass = NPU_REG_GET(value, ARB_PASS);
+	} else {
+		return;
 	}
-	return true;
+	m->turn_restart = true;
 }
 
 static void bucket_set(struct npu_model *m, uint32_t value)
@@ -149,11 +160,11 @@ static void bucket_set(struct npu_model *m, uint32_t value)
 	uint32_t slot = NPU_REG_GET(value, BUCKET_SET_SLOT);
 	struct bucket b = m->staged;
 
-	m->mem_status = NPU_MEMSET_RANGE;
+	m->mode_status = NPU_MODE_RANGE;
 	if (slot >= m->shape.slots ||
 	    (b.window && (!b.budget || b.burst < 4 || b.budget > b.burst)))
 		return;
-	m->mem_status = NPU_MEMSET_OK;
+	m->mode_status = NPU_MODE_OK;
 	m->bucket_due = true;
 	m->bucket_slot = slot;
 	m->bucket_group = NPU_REG_GET(value, BUCKET_SET_GROUP);
@@ -268,8 +279,8 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 		return m->prio;
 	case NPU_GLB_CH_GROUP_ADDR:
 		return m->ch_group;
-	case NPU_GLB_MEM_STATUS_ADDR:
-		return m->mem_status;
+	case NPU_GLB_MODE_STATUS_ADDR:
+		return m->mode_status;
 	case NPU_GLB_BUCKET_WINDOW_ADDR:
 		return m->staged.window;
 	case NPU_GLB_BUCKET_BUDGET_ADDR:
@@ -294,38 +305,36 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 
 static void write_hash(struct npu_model *m, uint32_t value)
 {
-	struct npu_hash h = m->hash;
-
-	npu_hash_of_register(&h, value);
-	if (m->hash_lock || h.q % 2 == 0 || h.k > 4 || h.q << h.k > m->shape.channels ||
-	    h.gran < 8 || h.gran > 12)
-		return;
-	m->hash = h;
+	npu_hash_of_register(&m->hash, value);
 	m->hash_opaque = m->hash_opaque || NPU_REG_GET(value, HASH_OPAQUE);
 	m->hash_lock = NPU_REG_GET(value, HASH_LOCK);
+}
+
+static void write_slot_ctrl(struct slot *s, uint32_t value, bool taken)
+{
+	if (taken)
+		s->serial = NPU_REG_GET(value, SLOT_CTRL_SERIAL);
+	s->flush = NPU_REG_GET(value, SLOT_CTRL_TLB_FLUSH);
 }
 
 static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 {
 	uint32_t *word = slot_word(m, address), i = address >> 2 & 7u;
+	bool taken = mode_taken(m, address, value);
 
+	if ((address & ~31u) == NPU_GLB_SLOT_CTRL_ADDR && i < m->shape.slots)
+		write_slot_ctrl(&m->slot[i], value, taken);
+	if (!taken)
+		return;
 	if (word) {
 		uint32_t mask = slot_word_mask(address);
 
 		*word = mask ? value & mask : *word;
 		return;
 	}
-	if (write_shared(m, address, value))
-		return;
-	if ((address & ~31u) == NPU_GLB_SLOT_CTRL_ADDR && i < m->shape.slots) {
-		m->slot[i].serial = NPU_REG_GET(value, SLOT_CTRL_SERIAL);
-		m->slot[i].flush = NPU_REG_GET(value, SLOT_CTRL_TLB_FLUSH);
-		return;
-	}
 	if (address >= NPU_GLB_XMASK_ADDR &&
 	    address < NPU_GLB_AT(XMASK, NPU_GLB_XMASK_N)) {
-		if (!m->hash_lock)
-			m->hash.xmask[address >> 2 & 3u] = value & 0xFFFFFFu;
+		m->hash.xmask[address >> 2 & 3u] = value & 0xFFFFFFu;
 		return;
 	}
 	switch (address) {
@@ -366,6 +375,7 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 		bucket_set(m, value);
 		break;
 	default:
+		write_shared(m, address, value);
 		break;
 	}
 }

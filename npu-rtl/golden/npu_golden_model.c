@@ -16,6 +16,7 @@
 #include "hash.h"
 #include "npu_golden.h"
 #include "npu_map.h"
+#include "npu_modes.h"
 #include "npu_panel.h"
 #include "npu_regs.h"
 #include "npu_space.h"
@@ -40,9 +41,10 @@ struct slot {
 	uint32_t stop;  /* PREEMPT code under way; 0: none */
 	uint32_t fault_kind, fault_addr, fault_desc;
 	uint32_t preempt_cycles;
-	uint64_t stop_at; /* cycle of the PREEMPT */
-	uint64_t started; /* of the current descriptor */
-	uint64_t due;     /* it takes effect; NEVER: none is running */
+	uint64_t stop_at;     /* cycle of the PREEMPT */
+	uint64_t started;     /* of the current descriptor */
+	uint32_t desc_cycles; /* what it had run when the slot stopped */
+	uint64_t due;         /* it takes effect; NEVER: none is running */
 	uint32_t desc[16];
 	int waiting; /* a WAIT that is not satisfied */
 	uint32_t save;
@@ -62,7 +64,8 @@ struct npu_model {
 	uint64_t bytes, cycle, snapshot;
 	struct slot slots[SLOTS_MAX];
 	struct npu_hash hash;
-	uint32_t ctrl, irq_pend, irq_mask, map_status, timing, hash_flags, time_hi;
+	uint32_t ctrl, irq_pend, irq_mask, map_status, mode_status, timing;
+	uint32_t time_hi;
 	npu_fold_fn fold;
 	void *fold_user;
 	npu_desc_fn desc;
@@ -246,8 +249,19 @@ static void report_folds(struct npu_model *m, struct slot *s,
 
 /* ---- the slot --------------------------------------------------------------------- */
 
+static bool at_work(const struct slot *s)
+{
+	return s->state == NPU_STATE_RUN || s->state == NPU_STATE_STOPPING;
+}
+
+static uint32_t at_desc(const struct npu_model *m, const struct slot *s)
+{
+	return at_work(s) ? (uint32_t)(m->cycle - s->started) : s->desc_cycles;
+}
+
 static void fault(struct npu_model *m, struct slot *s, uint32_t kind, uint32_t address)
 {
+	s->desc_cycles = at_desc(m, s);
 	s->state = NPU_STATE_FAULT;
 	s->due = NEVER;
 	s->waiting = 0;
@@ -264,6 +278,7 @@ static void fault(struct npu_model *m, struct slot *s, uint32_t kind, uint32_t a
 
 static void stopped(struct npu_model *m, struct slot *s, uint32_t state)
 {
+	s->desc_cycles = at_desc(m, s);
 	s->state = state;
 	s->due = NEVER;
 	s->waiting = 0;
@@ -313,6 +328,7 @@ static void fetch(struct npu_model *m, struct slot *s)
 		return;
 	}
 	s->state = NPU_STATE_IDLE;
+	s->desc_cycles = 0;
 	if (s->head == s->tail)
 		return;
 	s->state = NPU_STATE_RUN;
@@ -399,6 +415,7 @@ static void finish(struct npu_model *m, struct slot *s)
 	s->now.descs++;
 	report_folds(m, s, &all);
 	s->head++;
+	s->started = m->cycle;
 	if (m->desc)
 		m->desc(m->desc_user, slot_number(m, s), s->head - 1);
 	if (r.irq)
@@ -524,6 +541,7 @@ static void ring_base(struct slot *s, uint32_t value)
 	s->folds = 0;
 	s->from_save = 0;
 	s->stop = 0;
+	s->desc_cycles = 0;
 	s->fault_kind = NPU_FAULT_NONE;
 }
 
@@ -586,7 +604,8 @@ static uint32_t slot_status(const struct slot *s)
 	       NPU_REG_BITS(STATUS_WAITING, s->waiting);
 }
 
-static uint32_t slot_read(struct slot *s, uint32_t offset)
+static uint32_t slot_read(const struct npu_model *m, const struct slot *s,
+			  uint32_t offset)
 {
 	uint32_t words[COUNTER_WORDS];
 
@@ -616,6 +635,8 @@ static uint32_t slot_read(struct slot *s, uint32_t offset)
 		return s->fault_desc;
 	case NPU_SLOT_SAVE_OFF:
 		return s->save;
+	case NPU_SLOT_DESC_CYCLES_OFF:
+		return at_desc(m, s);
 	default:
 		return 0;
 	}
@@ -709,8 +730,10 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 		return m->time_hi;
 	case NPU_GLB_MAP_STATUS_ADDR:
 		return m->map_status;
+	case NPU_GLB_MODE_STATUS_ADDR:
+		return m->mode_status;
 	case NPU_GLB_HASH_ADDR:
-		return npu_hash_register(&m->hash) | m->hash_flags;
+		return npu_hash_register(&m->hash);
 	case NPU_GLB_TIMING_ADDR:
 		return m->timing;
 	default:
@@ -718,19 +741,32 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 	}
 }
 
-static void write_hash(struct npu_model *m, uint32_t value)
+/* Whether a mode may be changed to value now. */
+static bool mode_taken(struct npu_model *m, uint32_t address, uint32_t value)
 {
-	struct npu_hash h = m->hash;
+	struct npu_modes now = {
+		.idle = true, .slots = m->shape.slots, .channels = m->shape.channels};
+	int verdict;
 
-	npu_hash_of_register(&h, value);
-	if (h.q % 2 && h.q << h.k <= m->shape.channels && h.gran >= 8 && h.gran <= 12)
-		m->hash = h;
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
+		const struct slot *s = &m->slots[i];
+
+		now.idle = now.idle && !at_work(s);
+		now.idle_slots |= (uint32_t)!at_work(s) << i;
+		now.serial |= NPU_REG_GET(s->ctrl, SLOT_CTRL_SERIAL) << i;
+	}
+	verdict = npu_mode_verdict(&now, address, value);
+	if (verdict >= 0)
+		m->mode_status = (uint32_t)verdict;
+	return verdict <= (int)NPU_MODE_OK;
 }
 
 static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 {
 	uint32_t *word = slot_word(m, address);
 
+	if (!mode_taken(m, address, value))
+		return;
 	if (word) {
 		*word = value;
 		return;
@@ -757,7 +793,7 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 		snapshot(m);
 		break;
 	case NPU_GLB_HASH_ADDR:
-		write_hash(m, value);
+		npu_hash_of_register(&m->hash, value);
 		break;
 	case NPU_GLB_TIMING_ADDR:
 		m->timing = value;
@@ -804,7 +840,7 @@ static uint32_t model_reg_read(struct npu_model *m, uint32_t address)
 
 	advance(m, m->cycle + NPU_MODEL_REG_CYCLES, 0);
 	if (s)
-		return slot_read(s, address & (NPU_SLOT_STRIDE - 1));
+		return slot_read(m, s, address & (NPU_SLOT_STRIDE - 1));
 	return address < NPU_SLOT_BASE ? glb_read(m, address) : 0;
 }
 

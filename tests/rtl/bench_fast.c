@@ -32,9 +32,12 @@ struct stop {
 	uint32_t after, slot, mode;
 };
 
+static bool to_the_cycle;
+
 /* What came of a case. */
 struct outcome {
 	uint32_t slots, started;
+	uint32_t desc_cycles;       /* of the slot that was stopped */
 	uint64_t cycles[RIG_SLOTS]; /* from the first doorbell to the slot's end */
 	struct rig_counters counters[RIG_SLOTS];
 };
@@ -71,7 +74,7 @@ static void make_program(struct rig *r, uint32_t s, bool array, struct rng *g)
 }
 
 /* Stops a slot, waits until it has, and lets it go on. */
-static void interrupt(struct rig *r, const struct stop *stop)
+static void interrupt(struct rig *r, const struct stop *stop, struct outcome *o)
 {
 	uint32_t status = NPU_SLOT_ADDR(stop->slot, STATUS), state;
 	uint32_t save = rig_alloc(r, stop->slot, 64, 64), context[NPU_CONTEXT_WORDS];
@@ -84,6 +87,8 @@ static void interrupt(struct rig *r, const struct stop *stop)
 		state = NPU_REG_GET(rig_reg(r, status), STATUS_STATE);
 	} while (state != NPU_STATE_KILLED && state != NPU_STATE_DRAINED &&
 		 state != NPU_STATE_FOLDED);
+	if (to_the_cycle) /* it takes cycles to ask */
+		o->desc_cycles = rig_reg(r, NPU_SLOT_ADDR(stop->slot, DESC_CYCLES));
 	/* the shadow knows nothing of contexts */
 	rig_peek(r, stop->slot, save, context, sizeof(context));
 	rig_poke(r, stop->slot, save, context, sizeof(context));
@@ -139,7 +144,7 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 	for (uint32_t s = 0; s < o->slots; s++)
 		rig_bell(r, s);
 	if (stop.wanted)
-		interrupt(r, &stop);
+		interrupt(r, &stop, o);
 	rig_wait(r, (1u << o->slots) - 1, LIMIT);
 	for (uint32_t s = 0; s < o->slots; s++) {
 		char what[64];
@@ -173,6 +178,9 @@ static void compare(uint64_t seed, const struct outcome *rtl, const struct outco
 				       sizeof(rtl->counters[s]));
 		t->cycles += rtl->cycles[s];
 	}
+	CHECK(rtl->desc_cycles == fast->desc_cycles,
+	      "seed %llu: %u cycles at the descriptor, RTL %u", (unsigned long long)seed,
+	      fast->desc_cycles, rtl->desc_cycles);
 	CHECK(most <= allowed, "seed %llu: cycles are wrong by %.3f %%",
 	      (unsigned long long)seed, 100 * most);
 	t->cases++;
@@ -243,6 +251,7 @@ int main(int argc, char **argv)
 	struct rig rtl, fast;
 	double k[2];
 
+	to_the_cycle = exact;
 	rig_open_engine(&rtl, NULL, args > 4 ? arg[4] : shape, UINT64_C(1) << 26);
 	rig_open_engine(&fast, "fast", shape, UINT64_C(1) << 26);
 	for (uint64_t i = 0; i < count && bench_failures < 20; i++) {

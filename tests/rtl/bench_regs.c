@@ -46,6 +46,14 @@ static void identity(struct rig *r)
 		}
 }
 
+/* What MODE_STATUS says of the last write. */
+static void mode_was(struct rig *r, uint32_t status)
+{
+	uint32_t got = rig_reg(r, NPU_GLB_MODE_STATUS_ADDR);
+
+	CHECK(got == status, "MODE_STATUS %u, not %u", got, status);
+}
+
 static void hash(struct rig *r)
 {
 	uint32_t good = NPU_REG_BITS(HASH_K, 0) | NPU_REG_BITS(HASH_Q, 1) |
@@ -62,6 +70,7 @@ static void hash(struct rig *r)
 	      "the rig uses every channel");
 	rig_write(r, NPU_GLB_HASH_ADDR, good);
 	CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good, "HASH");
+	mode_was(r, NPU_MODE_OK);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		rig_write(r, NPU_GLB_HASH_ADDR,
 			  NPU_REG_BITS(HASH_K, bad[i].k) |
@@ -71,6 +80,7 @@ static void hash(struct rig *r)
 				  NPU_REG_BITS(HASH_LOCK, 1));
 		CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == good,
 		      "HASH k %u q %u gran %u is taken", bad[i].k, bad[i].q, bad[i].gran);
+		mode_was(r, NPU_MODE_RANGE);
 	}
 	for (uint32_t q = 1; q <= 15; q += 2) {
 		uint32_t value = NPU_REG_BITS(HASH_Q, q) | NPU_REG_BITS(HASH_QH, q >> 3) |
@@ -87,8 +97,13 @@ static void hash(struct rig *r)
 		rig_write(r, NPU_GLB_AT(XMASK, i), 0xffabc0 + i);
 	CHECK(rig_reg(r, NPU_GLB_AT(XMASK, 3)) == 0xffabc3, "XMASK");
 	rig_write(r, NPU_GLB_HASH_ADDR, good | NPU_REG_BITS(HASH_LOCK, 1));
+	mode_was(r, NPU_MODE_OK);
 	rig_write(r, NPU_GLB_HASH_ADDR, all);
+	mode_was(r, NPU_MODE_LOCKED);
+	rig_write(r, NPU_GLB_TIMING_ADDR, NPU_GLB_TIMING_RESET);
+	mode_was(r, NPU_MODE_OK);
 	rig_write(r, NPU_GLB_AT(XMASK, 3), 1);
+	mode_was(r, NPU_MODE_LOCKED);
 	CHECK(rig_reg(r, NPU_GLB_HASH_ADDR) == (good | NPU_REG_BITS(HASH_LOCK, 1)),
 	      "LOCK: HASH");
 	CHECK(rig_reg(r, NPU_GLB_AT(XMASK, 3)) == 0xffabc3, "LOCK: XMASK");
@@ -320,17 +335,17 @@ static void counters(struct rig *r)
 	      "a channel that is not there");
 }
 
-/* Writes a register of the memory's shares: MEM_STATUS, and whether it is taken. */
-static void share_is(struct rig *r, uint32_t address, uint32_t value, uint32_t status)
+/* Writes a mode: MODE_STATUS, and whether it is taken. */
+static void mode_is(struct rig *r, uint32_t address, uint32_t value, uint32_t status)
 {
 	uint32_t before = rig_reg(r, address), got;
 
 	rig_write(r, address, value);
-	got = rig_reg(r, NPU_GLB_MEM_STATUS_ADDR);
-	CHECK(got == status, "%#x at %#x: MEM_STATUS %u, not %u", value, address, got,
+	got = rig_reg(r, NPU_GLB_MODE_STATUS_ADDR);
+	CHECK(got == status, "%#x at %#x: MODE_STATUS %u, not %u", value, address, got,
 	      status);
 	got = rig_reg(r, address);
-	CHECK(got == (status == NPU_MEMSET_OK ? value : before), "%#x at %#x reads %#x",
+	CHECK(got == (status == NPU_MODE_OK ? value : before), "%#x at %#x reads %#x",
 	      value, address, got);
 }
 
@@ -345,9 +360,9 @@ static void bucket_is(struct rig *r, uint32_t slot, uint32_t window, uint32_t bu
 		      rig_reg(r, NPU_GLB_BUCKET_BURST_ADDR) == burst,
 	      "staged bucket");
 	rig_write(r, NPU_GLB_BUCKET_SET_ADDR, slot);
-	CHECK(rig_reg(r, NPU_GLB_MEM_STATUS_ADDR) == status,
-	      "slot %u window %u budget %u burst %u: MEM_STATUS %u, not %u", slot, window,
-	      budget, burst, rig_reg(r, NPU_GLB_MEM_STATUS_ADDR), status);
+	CHECK(rig_reg(r, NPU_GLB_MODE_STATUS_ADDR) == status,
+	      "slot %u window %u budget %u burst %u: MODE_STATUS %u, not %u", slot,
+	      window, budget, burst, rig_reg(r, NPU_GLB_MODE_STATUS_ADDR), status);
 }
 
 /* All that is refused, and that nothing comes of it; what may change while slots work. */
@@ -362,37 +377,36 @@ static void shares(struct rig *r)
 	CHECK(!rig_reg(r, NPU_GLB_ARB_ADDR) && !rig_reg(r, NPU_GLB_AT(ARB, 1)) &&
 		      !rig_reg(r, NPU_GLB_PRIO_ADDR) &&
 		      !rig_reg(r, NPU_GLB_CH_GROUP_ADDR) &&
-		      !rig_reg(r, NPU_GLB_MEM_STATUS_ADDR),
+		      !rig_reg(r, NPU_GLB_MODE_STATUS_ADDR),
 	      "fair after reset");
 	CHECK(rig_reg(r, NPU_GLB_TURNS_ADDR) == (NPU_REG_BITS(TURNS_CYCLES, 128) |
 						 NPU_REG_BITS(TURNS_LAST, slots - 1)) &&
 		      rig_reg(r, NPU_GLB_TURN_ORDER_ADDR) == NPU_GLB_TURN_ORDER_RESET,
 	      "turns after reset");
-	share_is(r, NPU_GLB_AT(ARB, 1),
-		 NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS) | NPU_REG_BITS(ARB_PASS, 9),
-		 NPU_MEMSET_OK);
+	mode_is(r, NPU_GLB_AT(ARB, 1),
+		NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS) | NPU_REG_BITS(ARB_PASS, 9),
+		NPU_MODE_OK);
 	CHECK(!rig_reg(r, NPU_GLB_ARB_ADDR), "the other group's");
-	share_is(r, NPU_GLB_ARB_ADDR, NPU_REG_BITS(ARB_MODE, 3), NPU_MEMSET_RANGE);
-	share_is(r, NPU_GLB_ARB_ADDR, NPU_REG_BITS(ARB_MODE, NPU_ARB_HITS),
-		 NPU_MEMSET_OK);
-	share_is(r, NPU_GLB_TURNS_ADDR,
-		 NPU_REG_BITS(TURNS_CYCLES, 4095) | NPU_REG_BITS(TURNS_LAST, 7),
-		 NPU_MEMSET_OK);
-	share_is(r, NPU_GLB_TURN_ORDER_ADDR, 0xfedcba98, NPU_MEMSET_OK);
-	share_is(r, NPU_GLB_CH_GROUP_ADDR, (1u << r->api->channels) - 2, NPU_MEMSET_OK);
+	mode_is(r, NPU_GLB_ARB_ADDR, NPU_REG_BITS(ARB_MODE, 3), NPU_MODE_RANGE);
+	mode_is(r, NPU_GLB_ARB_ADDR, NPU_REG_BITS(ARB_MODE, NPU_ARB_HITS), NPU_MODE_OK);
+	mode_is(r, NPU_GLB_TURNS_ADDR,
+		NPU_REG_BITS(TURNS_CYCLES, 4095) | NPU_REG_BITS(TURNS_LAST, 7),
+		NPU_MODE_OK);
+	mode_is(r, NPU_GLB_TURN_ORDER_ADDR, 0xfedcba98, NPU_MODE_OK);
+	mode_is(r, NPU_GLB_CH_GROUP_ADDR, (1u << r->api->channels) - 2, NPU_MODE_OK);
 	rig_write(r, NPU_GLB_PRIO_ADDR, 0x12345678);
 	CHECK(rig_reg(r, NPU_GLB_PRIO_ADDR) == 0x12345678, "PRIO");
-	rig_write(r, NPU_GLB_MEM_STATUS_ADDR, 3);
-	CHECK(!rig_reg(r, NPU_GLB_MEM_STATUS_ADDR), "MEM_STATUS is written");
+	rig_write(r, NPU_GLB_MODE_STATUS_ADDR, 3);
+	CHECK(!rig_reg(r, NPU_GLB_MODE_STATUS_ADDR), "MODE_STATUS is written");
 
-	bucket_is(r, 0, 100, 0, 8, NPU_MEMSET_RANGE);
-	bucket_is(r, 0, 100, 0, 0, NPU_MEMSET_RANGE);
-	bucket_is(r, 0, 100, 3, 3, NPU_MEMSET_RANGE);
-	bucket_is(r, 0, 100, 9, 8, NPU_MEMSET_RANGE);
-	bucket_is(r, 0, 0, 0, 0, NPU_MEMSET_OK);
-	bucket_is(r, slots - 1, 0xffffff, 0xfffffff, 0xfffffff, NPU_MEMSET_OK);
+	bucket_is(r, 0, 100, 0, 8, NPU_MODE_RANGE);
+	bucket_is(r, 0, 100, 0, 0, NPU_MODE_RANGE);
+	bucket_is(r, 0, 100, 3, 3, NPU_MODE_RANGE);
+	bucket_is(r, 0, 100, 9, 8, NPU_MODE_RANGE);
+	bucket_is(r, 0, 0, 0, 0, NPU_MODE_OK);
+	bucket_is(r, slots - 1, 0xffffff, 0xfffffff, 0xfffffff, NPU_MODE_OK);
 	if (slots < 8)
-		bucket_is(r, slots, 100, 8, 8, NPU_MEMSET_RANGE);
+		bucket_is(r, slots, 100, 8, 8, NPU_MODE_RANGE);
 
 	/* Slot 0 waits for what does not come yet. */
 	fresh(r);
@@ -403,20 +417,109 @@ static void shares(struct rig *r)
 	rig_bell(r, 0);
 	rig_run(r, 500);
 	for (size_t i = 0; i < sizeof(idle_only) / sizeof(idle_only[0]); i++)
-		share_is(r, idle_only[i], 1, NPU_MEMSET_BUSY);
+		mode_is(r, idle_only[i], 1, NPU_MODE_BUSY);
 	rig_write(r, NPU_GLB_PRIO_ADDR, 5);
 	CHECK(rig_reg(r, NPU_GLB_PRIO_ADDR) == 5, "PRIO while a slot works");
-	bucket_is(r, 0, 1000, 4, 4, NPU_MEMSET_OK);
+	bucket_is(r, 0, 1000, 4, 4, NPU_MODE_OK);
 	rig_run(r, 5000);
 	CHECK(rig_reg(r, NPU_GLB_HELD_ADDR) > 2000, "HELD %u",
 	      rig_reg(r, NPU_GLB_HELD_ADDR));
 	if (slots > 1)
 		CHECK(!rig_reg(r, NPU_GLB_AT(HELD, 1)), "another slot's HELD");
-	bucket_is(r, 0, 0, 0, 0, NPU_MEMSET_OK);
+	bucket_is(r, 0, 0, 0, 0, NPU_MODE_OK);
 	rig_poke(r, 0, va, &(uint64_t){1}, 8);
 	rig_wait(r, 1, 100000);
 	rig_check(r, 0, "shares");
-	share_is(r, NPU_GLB_ARB_ADDR, NPU_ARB_TURNS, NPU_MEMSET_OK);
+	mode_is(r, NPU_GLB_ARB_ADDR, NPU_ARB_TURNS, NPU_MODE_OK);
+}
+
+/* What a slot at work stands on is not changed under it; a slot beside it is free. */
+static void busy_modes(struct rig *r)
+{
+	static const uint32_t machine[] = {NPU_GLB_CTRL_ADDR, NPU_GLB_TIMING_ADDR,
+					   NPU_GLB_HASH_ADDR, NPU_GLB_AT(XMASK, 0),
+					   NPU_GLB_AT(XMASK, 3)};
+	static const uint32_t slot[] = {NPU_GLB_PT_BASE_ADDR, NPU_GLB_PT_CONTEXT_ADDR,
+					NPU_GLB_SLOT_CTRL_ADDR};
+	uint32_t slots = r->api->slots, va;
+
+	fresh(r);
+	rig_space(r, 0, SPACE, RIG_ALL);
+	va = rig_alloc(r, 0, 64, 64);
+	push_fence(r, 0, NPU_OP_WAIT, va, 1, false);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_run(r, 500);
+	for (size_t i = 0; i < sizeof(machine) / sizeof(machine[0]); i++)
+		mode_is(r, machine[i], 1, NPU_MODE_BUSY);
+	for (size_t i = 0; i < sizeof(slot) / sizeof(slot[0]); i++) {
+		mode_is(r, slot[i], 1, NPU_MODE_BUSY);
+		if (slots > 1)
+			mode_is(r, slot[i] + 4, slot[i] == NPU_GLB_PT_BASE_ADDR ? 64 : 1,
+				NPU_MODE_OK);
+		if (slots < 8) {
+			rig_write(r, slot[i] + 4 * slots, 1);
+			mode_was(r, NPU_MODE_RANGE);
+		}
+	}
+	/* The same mode once more, and translations forgotten: that may always be. */
+	rig_write(r, NPU_GLB_SLOT_CTRL_ADDR, NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+	mode_was(r, NPU_MODE_OK);
+	/* Stopped, it can be given another address space. */
+	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_DRAIN);
+	rig_run(r, 500);
+	mode_is(r, NPU_GLB_PT_CONTEXT_ADDR, 1, NPU_MODE_OK);
+	mode_is(r, NPU_GLB_SLOT_CTRL_ADDR, NPU_REG_BITS(SLOT_CTRL_SERIAL, 1),
+		NPU_MODE_OK);
+	mode_is(r, NPU_GLB_TIMING_ADDR, 0x05040302, NPU_MODE_OK);
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 0);
+	rig_poke(r, 0, va, &(uint64_t){1}, 8);
+	rig_wait(r, 1, 100000);
+	rig_check(r, 0, "modes");
+	mode_is(r, NPU_GLB_CTRL_ADDR, 1, NPU_MODE_OK);
+}
+
+/* DESC_CYCLES: from when HEAD moved until the slot stops, and on from there. */
+static void at_descriptor(struct rig *r)
+{
+	const uint32_t at = NPU_SLOT_ADDR(0, DESC_CYCLES);
+	uint32_t va, first, second;
+
+	fresh(r);
+	rig_space(r, 0, SPACE, RIG_ALL);
+	va = rig_alloc(r, 0, 64, 64);
+	CHECK(!rig_reg(r, at), "an idle slot is at no descriptor");
+	push_fence(r, 0, NPU_OP_SIGNAL, va + 8, 3, false);
+	push_fence(r, 0, NPU_OP_WAIT, va, 1, false);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	while (rig_reg(r, NPU_SLOT_ADDR(0, HEAD)) == 0)
+		rig_run(r, 1);
+	first = rig_reg(r, at);
+	CHECK(first <= 2 * NPU_MODEL_REG_CYCLES + 1,
+	      "%u cycles at a descriptor that has "
+	      "just begun",
+	      first);
+	rig_run(r, 1000);
+	second = rig_reg(r, at);
+	CHECK(second == first + 1000 + NPU_MODEL_REG_CYCLES, "%u, and %u 1,000 cycles on",
+	      first, second);
+	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_KILL);
+	rig_run(r, 1000);
+	first = rig_reg(r, at);
+	CHECK(first > second && first <= second + 3 * NPU_MODEL_REG_CYCLES,
+	      "%u when it was killed, %u before", first, second);
+	CHECK(rig_reg(r, at) == first, "it goes on while the slot stands");
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 0);
+	rig_run(r, 1000);
+	second = rig_reg(r, at);
+	CHECK(second >= first + 1000 && second <= first + 1000 + 2 * NPU_MODEL_REG_CYCLES,
+	      "%u after a resume, %u before", second, first);
+	rig_write(r, at, 7);
+	CHECK(rig_reg(r, at) > second, "DESC_CYCLES is written");
+	rig_poke(r, 0, va, &(uint64_t){1}, 8);
+	rig_wait(r, 1, 100000);
+	CHECK(!rig_reg(r, at), "the ring is empty");
 }
 
 /* A copy under a limit: right, and not faster than that lets it be. */
@@ -437,7 +540,7 @@ static void limited(struct rig *r)
 	NPU_SET(desc, ADDR_A, rig_alloc(r, 0, 4096, 64));
 	NPU_SET(desc, ADDR_D, rig_alloc(r, 0, 4096, 64));
 	rig_random(r, 0, NPU_GET(desc, ADDR_A), 4096, &g);
-	bucket_is(r, 0, window, budget, budget, NPU_MEMSET_OK);
+	bucket_is(r, 0, window, budget, budget, NPU_MODE_OK);
 	rig_push_stamp(r, 0);
 	rig_push(r, 0, desc);
 	rig_push_stamp(r, 0);
@@ -471,6 +574,8 @@ int main(int argc, char **argv)
 	small_ring(&r);
 	counters(&r);
 	shares(&r);
+	busy_modes(&r);
+	at_descriptor(&r);
 	limited(&r);
 	rig_close(&r);
 	return bench_end("bench_regs");

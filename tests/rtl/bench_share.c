@@ -130,7 +130,7 @@ static uint64_t measure(struct rig *r, const struct setting *set, bool busy)
 	rig_reset(r, &cfg);
 	for (uint32_t g = 0; set->turns && g < NPU_GLB_ARB_N; g++) {
 		rig_write(r, NPU_GLB_AT(ARB, g), NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS));
-		CHECK(rig_reg(r, NPU_GLB_MEM_STATUS_ADDR) == NPU_MEMSET_OK, "ARB");
+		CHECK(rig_reg(r, NPU_GLB_MODE_STATUS_ADDR) == NPU_MODE_OK, "ARB");
 	}
 	for (uint32_t s = 0; s <= set->neighbours; s++)
 		rects[s] = (struct rig_rect){s % 4 / 2 * half_r, s % 2 * half_c, half_r,
