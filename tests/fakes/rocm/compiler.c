@@ -76,9 +76,12 @@ uint32_t do_hiprtcCompileProgram(void *program, int count, const char *const *op
 	e.e_flags = kfd_machine(g);
 	memcpy(p->code, &e, sizeof(e));
 	memcpy(p->code + sizeof(e), &text, sizeof(text));
-	p->bytes = TEXT_AT + 1 +
-		   (size_t)snprintf(p->code + TEXT_AT, sizeof(p->code) - TEXT_AT,
-				    "hal_where:m\n");
+	p->bytes =
+		TEXT_AT + 1 +
+		(size_t)snprintf(
+			p->code + TEXT_AT, sizeof(p->code) - TEXT_AT, "hal_where:m\n%s%s",
+			strstr(p->source, "void hal_fill(") ? "hal_fill:m88\n" : "",
+			strstr(p->source, "void hal_copy(") ? "hal_copy:mm8\n" : "");
 	return RTC_SUCCESS;
 }
 
