@@ -79,6 +79,14 @@ static int end(struct rocm_device *dev, const struct rocm_later *l)
 		return HIP(dev, hipEventDestroy, l->handle);
 	case ROCM_KIND_MODULE:
 		return HIP(dev, hipModuleUnload, l->handle);
+	case ROCM_KIND_QUEUE:
+		return HSA(dev, hsa_queue_destroy, l->handle);
+	case ROCM_KIND_SIGNAL:
+		return HSA(dev, hsa_signal_destroy, (uintptr_t)l->handle);
+	case ROCM_KIND_EXECUTABLE:
+		return HSA(dev, hsa_executable_destroy, (uintptr_t)l->handle);
+	case ROCM_KIND_CODE:
+		return rocm_code_free(dev, l->handle);
 	case ROCM_KIND_HOST:
 		return HIP(dev, hipHostFree, l->handle);
 	case ROCM_KIND_DEVICE:

@@ -35,9 +35,9 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 
 	if (u->count)
 		n = snprintf(to, room,
-			     "asked for; units of %u bits of the CUs' mask, each mask "
-			     "read back, %s: %s",
-			     u->stride,
+			     "asked for; queues of %s; units of %u bits of the CUs' "
+			     "mask, each mask read back, %s: %s",
+			     dev->hsa.on ? "HSA's" : "HIP's streams", u->stride,
 			     dev->verified ? "tried out" : "where kernels run not known",
 			     dev->tried);
 	else
@@ -47,10 +47,11 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 			n += snprintf(to + n, room - (size_t)n, "; ");
 			n += other_way(dev, way, to + n, room - (size_t)n);
 		}
-	if ((size_t)n < room)
-		(void)snprintf(to + n, room - (size_t)n,
-			       "; queues at HSA level, whose masks change while a kernel "
-			       "runs, are not there");
+	if (u->count && (size_t)n < room)
+		(void)snprintf(to + n, room - (size_t)n, "; %s",
+			       dev->hsa.on       ? "masks change while a kernel runs"
+			       : dev->hsa.why[0] ? dev->hsa.why
+						 : "queues=stream was asked for");
 }
 
 static int ext_info(void *native, struct hal_gpu_info *info)
