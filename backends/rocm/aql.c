@@ -251,6 +251,7 @@ int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t sl
 			return 0;
 		fault = atomic_load(&a->fault);
 	}
+	(void)hsa.hsa_queue_inactivate(a->queue);
 	if (fault)
 		return rocm_hsa_failed(dev, fault, "a kernel");
 	return rocm_refuse(dev, EIO, "a kernel that tells where it runs did not end");

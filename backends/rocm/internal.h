@@ -338,7 +338,7 @@ int rocm_aql_kernel(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *
 		    uint32_t shared_bytes);
 void *rocm_aql_arguments(struct rocm_aql *a, uint32_t slot);
 bool rocm_aql_ended(const struct rocm_aql *a, uint32_t slot);
-/* The caller's thread, until then or for a while. */
+/* The caller's thread, until then; after a while, or a fault, the queue is ended. */
 int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t slot);
 /* A command of the queue, to be in that slot. */
 int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,

@@ -297,9 +297,6 @@ static int try_queue(struct rocm_device *dev)
 		err = rocm_aql_open(dev, 1, mask, 0, &t.aql);
 	if (!err)
 		err = try_units(dev, &t);
-	/* What did not end ends here. */
-	if (err && t.aql)
-		(void)hsa.hsa_queue_inactivate(t.aql->queue);
 	end(dev, &t, &again);
 	return err ? err : again;
 }

@@ -350,6 +350,43 @@ static void fault(void **state)
 	close_rig(&r);
 }
 
+/* A kernel that is waited for, and does not end or is refused: the queue is ended. */
+static void waited_for(void **state)
+{
+	const uint32_t one[3] = {1, 1, 1}, four[3] = {4, 1, 1}, mask[2] = {0xf, 0};
+	struct rocm_kernel *never;
+	struct rocm_device *dev;
+	struct rocm_aql *a;
+	struct rig r;
+	int err, refused;
+
+	(void)state;
+	open_rig(&r, &masks);
+	never = r.kernel[NEVER];
+	dev = r.dev;
+	for (refused = 0; refused < 2; refused++) {
+		struct rocm_mem *mem = r.mem;
+		uint32_t *args;
+
+		err = rocm_aql_open(dev, 1, mask, 0, &a);
+		assert_int_equal(err, 0);
+		args = rocm_aql_arguments(a, 0);
+		memset(args, 0, ROCM_ARGUMENT_BYTES);
+		memcpy(args, &mem->address, sizeof(mem->address));
+		args[2] = 1; /* groups, work-items and dimensions: hidden */
+		args[3] = 4 | 3u << 16;
+		if (refused)
+			never->entry.object = 64;
+		assert_int_equal(rocm_aql_kernel(a, 0, &never->entry, one, four, 0), 0);
+		assert_int_equal(rocm_aql_wait(dev, a, 0), refused ? -EINVAL : -EIO);
+		if (!strstr(host_text, refused ? "INVALID_CODE_OBJECT" : "did not end"))
+			fail_msg("%s", host_text);
+		rocm_aql_close(dev, a, &err);
+		assert_int_equal(err, 0);
+	}
+	close_rig(&r);
+}
+
 static void queue_fails(void **state)
 {
 	static const char *const calls[] = {"hsa_amd_queue_set_priority",
@@ -484,7 +521,6 @@ static void seen_at_once(void **state)
 
 static void priorities(void **state)
 {
-	struct gpu_stand_in_job jobs[3];
 	struct hal_bk_arg args[2];
 	struct hal_bk_event ev;
 	struct hal_bk_cmd cmd;
@@ -497,16 +533,14 @@ static void priorities(void **state)
 	args[1] = (struct hal_bk_arg){NULL, 1000000, 0};
 	cmd = launch(&r, WORK, 0, args, 2);
 	cmd.launch.groups[0] = 4;
-	(void)stand_in()->jobs(jobs, 3);
-	while (stand_in()->jobs(jobs, 3))
-		;
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
+		cmd.cookie = i;
 		assert_int_equal(b->hot.submit(r.dev, r.queue[i], &cmd), 0);
-	for (i = 0; i < 3; i++)
+	}
+	for (i = 0; i < 3; i++) {
 		poll_one(&r, &ev);
-	assert_int_equal(stand_in()->jobs(jobs, 3), 3);
-	for (i = 0; i < 3; i++)
-		assert_int_equal(jobs[i].priority, (int)i - 1);
+		assert_int_equal(ev.cookie, 2 - i);
+	}
 	close_rig(&r);
 }
 
@@ -748,11 +782,11 @@ int main(void)
 		cmocka_unit_test(move_fails),     cmocka_unit_test(not_put_back),
 		cmocka_unit_test(refused_packet), cmocka_unit_test(hung),
 		cmocka_unit_test(hung_for_good),  cmocka_unit_test(lost),
-		cmocka_unit_test(fault),          cmocka_unit_test(queue_fails),
-		cmocka_unit_test(full_ring),      cmocka_unit_test(commands),
-		cmocka_unit_test(seen_at_once),   cmocka_unit_test(priorities),
-		cmocka_unit_test(hot_calls),      cmocka_unit_test(programs),
-		cmocka_unit_test(follows),
+		cmocka_unit_test(fault),          cmocka_unit_test(waited_for),
+		cmocka_unit_test(queue_fails),    cmocka_unit_test(full_ring),
+		cmocka_unit_test(commands),       cmocka_unit_test(seen_at_once),
+		cmocka_unit_test(priorities),     cmocka_unit_test(hot_calls),
+		cmocka_unit_test(programs),       cmocka_unit_test(follows),
 	};
 
 	b = hal_backend_rocm(&host);
