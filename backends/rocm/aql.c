@@ -137,7 +137,7 @@ int rocm_aql_open(struct rocm_device *dev, uint32_t slots, const uint32_t *mask,
 	return err;
 }
 
-static void keep(struct rocm_aql *a)
+void rocm_aql_keep(struct rocm_aql *a)
 {
 	pthread_mutex_lock(&kept.lock);
 	a->older = kept.first;
@@ -153,7 +153,7 @@ void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err)
 	if (!a)
 		return;
 	if (a->queue && atomic_load(&dev->lost)) {
-		keep(a);
+		rocm_aql_keep(a);
 		return;
 	}
 	if (a->queue)
@@ -164,7 +164,7 @@ void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err)
 		rocm_give_back(dev, ROCM_KIND_SIGNAL, rocm_handle(a->signals[i]), &first);
 	rocm_give_back(dev, ROCM_KIND_HOST, a->arguments, &first);
 	if (first)
-		keep(a);
+		rocm_aql_keep(a);
 	else
 		free(a);
 	if (!*err)

@@ -145,3 +145,13 @@ void rocm_give_back_later(struct rocm_device *dev, bool running)
 	dev->later_count = n;
 	pthread_mutex_unlock(&dev->later_lock);
 }
+
+void rocm_forget_later(struct rocm_device *dev)
+{
+	uint32_t i;
+
+	for (i = 0; i < dev->later_count; i++)
+		if (dev->later[i].kind == ROCM_KIND_CODE)
+			rocm_code_keep(dev->later[i].handle);
+	free(dev->later);
+}

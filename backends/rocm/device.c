@@ -335,9 +335,12 @@ static void rocm_close(void *device)
 	rocm_leave(dev);
 	if (!atomic_load(&dev->lost))
 		put_away(dev);
-	free(dev->hsa.loaded.code);
+	if (dev->hsa.loaded.code)
+		rocm_code_keep(dev->hsa.loaded.code);
 	while ((q = dev->dead)) {
 		dev->dead = q->older;
+		if (q->aql)
+			rocm_aql_keep(q->aql);
 		free(q->stops);
 		free(q);
 	}
@@ -347,7 +350,7 @@ static void rocm_close(void *device)
 	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->offered.lock);
-	free(dev->later);
+	rocm_forget_later(dev);
 	free(dev);
 }
 

@@ -21,6 +21,7 @@ struct hsa_symbols hsa;
 static struct {
 	pthread_mutex_t lock;
 	bool started; /* hsa is filled in */
+	struct rocm_code *kept;
 } used = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- what goes wrong --------------------------------------------------------------- */
@@ -209,7 +210,7 @@ int rocm_hsa_load(struct rocm_device *dev)
 int rocm_code_load(struct rocm_device *dev, const void *code, size_t bytes,
 		   struct rocm_loaded *loaded)
 {
-	struct rocm_code *c = malloc(sizeof(*c) + bytes);
+	struct rocm_code *c = calloc(1, sizeof(*c) + bytes);
 	int err;
 
 	memset(loaded, 0, sizeof(*loaded));
@@ -276,22 +277,31 @@ int rocm_code_free(struct rocm_device *dev, struct rocm_code *code)
 	return err;
 }
 
+void rocm_code_keep(struct rocm_code *code)
+{
+	pthread_mutex_lock(&used.lock);
+	code->older = used.kept;
+	used.kept = code;
+	pthread_mutex_unlock(&used.lock);
+}
+
 /* Each twice, as nobody tries again. */
 void rocm_code_undo(struct rocm_device *dev, struct rocm_loaded *loaded)
 {
 	if (loaded->executable && hsa.hsa_executable_destroy(loaded->executable))
 		(void)hsa.hsa_executable_destroy(loaded->executable);
-	if (loaded->code && rocm_code_free(dev, loaded->code))
-		(void)rocm_code_free(dev, loaded->code);
+	if (loaded->code && rocm_code_free(dev, loaded->code) &&
+	    rocm_code_free(dev, loaded->code))
+		rocm_code_keep(loaded->code);
 	memset(loaded, 0, sizeof(*loaded));
 }
 
 void rocm_code_drop(struct rocm_device *dev, struct rocm_loaded *loaded, int *err)
 {
 	rocm_give_back(dev, ROCM_KIND_EXECUTABLE, rocm_handle(loaded->executable), err);
+	if (loaded->code && atomic_load(&dev->lost))
+		rocm_code_keep(loaded->code);
 	rocm_give_back(dev, ROCM_KIND_CODE, loaded->code, err);
-	if (atomic_load(&dev->lost))
-		free(loaded->code); /* nobody reads it any more */
 	memset(loaded, 0, sizeof(*loaded));
 }
 

@@ -120,7 +120,8 @@ struct rocm_entry {
 
 /* Code as HSA reads it; it has to be there as long as the reader is. */
 struct rocm_code {
-	uint64_t reader; /* 0: none yet */
+	struct rocm_code *older; /* of those that are kept */
+	uint64_t reader;         /* 0: none yet */
 	uint8_t bytes[];
 };
 
@@ -322,12 +323,16 @@ int rocm_code_fits(struct rocm_device *dev, const struct rocm_kernel *k);
 
 /* Its reader ends, and then it is freed; else it is as it was. */
 int rocm_code_free(struct rocm_device *dev, struct rocm_code *code);
+/* What the device has still goes with the process. */
+void rocm_code_keep(struct rocm_code *code);
 
 /* aql.c: queues of HSA's, whose masks change while kernels run */
 int rocm_aql_open(struct rocm_device *dev, uint32_t slots, const uint32_t *mask,
 		  int32_t priority, struct rocm_aql **out);
 /* Nothing of it runs, or it is ended. */
 void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err);
+/* HSA may have something to tell of it still. */
+void rocm_aql_keep(struct rocm_aql *a);
 /* From here on its kernels are on these units, and so are those that run: read back, or
  * refused. */
 int rocm_aql_mask(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *mask);
@@ -379,6 +384,8 @@ static inline void *rocm_handle(uint64_t handle)
 
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err);
 void rocm_give_back_later(struct rocm_device *dev, bool running);
+/* At close: what is left goes with the process. */
+void rocm_forget_later(struct rocm_device *dev);
 
 /* copy.c */
 int rocm_lane_make(struct rocm_device *dev);
