@@ -715,7 +715,8 @@ uint64_t rocm_next(void *device)
 	const struct rocm_device *dev = device;
 	const uint64_t now = rocm_now(device), nap = (now - dev->progress_ns) / 8;
 
-	if (dev->moving && !dev->inflight)
+	/* A mask that has changed has moved what runs. */
+	if (dev->moving && (dev->hsa.on || !dev->inflight))
 		return 0;
 	if (!dev->inflight)
 		return UINT64_MAX;

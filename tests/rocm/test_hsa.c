@@ -96,6 +96,7 @@ static void moves_live(void **state)
 	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 100000, ev, 4), 0);
 	assert_int_equal(b->hot.resize(r.dev, r.part, &bad, 7), -EINVAL);
 	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 7), 0);
+	assert_int_equal(b->hot.next(r.dev), 0);
 	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 8), -EBUSY);
 	assert_int_equal(submit_where(&r, 0, 2048, 3), 0);
 	/* It has moved though its kernel runs. */
