@@ -54,10 +54,41 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 						 : "queues=stream was asked for");
 }
 
+static void say_faults(const struct rocm_device *dev, char *to, size_t room)
+{
+	const uint32_t ms = (uint32_t)(dev->opt.bound_ns / 1000000);
+	const int n = snprintf(to, room,
+			       "a fault ends the process (releases before 2026) or loses "
+			       "the device; ");
+
+	to += n;
+	room -= (size_t)n;
+	if (dev->hsa.on && ms)
+		snprintf(to, room,
+			 "a launch that the device refuses ends its queue, and one that "
+			 "takes %u ms is ended with its queue",
+			 ms);
+	else if (dev->hsa.on)
+		snprintf(to, room,
+			 "a launch that the device refuses ends its queue; one that does "
+			 "not end holds it, as hang_ms is 0");
+	else if (ms)
+		snprintf(to, room,
+			 "a launch that does not end holds its queue, and only the "
+			 "process's end ends it; after %u ms its queue is given up, and "
+			 "the device keeps what it has%s",
+			 ms,
+			 dev->opt.block ? ", but of kernels that stop begins no block"
+					: "");
+	else
+		snprintf(to, room,
+			 "a launch that does not end holds its queue, and only the "
+			 "process's end ends it");
+}
+
 static int ext_info(void *native, struct hal_gpu_info *info)
 {
 	const struct rocm_device *dev = native;
-	int n;
 
 	if (info->size != sizeof(*info))
 		return rocm_host->fail(EINVAL,
@@ -67,19 +98,7 @@ static int ext_info(void *native, struct hal_gpu_info *info)
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", ways[dev->opt.partitions]);
 	say_why(dev, info->why, sizeof(info->why));
-	n = snprintf(
-		info->faults, sizeof(info->faults),
-		"a fault ends the process (releases before 2026) or loses the device; "
-		"a launch that does not end holds its queue, and only the process's "
-		"end ends it");
-	if (dev->opt.bound_ns)
-		(void)snprintf(
-			info->faults + n, sizeof(info->faults) - (size_t)n,
-			"; after %u ms its queue is given up, and the device keeps "
-			"what it has%s",
-			(uint32_t)(dev->opt.bound_ns / 1000000),
-			dev->opt.block ? ", but of kernels that stop begins no block"
-				       : "");
+	say_faults(dev, info->faults, sizeof(info->faults));
 	return 0;
 }
 

@@ -688,6 +688,9 @@ static void says(const struct hal_bk_config *cfg, uint32_t index, const char *wa
 	assert_int_equal(ext->info(dev, &info), 0);
 	if (!strstr(info.why, want))
 		fail_msg("%s: not %s", info.why, want);
+	assert_true(
+		!strstr(info.faults, "refuses ends its queue; one that does not end") ==
+		!strstr(info.why, "queues of HSA's"));
 	b->cold.close(dev);
 	if (stand_in()->misuse(&text))
 		fail_msg("misuse: %s", text);
