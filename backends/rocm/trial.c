@@ -263,14 +263,21 @@ static int load(struct rocm_device *dev)
 	} all[] = {{"hal_where", &dev->hsa.where, 8},
 		   {"hal_fill", &dev->hsa.fill, 24},
 		   {"hal_copy", &dev->hsa.copy, 24}};
+	static const char magic[] = {0x7f, 'E', 'L', 'F', 2, 1};
 	size_t bytes = 0, i;
-	char *code = compile(dev, &bytes);
+	char *code = compile(dev, &bytes), *elf;
 	int err;
 
 	if (!code)
 		return rocm_refuse(dev, ENOTSUP, "no kernels to fill and copy with: %s",
 				   dev->tried);
-	err = rocm_code_load(dev, code, bytes, &dev->hsa.loaded);
+	/* Some releases of the compiler put it in a bundle, which HSA does not take. */
+	elf = memmem(code, bytes, magic, sizeof(magic));
+	if (elf)
+		err = rocm_code_load(dev, elf, bytes - (size_t)(elf - code),
+				     &dev->hsa.loaded);
+	else
+		err = rocm_refuse(dev, ENOTSUP, "what hiprtc makes is no code object");
 	free(code);
 	for (i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct rocm_entry *e = all[i].to;

@@ -731,6 +731,10 @@ static void which_queues(void **state)
 	says(&streams, 0, "queues=stream was asked for");
 	says(&block, 1, "with preempt=block queues are streams");
 	refuses(&both, 1, "with preempt=block queues are streams");
+	/* The compiler's code is in a bundle. */
+	setenv("HAL_STAND_IN_HIP_VERSION", "60300000", 1);
+	says(&masks, 3, "queues of HSA's; units of 12 bits");
+	unsetenv("HAL_STAND_IN_HIP_VERSION");
 	/* Without fills and copies there is no queue. */
 	stand_in()->break_call("hiprtcCompileProgram", 1, 6);
 	refuses(&masks, 0, "no kernels to fill and copy with: hiprtcCompileProgram");
