@@ -256,7 +256,39 @@ static int check_given(const struct rocm_kernel *k, const struct value *size,
 			       (uint32_t)sizeof(struct hal_preempt_launch));
 }
 
-static int check_argument(struct reader arg, const struct rocm_kernel *k, uint32_t i)
+/* Where it is in the block of arguments; HIP alone needs no word of it. */
+static uint16_t place_of(struct reader arg)
+{
+	struct value at;
+
+	return look_up(arg, ".offset", &at) && at.kind == VALUE_NUMBER &&
+			       at.n < ROCM_NOWHERE
+		       ? (uint16_t)at.n
+		       : ROCM_NOWHERE;
+}
+
+/* What launches of HIP's have, and others have to: all that is of the launch, and that
+ * some is of the runtime. */
+static void note_hidden(struct reader arg, const struct value *kind,
+			struct rocm_kernel *k)
+{
+	static const char *const kinds[ROCM_HIDDEN_COUNT] = {
+		"hidden_block_count_x", "hidden_block_count_y",   "hidden_block_count_z",
+		"hidden_group_size_x",  "hidden_group_size_y",    "hidden_group_size_z",
+		"hidden_grid_dims",     "hidden_dynamic_lds_size"};
+	static const char *const runtimes[] = {
+		"hidden_printf_buffer", "hidden_hostcall_buffer", "hidden_heap_v1"};
+	uint32_t i;
+
+	for (i = 0; i < ROCM_HIDDEN_COUNT; i++)
+		if (is(kind, kinds[i]))
+			k->hidden[i] = place_of(arg);
+	for (i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (is(kind, runtimes[i]))
+			memcpy(k->needs, runtimes[i], strlen(runtimes[i]) + 1);
+}
+
+static int check_argument(struct reader arg, struct rocm_kernel *k, uint32_t i)
 {
 	const uint32_t bytes = i < HAL_ARGS_MAX ? k->scalar_bytes[i] : 0;
 	struct value size, kind;
@@ -264,6 +296,8 @@ static int check_argument(struct reader arg, const struct rocm_kernel *k, uint32
 	if (!look_up(arg, ".size", &size) || size.kind != VALUE_NUMBER ||
 	    !look_up(arg, ".value_kind", &kind) || kind.kind != VALUE_TEXT)
 		return odd("an argument without size or kind");
+	if (i <= k->info.arg_count)
+		k->at[i] = place_of(arg);
 	if (k->follows && i == k->info.arg_count)
 		return check_given(k, &size, &kind);
 	if (i >= k->info.arg_count)
@@ -285,7 +319,7 @@ static int check_argument(struct reader arg, const struct rocm_kernel *k, uint32
 	return 0;
 }
 
-static int check_arguments(struct reader kernel, const struct rocm_kernel *k)
+static int check_arguments(struct reader kernel, struct rocm_kernel *k)
 {
 	struct reader at;
 	struct value list = {.n = 0}, kind;
@@ -293,6 +327,8 @@ static int check_arguments(struct reader kernel, const struct rocm_kernel *k)
 	uint64_t i;
 	int err = 0;
 
+	memset(k->at, 0xff, sizeof(k->at));
+	memset(k->hidden, 0xff, sizeof(k->hidden));
 	if (!find(&kernel, ".args", &at))
 		return odd("a kernel that is no map");
 	if (at.at && (!take_value(&at, &list) || list.kind != VALUE_LIST))
@@ -303,8 +339,10 @@ static int check_arguments(struct reader kernel, const struct rocm_kernel *k)
 		if (!skip(&at))
 			return odd("an argument is cut");
 		if (look_up(arg, ".value_kind", &kind) && kind.kind == VALUE_TEXT &&
-		    is_hidden(&kind))
-			continue; /* HIP's own */
+		    is_hidden(&kind)) {
+			note_hidden(arg, &kind, k);
+			continue;
+		}
 		err = check_argument(arg, k, count++);
 	}
 	if (!err && k->follows && count == k->info.arg_count)
@@ -337,8 +375,7 @@ static int check_group(struct reader kernel, const struct rocm_kernel *k)
 }
 
 /* kernels: at the list's first, of count. */
-static int check_kernel(struct reader kernels, uint64_t count,
-			const struct rocm_kernel *k)
+static int check_kernel(struct reader kernels, uint64_t count, struct rocm_kernel *k)
 {
 	struct value name;
 

@@ -79,6 +79,14 @@ static int end(struct rocm_device *dev, const struct rocm_later *l)
 		return HIP(dev, hipEventDestroy, l->handle);
 	case ROCM_KIND_MODULE:
 		return HIP(dev, hipModuleUnload, l->handle);
+	case ROCM_KIND_QUEUE:
+		return HSA(dev, hsa_queue_destroy, l->handle);
+	case ROCM_KIND_SIGNAL:
+		return HSA(dev, hsa_signal_destroy, (uintptr_t)l->handle);
+	case ROCM_KIND_EXECUTABLE:
+		return HSA(dev, hsa_executable_destroy, (uintptr_t)l->handle);
+	case ROCM_KIND_CODE:
+		return rocm_code_free(dev, l->handle);
 	case ROCM_KIND_HOST:
 		return HIP(dev, hipHostFree, l->handle);
 	case ROCM_KIND_DEVICE:
@@ -136,4 +144,14 @@ void rocm_give_back_later(struct rocm_device *dev, bool running)
 	}
 	dev->later_count = n;
 	pthread_mutex_unlock(&dev->later_lock);
+}
+
+void rocm_forget_later(struct rocm_device *dev)
+{
+	uint32_t i;
+
+	for (i = 0; i < dev->later_count; i++)
+		if (dev->later[i].kind == ROCM_KIND_CODE)
+			rocm_code_keep(dev->later[i].handle);
+	free(dev->later);
 }

@@ -29,6 +29,9 @@ static const struct hal_option_def options[] = {
 	 "none: the device is one unit; engines: a unit is a CU of each shader engine, "
 	 "or "
 	 "XCC; cu: a single CU, or pair"},
+	{"queues", HAL_OPTION_ENUM, 0, 0, "auto|hsa|stream", "auto",
+	 "of partitions: HSA's, whose masks change while kernels run; HIP's streams; "
+	 "auto: HSA's where they can be had and each unit was tried out"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
 	 "launches are stopped between commands alone, or between their blocks, where "
 	 "kernels follow hal/device/hal_preempt.h"},
@@ -50,6 +53,7 @@ static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o
 	o->host_memory = rocm_host->option_int(cfg, "memory") == 1;
 	o->block = rocm_host->option_int(cfg, "preempt") == 1;
 	o->partitions = (enum rocm_partitions)rocm_host->option_int(cfg, "partitions");
+	o->queues = (enum rocm_queues)rocm_host->option_int(cfg, "queues");
 }
 
 /* ---- what there is ----------------------------------------------------------------- */
@@ -131,9 +135,10 @@ static int read_shape(uint32_t index, struct rocm_shape *s)
 }
 
 /* What of the environment changes what a mask does, where it cannot be read back. */
-static int check_environment(void)
+static int check_environment(const struct rocm_options *o)
 {
-	if (!getenv("HSA_CU_MASK"))
+	/* A queue of HSA's says what it has. */
+	if (!getenv("HSA_CU_MASK") || o->queues == ROCM_QUEUES_HSA)
 		return 0;
 	return rocm_host->fail(ENOTSUP, "rocm: partitions: HSA_CU_MASK is set: each mask "
 					"would be less than it says");
@@ -148,7 +153,7 @@ int rocm_find_units(const struct rocm_options *o, const struct rocm_shape *s,
 	memset(u, 0, sizeof(*u));
 	if (o->partitions == ROCM_WHOLE)
 		return 0;
-	err = check_environment();
+	err = check_environment(o);
 	if (!err)
 		err = rocm_topology_read(o->topology, s->bus_id, &t);
 	return err ? err
@@ -310,6 +315,7 @@ static void put_away(struct rocm_device *dev)
 	if (err && rocm_push(dev, &was))
 		return;
 	rocm_drop_dead(dev);
+	rocm_code_drop(dev, &dev->hsa.loaded, &err);
 	if (!dev->dead) { /* else all waits for what is stuck, and is the process's end's
 			   */
 		rocm_lane_drop(dev);
@@ -329,8 +335,12 @@ static void rocm_close(void *device)
 	rocm_leave(dev);
 	if (!atomic_load(&dev->lost))
 		put_away(dev);
+	if (dev->hsa.loaded.code)
+		rocm_code_keep(dev->hsa.loaded.code);
 	while ((q = dev->dead)) {
 		dev->dead = q->older;
+		if (q->aql)
+			rocm_aql_keep(q->aql);
 		free(q->stops);
 		free(q);
 	}
@@ -340,8 +350,36 @@ static void rocm_close(void *device)
 	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->offered.lock);
-	free(dev->later);
+	rocm_forget_later(dev);
 	free(dev);
+}
+
+/* Flags and lists of launches that stop are written by streams. */
+static int no_block(struct rocm_device *dev)
+{
+	int err;
+
+	dev->hsa.trying = true;
+	err = rocm_refuse(dev, ENOTSUP, "with preempt=block queues are streams");
+	dev->hsa.trying = false;
+	return err;
+}
+
+/* Masks, each tried out: of HSA's queues, or of streams. */
+static int split(struct rocm_device *dev)
+{
+	int err = -ENOTSUP;
+
+	if (dev->opt.queues != ROCM_QUEUES_STREAM && dev->opt.block)
+		err = no_block(dev);
+	else if (dev->opt.queues != ROCM_QUEUES_STREAM)
+		err = rocm_try_hsa(dev);
+	if (!err || dev->opt.queues == ROCM_QUEUES_HSA)
+		return err;
+	if (atomic_load(&dev->lost))
+		return rocm_gone(dev);
+	err = rocm_try_masks(dev);
+	return err ? err : rocm_try_out(dev);
 }
 
 static int fill_in(struct rocm_device *dev)
@@ -356,9 +394,7 @@ static int fill_in(struct rocm_device *dev)
 	if (!err)
 		err = rocm_lane_make(dev);
 	if (!err && dev->units.count)
-		err = rocm_try_masks(dev);
-	if (!err && dev->units.count)
-		err = rocm_try_out(dev);
+		err = split(dev);
 	return err;
 }
 

@@ -35,9 +35,9 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 
 	if (u->count)
 		n = snprintf(to, room,
-			     "asked for; units of %u bits of the CUs' mask, each mask "
-			     "read back, %s: %s",
-			     u->stride,
+			     "asked for; queues of %s; units of %u bits of the CUs' "
+			     "mask, each mask read back, %s: %s",
+			     dev->hsa.on ? "HSA's" : "HIP's streams", u->stride,
 			     dev->verified ? "tried out" : "where kernels run not known",
 			     dev->tried);
 	else
@@ -47,16 +47,48 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 			n += snprintf(to + n, room - (size_t)n, "; ");
 			n += other_way(dev, way, to + n, room - (size_t)n);
 		}
-	if ((size_t)n < room)
-		(void)snprintf(to + n, room - (size_t)n,
-			       "; queues at HSA level, whose masks change while a kernel "
-			       "runs, are not there");
+	if (u->count && (size_t)n < room)
+		(void)snprintf(to + n, room - (size_t)n, "; %s",
+			       dev->hsa.on       ? "masks change while a kernel runs"
+			       : dev->hsa.why[0] ? dev->hsa.why
+						 : "queues=stream was asked for");
+}
+
+static void say_faults(const struct rocm_device *dev, char *to, size_t room)
+{
+	const uint32_t ms = (uint32_t)(dev->opt.bound_ns / 1000000);
+	const int n = snprintf(to, room,
+			       "a fault ends the process (releases before 2026) or loses "
+			       "the device; ");
+
+	to += n;
+	room -= (size_t)n;
+	if (dev->hsa.on && ms)
+		snprintf(to, room,
+			 "a launch that the device refuses ends its queue, and one that "
+			 "takes %u ms is ended with its queue",
+			 ms);
+	else if (dev->hsa.on)
+		snprintf(to, room,
+			 "a launch that the device refuses ends its queue; one that does "
+			 "not end holds it, as hang_ms is 0");
+	else if (ms)
+		snprintf(to, room,
+			 "a launch that does not end holds its queue, and only the "
+			 "process's end ends it; after %u ms its queue is given up, and "
+			 "the device keeps what it has%s",
+			 ms,
+			 dev->opt.block ? ", but of kernels that stop begins no block"
+					: "");
+	else
+		snprintf(to, room,
+			 "a launch that does not end holds its queue, and only the "
+			 "process's end ends it");
 }
 
 static int ext_info(void *native, struct hal_gpu_info *info)
 {
 	const struct rocm_device *dev = native;
-	int n;
 
 	if (info->size != sizeof(*info))
 		return rocm_host->fail(EINVAL,
@@ -66,19 +98,7 @@ static int ext_info(void *native, struct hal_gpu_info *info)
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", ways[dev->opt.partitions]);
 	say_why(dev, info->why, sizeof(info->why));
-	n = snprintf(
-		info->faults, sizeof(info->faults),
-		"a fault ends the process (releases before 2026) or loses the device; "
-		"a launch that does not end holds its queue, and only the process's "
-		"end ends it");
-	if (dev->opt.bound_ns)
-		(void)snprintf(
-			info->faults + n, sizeof(info->faults) - (size_t)n,
-			"; after %u ms its queue is given up, and the device keeps "
-			"what it has%s",
-			(uint32_t)(dev->opt.bound_ns / 1000000),
-			dev->opt.block ? ", but of kernels that stop begins no block"
-				       : "");
+	say_faults(dev, info->faults, sizeof(info->faults));
 	return 0;
 }
 

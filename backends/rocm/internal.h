@@ -21,6 +21,7 @@
 #include <hal/rocm.h>
 
 #include "hip_calls.h"
+#include "hsa_calls.h"
 #include "topology.h"
 
 #define ROCM_INFLIGHT_MAX 64u
@@ -36,15 +37,27 @@ struct hip_symbols {
 	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 };
 
+struct hsa_symbols {
+/* NOLINTBEGIN(bugprone-macro-parentheses): declarations are made of them. */
+#define HSA_SYMBOL(name, params, args)      uint32_t(*name) params;
+#define HSA_TYPED(type, name, params, args) type(*name) params;
+	HSA_CALLS(HSA_SYMBOL) HSA_VALUE_CALLS(HSA_TYPED) HSA_STORE_CALLS(HSA_TYPED)
+#undef HSA_SYMBOL
+#undef HSA_TYPED
+	/* NOLINTEND(bugprone-macro-parentheses) */
+};
+
 enum rocm_partitions { ROCM_WHOLE, ROCM_ENGINES, ROCM_CUS };
+enum rocm_queues { ROCM_QUEUES_AUTO, ROCM_QUEUES_HSA, ROCM_QUEUES_STREAM };
 
 struct rocm_options {
 	const char *library, *topology;
 	bool virtual_clock, host_memory;
 	bool block; /* kernels that look at a flag are stopped by it */
 	enum rocm_partitions partitions;
-	uint32_t inflight; /* commands of a queue that the device has */
-	uint64_t bound_ns; /* of a launch; 0: none */
+	enum rocm_queues queues; /* of partitions */
+	uint32_t inflight;       /* commands of a queue that the device has */
+	uint64_t bound_ns;       /* of a launch; 0: none */
 };
 
 /* What a device is, before and after it is open. */
@@ -60,8 +73,12 @@ struct rocm_shape {
 enum rocm_kind {
 	ROCM_KIND_STREAM, /* empty, or it would be waited for */
 	ROCM_KIND_EVENT,
+	ROCM_KIND_QUEUE, /* HSA's, empty or inactive */
+	ROCM_KIND_SIGNAL,
 	ROCM_KIND_BUSY, /* a stream; from here on the library may wait for the device */
 	ROCM_KIND_MODULE,
+	ROCM_KIND_EXECUTABLE, /* HSA's; what it has may run till then */
+	ROCM_KIND_CODE,       /* its reader, and what that reads: a struct rocm_code */
 	ROCM_KIND_HOST,
 	ROCM_KIND_DEVICE,
 };
@@ -95,9 +112,43 @@ struct rocm_mem {
 	bool foreign; /* the program's own */
 };
 
+/* A kernel as HSA has it. */
+struct rocm_entry {
+	uint64_t object;
+	uint32_t argument_bytes, group_bytes, private_bytes;
+};
+
+/* Code as HSA reads it; it has to be there as long as the reader is. */
+struct rocm_code {
+	struct rocm_code *older; /* of those that are kept */
+	uint64_t reader;         /* 0: none yet */
+	uint8_t bytes[];
+};
+
+/* Code that HSA has loaded; NULL and 0: none. */
+struct rocm_loaded {
+	struct rocm_code *code;
+	uint64_t executable;
+};
+
+/* What a compiler lets a kernel read of its launch, behind its arguments. */
+enum rocm_hidden {
+	ROCM_HIDDEN_GROUPS,    /* x, y, z */
+	ROCM_HIDDEN_ITEMS = 3, /* x, y, z */
+	ROCM_HIDDEN_DIMENSIONS = 6,
+	ROCM_HIDDEN_SHARED,
+	ROCM_HIDDEN_COUNT
+};
+#define ROCM_NOWHERE        UINT16_MAX
+#define ROCM_ARGUMENT_BYTES 1024u /* of all of a launch */
+
 struct rocm_kernel {
 	struct hal_bk_kernel_info info;
 	void *function;
+	struct rocm_entry entry; /* with queues of HSA's, in place of .function */
+	/* Where these are in the block of arguments, as the code's metadata say. */
+	uint16_t at[HAL_ARGS_MAX + 1], hidden[ROCM_HIDDEN_COUNT];
+	char needs[32]; /* of HIP's runtime, which only its launches have; "" */
 	uint32_t block[3], shared_bytes;
 	uint32_t groups_most[3];             /* in each dimension */
 	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
@@ -111,6 +162,7 @@ struct rocm_program {
 	const uint8_t *code;        /* the part of the image that is for this device */
 	uint64_t code_bytes;
 	void *module;
+	struct rocm_loaded loaded;
 	uint32_t count;
 	struct rocm_kernel *kernels;
 };
@@ -121,10 +173,22 @@ struct rocm_slot {
 	void *end;
 	uint32_t value; /* of the queue's word when it has ended */
 	bool stamping;
+	bool timed; /* of a queue of HSA's: a kernel, whose times are known */
 	bool stops; /* a launch that looks at its flag */
 	/* Of those: blocks that were launched, how many of them by a list, how many were
 	 * stopped; the list that these are in; numbers in each of its two. */
 	uint32_t blocks, resumed, stopped, list, used[2];
+};
+
+/* A queue of HSA's: aql.c. */
+struct rocm_aql {
+	struct hsa_queue *queue;
+	struct rocm_aql *older; /* of those whose queue may still tell something */
+	uint64_t written;       /* packets */
+	uint32_t slots;
+	char *arguments, *arguments_at; /* pinned; ROCM_ARGUMENT_BYTES a slot */
+	atomic_uint fault;  /* what its packets failed with, by a thread of HSA's; 0 */
+	uint64_t signals[]; /* a slot each: 1, and 0 when its packet has ended */
 };
 
 /* How the launches of a queue are stopped: see stop.c.  By slot. */
@@ -141,6 +205,7 @@ struct rocm_stops {
 struct rocm_queue {
 	struct rocm_queue *older, *newer; /* all of the device */
 	struct rocm_partition *part;
+	struct rocm_aql *aql; /* NULL: it is a stream */
 	void *stream, *idle;
 	void *fence;     /* behind its last command when its partition moved */
 	void *left;      /* stream from before a move: its last commands are in flight */
@@ -165,6 +230,16 @@ struct rocm_device {
 	struct rocm_units units; /* .count 0: the device is one unit */
 	bool verified;           /* where kernels run in each */
 	char tried[96];          /* what came of that, or why it was not tried */
+	struct {
+		bool on;     /* queues of partitions are HSA's */
+		bool trying; /* at open: .why is written */
+		uint64_t agent;
+		uint32_t cus;
+		double tick_ns;
+		struct rocm_loaded loaded; /* where.h */
+		struct rocm_entry where, fill, copy;
+		char why[160]; /* they are not */
+	} hsa;                 /* constant once it is open */
 	uint32_t index;
 	uint64_t id; /* of all opens of the process */
 	int least_priority, greatest_priority;
@@ -198,6 +273,7 @@ struct rocm_device {
 
 extern const struct hal_host *rocm_host;
 extern struct hip_symbols hip;
+extern struct hsa_symbols hsa;
 
 const struct hal_backend *hal_backend_rocm(const struct hal_host *host);
 
@@ -218,6 +294,70 @@ static inline int rocm_check(struct rocm_device *dev, uint32_t result, const cha
 }
 #define HIP(dev, call, ...) rocm_check(dev, hip.call(__VA_ARGS__), #call)
 
+/* hsa.c: HSA's runtime beside HIP; code for queues of its own */
+int rocm_hsa_load(struct rocm_device *dev);
+const char *rocm_status_name(uint32_t status);
+int rocm_hsa_failed(struct rocm_device *dev, uint32_t status, const char *call);
+/* -err with the text; at open, when others may do instead, it is kept. */
+__attribute__((format(printf, 3, 4))) int rocm_refuse(struct rocm_device *dev, int err,
+						      const char *fmt, ...);
+
+static inline int rocm_hsa_check(struct rocm_device *dev, uint32_t status,
+				 const char *call)
+{
+	if (__builtin_expect(status == HSAR_SUCCESS, 1))
+		return 0;
+	return rocm_hsa_failed(dev, status, call);
+}
+#define HSA(dev, call, ...) rocm_hsa_check(dev, hsa.call(__VA_ARGS__), #call)
+
+int rocm_code_load(struct rocm_device *dev, const void *code, size_t bytes,
+		   struct rocm_loaded *loaded);
+int rocm_code_entry(struct rocm_device *dev, const struct rocm_loaded *loaded,
+		    const char *kernel, struct rocm_entry *entry);
+/* At once: nothing of it has run. */
+void rocm_code_undo(struct rocm_device *dev, struct rocm_loaded *loaded);
+void rocm_code_drop(struct rocm_device *dev, struct rocm_loaded *loaded, int *err);
+/* Whether the entry takes what the image and the code's metadata say. */
+int rocm_code_fits(struct rocm_device *dev, const struct rocm_kernel *k);
+
+/* Its reader ends, and then it is freed; else it is as it was. */
+int rocm_code_free(struct rocm_device *dev, struct rocm_code *code);
+/* What the device has still goes with the process. */
+void rocm_code_keep(struct rocm_code *code);
+
+/* aql.c: queues of HSA's, whose masks change while kernels run */
+int rocm_aql_open(struct rocm_device *dev, uint32_t slots, const uint32_t *mask,
+		  int32_t priority, struct rocm_aql **out);
+/* Nothing of it runs, or it is ended. */
+void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err);
+/* HSA may have something to tell of it still. */
+void rocm_aql_keep(struct rocm_aql *a);
+/* From here on its kernels are on these units, and so are those that run: read back, or
+ * refused. */
+int rocm_aql_mask(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *mask);
+/* A kernel, with what has been written to the slot's arguments; -EAGAIN: there is no
+ * room for it now. */
+int rocm_aql_kernel(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
+		    const uint32_t groups[3], const uint32_t block[3],
+		    uint32_t shared_bytes);
+void *rocm_aql_arguments(struct rocm_aql *a, uint32_t slot);
+bool rocm_aql_ended(const struct rocm_aql *a, uint32_t slot);
+/* The caller's thread, until then; after a while, or a fault, the queue is ended. */
+int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t slot);
+/* A command of the queue, to be in that slot. */
+int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		  const struct hal_bk_cmd *cmd);
+/* The time, as a command that is in that slot already. */
+int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		   uint64_t now);
+/* How long the first ran, and the last ended behind it; 0 where it is not known. */
+void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q,
+		    const struct rocm_slot *first, const struct rocm_slot *last,
+		    uint64_t *took, uint64_t *behind);
+/* Nothing of the queue runs any more, whatever it is. */
+int rocm_aql_end(struct rocm_device *dev, struct rocm_queue *q);
+
 /* device.c */
 uint64_t rocm_now(void *device);
 void rocm_raise(struct rocm_device *dev, uint64_t now);
@@ -235,8 +375,17 @@ int rocm_enter(struct rocm_device *dev);
 void rocm_leave(const struct rocm_device *dev);
 int rocm_push(struct rocm_device *dev, struct rocm_caller *was);
 void rocm_pop(struct rocm_device *dev, struct rocm_caller was);
+/* HSA's, as what is given back is named. */
+static inline void *rocm_handle(uint64_t handle)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): nothing is there. */
+	return (void *)(uintptr_t)handle;
+}
+
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err);
 void rocm_give_back_later(struct rocm_device *dev, bool running);
+/* At close: what is left goes with the process. */
+void rocm_forget_later(struct rocm_device *dev);
 
 /* copy.c */
 int rocm_lane_make(struct rocm_device *dev);
@@ -266,6 +415,8 @@ bool rocm_where_options(const char *arch,
  * not do it, and its answer, which is a number of the compiler's own. */
 char *rocm_where_compile(const char *arch, size_t *bytes, const char **call, uint32_t *r);
 int rocm_try_out(struct rocm_device *dev);
+/* The same with a queue of HSA's: then those are what partitions have. */
+int rocm_try_hsa(struct rocm_device *dev);
 
 /* memory.c */
 int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
@@ -337,6 +488,8 @@ bool rocm_reached(const struct rocm_queue *q, uint32_t value);
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);
+/* What a launch is given, memory as the device finds it; or what is wrong with it. */
+int rocm_values(const struct hal_bk_cmd *cmd, uint64_t value[HAL_ARGS_MAX]);
 /* Behind a command: how long it took, and that it has ended. */
 void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
 /* The queue takes no more, and what it has fails when its stream is empty. */

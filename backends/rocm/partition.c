@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Partitions of a ROCm device: all of it, or masks of compute units, which each queue's
- * stream is made with.  Nothing says that a mask was not taken: HIP runs a kernel on
- * everything where a mask and the process's own (ROC_GLOBAL_CU_MASK) have no bit in
- * common, and cuts arrays that are too long.  So it is read back, and what differs is
- * refused.
+ * stream is made with, or that its queue of HSA's is given.  Nothing says that a mask was
+ * not taken: HIP runs a kernel on everything where a mask and the process's own
+ * (ROC_GLOBAL_CU_MASK) have no bit in common, and cuts arrays that are too long.  So it
+ * is read back, and what differs is refused.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -150,13 +150,51 @@ static void move(struct rocm_device *dev, struct rocm_partition *part, void **st
 	}
 }
 
+/* Live: what runs goes on with the new mask.  A queue that cannot be put back runs no
+ * longer. */
+static int change_masks(struct rocm_device *dev, const struct rocm_partition *part,
+			const uint32_t *mask)
+{
+	struct rocm_queue *q, *back;
+	int err = 0;
+
+	for (q = dev->queues; q && !err; q = err ? q : q->older)
+		if (q->part == part && !q->broken)
+			err = rocm_aql_mask(dev, q->aql, mask);
+	if (!err)
+		return 0;
+	for (back = dev->queues; back != q->older; back = back->older)
+		if (back->part == part && !back->broken &&
+		    rocm_aql_mask(dev, back->aql, part->mask)) {
+			(void)rocm_aql_end(dev, back);
+			rocm_break(back, "its mask was changed, and not back");
+			back->reported = !back->count; /* else its command tells */
+		}
+	return err;
+}
+
+/* New streams for its queues; all of them, or none. */
+static int change_streams(struct rocm_device *dev, struct rocm_partition *part,
+			  const uint32_t *mask)
+{
+	void **streams = calloc(part->queues + 1, sizeof(*streams));
+	int err;
+
+	if (!streams)
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a move");
+	err = make_streams(dev, part, mask, streams);
+	if (!err)
+		move(dev, part, streams);
+	free(streams);
+	return err;
+}
+
 int rocm_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 		uint64_t cookie)
 {
 	struct rocm_device *dev = device;
 	struct rocm_partition *part = partition;
 	uint32_t mask[ROCM_MASK_WORDS];
-	void **streams;
 	int err;
 
 	if (!dev->units.count)
@@ -168,21 +206,17 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 	err = check_place(dev, desc);
 	if (err)
 		return err;
-	streams = calloc(part->queues + 1, sizeof(*streams));
-	if (!streams)
-		return rocm_host->fail(ENOMEM, "rocm: no memory for a move");
 	rocm_topology_mask(&dev->units, desc->col, desc->units, mask);
-	err = make_streams(dev, part, mask, streams);
-	if (!err) {
-		place(dev, part, desc);
-		move(dev, part, streams);
-		part->moving = true;
-		part->moving_cookie = cookie;
-		part->moving_next = dev->moving;
-		dev->moving = part;
-	}
-	free(streams);
-	return err;
+	err = dev->hsa.on ? change_masks(dev, part, mask)
+			  : change_streams(dev, part, mask);
+	if (err)
+		return err;
+	place(dev, part, desc);
+	part->moving = true;
+	part->moving_cookie = cookie;
+	part->moving_next = dev->moving;
+	dev->moving = part;
+	return 0;
 }
 
 /* The streams from before a move, when they are empty: the mark that the new one waits

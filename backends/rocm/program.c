@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of a ROCm device: a module and its kernels.  All that loads code happens at
- * load, on the caller's thread. */
+/* Programs of a ROCm device: a module, or code that HSA has loaded, and its kernels.  All
+ * that loads code happens at load, on the caller's thread. */
 #define _GNU_SOURCE
 #include "internal.h"
 
@@ -51,6 +51,10 @@ static int find_kernel(struct rocm_device *dev, const struct rocm_program *prog,
 	if (err)
 		return err;
 	set_most(dev, k);
+	if (dev->hsa.on) {
+		err = rocm_code_entry(dev, &prog->loaded, k->info.name, &k->entry);
+		return err ? err : rocm_code_fits(dev, k);
+	}
 	r = hip.hipModuleGetFunction(&k->function, prog->module, k->info.name);
 	err = r ? rocm_failed(dev, r, "hipModuleGetFunction") : 0;
 	if (err && !rocm_sticky(r))
@@ -60,6 +64,7 @@ static int find_kernel(struct rocm_device *dev, const struct rocm_program *prog,
 	return err;
 }
 
+/* Where partitions have queues of HSA's, which take no function of HIP's. */
 static int load(struct rocm_device *dev, struct rocm_program *prog)
 {
 	uint32_t i;
@@ -68,7 +73,10 @@ static int load(struct rocm_device *dev, struct rocm_program *prog)
 
 	if (err)
 		return err;
-	err = HIP(dev, hipModuleLoadData, &prog->module, prog->code);
+	if (dev->hsa.on)
+		err = rocm_code_load(dev, prog->code, prog->code_bytes, &prog->loaded);
+	else
+		err = HIP(dev, hipModuleLoadData, &prog->module, prog->code);
 	if (err)
 		prog->module = NULL;
 	for (i = 0; i < prog->count && !err; i++)
@@ -76,6 +84,8 @@ static int load(struct rocm_device *dev, struct rocm_program *prog)
 	/* Nothing of it has run. */
 	if (err && prog->module && hip.hipModuleUnload(prog->module))
 		(void)hip.hipModuleUnload(prog->module);
+	if (err)
+		rocm_code_undo(dev, &prog->loaded);
 	rocm_pop(dev, was);
 	rocm_catch_up(dev);
 	return err;
@@ -119,6 +129,7 @@ int rocm_program_unload(void *device, void *program)
 	if (!atomic_load(&dev->lost))
 		err = rocm_enter(dev);
 	rocm_give_back(dev, ROCM_KIND_MODULE, prog->module, &err);
+	rocm_code_drop(dev, &prog->loaded, &err);
 	free(prog->kernels);
 	free(prog);
 	return err;

@@ -2,11 +2,11 @@
 /*
  * Hot path of a ROCm device.
  *
- * A queue is a stream; one whose partition is a mask has that mask.  Behind a command the
- * device writes the command's number to a word of pinned memory, and poll reads that: no
- * thread, no call while something runs.  Events behind the commands tell how long each
- * took.  At most `inflight` commands of a queue are the device's: that bounds DRAIN.
- * FOLD is stop.c's.
+ * A queue is a stream; one whose partition is a mask has that mask, or is a queue of
+ * HSA's (aql.c).  Of a stream: behind a command the device writes the command's number to
+ * a word of pinned memory, and poll reads that: no thread, no call while something runs.
+ * Events behind the commands tell how long each took.  At most `inflight` commands of a
+ * queue are the device's: that bounds DRAIN. FOLD is stop.c's.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -58,6 +58,9 @@ static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t pri
 	uint32_t i;
 	int err = rocm_enter(dev);
 
+	if (!err && dev->hsa.on)
+		return rocm_aql_open(dev, q->slot_count, q->part->mask, priority,
+				     &q->aql);
 	if (!err)
 		err = rocm_pin(dev, sizeof(*q->word), &word, &q->word_at);
 	q->word = word;
@@ -84,6 +87,10 @@ static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 	uint32_t i;
 
 	rocm_stops_drop(dev, q, err);
+	/* What was refused is in it still. */
+	if (q->aql && q->broken && !atomic_load(&dev->lost))
+		(void)rocm_aql_end(dev, q);
+	rocm_aql_close(dev, q->aql, err);
 	for (i = 0; i < q->slot_count; i++)
 		rocm_give_back(dev, ROCM_KIND_EVENT, q->slots[i].end, err);
 	rocm_give_back(dev, ROCM_KIND_EVENT, q->fence, err);
@@ -112,7 +119,8 @@ int rocm_queue_create(void *device, void *partition, int32_t priority, void **ou
 		empty_queue(dev, q, &err);
 		return err;
 	}
-	__atomic_store_n(q->word, 0, __ATOMIC_RELEASE);
+	if (q->word)
+		__atomic_store_n(q->word, 0, __ATOMIC_RELEASE);
 	q->part->queues++;
 	q->older = dev->queues;
 	dev->queues = q;
@@ -192,14 +200,10 @@ __attribute__((cold)) static int refuse_argument(const struct rocm_kernel *k, ui
 }
 
 static inline __attribute__((always_inline)) int
-launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
-	  const uint32_t *g, struct hal_preempt_launch *given)
+values_of(const struct hal_bk_cmd *cmd, const uint32_t *g, uint64_t value[HAL_ARGS_MAX])
 {
 	const struct rocm_kernel *k = cmd->launch.kernel;
-	uint64_t value[HAL_ARGS_MAX];
-	void *at[HAL_ARGS_MAX + 2];
-	uint32_t i, r;
-	int err;
+	uint32_t i;
 
 	if (g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
 	    g[2] > k->groups_most[2])
@@ -211,8 +215,29 @@ launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd
 		if (!mem != !!k->scalar_bytes[i] || a->value > k->value_most[i])
 			return refuse_argument(k, i, a);
 		value[i] = a->value + (mem ? (uintptr_t)mem->address : 0);
-		at[i] = &value[i];
 	}
+	return 0;
+}
+
+int rocm_values(const struct hal_bk_cmd *cmd, uint64_t value[HAL_ARGS_MAX])
+{
+	return values_of(cmd, cmd->launch.groups, value);
+}
+
+static inline __attribute__((always_inline)) int
+launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
+	  const uint32_t *g, struct hal_preempt_launch *given)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+	uint64_t value[HAL_ARGS_MAX];
+	void *at[HAL_ARGS_MAX + 2];
+	uint32_t i, r;
+	int err = values_of(cmd, g, value);
+
+	if (err)
+		return err;
+	for (i = 0; i < cmd->launch.arg_count; i++)
+		at[i] = &value[i];
 	at[i] = given;
 	r = hip.hipModuleLaunchKernel(k->function, g[0], g[1], g[2], k->block[0],
 				      k->block[1], k->block[2], k->shared_bytes,
@@ -331,16 +356,17 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return -EAGAIN;
 	err = rocm_enter(dev);
 	s->stops = false;
-	if (!err && !q->count)
+	if (!err && !q->count && !q->aql)
 		err = HIP(dev, hipEventRecord, q->idle, q->stream);
 	if (!err)
-		err = give(dev, q, s, cmd);
+		err = q->aql ? rocm_aql_give(dev, q, s, cmd) : give(dev, q, s, cmd);
 	if (err)
 		return err;
 	s->begin = q->count ? rocm_slot(q, q->count - 1)->end : q->idle;
 	s->cmd = *cmd;
 	s->stamping = false;
-	mark(dev, q, s);
+	if (!q->aql)
+		mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	dev->progress_ns = rocm_now(dev);
 	if (!q->count++)
@@ -362,6 +388,8 @@ static bool over(const struct rocm_queue *q, const struct rocm_slot *s)
 {
 	if (q->stops && s->stops && q->stops->folding)
 		return q->stops->settled && !s->stopped;
+	if (q->aql)
+		return rocm_aql_ended(q->aql, (uint32_t)(s - q->slots));
 	return rocm_reached(q, s->value);
 }
 
@@ -394,8 +422,12 @@ static void measure(struct rocm_device *dev, struct rocm_queue *q, struct hal_bk
 
 	while (last + 1 < q->count && over(q, rocm_slot(q, last + 1)))
 		last++;
-	behind = time_between(dev, first->end, rocm_slot(q, last)->end);
-	took = time_between(dev, first->begin, first->end);
+	if (q->aql) {
+		rocm_aql_times(dev, q, first, rocm_slot(q, last), &took, &behind);
+	} else {
+		behind = time_between(dev, first->end, rocm_slot(q, last)->end);
+		took = time_between(dev, first->begin, first->end);
+	}
 	now = later_of(now > behind ? now - behind : 0, q->last_end_ns);
 	e->start_ns = later_of(now > took ? now - took : 0, q->last_end_ns);
 	e->end_ns = q->last_end_ns = now;
@@ -423,8 +455,14 @@ static void stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slo
 	const struct rocm_mem *mem = s->cmd.timestamp.dst;
 	char *at = mem->address + s->cmd.timestamp.offset;
 	const uint64_t now = rocm_now(dev);
-	uint32_t r = rocm_enter(dev) ? HIPR_InvalidContext : HIPR_Success, i;
+	uint32_t r, i;
 
+	if (q->aql) {
+		/* Without room, at the next look. */
+		s->stamping = !rocm_aql_stamp(dev, q, s, now);
+		return;
+	}
+	r = rocm_enter(dev) ? HIPR_InvalidContext : HIPR_Success;
 	s->stamping = true;
 	s->value = ++q->given;
 	for (i = 0; i < 2 && !r; i++)
@@ -474,7 +512,7 @@ static void tell_failed(struct rocm_device *dev, struct rocm_queue *q,
 	e->start_ns = e->end_ns = rocm_now(dev);
 	e->status = q->reported ? -ECANCELED : -EIO;
 	if (!q->reported) {
-		if (q->stuck)
+		if (q->stuck || q->aql)
 			e->start_ns = q->first_ns;
 		if (!q->broken)
 			snprintf(q->fault, sizeof(q->fault), "%s (%u), device lost",
@@ -489,13 +527,23 @@ static void tell_failed(struct rocm_device *dev, struct rocm_queue *q,
 	drop_first(dev, q);
 }
 
+/* A queue of HSA's whose packet was refused runs nothing any more, and says so. */
+static bool has_failed(struct rocm_queue *q)
+{
+	const uint32_t status = q->aql ? atomic_load(&q->aql->fault) : 0;
+
+	if (status && !q->broken)
+		rocm_break(q, "%s (0x%x)", rocm_status_name(status), status);
+	return q->aql && q->broken;
+}
+
 /* Whether nothing of the queue will tell its end any more. */
 static bool is_silent(struct rocm_device *dev, struct rocm_queue *q)
 {
 	const uint64_t now = rocm_now(dev);
 	uint32_t r;
 
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->lost) || has_failed(q))
 		return true;
 	if (!q->broken && !dev->ask_now && now - dev->checked_ns < ASK_NS)
 		return false;
@@ -503,7 +551,7 @@ static bool is_silent(struct rocm_device *dev, struct rocm_queue *q)
 	dev->checked_ns = now;
 	if (rocm_enter(dev))
 		return atomic_load(&dev->lost);
-	r = hip.hipStreamQuery(q->stream);
+	r = hip.hipStreamQuery(q->aql ? dev->lane.stream : q->stream);
 	if (r && r != HIPR_NotReady)
 		(void)rocm_failed(dev, r, "hipStreamQuery");
 	return atomic_load(&dev->lost) || (q->broken && !r);
@@ -520,8 +568,8 @@ static uint64_t deadline(const struct rocm_device *dev, struct rocm_queue *q)
 	return q->first_ns + dev->opt.bound_ns;
 }
 
-/* HIP takes nothing back: the device keeps what it has, and the queue ends without it. Of
- * launches that can be stopped no block begins any more. */
+/* HSA ends what a queue has.  HIP takes nothing back: the device keeps it, and the queue
+ * ends without it.  Of launches that can be stopped no block begins any more. */
 static bool give_up(struct rocm_device *dev, struct rocm_queue *q)
 {
 	if (q->stuck || deadline(dev, q) > rocm_now(dev))
@@ -529,6 +577,8 @@ static bool give_up(struct rocm_device *dev, struct rocm_queue *q)
 	if (q->stops)
 		rocm_stops_raise(dev, q);
 	rocm_break(q, "hung for %u ms", (uint32_t)(dev->opt.bound_ns / 1000000));
+	if (q->aql && !rocm_aql_end(dev, q))
+		return true;
 	q->stuck = true;
 	dev->inflight++;
 	dev->stuck++;
@@ -538,7 +588,7 @@ static bool give_up(struct rocm_device *dev, struct rocm_queue *q)
 /* Whether its stream has come to its end after all. */
 static bool has_come_loose(struct rocm_device *dev, struct rocm_queue *q)
 {
-	if (!atomic_load(&dev->lost) && !rocm_reached(q, q->given))
+	if (!atomic_load(&dev->lost) && (q->aql || !rocm_reached(q, q->given)))
 		return false;
 	q->stuck = false;
 	dev->stuck--;
@@ -597,6 +647,8 @@ static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 			tell_failed(dev, q, &ev[n++]);
 		} else {
 			stamp(dev, q, s);
+			if (!s->stamping)
+				break;
 		}
 	}
 	if (!q->quiet_due || q->count > rocm_stops_kept(q) || n == max)
@@ -663,7 +715,8 @@ uint64_t rocm_next(void *device)
 	const struct rocm_device *dev = device;
 	const uint64_t now = rocm_now(device), nap = (now - dev->progress_ns) / 8;
 
-	if (dev->moving && !dev->inflight)
+	/* A mask that has changed has moved what runs. */
+	if (dev->moving && (dev->hsa.on || !dev->inflight))
 		return 0;
 	if (!dev->inflight)
 		return UINT64_MAX;

@@ -88,8 +88,7 @@ static int understand(const char *bus_id, const struct node *n, struct rocm_topo
 	return 0;
 }
 
-/* "0000:1a:00.0", as the kernel's driver numbers it. */
-static bool read_address(const char *bus_id, uint64_t *domain, uint64_t *location)
+bool rocm_topology_address(const char *bus_id, uint64_t *domain, uint64_t *location)
 {
 	static const char between[] = "::.";
 	uint64_t part[4];
@@ -114,7 +113,7 @@ int rocm_topology_read(const char *dir, const char *bus_id, struct rocm_topology
 	uint64_t domain, location;
 	uint32_t i, found = 0;
 
-	if (!read_address(bus_id, &domain, &location))
+	if (!rocm_topology_address(bus_id, &domain, &location))
 		return rocm_host->fail(ENOTSUP, "rocm: '%s' is no PCI address", bus_id);
 	for (i = 0; i < NODES_MOST; i++) {
 		if (!read_node(dir, i, &n) || !n.simd_count || n.domain != domain ||

@@ -32,6 +32,9 @@ struct rocm_units {
 	uint32_t together; /* 2: waves run on pairs of CUs */
 };
 
+/* Of a PCI address ("0000:1a:00.0"), as the kernel's driver and HSA number it; false: it
+ * is none. */
+bool rocm_topology_address(const char *bus_id, uint64_t *domain, uint64_t *location);
 /* The node at that PCI address ("0000:1a:00.0") under dir; -ENODEV and -ENOTSUP with the
  * reason. */
 int rocm_topology_read(const char *dir, const char *bus_id, struct rocm_topology *t);

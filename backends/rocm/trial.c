@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where kernels really run: HIP's own compiler makes one, when a device of masks is
- * opened, that reads where its blocks are (HW_ID), and it runs once in each unit.  A unit
+ * opened, that reads where its blocks are (HW_ID), and it runs once in each unit: in a
+ * stream of each, or in one queue of HSA's whose mask is changed in between.  A unit
  * that is on more than its mask has, or on what another one has, is refused; where there
  * is no compiler nothing is known, and that is said.
  */
@@ -22,6 +23,7 @@
 
 struct trial {
 	void *module, *function, *pinned, *address;
+	struct rocm_aql *aql; /* one for all units, whose mask changes; NULL: streams */
 	uint32_t room;
 };
 
@@ -90,33 +92,41 @@ char *rocm_where_compile(const char *arch, size_t *bytes, const char **call, uin
 
 static void end(struct rocm_device *dev, struct trial *t, int *err)
 {
+	rocm_aql_close(dev, t->aql, err);
 	rocm_give_back(dev, ROCM_KIND_MODULE, t->module, err);
 	rocm_give_back(dev, ROCM_KIND_HOST, t->pinned, err);
+}
+
+/* The kernels; NULL: there are none, and dev->tried says why. */
+static char *compile(struct rocm_device *dev, size_t *bytes)
+{
+	const char *arch = dev->shape.arch, *call = NULL;
+	char options[ROCM_WHERE_OPTIONS][ROCM_WHERE_BYTES], *code = NULL;
+	uint32_t r = 0;
+
+	if (!has_compiler()) {
+		snprintf(dev->tried, sizeof(dev->tried), "HIP has no compiler (hiprtc)");
+	} else if (!rocm_where_options(arch, options)) {
+		snprintf(dev->tried, sizeof(dev->tried), "HW_ID of %s is not known",
+			 arch);
+	} else {
+		code = rocm_where_compile(arch, bytes, &call, &r);
+		if (!code)
+			snprintf(dev->tried, sizeof(dev->tried), "%s answers %u", call,
+				 r);
+	}
+	return code;
 }
 
 /* 1: it cannot be tried out, and dev->tried says why. */
 static int begin(struct rocm_device *dev, struct trial *t)
 {
-	const char *arch = dev->shape.arch, *call = NULL;
-	char options[ROCM_WHERE_OPTIONS][ROCM_WHERE_BYTES], *code;
 	size_t bytes = 0;
-	uint32_t r = 0;
+	char *code = compile(dev, &bytes);
 	int err;
 
-	if (!has_compiler()) {
-		snprintf(dev->tried, sizeof(dev->tried), "HIP has no compiler (hiprtc)");
+	if (!code)
 		return 1;
-	}
-	if (!rocm_where_options(arch, options)) {
-		snprintf(dev->tried, sizeof(dev->tried), "HW_ID of %s is not known",
-			 arch);
-		return 1;
-	}
-	code = rocm_where_compile(arch, &bytes, &call, &r);
-	if (!code) {
-		snprintf(dev->tried, sizeof(dev->tried), "%s answers %u", call, r);
-		return 1;
-	}
 	err = HIP(dev, hipModuleLoadData, &t->module, code);
 	free(code);
 	if (err)
@@ -133,10 +143,19 @@ static int begin(struct rocm_device *dev, struct trial *t)
 
 static int run(struct rocm_device *dev, struct trial *t, void *stream, uint32_t blocks)
 {
+	const uint32_t groups[3] = {blocks, 1, 1}, block[3] = {BLOCK, 1, 1};
 	void *params[1] = {&t->address};
 	int err;
 
 	memset(t->pinned, 0, t->room * sizeof(uint32_t));
+	if (t->aql) {
+		char *to = rocm_aql_arguments(t->aql, 0);
+
+		memset(to, 0, dev->hsa.where.argument_bytes);
+		memcpy(to, &t->address, sizeof(t->address));
+		err = rocm_aql_kernel(t->aql, 0, &dev->hsa.where, groups, block, 0);
+		return err ? err : rocm_aql_wait(dev, t->aql, 0);
+	}
 	err = HIP(dev, hipModuleLaunchKernel, t->function, blocks, 1, 1, BLOCK, 1, 1, 0,
 		  stream, params, NULL);
 	return err ? err : HIP(dev, hipStreamSynchronize, stream);
@@ -154,10 +173,10 @@ static int judge(struct rocm_device *dev, const struct trial *t, uint32_t unit,
 		const uint32_t id = __atomic_load_n(&ids[i], __ATOMIC_ACQUIRE);
 
 		if (!id || id > PLACES)
-			return rocm_host->fail(EIO,
-					       "rocm:%u: partitions: tried out, a block "
-					       "ran on place %d",
-					       dev->index, (int)id - 1);
+			return rocm_refuse(dev, EIO,
+					   "partitions: tried out, a block ran on "
+					   "place %d",
+					   (int)id - 1);
 		strange += owner[id - 1] && owner[id - 1] != unit + 1;
 		if (!owner[id - 1]) {
 			owner[id - 1] = (uint16_t)(unit + 1);
@@ -166,11 +185,10 @@ static int judge(struct rocm_device *dev, const struct trial *t, uint32_t unit,
 	}
 	if (*own <= bits && !strange)
 		return 0;
-	return rocm_host->fail(
-		ENOTSUP,
-		"rocm:%u: partitions: tried out, unit %u of %u bits ran on "
-		"%u places of its own, and %u blocks on those of others",
-		dev->index, unit, bits, *own, strange);
+	return rocm_refuse(dev, ENOTSUP,
+			   "partitions: tried out, unit %u of %u bits ran on %u places "
+			   "of its own, and %u blocks on those of others",
+			   unit, bits, *own, strange);
 }
 
 static uint32_t bits_of(const uint32_t *mask)
@@ -191,7 +209,8 @@ static int try_unit(struct rocm_device *dev, struct trial *t, uint32_t unit,
 
 	rocm_topology_mask(&dev->units, unit, 1, mask);
 	bits = bits_of(mask);
-	err = rocm_masked_stream(dev, mask, &stream);
+	err = t->aql ? rocm_aql_mask(dev, t->aql, mask)
+		     : rocm_masked_stream(dev, mask, &stream);
 	if (!err)
 		err = run(dev, t, stream, BLOCKS_A_CU * bits);
 	if (!err)
@@ -231,4 +250,78 @@ int rocm_try_out(struct rocm_device *dev)
 	end(dev, &t, &again);
 	rocm_catch_up(dev);
 	return err < 0 ? err : again;
+}
+
+/* ---- a queue of HSA's -------------------------------------------------------------- */
+
+static int load(struct rocm_device *dev)
+{
+	const struct {
+		const char *name;
+		struct rocm_entry *to;
+		uint32_t bytes;
+	} all[] = {{"hal_where", &dev->hsa.where, 8},
+		   {"hal_fill", &dev->hsa.fill, 24},
+		   {"hal_copy", &dev->hsa.copy, 24}};
+	static const char magic[] = {0x7f, 'E', 'L', 'F', 2, 1};
+	size_t bytes = 0, i;
+	char *code = compile(dev, &bytes), *elf;
+	int err;
+
+	if (!code)
+		return rocm_refuse(dev, ENOTSUP, "no kernels to fill and copy with: %s",
+				   dev->tried);
+	/* Some releases of the compiler put it in a bundle, which HSA does not take. */
+	elf = memmem(code, bytes, magic, sizeof(magic));
+	if (elf)
+		err = rocm_code_load(dev, elf, bytes - (size_t)(elf - code),
+				     &dev->hsa.loaded);
+	else
+		err = rocm_refuse(dev, ENOTSUP, "what hiprtc makes is no code object");
+	free(code);
+	for (i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++) {
+		const struct rocm_entry *e = all[i].to;
+
+		err = rocm_code_entry(dev, &dev->hsa.loaded, all[i].name, all[i].to);
+		if (!err && (e->argument_bytes < all[i].bytes ||
+			     e->argument_bytes > ROCM_ARGUMENT_BYTES))
+			err = rocm_refuse(dev, EPROTO, "%s: %u bytes of arguments",
+					  all[i].name, e->argument_bytes);
+	}
+	return err;
+}
+
+/* On a queue that has run something before, all but the first. */
+static int try_queue(struct rocm_device *dev)
+{
+	struct trial t = {.room = BLOCKS_A_CU * dev->units.bits};
+	uint32_t mask[ROCM_MASK_WORDS];
+	int again = 0, err;
+
+	rocm_topology_mask(&dev->units, 0, dev->units.count, mask);
+	err = rocm_pin(dev, t.room * sizeof(uint32_t), &t.pinned, &t.address);
+	if (!err)
+		err = rocm_aql_open(dev, 1, mask, 0, &t.aql);
+	if (!err)
+		err = try_units(dev, &t);
+	end(dev, &t, &again);
+	return err ? err : again;
+}
+
+int rocm_try_hsa(struct rocm_device *dev)
+{
+	int err;
+
+	dev->hsa.trying = true;
+	err = rocm_hsa_load(dev);
+	if (!err)
+		err = load(dev);
+	if (!err)
+		err = try_queue(dev);
+	if (err)
+		rocm_code_undo(dev, &dev->hsa.loaded);
+	dev->hsa.on = !err;
+	dev->hsa.trying = false;
+	rocm_catch_up(dev);
+	return err;
 }

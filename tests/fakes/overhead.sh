@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# overhead.sh BACKEND FUNCTIONS BENCH [AT_MOST]: instructions of one submit that are the
+# overhead.sh BACKEND FUNCTIONS BENCH [AT_MOST [FIGURE]]: instructions of one submit that are the
 # backend's own, in FUNCTIONS (FUNCTION,FUNCTION...), above those of a program that makes the
 # same calls of the vendor's library by hand (bare_submit of BENCH).  Both are counted without
 # what happens inside that library.  Needs valgrind and debug information.
 # With AT_MOST recorded: of a command of eight that were recorded, given one by one and as a
 # graph, and the calls of the library for the eight.
 set -euo pipefail
-backend=$1 functions=$2 bench=$3 limit=${4:-0}
+backend=$1 functions=$2 bench=$3 limit=${4:-0} figure=${5:-$1}
 n=2000
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
@@ -52,5 +52,5 @@ ours=$(own "$functions" "backends/$backend/")
 bare=$(own 'bare_submit*' 'bench_submit\.c$' bare)
 [ "$ours" -gt 0 ] && [ "$bare" -gt 0 ] || { echo "nothing was seen: $ours, $bare"; exit 1; }
 echo "$functions $((ours / n)), by hand $((bare / n))"
-echo "figure $backend.submit.overhead_instructions $(((ours - bare) / n))"
+echo "figure $figure.submit.overhead_instructions $(((ours - bare) / n))"
 [ "$limit" = 0 ] || [ $(((ours - bare) / n)) -lt "$limit" ]

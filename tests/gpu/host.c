@@ -32,6 +32,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"hang_ms", cfg->hang_ms},
 		{"preempt", cfg->preempt},
 		{"graphs", cfg->graphs},
+		{"queues", cfg->queues},
 		{"trial_ms", cfg->trial_ms ? cfg->trial_ms : 20000},
 	};
 	size_t i;

@@ -171,10 +171,34 @@ static void preempt(void **state)
 	}
 }
 
+/* Where a queue of HSA's puts what a kernel takes. */
+static void places(void **state)
+{
+	static const uint16_t want[6] = {0, 8, 16, 18, 24, 32};
+	static const char *const archs[] = {"gfx906", "gfx90a:xnack-", "gfx1030"};
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct rocm_program prog = {0};
+		const struct rocm_kernel *mixed;
+
+		assert_int_equal(rocm_image_parse(file, file_bytes, archs[i], &prog), 0);
+		mixed = &prog.kernels[1];
+		assert_memory_equal(mixed->at, want, sizeof(want));
+		assert_int_equal(mixed->at[6], ROCM_NOWHERE);
+		for (k = 0; k < ROCM_HIDDEN_COUNT; k++)
+			assert_int_equal(mixed->hidden[k], ROCM_NOWHERE);
+		assert_string_equal(mixed->needs, "");
+		free(prog.kernels);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts),
+		cmocka_unit_test(places),
 		cmocka_unit_test(metadata),
 		cmocka_unit_test(preempt),
 	};

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# where.sh CLANG SOURCE_DIR "[EMULATOR ]PRINTS": the kernel of backends/rocm/where.h, compiled with the
-# options that PRINTS (test_rocm_where) says the backend gives for each architecture, reads
-# that architecture's register of where a wave is.
+# where.sh CLANG SOURCE_DIR "[EMULATOR ]PRINTS": the kernels of backends/rocm/where.h, compiled with the
+# options that PRINTS (test_rocm_where) says the backend gives for each architecture: the one
+# that tells where it is reads that architecture's register; those that fill and copy.
 set -euo pipefail
 clang=$1 source=$2 prints=$3
 out=$(mktemp)
@@ -19,6 +19,10 @@ reads() {
 	[ "$(grep -oE 'hwreg\(HW_REG_(HW|XCC)_ID[12]?' "$out" | sort -u | tr '\n' ' ')" = "$*" ] ||
 		{ echo "$arch: not $*:"; grep hwreg "$out"; exit 1; }
 	grep -q 'hal_where.kd' "$out"
+	# Those of a queue of HSA's take three values of 8 bytes, and nothing that is hidden.
+	[ "$(grep -cE 'kernarg_segment_size: 24$' "$out")" = 2 ] && grep -q 'hal_fill.kd' "$out" &&
+		grep -q 'hal_copy.kd' "$out" && ! grep -q 'hidden_' "$out" ||
+		{ echo "$arch: fills and copies:"; grep -E 'kernarg_segment_size|hidden_' "$out"; exit 1; }
 }
 
 reads gfx906 'hwreg(HW_REG_HW_ID '

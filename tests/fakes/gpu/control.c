@@ -171,6 +171,37 @@ void call_host(const struct job *j, uint32_t result)
 	hosting--;
 }
 
+struct apart {
+	void (*fn)(void *user);
+	void *user;
+};
+
+static void *run_apart(void *apart)
+{
+	const struct apart *a = apart;
+
+	hosting++;
+	a->fn(a->user);
+	hosting--;
+	return NULL;
+}
+
+void call_apart(void (*fn)(void *user), void *user)
+{
+	struct apart a = {fn, user};
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_apart, &a) || pthread_join(thread, NULL))
+		abort();
+}
+
+void call_unlocked(void (*fn)(void *user), void *user)
+{
+	pthread_mutex_unlock(&lock);
+	fn(user);
+	pthread_mutex_lock(&lock);
+}
+
 bool enter(uint32_t call, bool starts, uint32_t *result)
 {
 	if (hosting) {

@@ -173,6 +173,33 @@ static bool place_block(const struct call *c, uint32_t index)
 	return d != NULL;
 }
 
+/* hal_fill(D, words, two words), hal_copy(D, S, bytes): those of an HSA queue, all of it
+ * by the first block. */
+static bool words_block(const struct call *c, uint32_t index)
+{
+	uint32_t *d = memory_at(c->args[0], 4 * c->args[1]);
+	uint64_t i;
+
+	for (i = 0; d && !index && i < c->args[1]; i++)
+		d[i] = (uint32_t)(c->args[2] >> 32 * (i & 1));
+	return d != NULL;
+}
+
+static bool bytes_block(const struct call *c, uint32_t index)
+{
+	void *d = memory_at(c->args[0], c->args[2]);
+	const void *s = memory_at(c->args[1], c->args[2]);
+
+	if (d && s && !index)
+		memmove(d, s, c->args[2]);
+	return d && s;
+}
+
+static uint64_t bytes_ns(const struct call *c)
+{
+	return 1000 + c->args[2] / 16;
+}
+
 /* The kernels of the examples (examples/gpu_kernels.cu). */
 
 /* Elements of an array of n that are the block's: the first, and how many. */
@@ -246,6 +273,8 @@ static bool where_block(const struct call *c, uint32_t index)
 static const struct kernel_spec specs[] = {
 	SPEC(hal_sm, sm, short),
 	{"hal_where", place_block, short_ns, 0, NULL, NULL},
+	{"hal_fill", words_block, short_ns, 0, NULL, NULL},
+	{"hal_copy", bytes_block, bytes_ns, 0, NULL, NULL},
 	SPEC(copy, copy, short),
 	SPEC(gemm, gemm, short),
 	SPEC(add, add, short),

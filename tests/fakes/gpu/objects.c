@@ -236,9 +236,10 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 
 /* ---- handles ----------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {"stream",          "event",         "module",
-					 "function",        "green context", "graph",
-					 "executable graph"};
+static const char *const kind_names[] = {
+	"stream",         "event",     "module",           "function",
+	"green context",  "graph",     "executable graph", "signal",
+	"reader of code", "executable"};
 
 /* What is gone, and has nothing left to run, is out of the way of all that looks for
  * work; it is kept, so that who uses it is told. */

@@ -121,6 +121,8 @@ static bool job_names(const struct job *j, const struct allocation *a)
 {
 	uint32_t i;
 
+	if (j->arguments && names(j->arguments, 1, a))
+		return true;
 	if (j->op == OP_LAUNCH) {
 		for (i = 0; i < j->call.arg_count; i++)
 			if (j->call.arg_bytes[i] == 8 && names(j->call.args[i], 1, a))
@@ -209,11 +211,57 @@ static void pop(struct stream *s)
 	free(j);
 }
 
+static bool is_of_stream(const struct job *j, const struct stream *s)
+{
+	return j && j->stream == s;
+}
+
+static void forget_saved(struct device *dev, const struct stream *s)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < dev->saved_count; i++)
+		if (!is_of_stream(dev->saved[i].unit.job, s))
+			dev->saved[n++] = dev->saved[i];
+	dev->saved_count = n;
+}
+
+void stream_drop(struct stream *s)
+{
+	struct device *dev = s->object.dev;
+	uint32_t i;
+
+	forget_saved(dev, s);
+	for (i = 0; i < UNITS_MAX; i++)
+		if (is_of_stream(dev->unit[i].job, s))
+			dev->unit[i].job = NULL;
+	while (s->first)
+		pop(s);
+}
+
+void stream_moved(struct stream *s)
+{
+	struct device *dev = s->object.dev;
+	uint32_t i;
+
+	for (i = 0; i < dev->units; i++) {
+		const struct unit u = dev->unit[i];
+
+		if (!is_of_stream(u.job, s) || s->only[i] || world.leaky)
+			continue;
+		dev->saved[dev->saved_count++] = (struct saved){
+			.unit = u,
+			.left_ns = u.end_ns == NEVER ? NEVER : u.end_ns - world.now_ns};
+		dev->unit[i].job = NULL;
+	}
+}
+
 void device_drop(struct device *dev)
 {
 	struct object *o;
 
 	memset(dev->unit, 0, sizeof(dev->unit));
+	dev->saved_count = 0;
 	memset((void *)dev->copying, 0, sizeof(dev->copying));
 	dev->hosting = NULL;
 	for (o = world.objects; o; o = o->next)
@@ -258,6 +306,11 @@ static bool start_copy(struct device *dev, struct job *j)
 
 static void start(struct device *dev, struct job *j)
 {
+	if (j->begins && !j->begins(j)) {
+		j->started = true;
+		j->end_ns = NEVER;
+		return;
+	}
 	if (j->op == OP_COPY && !start_copy(dev, j))
 		return;
 	if (j->op == OP_WAIT && (int32_t)(j->event->ran - j->value) < 0)
@@ -426,6 +479,28 @@ static bool act(const struct unit *u)
 	return u->stopped ? note_stopped(c, &k, number) : c->spec->block(&whole, number);
 }
 
+/* What was taken off a unit goes on before others begin. */
+static void give_saved(struct device *dev)
+{
+	uint32_t i, k, n = 0;
+
+	for (k = 0; k < dev->saved_count; k++) {
+		const struct saved s = dev->saved[k];
+		const bool *only = s.unit.job->stream->only;
+
+		for (i = 0; i < dev->units && (dev->unit[i].job || !only[i]); i++)
+			;
+		if (i == dev->units) {
+			dev->saved[n++] = s;
+			continue;
+		}
+		dev->unit[i] = s.unit;
+		dev->unit[i].end_ns =
+			s.left_ns == NEVER ? NEVER : world.now_ns + s.left_ns;
+	}
+	dev->saved_count = n;
+}
+
 static void give_blocks(struct device *dev)
 {
 	struct launches l;
@@ -433,6 +508,7 @@ static void give_blocks(struct device *dev)
 	uint64_t ns;
 	uint32_t i;
 
+	give_saved(dev);
 	find_launches(dev, &l);
 	for (i = 0; l.count && i < dev->units; i++) {
 		j = dev->unit[i].job ? NULL : best_launch(&l, i);
@@ -582,7 +658,7 @@ static bool effect(struct job *j)
 static bool end(struct job *j)
 {
 	struct device *dev = j->stream->object.dev;
-	const bool visible = j->op == OP_WRITE || j->op == OP_HOST;
+	const bool visible = j->op == OP_WRITE || j->op == OP_HOST || j->ends;
 	uint32_t i;
 
 	for (i = 0; i < COPY_ENGINES; i++)
@@ -599,6 +675,8 @@ static bool end(struct job *j)
 		return true;
 	}
 	note(j);
+	if (j->ends)
+		j->ends(j);
 	pop(j->stream);
 	return visible;
 }

@@ -49,7 +49,10 @@ enum object_kind {
 	OBJECT_FUNCTION,
 	OBJECT_GREEN,
 	OBJECT_GRAPH,
-	OBJECT_EXEC
+	OBJECT_EXEC,
+	OBJECT_SIGNAL,
+	OBJECT_READER,
+	OBJECT_EXECUTABLE
 };
 
 /* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
@@ -61,6 +64,7 @@ struct object {
 	bool gone;
 };
 
+struct hsa_packet;
 struct call; /* what a block of a launch sees */
 struct kernel_spec {
 	const char *name;
@@ -105,6 +109,7 @@ struct function {
 	bool loaded;
 	int dynamic_shared;
 	uint32_t registers; /* of a thread; 0: it is not said */
+	bool hidden; /* HSA: behind its arguments come what the launch is, see image.h */
 };
 
 struct event {
@@ -116,7 +121,16 @@ struct event {
 	uint64_t at_ns;
 };
 
-enum op { OP_COPY, OP_FILL, OP_LAUNCH, OP_RECORD, OP_WRITE, OP_WAIT, OP_HOST };
+enum op {
+	OP_COPY,
+	OP_FILL,
+	OP_LAUNCH,
+	OP_RECORD,
+	OP_WRITE,
+	OP_WAIT,
+	OP_HOST,
+	OP_BARRIER
+};
 
 struct job {
 	struct job *next;
@@ -137,6 +151,13 @@ struct job {
 	uint64_t order; /* of launches, as they become ready */
 	uint64_t blocks, given, done, first, stride;
 	bool off[UNITS_MAX]; /* by the mask of its descriptor */
+	/* Of HSA's queues; NULL.  When it is its turn, false: its queue stops for good;
+	 * when it has ended, which the host can see. */
+	bool (*begins)(struct job *j);
+	void (*ends)(struct job *j);
+	const struct hsa_packet *packet;
+	uint64_t number;    /* of the packet */
+	uint64_t arguments; /* where they are; 0: nowhere */
 };
 
 struct stream {
@@ -170,6 +191,12 @@ struct unit {
 	bool stopped;  /* it saw the flag as it began */
 };
 
+/* A block that was taken off its unit, as its stream's mask changed. */
+struct saved {
+	struct unit unit;
+	uint64_t left_ns; /* of its step */
+};
+
 struct device {
 	uint32_t index, units, major, minor;
 	const char *name;
@@ -177,6 +204,8 @@ struct device {
 	uint32_t retained;
 	uint32_t lost;
 	struct unit unit[UNITS_MAX];
+	struct saved saved[UNITS_MAX];
+	uint32_t saved_count;
 	struct job *hosting; /* the program's functions come one after the other */
 	struct job *copying[COPY_ENGINES];
 };
@@ -228,6 +257,11 @@ bool device_busy(const struct device *dev);
 /* The same, but for records. */
 bool device_works(const struct device *dev);
 void stream_push(struct stream *s, struct job *job);
+/* What it has is dropped, also what runs. */
+void stream_drop(struct stream *s);
+/* Its blocks that are on other units than s->only leaves it go to those, with what they
+ * have done. */
+void stream_moved(struct stream *s);
 /* Does anything that has not ended name it? */
 bool memory_busy(const struct allocation *a);
 bool module_busy(const struct module *m);
@@ -300,6 +334,10 @@ bool enter(uint32_t call, bool starts, uint32_t *result);
 uint32_t leave(uint32_t result);
 /* A function of the program's is called: it may make no call. */
 void call_host(const struct job *j, uint32_t result);
+/* The same, on a thread of its own, whose end is waited for. */
+void call_apart(void (*fn)(void *user), void *user);
+/* One that may make calls. */
+void call_unlocked(void (*fn)(void *user), void *user);
 void drive(uint32_t on);
 void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 /* Of the environment, by the end of its name; NULL. */

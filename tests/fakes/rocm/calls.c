@@ -12,14 +12,14 @@
 #define SHARED_MOST (64 * 1024)
 #define GRID_MOST   INT32_MAX
 
-static int version(void)
+int hip_version(void)
 {
 	const char *text = setting("VERSION");
 
 	return text ? atoi(text) : 50221153; /* 5.2.21153 */
 }
 
-static int device_count(void)
+int hip_device_count(void)
 {
 	const char *text = setting("DEVICES");
 	const int n = text ? atoi(text) : KFD_GPUS;
@@ -61,20 +61,20 @@ uint32_t do_hipInit(uint32_t flags)
 {
 	if (flags)
 		return HIPR_InvalidValue;
-	if (!device_count())
+	if (!hip_device_count())
 		return HIPR_InvalidDevice;
 	return world.ready ? HIPR_Success : set_up();
 }
 
 uint32_t do_hipGetDeviceCount(int *count)
 {
-	*count = device_count();
+	*count = hip_device_count();
 	return *count ? HIPR_Success : HIPR_NoDevice;
 }
 
 static struct device *device_at(int device)
 {
-	return device >= 0 && device < device_count() ? &world.devices[device] : NULL;
+	return device >= 0 && device < hip_device_count() ? &world.devices[device] : NULL;
 }
 
 uint32_t do_hipGetDeviceProperties(struct hip_properties *p, int device)
@@ -272,7 +272,7 @@ static void limit(const struct device *d, struct masked *m)
 /* In CUs: from 6 on HIP takes a bit for a pair where there are pairs. */
 static void spread(const struct device *d, struct masked *m)
 {
-	const bool pair = gpu_of(d)->pairs && version() >= 60000000;
+	const bool pair = gpu_of(d)->pairs && hip_version() >= 60000000;
 	uint32_t i, cus[KFD_CUS_MAX / 32] = {0};
 
 	for (i = 0; i < d->units; i++) {
@@ -459,7 +459,7 @@ uint32_t do_hipEventElapsedTime(float *ms, void *begin, void *end)
 /* ---- modules ----------------------------------------------------------------------- */
 
 /* Code objects of tests/fakes/rocm/image.c: behind the header of each kernel's
- * parameters, a line of text "name:m48". */
+ * parameters, a line of text "name:m48", with "h" where there are hidden ones. */
 static bool add_kernel(struct module *m, const char *text)
 {
 	const size_t n = strcspn(text, ":");
@@ -479,7 +479,12 @@ static bool add_kernel(struct module *m, const char *text)
 	f->loaded = true;
 	f->shape.spec = kernel_find(name);
 	for (p = text + n + (text[n] != 0); *p && *p != '\n'; p++) {
-		f->shape.stops = *p == 'p' ? STOPS_BY_VALUE : STOPS_NOT;
+		if (*p == 'h') {
+			f->hidden = true;
+			continue;
+		}
+		if (*p == 'p')
+			f->shape.stops = STOPS_BY_VALUE;
 		f->shape.arg_bytes[f->shape.arg_count++ % PARAMS_MAX] =
 			*p == 'p'   ? (uint32_t)sizeof(f->shape.given)
 			: *p == 'm' ? 8

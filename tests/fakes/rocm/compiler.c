@@ -18,11 +18,12 @@ enum {
 	RTC_COMPILATION
 };
 
-#define TEXT_AT (sizeof(Elf64_Ehdr) + sizeof(Elf64_Shdr))
+#define TEXT_AT   (sizeof(Elf64_Ehdr) + sizeof(Elf64_Shdr))
+#define BUNDLE_AT 256u /* the code in a bundle */
 
 struct program {
 	char *source;
-	char code[512];
+	char code[1024];
 	size_t bytes; /* 0: it has not been compiled */
 };
 
@@ -62,6 +63,26 @@ static const struct kfd_gpu *target_of(int count, const char *const *options)
 	return NULL;
 }
 
+/* From 6 on the code is in a bundle. */
+static void put_in_bundle(struct program *p, const struct kfd_gpu *g)
+{
+	const uint64_t count = 1;
+	uint64_t entry[3] = {BUNDLE_AT, p->bytes, 0};
+	char name[64];
+
+	if (hip_version() < 60000000)
+		return;
+	memmove(p->code + BUNDLE_AT, p->code, p->bytes);
+	memset(p->code, 0, BUNDLE_AT);
+	entry[2] = (uint64_t)snprintf(name, sizeof(name), "hipv4-amdgcn-amd-amdhsa--%.*s",
+				      (int)strcspn(g->arch, ":"), g->arch);
+	memcpy(p->code, "__CLANG_OFFLOAD_BUNDLE__", 24);
+	memcpy(p->code + 24, &count, sizeof(count));
+	memcpy(p->code + 32, entry, sizeof(entry));
+	memcpy(p->code + 32 + sizeof(entry), name, entry[2]);
+	p->bytes += BUNDLE_AT;
+}
+
 uint32_t do_hiprtcCompileProgram(void *program, int count, const char *const *options)
 {
 	const struct kfd_gpu *g = target_of(count, options);
@@ -73,12 +94,18 @@ uint32_t do_hiprtcCompileProgram(void *program, int count, const char *const *op
 		return RTC_INVALID_OPTION;
 	if (!strstr(p->source, "void hal_where("))
 		return RTC_COMPILATION;
+	e.e_ident[EI_CLASS] = ELFCLASS64;
+	e.e_ident[EI_DATA] = ELFDATA2LSB;
 	e.e_flags = kfd_machine(g);
 	memcpy(p->code, &e, sizeof(e));
 	memcpy(p->code + sizeof(e), &text, sizeof(text));
-	p->bytes = TEXT_AT + 1 +
-		   (size_t)snprintf(p->code + TEXT_AT, sizeof(p->code) - TEXT_AT,
-				    "hal_where:m\n");
+	p->bytes =
+		TEXT_AT + 1 +
+		(size_t)snprintf(
+			p->code + TEXT_AT, sizeof(p->code) - TEXT_AT, "hal_where:m\n%s%s",
+			strstr(p->source, "void hal_fill(") ? "hal_fill:m88\n" : "",
+			strstr(p->source, "void hal_copy(") ? "hal_copy:mm8\n" : "");
+	put_in_bundle(p, g);
 	return RTC_SUCCESS;
 }
 

@@ -9,10 +9,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char *const call_names[HIP_STAND_IN_CALL_COUNT] = {
-#define NAME(name, params, args) #name,
-	HIP_STAND_IN_CALLS(NAME)
+static const char *const call_names[STAND_IN_CALL_COUNT] = {
+#define NAME(name, params, args)        #name,
+#define TYPED(type, name, params, args) #name,
+	HIP_STAND_IN_CALLS(NAME) HSA_CALLS(NAME) HSA_VALUE_CALLS(TYPED)
+		HSA_STORE_CALLS(TYPED)
 #undef NAME
+#undef TYPED
 };
 
 /* Memory that is not there: the runtime prints, and ends the process. */
@@ -31,8 +34,15 @@ void device_fault(struct device *dev)
 /* HIP starts itself with whatever call comes first. */
 static uint32_t state(uint32_t call)
 {
-	if (call == HIP_CALL_hipInit)
+	if (call == HIP_CALL_hipInit || call == HSA_CALL_hsa_init)
 		return HIPR_Success;
+	/* What it answers does not depend on how the device is. */
+	if (call >= HIP_STAND_IN_CALL_COUNT) {
+		if (hsa_started && !forked())
+			return HSAR_SUCCESS;
+		misuse("%s: before hsa_init, or after a fork", call_names[call]);
+		return HSAR_NOT_INITIALIZED;
+	}
 	if (!world.ready || forked()) {
 		misuse("%s: before hipInit, or after a fork", call_names[call]);
 		return HIPR_NotInitialized;
@@ -70,7 +80,7 @@ static uint32_t place(const struct device *dev, uint32_t unit)
 const struct face face = {
 	.environment = "HAL_STAND_IN_HIP_",
 	.calls = call_names,
-	.count = HIP_STAND_IN_CALL_COUNT,
+	.count = STAND_IN_CALL_COUNT,
 	.state = state,
 	.sticky = sticky,
 	.disturbs = disturbs,
@@ -90,6 +100,46 @@ const struct face face = {
 		return leave(r);                                                         \
 	}
 HIP_STAND_IN_CALLS(ENTRY)
+
+#define HSA_ENTRY(name, params, args)                                                    \
+	EXPORT uint32_t name params;                                                     \
+	EXPORT uint32_t name params                                                      \
+	{                                                                                \
+		uint32_t r;                                                              \
+                                                                                         \
+		if (!enter(HSA_CALL_##name, HSA_CALL_##name == (int)HSA_CALL_hsa_init,   \
+			   &r))                                                          \
+			r = do_##name args;                                              \
+		return leave(r);                                                         \
+	}
+HSA_CALLS(HSA_ENTRY)
+
+/* They answer no status, so that they cannot fail. */
+#define HSA_VALUE_ENTRY(type, name, params, args)                                        \
+	EXPORT type name params;                                                         \
+	EXPORT type name params                                                          \
+	{                                                                                \
+		uint32_t r;                                                              \
+		type got = 0;                                                            \
+                                                                                         \
+		if (!enter(HSA_CALL_##name, false, &r))                                  \
+			got = do_##name args;                                            \
+		(void)leave(0);                                                          \
+		return got;                                                              \
+	}
+HSA_VALUE_CALLS(HSA_VALUE_ENTRY)
+
+#define HSA_STORE_ENTRY(type, name, params, args)                                        \
+	EXPORT type name params;                                                         \
+	EXPORT type name params                                                          \
+	{                                                                                \
+		uint32_t r;                                                              \
+                                                                                         \
+		if (!enter(HSA_CALL_##name, false, &r))                                  \
+			do_##name args;                                                  \
+		(void)leave(0);                                                          \
+	}
+HSA_STORE_CALLS(HSA_STORE_ENTRY)
 
 EXPORT void halStandInHipDrive(uint32_t on);
 EXPORT void halStandInHipDrive(uint32_t on)

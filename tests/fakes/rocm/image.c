@@ -17,12 +17,12 @@
 #include "kfd.h"
 
 enum {
-	CODE_BYTES = 8192,
+	CODE_BYTES = 12288,
 	GPUS = KFD_GPUS,
 	NOTE_AT = 512,
-	NAMES_AT = 6144,
-	MARKS_AT = 6656,
-	TEXT_AT = 7168
+	NAMES_AT = 10240,
+	MARKS_AT = 10752,
+	TEXT_AT = 11264
 };
 
 /* ---- MessagePack ------------------------------------------------------------------- */
@@ -68,11 +68,16 @@ static void put_number(struct writer *w, uint32_t n)
 	put(w, n & 0xff);
 }
 
-static void put_argument(struct writer *w, const char *kind, uint32_t bytes)
+/* As a compiler lays them out. */
+static void put_argument(struct writer *w, const char *kind, uint32_t bytes, uint32_t *at)
 {
+	const uint32_t alignment = bytes < 8 ? bytes : 8;
+
+	*at = (*at + alignment - 1) / alignment * alignment;
 	put(w, 0x83);
 	put_key(w, ".offset");
-	put_number(w, 0);
+	put_number(w, *at);
+	*at += bytes;
 	put_key(w, ".size");
 	put_number(w, bytes);
 	put_key(w, ".value_kind");
@@ -83,18 +88,24 @@ static void put_kernel(struct writer *w, const char *text)
 {
 	const size_t n = strcspn(text, ":");
 	const char *p = text[n] ? text + n + 1 : "";
+	uint32_t at = 0;
 
 	put(w, 0x84);
 	put_key(w, ".args");
 	put(w, 0xdc);
 	put(w, 0);
-	put(w, (uint32_t)strlen(p) + 1);
+	put(w, (uint32_t)strlen(p) + 4);
 	for (; *p; p++)
 		put_argument(w, *p == 'm' ? "global_buffer" : "by_value",
 			     *p == 'p'   ? (uint32_t)sizeof(struct hal_preempt_launch)
 			     : *p == 'm' ? 8
-					 : (uint32_t)(*p - '0'));
-	put_argument(w, "hidden_global_offset_x", 8);
+					 : (uint32_t)(*p - '0'),
+			     &at);
+	at = (at + 7) / 8 * 8;
+	put_argument(w, "hidden_block_count_x", 4, &at);
+	put_argument(w, "hidden_group_size_x", 2, &at);
+	put_argument(w, "hidden_grid_dims", 2, &at);
+	put_argument(w, "hidden_global_offset_x", 8, &at);
 	put_key(w, ".group_segment_fixed_size");
 	put_number(w, 0);
 	put_key(w, ".max_flat_workgroup_size");
@@ -179,7 +190,8 @@ static void write_code(uint8_t *code, const char *const *kernels, uint32_t count
 						 kernels, count);
 	segment.p_filesz = sizeof(note) + 8 + note.n_descsz;
 	for (i = 0; i < count; i++)
-		at += sprintf(at, "%s\n", kernels[i]);
+		at += sprintf(at, "%s%s\n", kernels[i],
+			      strchr(kernels[i], ':') ? "h" : ":h");
 	text.sh_size = (uint64_t)(at + 1 - (char *)code) - TEXT_AT;
 	e.e_shnum = (uint16_t)(1 + write_marks(code, kernels, count, marks));
 	memcpy(code, &e, sizeof(e));

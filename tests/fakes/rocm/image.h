@@ -8,7 +8,9 @@
 
 /* Kernels as "name:m48": arguments are memory or scalars of so many bytes; "p" at the
  * end: it follows hal/device/hal_preempt.h.  Groups of group_size.  A bundle with a code
- * object for each device of the stand-in.  To be freed.
+ * object for each device of the stand-in.  To be freed.  Behind its arguments, from a
+ * multiple of 8 on, each has hidden ones: groups in x (4 bytes), work-items of one in x
+ * (2), dimensions (2), and 8 bytes that are 0.
  */
 void *make_rocm_image(const char *const *kernels, uint32_t count, uint32_t group_size,
 		      size_t *size);

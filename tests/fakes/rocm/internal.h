@@ -4,6 +4,7 @@
 #define TESTS_FAKES_ROCM_INTERNAL_H
 
 #include "backends/rocm/hip_calls.h"
+#include "backends/rocm/hsa_calls.h"
 #include "kfd.h"
 #include "stand_in.h"
 #include "tests/fakes/gpu/world.h"
@@ -29,12 +30,51 @@ enum hip_stand_in_call {
 #define STAND_IN_NUMBER(name, params, args) HIP_CALL_##name,
 	HIP_PROGRAM_CALLS(STAND_IN_NUMBER)
 #undef STAND_IN_NUMBER
-	HIP_STAND_IN_CALL_COUNT
+	HIP_STAND_IN_CALL_COUNT,
+	HIP_STAND_IN_CALL_BEHIND = HIP_STAND_IN_CALL_COUNT - 1,
+#define STAND_IN_NUMBER(name, params, args) HSA_CALL_##name,
+#define STAND_IN_TYPED(type, name, params, args) HSA_CALL_##name,
+	HSA_CALLS(STAND_IN_NUMBER)
+	HSA_VALUE_CALLS(STAND_IN_TYPED)
+	HSA_STORE_CALLS(STAND_IN_TYPED)
+#undef STAND_IN_NUMBER
+#undef STAND_IN_TYPED
+	STAND_IN_CALL_COUNT
 };
 /* clang-format on */
 
-#define STAND_IN_DECLARE(name, params, args) uint32_t do_##name params;
+#define STAND_IN_DECLARE(name, params, args)     uint32_t do_##name params;
+#define STAND_IN_TYPED(type, name, params, args) type do_##name params;
 HIP_STAND_IN_CALLS(STAND_IN_DECLARE)
+HSA_CALLS(STAND_IN_DECLARE)
+HSA_VALUE_CALLS(STAND_IN_TYPED)
+HSA_STORE_CALLS(STAND_IN_TYPED)
 uint32_t set_up(void);
+
+/* calls.c */
+int hip_version(void);
+int hip_device_count(void);
+
+/* hsa.c: a handle is where the object is */
+#define HSA_JUNK UINT64_C(0x6a756e6b)
+struct signal {
+	struct object object;
+	int64_t value;
+	uint32_t users; /* packets that have not ended */
+	bool timed;     /* it has the times of one that has */
+	uint64_t start_ns, end_ns;
+	struct aql *rings; /* whose doorbell it is; NULL */
+};
+extern bool hsa_started;
+struct signal *signal_of(uint64_t handle);
+struct signal *make_signal(int64_t value);
+/* NULL: no agent, or the host. */
+struct device *device_of(uint64_t agent);
+/* Where an argument is in the block; with the number of them: how long that is. */
+uint32_t argument_at(const struct function *f, uint32_t index);
+
+/* hsa_queue.c */
+/* What has been written to the queue up to that number is looked at. */
+void ring(struct aql *q, int64_t number);
 
 #endif

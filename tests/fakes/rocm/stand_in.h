@@ -6,9 +6,11 @@
  * 3: RX 7900 XTX, 96 in 48 pairs.  docs/rocm.md lists what is held to and what is not. It
  * is driven by halStandInHipDrive and halStandInHipAdvance.  Environment,
  * HAL_STAND_IN_HIP_: what all of them have; VERSION=60300000 (that it claims: from 6 on a
- * bit of a mask is a pair of CUs on RDNA); DEVICES=N; FAULT=sticky (a fault is answered
- * by each later call; else it ends the process, as releases before 2026 do).
- * ROC_GLOBAL_CU_MASK counts.  hiprtc compiles any text that has one of its kernels.
+ * bit of a mask is a pair of CUs on RDNA, HSA refuses half a pair, and hiprtc's code is
+ * in a bundle); DEVICES=N; FAULT=sticky (a fault is answered by each later call; else it
+ * ends the process, as releases before 2026 do). ROC_GLOBAL_CU_MASK counts, and
+ * HSA_CU_MASK=GPU:FROM-TO.  hiprtc compiles any text that has one of its kernels.  HSA's
+ * runtime is in it, too: libhsa-runtime64.so.1 needs it.
  */
 #ifndef TESTS_FAKES_ROCM_STAND_IN_H
 #define TESTS_FAKES_ROCM_STAND_IN_H

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues of HSA's: a ring of packets that the engine writes and the device reads, with a
+ * mask of compute units that can be changed while kernels run.  All that a queue does is
+ * a packet: a launch, a fill and a copy are kernels (where.h), the rest is a barrier.
+ *
+ * Packets are in order, each behind the end of the one before it, and each lets the whole
+ * system see what it wrote and sees what that wrote: the host writes arguments, and reads
+ * buffers that are mapped.  A slot has a signal, which its packet counts down, and a
+ * block of arguments, which is the packet's until then.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_PACKETS UINT32_C(64) /* as few as there can be; one or two a command */
+#define MOVE_ITEMS   256u         /* of a group of a fill or a copy */
+#define MOVE_GROUPS  1024u        /* at most: each item does several then */
+#define WAIT_TURNS   1000u        /* of 10 ms */
+
+/* Those whose queue is still there, though nobody uses it. */
+static struct {
+	pthread_mutex_t lock;
+	struct rocm_aql *first;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- masks ------------------------------------------------------------------------- */
+
+/* In CUs: where HIP's bits are pairs each is two here. */
+static void spread(const struct rocm_device *dev, const uint32_t *mask,
+		   uint32_t to[ROCM_MASK_WORDS])
+{
+	const struct rocm_units *u = &dev->units;
+	const uint32_t each = u->together > 1 && 2 * u->bits <= dev->hsa.cus ? 2 : 1;
+	uint32_t i;
+
+	memset(to, 0, ROCM_MASK_WORDS * sizeof(*to));
+	for (i = 0; i < each * u->bits; i++)
+		if (mask[i / each / 32] >> i / each % 32 & 1)
+			to[i / 32] |= UINT32_C(1) << i % 32;
+}
+
+static int differs(struct rocm_device *dev, const uint32_t *asked, const uint32_t *got,
+		   uint32_t words)
+{
+	uint32_t i = 0;
+
+	while (i < words - 1 && asked[i] == got[i])
+		i++;
+	return rocm_refuse(dev, ENOTSUP,
+			   "partitions: CUs %u to %u: asked for 0x%08x, HSA has 0x%08x",
+			   32 * i, 32 * i + 31, asked[i], got[i]);
+}
+
+int rocm_aql_mask(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *mask)
+{
+	const uint32_t words = (dev->hsa.cus + 31) / 32;
+	uint32_t asked[ROCM_MASK_WORDS], got[ROCM_MASK_WORDS] = {0}, r;
+	int err;
+
+	spread(dev, mask, asked);
+	r = hsa.hsa_amd_queue_cu_set_mask(a->queue, 32 * words, asked);
+	/* HSA_CU_MASK took of it: how much is read. */
+	err = r == HSAR_CU_MASK_REDUCED
+		      ? 0
+		      : rocm_hsa_check(dev, r, "hsa_amd_queue_cu_set_mask");
+	if (!err)
+		err = HSA(dev, hsa_amd_queue_cu_get_mask, a->queue, 32 * words, got);
+	if (!err && memcmp(asked, got, words * sizeof(*got)) != 0)
+		err = differs(dev, asked, got, words);
+	if (!err && r == HSAR_CU_MASK_REDUCED)
+		err = rocm_hsa_failed(dev, r, "hsa_amd_queue_cu_set_mask");
+	return err;
+}
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+/* On a thread of HSA's.  The queue takes no more then, and its signals stay as they are.
+ */
+static void failed(uint32_t status, struct hsa_queue *queue, void *aql)
+{
+	struct rocm_aql *a = aql;
+
+	(void)queue;
+	atomic_store(&a->fault, status ? status : HSAR_ERROR);
+}
+
+static int fill_in(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *mask,
+		   int32_t priority)
+{
+	void *p = NULL, *at = NULL;
+	uint32_t i;
+	int err = HSA(dev, hsa_queue_create, dev->hsa.agent, RING_PACKETS,
+		      HSAN_QUEUE_SINGLE, failed, a, UINT32_MAX, UINT32_MAX, &a->queue);
+
+	if (err) {
+		a->queue = NULL;
+		return err;
+	}
+	err = rocm_aql_mask(dev, a, mask);
+	if (!err && priority)
+		err = HSA(dev, hsa_amd_queue_set_priority, a->queue,
+			  HSAN_PRIORITY_LOW + (priority > 0 ? 2u : 0u));
+	if (!err)
+		err = HSA(dev, hsa_amd_profiling_set_profiler_enabled, a->queue, 1);
+	if (!err)
+		err = rocm_pin(dev, (uint64_t)a->slots * ROCM_ARGUMENT_BYTES, &p, &at);
+	a->arguments = p;
+	a->arguments_at = at;
+	for (i = 0; !err && i < a->slots; i++) {
+		err = HSA(dev, hsa_amd_signal_create, 0, 0, NULL, HSAN_SIGNAL_GPU_ONLY,
+			  &a->signals[i]);
+		if (err)
+			a->signals[i] = 0;
+	}
+	return err;
+}
+
+int rocm_aql_open(struct rocm_device *dev, uint32_t slots, const uint32_t *mask,
+		  int32_t priority, struct rocm_aql **out)
+{
+	struct rocm_aql *a = calloc(1, sizeof(*a) + slots * sizeof(a->signals[0]));
+	int ignored = 0, err;
+
+	*out = NULL;
+	if (!a)
+		return rocm_refuse(dev, ENOMEM, "no memory for a queue");
+	a->slots = slots;
+	err = fill_in(dev, a, mask, priority);
+	if (!err)
+		*out = a;
+	else
+		rocm_aql_close(dev, a, &ignored);
+	return err;
+}
+
+void rocm_aql_keep(struct rocm_aql *a)
+{
+	pthread_mutex_lock(&kept.lock);
+	a->older = kept.first;
+	kept.first = a;
+	pthread_mutex_unlock(&kept.lock);
+}
+
+void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err)
+{
+	int first = 0;
+	uint32_t i;
+
+	if (!a)
+		return;
+	if (a->queue && atomic_load(&dev->lost)) {
+		rocm_aql_keep(a);
+		return;
+	}
+	if (a->queue)
+		first = HSA(dev, hsa_queue_destroy, a->queue);
+	if (first)
+		rocm_give_back(dev, ROCM_KIND_QUEUE, a->queue, &first);
+	for (i = 0; i < a->slots; i++)
+		rocm_give_back(dev, ROCM_KIND_SIGNAL, rocm_handle(a->signals[i]), &first);
+	rocm_give_back(dev, ROCM_KIND_HOST, a->arguments, &first);
+	if (first)
+		rocm_aql_keep(a);
+	else
+		free(a);
+	if (!*err)
+		*err = first;
+}
+
+/* ---- packets ----------------------------------------------------------------------- */
+
+static bool is_full(const struct rocm_aql *a)
+{
+	return a->written - hsa.hsa_queue_load_read_index_scacquire(a->queue) >=
+	       RING_PACKETS;
+}
+
+/* From its first word on it is the device's. */
+static int publish(struct rocm_aql *a, uint32_t slot, uint32_t type, struct hsa_packet *p)
+{
+	const uint32_t head = type | HSA_PACKET_IN_ORDER | HSA_PACKET_ACQUIRE |
+			      HSA_PACKET_RELEASE | (uint32_t)p->setup << 16;
+	struct hsa_packet *ring = a->queue->base;
+	uint64_t number;
+
+	if (is_full(a))
+		return -EAGAIN;
+	hsa.hsa_signal_store_relaxed(a->signals[slot], 1);
+	p->completion = a->signals[slot];
+	number = hsa.hsa_queue_add_write_index_screlease(a->queue, 1);
+	ring += number % RING_PACKETS;
+	memcpy((char *)ring + sizeof(head), (char *)p + sizeof(head),
+	       sizeof(*p) - sizeof(head));
+	__atomic_store_n((uint32_t *)(void *)ring, head, __ATOMIC_RELEASE);
+	a->written = number + 1;
+	hsa.hsa_signal_store_screlease(a->queue->doorbell, (int64_t)number);
+	return 0;
+}
+
+void *rocm_aql_arguments(struct rocm_aql *a, uint32_t slot)
+{
+	return a->arguments + (size_t)slot * ROCM_ARGUMENT_BYTES;
+}
+
+int rocm_aql_kernel(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
+		    const uint32_t groups[3], const uint32_t block[3],
+		    uint32_t shared_bytes)
+{
+	struct hsa_packet p = {
+		.setup = 3,
+		.private_bytes = e->private_bytes,
+		.group_bytes = e->group_bytes + shared_bytes,
+		.kernel = e->object,
+		.kernarg =
+			(uintptr_t)(a->arguments_at + (size_t)slot * ROCM_ARGUMENT_BYTES),
+	};
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		p.block[i] = (uint16_t)block[i];
+		p.grid[i] = groups[i] * block[i];
+	}
+	return publish(a, slot, HSA_PACKET_DISPATCH, &p);
+}
+
+static int barrier(struct rocm_aql *a, uint32_t slot)
+{
+	struct hsa_packet p = {0};
+
+	return publish(a, slot, HSA_PACKET_BARRIER, &p);
+}
+
+bool rocm_aql_ended(const struct rocm_aql *a, uint32_t slot)
+{
+	return hsa.hsa_signal_load_scacquire(a->signals[slot]) < 1;
+}
+
+int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t slot)
+{
+	const uint64_t ticks =
+		dev->hsa.tick_ns > 0 ? (uint64_t)(1e7 / dev->hsa.tick_ns) : 1000000;
+	uint32_t i, fault = 0;
+
+	for (i = 0; i < WAIT_TURNS && !fault; i++) {
+		if (hsa.hsa_signal_wait_scacquire(a->signals[slot], HSAN_CONDITION_LT, 1,
+						  ticks, HSAN_WAIT_BLOCKED) < 1)
+			return 0;
+		fault = atomic_load(&a->fault);
+	}
+	(void)hsa.hsa_queue_inactivate(a->queue);
+	if (fault)
+		return rocm_hsa_failed(dev, fault, "a kernel");
+	return rocm_refuse(dev, EIO, "a kernel that tells where it runs did not end");
+}
+
+/* ---- commands ---------------------------------------------------------------------- */
+
+static uint32_t slot_of(const struct rocm_queue *q, const struct rocm_slot *s)
+{
+	return (uint32_t)(s - q->slots);
+}
+
+/* What the compiler lets it read of its launch; all else that is hidden is 0. */
+static void write_hidden(const struct rocm_kernel *k, const uint32_t *groups, char *to)
+{
+	const uint16_t dimensions = 3;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		const uint16_t at = k->hidden[ROCM_HIDDEN_GROUPS + i],
+			       items_at = k->hidden[ROCM_HIDDEN_ITEMS + i],
+			       items = (uint16_t)k->block[i];
+
+		if (at != ROCM_NOWHERE)
+			memcpy(to + at, &groups[i], sizeof(groups[i]));
+		if (items_at != ROCM_NOWHERE)
+			memcpy(to + items_at, &items, sizeof(items));
+	}
+	if (k->hidden[ROCM_HIDDEN_DIMENSIONS] != ROCM_NOWHERE)
+		memcpy(to + k->hidden[ROCM_HIDDEN_DIMENSIONS], &dimensions,
+		       sizeof(dimensions));
+	if (k->hidden[ROCM_HIDDEN_SHARED] != ROCM_NOWHERE)
+		memcpy(to + k->hidden[ROCM_HIDDEN_SHARED], &k->shared_bytes,
+		       sizeof(k->shared_bytes));
+}
+
+static int launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+	char *to = rocm_aql_arguments(q->aql, slot);
+	uint64_t value[HAL_ARGS_MAX];
+	uint32_t i;
+	int err = rocm_values(cmd, value);
+
+	if (err)
+		return err;
+	memset(to, 0, k->entry.argument_bytes);
+	for (i = 0; i < cmd->launch.arg_count; i++)
+		memcpy(to + k->at[i], &value[i],
+		       k->scalar_bytes[i] ? k->scalar_bytes[i] : sizeof(value[i]));
+	if (k->follows) {
+		/* No block is to stop: there is no flag. */
+		struct hal_preempt_launch given = {0};
+
+		memcpy(given.grid, cmd->launch.groups, sizeof(given.grid));
+		memcpy(to + k->at[i], &given, sizeof(given));
+	}
+	write_hidden(k, cmd->launch.groups, to);
+	return rocm_aql_kernel(q->aql, slot, &k->entry, cmd->launch.groups, k->block,
+			       k->shared_bytes);
+}
+
+static int moves(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
+		 const uint64_t values[3], uint64_t items)
+{
+	const uint64_t groups = (items + MOVE_ITEMS - 1) / MOVE_ITEMS;
+	const uint32_t block[3] = {MOVE_ITEMS, 1, 1},
+		       grid[3] = {groups < MOVE_GROUPS ? (uint32_t)groups : MOVE_GROUPS,
+				  1, 1};
+	char *to = rocm_aql_arguments(a, slot);
+
+	memset(to, 0, e->argument_bytes);
+	memcpy(to, values, 3 * sizeof(values[0]));
+	return rocm_aql_kernel(a, slot, e, grid, block, 0);
+}
+
+static int fill(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
+		const char *to, uint64_t bytes, uint64_t pattern)
+{
+	const uint64_t values[3] = {(uintptr_t)to, bytes / 4, pattern};
+
+	return moves(q->aql, slot, &dev->hsa.fill, values, bytes / 4);
+}
+
+int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		  const struct hal_bk_cmd *cmd)
+{
+	const uint32_t slot = slot_of(q, s);
+
+	s->timed = true;
+	if (cmd->op == HAL_OP_LAUNCH)
+		return launch(q, slot, cmd);
+	if (cmd->op == HAL_OP_FILL && cmd->fill.bytes) {
+		const struct rocm_mem *to = cmd->fill.dst;
+
+		return fill(dev, q, slot, to->address + cmd->fill.offset, cmd->fill.bytes,
+			    cmd->fill.pattern | (uint64_t)cmd->fill.pattern << 32);
+	}
+	if (cmd->op == HAL_OP_COPY && cmd->copy.bytes) {
+		const struct rocm_mem *to = cmd->copy.dst, *from = cmd->copy.src;
+		const uint64_t values[3] = {
+			(uintptr_t)(to->address + cmd->copy.dst_offset),
+			(uintptr_t)(from->address + cmd->copy.src_offset),
+			cmd->copy.bytes};
+
+		return moves(q->aql, slot, &dev->hsa.copy, values,
+			     (cmd->copy.bytes + 15) / 16);
+	}
+	s->timed = false;
+	return barrier(q->aql, slot);
+}
+
+int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		   uint64_t now)
+{
+	const struct rocm_mem *mem = s->cmd.timestamp.dst;
+
+	return fill(dev, q, slot_of(q, s), mem->address + s->cmd.timestamp.offset,
+		    sizeof(now), now);
+}
+
+/* ---- times ------------------------------------------------------------------------- */
+
+static bool times_of(struct rocm_device *dev, struct rocm_queue *q,
+		     const struct rocm_slot *s, struct hsa_times *t)
+{
+	return s->timed && dev->hsa.tick_ns > 0 &&
+	       !hsa.hsa_amd_profiling_get_dispatch_time(
+		       dev->hsa.agent, q->aql->signals[slot_of(q, s)], t) &&
+	       t->end >= t->start;
+}
+
+void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q,
+		    const struct rocm_slot *first, const struct rocm_slot *last,
+		    uint64_t *took, uint64_t *behind)
+{
+	struct hsa_times a, b;
+
+	*took = *behind = 0;
+	if (!times_of(dev, q, first, &a))
+		return;
+	*took = (uint64_t)(dev->hsa.tick_ns * (double)(a.end - a.start) + 0.5);
+	if (last != first && times_of(dev, q, last, &b) && b.end > a.end)
+		*behind = (uint64_t)(dev->hsa.tick_ns * (double)(b.end - a.end) + 0.5);
+}
+
+int rocm_aql_end(struct rocm_device *dev, struct rocm_queue *q)
+{
+	return HSA(dev, hsa_queue_inactivate, q->aql->queue);
+}
