@@ -116,7 +116,7 @@ uint32_t do_cuDeviceGet(int *device, int ordinal)
 							: CUR_INVALID_DEVICE;
 }
 
-static struct device *device_at(int device)
+struct device *device_at(int device)
 {
 	return device >= 0 && device < device_count() ? &world.devices[device] : NULL;
 }
@@ -184,6 +184,8 @@ uint32_t do_cuDeviceGetAttribute(int *value, uint32_t attribute, int device)
 		*value = SHARED_GATE;
 	else if (attribute == CUA_MAX_SHARED_OPTIN)
 		*value = SHARED_MOST;
+	else if (attribute == CUA_VMM)
+		*value = !ignores("HAL_STAND_IN_CUDA_VMM");
 	else
 		return CUR_INVALID_VALUE;
 	return CUR_SUCCESS;

@@ -24,7 +24,9 @@ void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
 /* What a driver of that version finds in the stream. */
 void stream_show(const struct stream *s, int version, bool off[UNITS_MAX]);
 
-/* calls.c: as it was drawn. */
+/* calls.c: NULL: there is none of that number. */
+struct device *device_at(int device);
+/* As it was drawn. */
 const struct tpc_gpu *gpu_of(const struct device *d);
 
 /* What the environment wants of the driver there: "ignored", or "crash" and "hang", which
@@ -57,7 +59,7 @@ enum cu_stand_in_call {
 };
 /* clang-format on */
 
-/* calls.c and graph.c: what each entry point does */
+/* calls.c, graph.c and vmm.c: what each entry point does */
 #define STAND_IN_DECLARE(name, params, args) uint32_t do_##name params;
 CU_STAND_IN_CALLS(STAND_IN_DECLARE)
 uint32_t set_up(void);

@@ -387,6 +387,15 @@ static uint32_t jobs(struct gpu_stand_in_job *out, uint32_t max)
 	return n;
 }
 
+static void forget(struct object *o)
+{
+	const struct physical *p = (const struct physical *)o;
+
+	if (o->kind == OBJECT_PHYSICAL && p->users)
+		o->dev->used -= p->bytes;
+	free(o);
+}
+
 /* Handles that are gone, and all that a loss has taken along. */
 static void forget_handles(void)
 {
@@ -403,11 +412,11 @@ static void forget_handles(void)
 			continue;
 		}
 		*at = o->next;
-		free(o);
+		forget(o);
 	}
 	while ((o = world.gone)) {
 		world.gone = o->next;
-		free(o);
+		forget(o);
 	}
 	for (a = world.allocations; a; a = next) {
 		next = a->next;

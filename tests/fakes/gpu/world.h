@@ -49,7 +49,8 @@ enum object_kind {
 	OBJECT_FUNCTION,
 	OBJECT_GREEN,
 	OBJECT_GRAPH,
-	OBJECT_EXEC
+	OBJECT_EXEC,
+	OBJECT_PHYSICAL
 };
 
 /* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
@@ -153,6 +154,20 @@ struct stream {
 	uint32_t jobs;
 };
 
+/* Memory without an address, and where it has one. */
+struct physical {
+	struct object object; /* gone: its handle is */
+	uint64_t bytes;
+	uint32_t users; /* its handle, its mapping */
+};
+
+struct mapping {
+	struct mapping *next;
+	struct physical *of;
+	uint64_t address, bytes;
+	bool access;
+};
+
 struct allocation {
 	struct allocation *next;
 	struct device *dev; /* NULL: the host's */
@@ -160,6 +175,8 @@ struct allocation {
 	uint64_t taken; /* of the device's memory */
 	void *backing;  /* where its bytes are; of the host's: where the host finds it */
 	bool freed;
+	bool reserved; /* addresses alone: what is there is what is mapped */
+	struct mapping *mappings;
 };
 
 struct unit {
@@ -251,6 +268,8 @@ void *get_any(void *handle, enum object_kind kind);
 void *get(void *handle, enum object_kind kind);
 uint32_t push(struct stream *s, struct job job);
 struct allocation *reserve(size_t bytes, int protection);
+/* Zeros of the host's, made as they are touched; NULL. */
+void *map_bytes(size_t bytes, int protection);
 void poison(const struct allocation *a, int with);
 uint64_t memory_left(const struct device *d);
 bool wait_for(bool (*done)(const void *what), const void *what);
