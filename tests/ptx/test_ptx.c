@@ -281,7 +281,7 @@ static uint32_t times(const char *statements, const char *what)
  * not there. */
 static void astray(void **state)
 {
-	const char *noted = "or.pred %_halb_s", *told = "st.global.u32 [%_halb_a], 1";
+	const char *noted = "mov.u32 %_halb_w, 1", *told = "st.global.u32 [%_halb_a], 1";
 
 	(void)state;
 	assert_int_equal(times("st.global.u32 [%d0], %r0;\nret;\n", noted), 1);

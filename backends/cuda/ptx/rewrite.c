@@ -292,18 +292,18 @@ static void stop_statement(struct writer *w, const struct ptx_statement *s)
 
 /* ---- bounds ---------------------------------------------------------------------------- */
 
-static const char bounds_begin[] =
-	"\n\t.reg .pred %_halb_q, %_halb_z, %_halb_s;\n"
-	"\t.reg .b32 %_halb_n;\n"
-	"\t.reg .b64 %_halb_base, %_halb_bytes;\n"
-	"\t.reg .b64 %_halb_o, %_halb_a;\n"
-	"\tld.param.u64 %_halb_base, [_halb_from];\n"
-	"\tld.param.u64 %_halb_bytes, [_halb_long];\n"
-	"\tsetp.ne.u64 %_halb_s, %_halb_bytes, %_halb_bytes;\n";
+static const char bounds_begin[] = "\n\t.reg .pred %_halb_q, %_halb_z, %_halb_s;\n"
+				   "\t.reg .b32 %_halb_n, %_halb_w;\n"
+				   "\t.reg .b64 %_halb_base, %_halb_bytes;\n"
+				   "\t.reg .b64 %_halb_o, %_halb_a;\n"
+				   "\tld.param.u64 %_halb_base, [_halb_from];\n"
+				   "\tld.param.u64 %_halb_bytes, [_halb_long];\n"
+				   "\tmov.u32 %_halb_w, 0;\n";
 
-/* Where a thread ends.  What it has done is kept in a predicate until then: a store at
- * each access would be one that is nearly never made. */
-static const char bounds_end[] = "@%_halb_s ld.param.u64 %_halb_a, [_halb_astray];\n"
+/* Where a thread ends.  What it has done is kept in a register until then: by ptxas that
+ * takes fewer than a predicate, or a store at each access. */
+static const char bounds_end[] = "setp.ne.u32 %_halb_s, %_halb_w, 0;\n"
+				 "\t@%_halb_s ld.param.u64 %_halb_a, [_halb_astray];\n"
 				 "\t@%_halb_s st.global.u32 [%_halb_a], 1;\n\t";
 
 /* Where the access is in the range, to _halb_o. */
@@ -416,7 +416,7 @@ static void bounds_statement(struct writer *w, const struct ptx_function *f,
 	}
 	put(w, ";\n\t");
 	if (!is_hint(m, s))
-		put(w, "or.pred %_halb_s, %_halb_s, %_halb_z;\n\t");
+		put(w, "@%_halb_z mov.u32 %_halb_w, 1;\n\t");
 	if (class == PTX_CPASYNC) {
 		fence_copy(w, s);
 		return;
