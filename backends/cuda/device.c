@@ -32,8 +32,13 @@ static const struct hal_option_def options[] = {
 	 "commands of a queue that the device has at a time"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "a launch that takes longer is given up and its queue with it; 0: none is"},
-	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
-	 "where buffers are that need not be mappable"},
+	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host|vmm", "device",
+	 "where buffers are that need not be mappable; vmm: the device's, each in a "
+	 "range "
+	 "of addresses that is its partition's"},
+	{"range", HAL_OPTION_SIZE, 0, INT64_C(1) << 44, NULL, "0",
+	 "with memory=vmm: bytes of a partition's range; 0: as many as the device has "
+	 "memory"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
 	 "none: the device is one unit; green contexts, masks at launch or in streams: "
 	 "tried out at open; auto: the best, tried out in another process"},
@@ -60,6 +65,8 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->hang_ns = (uint64_t)cu_host->option_int(cfg, "hang_ms") * 1000000;
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
+	o->vmm = cu_host->option_int(cfg, "memory") == 2;
+	o->range = (uint64_t)cu_host->option_int(cfg, "range");
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
 	o->block = cu_host->option_int(cfg, "preempt") == 1;
 	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
@@ -358,6 +365,7 @@ static void cu_close(void *device)
 	pthread_mutex_destroy(&dev->lane.lock);
 	cu_green_close(dev);
 	free(dev->mask);
+	cu_ranges_free(dev);
 	free(dev->later);
 	free(dev);
 }
@@ -411,6 +419,8 @@ static int start(struct cu_device *dev)
 	if (err)
 		return err;
 	err = fill_in(dev);
+	if (!err && dev->opt.vmm)
+		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
 	if (!err && dev->opt.graphs)

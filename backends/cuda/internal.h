@@ -52,6 +52,8 @@ struct cu_options {
 	const char *library;
 	bool virtual_clock;
 	bool host_memory;
+	bool vmm;       /* buffers lie in a range of their partition's */
+	uint64_t range; /* bytes of one; 0: as many as the device has memory */
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
 	bool graphs;       /* recorded commands are given together */
@@ -106,13 +108,26 @@ enum cu_kind {
 	CU_KIND_GRAPH,
 	CU_KIND_MODULE, /* here the driver may wait, and in what follows */
 	CU_KIND_HOST,
-	CU_KIND_DEVICE
+	CU_KIND_DEVICE,
+	CU_KIND_PHYSICAL, /* memory without an address */
+	CU_KIND_PLACE,
+	CU_KIND_RANGE
+};
+
+/* Where a buffer is in its partition's range: see range.c. */
+struct cu_range;
+struct cu_chunk;
+struct cu_place {
+	struct cu_range *range; /* NULL: it is in none */
+	struct cu_chunk *chunk; /* NULL: it has granules of its own */
+	uint32_t first, count;  /* granules, or pieces of the chunk */
 };
 
 struct cu_later {
 	enum cu_kind kind;
 	void *handle;
 	uint64_t address; /* of the device's memory */
+	struct cu_place place;
 };
 
 /* A counter that the device raises: how far a stream is.  The host reads it without a
@@ -133,6 +148,7 @@ struct cu_partition {
 	uint64_t moving_cookie;
 	uint32_t moving_left; /* commands in flight that were given before it moved */
 	uint32_t queues, buffers;
+	struct cu_range *range; /* with memory=vmm */
 };
 
 struct cu_mem {
@@ -141,6 +157,7 @@ struct cu_mem {
 	void *host;       /* NULL: device memory */
 	uint64_t bytes;
 	bool foreign; /* the program's own */
+	struct cu_place place;
 };
 
 struct cu_kernel {
@@ -267,8 +284,10 @@ struct cu_device {
 	uint32_t inflight;        /* commands, and queues that hang */
 	uint32_t hangs;           /* of that, queues */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
-	uint64_t longest_ns;                /* command seen */
-	uint64_t progress_ns, checked_ns;   /* something was submitted or ended */
+	uint32_t granule;                   /* in which memory is mapped; 0: it is not */
+	struct cu_range *ranges;          /* of all partitions, of those that went, too */
+	uint64_t longest_ns;              /* command seen */
+	uint64_t progress_ns, checked_ns; /* something was submitted or ended */
 	bool ask_now;
 	uint64_t zero_ns;
 	atomic_ullong last_ns;
@@ -337,7 +356,9 @@ int cu_push(struct cu_device *dev, uint32_t *mode);
 void cu_pop(uint32_t mode);
 /* Gives it back, at once where that cannot wait for the device; else later. */
 void cu_give_back(struct cu_device *dev, enum cu_kind kind, void *handle, int *err);
-void cu_give_back_memory(struct cu_device *dev, uint64_t address, int *err);
+void cu_give_back_address(struct cu_device *dev, enum cu_kind kind, uint64_t address,
+			  int *err);
+void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int *err);
 void cu_give_back_later(struct cu_device *dev, bool running);
 
 /* copy.c */
@@ -439,6 +460,23 @@ int cu_mem_map(void *device, void *memory, void **address);
 int cu_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */
 int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
+
+/* range.c */
+int cu_range_open(struct cu_device *dev);
+int cu_range_make(struct cu_device *dev, struct cu_range **out);
+/* Its addresses. */
+struct ptx_range cu_range_of(const struct cu_range *range);
+/* Something of it is still to be given back: it cannot go yet. */
+bool cu_range_mapped(const struct cu_range *range);
+int cu_range_end(struct cu_device *dev, struct cu_range *range);
+/* What of them is not the driver's. */
+void cu_ranges_free(struct cu_device *dev);
+/* Memory at an address of the range. */
+int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
+		  struct cu_place *p, uint64_t *address);
+/* It is nobody's any more, and is given back when that waits for nothing. */
+void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err);
+int cu_place_end(struct cu_device *dev, const struct cu_place *p);
 
 /* import.c */
 int cu_offer_memory(void *native, uint64_t address, uint64_t bytes);

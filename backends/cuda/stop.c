@@ -149,9 +149,9 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 			(void)cu.cuStreamSynchronize(dev->flags);
 	}
 	if (t->controls)
-		cu_give_back_memory(dev, t->controls, err);
+		cu_give_back_address(dev, CU_KIND_DEVICE, t->controls, err);
 	if (t->lists)
-		cu_give_back_memory(dev, t->lists, err);
+		cu_give_back_address(dev, CU_KIND_DEVICE, t->lists, err);
 	cu_give_back(dev, CU_KIND_HOST, t->staged, err);
 	cu_give_back(dev, CU_KIND_HOST, t->raised.memory, err);
 	free(t);
