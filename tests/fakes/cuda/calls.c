@@ -724,6 +724,7 @@ uint32_t launch_job(struct job *j, void *function, const uint32_t grid[3],
 	*j = (struct job){.op = OP_LAUNCH, .function = f, .call = f->shape};
 	memcpy(j->call.grid, grid, sizeof(j->call.grid));
 	memcpy(j->call.block, block, sizeof(j->call.block));
+	j->call.shared = shared;
 	if (!fits(grid, INT32_MAX, 65535, 65535) || !fits(block, 1024, 1024, 64) ||
 	    (uint64_t)block[0] * block[1] * block[2] > 1024 || extra ||
 	    (shared > SHARED_GATE && shared > (uint32_t)f->dynamic_shared))

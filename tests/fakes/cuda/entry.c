@@ -75,6 +75,7 @@ const struct face face = {
 	.state = state,
 	.sticky = sticky,
 	.disturbs = disturbs,
+	.end_code = code_end,
 };
 
 #define ENTRY(name, params, args)                                                        \

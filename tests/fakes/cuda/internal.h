@@ -33,6 +33,14 @@ struct device *device_at(int device);
 /* As it was drawn. */
 const struct tpc_gpu *gpu_of(const struct device *d);
 
+/* code.c: whether its kernels do what it says. */
+bool code_runs(const char *ptx);
+/* False: it is no PTX that is understood; log says why. */
+bool code_read(struct module *m, const char *ptx, char *log, size_t bytes);
+void code_end(struct module *m);
+/* NULL: there is none of that name. */
+struct function *code_function(struct module *m, const char *name);
+
 /* What the environment wants of the driver there: "ignored", or "crash" and "hang", which
  * it does. */
 bool ignores(const char *variable);

@@ -74,17 +74,18 @@ static const char *parse_entry(const char *at, struct module *m, size_t most, ch
 			 parameter_space(p, end), most, name);
 		return NULL;
 	}
-	if (!kernel_find(name)) {
+	if (!m->code && !kernel_find(name)) {
 		snprintf(log, bytes, "the stand-in has no kernel %s", name);
 		return NULL;
 	}
-	f = make(OBJECT_FUNCTION, sizeof(*f));
+	f = m->code ? code_function(m, name) : make(OBJECT_FUNCTION, sizeof(*f));
 	if (!f)
 		return NULL;
 	f->module = m;
 	f->next = m->functions;
 	m->functions = f;
-	f->shape.spec = kernel_find(name);
+	if (!m->code)
+		f->shape.spec = kernel_find(name);
 	while ((p = strstr(p, ".param ")) && p < end) {
 		p = strchr(p + 1, '.');
 		if (!p || !add_parameter(&f->shape, p + 1)) {
@@ -121,6 +122,8 @@ static uint32_t compile(const char *ptx, struct module *m, char *log, size_t byt
 	arch = strtol(target + strlen(".target sm_"), NULL, 10);
 	if (arch > (long)(d->major * 10 + d->minor))
 		return CUR_NO_BINARY_FOR_GPU;
+	if (code_runs(ptx) && !code_read(m, ptx, log, bytes))
+		return CUR_INVALID_PTX;
 	for (at = ptx; (at = strstr(at, ".entry "));) {
 		at = parse_entry(at + strlen(".entry "), m,
 				 major * 10 + minor < 81 ? 4352 : 32764, log, bytes);

@@ -393,6 +393,8 @@ static void forget(struct object *o)
 
 	if (o->kind == OBJECT_PHYSICAL && p->users)
 		o->dev->used -= p->bytes;
+	if (o->kind == OBJECT_MODULE && face.end_code)
+		face.end_code((struct module *)o);
 	free(o);
 }
 

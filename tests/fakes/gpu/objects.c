@@ -531,6 +531,8 @@ void end_module(struct module *m)
 
 	for (f = m->functions; f; f = f->next)
 		f->object.gone = true;
+	if (face.end_code)
+		face.end_code(m);
 	m->object.gone = true;
 }
 

@@ -16,7 +16,7 @@ enum {
 	UNITS_MAX = 320,
 	LAUNCHES_MAX = 4096, /* at their turn at a time, of a device */
 	COPY_ENGINES = 2,
-	PARAMS_MAX = 8,
+	PARAMS_MAX = 12,
 	PENDING_MAX = 1024, /* launches of a stream; then a launch blocks */
 	JOBS_KEPT = 1024,
 	QUARANTINE = 64, /* freed memory that a touch of is noticed */
@@ -90,11 +90,15 @@ struct call {
 	enum stops stops;
 	struct hal_preempt_launch given;
 	uint32_t step; /* which of spec->steps */
+	/* Of a kernel whose code is run: where that is. */
+	struct module *module;
+	uint32_t number, shared;
 };
 
 struct module {
 	struct object object;
 	struct function *functions;
+	void *code; /* that is run; NULL: kernels are C functions */
 };
 
 struct function {
@@ -334,7 +338,8 @@ struct face {
 	bool (*disturbs)(uint32_t call); /* captures of others */
 	/* What the device's registers say of where a unit is; NULL: its number. */
 	uint32_t (*place)(const struct device *dev, uint32_t unit);
-	bool frees_wait; /* always */
+	void (*end_code)(struct module *m); /* NULL: there is none */
+	bool frees_wait;                    /* always */
 };
 extern const struct face face;
 struct device *current_device(void);
