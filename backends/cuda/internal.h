@@ -54,6 +54,7 @@ struct cu_options {
 	bool host_memory;
 	bool vmm;       /* buffers lie in a range of their partition's */
 	uint64_t range; /* bytes of one; 0: as many as the device has memory */
+	bool bounds;    /* kernels reach no further than that */
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
 	bool graphs;       /* recorded commands are given together */
@@ -253,6 +254,10 @@ struct cu_queue {
 	uint64_t quiet_cookie;
 	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
 	struct cu_graphs *graphs; /* NULL: each command is given by itself */
+	/* One a slot, which the device sets, pinned; no launch comes behind one that was
+	 * set.  NULL: kernels reach anything. */
+	uint32_t *astray;
+	uint64_t astray_at;
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct cu_slot slots[];
 };
@@ -464,7 +469,7 @@ int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 /* range.c */
 int cu_range_open(struct cu_device *dev);
 int cu_range_make(struct cu_device *dev, struct cu_range **out);
-/* Its addresses. */
+/* Its addresses, as far as something is mapped. */
 struct ptx_range cu_range_of(const struct cu_range *range);
 /* Something of it is still to be given back: it cannot go yet. */
 bool cu_range_mapped(const struct cu_range *range);
@@ -494,9 +499,23 @@ int cu_program_unload(void *device, void *program);
 int cu_kernel_get(void *device, void *program, uint32_t index,
 		  struct hal_bk_kernel_info *info, void **kernel);
 
-/* What of a program can be rewritten so that it looks at a flag before each block, and
- * for the rest why not; *text is for the driver, NULL: as it is. */
-int cu_program_rewrite(struct cu_program *prog, char **text);
+/* What of a program, whose PTX is that, can be rewritten so that it looks at a flag
+ * before each block, and for the rest why not; *text is for the driver, NULL: as it is.
+ */
+int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
+		       char **text);
+
+/* fence.c */
+int cu_fence_open(const struct cu_device *dev);
+/* All of a program's kernels, or why not. */
+int cu_fence_rewrite(const struct cu_program *prog, char **text, size_t *bytes);
+int cu_fence_make(struct cu_device *dev, struct cu_queue *q);
+/* A launch's memory is all in its partition's range. */
+int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
+/* Parameters of the launch in that slot. */
+struct ptx_range cu_fence_of(const struct cu_queue *q, const struct cu_slot *s);
+/* Whether what has ended there was kept from something: it has broken its queue then. */
+bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 
 /* stop.c */
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
@@ -541,8 +560,9 @@ static inline struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i)
 	return &q->slots[at < q->slot_count ? at : at - q->slot_count];
 }
 
-/* With its arguments and, if not NULL, the control; groups as given. */
-int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+/* What the slot has, with its arguments and, if not NULL, the control; groups as given.
+ */
+int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	      const uint32_t groups[3], const uint64_t *control);
 void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of a CUDA device: the device's own, or pinned memory of the host's.  All of a
- * process's is in one address space, which any kernel reaches: nothing is isolated.
+ * process's is in one address space, which any kernel reaches: nothing is isolated but by
+ * what kernels are rewritten to (fence.c).
  */
 #define _GNU_SOURCE
 #include "internal.h"

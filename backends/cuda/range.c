@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PIECE 512u /* bytes; the alignment of all buffers */
 
@@ -34,6 +35,8 @@ struct cu_range {
 	struct hal_bk_granules *free;
 	struct cu_chunk *chunks;
 	uint32_t mapped; /* chunks, and places that are none's */
+	uint32_t top;    /* behind this granule nothing is mapped */
+	bool is_mapped[];
 };
 
 int cu_range_open(struct cu_device *dev)
@@ -116,7 +119,7 @@ int cu_range_make(struct cu_device *dev, struct cu_range **out)
 {
 	const uint64_t wanted = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
 	const uint64_t count = (wanted + dev->granule - 1) / dev->granule;
-	struct cu_range *range = calloc(1, sizeof(*range));
+	struct cu_range *range = calloc(1, sizeof(*range) + count);
 	int err;
 
 	if (!range)
@@ -139,9 +142,23 @@ int cu_range_make(struct cu_device *dev, struct cu_range **out)
 	return 0;
 }
 
+/* Lowest places are taken first, so there is little in it that is not mapped; it is never
+ * empty, as kernels are not fenced by an empty one. */
 struct ptx_range cu_range_of(const struct cu_range *range)
 {
-	return (struct ptx_range){.base = range->base, .bytes = range->bytes};
+	const uint64_t granules = range->top ? range->top : 1;
+
+	return (struct ptx_range){.base = range->base,
+				  .bytes = granules * range->granule};
+}
+
+static void note_mapped(struct cu_range *range, uint32_t first, uint32_t count, bool yes)
+{
+	memset(range->is_mapped + first, yes, count * sizeof(range->is_mapped[0]));
+	if (yes && first + count > range->top)
+		range->top = first + count;
+	while (range->top && !range->is_mapped[range->top - 1])
+		range->top--;
 }
 
 bool cu_range_mapped(const struct cu_range *range)
@@ -229,6 +246,8 @@ static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t
 		return err;
 	err = map(dev, range->base + (uint64_t)*first * range->granule, bytes, &left);
 	range->mapped += !err || left;
+	if (!err)
+		note_mapped(range, *first, count, true);
 	if (err && left)
 		cu_give_back_place(dev,
 				   &(struct cu_place){.range = range,
@@ -352,6 +371,7 @@ int cu_place_end(struct cu_device *dev, const struct cu_place *p)
 		return err;
 	give(range->free, first, count);
 	range->mapped--;
+	note_mapped(range, first, count, false);
 	if (p->chunk)
 		drop_chunk(range, p->chunk);
 	return 0;

@@ -85,6 +85,7 @@ static const struct hal_bk_config ways[] = {
 	{.clock = 1},
 	{.clock = 1, .memory = 1, .inflight = 1},
 	{.clock = 1, .memory = 2},
+	{.clock = 1, .memory = 2, .bounds = 1},
 };
 
 const struct gpu_faults gpu_faults = {
