@@ -65,7 +65,8 @@ int cu_range_open(struct cu_device *dev)
 		 CU_GRANULARITY_MINIMUM);
 	if (err)
 		return err;
-	if (granule < 2 * PIECE || granule > UINT32_MAX || (granule & (granule - 1)))
+	if (granule < (size_t)2 * PIECE || granule > UINT32_MAX ||
+	    (granule & (granule - 1)))
 		return cu_host->fail(ENOTSUP,
 				     "cuda:%u: memory=vmm: the driver maps %zu bytes at "
 				     "a time",
