@@ -235,12 +235,14 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	uint32_t count = cmd->launch.arg_count, r;
 	int err = read_launch(dev, cmd, g, values, params);
 
-	if (!err && __builtin_expect(q->astray != NULL, 0))
-		err = cu_fence_check(q, cmd);
 	if (err)
 		return err;
-	if (__builtin_expect(q->astray != NULL, 0))
+	if (__builtin_expect(q->astray != NULL, 0)) {
+		err = cu_fence_check(q, cmd);
+		if (err)
+			return err;
 		count += put_range(q, s, values + count, params + count);
+	}
 	if (control) {
 		values[count] = *control;
 		params[count] = &values[count];
