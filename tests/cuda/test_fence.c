@@ -562,6 +562,33 @@ static void options(void **state)
 	close_pair(&t);
 }
 
+/* What the stand-in cannot do it does not pass over. */
+static void not_interpreted(void **state)
+{
+	const char *odd = HEAD ".visible .entry odd(.param .u64 p)\n{\n" REGS
+			       "mad24.lo.u32 %v, 1, 2, 3;\nret;\n}\n";
+	const char *name = "odd:m", *text = "";
+	struct hal_bk_kernel_info info;
+	struct pair t;
+	void *prog;
+	size_t size;
+	void *image = image_of(odd, &name, 1, HAL_CUDA_PTX, &size);
+
+	(void)state;
+	open_pair(&t, &control);
+	assert_int_equal(b->cold.program_load(t.dev, image, size, &prog), 0);
+	free(image);
+	assert_int_equal(b->cold.kernel_get(t.dev, prog, 0, &info, &t.kernel[NEVER]), 0);
+	assert_int_equal(submit(&t, 0, NEVER, 1, 0), 0);
+	assert_int_equal(next(&t).status, -EIO);
+	assert_int_equal(stand_in()->misuse(&text), 1);
+	assert_string_equal(text, "odd: line 8: an instruction that the interpreter does "
+				  "not know");
+	assert_int_equal(b->cold.program_unload(t.dev, prog), 0);
+	stand_in()->reset();
+	leave_pair(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,7 +598,7 @@ int main(void)
 		cmocka_unit_test(programs),     cmocka_unit_test(no_ptx),
 		cmocka_unit_test(refused_once), cmocka_unit_test(options),
 		cmocka_unit_test(nowhere),      cmocka_unit_test(grows),
-		cmocka_unit_test(hung_behind),
+		cmocka_unit_test(hung_behind),  cmocka_unit_test(not_interpreted),
 	};
 
 	setenv("HAL_STAND_IN_CUDA_RUN", "ptx", 1);
