@@ -79,6 +79,12 @@ static int destroy(struct cu_device *dev, const struct cu_later *what)
 		return CU(dev, cuModuleUnload, what->handle);
 	case CU_KIND_HOST:
 		return CU(dev, cuMemFreeHost, what->handle);
+	case CU_KIND_PHYSICAL:
+		return CU(dev, cuMemRelease, what->address);
+	case CU_KIND_PLACE:
+		return cu_place_end(dev, &what->place);
+	case CU_KIND_RANGE:
+		return cu_range_end(dev, what->handle);
 	default:
 		return CU(dev, cuMemFree_v2, what->address);
 	}
@@ -99,6 +105,16 @@ static void keep(struct cu_device *dev, const struct cu_later *what)
 	list[dev->later_count++] = *what;
 }
 
+/* Memory without an address has a mapping still, or was never used; addresses go when
+ * what was there has gone. */
+static bool at_once(const struct cu_device *dev, const struct cu_later *what)
+{
+	if (what->kind < CU_KIND_MODULE || what->kind == CU_KIND_PHYSICAL)
+		return true;
+	return !dev->inflight &&
+	       (what->kind != CU_KIND_RANGE || !cu_range_mapped(what->handle));
+}
+
 /* What waits for work of others would hold up the engine: it is done while nothing runs.
  * What will not go is tried again.  After a loss all is the process's end's. */
 static void give_back(struct cu_device *dev, const struct cu_later *what, int *err)
@@ -108,7 +124,7 @@ static void give_back(struct cu_device *dev, const struct cu_later *what, int *e
 	if (atomic_load(&dev->lost))
 		return;
 	pthread_mutex_lock(&dev->later_lock);
-	if (what->kind < CU_KIND_MODULE || !dev->inflight) {
+	if (at_once(dev, what)) {
 		one = destroy(dev, what);
 		if (one)
 			keep(dev, what);
@@ -128,9 +144,17 @@ void cu_give_back(struct cu_device *dev, enum cu_kind kind, void *handle, int *e
 		give_back(dev, &what, err);
 }
 
-void cu_give_back_memory(struct cu_device *dev, uint64_t address, int *err)
+void cu_give_back_address(struct cu_device *dev, enum cu_kind kind, uint64_t address,
+			  int *err)
 {
-	const struct cu_later what = {.kind = CU_KIND_DEVICE, .address = address};
+	const struct cu_later what = {.kind = kind, .address = address};
+
+	give_back(dev, &what, err);
+}
+
+void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int *err)
+{
+	const struct cu_later what = {.kind = CU_KIND_PLACE, .place = *place};
 
 	give_back(dev, &what, err);
 }

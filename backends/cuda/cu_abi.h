@@ -68,6 +68,7 @@ enum cu_device_attribute {
 	CUA_MAJOR = 75,
 	CUA_MINOR = 76,
 	CUA_MAX_SHARED_OPTIN = 97,
+	CUA_VMM = 102,
 };
 
 enum cu_function_attribute {
@@ -151,6 +152,31 @@ struct cu_memory_ops_node {
 	void *context;
 	uint32_t count;
 	union cu_memory_op *ops;
+	uint32_t flags;
+};
+
+/* Memory that is placed at addresses of one's own. */
+#define CU_LOCATION_DEVICE     1u
+#define CU_MEMORY_PINNED       1u
+#define CU_ACCESS_READ_WRITE   3u
+#define CU_GRANULARITY_MINIMUM 0u
+
+struct cu_location {
+	uint32_t type;
+	int id; /* the device */
+};
+
+struct cu_memory_prop {
+	uint32_t type, handles;
+	struct cu_location location;
+	void *metadata;
+	unsigned char compression, rdma;
+	uint16_t usage;
+	unsigned char reserved[4];
+};
+
+struct cu_access {
+	struct cu_location location;
 	uint32_t flags;
 };
 

@@ -122,7 +122,26 @@ X(cuGraphExecMemsetNodeSetParams, (void *exec, void *node, \
 	const struct cu_fill_node *params, void *context), (exec, node, params, context)) \
 X(cuGraphLaunch, (void *exec, void *stream), (exec, stream))
 /* clang-format on */
-#define CU_ALL_CALLS(X) CU_CALLS(X) CU_MORE_CALLS(X) CU_GRAPH_CALLS(X)
+
+/* What memory=vmm is made of, since CUDA 10.2. */
+/* clang-format off */
+#define CU_VMM_CALLS(X) \
+X(cuMemGetAllocationGranularity, (size_t *bytes, const struct cu_memory_prop *prop, \
+	uint32_t option), (bytes, prop, option)) \
+X(cuMemAddressReserve, (uint64_t *address, size_t bytes, size_t alignment, \
+	uint64_t hint, unsigned long long flags), \
+	(address, bytes, alignment, hint, flags)) \
+X(cuMemAddressFree, (uint64_t address, size_t bytes), (address, bytes)) \
+X(cuMemCreate, (uint64_t *memory, size_t bytes, const struct cu_memory_prop *prop, \
+	unsigned long long flags), (memory, bytes, prop, flags)) \
+X(cuMemRelease, (uint64_t memory), (memory)) \
+X(cuMemMap, (uint64_t address, size_t bytes, size_t offset, uint64_t memory, \
+	unsigned long long flags), (address, bytes, offset, memory, flags)) \
+X(cuMemUnmap, (uint64_t address, size_t bytes), (address, bytes)) \
+X(cuMemSetAccess, (uint64_t address, size_t bytes, const struct cu_access *desc, \
+	size_t count), (address, bytes, desc, count))
+/* clang-format on */
+#define CU_ALL_CALLS(X) CU_CALLS(X) CU_MORE_CALLS(X) CU_GRAPH_CALLS(X) CU_VMM_CALLS(X)
 
 enum cu_call {
 #define CU_NUMBER(name, params, args) CU_CALL_##name,
@@ -132,6 +151,7 @@ enum cu_call {
 	CU_CALL_LAST = CU_CALL_COUNT - 1,
 	CU_MORE_CALLS(CU_NUMBER)
 	CU_GRAPH_CALLS(CU_NUMBER)
+	CU_VMM_CALLS(CU_NUMBER)
 	CU_ALL_CALL_COUNT,
 /* clang-format on */
 #undef CU_NUMBER

@@ -32,8 +32,16 @@ static const struct hal_option_def options[] = {
 	 "commands of a queue that the device has at a time"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "a launch that takes longer is given up and its queue with it; 0: none is"},
-	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
-	 "where buffers are that need not be mappable"},
+	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host|vmm", "device",
+	 "where buffers are that need not be mappable; vmm: the device's, each in a "
+	 "range "
+	 "of addresses that is its partition's"},
+	{"range", HAL_OPTION_SIZE, 0, INT64_C(1) << 44, NULL, "0",
+	 "with memory=vmm: bytes of a partition's range; 0: as many as the device has "
+	 "memory"},
+	{"bounds", HAL_OPTION_BOOL, 0, 0, NULL, "no",
+	 "with memory=vmm: kernels reach their partition's range alone; programs that "
+	 "cannot be rewritten so are refused"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
 	 "none: the device is one unit; green contexts, masks at launch or in streams: "
 	 "tried out at open; auto: the best, tried out in another process"},
@@ -60,6 +68,9 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->hang_ns = (uint64_t)cu_host->option_int(cfg, "hang_ms") * 1000000;
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
+	o->vmm = cu_host->option_int(cfg, "memory") == 2;
+	o->range = (uint64_t)cu_host->option_int(cfg, "range");
+	o->bounds = cu_host->option_int(cfg, "bounds") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
 	o->block = cu_host->option_int(cfg, "preempt") == 1;
 	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
@@ -139,9 +150,10 @@ static int count_devices(const struct cu_options *o)
 
 /*
  * Queues of one partition share the multiprocessors as the device likes, and every kernel
- * reaches all memory that the process has on it.  A fault takes the process's whole
- * context along.  Green contexts keep to their multiprocessors, but what else of the
- * device kernels share, and whether they get on side by side, nobody promises.
+ * reaches all memory that the process has on it, but by what its code is rewritten to.  A
+ * fault takes the process's whole context along.  Green contexts keep to their
+ * multiprocessors, but what else of the device kernels share, and whether they get on
+ * side by side, nobody promises.
  */
 static void describe(const struct cu_options *o, const struct cu_shape *s,
 		     enum cu_way way, uint32_t units, struct hal_device_info *info)
@@ -157,7 +169,7 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->partitions_max = units;
 	info->compute_isolation =
 		way != CU_WAY_NONE ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
-	info->memory_isolation = HAL_ISOLATION_NONE;
+	info->memory_isolation = o->bounds ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->preempt = o->block ? HAL_PREEMPT_INSIDE : HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->suspend_modes |= o->block ? 1u << HAL_SUSPEND_FOLD : 0;
@@ -358,6 +370,7 @@ static void cu_close(void *device)
 	pthread_mutex_destroy(&dev->lane.lock);
 	cu_green_close(dev);
 	free(dev->mask);
+	cu_ranges_free(dev);
 	free(dev->later);
 	free(dev);
 }
@@ -411,6 +424,10 @@ static int start(struct cu_device *dev)
 	if (err)
 		return err;
 	err = fill_in(dev);
+	if (!err && dev->opt.bounds)
+		err = cu_fence_open(dev);
+	if (!err && dev->opt.vmm)
+		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
 	if (!err && dev->opt.graphs)

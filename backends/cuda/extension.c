@@ -46,6 +46,15 @@ static const struct hal_cuda_extension extension = {
 
 _Static_assert(HAL_GPU_SAID >= HAL_CUDA_SAID, "what was tried out has room");
 
+static const char *memory_of(const struct cu_device *dev)
+{
+	if (dev->opt.bounds)
+		return "; a partition's memory is mapped in a range of its own, and "
+		       "kernels are kept to it";
+	return dev->opt.vmm ? "; a partition's memory is mapped in a range of its own"
+			    : "";
+}
+
 static int gpu_info(void *native, struct hal_gpu_info *info)
 {
 	const struct cu_device *dev = native;
@@ -57,17 +66,20 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", cu_way_names[cu_way_of(dev)]);
-	snprintf(info->why, sizeof(info->why), "%s", dev->said);
+	snprintf(info->why, sizeof(info->why), "%.900s%s", dev->said, memory_of(dev));
 	n = snprintf(info->faults, sizeof(info->faults),
 		     "a fault ends all CUDA of the process; a launch that does not end "
 		     "holds its queue, and only the process's end ends it");
 	if (dev->opt.hang_ns)
-		(void)snprintf(
-			info->faults + n, sizeof(info->faults) - (size_t)n,
-			"; after %u ms its queue is given up, and the device keeps "
-			"what it has%s",
-			(uint32_t)(dev->opt.hang_ns / 1000000),
-			dev->opt.block ? " until blocks that run end" : "");
+		n += snprintf(info->faults + n, sizeof(info->faults) - (size_t)n,
+			      "; after %u ms its queue is given up, and the device keeps "
+			      "what it has%s",
+			      (uint32_t)(dev->opt.hang_ns / 1000000),
+			      dev->opt.block ? " until blocks that run end" : "");
+	if (dev->opt.bounds)
+		(void)snprintf(info->faults + n, sizeof(info->faults) - (size_t)n,
+			       "; an access outside the partition's range is not made "
+			       "and ends its queue alone");
 	return 0;
 }
 

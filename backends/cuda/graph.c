@@ -33,6 +33,11 @@ int cu_graphs_check(const struct cu_device *dev)
 				     "cuda:%u: graphs=yes and preempt=block: what "
 				     "is in a graph does not stop between blocks",
 				     dev->index);
+	if (dev->opt.bounds)
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: graphs=yes and bounds=yes: launches of a "
+				     "graph do not bring their partition's range along",
+				     dev->index);
 	if (cu_way_of(dev) != CU_WAY_NONE)
 		return cu_host->fail(
 			ENOTSUP,

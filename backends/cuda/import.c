@@ -44,6 +44,12 @@ int cu_offer_memory(void *native, uint64_t address, uint64_t bytes)
 
 	if (atomic_load(&dev->lost))
 		return cu_gone(dev);
+	if (bytes && dev->opt.bounds)
+		return cu_host->fail(
+			ENOTSUP,
+			"cuda:%u: with bounds=yes buffers lie in a range of "
+			"their partition's: memory of the program's does not",
+			dev->index);
 	if (bytes && address % HAL_GPU_ALIGN)
 		return cu_host->fail(EINVAL,
 				     "cuda:%u: 0x%" PRIx64 " is no multiple of %u",

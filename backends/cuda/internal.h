@@ -52,6 +52,9 @@ struct cu_options {
 	const char *library;
 	bool virtual_clock;
 	bool host_memory;
+	bool vmm;       /* buffers lie in a range of their partition's */
+	uint64_t range; /* bytes of one; 0: as many as the device has memory */
+	bool bounds;    /* kernels reach no further than that */
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
 	bool graphs;       /* recorded commands are given together */
@@ -106,13 +109,26 @@ enum cu_kind {
 	CU_KIND_GRAPH,
 	CU_KIND_MODULE, /* here the driver may wait, and in what follows */
 	CU_KIND_HOST,
-	CU_KIND_DEVICE
+	CU_KIND_DEVICE,
+	CU_KIND_PHYSICAL, /* memory without an address */
+	CU_KIND_PLACE,
+	CU_KIND_RANGE
+};
+
+/* Where a buffer is in its partition's range: see range.c. */
+struct cu_range;
+struct cu_chunk;
+struct cu_place {
+	struct cu_range *range; /* NULL: it is in none */
+	struct cu_chunk *chunk; /* NULL: it has granules of its own */
+	uint32_t first, count;  /* granules, or pieces of the chunk */
 };
 
 struct cu_later {
 	enum cu_kind kind;
 	void *handle;
 	uint64_t address; /* of the device's memory */
+	struct cu_place place;
 };
 
 /* A counter that the device raises: how far a stream is.  The host reads it without a
@@ -133,6 +149,7 @@ struct cu_partition {
 	uint64_t moving_cookie;
 	uint32_t moving_left; /* commands in flight that were given before it moved */
 	uint32_t queues, buffers;
+	struct cu_range *range; /* with memory=vmm */
 };
 
 struct cu_mem {
@@ -141,6 +158,7 @@ struct cu_mem {
 	void *host;       /* NULL: device memory */
 	uint64_t bytes;
 	bool foreign; /* the program's own */
+	struct cu_place place;
 };
 
 struct cu_kernel {
@@ -236,6 +254,10 @@ struct cu_queue {
 	uint64_t quiet_cookie;
 	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
 	struct cu_graphs *graphs; /* NULL: each command is given by itself */
+	/* One a slot, which the device sets, pinned; no launch comes behind one that was
+	 * set.  NULL: kernels reach anything. */
+	uint32_t *astray;
+	uint64_t astray_at;
 	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct cu_slot slots[];
 };
@@ -267,8 +289,10 @@ struct cu_device {
 	uint32_t inflight;        /* commands, and queues that hang */
 	uint32_t hangs;           /* of that, queues */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
-	uint64_t longest_ns;                /* command seen */
-	uint64_t progress_ns, checked_ns;   /* something was submitted or ended */
+	uint32_t granule;                   /* in which memory is mapped; 0: it is not */
+	struct cu_range *ranges;          /* of all partitions, of those that went, too */
+	uint64_t longest_ns;              /* command seen */
+	uint64_t progress_ns, checked_ns; /* something was submitted or ended */
 	bool ask_now;
 	uint64_t zero_ns;
 	atomic_ullong last_ns;
@@ -337,7 +361,9 @@ int cu_push(struct cu_device *dev, uint32_t *mode);
 void cu_pop(uint32_t mode);
 /* Gives it back, at once where that cannot wait for the device; else later. */
 void cu_give_back(struct cu_device *dev, enum cu_kind kind, void *handle, int *err);
-void cu_give_back_memory(struct cu_device *dev, uint64_t address, int *err);
+void cu_give_back_address(struct cu_device *dev, enum cu_kind kind, uint64_t address,
+			  int *err);
+void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int *err);
 void cu_give_back_later(struct cu_device *dev, bool running);
 
 /* copy.c */
@@ -440,6 +466,23 @@ int cu_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */
 int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 
+/* range.c */
+int cu_range_open(struct cu_device *dev);
+int cu_range_make(struct cu_device *dev, struct cu_range **out);
+/* Its addresses, as far as something is mapped. */
+struct ptx_range cu_range_of(const struct cu_range *range);
+/* Something of it is still to be given back: it cannot go yet. */
+bool cu_range_mapped(const struct cu_range *range);
+int cu_range_end(struct cu_device *dev, struct cu_range *range);
+/* What of them is not the driver's. */
+void cu_ranges_free(struct cu_device *dev);
+/* Memory at an address of the range. */
+int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
+		  struct cu_place *p, uint64_t *address);
+/* It is nobody's any more, and is given back when that waits for nothing. */
+void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err);
+int cu_place_end(struct cu_device *dev, const struct cu_place *p);
+
 /* import.c */
 int cu_offer_memory(void *native, uint64_t address, uint64_t bytes);
 int cu_offer_stream(void *native, void *stream);
@@ -456,9 +499,23 @@ int cu_program_unload(void *device, void *program);
 int cu_kernel_get(void *device, void *program, uint32_t index,
 		  struct hal_bk_kernel_info *info, void **kernel);
 
-/* What of a program can be rewritten so that it looks at a flag before each block, and
- * for the rest why not; *text is for the driver, NULL: as it is. */
-int cu_program_rewrite(struct cu_program *prog, char **text);
+/* What of a program, whose PTX is that, can be rewritten so that it looks at a flag
+ * before each block, and for the rest why not; *text is for the driver, NULL: as it is.
+ */
+int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
+		       char **text);
+
+/* fence.c */
+int cu_fence_open(const struct cu_device *dev);
+/* All of a program's kernels, or why not. */
+int cu_fence_rewrite(const struct cu_program *prog, char **text, size_t *bytes);
+int cu_fence_make(struct cu_device *dev, struct cu_queue *q);
+/* A launch's memory is all in its partition's range. */
+int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
+/* Parameters of the launch in that slot. */
+struct ptx_range cu_fence_of(const struct cu_queue *q, const struct cu_slot *s);
+/* Whether what has ended there was kept from something: it has broken its queue then. */
+bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 
 /* stop.c */
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
@@ -503,8 +560,9 @@ static inline struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i)
 	return &q->slots[at < q->slot_count ? at : at - q->slot_count];
 }
 
-/* With its arguments and, if not NULL, the control; groups as given. */
-int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+/* What the slot has, with its arguments and, if not NULL, the control; groups as given.
+ */
+int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	      const uint32_t groups[3], const uint64_t *control);
 void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of a CUDA device: the device's own, or pinned memory of the host's.  All of a
- * process's is in one address space, which any kernel reaches: nothing is isolated.
+ * process's is in one address space, which any kernel reaches: nothing is isolated but by
+ * what kernels are rewritten to (fence.c).
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -28,13 +29,10 @@ int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address)
 	return err;
 }
 
-static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
+static int allocate_device(struct cu_device *dev, struct cu_mem *mem)
 {
-	uint32_t r;
+	uint32_t r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
 
-	if (host)
-		return cu_pin(dev, mem->bytes, &mem->host, &mem->address);
-	r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
 	if (r == CUR_OUT_OF_MEMORY && dev->later_count && !dev->hangs) {
 		/* Better to wait than to refuse what has been given back. */
 		cu_give_back_later(dev, false);
@@ -42,6 +40,23 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 		r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
 	}
 	return cu_check(dev, r, "cuMemAlloc_v2");
+}
+
+static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
+{
+	int err;
+
+	if (mem->part->range && !host)
+		return cu_place_take(dev, mem->part->range, mem->bytes, &mem->place,
+				     &mem->address);
+	if (mem->bytes > dev->memory_bytes - dev->memory_used)
+		return cu_host->fail(ENOSPC,
+				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
+				     mem->bytes, dev->memory_bytes - dev->memory_used);
+	err = host ? cu_pin(dev, mem->bytes, &mem->host, &mem->address)
+		   : allocate_device(dev, mem);
+	dev->memory_used += err ? 0 : mem->bytes;
+	return err;
 }
 
 /* The program's own. */
@@ -71,10 +86,6 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return err;
 	if (!(flags & HAL_BUFFER_MAPPABLE) && cu_take_memory(dev, bytes, &foreign))
 		return adopt(partition, foreign, bytes, out);
-	if (bytes > dev->memory_bytes - dev->memory_used)
-		return cu_host->fail(ENOSPC,
-				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
-				     bytes, dev->memory_bytes - dev->memory_used);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
@@ -85,7 +96,6 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		free(mem);
 		return err;
 	}
-	dev->memory_used += mem->bytes;
 	mem->part->buffers++;
 	*out = mem;
 	return 0;
@@ -99,10 +109,12 @@ int cu_mem_free(void *device, void *memory)
 
 	if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
+	else if (mem->place.range)
+		cu_place_leave(dev, &mem->place, &err);
 	else if (!mem->foreign)
-		cu_give_back_memory(dev, mem->address, &err);
+		cu_give_back_address(dev, CU_KIND_DEVICE, mem->address, &err);
 	mem->part->buffers--;
-	dev->memory_used -= mem->foreign ? 0 : mem->bytes;
+	dev->memory_used -= mem->foreign || mem->place.range ? 0 : mem->bytes;
 	free(mem);
 	return err;
 }

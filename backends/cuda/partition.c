@@ -45,6 +45,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
 	part->desc = *desc;
 	err = dev->green ? cu_green_take(dev, desc->col, desc->units, &part->green) : 0;
+	if (!err && dev->granule)
+		err = cu_range_make(dev, &part->range);
 	if (err) {
 		free(part);
 		return err;
@@ -59,8 +61,9 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int cu_partition_destroy(void *device, void *partition)
 {
 	struct cu_partition *part = partition;
+	struct cu_device *dev = device;
+	int err = 0;
 
-	(void)device;
 	if (part->moving)
 		return cu_host->fail(EBUSY, "cuda: partition %u is moving",
 				     part->desc.index);
@@ -68,8 +71,12 @@ int cu_partition_destroy(void *device, void *partition)
 		return cu_host->fail(EBUSY,
 				     "cuda: partition %u has %u queues, %u buffers",
 				     part->desc.index, part->queues, part->buffers);
+	if (part->range && !atomic_load(&dev->lost))
+		err = cu_enter(dev);
+	if (part->range)
+		cu_give_back(dev, CU_KIND_RANGE, part->range, &err);
 	free(part);
-	return 0;
+	return err;
 }
 
 /* Later launches go by the new mask.  Those that are with the device keep the one they

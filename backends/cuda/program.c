@@ -44,7 +44,8 @@ static int load_module(struct cu_device *dev, struct cu_program *prog, const voi
 static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 {
 	size_t offset, bytes;
-	const uint32_t count = k->info.arg_count + k->stops;
+	const uint32_t more = (dev->opt.bounds ? PTX_RANGE_PARAMS : 0) + k->stops;
+	const uint32_t count = k->info.arg_count + more;
 	uint32_t i, r, want;
 
 	for (i = 0; i < count; i++) {
@@ -53,8 +54,8 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 			return cu_host->fail(EINVAL,
 					     "cuda: cuFuncGetParamInfo: %s (%u): kernel "
 					     "%s has %u parameters, the image says %u",
-					     cu_result_name(r), r, k->info.name, i,
-					     k->info.arg_count);
+					     cu_result_name(r), r, k->info.name,
+					     i < more ? 0 : i - more, k->info.arg_count);
 		if (r)
 			return cu_failed(dev, r, "cuFuncGetParamInfo");
 		want = i < k->info.arg_count && k->scalar_bytes[i] ? k->scalar_bytes[i]
@@ -169,8 +170,10 @@ static int load(struct cu_device *dev, struct cu_program *prog, const void *code
 	return err;
 }
 
-/* Where the driver does not take what was made of it, as it is. */
-static int load_either(struct cu_device *dev, struct cu_program *prog, const char *text)
+/* Where the driver does not take what was made of it, as it is; kept to its partition's
+ * memory all the same, if it is to be. */
+static int load_either(struct cu_device *dev, struct cu_program *prog, const char *text,
+		       const void *as_it_is)
 {
 	uint32_t i;
 	int err = text ? load(dev, prog, text) : -ENOTSUP;
@@ -183,25 +186,38 @@ static int load_either(struct cu_device *dev, struct cu_program *prog, const cha
 				 "the driver does not take it rewritten (%d)", -err);
 		prog->kernels[i].stops = false;
 	}
-	return atomic_load(&dev->lost) ? cu_gone(dev) : load(dev, prog, prog->code);
+	return atomic_load(&dev->lost) ? cu_gone(dev) : load(dev, prog, as_it_is);
+}
+
+/* *fenced, *text: what is made of it, NULL: nothing. */
+static int rewrite(const struct cu_device *dev, struct cu_program *prog, char **fenced,
+		   char **text)
+{
+	size_t bytes = prog->code_bytes;
+	int err = dev->opt.bounds ? cu_fence_rewrite(prog, fenced, &bytes) : 0;
+
+	if (err || !dev->opt.block)
+		return err;
+	return cu_program_rewrite(prog, *fenced ? *fenced : (const char *)prog->code,
+				  bytes, text);
 }
 
 static int make(struct cu_device *dev, struct cu_program *prog)
 {
-	char *text = NULL;
+	char *fenced = NULL, *text = NULL;
 	uint32_t mode;
-	int err = dev->opt.block ? cu_program_rewrite(prog, &text) : 0;
+	int err = rewrite(dev, prog, &fenced, &text);
 
 	if (!err)
 		err = cu_push(dev, &mode);
-	if (err) {
-		free(text);
-		return err;
+	if (!err) {
+		err = load_either(dev, prog, text,
+				  fenced ? (const void *)fenced : prog->code);
+		cu_pop(mode);
+		cu_catch_up(dev);
 	}
-	err = load_either(dev, prog, text);
+	free(fenced);
 	free(text);
-	cu_pop(mode);
-	cu_catch_up(dev);
 	return err;
 }
 

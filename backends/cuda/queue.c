@@ -81,6 +81,8 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		err = make_event(dev, &q->slots[i].start);
 	if (!err && dev->opt.block)
 		err = cu_stops_make(dev, q);
+	if (!err && dev->opt.bounds)
+		err = cu_fence_make(dev, q);
 	if (!err && dev->opt.graphs)
 		err = cu_graphs_make(dev, q);
 	return err;
@@ -101,6 +103,7 @@ static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].own, err);
 		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].start, err);
 	}
+	cu_give_back(dev, CU_KIND_HOST, q->astray, err);
 	cu_give_back(dev, CU_KIND_HOST, q->counter.memory, err);
 	free(q);
 }
@@ -206,19 +209,40 @@ read_launch(const struct cu_device *dev, const struct hal_bk_cmd *cmd,
 	return 0;
 }
 
+/* What else a kernel has for parameters that was rewritten, behind its own. */
+#define MORE_PARAMS (PTX_RANGE_PARAMS + 1u)
+
+static uint32_t put_range(const struct cu_queue *q, const struct cu_slot *s,
+			  uint64_t *values, void **params)
+{
+	const struct ptx_range range = cu_fence_of(q, s);
+	uint32_t i;
+
+	memcpy(values, &range, sizeof(range));
+	for (i = 0; i < PTX_RANGE_PARAMS; i++)
+		params[i] = &values[i];
+	return PTX_RANGE_PARAMS;
+}
+
 static inline __attribute__((always_inline)) int
-launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	  const uint32_t g[3], const uint64_t *control)
 {
+	const struct hal_bk_cmd *cmd = &s->cmd;
 	const struct cu_kernel *k = cmd->launch.kernel;
-	uint64_t values[HAL_ARGS_MAX + 1];
-	void *params[HAL_ARGS_MAX + 2];
-	const uint32_t count = cmd->launch.arg_count;
-	uint32_t r;
+	uint64_t values[HAL_ARGS_MAX + MORE_PARAMS];
+	void *params[HAL_ARGS_MAX + MORE_PARAMS + 1];
+	uint32_t count = cmd->launch.arg_count, r;
 	int err = read_launch(dev, cmd, g, values, params);
 
 	if (err)
 		return err;
+	if (__builtin_expect(q->astray != NULL, 0)) {
+		err = cu_fence_check(q, cmd);
+		if (err)
+			return err;
+		count += put_range(q, s, values + count, params + count);
+	}
 	if (control) {
 		values[count] = *control;
 		params[count] = &values[count];
@@ -244,34 +268,34 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cm
 			     cu_result_name(r), r, k->info.name);
 }
 
-int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd,
+int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	      const uint32_t groups[3], const uint64_t *control)
 {
-	return launch_as(dev, q, cmd, groups, control);
+	return launch_as(dev, q, s, groups, control);
 }
 
 static inline __attribute__((always_inline)) int
-launch(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+launch(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
-	const struct cu_kernel *k = cmd->launch.kernel;
-	struct cu_slot *s = cu_slot(q, q->count);
+	const struct cu_kernel *k = s->cmd.launch.kernel;
 	uint64_t control;
 	int err;
 
 	if (__builtin_expect(!k->stops, 1))
-		return launch_as(dev, q, cmd, cmd->launch.groups, NULL);
+		return launch_as(dev, q, s, s->cmd.launch.groups, NULL);
 	err = cu_stops_stage(dev, q, s, &control);
-	return err ? err : cu_launch(dev, q, cmd, cmd->launch.groups, &control);
+	return err ? err : cu_launch(dev, q, s, s->cmd.launch.groups, &control);
 }
 
 static inline __attribute__((always_inline)) int
-carry_out(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+carry_out(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
+	const struct hal_bk_cmd *cmd = &s->cmd;
 	const struct cu_mem *dst, *src;
 
 	switch (cmd->op) {
 	case HAL_OP_LAUNCH:
-		return launch(dev, q, cmd);
+		return launch(dev, q, s);
 	case HAL_OP_COPY:
 		dst = cmd->copy.dst;
 		src = cmd->copy.src;
@@ -328,13 +352,12 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 
 /* The command that s has; what times its begin is to be recorded first if it is fresh. */
 static inline __attribute__((always_inline)) int
-give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
-     const struct hal_bk_cmd *cmd, bool fresh)
+give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s, bool fresh)
 {
 	int err = fresh ? CU(dev, cuEventRecord, s->begin, q->stream) : 0;
 
 	if (!err)
-		err = carry_out(dev, q, cmd);
+		err = carry_out(dev, q, s);
 	if (!err)
 		mark(dev, q, s);
 	return err;
@@ -351,7 +374,7 @@ static int give_among(struct cu_device *dev, struct cu_queue *q, uint32_t i)
 		s->begin = q->idle;
 	else
 		s->begin = prev->graph ? s->start : prev->end;
-	return give(dev, q, s, &s->cmd, !prev || prev->graph);
+	return give(dev, q, s, !prev || prev->graph);
 }
 
 static inline __attribute__((always_inline)) void taken(struct cu_device *dev,
@@ -473,7 +496,7 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	if (!err && __builtin_expect(q->graphs != NULL, 0))
 		err = give_among(dev, q, q->count);
 	else if (!err)
-		err = give(dev, q, s, cmd, !q->count);
+		err = give(dev, q, s, !q->count);
 	if (err)
 		return err;
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
@@ -680,8 +703,9 @@ static void give_up(struct cu_device *dev, struct cu_queue *q)
 {
 	if (q->stops && !q->stops->folding)
 		(void)cu_stops_raise(dev, q);
-	snprintf(q->fault, sizeof(q->fault), "hung for %u ms",
-		 (uint32_t)(dev->opt.hang_ns / 1000000));
+	if (!q->broken)
+		snprintf(q->fault, sizeof(q->fault), "hung for %u ms",
+			 (uint32_t)(dev->opt.hang_ns / 1000000));
 	q->broken = q->hangs = true;
 	dev->hangs++;
 	dev->inflight++;
@@ -734,8 +758,10 @@ static uint32_t look(struct cu_device *dev, struct cu_queue *q, struct hal_bk_ev
 	while (n < max && q->count > cu_stops_kept(q)) {
 		struct cu_slot *s = cu_slot(q, 0);
 		const bool stamp = s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping;
-		const bool ended = !q->reported && has_ended(dev, q, s);
+		bool ended = !q->reported && has_ended(dev, q, s);
 
+		if (ended && q->astray && cu_fence_astray(q, s))
+			ended = false; /* well */
 		if (dev->opt.hang_ns && !ended && cu_now(dev) >= patience(dev, q))
 			give_up(dev, q);
 		if (ended && !stamp)

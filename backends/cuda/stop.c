@@ -63,7 +63,8 @@ static int rewrite(struct cu_program *prog, const struct ptx *m, char **text)
 	return err ? cu_host->fail(-err, "cuda: rewriting PTX: %s", why) : 0;
 }
 
-int cu_program_rewrite(struct cu_program *prog, char **text)
+int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
+		       char **text)
 {
 	char why[PTX_WHY] = "it is no PTX";
 	struct ptx *m = NULL;
@@ -71,7 +72,7 @@ int cu_program_rewrite(struct cu_program *prog, char **text)
 	int err = -EINVAL;
 
 	if (prog->format == HAL_CUDA_PTX)
-		err = ptx_parse((const char *)prog->code, prog->code_bytes, &m, why);
+		err = ptx_parse(code, bytes, &m, why);
 	for (i = 0; i < prog->count; i++)
 		snprintf(prog->kernels[i].why, PTX_WHY, "%s",
 			 err ? why : "it is not there");
@@ -149,9 +150,9 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 			(void)cu.cuStreamSynchronize(dev->flags);
 	}
 	if (t->controls)
-		cu_give_back_memory(dev, t->controls, err);
+		cu_give_back_address(dev, CU_KIND_DEVICE, t->controls, err);
 	if (t->lists)
-		cu_give_back_memory(dev, t->lists, err);
+		cu_give_back_address(dev, CU_KIND_DEVICE, t->lists, err);
 	cu_give_back(dev, CU_KIND_HOST, t->staged, err);
 	cu_give_back(dev, CU_KIND_HOST, t->raised.memory, err);
 	free(t);
@@ -396,7 +397,7 @@ static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 	s->blocks = s->stopped;
 	s->stopped = 0;
 	err = copy_control(dev, q, s, &c);
-	return err ? err : cu_launch(dev, q, &s->cmd, groups, &control);
+	return err ? err : cu_launch(dev, q, s, groups, &control);
 }
 
 /* What was written when they stopped does not say that those have ended which are not

@@ -50,6 +50,7 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 #define CU_FIND(name, params, args) find(handle, #name, &s->name);
 	CU_MORE_CALLS(CU_FIND)
 	CU_GRAPH_CALLS(CU_FIND)
+	CU_VMM_CALLS(CU_FIND)
 #undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);
 	find(handle, "halStandInCudaAdvance", &s->advance);

@@ -26,6 +26,11 @@ SAME(CUA_UNIFIED_ADDRESSING, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
 SAME(CUA_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 SAME(CUA_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 SAME(CUA_MAX_SHARED_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(CUA_VMM, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+SAME(CU_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(CU_MEMORY_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME(CU_ACCESS_READ_WRITE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+SAME(CU_GRANULARITY_MINIMUM, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 SAME(CUF_MAX_THREADS_PER_BLOCK, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME(CUF_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 SAME(CUF_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
@@ -87,12 +92,30 @@ AS_LARGE(struct cu_memory_ops_node, CUDA_BATCH_MEM_OP_NODE_PARAMS);
 AT(struct cu_memory_ops_node, count, CUDA_BATCH_MEM_OP_NODE_PARAMS, count);
 AT(struct cu_memory_ops_node, ops, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray);
 
+/* Memory at addresses of one's own. */
+_Static_assert(sizeof(CUmemGenericAllocationHandle) == sizeof(uint64_t), "memory");
+AS_LARGE(struct cu_location, CUmemLocation);
+AT(struct cu_location, id, CUmemLocation, id);
+AS_LARGE(struct cu_memory_prop, CUmemAllocationProp);
+AT(struct cu_memory_prop, handles, CUmemAllocationProp, requestedHandleTypes);
+AT(struct cu_memory_prop, location, CUmemAllocationProp, location);
+AT(struct cu_memory_prop, metadata, CUmemAllocationProp, win32HandleMetaData);
+AT(struct cu_memory_prop, compression, CUmemAllocationProp, allocFlags.compressionType);
+AT(struct cu_memory_prop, rdma, CUmemAllocationProp, allocFlags.gpuDirectRDMACapable);
+AT(struct cu_memory_prop, usage, CUmemAllocationProp, allocFlags.usage);
+AS_LARGE(struct cu_access, CUmemAccessDesc);
+AT(struct cu_access, location, CUmemAccessDesc, location);
+AT(struct cu_access, flags, CUmemAccessDesc, flags);
+
 /* The header's own macro names the same function of today. */
 static void names(void **state)
 {
 #define TEXT(x)  #x
 #define XTEXT(x) TEXT(x)
 	(void)state;
+	assert_string_equal(XTEXT(cuMemCreate), "cuMemCreate");
+	assert_string_equal(XTEXT(cuMemMap), "cuMemMap");
+	assert_string_equal(XTEXT(cuMemAddressReserve), "cuMemAddressReserve");
 	assert_string_equal(XTEXT(cuMemAlloc), "cuMemAlloc_v2");
 	assert_string_equal(XTEXT(cuMemFree), "cuMemFree_v2");
 	assert_string_equal(XTEXT(cuMemGetInfo), "cuMemGetInfo_v2");

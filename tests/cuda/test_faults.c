@@ -12,9 +12,9 @@
 #include "backends/cuda/cu_calls.h"
 #include "host.h"
 
-static const char *const call_names[CU_CALL_COUNT] = {
+static const char *const call_names[] = {
 #define NAME(name, params, args) #name,
-	CU_CALLS(NAME)
+	CU_CALLS(NAME) CU_VMM_CALLS(NAME)
 #undef NAME
 };
 
@@ -57,9 +57,9 @@ static const char *const silent[] = {
 	"cuStreamQuery",
 	/* Its command has ended: when is by the host's clock then. */
 	"cuEventElapsedTime",
-	/* Made again at once. */
+	/* Made again at once, or later. */
 	"cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode", "cuCtxSetCurrent",
-	NULL};
+	"cuMemRelease", NULL};
 
 static const char *const retried[] = {"cuDevicePrimaryCtxRelease_v2",
 				      "cuStreamDestroy_v2",
@@ -67,6 +67,8 @@ static const char *const retried[] = {"cuDevicePrimaryCtxRelease_v2",
 				      "cuMemFree_v2",
 				      "cuMemFreeHost",
 				      "cuModuleUnload",
+				      "cuMemUnmap",
+				      "cuMemAddressFree",
 				      "cuCtxPushCurrent_v2",
 				      NULL};
 
@@ -82,6 +84,8 @@ static const char *const elsewhere[] = {"cuStreamSynchronize", "cuMemGetAddressR
 static const struct hal_bk_config ways[] = {
 	{.clock = 1},
 	{.clock = 1, .memory = 1, .inflight = 1},
+	{.clock = 1, .memory = 2},
+	{.clock = 1, .memory = 2, .bounds = 1},
 };
 
 const struct gpu_faults gpu_faults = {
@@ -89,7 +93,7 @@ const struct gpu_faults gpu_faults = {
 	.backend = hal_backend_cuda,
 	.devices = 2,
 	.calls = call_names,
-	.call_count = CU_CALL_COUNT,
+	.call_count = sizeof(call_names) / sizeof(call_names[0]),
 	.results = results,
 	.result_count = sizeof(results) / sizeof(results[0]),
 	.load = load,

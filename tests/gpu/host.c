@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/granules.h"
+
+extern const struct hal_host core_host; /* the core's own, which has more */
+
 char host_text[512];
 
 __attribute__((format(printf, 2, 3))) static int host_fail(int err, const char *fmt, ...)
@@ -33,6 +37,8 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"preempt", cfg->preempt},
 		{"graphs", cfg->graphs},
 		{"queues", cfg->queues},
+		{"range", cfg->range},
+		{"bounds", cfg->bounds},
 		{"trial_ms", cfg->trial_ms ? cfg->trial_ms : 20000},
 	};
 	size_t i;
@@ -52,12 +58,23 @@ static const char *option_str(const struct hal_bk_config *cfg, const char *key)
 	return cfg->library ? cfg->library : host_face.library;
 }
 
+static int granules_open(const struct hal_bk_color_map *map, struct hal_bk_granules **out)
+{
+	return core_host.granules_open(map, out);
+}
+
 const struct hal_host host = {
 	.size = sizeof(host),
 	.abi = HAL_BACKEND_ABI,
 	.fail = host_fail,
 	.option_int = option_int,
 	.option_str = option_str,
+	.granules_open = granules_open,
+	.granules_close = granules_free,
+	.granules_take = granules_take,
+	.granules_take_run = granules_take_run,
+	.granules_give = granules_give,
+	.granules_left = granules_left,
 };
 
 const struct gpu_stand_in *stand_in(void)

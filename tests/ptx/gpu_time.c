@@ -52,7 +52,7 @@ static const struct timed {
 struct params {
 	uint64_t out, a, b;
 	int32_t n, hole;
-	uint64_t more[3];
+	uint64_t more[4];
 };
 
 struct launch {
@@ -165,6 +165,7 @@ static int prepare(const struct ptx *m, const struct timed *t, enum variant v,
 	if (bounds) {
 		l->params.more[more++] = data;
 		l->params.more[more++] = 3 * PART;
+		l->params.more[more++] = controls; /* PLAIN has none there */
 	}
 	if (v != PLAIN && v != BOUNDS) {
 		l->control = controls + CONTROL_STEP * v;

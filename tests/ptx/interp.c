@@ -231,14 +231,16 @@ static enum type type_of(const struct ptx *m, uint32_t token)
 	return NO_TYPE;
 }
 
-static const char *const specials[] = {"%tid",    "%ntid",   "%ctaid",
-				       "%nctaid", "%laneid", "%warpid"};
+static const char *const specials[] = {"%tid",    "%ntid",   "%ctaid",      "%nctaid",
+				       "%laneid", "%warpid", "%globaltimer"};
+#define SPECIALS (sizeof(specials) / sizeof(specials[0]))
+#define STEP_NS  1000u /* that an instruction takes, for who looks at the time */
 
 static bool decode_special(struct run *r, uint32_t token, struct operand *o)
 {
 	uint32_t i;
 
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < SPECIALS; i++) {
 		if (!ptx_is(r->m, token, specials[i]))
 			continue;
 		o->kind = K_SPECIAL;
@@ -611,8 +613,10 @@ static uint64_t special(const struct run *r, const struct thread *t,
 		return r->l->grid[o->bits];
 	case 4:
 		return id % WARP;
-	default:
+	case 5:
 		return id / WARP;
+	default:
+		return r->steps * STEP_NS;
 	}
 }
 
@@ -1596,8 +1600,8 @@ static void run_grid(struct run *r)
 				break;
 		}
 	}
-	for (i = 0; i < all && !r->err; i++) {
-		n = (first + i * step) % all;
+	for (i = 0; i < (r->l->only ? 1 : all) && !r->err; i++) {
+		n = r->l->only ? r->l->only - 1 : (first + i * step) % all;
 		r->ctaid[0] = (uint32_t)(n % g[0]);
 		r->ctaid[1] = (uint32_t)(n / g[0] % g[1]);
 		r->ctaid[2] = (uint32_t)(n / g[0] / g[1]);

@@ -26,6 +26,7 @@ struct interp_launch {
 	const struct interp_region *regions;
 	uint32_t region_count;
 	uint64_t seed; /* of the order of blocks; 0: as they are numbered */
+	uint64_t only; /* that block, and 1; 0: all of them */
 	/* Called after so many instructions; 0: never. */
 	uint64_t tick;
 	void (*at_tick)(void *arg);

@@ -37,7 +37,7 @@ expect 0 'sum_warps: loop: line ' --keep --pass loop --output "$scratch/loop.ptx
 expect 1 'cannot write|No space' -p entry -o /dev/full "$in"
 expect 0 '_halb_from' -p entry -p bounds "$in"
 # Both passes; the control comes last.
-grep -A2 '_halb_long' "$scratch/said" | grep -q '_hals_control' ||
+grep -A2 '_halb_astray' "$scratch/said" | grep -q '_hals_control' ||
 	{ echo "the parameters are not in order"; rc=1; }
 expect 1 'already, those of this' -p loop "$scratch/loop.ptx"
 exit $rc

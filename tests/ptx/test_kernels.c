@@ -36,12 +36,14 @@
 #define B            (A + BUFFER_BYTES)
 #define CONTROL      (OUT + (1u << 20))
 #define LISTS        (OUT + (2u << 20))
+#define ASTRAY       (OUT + (3u << 20))
+#define FENCED       3u  /* parameters that bounds adds */
 #define ROUNDS_MAX   20u /* that are stopped */
 
 static uint8_t memory[3 * BUFFER_BYTES], before[3 * BUFFER_BYTES],
 	expected[3 * BUFFER_BYTES];
 static struct ptx_control control;
-static uint32_t lists[2][BLOCKS_MAX];
+static uint32_t lists[2][BLOCKS_MAX], astray;
 static char why[PTX_WHY];
 static uint64_t base = BASE;
 static struct list_kernel kernels[KERNELS_MAX];
@@ -93,7 +95,7 @@ static void fill(const struct list_kernel *k)
 struct params {
 	uint64_t out, a, b;
 	int32_t n, hole;
-	uint64_t more[3];
+	uint64_t more[FENCED + 1];
 };
 
 static void raise_stop(void *arg)
@@ -105,17 +107,18 @@ static void raise_stop(void *arg)
 static struct interp_launch launch_of(const struct ptx *m, const struct list_kernel *k,
 				      struct params *p, uint32_t more)
 {
-	static struct interp_region regions[3];
+	static struct interp_region regions[4];
 	struct interp_launch l = {.shared_bytes = k->shared_bytes,
 				  .params = p,
 				  .regions = regions,
-				  .region_count = 3,
+				  .region_count = 4,
 				  .stop = CONTROL};
 	uint32_t i, n;
 
 	regions[0] = (struct interp_region){OUT, memory, sizeof(memory)};
 	regions[1] = (struct interp_region){CONTROL, &control, sizeof(control)};
 	regions[2] = (struct interp_region){LISTS, lists, sizeof(lists)};
+	regions[3] = (struct interp_region){ASTRAY, &astray, sizeof(astray)};
 	memcpy(l.grid, k->grid, sizeof(l.grid));
 	memcpy(l.block, k->block, sizeof(l.block));
 	*p = (struct params){.out = OUT, .a = A, .b = B, .n = k->n, .hole = -1};
@@ -168,6 +171,21 @@ static uint64_t blocks_of(const struct list_kernel *k)
 	return (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
 }
 
+/* Nothing has gone astray yet. */
+static void put_range(struct params *p, uint64_t from, uint64_t bytes)
+{
+	p->more[0] = from;
+	p->more[1] = bytes;
+	p->more[2] = ASTRAY;
+	astray = 0;
+}
+
+static void told(const struct list_kernel *k, uint32_t want, const char *how)
+{
+	if (astray != want)
+		wrong(k, "%s: that it went astray is %u, not %u", how, astray, want);
+}
+
 /* more: which of the parameters is the control's. */
 static void run_entry(const struct ptx *m, const struct list_kernel *k, uint32_t more,
 		      uint64_t tick, uint64_t seed, const char *how)
@@ -183,8 +201,7 @@ static void run_entry(const struct ptx *m, const struct list_kernel *k, uint32_t
 	for (round = 0;; round++) {
 		struct interp_launch l = launch_of(m, k, &p, more + 1);
 
-		p.more[0] = OUT;
-		p.more[1] = sizeof(memory);
+		put_range(&p, OUT, sizeof(memory));
 		p.more[more] = CONTROL;
 		l.seed = seed + round;
 		l.tick = tick;
@@ -235,8 +252,7 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 		struct interp_launch l = launch_of(m, k, &p, more + 1);
 		const uint32_t n = end[part] - first[part];
 
-		p.more[0] = OUT;
-		p.more[1] = sizeof(memory);
+		put_range(&p, OUT, sizeof(memory));
 		p.more[more] = CONTROL;
 		l.seed = 3 + part;
 		if (part && !n)
@@ -331,13 +347,14 @@ static void run_bounds(const struct ptx *m, const struct ptx *old,
 		       const struct list_kernel *k)
 {
 	struct params p;
-	struct interp_launch l = launch_of(m, k, &p, 2);
+	struct interp_launch l = launch_of(m, k, &p, FENCED);
+	bool needs_b;
 
-	p.more[0] = OUT;
-	p.more[1] = sizeof(memory);
+	put_range(&p, OUT, sizeof(memory));
 	memcpy(memory, before, sizeof(memory));
 	if (ran(k, m, &l, "bounds"))
 		same(k, "bounds");
+	told(k, 0, "bounds");
 
 	/* B is outside: it reads as 0. */
 	memcpy(memory, before, sizeof(memory));
@@ -345,23 +362,25 @@ static void run_bounds(const struct ptx *m, const struct ptx *old,
 	l = launch_of(old, k, &p, 0);
 	if (!ran(k, old, &l, "with zeros"))
 		return;
+	needs_b = memcmp(memory, expected, BUFFER_BYTES) != 0;
 	memcpy(expected, memory, sizeof(memory));
 	memcpy(expected + (B - OUT), before + (B - OUT), BUFFER_BYTES);
 	memcpy(memory, before, sizeof(memory));
-	l = launch_of(m, k, &p, 2);
-	p.more[0] = OUT;
-	p.more[1] = B - OUT;
+	l = launch_of(m, k, &p, FENCED);
+	put_range(&p, OUT, B - OUT);
 	if (ran(k, m, &l, "bounds, b outside"))
 		same(k, "bounds, b outside");
+	if (needs_b)
+		told(k, 1, "bounds, b outside");
 
 	/* The result is outside: it stays. */
 	memcpy(expected, before, sizeof(memory));
 	memcpy(memory, before, sizeof(memory));
-	l = launch_of(m, k, &p, 2);
-	p.more[0] = A;
-	p.more[1] = 2 * BUFFER_BYTES;
+	l = launch_of(m, k, &p, FENCED);
+	put_range(&p, A, 2 * BUFFER_BYTES);
 	if (ran(k, m, &l, "bounds, out outside"))
 		same(k, "bounds, out outside");
+	told(k, 1, "bounds, out outside");
 }
 
 /* What the interpreter makes of it: its approximate instructions are not a GPU's. */
@@ -452,8 +471,8 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 		run_loop(loop, k, steps / 7 + 1, "loop, stopped more often");
 	}
 	if (steps && both) {
-		run_entry(both, k, 2, steps / 5 + 1, 7, "bounds and entry, stopped");
-		run_halves(both, k, 2, "bounds and entry, the list in two");
+		run_entry(both, k, FENCED, steps / 5 + 1, 7, "bounds and entry, stopped");
+		run_halves(both, k, FENCED, "bounds and entry, the list in two");
 	}
 	if (steps && bounds)
 		run_bounds(bounds, m, k);
@@ -508,7 +527,7 @@ static int run_there(void *arg)
 {
 	const struct task *t = arg;
 
-	if (gpu.cuMemAlloc_v2(&base, LISTS - OUT + sizeof(lists))) {
+	if (gpu.cuMemAlloc_v2(&base, ASTRAY - OUT + sizeof(astray))) {
 		printf("no memory\n");
 		return 1;
 	}

@@ -256,7 +256,47 @@ static void bounds_refused(void **state)
 	body(".global .b32 v[4];\n.const .u64 c = v;\n" BEGIN END, PTX_BOUNDS,
 	     "line 5: c begins with an address");
 	body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", PTX_BOUNDS,
-	     "leave no room for 16");
+	     "leave no room for 24");
+}
+
+/* How often the text has that, of a body with bounds. */
+static uint32_t times(const char *statements, const char *what)
+{
+	char all[2048], *text, *p;
+	struct ptx *m;
+	size_t bytes;
+	uint32_t n = 0;
+
+	snprintf(all, sizeof(all), "%s%s}\n", HEAD BEGIN, statements);
+	assert_int_equal(parse(all, &m), 0);
+	assert_int_equal(ptx_rewrite(m, PTX_BOUNDS, NULL, &text, &bytes, why), 0);
+	for (p = text; (p = strstr(p, what)); p++)
+		n++;
+	free(text);
+	ptx_free(m);
+	return n;
+}
+
+/* What is kept from an access is told wherever a thread may end; hints may name what is
+ * not there. */
+static void astray(void **state)
+{
+	const char *noted = "mov.u32 %_halb_w, 1", *told = "st.global.u32 [%_halb_a], 1";
+
+	(void)state;
+	assert_int_equal(times("st.global.u32 [%d0], %r0;\nret;\n", noted), 1);
+	assert_int_equal(times("discard.global.L2 [%d0], 128;\nret;\n", noted), 1);
+	assert_int_equal(times("prefetch.global.L2 [%d0];\nret;\n", noted), 0);
+	assert_int_equal(times("prefetchu.L1 [%d0];\nret;\n", noted), 0);
+	assert_int_equal(times("applypriority.global.L2::evict_normal [%d0], 128;\n"
+			       "ret;\n",
+			       noted),
+			 0);
+	assert_int_equal(times("ret;\n", told), 1);
+	assert_int_equal(times("@%p0 ret;\nexit;\n", told), 2);
+	assert_int_equal(times("@%p0 ret;\n", told), 2);
+	assert_int_equal(times("add.u32 %r0, %r0, 1;\n", told), 1);
+	assert_int_equal(times("", told), 1);
 }
 
 /* Which kernel, which pass; and those that are not named stay. */
@@ -332,10 +372,15 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unreadable),     cmocka_unit_test(deep),
-		cmocka_unit_test(stops_refused),  cmocka_unit_test(loop_refused),
-		cmocka_unit_test(bounds_refused), cmocka_unit_test(others_stay),
-		cmocka_unit_test(pointers),       cmocka_unit_test(cut),
+		cmocka_unit_test(unreadable),
+		cmocka_unit_test(deep),
+		cmocka_unit_test(stops_refused),
+		cmocka_unit_test(loop_refused),
+		cmocka_unit_test(bounds_refused),
+		cmocka_unit_test(others_stay),
+		cmocka_unit_test(astray),
+		cmocka_unit_test(pointers),
+		cmocka_unit_test(cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

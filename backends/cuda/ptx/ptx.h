@@ -32,7 +32,8 @@ enum ptx_pass {
 	 * where a later launch goes on. */
 	PTX_LOOP,
 	/* Each access of global memory that is not within a range of addresses is not
-	 * made; what it should have read is 0. */
+	 * made; what it should have read is 0.  That there was one is told at the end of
+	 * its thread. */
 	PTX_BOUNDS,
 };
 #define PTX_PASSES 3u
@@ -49,13 +50,18 @@ struct ptx_control {
 	uint64_t to;      /* ENTRY: address of uint32_t[blocks launched] */
 };
 
-/* What PTX_BOUNDS gives a kernel as two more parameters, the last of those there are.
- * Both are multiples of PTX_RANGE_ALIGN: an access that begins within ends within, as a
- * misaligned one faults.  bytes is not 0. */
+/* What PTX_BOUNDS gives a kernel as three more parameters, the last of those there are.
+ * base and bytes are multiples of PTX_RANGE_ALIGN: an access that begins within ends
+ * within, as a misaligned one faults.  bytes is not 0. */
 struct ptx_range {
 	uint64_t base, bytes;
+	/* Address of a uint32_t in global memory, in the range or not: it is 1 when a
+	 * thread has ended that was kept from something.  Hints (prefetch) do not count.
+	 */
+	uint64_t astray;
 };
-#define PTX_RANGE_ALIGN 256u
+#define PTX_RANGE_PARAMS 3u
+#define PTX_RANGE_ALIGN  256u
 
 struct ptx;
 

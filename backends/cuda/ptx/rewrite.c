@@ -292,12 +292,19 @@ static void stop_statement(struct writer *w, const struct ptx_statement *s)
 
 /* ---- bounds ---------------------------------------------------------------------------- */
 
-static const char bounds_begin[] = "\n\t.reg .pred %_halb_q, %_halb_z;\n"
-				   "\t.reg .b32 %_halb_n;\n"
+static const char bounds_begin[] = "\n\t.reg .pred %_halb_q, %_halb_z, %_halb_s;\n"
+				   "\t.reg .b32 %_halb_n, %_halb_w;\n"
 				   "\t.reg .b64 %_halb_base, %_halb_bytes;\n"
 				   "\t.reg .b64 %_halb_o, %_halb_a;\n"
 				   "\tld.param.u64 %_halb_base, [_halb_from];\n"
-				   "\tld.param.u64 %_halb_bytes, [_halb_long];\n";
+				   "\tld.param.u64 %_halb_bytes, [_halb_long];\n"
+				   "\tmov.u32 %_halb_w, 0;\n";
+
+/* Where a thread ends.  What it has done is kept in a register until then: by ptxas that
+ * takes fewer than a predicate, or a store at each access. */
+static const char bounds_end[] = "setp.ne.u32 %_halb_s, %_halb_w, 0;\n"
+				 "\t@%_halb_s ld.param.u64 %_halb_a, [_halb_astray];\n"
+				 "\t@%_halb_s st.global.u32 [%_halb_a], 1;\n\t";
 
 /* Where the access is in the range, to _halb_o. */
 static void put_offset(struct writer *w, const struct ptx_access *a)
@@ -352,12 +359,30 @@ static void fence_copy(struct writer *w, const struct ptx_statement *s)
 	const struct ptx *m = w->m;
 	const struct ptx_operand *size = &s->operand[s->operand_count - 1];
 
-	put(w, "setp.lt.u64 %_halb_q, %_halb_o, %_halb_bytes;\n\tselp.b32 %_halb_n, ");
+	put(w, "selp.b32 %_halb_n, ");
 	put_tokens(w, size->first, size->count);
 	put(w, ", 0, %_halb_q;\n\t");
 	copy_to(w, end_of(m, s->operand[2].first + s->operand[2].count - 1));
 	put(w, ", %_halb_n;");
 	w->at = end_of(m, s->first + s->count - 1);
+}
+
+/* It may name what is not there. */
+static bool is_hint(const struct ptx *m, const struct ptx_statement *s)
+{
+	return ptx_begins(m, s->op, "prefetch") || ptx_is(m, s->op, "applypriority");
+}
+
+/* Does the body go on behind its last statement? */
+static bool falls_out(const struct ptx *m, const struct ptx_function *f)
+{
+	const struct ptx_statement *last = &m->statements[f->first + f->count];
+
+	if (!f->count)
+		return true;
+	last--;
+	return last->kind != PTX_INSTRUCTION || last->guard ||
+	       ptx_class_of(m, last) != PTX_RETURN;
 }
 
 static void bounds_statement(struct writer *w, const struct ptx_function *f,
@@ -371,6 +396,10 @@ static void bounds_statement(struct writer *w, const struct ptx_function *f,
 	if (s->kind != PTX_INSTRUCTION)
 		return;
 	class = ptx_class_of(m, s);
+	if (class == PTX_RETURN) {
+		copy_to(w, m->tokens[s->first].at);
+		put(w, bounds_end);
+	}
 	if (class != PTX_ACCESS && class != PTX_CPASYNC)
 		return;
 	a.space = class == PTX_CPASYNC ? PTX_GLOBAL : ptx_space_of(m, s);
@@ -379,17 +408,20 @@ static void bounds_statement(struct writer *w, const struct ptx_function *f,
 		return;
 	copy_to(w, m->tokens[s->first].at);
 	put_offset(w, &a);
-	if (class == PTX_CPASYNC) {
-		fence_copy(w, s);
-		return;
-	}
 	putf(w, "setp.lt%s.u64 %%_halb_q|%%_halb_z, %%_halb_o, %%_halb_bytes",
 	     s->guard ? ".and" : "");
 	if (s->guard) {
 		put(w, s->guard_not ? ", !" : ", ");
 		put_token(w, s->guard);
 	}
-	put(w, ";\n\t@%_halb_q ");
+	put(w, ";\n\t");
+	if (!is_hint(m, s))
+		put(w, "@%_halb_z mov.u32 %_halb_w, 1;\n\t");
+	if (class == PTX_CPASYNC) {
+		fence_copy(w, s);
+		return;
+	}
+	put(w, "@%_halb_q ");
 	w->at = m->tokens[s->op].at;
 	copy_to(w, end_of(m, s->first + s->count - 1));
 	put_zeros(w, f, number);
@@ -400,7 +432,8 @@ static void bounds_statement(struct writer *w, const struct ptx_function *f,
 static void put_parameters(struct writer *w, const struct ptx_function *f)
 {
 	const char *more = w->pass == PTX_BOUNDS ? "\n\t.param .u64 _halb_from,\n"
-						   "\t.param .u64 _halb_long\n"
+						   "\t.param .u64 _halb_long,\n"
+						   "\t.param .u64 _halb_astray\n"
 						 : "\n\t.param .u64 _hals_control\n";
 
 	copy_to(w, f->parens ? w->m->tokens[f->close].at : end_of(w->m, f->name));
@@ -432,6 +465,10 @@ static void rewrite(struct writer *w, const struct ptx_function *f)
 	copy_to(w, m->tokens[last].at); /* the body's } */
 	if (w->pass == PTX_LOOP)
 		end_loop(w, f);
+	if (w->pass == PTX_BOUNDS && falls_out(m, f)) {
+		put(w, "\n\t");
+		put(w, bounds_end);
+	}
 }
 
 int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char **text,

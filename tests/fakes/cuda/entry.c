@@ -30,7 +30,8 @@ static bool disturbs(uint32_t call)
 	       call == CU_CALL_cuMemHostAlloc || call == CU_CALL_cuMemFreeHost ||
 	       call == CU_CALL_cuStreamQuery || call == CU_CALL_cuStreamSynchronize ||
 	       call == CU_CALL_cuEventSynchronize || call == CU_CALL_cuModuleLoadDataEx ||
-	       call == CU_CALL_cuModuleUnload;
+	       call == CU_CALL_cuModuleUnload || call == CU_CALL_cuMemUnmap ||
+	       call == CU_CALL_cuMemSetAccess;
 }
 
 /* What every call answers before it does anything. */
@@ -74,6 +75,7 @@ const struct face face = {
 	.state = state,
 	.sticky = sticky,
 	.disturbs = disturbs,
+	.end_code = code_end,
 };
 
 #define ENTRY(name, params, args)                                                        \

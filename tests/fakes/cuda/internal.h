@@ -11,6 +11,8 @@
 #include "tpc.h"
 
 enum { DEVICES = 2 };
+#define SHARED_MOST (227 * 1024) /* of a block */
+#define SHARED_GATE (48 * 1024)  /* without asking */
 
 /* A green context: which units its streams may use. */
 struct green {
@@ -24,8 +26,20 @@ void qmd_show(const struct device *dev, bool off[UNITS_MAX]);
 /* What a driver of that version finds in the stream. */
 void stream_show(const struct stream *s, int version, bool off[UNITS_MAX]);
 
-/* calls.c: as it was drawn. */
+/* calls.c: what the driver claims to be. */
+int version(void);
+/* NULL: there is none of that number. */
+struct device *device_at(int device);
+/* As it was drawn. */
 const struct tpc_gpu *gpu_of(const struct device *d);
+
+/* code.c: whether its kernels do what it says. */
+bool code_runs(const char *ptx);
+/* False: it is no PTX that is understood; log says why. */
+bool code_read(struct module *m, const char *ptx, char *log, size_t bytes);
+void code_end(struct module *m);
+/* NULL: there is none of that name. */
+struct function *code_function(struct module *m, const char *name);
 
 /* What the environment wants of the driver there: "ignored", or "crash" and "hang", which
  * it does. */
@@ -57,7 +71,7 @@ enum cu_stand_in_call {
 };
 /* clang-format on */
 
-/* calls.c and graph.c: what each entry point does */
+/* calls.c, modules.c, graph.c, vmm.c: what each entry point does */
 #define STAND_IN_DECLARE(name, params, args) uint32_t do_##name params;
 CU_STAND_IN_CALLS(STAND_IN_DECLARE)
 uint32_t set_up(void);

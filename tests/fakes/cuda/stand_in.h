@@ -8,7 +8,9 @@
  * all of them have; CARD=GTX 1080|V100|A100|H100|H200|B200 (what device 0 is);
  * VERSION=12030 (that it claims); DEVICES=N; FREE=wait (frees wait for
  * the device); QMD=0x24 (version of launch descriptors, major << 4 | minor); MASK, GREEN=
- * ignored|crash|hang (what comes of the first mask, the first stream of a green context).
+ * ignored|crash|hang (what comes of the first mask, the first stream of a green context);
+ * VMM=ignored (memory has no addresses of one's own); RUN=ptx (kernels do what their PTX
+ * says, in an interpreter, in place of C functions of their names).
  */
 #ifndef TESTS_FAKES_CUDA_STAND_IN_H
 #define TESTS_FAKES_CUDA_STAND_IN_H

@@ -418,6 +418,17 @@ static uint32_t jobs(struct gpu_stand_in_job *out, uint32_t max)
 	return n;
 }
 
+static void forget(struct object *o)
+{
+	const struct physical *p = (const struct physical *)o;
+
+	if (o->kind == OBJECT_PHYSICAL && p->users)
+		o->dev->used -= p->bytes;
+	if (o->kind == OBJECT_MODULE && face.end_code)
+		face.end_code((struct module *)o);
+	free(o);
+}
+
 /* Handles that are gone, and all that a loss has taken along. */
 static void forget_handles(void)
 {
@@ -434,11 +445,11 @@ static void forget_handles(void)
 			continue;
 		}
 		*at = o->next;
-		free(o);
+		forget(o);
 	}
 	while ((o = world.gone)) {
 		world.gone = o->next;
-		free(o);
+		forget(o);
 	}
 	for (a = world.allocations; a; a = next) {
 		next = a->next;

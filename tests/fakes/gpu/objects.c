@@ -19,7 +19,7 @@ uint64_t memory_left(const struct device *d)
 }
 
 /* By the system call: a sanitizer would keep books on a whole GPU's memory. */
-static void *map(size_t bytes, int protection)
+void *map_bytes(size_t bytes, int protection)
 {
 	const long p = syscall(SYS_mmap, NULL, (bytes + 4095) & ~(size_t)4095, protection,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
@@ -43,7 +43,7 @@ static void backing_end(void *backing, size_t bytes)
 struct allocation *reserve(size_t bytes, int protection)
 {
 	struct allocation *a = calloc(1, sizeof(*a));
-	void *p = map(bytes, protection);
+	void *p = map_bytes(bytes, protection);
 
 	if (!a || !p) {
 		free(a);
@@ -60,12 +60,18 @@ struct allocation *reserve(size_t bytes, int protection)
 void allocation_end(struct allocation *a)
 {
 	struct allocation **at = &world.allocations;
+	struct mapping *m;
+
+	while ((m = a->mappings)) {
+		a->mappings = m->next;
+		free(m);
+	}
 
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
 	unmap((void *)(uintptr_t)a->address, a->bytes);
-	if (a->dev)
+	if (a->dev && !a->reserved)
 		backing_end(a->backing, a->bytes);
 	else if ((uintptr_t)a->backing != a->address)
 		unmap(a->backing, a->bytes);
@@ -98,8 +104,8 @@ uint32_t allocate(uint64_t *address, size_t bytes, const char *call)
 	if (taken(bytes) > memory_left(d) ||
 	    (world.limits.piece && bytes > world.limits.piece))
 		return GPU_OUT_OF_MEMORY;
-	backing =
-		bytes > POISON_MOST ? map(bytes, PROT_READ | PROT_WRITE) : malloc(bytes);
+	backing = bytes > POISON_MOST ? map_bytes(bytes, PROT_READ | PROT_WRITE)
+				      : malloc(bytes);
 	a = backing ? reserve(bytes, PROT_NONE) : NULL;
 	if (!a) {
 		backing_end(backing, bytes);
@@ -146,7 +152,8 @@ static struct allocation *exactly(uint64_t address, bool host, const char *call)
 {
 	struct allocation *a = allocation_of(address, 1);
 
-	if (!a || a->address != address || a->freed || (a->dev == NULL) != host) {
+	if (!a || a->address != address || a->freed || a->reserved ||
+	    (a->dev == NULL) != host) {
 		misuse("%s: 0x%llx is not allocated", call, (unsigned long long)address);
 		return NULL;
 	}
@@ -221,7 +228,7 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	if (a && apart && strcmp(apart, "apart") == 0) {
 		/* The device has an address of its own for it, and the host none of that.
 		 */
-		void *address = map(bytes, PROT_NONE);
+		void *address = map_bytes(bytes, PROT_NONE);
 
 		if (address)
 			a->address = (uintptr_t)address;
@@ -237,9 +244,10 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 /* ---- handles ----------------------------------------------------------------------- */
 
 static const char *const kind_names[] = {
-	"stream",         "event",     "module",           "function",
-	"green context",  "graph",     "executable graph", "signal",
-	"reader of code", "executable"};
+	"stream",           "event",         "module",
+	"function",         "green context", "graph",
+	"executable graph", "signal",        "reader of code",
+	"executable",       "memory"};
 
 /* What is gone, and has nothing left to run, is out of the way of all that looks for
  * work; it is kept, so that who uses it is told. */
@@ -525,6 +533,8 @@ void end_module(struct module *m)
 
 	for (f = m->functions; f; f = f->next)
 		f->object.gone = true;
+	if (face.end_code)
+		face.end_code(m);
 	m->object.gone = true;
 }
 

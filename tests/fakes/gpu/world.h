@@ -16,7 +16,7 @@ enum {
 	UNITS_MAX = 320,
 	LAUNCHES_MAX = 4096, /* at their turn at a time, of a device */
 	COPY_ENGINES = 2,
-	PARAMS_MAX = 8,
+	PARAMS_MAX = 12,
 	PENDING_MAX = 1024, /* launches of a stream; then a launch blocks */
 	JOBS_KEPT = 1024,
 	QUARANTINE = 64, /* freed memory that a touch of is noticed */
@@ -52,7 +52,8 @@ enum object_kind {
 	OBJECT_EXEC,
 	OBJECT_SIGNAL,
 	OBJECT_READER,
-	OBJECT_EXECUTABLE
+	OBJECT_EXECUTABLE,
+	OBJECT_PHYSICAL
 };
 
 /* Whatever has a handle.  Gone ones stay, so that their use is noticed. */
@@ -93,11 +94,15 @@ struct call {
 	enum stops stops;
 	struct hal_preempt_launch given;
 	uint32_t step; /* which of spec->steps */
+	/* Of a kernel whose code is run: where that is. */
+	struct module *module;
+	uint32_t number, shared;
 };
 
 struct module {
 	struct object object;
 	struct function *functions;
+	void *code; /* that is run; NULL: kernels are C functions */
 };
 
 struct function {
@@ -174,6 +179,20 @@ struct stream {
 	uint32_t jobs;
 };
 
+/* Memory without an address, and where it has one. */
+struct physical {
+	struct object object; /* gone: its handle is */
+	uint64_t bytes;
+	uint32_t users; /* its handle, its mapping */
+};
+
+struct mapping {
+	struct mapping *next;
+	struct physical *of;
+	uint64_t address, bytes;
+	bool access;
+};
+
 struct allocation {
 	struct allocation *next;
 	struct device *dev; /* NULL: the host's */
@@ -181,6 +200,8 @@ struct allocation {
 	uint64_t taken; /* of the device's memory */
 	void *backing;  /* where its bytes are; of the host's: where the host finds it */
 	bool freed;
+	bool reserved; /* addresses alone: what is there is what is mapped */
+	struct mapping *mappings;
 };
 
 struct unit {
@@ -285,6 +306,8 @@ void *get_any(void *handle, enum object_kind kind);
 void *get(void *handle, enum object_kind kind);
 uint32_t push(struct stream *s, struct job job);
 struct allocation *reserve(size_t bytes, int protection);
+/* Zeros of the host's, made as they are touched; NULL. */
+void *map_bytes(size_t bytes, int protection);
 void poison(const struct allocation *a, int with);
 uint64_t memory_left(const struct device *d);
 bool wait_for(bool (*done)(const void *what), const void *what);
@@ -353,7 +376,8 @@ struct face {
 	bool (*disturbs)(uint32_t call); /* captures of others */
 	/* What the device's registers say of where a unit is; NULL: its number. */
 	uint32_t (*place)(const struct device *dev, uint32_t unit);
-	bool frees_wait; /* always */
+	void (*end_code)(struct module *m); /* NULL: there is none */
+	bool frees_wait;                    /* always */
 };
 extern const struct face face;
 struct device *current_device(void);

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory=vmm: each partition has a range of addresses of its own, and all of its buffers
+ * that are the device's lie there.  Addresses cost nothing: memory is made and mapped for
+ * a buffer, in granules as large as the driver wants them, and unmapped as it was mapped.
+ * Buffers of at most half a granule share granules, in pieces.
+ *
+ * All of it is the engine's.  Unmapping may wait for the device, so it is done while
+ * nothing runs (context.c), and until then nobody else has the place: a launch that was
+ * given up may still write there.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE 512u /* bytes; the alignment of all buffers */
+
+/* A granule that small buffers share. */
+struct cu_chunk {
+	struct cu_chunk *next;
+	struct hal_bk_granules *free; /* pieces */
+	uint32_t granule;             /* of the range */
+	uint32_t buffers;             /* that there are */
+	uint32_t places;              /* and those that are to be given back */
+};
+
+struct cu_range {
+	struct cu_range *older; /* of the device */
+	uint64_t base, bytes;
+	uint32_t granule; /* bytes */
+	struct hal_bk_granules *free;
+	struct cu_chunk *chunks;
+	uint32_t mapped; /* chunks, and places that are none's */
+	uint32_t top;    /* behind this granule nothing is mapped */
+	bool is_mapped[];
+};
+
+int cu_range_open(struct cu_device *dev)
+{
+	const struct cu_memory_prop prop = {
+		.type = CU_MEMORY_PINNED,
+		.location = {CU_LOCATION_DEVICE, dev->shape.device}};
+	size_t granule = 0;
+	int has = 0, err;
+
+	if (!cu.cuMemGetAllocationGranularity || !cu.cuMemAddressReserve ||
+	    !cu.cuMemAddressFree || !cu.cuMemCreate || !cu.cuMemRelease || !cu.cuMemMap ||
+	    !cu.cuMemUnmap || !cu.cuMemSetAccess)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: memory=vmm: the driver has no calls for "
+				     "it (cuMemMap)",
+				     dev->index);
+	err = CU(dev, cuDeviceGetAttribute, &has, CUA_VMM, dev->shape.device);
+	if (err)
+		return err;
+	if (!has)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: memory=vmm: the device cannot map memory",
+				     dev->index);
+	err = CU(dev, cuMemGetAllocationGranularity, &granule, &prop,
+		 CU_GRANULARITY_MINIMUM);
+	if (err)
+		return err;
+	if (granule < (size_t)2 * PIECE || granule > UINT32_MAX ||
+	    (granule & (granule - 1)))
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: memory=vmm: the driver maps %zu bytes at "
+				     "a time",
+				     dev->index, granule);
+	dev->granule = (uint32_t)granule;
+	return 0;
+}
+
+/* count things that are taken in rows. */
+static int open_free(uint64_t count, struct hal_bk_granules **out)
+{
+	/* How large one is nobody asks. */
+	const struct hal_bk_color_map map = {
+		.granule_bytes = PIECE, .colors = 1, .granules = count};
+
+	return cu_host->granules_open(&map, out);
+}
+
+static void give(struct hal_bk_granules *free, uint32_t first, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = first; i < first + count; i++)
+		cu_host->granules_give(free, &i, 1);
+}
+
+static void free_range(struct cu_range *range)
+{
+	struct cu_chunk *c;
+
+	while ((c = range->chunks)) {
+		range->chunks = c->next;
+		cu_host->granules_close(c->free);
+		free(c);
+	}
+	cu_host->granules_close(range->free);
+	free(range);
+}
+
+void cu_ranges_free(struct cu_device *dev)
+{
+	struct cu_range *range;
+
+	while ((range = dev->ranges)) {
+		dev->ranges = range->older;
+		free_range(range);
+	}
+}
+
+int cu_range_make(struct cu_device *dev, struct cu_range **out)
+{
+	const uint64_t wanted = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
+	const uint64_t count = (wanted + dev->granule - 1) / dev->granule;
+	struct cu_range *range = calloc(1, sizeof(*range) + count);
+	int err;
+
+	if (!range)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
+	range->granule = dev->granule;
+	range->bytes = count * dev->granule;
+	err = open_free(count, &range->free);
+	if (!err)
+		err = cu_enter(dev);
+	if (!err)
+		err = CU(dev, cuMemAddressReserve, &range->base, range->bytes,
+			 dev->granule, 0, 0);
+	if (err) {
+		free_range(range);
+		return err;
+	}
+	range->older = dev->ranges;
+	dev->ranges = range;
+	*out = range;
+	return 0;
+}
+
+/* Lowest places are taken first, so there is little in it that is not mapped; it is never
+ * empty, as kernels are not fenced by an empty one. */
+struct ptx_range cu_range_of(const struct cu_range *range)
+{
+	const uint64_t granules = range->top ? range->top : 1;
+
+	return (struct ptx_range){.base = range->base,
+				  .bytes = granules * range->granule};
+}
+
+static void note_mapped(struct cu_range *range, uint32_t first, uint32_t count, bool yes)
+{
+	memset(range->is_mapped + first, yes, count * sizeof(range->is_mapped[0]));
+	if (yes && first + count > range->top)
+		range->top = first + count;
+	while (range->top && !range->is_mapped[range->top - 1])
+		range->top--;
+}
+
+bool cu_range_mapped(const struct cu_range *range)
+{
+	return range->mapped != 0;
+}
+
+int cu_range_end(struct cu_device *dev, struct cu_range *range)
+{
+	struct cu_range **at = &dev->ranges;
+	int err = range->mapped ? cu_host->fail(EBUSY, "cuda: memory is mapped still")
+				: CU(dev, cuMemAddressFree, range->base, range->bytes);
+
+	if (err)
+		return err;
+	while (*at != range)
+		at = &(*at)->older;
+	*at = range->older;
+	free_range(range);
+	return 0;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static int create(struct cu_device *dev, uint64_t bytes, uint64_t *memory)
+{
+	const struct cu_memory_prop prop = {
+		.type = CU_MEMORY_PINNED,
+		.location = {CU_LOCATION_DEVICE, dev->shape.device}};
+	uint32_t r = cu.cuMemCreate(memory, bytes, &prop, 0);
+
+	if (r == CUR_OUT_OF_MEMORY && dev->later_count && !dev->hangs) {
+		/* Better to wait than to refuse what has been given back. */
+		cu_give_back_later(dev, false);
+		cu_catch_up(dev);
+		r = cu.cuMemCreate(memory, bytes, &prop, 0);
+	}
+	return cu_check(dev, r, "cuMemCreate");
+}
+
+/* The memory is its mapping's alone: unmapping gives it back.  *left: it is mapped
+ * although this has failed. */
+static int map(struct cu_device *dev, uint64_t at, uint64_t bytes, bool *left)
+{
+	const struct cu_access access = {{CU_LOCATION_DEVICE, dev->shape.device},
+					 CU_ACCESS_READ_WRITE};
+	uint64_t memory;
+	int err = create(dev, bytes, &memory), unseen = 0;
+
+	*left = false;
+	if (err)
+		return err;
+	err = CU(dev, cuMemMap, at, bytes, 0, memory, 0);
+	*left = !err;
+	cu_give_back_address(dev, CU_KIND_PHYSICAL, memory, &unseen);
+	if (!err)
+		err = CU(dev, cuMemSetAccess, at, bytes, &access, 1);
+	if (!err || !*left)
+		return err;
+	*left = cu.cuMemUnmap(at, bytes) != CUR_SUCCESS;
+	return err;
+}
+
+/* A row of granules that are mapped. */
+static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t count,
+			 uint32_t *first)
+{
+	const uint64_t bytes = (uint64_t)count * range->granule;
+	bool left;
+	int unseen = 0, err;
+
+	err = cu_host->granules_take_run(range->free, 1, count, first);
+	if (err == -ENOSPC && dev->later_count && !dev->hangs) {
+		cu_give_back_later(dev, false);
+		cu_catch_up(dev);
+		err = cu_host->granules_take_run(range->free, 1, count, first);
+	}
+	if (err == -ENOSPC)
+		return cu_host->fail(ENOSPC,
+				     "cuda:%u: %" PRIu64 " bytes: the partition's range "
+				     "of %" PRIu64 " has at most %" PRIu64 " in a row",
+				     dev->index, bytes, range->bytes,
+				     (uint64_t)*first * range->granule);
+	if (err)
+		return err;
+	err = map(dev, range->base + (uint64_t)*first * range->granule, bytes, &left);
+	range->mapped += !err || left;
+	if (!err)
+		note_mapped(range, *first, count, true);
+	if (err && left)
+		cu_give_back_place(dev,
+				   &(struct cu_place){.range = range,
+						      .first = *first,
+						      .count = count},
+				   &unseen);
+	else if (err)
+		give(range->free, *first, count);
+	return err;
+}
+
+static int add_chunk(struct cu_device *dev, struct cu_range *range)
+{
+	struct cu_chunk *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
+	err = open_free(range->granule / PIECE, &c->free);
+	if (!err)
+		err = take_granules(dev, range, 1, &c->granule);
+	if (err) {
+		cu_host->granules_close(c->free);
+		free(c);
+		return err;
+	}
+	c->next = range->chunks;
+	range->chunks = c;
+	return 0;
+}
+
+static int take_pieces(struct cu_device *dev, struct cu_place *p)
+{
+	struct cu_chunk *c = p->range->chunks;
+	int err;
+
+	for (; c; c = c->next)
+		if (cu_host->granules_left(c->free, 1) >= p->count &&
+		    !cu_host->granules_take_run(c->free, 1, p->count, &p->first))
+			break;
+	if (!c) {
+		err = add_chunk(dev, p->range);
+		if (err)
+			return err;
+		c = p->range->chunks;
+		(void)cu_host->granules_take_run(c->free, 1, p->count, &p->first);
+	}
+	p->chunk = c;
+	c->places++;
+	if (!c->buffers++)
+		dev->memory_used += p->range->granule;
+	return 0;
+}
+
+int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
+		  struct cu_place *p, uint64_t *address)
+{
+	const bool small = bytes <= range->granule / 2;
+	const uint32_t unit = small ? PIECE : range->granule;
+	const uint64_t count = (bytes + unit - 1) / unit,
+		       left = dev->memory_bytes - dev->memory_used;
+	int err;
+
+	*p = (struct cu_place){.range = range, .count = (uint32_t)count};
+	if (small) {
+		err = take_pieces(dev, p);
+		if (err)
+			return err;
+		*address = range->base + (uint64_t)p->chunk->granule * range->granule +
+			   (uint64_t)p->first * PIECE;
+		return 0;
+	}
+	if (bytes > left || count * unit > left)
+		return cu_host->fail(ENOSPC,
+				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
+				     bytes, left);
+	err = take_granules(dev, range, p->count, &p->first);
+	if (err)
+		return err;
+	dev->memory_used += count * unit;
+	*address = range->base + (uint64_t)p->first * range->granule;
+	return 0;
+}
+
+void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err)
+{
+	if (!p->chunk)
+		dev->memory_used -= (uint64_t)p->count * p->range->granule;
+	else if (!--p->chunk->buffers)
+		dev->memory_used -= p->range->granule;
+	cu_give_back_place(dev, p, err);
+}
+
+static void drop_chunk(struct cu_range *range, struct cu_chunk *c)
+{
+	struct cu_chunk **at = &range->chunks;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	cu_host->granules_close(c->free);
+	free(c);
+}
+
+/* Nothing of it is changed where that fails. */
+int cu_place_end(struct cu_device *dev, const struct cu_place *p)
+{
+	struct cu_range *range = p->range;
+	const uint32_t first = p->chunk ? p->chunk->granule : p->first;
+	const uint32_t count = p->chunk ? 1 : p->count;
+	int err;
+
+	if (p->chunk && p->chunk->places > 1) {
+		give(p->chunk->free, p->first, p->count);
+		p->chunk->places--;
+		return 0;
+	}
+	err = CU(dev, cuMemUnmap, range->base + (uint64_t)first * range->granule,
+		 (uint64_t)count * range->granule);
+	if (err)
+		return err;
+	give(range->free, first, count);
+	range->mapped--;
+	note_mapped(range, first, count, false);
+	if (p->chunk)
+		drop_chunk(range, p->chunk);
+	return 0;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stand-in's rules of memory at addresses of one's own, each broken once. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <hal/cuda.h>
+
+#include "backends/cuda/cu_calls.h"
+#include "tests/gpu/rules.h"
+
+#define MIB UINT64_C(1048576)
+#define G   (2 * MIB)
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
+#define SYMBOL(name, params, args) uint32_t(*name) params;
+static struct {
+	CU_CALLS(SYMBOL)
+	CU_VMM_CALLS(SYMBOL)
+} cu;
+static void (*drive)(uint32_t on);
+static const struct gpu_stand_in *s;
+static void *context, *stream;
+
+struct rules_face rules_face;
+
+static const struct cu_memory_prop prop = {.type = CU_MEMORY_PINNED,
+					   .location = {CU_LOCATION_DEVICE, 0}};
+static const struct cu_access both = {{CU_LOCATION_DEVICE, 0}, CU_ACCESS_READ_WRITE};
+
+#define IS(want, call, ...) rules_expect(cu.call(__VA_ARGS__), want, #call)
+
+static int begin(void **state)
+{
+	(void)state;
+	s->reset();
+	drive(1);
+	IS(0, cuDevicePrimaryCtxRetain, &context, 0);
+	IS(0, cuCtxPushCurrent_v2, context);
+	IS(0, cuStreamCreateWithPriority, &stream, 1, 0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	void *popped;
+
+	(void)state;
+	while (cu.cuCtxPopCurrent_v2(&popped) == 0)
+		;
+	s->lose(0, CUR_UNKNOWN); /* all that the test has left behind */
+	(void)cu.cuDevicePrimaryCtxRelease_v2(0);
+	drive(0);
+	s->reset();
+	return 0;
+}
+
+/* Addresses of four granules; the first two are mapped, one by one. */
+static uint64_t four(bool access)
+{
+	uint64_t at, memory;
+	uint32_t i;
+
+	IS(0, cuMemAddressReserve, &at, 4 * G, 0, 0, 0);
+	for (i = 0; i < 2; i++) {
+		IS(0, cuMemCreate, &memory, G, &prop, 0);
+		IS(0, cuMemMap, at + i * G, G, 0, memory, 0);
+		IS(0, cuMemRelease, memory);
+	}
+	if (access)
+		IS(0, cuMemSetAccess, at, 2 * G, &both, 1);
+	return at;
+}
+
+/* work(at, ns) */
+static void launch(uint64_t at, uint64_t ns)
+{
+	static const char *const kernels[] = {"work:m8"};
+	void *module, *function, *params[2] = {&at, &ns};
+	size_t size;
+	char *image = make_cuda_image(kernels, 1, 4, &size);
+
+	IS(0, cuModuleLoadDataEx, &module,
+	   image + sizeof(struct hal_cuda_image) + sizeof(struct hal_cuda_kernel), 0,
+	   NULL, NULL);
+	free(image);
+	IS(0, cuModuleGetFunction, &function, module, "work");
+	IS(0, cuFuncLoad, function);
+	IS(0, cuLaunchKernel, function, 1, 1, 1, 4, 1, 1, 0, stream, params, NULL);
+}
+
+static void run(uint64_t ns)
+{
+	rules_run_for(ns);
+}
+
+static void multiples(void **state)
+{
+	struct cu_memory_prop wrong = prop;
+	uint64_t at, memory;
+	size_t bytes;
+
+	(void)state;
+	IS(0, cuMemGetAllocationGranularity, &bytes, &prop, CU_GRANULARITY_MINIMUM);
+	assert_int_equal(bytes, G);
+	wrong.location.id = 7;
+	IS(CUR_INVALID_VALUE, cuMemGetAllocationGranularity, &bytes, &wrong, 0);
+	IS(CUR_INVALID_DEVICE, cuMemCreate, &memory, G, &wrong, 0);
+	wrong = prop;
+	wrong.type = 0;
+	IS(CUR_INVALID_VALUE, cuMemCreate, &memory, G, &wrong, 0);
+	IS(CUR_INVALID_VALUE, cuMemCreate, &memory, MIB, &prop, 0);
+	IS(CUR_INVALID_VALUE, cuMemCreate, &memory, 0, &prop, 0);
+	IS(CUR_INVALID_VALUE, cuMemCreate, &memory, G, &prop, 1);
+	IS(CUR_INVALID_VALUE, cuMemAddressReserve, &at, MIB, 0, 0, 0);
+	IS(CUR_INVALID_VALUE, cuMemAddressReserve, &at, 0, 0, 0, 0);
+	IS(CUR_INVALID_VALUE, cuMemAddressReserve, &at, G, 3, 0, 0);
+	IS(CUR_INVALID_VALUE, cuMemAddressReserve, &at, G, 0, 0, 1);
+	IS(0, cuMemAddressReserve, &at, 2 * G, 0, 0, 0);
+	assert_int_equal(at % G, 0);
+	IS(0, cuMemCreate, &memory, G, &prop, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at + MIB, G, 0, memory, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at, MIB, 0, memory, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at, G, MIB, memory, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at, G, 0, memory, 1);
+	IS(CUR_INVALID_VALUE, cuMemMap, at, 2 * G, 0, memory, 0); /* it has one */
+	IS(CUR_INVALID_VALUE, cuMemMap, at + 2 * G, G, 0, memory, 0);
+	IS(0, cuMemMap, at, G, 0, memory, 0);
+	assert_int_equal(s->misuse(NULL), 0);
+}
+
+static void no_access(void **state)
+{
+	const uint64_t at = four(false);
+
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemsetD32Async, at, 7, 1, stream);
+	launch(at, 1000);
+	run(1000000);
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, stream);
+}
+
+static void access_of_all(void **state)
+{
+	const struct cu_access none = {{CU_LOCATION_DEVICE, 0}, 0};
+	const uint64_t at = four(false);
+
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemSetAccess, at, MIB, &both, 1);
+	IS(CUR_INVALID_VALUE, cuMemSetAccess, at, 3 * G, &both, 1);
+	IS(CUR_INVALID_VALUE, cuMemSetAccess, at + 2 * G, G, &both, 1);
+	IS(CUR_INVALID_VALUE, cuMemSetAccess, at, 5 * G, &both, 1);
+	IS(0, cuMemSetAccess, at, 2 * G, &both, 1);
+	/* Over both of them. */
+	IS(0, cuMemsetD32Async, at + G - 4, 7, 2, stream);
+	IS(CUR_INVALID_VALUE, cuMemsetD32Async, at + 2 * G - 4, 7, 2, stream);
+	run(1000000);
+	IS(0, cuMemSetAccess, at, G, &none, 1);
+	IS(CUR_INVALID_VALUE, cuMemsetD32Async, at, 7, 1, stream);
+	assert_int_equal(s->misuse(NULL), 0);
+}
+
+static void mapped_once(void **state)
+{
+	const uint64_t at = four(true);
+	uint64_t memory;
+
+	(void)state;
+	IS(0, cuMemCreate, &memory, 2 * G, &prop, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at, G, 0, memory, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at + G, 2 * G, 0, memory, 0);
+	IS(0, cuMemMap, at + 2 * G, 2 * G, 0, memory, 0);
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at + 2 * G, 2 * G, 0, memory, 0);
+}
+
+static void unmapped_exactly(void **state)
+{
+	const uint64_t at = four(true);
+
+	(void)state;
+	IS(0, cuMemUnmap, at, 2 * G); /* both */
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(CUR_INVALID_VALUE, cuMemUnmap, at, G);
+	rules_misused("are not what was mapped");
+}
+
+static void unmapped_in_part(void **state)
+{
+	const uint64_t at = four(true);
+	uint64_t memory;
+
+	(void)state;
+	IS(0, cuMemCreate, &memory, 2 * G, &prop, 0);
+	IS(0, cuMemMap, at + 2 * G, 2 * G, 0, memory, 0);
+	IS(0, cuMemUnmap, at + G, G);
+	/* As many bytes as are mapped, but not these. */
+	IS(CUR_INVALID_VALUE, cuMemUnmap, at + G, 2 * G);
+	rules_misused("are not what was mapped");
+}
+
+/* It lives until neither is left, and is fresh for the next one. */
+static void released_first(void **state)
+{
+	const uint64_t at = four(true);
+	size_t left, all, then;
+	uint64_t memory;
+	uint32_t *pinned;
+
+	(void)state;
+	IS(0, cuMemHostAlloc, (void **)&pinned, 64, 3);
+	IS(0, cuMemGetInfo_v2, &left, &all);
+	assert_int_equal(all - left, 2 * G);
+	IS(0, cuMemsetD32Async, at, 7, 2, stream);
+	IS(0, cuMemcpyAsync, (uintptr_t)pinned, at, 16, stream);
+	run(1000000);
+	assert_int_equal(pinned[1], 7);
+	assert_int_equal(pinned[2], 0xa5a5a5a5);
+	IS(0, cuMemUnmap, at, G);
+	IS(0, cuMemGetInfo_v2, &then, &all);
+	assert_int_equal(then - left, G);
+	IS(0, cuMemCreate, &memory, G, &prop, 0);
+	IS(0, cuMemMap, at, G, 0, memory, 0);
+	IS(0, cuMemSetAccess, at, G, &both, 1);
+	IS(0, cuMemcpyAsync, (uintptr_t)pinned, at, 16, stream);
+	run(1000000);
+	assert_int_equal(pinned[1], 0xa5a5a5a5);
+	IS(0, cuMemUnmap, at, G);
+	IS(0, cuMemGetInfo_v2, &then, &all);
+	assert_int_equal(then, left);
+	IS(0, cuMemRelease, memory);
+	IS(0, cuMemGetInfo_v2, &then, &all);
+	assert_int_equal(then - left, G);
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(CUR_INVALID_VALUE, cuMemRelease, memory);
+	rules_misused("used after its end");
+}
+
+static void unmapped_in_flight(void **state)
+{
+	const uint64_t at = four(true);
+
+	(void)state;
+	launch(at, 1000000);
+	IS(0, cuMemUnmap, at, 2 * G);
+	rules_misused("is in use");
+	run(2000000);
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, stream);
+}
+
+static void unmap_that_waits(void **state)
+{
+	const uint64_t at = four(true), before = s->now();
+
+	(void)state;
+	launch(at, 1000000);
+	s->frees_wait(1);
+	IS(0, cuMemUnmap, at + G, G);
+	assert_true(s->now() - before >= 1000000);
+	assert_int_equal(s->misuse(NULL), 0);
+}
+
+static void unmap_when_hot(void **state)
+{
+	const uint64_t at = four(true);
+
+	(void)state;
+	launch(at, 1000000);
+	s->hot(1);
+	IS(0, cuMemUnmap, at + G, G);
+	s->hot(0);
+	rules_misused("cuMemUnmap can block");
+}
+
+static void used_after_unmap(void **state)
+{
+	const uint64_t at = four(true);
+
+	(void)state;
+	IS(0, cuMemUnmap, at, 2 * G);
+	launch(at, 1000);
+	run(1000000);
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, stream);
+}
+
+static void addresses_in_use(void **state)
+{
+	const uint64_t at = four(true);
+
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemAddressFree, at, 4 * G);
+	rules_misused("memory is mapped");
+}
+
+static void addresses_in_part(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	IS(0, cuMemAddressReserve, &at, 4 * G, 0, 0, 0);
+	IS(CUR_INVALID_VALUE, cuMemAddressFree, at, G);
+	rules_misused("is no reservation of");
+}
+
+/* They are no memory of the other kind. */
+static void freed_otherwise(void **state)
+{
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemFree_v2, four(true));
+	rules_misused("is not allocated");
+}
+
+static void left_over(void **state)
+{
+	const uint32_t before = s->live();
+	uint64_t at, memory;
+
+	(void)state;
+	IS(0, cuMemAddressReserve, &at, G, 0, 0, 0);
+	assert_int_equal(s->live() - before, 1);
+	IS(0, cuMemCreate, &memory, G, &prop, 0);
+	assert_int_equal(s->live() - before, 2);
+	IS(0, cuMemRelease, memory);
+	IS(0, cuMemAddressFree, at, G);
+	assert_int_equal(s->live(), before);
+}
+
+static void no_room(void **state)
+{
+	uint64_t memory, more;
+
+	(void)state;
+	s->memory_left(3 * G - 1);
+	IS(0, cuMemCreate, &memory, 2 * G, &prop, 0);
+	IS(CUR_OUT_OF_MEMORY, cuMemCreate, &more, G, &prop, 0);
+	IS(0, cuMemRelease, memory);
+	IS(0, cuMemCreate, &more, G, &prop, 0);
+}
+
+static void address_is_the_device_s(void **state)
+{
+	(void)state;
+	rules_dies_of(four(true));
+}
+
+int main(void)
+{
+#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+	const struct CMUnitTest tests[] = {
+		RULE(multiples),
+		RULE(no_access),
+		RULE(access_of_all),
+		RULE(mapped_once),
+		RULE(unmapped_exactly),
+		RULE(unmapped_in_part),
+		RULE(released_first),
+		RULE(unmapped_in_flight),
+		RULE(unmap_that_waits),
+		RULE(unmap_when_hot),
+		RULE(used_after_unmap),
+		RULE(addresses_in_use),
+		RULE(addresses_in_part),
+		RULE(freed_otherwise),
+		RULE(left_over),
+		RULE(no_room),
+		RULE(address_is_the_device_s),
+	};
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!handle)
+		return 1;
+#define FIND(name, params, args) *(void **)&cu.name = dlsym(handle, #name);
+	CU_CALLS(FIND)
+	CU_VMM_CALLS(FIND)
+	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");
+	*(void **)&rules_face.advance = dlsym(handle, "halStandInCudaAdvance");
+	s = stand_in();
+	cu.cuInit(0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
