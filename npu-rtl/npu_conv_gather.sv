@@ -245,15 +245,28 @@ module npu_conv_gather
   end
 
   // A bank serves the oldest of the runs that ask for it; one that waits for its other bank keeps
-  // it from the younger.
-  logic [5:0] age [Ports];
+  // it from the younger. On more than 16 PE rows a row of bytes side by side is several runs, each
+  // beginning in the word that the one before ends in: there a read is for all that want its word.
+  localparam bit Shared = R > 16;
+  logic [5:0]    age [Ports];
+  logic [AI-1:0] bank_row [Ports][Banks];
+  function automatic logic meet(input port_t p, input port_t q);
+    meet = 1'b0;
+    for (int b = 0; b < Banks; b++)
+      if (banks[p][b] && banks[q][b] && !(Shared && bank_row[p][b] == bank_row[q][b])) meet = 1'b1;
+  endfunction
+  for (genvar p = 0; p < Ports; p++) begin : g_bank_row
+    for (genvar b = 0; b < Banks; b++) begin : g_bank
+      assign bank_row[p][b] = 3'(b) == bank_at[p] ? row_at[p] : next_row_at[p];
+    end
+  end
   always_comb begin
     for (int p = 0; p < Ports; p++)
       age[p] = {ahead[p], port(3'(p), head_q == 0 ? '0 : port_t'(Ports) - head_q)};
     for (int p = 0; p < Ports; p++) begin
       gnt[p] = req[p];
       for (int q = 0; q < Ports; q++)
-        if (q != p && req[q] && age[q] < age[p] && (banks[q] & banks[p]) != '0) gnt[p] = 1'b0;
+        if (q != p && req[q] && age[q] < age[p] && meet(port_t'(p), port_t'(q))) gnt[p] = 1'b0;
     end
   end
   always_comb begin
@@ -263,7 +276,7 @@ module npu_conv_gather
       if (gnt[p]) begin
         re_o |= banks[p];
         for (int b = 0; b < Banks; b++)
-          if (banks[p][b]) bank_row_o[b] |= 3'(b) == bank_at[p] ? row_at[p] : next_row_at[p];
+          if (banks[p][b]) bank_row_o[b] |= bank_row[p][b];
       end
   end
 
@@ -355,7 +368,8 @@ module npu_conv_gather
   always_comb begin
     clash = 1'b0;
     for (int p = 0; p < Ports; p++)
-      for (int q = 0; q < p; q++) clash |= gnt[p] && gnt[q] && (banks[p] & banks[q]) != '0;
+      for (int q = 0; q < p; q++)
+        clash |= gnt[p] && gnt[q] && meet(port_t'(p), port_t'(q));
   end
   OneRead:  assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) !clash);
   Room:     assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) push |-> ready_o);

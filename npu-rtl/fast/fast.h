@@ -250,8 +250,15 @@ struct beat {
 	uint64_t start;
 };
 
+/* At most 16 bytes, in a word or two. */
+struct run {
+	uint16_t word; /* the first */
+	uint8_t banks; /* a bit each; 0: there is none */
+};
+
 struct port {
-	uint8_t runs, run, next, got, claimed, filled; /* run: its banks, a bit each */
+	struct run run, next;
+	uint8_t runs, got, claimed, filled;
 };
 
 struct gather {

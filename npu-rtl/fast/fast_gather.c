@@ -9,15 +9,45 @@ static uint32_t turn(uint32_t from, uint32_t n)
 	return (from + n) % PORTS;
 }
 
-/* Banks of a run: a word's, or two neighbours'. */
-static uint8_t banks_of(uint32_t ad, uint32_t more)
+static uint32_t bank_of(uint32_t word)
 {
-	uint32_t word = ad >> 4 & (SPAD / 16 - 1), next = (word + 1) & (SPAD / 16 - 1);
-	uint32_t b = 1u << ((word + (word >> 3) + (word >> 6) + (word >> 9)) & 7u);
+	return (word + (word >> 3) + (word >> 6) + (word >> 9)) & 7u;
+}
+
+static uint32_t behind(uint32_t word)
+{
+	return (word + 1) & (SPAD / 16 - 1);
+}
+
+static struct run run_of(uint32_t ad, uint32_t more)
+{
+	uint32_t word = ad >> 4 & (SPAD / 16 - 1), banks = 1u << bank_of(word);
 
 	if ((ad & 15u) + more > 15)
-		b |= 1u << ((next + (next >> 3) + (next >> 6) + (next >> 9)) & 7u);
-	return (uint8_t)b;
+		banks |= 1u << bank_of(behind(word));
+	return (struct run){(uint16_t)word, (uint8_t)banks};
+}
+
+static uint32_t word_in(const struct run *r, uint32_t bank)
+{
+	return bank_of(r->word) == bank ? r->word : behind(r->word);
+}
+
+/* Two runs that want different words of a bank; the same one, too, where a read is for
+ * one run alone. */
+static bool meet(const struct run *a, const struct run *b, bool shared)
+{
+	uint32_t common = a->banks & b->banks;
+
+	if (!shared)
+		return common != 0;
+	for (; common; common &= common - 1) {
+		uint32_t bank = (uint32_t)__builtin_ctz(common);
+
+		if (word_in(a, bank) != word_in(b, bank))
+			return true;
+	}
+	return false;
 }
 
 /* ---- the row on offer ------------------------------------------------------------------- */
@@ -93,8 +123,8 @@ void gather_offer(struct conv *v)
 		  (!op->group || g->win == v->cols.col_win[s->fold.tid][s->fold.nc - 1]);
 }
 
-/* The picked runs into their ports' inputs: in[p], 0: none. */
-static void put_runs(struct conv *v, uint8_t in[PORTS])
+/* The picked runs into their ports' inputs. */
+static void put_runs(struct conv *v, struct run in[PORTS])
 {
 	const struct stream *s = &v->stream;
 	const struct lanes *l = &v->load.lanes[s->bank];
@@ -109,8 +139,8 @@ static void put_runs(struct conv *v, uint8_t in[PORTS])
 	for (uint64_t left = v->pick; left; left &= left - 1, p = turn(p, 1)) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);
 
-		in[p] = banks_of(s->window.ad + l->off[i] + add,
-				 op->group ? more : l->more[i]);
+		in[p] = run_of(s->window.ad + l->off[i] + add,
+			       op->group ? more : l->more[i]);
 		g->busy |= 1u << p;
 	}
 	g->tail = p;
@@ -119,9 +149,10 @@ static void put_runs(struct conv *v, uint8_t in[PORTS])
 /* ---- ports -------------------------------------------------------------------------------- */
 
 /* A mask of ports whose run is given its banks. */
-static uint32_t grants(const struct gather *g)
+static uint32_t grants(const struct gather *g, bool shared)
 {
-	uint32_t asks = 0, given = 0, taken = 0;
+	const struct run *older[PORTS];
+	uint32_t asks = 0, given = 0, count = 0;
 
 	for (uint32_t left = g->busy; left; left &= left - 1) {
 		uint32_t p = (uint32_t)__builtin_ctz(left);
@@ -134,24 +165,28 @@ static uint32_t grants(const struct gather *g)
 	/* by age: runs of the port that are not out yet, then its turn */
 	for (uint32_t claimed = 0; claimed < 4; claimed++)
 		for (uint32_t k = 0; k < PORTS; k++) {
-			uint32_t p = turn(g->head, k);
+			uint32_t p = turn(g->head, k), i = 0;
+			const struct port *q = &g->port[p];
 
-			if (!(asks >> p & 1u) || g->port[p].claimed != claimed)
+			if (!(asks >> p & 1u) || q->claimed != claimed)
 				continue;
-			if (!(taken & g->port[p].run))
+			while (i < count && !meet(older[i], &q->run, shared))
+				i++;
+			if (i == count)
 				given |= 1u << p;
-			taken |= g->port[p].run;
+			older[count++] = &q->run;
 		}
 	return given;
 }
 
-static void ports_step(struct gather *g, const uint8_t in[PORTS], uint32_t given,
+static void ports_step(struct gather *g, const struct run in[PORTS], uint32_t given,
 		       uint32_t pops)
 {
 	for (uint32_t left = g->busy; left; left &= left - 1) {
 		uint32_t p = (uint32_t)__builtin_ctz(left);
 		struct port *q = &g->port[p];
-		uint8_t gnt = given >> p & 1u, out = pops >> p & 1u, put = in[p] != 0;
+		uint8_t gnt = given >> p & 1u, out = pops >> p & 1u,
+			put = in[p].banks != 0;
 
 		if (gnt || !q->runs)
 			q->run = q->runs == 2 ? q->next : in[p];
@@ -198,12 +233,12 @@ void gather_step(struct npu_model *m, struct slot *s)
 	struct conv *v = &s->conv;
 	struct gather *g = &v->gather;
 	bool push = v->go || v->load_row, pop, mark = v->load_take || v->row_last;
-	uint8_t in[PORTS] = {0};
+	struct run in[PORTS] = {{0, 0}};
 	uint32_t pops = 0, given;
 
 	if (!push && !g->count && !g->busy && !g->old)
 		return;
-	given = grants(g);
+	given = grants(g, m->shape.rows > 16);
 	pop = leaves(g);
 	if (pop) {
 		const struct beat *b = &g->beat[g->bh];
