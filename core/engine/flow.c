@@ -1019,16 +1019,18 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 		counter_add(&q->account.replayed, 1);
 		q->killed_ran_ns += ran_ns;
 	}
-	/* Or one is given and killed for ever, with no time in between to begin in. */
+	/* Or one is given and killed for ever, and never begins. */
 	if (kill && f == q->oldest) {
-		counts = counts || q->killed_ns == dev->now + 1;
-		q->killed_ns = dev->now + 1;
+		counts = counts || q->killed;
+		q->killed = true;
+		q->slow |= SLOW_KILLED;
 	}
 	if (counts) {
 		q->kills++;
 		q->slow |= SLOW_KILLED;
 	} else if (ev->status == 0) {
 		q->kills = 0;
+		q->killed = false;
 		q->slow &= ~SLOW_KILLED;
 	}
 	if (q->urgent)

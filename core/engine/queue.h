@@ -39,7 +39,7 @@ struct flight {
 /* Between the cursors there is, or has been since they met, what the device has not. */
 #define SLOW_OTHERS  128u
 #define SLOW_EXPECTS 256u  /* somebody wants to know what commands will run */
-#define SLOW_KILLED  512u  /* .kills is not 0 */
+#define SLOW_KILLED  512u  /* .kills is not 0, or .killed */
 #define SLOW_STOPPED 1024u /* .stopped_ns is not 0 */
 #define SLOW_RECOLOR 2048u /* .watched */
 
@@ -190,7 +190,7 @@ struct hal_queue {
 	bool preempts;          /* others may make way for it */
 	bool urgent;            /* they may now, and it is counted in its partition */
 	uint32_t kills;         /* of the command at .retire */
-	uint64_t killed_ns;     /* when, last, and 1 */
+	bool killed;            /* that one has been, begun or not */
 	uint64_t killed_ran_ns; /* what those had run that the KILL under way drops */
 	struct list made_way;   /* on partition.made_way: stopped for urgent ones */
 	struct urgency was;     /* when it was */
