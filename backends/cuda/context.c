@@ -159,6 +159,15 @@ void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int
 	give_back(dev, &what, err);
 }
 
+bool cu_make_room(struct cu_device *dev)
+{
+	if (!dev->later_count || dev->hangs)
+		return false;
+	cu_give_back_later(dev, false);
+	cu_catch_up(dev);
+	return true;
+}
+
 void cu_give_back_later(struct cu_device *dev, bool running)
 {
 	uint32_t i, left = 0;

@@ -365,6 +365,8 @@ void cu_give_back_address(struct cu_device *dev, enum cu_kind kind, uint64_t add
 			  int *err);
 void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int *err);
 void cu_give_back_later(struct cu_device *dev, bool running);
+/* Better to wait than to refuse what has been given back.  False: nothing has. */
+bool cu_make_room(struct cu_device *dev);
 
 /* copy.c */
 int cu_lane_make(struct cu_device *dev);

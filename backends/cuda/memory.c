@@ -33,12 +33,8 @@ static int allocate_device(struct cu_device *dev, struct cu_mem *mem)
 {
 	uint32_t r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
 
-	if (r == CUR_OUT_OF_MEMORY && dev->later_count && !dev->hangs) {
-		/* Better to wait than to refuse what has been given back. */
-		cu_give_back_later(dev, false);
-		cu_catch_up(dev);
+	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev))
 		r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
-	}
 	return cu_check(dev, r, "cuMemAlloc_v2");
 }
 

@@ -39,11 +39,17 @@ struct cu_range {
 	bool is_mapped[];
 };
 
-int cu_range_open(struct cu_device *dev)
+/* What memory is made as. */
+static struct cu_memory_prop prop_of(const struct cu_device *dev)
 {
-	const struct cu_memory_prop prop = {
+	return (struct cu_memory_prop){
 		.type = CU_MEMORY_PINNED,
 		.location = {CU_LOCATION_DEVICE, dev->shape.device}};
+}
+
+int cu_range_open(struct cu_device *dev)
+{
+	const struct cu_memory_prop prop = prop_of(dev);
 	size_t granule = 0;
 	int has = 0, err;
 
@@ -186,17 +192,11 @@ int cu_range_end(struct cu_device *dev, struct cu_range *range)
 
 static int create(struct cu_device *dev, uint64_t bytes, uint64_t *memory)
 {
-	const struct cu_memory_prop prop = {
-		.type = CU_MEMORY_PINNED,
-		.location = {CU_LOCATION_DEVICE, dev->shape.device}};
+	const struct cu_memory_prop prop = prop_of(dev);
 	uint32_t r = cu.cuMemCreate(memory, bytes, &prop, 0);
 
-	if (r == CUR_OUT_OF_MEMORY && dev->later_count && !dev->hangs) {
-		/* Better to wait than to refuse what has been given back. */
-		cu_give_back_later(dev, false);
-		cu_catch_up(dev);
+	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev))
 		r = cu.cuMemCreate(memory, bytes, &prop, 0);
-	}
 	return cu_check(dev, r, "cuMemCreate");
 }
 
@@ -232,11 +232,8 @@ static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t
 	int unseen = 0, err;
 
 	err = cu_host->granules_take_run(range->free, 1, count, first);
-	if (err == -ENOSPC && dev->later_count && !dev->hangs) {
-		cu_give_back_later(dev, false);
-		cu_catch_up(dev);
+	if (err == -ENOSPC && cu_make_room(dev))
 		err = cu_host->granules_take_run(range->free, 1, count, first);
-	}
 	if (err == -ENOSPC)
 		return cu_host->fail(ENOSPC,
 				     "cuda:%u: %" PRIu64 " bytes: the partition's range "
