@@ -463,10 +463,12 @@ static uint32_t look_at(struct fp_device *dev, struct fp_queue *q,
 	while (n < max && q->list == &dev->busy && q->count && has_ended(dev, q))
 		tell(dev, q, &ev[n++]);
 	if (n < max && q->quiet_due && (!q->count || q->phase == FP_HELD)) {
+		const uint64_t now = fp_now(dev);
+
 		ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
 					      .cookie = q->quiet_cookie,
-					      .start_ns = fp_now(dev),
-					      .end_ns = fp_now(dev)};
+					      .start_ns = now,
+					      .end_ns = now};
 		if (q->stopped)
 			tell_stopped(q, &ev[n]);
 		n++;
