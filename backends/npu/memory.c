@@ -340,17 +340,20 @@ static void load_channels(const struct npu_partition *part)
 }
 
 /* Translations are kept under a number that a few partitions share: who takes it from
- * another begins without any. */
+ * another begins without any.  A slot at work does not take other tables: then it reaches
+ * nothing, rather than what is another's. */
 void npu_space_load(struct npu_partition *part)
 {
 	struct npu_partition *host = part->host;
 	uint32_t number = part->desc.index % NPU_CONTEXTS, slot = host->slot;
 	struct npu_device *dev = part->dev;
+	uint32_t root = part->root << dev->opt.gran;
 
-	npu_write(dev, NPU_GLB_AT(PT_BASE, slot), part->root << dev->opt.gran);
-	npu_write(dev, NPU_GLB_AT(PT_COUNT, slot), part->pages);
-	load_channels(part);
+	npu_write(dev, NPU_GLB_AT(PT_BASE, slot), root);
 	npu_write(dev, NPU_GLB_AT(PT_CONTEXT, slot), number);
+	npu_write(dev, NPU_GLB_AT(PT_COUNT, slot),
+		  npu_read(dev, NPU_GLB_AT(PT_BASE, slot)) == root ? part->pages : 0);
+	load_channels(part);
 	if (host->context[number] != part)
 		flush(part);
 	host->context[number] = part;

@@ -6,36 +6,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include <hal/npu.h>
-
-#include "npu/internal.h"
+#include "npu_test.h"
 #include "slow.h"
-
-/* In a static library the registry's weak reference alone does not bring the backend in.
- */
-__attribute__((used)) static const struct hal_backend *(*const keep)(
-	const struct hal_host *) = hal_backend_npu;
-
-#define GOLDEN HAL_BINARY_DIR "/npu-rtl/libnpu_golden.so"
-
-#define OK(call)                                                                         \
-	do {                                                                             \
-		int ok_ = (call);                                                        \
-		if (ok_)                                                                 \
-			fail_msg("%s: %d: %s", #call, ok_, hal_last_error());            \
-	} while (0)
 
 /* The call answers err with a text that has what in it. */
 #define REFUSED(call, err, what)                                                         \
@@ -459,6 +437,40 @@ static void false_machines(void **state)
 	unsetenv("FALSE_REGISTER");
 	OK(hal_device_get_info(dev, &info));
 	assert_int_equal(info.verified, HAL_CAP_GRID);
+	OK(hal_close(dev));
+}
+
+/* A slot that does not say that it has a tenant's page tables reaches nothing: they may
+ * be another's. */
+static void tables_not_taken(void **state)
+{
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	struct hal_cmd cmd;
+	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
+	struct hal_partition *part;
+	struct hal_buffer *buf;
+	struct hal_point done;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	char text[40];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%x:1000", NPU_GLB_AT(PT_BASE, 0));
+	setenv("FALSE_REGISTER", text, 1);
+	OK(hal_open("npu:0?model=" FALSE_MODEL, NULL, &dev));
+	unsetenv("FALSE_REGISTER");
+	desc.rows = desc.cols = 8;
+	buffer.bytes = 64;
+	OK(hal_partition_create(dev, &desc, &part));
+	OK(hal_queue_create(part, &queue, &q));
+	OK(hal_buffer_create(part, &buffer, &buf));
+	cmd = hal_cmd_fill(buf, 0, 64, 1);
+	OK(submit(q, cmd, &done));
+	REFUSED(wait(done), -EIO, "out-of-bounds");
+	OK(hal_buffer_destroy(buf));
+	OK(hal_queue_destroy(q));
+	OK(hal_partition_destroy(part));
 	OK(hal_close(dev));
 }
 
@@ -2011,6 +2023,7 @@ static int run_all(const char *name)
 		cmocka_unit_test(replay_refuses),
 		cmocka_unit_test(shapes_that_are_built),
 		cmocka_unit_test(false_machines),
+		cmocka_unit_test(tables_not_taken),
 		TEST(says_what_it_is),
 		TEST(options_arrive),
 		TEST(hardware_refuses_overlap),
