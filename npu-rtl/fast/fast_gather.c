@@ -152,7 +152,7 @@ static void put_runs(struct conv *v, struct run in[PORTS])
 static uint32_t grants(const struct gather *g, bool shared)
 {
 	const struct run *older[PORTS];
-	uint32_t asks = 0, given = 0, count = 0;
+	uint32_t asks = 0, given = 0, taken = 0, count = 0;
 
 	for (uint32_t left = g->busy; left; left &= left - 1) {
 		uint32_t p = (uint32_t)__builtin_ctz(left);
@@ -170,10 +170,13 @@ static uint32_t grants(const struct gather *g, bool shared)
 
 			if (!(asks >> p & 1u) || q->claimed != claimed)
 				continue;
+			if (!(taken & q->run.banks))
+				i = count;
 			while (i < count && !meet(older[i], &q->run, shared))
 				i++;
 			if (i == count)
 				given |= 1u << p;
+			taken |= q->run.banks;
 			older[count++] = &q->run;
 		}
 	return given;
