@@ -334,62 +334,69 @@ static void told_once(void **state)
 	world_close(&w);
 }
 
-/* A command that is killed before it begins has lost nothing, and may be killed again;
- * but not for ever, whether time passes in between or not. */
-static void killed_before_it_begins(int time_passes, int times, uint32_t mode)
+/* A command of effort's is killed so often before it begins, and then makes way. */
+static void killed_before_it_begins(struct world *w, struct hal_queue *effort,
+				    struct hal_queue *urgent, int time_passes, int times)
+{
+	struct hal_point done, first;
+
+	OK(submit_cmd(effort, numbered(w, 1), &done));
+	poll_now(w);
+	for (int i = 0; i < times; i++) {
+		if (time_passes)
+			w->mock->advance(w->native, 1);
+		OK(hal_queue_suspend(effort, HAL_SUSPEND_KILL, NULL));
+		w->mock->quiet(w->native, 0);
+		poll_now(w);
+		assert_int_equal(inflight(w), 0);
+		OK(hal_queue_resume(effort));
+		poll_now(w);
+		assert_int_equal(inflight(w), 1);
+	}
+	assert_int_equal(queue_stats(effort).replayed, 0);
+	OK(submit_cmd(urgent, numbered(w, 2), &first));
+	poll_now(w);
+	w->mock->quiet(w->native, 0);
+	while (inflight(w) != 0) {
+		w->mock->complete(w->native, 1, 1);
+		poll_now(w);
+	}
+	assert_true(reached(done));
+	assert_true(reached(first));
+}
+
+/* That has lost nothing, and it may be killed again; but not for ever, whether time
+ * passes in between or not.  The next command begins anew. */
+static void kills_that_cost_nothing(void **state)
 {
 	static const char *const options[] = {PLUGINS, "policy.kills=1",
 					      "policy.preempt=kill", NULL};
 	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
 	struct hal_queue *effort, *urgent;
-	struct hal_point done, first;
+	uint32_t suspends = 0;
 	struct mock_counts c;
 	struct world w;
 
+	(void)state;
 	world_open_with(&w, "mock", options);
 	world_fill(&w);
 	d.service_class = HAL_CLASS_BEST_EFFORT;
 	OK(hal_queue_create(w.part, &d, &effort));
 	d.service_class = HAL_CLASS_LATENCY;
 	OK(hal_queue_create(w.part, &d, &urgent));
-	OK(submit_cmd(effort, numbered(&w, 1), &done));
-	poll_now(&w);
-	for (int i = 0; i < times; i++) {
-		if (time_passes)
-			w.mock->advance(w.native, 1);
-		OK(hal_queue_suspend(effort, HAL_SUSPEND_KILL, NULL));
-		w.mock->quiet(w.native, 0);
-		poll_now(&w);
-		assert_int_equal(inflight(&w), 0);
-		OK(hal_queue_resume(effort));
-		poll_now(&w);
-		assert_int_equal(inflight(&w), 1);
+	for (int turn = 0; turn < 4; turn++) {
+		int times = 1 + turn / 2;
+
+		killed_before_it_begins(&w, effort, urgent, turn % 2, times);
+		suspends += (uint32_t)times + 1;
+		w.mock->counts(w.native, &c);
+		assert_int_equal(c.suspends, suspends);
+		assert_int_equal(c.mode,
+				 times == 1 ? HAL_SUSPEND_KILL : HAL_SUSPEND_DRAIN);
 	}
-	assert_int_equal(queue_stats(effort).replayed, 0);
-	OK(submit_cmd(urgent, numbered(&w, 2), &first));
-	poll_now(&w);
-	w.mock->counts(w.native, &c);
-	assert_int_equal(c.suspends, times + 1);
-	assert_int_equal(c.mode, mode);
-	w.mock->quiet(w.native, 0);
-	while (inflight(&w) != 0) {
-		w.mock->complete(w.native, 1, 1);
-		poll_now(&w);
-	}
-	assert_true(reached(done));
-	assert_true(reached(first));
 	OK(hal_queue_destroy(effort));
 	OK(hal_queue_destroy(urgent));
 	world_close(&w);
-}
-
-static void kills_that_cost_nothing(void **state)
-{
-	(void)state;
-	for (int time_passes = 0; time_passes < 2; time_passes++) {
-		killed_before_it_begins(time_passes, 1, HAL_SUSPEND_KILL);
-		killed_before_it_begins(time_passes, 2, HAL_SUSPEND_DRAIN);
-	}
 }
 
 int main(void)

@@ -8,35 +8,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include <hal/npu.h>
-
-#include "npu/internal.h"
-
-/* In a static library the registry's weak reference alone does not bring the backend in.
- */
-__attribute__((used)) static const struct hal_backend *(*const keep)(
-	const struct hal_host *) = hal_backend_npu;
-
-#define GOLDEN "model=" HAL_BINARY_DIR "/npu-rtl/libnpu_golden.so"
-#define FAST   "model=" HAL_BINARY_DIR "/npu-rtl/libnpu_fast.so"
-
-#define OK(call)                                                                         \
-	do {                                                                             \
-		int ok_ = (call);                                                        \
-		if (ok_)                                                                 \
-			fail_msg("%s: %d: %s", #call, ok_, hal_last_error());            \
-	} while (0)
+#include "npu_test.h"
 
 enum { PARTS = 2, TENANTS = 6, NETS = 4, MOST = 32768, WEIGHTS = 16384 };
 
@@ -344,14 +321,14 @@ static void trials(const char *options, uint32_t worlds, uint32_t steps)
 static void golden(void **state)
 {
 	(void)state;
-	trials(GOLDEN, 6, 1000);
+	trials("model=" GOLDEN, 6, 1000);
 }
 
 static void fast(void **state)
 {
 	(void)state;
-	trials(FAST, 2, 400);
-	trials(FAST "&memory=ideal", 1, 300);
+	trials("model=" FAST, 2, 400);
+	trials("model=" FAST "&memory=ideal", 1, 300);
 }
 
 static void rtl(void **state)
@@ -373,7 +350,7 @@ static void destroyed(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 20; i++) {
-		struct world *w = open_world(GOLDEN, 100 + i);
+		struct world *w = open_world("model=" GOLDEN, 100 + i);
 		struct tenant *t = &w->tenant[0], *u = &w->tenant[2];
 		struct hal_queue_desc q = HAL_INIT(hal_queue_desc);
 
@@ -398,7 +375,7 @@ static void no_room(void **state)
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *rest[64];
-	struct world *w = open_world(GOLDEN "&memory_size=1M", 5);
+	struct world *w = open_world("model=" GOLDEN "&memory_size=1M", 5);
 	struct tenant *t = &w->tenant[0];
 	uint32_t n = 0;
 
@@ -475,8 +452,8 @@ static bool makes_way(const char *profile, const char *written)
 	struct world *w;
 	bool first;
 
-	snprintf(options, sizeof(options), GOLDEN "%s%s", profile ? "&hal.profile=" : "",
-		 profile ? profile : "");
+	snprintf(options, sizeof(options), "model=" GOLDEN "%s%s",
+		 profile ? "&hal.profile=" : "", profile ? profile : "");
 	w = open_world(options, 11);
 	t = &w->tenant[0];
 	u = &w->tenant[PARTS];

@@ -8,34 +8,11 @@
  * the RTL, where its 16 x 16 model is built.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <hal/npu.h>
-
-#include "npu/internal.h"
-
-/* In a static library the registry's weak reference alone does not bring the backend in.
- */
-__attribute__((used)) static const struct hal_backend *(*const keep)(
-	const struct hal_host *) = hal_backend_npu;
-
-#define GOLDEN "npu:0?model=" HAL_BINARY_DIR "/npu-rtl/libnpu_golden.so"
-#define FAST   "npu:0?model=" HAL_BINARY_DIR "/npu-rtl/libnpu_fast.so"
-
-#define OK(call)                                                                         \
-	do {                                                                             \
-		int ok_ = (call);                                                        \
-		if (ok_)                                                                 \
-			fail_msg("%s: %d: %s", #call, ok_, hal_last_error());            \
-	} while (0)
+#include "npu_test.h"
 
 enum { HOSTS = 4, M = 24, K = 40, N = 12, JOBS = 3, BYTES = 2048 };
 
@@ -284,13 +261,13 @@ static void all_of_them(const char *target, uint32_t tenants)
 static void golden(void **state)
 {
 	(void)state;
-	all_of_them(GOLDEN, 1028);
+	all_of_them("npu:0?model=" GOLDEN, 1028);
 }
 
 static void fast(void **state)
 {
 	(void)state;
-	all_of_them(FAST, 1028);
+	all_of_them("npu:0?model=" FAST, 1028);
 }
 
 /* Tenants come, go, and are stopped inside their networks at random. */
@@ -355,13 +332,13 @@ static void restless(const char *target, uint32_t tenants, uint32_t steps)
 static void restless_golden(void **state)
 {
 	(void)state;
-	restless(GOLDEN, 40, 6000);
+	restless("npu:0?model=" GOLDEN, 40, 6000);
 }
 
 static void restless_fast(void **state)
 {
 	(void)state;
-	restless(FAST "&memory=ideal", 24, 3000);
+	restless("npu:0?model=" FAST "&memory=ideal", 24, 3000);
 }
 
 /* Two whose translations the TLB has under the same number, in turn.  The models in C
@@ -399,7 +376,7 @@ static void full(void **state)
 	struct hal_device *dev;
 
 	(void)state;
-	OK(hal_open(GOLDEN "&memory_size=256M&granule=4096", NULL, &dev));
+	OK(hal_open("npu:0?model=" GOLDEN "&memory_size=256M&granule=4096", NULL, &dev));
 	OK(hal_device_get_info(dev, &info));
 	assert_int_equal(info.guests_max, NPU_GUESTS);
 	d.rows = d.cols = 1;
