@@ -128,6 +128,29 @@ static int setup(void **state)
 	return 0;
 }
 
+bool gpu_faults_move(struct faults_world *w)
+{
+	const struct hal_bk_partition_desc to = {
+		.col = 5, .units = 3, .rows = 1, .cols = 3};
+	const struct hal_bk_arg args[2] = {{w->mem[0], 0, 64}, {NULL, 1000, 0}};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = 8};
+	int i;
+
+	cmd.launch.kernel = w->kernel;
+	cmd.launch.args = args;
+	cmd.launch.arg_count = 2;
+	for (i = 0; i < 3; i++)
+		cmd.launch.groups[i] = 1;
+	if (!faults_submit(w, &cmd) ||
+	    !faults_step(w, w->b->hot.resize(w->dev, w->part, &to, 9)))
+		return false;
+	w->inflight++; /* QUIET */
+	if (!faults_submit(w, &cmd))
+		return false;
+	faults_run_dry(w);
+	return !w->first.err;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

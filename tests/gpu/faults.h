@@ -32,4 +32,7 @@ struct gpu_faults {
 };
 extern const struct gpu_faults gpu_faults;
 
+/* A partition moves with a command in flight, and another behind it. */
+bool gpu_faults_move(struct faults_world *w);
+
 #endif

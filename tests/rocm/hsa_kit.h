@@ -215,6 +215,12 @@ static void all_is_well(void)
 		fail_msg("misuse: %s", text);
 }
 
+static void close_well(struct kit *k)
+{
+	close_kit(k);
+	all_is_well();
+}
+
 /* ---- the libraries ----------------------------------------------------------------- */
 
 static int load_libraries(void)

@@ -31,29 +31,6 @@ static bool load(struct faults_world *w)
 			   w->b->cold.kernel_get(w->dev, w->prog, 0, &info, &w->kernel));
 }
 
-static bool move(struct faults_world *w)
-{
-	const struct hal_bk_partition_desc to = {
-		.col = 5, .units = 3, .rows = 1, .cols = 3};
-	const struct hal_bk_arg args[2] = {{w->mem[0], 0, 64}, {NULL, 1000, 0}};
-	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = 8};
-	int i;
-
-	cmd.launch.kernel = w->kernel;
-	cmd.launch.args = args;
-	cmd.launch.arg_count = 2;
-	for (i = 0; i < 3; i++)
-		cmd.launch.groups[i] = 1;
-	if (!faults_submit(w, &cmd) ||
-	    !faults_step(w, w->b->hot.resize(w->dev, w->part, &to, 9)))
-		return false;
-	w->inflight++; /* QUIET */
-	if (!faults_submit(w, &cmd))
-		return false;
-	faults_run_dry(w);
-	return !w->first.err;
-}
-
 static const struct faults_result results[] = {
 	{HSAR_FATAL, EIO, "HSA_STATUS_ERROR_FATAL (0x1026)"},
 	{HSAR_OUT_OF_RESOURCES, ENOSPC, "HSA_STATUS_ERROR_OUT_OF_RESOURCES (0x1008)"},
@@ -88,7 +65,7 @@ const struct gpu_faults gpu_faults = {
 	.results = results,
 	.result_count = sizeof(results) / sizeof(results[0]),
 	.load = load,
-	.more = move,
+	.more = gpu_faults_move,
 	.silent = silent,
 	.retried = retried,
 	.once = once,

@@ -32,8 +32,7 @@ static void mask_sizes(void **state)
 	IS(0, hsa_amd_queue_cu_get_mask, k.queue, 64, got);
 	assert_int_equal(got[0], 0x0f);
 	unsetenv("HSA_CU_MASK");
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* Half a pair is taken by old releases, and refused by later ones. */
@@ -68,8 +67,7 @@ static void no_unit(void **state)
 	IS(0, hsa_amd_queue_cu_set_mask, k.queue, 0, NULL);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 0);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* Of the unit of each of so many blocks, those that are CUs of the mask's. */
@@ -122,8 +120,7 @@ static void live_mask(void **state)
 	assert_in_range(on_mask(&k, 400, 0, left, 60), 100, 300);
 	assert_int_equal(on_mask(&k, 400, 0, left, 60) + on_mask(&k, 400, 0, right, 60),
 			 400);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* An XCC without a bit runs on all it has. */
@@ -147,8 +144,7 @@ static void open_xccs(void **state)
 		n += on[i];
 	assert_true(n > 200);
 	assert_int_equal(on_mask(&k, 400, 2, one, 304), 400);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* Better ones go first. */

@@ -16,6 +16,13 @@ static void drop_kit(struct kit *k)
 
 /* ---- what is well ------------------------------------------------------------------ */
 
+/* A kit, and a packet of its kernel with one block. */
+static struct hsa_packet open_work(struct kit *k)
+{
+	open_kit(k, 0, WORK);
+	return packet(k, 1);
+}
+
 /* A packet runs at its turn and counts its signal down; nothing is left, nothing misused.
  */
 static void plain(void **state)
@@ -24,8 +31,7 @@ static void plain(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	assert_int_equal(value(&k), 1);
 	rules_run_for(2000);
@@ -34,8 +40,7 @@ static void plain(void **state)
 	assert_int_equal(value(&k), 0);
 	assert_int_equal(slot(&k, 0)->header & HSA_PACKET_TYPE, HSA_PACKET_INVALID);
 	assert_int_equal(k.failed, 0);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 	assert_int_equal(s->live(), 0);
 }
 
@@ -47,8 +52,7 @@ static void stalls(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	p.completion = 0;
 	first = put(&k, &p);
 	p.completion = k.signal;
@@ -62,8 +66,7 @@ static void stalls(void **state)
 	give(&k, &p);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 0);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* The read index moves when the next one begins. */
@@ -73,8 +76,7 @@ static void reads_late(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 0);
@@ -83,8 +85,7 @@ static void reads_late(void **state)
 	give(&k, &p);
 	rules_run_for(1000);
 	assert_int_equal(hsa.hsa_queue_load_read_index_scacquire(k.queue), 1);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* As long as they took, in ticks. */
@@ -124,8 +125,7 @@ static void waits(void **state)
 	int i;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	for (i = 0; i < 2; i++)
 		if (hsa.hsa_signal_wait_scacquire(k.signal, HSAN_CONDITION_LT, 1,
@@ -144,8 +144,7 @@ static void waits(void **state)
 	hsa.hsa_signal_wait_scacquire(k.signal, HSAN_CONDITION_LT, 1, 1, 0);
 	all_is_well(); /* nothing runs */
 	s->hot(0);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 /* ---- start, agents, limits --------------------------------------------------------- */
@@ -245,8 +244,7 @@ static void reserved(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	p.reserved2 = 1;
 	give(&k, &p);
 	rules_misused("reserved fields");
@@ -259,8 +257,7 @@ static void changed(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	p.completion = 0;
 	give(&k, &p);
 	p.completion = k.signal;
@@ -277,8 +274,7 @@ static void doorbells(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	p.completion = 0;
 	give(&k, &p);
 	give(&k, &p);
@@ -417,8 +413,7 @@ static void arguments_late(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	p.completion = 0;
 	k.args[1] = 50000;
 	give(&k, &p);
@@ -430,8 +425,7 @@ static void arguments_late(void **state)
 	assert_int_equal(value(&k), 1);
 	rules_run_for(5000000);
 	assert_int_equal(value(&k), 0);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 }
 
 static void arguments_gone(void **state)
@@ -440,8 +434,7 @@ static void arguments_gone(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	HIP_IS(0, hipHostFree, k.pinned);
 	rules_misused("is in use");
@@ -454,8 +447,7 @@ static void memory_gone(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	HIP_IS(0, hipFree, k.mem);
 	rules_misused("is in use");
@@ -468,8 +460,7 @@ static void arguments_elsewhere(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	p.kernarg = (uintptr_t)k.mem;
 	give(&k, &p);
 	rules_misused("not the host's, or not at a multiple of 16");
@@ -503,8 +494,7 @@ static void signal_in_use(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	all_is_well();
 	give(&k, &p);
@@ -541,8 +531,7 @@ static void queue_in_use(void **state)
 	struct kit k;
 
 	(void)state;
-	open_kit(&k, 0, WORK);
-	p = packet(&k, 1);
+	p = open_work(&k);
 	give(&k, &p);
 	IS(0, hsa_queue_destroy, k.queue);
 	rules_misused("a queue goes with packets in it");
@@ -568,8 +557,7 @@ static void inactive(void **state)
 	give(&k, &p);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 1);
-	close_kit(&k);
-	all_is_well();
+	close_well(&k);
 	assert_int_equal(s->live(), 0);
 }
 

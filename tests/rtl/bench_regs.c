@@ -365,6 +365,21 @@ static void bucket_is(struct rig *r, uint32_t slot, uint32_t window, uint32_t bu
 	      window, budget, burst, rig_reg(r, NPU_GLB_MODE_STATUS_ADDR), status);
 }
 
+/* Slot 0 waits until 1 is written there. */
+static uint32_t slot_waits(struct rig *r)
+{
+	uint32_t va;
+
+	fresh(r);
+	rig_space(r, 0, SPACE, RIG_ALL);
+	va = rig_alloc(r, 0, 64, 64);
+	push_fence(r, 0, NPU_OP_WAIT, va, 1, false);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_run(r, 500);
+	return va;
+}
+
 /* All that is refused, and that nothing comes of it; what may change while slots work. */
 static void shares(struct rig *r)
 {
@@ -408,14 +423,7 @@ static void shares(struct rig *r)
 	if (slots < 8)
 		bucket_is(r, slots, 100, 8, 8, NPU_MODE_RANGE);
 
-	/* Slot 0 waits for what does not come yet. */
-	fresh(r);
-	rig_space(r, 0, SPACE, RIG_ALL);
-	va = rig_alloc(r, 0, 64, 64);
-	push_fence(r, 0, NPU_OP_WAIT, va, 1, false);
-	rig_push_end(r, 0);
-	rig_bell(r, 0);
-	rig_run(r, 500);
+	va = slot_waits(r);
 	for (size_t i = 0; i < sizeof(idle_only) / sizeof(idle_only[0]); i++)
 		mode_is(r, idle_only[i], 1, NPU_MODE_BUSY);
 	rig_write(r, NPU_GLB_PRIO_ADDR, 5);
@@ -443,13 +451,7 @@ static void busy_modes(struct rig *r)
 					NPU_GLB_SLOT_CTRL_ADDR};
 	uint32_t slots = r->api->slots, va;
 
-	fresh(r);
-	rig_space(r, 0, SPACE, RIG_ALL);
-	va = rig_alloc(r, 0, 64, 64);
-	push_fence(r, 0, NPU_OP_WAIT, va, 1, false);
-	rig_push_end(r, 0);
-	rig_bell(r, 0);
-	rig_run(r, 500);
+	va = slot_waits(r);
 	for (size_t i = 0; i < sizeof(machine) / sizeof(machine[0]); i++)
 		mode_is(r, machine[i], 1, NPU_MODE_BUSY);
 	for (size_t i = 0; i < sizeof(slot) / sizeof(slot[0]); i++) {
