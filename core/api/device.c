@@ -97,12 +97,12 @@ int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
 		return object_bad(dev, OBJECT_DEVICE);
 	memset(&sum, 0, sizeof(sum));
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_rdlock(&dev->shape);
 	account_add(&sum, &dev->past);
 	hal_list_for_each (p, &dev->partitions)
 		stats_add_partition(&sum,
 				    container_of(p, struct hal_partition, on_device));
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	return stats_out(dev, &sum, counter_get(&dev->ran.total), stats);
 }
 
@@ -113,9 +113,9 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	memset(&sum, 0, sizeof(sum));
-	pthread_mutex_lock(&part->dev->shape);
+	pthread_rwlock_rdlock(&part->dev->shape);
 	stats_add_partition(&sum, part);
-	pthread_mutex_unlock(&part->dev->shape);
+	pthread_rwlock_unlock(&part->dev->shape);
 	/* A host's units work for its guests, too; a guest's commands run one at a time.
 	 */
 	return stats_out(part->dev, &sum,
@@ -131,9 +131,9 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
 		return object_bad(q, OBJECT_QUEUE);
 	memset(&sum, 0, sizeof(sum));
-	pthread_mutex_lock(&q->dev->shape);
+	pthread_rwlock_rdlock(&q->dev->shape);
 	stats_add_queue(&sum, q);
-	pthread_mutex_unlock(&q->dev->shape);
+	pthread_rwlock_unlock(&q->dev->shape);
 	return stats_out(q->dev, &sum, counter_get(&q->account.busy_ns), stats);
 }
 
@@ -175,11 +175,11 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 	if (dev->virtual_clock)
 		return poll_virtual(dev, ns);
 	/* The engine's thread does the work: what ended since the last call. */
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_wrlock(&dev->shape);
 	ended = counter_get(&dev->ended);
 	n = (int)((ended - dev->ended_reported) & INT32_MAX);
 	dev->ended_reported = ended;
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	return n;
 }
 
@@ -253,14 +253,14 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: no path");
 	cancel = cancel_hold();
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_wrlock(&dev->shape);
 	/* Before the file, which it may be, is made anew. */
 	err = engine_call(dev, tracing, NULL);
 	if (err == 0)
 		err = trace_make(dev, path, &t);
 	if (err == 0)
 		err = engine_call(dev, begin_trace, t);
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	cancel_release(cancel);
 	return err;
 }
@@ -345,9 +345,9 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 	if (err == 0)
 		err = policy_resolve(&cfg, &i.policy, &i.cfg, &i.limits);
 	if (err == 0) {
-		pthread_mutex_lock(&dev->shape);
+		pthread_rwlock_wrlock(&dev->shape);
 		err = engine_call(dev, install, &i);
-		pthread_mutex_unlock(&dev->shape);
+		pthread_rwlock_unlock(&dev->shape);
 	}
 	config_values_free(i.cfg);
 	config_free(&cfg);

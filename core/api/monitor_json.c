@@ -299,10 +299,10 @@ char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
 	if (g == NULL)
 		return NULL;
 	/* A policy that is replaced is freed by who has this. */
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_rdlock(&dev->shape);
 	add_stats(dev, v);
 	policy_text(dev->policy, dev->policy_cfg, &dev->limits, settings);
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	(void)yajl_gen_map_open(g);
 	device(g, dev, v);
 	policy(g, &v->policy, settings);

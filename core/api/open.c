@@ -180,7 +180,7 @@ int device_free(struct hal_device *dev)
 	place_fini(&dev->place);
 	account_fini(&dev->past);
 	pthread_mutex_destroy(&dev->room);
-	pthread_mutex_destroy(&dev->shape);
+	pthread_rwlock_destroy(&dev->shape);
 	object_free(OBJECT_DEVICE, dev);
 	return err;
 }
@@ -312,6 +312,18 @@ static int journal_start(struct hal_device *dev)
 	return 0;
 }
 
+/* Readers without end keep no writer out. */
+static void shape_init(pthread_rwlock_t *shape)
+{
+	pthread_rwlockattr_t attr;
+
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(&attr,
+					    PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(shape, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
+}
+
 struct hal_device *device_make(void)
 {
 	struct hal_device *dev;
@@ -326,7 +338,7 @@ struct hal_device *device_make(void)
 		return NULL;
 	}
 	dev->services = &core_host;
-	(void)pthread_mutex_init(&dev->shape, NULL);
+	shape_init(&dev->shape);
 	(void)pthread_mutex_init(&dev->room, NULL);
 	engine_init(dev);
 	callbacks_init(dev);

@@ -240,9 +240,9 @@ static int ask_create(void *arg, bool room)
 	int err;
 
 	c->room = room;
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_wrlock(&dev->shape);
 	err = engine_call(dev, create, c);
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	return err;
 }
 
@@ -294,7 +294,7 @@ static struct hal_partition *host_named(struct hal_device *dev, const char *name
 	struct hal_partition *found = NULL;
 	uint32_t count = 0;
 
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_rdlock(&dev->shape);
 	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
@@ -304,7 +304,7 @@ static struct hal_partition *host_named(struct hal_device *dev, const char *name
 		found = p;
 		count++;
 	}
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	if (count == 1)
 		return found;
 	(void)fail(EINVAL, "%s partition with units of its own is named \"%s\"",
@@ -515,9 +515,9 @@ int hal_partition_destroy(struct hal_partition *part)
 	evict = part->evict;
 	do {
 		d.other = (struct hal_point){NULL, 0};
-		pthread_mutex_lock(&dev->shape);
+		pthread_rwlock_wrlock(&dev->shape);
 		err = evict_call(dev, evict, destroy, &d);
-		pthread_mutex_unlock(&dev->shape);
+		pthread_rwlock_unlock(&dev->shape);
 	} while (err == -EBUSY && wait_for_others(d.other, &tries));
 	if (err == 0)
 		evict_close(evict);

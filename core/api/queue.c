@@ -242,9 +242,9 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		return -ENOMEM;
 	err = queue_init(q, part, &d);
 	if (err == 0) {
-		pthread_mutex_lock(&dev->shape);
+		pthread_rwlock_wrlock(&dev->shape);
 		err = engine_call(dev, create, q);
-		pthread_mutex_unlock(&dev->shape);
+		pthread_rwlock_unlock(&dev->shape);
 	}
 	if (err != 0) {
 		queue_free(q);
@@ -352,9 +352,9 @@ int hal_queue_destroy(struct hal_queue *q)
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
 		return object_bad(q, OBJECT_QUEUE);
 	dev = q->dev;
-	pthread_mutex_lock(&dev->shape);
+	pthread_rwlock_wrlock(&dev->shape);
 	err = engine_call(dev, destroy, q);
-	pthread_mutex_unlock(&dev->shape);
+	pthread_rwlock_unlock(&dev->shape);
 	if (err != 0)
 		return err;
 	if (q->completions != NULL)

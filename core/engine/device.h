@@ -150,9 +150,9 @@ struct hal_device {
 	atomic_uint lend;            /* futex: counts up when they should look */
 	atomic_uint callbacks_begun; /* that have not returned; the engine counts */
 
-	/* Held by whoever changes or walks the lists of partitions and queues, over the
-	 * letter that has it done; never by the engine. */
-	pthread_mutex_t shape;
+	/* To write, by whoever changes the lists of partitions and queues, over the
+	 * letter that has it done; to read, by whoever walks them; never the engine's. */
+	pthread_rwlock_t shape;
 	uint64_t ended_reported;
 	/* By whoever has others moved to make room, until it has had that. */
 	pthread_mutex_t room;
