@@ -24,6 +24,7 @@
 #include "engine/flow.h"
 #include "util/fd.h"
 #include "util/futex.h"
+#include "util/patience.h"
 
 /* Device time a simulated device runs between two looks at the host's clock. */
 #define SLICE_NS        UINT64_C(4096)
@@ -55,8 +56,10 @@ struct wait {
 	/* Of those that have to be told: */
 	struct sleeper *sleepers;
 	sem_t sem;
-	atomic_uint open; /* points that are not reached */
-	atomic_bool over; /* enough of them may be, or one has failed: look */
+	atomic_uint open;          /* points that are not reached */
+	atomic_bool over;          /* enough of them may be, or one has failed: look */
+	_Atomic uint64_t woken_ns; /* host time of that; 0: never */
+	uint64_t asleep_ns;        /* since then */
 	atomic_uint busy; /* futex: what engines still have of this, and LEAVING */
 	struct timer timer;
 	struct letter timer_add, timer_drop;
@@ -148,6 +151,13 @@ static COLD int stuck(const struct wait *w)
 
 /* ---- being notified -------------------------------------------------------------------- */
 
+/* Its thread sleeps, or will. */
+static void wake(struct wait *w)
+{
+	atomic_store_explicit(&w->woken_ns, monotonic_ns(), memory_order_relaxed);
+	(void)sem_post(&w->sem);
+}
+
 /* The engine's last touch of it. */
 static void let_go(struct wait *w)
 {
@@ -164,7 +174,7 @@ static void notified(struct waiter *waiter, int err)
 	atomic_store_explicit(&s->ended, true, memory_order_relaxed);
 	/* Whoever wakes looks himself. */
 	if ((last || w->any || err != 0) && !atomic_exchange(&w->over, true))
-		(void)sem_post(&w->sem);
+		wake(w);
 	let_go(w);
 }
 
@@ -212,7 +222,7 @@ static void time_over(struct hal_device *dev, struct timer *t)
 	(void)dev;
 	atomic_store(&w->timed_out, true);
 	if (!atomic_exchange(&w->over, true))
-		(void)sem_post(&w->sem);
+		wake(w);
 	let_go(w);
 }
 
@@ -250,7 +260,9 @@ static void sleepers_init(struct wait *w)
 	atomic_init(&w->open, w->count);
 	atomic_init(&w->over, false);
 	atomic_init(&w->busy, 0);
+	w->asleep_ns = UINT64_MAX;
 	atomic_init(&w->timed_out, false);
+	atomic_init(&w->woken_ns, 0);
 	(void)sem_init(&w->sem, 0, 0);
 }
 
@@ -497,6 +509,7 @@ static int sleep_until(struct wait *w, int *out)
 			return 0;
 		if (atomic_load(&w->timed_out))
 			return ETIMEDOUT;
+		w->asleep_ns = monotonic_ns();
 		err = w->deadline == HAL_FOREVER || w->device_time
 			      ? sem_wait(&w->sem)
 			      : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
@@ -507,45 +520,81 @@ static int sleep_until(struct wait *w, int *out)
 }
 
 /*
- * A look before the sleep: how long is worth it differs from program to program, so it is
- * as with the engine's own patience.
+ * What a wake-up takes, from the call that wakes until the thread runs, is the machine's:
+ * 3 us where processors stay awake, 40 us where they are somebody's virtual ones.  It is
+ * measured at each sleep.
+ *
+ * A look may take two of them: of two sides that each wait for the other's wake-up, one
+ * has to look for longer than that takes, or they sleep in turn for ever; this one does,
+ * since the engine's look is everybody's (hal.spin_us).
  */
-#define LOOK_MAX   512u
-#define LOOK_MIN   16u
-#define LOOK_PROBE 32u
+#define WAKE_UP_FIRST_NS UINT64_C(10000)
+#define WAKE_UP_MOST_NS  UINT64_C(50000) /* of one that this is learned from */
 
-static _Thread_local unsigned int looks = LOOK_MAX, waits;
+static _Atomic uint64_t wake_up_ns = WAKE_UP_FIRST_NS;
 
-static bool look_for(const struct wait *w, int *out)
+static void wake_up_took(uint64_t ns)
 {
-	unsigned int n = ++waits % LOOK_PROBE == 0 ? LOOK_MAX : looks;
+	uint64_t mean = atomic_load_explicit(&wake_up_ns, memory_order_relaxed);
 
-	for (unsigned int i = 0; i < n; i++) {
-		if (look(w, out) != PENDING) {
-			looks = i * 2 < LOOK_MAX ? i * 2 : LOOK_MAX;
-			if (looks < LOOK_MIN)
-				looks = LOOK_MIN;
-			return true;
+	ns = ns < WAKE_UP_MOST_NS ? ns : WAKE_UP_MOST_NS;
+	/* Two threads at once: one of them is not counted. */
+	atomic_store_explicit(&wake_up_ns, mean - mean / 8 + ns / 8,
+			      memory_order_relaxed);
+}
+
+static uint64_t look_most(void)
+{
+	return 2 * atomic_load_explicit(&wake_up_ns, memory_order_relaxed);
+}
+
+static _Thread_local struct patience patience = {2 * WAKE_UP_FIRST_NS};
+
+static bool look_for(const struct wait *w, uint64_t from_ns, int *out)
+{
+	uint64_t now = from_ns;
+
+	while (now < from_ns + patience.ns) {
+		for (int i = 0; i < 16; i++) {
+			if (look(w, out) != PENDING) {
+				patience_learn(&patience, monotonic_ns() - from_ns,
+					       look_most());
+				return true;
+			}
+			ck_pr_stall();
 		}
-		ck_pr_stall();
+		now = monotonic_ns();
 	}
-	looks = looks / 2 > LOOK_MIN ? looks / 2 : LOOK_MIN;
 	return false;
+}
+
+/* After a sleep, or when it came before that. */
+static void learn(const struct wait *w, uint64_t from_ns)
+{
+	uint64_t came = atomic_load_explicit(&w->woken_ns, memory_order_relaxed);
+	uint64_t now = monotonic_ns();
+
+	if (came > w->asleep_ns)
+		wake_up_took(now - came);
+	patience_learn(&patience, (came != 0 ? came : now) - from_ns, look_most());
 }
 
 static void wait_real(struct wait *w, int *out)
 {
+	uint64_t from;
 	int err;
 
 	if (w->deadline == 0) {
 		*out = not_reached(w, ETIMEDOUT, "time is up");
 		return;
 	}
-	if (look_for(w, out))
+	from = monotonic_ns();
+	if (look_for(w, from, out))
 		return;
 	enter(w);
 	pthread_cleanup_push(leave, w);
 	err = sleep_until(w, out);
+	learn(w, from);
 	pthread_cleanup_pop(1);
 	/* The last look, after a time-out too. */
 	if (err == 0 || look(w, out) != PENDING)

@@ -138,6 +138,7 @@ struct hal_device {
 
 	/* Any thread's. */
 	_Atomic uint64_t now_cached; /* device time; SUBMIT_ASLEEP while it sleeps */
+	_Atomic uint64_t woken_ns;   /* host time when somebody last woke it */
 	struct inbox inbox;
 	atomic_int lost;      /* -ENODEV: it does not answer any more */
 	char lost_why[160];   /* written before that */

@@ -47,6 +47,7 @@ static void nudge(struct hal_device *dev)
 /* It sleeps on the word that has just been taken away, or on fds (thread.c). */
 static COLD void wake(struct hal_device *dev)
 {
+	atomic_store_explicit(&dev->woken_ns, monotonic_ns(), memory_order_relaxed);
 	if (dev->event_fd < 0)
 		futex_wake(&dev->inbox.sleeping, 1);
 	else

@@ -25,6 +25,7 @@
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/futex.h"
+#include "util/patience.h"
 
 static bool called(struct hal_device *dev)
 {
@@ -78,44 +79,24 @@ static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 		fd_silence(dev->wake_fd);
 }
 
-static void sleep_until(struct hal_device *dev, uint64_t host_ns)
+/* When somebody woke it, or had come before it slept; if neither, a time before. */
+static uint64_t sleep_until(struct hal_device *dev, uint64_t host_ns)
 {
+	uint64_t woken;
+
 	dev->intake |= INTAKE_SLEPT;
 	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
-	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop)) {
+	if (!inbox_may_sleep(&dev->inbox) || atomic_load(&dev->stop)) {
+		woken = monotonic_ns();
+	} else {
 		if (dev->event_fd < 0)
 			sleep_on_word(dev, host_ns);
 		else
 			sleep_on_fds(dev, host_ns);
+		woken = atomic_load_explicit(&dev->woken_ns, memory_order_relaxed);
 	}
 	inbox_awake(&dev->inbox);
-}
-
-/*
- * Looking for a while saves whoever comes then a system call, and the engine two; but
- * only if somebody comes.  So it looks at most as long as a sleep would cost (then it
- * never costs more than twice the best, Karlin et al. 1990), and not at all where that
- * has not been worth it lately: each look in vain halves the next, one that was not makes
- * it twice as long as that took.  Who waits for the end of what the device has is
- * somebody else than who comes when it has nothing, so these are two.
- */
-struct patience {
-	uint64_t ns, max_ns;
-	unsigned int rests;
-};
-
-/* Every so often it tries all the same: what was not worth it may be now. */
-#define PROBE 32u
-
-static uint64_t patience_now(struct patience *p)
-{
-	return ++p->rests % PROBE == 0 ? p->max_ns : p->ns;
-}
-
-/* It came after so long. */
-static void patience_won(struct patience *p, uint64_t ns)
-{
-	p->ns = ns * 2 < p->max_ns ? ns * 2 : p->max_ns;
+	return woken;
 }
 
 /* True: something came within the time. */
@@ -134,12 +115,15 @@ static bool look_for(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns
 	return false;
 }
 
+/* Who waits for the end of what the device has is somebody else than who comes when it
+ * has nothing: two patiences. */
 static void rest(struct hal_device *dev, struct patience *both)
 {
 	struct patience *p = &both[dev->pending > 0];
 	uint64_t now = monotonic_ns();
 	uint64_t until = idle_until(dev, now);
-	uint64_t look = now + patience_now(p);
+	uint64_t look = now + p->ns;
+	uint64_t came;
 
 	if (until == 0) {
 		/* A device that has to be asked again and again; whoever makes it end
@@ -152,19 +136,14 @@ static void rest(struct hal_device *dev, struct patience *both)
 		(void)look_for(dev, now, until);
 		return;
 	}
-	if (look_for(dev, now, look)) {
-		patience_won(p, monotonic_ns() - now);
-		return;
-	}
-	p->ns /= 2;
-	sleep_until(dev, until);
+	came = look_for(dev, now, look) ? monotonic_ns() : sleep_until(dev, until);
+	patience_learn(p, came >= now ? came - now : PATIENCE_UNKNOWN, dev->spin_ns);
 }
 
 static void *engine_main(void *arg)
 {
 	struct hal_device *dev = arg;
-	struct patience both[2] = {{dev->spin_ns, dev->spin_ns, 0},
-				   {dev->spin_ns, dev->spin_ns, 0}};
+	struct patience both[2] = {{dev->spin_ns}, {dev->spin_ns}};
 
 	/* A device's times are not to be late by the usual 50 us. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);

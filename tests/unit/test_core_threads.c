@@ -10,8 +10,10 @@
 
 #include <hal/ref.h>
 
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine/device.h"
@@ -357,6 +359,62 @@ static void readers_starve_nobody(void **state)
 				 MEASURED, all[i].name, (long long)read / 1000,
 				 (long long)alone / 1000);
 	}
+	ref_close(&r);
+}
+
+/* ---- sleeping, and not ------------------------------------------------------------- */
+
+/* Who wakes an engine says when. */
+static void woken_at_a_time(void **state)
+{
+	uint64_t before;
+	struct ref r;
+
+	(void)state;
+	ref_open(&r);
+	for (int i = 0; i < 10; i++) {
+		while (atomic_load(&r.dev->inbox.sleeping) == 0)
+			sched_yield();
+		before = (uint64_t)now_ns();
+		works(r.q);
+		assert_in_range(atomic_load(&r.dev->woken_ns), before,
+				(uint64_t)now_ns());
+	}
+	ref_close(&r);
+}
+
+static long switches(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_nvcsw;
+}
+
+/*
+ * One at a time, however long a wake-up takes: both find out that they need not sleep.
+ * Other programs may take the processors, so that it is enough once.
+ */
+static void one_at_a_time_stays_awake(void **state)
+{
+	int64_t until = in_ms(NEVER_MS);
+	long slept = LONG_MAX;
+	cpu_set_t cpus;
+	struct ref r;
+
+	(void)state;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0 || CPU_COUNT(&cpus) < 2)
+		skip();
+	ref_open_with(&r, "ref?clock=real", NULL);
+	while (slept > 100 && now_ns() < until) {
+		long before = switches();
+
+		for (int i = 0; i < 1000; i++)
+			works(r.q);
+		slept = switches() - before;
+	}
+	if (slept > 100)
+		fail_msg("1000 commands, one at a time: %ld sleeps", slept);
 	ref_close(&r);
 }
 
@@ -1244,6 +1302,8 @@ int main(void)
 		cmocka_unit_test(destroyed_when_reached),
 		cmocka_unit_test(destroyed_when_waited_for),
 		cmocka_unit_test(readers_starve_nobody),
+		cmocka_unit_test(woken_at_a_time),
+		cmocka_unit_test(one_at_a_time_stays_awake),
 		cmocka_unit_test(cancelled_while_waiting),
 		cmocka_unit_test(cancelled_while_lending),
 		cmocka_unit_test(sleeps_beside_callback),

@@ -15,10 +15,9 @@
 
 #include "bench.h"
 
-/* The rule of the library's engine: hal.spin_us, and what its look for work does with it.
- */
+/* The rule of the library's engine: hal.spin_us, and what it learns from when something
+ * came. */
 #define SPIN_NS           UINT64_C(8000)
-#define PROBE             32u
 #define LOOKS_A_CLOCK     16 /* at the ring between two looks at the clock */
 #define WORDS_OF_A_RECORD 8
 #define STOP              UINT64_MAX
@@ -32,8 +31,8 @@ CK_RING_PROTOTYPE(record, record)
 /* One direction; the flag, which it sleeps on, and the patience are the reader's. */
 struct way {
 	_Alignas(64) _Atomic unsigned int sleeping;
+	_Atomic uint64_t woken_ns;
 	uint64_t patience_ns, least_ns;
-	unsigned int rests;
 	_Alignas(64) ck_ring_t ring;
 	_Alignas(64) struct record records[CONTROL_RECORDS_MAX + 1];
 };
@@ -50,9 +49,11 @@ static void put(struct way *w, struct record *r)
 	(void)ck_ring_enqueue_spsc_record(&w->ring, w->records, r);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0 &&
-	    atomic_exchange(&w->sleeping, 0) != 0)
+	    atomic_exchange(&w->sleeping, 0) != 0) {
+		atomic_store_explicit(&w->woken_ns, bench_now(), memory_order_relaxed);
 		(void)syscall(SYS_futex, &w->sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
 			      0);
+	}
 }
 
 static int take(struct way *w, struct record *r)
@@ -60,42 +61,53 @@ static int take(struct way *w, struct record *r)
 	return ck_ring_dequeue_spsc_record(&w->ring, w->records, r);
 }
 
-static int look_for(struct way *w, struct record *r)
+static void learn(struct way *w, uint64_t from, uint64_t came)
 {
-	uint64_t most = ++w->rests % PROBE == 0 ? SPIN_NS : w->patience_ns;
-	const uint64_t from = bench_now();
-	uint64_t now = from;
+	uint64_t took = came - from;
 
-	most = most > w->least_ns ? most : w->least_ns;
+	if (came < from || took > SPIN_NS)
+		w->patience_ns /= 2;
+	else
+		w->patience_ns = 2 * took < SPIN_NS ? 2 * took : SPIN_NS;
+}
+
+static int look_for(struct way *w, struct record *r, uint64_t from)
+{
+	uint64_t most = w->patience_ns > w->least_ns ? w->patience_ns : w->least_ns;
+	uint64_t now = from;
 
 	while (now < from + most) {
 		for (int i = 0; i < LOOKS_A_CLOCK; i++) {
-			if (take(w, r)) {
-				now = 2 * (bench_now() - from);
-				w->patience_ns = now < SPIN_NS ? now : SPIN_NS;
+			if (take(w, r))
 				return 1;
-			}
 			ck_pr_stall();
 		}
 		now = bench_now();
 	}
-	w->patience_ns /= 2;
 	return 0;
 }
 
 static void get(struct way *w, struct record *r)
 {
-	while (!take(w, r) && !look_for(w, r)) {
+	uint64_t from;
+
+	if (take(w, r))
+		return;
+	from = bench_now();
+	if (look_for(w, r, from)) {
+		learn(w, from, bench_now());
+		return;
+	}
+	for (;;) {
 		atomic_store_explicit(&w->sleeping, 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
-		if (take(w, r)) {
-			atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
-			return;
-		}
+		if (take(w, r))
+			break;
 		(void)syscall(SYS_futex, &w->sleeping, FUTEX_WAIT_PRIVATE, 1, NULL, NULL,
 			      0);
-		atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
 	}
+	atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
+	learn(w, from, atomic_load_explicit(&w->woken_ns, memory_order_relaxed));
 }
 
 static void *hand_back(void *arg)
@@ -128,7 +140,7 @@ static void way_init(struct way *w, uint64_t least_ns)
 	atomic_init(&w->sleeping, 0);
 	w->patience_ns = SPIN_NS;
 	w->least_ns = least_ns;
-	w->rests = 0;
+	atomic_init(&w->woken_ns, 0);
 }
 
 struct control *control_open(uint64_t least_ns)

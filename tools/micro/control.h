@@ -4,10 +4,10 @@
  * of 64 bytes through a bare ring of Concurrency Kit and hands them back through a
  * second.
  *
- * Either side sleeps by the rule of the library's engine: it looks for at most 8 us when
- * there is nothing, half as long each time that nothing came, then sleeps on a futex:
- * publish, full barrier, look at the other's flag; set the own flag, full barrier, look
- * at the ring.  Nothing of the library is used.
+ * Either side sleeps by the rule of the library's engine: when there is nothing it looks
+ * for at most 8 us, twice as long as it last took or half as long as that was in vain,
+ * then sleeps on a futex: publish, full barrier, look at the other's flag; set the own
+ * flag, full barrier, look at the ring.  Nothing of the library is used.
  */
 #ifndef HALBENCH_CONTROL_H
 #define HALBENCH_CONTROL_H
@@ -19,8 +19,8 @@
 struct control;
 
 /* NULL when there is no memory or no thread.  Both sides look for least_ns at least:
- * where two wait for each other's wake-ups by the rule alone, neither finds out that it
- * could be awake, and all is compared with a sleeper. */
+ * where a wake-up takes longer than 8 us, two that wait for each other's by the rule
+ * alone sleep in turn, and all is compared with a sleeper. */
 struct control *control_open(uint64_t least_ns);
 void control_close(struct control *c);
 /* So many records out, then all of them back; one thread. */

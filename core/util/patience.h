@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * patience.h - how long to look for something before one sleeps until it comes.
+ *
+ * Looking saves the sleep and whoever brings it the call that wakes, but only if it comes
+ * in time.  So it is learned from when it came, and whoever wakes says when that was: a
+ * sleep teaches as much as a look (as in KVM's polling before a halt).  What came within
+ * the bound would have been met by a look: the next one is twice as long as that took.
+ * What did not was not worth one: the next is half as long.  With a bound of what a sleep
+ * costs, never more than twice the least is spent (Karlin et al. 1990).
+ */
+#ifndef HAL_UTIL_PATIENCE_H
+#define HAL_UTIL_PATIENCE_H
+
+#include <stdint.h>
+
+struct patience {
+	uint64_t ns; /* of the next look */
+};
+
+#define PATIENCE_UNKNOWN UINT64_MAX
+
+/* It came so long after one began to look; PATIENCE_UNKNOWN: not by somebody's hand. */
+static inline void patience_learn(struct patience *p, uint64_t came_ns, uint64_t bound_ns)
+{
+	if (came_ns > bound_ns)
+		p->ns /= 2;
+	else
+		p->ns = came_ns < bound_ns / 2 ? came_ns * 2 : bound_ns;
+}
+
+#endif
