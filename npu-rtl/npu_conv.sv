@@ -246,7 +246,7 @@ module npu_conv
   // its first row stays as far behind the last one's as those are long.
   logic [2:0]    apart_q;
   logic          group_q;                 // of what was taken last
-  assign load_ok     = loaded.seq != rows_q && (!loaded.new_op || apart_q == 0)
+  assign load_ok     = loaded.seq != rows_q && (!loaded.new_op || (!stream_v && apart_q == 0))
                        && (op[loaded.seq[0]].group == group_q || (!stream_v && !in_flight));
   always_ff @(posedge clk_i)
     if (!rst_ni || kill_i) apart_q <= '0;

@@ -11,7 +11,7 @@ module npu_conv_weights
     output logic        v_o, last_o,       // some are left; the last piece is taken
     output logic [1:0]  tid_o,             // the tile asked for
     input  dim_t        w_i,
-    input  logic        tile_done_i,       // a tile's parameters are no longer needed
+    input  logic        tile_done_i,       // a tile's number is no longer needed
     output logic        push_o,
     output logic [31:0] push_va_o,
     output logic [5:0]  push_len_o,
@@ -29,7 +29,7 @@ module npu_conv_weights
   dim_t        j_d, j_q;                   // column of the next parameter row
   logic [31:0] va_d, va_q;
   logic [1:0]  tid_d, tid_q;
-  logic [2:0]  ahead_d, ahead_q;           // tiles asked for whose parameters are still in use
+  logic [2:0]  ahead_d, ahead_q;           // tiles asked for whose numbers are still in use
   dim_t        nc;
   logic [15:0] n0_next;
   logic [19:0] m_next;
@@ -50,7 +50,8 @@ module npu_conv_weights
   assign v_o         = v_q;
   assign last_o      = tile_end && last_n && m_next >= op_i.m;
   assign tid_o       = tid_q;
-  assign push_o      = v_q && (rows_q || ahead_q < 3'd3);
+  // a tile begins, with parameters or without, when one of the four numbers is free
+  assign push_o      = v_q && (ahead_q < 3'd3 || (rows_q && k_q != 0));
   assign push_va_o   = va_q;
   assign push_len_o  = rows_q ? 6'(nc) : two ? 6'd32 : 6'd16;
   assign push_meta_o = {rows_q, tid_q, 6'(j_q) | 6'(two && !rows_q)};
@@ -120,4 +121,10 @@ module npu_conv_weights
     tid_q   <= rst_ni ? tid_d : '0;
     ahead_q <= rst_ni ? ahead_d : '0;
   end
+
+  // ---- what always holds ------------------------------------------------------------------------
+  // Four tiles have a number: three that are asked for, and the one that is being asked for.
+  NumbersLast: assert property (@(posedge clk_i) disable iff (!rst_ni) ahead_q <= 3'd3);
+  DoneWasAsked: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+                                 tile_done_i |-> ahead_q != 0);
 endmodule

@@ -189,7 +189,7 @@ static void weights_comb(struct conv *v, struct npu_rect rect)
 	uint32_t nc;
 	bool two;
 
-	v->pushes = w->v && (w->rows || w->ahead < 3);
+	v->pushes = w->v && (w->ahead < 3 || (w->rows && w->k));
 	if (!v->pushes)
 		return;
 	nc = columns(w, o, rect);
@@ -451,7 +451,7 @@ static bool load_ok(const struct npu_model *m, const struct conv *v)
 {
 	const struct fold *f = &v->load.fold;
 
-	return !same(f->seq, v->rows_n) && (!f->new_op || !v->apart) &&
+	return !same(f->seq, v->rows_n) && (!f->new_op || (!v->stream.v && !v->apart)) &&
 	       (v->op[f->seq & 1u].group == v->group ||
 		(!v->stream.v && !in_flight(m, v)));
 }

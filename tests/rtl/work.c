@@ -121,6 +121,48 @@ static void grouped_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rn
 	}
 }
 
+/* Tiles of a row or a few, a fold or two each: as many as there are columns for. */
+void work_tiny(struct rig *r, uint32_t s, uint32_t cols, uint32_t desc[16], struct rng *g)
+{
+	bool gemm = rng_next(g) % 2, group = !gemm && rng_next(g) % 2;
+	uint32_t each = rng_range(g, 1, 2);
+	struct rig_conv c = {.h = rng_range(g, 1, 3),
+			     .w = gemm ? 1 : rng_range(g, 1, 3),
+			     .kh = gemm ? 1 : rng_range(g, 1, 2),
+			     .kw = gemm ? 1 : rng_range(g, 1, 2),
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1,
+			     .out32 = rng_next(g) % 8 == 0,
+			     .onnx = rng_next(g) % 8 == 0,
+			     .au8 = rng_next(g) % 2,
+			     .bu8 = rng_next(g) % 2,
+			     .ou8 = rng_next(g) % 2};
+
+	c.n = cols * rng_range(g, 1, 24) - rng_range(g, 0, cols - 1);
+	if (group) {
+		c.gc = 1;
+		c.cin = (c.n + each - 1) / each;
+		c.n = c.cin * each;
+		c.block = true;
+	} else {
+		c.cin = rng_range(g, 1, 3);
+		c.noparam = rng_next(g) % 2;
+		c.block = rng_next(g) % 2;
+	}
+	c.pt = rng_range(g, 0, c.kh - 1);
+	c.pl = rng_range(g, 0, c.kw - 1);
+	c.oh = gemm ? c.h : rng_range(g, 1, c.h + c.pt);
+	c.ow = gemm ? 1 : rng_range(g, 1, c.w + c.pl);
+	rig_conv_desc(r, s, &c, gemm, desc, g);
+	for (uint32_t n = 0; group && n < c.n; n++) {
+		uint32_t at = n / each;
+
+		rig_poke(r, s, NPU_GET(desc, ADDR_P) + 16 * n + 12, &at, 4);
+	}
+}
+
 /* Rows so long that the scratchpad holds few more than one output needs, and more of them
  * than it holds.  A panel too many, and the operation stops as stuck. */
 static void tight_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
@@ -164,6 +206,10 @@ void work_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool array, struct 
 	if (array && rng_next(g) % 16 == 0) {
 		tight_conv(r, s, desc, g);
 		return; /* its panels are those of this DM */
+	}
+	if (array && rng_next(g) % 8 == 0) {
+		work_tiny(r, s, rng_range(g, 1, r->api->cols), desc, g);
+		return;
 	}
 	switch (rng_range(g, array ? 0 : 6, 11)) {
 	case 0:
@@ -244,33 +290,51 @@ void work_map(const struct rig *r, struct rig_rect *rects, uint32_t *slots, stru
 
 /* ---- programs -------------------------------------------------------------------- */
 
+static bool is_array(const uint32_t desc[16])
+{
+	return NPU_GET(desc, OPCODE) == NPU_OP_GEMM ||
+	       NPU_GET(desc, OPCODE) == NPU_OP_CONV;
+}
+
+/* Bytes that desc reads from ADDR_A, ADDR_B, ADDR_P on. */
+static uint32_t bytes_read(const uint32_t desc[16], uint32_t word)
+{
+	bool gemm = NPU_GET(desc, OPCODE) == NPU_OP_GEMM;
+	uint32_t n = NPU_GET(desc, DN), cin = NPU_GET(desc, CIN);
+	uint32_t taps = gemm ? 1 : NPU_GET(desc, KH) * NPU_GET(desc, KW);
+	uint32_t k = taps * (NPU_GET(desc, F_GROUP) ? NPU_GET(desc, GC) : cin);
+
+	if (word == NPU_DESC_ADDR_P_WORD)
+		return 16 * n;
+	if (word == NPU_DESC_ADDR_B_WORD)
+		return NPU_GET(desc, F_BLOCK) ? (n + 15) / 16 * 16 * k
+					      : (k - 1) * NPU_GET(desc, LDB) + n;
+	if (gemm)
+		return (NPU_GET(desc, DM) - 1) * NPU_GET(desc, LDA) + cin;
+	return (NPU_GET(desc, H) - 1) * NPU_GET(desc, LDA) +
+	       (NPU_GET(desc, W) - 1) * NPU_GET(desc, PIX) + cin;
+}
+
 void work_connect(uint32_t (*descs)[16], uint32_t count, struct rng *g)
 {
+	static const uint32_t words[6] = {NPU_DESC_ADDR_A_WORD, NPU_DESC_ADDR_A_WORD,
+					  NPU_DESC_ADDR_B_WORD, NPU_DESC_ADDR_P_WORD};
 	uint32_t back = rng_range(g, 1, 2), at = rng_range(g, 0, 40);
-	uint32_t *desc = descs[count], *last;
-	bool array, group = NPU_GET(desc, F_GROUP);
+	uint32_t *desc = descs[count], *last, word;
 
 	if (back > count)
 		return;
 	last = descs[count - back];
-	array = NPU_GET(desc, OPCODE) == NPU_OP_GEMM ||
-		NPU_GET(desc, OPCODE) == NPU_OP_CONV;
-	if (!array || (NPU_GET(last, OPCODE) != NPU_OP_GEMM &&
-		       NPU_GET(last, OPCODE) != NPU_OP_CONV))
+	if (!is_array(desc) || !is_array(last))
 		return;
-	switch (rng_next(g) % 6) {
-	case 0:
-	case 1:
-		NPU_SET(desc, ADDR_A, NPU_GET(last, ADDR_D) + at);
-		break;
-	case 2:
-		NPU_SET(desc, ADDR_B, (NPU_GET(last, ADDR_D) + at) & ~15u);
-		break;
-	case 3:
-		if (NPU_GET(desc, F_OUT32) && !group)
-			NPU_SET(desc, ADDR_P, NPU_GET(last, ADDR_D) + at);
-		break;
-	default:
-		break;
-	}
+	word = words[rng_next(g) % 6];
+	if (word == 0 || (word == NPU_DESC_ADDR_P_WORD &&
+			  (!NPU_GET(desc, F_OUT32) || NPU_GET(desc, F_GROUP))))
+		return;
+	at += NPU_GET(last, ADDR_D);
+	if (word == NPU_DESC_ADDR_B_WORD)
+		at &= ~15u;
+	/* Nothing says when an operation reads what it writes itself. */
+	if (at + bytes_read(desc, word) <= NPU_GET(desc, ADDR_D))
+		desc[word] = at;
 }

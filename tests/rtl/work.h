@@ -10,6 +10,9 @@
 
 /* Any operation, with operands in slot s's space; array: GEMM and CONV, too. */
 void work_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool array, struct rng *g);
+/* One of the array's for a rectangle of cols columns: many tiles that are over soon. */
+void work_tiny(struct rig *r, uint32_t s, uint32_t cols, uint32_t desc[16],
+	       struct rng *g);
 /* Has descs[count], if it is the array's, read what the one before it, or the one before
  * that, writes: as input, as weights, or as a table of biases for int32 outputs. */
 void work_connect(uint32_t (*descs)[16], uint32_t count, struct rng *g);
