@@ -2,9 +2,7 @@
 // npu_check: whether the machine can do what a descriptor says, from its fields alone.  Everything
 // behind it relies on that; npu_golden_check is the same in C.  Combinational: npu_slot keeps the
 // answer, so that it has a cycle of its own.
-module npu_check #(
-    parameter int SpadLog2 = 17
-) (
+module npu_check (
     input  logic         v_i,
     input  logic [511:0] desc_i,           // with v_i
     output logic [3:0]   kind_o,           // FAULT_NONE, FAULT_OPCODE or FAULT_FIELD
@@ -13,7 +11,7 @@ module npu_check #(
   import npu_regs_pkg::*;
   import npu_math_pkg::*;
   // rows may begin and end anywhere in a line
-  localparam int Room = (1 << SpadLog2) - 128;
+  localparam int Room = (1 << npu_pkg::SpadLog2) - 128;
 
   logic        known, gemm, conv, array, vec, pool, group, out32, float_q, own_q, clamped;
   logic        ou8, image;
@@ -102,7 +100,7 @@ module npu_check #(
       // in a line, and two share one only where they do in memory, too.
       if (array && image)
         bad[15] = row_bytes > 32'(Room)
-                  || (h != 20'd1 && (32'(sps) >= 32'(1 << SpadLog2) || sps[5:0] != lda[5:0]
+                  || (h != 20'd1 && (32'(sps) >= 32'(1 << npu_pkg::SpadLog2) || sps[5:0] != lda[5:0]
                                      || (32'(sps) != lda && 32'(sps) < row_bytes + 32'd63)));
     end
   end

@@ -19,8 +19,9 @@ module npu_conv
   import npu_math_pkg::RequantCycles;
   import npu_regs_pkg::*;
 #(
-    parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
-    localparam int RW = $clog2(R + 1), CW = $clog2(C + 1), SW = SpadLog2
+    parameter int R = 16, C = 16,
+    localparam int RW = $clog2(R + 1), CW = $clog2(C + 1),
+    localparam int SW = npu_pkg::SpadLog2
 ) (
     input  logic               clk_i, rst_ni,
     input  logic [2:0]         id_i,        // its slot, for those who watch
@@ -88,8 +89,11 @@ module npu_conv
     output logic               row_o, fold_o, stall_a_o, stall_bank_o, stall_w_o, stall_out_o,
     output logic [15:0]        macs_o
 );
+  if (R < 1 || R > int'(npu_pkg::MaxRows))
+    $fatal(1, "npu_conv: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   localparam int RB = R > 1 ? $clog2(R) : 1, CB = C > 1 ? $clog2(C) : 1;
-  localparam int NRing = 64;  // activation lines in flight
 
   // ---- the operation, decoded once -----------------------------------------------------------
   conv_op_t      op [2];
@@ -100,7 +104,7 @@ module npu_conv
   logic          a_line;                  // one of input is wanted
   seq_t          in_q, weights_q, rows_q, folds_q, streamed_q, computed_q, head_q;
   logic [1:0]    behind_q;
-  npu_conv_decode #(.DepthLog2(DepthLog2)) u_decode (
+  npu_conv_decode u_decode (
       .clk_i, .start_i, .at_i(in_q[0]), .desc_i, .from_v_i, .from_i, .h_i(dim_t'(h_i)),
       .w_i(dim_t'(w_i)), .op_o(op), .origin_o(origin));
 
@@ -303,7 +307,7 @@ module npu_conv
 
   assign a_tag_o[8:6] = 3'd3;
   assign a_back       = rsp_i.v && rsp_i.tag[8:6] == 3'd3;
-  npu_conv_act #(.SpadLog2(SW), .Lines(NRing)) u_act (
+  npu_conv_act u_act (
       .clk_i, .rst_ni, .clear_i(kill_i), .start_i(rows_start), .start_op_i(op[rows_q[0]]),
       .used_i(streamed_q == rows_q && gather_passed),
       .old_used_i((streamed_q == rows_q || streamed_q == a_seq_o) && gather_passed),
@@ -322,7 +326,7 @@ module npu_conv
   logic [7:0]    bank_re;
   logic [BankRowBits-1:0] bank_row [npu_spad_pkg::Banks];
   logic [npu_spad_pkg::Banks-1:0][127:0] bank_word;
-  npu_conv_spad #(.SpadLog2(SW)) u_spad (
+  npu_conv_spad u_spad (
       .clk_i, .we_i(a_back), .line_i(a_place), .data_i(rsp_i.data), .re_i(bank_re),
       .row_i(bank_row), .word_o(bank_word));
 
@@ -332,7 +336,7 @@ module npu_conv
   tag_t          fed_tag;
   assign col_begin[0] = data_i[96 +: SW];
   assign col_begin[1] = data_i[224 +: SW];
-  npu_conv_cols #(.C(C), .SpadLog2(SW)) u_cols (
+  npu_conv_cols #(.C(C)) u_cols (
       .clk_i, .we_i(param_take), .tid_i(meta_i[7:6]), .at_i(param_col), .begin_i(col_begin),
       .read_tid_i(streamed.tid), .read_nc_i(streamed.nc), .wins_o(wins), .win_o(win),
       .more_o(win_more), .leave_tid_i(fed_tag.tid), .col_win_o(col_win), .col_at_o(col_at));
@@ -341,7 +345,7 @@ module npu_conv
   logic [RB-1:0] fed_at;
   logic [9*R-1:0] fed_a;
   logic [9*C-1:0] fed_g [R], fed_w, wv;
-  npu_conv_gather #(.R(R), .C(C), .SpadLog2(SW)) u_gather (
+  npu_conv_gather #(.R(R), .C(C)) u_gather (
       .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq[0]]), .out_op_i(op[fed_tag.op]),
       .row_i(stream_offer), .fresh_i(stream_fresh),
       .window_i(window), .tag_i(stream_tag), .lane_v_i(lane_v), .lane_start_i(lane_start),
@@ -384,7 +388,7 @@ module npu_conv
       .tile_done_o(tile_done));
   npu_conv_align #(.C(C)) u_align (
       .clk_i, .move_i(tags_busy), .w_i(dim_t'(w_i)), .v_i(sum_tag.v), .p_i, .row_o(row));
-  npu_conv_acc #(.C(C), .DepthLog2(DepthLog2)) u_acc (
+  npu_conv_acc #(.C(C)) u_acc (
       .clk_i, .early_i(early_tag), .tag_i(sum_tag), .row_i(row), .sum_o(sum));
   for (genvar b = 0; b < 2; b++) begin : g_param
     assign param_in[b] = '{bias: data_i[128*b +: 32], mult: data_i[128*b+32 +: 32],
@@ -401,7 +405,7 @@ module npu_conv
       .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op[finish_op_q]), .w_i(dim_t'(w_i)),
       .v_i(finish_v_q),
       .sum_i(sum), .param_i(param), .v_o(out_v), .row_o(out_row));
-  npu_conv_out #(.C(C), .DepthLog2(DepthLog2)) u_out (
+  npu_conv_out #(.C(C)) u_out (
       .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
       .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .st_v_o,

@@ -5,8 +5,8 @@
 module npu_conv_act
   import npu_conv_pkg::*;
 #(
-    parameter int SpadLog2 = 17, Lines = 64,  // lines in flight
-    localparam int SW = SpadLog2, LI = $clog2(Lines)
+    localparam int SW = npu_pkg::SpadLog2,
+    localparam int Lines = 64, LI = $clog2(Lines)  // in flight
 ) (
     input  logic          clk_i, rst_ni,
     input  logic          clear_i,        // KILL

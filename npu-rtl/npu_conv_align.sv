@@ -13,6 +13,8 @@ module npu_conv_align
     input  logic signed [31:0] p_i [C],
     output logic signed [31:0] row_o [C]    // w_i of them
 );
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_align: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   for (genvar j = 0; j < C; j++) begin : g_col
     localparam int Most = C - 1 - j;        // cycles that the column may have to wait
     if (Most == 0) begin : g_last

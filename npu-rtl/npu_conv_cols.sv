@@ -5,8 +5,8 @@
 module npu_conv_cols
   import npu_conv_pkg::*;
 #(
-    parameter int C = 16, SpadLog2 = 17,
-    localparam int SW = SpadLog2, CI = C > 1 ? $clog2(C) : 1
+    parameter int C = 16,
+    localparam int SW = npu_pkg::SpadLog2, CI = C > 1 ? $clog2(C) : 1
 ) (
     input  logic          clk_i,
     // columns at_i and at_i + 1 of a tile, in order
@@ -25,6 +25,8 @@ module npu_conv_cols
     output logic [CI-1:0] col_win_o [C],
     output logic [3:0]    col_at_o [C]
 );
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_cols: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   logic [SW-1:0] win_q [4 << CI];
   logic [3:0]    win_more_q [4 << CI];
   logic [C-1:0][CI-1:0] col_win_q [4];

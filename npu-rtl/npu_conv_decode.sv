@@ -3,9 +3,7 @@
 // being CONV with a 1 x 1 kernel whose every input row is one output row.  Two operations are kept.
 module npu_conv_decode
   import npu_conv_pkg::*;
-#(
-    parameter int DepthLog2 = 9
-) (
+(
     input  logic         clk_i,
     input  logic         start_i, at_i,    // at_i: where the fields are kept
     input  logic [511:0] desc_i,           // with start_i
@@ -16,7 +14,7 @@ module npu_conv_decode
     output walk_t        origin_o [2]      // window that it begins with
 );
   import npu_regs_pkg::*;
-  localparam int Depth = 1 << DepthLog2;
+  localparam int Depth = 1 << npu_pkg::DepthLog2;
 
   conv_op_t    op_d, op_q [2];
   walk_t       origin_d, origin_q [2];

@@ -22,6 +22,10 @@ module npu_conv_feeder #(
     output logic signed [8:0]  w_o [C],
     output logic [R-1:0]       sw_o, ld_o
 );
+  if (R < 1 || R > int'(npu_pkg::MaxRows))
+    $fatal(1, "npu_conv_feeder: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_feeder: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   localparam int GI = $clog2(R + C);      // skew of PE (i, j) is i + j
 
   logic [9*R-1:0] a_q [1 << RI];

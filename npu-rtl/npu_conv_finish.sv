@@ -16,6 +16,8 @@ module npu_conv_finish
     output logic            v_o,
     output logic [32*C-1:0] row_o          // a byte a column in the lower quarter, or all int32
 );
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_finish: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   logic [32*C-1:0] biased;
   logic [8*C-1:0]  y;
   logic [C-1:0]    y_v;

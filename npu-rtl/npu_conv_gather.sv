@@ -11,8 +11,8 @@ module npu_conv_gather
   import npu_conv_pkg::*;
   import npu_spad_pkg::*;
 #(
-    parameter int R = 16, C = 16, SpadLog2 = 17,
-    localparam int SW = SpadLog2, AI = SW - 7, RI = R > 1 ? $clog2(R) : 1,
+    parameter int R = 16, C = 16,
+    localparam int SW = npu_pkg::SpadLog2, AI = SW - 7, RI = R > 1 ? $clog2(R) : 1,
     localparam int CI = C > 1 ? $clog2(C) : 1
 ) (
     input  logic                clk_i, rst_ni, kill_i,
@@ -58,6 +58,10 @@ module npu_conv_gather
     input  logic                mark_i,
     output logic                passed_o
 );
+  if (R < 1 || R > int'(npu_pkg::MaxRows))
+    $fatal(1, "npu_conv_gather: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_gather: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   localparam int Ports = 6, Beats = 8;
   typedef logic [2:0] port_t;
 
@@ -236,7 +240,7 @@ module npu_conv_gather
   end
 
   for (genvar p = 0; p < Ports; p++) begin : g_port
-    npu_conv_port #(.SpadLog2(SW)) u_port (
+    npu_conv_port u_port (
         .clk_i, .clear_i(kill_i || !rst_ni), .run_i(run[p]), .ad_i(run_ad[p]),
         .more_i(run_more[p]), .place_i(run_place[p]), .free_o(free[p]), .req_o(req[p]),
         .banks_o(banks[p]), .bank_o(bank_at[p]), .row_o(row_at[p]), .next_row_o(next_row_at[p]),

@@ -40,6 +40,8 @@ module npu_conv_load
     output logic [R-1:0]  lane_again_o,    // the lane holds next what a later one holds now
     output logic [3:0]    lane_more_o [R]  // of the lane that begins a run: bytes behind the first
 );
+  if (R < 1 || R > int'(npu_pkg::MaxRows))
+    $fatal(1, "npu_conv_load: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
   logic        v_d, v_q;
   logic        busy_d, busy_q;
   fold_t       fold_d, fold_q;

@@ -8,8 +8,8 @@
 module npu_conv_out
   import npu_conv_pkg::*;
 #(
-    parameter int C = 16, DepthLog2 = 9,
-    localparam int AI = DepthLog2 - 1
+    parameter int C = 16,
+    localparam int AI = npu_pkg::DepthLog2 - 1
 ) (
     input  logic            clk_i, rst_ni, kill_i,
     input  dim_t            w_i,
@@ -34,6 +34,8 @@ module npu_conv_out
     output logic [31:0]     st_upto_o,      // behind which the next panel's first output lies
     input  logic            st_rdy_i
 );
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_out: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   tile_t       tile_q [4], in, out;        // in: that rows come to; out: that rows are read from
   logic [2:0]  live_d, live_q;             // tiles from their first fold to the last row's reading
   logic [2:0]  done_d, done_q;             // complete tiles of which rows are not yet read

@@ -16,6 +16,8 @@ module npu_conv_params
     input  logic [1:0]   read_tid_i,
     output param_t       param_o [C]         // the cycle after read_i
 );
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_params: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   for (genvar j = 0; j < C; j++) begin : g_col
     npu_ram_1r1w #(.Width($bits(param_t)), .Depth(4)) u_ram (
         .clk_i, .we_i(v_i && pair_i == 5'(j / 2)), .waddr_i(tid_i), .wdata_i(param_i[j%2]),

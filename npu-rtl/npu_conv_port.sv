@@ -6,8 +6,7 @@
 module npu_conv_port
   import npu_spad_pkg::*;
 #(
-    parameter int SpadLog2 = 17,
-    localparam int SW = SpadLog2, AI = SW - 7
+    localparam int SW = npu_pkg::SpadLog2, AI = SW - 7
 ) (
     input  logic          clk_i, clear_i,
     input  logic          run_i,          // only when free_o

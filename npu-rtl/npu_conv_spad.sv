@@ -4,8 +4,7 @@
 module npu_conv_spad
   import npu_spad_pkg::*;
 #(
-    parameter int SpadLog2 = 17,
-    localparam int SW = SpadLog2, AI = SW - 7
+    localparam int SW = npu_pkg::SpadLog2, AI = SW - 7
 ) (
     input  logic          clk_i,
     input  logic          we_i,

@@ -16,6 +16,10 @@ module npu_conv_tags
     output logic busy_o,                   // rows are on their way
     output logic fold_done_o, tile_done_o  // a fold's, a tile's last row leaves
 );
+  if (R < 1 || R > int'(npu_pkg::MaxRows))
+    $fatal(1, "npu_conv_tags: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_conv_tags: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   tag_t          stage_q [Stages], tag_q;
   logic [SI-1:0] end_at;                   // stage before the last: h + w - 2
   logic [6:0]    count_d, count_q;

@@ -48,7 +48,7 @@ module npu_core #(
     $fatal(1, "npu_core: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
 
   localparam int unsigned BankBits = 3;
-  localparam int unsigned DepthLog2 = 9, SpadLog2 = 17, TlbLog2 = 10;
+  localparam int unsigned TlbLog2 = 10;
   localparam int unsigned AW = 9;
   localparam int unsigned RW = $clog2(R + 1), CW = $clog2(C + 1);
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
@@ -112,8 +112,8 @@ module npu_core #(
       .C(C),
       .S(S),
       .N(N),
-      .DepthLog2(DepthLog2),
-      .SpadLog2(SpadLog2),
+      .DepthLog2(npu_pkg::DepthLog2),
+      .SpadLog2(npu_pkg::SpadLog2),
       .BankBits(BankBits),
       .TlbLog2(TlbLog2)
   ) u_regs (
@@ -235,9 +235,7 @@ module npu_core #(
     assign ch_allow[s] = N'(ch_mask[s]);
     npu_slot #(
         .R(R),
-        .C(C),
-        .DepthLog2(DepthLog2),
-        .SpadLog2(SpadLog2)
+        .C(C)
     ) u_slot (
         .clk_i(slot_clk[s]),
         .clk_free_i(clk_i),

@@ -6,7 +6,7 @@
 // cut at multiples of 16 bytes with a jump between the cuts (weights in blocks of 16 columns), in
 // up to three.  Parts arrive in any order, each to its bytes of the piece's word.
 module npu_fetch #(
-    parameter int DepthLog2 = 6
+    localparam int DepthLog2 = 6          // of the places that a tag has bits for
 ) (
     input  logic               clk_i, rst_ni, clear_i,
     // pieces asked for

@@ -4,6 +4,8 @@ package npu_pkg;
   // The largest machine: what widths and the register page hold.  Modules refuse more when they
   // are elaborated.
   localparam int unsigned MaxRows = 32, MaxCols = 32, MaxSlots = 8, MaxChannels = 16;
+  // What is the same in every machine: bytes of a slot's scratchpad, rows of an accumulator tile.
+  localparam int unsigned SpadLog2 = 17, DepthLog2 = 9;
 
   typedef logic [511:0] line_t;
 

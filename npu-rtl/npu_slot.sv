@@ -2,7 +2,7 @@
 // npu_slot: one tenant's engine: descriptor ring, sequencer, registers, counters, around npu_conv,
 // npu_vec and a memory port.
 module npu_slot #(
-    parameter int R = 16, C = 16, DepthLog2 = 9, SpadLog2 = 17,
+    parameter int R = 16, C = 16,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
 ) (
     input  logic                clk_i, rst_ni,
@@ -34,6 +34,10 @@ module npu_slot #(
     output logic                quiet_o, idle_o,
     output logic                irq_signal_o, irq_fault_o, irq_quiet_o
 );
+  if (R < 1 || R > int'(npu_pkg::MaxRows))
+    $fatal(1, "npu_slot: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > int'(npu_pkg::MaxCols))
+    $fatal(1, "npu_slot: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   import npu_regs_pkg::*;
   localparam logic [8:0] TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181, TagFrom = 9'h182;
 
@@ -90,7 +94,7 @@ module npu_slot #(
 
   // Field checks, while the descriptor waits or is taken; whether there are PEs, when it begins.
   logic [3:0] check_kind, check_word, bad_kind_q, bad_word_q;
-  npu_check #(.SpadLog2(SpadLog2)) u_check (
+  npu_check u_check (
       .v_i(next_v_q && (state_q == SFetch || (state_q == SRun && is_array))), .desc_i(next_q),
       .kind_o(check_kind), .word_o(check_word));
   always_ff @(posedge clk_i) begin
@@ -152,7 +156,7 @@ module npu_slot #(
   assign conv_behind = ahead_start && ahead_behind;
   assign vec_start  = state_q == SDecode && !dec_fault && is_vec && !from_q;
 
-  npu_conv #(.R(R), .C(C), .DepthLog2(DepthLog2), .SpadLog2(SpadLog2)) u_conv (
+  npu_conv #(.R(R), .C(C)) u_conv (
       .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start),
       .desc_i(ahead_start ? next_q : desc_q),
       .behind_i(conv_behind), .from_v_i(state_q == SFromWork), .from_i(begin_at),
@@ -346,7 +350,7 @@ module npu_slot #(
   assign fold_stop = state_q == SRun && is_array && conv_halted && !st_v_q && !stores;
   assign dm        = desc_q[DESC_DM_BIT +: 20];
   assign from_rows = rsp_i.data[DESC_FOLD_T_BIT +: 15];
-  assign from_most = 15'(1 << DepthLog2) >> (desc_q[DESC_F_OUT32_BIT] ? 2'd2 : 2'(from_at.half));
+  assign from_most = 15'(1 << npu_pkg::DepthLog2) >> (desc_q[DESC_F_OUT32_BIT] ? 2'd2 : 2'(from_at.half));
   assign from_at   = '{half: rsp_i.data[DESC_FOLD_HALF_BIT], m: rsp_i.data[DESC_FOLD_M_BIT +: 20],
                        t: npu_conv_pkg::rows_t'(from_rows), n: rsp_i.data[DESC_FOLD_N_BIT +: 16]};
   assign from_back = rsp_i.v && rsp_i.tag == TagFrom;

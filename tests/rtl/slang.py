@@ -43,6 +43,18 @@ LIMITS = {
     "npu_kernel_mux": (("M", 2, 17),),
     "npu_cache": (("SetBits", 1, 12), ("WayBits", 1, 3)),
     "npu_mmu": (("TlbLog2", 5, 12),),
+    "npu_slot": (("R", 1, 32), ("C", 1, 32)),
+    "npu_conv": (("R", 1, 32), ("C", 1, 32)),
+    "npu_conv_feeder": (("R", 1, 32), ("C", 1, 32)),
+    "npu_conv_gather": (("R", 1, 32), ("C", 1, 32)),
+    "npu_conv_tags": (("R", 1, 32), ("C", 1, 32)),
+    "npu_conv_load": (("R", 1, 32),),
+    "npu_conv_acc": (("C", 1, 32),),
+    "npu_conv_align": (("C", 1, 32),),
+    "npu_conv_cols": (("C", 1, 32),),
+    "npu_conv_finish": (("C", 1, 32),),
+    "npu_conv_out": (("C", 1, 32),),
+    "npu_conv_params": (("C", 1, 32),),
 }
 
 

@@ -4,8 +4,8 @@ module dut_gather
   import npu_conv_pkg::*;
   import npu_spad_pkg::*;
 #(
-    parameter int R = 16, C = 16, SpadLog2 = 17,
-    localparam int SW = SpadLog2, CI = $clog2(C), RI = $clog2(R)
+    parameter int R = 16, C = 16,
+    localparam int SW = npu_pkg::SpadLog2, CI = $clog2(C), RI = $clog2(R)
 ) (
     input  logic               clk_i, rst_ni, kill_i,
     input  logic               we_i,
@@ -47,7 +47,7 @@ module dut_gather
   logic [7:0]      re;
   logic [SW-8:0]   bank_row [Banks];
   logic [Banks-1:0][127:0]  word;
-  npu_conv_spad #(.SpadLog2(SW)) u_spad (
+  npu_conv_spad u_spad (
       .clk_i, .we_i, .line_i, .data_i, .re_i(re), .row_i(bank_row), .word_o(word));
   conv_op_t op;
   walk_t    window;
@@ -70,7 +70,7 @@ module dut_gather
     tag_in.t    = tag_i;
   end
   assign tag_o = tag_out.t;
-  npu_conv_gather #(.R(R), .C(C), .SpadLog2(SW)) u_gather (
+  npu_conv_gather #(.R(R), .C(C)) u_gather (
       .clk_i, .rst_ni, .kill_i, .op_i(op), .out_op_i(op), .row_i, .fresh_i, .window_i(window), .tag_i(tag_in),
       .lane_v_i, .lane_start_i, .lane_again_i, .lane_off_i, .lane_dx_i, .lane_dy_i, .lane_more_i,
       .take_o, .wins_i, .win_i, .win_more_i, .col_win_i, .col_at_i, .ready_o, .load_i, .at_i, .w_i,
