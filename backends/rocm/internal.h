@@ -141,6 +141,8 @@ enum rocm_hidden {
 };
 #define ROCM_NOWHERE        UINT16_MAX
 #define ROCM_ARGUMENT_BYTES 1024u /* of all of a launch */
+/* Of a slot: behind them is written what no kernel reads. */
+#define ROCM_ARGUMENT_ROOM (ROCM_ARGUMENT_BYTES + 16u)
 
 struct rocm_kernel {
 	struct hal_bk_kernel_info info;
@@ -148,6 +150,12 @@ struct rocm_kernel {
 	struct rocm_entry entry; /* with queues of HSA's, in place of .function */
 	/* Where these are in the block of arguments, as the code's metadata say. */
 	uint16_t at[HAL_ARGS_MAX + 1], hidden[ROCM_HIDDEN_COUNT];
+	/* The same of every launch of it, in a queue of HSA's: the packet; what is behind
+	 * its arguments, from rest_at on; and where of that the groups are, or what
+	 * nobody reads. */
+	struct hsa_packet packet;
+	uint16_t rest_at, groups_at[3];
+	uint8_t rest[ROCM_ARGUMENT_BYTES];
 	char needs[32]; /* of HIP's runtime, which only its launches have; "" */
 	uint32_t block[3], shared_bytes;
 	uint32_t groups_most[3];             /* in each dimension */
@@ -184,9 +192,9 @@ struct rocm_slot {
 struct rocm_aql {
 	struct hsa_queue *queue;
 	struct rocm_aql *older; /* of those whose queue may still tell something */
-	uint64_t written;       /* packets */
+	uint64_t written, read; /* packets; read: so many at least the device has begun */
 	uint32_t slots;
-	char *arguments, *arguments_at; /* pinned; ROCM_ARGUMENT_BYTES a slot */
+	char *arguments, *arguments_at; /* pinned; ROCM_ARGUMENT_ROOM a slot */
 	atomic_uint fault;  /* what its packets failed with, by a thread of HSA's; 0 */
 	uint64_t signals[]; /* a slot each: 1, and 0 when its packet has ended */
 };
@@ -318,8 +326,9 @@ int rocm_code_entry(struct rocm_device *dev, const struct rocm_loaded *loaded,
 /* At once: nothing of it has run. */
 void rocm_code_undo(struct rocm_device *dev, struct rocm_loaded *loaded);
 void rocm_code_drop(struct rocm_device *dev, struct rocm_loaded *loaded, int *err);
-/* Whether the entry takes what the image and the code's metadata say. */
-int rocm_code_fits(struct rocm_device *dev, const struct rocm_kernel *k);
+/* Whether the entry takes what the image and the code's metadata say; what all of its
+ * launches have alike. */
+int rocm_code_fits(struct rocm_device *dev, struct rocm_kernel *k);
 
 /* Its reader ends, and then it is freed; else it is as it was. */
 int rocm_code_free(struct rocm_device *dev, struct rocm_code *code);
@@ -339,14 +348,16 @@ int rocm_aql_mask(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *m
 /* A kernel, with what has been written to the slot's arguments; -EAGAIN: there is no
  * room for it now. */
 int rocm_aql_kernel(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
-		    const uint32_t groups[3], const uint32_t block[3],
-		    uint32_t shared_bytes);
+		    const uint32_t groups[3], const uint32_t block[3]);
+/* What is the same of all launches of that kernel. */
+void rocm_aql_packet(const struct rocm_entry *e, const uint32_t block[3],
+		     uint32_t shared_bytes, struct hsa_packet *p);
 void *rocm_aql_arguments(struct rocm_aql *a, uint32_t slot);
 bool rocm_aql_ended(const struct rocm_aql *a, uint32_t slot);
 /* The caller's thread, until then; after a while, or a fault, the queue is ended. */
 int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t slot);
 /* A command of the queue, to be in that slot. */
-int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 		  const struct hal_bk_cmd *cmd);
 /* The time, as a command that is in that slot already. */
 int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
@@ -488,8 +499,37 @@ bool rocm_reached(const struct rocm_queue *q, uint32_t value);
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);
-/* What a launch is given, memory as the device finds it; or what is wrong with it. */
-int rocm_values(const struct hal_bk_cmd *cmd, uint64_t value[HAL_ARGS_MAX]);
+static inline bool rocm_too_many(const struct rocm_kernel *k, const uint32_t g[3])
+{
+	return g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
+	       g[2] > k->groups_most[2];
+}
+
+/* What the device is given as argument i, memory as it finds it; false: it cannot be. */
+static inline bool rocm_value(const struct rocm_kernel *k, uint32_t i,
+			      const struct hal_bk_arg *a, uint64_t *value)
+{
+	const struct rocm_mem *mem = a->mem;
+
+	uint64_t v = a->value;
+
+	if (v > k->value_most[i])
+		return false;
+	if (mem) {
+		if (k->scalar_bytes[i])
+			return false;
+		v += (uintptr_t)mem->address;
+	} else if (!k->scalar_bytes[i]) {
+		return false;
+	}
+	*value = v;
+	return true;
+}
+
+/* Why it is not: too many groups; that argument. */
+int rocm_refuse_groups(const struct rocm_kernel *k, const uint32_t *g);
+int rocm_refuse_argument(const struct rocm_kernel *k, uint32_t i,
+			 const struct hal_bk_arg *a);
 /* Behind a command: how long it took, and that it has ended. */
 void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
 /* The queue takes no more, and what it has fails when its stream is empty. */

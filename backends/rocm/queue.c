@@ -172,8 +172,8 @@ int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void 
 
 /* ---- submission -------------------------------------------------------------------- */
 
-__attribute__((cold)) static int refuse_groups(const struct rocm_kernel *k,
-					       const uint32_t *g)
+__attribute__((cold)) int rocm_refuse_groups(const struct rocm_kernel *k,
+					     const uint32_t *g)
 {
 	const uint32_t i = g[0] > k->groups_most[0]   ? 0
 			   : g[1] > k->groups_most[1] ? 1
@@ -186,8 +186,8 @@ __attribute__((cold)) static int refuse_groups(const struct rocm_kernel *k,
 		k->info.name, g[i], k->block[i], i, k->groups_most[i]);
 }
 
-__attribute__((cold)) static int refuse_argument(const struct rocm_kernel *k, uint32_t i,
-						 const struct hal_bk_arg *a)
+__attribute__((cold)) int rocm_refuse_argument(const struct rocm_kernel *k, uint32_t i,
+					       const struct hal_bk_arg *a)
 {
 	const char *why = "does not fit its bytes";
 
@@ -205,23 +205,12 @@ values_of(const struct hal_bk_cmd *cmd, const uint32_t *g, uint64_t value[HAL_AR
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	uint32_t i;
 
-	if (g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
-	    g[2] > k->groups_most[2])
-		return refuse_groups(k, g);
-	for (i = 0; i < cmd->launch.arg_count; i++) {
-		const struct hal_bk_arg *a = &cmd->launch.args[i];
-		const struct rocm_mem *mem = a->mem;
-
-		if (!mem != !!k->scalar_bytes[i] || a->value > k->value_most[i])
-			return refuse_argument(k, i, a);
-		value[i] = a->value + (mem ? (uintptr_t)mem->address : 0);
-	}
+	if (rocm_too_many(k, g))
+		return rocm_refuse_groups(k, g);
+	for (i = 0; i < cmd->launch.arg_count; i++)
+		if (!rocm_value(k, i, &cmd->launch.args[i], &value[i]))
+			return rocm_refuse_argument(k, i, &cmd->launch.args[i]);
 	return 0;
-}
-
-int rocm_values(const struct hal_bk_cmd *cmd, uint64_t value[HAL_ARGS_MAX])
-{
-	return values_of(cmd, cmd->launch.groups, value);
 }
 
 static inline __attribute__((always_inline)) int
@@ -339,11 +328,30 @@ void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *
 	mark(dev, q, s);
 }
 
+static inline __attribute__((always_inline)) int give_stream(struct rocm_device *dev,
+							     struct rocm_queue *q,
+							     struct rocm_slot *s,
+							     const struct hal_bk_cmd *cmd)
+{
+	int err = rocm_enter(dev);
+
+	if (!err && !q->count)
+		err = HIP(dev, hipEventRecord, q->idle, q->stream);
+	if (!err)
+		err = give(dev, q, s, cmd);
+	if (err)
+		return err;
+	s->begin = q->count ? rocm_slot(q, q->count - 1)->end : q->idle;
+	mark(dev, q, s);
+	return 0;
+}
+
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct rocm_device *dev = device;
 	struct rocm_queue *q = queue;
-	struct rocm_slot *s = rocm_slot(q, q->count);
+	const uint32_t slot = (q->head + q->count) % q->slot_count;
+	struct rocm_slot *s = &q->slots[slot];
 	int err;
 
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
@@ -354,19 +362,12 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return -EAGAIN;
 	if (q->stops && rocm_stops_wait(q, cmd))
 		return -EAGAIN;
-	err = rocm_enter(dev);
 	s->stops = false;
-	if (!err && !q->count && !q->aql)
-		err = HIP(dev, hipEventRecord, q->idle, q->stream);
-	if (!err)
-		err = q->aql ? rocm_aql_give(dev, q, s, cmd) : give(dev, q, s, cmd);
+	err = q->aql ? rocm_aql_give(dev, q, slot, cmd) : give_stream(dev, q, s, cmd);
 	if (err)
 		return err;
-	s->begin = q->count ? rocm_slot(q, q->count - 1)->end : q->idle;
 	s->cmd = *cmd;
 	s->stamping = false;
-	if (!q->aql)
-		mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	dev->progress_ns = rocm_now(dev);
 	if (!q->count++)

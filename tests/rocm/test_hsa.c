@@ -243,7 +243,7 @@ static void refused_packet(void **state)
 	(void)state;
 	open_rig(&r, &masks);
 	iota = r.kernel[IOTA];
-	iota->entry.object = 64;
+	iota->packet.kernel = 64;
 	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
 	cmd = launch(&r, IOTA, 2, args, 2);
 	submit_work(&r, 0, 1, 1000);
@@ -378,7 +378,7 @@ static void waited_for(void **state)
 		args[3] = 4 | 3u << 16;
 		if (refused)
 			never->entry.object = 64;
-		assert_int_equal(rocm_aql_kernel(a, 0, &never->entry, one, four, 0), 0);
+		assert_int_equal(rocm_aql_kernel(a, 0, &never->entry, one, four), 0);
 		assert_int_equal(rocm_aql_wait(dev, a, 0), refused ? -EINVAL : -EIO);
 		if (!strstr(host_text, refused ? "INVALID_CODE_OBJECT" : "did not end"))
 			fail_msg("%s", host_text);
@@ -607,7 +607,11 @@ static void programs(void **state)
 	static const char needs[] = "hidden_hostcall_buffer",
 			  first[] = "\xa7.offset\x00\xa5.size\x08",
 			  far[] = "\xa7.offset\x7f\xa5.size\x08",
-			  none[] = "\xa7.offsot\x00\xa5.size\x08";
+			  none[] = "\xa7.offsot\x00\xa5.size\x08",
+			  second[] = "\xa7.offset\x08\xa5.size\x08",
+			  both[] = "\xa7.offset\x07\xa5.size\x08",
+			  groups[] = "\xa7.offset\x10\xa5.size\x04",
+			  among[] = "\xa7.offset\x0c\xa5.size\x04";
 	struct rig r;
 	void *dev;
 
@@ -622,6 +626,8 @@ static void programs(void **state)
 	if (!strstr(host_text, "kernel work: arguments in 32 bytes"))
 		fail_msg("%s", host_text);
 	assert_int_equal(load_changed(r.dev, first, none, sizeof(none) - 1), -EINVAL);
+	assert_int_equal(load_changed(r.dev, second, both, sizeof(both) - 1), -EINVAL);
+	assert_int_equal(load_changed(r.dev, groups, among, sizeof(among) - 1), -EINVAL);
 	close_rig(&r);
 	assert_int_equal(b->cold.open(&streams, 0, &dev), 0);
 	assert_int_equal(
@@ -671,6 +677,51 @@ static void follows(void **state)
 	b->cold.close(dev);
 	assert_int_equal(stand_in()->live(), 0);
 	assert_int_equal(stand_in()->misuse(NULL), 0);
+}
+
+/* Scalars of each size side by side, with what is hidden behind the last: each is whole,
+ * and what one launch had is not seen in the next. */
+static void narrow(void **state)
+{
+	static const char *const kernels[] = {"args:m1214218"};
+	static const uint64_t most[7] = {UINT8_MAX,  UINT16_MAX, UINT8_MAX, UINT32_MAX,
+					 UINT16_MAX, UINT8_MAX,  UINT64_MAX};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH};
+	struct hal_bk_arg args[8] = {{NULL, 0, 64}};
+	uint64_t got[7];
+	struct hal_bk_event ev;
+	struct rig r;
+	void *prog, *image;
+	struct hal_bk_kernel_info info;
+	uint32_t i, k;
+	size_t size;
+
+	(void)state;
+	open_rig(&r, &masks);
+	image = make_rocm_image(kernels, 1, 4, &size);
+	assert_int_equal(b->cold.program_load(r.dev, image, size, &prog), 0);
+	free(image);
+	assert_int_equal(b->cold.kernel_get(r.dev, prog, 0, &info, &cmd.launch.kernel),
+			 0);
+	args[0].mem = r.mem;
+	cmd.launch.args = args;
+	cmd.launch.arg_count = 8;
+	for (i = 0; i < 3; i++)
+		cmd.launch.groups[i] = 1;
+	/* Every second one is all ones, then the others; so often that slots come again.
+	 */
+	for (k = 0; k < 12; k++) {
+		for (i = 0; i < 7; i++)
+			args[1 + i].value = (i + k) % 2 ? most[i] : 0;
+		assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+		assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+		assert_int_equal(ev.status, 0);
+		assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, got, sizeof(got)), 0);
+		for (i = 0; i < 7; i++)
+			assert_true(got[i] == args[1 + i].value);
+	}
+	assert_int_equal(b->cold.program_unload(r.dev, prog), 0);
+	close_rig(&r);
 }
 
 /* ---- which queues there are -------------------------------------------------------- */
@@ -794,7 +845,8 @@ int main(void)
 		cmocka_unit_test(queue_fails),    cmocka_unit_test(full_ring),
 		cmocka_unit_test(commands),       cmocka_unit_test(seen_at_once),
 		cmocka_unit_test(priorities),     cmocka_unit_test(hot_calls),
-		cmocka_unit_test(programs),       cmocka_unit_test(follows),
+		cmocka_unit_test(narrow),         cmocka_unit_test(programs),
+		cmocka_unit_test(follows),
 	};
 
 	b = hal_backend_rocm(&host);
