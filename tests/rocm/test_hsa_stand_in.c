@@ -553,12 +553,34 @@ static void inactive(void **state)
 	give(&k, &p);
 	rules_run_for(100000);
 	IS(0, hsa_queue_inactivate, k.queue);
+	all_is_well();
 	p.completion = 0;
 	give(&k, &p);
+	assert_int_equal(s->misuse(NULL), 1);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 1);
-	close_well(&k);
+	close_kit(&k);
 	assert_int_equal(s->live(), 0);
+}
+
+/* HIP knows nothing of HSA's queues: what waits for the device does not wait for them. */
+static void not_waited_for(void **state)
+{
+	void *mem;
+	struct hsa_packet p;
+	struct kit k;
+
+	(void)state;
+	open_kit(&k, 0, NEVER);
+	HIP_IS(0, hipMalloc, &mem, 4096);
+	p = packet(&k, 1);
+	give(&k, &p);
+	rules_run_for(100000);
+	HIP_IS(0, hipFree, mem);
+	all_is_well();
+	HIP_IS(0, hipFree, k.mem);
+	rules_misused("is in use");
+	drop_kit(&k);
 }
 
 static void code(void **state)
@@ -620,7 +642,8 @@ int main(int argc, char **argv)
 		RULE(bad_packets),    RULE(nobody_to_tell), RULE(arguments_late),
 		RULE(arguments_gone), RULE(memory_gone),    RULE(arguments_elsewhere),
 		RULE(hidden),         RULE(signal_in_use),  RULE(signal_at_0),
-		RULE(queue_in_use),   RULE(inactive),       RULE(code),
+		RULE(queue_in_use),   RULE(inactive),       RULE(not_waited_for),
+		RULE(code),
 	};
 
 	(void)argv;

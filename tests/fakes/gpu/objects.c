@@ -134,7 +134,7 @@ bool wait_for(bool (*done)(const void *what), const void *what)
 
 bool is_idle(const void *dev)
 {
-	return !device_busy(dev);
+	return !device_waited_for(dev);
 }
 
 /* What waits for the whole device, or may. */

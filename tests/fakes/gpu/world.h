@@ -175,6 +175,7 @@ struct stream {
 	uint32_t mode;    /* of that, and whose: see capture_spoils */
 	const void *capturer;
 	int priority;
+	bool apart; /* HSA's: HIP knows nothing of it, and does not wait for it */
 	struct job *first, **last;
 	uint32_t jobs;
 };
@@ -275,6 +276,8 @@ void device_lose(struct device *dev, uint32_t result);
 /* All that it has is dropped. */
 void device_drop(struct device *dev);
 bool device_busy(const struct device *dev);
+/* The same, but for queues that are apart. */
+bool device_waited_for(const struct device *dev);
 /* The same, but for records. */
 bool device_works(const struct device *dev);
 void stream_push(struct stream *s, struct job *job);
