@@ -16,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_PACKETS UINT32_C(64) /* as few as there can be; one or two a command */
-#define MOVE_ITEMS   256u         /* of a group of a fill or a copy */
-#define MOVE_GROUPS  1024u        /* at most: each item does several then */
-#define WAIT_TURNS   1000u        /* of 10 ms */
+#define RING_PACKETS                                                                     \
+	ROCM_RING_PACKETS /* as few as there can be; one or two a command                \
+			   */
+#define MOVE_ITEMS  256u  /* of a group of a fill or a copy */
+#define MOVE_GROUPS 1024u /* at most: each item does several then */
+#define WAIT_TURNS  1000u /* of 10 ms */
 
 /* Those whose queue is still there, though nobody uses it. */
 static struct {
@@ -288,10 +290,10 @@ static uint32_t slot_of(const struct rocm_queue *q, const struct rocm_slot *s)
 /* Arguments are in order, and what is behind them comes last: each is written as 8 bytes,
  * and what is too much of it is written over. */
 static inline __attribute__((always_inline)) int
-launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd)
+launch_as(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
+	  const uint32_t groups[3], const struct hal_preempt_launch *given)
 {
 	const struct rocm_kernel *k = cmd->launch.kernel;
-	const uint32_t *groups = cmd->launch.groups;
 	char *to = rocm_aql_arguments(q->aql, slot);
 	const struct hal_bk_arg *a = cmd->launch.args;
 	const uint32_t n = cmd->launch.arg_count;
@@ -305,13 +307,8 @@ launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd)
 			return rocm_refuse_argument(k, i, &a[i]);
 		memcpy(to + k->at[i], &value, sizeof(value));
 	}
-	if (__builtin_expect(k->follows, 0)) {
-		/* No block is to stop: there is no flag. */
-		struct hal_preempt_launch given = {0};
-
-		memcpy(given.grid, groups, sizeof(given.grid));
-		memcpy(to + k->at[i], &given, sizeof(given));
-	}
+	if (given)
+		memcpy(to + k->at[i], given, sizeof(*given));
 	memcpy(to + k->rest_at, k->rest, k->entry.argument_bytes - k->rest_at);
 	for (i = 0; i < 3; i++)
 		memcpy(to + k->groups_at[i], &groups[i], sizeof(groups[i]));
@@ -319,6 +316,24 @@ launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd)
 		return -EAGAIN;
 	publish(q->aql, slot, HSA_PACKET_DISPATCH, &k->packet, groups);
 	return 0;
+}
+
+int rocm_aql_launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
+		    const uint32_t groups[3], const struct hal_preempt_launch *given)
+{
+	return launch_as(q, slot, cmd, groups, given);
+}
+
+static inline __attribute__((always_inline)) int launch(struct rocm_device *dev,
+							struct rocm_queue *q,
+							uint32_t slot,
+							const struct hal_bk_cmd *cmd)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+
+	if (__builtin_expect(!k->follows, 1))
+		return launch_as(q, slot, cmd, cmd->launch.groups, NULL);
+	return rocm_stops_launch(dev, q, &q->slots[slot], cmd);
 }
 
 static int moves(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
@@ -335,12 +350,23 @@ static int moves(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
 	return rocm_aql_kernel(a, slot, e, grid, block);
 }
 
-static int fill(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
-		const char *to, uint64_t bytes, uint64_t pattern)
+static int fill(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
+		const void *to, uint64_t bytes, uint64_t pattern)
 {
 	const uint64_t values[3] = {(uintptr_t)to, bytes / 4, pattern};
 
-	return moves(q->aql, slot, &dev->hsa.fill, values, bytes / 4);
+	return moves(a, slot, &dev->hsa.fill, values, bytes / 4);
+}
+
+int rocm_aql_zero(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
+		  const uint32_t *words, uint32_t count)
+{
+	return fill(dev, a, slot, words, count * sizeof(*words), 0);
+}
+
+void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot)
+{
+	hsa.hsa_signal_store_relaxed(a->signals[slot], 1);
 }
 
 int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
@@ -348,11 +374,12 @@ int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 {
 	q->slots[slot].timed = true;
 	if (cmd->op == HAL_OP_LAUNCH)
-		return launch(q, slot, cmd);
+		return launch(dev, q, slot, cmd);
 	if (cmd->op == HAL_OP_FILL && cmd->fill.bytes) {
 		const struct rocm_mem *to = cmd->fill.dst;
 
-		return fill(dev, q, slot, to->address + cmd->fill.offset, cmd->fill.bytes,
+		return fill(dev, q->aql, slot, to->address + cmd->fill.offset,
+			    cmd->fill.bytes,
 			    cmd->fill.pattern | (uint64_t)cmd->fill.pattern << 32);
 	}
 	if (cmd->op == HAL_OP_COPY && cmd->copy.bytes) {
@@ -374,7 +401,7 @@ int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_sl
 {
 	const struct rocm_mem *mem = s->cmd.timestamp.dst;
 
-	return fill(dev, q, slot_of(q, s), mem->address + s->cmd.timestamp.offset,
+	return fill(dev, q->aql, slot_of(q, s), mem->address + s->cmd.timestamp.offset,
 		    sizeof(now), now);
 }
 

@@ -25,6 +25,7 @@
 #include "topology.h"
 
 #define ROCM_INFLIGHT_MAX 64u
+#define ROCM_RING_PACKETS 64u /* of a queue of HSA's */
 #define ROCM_ARCH_BYTES   64u
 #define ROCM_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 
@@ -204,7 +205,8 @@ struct rocm_stops {
 	uint32_t *flags, *flags_at; /* pinned: as the host and as the device finds them */
 	uint32_t *lists, *lists_at; /* pinned: two of a slot, of ROCM_STOP_BLOCKS */
 	uint32_t *counts;           /* the device's memory */
-	uint32_t ready;             /* of the queue's word: counts have been written */
+	uint32_t ready;             /* of the queue's word: counts have been written; of a
+				     * queue of HSA's: its last slot writes them */
 	bool folding;               /* flags are up, or what they stopped is kept */
 	bool settled;               /* and it is known what that is */
 	uint8_t launched[ROCM_STOP_BLOCKS / 8]; /* of what is checked, a bit a block */
@@ -214,6 +216,9 @@ struct rocm_queue {
 	struct rocm_queue *older, *newer; /* all of the device */
 	struct rocm_partition *part;
 	struct rocm_aql *aql; /* NULL: it is a stream */
+	struct rocm_aql
+		*next; /* KILL has ended .aql: this comes when that is told; NULL */
+	int32_t priority;
 	void *stream, *idle;
 	void *fence;     /* behind its last command when its partition moved */
 	void *left;      /* stream from before a move: its last commands are in flight */
@@ -359,6 +364,14 @@ int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t sl
 /* A command of the queue, to be in that slot. */
 int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 		  const struct hal_bk_cmd *cmd);
+/* A launch of so many groups; given: what one that follows hal_preempt.h has besides. */
+int rocm_aql_launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
+		    const uint32_t groups[3], const struct hal_preempt_launch *given);
+/* Words of the device's memory become 0. */
+int rocm_aql_zero(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
+		  const uint32_t *words, uint32_t count);
+/* Of an ended queue: what the slot had counts as not ended. */
+void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot);
 /* The time, as a command that is in that slot already. */
 int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
 		   uint64_t now);
@@ -475,6 +488,8 @@ int rocm_stops_launch(struct rocm_device *dev, struct rocm_queue *q, struct rocm
 bool rocm_stops_wait(struct rocm_queue *q, const struct hal_bk_cmd *cmd);
 /* No block of what can be stopped begins any more. */
 void rocm_stops_raise(struct rocm_device *dev, struct rocm_queue *q);
+/* What the device had of it is gone, with its queue. */
+void rocm_stops_drop_all(struct rocm_queue *q);
 /* Finds out what was stopped, once all has ended or was. */
 void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q);
 uint32_t rocm_stops_count(struct rocm_queue *q);
@@ -496,6 +511,8 @@ static inline struct rocm_slot *rocm_slot(struct rocm_queue *q, uint32_t n)
 
 /* Whether the device has written that value to the queue's word. */
 bool rocm_reached(const struct rocm_queue *q, uint32_t value);
+/* Whether the device has nothing of the slot any more. */
+bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm_slot *s);
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);

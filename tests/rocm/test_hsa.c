@@ -318,6 +318,175 @@ static void hung_for_good(void **state)
 	stand_in()->lose(0, HIPR_Unknown); /* the end of the process */
 }
 
+/* Suspends queue 0 by KILL, and waits until it is quiet; how many ended well, and how
+ * many were dropped: in order. */
+static void kill_it(struct rig *r, uint32_t *well, uint32_t *dropped)
+{
+	const uint64_t began = b->hot.now(r->dev);
+	uint64_t last = 0;
+	struct hal_bk_event ev;
+
+	*well = *dropped = 0;
+	assert_int_equal(b->hot.suspend(r->dev, r->queue[0], HAL_SUSPEND_KILL, 99), 0);
+	assert_int_equal(b->hot.suspend(r->dev, r->queue[0], HAL_SUSPEND_KILL, 99),
+			 -EBUSY);
+	assert_int_equal(b->hot.next(r->dev), 0);
+	for (poll_one(r, &ev); ev.kind != HAL_BK_QUIET; poll_one(r, &ev)) {
+		assert_true(ev.cookie > last);
+		last = ev.cookie;
+		assert_true(ev.status == (*dropped ? -ECANCELED : ev.status));
+		assert_true(ev.end_ns >= ev.start_ns);
+		if (ev.status)
+			assert_int_equal(ev.status, -ECANCELED);
+		*dropped += ev.status != 0;
+		*well += ev.status == 0;
+	}
+	assert_int_equal(ev.cookie, 99);
+	assert_true(ev.start_ns == ev.end_ns); /* nothing of it is kept */
+	assert_true(b->hot.now(r->dev) - began < 100000);
+}
+
+/* What it has is dropped and does not go on, whatever it is; other queues do.  It takes
+ * commands again, on the same units. */
+static void killed(void **state)
+{
+	const struct hal_bk_config hangs = {
+		.clock = 1, .partitions = 1, .queues = HSA_ONLY, .hang_ms = 50};
+	struct hal_bk_cmd stamp = {.op = HAL_OP_TIMESTAMP, .cookie = 5};
+	uint32_t well, dropped, got = 0, live, i;
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &hangs);
+	assert_int_equal(b->cold.mem_write(r.dev, r.mem, 0, &got, 4), 0);
+	live = stand_in()->live();
+	submit_work(&r, 1, 50, 40000000);
+	for (i = 0; i < 3; i++) {
+		submit_work(&r, 0, 1, 1000);
+		submit_work(&r, 0, 2, 1000);
+		submit_on_mem(&r, 0, NEVER, 3);
+		submit_work(&r, 0, 4, 1000);
+		while (b->hot.poll(r.dev, b->hot.now(r.dev) + 2000000, ev, 1))
+			;
+		kill_it(&r, &well, &dropped);
+		assert_int_equal(well, 0);
+		assert_int_equal(dropped, 2);
+		assert_int_equal(b->hot.submit(r.dev, r.queue[0], &stamp), -EAGAIN);
+		assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	}
+	/* Those that have ended unseen have ended; a time that was not asked for yet is
+	 * not written. */
+	submit_work(&r, 0, 1, 1000);
+	submit_work(&r, 0, 2, 1000);
+	stamp.timestamp.dst = r.mem;
+	stamp.timestamp.offset = 64;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &stamp), 0);
+	for (i = 0; i < 3; i++)
+		hip.advance(UINT64_MAX, &(uint64_t){0}, &(uint32_t){0});
+	kill_it(&r, &well, &dropped);
+	assert_int_equal(well, 2);
+	assert_int_equal(dropped, 1);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	/* And when nothing is in it. */
+	kill_it(&r, &well, &dropped);
+	assert_int_equal(well + dropped, 0);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(submit_where(&r, 0, 4096, 6), 0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(blocks_in(&r, 4096, 0, 1), BLOCKS);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 50);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(b->hot.poll(r.dev, 0, ev, 4), 0);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, &got, 4), 0);
+	assert_int_equal(got, 3 * 2 + 2 + 1);
+	assert_int_equal(stand_in()->live(), live);
+	close_rig(&r);
+}
+
+/* Where it cannot be, nothing has happened; what goes wrong meanwhile is told. */
+static void kill_fails(void **state)
+{
+	static const char *const calls[] = {"hsa_queue_create",
+					    "hsa_amd_queue_cu_set_mask",
+					    "hsa_queue_inactivate", "hipHostMalloc"};
+	struct rocm_kernel *iota;
+	const struct hal_bk_arg args[2] = {{NULL, 0, 0}, {NULL, 5, 0}};
+	struct hal_bk_cmd cmd;
+	struct hal_bk_event ev[4];
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		open_rig(&r, &masks);
+		submit_work(&r, 0, 1, 1000);
+		stand_in()->break_call(calls[i], 1,
+				       i == 3 ? HIPR_OutOfMemory : HSAR_ERROR);
+		assert_true(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9) < 0);
+		assert_non_null(strstr(host_text, calls[i]));
+		poll_one(&r, ev);
+		assert_int_equal(ev[0].status, 0);
+		assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9),
+				 0);
+		poll_one(&r, ev);
+		assert_int_equal(ev[0].cookie, 9);
+		close_rig(&r);
+	}
+	/* A packet was refused before. */
+	open_rig(&r, &masks);
+	iota = r.kernel[IOTA];
+	iota->packet.kernel = 64;
+	cmd = launch(&r, IOTA, 1, args, 2);
+	cmd.launch.args = (struct hal_bk_arg[]){{r.mem, 0, 4096}, {NULL, 5, 0}};
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	submit_work(&r, 0, 2, 1000);
+	hip.advance(UINT64_MAX, &(uint64_t){0}, &(uint32_t){0});
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
+	assert_int_equal(b->hot.poll(r.dev, 0, ev, 4), 3);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_int_equal(ev[1].status, -ECANCELED);
+	assert_int_equal(ev[2].kind, HAL_BK_QUIET);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), -EIO);
+	close_rig(&r);
+	/* The device is lost. */
+	open_rig(&r, &masks);
+	submit_work(&r, 0, 1, 1000000);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
+	stand_in()->lose(0, HIPR_Unknown);
+	((struct rocm_device *)r.dev)->lost = HIPR_Unknown;
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, -EIO);
+	close_rig(&r);
+}
+
+/* Its partition moves before that is told: so does the queue that comes. */
+static void killed_and_moved(void **state)
+{
+	const struct hal_bk_partition_desc to = {
+		.col = 7, .units = 1, .rows = 1, .cols = 1};
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &masks);
+	submit_on_mem(&r, 0, NEVER, 1);
+	assert_int_equal(b->hot.poll(r.dev, 1000000, ev, 1), 0);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 8), 0);
+	assert_int_equal(b->hot.poll(r.dev, 0, ev, 4), 3);
+	assert_int_equal(ev[0].status, -ECANCELED);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(submit_where(&r, 0, 0, 2), 0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(blocks_in(&r, 0, 7, 1), BLOCKS);
+	close_rig(&r);
+}
+
 /* As with streams: what HIP says of the device goes for all its queues. */
 static void lost(void **state)
 {
@@ -765,10 +934,6 @@ static void which_queues(void **state)
 {
 	const struct hal_bk_config any = {.clock = 1, .partitions = 1},
 				   block = {.clock = 1, .partitions = 1, .preempt = 1},
-				   both = {.clock = 1,
-					   .partitions = 1,
-					   .preempt = 1,
-					   .queues = HSA_ONLY},
 				   streams = {
 					   .clock = 1, .partitions = 1, .queues = STREAM};
 	void *kept;
@@ -780,8 +945,7 @@ static void which_queues(void **state)
 	says(&any, 0, "masks change while a kernel runs");
 	says(&streams, 0, "queues of HIP's streams");
 	says(&streams, 0, "queues=stream was asked for");
-	says(&block, 1, "with preempt=block queues are streams");
-	refuses(&both, 1, "with preempt=block queues are streams");
+	says(&block, 1, "queues of HSA's; units of 8 bits");
 	/* The compiler's code is in a bundle. */
 	setenv("HAL_STAND_IN_HIP_VERSION", "60300000", 1);
 	says(&masks, 3, "queues of HSA's; units of 12 bits");
@@ -845,8 +1009,9 @@ int main(void)
 		cmocka_unit_test(queue_fails),    cmocka_unit_test(full_ring),
 		cmocka_unit_test(commands),       cmocka_unit_test(seen_at_once),
 		cmocka_unit_test(priorities),     cmocka_unit_test(hot_calls),
-		cmocka_unit_test(narrow),         cmocka_unit_test(programs),
-		cmocka_unit_test(follows),
+		cmocka_unit_test(narrow),         cmocka_unit_test(killed),
+		cmocka_unit_test(kill_fails),     cmocka_unit_test(killed_and_moved),
+		cmocka_unit_test(programs),       cmocka_unit_test(follows),
 	};
 
 	b = hal_backend_rocm(&host);
