@@ -153,12 +153,49 @@ static void after_fork(void **state)
 
 static void old_names(void **state)
 {
+	static const char *const all[] = {"cuDeviceTotalMem", "cuDevicePrimaryCtxRelease",
+					  "cuCtxPushCurrent", "cuCtxPopCurrent",
+					  "cuMemGetInfo",     "cuMemAlloc",
+					  "cuMemFree",        "cuMemHostGetDevicePointer",
+					  "cuStreamDestroy",  "cuStreamWriteValue32",
+					  "cuEventDestroy"};
 	uint32_t (*old)(void) = NULL;
+	uint32_t i;
 
 	(void)state;
-	*(void **)&old = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuMemAlloc");
-	assert_int_equal(old(), CUR_INVALID_CONTEXT);
-	rules_misused("cuMemAlloc is not what it was");
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		*(void **)&old = dlsym(dlopen("libcuda.so.1", RTLD_NOW), all[i]);
+		assert_non_null(old);
+		assert_int_equal(old(), CUR_INVALID_CONTEXT);
+		assert_int_equal(s->misuse(NULL), i + 1);
+	}
+	rules_misused("cuDeviceTotalMem is not what it was");
+}
+
+/* Its rules are not the stand-in's: whoever calls it finds nothing. */
+static void not_there(void **state)
+{
+	static const char *const all[] = {"cuGetProcAddress",
+					  "cuGetProcAddress_v2",
+					  "cuCtxSynchronize",
+					  "cuDevicePrimaryCtxReset_v2",
+					  "cuMemcpy",
+					  "cuMemcpyHtoD_v2",
+					  "cuMemcpyDtoH_v2",
+					  "cuMemsetD32_v2",
+					  "cuMemAllocAsync",
+					  "cuMemAllocManaged",
+					  "cuMemHostRegister_v2",
+					  "cuIpcGetMemHandle",
+					  "cuLaunchCooperativeKernel",
+					  "cuStreamBeginCapture_v2",
+					  "cuGraphExecUpdate_v2",
+					  "cuGraphExecUpdate"};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_null(dlsym(dlopen("libcuda.so.1", RTLD_NOW), all[i]));
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -414,12 +451,18 @@ static void launch_limits(void **state)
 	struct kit k = kit(0);
 	uint64_t one = 1;
 	void *params[2] = {&k.mem, &one};
+	uint32_t zero;
 
 	(void)state;
 #define LAUNCH(x, y, z, bx, by, bz, shared, extra)                                       \
 	IS(CUR_INVALID_VALUE, cuLaunchKernel, k.function, x, y, z, bx, by, bz, shared,   \
 	   k.stream, params, extra)
-	LAUNCH(0, 1, 1, 1, 1, 1, 0, NULL);
+	for (zero = 0; zero < 6; zero++) {
+		uint32_t n[6] = {1, 1, 1, 1, 1, 1};
+
+		n[zero] = 0;
+		LAUNCH(n[0], n[1], n[2], n[3], n[4], n[5], 0, NULL);
+	}
 	LAUNCH(1, 65536, 1, 1, 1, 1, 0, NULL);
 	LAUNCH(1, 1, 1, 1025, 1, 1, 0, NULL);
 	LAUNCH(1, 1, 1, 1, 1, 65, 0, NULL);
@@ -799,6 +842,7 @@ int main(int argc, char **argv)
 		RULE(other_context),
 		RULE(after_fork),
 		RULE(old_names),
+		RULE(not_there),
 		RULE(dereference),
 		RULE(free_in_flight),
 		RULE(use_after_free),

@@ -69,8 +69,8 @@ static int end(void **state)
 
 /* ---- a queue, a kernel and what it takes ------------------------------------------- */
 
-static const char *const kernels[] = {"work:m8", "never:m", "hal_sm:m"};
-enum { KERNELS = 3, WORK = 0, NEVER, WHERE };
+static const char *const kernels[] = {"work:m8", "never:m", "hal_sm:m", "wild:m"};
+enum { KERNELS = 4, WORK = 0, NEVER, WHERE, WILD };
 
 struct kit {
 	struct hsa_queue *queue;

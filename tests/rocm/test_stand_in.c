@@ -335,6 +335,7 @@ static void launch_limits(void **state)
 	struct kit k = kit(WORK);
 	uint64_t one = 1;
 	void *params[2] = {&k.mem, &one};
+	uint32_t zero;
 
 	(void)state;
 #define LAUNCH(want, x, y, bx, by, shared, extra)                                        \
@@ -347,6 +348,13 @@ static void launch_limits(void **state)
 	LAUNCH(HIPR_InvalidValue, 1, 1, 1, 1, 64 * 1024 + 1, NULL);
 	LAUNCH(HIPR_InvalidValue, 1, 1, 1, 1, 0, params);
 	LAUNCH(0, 1u << 20, 1, 4, 1, 0, NULL);
+	for (zero = 0; zero < 6; zero++) {
+		uint32_t n[6] = {1, 1, 1, 1, 1, 1};
+
+		n[zero] = 0;
+		IS(HIPR_InvalidConfiguration, hipModuleLaunchKernel, k.function, n[0],
+		   n[1], n[2], n[3], n[4], n[5], 0, k.stream, params, NULL);
+	}
 }
 
 /* One that is missing shows. */

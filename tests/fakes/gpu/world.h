@@ -163,6 +163,7 @@ struct job {
 	const struct hsa_packet *packet;
 	uint64_t number;    /* of the packet */
 	uint64_t arguments; /* where they are; 0: nowhere */
+	bool read;          /* they have been */
 };
 
 struct stream {
@@ -240,6 +241,7 @@ struct world {
 	uint32_t made;
 	struct allocation *allocations;
 	uint64_t now_ns, orders, seed;
+	uint64_t spun_ns; /* of the host's, by who waits */
 	uint32_t drivers; /* who drives the clock; 0: paced */
 	uint64_t pace_mono, pace_ns;
 	uint32_t live, misused, frees;

@@ -421,13 +421,24 @@ static bool fail(struct aql *q, uint32_t status)
 	return false;
 }
 
+/* What of a packet is there once it is published: nobody reads it but the device. */
+static struct hsa_packet published(const struct hsa_packet *p)
+{
+	struct hsa_packet seen;
+
+	memset(&seen, 0xa5, sizeof(seen));
+	seen.header = p->header;
+	return seen;
+}
+
 static bool begins(struct job *j)
 {
 	struct aql *q = (struct aql *)(void *)j->stream;
-	const struct hsa_packet *p = j->packet;
+	const struct hsa_packet *p = j->packet, seen = published(p);
+	const struct call first = j->call;
 	uint32_t status;
 
-	if (memcmp(p, &q->ring[j->number % q->face.size], sizeof(*p)) != 0)
+	if (memcmp(&seen, &q->ring[j->number % q->face.size], sizeof(seen)) != 0)
 		misuse("packet %llu was changed behind its doorbell",
 		       (unsigned long long)j->number);
 	q->read = j->number; /* those before it are over */
@@ -438,6 +449,11 @@ static bool begins(struct job *j)
 	status = check_dispatch(q, p);
 	if (!status && !read_arguments(j))
 		status = HSAR_EXCEPTION;
+	if (!status && j->read &&
+	    (memcmp(first.args, j->call.args, sizeof(first.args)) != 0 ||
+	     memcmp(&first.given, &j->call.given, sizeof(first.given)) != 0))
+		misuse("arguments of packet %llu were changed behind its doorbell",
+		       (unsigned long long)j->number);
 	return status ? fail(q, status) : true;
 }
 
@@ -478,6 +494,7 @@ static void give(struct aql *q, uint64_t number)
 	if (!j)
 		abort();
 	*p = q->ring[number % q->face.size];
+	q->ring[number % q->face.size] = published(p);
 	check_header(p);
 	take_signal(p);
 	*j = (struct job){.op = OP_BARRIER,
@@ -496,7 +513,7 @@ static void give(struct aql *q, uint64_t number)
 			j->call.block[i] = p->block[i];
 			j->call.grid[i] = (p->grid[i] - 1) / p->block[i] + 1;
 		}
-		(void)read_arguments(j); /* which memory it names, till it begins */
+		j->read = read_arguments(j); /* which memory it names, till it begins */
 	}
 	stream_push(&q->m.stream, j);
 }
