@@ -177,13 +177,6 @@ static void hot_calls(void **state)
 
 /* ---- launches ---------------------------------------------------------------------- */
 
-static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
-{
-	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
-	if (!strstr(host_text, why))
-		fail_msg("%s: not %s", host_text, why);
-}
-
 static void bad_launches(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};

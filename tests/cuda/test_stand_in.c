@@ -4,64 +4,18 @@
  * the backend must never do, is noticed; what the driver refuses is refused.
  */
 #define _GNU_SOURCE
-#include "host.h"
+#include "driver_kit.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-#include <hal/cuda.h>
-
-#include "backends/cuda/cu_calls.h"
-#include "tests/gpu/rules.h"
-
-/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
-#define SYMBOL(name, params, args) uint32_t(*name) params;
-static struct {
-	CU_CALLS(SYMBOL)
-} cu;
-static void (*drive)(uint32_t on);
 static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
-static const struct gpu_stand_in *s;
-static void *context;
-
-#define IS(want, call, ...) rules_expect(cu.call(__VA_ARGS__), want, #call)
-
-static int begin(void **state)
-{
-	(void)state;
-	s->reset();
-	drive(1);
-	IS(0, cuDevicePrimaryCtxRetain, &context, 0);
-	IS(0, cuCtxPushCurrent_v2, context);
-	return 0;
-}
-
-static int end(void **state)
-{
-	void *popped;
-
-	(void)state;
-	while (cu.cuCtxPopCurrent_v2(&popped) == 0)
-		;
-	s->lose(0, CUR_UNKNOWN); /* all that the test has left behind */
-	(void)cu.cuDevicePrimaryCtxRelease_v2(0);
-	drive(0);
-	s->reset();
-	return 0;
-}
 
 struct kit {
 	void *stream, *event, *module, *function, *pinned;
@@ -835,7 +789,6 @@ static void strict(void **state)
 
 int main(int argc, char **argv)
 {
-#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
 		RULE(no_context),
 		RULE(gone_context),
@@ -875,18 +828,13 @@ int main(int argc, char **argv)
 		RULE_CASES(begin, end),
 		cmocka_unit_test(strict),
 	};
-	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+	void *handle = load_driver();
 
 	if (!handle)
 		return 1;
-#define FIND(name, params, args) *(void **)&cu.name = dlsym(handle, #name);
-	CU_CALLS(FIND)
-	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");
-	*(void **)&advance = dlsym(handle, "halStandInCudaAdvance");
-	rules_face.advance = advance;
+	advance = rules_face.advance;
 	*(void **)&launch_host = dlsym(handle, "cuLaunchHostFunc");
 	*(void **)&add_callback = dlsym(handle, "cuStreamAddCallback");
-	s = stand_in();
 	if (argc > 1)
 		return strict_child(argv[1]);
 	cu.cuInit(0);

@@ -7,6 +7,8 @@
 #ifndef TESTS_GPU_QUEUES_H
 #define TESTS_GPU_QUEUES_H
 
+#define UNKNOWN 999u /* the result, of both */
+
 struct rig {
 	void *dev, *part, *prog, *queue[3], *mem, *kernel[KERNELS];
 };
@@ -102,6 +104,23 @@ static void leave_rig(struct rig *r)
 	b->cold.close(r->dev);
 	if (stand_in()->misuse(&text))
 		fail_msg("misuse: %s", text);
+}
+
+/* The device goes while something runs long: that is told when it is asked for. */
+static inline void lose_in_silence(const struct hal_bk_config *cfg, const char *says)
+{
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	open_rig(&r, cfg);
+	submit_work(&r, 0, 1, 1000000000);
+	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
+	stand_in()->lose(0, UNKNOWN);
+	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, says));
+	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
+	close_rig(&r);
 }
 
 #endif

@@ -23,16 +23,23 @@ static struct hsa_packet open_work(struct kit *k)
 	return packet(k, 1);
 }
 
+/* The same, and it is in the queue. */
+static struct hsa_packet give_work(struct kit *k)
+{
+	const struct hsa_packet p = open_work(k);
+
+	give(k, &p);
+	return p;
+}
+
 /* A packet runs at its turn and counts its signal down; nothing is left, nothing misused.
  */
 static void plain(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	assert_int_equal(value(&k), 1);
 	rules_run_for(2000);
 	assert_int_equal(value(&k), 1);
@@ -76,8 +83,7 @@ static void reads_late(void **state)
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	p = give_work(&k);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 0);
 	assert_int_equal(hsa.hsa_queue_load_read_index_scacquire(k.queue), 0);
@@ -125,8 +131,7 @@ static void waits(void **state)
 	int i;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	p = give_work(&k);
 	for (i = 0; i < 2; i++)
 		if (hsa.hsa_signal_wait_scacquire(k.signal, HSAN_CONDITION_LT, 1,
 						  UINT64_MAX, HSAN_WAIT_BLOCKED) < 1)
@@ -555,12 +560,10 @@ static void arguments_late(void **state)
 
 static void arguments_gone(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	HIP_IS(0, hipHostFree, k.pinned);
 	rules_misused("is in use");
 	drop_kit(&k);
@@ -568,12 +571,10 @@ static void arguments_gone(void **state)
 
 static void memory_gone(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	HIP_IS(0, hipFree, k.mem);
 	rules_misused("is in use");
 	drop_kit(&k);
@@ -619,8 +620,7 @@ static void signal_in_use(void **state)
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	p = give_work(&k);
 	all_is_well();
 	give(&k, &p);
 	rules_misused("a completion signal at 1, of 1 packets before");
@@ -652,12 +652,10 @@ static void signal_at_0(void **state)
 
 static void queue_in_use(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	IS(0, hsa_queue_destroy, k.queue);
 	rules_misused("a queue goes with packets in it");
 	s->reset();

@@ -24,6 +24,7 @@
 
 #include "backends/rocm/internal.h"
 #include "tests/fakes/rocm/kfd.h"
+#include "tests/gpu/probe.h"
 
 enum { KERNELS = 6, WORK = 0, IOTA, WILD, NEVER, SPIN, WHERE };
 static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
@@ -184,13 +185,6 @@ static void hot_calls(void **state)
 }
 
 /* ---- launches ---------------------------------------------------------------------- */
-
-static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
-{
-	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
-	if (!strstr(host_text, why))
-		fail_msg("%s: not %s", host_text, why);
-}
 
 static void bad_launches(void **state)
 {
@@ -519,30 +513,7 @@ static void callers_device(void **state)
 /* In a process of its own: what was loaded stays. */
 static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
 {
-	int status;
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		const struct hal_backend *fresh = hal_backend_rocm(&host);
-		struct hal_device_info info[4];
-		uint32_t i;
-		int got;
-
-		memset(info, 0, sizeof(info));
-		for (i = 0; i < 4; i++)
-			info[i].size = sizeof(info[i]);
-		got = fresh->cold.probe(cfg, info, 4);
-		if (got == want && (!text || strstr(host_text, text)))
-			_exit(0);
-		fprintf(stderr, "probe: %d, not %d: %s: not %s\n", got, want, host_text,
-			text ? text : "");
-		_exit(1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	probe_of(hal_backend_rocm, cfg, want, text);
 }
 
 static void libraries(void **state)
