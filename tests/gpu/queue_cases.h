@@ -4,18 +4,19 @@
  * what queues.h wants, and: NEVER, IOTA, SPIN, numbers of those kernels; UNITS of device
  * 0, and PRIORITIES of its streams; CALL_FREE, CALL_UNLOAD, CALL_DESTROY of the library,
  * and CALL_RELEASE if it has a context; CALLS_LATE, those that give a device work;
- * SAYS_UNKNOWN, SAYS_NO_MEMORY, as failures are told.
+ * SAYS_UNKNOWN, SAYS_NO_MEMORY, as failures are told; TOO_LARGE, see queues.h.
  */
 #ifndef TESTS_GPU_QUEUE_CASES_H
 #define TESTS_GPU_QUEUE_CASES_H
 
 #include "queues.h"
 
-static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
+static void bad_launches(void **state)
 {
-	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
-	if (!strstr(host_text, why))
-		fail_msg("%s: not %s", host_text, why);
+	const struct hal_bk_config cfg = {.clock = 1};
+
+	(void)state;
+	launch_badly(&cfg);
 }
 
 /* The driver says so only when it is asked: that is done while something runs long. */

@@ -756,6 +756,12 @@ static int load_changed(void *dev, const char *from, const char *to, size_t byte
 	return err;
 }
 
+static void bad_launches(void **state)
+{
+	(void)state;
+	launch_badly(&masks);
+}
+
 /* What only launches of HIP's have, and arguments that are not where the code has them.
  */
 static void programs(void **state)
@@ -907,7 +913,7 @@ static void says(const struct hal_bk_config *cfg, uint32_t index, const char *wa
 	stand_in()->reset();
 }
 
-static void refuses(const struct hal_bk_config *cfg, uint32_t index, const char *why)
+static void refuses_open(const struct hal_bk_config *cfg, uint32_t index, const char *why)
 {
 	void *dev = NULL;
 
@@ -941,7 +947,7 @@ static void which_queues(void **state)
 	unsetenv("HAL_STAND_IN_HIP_VERSION");
 	/* Without fills and copies there is no queue. */
 	stand_in()->break_call("hiprtcCompileProgram", 1, 6);
-	refuses(&masks, 0, "no kernels to fill and copy with: hiprtcCompileProgram");
+	refuses_open(&masks, 0, "no kernels to fill and copy with: hiprtcCompileProgram");
 	memcpy(&kept, &hip.hiprtcCompileProgram, sizeof(kept));
 	hip.hiprtcCompileProgram = NULL;
 	says(&any, 0, "no kernels to fill and copy with: HIP has no compiler");
@@ -961,11 +967,11 @@ static void masks_not_taken(void **state)
 	(void)state;
 	stand_in()->reset();
 	setenv("HSA_CU_MASK", "0:0-31", 1);
-	refuses(&masks, 0, "CUs 32 to 63: asked for 0x0fffffff, HSA has 0x00000000");
+	refuses_open(&masks, 0, "CUs 32 to 63: asked for 0x0fffffff, HSA has 0x00000000");
 	unsetenv("HSA_CU_MASK");
 	for (i = 0; i < KFD_GPUS; i++) {
 		stand_in()->green_leaks(1);
-		refuses(&masks, i, "tried out, unit 0 of ");
+		refuses_open(&masks, i, "tried out, unit 0 of ");
 	}
 }
 
@@ -989,18 +995,31 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts), /* before it has been */
-		cmocka_unit_test(which_queues),   cmocka_unit_test(masks_not_taken),
-		cmocka_unit_test(moves_live),     cmocka_unit_test(moves_on_each),
-		cmocka_unit_test(move_fails),     cmocka_unit_test(not_put_back),
-		cmocka_unit_test(refused_packet), cmocka_unit_test(hung),
-		cmocka_unit_test(hung_for_good),  cmocka_unit_test(lost),
-		cmocka_unit_test(fault),          cmocka_unit_test(waited_for),
-		cmocka_unit_test(queue_fails),    cmocka_unit_test(full_ring),
-		cmocka_unit_test(commands),       cmocka_unit_test(seen_at_once),
-		cmocka_unit_test(priorities),     cmocka_unit_test(hot_calls),
-		cmocka_unit_test(narrow),         cmocka_unit_test(killed),
-		cmocka_unit_test(kill_fails),     cmocka_unit_test(killed_and_moved),
-		cmocka_unit_test(programs),       cmocka_unit_test(follows),
+		cmocka_unit_test(which_queues),
+		cmocka_unit_test(masks_not_taken),
+		cmocka_unit_test(moves_live),
+		cmocka_unit_test(moves_on_each),
+		cmocka_unit_test(move_fails),
+		cmocka_unit_test(not_put_back),
+		cmocka_unit_test(refused_packet),
+		cmocka_unit_test(hung),
+		cmocka_unit_test(hung_for_good),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(fault),
+		cmocka_unit_test(waited_for),
+		cmocka_unit_test(queue_fails),
+		cmocka_unit_test(full_ring),
+		cmocka_unit_test(commands),
+		cmocka_unit_test(seen_at_once),
+		cmocka_unit_test(priorities),
+		cmocka_unit_test(hot_calls),
+		cmocka_unit_test(narrow),
+		cmocka_unit_test(bad_launches),
+		cmocka_unit_test(killed),
+		cmocka_unit_test(kill_fails),
+		cmocka_unit_test(killed_and_moved),
+		cmocka_unit_test(programs),
+		cmocka_unit_test(follows),
 	};
 
 	b = hal_backend_rocm(&host);

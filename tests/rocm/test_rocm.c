@@ -184,43 +184,6 @@ static void hot_calls(void **state)
 	close_rig(&r);
 }
 
-/* ---- launches ---------------------------------------------------------------------- */
-
-static void bad_launches(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_arg args[2];
-	struct hal_bk_event ev;
-	struct hal_bk_cmd cmd;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
-	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
-	cmd = launch(&r, IOTA, 1, args, 2);
-	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
-	args[1].mem = r.mem;
-	refuses(&r, &cmd, "argument 1 is a scalar");
-	args[1].mem = NULL;
-	args[0].mem = NULL;
-	refuses(&r, &cmd, "argument 0 is memory");
-	args[0].mem = r.mem;
-	args[1].value = 1;
-	/* Four work-items each: more than 32 bits of them. */
-	cmd.launch.groups[0] = 1u << 30;
-	refuses(&r, &cmd, "1073741824 groups of 4 in dimension 0");
-	cmd.launch.groups[0] = 1;
-	cmd.launch.groups[2] = 1u << 31;
-	refuses(&r, &cmd, "2147483648 groups of 1 in dimension 2");
-	/* None of them has left anything behind. */
-	cmd.launch.groups[2] = 1;
-	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
-	poll_one(&r, &ev);
-	assert_int_equal(ev.status, 0);
-	close_rig(&r);
-}
-
 /* ---- times ------------------------------------------------------------------------- */
 
 /* ---- partitions -------------------------------------------------------------------- */
