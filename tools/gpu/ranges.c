@@ -5,6 +5,7 @@
 
 #include "measure.h"
 
+#define KIB UINT64_C(1024)
 #define MIB UINT64_C(1048576)
 
 /* ---- memory=vmm -------------------------------------------------------------------- */
@@ -102,10 +103,10 @@ void measure_vmm(void)
 	struct tenant t = tenant_on(&gpu, 0);
 	uint32_t wrong;
 
-	time_buffers(&t, 64 * 1024, "64k");
+	time_buffers(&t, 64 * KIB, "64k");
 	time_buffers(&t, 2 * MIB, "2m");
 	time_buffers(&t, 64 * MIB, "64m");
-	wrong = sums_in_many(&t, 64 * 1024) + sums_in_many(&t, 3 * MIB);
+	wrong = sums_in_many(&t, 64 * KIB) + sums_in_many(&t, 3 * MIB);
 	printf("sums in 48 buffers, half of them made anew, that were wrong | %u\n",
 	       wrong);
 	figure("vmm.wrong", "sums", wrong);
