@@ -129,10 +129,11 @@ void measure_stray(void)
 	struct tenant a = tenant_on(&gpu, parts ? gpu.info.unit_cols / 2 : 0), b;
 	struct hal_queue_desc plain = {.size = sizeof(plain)};
 	struct hal_buffer *last = gpu_buffer(a.part, bytes), *kept;
-	struct hal_arg args[] = {{.buffer = last, .offset = bytes - 4 * GPU_BLOCK},
-				 {.buffer = last},
-				 {.buffer = last},
-				 {.offset = 2 * GPU_BLOCK}};
+	struct hal_arg args[] = {
+		{.buffer = last, .offset = bytes - UINT64_C(4) * GPU_BLOCK},
+		{.buffer = last},
+		{.buffer = last},
+		{.offset = UINT64_C(2) * GPU_BLOCK}};
 	struct hal_point done;
 	uint32_t wrong;
 	int err;
