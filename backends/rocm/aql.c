@@ -16,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_PACKETS UINT32_C(64) /* as few as there can be; one or two a command */
-#define MOVE_ITEMS   256u         /* of a group of a fill or a copy */
-#define MOVE_GROUPS  1024u        /* at most: each item does several then */
-#define WAIT_TURNS   1000u        /* of 10 ms */
+#define RING_PACKETS                                                                     \
+	ROCM_RING_PACKETS /* as few as there can be; one or two a command                \
+			   */
+#define MOVE_ITEMS  256u  /* of a group of a fill or a copy */
+#define MOVE_GROUPS 1024u /* at most: each item does several then */
+#define WAIT_TURNS  1000u /* of 10 ms */
 
 /* Those whose queue is still there, though nobody uses it. */
 static struct {
@@ -107,7 +109,7 @@ static int fill_in(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *
 	if (!err)
 		err = HSA(dev, hsa_amd_profiling_set_profiler_enabled, a->queue, 1);
 	if (!err)
-		err = rocm_pin(dev, (uint64_t)a->slots * ROCM_ARGUMENT_BYTES, &p, &at);
+		err = rocm_pin(dev, (uint64_t)a->slots * ROCM_ARGUMENT_ROOM, &p, &at);
 	a->arguments = p;
 	a->arguments_at = at;
 	for (i = 0; !err && i < a->slots; i++) {
@@ -173,65 +175,86 @@ void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err)
 
 /* ---- packets ----------------------------------------------------------------------- */
 
-static bool is_full(const struct rocm_aql *a)
+/* Asked for again only where it might be: the device goes on. */
+static inline bool is_full(struct rocm_aql *a)
 {
-	return a->written - hsa.hsa_queue_load_read_index_scacquire(a->queue) >=
-	       RING_PACKETS;
+	if (__builtin_expect(a->written - a->read < RING_PACKETS, 1))
+		return false;
+	a->read = hsa.hsa_queue_load_read_index_scacquire(a->queue);
+	return a->written - a->read >= RING_PACKETS;
 }
 
-/* From its first word on it is the device's. */
-static int publish(struct rocm_aql *a, uint32_t slot, uint32_t type, struct hsa_packet *p)
+/* The next packet, which is like that but for its first word, its grid and what the slot
+ * has: the ring has room.  The first word comes last: from it on it is the device's. */
+static inline __attribute__((always_inline)) void publish(struct rocm_aql *a,
+							  uint32_t slot, uint32_t type,
+							  const struct hsa_packet *like,
+							  const uint32_t grid[3])
 {
-	const uint32_t head = type | HSA_PACKET_IN_ORDER | HSA_PACKET_ACQUIRE |
-			      HSA_PACKET_RELEASE | (uint32_t)p->setup << 16;
-	struct hsa_packet *ring = a->queue->base;
+	const struct hsa_queue *queue = a->queue;
+	const uint64_t signal = a->signals[slot];
+	struct hsa_packet *p = queue->base;
 	uint64_t number;
 
-	if (is_full(a))
-		return -EAGAIN;
-	hsa.hsa_signal_store_relaxed(a->signals[slot], 1);
-	p->completion = a->signals[slot];
-	number = hsa.hsa_queue_add_write_index_screlease(a->queue, 1);
-	ring += number % RING_PACKETS;
-	memcpy((char *)ring + sizeof(head), (char *)p + sizeof(head),
-	       sizeof(*p) - sizeof(head));
-	__atomic_store_n((uint32_t *)(void *)ring, head, __ATOMIC_RELEASE);
+	hsa.hsa_signal_store_relaxed(signal, 1);
+	number = hsa.hsa_queue_add_write_index_screlease(queue, 1);
 	a->written = number + 1;
-	hsa.hsa_signal_store_screlease(a->queue->doorbell, (int64_t)number);
-	return 0;
+	p += number % RING_PACKETS;
+	*p = *like;
+	if (grid) {
+		p->grid[0] = grid[0] * like->block[0];
+		p->grid[1] = grid[1] * like->block[1];
+		p->grid[2] = grid[2] * like->block[2];
+		p->kernarg =
+			(uintptr_t)a->arguments_at + (uint64_t)slot * ROCM_ARGUMENT_ROOM;
+	}
+	p->completion = signal;
+	__atomic_store_n((uint32_t *)(void *)p,
+			 type | HSA_PACKET_IN_ORDER | HSA_PACKET_ACQUIRE |
+				 HSA_PACKET_RELEASE | (uint32_t)like->setup << 16,
+			 __ATOMIC_RELEASE);
+	hsa.hsa_signal_store_screlease(queue->doorbell, (int64_t)number);
 }
 
 void *rocm_aql_arguments(struct rocm_aql *a, uint32_t slot)
 {
-	return a->arguments + (size_t)slot * ROCM_ARGUMENT_BYTES;
+	return a->arguments + (size_t)slot * ROCM_ARGUMENT_ROOM;
+}
+
+void rocm_aql_packet(const struct rocm_entry *e, const uint32_t block[3],
+		     uint32_t shared_bytes, struct hsa_packet *p)
+{
+	uint32_t i;
+
+	*p = (struct hsa_packet){.header = HSA_PACKET_INVALID,
+				 .setup = 3,
+				 .private_bytes = e->private_bytes,
+				 .group_bytes = e->group_bytes + shared_bytes,
+				 .kernel = e->object};
+	for (i = 0; i < 3; i++)
+		p->block[i] = (uint16_t)block[i];
 }
 
 int rocm_aql_kernel(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
-		    const uint32_t groups[3], const uint32_t block[3],
-		    uint32_t shared_bytes)
+		    const uint32_t groups[3], const uint32_t block[3])
 {
-	struct hsa_packet p = {
-		.setup = 3,
-		.private_bytes = e->private_bytes,
-		.group_bytes = e->group_bytes + shared_bytes,
-		.kernel = e->object,
-		.kernarg =
-			(uintptr_t)(a->arguments_at + (size_t)slot * ROCM_ARGUMENT_BYTES),
-	};
-	uint32_t i;
+	struct hsa_packet p;
 
-	for (i = 0; i < 3; i++) {
-		p.block[i] = (uint16_t)block[i];
-		p.grid[i] = groups[i] * block[i];
-	}
-	return publish(a, slot, HSA_PACKET_DISPATCH, &p);
+	if (is_full(a))
+		return -EAGAIN;
+	rocm_aql_packet(e, block, 0, &p);
+	publish(a, slot, HSA_PACKET_DISPATCH, &p, groups);
+	return 0;
 }
 
 static int barrier(struct rocm_aql *a, uint32_t slot)
 {
-	struct hsa_packet p = {0};
+	static const struct hsa_packet p = {.header = HSA_PACKET_INVALID};
 
-	return publish(a, slot, HSA_PACKET_BARRIER, &p);
+	if (is_full(a))
+		return -EAGAIN;
+	publish(a, slot, HSA_PACKET_BARRIER, &p, NULL);
+	return 0;
 }
 
 bool rocm_aql_ended(const struct rocm_aql *a, uint32_t slot)
@@ -264,54 +287,53 @@ static uint32_t slot_of(const struct rocm_queue *q, const struct rocm_slot *s)
 	return (uint32_t)(s - q->slots);
 }
 
-/* What the compiler lets it read of its launch; all else that is hidden is 0. */
-static void write_hidden(const struct rocm_kernel *k, const uint32_t *groups, char *to)
-{
-	const uint16_t dimensions = 3;
-	uint32_t i;
-
-	for (i = 0; i < 3; i++) {
-		const uint16_t at = k->hidden[ROCM_HIDDEN_GROUPS + i],
-			       items_at = k->hidden[ROCM_HIDDEN_ITEMS + i],
-			       items = (uint16_t)k->block[i];
-
-		if (at != ROCM_NOWHERE)
-			memcpy(to + at, &groups[i], sizeof(groups[i]));
-		if (items_at != ROCM_NOWHERE)
-			memcpy(to + items_at, &items, sizeof(items));
-	}
-	if (k->hidden[ROCM_HIDDEN_DIMENSIONS] != ROCM_NOWHERE)
-		memcpy(to + k->hidden[ROCM_HIDDEN_DIMENSIONS], &dimensions,
-		       sizeof(dimensions));
-	if (k->hidden[ROCM_HIDDEN_SHARED] != ROCM_NOWHERE)
-		memcpy(to + k->hidden[ROCM_HIDDEN_SHARED], &k->shared_bytes,
-		       sizeof(k->shared_bytes));
-}
-
-static int launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd)
+/* Arguments are in order, and what is behind them comes last: each is written as 8 bytes,
+ * and what is too much of it is written over. */
+static inline __attribute__((always_inline)) int
+launch_as(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
+	  const uint32_t groups[3], const struct hal_preempt_launch *given)
 {
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	char *to = rocm_aql_arguments(q->aql, slot);
-	uint64_t value[HAL_ARGS_MAX];
+	const struct hal_bk_arg *a = cmd->launch.args;
+	const uint32_t n = cmd->launch.arg_count;
+	uint64_t value;
 	uint32_t i;
-	int err = rocm_values(cmd, value);
 
-	if (err)
-		return err;
-	memset(to, 0, k->entry.argument_bytes);
-	for (i = 0; i < cmd->launch.arg_count; i++)
-		memcpy(to + k->at[i], &value[i],
-		       k->scalar_bytes[i] ? k->scalar_bytes[i] : sizeof(value[i]));
-	if (k->follows) {
-		/* No block is to stop: there is no flag. */
-		struct hal_preempt_launch given = {0};
-
-		memcpy(given.grid, cmd->launch.groups, sizeof(given.grid));
-		memcpy(to + k->at[i], &given, sizeof(given));
+	if (__builtin_expect(rocm_too_many(k, groups), 0))
+		return rocm_refuse_groups(k, groups);
+	for (i = 0; i < n; i++) {
+		if (__builtin_expect(!rocm_value(k, i, &a[i], &value), 0))
+			return rocm_refuse_argument(k, i, &a[i]);
+		memcpy(to + k->at[i], &value, sizeof(value));
 	}
-	write_hidden(k, cmd->launch.groups, to);
-	return rocm_aql_kernel(q->aql, slot, &k->entry, cmd->launch.groups, k->block,
-			       k->shared_bytes);
+	if (given)
+		memcpy(to + k->at[i], given, sizeof(*given));
+	memcpy(to + k->rest_at, k->rest, k->entry.argument_bytes - k->rest_at);
+	for (i = 0; i < 3; i++)
+		memcpy(to + k->groups_at[i], &groups[i], sizeof(groups[i]));
+	if (is_full(q->aql))
+		return -EAGAIN;
+	publish(q->aql, slot, HSA_PACKET_DISPATCH, &k->packet, groups);
+	return 0;
+}
+
+int rocm_aql_launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
+		    const uint32_t groups[3], const struct hal_preempt_launch *given)
+{
+	return launch_as(q, slot, cmd, groups, given);
+}
+
+static inline __attribute__((always_inline)) int launch(struct rocm_device *dev,
+							struct rocm_queue *q,
+							uint32_t slot,
+							const struct hal_bk_cmd *cmd)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+
+	if (__builtin_expect(!k->follows, 1))
+		return launch_as(q, slot, cmd, cmd->launch.groups, NULL);
+	return rocm_stops_launch(dev, q, &q->slots[slot], cmd);
 }
 
 static int moves(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
@@ -325,29 +347,39 @@ static int moves(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
 
 	memset(to, 0, e->argument_bytes);
 	memcpy(to, values, 3 * sizeof(values[0]));
-	return rocm_aql_kernel(a, slot, e, grid, block, 0);
+	return rocm_aql_kernel(a, slot, e, grid, block);
 }
 
-static int fill(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
-		const char *to, uint64_t bytes, uint64_t pattern)
+static int fill(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
+		const void *to, uint64_t bytes, uint64_t pattern)
 {
 	const uint64_t values[3] = {(uintptr_t)to, bytes / 4, pattern};
 
-	return moves(q->aql, slot, &dev->hsa.fill, values, bytes / 4);
+	return moves(a, slot, &dev->hsa.fill, values, bytes / 4);
 }
 
-int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+int rocm_aql_zero(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
+		  const uint32_t *words, uint32_t count)
+{
+	return fill(dev, a, slot, words, count * sizeof(*words), 0);
+}
+
+void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot)
+{
+	hsa.hsa_signal_store_relaxed(a->signals[slot], 1);
+}
+
+int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 		  const struct hal_bk_cmd *cmd)
 {
-	const uint32_t slot = slot_of(q, s);
-
-	s->timed = true;
+	q->slots[slot].timed = true;
 	if (cmd->op == HAL_OP_LAUNCH)
-		return launch(q, slot, cmd);
+		return launch(dev, q, slot, cmd);
 	if (cmd->op == HAL_OP_FILL && cmd->fill.bytes) {
 		const struct rocm_mem *to = cmd->fill.dst;
 
-		return fill(dev, q, slot, to->address + cmd->fill.offset, cmd->fill.bytes,
+		return fill(dev, q->aql, slot, to->address + cmd->fill.offset,
+			    cmd->fill.bytes,
 			    cmd->fill.pattern | (uint64_t)cmd->fill.pattern << 32);
 	}
 	if (cmd->op == HAL_OP_COPY && cmd->copy.bytes) {
@@ -360,7 +392,7 @@ int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slo
 		return moves(q->aql, slot, &dev->hsa.copy, values,
 			     (cmd->copy.bytes + 15) / 16);
 	}
-	s->timed = false;
+	q->slots[slot].timed = false;
 	return barrier(q->aql, slot);
 }
 
@@ -369,7 +401,7 @@ int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_sl
 {
 	const struct rocm_mem *mem = s->cmd.timestamp.dst;
 
-	return fill(dev, q, slot_of(q, s), mem->address + s->cmd.timestamp.offset,
+	return fill(dev, q->aql, slot_of(q, s), mem->address + s->cmd.timestamp.offset,
 		    sizeof(now), now);
 }
 

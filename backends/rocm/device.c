@@ -241,6 +241,9 @@ static int rocm_get_info(void *device, struct hal_device_info *info)
 	describe(&dev->opt, &dev->shape, &dev->units, info);
 	info->memory_free = dev->memory_bytes - dev->memory_used;
 	info->preempt_worst_ns = dev->opt.inflight * dev->longest_ns;
+	/* Whatever it runs, HSA ends a queue. */
+	if (dev->hsa.on)
+		info->suspend_modes |= 1u << HAL_SUSPEND_KILL;
 	return 0;
 }
 
@@ -341,6 +344,8 @@ static void rocm_close(void *device)
 		dev->dead = q->older;
 		if (q->aql)
 			rocm_aql_keep(q->aql);
+		if (q->next)
+			rocm_aql_keep(q->next);
 		free(q->stops);
 		free(q);
 	}
@@ -354,25 +359,12 @@ static void rocm_close(void *device)
 	free(dev);
 }
 
-/* Flags and lists of launches that stop are written by streams. */
-static int no_block(struct rocm_device *dev)
-{
-	int err;
-
-	dev->hsa.trying = true;
-	err = rocm_refuse(dev, ENOTSUP, "with preempt=block queues are streams");
-	dev->hsa.trying = false;
-	return err;
-}
-
 /* Masks, each tried out: of HSA's queues, or of streams. */
 static int split(struct rocm_device *dev)
 {
 	int err = -ENOTSUP;
 
-	if (dev->opt.queues != ROCM_QUEUES_STREAM && dev->opt.block)
-		err = no_block(dev);
-	else if (dev->opt.queues != ROCM_QUEUES_STREAM)
+	if (dev->opt.queues != ROCM_QUEUES_STREAM)
 		err = rocm_try_hsa(dev);
 	if (!err || dev->opt.queues == ROCM_QUEUES_HSA)
 		return err;

@@ -305,17 +305,44 @@ void rocm_code_drop(struct rocm_device *dev, struct rocm_loaded *loaded, int *er
 	memset(loaded, 0, sizeof(*loaded));
 }
 
-int rocm_code_fits(struct rocm_device *dev, const struct rocm_kernel *k)
+/* What the compiler lets a kernel read of its launch that is the same of all; all else
+ * that is hidden is 0. */
+static void set_rest(struct rocm_kernel *k)
+{
+	const uint16_t dimensions = 3;
+	const uint16_t *at = k->hidden;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		const uint16_t items = (uint16_t)k->block[i];
+
+		k->groups_at[i] = at[ROCM_HIDDEN_GROUPS + i];
+		if (k->groups_at[i] == ROCM_NOWHERE)
+			k->groups_at[i] = ROCM_ARGUMENT_BYTES;
+		if (at[ROCM_HIDDEN_ITEMS + i] != ROCM_NOWHERE)
+			memcpy(k->rest + at[ROCM_HIDDEN_ITEMS + i] - k->rest_at, &items,
+			       sizeof(items));
+	}
+	if (at[ROCM_HIDDEN_DIMENSIONS] != ROCM_NOWHERE)
+		memcpy(k->rest + at[ROCM_HIDDEN_DIMENSIONS] - k->rest_at, &dimensions,
+		       sizeof(dimensions));
+	if (at[ROCM_HIDDEN_SHARED] != ROCM_NOWHERE)
+		memcpy(k->rest + at[ROCM_HIDDEN_SHARED] - k->rest_at, &k->shared_bytes,
+		       sizeof(k->shared_bytes));
+}
+
+int rocm_code_fits(struct rocm_device *dev, struct rocm_kernel *k)
 {
 	static const uint8_t hidden_bytes[ROCM_HIDDEN_COUNT] = {4, 4, 4, 2, 2, 2, 2, 4};
 	const uint32_t all = k->entry.argument_bytes;
+	uint32_t i, end = 0;
 	bool fits = all <= ROCM_ARGUMENT_BYTES;
-	uint32_t i;
 
 	if (k->needs[0])
 		return rocm_refuse(dev, ENOTSUP,
 				   "kernel %s needs %s of HIP's: queues=stream has it",
 				   k->info.name, k->needs);
+	/* One behind the other, as they are written. */
 	for (i = 0; i < k->info.arg_count + k->follows; i++) {
 		uint32_t bytes = k->scalar_bytes[i % HAL_ARGS_MAX];
 
@@ -323,15 +350,21 @@ int rocm_code_fits(struct rocm_device *dev, const struct rocm_kernel *k)
 			bytes = sizeof(struct hal_preempt_launch);
 		else if (!bytes)
 			bytes = 8;
-		fits &= k->at[i] + bytes <= all;
+		fits &= k->at[i] >= end;
+		end = k->at[i] + bytes;
 	}
+	fits &= end <= all;
 	for (i = 0; i < ROCM_HIDDEN_COUNT; i++)
 		fits &= k->hidden[i] == ROCM_NOWHERE ||
-			(uint32_t)k->hidden[i] + hidden_bytes[i] <= all;
-	if (fits)
-		return 0;
-	return rocm_refuse(dev, EINVAL,
-			   "kernel %s: arguments in %u bytes, and the code says that "
-			   "some are elsewhere, or more than %u",
-			   k->info.name, all, ROCM_ARGUMENT_BYTES);
+			(k->hidden[i] >= end &&
+			 (uint32_t)k->hidden[i] + hidden_bytes[i] <= all);
+	if (!fits)
+		return rocm_refuse(dev, EINVAL,
+				   "kernel %s: arguments in %u bytes, and the code says "
+				   "that some are elsewhere, or more than %u",
+				   k->info.name, all, ROCM_ARGUMENT_BYTES);
+	rocm_aql_packet(&k->entry, k->block, k->shared_bytes, &k->packet);
+	k->rest_at = (uint16_t)end;
+	set_rest(k);
+	return 0;
 }

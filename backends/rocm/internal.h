@@ -25,6 +25,7 @@
 #include "topology.h"
 
 #define ROCM_INFLIGHT_MAX 64u
+#define ROCM_RING_PACKETS 64u /* of a queue of HSA's */
 #define ROCM_ARCH_BYTES   64u
 #define ROCM_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 
@@ -141,6 +142,8 @@ enum rocm_hidden {
 };
 #define ROCM_NOWHERE        UINT16_MAX
 #define ROCM_ARGUMENT_BYTES 1024u /* of all of a launch */
+/* Of a slot: behind them is written what no kernel reads. */
+#define ROCM_ARGUMENT_ROOM (ROCM_ARGUMENT_BYTES + 16u)
 
 struct rocm_kernel {
 	struct hal_bk_kernel_info info;
@@ -148,6 +151,12 @@ struct rocm_kernel {
 	struct rocm_entry entry; /* with queues of HSA's, in place of .function */
 	/* Where these are in the block of arguments, as the code's metadata say. */
 	uint16_t at[HAL_ARGS_MAX + 1], hidden[ROCM_HIDDEN_COUNT];
+	/* The same of every launch of it, in a queue of HSA's: the packet; what is behind
+	 * its arguments, from rest_at on; and where of that the groups are, or what
+	 * nobody reads. */
+	struct hsa_packet packet;
+	uint16_t rest_at, groups_at[3];
+	uint8_t rest[ROCM_ARGUMENT_BYTES];
 	char needs[32]; /* of HIP's runtime, which only its launches have; "" */
 	uint32_t block[3], shared_bytes;
 	uint32_t groups_most[3];             /* in each dimension */
@@ -184,9 +193,9 @@ struct rocm_slot {
 struct rocm_aql {
 	struct hsa_queue *queue;
 	struct rocm_aql *older; /* of those whose queue may still tell something */
-	uint64_t written;       /* packets */
+	uint64_t written, read; /* packets; read: so many at least the device has begun */
 	uint32_t slots;
-	char *arguments, *arguments_at; /* pinned; ROCM_ARGUMENT_BYTES a slot */
+	char *arguments, *arguments_at; /* pinned; ROCM_ARGUMENT_ROOM a slot */
 	atomic_uint fault;  /* what its packets failed with, by a thread of HSA's; 0 */
 	uint64_t signals[]; /* a slot each: 1, and 0 when its packet has ended */
 };
@@ -196,7 +205,8 @@ struct rocm_stops {
 	uint32_t *flags, *flags_at; /* pinned: as the host and as the device finds them */
 	uint32_t *lists, *lists_at; /* pinned: two of a slot, of ROCM_STOP_BLOCKS */
 	uint32_t *counts;           /* the device's memory */
-	uint32_t ready;             /* of the queue's word: counts have been written */
+	uint32_t ready;             /* of the queue's word: counts have been written; of a
+				     * queue of HSA's: its last slot writes them */
 	bool folding;               /* flags are up, or what they stopped is kept */
 	bool settled;               /* and it is known what that is */
 	uint8_t launched[ROCM_STOP_BLOCKS / 8]; /* of what is checked, a bit a block */
@@ -206,6 +216,9 @@ struct rocm_queue {
 	struct rocm_queue *older, *newer; /* all of the device */
 	struct rocm_partition *part;
 	struct rocm_aql *aql; /* NULL: it is a stream */
+	struct rocm_aql
+		*next; /* KILL has ended .aql: this comes when that is told; NULL */
+	int32_t priority;
 	void *stream, *idle;
 	void *fence;     /* behind its last command when its partition moved */
 	void *left;      /* stream from before a move: its last commands are in flight */
@@ -318,8 +331,9 @@ int rocm_code_entry(struct rocm_device *dev, const struct rocm_loaded *loaded,
 /* At once: nothing of it has run. */
 void rocm_code_undo(struct rocm_device *dev, struct rocm_loaded *loaded);
 void rocm_code_drop(struct rocm_device *dev, struct rocm_loaded *loaded, int *err);
-/* Whether the entry takes what the image and the code's metadata say. */
-int rocm_code_fits(struct rocm_device *dev, const struct rocm_kernel *k);
+/* Whether the entry takes what the image and the code's metadata say; what all of its
+ * launches have alike. */
+int rocm_code_fits(struct rocm_device *dev, struct rocm_kernel *k);
 
 /* Its reader ends, and then it is freed; else it is as it was. */
 int rocm_code_free(struct rocm_device *dev, struct rocm_code *code);
@@ -339,15 +353,25 @@ int rocm_aql_mask(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *m
 /* A kernel, with what has been written to the slot's arguments; -EAGAIN: there is no
  * room for it now. */
 int rocm_aql_kernel(struct rocm_aql *a, uint32_t slot, const struct rocm_entry *e,
-		    const uint32_t groups[3], const uint32_t block[3],
-		    uint32_t shared_bytes);
+		    const uint32_t groups[3], const uint32_t block[3]);
+/* What is the same of all launches of that kernel. */
+void rocm_aql_packet(const struct rocm_entry *e, const uint32_t block[3],
+		     uint32_t shared_bytes, struct hsa_packet *p);
 void *rocm_aql_arguments(struct rocm_aql *a, uint32_t slot);
 bool rocm_aql_ended(const struct rocm_aql *a, uint32_t slot);
 /* The caller's thread, until then; after a while, or a fault, the queue is ended. */
 int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t slot);
 /* A command of the queue, to be in that slot. */
-int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 		  const struct hal_bk_cmd *cmd);
+/* A launch of so many groups; given: what one that follows hal_preempt.h has besides. */
+int rocm_aql_launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
+		    const uint32_t groups[3], const struct hal_preempt_launch *given);
+/* Words of the device's memory become 0. */
+int rocm_aql_zero(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
+		  const uint32_t *words, uint32_t count);
+/* Of an ended queue: what the slot had counts as not ended. */
+void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot);
 /* The time, as a command that is in that slot already. */
 int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
 		   uint64_t now);
@@ -464,6 +488,8 @@ int rocm_stops_launch(struct rocm_device *dev, struct rocm_queue *q, struct rocm
 bool rocm_stops_wait(struct rocm_queue *q, const struct hal_bk_cmd *cmd);
 /* No block of what can be stopped begins any more. */
 void rocm_stops_raise(struct rocm_device *dev, struct rocm_queue *q);
+/* What the device had of it is gone, with its queue. */
+void rocm_stops_drop_all(struct rocm_queue *q);
 /* Finds out what was stopped, once all has ended or was. */
 void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q);
 uint32_t rocm_stops_count(struct rocm_queue *q);
@@ -485,11 +511,42 @@ static inline struct rocm_slot *rocm_slot(struct rocm_queue *q, uint32_t n)
 
 /* Whether the device has written that value to the queue's word. */
 bool rocm_reached(const struct rocm_queue *q, uint32_t value);
+/* Whether the device has nothing of the slot any more. */
+bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm_slot *s);
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);
-/* What a launch is given, memory as the device finds it; or what is wrong with it. */
-int rocm_values(const struct hal_bk_cmd *cmd, uint64_t value[HAL_ARGS_MAX]);
+static inline bool rocm_too_many(const struct rocm_kernel *k, const uint32_t g[3])
+{
+	return g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
+	       g[2] > k->groups_most[2];
+}
+
+/* What the device is given as argument i, memory as it finds it; false: it cannot be. */
+static inline bool rocm_value(const struct rocm_kernel *k, uint32_t i,
+			      const struct hal_bk_arg *a, uint64_t *value)
+{
+	const struct rocm_mem *mem = a->mem;
+
+	uint64_t v = a->value;
+
+	if (v > k->value_most[i])
+		return false;
+	if (mem) {
+		if (k->scalar_bytes[i])
+			return false;
+		v += (uintptr_t)mem->address;
+	} else if (!k->scalar_bytes[i]) {
+		return false;
+	}
+	*value = v;
+	return true;
+}
+
+/* Why it is not: too many groups; that argument. */
+int rocm_refuse_groups(const struct rocm_kernel *k, const uint32_t *g);
+int rocm_refuse_argument(const struct rocm_kernel *k, uint32_t i,
+			 const struct hal_bk_arg *a);
 /* Behind a command: how long it took, and that it has ended. */
 void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
 /* The queue takes no more, and what it has fails when its stream is empty. */

@@ -150,6 +150,13 @@ static void move(struct rocm_device *dev, struct rocm_partition *part, void **st
 	}
 }
 
+/* The one that comes, where KILL has ended the other. */
+static int change_mask(struct rocm_device *dev, const struct rocm_queue *q,
+		       const uint32_t *mask)
+{
+	return rocm_aql_mask(dev, q->next ? q->next : q->aql, mask);
+}
+
 /* Live: what runs goes on with the new mask.  A queue that cannot be put back runs no
  * longer. */
 static int change_masks(struct rocm_device *dev, const struct rocm_partition *part,
@@ -160,12 +167,12 @@ static int change_masks(struct rocm_device *dev, const struct rocm_partition *pa
 
 	for (q = dev->queues; q && !err; q = err ? q : q->older)
 		if (q->part == part && !q->broken)
-			err = rocm_aql_mask(dev, q->aql, mask);
+			err = change_mask(dev, q, mask);
 	if (!err)
 		return 0;
 	for (back = dev->queues; back != q->older; back = back->older)
 		if (back->part == part && !back->broken &&
-		    rocm_aql_mask(dev, back->aql, part->mask)) {
+		    change_mask(dev, back, part->mask)) {
 			(void)rocm_aql_end(dev, back);
 			rocm_break(back, "its mask was changed, and not back");
 			back->reported = !back->count; /* else its command tells */

@@ -52,15 +52,24 @@ static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t pr
 	return err;
 }
 
+/* With preempt=block one slot more: see stop.c. */
+static int make_aql(struct rocm_device *dev, const struct rocm_queue *q,
+		    struct rocm_aql **aql)
+{
+	return rocm_aql_open(dev, q->slot_count + dev->opt.block, q->part->mask,
+			     q->priority, aql);
+}
+
 static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t priority)
 {
 	void *word = NULL;
 	uint32_t i;
 	int err = rocm_enter(dev);
 
-	if (!err && dev->hsa.on)
-		return rocm_aql_open(dev, q->slot_count, q->part->mask, priority,
-				     &q->aql);
+	if (!err && dev->hsa.on) {
+		err = make_aql(dev, q, &q->aql);
+		return err || !dev->opt.block ? err : rocm_stops_make(dev, q);
+	}
 	if (!err)
 		err = rocm_pin(dev, sizeof(*q->word), &word, &q->word_at);
 	q->word = word;
@@ -91,6 +100,7 @@ static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 	if (q->aql && q->broken && !atomic_load(&dev->lost))
 		(void)rocm_aql_end(dev, q);
 	rocm_aql_close(dev, q->aql, err);
+	rocm_aql_close(dev, q->next, err);
 	for (i = 0; i < q->slot_count; i++)
 		rocm_give_back(dev, ROCM_KIND_EVENT, q->slots[i].end, err);
 	rocm_give_back(dev, ROCM_KIND_EVENT, q->fence, err);
@@ -114,6 +124,7 @@ int rocm_queue_create(void *device, void *partition, int32_t priority, void **ou
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a queue");
 	q->part = partition;
 	q->slot_count = slots;
+	q->priority = priority;
 	err = fill_queue(dev, q, priority);
 	if (err) {
 		empty_queue(dev, q, &err);
@@ -172,8 +183,8 @@ int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void 
 
 /* ---- submission -------------------------------------------------------------------- */
 
-__attribute__((cold)) static int refuse_groups(const struct rocm_kernel *k,
-					       const uint32_t *g)
+__attribute__((cold)) int rocm_refuse_groups(const struct rocm_kernel *k,
+					     const uint32_t *g)
 {
 	const uint32_t i = g[0] > k->groups_most[0]   ? 0
 			   : g[1] > k->groups_most[1] ? 1
@@ -186,8 +197,8 @@ __attribute__((cold)) static int refuse_groups(const struct rocm_kernel *k,
 		k->info.name, g[i], k->block[i], i, k->groups_most[i]);
 }
 
-__attribute__((cold)) static int refuse_argument(const struct rocm_kernel *k, uint32_t i,
-						 const struct hal_bk_arg *a)
+__attribute__((cold)) int rocm_refuse_argument(const struct rocm_kernel *k, uint32_t i,
+					       const struct hal_bk_arg *a)
 {
 	const char *why = "does not fit its bytes";
 
@@ -205,23 +216,12 @@ values_of(const struct hal_bk_cmd *cmd, const uint32_t *g, uint64_t value[HAL_AR
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	uint32_t i;
 
-	if (g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
-	    g[2] > k->groups_most[2])
-		return refuse_groups(k, g);
-	for (i = 0; i < cmd->launch.arg_count; i++) {
-		const struct hal_bk_arg *a = &cmd->launch.args[i];
-		const struct rocm_mem *mem = a->mem;
-
-		if (!mem != !!k->scalar_bytes[i] || a->value > k->value_most[i])
-			return refuse_argument(k, i, a);
-		value[i] = a->value + (mem ? (uintptr_t)mem->address : 0);
-	}
+	if (rocm_too_many(k, g))
+		return rocm_refuse_groups(k, g);
+	for (i = 0; i < cmd->launch.arg_count; i++)
+		if (!rocm_value(k, i, &cmd->launch.args[i], &value[i]))
+			return rocm_refuse_argument(k, i, &cmd->launch.args[i]);
 	return 0;
-}
-
-int rocm_values(const struct hal_bk_cmd *cmd, uint64_t value[HAL_ARGS_MAX])
-{
-	return values_of(cmd, cmd->launch.groups, value);
 }
 
 static inline __attribute__((always_inline)) int
@@ -339,11 +339,30 @@ void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *
 	mark(dev, q, s);
 }
 
+static inline __attribute__((always_inline)) int give_stream(struct rocm_device *dev,
+							     struct rocm_queue *q,
+							     struct rocm_slot *s,
+							     const struct hal_bk_cmd *cmd)
+{
+	int err = rocm_enter(dev);
+
+	if (!err && !q->count)
+		err = HIP(dev, hipEventRecord, q->idle, q->stream);
+	if (!err)
+		err = give(dev, q, s, cmd);
+	if (err)
+		return err;
+	s->begin = q->count ? rocm_slot(q, q->count - 1)->end : q->idle;
+	mark(dev, q, s);
+	return 0;
+}
+
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct rocm_device *dev = device;
 	struct rocm_queue *q = queue;
-	struct rocm_slot *s = rocm_slot(q, q->count);
+	const uint32_t slot = (q->head + q->count) % q->slot_count;
+	struct rocm_slot *s = &q->slots[slot];
 	int err;
 
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
@@ -354,19 +373,12 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return -EAGAIN;
 	if (q->stops && rocm_stops_wait(q, cmd))
 		return -EAGAIN;
-	err = rocm_enter(dev);
 	s->stops = false;
-	if (!err && !q->count && !q->aql)
-		err = HIP(dev, hipEventRecord, q->idle, q->stream);
-	if (!err)
-		err = q->aql ? rocm_aql_give(dev, q, s, cmd) : give(dev, q, s, cmd);
+	err = q->aql ? rocm_aql_give(dev, q, slot, cmd) : give_stream(dev, q, s, cmd);
 	if (err)
 		return err;
-	s->begin = q->count ? rocm_slot(q, q->count - 1)->end : q->idle;
 	s->cmd = *cmd;
 	s->stamping = false;
-	if (!q->aql)
-		mark(dev, q, s);
 	q->fenced = cmd->op == HAL_OP_TIMESTAMP;
 	dev->progress_ns = rocm_now(dev);
 	if (!q->count++)
@@ -383,14 +395,18 @@ bool rocm_reached(const struct rocm_queue *q, uint32_t value)
 	return (int32_t)(__atomic_load_n(q->word, __ATOMIC_ACQUIRE) - value) >= 0;
 }
 
+bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm_slot *s)
+{
+	return q->aql ? rocm_aql_ended(q->aql, (uint32_t)(s - q->slots))
+		      : rocm_reached(q, s->value);
+}
+
 /* Of launches that are stopped it is known for all together. */
 static bool over(const struct rocm_queue *q, const struct rocm_slot *s)
 {
 	if (q->stops && s->stops && q->stops->folding)
 		return q->stops->settled && !s->stopped;
-	if (q->aql)
-		return rocm_aql_ended(q->aql, (uint32_t)(s - q->slots));
-	return rocm_reached(q, s->value);
+	return rocm_slot_ended(q, s);
 }
 
 /* 0 where HIP does not tell. */
@@ -613,6 +629,61 @@ void rocm_drop_dead(struct rocm_device *dev)
 	}
 }
 
+/* ---- KILL, of queues of HSA's ------------------------------------------------------ */
+
+/* The device has it no more; what of it has ended is told so.  Only then it is given to
+ * the queue that comes in its place. */
+static int drop(struct rocm_device *dev, struct rocm_queue *q)
+{
+	int ignored = 0, err = rocm_enter(dev);
+
+	if (!err)
+		err = make_aql(dev, q, &q->next);
+	if (err)
+		return err;
+	err = rocm_aql_end(dev, q);
+	rocm_catch_up(dev);
+	if (err) {
+		rocm_aql_close(dev, q->next, &ignored);
+		q->next = NULL;
+	}
+	return err;
+}
+
+static void tell_dropped(struct rocm_device *dev, struct rocm_queue *q,
+			 struct hal_bk_event *e)
+{
+	const uint64_t now = rocm_now(dev);
+
+	*e = (struct hal_bk_event){.kind = HAL_BK_DONE,
+				   .status = -ECANCELED,
+				   .cookie = rocm_slot(q, 0)->cmd.cookie,
+				   .start_ns = later_of(q->first_ns, q->last_end_ns),
+				   .end_ns = now};
+	q->last_end_ns = now;
+	drop_first(dev, q);
+}
+
+static bool was_dropped(struct rocm_device *dev, struct rocm_queue *q,
+			const struct rocm_slot *s)
+{
+	return q->next && !atomic_load(&dev->lost) && !has_failed(q) &&
+	       (!over(q, s) || (s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping));
+}
+
+static void replace(struct rocm_device *dev, struct rocm_queue *q)
+{
+	struct rocm_aql *gone = q->aql;
+	int ignored = 0; /* it is tried again */
+
+	if (q->broken || atomic_load(&dev->lost))
+		return;
+	q->aql = q->next;
+	q->next = NULL;
+	rocm_stops_drop_all(q);
+	rocm_aql_close(dev, gone, &ignored);
+}
+
 /* ---- what has ended ---------------------------------------------------------------- */
 
 /* How long the oldest ran that is kept, at most. */
@@ -620,8 +691,12 @@ static uint64_t before_it_stopped(struct rocm_device *dev, struct rocm_queue *q,
 				  uint64_t most)
 {
 	const struct rocm_slot *s = rocm_slot(q, 0);
-	const uint64_t ns = q->count ? time_between(dev, s->begin, s->end) : 0;
+	uint64_t ns = 0, behind;
 
+	if (q->count && q->aql)
+		rocm_aql_times(dev, q, s, s, &ns, &behind);
+	else if (q->count)
+		ns = time_between(dev, s->begin, s->end);
 	return ns < most ? ns : most;
 }
 
@@ -637,7 +712,9 @@ static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 	while (q->count > rocm_stops_kept(q) && n < max) {
 		struct rocm_slot *s = rocm_slot(q, 0);
 
-		if (q->reported || !over(q, s)) {
+		if (was_dropped(dev, q, s)) {
+			tell_dropped(dev, q, &ev[n++]);
+		} else if (q->reported || !over(q, s)) {
 			if (!give_up(dev, q) && !is_silent(dev, q))
 				break;
 			tell_failed(dev, q, &ev[n++]);
@@ -653,6 +730,8 @@ static uint32_t look(struct rocm_device *dev, struct rocm_queue *q,
 	}
 	if (!q->quiet_due || q->count > rocm_stops_kept(q) || n == max)
 		return n;
+	if (q->next)
+		replace(dev, q);
 	q->quiet_due = false;
 	ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = q->quiet_cookie};
 	ev[n].end_ns = rocm_now(dev);
@@ -731,19 +810,27 @@ uint64_t rocm_next(void *device)
 
 int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
+	struct rocm_device *dev = device;
 	struct rocm_queue *q = queue;
+	int err = 0;
 
-	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops))
+	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops) &&
+	    (mode != HAL_SUSPEND_KILL || !q->aql))
 		return rocm_host->fail(ENOTSUP,
 				       "rocm: mode %u: what was launched runs "
 				       "to its end",
 				       mode);
 	if (q->suspended)
 		return rocm_host->fail(EBUSY, "rocm: the queue is suspended");
+	if (mode == HAL_SUSPEND_KILL && !q->broken && !atomic_load(&dev->lost))
+		err = drop(dev, q);
+	if (err)
+		return err;
 	q->suspended = q->quiet_due = true;
+	dev->progress_ns = rocm_now(dev);
 	q->quiet_cookie = cookie;
 	if (mode == HAL_SUSPEND_FOLD)
-		rocm_stops_raise(device, q);
+		rocm_stops_raise(dev, q);
 	return 0;
 }
 

@@ -60,6 +60,12 @@ int rocm_stops_make(struct rocm_device *dev, struct rocm_queue *q)
 	return err;
 }
 
+static bool is_ready(const struct rocm_queue *q)
+{
+	return q->aql ? rocm_aql_ended(q->aql, q->slot_count)
+		      : rocm_reached(q, q->stops->ready);
+}
+
 void rocm_stops_drop(struct rocm_device *dev, struct rocm_queue *q, int *err)
 {
 	struct rocm_stops *t = q->stops;
@@ -67,8 +73,12 @@ void rocm_stops_drop(struct rocm_device *dev, struct rocm_queue *q, int *err)
 	if (!t)
 		return;
 	/* Of a queue whose first launch failed. */
-	if (t->ready && !atomic_load(&dev->lost) && !rocm_reached(q, t->ready))
-		(void)hip.hipStreamSynchronize(q->stream);
+	if (t->ready && !atomic_load(&dev->lost) && !is_ready(q)) {
+		if (q->aql)
+			(void)rocm_aql_end(dev, q);
+		else
+			(void)hip.hipStreamSynchronize(q->stream);
+	}
 	rocm_give_back(dev, ROCM_KIND_HOST, t->flags, err);
 	rocm_give_back(dev, ROCM_KIND_HOST, t->lists, err);
 	rocm_give_back(dev, ROCM_KIND_DEVICE, t->counts, err);
@@ -78,6 +88,9 @@ void rocm_stops_drop(struct rocm_device *dev, struct rocm_queue *q, int *err)
 
 static int zero_counts(struct rocm_device *dev, struct rocm_queue *q)
 {
+	if (q->aql)
+		return rocm_aql_zero(dev, q->aql, q->slot_count, q->stops->counts,
+				     q->slot_count);
 	return HIP(dev, hipMemsetD32Async, q->stops->counts, 0, q->slot_count, q->stream);
 }
 
@@ -89,6 +102,8 @@ static int make_ready(struct rocm_device *dev, struct rocm_queue *q)
 	if (err || t->ready)
 		return err;
 	t->ready = ++q->given;
+	if (q->aql)
+		return 0;
 	return HIP(dev, hipStreamWriteValue32, q->stream, q->word_at, t->ready, 0);
 }
 
@@ -111,9 +126,19 @@ static bool can_stop(const struct rocm_queue *q, const struct hal_bk_cmd *cmd)
 	       blocks_of(cmd) <= ROCM_STOP_BLOCKS;
 }
 
+/* Of a ring no more than can be given again at once, behind what makes them ready. */
 bool rocm_stops_wait(struct rocm_queue *q, const struct hal_bk_cmd *cmd)
 {
-	return q->count && rocm_slot(q, q->count - 1)->stops && !can_stop(q, cmd);
+	return q->count && ((rocm_slot(q, q->count - 1)->stops && !can_stop(q, cmd)) ||
+			    (q->aql && q->count >= ROCM_RING_PACKETS / 2));
+}
+
+static int launch(struct rocm_device *dev, struct rocm_queue *q,
+		  const struct rocm_slot *s, const struct hal_bk_cmd *cmd,
+		  const uint32_t groups[3], struct hal_preempt_launch *given)
+{
+	return q->aql ? rocm_aql_launch(q, (uint32_t)(s - q->slots), cmd, groups, given)
+		      : rocm_launch(dev, q, cmd, groups, given);
 }
 
 static size_t place_of(const struct rocm_queue *q, const struct rocm_slot *s,
@@ -158,7 +183,7 @@ int rocm_stops_launch(struct rocm_device *dev, struct rocm_queue *q, struct rocm
 		s->stopped = s->resumed = s->list = 0;
 		fill_in(q, s, &given);
 	}
-	return err ? err : rocm_launch(dev, q, cmd, cmd->launch.groups, &given);
+	return err ? err : launch(dev, q, s, cmd, cmd->launch.groups, &given);
 }
 
 /* ---- stopping ---------------------------------------------------------------------- */
@@ -285,6 +310,13 @@ static void forget(struct rocm_device *dev, struct rocm_queue *q)
 		rocm_slot(q, i)->stopped = 0;
 }
 
+/* What says how many were stopped may not have been written. */
+void rocm_stops_drop_all(struct rocm_queue *q)
+{
+	if (q->stops)
+		q->stops->ready = 0;
+}
+
 void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q)
 {
 	struct rocm_stops *t = q->stops;
@@ -294,7 +326,7 @@ void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q)
 		return;
 	}
 	if (t->settled || q->broken || !q->count ||
-	    !rocm_reached(q, rocm_slot(q, q->count - 1)->value))
+	    !rocm_slot_ended(q, rocm_slot(q, q->count - 1)))
 		return;
 	set_flags(q, 0);
 	t->settled = read_lists(q);
@@ -318,20 +350,39 @@ static int again(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot
 	fill_in(q, s, &given);
 	s->resumed = s->blocks = s->stopped;
 	s->stopped = 0;
-	return rocm_launch(dev, q, &s->cmd, groups, &given);
+	return launch(dev, q, s, &s->cmd, groups, &given);
 }
 
 /* What was written before they stopped does not say that those have ended which are not
- * launched again: they wait for what nobody writes. */
-static void give_up(struct rocm_queue *q)
+ * launched again, from that one on: they wait for what nobody writes. */
+static void give_up(struct rocm_device *dev, struct rocm_queue *q, uint32_t from)
 {
 	uint32_t i;
 
-	for (i = 0; i < q->count; i++)
-		if (rocm_reached(q, rocm_slot(q, i)->value))
-			rocm_slot(q, i)->value = ++q->given;
+	if (q->aql)
+		(void)rocm_aql_end(dev, q);
+	for (i = q->aql ? from : 0; i < q->count; i++) {
+		struct rocm_slot *s = rocm_slot(q, i);
+
+		if (q->aql)
+			rocm_aql_undo(q->aql, (uint32_t)(s - q->slots));
+		else if (rocm_reached(q, s->value))
+			s->value = ++q->given;
+	}
 	if (!q->broken)
 		rocm_break(q, "going on: a launch failed");
+}
+
+/* The event that the first is behind, and counts from 0. */
+static int go_back(struct rocm_device *dev, struct rocm_queue *q)
+{
+	int err = 0;
+
+	if (!q->aql)
+		err = rocm_enter(dev);
+	if (!err && !q->aql)
+		err = HIP(dev, hipEventRecord, q->idle, q->stream);
+	return err ? err : zero_counts(dev, q);
 }
 
 void rocm_stops_go_on(struct rocm_device *dev, struct rocm_queue *q)
@@ -344,20 +395,16 @@ void rocm_stops_go_on(struct rocm_device *dev, struct rocm_queue *q)
 		return;
 	q->stops->folding = q->stops->settled = false;
 	dev->inflight += kept;
-	err = rocm_enter(dev);
-	if (!err && kept)
-		err = HIP(dev, hipEventRecord, q->idle, q->stream);
-	if (!err && kept)
-		err = zero_counts(dev, q);
+	err = kept ? go_back(dev, q) : 0;
 	for (i = 0; !err && i < q->count; i++) {
 		struct rocm_slot *s = rocm_slot(q, i);
 
 		s->begin = i ? rocm_slot(q, i - 1)->end : q->idle;
 		err = q->broken ? -EIO : again(dev, q, s);
-		if (!err)
+		if (!err && !q->aql)
 			rocm_mark(dev, q, s);
 	}
 	if (err)
-		give_up(q);
+		give_up(dev, q, i ? i - 1 : 0);
 	q->first_ns = dev->progress_ns = dev->checked_ns = rocm_now(dev);
 }

@@ -153,7 +153,7 @@ static int run(struct rocm_device *dev, struct trial *t, void *stream, uint32_t 
 
 		memset(to, 0, dev->hsa.where.argument_bytes);
 		memcpy(to, &t->address, sizeof(t->address));
-		err = rocm_aql_kernel(t->aql, 0, &dev->hsa.where, groups, block, 0);
+		err = rocm_aql_kernel(t->aql, 0, &dev->hsa.where, groups, block);
 		return err ? err : rocm_aql_wait(dev, t->aql, 0);
 	}
 	err = HIP(dev, hipModuleLaunchKernel, t->function, blocks, 1, 1, BLOCK, 1, 1, 0,

@@ -25,6 +25,10 @@ static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m", "neve
 					   "spin:m"};
 static const struct hal_backend *b;
 
+#define TOO_LARGE                                                                        \
+	{                                                                                \
+		1, 65536, "1 x 65536 x 1 groups, at most 2147483647 x 65535 x 65535"     \
+	}
 #define MAKE_IMAGE make_cuda_image
 #define UNITS      132
 #define PRIORITIES                                                                       \
@@ -172,46 +176,6 @@ static void hot_calls(void **state)
 	while (done < given)
 		done += (uint32_t)b->hot.poll(r.dev, UINT64_MAX, ev, 8);
 	stand_in()->hot(0);
-	close_rig(&r);
-}
-
-/* ---- launches ---------------------------------------------------------------------- */
-
-static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
-{
-	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
-	if (!strstr(host_text, why))
-		fail_msg("%s: not %s", host_text, why);
-}
-
-static void bad_launches(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_event ev;
-	struct hal_bk_arg args[2];
-	struct hal_bk_cmd cmd;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
-	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
-	cmd = launch(&r, IOTA, 1, args, 2);
-	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
-	args[1].mem = r.mem;
-	refuses(&r, &cmd, "argument 1 is a scalar");
-	args[1].mem = NULL;
-	args[0].mem = NULL;
-	refuses(&r, &cmd, "argument 0 is memory");
-	args[0].mem = r.mem;
-	args[1].value = 1;
-	cmd.launch.groups[1] = 65536;
-	refuses(&r, &cmd, "1 x 65536 x 1 groups, at most 2147483647 x 65535 x 65535");
-	/* None of them has left anything behind. */
-	cmd.launch.groups[1] = 1;
-	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
-	poll_one(&r, &ev);
-	assert_int_equal(ev.status, 0);
 	close_rig(&r);
 }
 

@@ -22,10 +22,8 @@ static bool load(struct faults_world *w)
 {
 	static const char *const kernels[] = {"work:m8", "iota:m4"};
 	static const char *const absent[] = {"nobody:m"};
-	struct hal_bk_kernel_info info;
 	void *image, *none = NULL;
 	size_t size;
-	bool ok;
 	int err;
 
 	image = make_cuda_image(absent, 1, 1, &size);
@@ -37,10 +35,7 @@ static bool load(struct faults_world *w)
 	/* So much shared memory has to be asked for. */
 	((struct hal_cuda_kernel *)((struct hal_cuda_image *)image + 1))->shared_bytes =
 		100000;
-	ok = faults_step(w, w->b->cold.program_load(w->dev, image, size, &w->prog)) &&
-	     faults_step(w, w->b->cold.kernel_get(w->dev, w->prog, 0, &info, &w->kernel));
-	free(image);
-	return ok;
+	return gpu_faults_load(w, image, size);
 }
 
 static const struct faults_result results[] = {

@@ -8,6 +8,7 @@
 #include "host.h"
 
 #include "backends/cuda/cu_calls.h"
+#include "tests/gpu/probe.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,27 +27,7 @@ enum { SLOTS = 7 };
 /* In a process of its own: probe answers want, with this in its text. */
 static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
 {
-	const struct hal_backend *b = hal_backend_cuda(&host);
-	int status, got;
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		struct hal_device_info info[2];
-
-		memset(info, 0, sizeof(info));
-		info[0].size = info[1].size = sizeof(info[0]);
-		got = b->cold.probe(cfg, info, 2);
-		if (got == want && (!text || strstr(host_text, text)))
-			_exit(0);
-		fprintf(stderr, "probe: %d, not %d: %s: not %s\n", got, want, host_text,
-			text ? text : "");
-		_exit(1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	probe_of(hal_backend_cuda, cfg, want, text);
 }
 
 static void no_driver(void **state)

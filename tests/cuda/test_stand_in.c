@@ -4,64 +4,18 @@
  * the backend must never do, is noticed; what the driver refuses is refused.
  */
 #define _GNU_SOURCE
-#include "host.h"
+#include "driver_kit.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-#include <hal/cuda.h>
-
-#include "backends/cuda/cu_calls.h"
-#include "tests/gpu/rules.h"
-
-/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
-#define SYMBOL(name, params, args) uint32_t(*name) params;
-static struct {
-	CU_CALLS(SYMBOL)
-} cu;
-static void (*drive)(uint32_t on);
 static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
-static const struct gpu_stand_in *s;
-static void *context;
-
-#define IS(want, call, ...) rules_expect(cu.call(__VA_ARGS__), want, #call)
-
-static int begin(void **state)
-{
-	(void)state;
-	s->reset();
-	drive(1);
-	IS(0, cuDevicePrimaryCtxRetain, &context, 0);
-	IS(0, cuCtxPushCurrent_v2, context);
-	return 0;
-}
-
-static int end(void **state)
-{
-	void *popped;
-
-	(void)state;
-	while (cu.cuCtxPopCurrent_v2(&popped) == 0)
-		;
-	s->lose(0, CUR_UNKNOWN); /* all that the test has left behind */
-	(void)cu.cuDevicePrimaryCtxRelease_v2(0);
-	drive(0);
-	s->reset();
-	return 0;
-}
 
 struct kit {
 	void *stream, *event, *module, *function, *pinned;
@@ -153,12 +107,49 @@ static void after_fork(void **state)
 
 static void old_names(void **state)
 {
+	static const char *const all[] = {"cuDeviceTotalMem", "cuDevicePrimaryCtxRelease",
+					  "cuCtxPushCurrent", "cuCtxPopCurrent",
+					  "cuMemGetInfo",     "cuMemAlloc",
+					  "cuMemFree",        "cuMemHostGetDevicePointer",
+					  "cuStreamDestroy",  "cuStreamWriteValue32",
+					  "cuEventDestroy"};
 	uint32_t (*old)(void) = NULL;
+	uint32_t i;
 
 	(void)state;
-	*(void **)&old = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuMemAlloc");
-	assert_int_equal(old(), CUR_INVALID_CONTEXT);
-	rules_misused("cuMemAlloc is not what it was");
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		*(void **)&old = dlsym(dlopen("libcuda.so.1", RTLD_NOW), all[i]);
+		assert_non_null(old);
+		assert_int_equal(old(), CUR_INVALID_CONTEXT);
+		assert_int_equal(s->misuse(NULL), i + 1);
+	}
+	rules_misused("cuDeviceTotalMem is not what it was");
+}
+
+/* Its rules are not the stand-in's: whoever calls it finds nothing. */
+static void not_there(void **state)
+{
+	static const char *const all[] = {"cuGetProcAddress",
+					  "cuGetProcAddress_v2",
+					  "cuCtxSynchronize",
+					  "cuDevicePrimaryCtxReset_v2",
+					  "cuMemcpy",
+					  "cuMemcpyHtoD_v2",
+					  "cuMemcpyDtoH_v2",
+					  "cuMemsetD32_v2",
+					  "cuMemAllocAsync",
+					  "cuMemAllocManaged",
+					  "cuMemHostRegister_v2",
+					  "cuIpcGetMemHandle",
+					  "cuLaunchCooperativeKernel",
+					  "cuStreamBeginCapture_v2",
+					  "cuGraphExecUpdate_v2",
+					  "cuGraphExecUpdate"};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_null(dlsym(dlopen("libcuda.so.1", RTLD_NOW), all[i]));
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -414,12 +405,18 @@ static void launch_limits(void **state)
 	struct kit k = kit(0);
 	uint64_t one = 1;
 	void *params[2] = {&k.mem, &one};
+	uint32_t zero;
 
 	(void)state;
 #define LAUNCH(x, y, z, bx, by, bz, shared, extra)                                       \
 	IS(CUR_INVALID_VALUE, cuLaunchKernel, k.function, x, y, z, bx, by, bz, shared,   \
 	   k.stream, params, extra)
-	LAUNCH(0, 1, 1, 1, 1, 1, 0, NULL);
+	for (zero = 0; zero < 6; zero++) {
+		uint32_t n[6] = {1, 1, 1, 1, 1, 1};
+
+		n[zero] = 0;
+		LAUNCH(n[0], n[1], n[2], n[3], n[4], n[5], 0, NULL);
+	}
 	LAUNCH(1, 65536, 1, 1, 1, 1, 0, NULL);
 	LAUNCH(1, 1, 1, 1025, 1, 1, 0, NULL);
 	LAUNCH(1, 1, 1, 1, 1, 65, 0, NULL);
@@ -792,13 +789,13 @@ static void strict(void **state)
 
 int main(int argc, char **argv)
 {
-#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
 		RULE(no_context),
 		RULE(gone_context),
 		RULE(other_context),
 		RULE(after_fork),
 		RULE(old_names),
+		RULE(not_there),
 		RULE(dereference),
 		RULE(free_in_flight),
 		RULE(use_after_free),
@@ -831,18 +828,13 @@ int main(int argc, char **argv)
 		RULE_CASES(begin, end),
 		cmocka_unit_test(strict),
 	};
-	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+	void *handle = load_driver();
 
 	if (!handle)
 		return 1;
-#define FIND(name, params, args) *(void **)&cu.name = dlsym(handle, #name);
-	CU_CALLS(FIND)
-	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");
-	*(void **)&advance = dlsym(handle, "halStandInCudaAdvance");
-	rules_face.advance = advance;
+	advance = rules_face.advance;
 	*(void **)&launch_host = dlsym(handle, "cuLaunchHostFunc");
 	*(void **)&add_callback = dlsym(handle, "cuStreamAddCallback");
-	s = stand_in();
 	if (argc > 1)
 		return strict_child(argv[1]);
 	cu.cuInit(0);

@@ -1,33 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-in's rules of memory at addresses of one's own, each broken once. */
 #define _GNU_SOURCE
-#include "host.h"
-
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <hal/cuda.h>
-
-#include "backends/cuda/cu_calls.h"
-#include "tests/gpu/rules.h"
+#include "driver_kit.h"
 
 #define MIB UINT64_C(1048576)
 #define G   (2 * MIB)
 
-/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
-#define SYMBOL(name, params, args) uint32_t(*name) params;
-static struct {
-	CU_CALLS(SYMBOL)
-	CU_VMM_CALLS(SYMBOL)
-} cu;
-static void (*drive)(uint32_t on);
-static const struct gpu_stand_in *s;
-static void *context, *stream;
+static void *stream;
 
 struct rules_face rules_face;
 
@@ -35,30 +14,10 @@ static const struct cu_memory_prop prop = {.type = CU_MEMORY_PINNED,
 					   .location = {CU_LOCATION_DEVICE, 0}};
 static const struct cu_access both = {{CU_LOCATION_DEVICE, 0}, CU_ACCESS_READ_WRITE};
 
-#define IS(want, call, ...) rules_expect(cu.call(__VA_ARGS__), want, #call)
-
-static int begin(void **state)
+static int begin_with_stream(void **state)
 {
-	(void)state;
-	s->reset();
-	drive(1);
-	IS(0, cuDevicePrimaryCtxRetain, &context, 0);
-	IS(0, cuCtxPushCurrent_v2, context);
+	(void)begin(state);
 	IS(0, cuStreamCreateWithPriority, &stream, 1, 0);
-	return 0;
-}
-
-static int end(void **state)
-{
-	void *popped;
-
-	(void)state;
-	while (cu.cuCtxPopCurrent_v2(&popped) == 0)
-		;
-	s->lose(0, CUR_UNKNOWN); /* all that the test has left behind */
-	(void)cu.cuDevicePrimaryCtxRelease_v2(0);
-	drive(0);
-	s->reset();
 	return 0;
 }
 
@@ -352,36 +311,29 @@ static void address_is_the_device_s(void **state)
 
 int main(void)
 {
-#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, begin_with_stream, end)
 	const struct CMUnitTest tests[] = {
-		RULE(multiples),
-		RULE(no_access),
-		RULE(access_of_all),
-		RULE(mapped_once),
-		RULE(unmapped_exactly),
-		RULE(unmapped_in_part),
-		RULE(released_first),
-		RULE(unmapped_in_flight),
-		RULE(unmap_that_waits),
-		RULE(unmap_when_hot),
-		RULE(used_after_unmap),
-		RULE(addresses_in_use),
-		RULE(addresses_in_part),
-		RULE(freed_otherwise),
-		RULE(left_over),
-		RULE(no_room),
-		RULE(address_is_the_device_s),
+		CASE(multiples),
+		CASE(no_access),
+		CASE(access_of_all),
+		CASE(mapped_once),
+		CASE(unmapped_exactly),
+		CASE(unmapped_in_part),
+		CASE(released_first),
+		CASE(unmapped_in_flight),
+		CASE(unmap_that_waits),
+		CASE(unmap_when_hot),
+		CASE(used_after_unmap),
+		CASE(addresses_in_use),
+		CASE(addresses_in_part),
+		CASE(freed_otherwise),
+		CASE(left_over),
+		CASE(no_room),
+		CASE(address_is_the_device_s),
 	};
-	void *handle = dlopen("libcuda.so.1", RTLD_NOW);
 
-	if (!handle)
+	if (!load_driver())
 		return 1;
-#define FIND(name, params, args) *(void **)&cu.name = dlsym(handle, #name);
-	CU_CALLS(FIND)
-	CU_VMM_CALLS(FIND)
-	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");
-	*(void **)&rules_face.advance = dlsym(handle, "halStandInCudaAdvance");
-	s = stand_in();
 	cu.cuInit(0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

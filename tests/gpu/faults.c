@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -126,6 +127,17 @@ static int setup(void **state)
 	all.misuse = s->misuse;
 	all.reset = s->reset;
 	return 0;
+}
+
+bool gpu_faults_load(struct faults_world *w, void *image, size_t size)
+{
+	struct hal_bk_kernel_info info;
+	const int err = w->b->cold.program_load(w->dev, image, size, &w->prog);
+
+	free(image);
+	return faults_step(w, err) &&
+	       faults_step(w,
+			   w->b->cold.kernel_get(w->dev, w->prog, 0, &info, &w->kernel));
 }
 
 bool gpu_faults_move(struct faults_world *w)

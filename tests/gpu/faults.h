@@ -32,6 +32,8 @@ struct gpu_faults {
 };
 extern const struct gpu_faults gpu_faults;
 
+/* Loads that image, which is freed, as w->prog; its first kernel as w->kernel. */
+bool gpu_faults_load(struct faults_world *w, void *image, size_t size);
 /* A partition moves with a command in flight, and another behind it. */
 bool gpu_faults_move(struct faults_world *w);
 

@@ -4,32 +4,28 @@
  * what queues.h wants, and: NEVER, IOTA, SPIN, numbers of those kernels; UNITS of device
  * 0, and PRIORITIES of its streams; CALL_FREE, CALL_UNLOAD, CALL_DESTROY of the library,
  * and CALL_RELEASE if it has a context; CALLS_LATE, those that give a device work;
- * SAYS_UNKNOWN, SAYS_NO_MEMORY, as failures are told.
+ * SAYS_UNKNOWN, SAYS_NO_MEMORY, as failures are told; TOO_LARGE, see queues.h.
  */
 #ifndef TESTS_GPU_QUEUE_CASES_H
 #define TESTS_GPU_QUEUE_CASES_H
 
 #include "queues.h"
 
-#define UNKNOWN 999u /* the result, of both */
+static void bad_launches(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+
+	(void)state;
+	launch_badly(&cfg);
+}
 
 /* The driver says so only when it is asked: that is done while something runs long. */
 static void lost_in_silence(void **state)
 {
 	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_event ev[4];
-	struct rig r;
 
 	(void)state;
-	open_rig(&r, &cfg);
-	submit_work(&r, 0, 1, 1000000000);
-	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
-	stand_in()->lose(0, UNKNOWN);
-	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
-	assert_int_equal(ev[0].status, -EIO);
-	assert_non_null(strstr(ev[0].fault, SAYS_UNKNOWN));
-	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
-	close_rig(&r);
+	lose_in_silence(&cfg, SAYS_UNKNOWN);
 }
 
 /* The host writes it when it is its turn: till then nothing is let in behind it, also

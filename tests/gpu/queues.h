@@ -7,6 +7,8 @@
 #ifndef TESTS_GPU_QUEUES_H
 #define TESTS_GPU_QUEUES_H
 
+#define UNKNOWN 999u /* the result, of both */
+
 struct rig {
 	void *dev, *part, *prog, *queue[3], *mem, *kernel[KERNELS];
 };
@@ -102,6 +104,68 @@ static void leave_rig(struct rig *r)
 	b->cold.close(r->dev);
 	if (stand_in()->misuse(&text))
 		fail_msg("misuse: %s", text);
+}
+
+#ifdef TOO_LARGE /* {dimension, groups, what is said}, and the next */
+static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
+{
+	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
+	if (!strstr(host_text, why))
+		fail_msg("%s: not %s", host_text, why);
+}
+
+/* What is refused leaves nothing behind. */
+static void launch_badly(const struct hal_bk_config *cfg)
+{
+	static const struct {
+		uint32_t in, groups;
+		const char *why;
+	} too_large[] = {TOO_LARGE};
+	struct hal_bk_event ev;
+	struct hal_bk_arg args[2];
+	struct hal_bk_cmd cmd;
+	struct rig r;
+	size_t i;
+
+	open_rig(&r, cfg);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
+	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
+	cmd = launch(&r, IOTA, 1, args, 2);
+	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
+	args[1].mem = r.mem;
+	refuses(&r, &cmd, "argument 1 is a scalar");
+	args[1].mem = NULL;
+	args[0].mem = NULL;
+	refuses(&r, &cmd, "argument 0 is memory");
+	args[0].mem = r.mem;
+	args[1].value = 1;
+	for (i = 0; i < sizeof(too_large) / sizeof(too_large[0]); i++) {
+		cmd.launch.groups[too_large[i].in] = too_large[i].groups;
+		refuses(&r, &cmd, too_large[i].why);
+		cmd.launch.groups[too_large[i].in] = 1;
+	}
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	poll_one(&r, &ev);
+	assert_int_equal(ev.status, 0);
+	close_rig(&r);
+}
+#endif
+
+/* The device goes while something runs long: that is told when it is asked for. */
+static inline void lose_in_silence(const struct hal_bk_config *cfg, const char *says)
+{
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	open_rig(&r, cfg);
+	submit_work(&r, 0, 1, 1000000000);
+	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
+	stand_in()->lose(0, UNKNOWN);
+	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, says));
+	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
+	close_rig(&r);
 }
 
 #endif

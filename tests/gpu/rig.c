@@ -16,7 +16,9 @@
 void rig_begin(struct rig *r, enum rig_how how)
 {
 	const struct hal_backend *b = rig_face.backend;
-	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
+	const uint16_t units = rig_face.has[how] ? rig_face.has[how] : 1;
+	const struct hal_bk_partition_desc desc = {
+		.units = units, .rows = 1, .cols = units};
 	size_t size;
 	void *image = rig_face.image(rig_face.kernels, 2, 1, &size);
 

@@ -7,6 +7,7 @@
 #ifndef TESTS_GPU_RIG_H
 #define TESTS_GPU_RIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <hal/backend.h>
@@ -30,8 +31,11 @@ struct rig_face {
 	const struct hal_backend *backend;
 	const struct hal_bk_config *how[RIG_HOWS];
 	uint32_t device, units; /* which of the stand-in's, how many blocks run at once */
+	uint16_t has[RIG_HOWS]; /* units of its partition; 0: one */
+	uint32_t modes;         /* to suspend in, besides DRAIN and FOLD */
+	bool moves_at_once;     /* what runs moves with its partition */
 	const char *kernels[2]; /* work, iota: as the stand-in's image has them */
-	const char *calls[8];   /* that a stop makes; then NULL */
+	const char *calls[8];   /* that a stop makes and that can fail; then NULL */
 	const struct gpu_stand_in *(*stand_in)(void);
 	void *(*image)(const char *const *kernels, uint32_t count, uint32_t group_size,
 		       size_t *size);

@@ -187,11 +187,16 @@ void rule_half_done(void **state)
 
 void rule_null_stream(void **state)
 {
+	uintptr_t name;
 	uint64_t mem;
 
 	(void)state;
 	IS(0, allocate, &mem, 64);
-	IS(INVALID_HANDLE, fill, mem, 0, 1, NULL);
+	for (name = 3; name--;) {
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): nothing is there. */
+		IS(INVALID_HANDLE, fill, mem, 0, 1, (void *)name);
+		assert_int_equal(stand_in()->misuse(NULL), 3 - name);
+	}
 	rules_misused("the NULL stream");
 }
 

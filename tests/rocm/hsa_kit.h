@@ -6,71 +6,30 @@
 #ifndef TESTS_ROCM_HSA_KIT_H
 #define TESTS_ROCM_HSA_KIT_H
 
-#include "host.h"
+#include "hip_kit.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-#include <hal/rocm.h>
-
-#include "backends/rocm/hip_calls.h"
 #include "backends/rocm/hsa_calls.h"
-#include "tests/fakes/rocm/kfd.h"
-#include "tests/gpu/rules.h"
 
 #define RING    64u
 #define GPU     UINT64_C(2) /* the agent of device 0; 1 is the host */
 #define IN_TIME (HSA_PACKET_IN_ORDER | HSA_PACKET_ACQUIRE | HSA_PACKET_RELEASE)
 #define TICK_NS UINT64_C(10)
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): declarations are made of them. */
-#define SYMBOL(name, params, args)      uint32_t(*name) params;
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
 #define TYPED(type, name, params, args) type(*name) params;
-static struct {
-	HIP_ALL_CALLS(SYMBOL)
-} hip;
 static struct {
 	HSA_CALLS(SYMBOL) HSA_VALUE_CALLS(TYPED) HSA_STORE_CALLS(TYPED)
 } hsa;
-/* NOLINTEND(bugprone-macro-parentheses) */
-static void (*drive)(uint32_t on);
-static const struct gpu_stand_in *s;
 struct rules_face rules_face; /* its clock alone */
 
-#define IS(want, call, ...)     rules_expect(hsa.call(__VA_ARGS__), want, #call)
-#define HIP_IS(want, call, ...) rules_expect(hip.call(__VA_ARGS__), want, #call)
-
-static int begin(void **state)
-{
-	(void)state;
-	s->reset();
-	drive(1);
-	return (int)hip.hipSetDevice(0);
-}
-
-static int end(void **state)
-{
-	uint32_t i;
-
-	(void)state;
-	for (i = 0; i < KFD_GPUS; i++)
-		s->lose(i, HIPR_Unknown);
-	drive(0);
-	s->reset();
-	return 0;
-}
+#define IS(want, call, ...) rules_expect(hsa.call(__VA_ARGS__), want, #call)
 
 /* ---- a queue, a kernel and what it takes ------------------------------------------- */
 
-static const char *const kernels[] = {"work:m8", "never:m", "hal_sm:m"};
-enum { KERNELS = 3, WORK = 0, NEVER, WHERE };
+static const char *const kernels[] = {"work:m8", "never:m", "hal_sm:m", "wild:m"};
+enum { KERNELS = 4, WORK = 0, NEVER, WHERE, WILD };
 
 struct kit {
 	struct hsa_queue *queue;
@@ -225,25 +184,17 @@ static void close_well(struct kit *k)
 
 static int load_libraries(void)
 {
-	void *library = dlopen("libamdhip64.so.5", RTLD_NOW),
-	     *runtime = dlopen("libhsa-runtime64.so.1", RTLD_NOW);
+	void *library = load_hip(), *runtime = dlopen("libhsa-runtime64.so.1", RTLD_NOW);
 
-	s = stand_in();
-	if (!library || !runtime || !s)
+	if (!library || !runtime)
 		return -1;
-#define LOOK_UP(name, params, args) *(void **)&hip.name = dlsym(library, #name);
-	HIP_ALL_CALLS(LOOK_UP)
 #define LOOK_UP_HSA(name, params, args) *(void **)&hsa.name = dlsym(runtime, #name);
 #define LOOK_UP_TYPED(type, name, params, args)                                          \
 	*(void **)&hsa.name = dlsym(runtime, #name);
 	HSA_CALLS(LOOK_UP_HSA)
 	HSA_VALUE_CALLS(LOOK_UP_TYPED)
 	HSA_STORE_CALLS(LOOK_UP_TYPED)
-	*(void **)&drive = dlsym(library, "halStandInHipDrive");
-	*(void **)&rules_face.advance = dlsym(library, "halStandInHipAdvance");
 	return (int)hip.hipInit(0);
 }
-
-#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 #endif

@@ -21,7 +21,6 @@ static bool load(struct faults_world *w)
 {
 	static const char *const kernels[] = {"work:m8", "iota:m4"};
 	static const char *const absent[] = {"nobody:m"};
-	struct hal_bk_kernel_info info;
 	void *none = NULL, *image;
 	size_t size;
 	int err;
@@ -32,11 +31,7 @@ static bool load(struct faults_world *w)
 	if (err != -EINVAL || !strstr(host_text, "hipErrorSharedObjectInitFailed"))
 		return faults_step(w, err ? err : -EPROTO);
 	image = make_rocm_image(kernels, 2, 4, &size);
-	err = w->b->cold.program_load(w->dev, image, size, &w->prog);
-	free(image);
-	return faults_step(w, err) &&
-	       faults_step(w,
-			   w->b->cold.kernel_get(w->dev, w->prog, 0, &info, &w->kernel));
+	return gpu_faults_load(w, image, size);
 }
 
 static const struct faults_result results[] = {

@@ -243,7 +243,7 @@ static void refused_packet(void **state)
 	(void)state;
 	open_rig(&r, &masks);
 	iota = r.kernel[IOTA];
-	iota->entry.object = 64;
+	iota->packet.kernel = 64;
 	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
 	cmd = launch(&r, IOTA, 2, args, 2);
 	submit_work(&r, 0, 1, 1000);
@@ -318,22 +318,180 @@ static void hung_for_good(void **state)
 	stand_in()->lose(0, HIPR_Unknown); /* the end of the process */
 }
 
-/* As with streams: what HIP says of the device goes for all its queues. */
-static void lost(void **state)
+/* Suspends queue 0 by KILL, and waits until it is quiet; how many ended well, and how
+ * many were dropped: in order. */
+static void kill_it(struct rig *r, uint32_t *well, uint32_t *dropped)
 {
+	const uint64_t began = b->hot.now(r->dev);
+	uint64_t last = 0;
+	struct hal_bk_event ev;
+
+	*well = *dropped = 0;
+	assert_int_equal(b->hot.suspend(r->dev, r->queue[0], HAL_SUSPEND_KILL, 99), 0);
+	assert_int_equal(b->hot.suspend(r->dev, r->queue[0], HAL_SUSPEND_KILL, 99),
+			 -EBUSY);
+	assert_int_equal(b->hot.next(r->dev), 0);
+	for (poll_one(r, &ev); ev.kind != HAL_BK_QUIET; poll_one(r, &ev)) {
+		assert_true(ev.cookie > last);
+		last = ev.cookie;
+		assert_true(ev.status == (*dropped ? -ECANCELED : ev.status));
+		assert_true(ev.end_ns >= ev.start_ns);
+		if (ev.status)
+			assert_int_equal(ev.status, -ECANCELED);
+		*dropped += ev.status != 0;
+		*well += ev.status == 0;
+	}
+	assert_int_equal(ev.cookie, 99);
+	assert_true(ev.start_ns == ev.end_ns); /* nothing of it is kept */
+	assert_true(b->hot.now(r->dev) - began < 100000);
+}
+
+/* What it has is dropped and does not go on, whatever it is; other queues do.  It takes
+ * commands again, on the same units. */
+static void killed(void **state)
+{
+	const struct hal_bk_config hangs = {
+		.clock = 1, .partitions = 1, .queues = HSA_ONLY, .hang_ms = 50};
+	struct hal_bk_cmd stamp = {.op = HAL_OP_TIMESTAMP, .cookie = 5};
+	uint32_t well, dropped, got = 0, live, i;
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &hangs);
+	assert_int_equal(b->cold.mem_write(r.dev, r.mem, 0, &got, 4), 0);
+	live = stand_in()->live();
+	submit_work(&r, 1, 50, 40000000);
+	for (i = 0; i < 3; i++) {
+		submit_work(&r, 0, 1, 1000);
+		submit_work(&r, 0, 2, 1000);
+		submit_on_mem(&r, 0, NEVER, 3);
+		submit_work(&r, 0, 4, 1000);
+		while (b->hot.poll(r.dev, b->hot.now(r.dev) + 2000000, ev, 1))
+			;
+		kill_it(&r, &well, &dropped);
+		assert_int_equal(well, 0);
+		assert_int_equal(dropped, 2);
+		assert_int_equal(b->hot.submit(r.dev, r.queue[0], &stamp), -EAGAIN);
+		assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	}
+	/* Those that have ended unseen have ended; a time that was not asked for yet is
+	 * not written. */
+	submit_work(&r, 0, 1, 1000);
+	submit_work(&r, 0, 2, 1000);
+	stamp.timestamp.dst = r.mem;
+	stamp.timestamp.offset = 64;
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &stamp), 0);
+	for (i = 0; i < 3; i++)
+		hip.advance(UINT64_MAX, &(uint64_t){0}, &(uint32_t){0});
+	kill_it(&r, &well, &dropped);
+	assert_int_equal(well, 2);
+	assert_int_equal(dropped, 1);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	/* And when nothing is in it. */
+	kill_it(&r, &well, &dropped);
+	assert_int_equal(well + dropped, 0);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(submit_where(&r, 0, 4096, 6), 0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(blocks_in(&r, 4096, 0, 1), BLOCKS);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 50);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(b->hot.poll(r.dev, 0, ev, 4), 0);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, &got, 4), 0);
+	assert_int_equal(got, 3 * 2 + 2 + 1);
+	assert_int_equal(stand_in()->live(), live);
+	close_rig(&r);
+}
+
+/* Where it cannot be, nothing has happened; what goes wrong meanwhile is told. */
+static void kill_fails(void **state)
+{
+	static const char *const calls[] = {"hsa_queue_create",
+					    "hsa_amd_queue_cu_set_mask",
+					    "hsa_queue_inactivate", "hipHostMalloc"};
+	struct rocm_kernel *iota;
+	const struct hal_bk_arg args[2] = {{NULL, 0, 0}, {NULL, 5, 0}};
+	struct hal_bk_cmd cmd;
+	struct hal_bk_event ev[4];
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		open_rig(&r, &masks);
+		submit_work(&r, 0, 1, 1000);
+		stand_in()->break_call(calls[i], 1,
+				       i == 3 ? HIPR_OutOfMemory : HSAR_ERROR);
+		assert_true(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9) < 0);
+		assert_non_null(strstr(host_text, calls[i]));
+		poll_one(&r, ev);
+		assert_int_equal(ev[0].status, 0);
+		assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9),
+				 0);
+		poll_one(&r, ev);
+		assert_int_equal(ev[0].cookie, 9);
+		close_rig(&r);
+	}
+	/* A packet was refused before. */
+	open_rig(&r, &masks);
+	iota = r.kernel[IOTA];
+	iota->packet.kernel = 64;
+	cmd = launch(&r, IOTA, 1, args, 2);
+	cmd.launch.args = (struct hal_bk_arg[]){{r.mem, 0, 4096}, {NULL, 5, 0}};
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	submit_work(&r, 0, 2, 1000);
+	hip.advance(UINT64_MAX, &(uint64_t){0}, &(uint32_t){0});
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
+	assert_int_equal(b->hot.poll(r.dev, 0, ev, 4), 3);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_int_equal(ev[1].status, -ECANCELED);
+	assert_int_equal(ev[2].kind, HAL_BK_QUIET);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), -EIO);
+	close_rig(&r);
+	/* The device is lost. */
+	open_rig(&r, &masks);
+	submit_work(&r, 0, 1, 1000000);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
+	stand_in()->lose(0, HIPR_Unknown);
+	((struct rocm_device *)r.dev)->lost = HIPR_Unknown;
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, -EIO);
+	close_rig(&r);
+}
+
+/* Its partition moves before that is told: so does the queue that comes. */
+static void killed_and_moved(void **state)
+{
+	const struct hal_bk_partition_desc to = {
+		.col = 7, .units = 1, .rows = 1, .cols = 1};
 	struct hal_bk_event ev[4];
 	struct rig r;
 
 	(void)state;
 	open_rig(&r, &masks);
-	submit_work(&r, 0, 1, 1000000000);
-	assert_int_equal(b->hot.poll(r.dev, 500000000, ev, 4), 0);
-	stand_in()->lose(0, HIPR_Unknown);
-	assert_int_equal(b->hot.poll(r.dev, 600000000, ev, 4), 1);
-	assert_int_equal(ev[0].status, -EIO);
-	assert_non_null(strstr(ev[0].fault, "hipErrorUnknown (999)"));
-	assert_int_equal(b->hot.poll(r.dev, 700000000, ev, 4), -EIO);
+	submit_on_mem(&r, 0, NEVER, 1);
+	assert_int_equal(b->hot.poll(r.dev, 1000000, ev, 1), 0);
+	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &to, 8), 0);
+	assert_int_equal(b->hot.poll(r.dev, 0, ev, 4), 3);
+	assert_int_equal(ev[0].status, -ECANCELED);
+	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), 0);
+	assert_int_equal(submit_where(&r, 0, 0, 2), 0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].status, 0);
+	assert_int_equal(blocks_in(&r, 0, 7, 1), BLOCKS);
 	close_rig(&r);
+}
+
+/* As with streams: what HIP says of the device goes for all its queues. */
+static void lost(void **state)
+{
+	(void)state;
+	lose_in_silence(&masks, "hipErrorUnknown (999)");
 }
 
 /* A kernel that reaches for what is not there loses the device, or ends the process. */
@@ -378,7 +536,7 @@ static void waited_for(void **state)
 		args[3] = 4 | 3u << 16;
 		if (refused)
 			never->entry.object = 64;
-		assert_int_equal(rocm_aql_kernel(a, 0, &never->entry, one, four, 0), 0);
+		assert_int_equal(rocm_aql_kernel(a, 0, &never->entry, one, four), 0);
 		assert_int_equal(rocm_aql_wait(dev, a, 0), refused ? -EINVAL : -EIO);
 		if (!strstr(host_text, refused ? "INVALID_CODE_OBJECT" : "did not end"))
 			fail_msg("%s", host_text);
@@ -598,6 +756,12 @@ static int load_changed(void *dev, const char *from, const char *to, size_t byte
 	return err;
 }
 
+static void bad_launches(void **state)
+{
+	(void)state;
+	launch_badly(&masks);
+}
+
 /* What only launches of HIP's have, and arguments that are not where the code has them.
  */
 static void programs(void **state)
@@ -607,7 +771,11 @@ static void programs(void **state)
 	static const char needs[] = "hidden_hostcall_buffer",
 			  first[] = "\xa7.offset\x00\xa5.size\x08",
 			  far[] = "\xa7.offset\x7f\xa5.size\x08",
-			  none[] = "\xa7.offsot\x00\xa5.size\x08";
+			  none[] = "\xa7.offsot\x00\xa5.size\x08",
+			  second[] = "\xa7.offset\x08\xa5.size\x08",
+			  both[] = "\xa7.offset\x07\xa5.size\x08",
+			  groups[] = "\xa7.offset\x10\xa5.size\x04",
+			  among[] = "\xa7.offset\x0c\xa5.size\x04";
 	struct rig r;
 	void *dev;
 
@@ -622,6 +790,8 @@ static void programs(void **state)
 	if (!strstr(host_text, "kernel work: arguments in 32 bytes"))
 		fail_msg("%s", host_text);
 	assert_int_equal(load_changed(r.dev, first, none, sizeof(none) - 1), -EINVAL);
+	assert_int_equal(load_changed(r.dev, second, both, sizeof(both) - 1), -EINVAL);
+	assert_int_equal(load_changed(r.dev, groups, among, sizeof(among) - 1), -EINVAL);
 	close_rig(&r);
 	assert_int_equal(b->cold.open(&streams, 0, &dev), 0);
 	assert_int_equal(
@@ -673,6 +843,51 @@ static void follows(void **state)
 	assert_int_equal(stand_in()->misuse(NULL), 0);
 }
 
+/* Scalars of each size side by side, with what is hidden behind the last: each is whole,
+ * and what one launch had is not seen in the next. */
+static void narrow(void **state)
+{
+	static const char *const kernels[] = {"args:m1214218"};
+	static const uint64_t most[7] = {UINT8_MAX,  UINT16_MAX, UINT8_MAX, UINT32_MAX,
+					 UINT16_MAX, UINT8_MAX,  UINT64_MAX};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH};
+	struct hal_bk_arg args[8] = {{NULL, 0, 64}};
+	uint64_t got[7];
+	struct hal_bk_event ev;
+	struct rig r;
+	void *prog, *image;
+	struct hal_bk_kernel_info info;
+	uint32_t i, k;
+	size_t size;
+
+	(void)state;
+	open_rig(&r, &masks);
+	image = make_rocm_image(kernels, 1, 4, &size);
+	assert_int_equal(b->cold.program_load(r.dev, image, size, &prog), 0);
+	free(image);
+	assert_int_equal(b->cold.kernel_get(r.dev, prog, 0, &info, &cmd.launch.kernel),
+			 0);
+	args[0].mem = r.mem;
+	cmd.launch.args = args;
+	cmd.launch.arg_count = 8;
+	for (i = 0; i < 3; i++)
+		cmd.launch.groups[i] = 1;
+	/* Every second one is all ones, then the others; so often that slots come again.
+	 */
+	for (k = 0; k < 12; k++) {
+		for (i = 0; i < 7; i++)
+			args[1 + i].value = (i + k) % 2 ? most[i] : 0;
+		assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+		assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+		assert_int_equal(ev.status, 0);
+		assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, got, sizeof(got)), 0);
+		for (i = 0; i < 7; i++)
+			assert_true(got[i] == args[1 + i].value);
+	}
+	assert_int_equal(b->cold.program_unload(r.dev, prog), 0);
+	close_rig(&r);
+}
+
 /* ---- which queues there are -------------------------------------------------------- */
 
 static void says(const struct hal_bk_config *cfg, uint32_t index, const char *want)
@@ -698,7 +913,7 @@ static void says(const struct hal_bk_config *cfg, uint32_t index, const char *wa
 	stand_in()->reset();
 }
 
-static void refuses(const struct hal_bk_config *cfg, uint32_t index, const char *why)
+static void refuses_open(const struct hal_bk_config *cfg, uint32_t index, const char *why)
 {
 	void *dev = NULL;
 
@@ -714,10 +929,6 @@ static void which_queues(void **state)
 {
 	const struct hal_bk_config any = {.clock = 1, .partitions = 1},
 				   block = {.clock = 1, .partitions = 1, .preempt = 1},
-				   both = {.clock = 1,
-					   .partitions = 1,
-					   .preempt = 1,
-					   .queues = HSA_ONLY},
 				   streams = {
 					   .clock = 1, .partitions = 1, .queues = STREAM};
 	void *kept;
@@ -729,15 +940,14 @@ static void which_queues(void **state)
 	says(&any, 0, "masks change while a kernel runs");
 	says(&streams, 0, "queues of HIP's streams");
 	says(&streams, 0, "queues=stream was asked for");
-	says(&block, 1, "with preempt=block queues are streams");
-	refuses(&both, 1, "with preempt=block queues are streams");
+	says(&block, 1, "queues of HSA's; units of 8 bits");
 	/* The compiler's code is in a bundle. */
 	setenv("HAL_STAND_IN_HIP_VERSION", "60300000", 1);
 	says(&masks, 3, "queues of HSA's; units of 12 bits");
 	unsetenv("HAL_STAND_IN_HIP_VERSION");
 	/* Without fills and copies there is no queue. */
 	stand_in()->break_call("hiprtcCompileProgram", 1, 6);
-	refuses(&masks, 0, "no kernels to fill and copy with: hiprtcCompileProgram");
+	refuses_open(&masks, 0, "no kernels to fill and copy with: hiprtcCompileProgram");
 	memcpy(&kept, &hip.hiprtcCompileProgram, sizeof(kept));
 	hip.hiprtcCompileProgram = NULL;
 	says(&any, 0, "no kernels to fill and copy with: HIP has no compiler");
@@ -757,11 +967,11 @@ static void masks_not_taken(void **state)
 	(void)state;
 	stand_in()->reset();
 	setenv("HSA_CU_MASK", "0:0-31", 1);
-	refuses(&masks, 0, "CUs 32 to 63: asked for 0x0fffffff, HSA has 0x00000000");
+	refuses_open(&masks, 0, "CUs 32 to 63: asked for 0x0fffffff, HSA has 0x00000000");
 	unsetenv("HSA_CU_MASK");
 	for (i = 0; i < KFD_GPUS; i++) {
 		stand_in()->green_leaks(1);
-		refuses(&masks, i, "tried out, unit 0 of ");
+		refuses_open(&masks, i, "tried out, unit 0 of ");
 	}
 }
 
@@ -785,16 +995,31 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts), /* before it has been */
-		cmocka_unit_test(which_queues),   cmocka_unit_test(masks_not_taken),
-		cmocka_unit_test(moves_live),     cmocka_unit_test(moves_on_each),
-		cmocka_unit_test(move_fails),     cmocka_unit_test(not_put_back),
-		cmocka_unit_test(refused_packet), cmocka_unit_test(hung),
-		cmocka_unit_test(hung_for_good),  cmocka_unit_test(lost),
-		cmocka_unit_test(fault),          cmocka_unit_test(waited_for),
-		cmocka_unit_test(queue_fails),    cmocka_unit_test(full_ring),
-		cmocka_unit_test(commands),       cmocka_unit_test(seen_at_once),
-		cmocka_unit_test(priorities),     cmocka_unit_test(hot_calls),
-		cmocka_unit_test(programs),       cmocka_unit_test(follows),
+		cmocka_unit_test(which_queues),
+		cmocka_unit_test(masks_not_taken),
+		cmocka_unit_test(moves_live),
+		cmocka_unit_test(moves_on_each),
+		cmocka_unit_test(move_fails),
+		cmocka_unit_test(not_put_back),
+		cmocka_unit_test(refused_packet),
+		cmocka_unit_test(hung),
+		cmocka_unit_test(hung_for_good),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(fault),
+		cmocka_unit_test(waited_for),
+		cmocka_unit_test(queue_fails),
+		cmocka_unit_test(full_ring),
+		cmocka_unit_test(commands),
+		cmocka_unit_test(seen_at_once),
+		cmocka_unit_test(priorities),
+		cmocka_unit_test(hot_calls),
+		cmocka_unit_test(narrow),
+		cmocka_unit_test(bad_launches),
+		cmocka_unit_test(killed),
+		cmocka_unit_test(kill_fails),
+		cmocka_unit_test(killed_and_moved),
+		cmocka_unit_test(programs),
+		cmocka_unit_test(follows),
 	};
 
 	b = hal_backend_rocm(&host);

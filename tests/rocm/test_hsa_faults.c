@@ -20,15 +20,10 @@ static const char *const call_names[] = {
 static bool load(struct faults_world *w)
 {
 	static const char *const kernels[] = {"work:m8", "iota:m4"};
-	struct hal_bk_kernel_info info;
 	size_t size;
 	void *image = make_rocm_image(kernels, 2, 4, &size);
-	int err = w->b->cold.program_load(w->dev, image, size, &w->prog);
 
-	free(image);
-	return faults_step(w, err) &&
-	       faults_step(w,
-			   w->b->cold.kernel_get(w->dev, w->prog, 0, &info, &w->kernel));
+	return gpu_faults_load(w, image, size);
 }
 
 static const struct faults_result results[] = {

@@ -23,16 +23,23 @@ static struct hsa_packet open_work(struct kit *k)
 	return packet(k, 1);
 }
 
+/* The same, and it is in the queue. */
+static struct hsa_packet give_work(struct kit *k)
+{
+	const struct hsa_packet p = open_work(k);
+
+	give(k, &p);
+	return p;
+}
+
 /* A packet runs at its turn and counts its signal down; nothing is left, nothing misused.
  */
 static void plain(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	assert_int_equal(value(&k), 1);
 	rules_run_for(2000);
 	assert_int_equal(value(&k), 1);
@@ -76,8 +83,7 @@ static void reads_late(void **state)
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	p = give_work(&k);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 0);
 	assert_int_equal(hsa.hsa_queue_load_read_index_scacquire(k.queue), 0);
@@ -125,8 +131,7 @@ static void waits(void **state)
 	int i;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	p = give_work(&k);
 	for (i = 0; i < 2; i++)
 		if (hsa.hsa_signal_wait_scacquire(k.signal, HSAN_CONDITION_LT, 1,
 						  UINT64_MAX, HSAN_WAIT_BLOCKED) < 1)
@@ -145,6 +150,42 @@ static void waits(void **state)
 	all_is_well(); /* nothing runs */
 	s->hot(0);
 	close_well(&k);
+}
+
+/* Who waits burns 200 us before he sleeps, and all of it where nothing wakes him: of a
+ * signal that is the device's alone, and behind 4,096 that are not. */
+static uint64_t burnt(uint64_t signal)
+{
+	const uint64_t before = s->spun(), ticks = UINT64_C(5000000) / TICK_NS;
+	uint32_t turn;
+
+	for (turn = 0; turn < 2; turn++) /* one comes back at once */
+		hsa.hsa_signal_wait_scacquire(signal, HSAN_CONDITION_LT, 1, ticks,
+					      HSAN_WAIT_BLOCKED);
+	return s->spun() - before;
+}
+
+static void spins(void **state)
+{
+	enum { WAKING = 4096 };
+	uint64_t all[WAKING + 2];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < WAKING + 2; i++)
+		IS(0, hsa_amd_signal_create, 1, 0, NULL,
+		   i == 1 ? HSAN_SIGNAL_GPU_ONLY : 0, &all[i]);
+	assert_int_equal(burnt(all[0]), 200000);
+	assert_int_equal(burnt(all[1]), 5000000);
+	assert_int_equal(burnt(all[WAKING]), 200000);
+	assert_int_equal(burnt(all[WAKING + 1]), 5000000);
+	/* One has gone: there is room for another. */
+	IS(0, hsa_signal_destroy, all[0]);
+	IS(0, hsa_amd_signal_create, 1, 0, NULL, 0, &all[0]);
+	assert_int_equal(burnt(all[0]), 200000);
+	for (i = 0; i < WAKING + 2; i++)
+		IS(0, hsa_signal_destroy, all[i]);
+	all_is_well();
 }
 
 /* ---- start, agents, limits --------------------------------------------------------- */
@@ -209,6 +250,43 @@ static void queue_limits(void **state)
 	s->limit(&none);
 }
 
+/* Names have the versions that ROCm's have, and what 5.2.3 lacks is not there. */
+static void versions(void **state)
+{
+	void *library = dlopen("libamdhip64.so.5", RTLD_NOW),
+	     *runtime = dlopen("libhsa-runtime64.so.1", RTLD_NOW);
+	/* Its rules are not the stand-in's: whoever calls it finds nothing. */
+	static const char *const absent[] = {"hipLaunchHostFunc",
+					     "hipMemcpy",
+					     "hipMemset",
+					     "hipDeviceReset",
+					     "hipModuleLaunchCooperativeKernel",
+					     "hipIpcGetMemHandle",
+					     "hipStreamBeginCapture",
+					     "hsa_amd_memory_async_copy",
+					     "hsa_amd_register_system_event_handler",
+					     "hsa_memory_allocate",
+					     "world"};
+	size_t i;
+
+	(void)state;
+#define VERSION_OF(name, params, args)                                                   \
+	assert_non_null(dlvsym(library, #name, "hip_4.2"));                              \
+	assert_null(dlvsym(library, #name, "ROCR_1"));
+#define VERSION_OF_HSA(name, params, args)                                               \
+	assert_non_null(dlvsym(runtime, #name, "ROCR_1"));                               \
+	assert_null(dlvsym(runtime, #name, "hip_4.2"));
+#define VERSION_OF_TYPED(type, name, params, args) VERSION_OF_HSA(name, params, args)
+	HIP_ALL_CALLS(VERSION_OF)
+	HSA_CALLS(VERSION_OF_HSA)
+	HSA_VALUE_CALLS(VERSION_OF_TYPED)
+	HSA_STORE_CALLS(VERSION_OF_TYPED)
+	for (i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		assert_null(dlsym(runtime, absent[i])); /* looks in both */
+	dlclose(library);
+	dlclose(runtime);
+}
+
 /* ---- packets ----------------------------------------------------------------------- */
 
 static void bad_headers(void **state)
@@ -266,6 +344,25 @@ static void changed(void **state)
 	rules_run_for(100000);
 	rules_misused("packet 1 was changed behind its doorbell");
 	drop_kit(&k);
+}
+
+/* What has been published is the device's: who reads it reads nothing. */
+static void read_back(void **state)
+{
+	struct hsa_packet p;
+	struct kit k;
+
+	(void)state;
+	p = open_work(&k);
+	(void)put(&k, &p);
+	assert_memory_equal(slot(&k, 0), &p, sizeof(p));
+	ring(&k, 0);
+	assert_int_equal(slot(&k, 0)->header, p.header);
+	assert_true(slot(&k, 0)->kernel != p.kernel);
+	assert_true(slot(&k, 0)->completion != p.completion);
+	rules_run_for(100000);
+	assert_int_equal(slot(&k, 0)->header, HSA_PACKET_INVALID);
+	close_well(&k);
 }
 
 static void doorbells(void **state)
@@ -369,23 +466,29 @@ static void bad_packets(void **state)
 	fails_with(&p, HSAR_INVALID_PACKET_FORMAT);
 }
 
-/* With nobody to tell the process ends. */
-static void nobody_to_tell(void **state)
+/* In a process of its own. */
+static void dies_as(const char *what, int of)
 {
 	int status;
 	pid_t child;
 
-	(void)state;
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
 		/* A process of its own starts it again. */
-		execl("/proc/self/exe", "test_hsa_stand_in", "nobody", (char *)NULL);
+		execl("/proc/self/exe", "test_hsa_stand_in", what, (char *)NULL);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGABRT);
+	assert_int_equal(WTERMSIG(status), of);
+}
+
+/* With nobody to tell the process ends. */
+static void nobody_to_tell(void **state)
+{
+	(void)state;
+	dies_as("nobody", SIGABRT);
 }
 
 static int fail_for_nobody(void)
@@ -399,6 +502,31 @@ static int fail_for_nobody(void)
 	if (hsa.hsa_init() ||
 	    hsa.hsa_queue_create(GPU, RING, 0, NULL, NULL, 0, 0, &k.queue))
 		return 1;
+	give(&k, &p);
+	rules_run_for(100000);
+	return 0;
+}
+
+/* What reaches for what is not there ends the process: nobody registers to be told. */
+static void page_fault(void **state)
+{
+	(void)state;
+	dies_as("wild", SIGABRT);
+}
+
+static int reach_for_nothing(void)
+{
+	struct hsa_packet p;
+	struct kit k;
+
+	signal(SIGABRT, SIG_DFL);
+	unsetenv("HAL_STAND_IN_HIP_FAULT");
+	(void)!freopen("/dev/null", "w", stderr);
+	drive(1);
+	if (hsa.hsa_init())
+		return 1;
+	open_kit(&k, 0, WILD);
+	p = packet(&k, 1);
 	give(&k, &p);
 	rules_run_for(100000);
 	return 0;
@@ -425,17 +553,17 @@ static void arguments_late(void **state)
 	assert_int_equal(value(&k), 1);
 	rules_run_for(5000000);
 	assert_int_equal(value(&k), 0);
-	close_well(&k);
+	/* Nobody says that they are seen, or that they are not. */
+	rules_misused("arguments of packet 1 were changed behind its doorbell");
+	close_kit(&k);
 }
 
 static void arguments_gone(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	HIP_IS(0, hipHostFree, k.pinned);
 	rules_misused("is in use");
 	drop_kit(&k);
@@ -443,12 +571,10 @@ static void arguments_gone(void **state)
 
 static void memory_gone(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	HIP_IS(0, hipFree, k.mem);
 	rules_misused("is in use");
 	drop_kit(&k);
@@ -494,8 +620,7 @@ static void signal_in_use(void **state)
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	p = give_work(&k);
 	all_is_well();
 	give(&k, &p);
 	rules_misused("a completion signal at 1, of 1 packets before");
@@ -527,12 +652,10 @@ static void signal_at_0(void **state)
 
 static void queue_in_use(void **state)
 {
-	struct hsa_packet p;
 	struct kit k;
 
 	(void)state;
-	p = open_work(&k);
-	give(&k, &p);
+	(void)give_work(&k);
 	IS(0, hsa_queue_destroy, k.queue);
 	rules_misused("a queue goes with packets in it");
 	s->reset();
@@ -553,12 +676,34 @@ static void inactive(void **state)
 	give(&k, &p);
 	rules_run_for(100000);
 	IS(0, hsa_queue_inactivate, k.queue);
+	all_is_well();
 	p.completion = 0;
 	give(&k, &p);
+	assert_int_equal(s->misuse(NULL), 1);
 	rules_run_for(100000);
 	assert_int_equal(value(&k), 1);
-	close_well(&k);
+	close_kit(&k);
 	assert_int_equal(s->live(), 0);
+}
+
+/* HIP knows nothing of HSA's queues: what waits for the device does not wait for them. */
+static void not_waited_for(void **state)
+{
+	void *mem;
+	struct hsa_packet p;
+	struct kit k;
+
+	(void)state;
+	open_kit(&k, 0, NEVER);
+	HIP_IS(0, hipMalloc, &mem, 4096);
+	p = packet(&k, 1);
+	give(&k, &p);
+	rules_run_for(100000);
+	HIP_IS(0, hipFree, mem);
+	all_is_well();
+	HIP_IS(0, hipFree, k.mem);
+	rules_misused("is in use");
+	drop_kit(&k);
 }
 
 static void code(void **state)
@@ -620,13 +765,15 @@ int main(int argc, char **argv)
 		RULE(bad_packets),    RULE(nobody_to_tell), RULE(arguments_late),
 		RULE(arguments_gone), RULE(memory_gone),    RULE(arguments_elsewhere),
 		RULE(hidden),         RULE(signal_in_use),  RULE(signal_at_0),
-		RULE(queue_in_use),   RULE(inactive),       RULE(code),
+		RULE(queue_in_use),   RULE(inactive),       RULE(not_waited_for),
+		RULE(code),           RULE(read_back),      RULE(versions),
+		RULE(spins),          RULE(page_fault),
 	};
 
-	(void)argv;
 	if (load_libraries())
 		return 1;
 	if (argc > 1)
-		return fail_for_nobody();
+		return strcmp(argv[1], "wild") == 0 ? reach_for_nothing()
+						    : fail_for_nobody();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
 
 #include "backends/rocm/internal.h"
 #include "tests/fakes/rocm/kfd.h"
+#include "tests/gpu/probe.h"
 
 enum { KERNELS = 6, WORK = 0, IOTA, WILD, NEVER, SPIN, WHERE };
 static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
@@ -180,50 +181,6 @@ static void hot_calls(void **state)
 		due -= (uint32_t)n;
 	}
 	stand_in()->hot(0);
-	close_rig(&r);
-}
-
-/* ---- launches ---------------------------------------------------------------------- */
-
-static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why)
-{
-	assert_int_equal(b->hot.submit(r->dev, r->queue[0], cmd), -EINVAL);
-	if (!strstr(host_text, why))
-		fail_msg("%s: not %s", host_text, why);
-}
-
-static void bad_launches(void **state)
-{
-	const struct hal_bk_config cfg = {.clock = 1};
-	struct hal_bk_arg args[2];
-	struct hal_bk_event ev;
-	struct hal_bk_cmd cmd;
-	struct rig r;
-
-	(void)state;
-	open_rig(&r, &cfg);
-	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
-	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
-	cmd = launch(&r, IOTA, 1, args, 2);
-	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
-	args[1].mem = r.mem;
-	refuses(&r, &cmd, "argument 1 is a scalar");
-	args[1].mem = NULL;
-	args[0].mem = NULL;
-	refuses(&r, &cmd, "argument 0 is memory");
-	args[0].mem = r.mem;
-	args[1].value = 1;
-	/* Four work-items each: more than 32 bits of them. */
-	cmd.launch.groups[0] = 1u << 30;
-	refuses(&r, &cmd, "1073741824 groups of 4 in dimension 0");
-	cmd.launch.groups[0] = 1;
-	cmd.launch.groups[2] = 1u << 31;
-	refuses(&r, &cmd, "2147483648 groups of 1 in dimension 2");
-	/* None of them has left anything behind. */
-	cmd.launch.groups[2] = 1;
-	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
-	poll_one(&r, &ev);
-	assert_int_equal(ev.status, 0);
 	close_rig(&r);
 }
 
@@ -519,30 +476,7 @@ static void callers_device(void **state)
 /* In a process of its own: what was loaded stays. */
 static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
 {
-	int status;
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		const struct hal_backend *fresh = hal_backend_rocm(&host);
-		struct hal_device_info info[4];
-		uint32_t i;
-		int got;
-
-		memset(info, 0, sizeof(info));
-		for (i = 0; i < 4; i++)
-			info[i].size = sizeof(info[i]);
-		got = fresh->cold.probe(cfg, info, 4);
-		if (got == want && (!text || strstr(host_text, text)))
-			_exit(0);
-		fprintf(stderr, "probe: %d, not %d: %s: not %s\n", got, want, host_text,
-			text ? text : "");
-		_exit(1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	probe_of(hal_backend_rocm, cfg, want, text);
 }
 
 static void libraries(void **state)

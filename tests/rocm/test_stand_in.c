@@ -5,58 +5,16 @@
  * nothing of, is done.
  */
 #define _GNU_SOURCE
-#include "host.h"
+#include "hip_kit.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-#include <hal/rocm.h>
-
-#include "backends/rocm/hip_calls.h"
-#include "tests/fakes/rocm/kfd.h"
-#include "tests/gpu/rules.h"
-
-/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is made of them. */
-#define SYMBOL(name, params, args) uint32_t(*name) params;
-static struct {
-	HIP_ALL_CALLS(SYMBOL)
-} hip;
-static void (*drive)(uint32_t on);
 static void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
-static const struct gpu_stand_in *s;
 
-#define IS(want, call, ...) rules_expect(hip.call(__VA_ARGS__), want, #call)
-
-static int begin(void **state)
-{
-	(void)state;
-	s->reset();
-	drive(1);
-	return (int)hip.hipSetDevice(0);
-}
-
-/* All that the test has left behind goes with the devices. */
-static int end(void **state)
-{
-	uint32_t i;
-
-	(void)state;
-	for (i = 0; i < KFD_GPUS; i++)
-		s->lose(i, HIPR_Unknown);
-	drive(0);
-	s->reset();
-	return 0;
-}
+#define IS HIP_IS
 
 struct kit {
 	void *stream, *event, *module, *function, *pinned, *mem;
@@ -335,6 +293,7 @@ static void launch_limits(void **state)
 	struct kit k = kit(WORK);
 	uint64_t one = 1;
 	void *params[2] = {&k.mem, &one};
+	uint32_t zero;
 
 	(void)state;
 #define LAUNCH(want, x, y, bx, by, shared, extra)                                        \
@@ -347,6 +306,13 @@ static void launch_limits(void **state)
 	LAUNCH(HIPR_InvalidValue, 1, 1, 1, 1, 64 * 1024 + 1, NULL);
 	LAUNCH(HIPR_InvalidValue, 1, 1, 1, 1, 0, params);
 	LAUNCH(0, 1u << 20, 1, 4, 1, 0, NULL);
+	for (zero = 0; zero < 6; zero++) {
+		uint32_t n[6] = {1, 1, 1, 1, 1, 1};
+
+		n[zero] = 0;
+		IS(HIPR_InvalidConfiguration, hipModuleLaunchKernel, k.function, n[0],
+		   n[1], n[2], n[3], n[4], n[5], 0, k.stream, params, NULL);
+	}
 }
 
 /* One that is missing shows. */
@@ -539,23 +505,17 @@ static void sticky(void **state)
 
 static int load(void)
 {
-	void *library = dlopen("libamdhip64.so.5", RTLD_NOW);
+	void *library = load_hip();
 
-	s = stand_in();
-	if (!library || !s)
+	if (!library)
 		return -1;
-#define LOOK_UP(name, params, args) *(void **)&hip.name = dlsym(library, #name);
-	HIP_ALL_CALLS(LOOK_UP)
-	*(void **)&drive = dlsym(library, "halStandInHipDrive");
-	*(void **)&advance = dlsym(library, "halStandInHipAdvance");
+	advance = rules_face.advance;
 	*(void **)&add_callback = dlsym(library, "hipStreamAddCallback");
-	rules_face.advance = advance;
 	return (int)hip.hipInit(0);
 }
 
 int main(void)
 {
-#define RULE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
 		RULE(no_device),
 		RULE(after_fork),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preempt=block: the cases of tests/gpu; kernels that do not follow hal_preempt.h run to
- * their end; what says that it does and does not is refused, or found out. */
+/* preempt=block, built with OF_HSA 1 in queues of HSA's: the cases of tests/gpu; kernels
+ * that do not follow hal_preempt.h run to their end; what says that it does and does not
+ * is refused, or found out. */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -19,12 +20,16 @@
 
 _Static_assert(RIG_MOST == ROCM_STOP_BLOCKS, "as many can be stopped");
 
-static const struct hal_bk_config blockwise = {.clock = 1, .preempt = 1},
-				  hangs = {.clock = 1, .preempt = 1, .hang_ms = 3},
+/* Queues of HSA's are those of partitions: one has all 15 units of 4 CUs. */
+#define HOW .clock = 1, .partitions = OF_HSA ? ROCM_ENGINES : 0, .queues = OF_HSA
+static const struct hal_bk_config blockwise = {HOW, .preempt = 1},
+				  hangs = {HOW, .preempt = 1, .hang_ms = 3},
 				  single = {.clock = 1,
 					    .preempt = 1,
-					    .partitions = ROCM_CUS},
-				  between = {.clock = 1};
+					    .partitions = ROCM_CUS,
+					    .queues = OF_HSA ? ROCM_QUEUES_HSA
+							     : ROCM_QUEUES_STREAM},
+				  between = {HOW};
 
 static void lose(void *device, uint32_t result)
 {
@@ -34,9 +39,15 @@ static void lose(void *device, uint32_t result)
 struct rig_face rig_face = {
 	.how = {&blockwise, &hangs, &single},
 	.units = 60,
-	.kernels = {"work:m8p", "iota:m4p"},
+#if OF_HSA
+	.has = {15, 15, 1, 15},
+	.modes = 1u << HAL_SUSPEND_KILL,
+	.moves_at_once = true,
+#else
 	.calls = {"hipStreamWriteValue32", "hipMemsetD32Async", "hipModuleLaunchKernel",
 		  "hipEventRecord"},
+#endif
+	.kernels = {"work:m8p", "iota:m4p"},
 	.stand_in = stand_in,
 	.image = make_rocm_image,
 	.lose = lose,
@@ -134,6 +145,25 @@ static void lies(void **state)
 	}
 }
 
+/* A queue whose first launch is refused goes at once, though its counts are being made.
+ */
+static void first_refused(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_arg args[2] = {{.value = 1}, {.value = 1}}; /* no memory */
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH};
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_PLAIN);
+	cmd.launch.kernel = r.work;
+	cmd.launch.args = args;
+	cmd.launch.arg_count = 2;
+	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
+	assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd), -EINVAL);
+	rig_end(&r);
+}
+
 /* Marks without the argument, the argument without the mark, another version. */
 static void marked(void **state)
 {
@@ -190,11 +220,116 @@ static void marked(void **state)
 	rig_end(&r);
 }
 
+#if OF_HSA
+static uint64_t begun;
+
+static uint64_t so_far(const struct hsa_queue *queue)
+{
+	(void)queue;
+	return begun;
+}
+
+/* Of those that are to go on there is no room for all: what is not given fails, and what
+ * ended before it was stopped has ended. */
+static void no_room(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_event ev;
+	struct hal_bk_cmd cmd;
+	struct rocm_aql *a;
+	uint64_t (*const real)(const struct hsa_queue *) =
+		hsa.hsa_queue_load_read_index_scacquire;
+	int status[2];
+	uint32_t room, n;
+	struct rig r;
+
+	(void)state;
+	for (room = 0; room < 3; room++) {
+		rig_begin(&r, RIG_PLAIN);
+		rig_zero(&r);
+		a = ((struct rocm_queue *)r.queue)->aql;
+		assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, RIG_BLOCKS, &cmd),
+				 0);
+		assert_int_equal(rig_launch(&r, r.iota, 5, RIG_BLOCKS, &cmd), 0);
+		assert_int_equal(rig_run_for(&r, 3 * RIG_BLOCK_NS), 0);
+		assert_int_equal(rig_stop(&r, NULL), 0);
+		/* As if the device had not come so far. */
+		begun = a->read = a->written - ROCM_RING_PACKETS + room;
+		hsa.hsa_queue_load_read_index_scacquire = so_far;
+		assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
+		hsa.hsa_queue_load_read_index_scacquire = real;
+		for (n = 0; n < 2; n++) {
+			assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+			status[n] = ev.status;
+		}
+		assert_int_equal(status[0], -EIO);
+		assert_int_equal(status[1], -ECANCELED);
+		assert_int_equal(rig_word(&r, 1), 0);
+		assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd), -EIO);
+		rig_end(&r);
+	}
+}
+
+/* KILL at any time of launches that can be stopped, some of which go on from a list; they
+ * are given again then, stop, and go on. */
+static void killed(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_cmd cmd[2];
+	struct hal_bk_event ev;
+	uint32_t after, i, k, ended, given = 0;
+	struct rig r;
+
+	(void)state;
+	for (after = 0; after < 60000; after += 2900) {
+		rig_begin(&r, RIG_PLAIN);
+		rig_zero(&r);
+		assert_int_equal(rig_launch(&r, r.iota, 1000, RIG_BLOCKS, &cmd[0]), 0);
+		assert_int_equal(rig_launch(&r, r.iota, 5000, RIG_BLOCKS, &cmd[1]), 0);
+		ended = rig_run_for(&r, after);
+		for (k = 0; k < 2; k++) {
+			assert_int_equal(
+				b->hot.suspend(r.dev, r.queue, HAL_SUSPEND_KILL, 78), 0);
+			for (i = ended;; i++) {
+				assert_int_equal(b->hot.poll(r.dev, 0, &ev, 1), 1);
+				if (ev.kind == HAL_BK_QUIET)
+					break;
+				assert_int_equal(ev.cookie, cmd[i].cookie);
+				ended += ev.status == 0;
+			}
+			assert_int_equal(i, 2);
+			assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
+			for (i = ended; i < 2; i++, given++)
+				assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd[i]),
+						 0);
+			ended += rig_run_for(&r, 3000);
+			ended += rig_stop(&r, NULL);
+			assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
+			ended += rig_run_for(&r, 1500);
+		}
+		ended += rig_finish(&r);
+		assert_int_equal(ended, 2);
+		for (i = 0; i < RIG_BLOCKS; i += 7)
+			assert_int_equal(rig_word(&r, i), 5000 + i);
+		rig_end(&r);
+	}
+	assert_true(given > 20);
+}
+#endif
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {STOP_CASES, cmocka_unit_test(not_stopped),
-					   cmocka_unit_test(lies),
-					   cmocka_unit_test(marked)};
+	const struct CMUnitTest tests[] = {
+		STOP_CASES,
+		cmocka_unit_test(not_stopped),
+		cmocka_unit_test(lies),
+		cmocka_unit_test(first_refused),
+#if OF_HSA
+		cmocka_unit_test(no_room),
+		cmocka_unit_test(killed),
+#endif
+		cmocka_unit_test(marked)
+	};
 
 	rig_face.backend = hal_backend_rocm(&host);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,7 +162,7 @@ void measure_launch(void)
 	figure("launch.rate_of_by_hand", "share", ours[2] / bare[2]);
 }
 
-/* ---- what preempt=block costs ------------------------------------------------------ */
+/* ---- what preempt=block costs, and what bounds=yes does ---------------------------- */
 
 static uint64_t busy_by(const struct tenant *t, const char *kernel,
 			struct hal_buffer *const *m, uint32_t n, uint32_t blocks)
@@ -176,8 +176,9 @@ static uint64_t busy_by(const struct tenant *t, const char *kernel,
 }
 
 /* The two take turns, so that what changes meanwhile changes both. */
-static void entry_of(struct tenant *two, struct hal_buffer *(*m)[3], const char *kernel,
-		     uint32_t n, uint32_t blocks, const char *text)
+static void turns_of(const char *name_of, const char *option, struct tenant *two,
+		     struct hal_buffer *(*m)[3], const char *kernel, uint32_t n,
+		     uint32_t blocks, const char *text)
 {
 	static uint64_t took[2][TIMES_MOST];
 	const uint64_t until = now_ns() + BUDGET_NS / 2;
@@ -193,48 +194,55 @@ static void entry_of(struct tenant *two, struct hal_buffer *(*m)[3], const char 
 	for (k = 0; k < 2; k++) {
 		char of[128];
 
-		(void)snprintf(name, sizeof(name), "entry.%s%s", kernel,
-			       k ? ".block" : "");
-		(void)snprintf(of, sizeof(of), "%s, time of the device%s", text,
-			       k ? ", preempt=block" : "");
+		(void)snprintf(name, sizeof(name), "%s.%s%s%s", name_of, kernel,
+			       k ? "." : "", k ? strchr(option, '=') + 1 : "");
+		(void)snprintf(of, sizeof(of), "%s, time of the device%s%s", text,
+			       k ? ", " : "", k ? option : "");
 		(void)say(of, name, took[k], i);
 	}
 	i /= 2;
 	share = (double)took[1][i] / (double)took[0][i] - 1;
-	printf("%s, preempt=block takes more, p50 | %.2f %%\n", text, 100 * share);
-	(void)snprintf(name, sizeof(name), "entry.%s_cost", kernel);
+	printf("%s, %s takes more, p50 | %.2f %%\n", text, option, 100 * share);
+	(void)snprintf(name, sizeof(name), "%s.%s_cost", name_of, kernel);
 	figure(name, "share", share);
 }
 
 /* Both fill the device many times over: 4096 long blocks, and 65536 that are short. */
-void measure_entry(void)
+struct gpu take_turns(const char *name, const char *option)
 {
 	const bool few = times < TIMES_MOST;
 	const uint32_t n = few ? 128 : 1024, blocks = few ? 4096 : LONG;
 	const uint64_t bytes = UINT64_C(4) * GPU_BLOCK * blocks;
 	struct hal_buffer *m[2][3];
-	struct gpu stops;
+	struct gpu with_it;
 	struct tenant two[2];
 	char with[256], text[64];
 	uint32_t k, i;
 
-	(void)snprintf(with, sizeof(with), "%s%cpreempt=block", target,
-		       strchr(target, '?') ? '&' : '?');
-	stops = gpu_open(with);
+	(void)snprintf(with, sizeof(with), "%s%c%s", target,
+		       strchr(target, '?') ? '&' : '?', option);
+	with_it = gpu_open(with);
 	two[0] = tenant_on(&gpu, 0);
-	two[1] = tenant_on(&stops, 0);
+	two[1] = tenant_on(&with_it, 0);
 	for (k = 0; k < 2; k++)
 		for (i = 0; i < 3; i++)
 			m[k][i] = gpu_buffer(two[k].part, bytes);
 	(void)snprintf(text, sizeof(text), "product of %u x %u", n, n);
-	entry_of(two, m, "product", n, n * n / GPU_BLOCK, text);
+	turns_of(name, option, two, m, "product", n, n * n / GPU_BLOCK, text);
 	(void)snprintf(text, sizeof(text), "sum of %u numbers", blocks * GPU_BLOCK);
-	entry_of(two, m, "vector_add", blocks * GPU_BLOCK, blocks, text);
+	turns_of(name, option, two, m, "vector_add", blocks * GPU_BLOCK, blocks, text);
 	for (k = 0; k < 2; k++) {
 		for (i = 0; i < 3; i++)
 			TRY(hal_buffer_destroy(m[k][i]));
 		end(&two[k]);
 	}
+	return with_it;
+}
+
+void measure_entry(void)
+{
+	const struct gpu stops = take_turns("entry", "preempt=block");
+
 	gpu_close(&stops);
 }
 

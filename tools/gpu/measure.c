@@ -21,6 +21,12 @@
  *           ones
  * places    on how many multiprocessors a partition of each size runs, and whether two
  *           partitions share one
+ * vmm       with memory=vmm: how long buffers of 64 KiB, 2 and 64 MiB take to be made and
+ *           given back, and whether kernels' sums in many of them are right
+ * bounds    what bounds=yes costs long blocks and short ones; TARGET is with memory=vmm,
+ *           without bounds
+ * stray     with memory=vmm and bounds=yes: whether a sum that reaches behind its
+ *           partition's range is told, and changes nothing of a neighbour's
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -408,7 +414,8 @@ int main(int argc, char **argv)
 		   {"endless", measure_endless},   {"given_up", measure_given_up},
 		   {"beside", measure_beside},     {"entry", measure_entry},
 		   {"policies", measure_policies}, {"graphs", measure_graphs},
-		   {"places", measure_places}};
+		   {"places", measure_places},     {"vmm", measure_vmm},
+		   {"bounds", measure_bounds},     {"stray", measure_stray}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -418,7 +425,7 @@ int main(int argc, char **argv)
 	if (argc != 4 || i == count) {
 		(void)fprintf(stderr, "usage: hal-gpu-measure TARGET KERNELS "
 				      "launch|stop|endless|given_up|beside|entry|"
-				      "policies|graphs|places\n");
+				      "policies|graphs|places|vmm|bounds|stray\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)

@@ -56,10 +56,17 @@ uint64_t rounds_among(const struct tenant *t, uint64_t ns);
 /* Of such blocks, as many as take about that long together; at most LONG. */
 uint32_t blocks_of(const struct tenant *t, uint64_t rounds, uint64_t ns);
 
+/* Long blocks and short ones, on the target and on one with that option besides, by
+ * turns: what it costs.  The other one, open. */
+struct gpu take_turns(const char *name, const char *option);
+
 void measure_launch(void);
 void measure_entry(void);
 void measure_graphs(void);
 void measure_beside(void);
 void measure_policies(void);
+void measure_vmm(void);
+void measure_bounds(void);
+void measure_stray(void);
 
 #endif

@@ -43,15 +43,27 @@ need '^launch beside a busy tenant, no partitions, better priority: the other te
 need '^launches a second, 64 at a time \| [0-9]+, by hand [0-9]+, ratio [0-9.]+$'
 need '^sum of [0-9]+ numbers, preempt=block takes more, p50 \| -?[0-9.]+ %$'
 need '^eight recorded launches, of eight single ones, p50 \| [0-9.]+$'
+need '^a buffer of 64m, made \| p50 [0-9.]+ us, p99 [0-9.]+ us, of [0-9]+$'
+need '^sums in 48 buffers, half of them made anew, that were wrong \| 0$'
+need '^sum of [0-9]+ numbers, bounds=yes takes more, p50 \| -?[0-9.]+ %$'
+need "^a sum that reaches behind its partition's range \\| .*: an access outside its partition's range, kernel vector_add$"
+need "^sums of a neighbour's after it that were wrong \\| 0$"
 [ "$(grep -cE '^[0-9]+ passed, 0 failed' "$scratch/report.md")" = 1 ] || need "a conformance run"
 for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priority_p50_us \
 	fold.2000us_p99_us entry.product_cost_share policy.wfq_p99_us given_up_p50_us \
-	graphs.recorded_of_single_share; do
+	graphs.recorded_of_single_share vmm.2m.made_p50_us bounds.product_cost_share \
+	stray.told_of_1; do
 	need "^figure gpu\.[a-z0-9]+\.${name//./\\.} -?[0-9.]+(e[-+][0-9]+)?$"
 done
 [ -z "$(grep '^figure' "$scratch/report.md" | cut -d' ' -f2 | sort | uniq -d)" ] ||
 	{ echo "a figure is there twice"; exit 1; }
 grep -n 'ended with\|not run' "$scratch/report.md" && exit 1
+
+# Without bounds a stray access is not told, and that is not taken for it.
+if HAL_STAND_IN_CUDA_RUN=ptx "$build/hal-gpu-measure" 'cuda:1?memory=vmm' \
+	"$root/examples/gpu_kernels.ptx" stray >"$scratch/said" 2>&1; then
+	echo "a stray access without bounds is told:"; cat "$scratch/said"; exit 1
+fi
 
 # HIP, where there was a compiler for it.
 kernels=$build/examples/gpu_kernels.hipfb

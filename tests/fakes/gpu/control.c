@@ -404,6 +404,16 @@ static uint64_t now(void)
 	return ns;
 }
 
+static uint64_t spun(void)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&lock);
+	ns = world.spun_ns;
+	leave(0);
+	return ns;
+}
+
 static uint32_t jobs(struct gpu_stand_in_job *out, uint32_t max)
 {
 	uint32_t n = 0;
@@ -499,6 +509,7 @@ const struct gpu_stand_in hal_stand_in_gpu = {
 	.hot = hot,
 	.capture = capture,
 	.now = now,
+	.spun = spun,
 	.jobs = jobs,
 	.reset = reset,
 	.green_leaks = green_leaks,

@@ -98,6 +98,17 @@ static bool last_block(const struct call *c, uint32_t index)
 	return d != NULL;
 }
 
+/* args(D, ...): D[i], of 8 bytes = the argument that is i behind it. */
+static bool args_block(const struct call *c, uint32_t index)
+{
+	uint64_t *d = memory_at(c->args[0], UINT64_C(8) * (c->arg_count - 1));
+
+	(void)index;
+	if (d)
+		memcpy(d, c->args + 1, sizeof(*d) * (c->arg_count - 1));
+	return d != NULL;
+}
+
 /* work(D, ns): takes that long, then adds 1 to D[0]. */
 static bool work_block(const struct call *c, uint32_t index)
 {
@@ -289,6 +300,7 @@ static const struct kernel_spec specs[] = {
 	SPEC(slow, spin, slow),
 	SPEC(bad, wild, short),
 	SPEC(last, last, short),
+	SPEC(args, args, short),
 	{"vector_add", vector_add_block, short_ns, 0, "mmm4", NULL},
 	{"product", product_block, short_ns, 0, "mmm4", NULL},
 	{"long_one", long_one_block, long_one_ns, 0, "m8", NULL},

@@ -134,7 +134,7 @@ bool wait_for(bool (*done)(const void *what), const void *what)
 
 bool is_idle(const void *dev)
 {
-	return !device_busy(dev);
+	return !device_waited_for(dev);
 }
 
 /* What waits for the whole device, or may. */
@@ -290,7 +290,8 @@ void *get_any(void *handle, enum object_kind kind)
 		;
 	for (o = o ? o : world.gone; o && o != handle; o = o->next)
 		;
-	if (!handle && kind == OBJECT_STREAM)
+	/* By name, too: 1, or 2 as a thread has it. */
+	if ((uintptr_t)handle <= 2 && kind == OBJECT_STREAM)
 		misuse("the NULL stream is used");
 	else if (!o || o->kind != kind)
 		misuse("%p is no %s", handle, kind_names[kind]);

@@ -72,6 +72,8 @@ struct gpu_stand_in {
 	 * global, 2: of the thread, 3: relaxed), or ends that (0). */
 	void (*capture)(void *stream, int mode);
 	uint64_t (*now)(void);
+	/* Of the host's time, what waits have burnt (HSA). */
+	uint64_t (*spun)(void);
 	/* Commands that ended since the last call, oldest first. */
 	uint32_t (*jobs)(struct gpu_stand_in_job *out, uint32_t max);
 	/* A new process: forgets counts, jobs and losses, disarms.  Nothing is open. */

@@ -193,6 +193,16 @@ static bool is_of_device(const struct job *j, const void *dev)
 	return j->stream->object.dev == dev;
 }
 
+static bool is_waited_for(const struct job *j, const void *dev)
+{
+	return !j->stream->apart && is_of_device(j, dev);
+}
+
+bool device_waited_for(const struct device *dev)
+{
+	return any_job(is_waited_for, dev);
+}
+
 bool device_busy(const struct device *dev)
 {
 	return any_job(is_of_device, dev);

@@ -163,6 +163,7 @@ struct job {
 	const struct hsa_packet *packet;
 	uint64_t number;    /* of the packet */
 	uint64_t arguments; /* where they are; 0: nowhere */
+	bool read;          /* they have been */
 };
 
 struct stream {
@@ -175,6 +176,7 @@ struct stream {
 	uint32_t mode;    /* of that, and whose: see capture_spoils */
 	const void *capturer;
 	int priority;
+	bool apart; /* HSA's: HIP knows nothing of it, and does not wait for it */
 	struct job *first, **last;
 	uint32_t jobs;
 };
@@ -239,6 +241,7 @@ struct world {
 	uint32_t made;
 	struct allocation *allocations;
 	uint64_t now_ns, orders, seed;
+	uint64_t spun_ns; /* of the host's, by who waits */
 	uint32_t drivers; /* who drives the clock; 0: paced */
 	uint64_t pace_mono, pace_ns;
 	uint32_t live, misused, frees;
@@ -275,6 +278,8 @@ void device_lose(struct device *dev, uint32_t result);
 /* All that it has is dropped. */
 void device_drop(struct device *dev);
 bool device_busy(const struct device *dev);
+/* The same, but for queues that are apart. */
+bool device_waited_for(const struct device *dev);
 /* The same, but for records. */
 bool device_works(const struct device *dev);
 void stream_push(struct stream *s, struct job *job);

@@ -10,6 +10,8 @@
 
 #define HOST_AGENT UINT64_C(1) /* then the devices */
 #define TICK_NS    10u
+#define WAKING     4096u /* signals of a process that wake who waits; the others do not */
+#define SPIN_NS    200000u /* before it sleeps */
 
 bool hsa_started;
 
@@ -122,6 +124,17 @@ struct signal *make_signal(int64_t value)
 	return s;
 }
 
+static uint32_t waking(void)
+{
+	const struct object *o;
+	uint32_t n = 0;
+
+	for (o = world.objects; o; o = o->next)
+		n += o->kind == OBJECT_SIGNAL && !o->gone &&
+		     ((const struct signal *)(const void *)o)->wakes;
+	return n;
+}
+
 uint32_t do_hsa_amd_signal_create(int64_t value, uint32_t consumer_count,
 				  const uint64_t *consumers, uint64_t attributes,
 				  uint64_t *signal)
@@ -134,6 +147,7 @@ uint32_t do_hsa_amd_signal_create(int64_t value, uint32_t consumer_count,
 	s = make_signal(value);
 	if (!s)
 		return HSAR_OUT_OF_RESOURCES;
+	s->wakes = !(attributes & HSAN_SIGNAL_GPU_ONLY) && waking() < WAKING;
 	*signal = (uintptr_t)s;
 	return HSAR_SUCCESS;
 }
@@ -194,9 +208,10 @@ int64_t do_hsa_signal_wait_scacquire(uint64_t signal, uint32_t condition, int64_
 	const uint64_t until = timeout < NEVER / TICK_NS - world.now_ns
 				       ? world.now_ns + timeout * TICK_NS
 				       : NEVER;
+	const uint64_t began = world.now_ns;
 	static bool early;
+	uint64_t waited;
 
-	(void)state;
 	if (!s || condition != HSAN_CONDITION_LT)
 		return 0;
 	blocks("hsa_signal_wait_scacquire");
@@ -204,6 +219,10 @@ int64_t do_hsa_signal_wait_scacquire(uint64_t signal, uint32_t condition, int64_
 	while (!early && s->value >= than && world.now_ns < until)
 		if (world.drivers ? !world_run(until, true) : !breathe())
 			break;
+	waited = world.now_ns - began;
+	if (s->wakes && state == HSAN_WAIT_BLOCKED && waited > SPIN_NS)
+		waited = SPIN_NS;
+	world.spun_ns += waited;
 	return s->value;
 }
 

@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE_LEAST   64u
-#define SIZE_MOST    131072u
-#define PRIVATE_MOST 262128u
-#define GROUP_MOST   65536u
-#define BLOCK_MOST   1024u
-#define WORDS        (KFD_CUS_MAX / 32)
-#define HIDDEN_BYTES 16u
+#define SIZE_LEAST    64u
+#define SIZE_MOST     131072u
+#define PRIVATE_MOST  262128u
+#define GROUP_MOST    65536u
+#define BLOCK_MOST    1024u
+#define WORDS         (KFD_CUS_MAX / 32)
+#define HIDDEN_BYTES  16u
+#define INACTIVATE_NS 1000u
 
 struct aql {
 	struct masked m; /* a stream: first */
@@ -149,6 +150,7 @@ static struct aql *make_queue(struct device *d, uint32_t size)
 	q->m.stream.object.inner = &q->face;
 	q->m.stream.last = &q->m.stream.first;
 	q->m.stream.only = q->m.unit;
+	q->m.stream.apart = true;
 	q->ring = (void *)(((uintptr_t)(q + 1) + 63) / 64 * 64);
 	q->taken = q->ring + size;
 	for (i = 0; i < size; i++)
@@ -209,7 +211,8 @@ static void drop(struct aql *q)
 	stream_drop(&q->m.stream);
 }
 
-/* What it has is dropped, for good; also a kernel without an end. */
+/* What it has is dropped, for good; also a kernel without an end.  Taking it off the
+ * device takes its time. */
 uint32_t do_hsa_queue_inactivate(struct hsa_queue *queue)
 {
 	struct aql *q = aql_of(queue);
@@ -218,6 +221,8 @@ uint32_t do_hsa_queue_inactivate(struct hsa_queue *queue)
 		return HSAR_INVALID_QUEUE;
 	drop(q);
 	q->inactive = true;
+	if (world.drivers)
+		(void)world_run(world.now_ns + INACTIVATE_NS, false);
 	return HSAR_SUCCESS;
 }
 
@@ -286,6 +291,8 @@ uint64_t do_hsa_queue_add_write_index_screlease(const struct hsa_queue *queue,
 
 	if (!q)
 		return 0;
+	if (q->inactive)
+		misuse("a packet for a queue that was ended");
 	q->written += value;
 	if (q->written - q->read > q->face.size)
 		misuse("more packets than the ring has room for");
@@ -414,13 +421,24 @@ static bool fail(struct aql *q, uint32_t status)
 	return false;
 }
 
+/* What of a packet is there once it is published: nobody reads it but the device. */
+static struct hsa_packet published(const struct hsa_packet *p)
+{
+	struct hsa_packet seen;
+
+	memset(&seen, 0xa5, sizeof(seen));
+	seen.header = p->header;
+	return seen;
+}
+
 static bool begins(struct job *j)
 {
 	struct aql *q = (struct aql *)(void *)j->stream;
-	const struct hsa_packet *p = j->packet;
+	const struct hsa_packet *p = j->packet, seen = published(p);
+	const struct call first = j->call;
 	uint32_t status;
 
-	if (memcmp(p, &q->ring[j->number % q->face.size], sizeof(*p)) != 0)
+	if (memcmp(&seen, &q->ring[j->number % q->face.size], sizeof(seen)) != 0)
 		misuse("packet %llu was changed behind its doorbell",
 		       (unsigned long long)j->number);
 	q->read = j->number; /* those before it are over */
@@ -431,6 +449,11 @@ static bool begins(struct job *j)
 	status = check_dispatch(q, p);
 	if (!status && !read_arguments(j))
 		status = HSAR_EXCEPTION;
+	if (!status && j->read &&
+	    (memcmp(first.args, j->call.args, sizeof(first.args)) != 0 ||
+	     memcmp(&first.given, &j->call.given, sizeof(first.given)) != 0))
+		misuse("arguments of packet %llu were changed behind its doorbell",
+		       (unsigned long long)j->number);
 	return status ? fail(q, status) : true;
 }
 
@@ -471,6 +494,7 @@ static void give(struct aql *q, uint64_t number)
 	if (!j)
 		abort();
 	*p = q->ring[number % q->face.size];
+	q->ring[number % q->face.size] = published(p);
 	check_header(p);
 	take_signal(p);
 	*j = (struct job){.op = OP_BARRIER,
@@ -489,7 +513,7 @@ static void give(struct aql *q, uint64_t number)
 			j->call.block[i] = p->block[i];
 			j->call.grid[i] = (p->grid[i] - 1) / p->block[i] + 1;
 		}
-		(void)read_arguments(j); /* which memory it names, till it begins */
+		j->read = read_arguments(j); /* which memory it names, till it begins */
 	}
 	stream_push(&q->m.stream, j);
 }

@@ -62,6 +62,7 @@ struct signal {
 	int64_t value;
 	uint32_t users; /* packets that have not ended */
 	bool timed;     /* it has the times of one that has */
+	bool wakes;     /* who waits for it sleeps */
 	uint64_t start_ns, end_ns;
 	struct aql *rings; /* whose doorbell it is; NULL */
 };
