@@ -199,6 +199,7 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 
 	counter_add(&a->suspend_ns, took);
 	counter_max(&a->suspend_max_ns, took);
+	counter_max(&a->stop_max_ns[q->suspend_mode], took);
 	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
 	rewind_killed(q);
 	freeze(q, ran_ns);
