@@ -668,6 +668,12 @@ static int stop(struct hal_queue *q, uint32_t mode)
 			    "queue %u: what it runs has been killed %u times, [policy] "
 			    "kills = %u",
 			    q->obj.id, q->kills, q->dev->limits.kills);
+	if (mode != HAL_SUSPEND_DRAIN &&
+	    (q->sheltered || (q->stuck && suspend_too_long(q))))
+		return fail(EBUSY,
+			    "queue %u: it has been stopped for too long without getting "
+			    "on, by DRAIN alone until a command of it has ended",
+			    q->obj.id);
 	if (inherits(q) && inherit_is_above(q))
 		return fail(EBUSY, "queue %u: one that stands above it waits for it",
 			    q->obj.id);
@@ -697,6 +703,7 @@ void policy_carry_out(struct hal_queue *q)
 	/* Though the application may have suspended and resumed it since. */
 	q->policy_stops = true;
 	if (suspend_begin(q, q->suspend_mode, false) == 0) {
+		suspend_for_others(q);
 		stop_until(q->dev, q);
 		return;
 	}
