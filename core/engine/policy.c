@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/backlog.h"
+#include "engine/beside.h"
 #include "engine/decisions.h"
 #include "engine/engine.h"
 #include "engine/expect.h"
@@ -575,6 +576,8 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 		.now_ns = dev->now,
 	};
 
+	if (dev->profile != NULL && (dev->policy->flags & HAL_POLICY_EXPECTS) != 0)
+		beside_learn(q, f, ev);
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
 		expect_learn(q, f, &end, end.ran_ns + before_ns);
 	q->part->view.running = q->part->inflight;
@@ -1014,7 +1017,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.resize = host_resize,
 		.move = host_move,
 		.expect = expect_on,
-		.beside = expect_beside,
+		.beside = beside_expect,
 		.waiting = backlog_of,
 		.limit = host_limit,
 		.ask = host_ask,
@@ -1043,6 +1046,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 			dev->policy->destroy(dev->policy_state);
 	}
 	dev->policy = p;
+	dev->policy_ns = dev->now;
 	dev->policy_state = state;
 	dev->policy_cfg = cfg;
 	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);
