@@ -498,6 +498,9 @@ struct hal_stats {
 	uint64_t request_p50_ns, request_p90_ns, request_p99_ns, request_p999_ns;
 	uint64_t request_max_ns;
 	uint64_t saved_bytes; /* by FOLD and SAVE */
+	/* By enum hal_suspend_mode: the longest, asked until quiet, whoever asked: the
+	 * application, a policy, or the engine, for work that is more urgent. */
+	uint64_t stop_max_ns[4];
 };
 
 #ifdef __cplusplus

@@ -414,9 +414,11 @@ struct hal_policy_host {
 	uint64_t (*expect)(void *device, const struct hal_policy_queue *queue,
 			   uint32_t units);
 	/* How much longer, in thousandths, a request of a program of the profile takes
-	 * on half of the device while requests of another run on the rest; both as
-	 * head.program.  HAL_POLICY_NEVER: not known.  How sure that is, in thousandths:
-	 * 1000 if each was measured eight times or more; sure_permille may be NULL. */
+	 * while requests of another run on the rest of the device; both as head.program.
+	 * As the profile has measured it on halves, and HAL_POLICY_EXPECTS: as it has
+	 * been since, on the units that there are.  HAL_POLICY_NEVER: not known.  How
+	 * sure that is, in thousandths: 1000 if each was measured eight times or more, or
+	 * seen often; sure_permille may be NULL. */
 	uint64_t (*beside)(void *device, uint32_t program, uint32_t other,
 			   uint32_t *sure_permille);
 	/* Submissions of queue of which something has not been given to the device, that

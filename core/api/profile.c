@@ -332,9 +332,19 @@ static int read_row(struct reading *r, const struct json *in, uint32_t row,
 		if (!is_whole(v))
 			return json_wrong(v, r->file, r->why,
 					  "is %.9g, not a whole number", v->number);
-		*profile_pair(r->dev->profile, row, ++col) = (uint32_t)v->number;
+		profile_pair(r->dev->profile, row, ++col)->measured = (uint32_t)v->number;
 	}
 	return 0;
+}
+
+/* Where the file says nothing of them, pairs are learned alone. */
+static int make_pairs(struct reading *r, uint32_t programs, uint32_t runs)
+{
+	if (programs == 0 || programs > KNOWN_PAIRED ||
+	    profile_pairs(r->dev->profile, programs, runs))
+		return 0;
+	r->no_memory = true;
+	return -1;
 }
 
 static int read_pairs(struct reading *r, const struct json *root, uint32_t programs)
@@ -343,21 +353,19 @@ static int read_pairs(struct reading *r, const struct json *root, uint32_t progr
 	uint32_t row = 0;
 
 	if (json_member(root, "beside_permille") == NULL)
-		return 0;
+		return make_pairs(r, programs, 0);
 	if (json_list(root, "beside_permille", r->file, &list, r->why) != 0)
 		return -1;
 	if (list->count == 0)
-		return 0;
+		return make_pairs(r, programs, 0);
 	if (is_list_of(r, list, programs) != 0)
 		return -1;
 	if (programs > KNOWN_PAIRED)
 		return json_wrong(list, r->file, r->why,
 				  "is of %u programs, at most %u are possible", programs,
 				  KNOWN_PAIRED);
-	if (!profile_pairs(r->dev->profile, programs, (uint32_t)r->runs)) {
-		r->no_memory = true;
+	if (make_pairs(r, programs, (uint32_t)r->runs) != 0)
 		return -1;
-	}
 	for (const struct json *v = list->first; v != NULL; v = v->next)
 		if (read_row(r, v, ++row, programs) != 0)
 			return -1;

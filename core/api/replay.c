@@ -1529,7 +1529,7 @@ static void read_pairs(struct play *p)
 	struct line l;
 
 	(void)take_kind(p, JOURNAL_PROGRAMS, &l);
-	if (l.n[0] == 0 || l.n[0] > KNOWN_PAIRED || l.n[1] == 0 || l.n[1] > UINT32_MAX) {
+	if (l.n[0] == 0 || l.n[0] > KNOWN_PAIRED || l.n[1] > UINT32_MAX) {
 		bad(p, EINVAL, "not so many programs");
 		return;
 	}
@@ -1544,7 +1544,7 @@ static void read_pairs(struct play *p)
 			bad(p, EINVAL, "not a pair of programs");
 			return;
 		}
-		*profile_pair(profile, l.n[0], l.n[1]) = (uint32_t)l.n[2];
+		profile_pair(profile, l.n[0], l.n[1])->measured = (uint32_t)l.n[2];
 	}
 }
 

@@ -45,7 +45,7 @@ const struct hal_option_def policy_options[] = {
 	 "too"},
 	{"kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
 	 "so often a command is killed for others, also before it begins from the second "
-	 "time at one instant on; then it runs to its end"},
+	 "time on; then it runs to its end"},
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 

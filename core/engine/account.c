@@ -85,6 +85,8 @@ void account_add(struct account *sum, const struct account *a)
 	counter_add(&sum->suspends, counter_get(&a->suspends));
 	counter_add(&sum->suspend_ns, counter_get(&a->suspend_ns));
 	counter_max(&sum->suspend_max_ns, counter_get(&a->suspend_max_ns));
+	for (uint32_t mode = 0; mode <= HAL_SUSPEND_KILL; mode++)
+		counter_max(&sum->stop_max_ns[mode], counter_get(&a->stop_max_ns[mode]));
 	counter_add(&sum->replayed, counter_get(&a->replayed));
 	counter_add(&sum->replayed_ns, counter_get(&a->replayed_ns));
 	counter_add(&sum->saved_bytes, counter_get(&a->saved_bytes));
@@ -153,6 +155,8 @@ void account_export(struct hal_stats *out, struct account *a, uint64_t busy_ns,
 	out->suspends = counter_get(&a->suspends);
 	out->suspend_ns = counter_get(&a->suspend_ns);
 	out->suspend_max_ns = counter_get(&a->suspend_max_ns);
+	for (uint32_t mode = 0; mode <= HAL_SUSPEND_KILL; mode++)
+		out->stop_max_ns[mode] = counter_get(&a->stop_max_ns[mode]);
 	out->replayed = counter_get(&a->replayed);
 	out->replayed_ns = counter_get(&a->replayed_ns);
 	out->saved_bytes = counter_get(&a->saved_bytes);

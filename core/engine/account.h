@@ -107,6 +107,7 @@ struct account {
 	counter completed, failed, dropped;
 	counter deadline_misses;
 	counter suspends, suspend_ns, suspend_max_ns;
+	counter stop_max_ns[HAL_SUSPEND_KILL + 1];
 	counter replayed, replayed_ns, saved_bytes;
 	counter bytes_read, bytes_written;
 	counter max_ns[LATENCIES];

@@ -134,7 +134,7 @@ struct hal_device {
 	bool oversubscribe;
 	uint64_t spin_ns;
 	struct opened *opened;   /* what it was opened with; core/api */
-	struct profile *profile; /* NULL: none */
+	struct profile *profile; /* NULL: none; what is learned in it is the engine's */
 
 	/* Any thread's. */
 	_Atomic uint64_t now_cached; /* device time; SUBMIT_ASLEEP while it sleeps */
@@ -193,6 +193,7 @@ struct hal_device {
 	struct decisions *decisions; /* NULL: nobody is to look at them */
 	/* policy.h */
 	const struct hal_policy *policy;
+	uint64_t policy_ns; /* since when */
 	struct hal_bk_config *policy_cfg;
 	void *policy_state;
 	const struct hal_host *services; /* for it */

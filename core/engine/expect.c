@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUNS_COUNTED 8u /* sums go up to the last so many */
 /* A submission of more commands is not added up from what is known of these. */
 #define JOB_RECORDS 256u
 
@@ -38,7 +37,7 @@ void profile_free(struct profile *p)
 	if (p == NULL)
 		return;
 	free(p->kernels);
-	free(p->beside);
+	free(p->pairs);
 	free(p);
 }
 
@@ -60,9 +59,12 @@ bool profile_add(struct known *k, uint32_t units, uint64_t ns)
 			return false;
 	if (k->by_count == KNOWN_UNITS)
 		return false;
-	k->by[k->by_count++] = (struct by_units){
+	k->by[k->by_count] = (struct by_units){
 		.units = units, .plain = true, .ns = (double)ns * k->of, .of = k->of};
+	k->alone[k->by_count] = k->by[k->by_count];
+	k->by_count++;
 	k->by_next = k->by_count % KNOWN_UNITS;
+	k->alone_next = k->by_next;
 	return true;
 }
 
@@ -101,17 +103,17 @@ uint32_t profile_number(const struct profile *p, const struct known *k)
 
 bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs)
 {
-	p->beside = calloc((size_t)programs * programs, sizeof(*p->beside));
-	if (p->beside == NULL)
+	p->pairs = calloc((size_t)programs * programs, sizeof(*p->pairs));
+	if (p->pairs == NULL)
 		return false;
 	p->programs = programs;
 	p->runs = runs < RUNS_COUNTED ? runs : RUNS_COUNTED;
 	return true;
 }
 
-uint32_t *profile_pair(const struct profile *p, uint64_t program, uint64_t other)
+struct pair *profile_pair(const struct profile *p, uint64_t program, uint64_t other)
 {
-	return &p->beside[(program - 1) * p->programs + other - 1];
+	return &p->pairs[(program - 1) * p->programs + other - 1];
 }
 
 /* The kernels, and k[0..known), which are a program's: all that are of one are of the
@@ -153,19 +155,6 @@ uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kern
 	return 0;
 }
 
-uint64_t expect_beside(void *device, uint32_t program, uint32_t other,
-		       uint32_t *sure_permille)
-{
-	const struct hal_device *dev = device;
-	const struct profile *p = dev->profile;
-	uint32_t programs = p != NULL ? p->programs : 0;
-	bool known = program - 1 < programs && other - 1 < programs;
-
-	if (sure_permille != NULL)
-		*sure_permille = known ? p->runs * 1000 / RUNS_COUNTED : 0;
-	return known ? *profile_pair(p, program, other) : HAL_POLICY_NEVER;
-}
-
 /* ---- what ran ---------------------------------------------------------------------- */
 
 /* Of a sum of about eight, one goes and another comes. */
@@ -203,6 +192,11 @@ static void learn_units(struct by_units *by, uint32_t count, uint32_t *next,
 	learn(&by[i].of, work != 0 ? (double)work : 1);
 }
 
+void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns)
+{
+	learn_units(k->alone, KNOWN_UNITS, &k->alone_next, units, 0, ran_ns);
+}
+
 /* It was expected to run that. */
 static void learn_error(struct sureness *s, uint64_t expected_ns, uint64_t ran_ns)
 {
@@ -220,10 +214,7 @@ void expect_learn(struct hal_queue *q, const struct flight *f,
 	struct learned *l = &q->learned;
 	const struct record *r = f->record;
 	struct known *k = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->known : NULL;
-	/* One under which the border has moved, or may have while it was stopped, says
-	 * nothing about either. */
-	bool here = f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
-		    (q->slow & SLOW_STOPPED) == 0;
+	bool here = expect_is_here(q, f);
 	uint64_t work = record_work(r);
 	uint32_t units = q->part->desc.units;
 
@@ -291,6 +282,11 @@ static uint64_t between(const struct by_units *by, uint32_t count, uint64_t work
 		return whole(a, 1);
 	at = (1.0 / units - 1.0 / more->units) / (1.0 / fewer->units - 1.0 / more->units);
 	return whole(b + (a - b) * at, 1);
+}
+
+uint64_t expect_alone(const struct known *k, uint32_t units)
+{
+	return between(k->alone, KNOWN_UNITS, 0, units);
 }
 
 static uint64_t expect_units(const struct hal_queue *q, const struct known *k,

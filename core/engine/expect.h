@@ -13,6 +13,8 @@
 #include "engine/partition.h"
 #include "engine/queue.h"
 
+#define RUNS_COUNTED 8u /* sums go up to the last so many */
+
 /* At most: numbers of units of a kernel; programs of which all pairs are known. */
 enum { KNOWN_UNITS = 32, KNOWN_PAIRED = 1024, STOP_MODES = HAL_SUSPEND_KILL + 1 };
 
@@ -33,17 +35,24 @@ struct known {
 	struct sureness sure;
 	struct by_units by[KNOWN_UNITS];
 	uint32_t by_count, by_next;
+	struct by_units alone[KNOWN_UNITS]; /* of those while nothing else ran */
+	uint32_t alone_next;
 	struct stop_cost stops[STOP_MODES]; /* by enum hal_suspend_mode */
+};
+
+/* How much longer a program takes beside another. */
+struct pair {
+	uint32_t measured; /* in thousandths; if profile.runs is not 0 */
+	/* Learned: what commands ran, and would have alone; of so many. */
+	double ran_ns, alone_ns, commands;
 };
 
 /* Constant but for what is learned once an engine has it. */
 struct profile {
 	uint32_t count;
 	struct known *kernels;
-	/* How much longer, in thousandths, each program takes beside each: [whose time]
-	 * [who is beside].  NULL: not known. */
-	uint32_t programs, runs; /* each measured so often */
-	uint32_t *beside;
+	uint32_t programs, runs; /* of which pairs can be known; each measured so often */
+	struct pair *pairs;      /* [whose time][who is beside]; NULL: .programs is 0 */
 };
 
 /* NULL: no memory. */
@@ -60,12 +69,11 @@ bool profile_add(struct known *k, uint32_t units, uint64_t ns);
 /* False: that mode is there already. */
 bool profile_add_stop(struct known *k, uint32_t mode, uint64_t quiet_ns,
 		      uint64_t cost_ns);
-/* Of so many programs, measured so often, each pair is known: 0 at first.  False: no
- * memory. */
+/* Of so many programs each pair can be known; it was measured so often, and costs nothing
+ * at first, or runs is 0.  False: no memory. */
 bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs);
-/* Programs from 1, as long as there are so many: where it says of the first beside the
- * other. */
-uint32_t *profile_pair(const struct profile *p, uint64_t program, uint64_t other);
+/* Programs from 1, as long as there are so many: the first beside the other. */
+struct pair *profile_pair(const struct profile *p, uint64_t program, uint64_t other);
 /* The first program of the profile, which may be NULL, that has just these kernels, from
  * 1. 0: there is none. */
 uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kernels,
@@ -95,11 +103,19 @@ static inline const struct stop_cost *expect_stop(const struct record *r, uint32
 uint64_t expect_command(const struct hal_queue *q, const struct record *r);
 /* hal_policy_host.expect */
 uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units);
-/* hal_policy_host.beside */
-uint64_t expect_beside(void *device, uint32_t program, uint32_t other,
-		       uint32_t *sure_permille);
 /* q's next command, r: into q->view.head. */
 void expect_head(struct hal_queue *q, const struct record *r) NOINLINE;
+/* What k runs on so many units while nothing else does; HAL_POLICY_NEVER: not known. */
+uint64_t expect_alone(const struct known *k, uint32_t units);
+/* It has. */
+void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns);
+/* f, a command of q, has run where it is: one under which the border has moved, or may
+ * have while it was stopped, says nothing about either. */
+static inline bool expect_is_here(const struct hal_queue *q, const struct flight *f)
+{
+	return f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
+	       (q->slow & SLOW_STOPPED) == 0;
+}
 /* f has ended well.  ran_ns: all of it, also before it was stopped inside. */
 void expect_learn(struct hal_queue *q, const struct flight *f,
 		  const struct hal_policy_end *end, uint64_t ran_ns);

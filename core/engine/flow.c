@@ -1031,6 +1031,8 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	} else if (ev->status == 0) {
 		q->kills = 0;
 		q->killed = false;
+		q->stuck = false;
+		q->sheltered = false;
 		q->slow &= ~SLOW_KILLED;
 	}
 	if (q->urgent)

@@ -430,9 +430,9 @@ static void write_pairs(struct journal *j, const struct profile *p)
 	JOURNAL(j->dev, JOURNAL_PROGRAMS, p->programs, p->runs);
 	for (uint32_t i = 1; i <= p->programs; i++)
 		for (uint32_t k = 1; k <= p->programs; k++)
-			if (*profile_pair(p, i, k) != 0)
+			if (profile_pair(p, i, k)->measured != 0)
 				JOURNAL(j->dev, JOURNAL_BESIDE, i, k,
-					*profile_pair(p, i, k));
+					profile_pair(p, i, k)->measured);
 }
 
 /* As it was read: nothing has been learned yet. */
@@ -453,7 +453,7 @@ static void write_profile(struct journal *j)
 				JOURNAL(j->dev, JOURNAL_KNOWN_STOP, m,
 					k->stops[m].quiet_ns, k->stops[m].cost_ns);
 	}
-	if (p != NULL && p->beside != NULL)
+	if (p != NULL && p->programs != 0)
 		write_pairs(j, p);
 }
 

@@ -36,8 +36,8 @@ enum journal_kind {
 	JOURNAL_KNOWN = 'k',       /* number kind runs error bytes */
 	JOURNAL_KNOWN_UNITS = 'u', /* units ns, of the last k */
 	JOURNAL_KNOWN_STOP = 'a',  /* mode quiet cost, of the last k, behind its u */
-	JOURNAL_PROGRAMS = 'o',    /* programs runs, behind all k, if pairs are known */
-	JOURNAL_BESIDE = 'i',      /* program other permille; of the others it is 0 */
+	JOURNAL_PROGRAMS = 'o', /* programs runs, behind all k, if pairs can be known */
+	JOURNAL_BESIDE = 'i',   /* program other permille; of the others it is 0 */
 	/* inputs */
 	JOURNAL_NOW = 'n',      /* ns */
 	JOURNAL_LOOK = 't',     /* until, idle */

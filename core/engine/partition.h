@@ -49,7 +49,14 @@ struct hal_partition {
 	bool policy_moves;                   /* that, for the policy or for others */
 	uint64_t quota_before;               /* that */
 	uint64_t moved_ns;                   /* when it has moved last */
-	uint32_t inflight, inflight_max;     /* 0 while it has to stand still */
+	/* Of the commands that have ended there, the last that were of one program and
+	 * behind each other; beside.c's. */
+	struct stretch {
+		uint32_t program;
+		uint64_t since_ns, until_ns;
+		uint64_t recent_ns; /* the last eight or so of them */
+	} stretch;
+	uint32_t inflight, inflight_max; /* 0 while it has to stand still */
 	struct hal_policy_partition view;
 	/* Queues the policy has, one more when it wants to see even one that is alone
 	 * (without that, sole is runnable and the policy has not been told yet), and one

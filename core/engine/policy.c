@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/backlog.h"
+#include "engine/beside.h"
 #include "engine/decisions.h"
 #include "engine/engine.h"
 #include "engine/expect.h"
@@ -575,6 +576,8 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 		.now_ns = dev->now,
 	};
 
+	if (dev->profile != NULL && (dev->policy->flags & HAL_POLICY_EXPECTS) != 0)
+		beside_learn(q, f, ev);
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
 		expect_learn(q, f, &end, end.ran_ns + before_ns);
 	q->part->view.running = q->part->inflight;
@@ -668,6 +671,12 @@ static int stop(struct hal_queue *q, uint32_t mode)
 			    "queue %u: what it runs has been killed %u times, [policy] "
 			    "kills = %u",
 			    q->obj.id, q->kills, q->dev->limits.kills);
+	if (mode != HAL_SUSPEND_DRAIN &&
+	    (q->sheltered || (q->stuck && suspend_too_long(q))))
+		return fail(EBUSY,
+			    "queue %u: it has been stopped for too long without getting "
+			    "on, by DRAIN alone until a command of it has ended",
+			    q->obj.id);
 	if (inherits(q) && inherit_is_above(q))
 		return fail(EBUSY, "queue %u: one that stands above it waits for it",
 			    q->obj.id);
@@ -697,6 +706,7 @@ void policy_carry_out(struct hal_queue *q)
 	/* Though the application may have suspended and resumed it since. */
 	q->policy_stops = true;
 	if (suspend_begin(q, q->suspend_mode, false) == 0) {
+		suspend_for_others(q);
 		stop_until(q->dev, q);
 		return;
 	}
@@ -1007,7 +1017,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.resize = host_resize,
 		.move = host_move,
 		.expect = expect_on,
-		.beside = expect_beside,
+		.beside = beside_expect,
 		.waiting = backlog_of,
 		.limit = host_limit,
 		.ask = host_ask,
@@ -1036,6 +1046,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 			dev->policy->destroy(dev->policy_state);
 	}
 	dev->policy = p;
+	dev->policy_ns = dev->now;
 	dev->policy_state = state;
 	dev->policy_cfg = cfg;
 	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);

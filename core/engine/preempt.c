@@ -14,7 +14,8 @@
  * when the partition has no such work left.  Who is served next is the policy's to say.
  *
  * KILL only takes what may run twice, and a command no more often than [policy] kills
- * says.
+ * says.  What has not got on for longer than the net lets anybody wait, in one stop or in
+ * many, goes on, and is stopped by DRAIN alone until a command of it has ended.
  */
 #include "engine/preempt.h"
 
@@ -47,11 +48,6 @@ static void go_on(struct hal_queue *v)
 	/* Nobody is there who could be answered: the queue says why. */
 	if (suspend_end(v) != 0)
 		timeline_fail(&v->control, -EIO, hal_last_error(), v->dev);
-}
-
-static struct hal_queue *first_made_way(const struct hal_partition *part)
-{
-	return container_of(part->made_way.next, struct hal_queue, made_way);
 }
 
 /* Something is at hand that others make way for. */
@@ -129,22 +125,23 @@ static void no_more(struct hal_queue *q)
 	let_go_on(q->part);
 }
 
+static bool too_long(struct hal_queue *v)
+{
+	if (!suspend_too_long(v))
+		return false;
+	counter_add(&v->dev->faults.starved, 1);
+	return true;
+}
+
 /* Even behind work without an end nobody waits longer than the net lets anybody. */
 static void relieve(struct hal_partition *part)
 {
-	const struct hal_device *dev = part->dev;
-	struct hal_queue *v;
+	hal_list_for_each (it, &part->made_way) {
+		struct hal_queue *v = container_of(it, struct hal_queue, made_way);
 
-	if (list_empty(&part->made_way))
-		return;
-	v = first_made_way(part);
-	if (dev->now - v->suspend_asked_ns <= dev->limits.starve_ns)
-		return;
-	counter_add(&part->dev->faults.starved, 1);
-	/* Nor is it dropped when it is served at last. */
-	v->kills = dev->limits.kills;
-	v->slow |= SLOW_KILLED;
-	go_on(v);
+		if (too_long(v))
+			go_on(v);
+	}
 }
 
 static uint64_t expected(const struct hal_queue *q, const struct record *r)
@@ -203,7 +200,7 @@ static bool possible(const struct hal_queue *v, uint32_t mode)
 
 	if (mode == HAL_SUSPEND_DRAIN)
 		return true;
-	if ((dev->bk_suspend_modes >> mode & 1) == 0)
+	if (v->sheltered || (dev->bk_suspend_modes >> mode & 1) == 0)
 		return false;
 	return mode != HAL_SUSPEND_KILL ||
 	       (v->kills < dev->limits.kills && suspend_once(v) == NULL);
@@ -280,6 +277,7 @@ static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
 	v->was = inherit_urgency(v);
 	if (suspend_begin(v, mode, false) != 0)
 		return;
+	suspend_for_others(v);
 	list_add_before(&v->part->made_way, &v->made_way);
 	DECIDED(v->dev, DECIDED_WAY, NULL, v, NULL, mode, q->obj.id, way.wait_ns,
 		way.lost_ns, slack_ns);
@@ -373,6 +371,8 @@ static void make_way(struct hal_queue *q)
 			first = f;
 		if (!makes_way(q, v))
 			continue;
+		if (v->stuck)
+			(void)too_long(v);
 		w = at_work(v, first);
 		mode = choose(v, &w, rest_ns);
 		if (mode == HAL_SUSPEND_DRAIN && possible_inside(v))

@@ -39,7 +39,7 @@ struct flight {
 /* Between the cursors there is, or has been since they met, what the device has not. */
 #define SLOW_OTHERS  128u
 #define SLOW_EXPECTS 256u  /* somebody wants to know what commands will run */
-#define SLOW_KILLED  512u  /* .kills is not 0, or .killed */
+#define SLOW_KILLED  512u  /* .kills is not 0, or .killed, .stuck or .sheltered */
 #define SLOW_STOPPED 1024u /* .stopped_ns is not 0 */
 #define SLOW_RECOLOR 2048u /* .watched */
 
@@ -192,9 +192,13 @@ struct hal_queue {
 	uint32_t kills;         /* of the command at .retire */
 	bool killed;            /* that one has been, begun or not */
 	uint64_t killed_ran_ns; /* what those had run that the KILL under way drops */
-	struct list made_way;   /* on partition.made_way: stopped for urgent ones */
-	struct urgency was;     /* when it was */
-	uint32_t lease; /* commands the policy has granted beyond the one picked */
+	/* Stopped for others, once or often, since .stuck_ns, and has not run since. */
+	bool stuck;
+	bool sheltered; /* that was too long: nobody stops it inside again */
+	uint64_t stuck_ns;
+	struct list made_way; /* on partition.made_way: stopped for urgent ones */
+	struct urgency was;   /* when it was */
+	uint32_t lease;       /* commands the policy has granted beyond the one picked */
 	struct hal_policy_queue view;
 	struct learned learned;
 	struct heap_node order; /* under a policy that gives keys */

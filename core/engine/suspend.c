@@ -199,6 +199,7 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 
 	counter_add(&a->suspend_ns, took);
 	counter_max(&a->suspend_max_ns, took);
+	counter_max(&a->stop_max_ns[q->suspend_mode], took);
 	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
 	rewind_killed(q);
 	freeze(q, ran_ns);
@@ -253,10 +254,33 @@ void suspend_quiet(const struct hal_bk_event *ev)
 		ran_ns = 0;
 	} else if (ran_ns > 0 && running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
+		q->stuck_ns = q->suspend_asked_ns; /* until then it has got on */
 	} else {
 		ran_ns = 0;
 	}
 	quiet(q, ran_ns);
+}
+
+void suspend_for_others(struct hal_queue *q)
+{
+	if (q->stuck)
+		return;
+	q->stuck = true;
+	q->stuck_ns = q->dev->now;
+	q->slow |= SLOW_KILLED;
+}
+
+bool suspend_too_long(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	uint64_t since_ns = q->stuck ? q->stuck_ns : q->suspend_asked_ns;
+
+	if (dev->now - since_ns <= dev->limits.starve_ns)
+		return false;
+	q->stuck_ns = dev->now;
+	q->sheltered = true;
+	q->slow |= SLOW_KILLED;
+	return true;
 }
 
 void suspend_lost(struct hal_queue *q)
@@ -304,8 +328,12 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 	bool told = q->policy_stops;
 	int err;
 
-	if (!is_the_engines(q))
-		return suspend_begin(q, mode, final);
+	if (!is_the_engines(q)) {
+		err = suspend_begin(q, mode, final);
+		if (err == 0)
+			q->stuck = false; /* it is for itself */
+		return err;
+	}
 	err = mode_check(q, mode, final);
 	if (err != 0)
 		return err;
@@ -315,6 +343,7 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 			    "once that is over",
 			    q->obj.id, mode_names[q->suspend_mode], mode_names[mode]);
 	q->final = final;
+	q->stuck = false; /* it is for itself */
 	q->resume_wanted = false;
 	q->policy_stops = false;
 	list_del(&q->made_way);

@@ -17,6 +17,12 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
 int suspend_ask(struct hal_queue *q, uint32_t mode, bool final);
 int suspend_end(struct hal_queue *q);
 
+/* q is stopped for others, not by the application. */
+void suspend_for_others(struct hal_queue *q);
+/* It is, and has not got on for longer than the net lets anybody wait: from now on what
+ * it runs goes on to its end, stopped by DRAIN alone. */
+bool suspend_too_long(struct hal_queue *q);
+
 /* A command of q, which is being suspended, has ended. */
 void suspend_look(struct hal_queue *q);
 /* The device has let go of a queue. */

@@ -10,7 +10,8 @@
  * that all share; here a profile is used where there is one (hal.profile), else what
  * commands run and move is learned, and units are partitions: beside it means in another
  * one, in its own nothing runs beside it.  Of which nothing is known runs beside nothing.
- * If the profile has measured the two programs beside each other, that decides instead.
+ * What is known of the two programs beside each other, measured or learned, decides
+ * instead.
  *
  * Good where tenants with units of their own still meet in memory: who would take the
  * bandwidth of a high-priority tenant waits, who computes beside its copies does not.
@@ -66,7 +67,7 @@ static const struct hal_option_def options[] = {
 	{"orion_permille", HAL_OPTION_INT, 1, 1000000, NULL, "25",
 	 "orion: of a high-priority request, best effort may run at once"},
 	{"orion_beside_permille", HAL_OPTION_INT, 0, 1000000, NULL, "100",
-	 "orion: longer, by a profile, a request may take for best effort beside it"},
+	 "orion: longer, as far as known, a request may take for best effort beside it"},
 	{"orion_memory_mbs", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
 	 "orion: MB/s from which a command is bound by memory; 0: 60 % of the device's"},
 	{"orion_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",

@@ -239,6 +239,7 @@ static void hal_h(void)
 	FIELD(hal_stats, request_p999_ns);
 	FIELD(hal_stats, request_max_ns);
 	FIELD(hal_stats, saved_bytes);
+	FIELD(hal_stats, stop_max_ns);
 }
 
 static void backend_h(void)

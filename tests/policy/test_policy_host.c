@@ -983,6 +983,48 @@ static void stops_too_long(void **state)
 	two_close(&t);
 }
 
+/* Nor again and again, for as long as that in all, without getting on: then no longer
+ * inside, until a command of it has ended. */
+static void stops_too_often(void **state)
+{
+	static const char *const options[] = {PLUGINS,
+					      ONE_AT_A_TIME,
+					      "policy.name=plugin",
+					      "policy.timeout_ms=1",
+					      "policy.kills=1000000",
+					      NULL};
+	const struct hal_policy_host *h;
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	h = t.c->host;
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		(void)submit(&t.w, t.a, 1, 2000, 'a');
+		/* Since the first of these. */
+		for (uint32_t ns = 0; ns <= 1000000; ns += 1000) {
+			pass(&t.w, 500);
+			assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL),
+					 0);
+			pass(&t.w, 500);
+			assert_int_equal(h->start(h->device, t.a_view), 0);
+		}
+		pass(&t.w, 500);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL),
+					 -EBUSY);
+			assert_non_null(strstr(hal_last_error(), "without getting on"));
+		}
+		assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
+		assert_int_equal(ended.length, turn);
+		pass(&t.w, 1500);
+		assert_int_equal(ended.length, turn + 1);
+		assert_int_equal(h->start(h->device, t.a_view), 0);
+	}
+	assert_int_equal(policy_of(&t.w).starved, 0);
+	two_close(&t);
+}
+
 /* What is not the device's to do does not reach it. */
 static void limits_of_bandwidth(void **state)
 {
@@ -1915,6 +1957,7 @@ int main(void)
 		cmocka_unit_test(waiting),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(stops_too_long),
+		cmocka_unit_test(stops_too_often),
 		cmocka_unit_test(limits_of_bandwidth),
 		cmocka_unit_test(resizes),
 		cmocka_unit_test(limits),

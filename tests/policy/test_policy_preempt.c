@@ -380,6 +380,60 @@ static uint64_t misses(const char *by)
 	return n;
 }
 
+/* Behind a's commands on the device stands its wait for b, and lends b what b stops these
+ * for: how often either is stopped until all is done. */
+static uint64_t in_turns(const char *mode, uint32_t *lost)
+{
+	const char *const options[] = {"hal.partition_inflight=2",
+				       "hal.inflight=2",
+				       BY_DEADLINE,
+				       mode,
+				       "policy.kills=3",
+				       NULL};
+	struct hal_submit_desc waits = HAL_INIT(hal_submit_desc);
+	struct hal_queue *a, *b;
+	struct hal_point gate;
+	uint64_t stops;
+	struct world w;
+
+	memset(&w, 0, sizeof(w));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual&fold_ns=1", options, &w.dev));
+	w.part = add_partition(&w);
+	world_work(&w, 0);
+	a = add_queue(w.part, 1, 1, 20 * LONG);
+	b = add_queue(w.part, 0, 1, 10 * LONG);
+	(void)submit(&w, a, 2, LONG, 'a');
+	gate = (struct hal_point){hal_queue_timeline(b), 1};
+	waits.waits = &gate;
+	waits.wait_count = 1;
+	(void)submit_as(&w, a, waits, 1, LONG, 'A');
+	pass(&w, 100);
+	(void)submit(&w, b, 1, LONG, 'b');
+	pass(&w, 100 * LONG);
+	assert_int_equal(ended.length, 4);
+	assert_int_equal(ended.text[3], 'A');
+	stops = stats_of(a).suspends + stats_of(b).suspends;
+	*lost = (uint32_t)(stats_of(a).replayed + stats_of(b).replayed);
+	OK(hal_queue_destroy(a));
+	OK(hal_queue_destroy(b));
+	world_close(&w);
+	return stops;
+}
+
+/* KILL takes back the commands, and with them the wait and what is lent: so they stop
+ * each other in turns, as often as a command may be killed.  FOLD takes back nothing. */
+static void stops_change_who_lends(void **state)
+{
+	uint32_t lost;
+
+	(void)state;
+	assert_int_equal(in_turns("policy.preempt=fold", &lost), 1);
+	assert_int_equal(lost, 0);
+	assert_in_range(in_turns("policy.preempt=kill", &lost), 3, 2 * (3 + 1) + 2);
+	assert_in_range(lost, 1, 2 * 3);
+}
+
 static void earliest_deadline_first(void **state)
 {
 	(void)state;
@@ -398,6 +452,7 @@ int main(void)
 		cmocka_unit_test(of_a_guest),
 		cmocka_unit_test(changed),
 		cmocka_unit_test(without_a_pause),
+		cmocka_unit_test(stops_change_who_lends),
 		cmocka_unit_test(earliest_deadline_first),
 	};
 

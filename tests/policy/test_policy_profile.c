@@ -48,7 +48,7 @@ struct seen {
 
 static void seen_open(struct seen *s, const char *profile)
 {
-	const char *const options[] = {"hal.partition_inflight=1",
+	const char *const options[] = {"hal.partition_inflight=1", "hal.queue_depth=4096",
 				       "hal.plugins=" PLUGIN_EXPECTS, profile, NULL};
 	const char *const none[] = {NULL};
 
@@ -273,6 +273,298 @@ static void beside_each_other(void **state)
 	world_work(&s.w, 77);
 	assert_int_equal(head_of(&s, 77).program, 0);
 	seen_close(&s);
+}
+
+/* ---- what is learned of pairs ------------------------------------------------------- */
+
+enum { A_WORK = 1600, B_WORK = 6400, C_WORK = 800, SIDES = 3 };
+
+/* A program of its own on each side, of a partition of one unit: the first two, and of
+ * the last a kernel more, are the profile's. */
+struct sides {
+	struct seen s;
+	struct hal_partition *part[SIDES];
+	struct hal_queue *q[SIDES];
+	struct hal_program *prog[SIDES];
+	struct hal_kernel *kernel[SIDES];
+	uint64_t work[SIDES];
+};
+
+static const struct profiled three[] = {
+	{"work", A_WORK, "0, 0", "array", 0, A_WORK, 0, NULL},
+	{"work", B_WORK, "0, 0", "array", 0, B_WORK, 0, NULL},
+	{"work", C_WORK, "0, 0", "array", 0, C_WORK, 0, NULL},
+};
+
+/* What side runs takes so long from now on, whatever the profile says. */
+static void takes(struct sides *t, uint32_t side, uint64_t ns)
+{
+	struct world w = {.dev = t->s.w.dev, .prog = t->prog[side]};
+
+	world_span(&w, t->work[side], ns);
+	t->prog[side] = w.prog;
+	t->kernel[side] = w.work;
+}
+
+static void sides_make(struct sides *t)
+{
+	static const uint64_t works[SIDES] = {A_WORK, B_WORK, C_WORK};
+
+	for (uint32_t i = 0; i < SIDES; i++) {
+		t->part[i] = i == 0 ? t->s.w.part : add_partition(&t->s.w);
+		t->q[i] = add_queue(t->part[i], 0, 1, 0);
+		t->work[i] = works[i];
+		takes(t, i, works[i]);
+	}
+}
+
+static void sides_open(struct sides *t, const char *beside)
+{
+	memset(t, 0, sizeof(*t));
+	profile_text_pairs(text, three, SIDES, 4, beside);
+	seen_open(&t->s, profile_file(text));
+	sides_make(t);
+}
+
+static void sides_close(struct sides *t)
+{
+	finish_all(&t->s.w);
+	for (uint32_t i = 0; i < SIDES; i++) {
+		OK(hal_queue_destroy(t->q[i]));
+		OK(hal_program_unload(t->prog[i]));
+		if (i != 0)
+			OK(hal_partition_destroy(t->part[i]));
+	}
+	seen_close(&t->s);
+}
+
+static struct hal_point runs(struct sides *t, uint32_t side, unsigned int count)
+{
+	struct world w = {.dev = t->s.w.dev, .work = t->kernel[side]};
+
+	return submit(&w, t->q[side], count, 0, 'r');
+}
+
+/* What side is known to be slower beside another, both from 1; -1: it is not. */
+static int64_t costs(struct sides *t, uint32_t side, uint32_t other, uint32_t *sure)
+{
+	const struct hal_policy_host *h = t->s.c->host;
+	uint64_t cost = h->beside(h->device, side, other, sure);
+
+	return cost != HAL_POLICY_NEVER ? (int64_t)cost : -1;
+}
+
+static void learned_beside(void **state)
+{
+	struct sides t;
+	uint32_t sure;
+
+	(void)state;
+	sides_open(&t, "[]");
+	takes(&t, 0, 2000); /* 250 thousandths longer */
+	takes(&t, 1, 9600); /* 500 */
+	(void)runs(&t, 1, 100);
+	finish(runs(&t, 0, 3));
+	/* Three say nothing. */
+	assert_int_equal(costs(&t, 1, 2, &sure), -1);
+	assert_int_equal(sure, 0);
+	finish(runs(&t, 0, 1));
+	assert_int_equal(costs(&t, 1, 2, &sure), 250);
+	assert_in_range(sure, 110, 125);
+	finish(runs(&t, 0, 200));
+	assert_int_equal(costs(&t, 1, 2, &sure), 250);
+	assert_in_range(sure, 950, 1000);
+	assert_int_equal(costs(&t, 2, 1, &sure), 500);
+	assert_in_range(sure, 700, 750); /* 42 of them */
+	/* Nobody has seen these. */
+	assert_int_equal(costs(&t, 1, 1, &sure), -1);
+	assert_int_equal(costs(&t, 3, 1, NULL), -1);
+	assert_int_equal(sure, 0);
+	/* The last ones count most. */
+	takes(&t, 0, 1760);
+	finish(runs(&t, 0, 200));
+	assert_in_range(costs(&t, 1, 2, NULL), 100, 102);
+	sides_close(&t);
+}
+
+/* What the profile says counts less, the more of the pair has been seen. */
+static void learned_on_top(void **state)
+{
+	struct sides t;
+	uint32_t sure;
+
+	(void)state;
+	sides_open(&t, "[[0, 50, 0], [70, 0, 0], [0, 0, 0]]");
+	takes(&t, 0, 2000);
+	assert_int_equal(costs(&t, 1, 2, &sure), 50);
+	assert_int_equal(sure, 500);
+	(void)runs(&t, 1, 60);
+	finish(runs(&t, 0, 22));
+	/* 22 of the last 32 or so are half of it. */
+	assert_in_range(costs(&t, 1, 2, &sure), 140, 160);
+	assert_in_range(sure, 740, 760);
+	finish(runs(&t, 0, 150));
+	assert_in_range(costs(&t, 1, 2, &sure), 246, 250);
+	assert_in_range(sure, 990, 1000);
+	/* Faster than alone is no cost. */
+	takes(&t, 0, A_WORK);
+	assert_in_range(costs(&t, 2, 1, NULL), 0, 70);
+	assert_int_equal(costs(&t, 2, 3, NULL), 0);
+	sides_close(&t);
+}
+
+/* What it runs alone is what it has run alone last, not what it has run beside others. */
+static void alone_is_learned(void **state)
+{
+	struct sides t;
+
+	(void)state;
+	sides_open(&t, "[]");
+	takes(&t, 0, 2000);
+	finish(runs(&t, 0, 100));
+	(void)runs(&t, 1, 40);
+	finish(runs(&t, 0, 50));
+	assert_int_equal(costs(&t, 1, 2, NULL), 0);
+	takes(&t, 0, 3000);
+	finish(runs(&t, 0, 50));
+	assert_in_range(costs(&t, 1, 2, NULL), 380, 500);
+	sides_close(&t);
+}
+
+/* Nearly all of a command's time beside one program, and one alone; else it says nothing.
+ */
+static void seen_apart(void **state)
+{
+	static const uint64_t shifts[] = {1000, 100}; /* of 2000: too much, little */
+	struct sides t;
+
+	(void)state;
+	sides_open(&t, "[]");
+	takes(&t, 0, 2000);
+	/* The other comes, or goes, in the middle of it, or near its end. */
+	for (uint32_t i = 0; i < 2; i++) {
+		takes(&t, 1, 9600);
+		for (uint32_t n = 0; n < 8; n++) {
+			(void)runs(&t, 0, 1);
+			pass(&t.s.w, shifts[i]);
+			finish(runs(&t, 1, 1));
+		}
+		assert_int_equal(costs(&t, 1, 2, NULL), i == 0 ? -1 : 250);
+	}
+	sides_close(&t);
+	sides_open(&t, "[]");
+	takes(&t, 0, 20000);
+	for (uint32_t n = 0; n < 8; n++) {
+		(void)runs(&t, 1, 1);
+		finish(runs(&t, 0, 1));
+	}
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	/* Late, or with a pause, and over just before it. */
+	for (uint32_t n = 0; n < 16; n++) {
+		struct hal_point done = runs(&t, 0, 1);
+
+		if (n % 2 != 0)
+			(void)runs(&t, 1, 1);
+		pass(&t.s.w, 13500);
+		finish(runs(&t, 1, 1));
+		finish(done);
+	}
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	/* Two others, though each is known. */
+	takes(&t, 0, 2000);
+	takes(&t, 1, 9600);
+	(void)runs(&t, 1, 40);
+	(void)runs(&t, 2, 400);
+	finish(runs(&t, 0, 50));
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	assert_int_equal(costs(&t, 1, 3, NULL), -1);
+	finish_all(&t.s.w);
+	/* First one, then another, of one partition. */
+	takes(&t, 1, B_WORK);
+	for (uint32_t n = 0; n < 16; n++) {
+		struct world w = {.dev = t.s.w.dev, .work = t.kernel[2]};
+
+		(void)submit(&w, t.q[1], 1, 0, 'o');
+		(void)runs(&t, 1, 1);
+		(void)submit(&w, t.q[1], 1, 0, 'o');
+		finish(runs(&t, 0, 1));
+		finish_all(&t.s.w);
+	}
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	assert_int_equal(costs(&t, 1, 3, NULL), -1);
+	/* A border that moves meanwhile. */
+	takes(&t, 0, 2000);
+	takes(&t, 1, 9600);
+	(void)runs(&t, 1, 20);
+	for (uint32_t n = 0; n < 8; n++) {
+		struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+		struct hal_point done = runs(&t, 0, 1);
+
+		pass(&t.s.w, 1000);
+		d.units_floor = 2 - n % 2;
+		OK(hal_partition_resize(t.part[0], &d, NULL));
+		finish(done);
+		pass(&t.s.w, 10);
+	}
+	finish_all(&t.s.w);
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	/* One that the profile does not know. */
+	t.work[1] = 78;
+	takes(&t, 1, 9600);
+	(void)runs(&t, 1, 40);
+	finish(runs(&t, 0, 50));
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	sides_close(&t);
+	/* Nor what was killed, nor what ran beside that. */
+	sides_open(&t, "[]");
+	takes(&t, 0, 2000);
+	takes(&t, 1, 9600);
+	for (uint32_t n = 0; n < 8; n++) {
+		(void)runs(&t, 1, 1);
+		(void)runs(&t, 0, 1);
+		pass(&t.s.w, 1000);
+		OK(hal_queue_suspend(t.q[1], HAL_SUSPEND_KILL, NULL));
+		pass(&t.s.w, 2000);
+		OK(hal_queue_resume(t.q[1]));
+		finish_all(&t.s.w);
+	}
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	(void)runs(&t, 1, 40);
+	finish(runs(&t, 0, 8));
+	assert_int_equal(costs(&t, 1, 2, NULL), 250); /* nor is it taken to be alone */
+	sides_close(&t);
+}
+
+/* What ran while nobody wanted to know may not all have been seen. */
+static void a_policy_that_does_not_ask(void **state)
+{
+	static const char *const none[] = {NULL};
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *normal;
+	struct sides t;
+
+	(void)state;
+	sides_open(&t, "[]");
+	/* By itself the engine wants to know of this one's ends, for others' sake. */
+	normal = t.q[0];
+	d.service_class = HAL_CLASS_LATENCY;
+	OK(hal_queue_create(t.part[0], &d, &t.q[0]));
+	takes(&t, 0, 2000);
+	OK(hal_device_set_policy(t.s.w.dev, "fifo", none));
+	(void)runs(&t, 1, 4);
+	finish(runs(&t, 0, 12));
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	OK(hal_queue_destroy(t.q[0]));
+	t.q[0] = normal;
+	(void)runs(&t, 1, 20);
+	(void)runs(&t, 0, 1);
+	pass(&t.s.w, 100);
+	OK(hal_device_set_policy(t.s.w.dev, "expects", none));
+	finish(runs(&t, 0, 3));
+	assert_int_equal(costs(&t, 1, 2, NULL), -1);
+	finish(runs(&t, 0, 1));
+	assert_int_equal(costs(&t, 1, 2, NULL), 250);
+	sides_close(&t);
 }
 
 /* ---- what they do with it ------------------------------------------------------------ */
@@ -723,6 +1015,54 @@ static void journal_over(void)
 	assert_int_equal(unsetenv("HAL_HAL_JOURNAL"), 0);
 }
 
+/* Best effort that costs high priority nothing, as the profile says, until that is known
+ * better: so much of it runs beside. */
+static uint64_t runs_beside(void)
+{
+	const char *options[] = {"policy.name=orion",
+				 "hal.partition_inflight=1",
+				 "hal.queue_depth=4096",
+				 "policy.timeout_ms=0",
+				 NULL,
+				 NULL};
+	struct hal_queue *effort;
+	struct hal_point done;
+	struct sides t;
+	uint64_t ended_beside;
+
+	memset(&t, 0, sizeof(t));
+	profile_text_pairs(text, three, SIDES, 4, "[[0, 0, 0], [0, 0, 0], [0, 0, 0]]");
+	options[4] = profile_file(text);
+	world_open(&t.s.w, options);
+	t.s.q = add_queue(t.s.w.part, 0, 1, 0);
+	sides_make(&t);
+	takes(&t, 0, 2000);
+	effort = t.q[0];
+	t.q[0] = add_queue(t.part[0], 1, 1, 0); /* orion_priority */
+	(void)runs(&t, 1, 100);
+	done = runs(&t, 0, 200);
+	finish(done);
+	ended_beside = stats_of(t.q[1]).completed;
+	OK(hal_queue_destroy(effort));
+	sides_close(&t);
+	return ended_beside;
+}
+
+static void replays_what_is_learned(void **state)
+{
+	char journal[] = "/tmp/hal-journal-XXXXXX";
+
+	(void)state;
+	journal_to(journal);
+	/* Of 62 that there is time for. */
+	assert_in_range(runs_beside(), 2, 8);
+	journal_over();
+	assert_true(replayed(journal, 0).decisions > 200);
+	assert_int_equal(replayed(journal, 0).mismatches, 0);
+	assert_int_equal(unlink(journal), 0);
+	profile_gone();
+}
+
 static void replays_stops(void **state)
 {
 	char journal[] = "/tmp/hal-journal-XXXXXX";
@@ -774,7 +1114,7 @@ static void replays_pairs(void **state)
 		{'i', "i 1 2 4294967296\n", "not a pair of programs"},
 		{'o', "o 0 3\n", "not so many programs"},
 		{'o', "o 1025 3\n", "not so many programs"},
-		{'o', "o 2 0\n", "not so many programs"},
+		{'o', "o 2 4294967296\n", "not so many programs"},
 	};
 	char journal[] = "/tmp/hal-journal-XXXXXX";
 
@@ -940,6 +1280,11 @@ int main(void)
 		cmocka_unit_test(how_sure),
 		cmocka_unit_test(whole_submissions),
 		cmocka_unit_test(beside_each_other),
+		cmocka_unit_test(learned_beside),
+		cmocka_unit_test(learned_on_top),
+		cmocka_unit_test(alone_is_learned),
+		cmocka_unit_test(seen_apart),
+		cmocka_unit_test(a_policy_that_does_not_ask),
 		cmocka_unit_test(as_after_learning),
 		cmocka_unit_test(krisp_from_the_first),
 		cmocka_unit_test(orion_from_the_first),
@@ -948,6 +1293,7 @@ int main(void)
 		cmocka_unit_test(weave_from_the_first),
 		cmocka_unit_test(stops_by_profile),
 		cmocka_unit_test(replays),
+		cmocka_unit_test(replays_what_is_learned),
 		cmocka_unit_test(replays_stops),
 		cmocka_unit_test(replays_pairs),
 		cmocka_unit_test(wrong_files),

@@ -78,8 +78,7 @@ static int set(struct sim *s, const char *name)
 		return 0;
 	s->budgets = budgets;
 	s->hostile = NULL;
-	s->policy_stops |= strstr(name, "reef") != NULL;
-	s->stops |= s->policy_stops;
+	s->stops |= strstr(name, "reef") != NULL;
 	s->moves |= strstr(name, "tidal") || strstr(name, "krisp") ||
 		    strstr(name, "fission") || strstr(name, "v10") ||
 		    strstr(name, "fgpu");
@@ -158,8 +157,7 @@ int do_hostile(struct sim *s, const uint32_t *p)
 		return 0; /* refused */
 	s->hostile = c;
 	s->fell_back = false;
-	s->policy_stops |= (c->how & HOSTILE_STOPS) != 0;
-	s->stops |= s->policy_stops;
+	s->stops |= (c->how & HOSTILE_STOPS) != 0;
 	s->moves |= (c->how & HOSTILE_MOVES) != 0;
 	return 0;
 }

@@ -227,7 +227,6 @@ static int suspend(struct sim *s, struct sim_queue *q, uint32_t mode, bool wait)
 	bool reached = !q->quiet.timeline ||
 		       hal_timeline_value(q->quiet.timeline, NULL) >= q->quiet.value;
 	struct hal_point quiet = {0};
-	struct hal_stats t = HAL_INIT(hal_stats);
 	int err = hal_queue_suspend(q->q, mode | flags, &quiet);
 
 	sim_mix(s, (uint64_t)(int64_t)err);
@@ -249,12 +248,7 @@ static int suspend(struct sim *s, struct sim_queue *q, uint32_t mode, bool wait)
 	q->mode = mode;
 	q->asked_ns = hal_device_now(s->dev);
 	q->asked_quiet = true;
-	q->asked_since = true;
 	s->asked_kills += mode == HAL_SUSPEND_KILL;
-	SIM_OK(hal_queue_get_stats(q->q, &t));
-	q->asked_suspends = t.suspends;
-	/* One that was quiet at once took no time. */
-	q->asked_suspend_ns = t.suspend_ns;
 	if (!wait)
 		return 0;
 	err = sim_wait(quiet);

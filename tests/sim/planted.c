@@ -24,6 +24,8 @@ enum plant {
 	PLANT_LATE,  /* KILL lets go when the command has ended, not at once */
 	PLANT_BLANK, /* every fifth buffer that comes back from the host is empty */
 	PLANT_KEEPS, /* an evicted buffer stays where it is */
+	PLANT_SLOW,  /* FOLD lets go when the command has ended, not inside it */
+	PLANT_TELLS, /* that FOLD is quicker than it is */
 };
 
 enum { EVERY = 5, PENDING = 64 };
@@ -51,9 +53,19 @@ static int dev_open(const struct hal_bk_config *cfg, uint32_t index, void **dev)
 	return ref.cold.open(cfg, index, dev);
 }
 
+static int dev_get_info(void *dev, struct hal_device_info *info)
+{
+	int err = ref.cold.get_info(dev, info);
+
+	if (err == 0 && plant == PLANT_TELLS)
+		info->suspend_worst_ns[HAL_SUSPEND_FOLD] /= 2;
+	return err;
+}
+
 static int dev_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
 {
-	if (plant == PLANT_LATE && mode == HAL_SUSPEND_KILL)
+	if ((plant == PLANT_LATE && mode == HAL_SUSPEND_KILL) ||
+	    (plant == PLANT_SLOW && mode == HAL_SUSPEND_FOLD))
 		mode = HAL_SUSPEND_DRAIN;
 	return ref.hot.suspend(dev, queue, mode, cookie);
 }
@@ -158,7 +170,7 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host)
 	options[b->option_count] = (struct hal_option_def){
 		.key = "plant",
 		.type = HAL_OPTION_ENUM,
-		.choices = "none|twice|loses|stays|late|blank|keeps",
+		.choices = "none|twice|loses|stays|late|blank|keeps|slow|tells",
 		.def = "none",
 		.help = "what it does wrong",
 	};
@@ -169,6 +181,7 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host)
 	planted.options = options;
 	planted.option_count = ref.option_count + 1;
 	planted.cold.open = dev_open;
+	planted.cold.get_info = dev_get_info;
 	planted.cold.mem_out = dev_mem_out;
 	planted.cold.mem_in = dev_mem_in;
 	planted.cold.mem_write = dev_mem_write;

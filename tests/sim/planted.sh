@@ -16,14 +16,15 @@ complain()
 	bad=1
 }
 
-for plant in twice loses stays late blank keeps; do
+for plant in twice loses stays late blank keeps slow tells; do
 	script=$dir/$plant
-	lends=
+	more=
 	case $plant in
-	blank | keeps) lends='&hal.oversubscribe=yes' ;;
+	blank | keeps) more='&hal.oversubscribe=yes' ;;
+	slow | tells) more='&fold_ns=1000' ;;
 	esac
 	if HAL_HAL_PLUGINS=$2 $sim --seed 7 --seeds 30 --steps 250 --once --out "$script" \
-		--backend "planted?units=12&rows=3&memory=2M$lends&plant=$plant" >"$dir/log"; then
+		--backend "planted?units=12&rows=3&memory=2M$more&plant=$plant" >"$dir/log"; then
 		complain "$plant: not found"
 		continue
 	fi
@@ -37,6 +38,35 @@ for plant in twice loses stays late blank keeps; do
 	sed -i 's/^target planted\(.*\)&plant=.*/target ref\1/' "$script"
 	$sim --script "$script" --shrink 0 || complain "$plant: ref is wrong, too"
 done
+
+# A stop that nobody but the engine has asked for: for latency-critical work, in a mode that
+# takes longer than it should.
+engine_stops()
+{
+	cat >"$dir/stop" <<-EOF
+		target planted?units=1&fold_ns=1000&policy.preempt=$1&plant=$2
+		part_create units=1
+		queue_create class=$effort
+		queue_create class=$latency
+		submit commands=s work=19999
+		poll ns=100
+		submit queue=1 commands=s work=10
+		poll ns=3999 long=31
+	EOF
+	HAL_HAL_PLUGINS=$3 $sim --script "$dir/stop" --shrink 0 >"$dir/log" &&
+		complain "$1, $2: a late stop of the engine's passes"
+	grep -q 'check.c.*stop_max_ns' "$dir/log" ||
+		complain "$1, $2: fails otherwise: $(cat "$dir/log")"
+	sed -i 's/&plant=.*/\&plant=none/' "$dir/stop"
+	HAL_HAL_PLUGINS=$3 $sim --script "$dir/stop" --shrink 0 >"$dir/log" ||
+		complain "$1: $(cat "$dir/log")"
+}
+
+latency=1 effort=2 # enum hal_service_class
+engine_stops kill late "$2"
+engine_stops best late "$2"
+engine_stops fold slow "$2"
+engine_stops fold tells "$2"
 
 refused()
 {

@@ -90,7 +90,6 @@ static void look_at_target(struct sim *s)
 	s->timeout_ns = (at ? strtoull(at + 11, NULL, 10) : 10000) * 1000000;
 	s->lends = strstr(t, "oversubscribe=yes") != NULL;
 	s->stops = strstr(t, "preempt_for=") != NULL; /* whoever it is */
-	s->folds = strstr(t, "preempt=fold") != NULL;
 	at = strstr(t, "kills=");
 	s->kills = at ? (uint32_t)strtoul(at + 6, NULL, 10) : 10;
 	if (fault == NULL)

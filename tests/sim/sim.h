@@ -110,8 +110,6 @@ struct sim_queue {
 	uint64_t asked_ns;
 	uint32_t mode;
 	bool asked_quiet; /* it has not been seen to be quiet yet */
-	bool asked_since; /* ... or has been asked for since the numbers were looked at */
-	uint64_t asked_suspends, asked_suspend_ns; /* of its numbers then */
 	bool suspended, final;
 	/* Has, waits for, or was dropped with a command that fails: what it does is not
 	 * promised any more. */
@@ -148,8 +146,6 @@ struct sim {
 	struct hal_device_info info;
 	const struct hal_ref_extension *ref; /* NULL: another backend */
 	bool stops;           /* the policy in force, or the engine, stops queues */
-	bool policy_stops;    /* a policy has, and in which mode is its own affair */
-	bool folds;           /* the engine stops by FOLD alone */
 	uint32_t kills;       /* of a command, by engine and policies, at most */
 	uint64_t asked_kills; /* by the application */
 	bool moves;           /* a policy has moved borders */

@@ -349,13 +349,171 @@ static void critical(void **state)
 	world_close(&w);
 }
 
+/* Best effort's commands on the device, stopped by the engine in this mode. */
+struct held {
+	struct world w;
+	struct hal_queue *urgent, *effort;
+	struct hal_point done; /* of its first */
+};
+
+static const char *const how[] = {
+	[HAL_SUSPEND_FOLD] = "policy.preempt=fold",
+	[HAL_SUSPEND_SAVE] = "policy.preempt=save",
+};
+
+enum { NET_NS = 1000000 };
+
+static void held_open(struct held *h, uint32_t mode)
+{
+	const char *const options[] = {PLUGINS, "hal.partition_inflight=2", how[mode],
+				       "policy.timeout_ms=1", NULL};
+
+	world_open_with(&h->w, "mock?modes=15", options);
+	world_fill(&h->w);
+	h->urgent = of_class(h->w.part, HAL_CLASS_LATENCY);
+	h->effort = of_class(h->w.part, HAL_CLASS_BEST_EFFORT);
+	OK(submit_cmd(h->effort, numbered(&h->w, 1), &h->done));
+	poll_now(&h->w);
+}
+
+static void held_close(struct held *h)
+{
+	OK(hal_queue_destroy(h->urgent));
+	OK(hal_queue_destroy(h->effort));
+	world_close(&h->w);
+}
+
+static uint32_t last_mode(struct held *h)
+{
+	struct mock_counts c;
+
+	h->w.mock->counts(h->w.native, &c);
+	return c.mode;
+}
+
+/* Something urgent comes when best effort has run for ran_ns, and runs for 1,000. */
+static void interrupted(struct held *h, uint64_t ran_ns)
+{
+	struct hal_point done;
+
+	OK(submit_cmd(h->urgent, numbered(&h->w, 2), &done));
+	poll_now(&h->w);
+	h->w.mock->quiet(h->w.native, ran_ns);
+	poll_now(&h->w);
+	run(&h->w, 1, 1000);
+	while (!reached(done))
+		run(&h->w, 1, 1);
+}
+
+/* Stopped again and again before it gets anywhere, each time for less than the net lets
+ * anybody wait: in all for no longer than that; then it runs to its end, and the next one
+ * may be stopped again. */
+static void again_and_again(void **state)
+{
+	struct held h;
+
+	(void)state;
+	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_SAVE; mode++) {
+		held_open(&h, mode);
+		for (uint32_t turn = 0; turn < 2; turn++) {
+			for (uint32_t ns = 0; ns < NET_NS; ns += 1000) {
+				interrupted(&h, 0);
+				assert_int_equal(last_mode(&h), mode);
+			}
+			assert_false(reached(h.done));
+			h.w.mock->advance(h.w.native, 1000);
+			poll_now(&h.w);
+			interrupted(&h, 0);
+			assert_int_equal(last_mode(&h), HAL_SUSPEND_DRAIN);
+			assert_true(reached(h.done));
+			OK(submit_cmd(h.effort, numbered(&h.w, 1), &h.done));
+			poll_now(&h.w);
+		}
+		run(&h.w, 1, 1);
+		assert_true(reached(h.done));
+		held_close(&h);
+	}
+}
+
+/* Who gets on meanwhile, however little, may be stopped for ever. */
+static void little_by_little(void **state)
+{
+	struct held h;
+
+	(void)state;
+	held_open(&h, HAL_SUSPEND_FOLD);
+	for (uint32_t ns = 0; ns < 3 * NET_NS; ns += 1000) {
+		interrupted(&h, ns % 500000 == 0);
+		assert_int_equal(last_mode(&h), HAL_SUSPEND_FOLD);
+	}
+	/* So may who is stopped by its application in between, which may take it over. */
+	for (uint32_t ns = 0; ns < 3 * NET_NS; ns += 100000) {
+		struct hal_point done;
+
+		OK(submit_cmd(h.urgent, numbered(&h.w, 2), &done));
+		poll_now(&h.w);
+		h.w.mock->quiet(h.w.native, 0);
+		poll_now(&h.w);
+		if (ns < NET_NS) /* before the urgent has ended */
+			OK(hal_queue_suspend(h.effort, HAL_SUSPEND_FOLD, NULL));
+		run(&h.w, 1, 1000);
+		assert_true(reached(done));
+		if (ns >= NET_NS)
+			OK(hal_queue_suspend(h.effort, HAL_SUSPEND_FOLD, NULL));
+		h.w.mock->quiet(h.w.native, 0);
+		poll_now(&h.w);
+		h.w.mock->advance(h.w.native, 100000);
+		poll_now(&h.w);
+		OK(hal_queue_resume(h.effort));
+		poll_now(&h.w);
+		assert_int_equal(last_mode(&h), HAL_SUSPEND_FOLD);
+	}
+	assert_false(reached(h.done));
+	run(&h.w, 1, 1);
+	assert_true(reached(h.done));
+	held_close(&h);
+}
+
+/* Urgent work without a pause: who has waited for as long as the net lets anybody is not
+ * stopped again the moment it goes on. */
+static void served_at_last(void **state)
+{
+	struct hal_policy_info info = HAL_INIT(hal_policy_info);
+	struct hal_point done;
+	struct held h;
+
+	(void)state;
+	held_open(&h, HAL_SUSPEND_FOLD);
+	for (uint32_t i = 0; i < 8; i++)
+		OK(submit_cmd(h.urgent, numbered(&h.w, 2), &done));
+	poll_now(&h.w);
+	assert_int_equal(last_mode(&h), HAL_SUSPEND_FOLD);
+	h.w.mock->quiet(h.w.native, 0);
+	poll_now(&h.w);
+	run(&h.w, 1, NET_NS);
+	run(&h.w, 1, 1000);
+	assert_int_equal(last_mode(&h), HAL_SUSPEND_DRAIN);
+	for (uint32_t i = 0; i < 3; i++)
+		run(&h.w, 1, 1000);
+	assert_true(reached(h.done));
+	assert_false(reached(done));
+	OK(hal_device_get_policy(h.w.dev, &info));
+	assert_int_equal(info.starved, 1);
+	h.w.mock->quiet(h.w.native, 0);
+	while (!reached(done))
+		run(&h.w, 1, 1000);
+	held_close(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_on),        cmocka_unit_test(in_nobodys_way),
-		cmocka_unit_test(resumed_early),  cmocka_unit_test(killed_later),
-		cmocka_unit_test(destroyed),      cmocka_unit_test(device_lost),
-		cmocka_unit_test(resume_refused), cmocka_unit_test(critical),
+		cmocka_unit_test(goes_on),         cmocka_unit_test(in_nobodys_way),
+		cmocka_unit_test(resumed_early),   cmocka_unit_test(killed_later),
+		cmocka_unit_test(destroyed),       cmocka_unit_test(device_lost),
+		cmocka_unit_test(resume_refused),  cmocka_unit_test(critical),
+		cmocka_unit_test(again_and_again), cmocka_unit_test(little_by_little),
+		cmocka_unit_test(served_at_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,9 @@ static void kill_and_replay(void **state)
 	assert_int_equal(s.suspends, 1);
 	assert_int_equal(s.suspend_ns, 3);
 	assert_int_equal(s.suspend_max_ns, 3);
+	assert_int_equal(s.stop_max_ns[HAL_SUSPEND_KILL], 3);
+	for (uint32_t mode = 0; mode < HAL_SUSPEND_KILL; mode++)
+		assert_int_equal(s.stop_max_ns[mode], 0);
 	assert_int_equal(s.replayed, 1); /* the other one had not started */
 	assert_int_equal(s.replayed_ns, 3);
 	assert_int_equal(s.busy_ns, 43);

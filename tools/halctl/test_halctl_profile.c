@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 #include <yajl/yajl_tree.h>
 
+#include <hal/policy.h>
+
+#include "plugin.h"
 #include "run.h"
 #include "service.h"
 
@@ -453,6 +457,135 @@ static void stops_on_the_npu(void **state)
 	assert_true(is.took_ns < 3000);
 }
 
+enum { REQUESTS = 8 };
+
+static const struct plugin_control *plugin_of(const char *path)
+{
+	void *lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+	const struct plugin_control *c =
+		lib != NULL ? dlsym(lib, "plugin_control") : NULL;
+
+	assert_non_null(c);
+	return c;
+}
+
+struct pair {
+	uint64_t learned, was; /* how much longer the digits take, in thousandths */
+	uint32_t sure;
+};
+
+static uint64_t busy_ns(struct service *s)
+{
+	struct hal_stats stats = HAL_INIT(hal_stats);
+
+	assert_int_equal(hal_queue_get_stats(s->queue, &stats), 0);
+	return stats.busy_ns;
+}
+
+/* The digits on one half of the device, alone and then beside digits on the other. */
+static struct pair learned_on_the_npu(const char *target, const char *profile)
+{
+	const char *const options[] = {"hal.plugins=" PLUGIN_EXPECTS,
+				       "policy.name=expects", profile, NULL};
+	const struct model digits = {.name = "digits", .network = DIGITS};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	const struct hal_policy_host *h;
+	struct hal_partition *part[2];
+	struct service service[2];
+	struct hal_device *dev;
+	uint64_t alone, beside;
+	struct hal_point done;
+	struct pair pair;
+
+	if (hal_open(target, options, &dev) != 0)
+		fail_msg("%s", hal_last_error());
+	pd.rows = 4;
+	pd.cols = 2;
+	for (int i = 0; i < 2; i++) {
+		pd.col = (uint16_t)(2 * i);
+		assert_int_equal(hal_partition_create(dev, &pd, &part[i]), 0);
+		assert_int_equal(service_open(&service[i], dev, part[i], &qd, &digits),
+				 0);
+	}
+	h = plugin_of(PLUGIN_EXPECTS)->host;
+	for (int i = 0; i < REQUESTS; i++) {
+		done = submit_layers(&service[0], 0, service[0].cmd_count);
+		assert_int_equal(hal_wait(&done, 1, 0, HAL_FOREVER), 0);
+	}
+	assert_true(h->beside(h->device, 1, 1, NULL) == HAL_POLICY_NEVER);
+	alone = busy_ns(&service[0]);
+	for (int i = 0; i < 2 * REQUESTS; i++)
+		for (int k = 0; k < 2; k++)
+			(void)submit_layers(&service[k], 0, service[k].cmd_count);
+	assert_true(hal_device_poll(dev, UINT64_MAX) >= 0);
+	beside = (busy_ns(&service[0]) - alone) / 2;
+	assert_true(beside > alone);
+	pair.was = (beside - alone) * 1000 / alone;
+	pair.learned = h->beside(h->device, 1, 1, &pair.sure);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(service_close(&service[i]), 0);
+		assert_int_equal(hal_partition_destroy(part[i]), 0);
+	}
+	assert_int_equal(hal_close(dev), 0);
+	return pair;
+}
+
+/* Of what halctl has printed: without pairs, and with the kernel that the image has
+ * beside its layers, all of the network, which halctl does not list; else it is another
+ * program.
+ */
+static void as_loaded(char *out, size_t size, yajl_val tree)
+{
+	static const char list[] = "\"kernels\": [", pairs[] = "\"beside_permille\":";
+	yajl_val layer = kernel(tree, 0, 0);
+	char *kernels = strstr(output, list), *end = strstr(output, pairs);
+	long long work = 0, arg[3];
+
+	assert_non_null(kernels);
+	assert_non_null(end);
+	kernels += strlen(list);
+	assert_int_equal(length(layer, "arg_bytes"), 3);
+	for (size_t i = 0; i < 3; i++)
+		arg[i] = YAJL_GET_INTEGER(at(layer, "arg_bytes", i));
+	for (size_t i = 0; i < length(at(tree, "programs", 0), "kernels"); i++)
+		work += number(kernel(tree, 0, i), "work");
+	snprintf(out, size,
+		 "%.*s{\"name\": \"run\", \"work\": %lld, \"arg_bytes\": [%lld, %lld, "
+		 "%lld], \"class\": \"array\", \"bytes\": 0, \"units\": [{\"units\": 16, "
+		 "\"ns\": 1, \"spread_ns\": 0}]},%.*s%s []}\n",
+		 (int)(kernels - output), output, work, arg[0], arg[1], arg[2],
+		 (int)(end - kernels), kernels, pairs);
+}
+
+/* What two programs that share a memory channel cost each other is learned as it is, and
+ * nearly as it was measured, of requests in other moments. */
+static void pairs_on_the_npu(void **state)
+{
+	static const char target[] = NPU_TARGET "&channels=1";
+	static char profile[65536];
+	char option[96], args[640];
+	struct pair pair;
+	uint64_t measured;
+	yajl_val tree;
+
+	(void)state;
+	snprintf(args, sizeof(args), "profile -r 3 '%s' %s", target, DIGITS);
+	if (halctl(args) != 0)
+		fail_msg("%s", output);
+	tree = json();
+	measured = (uint64_t)YAJL_GET_INTEGER(
+		YAJL_GET_ARRAY(at(tree, "beside_permille", 0))->values[0]);
+	as_loaded(profile, sizeof(profile), tree);
+	yajl_tree_free(tree);
+	write_file(file, sizeof(file), "halctl-profile", profile);
+	snprintf(option, sizeof(option), "hal.profile=%s", file);
+	pair = learned_on_the_npu(target, option);
+	assert_in_range(pair.learned, pair.was * 3 / 4, pair.was * 5 / 4);
+	assert_in_range(pair.learned, measured / 2, measured * 2);
+	assert_true(pair.sure > 900);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -466,6 +599,7 @@ int main(void)
 		cmocka_unit_test(wrong_command_lines),
 		cmocka_unit_test(digits_on_the_npu),
 		cmocka_unit_test(stops_on_the_npu),
+		cmocka_unit_test(pairs_on_the_npu),
 	};
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
 

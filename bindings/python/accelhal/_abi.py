@@ -410,6 +410,7 @@ class hal_stats(Structure):
         ("request_p999_ns", c_uint64),
         ("request_max_ns", c_uint64),
         ("saved_bytes", c_uint64),
+        ("stop_max_ns", c_uint64 * 4),
     ]
 
 
