@@ -519,35 +519,9 @@ static int sleep_until(struct wait *w, int *out)
 	}
 }
 
-/*
- * What a wake-up takes, from the call that wakes until the thread runs, is the machine's:
- * 3 us where processors stay awake, 40 us where they are somebody's virtual ones.  It is
- * measured at each sleep.
- *
- * A look may take two of them: of two sides that each wait for the other's wake-up, one
- * has to look for longer than that takes, or they sleep in turn for ever; this one does,
- * since the engine's look is everybody's (hal.spin_us).
- */
-#define WAKE_UP_FIRST_NS UINT64_C(10000)
-#define WAKE_UP_MOST_NS  UINT64_C(50000) /* of one that this is learned from */
-
-static _Atomic uint64_t wake_up_ns = WAKE_UP_FIRST_NS;
-
-static void wake_up_took(uint64_t ns)
-{
-	uint64_t mean = atomic_load_explicit(&wake_up_ns, memory_order_relaxed);
-
-	ns = ns < WAKE_UP_MOST_NS ? ns : WAKE_UP_MOST_NS;
-	/* Two threads at once: one of them is not counted. */
-	atomic_store_explicit(&wake_up_ns, mean - mean / 8 + ns / 8,
-			      memory_order_relaxed);
-}
-
-static uint64_t look_most(void)
-{
-	return 2 * atomic_load_explicit(&wake_up_ns, memory_order_relaxed);
-}
-
+/* This one's look may take two wake-ups: of two sides that each wait for the other's, one
+ * has to look for longer than that takes, or they sleep in turn for ever; and the
+ * engine's look is everybody's (hal.spin_us). */
 static _Thread_local struct patience patience = {2 * WAKE_UP_FIRST_NS};
 
 static bool look_for(const struct wait *w, uint64_t from_ns, int *out)
@@ -558,7 +532,7 @@ static bool look_for(const struct wait *w, uint64_t from_ns, int *out)
 		for (int i = 0; i < 16; i++) {
 			if (look(w, out) != PENDING) {
 				patience_learn(&patience, monotonic_ns() - from_ns,
-					       look_most());
+					       2 * wake_up_takes());
 				return true;
 			}
 			ck_pr_stall();
@@ -576,7 +550,8 @@ static void learn(const struct wait *w, uint64_t from_ns)
 
 	if (came > w->asleep_ns)
 		wake_up_took(now - came);
-	patience_learn(&patience, (came != 0 ? came : now) - from_ns, look_most());
+	patience_learn(&patience, (came != 0 ? came : now) - from_ns,
+		       2 * wake_up_takes());
 }
 
 static void wait_real(struct wait *w, int *out)

@@ -15,6 +15,7 @@
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/futex.h"
+#include "util/patience.h"
 
 void engine_init(struct hal_device *dev)
 {
@@ -94,8 +95,24 @@ static void answer(struct hal_device *dev, struct letter *l)
 		futex_wake(&c->done, 1);
 }
 
-/* How long a caller looks for its answer before it sleeps. */
-#define CALL_SPINS 512
+/* It answers at once, or when it has been woken: a caller that slept meanwhile would have
+ * to be woken in its turn. */
+static bool answered(const struct call *c)
+{
+	uint64_t until;
+
+	if (LIKELY(atomic_load_explicit(&c->done, memory_order_acquire) != 0))
+		return true;
+	until = monotonic_ns() + 2 * wake_up_takes();
+	do {
+		for (int i = 0; i < 16; i++) {
+			if (atomic_load_explicit(&c->done, memory_order_acquire) != 0)
+				return true;
+			ck_pr_stall();
+		}
+	} while (monotonic_ns() < until);
+	return false;
+}
 
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), void *arg)
 {
@@ -105,15 +122,9 @@ int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), 
 	if (UNLIKELY(dev->player != NULL))
 		return fn(dev, arg); /* who replays is the engine */
 	engine_post(dev, &c.letter);
-	for (int i = 0; i < CALL_SPINS; i++) {
-		if (atomic_load_explicit(&c.done, memory_order_acquire) != 0)
-			goto out;
-		ck_pr_stall();
-	}
-	if (atomic_compare_exchange_strong(&c.done, &zero, 2))
+	if (!answered(&c) && atomic_compare_exchange_strong(&c.done, &zero, 2))
 		while (atomic_load_explicit(&c.done, memory_order_acquire) == 2)
 			futex_wait(&c.done, 2, NULL);
-out:
 	return c.result < 0 ? fail(c.result, "%s", c.text) : c.result;
 }
 

@@ -82,18 +82,18 @@ static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 /* When somebody woke it, or had come before it slept; if neither, a time before. */
 static uint64_t sleep_until(struct hal_device *dev, uint64_t host_ns)
 {
-	uint64_t woken;
+	uint64_t from = monotonic_ns(), woken = from;
 
 	dev->intake |= INTAKE_SLEPT;
 	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
-	if (!inbox_may_sleep(&dev->inbox) || atomic_load(&dev->stop)) {
-		woken = monotonic_ns();
-	} else {
+	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop)) {
 		if (dev->event_fd < 0)
 			sleep_on_word(dev, host_ns);
 		else
 			sleep_on_fds(dev, host_ns);
 		woken = atomic_load_explicit(&dev->woken_ns, memory_order_relaxed);
+		if (woken > from)
+			wake_up_took(monotonic_ns() - woken);
 	}
 	inbox_awake(&dev->inbox);
 	return woken;
