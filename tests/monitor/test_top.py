@@ -235,7 +235,8 @@ class Liar:
         self.listener.listen(16)
         self.answer, self.hold = answer, hold
         self.kept = []
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def serve(self):
         while True:
@@ -256,6 +257,9 @@ class Liar:
 
     def end(self):
         os.unlink(self.path)
+        # Closed while the thread is on its way to accept, it would accept for the next liar.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.listener.close()
 
 

@@ -4,6 +4,7 @@
 #ifndef BENCH_MODELS_H
 #define BENCH_MODELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/json.h"
@@ -22,6 +23,7 @@ struct model {
 	struct model_step *steps;
 	uint32_t step_count;
 	char *network; /* a file for npuc, instead of steps; NULL: none */
+	bool whole;    /* that is compiled as usual, not with a kernel a layer */
 };
 
 struct models {

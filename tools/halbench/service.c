@@ -91,14 +91,14 @@ static int layer_command(struct service *s, const char *kernel, uint32_t positio
 
 /* A launch a layer, in the order in which these run; one launch of what is compiled
  * already. */
-static int record_layers(struct service *s)
+static int record_layers(struct service *s, bool whole)
 {
 	const struct npuc_program *p = &s->network;
 
 	s->cmds = calloc((size_t)p->layer_count + 1, sizeof(*s->cmds));
 	if (s->cmds == NULL)
 		return tool_fail("out of memory");
-	if (p->layer_count == 0) {
+	if (p->layer_count == 0 || whole) {
 		s->cmd_count = 1;
 		return layer_command(s, "run", 0);
 	}
@@ -109,13 +109,14 @@ static int record_layers(struct service *s)
 			return TOOL_FAILED;
 		s->cmd_count++;
 	}
-	return 0;
+	s->more = 1;
+	return layer_command(s, "run", s->cmd_count);
 }
 
 static int open_network(struct service *s, struct hal_device *dev,
 			struct hal_partition *part, const struct model *m)
 {
-	const struct npuc_options options = {.layers = true};
+	const struct npuc_options options = {.layers = !m->whole};
 	char why[NPUC_WHY];
 
 	if (npuc_program_open(m->network, &options, &s->network, why) != 0)
@@ -126,7 +127,7 @@ static int open_network(struct service *s, struct hal_device *dev,
 				 m->network);
 	if (npuc_run_open_on(dev, part, s->queue, &s->network, &s->run, why) != 0)
 		return tool_fail("%s: %s", m->network, why);
-	return record_layers(s);
+	return record_layers(s, m->whole);
 }
 
 int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,

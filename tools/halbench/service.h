@@ -13,6 +13,9 @@ struct service {
 	struct hal_program *program;
 	struct hal_cmd *cmds; /* of one request */
 	uint32_t cmd_count;
+	/* Behind those, one for each kernel that the image has and no request launches:
+	 * "run" beside a kernel a layer. */
+	uint32_t more;
 	uint64_t work;
 	/* Of a network from a file: */
 	struct npuc_program network;

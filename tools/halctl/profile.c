@@ -15,7 +15,7 @@
 #include "halctl.h"
 
 #define OPTIONS_MAX  40u
-#define PROGRAMS_MAX 64u
+#define PROGRAMS_MAX 64u /* named */
 
 /* ---- on which rectangles ------------------------------------------------------------ */
 
@@ -97,15 +97,17 @@ static struct place half(const struct profile *p, bool other)
 
 /* ---- one program -------------------------------------------------------------------- */
 
-/* Launches of one kernel follow each other: they are a step's, or a layer's. */
+/* All that the image has, or it is not known again.  Launches of one kernel follow each
+ * other: they are a step's, or a layer's. */
 static int list_kernels(struct program *g, const struct service *s)
 {
 	const struct hal_kernel *last = NULL;
+	uint32_t count = s->cmd_count + s->more;
 
-	g->kernels = calloc(s->cmd_count, sizeof(*g->kernels));
+	g->kernels = calloc(count, sizeof(*g->kernels));
 	if (g->kernels == NULL)
 		return tool_fail("out of memory");
-	for (uint32_t i = 0; i < s->cmd_count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct kernel *k = &g->kernels[g->count];
 
 		if (s->cmds[i].launch.kernel == last)
@@ -138,6 +140,7 @@ static int on_shape(const struct profile *p, struct program *g, uint32_t shape)
 	int rc = seat_open(&seat, &p->bench, g->model, &place);
 
 	if (rc == 0 && g->kernels == NULL) {
+		g->layers = seat.service.more != 0;
 		rc = list_kernels(g, &seat.service);
 		if (rc == 0)
 			rc = alloc_times(p, g);
@@ -254,9 +257,16 @@ static int profile_pairs(struct profile *p)
 	p->beside = calloc((size_t)p->count * p->count, sizeof(*p->beside));
 	if (p->beside == NULL)
 		return tool_fail("out of memory");
-	for (uint32_t i = 0; rc == 0 && i < p->count * p->count; i++)
-		rc = pair(p, &p->programs[i / p->count], &p->programs[i % p->count],
-			  &p->beside[i]);
+	for (uint32_t i = 0; rc == 0 && i < p->count * p->count; i++) {
+		uint32_t a = p->programs[i / p->count].pairs_of;
+		uint32_t b = p->programs[i % p->count].pairs_of;
+		uint32_t of = a * p->count + b;
+
+		if (of != i)
+			p->beside[i] = p->beside[of]; /* before it */
+		else
+			rc = pair(p, &p->programs[a], &p->programs[b], &p->beside[i]);
+	}
 	return rc;
 }
 
@@ -266,14 +276,33 @@ static int program_add(struct profile *p, const struct model *model)
 {
 	struct program *more;
 
-	if (p->count == PROGRAMS_MAX)
-		return tool_fail("more than %u programs: %s", PROGRAMS_MAX, model->name);
 	more = realloc(p->programs, (p->count + 1) * sizeof(*more));
 	if (more == NULL)
 		return tool_fail("out of memory");
 	p->programs = more;
 	memset(&more[p->count], 0, sizeof(*more));
-	more[p->count++].model = model;
+	more[p->count].model = model;
+	more[p->count].pairs_of = p->count;
+	p->count++;
+	return 0;
+}
+
+/* The i-th, which has a kernel a layer, as it is compiled usually, too: those are
+ * different images, whose kernels have different arguments. */
+static int program_add_whole(struct profile *p, uint32_t i)
+{
+	struct model *whole = malloc(sizeof(*whole));
+
+	if (whole == NULL)
+		return tool_fail("out of memory");
+	*whole = *p->programs[i].model;
+	whole->whole = true;
+	if (program_add(p, whole) != 0) {
+		free(whole);
+		return TOOL_FAILED;
+	}
+	p->programs[p->count - 1].own = whole;
+	p->programs[p->count - 1].pairs_of = i;
 	return 0;
 }
 
@@ -352,6 +381,7 @@ static void profile_free(struct profile *p)
 		for (uint32_t k = 0; k < p->programs[i].count; k++)
 			free(p->programs[i].kernels[k].times);
 		free(p->programs[i].kernels);
+		free(p->programs[i].own);
 	}
 	free(p->programs);
 	free(p->shapes);
@@ -368,14 +398,20 @@ int halctl_profile(const struct halctl *ctl)
 
 	if (rc == 0 && models.count == 0)
 		rc = tool_fail("%s: no network is in it", ctl->words[1]);
+	if (rc == 0 && models.count > PROGRAMS_MAX)
+		rc = tool_fail("more than %u programs: %s", PROGRAMS_MAX,
+			       models.list[PROGRAMS_MAX].name);
 	if (rc == 0)
 		rc = open_bench(&p, ctl);
 	for (uint32_t i = 0; rc == 0 && i < models.count; i++)
 		rc = program_add(&p, &models.list[i]);
 	if (rc == 0)
 		rc = choose_shapes(&p);
-	for (uint32_t i = 0; rc == 0 && i < p.count; i++)
+	for (uint32_t i = 0; rc == 0 && i < p.count; i++) {
 		rc = profile_program(&p, &p.programs[i]);
+		if (rc == 0 && p.programs[i].layers)
+			rc = program_add_whole(&p, i);
+	}
 	if (rc == 0 && p.halves && p.count > 0)
 		rc = profile_pairs(&p);
 	if (rc == 0)

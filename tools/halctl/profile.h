@@ -31,6 +31,9 @@ struct kernel {
 
 struct program {
 	const struct model *model;
+	struct model *own; /* .model, of a network as usually compiled; else NULL */
+	uint32_t pairs_of; /* the one of which pairs are measured: the same network */
+	bool layers;       /* it has a kernel a layer */
 	uint32_t count;
 	struct kernel *kernels;
 };

@@ -2,6 +2,8 @@
 /* profile_print.c - a profile as JSON; docs/profiles.md says what is what. */
 #include "profile.h"
 
+#include <stdio.h>
+
 #include "halctl.h"
 
 static void out_identity(struct out *o, const struct hal_device_info *i)
@@ -99,6 +101,14 @@ static void out_pairs(struct out *o, const struct profile *p)
 	out_list_end(o);
 }
 
+static void out_name(struct out *o, const struct model *m)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%.240s%s", m->name, m->whole ? " run" : "");
+	out_str(o, "name", name);
+}
+
 int profile_print(const struct profile *p)
 {
 	struct out *o = out_create();
@@ -116,7 +126,7 @@ int profile_print(const struct profile *p)
 		const struct program *g = &p->programs[i];
 
 		out_record(o, NULL);
-		out_str(o, "name", g->model->name);
+		out_name(o, g->model);
 		out_list(o, "kernels");
 		for (uint32_t k = 0; k < g->count; k++)
 			out_kernel(o, p, &g->kernels[k]);
