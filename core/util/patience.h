@@ -5,8 +5,9 @@
  * Looking saves the sleep and whoever brings it the call that wakes, but only if it comes
  * in time.  So it is learned from when it came, and whoever wakes says when that was: a
  * sleep teaches as much as a look (as in KVM's polling before a halt).  What came within
- * the bound would have been met by a look: the next one is twice as long as that took.
- * What did not was not worth one: the next is half as long.  With a bound of what a sleep
+ * the bound would have been met by a look: the next one is twice as long as that took, or
+ * as long as before, which costs nothing as long as things come.  What did not was not
+ * worth one: the next is half as long.  With a bound of what a sleep
  * costs, never more than twice the least is spent (Karlin et al. 1990).
  */
 #ifndef HAL_UTIL_PATIENCE_H
@@ -33,10 +34,12 @@ struct patience {
 /* It came so long after one began to look; PATIENCE_UNKNOWN: not by somebody's hand. */
 static inline void patience_learn(struct patience *p, uint64_t came_ns, uint64_t bound_ns)
 {
+	uint64_t twice = came_ns < bound_ns / 2 ? came_ns * 2 : bound_ns;
+
 	if (came_ns > bound_ns)
 		p->ns /= 2;
-	else
-		p->ns = came_ns < bound_ns / 2 ? came_ns * 2 : bound_ns;
+	else if (p->ns < twice || p->ns > bound_ns)
+		p->ns = twice;
 }
 
 #endif

@@ -17,20 +17,26 @@
 
 static void learns_from_when_it_came(void **state)
 {
-	struct patience p = {1000};
+	struct patience p = {100};
 
 	(void)state;
 	patience_learn(&p, 300, 8000);
 	assert_int_equal(p.ns, 600);
+	/* Sooner: as before, for one that is later again. */
 	patience_learn(&p, 0, 8000);
-	assert_int_equal(p.ns, 0);
-	/* As long as it took, or longer than the bound: never more than that. */
+	assert_int_equal(p.ns, 600);
+	patience_learn(&p, 299, 8000);
+	assert_int_equal(p.ns, 600);
 	patience_learn(&p, 3999, 8000);
 	assert_int_equal(p.ns, 7998);
+	/* Never longer than the bound, whatever that was before. */
 	patience_learn(&p, 4000, 8000);
 	assert_int_equal(p.ns, 8000);
 	patience_learn(&p, 8000, 8000);
 	assert_int_equal(p.ns, 8000);
+	patience_learn(&p, 10, 5000);
+	assert_int_equal(p.ns, 20);
+	p.ns = 8000;
 	patience_learn(&p, 8001, 8000);
 	assert_int_equal(p.ns, 4000);
 	patience_learn(&p, PATIENCE_UNKNOWN, 8000);

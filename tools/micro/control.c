@@ -63,12 +63,12 @@ static int take(struct way *w, struct record *r)
 
 static void learn(struct way *w, uint64_t from, uint64_t came)
 {
-	uint64_t took = came - from;
+	uint64_t took = came - from, twice = 2 * took < SPIN_NS ? 2 * took : SPIN_NS;
 
 	if (came < from || took > SPIN_NS)
 		w->patience_ns /= 2;
-	else
-		w->patience_ns = 2 * took < SPIN_NS ? 2 * took : SPIN_NS;
+	else if (w->patience_ns < twice)
+		w->patience_ns = twice;
 }
 
 static int look_for(struct way *w, struct record *r, uint64_t from)

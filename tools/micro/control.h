@@ -5,9 +5,9 @@
  * second.
  *
  * Either side sleeps by the rule of the library's engine: when there is nothing it looks
- * for at most 8 us, twice as long as it last took or half as long as that was in vain,
- * then sleeps on a futex: publish, full barrier, look at the other's flag; set the own
- * flag, full barrier, look at the ring.  Nothing of the library is used.
+ * for at most 8 us, at least twice as long as it last took or half as long as was in
+ * vain, then sleeps on a futex: publish, full barrier, look at the other's flag; set the
+ * own flag, full barrier, look at the ring.  Nothing of the library is used.
  */
 #ifndef HALBENCH_CONTROL_H
 #define HALBENCH_CONTROL_H
