@@ -148,6 +148,38 @@ static void queue(yajl_gen g, const struct view_queue *q)
 	(void)yajl_gen_map_close(g);
 }
 
+static void learned(yajl_gen g, const struct view_learned *l)
+{
+	(void)yajl_gen_map_open(g);
+	number(g, l->of < VIEW_QUEUE ? "program" : "queue", l->id);
+	if (l->of == VIEW_PAIR) {
+		number(g, "beside", l->other);
+		number(g, "longer_permille", l->takes);
+	} else {
+		if (l->of == VIEW_KERNEL)
+			text(g, "kernel", l->kernel);
+		if (l->of == VIEW_WORK)
+			number(g, "work", VIEW_WORK_OF);
+		number(g, "units", l->units);
+		number(g, "ns", l->takes);
+	}
+	number(g, "commands", l->commands);
+	number(g, "sure_permille", l->sure_permille);
+	(void)yajl_gen_map_close(g);
+}
+
+/* Nothing where nothing is. */
+static void all_learned(yajl_gen g, const struct view *v)
+{
+	if (v->learned_count == 0)
+		return;
+	number(g, "learned_cut", v->learned_cut);
+	open_list(g, "learned");
+	for (uint32_t i = 0; i < v->learned_count; i++)
+		learned(g, &v->learned[i]);
+	(void)yajl_gen_array_close(g);
+}
+
 static void policy(yajl_gen g, const struct hal_policy_info *p, const char *settings)
 {
 	text(g, "policy", p->name);
@@ -318,6 +350,7 @@ char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
 	for (uint32_t i = 0; i < v->queue_count; i++)
 		queue(g, &v->queues[i]);
 	(void)yajl_gen_array_close(g);
+	all_learned(g, v);
 	decisions(g, &v->decisions);
 	(void)yajl_gen_map_close(g);
 	return finish(g, size);

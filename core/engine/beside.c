@@ -127,20 +127,24 @@ static void learn(double *sum, double value)
 	*sum += value - *sum / COUNTED;
 }
 
-static void learn_pair(struct pair *p, uint64_t ran_ns, uint64_t alone_ns)
+static void learn_pair(struct profile *of, struct pair *p, uint64_t ran_ns,
+		       uint64_t alone_ns)
 {
 	if (alone_ns == HAL_POLICY_NEVER)
 		return;
 	learn(&p->ran_ns, (double)ran_ns);
 	learn(&p->alone_ns, (double)alone_ns);
 	learn(&p->commands, 1);
+	p->seen += p->seen < UINT32_MAX;
+	if (p->seen == LEAST)
+		note(&of->paired, (size_t)(p - of->pairs));
 }
 
 void beside_learn(struct hal_queue *q, const struct flight *f,
 		  const struct hal_bk_event *ev)
 {
 	struct hal_partition *part = q->part;
-	const struct profile *p = q->dev->profile;
+	struct profile *p = q->dev->profile;
 	const struct record *r = f->record;
 	uint64_t start_ns = ev->start_ns, end_ns = ev->end_ns;
 	uint32_t program = program_of(r), beside;
@@ -159,7 +163,7 @@ void beside_learn(struct hal_queue *q, const struct flight *f,
 		if (k != NULL && beside == ALONE)
 			expect_learn_alone(k, part->desc.units, end_ns - start_ns);
 		else if (k != NULL && beside <= p->programs)
-			learn_pair(profile_pair(p, program, beside), end_ns - start_ns,
+			learn_pair(p, profile_pair(p, program, beside), end_ns - start_ns,
 				   expect_alone(k, part->desc.units));
 	}
 	if (end_ns > start_ns)

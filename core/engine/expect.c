@@ -7,6 +7,7 @@
 
 /* A submission of more commands is not added up from what is known of these. */
 #define JOB_RECORDS 256u
+#define SEEN_MAX    INT32_MAX /* of by_units.seen */
 
 static const struct known *known_of(const struct record *r)
 {
@@ -190,6 +191,8 @@ static void learn_units(struct by_units *by, uint32_t count, uint32_t *next,
 	}
 	learn(&by[i].ns, (double)ran_ns);
 	learn(&by[i].of, work != 0 ? (double)work : 1);
+	if (by[i].seen < SEEN_MAX)
+		by[i].seen++;
 }
 
 void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns)
@@ -224,8 +227,13 @@ void expect_learn(struct hal_queue *q, const struct flight *f,
 	if (k != NULL) {
 		learn(&k->bytes, (double)end->bytes);
 		learn(&k->of, 1);
-		if (here)
+		if (here) {
 			learn_units(k->by, KNOWN_UNITS, &k->by_next, units, 0, ran_ns);
+			if (!k->noted)
+				note(&q->dev->profile->taught,
+				     (size_t)(k - q->dev->profile->kernels));
+			k->noted = true;
+		}
 	}
 	if (work != 0) {
 		learn(&l->work_ns, (double)ran_ns);
@@ -371,7 +379,7 @@ static void expect_job(struct hal_queue *q, struct hal_policy_command *head)
 		head->whole_ns = head->rest_ns;
 }
 
-static uint16_t sure_permille(const struct sureness *s)
+uint16_t expect_sure(const struct sureness *s)
 {
 	double of = s->runs < RUNS_COUNTED ? s->runs / RUNS_COUNTED : 1;
 	double sure = s->runs > 0 ? of - s->error / s->runs : 0;
@@ -420,7 +428,7 @@ void expect_head(struct hal_queue *q, const struct record *r)
 	head->sure_permille = 0;
 	if (head->expected_ns != HAL_POLICY_NEVER)
 		head->sure_permille =
-			sure_permille(l->head != NULL ? &l->head->sure : &l->sure);
+			expect_sure(l->head != NULL ? &l->head->sure : &l->sure);
 	head->rest_ns = head->expected_ns;
 	head->whole_ns = head->expected_ns;
 	if ((r->own & REC_WHOLE) == 0)

@@ -38,13 +38,24 @@ struct known {
 	struct by_units alone[KNOWN_UNITS]; /* of those while nothing else ran */
 	uint32_t alone_next;
 	struct stop_cost stops[STOP_MODES]; /* by enum hal_suspend_mode */
+	bool noted;                         /* in profile.taught */
 };
 
 /* How much longer a program takes beside another. */
 struct pair {
 	uint32_t measured; /* in thousandths; if profile.runs is not 0 */
+	uint32_t seen;     /* commands that said something */
 	/* Learned: what commands ran, and would have alone; of so many. */
 	double ran_ns, alone_ns, commands;
+};
+
+/* The first kernels or pairs of which something has been learned, by their index, for who
+ * looks: all are too many.  More are counted. */
+#define NOTED_MAX 128u
+
+struct noted {
+	uint32_t count;
+	uint32_t index[NOTED_MAX];
 };
 
 /* Constant but for what is learned once an engine has it. */
@@ -53,6 +64,7 @@ struct profile {
 	struct known *kernels;
 	uint32_t programs, runs; /* of which pairs can be known; each measured so often */
 	struct pair *pairs;      /* [whose time][who is beside]; NULL: .programs is 0 */
+	struct noted taught, paired;
 };
 
 /* NULL: no memory. */
@@ -83,6 +95,17 @@ struct known *profile_find(const struct profile *p,
 			   const struct hal_bk_kernel_info *kernel);
 /* Its number in p, from 1; 0: NULL. */
 uint32_t profile_number(const struct profile *p, const struct known *k);
+
+/* One more. */
+static inline void note(struct noted *n, size_t index)
+{
+	if (n->count < NOTED_MAX)
+		n->index[n->count] = (uint32_t)index;
+	n->count += n->count <= NOTED_MAX;
+}
+
+/* In thousandths; at least 1. */
+uint16_t expect_sure(const struct sureness *s);
 
 /* Multiply-accumulates of r; 0: not known. */
 static inline uint64_t record_work(const struct record *r)

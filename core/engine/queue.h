@@ -76,7 +76,8 @@ enum { LEARNED_UNITS = 8 };
 /* By how many units commands had. */
 struct by_units {
 	uint32_t units; /* 0: nothing yet */
-	bool plain;
+	/* Learned here, of so many commands; what a profile says is none. */
+	uint32_t plain : 1, seen : 31;
 	double ns, of; /* of so much work, or so many commands */
 };
 

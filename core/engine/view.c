@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "engine/beside.h"
+#include "engine/expect.h"
 #include "engine/policy.h"
 
 static enum view_state state_of(struct hal_queue *q)
@@ -61,13 +63,91 @@ static void take_guest(const struct hal_partition *p, struct view_guest *v)
 	memcpy(v->name, p->name, sizeof(v->name));
 }
 
+/* ---- what has been learned ------------------------------------------------------------ */
+
+/* NULL: there is no room. */
+static struct view_learned *one_more(struct view *v)
+{
+	if (v->learned_count < VIEW_LEARNED)
+		return &v->learned[v->learned_count++];
+	v->learned_cut = true;
+	return NULL;
+}
+
+static void take_pair(struct hal_device *dev, uint32_t index, struct view *v)
+{
+	const struct profile *p = dev->profile;
+	struct view_learned *l = one_more(v);
+
+	if (l == NULL)
+		return;
+	*l = (struct view_learned){.of = VIEW_PAIR,
+				   .id = index / p->programs + 1,
+				   .other = index % p->programs + 1,
+				   .commands = p->pairs[index].seen};
+	l->takes = beside_expect(dev, l->id, l->other, &l->sure_permille);
+}
+
+/* by[0..count), the first of which are there; of what like says. */
+static void take_units(const struct by_units *by, uint32_t count,
+		       const struct view_learned *like, struct view *v)
+{
+	for (; count > 0 && by->units != 0; by++, count--) {
+		struct view_learned *l = by->seen != 0 ? one_more(v) : NULL;
+		double of = by->plain ? 1 : VIEW_WORK_OF;
+
+		if (l == NULL)
+			continue;
+		*l = *like;
+		l->of = by->plain ? like->of : VIEW_WORK;
+		l->units = by->units;
+		l->commands = by->seen;
+		l->takes = (uint64_t)(by->ns / by->of * of + 0.5);
+	}
+}
+
+static void take_known(const struct known *k, struct view *v)
+{
+	struct view_learned like = {.of = VIEW_KERNEL,
+				    .id = k->program,
+				    .sure_permille = expect_sure(&k->sure)};
+
+	memcpy(like.kernel, k->kernel.name, sizeof(like.kernel));
+	take_units(k->by, KNOWN_UNITS, &like, v);
+}
+
+static void take_profile(struct hal_device *dev, struct view *v)
+{
+	const struct profile *p = dev->profile;
+
+	for (uint32_t i = 0; i < p->paired.count && i < NOTED_MAX; i++)
+		take_pair(dev, p->paired.index[i], v);
+	for (uint32_t i = 0; i < p->taught.count && i < NOTED_MAX; i++)
+		take_known(&p->kernels[p->taught.index[i]], v);
+	v->learned_cut |= p->paired.count > NOTED_MAX || p->taught.count > NOTED_MAX;
+}
+
+static void take_learned(const struct hal_queue *q, struct view *v)
+{
+	const struct view_learned like = {.of = VIEW_QUEUE,
+					  .id = q->obj.id,
+					  .sure_permille = expect_sure(&q->learned.sure)};
+
+	take_units(q->learned.by, LEARNED_UNITS, &like, v);
+}
+
+/* ---- all of it ------------------------------------------------------------------------ */
+
 static void take_queues(struct hal_partition *p, struct view *v)
 {
 	hal_list_for_each (it, &p->queues) {
+		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);
+
 		if (v->queue_count == VIEW_QUEUES)
 			return;
-		take_queue(container_of(it, struct hal_queue, on_partition),
-			   &v->queues[v->queue_count++]);
+		take_queue(q, &v->queues[v->queue_count++]);
+		if (q->learned.by[0].units != 0)
+			take_learned(q, v);
 	}
 }
 
@@ -81,9 +161,13 @@ int view_take(struct hal_device *dev, void *to)
 	v->partition_count = 0;
 	v->guest_count = 0;
 	v->queue_count = 0;
+	v->learned_count = 0;
+	v->learned_cut = false;
 	v->partitions_all = 0;
 	v->guests_all = 0;
 	v->queues_all = 0;
+	if (dev->profile != NULL)
+		take_profile(dev, v);
 	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);

@@ -14,6 +14,7 @@
 #define VIEW_PARTITIONS 256u
 #define VIEW_GUESTS     256u
 #define VIEW_QUEUES     512u
+#define VIEW_LEARNED    512u
 
 enum view_state {
 	VIEW_IDLE,    /* has nothing to do */
@@ -57,15 +58,36 @@ struct view_queue {
 	struct hal_stats stats;
 };
 
+enum view_of {
+	VIEW_PAIR,   /* of a program beside another */
+	VIEW_KERNEL, /* of a kernel of a profile, on so many units */
+	VIEW_QUEUE,  /* of a queue's commands, on so many units */
+	VIEW_WORK,   /* the same, of whose work it is known, for VIEW_WORK_OF of it */
+};
+
+#define VIEW_WORK_OF 1000000u /* multiply-accumulates */
+
+/* What has been learned while it runs: what policies are told, and how sure. */
+struct view_learned {
+	enum view_of of;
+	uint32_t id, other; /* programs, from 1; else .id alone, of a program, a queue */
+	uint32_t units;
+	uint32_t commands, sure_permille;
+	uint64_t takes; /* ns; of pairs, so many thousandths longer */
+	char kernel[32];
+};
+
 struct view {
 	uint64_t now_ns;
 	int lost;
 	struct hal_policy_info policy;
 	uint32_t partitions_all, guests_all, queues_all; /* that there are */
-	uint32_t partition_count, guest_count, queue_count;
+	uint32_t partition_count, guest_count, queue_count, learned_count;
+	bool learned_cut; /* there is more of it */
 	struct view_partition partitions[VIEW_PARTITIONS];
 	struct view_guest guests[VIEW_GUESTS];
 	struct view_queue queues[VIEW_QUEUES];
+	struct view_learned learned[VIEW_LEARNED];
 	struct decisions decisions;
 };
 

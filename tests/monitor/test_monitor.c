@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <yajl/yajl_tree.h>
 
+#include "profile_file.h"
 #include "work.h"
 
 enum { LOOKERS = 2, MANY = 600 };
@@ -328,6 +329,210 @@ static void tells_why(void **state)
 	OK(work_close(&w));
 }
 
+/* ---- what has been learned ------------------------------------------------------------ */
+
+/* Takes 10 us on the 8 units of "video", and 20 us wherever it is. */
+static const struct profiled two[] = {
+	{"step", 80000, "", "array", 0, 64000, 0, NULL}, /* measured: 8 us */
+	{"flat", 0, "", "vector", 0, 0, 20000, NULL},
+};
+
+static void open_learning(struct work *w, const char *profile)
+{
+	const char *const options[] = {
+		"hal.monitor=read",    dir_option, "hal.plugins=" PLUGIN_EXPECTS,
+		"policy.name=expects", profile,    NULL};
+
+	memset(w, 0, sizeof(*w));
+	OK(work_open(w, "ref?units=16", options));
+}
+
+static struct hal_program *load(const struct work *w, const void *image, size_t size)
+{
+	struct hal_program *program;
+
+	OK(hal_program_load(w->dev, image, size, &program));
+	return program;
+}
+
+static struct hal_point launch(struct hal_program *program, const char *name,
+			       struct hal_queue *q, uint32_t count)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmds[64];
+	struct hal_kernel *kernel;
+	struct hal_point done;
+
+	OK(hal_kernel_find(program, name, &kernel));
+	assert_true(count <= 64);
+	for (uint32_t i = 0; i < count; i++)
+		cmds[i] = hal_cmd_launch(kernel, NULL, 0);
+	d.cmds = cmds;
+	d.cmd_count = count;
+	OK(hal_submit(q, &d, &done));
+	return done;
+}
+
+/* The i-th that has been learned has so many such keys, and these numbers. */
+static yajl_val row(yajl_val v, size_t i, size_t keys, const char *a, long long x,
+		    const char *b, long long y)
+{
+	yajl_val list = get(v, "learned"), r;
+
+	assert_true(i < YAJL_GET_ARRAY(list)->len);
+	r = YAJL_GET_ARRAY(list)->values[i];
+	assert_int_equal(YAJL_GET_OBJECT(r)->len, keys);
+	assert_int_equal(number(r, a), x);
+	assert_int_equal(number(r, b), y);
+	assert_in_range(number(r, "sure_permille"), 1, 1000);
+	return r;
+}
+
+static bool has_learned(const char *bytes)
+{
+	return strstr(bytes, "learned") != NULL;
+}
+
+/* Pairs, kernels on numbers of units, and of queues what is no kernel's alone. */
+static void shows_what_is_learned(void **state)
+{
+	static const struct {
+		struct hal_ref_image head;
+		struct hal_ref_kernel kernels[1];
+	} flat = {
+		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
+		{{.name = "flat", .fn = work_step, .span_ns = 20000}},
+	};
+	static char text_of_it[PROFILE_BYTES];
+	struct hal_program *other;
+	struct hal_point last[2];
+	yajl_val v, r;
+	struct work w;
+
+	(void)state;
+	profile_text_pairs(text_of_it, two, 2, 4, "[]");
+	open_learning(&w, profile_file(text_of_it));
+	other = load(&w, &flat, sizeof(flat));
+	yajl_tree_free(ASK("look"));
+	assert_false(has_learned(answer)); /* though there is a profile */
+	last[0] = launch(w.program, "step", w.queue[1], 40);
+	last[1] = launch(other, "flat", w.queue[3], 3); /* one is too few */
+	OK(hal_wait(last, 2, 0, HAL_FOREVER));
+	v = ASK("look");
+	/* 8 us alone, 10 beside the other; of that one three say nothing of a pair. */
+	assert_int_equal(YAJL_GET_ARRAY(get(v, "learned"))->len, 5);
+	assert_int_equal(number(v, "learned_cut"), 0);
+	r = row(v, 0, 5, "program", 1, "beside", 2);
+	assert_int_equal(number(r, "longer_permille"), 250);
+	assert_in_range(number(r, "commands"), 5, 7);
+	assert_in_range(number(r, "sure_permille"), 130, 200);
+	r = row(v, 1, 6, "program", 1, "units", 8);
+	assert_string_equal(text(r, "kernel"), "step");
+	assert_int_equal(number(r, "commands"), 40);
+	assert_in_range(number(r, "ns"), 9950, 10000);
+	r = row(v, 2, 6, "program", 2, "units", 2);
+	assert_string_equal(text(r, "kernel"), "flat");
+	assert_int_equal(number(r, "commands"), 3);
+	assert_int_equal(number(r, "ns"), 20000);
+	r = row(v, 3, 6, "work", 1000000, "units", 8);
+	assert_int_equal(number(r, "ns"), 125000);
+	assert_int_equal(number(r, "commands"), 40);
+	assert_int_equal(number(r, "queue"),
+			 number(YAJL_GET_ARRAY(get(v, "queues"))->values[1], "id"));
+	r = row(v, 4, 5, "ns", 20000, "units", 2);
+	assert_int_equal(number(r, "queue"),
+			 number(YAJL_GET_ARRAY(get(v, "queues"))->values[3], "id"));
+	yajl_tree_free(v);
+	OK(hal_program_unload(other));
+	OK(work_close(&w));
+	/* Nobody asks for it, policy or class: nothing is learned. */
+	open_watched(&w, "ref?units=16", "hal.monitor=read");
+	last[0] = launch(w.program, "step", w.queue[3], 40);
+	OK(hal_wait(last, 1, 0, HAL_FOREVER));
+	yajl_tree_free(ASK("look"));
+	assert_false(has_learned(answer));
+	OK(work_close(&w));
+	profile_gone();
+}
+
+enum { KERNELS = 130 };
+
+/* Kernels that differ in their work. */
+static void many_kernels(char *profile, void *image)
+{
+	struct hal_ref_image *head = image;
+	struct hal_ref_kernel *k = (struct hal_ref_kernel *)(head + 1);
+
+	*head = (struct hal_ref_image){HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(*k),
+				       KERNELS};
+	profile_put_head(profile, 4);
+	profile_put(profile, "{\"name\": \"many\", \"kernels\": [");
+	for (uint32_t i = 0; i < KERNELS; i++) {
+		k[i] = (struct hal_ref_kernel){.fn = work_step, .work = 1000 + i};
+		snprintf(k[i].name, sizeof(k[i].name), "k%u", i);
+		profile_put(profile,
+			    "%s{\"name\": \"k%u\", \"work\": %u, \"arg_bytes\": [],\n"
+			    "\"class\": \"array\", \"bytes\": 0, \"units\": [{\"units\": "
+			    "2, \"ns\": 500, \"spread_ns\": 0}]}",
+			    i != 0 ? "," : "", i, 1000 + i);
+	}
+	profile_put(profile, "]}]}\n");
+}
+
+static void learned_are(size_t rows, bool cut)
+{
+	yajl_val v = ASK("look");
+
+	assert_int_equal(YAJL_GET_ARRAY(get(v, "learned"))->len, rows);
+	assert_int_equal(number(v, "learned_cut"), cut);
+	yajl_tree_free(v);
+}
+
+/* Rows of all, and kernels. */
+static void much_learned_is_cut(void **state)
+{
+	static char image[sizeof(struct hal_ref_image) +
+			  KERNELS * sizeof(struct hal_ref_kernel)];
+	static char text_of_it[PROFILE_BYTES];
+	static struct hal_queue *more[MANY];
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_program *many;
+	struct hal_point done;
+	struct work w;
+	char name[8];
+
+	(void)state;
+	many_kernels(text_of_it, image);
+	open_learning(&w, profile_file(text_of_it));
+	many = load(&w, image, sizeof(image));
+	for (int twice = 0; twice < 2; twice++)
+		for (int i = 0; i < KERNELS - 2; i++) {
+			snprintf(name, sizeof(name), "k%d", i);
+			done = launch(many, name, w.queue[3], 1);
+			OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+		}
+	learned_are(128 + 1, false);
+	for (int i = 0; i < MANY; i++) {
+		OK(hal_queue_create(w.part[1], &d, &more[i]));
+		done = launch(many, "k0", more[i], 1);
+		OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	}
+	learned_are(512, true);
+	for (int i = 0; i < MANY; i++)
+		OK(hal_queue_destroy(more[i]));
+	learned_are(128 + 1, false);
+	done = launch(many, "k128", w.queue[3], 1);
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	done = launch(many, "k129", w.queue[3], 1);
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	learned_are(128 + 1, true);
+	OK(hal_program_unload(many));
+	OK(work_close(&w));
+	profile_gone();
+}
+
+/* ---- how much ------------------------------------------------------------------------- */
+
 /* More than are shown. */
 static void many_queues_are_cut(void **state)
 {
@@ -565,6 +770,8 @@ int main(void)
 		TEST(answers_what_statistics_say),
 		TEST(shows_guests),
 		TEST(tells_why),
+		TEST(shows_what_is_learned),
+		TEST(much_learned_is_cut),
 		TEST(many_queues_are_cut),
 		TEST(real_clock),
 		TEST(schedule_is_the_same),

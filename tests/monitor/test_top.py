@@ -106,6 +106,32 @@ def check_policy(f, p):
         f.halctl(*line, status=2)
 
 
+# What "step" runs on 2 units and on 8.
+PROFILE = '''{"accelhal_profile": 1, "device": {"backend": "ref", "name": "software device, 16 units",
+"unit_rows": 1, "unit_cols": 16, "colors": 0, "clock_hz": 1000000000, "bandwidth": 0, "clock": "virtual"},
+"runs": 8, "programs": [{"name": "work", "kernels": [{"name": "step", "work": 80000, "arg_bytes": [],
+"class": "array", "bytes": 0, "units": [{"units": 2, "ns": 40000, "spread_ns": 0},
+{"units": 8, "ns": 10000, "spread_ns": 0}]}]}]}'''
+
+
+def check_learned(d):
+    g = Folder(os.path.join(d, "learns"))
+    profile = os.path.join(d, "profile.json")
+    with open(profile, "w") as file:
+        file.write(PROFILE)
+    g.env.update(HAL_POLICY_NAME="static", HAL_HAL_PROFILE=profile)
+    p = g.start("ref?units=16")
+    text = g.halctl("policy", "show")
+    check(re.search(r"^learned +OF +UNITS +TAKES +COMMANDS +SURE$", text, re.M), text)
+    # 25 rounds, of one launch and two on 8 units, of three and four on 2.
+    for row in (r"program 1, step +8 +10\.000 us +75 +1\.000", r"program 1, step +2 +40\.000 us +175 +1\.000",
+                r"queue \d+, 10\^6 of work +2 +500\.000 us +100 +[01]\.\d{3}"):
+        check(re.search("^  " + row + "$", text, re.M), row, "in", text)
+    rows = json.loads(g.halctl("-j", "policy", "show"))["learned"]
+    check(len(rows) == 6 + ("beside" in rows[0]), rows)
+    end(p)
+
+
 # ---- a terminal ------------------------------------------------------------------------
 
 class Terminal:
@@ -281,6 +307,9 @@ def check_liars(f):
         "numbers for texts": frame(policy=1, program=[1], device=None, partitions=[dict(part, name=7)]),
         "no lists": frame(partitions=3, queues="x", decisions={}),
         "lists of others": frame(partitions=[1, 2], queues=[[]], decisions=["x"]),
+        "learned of anything": frame(learned_cut="x", learned=[
+            {"program": 1e300, "beside": -1, "units": []}, {"program": 1e18, "kernel": "\x1b" * 99, "ns": 1e300},
+            {"program": 1, "beside": 1e18, "longer_permille": 1e300}, {"queue": "3", "work": {}}, {}]),
         "too many": frame(partitions=[part] * 5000, queues=[{"id": 1}] * 5000),
         "many": frame(partitions=[part] * 1000, queues=[{"id": 1, "partition": 9}] * 1000,
                       decisions=[{"text": "y" * 1000}] * 1000),
@@ -299,6 +328,13 @@ def check_liars(f):
     check(re.search(r"A house", lines[shown_of[0]]) and re.search(r"A\+lodger +guest", lines[shown_of[1]]) and
           re.search(r"B shed", lines[shown_of[2]]) and re.search(r"B\+cat", lines[shown_of[3]]), lines)
     check([line[:2] for line in lines if re.match(r"A[ +] +\d+ ", line)] == ["A ", "A+"], lines)
+    liar = Liar(f, 98, json.dumps(frame(learned_cut=1, learned=[
+        {"program": 1, "beside": 2, "longer_permille": 254, "commands": 40, "sure_permille": 970},
+        {"queue": 3, "units": 2, "ns": 1500, "commands": 8, "sure_permille": 1}])).encode())
+    text = f.halctl("policy", "show", "-p", "98")
+    liar.end()
+    check(re.search(r"^  program 1 beside 2 +\+25\.4 % +40 0\.970\n  queue 3 +2 +1\.500 us +8 0\.001\n  and more$",
+                    text, re.M), text)
     refused = {
         b"": "answer", b"{": "answer", b"\x00": "answer", b"[]": "not an object", b"{}": "another version",
         b'{"hal_monitor": 2}': "another version", b'{"hal_monitor": "1"}': "another version",
@@ -373,6 +409,7 @@ def main():
         check("no program of this user" in f.halctl("top", "--once", status=1), "nobody yet")
         p = f.start("ref?units=16&rows=4")
         check_once(f, p)
+        check_learned(d)
         check_policy(f, p)
         check_terminal(f, p)
         check_several(f, p)

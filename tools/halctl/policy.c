@@ -23,6 +23,45 @@ static void faults(const struct json *r)
 	printf("longest wait  %.3f us\n", live_number(r, "longest_wait_ns") / 1e3);
 }
 
+/* What has been learned of one thing. */
+static void learned(const struct json *l)
+{
+	double program = live_number(l, "program"), beside = live_number(l, "beside");
+	char of[64], kernel[40], takes[32], units[16] = "";
+
+	live_text(l, "kernel", kernel, sizeof(kernel));
+	if (beside != 0)
+		snprintf(of, sizeof(of), "program %.0f beside %.0f", program, beside);
+	else if (program != 0)
+		snprintf(of, sizeof(of), "program %.0f, %s", program, kernel);
+	else
+		snprintf(of, sizeof(of), "queue %.0f%s", live_number(l, "queue"),
+			 live_number(l, "work") != 0 ? ", 10^6 of work" : "");
+	if (beside != 0) {
+		snprintf(takes, sizeof(takes), "+%.1f %%",
+			 live_number(l, "longer_permille") / 10);
+	} else {
+		snprintf(takes, sizeof(takes), "%.3f us", live_number(l, "ns") / 1e3);
+		snprintf(units, sizeof(units), "%.0f", live_number(l, "units"));
+	}
+	printf("  %-42s %5s %16s %10.0f %5.3f\n", of, units, takes,
+	       live_number(l, "commands"), live_number(l, "sure_permille") / 1e3);
+}
+
+static void all_learned(const struct json *r)
+{
+	const struct json *l = live_list(r, "learned");
+
+	if (l == NULL)
+		return;
+	printf("learned       %-30s %5s %16s %10s %5s\n", "OF", "UNITS", "TAKES",
+	       "COMMANDS", "SURE");
+	for (; l != NULL; l = l->next)
+		learned(l);
+	if (live_number(r, "learned_cut") != 0)
+		printf("  and more\n");
+}
+
 static void show_text(const struct json *r)
 {
 	char name[64], settings[1024], program[64], device[32];
@@ -37,6 +76,7 @@ static void show_text(const struct json *r)
 	printf("settings      %s\n",
 	       live_text(r, "settings", settings, sizeof(settings)));
 	faults(r);
+	all_learned(r);
 	for (const struct json *d = live_list(r, "decisions"); d != NULL; d = d->next)
 		shown++;
 	printf("decisions     the last %.0f of %.0f", shown, all);
