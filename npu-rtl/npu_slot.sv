@@ -350,7 +350,8 @@ module npu_slot #(
   assign fold_stop = state_q == SRun && is_array && conv_halted && !st_v_q && !stores;
   assign dm        = desc_q[DESC_DM_BIT +: 20];
   assign from_rows = rsp_i.data[DESC_FOLD_T_BIT +: 15];
-  assign from_most = 15'(1 << npu_pkg::DepthLog2) >> (desc_q[DESC_F_OUT32_BIT] ? 2'd2 : 2'(from_at.half));
+  assign from_most = 15'(1 << npu_pkg::DepthLog2)
+                     >> (desc_q[DESC_F_OUT32_BIT] ? 2'd2 : 2'(from_at.half));
   assign from_at   = '{half: rsp_i.data[DESC_FOLD_HALF_BIT], m: rsp_i.data[DESC_FOLD_M_BIT +: 20],
                        t: npu_conv_pkg::rows_t'(from_rows), n: rsp_i.data[DESC_FOLD_N_BIT +: 16]};
   assign from_back = rsp_i.v && rsp_i.tag == TagFrom;
