@@ -337,7 +337,8 @@ module npu_conv
   assign col_begin[0] = data_i[96 +: SW];
   assign col_begin[1] = data_i[224 +: SW];
   npu_conv_cols #(.C(C)) u_cols (
-      .clk_i, .we_i(param_take), .tid_i(meta_i[7:6]), .at_i(param_col), .begin_i(col_begin),
+      .clk_i, .we_i(param_take), .two_i(meta_i[0]), .tid_i(meta_i[7:6]), .at_i(param_col),
+      .begin_i(col_begin),
       .read_tid_i(streamed.tid), .read_nc_i(streamed.nc), .wins_o(wins), .win_o(win),
       .more_o(win_more), .leave_tid_i(fed_tag.tid), .col_win_o(col_win), .col_at_o(col_at));
 

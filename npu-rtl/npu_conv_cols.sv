@@ -9,8 +9,9 @@ module npu_conv_cols
     localparam int SW = npu_pkg::SpadLog2, CI = C > 1 ? $clog2(C) : 1
 ) (
     input  logic          clk_i,
-    // columns at_i and at_i + 1 of a tile, in order
+    // columns at_i and, with two_i, at_i + 1 of a tile, in order
     input  logic          we_i,
+    input  logic          two_i,
     input  logic [1:0]    tid_i,
     input  logic [5:0]    at_i,
     input  logic [SW-1:0] begin_i [2],
@@ -42,13 +43,15 @@ module npu_conv_cols
     more  = more_q;
     for (int b = 0; b < 2; b++) begin
       off = begin_i[b] - first;
-      if (at_i == 0 && b == 0) n = '0;
-      else if (off > SW'(15)) n = n + 1'b1;
-      if ((at_i == 0 && b == 0) || off > SW'(15)) begin
-        first = begin_i[b];
-        more  = '0;
-        off   = '0;
-      end else if (4'(off) > more) more = 4'(off);
+      if (b == 0 || two_i) begin
+        if (at_i == 0 && b == 0) n = '0;
+        else if (off > SW'(15)) n = n + 1'b1;
+        if ((at_i == 0 && b == 0) || off > SW'(15)) begin
+          first = begin_i[b];
+          more  = '0;
+          off   = '0;
+        end else if (4'(off) > more) more = 4'(off);
+      end
       n_d[b]     = n;
       first_d[b] = first;
       more_d[b]  = more;
