@@ -297,19 +297,8 @@ static void *read_stats(void *arg)
 	return arg;
 }
 
-static void a_command(struct ref *r)
-{
-	works(r->q);
-}
-
-static void a_queue(struct ref *r)
-{
-	OK(hal_queue_destroy(add_queue(r->part, 0)));
-}
-
-/* Nanoseconds of MEASURED times fn beside readers of dev's statistics. */
-static int64_t beside_readers(struct ref *r, struct hal_device *dev,
-			      void (*fn)(struct ref *r))
+/* Nanoseconds of MEASURED rounds beside readers of dev's statistics. */
+static int64_t beside_readers(struct ref *r, struct hal_device *dev)
 {
 	atomic_bool stop = false;
 	struct reader k = {dev, &stop};
@@ -320,7 +309,7 @@ static int64_t beside_readers(struct ref *r, struct hal_device *dev,
 		assert_int_equal(pthread_create(&thread[i], NULL, read_stats, &k), 0);
 	took = now_ns();
 	for (int i = 0; i < MEASURED; i++)
-		fn(r);
+		works(r->q);
 	took = now_ns() - took;
 	atomic_store(&stop, true);
 	for (int i = 0; i < READERS; i++) {
@@ -332,33 +321,60 @@ static int64_t beside_readers(struct ref *r, struct hal_device *dev,
 	return took;
 }
 
-/* Beside threads that only read, commands and queues are not much slower than beside
- * threads that only compute. */
+/* Beside threads that only read, it is not much slower than beside threads that only
+ * compute. */
 static void readers_starve_nobody(void **state)
 {
-	static const struct {
-		const char *name;
-		void (*fn)(struct ref *r);
-	} all[] = {{"commands", a_command}, {"queues", a_queue}};
+	int64_t alone, read;
 	struct ref r;
 
 	(void)state;
 	ref_open_with(&r, "ref?clock=real", NULL);
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int64_t alone, read;
+	(void)beside_readers(&r, NULL);
+	alone = beside_readers(&r, NULL);
+	read = beside_readers(&r, r.dev);
+	if (read > alone * SLOWDOWN_MAX)
+		fail_msg("%d rounds take %lld us beside threads that read statistics, "
+			 "%lld us beside others",
+			 MEASURED, (long long)read / 1000, (long long)alone / 1000);
+	ref_close(&r);
+}
 
-		(void)beside_readers(&r, NULL, all[i].fn);
-		alone = beside_readers(&r, NULL, all[i].fn);
-		read = beside_readers(&r, r.dev, all[i].fn);
-		print_message("%d %s: %lld us, beside readers %lld us\n", MEASURED,
-			      all[i].name, (long long)alone / 1000,
-			      (long long)read / 1000);
-		if (read > alone * SLOWDOWN_MAX)
-			fail_msg("%d %s take %lld us beside threads that read "
-				 "statistics, %lld us beside others",
-				 MEASURED, all[i].name, (long long)read / 1000,
-				 (long long)alone / 1000);
+static void *come_and_go_once(void *arg)
+{
+	struct ref *r = arg;
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+
+	if (hal_queue_create(r->part, &d, &q) != 0 || hal_queue_destroy(q) != 0)
+		return NULL;
+	return r;
+}
+
+/* Who would change the lists waits for readers that are there, and those that come after
+ * wait for him: however many there are, without a break, they keep no queue out. */
+static void readers_keep_nobody_out(void **state)
+{
+	int64_t until = in_ms(NEVER_MS);
+	pthread_t thread;
+	struct ref r;
+	void *good;
+	int err;
+
+	(void)state;
+	ref_open(&r);
+	assert_int_equal(pthread_rwlock_rdlock(&r.dev->shape), 0);
+	assert_int_equal(pthread_create(&thread, NULL, come_and_go_once, &r), 0);
+	while ((err = pthread_rwlock_tryrdlock(&r.dev->shape)) == 0 && now_ns() < until) {
+		assert_int_equal(pthread_rwlock_unlock(&r.dev->shape), 0);
+		sched_yield();
 	}
+	if (err == 0)
+		assert_int_equal(pthread_rwlock_unlock(&r.dev->shape), 0);
+	assert_int_equal(pthread_rwlock_unlock(&r.dev->shape), 0);
+	pthread_join(thread, &good);
+	assert_int_equal(err, EBUSY);
+	assert_ptr_equal(good, &r);
 	ref_close(&r);
 }
 
@@ -1302,6 +1318,7 @@ int main(void)
 		cmocka_unit_test(destroyed_when_reached),
 		cmocka_unit_test(destroyed_when_waited_for),
 		cmocka_unit_test(readers_starve_nobody),
+		cmocka_unit_test(readers_keep_nobody_out),
 		cmocka_unit_test(woken_at_a_time),
 		cmocka_unit_test(one_at_a_time_stays_awake),
 		cmocka_unit_test(cancelled_while_waiting),
