@@ -130,6 +130,9 @@ static bool too_long(struct hal_queue *v)
 	if (!suspend_too_long(v))
 		return false;
 	counter_add(&v->dev->faults.starved, 1);
+	/* Named, and not held against the policy. */
+	atomic_store(&v->dev->faults.reason,
+		     "a queue has made way for others for too long");
 	return true;
 }
 

@@ -7,8 +7,8 @@
  * sleep teaches as much as a look (as in KVM's polling before a halt).  What came within
  * the bound would have been met by a look: the next one is twice as long as that took, or
  * as long as before, which costs nothing as long as things come.  What did not was not
- * worth one: the next is half as long.  With a bound of what a sleep
- * costs, never more than twice the least is spent (Karlin et al. 1990).
+ * worth one: the next is half as long.  With a bound of what a sleep costs, never more
+ * than twice the least is spent (Karlin et al. 1990).
  */
 #ifndef HAL_UTIL_PATIENCE_H
 #define HAL_UTIL_PATIENCE_H
