@@ -4,6 +4,7 @@
 #include <valgrind/memcheck.h>
 #else
 #define VALGRIND_MAKE_MEM_UNDEFINED(p, n) ((void)0)
+#define RUNNING_ON_VALGRIND               0
 #endif
 
 #include "ref_world.h"
@@ -399,7 +400,15 @@ static void woken_at_a_time(void **state)
 	ref_close(&r);
 }
 
-static long switches(void)
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+static int may_run_on(void)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 0;
+}
+
+static long sleeps(void)
 {
 	struct rusage u;
 
@@ -407,31 +416,57 @@ static long switches(void)
 	return u.ru_nvcsw;
 }
 
+/* Not more threads want to run than there are processors. */
+static bool is_quiet(long cpus)
+{
+	FILE *f = fopen("/proc/loadavg", "re");
+	long running = 0;
+	bool known;
+
+	if (f == NULL)
+		return false;
+	known = fscanf(f, "%*f %*f %*f %ld/", &running) == 1;
+	(void)fclose(f);
+	return known && running <= cpus;
+}
+#endif
+
 /*
- * One at a time, however long a wake-up takes: both find out that they need not sleep.
- * Other programs may take the processors, so that it is enough once.
+ * One at a time, however long a wake-up takes: both find out that they need not sleep.  A
+ * sanitizer makes the work longer than two wake-ups take, by which they would rightly
+ * sleep; and where other programs take the processors all the time nothing can be told.
  */
 static void one_at_a_time_stays_awake(void **state)
 {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	(void)state;
+	skip();
+#else
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN), least = LONG_MAX;
 	int64_t until = in_ms(NEVER_MS);
-	long slept = LONG_MAX;
-	cpu_set_t cpus;
+	uint32_t times = 0, quiet = 0;
 	struct ref r;
 
 	(void)state;
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0 || CPU_COUNT(&cpus) < 2)
+	if (RUNNING_ON_VALGRIND || may_run_on() < 2)
 		skip();
 	ref_open_with(&r, "ref?clock=real", NULL);
-	while (slept > 100 && now_ns() < until) {
-		long before = switches();
+	for (; least > 100 && now_ns() < until; times++) {
+		long before = sleeps(), slept;
 
+		quiet += is_quiet(cpus);
 		for (int i = 0; i < 1000; i++)
 			works(r.q);
-		slept = switches() - before;
+		slept = sleeps() - before;
+		least = slept < least ? slept : least;
 	}
-	if (slept > 100)
-		fail_msg("1000 commands, one at a time: %ld sleeps", slept);
 	ref_close(&r);
+	if (least > 100 && quiet < times / 10 * 9)
+		skip();
+	if (least > 100)
+		fail_msg("1000 commands, one at a time: at least %ld sleeps, of %u times",
+			 least, times);
+#endif
 }
 
 /* ---- cancelled --------------------------------------------------------------------- */
