@@ -41,7 +41,8 @@ struct plugin_control {
 	uint32_t limits; /* 1: attach limits the partition to ... */
 	uint64_t limit_bytes, limit_window_ns;
 	/* What it was told. */
-	uint64_t attached, detached, enqueued, dequeued[4], picked, ended, changed, moved;
+	uint64_t attached, detached, enqueued, dequeued[4], picked, ended, changed;
+	_Atomic uint64_t moved;         /* read while the engine goes on */
 	struct hal_policy_command head; /* of .watched, when it was enqueued last */
 	uint64_t alarms, alarm_at_ns;
 	uint64_t overruns;    /* enqueued twice, or dequeued without */
