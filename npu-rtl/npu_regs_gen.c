@@ -16,6 +16,7 @@
  *   SLOT_BASE, _STRIDE, _COUNT       NPU_SLOT_BASE ...
  *   GLB_XMASK_ADDR, GLB_XMASK_N      NPU_GLB_XMASK_ADDR, NPU_GLB_XMASK_N
  *   GLB_TIMING_RESET [31:0]          NPU_GLB_TIMING_RESET
+ *   SLOT_CNT_IDLE_INDEX, _CNT_COUNT  - (of 64-bit counters, from the first on)
  *   CTRL_IDEAL_LSB, CTRL_IDEAL_W     NPU_CTRL_IDEAL_LSB, NPU_REG_GET(value, CTRL_IDEAL)
  *   FAULT_BOUNDS, OP_CONV, VOP_ADD   NPU_FAULT_BOUNDS ...
  *   DESC_PANEL_WORD, _LSB, _W, _BIT  NPU_DESC_PANEL_WORD ..., NPU_SET(desc, PANEL, value)
@@ -91,6 +92,17 @@ static void sv_register(const struct row *r)
 		       r->name, r->b);
 }
 
+/* The number of 64-bit counters up to r, which stand behind each other in the table, or
+ * of all (NULL). */
+static unsigned long counters(const struct row *r)
+{
+	unsigned long n = 0;
+
+	for (const struct row *i = rows; i < rows + ROW_COUNT && i != r; i++)
+		n += i->kind == ARRAY_ROW && strncmp(i->name, "CNT_", 4) == 0;
+	return n;
+}
+
 static void sv_row(const struct row *r)
 {
 	switch (r->kind) {
@@ -103,6 +115,9 @@ static void sv_row(const struct row *r)
 	case REG_ROW:
 	case ARRAY_ROW:
 		sv_register(r);
+		if (strncmp(r->name, "CNT_", 4) == 0)
+			printf("  localparam int unsigned %s_%s_INDEX = %lu;\n", r->group,
+			       r->name, counters(r));
 		break;
 	case FIELD_ROW:
 		printf("  localparam int unsigned %s_%s_LSB = %lu;\n", r->group, r->name,
@@ -137,6 +152,7 @@ static void print_sv(void)
 	       "package npu_regs_pkg;");
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		sv_row(&rows[i]);
+	printf("\n  localparam int unsigned SLOT_CNT_COUNT = %lu;\n", counters(NULL));
 	printf("endpackage\n// verilator lint_on UNUSEDPARAM\n");
 }
 
@@ -354,6 +370,17 @@ static void print_md(void)
 	}
 }
 
+/* Whether r stands where its number among the 64-bit counters says. */
+static int counter_ok(const struct row *r)
+{
+	const struct row *first = rows;
+
+	while (first->kind != ARRAY_ROW || strncmp(first->name, "CNT_", 4) != 0)
+		first++;
+	return !strcmp(r->group, first->group) && r->c == 2 &&
+	       r->a == first->a + 8 * counters(r);
+}
+
 /* The table is source: a register on a page that does not exist stops the build here. */
 static int table_ok(void)
 {
@@ -364,6 +391,14 @@ static int table_ok(void)
 		    !find_page(r->group)) {
 			fprintf(stderr, "npu_regs_gen: %s: no page %s\n", r->name,
 				r->group);
+			return 0;
+		}
+		if (r->kind == ARRAY_ROW && strncmp(r->name, "CNT_", 4) == 0 &&
+		    !counter_ok(r)) {
+			fprintf(stderr,
+				"npu_regs_gen: %s is not behind the counter "
+				"before it\n",
+				r->name);
 			return 0;
 		}
 		if (r->kind == DESC_ROW && (r->a > 15 || r->b + r->c > 32)) {

@@ -11,4 +11,4 @@ module npu_ends (
 endmodule
 
 bind npu_slot npu_ends u_ends (
-    .clk_i, .rst_ni, .id_i, .done_i(state_q == SDone), .head_i(head_q));
+    .clk_i, .rst_ni, .id_i, .done_i(state == npu_slot_pkg::SDone), .head_i(head));

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_seq: a slot's sequencer: its registers, the ring of descriptors, what is done with each, and
+// how the slot stops and goes on.
+module npu_seq
+  import npu_slot_pkg::*;
+(
+    input  logic         clk_i, rst_ni,
+    input  logic         reg_we_i,
+    input  logic [11:0]  reg_addr_i,
+    input  logic [31:0]  reg_wdata_i,
+    output logic [31:0]  reg_rdata_o,        // 0 where it is another's register
+    output state_e       state_o,
+    output logic         restart_o,          // the ring is set anew
+    // Stopped at once: by PREEMPT, by a fault; kill: by these or anything else that drops what is
+    // under way; flush: such a thing, because a DRAIN or FOLD is over
+    output logic         kill_now_o,
+    input  logic         fault_i, kill_i, flush_i,
+    // the descriptor at HEAD, from SDecode on, and the next
+    output logic [31:0]  head_o,
+    output logic [511:0] desc_o, next_o,
+    output logic         array_o, next_v_o,
+    input  logic         late_i,             // something ahead is wrong: nothing more is fetched
+    // memory: the sequencer's own requests, and whether any of the slot are under way
+    output logic         ask_v_o,
+    output logic [31:0]  ask_va_o,
+    output logic [6:0]   ask_len_o,
+    output tag_t         ask_tag_o,
+    input  logic         ask_gnt_i, ask_lost_i,
+    input  npu_pkg::mem_rsp_t rsp_i,
+    input  logic         pending_i,          // some are not answered
+    input  logic         mem_busy_i,         // one is granted and not yet accepted
+    // stores: a word or the context that was kept, taken when rdy; the one at hand; those that are
+    // not answered
+    output logic         word_v_o, kept_v_o,
+    input  logic         store_rdy_i, store_v_i, stores_i,
+    output logic [31:0]  save_o,
+    // the array's and the vector unit's operations
+    input  logic         conv_busy_i, conv_end_i, conv_begun_i, vec_busy_i,
+    input  npu_conv_pkg::seq_t conv_count_i,
+    input  logic         ahead_start_i,      // the next one begins
+    input  logic         fold_stop_i,        // a FOLD is over, the context at hand
+    output logic         drain_o, fold_o,    // asked to stop; also between two tiles
+    // where it goes on from
+    output logic         from_o, from_back_o, from_fault_o,
+    input  logic         from_ok_i, from_ready_i,
+    input  logic         quiet_i,            // nothing of it is in the array
+    output logic         idle_o, stopped_o,
+    output logic         irq_signal_o, irq_fault_o, irq_quiet_o
+);
+  import npu_regs_pkg::*;
+  typedef logic [3:0] stop_t;                // a STATE code
+
+  state_e      state_d, state_q;
+  stop_t       stop_d, stop_q;               // what a stop will end in
+  logic        drain_d, drain_q, fold_d, fold_q;
+  logic        from_d, from_q;               // the descriptor at HEAD goes on from SAVE
+  logic        from_ok_d, from_ok_q, save_due_d, save_due_q;
+  logic        wait_ok_d, wait_ok_q, sent_d, sent_q;
+  logic [3:0]  pause_d, pause_q;
+  logic [31:0] ring_base_d, ring_base_q, head_d, head_q, tail_d, tail_q;
+  logic [3:0]  ring_log2_d, ring_log2_q;
+  logic [31:6] save_d, save_q;
+  logic        irq_signal_d, irq_fault_d, irq_quiet_d;
+
+  // ---- registers --------------------------------------------------------------------------------
+  logic       wr_preempt, wr_drain, wr_resume;
+  logic [2:0] preempt;
+  assign preempt    = reg_wdata_i[2:0];
+  assign wr_preempt = reg_we_i && reg_addr_i == SLOT_PREEMPT_OFF;
+  assign wr_drain   = wr_preempt && (preempt == 3'(PREEMPT_DRAIN) || preempt == 3'(PREEMPT_FOLD));
+  assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
+  assign restart_o  = reg_we_i && reg_addr_i == SLOT_RING_BASE_OFF;
+  assign kill_now_o = wr_preempt && preempt == 3'(PREEMPT_KILL) && state_q != SStopped &&
+      state_q != SStopping;
+
+  assign ring_base_d = restart_o ? reg_wdata_i : ring_base_q;
+  assign ring_log2_d = reg_we_i && reg_addr_i == SLOT_RING_LOG2_OFF ? reg_wdata_i[3:0]
+                                                                    : ring_log2_q;
+  assign tail_d      = restart_o ? '0 : reg_we_i && reg_addr_i == SLOT_TAIL_OFF ? reg_wdata_i
+                                                                                 : tail_q;
+  assign save_d      = reg_we_i && reg_addr_i == SLOT_SAVE_OFF ? reg_wdata_i[31:6] : save_q;
+
+  // ---- the descriptor at HEAD, and the next, fetched while that one runs -------------------------
+  logic       next_v_d, next_v_q, next_ask_d, next_ask_q, next_sent_d, next_sent_q;
+  logic       rsp_mine, next_back, take, ask_next, ask_desc;
+  logic [1:0] next_off;                      // the one asked for: at HEAD, or so many after it
+  logic [7:0] op;
+  logic       empty;                         // of descriptors
+  assign op        = desc_o[DESC_OPCODE_BIT +: 8];
+  assign array_o   = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
+  assign empty   = head_q == tail_q;
+  assign next_off  = state_q == SIdle || state_q == SFetch ? 2'd0 :
+      conv_busy_i ? conv_count_i : 2'd1;
+  assign take      = state_q == SFetch && next_v_q;
+  assign ask_next  = !next_ask_q && !next_v_q && !drain_q && !late_i
+                     && ((state_q == SIdle && !empty) ||
+                         (state_q == SRun && head_q + 32'(next_off) != tail_q));
+  assign ask_desc  = next_ask_q && !next_sent_q;
+  assign rsp_mine  = rsp_i.v && rsp_i.tag[8:7] == 2'd3 && !rsp_i.tag[6] && state_q != SStopping;
+  assign next_back = rsp_mine && rsp_i.tag[1:0] == TagDesc[1:0];
+
+  always_comb begin
+    next_v_d    = next_v_q;
+    next_ask_d  = next_ask_q;
+    next_sent_d = next_sent_q;
+    if (ask_next) {next_ask_d, next_sent_d} = 2'b10;
+    if (ask_gnt_i && ask_desc) next_sent_d = 1'b1;
+    if (ask_lost_i) next_ask_d = 1'b0;
+    if (ahead_start_i || take) next_v_d = 1'b0;
+    if (next_back) {next_v_d, next_ask_d} = 2'b10;
+    if (kill_i) {next_v_d, next_ask_d, next_sent_d} = '0;
+  end
+  always_ff @(posedge clk_i) begin
+    next_v_q    <= next_v_d;
+    next_ask_q  <= next_ask_d;
+    next_sent_q <= next_sent_d;
+    if (next_back) next_o <= rsp_i.data;
+    if (take) desc_o <= next_o;
+  end
+  assign next_v_o = next_v_q;
+
+  // ---- memory -----------------------------------------------------------------------------------
+  assign ask_v_o   = ask_desc || state_q == SWaitAsk || state_q == SFromAsk;
+  assign ask_va_o  = ask_desc ? ring_base_q +
+      (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
+                     : state_q == SFromAsk ? save_o : {desc_o[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
+  assign ask_len_o = ask_desc ? 7'd64 : state_q == SFromAsk ? 7'd32 : 7'd8;
+  assign ask_tag_o = ask_desc ? TagDesc : state_q == SFromAsk ? TagFrom : TagWait;
+  assign save_o    = {save_q, 6'd0};
+
+  logic asked, answered, sends, reached;
+  assign asked     = ask_gnt_i && !ask_desc;
+  assign answered  = !pending_i && !mem_busy_i;
+  assign sends     = (state_q == SWrite || state_q == SSave) && !sent_q;
+  assign word_v_o  = state_q == SWrite && !sent_q;
+  assign kept_v_o  = state_q == SSave && !sent_q;
+  assign reached   = rsp_i.data[9'({rsp_i.at[5:3], 6'd0}) +: 64]
+                     >= {desc_o[DESC_SVALUE_HI_BIT +: 32], desc_o[DESC_SVALUE_LO_BIT +: 32]};
+  assign sent_d    = (state_q == SWrite || state_q == SSave) && (sent_q || (store_rdy_i && sends));
+  assign wait_ok_d = state_q == SDecode ? 1'b0 :
+      rsp_mine && rsp_i.tag[1:0] == TagWait[1:0] ? reached : wait_ok_q;
+
+  // Where it goes on from.
+  logic from_done;
+  assign from_back_o  = rsp_i.v && rsp_i.tag == TagFrom;
+  assign from_ok_d    = state_q == SDecode ? 1'b0 :
+      rsp_mine && rsp_i.tag[1] ? from_ok_i : from_ok_q;
+  assign from_done    = state_q == SFromRsp && answered;
+  assign from_fault_o = from_done && !from_ok_q;
+  assign from_o       = from_q;
+
+  // ---- states -----------------------------------------------------------------------------------
+  logic settled, stop_here, stop_over, resumable;
+  assign settled   = (!conv_busy_i || (conv_end_i && conv_count_i == 2'd1)) && !vec_busy_i &&
+      !store_v_i && answered && !next_ask_q;
+  assign stop_here = drain_q && (state_q == SIdle || state_q == SWaitPause);
+  assign resumable = state_q == SStopped && stop_q != stop_t'(STATE_FAULT);
+  // RING_BASE stops and starts the slot anew: no interrupt for that
+  assign stop_over = state_q == SStopping && stop_q == stop_t'(STATE_IDLE) && answered;
+
+  always_comb begin
+    state_d      = state_q;
+    stop_d       = stop_q;
+    save_due_d   = save_due_q;
+    from_d       = from_q;
+    head_d       = head_q;
+    pause_d      = pause_q;
+    irq_signal_d = 1'b0;
+    irq_fault_d  = 1'b0;
+    irq_quiet_d  = 1'b0;
+
+    unique case (state_q)
+      SIdle:
+        if (stop_here) begin
+          state_d = SStopping;
+          stop_d  = from_q ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
+        end else if (!empty) state_d = SFetch;
+      SFetch: if (next_v_q) state_d = SDecode;
+      SDecode:
+        if (from_q) state_d = SFromAsk;
+        else unique case (op)
+          8'(OP_NOP):                      state_d = SDone;
+          8'(OP_SIGNAL), 8'(OP_TIMESTAMP): state_d = SWrite;
+          8'(OP_WAIT):                     state_d = SWaitAsk;
+          default:                         state_d = SRun;
+        endcase
+      SFromAsk: if (asked) state_d = SFromRsp;
+      SFromRsp: if (from_done) state_d = SFromWork;
+      SFromWork:
+        if (from_ready_i) begin
+          state_d = SRun;
+          from_d  = 1'b0;
+        end
+      SRun:
+        if (fold_stop_i) begin
+          state_d    = SStopping;
+          save_due_d = conv_begun_i;
+          stop_d     = conv_begun_i ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
+        end else if (!array_o) begin
+          if (!vec_busy_i && !store_v_i) state_d = SFlush;
+        end else if (conv_end_i && !store_v_i && !stores_i)
+          state_d = conv_count_i > 2'd1 || ahead_start_i ? SDone : SFlush;
+      SWrite: if (sent_q && !store_v_i) state_d = SFlush;
+      SFlush: if (settled) state_d = SDone;
+      SWaitAsk: if (asked) state_d = SWaitRsp;
+      SWaitRsp:
+        if (answered) begin
+          state_d = wait_ok_q ? SDone : SWaitPause;
+          pause_d = '0;
+        end
+      SWaitPause: begin
+        pause_d = pause_q + 4'd1;
+        if (stop_here) begin
+          state_d = SStopping;
+          stop_d  = stop_t'(STATE_DRAINED);
+        end else if (&pause_q) state_d = SWaitAsk;
+      end
+      SDone: begin
+        head_d       = head_q + 32'd1;
+        irq_signal_d = op == 8'(OP_SIGNAL) && desc_o[DESC_F_IRQ_BIT];
+        if (flush_i) begin
+          state_d = SStopping;
+          stop_d  = stop_t'(STATE_DRAINED);
+        end else if (conv_busy_i && array_o && conv_count_i > 2'd1) state_d = SRun;
+        else state_d = next_v_q && !drain_q ? SFetch : SIdle;
+      end
+      SStopping:
+        if (answered && save_due_q) begin
+          state_d    = SSave;
+          save_due_d = 1'b0;
+        end else if (answered) begin
+          state_d     = SStopped;
+          irq_fault_d = stop_q == stop_t'(STATE_FAULT);
+          irq_quiet_d = stop_q != stop_t'(STATE_FAULT);
+        end
+      SSave:
+        if (sent_q && !store_v_i && !stores_i) begin
+          state_d     = SStopped;
+          irq_quiet_d = 1'b1;
+        end
+      SStopped: if (wr_resume && resumable) state_d = SIdle;
+      default: state_d = SIdle;
+    endcase
+
+    if (wr_resume && (resumable || (empty && (state_q == SIdle || (state_q == SStopping &&
+        stop_q == stop_t'(STATE_IDLE))))))
+      from_d = reg_wdata_i[RESUME_CONTEXT_LSB];
+    if (kill_now_o || fault_i) begin
+      state_d    = SStopping;
+      stop_d     = kill_now_o ? stop_t'(STATE_KILLED) : stop_t'(STATE_FAULT);
+      save_due_d = 1'b0;
+      from_d     = 1'b0;
+    end
+    if (restart_o) begin
+      state_d    = SStopping;
+      stop_d     = stop_t'(STATE_IDLE);
+      save_due_d = 1'b0;
+      from_d     = 1'b0;
+      head_d     = '0;
+    end
+    if (stop_over && !restart_o && !kill_now_o) begin
+      state_d     = SIdle;
+      irq_quiet_d = 1'b0;
+    end
+  end
+
+  always_comb begin
+    drain_d = drain_q || wr_drain;
+    fold_d  = fold_q || (wr_preempt && preempt == 3'(PREEMPT_FOLD));
+    if ((wr_resume && resumable) || restart_o) {drain_d, fold_d} = '0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q      <= SIdle;
+      stop_q       <= '0;
+      drain_q      <= 1'b0;
+      fold_q       <= 1'b0;
+      from_q       <= 1'b0;
+      save_due_q   <= 1'b0;
+      sent_q       <= 1'b0;
+      head_q       <= '0;
+      tail_q       <= '0;
+      ring_base_q  <= '0;
+      ring_log2_q  <= '0;
+      save_q       <= '0;
+      irq_signal_o <= 1'b0;
+      irq_fault_o  <= 1'b0;
+      irq_quiet_o  <= 1'b0;
+    end else begin
+      state_q      <= state_d;
+      stop_q       <= stop_d;
+      drain_q      <= drain_d;
+      fold_q       <= fold_d;
+      from_q       <= from_d;
+      save_due_q   <= save_due_d;
+      sent_q       <= sent_d;
+      head_q       <= head_d;
+      tail_q       <= tail_d;
+      ring_base_q  <= ring_base_d;
+      ring_log2_q  <= ring_log2_d;
+      save_q       <= save_d;
+      irq_signal_o <= irq_signal_d;
+      irq_fault_o  <= irq_fault_d;
+      irq_quiet_o  <= irq_quiet_d;
+    end
+    // set by SDecode or the state before their use
+    from_ok_q <= from_ok_d;
+    wait_ok_q <= wait_ok_d;
+    pause_q   <= pause_d;
+  end
+
+  assign state_o   = state_q;
+  assign head_o    = head_q;
+  assign drain_o   = drain_q;
+  assign fold_o    = fold_q;
+  assign stopped_o = state_q == SStopped || (state_q == SIdle && empty) ||
+      state_q == SWaitPause;
+  assign idle_o    = (state_q == SStopped || (state_q == SIdle && empty && !drain_q)) && answered;
+
+  // ---- times ------------------------------------------------------------------------------------
+  // From a PREEMPT until the PEs were free; and how long it has been at the descriptor at HEAD,
+  // until it stopped.
+  logic        timing_d, timing_q, over;
+  logic [31:0] preempt_cycles_d, preempt_cycles_q, desc_cycles_d, desc_cycles_q;
+  assign over = quiet_i && (!drain_q || state_q == SStopping || state_q == SStopped);
+  always_comb begin
+    timing_d         = timing_q;
+    preempt_cycles_d = preempt_cycles_q;
+    if (wr_preempt && state_q != SStopped) begin
+      timing_d         = 1'b1;
+      preempt_cycles_d = '0;
+    end else if (timing_q) begin
+      timing_d         = !over;
+      preempt_cycles_d = preempt_cycles_q + 32'd1;
+    end
+    desc_cycles_d = desc_cycles_q;
+    if (restart_o || state_q == SDone || (state_q == SIdle && empty)) desc_cycles_d = '0;
+    else if (state_q != SStopping && state_q != SSave && state_q != SStopped)
+      desc_cycles_d = desc_cycles_q + 32'd1;
+  end
+  always_ff @(posedge clk_i)
+    if (!rst_ni) begin
+      timing_q         <= 1'b0;
+      preempt_cycles_q <= '0;
+      desc_cycles_q    <= '0;
+    end else begin
+      timing_q         <= timing_d;
+      preempt_cycles_q <= preempt_cycles_d;
+      desc_cycles_q    <= desc_cycles_d;
+    end
+
+  // ---- register reads ---------------------------------------------------------------------------
+  stop_t code;
+  logic  waits;
+  assign waits = state_q == SWaitPause || state_q == SWaitAsk || state_q == SWaitRsp;
+  always_comb begin
+    unique case (state_q)
+      SIdle:            code = empty ? stop_t'(STATE_IDLE) : stop_t'(STATE_RUN);
+      SStopping, SSave: code = stop_t'(STATE_STOPPING);
+      SStopped:         code = stop_q;
+      default:          code = stop_t'(STATE_RUN);
+    endcase
+    unique case (reg_addr_i)
+      SLOT_RING_BASE_OFF:      reg_rdata_o = ring_base_q;
+      SLOT_RING_LOG2_OFF:      reg_rdata_o = 32'(ring_log2_q);
+      SLOT_HEAD_OFF:           reg_rdata_o = head_q;
+      SLOT_TAIL_OFF:           reg_rdata_o = tail_q;
+      SLOT_STATUS_OFF:         reg_rdata_o = 32'({waits, pending_i, quiet_i, code});
+      SLOT_PREEMPT_CYCLES_OFF: reg_rdata_o = preempt_cycles_q;
+      SLOT_SAVE_OFF:           reg_rdata_o = save_o;
+      SLOT_DESC_CYCLES_OFF:    reg_rdata_o = desc_cycles_q;
+      default:                 reg_rdata_o = '0;
+    endcase
+  end
+endmodule
