@@ -150,6 +150,9 @@ static int run(struct halctl *ctl, char **words, int count)
 		return tool_usage(
 			"--verify tries a map; --write and --picture are of one "
 			"that is found");
+	if (ctl->map != NULL && ctl->picture != NULL &&
+	    strcmp(ctl->map, ctl->picture) == 0)
+		return tool_usage("--write and --picture name one file, %s", ctl->map);
 	ctl->target = count > 1 ? words[1] : NULL;
 	ctl->words = words + 1;
 	ctl->word_count = count - 1;

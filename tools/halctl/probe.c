@@ -6,8 +6,12 @@
 #include "halctl.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "loads.h"
 #include "picture.h"
@@ -92,6 +96,30 @@ static void print_text(const struct probe_npu *d, const struct found *f, int ver
 	printf("time           %.1f s, loads by %s\n", f->seconds, probe_npu_loads_by(d));
 }
 
+/* Whether path can be written: before the search, which takes minutes. */
+static int check_path(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash;
+	int fd;
+
+	if (path == NULL)
+		return 0;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return close(fd);
+	if (errno != ENOENT)
+		return tool_fail("%s: %s", path, strerror(errno));
+	slash = strrchr(path, '/');
+	if (slash == NULL)
+		snprintf(folder, sizeof(folder), ".");
+	else
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
+	if (access(folder, W_OK | X_OK) != 0)
+		return tool_fail("%s: %s", path, strerror(errno));
+	return 0;
+}
+
 static int write_files(const struct halctl *ctl, const struct probe_npu *d,
 		       struct color_map *map)
 {
@@ -142,6 +170,8 @@ int halctl_probe(const struct halctl *ctl)
 
 	if (ctl->verify != NULL)
 		return halctl_isolate(ctl);
+	if (check_path(ctl->map) != 0 || check_path(ctl->picture) != 0)
+		return TOOL_FAILED;
 	rc = load_open(ctl, &d.dev);
 	if (rc == 0)
 		rc = probe_npu_open(&d);
