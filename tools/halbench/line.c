@@ -123,11 +123,14 @@ static int parse_policy_option(const char *text, struct policy_spec *p)
 		return 0;
 	}
 	if (strcmp(text, "colors=own") == 0 || strcmp(text, "colors=any") == 0) {
-		p->colors = text[7] == 'o';
+		p->colors = text[7] == 'o' ? COLORS_OWN : COLORS_ANY;
 		return 0;
 	}
 	if (strncmp(text, "colors=", 7) == 0)
 		return tool_usage("--policy %s: %s: own or any", p->text, text);
+	if (strncmp(text, "name=", 5) == 0)
+		return tool_usage("--policy %s: %s: it has a name already", p->text,
+				  text);
 	if (strchr(text, '=') == NULL)
 		return tool_usage("--policy %s: %s: not KEY=VALUE", p->text, text);
 	if (p->option_count == POLICY_OPTIONS_MAX)
@@ -250,9 +253,15 @@ static int parse_option(int c, struct line *l)
 			return tool_usage("--policy is there twice: one list");
 		return parse_policies(l, optarg);
 	case 't':
+		if (strstr(optarg, "policy.name=") != NULL)
+			return tool_usage("--target %s: policies are named by --policy",
+					  optarg);
 		l->setup.target = optarg;
 		return 0;
 	case 'o':
+		if (strncmp(optarg, "policy.name=", 12) == 0)
+			return tool_usage("--option %s: policies are named by --policy",
+					  optarg);
 		if (l->option_count == OPTIONS_MAX)
 			return tool_usage("more than %u options: %s", OPTIONS_MAX,
 					  optarg);
