@@ -30,7 +30,7 @@ static const char help[] =
 	"theirs;\n"
 	"                       colors=own: partitions have memory channels of their "
 	"own;\n"
-	"                       or all\n"
+	"                       or all; one that is refused is reported as that\n"
 	"  -t, --target TARGET  as in hal_open, of a virtual clock (ref?units=32)\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                       sets an option of the library; may be repeated\n"
@@ -50,9 +50,9 @@ static const char help[] =
 	"  -T, --trace PREFIX   writes PREFIX-N-POLICY.json for ui.perfetto.dev\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
-	"exit status: 0, 1 when a file, the configuration or the device is at fault, 2 "
-	"when\n"
-	"the command line is wrong.\n";
+	"exit status: 0, 1 when a file, the configuration or the device is at fault, or "
+	"a\n"
+	"policy was refused, 2 when the command line is wrong.\n";
 
 static const struct option longs[] = {
 	{"policy", required_argument, NULL, 'p'},
