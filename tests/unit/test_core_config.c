@@ -496,6 +496,35 @@ static void wrong_configuration_ends_no_list(void **state)
 	FAILS(hal_option_get_info(0, section, &o), -EINVAL, "[hall]");
 }
 
+/* What the policy itself has is named, too, wherever policy and option are from. */
+static void wrong_policy_options(void **state)
+{
+	static const char own[] =
+		" kills, and for policy tidal tidal_priority tidal_idle_us";
+	static const char *const name[] = {"policy.name=tidal", "policy.bogus=1", NULL};
+	static const char *const key[] = {"policy.bogus=1", NULL};
+	static const char *const none[] = {"bogus=1", NULL};
+	const char *both[] = {option, "policy.bogus=1", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	FAILS(hal_open("mock", name, &dev), -EINVAL, own);
+	assert_int_equal(setenv("HAL_POLICY_NAME", "tidal", 1), 0);
+	FAILS(hal_open("mock", key, &dev), -EINVAL, own);
+	assert_int_equal(unsetenv("HAL_POLICY_NAME"), 0);
+	write_file("[policy]\nname = tidal\ntidal_idle = 3\n");
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, "no option tidal_idle;", own);
+	write_file("[policy]\nname = tidal\n");
+	FAILS(hal_open("mock", both, &dev), -EINVAL, own);
+	/* fifo has none. */
+	write_file("[policy]\nname = fifo\n");
+	FAILS(hal_open("mock", both, &dev), -EINVAL, "it has name timeout_ms");
+	assert_null(strstr(hal_last_error(), "for policy"));
+	assert_int_equal(hal_open("mock", &with_file[2], &dev), 0);
+	FAILS(hal_device_set_policy(dev, "tidal", none), -EINVAL, own);
+	assert_int_equal(hal_close(dev), 0);
+}
+
 /* A variable whose name begins as those of the library is one. */
 static void wrong_variables(void **state)
 {
@@ -632,6 +661,7 @@ int main(void)
 		cmocka_unit_test(bad_plugins_hide_nothing),
 		cmocka_unit_test(wrong_configuration_ends_no_list),
 		cmocka_unit_test(long_values),
+		cmocka_unit_test(wrong_policy_options),
 		cmocka_unit_test(wrong_variables),
 		cmocka_unit_test(long_reasons_stay_whole),
 		cmocka_unit_test(order),
