@@ -342,6 +342,22 @@ static void queues_of_a_section(void **state)
 	OK(hal_close(dev));
 }
 
+/* Once, with the reason, if it says one. */
+static void refused_by_plugin(const char *file, const char *why)
+{
+	struct hal_device *dev;
+	char set[256], text[512];
+
+	snprintf(set, sizeof(set), "hal.plugins=%s", file);
+	snprintf(text, sizeof(text), "plugin %s refused to load: %s", file, why);
+	/* What was said before is not the reason. */
+	for (int i = 0; i < 2; i++) {
+		FAILS(hal_open("mock", (const char *const[]){set, NULL}, &dev), -EPROTO,
+		      text);
+		assert_string_equal(hal_last_error(), text);
+	}
+}
+
 static void plugins(void **state)
 {
 	struct hal_device *dev;
@@ -352,6 +368,9 @@ static void plugins(void **state)
 	FAILS(hal_open("mockabi",
 		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
 	      -EPROTO, "77", "ABI 4", MOCK_ABI_PLUGIN);
+	refused_by_plugin(NULL_BACKEND_PLUGIN, "it does not say why");
+	refused_by_plugin(NULL_POLICY_PLUGIN, "it does not say why");
+	refused_by_plugin(NULL_WHY_PLUGIN, "out of paper");
 	FAILS(hal_open("mock", (const char *const[]){"hal.plugins=/no/such.so", NULL},
 		       &dev),
 	      -ENOENT, "/no/such.so");
