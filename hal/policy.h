@@ -714,6 +714,7 @@ struct hal_policy_order {
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */
 	uint32_t abi;  /* HAL_POLICY_ABI */
+	/* 1 to 31 characters that can be seen, and none of .=:,;#"[] */
 	const char *name;
 	const char *summary;
 	/* Parameters, section [policy]; read them with host->option_int. */

@@ -568,26 +568,57 @@ static bool has_key(const struct hal_option_def *defs, uint32_t count, const cha
 	return false;
 }
 
-static int unknown_key(const char *source, const char *section, const char *key,
-		       const struct hal_option_def *defs, uint32_t count)
+#define KEYS_BYTES 384
+
+/* " a b c" */
+static void keys_text(char text[KEYS_BYTES], const struct hal_option_def *defs,
+		      uint32_t count)
 {
-	char known[256] = "";
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < count && used < sizeof(known); i++) {
-		format_text(known + used, sizeof(known) - used, " %s", defs[i].key);
-		used += strlen(known + used);
+	text[0] = '\0';
+	for (uint32_t i = 0; i < count && used < KEYS_BYTES; i++) {
+		format_text(text + used, KEYS_BYTES - used, " %s", defs[i].key);
+		used += strlen(text + used);
 	}
-	return fail(EINVAL, "%s: [%s] has no option %s; it has%s", source, section, key,
-		    known);
 }
 
-static int key_check(const struct config_entry *e, const struct hal_option_def *defs,
-		     uint32_t count)
+/* The policy that is named, or the one without a name; NULL: there is no such. */
+static const struct hal_policy *policy_named(const struct config *cfg)
+{
+	const struct config_entry *e = entry_find(cfg, LAYER_API, "policy", "name");
+	const char *name = e != NULL ? e->value : getenv("HAL_POLICY_NAME");
+
+	if (name == NULL) {
+		e = entry_find(cfg, LAYER_FILE, "policy", "name");
+		name = e != NULL ? e->value : policy_options[0].def;
+	}
+	return policy_find(name);
+}
+
+/* Of [policy], what the policy itself has as well. */
+static int unknown_key(const struct config *cfg, const char *source, const char *section,
+		       const char *key, const struct hal_option_def *defs, uint32_t count)
+{
+	const struct hal_policy *p =
+		strcmp(section, "policy") == 0 ? policy_named(cfg) : NULL;
+	char known[KEYS_BYTES], own[KEYS_BYTES];
+
+	keys_text(known, defs, count);
+	if (p == NULL || p->option_count == 0)
+		return fail(EINVAL, "%s: [%s] has no option %s; it has%s", source,
+			    section, key, known);
+	keys_text(own, p->options, p->option_count);
+	return fail(EINVAL, "%s: [%s] has no option %s; it has%s, and for policy %s%s",
+		    source, section, key, known, p->name, own);
+}
+
+static int key_check(const struct config *cfg, const struct config_entry *e,
+		     const struct hal_option_def *defs, uint32_t count)
 {
 	if (e->key[0] == '\0' || has_key(defs, count, e->key))
 		return 0;
-	return unknown_key(e->source, e->section, e->key, defs, count);
+	return unknown_key(cfg, e->source, e->section, e->key, defs, count);
 }
 
 /* Between the quotes of: partition "name".  NULL: that it is not. */
@@ -608,32 +639,33 @@ static bool partition_section(const char *section, char *name, size_t size)
 }
 
 /* Any policy's: another one may come later. */
-static int policy_key_check(const struct config_entry *e)
+static int policy_key_check(const struct config *cfg, const struct config_entry *e)
 {
 	for (uint32_t i = 0; i < policy_count(); i++)
 		if (has_key(policy_at(i)->options, policy_at(i)->option_count, e->key))
 			return 0;
-	return key_check(e, policy_options, policy_option_count);
+	return key_check(cfg, e, policy_options, policy_option_count);
 }
 
-static int entry_check(const struct config_entry *e)
+static int entry_check(const struct config *cfg, const struct config_entry *e)
 {
 	const struct backend *b;
 	char name[32];
 
 	for (uint32_t i = 0; i < own_section_count; i++)
 		if (strcmp(e->section, own_sections[i].name) == 0)
-			return key_check(e, own_sections[i].defs, own_sections[i].count);
+			return key_check(cfg, e, own_sections[i].defs,
+					 own_sections[i].count);
 	if (strcmp(e->section, "policy") == 0)
-		return policy_key_check(e);
+		return policy_key_check(cfg, e);
 	if (partition_section(e->section, name, sizeof(name)))
-		return key_check(e, partition_options, partition_option_count);
+		return key_check(cfg, e, partition_options, partition_option_count);
 	if (strncmp(e->section, "backend.", 8) == 0) {
 		b = registry_find(e->section + 8);
 		if (b != NULL && b->err != 0)
 			return 0; /* what it would take is not known */
 		if (b != NULL)
-			return key_check(e, b->table.options, b->table.option_count);
+			return key_check(cfg, e, b->table.options, b->table.option_count);
 		return fail(EINVAL, "%s: [%s]: this build has no backend %s", e->source,
 			    e->section, e->section + 8);
 	}
@@ -716,7 +748,7 @@ static int variable_check(const struct config *cfg, struct variable *v)
 		return 0;
 	format_text(source, sizeof(source), "environment %s", v->name);
 	if (v->matched > 0)
-		return unknown_key(source, v->section.name, v->name + v->matched,
+		return unknown_key(cfg, source, v->section.name, v->name + v->matched,
 				   v->section.defs, v->section.count);
 	return fail(EINVAL, "%s: no backend or partition has an option of that name",
 		    source);
@@ -807,9 +839,9 @@ int config_check(const struct config *cfg)
 
 	/* Entries are newest first; the first wrong line should be told. */
 	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
-		if (entry_check(e) != 0)
+		if (entry_check(cfg, e) != 0)
 			first = e;
-	return first != NULL ? entry_check(first) : environment_check(cfg);
+	return first != NULL ? entry_check(cfg, first) : environment_check(cfg);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "util/compiler.h"
@@ -49,6 +50,18 @@ const struct hal_option_def policy_options[] = {
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 
+/* Of a kind that hal.conf, options and journals can name. */
+static bool is_name(const char *name)
+{
+	size_t length = name != NULL ? strlen(name) : 0;
+
+	for (size_t i = 0; i < length; i++)
+		if (name[i] <= ' ' || name[i] > '~' ||
+		    strchr(".=:,;#\"[]", name[i]) != NULL)
+			return false;
+	return length >= 1 && length <= 31;
+}
+
 static int table_check(const struct hal_policy *p, const char *from)
 {
 	if (p->abi != HAL_POLICY_ABI)
@@ -57,8 +70,11 @@ static int table_check(const struct hal_policy *p, const char *from)
 	if (p->size != sizeof(*p))
 		return fail(EPROTO, "%s: a policy of %u bytes, %zu were expected", from,
 			    p->size, sizeof(*p));
-	if (p->name == NULL || p->name[0] == '\0' || strlen(p->name) > 31)
-		return fail(EPROTO, "%s: a policy's name has 1 to 31 characters", from);
+	if (!is_name(p->name))
+		return fail(EPROTO,
+			    "%s: a policy's name has 1 to 31 characters, no spaces and "
+			    "none of .=:,;#\"[]",
+			    from);
 	if (p->key == NULL && p->pick == NULL)
 		return fail(EPROTO, "%s: policy %s has neither key nor pick", from,
 			    p->name);

@@ -483,6 +483,7 @@ static int policy_plugin(void *lib, const char *path)
 	if (entry.object == NULL)
 		return fail(EPROTO, "plugin %s has no symbol %s or %s", path,
 			    HAL_BACKEND_SYMBOL, HAL_POLICY_SYMBOL);
+	(void)fail(EPROTO, "it does not say why");
 	p = entry.function(&core_host);
 	if (p == NULL)
 		return fail(EPROTO, "plugin %s refused to load: %s", path,
@@ -524,6 +525,7 @@ static int plugin_load(const char *path)
 		err = policy_plugin(lib, path);
 		goto out;
 	}
+	(void)fail(EPROTO, "it does not say why");
 	t = entry.function(&core_host);
 	if (t == NULL) {
 		err = fail(EPROTO, "plugin %s refused to load: %s", path,

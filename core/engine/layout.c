@@ -271,7 +271,9 @@ static bool are_columns(const struct hal_device *dev)
 
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 {
-	enum { SHAPES = 3, CORNERS = 4 };
+	/* In one row there is one shape, and up is as down. */
+	const uint32_t shapes = dev->place.rows == 1 ? 1 : 3;
+	const uint32_t corners = dev->place.rows == 1 ? 2 : 4;
 	const struct plan as_asked = dev->plan;
 
 	if (are_columns(dev)) {
@@ -279,8 +281,8 @@ int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 			return 0;
 		dev->plan = as_asked;
 	}
-	for (uint32_t i = 0; i < SHAPES * CORNERS; i++)
-		if (place_freely(dev, moves, i / CORNERS, i % CORNERS))
+	for (uint32_t i = 0; i < shapes * corners; i++)
+		if (place_freely(dev, moves, i / corners, i % corners))
 			return 0;
 	if (place_columns(dev, moves))
 		return 0;

@@ -146,12 +146,26 @@ void place_settle(struct place *p, const struct place_rect *gone,
 
 void place_fill(struct place *p, const struct place_rect *r, uint32_t owner)
 {
-	struct place_rect unit = {.rows = 1, .cols = 1};
+	uint32_t last = r->col + r->cols - 1;
 
-	for (unit.row = r->row; unit.row < r->row + r->rows; unit.row++)
-		for (unit.col = r->col; unit.col < r->col + r->cols; unit.col++)
-			if (!is_held(p, unit.row, unit.col))
-				place_take(p, &unit, owner);
+	for (uint32_t row = r->row; row < r->row + r->rows; row++) {
+		uint32_t *owners = &p->owners[(size_t)row * p->cols];
+		uint64_t *held = row_of(p, p->held, row);
+		uint64_t *starts = row_of(p, p->starts, row);
+
+		for (uint32_t i = r->col / 64; i <= last / 64; i++) {
+			uint64_t fresh = span(i, r->col, last) & ~held[i];
+			uint32_t n = (uint32_t)__builtin_popcountll(fresh);
+
+			held[i] |= fresh;
+			starts[i] |= fresh;
+			p->row_left[row] -= n;
+			p->left -= n;
+			for (; fresh != 0; fresh &= fresh - 1)
+				owners[i * 64 + (uint32_t)__builtin_ctzll(fresh)] = owner;
+		}
+	}
+	p->largest_known = false;
 }
 
 /* ---- owner ------------------------------------------------------------------------ */

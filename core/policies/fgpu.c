@@ -76,7 +76,8 @@ static int check(const struct fgpu *f, const struct hal_policy_partition *part)
 			return f->host->fail(
 				EINVAL,
 				"fgpu: partitions %u and %u both have memory "
-				"channels 0x%llx (color_mask; policy.fgpu_colors)",
+				"channels 0x%llx (color_mask; "
+				"policy.fgpu_colors=any shares them)",
 				s->part->index, part->index,
 				(unsigned long long)(s->part->color_mask &
 						     part->color_mask));

@@ -1287,6 +1287,35 @@ static void units_are(struct elastic *e, const uint32_t *units)
 	}
 }
 
+/* In one row whoever becomes smaller stays at one of its ends, so that the others stay
+ * where they are; at either end, as the next one needs it. */
+static void moves_at_either_end(void **state)
+{
+	static const uint32_t begin[] = {4, 4, 4, 4, 0}, first[] = {2, 4, 4, 4, 0},
+			      second[] = {2, 4, 2, 6, 0};
+	struct elastic e;
+
+	(void)state;
+	elastic_open(&e, "ref?clock=virtual&units=16", begin);
+	assert_int_equal(move_to(&e, first), 0);
+	pass(&e.w, 10);
+	units_are(&e, first);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(column_of(e.part[i]), 4 * i);
+	assert_int_equal(move_to(&e, second), 0);
+	pass(&e.w, 10);
+	units_are(&e, second);
+	assert_int_equal(column_of(e.part[1]), 4);
+	assert_int_equal(column_of(e.part[2]), 8);
+	assert_int_equal(column_of(e.part[3]), 10);
+	assert_int_equal(move_to(&e, first), 0);
+	pass(&e.w, 10);
+	units_are(&e, first);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(column_of(e.part[i]), 4 * i);
+	elastic_close(&e);
+}
+
 static void moves(void **state)
 {
 	static const uint32_t begin[] = {6, 6, 4, 0}, more[] = {2, 6, 8, 0},
@@ -1990,6 +2019,7 @@ int main(void)
 		cmocka_unit_test(limits_of_the_file),
 		cmocka_unit_test(wrong_in_pick),
 		cmocka_unit_test(moves),
+		cmocka_unit_test(moves_at_either_end),
 		cmocka_unit_test(moves_columns),
 		cmocka_unit_test(moves_refused),
 		cmocka_unit_test(moves_refused_twice),

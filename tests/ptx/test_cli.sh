@@ -25,6 +25,7 @@ expect 0 '^hal-ptx [0-9]' --version
 expect 2 'one file is wanted'
 expect 2 'no pass$' "$in"
 expect 2 'no pass fold: entry, loop or bounds' -p fold "$in"
+expect 2 'pass entry is there twice' -p entry -p bounds -p entry "$in"
 expect 2 'one of them' -p entry -p loop "$in"
 expect 2 'try: hal-ptx --help' --nonsense
 expect 1 '/nowhere: No such file' -p entry /nowhere

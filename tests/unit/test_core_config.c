@@ -342,6 +342,22 @@ static void queues_of_a_section(void **state)
 	OK(hal_close(dev));
 }
 
+/* Once, with the reason, if it says one. */
+static void refused_by_plugin(const char *file, const char *why)
+{
+	struct hal_device *dev;
+	char set[256], text[512];
+
+	snprintf(set, sizeof(set), "hal.plugins=%s", file);
+	snprintf(text, sizeof(text), "plugin %s refused to load: %s", file, why);
+	/* What was said before is not the reason. */
+	for (int i = 0; i < 2; i++) {
+		FAILS(hal_open("mock", (const char *const[]){set, NULL}, &dev), -EPROTO,
+		      text);
+		assert_string_equal(hal_last_error(), text);
+	}
+}
+
 static void plugins(void **state)
 {
 	struct hal_device *dev;
@@ -352,6 +368,9 @@ static void plugins(void **state)
 	FAILS(hal_open("mockabi",
 		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
 	      -EPROTO, "77", "ABI 4", MOCK_ABI_PLUGIN);
+	refused_by_plugin(NULL_BACKEND_PLUGIN, "it does not say why");
+	refused_by_plugin(NULL_POLICY_PLUGIN, "it does not say why");
+	refused_by_plugin(NULL_WHY_PLUGIN, "out of paper");
 	FAILS(hal_open("mock", (const char *const[]){"hal.plugins=/no/such.so", NULL},
 		       &dev),
 	      -ENOENT, "/no/such.so");
@@ -496,6 +515,35 @@ static void wrong_configuration_ends_no_list(void **state)
 	FAILS(hal_option_get_info(0, section, &o), -EINVAL, "[hall]");
 }
 
+/* What the policy itself has is named, too, wherever policy and option are from. */
+static void wrong_policy_options(void **state)
+{
+	static const char own[] =
+		" kills, and for policy tidal tidal_priority tidal_idle_us";
+	static const char *const name[] = {"policy.name=tidal", "policy.bogus=1", NULL};
+	static const char *const key[] = {"policy.bogus=1", NULL};
+	static const char *const none[] = {"bogus=1", NULL};
+	const char *both[] = {option, "policy.bogus=1", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	FAILS(hal_open("mock", name, &dev), -EINVAL, own);
+	assert_int_equal(setenv("HAL_POLICY_NAME", "tidal", 1), 0);
+	FAILS(hal_open("mock", key, &dev), -EINVAL, own);
+	assert_int_equal(unsetenv("HAL_POLICY_NAME"), 0);
+	write_file("[policy]\nname = tidal\ntidal_idle = 3\n");
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, "no option tidal_idle;", own);
+	write_file("[policy]\nname = tidal\n");
+	FAILS(hal_open("mock", both, &dev), -EINVAL, own);
+	/* fifo has none. */
+	write_file("[policy]\nname = fifo\n");
+	FAILS(hal_open("mock", both, &dev), -EINVAL, "it has name timeout_ms");
+	assert_null(strstr(hal_last_error(), "for policy"));
+	assert_int_equal(hal_open("mock", &with_file[2], &dev), 0);
+	FAILS(hal_device_set_policy(dev, "tidal", none), -EINVAL, own);
+	assert_int_equal(hal_close(dev), 0);
+}
+
 /* A variable whose name begins as those of the library is one. */
 static void wrong_variables(void **state)
 {
@@ -632,6 +680,7 @@ int main(void)
 		cmocka_unit_test(bad_plugins_hide_nothing),
 		cmocka_unit_test(wrong_configuration_ends_no_list),
 		cmocka_unit_test(long_values),
+		cmocka_unit_test(wrong_policy_options),
 		cmocka_unit_test(wrong_variables),
 		cmocka_unit_test(long_reasons_stay_whole),
 		cmocka_unit_test(order),

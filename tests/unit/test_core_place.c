@@ -544,6 +544,49 @@ static void runs_at_word_ends(void **state)
 	place_fini(&p);
 }
 
+/* Of what is filled only what was free is the filler's, over a word's end, too; and all
+ * of that is given back, but for what is excepted. */
+static void filled_and_emptied(void **state)
+{
+	struct place_rect held = {1, 60, 1, 2}, all = {0, 58, 3, 10},
+			  kept = {0, 58, 1, 2};
+	struct place_rect unit = {.rows = 1, .cols = 1}, got;
+	struct place p;
+
+	(void)state;
+	assert_int_equal(place_init(&p, 3, 70), 0);
+	place_take(&p, &held, 1);
+	place_fill(&p, &all, 2);
+	assert_int_equal(place_left(&p), 3 * 70 - 30);
+	for (unit.row = 0; unit.row < 3; unit.row++)
+		for (unit.col = 58; unit.col < 68; unit.col++) {
+			uint32_t is = place_owner(&p, &unit, NULL);
+
+			assert_int_equal(is, meets(&unit, &held) ? 1 : 2);
+		}
+	place_largest(&p, &got);
+	assert_true(same(&got, &(struct place_rect){0, 0, 3, 58}));
+	for (uint32_t row = 0; row < 3; row++)
+		assert_int_equal(p.row_left[row], 60);
+	assert_false(place_find_shape(&p, 1, 59, &got));
+	finds(&p, 58, (struct place_rect){0, 0, 2, 29});
+	place_fill(&p, &all, 3);
+	assert_int_equal(place_left(&p), 3 * 70 - 30);
+	place_empty(&p, &all, &kept, 3);
+	assert_int_equal(place_left(&p), 3 * 70 - 30);
+	place_empty(&p, &all, &kept, 2);
+	assert_int_equal(place_left(&p), 3 * 70 - 4);
+	assert_int_equal(place_owner(&p, &kept, NULL), 2);
+	place_release(&p, &held);
+	place_empty(&p, &all, &held, 2);
+	assert_int_equal(place_left(&p), 3 * 70);
+	for (uint32_t row = 0; row < 3; row++)
+		assert_int_equal(p.row_left[row], 70);
+	place_largest(&p, &got);
+	assert_true(same(&got, &(struct place_rect){0, 0, 3, 70}));
+	place_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +597,7 @@ int main(void)
 		cmocka_unit_test(moves_hold_both),
 		cmocka_unit_test(full),
 		cmocka_unit_test(runs_at_word_ends),
+		cmocka_unit_test(filled_and_emptied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

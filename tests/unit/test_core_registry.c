@@ -131,6 +131,9 @@ static void wrong_policies(void **state)
 {
 	const struct hal_policy good = {
 		.size = sizeof(good), .abi = HAL_POLICY_ABI, .name = "good", .key = key};
+	static const char *const no_name[] = {"x y", " x",  "x\t",   "x\n",     "x.y",
+					      "x=y", "x:y", "x,y",   "x;",      "#x",
+					      "[x]", "\"x", "x\x7f", "\xc3\xa9"};
 	struct hal_policy p;
 
 #define WRONG(change, ...)                                                               \
@@ -148,6 +151,8 @@ static void wrong_policies(void **state)
 	WRONG(p.name = NULL, "1 to 31");
 	WRONG(p.name = "", "1 to 31");
 	WRONG(p.name = "thirty_two_characters_are_1_more", "1 to 31");
+	for (size_t i = 0; i < sizeof(no_name) / sizeof(no_name[0]); i++)
+		WRONG(p.name = no_name[i], "no spaces and none of .=");
 	WRONG(p.key = NULL, "neither key nor pick");
 	WRONG(p.pick = pick, "has key, and");
 	WRONG(p.enqueue = enqueue, "has key, and");

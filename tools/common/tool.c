@@ -10,6 +10,9 @@
 
 #include <hal/hal.h>
 
+static char *kept;
+static size_t kept_size;
+
 static void say(const char *fmt, va_list ap)
 {
 	fprintf(stderr, "%s: ", program_invocation_short_name);
@@ -23,9 +26,21 @@ int tool_fail(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap);
+	if (kept == NULL)
+		say(fmt, ap);
+	else if (kept[0] == '\0')
+		/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is started */
+		vsnprintf(kept, kept_size, fmt, ap);
 	va_end(ap);
 	return TOOL_FAILED;
+}
+
+void tool_keep(char *why, size_t size)
+{
+	kept = why;
+	kept_size = size;
+	if (why != NULL)
+		why[0] = '\0';
 }
 
 void tool_note(const char *fmt, ...)

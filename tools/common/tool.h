@@ -6,6 +6,8 @@
 #ifndef HAL_TOOL_H
 #define HAL_TOOL_H
 
+#include <stddef.h>
+
 /* The exit statuses are 1 and 2; also in the help texts. */
 enum {
 	TOOL_FAILED = -1, /* a file, the configuration or the device is at fault */
@@ -16,6 +18,9 @@ enum {
 __attribute__((format(printf, 1, 2))) int tool_fail(const char *fmt, ...);
 /* The same of what is no error. */
 __attribute__((format(printf, 1, 2))) void tool_note(const char *fmt, ...);
+/* From here on the first error is kept there and none is said, until tool_keep(NULL, 0);
+ * what is kept has no name of a command.  For one that goes on after an error. */
+void tool_keep(char *why, size_t size);
 /* With hal_last_error() for a text. */
 int tool_fail_hal(void);
 /* As tool_fail, and where help is. */

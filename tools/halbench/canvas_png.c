@@ -7,7 +7,10 @@
 
 #ifdef BENCH_CAIRO
 
+#include <errno.h>
+
 #include <cairo.h>
+#include <hal/hal.h>
 
 #define SCALE 2.0 /* pixels of the file to one of the canvas */
 
@@ -96,13 +99,15 @@ int canvas_png_end(struct canvas *c, const char *path)
 {
 	cairo_status_t s = cairo_status(c->png);
 
+	errno = 0;
 	if (s == CAIRO_STATUS_SUCCESS)
 		s = cairo_surface_write_to_png(cairo_get_target(c->png), path);
 	cairo_destroy(c->png);
 	c->png = NULL;
-	return s != CAIRO_STATUS_SUCCESS
-		       ? tool_fail("%s: %s", path, cairo_status_to_string(s))
-		       : 0;
+	if (s == CAIRO_STATUS_SUCCESS)
+		return 0;
+	return tool_fail("%s: %s", path,
+			 errno != 0 ? hal_strerror(errno) : cairo_status_to_string(s));
 }
 
 #else

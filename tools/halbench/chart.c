@@ -251,7 +251,7 @@ static void colour_layers(const struct shown *shown, uint32_t tasks, uint32_t *c
 int chart_units(struct canvas *c, const struct report *r, const struct shown *shown,
 		double y)
 {
-	const struct hal_device_info *info = &r->list[0].run.info;
+	const struct hal_device_info *info = &r->info;
 	double all = (double)info->unit_rows * info->unit_cols;
 	uint32_t tasks = r->setup->load->count, layers = tasks + shown->part_count;
 	double *tops = calloc((size_t)layers * CHART_BINS, sizeof(*tops));

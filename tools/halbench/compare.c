@@ -10,7 +10,8 @@
 
 #include "tool.h"
 
-#define PATH_BYTES 4096u
+#define PATH_BYTES  4096u
+#define REFUSED_WHY 512u
 
 /* ---- before it runs ----------------------------------------------------------------- */
 
@@ -33,9 +34,10 @@ int compare_check(const struct setup *s, const double *rates, uint32_t rate_coun
 	for (uint32_t i = 0; i < s->load->count; i++)
 		if (models_find(s->models, s->load->tasks[i].model) == NULL)
 			return tool_fail(
-				"%s: tasks[%u].client.model_name: \"%s\" is in no "
+				"%s:%u: tasks[%u].client.model_name: \"%s\" is in no "
 				"table (--models)",
-				s->load->file, i, s->load->tasks[i].model);
+				s->load->file, s->load->tasks[i].model_line, i,
+				s->load->tasks[i].model);
 	if (check_clock(&s->clock) != 0)
 		return TOOL_FAILED;
 	for (uint32_t k = 0; k < rate_count; k++) {
@@ -109,6 +111,8 @@ static int run_alone(struct comparison *c, const struct written *w)
 					  &r->alone[i]);
 		write_requests(c, w, fifo.text, &run);
 		run_free(&c->setup, &run);
+		r->info = run.info;
+		r->window_ns = run.window_ns;
 		r->alone[i].throughput = NAN; /* closed loops alone are cut short */
 		r->slo_ns[i] = l->count * r->alone[i].p99_ns;
 	}
@@ -127,28 +131,72 @@ static void stagger(const struct load *l, const struct report *r, uint64_t *begi
 				begin_ns[i] += r->alone[k].p50_ns;
 }
 
+/* The policy, or the device under it, refuses: the others are run all the same. */
+static void refuse(struct comparison *c, uint32_t i, const char *why, double rate)
+{
+	struct compared *into = &c->report.list[i];
+
+	if (rate == c->setup.clock.rate)
+		snprintf(into->why, sizeof(into->why), "%s", why);
+	else if (into->why[0] == '\0')
+		snprintf(into->why, sizeof(into->why), "at rate %.9g: %s", rate, why);
+	tool_note("%s at rate %.9g, %s: refused: %s", c->setup.load->name, rate,
+		  into->policy->text, why);
+	c->report.refused++;
+}
+
+static int keep_run(const struct setup *s, const struct policy_spec *p,
+		    const uint64_t *begin_ns, const uint64_t *slo_ns, const char *trace,
+		    struct run *run, char why[REFUSED_WHY])
+{
+	int rc;
+
+	tool_keep(why, REFUSED_WHY);
+	rc = run_load(s, p, RUN_ALL, begin_ns, slo_ns, trace, run);
+	tool_keep(NULL, 0);
+	return rc;
+}
+
+/* A file that cannot be written is no fault of a policy. */
+static int check_trace(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f == NULL)
+		return tool_fail("%s: %s", path, hal_strerror(errno));
+	(void)fclose(f);
+	return 0;
+}
+
 static int run_policy(struct comparison *c, uint32_t i, const uint64_t *begin_ns,
 		      const struct written *w)
 {
 	struct report *r = &c->report;
 	struct compared *into = &r->list[i];
-	char trace[PATH_BYTES];
-	int rc;
+	char trace[PATH_BYTES], why[REFUSED_WHY];
+	int rc = 0;
 
 	into->policy = &c->policies[i];
-	if (w->trace != NULL)
+	r->count++;
+	if (w->trace != NULL) {
 		snprintf(trace, sizeof(trace), "%s-%u-%s.json", w->trace, i + 1,
 			 into->policy->name);
-	rc = run_load(&c->setup, into->policy, RUN_ALL, begin_ns, r->slo_ns,
-		      w->trace != NULL ? trace : NULL, &into->run);
-	if (rc == 0)
-		rc = run_measure(&c->setup, &into->run, r->slo_ns, r->alone,
-				 &into->numbers);
+		rc = check_trace(trace);
+	}
+	if (rc != 0)
+		return rc;
+	into->ran = keep_run(&c->setup, into->policy, begin_ns, r->slo_ns,
+			     w->trace != NULL ? trace : NULL, &into->run, why) == 0;
+	if (!into->ran) {
+		refuse(c, i, why, c->setup.clock.rate);
+		run_free(&c->setup, &into->run);
+		return 0;
+	}
+	rc = run_measure(&c->setup, &into->run, r->slo_ns, r->alone, &into->numbers);
 	if (rc == 0 && c->shown != NULL)
 		rc = shown_take(&c->setup, &into->run, r->slo_ns, &c->shown[i]);
 	write_requests(c, w, into->policy->text, &into->run);
 	run_free(&c->setup, &into->run);
-	r->count++;
 	return rc;
 }
 
@@ -164,16 +212,17 @@ static int run_rate(struct comparison *c, uint32_t k, const uint64_t *begin_ns)
 		s.progress->rate = s.clock.rate;
 	for (uint32_t i = 0; rc == 0 && i < r->count; i++) {
 		double *slo = &c->sweep.slo[(size_t)i * c->sweep.count + k];
-		struct numbers n = {0};
+		struct numbers n = {.slo = NAN};
+		char why[REFUSED_WHY];
 		struct run run;
 
-		if (s.clock.rate == c->setup.clock.rate) {
-			*slo = r->list[i].numbers.slo;
+		*slo = r->list[i].ran ? r->list[i].numbers.slo : NAN;
+		if (!r->list[i].ran || s.clock.rate == c->setup.clock.rate)
 			continue;
-		}
-		rc = run_load(&s, &c->policies[i], RUN_ALL, begin_ns, r->slo_ns, NULL,
-			      &run);
-		if (rc == 0)
+		if (keep_run(&s, &c->policies[i], begin_ns, r->slo_ns, NULL, &run, why) !=
+		    0)
+			refuse(c, i, why, s.clock.rate);
+		else
 			rc = run_measure(&s, &run, r->slo_ns, r->alone, &n);
 		*slo = n.slo;
 		numbers_free(&n);

@@ -14,8 +14,8 @@ struct written {
 };
 
 struct comparison {
-	struct setup setup; /* of what is reported; its load is the caller's */
-	struct report report;
+	struct setup setup;   /* of what is reported; its load is the caller's */
+	struct report report; /* .refused: so often a policy, or the device under it */
 	struct policy_spec *policies; /* as they are run */
 	char static_slots[48];
 	struct shown *shown; /* a policy */
@@ -27,8 +27,9 @@ int compare_check(const struct setup *s, const double *rates, uint32_t rate_coun
 /* The device time that it will run, for struct progress. */
 double compare_weight(const struct setup *s, uint32_t policies, const double *rates,
 		      uint32_t rate_count);
-/* rates: of the sweep, which needs .shown; shown: units and latencies are kept.  All that
- * it is given stays until it is freed, also after TOOL_FAILED. */
+/* A policy that is refused is none of its failures: that is in the report, and the others
+ * run.  rates: of the sweep, which needs .shown; shown: units and latencies are kept. All
+ * that it is given stays until it is freed, also after TOOL_FAILED. */
 int compare(struct comparison *c, const struct setup *s,
 	    const struct policy_spec *policies, uint32_t policy_count,
 	    const double *rates, uint32_t rate_count, bool shown,

@@ -253,6 +253,8 @@ int every_run(const struct line *l)
 		rc = compare_all(&e);
 	if (rc == 0)
 		rc = write_all(&e);
+	for (uint32_t i = 0; rc == 0 && i < e.count; i++)
+		rc = e.list[i].report.refused != 0 ? TOOL_FAILED : 0;
 	free_all(&e);
 	return rc;
 }

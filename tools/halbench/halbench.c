@@ -83,6 +83,8 @@ static int run_one(const struct line *l)
 		rc = pictures_write(&c, 1, l->png);
 	if (rc == 0)
 		rc = print(l, &c.report);
+	if (rc == 0 && c.report.refused != 0)
+		rc = TOOL_FAILED;
 	comparison_free(&c);
 	if (close_requests(l, written.requests) != 0)
 		rc = TOOL_FAILED;

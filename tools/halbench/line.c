@@ -30,7 +30,7 @@ static const char help[] =
 	"theirs;\n"
 	"                       colors=own: partitions have memory channels of their "
 	"own;\n"
-	"                       or all\n"
+	"                       or all; one that is refused is reported as that\n"
 	"  -t, --target TARGET  as in hal_open, of a virtual clock (ref?units=32)\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                       sets an option of the library; may be repeated\n"
@@ -50,9 +50,9 @@ static const char help[] =
 	"  -T, --trace PREFIX   writes PREFIX-N-POLICY.json for ui.perfetto.dev\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
-	"exit status: 0, 1 when a file, the configuration or the device is at fault, 2 "
-	"when\n"
-	"the command line is wrong.\n";
+	"exit status: 0, 1 when a file, the configuration or the device is at fault, or "
+	"a\n"
+	"policy was refused, 2 when the command line is wrong.\n";
 
 static const struct option longs[] = {
 	{"policy", required_argument, NULL, 'p'},
@@ -123,11 +123,14 @@ static int parse_policy_option(const char *text, struct policy_spec *p)
 		return 0;
 	}
 	if (strcmp(text, "colors=own") == 0 || strcmp(text, "colors=any") == 0) {
-		p->colors = text[7] == 'o';
+		p->colors = text[7] == 'o' ? COLORS_OWN : COLORS_ANY;
 		return 0;
 	}
 	if (strncmp(text, "colors=", 7) == 0)
 		return tool_usage("--policy %s: %s: own or any", p->text, text);
+	if (strncmp(text, "name=", 5) == 0)
+		return tool_usage("--policy %s: %s: it has a name already", p->text,
+				  text);
 	if (strchr(text, '=') == NULL)
 		return tool_usage("--policy %s: %s: not KEY=VALUE", p->text, text);
 	if (p->option_count == POLICY_OPTIONS_MAX)
@@ -250,9 +253,15 @@ static int parse_option(int c, struct line *l)
 			return tool_usage("--policy is there twice: one list");
 		return parse_policies(l, optarg);
 	case 't':
+		if (strstr(optarg, "policy.name=") != NULL)
+			return tool_usage("--target %s: policies are named by --policy",
+					  optarg);
 		l->setup.target = optarg;
 		return 0;
 	case 'o':
+		if (strncmp(optarg, "policy.name=", 12) == 0)
+			return tool_usage("--option %s: policies are named by --policy",
+					  optarg);
 		if (l->option_count == OPTIONS_MAX)
 			return tool_usage("more than %u options: %s", OPTIONS_MAX,
 					  optarg);

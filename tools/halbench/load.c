@@ -245,6 +245,7 @@ static int read_task(const struct context *c, const struct json *in, uint32_t in
 		return -1;
 	t->id = strdup(id);
 	t->model = strdup(model);
+	t->model_line = json_member(client, "model_name")->line;
 	if (t->id == NULL || t->model == NULL)
 		return no_memory(c);
 	return read_load(c, load, index, t) != 0 ? -1 : read_class(c, in, t);

@@ -23,6 +23,7 @@ enum load_type {
 
 struct load_task {
 	char *id, *model;
+	uint32_t model_line;
 	enum load_type type;
 	bool critical; /* latency-critical, else best effort */
 	/* Periodic tasks of one frequency begin one behind the other, not at once. */

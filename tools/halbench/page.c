@@ -37,6 +37,8 @@ static void headings(FILE *f, const char *id, const char *const *names)
 
 /* ---- the table of all --------------------------------------------------------------- */
 
+#define POLICY_NUMBERS 13 /* columns of the table, beside load, rate, policy, layout */
+
 static void policy_row(FILE *f, const struct comparison *c, uint32_t i)
 {
 	const struct compared *p = &c->report.list[i];
@@ -47,6 +49,12 @@ static void policy_row(FILE *f, const struct comparison *c, uint32_t i)
 	cell(f, c->setup.clock.rate, 2);
 	name_cell(f, p->policy->text);
 	name_cell(f, layout_name(p->run.layout));
+	if (!p->ran) {
+		for (int k = 0; k < POLICY_NUMBERS; k++)
+			cell(f, NAN, 0);
+		fputs("\n", f);
+		return;
+	}
 	cell(f, 100 * n->slo, 2);
 	cell(f, 100 * n->slo_worst, 2);
 	cell(f, n->goodput, 2);
@@ -61,6 +69,37 @@ static void policy_row(FILE *f, const struct comparison *c, uint32_t i)
 	cell(f, (double)p->run.stats.suspend_ns / 1e6, 2);
 	cell(f, (double)p->run.stats.replayed_ns / 1e6, 2);
 	fputs("\n", f);
+}
+
+/* What there is to say of policies beside their numbers. */
+static void remarks(FILE *f, const struct comparison *c)
+{
+	char text[REPORT_REMARK];
+
+	for (uint32_t i = 0; i < c->report.count; i++) {
+		const struct compared *p = &c->report.list[i];
+
+		if (report_remark(p, text) == NULL)
+			continue;
+		fputs("<li>", f);
+		canvas_escaped(f, c->setup.load->name);
+		fprintf(f, " at rate %.4g, ", c->setup.clock.rate);
+		canvas_escaped(f, p->policy->text);
+		fputs(": ", f);
+		canvas_escaped(f, text);
+		fputs("\n", f);
+	}
+}
+
+static bool has_remarks(const struct comparison *list, uint32_t count)
+{
+	char text[REPORT_REMARK];
+
+	for (uint32_t k = 0; k < count; k++)
+		for (uint32_t i = 0; i < list[k].report.count; i++)
+			if (report_remark(&list[k].report.list[i], text) != NULL)
+				return true;
+	return false;
 }
 
 static void policies(FILE *f, const struct comparison *list, uint32_t count)
@@ -81,6 +120,12 @@ static void policies(FILE *f, const struct comparison *list, uint32_t count)
 		for (uint32_t i = 0; i < list[k].report.count; i++)
 			policy_row(f, &list[k], i);
 	fputs("</tbody></table>\n", f);
+	if (!has_remarks(list, count))
+		return;
+	fputs("<ul id=\"remarks\">\n", f);
+	for (uint32_t k = 0; k < count; k++)
+		remarks(f, &list[k]);
+	fputs("</ul>\n", f);
 }
 
 /* ---- one comparison ----------------------------------------------------------------- */
@@ -93,6 +138,8 @@ static void line_legend(FILE *f, const struct report *r)
 		const double xy[] = {0, 5, 34, 5};
 		struct canvas c;
 
+		if (!r->list[i].ran)
+			continue;
 		fputs("<span>", f);
 		canvas_svg_begin(&c, f, "key", "", 34, 10);
 		(c.line)(&c, "key", i, xy, 2);
@@ -155,7 +202,7 @@ static void attainment(FILE *f, const struct comparison *k)
 
 static int units(FILE *f, const struct comparison *k)
 {
-	const struct run *run = &k->report.list[0].run;
+	const struct hal_device_info *info = &k->report.info;
 	int rc = 0;
 
 	fprintf(f,
@@ -164,12 +211,14 @@ static int units(FILE *f, const struct comparison *k)
 		"the colours of its tasks as far as they worked, grey as far as they did "
 		"not; a request's work is spread over the time in which it was served, "
 		"borders are as they were when something arrived or ended.</p>\n",
-		k->setup.clock.rate, run->info.unit_rows * run->info.unit_cols,
-		(double)run->window_ns / 1e9);
+		k->setup.clock.rate, info->unit_rows * info->unit_cols,
+		(double)k->report.window_ns / 1e9);
 	task_legend(f, k->setup.load);
 	for (uint32_t i = 0; rc == 0 && i < k->report.count; i++) {
 		struct canvas c;
 
+		if (!k->report.list[i].ran)
+			continue;
 		fputs("<h4>", f);
 		canvas_escaped(f, k->report.list[i].policy->text);
 		fputs("</h4>\n", f);
@@ -190,10 +239,10 @@ static void task_row(FILE *f, const struct comparison *k, uint32_t i, uint32_t t
 	name_cell(f, k->report.list[i].policy->text);
 	name_cell(f, of->id);
 	cell(f, (double)t->arrived, 0);
-	cell(f, (double)t->p50_ns / 1e6, 3);
-	cell(f, (double)t->p99_ns / 1e6, 3);
-	cell(f, (double)t->p999_ns / 1e6, 3);
-	cell(f, of->critical ? (double)k->report.slo_ns[task] / 1e6 : NAN, 3);
+	cell(f, report_ms(t, t->p50_ns), 3);
+	cell(f, report_ms(t, t->p99_ns), 3);
+	cell(f, report_ms(t, t->p999_ns), 3);
+	cell(f, report_slo_ns(&k->report, task) / 1e6, 3);
 	cell(f, 100 * t->slo, 2);
 	cell(f, t->throughput, 2);
 	cell(f, t->slowdown, 2);
@@ -209,7 +258,8 @@ static void tasks(FILE *f, const struct comparison *k)
 	fprintf(f, "<details><summary>Tasks, rate %.4g</summary>\n", k->setup.clock.rate);
 	headings(f, "tasks", names);
 	for (uint32_t i = 0; i < k->report.count; i++)
-		for (uint32_t task = 0; task < k->setup.load->count; task++)
+		for (uint32_t task = 0;
+		     k->report.list[i].ran && task < k->setup.load->count; task++)
 			task_row(f, k, i, task);
 	fputs("</tbody></table></details>\n", f);
 }
@@ -287,15 +337,15 @@ static void title(FILE *f, const struct comparison *list, uint32_t count)
 static void introduction(FILE *f, const struct comparison *c)
 {
 	const struct setup *s = &c->setup;
-	const struct run *run = &c->report.list[0].run;
+	const struct hal_device_info *info = &c->report.info;
 
 	fprintf(f, "<p>Seed %" PRIu64 ", time scale %.9g. Device ", s->clock.seed,
 		s->clock.scale);
 	canvas_escaped(f, s->target);
-	fprintf(f, ", %u units. Engine ", run->info.unit_rows * run->info.unit_cols);
-	canvas_escaped(f, report_engine(run));
+	fprintf(f, ", %u units. Engine ", info->unit_rows * info->unit_cols);
+	canvas_escaped(f, report_engine(info));
 	fputs("; error: ", f);
-	canvas_escaped(f, report_error(run));
+	canvas_escaped(f, report_error(info));
 	fputs(". Models: ", f);
 	canvas_escaped(f, c->report.models != NULL ? c->report.models : "own table");
 	fputs(".</p>\n<p>Written by halbench. Rate 1 is the load as it is (heavy), 0.5 "

@@ -19,6 +19,11 @@ static double legend_height(uint32_t count)
 	return ROW * rows + 8;
 }
 
+static const char *name_of(const struct report *r, uint32_t policy)
+{
+	return r->list[policy].ran ? r->list[policy].policy->text : "(refused)";
+}
+
 static void legend(struct canvas *c, const struct comparison *k, bool tasks, double y)
 {
 	const struct load *l = k->setup.load;
@@ -37,7 +42,7 @@ static void legend(struct canvas *c, const struct comparison *k, bool tasks, dou
 		else
 			(c->line)(c, "key", i, xy, 2);
 		if (!tasks)
-			name = k->report.list[i].policy->text;
+			name = name_of(&k->report, i);
 		else if (i < l->count)
 			name = l->tasks[i].id;
 		(c->text)(c, x + 36, at + 4, ANCHOR_START, name);
@@ -80,9 +85,9 @@ static int units(const struct comparison *k, const char *prefix)
 	if (canvas_png_begin(&c, CHART_WIDTH, all) != 0)
 		return TOOL_FAILED;
 	for (uint32_t i = 0; rc == 0 && i < k->report.count; i++) {
-		(c.text)(&c, 56, band * i + 16, ANCHOR_START,
-			 k->report.list[i].policy->text);
-		rc = chart_units(&c, &k->report, &k->shown[i], band * i + HEAD);
+		(c.text)(&c, 56, band * i + 16, ANCHOR_START, name_of(&k->report, i));
+		if (k->report.list[i].ran)
+			rc = chart_units(&c, &k->report, &k->shown[i], band * i + HEAD);
 	}
 	legend(&c, k, true, height);
 	return end(&c, k, prefix, "units") != 0 ? TOOL_FAILED : rc;

@@ -10,14 +10,14 @@
 #include "out.h"
 #include "tool.h"
 
-const char *report_engine(const struct run *r)
+const char *report_engine(const struct hal_device_info *info)
 {
-	return strcmp(r->info.backend, "ref") == 0
+	return strcmp(info->backend, "ref") == 0
 		       ? "ref: times are the table's, no memory, no cost of a switch"
-		       : r->info.name;
+		       : info->name;
 }
 
-const char *report_error(const struct run *r)
+const char *report_error(const struct hal_device_info *info)
 {
 	static const struct {
 		const char *engine, *error;
@@ -35,12 +35,35 @@ const char *report_error(const struct run *r)
 		 "a policy bench.rtl_sample.replay.mean_error_max"},
 	};
 
-	if (strcmp(r->info.backend, "ref") == 0)
+	if (strcmp(info->backend, "ref") == 0)
 		return "none against its table, which is of no machine";
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strstr(r->info.name, known[i].engine) != NULL)
+		if (strstr(info->name, known[i].engine) != NULL)
 			return known[i].error;
 	return "not known";
+}
+
+const char *report_remark(const struct compared *c, char buf[REPORT_REMARK])
+{
+	bool refused = c->why[0] != '\0', noted = c->run.note[0] != '\0';
+
+	if (!refused && !noted)
+		return NULL;
+	snprintf(buf, REPORT_REMARK, "%s%s%s%s", refused ? "refused: " : "", c->why,
+		 refused && noted ? "; " : "", c->run.note);
+	return buf;
+}
+
+double report_ms(const struct task_numbers *t, uint64_t ns)
+{
+	return t->arrived != 0 ? (double)ns / 1e6 : NAN;
+}
+
+double report_slo_ns(const struct report *r, uint32_t task)
+{
+	bool has = r->setup->load->tasks[task].critical && r->slo_ns[task] != 0;
+
+	return has ? (double)r->slo_ns[task] : NAN;
 }
 
 /* "-" where there is no number. */
@@ -58,18 +81,17 @@ static const char *number(double x, int digits, char *buf, size_t len)
 static void head_text(const struct report *r)
 {
 	const struct setup *s = r->setup;
-	const struct run *run = &r->list[0].run;
+	const struct hal_device_info *info = &r->info;
 
 	printf("load     %s: %u tasks, %.9g s", s->load->name, s->load->count,
 	       s->clock.window_s);
 	if (s->clock.rate != 1 || s->clock.scale != 1)
 		printf(" at rate %.9g, scale %.9g: %.9g s", s->clock.rate, s->clock.scale,
-		       (double)run->window_ns / 1e9);
+		       (double)r->window_ns / 1e9);
 	printf("; seed %" PRIu64 "\n", s->clock.seed);
-	printf("device   %s: %u units\n", s->target,
-	       run->info.unit_rows * run->info.unit_cols);
-	printf("engine   %s\n", report_engine(run));
-	printf("error    %s\n", report_error(run));
+	printf("device   %s: %u units\n", s->target, info->unit_rows * info->unit_cols);
+	printf("engine   %s\n", report_engine(info));
+	printf("error    %s\n", report_error(info));
 	printf("models   %s\n", r->models != NULL ? r->models : "own table");
 	printf("SLO      of latency-critical tasks: %u times p99 alone\n\n",
 	       s->load->count);
@@ -86,6 +108,11 @@ static void policies_text(const struct report *r)
 		const struct compared *c = &r->list[i];
 		const struct numbers *n = &c->numbers;
 
+		if (!c->ran) {
+			printf("%-24.48s %-8s refused\n", c->policy->text,
+			       layout_name(c->run.layout));
+			continue;
+		}
 		printf("%-24.48s %-8s %7s %7s %9s %9s %9s %8s %7s %7s %6s %6.1f %8" PRIu64
 		       "\n",
 		       c->policy->text, layout_name(c->run.layout),
@@ -102,10 +129,19 @@ static void policies_text(const struct report *r)
 	}
 }
 
+static void remarks_text(const struct report *r)
+{
+	char b[REPORT_REMARK];
+
+	for (uint32_t i = 0; i < r->count; i++)
+		if (report_remark(&r->list[i], b) != NULL)
+			printf("%s: %s\n", r->list[i].policy->text, b);
+}
+
 static void tasks_text(const struct report *r, const struct compared *c)
 {
 	const struct load *l = r->setup->load;
-	char b[4][32];
+	char b[7][32];
 
 	printf("\n%-24.48s %8s %10s %10s %10s %10s %7s %8s %8s\n", c->policy->text,
 	       "requests", "p50 ms", "p99 ms", "p99.9 ms", "SLO ms", "met %", "ended/s",
@@ -113,11 +149,12 @@ static void tasks_text(const struct report *r, const struct compared *c)
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct task_numbers *t = &c->numbers.tasks[i];
 
-		printf("%-24.48s %8" PRIu64 " %10.3f %10.3f %10.3f %10s %7s %8s %8s\n",
-		       l->tasks[i].id, t->arrived, (double)t->p50_ns / 1e6,
-		       (double)t->p99_ns / 1e6, (double)t->p999_ns / 1e6,
-		       number(l->tasks[i].critical ? (double)r->slo_ns[i] / 1e6 : NAN, 3,
-			      b[0], sizeof(b[0])),
+		printf("%-24.48s %8" PRIu64 " %10s %10s %10s %10s %7s %8s %8s\n",
+		       l->tasks[i].id, t->arrived,
+		       number(report_ms(t, t->p50_ns), 3, b[4], sizeof(b[4])),
+		       number(report_ms(t, t->p99_ns), 3, b[5], sizeof(b[5])),
+		       number(report_ms(t, t->p999_ns), 3, b[6], sizeof(b[6])),
+		       number(report_slo_ns(r, i) / 1e6, 3, b[0], sizeof(b[0])),
 		       number(100 * t->slo, 2, b[1], sizeof(b[1])),
 		       number(t->throughput, 2, b[2], sizeof(b[2])),
 		       number(t->slowdown, 2, b[3], sizeof(b[3])));
@@ -135,8 +172,10 @@ void report_text(const struct report *r)
 {
 	head_text(r);
 	policies_text(r);
+	remarks_text(r);
 	for (uint32_t i = 0; i < r->count; i++)
-		tasks_text(r, &r->list[i]);
+		if (r->list[i].ran)
+			tasks_text(r, &r->list[i]);
 }
 
 /* ---- CSV ---------------------------------------------------------------------------- */
@@ -148,6 +187,14 @@ static void field(double x)
 		printf(",");
 	else
 		printf(",%.9g", x);
+}
+
+static void field_ns(const struct task_numbers *t, uint64_t ns)
+{
+	if (t->arrived == 0)
+		printf(",");
+	else
+		printf(",%" PRIu64, ns);
 }
 
 void report_quoted(FILE *f, const char *text)
@@ -169,11 +216,14 @@ static void task_csv(const struct report *r, const struct compared *c, uint32_t 
 	report_quoted(stdout, c->policy->text);
 	printf(",%s,", layout_name(c->run.layout));
 	report_quoted(stdout, task->id);
-	printf(",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-	       task->critical ? "latency" : "best-effort", t->arrived, t->ended,
-	       t->p50_ns, t->p99_ns, t->p999_ns, t->max_ns);
+	printf(",%s,%" PRIu64 ",%" PRIu64, task->critical ? "latency" : "best-effort",
+	       t->arrived, t->ended);
+	field_ns(t, t->p50_ns);
+	field_ns(t, t->p99_ns);
+	field_ns(t, t->p999_ns);
+	field_ns(t, t->max_ns);
 	field(t->mean_ns);
-	field(task->critical ? (double)r->slo_ns[i] : NAN);
+	field(report_slo_ns(r, i));
 	field(t->slo);
 	field(t->goodput);
 	field(t->throughput);
@@ -187,14 +237,23 @@ void report_csv(const struct report *r)
 	printf("policy,layout,task,class,arrived,ended,p50_ns,p99_ns,p999_ns,max_ns,"
 	       "mean_ns,slo_ns,slo,goodput,throughput,p99_ratio,slowdown\n");
 	for (uint32_t i = 0; i < r->count; i++)
-		for (uint32_t k = 0; k < r->setup->load->count; k++)
+		for (uint32_t k = 0; r->list[i].ran && k < r->setup->load->count; k++)
 			task_csv(r, &r->list[i], k);
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
+static void ns_json(struct out *o, const char *key, const struct task_numbers *t,
+		    uint64_t ns)
+{
+	if (t->arrived == 0)
+		out_real(o, key, NAN);
+	else
+		out_u64(o, key, ns);
+}
+
 static void task_json(struct out *o, const struct load_task *task,
-		      const struct task_numbers *t, uint64_t slo_ns)
+		      const struct task_numbers *t, double slo_ns)
 {
 	out_record(o, NULL);
 	out_str(o, "id", task->id);
@@ -203,12 +262,12 @@ static void task_json(struct out *o, const struct load_task *task,
 	out_str(o, "load", load_type_name(task->type));
 	out_u64(o, "arrived", t->arrived);
 	out_u64(o, "ended", t->ended);
-	out_u64(o, "p50_ns", t->p50_ns);
-	out_u64(o, "p99_ns", t->p99_ns);
-	out_u64(o, "p999_ns", t->p999_ns);
-	out_u64(o, "max_ns", t->max_ns);
+	ns_json(o, "p50_ns", t, t->p50_ns);
+	ns_json(o, "p99_ns", t, t->p99_ns);
+	ns_json(o, "p999_ns", t, t->p999_ns);
+	ns_json(o, "max_ns", t, t->max_ns);
 	out_real(o, "mean_ns", t->mean_ns);
-	out_real(o, "slo_ns", slo_ns != 0 ? (double)slo_ns : NAN);
+	out_real(o, "slo_ns", slo_ns);
 	out_real(o, "slo", t->slo);
 	out_real(o, "goodput", t->goodput);
 	out_real(o, "throughput", t->throughput);
@@ -224,20 +283,16 @@ static void tasks_json(struct out *o, const char *key, const struct report *r,
 
 	out_list(o, key);
 	for (uint32_t i = 0; i < l->count; i++)
-		task_json(o, &l->tasks[i], &list[i],
-			  slo && l->tasks[i].critical ? r->slo_ns[i] : 0);
+		task_json(o, &l->tasks[i], &list[i], slo ? report_slo_ns(r, i) : NAN);
 	out_list_end(o);
 }
 
-static void policy_json(struct out *o, const struct report *r, const struct compared *c)
+static void numbers_json(struct out *o, const struct report *r, const struct compared *c)
 {
 	const struct numbers *n = &c->numbers;
 	const struct hal_stats *s = &c->run.stats;
 	const struct hal_policy_info *p = &c->run.policy;
 
-	out_record(o, NULL);
-	out_str(o, "policy", c->policy->text);
-	out_str(o, "layout", layout_name(c->run.layout));
 	out_real(o, "slo", n->slo);
 	out_real(o, "slo_worst", n->slo_worst);
 	out_real(o, "goodput", n->goodput);
@@ -260,13 +315,26 @@ static void policy_json(struct out *o, const struct report *r, const struct comp
 	out_u64(o, "stalls", p->stalls);
 	out_u64(o, "starved", p->starved);
 	tasks_json(o, "tasks", r, n->tasks, true);
+}
+
+static void policy_json(struct out *o, const struct report *r, const struct compared *c)
+{
+	out_record(o, NULL);
+	out_str(o, "policy", c->policy->text);
+	out_str(o, "layout", layout_name(c->run.layout));
+	if (c->why[0] != '\0')
+		out_str(o, "refused", c->why);
+	if (c->run.note[0] != '\0')
+		out_str(o, "note", c->run.note);
+	if (c->ran)
+		numbers_json(o, r, c);
 	out_record_end(o);
 }
 
 void report_record(struct out *o, const struct report *r)
 {
 	const struct setup *s = r->setup;
-	const struct run *run = &r->list[0].run;
+	const struct hal_device_info *info = &r->info;
 
 	out_record(o, NULL);
 	out_str(o, "load", s->load->name);
@@ -274,12 +342,12 @@ void report_record(struct out *o, const struct report *r)
 	out_real(o, "rate", s->clock.rate);
 	out_real(o, "scale", s->clock.scale);
 	out_u64(o, "seed", s->clock.seed);
-	out_u64(o, "window_ns", run->window_ns);
+	out_u64(o, "window_ns", r->window_ns);
 	out_str(o, "target", s->target);
-	out_str(o, "device", run->info.name);
-	out_str(o, "engine", report_engine(run));
-	out_str(o, "error", report_error(run));
-	out_u64(o, "units", (uint64_t)run->info.unit_rows * run->info.unit_cols);
+	out_str(o, "device", info->name);
+	out_str(o, "engine", report_engine(info));
+	out_str(o, "error", report_error(info));
+	out_u64(o, "units", (uint64_t)info->unit_rows * info->unit_cols);
 	out_str(o, "models", r->models != NULL ? r->models : "own table");
 	tasks_json(o, "alone", r, r->alone, false);
 	out_list(o, "policies");
@@ -307,6 +375,8 @@ void report_figures(const struct report *r, const char *load)
 		const struct numbers *n = &r->list[i].numbers;
 		const char *name = r->list[i].policy->name;
 
+		if (!r->list[i].ran)
+			continue;
 		printf("figure bench.real.%s.%s.slo %.6f\n", load, name, n->slo);
 		printf("figure bench.real.%s.%s.be_throughput %.3f\n", load, name,
 		       n->be_throughput);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +81,8 @@ struct world {
 	uint32_t part_count, border_room;
 	struct tenant *tenants;
 	struct hal_point *points;
-	uint64_t begin_ns; /* device time */
-	bool classes, colors;
+	uint64_t begin_ns;    /* device time */
+	bool classes, colors; /* queues say their class; channels of their own */
 	const char *label;
 	double weight; /* of what is told */
 };
@@ -360,7 +361,7 @@ static int open_device(struct world *w, const struct policy_spec *p)
 	for (uint32_t i = 0; w->setup->options[i] != NULL && n < OPTIONS_MAX; i++)
 		options[n++] = w->setup->options[i];
 	if (hal_open(w->setup->target, options, &w->dev) != 0)
-		return tool_fail("%s: %s", p->text, hal_last_error());
+		return tool_fail_hal();
 	info->size = sizeof(*info);
 	if (hal_device_get_info(w->dev, info) != 0)
 		return tool_fail_hal();
@@ -412,24 +413,126 @@ static uint64_t colors_of(const struct world *w, uint32_t i, uint32_t count)
 	return (to < 64 ? UINT64_C(1) << to : 0) - (UINT64_C(1) << from);
 }
 
-static int open_parts(struct world *w)
+static uint32_t units_of(const struct world *w)
 {
-	enum layout layout = w->run->layout;
-	bool elastic = is_elastic(layout);
-	uint32_t units = w->run->info.unit_rows * w->run->info.unit_cols, count = 1;
-	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	return (uint32_t)w->run->info.unit_rows * w->run->info.unit_cols;
+}
+
+static uint32_t parts_in(const struct world *w, enum layout layout)
+{
+	uint32_t count = 1;
 
 	for (uint32_t i = 0; i < w->setup->load->count; i++)
 		if (w->tenants[i].here)
 			(void)part_of(w, i, layout, &count);
-	if (count == 0 || count > units)
-		return tool_fail("%s has %u units: too few for %u partitions (layout %s)",
-				 w->setup->target, units, count, layout_name(layout));
-	if (w->colors && count > w->run->info.colors)
+	return count;
+}
+
+static bool has_room(const struct world *w, enum layout layout)
+{
+	uint32_t count = parts_in(w, layout);
+
+	return count <= units_of(w) && count <= w->run->info.partitions_max;
+}
+
+__attribute__((format(printf, 2, 3))) static void note(struct world *w, const char *fmt,
+						       ...)
+{
+	char *at = w->run->note + strlen(w->run->note);
+	size_t room = sizeof(w->run->note) - strlen(w->run->note);
+	va_list ap;
+
+	if (at != w->run->note) {
+		snprintf(at, room, "; ");
+		at += strlen(at);
+		room = sizeof(w->run->note) - strlen(w->run->note);
+	}
+	va_start(ap, fmt);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	vsnprintf(at, room, fmt, ap);
+	va_end(ap);
+}
+
+/* One of fewer partitions, where the policy's own has more than the device. */
+static void fit_layout(struct world *w)
+{
+	static const enum layout fewer[LAYOUTS] = {
+		[LAYOUT_TENANTS] = LAYOUT_CLASSES,
+		[LAYOUT_CLASSES] = LAYOUT_SHARED,
+		[LAYOUT_HALVES] = LAYOUT_SHARED,
+	};
+	enum layout own = w->run->layout, layout = own;
+
+	while (fewer[layout] != LAYOUT_DEFAULT && !has_room(w, layout))
+		layout = fewer[layout];
+	if (layout == own)
+		return;
+	w->run->layout = layout;
+	note(w, "layout=%s: %s would need %u partitions, the device has %u and %u units",
+	     layout_name(layout), layout_name(own), parts_in(w, own),
+	     w->run->info.partitions_max, units_of(w));
+}
+
+static bool says(const char *const *options, uint32_t count, const char *option)
+{
+	for (uint32_t i = 0; i < count && options[i] != NULL; i++)
+		if (strcmp(options[i], option) == 0)
+			return true;
+	return false;
+}
+
+/* fgpu refuses partitions that share channels, unless it is told not to. */
+static bool needs_colors(const struct world *w, const struct policy_spec *p)
+{
+	static const char any[] = "policy.fgpu_colors=any";
+
+	return strcmp(p->name, "fgpu") == 0 &&
+	       !says((const char *const *)p->options, p->option_count, any) &&
+	       !says(w->setup->options, UINT32_MAX, any);
+}
+
+static void fit_colors(struct world *w, const struct policy_spec *p)
+{
+	uint32_t count = parts_in(w, w->run->layout);
+
+	w->colors = p->colors == COLORS_OWN;
+	if (p->colors != COLORS_DEFAULT || !needs_colors(w, p) || count < 2 ||
+	    count > w->run->info.colors)
+		return;
+	w->colors = true;
+	note(w, "colors=own: %s takes no partitions that share memory channels", p->name);
+}
+
+static int check_parts(const struct world *w, uint32_t count)
+{
+	const struct hal_device_info *info = &w->run->info;
+	const char *layout = layout_name(w->run->layout), *target = w->setup->target;
+
+	if (count > units_of(w))
+		return tool_fail(
+			"%s has %u units: too few for %u partitions (layout %s); "
+			"layout=classes has two, layout=shared one",
+			target, units_of(w), count, layout);
+	if (count > info->partitions_max)
+		return tool_fail("%s can have %u partitions: too few for %u (layout %s); "
+				 "layout=classes has two, layout=shared one",
+				 target, info->partitions_max, count, layout);
+	if (w->colors && count > info->colors)
 		return tool_fail("%s has %u memory channels: too few for %u partitions "
-				 "(layout %s, colors=own)",
-				 w->setup->target, w->run->info.colors, count,
-				 layout_name(layout));
+				 "(layout %s, colors=own); colors=any shares them",
+				 target, info->colors, count, layout);
+	return 0;
+}
+
+static int open_parts(struct world *w)
+{
+	enum layout layout = w->run->layout;
+	bool elastic = is_elastic(layout);
+	uint32_t units = units_of(w), count = parts_in(w, layout);
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	if (check_parts(w, count) != 0)
+		return TOOL_FAILED;
 	d.units_floor = elastic && count > 1 ? 1 : units / count;
 	d.units_ceiling = elastic && count > 1 ? units - (count - 1) : 0;
 	for (; w->part_count < count; w->part_count++) {
@@ -467,8 +570,8 @@ static int open_tenant(struct world *w, uint32_t i, const uint64_t *begin_ns,
 	return t->loops ? arrive(t, 0) : 0;
 }
 
-static int open_tenants(struct world *w, uint32_t only, const uint64_t *begin_ns,
-			const uint64_t *slo_ns)
+static int open_tenants(struct world *w, const struct policy_spec *p, uint32_t only,
+			const uint64_t *begin_ns, const uint64_t *slo_ns)
 {
 	const struct load *l = w->setup->load;
 
@@ -484,6 +587,9 @@ static int open_tenants(struct world *w, uint32_t only, const uint64_t *begin_ns
 		for (uint32_t k = 0; only == RUN_ALL && k < t->task->after_count; k++)
 			w->tenants[t->task->after[k]].awaited = true;
 	}
+	if (p->layout == LAYOUT_DEFAULT)
+		fit_layout(w);
+	fit_colors(w, p);
 	if (open_parts(w) != 0)
 		return TOOL_FAILED;
 	for (uint32_t i = 0; i < l->count; i++)
@@ -549,10 +655,6 @@ static int run_world(struct world *w, const char *trace)
 		return tool_fail("%s: %s", trace, hal_last_error());
 	w->begin_ns = hal_device_now(w->dev);
 	rc = run_requests(w);
-	if (w->setup->progress != NULL) {
-		w->setup->progress->done += w->weight;
-		fprintf(stderr, "\r\033[K");
-	}
 	if (rc == 0 && trace != NULL && hal_trace_stop(w->dev) != 0)
 		rc = tool_fail("%s: %s", trace, hal_last_error());
 	return rc != 0 ? rc : take_results(w);
@@ -566,7 +668,6 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 		.setup = s,
 		.run = run,
 		.classes = p->classes,
-		.colors = p->colors,
 		.label = only != RUN_ALL ? s->load->tasks[only].id : p->text,
 		.weight = run_weight(s, only),
 	};
@@ -587,9 +688,13 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 	else
 		rc = open_device(&w, p);
 	if (rc == 0)
-		rc = open_tenants(&w, only, begin_ns, slo_ns);
+		rc = open_tenants(&w, p, only, begin_ns, slo_ns);
 	if (rc == 0)
 		rc = run_world(&w, trace);
+	if (s->progress != NULL) {
+		s->progress->done += w.weight;
+		fprintf(stderr, "\r\033[K");
+	}
 	return close_world(&w, rc);
 }
 

@@ -25,14 +25,22 @@ enum layout {
 
 const char *layout_name(enum layout layout);
 
+/* Whose memory channels a partition has. */
+enum colors {
+	COLORS_DEFAULT, /* what suits the policy */
+	COLORS_OWN,     /* an equal part of them, that no other has */
+	COLORS_ANY,     /* all, as all others */
+};
+
 #define POLICY_OPTIONS_MAX 16u
+#define RUN_NOTE           512u
 
 struct policy_spec {
 	const char *text; /* as it was said: name:key=value:key=value */
 	char name[64];
 	enum layout layout;
 	bool classes; /* queues say their service class, too */
-	bool colors;  /* each partition has memory channels of its own */
+	enum colors colors;
 	/* "policy.key=value" */
 	char *options[POLICY_OPTIONS_MAX];
 	uint32_t option_count;
@@ -83,13 +91,14 @@ struct run {
 	struct hal_policy_info policy;
 	struct hal_device_info info;
 	enum layout layout;
+	char note[RUN_NOTE]; /* what is not as it mostly is for the policy */
 };
 
 #define RUN_ALL UINT32_MAX
 
 /* only: a task's index, which then has the device alone, or RUN_ALL.  begin_ns, slo_ns:
  * of each task, or NULL; slo_ns is the deadline of what is latency-critical.  trace: a
- * file or NULL.  0 or TOOL_FAILED. */
+ * file or NULL.  0 or TOOL_FAILED; .layout and .note are there either way. */
 int run_load(const struct setup *s, const struct policy_spec *policy, uint32_t only,
 	     const uint64_t *begin_ns, const uint64_t *slo_ns, const char *trace,
 	     struct run *run);

@@ -135,9 +135,10 @@ int service_open(struct service *s, struct hal_device *dev, struct hal_partition
 {
 	memset(s, 0, sizeof(*s));
 	if (hal_device_extension(dev, m->network != NULL ? "npu" : "ref") == NULL)
-		return tool_fail("%s: %s", m->name,
-				 m->network != NULL ? "a network of a file runs on an NPU"
-						    : "steps of a table run on ref");
+		return m->network != NULL
+			       ? tool_fail("%s: a network of a file runs on an NPU",
+					   m->network)
+			       : tool_fail("%s: steps of a table run on ref", m->name);
 	if (hal_queue_create(part, queue, &s->queue) != 0)
 		return tool_fail_hal();
 	if (m->network != NULL)

@@ -388,6 +388,111 @@ def check_tables(path, target):
     check(r["window_ns"] == 100000, "disb-digits: window", r["window_ns"])
 
 
+def check_none(path):
+    """A task without requests has no latencies."""
+    with open(path("none.json"), "w") as f:
+        json.dump({"time": 0.1, "tasks": [LOAD["tasks"][0],
+                                          {"id": "late_rt", "client": {"model_name": "other"},
+                                           "load": {"type": "trace", "trace": [100.5]}}]}, f)
+    args = ["-m", path("table.json"), "-p", "fifo", path("none.json")]
+    r = report(*args)
+    for t in r["policies"][0]["tasks"][1], r["alone"][1]:
+        check(t["arrived"] == 0 and all(t[key] is None for key in (
+            "p50_ns", "p99_ns", "p999_ns", "max_ns", "mean_ns", "slo_ns", "slo")), "no requests:", t)
+    row = list(csv.DictReader(run("-C", *args).stdout.splitlines()))[1]
+    check([row[key] for key in ("arrived", "p50_ns", "max_ns", "mean_ns", "slo_ns")] == ["0", "", "", "", ""],
+          "no requests: CSV", row)
+    text = run("-H", path("none.html"), *args).stdout
+    check(re.search(r"^late_rt +0( +-){5} ", text, re.M), "no requests:", text)
+    with open(path("none.html")) as f:
+        check("<td>late_rt<td>0" + 5 * "<td>-" in f.read(), "no requests: page")
+
+
+def check_floor(file):
+    """Of too few units for what suits a policy."""
+    two, = report("-t", "ref?units=2", "-p", "krisp", file)["policies"]
+    check(two["layout"] == "classes" and "tenants would need" in two["note"], "two units:", two)
+    for p in report("-t", "ref?units=1", "-p", "krisp,orion", file)["policies"]:
+        check(p["layout"] == "shared" and "layout=shared: " in p["note"], "one unit:", p)
+    text = run("-t", "ref?units=1", "-p", "krisp", file).stdout
+    check("\nkrisp: layout=shared: tenants would need 4 partitions, the device has" in text, text)
+
+
+def check_refused(path, target, args, load):
+    """A policy that is refused: the others' numbers are as without it, and each form of the
+    report says why, and what would help."""
+    why = "memory channels 0xf (color_mask; policy.fgpu_colors=any shares them)"
+    args = ["-t", target, *args, "-p"]
+    forms = ["-H", path("refused.html"), "-R", "0.5,1"]
+    alone = report(*args, "fifo,priority", load)
+    p = run(*args, "fifo,fgpu:colors=any,priority", "-j", *forms, load, status=1)
+    r = json.loads(p.stdout)
+    fgpu = r["policies"].pop(1)
+    check(r == alone, "refused: the others differ")
+    check(why in fgpu["refused"] and sorted(fgpu) == ["layout", "policy", "refused"], "refused:", fgpu)
+    check(p.stderr.count("\n") == 1 and "fgpu:colors=any: refused: " in p.stderr and why in p.stderr,
+          "refused: stderr", p.stderr)
+    with open(path("refused.html")) as f:
+        page = f.read()
+    check("<td>fgpu:colors=any<td>classes" + 13 * "<td>-" in page, "refused: row of the page")
+    check("npu_load at rate 1, fgpu:colors=any: refused: " in page and why in page, "refused: page")
+    check(page.count("<h4>") == 2, "refused: units of", page.count("<h4>"))
+    text = run(*args, "fgpu:colors=any,fifo", load, status=1).stdout
+    check("fgpu:colors=any          classes  refused\n" in text and why in text, "refused: table", text)
+    rows = run(*args, "fgpu:colors=any,fifo", "-C", load, status=1).stdout
+    check('"fifo"' in rows and "fgpu" not in rows, "refused: CSV", rows)
+    run("report", "-H", path("two.html"), *args, "fgpu:colors=any,fifo", load, status=1)
+    with open(path("two.json")) as f:
+        two = json.load(f)
+    for c in two["comparisons"]:
+        check([("refused" in p, "slo" in p) for p in c["policies"]] == [(True, False), (False, True)],
+              "report with one refused:", c["policies"])
+    check(two["attainment"][0]["slo"]["fgpu:colors=any"] == 5 * [None], "refused: attainment")
+    # nothing but refusals is a report all the same
+    none = json.loads(run(*args, "nobody", "-j", "-H", path("none.html"), load, status=1).stdout)
+    check("there is no policy" in none["policies"][0]["refused"] and none["units"] == 256, "nobody:", none)
+    # what the caller says goes first
+    r = report(*args, "fgpu,fgpu:fgpu_colors=any", load)["policies"]
+    check("colors=own" in r[0]["note"] and "note" not in r[1], "fgpu:", r)
+    one = target + "&channels=1"
+    check("0x1" in run("-t", one, *args[2:], "fgpu", load, status=1).stderr, "fgpu of one channel")
+    r = report("-t", one, "-o", "policy.fgpu_colors=any", *args[2:], "fgpu", load)["policies"]
+    check("note" not in r[0], "fgpu of one channel that all share:", r)
+
+
+def check_all(path, target, loads, network):
+    """Every policy runs on the NPU, with what it needs there."""
+    with open(path("net.json"), "w") as f:
+        json.dump({"models": {name: {"network": network} for name in DISB}}, f)
+    args = ["-t", target, "-m", path("net.json"), "-x", "0.0005", "-w", "0.2"]
+    every = report(*args, "-p", "all", os.path.join(loads, "bursts.json"))["policies"]
+    check(len(every) >= 18 and not [p for p in every if "refused" in p], "npu: all",
+          [p for p in every if "refused" in p])
+    layouts = {p["policy"]: p["layout"] for p in every}
+    check(layouts["tidal"] == "tenants" and layouts["fgpu"] == "classes", "npu: layouts", layouts)
+    # six tasks, of which the device can have four partitions
+    with open(path("six.json"), "w") as f:
+        json.dump({"time": 1, "tasks": [
+            {"id": "task%u_%s" % (i, kind), "client": {"model_name": DISB[i]},
+             "load": {"type": "trace", "trace": [20 * i, 150]}}
+            for i, kind in enumerate(("rt", "be", "rt", "be", "be", "rt"))]}, f)
+    run("report", "-H", path("all_six.html"), *args, path("six.json"))
+    with open(path("all_six.html")) as f:
+        page = f.read()
+    with open(path("all_six.json")) as f:
+        six = json.load(f)["comparisons"]
+    check(len(six) == 2, "npu: report", len(six))
+    for p in six[0]["policies"] + six[1]["policies"]:
+        check([t["arrived"] for t in p["tasks"]] == [2] * 6, "npu: requests", p)
+        moves = p["policy"] in ("tidal", "krisp", "fission", "v10")
+        check(("tenants would need 6 partitions, the device has 4" in p.get("note", "")) == moves and
+              (p["layout"] == "classes" or not moves), "npu: note", p["policy"], p.get("note"))
+    check("six at rate 0.5, tidal: layout=classes: tenants would need 6 partitions" in page, "npu: page")
+    bad = run(*args, "-p", "tidal:layout=tenants", path("six.json"), status=1)
+    check("can have 4 partitions: too few for 6 (layout tenants); layout=classes has two" in bad.stderr,
+          "npu: tenants", bad.stderr)
+
+
 def check_npu(path, target, network):
     with open(path("npu.json"), "w") as f:
         json.dump({"models": {"net": {"network": network}, "lost": {"network": "lost.tflite"},
@@ -437,6 +542,8 @@ def check_npu(path, target, network):
     for p, slo in zip(moving, (0.95, 0.8, 0.8, 0.2)):
         check(p["slo"] >= slo and p["total_throughput"] > 5 * floor["total_throughput"],
               "npu: elastic", p["policy"], p["slo"], p["total_throughput"], floor["total_throughput"])
+    load("net")
+    check_refused(path, target, ["-m", path("npu.json")], path("npu_load.json"))
     load("steps")
     check("steps of a table run on ref" in run(*args, status=1).stderr, "steps on an NPU")
     load("lost")
@@ -527,8 +634,9 @@ def main():
         check("has 0 memory channels" in bad.stderr, bad.stderr)
         bad = run("-t", "ref?clock=real", file, status=1)
         check("virtual" in bad.stderr, bad.stderr)
-        bad = run("-t", "ref?units=2", "-p", "krisp", file, status=1)
-        check("too few" in bad.stderr, bad.stderr)
+        bad = run("-t", "ref?units=2", "-p", "krisp:layout=tenants", file, status=1)
+        check("too few" in bad.stderr and "layout=classes has two" in bad.stderr, bad.stderr)
+        check_floor(file)
         bad = run(path("table.json"), status=1)
         check("table.json:1: models: is not known" in bad.stderr, bad.stderr)
         bad = run("-w", "60", file, status=1)
@@ -550,9 +658,17 @@ def main():
         with open(path("load.json"), "w") as f:
             f.write(json.dumps(LOAD).replace("long", "longer"))
         bad = run("-m", path("table.json"), path("load.json"), status=1)
-        check('tasks[2].client.model_name: "longer"' in bad.stderr, bad.stderr)
+        check('load.json:1: tasks[2].client.model_name: "longer"' in bad.stderr, bad.stderr)
+        check_none(path)
+        # a file that cannot be written is no policy's fault
+        bad = run("-w", "0.1", "-T", path("no/trace"), file, status=1)
+        check(bad.stdout == "" and "no/trace-1-fifo.json: No such file" in bad.stderr, bad.stderr)
+        bad = run("-w", "0.1", "-P", path("no/chart"), file, status=1)
+        check("without Cairo" in bad.stderr or "no/chart-bursts-1-latency.png: No such file" in bad.stderr,
+              bad.stderr)
         for line in ([], [file, file], ["-s", "-1", file], ["-r", "0", file], ["-p", "fifo,fifo", file],
-                     ["-p", "", file], ["-j", "-C", file], ["-p", "fifo", "-p", "rr", file],
+                     ["-p", "", file], ["-o", "policy.name=tidal", file],
+                     ["-t", "ref?policy.name=tidal", file], ["-p", "fifo:name=tidal", file], ["-j", "-C", file], ["-p", "fifo", "-p", "rr", file],
                      ["--nonsense", file], ["-R", "1,2", file],
                      ["-H", path("page"), "-R", "2,1", file], ["-H", path("page"), "-R", "1,", file], ["-p", "fifo:class", file]):
             run(*line, status=2)
@@ -561,6 +677,7 @@ def main():
         if len(sys.argv) > 3:
             check_tables(path, sys.argv[3])
             check_npu(path, sys.argv[3], os.path.abspath(sys.argv[4]))
+            check_all(path, sys.argv[3], loads, os.path.abspath(sys.argv[4]))
     for f in failures[:40]:
         print(f)
     print("%d failures" % len(failures))

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "halctl.h"
 
@@ -306,6 +307,18 @@ static int program_add_whole(struct profile *p, uint32_t i)
 	return 0;
 }
 
+static int unknown_program(const char *name, const struct models *own)
+{
+	char known[512] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < own->count && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s",
+					 own->list[i].name);
+	return tool_fail("%s: there is no such network, and no such file; networks are%s",
+			 name, known);
+}
+
 /* A name is one of the table, which halbench has, too; else it is a file's. */
 static int read_program(const char *name, struct models *m, const struct models *own)
 {
@@ -316,6 +329,8 @@ static int read_program(const char *name, struct models *m, const struct models 
 
 	if (dot != NULL && strcmp(dot, ".json") == 0)
 		return models_read(name, m, why) != 0 ? tool_fail("%s", why) : 0;
+	if (known == NULL && access(name, F_OK) != 0)
+		return unknown_program(name, own);
 	more = realloc(m->list, (m->count + 1) * sizeof(*more));
 	if (more == NULL)
 		return tool_fail("out of memory");

@@ -299,7 +299,11 @@ static void errors(void **state)
 	assert_int_equal(halctl("profile ref /tmp/there/is/none.json"), 1);
 	expect("/tmp/there/is/none.json: ");
 	assert_int_equal(halctl("profile ref none"), 1);
-	expect("none: a network of a file runs on an NPU");
+	expect("none: there is no such network, and no such file; networks are "
+	       "vgg19-imagenet ");
+	expect(" distilbert\n");
+	assert_int_equal(halctl("profile ref /dev/null"), 1);
+	expect("halctl: /dev/null: a network of a file runs on an NPU");
 	write_file(file, sizeof(file), "halctl-profile",
 		   "{\"models\": {\n\"a\": {\"steps\": [[1, 0, 1]]}}}");
 	snprintf(args, sizeof(args), "profile ref %s", file);

@@ -142,6 +142,8 @@ static int pass_named(const char *name, struct job *job)
 
 	for (p = 0; p < PTX_PASSES; p++)
 		if (strcmp(name, ptx_pass_name((enum ptx_pass)p)) == 0) {
+			if (job->pass[p])
+				return tool_usage("--pass %s is there twice", name);
 			job->pass[p] = true;
 			return 0;
 		}
