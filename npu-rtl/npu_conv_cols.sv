@@ -28,8 +28,8 @@ module npu_conv_cols
 );
   if (C < 1 || C > int'(npu_pkg::MaxCols))
     $fatal(1, "npu_conv_cols: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
-  logic [SW-1:0] win_q [4 << CI];
-  logic [3:0]    win_more_q [4 << CI];
+  logic [C-1:0][SW-1:0] win_q [4];
+  logic [C-1:0][3:0]    win_more_q [4];
   logic [C-1:0][CI-1:0] col_win_q [4];
   logic [C-1:0][3:0]    col_at_q [4];
   // the window that the last column written is in: its number, where it begins, bytes used
@@ -66,8 +66,8 @@ module npu_conv_cols
       more_q  <= more;
       for (int b = 0; b < 2; b++)
         if (32'(at_i) + b < C) begin       // the second may be none: then nobody looks
-          win_q[{tid_i, n_d[b]}]      <= first_d[b];
-          win_more_q[{tid_i, n_d[b]}] <= more_d[b];
+          win_q[tid_i][n_d[b]]      <= first_d[b];
+          win_more_q[tid_i][n_d[b]] <= more_d[b];
           col_win_q[tid_i][CI'(32'(at_i) + b)] <= n_d[b];
           col_at_q[tid_i][CI'(32'(at_i) + b)]  <= at_d[b];
         end
@@ -75,8 +75,8 @@ module npu_conv_cols
 
   assign wins_o = col_win_q[read_tid_i][CI'(read_nc_i - dim_t'(1))];
   for (genvar j = 0; j < C; j++) begin : g_col
-    assign win_o[j]     = win_q[{read_tid_i, CI'(j)}];
-    assign more_o[j]    = win_more_q[{read_tid_i, CI'(j)}];
+    assign win_o[j]     = win_q[read_tid_i][j];
+    assign more_o[j]    = win_more_q[read_tid_i][j];
     assign col_win_o[j] = col_win_q[leave_tid_i][j];
     assign col_at_o[j]  = col_at_q[leave_tid_i][j];
   end
