@@ -275,8 +275,8 @@ static int compare(struct bench *b, uint32_t seed, struct taken *t)
 	return rc;
 }
 
-/* What other channels have to spare of what a hog on the same ones costs; by maps that are
- * right it is more than half. */
+/* What other channels have to spare of what a hog on the same ones costs; by maps that
+ * are right it is more than half. */
 #define SPARED_LEAST 0.25
 
 static int judge(const struct halctl *ctl, double apart, double together)

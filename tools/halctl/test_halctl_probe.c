@@ -193,7 +193,8 @@ static double number(const char *name)
 }
 
 /* Beside a hog on other channels a tenant is hardly slower, beside one on its own it is:
- * by a map that is right.  By one of another hash the two are alike, which is an error. */
+ * by a map that is right.  By one of another hash the two are alike, which is an error.
+ */
 static void verifies(void **state)
 {
 	char args[512];
