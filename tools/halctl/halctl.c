@@ -115,6 +115,24 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+static int check_probe(const struct halctl *ctl, const struct command *cmd)
+{
+	if (cmd->run != halctl_probe &&
+	    (ctl->map != NULL || ctl->picture != NULL || ctl->verify != NULL ||
+	     ctl->seed != 0 || ctl->wait_s != UINT32_MAX))
+		return tool_usage("--write, --picture, --verify, --seed and --wait "
+				  "belong to probe, not to %s",
+				  cmd->name);
+	if (ctl->verify != NULL && (ctl->map != NULL || ctl->picture != NULL))
+		return tool_usage(
+			"--verify tries a map; --write and --picture are of one "
+			"that is found");
+	if (ctl->map != NULL && ctl->picture != NULL &&
+	    strcmp(ctl->map, ctl->picture) == 0)
+		return tool_usage("--write and --picture name one file, %s", ctl->map);
+	return 0;
+}
+
 static int run(struct halctl *ctl, char **words, int count)
 {
 	const struct command *cmd;
@@ -140,19 +158,8 @@ static int run(struct halctl *ctl, char **words, int count)
 	    (ctl->runs != 0 || ctl->tolerance != UINT32_MAX))
 		return tool_usage("--runs and --tolerance belong to profile, not to %s",
 				  cmd->name);
-	if (cmd->run != halctl_probe &&
-	    (ctl->map != NULL || ctl->picture != NULL || ctl->verify != NULL ||
-	     ctl->seed != 0 || ctl->wait_s != UINT32_MAX))
-		return tool_usage("--write, --picture, --verify, --seed and --wait "
-				  "belong to probe, not to %s",
-				  cmd->name);
-	if (ctl->verify != NULL && (ctl->map != NULL || ctl->picture != NULL))
-		return tool_usage(
-			"--verify tries a map; --write and --picture are of one "
-			"that is found");
-	if (ctl->map != NULL && ctl->picture != NULL &&
-	    strcmp(ctl->map, ctl->picture) == 0)
-		return tool_usage("--write and --picture name one file, %s", ctl->map);
+	if (check_probe(ctl, cmd) != 0)
+		return TOOL_USAGE;
 	ctl->target = count > 1 ? words[1] : NULL;
 	ctl->words = words + 1;
 	ctl->word_count = count - 1;

@@ -109,14 +109,14 @@ static int check_path(const char *path)
 	if (fd >= 0)
 		return close(fd);
 	if (errno != ENOENT)
-		return tool_fail("%s: %s", path, strerror(errno));
+		return tool_fail("%s: %s", path, hal_strerror(errno));
 	slash = strrchr(path, '/');
 	if (slash == NULL)
 		snprintf(folder, sizeof(folder), ".");
 	else
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
 	if (access(folder, W_OK | X_OK) != 0)
-		return tool_fail("%s: %s", path, strerror(errno));
+		return tool_fail("%s: %s", path, hal_strerror(errno));
 	return 0;
 }
 
