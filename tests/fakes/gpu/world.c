@@ -406,10 +406,10 @@ static struct job *best_launch(const struct launches *l, uint32_t unit)
 	return NULL;
 }
 
-/* ---- blocks that can be stopped: what hal-ptx's pass entry puts in front of them, and
- * hal/device/hal_preempt.h ---- */
+/* ---- blocks that can be stopped ---------------------------------------------------- */
 
-/* Of a launch, however it was given; addresses are the device's. */
+/* What hal-ptx's pass entry puts in front of blocks, and hal/device/hal_preempt.h: of a
+ * launch, however it was given.  Addresses are the device's. */
 struct control {
 	uint64_t flag, stopped, from, to;
 	const uint32_t *grid; /* of the whole kernel */
