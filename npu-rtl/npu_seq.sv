@@ -80,7 +80,7 @@ module npu_seq
                                                                                  : tail_q;
   assign save_d      = reg_we_i && reg_addr_i == SLOT_SAVE_OFF ? reg_wdata_i[31:6] : save_q;
 
-  // ---- the descriptor at HEAD, and the next, fetched while that one runs -------------------------
+  // ---- the descriptor at HEAD, and the next, fetched while that one runs -----------------------
   logic       next_v_d, next_v_q, next_ask_d, next_ask_q, next_sent_d, next_sent_q;
   logic       rsp_mine, next_back, take, ask_next, ask_desc;
   logic [1:0] next_off;                      // the one asked for: at HEAD, or so many after it
