@@ -81,8 +81,9 @@ static bool pairs(const struct npu_panel_op *o)
 	return o->depth != NPU_DEPTH_OUT32 && o->k <= 2 * PES;
 }
 
-/* Requests that a panel's tiles make: weights, a sixteenth more for changes of rows in
- * memory; parameters, two columns' each; outputs of up to 32 bytes. */
+/* Requests that a panel's tiles make, of a memory that serves one a cycle: weights, a
+ * sixteenth more for changes of rows; parameters, two columns' each; outputs of up to 32
+ * bytes. */
 static uint64_t requests(const struct npu_panel_op *o, uint32_t t)
 {
 	uint64_t stores = t;
@@ -94,20 +95,50 @@ static uint64_t requests(const struct npu_panel_op *o, uint32_t t)
 	return tiles(o->n) * (o->k + o->k / 16 + PES / 2 + stores);
 }
 
+/* Tiles, or two that are stored side by side: when the array has done the last, when that
+ * and the one before it are stored. */
+struct outputs {
+	uint64_t end, stored, before;
+};
+
+/* So many more, each of which the array has for so long and stores for so long.  A tile
+ * has its place when the one before the last is stored. */
+static void compute(struct outputs *out, uint32_t count, uint64_t array, uint64_t store)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t left = count - i;
+
+		if (i == 2) { /* from here on all are like this */
+			uint64_t each = at_least(array, store);
+
+			out->end += left * each;
+			out->stored += left * each;
+			out->before = out->stored - each;
+			return;
+		}
+		out->end = at_least(out->end, out->before) + array;
+		out->before = out->stored;
+		out->stored = at_least(out->stored, out->end) + store;
+	}
+}
+
 /* When the last of the panels of at most depth rows leaves the array, in cycles times
  * read.rows.  A row is loaded when the panel from whose first row on it has room begins.
  * Gives up at limit. */
 static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room,
 		     struct npu_pitch_cost read, uint64_t limit)
 {
-	uint64_t folds = (uint64_t)tiles(o->k) * tiles(o->n), begin = 0, end = 0;
+	uint64_t folds = (uint64_t)tiles(o->k) * tiles(o->n), begin = 0;
+	uint32_t units = pairs(o) ? (tiles(o->n) + 1) / 2 : tiles(o->n);
+	uint32_t stores = o->depth == NPU_DEPTH_OUT32 ? 2 : 1; /* a row */
+	struct outputs out = {0};
 	uint64_t lines = (o->pitch.row_bytes + 63) / 64;
 	struct loader l = {.row = lines * read.rows};
 	uint32_t before = 0, now = room; /* rows that have room */
 
 	for (uint32_t m0 = 0, t = 0; m0 < o->m; m0 += t) {
 		struct npu_rows in;
-		uint64_t stream, port;
+		uint64_t stream, port, busy;
 
 		t = npu_panel_next(o->m - m0, depth, t);
 		in = npu_panel_rows(&o->in, m0, t);
@@ -119,19 +150,21 @@ static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room
 				port += (need - l.rows) * l.row;
 			load(&l, lesser(need, before), 0, 1);
 			load(&l, lesser(need, now), begin, 1);
-			load(&l, need, end, LATE);
+			load(&l, need, out.end, LATE);
 			before = now;
 			now = in.first + room;
 		}
 		stream = t * (uint64_t)read.cycles;
-		begin = end;
+		begin = out.end;
 		if (l.at > begin + stream) /* its first rows need not wait for its last */
 			begin = l.at - stream;
-		end = begin + at_least(folds * stream, port) + folds * read.rows / PRICE;
-		if (end >= limit)
+		busy = at_least(folds * stream, port) + folds * read.rows / PRICE;
+		out.end = begin;
+		compute(&out, units, busy / units, (uint64_t)stores * t * read.rows);
+		if (out.end >= limit)
 			return NEVER;
 	}
-	return end;
+	return out.end;
 }
 
 /* The best panels at this distance, if better than best: the longest are tried first. */
