@@ -61,7 +61,7 @@ struct moca {
 static const struct hal_option_def options[] = {
 	{"moca_window_us", HAL_OPTION_INT, 1, 10000000, NULL, "20",
 	 "moca: after so much device time targets are set anew"},
-	{"moca_percent", HAL_OPTION_INT, 1, 100, NULL, "80",
+	{"moca_percent", HAL_OPTION_INT, 1, 100, NULL, "90",
 	 "moca: of the memory's bandwidth, what all together may want"},
 	{"moca_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
 	 "moca: priority from which work is latency-critical; below is best effort"},
