@@ -8,7 +8,7 @@ module npu_acked (
     input  logic        store_i,           // one goes out, of epoch_o
     input  logic        mark_i,            // with store_i: the last of a panel,
     input  logic [31:0] upto_i,            // behind which the next panel's first output lies
-    input  logic        back_i, back_epoch_i,
+    input  logic [1:0][5:0] back_i,        // answers, by epoch
     output logic        epoch_o,
     output logic        any_o,             // some are out
     output logic        v_o,               // every output that lies before upto_o is in memory
@@ -25,7 +25,7 @@ module npu_acked (
 
   always_ff @(posedge clk_i) begin
     for (int e = 0; e < 2; e++)
-      out_q[e] <= out_q[e] + 9'(store_i && epoch_q == 1'(e)) - 9'(back_i && back_epoch_i == 1'(e));
+      out_q[e] <= out_q[e] + 9'(store_i && epoch_q == 1'(e)) - 9'(back_i[e]);
     if (over) begin
       wait_q <= 1'b0;
       v_q    <= 1'b1;
@@ -48,7 +48,7 @@ module npu_acked (
   end
 
   logic none, left;                       // apart: Verilator 5.006 takes no array in a property
-  assign none = back_i && out_q[back_epoch_i] == 0;
+  assign none = 9'(back_i[0]) > out_q[0] || 9'(back_i[1]) > out_q[1];
   assign left = out_q[!epoch_q] != 0;
   none_too_many: assert property (@(posedge clk_i) disable iff (clear_i)
       !none) else $error("an answer to no store");

@@ -67,74 +67,112 @@ module npu_arb #(
     return BankBits'(lline >> bits) ^ BankBits'(row_of(lline, bits));
   endfunction
 
-  // ---- who ---------------------------------------------------------------------------------
-  logic [S-1:0] top, hits, can;
-  logic [3:0]   prio;
-  charge_t      least, key [S];
-  always_comb begin
-    // by mode: the owner of the turn, or the highest priority that asks
-    top  = may_i;
-    prio = '0;
-    if (cfg_i.mode == 2'(ARB_TURNS)) begin
-      for (int s = 0; s < int'(S); s++) top[s] = may_i[s] && turn_i.open && 32'(turn_i.slot) == s;
-    end else if (|cfg_i.prio) begin
-      for (int s = 0; s < int'(S); s++) if (may_i[s] && cfg_i.prio[s] > prio) prio = cfg_i.prio[s];
-      for (int s = 0; s < int'(S); s++) top[s] = may_i[s] && cfg_i.prio[s] == prio;
-    end
-    hits = '0;
-    if (cfg_i.mode == 2'(ARB_HITS) && passed_q < cfg_i.pass)
-      for (int s = 0; s < int'(S); s++)
-        hits[s] = top[s] && bank_q[bank_of(lline_i[s], rowbits)].open &&
-                  bank_q[bank_of(lline_i[s], rowbits)].row == row_of(lline_i[s], rowbits);
-    can = |hits ? hits : top;
-    // of these, who has been charged least
-    who_o = '0;
-    least = '0;
-    any_o = 1'b0;
+  // Trees of 2 P places, of which those of slots are from P on: the least, and of equal ones the
+  // first; the highest priority.
+  localparam int unsigned P = 1 << SW;
+  typedef struct packed {
+    logic          v;
+    charge_t       key;
+    logic [SW-1:0] who;
+  } place_t;
+  function automatic place_t lesser(input place_t a, input place_t b);
+    return b.v && (!a.v || b.key < a.key) ? b : a;
+  endfunction
+  function automatic place_t least(input place_t [S-1:0] of);
+    place_t [2*P-1:0] tree;
+    tree = '0;
+    for (int s = 0; s < int'(S); s++) tree[int'(P)+s] = of[s];
+    for (int i = int'(P) - 1; i >= 1; i--) tree[i] = lesser(tree[2*i], tree[2*i+1]);
+    return tree[1];
+  endfunction
+  function automatic logic [3:0] highest(input logic [S-1:0] may, input logic [S-1:0][3:0] prio);
+    logic [2*P-1:0][3:0] tree;
+    tree = '0;
+    for (int s = 0; s < int'(S); s++) if (may[s]) tree[int'(P)+s] = prio[s];
+    for (int i = int'(P) - 1; i >= 1; i--)
+      tree[i] = tree[2*i] > tree[2*i+1] ? tree[2*i] : tree[2*i+1];
+    return tree[1];
+  endfunction
+
+  // ---- what each would find, and cost --------------------------------------------------------
+  logic [BankBits-1:0] bank [S];
+  logic [25:0]         row [S];
+  npu_pkg::row_e       finds [S];
+  cost_t               change [S], cost [S];
+  logic [S-1:0]        hit;
+  always_comb
     for (int s = 0; s < int'(S); s++) begin
-      key[s] = charge_q[s];
-      if (SW'(s) == last_q) key[s] = charge_q[s] - stay;
-      if (can[s] && (!any_o || key[s] < least)) begin
-        who_o = SW'(s);
-        least = key[s];
-        any_o = 1'b1;
+      bank[s]   = '0;
+      row[s]    = '0;
+      finds[s]  = npu_pkg::RowHit;
+      change[s] = '0;
+      cost[s]   = '0;
+      hit[s]    = 1'b0;
+      if (may_i[s]) begin
+        bank[s] = bank_of(lline_i[s], rowbits);
+        row[s]  = row_of(lline_i[s], rowbits);
+        if (!bank_q[bank[s]].open) begin
+          finds[s]  = npu_pkg::RowClosed;
+          change[s] = nrcd;
+        end else if (bank_q[bank[s]].row != row[s]) begin
+          finds[s]  = npu_pkg::RowConflict;
+          change[s] = nrp + nrcd;
+        end
+        hit[s]  = finds[s] == npu_pkg::RowHit;
+        // the change goes on beside what is on the bus since the bank was used last
+        cost[s] = cost_t'(beats_i[s]) +
+            (change[s] > bank_q[bank[s]].ago ? change[s] - bank_q[bank[s]].ago : '0);
       end
     end
-  end
 
-  // ---- what it costs -----------------------------------------------------------------------
-  logic [BankBits-1:0] bank;
-  logic [25:0]         row;
-  cost_t               change, cost;
-  charge_t             base;
+  // ---- who ---------------------------------------------------------------------------------
+  logic [S-1:0]   top, hits;
+  logic [3:0]     most;
+  place_t [S-1:0] can;
+  place_t         first;
   always_comb begin
-    bank   = '0;
-    row    = '0;
-    row_o  = npu_pkg::RowNone;
-    change = '0;
-    cost   = '0;
-    base   = '0;
+    most  = '0;
+    top   = '0;
+    hits  = '0;
+    can   = '0;
+    first = '0;
+    if (|may_i) begin
+      // by mode: the owner of the turn, or the highest priority that asks
+      most = highest(may_i, cfg_i.prio[S-1:0]);
+      for (int s = 0; s < int'(S); s++)
+        top[s] = may_i[s] && (cfg_i.mode == 2'(ARB_TURNS)
+                              ? turn_i.open && 32'(turn_i.slot) == s : cfg_i.prio[s] == most);
+      hits = cfg_i.mode == 2'(ARB_HITS) && passed_q < cfg_i.pass ? top & hit : '0;
+      // of these, who has been charged least
+      for (int s = 0; s < int'(S); s++) begin
+        can[s] = '{v: |hits ? hits[s] : top[s], key: charge_q[s], who: SW'(s)};
+        if (SW'(s) == last_q) can[s].key = charge_q[s] - stay;
+      end
+      first = least(can);
+    end
+    any_o = first.v;
+    who_o = first.who;
+  end
+  assign row_o = take_i ? finds[who_o] : npu_pkg::RowNone;
+
+  // ---- what is charged ---------------------------------------------------------------------
+  place_t [S-1:0] sum;
+  place_t         low;
+  charge_t        base;
+  always_comb begin
+    base = '0;
+    low  = '0;
+    sum  = '0;
     for (int s = 0; s < int'(S); s++) charge_d[s] = charge_q[s];
     if (take_i) begin
-      bank  = bank_of(lline_i[who_o], rowbits);
-      row   = row_of(lline_i[who_o], rowbits);
-      row_o = npu_pkg::RowHit;
-      if (!bank_q[bank].open) begin
-        row_o  = npu_pkg::RowClosed;
-        change = nrcd;
-      end else if (bank_q[bank].row != row) begin
-        row_o  = npu_pkg::RowConflict;
-        change = nrp + nrcd;
-      end
-      // the change goes on beside what is on the bus since the bank was used last
-      cost = cost_t'(beats_i[who_o]) + (change > bank_q[bank].ago ? change - bank_q[bank].ago : '0);
-      charge_d[who_o] = charge_q[who_o] + charge_t'({1'b0, cost});
+      charge_d[who_o] = charge_q[who_o] + charge_t'({1'b0, cost[who_o]});
       // zero is the least charge of those that could have gone
-      base = charge_d[who_o];
-      for (int s = 0; s < int'(S); s++) if (top[s] && charge_d[s] < base) base = charge_d[s];
+      for (int s = 0; s < int'(S); s++) sum[s] = '{v: top[s], key: charge_d[s], who: '0};
+      low  = least(sum);
+      base = low.key;
       if (base > 0)
         for (int s = 0; s < int'(S); s++) begin
-          charge_d[s] -= base;
+          charge_d[s] = charge_d[s] - base;
           if (charge_d[s] < -credit) charge_d[s] = -credit;
         end
     end
@@ -152,8 +190,8 @@ module npu_arb #(
         last_q   <= who_o;
         passed_q <= |hits && top != hits ? passed_q + 4'd1 : '0;
         for (int b = 0; b < int'(Banks); b++)
-          if (bank_q[b].ago < cost_t'(512)) bank_q[b].ago <= bank_q[b].ago + cost;
-        bank_q[bank] <= '{open: 1'b1, row: row, ago: '0};
+          if (bank_q[b].ago < cost_t'(512)) bank_q[b].ago <= bank_q[b].ago + cost[who_o];
+        bank_q[bank[who_o]] <= '{open: 1'b1, row: row[who_o], ago: '0};
       end
       if (turn_i.close)
         for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{open: 1'b0, row: '0, ago: '1};

@@ -96,16 +96,16 @@ module npu_conv
   localparam int RB = R > 1 ? $clog2(R) : 1, CB = C > 1 ? $clog2(C) : 1;
 
   // ---- the operation, decoded once -----------------------------------------------------------
-  conv_op_t      op [2];
-  walk_t         origin [2];
+  conv_op_t      op [4];                  // by number
+  walk_t         origin [4];
   // Numbers of operations: the next to come in; the next whose weights are asked for, whose rows
   // are asked for, that is cut into folds; the first that is not all streamed, not all computed,
   // not over.
   logic          a_line;                  // one of input is wanted
   seq_t          in_q, weights_q, rows_q, folds_q, streamed_q, computed_q, head_q;
-  logic [1:0]    behind_q;
+  logic [3:0]    behind_q;
   npu_conv_decode u_decode (
-      .clk_i, .start_i, .at_i(in_q[0]), .desc_i, .from_v_i, .from_i, .h_i(dim_t'(h_i)),
+      .clk_i, .start_i, .at_i(in_q), .desc_i, .from_v_i, .from_i, .h_i(dim_t'(h_i)),
       .w_i(dim_t'(w_i)), .op_o(op), .origin_o(origin));
 
   // ---- folds: the next, the loaded, the streamed ---------------------------------------------
@@ -138,17 +138,17 @@ module npu_conv
 
   logic [1:0]    push_tid;
   npu_conv_folds u_folds (
-      .clk_i, .rst_ni, .kill_i, .start_i(folds_start), .op_i(op[folds_q[0]]), .seq_i(folds_q),
+      .clk_i, .rst_ni, .kill_i, .start_i(folds_start), .op_i(op[folds_q]), .seq_i(folds_q),
       .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile),
       .take_i(next_take),
       .between_o(next_between), .at_o(next_at));
   npu_conv_weights u_weights (
-      .clk_i, .rst_ni, .kill_i, .start_i(weights_start), .op_i(op[weights_q[0]]), .v_o(weights_on),
+      .clk_i, .rst_ni, .kill_i, .start_i(weights_start), .op_i(op[weights_q]), .v_o(weights_on),
       .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o,
       .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[loaded.seq[0]]), .h_i(dim_t'(h_i)), .fold_v_i(next_v),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[loaded.seq]), .h_i(dim_t'(h_i)), .fold_v_i(next_v),
       .fold_i(next),
       .fold_ok_i(next_ok), .room_i(load_room), .fold_take_o(next_take), .weights_v_i(weights_v),
       .weights_take_o(weights_take), .row_o(load_row), .row_at_o(load_at), .busy_o(load_busy),
@@ -160,8 +160,8 @@ module npu_conv
   walk_t         load_origin;
   logic          load_ok;
   npu_conv_stream u_stream (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq[0]]), .rows_i(stream_rows),
-      .load_op_i(op[loaded.seq[0]]), .load_origin_i(load_origin), .load_rows_i(load_rows),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq]), .rows_i(stream_rows),
+      .load_op_i(op[loaded.seq]), .load_origin_i(load_origin), .load_rows_i(load_rows),
       .load_ok_i(load_ok), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
       .load_bank_i(load_bank), .load_here_o(load_here), .load_take_o(load_take), .v_o(stream_v),
       .offer_o(stream_offer), .fresh_o(stream_fresh), .take_i(gather_take), .row_o(stream_row),
@@ -189,11 +189,11 @@ module npu_conv
     context_o[DESC_FOLD_N_BIT +: 16] = next_at.n;
     context_o[DESC_FOLD_T_BIT +: 15] = 15'(next_at.t);
     context_o[DESC_FOLD_HALF_BIT]    = next_at.half;
-    context_o[DESC_ADDR_B_BIT +: 32] = op[head_q[0]].addr_b;
-    context_o[DESC_ADDR_P_BIT +: 32] = op[head_q[0]].addr_p;
-    context_o[DESC_ADDR_D_BIT +: 32] = op[head_q[0]].addr_d;
-    context_o[DESC_DM_BIT +: 32]     = 32'(op[head_q[0]].m);
-    context_o[DESC_DN_BIT +: 16]     = op[head_q[0]].n;
+    context_o[DESC_ADDR_B_BIT +: 32] = op[head_q].addr_b;
+    context_o[DESC_ADDR_P_BIT +: 32] = op[head_q].addr_p;
+    context_o[DESC_ADDR_D_BIT +: 32] = op[head_q].addr_d;
+    context_o[DESC_DM_BIT +: 32]     = 32'(op[head_q].m);
+    context_o[DESC_DN_BIT +: 16]     = op[head_q].n;
   end
   assign busy_o    = in_q != head_q;
   assign row_o     = stream_row;
@@ -208,22 +208,20 @@ module npu_conv
                      && (stream_v ? streamed.seq == head_q : loaded.seq == head_q && load_ok);
 
   // ---- operations: each block's next -----------------------------------------------------------
-  // A place for fields is free once all of its operation has been computed.  What is ahead in
-  // SERIAL mode would make folds longer.
-  assign ready_o       = serial_i ? in_q == head_q
-                         : seq_t'(in_q - computed_q) < 2'd2 && seq_t'(in_q - head_q) < 2'd3;
+  // What is ahead in SERIAL mode would make folds longer.
+  assign ready_o       = serial_i ? in_q == head_q : seq_t'(in_q - head_q) < 2'd3;
   assign head_o        = head_q;
   assign in_o          = in_q;
   assign push_seq_o    = weights_q;
   assign a_seq_o       = rows_q - 2'd1;
   assign weights_start = weights_q != in_q && !weights_on;
   assign rows_start    = rows_q != in_q && rows_idle
-                         && !(behind_q[rows_q[0]] && seq_t'(rows_q - head_q) > 2'd1);
-  assign a_behind_o    = behind_q[a_seq_o[0]] && a_seq_o != head_q;
+                         && !(behind_q[rows_q] && seq_t'(rows_q - head_q) > 2'd1);
+  assign a_behind_o    = behind_q[a_seq_o] && a_seq_o != head_q;
   assign a_req_o       = a_line && !a_held_i;
   assign folds_start   = folds_q != in_q && !next_v;
   always_ff @(posedge clk_i) begin
-    if (start_i) behind_q[in_q[0]] <= behind_i;
+    if (start_i) behind_q[in_q] <= behind_i;
     in_q       <= in_q + 2'(start_i);
     weights_q  <= weights_q + 2'(weights_last);
     rows_q     <= rows_q + 2'(rows_start);
@@ -243,30 +241,30 @@ module npu_conv
   end
 
   // The loader is at operation rows_q - 1: of those before it all rows are there.
-  assign stream_rows = seq_t'(streamed.seq + 2'd1) == rows_q ? done_rows : op[streamed.seq[0]].h;
-  assign load_rows   = seq_t'(loaded.seq + 2'd1) == rows_q ? done_rows : op[loaded.seq[0]].h;
+  assign stream_rows = seq_t'(streamed.seq + 2'd1) == rows_q ? done_rows : op[streamed.seq].h;
+  assign load_rows   = seq_t'(loaded.seq + 2'd1) == rows_q ? done_rows : op[loaded.seq].h;
   // An operation's rows begin somewhere in the scratchpad; the array has one way to take
   // activations in at a time; and requantizers work as one operation wants it at a time, so that
   // its first row stays as far behind the last one's as those are long.
   logic [2:0]    apart_q;
   logic          group_q;                 // of what was taken last
   assign load_ok     = loaded.seq != rows_q && (!loaded.new_op || (!stream_v && apart_q == 0))
-                       && (op[loaded.seq[0]].group == group_q || (!stream_v && !in_flight));
+                       && (op[loaded.seq].group == group_q || (!stream_v && !in_flight));
   always_ff @(posedge clk_i)
     if (!rst_ni || kill_i) apart_q <= '0;
     else if (stream_v || !gather_passed) apart_q <= 3'(RequantCycles);
     else if (apart_q != 0) apart_q <= apart_q - 3'd1;
   logic          taken_q;                 // streamed has been
-  logic [SW-7:0] base, base_q [2];
+  logic [SW-7:0] base, base_q [4];
   always_comb begin
-    load_origin     = origin[loaded.seq[0]];
-    load_origin.row = load_origin.row + spad_t'({base_q[loaded.seq[0]], 6'd0});
-    load_origin.ad  = load_origin.ad + spad_t'({base_q[loaded.seq[0]], 6'd0});
+    load_origin     = origin[loaded.seq];
+    load_origin.row = load_origin.row + spad_t'({base_q[loaded.seq], 6'd0});
+    load_origin.ad  = load_origin.ad + spad_t'({base_q[loaded.seq], 6'd0});
   end
   always_ff @(posedge clk_i) begin
-    if (rows_start) base_q[rows_q[0]] <= base;
+    if (rows_start) base_q[rows_q] <= base;
     if (load_take) begin
-      group_q <= op[loaded.seq[0]].group;
+      group_q <= op[loaded.seq].group;
       taken_q <= 1'b1;
     end
     if (kill_i || !rst_ni) taken_q <= 1'b0;
@@ -285,9 +283,9 @@ module npu_conv
   seq_t       tile_seq_q [4], stray_seq_q, param_seq;
   logic       stray;
   assign param_seq = tile_seq_q[meta_i[7:6]];
-  assign stray     = param_take && op[param_seq[0]].group
-                     && (data_i[96 +: 32] > 32'(op[param_seq[0]].last_group)
-                         || (meta_i[0] && data_i[224 +: 32] > 32'(op[param_seq[0]].last_group)));
+  assign stray     = param_take && op[param_seq].group
+                     && (data_i[96 +: 32] > 32'(op[param_seq].last_group)
+                         || (meta_i[0] && data_i[224 +: 32] > 32'(op[param_seq].last_group)));
   assign stray_o   = stray_q && stray_seq_q == head_q;
   always_ff @(posedge clk_i) begin
     if (weights_on) tile_seq_q[push_tid] <= weights_q;
@@ -303,16 +301,16 @@ module npu_conv
   assign lo_iy     = !stream_v && (load_v ? loaded.new_panel : next_v && next.new_panel)
                      ? window.iy : panel_iy;
   assign lo_target = lo_iy < 0 || !taken_q || seq_t'(streamed.seq + 2'd1) != rows_q
-                     ? op[a_seq_o[0]].row : 20'(lo_iy);
+                     ? op[a_seq_o].row : 20'(lo_iy);
 
   assign a_tag_o[8:6] = 3'd3;
   assign a_back       = rsp_i.v && rsp_i.tag[8:6] == 3'd3;
   npu_conv_act u_act (
-      .clk_i, .rst_ni, .clear_i(kill_i), .start_i(rows_start), .start_op_i(op[rows_q[0]]),
+      .clk_i, .rst_ni, .clear_i(kill_i), .start_i(rows_start), .start_op_i(op[rows_q]),
       .used_i(streamed_q == rows_q && gather_passed),
       .old_used_i((streamed_q == rows_q || streamed_q == a_seq_o) && gather_passed),
       .stop_i(streamed_q == rows_q),
-      .op_i(op[a_seq_o[0]]), .idle_o(rows_idle), .base_o(base),
+      .op_i(op[a_seq_o]), .idle_o(rows_idle), .base_o(base),
       .lo_i(lo_target), .lo_hold_i(!gather_passed), .done_o(done_rows), .settled_o(a_settled),
       .full_o(a_full), .req_o(a_line), .va_o(a_va_o),
       .tag_o(a_tag_o[5:0]), .gnt_i(a_gnt_i), .back_i(a_back), .back_tag_i(rsp_i.tag[5:0]),
@@ -347,7 +345,7 @@ module npu_conv
   logic [9*R-1:0] fed_a;
   logic [9*C-1:0] fed_g [R], fed_w, wv;
   npu_conv_gather #(.R(R), .C(C)) u_gather (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq[0]]), .out_op_i(op[fed_tag.op]),
+      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq]), .out_op_i(op[fed_tag.op]),
       .row_i(stream_offer), .fresh_i(stream_fresh),
       .window_i(window), .tag_i(stream_tag), .lane_v_i(lane_v), .lane_start_i(lane_start),
       .lane_again_i(lane_again), .lane_off_i(lane_off), .lane_dx_i(lane_dx), .lane_dy_i(lane_dy),
@@ -362,9 +360,9 @@ module npu_conv
     wv = '0;
     if (weights_take)
       for (int j = 0; j < C; j++)
-        wv[9*j +: 9] = {!op[loaded.seq[0]].b_u8 & data_i[8*j+7], data_i[8*j +: 8]}
-                       - {!op[loaded.seq[0]].b_u8 & op[loaded.seq[0]].zpb[7],
-                           op[loaded.seq[0]].zpb};
+        wv[9*j +: 9] = {!op[loaded.seq].b_u8 & data_i[8*j+7], data_i[8*j +: 8]}
+                       - {!op[loaded.seq].b_u8 & op[loaded.seq].zpb[7],
+                           op[loaded.seq].zpb};
   end
   npu_conv_feeder #(.R(R), .C(C)) u_feeder (
       .clk_i, .rst_ni, .kill_i, .row_i(fed_row), .first_i(fed_tag.t == 0), .a_i(fed_a),
@@ -374,7 +372,8 @@ module npu_conv
 
   // ---- results: tags say which are real; sums, outputs, stores ---------------------------------
   tag_t            row_tag, early_tag, sum_tag;
-  logic            tags_busy, finish_v_q, finish_op_q, out_v;
+  logic            tags_busy, finish_v_q, out_v;
+  seq_t            finish_op_q;
   always_comb begin
     row_tag   = fed_tag;
     row_tag.v = fed_row;
@@ -423,7 +422,7 @@ module npu_conv
                    && seq_t'(weights_q - head_q) <= seq_t'(in_q - head_q);
   logic early, other_way;                 // apart: Verilator 5.006 takes no array in a property
   assign early     = a_req_o && a_behind_o && seq_t'(a_seq_o - head_q) != 2'd1;
-  assign other_way = (stream_v && op[streamed.seq[0]].group != group_q)
+  assign other_way = (stream_v && op[streamed.seq].group != group_q)
                      || (sum_tag.v && op[sum_tag.op].group != group_q);
   operations_in_order: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) ordered)
       else $error("a block is ahead of the one it gets its work from");

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_decode: a GEMM's or CONV's descriptor as fields that the blocks of npu_conv use, GEMM
-// being CONV with a 1 x 1 kernel whose every input row is one output row.  Two operations are kept.
+// being CONV with a 1 x 1 kernel whose every input row is one output row.  Four are kept, by their
+// numbers.
 module npu_conv_decode
   import npu_conv_pkg::*;
 (
     input  logic         clk_i,
-    input  logic         start_i, at_i,    // at_i: where the fields are kept
+    input  logic         start_i,
+    input  seq_t         at_i,             // its number: where the fields are kept
     input  logic [511:0] desc_i,           // with start_i
     input  logic         from_v_i,         // it goes on from from_i
     input  from_t        from_i,
     input  dim_t         h_i, w_i,
-    output conv_op_t     op_o [2],
-    output walk_t        origin_o [2]      // window that it begins with
+    output conv_op_t     op_o [4],
+    output walk_t        origin_o [4]      // window that it begins with
 );
   import npu_regs_pkg::*;
   localparam int Depth = 1 << npu_pkg::DepthLog2;
 
-  conv_op_t    op_d, op_q [2];
-  walk_t       origin_d, origin_q [2];
+  conv_op_t    op_d, op_q [4];
+  walk_t       origin_d, origin_q [4];
   logic        gemm;
   logic [15:0] cin, pix, panel_rows;
   logic [7:0]  kh, pt, above;              // above: rows of the first window above op_d.row

@@ -13,8 +13,7 @@ package npu_conv_pkg;
   typedef logic [MaxSpadLog2-1:0]  spad_t;  // byte address in the scratchpad
   typedef logic [11:0]             reach_t; // input rows or columns from a window's first on
 
-  // An operation's number, modulo 4: three can be under way, in order.  Its lowest bit says where
-  // its fields are kept.
+  // An operation's number, modulo 4: three can be under way, in order.
   typedef logic [1:0] seq_t;
 
   // Outputs that are stored: all of the rows before m; of t rows from m on, a panel that has been
@@ -107,7 +106,7 @@ package npu_conv_pkg;
     logic               v;
     logic               first, last;       // fold of the tile: begin with zero; requantize
     logic               eof, eot;          // last row of its fold, of its tile
-    logic               op;                // lowest bit of its operation's number
+    seq_t               op;                // its operation's number
     logic [1:0]         tid;
     row_t               t;
   } tag_t;

@@ -79,7 +79,7 @@ module npu_conv_stream
   assign load_take_o = load_done_i && (!v_q || last) && load_here_o;
   assign v_o         = v_q;
   assign tag_o       = '{v: row_o, first: fold_q.first, last: fold_q.last, eof: last,
-                         eot: fold_q.last && last, op: fold_q.seq[0],
+                         eot: fold_q.last && last, op: fold_q.seq,
                          tid: fold_q.tid, t: row_t'(t_q)};
   assign window_o    = window_q;
   assign panel_iy_o  = panel_q.iy;

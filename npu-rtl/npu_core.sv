@@ -33,9 +33,9 @@ module npu_core #(
     output logic [N-1:0]               port_close_o,  // all rows are to be closed: ARB TURNS
     output logic [27:0]                timing_o,      // register TIMING, for who has use for it
     // The ideal memory: what is asked of it in a cycle it answers in the next.
-    output logic [S-1:0]               ideal_take_o,
-    output npu_pkg::mem_req_t [S-1:0]  ideal_req_o,
-    output npu_pkg::line_t [S-1:0]     ideal_wdata_o,
+    output npu_pkg::ways_t [S-1:0]     ideal_take_o,
+    output npu_pkg::ways_req_t [S-1:0] ideal_req_o,
+    output npu_pkg::piece_t [S-1:0]    ideal_wdata_o,
     input  npu_pkg::mem_rsp_t          ideal_rsp_i [S]
 );
   if (R < 1 || R > npu_pkg::MaxRows)
@@ -94,10 +94,12 @@ module npu_core #(
   logic          [15:0] ch_mask [S];
   logic           [7:0] context_id [S];
   logic         [N-1:0] ch_allow [S];
-  logic          [S-1:0] serial, tlb_flush, quiet, idle, irq_signal, irq_fault, irq_quiet, acc;
-  npu_pkg::mem_req_t [S-1:0] req;
-  npu_pkg::line_t    [S-1:0] wdata;
+  logic          [S-1:0] serial, tlb_flush, quiet, idle, irq_signal, irq_fault, irq_quiet;
+  npu_pkg::ways_req_t [S-1:0] req;
+  npu_pkg::ways_t    [S-1:0] acc;
+  npu_pkg::piece_t   [S-1:0] wdata;
   npu_pkg::mem_rsp_t rsp [S];
+  npu_pkg::mem_ack_t ack [S];
 
   logic        [RW-1:0] r0 [S], h [S];
   logic        [CW-1:0] c0 [S], w [S];
@@ -177,6 +179,7 @@ module npu_core #(
       .ch_mask_i(ch_allow),
       .acc_o(acc),
       .rsp_o(rsp),
+      .ack_o(ack),
       .busy_o(mem_busy),
       .port_req_o,
       .port_wdata_o,
@@ -202,12 +205,13 @@ module npu_core #(
   for (genvar s = 0; s < S; s++) begin : g_clock
     logic [6:0] awake_q;
     logic       stir;
-    assign stir  = !rst_nq || we_q || !idle[s] || rsp[s].v;
+    assign stir  = !rst_nq || we_q || !idle[s] || rsp[s].v || ack[s].n != '0;
     assign on[s] = stir || awake_q != 0;
     always_ff @(posedge clk_i) awake_q <= stir ? '1 : awake_q - 7'(awake_q != 0);
     npu_clock_gate u_gate (.clk_i, .en_i(on[s]), .clk_o(slot_clk[s]));
     Still: assert property (@(posedge clk_i) disable iff (!rst_nq)
-        !on[s] |-> !req[s].v && !acc[s] && !irq_signal[s] && !irq_fault[s] && !irq_quiet[s]);
+        !on[s] |-> !req[s].load.v && !req[s].store.v && acc[s] == '0 && !irq_signal[s] &&
+            !irq_fault[s] && !irq_quiet[s]);
   end
   npu_clock_gate u_array_gate (.clk_i, .en_i(|on), .clk_o(array_clk));
 
@@ -260,6 +264,7 @@ module npu_core #(
         .wdata_o(wdata[s]),
         .acc_i(acc[s]),
         .rsp_i(rsp[s]),
+        .ack_i(ack[s]),
         .a_o(a[s]),
         .sw_o(sw[s]),
         .ld_o(ld[s]),

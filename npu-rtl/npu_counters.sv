@@ -8,8 +8,8 @@ module npu_counters (
     input  logic        active_i, stall_bank_i, stall_a_i, stall_w_i, stall_out_i, idle_i,
     input  logic        row_i, fold_i, done_i, walk_i,
     input  logic [15:0] macs_i,             // of the row
-    input  logic        acc_i, we_i,        // a request was taken; it writes
-    input  logic [2:0]  beats_i,
+    input  npu_pkg::ways_t acc_i,           // requests were taken
+    input  logic [2:0]  load_beats_i, store_beats_i,
     input  logic [11:0] reg_addr_i,
     output logic [31:0] reg_rdata_o         // 0 where it is another register
 );
@@ -38,10 +38,10 @@ module npu_counters (
     end
     if (fold_i) cnt_q[SLOT_CNT_FOLDS_INDEX] <= cnt_q[SLOT_CNT_FOLDS_INDEX] + 64'd1;
     if (done_i) cnt_q[SLOT_CNT_DESCS_INDEX] <= cnt_q[SLOT_CNT_DESCS_INDEX] + 64'd1;
-    if (acc_i && !we_i)
-      cnt_q[SLOT_CNT_READ_BEATS_INDEX] <= cnt_q[SLOT_CNT_READ_BEATS_INDEX] + 64'(beats_i);
-    if (acc_i && we_i)
-      cnt_q[SLOT_CNT_WRITE_BEATS_INDEX] <= cnt_q[SLOT_CNT_WRITE_BEATS_INDEX] + 64'(beats_i);
+    if (acc_i.load)
+      cnt_q[SLOT_CNT_READ_BEATS_INDEX] <= cnt_q[SLOT_CNT_READ_BEATS_INDEX] + 64'(load_beats_i);
+    if (acc_i.store)
+      cnt_q[SLOT_CNT_WRITE_BEATS_INDEX] <= cnt_q[SLOT_CNT_WRITE_BEATS_INDEX] + 64'(store_beats_i);
     if (walk_i) cnt_q[SLOT_CNT_TLB_MISSES_INDEX] <= cnt_q[SLOT_CNT_TLB_MISSES_INDEX] + 64'd1;
     if (snap_i) for (int i = 0; i < int'(SLOT_CNT_COUNT); i++) shadow_q[i] <= cnt_q[i];
     if (!rst_ni)

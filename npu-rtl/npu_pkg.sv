@@ -8,30 +8,43 @@ package npu_pkg;
   localparam int unsigned SpadLog2 = 17, DepthLog2 = 9;
 
   typedef logic [511:0] line_t;
+  typedef logic [255:0] piece_t;  // what a store carries at most
 
-  // A slot's memory request: at most one a cycle, held until accepted; with it a line_t of
-  // data to write, the byte at pa first.
+  // A slot's memory request.
   typedef struct packed {
     logic        v;
-    logic        we;
     logic [3:0]  ch;     // channel of the page (hashed when its translation was fetched)
     logic [25:0] lline;  // channel-local 64-byte line: what banks and rows are made of
     logic [2:0]  beats;  // 16-byte beats, 1..4, inside one line
-    logic [6:0]  len;    // bytes from pa on, 1..64, inside one line
-    logic [8:0]  tag;    // the slot's own; comes back with the response
+    logic [6:0]  len;    // bytes from pa on, 1..64, inside one line; of a store to 32
+    logic [8:0]  tag;    // the slot's own; a load's comes back with the response
     logic [31:0] pa;     // physical byte address
     logic        walk;   // a page table's line, which CH_MASK says nothing of
   } mem_req_t;
 
-  // A slot's response: at most one a cycle, and there is no way to refuse it.
+  // A slot has two ways to memory: one loads, the other stores.  Each shows one request a cycle,
+  // held until accepted; with a store comes a piece_t, the byte at pa first.
+  typedef struct packed {
+    mem_req_t store, load;
+  } ways_req_t;
+  typedef struct packed {
+    logic store, load;
+  } ways_t;
+
+  // A load's answer: at most one a cycle, and there is no way to refuse it.
   typedef struct packed {
     logic       v;
     logic       denied;  // CH_MASK took the channel away before the request's turn came
-    logic       we;
     logic [8:0] tag;
     logic [5:0] at;      // where in the line the request began
-    line_t      data;    // a read's line
+    line_t      data;    // the line
   } mem_rsp_t;
+
+  // Answers to stores that come in one cycle: how many, by their tag's lowest bit.
+  typedef struct packed {
+    logic            denied;  // one at least
+    logic [1:0][5:0] n;
+  } mem_ack_t;
 
   // A channel's port to its memory.  A request is taken where v and the memory's ready meet;
   // until then it may give way to another.  Its write data follow one cycle behind.

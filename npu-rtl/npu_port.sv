@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_port: the NPU's side of one memory channel: a FIFO a slot, and who of them goes next.
+// npu_port: the NPU's side of one memory channel: two FIFOs a slot, and who of them goes next.
 //
-// The request on offer is chosen anew in each cycle and counts only when the memory takes it
-// (ready_i), so that what is granted late is shared fairly.  A slot is on offer only while there
-// is room for its response, and while it may use the channel: what is still waiting when it no
-// longer may is answered without the memory.
+// Of a slot's two, loads go first, but from when there is no more room for its stores until half of
+// them are gone.  The request on offer is chosen anew in each cycle and counts only when the memory
+// takes it (ready_i), so that what is granted late is shared fairly.  A request is on offer only
+// while there is room for its response, and while the slot may use the channel: what is still
+// waiting when it no longer may is answered without the memory.
 module npu_port #(
     parameter  int unsigned S        = 4,
-    parameter  int unsigned BankBits = 3,
-    localparam int unsigned FifoBits = 4  // requests a slot may have waiting here
+    parameter  int unsigned BankBits = 3
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
-    input  logic [S-1:0]        push_i,      // take req_i[s]; only where full_o is low
-    input  npu_pkg::mem_req_t [S-1:0] req_i,
-    input  npu_pkg::line_t [S-1:0] wdata_i,
-    output logic [S-1:0]        full_o,
+    input  npu_pkg::ways_t [S-1:0] push_i,   // take req_i[s]; only where full_o is low
+    input  npu_pkg::ways_req_t [S-1:0] req_i,
+    input  npu_pkg::piece_t [S-1:0] wdata_i,
+    output npu_pkg::ways_t [S-1:0] full_o,
     input  logic [S-1:0]        allow_i,     // slot s may use the channel (CH_MASK)
     input  logic [27:0]         timing_i,    // register TIMING
     input  npu_pkg::arb_cfg_t   arb_i,
     input  npu_pkg::turn_t      turn_i,
-    input  logic [S-1:0]        room_i,      // for a response of slot s
-    input  logic [S-1:0]        answer_i,    // the memory has one for slot s in this cycle
-    output npu_pkg::port_req_t  denied_o,    // a request that is dropped
+    input  npu_pkg::ways_t [S-1:0] room_i,   // for a response of slot s
+    input  logic [S-1:0]        answer_i,    // the memory answers a load of slot s in this cycle
+    output npu_pkg::port_req_t  denied_load_o, denied_store_o,  // that are dropped
     output npu_pkg::port_req_t  req_o,
     input  logic                ready_i,
     output npu_pkg::line_t      wdata_o,     // of the write taken one cycle ago
@@ -36,40 +36,60 @@ module npu_port #(
   if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_port: BankBits is %0d, not 1..8", BankBits);
 
   import npu_regs_pkg::*;
-  localparam int unsigned Fifo = 1 << FifoBits;
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
 
-  typedef logic [FifoBits:0] ptr_t;
-
-  npu_pkg::port_req_t head [S];          // the oldest request of each slot that has one
-  npu_pkg::line_t     wdata [S];         // of the write that was taken, where it was the slot's
-  ptr_t               wp_q [S], rp_q [S], rp_d [S];
-  logic [S-1:0]       pop;
-  logic [SW-1:0]      who_q;             // of the last write
-  logic [Fifo-1:0]    walk_q [S];        // entries that CH_MASK says nothing of
-  logic [S-1:0]       pend_q;             // FIFO not empty
+  npu_pkg::port_req_t load [S], store [S], offer [S];  // the oldest of each
+  npu_pkg::piece_t    wdata [S];                       // of the store that was taken
+  logic [S-1:0]       pop_load, pop_store, walk, half, load_v, store_v;
+  logic [S-1:0]       load_ok, load_may, store_may, stores, first_d, first_q;
+  logic [S-1:0]       load_gone, store_gone;
+  logic [SW-1:0]      who, who_q, out_load, out_store;  // who_q: of the last store
+  logic [25:0]        at_line [S];
+  logic [2:0]         beats [S];
+  logic               any, take;
+  npu_pkg::row_e      row;
   logic [31:0]        cnt_q [16], shadow_q [16];
 
-  for (genvar s = 0; s < S; s++) begin : g_full
-    assign full_o[s] = wp_q[s] == {~rp_q[s][FifoBits], rp_q[s][FifoBits-1:0]};
+  for (genvar s = 0; s < S; s++) begin : g_slot
+    npu_port_fifo u_loads (
+        .clk_i, .rst_ni, .push_i(push_i[s].load), .slot_i(3'(s)), .req_i(req_i[s].load),
+        .wdata_i('0), .full_o(full_o[s].load), .half_o(), .head_o(load[s]), .walk_o(walk[s]),
+        .pop_i(pop_load[s]), .wdata_o());
+    npu_port_fifo #(.Stores(1'b1), .FifoBits(5)) u_stores (
+        .clk_i, .rst_ni, .push_i(push_i[s].store), .slot_i(3'(s)), .req_i(req_i[s].store),
+        .wdata_i(wdata_i[s]), .full_o(full_o[s].store), .half_o(half[s]), .head_o(store[s]),
+        .walk_o(), .pop_i(pop_store[s]), .wdata_o(wdata[s]));
   end
 
-  logic [25:0]   head_lline [S];
-  logic [2:0]    head_beats [S];
-  logic [S-1:0]  ok, gone, last_one;
-  logic [SW-1:0] who, out;
-  logic          any, take;
-  npu_pkg::row_e row;
-  always_comb
+  // ---- what each slot offers --------------------------------------------------------------------
+  logic some;
+  always_comb begin
     for (int s = 0; s < int'(S); s++) begin
-      ok[s]         = allow_i[s] || walk_q[s][rp_q[s][FifoBits-1:0]];
-      head_lline[s] = '0;
-      head_beats[s] = '0;
-      if (pend_q[s]) begin
-        head_lline[s] = head[s].lline;
-        head_beats[s] = head[s].beats;
-      end
+      load_v[s]  = load[s].v;
+      store_v[s] = store[s].v;
+      first_d[s] = full_o[s].store || (first_q[s] && !half[s]);
+      offer[s]   = '0;
+      at_line[s] = '0;
+      beats[s]   = '0;
     end
+    some      = |load_v || |store_v;
+    load_ok   = '0;
+    load_may  = '0;
+    store_may = '0;
+    stores    = '0;
+    if (some)
+      for (int s = 0; s < int'(S); s++) begin
+        load_ok[s]   = allow_i[s] || walk[s];
+        load_may[s]  = load_v[s] && room_i[s].load && load_ok[s];
+        store_may[s] = store_v[s] && room_i[s].store && allow_i[s];
+        stores[s]    = store_may[s] && (first_q[s] || !load_may[s]);
+        offer[s]     = stores[s] ? store[s] : load[s];
+        if (load_may[s] || store_may[s]) begin
+          at_line[s] = offer[s].lline;
+          beats[s]   = offer[s].beats;
+        end
+      end
+  end
 
   npu_arb #(
       .S(S),
@@ -80,9 +100,9 @@ module npu_port #(
       .timing_i,
       .cfg_i(arb_i),
       .turn_i,
-      .may_i(pend_q & room_i & ok),
-      .lline_i(head_lline),
-      .beats_i(head_beats),
+      .may_i(load_may | store_may),
+      .lline_i(at_line),
+      .beats_i(beats),
       .any_o(any),
       .who_o(who),
       .take_i(take),
@@ -90,67 +110,46 @@ module npu_port #(
   );
 
   always_comb begin
-    req_o    = head[who];
-    req_o.v  = any;
-    take     = any && ready_i;
-    pop      = '0;
-    last_one = '0;
-    if (take) pop[who] = 1'b1;
-    if (take) last_one[who] = wp_q[who] - rp_q[who] == ptr_t'(1);
-    gone     = pend_q & room_i & ~ok & ~answer_i;
-    out      = '0;
-    denied_o = '0;
-    if (|gone) begin
-      for (int s = int'(S) - 1; s >= 0; s--) if (gone[s]) out = SW'(s);
-      denied_o      = head[out];
-      pop[out]      = 1'b1;
-      last_one[out] = wp_q[out] - rp_q[out] == ptr_t'(1);
+    req_o     = offer[who];
+    req_o.v   = any;
+    take      = any && ready_i;
+    pop_load  = '0;
+    pop_store = '0;
+    if (take) begin
+      pop_load[who]  = !stores[who];
+      pop_store[who] = stores[who];
+    end
+    // of what must not go any more, one of each way
+    denied_load_o  = '0;
+    denied_store_o = '0;
+    load_gone      = '0;
+    store_gone     = '0;
+    out_load       = '0;
+    out_store      = '0;
+    if (some)
+      for (int s = int'(S) - 1; s >= 0; s--) begin
+        load_gone[s]  = load_v[s] && room_i[s].load && !load_ok[s] && !answer_i[s];
+        store_gone[s] = store_v[s] && room_i[s].store && !allow_i[s];
+        if (load_gone[s]) out_load = SW'(s);
+        if (store_gone[s]) out_store = SW'(s);
+      end
+    if (|load_gone) begin
+      denied_load_o      = load[out_load];
+      pop_load[out_load] = 1'b1;
+    end
+    if (|store_gone) begin
+      denied_store_o       = store[out_store];
+      pop_store[out_store] = 1'b1;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      for (int s = 0; s < int'(S); s++) begin
-        wp_q[s] <= '0;
-        rp_q[s] <= '0;
-      end
-      pend_q <= '0;
-    end else begin
-      if (take && req_o.we) who_q <= who;
-      for (int s = 0; s < int'(S); s++) begin
-        rp_q[s] <= rp_d[s];
-        if (push_i[s]) begin
-          walk_q[s][wp_q[s][FifoBits-1:0]] <= req_i[s].walk;
-          wp_q[s] <= wp_q[s] + ptr_t'(1);
-        end
-      end
-      pend_q <= (pend_q & ~last_one) | push_i;
-    end
+    first_q <= rst_ni ? first_d : '0;
+    if (take && req_o.we) who_q <= who;
   end
 
-  assign wdata_o = wdata[who_q];
-
-  // A slot's FIFO: read ahead at the place that will be its head; what was written there in the
-  // same cycle is handed on.
-  for (genvar s = 0; s < S; s++) begin : g_fifo
-    npu_pkg::port_req_t in, in_q, read;
-    logic               new_q;
-    assign in = '{v: 1'b1, slot: 3'(s), we: req_i[s].we, lline: req_i[s].lline,
-                  beats: req_i[s].beats, len: req_i[s].len, tag: req_i[s].tag, pa: req_i[s].pa};
-    assign rp_d[s] = rp_q[s] + ptr_t'(pop[s]);
-    npu_ram_1r1w #(.Width($bits(in)), .Depth(Fifo)) u_requests (
-        .clk_i, .we_i(push_i[s]), .waddr_i(wp_q[s][FifoBits-1:0]), .wdata_i(in), .re_i(1'b1),
-        .raddr_i(rp_d[s][FifoBits-1:0]), .rdata_o(read));
-    npu_ram_1r1w #(.Width(512), .Depth(Fifo)) u_data (
-        .clk_i, .we_i(push_i[s] && req_i[s].we), .waddr_i(wp_q[s][FifoBits-1:0]),
-        .wdata_i(wdata_i[s]), .re_i(take && req_o.we && 32'(who) == s),
-        .raddr_i(rp_q[s][FifoBits-1:0]), .rdata_o(wdata[s]));
-    always_ff @(posedge clk_i) begin
-      new_q <= push_i[s] && wp_q[s] == rp_d[s];
-      if (push_i[s]) in_q <= in;
-    end
-    assign head[s] = new_q ? in_q : read;
-  end
+  assign wdata_o = 512'(wdata[who_q]);
+  assign busy_o  = some;
 
   // ---- counters ------------------------------------------------------------------------------
   logic [3:0] kind;
@@ -161,7 +160,6 @@ module npu_port #(
       default:            kind = 4'(CHAN_CH_CONFLICTS_OFF >> 2);
     endcase
   end
-  assign busy_o = |pend_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni)
       for (int i = 0; i < 16; i++) begin
@@ -181,20 +179,12 @@ module npu_port #(
   assign cnt_rdata_o = shadow_q[cnt_addr_i];
 
   // ---- what always holds ---------------------------------------------------------------------
-  logic pend_ok;
-  always_comb begin
-    pend_ok = 1'b1;
-    for (int s = 0; s < int'(S); s++) if (pend_q[s] != (wp_q[s] != rp_q[s])) pend_ok = 1'b0;
-  end
-  NoOverflow:    assert property (@(posedge clk_i) disable iff (!rst_ni) (push_i & full_o) == '0);
-  NoUnderflow:   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> pend_q[who]);
-  PendingIsThere: assert property (@(posedge clk_i) disable iff (!rst_ni) pend_ok);
-  TakenMayGo:    assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> ok[who] &&
-      room_i[who]);
+  logic may_go;                             // apart: Verilator 5.006 takes no array in a property
+  assign may_go = stores[who] ? store_may[who] : load_may[who];
+  TakenMayGo:    assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> may_go);
   DeniedMayNot:  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                                  denied_o.v |-> pend_q[out] && !ok[out] && room_i[out]);
-  OnePop:        assert property (@(posedge clk_i) disable iff (!rst_ni) take && denied_o.v |->
-      who != out);
+      (!denied_load_o.v || (load_gone[out_load] && !load_may[out_load])) &&
+      (!denied_store_o.v || (store_gone[out_store] && !store_may[out_store])));
   OwnSlot:       assert property (@(posedge clk_i) disable iff (!rst_ni) req_o.v |->
       32'(req_o.slot) == 32'(who));
 endmodule

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_return: one slot's way back from N channels: keeps what requests wait for, gives one response
-// a cycle.
+// npu_return: one slot's way back from N channels: keeps what its loads wait for, gives one
+// response a cycle.
 //
 // Room for a response is set aside when the memory takes the request, so that a response never
 // waits inside a channel, where another slot's might be behind it.
 module npu_return #(
     parameter  int unsigned N         = 8,
-    parameter  int unsigned DepthLog2 = 4,  // requests of this slot a channel may have in flight
+    parameter  int unsigned DepthLog2 = 4,  // loads of this slot a channel may have in flight
     localparam int unsigned NW        = N > 1 ? $clog2(N) : 1
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
-    input  logic [N-1:0]        took_i,     // the channel's memory takes a request of this slot
+    input  logic [N-1:0]        took_i,     // the channel's memory takes a load of this slot
     input  npu_pkg::port_req_t [N-1:0] req_i,
-    input  logic [N-1:0]        mine_i,     // the channel's response is for this slot
-    input  npu_pkg::port_rsp_t [N-1:0] rsp_i,
+    input  logic [N-1:0]        mine_i,     // the channel's response is one of them
     input  npu_pkg::line_t [N-1:0] rdata_i,
-    input  logic [N-1:0]        deny_i,     // a request of this slot is dropped; not beside mine_i
+    input  logic [N-1:0]        deny_i,     // a load of this slot is dropped; not beside mine_i
     input  npu_pkg::port_req_t [N-1:0] denied_i,
     output logic [N-1:0]        room_o,
     input  logic                hold_i,     // no response in the next cycle
@@ -37,7 +36,6 @@ module npu_return #(
   } ask_t;
   typedef struct packed {
     logic denied;
-    logic we;
     ask_t ask;
   } head_t;
 
@@ -67,20 +65,17 @@ module npu_return #(
 
   // Memories of a channel's own: written at one end, read at the other a cycle ahead.
   for (genvar c = 0; c < N; c++) begin : g_chan
-    ask_t           read_ask_q [Depth], write_ask_q [Depth];  // taken, by direction
+    ask_t           ask_q [Depth];  // taken
     head_t          head_q [Depth], now_q, in;
     npu_pkg::line_t data_q [Depth], line_q;
-    logic [1:0][DepthLog2-1:0] ask_wp_q, ask_rp_q;
+    ptr_t           ask_wp_q, ask_rp_q;
 
     assign room_o[c] = !out_q[c][DepthLog2];
     assign head[c]   = now_q;
     assign data[c]   = line_q;
     always_comb begin
-      in = '{denied: 1'b1, we: denied_i[c].we,
-             ask: '{tag: denied_i[c].tag, at: denied_i[c].pa[5:0]}};
-      if (mine_i[c])
-        in = '{denied: 1'b0, we: rsp_i[c].we,
-               ask: rsp_i[c].we ? write_ask_q[ask_rp_q[1]] : read_ask_q[ask_rp_q[0]]};
+      in = '{denied: 1'b1, ask: '{tag: denied_i[c].tag, at: denied_i[c].pa[5:0]}};
+      if (mine_i[c]) in = '{denied: 1'b0, ask: ask_q[ask_rp_q]};
     end
 
     always_ff @(posedge clk_i) begin
@@ -91,19 +86,16 @@ module npu_return #(
         rp_q[c]  <= '0;
         out_q[c] <= '0;
       end else if (took_i[c] || mine_i[c] || deny_i[c] || pop[c]) begin
-        if (took_i[c]) ask_wp_q[req_i[c].we] <= ask_wp_q[req_i[c].we] + ptr_t'(1);
-        if (mine_i[c]) ask_rp_q[rsp_i[c].we] <= ask_rp_q[rsp_i[c].we] + ptr_t'(1);
+        if (took_i[c]) ask_wp_q <= ask_wp_q + ptr_t'(1);
+        if (mine_i[c]) ask_rp_q <= ask_rp_q + ptr_t'(1);
         if (mine_i[c] || deny_i[c]) wp_q[c] <= wp_q[c] + ptr_t'(1);
         if (pop[c]) rp_q[c] <= rp_q[c] + ptr_t'(1);
         if ((took_i[c] || deny_i[c]) != pop[c])
           out_q[c] <= pop[c] ? out_q[c] - cnt_t'(1) : out_q[c] + cnt_t'(1);
       end
-      if (took_i[c] && !req_i[c].we)
-        read_ask_q[ask_wp_q[0]] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
-      if (took_i[c] && req_i[c].we)
-        write_ask_q[ask_wp_q[1]] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
+      if (took_i[c]) ask_q[ask_wp_q] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
       if (mine_i[c] || deny_i[c]) head_q[wp_q[c]] <= in;
-      if (mine_i[c] && !rsp_i[c].we) data_q[wp_q[c]] <= rdata_i[c];
+      if (mine_i[c]) data_q[wp_q[c]] <= rdata_i[c];
       if (pop[c]) begin
         now_q  <= head_q[rp_q[c]];
         line_q <= data_q[rp_q[c]];
@@ -115,7 +107,7 @@ module npu_return #(
     assign mine  = mine_i[c];
     assign deny  = deny_i[c];
     assign room  = !out_q[c][DepthLog2];
-    assign asked = ask_wp_q[rsp_i[c].we] != ask_rp_q[rsp_i[c].we] || !room;
+    assign asked = ask_wp_q != ask_rp_q || !room;
     Asked: assert property (@(posedge clk_i) disable iff (!rst_ni) mine |-> asked);
     Room: assert property (@(posedge clk_i) disable iff (!rst_ni) took || deny |-> room);
     OneOut: assert property (@(posedge clk_i) disable iff (!rst_ni) !(took && deny));

@@ -21,10 +21,11 @@ module npu_slot #(
     input  logic [31:0]         reg_wdata_i,
     output logic [31:0]         reg_rdata_o,
     input  logic                snap_i,
-    output npu_pkg::mem_req_t   req_o,
-    output npu_pkg::line_t      wdata_o,
-    input  logic                acc_i,
+    output npu_pkg::ways_req_t  req_o,
+    output npu_pkg::piece_t     wdata_o,
+    input  npu_pkg::ways_t      acc_i,
     input  npu_pkg::mem_rsp_t   rsp_i,
+    input  npu_pkg::mem_ack_t   ack_i,
     output logic signed [8:0]   a_o [R],
     output logic [R-1:0]        sw_o, ld_o,
     output logic signed [8:0]   w_o [C],
@@ -47,12 +48,15 @@ module npu_slot #(
   logic [31:0] seq_rdata, cnt_rdata, fault_rdata;
 
   // ---- kill, fault ------------------------------------------------------------------------------
-  logic        kill, mmu_fault, dec_fault, stuck, stray, empty;
-  logic [3:0]  mmu_kind, dec_kind;
-  logic [31:0] mmu_va, dec_addr;
+  logic        kill, dec_fault, stuck, stray, empty;
+  logic [3:0]  load_kind, store_kind, dec_kind;
+  logic [31:0] dec_addr;
+  npu_pkg::ways_t    mmu_fault;
+  npu_mmu_pkg::ask_t load_bad, store_bad;     // what faults
   logic        fault_now, kill_now, denied, from_fault;
-  assign denied    = rsp_i.v && rsp_i.denied && state != SStopping && state != SStopped;
-  logic        late_v_q, late_desc_q, mmu_desc;
+  assign denied    = ((rsp_i.v && rsp_i.denied) || ack_i.denied) && state != SStopping &&
+      state != SStopped;
+  logic        late_v_q, late_desc_q, mmu_desc, mmu_late;
   logic [1:0]  late_seq_q;
   logic [3:0]  late_kind_q;
   logic [31:0] late_va_q;
@@ -68,7 +72,8 @@ module npu_slot #(
     if (fault_now && !kill_now) begin
       fault_desc_d = head;
       if (late_now) {fault_kind_d, fault_addr_d} = {late_kind_q, late_va_q};
-      else if (mmu_now) {fault_kind_d, fault_addr_d} = {mmu_kind, mmu_va};
+      else if (mmu_fault.store) {fault_kind_d, fault_addr_d} = {store_kind, store_bad.va};
+      else if (mmu_now) {fault_kind_d, fault_addr_d} = {load_kind, load_bad.va};
       else if (denied) {fault_kind_d, fault_addr_d} = {4'(FAULT_CHANNEL), 32'hFFFFFFFF};
       else if (dec_fault) {fault_kind_d, fault_addr_d} = {dec_kind, dec_addr};
       else if (from_fault) {fault_kind_d, fault_addr_d} = {4'(FAULT_CONTEXT), save};
@@ -120,13 +125,9 @@ module npu_slot #(
   logic [8:0]   f_tag, a_tag;
   logic [5:0]   cst_len, vst_len;
   logic [255:0] cst_data, vst_data;
-  logic [3:0]   m_v, m_gnt;
-  logic [31:0]  m_va [4];
-  logic [6:0]   m_len [4];
-  logic [8:0]   m_tag [4];
-  logic [1:0]   m_seq [4], mmu_seq;
-  logic [8:0]   mmu_tag;
-  logic         walk, m_busy;             // m_busy: a request granted and not yet accepted
+  logic [2:0]   m_gnt;                    // loads: fetch FIFO, activation loader, sequencer
+  npu_mmu_pkg::ask_t m_ask [3], st_ask;
+  logic         st_gnt, walk, m_busy;     // m_busy: a request granted and not yet accepted
   // Operations of the array under way: the oldest, how many, whether another may come, whether the
   // oldest's stores have been handed over, and all been done.
   npu_conv_pkg::seq_t conv_head, conv_in, conv_count, push_seq, a_seq;
@@ -213,9 +214,8 @@ module npu_slot #(
   // How far the oldest operation's stores have been answered.
   npu_acked u_acked (
       .clk_i, .clear_i(kill || state == SStopping || state == SStopped), .retire_i(retire),
-      .store_i(m_gnt[2]),
-      .mark_i(st_mark && st_last), .upto_i(st_upto), .back_i(rsp_i.v && rsp_i.we),
-      .back_epoch_i(rsp_i.tag[0]),
+      .store_i(st_gnt),
+      .mark_i(st_mark && st_last), .upto_i(st_upto), .back_i(ack_i.n),
       .epoch_o(store_epoch), .any_o(stores), .v_o(acked_v), .upto_o(acked));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
@@ -239,53 +239,53 @@ module npu_slot #(
       .word_i(word), .s_rdy_o(st_rdy),
       .keep_i(fold_stop), .keep_va_i(save), .keep_data_i(conv_context),
       .v_o(st_v), .last_o(st_last), .mark_o(st_mark), .va_o(st_va), .upto_o(st_upto),
-      .len_o(st_len), .data_o(st_data), .gnt_i(m_gnt[2]));
+      .len_o(st_len), .data_o(st_data), .gnt_i(st_gnt));
 
-  // ---- memory port ------------------------------------------------------------------------------
-  logic [8:0]  pending_q;                 // requests accepted and not yet answered
+  // ---- memory ports -----------------------------------------------------------------------------
+  logic [9:0]  pending_q;                 // requests accepted and not yet answered
   logic        ask_v;
   logic [31:0] ask_va;
   logic [6:0]  ask_len;
   tag_t        ask_tag;
   always_ff @(posedge clk_i)
     if (!rst_ni) pending_q <= '0;
-    else pending_q <= pending_q + 9'(acc_i) - 9'(rsp_i.v);
-  assign m_v   = {ask_v, st_v, a_req, f_req};
-  assign m_va  = '{f_va, a_va, st_va, ask_va};
-  assign m_len = '{f_len, 7'd64, st_len, ask_len};
-  assign m_tag = '{f_tag, a_tag, TagStore | 9'(store_epoch), ask_tag};
-  assign m_seq = '{push_seq, a_seq, conv_head, conv_head};
+    else pending_q <= pending_q + 10'(acc_i.load) + 10'(acc_i.store) - 10'(rsp_i.v) -
+        10'(ack_i.n[0]) - 10'(ack_i.n[1]);
+  assign m_ask  = '{'{va: f_va, len: f_len, tag: f_tag, seq: push_seq},
+                    '{va: a_va, len: 7'd64, tag: a_tag, seq: a_seq},
+                    '{va: ask_va, len: ask_len, tag: ask_tag, seq: conv_head}};
+  assign st_ask = '{va: st_va, len: st_len, tag: 9'(store_epoch), seq: conv_head};
 
   // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest -
   // waits until that is the current one: only then is it sure to come.  Of several the oldest's
   // counts.
-  assign mmu_desc = mmu_tag == TagDesc;
-  assign mmu_now  = mmu_fault &&
-      (mmu_desc ? state == SIdle || state == SFetch : mmu_seq == conv_head);
+  assign mmu_desc = load_bad.tag == TagDesc;
+  assign mmu_late = mmu_fault.load && !(mmu_desc ? state == SIdle || state == SFetch
+                                                 : load_bad.seq == conv_head);
+  assign mmu_now  = mmu_fault.store || (mmu_fault.load && !mmu_late);
   assign late_now = late_v_q &&
       (late_desc_q ? state == SFetch : state == SRun && late_seq_q == conv_head);
   always_ff @(posedge clk_i) begin
-    if (mmu_fault && !mmu_now
+    if (mmu_late
         && (!late_v_q || (!mmu_desc &&
-            (late_desc_q || 2'(mmu_seq - conv_head) < 2'(late_seq_q - conv_head))))) begin
+            (late_desc_q || 2'(load_bad.seq - conv_head) < 2'(late_seq_q - conv_head))))) begin
       late_v_q    <= 1'b1;
       late_desc_q <= mmu_desc;
-      late_seq_q  <= mmu_seq;
-      late_kind_q <= mmu_kind;
-      late_va_q   <= mmu_va;
+      late_seq_q  <= load_bad.seq;
+      late_kind_q <= load_kind;
+      late_va_q   <= load_bad.va;
     end
     if (kill || state == SStopping) late_v_q <= 1'b0;
   end
 
   npu_mmu u_mmu (
-      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .pt_base_i, .pt_count_i, .context_i,
-      .ch_mask_i, .hash_i,
-      .v_i(m_v), .urgent_i({1'b0, stall_out, stall_a, conv_busy && push_seq == conv_head &&
-      32'(f_ready) < R}), .va_i(m_va), .len_i(m_len), .tag_i(m_tag), .seq_i(m_seq), .we_i(4'b0100),
-      .gnt_o(m_gnt), .wdata_i(512'(st_data)),
-      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault),
-      .fault_seq_o(mmu_seq), .fault_tag_o(mmu_tag),
-      .drop_i(mmu_fault && !mmu_now), .fault_kind_o(mmu_kind), .fault_va_o(mmu_va),
+      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .idle_i(idle_o), .pt_base_i,
+      .pt_count_i, .context_i, .ch_mask_i, .hash_i,
+      .v_i({ask_v, a_req, f_req}), .urgent_i({1'b0, stall_a, conv_busy && push_seq == conv_head &&
+      32'(f_ready) < R}), .ask_i(m_ask), .gnt_o(m_gnt), .store_v_i(st_v), .store_i(st_ask),
+      .wdata_i(st_data), .store_gnt_o(st_gnt),
+      .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .load_o(load_bad),
+      .store_o(store_bad), .load_kind_o(load_kind), .store_kind_o(store_kind), .drop_i(mmu_late),
       .miss_o(walk));
 
   // ---- sequencer --------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ module npu_slot #(
       .kill_i(kill), .flush_i(flush),
       .head_o(head), .desc_o(desc), .next_o(next_desc), .array_o(is_array), .next_v_o(next_v),
       .late_i(late_v_q), .ask_v_o(ask_v), .ask_va_o(ask_va), .ask_len_o(ask_len),
-      .ask_tag_o(ask_tag), .ask_gnt_i(m_gnt[3]), .ask_lost_i(mmu_fault && mmu_desc && !mmu_now),
+      .ask_tag_o(ask_tag), .ask_gnt_i(m_gnt[2]), .ask_lost_i(mmu_late && mmu_desc),
       .rsp_i, .pending_i(pending_q != 0), .mem_busy_i(m_busy),
       .word_v_o(word_v), .kept_v_o(kept_v), .store_rdy_i(st_rdy), .store_v_i(st_v),
       .stores_i(stores), .save_o(save),
@@ -318,7 +318,8 @@ module npu_slot #(
       .clk_i(clk_free_i), .rst_ni, .snap_i, .active_i(row || vec_work), .stall_bank_i(stall_bank),
       .stall_a_i(stall_a), .stall_w_i(stall_w), .stall_out_i(stall_out), .idle_i(stopped),
       .row_i(row), .fold_i(fold), .done_i(state == SDone), .walk_i(walk), .macs_i(macs), .acc_i,
-      .we_i(req_o.we), .beats_i(req_o.beats), .reg_addr_i, .reg_rdata_o(cnt_rdata));
+      .load_beats_i(req_o.load.beats), .store_beats_i(req_o.store.beats), .reg_addr_i,
+      .reg_rdata_o(cnt_rdata));
   always_comb
     unique case (reg_addr_i)
       SLOT_FAULT_KIND_OFF: fault_rdata = 32'(fault_kind_q);

@@ -18,5 +18,5 @@ package npu_slot_pkg;
 
   // Requests of the slot by what they are for.  Bits 8:7 are 3 where the sequencer asks.
   typedef logic [8:0] tag_t;
-  localparam tag_t TagStore = 9'h100, TagDesc = 9'h180, TagWait = 9'h181, TagFrom = 9'h182;
+  localparam tag_t TagDesc = 9'h180, TagWait = 9'h181, TagFrom = 9'h182;
 endpackage

@@ -177,13 +177,15 @@ uint64_t npu_turn(const struct npu_options *o)
 	return o->turns > NPU_TURN_LEAST ? o->turns : NPU_TURN_LEAST;
 }
 
-/* Of one channel at worst a full FIFO of every slot and what has been granted, all of
- * them row conflicts; and by what the arbiter lets each other slot be ahead: it stays
- * for four changes of rows, and has saved up eight.  In turns: a request in each of its
- * own.  And what refresh takes of that time, with the turn that it may fall in. */
+/* Of one channel at worst full FIFOs of every slot, of loads and of stores, and what has
+ * been granted, all of them row conflicts; and by what the arbiter lets each other slot
+ * be ahead: it stays for four changes of rows, and has saved up eight.  In turns: a
+ * request in each of its own.  And what refresh takes of that time, with the turn that it
+ * may fall in. */
 uint64_t npu_request_worst(const struct npu_options *o)
 {
-	const uint64_t fifo = 16, granted = 32, change = 8 + 8 + 8, request = change + 4;
+	const uint64_t fifo = 16 + 32, granted = 32, change = 8 + 8 + 8,
+		       request = change + 4;
 	uint64_t round = npu_turn(o) * o->slots, worst, left;
 
 	if (o->ideal)

@@ -30,12 +30,11 @@
 
 /* ---- memory requests ---------------------------------------------------------------- */
 
-#define TAG_ACT   0x0C0u /* ... 0x0FF: activation lines; below: fetch FIFO */
-#define TAG_STORE 0x100u
-#define TAG_DESC  0x180u
-#define TAG_WAIT  0x181u
-#define TAG_FROM  0x182u
-#define TAG_WALK  0x1C0u
+#define TAG_ACT  0x0C0u /* ... 0x0FF: activation lines; below: fetch FIFO */
+#define TAG_DESC 0x180u
+#define TAG_WAIT 0x181u
+#define TAG_FROM 0x182u
+#define TAG_WALK 0x1C0u
 
 struct request {
 	bool v, we, walk;
@@ -47,9 +46,18 @@ struct request {
 };
 
 struct response {
-	bool v, denied, we;
+	bool v, denied;
 	uint16_t tag;
 };
+
+/* Answers to stores that come in one cycle, by epoch. */
+struct acks {
+	bool denied;
+	uint32_t n[2];
+};
+
+/* Loads and stores of a slot go apart. */
+enum way { LOADS, STORES, WAYS };
 
 /* ---- npu_ports, npu_dram ------------------------------------------------------------- */
 
@@ -69,9 +77,12 @@ struct flight {
 
 struct channel {
 	/* npu_port */
-	struct request fifo[SLOTS][16];
-	uint32_t wp[SLOTS], rp[SLOTS];
-	uint32_t pend; /* slots with a request waiting */
+	struct queue {
+		struct request fifo[32];
+		uint32_t wp, rp;
+	} queue[WAYS][SLOTS];
+	uint32_t pend[WAYS]; /* slots with a request waiting */
+	uint32_t stores;     /* slots whose stores go before their loads */
 	/* npu_arb */
 	int32_t charge[SLOTS];
 	uint32_t last, passed;
@@ -103,13 +114,19 @@ struct back {
 	uint32_t last;
 };
 
+/* npu_acks */
+struct acks_due {
+	uint32_t out[CHANNELS]; /* taken and not yet answered */
+	uint32_t any_out;
+};
+
 struct bucket {
 	uint32_t window, left, budget, burst, tokens;
 };
 
 /* ---- npu_mmu ----------------------------------------------------------------------- */
 
-enum client { FETCH, ACT, STORE, SEQ, CLIENTS };
+enum client { FETCH, ACT, SEQ, CLIENTS }; /* that load */
 enum walk { WALK_IDLE, WALK_TABLE, WALK_LINE, WALK_ASK, WALK_WAIT, WALK_CHECK };
 
 struct ask {
@@ -125,13 +142,26 @@ struct tlb {
 	uint32_t vpn, pa, local; /* pa: of the page; local: granule inside the channel */
 };
 
-struct mmu {
+/* npu_translate: one way to memory */
+struct translate {
 	struct request req; /* to the ports, held until accepted */
-	bool ask_v, have, leaf;
+	bool ask_v, have;
 	struct ask ask;
 	struct tlb entry;
+	/* of this cycle */
+	bool free, ok, miss, next, fault;
+	uint32_t kind;
+};
+
+struct mmu {
+	struct translate way[WAYS];
 	uint32_t rr, burst;
+	/* npu_walk */
 	enum walk walk;
+	enum way whose;
+	bool leaf;
+	bool more; /* the rest of the line that has been read is filled in */
+	uint32_t more_vpn;
 	uint32_t pte;
 	struct {
 		bool v;
@@ -145,9 +175,6 @@ struct mmu {
 	} line[8];
 	uint32_t walk_line[16]; /* the line that was read for the walk */
 	struct tlb tlb[1024];
-	/* of this cycle */
-	bool free, ok, miss, next, fault;
-	uint32_t kind;
 };
 
 /* ---- npu_fetch -------------------------------------------------------------------- */
@@ -295,10 +322,10 @@ struct end {
 };
 
 struct conv {
-	struct conv_op op[2];
-	struct window origin[2];
-	bool behind[2];
-	uint32_t base[2];
+	struct conv_op op[4]; /* by number */
+	struct window origin[4];
+	bool behind[4];
+	uint32_t base[4];
 	/* numbers of operations, free running */
 	uint32_t in, weights_n, rows_n, folds_n, streamed_n, computed_n, head;
 	struct folds folds;
@@ -452,13 +479,15 @@ struct slot {
 	uint32_t line[16]; /* of a descriptor that was read */
 	uint64_t waited;   /* what WAIT has read */
 	bool irq_signal, irq_fault, irq_quiet;
+	bool rests; /* it had nothing to do when the cycle began */
 	bool quiet; /* its rectangle could be given away in this cycle */
 	/* Rows alone stream, one a cycle, from still_from on and up to wake: they are
 	 * made up for then.  0: not so. */
 	uint64_t still_from, wake;
 	bool asleep;                   /* nothing changes without a register access */
 	struct response rsp, next_rsp; /* what came; what comes in the next cycle */
-	bool acc;                      /* its request is accepted in this cycle */
+	struct acks ack, next_ack;
+	bool acc[WAYS]; /* its request is accepted in this cycle */
 	struct mmu mmu;
 	struct fetch fetch;
 	struct conv conv;
@@ -467,7 +496,10 @@ struct slot {
 	uint64_t count[COUNTERS], shadow[COUNTERS];
 	struct bucket bucket[2];
 	uint32_t held;
+	enum way bucket_last; /* whose request passed the buckets last, */
+	uint32_t bucket_run;  /* and how many of it have in a row */
 	struct back back;
+	struct acks_due due;
 };
 
 /* A write to the slot's page, in this cycle. */
@@ -514,8 +546,14 @@ void mem_snapshot(struct npu_model *m);
 /* fast_mmu.c: what is known before clients ask; who of them is served; the rest. */
 void mmu_check(struct npu_model *m, struct slot *s);
 int mmu_choose(struct mmu *u, uint32_t asks, uint32_t urgent);
-/* ask: the request that was chosen in this cycle, or NULL */
-void mmu_step(struct npu_model *m, struct slot *s, const struct ask *ask, bool kill);
+/* load, store: the requests that were chosen in this cycle, or NULL */
+void mmu_step(struct npu_model *m, struct slot *s, const struct ask *load,
+	      const struct ask *store, bool kill);
+static inline bool mmu_busy(const struct mmu *u)
+{
+	return u->way[LOADS].ask_v || u->way[LOADS].req.v || u->way[STORES].ask_v ||
+	       u->way[STORES].req.v;
+}
 
 /* fast_fetch.c */
 bool fetch_ask(const struct fetch *f, const struct piece *p, struct ask *ask);

@@ -17,10 +17,10 @@ void act_comb(struct conv *v, const struct conv_op *op)
 /* old: of the scratchpad, what rows that are still gathered from take. */
 static void begin(struct conv *v, uint32_t top, uint32_t old)
 {
-	const struct conv_op *op = &v->op[v->rows_n & 1u];
+	const struct conv_op *op = &v->op[v->rows_n & 3u];
 	struct act *a = &v->act;
 
-	v->base[v->rows_n & 1u] = top;
+	v->base[v->rows_n & 3u] = top;
 	a->act = op->h != op->row;
 	a->rva = op->addr_a;
 	a->va = op->addr_a;
@@ -40,7 +40,7 @@ void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t
 {
 	struct act *a = &v->act;
 	const struct act was = *a;
-	const struct conv_op *op = &v->op[(v->rows_n - 1) & 1u];
+	const struct conv_op *op = &v->op[(v->rows_n - 1) & 3u];
 	bool adv = v->a_fits && (v->a_dup || granted), row_end, retire, lo_step;
 	bool passed = !v->gather.old, stop = v->streamed_n == v->rows_n;
 
@@ -82,7 +82,7 @@ void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t
 	a->occupied += (row_end ? op->sps & (SPAD - 1) : 0) -
 		       (lo_step ? op->sps & (SPAD - 1) : 0);
 	a->lo += lo_step;
-	if (rsp->v && rsp->tag >= TAG_ACT && rsp->tag < TAG_STORE)
+	if (rsp->v && rsp->tag >= TAG_ACT && rsp->tag < TAG_ACT + 0x40u)
 		a->pend &= ~(UINT64_C(1) << (rsp->tag & 63u));
 	if (stop)
 		a->act = false;

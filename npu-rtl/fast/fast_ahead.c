@@ -71,7 +71,7 @@ bool ahead_held(const struct slot *s)
 	const struct range *oldest = &s->ahead.writes[v->head & 3u];
 	uint32_t line = v->act.va & ~63u, from = s->acked.v ? s->acked.upto : oldest->lo;
 
-	if (v->rows_n - 1 == v->head || !v->behind[(v->rows_n - 1) & 1u])
+	if (v->rows_n - 1 == v->head || !v->behind[(v->rows_n - 1) & 3u])
 		return false;
 	return oldest->wraps || (line + 63 >= from && line <= oldest->hi);
 }

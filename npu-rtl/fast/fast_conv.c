@@ -40,7 +40,7 @@ void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool
 	bool gemm = NPU_GET(d, OPCODE) == NPU_OP_GEMM;
 	uint32_t pix = gemm ? 0 : NPU_GET(d, PIX), cin = NPU_GET(d, CIN);
 	uint32_t kh = gemm ? 1 : NPU_GET(d, KH), pt = gemm ? 0 : NPU_GET(d, PT), most;
-	struct conv_op *o = &v->op[v->in & 1u];
+	struct conv_op *o = &v->op[v->in & 3u];
 	int64_t iy;
 
 	*o = (struct conv_op){
@@ -86,8 +86,8 @@ void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool
 	o->row = iy < 0 ? 0 : (uint32_t)iy;
 	o->addr_a += o->row * o->lda;
 	o->addr_m = NPU_GET(d, ADDR_D) + o->at.m * o->ldd;
-	v->origin[v->in & 1u] = first_window(o, iy, pix);
-	v->behind[v->in & 1u] = behind;
+	v->origin[v->in & 3u] = first_window(o, iy, pix);
+	v->behind[v->in & 3u] = behind;
 	v->in++;
 }
 
@@ -126,7 +126,7 @@ static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
 
 static void folds_begin(struct conv *v, struct npu_rect rect)
 {
-	const struct conv_op *o = &v->op[v->folds_n & 1u];
+	const struct conv_op *o = &v->op[v->folds_n & 3u];
 	struct folds *f = &v->folds;
 
 	f->v = true;
@@ -143,7 +143,7 @@ static void folds_begin(struct conv *v, struct npu_rect rect)
 
 static void folds_take(struct conv *v, struct npu_rect rect)
 {
-	const struct conv_op *o = &v->op[v->folds_n & 1u];
+	const struct conv_op *o = &v->op[v->folds_n & 3u];
 	struct folds *f = &v->folds;
 	bool last_k = f->fold.last, last_n = f->n0 + rect.cols >= o->n;
 
@@ -184,7 +184,7 @@ static uint32_t columns(const struct weights *w, const struct conv_op *o,
 
 static void weights_comb(struct conv *v, struct npu_rect rect)
 {
-	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	const struct weights *w = &v->weights;
 	uint32_t nc;
 	bool two;
@@ -206,7 +206,7 @@ static void weights_comb(struct conv *v, struct npu_rect rect)
 
 static void weights_begin(struct conv *v)
 {
-	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	struct weights *w = &v->weights;
 
 	w->v = true;
@@ -221,7 +221,7 @@ static void weights_begin(struct conv *v)
 /* The last weight row of a tile has been asked for. */
 static void weights_tile(struct conv *v, struct npu_rect rect)
 {
-	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	struct weights *w = &v->weights;
 	bool last_n = w->n0 + rect.cols >= o->n;
 
@@ -244,7 +244,7 @@ static void weights_tile(struct conv *v, struct npu_rect rect)
 
 static void weights_pushed(struct conv *v, struct npu_rect rect)
 {
-	const struct conv_op *o = &v->op[v->weights_n & 1u];
+	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	struct weights *w = &v->weights;
 	uint32_t nc = columns(w, o, rect);
 
@@ -321,7 +321,7 @@ static void lane_in(struct load *l, const struct conv_op *o, bool real)
 static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
 {
 	struct load *l = &v->load;
-	const struct conv_op *o = &v->op[l->fold.seq & 1u];
+	const struct conv_op *o = &v->op[l->fold.seq & 3u];
 
 	(void)rect;
 	l->reach = v->reach;
@@ -383,7 +383,7 @@ static void stream_step(struct conv *v)
 
 	if (v->row) {
 		s->t++;
-		s->window = following(&s->window, &v->op[s->fold.seq & 1u]);
+		s->window = following(&s->window, &v->op[s->fold.seq & 3u]);
 	}
 	if (v->row_last)
 		s->v = false;
@@ -417,7 +417,7 @@ bool conv_ready(const struct slot *s)
 
 	if (s->serial)
 		return v->in == v->head;
-	return v->in - v->computed_n < 2 && v->in - v->head < 3;
+	return v->in - v->head < 3;
 }
 
 /* The next fold is the first of a tile, or of two stored together. */
@@ -431,7 +431,7 @@ bool conv_halted(const struct slot *s, struct npu_progress *at)
 	const struct conv *v = &s->conv;
 	const struct folds *f = &v->folds;
 
-	*at = (struct npu_progress){f->m0, f->t, f->n0, v->op[v->folds_n & 1u].at.half};
+	*at = (struct npu_progress){f->m0, f->t, f->n0, v->op[v->folds_n & 3u].at.half};
 	return s->fold && between(f) && v->folds_n == v->head && !v->out.live &&
 	       !v->out.st_v;
 }
@@ -444,7 +444,7 @@ bool conv_pops(const struct conv *v)
 /* Input rows complete, of the operation that a fold belongs to. */
 static uint32_t rows_of(const struct conv *v, const struct fold *f)
 {
-	return same((f->seq + 1) & 3u, v->rows_n) ? v->act.done : v->op[f->seq & 1u].h;
+	return same((f->seq + 1) & 3u, v->rows_n) ? v->act.done : v->op[f->seq & 3u].h;
 }
 
 static bool load_ok(const struct npu_model *m, const struct conv *v)
@@ -452,7 +452,7 @@ static bool load_ok(const struct npu_model *m, const struct conv *v)
 	const struct fold *f = &v->load.fold;
 
 	return !same(f->seq, v->rows_n) && (!f->new_op || (!v->stream.v && !v->apart)) &&
-	       (v->op[f->seq & 1u].group == v->group ||
+	       (v->op[f->seq & 3u].group == v->group ||
 		(!v->stream.v && !in_flight(m, v)));
 }
 
@@ -463,14 +463,14 @@ static struct window load_base(const struct conv *v)
 	struct window w;
 
 	if (f->new_op) {
-		w = v->origin[f->seq & 1u];
-		w.row += v->base[f->seq & 1u] << 6;
+		w = v->origin[f->seq & 3u];
+		w.row += v->base[f->seq & 3u] << 6;
 		w.ad = w.row;
 		return w;
 	}
 	if (!f->new_panel)
 		return s->panel;
-	return v->row ? following(&s->window, &v->op[s->fold.seq & 1u]) : s->window;
+	return v->row ? following(&s->window, &v->op[s->fold.seq & 3u]) : s->window;
 }
 
 static void find_lo(struct conv *v)
@@ -481,7 +481,7 @@ static void find_lo(struct conv *v)
 	int32_t iy = !s->v && new_panel ? s->window.iy : s->panel.iy;
 
 	v->lo = iy < 0 || !v->taken || !same((s->fold.seq + 1) & 3u, v->rows_n)
-			? v->op[(v->rows_n - 1) & 1u].row
+			? v->op[(v->rows_n - 1) & 3u].row
 			: (uint32_t)iy;
 }
 
@@ -494,7 +494,7 @@ static void array_comb(struct npu_model *m, struct slot *s, bool weights_v)
 	bool busy = l->busy, room, load_here = false, ok;
 
 	v->offer = st->v && here(st->window.iy, st->reach, rows_of(v, &st->fold),
-				 v->op[st->fold.seq & 1u].h);
+				 v->op[st->fold.seq & 3u].h);
 	gather_offer(v);
 	v->row = v->offer && v->take;
 	v->row_last = v->row && st->t == st->fold.t - 1;
@@ -507,7 +507,7 @@ static void array_comb(struct npu_model *m, struct slot *s, bool weights_v)
 	if (l->v) {
 		v->base_window = load_base(v);
 		load_here = ok && here(v->base_window.iy, v->reach, rows_of(v, &l->fold),
-				       v->op[l->fold.seq & 1u].h);
+				       v->op[l->fold.seq & 3u].h);
 	}
 	v->load_take =
 		l->v && (!busy || v->load_last) && (!st->v || v->row_last) && load_here;
@@ -530,7 +530,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 
 	array_comb(m, s, there && p->meta >> 8);
 	v->param_take = there && !(p->meta >> 8);
-	act_comb(v, &v->op[(v->rows_n - 1) & 1u]);
+	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
 	find_lo(v);
 	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
 	held = full || (s->fold && between(&v->folds));
@@ -547,7 +547,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 		   !a->old;
 	v->weights_start = v->weights_n != v->in && !v->weights.v;
 	v->rows_start = v->rows_n != v->in && act_idle(a) &&
-			!(v->behind[v->rows_n & 1u] && v->rows_n - v->head > 1);
+			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
 	v->folds_start = v->folds_n != v->in && !v->folds.v;
 	weights_comb(v, s->rect);
 }
@@ -560,7 +560,7 @@ static void groups_in(struct npu_model *m, struct slot *s, const struct piece *p
 	struct cols *c = &v->cols;
 	uint32_t tid = p->meta >> 6 & 3u, at = p->meta & 62u, seq = v->tile_seq[tid],
 		 row[4];
-	const struct conv_op *o = &v->op[seq & 1u];
+	const struct conv_op *o = &v->op[seq & 3u];
 
 	if (!o->group)
 		return;
@@ -644,7 +644,7 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	if (tile_ended)
 		fold_ended(m, s);
 	if (v->load_take) {
-		v->group = v->op[v->load.fold.seq & 1u].group;
+		v->group = v->op[v->load.fold.seq & 3u].group;
 		v->taken = true;
 	}
 	if (v->row) {
@@ -683,7 +683,7 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 	const bool full = slot->fetch.tail - slot->fetch.head == 64;
 	const struct lanes *l = &v->load.lanes[s->bank];
 	const struct act *a = &v->act;
-	const struct conv_op *o = &v->op[s->fold.seq & 1u];
+	const struct conv_op *o = &v->op[s->fold.seq & 3u];
 	uint64_t runs = l->start & l->v, n;
 	uint32_t rows = rows_of(v, &s->fold);
 	int64_t bottom;
@@ -691,7 +691,7 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 	if (!s->v || s->t < FIRST || s->t + LAST + 2 > s->fold.t || !v->row ||
 	    s->fold.last)
 		return 0;
-	act_comb(v, &v->op[(v->rows_n - 1) & 1u]); /* as the next cycle will find it */
+	act_comb(v, &v->op[(v->rows_n - 1) & 3u]); /* as the next cycle will find it */
 	find_lo(v);
 	weights_comb(v, slot->rect);
 	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
@@ -727,7 +727,7 @@ static void along(struct window *w, const struct conv_op *o, uint32_t n)
 void conv_advance(struct slot *s, uint32_t rows)
 {
 	struct stream *st = &s->conv.stream;
-	const struct conv_op *o = &s->conv.op[st->fold.seq & 1u];
+	const struct conv_op *o = &s->conv.op[st->fold.seq & 3u];
 
 	for (uint32_t left = rows, n; left; left -= n) {
 		n = o->ow - 1 - st->window.ox;

@@ -92,7 +92,7 @@ void gather_offer(struct conv *v)
 {
 	const struct stream *s = &v->stream;
 	const struct lanes *l = &v->load.lanes[s->bank];
-	const struct conv_op *op = &v->op[s->fold.seq & 1u];
+	const struct conv_op *op = &v->op[s->fold.seq & 3u];
 	struct gather *g = &v->gather;
 	uint64_t want, left;
 
@@ -128,7 +128,7 @@ static void put_runs(struct conv *v, struct run in[PORTS])
 {
 	const struct stream *s = &v->stream;
 	const struct lanes *l = &v->load.lanes[s->bank];
-	const struct conv_op *op = &v->op[s->fold.seq & 1u];
+	const struct conv_op *op = &v->op[s->fold.seq & 3u];
 	struct gather *g = &v->gather;
 	uint32_t p = g->tail, add = 0, more = 0;
 
@@ -263,7 +263,7 @@ void gather_step(struct npu_model *m, struct slot *s)
 		g->beat[g->bt] = (struct beat){
 			.row = v->take,
 			.out = f->last,
-			.out32 = v->op[f->seq & 1u].out32,
+			.out32 = v->op[f->seq & 3u].out32,
 			.eof = v->row_last,
 			.eot = v->row_last && f->last,
 			.runs = (uint8_t)(v->go ? v->runs : 0),
@@ -273,7 +273,7 @@ void gather_step(struct npu_model *m, struct slot *s)
 		g->bt = (g->bt + 1) & (BEATS - 1);
 	}
 	if (v->go) {
-		const struct conv_op *op = &v->op[v->stream.fold.seq & 1u];
+		const struct conv_op *op = &v->op[v->stream.fold.seq & 3u];
 
 		g->done = v->all ? 0 : g->done | v->pick;
 		if (v->all && op->group)

@@ -7,8 +7,10 @@
 
 #define STAY   4
 #define CREDIT 8
-#define BACK   3u /* cycles from the DRAM's response to the slot's */
+#define BACK   3u /* cycles from the DRAM's response to the slot's, of a load */
 #define LEAST  5u
+/* Requests of a slot that a channel has, each way. */
+static const uint32_t depth[WAYS] = {16, 32};
 
 static uint32_t row_of(const struct npu_model *m, uint32_t lline)
 {
@@ -40,25 +42,46 @@ static const struct arb_cfg *arb_of(const struct npu_model *m, uint32_t c)
 
 /* ---- buckets, and what is accepted ----------------------------------------------------- */
 
-static bool bucket_ok(const struct npu_model *m, const struct slot *s)
+static bool limited(const struct npu_model *m, uint32_t slot)
 {
-	const struct request *q = &s->mmu.req;
+	return m->limited >> slot & 1u;
+}
+
+/* Of a slot that is limited one request a cycle may pass: of the way that was used last,
+ * eight in a row, unless it pauses. */
+static enum way bucket_way(const struct slot *s)
+{
+	const struct translate *t = s->mmu.way;
+
+	if (t[LOADS].req.v && t[STORES].req.v)
+		return s->bucket_run == 8 ? 1 - s->bucket_last : s->bucket_last;
+	return t[STORES].req.v ? STORES : LOADS;
+}
+
+static bool bucket_ok(const struct npu_model *m, const struct slot *s, enum way way)
+{
+	const struct request *q = &s->mmu.way[way].req;
 	const struct bucket *b = &s->bucket[m->ch_group >> q->channel & 1u];
 
-	return !b->window || b->tokens >= q->beats;
+	return way == bucket_way(s) && (!b->window || b->tokens >= q->beats);
 }
 
 static void bucket_step(struct npu_model *m, struct slot *s)
 {
-	const struct request *q = &s->mmu.req;
+	enum way way = bucket_way(s);
+	const struct request *q = &s->mmu.way[way].req;
 
-	s->held += q->v && !bucket_ok(m, s);
+	s->held += q->v && !bucket_ok(m, s, way);
+	if (s->acc[way]) {
+		s->bucket_run = way == s->bucket_last ? s->bucket_run % 8 + 1 : 1;
+		s->bucket_last = way;
+	}
 	for (uint32_t g = 0; g < 2; g++) {
 		struct bucket *b = &s->bucket[g];
 
 		if (!b->window)
 			continue;
-		if (s->acc && (m->ch_group >> q->channel & 1u) == g)
+		if (s->acc[way] && (m->ch_group >> q->channel & 1u) == g)
 			b->tokens -= q->beats;
 		if (!--b->left) {
 			b->left = b->window;
@@ -71,14 +94,16 @@ static void bucket_step(struct npu_model *m, struct slot *s)
 
 void mem_accept(struct npu_model *m)
 {
-	for (uint32_t i = 0; i < m->shape.slots; i++) {
-		struct slot *s = &m->slot[i];
-		const struct request *q = &s->mmu.req;
-		const struct channel *c = &m->channel[q->channel];
+	for (uint32_t i = 0; i < m->shape.slots; i++)
+		for (int w = 0; w < WAYS; w++) {
+			struct slot *s = &m->slot[i];
+			const struct request *q = &s->mmu.way[w].req;
+			const struct queue *f = &m->channel[q->channel].queue[w][i];
 
-		s->acc = q->v && (!(m->limited >> i & 1u) || bucket_ok(m, s)) &&
-			 (m->ideal || c->wp[i] - c->rp[i] < 16);
-	}
+			s->acc[w] = q->v &&
+				    (!limited(m, i) || bucket_ok(m, s, (enum way)w)) &&
+				    (m->ideal || f->wp - f->rp < depth[w]);
+		}
 }
 
 /* ---- turns ---------------------------------------------------------------------------- */
@@ -116,9 +141,11 @@ static struct turn turn_step(struct npu_model *m)
 
 /* ---- npu_arb ---------------------------------------------------------------------------- */
 
-static const struct request *front(const struct channel *c, uint32_t s)
+static const struct request *front(const struct channel *c, enum way way, uint32_t s)
 {
-	return &c->fifo[s][c->rp[s] & 15u];
+	const struct queue *f = &c->queue[way][s];
+
+	return &f->fifo[f->rp & 31u];
 }
 
 static uint32_t by_prio(const struct npu_model *m, uint32_t may)
@@ -137,14 +164,17 @@ static uint32_t by_prio(const struct npu_model *m, uint32_t may)
 	return top;
 }
 
+/* What each slot offers. */
+typedef const struct request *offers[SLOTS];
+
 static uint32_t open_rows(const struct npu_model *m, const struct channel *c,
-			  uint32_t top)
+			  const offers offer, uint32_t top)
 {
 	uint32_t hits = 0;
 
 	for (uint32_t s = 0; s < m->shape.slots; s++)
 		if (top >> s & 1u) {
-			uint32_t l = front(c, s)->lline, b = bank_of(m, l);
+			uint32_t l = offer[s]->lline, b = bank_of(m, l);
 
 			if (c->open >> b & 1u && c->row[b] == row_of(m, l))
 				hits |= 1u << s;
@@ -155,7 +185,7 @@ static uint32_t open_rows(const struct npu_model *m, const struct channel *c,
 /* Who goes next of those that may; SLOTS: nobody. */
 static uint32_t choose(const struct npu_model *m, const struct channel *c,
 		       const struct arb_cfg *cfg, const struct turn *t, uint32_t may,
-		       uint32_t *top, bool *passes)
+		       const offers offer, uint32_t *top, bool *passes)
 {
 	struct timing n = timing_of(m);
 	int32_t stay = STAY * (int32_t)(n.nrp + n.nrcd + n.ncl), least = 0;
@@ -168,7 +198,7 @@ static uint32_t choose(const struct npu_model *m, const struct channel *c,
 	else if (m->prio)
 		*top = by_prio(m, may);
 	if (cfg->mode == NPU_ARB_HITS && c->passed < cfg->pass)
-		hits = open_rows(m, c, *top);
+		hits = open_rows(m, c, offer, *top);
 	*passes = hits && *top != hits;
 	can = hits ? hits : *top;
 	if (can && !(can & (can - 1)))
@@ -336,65 +366,128 @@ static void dram_take(struct npu_model *m, struct channel *c, const struct reque
 
 static void answer(struct back *b, uint32_t c, const struct request *q, bool denied)
 {
-	b->fifo[c][b->wp[c]++ & 15u] = (struct response){
-		.v = true, .denied = denied, .we = q->we, .tag = q->tag};
+	b->fifo[c][b->wp[c]++ & 15u] =
+		(struct response){.v = true, .denied = denied, .tag = q->tag};
 	b->have |= 1u << c;
 }
 
-static void pop(struct channel *c, uint32_t s)
+/* A store is answered, in the next cycle. */
+static void acknowledge(struct slot *s, uint32_t c, const struct request *q, bool denied)
 {
-	c->rp[s]++;
-	if (c->rp[s] == c->wp[s])
-		c->pend &= ~(1u << s);
+	s->next_ack.n[q->tag & 1u]++;
+	s->next_ack.denied |= denied;
+	s->due.out[c]--;
+	s->due.any_out--;
 }
 
-static void took(struct back *b, uint32_t c)
+static void pop(struct channel *c, enum way way, uint32_t s)
 {
-	b->out[c]++;
-	b->any_out++;
+	struct queue *f = &c->queue[way][s];
+
+	f->rp++;
+	if (f->rp == f->wp)
+		c->pend[way] &= ~(1u << s);
+}
+
+static void took(struct slot *s, enum way way, uint32_t c)
+{
+	if (way == STORES) {
+		s->due.out[c]++;
+		s->due.any_out++;
+	} else {
+		s->back.out[c]++;
+		s->back.any_out++;
+	}
+}
+
+/* Which of a way's slots may go next, which must not any more. */
+static void find_may(const struct npu_model *m, const struct channel *c, uint32_t i,
+		     enum way way, uint32_t *may, uint32_t *gone)
+{
+	for (uint32_t left = c->pend[way]; left; left &= left - 1) {
+		uint32_t s = (uint32_t)__builtin_ctz(left);
+		const struct slot *slot = &m->slot[s];
+		bool ok = slot->ch_mask >> i & 1u || front(c, way, s)->walk;
+
+		if ((way == STORES ? slot->due.out[i] : slot->back.out[i]) >= 16)
+			continue;
+		if (ok)
+			*may |= 1u << s;
+		else
+			*gone |= 1u << s;
+	}
+}
+
+static void drop(struct npu_model *m, struct channel *c, uint32_t i, enum way way,
+		 uint32_t s)
+{
+	const struct request *q = front(c, way, s);
+
+	took(&m->slot[s], way, i);
+	if (way == STORES)
+		acknowledge(&m->slot[s], i, q, true);
+	else
+		answer(&m->slot[s].back, i, q, true);
+	pop(c, way, s);
+}
+
+/* A slot's loads go before its stores, but from when there is no more room for these
+ * until half of them are gone. */
+static void prefer_step(struct channel *c)
+{
+	for (uint32_t s = 0; s < SLOTS; s++) {
+		const struct queue *f = &c->queue[STORES][s];
+		uint32_t n = f->wp - f->rp;
+
+		if (n == depth[STORES])
+			c->stores |= 1u << s;
+		else if (n <= depth[STORES] / 2)
+			c->stores &= ~(1u << s);
+	}
 }
 
 static void channel_step(struct npu_model *m, uint32_t i, const struct turn *turn)
 {
 	struct channel *c = &m->channel[i];
-	uint32_t may = 0, gone = 0, top, who = SLOTS, mine = SLOTS;
+	uint32_t may[WAYS] = {0}, gone[WAYS] = {0}, top = 0, who = SLOTS, stores;
 	const struct arb_cfg *cfg = arb_of(m, i);
 	bool passes = false;
+	offers offer = {0};
+	enum way way = LOADS;
 
-	for (uint32_t left = c->pend; left; left &= left - 1) {
-		uint32_t s = (uint32_t)__builtin_ctz(left);
-		bool ok = m->slot[s].ch_mask >> i & 1u || front(c, s)->walk;
+	find_may(m, c, i, LOADS, &may[LOADS], &gone[LOADS]);
+	find_may(m, c, i, STORES, &may[STORES], &gone[STORES]);
+	stores = may[STORES] & (c->stores | ~may[LOADS]);
+	prefer_step(c);
+	if ((may[LOADS] | may[STORES]) && dram_ready(m, c)) {
+		for (uint32_t left = may[LOADS] | may[STORES]; left; left &= left - 1) {
+			uint32_t s = (uint32_t)__builtin_ctz(left);
 
-		if (m->slot[s].back.out[i] >= 16)
-			continue;
-		if (ok)
-			may |= 1u << s;
-		else
-			gone |= 1u << s;
+			offer[s] = front(c, stores >> s & 1u ? STORES : LOADS, s);
+		}
+		who = choose(m, c, cfg, turn, may[LOADS] | may[STORES], offer, &top,
+			     &passes);
 	}
-	if (c->rsp_v)
-		mine = c->rsp.slot;
-	if (may && dram_ready(m, c))
-		who = choose(m, c, cfg, turn, may, &top, &passes);
-	if (mine != SLOTS) {
-		answer(&m->slot[mine].back, i, &c->rsp, false);
-		gone &= ~(1u << mine);
+	if (c->rsp_v) {
+		way = c->rsp.we ? STORES : LOADS;
+		if (way == STORES)
+			acknowledge(&m->slot[c->rsp.slot], i, &c->rsp, false);
+		else
+			answer(&m->slot[c->rsp.slot].back, i, &c->rsp, false);
+		if (way == LOADS)
+			gone[LOADS] &= ~(1u << c->rsp.slot);
 	}
 	if (who != SLOTS) {
-		const struct request *q = front(c, who);
-
-		charge(m, c, who, top, q);
+		way = stores >> who & 1u ? STORES : LOADS;
+		charge(m, c, who, top, offer[who]);
 		c->last = who;
 		c->passed = passes ? (c->passed + 1) & 15u : 0;
-		took(&m->slot[who].back, i);
+		took(&m->slot[who], way, i);
 	}
-	if (gone) {
-		uint32_t s = (uint32_t)__builtin_ctz(gone);
-
-		took(&m->slot[s].back, i);
-		answer(&m->slot[s].back, i, front(c, s), true);
-		pop(c, s);
-	}
+	if (gone[LOADS])
+		drop(m, c, i, LOADS, (uint32_t)__builtin_ctz(gone[LOADS]));
+	if (gone[STORES])
+		drop(m, c, i, STORES, (uint32_t)__builtin_ctz(gone[STORES]));
 	c->rsp_v = false;
 	if (c->fly_wp != c->fly_rp && c->fly[c->fly_rp & 31u].done <= m->cycle + BACK) {
 		c->rsp = c->fly[c->fly_rp++ & 31u].req;
@@ -402,12 +495,13 @@ static void channel_step(struct npu_model *m, uint32_t i, const struct turn *tur
 		effect(m, &c->rsp);
 	}
 	if (who != SLOTS) {
-		dram_take(m, c, front(c, who));
-		pop(c, who);
+		dram_take(m, c, offer[who]);
+		pop(c, way, who);
 	}
 	if (turn->close && cfg->mode == NPU_ARB_TURNS)
 		c->open = c->bank_open = 0;
-	if (!c->pend && c->fly_wp == c->fly_rp && !c->rsp_v)
+	if (!(c->pend[LOADS] | c->pend[STORES]) && c->fly_wp == c->fly_rp && !c->rsp_v &&
+	    !c->stores)
 		m->busy_channels &= ~(1u << i);
 }
 
@@ -427,6 +521,26 @@ static struct response back_step(struct back *b, uint32_t have)
 	return r;
 }
 
+/* A slot's request is accepted. */
+static void enter(struct npu_model *m, struct slot *s, enum way way)
+{
+	const struct request *q = &s->mmu.way[way].req;
+	struct channel *c = &m->channel[q->channel];
+	struct queue *f = &c->queue[way][s->id];
+
+	if (m->ideal) {
+		effect(m, q);
+		if (way == STORES)
+			s->next_ack.n[q->tag & 1u]++;
+		else
+			s->next_rsp = (struct response){.v = true, .tag = q->tag};
+		return;
+	}
+	f->fifo[f->wp++ & 31u] = *q;
+	c->pend[way] |= 1u << s->id;
+	m->busy_channels |= 1u << q->channel;
+}
+
 void mem_step(struct npu_model *m)
 {
 	struct turn turn = {0};
@@ -436,41 +550,36 @@ void mem_step(struct npu_model *m)
 		turn = turn_step(m);
 		before = (1u << m->shape.channels) - 1;
 	}
-	for (uint32_t s = 0; s < m->shape.slots; s++)
+	for (uint32_t s = 0; s < m->shape.slots; s++) {
 		have[s] = m->slot[s].back.have;
+		m->slot[s].next_ack = (struct acks){0};
+	}
 	for (uint32_t left = before; left; left &= left - 1)
 		channel_step(m, (uint32_t)__builtin_ctz(left), &turn);
 	/* The slots' step comes next, and sees what came with the last cycle. */
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct slot *s = &m->slot[i];
-		struct request *q = &s->mmu.req;
 
 		s->next_rsp.v = false;
-		if (s->acc && m->ideal) {
-			effect(m, q);
-			s->next_rsp =
-				(struct response){.v = true, .we = q->we, .tag = q->tag};
-		} else {
-			if (have[i])
-				s->next_rsp = back_step(&s->back, have[i]);
-			if (s->acc) {
-				struct channel *c = &m->channel[q->channel];
-
-				c->fifo[i][c->wp[i]++ & 15u] = *q;
-				c->pend |= 1u << i;
-				m->busy_channels |= 1u << q->channel;
-			}
-		}
-		if (m->limited >> i & 1u)
+		if (have[i] && !(s->acc[LOADS] && m->ideal))
+			s->next_rsp = back_step(&s->back, have[i]);
+		for (int w = 0; w < WAYS; w++)
+			if (s->acc[w])
+				enter(m, s, (enum way)w);
+		if (limited(m, i))
 			bucket_step(m, s);
 	}
 }
 
 bool mem_busy(const struct npu_model *m)
 {
-	for (uint32_t i = 0; i < m->shape.slots; i++)
-		if (m->slot[i].back.any_out || m->slot[i].rsp.v)
+	for (uint32_t i = 0; i < m->shape.slots; i++) {
+		const struct slot *s = &m->slot[i];
+
+		if (s->back.any_out || s->rsp.v || s->due.any_out || s->ack.n[0] ||
+		    s->ack.n[1])
 			return true;
+	}
 	return m->busy_channels != 0;
 }
 

@@ -11,13 +11,14 @@
 struct now {
 	bool array, vec, conv_on, vec_on;
 	bool wr_ring, wr_preempt, wr_resume;
-	bool kill_now, fault_now, denied, mmu_now, late_now, dec_fault, flush, kill;
+	bool kill_now, fault_now, denied, mmu_now, mmu_late, late_now, dec_fault, flush,
+		kill;
 	bool fold_stop, from_done, from_work, from_fault;
 	struct npu_progress at; /* fold_stop: what is stored */
 	bool retire, next_v, ahead_start, conv_start, vec_start;
 	uint32_t count; /* operations of the array under way */
 	/* memory */
-	struct ask ask;
+	struct ask ask, store;
 	int client;
 	struct piece piece;
 	bool pushed, act, stored_conv, stored_vec, stored_fence, granted_store,
@@ -57,7 +58,7 @@ bool slot_idle(const struct slot *s)
 {
 	return (s->state == S_STOPPED ||
 		(s->state == S_IDLE && s->head == s->tail && !s->drain)) &&
-	       !s->pending && !s->mmu.ask_v && !s->mmu.req.v;
+	       !s->pending && !mmu_busy(&s->mmu);
 }
 
 static bool is_from(enum state state)
@@ -70,16 +71,11 @@ bool slot_quiet(const struct npu_model *m, const struct slot *s)
 	return conv_quiet(m, &s->conv) && !conv_busy(&s->conv) && !is_from(s->state);
 }
 
-static bool at_port(const struct slot *s)
-{
-	return s->mmu.ask_v || s->mmu.req.v;
-}
-
 /* ---- what stops it ------------------------------------------------------------------------ */
 
 static void find_stop(struct slot *s, struct now *n, const struct access *a)
 {
-	const struct mmu *u = &s->mmu;
+	const struct translate *t = s->mmu.way;
 	const struct conv *v = &s->conv;
 	bool stopping = s->state == S_STOPPING || s->state == S_STOPPED;
 
@@ -87,18 +83,20 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 	n->wr_preempt = a->v && a->offset == NPU_SLOT_PREEMPT_OFF;
 	n->wr_resume = a->v && a->offset == NPU_SLOT_RESUME_OFF;
 	n->kill_now = n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_KILL && !stopping;
-	n->denied = s->rsp.v && s->rsp.denied && !stopping;
+	n->denied = ((s->rsp.v && s->rsp.denied) || s->ack.denied) && !stopping;
 	n->dec_fault =
 		s->state == S_DECODE && (s->bad_kind || (n->array && !s->rect.rows));
-	if (u->fault)
-		n->mmu_now = u->ask.tag == TAG_DESC
+	if (t[LOADS].fault)
+		n->mmu_now = t[LOADS].ask.tag == TAG_DESC
 				     ? s->state == S_IDLE || s->state == S_FETCH
-				     : u->ask.seq == (v->head & 3u);
+				     : t[LOADS].ask.seq == (v->head & 3u);
+	n->mmu_late = t[LOADS].fault && !n->mmu_now;
+	n->mmu_now = n->mmu_now || t[STORES].fault;
 	if (s->late_v)
 		n->late_now =
 			s->late_desc ? s->state == S_FETCH
 				     : s->state == S_RUN && s->late_seq == (v->head & 3u);
-	n->from_done = s->state == S_FROM_RSP && !s->pending && !at_port(s);
+	n->from_done = s->state == S_FROM_RSP && !s->pending && !mmu_busy(&s->mmu);
 	n->from_fault = n->from_done && !s->from_ok;
 	n->fault_now = n->mmu_now || n->late_now || n->dec_fault || n->denied ||
 		       n->from_fault || (n->conv_on && conv_busy(v) && v->stuck) ||
@@ -139,8 +137,7 @@ static bool ask_fetch(const struct slot *s, struct now *n, struct ask *ask)
 	return fetch_ask(&s->fetch, &n->piece, ask);
 }
 
-static void ask_of(const struct slot *s, int client, bool desc_ask, uint32_t st_piece,
-		   struct ask *ask)
+static void ask_of(const struct slot *s, int client, bool desc_ask, struct ask *ask)
 {
 	uint32_t entry = (s->head + next_off(s)) & ~(~0u << s->ring_log2);
 
@@ -148,12 +145,6 @@ static void ask_of(const struct slot *s, int client, bool desc_ask, uint32_t st_
 		*ask = (struct ask){.va = s->conv.act.va & ~63u,
 				    .len = 64,
 				    .tag = (uint16_t)(TAG_ACT | s->conv.act.tail)};
-	else if (client == STORE)
-		*ask = (struct ask){.we = true,
-				    .fence = s->st_fence,
-				    .va = s->st_va,
-				    .len = (uint8_t)st_piece,
-				    .tag = (uint16_t)(TAG_STORE | s->acked.epoch)};
 	else if (desc_ask)
 		*ask = (struct ask){
 			.va = s->ring_base + entry * 64, .len = 64, .tag = TAG_DESC};
@@ -177,12 +168,11 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 		n->st_piece = s->st_len;
 	n->st_last = n->st_piece == s->st_len;
 	n->client = CLIENTS;
-	if (u->fault && !n->mmu_now)
-		u->next = true;
-	if (u->next) {
+	if (n->mmu_late)
+		u->way[LOADS].next = true;
+	if (u->way[LOADS].next) {
 		asks |= (uint32_t)ask_fetch(s, n, &fetch) << FETCH;
 		asks |= (uint32_t)(n->conv_on && v->a_req && !ahead_held(s)) << ACT;
-		asks |= (uint32_t)s->st_v << STORE;
 		asks |= (uint32_t)(desc_ask || s->state == S_WAIT_ASK ||
 				   s->state == S_FROM_ASK)
 			<< SEQ;
@@ -193,7 +183,6 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 					   s->fetch.ready - s->fetch.head < m->shape.rows)
 				<< FETCH;
 			urgent |= (uint32_t)v->stall_a << ACT;
-			urgent |= (uint32_t)v->stall_out << STORE;
 		}
 		n->client = mmu_choose(u, asks, urgent);
 	}
@@ -202,13 +191,20 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 		n->pushed = fetch_last(&s->fetch, &n->piece);
 		seq = v->weights_n;
 	} else if (n->client != CLIENTS) {
-		ask_of(s, n->client, desc_ask, n->st_piece, &n->ask);
+		ask_of(s, n->client, desc_ask, &n->ask);
 		if (n->client == ACT)
 			seq = v->rows_n - 1;
 	}
 	n->ask.seq = seq & 3u;
 	n->act = n->client == ACT;
-	n->granted_store = n->client == STORE;
+	n->granted_store = s->st_v && u->way[STORES].next;
+	if (n->granted_store)
+		n->store = (struct ask){.we = true,
+					.fence = s->st_fence,
+					.va = s->st_va,
+					.len = (uint8_t)n->st_piece,
+					.seq = v->head & 3u,
+					.tag = s->acked.epoch};
 	n->mark = n->granted_store && n->st_last && s->st_mark;
 	n->upto = s->st_upto;
 	n->granted_desc = n->client == SEQ && desc_ask;
@@ -266,7 +262,8 @@ static void acked_step(struct slot *s, const struct now *n, bool clear)
 	const struct acked was = *k;
 
 	k->out[was.epoch] += n->granted_store;
-	k->out[s->rsp.tag & 1u] -= s->rsp.v && s->rsp.we;
+	for (int e = 0; e < 2; e++)
+		k->out[e] -= s->ack.n[e];
 	if (was.wait && !was.out[!was.epoch]) {
 		k->wait = false;
 		k->v = true;
@@ -287,19 +284,19 @@ static void acked_step(struct slot *s, const struct now *n, bool clear)
 
 static void late_step(struct slot *s, const struct now *n, bool stopping)
 {
-	const struct mmu *u = &s->mmu;
-	bool desc = u->ask.tag == TAG_DESC;
+	const struct translate *t = &s->mmu.way[LOADS];
+	bool desc = t->ask.tag == TAG_DESC;
 	uint32_t head = s->conv.head;
 
-	if (u->fault && !n->mmu_now &&
+	if (n->mmu_late &&
 	    (!s->late_v ||
 	     (!desc && (s->late_desc ||
-			((u->ask.seq - head) & 3u) < ((s->late_seq - head) & 3u))))) {
+			((t->ask.seq - head) & 3u) < ((s->late_seq - head) & 3u))))) {
 		s->late_v = true;
 		s->late_desc = desc;
-		s->late_seq = u->ask.seq;
-		s->late_kind = u->kind;
-		s->late_va = u->ask.va;
+		s->late_seq = t->ask.seq;
+		s->late_kind = t->kind;
+		s->late_va = t->ask.va;
 	}
 	if (n->kill || stopping)
 		s->late_v = false;
@@ -390,7 +387,7 @@ static bool settled(const struct slot *s, const struct now *n, const struct slot
 	const struct conv *v = &s->conv;
 
 	return (!conv_busy(v) || (v->out.end && n->count == 1)) && !vec_busy(&s->vec) &&
-	       !was->st_v && !at_port(s) && !was->pending && !was->next_ask;
+	       !was->st_v && !mmu_busy(&s->mmu) && !was->pending && !was->next_ask;
 }
 
 static void from_step(struct slot *s, const struct now *n)
@@ -407,7 +404,7 @@ static void from_step(struct slot *s, const struct now *n)
 
 static void stopping_step(struct slot *s, const struct slot_was *was)
 {
-	if (was->pending || at_port(s))
+	if (was->pending || mmu_busy(&s->mmu))
 		return;
 	if (s->save_due) {
 		s->save_due = false;
@@ -471,7 +468,7 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 			s->state = S_WAIT_RSP;
 		break;
 	case S_WAIT_RSP:
-		if (!was->pending && !at_port(s)) {
+		if (!was->pending && !mmu_busy(&s->mmu)) {
 			s->state = was->wait_ok ? S_DONE : S_WAIT_PAUSE;
 			s->pause = 0;
 		}
@@ -499,11 +496,13 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 static void fault_step(struct slot *s, const struct now *n)
 {
 	const struct conv *v = &s->conv;
+	const struct translate *t =
+		&s->mmu.way[s->mmu.way[STORES].fault ? STORES : LOADS];
 
 	s->fault_desc = s->head;
 	if (n->late_now || n->mmu_now) {
-		s->fault_kind = n->late_now ? s->late_kind : s->mmu.kind;
-		s->fault_addr = n->late_now ? s->late_va : s->mmu.ask.va;
+		s->fault_kind = n->late_now ? s->late_kind : t->kind;
+		s->fault_addr = n->late_now ? s->late_va : t->ask.va;
 	} else if (n->denied) {
 		s->fault_kind = NPU_FAULT_CHANNEL;
 		s->fault_addr = ~0u;
@@ -574,7 +573,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->state = S_STOPPING;
 		s->stop = NPU_STATE_IDLE;
 	} else if (was->state == S_STOPPING && was->stop == NPU_STATE_IDLE &&
-		   !was->pending && !at_port(s) && !n->kill_now) {
+		   !was->pending && !mmu_busy(&s->mmu) && !n->kill_now) {
 		s->state = S_IDLE;
 		s->irq_quiet = false;
 	}
@@ -623,8 +622,10 @@ static void count_step(struct slot *s, const struct now *n)
 		 s->state == S_WAIT_PAUSE)
 		class = CNT_IDLE;
 	s->count[class]++;
-	if (s->acc)
-		s->count[s->mmu.req.we ? CNT_WRITE : CNT_READ] += s->mmu.req.beats;
+	if (s->acc[LOADS])
+		s->count[CNT_READ] += s->mmu.way[LOADS].req.beats;
+	if (s->acc[STORES])
+		s->count[CNT_WRITE] += s->mmu.way[STORES].req.beats;
 }
 
 /* Idle cycles of a slot that sleeps are not counted as they pass. */
@@ -729,7 +730,8 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 
 	s->irq_signal = s->irq_fault = s->irq_quiet = false;
 	s->from_left -= s->from_left != 0;
-	s->pending += (uint32_t)s->acc - (uint32_t)s->rsp.v;
+	s->pending += (uint32_t)s->acc[LOADS] + (uint32_t)s->acc[STORES] -
+		      (uint32_t)s->rsp.v - s->ack.n[0] - s->ack.n[1];
 	acked_step(s, n, n->kill || s->state == S_STOPPING || s->state == S_STOPPED);
 	if (!was->next_ask && !was->next_v && !s->drain && !was->late_v && wants) {
 		s->next_ask = true;
@@ -737,7 +739,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 	}
 	if (n->granted_desc)
 		s->next_sent = true;
-	if (s->mmu.fault && s->mmu.ask.tag == TAG_DESC && !n->mmu_now)
+	if (n->mmu_late && s->mmu.way[LOADS].ask.tag == TAG_DESC)
 		s->next_ask = false;
 	if (n->ahead_start)
 		s->next_v = false;
@@ -758,7 +760,7 @@ static bool sleeps(const struct npu_model *m, const struct slot *s)
 	return slot_idle(s) && !s->timing && !s->next_ask && !s->next_v &&
 	       !s->irq_signal && !s->irq_fault && !s->irq_quiet && !s->conv.act.count &&
 	       slot_quiet(m, s) && !vec_busy(&s->vec) && !s->st_v && !s->ahead.own &&
-	       !s->flush;
+	       !s->flush && !s->mmu.more;
 }
 
 void slot_wake(const struct npu_model *m, struct slot *s)
@@ -775,10 +777,10 @@ static bool waits(const struct slot *s, const struct now *n)
 {
 	const struct ahead *a = &s->ahead;
 	const struct acked *k = &s->acked;
-	const struct mmu *u = &s->mmu;
 
-	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc &&
-	       !s->rsp.v && !u->ask_v && !u->req.v && !(k->wait && !k->out[!k->epoch]) &&
+	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc[LOADS] &&
+	       !s->acc[STORES] && !s->rsp.v && !s->ack.n[0] && !s->ack.n[1] &&
+	       !mmu_busy(&s->mmu) && !s->mmu.more && !(k->wait && !k->out[!k->epoch]) &&
 	       !s->st_v && !s->next_ask &&
 	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
@@ -806,6 +808,7 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 	struct slot_was was;
 	uint32_t kind, word;
 
+	s->rests = slot_idle(s);
 	mmu_check(m, s);
 	if (n.conv_on)
 		conv_comb(m, s);
@@ -841,7 +844,8 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 	s->bad_kind = kind;
 	s->bad_word = word;
 	units_step(m, s, &n);
-	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask, n.kill);
+	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask,
+		 n.granted_store ? &n.store : NULL, n.kill);
 	s->flush = false;
 	s->asleep = sleeps(m, s);
 	if (n.conv_on && waits(s, &n)) {

@@ -417,7 +417,8 @@ static bool fetches(const struct slot *s)
 /* It has come what a still slot must see. */
 static bool answered(const struct slot *s)
 {
-	return s->rsp.v && (s->rsp.tag >= TAG_ACT || s->rsp.denied);
+	return (s->rsp.v && (s->rsp.tag >= TAG_ACT || s->rsp.denied)) || s->ack.n[0] ||
+	       s->ack.n[1];
 }
 
 /* One cycle; a write to a register in it, or none: address ~0. */
@@ -443,6 +444,7 @@ static void step(struct npu_model *m, uint32_t address, uint32_t value)
 		else if (fetches(s))
 			slot_fetched(s);
 		s->rsp = s->next_rsp;
+		s->ack = s->next_ack;
 	}
 	if (page == 0)
 		glb_write(m, address, value);

@@ -20,9 +20,9 @@ module npu_memory #(
     output npu_pkg::port_rsp_t [N-1:0] rsp_o,
     output npu_pkg::line_t [N-1:0]     rdata_o,
     input  logic [N-1:0]               close_i,
-    input  logic [S-1:0]               ideal_take_i,
-    input  npu_pkg::mem_req_t [S-1:0]  ideal_req_i,
-    input  npu_pkg::line_t [S-1:0]     ideal_wdata_i,
+    input  npu_pkg::ways_t [S-1:0]     ideal_take_i,
+    input  npu_pkg::ways_req_t [S-1:0] ideal_req_i,
+    input  npu_pkg::piece_t [S-1:0]     ideal_wdata_i,
     output npu_pkg::mem_rsp_t          ideal_rsp_o [S]
 );
   logic [63:0] now_q;

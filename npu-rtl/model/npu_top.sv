@@ -28,9 +28,9 @@ module npu_top #(
   npu_pkg::port_rsp_t [N-1:0] rsp;
   logic               [N-1:0] close;
   logic               [27:0]  timing;
-  logic               [S-1:0] ideal_take;
-  npu_pkg::mem_req_t  [S-1:0] ideal_req;
-  npu_pkg::line_t     [S-1:0] ideal_wdata;
+  npu_pkg::ways_t     [S-1:0] ideal_take;
+  npu_pkg::ways_req_t [S-1:0] ideal_req;
+  npu_pkg::piece_t    [S-1:0] ideal_wdata;
   npu_pkg::mem_rsp_t          ideal_rsp [S];
 
   npu_core #(

@@ -159,7 +159,7 @@ static void moca(void **state)
 	assert_true(even.ns > alone.ns * 19 / 10);
 	/* The other goes on, and has it all when the first has gone. */
 	assert_in_range(now.effort, 1, 10);
-	assert_in_range(now.after, fifo.after - 1, fifo.after);
+	assert_in_range(now.after, fifo.after - 1, fifo.after + 1);
 }
 
 /* Where they do not meet, demand adds up all the same. */
@@ -209,7 +209,7 @@ static void tidal(void **state)
 		(uint64_t)(1000 * all * (double)tenth.effort / (double)(tenth.ns * JOBS)),
 		70, 110);
 	assert_in_range(third.after, units.after - 1, units.after);
-	assert_int_equal(units.after, tenth.after);
+	assert_in_range(tenth.after, units.after - 1, units.after + 1);
 }
 
 /* Two of best effort have the third together, in equal parts, however much the other

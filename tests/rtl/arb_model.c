@@ -200,3 +200,18 @@ void bucket_step(struct bucket *b, uint32_t taken)
 			b->tokens = b->burst;
 	}
 }
+
+uint32_t ways_asked(const struct ways *w, bool way0, bool way1)
+{
+	if (way0 && way1)
+		return w->run == 8 ? !w->last : w->last;
+	return way1;
+}
+
+void ways_went(struct ways *w, uint32_t way)
+{
+	if (way != w->last || w->run == 8)
+		w->run = 0;
+	w->last = way;
+	w->run++;
+}

@@ -51,6 +51,12 @@ struct bucket {
 	uint32_t left, tokens;
 };
 
+/* A slot's two ways; of a slot that has a limit one is asked a cycle, eight times in a
+ * row unless it pauses. */
+struct ways {
+	uint32_t last, run; /* went last, so many in a row */
+};
+
 void arb_reset(struct arb *a, uint32_t slots, struct arb_timing t);
 void arb_place(const struct arb_timing *t, uint32_t lline, uint32_t *bank, uint32_t *row);
 /* The slot that goes, or -1. */
@@ -68,5 +74,8 @@ void turns_step(struct turns *t, bool restart);
 void bucket_set(struct bucket *b, uint32_t window, uint32_t budget, uint32_t burst);
 bool bucket_ok(const struct bucket *b, uint32_t beats);
 void bucket_step(struct bucket *b, uint32_t taken);
+
+uint32_t ways_asked(const struct ways *w, bool way0, bool way1);
+void ways_went(struct ways *w, uint32_t way);
 
 #endif

@@ -7,9 +7,9 @@
  *   bench_depthwise [figures]
  *
  * MAC use is useful multiply-accumulates over PEs times cycles.  A 3 x 3 kernel has 9 of
- * 16 rows to fill, so that 0.5625 is the most; a stored row of 16 bytes takes the memory
- * port a cycle and a loaded line of 64 another, which leaves less.  Each layer is also
- * compared with the golden model byte by byte, at a quarter of its channels.
+ * 16 rows to fill, so that 0.5625 is the most; a stride of 2 wants a line of 64 bytes a
+ * cycle, which leaves less.  Each layer is also compared with the golden model byte by
+ * byte, at a quarter of its channels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const struct {
 	{14, 512, 1, 5}, {14, 512, 2, 1}, {7, 1024, 1, 1},
 };
 #define LAYERS (sizeof(layers) / sizeof(layers[0]))
-#define LEAST  0.3 /* MAC use with 4 channels */
+#define LEAST  0.42 /* MAC use with 4 channels */
 
 static struct rig_conv geometry(uint32_t size, uint32_t channels, uint32_t stride)
 {

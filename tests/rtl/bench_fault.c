@@ -457,7 +457,8 @@ static void enter(struct rig *r, struct rig_space *space, uint32_t context, uint
 }
 
 /* One slot, two address spaces by turns, no flush between: from the second turn on
- * nothing is translated anew, and each finds its own bytes at the same addresses. */
+ * nothing is translated anew, and each finds its own bytes at the same addresses.  In the
+ * first, more than twenty pages take a walk for each line of a table, of sixteen. */
 static void contexts(struct rig *r)
 {
 	struct rig_space space[2];
@@ -494,7 +495,7 @@ static void contexts(struct rig *r)
 		rig_wait(r, 1u << BAD, 100000);
 		rig_check(r, BAD, "contexts");
 		misses = rig_counters(r, BAD, false).tlb_misses - before;
-		CHECK(turn < 2 ? misses >= 20 : !misses, "turn %u: %llu walks", turn,
+		CHECK(turn < 2 ? misses >= 2 && misses <= 4 : !misses, "turn %u: %llu walks", turn,
 		      (unsigned long long)misses);
 		tail = r->space[BAD].tail;
 		*sp = r->space[BAD];

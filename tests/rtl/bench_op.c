@@ -25,10 +25,10 @@ static const struct shape {
 	uint32_t size, n, k; /* rows, or height and width of the image; outputs; inputs */
 	uint32_t most[2];    /* cycles beyond the folds: independent, chain */
 } shapes[] = {
-	{"gemm16", true, 16, 16, 16, {48, 76}},
-	{"gemm256", true, 256, 64, 64, {66, 72}},
-	{"dw24x24x32", false, 24, 32, 1, {290, 330}},
-	{"dw7x7x64", false, 7, 64, 1, {90, 165}},
+	{"gemm16", true, 16, 16, 16, {24, 72}},
+	{"gemm256", true, 256, 64, 64, {30, 30}},
+	{"dw24x24x32", false, 24, 32, 1, {96, 160}},
+	{"dw7x7x64", false, 7, 64, 1, {16, 135}},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 

@@ -6,10 +6,9 @@
  *   bench_nets MODELS TARGET STEADY.so [figures] [WINDOW]
  *
  * The bound of a layer is npuc's estimate: a fold of T rows costs max(T, rows of the
- * array), and what has no folds takes a cycle for each request to memory.  Of what has
+ * array), and what has no folds takes a cycle for each load from memory.  Of what has
  * folds it is held against a number that npuc has no part in (.folds).  Depthwise
- * layers are shown apart: 9 rows of 16 are the most that a 3 x 3 kernel can use, and
- * their stores take the memory port longer than the array needs.
+ * layers are shown apart: 9 rows of 16 are the most that a 3 x 3 kernel can use.
  *
  * 8 bytes a cycle: the policy of steady.c gives the partition, which is alone, 8 x WINDOW
  * bytes in each WINDOW cycles, descriptors, tables and walks included: a token bucket of

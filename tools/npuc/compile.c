@@ -239,11 +239,11 @@ static void conv_work(const struct hal_npu_conv *op, const struct npuc_options *
 	matrix_work((uint64_t)op->oh * op->ow, op->n, k, o, layer);
 }
 
-/* Requests to memory, of which the port takes one a cycle: rows of bytes, so many
- * operands and a result, in pieces. */
-static uint64_t requests(uint64_t rows, uint64_t bytes, uint64_t operands, uint64_t piece)
+/* Requests to memory, of which a slot makes one load and one store a cycle: rows of bytes
+ * in pieces, so many loads for each store. */
+static uint64_t requests(uint64_t rows, uint64_t bytes, uint64_t loads, uint64_t piece)
 {
-	return rows * pieces(bytes, piece) * operands;
+	return rows * pieces(bytes, piece) * loads;
 }
 
 static void step_work(const struct step *s, const struct npuc_options *o,
@@ -260,24 +260,24 @@ static void step_work(const struct step *s, const struct npuc_options *o,
 		matrix_work(s->u.gemm.m, s->u.gemm.n, s->u.gemm.k, o, layer);
 		break;
 	case STEP_ADD:
-		cycles = requests(s->u.add.rows, s->u.add.bytes, 3, LANES);
+		cycles = requests(s->u.add.rows, s->u.add.bytes, 2, LANES);
 		break;
 	case STEP_MUL:
-		cycles = requests(s->u.mul.rows, s->u.mul.bytes, 3, LANES);
+		cycles = requests(s->u.mul.rows, s->u.mul.bytes, 2, LANES);
 		break;
 	case STEP_MAXPOOL:
 	case STEP_AVGPOOL:
 		cycles = requests((uint64_t)pool->oh * pool->ow, pool->c,
-				  (uint64_t)pool->kh * pool->kw + 1, PIECE);
+				  (uint64_t)pool->kh * pool->kw, PIECE);
 		break;
 	case STEP_LUT:
-		cycles = requests(1, s->u.lut.bytes, 2, PIECE);
+		cycles = requests(1, s->u.lut.bytes, 1, PIECE);
 		break;
 	case STEP_SOFTMAX: /* two of its three passes take an element a cycle */
 		cycles = requests(s->u.softmax.rows, s->u.softmax.cols, 2, 1);
 		break;
 	case STEP_COPY:
-		cycles = requests(s->u.copy.rows, s->u.copy.bytes, 2, PIECE);
+		cycles = requests(s->u.copy.rows, s->u.copy.bytes, 1, PIECE);
 		break;
 	case STEP_FILL:
 		cycles = requests(1, s->u.fill.bytes, 1, PIECE);

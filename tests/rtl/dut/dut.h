@@ -47,16 +47,26 @@ void dut_map_get(struct dut_map *d, uint32_t slot, struct dut_map_rect *rect);
 
 #define DUT_MEM_SLOTS 4
 #define DUT_MEM_BYTES (1u << 20) /* addresses wrap */
+#define DUT_MEM_PIECE 32         /* bytes that a store has at most */
+
+/* A slot's two ways to memory. */
+enum dut_mem_way { DUT_MEM_LOAD, DUT_MEM_STORE, DUT_MEM_WAYS };
 
 struct dut_mem_req {
-	bool v, we, walk;
+	bool v, walk;
 	uint32_t ch, lline, beats, len, tag, pa;
-	uint8_t data[64]; /* with we: the byte at pa first */
+	uint8_t data[DUT_MEM_PIECE]; /* a store's: the byte at pa first */
 };
+/* A load's answer. */
 struct dut_mem_rsp {
-	bool v, we, denied;
+	bool v, denied;
 	uint32_t tag, at;
 	uint8_t data[64];
+};
+/* Stores that are answered in one cycle. */
+struct dut_mem_ack {
+	bool denied;
+	uint32_t n[2]; /* by their tag's lowest bit */
 };
 /* Registers ARB, PRIO, TURNS, TURN_ORDER, CH_GROUP. */
 struct dut_mem_share {
@@ -80,14 +90,17 @@ void dut_mem_bucket(struct dut_mem *d, uint32_t slot, uint32_t group,
 uint32_t dut_mem_held(struct dut_mem *d, uint32_t slot);
 /* The bytes that every machine made here works on, one at a time. */
 uint8_t *dut_mem_bytes(void);
-void dut_mem_request(struct dut_mem *d, uint32_t slot, const struct dut_mem_req *req);
+void dut_mem_request(struct dut_mem *d, uint32_t slot, enum dut_mem_way way,
+		     const struct dut_mem_req *req);
 /* Channels the slot may use; all of them after reset. */
 void dut_mem_mask(struct dut_mem *d, uint32_t slot, uint32_t channels);
-/* One bit a slot: its request is accepted in this cycle.  After the requests are set. */
+/* Two bits a slot, the load's the lower: it is accepted in this cycle.  After the
+ * requests are set. */
 uint32_t dut_mem_accepted(struct dut_mem *d);
 bool dut_mem_busy(struct dut_mem *d);
 void dut_mem_step(struct dut_mem *d);
 void dut_mem_response(struct dut_mem *d, uint32_t slot, struct dut_mem_rsp *rsp);
+void dut_mem_answered(struct dut_mem *d, uint32_t slot, struct dut_mem_ack *ack);
 void dut_mem_snapshot(struct dut_mem *d);
 uint32_t dut_mem_counter(struct dut_mem *d, uint32_t ch, uint32_t word);
 

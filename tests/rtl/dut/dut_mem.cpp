@@ -22,6 +22,7 @@ struct dut_mem {
 	virtual bool busy() = 0;
 	virtual void step() = 0;
 	virtual const uint32_t *response(uint32_t slot) = 0;
+	virtual uint32_t answered(uint32_t slot) = 0;
 	virtual void snapshot() = 0;
 	virtual uint32_t counter(uint8_t address) = 0;
 };
@@ -29,8 +30,8 @@ struct dut_mem {
 namespace
 {
 
-/* Bits of mem_req_t, words of mem_rsp_t and of a line. */
-constexpr uint32_t ReqBits = 84, RspWords = 17, LineWords = 16;
+/* Bits of mem_req_t, words of mem_rsp_t. */
+constexpr uint32_t ReqBits = 83, RspWords = 17;
 
 uint8_t memory[DUT_MEM_BYTES];
 
@@ -38,10 +39,15 @@ template <class Top, uint32_t Channels> struct mem final : dut_mem {
 	VerilatedContext context;
 	Top top{&context, "mem"};
 
+	mem()
+	{
+		top.clk_i = 1; /* the first step has both edges */
+	}
 	void step() override
 	{
-		top.clk_i = 0;
-		top.eval();
+		/* once more only where accepted() has not been asked */
+		if (top.clk_i)
+			accepted();
 		top.clk_i = 1;
 		top.eval();
 		top.snap_i = 0;
@@ -116,6 +122,10 @@ template <class Top, uint32_t Channels> struct mem final : dut_mem {
 	{
 		return top.rsp_o[slot].data();
 	}
+	uint32_t answered(uint32_t slot) override
+	{
+		return top.ack_o[slot];
+	}
 	void snapshot() override
 	{
 		top.snap_i = 1;
@@ -169,24 +179,30 @@ uint8_t *dut_mem_bytes(void)
 	return memory;
 }
 
-void dut_mem_request(struct dut_mem *d, uint32_t slot, const struct dut_mem_req *r)
+void dut_mem_request(struct dut_mem *d, uint32_t slot, enum dut_mem_way way,
+		     const struct dut_mem_req *r)
 {
-	/* mem_req_t, its last field first */
+	/* mem_req_t, its last field first; of ways_req_t, the load's is the lower */
 	const struct {
 		uint32_t bits, value;
-	} fields[] = {{1, r->walk}, {32, r->pa},   {9, r->tag},
-		      {7, r->len},  {3, r->beats}, {26, r->lline},
-		      {4, r->ch},   {1, r->we},    {1, r->v}};
-	uint32_t at = slot * ReqBits;
+	} fields[] = {{1, r->walk},  {32, r->pa},    {9, r->tag}, {7, r->len},
+		      {3, r->beats}, {26, r->lline}, {4, r->ch},  {1, r->v}};
+	uint32_t at = (slot * DUT_MEM_WAYS + way) * ReqBits;
 
-	for (const auto &f : fields)
-		for (uint32_t i = 0; i < f.bits; i++, at++) {
-			uint32_t &word = d->requests()[at / 32];
+	for (const auto &f : fields) {
+		const uint64_t mask = ((UINT64_C(1) << f.bits) - 1) << at % 32;
+		const uint64_t value = static_cast<uint64_t>(f.value) << at % 32 & mask;
+		uint32_t *words = d->requests() + at / 32;
 
-			word &= ~(UINT32_C(1) << at % 32);
-			word |= (f.value >> i & 1) << at % 32;
-		}
-	memcpy(d->data() + slot * LineWords, r->data, 64);
+		words[0] = (words[0] & ~static_cast<uint32_t>(mask)) |
+			   static_cast<uint32_t>(value);
+		if (mask >> 32)
+			words[1] = (words[1] & ~static_cast<uint32_t>(mask >> 32)) |
+				   static_cast<uint32_t>(value >> 32);
+		at += f.bits;
+	}
+	if (way == DUT_MEM_STORE)
+		memcpy(d->data() + slot * DUT_MEM_PIECE / 4, r->data, DUT_MEM_PIECE);
 }
 
 void dut_mem_mask(struct dut_mem *d, uint32_t slot, uint32_t channels)
@@ -211,16 +227,25 @@ void dut_mem_step(struct dut_mem *d)
 
 void dut_mem_response(struct dut_mem *d, uint32_t slot, struct dut_mem_rsp *rsp)
 {
-	/* mem_rsp_t: v, we, tag, at, data, first bit highest. */
+	/* mem_rsp_t: v, denied, tag, at, data, first bit highest. */
 	const uint32_t *words = d->response(slot);
 	const uint32_t high = words[RspWords - 1];
 
 	memcpy(rsp->data, words, 64);
 	rsp->at = high & 63;
 	rsp->tag = high >> 6 & 511;
-	rsp->we = high >> 15 & 1;
-	rsp->denied = high >> 16 & 1;
-	rsp->v = high >> 17 & 1;
+	rsp->denied = high >> 15 & 1;
+	rsp->v = high >> 16 & 1;
+}
+
+void dut_mem_answered(struct dut_mem *d, uint32_t slot, struct dut_mem_ack *ack)
+{
+	/* mem_ack_t: denied, n[1], n[0]. */
+	const uint32_t bits = d->answered(slot);
+
+	ack->n[0] = bits & 63;
+	ack->n[1] = bits >> 6 & 63;
+	ack->denied = bits >> 12 & 1;
 }
 
 void dut_mem_snapshot(struct dut_mem *d)

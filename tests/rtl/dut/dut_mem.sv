@@ -15,11 +15,12 @@ module dut_mem #(
     input  logic [S-1:0]              bucket_set_i,
     input  npu_pkg::bucket_set_t      bucket_i,
     output logic [31:0]               held_o [S],
-    input  npu_pkg::mem_req_t [S-1:0] req_i,
-    input  npu_pkg::line_t [S-1:0]    wdata_i,
+    input  npu_pkg::ways_req_t [S-1:0] req_i,
+    input  npu_pkg::piece_t [S-1:0]    wdata_i,
     input  logic [N-1:0]              ch_mask_i [S],
-    output logic [S-1:0]              acc_o,
+    output npu_pkg::ways_t [S-1:0]    acc_o,
     output npu_pkg::mem_rsp_t         rsp_o [S],
+    output npu_pkg::mem_ack_t         ack_o [S],
     output logic                      busy_o,
     input  logic                      snap_i,
     input  logic [7:0]                cnt_addr_i,
@@ -30,7 +31,7 @@ module dut_mem #(
   logic               [N-1:0] ready;
   npu_pkg::port_rsp_t [N-1:0] rsp;
   logic               [N-1:0] close;
-  logic               [S-1:0] ideal_take;
+  npu_pkg::ways_t     [S-1:0] ideal_take;
   npu_pkg::mem_rsp_t          ideal_rsp [S];
 
   npu_ports #(
@@ -52,6 +53,7 @@ module dut_mem #(
       .ch_mask_i,
       .acc_o,
       .rsp_o,
+      .ack_o,
       .busy_o,
       .port_req_o(req),
       .port_wdata_o(wdata),
