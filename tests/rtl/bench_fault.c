@@ -495,8 +495,8 @@ static void contexts(struct rig *r)
 		rig_wait(r, 1u << BAD, 100000);
 		rig_check(r, BAD, "contexts");
 		misses = rig_counters(r, BAD, false).tlb_misses - before;
-		CHECK(turn < 2 ? misses >= 2 && misses <= 4 : !misses, "turn %u: %llu walks", turn,
-		      (unsigned long long)misses);
+		CHECK(turn < 2 ? misses >= 2 && misses <= 4 : !misses,
+		      "turn %u: %llu walks", turn, (unsigned long long)misses);
 		tail = r->space[BAD].tail;
 		*sp = r->space[BAD];
 	}

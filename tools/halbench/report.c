@@ -23,10 +23,9 @@ const char *report_error(const struct hal_device_info *info)
 		const char *engine, *error;
 	} known[] = {
 		{"engine rtl", "none, it is the machine cycle by cycle"},
-		{"engine fast",
-		 "all of 500 cases end in the RTL's very cycle "
-		 "(npu.fast.cycle_error_max); of requests "
-		 "bench.rtl_sample.cycle_error_max"},
+		{"engine fast", "all of 500 cases end in the RTL's very cycle "
+				"(npu.fast.cycle_error_max); of requests "
+				"bench.rtl_sample.cycle_error_max"},
 		{"engine golden", "6 to 35 % too few cycles where it was compared: for "
 				  "results, not for times"},
 		{"engine replay",
