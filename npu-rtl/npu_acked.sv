@@ -16,7 +16,8 @@ module npu_acked (
 );
   logic        epoch_q, wait_q, v_q, over;
   logic [31:0] wait_upto_q, upto_q;
-  logic [8:0]  out_q [2];
+  // At each of 16 channels 32 stores may wait and 16 be in its memory; three are on their way.
+  logic [9:0]  out_q [2];
   assign epoch_o = epoch_q;
   assign any_o   = out_q[0] != 0 || out_q[1] != 0;
   assign over    = wait_q && out_q[!epoch_q] == 0;
@@ -25,7 +26,7 @@ module npu_acked (
 
   always_ff @(posedge clk_i) begin
     for (int e = 0; e < 2; e++)
-      out_q[e] <= out_q[e] + 9'(store_i && epoch_q == 1'(e)) - 9'(back_i[e]);
+      out_q[e] <= out_q[e] + 10'(store_i && epoch_q == 1'(e)) - 10'(back_i[e]);
     if (over) begin
       wait_q <= 1'b0;
       v_q    <= 1'b1;
@@ -47,11 +48,14 @@ module npu_acked (
     end
   end
 
-  logic none, left;                       // apart: Verilator 5.006 takes no array in a property
-  assign none = 9'(back_i[0]) > out_q[0] || 9'(back_i[1]) > out_q[1];
+  logic none, left, full;                 // apart: Verilator 5.006 takes no array in a property
+  assign none = 10'(back_i[0]) > out_q[0] || 10'(back_i[1]) > out_q[1];
+  assign full = &out_q[epoch_q];
   assign left = out_q[!epoch_q] != 0;
   none_too_many: assert property (@(posedge clk_i) disable iff (clear_i)
       !none) else $error("an answer to no store");
+  counted: assert property (@(posedge clk_i) disable iff (clear_i)
+      !(store_i && full)) else $error("more stores are out than are counted");
   acked_when_said: assert property (@(posedge clk_i) disable iff (clear_i)
       over |-> wait_q && !left)
       else $error("stores of a panel are out that is said to be in memory");

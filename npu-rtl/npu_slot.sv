@@ -242,7 +242,9 @@ module npu_slot #(
       .len_o(st_len), .data_o(st_data), .gnt_i(st_gnt));
 
   // ---- memory ports -----------------------------------------------------------------------------
-  logic [9:0]  pending_q;                 // requests accepted and not yet answered
+  // Requests accepted and not yet answered: as many stores as npu_acked counts, and loads for which
+  // the units have 130 places.
+  logic [9:0]  pending_q;
   logic        ask_v;
   logic [31:0] ask_va;
   logic [6:0]  ask_len;

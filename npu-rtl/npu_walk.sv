@@ -94,8 +94,8 @@ module npu_walk
       else if (leaf_q && !ch_mask_i[place.ch]) bad_kind_o = 4'(FAULT_CHANNEL);
     end
   end
-  assign right    = bad_kind_o == 4'(FAULT_NONE);
-  assign bad_o    = !right && !more_q;
+  assign right = bad_kind_o == 4'(FAULT_NONE);
+  assign bad_o = !right && !more_q;
 
   always_comb begin
     walk_d     = walk_q;
@@ -181,7 +181,7 @@ module npu_walk
   end
 
   // ---- what always holds ------------------------------------------------------------------------
-  ForAMiss:     assert property (@(posedge clk_i) disable iff (!rst_ni) 
+  ForAMiss:     assert property (@(posedge clk_i) disable iff (!rst_ni)
       (!for_o.load || miss_i.load) && (!for_o.store || miss_i.store));
   NoneAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
                                   $past(rst_ni) && $past(kill_i) |-> walk_q == WIdle);
