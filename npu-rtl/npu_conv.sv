@@ -194,8 +194,9 @@ module npu_conv
   assign quiet_o   = !load_v && !load_busy && !stream_v && !in_flight;
 
   // ---- where the oldest stands, if it is to --------------------------------------------------
-  // Frozen it does so anywhere, where each tile is stored by itself; of what is in the array all
-  // goes through it, and then the blocks before it, and what they have of younger ones, are cut off.
+  // Frozen it does so anywhere: of what is in the array all goes through it, and then the blocks
+  // before it, and what they have of younger ones, are cut off.  Tiles that are stored two and two
+  // are short: they begin anew.
   logic       oldest_in;                  // there is more of the oldest for the array,
   logic       there;                      // and it is known where it begins
   logic       still, still_q, cut_here;
@@ -204,13 +205,13 @@ module npu_conv
   rows_t      gone;                       // rows of that fold, the sums have it
   assign oldest_in = streamed_q == head_q;
   assign there     = stream_v || load_v || next_v;
-  assign freeze    = freeze_i && busy_o && !(oldest_in && op[head_q].pair) && !frozen_q;
+  assign freeze    = freeze_i && busy_o && !frozen_q;
   assign at_fold   = stream_v ? streamed : load_v ? loaded : next;
   assign gone      = stream_v && stream_t > at_fold.at.sums.r ? stream_t : at_fold.at.sums.r;
   always_comb begin
     at = at_fold.at;
     at.sums.r = gone;
-    if (at.sums.k == 0 && gone == 0) at.sums = '0;
+    if ((at.sums.k == 0 && gone == 0) || op[at_fold.seq].pair) at.sums = '0;
     if (!cut_here) at.sums = '0;          // a tile that has not begun
   end
   assign still     = freeze && !in_flight && !stream_offer;
@@ -224,7 +225,7 @@ module npu_conv
   end
   assign frozen_o  = frozen_q;
   assign at_o      = frozen_q ? at_q : at;
-  assign halted_o  = frozen_q ? oldest_in && out_even
+  assign halted_o  = frozen_q ? oldest_in && finish_left_q == 0 && out_even
                               : halt_i && next_between && folds_q == head_q && out_empty;
   assign begun_o   = at_o.m != 0 || at_o.n != 0 || at_o.sums.nc != 0;
   always_comb begin
@@ -418,6 +419,7 @@ module npu_conv
   // ---- results: tags say which are real; sums, outputs, stores ---------------------------------
   tag_t            row_tag, early_tag, sum_tag;
   logic            tags_busy, finish_v_q, out_v;
+  logic [3:0]      finish_left_q;         // until the last row of sums has come out
   seq_t            finish_op_q;
   always_comb begin
     row_tag   = fed_tag;
@@ -447,6 +449,9 @@ module npu_conv
   always_ff @(posedge clk_i) begin
     finish_v_q <= rst_ni && !kill_i && sum_tag.v && sum_tag.last;
     if (sum_tag.v && sum_tag.last) finish_op_q <= sum_tag.op;
+    finish_left_q <= sum_tag.v && sum_tag.last ? 4'(op[sum_tag.op].out32 ? 1 : RequantCycles + 1)
+                                               : finish_left_q - 4'(finish_left_q != 0);
+    if (!rst_ni) finish_left_q <= '0;
   end
   npu_conv_finish #(.C(C)) u_finish (
       .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op[finish_op_q]), .w_i(dim_t'(w_i)),

@@ -44,7 +44,7 @@ module npu_conv_folds
   assign fold_o.at.half      = op_i.at.half;
   assign fold_o.at.m         = m0_q;
   assign fold_o.at.t         = t_q;
-  assign fold_o.at.n         = n0_q;
+  assign fold_o.at.n         = odd_q ? n0_q - 16'(w_i) : n0_q;
   assign fold_o.at.sums.k    = k0_q;
   assign fold_o.at.sums.kr   = last_k ? dim_t'(op_i.k - k0_q) : h;
   assign fold_o.at.sums.nc   = last_n ? dim_t'(op_i.n - n0_q) : w;

@@ -94,8 +94,9 @@ package npu_conv_pkg;
   // A fold: kr x nc weights under t activation rows of tile tid.
   typedef struct packed {
     logic               first, last;       // of its tile
-    progress_t          at;                // where that is, in at.sums.k and .kr what it adds, to
-                                           // all rows but the first at.sums.r: those have it
+    progress_t          at;                // where that is, or the first of two stored together;
+                                           // in at.sums.k and .kr what it adds, to all rows but the
+                                           // first at.sums.r: those have it
     logic               new_panel;         // first of a panel other than the first
     logic               new_op, ends;      // first, last of its operation
     seq_t               seq;

@@ -263,6 +263,14 @@ module npu_seq
         stop_q == stop_t'(STATE_IDLE))))))
       from_d = reg_wdata_i[RESUME_CONTEXT_LSB];
     if (from_back_o) sums_due_d = sums_v_i;
+    // It is to stop where it stands.
+    if (fold_q && (state_q == SFromAsk || state_q == SFromRsp || state_q == SFromSums
+                   || state_q == SFromWork)) begin
+      state_d    = SStopping;
+      stop_d     = stop_t'(STATE_FOLDED);
+      save_due_d = 1'b0;
+      from_d     = 1'b0;
+    end
     if (kill_now_o || fault_i) begin
       state_d    = SStopping;
       stop_d     = kill_now_o ? stop_t'(STATE_KILLED) : stop_t'(STATE_FAULT);
@@ -345,9 +353,12 @@ module npu_seq
   // ---- times ------------------------------------------------------------------------------------
   // From a PREEMPT until the PEs were free; and how long it has been at the descriptor at HEAD,
   // until it stopped.
-  logic        timing_d, timing_q, over;
+  logic        timing_d, timing_q, over, alone;
   logic [31:0] preempt_cycles_d, preempt_cycles_q, desc_cycles_d, desc_cycles_q;
-  assign over = quiet_i && (!drain_q || frozen_i || state_q == SStopping || state_q == SStopped);
+  // the array's next operation would come after what stops it
+  assign alone = !array_o && state_q != SIdle && state_q != SFetch && state_q != SDecode;
+  assign over = quiet_i && (!drain_q || frozen_i || alone ||
+      state_q == SStopping || state_q == SStopped);
   always_comb begin
     timing_d         = timing_q;
     preempt_cycles_d = preempt_cycles_q;

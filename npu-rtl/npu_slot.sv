@@ -162,7 +162,7 @@ module npu_slot #(
       conv_ready
                        && bad_kind_q == 4'(FAULT_NONE) && !drain && !late_v_q && !kill;
   assign conv_start = (state == SDecode && !dec_fault && is_array && !from_v) ||
-      (state == SFromWork && from_ready) || ahead_start;
+      (state == SFromWork && from_ready && !fold_asked) || ahead_start;
   assign conv_behind = ahead_start && ahead_behind;
   assign vec_start  = state == SDecode && !dec_fault && is_vec && !from_v;
 

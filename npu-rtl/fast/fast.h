@@ -622,8 +622,8 @@ bool out_full(const struct out *o, const struct tile *t);
 void out_store(const struct out *o, uint32_t *va, uint32_t *len, bool *mark);
 bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	      bool stored, bool retire);
-/* All rows that have come are stored. */
-bool out_even(const struct out *o);
+/* All rows that can be stored are. */
+bool out_even(const struct out *o, uint32_t head);
 void out_kill(struct out *o);
 
 /* fast_vec.c */

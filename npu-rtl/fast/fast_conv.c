@@ -113,7 +113,7 @@ static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
 				.t = f->t,
 				.tid = f->tid,
 				.m = f->m0,
-				.n = f->n0,
+				.n = f->odd ? f->n0 - rect.cols : f->n0,
 				.k = f->k0,
 				.again = again ? o->at.r : 0};
 	f->tile = (struct tile){.pair = o->pair && !f->odd && !last_n,
@@ -469,7 +469,8 @@ bool conv_halted(const struct slot *s, struct npu_progress *at)
 
 	if (v->frozen) {
 		*at = v->frozen_at;
-		return v->streamed_n == v->head && out_even(&v->out);
+		return v->streamed_n == v->head && v->row_wp == v->row_rp &&
+		       out_even(&v->out, v->head);
 	}
 	*at = (struct npu_progress){.m = f->m0,
 				    .t = f->t,
@@ -533,10 +534,7 @@ static void find_lo(struct conv *v)
 static void freeze_comb(struct slot *s)
 {
 	struct conv *v = &s->conv;
-	bool oldest_in = v->streamed_n == v->head;
-
-	v->freeze = s->freeze && conv_busy(v) && !v->frozen &&
-		    !(oldest_in && v->op[v->head & 3u].pair);
+	v->freeze = s->freeze && conv_busy(v) && !v->frozen;
 }
 
 static void cut_comb(const struct npu_model *m, struct conv *v)
@@ -565,8 +563,8 @@ static struct npu_progress stands_at(const struct conv *v)
 
 	if (v->stream.v && v->stream.t > at.r)
 		at.r = v->stream.t;
-	if (!at.k && !at.r)
-		at.kr = at.nc = 0;
+	if ((!at.k && !at.r) || v->op[f->seq & 3u].pair)
+		at.k = at.kr = at.nc = at.r = 0;
 	return at;
 }
 

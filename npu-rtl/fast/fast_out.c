@@ -65,9 +65,13 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	return op_done;
 }
 
-bool out_even(const struct out *o)
+bool out_even(const struct out *o, uint32_t head)
 {
-	return !o->done && o->in_t == o->out_t && !o->st_v;
+	const struct tile *out = &o->tile[o->out_tid & 3u];
+	bool two = out->pair;
+	bool more = o->done > two || (o->done == two && o->in_t > o->out_t);
+
+	return !(o->live && more && out->seq == (head & 3u)) && !o->st_v;
 }
 
 void out_kill(struct out *o)

@@ -159,7 +159,7 @@ static void find_start(struct slot *s, struct now *n)
 	n->ahead_start = n->next_v && ahead_known(&s->ahead, n->next_v) &&
 			 !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
 			 !s->bad_kind && !s->drain && !s->late_v && !n->kill;
-	n->from_work = s->state == S_FROM_WORK && !s->from_left;
+	n->from_work = s->state == S_FROM_WORK && !s->from_left && !s->fold;
 	n->conv_start = (takes && n->array) || n->from_work || n->ahead_start;
 	n->vec_start = takes && n->vec;
 }
@@ -477,7 +477,11 @@ static bool settled(const struct slot *s, const struct now *n, const struct slot
 
 static void from_step(struct slot *s, const struct now *n)
 {
-	if (s->state == S_FROM_ASK && n->client == SEQ && !n->granted_desc) {
+	if (s->fold) {
+		s->state = S_STOPPING;
+		s->stop = NPU_STATE_FOLDED;
+		s->from_save = s->save_due = false;
+	} else if (s->state == S_FROM_ASK && n->client == SEQ && !n->granted_desc) {
 		s->state = S_FROM_RSP;
 	} else if (n->from_done) {
 		s->state = s->sums_due ? S_FROM_SUMS : S_FROM_WORK;
@@ -617,6 +621,12 @@ static void fault_step(struct slot *s, const struct now *n)
 	}
 }
 
+/* The descriptor at HEAD is not at work yet. */
+static bool before(enum state state)
+{
+	return state == S_IDLE || state == S_FETCH || state == S_DECODE;
+}
+
 static void access_step(struct npu_model *m, struct slot *s, const struct now *n,
 			const struct access *a, const struct slot_was *was)
 {
@@ -635,7 +645,8 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		quiet = slot_quiet(m, s) && !n->conv_start;
 		s->preempt_cycles++;
 		if (quiet &&
-		    (!s->drain || s->conv.frozen || was->state == S_STOPPING ||
+		    (!s->drain || s->conv.frozen || (!n->array && !before(was->state)) ||
+		     was->state == S_STOPPING ||
 		     was->state == S_STOPPED))
 			s->timing = false;
 	}
