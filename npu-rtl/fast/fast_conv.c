@@ -671,7 +671,7 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 /* ---- stretches in which rows alone move --------------------------------------------------- */
 
 #define FIRST 4u /* rows at a fold's beginning, */
-#define LAST  6u /* and at its end, that are stepped one by one */
+#define LAST  1u /* and at its end, that are stepped one by one */
 
 /* A fold whose rows are one run of bytes meets no bank twice: a row a cycle.  The fold
  * that is loaded waits for its end, the loader and the weights for space, no row is on
@@ -680,7 +680,9 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 {
 	struct conv *v = &slot->conv;
 	const struct stream *s = &v->stream;
-	const bool full = slot->fetch.tail - slot->fetch.head == 64;
+	const struct fetch *f = &slot->fetch;
+	const bool full = f->tail - f->head == 64;
+	const bool params = f->tail != f->head && !(f->piece[f->head & 63u].meta >> 8);
 	const struct lanes *l = &v->load.lanes[s->bank];
 	const struct act *a = &v->act;
 	const struct conv_op *o = &v->op[s->fold.seq & 3u];
@@ -694,7 +696,7 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 	act_comb(v, &v->op[(v->rows_n - 1) & 3u]); /* as the next cycle will find it */
 	find_lo(v);
 	weights_comb(v, slot->rect);
-	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
+	if (!v->passed || params || o->group || runs & (runs - 1) || v->load.busy ||
 	    v->gather.old || (v->folds.v && !v->load.v) ||
 	    (!v->folds.v && v->folds_n != v->in) || (v->pushes && !full) ||
 	    (!v->weights.v && v->weights_n != v->in) || v->a_req ||

@@ -15,7 +15,7 @@ struct now {
 		kill;
 	bool fold_stop, from_done, from_work, from_fault;
 	struct npu_progress at; /* fold_stop: what is stored */
-	bool retire, next_v, ahead_start, conv_start, vec_start;
+	bool retire, next_v, known, ahead_start, conv_start, vec_start;
 	uint32_t count; /* operations of the array under way */
 	/* memory */
 	struct ask ask, store;
@@ -114,8 +114,8 @@ static void find_start(struct slot *s, struct now *n)
 	bool takes = s->state == S_DECODE && !n->dec_fault && !s->from_save;
 
 	n->next_v = s->next_v && s->state == S_RUN && n->array;
-	n->ahead_start = n->next_v && ahead_known(&s->ahead, n->next_v) &&
-			 !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
+	n->known = ahead_known(&s->ahead, n->next_v);
+	n->ahead_start = n->known && !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
 			 !s->bad_kind && !s->drain && !s->late_v && !n->kill;
 	n->from_work = s->state == S_FROM_WORK && !s->from_left;
 	n->conv_start = (takes && n->array) || n->from_work || n->ahead_start;
@@ -784,7 +784,7 @@ static bool waits(const struct slot *s, const struct now *n)
 	       !s->st_v && !s->next_ask &&
 	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
-	       a->what_2 == RANGE_NONE && (!n->next_v || a->step == 6) &&
+	       a->what_2 == RANGE_NONE && (!s->next_v || n->known) &&
 	       !n->ahead_start && !n->conv_start && !s->timing && !s->fetch.part &&
 	       !n->kill;
 }
