@@ -481,9 +481,10 @@ struct slot {
 	bool irq_signal, irq_fault, irq_quiet;
 	bool rests; /* it had nothing to do when the cycle began */
 	bool quiet; /* its rectangle could be given away in this cycle */
-	/* Rows alone stream, one a cycle, from still_from on and up to wake: they are
-	 * made up for then.  0: not so. */
+	/* Of the array rows alone move, one a cycle, from still_from on and up to wake:
+	 * they are made up for then.  0: not so. */
 	uint64_t still_from, wake;
+	bool moves;                    /* meanwhile, what has to do with memory */
 	bool asleep;                   /* nothing changes without a register access */
 	struct response rsp, next_rsp; /* what came; what comes in the next cycle */
 	struct acks ack, next_ack;
@@ -568,8 +569,14 @@ void conv_comb(struct npu_model *m, struct slot *s);
 void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
 	       bool stored, bool retire);
 bool conv_pops(const struct conv *v);
-/* Cycles in which nothing but rows will move, one each; 0: none, or it cannot be told. */
-uint32_t conv_still(const struct npu_model *m, struct slot *s);
+/* Cycles in which of the array nothing but rows will move, one each; 0: none, or it
+ * cannot be told. */
+uint32_t conv_still(const struct conv *v);
+/* Such a cycle's loads; false: it is not one.  conv_loaded: what has become of them. */
+bool conv_loads(struct slot *s);
+void conv_loaded(struct npu_model *m, struct slot *s, bool pushed, bool act_granted);
+/* Nor do loads move in the next. */
+bool conv_rests(struct slot *s);
 /* Makes up for so many of them. */
 void conv_advance(struct slot *s, uint32_t rows);
 void conv_kill(struct conv *v);
@@ -581,6 +588,11 @@ bool conv_halted(const struct slot *s, struct npu_progress *at);
 static inline bool conv_busy(const struct conv *v)
 {
 	return v->in != v->head;
+}
+/* The cycle in which the next fold ends, if its end is known. */
+static inline uint64_t fold_end(const struct conv *v)
+{
+	return v->end_wp != v->end_rp ? v->end[v->end_rp & 63u].at : UINT64_MAX;
 }
 
 /* fast_act.c: the activation loader */
@@ -620,8 +632,8 @@ void ahead_step(struct slot *s, bool start, bool take, bool next_v, bool clear);
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a);
 /* Makes up for the cycles in which it was still. */
 void slot_wake(const struct npu_model *m, struct slot *s);
-/* A cycle of a still slot, if pieces are on their way to it or have come. */
-void slot_fetched(struct slot *s);
+/* A cycle of a still slot in which it moves; false: it is still no more. */
+bool slot_move(struct npu_model *m, struct slot *s);
 bool slot_idle(const struct slot *s);
 bool slot_quiet(const struct npu_model *m, const struct slot *s);
 uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t offset);

@@ -519,6 +519,21 @@ static void array_comb(struct npu_model *m, struct slot *s, bool weights_v)
 		(st->v ? same(st->fold.seq, v->head) : same(l->fold.seq, v->head) && ok);
 }
 
+/* Weights, parameters and input rows. */
+static void loads_comb(struct slot *s)
+{
+	struct conv *v = &s->conv;
+	const struct fetch *f = &s->fetch;
+
+	v->param_take = conv_busy(v) && f->ready != f->head &&
+			!(f->piece[f->head & 63u].meta >> 8);
+	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
+	v->weights_start = v->weights_n != v->in && !v->weights.v;
+	v->rows_start = v->rows_n != v->in && act_idle(&v->act) &&
+			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
+	weights_comb(v, s->rect);
+}
+
 void conv_comb(struct npu_model *m, struct slot *s)
 {
 	struct conv *v = &s->conv;
@@ -529,8 +544,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	bool there = conv_busy(v) && f->ready != f->head, full, held;
 
 	array_comb(m, s, there && p->meta >> 8);
-	v->param_take = there && !(p->meta >> 8);
-	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
+	loads_comb(s);
 	find_lo(v);
 	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
 	held = full || (s->fold && between(&v->folds));
@@ -545,11 +559,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	v->stall_out = !v->stream.v && full && !l->v && !l->busy;
 	v->stuck = v->stuck && !a->count && a->act && !v->a_fits && a->lo == v->lo &&
 		   !a->old;
-	v->weights_start = v->weights_n != v->in && !v->weights.v;
-	v->rows_start = v->rows_n != v->in && act_idle(a) &&
-			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
 	v->folds_start = v->folds_n != v->in && !v->folds.v;
-	weights_comb(v, s->rect);
 }
 
 /* npu_conv_cols, for parameters of a grouped convolution, and whether a group is astray.
@@ -606,6 +616,22 @@ static void fold_ended(struct npu_model *m, struct slot *s)
 		m->fold(m->fold_user, &f);
 }
 
+/* Weights, parameters and input rows. */
+static void loads_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted)
+{
+	struct conv *v = &s->conv;
+
+	if (v->weights.v)
+		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
+	if (v->param_take)
+		groups_in(m, s, &s->fetch.piece[s->fetch.head & 63u]);
+	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start);
+	if (pushed)
+		weights_pushed(v, s->rect);
+	else if (v->weights_start)
+		weights_begin(v);
+}
+
 static void numbers_step(struct conv *v, bool op_done, bool retire)
 {
 	v->streamed_n += v->row_last && v->stream.fold.ends;
@@ -619,11 +645,8 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	       bool stored, bool retire)
 {
 	struct conv *v = &s->conv;
-	const struct fetch *f = &s->fetch;
 	bool row_out = v->row_wp != v->row_rp && v->row_at[v->row_rp & 255u] == m->cycle;
-	bool tile_ended =
-		v->end_wp != v->end_rp && v->end[v->end_rp & 63u].at == m->cycle;
-	bool begins = v->weights_start, folds_start = v->folds_start;
+	bool tile_ended = fold_end(v) == m->cycle;
 	bool op_done, ends = v->next_take && v->folds.fold.ends;
 
 	v->passed = !v->gather.old;
@@ -635,11 +658,7 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 		v->apart = REQUANT;
 	else if (v->apart)
 		v->apart--;
-	if (v->weights.v)
-		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
-	if (v->param_take)
-		groups_in(m, s, &f->piece[f->head & 63u]);
-	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start);
+	loads_step(m, s, pushed, act_granted);
 	gather_step(m, s);
 	if (tile_ended)
 		fold_ended(m, s);
@@ -659,32 +678,23 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 		v->folds_n -= ends; /* its fields are still asked for */
 		folds_take(v, s->rect);
 		v->folds_n += ends;
-	} else if (folds_start) {
+	} else if (v->folds_start) {
 		folds_begin(v, s->rect);
 	}
-	if (pushed)
-		weights_pushed(v, s->rect);
-	else if (begins)
-		weights_begin(v);
 }
 
-/* ---- stretches in which rows alone move --------------------------------------------------- */
+/* ---- stretches in which of the array rows alone move -------------------------------------- */
 
 #define FIRST 4u /* rows at a fold's beginning, */
 #define LAST  1u /* and at its end, that are stepped one by one */
 
 /* A fold whose rows are one run of bytes meets no bank twice: a row a cycle.  The fold
- * that is loaded waits for its end, the loader and the weights for space, no row is on
- * its way to the output tiles, none is left to store. */
-uint32_t conv_still(const struct npu_model *m, struct slot *slot)
+ * that is loaded waits for its end, no row is on its way to the output tiles, none is
+ * left to store. */
+uint32_t conv_still(const struct conv *v)
 {
-	struct conv *v = &slot->conv;
 	const struct stream *s = &v->stream;
-	const struct fetch *f = &slot->fetch;
-	const bool full = f->tail - f->head == 64;
-	const bool params = f->tail != f->head && !(f->piece[f->head & 63u].meta >> 8);
 	const struct lanes *l = &v->load.lanes[s->bank];
-	const struct act *a = &v->act;
 	const struct conv_op *o = &v->op[s->fold.seq & 3u];
 	uint64_t runs = l->start & l->v, n;
 	uint32_t rows = rows_of(v, &s->fold);
@@ -693,16 +703,9 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 	if (!s->v || s->t < FIRST || s->t + LAST + 2 > s->fold.t || !v->row ||
 	    s->fold.last)
 		return 0;
-	act_comb(v, &v->op[(v->rows_n - 1) & 3u]); /* as the next cycle will find it */
-	find_lo(v);
-	weights_comb(v, slot->rect);
-	if (!v->passed || params || o->group || runs & (runs - 1) || v->load.busy ||
+	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
 	    v->gather.old || (v->folds.v && !v->load.v) ||
-	    (!v->folds.v && v->folds_n != v->in) || (v->pushes && !full) ||
-	    (!v->weights.v && v->weights_n != v->in) || v->a_req ||
-	    (v->a_fits && v->a_dup) || (a->lo != v->lo && a->lo < a->done) ||
-	    (a->count ? !(a->pend >> a->head & 1u) : a->done != a->row) ||
-	    (v->rows_n != v->in && act_idle(a)) || v->out.st_v ||
+	    (!v->folds.v && v->folds_n != v->in) || v->out.st_v ||
 	    v->row_wp != v->row_rp || v->out.end || (v->out.live && v->out.done))
 		return 0;
 	n = s->fold.t - LAST - s->t;
@@ -712,9 +715,35 @@ uint32_t conv_still(const struct npu_model *m, struct slot *slot)
 		if (bottom >= (int64_t)rows)
 			return 0;
 	}
-	if (v->end_wp != v->end_rp && v->end[v->end_rp & 63u].at <= m->cycle + 1 + n)
-		return 0;
 	return (uint32_t)n;
+}
+
+bool conv_loads(struct slot *s)
+{
+	loads_comb(s);
+	return !s->conv.rows_start && !s->conv.stray;
+}
+
+void conv_loaded(struct npu_model *m, struct slot *s, bool pushed, bool act_granted)
+{
+	struct conv *v = &s->conv;
+
+	loads_step(m, s, pushed, act_granted);
+	if (fold_end(v) == m->cycle)
+		fold_ended(m, s);
+}
+
+bool conv_rests(struct slot *s)
+{
+	struct conv *v = &s->conv;
+	const struct act *a = &v->act;
+
+	loads_comb(s);
+	find_lo(v);
+	return !v->param_take && !v->weights_start && !v->rows_start && !v->a_req &&
+	       !(v->pushes && s->fetch.tail - s->fetch.head != 64) &&
+	       !(v->a_fits && v->a_dup) && !(a->lo != v->lo && a->lo < a->done) &&
+	       (a->count ? a->pend >> a->head & 1u : a->done == a->row);
 }
 
 /* following, n times inside an output line. */

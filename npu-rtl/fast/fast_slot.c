@@ -115,8 +115,9 @@ static void find_start(struct slot *s, struct now *n)
 
 	n->next_v = s->next_v && s->state == S_RUN && n->array;
 	n->known = ahead_known(&s->ahead, n->next_v);
-	n->ahead_start = n->known && !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
-			 !s->bad_kind && !s->drain && !s->late_v && !n->kill;
+	n->ahead_start = n->known && !s->ahead.bad && ahead_array(s->next) &&
+			 conv_ready(s) && !s->bad_kind && !s->drain && !s->late_v &&
+			 !n->kill;
 	n->from_work = s->state == S_FROM_WORK && !s->from_left;
 	n->conv_start = (takes && n->array) || n->from_work || n->ahead_start;
 	n->vec_start = takes && n->vec;
@@ -602,6 +603,14 @@ static void at_desc_step(const struct npu_model *m, struct slot *s, const struct
 
 /* ---- counters -------------------------------------------------------------------------------------- */
 
+static void count_beats(struct slot *s)
+{
+	if (s->acc[LOADS])
+		s->count[CNT_READ] += s->mmu.way[LOADS].req.beats;
+	if (s->acc[STORES])
+		s->count[CNT_WRITE] += s->mmu.way[STORES].req.beats;
+}
+
 static void count_step(struct slot *s, const struct now *n)
 {
 	const struct conv *v = &s->conv;
@@ -622,10 +631,7 @@ static void count_step(struct slot *s, const struct now *n)
 		 s->state == S_WAIT_PAUSE)
 		class = CNT_IDLE;
 	s->count[class]++;
-	if (s->acc[LOADS])
-		s->count[CNT_READ] += s->mmu.way[LOADS].req.beats;
-	if (s->acc[STORES])
-		s->count[CNT_WRITE] += s->mmu.way[STORES].req.beats;
+	count_beats(s);
 }
 
 /* Idle cycles of a slot that sleeps are not counted as they pass. */
@@ -722,6 +728,12 @@ static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
 	}
 }
 
+static void count_pending(struct slot *s)
+{
+	s->pending += (uint32_t)s->acc[LOADS] + (uint32_t)s->acc[STORES] -
+		      (uint32_t)s->rsp.v - s->ack.n[0] - s->ack.n[1];
+}
+
 static void sequencer_step(struct npu_model *m, struct slot *s, const struct now *n,
 			   const struct access *a, const struct slot_was *was)
 {
@@ -730,8 +742,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 
 	s->irq_signal = s->irq_fault = s->irq_quiet = false;
 	s->from_left -= s->from_left != 0;
-	s->pending += (uint32_t)s->acc[LOADS] + (uint32_t)s->acc[STORES] -
-		      (uint32_t)s->rsp.v - s->ack.n[0] - s->ack.n[1];
+	count_pending(s);
 	acked_step(s, n, n->kill || s->state == S_STOPPING || s->state == S_STOPPED);
 	if (!was->next_ask && !was->next_v && !s->drain && !was->late_v && wants) {
 		s->next_ask = true;
@@ -770,30 +781,47 @@ void slot_wake(const struct npu_model *m, struct slot *s)
 	s->wake = 0;
 }
 
-/* The sequencer waits for the operation, none of its requests is on its way to memory or
- * wanted, and whether the next operation may begin is settled.  What is still to be
- * answered wakes it, but for pieces that nobody takes yet (slot_fetched). */
+/* The sequencer waits for the operation, and whether the next operation may begin is
+ * settled. */
 static bool waits(const struct slot *s, const struct now *n)
 {
 	const struct ahead *a = &s->ahead;
-	const struct acked *k = &s->acked;
 
-	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc[LOADS] &&
-	       !s->acc[STORES] && !s->rsp.v && !s->ack.n[0] && !s->ack.n[1] &&
-	       !mmu_busy(&s->mmu) && !s->mmu.more && !(k->wait && !k->out[!k->epoch]) &&
-	       !s->st_v && !s->next_ask &&
-	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
+	return s->state == S_RUN && n->array && !s->st_v && !s->next_ask &&
+	       (s->next_v ? n->known : s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
-	       a->what_2 == RANGE_NONE && (!s->next_v || n->known) &&
-	       !n->ahead_start && !n->conv_start && !s->timing && !s->fetch.part &&
-	       !n->kill;
+	       a->what_2 == RANGE_NONE && !n->ahead_start && !n->conv_start &&
+	       !s->timing && !n->kill;
 }
 
-/* A cycle of a slot that is still: pieces that it has asked for come. */
-void slot_fetched(struct slot *s)
+/* Something will in the next cycle that no answer from memory brings. */
+static bool moves(struct slot *s)
 {
-	s->pending -= s->rsp.v;
-	fetch_step(&s->fetch, &s->rsp, NULL, false);
+	const struct acked *k = &s->acked;
+	const struct fetch *f = &s->fetch;
+
+	return mmu_busy(&s->mmu) || s->mmu.more || (k->wait && !k->out[!k->epoch]) ||
+	       (f->ready != f->tail && !f->pend[f->ready & 63u]) || !conv_rests(s);
+}
+
+bool slot_move(struct npu_model *m, struct slot *s)
+{
+	struct now n = {.array = true, .conv_on = true};
+
+	mmu_check(m, s);
+	if (s->mmu.way[LOADS].fault || s->mmu.way[STORES].fault ||
+	    (s->rsp.v && s->rsp.denied) || s->ack.denied || !conv_loads(s))
+		return false;
+	find_memory(m, s, &n);
+	count_beats(s);
+	count_pending(s);
+	acked_step(s, &n, false);
+	conv_loaded(m, s, n.pushed, n.act);
+	fetch_step(&s->fetch, &s->rsp, n.client == FETCH ? &n.piece : NULL,
+		   s->conv.param_take);
+	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask, NULL, false);
+	s->moves = moves(s);
+	return true;
 }
 
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
@@ -849,9 +877,10 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 	s->flush = false;
 	s->asleep = sleeps(m, s);
 	if (n.conv_on && waits(s, &n)) {
-		uint32_t still = conv_still(m, s);
+		uint32_t still = conv_still(v);
 
 		s->still_from = m->cycle + 1;
 		s->wake = still ? m->cycle + 1 + still : 0;
+		s->moves = still && moves(s);
 	}
 }
