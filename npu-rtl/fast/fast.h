@@ -607,6 +607,7 @@ static inline bool act_idle(const struct act *a)
 /* fast_gather.c */
 void gather_offer(struct conv *v);
 void gather_step(struct npu_model *m, struct slot *s);
+bool gather_steady(const struct gather *g);
 void gather_kill(struct gather *g);
 
 /* fast_out.c */

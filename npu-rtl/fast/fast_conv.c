@@ -485,24 +485,35 @@ static void find_lo(struct conv *v)
 			: (uint32_t)iy;
 }
 
+/* A row of weights for the fold being loaded. */
+static void load_comb(struct slot *s, bool room)
+{
+	struct conv *v = &s->conv;
+	const struct load *l = &v->load;
+	const struct fetch *f = &s->fetch;
+	bool weights_v =
+		conv_busy(v) && f->ready != f->head && f->piece[f->head & 63u].meta >> 8;
+
+	v->weights_take = l->busy && room && l->i < l->fold.kr && weights_v;
+	v->load_row = l->busy && room && (l->i >= l->fold.kr || weights_v);
+	v->load_last = v->load_row && l->i == s->rect.rows - 1;
+	v->reach = v->weights_take ? l->dy : l->reach;
+}
+
 /* The fold being streamed and the one being loaded, in this cycle. */
-static void array_comb(struct npu_model *m, struct slot *s, bool weights_v)
+static void array_comb(struct npu_model *m, struct slot *s)
 {
 	struct conv *v = &s->conv;
 	struct load *l = &v->load;
 	struct stream *st = &v->stream;
-	bool busy = l->busy, room, load_here = false, ok;
+	bool busy = l->busy, load_here = false, ok;
 
 	v->offer = st->v && here(st->window.iy, st->reach, rows_of(v, &st->fold),
 				 v->op[st->fold.seq & 3u].h);
 	gather_offer(v);
 	v->row = v->offer && v->take;
 	v->row_last = v->row && st->t == st->fold.t - 1;
-	room = v->gather.count != BEATS && !(st->v && !st->t && !v->row);
-	v->weights_take = busy && room && l->i < l->fold.kr && weights_v;
-	v->load_row = busy && room && (l->i >= l->fold.kr || weights_v);
-	v->load_last = v->load_row && l->i == s->rect.rows - 1;
-	v->reach = v->weights_take ? l->dy : l->reach;
+	load_comb(s, v->gather.count != BEATS && !(st->v && !st->t && !v->row));
 	ok = l->v && load_ok(m, v);
 	if (l->v) {
 		v->base_window = load_base(v);
@@ -543,7 +554,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	const struct piece *p = &f->piece[f->head & 63u];
 	bool there = conv_busy(v) && f->ready != f->head, full, held;
 
-	array_comb(m, s, there && p->meta >> 8);
+	array_comb(m, s);
 	loads_comb(s);
 	find_lo(v);
 	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
@@ -685,12 +696,9 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 
 /* ---- stretches in which of the array rows alone move -------------------------------------- */
 
-#define FIRST 4u /* rows at a fold's beginning, */
-#define LAST  1u /* and at its end, that are stepped one by one */
-
-/* A fold whose rows are one run of bytes meets no bank twice: a row a cycle.  The fold
- * that is loaded waits for its end, no row is on its way to the output tiles, none is
- * left to store. */
+/* A fold whose rows are one run of bytes meets no bank twice: a row a cycle, but for the
+ * last one's.  What is loaded waits for its end, no row is on its way to the output
+ * tiles, none is left to store. */
 uint32_t conv_still(const struct conv *v)
 {
 	const struct stream *s = &v->stream;
@@ -700,15 +708,14 @@ uint32_t conv_still(const struct conv *v)
 	uint32_t rows = rows_of(v, &s->fold);
 	int64_t bottom;
 
-	if (!s->v || s->t < FIRST || s->t + LAST + 2 > s->fold.t || !v->row ||
-	    s->fold.last)
+	if (!s->v || !s->t || s->t + 3 > s->fold.t || !v->row || s->fold.last)
 		return 0;
-	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
-	    v->gather.old || (v->folds.v && !v->load.v) ||
+	if (!v->passed || o->group || runs & (runs - 1) || v->gather.old ||
+	    !gather_steady(&v->gather) || (v->folds.v && !v->load.v) ||
 	    (!v->folds.v && v->folds_n != v->in) || v->out.st_v ||
 	    v->row_wp != v->row_rp || v->out.end || (v->out.live && v->out.done))
 		return 0;
-	n = s->fold.t - LAST - s->t;
+	n = s->fold.t - 1 - s->t;
 	if (rows != o->h) {
 		bottom = (int64_t)s->window.iy + s->reach;
 		bottom += (int64_t)((s->window.ox + n) / o->ow) * o->sy;
@@ -720,6 +727,8 @@ uint32_t conv_still(const struct conv *v)
 
 bool conv_loads(struct slot *s)
 {
+	s->conv.load_take = s->conv.next_take = false;
+	load_comb(s, true);
 	loads_comb(s);
 	return !s->conv.rows_start && !s->conv.stray;
 }
@@ -729,6 +738,7 @@ void conv_loaded(struct npu_model *m, struct slot *s, bool pushed, bool act_gran
 	struct conv *v = &s->conv;
 
 	loads_step(m, s, pushed, act_granted);
+	load_step(m, v, s->rect);
 	if (fold_end(v) == m->cycle)
 		fold_ended(m, s);
 }
@@ -738,10 +748,11 @@ bool conv_rests(struct slot *s)
 	struct conv *v = &s->conv;
 	const struct act *a = &v->act;
 
+	load_comb(s, true);
 	loads_comb(s);
 	find_lo(v);
-	return !v->param_take && !v->weights_start && !v->rows_start && !v->a_req &&
-	       !(v->pushes && s->fetch.tail - s->fetch.head != 64) &&
+	return !v->load_row && !v->param_take && !v->weights_start && !v->rows_start &&
+	       !v->a_req && !(v->pushes && s->fetch.tail - s->fetch.head != 64) &&
 	       !(v->a_fits && v->a_dup) && !(a->lo != v->lo && a->lo < a->done) &&
 	       (a->count ? a->pend >> a->head & 1u : a->done == a->row);
 }

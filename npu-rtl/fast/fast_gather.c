@@ -218,6 +218,22 @@ static bool leaves(const struct gather *g)
 	return true;
 }
 
+/* From now on a row leaves in each cycle in which one of at most one run comes: the
+ * oldest does, and all have been given their banks but the youngest. */
+bool gather_steady(const struct gather *g)
+{
+	uint32_t young = turn(g->tail, PORTS - 1);
+	uint32_t runs = g->beat[(g->bt - 1) & (BEATS - 1)].runs;
+
+	for (uint32_t left = g->busy; left; left &= left - 1) {
+		uint32_t p = (uint32_t)__builtin_ctz(left);
+
+		if (g->port[p].runs > (p == young ? runs : 0))
+			return false;
+	}
+	return g->count != BEATS && leaves(g);
+}
+
 /* A row goes into the array: when its results will come out of it is known. */
 static void row_leaves(struct npu_model *m, struct slot *s, const struct beat *b)
 {

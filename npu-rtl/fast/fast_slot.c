@@ -818,7 +818,7 @@ bool slot_move(struct npu_model *m, struct slot *s)
 	acked_step(s, &n, false);
 	conv_loaded(m, s, n.pushed, n.act);
 	fetch_step(&s->fetch, &s->rsp, n.client == FETCH ? &n.piece : NULL,
-		   s->conv.param_take);
+		   conv_pops(&s->conv));
 	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask, NULL, false);
 	s->moves = moves(s);
 	return true;
