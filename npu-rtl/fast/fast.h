@@ -484,8 +484,8 @@ struct slot {
 	/* Of the array rows alone move, one a cycle, from still_from on and up to wake:
 	 * they are made up for then.  0: not so. */
 	uint64_t still_from, wake;
-	bool moves;                    /* meanwhile, what has to do with memory */
-	bool asleep;                   /* nothing changes without a register access */
+	bool moves;  /* meanwhile, what has to do with memory, but for pieces that come */
+	bool asleep; /* nothing changes without a register access */
 	struct response rsp, next_rsp; /* what came; what comes in the next cycle */
 	struct acks ack, next_ack;
 	bool acc[WAYS]; /* its request is accepted in this cycle */
@@ -559,6 +559,11 @@ static inline bool mmu_busy(const struct mmu *u)
 /* fast_fetch.c */
 bool fetch_ask(const struct fetch *f, const struct piece *p, struct ask *ask);
 bool fetch_last(const struct fetch *f, const struct piece *p);
+/* The next piece has come. */
+static inline bool fetch_ripe(const struct fetch *f)
+{
+	return f->ready != f->tail && !f->pend[f->ready & 63u];
+}
 void fetch_step(struct fetch *f, const struct response *rsp, const struct piece *asked,
 		bool pop);
 
@@ -633,7 +638,9 @@ void ahead_step(struct slot *s, bool start, bool take, bool next_v, bool clear);
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a);
 /* Makes up for the cycles in which it was still. */
 void slot_wake(const struct npu_model *m, struct slot *s);
-/* A cycle of a still slot in which it moves; false: it is still no more. */
+/* A cycle of a still slot in which nothing but a piece comes. */
+void slot_fetched(struct slot *s);
+/* One in which more moves; false: it is still no more. */
 bool slot_move(struct npu_model *m, struct slot *s);
 bool slot_idle(const struct slot *s);
 bool slot_quiet(const struct npu_model *m, const struct slot *s);

@@ -798,10 +798,19 @@ static bool waits(const struct slot *s, const struct now *n)
 static bool moves(struct slot *s)
 {
 	const struct acked *k = &s->acked;
-	const struct fetch *f = &s->fetch;
 
 	return mmu_busy(&s->mmu) || s->mmu.more || (k->wait && !k->out[!k->epoch]) ||
-	       (f->ready != f->tail && !f->pend[f->ready & 63u]) || !conv_rests(s);
+	       !conv_rests(s);
+}
+
+void slot_fetched(struct slot *s)
+{
+	const struct fetch *f = &s->fetch;
+
+	s->moves = fetch_ripe(f) &&
+		   (s->conv.load.busy || !(f->piece[f->head & 63u].meta >> 8));
+	s->pending -= s->rsp.v;
+	fetch_step(&s->fetch, &s->rsp, NULL, false);
 }
 
 bool slot_move(struct npu_model *m, struct slot *s)

@@ -408,11 +408,21 @@ static void snapshot(struct npu_model *m)
 	m->snap = false;
 }
 
-/* In this cycle of a still slot more moves than rows. */
+/* In this cycle of a still slot more moves than rows and pieces that come. */
 static bool moves(const struct npu_model *m, const struct slot *s)
 {
-	return s->moves || s->rsp.v || s->ack.n[0] || s->ack.n[1] ||
-	       fold_end(&s->conv) == m->cycle;
+	return s->moves || (s->rsp.v && (s->rsp.tag >= TAG_ACT || s->rsp.denied)) ||
+	       s->ack.n[0] || s->ack.n[1] || fold_end(&s->conv) == m->cycle;
+}
+
+/* A cycle of a slot that is still when it begins; false: it is no more. */
+static bool still_step(struct npu_model *m, struct slot *s)
+{
+	if (moves(m, s))
+		return slot_move(m, s);
+	if (s->rsp.v || fetch_ripe(&s->fetch))
+		slot_fetched(s);
+	return true;
 }
 
 /* One cycle; a write to a register in it, or none: address ~0. */
@@ -431,8 +441,8 @@ static void step(struct npu_model *m, uint32_t address, uint32_t value)
 		struct slot *s = &m->slot[i];
 		bool mine = page == i + 1;
 
-		if (s->wake && (m->cycle >= s->wake || mine || s->flush ||
-				(moves(m, s) && !slot_move(m, s))))
+		if (s->wake &&
+		    (m->cycle >= s->wake || mine || s->flush || !still_step(m, s)))
 			slot_wake(m, s);
 		if ((!s->asleep && !s->wake) || mine || s->flush)
 			slot_step(m, s, mine ? &a : &none);
@@ -454,7 +464,8 @@ static uint64_t next_event(const struct npu_model *m, uint64_t until)
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		const struct slot *s = &m->slot[i];
 
-		if (s->flush || (!s->asleep && !s->wake) || (s->wake && s->moves))
+		if (s->flush || (!s->asleep && !s->wake) ||
+		    (s->wake && (s->moves || fetch_ripe(&s->fetch))))
 			return m->cycle;
 		if (s->wake && s->wake < until)
 			until = s->wake;
