@@ -435,7 +435,8 @@ static void drop(struct npu_model *m, struct channel *c, uint32_t i, enum way wa
  * until half of them are gone. */
 static void prefer_step(struct channel *c)
 {
-	for (uint32_t s = 0; s < SLOTS; s++) {
+	for (uint32_t left = c->pend[STORES] | c->stores; left; left &= left - 1) {
+		uint32_t s = (uint32_t)__builtin_ctz(left);
 		const struct queue *f = &c->queue[STORES][s];
 		uint32_t n = f->wp - f->rp;
 
@@ -444,6 +445,13 @@ static void prefer_step(struct channel *c)
 		else if (n <= depth[STORES] / 2)
 			c->stores &= ~(1u << s);
 	}
+}
+
+/* Nothing waits, and what is under way has not come yet. */
+static bool channel_waits(const struct npu_model *m, const struct channel *c)
+{
+	return !(c->pend[LOADS] | c->pend[STORES] | c->stores) && !c->rsp_v &&
+	       c->fly_wp != c->fly_rp && c->fly[c->fly_rp & 31u].done > m->cycle + BACK;
 }
 
 static void channel_step(struct npu_model *m, uint32_t i, const struct turn *turn)
@@ -554,8 +562,12 @@ void mem_step(struct npu_model *m)
 		have[s] = m->slot[s].back.have;
 		m->slot[s].next_ack = (struct acks){0};
 	}
-	for (uint32_t left = before; left; left &= left - 1)
-		channel_step(m, (uint32_t)__builtin_ctz(left), &turn);
+	for (uint32_t left = before; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		if (turn.close || !channel_waits(m, &m->channel[i]))
+			channel_step(m, i, &turn);
+	}
 	/* The slots' step comes next, and sees what came with the last cycle. */
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct slot *s = &m->slot[i];
