@@ -574,13 +574,14 @@ void conv_comb(struct npu_model *m, struct slot *s);
 void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
 	       bool stored, bool retire);
 bool conv_pops(const struct conv *v);
-/* Cycles in which of the array nothing but rows will move, one each; 0: none, or it
- * cannot be told. */
+/* Cycles in which the array will take a row each, and nothing else of it move but what
+ * conv_move does; 0: none, or it cannot be told. */
 uint32_t conv_still(const struct conv *v);
-/* Such a cycle's loads; false: it is not one.  conv_loaded: what has become of them. */
-bool conv_loads(struct slot *s);
-void conv_loaded(struct npu_model *m, struct slot *s, bool pushed, bool act_granted);
-/* Nor do loads move in the next. */
+/* Of such a cycle, what is known before; false: it is not one. */
+bool conv_moves(struct slot *s);
+void conv_move(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
+	       bool stored);
+/* Nothing for conv_move in the next cycle. */
 bool conv_rests(struct slot *s);
 /* Makes up for so many of them. */
 void conv_advance(struct slot *s, uint32_t rows);
@@ -612,6 +613,8 @@ static inline bool act_idle(const struct act *a)
 /* fast_gather.c */
 void gather_offer(struct conv *v);
 void gather_step(struct npu_model *m, struct slot *s);
+/* The outputs of a row that leaves now will come. */
+void gather_output(const struct npu_model *m, struct slot *s, bool out32);
 bool gather_steady(const struct gather *g);
 void gather_kill(struct gather *g);
 

@@ -643,6 +643,15 @@ static void loads_step(struct npu_model *m, struct slot *s, bool pushed, bool ac
 		weights_begin(v);
 }
 
+static bool outputs_step(const struct npu_model *m, struct conv *v,
+			 const struct tile *tile, bool stored, bool retire)
+{
+	bool row = v->row_wp != v->row_rp && v->row_at[v->row_rp & 255u] == m->cycle;
+
+	v->row_rp += row;
+	return out_step(&v->out, v->head, tile, row, stored, retire);
+}
+
 static void numbers_step(struct conv *v, bool op_done, bool retire)
 {
 	v->streamed_n += v->row_last && v->stream.fold.ends;
@@ -656,15 +665,13 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	       bool stored, bool retire)
 {
 	struct conv *v = &s->conv;
-	bool row_out = v->row_wp != v->row_rp && v->row_at[v->row_rp & 255u] == m->cycle;
 	bool tile_ended = fold_end(v) == m->cycle;
 	bool op_done, ends = v->next_take && v->folds.fold.ends;
 
 	v->passed = !v->gather.old;
-	v->row_rp += row_out;
-	op_done = out_step(&v->out, v->head,
-			   v->next_take && v->folds.fold.first ? &v->folds.tile : NULL,
-			   row_out, stored, retire);
+	op_done = outputs_step(
+		m, v, v->next_take && v->folds.fold.first ? &v->folds.tile : NULL, stored,
+		retire);
 	if (v->stream.v || !v->passed)
 		v->apart = REQUANT;
 	else if (v->apart)
@@ -694,7 +701,7 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	}
 }
 
-/* ---- stretches in which of the array rows alone move -------------------------------------- */
+/* ---- stretches in which the array takes a row a cycle -------------------------------------- */
 
 /* A fold whose rows are one run of bytes meets no bank twice: a row a cycle, but for the
  * last one's.  What is loaded waits for its end, no row is on its way to the output
@@ -708,12 +715,11 @@ uint32_t conv_still(const struct conv *v)
 	uint32_t rows = rows_of(v, &s->fold);
 	int64_t bottom;
 
-	if (!s->v || !s->t || s->t + 3 > s->fold.t || !v->row || s->fold.last)
+	if (!s->v || !s->t || s->t + 3 > s->fold.t || !v->row)
 		return 0;
 	if (!v->passed || o->group || runs & (runs - 1) || v->gather.old ||
 	    !gather_steady(&v->gather) || (v->folds.v && !v->load.v) ||
-	    (!v->folds.v && v->folds_n != v->in) || v->out.st_v ||
-	    v->row_wp != v->row_rp || v->out.end || (v->out.live && v->out.done))
+	    (!v->folds.v && v->folds_n != v->in) || v->out.end)
 		return 0;
 	n = s->fold.t - 1 - s->t;
 	if (rows != o->h) {
@@ -725,20 +731,35 @@ uint32_t conv_still(const struct conv *v)
 	return (uint32_t)n;
 }
 
-bool conv_loads(struct slot *s)
-{
-	s->conv.load_take = s->conv.next_take = false;
-	load_comb(s, true);
-	loads_comb(s);
-	return !s->conv.rows_start && !s->conv.stray;
-}
-
-void conv_loaded(struct npu_model *m, struct slot *s, bool pushed, bool act_granted)
+bool conv_moves(struct slot *s)
 {
 	struct conv *v = &s->conv;
 
+	v->load_take = v->next_take = false;
+	load_comb(s, true);
+	loads_comb(s);
+	find_lo(v);
+	return !v->rows_start && !v->stray && !v->out.end;
+}
+
+/* Rows go to the output tiles, or out of them. */
+static bool outputs_move(const struct conv *v)
+{
+	return v->stream.fold.last || v->row_wp != v->row_rp || v->out.st_v ||
+	       (v->out.live && v->out.done);
+}
+
+void conv_move(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
+	       bool stored)
+{
+	struct conv *v = &s->conv;
+
+	if (outputs_move(v))
+		v->computed_n += outputs_step(m, v, NULL, stored, false);
 	loads_step(m, s, pushed, act_granted);
 	load_step(m, v, s->rect);
+	if (v->stream.fold.last)
+		gather_output(m, s, v->op[v->stream.fold.seq & 3u].out32);
 	if (fold_end(v) == m->cycle)
 		fold_ended(m, s);
 }
@@ -748,6 +769,8 @@ bool conv_rests(struct slot *s)
 	struct conv *v = &s->conv;
 	const struct act *a = &v->act;
 
+	if (outputs_move(v))
+		return false;
 	load_comb(s, true);
 	loads_comb(s);
 	find_lo(v);

@@ -787,7 +787,7 @@ static bool waits(const struct slot *s, const struct now *n)
 {
 	const struct ahead *a = &s->ahead;
 
-	return s->state == S_RUN && n->array && !s->st_v && !s->next_ask &&
+	return s->state == S_RUN && n->array && !s->next_ask &&
 	       (s->next_v ? n->known : s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
 	       a->what_2 == RANGE_NONE && !n->ahead_start && !n->conv_start &&
@@ -799,8 +799,8 @@ static bool moves(struct slot *s)
 {
 	const struct acked *k = &s->acked;
 
-	return mmu_busy(&s->mmu) || s->mmu.more || (k->wait && !k->out[!k->epoch]) ||
-	       !conv_rests(s);
+	return mmu_busy(&s->mmu) || s->mmu.more || s->st_v ||
+	       (k->wait && !k->out[!k->epoch]) || !conv_rests(s);
 }
 
 void slot_fetched(struct slot *s)
@@ -819,16 +819,18 @@ bool slot_move(struct npu_model *m, struct slot *s)
 
 	mmu_check(m, s);
 	if (s->mmu.way[LOADS].fault || s->mmu.way[STORES].fault ||
-	    (s->rsp.v && s->rsp.denied) || s->ack.denied || !conv_loads(s))
+	    (s->rsp.v && s->rsp.denied) || s->ack.denied || !conv_moves(s))
 		return false;
 	find_memory(m, s, &n);
 	count_beats(s);
+	store_step(m, s, &n);
 	count_pending(s);
 	acked_step(s, &n, false);
-	conv_loaded(m, s, n.pushed, n.act);
+	conv_move(m, s, n.pushed, n.act, n.stored_conv);
 	fetch_step(&s->fetch, &s->rsp, n.client == FETCH ? &n.piece : NULL,
 		   conv_pops(&s->conv));
-	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask, NULL, false);
+	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask,
+		 n.granted_store ? &n.store : NULL, false);
 	s->moves = moves(s);
 	return true;
 }
