@@ -218,8 +218,9 @@ static bool leaves(const struct gather *g)
 	return true;
 }
 
-/* From now on a row leaves in each cycle in which one of at most one run comes: the oldest
- * two will, none but the youngest has yet to be given its bank, and all are rows. */
+/* From now on a row leaves in each cycle in which one of at most one run comes: the
+ * oldest two will, none but the youngest has yet to be given its bank, and all are rows.
+ */
 bool gather_steady(const struct gather *g)
 {
 	uint32_t young = turn(g->tail, PORTS - 1);

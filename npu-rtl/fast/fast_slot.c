@@ -260,20 +260,20 @@ static void store_step(const struct npu_model *m, struct slot *s, const struct n
 static void acked_step(struct slot *s, const struct now *n, bool clear)
 {
 	struct acked *k = &s->acked;
-	const struct acked was = *k;
+	bool wait = k->wait, epoch = k->epoch, answered = wait && !k->out[!epoch];
 
-	k->out[was.epoch] += n->granted_store;
+	k->out[epoch] += n->granted_store;
 	for (int e = 0; e < 2; e++)
 		k->out[e] -= s->ack.n[e];
-	if (was.wait && !was.out[!was.epoch]) {
+	if (answered) {
 		k->wait = false;
 		k->v = true;
-		k->upto = was.wait_upto;
+		k->upto = k->wait_upto;
 	}
-	if (n->mark && !was.wait) {
+	if (n->mark && !wait) {
 		k->wait = true;
 		k->wait_upto = n->upto;
-		k->epoch = !was.epoch;
+		k->epoch = !epoch;
 	}
 	if (n->retire)
 		k->wait = k->v = false;
