@@ -785,8 +785,11 @@ static void along(struct window *w, const struct conv_op *o, uint32_t n)
 {
 	w->ox += n;
 	w->ad += n * o->step_x;
-	for (uint32_t i = 0; i < n && w->ix < (int32_t)o->w; i++)
-		w->ix += (int32_t)o->sx;
+	if (w->ix + (int64_t)(n - 1) * o->sx < o->w)
+		w->ix += (int32_t)(n * o->sx);
+	else
+		for (uint32_t i = 0; i < n && w->ix < (int32_t)o->w; i++)
+			w->ix += (int32_t)o->sx;
 }
 
 void conv_advance(struct slot *s, uint32_t rows)
