@@ -342,7 +342,6 @@ struct conv {
 	uint32_t end_wp, end_rp;
 	uint64_t in_array; /* last cycle in which a row is on its way */
 	uint32_t apart;
-	bool passed; /* of the gather, in this cycle */
 	bool group, taken, stray;
 	uint32_t stray_seq, tile_seq[4];
 	/* of this cycle */

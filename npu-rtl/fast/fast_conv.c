@@ -668,11 +668,10 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	bool tile_ended = fold_end(v) == m->cycle;
 	bool op_done, ends = v->next_take && v->folds.fold.ends;
 
-	v->passed = !v->gather.old;
 	op_done = outputs_step(
 		m, v, v->next_take && v->folds.fold.first ? &v->folds.tile : NULL, stored,
 		retire);
-	if (v->stream.v || !v->passed)
+	if (v->stream.v || v->gather.old)
 		v->apart = REQUANT;
 	else if (v->apart)
 		v->apart--;
@@ -717,7 +716,7 @@ uint32_t conv_still(const struct conv *v)
 
 	if (!s->v || !s->t || s->t + 3 > s->fold.t || !v->row)
 		return 0;
-	if (!v->passed || o->group || runs & (runs - 1) || v->gather.old ||
+	if (o->group || runs & (runs - 1) || v->gather.old ||
 	    !gather_steady(&v->gather) || (v->folds.v && !v->load.v) ||
 	    (!v->folds.v && v->folds_n != v->in) || v->out.end)
 		return 0;
