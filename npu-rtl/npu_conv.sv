@@ -35,10 +35,19 @@ module npu_conv
     output logic               end_o,       // the oldest's stores have been handed over
     input  logic               retire_i,    // it is over
     input  logic               halt_i,      // no tile begins
-    output logic               halted_o,    // so the oldest stands; the stores of those that have
-                                            // begun have been handed over,
-    output logic               begun_o,     // and there are some;
-    output logic [255:0]       context_o,   // and that is what is stored, of it
+    input  logic               freeze_i,    // with halt_i: and no row goes into the array
+    output logic               frozen_o,    // so nothing is in it: the rectangle may change
+    output logic               halted_o,    // so the oldest stands; the stores of what has come
+                                            // out of the array have been handed over,
+    output logic               begun_o,     // and there are some, or sums;
+    output logic [255:0]       context_o,   // and that is what is stored, of it,
+    output progress_t          at_o,        // and what sums there are
+    // sums, while nothing is in the array
+    input  logic               sums_re_i,   // a row is read: there a cycle later, until the next
+    input  logic [(C+15)/16-1:0] sums_we_i, // lines of a row are written
+    input  row_t               sums_at_i,   // which row
+    input  npu_pkg::line_t     sums_line_i,
+    output npu_pkg::line_t     sums_line_o [(C+15)/16],
     // numbers: the oldest, the next to come, those that push_o and a_req_o are for
     output npu_conv_pkg::seq_t head_o, in_o, push_seq_o, a_seq_o,
     input  logic [RW-1:0]      h_i,
@@ -134,40 +143,42 @@ module npu_conv
   logic          fold_done, tile_done;    // a fold's, a tile's last result comes now
   logic          out_full;                // no tile may begin
   logic          out_empty;               // none is under way
-  progress_t     next_at;                 // what is stored when those before the next are
+  logic          freeze, frozen_q, cut;   // cut: all blocks but those of outputs
+  logic          out_even;                // all rows that have come out are stored
 
   logic [1:0]    push_tid;
   npu_conv_folds u_folds (
-      .clk_i, .rst_ni, .kill_i, .start_i(folds_start), .op_i(op[folds_q]), .seq_i(folds_q),
+      .clk_i, .rst_ni, .kill_i(cut), .start_i(folds_start), .op_i(op[folds_q]), .seq_i(folds_q),
       .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next), .tile_o(next_tile),
       .take_i(next_take),
-      .between_o(next_between), .at_o(next_at));
+      .between_o(next_between));
   npu_conv_weights u_weights (
-      .clk_i, .rst_ni, .kill_i, .start_i(weights_start), .op_i(op[weights_q]), .v_o(weights_on),
+      .clk_i, .rst_ni, .kill_i(cut), .start_i(weights_start), .op_i(op[weights_q]), .v_o(weights_on),
       .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o,
       .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[loaded.seq]), .h_i(dim_t'(h_i)), .fold_v_i(next_v),
-      .fold_i(next),
+      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[loaded.seq]), .h_i(dim_t'(h_i)), .fold_v_i(next_v),
+      .fold_i(next), .from_i(op[folds_q].at_k),
       .fold_ok_i(next_ok), .room_i(load_room), .fold_take_o(next_take), .weights_v_i(weights_v),
       .weights_take_o(weights_take), .row_o(load_row), .row_at_o(load_at), .busy_o(load_busy),
       .v_o(load_v), .done_o(load_done), .loaded_o(loaded), .reach_o(load_reach),
       .bank_o(load_bank), .take_i(load_take), .lanes_bank_i(stream_bank), .lane_v_o(lane_v),
       .lane_off_o(lane_off), .lane_dx_o(lane_dx), .lane_dy_o(lane_dy),
       .lane_start_o(lane_start), .lane_again_o(lane_again), .lane_more_o(lane_more));
+  rows_t         stream_t;
   logic [19:0]   stream_rows, load_rows;  // complete, of the streamed and the loaded operation
   walk_t         load_origin;
   logic          load_ok;
   npu_conv_stream u_stream (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq]), .rows_i(stream_rows),
+      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .rows_i(stream_rows), .freeze_i(freeze),
       .load_op_i(op[loaded.seq]), .load_origin_i(load_origin), .load_rows_i(load_rows),
       .load_ok_i(load_ok), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
       .load_bank_i(load_bank), .load_here_o(load_here), .load_take_o(load_take), .v_o(stream_v),
       .offer_o(stream_offer), .fresh_o(stream_fresh), .take_i(gather_take), .row_o(stream_row),
       .first_o(stream_first), .last_o(stream_last), .tag_o(stream_tag),
       .window_o(window), .panel_iy_o(panel_iy),
-      .fold_o(streamed), .bank_o(stream_bank), .macs_o);
+      .fold_o(streamed), .t_o(stream_t), .bank_o(stream_bank), .macs_o);
 
   logic          a_settled, a_full;       // the activation loader rests; for want of space
   logic          resident;
@@ -177,18 +188,52 @@ module npu_conv
   assign weights_v = pop_v_i && meta_i[8];
   // SERIAL: nothing in flight, and all that the fold needs already on chip, so that its length is
   // exact
-  assign resident  = a_settled && weights_v && dim_t'(ready_i) >= next.kr;
-  assign next_ok   = !(next.first && out_full) && !(halt_i && next_between)
+  assign resident  = a_settled && weights_v && dim_t'(ready_i) >= next.at.sums.kr;
+  assign next_ok   = !(next.first && out_full) && !(halt_i && next_between) && !freeze
                      && (!serial_i || (!load_v && !stream_v && !in_flight && resident));
   assign quiet_o   = !load_v && !load_busy && !stream_v && !in_flight;
-  assign halted_o  = halt_i && next_between && folds_q == head_q && out_empty;
-  assign begun_o   = next_at.m != 0 || next_at.n != 0;
+
+  // ---- where the oldest stands, if it is to --------------------------------------------------
+  // Frozen it does so anywhere, where each tile is stored by itself; of what is in the array all
+  // goes through it, and then the blocks before it, and what they have of younger ones, are cut off.
+  logic       oldest_in;                  // there is more of the oldest for the array,
+  logic       there;                      // and it is known where it begins
+  logic       still, still_q, cut_here;
+  fold_t      at_fold;
+  progress_t  at, at_q;
+  rows_t      gone;                       // rows of that fold, the sums have it
+  assign oldest_in = streamed_q == head_q;
+  assign there     = stream_v || load_v || next_v;
+  assign freeze    = freeze_i && busy_o && !(oldest_in && op[head_q].pair) && !frozen_q;
+  assign at_fold   = stream_v ? streamed : load_v ? loaded : next;
+  assign gone      = stream_v && stream_t > at_fold.at.sums.r ? stream_t : at_fold.at.sums.r;
+  always_comb begin
+    at = at_fold.at;
+    at.sums.r = gone;
+    if (at.sums.k == 0 && gone == 0) at.sums = '0;
+    if (!cut_here) at.sums = '0;          // a tile that has not begun
+  end
+  assign still     = freeze && !in_flight && !stream_offer;
+  assign cut_here  = still && still_q && (there || !oldest_in);
+  assign cut       = kill_i || cut_here;
+  always_ff @(posedge clk_i) begin
+    still_q  <= still;
+    frozen_q <= rst_ni && !kill_i && (frozen_q || cut_here);
+    if (cut_here) at_q <= at;
+    if (!rst_ni) at_q <= '0;
+  end
+  assign frozen_o  = frozen_q;
+  assign at_o      = frozen_q ? at_q : at;
+  assign halted_o  = frozen_q ? oldest_in && out_even
+                              : halt_i && next_between && folds_q == head_q && out_empty;
+  assign begun_o   = at_o.m != 0 || at_o.n != 0 || at_o.sums.nc != 0;
   always_comb begin
     context_o = '0;
-    context_o[DESC_FOLD_M_BIT +: 32] = 32'(next_at.m);
-    context_o[DESC_FOLD_N_BIT +: 16] = next_at.n;
-    context_o[DESC_FOLD_T_BIT +: 15] = 15'(next_at.t);
-    context_o[DESC_FOLD_HALF_BIT]    = next_at.half;
+    context_o[DESC_FOLD_M_BIT +: 32] = 32'(at_o.m);
+    context_o[DESC_FOLD_N_BIT +: 16] = at_o.n;
+    context_o[DESC_FOLD_T_BIT +: 14] = 14'(at_o.t);
+    context_o[DESC_FOLD_SUMS_BIT]    = at_o.sums.nc != 0;
+    context_o[DESC_FOLD_HALF_BIT]    = at_o.half;
     context_o[DESC_ADDR_B_BIT +: 32] = op[head_q].addr_b;
     context_o[DESC_ADDR_P_BIT +: 32] = op[head_q].addr_p;
     context_o[DESC_ADDR_D_BIT +: 32] = op[head_q].addr_d;
@@ -204,7 +249,7 @@ module npu_conv
   assign stall_w_o   = !stream_v && load_busy && !load_row;
   assign stall_out_o = !stream_v && next_v && !load_v && !load_busy && next.first && out_full;
   // A panel whose input can never fit: tell the slot rather than wait for ever.
-  assign stuck_o   = busy_o && stall_a_o && a_full && a_seq_o == head_q
+  assign stuck_o   = busy_o && !freeze && stall_a_o && a_full && a_seq_o == head_q
                      && (stream_v ? streamed.seq == head_q : loaded.seq == head_q && load_ok);
 
   // ---- operations: each block's next -----------------------------------------------------------
@@ -214,12 +259,12 @@ module npu_conv
   assign in_o          = in_q;
   assign push_seq_o    = weights_q;
   assign a_seq_o       = rows_q - 2'd1;
-  assign weights_start = weights_q != in_q && !weights_on;
-  assign rows_start    = rows_q != in_q && rows_idle
+  assign weights_start = weights_q != in_q && !weights_on && !frozen_q;
+  assign rows_start    = rows_q != in_q && rows_idle && !frozen_q
                          && !(behind_q[rows_q] && seq_t'(rows_q - head_q) > 2'd1);
   assign a_behind_o    = behind_q[a_seq_o] && a_seq_o != head_q;
   assign a_req_o       = a_line && !a_held_i;
-  assign folds_start   = folds_q != in_q && !next_v;
+  assign folds_start   = folds_q != in_q && !next_v && !frozen_q;
   always_ff @(posedge clk_i) begin
     if (start_i) behind_q[in_q] <= behind_i;
     in_q       <= in_q + 2'(start_i);
@@ -306,7 +351,7 @@ module npu_conv
   assign a_tag_o[8:6] = 3'd3;
   assign a_back       = rsp_i.v && rsp_i.tag[8:6] == 3'd3;
   npu_conv_act u_act (
-      .clk_i, .rst_ni, .clear_i(kill_i), .start_i(rows_start), .start_op_i(op[rows_q]),
+      .clk_i, .rst_ni, .clear_i(cut), .start_i(rows_start), .start_op_i(op[rows_q]),
       .used_i(streamed_q == rows_q && gather_passed),
       .old_used_i((streamed_q == rows_q || streamed_q == a_seq_o) && gather_passed),
       .stop_i(streamed_q == rows_q),
@@ -318,7 +363,7 @@ module npu_conv
 
   // Until its fold's first row has gone, none of the next fold's weights may: they would overtake
   // the swap token.
-  assign load_room = gather_room && !(stream_first && !stream_row);
+  assign load_room = gather_room && !freeze && !(stream_first && !stream_row);
 
   localparam int BankRowBits = SW - 7;
   logic [7:0]    bank_re;
@@ -337,7 +382,7 @@ module npu_conv
   npu_conv_cols #(.C(C)) u_cols (
       .clk_i, .we_i(param_take), .two_i(meta_i[0]), .tid_i(meta_i[7:6]), .at_i(param_col),
       .begin_i(col_begin),
-      .read_tid_i(streamed.tid), .read_nc_i(streamed.nc), .wins_o(wins), .win_o(win),
+      .read_tid_i(streamed.tid), .read_nc_i(streamed.at.sums.nc), .wins_o(wins), .win_o(win),
       .more_o(win_more), .leave_tid_i(fed_tag.tid), .col_win_o(col_win), .col_at_o(col_at));
 
   logic          fed_row, fed_load;
@@ -345,7 +390,7 @@ module npu_conv
   logic [9*R-1:0] fed_a;
   logic [9*C-1:0] fed_g [R], fed_w, wv;
   npu_conv_gather #(.R(R), .C(C)) u_gather (
-      .clk_i, .rst_ni, .kill_i, .op_i(op[streamed.seq]), .out_op_i(op[fed_tag.op]),
+      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .out_op_i(op[fed_tag.op]),
       .row_i(stream_offer), .fresh_i(stream_fresh),
       .window_i(window), .tag_i(stream_tag), .lane_v_i(lane_v), .lane_start_i(lane_start),
       .lane_again_i(lane_again), .lane_off_i(lane_off), .lane_dx_i(lane_dx), .lane_dy_i(lane_dy),
@@ -365,7 +410,7 @@ module npu_conv
                            op[loaded.seq].zpb};
   end
   npu_conv_feeder #(.R(R), .C(C)) u_feeder (
-      .clk_i, .rst_ni, .kill_i, .row_i(fed_row), .first_i(fed_tag.t == 0), .a_i(fed_a),
+      .clk_i, .rst_ni, .kill_i(cut), .row_i(fed_row), .first_i(fed_tag.t == 0), .a_i(fed_a),
       .load_i(fed_load), .at_i(fed_at), .w_i(fed_w), .group_i(group_q && busy_o), .g_i(fed_g), .a_o,
       .g_o, .w_o, .sw_o, .ld_o);
   assign group_o = group_q;
@@ -383,13 +428,15 @@ module npu_conv
   param_t          param [C], param_in [2];
   logic [32*C-1:0] sum, out_row;
   npu_conv_tags #(.R(R), .C(C)) u_tags (
-      .clk_i, .rst_ni, .kill_i, .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .tag_i(row_tag),
+      .clk_i, .rst_ni, .kill_i(cut), .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .tag_i(row_tag),
       .early_o(early_tag), .tag_o(sum_tag), .busy_o(tags_busy), .fold_done_o(fold_done),
       .tile_done_o(tile_done));
   npu_conv_align #(.C(C)) u_align (
       .clk_i, .move_i(tags_busy), .w_i(dim_t'(w_i)), .v_i(sum_tag.v), .p_i, .row_o(row));
   npu_conv_acc #(.C(C)) u_acc (
-      .clk_i, .early_i(early_tag), .tag_i(sum_tag), .row_i(row), .sum_o(sum));
+      .clk_i, .early_i(early_tag), .tag_i(sum_tag), .row_i(row), .sum_o(sum),
+      .re_i(sums_re_i), .we_i(sums_we_i), .at_i(sums_at_i), .line_i(sums_line_i),
+      .line_o(sums_line_o));
   for (genvar b = 0; b < 2; b++) begin : g_param
     assign param_in[b] = '{bias: data_i[128*b +: 32], mult: data_i[128*b+32 +: 32],
                            shift: data_i[128*b+64 +: 7]};
@@ -408,7 +455,7 @@ module npu_conv
   npu_conv_out #(.C(C)) u_out (
       .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
-      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .st_v_o,
+      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .even_o(out_even), .st_v_o,
       .st_va_o,
       .st_len_o, .st_data_o, .st_mark_o, .st_upto_o, .st_rdy_i);
 

@@ -98,6 +98,13 @@ module npu_conv_decode
       few             = !op_d.out32 && w_i <= 7'd16 && 32'(op_d.k) <= 2 * 32'(h_i);
       if (from_v_i) op_d.at = from_i.at;
       else op_d.at.half = few;
+      op_d.at_k       = '{c: from_i.c, kx: from_i.kx, dx: reach_t'(from_i.kx) * reach_t'(op_d.dx),
+                          dy: reach_t'(from_i.ky) * reach_t'(op_d.dy),
+                          x_off: spad_t'(from_i.kx) * op_d.kstep_x,
+                          y_off: spad_t'(from_i.ky) * op_d.kstep_y, off: '0};
+      op_d.at_k.off   = op_d.at_k.y_off + op_d.at_k.x_off + spad_t'(from_i.c);
+      op_d.at_b       = op_d.block ? {12'd0, op_d.at.sums.k, 4'd0}
+                                   : 32'(op_d.at.sums.k) * 32'(op_d.ldb);
       op_d.pair       = few && (op_d.at.half || panel_rows <= 16'(Depth / 2));
       most            = rows_t'(op_d.out32 ? Depth / 4 : op_d.at.half ? Depth / 2 : Depth);
       op_d.depth      = panel_rows > 16'(most) ? most : rows_t'(panel_rows);

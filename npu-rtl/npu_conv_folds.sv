@@ -13,8 +13,7 @@ module npu_conv_folds
     output fold_t    fold_o,
     output tile_t    tile_o,               // the fold's tile
     input  logic     take_i,
-    output logic     between_o,            // it is the first of a tile, or of two stored together
-    output progress_t at_o                 // what is stored when the tiles before it are
+    output logic     between_o             // it is the first of a tile, or of two stored together
 );
   logic        v_d, v_q;
   logic [19:0] m0_d, m0_q;
@@ -24,32 +23,41 @@ module npu_conv_folds
   logic [1:0]  tid_d, tid_q;
   logic        new_panel_d, new_panel_q, new_op_d, new_op_q;
   logic        odd_d, odd_q;               // second tile of a pair
+  logic        first_d, first_q;           // first of its tile
+  logic        kept_d, kept_q;             // sums of the tile are there: it is as wide as they are
+  dim_t        h, w;
   logic        last_k, last_n, last_m;
   logic [19:0] m_next;
   logic [31:0] row_next;
 
-  assign last_k = 17'(k0_q) + 17'(h_i) >= 17'(op_i.k);
-  assign last_n = 17'(n0_q) + 17'(w_i) >= 17'(op_i.n);
+  assign h      = kept_q && first_q && op_i.at.sums.r != 0 ? op_i.at.sums.kr : h_i;
+  assign w      = kept_q ? op_i.at.sums.nc : w_i;
+  assign last_k = 17'(k0_q) + 17'(h) >= 17'(op_i.k);
+  assign last_n = 17'(n0_q) + 17'(w) >= 17'(op_i.n);
   assign m_next = m0_q + 20'(t_q);
   assign row_next = row_q + 32'(t_q) * op_i.ldd;
   assign last_m = m_next >= op_i.m;
 
   assign v_o              = v_q;
-  assign between_o        = v_q && k0_q == 0 && !odd_q;
-  assign at_o             = '{half: op_i.at.half, m: m0_q, t: t_q, n: n0_q};
-  assign fold_o.first     = k0_q == 0;
+  assign between_o        = v_q && first_q && k0_q == 0 && !odd_q;
+  assign fold_o.first     = first_q;
+  assign fold_o.at.half      = op_i.at.half;
+  assign fold_o.at.m         = m0_q;
+  assign fold_o.at.t         = t_q;
+  assign fold_o.at.n         = n0_q;
+  assign fold_o.at.sums.k    = k0_q;
+  assign fold_o.at.sums.kr   = last_k ? dim_t'(op_i.k - k0_q) : h;
+  assign fold_o.at.sums.nc   = last_n ? dim_t'(op_i.n - n0_q) : w;
+  assign fold_o.at.sums.r    = kept_q && first_q ? op_i.at.sums.r : '0;
   assign fold_o.last      = last_k;
   assign fold_o.new_panel = new_panel_q;
   assign fold_o.new_op    = new_op_q;
   assign fold_o.ends      = last_k && last_n && last_m;
   assign fold_o.seq       = seq_i;
-  assign fold_o.kr        = last_k ? dim_t'(op_i.k - k0_q) : h_i;
-  assign fold_o.nc        = last_n ? dim_t'(op_i.n - n0_q) : w_i;
-  assign fold_o.t         = t_q;
   assign fold_o.tid       = tid_q;
   assign tile_o.tid       = tid_q;
   assign tile_o.pair      = op_i.pair && !odd_q && !last_n;
-  assign tile_o.nc        = fold_o.nc;
+  assign tile_o.nc        = fold_o.at.sums.nc;
   assign tile_o.t         = t_q;
   assign tile_o.ldd       = op_i.ldd;
   assign tile_o.out32     = op_i.out32;
@@ -71,25 +79,31 @@ module npu_conv_folds
     new_panel_d = new_panel_q;
     new_op_d    = new_op_q;
     odd_d       = odd_q;
+    first_d     = first_q;
+    kept_d      = kept_q;
     if (start_i) begin
       v_d         = 1'b1;
       m0_d        = op_i.at.m;
       n0_d        = op_i.at.n;
-      k0_d        = '0;
+      k0_d        = op_i.at.sums.k;
       t_d         = op_i.at.t != 0 ? op_i.at.t : panel(op_i.m, op_i.depth, '0);
       row_d       = op_i.addr_m;
       new_panel_d = 1'b0;
       new_op_d    = 1'b1;
       odd_d       = 1'b0;
+      first_d     = 1'b1;
+      kept_d      = op_i.at.sums.nc != 0;
     end else if (take_i) begin
       new_panel_d = 1'b0;
       new_op_d    = 1'b0;
-      k0_d        = k0_q + 16'(h_i);
+      first_d     = last_k;
+      k0_d        = k0_q + 16'(h);
       if (last_k) begin
         k0_d  = '0;
         tid_d = tid_q + 2'd1;
         odd_d = tile_o.pair;
-        n0_d  = n0_q + 16'(w_i);
+        n0_d  = n0_q + 16'(w);
+        kept_d = 1'b0;
         if (last_n) begin
           n0_d        = '0;
           m0_d        = m_next;
@@ -117,5 +131,7 @@ module npu_conv_folds
     new_panel_q <= new_panel_d;
     new_op_q    <= new_op_d;
     odd_q       <= odd_d;
+    first_q     <= first_d;
+    kept_q      <= kept_d;
   end
 endmodule

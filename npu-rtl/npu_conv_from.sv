@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_from: where an operation of which some outputs are stored goes on: the first window of
 // the panel that it is in, the first input row that it needs, the addresses of that row and of the
-// panel's first output.  The panel's first row is divided by the outputs of a line, a bit a cycle.
+// panel's first output.  The panel's first row is divided by the outputs of a line, a bit a cycle;
+// and the sums' k by a pixel's channels, and that by the kernel's columns.
 module npu_conv_from
   import npu_conv_pkg::*;
 (
@@ -22,7 +23,13 @@ module npu_conv_from
   logic [23:0] y_q;                        // quotient in input rows,
   logic [31:0] a_q, d_q;                   // in bytes of input; the bits in bytes of output
 
+  logic [Bits-1:0] k_q;
+  logic [15:0] c_q;                        // remainders
+  logic [7:0]  kx_q, ky_q;
+
   logic        gemm;
+  logic [15:0] kcin;
+  logic [7:0]  kw;
   logic [15:0] ow, w;
   logic [19:0] h;
   logic [7:0]  pt;
@@ -34,6 +41,8 @@ module npu_conv_from
   assign h    = gemm ? desc_i[DESC_DM_BIT +: 20] : w == 0 ? '0 : 20'(desc_i[DESC_H_BIT +: 16]);
   assign pt   = gemm ? 8'd0 : desc_i[DESC_PT_BIT +: 8];
   assign sy   = gemm ? 4'd1 : desc_i[DESC_SY_BIT +: 4];
+  assign kw   = gemm ? 8'd1 : desc_i[DESC_KW_BIT +: 8];
+  assign kcin = desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16] : desc_i[DESC_CIN_BIT +: 16];
   assign lda  = desc_i[DESC_LDA_BIT +: 32];
   assign ldd  = desc_i[DESC_LDD_BIT +: 32];
 
@@ -42,10 +51,20 @@ module npu_conv_from
   assign rest = {ox_q, bits_q[Bits-1]};
   assign one  = rest >= 17'(ow);
 
+  logic [16:0] c;
+  logic [8:0]  kx;
+  logic        pixel, line;                // quotients' next bits
+  assign c     = {c_q, k_q[Bits-1]};
+  assign pixel = c >= 17'(kcin);
+  assign kx    = {kx_q, pixel};
+  assign line  = kx >= 9'(kw);
+
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       at_q   <= progress_i;
       bits_q <= progress_i.m;
+      k_q    <= Bits'(progress_i.sums.k);
+      {c_q, kx_q, ky_q} <= '0;
       left_q <= 5'(Bits);
       ox_q   <= '0;
       y_q    <= '0;
@@ -54,6 +73,10 @@ module npu_conv_from
     end else if (left_q != 0) begin
       left_q <= left_q - 5'd1;
       bits_q <= bits_q << 1;
+      k_q    <= k_q << 1;
+      c_q    <= 16'(pixel ? c - 17'(kcin) : c);
+      kx_q   <= 8'(line ? kx - 9'(kw) : kx);
+      ky_q   <= {ky_q[6:0], line};
       ox_q   <= 16'(one ? rest - 17'(ow) : rest);
       y_q    <= (y_q << 1) + (one ? 24'(sy) : '0);
       a_q    <= (a_q << 1) + (one ? 32'(sy) * lda : '0);
@@ -70,6 +93,7 @@ module npu_conv_from
   always_comb begin
     from_o.at     = at_q;
     from_o.ox     = ox_q;
+    {from_o.c, from_o.kx, from_o.ky} = {c_q, kx_q, ky_q};
     from_o.iy     = below ? 21'(h) : 21'(y_q) - 21'(pt);
     from_o.row    = above ? '0 : below ? h : 20'(y_q) - 20'(pt);
     from_o.addr_a = desc_i[DESC_ADDR_A_BIT +: 32] + (above ? '0 : a_q - 32'(pt) * lda);

@@ -14,6 +14,7 @@ module npu_conv_load
     // the next fold
     input  logic          fold_v_i,
     input  fold_t         fold_i,
+    input  kernel_t       from_i,          // its first lane, if that is not k = 0
     input  logic          fold_ok_i,       // nothing else holds it up
     input  logic          room_i,          // a weight row may go
     output logic          fold_take_o,
@@ -63,8 +64,8 @@ module npu_conv_load
   logic [3:0]  run_more_d, run_more_q;
   spad_t       last_off_q;
 
-  assign weights_take_o = busy_q && room_i && i_q < fold_q.kr && weights_v_i;
-  assign row_o          = busy_q && room_i && (i_q >= fold_q.kr || weights_v_i);
+  assign weights_take_o = busy_q && room_i && i_q < fold_q.at.sums.kr && weights_v_i;
+  assign row_o          = busy_q && room_i && (i_q >= fold_q.at.sums.kr || weights_v_i);
   assign row_at_o       = RI'(i_q);
   assign last           = row_o && i_q == h_i - 1'b1;
   assign busy_o         = busy_q;
@@ -111,6 +112,8 @@ module npu_conv_load
       y_off_d = '0;
       dx_d    = '0;
       dy_d    = '0;
+      if (fold_i.at.sums.k != 0)
+        {c_d, kx_d, off_d, x_off_d, y_off_d, dx_d, dy_d} = from_i;
     end else if (weights_take_o) begin
       if (c_q + 16'd1 != op_i.kcin) begin
         c_d   = c_q + 16'd1;

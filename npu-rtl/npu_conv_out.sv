@@ -24,7 +24,8 @@ module npu_conv_out
     input  logic [32*C-1:0] row_i,
     output logic            op_done_o,      // it is its operation's last
     output logic            end_o,          // the oldest operation's stores are handed over
-    output logic            empty_o,        // the stores of all tiles begun are
+    output logic            empty_o,        // the stores of all tiles begun are,
+    output logic            even_o,         // of all rows that have come
     // stores: up to 32 bytes anywhere
     output logic            st_v_o,
     output logic [31:0]     st_va_o,
@@ -73,6 +74,7 @@ module npu_conv_out
   assign op_done_o = in_last && in.ends;
   assign end_o    = end_q;
   assign empty_o  = live_q == 0 && !st_v_q;
+  assign even_o   = done_q == 0 && in_t_q == out_t_q && !st_v_q;
   assign last      = out_last && (out.ends || (two && tile_q[next].ends));
   assign panel_end = out_last && (out.panel || (two && tile_q[next].panel));
 

@@ -16,24 +16,45 @@ package npu_conv_pkg;
   // An operation's number, modulo 4: three can be under way, in order.
   typedef logic [1:0] seq_t;
 
+  // Sums of a tile of nc columns: products of the k before k; of kr more the first r rows have,
+  // too.  nc 0: none.
+  typedef struct packed {
+    dim_t               nc, kr;
+    logic [15:0]        k;
+    rows_t              r;
+  } sums_t;
+
+  // A place in a kernel: (ky, kx, c) of a k, but ky as what is made of it; in the scratchpad: of
+  // the element, of its pixel in the row, of the row; in the image.
+  typedef struct packed {
+    logic [15:0]        c;
+    logic [7:0]         kx;
+    spad_t              off, x_off, y_off;
+    reach_t             dx, dy;
+  } kernel_t;
+
   // Outputs that are stored: all of the rows before m; of t rows from m on, a panel that has been
-  // begun, those of the columns before n.  Panels go on as they were cut: half as deep, if half.
+  // begun, those of the columns before n; sums of the next tile.  Panels go on as they were cut:
+  // half as deep, if half.
   typedef struct packed {
     logic               half;
     logic [19:0]        m;
     rows_t              t;
     logic [15:0]        n;
+    sums_t              sums;
   } progress_t;
 
   // Where an operation begins that goes on from there: the first window's line and column of
   // outputs, and the input row that it begins at; the first input row needed, where that lies, and
-  // where output row m does.
+  // where output row m does; (ky, kx, c) of the sums' k.
   typedef struct packed {
     progress_t          at;
     logic [15:0]        ox;
     logic signed [20:0] iy;
     logic [19:0]        row;
     logic [31:0]        addr_a, addr_m;
+    logic [15:0]        c;
+    logic [7:0]         kx, ky;
   } from_t;
 
   // An operation, decoded: valid until all of its results have left the array.
@@ -41,6 +62,8 @@ package npu_conv_pkg;
     logic               out32, a_u8, b_u8, d_u8, noparam, block, group, onnx;
     logic               pair;              // two tiles, neighbours in N, are stored side by side
     progress_t          at;                // it begins there; t 0: at its beginning
+    kernel_t            at_k;              // the lane of at.sums.k, and how far behind a column's
+    logic [31:0]        at_b;              // first weight that one's lies
     logic [19:0]        row;               // first input row that is loaded
     logic [31:0]        addr_a, addr_m;    // of that; of output row at.m
     logic [31:0]        addr_b, addr_p, addr_d, lda, ldd;
@@ -71,11 +94,11 @@ package npu_conv_pkg;
   // A fold: kr x nc weights under t activation rows of tile tid.
   typedef struct packed {
     logic               first, last;       // of its tile
+    progress_t          at;                // where that is, in at.sums.k and .kr what it adds, to
+                                           // all rows but the first at.sums.r: those have it
     logic               new_panel;         // first of a panel other than the first
     logic               new_op, ends;      // first, last of its operation
     seq_t               seq;
-    dim_t               kr, nc;
-    rows_t              t;
     logic [1:0]         tid;
   } fold_t;
 
@@ -105,6 +128,7 @@ package npu_conv_pkg;
   typedef struct packed {
     logic               v;
     logic               first, last;       // fold of the tile: begin with zero; requantize
+    logic               again;             // the sum has this fold's products
     logic               eof, eot;          // last row of its fold, of its tile
     seq_t               op;                // its operation's number
     logic [1:0]         tid;

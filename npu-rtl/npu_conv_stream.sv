@@ -7,6 +7,7 @@ module npu_conv_stream
     input  logic     clk_i, rst_ni, kill_i,
     input  conv_op_t op_i,                 // the streamed fold's
     input  logic [19:0] rows_i,            // input rows complete, from the first on
+    input  logic     freeze_i,             // no row is offered, no fold begins
     // the loaded fold
     input  logic     load_done_i,
     input  fold_t    load_i,
@@ -29,6 +30,7 @@ module npu_conv_stream
     output walk_t    window_o,             // and its window
     output logic signed [20:0] panel_iy_o, // input row that its panel's first window begins at
     output fold_t    fold_o,
+    output rows_t    t_o,                  // of it: rows gone
     output logic     bank_o,               // of its lanes
     output logic [15:0] macs_o             // useful multiplications a row
 );
@@ -39,7 +41,7 @@ module npu_conv_stream
   logic [15:0] macs_d, macs_q;
   rows_t       t_d, t_q;
   walk_t       window_d, window_q, window_next, panel_d, panel_q, base;
-  logic        last;
+  logic        last, held_q;              // held: a row was offered and is still
 
   // Whether the input rows from row iy on, as far as it reaches, are there.
   function automatic logic here(input logic signed [20:0] iy, input reach_t reach,
@@ -67,25 +69,27 @@ module npu_conv_stream
     end
   end
 
-  assign offer_o     = v_q && here(window_q.iy, reach_q, rows_i, op_i.h);
+  assign offer_o     = v_q && (!freeze_i || held_q) && here(window_q.iy, reach_q, rows_i, op_i.h);
   assign fresh_o     = t_q == 0 || window_q.ox == 0;
   assign row_o       = offer_o && take_i;
   assign first_o     = v_q && t_q == 0;
   assign last_o      = last;
-  assign last        = row_o && t_q == fold_q.t - 1'b1;
+  assign last        = row_o && t_q == fold_q.at.t - 1'b1;
   assign base        = load_i.new_op ? load_origin_i : !load_i.new_panel ? panel_q
                        : row_o ? window_next : window_q;
   assign load_here_o = load_ok_i && here(base.iy, load_reach_i, load_rows_i, load_op_i.h);
-  assign load_take_o = load_done_i && (!v_q || last) && load_here_o;
+  assign load_take_o = load_done_i && !freeze_i && (!v_q || last) && load_here_o;
   assign v_o         = v_q;
-  assign tag_o       = '{v: row_o, first: fold_q.first, last: fold_q.last, eof: last,
+  assign tag_o       = '{v: row_o, first: fold_q.at.sums.k == 0, last: fold_q.last,
+                         again: t_q < fold_q.at.sums.r, eof: last,
                          eot: fold_q.last && last, op: fold_q.seq,
                          tid: fold_q.tid, t: row_t'(t_q)};
   assign window_o    = window_q;
   assign panel_iy_o  = panel_q.iy;
   assign fold_o      = fold_q;
+  assign t_o         = t_q;
   assign bank_o      = bank_q;
-  assign macs_o      = macs_q;
+  assign macs_o      = tag_o.again ? '0 : macs_q;
 
   always_comb begin
     v_d      = v_q && !last;
@@ -105,7 +109,7 @@ module npu_conv_stream
       fold_d   = load_i;
       bank_d   = load_bank_i;
       reach_d  = load_reach_i;
-      macs_d   = 16'(load_i.kr) * 16'(load_i.nc);
+      macs_d   = 16'(load_i.at.sums.kr) * 16'(load_i.at.sums.nc);
       t_d      = '0;
       window_d = base;
       panel_d  = base;
@@ -115,6 +119,7 @@ module npu_conv_stream
 
   always_ff @(posedge clk_i) begin
     v_q      <= rst_ni && v_d;
+    held_q   <= rst_ni && offer_o && !row_o && !kill_i;
     fold_q   <= fold_d;
     bank_q   <= bank_d;
     reach_q  <= reach_d;

@@ -30,7 +30,9 @@ module npu_conv_weights
   logic [31:0] va_d, va_q;
   logic [1:0]  tid_d, tid_q;
   logic [2:0]  ahead_d, ahead_q;           // tiles asked for whose numbers are still in use
-  dim_t        nc;
+  logic        kept_d, kept_q;             // sums of the tile are there: it is as wide as they
+                                           // are, and begins at their k
+  dim_t        nc, w;
   logic [15:0] n0_next;
   logic [19:0] m_next;
   logic        two, last_n, last_row, tile_end;
@@ -40,9 +42,10 @@ module npu_conv_weights
     return op_i.addr_b + (op_i.block ? (32'(n[15:4]) * 32'(op_i.k) << 4) + 32'(n[3:0]) : 32'(n));
   endfunction
 
-  assign last_n      = 17'(n0_q) + 17'(w_i) >= 17'(op_i.n);
-  assign nc          = last_n ? dim_t'(op_i.n - n0_q) : w_i;
-  assign n0_next     = last_n ? '0 : n0_q + 16'(w_i);
+  assign w           = kept_q ? op_i.at.sums.nc : w_i;
+  assign last_n      = 17'(n0_q) + 17'(w) >= 17'(op_i.n);
+  assign nc          = last_n ? dim_t'(op_i.n - n0_q) : w;
+  assign n0_next     = last_n ? '0 : n0_q + 16'(w);
   assign m_next      = m0_q + 20'(t_q);
   assign two         = j_q + 1'b1 != nc;   // parameters come two rows a piece
   assign last_row    = k_q + 16'd1 == op_i.k;
@@ -68,6 +71,7 @@ module npu_conv_weights
     j_d     = j_q;
     va_d    = va_q;
     tid_d   = tid_q;
+    kept_d  = kept_q;
     ahead_d = ahead_q + 3'(tile_end) - 3'(tile_done_i);
     if (start_i) begin
       v_d     = 1'b1;
@@ -75,22 +79,24 @@ module npu_conv_weights
       m0_d    = op_i.at.m;
       t_d     = op_i.at.t != 0 ? op_i.at.t : panel(op_i.m, op_i.depth, '0);
       n0_d    = op_i.at.n;
-      k_d     = '0;
+      kept_d  = op_i.at.sums.nc != 0;
+      k_d     = op_i.at.sums.k;
       j_d     = '0;
-      va_d    = op_i.noparam ? weights(n0_d) : op_i.addr_p + {12'd0, n0_d, 4'd0};
+      va_d    = op_i.noparam ? weights(n0_d) + op_i.at_b : op_i.addr_p + {12'd0, n0_d, 4'd0};
     end else if (push_rdy_i && !rows_q) begin
       j_d  = j_q + dim_t'(2);
       va_d = va_q + 32'd32;
       if (!two || j_d == nc) begin
         rows_d = 1'b1;
         j_d    = '0;
-        va_d   = weights(n0_q);
+        va_d   = weights(n0_q) + (kept_q ? op_i.at_b : '0);
       end
     end else if (push_rdy_i) begin
       k_d  = k_q + 16'd1;
       va_d = va_q + (op_i.block ? 32'd16 : 32'(op_i.ldb));
       if (last_row) begin
         k_d    = '0;
+        kept_d = 1'b0;
         rows_d = op_i.noparam;
         tid_d  = tid_q + 2'd1;
         n0_d   = n0_next;
@@ -117,6 +123,7 @@ module npu_conv_weights
     n0_q    <= n0_d;
     k_q     <= k_d;
     j_q     <= j_d;
+    kept_q  <= kept_d;
     va_q    <= va_d;
     tid_q   <= rst_ni ? tid_d : '0;
     ahead_q <= rst_ni ? ahead_d : '0;

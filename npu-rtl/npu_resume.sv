@@ -1,38 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_resume: holds a context, which FOLD has stored, against the descriptor that is to go on from
-// it, and works out where its operation begins.
-module npu_resume (
+// npu_resume: holds a context, which FOLD or SAVE has stored, against the descriptor that is to go
+// on from it, and works out where its operation begins.
+module npu_resume
+  import npu_conv_pkg::dim_t;
+(
     input  logic                clk_i, rst_ni,
     input  logic [511:0]        desc_i,      // until ready_o
     input  logic                back_i,      // the context has come
     input  logic [511:0]        context_i,
     output logic                ok_o,        // with back_i: it is of that descriptor
     output logic                ready_o,
+    // Sums are of use on a rectangle that is as wide as their tile, and as high as the fold that
+    // some of its rows have; else the tile begins anew.
+    input  dim_t                h_i, w_i,
+    output logic                sums_o,      // with ok_o: they are of use
+    output npu_conv_pkg::progress_t at_o,    // with ok_o
     output npu_conv_pkg::from_t from_o
 );
   import npu_regs_pkg::*;
   localparam int Most = 1 << npu_pkg::DepthLog2;  // rows of a tile
 
   npu_conv_pkg::progress_t at;
-  logic [14:0] rows, most;
+  logic [13:0] rows, most;
   logic [19:0] dm;
   logic [15:0] dn;
-  logic        array, same, fits;
+  logic [15:0] k;
+  logic        array, same, fits, gemm, few, sums, sums_fit;
+  npu_conv_pkg::sums_t sums_at;
   assign dm   = desc_i[DESC_DM_BIT +: 20];
   assign dn   = desc_i[DESC_DN_BIT +: 16];
-  assign rows = context_i[DESC_FOLD_T_BIT +: 15];
-  assign most = 15'(Most) >> (desc_i[DESC_F_OUT32_BIT] ? 2'd2 : 2'(at.half));
+  assign rows = context_i[DESC_FOLD_T_BIT +: 14];
+  assign most = 14'(Most) >> (desc_i[DESC_F_OUT32_BIT] ? 2'd2 : 2'(at.half));
   assign at   = '{half: context_i[DESC_FOLD_HALF_BIT], m: context_i[DESC_FOLD_M_BIT +: 20],
-                  t: npu_conv_pkg::rows_t'(rows), n: context_i[DESC_FOLD_N_BIT +: 16]};
+                  t: npu_conv_pkg::rows_t'(rows), n: context_i[DESC_FOLD_N_BIT +: 16],
+                  sums: sums_o ? sums_at : '0};
+  assign at_o = at;
+
+  // Sums: of the tile that is next, of k that there are.
+  assign gemm    = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM);
+  assign k       = gemm ? desc_i[DESC_CIN_BIT +: 16]
+                        : 16'(desc_i[DESC_KH_BIT +: 8]) * 16'(desc_i[DESC_KW_BIT +: 8])
+                          * (desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16]
+                                                      : desc_i[DESC_CIN_BIT +: 16]);
+  assign sums    = context_i[DESC_FOLD_SUMS_BIT];
+  assign sums_at = '{nc: context_i[DESC_FOLD_NC_BIT +: 7], kr: context_i[DESC_FOLD_KR_BIT +: 7],
+                     k: context_i[DESC_FOLD_K_BIT +: 16],
+                     r: npu_conv_pkg::rows_t'(context_i[DESC_FOLD_R_BIT +: 14])};
+  assign sums_fit = sums_at.nc != 0 && sums_at.nc <= 7'(npu_pkg::MaxCols) && sums_at.kr != 0
+      && sums_at.kr <= 7'(npu_pkg::MaxRows) && 17'(at.n) + 17'(sums_at.nc) <= 17'(dn)
+      && 17'(sums_at.k) + 17'(sums_at.kr) <= 17'(k)
+      && context_i[DESC_FOLD_R_BIT +: 14] <= rows && (sums_at.k != 0 || sums_at.r != 0);
+  // Such tiles are stored two and two, and are short.
+  assign few     = !desc_i[DESC_F_OUT32_BIT] && w_i <= 7'd16 && 32'(k) <= 2 * 32'(h_i);
+  assign sums_o  = sums && sums_at.nc <= w_i && (sums_at.r == 0 || sums_at.kr <= h_i) && !few;
 
   // What it has of the descriptor's own makes it of use to that one alone.
-  assign array  = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM) ||
-      desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_CONV);
+  assign array  = gemm || desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_CONV);
   assign same   = context_i[DESC_ADDR_B_BIT +: 96] == desc_i[DESC_ADDR_B_BIT +: 96] &&
       context_i[DESC_DM_BIT +: 20] == dm && context_i[DESC_DN_BIT +: 16] == dn;
   assign fits   = at.n < dn && rows != 0 && rows <= most &&
       16'(rows) <= desc_i[DESC_PANEL_BIT +: 16] &&
-      33'(context_i[DESC_FOLD_M_BIT +: 32]) + 33'(rows) <= 33'(dm);
+      33'(context_i[DESC_FOLD_M_BIT +: 32]) + 33'(rows) <= 33'(dm) && (!sums || sums_fit);
   assign ok_o   = array && same && fits;
 
   npu_conv_from u_from (

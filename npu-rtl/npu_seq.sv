@@ -12,7 +12,7 @@ module npu_seq
     output state_e       state_o,
     output logic         restart_o,          // the ring is set anew
     // Stopped at once: by PREEMPT, by a fault; kill: by these or anything else that drops what is
-    // under way; flush: such a thing, because a DRAIN or FOLD is over
+    // under way; flush: such a thing, because a DRAIN, FOLD or SAVE is over
     output logic         kill_now_o,
     input  logic         fault_i, kill_i, flush_i,
     // the descriptor at HEAD, from SDecode on, and the next
@@ -32,14 +32,19 @@ module npu_seq
     // stores: a word or the context that was kept, taken when rdy; the one at hand; those that are
     // not answered
     output logic         word_v_o, kept_v_o,
+    output logic         put_sums_o, get_sums_o,  // sums are stored, loaded
+    input  logic         sums_v_i,                // with fold_stop_i, from_back_o: there are some
+    input  logic         sums_done_i,
     input  logic         store_rdy_i, store_v_i, stores_i,
     output logic [31:0]  save_o,
     // the array's and the vector unit's operations
     input  logic         conv_busy_i, conv_end_i, conv_begun_i, vec_busy_i,
     input  npu_conv_pkg::seq_t conv_count_i,
     input  logic         ahead_start_i,      // the next one begins
-    input  logic         fold_stop_i,        // a FOLD is over, the context at hand
-    output logic         drain_o, fold_o,    // asked to stop; also between two tiles
+    input  logic         frozen_i,           // nothing of it is in the array
+    input  logic         fold_stop_i,        // a FOLD or SAVE is over, the context at hand
+    output logic         drain_o, fold_o,    // asked to stop; also between two tiles,
+    output logic         freeze_o,           // between two rows
     // where it goes on from
     output logic         from_o, from_back_o, from_fault_o,
     input  logic         from_ok_i, from_ready_i,
@@ -54,7 +59,8 @@ module npu_seq
   stop_t       stop_d, stop_q;               // what a stop will end in
   logic        drain_d, drain_q, fold_d, fold_q;
   logic        from_d, from_q;               // the descriptor at HEAD goes on from SAVE
-  logic        from_ok_d, from_ok_q, save_due_d, save_due_q;
+  logic        freeze_d, freeze_q;
+  logic        from_ok_d, from_ok_q, save_due_d, save_due_q, sums_due_d, sums_due_q;
   logic        wait_ok_d, wait_ok_q, sent_d, sent_q;
   logic [3:0]  pause_d, pause_q;
   logic [31:0] ring_base_d, ring_base_q, head_d, head_q, tail_d, tail_q;
@@ -67,7 +73,8 @@ module npu_seq
   logic [2:0] preempt;
   assign preempt    = reg_wdata_i[2:0];
   assign wr_preempt = reg_we_i && reg_addr_i == SLOT_PREEMPT_OFF;
-  assign wr_drain   = wr_preempt && (preempt == 3'(PREEMPT_DRAIN) || preempt == 3'(PREEMPT_FOLD));
+  assign wr_drain   = wr_preempt && (preempt == 3'(PREEMPT_DRAIN) || preempt == 3'(PREEMPT_FOLD)
+                                     || preempt == 3'(PREEMPT_SAVE));
   assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
   assign restart_o  = reg_we_i && reg_addr_i == SLOT_RING_BASE_OFF;
   assign kill_now_o = wr_preempt && preempt == 3'(PREEMPT_KILL) && state_q != SStopped &&
@@ -124,7 +131,7 @@ module npu_seq
   assign ask_va_o  = ask_desc ? ring_base_q +
       (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
                      : state_q == SFromAsk ? save_o : {desc_o[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
-  assign ask_len_o = ask_desc ? 7'd64 : state_q == SFromAsk ? 7'd32 : 7'd8;
+  assign ask_len_o = ask_desc ? 7'd64 : state_q == SFromAsk ? 7'd40 : 7'd8;
   assign ask_tag_o = ask_desc ? TagDesc : state_q == SFromAsk ? TagFrom : TagWait;
   assign save_o    = {save_q, 6'd0};
 
@@ -134,6 +141,8 @@ module npu_seq
   assign sends     = (state_q == SWrite || state_q == SSave) && !sent_q;
   assign word_v_o  = state_q == SWrite && !sent_q;
   assign kept_v_o  = state_q == SSave && !sent_q;
+  assign put_sums_o = state_q == SSums;
+  assign get_sums_o = state_q == SFromSums;
   assign reached   = rsp_i.data[9'({rsp_i.at[5:3], 6'd0}) +: 64]
                      >= {desc_o[DESC_SVALUE_HI_BIT +: 32], desc_o[DESC_SVALUE_LO_BIT +: 32]};
   assign sent_d    = (state_q == SWrite || state_q == SSave) && (sent_q || (store_rdy_i && sends));
@@ -144,7 +153,7 @@ module npu_seq
   logic from_done;
   assign from_back_o  = rsp_i.v && rsp_i.tag == TagFrom;
   assign from_ok_d    = state_q == SDecode ? 1'b0 :
-      rsp_mine && rsp_i.tag[1] ? from_ok_i : from_ok_q;
+      from_back_o ? from_ok_i : from_ok_q;
   assign from_done    = state_q == SFromRsp && answered;
   assign from_fault_o = from_done && !from_ok_q;
   assign from_o       = from_q;
@@ -162,6 +171,7 @@ module npu_seq
     state_d      = state_q;
     stop_d       = stop_q;
     save_due_d   = save_due_q;
+    sums_due_d   = sums_due_q;
     from_d       = from_q;
     head_d       = head_q;
     pause_d      = pause_q;
@@ -185,7 +195,8 @@ module npu_seq
           default:                         state_d = SRun;
         endcase
       SFromAsk: if (asked) state_d = SFromRsp;
-      SFromRsp: if (from_done) state_d = SFromWork;
+      SFromRsp: if (from_done) state_d = sums_due_q ? SFromSums : SFromWork;
+      SFromSums: if (sums_done_i) state_d = SFromWork;
       SFromWork:
         if (from_ready_i) begin
           state_d = SRun;
@@ -195,6 +206,7 @@ module npu_seq
         if (fold_stop_i) begin
           state_d    = SStopping;
           save_due_d = conv_begun_i;
+          sums_due_d = sums_v_i;
           stop_d     = conv_begun_i ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
         end else if (!array_o) begin
           if (!vec_busy_i && !store_v_i) state_d = SFlush;
@@ -235,6 +247,11 @@ module npu_seq
         end
       SSave:
         if (sent_q && !store_v_i && !stores_i) begin
+          state_d     = sums_due_q ? SSums : SStopped;
+          irq_quiet_d = !sums_due_q;
+        end
+      SSums:
+        if (sums_done_i && !store_v_i && !stores_i) begin
           state_d     = SStopped;
           irq_quiet_d = 1'b1;
         end
@@ -245,6 +262,7 @@ module npu_seq
     if (wr_resume && (resumable || (empty && (state_q == SIdle || (state_q == SStopping &&
         stop_q == stop_t'(STATE_IDLE))))))
       from_d = reg_wdata_i[RESUME_CONTEXT_LSB];
+    if (from_back_o) sums_due_d = sums_v_i;
     if (kill_now_o || fault_i) begin
       state_d    = SStopping;
       stop_d     = kill_now_o ? stop_t'(STATE_KILLED) : stop_t'(STATE_FAULT);
@@ -266,8 +284,9 @@ module npu_seq
 
   always_comb begin
     drain_d = drain_q || wr_drain;
-    fold_d  = fold_q || (wr_preempt && preempt == 3'(PREEMPT_FOLD));
-    if ((wr_resume && resumable) || restart_o) {drain_d, fold_d} = '0;
+    freeze_d = freeze_q || (wr_preempt && preempt == 3'(PREEMPT_SAVE));
+    fold_d   = fold_q || freeze_d || (wr_preempt && preempt == 3'(PREEMPT_FOLD));
+    if ((wr_resume && resumable) || restart_o) {drain_d, fold_d, freeze_d} = '0;
   end
 
   always_ff @(posedge clk_i) begin
@@ -276,8 +295,10 @@ module npu_seq
       stop_q       <= '0;
       drain_q      <= 1'b0;
       fold_q       <= 1'b0;
+      freeze_q     <= 1'b0;
       from_q       <= 1'b0;
       save_due_q   <= 1'b0;
+      sums_due_q   <= 1'b0;
       sent_q       <= 1'b0;
       head_q       <= '0;
       tail_q       <= '0;
@@ -292,8 +313,10 @@ module npu_seq
       stop_q       <= stop_d;
       drain_q      <= drain_d;
       fold_q       <= fold_d;
+      freeze_q     <= freeze_d;
       from_q       <= from_d;
       save_due_q   <= save_due_d;
+      sums_due_q   <= sums_due_d;
       sent_q       <= sent_d;
       head_q       <= head_d;
       tail_q       <= tail_d;
@@ -314,6 +337,7 @@ module npu_seq
   assign head_o    = head_q;
   assign drain_o   = drain_q;
   assign fold_o    = fold_q;
+  assign freeze_o  = freeze_q;
   assign stopped_o = state_q == SStopped || (state_q == SIdle && empty) ||
       state_q == SWaitPause;
   assign idle_o    = (state_q == SStopped || (state_q == SIdle && empty && !drain_q)) && answered;
@@ -323,7 +347,7 @@ module npu_seq
   // until it stopped.
   logic        timing_d, timing_q, over;
   logic [31:0] preempt_cycles_d, preempt_cycles_q, desc_cycles_d, desc_cycles_q;
-  assign over = quiet_i && (!drain_q || state_q == SStopping || state_q == SStopped);
+  assign over = quiet_i && (!drain_q || frozen_i || state_q == SStopping || state_q == SStopped);
   always_comb begin
     timing_d         = timing_q;
     preempt_cycles_d = preempt_cycles_q;
@@ -336,7 +360,7 @@ module npu_seq
     end
     desc_cycles_d = desc_cycles_q;
     if (restart_o || state_q == SDone || (state_q == SIdle && empty)) desc_cycles_d = '0;
-    else if (state_q != SStopping && state_q != SSave && state_q != SStopped)
+    else if (state_q != SStopping && state_q != SSave && state_q != SSums && state_q != SStopped)
       desc_cycles_d = desc_cycles_q + 32'd1;
   end
   always_ff @(posedge clk_i)
@@ -357,7 +381,7 @@ module npu_seq
   always_comb begin
     unique case (state_q)
       SIdle:            code = empty ? stop_t'(STATE_IDLE) : stop_t'(STATE_RUN);
-      SStopping, SSave: code = stop_t'(STATE_STOPPING);
+      SStopping, SSave, SSums: code = stop_t'(STATE_STOPPING);
       SStopped:         code = stop_q;
       default:          code = stop_t'(STATE_RUN);
     endcase

@@ -139,11 +139,23 @@ module npu_slot #(
   logic         store_epoch, acked_v, a_behind, a_held, cst_mark;
   logic [31:0]  acked, cst_upto;
   npu_conv_pkg::from_t begin_at;
-  logic         conv_halted, conv_begun, fold_stop, from_ready;
+  logic         conv_halted, conv_begun, conv_frozen, fold_stop, from_ready, freeze;
   logic [255:0] conv_context;
+  npu_conv_pkg::progress_t conv_at, from_at;
+  // sums of a tile on their way to the save area, or from there
+  localparam int Lines = (C + 15) / 16;
+  logic         put_sums, get_sums, sums_done, from_sums, sst_v, sst_rdy, sums_ask, sums_back;
+  logic         sums_re;
+  logic [Lines-1:0] sums_we;
+  logic [31:0]  sst_va, sums_va;
+  logic [5:0]   sst_len;
+  logic [255:0] sst_data;
+  logic [3:0]   sums_tag;
+  npu_conv_pkg::row_t sums_row;
+  npu_pkg::line_t sums_in, sums_out [Lines];
   assign conv_count = conv_in - conv_head;
   assign retire     = state == SDone && is_array;
-  assign flush      = (retire && drain && conv_count > 2'd1) || fold_stop;
+  assign flush      = (retire && drain && (conv_count > 2'd1 || conv_frozen)) || fold_stop;
   // The next descriptor's operation begins while this one runs, if both are the array's, it reads
   // no weights or parameters that one under way writes, and nothing is wrong with it.
   assign ahead_start = state == SRun && is_array && next_v && ahead_v && !ahead_bad &&
@@ -159,7 +171,9 @@ module npu_slot #(
       .desc_i(ahead_start ? next_desc : desc),
       .behind_i(conv_behind), .from_v_i(state == SFromWork), .from_i(begin_at),
       .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .halt_i(fold_asked),
-      .halted_o(conv_halted), .begun_o(conv_begun), .context_o(conv_context), .head_o(conv_head),
+      .freeze_i(freeze), .frozen_o(conv_frozen), .halted_o(conv_halted), .begun_o(conv_begun),
+      .context_o(conv_context), .at_o(conv_at), .sums_re_i(sums_re), .sums_we_i(sums_we),
+      .sums_at_i(sums_row), .sums_line_i(sums_in), .sums_line_o(sums_out), .head_o(conv_head),
       .in_o(conv_in),
       .push_seq_o(push_seq), .a_seq_o(a_seq), .h_i, .w_i, .serial_i, .time_i,
       .busy_o(conv_busy), .quiet_o(conv_quiet), .stuck_o(stuck), .stray_o(stray),
@@ -219,8 +233,8 @@ module npu_slot #(
       .epoch_o(store_epoch), .any_o(stores), .v_o(acked_v), .upto_o(acked));
 
   // Between two folds, and when it is about to begin, an operation counts on its rectangle.
-  assign quiet_o = conv_quiet && !conv_busy && !conv_start && state != SFromAsk &&
-      state != SFromRsp && state != SFromWork;
+  assign quiet_o = conv_quiet && (!conv_busy || conv_frozen) && !conv_start &&
+      state != SFromAsk && state != SFromRsp && state != SFromSums && state != SFromWork;
 
   // ---- stores: from either unit or the sequencer ------------------------------------------------
   logic         st_v, st_rdy, word_v, kept_v;
@@ -235,6 +249,7 @@ module npu_slot #(
       .c_v_i(cst_v), .c_va_i(cst_va), .c_len_i(cst_len), .c_data_i(cst_data),
       .c_mark_i(cst_mark), .c_upto_i(cst_upto), .c_rdy_o(cst_rdy),
       .v_v_i(vst_v), .v_va_i(vst_va), .v_len_i(vst_len), .v_data_i(vst_data), .v_rdy_o(vst_rdy),
+      .m_v_i(sst_v), .m_va_i(sst_va), .m_len_i(sst_len), .m_data_i(sst_data), .m_rdy_o(sst_rdy),
       .word_v_i(word_v), .kept_v_i(kept_v), .word_va_i(desc[DESC_ADDR_D_BIT +: 32]),
       .word_i(word), .s_rdy_o(st_rdy),
       .keep_i(fold_stop), .keep_va_i(save), .keep_data_i(conv_context),
@@ -255,7 +270,8 @@ module npu_slot #(
         10'(ack_i.n[0]) - 10'(ack_i.n[1]);
   assign m_ask  = '{'{va: f_va, len: f_len, tag: f_tag, seq: push_seq},
                     '{va: a_va, len: 7'd64, tag: a_tag, seq: a_seq},
-                    '{va: ask_va, len: ask_len, tag: ask_tag, seq: conv_head}};
+                    sums_ask ? '{va: sums_va, len: 7'd64, tag: TagSums | {3'd0, sums_tag, 2'd0}, seq: conv_head}
+                             : '{va: ask_va, len: ask_len, tag: ask_tag, seq: conv_head}};
   assign st_ask = '{va: st_va, len: st_len, tag: 9'(store_epoch), seq: conv_head};
 
   // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest -
@@ -283,7 +299,7 @@ module npu_slot #(
   npu_mmu u_mmu (
       .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .idle_i(idle_o), .pt_base_i,
       .pt_count_i, .context_i, .ch_mask_i, .hash_i,
-      .v_i({ask_v, a_req, f_req}), .urgent_i({1'b0, stall_a, conv_busy && push_seq == conv_head &&
+      .v_i({ask_v || sums_ask, a_req, f_req}), .urgent_i({1'b0, stall_a, conv_busy && push_seq == conv_head &&
       32'(f_ready) < R}), .ask_i(m_ask), .gnt_o(m_gnt), .store_v_i(st_v), .store_i(st_ask),
       .wdata_i(st_data), .store_gnt_o(st_gnt),
       .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .load_o(load_bad),
@@ -292,25 +308,37 @@ module npu_slot #(
 
   // ---- sequencer --------------------------------------------------------------------------------
   // FOLD: no tile begins; when those that have are stored, the context of the oldest operation says
-  // how far it has come.
+  // how far it has come.  SAVE: no row goes into the array; sums of the tile it was in go with that.
   logic from_back, from_ok;
   assign fold_stop = state == SRun && is_array && conv_halted && !st_v && !stores;
   npu_resume u_resume (
       .clk_i, .rst_ni, .desc_i(desc), .back_i(from_back), .context_i(rsp_i.data),
-      .ok_o(from_ok), .ready_o(from_ready), .from_o(begin_at));
+      .h_i(npu_conv_pkg::dim_t'(h_i)), .w_i(npu_conv_pkg::dim_t'(w_i)), .sums_o(from_sums),
+      .at_o(from_at), .ok_o(from_ok), .ready_o(from_ready), .from_o(begin_at));
+  assign sums_back = rsp_i.v && rsp_i.tag[8:6] == 3'd6 && rsp_i.tag[1:0] == TagSums[1:0];
+  npu_sums #(.C(C)) u_sums (
+      .clk_i, .rst_ni, .save_i(save), .keep_i(fold_stop || from_back),
+      .at_i(from_back ? from_at : conv_at), .put_i(put_sums), .get_i(get_sums),
+      .done_o(sums_done), .st_v_o(sst_v), .st_va_o(sst_va), .st_len_o(sst_len),
+      .st_data_o(sst_data), .st_rdy_i(sst_rdy), .ask_v_o(sums_ask), .ask_va_o(sums_va),
+      .ask_tag_o(sums_tag), .ask_gnt_i(m_gnt[2] && sums_ask), .back_i(sums_back),
+      .back_tag_i(rsp_i.tag[5:2]), .data_i(rsp_i.data), .re_o(sums_re), .we_o(sums_we),
+      .at_o(sums_row), .line_o(sums_in), .line_i(sums_out));
   npu_seq u_seq (
       .clk_i, .rst_ni, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_rdata_o(seq_rdata),
       .state_o(state), .restart_o(restart), .kill_now_o(kill_now), .fault_i(fault_now),
       .kill_i(kill), .flush_i(flush),
       .head_o(head), .desc_o(desc), .next_o(next_desc), .array_o(is_array), .next_v_o(next_v),
       .late_i(late_v_q), .ask_v_o(ask_v), .ask_va_o(ask_va), .ask_len_o(ask_len),
-      .ask_tag_o(ask_tag), .ask_gnt_i(m_gnt[2]), .ask_lost_i(mmu_late && mmu_desc),
+      .ask_tag_o(ask_tag), .ask_gnt_i(m_gnt[2] && !sums_ask), .ask_lost_i(mmu_late && mmu_desc),
       .rsp_i, .pending_i(pending_q != 0), .mem_busy_i(m_busy),
       .word_v_o(word_v), .kept_v_o(kept_v), .store_rdy_i(st_rdy), .store_v_i(st_v),
       .stores_i(stores), .save_o(save),
       .conv_busy_i(conv_busy), .conv_end_i(conv_end), .conv_begun_i(conv_begun),
       .vec_busy_i(vec_busy), .conv_count_i(conv_count), .ahead_start_i(ahead_start),
-      .fold_stop_i(fold_stop), .drain_o(drain), .fold_o(fold_asked),
+      .frozen_i(conv_frozen), .fold_stop_i(fold_stop), .drain_o(drain), .fold_o(fold_asked),
+      .freeze_o(freeze), .put_sums_o(put_sums), .get_sums_o(get_sums),
+      .sums_v_i(from_back ? from_sums : conv_at.sums.nc != 0), .sums_done_i(sums_done),
       .from_o(from_v), .from_back_o(from_back), .from_fault_o(from_fault), .from_ok_i(from_ok),
       .from_ready_i(from_ready), .quiet_i(quiet_o), .idle_o, .stopped_o(stopped),
       .irq_signal_o, .irq_fault_o, .irq_quiet_o);

@@ -13,6 +13,11 @@ module npu_stores (
     input  logic [5:0]   v_len_i,
     input  logic [255:0] v_data_i,
     output logic         v_rdy_o,
+    input  logic         m_v_i,              // sums that are moved
+    input  logic [31:0]  m_va_i,
+    input  logic [5:0]   m_len_i,
+    input  logic [255:0] m_data_i,
+    output logic         m_rdy_o,
     // the sequencer's: a word, or the context that was kept
     input  logic         word_v_i, kept_v_i,
     input  logic [31:0]  word_va_i,
@@ -41,6 +46,7 @@ module npu_stores (
 
   assign c_rdy_o = free;
   assign v_rdy_o = free && !c_v_i;
+  assign m_rdy_o = free && !c_v_i && !v_v_i;
   assign s_rdy_o = free && !c_v_i && !v_v_i;
 
   always_ff @(posedge clk_i) begin
@@ -50,11 +56,12 @@ module npu_stores (
       data_q <= data_q >> {len_o, 3'd0};
     end
     if (free) begin
-      v_q    <= c_v_i || v_v_i || word_v_i || kept_v_i;
+      v_q    <= c_v_i || v_v_i || m_v_i || word_v_i || kept_v_i;
       mark_q <= c_v_i && c_mark_i;
       upto_q <= c_upto_i;
       if (c_v_i) {va_q, len_q, data_q} <= {c_va_i, c_len_i, c_data_i};
       else if (v_v_i) {va_q, len_q, data_q} <= {v_va_i, v_len_i, v_data_i};
+      else if (m_v_i) {va_q, len_q, data_q} <= {m_va_i, m_len_i, m_data_i};
       else if (word_v_i) {va_q, len_q, data_q} <= {word_va_i, 6'd8, 256'(word_i)};
     end
     if (keep_i) {va_q, len_q, data_q} <= {keep_va_i, 6'd32, keep_data_i};

@@ -48,6 +48,7 @@ module npu_walk
   logic                 leaf_q, leaf_d;            // at its second level
   logic                 stores_q, stores_d;        // for a store
   logic                 more_q, more_d;            // for nobody: the rest of a line
+  logic                 stale_q, stale_d;          // flushed since it was asked for
   logic [23:0]          more_vpn_q, more_vpn_d, vpn;
   logic [31:0]          pte_q, pte_d, pte_pa;
   table_t               tables [16];
@@ -137,8 +138,10 @@ module npu_walk
         end
       default: walk_d = WIdle;
     endcase
-    if (kill_i || bad_o || ((more_q || more_d) && (flush_i || idle_i)))
-      {walk_d, leaf_d, more_d} = {WIdle, 2'b00};
+    // What was read before a flush is read again; what has been asked for is waited for first.
+    if (kill_i || bad_o || (flush_i && walk_d != WWait) || (came && stale_q) ||
+        ((more_q || more_d) && idle_i)) {walk_d, leaf_d, more_d} = {WIdle, 2'b00};
+    stale_d = (flush_i || stale_q) && walk_d == WWait;
   end
   assign done_o   = walk_q == WCheck && leaf_q && !more_q;
   assign fill_v_o = walk_q == WCheck && leaf_q && right;
@@ -148,7 +151,7 @@ module npu_walk
   always_comb begin
     ptl_v_d   = ptl_v_q;
     table_v_d = table_v_q;
-    if (came && leaf_q) ptl_v_d[li] = 1'b1;
+    if (came && leaf_q && !stale_q) ptl_v_d[li] = 1'b1;
     if (walk_q == WCheck && !leaf_q && !bad_o) table_v_d[ti] = 1'b1;
     if (flush_i || bad_o) ptl_v_d = '0;
     if (flush_i) table_v_d = '0;
@@ -159,12 +162,14 @@ module npu_walk
       walk_q    <= WIdle;
       leaf_q    <= 1'b0;
       more_q    <= 1'b0;
+      stale_q   <= 1'b0;
       ptl_v_q   <= '0;
       table_v_q <= '0;
     end else begin
       walk_q    <= walk_d;
       leaf_q    <= leaf_d;
       more_q    <= more_d;
+      stale_q   <= stale_d;
       ptl_v_q   <= ptl_v_d;
       table_v_q <= table_v_d;
     end
@@ -172,7 +177,7 @@ module npu_walk
     stores_q   <= stores_d;
     more_vpn_q <= more_vpn_d;
     if (walk_q == WTable) ptl_q <= ptl[li];
-    if (came && leaf_q) begin
+    if (came && leaf_q && !stale_q) begin
       ptl[li]      <= rsp_i.data;
       ptl_addr[li] <= pte_pa[31:6];
     end

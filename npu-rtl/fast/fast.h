@@ -34,6 +34,7 @@
 #define TAG_DESC 0x180u
 #define TAG_WAIT 0x181u
 #define TAG_FROM 0x182u
+#define TAG_SUMS 0x183u /* bits 5:2: which line */
 #define TAG_WALK 0x1C0u
 
 struct request {
@@ -160,7 +161,8 @@ struct mmu {
 	enum walk walk;
 	enum way whose;
 	bool leaf;
-	bool more; /* the rest of the line that has been read is filled in */
+	bool more;  /* the rest of the line that has been read is filled in */
+	bool stale; /* flushed since the walk under way asked */
 	uint32_t more_vpn;
 	uint32_t pte;
 	struct {
@@ -211,6 +213,8 @@ struct window {
 struct fold {
 	bool first, last, new_panel, new_op, ends;
 	uint32_t seq, kr, nc, t, tid;
+	uint32_t m, n, k; /* where its tile is, and it in that */
+	uint32_t again;   /* the first rows, which have its products */
 };
 
 struct tile {
@@ -219,14 +223,15 @@ struct tile {
 };
 
 struct folds {
-	bool v, new_panel, new_op, odd;
+	bool v, new_panel, new_op, odd, first;
+	bool kept; /* sums of the tile are there: it is as wide as they are */
 	uint32_t m0, n0, k0, t, row, tid;
 	struct fold fold;
 	struct tile tile;
 };
 
 struct weights {
-	bool v, rows;
+	bool v, rows, kept;
 	uint32_t m0, t, n0, k, j, va, tid, ahead;
 };
 
@@ -343,6 +348,11 @@ struct conv {
 	uint64_t in_array; /* last cycle in which a row is on its way */
 	uint32_t apart;
 	bool group, taken, stray;
+	/* no row is to go into the array; nothing was in it; the blocks before it are cut
+	 * off */
+	bool freeze, still, frozen;
+	bool held; /* a row was offered and is still */
+	struct npu_progress frozen_at;
 	uint32_t stray_seq, tile_seq[4];
 	/* of this cycle */
 	bool offer, row, row_last, load_row, weights_take, load_last, load_take,
@@ -353,7 +363,7 @@ struct conv {
 	struct piece piece; /* pushed, if any */
 	bool pushes, param_take, weights_start, rows_start, folds_start;
 	struct window base_window;
-	bool stall_a, stall_bank, stall_w, stall_out, stuck;
+	bool stall_a, stall_bank, stall_w, stall_out, stuck, cut;
 	bool a_req, a_fits, a_dup;
 };
 
@@ -401,8 +411,17 @@ enum state {
 	S_STOPPED,
 	S_FROM_ASK,
 	S_FROM_RSP,
+	S_FROM_SUMS,
 	S_FROM_WORK,
-	S_SAVE
+	S_SAVE,
+	S_SUMS
+};
+
+/* npu_sums */
+struct sums {
+	bool head, have;
+	uint32_t t, at, asked, open;
+	struct npu_progress of;
 };
 
 struct range {
@@ -455,9 +474,11 @@ struct slot {
 	uint32_t fault_kind, fault_addr, fault_desc, save;
 	enum state state;
 	uint32_t stop;
-	bool drain, fold, timing;
+	bool drain, fold, freeze, timing;
 	bool from_save; /* the descriptor at HEAD goes on from the context there */
-	bool from_ok, save_due;
+	bool from_ok, save_due, sums_due;
+	struct sums sums;
+	uint32_t sums_desc[16];   /* whose they are */
 	uint32_t from_left;       /* cycles until it is known where that is */
 	struct npu_progress from; /* as read */
 	uint32_t desc[16], next[16];
@@ -622,6 +643,8 @@ bool out_full(const struct out *o, const struct tile *t);
 void out_store(const struct out *o, uint32_t *va, uint32_t *len, bool *mark);
 bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	      bool stored, bool retire);
+/* All rows that have come are stored. */
+bool out_even(const struct out *o);
 void out_kill(struct out *o);
 
 /* fast_vec.c */
@@ -659,5 +682,7 @@ bool space_peek(const struct npu_model *m, const struct slot *s, uint32_t va, vo
 void retire_effect(struct npu_model *m, struct slot *s);
 /* The array's oldest operation does, up to there. */
 void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress *to);
+/* The sums of s->sums.of come to the save area. */
+void sums_effect(const struct npu_model *m, const struct slot *s);
 
 #endif

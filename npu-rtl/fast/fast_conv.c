@@ -97,19 +97,25 @@ void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool
 static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
 		     struct npu_rect rect)
 {
-	bool last_k = f->k0 + rect.rows >= o->k, last_n = f->n0 + rect.cols >= o->n;
+	bool again = f->kept && f->first && o->at.r;
+	uint32_t h = again ? o->at.kr : rect.rows, w = f->kept ? o->at.nc : rect.cols;
+	bool last_k = f->k0 + h >= o->k, last_n = f->n0 + w >= o->n;
 	bool last_m = f->m0 + f->t >= o->m;
 
-	f->fold = (struct fold){.first = !f->k0,
+	f->fold = (struct fold){.first = f->first,
 				.last = last_k,
 				.new_panel = f->new_panel,
 				.new_op = f->new_op,
 				.ends = last_k && last_n && last_m,
 				.seq = seq & 3u,
-				.kr = last_k ? o->k - f->k0 : rect.rows,
-				.nc = last_n ? o->n - f->n0 : rect.cols,
+				.kr = last_k ? o->k - f->k0 : h,
+				.nc = last_n ? o->n - f->n0 : w,
 				.t = f->t,
-				.tid = f->tid};
+				.tid = f->tid,
+				.m = f->m0,
+				.n = f->n0,
+				.k = f->k0,
+				.again = again ? o->at.r : 0};
 	f->tile = (struct tile){.pair = o->pair && !f->odd && !last_n,
 				.out32 = o->out32,
 				.quad = o->pair,
@@ -132,7 +138,9 @@ static void folds_begin(struct conv *v, struct npu_rect rect)
 	f->v = true;
 	f->m0 = o->at.m;
 	f->n0 = o->at.n;
-	f->k0 = 0;
+	f->k0 = o->at.k;
+	f->first = true;
+	f->kept = o->at.nc != 0;
 	f->t = o->at.t ? o->at.t : npu_panel_next(o->m, o->depth, 0);
 	f->row = o->addr_m;
 	f->new_panel = false;
@@ -145,16 +153,18 @@ static void folds_take(struct conv *v, struct npu_rect rect)
 {
 	const struct conv_op *o = &v->op[v->folds_n & 3u];
 	struct folds *f = &v->folds;
-	bool last_k = f->fold.last, last_n = f->n0 + rect.cols >= o->n;
+	bool last_k = f->fold.last, last_n = f->n0 + f->fold.nc >= o->n;
 
 	f->new_panel = false;
 	f->new_op = false;
-	f->k0 += rect.rows;
+	f->k0 += f->fold.kr;
+	f->first = last_k;
 	if (last_k) {
 		f->k0 = 0;
 		f->tid = (f->tid + 1) & 3u;
 		f->odd = f->tile.pair;
-		f->n0 += rect.cols;
+		f->n0 += f->fold.nc;
+		f->kept = false;
 		if (last_n) {
 			f->n0 = 0;
 			f->m0 += f->t;
@@ -176,10 +186,18 @@ static uint32_t weights_at(const struct conv_op *o, uint32_t n)
 	return o->addr_b + (o->block ? n / 16 * o->k * 16 + n % 16 : n);
 }
 
+/* From a weight of a column to the next. */
+static uint32_t row_bytes(const struct conv_op *o)
+{
+	return o->block ? 16 : o->ldb;
+}
+
 static uint32_t columns(const struct weights *w, const struct conv_op *o,
 			struct npu_rect rect)
 {
-	return w->n0 + rect.cols >= o->n ? o->n - w->n0 : rect.cols;
+	uint32_t cols = w->kept ? o->at.nc : rect.cols;
+
+	return w->n0 + cols >= o->n ? o->n - w->n0 : cols;
 }
 
 static void weights_comb(struct conv *v, struct npu_rect rect)
@@ -213,9 +231,12 @@ static void weights_begin(struct conv *v)
 	w->rows = o->noparam;
 	w->m0 = o->at.m;
 	w->n0 = o->at.n;
-	w->k = w->j = 0;
+	w->k = o->at.k;
+	w->kept = o->at.nc != 0;
+	w->j = 0;
 	w->t = o->at.t ? o->at.t : npu_panel_next(o->m, o->depth, 0);
-	w->va = o->noparam ? weights_at(o, w->n0) : o->addr_p + w->n0 * 16;
+	w->va = o->noparam ? weights_at(o, w->n0) + w->k * row_bytes(o)
+			   : o->addr_p + w->n0 * 16;
 }
 
 /* The last weight row of a tile has been asked for. */
@@ -223,12 +244,14 @@ static void weights_tile(struct conv *v, struct npu_rect rect)
 {
 	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	struct weights *w = &v->weights;
-	bool last_n = w->n0 + rect.cols >= o->n;
+	uint32_t nc = columns(w, o, rect);
+	bool last_n = w->n0 + nc >= o->n;
 
 	w->k = 0;
+	w->kept = false;
 	w->rows = o->noparam;
 	w->tid = (w->tid + 1) & 3u;
-	w->n0 = last_n ? 0 : w->n0 + rect.cols;
+	w->n0 = last_n ? 0 : w->n0 + nc;
 	w->va = o->noparam ? weights_at(o, w->n0) : o->addr_p + w->n0 * 16;
 	w->ahead++;
 	if (!last_n)
@@ -256,11 +279,11 @@ static void weights_pushed(struct conv *v, struct npu_rect rect)
 		if (!two || w->j == nc) {
 			w->rows = true;
 			w->j = 0;
-			w->va = weights_at(o, w->n0);
+			w->va = weights_at(o, w->n0) + w->k * row_bytes(o);
 		}
 		return;
 	}
-	w->va += o->block ? 16 : o->ldb;
+	w->va += row_bytes(o);
 	if (++w->k == o->k)
 		weights_tile(v, rect);
 }
@@ -318,6 +341,19 @@ static void lane_in(struct load *l, const struct conv_op *o, bool real)
 	l->last_off = l->off;
 }
 
+static void first_lane(struct load *l, const struct conv_op *o)
+{
+	uint32_t pixel = l->fold.k / o->kcin, ky = pixel / o->kw;
+
+	l->c = l->fold.k % o->kcin;
+	l->kx = pixel % o->kw;
+	l->dx = l->kx * o->dx;
+	l->dy = ky * o->dy;
+	l->x_off = l->kx * o->kstep_x;
+	l->y_off = ky * o->kstep_y;
+	l->off = l->y_off + l->x_off + l->c;
+}
+
 static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
 {
 	struct load *l = &v->load;
@@ -345,7 +381,7 @@ static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
 	l->lanes[l->bank].v = l->lanes[l->bank].start = l->lanes[l->bank].again = 0;
 	l->lanes[l->bank].dx_most = l->lanes[l->bank].dy_most = 0;
 	if (l->fold.first)
-		l->c = l->kx = l->off = l->x_off = l->y_off = l->dx = l->dy = 0;
+		first_lane(l, &v->op[l->fold.seq & 3u]);
 }
 
 /* ---- npu_conv_stream ------------------------------------------------------------------------ */
@@ -423,7 +459,7 @@ bool conv_ready(const struct slot *s)
 /* The next fold is the first of a tile, or of two stored together. */
 static bool between(const struct folds *f)
 {
-	return f->v && !f->k0 && !f->odd;
+	return f->v && f->first && !f->k0 && !f->odd;
 }
 
 bool conv_halted(const struct slot *s, struct npu_progress *at)
@@ -431,7 +467,14 @@ bool conv_halted(const struct slot *s, struct npu_progress *at)
 	const struct conv *v = &s->conv;
 	const struct folds *f = &v->folds;
 
-	*at = (struct npu_progress){f->m0, f->t, f->n0, v->op[v->folds_n & 3u].at.half};
+	if (v->frozen) {
+		*at = v->frozen_at;
+		return v->streamed_n == v->head && out_even(&v->out);
+	}
+	*at = (struct npu_progress){.m = f->m0,
+				    .t = f->t,
+				    .n = f->n0,
+				    .half = v->op[v->folds_n & 3u].at.half};
 	return s->fold && between(f) && v->folds_n == v->head && !v->out.live &&
 	       !v->out.st_v;
 }
@@ -485,6 +528,63 @@ static void find_lo(struct conv *v)
 			: (uint32_t)iy;
 }
 
+/* Nothing more goes into the array.  Of what is in it all goes through it, and then the
+ * blocks before it, and what they have of younger operations, are cut off. */
+static void freeze_comb(struct slot *s)
+{
+	struct conv *v = &s->conv;
+	bool oldest_in = v->streamed_n == v->head;
+
+	v->freeze = s->freeze && conv_busy(v) && !v->frozen &&
+		    !(oldest_in && v->op[v->head & 3u].pair);
+}
+
+static void cut_comb(const struct npu_model *m, struct conv *v)
+{
+	bool still = v->freeze && !in_flight(m, v) && !v->offer;
+
+	v->cut = still && v->still &&
+		 (v->stream.v || v->load.v || v->folds.v || v->streamed_n != v->head);
+	v->still = still;
+}
+
+/* Where the oldest operation stands. */
+static struct npu_progress stands_at(const struct conv *v)
+{
+	const struct fold *f = v->stream.v ? &v->stream.fold
+			       : v->load.v ? &v->load.fold
+					   : &v->folds.fold;
+	struct npu_progress at = {.m = f->m,
+				  .t = f->t,
+				  .n = f->n,
+				  .half = v->op[f->seq & 3u].at.half,
+				  .k = f->k,
+				  .kr = f->kr,
+				  .nc = f->nc,
+				  .r = f->again};
+
+	if (v->stream.v && v->stream.t > at.r)
+		at.r = v->stream.t;
+	if (!at.k && !at.r)
+		at.kr = at.nc = 0;
+	return at;
+}
+
+static void cut_off(struct conv *v)
+{
+	v->frozen = true;
+	v->frozen_at = stands_at(v);
+	v->folds.v = false;
+	v->folds.tid = 0;
+	v->weights.v = false;
+	v->weights.tid = 0;
+	v->weights.ahead = 0;
+	v->load.v = v->load.busy = false;
+	v->stream.v = false;
+	v->act = (struct act){0};
+	gather_kill(&v->gather);
+}
+
 /* A row of weights for the fold being loaded. */
 static void load_comb(struct slot *s, bool room)
 {
@@ -508,25 +608,28 @@ static void array_comb(struct npu_model *m, struct slot *s)
 	struct stream *st = &v->stream;
 	bool busy = l->busy, load_here = false, ok;
 
-	v->offer = st->v && here(st->window.iy, st->reach, rows_of(v, &st->fold),
-				 v->op[st->fold.seq & 3u].h);
+	v->offer = st->v && (!v->freeze || v->held) &&
+		   here(st->window.iy, st->reach, rows_of(v, &st->fold),
+			v->op[st->fold.seq & 3u].h);
 	gather_offer(v);
 	v->row = v->offer && v->take;
+	v->held = v->offer && !v->row;
 	v->row_last = v->row && st->t == st->fold.t - 1;
-	load_comb(s, v->gather.count != BEATS && !(st->v && !st->t && !v->row));
+	load_comb(s, !v->freeze && v->gather.count != BEATS &&
+			     !(st->v && !st->t && !v->row));
 	ok = l->v && load_ok(m, v);
 	if (l->v) {
 		v->base_window = load_base(v);
 		load_here = ok && here(v->base_window.iy, v->reach, rows_of(v, &l->fold),
 				       v->op[l->fold.seq & 3u].h);
 	}
-	v->load_take =
-		l->v && (!busy || v->load_last) && (!st->v || v->row_last) && load_here;
+	v->load_take = l->v && (!busy || v->load_last) && (!st->v || v->row_last) &&
+		       load_here && !v->freeze;
 	v->stall_a = (st->v && !v->offer) || (!st->v && l->v && !busy && !load_here);
 	v->stall_bank = v->offer && !v->row;
 	v->stall_w = !st->v && busy && !v->load_row;
 	v->stuck =
-		v->stall_a && same((v->rows_n - 1) & 3u, v->head) &&
+		v->stall_a && !v->freeze && same((v->rows_n - 1) & 3u, v->head) &&
 		(st->v ? same(st->fold.seq, v->head) : same(l->fold.seq, v->head) && ok);
 }
 
@@ -539,8 +642,8 @@ static void loads_comb(struct slot *s)
 	v->param_take = conv_busy(v) && f->ready != f->head &&
 			!(f->piece[f->head & 63u].meta >> 8);
 	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
-	v->weights_start = v->weights_n != v->in && !v->weights.v;
-	v->rows_start = v->rows_n != v->in && act_idle(&v->act) &&
+	v->weights_start = v->weights_n != v->in && !v->weights.v && !v->frozen;
+	v->rows_start = v->rows_n != v->in && act_idle(&v->act) && !v->frozen &&
 			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
 	weights_comb(v, s->rect);
 }
@@ -554,11 +657,13 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	const struct piece *p = &f->piece[f->head & 63u];
 	bool there = conv_busy(v) && f->ready != f->head, full, held;
 
+	freeze_comb(s);
 	array_comb(m, s);
+	cut_comb(m, v);
 	loads_comb(s);
 	find_lo(v);
 	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
-	held = full || (s->fold && between(&v->folds));
+	held = full || v->freeze || (s->fold && between(&v->folds));
 	if (s->serial && v->folds.v) {
 		bool settled = !a->count && (!a->act || (!v->a_fits && a->lo == v->lo));
 
@@ -570,7 +675,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	v->stall_out = !v->stream.v && full && !l->v && !l->busy;
 	v->stuck = v->stuck && !a->count && a->act && !v->a_fits && a->lo == v->lo &&
 		   !a->old;
-	v->folds_start = v->folds_n != v->in && !v->folds.v;
+	v->folds_start = v->folds_n != v->in && !v->folds.v && !v->frozen;
 }
 
 /* npu_conv_cols, for parameters of a grouped convolution, and whether a group is astray.
@@ -684,7 +789,8 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 		v->taken = true;
 	}
 	if (v->row) {
-		s->count[CNT_MACS] += v->stream.macs;
+		if (v->stream.t >= v->stream.fold.again)
+			s->count[CNT_MACS] += v->stream.macs;
 		s->count[CNT_ROWS]++;
 	}
 	s->count[CNT_FOLDS] += v->next_take;
@@ -698,6 +804,8 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	} else if (v->folds_start) {
 		folds_begin(v, s->rect);
 	}
+	if (v->cut)
+		cut_off(v);
 }
 
 /* ---- stretches in which the array takes a row a cycle -------------------------------------- */
@@ -714,7 +822,7 @@ uint32_t conv_still(const struct conv *v)
 	uint32_t rows = rows_of(v, &s->fold);
 	int64_t bottom;
 
-	if (!s->v || !s->t || s->t + 3 > s->fold.t || !v->row)
+	if (!s->v || s->fold.again || !s->t || s->t + 3 > s->fold.t || !v->row)
 		return 0;
 	if (o->group || runs & (runs - 1) || v->gather.old ||
 	    !gather_steady(&v->gather) || (v->folds.v && !v->load.v) ||
@@ -817,15 +925,8 @@ void conv_kill(struct conv *v)
 {
 	v->in = v->weights_n = v->rows_n = v->folds_n = 0;
 	v->streamed_n = v->computed_n = v->head = 0;
-	v->folds.v = false;
-	v->folds.tid = 0;
-	v->weights.v = false;
-	v->weights.tid = 0;
-	v->weights.ahead = 0;
-	v->load.v = v->load.busy = false;
-	v->stream.v = false;
-	v->act = (struct act){0};
-	gather_kill(&v->gather);
+	cut_off(v);
+	v->frozen = v->still = v->held = false;
 	out_kill(&v->out);
 	v->row_rp = v->row_wp;
 	v->end_rp = v->end_wp;

@@ -228,7 +228,7 @@ static bool walk_step(struct npu_model *m, struct slot *s, struct tlb *fill)
 		pa = pte_address(m, s, vpn);
 		u->pte = u->walk_line[pa >> 2 & 15u];
 		u->walk = WALK_CHECK;
-		if (!u->leaf)
+		if (!u->leaf || u->stale)
 			break;
 		l = line_index(pa >> 6);
 		u->line[l].v = true;
@@ -308,16 +308,17 @@ void mmu_step(struct npu_model *m, struct slot *s, const struct ask *load,
 	translate_step(m, s, STORES, store, filled ? &fill : NULL);
 	if (filled)
 		u->tlb[tlb_index(fill.vpn, s->context)] = fill;
-	if (u->more && (s->flush || s->rests)) {
-		u->walk = WALK_IDLE;
-		u->leaf = u->more = false;
-	}
 	if (s->flush)
 		flush(u);
-	if (kill) {
+	if (kill)
 		for (int w = 0; w < WAYS; w++)
 			u->way[w].req.v = u->way[w].ask_v = false;
+	/* What was read before a flush is read again; what has been asked for is waited
+	 * for first. */
+	u->stale |= s->flush;
+	if (kill || (u->stale && u->walk != WALK_WAIT) || (u->more && s->rests)) {
 		u->walk = WALK_IDLE;
 		u->leaf = u->more = false;
 	}
+	u->stale &= u->walk == WALK_WAIT;
 }

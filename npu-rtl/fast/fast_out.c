@@ -65,6 +65,11 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	return op_done;
 }
 
+bool out_even(const struct out *o)
+{
+	return !o->done && o->in_t == o->out_t && !o->st_v;
+}
+
 void out_kill(struct out *o)
 {
 	o->end = false;

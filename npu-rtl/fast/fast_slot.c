@@ -13,7 +13,7 @@ struct now {
 	bool wr_ring, wr_preempt, wr_resume;
 	bool kill_now, fault_now, denied, mmu_now, mmu_late, late_now, dec_fault, flush,
 		kill;
-	bool fold_stop, from_done, from_work, from_fault;
+	bool fold_stop, from_done, from_work, from_fault, sums_done;
 	struct npu_progress at; /* fold_stop: what is stored */
 	bool retire, next_v, known, ahead_start, conv_start, vec_start;
 	uint32_t count; /* operations of the array under way */
@@ -21,8 +21,8 @@ struct now {
 	struct ask ask, store;
 	int client;
 	struct piece piece;
-	bool pushed, act, stored_conv, stored_vec, stored_fence, granted_store,
-		granted_desc;
+	bool pushed, act, stored_conv, stored_vec, stored_sums, stored_fence,
+		granted_store, granted_desc;
 	bool st_last, st_free, mark; /* mark: a panel's last store is granted */
 	uint32_t upto;
 	uint32_t st_piece;
@@ -63,12 +63,53 @@ bool slot_idle(const struct slot *s)
 
 static bool is_from(enum state state)
 {
-	return state == S_FROM_ASK || state == S_FROM_RSP || state == S_FROM_WORK;
+	return state == S_FROM_ASK || state == S_FROM_RSP || state == S_FROM_SUMS ||
+	       state == S_FROM_WORK;
 }
 
 bool slot_quiet(const struct npu_model *m, const struct slot *s)
 {
-	return conv_quiet(m, &s->conv) && !conv_busy(&s->conv) && !is_from(s->state);
+	return conv_quiet(m, &s->conv) && (!conv_busy(&s->conv) || s->conv.frozen) &&
+	       !is_from(s->state);
+}
+
+/* ---- npu_sums ----------------------------------------------------------------------------- */
+
+static void sums_of_use(struct slot *s)
+{
+	struct npu_progress *p = &s->from;
+
+	s->sums_due = npu_golden_sums_used(s->desc, s->rect.rows, s->rect.cols, p);
+	if (!s->sums_due)
+		p->k = p->kr = p->nc = p->r = 0;
+	s->sums.of = *p;
+}
+
+static uint32_t sums_lines(const struct sums *u)
+{
+	return u->of.nc > 16 ? 2 * u->of.t : u->of.t;
+}
+
+static bool sums_ask(const struct slot *s)
+{
+	return s->state == S_FROM_SUMS && s->sums.asked != sums_lines(&s->sums) &&
+	       !(s->sums.open >> (s->sums.asked & 15u) & 1u);
+}
+
+static void sums_store(const struct sums *u, uint32_t save, uint32_t *va, uint32_t *len)
+{
+	uint32_t left = u->of.nc * 4 - u->at;
+
+	*va = u->head ? save + npu_golden_sums_at(&u->of, u->t) + u->at : save + 32;
+	*len = !u->head ? 8 : left > 32 ? 32 : left;
+}
+
+static bool sums_done(const struct slot *s)
+{
+	const struct sums *u = &s->sums;
+
+	return s->state == S_SUMS ? u->head && u->t == u->of.t
+				  : u->asked == sums_lines(u) && !u->open;
 }
 
 /* ---- what stops it ------------------------------------------------------------------------ */
@@ -98,6 +139,7 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 				     : s->state == S_RUN && s->late_seq == (v->head & 3u);
 	n->from_done = s->state == S_FROM_RSP && !s->pending && !mmu_busy(&s->mmu);
 	n->from_fault = n->from_done && !s->from_ok;
+	n->sums_done = sums_done(s);
 	n->fault_now = n->mmu_now || n->late_now || n->dec_fault || n->denied ||
 		       n->from_fault || (n->conv_on && conv_busy(v) && v->stuck) ||
 		       (v->stray && v->stray_seq == (v->head & 3u)) ||
@@ -105,7 +147,7 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 	n->retire = s->state == S_DONE && n->array;
 	n->fold_stop = s->state == S_RUN && n->array && conv_halted(s, &n->at) &&
 		       !s->st_v && !stores_out(s);
-	n->flush = (n->retire && s->drain && n->count > 1) || n->fold_stop;
+	n->flush = (n->retire && s->drain && (n->count > 1 || v->frozen)) || n->fold_stop;
 	n->kill = n->kill_now || n->fault_now || n->wr_ring || n->flush;
 }
 
@@ -150,7 +192,12 @@ static void ask_of(const struct slot *s, int client, bool desc_ask, struct ask *
 		*ask = (struct ask){
 			.va = s->ring_base + entry * 64, .len = 64, .tag = TAG_DESC};
 	else if (s->state == S_FROM_ASK)
-		*ask = (struct ask){.va = s->save, .len = 32, .tag = TAG_FROM};
+		*ask = (struct ask){.va = s->save, .len = 40, .tag = TAG_FROM};
+	else if (s->state == S_FROM_SUMS)
+		*ask = (struct ask){
+			.va = s->save + NPU_CONTEXT_SUMS + 64 * s->sums.asked,
+			.len = 64,
+			.tag = (uint16_t)(TAG_SUMS | (s->sums.asked & 15u) << 2)};
 	else
 		*ask = (struct ask){
 			.va = NPU_GET(s->desc, ADDR_A) & ~7u, .len = 8, .tag = TAG_WAIT};
@@ -175,7 +222,7 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 		asks |= (uint32_t)ask_fetch(s, n, &fetch) << FETCH;
 		asks |= (uint32_t)(n->conv_on && v->a_req && !ahead_held(s)) << ACT;
 		asks |= (uint32_t)(desc_ask || s->state == S_WAIT_ASK ||
-				   s->state == S_FROM_ASK)
+				   s->state == S_FROM_ASK || sums_ask(s))
 			<< SEQ;
 		if (n->conv_on) {
 			urgent |=
@@ -212,6 +259,8 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 	n->st_free = !s->st_v || (n->granted_store && n->st_last);
 	n->stored_conv = n->st_free && v->out.st_v;
 	n->stored_vec = n->st_free && !v->out.st_v && n->vec_on && s->vec.waiting;
+	n->stored_sums = n->st_free && !v->out.st_v && !n->stored_vec &&
+			 s->state == S_SUMS && (!s->sums.head || s->sums.have);
 	n->stored_fence = n->st_free && !v->out.st_v && !n->stored_vec &&
 			  (s->state == S_WRITE || s->state == S_SAVE) && !s->q_sent;
 }
@@ -235,12 +284,17 @@ static void store_step(const struct npu_model *m, struct slot *s, const struct n
 		s->st_mark = false;
 		s->st_fence = false;
 		s->st_v = true;
+	} else if (n->stored_sums) {
+		sums_store(&s->sums, s->save, &s->st_va, &s->st_len);
+		s->st_mark = false;
+		s->st_fence = false;
+		s->st_v = true;
 	} else if (n->stored_fence) {
 		bool stamp = s->op == NPU_OP_TIMESTAMP, save = s->state == S_SAVE;
 
 		s->st_mark = false;
 		s->st_va = save ? s->save : NPU_GET(s->desc, ADDR_D);
-		s->st_len = save ? NPU_CONTEXT_WORDS * 4 : 8;
+		s->st_len = save ? 32 : 8;
 		s->st_fence = true;
 		s->st_v = true;
 		if (!save) {
@@ -281,6 +335,34 @@ static void acked_step(struct slot *s, const struct now *n, bool clear)
 		*k = (struct acked){0};
 }
 
+static void sums_step(struct slot *s, const struct now *n)
+{
+	struct sums *u = &s->sums, was = *u;
+	uint32_t va, len;
+
+	u->head = u->have = false;
+	u->t = u->at = u->asked = u->open = 0;
+	if (s->state == S_SUMS) {
+		sums_store(&was, s->save, &va, &len);
+		u->head = was.head || n->stored_sums;
+		u->t = was.t;
+		u->have = was.have || (was.head && was.t != was.of.t);
+		if (was.have && n->stored_sums && was.at + len == was.of.nc * 4) {
+			u->have = false;
+			u->t++;
+		} else if (was.have) {
+			u->at = was.at + (n->stored_sums ? 32 : 0);
+		}
+	} else if (s->state == S_FROM_SUMS) {
+		u->asked = was.asked;
+		u->open = was.open;
+		if (s->rsp.v && (s->rsp.tag & ~0x3Cu) == TAG_SUMS)
+			u->open &= ~(1u << (s->rsp.tag >> 2 & 15u));
+		if (n->client == SEQ && !n->granted_desc)
+			u->open |= 1u << (u->asked++ & 15u);
+	}
+}
+
 /* ---- sequencer ---------------------------------------------------------------------------------- */
 
 static void late_step(struct slot *s, const struct now *n, bool stopping)
@@ -313,6 +395,7 @@ static void desc_comes(struct slot *s)
 	} else if (s->rsp.tag == TAG_FROM) {
 		s->from_ok = !npu_golden_context(s->desc, s->line, &s->from);
 		s->from_left = FROM_CYCLES;
+		sums_of_use(s);
 	} else {
 		s->wait_ok = s->waited >= ((uint64_t)NPU_GET(s->desc, SVALUE_HI) << 32 |
 					   NPU_GET(s->desc, SVALUE_LO));
@@ -329,12 +412,15 @@ static void stop_drained(struct slot *s)
 static void stop_folded(struct npu_model *m, struct slot *s, const struct now *n)
 {
 	s->state = S_STOPPING;
-	s->save_due = n->at.m || n->at.n;
+	s->save_due = n->at.m || n->at.n || n->at.nc;
+	s->sums_due = n->at.nc != 0;
 	s->stop = s->save_due ? NPU_STATE_FOLDED : NPU_STATE_DRAINED;
 	if (!s->save_due)
 		return;
 	fold_effect(m, s, &n->at);
 	npu_golden_save(s->run[s->conv.head & 3u], &n->at, s->fence);
+	memcpy(s->sums_desc, s->run[s->conv.head & 3u], sizeof(s->sums_desc));
+	s->sums.of = n->at;
 }
 
 /* After SDecode. */
@@ -396,7 +482,10 @@ static void from_step(struct slot *s, const struct now *n)
 	if (s->state == S_FROM_ASK && n->client == SEQ && !n->granted_desc) {
 		s->state = S_FROM_RSP;
 	} else if (n->from_done) {
-		s->state = S_FROM_WORK;
+		s->state = s->sums_due ? S_FROM_SUMS : S_FROM_WORK;
+	} else if (s->state == S_FROM_SUMS) {
+		if (n->sums_done)
+			s->state = S_FROM_WORK;
 	} else if (n->from_work) {
 		s->state = S_RUN;
 		s->from_save = false;
@@ -444,6 +533,7 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		break;
 	case S_FROM_ASK:
 	case S_FROM_RSP:
+	case S_FROM_SUMS:
 	case S_FROM_WORK:
 		from_step(s, n);
 		break;
@@ -452,6 +542,13 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		break;
 	case S_SAVE:
 		if (was->q_sent && !was->st_v && !was->stores) {
+			s->state = s->sums_due ? S_SUMS : S_STOPPED;
+			s->irq_quiet = !s->sums_due;
+		}
+		break;
+	case S_SUMS:
+		if (n->sums_done && !was->st_v && !was->stores) {
+			sums_effect(m, s);
 			s->state = S_STOPPED;
 			s->irq_quiet = true;
 		}
@@ -539,18 +636,20 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 	} else if (s->timing) {
 		quiet = slot_quiet(m, s) && !n->conv_start;
 		s->preempt_cycles++;
-		if (quiet &&
-		    (!s->drain || was->state == S_STOPPING || was->state == S_STOPPED))
+		if (quiet && (!s->drain || s->conv.frozen || was->state == S_STOPPING ||
+			      was->state == S_STOPPED))
 			s->timing = false;
 	}
-	if (n->wr_preempt &&
-	    ((a->value & 7u) == NPU_PREEMPT_DRAIN || (a->value & 7u) == NPU_PREEMPT_FOLD))
-		s->drain = true;
-	if (n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_FOLD)
-		s->fold = true;
+	if (n->wr_preempt) {
+		uint32_t mode = a->value & 7u;
+
+		s->freeze |= mode == NPU_PREEMPT_SAVE;
+		s->fold |= s->freeze || mode == NPU_PREEMPT_FOLD;
+		s->drain |= s->fold || mode == NPU_PREEMPT_DRAIN;
+	}
 	if (n->wr_resume && was->state == S_STOPPED && s->stop != NPU_STATE_FAULT) {
 		s->state = S_IDLE;
-		s->drain = s->fold = false;
+		s->drain = s->fold = s->freeze = false;
 		s->from_save = NPU_REG_GET(a->value, RESUME_CONTEXT);
 	}
 	if (n->wr_resume && s->head == s->tail &&
@@ -570,7 +669,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->ring_base = a->value;
 		s->head = s->tail = 0;
 		s->fault_kind = NPU_FAULT_NONE;
-		s->drain = s->fold = s->from_save = s->save_due = false;
+		s->drain = s->fold = s->freeze = s->from_save = s->save_due = false;
 		s->state = S_STOPPING;
 		s->stop = NPU_STATE_IDLE;
 	} else if (was->state == S_STOPPING && was->stop == NPU_STATE_IDLE &&
@@ -582,7 +681,8 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 
 static bool stopped(enum state state)
 {
-	return state == S_STOPPING || state == S_SAVE || state == S_STOPPED;
+	return state == S_STOPPING || state == S_SAVE || state == S_SUMS ||
+	       state == S_STOPPED;
 }
 
 /* How long it has been at the descriptor at HEAD: until it stopped, or from when. */
@@ -664,7 +764,7 @@ uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t off
 	case NPU_SLOT_STATUS_OFF:
 		if (s->state == S_IDLE && s->head == s->tail)
 			code = NPU_STATE_IDLE;
-		if (s->state == S_STOPPING || s->state == S_SAVE)
+		if (s->state == S_STOPPING || s->state == S_SAVE || s->state == S_SUMS)
 			code = NPU_STATE_STOPPING;
 		if (s->state == S_STOPPED)
 			code = s->stop;
@@ -759,6 +859,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 	     s->rsp.tag == TAG_FROM) &&
 	    s->state != S_STOPPING)
 		desc_comes(s);
+	sums_step(s, n);
 	state_step(m, s, n, was);
 	if (was->state == S_DECODE)
 		s->wait_ok = s->from_ok = false;

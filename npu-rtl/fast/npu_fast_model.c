@@ -80,6 +80,22 @@ void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress 
 	effect(m, s, s->run[at], &s->run_from[at], to);
 }
 
+void sums_effect(const struct npu_model *m, const struct slot *s)
+{
+	struct npu_space sp = space_of(m, s);
+	struct npu_golden_env env = {.user = &sp, .read = npu_space_read};
+	const struct npu_progress *of = &s->sums.of;
+	int32_t *sums = calloc((size_t)of->t * of->nc, sizeof(*sums));
+	uint32_t bad;
+
+	if (sums && !npu_golden_sums(s->sums_desc, &env, of, sums))
+		for (uint32_t i = 0; i < of->t; i++)
+			npu_space_write(&sp, s->save + npu_golden_sums_at(of, i),
+					sums + (size_t)i * of->nc, of->nc * 4, &bad);
+	npu_space_write(&sp, s->save + 32, &s->fence[8], 8, &bad);
+	free(sums);
+}
+
 /* ---- the map -------------------------------------------------------------------------- */
 
 static void map_commit(struct npu_model *m)

@@ -373,15 +373,14 @@ static int finish_block(struct exec *x, uint32_t m0, uint32_t nm, uint32_t n0,
 	return 0;
 }
 
-/* Output channels n0..n0+nn-1, which all read the same input channels, of nm rows. */
-static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
-			uint32_t nm, uint32_t n0, uint32_t nn, struct block *blk)
+/* Sums over the k before end of output channels n0..n0+nn-1, which all read the same input
+ * channels, of nm rows. */
+static int sum_block(struct exec *x, const struct geometry *g, uint32_t m0, uint32_t nm,
+		     uint32_t n0, uint32_t nn, uint32_t end, struct block *blk)
 {
-	uint32_t k_all = g->kh * g->kw * g->depth;
-
 	memset(blk->acc, 0, sizeof(blk->acc));
-	for (uint32_t k0 = 0, nk; k0 < k_all; k0 += nk) {
-		nk = k_all - k0 < BK ? k_all - k0 : BK;
+	for (uint32_t k0 = 0, nk; k0 < end; k0 += nk) {
+		nk = end - k0 < BK ? end - k0 : BK;
 		if (gather_weights(x, g, k0, nk, n0, nn, blk))
 			return -1;
 		for (uint32_t i = 0; i < nm; i++)
@@ -389,6 +388,14 @@ static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
 				return -1;
 		multiply(blk, nm, nk, nn);
 	}
+	return 0;
+}
+
+static int result_block(struct exec *x, const struct geometry *g, uint32_t m0,
+			uint32_t nm, uint32_t n0, uint32_t nn, struct block *blk)
+{
+	if (sum_block(x, g, m0, nm, n0, nn, g->kh * g->kw * g->depth, blk))
+		return -1;
 	return finish_block(x, m0, nm, n0, nn, blk);
 }
 
@@ -1032,6 +1039,59 @@ int npu_golden_exec(const uint32_t desc[16], const struct npu_golden_env *env,
 
 /* ---- contexts --------------------------------------------------------------------- */
 
+#define SUMS_MOST 32u /* columns of a tile, rows of a fold, of the largest machine */
+
+/* Sums of rows m0..m0+nm-1 over the k before end, of the tile at p->n. */
+static int sums_of(struct exec *x, const struct npu_progress *p, uint32_t m0, uint32_t nm,
+		   uint32_t end, int32_t *out)
+{
+	struct geometry g = read_geometry(x->d), part = g;
+	uint32_t last = p->n + p->nc, at;
+	struct block blk;
+
+	for (uint32_t i = 0, rows; i < nm; i += rows) {
+		rows = smaller(nm - i, BM);
+		for (uint32_t n = p->n, nn; n < last; n += nn) {
+			if (columns(x, n, last, &nn, &at))
+				return -1;
+			part.a = g.a + at;
+			if (sum_block(x, &part, m0 + i, rows, n, nn, end, &blk))
+				return -1;
+			for (uint32_t j = 0; j < rows; j++)
+				memcpy(out + (size_t)(i + j) * p->nc + (n - p->n),
+				       blk.acc[j], nn * sizeof(*out));
+		}
+	}
+	return 0;
+}
+
+int npu_golden_sums(const uint32_t desc[16], const struct npu_golden_env *env,
+		    const struct npu_progress *p, int32_t *sums)
+{
+	struct npu_golden_result result = {0};
+	struct exec x = {desc, env, &result};
+
+	if (!sums_of(&x, p, p->m, p->r, p->k + p->kr, sums))
+		sums_of(&x, p, p->m + p->r, p->t - p->r, p->k,
+			sums + (size_t)p->r * p->nc);
+	return (int)result.fault;
+}
+
+int npu_golden_sums_used(const uint32_t desc[16], uint32_t rows, uint32_t cols,
+			 const struct npu_progress *p)
+{
+	struct geometry g = read_geometry(desc);
+	uint32_t k = g.kh * g.kw * g.depth;
+
+	return p->nc && p->nc <= cols && (!p->r || p->kr <= rows) &&
+	       (NPU_GET(desc, F_OUT32) || cols > 16 || k > 2 * rows);
+}
+
+uint32_t npu_golden_sums_at(const struct npu_progress *p, uint32_t row)
+{
+	return NPU_CONTEXT_SUMS + row * (p->nc > 16 ? 128 : 64);
+}
+
 void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
 		     uint32_t context[NPU_CONTEXT_WORDS])
 {
@@ -1040,11 +1100,26 @@ void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
 	NPU_SET(context, FOLD_N, p->n);
 	NPU_SET(context, FOLD_T, p->t);
 	NPU_SET(context, FOLD_HALF, p->half);
+	NPU_SET(context, FOLD_SUMS, p->nc != 0);
+	NPU_SET(context, FOLD_K, p->k);
+	NPU_SET(context, FOLD_KR, p->kr);
+	NPU_SET(context, FOLD_NC, p->nc);
+	NPU_SET(context, FOLD_R, p->r);
 	NPU_SET(context, ADDR_B, NPU_GET(desc, ADDR_B));
 	NPU_SET(context, ADDR_P, NPU_GET(desc, ADDR_P));
 	NPU_SET(context, ADDR_D, NPU_GET(desc, ADDR_D));
 	NPU_SET(context, DM, NPU_GET(desc, DM));
 	NPU_SET(context, DN, NPU_GET(desc, DN));
+}
+
+/* Sums of a tile that the descriptor has, of k that it has. */
+static int sums_fit(const uint32_t desc[16], const struct npu_progress *p)
+{
+	struct geometry g = read_geometry(desc);
+
+	return p->nc && p->nc <= SUMS_MOST && p->n + p->nc <= NPU_GET(desc, DN) &&
+	       p->kr && p->kr <= SUMS_MOST &&
+	       p->k + p->kr <= g.kh * g.kw * g.depth && p->r <= p->t && (p->k || p->r);
 }
 
 uint32_t npu_golden_context(const uint32_t desc[16],
@@ -1059,13 +1134,21 @@ uint32_t npu_golden_context(const uint32_t desc[16],
 	p->m = NPU_GET(context, FOLD_M);
 	p->n = NPU_GET(context, FOLD_N);
 	p->t = NPU_GET(context, FOLD_T);
+	p->k = p->kr = p->nc = p->r = 0;
+	if (NPU_GET(context, FOLD_SUMS)) {
+		p->k = NPU_GET(context, FOLD_K);
+		p->kr = NPU_GET(context, FOLD_KR);
+		p->nc = NPU_GET(context, FOLD_NC);
+		p->r = NPU_GET(context, FOLD_R);
+	}
 	return is_matrix(desc) && NPU_GET(context, ADDR_B) == NPU_GET(desc, ADDR_B) &&
 			       NPU_GET(context, ADDR_P) == NPU_GET(desc, ADDR_P) &&
 			       NPU_GET(context, ADDR_D) == NPU_GET(desc, ADDR_D) &&
 			       NPU_GET(context, DM) == NPU_GET(desc, DM) &&
 			       NPU_GET(context, DN) == NPU_GET(desc, DN) &&
 			       p->n < NPU_GET(desc, DN) && p->t && p->t <= most &&
-			       (uint64_t)p->m + p->t <= NPU_GET(desc, DM)
+			       (uint64_t)p->m + p->t <= NPU_GET(desc, DM) &&
+			       (!NPU_GET(context, FOLD_SUMS) || sums_fit(desc, p))
 		       ? NPU_FAULT_NONE
 		       : NPU_FAULT_CONTEXT;
 }

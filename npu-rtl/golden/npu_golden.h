@@ -38,14 +38,17 @@ extern "C" {
 #endif
 
 /* Outputs of a GEMM or CONV that are stored: of the rows before m all; of t rows from m
- * on those of the columns before n.  half: its panels are cut for tiles half as deep. */
+ * on those of the columns before n.  half: its panels are cut for tiles half as deep.
+ * nc != 0: and of those rows there are sums, of nc columns from n on: products of the k
+ * before k, of kr more in the first r rows. */
 struct npu_progress {
-	uint32_t m, t, n, half;
+	uint32_t m, t, n, half, k, kr, nc, r;
 };
 
-/* What FOLD leaves in the save area, and what RESUME finds there: 0, or FAULT_CONTEXT if
- * it is none of the descriptor. */
-#define NPU_CONTEXT_WORDS 8u
+/* What FOLD and SAVE leave in the save area, and what RESUME finds there: 0, or
+ * FAULT_CONTEXT if it is none of the descriptor.  Without sums there are 8 words. */
+#define NPU_CONTEXT_WORDS 10u
+#define NPU_CONTEXT_SUMS  64u /* bytes from SAVE to the first row of sums */
 void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
 		     uint32_t context[NPU_CONTEXT_WORDS]);
 uint32_t npu_golden_context(const uint32_t desc[16],
@@ -73,6 +76,17 @@ struct npu_golden_result {
 	uint64_t macs;
 	uint64_t read_bytes, write_bytes;
 };
+
+/* The sums that p has, in rows of nc; 0 or a FAULT code. */
+int npu_golden_sums(const uint32_t desc[16], const struct npu_golden_env *env,
+		    const struct npu_progress *p, int32_t *sums);
+/* Whether sums that a context has are of use on a rectangle: one that is as wide as their
+ * tile, and as high as the fold that some of its rows have, and where tiles are not stored
+ * two and two.  Else the tile begins anew. */
+int npu_golden_sums_used(const uint32_t desc[16], uint32_t rows, uint32_t cols,
+			 const struct npu_progress *p);
+/* Bytes from SAVE to those of a row. */
+uint32_t npu_golden_sums_at(const struct npu_progress *p, uint32_t row);
 
 /* What is wrong with a descriptor's fields, by themselves: FAULT_NONE, FAULT_OPCODE or
  * FAULT_FIELD, and of that *word, the index of the lowest word with a field that is

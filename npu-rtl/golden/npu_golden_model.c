@@ -10,6 +10,7 @@
  */
 #include "npu_model.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@
 
 #define FETCH_CYCLES  16u /* fetch and decode */
 #define KILL_CYCLES   2u
+#define SAVE_CYCLES   31u /* h + w - 1 of 16 x 16 */
 #define NEVER         UINT64_MAX
 #define SIDE_MAX      128u
 #define SLOTS_MAX     8u
@@ -154,10 +156,13 @@ static uint64_t whole_cost(const struct slot *s, const uint32_t *d)
 	return FETCH_CYCLES + divide_up(elements * NPU_GET(d, DM), 16);
 }
 
-/* Outputs of a GEMM or CONV that are stored at p. */
+/* Outputs of a GEMM or CONV that are stored at p, and what sums are worth of some. */
 static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 {
-	return (uint64_t)p->m * NPU_GET(d, DN) + (uint64_t)p->t * p->n;
+	uint64_t sums = (uint64_t)p->t * p->k + (uint64_t)p->r * p->kr;
+
+	return (uint64_t)p->m * NPU_GET(d, DN) + (uint64_t)p->t * p->n +
+	       (p->nc ? sums * p->nc / shape_of(d).k : 0);
 }
 
 /* As much of the whole cost as the outputs from .from up to there are of all. */
@@ -206,12 +211,21 @@ static struct tiles tiles_of(const struct slot *s)
 
 static void next_tile(struct tiles *w)
 {
-	w->at.n += w->cols;
+	w->at.n += w->at.nc ? w->at.nc : w->cols;
+	w->at.k = w->at.kr = w->at.nc = w->at.r = 0;
 	if (w->at.n < w->n)
 		return;
 	w->at.n = 0;
 	w->at.m += w->at.t;
 	w->at.t = w->at.m < w->m ? npu_panel_next(w->m - w->at.m, w->depth, w->at.t) : 0;
+}
+
+/* Columns of the next tile. */
+static uint32_t width(const struct tiles *w)
+{
+	if (w->at.nc)
+		return w->at.nc;
+	return w->n - w->at.n < w->cols ? w->n - w->at.n : w->cols;
 }
 
 /* Tells of the folds the machine would have run up to there, spread over the time. */
@@ -225,15 +239,16 @@ static void report_folds(struct npu_model *m, struct slot *s,
 		return;
 	for (w = tiles_of(s); outputs(s->desc, &w.at) < outputs(s->desc, to);
 	     next_tile(&w)) {
-		uint32_t left = w.n - w.at.n, t = w.at.t;
+		bool last = w.at.m == to->m && w.at.n == to->n;
+		uint32_t t = w.at.t, cols = width(&w);
 
-		for (uint64_t k0 = 0; k0 < k; k0 += s->rect.rows) {
+		for (uint64_t k0 = w.at.k; k0 < (last ? to->k : k); k0 += s->rect.rows) {
 			struct npu_fold f = {.slot = slot_number(m, s),
 					     .rows_used =
 						     (uint32_t)(k - k0 < s->rect.rows
 									? k - k0
 									: s->rect.rows),
-					     .cols_used = left < w.cols ? left : w.cols,
+					     .cols_used = cols,
 					     .t = t,
 					     .start = t0,
 					     .end = t0 + t};
@@ -288,7 +303,7 @@ static void stopped(struct npu_model *m, struct slot *s, uint32_t state)
 	raise_irq(m, s, NPU_IRQ_PEND_QUIET_LSB);
 }
 
-/* A PREEMPT DRAIN or FOLD between two descriptors. */
+/* A PREEMPT DRAIN, FOLD or SAVE between two descriptors. */
 static void drained(struct npu_model *m, struct slot *s)
 {
 	stopped(m, s, s->from_save ? NPU_STATE_FOLDED : NPU_STATE_DRAINED);
@@ -313,7 +328,10 @@ static uint32_t begin(struct npu_model *m, struct slot *s, uint32_t *bad)
 	if (kind)
 		return kind;
 	*bad = s->save;
-	return npu_golden_context(s->desc, context, &s->from);
+	kind = npu_golden_context(s->desc, context, &s->from);
+	if (!npu_golden_sums_used(s->desc, s->rect.rows, s->rect.cols, &s->from))
+		s->from.k = s->from.kr = s->from.nc = s->from.r = 0;
+	return kind;
 }
 
 /* Takes the next descriptor of the ring, if it may. */
@@ -355,6 +373,20 @@ static void account(struct npu_model *m, struct slot *s,
 	s->now.write_beats += divide_up(r->write_bytes, 16);
 }
 
+static int write_sums(const struct slot *s, const struct npu_golden_env *env,
+		      uint32_t *bad)
+{
+	const struct npu_progress *p = &s->to;
+	int32_t *sums = calloc((size_t)p->t * p->nc, sizeof(*sums));
+	int kind = sums ? npu_golden_sums(s->desc, env, p, sums) : 0;
+
+	for (uint32_t i = 0; sums && !kind && i < p->t; i++)
+		kind = npu_space_write(env->user, s->save + npu_golden_sums_at(p, i),
+				       sums + (size_t)i * p->nc, p->nc * 4, bad);
+	free(sums);
+	return kind;
+}
+
 /* The current descriptor has come so far, and stops. */
 static void fold(struct npu_model *m, struct slot *s, struct npu_golden_env *env)
 {
@@ -371,7 +403,9 @@ static void fold(struct npu_model *m, struct slot *s, struct npu_golden_env *env
 	account(m, s, &r);
 	report_folds(m, s, &s->to);
 	npu_golden_save(s->desc, &s->to, context);
-	kind = npu_space_write(env->user, s->save, context, sizeof(context), &bad);
+	kind = npu_space_write(env->user, s->save, context, s->to.nc ? 40 : 32, &bad);
+	if (!kind && s->to.nc)
+		kind = write_sums(s, env, &bad);
 	if (kind)
 		fault(m, s, (uint32_t)kind, bad);
 	else
@@ -496,12 +530,68 @@ static void fold_early(struct npu_model *m, struct slot *s)
 	s->folds = 1;
 }
 
+/* How far the tile that w is at has come in so many of the cycles it takes. */
+static void within(const struct slot *s, const struct tiles *w, uint64_t spent,
+		   uint64_t all, struct npu_progress *to)
+{
+	uint32_t k = (uint32_t)shape_of(s->desc).k, h = s->rect.rows;
+	uint64_t left;
+
+	*to = w->at;
+	to->nc = width(w);
+	if (!to->r)
+		to->kr = k - to->k < h ? k - to->k : h;
+	left = spent < all ? (k - to->k) * spent / all : k - to->k;
+	while (left >= to->kr && to->k + to->kr < k) {
+		left -= to->kr;
+		to->k += to->kr;
+		to->kr = k - to->k < h ? k - to->k : h;
+		to->r = 0;
+	}
+	if (left > to->kr)
+		left = to->kr;
+	if (to->t * left / to->kr > to->r)
+		to->r = (uint32_t)(to->t * left / to->kr);
+	if (!to->k && !to->r)
+		to->kr = to->nc = 0;
+}
+
+/* The current operation stops where it is, if its tiles are stored one by one. */
+static void save_early(struct npu_model *m, struct slot *s)
+{
+	const uint32_t *d = s->desc;
+	struct tiles w, next;
+	uint64_t begins;
+
+	if (!matrix(d) || !s->rect.rows || m->replay)
+		return;
+	if (npu_panel_most(NPU_GET(d, F_OUT32), shape_of(d).k, s->rect.rows,
+			   s->rect.cols) == NPU_DEPTH_PAIR) {
+		fold_early(m, s);
+		return;
+	}
+	next = w = tiles_of(s);
+	for (next_tile(&next); next.at.m < next.m; next_tile(&next)) {
+		if (s->started + cost_to(s, d, &next.at) > m->cycle)
+			break;
+		w = next;
+	}
+	begins = s->started + cost_to(s, d, &w.at);
+	within(s, &w, m->cycle > begins ? m->cycle - begins : 0,
+	       s->started + cost_to(s, d, &next.at) - begins, &s->to);
+	if (!outputs(d, &s->to)) {
+		drained(m, s);
+		return;
+	}
+	s->due = m->cycle + SAVE_CYCLES;
+	s->folds = 1;
+}
+
 static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
 {
 	int running = s->state == NPU_STATE_RUN;
 
-	if (mode != NPU_PREEMPT_DRAIN && mode != NPU_PREEMPT_FOLD &&
-	    mode != NPU_PREEMPT_KILL)
+	if (mode < NPU_PREEMPT_DRAIN || mode > NPU_PREEMPT_KILL)
 		return;
 	s->stop_at = m->cycle;
 	if (s->state == NPU_STATE_FAULT) {
@@ -522,6 +612,8 @@ static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
 		drained(m, s);
 	} else if (mode == NPU_PREEMPT_FOLD) {
 		fold_early(m, s);
+	} else if (mode == NPU_PREEMPT_SAVE) {
+		save_early(m, s);
 	}
 }
 

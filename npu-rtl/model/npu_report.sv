@@ -29,7 +29,8 @@ module npu_report
   always_ff @(posedge clk_i) begin
     if (load_i) start_q <= time_i;
     if (stream_i) begin
-      fold_q[tail_q] <= '{start: start_q, kr: fold_i.kr, nc: fold_i.nc, t: fold_i.t};
+      fold_q[tail_q] <= '{start: start_q, kr: fold_i.at.sums.kr, nc: fold_i.at.sums.nc,
+                          t: fold_i.at.t};
       tail_q         <= tail_q + 1'b1;
     end
     if (done_i) begin
@@ -48,5 +49,5 @@ module npu_report
 endmodule
 
 bind npu_conv npu_report #(.R(R), .C(C)) u_report (
-    .clk_i, .rst_ni, .id_i, .clear_i(kill_i), .time_i, .load_i(next_take),
+    .clk_i, .rst_ni, .id_i, .clear_i(cut), .time_i, .load_i(next_take),
     .stream_i(load_take), .fold_i(loaded), .done_i(fold_done));

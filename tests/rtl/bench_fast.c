@@ -29,6 +29,8 @@
 #define JOBS    8u
 #define LIMIT   20000000u
 #define ALLOWED 0.01
+/* Of the largest tile, on any machine. */
+#define SAVE_BYTES (NPU_CONTEXT_SUMS + 512 * 128)
 
 struct stop {
 	bool wanted;
@@ -41,6 +43,7 @@ static bool to_the_cycle, to_the_count;
 struct outcome {
 	uint32_t slots, started;
 	uint32_t desc_cycles;       /* of the slot that was stopped */
+	uint64_t saved;             /* what it saved */
 	uint64_t cycles[RIG_SLOTS]; /* from the first doorbell to the slot's end */
 	struct rig_counters counters[RIG_SLOTS];
 };
@@ -80,7 +83,8 @@ static void make_program(struct rig *r, uint32_t s, bool array, struct rng *g)
 static void interrupt(struct rig *r, const struct stop *stop, struct outcome *o)
 {
 	uint32_t status = NPU_SLOT_ADDR(stop->slot, STATUS), state;
-	uint32_t save = rig_alloc(r, stop->slot, 64, 64), context[NPU_CONTEXT_WORDS];
+	uint32_t save = rig_alloc(r, stop->slot, SAVE_BYTES, 64);
+	static uint8_t saved[SAVE_BYTES];
 
 	rig_write(r, NPU_SLOT_ADDR(stop->slot, SAVE), save);
 	rig_run(r, stop->after);
@@ -93,8 +97,10 @@ static void interrupt(struct rig *r, const struct stop *stop, struct outcome *o)
 	if (to_the_cycle) /* it takes cycles to ask */
 		o->desc_cycles = rig_reg(r, NPU_SLOT_ADDR(stop->slot, DESC_CYCLES));
 	/* the shadow knows nothing of contexts */
-	rig_peek(r, stop->slot, save, context, sizeof(context));
-	rig_poke(r, stop->slot, save, context, sizeof(context));
+	rig_peek(r, stop->slot, save, saved, sizeof(saved));
+	rig_poke(r, stop->slot, save, saved, sizeof(saved));
+	for (uint32_t i = 0; i < SAVE_BYTES; i++)
+		o->saved = o->saved * 31 + saved[i];
 	rig_write(r, NPU_SLOT_ADDR(stop->slot, RESUME),
 		  NPU_REG_BITS(RESUME_CONTEXT, state == NPU_STATE_FOLDED));
 }
@@ -121,6 +127,8 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 {
 	struct rng g = {.state = seed * UINT64_C(0x2545F4914F6CDD1D)};
 	struct rig_memory cfg = work_memory(r, &g);
+	static const uint32_t modes[] = {NPU_PREEMPT_DRAIN, NPU_PREEMPT_FOLD,
+					 NPU_PREEMPT_SAVE, NPU_PREEMPT_KILL};
 	struct rig_rect rects[RIG_SLOTS];
 	struct stop stop;
 	uint64_t start;
@@ -140,9 +148,7 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 	stop = (struct stop){.wanted = seed % 4 == 0,
 			     .after = rng_range(&g, 100, 20000),
 			     .slot = rng_range(&g, 0, o->slots - 1),
-			     .mode = rng_next(&g) % 2   ? NPU_PREEMPT_KILL
-				     : rng_next(&g) % 2 ? NPU_PREEMPT_FOLD
-							: NPU_PREEMPT_DRAIN};
+			     .mode = modes[rng_next(&g) % 4]};
 	start = r->api->cycle(r->model);
 	for (uint32_t s = 0; s < o->slots; s++)
 		rig_bell(r, s);
@@ -181,6 +187,8 @@ static void compare(uint64_t seed, const struct outcome *rtl, const struct outco
 				       sizeof(rtl->counters[s]));
 		t->cycles += rtl->cycles[s];
 	}
+	CHECK(rtl->saved == fast->saved, "seed %llu: the save areas differ",
+	      (unsigned long long)seed);
 	CHECK(rtl->desc_cycles == fast->desc_cycles,
 	      "seed %llu: %u cycles at the descriptor, RTL %u", (unsigned long long)seed,
 	      fast->desc_cycles, rtl->desc_cycles);

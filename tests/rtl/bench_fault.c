@@ -444,6 +444,70 @@ static void narrowed(struct rig *r, uint32_t moments)
 	       stopped, (unsigned long long)otherwise);
 }
 
+/* A copy of bytes from a to d. */
+static void push_copy(struct rig *r, uint32_t a, uint32_t d, uint32_t bytes)
+{
+	uint32_t desc[16] = {0};
+
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, VOP, NPU_VOP_COPY);
+	NPU_SET(desc, ADDR_A, a);
+	NPU_SET(desc, ADDR_D, d);
+	NPU_SET(desc, DM, 1);
+	NPU_SET(desc, VCOLS, bytes);
+	rig_push(r, BAD, desc);
+}
+
+/* Two pages change places, in the table and in what is to be seen. */
+static void swap_pages(struct rig *r, uint32_t a, uint32_t b)
+{
+	struct rig_space *sp = &r->space[BAD];
+	uint32_t page = 1u << r->cfg.gran, pa = a >> r->cfg.gran, pb = b >> r->cfg.gran;
+	uint32_t pte = rig_pte(r, BAD, a), frame = sp->frame[pa];
+
+	rig_set_pte(r, BAD, a, rig_pte(r, BAD, b));
+	rig_set_pte(r, BAD, b, pte);
+	sp->frame[pa] = sp->frame[pb];
+	sp->frame[pb] = frame;
+	for (uint32_t i = 0; i < page; i++) {
+		uint8_t byte = sp->shadow[a + i];
+
+		sp->shadow[a + i] = sp->shadow[b + i];
+		sp->shadow[b + i] = byte;
+	}
+}
+
+/* From a flush on, nothing is translated by what a table said before it, whatever a walk
+ * was about to read or to fill in: pages that an operation will read and write change
+ * places in each cycle of the walks of an earlier one. */
+static void flushed(struct rig *r)
+{
+	for (uint32_t cycle = 50; cycle < 250; cycle++) {
+		uint32_t page, a, d;
+		struct rng g = {cycle};
+
+		rig_reset(r, &r->cfg);
+		page = 1u << r->cfg.gran;
+		rig_space(r, BAD, SPACE / 4, 0x0f);
+		a = rig_alloc(r, BAD, 16 * page, 16 * page);
+		d = rig_alloc(r, BAD, 16 * page, 16 * page);
+		rig_random(r, BAD, a, 16 * page, &g);
+		rig_place(r, BAD, &map[BAD]);
+		for (int i = 0; i < 6; i++)
+			push_copy(r, a, d, 1000);
+		push_copy(r, a + 4 * page, d + 4 * page, 4 * page);
+		rig_push_end(r, BAD);
+		rig_bell(r, BAD);
+		rig_run(r, cycle);
+		swap_pages(r, a + 4 * page, a + 6 * page);
+		swap_pages(r, d + 5 * page, d + 7 * page);
+		rig_write(r, NPU_GLB_AT(SLOT_CTRL, BAD),
+			  NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+		rig_wait(r, 1u << BAD, 100000);
+		rig_check(r, BAD, "flushed");
+	}
+}
+
 /* ---- contexts ------------------------------------------------------------------------ */
 
 /* The slot's tables, ring and shadow are space's from now on; the ring goes on. */
@@ -538,6 +602,7 @@ int main(int argc, char **argv)
 	mended(&r, true, &g);
 	narrowed(&r, 20);
 	contexts(&r);
+	flushed(&r);
 	rig_close(&r);
 	return bench_end("bench_fault");
 }

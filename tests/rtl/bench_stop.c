@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_stop.c - a tenant stopped at random moments in random modes (DRAIN, FOLD, KILL),
+ * bench_stop.c - a tenant stopped at random moments in random modes (DRAIN, FOLD, SAVE,
+ * KILL),
  * resumed each time in another slot, on a rectangle of another shape: its memory is that
  * of an undisturbed run, byte by byte.  What a FOLD says is stored is there, and nothing
  * of it is stored again.  Contexts that are none, and save areas that are no memory.
@@ -16,15 +17,18 @@
 #define JOBS  6u
 #define STOPS 24u
 #define LIMIT 8000000u
+/* Of the largest tile, on 16 columns at most. */
+#define TILE_ROWS  512u
+#define SAVE_BYTES (NPU_CONTEXT_SUMS + TILE_ROWS * 64u)
 
-enum { DRAIN, FOLD, KILL, MODES };
+enum { DRAIN, FOLD, SAVE, KILL, MODES };
 
-static const char *const names[MODES] = {"drain", "fold", "kill"};
+static const char *const names[MODES] = {"drain", "fold", "save", "kill"};
 static const uint32_t codes[MODES] = {NPU_PREEMPT_DRAIN, NPU_PREEMPT_FOLD,
-				      NPU_PREEMPT_KILL};
+				      NPU_PREEMPT_SAVE, NPU_PREEMPT_KILL};
 
 struct mode {
-	uint64_t trials, mismatches, release, ack, inside;
+	uint64_t trials, mismatches, release, ack, inside, sums;
 };
 
 /* The tenant, wherever it is. */
@@ -74,7 +78,7 @@ static void begin(struct rig *r, struct tenant *t, struct rng *g)
 	rig_space(r, t->slot, WORK_SPACE, RIG_ALL);
 	rig_write(r, NPU_GLB_AT(SLOT_CTRL, t->slot),
 		  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(g) % 8 == 0));
-	t->save = rig_alloc(r, t->slot, 64, 64);
+	t->save = rig_alloc(r, t->slot, SAVE_BYTES, 64);
 	rig_write(r, NPU_SLOT_ADDR(t->slot, SAVE), t->save + rng_range(g, 0, 63));
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(t->slot, SAVE)) == t->save, "SAVE");
 	for (uint32_t i = 0;
@@ -115,8 +119,30 @@ static bool row_equals(struct rig *r, const struct tenant *t, const uint32_t *d,
 	return !memcmp(got, r->space[t->slot].shadow + va, bytes);
 }
 
-/* What the context says is stored is. */
-static void look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64_t seed)
+/* The sums are those of the golden model.  They are no part of what that has in memory. */
+static void look_at_sums(struct rig *r, const struct tenant *t, const uint32_t *desc,
+			 const struct npu_progress *p, uint64_t seed)
+{
+	static int32_t sums[TILE_ROWS * 16], got[16];
+	struct npu_golden_flat flat = {r->space[t->slot].shadow, WORK_SPACE};
+	struct npu_golden_env env = {.user = &flat, .read = npu_golden_flat_read};
+	uint32_t wrong = 0;
+
+	CHECK(!npu_golden_sums(desc, &env, p, sums), "seed %llu: sums",
+	      (unsigned long long)seed);
+	for (uint32_t i = 0; i < p->t; i++) {
+		uint32_t va = t->save + npu_golden_sums_at(p, i);
+
+		rig_peek(r, t->slot, va, got, p->nc * 4);
+		wrong += memcmp(got, sums + (size_t)i * p->nc, p->nc * 4) != 0;
+		rig_poke(r, t->slot, va, got, p->nc * 4);
+	}
+	CHECK(!wrong, "seed %llu: %u of %u rows of sums differ (k %u + %u, r %u, nc %u)",
+	      (unsigned long long)seed, wrong, p->t, p->k, p->kr, p->r, p->nc);
+}
+
+/* What the context says is stored is; the sums that it has. */
+static bool look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64_t seed)
 {
 	uint32_t context[NPU_CONTEXT_WORDS], desc[16], wrong = 0;
 	struct npu_progress p;
@@ -127,7 +153,9 @@ static void look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 	CHECK(matrix(desc) && !npu_golden_context(desc, context, &p),
 	      "seed %llu: no context of descriptor %u", (unsigned long long)seed, at);
 	/* It is no part of what the golden model has. */
-	rig_poke(r, t->slot, t->save, context, sizeof(context));
+	rig_poke(r, t->slot, t->save, context, p.nc ? sizeof(context) : 32);
+	if (p.nc)
+		look_at_sums(r, t, desc, &p, seed);
 	for (uint32_t m = 0; m < p.m + p.t && m < NPU_GET(desc, DM); m++) {
 		uint32_t n = m < p.m ? NPU_GET(desc, DN) : p.n;
 
@@ -136,7 +164,7 @@ static void look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 	CHECK(!wrong, "seed %llu: %u rows of descriptor %u are not stored",
 	      (unsigned long long)seed, wrong, at);
 	outputs = (uint64_t)p.m * NPU_GET(desc, DN) + (uint64_t)p.t * p.n;
-	CHECK(outputs, "seed %llu: a context that tells nothing",
+	CHECK(outputs || p.nc, "seed %llu: a context that tells nothing",
 	      (unsigned long long)seed);
 	CHECK(!t->saved || t->saved_at != at || outputs >= t->outputs,
 	      "seed %llu: back from %llu outputs to %llu", (unsigned long long)seed,
@@ -144,6 +172,7 @@ static void look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 	t->saved = true;
 	t->saved_at = at;
 	t->outputs = outputs;
+	return p.nc;
 }
 
 /* Goes on at descriptor at in a slot, perhaps another, from the context if so. */
@@ -191,7 +220,7 @@ static void most(uint64_t *of, uint64_t value)
 static uint32_t stop(struct rig *r, struct tenant *t, struct mode modes[MODES],
 		     uint64_t seed, struct rng *g)
 {
-	uint32_t how = rng_next(g) % 4 ? rng_range(g, 0, 1) : (uint32_t)KILL, at, state;
+	uint32_t how = rng_range(g, 0, MODES - 1), at, state;
 	uint32_t s = t->slot;
 	struct mode *m = &modes[how];
 	uint64_t start = r->api->cycle(r->model);
@@ -206,10 +235,11 @@ static uint32_t stop(struct rig *r, struct tenant *t, struct mode modes[MODES],
 	state = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(s, STATUS)), STATUS_STATE);
 	at = t->base + rig_reg(r, NPU_SLOT_ADDR(s, HEAD));
 	if (state == NPU_STATE_FOLDED) {
-		CHECK(how == FOLD || (how == DRAIN && t->saved && t->saved_at == at),
+		CHECK(how == FOLD || how == SAVE ||
+			      (how == DRAIN && t->saved && t->saved_at == at),
 		      "seed %llu: FOLDED by %s", (unsigned long long)seed, names[how]);
-		m->inside += how == FOLD;
-		look_at_context(r, t, at, seed);
+		m->inside += how != DRAIN;
+		m->sums += look_at_context(r, t, at, seed);
 	} else {
 		CHECK(state == (how == KILL ? NPU_STATE_KILLED : NPU_STATE_DRAINED),
 		      "seed %llu: state %u after %s", (unsigned long long)seed, state,
