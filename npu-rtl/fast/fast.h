@@ -161,7 +161,7 @@ struct mmu {
 	enum walk walk;
 	enum way whose;
 	bool leaf;
-	bool more; /* the rest of the line that has been read is filled in */
+	bool more;  /* the rest of the line that has been read is filled in */
 	bool stale; /* flushed since the walk under way asked */
 	uint32_t more_vpn;
 	uint32_t pte;
@@ -347,9 +347,9 @@ struct conv {
 	uint32_t end_wp, end_rp;
 	uint64_t in_array; /* last cycle in which a row is on its way */
 	uint32_t apart;
-	bool passed; /* of the gather, in this cycle */
 	bool group, taken, stray;
-	/* no row is to go into the array; nothing was in it; the blocks before it are cut off */
+	/* no row is to go into the array; nothing was in it; the blocks before it are cut
+	 * off */
 	bool freeze, still, frozen;
 	bool held; /* a row was offered and is still */
 	struct npu_progress frozen_at;
@@ -478,7 +478,7 @@ struct slot {
 	bool from_save; /* the descriptor at HEAD goes on from the context there */
 	bool from_ok, save_due, sums_due;
 	struct sums sums;
-	uint32_t sums_desc[16]; /* whose they are */
+	uint32_t sums_desc[16];   /* whose they are */
 	uint32_t from_left;       /* cycles until it is known where that is */
 	struct npu_progress from; /* as read */
 	uint32_t desc[16], next[16];
@@ -501,10 +501,11 @@ struct slot {
 	bool irq_signal, irq_fault, irq_quiet;
 	bool rests; /* it had nothing to do when the cycle began */
 	bool quiet; /* its rectangle could be given away in this cycle */
-	/* Rows alone stream, one a cycle, from still_from on and up to wake: they are
-	 * made up for then.  0: not so. */
+	/* Of the array rows alone move, one a cycle, from still_from on and up to wake:
+	 * they are made up for then.  0: not so. */
 	uint64_t still_from, wake;
-	bool asleep;                   /* nothing changes without a register access */
+	bool moves;  /* meanwhile, what has to do with memory, but for pieces that come */
+	bool asleep; /* nothing changes without a register access */
 	struct response rsp, next_rsp; /* what came; what comes in the next cycle */
 	struct acks ack, next_ack;
 	bool acc[WAYS]; /* its request is accepted in this cycle */
@@ -578,6 +579,11 @@ static inline bool mmu_busy(const struct mmu *u)
 /* fast_fetch.c */
 bool fetch_ask(const struct fetch *f, const struct piece *p, struct ask *ask);
 bool fetch_last(const struct fetch *f, const struct piece *p);
+/* The next piece has come. */
+static inline bool fetch_ripe(const struct fetch *f)
+{
+	return f->ready != f->tail && !f->pend[f->ready & 63u];
+}
 void fetch_step(struct fetch *f, const struct response *rsp, const struct piece *asked,
 		bool pop);
 
@@ -588,8 +594,15 @@ void conv_comb(struct npu_model *m, struct slot *s);
 void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
 	       bool stored, bool retire);
 bool conv_pops(const struct conv *v);
-/* Cycles in which nothing but rows will move, one each; 0: none, or it cannot be told. */
-uint32_t conv_still(const struct npu_model *m, struct slot *s);
+/* Cycles in which the array will take a row each, and nothing else of it move but what
+ * conv_move does; 0: none, or it cannot be told. */
+uint32_t conv_still(const struct conv *v);
+/* Of such a cycle, what is known before; false: it is not one. */
+bool conv_moves(struct slot *s);
+void conv_move(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
+	       bool stored);
+/* Nothing for conv_move in the next cycle. */
+bool conv_rests(struct slot *s);
 /* Makes up for so many of them. */
 void conv_advance(struct slot *s, uint32_t rows);
 void conv_kill(struct conv *v);
@@ -601,6 +614,11 @@ bool conv_halted(const struct slot *s, struct npu_progress *at);
 static inline bool conv_busy(const struct conv *v)
 {
 	return v->in != v->head;
+}
+/* The cycle in which the next fold ends, if its end is known. */
+static inline uint64_t fold_end(const struct conv *v)
+{
+	return v->end_wp != v->end_rp ? v->end[v->end_rp & 63u].at : UINT64_MAX;
 }
 
 /* fast_act.c: the activation loader */
@@ -615,6 +633,9 @@ static inline bool act_idle(const struct act *a)
 /* fast_gather.c */
 void gather_offer(struct conv *v);
 void gather_step(struct npu_model *m, struct slot *s);
+/* The outputs of a row that leaves now will come. */
+void gather_output(const struct npu_model *m, struct slot *s, bool out32);
+bool gather_steady(const struct gather *g);
 void gather_kill(struct gather *g);
 
 /* fast_out.c */
@@ -642,8 +663,10 @@ void ahead_step(struct slot *s, bool start, bool take, bool next_v, bool clear);
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a);
 /* Makes up for the cycles in which it was still. */
 void slot_wake(const struct npu_model *m, struct slot *s);
-/* A cycle of a still slot, if pieces are on their way to it or have come. */
+/* A cycle of a still slot in which nothing but a piece comes. */
 void slot_fetched(struct slot *s);
+/* One in which more moves; false: it is still no more. */
+bool slot_move(struct npu_model *m, struct slot *s);
 bool slot_idle(const struct slot *s);
 bool slot_quiet(const struct npu_model *m, const struct slot *s);
 uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t offset);

@@ -583,40 +583,67 @@ static void cut_off(struct conv *v)
 	gather_kill(&v->gather);
 }
 
+/* A row of weights for the fold being loaded. */
+static void load_comb(struct slot *s, bool room)
+{
+	struct conv *v = &s->conv;
+	const struct load *l = &v->load;
+	const struct fetch *f = &s->fetch;
+	bool weights_v =
+		conv_busy(v) && f->ready != f->head && f->piece[f->head & 63u].meta >> 8;
+
+	v->weights_take = l->busy && room && l->i < l->fold.kr && weights_v;
+	v->load_row = l->busy && room && (l->i >= l->fold.kr || weights_v);
+	v->load_last = v->load_row && l->i == s->rect.rows - 1;
+	v->reach = v->weights_take ? l->dy : l->reach;
+}
+
 /* The fold being streamed and the one being loaded, in this cycle. */
-static void array_comb(struct npu_model *m, struct slot *s, bool weights_v)
+static void array_comb(struct npu_model *m, struct slot *s)
 {
 	struct conv *v = &s->conv;
 	struct load *l = &v->load;
 	struct stream *st = &v->stream;
-	bool busy = l->busy, room, load_here = false, ok;
+	bool busy = l->busy, load_here = false, ok;
 
-	v->offer = st->v && (!v->freeze || v->held) && here(st->window.iy, st->reach, rows_of(v, &st->fold),
-				 v->op[st->fold.seq & 3u].h);
+	v->offer = st->v && (!v->freeze || v->held) &&
+		   here(st->window.iy, st->reach, rows_of(v, &st->fold),
+			v->op[st->fold.seq & 3u].h);
 	gather_offer(v);
 	v->row = v->offer && v->take;
 	v->held = v->offer && !v->row;
 	v->row_last = v->row && st->t == st->fold.t - 1;
-	room = !v->freeze && v->gather.count != BEATS && !(st->v && !st->t && !v->row);
-	v->weights_take = busy && room && l->i < l->fold.kr && weights_v;
-	v->load_row = busy && room && (l->i >= l->fold.kr || weights_v);
-	v->load_last = v->load_row && l->i == s->rect.rows - 1;
-	v->reach = v->weights_take ? l->dy : l->reach;
+	load_comb(s, !v->freeze && v->gather.count != BEATS &&
+			     !(st->v && !st->t && !v->row));
 	ok = l->v && load_ok(m, v);
 	if (l->v) {
 		v->base_window = load_base(v);
 		load_here = ok && here(v->base_window.iy, v->reach, rows_of(v, &l->fold),
 				       v->op[l->fold.seq & 3u].h);
 	}
-	v->load_take =
-		l->v && (!busy || v->load_last) && (!st->v || v->row_last) && load_here &&
-		!v->freeze;
+	v->load_take = l->v && (!busy || v->load_last) && (!st->v || v->row_last) &&
+		       load_here && !v->freeze;
 	v->stall_a = (st->v && !v->offer) || (!st->v && l->v && !busy && !load_here);
 	v->stall_bank = v->offer && !v->row;
 	v->stall_w = !st->v && busy && !v->load_row;
 	v->stuck =
 		v->stall_a && !v->freeze && same((v->rows_n - 1) & 3u, v->head) &&
 		(st->v ? same(st->fold.seq, v->head) : same(l->fold.seq, v->head) && ok);
+}
+
+/* Weights, parameters and input rows. */
+static void loads_comb(struct slot *s)
+{
+	struct conv *v = &s->conv;
+	const struct fetch *f = &s->fetch;
+
+	v->param_take = conv_busy(v) && f->ready != f->head &&
+			!(f->piece[f->head & 63u].meta >> 8);
+	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
+	v->weights_start = v->weights_n != v->in && !v->weights.v && !v->frozen;
+	v->rows_start = v->rows_n != v->in && act_idle(&v->act) && !v->frozen &&
+			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
+	weights_comb(v, s->rect);
 }
 
 void conv_comb(struct npu_model *m, struct slot *s)
@@ -629,10 +656,9 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	bool there = conv_busy(v) && f->ready != f->head, full, held;
 
 	freeze_comb(s);
-	array_comb(m, s, there && p->meta >> 8);
+	array_comb(m, s);
 	cut_comb(m, v);
-	v->param_take = there && !(p->meta >> 8);
-	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
+	loads_comb(s);
 	find_lo(v);
 	full = v->folds.v && v->folds.fold.first && out_full(&v->out, &v->folds.tile);
 	held = full || v->freeze || (s->fold && between(&v->folds));
@@ -647,11 +673,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 	v->stall_out = !v->stream.v && full && !l->v && !l->busy;
 	v->stuck = v->stuck && !a->count && a->act && !v->a_fits && a->lo == v->lo &&
 		   !a->old;
-	v->weights_start = v->weights_n != v->in && !v->weights.v && !v->frozen;
-	v->rows_start = v->rows_n != v->in && act_idle(a) && !v->frozen &&
-			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
 	v->folds_start = v->folds_n != v->in && !v->folds.v && !v->frozen;
-	weights_comb(v, s->rect);
 }
 
 /* npu_conv_cols, for parameters of a grouped convolution, and whether a group is astray.
@@ -708,6 +730,31 @@ static void fold_ended(struct npu_model *m, struct slot *s)
 		m->fold(m->fold_user, &f);
 }
 
+/* Weights, parameters and input rows. */
+static void loads_step(struct npu_model *m, struct slot *s, bool pushed, bool act_granted)
+{
+	struct conv *v = &s->conv;
+
+	if (v->weights.v)
+		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
+	if (v->param_take)
+		groups_in(m, s, &s->fetch.piece[s->fetch.head & 63u]);
+	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start);
+	if (pushed)
+		weights_pushed(v, s->rect);
+	else if (v->weights_start)
+		weights_begin(v);
+}
+
+static bool outputs_step(const struct npu_model *m, struct conv *v,
+			 const struct tile *tile, bool stored, bool retire)
+{
+	bool row = v->row_wp != v->row_rp && v->row_at[v->row_rp & 255u] == m->cycle;
+
+	v->row_rp += row;
+	return out_step(&v->out, v->head, tile, row, stored, retire);
+}
+
 static void numbers_step(struct conv *v, bool op_done, bool retire)
 {
 	v->streamed_n += v->row_last && v->stream.fold.ends;
@@ -721,27 +768,17 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 	       bool stored, bool retire)
 {
 	struct conv *v = &s->conv;
-	const struct fetch *f = &s->fetch;
-	bool row_out = v->row_wp != v->row_rp && v->row_at[v->row_rp & 255u] == m->cycle;
-	bool tile_ended =
-		v->end_wp != v->end_rp && v->end[v->end_rp & 63u].at == m->cycle;
-	bool begins = v->weights_start, folds_start = v->folds_start;
+	bool tile_ended = fold_end(v) == m->cycle;
 	bool op_done, ends = v->next_take && v->folds.fold.ends;
 
-	v->passed = !v->gather.old;
-	v->row_rp += row_out;
-	op_done = out_step(&v->out, v->head,
-			   v->next_take && v->folds.fold.first ? &v->folds.tile : NULL,
-			   row_out, stored, retire);
-	if (v->stream.v || !v->passed)
+	op_done = outputs_step(
+		m, v, v->next_take && v->folds.fold.first ? &v->folds.tile : NULL, stored,
+		retire);
+	if (v->stream.v || v->gather.old)
 		v->apart = REQUANT;
 	else if (v->apart)
 		v->apart--;
-	if (v->weights.v)
-		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
-	if (v->param_take)
-		groups_in(m, s, &f->piece[f->head & 63u]);
-	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start);
+	loads_step(m, s, pushed, act_granted);
 	gather_step(m, s);
 	if (tile_ended)
 		fold_ended(m, s);
@@ -762,62 +799,90 @@ void conv_step(struct npu_model *m, struct slot *s, bool pushed, bool act_grante
 		v->folds_n -= ends; /* its fields are still asked for */
 		folds_take(v, s->rect);
 		v->folds_n += ends;
-	} else if (folds_start) {
+	} else if (v->folds_start) {
 		folds_begin(v, s->rect);
 	}
-	if (pushed)
-		weights_pushed(v, s->rect);
-	else if (begins)
-		weights_begin(v);
 	if (v->cut)
 		cut_off(v);
 }
 
-/* ---- stretches in which rows alone move --------------------------------------------------- */
+/* ---- stretches in which the array takes a row a cycle -------------------------------------- */
 
-#define FIRST 4u /* rows at a fold's beginning, */
-#define LAST  6u /* and at its end, that are stepped one by one */
-
-/* A fold whose rows are one run of bytes meets no bank twice: a row a cycle.  The fold
- * that is loaded waits for its end, the loader and the weights for space, no row is on
- * its way to the output tiles, none is left to store. */
-uint32_t conv_still(const struct npu_model *m, struct slot *slot)
+/* A fold whose rows are one run of bytes meets no bank twice: a row a cycle, but for the
+ * last one's.  What is loaded waits for its end, no row is on its way to the output
+ * tiles, none is left to store. */
+uint32_t conv_still(const struct conv *v)
 {
-	struct conv *v = &slot->conv;
 	const struct stream *s = &v->stream;
-	const bool full = slot->fetch.tail - slot->fetch.head == 64;
 	const struct lanes *l = &v->load.lanes[s->bank];
-	const struct act *a = &v->act;
 	const struct conv_op *o = &v->op[s->fold.seq & 3u];
 	uint64_t runs = l->start & l->v, n;
 	uint32_t rows = rows_of(v, &s->fold);
 	int64_t bottom;
 
-	if (!s->v || s->fold.again || s->t < FIRST || s->t + LAST + 2 > s->fold.t || !v->row ||
-	    s->fold.last)
+	if (!s->v || s->fold.again || !s->t || s->t + 3 > s->fold.t || !v->row)
 		return 0;
-	act_comb(v, &v->op[(v->rows_n - 1) & 3u]); /* as the next cycle will find it */
-	find_lo(v);
-	weights_comb(v, slot->rect);
-	if (!v->passed || o->group || runs & (runs - 1) || v->load.busy ||
-	    v->gather.old || (v->folds.v && !v->load.v) ||
-	    (!v->folds.v && v->folds_n != v->in) || (v->pushes && !full) ||
-	    (!v->weights.v && v->weights_n != v->in) || v->a_req ||
-	    (v->a_fits && v->a_dup) || (a->lo != v->lo && a->lo < a->done) ||
-	    (a->count ? !(a->pend >> a->head & 1u) : a->done != a->row) ||
-	    (v->rows_n != v->in && act_idle(a)) || v->out.st_v ||
-	    v->row_wp != v->row_rp || v->out.end || (v->out.live && v->out.done))
+	if (o->group || runs & (runs - 1) || v->gather.old ||
+	    !gather_steady(&v->gather) || (v->folds.v && !v->load.v) ||
+	    (!v->folds.v && v->folds_n != v->in) || v->out.end)
 		return 0;
-	n = s->fold.t - LAST - s->t;
+	n = s->fold.t - 1 - s->t;
 	if (rows != o->h) {
 		bottom = (int64_t)s->window.iy + s->reach;
 		bottom += (int64_t)((s->window.ox + n) / o->ow) * o->sy;
 		if (bottom >= (int64_t)rows)
 			return 0;
 	}
-	if (v->end_wp != v->end_rp && v->end[v->end_rp & 63u].at <= m->cycle + 1 + n)
-		return 0;
 	return (uint32_t)n;
+}
+
+bool conv_moves(struct slot *s)
+{
+	struct conv *v = &s->conv;
+
+	v->load_take = v->next_take = false;
+	load_comb(s, true);
+	loads_comb(s);
+	find_lo(v);
+	return !v->rows_start && !v->stray && !v->out.end;
+}
+
+/* Rows go to the output tiles, or out of them. */
+static bool outputs_move(const struct conv *v)
+{
+	return v->stream.fold.last || v->row_wp != v->row_rp || v->out.st_v ||
+	       (v->out.live && v->out.done);
+}
+
+void conv_move(struct npu_model *m, struct slot *s, bool pushed, bool act_granted,
+	       bool stored)
+{
+	struct conv *v = &s->conv;
+
+	if (outputs_move(v))
+		v->computed_n += outputs_step(m, v, NULL, stored, false);
+	loads_step(m, s, pushed, act_granted);
+	load_step(m, v, s->rect);
+	if (v->stream.fold.last)
+		gather_output(m, s, v->op[v->stream.fold.seq & 3u].out32);
+	if (fold_end(v) == m->cycle)
+		fold_ended(m, s);
+}
+
+bool conv_rests(struct slot *s)
+{
+	struct conv *v = &s->conv;
+	const struct act *a = &v->act;
+
+	if (outputs_move(v))
+		return false;
+	load_comb(s, true);
+	loads_comb(s);
+	find_lo(v);
+	return !v->load_row && !v->param_take && !v->weights_start && !v->rows_start &&
+	       !v->a_req && !(v->pushes && s->fetch.tail - s->fetch.head != 64) &&
+	       !(v->a_fits && v->a_dup) && !(a->lo != v->lo && a->lo < a->done) &&
+	       (a->count ? a->pend >> a->head & 1u : a->done == a->row);
 }
 
 /* following, n times inside an output line. */
@@ -825,8 +890,11 @@ static void along(struct window *w, const struct conv_op *o, uint32_t n)
 {
 	w->ox += n;
 	w->ad += n * o->step_x;
-	for (uint32_t i = 0; i < n && w->ix < (int32_t)o->w; i++)
-		w->ix += (int32_t)o->sx;
+	if (w->ix + (int64_t)(n - 1) * o->sx < o->w)
+		w->ix += (int32_t)(n * o->sx);
+	else
+		for (uint32_t i = 0; i < n && w->ix < (int32_t)o->w; i++)
+			w->ix += (int32_t)o->sx;
 }
 
 void conv_advance(struct slot *s, uint32_t rows)

@@ -54,7 +54,7 @@ bool fetch_last(const struct fetch *f, const struct piece *p)
 void fetch_step(struct fetch *f, const struct response *rsp, const struct piece *asked,
 		bool pop)
 {
-	bool ripe = f->ready != f->tail && !f->pend[f->ready & 63u];
+	bool ripe = fetch_ripe(f);
 
 	if (rsp->v && rsp->tag < TAG_ACT)
 		f->pend[rsp->tag & 63u] &= (uint8_t) ~(1u << (rsp->tag >> 6));

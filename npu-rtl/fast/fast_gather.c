@@ -218,6 +218,36 @@ static bool leaves(const struct gather *g)
 	return true;
 }
 
+/* From now on a row leaves in each cycle in which one of at most one run comes: the
+ * oldest two will, none but the youngest has yet to be given its bank, and all are rows.
+ */
+bool gather_steady(const struct gather *g)
+{
+	uint32_t young = turn(g->tail, PORTS - 1);
+	uint32_t runs = g->beat[(g->bt - 1) & (BEATS - 1)].runs;
+
+	if (g->ripe + (g->young >> 1 & 1u) < 2 || g->count == BEATS || !leaves(g))
+		return false;
+	for (uint32_t left = g->busy; left; left &= left - 1) {
+		uint32_t p = (uint32_t)__builtin_ctz(left);
+
+		if (g->port[p].runs > (p == young ? runs : 0))
+			return false;
+	}
+	for (uint32_t i = 0; i < g->count; i++)
+		if (!g->beat[(g->bh + i) & (BEATS - 1)].row)
+			return false;
+	return true;
+}
+
+void gather_output(const struct npu_model *m, struct slot *s, bool out32)
+{
+	struct conv *v = &s->conv;
+
+	v->row_at[v->row_wp++ & 255u] =
+		m->cycle + s->rect.rows + s->rect.cols + 1 + (out32 ? 0 : REQUANT);
+}
+
 /* A row goes into the array: when its results will come out of it is known. */
 static void row_leaves(struct npu_model *m, struct slot *s, const struct beat *b)
 {
@@ -228,7 +258,7 @@ static void row_leaves(struct npu_model *m, struct slot *s, const struct beat *b
 	if (b->eof)
 		v->end[v->end_wp++ & 63u] = (struct end){at, b->eot, b->fold, b->start};
 	if (b->out)
-		v->row_at[v->row_wp++ & 255u] = at + 1 + (b->out32 ? 0 : REQUANT);
+		gather_output(m, s, b->out32);
 }
 
 void gather_step(struct npu_model *m, struct slot *s)

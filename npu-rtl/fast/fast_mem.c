@@ -164,17 +164,20 @@ static uint32_t by_prio(const struct npu_model *m, uint32_t may)
 	return top;
 }
 
-/* What each slot offers. */
-typedef const struct request *offers[SLOTS];
+/* What a slot offers; stores: slots that offer a store. */
+static const struct request *offer(const struct channel *c, uint32_t stores, uint32_t s)
+{
+	return front(c, stores >> s & 1u ? STORES : LOADS, s);
+}
 
 static uint32_t open_rows(const struct npu_model *m, const struct channel *c,
-			  const offers offer, uint32_t top)
+			  uint32_t stores, uint32_t top)
 {
 	uint32_t hits = 0;
 
 	for (uint32_t s = 0; s < m->shape.slots; s++)
 		if (top >> s & 1u) {
-			uint32_t l = offer[s]->lline, b = bank_of(m, l);
+			uint32_t l = offer(c, stores, s)->lline, b = bank_of(m, l);
 
 			if (c->open >> b & 1u && c->row[b] == row_of(m, l))
 				hits |= 1u << s;
@@ -185,7 +188,7 @@ static uint32_t open_rows(const struct npu_model *m, const struct channel *c,
 /* Who goes next of those that may; SLOTS: nobody. */
 static uint32_t choose(const struct npu_model *m, const struct channel *c,
 		       const struct arb_cfg *cfg, const struct turn *t, uint32_t may,
-		       const offers offer, uint32_t *top, bool *passes)
+		       uint32_t stores, uint32_t *top, bool *passes)
 {
 	struct timing n = timing_of(m);
 	int32_t stay = STAY * (int32_t)(n.nrp + n.nrcd + n.ncl), least = 0;
@@ -198,7 +201,7 @@ static uint32_t choose(const struct npu_model *m, const struct channel *c,
 	else if (m->prio)
 		*top = by_prio(m, may);
 	if (cfg->mode == NPU_ARB_HITS && c->passed < cfg->pass)
-		hits = open_rows(m, c, offer, *top);
+		hits = open_rows(m, c, stores, *top);
 	*passes = hits && *top != hits;
 	can = hits ? hits : *top;
 	if (can && !(can & (can - 1)))
@@ -435,7 +438,8 @@ static void drop(struct npu_model *m, struct channel *c, uint32_t i, enum way wa
  * until half of them are gone. */
 static void prefer_step(struct channel *c)
 {
-	for (uint32_t s = 0; s < SLOTS; s++) {
+	for (uint32_t left = c->pend[STORES] | c->stores; left; left &= left - 1) {
+		uint32_t s = (uint32_t)__builtin_ctz(left);
 		const struct queue *f = &c->queue[STORES][s];
 		uint32_t n = f->wp - f->rp;
 
@@ -446,28 +450,29 @@ static void prefer_step(struct channel *c)
 	}
 }
 
+/* Nothing waits, and what is under way has not come yet. */
+static bool channel_waits(const struct npu_model *m, const struct channel *c)
+{
+	return !(c->pend[LOADS] | c->pend[STORES] | c->stores) && !c->rsp_v &&
+	       c->fly_wp != c->fly_rp && c->fly[c->fly_rp & 31u].done > m->cycle + BACK;
+}
+
 static void channel_step(struct npu_model *m, uint32_t i, const struct turn *turn)
 {
 	struct channel *c = &m->channel[i];
 	uint32_t may[WAYS] = {0}, gone[WAYS] = {0}, top = 0, who = SLOTS, stores;
 	const struct arb_cfg *cfg = arb_of(m, i);
 	bool passes = false;
-	offers offer = {0};
+	const struct request *q = NULL;
 	enum way way = LOADS;
 
 	find_may(m, c, i, LOADS, &may[LOADS], &gone[LOADS]);
 	find_may(m, c, i, STORES, &may[STORES], &gone[STORES]);
 	stores = may[STORES] & (c->stores | ~may[LOADS]);
 	prefer_step(c);
-	if ((may[LOADS] | may[STORES]) && dram_ready(m, c)) {
-		for (uint32_t left = may[LOADS] | may[STORES]; left; left &= left - 1) {
-			uint32_t s = (uint32_t)__builtin_ctz(left);
-
-			offer[s] = front(c, stores >> s & 1u ? STORES : LOADS, s);
-		}
-		who = choose(m, c, cfg, turn, may[LOADS] | may[STORES], offer, &top,
+	if ((may[LOADS] | may[STORES]) && dram_ready(m, c))
+		who = choose(m, c, cfg, turn, may[LOADS] | may[STORES], stores, &top,
 			     &passes);
-	}
 	if (c->rsp_v) {
 		way = c->rsp.we ? STORES : LOADS;
 		if (way == STORES)
@@ -479,7 +484,8 @@ static void channel_step(struct npu_model *m, uint32_t i, const struct turn *tur
 	}
 	if (who != SLOTS) {
 		way = stores >> who & 1u ? STORES : LOADS;
-		charge(m, c, who, top, offer[who]);
+		q = front(c, way, who);
+		charge(m, c, who, top, q);
 		c->last = who;
 		c->passed = passes ? (c->passed + 1) & 15u : 0;
 		took(&m->slot[who], way, i);
@@ -495,7 +501,7 @@ static void channel_step(struct npu_model *m, uint32_t i, const struct turn *tur
 		effect(m, &c->rsp);
 	}
 	if (who != SLOTS) {
-		dram_take(m, c, offer[who]);
+		dram_take(m, c, q);
 		pop(c, way, who);
 	}
 	if (turn->close && cfg->mode == NPU_ARB_TURNS)
@@ -554,8 +560,12 @@ void mem_step(struct npu_model *m)
 		have[s] = m->slot[s].back.have;
 		m->slot[s].next_ack = (struct acks){0};
 	}
-	for (uint32_t left = before; left; left &= left - 1)
-		channel_step(m, (uint32_t)__builtin_ctz(left), &turn);
+	for (uint32_t left = before; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		if (turn.close || !channel_waits(m, &m->channel[i]))
+			channel_step(m, i, &turn);
+	}
 	/* The slots' step comes next, and sees what came with the last cycle. */
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct slot *s = &m->slot[i];

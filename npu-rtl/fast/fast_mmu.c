@@ -35,10 +35,11 @@ static void check(struct npu_model *m, struct slot *s, enum way way)
 {
 	struct translate *t = &s->mmu.way[way];
 	uint32_t vpn = t->ask.va >> m->hash.gran, kind = NPU_FAULT_NONE;
-	bool hit = t->have && t->entry.vpn == vpn && t->entry.context == s->context;
+	bool hit = false;
 
 	t->free = !t->req.v || s->acc[way];
 	if (t->ask_v) {
+		hit = t->have && t->entry.vpn == vpn && t->entry.context == s->context;
 		if (vpn >= s->pt_count)
 			kind = NPU_FAULT_BOUNDS;
 		else if (hit && !(s->ch_mask >> t->entry.channel & 1u))
@@ -46,7 +47,7 @@ static void check(struct npu_model *m, struct slot *s, enum way way)
 		else if (hit && way == STORES && !t->entry.w)
 			kind = NPU_FAULT_WRITE;
 	}
-	t->ok = t->ask_v && hit && kind == NPU_FAULT_NONE;
+	t->ok = hit && kind == NPU_FAULT_NONE;
 	t->miss = t->ask_v && !hit && kind == NPU_FAULT_NONE;
 	/* A walk's request goes by the loads' way, and first. */
 	if (way == LOADS && s->mmu.walk == WALK_ASK)
@@ -54,7 +55,7 @@ static void check(struct npu_model *m, struct slot *s, enum way way)
 	t->next = !t->ask_v || (t->ok && t->free);
 	t->kind = kind;
 	t->fault = kind != NPU_FAULT_NONE;
-	if (s->mmu.whose == way && walk_bad(m, s, &kind)) {
+	if (s->mmu.walk == WALK_CHECK && s->mmu.whose == way && walk_bad(m, s, &kind)) {
 		t->kind = kind;
 		t->fault = true;
 	}
@@ -312,8 +313,8 @@ void mmu_step(struct npu_model *m, struct slot *s, const struct ask *load,
 	if (kill)
 		for (int w = 0; w < WAYS; w++)
 			u->way[w].req.v = u->way[w].ask_v = false;
-	/* What was read before a flush is read again; what has been asked for is waited for
-	 * first. */
+	/* What was read before a flush is read again; what has been asked for is waited
+	 * for first. */
 	u->stale |= s->flush;
 	if (kill || (u->stale && u->walk != WALK_WAIT) || (u->more && s->rests)) {
 		u->walk = WALK_IDLE;

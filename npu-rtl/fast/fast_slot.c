@@ -15,7 +15,7 @@ struct now {
 		kill;
 	bool fold_stop, from_done, from_work, from_fault, sums_done;
 	struct npu_progress at; /* fold_stop: what is stored */
-	bool retire, next_v, ahead_start, conv_start, vec_start;
+	bool retire, next_v, known, ahead_start, conv_start, vec_start;
 	uint32_t count; /* operations of the array under way */
 	/* memory */
 	struct ask ask, store;
@@ -156,9 +156,10 @@ static void find_start(struct slot *s, struct now *n)
 	bool takes = s->state == S_DECODE && !n->dec_fault && !s->from_save;
 
 	n->next_v = s->next_v && s->state == S_RUN && n->array;
-	n->ahead_start = n->next_v && ahead_known(&s->ahead, n->next_v) &&
-			 !s->ahead.bad && ahead_array(s->next) && conv_ready(s) &&
-			 !s->bad_kind && !s->drain && !s->late_v && !n->kill;
+	n->known = ahead_known(&s->ahead, n->next_v);
+	n->ahead_start = n->known && !s->ahead.bad && ahead_array(s->next) &&
+			 conv_ready(s) && !s->bad_kind && !s->drain && !s->late_v &&
+			 !n->kill;
 	n->from_work = s->state == S_FROM_WORK && !s->from_left && !s->fold;
 	n->conv_start = (takes && n->array) || n->from_work || n->ahead_start;
 	n->vec_start = takes && n->vec;
@@ -193,9 +194,10 @@ static void ask_of(const struct slot *s, int client, bool desc_ask, struct ask *
 	else if (s->state == S_FROM_ASK)
 		*ask = (struct ask){.va = s->save, .len = 40, .tag = TAG_FROM};
 	else if (s->state == S_FROM_SUMS)
-		*ask = (struct ask){.va = s->save + NPU_CONTEXT_SUMS + 64 * s->sums.asked,
-				    .len = 64,
-				    .tag = (uint16_t)(TAG_SUMS | (s->sums.asked & 15u) << 2)};
+		*ask = (struct ask){
+			.va = s->save + NPU_CONTEXT_SUMS + 64 * s->sums.asked,
+			.len = 64,
+			.tag = (uint16_t)(TAG_SUMS | (s->sums.asked & 15u) << 2)};
 	else
 		*ask = (struct ask){
 			.va = NPU_GET(s->desc, ADDR_A) & ~7u, .len = 8, .tag = TAG_WAIT};
@@ -312,20 +314,20 @@ static void store_step(const struct npu_model *m, struct slot *s, const struct n
 static void acked_step(struct slot *s, const struct now *n, bool clear)
 {
 	struct acked *k = &s->acked;
-	const struct acked was = *k;
+	bool wait = k->wait, epoch = k->epoch, answered = wait && !k->out[!epoch];
 
-	k->out[was.epoch] += n->granted_store;
+	k->out[epoch] += n->granted_store;
 	for (int e = 0; e < 2; e++)
 		k->out[e] -= s->ack.n[e];
-	if (was.wait && !was.out[!was.epoch]) {
+	if (answered) {
 		k->wait = false;
 		k->v = true;
-		k->upto = was.wait_upto;
+		k->upto = k->wait_upto;
 	}
-	if (n->mark && !was.wait) {
+	if (n->mark && !wait) {
 		k->wait = true;
 		k->wait_upto = n->upto;
-		k->epoch = !was.epoch;
+		k->epoch = !epoch;
 	}
 	if (n->retire)
 		k->wait = k->v = false;
@@ -713,6 +715,14 @@ static void at_desc_step(const struct npu_model *m, struct slot *s, const struct
 
 /* ---- counters -------------------------------------------------------------------------------------- */
 
+static void count_beats(struct slot *s)
+{
+	if (s->acc[LOADS])
+		s->count[CNT_READ] += s->mmu.way[LOADS].req.beats;
+	if (s->acc[STORES])
+		s->count[CNT_WRITE] += s->mmu.way[STORES].req.beats;
+}
+
 static void count_step(struct slot *s, const struct now *n)
 {
 	const struct conv *v = &s->conv;
@@ -733,10 +743,7 @@ static void count_step(struct slot *s, const struct now *n)
 		 s->state == S_WAIT_PAUSE)
 		class = CNT_IDLE;
 	s->count[class]++;
-	if (s->acc[LOADS])
-		s->count[CNT_READ] += s->mmu.way[LOADS].req.beats;
-	if (s->acc[STORES])
-		s->count[CNT_WRITE] += s->mmu.way[STORES].req.beats;
+	count_beats(s);
 }
 
 /* Idle cycles of a slot that sleeps are not counted as they pass. */
@@ -833,6 +840,12 @@ static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
 	}
 }
 
+static void count_pending(struct slot *s)
+{
+	s->pending += (uint32_t)s->acc[LOADS] + (uint32_t)s->acc[STORES] -
+		      (uint32_t)s->rsp.v - s->ack.n[0] - s->ack.n[1];
+}
+
 static void sequencer_step(struct npu_model *m, struct slot *s, const struct now *n,
 			   const struct access *a, const struct slot_was *was)
 {
@@ -841,8 +854,7 @@ static void sequencer_step(struct npu_model *m, struct slot *s, const struct now
 
 	s->irq_signal = s->irq_fault = s->irq_quiet = false;
 	s->from_left -= s->from_left != 0;
-	s->pending += (uint32_t)s->acc[LOADS] + (uint32_t)s->acc[STORES] -
-		      (uint32_t)s->rsp.v - s->ack.n[0] - s->ack.n[1];
+	count_pending(s);
 	acked_step(s, n, n->kill || s->state == S_STOPPING || s->state == S_STOPPED);
 	if (!was->next_ask && !was->next_v && !s->drain && !was->late_v && wants) {
 		s->next_ask = true;
@@ -882,30 +894,58 @@ void slot_wake(const struct npu_model *m, struct slot *s)
 	s->wake = 0;
 }
 
-/* The sequencer waits for the operation, none of its requests is on its way to memory or
- * wanted, and whether the next operation may begin is settled.  What is still to be
- * answered wakes it, but for pieces that nobody takes yet (slot_fetched). */
+/* The sequencer waits for the operation, and whether the next operation may begin is
+ * settled. */
 static bool waits(const struct slot *s, const struct now *n)
 {
 	const struct ahead *a = &s->ahead;
-	const struct acked *k = &s->acked;
 
-	return s->state == S_RUN && n->array && n->client == CLIENTS && !s->acc[LOADS] &&
-	       !s->acc[STORES] && !s->rsp.v && !s->ack.n[0] && !s->ack.n[1] &&
-	       !mmu_busy(&s->mmu) && !s->mmu.more && !(k->wait && !k->out[!k->epoch]) &&
-	       !s->st_v && !s->next_ask &&
-	       (s->next_v || s->drain || s->head + next_off(s) == s->tail) &&
+	return s->state == S_RUN && n->array && !s->next_ask &&
+	       (s->next_v ? n->known : s->drain || s->head + next_off(s) == s->tail) &&
 	       !s->late_v && !a->own && a->what_1 == RANGE_NONE &&
-	       a->what_2 == RANGE_NONE && (!n->next_v || a->step == 6) &&
-	       !n->ahead_start && !n->conv_start && !s->timing && !s->fetch.part &&
-	       !n->kill;
+	       a->what_2 == RANGE_NONE && !n->ahead_start && !n->conv_start &&
+	       !s->timing && !n->kill;
 }
 
-/* A cycle of a slot that is still: pieces that it has asked for come. */
+/* Something will in the next cycle that no answer from memory brings. */
+static bool moves(struct slot *s)
+{
+	const struct acked *k = &s->acked;
+
+	return mmu_busy(&s->mmu) || s->mmu.more || s->st_v ||
+	       (k->wait && !k->out[!k->epoch]) || !conv_rests(s);
+}
+
 void slot_fetched(struct slot *s)
 {
+	const struct fetch *f = &s->fetch;
+
+	s->moves = fetch_ripe(f) &&
+		   (s->conv.load.busy || !(f->piece[f->head & 63u].meta >> 8));
 	s->pending -= s->rsp.v;
 	fetch_step(&s->fetch, &s->rsp, NULL, false);
+}
+
+bool slot_move(struct npu_model *m, struct slot *s)
+{
+	struct now n = {.array = true, .conv_on = true};
+
+	mmu_check(m, s);
+	if (s->mmu.way[LOADS].fault || s->mmu.way[STORES].fault ||
+	    (s->rsp.v && s->rsp.denied) || s->ack.denied || !conv_moves(s))
+		return false;
+	find_memory(m, s, &n);
+	count_beats(s);
+	store_step(m, s, &n);
+	count_pending(s);
+	acked_step(s, &n, false);
+	conv_move(m, s, n.pushed, n.act, n.stored_conv);
+	fetch_step(&s->fetch, &s->rsp, n.client == FETCH ? &n.piece : NULL,
+		   conv_pops(&s->conv));
+	mmu_step(m, s, n.client == CLIENTS ? NULL : &n.ask,
+		 n.granted_store ? &n.store : NULL, false);
+	s->moves = moves(s);
+	return true;
 }
 
 void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
@@ -961,9 +1001,10 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 	s->flush = false;
 	s->asleep = sleeps(m, s);
 	if (n.conv_on && waits(s, &n)) {
-		uint32_t still = conv_still(m, s);
+		uint32_t still = conv_still(v);
 
 		s->still_from = m->cycle + 1;
 		s->wake = still ? m->cycle + 1 + still : 0;
+		s->moves = still && moves(s);
 	}
 }

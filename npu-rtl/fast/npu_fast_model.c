@@ -424,17 +424,21 @@ static void snapshot(struct npu_model *m)
 	m->snap = false;
 }
 
-/* It is still, and pieces that nobody takes yet are on their way or have come. */
-static bool fetches(const struct slot *s)
+/* In this cycle of a still slot more moves than rows and pieces that come. */
+static bool moves(const struct npu_model *m, const struct slot *s)
 {
-	return s->wake && s->fetch.ready != s->fetch.tail;
+	return s->moves || (s->rsp.v && (s->rsp.tag >= TAG_ACT || s->rsp.denied)) ||
+	       s->ack.n[0] || s->ack.n[1] || fold_end(&s->conv) == m->cycle;
 }
 
-/* It has come what a still slot must see. */
-static bool answered(const struct slot *s)
+/* A cycle of a slot that is still when it begins; false: it is no more. */
+static bool still_step(struct npu_model *m, struct slot *s)
 {
-	return (s->rsp.v && (s->rsp.tag >= TAG_ACT || s->rsp.denied)) || s->ack.n[0] ||
-	       s->ack.n[1];
+	if (moves(m, s))
+		return slot_move(m, s);
+	if (s->rsp.v || fetch_ripe(&s->fetch))
+		slot_fetched(s);
+	return true;
 }
 
 /* One cycle; a write to a register in it, or none: address ~0. */
@@ -453,12 +457,11 @@ static void step(struct npu_model *m, uint32_t address, uint32_t value)
 		struct slot *s = &m->slot[i];
 		bool mine = page == i + 1;
 
-		if (s->wake && (m->cycle >= s->wake || mine || s->flush || answered(s)))
+		if (s->wake &&
+		    (m->cycle >= s->wake || mine || s->flush || !still_step(m, s)))
 			slot_wake(m, s);
 		if ((!s->asleep && !s->wake) || mine || s->flush)
 			slot_step(m, s, mine ? &a : &none);
-		else if (fetches(s))
-			slot_fetched(s);
 		s->rsp = s->next_rsp;
 		s->ack = s->next_ack;
 	}
@@ -477,10 +480,13 @@ static uint64_t next_event(const struct npu_model *m, uint64_t until)
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		const struct slot *s = &m->slot[i];
 
-		if (s->flush || (!s->asleep && !s->wake) || fetches(s))
+		if (s->flush || (!s->asleep && !s->wake) ||
+		    (s->wake && (s->moves || fetch_ripe(&s->fetch))))
 			return m->cycle;
 		if (s->wake && s->wake < until)
 			until = s->wake;
+		if (s->wake && fold_end(&s->conv) < until)
+			until = fold_end(&s->conv);
 	}
 	return mem_busy(m) || events(m) ? m->cycle : until;
 }
