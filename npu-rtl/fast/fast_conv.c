@@ -509,7 +509,7 @@ static struct window load_base(const struct conv *v)
 	if (f->new_op) {
 		w = v->origin[f->seq & 3u];
 		w.row += v->base[f->seq & 3u] << 6;
-		w.ad = w.row;
+		w.ad += v->base[f->seq & 3u] << 6;
 		return w;
 	}
 	if (!f->new_panel)
