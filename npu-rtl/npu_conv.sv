@@ -21,7 +21,7 @@ module npu_conv
 #(
     parameter int R = 16, C = 16,
     localparam int RW = $clog2(R + 1), CW = $clog2(C + 1),
-    localparam int SW = npu_pkg::SpadLog2
+    localparam int SW = npu_pkg::SpadLog2, SumBits = C < 16 ? 32 * C : 512
 ) (
     input  logic               clk_i, rst_ni,
     input  logic [2:0]         id_i,        // its slot, for those who watch
@@ -41,13 +41,14 @@ module npu_conv
                                             // out of the array have been handed over,
     output logic               begun_o,     // and there are some, or sums;
     output logic [255:0]       context_o,   // and that is what is stored, of it,
-    output progress_t          at_o,        // and what sums there are
+    output sums_t              sums_o,      // and what sums there are,
+    output rows_t              sums_t_o,    // of so many rows
     // sums, while nothing is in the array
     input  logic               sums_re_i,   // a row is read: there a cycle later, until the next
     input  logic [(C+15)/16-1:0] sums_we_i, // lines of a row are written
     input  row_t               sums_at_i,   // which row
-    input  npu_pkg::line_t     sums_line_i,
-    output npu_pkg::line_t     sums_line_o [(C+15)/16],
+    input  logic [SumBits-1:0] sums_line_i,
+    output logic [SumBits-1:0] sums_line_o [(C+15)/16],
     // numbers: the oldest, the next to come, those that push_o and a_req_o are for
     output npu_conv_pkg::seq_t head_o, in_o, push_seq_o, a_seq_o,
     input  logic [RW-1:0]      h_i,
@@ -200,18 +201,19 @@ module npu_conv
   logic       oldest_in;                  // there is more of the oldest for the array,
   logic       there;                      // and it is known where it begins
   logic       still, still_q, cut_here;
-  fold_t      at_fold;
-  progress_t  at, at_q;
+  progress_t  at_fold, at, at_q, at_now;
+  seq_t       at_seq;
   rows_t      gone;                       // rows of that fold, the sums have it
   assign oldest_in = streamed_q == head_q;
   assign there     = stream_v || load_v || next_v;
   assign freeze    = freeze_i && busy_o && !frozen_q;
-  assign at_fold   = stream_v ? streamed : load_v ? loaded : next;
-  assign gone      = stream_v && stream_t > at_fold.at.sums.r ? stream_t : at_fold.at.sums.r;
+  assign at_fold   = stream_v ? streamed.at : load_v ? loaded.at : next.at;
+  assign at_seq    = stream_v ? streamed.seq : load_v ? loaded.seq : next.seq;
+  assign gone      = stream_v && stream_t > at_fold.sums.r ? stream_t : at_fold.sums.r;
   always_comb begin
-    at = at_fold.at;
+    at = at_fold;
     at.sums.r = gone;
-    if ((at.sums.k == 0 && gone == 0) || op[at_fold.seq].pair) at.sums = '0;
+    if ((at.sums.k == 0 && gone == 0) || op[at_seq].pair) at.sums = '0;
     if (!cut_here) at.sums = '0;          // a tile that has not begun
   end
   assign still     = freeze && !in_flight && !stream_offer;
@@ -224,17 +226,19 @@ module npu_conv
     if (!rst_ni) at_q <= '0;
   end
   assign frozen_o  = frozen_q;
-  assign at_o      = frozen_q ? at_q : at;
+  assign at_now    = frozen_q ? at_q : at;
+  assign sums_o    = at_now.sums;
+  assign sums_t_o  = at_now.t;
   assign halted_o  = frozen_q ? oldest_in && finish_left_q == 0 && out_even
                               : halt_i && next_between && folds_q == head_q && out_empty;
-  assign begun_o   = at_o.m != 0 || at_o.n != 0 || at_o.sums.nc != 0;
+  assign begun_o   = at_now.m != 0 || at_now.n != 0 || at_now.sums.nc != 0;
   always_comb begin
     context_o = '0;
-    context_o[DESC_FOLD_M_BIT +: 32] = 32'(at_o.m);
-    context_o[DESC_FOLD_N_BIT +: 16] = at_o.n;
-    context_o[DESC_FOLD_T_BIT +: 14] = 14'(at_o.t);
-    context_o[DESC_FOLD_SUMS_BIT]    = at_o.sums.nc != 0;
-    context_o[DESC_FOLD_HALF_BIT]    = at_o.half;
+    context_o[DESC_FOLD_M_BIT +: 32] = 32'(at_now.m);
+    context_o[DESC_FOLD_N_BIT +: 16] = at_now.n;
+    context_o[DESC_FOLD_T_BIT +: 14] = 14'(at_now.t);
+    context_o[DESC_FOLD_SUMS_BIT]    = at_now.sums.nc != 0;
+    context_o[DESC_FOLD_HALF_BIT]    = at_now.half;
     context_o[DESC_ADDR_B_BIT +: 32] = op[head_q].addr_b;
     context_o[DESC_ADDR_P_BIT +: 32] = op[head_q].addr_p;
     context_o[DESC_ADDR_D_BIT +: 32] = op[head_q].addr_d;

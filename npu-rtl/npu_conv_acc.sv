@@ -5,7 +5,7 @@ module npu_conv_acc
   import npu_conv_pkg::*;
 #(
     parameter int C = 16,
-    localparam int Lines = (C + 15) / 16
+    localparam int Lines = (C + 15) / 16, Bits = C < 16 ? 32 * C : 512
 ) (
     input  logic               clk_i,
     input  tag_t               early_i, tag_i,  // of the next row, of this one
@@ -14,8 +14,8 @@ module npu_conv_acc
     input  logic               re_i,            // a row is read: there a cycle later, until the next
     input  logic [Lines-1:0]   we_i,            // lines of a row are written
     input  row_t               at_i,            // which row
-    input  npu_pkg::line_t     line_i,
-    output npu_pkg::line_t     line_o [Lines]
+    input  logic [Bits-1:0]    line_i,
+    output logic [Bits-1:0]    line_o [Lines]
 );
   if (C < 1 || C > int'(npu_pkg::MaxCols))
     $fatal(1, "npu_conv_acc: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
@@ -30,7 +30,7 @@ module npu_conv_acc
         .wdata_i(tag_i.v ? sum[512*l +: N] : N'(line_i)),
         .re_i((early_i.v && (!early_i.first || early_i.again)) || re_i),
         .raddr_i(at_t'(early_i.v ? early_i.t : at_i)), .rdata_o(old[512*l +: N]));
-    assign line_o[l] = 512'(old[512*l +: N]);
+    assign line_o[l] = Bits'(old[512*l +: N]);
   end
 
   always_comb begin

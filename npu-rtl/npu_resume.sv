@@ -13,8 +13,9 @@ module npu_resume
     // Sums are of use on a rectangle that is as wide as their tile, and as high as the fold that
     // some of its rows have; else the tile begins anew.
     input  dim_t                h_i, w_i,
-    output logic                sums_o,      // with ok_o: they are of use
-    output npu_conv_pkg::progress_t at_o,    // with ok_o
+    output logic                use_o,       // with ok_o: they are
+    output npu_conv_pkg::sums_t sums_o,      // with ok_o, if they are: they,
+    output npu_conv_pkg::rows_t rows_o,      // of so many rows
     output npu_conv_pkg::from_t from_o
 );
   import npu_regs_pkg::*;
@@ -33,8 +34,9 @@ module npu_resume
   assign most = 14'(Most) >> (desc_i[DESC_F_OUT32_BIT] ? 2'd2 : 2'(at.half));
   assign at   = '{half: context_i[DESC_FOLD_HALF_BIT], m: context_i[DESC_FOLD_M_BIT +: 20],
                   t: npu_conv_pkg::rows_t'(rows), n: context_i[DESC_FOLD_N_BIT +: 16],
-                  sums: sums_o ? sums_at : '0};
-  assign at_o = at;
+                  sums: use_o ? sums_at : '0};
+  assign sums_o = at.sums;
+  assign rows_o = at.t;
 
   // Sums: of the tile that is next, of k that there are.
   assign gemm    = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM);
@@ -52,7 +54,7 @@ module npu_resume
       && context_i[DESC_FOLD_R_BIT +: 14] <= rows && (sums_at.k != 0 || sums_at.r != 0);
   // Such tiles are stored two and two, and are short.
   assign few     = !desc_i[DESC_F_OUT32_BIT] && w_i <= 7'd16 && 32'(k) <= 2 * 32'(h_i);
-  assign sums_o  = sums && sums_at.nc <= w_i && (sums_at.r == 0 || sums_at.kr <= h_i) && !few;
+  assign use_o   = sums && sums_at.nc <= w_i && (sums_at.r == 0 || sums_at.kr <= h_i) && !few;
 
   // What it has of the descriptor's own makes it of use to that one alone.
   assign array  = gemm || desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_CONV);

@@ -141,10 +141,11 @@ module npu_slot #(
   npu_conv_pkg::from_t begin_at;
   logic         conv_halted, conv_begun, conv_frozen, fold_stop, from_ready, freeze;
   logic [255:0] conv_context;
-  npu_conv_pkg::progress_t conv_at, from_at;
+  npu_conv_pkg::sums_t conv_sums, from_sums;
+  npu_conv_pkg::rows_t conv_rows, from_rows;
   // sums of a tile on their way to the save area, or from there
   localparam int Lines = (C + 15) / 16;
-  logic         put_sums, get_sums, sums_done, from_sums, sst_v, sst_rdy, sums_ask, sums_back;
+  logic         put_sums, get_sums, sums_done, from_use, sst_v, sst_rdy, sums_ask, sums_back;
   logic         sums_re;
   logic [Lines-1:0] sums_we;
   logic [31:0]  sst_va, sums_va;
@@ -152,7 +153,8 @@ module npu_slot #(
   logic [255:0] sst_data;
   logic [3:0]   sums_tag;
   npu_conv_pkg::row_t sums_row;
-  npu_pkg::line_t sums_in, sums_out [Lines];
+  localparam int SumBits = C < 16 ? 32 * C : 512;
+  logic [SumBits-1:0] sums_in, sums_out [Lines];
   assign conv_count = conv_in - conv_head;
   assign retire     = state == SDone && is_array;
   assign flush      = (retire && drain && (conv_count > 2'd1 || conv_frozen)) || fold_stop;
@@ -172,7 +174,7 @@ module npu_slot #(
       .behind_i(conv_behind), .from_v_i(state == SFromWork), .from_i(begin_at),
       .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .halt_i(fold_asked),
       .freeze_i(freeze), .frozen_o(conv_frozen), .halted_o(conv_halted), .begun_o(conv_begun),
-      .context_o(conv_context), .at_o(conv_at), .sums_re_i(sums_re), .sums_we_i(sums_we),
+      .context_o(conv_context), .sums_o(conv_sums), .sums_t_o(conv_rows), .sums_re_i(sums_re), .sums_we_i(sums_we),
       .sums_at_i(sums_row), .sums_line_i(sums_in), .sums_line_o(sums_out), .head_o(conv_head),
       .in_o(conv_in),
       .push_seq_o(push_seq), .a_seq_o(a_seq), .h_i, .w_i, .serial_i, .time_i,
@@ -313,16 +315,17 @@ module npu_slot #(
   assign fold_stop = state == SRun && is_array && conv_halted && !st_v && !stores;
   npu_resume u_resume (
       .clk_i, .rst_ni, .desc_i(desc), .back_i(from_back), .context_i(rsp_i.data),
-      .h_i(npu_conv_pkg::dim_t'(h_i)), .w_i(npu_conv_pkg::dim_t'(w_i)), .sums_o(from_sums),
-      .at_o(from_at), .ok_o(from_ok), .ready_o(from_ready), .from_o(begin_at));
+      .h_i(npu_conv_pkg::dim_t'(h_i)), .w_i(npu_conv_pkg::dim_t'(w_i)), .use_o(from_use),
+      .sums_o(from_sums), .rows_o(from_rows), .ok_o(from_ok), .ready_o(from_ready), .from_o(begin_at));
   assign sums_back = rsp_i.v && rsp_i.tag[8:6] == 3'd6 && rsp_i.tag[1:0] == TagSums[1:0];
   npu_sums #(.C(C)) u_sums (
       .clk_i, .rst_ni, .save_i(save), .keep_i(fold_stop || from_back),
-      .at_i(from_back ? from_at : conv_at), .put_i(put_sums), .get_i(get_sums),
+      .sums_i(from_back ? from_sums : conv_sums), .rows_i(from_back ? from_rows : conv_rows),
+      .put_i(put_sums), .get_i(get_sums),
       .done_o(sums_done), .st_v_o(sst_v), .st_va_o(sst_va), .st_len_o(sst_len),
       .st_data_o(sst_data), .st_rdy_i(sst_rdy), .ask_v_o(sums_ask), .ask_va_o(sums_va),
       .ask_tag_o(sums_tag), .ask_gnt_i(m_gnt[2] && sums_ask), .back_i(sums_back),
-      .back_tag_i(rsp_i.tag[5:2]), .data_i(rsp_i.data), .re_o(sums_re), .we_o(sums_we),
+      .back_tag_i(rsp_i.tag[5:2]), .data_i(rsp_i.data[SumBits-1:0]), .re_o(sums_re), .we_o(sums_we),
       .at_o(sums_row), .line_o(sums_in), .line_i(sums_out));
   npu_seq u_seq (
       .clk_i, .rst_ni, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_rdata_o(seq_rdata),
@@ -338,7 +341,7 @@ module npu_slot #(
       .vec_busy_i(vec_busy), .conv_count_i(conv_count), .ahead_start_i(ahead_start),
       .frozen_i(conv_frozen), .fold_stop_i(fold_stop), .drain_o(drain), .fold_o(fold_asked),
       .freeze_o(freeze), .put_sums_o(put_sums), .get_sums_o(get_sums),
-      .sums_v_i(from_back ? from_sums : conv_at.sums.nc != 0), .sums_done_i(sums_done),
+      .sums_v_i(from_back ? from_use : conv_sums.nc != 0), .sums_done_i(sums_done),
       .from_o(from_v), .from_back_o(from_back), .from_fault_o(from_fault), .from_ok_i(from_ok),
       .from_ready_i(from_ready), .quiet_i(quiet_o), .idle_o, .stopped_o(stopped),
       .irq_signal_o, .irq_fault_o, .irq_quiet_o);

@@ -6,12 +6,13 @@ module npu_sums
   import npu_conv_pkg::*;
 #(
     parameter int C = 16,
-    localparam int Lines = (C + 15) / 16
+    localparam int Lines = (C + 15) / 16, Bits = C < 16 ? 32 * C : 512
 ) (
     input  logic         clk_i, rst_ni,
     input  logic [31:0]  save_i,
-    input  logic         keep_i,             // sums of at_i are to be moved,
-    input  progress_t    at_i,
+    input  logic         keep_i,             // these are to be moved,
+    input  sums_t        sums_i,
+    input  rows_t        rows_i,
     input  logic         put_i, get_i,       // now, until done_o
     output logic         done_o,
     // put: stores
@@ -27,13 +28,13 @@ module npu_sums
     input  logic         ask_gnt_i,
     input  logic         back_i,
     input  logic [3:0]   back_tag_i,
-    input  npu_pkg::line_t data_i,
+    input  logic [Bits-1:0] data_i,
     // accumulators
     output logic         re_o,               // a row is read: there a cycle later, until the next
     output logic [Lines-1:0] we_o,           // lines of a row are written
     output row_t         at_o,               // which row
-    output npu_pkg::line_t line_o,
-    input  npu_pkg::line_t line_i [Lines]
+    output logic [Bits-1:0] line_o,
+    input  logic [Bits-1:0] line_i [Lines]
 );
   import npu_regs_pkg::*;
   if (C < 1 || C > int'(npu_pkg::MaxCols))
@@ -55,21 +56,22 @@ module npu_sums
   assign rows_at = save_i + 32'd64;
   always_ff @(posedge clk_i)
     if (keep_i) begin
-      sums_q <= at_i.sums;
-      rows_q <= at_i.t;
+      sums_q <= sums_i;
+      rows_q <= rows_i;
     end
 
   // ---- put --------------------------------------------------------------------------------------
   npu_pkg::line_t line;
-  logic [511:0]   what;
+  logic [255:0]   what;
+  localparam int  Half = 256;                // bits of a context before what has sums
   always_comb begin
-    line = line_i[0];
-    for (int l = 1; l < Lines; l++) if (at_q[6] == 1'(l)) line = line_i[l];
+    line = 512'(line_i[0]);
+    for (int l = 1; l < Lines; l++) if (at_q[6] == 1'(l)) line = 512'(line_i[l]);
     what = '0;
-    what[DESC_FOLD_K_BIT +: 16]  = sums_q.k;
-    what[DESC_FOLD_KR_BIT +: 7]  = sums_q.kr;
-    what[DESC_FOLD_NC_BIT +: 7]  = sums_q.nc;
-    what[DESC_FOLD_R_BIT +: 14]  = 14'(sums_q.r);
+    what[DESC_FOLD_K_BIT-Half +: 16] = sums_q.k;
+    what[DESC_FOLD_KR_BIT-Half +: 7] = sums_q.kr;
+    what[DESC_FOLD_NC_BIT-Half +: 7] = sums_q.nc;
+    what[DESC_FOLD_R_BIT-Half +: 14] = 14'(sums_q.r);
   end
   assign bytes     = {sums_q.nc[5:0], 2'd0};
   assign st_v_o    = put_i && (!head_q || have_q);
@@ -77,7 +79,7 @@ module npu_sums
       : rows_at + (wide ? {14'd0, t_q, 7'd0} : {15'd0, t_q, 6'd0}) + 32'(at_q);
   assign st_len_o  = !head_q ? 6'd8 : bytes - 8'(at_q) > 8'd32 ? 6'd32 : 6'(bytes - 8'(at_q));
   // Rows of a tile's first fold that have not come yet have none.
-  assign st_data_o = !head_q ? what[511:256] : sums_q.k == 0 && t_q >= sums_q.r ? '0
+  assign st_data_o = !head_q ? what : sums_q.k == 0 && t_q >= sums_q.r ? '0
       : at_q[5] ? line[511:256] : line[255:0];
   assign row_end   = st_rdy_i && have_q && 8'(at_q) + 8'(st_len_o) == bytes;
   assign re_o      = put_i && head_q && !have_q && t_q != rows_q;

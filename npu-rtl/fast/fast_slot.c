@@ -648,8 +648,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->preempt_cycles++;
 		if (quiet &&
 		    (!s->drain || s->conv.frozen || (!n->array && !before(was->state)) ||
-		     was->state == S_STOPPING ||
-		     was->state == S_STOPPED))
+		     was->state == S_STOPPING || was->state == S_STOPPED))
 			s->timing = false;
 	}
 	if (n->wr_preempt) {

@@ -373,8 +373,8 @@ static int finish_block(struct exec *x, uint32_t m0, uint32_t nm, uint32_t n0,
 	return 0;
 }
 
-/* Sums over the k before end of output channels n0..n0+nn-1, which all read the same input
- * channels, of nm rows. */
+/* Sums over the k before end of output channels n0..n0+nn-1, which all read the same
+ * input channels, of nm rows. */
 static int sum_block(struct exec *x, const struct geometry *g, uint32_t m0, uint32_t nm,
 		     uint32_t n0, uint32_t nn, uint32_t end, struct block *blk)
 {
@@ -1118,8 +1118,8 @@ static int sums_fit(const uint32_t desc[16], const struct npu_progress *p)
 	struct geometry g = read_geometry(desc);
 
 	return p->nc && p->nc <= SUMS_MOST && p->n + p->nc <= NPU_GET(desc, DN) &&
-	       p->kr && p->kr <= SUMS_MOST &&
-	       p->k + p->kr <= g.kh * g.kw * g.depth && p->r <= p->t && (p->k || p->r);
+	       p->kr && p->kr <= SUMS_MOST && p->k + p->kr <= g.kh * g.kw * g.depth &&
+	       p->r <= p->t && (p->k || p->r);
 }
 
 uint32_t npu_golden_context(const uint32_t desc[16],

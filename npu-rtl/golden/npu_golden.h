@@ -81,8 +81,8 @@ struct npu_golden_result {
 int npu_golden_sums(const uint32_t desc[16], const struct npu_golden_env *env,
 		    const struct npu_progress *p, int32_t *sums);
 /* Whether sums that a context has are of use on a rectangle: one that is as wide as their
- * tile, and as high as the fold that some of its rows have, and where tiles are not stored
- * two and two.  Else the tile begins anew. */
+ * tile, and as high as the fold that some of its rows have, and where tiles are not
+ * stored two and two.  Else the tile begins anew. */
 int npu_golden_sums_used(const uint32_t desc[16], uint32_t rows, uint32_t cols,
 			 const struct npu_progress *p);
 /* Bytes from SAVE to those of a row. */

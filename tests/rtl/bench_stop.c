@@ -119,7 +119,8 @@ static bool row_equals(struct rig *r, const struct tenant *t, const uint32_t *d,
 	return !memcmp(got, r->space[t->slot].shadow + va, bytes);
 }
 
-/* The sums are those of the golden model.  They are no part of what that has in memory. */
+/* The sums are those of the golden model.  They are no part of what that has in memory.
+ */
 static void look_at_sums(struct rig *r, const struct tenant *t, const uint32_t *desc,
 			 const struct npu_progress *p, uint64_t seed)
 {
