@@ -47,7 +47,7 @@
 	52u /* cycles that let one request through: 3 nRP + 2 nRCD + nCL + 4 */
 #define NPU_COMMANDS   64u /* of a partition at work */
 #define NPU_TIMES_NONE UINT32_MAX
-#define NPU_SAVE_WORDS 8u  /* of a context */
+#define NPU_SAVE_WORDS 10u /* of a context; 8 without sums */
 #define NPU_BURST      64u /* descriptors between two progress marks of a long command */
 #define NPU_WORKS      UINT64_MAX
 
@@ -150,6 +150,7 @@ struct npu_command {
 	uint32_t times;  /* where its start and end are, in the fence page */
 	uint32_t context[NPU_SAVE_WORDS]; /* where its first entry goes on, */
 	bool inside;                      /* if that was stopped inside */
+	void *sums; /* of the tile it was in, as in the save area; NULL: none */
 	struct npu_mem *scratch;          /* its own; NULL: its program's */
 	bool done;                        /* the event is ready */
 	struct hal_bk_event event;
@@ -174,6 +175,7 @@ struct npu_partition {
 	bool wide; /* those have the placement on all of desc.wide_mask */
 	/* ring.c */
 	struct npu_mem *ring, *fence;
+	struct npu_mem *save; /* save.c; NULL: not needed yet */
 	/* All that follows is of hosts alone. */
 	struct npu_partition *loaded; /* whose address space the slot has */
 	struct npu_partition *context[NPU_CONTEXTS]; /* whose translations those are */
@@ -188,6 +190,7 @@ struct npu_partition {
 	uint32_t head, tail; /* of the ring, counted as the machine does */
 	uint32_t irq;        /* causes that have not been looked at: NPU_IRQ_* */
 	uint32_t stopping;   /* PREEMPT code asked for; 0: none */
+	struct npu_mem *saved_in; /* where the stop asked for stores a context */
 	bool moving, moved;  /* a resize is under way, is to be told */
 	struct hal_bk_partition_desc target;
 	struct hal_bk_event moved_event;

@@ -14,6 +14,7 @@
 #include "complete.h"
 #include "kept.h"
 #include "ring.h"
+#include "save.h"
 
 /* ---- submit ----------------------------------------------------------------------- */
 
@@ -180,6 +181,7 @@ void npu_command_remove(struct npu_partition *part, uint32_t i)
 	c->queue->commands--;
 	npu_times_drop(part, c);
 	npu_scratch_drop(c);
+	npu_save_drop(c);
 	c->next = part->spare;
 	part->spare = c;
 	part->count--;

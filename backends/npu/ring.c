@@ -9,13 +9,14 @@
  * interrupts).
  *
  * Whenever the slot stops (KILL, FOLD, DRAIN, fault), the ring is begun anew: what has
- * not ended is written again, from where it may go on.  A FOLD may stop inside a
- * descriptor: its context is taken from the save area in the fence page, and put back
- * there when the descriptor is the first of an empty ring.
+ * not ended is written again, from where it may go on: inside a descriptor, too, when
+ * that is the first of an empty ring (save.c).
  */
 #include "ring.h"
 
 #include <string.h>
+
+#include "save.h"
 
 #define FENCE_MARK  8u /* where progress marks write */
 #define FENCE_BYTES (NPU_FENCE_SAVE + 64)
@@ -83,6 +84,7 @@ void npu_ring_close(struct npu_partition *part)
 {
 	if (part->host == part)
 		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), 0);
+	npu_save_close(part);
 	npu_free(part->fence);
 	npu_free(part->ring);
 	part->fence = NULL;
@@ -252,19 +254,6 @@ void npu_correct_timestamp(struct npu_partition *part, const struct npu_command 
 	memcpy(at, &word, sizeof(word));
 }
 
-/* c goes on inside its descriptor, which is the first of an empty ring. */
-static void restore(struct npu_partition *part, struct npu_command *c)
-{
-	uint64_t together;
-
-	memcpy(npu_bytes(npu_space_of(c)->fence, NPU_FENCE_SAVE, &together), c->context,
-	       sizeof(c->context));
-	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
-		  npu_space_of(c)->fence->va + NPU_FENCE_SAVE);
-	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RESUME),
-		  NPU_REG_BITS(RESUME_CONTEXT, 1));
-}
-
 void npu_ring_load(struct npu_partition *part)
 {
 	struct npu_partition *host = part->host;
@@ -287,7 +276,7 @@ static bool enter(struct npu_partition *part, struct npu_command *c)
 	if (other)
 		npu_ring_load(npu_space_of(c));
 	if (c->inside)
-		restore(part, c);
+		npu_save_put(part, c);
 	if (!c->scratch)
 		npu_scratch_use(npu_space_of(c), &c->cmd, c->sequence);
 	c->first = part->tail;

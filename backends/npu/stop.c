@@ -10,21 +10,22 @@
 #include "complete.h"
 #include "kept.h"
 #include "ring.h"
+#include "save.h"
 
 /* ---- stops ------------------------------------------------------------------------ */
 
 static void request_stop(struct npu_partition *part, uint32_t mode)
 {
 	/* What is recorded is how long a descriptor takes in one go. */
-	if (mode == NPU_PREEMPT_FOLD && part->dev->durations)
+	if (mode != NPU_PREEMPT_KILL && part->dev->durations)
 		mode = NPU_PREEMPT_DRAIN;
-	/* A fold under way can still become a kill. */
-	if (part->stopping == mode || part->stopping == NPU_PREEMPT_KILL)
+	/* A stop under way can still become a kill. */
+	if (part->stopping &&
+	    (mode != NPU_PREEMPT_KILL || part->stopping == NPU_PREEMPT_KILL))
 		return;
+	if (mode == NPU_PREEMPT_FOLD || mode == NPU_PREEMPT_SAVE)
+		mode = npu_save_ask(part, mode);
 	part->stopping = mode;
-	if (mode == NPU_PREEMPT_FOLD)
-		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE),
-			  part->loaded->fence->va + NPU_FENCE_SAVE);
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), mode);
 }
 
@@ -56,8 +57,7 @@ static void count_stretch(struct npu_partition *part, struct npu_command *c,
 	ev->start_ns = npu_start_time(c, first, now);
 	ev->end_ns = part->ended_ns = now;
 	c->ran_ns += ev->end_ns - ev->start_ns;
-	if (c->inside)
-		ev->bytes_written = sizeof(c->context);
+	ev->bytes_written = npu_saved_bytes(c);
 }
 
 /* Nothing of q is in the ring.  ran: who was running; NULL: nobody, or that has ended. */
@@ -108,7 +108,7 @@ void npu_on_stopped(struct npu_partition *part, uint32_t state)
 {
 	struct npu_command *c, *ran = npu_first_open(part);
 	bool running, killed = state == NPU_STATE_KILLED;
-	uint64_t together, lost_ns = 0;
+	uint64_t lost_ns = 0;
 
 	if (part->stopping)
 		part->preempt_cycles =
@@ -134,12 +134,11 @@ void npu_on_stopped(struct npu_partition *part, uint32_t state)
 		c->base = npu_completed(part, c);
 		if (killed)
 			c->base = npu_killed_entry(c, c->base);
+		npu_save_drop(c);
 		c->inside = state == NPU_STATE_FOLDED && c == ran;
 	}
 	if (c && c->inside && c == ran)
-		memcpy(c->context,
-		       npu_bytes(npu_space_of(c)->fence, NPU_FENCE_SAVE, &together),
-		       sizeof(c->context));
+		npu_save_take(part, c);
 	for (struct npu_queue *q = part->quiet_due; q; q = q->next)
 		if (q->suspended == NPU_FOLDS)
 			freeze(part, q, running ? c : NULL);
@@ -187,7 +186,7 @@ static int reserve_scratch(struct npu_partition *part, const struct npu_queue *q
 }
 
 /* Takes the queue's commands from the ring, where the one that runs can stop. */
-static void fold_queue(struct npu_partition *part, struct npu_queue *q)
+static void fold_queue(struct npu_partition *part, struct npu_queue *q, uint32_t mode)
 {
 	npu_look_at_head(part);
 	for (uint32_t i = 0; i < part->count; i++) {
@@ -195,7 +194,7 @@ static void fold_queue(struct npu_partition *part, struct npu_queue *q)
 
 		if (c->done || c->queue != q || c->fed == c->base)
 			continue;
-		request_stop(part, NPU_PREEMPT_FOLD);
+		request_stop(part, mode);
 		return;
 	}
 	freeze(part, q, NULL);
@@ -205,6 +204,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
 	static const uint8_t states[] = {[HAL_SUSPEND_DRAIN] = NPU_DRAINS,
 					 [HAL_SUSPEND_FOLD] = NPU_FOLDS,
+					 [HAL_SUSPEND_SAVE] = NPU_FOLDS,
 					 [HAL_SUSPEND_KILL] = NPU_KILLED};
 	struct npu_queue *q = queue;
 	struct npu_partition *host = q->part->host;
@@ -212,10 +212,12 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 
 	if (mode > HAL_SUSPEND_KILL || !states[mode])
 		return npu_fail(ENOTSUP,
-				"npu: no suspend in mode %u; DRAIN, FOLD and KILL", mode);
+				"npu: no suspend in mode %u", mode);
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
-	rc = mode == HAL_SUSPEND_FOLD ? reserve_scratch(host, q) : 0;
+	rc = states[mode] == NPU_FOLDS ? reserve_scratch(host, q) : 0;
+	if (!rc && mode == HAL_SUSPEND_SAVE)
+		rc = npu_save_reserve(q->part);
 	if (rc)
 		return rc;
 	q->suspended = states[mode];
@@ -227,8 +229,9 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	q->part->dev->owed++;
 	if (mode == HAL_SUSPEND_KILL && q->commands)
 		kill_queue(host, q);
-	else if (mode == HAL_SUSPEND_FOLD)
-		fold_queue(host, q);
+	else if (states[mode] == NPU_FOLDS)
+		fold_queue(host, q,
+			   mode == HAL_SUSPEND_SAVE ? NPU_PREEMPT_SAVE : NPU_PREEMPT_FOLD);
 	npu_unlock(device);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suspend by FOLD: a command stops inside, the device keeps its progress, and goes on. */
+/* Suspend by FOLD and by SAVE: a command stops inside, the device keeps its progress, or its
+ * state, and goes on. */
 #define _GNU_SOURCE
 #include "conformance.h"
 
@@ -14,6 +15,7 @@ struct scene {
 	struct hal_kernel *spin;
 	struct hal_point done;
 	uint64_t ns; /* that it takes */
+	uint32_t mode;
 };
 
 static int submit_spin(struct conf *c, struct scene *s, struct hal_point *done)
@@ -26,13 +28,16 @@ static int submit_spin(struct conf *c, struct scene *s, struct hal_point *done)
 	return conf_submit(c, s->q, &cmd, 1, done);
 }
 
-static int begin(struct conf *c, struct scene *s)
+static int begin(struct conf *c, struct scene *s, uint32_t mode)
 {
 	static const uint8_t zero[CONF_SPIN_BYTES];
 	struct hal_stats t = HAL_INIT(hal_stats);
 
-	if (!(c->info.suspend_modes & 1u << HAL_SUSPEND_FOLD))
-		return conf_unsupported(c, "no suspend by FOLD");
+	if (!(c->info.suspend_modes & 1u << mode))
+		return conf_unsupported(c, mode == HAL_SUSPEND_FOLD
+						   ? "no suspend by FOLD"
+						   : "no suspend by SAVE");
+	s->mode = mode;
 	STEP(conf_share(c, 0, 2, &s->p));
 	STEP(conf_queue(c, s->p, &s->q));
 	STEP(conf_buffer(c, s->p, 256, &s->b));
@@ -46,18 +51,18 @@ static int begin(struct conf *c, struct scene *s)
 	return conf_let_start(c);
 }
 
-static int stop(struct conf *c, struct hal_queue *q, uint32_t flags)
+static int stop(struct conf *c, struct hal_queue *q, uint32_t mode)
 {
 	struct hal_point quiet;
 
-	OK(hal_queue_suspend(q, HAL_SUSPEND_FOLD | flags, &quiet));
+	OK(hal_queue_suspend(q, mode, &quiet));
 	return conf_wait(c, quiet);
 }
 
 static int stop_inside(struct conf *c, struct scene *s, uint64_t after_ns)
 {
 	CHECK(hal_device_poll(c->dev, after_ns) >= 0);
-	STEP(stop(c, s->q, 0));
+	STEP(stop(c, s->q, s->mode));
 	if (conf_virtual(c))
 		ERR(hal_wait(&s->done, 1, 0, 0), -ETIMEDOUT);
 	return 0;
@@ -73,13 +78,13 @@ static int spun(struct conf *c, const struct scene *s)
 
 /* What it had done when it was stopped it does not do again, and none of the time it
  * stood still counts as work. */
-static int goes_on(struct conf *c)
+static int goes_on(struct conf *c, uint32_t mode)
 {
 	struct hal_stats s = HAL_INIT(hal_stats), p = HAL_INIT(hal_stats);
 	struct scene t;
 	uint64_t at;
 
-	STEP(begin(c, &t));
+	STEP(begin(c, &t, mode));
 	STEP(stop_inside(c, &t, t.ns / 2));
 	CHECK(hal_device_poll(c->dev, 3 * t.ns) >= 0);
 	if (conf_virtual(c))
@@ -104,7 +109,7 @@ static int goes_on(struct conf *c)
 }
 
 /* It is in nobody's way: neither the units nor a place on the device. */
-static int others_run(struct conf *c)
+static int others_run(struct conf *c, uint32_t mode)
 {
 	enum { OTHERS = 40 };
 	struct hal_point done = {0};
@@ -113,7 +118,7 @@ static int others_run(struct conf *c)
 	struct hal_cmd cmd;
 	struct scene t;
 
-	STEP(begin(c, &t));
+	STEP(begin(c, &t, mode));
 	for (uint32_t i = 0; i < 3; i++) /* what waits behind it stays, too */
 		STEP(submit_spin(c, &t, &t.done));
 	STEP(conf_queue(c, t.p, &q));
@@ -151,7 +156,7 @@ static void count_up(void *user)
 }
 
 /* Stopped again and again: it gets on each time, and happens once. */
-static int many_times(struct conf *c)
+static int many_times(struct conf *c, uint32_t mode)
 {
 	struct hal_stats s = HAL_INIT(hal_stats);
 	struct hal_cmd cmd = {0};
@@ -159,12 +164,12 @@ static int many_times(struct conf *c)
 	uint32_t ran = 0, stops = 0;
 	struct scene t;
 
-	STEP(begin(c, &t));
+	STEP(begin(c, &t, mode));
 	cmd = hal_cmd_host(count_up, &ran);
 	STEP(conf_submit(c, t.q, &cmd, 1, &last));
 	while (stops < 64 && hal_wait(&t.done, 1, 0, 0) != 0) {
 		CHECK(hal_device_poll(c->dev, t.ns / 10) >= 0);
-		STEP(stop(c, t.q, 0));
+		STEP(stop(c, t.q, mode));
 		stops++;
 		OK(hal_queue_resume(t.q));
 	}
@@ -181,7 +186,7 @@ static int many_times(struct conf *c)
 }
 
 /* What the device keeps of a queue goes with it. */
-static int destroyed(struct conf *c)
+static int destroyed(struct conf *c, uint32_t mode)
 {
 	struct hal_stats s = HAL_INIT(hal_stats);
 	struct hal_point done;
@@ -189,7 +194,7 @@ static int destroyed(struct conf *c)
 	struct hal_queue *q;
 	struct scene t;
 
-	STEP(begin(c, &t));
+	STEP(begin(c, &t, mode));
 	STEP(submit_spin(c, &t, &t.done));
 	STEP(stop_inside(c, &t, t.ns / 3));
 	STEP(conf_queue_gone(c, t.q));
@@ -209,19 +214,19 @@ static int destroyed(struct conf *c)
 }
 
 /* Suspended for good, and inside: nothing but to destroy it. */
-static int final(struct conf *c)
+static int final(struct conf *c, uint32_t mode)
 {
 	struct scene t;
 
-	STEP(begin(c, &t));
-	STEP(stop(c, t.q, HAL_SUSPEND_FINAL));
+	STEP(begin(c, &t, mode));
+	STEP(stop(c, t.q, mode | HAL_SUSPEND_FINAL));
 	ERR(hal_queue_resume(t.q), -ECANCELED);
 	ERR(hal_queue_suspend(t.q, HAL_SUSPEND_KILL, NULL), -EBUSY);
 	return conf_queue_gone(c, t.q);
 }
 
 /* Its partition lies elsewhere, and is smaller, when it goes on. */
-static int moved(struct conf *c)
+static int moved(struct conf *c, uint32_t mode)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_point there;
@@ -229,7 +234,7 @@ static int moved(struct conf *c)
 
 	if (!(c->info.caps & HAL_CAP_RESIZE_IDLE))
 		return conf_unsupported(c, "partitions do not move");
-	STEP(begin(c, &t));
+	STEP(begin(c, &t, mode));
 	STEP(stop_inside(c, &t, t.ns / 3));
 	d.row = 0;
 	d.col = (uint16_t)(c->info.unit_cols - 1);
@@ -242,20 +247,20 @@ static int moved(struct conf *c)
 }
 
 /* Whenever it is asked, no longer than the device says. */
-static int bounded(struct conf *c)
+static int bounded(struct conf *c, uint32_t mode)
 {
-	uint64_t worst_ns = c->info.suspend_worst_ns[HAL_SUSPEND_FOLD];
+	uint64_t worst_ns = c->info.suspend_worst_ns[mode];
 	struct hal_stats s = HAL_INIT(hal_stats);
 	struct scene t;
 
-	STEP(begin(c, &t));
+	STEP(begin(c, &t, mode));
 	if (!conf_virtual(c)) {
 		STEP(conf_wait(c, t.done));
 		return conf_unsupported(c, "a real clock has other work, too");
 	}
 	for (uint32_t i = 0; i < 20; i++) {
 		CHECK(hal_device_poll(c->dev, t.ns * i / 200 + i) >= 0);
-		STEP(stop(c, t.q, 0));
+		STEP(stop(c, t.q, mode));
 		OK(hal_queue_resume(t.q));
 	}
 	OK(hal_queue_get_stats(t.q, &s));
@@ -269,9 +274,30 @@ static int bounded(struct conf *c)
 	return spun(c, &t);
 }
 
+#define BY_BOTH(name)                                                                    \
+	static int fold_##name(struct conf *c)                                           \
+	{                                                                                \
+		return name(c, HAL_SUSPEND_FOLD);                                        \
+	}                                                                                \
+	static int save_##name(struct conf *c)                                           \
+	{                                                                                \
+		return name(c, HAL_SUSPEND_SAVE);                                        \
+	}
+BY_BOTH(goes_on)
+BY_BOTH(others_run)
+BY_BOTH(many_times)
+BY_BOTH(destroyed)
+BY_BOTH(final)
+BY_BOTH(moved)
+BY_BOTH(bounded)
+
 const struct conf_case conf_fold_cases[] = {
-	{"fold.goes_on", goes_on},       {"fold.others_run", others_run},
-	{"fold.many_times", many_times}, {"fold.destroyed", destroyed},
-	{"fold.final", final},           {"fold.moved", moved},
-	{"fold.bounded", bounded},       {NULL, NULL},
+	{"fold.goes_on", fold_goes_on},       {"fold.others_run", fold_others_run},
+	{"fold.many_times", fold_many_times}, {"fold.destroyed", fold_destroyed},
+	{"fold.final", fold_final},           {"fold.moved", fold_moved},
+	{"fold.bounded", fold_bounded},       {"save.goes_on", save_goes_on},
+	{"save.others_run", save_others_run}, {"save.many_times", save_many_times},
+	{"save.destroyed", save_destroyed},   {"save.final", save_final},
+	{"save.moved", save_moved},           {"save.bounded", save_bounded},
+	{NULL, NULL},
 };

@@ -3,7 +3,8 @@
  * bench_release.c - how long FOLD takes to free the PEs as K grows: a multiplication on
  * the whole array, stopped at many moments of a tile, with ideal memory and with
  * channels. It stops between tiles, so that the most is a tile: as many folds as K takes,
- * of as many rows as the scratchpad holds of that K.  KILL at the same moments beside it.
+ * of as many rows as the scratchpad holds of that K.  SAVE and KILL at the same moments
+ * beside it: SAVE waits for what is in the array, whatever K is.
  * After each stop the tenant goes on elsewhere, and every byte is compared with the
  * golden model's.
  *
@@ -19,6 +20,9 @@
 #define LIMIT 8000000u
 #define TILES 2u  /* of columns */
 #define KEPT  64u /* tiles that are told apart */
+#define SAVE_BYTES (NPU_CONTEXT_SUMS + NPU_DEPTH * 128)
+/* Rows on their way through the gather, the array and its edges. */
+#define IN_ARRAY(r) ((r)->api->rows + (r)->api->cols + 24)
 
 /* Folds of few rows wait for weights, which share the port with the next input's lines.
  */
@@ -35,8 +39,9 @@ static struct {
 } tiles;
 
 struct most {
-	uint64_t fold, kill; /* cycles until the PEs are free */
-	uint64_t inside;     /* FOLDs in the middle of the operation */
+	uint64_t fold, save, kill; /* cycles until the PEs are free */
+	uint64_t acked;            /* SAVE: until the interrupt */
+	uint64_t inside;           /* FOLDs in the middle of the operation */
 };
 
 static void on_fold(void *user, const struct npu_fold *f)
@@ -68,7 +73,7 @@ static void begin(struct rig *r, bool ideal, uint32_t k)
 		      k, desc, &g);
 	rig_push(r, 0, desc);
 	rig_push_end(r, 0);
-	rig_write(r, NPU_SLOT_ADDR(0, SAVE), rig_alloc(r, 0, 64, 64));
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), rig_alloc(r, 0, SAVE_BYTES, 64));
 	rig_bell(r, 0);
 }
 
@@ -83,20 +88,24 @@ static void undisturbed(struct rig *r, bool ideal, uint32_t k)
 	rig_check(r, 0, "undisturbed");
 }
 
-/* What FOLD has stored is no output. */
+/* What FOLD or SAVE has stored is no output. */
 static void forget(struct rig *r)
 {
-	uint32_t context[NPU_CONTEXT_WORDS], at = rig_reg(r, NPU_SLOT_ADDR(0, SAVE));
+	static uint8_t saved[SAVE_BYTES];
+	uint32_t at = rig_reg(r, NPU_SLOT_ADDR(0, SAVE));
 
-	rig_peek(r, 0, at, context, sizeof(context));
-	rig_poke(r, 0, at, context, sizeof(context));
+	rig_peek(r, 0, at, saved, sizeof(saved));
+	rig_poke(r, 0, at, saved, sizeof(saved));
 }
 
-/* Cycles until the PEs are free; the tenant goes on elsewhere, to its end. */
+/* Cycles until the PEs are free; the tenant goes on elsewhere, to its end; where it was if
+ * it may have sums, which a smaller place has no use for. */
 static uint32_t stop(struct rig *r, bool ideal, uint32_t k, uint32_t how, uint64_t when,
-		     bool *inside)
+		     bool *inside, uint64_t *acked)
 {
-	struct rig_rect rest = {1, 1, r->api->rows - 1, r->api->cols - 1};
+	bool save = how == NPU_PREEMPT_SAVE;
+	uint32_t edge = save ? 0 : 1;
+	struct rig_rect rest = {edge, edge, r->api->rows - edge, r->api->cols - edge};
 	uint64_t now;
 	uint32_t spent;
 
@@ -107,6 +116,7 @@ static uint32_t stop(struct rig *r, bool ideal, uint32_t k, uint32_t how, uint64
 	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), how);
 	while (!((r->quieted | r->faulted) & 1) && r->api->cycle(r->model) < when + LIMIT)
 		rig_run(r, 1);
+	*acked = r->api->cycle(r->model) - when;
 	CHECK(r->quieted & 1, "k %u: no acknowledgement", k);
 	spent = rig_reg(r, NPU_SLOT_ADDR(0, PREEMPT_CYCLES));
 	*inside = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_STATE) ==
@@ -137,25 +147,34 @@ static void stops(struct rig *r, bool ideal, uint32_t k, uint32_t moments,
 		uint64_t when =
 			tiles.start[i % (tiles.count - 1)] + (2 * i + 1) * fold / moments;
 		bool inside;
-		uint64_t spent = stop(r, ideal, k, NPU_PREEMPT_FOLD, when, &inside);
+		uint64_t acked;
+		uint64_t spent =
+			stop(r, ideal, k, NPU_PREEMPT_FOLD, when, &inside, &acked);
 
 		CHECK(!ideal || spent <= MOST(tile + fold),
 		      "k %u: FOLD takes %llu cycles, a tile %llu", k,
 		      (unsigned long long)spent, (unsigned long long)tile);
 		most->fold = spent > most->fold ? spent : most->fold;
 		most->inside += inside;
+		spent = stop(r, ideal, k, NPU_PREEMPT_SAVE, when, &inside, &acked);
+		CHECK(spent <= IN_ARRAY(r), "k %u: SAVE takes %llu cycles", k,
+		      (unsigned long long)spent);
+		most->save = spent > most->save ? spent : most->save;
+		most->acked = acked > most->acked ? acked : most->acked;
 		if (i % 4)
 			continue;
-		spent = stop(r, ideal, k, NPU_PREEMPT_KILL, when, &inside);
+		spent = stop(r, ideal, k, NPU_PREEMPT_KILL, when, &inside, &acked);
 		CHECK(!ideal || spent <= 8, "k %u: KILL takes %llu cycles", k,
 		      (unsigned long long)spent);
 		most->kill = spent > most->kill ? spent : most->kill;
 	}
 	printf("K = %5u, %s: %u rows a tile, %llu cycles; PEs free after FOLD in at most "
-	       "%llu cycles (%llu stops inside), after KILL in %llu\n",
+	       "%llu cycles (%llu stops inside), after SAVE in %llu (all is saved in "
+	       "%llu), after KILL in %llu\n",
 	       k, ideal ? "ideal memory" : "channels", tiles.rows,
 	       (unsigned long long)tile, (unsigned long long)most->fold,
-	       (unsigned long long)most->inside, (unsigned long long)most->kill);
+	       (unsigned long long)most->inside, (unsigned long long)most->save,
+	       (unsigned long long)most->acked, (unsigned long long)most->kill);
 	CHECK(most->inside > 0, "k %u: no FOLD inside the operation", k);
 	/* It is not less than what is left of a tile that has just begun. */
 	CHECK(most->fold + 2 * fold > tile, "k %u: a FOLD of %llu cycles, a tile of %llu",
@@ -176,6 +195,11 @@ int main(int argc, char **argv)
 
 		stops(&r, true, depths[d], moments, &ideal);
 		stops(&r, false, depths[d], moments, &four);
+		if (figures)
+			printf("figure npu.preempt.save.release_cycles.k%u %llu\n",
+			       depths[d],
+			       (unsigned long long)(ideal.save > four.save ? ideal.save
+									   : four.save));
 		if (figures)
 			printf("figure npu.preempt.fold.release_cycles.k%u %llu\n",
 			       depths[d],

@@ -361,11 +361,43 @@ static void expect_fault(struct rig *r, uint32_t i, uint32_t kind, uint32_t addr
 }
 
 /* Each is a fault, and nothing is stored. */
+/* Sums that no tile of the descriptor has. */
+static void spoil_sums(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
+		       struct rng *g)
+{
+	const struct npu_progress p = {.t = 1, .kr = 1, .nc = 1, .r = 1};
+
+	npu_golden_save(desc, &p, c);
+	switch (rng_range(g, 0, 6)) {
+	case 0:
+		NPU_SET(c, FOLD_NC, 0);
+		break;
+	case 1:
+		NPU_SET(c, FOLD_NC, NPU_GET(desc, DN) < 32 ? NPU_GET(desc, DN) + 1 : 33);
+		break;
+	case 2:
+		NPU_SET(c, FOLD_KR, 0);
+		break;
+	case 3:
+		NPU_SET(c, FOLD_KR, 33);
+		break;
+	case 4:
+		NPU_SET(c, FOLD_K, 65535);
+		break;
+	case 5:
+		NPU_SET(c, FOLD_R, 2);
+		break;
+	default:
+		NPU_SET(c, FOLD_R, 0);
+		break;
+	}
+}
+
 static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
 		struct rng g = {seed * 257 + i};
-		uint32_t desc[16], c[NPU_CONTEXT_WORDS], save, pte, which = i % 12;
+		uint32_t desc[16], c[NPU_CONTEXT_WORDS], save, pte, which = i % 13;
 		struct npu_progress p = {.t = 1};
 
 		one_desc(r, desc, which != 0, &g);
@@ -401,7 +433,10 @@ static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 		case 9:
 			c[7] ^= 1u << rng_range(&g, 0, 15);
 			break;
-		case 10: /* no memory */
+		case 10:
+			spoil_sums(desc, c, &g);
+			break;
+		case 11: /* no memory */
 			pte = rig_pte(r, 0, save);
 			rig_set_pte(r, 0, save, pte & ~(uint32_t)NPU_PTE_VALID);
 			resume(r, save);

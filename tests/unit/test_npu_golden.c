@@ -156,7 +156,11 @@ static void gemm_by_hand(void **state)
 /* A GEMM of ones done in two goes: each writes its own outputs and no others. */
 static void goes_on(void **state)
 {
-	static const struct npu_progress all = {9, 3, 0, 1}, from = {4, 3, 2, 0};
+	static const struct npu_progress all = {.m = 9, .t = 3, .half = 1},
+					 from = {.m = 4, .t = 3, .n = 2};
+	static const struct npu_progress inside = {
+		.m = 4, .t = 3, .n = 2, .k = 1, .kr = 2, .nc = 3, .r = 1};
+	int32_t sums[3 * 3];
 	const uint32_t m = 12, n = 5, k = 3;
 	uint32_t d[16] = {0}, context[NPU_CONTEXT_WORDS], bad[NPU_CONTEXT_WORDS];
 	struct npu_progress back;
@@ -207,6 +211,18 @@ static void goes_on(void **state)
 		NPU_SET(bad, field, value);                                              \
 		assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_CONTEXT);  \
 	} while (0)
+	npu_golden_save(d, &inside, bad);
+	assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_NONE);
+	assert_memory_equal(&back, &inside, sizeof(back));
+	assert_int_equal(npu_golden_sums(d, &env, &inside, sums), NPU_FAULT_NONE);
+	for (uint32_t i = 0; i < 9; i++)
+		assert_int_equal(sums[i], i < 3 ? 3 : 1);
+	/* too narrow, lower than the fold that a row has, tiles side by side, none */
+	assert_true(npu_golden_sums_used(d, 2, 17, &inside));
+	assert_false(npu_golden_sums_used(d, 2, 2, &inside));
+	assert_false(npu_golden_sums_used(d, 1, 17, &inside));
+	assert_false(npu_golden_sums_used(d, 2, 3, &inside));
+	assert_false(npu_golden_sums_used(d, 2, 17, &from));
 	REFUSES(FOLD_M, m - 2);
 	REFUSES(FOLD_M, UINT32_MAX);
 	REFUSES(FOLD_N, n);
@@ -220,6 +236,15 @@ static void goes_on(void **state)
 	REFUSES(ADDR_D, 2049);
 	REFUSES(DM, m + 1);
 	REFUSES(DN, n + 1);
+	npu_golden_save(d, &inside, context);
+	REFUSES(FOLD_NC, 0);
+	REFUSES(FOLD_NC, n - 1);
+	REFUSES(FOLD_KR, 0);
+	REFUSES(FOLD_KR, k);
+	REFUSES(FOLD_K, k);
+	REFUSES(FOLD_R, 4);
+	NPU_SET(context, FOLD_R, 0);
+	REFUSES(FOLD_K, 0);
 #undef REFUSES
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
 	assert_int_equal(npu_golden_context(d, context, &back), NPU_FAULT_CONTEXT);
