@@ -241,9 +241,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->preempt = HAL_PREEMPT_INSIDE;
 	info->compute_isolation = HAL_ISOLATION_ENFORCED;
 	info->memory_isolation = HAL_ISOLATION_ENFORCED;
-	info->suspend_modes =
-		1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_FOLD |
-		1u << HAL_SUSPEND_SAVE | 1u << HAL_SUSPEND_KILL;
+	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_FOLD |
+			      1u << HAL_SUSPEND_SAVE | 1u << HAL_SUSPEND_KILL;
 	info->preempt_worst_ns = kill_worst(o);
 	info->suspend_worst_ns[HAL_SUSPEND_KILL] = info->preempt_worst_ns;
 	info->clock_hz = UINT64_C(1000000000);

@@ -2,10 +2,10 @@
 /*
  * save.c - contexts of operations that FOLD or SAVE has stopped inside.
  *
- * The machine stores them in the tenant's memory: in the fence page, or, with the sums of a
- * tile, in an area that is there from the first suspend by SAVE on.  They are read from there
- * when the slot has stopped and put back when the command goes on, so that any number of
- * commands can stand.
+ * The machine stores them in the tenant's memory: in the fence page, or, with the sums of
+ * a tile, in an area that is there from the first suspend by SAVE on.  They are read from
+ * there when the slot has stopped and put back when the command goes on, so that any
+ * number of commands can stand.
  */
 #include "save.h"
 
@@ -117,8 +117,7 @@ uint64_t npu_saved_bytes(const struct npu_command *c)
 {
 	if (!c->inside)
 		return 0;
-	return c->sums ? sizeof(c->context) +
-				 4ull * NPU_GET(c->context, FOLD_T) *
-					 NPU_GET(c->context, FOLD_NC)
+	return c->sums ? sizeof(c->context) + 4ull * NPU_GET(c->context, FOLD_T) *
+						      NPU_GET(c->context, FOLD_NC)
 		       : CONTEXT_BYTES;
 }

@@ -8,8 +8,8 @@
 /* Memory of the tenant's for what SAVE stores; 0 or -ENOSPC. */
 int npu_save_reserve(struct npu_partition *space);
 void npu_save_close(struct npu_partition *space);
-/* The slot is about to be stopped in this mode, a PREEMPT code: the machine knows where to
- * store.  The mode to ask for: FOLD where there is no room for sums. */
+/* The slot is about to be stopped in this mode, a PREEMPT code: the machine knows where
+ * to store.  The mode to ask for: FOLD where there is no room for sums. */
 uint32_t npu_save_ask(struct npu_partition *part, uint32_t mode);
 /* The slot stands inside a descriptor of c: what it has stored becomes c's. */
 void npu_save_take(struct npu_partition *part, struct npu_command *c);

@@ -211,8 +211,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	int rc;
 
 	if (mode > HAL_SUSPEND_KILL || !states[mode])
-		return npu_fail(ENOTSUP,
-				"npu: no suspend in mode %u", mode);
+		return npu_fail(ENOTSUP, "npu: no suspend in mode %u", mode);
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
 	rc = states[mode] == NPU_FOLDS ? reserve_scratch(host, q) : 0;
@@ -231,7 +230,8 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		kill_queue(host, q);
 	else if (states[mode] == NPU_FOLDS)
 		fold_queue(host, q,
-			   mode == HAL_SUSPEND_SAVE ? NPU_PREEMPT_SAVE : NPU_PREEMPT_FOLD);
+			   mode == HAL_SUSPEND_SAVE ? NPU_PREEMPT_SAVE
+						    : NPU_PREEMPT_FOLD);
 	npu_unlock(device);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suspend by FOLD and by SAVE: a command stops inside, the device keeps its progress, or its
- * state, and goes on. */
+/* Suspend by FOLD and by SAVE: a command stops inside, the device keeps its progress, or
+ * its state, and goes on. */
 #define _GNU_SOURCE
 #include "conformance.h"
 
@@ -292,12 +292,19 @@ BY_BOTH(moved)
 BY_BOTH(bounded)
 
 const struct conf_case conf_fold_cases[] = {
-	{"fold.goes_on", fold_goes_on},       {"fold.others_run", fold_others_run},
-	{"fold.many_times", fold_many_times}, {"fold.destroyed", fold_destroyed},
-	{"fold.final", fold_final},           {"fold.moved", fold_moved},
-	{"fold.bounded", fold_bounded},       {"save.goes_on", save_goes_on},
-	{"save.others_run", save_others_run}, {"save.many_times", save_many_times},
-	{"save.destroyed", save_destroyed},   {"save.final", save_final},
-	{"save.moved", save_moved},           {"save.bounded", save_bounded},
+	{"fold.goes_on", fold_goes_on},
+	{"fold.others_run", fold_others_run},
+	{"fold.many_times", fold_many_times},
+	{"fold.destroyed", fold_destroyed},
+	{"fold.final", fold_final},
+	{"fold.moved", fold_moved},
+	{"fold.bounded", fold_bounded},
+	{"save.goes_on", save_goes_on},
+	{"save.others_run", save_others_run},
+	{"save.many_times", save_many_times},
+	{"save.destroyed", save_destroyed},
+	{"save.final", save_final},
+	{"save.moved", save_moved},
+	{"save.bounded", save_bounded},
 	{NULL, NULL},
 };

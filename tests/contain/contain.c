@@ -350,10 +350,10 @@ static void abuse_registers(struct rig *r, struct rng *g)
 static void stop_and_go(struct rig *r, struct rng *g)
 {
 	static const uint32_t codes[] = {NPU_PREEMPT_KILL, NPU_PREEMPT_KILL,
-					 NPU_PREEMPT_DRAIN};
+					 NPU_PREEMPT_SAVE, NPU_PREEMPT_DRAIN};
 
 	if (rng_next(g) % 2)
-		rig_write(r, NPU_SLOT_ADDR(HOSTILE, PREEMPT), codes[rng_next(g) % 3]);
+		rig_write(r, NPU_SLOT_ADDR(HOSTILE, PREEMPT), codes[rng_next(g) % 4]);
 	else
 		rig_write(r, NPU_SLOT_ADDR(HOSTILE, RESUME), 1);
 }

@@ -19,21 +19,24 @@
 
 #include "work.h"
 
-#define SPACE    WORK_SPACE
-#define PROGRAMS 7u
-#define DESCS    6u
-#define LONG     6000u /* cycles that a program of the next tenant has */
-#define LIMIT    4000000u
-#define NUMBERS  256u /* the secret's words differ in their lowest byte */
-#define HEAP     0x10000u
-#define PAGE     0x1000u /* of a slot's registers */
-#define ANY      UINT32_MAX
+#define SPACE WORK_SPACE
+/* Of the largest tile, on 16 columns at most. */
+#define SAVE_BYTES (NPU_CONTEXT_SUMS + 512 * 64)
+#define PROGRAMS   7u
+#define DESCS      6u
+#define LONG       6000u /* cycles that a program of the next tenant has */
+#define LIMIT      4000000u
+#define NUMBERS    256u /* the secret's words differ in their lowest byte */
+#define HEAP       0x10000u
+#define PAGE       0x1000u /* of a slot's registers */
+#define ANY        UINT32_MAX
 
-enum way { ENDED, KILLED, FOLDED, DRAINED, FAULTED, WAYS };
+enum way { ENDED, KILLED, FOLDED, SAVED, DRAINED, FAULTED, WAYS };
 
 enum attack { FIELDS, BESIDE, HOLES, TABLE, CONTEXT, STOPS, NOISE, ATTACKS };
 
-static const char *const ways[WAYS] = {"ended", "killed", "folded", "drained", "faulted"};
+static const char *const ways[WAYS] = {"ended", "killed",  "folded",
+				       "saved", "drained", "faulted"};
 
 /* All that the next tenant can know. */
 struct known {
@@ -141,11 +144,12 @@ static void leave_secret(struct rig *r, uint32_t s, enum way way, uint32_t kind,
 {
 	static const uint32_t codes[WAYS] = {[KILLED] = NPU_PREEMPT_KILL,
 					     [FOLDED] = NPU_PREEMPT_FOLD,
+					     [SAVED] = NPU_PREEMPT_SAVE,
 					     [DRAINED] = NPU_PREEMPT_DRAIN};
 	uint32_t n = rng_range(g, 2, 5);
 
 	rig_space(r, s, SPACE, RIG_ALL);
-	rig_write(r, NPU_SLOT_ADDR(s, SAVE), rig_alloc(r, s, 64, 64));
+	rig_write(r, NPU_SLOT_ADDR(s, SAVE), rig_alloc(r, s, SAVE_BYTES, 64));
 	for (uint32_t i = 0; i < n && SPACE - r->space[s].free_va > 2 * WORK_ROOM; i++) {
 		uint32_t desc[16];
 
@@ -298,6 +302,13 @@ static void forge_context(struct rig *r, uint32_t s, uint32_t save, const uint32
 	NPU_SET(context, FOLD_N, rng_range(g, 0, NPU_GET(desc, DN)));
 	NPU_SET(context, FOLD_T, rng_range(g, 0, 40));
 	NPU_SET(context, FOLD_HALF, rng_next(g));
+	if (rng_next(g) % 2) {
+		NPU_SET(context, FOLD_SUMS, 1);
+		NPU_SET(context, FOLD_K, rng_range(g, 0, 40));
+		NPU_SET(context, FOLD_KR, rng_range(g, 1, 17));
+		NPU_SET(context, FOLD_NC, rng_range(g, 1, 17));
+		NPU_SET(context, FOLD_R, rng_range(g, 0, 20));
+	}
 	if (rng_next(g) % 4 == 0)
 		context[rng_next(g) % NPU_CONTEXT_WORDS] ^= 1u << (rng_next(g) % 32);
 	rig_poke(r, s, save, context, NPU_CONTEXT_WORDS * 4);
@@ -306,10 +317,10 @@ static void forge_context(struct rig *r, uint32_t s, uint32_t save, const uint32
 static void stop_or_go(struct rig *r, uint32_t s, struct rng *g)
 {
 	static const uint32_t codes[] = {NPU_PREEMPT_KILL, NPU_PREEMPT_FOLD,
-					 NPU_PREEMPT_DRAIN};
+					 NPU_PREEMPT_SAVE, NPU_PREEMPT_DRAIN};
 
 	if (state_of(r, s) == NPU_STATE_RUN)
-		rig_write(r, NPU_SLOT_ADDR(s, PREEMPT), codes[rng_next(g) % 3]);
+		rig_write(r, NPU_SLOT_ADDR(s, PREEMPT), codes[rng_next(g) % 4]);
 	else
 		rig_write(r, NPU_SLOT_ADDR(s, RESUME),
 			  1 | NPU_REG_BITS(RESUME_CONTEXT,
@@ -423,7 +434,7 @@ static void both(struct rig *r, uint64_t seed, uint64_t secret, bool own,
 		rect = rig_anywhere(r, g);
 	rig_place(r, s, &rect);
 	rig_space(r, s, SPACE, RIG_ALL);
-	save = rig_alloc(r, s, 64, 64);
+	save = rig_alloc(r, s, SAVE_BYTES, 64);
 	rig_write(r, NPU_SLOT_ADDR(s, SAVE), save);
 	rig_random(r, s, HEAP, SPACE - HEAP, g);
 	if (own)

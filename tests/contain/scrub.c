@@ -180,8 +180,10 @@ static bool end(struct world *w, struct tenant *t, enum way way)
 	struct hal_arg tiles[2] = {{.buffer = t->chunk[0], .bytes = BYTES},
 				   {.buffer = t->chunk[1], .bytes = BYTES}};
 	struct hal_stats stats = HAL_INIT(hal_stats);
-	uint32_t mode =
-		way == FOLDED || way == SAVED ? HAL_SUSPEND_FOLD : HAL_SUSPEND_KILL;
+	bool saves = way == SAVED && (w->info.suspend_modes >> HAL_SUSPEND_SAVE & 1);
+	uint32_t mode = saves                           ? HAL_SUSPEND_SAVE
+			: way == FOLDED || way == SAVED ? HAL_SUSPEND_FOLD
+							: HAL_SUSPEND_KILL;
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_point p;
 

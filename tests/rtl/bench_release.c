@@ -16,10 +16,10 @@
 #include "npu_panel.h"
 #include "rig.h"
 
-#define SPACE (1u << 23)
-#define LIMIT 8000000u
-#define TILES 2u  /* of columns */
-#define KEPT  64u /* tiles that are told apart */
+#define SPACE      (1u << 23)
+#define LIMIT      8000000u
+#define TILES      2u  /* of columns */
+#define KEPT       64u /* tiles that are told apart */
 #define SAVE_BYTES (NPU_CONTEXT_SUMS + NPU_DEPTH * 128)
 /* Rows on their way through the gather, the array and its edges. */
 #define IN_ARRAY(r) ((r)->api->rows + (r)->api->cols + 24)
@@ -98,8 +98,8 @@ static void forget(struct rig *r)
 	rig_poke(r, 0, at, saved, sizeof(saved));
 }
 
-/* Cycles until the PEs are free; the tenant goes on elsewhere, to its end; where it was if
- * it may have sums, which a smaller place has no use for. */
+/* Cycles until the PEs are free; the tenant goes on elsewhere, to its end; where it was
+ * if it may have sums, which a smaller place has no use for. */
 static uint32_t stop(struct rig *r, bool ideal, uint32_t k, uint32_t how, uint64_t when,
 		     bool *inside, uint64_t *acked)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues of the NPU suspended by FOLD, SAVE, KILL and DRAIN at random moments, several of them
- * inside a network at the same time, while their partitions move: every network computes
- * what it does undisturbed.  Networks of a program share its scratch memory in a
+ * Queues of the NPU suspended by FOLD, SAVE, KILL and DRAIN at random moments, several of
+ * them inside a network at the same time, while their partitions move: every network
+ * computes what it does undisturbed.  Networks of a program share its scratch memory in a
  * partition, so one that stands still inside must not lose its own to those that run.  On
  * the golden model and the fast one, on the RTL where its 16 x 16 model is built.
  */
@@ -225,7 +225,8 @@ static void suspend(struct world *w, struct tenant *t)
 {
 	int rc;
 
-	t->mode = below(w, 4)   ? w->saves && below(w, 2) ? HAL_SUSPEND_SAVE : HAL_SUSPEND_FOLD
+	t->mode = below(w, 4)
+			  ? w->saves && below(w, 2) ? HAL_SUSPEND_SAVE : HAL_SUSPEND_FOLD
 		  : below(w, 2) ? HAL_SUSPEND_KILL
 				: HAL_SUSPEND_DRAIN;
 	rc = hal_queue_suspend(t->queue, t->mode, &t->quiet);
