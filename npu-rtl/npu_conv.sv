@@ -462,7 +462,7 @@ module npu_conv
       .v_i(finish_v_q),
       .sum_i(sum), .param_i(param), .v_o(out_v), .row_o(out_row));
   npu_conv_out #(.C(C)) u_out (
-      .clk_i, .rst_ni, .kill_i, .w_i(dim_t'(w_i)), .head_i(head_q), .retire_i,
+      .clk_i, .rst_ni, .kill_i, .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
       .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .even_o(out_even), .st_v_o,
       .st_va_o,

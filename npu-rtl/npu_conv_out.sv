@@ -12,7 +12,6 @@ module npu_conv_out
     localparam int AI = npu_pkg::DepthLog2 - 1
 ) (
     input  logic            clk_i, rst_ni, kill_i,
-    input  dim_t            w_i,
     input  seq_t            head_i,         // the oldest operation
     input  logic            retire_i,       // it is over
     // a tile begins
@@ -129,6 +128,7 @@ module npu_conv_out
   // ---- stores: the row that was read, 32 bytes a piece -----------------------------------------
   localparam int Line = 32 * C > 256 ? 32 * C : 256;
   logic            st_two_q, st_out32_q;
+  dim_t            st_nc_q;                     // columns of the row's first tile
   logic [1:0]      st_bank_q;
   logic [31:0]     st_va_q;
   logic [7:0]      bytes, bytes_q, at_d, at_q;  // of the row; of it, already handed over
@@ -151,6 +151,7 @@ module npu_conv_out
       st_va_q   <= va;
       bytes_q   <= bytes;
       st_two_q  <= two;
+      st_nc_q   <= out.nc;
       st_end_q  <= last;
       st_panel_q <= panel_end;
       st_upto_q <= out.upto;
@@ -167,8 +168,8 @@ module npu_conv_out
       else begin
         line = Line'(word[st_bank_q]);
         if (st_two_q)
-          line = (line & ~({Line{1'b1}} << {w_i, 3'd0}))
-                 | (Line'(word[st_bank_q + 2'd1]) << {w_i, 3'd0});
+          line = (line & ~({Line{1'b1}} << {st_nc_q, 3'd0}))
+                 | (Line'(word[st_bank_q + 2'd1]) << {st_nc_q, 3'd0});
       end
     end
   end

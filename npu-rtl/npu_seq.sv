@@ -185,7 +185,11 @@ module npu_seq
           state_d = SStopping;
           stop_d  = from_q ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
         end else if (!empty) state_d = SFetch;
-      SFetch: if (next_v_q) state_d = SDecode;
+      SFetch:
+        if (flush_i) begin
+          state_d = SStopping;
+          stop_d  = from_q ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
+        end else if (next_v_q) state_d = SDecode;
       SDecode:
         if (from_q) state_d = SFromAsk;
         else unique case (op)

@@ -157,7 +157,9 @@ module npu_slot #(
   logic [SumBits-1:0] sums_in, sums_out [Lines];
   assign conv_count = conv_in - conv_head;
   assign retire     = state == SDone && is_array;
-  assign flush      = (retire && drain && (conv_count > 2'd1 || conv_frozen)) || fold_stop;
+  // Nothing begins any more: a slot that was asked to stop and is quiet stays so.
+  assign flush      = (retire && drain && (conv_count > 2'd1 || conv_frozen)) || fold_stop ||
+      (state == SFetch && drain);
   // The next descriptor's operation begins while this one runs, if both are the array's, it reads
   // no weights or parameters that one under way writes, and nothing is wrong with it.
   assign ahead_start = state == SRun && is_array && next_v && ahead_v && !ahead_bad &&

@@ -147,7 +147,8 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 	n->retire = s->state == S_DONE && n->array;
 	n->fold_stop = s->state == S_RUN && n->array && conv_halted(s, &n->at) &&
 		       !s->st_v && !stores_out(s);
-	n->flush = (n->retire && s->drain && (n->count > 1 || v->frozen)) || n->fold_stop;
+	n->flush = (n->retire && s->drain && (n->count > 1 || v->frozen)) ||
+		   n->fold_stop || (s->state == S_FETCH && s->drain);
 	n->kill = n->kill_now || n->fault_now || n->wr_ring || n->flush;
 }
 
@@ -525,7 +526,9 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 			s->state = S_FETCH;
 		break;
 	case S_FETCH:
-		if (was->next_v) {
+		if (n->flush) {
+			stop_drained(s);
+		} else if (was->next_v) {
 			memcpy(s->desc, s->next, sizeof(s->desc));
 			s->op = NPU_GET(s->desc, OPCODE);
 			s->next_v = false;

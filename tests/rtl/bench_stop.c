@@ -92,10 +92,20 @@ static void begin(struct rig *r, struct tenant *t, struct rng *g)
 	rig_golden(r, t->slot);
 }
 
-/* Until it stands; the cycles that took. */
+/* Until it stands; the cycles that took.  Its PEs are taken away as soon as they are
+ * free. */
 static uint64_t wait_quiet(struct rig *r, uint32_t slot, uint64_t start)
 {
+	bool taken = false;
+
 	while (!((r->quieted | r->faulted) >> slot & 1)) {
+		uint32_t status = rig_reg(r, NPU_SLOT_ADDR(slot, STATUS));
+		const struct rig_rect none[RIG_SLOTS] = {{0}};
+
+		if (!taken && NPU_REG_GET(status, STATUS_QUIET)) {
+			CHECK(rig_map(r, none, RIG_SLOTS) == NPU_MAP_OK, "PEs not free");
+			taken = true;
+		}
 		rig_run(r, 1);
 		if (r->api->cycle(r->model) - start > LIMIT) {
 			CHECK(false, "no acknowledgement");
@@ -487,6 +497,7 @@ static void no_area(struct rig *r, uint64_t seed)
 		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)));
 		/* The slot is as good as before. */
 		rig_restart(r, 0);
+		rig_place(r, 0, &rect);
 		rig_push(r, 0, desc);
 		rig_push_end(r, 0);
 		rig_bell(r, 0);

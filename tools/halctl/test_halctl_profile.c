@@ -417,7 +417,8 @@ static struct stopped stopped_on_the_npu(const char *option)
 	assert_int_equal(service_open(&effort, dev, part, &qd, &digits), 0);
 	qd.service_class = HAL_CLASS_LATENCY;
 	assert_int_equal(service_open(&urgent, dev, part, &qd, &digits), 0);
-	/* Without a profile, too, it is known what they run, and nothing of FOLD. */
+	/* Without a profile, too, it is known what they run, and nothing of FOLD or SAVE.
+	 */
 	for (int i = 0; i < 8; i++) {
 		done = submit_layers(&effort, 1, 1);
 		assert_int_equal(hal_wait(&done, 1, 0, HAL_FOREVER), 0);
@@ -439,8 +440,9 @@ static struct stopped stopped_on_the_npu(const char *option)
 	return is;
 }
 
-/* The machine gives no bound of a FOLD, so the engine chooses it by what a profile has
- * measured of the layer that runs: it loses less than KILL and waits less than DRAIN. */
+/* The machine gives no bound of a FOLD or SAVE, so the engine chooses one by what a
+ * profile has measured of the layer that runs: it loses less than KILL and waits less
+ * than DRAIN. */
 static void stops_on_the_npu(void **state)
 {
 	struct stopped is;
@@ -448,7 +450,7 @@ static void stops_on_the_npu(void **state)
 
 	(void)state;
 	is = stopped_on_the_npu(NULL);
-	assert_int_equal(is.effort.saved_bytes, 0); /* no FOLD */
+	assert_int_equal(is.effort.saved_bytes, 0); /* neither */
 	assert_true(is.effort.replayed_ns > 2500);
 	snprintf(args, sizeof(args), "profile -r 1 '%s' %s", NPU_TARGET, DIGITS);
 	if (halctl(args) != 0)
@@ -456,7 +458,7 @@ static void stops_on_the_npu(void **state)
 	write_file(file, sizeof(file), "halctl-profile", output);
 	snprintf(option, sizeof(option), "hal.profile=%s", file);
 	is = stopped_on_the_npu(option);
-	assert_int_equal(is.effort.saved_bytes, 32);
+	assert_true(is.effort.saved_bytes >= 32);
 	assert_int_equal(is.effort.replayed, 0);
 	assert_true(is.took_ns < 3000);
 }
