@@ -15,6 +15,16 @@ void out_store(const struct out *o, uint32_t *va, uint32_t *len, bool *mark)
 	*mark = o->st_panel && o->st_at + *len == o->st_bytes;
 }
 
+/* A row is there to be stored. */
+static bool here(const struct out *o, uint32_t head)
+{
+	const struct tile *out = &o->tile[o->out_tid & 3u];
+	bool two = out->pair;
+
+	return (o->done > two || (o->done == two && o->in_t > o->out_t)) && o->live &&
+	       out->seq == (head & 3u);
+}
+
 /* tile: one begins, or NULL; row: a row of outputs comes; stored: what out_store says is
  * taken.  Whether that row is the last of its operation. */
 bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
@@ -25,9 +35,8 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	const struct tile *next = &o->tile[(o->out_tid + 1) & 3u];
 	uint32_t len = o->st_bytes - o->st_at > 32 ? 32 : o->st_bytes - o->st_at;
 	bool two = out->pair, row_end = stored && o->st_at + len == o->st_bytes;
-	bool here = (o->done > two || (o->done == two && o->in_t > o->out_t)) &&
-		    o->live && out->seq == (head & 3u);
-	bool read = here && (!o->st_v || row_end), in_last = row && o->in_t + 1 == in->t;
+	bool read = here(o, head) && (!o->st_v || row_end),
+	     in_last = row && o->in_t + 1 == in->t;
 	bool out_last = read && o->out_t + 1 == out->t, op_done = in_last && in->ends;
 
 	o->end = (o->end && !retire) || (o->st_v && row_end && o->st_end);
@@ -67,11 +76,7 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 
 bool out_even(const struct out *o, uint32_t head)
 {
-	const struct tile *out = &o->tile[o->out_tid & 3u];
-	bool two = out->pair;
-	bool more = o->done > two || (o->done == two && o->in_t > o->out_t);
-
-	return !(o->live && more && out->seq == (head & 3u)) && !o->st_v;
+	return !here(o, head) && !o->st_v;
 }
 
 void out_kill(struct out *o)

@@ -513,6 +513,19 @@ static void stopping_step(struct slot *s, const struct slot_was *was)
 		s->irq_quiet = true;
 }
 
+static void save_step(const struct npu_model *m, struct slot *s, const struct now *n,
+		      const struct slot_was *was)
+{
+	bool sums = s->state == S_SUMS;
+
+	if (!(sums ? n->sums_done : was->q_sent) || was->st_v || was->stores)
+		return;
+	if (sums)
+		sums_effect(m, s);
+	s->state = !sums && s->sums_due ? S_SUMS : S_STOPPED;
+	s->irq_quiet = s->state == S_STOPPED;
+}
+
 static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		       const struct slot_was *was)
 {
@@ -548,17 +561,8 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		run_step(m, s, n, was);
 		break;
 	case S_SAVE:
-		if (was->q_sent && !was->st_v && !was->stores) {
-			s->state = s->sums_due ? S_SUMS : S_STOPPED;
-			s->irq_quiet = !s->sums_due;
-		}
-		break;
 	case S_SUMS:
-		if (n->sums_done && !was->st_v && !was->stores) {
-			sums_effect(m, s);
-			s->state = S_STOPPED;
-			s->irq_quiet = true;
-		}
+		save_step(m, s, n, was);
 		break;
 	case S_WRITE:
 		if (was->q_sent && !was->st_v)

@@ -550,7 +550,7 @@ static void within(const struct slot *s, const struct tiles *w, uint64_t spent,
 	}
 	if (left > to->kr)
 		left = to->kr;
-	if (to->t * left / to->kr > to->r)
+	if (to->kr && to->t * left / to->kr > to->r)
 		to->r = (uint32_t)(to->t * left / to->kr);
 	if (!to->k && !to->r)
 		to->kr = to->nc = 0;
