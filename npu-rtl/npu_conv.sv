@@ -204,6 +204,7 @@ module npu_conv
   progress_t  at_fold, at, at_q, at_now;
   seq_t       at_seq;
   rows_t      gone;                       // rows of that fold, the sums have it
+  logic [3:0] finish_left_q;              // until the last row of sums has come out
   assign oldest_in = streamed_q == head_q;
   assign there     = stream_v || load_v || next_v;
   assign freeze    = freeze_i && busy_o && !frozen_q;
@@ -423,7 +424,6 @@ module npu_conv
   // ---- results: tags say which are real; sums, outputs, stores ---------------------------------
   tag_t            row_tag, early_tag, sum_tag;
   logic            tags_busy, finish_v_q, out_v;
-  logic [3:0]      finish_left_q;         // until the last row of sums has come out
   seq_t            finish_op_q;
   always_comb begin
     row_tag   = fed_tag;
