@@ -485,6 +485,7 @@ struct slot {
 	/* operations of the array, by number, and where they began */
 	uint32_t run[4][16];
 	struct npu_progress run_from[4];
+	struct npu_rect run_rect[4]; /* it may be another's before all is stored */
 	uint32_t op, next_kind, next_word, bad_kind, bad_word;
 	bool next_v, next_ask, next_sent;
 	bool late_v, late_desc;

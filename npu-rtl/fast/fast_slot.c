@@ -838,6 +838,7 @@ static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
 
 		memcpy(s->run[s->conv.in & 3u], d, 64);
 		*from = n->from_work ? s->from : none;
+		s->run_rect[s->conv.in & 3u] = s->rect;
 		conv_start(&s->conv, d, s->rect, n->ahead_start && s->ahead.behind, from);
 	}
 	if (n->kill) {

@@ -48,14 +48,15 @@ bool space_peek(const struct npu_model *m, const struct slot *s, uint32_t va, vo
 }
 
 static void effect(const struct npu_model *m, const struct slot *s, const uint32_t *desc,
-		   const struct npu_progress *from, const struct npu_progress *to)
+		   struct npu_rect rect, const struct npu_progress *from,
+		   const struct npu_progress *to)
 {
 	struct npu_space sp = space_of(m, s);
 	struct npu_golden_env env = {.user = &sp,
 				     .read = npu_space_read,
 				     .write = npu_space_write,
-				     .rows = s->rect.rows,
-				     .cols = s->rect.cols,
+				     .rows = rect.rows,
+				     .cols = rect.cols,
 				     .from = from && from->t ? from : NULL,
 				     .to = to};
 	struct npu_golden_result r;
@@ -68,16 +69,16 @@ void retire_effect(struct npu_model *m, struct slot *s)
 	uint32_t at = s->conv.head & 3u;
 
 	if (s->op == NPU_OP_GEMM || s->op == NPU_OP_CONV)
-		effect(m, s, s->run[at], &s->run_from[at], NULL);
+		effect(m, s, s->run[at], s->run_rect[at], &s->run_from[at], NULL);
 	else if (s->op == NPU_OP_VEC)
-		effect(m, s, s->desc, NULL, NULL);
+		effect(m, s, s->desc, s->rect, NULL, NULL);
 }
 
 void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress *to)
 {
 	uint32_t at = s->conv.head & 3u;
 
-	effect(m, s, s->run[at], &s->run_from[at], to);
+	effect(m, s, s->run[at], s->run_rect[at], &s->run_from[at], to);
 }
 
 void sums_effect(const struct npu_model *m, const struct slot *s)
