@@ -347,7 +347,7 @@ static void rtl(void **state)
 		skip();
 	OK(rc);
 	OK(hal_close(dev));
-	trials("clock=virtual", true, 1, 400);
+	trials("clock=virtual", true, 1, 200);
 }
 
 /* What is stopped inside goes with its queue, and its scratch memory. */
