@@ -154,7 +154,8 @@ module npu_conv
       .take_i(next_take),
       .between_o(next_between));
   npu_conv_weights u_weights (
-      .clk_i, .rst_ni, .kill_i(cut), .start_i(weights_start), .op_i(op[weights_q]), .v_o(weights_on),
+      .clk_i, .rst_ni, .kill_i(cut), .start_i(weights_start), .op_i(op[weights_q]),
+      .v_o(weights_on),
       .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o,
       .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
@@ -172,7 +173,8 @@ module npu_conv
   walk_t         load_origin;
   logic          load_ok;
   npu_conv_stream u_stream (
-      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .rows_i(stream_rows), .freeze_i(freeze),
+      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .rows_i(stream_rows),
+      .freeze_i(freeze),
       .load_op_i(op[loaded.seq]), .load_origin_i(load_origin), .load_rows_i(load_rows),
       .load_ok_i(load_ok), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
       .load_bank_i(load_bank), .load_here_o(load_here), .load_take_o(load_take), .v_o(stream_v),
@@ -464,7 +466,8 @@ module npu_conv
   npu_conv_out #(.C(C)) u_out (
       .clk_i, .rst_ni, .kill_i, .head_i(head_q), .retire_i,
       .tile_v_i(next_take && next.first), .tile_i(next_tile), .full_o(out_full),
-      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty), .even_o(out_even), .st_v_o,
+      .row_v_i(out_v), .row_i(out_row), .op_done_o(op_done), .end_o, .empty_o(out_empty),
+      .even_o(out_even), .st_v_o,
       .st_va_o,
       .st_len_o, .st_data_o, .st_mark_o, .st_upto_o, .st_rdy_i);
 

@@ -11,7 +11,7 @@ module npu_conv_acc
     input  tag_t               early_i, tag_i,  // of the next row, of this one
     input  logic signed [31:0] row_i [C],
     output logic [32*C-1:0]    sum_o,           // of the row before
-    input  logic               re_i,            // a row is read: there a cycle later, until the next
+    input  logic               re_i,            // a row is read: there a cycle later, till the next
     input  logic [Lines-1:0]   we_i,            // lines of a row are written
     input  row_t               at_i,            // which row
     input  logic [Bits-1:0]    line_i,

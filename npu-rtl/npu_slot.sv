@@ -176,7 +176,8 @@ module npu_slot #(
       .behind_i(conv_behind), .from_v_i(state == SFromWork), .from_i(begin_at),
       .ready_o(conv_ready), .end_o(conv_end), .retire_i(retire), .halt_i(fold_asked),
       .freeze_i(freeze), .frozen_o(conv_frozen), .halted_o(conv_halted), .begun_o(conv_begun),
-      .context_o(conv_context), .sums_o(conv_sums), .sums_t_o(conv_rows), .sums_re_i(sums_re), .sums_we_i(sums_we),
+      .context_o(conv_context), .sums_o(conv_sums), .sums_t_o(conv_rows),
+      .sums_re_i(sums_re), .sums_we_i(sums_we),
       .sums_at_i(sums_row), .sums_line_i(sums_in), .sums_line_o(sums_out), .head_o(conv_head),
       .in_o(conv_in),
       .push_seq_o(push_seq), .a_seq_o(a_seq), .h_i, .w_i, .serial_i, .time_i,
@@ -274,7 +275,8 @@ module npu_slot #(
         10'(ack_i.n[0]) - 10'(ack_i.n[1]);
   assign m_ask  = '{'{va: f_va, len: f_len, tag: f_tag, seq: push_seq},
                     '{va: a_va, len: 7'd64, tag: a_tag, seq: a_seq},
-                    sums_ask ? '{va: sums_va, len: 7'd64, tag: TagSums | {3'd0, sums_tag, 2'd0}, seq: conv_head}
+                    sums_ask ? '{va: sums_va, len: 7'd64, tag: TagSums | {3'd0, sums_tag, 2'd0},
+                                 seq: conv_head}
                              : '{va: ask_va, len: ask_len, tag: ask_tag, seq: conv_head}};
   assign st_ask = '{va: st_va, len: st_len, tag: 9'(store_epoch), seq: conv_head};
 
@@ -303,7 +305,8 @@ module npu_slot #(
   npu_mmu u_mmu (
       .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .idle_i(idle_o), .pt_base_i,
       .pt_count_i, .context_i, .ch_mask_i, .hash_i,
-      .v_i({ask_v || sums_ask, a_req, f_req}), .urgent_i({1'b0, stall_a, conv_busy && push_seq == conv_head &&
+      .v_i({ask_v || sums_ask, a_req, f_req}),
+      .urgent_i({1'b0, stall_a, conv_busy && push_seq == conv_head &&
       32'(f_ready) < R}), .ask_i(m_ask), .gnt_o(m_gnt), .store_v_i(st_v), .store_i(st_ask),
       .wdata_i(st_data), .store_gnt_o(st_gnt),
       .req_o, .wdata_o, .acc_i, .rsp_i, .busy_o(m_busy), .fault_o(mmu_fault), .load_o(load_bad),
@@ -312,13 +315,14 @@ module npu_slot #(
 
   // ---- sequencer --------------------------------------------------------------------------------
   // FOLD: no tile begins; when those that have are stored, the context of the oldest operation says
-  // how far it has come.  SAVE: no row goes into the array; sums of the tile it was in go with that.
+  // how far it has come.  SAVE: no row goes into the array; its tile's sums go with that.
   logic from_back, from_ok;
   assign fold_stop = state == SRun && is_array && conv_halted && !st_v && !stores;
   npu_resume u_resume (
       .clk_i, .rst_ni, .desc_i(desc), .back_i(from_back), .context_i(rsp_i.data),
       .h_i(npu_conv_pkg::dim_t'(h_i)), .w_i(npu_conv_pkg::dim_t'(w_i)), .use_o(from_use),
-      .sums_o(from_sums), .rows_o(from_rows), .ok_o(from_ok), .ready_o(from_ready), .from_o(begin_at));
+      .sums_o(from_sums), .rows_o(from_rows), .ok_o(from_ok), .ready_o(from_ready),
+      .from_o(begin_at));
   assign sums_back = rsp_i.v && rsp_i.tag[8:6] == 3'd6 && rsp_i.tag[1:0] == TagSums[1:0];
   npu_sums #(.C(C)) u_sums (
       .clk_i, .rst_ni, .save_i(save), .keep_i(fold_stop || from_back),
