@@ -10,14 +10,13 @@
 #include "save.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "complete.h"
+#include "npu_panel.h"
 #include "ring.h"
 
 #define CONTEXT_BYTES 32u /* without sums */
 #define SUMS_AT       64u /* of the first row of them */
-#define TILE_ROWS     512u
 
 /* From a row of sums to the next. */
 static uint32_t pitch(uint32_t cols)
@@ -38,7 +37,7 @@ static uint64_t sums_bytes(const struct npu_command *c)
 
 int npu_save_reserve(struct npu_partition *space)
 {
-	uint64_t bytes = SUMS_AT + TILE_ROWS * pitch(space->dev->opt.cols);
+	uint64_t bytes = SUMS_AT + NPU_DEPTH * pitch(space->dev->opt.cols);
 
 	return space->save ? 0 : npu_alloc(space, bytes, NULL, 0, &space->save);
 }

@@ -534,6 +534,7 @@ static void find_lo(struct conv *v)
 static void freeze_comb(struct slot *s)
 {
 	struct conv *v = &s->conv;
+
 	v->freeze = s->freeze && conv_busy(v) && !v->frozen;
 }
 

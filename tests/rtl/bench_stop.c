@@ -18,8 +18,7 @@
 #define STOPS 24u
 #define LIMIT 8000000u
 /* Of the largest tile, on 16 columns at most. */
-#define TILE_ROWS  512u
-#define SAVE_BYTES (NPU_CONTEXT_SUMS + TILE_ROWS * 64u)
+#define SAVE_BYTES (NPU_CONTEXT_SUMS + NPU_DEPTH * 64u)
 
 enum { DRAIN, FOLD, SAVE, KILL, MODES };
 
@@ -134,7 +133,7 @@ static bool row_equals(struct rig *r, const struct tenant *t, const uint32_t *d,
 static void look_at_sums(struct rig *r, const struct tenant *t, const uint32_t *desc,
 			 const struct npu_progress *p, uint64_t seed)
 {
-	static int32_t sums[TILE_ROWS * 16], got[16];
+	static int32_t sums[NPU_DEPTH * 16], got[16];
 	struct npu_golden_flat flat = {r->space[t->slot].shadow, WORK_SPACE};
 	struct npu_golden_env env = {.user = &flat, .read = npu_golden_flat_read};
 	uint32_t wrong = 0;
