@@ -12,9 +12,12 @@ module npu_check (
   import npu_math_pkg::*;
   // rows may begin and end anywhere in a line
   localparam int Room = (1 << npu_pkg::SpadLog2) - 128;
+  localparam int Depth = 1 << npu_pkg::DepthLog2;
 
   logic        known, gemm, conv, array, vec, pool, group, out32, float_q, own_q, clamped;
-  logic        ou8, image;
+  logic        ou8, image, cut;
+  logic [3:0]  kcut;
+  logic [31:0] part;
   logic [7:0]  op, vop, kh, kw, pt, pl;
   logic [3:0]  sy, sx, dy, dx;
   logic [15:0] ow, panel, cin, gc, depth, w, pix;
@@ -65,7 +68,10 @@ module npu_check (
     sps       = desc_i[DESC_SPS_BIT +: 18];
     image     = h != 0 && w != 0;          // else all is padding
     depth     = group ? gc : cin;
-    row_bytes = (32'(w) - 32'd1) * 32'(pix) + 32'(cin);
+    kcut      = desc_i[DESC_KCUT_BIT +: 4];
+    cut       = gemm && kcut != 0;
+    part      = 32'd1 << kcut;
+    row_bytes = cut ? part : (32'(w) - 32'd1) * 32'(pix) + 32'(cin);
   end
 
   always_comb begin
@@ -83,6 +89,9 @@ module npu_check (
       if (conv || pool)
         bad[12] = kh == 0 || kw == 0 || sy == 0 || sx == 0 || dy == 0 || dx == 0
                   || (conv && 32'(kh) * 32'(kw) * 32'(depth) > 32'd65535);
+      if (cut)
+        bad[12] = kcut < 4'd8 || 32'(cin) <= part || m > 20'(panel)
+                  || m > 20'(out32 ? Depth / 4 : Depth);
       // a window without a pixel; those below the image are found on the way
       if (pool)
         bad[13] = !image || pt >= kh || pl >= kw
@@ -98,7 +107,10 @@ module npu_check (
                 || (own_q && !shifts(desc_i[DESC_QSHIFT_BIT +: 8]));
       // An input row fits; whether all of a panel's do is found on the way.  Rows keep their place
       // in a line, and two share one only where they do in memory, too.
-      if (array && image)
+      if (cut)
+        bad[15] = 32'(sps) >= 32'(1 << npu_pkg::SpadLog2) || sps[5:0] != 0
+                  || 32'(sps) < part + 32'd64;
+      else if (array && image)
         bad[15] = row_bytes > 32'(Room)
                   || (h != 20'd1 && (32'(sps) >= 32'(1 << npu_pkg::SpadLog2) || sps[5:0] != lda[5:0]
                                      || (32'(sps) != lda && 32'(sps) < row_bytes + 32'd63)));

@@ -169,13 +169,13 @@ module npu_conv
       .lane_off_o(lane_off), .lane_dx_o(lane_dx), .lane_dy_o(lane_dy),
       .lane_start_o(lane_start), .lane_again_o(lane_again), .lane_more_o(lane_more));
   rows_t         stream_t;
-  logic [19:0]   stream_rows, load_rows;  // complete, of the streamed and the loaded operation
+  logic          stream_all, load_all;    // all input rows of that operation are complete
   walk_t         load_origin;
   logic          load_ok;
   npu_conv_stream u_stream (
-      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .rows_i(stream_rows),
-      .freeze_i(freeze),
-      .load_op_i(op[loaded.seq]), .load_origin_i(load_origin), .load_rows_i(load_rows),
+      .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .rows_i(done_rows),
+      .all_i(stream_all), .freeze_i(freeze),
+      .load_op_i(op[loaded.seq]), .load_origin_i(load_origin), .load_all_i(load_all),
       .load_ok_i(load_ok), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
       .load_bank_i(load_bank), .load_here_o(load_here), .load_take_o(load_take), .v_o(stream_v),
       .offer_o(stream_offer), .fresh_o(stream_fresh), .take_i(gather_take), .row_o(stream_row),
@@ -294,8 +294,14 @@ module npu_conv
   end
 
   // The loader is at operation rows_q - 1: of those before it all rows are there.
-  assign stream_rows = seq_t'(streamed.seq + 2'd1) == rows_q ? done_rows : op[streamed.seq].h;
-  assign load_rows   = seq_t'(loaded.seq + 2'd1) == rows_q ? done_rows : op[loaded.seq].h;
+  function automatic logic all_rows(input seq_t seq, loading, input logic [19:0] done, h,
+                                    input logic cut);
+    return seq_t'(seq + 2'd1) != loading || (!cut && done == h);
+  endfunction
+  assign stream_all = all_rows(streamed.seq, rows_q, done_rows, op[streamed.seq].h,
+                               op[streamed.seq].cut);
+  assign load_all   = all_rows(loaded.seq, rows_q, done_rows, op[loaded.seq].h,
+                               op[loaded.seq].cut);
   // An operation's rows begin somewhere in the scratchpad; the array has one way to take
   // activations in at a time; and requantizers work as one operation wants it at a time, so that
   // its first row stays as far behind the last one's as those are long.
@@ -363,7 +369,7 @@ module npu_conv
       .used_i(streamed_q == rows_q && gather_passed),
       .old_used_i((streamed_q == rows_q || streamed_q == a_seq_o) && gather_passed),
       .stop_i(streamed_q == rows_q),
-      .op_i(op[a_seq_o]), .idle_o(rows_idle), .base_o(base),
+      .op_i(op[a_seq_o]), .w_i(dim_t'(w_i)), .idle_o(rows_idle), .base_o(base),
       .lo_i(lo_target), .lo_hold_i(!gather_passed), .done_o(done_rows), .settled_o(a_settled),
       .full_o(a_full), .req_o(a_line), .va_o(a_va_o),
       .tag_o(a_tag_o[5:0]), .gnt_i(a_gnt_i), .back_i(a_back), .back_tag_i(rsp_i.tag[5:0]),

@@ -16,6 +16,7 @@ module npu_conv_act
     input  logic          old_used_i,     // and of the operation before
     input  logic          stop_i,         // all rows have been streamed: the rest is not needed
     input  conv_op_t      op_i,
+    input  dim_t          w_i,
     output logic          idle_o,
     output logic [SW-7:0] base_o,         // line at which a row that begins now would
     // window
@@ -53,6 +54,19 @@ module npu_conv_act
   // of the line asked for last, which may yet change; before
   logic [19:0]      mark_q, mark2_q;
   logic             fits, dup, adv, row_end, retire, lo_step;
+  // Where K is cut: the row in its part, the part's first k, the tile's first column; and the
+  // next row's.
+  rows_t            t_q;
+  logic [15:0]      k_q, n_q, k_next;
+  logic [16:0]      part_end, tile_end;
+  logic             kept_q;               // the tile is one of which there are sums
+  logic             part_last, tile_last, last;
+  logic [31:0]      row_bytes;
+
+  // Bytes of a row of the part that begins at k.
+  function automatic logic [31:0] bytes(input conv_op_t op, input logic [15:0] k);
+    return op.cut && op.k - k <= op.part ? 32'(op.k - k) : op.row_bytes;
+  endfunction
 
   assign sps       = (SW + 3)'(SW'(op_i.sps));
   assign idle_o    = !act_q && cnt_q == 0;
@@ -66,15 +80,28 @@ module npu_conv_act
   assign adv       = act_q && fits && (dup || gnt_i);
   assign row_end   = adv && va_q[31:6] == end_q[31:6];
   assign retire    = cnt_q != 0 && !pend_q[head_q];
-  assign nrva      = rva_q + op_i.lda;
+  assign part_last = op_i.cut && t_q == rows_t'(op_i.m - 20'd1);
+  assign part_end  = 17'(k_q | op_i.part) + 17'd1;
+  assign tile_last = part_end >= 17'(op_i.k);
+  assign tile_end  = 17'(n_q) + 17'(kept_q ? op_i.at.sums.nc : w_i);
+  assign k_next    = !part_last ? k_q : tile_last ? '0 : 16'(part_end);
+  assign last      = op_i.cut ? part_last && tile_last && tile_end >= 17'(op_i.n)
+                              : row_q + 20'd1 == op_i.h;
+  assign nrva      = part_last ? op_i.addr_a + 32'(k_next) : rva_q + op_i.lda;
+  assign row_bytes = bytes(op_i, k_next);
   assign nrsp      = rsp_q + SW'(op_i.sps);
   // The window's lower end follows the panel being streamed, a row a cycle; a row on its way keeps
   // its place, or it would come down on another's.
-  assign lo_step   = lo_q != lo_i && lo_q < done_q && !lo_hold_i;
+  assign lo_step   = lo_q != lo_i && lo_q != done_q && !lo_hold_i;
   assign done_o    = done_q;
   assign settled_o = cnt_q == 0 && (!act_q || (!fits && lo_q == lo_i));
   assign full_o    = cnt_q == 0 && act_q && !fits && lo_q == lo_i && old_q == 0;
   assign back_line_o = line_q[back_tag_i];
+
+  logic [15:0]      start_k;
+  logic [31:0]      start_a;
+  assign start_k   = start_op_i.cut ? start_op_i.at.sums.k & ~start_op_i.part : '0;
+  assign start_a   = start_op_i.addr_a + 32'(start_k);
 
   npu_ram_1r1w #(.Width(20), .Depth(Lines)) u_marks (
       .clk_i, .we_i(gnt_i), .waddr_i(tail_q - LI'(1)), .wdata_i(mark_q), .re_i(1'b1),
@@ -102,10 +129,16 @@ module npu_conv_act
       row_q <= row_q + 20'd1;
       rva_q <= nrva;
       va_q  <= nrva;
-      end_q <= nrva + op_i.row_bytes - 32'd1;
+      end_q <= nrva + row_bytes - 32'd1;
       rsp_q <= nrsp;
       ln_q  <= nrsp[SW-1:6];
-      if (row_q + 20'd1 == op_i.h) act_q <= 1'b0;
+      t_q   <= part_last ? '0 : t_q + 1'b1;
+      k_q   <= k_next;
+      if (part_last && tile_last) begin
+        n_q    <= 16'(tile_end);
+        kept_q <= 1'b0;
+      end
+      if (last) act_q <= 1'b0;
     end
     occ_q <= occ_q + (row_end ? sps : '0) - (lo_step ? sps : '0);
     if (lo_step) lo_q <= lo_q + 20'd1;
@@ -119,10 +152,14 @@ module npu_conv_act
     if (old_used_i) old_q <= '0;
     if (start_i) begin
       act_q    <= start_op_i.h != start_op_i.row;
-      rva_q    <= start_op_i.addr_a;
-      va_q     <= start_op_i.addr_a;
-      end_q    <= start_op_i.addr_a + start_op_i.row_bytes - 32'd1;
-      rsp_q    <= {top_q, start_op_i.addr_a[5:0]};
+      rva_q    <= start_a;
+      va_q     <= start_a;
+      end_q    <= start_a + bytes(start_op_i, start_k) - 32'd1;
+      rsp_q    <= {top_q, start_op_i.cut ? 6'd0 : start_a[5:0]};
+      t_q      <= '0;
+      k_q      <= start_k;
+      n_q      <= start_op_i.at.n;
+      kept_q   <= start_op_i.at.sums.nc != 0;
       ln_q     <= top_q;
       old_q    <= (old_used_i ? '0 : old_q)
                   + (used_i ? '0 : occ_q + (SW + 3)'(op_i.row_bytes) + (SW + 3)'(128));

@@ -85,9 +85,12 @@ module npu_conv_decode
       op_d.dy         = gemm ? 4'd1 : desc_i[DESC_DY_BIT +: 4];
       op_d.dx         = gemm ? 4'd1 : desc_i[DESC_DX_BIT +: 4];
       op_d.kcin       = desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16] : cin;
+      op_d.cut        = gemm && desc_i[DESC_KCUT_BIT +: 4] != 0;
+      op_d.part       = op_d.cut ? ~(16'hFFFF << desc_i[DESC_KCUT_BIT +: 4]) : '1;
       op_d.last_group = cin - op_d.kcin;
       op_d.k          = 16'(kh) * 16'(op_d.kw) * op_d.kcin;
-      op_d.row_bytes  = (32'(op_d.w) - 32'd1) * 32'(pix) + 32'(cin);
+      op_d.row_bytes  = op_d.cut ? 32'(op_d.part) + 32'd1
+                                 : (32'(op_d.w) - 32'd1) * 32'(pix) + 32'(cin);
       op_d.sps        = desc_i[DESC_SPS_BIT +: 18];
       op_d.step_x     = spad_t'(op_d.sx) * spad_t'(pix);
       op_d.step_y     = spad_t'(op_d.sy) * op_d.sps;
@@ -97,12 +100,15 @@ module npu_conv_decode
       // tiles, half as deep.  One that goes on keeps to the panels that it began with.
       few             = !op_d.out32 && w_i <= 7'd16 && 32'(op_d.k) <= 2 * 32'(h_i);
       if (from_v_i) op_d.at = from_i.at;
-      else op_d.at.half = few;
+      else begin
+        op_d.at.half = few;
+        if (op_d.cut) op_d.at.t = rows_t'(op_d.m);
+      end
       op_d.at_k       = '{c: from_i.c, kx: from_i.kx, dx: reach_t'(from_i.kx) * reach_t'(op_d.dx),
                           dy: reach_t'(from_i.ky) * reach_t'(op_d.dy),
                           x_off: spad_t'(from_i.kx) * op_d.kstep_x,
                           y_off: spad_t'(from_i.ky) * op_d.kstep_y, off: '0};
-      op_d.at_k.off   = op_d.at_k.y_off + op_d.at_k.x_off + spad_t'(from_i.c);
+      op_d.at_k.off   = op_d.at_k.y_off + op_d.at_k.x_off + spad_t'(from_i.c & op_d.part);
       op_d.at_b       = op_d.block ? {12'd0, op_d.at.sums.k, 4'd0}
                                    : 32'(op_d.at.sums.k) * 32'(op_d.ldb);
       op_d.pair       = few && (op_d.at.half || panel_rows <= 16'(Depth / 2));
@@ -115,9 +121,11 @@ module npu_conv_decode
       if (ix > 21'(op_d.w) + 21'(op_d.pl)) ix = 21'(op_d.w) + 21'(op_d.pl);
       origin_d.ix     = 18'(ix) - 18'(op_d.pl);
       above           = 8'(21'(op_d.row) - origin_d.iy);
-      origin_d.row    = spad_t'(op_d.addr_a[5:0]) - spad_t'(above) * op_d.sps
+      origin_d.low    = op_d.cut ? op_d.addr_a[5:0] : '0;
+      origin_d.row    = spad_t'(op_d.addr_a[5:0] - origin_d.low) - spad_t'(above) * op_d.sps
                         - spad_t'(op_d.pl) * spad_t'(pix);
-      origin_d.ad     = origin_d.row + spad_t'(origin_d.ox) * op_d.step_x;
+      origin_d.ad     = origin_d.row + spad_t'(origin_d.ox) * op_d.step_x
+                        + spad_t'(origin_d.low);
     end
   end
 

@@ -26,17 +26,20 @@ module npu_conv_folds
   logic        first_d, first_q;           // first of its tile
   logic        kept_d, kept_q;             // sums of the tile are there: it is as wide as they are
   dim_t        h, w;
-  logic        last_k, last_n, last_m;
+  logic [16:0] part_end;                   // k behind the part that k0 is in
+  logic        ends_part, last_k, last_n, last_m;
   logic [19:0] m_next;
   logic [31:0] row_next;
 
-  assign h      = kept_q && first_q && op_i.at.sums.r != 0 ? op_i.at.sums.kr : h_i;
-  assign w      = kept_q ? op_i.at.sums.nc : w_i;
-  assign last_k = 17'(k0_q) + 17'(h) >= 17'(op_i.k);
-  assign last_n = 17'(n0_q) + 17'(w) >= 17'(op_i.n);
-  assign m_next = m0_q + 20'(t_q);
-  assign row_next = row_q + 32'(t_q) * op_i.ldd;
-  assign last_m = m_next >= op_i.m;
+  assign h         = kept_q && first_q && op_i.at.sums.r != 0 ? op_i.at.sums.kr : h_i;
+  assign w         = kept_q ? op_i.at.sums.nc : w_i;
+  assign part_end  = 17'(k0_q | op_i.part) + 17'd1;
+  assign ends_part = 17'(k0_q) + 17'(h) >= (part_end < 17'(op_i.k) ? part_end : 17'(op_i.k));
+  assign last_k    = ends_part && part_end >= 17'(op_i.k);
+  assign last_n    = 17'(n0_q) + 17'(w) >= 17'(op_i.n);
+  assign m_next    = m0_q + 20'(t_q);
+  assign row_next  = row_q + 32'(t_q) * op_i.ldd;
+  assign last_m    = m_next >= op_i.m;
 
   assign v_o              = v_q;
   assign between_o        = v_q && first_q && k0_q == 0 && !odd_q;
@@ -46,7 +49,8 @@ module npu_conv_folds
   assign fold_o.at.t         = t_q;
   assign fold_o.at.n         = odd_q ? n0_q - 16'(w_i) : n0_q;
   assign fold_o.at.sums.k    = k0_q;
-  assign fold_o.at.sums.kr   = last_k ? dim_t'(op_i.k - k0_q) : h;
+  assign fold_o.at.sums.kr   = last_k ? dim_t'(op_i.k - k0_q) :
+      ends_part ? dim_t'(part_end - 17'(k0_q)) : h;
   assign fold_o.at.sums.nc   = last_n ? dim_t'(op_i.n - n0_q) : w;
   assign fold_o.at.sums.r    = kept_q && first_q ? op_i.at.sums.r : '0;
   assign fold_o.last      = last_k;
@@ -97,7 +101,8 @@ module npu_conv_folds
       new_panel_d = 1'b0;
       new_op_d    = 1'b0;
       first_d     = last_k;
-      k0_d        = k0_q + 16'(h);
+      k0_d        = k0_q + 16'(fold_o.at.sums.kr);
+      if (op_i.cut) new_panel_d = ends_part;
       if (last_k) begin
         k0_d  = '0;
         tid_d = tid_q + 2'd1;

@@ -99,15 +99,19 @@ module npu_conv_gather
   assign shift     = lanes(op_i);
   assign out_shift = lanes(out_op_i);
 
+  logic [20:0] y;
+  logic [17:0] x;
   always_comb begin
     in   = '0;
     keep = '0;
+    y    = '0;
+    x    = '0;
     if (row_i)
       for (int i = 0; i < R; i++) begin
         // a negative coordinate is a huge unsigned one
-        in[i] = lane_v_i[i]
-                && 21'(unsigned'(window_i.iy + 21'(signed'({1'b0, lane_dy_i[i]})))) < 21'(op_i.h)
-                && 18'(unsigned'(window_i.ix + 18'(signed'({1'b0, lane_dx_i[i]})))) < 18'(op_i.w);
+        y     = 21'(unsigned'(window_i.iy + 21'(signed'({1'b0, lane_dy_i[i]}))));
+        x     = 18'(unsigned'(window_i.ix + 18'(signed'({1'b0, lane_dx_i[i]}))));
+        in[i] = lane_v_i[i] && (op_i.cut || (y < 21'(op_i.h) && x < 18'(op_i.w)));
         for (int s = 1; s <= 2; s++)
           if (op_i.group && !fresh_i && shift == 2'(s) && lane_again_i[i] && i + s < R)
             keep[i] = lane_v_i[RI'(i+s)];

@@ -134,6 +134,7 @@ module npu_conv_load
         off_d = y_off_d + x_off_d;
       end
     end
+    if (fold_take_o && fold_i.new_panel) off_d = '0;
   end
 
   always_ff @(posedge clk_i) begin

@@ -75,6 +75,10 @@ package npu_conv_pkg;
     logic [15:0]        n, k, kcin;        // kcin: input channels a kernel position
     logic [15:0]        last_group;        // F_GROUP: where in a pixel the last group may begin
     logic [15:0]        w, ow, ldb;
+    // K is taken in parts (cut), of all rows each, which make one panel: the bits of a k inside
+    // its part, all if it is not
+    logic               cut;
+    logic [15:0]        part;
     logic [7:0]         kw, pl;
     logic [3:0]         sx, sy, dx, dy;
     // distances in the scratchpad: input rows; one step of a window; one step in the kernel
@@ -83,8 +87,11 @@ package npu_conv_pkg;
   } conv_op_t;
 
   // The window of an activation row: its output column, its first element's place in the image and
-  // in the scratchpad, and the place of the output line's first window.
+  // in the scratchpad, and the place of the output line's first window.  Where K is cut a part's
+  // rows follow those of the part before, iy counts them, modulo 2^20, and a row begins in its line
+  // where it does in memory: low behind its place.
   typedef struct packed {
+    logic [5:0]         low;
     logic [15:0]        ox;
     logic signed [20:0] iy;
     logic signed [17:0] ix;
@@ -97,7 +104,7 @@ package npu_conv_pkg;
     progress_t          at;                // where that is, or the first of two stored together;
                                            // in at.sums.k and .kr what it adds, to all rows but the
                                            // first at.sums.r: those have it
-    logic               new_panel;         // first of a panel other than the first
+    logic               new_panel;         // first of a panel, or of a part, other than the first
     logic               new_op, ends;      // first, last of its operation
     seq_t               seq;
     logic [1:0]         tid;

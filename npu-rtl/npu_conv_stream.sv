@@ -6,14 +6,15 @@ module npu_conv_stream
 (
     input  logic     clk_i, rst_ni, kill_i,
     input  conv_op_t op_i,                 // the streamed fold's
-    input  logic [19:0] rows_i,            // input rows complete, from the first on
+    input  logic [19:0] rows_i,            // input rows complete, from the first on, of who loads
+    input  logic     all_i,                // all of the streamed fold's operation are
     input  logic     freeze_i,             // no row is offered, no fold begins
     // the loaded fold
     input  logic     load_done_i,
     input  fold_t    load_i,
     input  conv_op_t load_op_i,            // its operation, the window that begins with,
     input  walk_t    load_origin_i,
-    input  logic [19:0] load_rows_i,       // its input rows complete
+    input  logic     load_all_i,           // all of its input rows are complete
     input  logic     load_ok_i,            // nothing else holds it up
     input  reach_t   load_reach_i,
     input  logic     load_bank_i,
@@ -45,10 +46,13 @@ module npu_conv_stream
 
   // Whether the input rows from row iy on, as far as it reaches, are there.
   function automatic logic here(input logic signed [20:0] iy, input reach_t reach,
-                                input logic [19:0] rows, input logic [19:0] h);
+                                input logic [19:0] rows, input logic cut, all);
     logic signed [21:0] bottom;
+    logic [19:0]        left;
     bottom = 22'(iy) + 22'(signed'({1'b0, reach}));
-    return bottom < 0 || bottom < 22'(signed'({2'b0, rows})) || rows == h;
+    left   = rows - 20'(iy);
+    return all || (cut ? left != 0 && !left[19]
+                       : bottom < 0 || bottom < 22'(signed'({2'b0, rows})));
   endfunction
 
   // Beyond the image's last row or column windows stand still, so that coordinates do not wrap.
@@ -57,10 +61,14 @@ module npu_conv_stream
     if (window_q.ox + 16'd1 == op_i.ow) begin
       window_next.ox  = '0;
       window_next.ix  = -18'(signed'({1'b0, op_i.pl}));
-      if (window_q.iy < 21'(signed'({1'b0, op_i.h})))
+      if (op_i.cut || window_q.iy < 21'(signed'({1'b0, op_i.h})))
         window_next.iy = window_q.iy + 21'(signed'({1'b0, op_i.sy}));
+      if (op_i.cut) begin
+        window_next.iy[20] = 1'b0;
+        window_next.low    = window_q.low + op_i.lda[5:0];
+      end
       window_next.row = window_q.row + op_i.step_y;
-      window_next.ad  = window_next.row;
+      window_next.ad  = window_next.row + spad_t'(window_next.low);
     end else begin
       window_next.ox = window_q.ox + 16'd1;
       if (window_q.ix < 18'(signed'({1'b0, op_i.w})))
@@ -69,15 +77,22 @@ module npu_conv_stream
     end
   end
 
-  assign offer_o     = v_q && (!freeze_i || held_q) && here(window_q.iy, reach_q, rows_i, op_i.h);
+  assign offer_o     = v_q && (!freeze_i || held_q) && here(window_q.iy, reach_q, rows_i, op_i.cut, all_i);
   assign fresh_o     = t_q == 0 || window_q.ox == 0;
   assign row_o       = offer_o && take_i;
   assign first_o     = v_q && t_q == 0;
   assign last_o      = last;
   assign last        = row_o && t_q == fold_q.at.t - 1'b1;
-  assign base        = load_i.new_op ? load_origin_i : !load_i.new_panel ? panel_q
-                       : row_o ? window_next : window_q;
-  assign load_here_o = load_ok_i && here(base.iy, load_reach_i, load_rows_i, load_op_i.h);
+  always_comb begin
+    base = load_i.new_op ? load_origin_i : !load_i.new_panel ? panel_q
+           : row_o ? window_next : window_q;
+    if (load_i.new_panel && load_op_i.cut) begin
+      base.low = load_origin_i.low;
+      base.ad  = base.row + spad_t'(base.low);
+    end
+  end
+  assign load_here_o = load_ok_i
+                       && here(base.iy, load_reach_i, rows_i, load_op_i.cut, load_all_i);
   assign load_take_o = load_done_i && !freeze_i && (!v_q || last) && load_here_o;
   assign v_o         = v_q;
   assign tag_o       = '{v: row_o, first: fold_q.at.sums.k == 0, last: fold_q.last,

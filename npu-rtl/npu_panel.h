@@ -47,6 +47,25 @@ static inline uint32_t npu_panel_next(uint32_t left, uint32_t depth, uint32_t pr
 	return left < 2 * cap ? (left + 1) / 2 : cap;
 }
 
+/* K in parts: KCUT of a GEMM, at least. */
+#define NPU_KCUT_LEAST 8u
+
+/* The least distance of rows in the scratchpad of 2^kcut bytes. */
+static inline uint32_t npu_panel_cut_sps(uint32_t kcut)
+{
+	return (UINT32_C(1) << kcut) + 64;
+}
+
+/* Of a fold that begins at k and has at most h rows: those it has.  kcut 0: K is one
+ * part. */
+static inline uint32_t npu_panel_fold(uint32_t k, uint32_t all, uint32_t h, uint32_t kcut)
+{
+	uint32_t part = kcut ? (UINT32_C(1) << kcut) - k % (UINT32_C(1) << kcut) : all;
+	uint32_t left = all - k < part ? all - k : part;
+
+	return left < h ? left : h;
+}
+
 /* Windows over an image's rows.  GEMM: h = M, ow = sy = reach = 1, pt = 0. */
 struct npu_windows {
 	uint32_t h;     /* input rows */

@@ -26,7 +26,8 @@ module npu_resume
   logic [19:0] dm;
   logic [15:0] dn;
   logic [15:0] k;
-  logic        array, same, fits, gemm, few, sums, sums_fit;
+  logic [15:0] part;
+  logic        array, same, fits, gemm, few, sums, sums_fit, cut_fit;
   npu_conv_pkg::sums_t sums_at;
   assign dm   = desc_i[DESC_DM_BIT +: 20];
   assign dn   = desc_i[DESC_DN_BIT +: 16];
@@ -56,13 +57,19 @@ module npu_resume
   assign few     = !desc_i[DESC_F_OUT32_BIT] && w_i <= 7'd16 && 32'(k) <= 2 * 32'(h_i);
   assign use_o   = sums && sums_at.nc <= w_i && (sums_at.r == 0 || sums_at.kr <= h_i) && !few;
 
+  // Where K is cut there is one panel, and a fold lies in one part.
+  assign part     = ~(16'hFFFF << desc_i[DESC_KCUT_BIT +: 4]);
+  assign cut_fit  = context_i[DESC_FOLD_M_BIT +: 32] == 0 && 20'(rows) == dm
+      && (!sums || 17'(sums_at.k & part) + 17'(sums_at.kr) <= 17'(part) + 17'd1);
+
   // What it has of the descriptor's own makes it of use to that one alone.
   assign array  = gemm || desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_CONV);
   assign same   = context_i[DESC_ADDR_B_BIT +: 96] == desc_i[DESC_ADDR_B_BIT +: 96] &&
       context_i[DESC_DM_BIT +: 20] == dm && context_i[DESC_DN_BIT +: 16] == dn;
   assign fits   = at.n < dn && rows != 0 && rows <= most &&
       16'(rows) <= desc_i[DESC_PANEL_BIT +: 16] &&
-      33'(context_i[DESC_FOLD_M_BIT +: 32]) + 33'(rows) <= 33'(dm) && (!sums || sums_fit);
+      33'(context_i[DESC_FOLD_M_BIT +: 32]) + 33'(rows) <= 33'(dm) && (!sums || sums_fit)
+      && (!gemm || desc_i[DESC_KCUT_BIT +: 4] == 0 || cut_fit);
   assign ok_o   = array && same && fits;
 
   npu_conv_from u_from (

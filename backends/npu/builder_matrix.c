@@ -156,8 +156,9 @@ static uint32_t panel_depth(const struct out *o)
 	return o->size == 4 ? NPU_DEPTH_OUT32 : NPU_DEPTH;
 }
 
-static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const struct out *o,
-		     uint32_t m0, uint32_t m, uint64_t lda, uint64_t ldb, uint64_t ldd)
+/* Panels for m rows. */
+static struct npu_panel gemm_panel(const struct hal_npu_gemm *op, const struct out *o,
+				   uint32_t m, uint64_t lda)
 {
 	const struct npu_panel_op p = {
 		.m = m,
@@ -167,7 +168,14 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 		.in = {.h = m, .ow = 1, .sy = 1, .reach = 1},
 		.pitch = {.row_bytes = op->k, .lda = lda},
 	};
-	struct npu_panel panel = npu_panel_choose(&p);
+
+	return npu_panel_gemm(&p);
+}
+
+static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const struct out *o,
+		     struct npu_panel panel, uint32_t m0, uint32_t m, uint64_t lda,
+		     uint64_t ldb, uint64_t ldd)
+{
 	uint32_t *d;
 	int rc = npu_add_desc(g, &d);
 
@@ -183,6 +191,7 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 	NPU_SET(d, CIN, op->k);
 	NPU_SET(d, OW, 1);
 	NPU_SET(d, PANEL, panel.rows);
+	NPU_SET(d, KCUT, panel.kcut);
 	NPU_SET(d, LDA, lda);
 	NPU_SET(d, LDB, ldb);
 	NPU_SET(d, LDD, ldd);
@@ -261,10 +270,15 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 	rc = check_gemm(&g, op, lda, ldb, ldd, size);
 	if (!rc)
 		rc = make_out(&g, &op->out, op->flags, op->n, (struct groups){0}, &o);
-	for (uint64_t m0 = 0; !rc && m0 < op->m; m0 += GEMM_ROWS) {
-		uint64_t m = op->m - m0 < GEMM_ROWS ? op->m - m0 : GEMM_ROWS;
+	for (uint64_t m0 = 0, m; !rc && m0 < op->m; m0 += m) {
+		struct npu_panel panel;
 
-		rc = gemm_part(&g, op, &o, (uint32_t)m0, (uint32_t)m, lda, ldb, ldd);
+		m = op->m - m0 < GEMM_ROWS ? op->m - m0 : GEMM_ROWS;
+		panel = gemm_panel(op, &o, (uint32_t)m, lda);
+		if (panel.kcut && panel.rows < m)
+			m = panel.rows;
+		rc = gemm_part(&g, op, &o, panel, (uint32_t)m0, (uint32_t)m, lda, ldb,
+			       ldd);
 	}
 	if (!rc)
 		g.k->macs += (uint64_t)op->m * op->n * op->k;

@@ -4,11 +4,13 @@
 
 #include "npu_regs.h"
 
-#define PES   16u        /* rows and columns of PEs */
-#define PRICE 8u         /* a cycle for so many folds: others wait behind weights, too */
-#define LATE  3u         /* cycles of a line that the array waits for */
-#define WORTH 512u       /* shorter panels spare at least this part */
-#define NEVER UINT64_MAX /* a panel does not fit */
+#define PES        16u  /* rows and columns of PEs */
+#define PRICE      8u   /* a cycle for so many folds: others wait behind weights, too */
+#define LATE       3u   /* cycles of a line that the array waits for */
+#define WORTH      512u /* shorter panels spare at least this part */
+#define NEVER      UINT64_MAX /* a panel does not fit */
+#define GAIN       32u        /* K is cut where that spares such a part */
+#define ROW_CHANGE 24u        /* cycles of a channel: nRP + nRCD + nCL */
 
 uint32_t npu_panel_skip(struct npu_windows *in, uint64_t *lda)
 {
@@ -190,7 +192,7 @@ static void try_distance(const struct npu_panel_op *o, uint32_t sps,
 		end = cost(o, pairs(o) ? half : depth, room, read, limit);
 		if (end == NEVER)
 			continue;
-		*best = (struct npu_panel){depth, sps, end};
+		*best = (struct npu_panel){.rows = depth, .sps = sps, .cost = end};
 		limit = end - end / WORTH;
 	}
 }
@@ -208,6 +210,54 @@ struct npu_panel npu_panel_choose(const struct npu_panel_op *o)
 		if (!fits(o, 1, held(o, sps)))
 			break;
 		try_distance(o, sps, &best);
+	}
+	return best;
+}
+
+/* ---- K in parts -------------------------------------------------------------------------- */
+
+/* Cycles of a row of a part: of four channels two are at work with such rows, each in
+ * another row of the memory. */
+static uint64_t piece(const struct npu_panel_op *o, uint32_t kcut)
+{
+	return ((UINT64_C(1) << kcut) / 16 + ROW_CHANGE +
+		(o->pitch.lda % 64 != 0 ? 4 : 0)) /
+	       2;
+}
+
+/* Cycles of a GEMM that becomes operations of so many rows each, all of whose parts of K
+ * are loaded for each tile: while one part is worked at there is room for the next. */
+static uint64_t cut_cost(const struct npu_panel_op *o, uint32_t rows, uint32_t kcut)
+{
+	uint64_t part = UINT64_C(1) << kcut, parts = (o->k + part - 1) / part;
+	uint64_t lines = part / 64; /* of a row */
+	uint64_t folds = tiles(o->k), array = folds * at_least(rows, PES);
+	uint64_t loads = rows * parts * piece(o, kcut);
+	uint64_t each = at_least(array, requests(o, rows) / tiles(o->n) + loads);
+
+	return rows * lines + tiles(o->n) * (each + folds / PRICE);
+}
+
+struct npu_panel npu_panel_gemm(const struct npu_panel_op *o)
+{
+	struct npu_panel best = npu_panel_choose(o);
+	uint64_t limit = best.rows ? best.cost - best.cost / GAIN : NEVER;
+
+	for (uint32_t kcut = 15; kcut >= NPU_KCUT_LEAST; kcut--) {
+		uint32_t sps = npu_panel_cut_sps(kcut);
+		uint32_t most = lesser(NPU_SPAD_USE / 2 / sps, o->depth), count, rows;
+		uint64_t all;
+
+		if (1u << kcut >= o->k || !most)
+			continue;
+		count = (o->m + most - 1) / most;
+		rows = (o->m + count - 1) / count;
+		all = count * cut_cost(o, rows, kcut);
+		if (all >= limit)
+			continue;
+		limit = all;
+		best = (struct npu_panel){
+			.rows = rows, .sps = sps, .kcut = kcut, .cost = all};
 	}
 	return best;
 }

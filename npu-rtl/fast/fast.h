@@ -202,12 +202,13 @@ struct conv_op {
 	uint32_t addr_b, addr_p, lda, ldb, ldd, row_bytes;
 	uint32_t m, h, n, k, kcin, last_group, w, ow, kw, pl, sx, sy, dx, dy;
 	uint32_t sps, step_x, step_y, kstep_x, kstep_y, depth;
+	uint32_t kcut; /* K is taken in parts of 2^kcut, unless 0 */
 };
 
 struct window {
 	uint32_t ox;
 	int32_t iy, ix;
-	uint32_t ad, row;
+	uint32_t ad, row, low;
 };
 
 struct fold {
@@ -264,6 +265,9 @@ struct act {
 	bool act, last_v;
 	uint32_t row, done, lo, rva, va, end, last, last_line, rsp, line;
 	uint32_t occupied, old, top;
+	/* where K is cut: the row in its part, the part's first k, the tile's first column */
+	uint32_t t, k, n;
+	bool kept;
 	uint32_t head, tail, count;
 	uint64_t pend;
 	uint32_t mark[64];
@@ -625,7 +629,7 @@ static inline uint64_t fold_end(const struct conv *v)
 /* fast_act.c: the activation loader */
 void act_comb(struct conv *v, const struct conv_op *op);
 void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t lo,
-	      bool start);
+	      bool start, uint32_t cols);
 static inline bool act_idle(const struct act *a)
 {
 	return !a->act && !a->count;

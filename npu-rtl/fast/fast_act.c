@@ -14,6 +14,29 @@ void act_comb(struct conv *v, const struct conv_op *op)
 	v->a_req = v->a_fits && !v->a_dup && a->count != LINES;
 }
 
+/* Bytes of a row of the part that begins at k. */
+static uint32_t bytes(const struct conv_op *op, uint32_t k)
+{
+	return op->kcut && op->k - k < op->row_bytes ? op->k - k : op->row_bytes;
+}
+
+/* The row behind this one, where K is cut: whether there is one. */
+static bool next_cut(struct act *a, const struct conv_op *op, uint32_t cols)
+{
+	a->rva += op->lda;
+	if (++a->t != op->m)
+		return true;
+	a->t = 0;
+	a->k += op->row_bytes;
+	if (a->k >= op->k) {
+		a->k = 0;
+		a->n += a->kept ? op->at.nc : cols;
+		a->kept = false;
+	}
+	a->rva = op->addr_a + a->k;
+	return a->n < op->n;
+}
+
 /* old: of the scratchpad, what rows that are still gathered from take. */
 static void begin(struct conv *v, uint32_t top, uint32_t old)
 {
@@ -22,10 +45,14 @@ static void begin(struct conv *v, uint32_t top, uint32_t old)
 
 	v->base[v->rows_n & 3u] = top;
 	a->act = op->h != op->row;
-	a->rva = op->addr_a;
-	a->va = op->addr_a;
-	a->end = op->addr_a + op->row_bytes - 1;
-	a->rsp = top << 6 | (op->addr_a & 63u);
+	a->t = 0;
+	a->k = op->kcut ? op->at.k >> op->kcut << op->kcut : 0;
+	a->n = op->at.n;
+	a->kept = op->at.nc != 0;
+	a->rva = op->addr_a + a->k;
+	a->va = a->rva;
+	a->end = a->rva + bytes(op, a->k) - 1;
+	a->rsp = top << 6 | (op->kcut ? 0 : op->addr_a & 63u);
 	a->line = top;
 	a->old = old;
 	a->last_v = false;
@@ -36,7 +63,7 @@ static void begin(struct conv *v, uint32_t top, uint32_t old)
 /* granted: the line asked for is; lo: oldest row still needed; start: the next operation
  * begins. */
 void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t lo,
-	      bool start)
+	      bool start, uint32_t cols)
 {
 	struct act *a = &v->act;
 	const struct act was = *a;
@@ -46,7 +73,7 @@ void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t
 
 	row_end = adv && was.va >> 6 == was.end >> 6;
 	retire = was.count && !(was.pend >> was.head & 1u);
-	lo_step = was.lo != lo && was.lo < was.done && passed;
+	lo_step = was.lo != lo && was.lo != was.done && passed;
 	if (retire) {
 		a->done = a->mark[was.head];
 		a->head = (was.head + 1) & (LINES - 1);
@@ -71,12 +98,15 @@ void act_step(struct conv *v, const struct response *rsp, bool granted, uint32_t
 	}
 	if (row_end) {
 		a->row = was.row + 1;
-		a->rva = was.rva + op->lda;
+		if (op->kcut)
+			a->act = next_cut(a, op, cols);
+		else
+			a->rva = was.rva + op->lda;
 		a->va = a->rva;
-		a->end = a->rva + op->row_bytes - 1;
+		a->end = a->rva + bytes(op, a->k) - 1;
 		a->rsp = (was.rsp + op->sps) & (SPAD - 1);
 		a->line = a->rsp >> 6;
-		if (a->row == op->h)
+		if (!op->kcut && a->row == op->h)
 			a->act = false;
 	}
 	a->occupied += (row_end ? op->sps & (SPAD - 1) : 0) -

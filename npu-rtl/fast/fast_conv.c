@@ -29,8 +29,10 @@ static struct window first_window(const struct conv_op *o, int64_t iy, uint32_t 
 	struct window w = {
 		.ox = ox, .iy = (int32_t)iy, .ix = (int32_t)ix - (int32_t)o->pl};
 
-	w.row = (o->addr_a & 63u) - (uint32_t)(o->row - iy) * o->sps - o->pl * pix;
-	w.ad = w.row + ox * o->step_x;
+	w.low = o->kcut ? o->addr_a & 63u : 0;
+	w.row = (o->addr_a & 63u) - w.low - (uint32_t)(o->row - iy) * o->sps -
+		o->pl * pix;
+	w.ad = w.row + ox * o->step_x + w.low;
 	return w;
 }
 
@@ -66,19 +68,22 @@ void conv_start(struct conv *v, const uint32_t d[16], struct npu_rect rect, bool
 		.dx = gemm ? 1 : NPU_GET(d, DX),
 		.dy = gemm ? 1 : NPU_GET(d, DY),
 		.sps = NPU_GET(d, SPS),
+		.kcut = gemm ? NPU_GET(d, KCUT) : 0,
 	};
 	o->h = gemm ? o->m : o->w ? NPU_GET(d, H) : 0;
 	o->kcin = o->group ? NPU_GET(d, GC) : cin;
 	o->last_group = cin - o->kcin;
 	o->k = kh * o->kw * o->kcin & 0xFFFFu;
-	o->row_bytes = (o->w - 1) * pix + cin;
+	o->row_bytes = o->kcut ? 1u << o->kcut : (o->w - 1) * pix + cin;
 	o->step_x = o->sx * pix;
 	o->step_y = o->sy * o->sps;
 	o->kstep_x = o->dx * pix;
 	o->kstep_y = o->dy * o->sps;
 	o->pair = !o->out32 && rect.cols <= 16 && o->k <= 2 * rect.rows;
-	if (!o->at.t)
+	if (!o->at.t) {
 		o->at.half = o->pair;
+		o->at.t = o->kcut ? o->m : 0;
+	}
 	o->pair = o->pair && (o->at.half || NPU_GET(d, PANEL) <= NPU_DEPTH_PAIR);
 	most = npu_panel_kept(o->out32, o->at.half);
 	o->depth = NPU_GET(d, PANEL) > most ? most : NPU_GET(d, PANEL);
@@ -99,7 +104,8 @@ static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
 {
 	bool again = f->kept && f->first && o->at.r;
 	uint32_t h = again ? o->at.kr : rect.rows, w = f->kept ? o->at.nc : rect.cols;
-	bool last_k = f->k0 + h >= o->k, last_n = f->n0 + w >= o->n;
+	uint32_t kr = npu_panel_fold(f->k0, o->k, h, o->kcut);
+	bool last_k = f->k0 + kr >= o->k, last_n = f->n0 + w >= o->n;
 	bool last_m = f->m0 + f->t >= o->m;
 
 	f->fold = (struct fold){.first = f->first,
@@ -108,7 +114,7 @@ static void describe(struct folds *f, const struct conv_op *o, uint32_t seq,
 				.new_op = f->new_op,
 				.ends = last_k && last_n && last_m,
 				.seq = seq & 3u,
-				.kr = last_k ? o->k - f->k0 : h,
+				.kr = kr,
 				.nc = last_n ? o->n - f->n0 : w,
 				.t = f->t,
 				.tid = f->tid,
@@ -155,9 +161,9 @@ static void folds_take(struct conv *v, struct npu_rect rect)
 	struct folds *f = &v->folds;
 	bool last_k = f->fold.last, last_n = f->n0 + f->fold.nc >= o->n;
 
-	f->new_panel = false;
 	f->new_op = false;
 	f->k0 += f->fold.kr;
+	f->new_panel = o->kcut && (last_k || !(f->k0 & ((1u << o->kcut) - 1)));
 	f->first = last_k;
 	if (last_k) {
 		f->k0 = 0;
@@ -351,7 +357,7 @@ static void first_lane(struct load *l, const struct conv_op *o)
 	l->dy = ky * o->dy;
 	l->x_off = l->kx * o->kstep_x;
 	l->y_off = ky * o->kstep_y;
-	l->off = l->y_off + l->x_off + l->c;
+	l->off = l->y_off + l->x_off + (o->kcut ? l->c & ((1u << o->kcut) - 1) : l->c);
 }
 
 static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
@@ -382,15 +388,17 @@ static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
 	l->lanes[l->bank].dx_most = l->lanes[l->bank].dy_most = 0;
 	if (l->fold.first)
 		first_lane(l, &v->op[l->fold.seq & 3u]);
+	else if (l->fold.new_panel)
+		l->off = 0;
 }
 
 /* ---- npu_conv_stream ------------------------------------------------------------------------ */
 
-static bool here(int32_t iy, uint32_t reach, uint32_t rows, uint32_t h)
+static bool here(int32_t iy, uint32_t reach, uint32_t rows, bool all)
 {
 	int64_t bottom = (int64_t)iy + reach;
 
-	return bottom < 0 || bottom < rows || rows == h;
+	return all || bottom < 0 || bottom < rows;
 }
 
 static struct window following(const struct window *w, const struct conv_op *o)
@@ -400,10 +408,12 @@ static struct window following(const struct window *w, const struct conv_op *o)
 	if (w->ox + 1 == o->ow) {
 		n.ox = 0;
 		n.ix = -(int32_t)o->pl;
-		if (w->iy < (int32_t)o->h)
+		if (o->kcut || w->iy < (int32_t)o->h)
 			n.iy += (int32_t)o->sy;
+		if (o->kcut)
+			n.low = (w->low + o->lda) & 63u;
 		n.row += o->step_y;
-		n.ad = n.row;
+		n.ad = n.row + n.low;
 	} else {
 		n.ox++;
 		if (w->ix < (int32_t)o->w)
@@ -485,10 +495,12 @@ bool conv_pops(const struct conv *v)
 	return v->param_take || v->weights_take;
 }
 
-/* Input rows complete, of the operation that a fold belongs to. */
-static uint32_t rows_of(const struct conv *v, const struct fold *f)
+/* All input rows of the operation that a fold belongs to are complete. */
+static bool all_rows(const struct conv *v, const struct fold *f)
 {
-	return same((f->seq + 1) & 3u, v->rows_n) ? v->act.done : v->op[f->seq & 3u].h;
+	const struct conv_op *o = &v->op[f->seq & 3u];
+
+	return !same((f->seq + 1) & 3u, v->rows_n) || (!o->kcut && v->act.done == o->h);
 }
 
 static bool load_ok(const struct npu_model *m, const struct conv *v)
@@ -514,7 +526,12 @@ static struct window load_base(const struct conv *v)
 	}
 	if (!f->new_panel)
 		return s->panel;
-	return v->row ? following(&s->window, &v->op[s->fold.seq & 3u]) : s->window;
+	w = v->row ? following(&s->window, &v->op[s->fold.seq & 3u]) : s->window;
+	if (v->op[f->seq & 3u].kcut) {
+		w.low = v->origin[f->seq & 3u].low;
+		w.ad = w.row + w.low;
+	}
+	return w;
 }
 
 static void find_lo(struct conv *v)
@@ -608,8 +625,7 @@ static void array_comb(struct npu_model *m, struct slot *s)
 	bool busy = l->busy, load_here = false, ok;
 
 	v->offer = st->v && (!v->freeze || v->held) &&
-		   here(st->window.iy, st->reach, rows_of(v, &st->fold),
-			v->op[st->fold.seq & 3u].h);
+		   here(st->window.iy, st->reach, v->act.done, all_rows(v, &st->fold));
 	gather_offer(v);
 	v->row = v->offer && v->take;
 	v->held = v->offer && !v->row;
@@ -619,8 +635,8 @@ static void array_comb(struct npu_model *m, struct slot *s)
 	ok = l->v && load_ok(m, v);
 	if (l->v) {
 		v->base_window = load_base(v);
-		load_here = ok && here(v->base_window.iy, v->reach, rows_of(v, &l->fold),
-				       v->op[l->fold.seq & 3u].h);
+		load_here = ok && here(v->base_window.iy, v->reach, v->act.done,
+				       all_rows(v, &l->fold));
 	}
 	v->load_take = l->v && (!busy || v->load_last) && (!st->v || v->row_last) &&
 		       load_here && !v->freeze;
@@ -740,7 +756,7 @@ static void loads_step(struct npu_model *m, struct slot *s, bool pushed, bool ac
 		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
 	if (v->param_take)
 		groups_in(m, s, &s->fetch.piece[s->fetch.head & 63u]);
-	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start);
+	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start, s->rect.cols);
 	if (pushed)
 		weights_pushed(v, s->rect);
 	else if (v->weights_start)
@@ -818,7 +834,6 @@ uint32_t conv_still(const struct conv *v)
 	const struct lanes *l = &v->load.lanes[s->bank];
 	const struct conv_op *o = &v->op[s->fold.seq & 3u];
 	uint64_t runs = l->start & l->v, n;
-	uint32_t rows = rows_of(v, &s->fold);
 	int64_t bottom;
 
 	if (!s->v || s->fold.again || !s->t || s->t + 3 > s->fold.t || !v->row)
@@ -828,10 +843,10 @@ uint32_t conv_still(const struct conv *v)
 	    (!v->folds.v && v->folds_n != v->in) || v->out.end)
 		return 0;
 	n = s->fold.t - 1 - s->t;
-	if (rows != o->h) {
+	if (!all_rows(v, &s->fold)) {
 		bottom = (int64_t)s->window.iy + s->reach;
 		bottom += (int64_t)((s->window.ox + n) / o->ow) * o->sy;
-		if (bottom >= (int64_t)rows)
+		if (bottom >= (int64_t)v->act.done)
 			return 0;
 	}
 	return (uint32_t)n;

@@ -57,6 +57,8 @@ static uint64_t lanes_in(const struct lanes *l, const struct window *w,
 {
 	uint64_t in = 0;
 
+	if (op->kcut)
+		return l->v;
 	if (w->iy >= 0 && w->ix >= 0 && (uint32_t)w->iy + l->dy_most < op->h &&
 	    (uint32_t)w->ix + l->dx_most < op->w)
 		return l->v;

@@ -830,13 +830,30 @@ static int is_shift(uint32_t field)
 	return signed8(field) >= -31 && signed8(field) <= 30;
 }
 
+/* K's parts: log2 of one; 0: it is one part. */
+static uint32_t kcut_of(const uint32_t *d)
+{
+	return NPU_GET(d, OPCODE) == NPU_OP_GEMM ? NPU_GET(d, KCUT) : 0;
+}
+
+static int bad_kcut(const uint32_t *d)
+{
+	uint32_t kcut = kcut_of(d), m = NPU_GET(d, DM);
+
+	return kcut &&
+	       (kcut < NPU_KCUT_LEAST || NPU_GET(d, CIN) <= 1u << kcut ||
+		m > NPU_GET(d, PANEL) || m > npu_panel_kept(NPU_GET(d, F_OUT32), 0));
+}
+
 /* An input row fits the scratchpad, and so do rows beside each other. */
 static int fits_scratchpad(const uint32_t *d)
 {
 	struct geometry g = read_geometry(d);
 	uint64_t row_bytes = (uint64_t)(g.w - 1) * g.pix + g.cin;
-	uint32_t sps = NPU_GET(d, SPS);
+	uint32_t sps = NPU_GET(d, SPS), kcut = kcut_of(d);
 
+	if (kcut)
+		return sps < NPU_SPAD && sps % 64 == 0 && sps >= (1u << kcut) + 64;
 	if (!g.h || !g.w)
 		return 1;
 	if (row_bytes > NPU_SPAD_USE)
@@ -928,6 +945,7 @@ static uint32_t bad_matrix(const uint32_t *d)
 		bad |= ZERO(d, OW) | bad_kernel(d);
 	if (group)
 		bad |= ZERO(d, GC) | BAD(GC, NPU_GET(d, GC) > NPU_GET(d, CIN));
+	bad |= BAD(KCUT, bad_kcut(d));
 	return bad | BAD(SPS, !fits_scratchpad(d));
 }
 
@@ -971,6 +989,8 @@ static int panels_fit(const struct exec *x)
 		npu_panel_most(NPU_GET(x->d, F_OUT32), k, x->env->rows, x->env->cols);
 	uint32_t m = 0, t = 0;
 
+	if (kcut_of(x->d))
+		return (g.m - 1) * sps + (1u << kcut_of(x->d)) <= NPU_SPAD_USE;
 	if (!g.h || !g.w)
 		return 1;
 	if (x->env->from) {
@@ -1116,7 +1136,10 @@ void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
 static int sums_fit(const uint32_t desc[16], const struct npu_progress *p)
 {
 	struct geometry g = read_geometry(desc);
+	uint32_t kcut = kcut_of(desc);
 
+	if (kcut && p->k % (1u << kcut) + p->kr > 1u << kcut)
+		return 0;
 	return p->nc && p->nc <= SUMS_MOST && p->n + p->nc <= NPU_GET(desc, DN) &&
 	       p->kr && p->kr <= SUMS_MOST && p->k + p->kr <= g.kh * g.kw * g.depth &&
 	       p->r <= p->t && (p->k || p->r);
@@ -1148,6 +1171,7 @@ uint32_t npu_golden_context(const uint32_t desc[16],
 			       NPU_GET(context, DN) == NPU_GET(desc, DN) &&
 			       p->n < NPU_GET(desc, DN) && p->t && p->t <= most &&
 			       (uint64_t)p->m + p->t <= NPU_GET(desc, DM) &&
+			       (!kcut_of(desc) || p->t == NPU_GET(desc, DM)) &&
 			       (!NPU_GET(context, FOLD_SUMS) || sums_fit(desc, p))
 		       ? NPU_FAULT_NONE
 		       : NPU_FAULT_CONTEXT;

@@ -184,6 +184,12 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 	return cost_to(s, d, &end);
 }
 
+/* K's parts: log2 of one; 0: it is one part. */
+static uint32_t kcut_of(const uint32_t *d)
+{
+	return NPU_GET(d, OPCODE) == NPU_OP_GEMM ? NPU_GET(d, KCUT) : 0;
+}
+
 /* The tiles of a GEMM or CONV in the order of work. */
 struct tiles {
 	struct npu_progress at; /* the next one begins there */
@@ -205,7 +211,7 @@ static struct tiles tiles_of(const struct slot *s)
 	w.depth = npu_panel_kept(NPU_GET(d, F_OUT32), w.at.half);
 	w.depth = panel < w.depth ? panel : w.depth;
 	if (!w.at.t)
-		w.at.t = npu_panel_next(w.m, w.depth, 0);
+		w.at.t = kcut_of(d) ? w.m : npu_panel_next(w.m, w.depth, 0);
 	return w;
 }
 
@@ -232,7 +238,8 @@ static uint32_t width(const struct tiles *w)
 static void report_folds(struct npu_model *m, struct slot *s,
 			 const struct npu_progress *to)
 {
-	uint64_t t0 = s->started, k = shape_of(s->desc).k;
+	uint32_t k = (uint32_t)shape_of(s->desc).k, kcut = kcut_of(s->desc);
+	uint64_t t0 = s->started;
 	struct tiles w;
 
 	if (!matrix(s->desc))
@@ -240,14 +247,12 @@ static void report_folds(struct npu_model *m, struct slot *s,
 	for (w = tiles_of(s); outputs(s->desc, &w.at) < outputs(s->desc, to);
 	     next_tile(&w)) {
 		bool last = w.at.m == to->m && w.at.n == to->n;
-		uint32_t t = w.at.t, cols = width(&w);
+		uint32_t t = w.at.t, cols = width(&w), rows;
 
-		for (uint64_t k0 = w.at.k; k0 < (last ? to->k : k); k0 += s->rect.rows) {
+		for (uint32_t k0 = w.at.k; k0 < (last ? to->k : k); k0 += rows) {
+			rows = npu_panel_fold(k0, k, s->rect.rows, kcut);
 			struct npu_fold f = {.slot = slot_number(m, s),
-					     .rows_used =
-						     (uint32_t)(k - k0 < s->rect.rows
-									? k - k0
-									: s->rect.rows),
+					     .rows_used = rows,
 					     .cols_used = cols,
 					     .t = t,
 					     .start = t0,
@@ -535,17 +540,18 @@ static void within(const struct slot *s, const struct tiles *w, uint64_t spent,
 		   uint64_t all, struct npu_progress *to)
 {
 	uint32_t k = (uint32_t)shape_of(s->desc).k, h = s->rect.rows;
+	uint32_t kcut = kcut_of(s->desc);
 	uint64_t left;
 
 	*to = w->at;
 	to->nc = width(w);
 	if (!to->r)
-		to->kr = k - to->k < h ? k - to->k : h;
+		to->kr = npu_panel_fold(to->k, k, h, kcut);
 	left = spent < all ? (k - to->k) * spent / all : k - to->k;
 	while (left >= to->kr && to->k + to->kr < k) {
 		left -= to->kr;
 		to->k += to->kr;
-		to->kr = k - to->k < h ? k - to->k : h;
+		to->kr = npu_panel_fold(to->k, k, h, kcut);
 		to->r = 0;
 	}
 	if (left > to->kr)

@@ -34,9 +34,9 @@ struct field {
 static const struct field matrix_fields[] = {
 	F(OPCODE), F(ADDR_A), F(ADDR_B), F(ADDR_P), F(ADDR_D), F(DM),  F(OW),
 	F(PANEL),  F(DN),     F(CIN),    F(H),      F(W),      F(LDA), F(PIX),
-	F(LDB),    F(LDD),    F(KH),     F(KW),     F(SY),     F(SX),  F(DY),
-	F(DX),     F(PT),     F(PL),     F(ZPA),    F(ZPB),    F(ZPO), F(AMIN),
-	F(AMAX),   F(QSHIFT), F(SPS),
+	F(LDB),    F(LDD),    F(KCUT),   F(KH),     F(KW),     F(SY),  F(SX),
+	F(DY),     F(DX),     F(PT),     F(PL),     F(ZPA),    F(ZPB), F(ZPO),
+	F(AMIN),   F(AMAX),   F(QSHIFT), F(SPS),
 };
 static const struct field element_fields[] = {
 	F(OPCODE), F(VOP),    F(ADDR_A),  F(ADDR_B),  F(ADDR_P),  F(ADDR_D),
@@ -879,6 +879,10 @@ static void matrix_bases(struct bench *b)
 	gemm.out32 = true;
 	gemm.panel = 5;
 	add_matrix(b, "GEMM int32", &gemm, true);
+	gemm.kcut = 8;
+	gemm.cin = 600;
+	gemm.panel = 0;
+	add_matrix(b, "GEMM in parts", &gemm, true);
 	add_matrix(b, "CONV", &conv, false);
 	conv.noparam = conv.block = conv.ou8 = true;
 	conv.lda = 100;

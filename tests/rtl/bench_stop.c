@@ -291,7 +291,13 @@ static void network(struct rig *r, struct mode modes[MODES], uint64_t seed)
 
 /* ---- contexts ---------------------------------------------------------------------- */
 
-static void one_desc(struct rig *r, uint32_t desc[16], bool array, struct rng *g)
+static bool cut(const uint32_t desc[16])
+{
+	return NPU_GET(desc, OPCODE) == NPU_OP_GEMM && NPU_GET(desc, KCUT);
+}
+
+static void one_desc(struct rig *r, uint32_t desc[16], bool array, bool parts,
+		     struct rng *g)
 {
 	struct rig_memory cfg = rig_ideal(r);
 	struct rig_rect rect = rig_anywhere(r, g);
@@ -299,9 +305,12 @@ static void one_desc(struct rig *r, uint32_t desc[16], bool array, struct rng *g
 	rig_reset(r, &cfg);
 	rig_place(r, 0, &rect);
 	rig_space(r, 0, WORK_SPACE, RIG_ALL);
-	do
-		random_desc(r, 0, desc, g);
-	while (matrix(desc) != array);
+	if (parts)
+		work_cut(r, 0, desc, g);
+	else
+		do
+			random_desc(r, 0, desc, g);
+		while (matrix(desc) != array);
 	rig_push(r, 0, desc);
 }
 
@@ -324,7 +333,7 @@ static void forged(struct rig *r, uint32_t rounds, uint64_t seed)
 		struct npu_golden_flat flat;
 		struct npu_golden_result result;
 
-		one_desc(r, desc, true, &g);
+		one_desc(r, desc, true, i % 8 == 0, &g);
 		rig_push_end(r, 0);
 		depth = npu_panel_kept(NPU_GET(desc, F_OUT32), p.half);
 		if (NPU_GET(desc, PANEL) < depth)
@@ -332,6 +341,10 @@ static void forged(struct rig *r, uint32_t rounds, uint64_t seed)
 		p.m = rng_range(&g, 0, NPU_GET(desc, DM) - 1);
 		p.t = NPU_GET(desc, DM) - p.m < depth ? NPU_GET(desc, DM) - p.m : depth;
 		p.t = rng_range(&g, 1, p.t);
+		if (cut(desc)) {
+			p.m = 0;
+			p.t = NPU_GET(desc, DM);
+		}
 		p.n = rng_range(&g, 0, NPU_GET(desc, DN) - 1);
 		save = rig_alloc(r, 0, 64, 64);
 		npu_golden_save(desc, &p, context);
@@ -369,12 +382,29 @@ static void expect_fault(struct rig *r, uint32_t i, uint32_t kind, uint32_t addr
 	rig_compare(r, 0, "a context that is none");
 }
 
-/* Each is a fault, and nothing is stored. */
+/* Progress that no GEMM whose K is cut makes: but a part of the rows, or a fold in two
+ * parts of K. */
+static void spoil_cut(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
+		      struct rng *g)
+{
+	uint32_t part = 1u << NPU_GET(desc, KCUT);
+	const struct npu_progress p = {
+		.t = NPU_GET(desc, DM), .k = part - 2, .kr = 3, .nc = 1, .r = 1};
+
+	npu_golden_save(desc, &p, c);
+	if (NPU_GET(desc, CIN) == part || p.t == 1 || rng_next(g) % 2)
+		return;
+	NPU_SET(c, FOLD_SUMS, 0);
+	NPU_SET(c, FOLD_T, p.t - 1);
+	if (rng_next(g) % 2)
+		NPU_SET(c, FOLD_M, 1);
+}
+
 /* Sums that no tile of the descriptor has. */
 static void spoil_sums(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
 		       struct rng *g)
 {
-	const struct npu_progress p = {.t = 1, .kr = 1, .nc = 1, .r = 1};
+	const struct npu_progress p = {.t = NPU_GET(c, FOLD_T), .kr = 1, .nc = 1, .r = 1};
 
 	npu_golden_save(desc, &p, c);
 	switch (rng_range(g, 0, 6)) {
@@ -394,7 +424,7 @@ static void spoil_sums(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
 		NPU_SET(c, FOLD_K, 65535);
 		break;
 	case 5:
-		NPU_SET(c, FOLD_R, 2);
+		NPU_SET(c, FOLD_R, p.t + 1);
 		break;
 	default:
 		NPU_SET(c, FOLD_R, 0);
@@ -402,14 +432,17 @@ static void spoil_sums(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
 	}
 }
 
+/* Each is a fault, and nothing is stored. */
 static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
 		struct rng g = {seed * 257 + i};
-		uint32_t desc[16], c[NPU_CONTEXT_WORDS], save, pte, which = i % 13;
+		uint32_t desc[16], c[NPU_CONTEXT_WORDS], save, pte, which = i % 14;
 		struct npu_progress p = {.t = 1};
 
-		one_desc(r, desc, which != 0, &g);
+		one_desc(r, desc, which != 0, which == 12, &g);
+		if (which && cut(desc))
+			p.t = NPU_GET(desc, DM);
 		save = rig_alloc(r, 0, 4096 + 64, 4096);
 		npu_golden_save(desc, &p, c);
 		switch (which) {
@@ -444,6 +477,9 @@ static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 			break;
 		case 10:
 			spoil_sums(desc, c, &g);
+			break;
+		case 12:
+			spoil_cut(desc, c, &g);
 			break;
 		case 11: /* no memory */
 			pte = rig_pte(r, 0, save);

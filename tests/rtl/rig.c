@@ -624,7 +624,12 @@ static struct npu_panel choose_panel(const struct rig_conv *c, bool gemm,
 		o.pitch.dy = c->dy;
 		o.pitch.ow = c->ow;
 	}
-	p = npu_panel_choose(&o);
+	p = gemm ? npu_panel_gemm(&o) : npu_panel_choose(&o);
+	if (p.kcut && p.rows < o.m)
+		p = npu_panel_choose(&o);
+	if (c->kcut)
+		p = (struct npu_panel){
+			.rows = o.m, .sps = npu_panel_cut_sps(c->kcut), .kcut = c->kcut};
 	if (!p.rows)
 		die(2, "rig: the input of one output does not fit");
 	return p;
@@ -680,7 +685,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 			       c->out32 ? 4 : 1 + rng_next(g) % 64);
 	uint32_t low = rng_next(g) & 255, high = rng_next(g) & 255;
 
-	if (rng_next(g) % 4 == 0) /* any distance gives the same bytes */
+	if (rng_next(g) % 4 == 0 && !panel.kcut) /* any distance gives the same bytes */
 		panel.sps = (uint32_t)npu_pitch_least(row_bytes, lda);
 	memset(desc, 0, 64);
 	rig_random(r, s, a, (c->h - 1) * lda + row_bytes, g);
@@ -706,6 +711,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	NPU_SET(desc, F_FLOAT, c->onnx);
 	NPU_SET(desc, LDD, ldd);
 	NPU_SET(desc, SPS, panel.sps);
+	NPU_SET(desc, KCUT, panel.kcut);
 	NPU_SET(desc, ZPA, rng_next(g));
 	NPU_SET(desc, ZPB, rng_next(g));
 	NPU_SET(desc, ZPO, rng_next(g));
@@ -1104,6 +1110,7 @@ void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t 
 	NPU_SET(desc, LDB, l->n);
 	NPU_SET(desc, LDD, l->n);
 	NPU_SET(desc, SPS, panel.sps);
+	NPU_SET(desc, KCUT, panel.kcut);
 	NPU_SET(desc, ZPA, 3);
 	NPU_SET(desc, AMIN, 128);
 	NPU_SET(desc, AMAX, 127);

@@ -145,6 +145,7 @@ struct rig_conv {
 	 */
 	bool depthwise;
 	uint32_t panel; /* most rows of a tile; 0: as many as fit */
+	uint32_t kcut;  /* GEMM: K is cut; 0: where that is faster */
 };
 
 /* Allocates operands with random contents and fills desc; GEMM is kh = kw = oh = 1 ...

@@ -201,8 +201,49 @@ static void tight_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng 
 	rig_conv_desc(r, s, &c, gemm, desc, g);
 }
 
+/* K in parts, of all rows in the scratchpad at a time: of one part, of several, or of not
+ * quite two. */
+void work_cut(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
+{
+	struct rig_conv c = {.w = 1,
+			     .ow = 1,
+			     .kh = 1,
+			     .kw = 1,
+			     .sy = 1,
+			     .sx = 1,
+			     .dy = 1,
+			     .dx = 1,
+			     .kcut = rng_range(g, 8, 11),
+			     .out32 = rng_next(g) % 4 == 0,
+			     .au8 = rng_next(g) % 2,
+			     .bu8 = rng_next(g) % 2,
+			     .ou8 = rng_next(g) % 2,
+			     .onnx = rng_next(g) % 4 == 0,
+			     .noparam = rng_next(g) % 2,
+			     .block = rng_next(g) % 2};
+	uint32_t part = 1u << c.kcut, most = NPU_SPAD_USE / npu_panel_cut_sps(c.kcut);
+
+	c.cin = part + rng_range(g, 1, rng_next(g) % 2 ? 2 * part : 20);
+	if (rng_next(g) % 2)
+		c.lda = c.cin + rng_range(g, 0, 90);
+	if (most > NPU_DEPTH_OUT32)
+		most = NPU_DEPTH_OUT32;
+	c.h = rng_range(g, 1, rng_next(g) % 4 ? 20 : most);
+	while (c.h > 1 && c.h * (c.cin + 90) > WORK_ROOM / 2)
+		c.h /= 2;
+	c.oh = c.h;
+	c.n = rng_range(g, 1, rng_next(g) % 4 ? 9 : 40);
+	while (c.n > 1 && c.cin * ((c.n + 15) / 16 * 16) > WORK_ROOM / 4)
+		c.n /= 2;
+	rig_conv_desc(r, s, &c, true, desc, g);
+}
+
 void work_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool array, struct rng *g)
 {
+	if (array && rng_next(g) % 16 == 0) {
+		work_cut(r, s, desc, g);
+		return;
+	}
 	if (array && rng_next(g) % 16 == 0) {
 		tight_conv(r, s, desc, g);
 		return; /* its panels are those of this DM */

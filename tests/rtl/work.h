@@ -13,6 +13,8 @@ void work_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool array, struct 
 /* One of the array's for a rectangle of cols columns: many tiles that are over soon. */
 void work_tiny(struct rig *r, uint32_t s, uint32_t cols, uint32_t desc[16],
 	       struct rng *g);
+/* A GEMM whose K is cut. */
+void work_cut(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g);
 /* Has descs[count], if it is the array's, read what the one before it, or the one before
  * that, writes: as input, as weights, or as a table of biases for int32 outputs. */
 void work_connect(uint32_t (*descs)[16], uint32_t count, struct rng *g);
