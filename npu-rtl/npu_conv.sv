@@ -295,8 +295,8 @@ module npu_conv
 
   // The loader is at operation rows_q - 1: of those before it all rows are there.
   function automatic logic all_rows(input seq_t seq, loading, input logic [19:0] done, h,
-                                    input logic cut);
-    return seq_t'(seq + 2'd1) != loading || (!cut && done == h);
+                                    input logic parts);
+    return seq_t'(seq + 2'd1) != loading || (!parts && done == h);
   endfunction
   assign stream_all = all_rows(streamed.seq, rows_q, done_rows, op[streamed.seq].h,
                                op[streamed.seq].cut);

@@ -60,12 +60,14 @@ module npu_conv_act
   logic [15:0]      k_q, n_q, k_next;
   logic [16:0]      part_end, tile_end;
   logic             kept_q;               // the tile is one of which there are sums
+  dim_t             cols;
   logic             part_last, tile_last, last;
   logic [31:0]      row_bytes;
 
-  // Bytes of a row of the part that begins at k.
-  function automatic logic [31:0] bytes(input conv_op_t op, input logic [15:0] k);
-    return op.cut && op.k - k <= op.part ? 32'(op.k - k) : op.row_bytes;
+  // Bytes of a row, of which a part of K has so many at most: of that in which left of K are.
+  function automatic logic [31:0] bytes(input logic cut, input logic [15:0] left,
+                                        input logic [31:0] most);
+    return cut && 32'(left) < most ? 32'(left) : most;
   endfunction
 
   assign sps       = (SW + 3)'(SW'(op_i.sps));
@@ -81,14 +83,15 @@ module npu_conv_act
   assign row_end   = adv && va_q[31:6] == end_q[31:6];
   assign retire    = cnt_q != 0 && !pend_q[head_q];
   assign part_last = op_i.cut && t_q == rows_t'(op_i.m - 20'd1);
-  assign part_end  = 17'(k_q | op_i.part) + 17'd1;
+  assign part_end  = {1'b0, k_q | op_i.part} + 17'd1;
   assign tile_last = part_end >= 17'(op_i.k);
-  assign tile_end  = 17'(n_q) + 17'(kept_q ? op_i.at.sums.nc : w_i);
+  assign cols      = kept_q ? op_i.at.sums.nc : w_i;
+  assign tile_end  = 17'(n_q) + 17'(cols);
   assign k_next    = !part_last ? k_q : tile_last ? '0 : 16'(part_end);
   assign last      = op_i.cut ? part_last && tile_last && tile_end >= 17'(op_i.n)
                               : row_q + 20'd1 == op_i.h;
   assign nrva      = part_last ? op_i.addr_a + 32'(k_next) : rva_q + op_i.lda;
-  assign row_bytes = bytes(op_i, k_next);
+  assign row_bytes = bytes(op_i.cut, op_i.k - k_next, op_i.row_bytes);
   assign nrsp      = rsp_q + SW'(op_i.sps);
   // The window's lower end follows the panel being streamed, a row a cycle; a row on its way keeps
   // its place, or it would come down on another's.
@@ -99,7 +102,8 @@ module npu_conv_act
   assign back_line_o = line_q[back_tag_i];
 
   logic [15:0]      start_k;
-  logic [31:0]      start_a;
+  logic [31:0]      start_a, start_bytes;
+  assign start_bytes = bytes(start_op_i.cut, start_op_i.k - start_k, start_op_i.row_bytes);
   assign start_k   = start_op_i.cut ? start_op_i.at.sums.k & ~start_op_i.part : '0;
   assign start_a   = start_op_i.addr_a + 32'(start_k);
 
@@ -154,7 +158,7 @@ module npu_conv_act
       act_q    <= start_op_i.h != start_op_i.row;
       rva_q    <= start_a;
       va_q     <= start_a;
-      end_q    <= start_a + bytes(start_op_i, start_k) - 32'd1;
+      end_q    <= start_a + start_bytes - 32'd1;
       rsp_q    <= {top_q, start_op_i.cut ? 6'd0 : start_a[5:0]};
       t_q      <= '0;
       k_q      <= start_k;
@@ -191,4 +195,6 @@ module npu_conv_act
   Window: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
                            occ_q == 0 || 32'(old_q) + 32'(occ_q) + op_i.row_bytes + 32'd128
                                          <= 32'(1 << SW) + 32'(sps));
+  RowOfTheOperation: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+      act_q && op_i.cut |-> 20'(t_q) < op_i.m && k_q < op_i.k && n_q < op_i.n);
 endmodule

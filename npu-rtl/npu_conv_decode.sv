@@ -108,7 +108,7 @@ module npu_conv_decode
                           dy: reach_t'(from_i.ky) * reach_t'(op_d.dy),
                           x_off: spad_t'(from_i.kx) * op_d.kstep_x,
                           y_off: spad_t'(from_i.ky) * op_d.kstep_y, off: '0};
-      op_d.at_k.off   = op_d.at_k.y_off + op_d.at_k.x_off + spad_t'(from_i.c & op_d.part);
+      op_d.at_k.off   = op_d.at_k.y_off + op_d.at_k.x_off + spad_t'({from_i.c & op_d.part});
       op_d.at_b       = op_d.block ? {12'd0, op_d.at.sums.k, 4'd0}
                                    : 32'(op_d.at.sums.k) * 32'(op_d.ldb);
       op_d.pair       = few && (op_d.at.half || panel_rows <= 16'(Depth / 2));
@@ -122,7 +122,8 @@ module npu_conv_decode
       origin_d.ix     = 18'(ix) - 18'(op_d.pl);
       above           = 8'(21'(op_d.row) - origin_d.iy);
       origin_d.low    = op_d.cut ? op_d.addr_a[5:0] : '0;
-      origin_d.row    = spad_t'(op_d.addr_a[5:0] - origin_d.low) - spad_t'(above) * op_d.sps
+      if (!op_d.cut) origin_d.row = spad_t'(op_d.addr_a[5:0]);
+      origin_d.row    = origin_d.row - spad_t'(above) * op_d.sps
                         - spad_t'(op_d.pl) * spad_t'(pix);
       origin_d.ad     = origin_d.row + spad_t'(origin_d.ox) * op_d.step_x
                         + spad_t'(origin_d.low);

@@ -33,7 +33,7 @@ module npu_conv_folds
 
   assign h         = kept_q && first_q && op_i.at.sums.r != 0 ? op_i.at.sums.kr : h_i;
   assign w         = kept_q ? op_i.at.sums.nc : w_i;
-  assign part_end  = 17'(k0_q | op_i.part) + 17'd1;
+  assign part_end  = {1'b0, k0_q | op_i.part} + 17'd1;
   assign ends_part = 17'(k0_q) + 17'(h) >= (part_end < 17'(op_i.k) ? part_end : 17'(op_i.k));
   assign last_k    = ends_part && part_end >= 17'(op_i.k);
   assign last_n    = 17'(n0_q) + 17'(w) >= 17'(op_i.n);
@@ -139,4 +139,9 @@ module npu_conv_folds
     first_q     <= first_d;
     kept_q      <= kept_d;
   end
+
+  FoldInOnePart: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      v_q |-> {1'b0, k0_q & op_i.part} + 17'(fold_o.at.sums.kr) <= {1'b0, op_i.part} + 17'd1);
+  PartsOfOnePanel: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      v_q && op_i.cut |-> m0_q == 0 && 20'(t_q) == op_i.m);
 endmodule

@@ -77,7 +77,8 @@ module npu_conv_stream
     end
   end
 
-  assign offer_o     = v_q && (!freeze_i || held_q) && here(window_q.iy, reach_q, rows_i, op_i.cut, all_i);
+  assign offer_o     = v_q && (!freeze_i || held_q)
+                       && here(window_q.iy, reach_q, rows_i, op_i.cut, all_i);
   assign fresh_o     = t_q == 0 || window_q.ox == 0;
   assign row_o       = offer_o && take_i;
   assign first_o     = v_q && t_q == 0;

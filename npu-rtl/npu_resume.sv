@@ -60,7 +60,7 @@ module npu_resume
   // Where K is cut there is one panel, and a fold lies in one part.
   assign part     = ~(16'hFFFF << desc_i[DESC_KCUT_BIT +: 4]);
   assign cut_fit  = context_i[DESC_FOLD_M_BIT +: 32] == 0 && 20'(rows) == dm
-      && (!sums || 17'(sums_at.k & part) + 17'(sums_at.kr) <= 17'(part) + 17'd1);
+      && (!sums || {1'b0, sums_at.k & part} + 17'(sums_at.kr) <= 17'(part) + 17'd1);
 
   // What it has of the descriptor's own makes it of use to that one alone.
   assign array  = gemm || desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_CONV);

@@ -4,6 +4,7 @@
  * of a table in SCALE-Sim's format, one descriptor each, one slot on the whole array.
  *
  *   bench_util [figures|layers] [DIRECTORY|- [TOPOLOGY...]]
+ *   bench_util deep [figures]    multiplications with a K of 30,000, of few rows
  *
  * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles
  * between a TIMESTAMP before the first layer and one after the last; one between layers
@@ -99,6 +100,37 @@ static void tell(const char *figure, const char *name, const struct util *u)
 	printf("figure npu.%s.%s.worst_layer %.5f\n", figure, name, u->worst);
 }
 
+/* Few rows, far more of K than the scratchpad holds of them. */
+static void deep(struct rig *r, bool figures)
+{
+	static const struct {
+		uint32_t m;
+		double ideal, four; /* of the bound, at least */
+	} shapes[] = {
+		{1, 0.99, 0.96},  {4, 0.98, 0.94},  {8, 0.88, 0.80},
+		{16, 0.79, 0.66}, {32, 0.99, 0.95}, {49, 0.99, 0.97},
+	};
+
+	for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct rig_layer l = {
+			.gemm = true, .m = shapes[i].m, .n = 64, .k = 30000};
+		struct rig_memory ideal = rig_ideal(r), four = rig_channels(4);
+		struct util u, u4;
+
+		snprintf(l.name, sizeof(l.name), "M %u", l.m);
+		four.gran = 10;
+		u = run(r, &l, 1, l.name, &ideal, false);
+		u4 = run(r, &l, 1, l.name, &four, false);
+		CHECK(u.all >= shapes[i].ideal && u4.all >= shapes[i].four,
+		      "K 30,000, M %u: %.4f of the bound, %.4f with 4 channels", l.m,
+		      u.all, u4.all);
+		if (figures)
+			printf("figure npu.util.k30000.m%u %.5f\n"
+			       "figure npu.util4ch.k30000.m%u %.5f\n",
+			       l.m, u.all, l.m, u4.all);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct rig_layer layers[RIG_LAYERS];
@@ -108,6 +140,12 @@ int main(int argc, char **argv)
 	int at = 1 + (figures || verbose);
 	struct rig r;
 
+	if (argc > 1 && !strcmp(argv[1], "deep")) {
+		rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);
+		deep(&r, argc > 2);
+		rig_close(&r);
+		return bench_end("bench_util deep");
+	}
 	if (argc > at && strcmp(argv[at], "-") != 0)
 		directory = argv[at];
 	at++;

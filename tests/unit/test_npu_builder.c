@@ -17,6 +17,7 @@
 #include <hal/npu.h>
 
 #include "npu/internal.h"
+#include "npu_golden.h"
 #include "npu_panel.h"
 #include "slow.h"
 
@@ -543,6 +544,75 @@ static void panels_fit(void **state)
 	assert_true(operations > built); /* some had to be split */
 }
 
+/* Descriptors of one GEMM: which rows, how cut.  Tells how many cut K. */
+static uint32_t check_gemm_rows(const struct npu_image *im, uint32_t m)
+{
+	uint32_t rows = 0, cuts = 0, word;
+
+	for (uint32_t i = 0; i < im->header.descs; i++) {
+		const uint32_t *d = im->descs[i];
+		uint32_t part = 1u << NPU_GET(d, KCUT);
+
+		assert_int_equal(npu_golden_check(d, &word), 0);
+		rows += NPU_GET(d, DM);
+		if (!NPU_GET(d, KCUT)) {
+			check_desc(d);
+			continue;
+		}
+		cuts++;
+		/* Two parts of all rows have room. */
+		assert_true(part < NPU_GET(d, CIN));
+		assert_true(2 * NPU_GET(d, DM) * NPU_GET(d, SPS) <= 131072);
+	}
+	assert_int_equal(rows, m);
+	return cuts;
+}
+
+/* K is cut where whole rows would be too few, and then all rows are there once. */
+static void deep_gemm(void **state)
+{
+	static const uint32_t fixed[][2] = {
+		{4, 30000}, {16, 30000}, {49, 30000}, {600, 9000}};
+	static const bool cut[] = {false, true, true, true};
+	uint32_t seed = 3, cuts = 0, several = 0;
+
+	(void)state;
+	for (uint32_t turn = 0; turn < 200; turn++) {
+		struct hal_npu_gemm op = HAL_INIT(hal_npu_gemm);
+		struct hal_npu_builder *b;
+		struct npu_image im;
+		uint32_t n;
+		void *image;
+		size_t size;
+
+		assert_int_equal(hal_npu_builder_create(&b), 0);
+		assert_int_equal(hal_npu_kernel(b, "k"), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.a.id), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.b.id), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.d.id), 0);
+		op.m = turn < 4 ? fixed[turn][0] : 1 + lcg(&seed) % 700;
+		op.k = turn < 4 ? fixed[turn][1] : 1 + lcg(&seed) % 30000;
+		op.n = 64;
+		if (turn % 2) {
+			op.out.mult = &one_mult;
+			op.out.shift = &one_shift;
+			op.out.max = 127;
+		}
+		assert_int_equal(hal_npu_gemm(b, &op), 0);
+		assert_int_equal(hal_npu_build(b, &image, &size), 0);
+		assert_int_equal(npu_image_load(image, size, &im), 0);
+		n = check_gemm_rows(&im, op.m);
+		if (turn < 4)
+			assert_int_equal(n != 0, cut[turn]);
+		cuts += n != 0;
+		several += im.header.descs > 1;
+		npu_image_unload(&im);
+		hal_npu_image_free(image);
+		hal_npu_builder_destroy(b);
+	}
+	assert_true(cuts > 20 && several > 20);
+}
+
 /* One output whose input cannot fit: said with numbers. */
 static void too_wide(void **state)
 {
@@ -834,6 +904,7 @@ int main(void)
 		TEST(new_vectors_refused),
 		TEST(refused_leaves_nothing),
 		TEST(panels_fit),
+		TEST(deep_gemm),
 		TEST(too_wide),
 		TEST(groups_in_one),
 		TEST(rows_cut),
