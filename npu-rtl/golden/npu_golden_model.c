@@ -172,8 +172,7 @@ static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 {
 	uint64_t sums = (uint64_t)p->t * p->k + (uint64_t)p->r * p->kr;
 
-	return (uint64_t)p->m * row_of(d) +
-	       (matrix(d) ? (uint64_t)p->t * p->n : p->n) +
+	return (uint64_t)p->m * row_of(d) + (matrix(d) ? (uint64_t)p->t * p->n : p->n) +
 	       (p->nc ? sums * p->nc / shape_of(d).k : 0);
 }
 
@@ -436,7 +435,7 @@ static void finish(struct npu_model *m, struct slot *s)
 				     .rows = s->rect.rows,
 				     .cols = s->rect.cols,
 				     .from = npu_golden_begun(&s->from) ? &s->from
-								      : NULL};
+									: NULL};
 	const struct npu_progress all = {.m = NPU_GET(s->desc, DM)};
 	struct npu_golden_result r;
 

@@ -15,9 +15,10 @@
  * and each slot ends in the RTL's very cycle: a draw of the cache's that is another one
  * shows in few cycles.  same: without these, each slot in the very cycle and with the
  * same counters.  stops: as same, and in each case a slot is stopped six times, many of
- * them inside a VEC.  What a slot's time is may depend on nothing that a former operation, or
- * tenant, has left in a memory that nobody clears: engine=fast has no such memory.
- * RTL is the RTL's model where it has another name than SHAPE.  Case i has the seed SEED
+ * them inside a VEC.  What a slot's time is may depend on nothing that a former
+ * operation, or tenant, has left in a memory that nobody clears: engine=fast has no such
+ * memory. RTL is the RTL's model where it has another name than SHAPE.  Case i has the
+ * seed SEED
  * + i.  Every fourth is stopped in the middle, by a KILL, a FOLD or a DRAIN.  A case's
  * error is that of the slot whose cycles, from the first doorbell to its last descriptor,
  * are most wrong; one beyond 1 % fails, but for figures.
@@ -312,7 +313,8 @@ int main(int argc, char **argv)
 	       100 * t.most, (unsigned long long)t.counters_differ);
 	printf("all slots busy: %.1f k cycles/s in RTL, %.1f in fast: %.1f times\n", k[0],
 	       k[1], k[1] / k[0]);
-	printf("stopped inside GEMM or CONV %llu times, inside VEC %llu, in both engines\n",
+	printf("stopped inside GEMM or CONV %llu times, inside VEC %llu, in both "
+	       "engines\n",
 	       (unsigned long long)inside[0], (unsigned long long)inside[1]);
 	CHECK(!often || inside[1] > count / 2, "%llu stops inside VEC",
 	      (unsigned long long)inside[1]);
