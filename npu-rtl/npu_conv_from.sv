@@ -2,7 +2,8 @@
 // npu_conv_from: where an operation of which some outputs are stored goes on: the first window of
 // the panel that it is in, the first input row that it needs, the addresses of that row and of the
 // panel's first output.  The panel's first row is divided by the outputs of a line, a bit a cycle;
-// and the sums' k by a pixel's channels, and that by the kernel's columns.
+// and the sums' k by a pixel's channels, and that by the kernel's columns.  The same of a vector
+// operation's first row, which pools divide alone.
 module npu_conv_from
   import npu_conv_pkg::*;
 (
@@ -11,7 +12,8 @@ module npu_conv_from
     input  progress_t    progress_i,
     input  logic [511:0] desc_i,           // until done_o
     output logic         done_o,
-    output from_t        from_o
+    output from_t        from_o,
+    output npu_vec_pkg::from_t vec_o
 );
   import npu_regs_pkg::*;
   localparam int Bits = 20;
@@ -22,12 +24,13 @@ module npu_conv_from
   logic [15:0] ox_q;                       // of the bits so far: remainder,
   logic [23:0] y_q;                        // quotient in input rows,
   logic [31:0] a_q, d_q;                   // in bytes of input; the bits in bytes of output
+  logic [31:0] b_q;                        // and of B
 
   logic [Bits-1:0] k_q;
   logic [15:0] c_q;                        // remainders
   logic [7:0]  kx_q, ky_q;
 
-  logic        gemm;
+  logic        rows;                       // input rows are output rows
   logic [15:0] kcin;
   logic [7:0]  kw;
   logic [15:0] ow, w;
@@ -35,13 +38,16 @@ module npu_conv_from
   logic [7:0]  pt;
   logic [3:0]  sy;
   logic [31:0] lda, ldd;
-  assign gemm = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM);
-  assign ow   = gemm ? 16'd1 : desc_i[DESC_OW_BIT +: 16];
-  assign w    = gemm ? 16'd1 : desc_i[DESC_W_BIT +: 16];
-  assign h    = gemm ? desc_i[DESC_DM_BIT +: 20] : w == 0 ? '0 : 20'(desc_i[DESC_H_BIT +: 16]);
-  assign pt   = gemm ? 8'd0 : desc_i[DESC_PT_BIT +: 8];
-  assign sy   = gemm ? 4'd1 : desc_i[DESC_SY_BIT +: 4];
-  assign kw   = gemm ? 8'd1 : desc_i[DESC_KW_BIT +: 8];
+  assign rows = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_GEMM) ||
+      (desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_VEC)
+       && desc_i[DESC_VOP_BIT +: 8] != 8'(VOP_MAXPOOL)
+       && desc_i[DESC_VOP_BIT +: 8] != 8'(VOP_AVGPOOL));
+  assign ow   = rows ? 16'd1 : desc_i[DESC_OW_BIT +: 16];
+  assign w    = rows ? 16'd1 : desc_i[DESC_W_BIT +: 16];
+  assign h    = rows ? desc_i[DESC_DM_BIT +: 20] : w == 0 ? '0 : 20'(desc_i[DESC_H_BIT +: 16]);
+  assign pt   = rows ? 8'd0 : desc_i[DESC_PT_BIT +: 8];
+  assign sy   = rows ? 4'd1 : desc_i[DESC_SY_BIT +: 4];
+  assign kw   = rows ? 8'd1 : desc_i[DESC_KW_BIT +: 8];
   assign kcin = desc_i[DESC_F_GROUP_BIT] ? desc_i[DESC_GC_BIT +: 16] : desc_i[DESC_CIN_BIT +: 16];
   assign lda  = desc_i[DESC_LDA_BIT +: 32];
   assign ldd  = desc_i[DESC_LDD_BIT +: 32];
@@ -70,6 +76,7 @@ module npu_conv_from
       y_q    <= '0;
       a_q    <= '0;
       d_q    <= '0;
+      b_q    <= '0;
     end else if (left_q != 0) begin
       left_q <= left_q - 5'd1;
       bits_q <= bits_q << 1;
@@ -81,6 +88,7 @@ module npu_conv_from
       y_q    <= (y_q << 1) + (one ? 24'(sy) : '0);
       a_q    <= (a_q << 1) + (one ? 32'(sy) * lda : '0);
       d_q    <= (d_q << 1) + (bits_q[Bits-1] ? ldd : '0);
+      b_q    <= (b_q << 1) + (bits_q[Bits-1] ? desc_i[DESC_VLDB_BIT +: 32] : '0);
     end
     if (!rst_ni) left_q <= '0;
   end
@@ -99,4 +107,5 @@ module npu_conv_from
     from_o.addr_a = desc_i[DESC_ADDR_A_BIT +: 32] + (above ? '0 : a_q - 32'(pt) * lda);
     from_o.addr_m = desc_i[DESC_ADDR_D_BIT +: 32] + d_q;
   end
+  assign vec_o = '{m: at_q.m, n: at_q.n, ox: ox_q, iy: from_o.iy, a: a_q, b: b_q, d: d_q};
 endmodule

@@ -16,7 +16,8 @@ module npu_resume
     output logic                use_o,       // with ok_o: they are
     output npu_conv_pkg::sums_t sums_o,      // with ok_o, if they are: they,
     output npu_conv_pkg::rows_t rows_o,      // of so many rows
-    output npu_conv_pkg::from_t from_o
+    output npu_conv_pkg::from_t from_o,      // of the array's operation,
+    output npu_vec_pkg::from_t  vec_o        // of a vector operation
 );
   import npu_regs_pkg::*;
   localparam int Most = 1 << npu_pkg::DepthLog2;  // rows of a tile
@@ -28,6 +29,9 @@ module npu_resume
   logic [15:0] k;
   logic [15:0] part;
   logic        array, same, fits, gemm, few, sums, sums_fit, cut_fit;
+  logic [7:0]  vop;
+  logic [15:0] cols;
+  logic        vec, vec_fits;
   npu_conv_pkg::sums_t sums_at;
   assign dm   = desc_i[DESC_DM_BIT +: 20];
   assign dn   = desc_i[DESC_DN_BIT +: 16];
@@ -70,8 +74,18 @@ module npu_resume
       16'(rows) <= desc_i[DESC_PANEL_BIT +: 16] &&
       33'(context_i[DESC_FOLD_M_BIT +: 32]) + 33'(rows) <= 33'(dm) && (!sums || sums_fit)
       && (!gemm || desc_i[DESC_KCUT_BIT +: 4] == 0 || cut_fit);
-  assign ok_o   = array && same && fits;
+
+  // Of a vector operation there are whole rows and a piece's first column, nothing else; softmax
+  // reads a row again, so that of none some outputs are stored.
+  assign vec      = desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_VEC);
+  assign vop      = desc_i[DESC_VOP_BIT +: 8];
+  assign cols     = vop == 8'(VOP_MAXPOOL) || vop == 8'(VOP_AVGPOOL) ? desc_i[DESC_CIN_BIT +: 16]
+                                                                    : desc_i[DESC_VCOLS_BIT +: 16];
+  assign vec_fits = context_i[DESC_FOLD_M_BIT +: 32] < 32'(dm) && at.n < cols && at.n[3:0] == 0
+      && (vop != 8'(VOP_SOFTMAX) || at.n == 0) && rows == 0 && !sums && !at.half;
+  assign ok_o     = same && ((array && fits) || (vec && vec_fits));
 
   npu_conv_from u_from (
-      .clk_i, .rst_ni, .start_i(back_i), .progress_i(at), .desc_i, .done_o(ready_o), .from_o);
+      .clk_i, .rst_ni, .start_i(back_i), .progress_i(at), .desc_i, .done_o(ready_o), .from_o,
+      .vec_o);
 endmodule

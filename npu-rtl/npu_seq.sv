@@ -38,11 +38,12 @@ module npu_seq
     input  logic         store_rdy_i, store_v_i, stores_i,
     output logic [31:0]  save_o,
     // the array's and the vector unit's operations
-    input  logic         conv_busy_i, conv_end_i, conv_begun_i, vec_busy_i,
+    input  logic         conv_busy_i, conv_end_i, vec_busy_i,
     input  npu_conv_pkg::seq_t conv_count_i,
     input  logic         ahead_start_i,      // the next one begins
     input  logic         frozen_i,           // nothing of it is in the array
     input  logic         fold_stop_i,        // a FOLD or SAVE is over, the context at hand
+    input  logic         begun_i,            // with it: something is stored, or saved
     output logic         drain_o, fold_o,    // asked to stop; also between two tiles,
     output logic         freeze_o,           // between two rows
     // where it goes on from
@@ -209,9 +210,9 @@ module npu_seq
       SRun:
         if (fold_stop_i) begin
           state_d    = SStopping;
-          save_due_d = conv_begun_i;
+          save_due_d = begun_i;
           sums_due_d = sums_v_i;
-          stop_d     = conv_begun_i ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
+          stop_d     = begun_i ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
         end else if (!array_o) begin
           if (!vec_busy_i && !store_v_i) state_d = SFlush;
         end else if (conv_end_i && !store_v_i && !stores_i)

@@ -139,6 +139,9 @@ module npu_slot #(
   logic         store_epoch, acked_v, a_behind, a_held, cst_mark;
   logic [31:0]  acked, cst_upto;
   npu_conv_pkg::from_t begin_at;
+  npu_vec_pkg::from_t  vec_begin_at;
+  logic         vec_halted, vec_begun, from_start;
+  logic [255:0] vec_context;
   logic         conv_halted, conv_begun, conv_frozen, fold_stop, from_ready, freeze;
   logic [255:0] conv_context;
   npu_conv_pkg::sums_t conv_sums, from_sums;
@@ -165,10 +168,11 @@ module npu_slot #(
   assign ahead_start = state == SRun && is_array && next_v && ahead_v && !ahead_bad &&
       conv_ready
                        && bad_kind_q == 4'(FAULT_NONE) && !drain && !late_v_q && !kill;
+  assign from_start = state == SFromWork && from_ready && !fold_asked;
   assign conv_start = (state == SDecode && !dec_fault && is_array && !from_v) ||
-      (state == SFromWork && from_ready && !fold_asked) || ahead_start;
+      (from_start && is_array) || ahead_start;
   assign conv_behind = ahead_start && ahead_behind;
-  assign vec_start  = state == SDecode && !dec_fault && is_vec && !from_v;
+  assign vec_start  = is_vec && ((state == SDecode && !dec_fault && !from_v) || from_start);
 
   npu_conv #(.R(R), .C(C)) u_conv (
       .clk_i, .rst_ni, .id_i, .kill_i(kill), .start_i(conv_start),
@@ -195,8 +199,9 @@ module npu_slot #(
       .stall_w_o(stall_w), .stall_out_o(stall_out), .macs_o(macs));
 
   npu_vec u_vec (
-      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc), .busy_o(vec_busy),
-      .work_o(vec_work), .empty_o(empty),
+      .clk_i, .rst_ni, .kill_i(kill), .start_i(vec_start), .desc_i(desc), .from_v_i(from_start),
+      .from_i(vec_begin_at), .halt_i(fold_asked), .halted_o(vec_halted), .begun_o(vec_begun),
+      .context_o(vec_context), .busy_o(vec_busy), .work_o(vec_work), .empty_o(empty),
       .push_o(v_push), .push_va_o(v_push_va), .push_len_o(v_push_len), .push_meta_o(v_push_meta),
       .push_rdy_i(f_rdy && v_push), .pop_v_i(f_pop_v && !conv_busy), .data_i(f_data),
       .meta_i(f_meta), .pop_o(v_pop),
@@ -257,7 +262,7 @@ module npu_slot #(
       .m_v_i(sst_v), .m_va_i(sst_va), .m_len_i(sst_len), .m_data_i(sst_data), .m_rdy_o(sst_rdy),
       .word_v_i(word_v), .kept_v_i(kept_v), .word_va_i(desc[DESC_ADDR_D_BIT +: 32]),
       .word_i(word), .s_rdy_o(st_rdy),
-      .keep_i(fold_stop), .keep_va_i(save), .keep_data_i(conv_context),
+      .keep_i(fold_stop), .keep_va_i(save), .keep_data_i(is_array ? conv_context : vec_context),
       .v_o(st_v), .last_o(st_last), .mark_o(st_mark), .va_o(st_va), .upto_o(st_upto),
       .len_o(st_len), .data_o(st_data), .gnt_i(st_gnt));
 
@@ -315,14 +320,16 @@ module npu_slot #(
 
   // ---- sequencer --------------------------------------------------------------------------------
   // FOLD: no tile begins; when those that have are stored, the context of the oldest operation says
-  // how far it has come.  SAVE: no row goes into the array; its tile's sums go with that.
+  // how far it has come.  SAVE: no row goes into the array; its tile's sums go with that.  Both: a
+  // vector operation hands over no further store; when those that it has are answered, its context
+  // says the next output.
   logic from_back, from_ok;
-  assign fold_stop = state == SRun && is_array && conv_halted && !st_v && !stores;
+  assign fold_stop = state == SRun && (is_array ? conv_halted : vec_halted) && !st_v && !stores;
   npu_resume u_resume (
       .clk_i, .rst_ni, .desc_i(desc), .back_i(from_back), .context_i(rsp_i.data),
       .h_i(npu_conv_pkg::dim_t'(h_i)), .w_i(npu_conv_pkg::dim_t'(w_i)), .use_o(from_use),
       .sums_o(from_sums), .rows_o(from_rows), .ok_o(from_ok), .ready_o(from_ready),
-      .from_o(begin_at));
+      .from_o(begin_at), .vec_o(vec_begin_at));
   assign sums_back = rsp_i.v && rsp_i.tag[8:6] == 3'd6 && rsp_i.tag[1:0] == TagSums[1:0];
   npu_sums #(.C(C)) u_sums (
       .clk_i, .rst_ni, .save_i(save), .keep_i(fold_stop || from_back),
@@ -343,11 +350,11 @@ module npu_slot #(
       .rsp_i, .pending_i(pending_q != 0), .mem_busy_i(m_busy),
       .word_v_o(word_v), .kept_v_o(kept_v), .store_rdy_i(st_rdy), .store_v_i(st_v),
       .stores_i(stores), .save_o(save),
-      .conv_busy_i(conv_busy), .conv_end_i(conv_end), .conv_begun_i(conv_begun),
+      .conv_busy_i(conv_busy), .conv_end_i(conv_end), .begun_i(is_array ? conv_begun : vec_begun),
       .vec_busy_i(vec_busy), .conv_count_i(conv_count), .ahead_start_i(ahead_start),
       .frozen_i(conv_frozen), .fold_stop_i(fold_stop), .drain_o(drain), .fold_o(fold_asked),
       .freeze_o(freeze), .put_sums_o(put_sums), .get_sums_o(get_sums),
-      .sums_v_i(from_back ? from_use : conv_sums.nc != 0), .sums_done_i(sums_done),
+      .sums_v_i(from_back ? from_use : is_array && conv_sums.nc != 0), .sums_done_i(sums_done),
       .from_o(from_v), .from_back_o(from_back), .from_fault_o(from_fault), .from_ok_i(from_ok),
       .from_ready_i(from_ready), .quiet_i(quiet_o), .idle_o, .stopped_o(stopped),
       .irq_signal_o, .irq_fault_o, .irq_quiet_o);

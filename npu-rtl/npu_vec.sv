@@ -9,10 +9,19 @@
 // Copies, fills and look-ups move up to 32 bytes a piece; ADD, MUL and RELU compute 16 lanes;
 // pooling takes 32 channels of a pixel a cycle, padding left out.  Nothing here ever stalls: a
 // piece whose output has no place in the FIFO before the stores yet is not taken.
+//
+// Asked to stop it hands over no further store, but softmax the rest of a row: the next output's
+// row and column say where it goes on, and what had been computed beyond is computed again.
 module npu_vec (
     input  logic         clk_i, rst_ni,
     input  logic         kill_i, start_i,
     input  logic [511:0] desc_i,         // stays for the whole operation
+    input  logic         from_v_i,       // with start_i: it begins there,
+    input  npu_vec_pkg::from_t from_i,   // known until the operation has begun
+    input  logic         halt_i,         // asked to stop;
+    output logic         halted_o,       // it has, with outputs left;
+    output logic         begun_o,        // but some are handed over
+    output logic [255:0] context_o,
     output logic         busy_o, work_o,
     output logic         empty_o,        // a pooling window without a pixel
     // fetch FIFO
@@ -39,7 +48,9 @@ module npu_vec (
   // ---- the operation ----------------------------------------------------------------------------
   npu_vec_pkg::op_t op;
   logic [7:0]       vop, zp_a, zp_b, zpo, amin, amax;
-  logic             start_q, clear;
+  logic             start_q, from_v_q, clear;
+  npu_vec_pkg::from_t at;                 // it begins there
+  logic             holds, out_act_q;
   assign vop = desc_i[DESC_VOP_BIT +: 8];
   always_comb begin
     op.add     = vop == 8'(VOP_ADD);
@@ -66,10 +77,19 @@ module npu_vec (
   assign amax = desc_i[DESC_AMAX_BIT +: 8];
   always_ff @(posedge clk_i) start_q <= start_i && !kill_i && rst_ni;
   assign clear = start_q || kill_i;
+  always_ff @(posedge clk_i) from_v_q <= from_v_i;
+  always_comb begin
+    at = from_i;
+    if (!from_v_q) begin
+      at    = '0;
+      at.iy = -21'(signed'({1'b0, desc_i[DESC_PT_BIT +: 8]}));
+    end
+  end
 
   logic fetch_busy, fill, fill_rdy;
   npu_vec_fetch u_fetch (
-      .clk_i, .rst_ni, .clear_i(kill_i), .start_i(start_q), .desc_i, .op_i(op),
+      .clk_i, .rst_ni, .clear_i(kill_i || (halt_i && !start_q && !out_act_q)),
+      .start_i(start_q), .desc_i, .op_i(op), .from_i(at),
       .busy_o(fetch_busy), .empty_o, .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_rdy_i,
       .fill_o(fill), .fill_rdy_i(fill_rdy));
 
@@ -196,7 +216,7 @@ module npu_vec (
   // ---- outputs, in order ------------------------------------------------------------------------
   logic [255:0]      fifo [1 << FifoLog2], res;
   logic [FifoLog2:0] wp_q, wp_d, rp_q, rp_d;
-  logic              emit, copied, out_act_q, out_act_d;
+  logic              emit, copied, out_act_d;
   logic [19:0]       row_q, row_d;
   logic [15:0]       out_col_q, out_col_d;
   logic [31:0]       va_q, va_d;            // of the row
@@ -213,7 +233,8 @@ module npu_vec (
   end
 
   assign row_end   = 17'(out_col_q) + 17'(op.step) >= 17'(op.cols);
-  assign st_v_o    = wp_q != rp_q;
+  assign holds     = halt_i && (!op.softmax || out_col_q == 0);
+  assign st_v_o    = wp_q != rp_q && !holds;
   assign st_va_o   = va_q + 32'(out_col_q);
   assign st_len_o  = row_end ? 6'(op.cols - out_col_q) : op.step;
   assign st_data_o = fifo[rp_q[FifoLog2-1:0]];
@@ -237,9 +258,9 @@ module npu_vec (
     if (clear) begin
       wp_d      = '0;
       rp_d      = '0;
-      row_d     = '0;
-      out_col_d = '0;
-      va_d      = desc_i[DESC_ADDR_D_BIT +: 32];
+      row_d     = at.m;
+      out_col_d = at.n;
+      va_d      = desc_i[DESC_ADDR_D_BIT +: 32] + at.d;
       out_act_d = !kill_i;
     end
   end
@@ -259,6 +280,17 @@ module npu_vec (
       out_col_q <= out_col_d;
       out_act_q <= out_act_d;
     end
+  end
+
+  assign halted_o = holds && out_act_q;
+  assign begun_o  = row_q != 0 || out_col_q != 0;
+  always_comb begin
+    context_o = '0;
+    context_o[DESC_FOLD_M_BIT +: 32] = 32'(row_q);
+    context_o[DESC_FOLD_N_BIT +: 16] = out_col_q;
+    context_o[DESC_ADDR_B_BIT +: 96] = desc_i[DESC_ADDR_B_BIT +: 96];
+    context_o[DESC_DM_BIT +: 32]     = 32'(desc_i[DESC_DM_BIT +: 20]);
+    context_o[DESC_DN_BIT +: 16]     = desc_i[DESC_DN_BIT +: 16];
   end
 
   // the fetcher may still be walking a window's padding when the last output has gone
@@ -288,7 +320,7 @@ module npu_vec (
   NoRequestAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
       $past(rst_ni) && $past(kill_i) |-> !push_o);
   StoreHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      $past(rst_ni) && $past(st_v_o) && !$past(st_rdy_i) && !$past(clear)
+      $past(rst_ni) && $past(st_v_o) && !$past(st_rdy_i) && !$past(clear) && !holds
       |-> st_v_o && $stable({st_va_o, st_len_o, st_data_o}));
   RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
       $past(rst_ni) && $past(push_o) && !$past(push_rdy_i) && !$past(kill_i)

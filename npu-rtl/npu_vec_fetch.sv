@@ -7,6 +7,7 @@ module npu_vec_fetch (
     input  logic         clear_i, start_i,   // start_i: the descriptor is there
     input  logic [511:0] desc_i,             // stays for the whole operation
     input  npu_vec_pkg::op_t op_i,
+    input  npu_vec_pkg::from_t from_i,       // with start_i: it begins there
     output logic         busy_o,
     output logic         empty_o,            // a pooling window without a pixel
     output logic         push_o,
@@ -129,14 +130,17 @@ module npu_vec_fetch (
     if (start_i) begin
       d          = '0;
       d.act      = 1'b1;
-      d.a_va     = desc_i[DESC_ADDR_A_BIT +: 32];
+      d.row      = from_i.m;
+      d.col      = from_i.n;
+      d.ox       = from_i.ox;
+      d.a_va     = desc_i[DESC_ADDR_A_BIT +: 32] + from_i.a;
       if (op_i.pool) d.a_va = d.a_va - 32'(pt) * lda - 32'(pl) * 32'(pix);
-      d.b_va     = desc_i[DESC_ADDR_B_BIT +: 32];
-      d.win_va   = d.a_va;
-      d.line_va  = d.a_va;
-      d.pixel_va = d.a_va;
-      d.iy       = -21'(signed'({1'b0, pt}));
-      d.ix       = -18'(signed'({1'b0, pl}));
+      d.b_va     = desc_i[DESC_ADDR_B_BIT +: 32] + from_i.b;
+      d.win_va   = d.a_va + 32'(from_i.ox) * 32'(sx) * 32'(pix);
+      d.line_va  = d.win_va;
+      d.pixel_va = d.win_va;
+      d.iy       = from_i.iy;
+      d.ix       = 18'(from_i.ox) * 18'(sx) - 18'(signed'({1'b0, pl}));
     end
     if (clear_i) d.act = 1'b0;
   end

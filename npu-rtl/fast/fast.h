@@ -375,6 +375,7 @@ struct conv {
 
 struct vec {
 	bool start, out_act;
+	struct npu_progress from; /* it begins there */
 	bool add, two, relu, pool, avg, fill, lut, softmax;
 	uint32_t step, cols, tables;
 	/* npu_vec_fetch */
@@ -394,7 +395,7 @@ struct vec {
 	bool half;
 	/* of this cycle */
 	bool push, push_table, last_in, in_image, k_last, col_last, work, empty, take;
-	bool pop, makes, emits;
+	bool pop, makes, emits, halt;
 	struct piece piece;
 };
 
@@ -657,6 +658,10 @@ void vec_comb(struct npu_model *m, struct slot *s);
 void vec_step(struct npu_model *m, struct slot *s, bool pushed, bool stored, bool kill);
 bool vec_store(const struct vec *v, const uint32_t *desc, uint32_t *va, uint32_t *len);
 bool vec_busy(const struct vec *v);
+/* Asked to stop it hands over no further store; and some outputs are left: from *at on.
+ */
+bool vec_holds(const struct slot *s);
+bool vec_halted(const struct slot *s, struct npu_progress *at);
 
 /* fast_ahead.c */
 bool ahead_known(const struct ahead *a, bool next_v);
@@ -685,7 +690,7 @@ bool space_peek(const struct npu_model *m, const struct slot *s, uint32_t va, vo
 		uint32_t bytes);
 /* The descriptor takes effect. */
 void retire_effect(struct npu_model *m, struct slot *s);
-/* The array's oldest operation does, up to there. */
+/* The array's oldest operation does, or the vector unit's, up to there. */
 void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress *to);
 /* The sums of s->sums.of come to the save area. */
 void sums_effect(const struct npu_model *m, const struct slot *s);

@@ -145,7 +145,9 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 		       (v->stray && v->stray_seq == (v->head & 3u)) ||
 		       (n->vec_on && s->vec.empty);
 	n->retire = s->state == S_DONE && n->array;
-	n->fold_stop = s->state == S_RUN && n->array && conv_halted(s, &n->at) &&
+	n->fold_stop = s->state == S_RUN &&
+		       (n->array ? conv_halted(s, &n->at)
+				 : n->vec_on && vec_halted(s, &n->at)) &&
 		       !s->st_v && !stores_out(s);
 	n->flush = (n->retire && s->drain && (n->count > 1 || v->frozen)) ||
 		   n->fold_stop || (s->state == S_FETCH && s->drain);
@@ -162,8 +164,8 @@ static void find_start(struct slot *s, struct now *n)
 			 conv_ready(s) && !s->bad_kind && !s->drain && !s->late_v &&
 			 !n->kill;
 	n->from_work = s->state == S_FROM_WORK && !s->from_left && !s->fold;
-	n->conv_start = (takes && n->array) || n->from_work || n->ahead_start;
-	n->vec_start = takes && n->vec;
+	n->conv_start = ((takes || n->from_work) && n->array) || n->ahead_start;
+	n->vec_start = (takes || n->from_work) && n->vec;
 }
 
 /* ---- the memory port -------------------------------------------------------------------------- */
@@ -259,7 +261,8 @@ static void find_memory(const struct npu_model *m, struct slot *s, struct now *n
 	n->granted_desc = n->client == SEQ && desc_ask;
 	n->st_free = !s->st_v || (n->granted_store && n->st_last);
 	n->stored_conv = n->st_free && v->out.st_v;
-	n->stored_vec = n->st_free && !v->out.st_v && n->vec_on && s->vec.waiting;
+	n->stored_vec = n->st_free && !v->out.st_v && n->vec_on && s->vec.waiting &&
+			!vec_holds(s);
 	n->stored_sums = n->st_free && !v->out.st_v && !n->stored_vec &&
 			 s->state == S_SUMS && (!s->sums.head || s->sums.have);
 	n->stored_fence = n->st_free && !v->out.st_v && !n->stored_vec &&
@@ -409,9 +412,11 @@ static void stop_drained(struct slot *s)
 	s->stop = s->from_save ? NPU_STATE_FOLDED : NPU_STATE_DRAINED;
 }
 
-/* Inside the array's operation, if some of its outputs are stored. */
+/* Inside an operation, if some of its outputs are stored. */
 static void stop_folded(struct npu_model *m, struct slot *s, const struct now *n)
 {
+	const uint32_t *desc = n->array ? s->run[s->conv.head & 3u] : s->desc;
+
 	s->state = S_STOPPING;
 	s->save_due = n->at.m || n->at.n || n->at.nc;
 	s->sums_due = n->at.nc != 0;
@@ -419,8 +424,8 @@ static void stop_folded(struct npu_model *m, struct slot *s, const struct now *n
 	if (!s->save_due)
 		return;
 	fold_effect(m, s, &n->at);
-	npu_golden_save(s->run[s->conv.head & 3u], &n->at, s->fence);
-	memcpy(s->sums_desc, s->run[s->conv.head & 3u], sizeof(s->sums_desc));
+	npu_golden_save(desc, &n->at, s->fence);
+	memcpy(s->sums_desc, desc, sizeof(s->sums_desc));
 	s->sums.of = n->at;
 }
 
@@ -817,6 +822,7 @@ uint32_t slot_read(const struct npu_model *m, const struct slot *s, uint32_t off
 
 static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
 {
+	static const struct npu_progress none;
 	const struct piece *asked = n->client == FETCH ? &n->piece : NULL;
 	bool conv = conv_busy(&s->conv);
 	bool pops = n->conv_on && conv && conv_pops(&s->conv);
@@ -829,10 +835,11 @@ static void units_step(struct npu_model *m, struct slot *s, const struct now *n)
 	if (n->vec_on)
 		vec_step(m, s, n->pushed && !conv, n->stored_vec, n->kill);
 	fetch_step(&s->fetch, &s->rsp, asked, pops);
-	if (n->vec_start && !n->kill)
+	if (n->vec_start && !n->kill) {
 		s->vec.start = true;
+		s->vec.from = n->from_work ? s->from : none;
+	}
 	if (n->conv_start) {
-		static const struct npu_progress none;
 		const uint32_t *d = n->ahead_start ? s->next : s->desc;
 		struct npu_progress *from = &s->run_from[s->conv.in & 3u];
 

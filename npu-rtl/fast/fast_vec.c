@@ -34,23 +34,32 @@ static void decode(struct vec *v, const uint32_t *d)
 /* In the cycle after the start: start_q. */
 static void begin(struct vec *v, const uint32_t *d)
 {
+	uint32_t line; /* input row of its first output; pools: under the padding */
+
 	decode(v, d);
+	line = v->pool ? v->from.m / NPU_GET(d, OW) * NPU_GET(d, SY) : v->from.m;
 	v->act = true;
 	v->b = v->some = false;
-	v->row = v->col = v->ox = v->ky = v->kx = v->tab = v->pass = 0;
-	v->a_va = NPU_GET(d, ADDR_A);
+	v->ky = v->kx = v->tab = v->pass = 0;
+	v->row = v->from.m;
+	v->col = v->from.n;
+	v->ox = v->pool ? v->row % NPU_GET(d, OW) : 0;
+	v->a_va = NPU_GET(d, ADDR_A) + line * NPU_GET(d, LDA);
 	if (v->pool)
 		v->a_va -= NPU_GET(d, PT) * NPU_GET(d, LDA) +
 			   NPU_GET(d, PL) * NPU_GET(d, PIX);
-	v->b_va = NPU_GET(d, ADDR_B);
-	v->win_va = v->line_va = v->pixel_va = v->a_va;
-	v->iy = -(int32_t)NPU_GET(d, PT);
-	v->ix = -(int32_t)NPU_GET(d, PL);
+	v->b_va = NPU_GET(d, ADDR_B) + v->row * NPU_GET(d, VLDB);
+	v->win_va = v->a_va + v->ox * NPU_GET(d, SX) * NPU_GET(d, PIX);
+	v->line_va = v->pixel_va = v->win_va;
+	v->iy = (int32_t)line - (int32_t)NPU_GET(d, PT);
+	v->ix = (int32_t)(v->ox * NPU_GET(d, SX)) - (int32_t)NPU_GET(d, PL);
 	v->taken = v->tab_in = v->in_pass = v->in_col = 0;
 	v->second = false;
 	v->emit_rp = v->emit_wp;
-	v->waiting = v->out_row = v->out_col = 0;
-	v->out_va = NPU_GET(d, ADDR_D);
+	v->waiting = 0;
+	v->out_row = v->from.m;
+	v->out_col = v->from.n;
+	v->out_va = NPU_GET(d, ADDR_D) + v->out_row * NPU_GET(d, LDD);
 	v->out_act = true;
 	v->quarter = v->div = v->index = v->step_n = v->round = 0;
 	v->half = false;
@@ -59,6 +68,17 @@ static void begin(struct vec *v, const uint32_t *d)
 bool vec_busy(const struct vec *v)
 {
 	return v->start || v->act || v->out_act;
+}
+
+bool vec_holds(const struct slot *s)
+{
+	return s->fold && (!s->vec.softmax || !s->vec.out_col);
+}
+
+bool vec_halted(const struct slot *s, struct npu_progress *at)
+{
+	*at = (struct npu_progress){.m = s->vec.out_row, .n = s->vec.out_col};
+	return vec_holds(s) && s->vec.out_act && !s->vec.start;
 }
 
 bool vec_store(const struct vec *v, const uint32_t *d, uint32_t *va, uint32_t *len)
@@ -196,6 +216,7 @@ void vec_comb(struct npu_model *m, struct slot *s)
 	uint32_t len;
 
 	v->take = v->pop = v->emits = v->work = v->push = v->empty = false;
+	v->halt = s->fold;
 	if (v->start)
 		return;
 	fetch_comb(v, s->desc);
@@ -280,6 +301,8 @@ void vec_step(struct npu_model *m, struct slot *s, bool pushed, bool stored, boo
 		begin(v, s->desc);
 		return;
 	}
+	if (v->halt && !v->out_act) /* but padding behind the last output */
+		v->act = false;
 	if (v->emit_wp != v->emit_rp && v->emit[v->emit_rp & 15u] == m->cycle)
 		v->emit_rp++;
 	pieces_step(m, v, &s->fetch);

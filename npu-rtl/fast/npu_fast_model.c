@@ -57,7 +57,7 @@ static void effect(const struct npu_model *m, const struct slot *s, const uint32
 				     .write = npu_space_write,
 				     .rows = rect.rows,
 				     .cols = rect.cols,
-				     .from = from && from->t ? from : NULL,
+				     .from = npu_golden_begun(from) ? from : NULL,
 				     .to = to};
 	struct npu_golden_result r;
 
@@ -71,14 +71,17 @@ void retire_effect(struct npu_model *m, struct slot *s)
 	if (s->op == NPU_OP_GEMM || s->op == NPU_OP_CONV)
 		effect(m, s, s->run[at], s->run_rect[at], &s->run_from[at], NULL);
 	else if (s->op == NPU_OP_VEC)
-		effect(m, s, s->desc, s->rect, NULL, NULL);
+		effect(m, s, s->desc, s->rect, &s->vec.from, NULL);
 }
 
 void fold_effect(struct npu_model *m, struct slot *s, const struct npu_progress *to)
 {
 	uint32_t at = s->conv.head & 3u;
 
-	effect(m, s, s->run[at], s->run_rect[at], &s->run_from[at], to);
+	if (s->op == NPU_OP_VEC)
+		effect(m, s, s->desc, s->rect, &s->vec.from, to);
+	else
+		effect(m, s, s->run[at], s->run_rect[at], &s->run_from[at], to);
 }
 
 void sums_effect(const struct npu_model *m, const struct slot *s)

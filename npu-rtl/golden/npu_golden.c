@@ -625,18 +625,41 @@ static int vec_piece(struct exec *x, const uint8_t *table, uint32_t row, uint32_
 	return store(x, NPU_GET(d, ADDR_D) + row * NPU_GET(d, LDD) + col, a, n);
 }
 
+static int is_pool(uint32_t vop)
+{
+	return vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL;
+}
+
+/* Bytes of an output row. */
+static uint32_t vec_cols(const uint32_t *d)
+{
+	return is_pool(NPU_GET(d, VOP)) ? NPU_GET(d, CIN) : NPU_GET(d, VCOLS);
+}
+
+/* Bytes of output row m from *first up to *last are to be computed. */
+static void bytes_left(const struct exec *x, uint32_t m, uint32_t *first, uint32_t *last)
+{
+	const struct npu_progress *from = x->env->from, *to = x->env->to;
+
+	*first = 0;
+	*last = vec_cols(x->d);
+	if (from && m <= from->m)
+		*first = m < from->m ? *last : from->n;
+	if (to && m >= to->m)
+		*last = m > to->m ? 0 : to->n;
+}
+
 static int exec_elements(struct exec *x)
 {
-	uint32_t rows = NPU_GET(x->d, DM), cols = NPU_GET(x->d, VCOLS);
+	uint32_t rows = NPU_GET(x->d, DM), col, end;
 	uint8_t table[256];
 
 	if (NPU_GET(x->d, VOP) == NPU_VOP_LUT &&
 	    load(x, NPU_GET(x->d, ADDR_P), table, sizeof(table)))
 		return -1;
 	for (uint32_t row = 0; row < rows; row++)
-		for (uint32_t col = 0; col < cols; col += PIECE)
-			if (vec_piece(x, table, row, col,
-				      cols - col < PIECE ? cols - col : PIECE))
+		for (bytes_left(x, row, &col, &end); col < end; col += PIECE)
+			if (vec_piece(x, table, row, col, smaller(end - col, PIECE)))
 				return -1;
 	return 0;
 }
@@ -684,11 +707,11 @@ static int pool_pixel(struct exec *x, const struct geometry *g, uint32_t m, uint
 static int exec_pool(struct exec *x)
 {
 	struct geometry g = read_geometry(x->d);
+	uint32_t c, end;
 
 	for (uint32_t m = 0; m < g.m; m++)
-		for (uint32_t c = 0; c < g.cin; c += PIECE)
-			if (pool_pixel(x, &g, m, c,
-				       g.cin - c < PIECE ? g.cin - c : PIECE))
+		for (bytes_left(x, m, &c, &end); c < end; c += PIECE)
+			if (pool_pixel(x, &g, m, c, smaller(end - c, PIECE)))
 				return -1;
 	return 0;
 }
@@ -764,7 +787,10 @@ static int exec_softmax(struct exec *x)
 
 	if (load(x, NPU_GET(x->d, ADDR_P), table, sizeof(table)))
 		return -1;
-	for (uint32_t r = 0; r < NPU_GET(x->d, DM); r++) {
+	for (uint32_t r = 0, first, last; r < NPU_GET(x->d, DM); r++) {
+		bytes_left(x, r, &first, &last);
+		if (first >= last) /* of a row all or none */
+			continue;
 		if (load(x, NPU_GET(x->d, ADDR_A) + r * NPU_GET(x->d, LDA), row, cols))
 			return -1;
 		softmax_row(table, x->d, row, cols);
@@ -772,11 +798,6 @@ static int exec_softmax(struct exec *x)
 			return -1;
 	}
 	return 0;
-}
-
-static int is_pool(uint32_t vop)
-{
-	return vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL;
 }
 
 static int exec_vec(struct exec *x)
@@ -1145,6 +1166,13 @@ static int sums_fit(const uint32_t desc[16], const struct npu_progress *p)
 	       p->r <= p->t && (p->k || p->r);
 }
 
+/* Whole rows and pieces of a VEC, and nothing else. */
+static int vec_fits(const uint32_t desc[16], const struct npu_progress *p)
+{
+	return p->m < NPU_GET(desc, DM) && p->n < vec_cols(desc) && !(p->n & 15u) &&
+	       (NPU_GET(desc, VOP) != NPU_VOP_SOFTMAX || !p->n) && !p->t && !p->half;
+}
+
 uint32_t npu_golden_context(const uint32_t desc[16],
 			    const uint32_t context[NPU_CONTEXT_WORDS],
 			    struct npu_progress *p)
@@ -1164,12 +1192,17 @@ uint32_t npu_golden_context(const uint32_t desc[16],
 		p->nc = NPU_GET(context, FOLD_NC);
 		p->r = NPU_GET(context, FOLD_R);
 	}
-	return is_matrix(desc) && NPU_GET(context, ADDR_B) == NPU_GET(desc, ADDR_B) &&
-			       NPU_GET(context, ADDR_P) == NPU_GET(desc, ADDR_P) &&
-			       NPU_GET(context, ADDR_D) == NPU_GET(desc, ADDR_D) &&
-			       NPU_GET(context, DM) == NPU_GET(desc, DM) &&
-			       NPU_GET(context, DN) == NPU_GET(desc, DN) &&
-			       p->n < NPU_GET(desc, DN) && p->t && p->t <= most &&
+	if (NPU_GET(context, ADDR_B) != NPU_GET(desc, ADDR_B) ||
+	    NPU_GET(context, ADDR_P) != NPU_GET(desc, ADDR_P) ||
+	    NPU_GET(context, ADDR_D) != NPU_GET(desc, ADDR_D) ||
+	    NPU_GET(context, DM) != NPU_GET(desc, DM) ||
+	    NPU_GET(context, DN) != NPU_GET(desc, DN))
+		return NPU_FAULT_CONTEXT;
+	if (NPU_GET(desc, OPCODE) == NPU_OP_VEC)
+		return vec_fits(desc, p) && !NPU_GET(context, FOLD_SUMS)
+			       ? NPU_FAULT_NONE
+			       : NPU_FAULT_CONTEXT;
+	return is_matrix(desc) && p->n < NPU_GET(desc, DN) && p->t && p->t <= most &&
 			       (uint64_t)p->m + p->t <= NPU_GET(desc, DM) &&
 			       (!kcut_of(desc) || p->t == NPU_GET(desc, DM)) &&
 			       (!NPU_GET(context, FOLD_SUMS) || sums_fit(desc, p))

@@ -40,10 +40,17 @@ extern "C" {
 /* Outputs of a GEMM or CONV that are stored: of the rows before m all; of t rows from m
  * on those of the columns before n.  half: its panels are cut for tiles half as deep.
  * nc != 0: and of those rows there are sums, of nc columns from n on: products of the k
- * before k, of kr more in the first r rows. */
+ * before k, of kr more in the first r rows.  Of a VEC: of the rows before m all, of row m
+ * the bytes before n, a multiple of 16; SOFTMAX: 0.  All else is 0. */
 struct npu_progress {
 	uint32_t m, t, n, half, k, kr, nc, r;
 };
+
+/* p, which may be NULL, is not an operation's beginning. */
+static inline int npu_golden_begun(const struct npu_progress *p)
+{
+	return p && (p->m || p->n || p->t);
+}
 
 /* What FOLD and SAVE leave in the save area, and what RESUME finds there: 0, or
  * FAULT_CONTEXT if it is none of the descriptor.  Without sums there are 8 words. */
@@ -64,7 +71,7 @@ struct npu_golden_env {
 		     uint32_t *bad);
 	uint64_t time;       /* what TIMESTAMP stores */
 	uint32_t rows, cols; /* of the slot's rectangle; 0: none */
-	/* GEMM, CONV: goes on from there, and only so far; NULL: all */
+	/* GEMM, CONV, VEC: goes on from there, and only so far; NULL: all */
 	const struct npu_progress *from, *to;
 };
 

@@ -156,12 +156,23 @@ static uint64_t whole_cost(const struct slot *s, const uint32_t *d)
 	return FETCH_CYCLES + divide_up(elements * NPU_GET(d, DM), 16);
 }
 
-/* Outputs of a GEMM or CONV that are stored at p, and what sums are worth of some. */
+/* Outputs of a row. */
+static uint32_t row_of(const uint32_t *d)
+{
+	uint32_t vop = NPU_GET(d, VOP);
+
+	if (matrix(d))
+		return NPU_GET(d, DN);
+	return vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL ? NPU_GET(d, CIN)
+								: NPU_GET(d, VCOLS);
+}
+
+/* Outputs that are stored at p, and what sums are worth of some. */
 static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 {
 	uint64_t sums = (uint64_t)p->t * p->k + (uint64_t)p->r * p->kr;
 
-	return (uint64_t)p->m * NPU_GET(d, DN) + (uint64_t)p->t * p->n +
+	return (uint64_t)p->m * row_of(d) + (matrix(d) ? (uint64_t)p->t * p->n : p->n) +
 	       (p->nc ? sums * p->nc / shape_of(d).k : 0);
 }
 
@@ -169,12 +180,13 @@ static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 static uint64_t cost_to(const struct slot *s, const uint32_t *d,
 			const struct npu_progress *to)
 {
-	uint64_t all = (uint64_t)NPU_GET(d, DM) * NPU_GET(d, DN);
+	uint64_t all = (uint64_t)NPU_GET(d, DM) * row_of(d), some, whole;
 
-	if (!matrix(d) || !s->rect.rows || !all)
+	if (!computes(d) || (matrix(d) && !s->rect.rows) || !all)
 		return whole_cost(s, d);
-	return FETCH_CYCLES + (whole_cost(s, d) - FETCH_CYCLES) *
-				      (outputs(d, to) - outputs(d, &s->from)) / all;
+	some = outputs(d, to) - outputs(d, &s->from);
+	whole = whole_cost(s, d) - FETCH_CYCLES;
+	return FETCH_CYCLES + whole / all * some + whole % all * some / all;
 }
 
 static uint64_t cost(const struct slot *s, const uint32_t *d)
@@ -427,7 +439,8 @@ static void finish(struct npu_model *m, struct slot *s)
 				     .time = m->cycle,
 				     .rows = s->rect.rows,
 				     .cols = s->rect.cols,
-				     .from = s->from.t ? &s->from : NULL};
+				     .from = npu_golden_begun(&s->from) ? &s->from
+									: NULL};
 	const struct npu_progress all = {.m = NPU_GET(s->desc, DM)};
 	struct npu_golden_result r;
 
@@ -593,6 +606,34 @@ static void save_early(struct npu_model *m, struct slot *s)
 	s->folds = 1;
 }
 
+/* The current VEC stops where it is. */
+static void vec_early(struct npu_model *m, struct slot *s)
+{
+	const uint32_t *d = s->desc;
+	uint64_t cols = row_of(d), all = NPU_GET(d, DM) * cols, at;
+	uint64_t spent = m->cycle - s->started, whole = cost(s, d) - FETCH_CYCLES;
+
+	if (m->replay || !all || !whole)
+		return;
+	spent = spent > FETCH_CYCLES ? spent - FETCH_CYCLES : 0;
+	at = outputs(d, &s->from);
+	at += (all - at) / whole * spent + (all - at) % whole * spent / whole;
+	if (at >= all)
+		return;
+	s->to = (struct npu_progress){.m = (uint32_t)(at / cols),
+				      .n = (uint32_t)(at % cols) & ~31u};
+	if (NPU_GET(d, VOP) == NPU_VOP_SOFTMAX)
+		s->to.n = 0;
+	if (outputs(d, &s->to) < outputs(d, &s->from))
+		s->to = s->from;
+	if (!npu_golden_begun(&s->to)) {
+		drained(m, s);
+		return;
+	}
+	s->due = m->cycle + SAVE_CYCLES;
+	s->folds = 1;
+}
+
 static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
 {
 	int running = s->state == NPU_STATE_RUN;
@@ -616,6 +657,8 @@ static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
 		stopped(m, s, NPU_STATE_KILLED);
 	} else if (!running || s->waiting) {
 		drained(m, s);
+	} else if (mode != NPU_PREEMPT_DRAIN && NPU_GET(s->desc, OPCODE) == NPU_OP_VEC) {
+		vec_early(m, s);
 	} else if (mode == NPU_PREEMPT_FOLD) {
 		fold_early(m, s);
 	} else if (mode == NPU_PREEMPT_SAVE) {

@@ -9,13 +9,16 @@
  *   bench_fast extra [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast exact [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast same [COUNT [SEED [SHAPE [RTL]]]]
+ *   bench_fast stops [COUNT [SEED [SHAPE [RTL]]]]
  *
  * extra: memory with refresh, a cache, both, and turns on its channels.  exact: the same,
  * and each slot ends in the RTL's very cycle: a draw of the cache's that is another one
  * shows in few cycles.  same: without these, each slot in the very cycle and with the
- * same counters.  What a slot's time is may depend on nothing that a former operation, or
- * tenant, has left in a memory that nobody clears: engine=fast has no such memory.
- * RTL is the RTL's model where it has another name than SHAPE.  Case i has the seed SEED
+ * same counters.  stops: as same, and in each case a slot is stopped six times, many of
+ * them inside a VEC.  What a slot's time is may depend on nothing that a former
+ * operation, or tenant, has left in a memory that nobody clears: engine=fast has no such
+ * memory. RTL is the RTL's model where it has another name than SHAPE.  Case i has the
+ * seed SEED
  * + i.  Every fourth is stopped in the middle, by a KILL, a FOLD or a DRAIN.  A case's
  * error is that of the slot whose cycles, from the first doorbell to its last descriptor,
  * are most wrong; one beyond 1 % fails, but for figures.
@@ -34,15 +37,16 @@
 
 struct stop {
 	bool wanted;
-	uint32_t after, slot, mode;
+	uint32_t after, slot, mode, save;
 };
 
-static bool to_the_cycle, to_the_count;
+static bool to_the_cycle, to_the_count, stops_often;
+static uint64_t inside[2]; /* FOLDED: in GEMM or CONV, in VEC */
 
 /* What came of a case. */
 struct outcome {
 	uint32_t slots, started;
-	uint32_t desc_cycles;       /* of the slot that was stopped */
+	uint32_t desc_cycles;       /* of the slot that was stopped, at its stops */
 	uint64_t saved;             /* what it saved */
 	uint64_t cycles[RIG_SLOTS]; /* from the first doorbell to the slot's end */
 	struct rig_counters counters[RIG_SLOTS];
@@ -83,19 +87,25 @@ static void make_program(struct rig *r, uint32_t s, bool array, struct rng *g)
 static void interrupt(struct rig *r, const struct stop *stop, struct outcome *o)
 {
 	uint32_t status = NPU_SLOT_ADDR(stop->slot, STATUS), state;
-	uint32_t save = rig_alloc(r, stop->slot, SAVE_BYTES, 64);
+	const struct rig_space *sp = &r->space[stop->slot];
+	uint32_t desc[16], save = stop->save;
 	static uint8_t saved[SAVE_BYTES];
 
-	rig_write(r, NPU_SLOT_ADDR(stop->slot, SAVE), save);
 	rig_run(r, stop->after);
 	rig_write(r, NPU_SLOT_ADDR(stop->slot, PREEMPT), stop->mode);
 	do {
-		rig_run(r, 64);
+		rig_run(r, stops_often ? 1 : 64);
 		state = NPU_REG_GET(rig_reg(r, status), STATUS_STATE);
 	} while (state != NPU_STATE_KILLED && state != NPU_STATE_DRAINED &&
 		 state != NPU_STATE_FOLDED);
 	if (to_the_cycle) /* it takes cycles to ask */
-		o->desc_cycles = rig_reg(r, NPU_SLOT_ADDR(stop->slot, DESC_CYCLES));
+		o->desc_cycles += rig_reg(r, NPU_SLOT_ADDR(stop->slot, DESC_CYCLES));
+	if (state == NPU_STATE_FOLDED) {
+		uint32_t head = rig_reg(r, NPU_SLOT_ADDR(stop->slot, HEAD));
+
+		memcpy(desc, sp->shadow + sp->ring + head % RIG_DEPTH * 64, 64);
+		inside[NPU_GET(desc, OPCODE) == NPU_OP_VEC]++;
+	}
 	/* the shadow knows nothing of contexts */
 	rig_peek(r, stop->slot, save, saved, sizeof(saved));
 	rig_poke(r, stop->slot, save, saved, sizeof(saved));
@@ -145,15 +155,23 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 			  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(&g) % 8 == 0));
 		make_program(r, s, rects[s].rows != 0, &g);
 	}
-	stop = (struct stop){.wanted = seed % 4 == 0,
+	stop = (struct stop){.wanted = seed % 4 == 0 || stops_often,
 			     .after = rng_range(&g, 100, 20000),
 			     .slot = rng_range(&g, 0, o->slots - 1),
 			     .mode = modes[rng_next(&g) % 4]};
 	start = r->api->cycle(r->model);
 	for (uint32_t s = 0; s < o->slots; s++)
 		rig_bell(r, s);
-	if (stop.wanted)
+	if (stop.wanted) {
+		stop.save = rig_alloc(r, stop.slot, SAVE_BYTES, 64);
+		rig_write(r, NPU_SLOT_ADDR(stop.slot, SAVE), stop.save);
+	}
+	for (uint32_t i = 0; stop.wanted && i < (stops_often ? 6 : 1); i++) {
+		if (stops_often)
+			stop.after = rng_range(&g, 1, 3000);
 		interrupt(r, &stop, o);
+		stop.mode = modes[1 + rng_next(&g) % 2];
+	}
 	rig_wait(r, (1u << o->slots) - 1, LIMIT);
 	for (uint32_t s = 0; s < o->slots; s++) {
 		char what[64];
@@ -255,9 +273,10 @@ int main(int argc, char **argv)
 	const bool figures = argc > 1 && !strcmp(argv[1], "figures");
 	const bool exact = argc > 1 && !strcmp(argv[1], "exact");
 	const bool same = argc > 1 && !strcmp(argv[1], "same");
+	const bool often = argc > 1 && !strcmp(argv[1], "stops");
 	const bool extra = exact || (argc > 1 && !strcmp(argv[1], "extra"));
-	char **arg = argv + (figures || extra || same);
-	int args = argc - (figures || extra || same);
+	char **arg = argv + (figures || extra || same || often);
+	int args = argc - (figures || extra || same || often);
 	uint64_t count = args > 1 ? strtoull(arg[1], NULL, 0) : 100;
 	uint64_t seed = args > 2 ? strtoull(arg[2], NULL, 0) : 1, ran[2];
 	const char *shape = args > 3 ? arg[3] : "16x16x4x8";
@@ -265,8 +284,9 @@ int main(int argc, char **argv)
 	struct rig rtl, fast;
 	double k[2];
 
-	to_the_cycle = exact || same;
-	to_the_count = same;
+	to_the_cycle = exact || same || often;
+	to_the_count = same || often;
+	stops_often = often;
 	rig_open_engine(&rtl, NULL, args > 4 ? arg[4] : shape, UINT64_C(1) << 26);
 	rig_open_engine(&fast, "fast", shape, UINT64_C(1) << 26);
 	for (uint64_t i = 0; i < count && bench_failures < 20; i++) {
@@ -293,6 +313,11 @@ int main(int argc, char **argv)
 	       100 * t.most, (unsigned long long)t.counters_differ);
 	printf("all slots busy: %.1f k cycles/s in RTL, %.1f in fast: %.1f times\n", k[0],
 	       k[1], k[1] / k[0]);
+	printf("stopped inside GEMM or CONV %llu times, inside VEC %llu, in both "
+	       "engines\n",
+	       (unsigned long long)inside[0], (unsigned long long)inside[1]);
+	CHECK(!often || inside[1] > count / 2, "%llu stops inside VEC",
+	      (unsigned long long)inside[1]);
 	if (figures)
 		printf("figure npu.fast.cycle_error_max %.5f\nfigure npu.fast.cases "
 		       "%llu\n"

@@ -6,7 +6,8 @@
  * of as many rows as the scratchpad holds of that K.  KILL at the same moments beside it,
  * and SAVE in all of the tile: it waits for what is in the array, whatever K is.
  * After each stop the tenant goes on elsewhere, and every byte is compared with the
- * golden model's.
+ * golden model's.  And how long it takes until the interrupt where a stop finds a long
+ * VEC: DRAIN waits for its end, FOLD and SAVE for stores, and a softmax for its row.
  *
  *   bench_release [figures] [MOMENTS [SHAPE]]
  */
@@ -186,6 +187,154 @@ static void stops(struct rig *r, bool ideal, uint32_t k, uint32_t moments,
 	      k, (unsigned long long)most->fold, (unsigned long long)tile);
 }
 
+/* ---- VEC --------------------------------------------------------------------------- */
+
+enum { COPY, ADD, POOL, SOFTMAX, VECS };
+
+static const char *const vec_names[VECS] = {"copy", "add", "pool", "softmax"};
+/* Rows of outputs, bytes of each; a pool's are of windows of 16 x 16 pixels. */
+static const uint32_t vec_rows[VECS] = {300, 200, 625, 4};
+static const uint32_t vec_cols[VECS] = {1024, 1024, 32, 4000};
+
+#define LINE  40u /* of the pool's input and, in pixels, its height */
+#define SIDE  16u
+#define LANES (LINE - SIDE + 1) /* outputs of a line */
+
+static void vec_desc(struct rig *r, uint32_t which, uint32_t desc[16], struct rng *g)
+{
+	static const uint32_t vops[VECS] = {NPU_VOP_COPY, NPU_VOP_ADD, NPU_VOP_AVGPOOL,
+					    NPU_VOP_SOFTMAX};
+	uint32_t rows = vec_rows[which], cols = vec_cols[which], bytes = rows * cols;
+	uint32_t in = which == POOL ? LINE * LINE * cols : bytes;
+	uint32_t table = rig_alloc(r, 0, 1024, 16);
+
+	memset(desc, 0, 64);
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, VOP, vops[which]);
+	NPU_SET(desc, ADDR_A, rig_alloc(r, 0, in, 64));
+	rig_random(r, 0, NPU_GET(desc, ADDR_A), in, g);
+	NPU_SET(desc, ADDR_D, rig_alloc(r, 0, bytes, 64));
+	NPU_SET(desc, DM, rows);
+	NPU_SET(desc, LDA, cols);
+	NPU_SET(desc, LDD, cols);
+	if (which == POOL) {
+		NPU_SET(desc, OW, LANES);
+		NPU_SET(desc, CIN, cols);
+		NPU_SET(desc, H, LINE);
+		NPU_SET(desc, W, LINE);
+		NPU_SET(desc, LDA, LINE * cols);
+		NPU_SET(desc, PIX, cols);
+		NPU_SET(desc, KH, SIDE);
+		NPU_SET(desc, KW, SIDE);
+		NPU_SET(desc, SY, 1);
+		NPU_SET(desc, SX, 1);
+		NPU_SET(desc, DY, 1); /* not used, but looked at */
+		NPU_SET(desc, DX, 1);
+	} else {
+		NPU_SET(desc, VCOLS, cols);
+	}
+	if (which == ADD) {
+		NPU_SET(desc, ADDR_B, rig_alloc(r, 0, bytes, 64));
+		rig_random(r, 0, NPU_GET(desc, ADDR_B), bytes, g);
+		NPU_SET(desc, VLDB, cols);
+		NPU_SET(desc, VMULT1, 1u << 30);
+		NPU_SET(desc, VMULT2, 1u << 30);
+		NPU_SET(desc, VMULTO, 1u << 30);
+	}
+	if (which == SOFTMAX) {
+		rig_random(r, 0, table, 1024, g);
+		for (uint32_t i = 0; i < 256; i++) { /* not negative */
+			uint32_t entry = 0x7fffffffu / (i + 1);
+
+			rig_poke(r, 0, table + 4 * i, &entry, 4);
+		}
+		NPU_SET(desc, ADDR_P, table);
+	}
+	NPU_SET(desc, AMIN, 128);
+	NPU_SET(desc, AMAX, 127);
+}
+
+/* Of such an operation in one go, or stopped after a while; cycles until its end, or the
+ * interrupt.  how 0: not stopped. */
+static uint64_t vec_run(struct rig *r, bool ideal, uint32_t which, uint32_t how,
+			uint32_t when, bool *inside)
+{
+	struct rig_memory cfg = ideal ? rig_ideal(r) : rig_channels(r->api->channels / 2);
+	struct rng g = {which + 1};
+	uint64_t start, acked;
+	uint32_t desc[16], save;
+
+	rig_reset(r, &cfg);
+	rig_space(r, 0, SPACE, RIG_ALL);
+	vec_desc(r, which, desc, &g);
+	rig_push(r, 0, desc);
+	rig_push_end(r, 0);
+	save = rig_alloc(r, 0, 64, 64);
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), save);
+	rig_bell(r, 0);
+	start = r->api->cycle(r->model);
+	if (how) {
+		uint32_t line[16];
+
+		rig_run(r, when);
+		r->quieted = 0;
+		rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), how);
+		while (!((r->quieted | r->faulted) & 1) &&
+		       r->api->cycle(r->model) < start + LIMIT)
+			rig_run(r, 1);
+		acked = r->api->cycle(r->model) - start - when;
+		*inside = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)),
+				      STATUS_STATE) == NPU_STATE_FOLDED;
+		rig_peek(r, 0, save, line, sizeof(line));
+		rig_poke(r, 0, save, line, sizeof(line));
+		rig_write(r, NPU_SLOT_ADDR(0, RESUME),
+			  1 | NPU_REG_BITS(RESUME_CONTEXT, *inside));
+	}
+	rig_wait(r, 1, LIMIT);
+	CHECK(!r->faulted, "%s: fault", vec_names[which]);
+	rig_check(r, 0, vec_names[which]);
+	return how ? acked : r->api->cycle(r->model) - start;
+}
+
+/* Beyond what a KILL takes: stores, a context; a softmax's last pass over a row, an
+ * element a cycle. */
+static uint64_t vec_more(uint32_t which, bool ideal)
+{
+	return (ideal ? 50 : 200) + (which == SOFTMAX ? vec_cols[which] * 5 / 4 : 0);
+}
+
+static void vec_stops(struct rig *r, bool ideal, uint32_t which, uint32_t moments)
+{
+	static const uint32_t hows[] = {NPU_PREEMPT_DRAIN, NPU_PREEMPT_FOLD,
+					NPU_PREEMPT_SAVE, NPU_PREEMPT_KILL};
+	uint64_t all = vec_run(r, ideal, which, 0, 0, NULL), most[4] = {0};
+	uint32_t folded = 0;
+
+	for (uint32_t i = 0; i < moments; i++)
+		for (uint32_t how = 0; how < 4; how++) {
+			uint32_t when =
+				(uint32_t)(all * (8 * i + how + 1) / (8 * moments));
+			bool inside;
+			uint64_t acked =
+				vec_run(r, ideal, which, hows[how], when, &inside);
+
+			most[how] = acked > most[how] ? acked : most[how];
+			folded += inside;
+		}
+	printf("%s, %s: %llu cycles; acknowledged after DRAIN in %llu, FOLD in %llu, "
+	       "SAVE "
+	       "in %llu, KILL in %llu (%u inside)\n",
+	       vec_names[which], ideal ? "ideal memory" : "channels",
+	       (unsigned long long)all, (unsigned long long)most[0],
+	       (unsigned long long)most[1], (unsigned long long)most[2],
+	       (unsigned long long)most[3], folded);
+	for (uint32_t i = 1; i < 3; i++)
+		CHECK(most[i] <= most[3] + vec_more(which, ideal),
+		      "%s: a stop takes %llu cycles, KILL %llu", vec_names[which],
+		      (unsigned long long)most[i], (unsigned long long)most[3]);
+	CHECK(folded >= moments, "%s: %u stops inside", vec_names[which], folded);
+}
+
 int main(int argc, char **argv)
 {
 	bool figures = argc > 1 && !strcmp(argv[1], "figures");
@@ -210,6 +359,10 @@ int main(int argc, char **argv)
 			       depths[d],
 			       (unsigned long long)(ideal.fold > four.fold ? ideal.fold
 									   : four.fold));
+	}
+	for (uint32_t which = 0; which < VECS; which++) {
+		vec_stops(&r, true, which, moments);
+		vec_stops(&r, false, which, moments);
 	}
 	rig_close(&r);
 	return bench_end("bench_release");

@@ -4,7 +4,9 @@
  * KILL),
  * resumed each time in another slot, on a rectangle of another shape: its memory is that
  * of an undisturbed run, byte by byte.  What a FOLD says is stored is there, and nothing
- * of it is stored again.  Contexts that are none, and save areas that are no memory.
+ * of it is stored again.  VEC of every kind is stopped inside as well, also where it
+ * stores over what it reads: then without KILL, which would begin it anew.  Contexts that
+ * are none, and save areas that are no memory.
  *
  *   bench_stop [figures] [ROUNDS [SEED [SHAPE]]]
  */
@@ -30,6 +32,12 @@ struct mode {
 	uint64_t trials, mismatches, release, ack, inside, sums;
 };
 
+/* Stops inside a VEC: of each kind; inside a row; over its own input; that another slot
+ * went on from. */
+static struct {
+	uint64_t all, of[NPU_VOP_SOFTMAX + 1], in_row, in_place, elsewhere;
+} vecs;
+
 /* The tenant, wherever it is. */
 struct tenant {
 	uint32_t slot, save;
@@ -38,6 +46,7 @@ struct tenant {
 	bool saved;
 	uint32_t saved_at;
 	uint64_t outputs;
+	bool in_place; /* some operations store where they read */
 };
 
 static void read_desc(const struct rig *r, const struct tenant *t, uint32_t at,
@@ -53,11 +62,94 @@ static bool matrix(const uint32_t *d)
 	return NPU_GET(d, OPCODE) == NPU_OP_GEMM || NPU_GET(d, OPCODE) == NPU_OP_CONV;
 }
 
-/* Sometimes with enough columns and rows for many tiles. */
-static void random_desc(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
+static bool pool(const uint32_t *d)
 {
-	if (rng_next(g) % 3)
+	return NPU_GET(d, VOP) == NPU_VOP_MAXPOOL || NPU_GET(d, VOP) == NPU_VOP_AVGPOOL;
+}
+
+/* Outputs of a row. */
+static uint32_t row_of(const uint32_t *d)
+{
+	if (matrix(d))
+		return NPU_GET(d, DN);
+	return pool(d) ? NPU_GET(d, CIN) : NPU_GET(d, VCOLS);
+}
+
+/* A pool with lines longer than the rig's, larger windows, and more of them. */
+static void long_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
+{
+	uint32_t h = rng_range(g, 1, 30), w = rng_range(g, 1, 30),
+		 c = rng_range(g, 1, 90);
+	uint32_t k = rng_range(g, 1, 6), pad = rng_range(g, 0, k - 1);
+	uint32_t sy = rng_range(g, 1, 3), sx = rng_range(g, 1, 3);
+	uint32_t oh = (h - 1 + pad) / sy + 1, ow = (w - 1 + pad) / sx + 1;
+	uint32_t a = rig_alloc(r, s, h * w * c, rng_range(g, 1, 64));
+
+	rig_random(r, s, a, h * w * c, g);
+	NPU_SET(desc, ADDR_A, a);
+	NPU_SET(desc, ADDR_D, rig_alloc(r, s, oh * ow * c, rng_range(g, 1, 64)));
+	NPU_SET(desc, DM, oh * ow);
+	NPU_SET(desc, OW, ow);
+	NPU_SET(desc, CIN, c);
+	NPU_SET(desc, H, h);
+	NPU_SET(desc, W, w);
+	NPU_SET(desc, LDA, w * c);
+	NPU_SET(desc, PIX, c);
+	NPU_SET(desc, LDD, c);
+	NPU_SET(desc, KH, k);
+	NPU_SET(desc, KW, k);
+	NPU_SET(desc, SY, sy);
+	NPU_SET(desc, SX, sx);
+	NPU_SET(desc, PT, pad);
+	NPU_SET(desc, PL, pad);
+}
+
+/* Of many rows, or long ones; in_place: D is A, or B. */
+static void long_vec(struct rig *r, uint32_t s, uint32_t desc[16], bool in_place,
+		     struct rng *g)
+{
+	uint32_t rows = rng_range(g, 1, 200), cols = 4 * rng_range(g, 1, 60);
+	uint32_t pitch = cols + 4 * rng_range(g, 0, 9), vop, a, b, d;
+
+	rig_random_vec(r, s, desc, g);
+	vop = NPU_GET(desc, VOP);
+	if (pool(desc)) {
+		long_pool(r, s, desc, g);
+		return;
+	}
+	if (rng_next(g) % 4 == 0) {
+		cols = pitch = 4 * rng_range(g, 1, 1000);
+		rows = rng_range(g, 1, 8);
+	}
+	a = rig_alloc(r, s, rows * pitch, rng_range(g, 1, 64));
+	b = rig_alloc(r, s, rows * pitch, rng_range(g, 1, 64));
+	d = rig_alloc(r, s, rows * pitch, rng_range(g, 1, 64));
+	rig_random(r, s, a, rows * pitch, g);
+	rig_random(r, s, b, rows * pitch, g);
+	if (in_place)
+		d = (vop == NPU_VOP_ADD || vop == NPU_VOP_MUL) && rng_next(g) % 2 ? b : a;
+	NPU_SET(desc, DM, rows);
+	NPU_SET(desc, VCOLS, cols);
+	NPU_SET(desc, ADDR_A, a);
+	NPU_SET(desc, ADDR_D, d);
+	NPU_SET(desc, LDA, pitch);
+	NPU_SET(desc, LDD, pitch);
+	if (vop == NPU_VOP_ADD || vop == NPU_VOP_MUL) {
+		NPU_SET(desc, ADDR_B, b);
+		NPU_SET(desc, VLDB, pitch);
+	}
+}
+
+/* Sometimes with enough columns and rows for many tiles, or many pieces. */
+static void random_desc(struct rig *r, uint32_t s, uint32_t desc[16], bool in_place,
+			struct rng *g)
+{
+	uint32_t what = rng_next(g) % 6;
+
+	if (what < (in_place ? 1 : 2))
 		work_desc(r, s, desc, true, g);
+	else if (what < (in_place ? 6 : 4))
+		long_vec(r, s, desc, in_place, g);
 	else
 		rig_gemm_desc(r, s, rng_range(g, 1, 700), rng_range(g, 1, 70),
 			      rng_range(g, 1, 60), desc, g);
@@ -77,12 +169,13 @@ static void begin(struct rig *r, struct tenant *t, struct rng *g)
 	rig_space(r, t->slot, WORK_SPACE, RIG_ALL);
 	rig_write(r, NPU_GLB_AT(SLOT_CTRL, t->slot),
 		  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(g) % 8 == 0));
+	t->in_place = rng_next(g) % 3 == 0;
 	t->save = rig_alloc(r, t->slot, SAVE_BYTES, 64);
 	rig_write(r, NPU_SLOT_ADDR(t->slot, SAVE), t->save + rng_range(g, 0, 63));
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(t->slot, SAVE)) == t->save, "SAVE");
 	for (uint32_t i = 0;
 	     i < want && WORK_SPACE - r->space[t->slot].free_va > 2 * WORK_ROOM; i++) {
-		random_desc(r, t->slot, descs[i], g);
+		random_desc(r, t->slot, descs[i], t->in_place, g);
 		work_connect(descs, i, g);
 		rig_push(r, t->slot, descs[i]);
 		rig_golden(r, t->slot);
@@ -160,20 +253,22 @@ static bool look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 
 	read_desc(r, t, at, desc);
 	rig_peek(r, t->slot, t->save, context, sizeof(context));
-	CHECK(matrix(desc) && !npu_golden_context(desc, context, &p),
+	CHECK(!npu_golden_context(desc, context, &p),
 	      "seed %llu: no context of descriptor %u", (unsigned long long)seed, at);
 	/* It is no part of what the golden model has. */
 	rig_poke(r, t->slot, t->save, context, p.nc ? sizeof(context) : 32);
 	if (p.nc)
 		look_at_sums(r, t, desc, &p, seed);
+	if (!matrix(desc))
+		p.t = 1; /* the row that it is in */
 	for (uint32_t m = 0; m < p.m + p.t && m < NPU_GET(desc, DM); m++) {
-		uint32_t n = m < p.m ? NPU_GET(desc, DN) : p.n;
+		uint32_t n = m < p.m ? row_of(desc) : p.n;
 
 		wrong += n && !row_equals(r, t, desc, m, 0, n);
 	}
 	CHECK(!wrong, "seed %llu: %u rows of descriptor %u are not stored",
 	      (unsigned long long)seed, wrong, at);
-	outputs = (uint64_t)p.m * NPU_GET(desc, DN) + (uint64_t)p.t * p.n;
+	outputs = (uint64_t)p.m * row_of(desc) + (uint64_t)p.t * p.n;
 	CHECK(outputs || p.nc, "seed %llu: a context that tells nothing",
 	      (unsigned long long)seed);
 	CHECK(!t->saved || t->saved_at != at || outputs >= t->outputs,
@@ -182,6 +277,13 @@ static bool look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 	t->saved = true;
 	t->saved_at = at;
 	t->outputs = outputs;
+	if (!matrix(desc)) {
+		vecs.all++;
+		vecs.of[NPU_GET(desc, VOP)]++;
+		vecs.in_row += p.n != 0;
+		vecs.in_place += NPU_GET(desc, ADDR_D) == NPU_GET(desc, ADDR_A) ||
+				 NPU_GET(desc, ADDR_D) == NPU_GET(desc, ADDR_B);
+	}
 	return p.nc;
 }
 
@@ -199,10 +301,14 @@ static void go_on(struct rig *r, struct tenant *t, uint32_t at, bool from, struc
 		return;
 	}
 	if (next != old) {
+		uint32_t desc[16];
 		struct rig_space none = r->space[next];
 
 		r->space[next] = r->space[old];
 		r->space[old] = none;
+		t->slot = next;
+		read_desc(r, t, at, desc);
+		vecs.elsewhere += from && !matrix(desc);
 	}
 	sp = &r->space[next];
 	t->slot = next;
@@ -230,7 +336,7 @@ static void most(uint64_t *of, uint64_t value)
 static uint32_t stop(struct rig *r, struct tenant *t, struct mode modes[MODES],
 		     uint64_t seed, struct rng *g)
 {
-	uint32_t how = rng_range(g, 0, MODES - 1), at, state;
+	uint32_t how = rng_range(g, 0, t->in_place ? SAVE : KILL), at, state;
 	uint32_t s = t->slot;
 	struct mode *m = &modes[how];
 	uint64_t start = r->api->cycle(r->model);
@@ -259,7 +365,8 @@ static uint32_t stop(struct rig *r, struct tenant *t, struct mode modes[MODES],
 		return how;
 	/* A context is good as long as its descriptor has not ended. */
 	t->saved = t->saved && t->saved_at == at;
-	from = state == NPU_STATE_FOLDED || (t->saved && rng_next(g) % 2);
+	from = state == NPU_STATE_FOLDED ||
+	       (t->saved && (t->in_place || rng_next(g) % 2));
 	t->saved = from; /* else it begins anew, and may stop earlier */
 	go_on(r, t, at, from, g);
 	return how;
@@ -309,7 +416,7 @@ static void one_desc(struct rig *r, uint32_t desc[16], bool array, bool parts,
 		work_cut(r, 0, desc, g);
 	else
 		do
-			random_desc(r, 0, desc, g);
+			random_desc(r, 0, desc, false, g);
 		while (matrix(desc) != array);
 	rig_push(r, 0, desc);
 }
@@ -322,41 +429,55 @@ static void resume(struct rig *r, uint32_t save)
 	rig_wait(r, 1, LIMIT);
 }
 
+static struct npu_progress forge(const uint32_t desc[16], struct rng *g)
+{
+	struct npu_progress p = {.m = rng_range(g, 0, NPU_GET(desc, DM) - 1),
+				 .n = rng_range(g, 0, row_of(desc) - 1)};
+	uint32_t depth;
+
+	if (!matrix(desc)) {
+		p.n = NPU_GET(desc, VOP) == NPU_VOP_SOFTMAX ? 0 : p.n & ~15u;
+		return p;
+	}
+	p.half = rng_next(g) % 2;
+	depth = npu_panel_kept(NPU_GET(desc, F_OUT32), p.half);
+	if (NPU_GET(desc, PANEL) < depth)
+		depth = NPU_GET(desc, PANEL);
+	p.t = NPU_GET(desc, DM) - p.m < depth ? NPU_GET(desc, DM) - p.m : depth;
+	p.t = rng_range(g, 1, p.t);
+	if (cut(desc)) {
+		p.m = 0;
+		p.t = NPU_GET(desc, DM);
+	}
+	return p;
+}
+
 /* Progress that nobody made: all behind it is computed, nothing before it touched. */
 static void forged(struct rig *r, uint32_t rounds, uint64_t seed)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
 		struct rng g = {seed * 65537 + i};
-		uint32_t desc[16], context[NPU_CONTEXT_WORDS], save, depth;
-		struct npu_progress p = {.half = rng_next(&g) % 2};
+		uint32_t desc[16], context[NPU_CONTEXT_WORDS], save;
+		struct npu_progress p;
 		struct rig_space *sp = &r->space[0];
 		struct npu_golden_flat flat;
 		struct npu_golden_result result;
 
-		one_desc(r, desc, true, i % 8 == 0, &g);
+		one_desc(r, desc, i % 2, i % 8 == 1, &g);
 		rig_push_end(r, 0);
-		depth = npu_panel_kept(NPU_GET(desc, F_OUT32), p.half);
-		if (NPU_GET(desc, PANEL) < depth)
-			depth = NPU_GET(desc, PANEL);
-		p.m = rng_range(&g, 0, NPU_GET(desc, DM) - 1);
-		p.t = NPU_GET(desc, DM) - p.m < depth ? NPU_GET(desc, DM) - p.m : depth;
-		p.t = rng_range(&g, 1, p.t);
-		if (cut(desc)) {
-			p.m = 0;
-			p.t = NPU_GET(desc, DM);
-		}
-		p.n = rng_range(&g, 0, NPU_GET(desc, DN) - 1);
+		p = forge(desc, &g);
 		save = rig_alloc(r, 0, 64, 64);
 		npu_golden_save(desc, &p, context);
 		rig_poke(r, 0, save, context, sizeof(context));
 		flat = (struct npu_golden_flat){sp->shadow, WORK_SPACE};
 		npu_golden_exec(desc,
-				&(struct npu_golden_env){.user = &flat,
-							 .read = npu_golden_flat_read,
-							 .write = npu_golden_flat_write,
-							 .rows = 16,
-							 .cols = 16,
-							 .from = &p},
+				&(struct npu_golden_env){
+					.user = &flat,
+					.read = npu_golden_flat_read,
+					.write = npu_golden_flat_write,
+					.rows = 16,
+					.cols = 16,
+					.from = npu_golden_begun(&p) ? &p : NULL},
 				&result);
 		if (result.fault) /* so cut, a panel's input does not fit */
 			continue;
@@ -498,6 +619,60 @@ static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 	}
 }
 
+/* The same of VEC, which has whole rows and a piece's first column alone. */
+static void no_vec_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
+{
+	static const struct npu_progress none;
+
+	for (uint32_t i = 0; i < rounds; i++) {
+		struct rng g = {seed * 263 + i};
+		uint32_t desc[16], c[NPU_CONTEXT_WORDS], save;
+
+		one_desc(r, desc, false, false, &g);
+		save = rig_alloc(r, 0, 64, 64);
+		npu_golden_save(desc, &none, c);
+		switch (i % 10) {
+		case 0:
+			NPU_SET(c, FOLD_T, 1u << rng_range(&g, 0, 13));
+			break;
+		case 1:
+			NPU_SET(c, FOLD_HALF, 1);
+			break;
+		case 2:
+			NPU_SET(c, FOLD_SUMS, 1);
+			break;
+		case 3:
+			NPU_SET(c, FOLD_M, NPU_GET(desc, DM));
+			break;
+		case 4:
+			NPU_SET(c, FOLD_M, 1u << rng_range(&g, 20, 31));
+			break;
+		case 5:
+			NPU_SET(c, FOLD_N, (row_of(desc) + 15) / 16 * 16);
+			break;
+		case 6:
+			NPU_SET(c, FOLD_N, rng_range(&g, 1, 15));
+			break;
+		case 7: /* inside a row that is read again */
+			while (NPU_GET(desc, VOP) != NPU_VOP_SOFTMAX || row_of(desc) < 17)
+				one_desc(r, desc, false, false, &g);
+			save = rig_alloc(r, 0, 64, 64);
+			npu_golden_save(desc, &none, c);
+			NPU_SET(c, FOLD_N, 16);
+			break;
+		case 8:
+			c[rng_range(&g, 2, 4)] ^= 1u << rng_range(&g, 0, 31);
+			break;
+		default:
+			c[5] ^= 1u << rng_range(&g, 0, 19);
+			break;
+		}
+		rig_poke(r, 0, save, c, sizeof(c));
+		resume(r, save);
+		expect_fault(r, i, NPU_FAULT_CONTEXT, save);
+	}
+}
+
 /* FOLD into a page that may only be read, or is none: a fault of this slot, no context.
  */
 static void no_area(struct rig *r, uint64_t seed)
@@ -542,6 +717,48 @@ static void no_area(struct rig *r, uint64_t seed)
 	}
 }
 
+/* A window that is all padding but its first pixel: when that is stored, nothing is left
+ * to wait for. */
+static void padding(struct rig *r, uint64_t seed)
+{
+	struct rng g = {seed};
+	struct rig_memory cfg = rig_ideal(r);
+	uint32_t desc[16];
+	uint64_t start, spent;
+
+	rig_reset(r, &cfg);
+	rig_space(r, 0, WORK_SPACE, RIG_ALL);
+	do
+		long_vec(r, 0, desc, false, &g);
+	while (!pool(desc));
+	NPU_SET(desc, DM, 1);
+	NPU_SET(desc, OW, 1);
+	NPU_SET(desc, H, 1);
+	NPU_SET(desc, W, 1);
+	NPU_SET(desc, KH, 255);
+	NPU_SET(desc, KW, 255);
+	NPU_SET(desc, PT, 0);
+	NPU_SET(desc, PL, 0);
+	NPU_SET(desc, CIN, 32); /* a piece */
+	NPU_SET(desc, PIX, 32);
+	rig_push(r, 0, desc);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_run(r, 300);
+	start = r->api->cycle(r->model);
+	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_FOLD);
+	spent = wait_quiet(r, 0, start);
+	CHECK(spent < 100, "a stop takes %llu cycles of padding",
+	      (unsigned long long)spent);
+	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_STATE) ==
+			      NPU_STATE_DRAINED &&
+		      rig_reg(r, NPU_SLOT_ADDR(0, HEAD)) <= 1,
+	      "not stopped behind the pool");
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1);
+	rig_wait(r, 1, LIMIT);
+	rig_check(r, 0, "a pool of padding");
+}
+
 int main(int argc, char **argv)
 {
 	bool figures = argc > 1 && !strcmp(argv[1], "figures");
@@ -555,7 +772,9 @@ int main(int argc, char **argv)
 	rig_open(&r, shape, UINT64_C(1) << 25);
 	forged(&r, rounds, seed);
 	no_contexts(&r, rounds, seed);
+	no_vec_contexts(&r, rounds, seed);
 	no_area(&r, seed);
+	padding(&r, seed);
 	for (uint32_t i = 0; i < rounds && bench_failures < 20; i++)
 		network(&r, modes, seed + i);
 	rig_close(&r);
@@ -578,6 +797,19 @@ int main(int argc, char **argv)
 		printf("figure npu.preempt.%s.ack_cycles_max %llu\n", names[i],
 		       (unsigned long long)m->ack);
 	}
+	printf("inside VEC: %llu stops, %llu inside a row, %llu over its own input, %llu "
+	       "went on in another slot; by VOP",
+	       (unsigned long long)vecs.all, (unsigned long long)vecs.in_row,
+	       (unsigned long long)vecs.in_place, (unsigned long long)vecs.elsewhere);
+	for (uint32_t i = 0; i <= NPU_VOP_SOFTMAX; i++) {
+		printf(" %llu", (unsigned long long)vecs.of[i]);
+		CHECK(rounds < 60 || vecs.of[i], "no stop inside VOP %u", i);
+	}
+	printf("\n");
+	if (rounds >= 30)
+		CHECK(vecs.all > rounds / 2 && vecs.in_row && vecs.in_place &&
+			      vecs.elsewhere,
+		      "too few stops inside VEC, or none of a kind");
 	if (rounds >= 20)
 		CHECK(modes[FOLD].inside > rounds / 4, "%llu FOLDs inside an operation",
 		      (unsigned long long)modes[FOLD].inside);

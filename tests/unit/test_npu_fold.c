@@ -321,6 +321,67 @@ static void trials(const char *options, bool saves, uint32_t worlds, uint32_t st
 	assert_true(runs >= steps * worlds / 50);
 }
 
+/* ---- inside a copy ------------------------------------------------------------------- */
+
+enum { LONG = 262144, COPY_STOPS = 12, COPY_QUIET = 1000 };
+
+/* One VEC descriptor, stopped often, at once each time. */
+static void stopped_copy(const char *options)
+{
+	struct world *w = open_world(options, 3);
+	struct tenant *t = &w->tenant[0];
+	struct hal_buffer_desc b = HAL_INIT(hal_buffer_desc);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	uint8_t *data = malloc(LONG), *got = malloc(LONG);
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct hal_buffer *from, *to;
+	struct hal_cmd cmd;
+
+	assert_true(data && got);
+	b.bytes = LONG;
+	OK(hal_buffer_create(t->part, &b, &from));
+	OK(hal_buffer_create(t->part, &b, &to));
+	for (uint32_t i = 0; i < LONG; i++)
+		data[i] = (uint8_t)below(w, 256);
+	OK(hal_buffer_write(from, 0, data, LONG));
+	cmd = hal_cmd_copy(to, 0, from, 0, LONG);
+	cmd.flags = 0; /* it may not be run again */
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	OK(hal_submit(t->queue, &d, &t->done));
+	for (uint32_t i = 0; i < COPY_STOPS; i++) {
+		assert_true(hal_device_poll(w->dev, 400 + below(w, 300)) >= 0);
+		OK(hal_queue_suspend(t->queue,
+				     i % 2 ? HAL_SUSPEND_SAVE : HAL_SUSPEND_FOLD,
+				     &t->quiet));
+		OK(hal_wait(&t->quiet, 1, 0, HAL_FOREVER));
+		OK(hal_queue_resume(t->queue));
+	}
+	OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+	OK(hal_buffer_read(to, 0, got, LONG));
+	assert_memory_equal(got, data, LONG);
+	OK(hal_device_get_stats(w->dev, &s));
+	printf("%s: a copy stopped %u times, quiet within %llu ns\n", options, COPY_STOPS,
+	       (unsigned long long)s.suspend_max_ns);
+	assert_int_equal(s.saved_bytes, 32 * COPY_STOPS);
+	assert_true(s.suspend_max_ns < COPY_QUIET);
+	OK(hal_buffer_destroy(from));
+	OK(hal_buffer_destroy(to));
+	free(data);
+	free(got);
+	close_world(w);
+}
+
+static void copies(void **state)
+{
+	(void)state;
+	stopped_copy("model=" GOLDEN);
+	stopped_copy("model=" FAST);
+	stopped_copy("model=" FAST "&memory=ideal");
+}
+
+/* ---- engines -------------------------------------------------------------------------- */
+
 static void golden(void **state)
 {
 	(void)state;
@@ -348,6 +409,7 @@ static void rtl(void **state)
 	OK(rc);
 	OK(hal_close(dev));
 	trials("clock=virtual", true, 1, 200);
+	stopped_copy("clock=virtual");
 }
 
 /* What is stopped inside goes with its queue, and its scratch memory. */
@@ -502,6 +564,7 @@ int main(void)
 		cmocka_unit_test(golden),  cmocka_unit_test(fast),
 		cmocka_unit_test(rtl),     cmocka_unit_test(destroyed),
 		cmocka_unit_test(no_room), cmocka_unit_test(by_profile),
+		cmocka_unit_test(copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
