@@ -461,6 +461,60 @@ static void no_room(void **state)
 	close_world(w);
 }
 
+/* Memory but for so many buffers of a page is taken; suspends by SAVE, where one by FOLD
+ * has room. */
+static int save_where_fold_has_room(uint32_t pages, bool *fold)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_buffer *rest[300];
+	struct world *w = open_world("model=" GOLDEN "&memory_size=1M", 6);
+	struct tenant *t = &w->tenant[0];
+	uint32_t n = 0;
+	int rc;
+
+	d.bytes = 4096;
+	while (n < 300 && hal_buffer_create(t->part, &d, &rest[n]) == 0)
+		n++;
+	assert_in_range(n, pages + 1, 299);
+	for (uint32_t i = 0; i < pages; i++)
+		OK(hal_buffer_destroy(rest[--n]));
+	launch(w, t, 1);
+	assert_true(hal_device_poll(w->dev, 500) >= 0);
+	rc = hal_queue_suspend(t->queue, HAL_SUSPEND_FOLD, &t->quiet);
+	*fold = rc == 0;
+	if (!rc) {
+		OK(hal_wait(&t->quiet, 1, 0, HAL_FOREVER));
+		OK(hal_queue_resume(t->queue));
+		rc = hal_queue_suspend(t->queue, HAL_SUSPEND_SAVE, NULL);
+		if (!rc)
+			OK(hal_queue_resume(t->queue));
+	}
+	OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+	look(w, t);
+	while (n)
+		OK(hal_buffer_destroy(rest[--n]));
+	close_world(w);
+	return rc;
+}
+
+/* Nor by SAVE where there is room for what FOLD keeps, but not for a tile's sums. */
+static void no_room_to_save(void **state)
+{
+	uint32_t refused = 0;
+	bool fold;
+	int rc = -ENOSPC;
+
+	(void)state;
+	for (uint32_t pages = 0; rc && pages < 60; pages++) {
+		rc = save_where_fold_has_room(pages, &fold);
+		if (rc && rc != -ENOSPC)
+			fail_msg("%u pages: %s", pages, hal_last_error());
+		refused += rc && fold;
+	}
+	assert_int_equal(rc, 0);
+	assert_int_not_equal(refused, 0);
+}
+
 /* ---- as a profile says -------------------------------------------------------------- */
 
 /* Of the second network on w's partitions: how long it runs there, and what FOLD costs.
@@ -561,10 +615,10 @@ static void by_profile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(golden),  cmocka_unit_test(fast),
-		cmocka_unit_test(rtl),     cmocka_unit_test(destroyed),
-		cmocka_unit_test(no_room), cmocka_unit_test(by_profile),
-		cmocka_unit_test(copies),
+		cmocka_unit_test(golden),     cmocka_unit_test(fast),
+		cmocka_unit_test(rtl),        cmocka_unit_test(destroyed),
+		cmocka_unit_test(no_room),    cmocka_unit_test(no_room_to_save),
+		cmocka_unit_test(by_profile), cmocka_unit_test(copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
