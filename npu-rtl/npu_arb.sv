@@ -2,8 +2,10 @@
 // npu_arb: which of a channel's slots goes next: fair in bus time, row hits first, by turns.
 //
 // Fair is virtual time: a slot is charged the bus cycles of what it is given - beats, and those
-// that stay empty while a bank changes rows - and the one charged least goes next.  Two numbers
-// bend that, both in units of the longest row change:
+// that stay empty while a bank changes rows - and the one charged least goes next.  A change that
+// a slot alone would not need, as it asks for a row that it used lately, is charged to whoever
+// opened the other row; of each slot two rows are known, of different banks.  Two numbers bend
+// what is fair, both in units of the longest row change:
 //   - who was served last stays until it is Stay ahead, so that a row is opened for many requests;
 //   - who had nothing to ask for is at most Credit behind when it asks again: enough to go before
 //     whoever stays, so that one request at a time does not wait for turns of many.
@@ -33,20 +35,31 @@ module npu_arb #(
   import npu_regs_pkg::*;
   localparam int unsigned Banks = 1 << BankBits;
   localparam int unsigned Stay = 4, Credit = 8;  // times nRP + nRCD + nCL
+  typedef logic [BankBits-1:0] bankno_t;
+  typedef logic [25-BankBits:0] row_t;
 
-  // Charges are cycles: a request costs at most 2 * 255 + 4, who stays has at most Stay * 765 more.
+  // Charges are cycles: a request costs at most 2 * 255 + 4, who stays has at most Stay * 765 more;
+  // row hits that go first, and changes of rows that another needs, add to that up to Ahead.
   typedef logic signed [15:0] charge_t;
   typedef logic [10:0] cost_t;
+  localparam charge_t Ahead = 16'sd8191;
   typedef struct packed {
-    logic        open;
-    logic [25:0] row;
-    cost_t       ago;  // bus cycles charged since its last request, as many as matter
+    logic          open;
+    row_t          row;
+    logic [SW-1:0] who;  // opened it
+    cost_t         ago;  // bus cycles charged since its last request, as many as matter
   } bank_t;
+  typedef struct packed {
+    logic    v;
+    bankno_t bank;
+    row_t    row;
+  } had_t;
 
-  charge_t             charge_q [S], charge_d [S];
-  logic [SW-1:0]       last_q;    // served last
-  logic [3:0]          passed_q;  // row hits that went before another slot's miss, in a row
-  bank_t               bank_q [Banks];
+  charge_t       charge_q [S], charge_d [S];
+  logic [SW-1:0] last_q;     // served last
+  logic [3:0]    passed_q;   // row hits that went before another slot's miss, in a row
+  bank_t         bank_q [Banks];
+  had_t [1:0]    had_q [S];  // rows that each used last
 
   // ---- timing ------------------------------------------------------------------------------
   cost_t      ncl, nrcd, nrp;
@@ -60,11 +73,11 @@ module npu_arb #(
   assign stay    = charge_t'(Stay * 32'(unit));
   assign credit  = charge_t'(Credit * 32'(unit));
 
-  function automatic logic [25:0] row_of(input logic [25:0] lline, input logic [3:0] bits);
-    return lline >> bits >> BankBits;
+  function automatic row_t row_of(input logic [25:0] lline, input logic [3:0] bits);
+    return row_t'(lline >> bits >> BankBits);
   endfunction
-  function automatic logic [BankBits-1:0] bank_of(input logic [25:0] lline, input logic [3:0] bits);
-    return BankBits'(lline >> bits) ^ BankBits'(row_of(lline, bits));
+  function automatic bankno_t bank_of(input logic [25:0] lline, input logic [3:0] bits);
+    return bankno_t'(lline >> bits) ^ bankno_t'(row_of(lline, bits));
   endfunction
 
   // Trees of 2 P places, of which those of slots are from P on: the least, and of equal ones the
@@ -95,19 +108,25 @@ module npu_arb #(
   endfunction
 
   // ---- what each would find, and cost --------------------------------------------------------
-  logic [BankBits-1:0] bank [S];
-  logic [25:0]         row [S];
-  npu_pkg::row_e       finds [S];
-  cost_t               change [S], cost [S];
-  logic [S-1:0]        hit;
+  bankno_t       bank [S];
+  row_t          row [S];
+  npu_pkg::row_e finds [S];
+  cost_t         change [S], empty [S], cost [S];
+  logic [S-1:0]  hit, lost;     // lost: alone it would be a hit
+  logic [SW-1:0] opener [S];    // of the row that is there
+  cost_t         pays [S] [S];  // [s][p]: what p pays of it
   always_comb
     for (int s = 0; s < int'(S); s++) begin
       bank[s]   = '0;
       row[s]    = '0;
       finds[s]  = npu_pkg::RowHit;
       change[s] = '0;
+      empty[s]  = '0;
       cost[s]   = '0;
+      opener[s] = '0;
+      for (int p = 0; p < int'(S); p++) pays[s][p] = '0;
       hit[s]    = 1'b0;
+      lost[s]   = 1'b0;
       if (may_i[s]) begin
         bank[s] = bank_of(lline_i[s], rowbits);
         row[s]  = row_of(lline_i[s], rowbits);
@@ -117,11 +136,17 @@ module npu_arb #(
         end else if (bank_q[bank[s]].row != row[s]) begin
           finds[s]  = npu_pkg::RowConflict;
           change[s] = nrp + nrcd;
+          for (int i = 0; i < 2; i++)
+            if (had_q[s][i] == had_t'{v: 1'b1, bank: bank[s], row: row[s]}) lost[s] = 1'b1;
         end
-        hit[s]  = finds[s] == npu_pkg::RowHit;
+        hit[s] = finds[s] == npu_pkg::RowHit;
         // the change goes on beside what is on the bus since the bank was used last
-        cost[s] = cost_t'(beats_i[s]) +
-            (change[s] > bank_q[bank[s]].ago ? change[s] - bank_q[bank[s]].ago : '0);
+        if (change[s] > bank_q[bank[s]].ago) empty[s] = change[s] - bank_q[bank[s]].ago;
+        cost[s]   = cost_t'(beats_i[s]) + empty[s];
+        opener[s] = bank_q[bank[s]].who;
+        for (int p = 0; p < int'(S); p++)
+          if (p == s) pays[s][p] = lost[s] ? cost_t'(beats_i[s]) : cost[s];
+          else if (lost[s] && opener[s] == SW'(p)) pays[s][p] = empty[s];
       end
     end
 
@@ -165,7 +190,8 @@ module npu_arb #(
     sum  = '0;
     for (int s = 0; s < int'(S); s++) charge_d[s] = charge_q[s];
     if (take_i) begin
-      charge_d[who_o] = charge_q[who_o] + charge_t'({1'b0, cost[who_o]});
+      for (int s = 0; s < int'(S); s++)
+        charge_d[s] = charge_q[s] + charge_t'({1'b0, pays[who_o][s]});
       // zero is the least charge of those that could have gone
       for (int s = 0; s < int'(S); s++) sum[s] = '{v: top[s], key: charge_d[s], who: '0};
       low  = least(sum);
@@ -175,13 +201,16 @@ module npu_arb #(
           charge_d[s] = charge_d[s] - base;
           if (charge_d[s] < -credit) charge_d[s] = -credit;
         end
+      for (int s = 0; s < int'(S); s++)
+        if (!charge_d[s][15] && |charge_d[s][14:13]) charge_d[s] = Ahead;  // above it
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       for (int s = 0; s < int'(S); s++) charge_q[s] <= '0;
-      for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{open: 1'b0, row: '0, ago: '1};
+      for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{ago: '1, default: '0};
+      for (int s = 0; s < int'(S); s++) had_q[s] <= '0;
       last_q   <= '0;
       passed_q <= '0;
     end else begin
@@ -191,22 +220,29 @@ module npu_arb #(
         passed_q <= |hits && top != hits ? passed_q + 4'd1 : '0;
         for (int b = 0; b < int'(Banks); b++)
           if (bank_q[b].ago < cost_t'(512)) bank_q[b].ago <= bank_q[b].ago + cost[who_o];
-        bank_q[bank[who_o]] <= '{open: 1'b1, row: row[who_o], ago: '0};
+        bank_q[bank[who_o]] <= '{open: 1'b1, row: row[who_o], who: who_o, ago: '0};
+        had_q[who_o][0]     <= '{v: 1'b1, bank: bank[who_o], row: row[who_o]};
+        if (!had_q[who_o][0].v || had_q[who_o][0].bank != bank[who_o])
+          had_q[who_o][1] <= had_q[who_o][0];
       end
-      if (turn_i.close)
-        for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{open: 1'b0, row: '0, ago: '1};
+      if (turn_i.close) begin
+        for (int b = 0; b < int'(Banks); b++) bank_q[b] <= '{ago: '1, default: '0};
+        for (int s = 0; s < int'(S); s++) had_q[s] <= '0;
+      end
     end
   end
 
-  logic bounded;
+  logic bounded, another;
   always_comb begin
     bounded = 1'b1;
+    another = !take_i || !lost[who_o] || opener[who_o] != who_o;
     for (int s = 0; s < int'(S); s++)
       bounded &= charge_q[s] <= 16'sd8192 && charge_q[s] >= -16'sd8192;
   end
   WhoMayGo: assert property (@(posedge clk_i) disable iff (!rst_ni) !any_o || may_i[who_o]);
   TakenIsOffered: assert property (@(posedge clk_i) disable iff (!rst_ni) !take_i || any_o);
   ChargeBounded: assert property (@(posedge clk_i) disable iff (!rst_ni) bounded);
+  AnotherPays: assert property (@(posedge clk_i) disable iff (!rst_ni) another);
   NoneBetweenTurns:
   assert property (@(posedge clk_i) disable iff (!rst_ni) !turn_i.close || !take_i);
 endmodule

@@ -89,6 +89,8 @@ struct channel {
 	uint32_t last, passed;
 	uint32_t open; /* banks with an open row, as far as it knows */
 	uint32_t row[BANKS];
+	uint32_t opened[BANKS]; /* by whom */
+	uint32_t had[SLOTS][2]; /* rows, with their banks, that each used last, + 1 */
 	int64_t charged,
 		used[BANKS]; /* bus cycles, in all and at a bank's last request */
 	/* npu_dram */

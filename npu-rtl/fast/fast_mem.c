@@ -7,7 +7,8 @@
 
 #define STAY   4
 #define CREDIT 8
-#define BACK   3u /* cycles from the DRAM's response to the slot's, of a load */
+#define AHEAD  8191 /* the most that a slot is charged */
+#define BACK   3u   /* cycles from the DRAM's response to the slot's, of a load */
 #define LEAST  5u
 /* Requests of a slot that a channel has, each way. */
 static const uint32_t depth[WAYS] = {16, 32};
@@ -217,24 +218,42 @@ static uint32_t choose(const struct npu_model *m, const struct channel *c,
 	return who;
 }
 
+/* Alone the slot would find this row open: it is one of the two it used last. */
+static bool lost(const struct channel *c, uint32_t who, uint32_t at)
+{
+	return c->had[who][0] == at + 1 || c->had[who][1] == at + 1;
+}
+
+static void remember(struct channel *c, uint32_t who, uint32_t at)
+{
+	uint32_t *had = c->had[who], last = had[0] - 1;
+
+	if (((last ^ last >> 3) & 7u) != ((at ^ at >> 3) & 7u) || !had[0])
+		had[1] = had[0];
+	had[0] = at + 1;
+}
+
 static void charge(const struct npu_model *m, struct channel *c, uint32_t who,
 		   uint32_t top, const struct request *q)
 {
 	struct timing n = timing_of(m);
 	int32_t credit = CREDIT * (int32_t)(n.nrp + n.nrcd + n.ncl), base;
 	uint32_t bank = bank_of(m, q->lline), row = row_of(m, q->lline);
-	int64_t change = 0, ago = c->charged - c->used[bank], cost = q->beats;
-	uint32_t kind = NPU_CHAN_CH_HITS_OFF;
+	uint32_t at = q->lline >> NPU_REG_GET(m->timing, TIMING_ROWBITS);
+	int64_t change = 0, ago = c->charged - c->used[bank], empty = 0;
+	uint32_t kind = NPU_CHAN_CH_HITS_OFF, pays = who;
 
 	if (!(c->open >> bank & 1u)) {
 		kind = NPU_CHAN_CH_CLOSED_OFF; /* long ago: hidden */
 	} else if (c->row[bank] != row) {
 		kind = NPU_CHAN_CH_CONFLICTS_OFF;
 		change = n.nrp + n.nrcd;
+		pays = lost(c, who, at) ? c->opened[bank] : who;
 	}
 	if (change > ago)
-		cost += change - ago;
-	c->charge[who] += (int32_t)cost;
+		empty = change - ago;
+	c->charge[who] += (int32_t)q->beats;
+	c->charge[pays] += (int32_t)empty;
 	base = c->charge[who];
 	for (uint32_t s = 0; s < m->shape.slots; s++)
 		if (top >> s & 1u && c->charge[s] < base)
@@ -244,9 +263,14 @@ static void charge(const struct npu_model *m, struct channel *c, uint32_t who,
 		if (c->charge[s] < -credit)
 			c->charge[s] = -credit;
 	}
+	for (uint32_t s = 0; s < m->shape.slots; s++)
+		if (c->charge[s] > AHEAD)
+			c->charge[s] = AHEAD;
+	remember(c, who, at);
+	c->opened[bank] = who;
 	c->open |= 1u << bank;
 	c->row[bank] = row;
-	c->charged += cost;
+	c->charged += q->beats + empty;
 	c->used[bank] = c->charged;
 	c->count[q->we]++;
 	c->count[kind >> 2]++;
@@ -504,8 +528,10 @@ static void channel_step(struct npu_model *m, uint32_t i, const struct turn *tur
 		dram_take(m, c, q);
 		pop(c, way, who);
 	}
-	if (turn->close && cfg->mode == NPU_ARB_TURNS)
+	if (turn->close && cfg->mode == NPU_ARB_TURNS) {
 		c->open = c->bank_open = 0;
+		memset(c->had, 0, sizeof(c->had));
+	}
 	if (!(c->pend[LOADS] | c->pend[STORES]) && c->fly_wp == c->fly_rp && !c->rsp_v &&
 	    !c->stores)
 		m->busy_channels &= ~(1u << i);

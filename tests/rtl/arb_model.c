@@ -6,6 +6,7 @@
 
 #include "npu_regs.h"
 
+#define MOST     8191           /* that a slot is charged */
 #define LONG_AGO UINT32_C(2047) /* bus cycles that no change of rows takes */
 
 /* ---- who goes next ----------------------------------------------------------------- */
@@ -16,6 +17,7 @@ void arb_close(struct arb *a)
 		a->bank[b].open = false;
 		a->bank[b].ago = LONG_AGO;
 	}
+	memset(a->mine, 0, sizeof(a->mine));
 }
 
 void arb_reset(struct arb *a, uint32_t slots, struct arb_timing t)
@@ -100,7 +102,8 @@ enum arb_row arb_take(struct arb *a, const struct arb_head *heads, struct turn t
 {
 	uint32_t mask = admitted(a, heads, turn), hits = row_hits(a, heads, mask);
 	enum arb_row found = ARB_ROW_HIT;
-	uint32_t bank, row, change = 0, cost;
+	struct arb_mine *mine = a->mine[who];
+	uint32_t bank, row, change = 0, cost, pays = (uint32_t)who;
 	int32_t base;
 
 	arb_place(&a->t, heads[who].lline, &bank, &row);
@@ -110,11 +113,14 @@ enum arb_row arb_take(struct arb *a, const struct arb_head *heads, struct turn t
 	} else if (a->bank[bank].row != row) {
 		found = ARB_ROW_CONFLICT;
 		change = a->t.rp + a->t.rcd;
+		for (uint32_t i = 0; i < ARB_MINE; i++)
+			if (mine[i].is && mine[i].bank == bank && mine[i].row == row)
+				pays = a->bank[bank].by;
 	}
-	cost = heads[who].beats;
-	if (change > a->bank[bank].ago)
-		cost += change - a->bank[bank].ago;
-	a->charge[who] += (int32_t)cost;
+	change = change > a->bank[bank].ago ? change - a->bank[bank].ago : 0;
+	cost = heads[who].beats + change;
+	a->charge[who] += (int32_t)heads[who].beats;
+	a->charge[pays] += (int32_t)change;
 	base = a->charge[who];
 	for (uint32_t s = 0; s < a->slots; s++)
 		if (mask >> s & 1 && a->charge[s] < base)
@@ -124,6 +130,9 @@ enum arb_row arb_take(struct arb *a, const struct arb_head *heads, struct turn t
 		if (a->charge[s] < -8 * unit(a))
 			a->charge[s] = -8 * unit(a);
 	}
+	for (uint32_t s = 0; s < a->slots; s++)
+		if (a->charge[s] > MOST)
+			a->charge[s] = MOST;
 	a->last = (uint32_t)who;
 	a->passed = hits && mask != hits ? a->passed + 1 : 0;
 	for (uint32_t b = 0; b < ARB_BANKS; b++)
@@ -132,6 +141,10 @@ enum arb_row arb_take(struct arb *a, const struct arb_head *heads, struct turn t
 	a->bank[bank].open = true;
 	a->bank[bank].row = row;
 	a->bank[bank].ago = 0;
+	a->bank[bank].by = (uint32_t)who;
+	if (!mine[0].is || mine[0].bank != bank)
+		mine[1] = mine[0];
+	mine[0] = (struct arb_mine){.is = true, .bank = bank, .row = row};
 	return found;
 }
 

@@ -11,6 +11,7 @@
 
 #define ARB_BANKS 8
 #define ARB_SLOTS 8
+#define ARB_MINE  2
 
 struct arb_timing {
 	uint32_t cl, rcd, rp, rowbits;
@@ -22,6 +23,12 @@ struct arb_head {
 	uint32_t lline, beats;
 };
 
+/* A row that a slot used lately, which would be open if there were no others. */
+struct arb_mine {
+	bool is;
+	uint32_t bank, row;
+};
+
 struct arb {
 	uint32_t slots, mode, pass, prio; /* codes and fields of the registers */
 	struct arb_timing t;
@@ -30,7 +37,9 @@ struct arb {
 	struct {
 		bool open;
 		uint32_t row, ago;
+		uint32_t by; /* who opened it */
 	} bank[ARB_BANKS];
+	struct arb_mine mine[ARB_SLOTS][ARB_MINE];
 };
 
 enum arb_row { ARB_ROW_HIT, ARB_ROW_CLOSED, ARB_ROW_CONFLICT };

@@ -3,9 +3,10 @@
  * bench_share.c - what a tenant keeps of memory channels it shares: one victim beside
  * one, two or all the other slots, each of which does its worst - streams of copies,
  * copies that miss the TLB at every row, copies that meet another row of one DRAM bank
- * each time - for as long as the victim runs.  With S tenants the fair share is an S-fold
- * time; printed is how far beyond that the victim comes, at worst.  And with fixed turns
- * (ARB TURNS) no neighbour may change a cycle of it.
+ * each time, also of the very bank in which the victim has a row open - for as long as it
+ * runs.  With S tenants the fair share is an S-fold time; printed is how far beyond that
+ * the victim comes, at worst.  And with fixed turns (ARB TURNS) no neighbour may change a
+ * cycle of it.
  *
  * Arguments: [figure] [shape (16x16x4x8) [first neighbours [last]]].
  */
@@ -14,29 +15,37 @@
 
 #include "rig.h"
 
-#define SPACE (1u << 22)
+#define SPACE (1u << 23)
 #define LEAST 2000u /* cycles alone: shorter, and start and end count for too much */
 #define LIMIT 4000000u
 
-/* Bytes between two lines of the same bank in different rows, on one channel: 16 lines a
- * row, 8 banks whose number is XORed with that of the row. */
-#define SAME_BANK (64u * 16 * 8 * 8)
+#define BANKS 8u
+#define ROW   1024u /* bytes: 16 lines */
+
+/* Bytes of a channel between two lines of the same bank in different rows: the number of
+ * a bank is XORed with that of its row. */
+#define SAME_BANK (ROW * BANKS * BANKS)
 
 enum kind {
-	STREAM,   /* a copy of long rows */
-	FILL,     /* stores alone */
-	TLB,      /* a page a row */
-	CONFLICT, /* another row of one bank for every line, read and written */
+	STREAM,    /* a copy of long rows */
+	FILL,      /* stores alone */
+	TLB,       /* a page a row */
+	CONFLICT,  /* another row of one bank for every line, read and written */
+	BANK,      /* that bank is the one whose row the victim has open */
+	ROW_STORE, /* stores to one row of a bank, over and over */
+	ROW_LOAD,
+	ROW_COPY, /* of two rows, in two banks */
 	GEMM,     /* weights of few rows: bound by memory */
 	CONV,     /* depthwise */
 	SMALL,    /* operations of one line: one request after the other */
 	KINDS,
 };
 
-#define HOSTILE_KINDS 4u /* the first; and one of mixed ones */
+#define HOSTILE_KINDS 6u /* the first; and one of mixed ones */
 
-static const char *const names[KINDS + 1] = {"stream", "fill", "tlb",   "conflict",
-					     "gemm",   "conv", "small", "mixed"};
+static const char *const names[KINDS + 1] = {
+	"stream",   "fill",     "tlb",  "conflict", "bank",  "row store",
+	"row load", "row copy", "gemm", "conv",     "small", "mixed"};
 
 static void copy_desc(uint32_t desc[16], uint32_t from, uint32_t to, uint32_t rows,
 		      uint32_t bytes, uint32_t pitch)
@@ -52,10 +61,46 @@ static void copy_desc(uint32_t desc[16], uint32_t from, uint32_t to, uint32_t ro
 	NPU_SET(desc, LDD, pitch);
 }
 
+/* The first address from va on where a row of this bank of channel 0 begins. */
+static uint32_t at_bank(const struct rig *r, uint32_t s, uint32_t va, uint32_t bank)
+{
+	for (va &= ~(ROW - 1);; va += 64) {
+		uint32_t page = 1u << r->cfg.gran, frame = r->space[s].frame[va / page];
+		uint32_t at = (frame >> r->cfg.k) * page + va % page, row = at / ROW;
+
+		if (rig_channel(r, frame * page) == 0 && at % ROW == 0 &&
+		    ((row ^ row / BANKS) & (BANKS - 1)) == bank)
+			return va;
+	}
+}
+
+static void pool_desc(uint32_t desc[16], uint32_t from, uint32_t to)
+{
+	memset(desc, 0, 64);
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, VOP, NPU_VOP_MAXPOOL);
+	NPU_SET(desc, ADDR_A, from);
+	NPU_SET(desc, H, 16);
+	NPU_SET(desc, W, 16);
+	NPU_SET(desc, CIN, 64);
+	NPU_SET(desc, PIX, 64);
+	NPU_SET(desc, DM, 1);
+	NPU_SET(desc, OW, 1);
+	NPU_SET(desc, DN, 64);
+	NPU_SET(desc, KH, 16);
+	NPU_SET(desc, KW, 16);
+	NPU_SET(desc, SY, 1);
+	NPU_SET(desc, SX, 1);
+	NPU_SET(desc, DY, 1);
+	NPU_SET(desc, DX, 1);
+	NPU_SET(desc, ADDR_D, to);
+	NPU_SET(desc, LDD, 64);
+}
+
 /* One operation of this kind in slot s's ring; i tells it from those before. */
 static void push_one(struct rig *r, uint32_t s, enum kind kind, uint32_t i, struct rng *g)
 {
-	const uint32_t half = SPACE / 2;
+	const uint32_t half = SPACE / 2, same = SAME_BANK << r->cfg.k;
 	uint32_t page = 1u << r->cfg.gran, desc[16];
 
 	switch (kind) {
@@ -74,6 +119,22 @@ static void push_one(struct rig *r, uint32_t s, enum kind kind, uint32_t i, stru
 	case CONFLICT:
 		copy_desc(desc, SPACE / 8 + i % 16 * 64, half + i % 16 * 64,
 			  SPACE / 4 / SAME_BANK, 64, SAME_BANK);
+		break;
+	case BANK:
+		copy_desc(desc, at_bank(r, s, SPACE / 8, 1) + i % 16 * 64,
+			  at_bank(r, s, half, 1) + i % 16 * 64, SPACE / 4 / same, 64,
+			  same);
+		break;
+	case ROW_STORE:
+		copy_desc(desc, 0, at_bank(r, s, half, 1), 16, ROW, 0);
+		NPU_SET(desc, VOP, NPU_VOP_FILL);
+		break;
+	case ROW_LOAD:
+		pool_desc(desc, at_bank(r, s, SPACE / 8, 1), half);
+		break;
+	case ROW_COPY:
+		copy_desc(desc, at_bank(r, s, SPACE / 8, 1), at_bank(r, s, half, 2), 16,
+			  ROW, 0);
 		break;
 	case GEMM:
 		rig_gemm_desc(r, s, 16, 32, 256, desc, g);
@@ -108,18 +169,19 @@ static void push_one(struct rig *r, uint32_t s, enum kind kind, uint32_t i, stru
 }
 
 static const uint32_t victim_ops[KINDS] = {
-	[STREAM] = 1, [FILL] = 2, [TLB] = 8,   [CONFLICT] = 8,
-	[GEMM] = 2,   [CONV] = 2, [SMALL] = 60};
+	[STREAM] = 2, [FILL] = 2,      [TLB] = 8,       [CONFLICT] = 8,
+	[BANK] = 8,   [ROW_LOAD] = 10, [ROW_STORE] = 4, [ROW_COPY] = 4,
+	[GEMM] = 2,   [CONV] = 2,      [SMALL] = 60};
 
 struct setting {
-	uint32_t channels, neighbours;
+	uint32_t channels, neighbours; /* that are there */
 	enum kind victim;
 	uint32_t hostile; /* KINDS: one of each */
 	bool turns;
 };
 
-/* The victim's cycles; the neighbours are there, and run if asked to. */
-static uint64_t measure(struct rig *r, const struct setting *set, bool busy)
+/* The victim's cycles beside so many neighbours that run. */
+static uint64_t measure(struct rig *r, const struct setting *set, uint32_t busy)
 {
 	struct rig_memory cfg = rig_channels(set->channels);
 	struct rig_rect rects[RIG_SLOTS];
@@ -145,7 +207,7 @@ static uint64_t measure(struct rig *r, const struct setting *set, bool busy)
 		for (uint32_t i = 0; i < RIG_DEPTH; i++)
 			push_one(r, s, kind, i, &g);
 		/* The same accesses in each case: turns go by the clock. */
-		rig_write(r, NPU_SLOT_ADDR(s, TAIL), busy ? r->space[s].tail : 0);
+		rig_write(r, NPU_SLOT_ADDR(s, TAIL), s <= busy ? r->space[s].tail : 0);
 	}
 	rig_space(r, 0, SPACE, RIG_ALL);
 	rig_push_stamp(r, 0);
@@ -159,7 +221,7 @@ static uint64_t measure(struct rig *r, const struct setting *set, bool busy)
 	rig_run(r, 3000);
 	rig_bell(r, 0);
 	rig_wait(r, 1, LIMIT);
-	for (uint32_t s = 1; busy && s <= set->neighbours; s++)
+	for (uint32_t s = 1; s <= busy; s++)
 		CHECK(rig_reg(r, NPU_SLOT_ADDR(s, HEAD)) < RIG_DEPTH,
 		      "neighbour %u has nothing left to do", s);
 	CHECK(r->faulted == 0, "faults %#x", r->faulted);
@@ -177,29 +239,31 @@ struct outcome {
 static void one(struct rig *r, struct setting *set, uint32_t first, uint32_t last,
 		struct outcome *o)
 {
-	uint64_t alone = measure(r, set, false), with = alone;
+	uint64_t alone, with;
+
+	set->neighbours = last;
+	alone = with = measure(r, set, 0);
 
 	CHECK(alone >= LEAST, "%s: %llu cycles alone", names[set->victim],
 	      (unsigned long long)alone);
-	for (set->neighbours = first; set->neighbours <= last; set->neighbours++) {
+	for (uint32_t busy = first; busy <= last; busy++) {
 		double slow, over;
 
-		with = measure(r, set, true);
+		with = measure(r, set, busy);
 		slow = (double)with / (double)alone;
-		over = slow / (set->neighbours + 1);
-		printf("%u channel%s %-8s beside %u %-8s %7llu alone %8llu together "
+		over = slow / (busy + 1);
+		printf("%u channel%s %-9s beside %u %-9s %7llu alone %8llu together "
 		       "%6.2f of alone %5.2f of its share\n",
 		       set->channels, set->channels > 1 ? "s" : " ", names[set->victim],
-		       set->neighbours, names[set->hostile], (unsigned long long)alone,
+		       busy, names[set->hostile], (unsigned long long)alone,
 		       (unsigned long long)with, slow, over);
 		o->worst = over > o->worst ? over : o->worst;
 	}
-	set->neighbours = last;
 	o->fair += with != alone;
 	o->alone_fair += alone;
 	set->turns = true;
-	alone = measure(r, set, false);
-	with = measure(r, set, true);
+	alone = measure(r, set, 0);
+	with = measure(r, set, last);
 	set->turns = false;
 	CHECK(with == alone, "turns: %s beside %s: %llu cycles, alone %llu",
 	      names[set->victim], names[set->hostile], (unsigned long long)with,
@@ -221,7 +285,7 @@ int main(int argc, char **argv)
 	struct outcome o = {0};
 	struct rig r;
 
-	rig_open(&r, shape, UINT64_C(1) << 25);
+	rig_open(&r, shape, UINT64_C(1) << 26);
 	if (last >= r.api->slots)
 		last = r.api->slots - 1;
 	if (first > last)
