@@ -28,8 +28,8 @@ struct npu_panel {
 uint32_t npu_panel_skip(struct npu_windows *in, uint64_t *lda);
 /* Panels that keep the array busy; of those as good, the longest. */
 struct npu_panel npu_panel_choose(const struct npu_panel_op *o);
-/* The same of a GEMM, or K cut, where that is faster: then an operation of more than .rows
- * rows is to become several. */
+/* The same of a GEMM, or K cut, where that is faster: then an operation of more than
+ * .rows rows is to become several. */
 struct npu_panel npu_panel_gemm(const struct npu_panel_op *o);
 
 #endif

@@ -267,7 +267,8 @@ struct act {
 	bool act, last_v;
 	uint32_t row, done, lo, rva, va, end, last, last_line, rsp, line;
 	uint32_t occupied, old, top;
-	/* where K is cut: the row in its part, the part's first k, the tile's first column */
+	/* where K is cut: the row in its part, the part's first k, the tile's first
+	 * column */
 	uint32_t t, k, n;
 	bool kept;
 	uint32_t head, tail, count;
