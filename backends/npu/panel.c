@@ -248,9 +248,9 @@ struct npu_panel npu_panel_gemm(const struct npu_panel_op *o)
 		uint32_t most = lesser(NPU_SPAD_USE / 2 / sps, o->depth), count, rows;
 		uint64_t all;
 
-		if (1u << kcut >= o->k || !most)
+		if (1u << kcut >= o->k || !most || !o->m)
 			continue;
-		count = (o->m + most - 1) / most;
+		count = (o->m - 1) / most + 1;
 		rows = (o->m + count - 1) / count;
 		all = count * cut_cost(o, rows, kcut);
 		if (all >= limit)
