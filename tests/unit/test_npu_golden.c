@@ -845,6 +845,7 @@ static void faults(void **state)
 		d[w] = 0x11111111;
 	NPU_SET(d, OPCODE, NPU_OP_GEMM);
 	NPU_SET(d, PANEL, 1);
+	NPU_SET(d, KCUT, 0);
 	env.rows = 0;
 	expect_fault(d, NPU_FAULT_NO_UNITS, 0);
 	env.rows = 16;
@@ -973,8 +974,10 @@ static void field_limits(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		limit_base(d, limits[i].op);
-		if (limits[i].op == NPU_OP_GEMM)
+		if (limits[i].op == NPU_OP_GEMM) {
 			NPU_SET(d, F_NOPARAM, 1);
+			d[NPU_DESC_KCUT_WORD] = 0;
+		}
 		/* so that LDA or PIX alone is what is wrong */
 		if (limits[i].word == NPU_DESC_LDA_WORD)
 			NPU_SET(d, SPS, 80);
@@ -988,6 +991,54 @@ static void field_limits(void **state)
 		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
 		assert_int_equal(word, limits[i].named);
 	}
+}
+
+/* K in parts: no less than 256, of a K of more than one, of rows that are one panel, each
+ * a whole number of lines apart. */
+static void parts_limit(void **state)
+{
+	static const struct {
+		uint32_t word, lsb, width, last, beyond, named;
+	} limits[] = {
+#define PART(field, last, beyond, at)                                                    \
+	{NPU_DESC_##field##_WORD,                                                        \
+	 NPU_DESC_##field##_LSB,                                                         \
+	 NPU_DESC_##field##_W,                                                           \
+	 last,                                                                           \
+	 beyond,                                                                         \
+	 NPU_DESC_##at##_WORD}
+		PART(KCUT, 8, 7, KCUT),    PART(KCUT, 0, 1, KCUT),
+		PART(CIN, 257, 256, KCUT), PART(DM, 512, 513, KCUT),
+		PART(PANEL, 12, 11, KCUT), PART(SPS, 320, 256, SPS),
+		PART(SPS, 384, 383, SPS),  PART(SPS, 131008, 131072, SPS),
+#undef PART
+	};
+	uint32_t d[16], word;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		limit_base(d, NPU_OP_GEMM);
+		NPU_SET(d, F_NOPARAM, 1);
+		NPU_SET(d, CIN, 600);
+		NPU_SET(d, SPS, 320);
+		d[NPU_DESC_KCUT_WORD] = 0;
+		NPU_SET(d, KCUT, 8);
+		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
+			     limits[i].last);
+		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
+		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
+			     limits[i].beyond);
+		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+		assert_int_equal(word, limits[i].named);
+	}
+	/* int32 outputs: a quarter as many rows */
+	NPU_SET(d, SPS, 320);
+	NPU_SET(d, F_OUT32, 1);
+	NPU_SET(d, DM, 128);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
+	NPU_SET(d, DM, 129);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+	assert_int_equal(word, NPU_DESC_KCUT_WORD);
 }
 
 /* All three rows are one panel's input: 2 * 65424 + 16 bytes of 130944; one line fits
@@ -1045,19 +1096,19 @@ static void reduction_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(high_mul),        cmocka_unit_test(round_shift),
-		cmocka_unit_test(requantize),      cmocka_unit_test(float_requantize),
-		cmocka_unit_test(gemm_by_hand),    cmocka_unit_test(gemm_unsigned),
-		cmocka_unit_test(goes_on),         cmocka_unit_test(conv_random),
-		cmocka_unit_test(group_by_hand),   cmocka_unit_test(add_by_hand),
-		cmocka_unit_test(relu_by_hand),    cmocka_unit_test(maxpool_by_hand),
-		cmocka_unit_test(mul_by_hand),     cmocka_unit_test(avgpool_by_hand),
-		cmocka_unit_test(lut_by_hand),     cmocka_unit_test(softmax_by_hand),
-		cmocka_unit_test(unsigned_vec),    cmocka_unit_test(copy_and_fill),
-		cmocka_unit_test(fences),          cmocka_unit_test(faults),
-		cmocka_unit_test(group_faults),    cmocka_unit_test(empty_windows),
-		cmocka_unit_test(field_limits),    cmocka_unit_test(panel_limit),
-		cmocka_unit_test(reduction_limit),
+		cmocka_unit_test(high_mul),      cmocka_unit_test(round_shift),
+		cmocka_unit_test(requantize),    cmocka_unit_test(float_requantize),
+		cmocka_unit_test(gemm_by_hand),  cmocka_unit_test(gemm_unsigned),
+		cmocka_unit_test(goes_on),       cmocka_unit_test(conv_random),
+		cmocka_unit_test(group_by_hand), cmocka_unit_test(add_by_hand),
+		cmocka_unit_test(relu_by_hand),  cmocka_unit_test(maxpool_by_hand),
+		cmocka_unit_test(mul_by_hand),   cmocka_unit_test(avgpool_by_hand),
+		cmocka_unit_test(lut_by_hand),   cmocka_unit_test(softmax_by_hand),
+		cmocka_unit_test(unsigned_vec),  cmocka_unit_test(copy_and_fill),
+		cmocka_unit_test(fences),        cmocka_unit_test(faults),
+		cmocka_unit_test(group_faults),  cmocka_unit_test(empty_windows),
+		cmocka_unit_test(field_limits),  cmocka_unit_test(parts_limit),
+		cmocka_unit_test(panel_limit),   cmocka_unit_test(reduction_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
