@@ -1007,10 +1007,10 @@ static void parts_limit(void **state)
 	 last,                                                                           \
 	 beyond,                                                                         \
 	 NPU_DESC_##at##_WORD}
-		PART(KCUT, 8, 7, KCUT),    PART(KCUT, 0, 1, KCUT),
-		PART(CIN, 257, 256, KCUT), PART(DM, 512, 513, KCUT),
-		PART(PANEL, 12, 11, KCUT), PART(SPS, 320, 256, SPS),
-		PART(SPS, 384, 383, SPS),  PART(SPS, 131008, 131072, SPS),
+		PART(KCUT, 8, 7, KCUT),         PART(CIN, 257, 256, KCUT),
+		PART(DM, 512, 513, KCUT),       PART(PANEL, 12, 11, KCUT),
+		PART(SPS, 320, 256, SPS),       PART(SPS, 384, 383, SPS),
+		PART(SPS, 131008, 131072, SPS),
 #undef PART
 	};
 	uint32_t d[16], word;
