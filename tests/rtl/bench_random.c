@@ -110,12 +110,17 @@ static void add_bad(struct rig *r, uint32_t s, struct job *job,
 				     .rows = rect->rows,
 				     .cols = rect->cols};
 	struct npu_golden_result result;
+	uint32_t word;
 
 	work_desc(r, s, job->bad, true, g);
 	if (rect->rows)
 		break_desc(job->bad, g);
 	npu_golden_exec(job->bad, &env, &result);
 	if (result.fault == UNUSUAL || !result.fault)
+		return;
+	/* Found on the way: panels before the one that does not fit may be stored. */
+	if (result.fault == NPU_FAULT_FIELD &&
+	    npu_golden_check(job->bad, &word) == NPU_FAULT_NONE)
 		return;
 	job->kind = result.fault;
 	job->address = result.address;

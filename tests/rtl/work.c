@@ -213,7 +213,7 @@ void work_cut(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 			     .sx = 1,
 			     .dy = 1,
 			     .dx = 1,
-			     .kcut = rng_range(g, 8, 11),
+			     .kcut = rng_next(g) % 8 ? 8 : rng_range(g, 9, 11),
 			     .out32 = rng_next(g) % 4 == 0,
 			     .au8 = rng_next(g) % 2,
 			     .bu8 = rng_next(g) % 2,
@@ -228,11 +228,11 @@ void work_cut(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 		c.lda = c.cin + rng_range(g, 0, 90);
 	if (most > NPU_DEPTH_OUT32)
 		most = NPU_DEPTH_OUT32;
-	c.h = rng_range(g, 1, rng_next(g) % 4 ? 20 : most);
+	c.h = rng_range(g, 1, rng_next(g) % 8 ? 12 : most);
 	while (c.h > 1 && c.h * (c.cin + 90) > WORK_ROOM / 2)
 		c.h /= 2;
 	c.oh = c.h;
-	c.n = rng_range(g, 1, rng_next(g) % 4 ? 9 : 40);
+	c.n = rng_range(g, 1, rng_next(g) % 8 ? 6 : 20);
 	while (c.n > 1 && c.cin * ((c.n + 15) / 16 * 16) > WORK_ROOM / 4)
 		c.n /= 2;
 	rig_conv_desc(r, s, &c, true, desc, g);
