@@ -625,15 +625,21 @@ static int vec_piece(struct exec *x, const uint8_t *table, uint32_t row, uint32_
 	return store(x, NPU_GET(d, ADDR_D) + row * NPU_GET(d, LDD) + col, a, n);
 }
 
+static uint32_t is_matrix(const uint32_t *d)
+{
+	return NPU_GET(d, OPCODE) == NPU_OP_GEMM || NPU_GET(d, OPCODE) == NPU_OP_CONV;
+}
+
 static int is_pool(uint32_t vop)
 {
 	return vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL;
 }
 
-/* Bytes of an output row. */
-static uint32_t vec_cols(const uint32_t *d)
+uint32_t npu_golden_cols(const uint32_t desc[16])
 {
-	return is_pool(NPU_GET(d, VOP)) ? NPU_GET(d, CIN) : NPU_GET(d, VCOLS);
+	if (is_matrix(desc))
+		return NPU_GET(desc, DN);
+	return is_pool(NPU_GET(desc, VOP)) ? NPU_GET(desc, CIN) : NPU_GET(desc, VCOLS);
 }
 
 /* Bytes of output row m from *first up to *last are to be computed. */
@@ -642,7 +648,7 @@ static void bytes_left(const struct exec *x, uint32_t m, uint32_t *first, uint32
 	const struct npu_progress *from = x->env->from, *to = x->env->to;
 
 	*first = 0;
-	*last = vec_cols(x->d);
+	*last = npu_golden_cols(x->d);
 	if (from && m <= from->m)
 		*first = m < from->m ? *last : from->n;
 	if (to && m >= to->m)
@@ -836,11 +842,6 @@ static int exec_signal(struct exec *x)
 
 /* ---- checks ----------------------------------------------------------------------- */
 
-static uint32_t is_matrix(const uint32_t *d)
-{
-	return NPU_GET(d, OPCODE) == NPU_OP_GEMM || NPU_GET(d, OPCODE) == NPU_OP_CONV;
-}
-
 static uint32_t is_pool_op(const uint32_t *d)
 {
 	return NPU_GET(d, OPCODE) == NPU_OP_VEC && is_pool(NPU_GET(d, VOP));
@@ -851,15 +852,14 @@ static int is_shift(uint32_t field)
 	return signed8(field) >= -31 && signed8(field) <= 30;
 }
 
-/* K's parts: log2 of one; 0: it is one part. */
-static uint32_t kcut_of(const uint32_t *d)
+uint32_t npu_golden_kcut(const uint32_t desc[16])
 {
-	return NPU_GET(d, OPCODE) == NPU_OP_GEMM ? NPU_GET(d, KCUT) : 0;
+	return NPU_GET(desc, OPCODE) == NPU_OP_GEMM ? NPU_GET(desc, KCUT) : 0;
 }
 
 static int bad_kcut(const uint32_t *d)
 {
-	uint32_t kcut = kcut_of(d), m = NPU_GET(d, DM);
+	uint32_t kcut = npu_golden_kcut(d), m = NPU_GET(d, DM);
 
 	return kcut &&
 	       (kcut < NPU_KCUT_LEAST || NPU_GET(d, CIN) <= 1u << kcut ||
@@ -871,10 +871,10 @@ static int fits_scratchpad(const uint32_t *d)
 {
 	struct geometry g = read_geometry(d);
 	uint64_t row_bytes = (uint64_t)(g.w - 1) * g.pix + g.cin;
-	uint32_t sps = NPU_GET(d, SPS), kcut = kcut_of(d);
+	uint32_t sps = NPU_GET(d, SPS), kcut = npu_golden_kcut(d);
 
 	if (kcut)
-		return sps < NPU_SPAD && sps % 64 == 0 && sps >= (1u << kcut) + 64;
+		return sps < NPU_SPAD && sps % 64 == 0 && sps >= npu_panel_cut_sps(kcut);
 	if (!g.h || !g.w)
 		return 1;
 	if (row_bytes > NPU_SPAD_USE)
@@ -1010,8 +1010,8 @@ static int panels_fit(const struct exec *x)
 		npu_panel_most(NPU_GET(x->d, F_OUT32), k, x->env->rows, x->env->cols);
 	uint32_t m = 0, t = 0;
 
-	if (kcut_of(x->d))
-		return (g.m - 1) * sps + (1u << kcut_of(x->d)) <= NPU_SPAD_USE;
+	if (npu_golden_kcut(x->d))
+		return (g.m - 1) * sps + (1u << npu_golden_kcut(x->d)) <= NPU_SPAD_USE;
 	if (!g.h || !g.w)
 		return 1;
 	if (x->env->from) {
@@ -1157,7 +1157,7 @@ void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
 static int sums_fit(const uint32_t desc[16], const struct npu_progress *p)
 {
 	struct geometry g = read_geometry(desc);
-	uint32_t kcut = kcut_of(desc);
+	uint32_t kcut = npu_golden_kcut(desc);
 
 	if (kcut && p->k % (1u << kcut) + p->kr > 1u << kcut)
 		return 0;
@@ -1169,8 +1169,9 @@ static int sums_fit(const uint32_t desc[16], const struct npu_progress *p)
 /* Whole rows and pieces of a VEC, and nothing else. */
 static int vec_fits(const uint32_t desc[16], const struct npu_progress *p)
 {
-	return p->m < NPU_GET(desc, DM) && p->n < vec_cols(desc) && !(p->n & 15u) &&
-	       (NPU_GET(desc, VOP) != NPU_VOP_SOFTMAX || !p->n) && !p->t && !p->half;
+	return p->m < NPU_GET(desc, DM) && p->n < npu_golden_cols(desc) &&
+	       !(p->n & 15u) && (NPU_GET(desc, VOP) != NPU_VOP_SOFTMAX || !p->n) &&
+	       !p->t && !p->half;
 }
 
 uint32_t npu_golden_context(const uint32_t desc[16],
@@ -1204,7 +1205,7 @@ uint32_t npu_golden_context(const uint32_t desc[16],
 			       : NPU_FAULT_CONTEXT;
 	return is_matrix(desc) && p->n < NPU_GET(desc, DN) && p->t && p->t <= most &&
 			       (uint64_t)p->m + p->t <= NPU_GET(desc, DM) &&
-			       (!kcut_of(desc) || p->t == NPU_GET(desc, DM)) &&
+			       (!npu_golden_kcut(desc) || p->t == NPU_GET(desc, DM)) &&
 			       (!NPU_GET(context, FOLD_SUMS) || sums_fit(desc, p))
 		       ? NPU_FAULT_NONE
 		       : NPU_FAULT_CONTEXT;

@@ -46,6 +46,11 @@ struct npu_progress {
 	uint32_t m, t, n, half, k, kr, nc, r;
 };
 
+/* Outputs of a row of a GEMM, CONV or VEC; a GEMM's parts of K: log2 of one, 0: it is
+ * one. */
+uint32_t npu_golden_cols(const uint32_t desc[16]);
+uint32_t npu_golden_kcut(const uint32_t desc[16]);
+
 /* p, which may be NULL, is not an operation's beginning. */
 static inline int npu_golden_begun(const struct npu_progress *p)
 {

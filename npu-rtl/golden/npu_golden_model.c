@@ -156,23 +156,13 @@ static uint64_t whole_cost(const struct slot *s, const uint32_t *d)
 	return FETCH_CYCLES + divide_up(elements * NPU_GET(d, DM), 16);
 }
 
-/* Outputs of a row. */
-static uint32_t row_of(const uint32_t *d)
-{
-	uint32_t vop = NPU_GET(d, VOP);
-
-	if (matrix(d))
-		return NPU_GET(d, DN);
-	return vop == NPU_VOP_MAXPOOL || vop == NPU_VOP_AVGPOOL ? NPU_GET(d, CIN)
-								: NPU_GET(d, VCOLS);
-}
-
 /* Outputs that are stored at p, and what sums are worth of some. */
 static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 {
 	uint64_t sums = (uint64_t)p->t * p->k + (uint64_t)p->r * p->kr;
 
-	return (uint64_t)p->m * row_of(d) + (matrix(d) ? (uint64_t)p->t * p->n : p->n) +
+	return (uint64_t)p->m * npu_golden_cols(d) +
+	       (matrix(d) ? (uint64_t)p->t * p->n : p->n) +
 	       (p->nc ? sums * p->nc / shape_of(d).k : 0);
 }
 
@@ -180,7 +170,7 @@ static uint64_t outputs(const uint32_t *d, const struct npu_progress *p)
 static uint64_t cost_to(const struct slot *s, const uint32_t *d,
 			const struct npu_progress *to)
 {
-	uint64_t all = (uint64_t)NPU_GET(d, DM) * row_of(d), some, whole;
+	uint64_t all = (uint64_t)NPU_GET(d, DM) * npu_golden_cols(d), some, whole;
 
 	if (!computes(d) || (matrix(d) && !s->rect.rows) || !all)
 		return whole_cost(s, d);
@@ -194,12 +184,6 @@ static uint64_t cost(const struct slot *s, const uint32_t *d)
 	const struct npu_progress end = {.m = NPU_GET(d, DM)};
 
 	return cost_to(s, d, &end);
-}
-
-/* K's parts: log2 of one; 0: it is one part. */
-static uint32_t kcut_of(const uint32_t *d)
-{
-	return NPU_GET(d, OPCODE) == NPU_OP_GEMM ? NPU_GET(d, KCUT) : 0;
 }
 
 /* The tiles of a GEMM or CONV in the order of work. */
@@ -223,7 +207,7 @@ static struct tiles tiles_of(const struct slot *s)
 	w.depth = npu_panel_kept(NPU_GET(d, F_OUT32), w.at.half);
 	w.depth = panel < w.depth ? panel : w.depth;
 	if (!w.at.t)
-		w.at.t = kcut_of(d) ? w.m : npu_panel_next(w.m, w.depth, 0);
+		w.at.t = npu_golden_kcut(d) ? w.m : npu_panel_next(w.m, w.depth, 0);
 	return w;
 }
 
@@ -250,7 +234,7 @@ static uint32_t width(const struct tiles *w)
 static void report_folds(struct npu_model *m, struct slot *s,
 			 const struct npu_progress *to)
 {
-	uint32_t k = (uint32_t)shape_of(s->desc).k, kcut = kcut_of(s->desc);
+	uint32_t k = (uint32_t)shape_of(s->desc).k, kcut = npu_golden_kcut(s->desc);
 	uint64_t t0 = s->started;
 	struct tiles w;
 
@@ -553,7 +537,7 @@ static void within(const struct slot *s, const struct tiles *w, uint64_t spent,
 		   uint64_t all, struct npu_progress *to)
 {
 	uint32_t k = (uint32_t)shape_of(s->desc).k, h = s->rect.rows;
-	uint32_t kcut = kcut_of(s->desc);
+	uint32_t kcut = npu_golden_kcut(s->desc);
 	uint64_t left;
 
 	*to = w->at;
@@ -610,7 +594,7 @@ static void save_early(struct npu_model *m, struct slot *s)
 static void vec_early(struct npu_model *m, struct slot *s)
 {
 	const uint32_t *d = s->desc;
-	uint64_t cols = row_of(d), all = NPU_GET(d, DM) * cols, at;
+	uint64_t cols = npu_golden_cols(d), all = NPU_GET(d, DM) * cols, at;
 	uint64_t spent = m->cycle - s->started, whole = cost(s, d) - FETCH_CYCLES;
 
 	if (m->replay || !all || !whole)

@@ -67,14 +67,6 @@ static bool pool(const uint32_t *d)
 	return NPU_GET(d, VOP) == NPU_VOP_MAXPOOL || NPU_GET(d, VOP) == NPU_VOP_AVGPOOL;
 }
 
-/* Outputs of a row. */
-static uint32_t row_of(const uint32_t *d)
-{
-	if (matrix(d))
-		return NPU_GET(d, DN);
-	return pool(d) ? NPU_GET(d, CIN) : NPU_GET(d, VCOLS);
-}
-
 /* A pool with lines longer than the rig's, larger windows, and more of them. */
 static void long_pool(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
@@ -262,13 +254,13 @@ static bool look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 	if (!matrix(desc))
 		p.t = 1; /* the row that it is in */
 	for (uint32_t m = 0; m < p.m + p.t && m < NPU_GET(desc, DM); m++) {
-		uint32_t n = m < p.m ? row_of(desc) : p.n;
+		uint32_t n = m < p.m ? npu_golden_cols(desc) : p.n;
 
 		wrong += n && !row_equals(r, t, desc, m, 0, n);
 	}
 	CHECK(!wrong, "seed %llu: %u rows of descriptor %u are not stored",
 	      (unsigned long long)seed, wrong, at);
-	outputs = (uint64_t)p.m * row_of(desc) + (uint64_t)p.t * p.n;
+	outputs = (uint64_t)p.m * npu_golden_cols(desc) + (uint64_t)p.t * p.n;
 	CHECK(outputs || p.nc, "seed %llu: a context that tells nothing",
 	      (unsigned long long)seed);
 	CHECK(!t->saved || t->saved_at != at || outputs >= t->outputs,
@@ -398,11 +390,6 @@ static void network(struct rig *r, struct mode modes[MODES], uint64_t seed)
 
 /* ---- contexts ---------------------------------------------------------------------- */
 
-static bool cut(const uint32_t desc[16])
-{
-	return NPU_GET(desc, OPCODE) == NPU_OP_GEMM && NPU_GET(desc, KCUT);
-}
-
 static void one_desc(struct rig *r, uint32_t desc[16], bool array, bool parts,
 		     struct rng *g)
 {
@@ -432,7 +419,7 @@ static void resume(struct rig *r, uint32_t save)
 static struct npu_progress forge(const uint32_t desc[16], struct rng *g)
 {
 	struct npu_progress p = {.m = rng_range(g, 0, NPU_GET(desc, DM) - 1),
-				 .n = rng_range(g, 0, row_of(desc) - 1)};
+				 .n = rng_range(g, 0, npu_golden_cols(desc) - 1)};
 	uint32_t depth;
 
 	if (!matrix(desc)) {
@@ -445,7 +432,7 @@ static struct npu_progress forge(const uint32_t desc[16], struct rng *g)
 		depth = NPU_GET(desc, PANEL);
 	p.t = NPU_GET(desc, DM) - p.m < depth ? NPU_GET(desc, DM) - p.m : depth;
 	p.t = rng_range(g, 1, p.t);
-	if (cut(desc)) {
+	if (npu_golden_kcut(desc)) {
 		p.m = 0;
 		p.t = NPU_GET(desc, DM);
 	}
@@ -562,7 +549,7 @@ static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 		struct npu_progress p = {.t = 1};
 
 		one_desc(r, desc, which != 0, which == 12, &g);
-		if (which && cut(desc))
+		if (which && npu_golden_kcut(desc))
 			p.t = NPU_GET(desc, DM);
 		save = rig_alloc(r, 0, 4096 + 64, 4096);
 		npu_golden_save(desc, &p, c);
@@ -648,13 +635,14 @@ static void no_vec_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 			NPU_SET(c, FOLD_M, 1u << rng_range(&g, 20, 31));
 			break;
 		case 5:
-			NPU_SET(c, FOLD_N, (row_of(desc) + 15) / 16 * 16);
+			NPU_SET(c, FOLD_N, (npu_golden_cols(desc) + 15) / 16 * 16);
 			break;
 		case 6:
 			NPU_SET(c, FOLD_N, rng_range(&g, 1, 15));
 			break;
 		case 7: /* inside a row that is read again */
-			while (NPU_GET(desc, VOP) != NPU_VOP_SOFTMAX || row_of(desc) < 17)
+			while (NPU_GET(desc, VOP) != NPU_VOP_SOFTMAX ||
+			       npu_golden_cols(desc) < 17)
 				one_desc(r, desc, false, false, &g);
 			save = rig_alloc(r, 0, 64, 64);
 			npu_golden_save(desc, &none, c);

@@ -941,6 +941,22 @@ static void limit_base(uint32_t *d, uint32_t op)
 	NPU_SET(d, SPS, 16);
 }
 
+struct limit {
+	uint32_t op, word, lsb, width, last, beyond, named;
+};
+
+/* The field's last value is taken, the first beyond is not. */
+static void at_limit(uint32_t *d, const struct limit *l)
+{
+	uint32_t word;
+
+	npu_desc_set(d, l->word, l->lsb, l->width, l->last);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
+	npu_desc_set(d, l->word, l->lsb, l->width, l->beyond);
+	assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
+	assert_int_equal(word, l->named);
+}
+
 #define LIMIT(op, field, last, beyond, at)                                               \
 	{                                                                                \
 		op, NPU_DESC_##field##_WORD, NPU_DESC_##field##_LSB,                     \
@@ -950,9 +966,7 @@ static void limit_base(uint32_t *d, uint32_t op)
 /* A field's last value and the first that is refused, and the word that is named. */
 static void field_limits(void **state)
 {
-	static const struct {
-		uint32_t op, word, lsb, width, last, beyond, named;
-	} limits[] = {
+	static const struct limit limits[] = {
 		LIMIT(NPU_OP_CONV, KW, 255, 0, KH),
 		LIMIT(NPU_OP_WAIT, ADDR_A, 8, 12, ADDR_A),
 		LIMIT(NPU_OP_SIGNAL, ADDR_D, 16, 17, ADDR_D),
@@ -969,7 +983,7 @@ static void field_limits(void **state)
 		/* rows of 3 PIX + 4 bytes and 63 between them: 144 */
 		LIMIT(NPU_OP_CONV, PIX, 25, 26, SPS),
 	};
-	uint32_t d[16], word;
+	uint32_t d[16];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -983,13 +997,7 @@ static void field_limits(void **state)
 			NPU_SET(d, SPS, 80);
 		if (limits[i].word == NPU_DESC_PIX_WORD)
 			NPU_SET(d, SPS, 144);
-		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
-			     limits[i].last);
-		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
-		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
-			     limits[i].beyond);
-		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
-		assert_int_equal(word, limits[i].named);
+		at_limit(d, &limits[i]);
 	}
 }
 
@@ -997,21 +1005,14 @@ static void field_limits(void **state)
  * a whole number of lines apart. */
 static void parts_limit(void **state)
 {
-	static const struct {
-		uint32_t word, lsb, width, last, beyond, named;
-	} limits[] = {
-#define PART(field, last, beyond, at)                                                    \
-	{NPU_DESC_##field##_WORD,                                                        \
-	 NPU_DESC_##field##_LSB,                                                         \
-	 NPU_DESC_##field##_W,                                                           \
-	 last,                                                                           \
-	 beyond,                                                                         \
-	 NPU_DESC_##at##_WORD}
-		PART(KCUT, 8, 7, KCUT),         PART(CIN, 257, 256, KCUT),
-		PART(DM, 512, 513, KCUT),       PART(PANEL, 12, 11, KCUT),
-		PART(SPS, 320, 256, SPS),       PART(SPS, 384, 383, SPS),
-		PART(SPS, 131008, 131072, SPS),
-#undef PART
+	static const struct limit limits[] = {
+		LIMIT(NPU_OP_GEMM, KCUT, 8, 7, KCUT),
+		LIMIT(NPU_OP_GEMM, CIN, 257, 256, KCUT),
+		LIMIT(NPU_OP_GEMM, DM, 512, 513, KCUT),
+		LIMIT(NPU_OP_GEMM, PANEL, 12, 11, KCUT),
+		LIMIT(NPU_OP_GEMM, SPS, 320, 256, SPS),
+		LIMIT(NPU_OP_GEMM, SPS, 384, 383, SPS),
+		LIMIT(NPU_OP_GEMM, SPS, 131008, 131072, SPS),
 	};
 	uint32_t d[16], word;
 
@@ -1023,13 +1024,7 @@ static void parts_limit(void **state)
 		NPU_SET(d, SPS, 320);
 		d[NPU_DESC_KCUT_WORD] = 0;
 		NPU_SET(d, KCUT, 8);
-		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
-			     limits[i].last);
-		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_NONE);
-		npu_desc_set(d, limits[i].word, limits[i].lsb, limits[i].width,
-			     limits[i].beyond);
-		assert_int_equal(npu_golden_check(d, &word), NPU_FAULT_FIELD);
-		assert_int_equal(word, limits[i].named);
+		at_limit(d, &limits[i]);
 	}
 	/* int32 outputs: a quarter as many rows */
 	NPU_SET(d, SPS, 320);
