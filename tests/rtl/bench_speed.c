@@ -2,9 +2,10 @@
 /*
  * bench_speed.c - how fast the model runs: four slots on 8 x 8 PEs each, all busy with
  * convolutions from 8-channel memory; one slot on all PEs; a machine with nothing to do.
- * Prints the rates, and as figures with the argument "figure"; never fails on them.
- * Seconds are the processor time of this process, which has one thread: what else the
- * machine does should not count.
+ * Prints the rates, and as figures with the argument "figure", which may be followed by
+ * the model to take instead of that of the tests; never fails on them. Seconds are the
+ * processor time of this process, which has one thread: what else the machine does should
+ * not count.
  */
 #include <string.h>
 #include <time.h>
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
 	double best = 0, alone, idle;
 	struct rig r;
 
-	rig_open(&r, "16x16x4x8", UINT64_C(1) << 24);
+	rig_open(&r, argc > 2 ? argv[2] : "16x16x4x8", UINT64_C(1) << 24);
 	ideal = rig_ideal(&r);
 	rate(&r, &ideal, 4, "ideal memory");
 	for (int i = 0; i < 2; i++) {
