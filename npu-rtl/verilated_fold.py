@@ -55,7 +55,7 @@ class Function:
 
 
 def read(path, functions):
-    """A file's parts: text and functions of modules, in order."""
+    """A file's parts, in order: functions of modules with instances, and text, the top's functions too."""
     parts, f = [], None
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -71,7 +71,7 @@ def read(path, functions):
                 f = None
             else:
                 body.append(line)
-    return parts
+    return parts + ([f.head, *body] if f else [])
 
 
 def rename(functions, texts):
@@ -119,11 +119,9 @@ def main():
     for path in glob.glob(f"{folder}/{prefix}*.h"):
         with open(path, encoding="utf-8") as file:
             declared |= {m[0] for m in SAMPLED.finditer(file.read())}
-    everything = functions
-    functions = [f for f in functions if not f.module.endswith("_024root")]
-    if declared:
+    if declared and functions:
         same = sampled(functions, declared)
-        for f in everything:
+        for f in functions:
             f.body = same(f.body)
         files = {path: [same(p) if isinstance(p, str) else p for p in parts] for path, parts in files.items()}
     rename(functions, [p if isinstance(p, str) else p.body for parts in files.values() for p in parts])
