@@ -32,6 +32,7 @@ static VerilatedContext *prepare(VerilatedContext *context)
 	const char *seed = getenv("NPU_MODEL_SEED");
 
 	Verilated::threadContextp(context);
+	context->threads(1); /* else a pool, of as many as there are processors */
 	context->randReset(2);
 	context->randSeed(seed ? atoi(seed) : 1);
 	return context;
@@ -54,6 +55,7 @@ struct npu_model {
 	}
 	~npu_model()
 	{
+		Verilated::threadContextp(&context); /* scopes leave this thread's */
 		top.final();
 	}
 	npu_model(const npu_model &) = delete;
@@ -119,6 +121,7 @@ void destroy(npu_model *m)
 	if (current == m)
 		current = nullptr;
 	delete m;
+	Verilated::threadContextp(Verilated::defaultContextp());
 }
 
 uint32_t reg_read(npu_model *m, uint32_t address)

@@ -49,6 +49,7 @@ VerilatedContext *prepare(VerilatedContext *context)
 	const char *seed = getenv("NPU_MODEL_SEED");
 
 	Verilated::threadContextp(context);
+	context->threads(1); /* else a pool, of as many as there are processors */
 	context->randReset(2);
 	context->randSeed(seed ? atoi(seed) : 1);
 	return context;
@@ -80,6 +81,7 @@ struct npu_slot {
 	}
 	~npu_slot()
 	{
+		Verilated::threadContextp(&context); /* scopes leave this thread's */
 		top.final();
 	}
 	npu_slot(const npu_slot &) = delete;
@@ -426,6 +428,7 @@ npu_slot *create(npu_slot_memory_fn memory, void *user)
 void destroy(npu_slot *s)
 {
 	delete s;
+	Verilated::threadContextp(Verilated::defaultContextp());
 }
 
 void lazy(npu_slot *s, uint32_t of256, uint64_t seed)

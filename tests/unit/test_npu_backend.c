@@ -1888,6 +1888,30 @@ static void real_time(void **state)
 	assert_true(hal_device_now(w->dev) - before >= 30 * 2000000);
 }
 
+static void *close_it(void *arg)
+{
+	hal_close(arg);
+	return NULL;
+}
+
+/* Devices are closed in any order, by other threads than those that opened them. */
+static void closed_elsewhere(void **state)
+{
+	struct hal_device *dev[4];
+	pthread_t thread;
+
+	(void)state;
+	for (uint32_t again = 0; again < 3; again++) {
+		for (uint32_t i = 0; i < 4; i++)
+			OK(open_device("", &dev[i]));
+		hal_close(dev[2]);
+		OK(pthread_create(&thread, NULL, close_it, dev[0]));
+		OK(pthread_join(thread, NULL));
+		hal_close(dev[3]);
+		hal_close(dev[1]);
+	}
+}
+
 /* A suspend and a move of which nothing has to be waited for are told all the same. */
 static void real_quiet(void **state)
 {
@@ -2017,6 +2041,7 @@ static int run_all(const char *name)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_refused),
 		cmocka_unit_test(engines),
+		cmocka_unit_test(closed_elsewhere),
 		cmocka_unit_test(durations_table),
 		cmocka_unit_test(recorded),
 		cmocka_unit_test(replayed),
