@@ -64,9 +64,9 @@ module npu_seq
   logic        from_ok_d, from_ok_q, save_due_d, save_due_q, sums_due_d, sums_due_q;
   logic        wait_ok_d, wait_ok_q, sent_d, sent_q;
   logic [3:0]  pause_d, pause_q;
-  logic [31:0] ring_base_d, ring_base_q, head_d, head_q, tail_d, tail_q;
+  logic [31:0] head_d, head_q, tail_d, tail_q;
   logic [3:0]  ring_log2_d, ring_log2_q;
-  logic [31:6] save_d, save_q;
+  logic [31:6] ring_base_d, ring_base_q, save_d, save_q;
   logic        irq_signal_d, irq_fault_d, irq_quiet_d;
 
   // ---- registers --------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ module npu_seq
   assign kill_now_o = wr_preempt && preempt == 3'(PREEMPT_KILL) && state_q != SStopped &&
       state_q != SStopping;
 
-  assign ring_base_d = restart_o ? reg_wdata_i : ring_base_q;
+  assign ring_base_d = restart_o ? reg_wdata_i[31:6] : ring_base_q;
   assign ring_log2_d = reg_we_i && reg_addr_i == SLOT_RING_LOG2_OFF ? reg_wdata_i[3:0]
                                                                     : ring_log2_q;
   assign tail_d      = restart_o ? '0 : reg_we_i && reg_addr_i == SLOT_TAIL_OFF ? reg_wdata_i
@@ -129,7 +129,7 @@ module npu_seq
 
   // ---- memory -----------------------------------------------------------------------------------
   assign ask_v_o   = ask_desc || state_q == SWaitAsk || state_q == SFromAsk;
-  assign ask_va_o  = ask_desc ? ring_base_q +
+  assign ask_va_o  = ask_desc ? {ring_base_q, 6'd0} +
       (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
                      : state_q == SFromAsk ? save_o : {desc_o[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
   assign ask_len_o = ask_desc ? 7'd64 : state_q == SFromAsk ? 7'd40 : 7'd8;
@@ -402,7 +402,7 @@ module npu_seq
       default:          code = stop_t'(STATE_RUN);
     endcase
     unique case (reg_addr_i)
-      SLOT_RING_BASE_OFF:      reg_rdata_o = ring_base_q;
+      SLOT_RING_BASE_OFF:      reg_rdata_o = {ring_base_q, 6'd0};
       SLOT_RING_LOG2_OFF:      reg_rdata_o = 32'(ring_log2_q);
       SLOT_HEAD_OFF:           reg_rdata_o = head_q;
       SLOT_TAIL_OFF:           reg_rdata_o = tail_q;

@@ -689,7 +689,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 	if (n->kill)
 		s->next_v = s->next_ask = s->next_sent = false;
 	if (n->wr_ring) {
-		s->ring_base = a->value;
+		s->ring_base = a->value & ~63u;
 		s->head = s->tail = 0;
 		s->fault_kind = NPU_FAULT_NONE;
 		s->drain = s->fold = s->freeze = s->from_save = s->save_due = false;

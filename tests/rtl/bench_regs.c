@@ -262,7 +262,11 @@ static void small_ring(struct rig *r)
 	rig_space(r, 0, SPACE, RIG_ALL);
 	ring = rig_alloc(r, 0, 4 * 64, 64);
 	rig_write(r, NPU_SLOT_ADDR(0, RING_LOG2), 2);
-	rig_write(r, NPU_SLOT_ADDR(0, RING_BASE), ring);
+	/* lower bits are nobody's */
+	rig_write(r, NPU_SLOT_ADDR(0, RING_BASE), ring + 41);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(0, RING_BASE)) == ring, "RING_BASE in a line");
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), ring + 63);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(0, SAVE)) == ring, "SAVE in a line");
 	while (rig_reg(r, NPU_SLOT_ADDR(0, HEAD)) != total) {
 		uint32_t head = rig_reg(r, NPU_SLOT_ADDR(0, HEAD));
 
