@@ -39,7 +39,7 @@ function(hal_test name)
 		set(T_LABELS unit)
 	endif()
 	if(NOT T_TIMEOUT)
-		set(T_TIMEOUT 120)
+		set(T_TIMEOUT 300)
 	endif()
 	if(CMAKE_CROSSCOMPILING) # in an emulator
 		math(EXPR T_TIMEOUT "5 * ${T_TIMEOUT}")
