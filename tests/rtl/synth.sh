@@ -11,9 +11,9 @@ shift 2
 "$here/../../scripts/setup" rtl
 synth() { "$here/../../build/rtl-venv/bin/python" -B "$here/../../scripts/synth" "$@" "$build"; }
 
-planted() { # module, status, what it says
+planted() { # module, status, what it says, option
 	local rc=0 said
-	said=$(synth --words --shape 4x4x2x4 --file "$here/dut/planted.sv" --top "$1") || rc=$?
+	said=$(synth ${4-} --shape 4x4x2x4 --file "$here/dut/planted.sv" --top "$1") || rc=$?
 	if [[ $rc != "$2" || $said != *"$3"* ]]; then
 		printf '%s: status %s, not %s, or without "%s":\n%s\n' "$1" $rc "$2" "$3" "$said"
 		failed=1
@@ -23,10 +23,12 @@ planted() { # module, status, what it says
 case $what in
 planted)
 	failed=0
-	planted planted_latch 1 'planted_latch: latch '
-	planted planted_ports 1 'planted_ports: memory mem: 64 x 32 bits, 2 reads, 1 writes'
-	planted planted_read 1 'planted_read: memory mem: 64 x 32 bits, 1 reads (1 of them not registered)'
-	planted planted_none 0 '| planted_none | 1 | 0 | 2048 | 2 |'
+	planted planted_latch 1 'planted_latch: latch ' --words
+	planted planted_ports 1 'planted_ports: memory mem: 64 x 32 bits, 2 reads, 1 writes' --words
+	planted planted_read 1 'planted_read: memory mem: 64 x 32 bits, 1 reads (1 of them not registered)' --words
+	planted planted_none 0 '| planted_none | 1 | 0 | 2048 | 2 |' --words
+	planted planted_levels 0 'longest path 5 levels, from `u_first.b_i` to `u_second.q_o` by u_first (2), top (1), u_second (2)'
+	planted planted_levels 0 '| planted_half | 2 | 4 | 2 | 0 |'
 	exit $failed
 	;;
 core) synth "$@" ;;

@@ -44,3 +44,29 @@ module planted_none (
     q_o <= mem[r_i];
   end
 endmodule
+
+// Two levels a half, of which abc can spare none, and one more in between; d_i passes through.
+module planted_half (
+    input  logic a_i, b_i, c_i, d_i,
+    output logic q_o, d_o
+);
+  assign q_o = (a_i & b_i) ^ c_i;
+  assign d_o = d_i;
+endmodule
+
+module planted_levels (
+    input  logic       clk_i,
+    input  logic [6:0] d_i,
+    output logic       q_o, d_o
+);
+  logic       first, second, passed;
+  logic [6:0] d_q;
+  planted_half u_first (.a_i(d_q[0]), .b_i(d_q[1]), .c_i(d_q[2]), .d_i(d_q[3]), .q_o(first),
+      .d_o(passed));
+  planted_half u_second (.a_i(first ^ passed), .b_i(d_q[4]), .c_i(d_q[5]), .d_i(d_q[6]),
+      .q_o(second), .d_o);
+  always_ff @(posedge clk_i) begin
+    d_q <= d_i;
+    q_o <= second;
+  end
+endmodule
