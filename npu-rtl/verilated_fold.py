@@ -6,6 +6,9 @@ Verilator writes the functions of a module that it has not inlined anew for each
 each gets its instance as an argument; with four slots most of a model is that.  Of functions that
 differ in the names of their variables only, this leaves one, and of the others a call of it.  What it
 cannot read it leaves as it is: with another Verilator a model may be larger, never another.
+
+A model of several instances also leaks their names' buffer, once for each thread that makes one
+(Verilated::catName of 5.006); here they are strings.
 """
 import collections
 import glob
@@ -23,6 +26,8 @@ LOCAL = re.compile(r"^    [\w<>, ]+(?:/\*[\d:]+\*/)? (__PVT__\w+);\n"
                    r"(?:    \1 = 0;\n|    VL_ZERO_RESET_W\(\d+, \1\);\n)?", re.M)
 # What an assertion looks at, kept from the edge: a member, named by its instance.
 SAMPLED = re.compile(r"__Vsampled__TOP\w+")
+# The name of an instance, put together in a buffer that each thread which makes a model leaves behind.
+NAMED = re.compile(r'Verilated::catName\(namep, "([^"\n]*)"\)')
 SMALL = 500  # characters; a call is not much less
 
 
@@ -139,6 +144,11 @@ def main():
                 if first.local <= f.local:
                     f.same = first
             group = [f for f in group[1:] if not f.same]
+    for path in glob.glob(f"{folder}/{prefix}*Syms.cpp"):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(NAMED.sub(r'(std::string{namep} + ".\1").c_str()', text))
     for path, parts in files.items():
         with open(path, "w", encoding="utf-8") as file:
             for p in parts:

@@ -21,15 +21,15 @@ def function(instance, body, number=0, module="Vx_m"):
             f'    VL_DEBUG_IF(VL_DBG_MSGF("+ {head}\\n"); );\n    // Body\n' + PAD + body + "}\n")
 
 
-def fold(text, header=""):
+def fold(text, header="", name="Vx.cpp"):
     """What becomes of it: the text, and which function stands for which."""
     with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "Vx.cpp"), "w", encoding="utf-8") as f:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(text)
         with open(os.path.join(folder, "Vx_m.h"), "w", encoding="utf-8") as f:
             f.write(header)
         subprocess.run([sys.executable, "-B", sys.argv[1], folder, "Vx"], check=True)
-        with open(os.path.join(folder, "Vx.cpp"), encoding="utf-8") as f:
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
             text = f.read()
     calls = dict(re.findall(r"void (\w+)\(\w+\* vlSelf\) \{\n    (\w+)\(vlSelf\);\n\}", text))
     return text, calls
@@ -99,6 +99,9 @@ def main():
     check("what cannot be read stays", fold(unread, header) == (unread, {}))
     unended = function("a", "")[:-2]
     check("what does not end stays", fold(unended) == (unended, {}))
+    made = '    , TOP__top__DOT__u_a{this, %s}\n'
+    check("names are strings", fold(made % 'Verilated::catName(namep, "top.u_a")', name="Vx__Syms.cpp")[0] ==
+          made % '(std::string{namep} + ".top.u_a").c_str()')
     sys.exit(FAILED != 0)
 
 
