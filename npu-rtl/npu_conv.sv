@@ -156,7 +156,7 @@ module npu_conv
   npu_conv_weights u_weights (
       .clk_i, .rst_ni, .kill_i(cut), .start_i(weights_start), .op_i(op[weights_q]),
       .v_o(weights_on),
-      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .tile_done_i(tile_done), .push_o,
+      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .serial_i, .tile_done_i(tile_done), .push_o,
       .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
@@ -330,12 +330,15 @@ module npu_conv
     if (!rst_ni) group_q <= 1'b0;
   end
 
-  // parameters go to their table as they come to the FIFO's head; weights wait for the loader
-  logic       param_take, stray_q;
+  // parameters go to their table as they come to the FIFO's head; weights wait for the loader, each
+  // row of a piece of two
+  logic       param_take, second_d, second_q, stray_q;
   logic [5:0] param_col;
   assign param_col  = {meta_i[5:1], 1'b0};
   assign param_take = busy_o && pop_v_i && !meta_i[8];
-  assign pop_o      = param_take || weights_take;
+  assign second_d   = weights_take ? meta_i[0] && !second_q : second_q;
+  assign pop_o      = param_take || (weights_take && !second_d);
+  always_ff @(posedge clk_i) second_q <= rst_ni && !cut && second_d;
 
   // What lies beyond a pixel may be another tenant's, left in the scratchpad: the slot is told
   // before anything made of it is stored.
@@ -403,6 +406,7 @@ module npu_conv
   logic [RB-1:0] fed_at;
   logic [9*R-1:0] fed_a;
   logic [9*C-1:0] fed_g [R], fed_w, wv;
+  logic [255:0]   weights;
   npu_conv_gather #(.R(R), .C(C)) u_gather (
       .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .out_op_i(op[fed_tag.op]),
       .row_i(stream_offer), .fresh_i(stream_fresh),
@@ -416,10 +420,12 @@ module npu_conv
       .passed_o(gather_passed), .busy_o(gather_busy));
 
   always_comb begin
-    wv = '0;
+    wv      = '0;
+    weights = data_i;
+    if (second_q) weights[127:0] = data_i[255:128];
     if (weights_take)
       for (int j = 0; j < C; j++)
-        wv[9*j +: 9] = {!op[loaded.seq].b_u8 & data_i[8*j+7], data_i[8*j +: 8]}
+        wv[9*j +: 9] = {!op[loaded.seq].b_u8 & weights[8*j+7], weights[8*j +: 8]}
                        - {!op[loaded.seq].b_u8 & op[loaded.seq].zpb[7],
                            op[loaded.seq].zpb};
   end
@@ -502,6 +508,9 @@ module npu_conv
   read_behind_stores: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       !early)
       else $error("an operation reads what an older one has yet to store");
+  second_of_weights: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      second_q && pop_v_i |-> meta_i[8] && meta_i[0])
+      else $error("a second row of weights where there is one, or none");
   one_way_in: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       !other_way)
       else $error("a row of the array's other way in");

@@ -153,7 +153,7 @@ package npu_conv_pkg;
   // begin short and double, so that the array starts while the rest of the input is still being
   // loaded; a long operation also ends with a short one, so that little is left to store; and no
   // panel is shorter than the array is high, unless the operation or depth is.
-  localparam int Short = 32;               // at 16 rows, weights then take half of the memory port
+  localparam int Short = 32;               // at 16 rows, weights are then 8 bytes a cycle
   function automatic rows_t panel(input logic [19:0] left, input rows_t depth, input rows_t prev);
     logic [11:0] want;
     logic [19:0] cap;

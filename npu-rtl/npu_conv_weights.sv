@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_conv_weights: what the array and the requantizers need from memory beside activations, in the
 // order of use: for each tile w parameter rows, then K weight rows; then those of the next
-// operation.
+// operation.  Where weights are in blocks, two rows are neighbours in half a line: one piece.
 module npu_conv_weights
   import npu_conv_pkg::*;
 (
@@ -11,11 +11,12 @@ module npu_conv_weights
     output logic        v_o, last_o,       // some are left; the last piece is taken
     output logic [1:0]  tid_o,             // the tile asked for
     input  dim_t        w_i,
+    input  logic        serial_i,          // a row a piece
     input  logic        tile_done_i,       // a tile's number is no longer needed
     output logic        push_o,
     output logic [31:0] push_va_o,
     output logic [5:0]  push_len_o,
-    // {weights, tile, first column}; bit 0: two parameter rows
+    // {weights, tile, first column}; bit 0: two rows; of weights the second one's are bytes 16 on
     output logic [8:0]  push_meta_o,
     output logic        push_cut_o,
     output logic [31:0] push_jump_o,
@@ -36,6 +37,7 @@ module npu_conv_weights
   logic [15:0] n0_next;
   logic [19:0] m_next;
   logic        two, last_n, last_row, tile_end;
+  logic [15:0] k_next;
 
   // where row 0 of output channel n begins
   function automatic logic [31:0] weights(input logic [15:0] n);
@@ -47,8 +49,10 @@ module npu_conv_weights
   assign nc          = last_n ? dim_t'(op_i.n - n0_q) : w;
   assign n0_next     = last_n ? '0 : n0_q + 16'(w);
   assign m_next      = m0_q + 20'(t_q);
-  assign two         = j_q + 1'b1 != nc;   // parameters come two rows a piece
-  assign last_row    = k_q + 16'd1 == op_i.k;
+  assign two         = !rows_q ? j_q + 1'b1 != nc
+      : op_i.block && !serial_i && !va_q[4] && 7'(va_q[3:0]) + nc <= 7'd16 && k_q + 16'd1 != op_i.k;
+  assign k_next      = k_q + (two ? 16'd2 : 16'd1);
+  assign last_row    = k_next == op_i.k;
   assign tile_end    = push_rdy_i && rows_q && last_row;
   assign v_o         = v_q;
   assign last_o      = tile_end && last_n && m_next >= op_i.m;
@@ -56,9 +60,9 @@ module npu_conv_weights
   // a tile begins, with parameters or without, when one of the four numbers is free
   assign push_o      = v_q && (ahead_q < 3'd3 || (rows_q && k_q != 0));
   assign push_va_o   = va_q;
-  assign push_len_o  = rows_q ? 6'(nc) : two ? 6'd32 : 6'd16;
-  assign push_meta_o = {rows_q, tid_q, 6'(j_q) | 6'(two && !rows_q)};
-  assign push_cut_o  = rows_q && op_i.block;
+  assign push_len_o  = (rows_q ? 6'(nc) : 6'd16) + (two ? 6'd16 : 6'd0);
+  assign push_meta_o = {rows_q, tid_q, 6'(j_q) | 6'(two)};
+  assign push_cut_o  = rows_q && op_i.block && !two;
   assign push_jump_o = {12'd0, op_i.k, 4'd0};
 
   always_comb begin
@@ -92,8 +96,8 @@ module npu_conv_weights
         va_d   = weights(n0_q) + (kept_q ? op_i.at_b : '0);
       end
     end else if (push_rdy_i) begin
-      k_d  = k_q + 16'd1;
-      va_d = va_q + (op_i.block ? 32'd16 : 32'(op_i.ldb));
+      k_d  = k_next;
+      va_d = va_q + (two ? 32'd32 : op_i.block ? 32'd16 : 32'(op_i.ldb));
       if (last_row) begin
         k_d    = '0;
         kept_d = 1'b0;

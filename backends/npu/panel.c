@@ -83,10 +83,11 @@ static bool pairs(const struct npu_panel_op *o)
 	return o->depth != NPU_DEPTH_OUT32 && o->k <= 2 * PES;
 }
 
-/* Requests that a panel's tiles make, of a memory that serves one a cycle: weights, a
- * sixteenth more for changes of rows; parameters, two columns' each; outputs of up to 32
- * bytes. */
-static uint64_t requests(const struct npu_panel_op *o, uint32_t t)
+/* Cycles that a panel's tiles have memory for: a row of weights in each, which is a beat,
+ * a sixteenth more for changes of rows; parameters, two columns' each; outputs of up to
+ * 32 bytes.  (By requests, two rows of weights each, panels are longer, and memory of
+ * half a beat a cycle slower by a tenth.) */
+static uint64_t busy_port(const struct npu_panel_op *o, uint32_t t)
 {
 	uint64_t stores = t;
 
@@ -144,7 +145,7 @@ static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room
 
 		t = npu_panel_next(o->m - m0, depth, t);
 		in = npu_panel_rows(&o->in, m0, t);
-		port = requests(o, t) * read.rows;
+		port = busy_port(o, t) * read.rows;
 		if (in.count) {
 			uint32_t need = in.first + in.count;
 
@@ -233,7 +234,7 @@ static uint64_t cut_cost(const struct npu_panel_op *o, uint32_t rows, uint32_t k
 	uint64_t lines = part / 64; /* of a row */
 	uint64_t folds = tiles(o->k), array = folds * at_least(rows, PES);
 	uint64_t loads = rows * parts * piece(o, kcut);
-	uint64_t each = at_least(array, requests(o, rows) / tiles(o->n) + loads);
+	uint64_t each = at_least(array, busy_port(o, rows) / tiles(o->n) + loads);
 
 	return rows * lines + tiles(o->n) * (each + folds / PRICE);
 }

@@ -358,12 +358,13 @@ struct conv {
 	/* no row is to go into the array; nothing was in it; the blocks before it are cut
 	 * off */
 	bool freeze, still, frozen;
-	bool held; /* a row was offered and is still */
+	bool held;   /* a row was offered and is still */
+	bool second; /* the first of two rows of weights has gone */
 	struct npu_progress frozen_at;
 	uint32_t stray_seq, tile_seq[4];
 	/* of this cycle */
-	bool offer, row, row_last, load_row, weights_take, load_last, load_take,
-		next_take;
+	bool offer, row, row_last, load_row, weights_take, last_row, load_last, load_take,
+		next_take; /* last_row: of its piece */
 	bool go, all, take;
 	uint64_t in_image, pick;
 	uint32_t runs, reach, lo;

@@ -206,8 +206,18 @@ static uint32_t columns(const struct weights *w, const struct conv_op *o,
 	return w->n0 + cols >= o->n ? o->n - w->n0 : cols;
 }
 
-static void weights_comb(struct conv *v, struct npu_rect rect)
+/* Two rows of nc columns are asked for at once. */
+static bool two_rows(const struct weights *w, const struct conv_op *o, uint32_t nc,
+		     bool serial)
 {
+	if (!w->rows)
+		return w->j + 1 != nc;
+	return o->block && !serial && (w->va & 31u) + nc <= 16 && w->k + 1 != o->k;
+}
+
+static void weights_comb(struct slot *s)
+{
+	struct conv *v = &s->conv;
 	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	const struct weights *w = &v->weights;
 	uint32_t nc;
@@ -216,16 +226,14 @@ static void weights_comb(struct conv *v, struct npu_rect rect)
 	v->pushes = w->v && (w->ahead < 3 || (w->rows && w->k));
 	if (!v->pushes)
 		return;
-	nc = columns(w, o, rect);
-	two = w->j + 1 != nc;
-	v->piece = (struct piece){.va = w->va,
-				  .len = w->rows ? nc
-					 : two   ? 32
-						 : 16,
-				  .meta = (uint32_t)w->rows << 8 | w->tid << 6 | w->j |
-					  (two && !w->rows),
-				  .jump = o->k * 16,
-				  .cut = w->rows && o->block};
+	nc = columns(w, o, s->rect);
+	two = two_rows(w, o, nc, s->serial);
+	v->piece =
+		(struct piece){.va = w->va,
+			       .len = (w->rows ? nc : 16) + (two ? 16 : 0),
+			       .meta = (uint32_t)w->rows << 8 | w->tid << 6 | w->j | two,
+			       .jump = o->k * 16,
+			       .cut = w->rows && o->block && !two};
 }
 
 static void weights_begin(struct conv *v)
@@ -271,15 +279,15 @@ static void weights_tile(struct conv *v, struct npu_rect rect)
 	}
 }
 
-static void weights_pushed(struct conv *v, struct npu_rect rect)
+static void weights_pushed(struct slot *s)
 {
+	struct conv *v = &s->conv;
 	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	struct weights *w = &v->weights;
-	uint32_t nc = columns(w, o, rect);
+	uint32_t nc = columns(w, o, s->rect);
+	bool two = two_rows(w, o, nc, s->serial);
 
 	if (!w->rows) {
-		bool two = w->j + 1 != nc;
-
 		w->j += 2;
 		w->va += 32;
 		if (!two || w->j == nc) {
@@ -289,9 +297,10 @@ static void weights_pushed(struct conv *v, struct npu_rect rect)
 		}
 		return;
 	}
-	w->va += row_bytes(o);
-	if (++w->k == o->k)
-		weights_tile(v, rect);
+	w->va += row_bytes(o) << two;
+	w->k += 1u + two;
+	if (w->k == o->k)
+		weights_tile(v, s->rect);
 }
 
 /* ---- npu_conv_load ------------------------------------------------------------------------ */
@@ -371,8 +380,10 @@ static void load_step(struct npu_model *m, struct conv *v, struct npu_rect rect)
 		lane_in(l, o, v->weights_take);
 		l->i++;
 	}
-	if (v->weights_take)
+	if (v->weights_take) {
 		next_lane(l, o);
+		v->second = !v->last_row;
+	}
 	if (v->load_take)
 		l->v = false;
 	if (v->load_last)
@@ -492,7 +503,7 @@ bool conv_halted(const struct slot *s, struct npu_progress *at)
 
 bool conv_pops(const struct conv *v)
 {
-	return v->param_take || v->weights_take;
+	return v->param_take || (v->weights_take && v->last_row);
 }
 
 /* All input rows of the operation that a fold belongs to are complete. */
@@ -595,6 +606,7 @@ static void cut_off(struct conv *v)
 	v->weights.v = false;
 	v->weights.tid = 0;
 	v->weights.ahead = 0;
+	v->second = false;
 	v->load.v = v->load.busy = false;
 	v->stream.v = false;
 	v->act = (struct act){0};
@@ -611,6 +623,7 @@ static void load_comb(struct slot *s, bool room)
 		conv_busy(v) && f->ready != f->head && f->piece[f->head & 63u].meta >> 8;
 
 	v->weights_take = l->busy && room && l->i < l->fold.kr && weights_v;
+	v->last_row = v->second || !(f->piece[f->head & 63u].meta & 1u);
 	v->load_row = l->busy && room && (l->i >= l->fold.kr || weights_v);
 	v->load_last = v->load_row && l->i == s->rect.rows - 1;
 	v->reach = v->weights_take ? l->dy : l->reach;
@@ -660,7 +673,7 @@ static void loads_comb(struct slot *s)
 	v->weights_start = v->weights_n != v->in && !v->weights.v && !v->frozen;
 	v->rows_start = v->rows_n != v->in && act_idle(&v->act) && !v->frozen &&
 			!(v->behind[v->rows_n & 3u] && v->rows_n - v->head > 1);
-	weights_comb(v, s->rect);
+	weights_comb(s);
 }
 
 void conv_comb(struct npu_model *m, struct slot *s)
@@ -758,7 +771,7 @@ static void loads_step(struct npu_model *m, struct slot *s, bool pushed, bool ac
 		groups_in(m, s, &s->fetch.piece[s->fetch.head & 63u]);
 	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start, s->rect.cols);
 	if (pushed)
-		weights_pushed(v, s->rect);
+		weights_pushed(s);
 	else if (v->weights_start)
 		weights_begin(v);
 }
