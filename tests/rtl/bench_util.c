@@ -113,8 +113,7 @@ static void deep(struct rig *r, uint32_t k, bool figures)
 	};
 
 	for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		struct rig_layer l = {
-			.gemm = true, .m = shapes[i].m, .n = 64, .k = k};
+		struct rig_layer l = {.gemm = true, .m = shapes[i].m, .n = 64, .k = k};
 		struct rig_memory ideal = rig_ideal(r), four = rig_channels(4);
 		struct util u, u4;
 
