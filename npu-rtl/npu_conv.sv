@@ -156,7 +156,8 @@ module npu_conv
   npu_conv_weights u_weights (
       .clk_i, .rst_ni, .kill_i(cut), .start_i(weights_start), .op_i(op[weights_q]),
       .v_o(weights_on),
-      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .serial_i, .tile_done_i(tile_done), .push_o,
+      .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .serial_i,
+      .tile_done_i(tile_done), .push_o,
       .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
       .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
