@@ -578,7 +578,9 @@ static uint64_t busy_ns(struct service *s)
 	return stats.busy_ns;
 }
 
-/* The digits on one half of the device, alone and then beside digits on the other. */
+/* The digits on one half of the device, alone and then beside digits on the other. What
+ * is learned is learned of both halves and of warm requests, so that is what it is
+ * compared with. */
 static struct pair learned_on_the_npu(const char *target, const char *profile)
 {
 	const char *const options[] = {"hal.plugins=" PLUGIN_EXPECTS,
@@ -590,8 +592,8 @@ static struct pair learned_on_the_npu(const char *target, const char *profile)
 	struct hal_partition *part[2];
 	struct service service[2];
 	struct hal_device *dev;
-	uint64_t alone, beside;
-	struct hal_point done;
+	uint64_t cold = 0, alone, beside;
+	struct hal_point done, was[2] = {{0}};
 	struct pair pair;
 
 	if (hal_open(target, options, &dev) != 0)
@@ -605,17 +607,23 @@ static struct pair learned_on_the_npu(const char *target, const char *profile)
 				 0);
 	}
 	h = plugin_of(PLUGIN_EXPECTS)->host;
-	for (int i = 0; i < REQUESTS; i++) {
+	for (int i = 0; i <= REQUESTS; i++) {
 		done = submit_layers(&service[0], 0, service[0].cmd_count);
 		assert_int_equal(hal_wait(&done, 1, 0, HAL_FOREVER), 0);
+		cold = cold != 0 ? cold : busy_ns(&service[0]);
 	}
 	assert_true(h->beside(h->device, 1, 1, NULL) == HAL_POLICY_NEVER);
-	alone = busy_ns(&service[0]);
-	for (int i = 0; i < 2 * REQUESTS; i++)
-		for (int k = 0; k < 2; k++)
-			(void)submit_layers(&service[k], 0, service[k].cmd_count);
+	alone = busy_ns(&service[0]) - cold;
+	for (int i = 0; i < 8 * REQUESTS; i++)
+		for (int k = 0; k < 2; k++) {
+			done = submit_layers(&service[k], 0, service[k].cmd_count);
+			if (i > 0)
+				assert_int_equal(hal_wait(&was[k], 1, 0, HAL_FOREVER), 0);
+			was[k] = done;
+		}
 	assert_true(hal_device_poll(dev, UINT64_MAX) >= 0);
-	beside = (busy_ns(&service[0]) - alone) / 2;
+	beside = busy_ns(&service[0]) - cold - alone + busy_ns(&service[1]);
+	beside /= 16;
 	assert_true(beside > alone);
 	pair.was = (beside - alone) * 1000 / alone;
 	pair.learned = h->beside(h->device, 1, 1, &pair.sure);
@@ -638,7 +646,8 @@ static void without_pairs(char *out, size_t size)
 }
 
 /* What two programs that share a memory channel cost each other is learned as it is, and
- * nearly as it was measured, of requests in other moments. */
+ * nearly as it was measured, of requests in other moments.  Of some four requests, so it
+ * goes up and down with the layers that were the last: the short ones cost more. */
 static void pairs_on_the_npu(void **state)
 {
 	static const char target[] = NPU_TARGET "&channels=1";
@@ -669,7 +678,7 @@ static void pairs_on_the_npu(void **state)
 	write_file(file, sizeof(file), "halctl-profile", profile);
 	snprintf(option, sizeof(option), "hal.profile=%s", file);
 	pair = learned_on_the_npu(target, option);
-	assert_in_range(pair.learned, pair.was * 3 / 4, pair.was * 5 / 4);
+	assert_in_range(pair.learned, pair.was * 2 / 3, pair.was * 4 / 3);
 	assert_in_range(pair.learned, measured / 2, measured * 2);
 	assert_true(pair.sure > 900);
 }
