@@ -285,7 +285,7 @@ static void weights_pushed(struct slot *s)
 	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	struct weights *w = &v->weights;
 	uint32_t nc = columns(w, o, s->rect);
-	bool two = two_rows(w, o, nc, s->serial);
+	bool two = v->piece.meta & 1u;
 
 	if (!w->rows) {
 		w->j += 2;

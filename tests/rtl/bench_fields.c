@@ -840,19 +840,7 @@ static void add_matrix(struct bench *b, const char *name, const struct rig_conv 
 
 static void matrix_bases(struct bench *b)
 {
-	struct rig_conv gemm = {.h = 13,
-				.w = 1,
-				.cin = 19,
-				.oh = 13,
-				.ow = 1,
-				.n = 9,
-				.kh = 1,
-				.kw = 1,
-				.sy = 1,
-				.sx = 1,
-				.dy = 1,
-				.dx = 1,
-				.lda = 40};
+	struct rig_conv gemm = rig_matrix(13, 9, 19);
 	struct rig_conv conv = {.h = 7,
 				.w = 6,
 				.cin = 3,
@@ -871,6 +859,7 @@ static void matrix_bases(struct bench *b)
 				.bu8 = true};
 	struct rig_conv group = conv;
 
+	gemm.lda = 40;
 	add_matrix(b, "GEMM", &gemm, true);
 	gemm.block = gemm.noparam = gemm.au8 = true;
 	gemm.lda = 0;

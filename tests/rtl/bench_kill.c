@@ -3,8 +3,9 @@
  * bench_kill.c - PREEMPT KILL and DRAIN at random moments.  After KILL the PEs are given
  * to another slot at once, which does its work there; the victim resumes on another
  * rectangle and its replay is right to the last byte; a neighbour on channels of its own
- * never notices. Also: once KILL is written no store reaches memory; a border that
- * someone tries to move at any moment is moved or refused, never harmful.
+ * never notices. Also: once KILL is written no store reaches memory, and no half of a
+ * piece of weights stays behind; a border that someone tries to move at any moment is
+ * moved or refused, never harmful.
  *
  *   bench_kill [figure] [ROUNDS [SEED [SHAPE]]]
  */
@@ -264,6 +265,42 @@ static void stores(struct rig *r, uint32_t moments, uint64_t seed)
 	printf("%u KILLs, %u among stores\n", moments, begun);
 }
 
+/* KILL in each cycle of a multiplication whose rows of weights come two in a piece: the
+ * half that has not been taken goes with it. */
+static void halves(struct rig *r, uint64_t seed)
+{
+	const uint32_t cycles = 200, rows = r->api->rows, cols = r->api->cols;
+	uint32_t amid = 0;
+
+	for (uint32_t i = 0; i < cycles; i++) {
+		struct rig_conv c = rig_matrix(5, 24, 40);
+		struct rig_memory cfg = i % 2 ? rig_ideal(r) : rig_channels(4);
+		struct rig_rect map[1] = {
+			{0, 0, rows < 4 ? rows : 4, cols < 4 ? cols : 4}};
+		struct rng g = {seed * 60013 + i};
+		uint32_t desc[16];
+
+		rig_reset(r, &cfg);
+		CHECK(rig_map(r, map, 1) == NPU_MAP_OK, "map");
+		rig_space(r, VICTIM, 1u << 17, RIG_ALL);
+		c.block = true;
+		rig_conv_desc(r, VICTIM, &c, true, desc, &g);
+		rig_push(r, VICTIM, desc);
+		rig_push_end(r, VICTIM);
+		rig_bell(r, VICTIM);
+		rig_run(r, i);
+		amid += !(r->ended >> VICTIM & 1);
+		rig_write(r, NPU_SLOT_ADDR(VICTIM, PREEMPT), NPU_PREEMPT_KILL);
+		for (uint32_t j = 0; j < 4000 && !(r->quieted >> VICTIM & 1); j++)
+			rig_run(r, 1);
+		CHECK(r->quieted >> VICTIM & 1, "cycle %u: no acknowledgement", i);
+		rig_write(r, NPU_SLOT_ADDR(VICTIM, RESUME), 1);
+		rig_wait(r, 1u << VICTIM, 1000000);
+		rig_check(r, VICTIM, "weights by halves");
+	}
+	CHECK(amid == cycles, "%u of %u KILLs before the end", amid, cycles);
+}
+
 /* Commits at any time: refused while the slot has work in the array, else applied. */
 static void borders(struct rig *r, uint32_t rounds, uint64_t seed)
 {
@@ -326,6 +363,7 @@ int main(int argc, char **argv)
 	ideal = kills(&r, true, rounds, seed);
 	four = kills(&r, false, rounds, seed);
 	stores(&r, rounds * 16, seed);
+	halves(&r, seed);
 	borders(&r, rounds / 4 + 1, seed);
 	rig_close(&r);
 	CHECK(ideal <= 8, "KILL takes %u cycles", ideal);

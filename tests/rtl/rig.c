@@ -749,21 +749,26 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	}
 }
 
+struct rig_conv rig_matrix(uint32_t m, uint32_t n, uint32_t k)
+{
+	return (struct rig_conv){.h = m,
+				 .w = 1,
+				 .cin = k,
+				 .oh = m,
+				 .ow = 1,
+				 .n = n,
+				 .kh = 1,
+				 .kw = 1,
+				 .sy = 1,
+				 .sx = 1,
+				 .dy = 1,
+				 .dx = 1};
+}
+
 void rig_gemm_desc(struct rig *r, uint32_t s, uint32_t m, uint32_t n, uint32_t k,
 		   uint32_t desc[16], struct rng *g)
 {
-	struct rig_conv c = {.h = m,
-			     .w = 1,
-			     .cin = k,
-			     .oh = m,
-			     .ow = 1,
-			     .n = n,
-			     .kh = 1,
-			     .kw = 1,
-			     .sy = 1,
-			     .sx = 1,
-			     .dy = 1,
-			     .dx = 1};
+	struct rig_conv c = rig_matrix(m, n, k);
 
 	rig_conv_desc(r, s, &c, true, desc, g);
 }
@@ -790,16 +795,7 @@ static void random_flags(struct rig_conv *c, uint32_t width, struct rng *g)
 void rig_random_gemm(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
 	uint32_t m = rng_range(g, 1, rng_next(g) % 4 ? 90 : 6);
-	struct rig_conv c = {.h = m,
-			     .w = 1,
-			     .oh = m,
-			     .ow = 1,
-			     .kh = 1,
-			     .kw = 1,
-			     .sy = 1,
-			     .sx = 1,
-			     .dy = 1,
-			     .dx = 1};
+	struct rig_conv c = rig_matrix(m, 0, 0);
 
 	if (rng_next(g) % 12 == 0)
 		c.h = c.oh = rng_range(g, 400, 1600);
@@ -1047,18 +1043,7 @@ uint64_t rig_layer_bound(const struct rig_layer *l, uint32_t h, uint32_t w)
 static struct rig_conv layer_geometry(const struct rig_layer *l)
 {
 	if (l->gemm)
-		return (struct rig_conv){.h = l->m,
-					 .w = 1,
-					 .cin = l->k,
-					 .oh = l->m,
-					 .ow = 1,
-					 .n = l->n,
-					 .kh = 1,
-					 .kw = 1,
-					 .sy = 1,
-					 .sx = 1,
-					 .dy = 1,
-					 .dx = 1};
+		return rig_matrix(l->m, l->n, l->k);
 	return (struct rig_conv){.h = l->h,
 				 .w = l->w,
 				 .cin = l->c,

@@ -148,6 +148,8 @@ struct rig_conv {
 	uint32_t kcut;  /* GEMM: K is cut; 0: where that is faster */
 };
 
+/* m rows of k by k rows of n, for GEMM; all else is 0 and 1 as GEMM wants it. */
+struct rig_conv rig_matrix(uint32_t m, uint32_t n, uint32_t k);
 /* Allocates operands with random contents and fills desc; GEMM is kh = kw = oh = 1 ...
  * with gemm true: h = M rows of cin = K. */
 void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gemm,

@@ -205,24 +205,19 @@ static void tight_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rng 
  * quite two. */
 void work_cut(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 {
-	struct rig_conv c = {.w = 1,
-			     .ow = 1,
-			     .kh = 1,
-			     .kw = 1,
-			     .sy = 1,
-			     .sx = 1,
-			     .dy = 1,
-			     .dx = 1,
-			     .kcut = rng_next(g) % 8 ? 8 : rng_range(g, 9, 11),
-			     .out32 = rng_next(g) % 4 == 0,
-			     .au8 = rng_next(g) % 2,
-			     .bu8 = rng_next(g) % 2,
-			     .ou8 = rng_next(g) % 2,
-			     .onnx = rng_next(g) % 4 == 0,
-			     .noparam = rng_next(g) % 2,
-			     .block = rng_next(g) % 2};
-	uint32_t part = 1u << c.kcut, most = NPU_SPAD_USE / npu_panel_cut_sps(c.kcut);
+	struct rig_conv c = rig_matrix(0, 0, 0);
+	uint32_t part, most;
 
+	c.kcut = rng_next(g) % 8 ? 8 : rng_range(g, 9, 11);
+	c.out32 = rng_next(g) % 4 == 0;
+	c.au8 = rng_next(g) % 2;
+	c.bu8 = rng_next(g) % 2;
+	c.ou8 = rng_next(g) % 2;
+	c.onnx = rng_next(g) % 4 == 0;
+	c.noparam = rng_next(g) % 2;
+	c.block = rng_next(g) % 2;
+	part = 1u << c.kcut;
+	most = NPU_SPAD_USE / npu_panel_cut_sps(c.kcut);
 	c.cin = part + rng_range(g, 1, rng_next(g) % 2 ? 2 * part : 20);
 	if (rng_next(g) % 2)
 		c.lda = c.cin + rng_range(g, 0, 90);
