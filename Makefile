@@ -15,7 +15,7 @@ help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
 	@echo '                 MODELS=DIR: with the MLPerf Tiny networks of that folder'
 	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
-	@echo 'make check-long  the tests that take hours more, check-aarch64 and mutants'
+	@echo 'make check-long  all tests, with those that take hours, check-deb, check-aarch64 and mutants'
 	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
 	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
 	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
