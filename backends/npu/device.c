@@ -226,6 +226,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE | HAL_CAP_EVICT;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
+	if (o->replay) /* a launch may be let in on few channels and run on many */
+		info->caps &= ~HAL_CAP_BIMODAL;
 	info->unit_rows = o->rows;
 	info->unit_cols = o->cols;
 	info->partitions_max = o->slots;
@@ -286,7 +288,9 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	info->memory_free = npu_memory_free(dev);
 	info->verified = dev->verified;
 	if (dev->told) {
-		info->caps |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR | HAL_CAP_BIMODAL;
+		info->caps |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR;
+		if (!dev->opt.replay)
+			info->caps |= HAL_CAP_BIMODAL;
 		info->colors = dev->told;
 		info->granule_bytes = 1u << dev->opt.gran;
 		/* By where memory is placed; the machine's own check knows no channels.

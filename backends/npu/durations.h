@@ -5,8 +5,9 @@
  * A descriptor's duration is from the end of the one ahead of it, or from the write of
  * TAIL when the ring was empty, to its own end.  It is remembered by what decides it: the
  * descriptor without the upper parts of its addresses and without values it only moves,
- * the one ahead of it, the rectangle's height and width, the partition's channels.  Who
- * else uses these channels is not part of that, so it is recorded only while nobody does.
+ * the one ahead of it, the rectangle's height and width, the partition's channels and how
+ * memory lies on them.  Who else uses these channels is not part of that, nor is a limit
+ * of bandwidth, so it is recorded only while nobody does and there is none.
  *
  * The file is text: a line of what it is, then one a descriptor:
  *   key count fewest sum most
@@ -23,8 +24,9 @@ struct npu_durations;
 /* What decides a duration beside the descriptors. */
 struct npu_place {
 	uint32_t rows, cols;
-	uint64_t channels; /* mask */
-	uint32_t gran;     /* log2 of a page */
+	uint64_t channels;  /* mask */
+	uint32_t all, seed; /* channels of the device, its hash */
+	uint32_t gran;      /* log2 of a page */
 	bool ideal;
 };
 

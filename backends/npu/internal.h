@@ -172,7 +172,8 @@ struct npu_partition {
 	uint32_t pages; /* of the address space */
 	uint8_t *page_used;
 	struct npu_mem *bimodal;
-	bool wide; /* those have the placement on all of desc.wide_mask */
+	bool wide;    /* those have the placement on all of desc.wide_mask */
+	bool limited; /* in what it moves a window */
 	/* ring.c */
 	struct npu_mem *ring, *fence;
 	struct npu_mem *save; /* save.c; NULL: not needed yet */

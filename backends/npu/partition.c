@@ -116,6 +116,7 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 					       : "this engine has no limits");
 	if (!bytes) {
 		set_bucket(dev, part->slot, 0, 0);
+		part->host->limited = false;
 		return 0;
 	}
 	if (!window_ns || window_ns > NPU_LIMIT_WINDOW)
@@ -135,6 +136,7 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 		       (uint32_t)(bytes / NPU_LIMIT_BYTES *
 				  (NPU_LIMIT_BYTES / NPU_BEAT_BYTES))) != NPU_MODE_OK)
 		return npu_fail(EIO, "npu: limit: refused by the hardware");
+	part->host->limited = true;
 	return 0;
 }
 

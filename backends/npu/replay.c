@@ -8,6 +8,12 @@
 #include <errno.h>
 #include <string.h>
 
+/* Colours are channels here: device.c refuses caches with durations=. */
+static uint64_t colors_of(const struct npu_partition *part)
+{
+	return part->wide ? part->desc.wide_mask : part->desc.color_mask;
+}
+
 static struct npu_place place_of(const struct npu_partition *part,
 				 const struct hal_bk_partition_desc *rect)
 {
@@ -15,7 +21,9 @@ static struct npu_place place_of(const struct npu_partition *part,
 
 	return (struct npu_place){.rows = rect->rows,
 				  .cols = rect->cols,
-				  .channels = part->desc.color_mask,
+				  .channels = colors_of(part),
+				  .all = o->channels,
+				  .seed = o->hash_seed,
 				  .gran = o->gran,
 				  .ideal = o->ideal};
 }
@@ -27,7 +35,7 @@ static const struct npu_partition *shares(const struct npu_device *dev, uint64_t
 	for (uint32_t i = 0; !dev->opt.ideal && i < dev->opt.slots; i++) {
 		const struct npu_partition *p = dev->parts[i];
 
-		if (p && p != but && p->desc.color_mask & mask)
+		if (p && p != but && colors_of(p) & mask)
 			return p;
 	}
 	return NULL;
@@ -51,7 +59,7 @@ static void on_desc(void *user, uint32_t slot, uint32_t head)
 	       sizeof(desc));
 	place = place_of(part->loaded, &part->desc);
 	self = npu_desc_hash(&place, desc);
-	if (!dev->opt.replay && !shares(dev, place.channels, part)) {
+	if (!dev->opt.replay && !part->limited && !shares(dev, place.channels, part)) {
 		npu_durations_add(dev->durations, npu_duration_key(part->ahead, self),
 				  cycle - part->since);
 		npu_durations_add(dev->durations, npu_duration_key(NPU_AFTER_ANY, self),

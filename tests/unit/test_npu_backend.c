@@ -712,15 +712,20 @@ static uint32_t lines_of(const char *path)
 static void recorded(void **state)
 {
 	/* Copies alone, behind each other, killed under way; who shares channels is not
-	 * written down. */
+	 * written down, nor who is limited.  On other channels it is another duration. */
 	static const struct {
 		uint32_t at_once, partitions, lines;
 		bool killed;
-	} turns[] = {{1, 2, 1, false},
-		     {1, 1, 8, false},
-		     {1, 1, 8, false},
-		     {3, 1, 9, false},
-		     {1, 1, 9, true}};
+		const char *options;
+		uint64_t bandwidth;
+	} turns[] = {{1, 2, 1, false, "", 0},
+		     {1, 1, 8, false, "", 0},
+		     {1, 1, 8, false, "", 0},
+		     {3, 1, 9, false, "", 0},
+		     {1, 1, 9, true, "", 0},
+		     {1, 1, 16, false, "&channels=5", 0},
+		     {1, 1, 23, false, "&hash_seed=2", 0},
+		     {1, 1, 23, false, "&hash_seed=3", 640000000}};
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
 	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
@@ -734,11 +739,16 @@ static void recorded(void **state)
 
 	(void)state;
 	durations_name(path);
-	snprintf(record, sizeof(record), "npu:0?model=" GOLDEN "&durations=%s", path);
 	desc.rows = desc.cols = 8;
 	desc.memory_bytes = 1 << 20;
 	buffer.bytes = 4096;
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		if (turns[i].bandwidth && !use_rtl)
+			continue; /* the golden model has no limits */
+		snprintf(record, sizeof(record), "npu:0?%sdurations=%s%s",
+			 turns[i].bandwidth ? "" : "model=" GOLDEN "&", path,
+			 turns[i].options);
+		desc.bandwidth = turns[i].bandwidth;
 		OK(hal_open(record, NULL, &dev));
 		for (uint32_t j = 0; j < turns[i].partitions; j++) {
 			desc.row = (uint16_t)(8 * j);
