@@ -161,6 +161,7 @@ static void test_npy(void **state)
 	RUNS(SEVEN "-n 1 -l " DIGITS
 		   "labels.txt -o out.npy -o logits=out.bin -o all.bin");
 	SAYS("logits: 1 of 10 outputs\n     7    74      5.62489  seven\n");
+	SAYS(", engine golden, ");
 	RUNS("tail -c 10 out.npy | cmp - out.bin && cmp all.bin out.bin");
 	RUNS("head -c 128 out.npy | tr -d '\\000\\200-\\377'");
 	SAYS("NUMPY");
@@ -409,6 +410,7 @@ static yajl_val get(yajl_val tree, const char *a, const char *b)
 
 static void test_json(void **state)
 {
+	const char *device;
 	char why[256];
 	yajl_val tree, result, best;
 	double use;
@@ -419,6 +421,8 @@ static void test_json(void **state)
 	if (!tree)
 		fail_msg("%s: %s", why, text);
 	assert_int_equal(YAJL_GET_INTEGER(get(tree, "runs", NULL)), 7);
+	assert_non_null(
+		strstr(YAJL_GET_STRING(get(tree, "device", NULL)), "engine golden"));
 	assert_int_equal(YAJL_GET_INTEGER(get(tree, "macs", NULL)), 231680);
 	assert_true(YAJL_GET_INTEGER(get(tree, "cycles", "p50")) > 0);
 	assert_true(YAJL_GET_INTEGER(get(tree, "cycles", "p99")) >=

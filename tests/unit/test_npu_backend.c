@@ -637,6 +637,7 @@ static void replay_refuses(void **state)
 		"7 1 3 9 5\n", "7 1 6 5 5\n", "7 1 2 2 2\n7 1 2 2 2\n"};
 	struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
 	char path[] = DURATIONS, record[PATH_MAX], replay[PATH_MAX], text[200];
+	struct hal_device_info info = HAL_INIT(hal_device_info);
 	struct hal_arg args[3];
 	struct hal_device *dev;
 	struct hal_point done;
@@ -663,6 +664,9 @@ static void replay_refuses(void **state)
 	put_file(path, header);
 	setup_on(&world, replay);
 	w = world;
+	OK(hal_device_get_info(w->dev, &info));
+	assert_non_null(strstr(info.name, "engine replay"));
+	assert_int_equal(info.caps & HAL_CAP_BIMODAL, 0);
 	make_gemm(w, "gemm", 2);
 	OK(submit(w->queue[0][0], launch(kernel(w, "gemm"), args, w, 0, 3), &done));
 	REFUSED(wait(done), -ENOTSUP,

@@ -228,13 +228,15 @@ static void task_csv(const struct report *r, const struct compared *c, uint32_t 
 	field(t->throughput);
 	field(t->p99_ratio);
 	field(t->slowdown);
+	putchar(',');
+	report_quoted(stdout, report_engine(&r->info));
 	putchar('\n');
 }
 
 void report_csv(const struct report *r)
 {
 	printf("policy,layout,task,class,arrived,ended,p50_ns,p99_ns,p999_ns,max_ns,"
-	       "mean_ns,slo_ns,slo,goodput,throughput,p99_ratio,slowdown\n");
+	       "mean_ns,slo_ns,slo,goodput,throughput,p99_ratio,slowdown,engine\n");
 	for (uint32_t i = 0; i < r->count; i++)
 		for (uint32_t k = 0; r->list[i].ran && k < r->setup->load->count; k++)
 			task_csv(r, &r->list[i], k);

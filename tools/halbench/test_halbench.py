@@ -402,6 +402,7 @@ def check_none(path):
     row = list(csv.DictReader(run("-C", *args).stdout.splitlines()))[1]
     check([row[key] for key in ("arrived", "p50_ns", "max_ns", "mean_ns", "slo_ns")] == ["0", "", "", "", ""],
           "no requests: CSV", row)
+    check(row["engine"] == r["engine"] and "ref" in row["engine"], "engine: CSV", row)
     text = run("-H", path("none.html"), *args).stdout
     check(re.search(r"^late_rt +0( +-){5} ", text, re.M), "no requests:", text)
     with open(path("none.html")) as f:
