@@ -152,7 +152,9 @@ module npu_port #(
   assign busy_o  = some;
 
   // ---- counters ------------------------------------------------------------------------------
-  logic [3:0] kind;
+  logic [3:0] way, kind, slot;
+  assign way  = req_o.we ? 4'(CHAN_CH_WRITES_OFF >> 2) : 4'(CHAN_CH_READS_OFF >> 2);
+  assign slot = 4'(CHAN_CH_SLOT_BEATS_OFF >> 2) + 4'(who);
   always_comb begin
     unique case (row)
       npu_pkg::RowHit:    kind = 4'(CHAN_CH_HITS_OFF >> 2);
@@ -168,10 +170,10 @@ module npu_port #(
       end
     else begin
       if (take) begin
-        cnt_q[4'(req_o.we)]               <= cnt_q[4'(req_o.we)] + 32'd1;
+        cnt_q[way]                        <= cnt_q[way] + 32'd1;
         cnt_q[kind]                       <= cnt_q[kind] + 32'd1;
         cnt_q[4'(CHAN_CH_BEATS_OFF >> 2)] <= cnt_q[4'(CHAN_CH_BEATS_OFF >> 2)] + 32'(req_o.beats);
-        cnt_q[4'd8 + 4'(who)]             <= cnt_q[4'd8 + 4'(who)] + 32'(req_o.beats);
+        cnt_q[slot]                       <= cnt_q[slot] + 32'(req_o.beats);
       end
       if (snap_i) shadow_q <= cnt_q;
     end

@@ -13,6 +13,8 @@ module npu_ram_1r1w #(
     input  logic [AI-1:0]    raddr_i,
     output logic [Width-1:0] rdata_o
 );
+  if (Width < 1) $fatal(1, "npu_ram_1r1w: Width is %0d, not 1 or more", Width);
+  if (Depth < 1) $fatal(1, "npu_ram_1r1w: Depth is %0d, not 1 or more", Depth);
   logic [Width-1:0] mem [Depth];
   always_ff @(posedge clk_i) begin
     if (we_i) mem[waddr_i] <= wdata_i;

@@ -13,6 +13,9 @@ module npu_ram_1r1w_be #(
     input  logic [AI-1:0]      raddr_i,
     output logic [Width-1:0]   rdata_o
 );
+  if (Width < 8 || Width % 8 != 0)
+    $fatal(1, "npu_ram_1r1w_be: Width is %0d, not a multiple of 8", Width);
+  if (Depth < 1) $fatal(1, "npu_ram_1r1w_be: Depth is %0d, not 1 or more", Depth);
   logic [Width-1:0] mem [Depth];
   always_ff @(posedge clk_i) begin
     if (we_i)

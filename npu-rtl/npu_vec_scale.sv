@@ -14,6 +14,7 @@ module npu_vec_scale #(
     output logic               v_o,
     output logic signed [31:0] x_o [Lanes]
 );
+  if (Lanes < 1 || Lanes > 32) $fatal(1, "npu_vec_scale: Lanes is %0d, not 1..32", Lanes);
   import npu_math_pkg::*;
 
   logic signed [31:0] left_q [Lanes], high_q [Lanes], y_q [Lanes];

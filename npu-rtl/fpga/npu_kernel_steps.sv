@@ -43,6 +43,14 @@ module npu_kernel_steps
     input  logic        bvalid_i,
     input  logic        berror_i
 );
+  if (R < 1 || R > npu_pkg::MaxRows)
+    $fatal(1, "npu_kernel_steps: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
+  if (C < 1 || C > npu_pkg::MaxCols)
+    $fatal(1, "npu_kernel_steps: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_kernel_steps: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (N < 1 || N > npu_pkg::MaxChannels)
+    $fatal(1, "npu_kernel_steps: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
   localparam logic [63:0] Shape = {32'd0, 8'(N), 8'(S), 8'(C), 8'(R)};
   typedef enum logic [3:0] {
     Idle, Ask, Take, Load, Do, Access, Answer, Run, Close, Reset, Put, Ack, Drain

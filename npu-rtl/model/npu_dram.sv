@@ -28,6 +28,9 @@ module npu_dram #(
     output npu_pkg::port_rsp_t  rsp_o,
     output npu_pkg::line_t      rdata_o
 );
+  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_dram: BankBits is %0d, not 1..8", BankBits);
+  if (Channel >= npu_pkg::MaxChannels)
+    $fatal(1, "npu_dram: Channel is %0d, not 0..%0d", Channel, npu_pkg::MaxChannels - 1);
   import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
   import "DPI-C" function void npu_dpi_write(input int unsigned pa, input int unsigned len,
                                              input bit [511:0] d);

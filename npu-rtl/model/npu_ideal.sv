@@ -11,6 +11,8 @@ module npu_ideal #(
     input  npu_pkg::piece_t [S-1:0] wdata_i,
     output npu_pkg::mem_rsp_t  rsp_o [S]  // of loads
 );
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_ideal: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
   import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
   import "DPI-C" function void npu_dpi_write(input int unsigned pa, input int unsigned len,
                                              input bit [511:0] d);

@@ -25,6 +25,11 @@ module npu_memory #(
     input  npu_pkg::piece_t [S-1:0]     ideal_wdata_i,
     output npu_pkg::mem_rsp_t          ideal_rsp_o [S]
 );
+  if (N < 1 || N > npu_pkg::MaxChannels)
+    $fatal(1, "npu_memory: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
+  if (S < 1 || S > npu_pkg::MaxSlots)
+    $fatal(1, "npu_memory: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
+  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_memory: BankBits is %0d, not 1..8", BankBits);
   logic [63:0] now_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) now_q <= '0;

@@ -28,7 +28,7 @@ WRONG = {
     "redefinition": "module m; logic a; logic a; endmodule",
 }
 
-# module: parameter, least, most, what the message names
+# module: parameter, least, most (None: there is none); what is below 0 an unsigned one cannot be
 LIMITS = {
     "npu_core": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("N", 1, 16)),
     "npu_regs": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("N", 1, 16), ("DepthLog2", 1, 31),
@@ -43,6 +43,11 @@ LIMITS = {
     "npu_acks": (("N", 1, 16), ("DepthLog2", 1, 8)),
     "npu_axi": (("S", 1, 8),),
     "npu_kernel_mux": (("M", 2, 17),),
+    "npu_kernel_port": (("Channel", 0, 15),),
+    "npu_kernel_steps": (("R", 1, 32), ("C", 1, 32), ("S", 1, 8), ("N", 1, 16)),
+    "npu_memory": (("N", 1, 16), ("S", 1, 8), ("BankBits", 1, 8)),
+    "npu_dram": (("BankBits", 1, 8), ("Channel", 0, 15)),
+    "npu_ideal": (("S", 1, 8),),
     "npu_cache": (("SetBits", 1, 12), ("WayBits", 1, 3)),
     "npu_mmu": (("TlbLog2", 5, 12),),
     "npu_translate": (("TlbLog2", 5, 12),),
@@ -58,6 +63,15 @@ LIMITS = {
     "npu_conv_finish": (("C", 1, 32),),
     "npu_conv_out": (("C", 1, 32),),
     "npu_conv_params": (("C", 1, 32),),
+    "npu_sums": (("C", 1, 32),),
+    "npu_vec_scale": (("Lanes", 1, 32),),
+    "npu_ram_1r1w": (("Width", 1, None), ("Depth", 1, None)),
+    "npu_ram_1r1w_be": (("Depth", 1, None),),
+}
+
+# module: parameter, values that it takes, values that it refuses, how
+OTHERS = {
+    "npu_ram_1r1w_be": (("Width", (8, 16), (-8, 0, 4, 12), "not a multiple of 8"),),
 }
 
 
@@ -113,18 +127,25 @@ def check_shapes(files):
 
 
 def check_parameters(files):
-    wrong = tried = 0
+    tries = []  # module, parameter, value, whether it is taken, else how not
     for module, limits in LIMITS.items():
         for name, least, most in limits:
-            for value in (least - 1, least, most, most + 1):
-                tried += 1
-                found, text = read(files, ["--top", module, f"-G {name}={value}"])
-                refused = f"{module}: {name} is {value}, not {least}..{most}" in text
-                if (least <= value <= most and found) or not (least <= value <= most or refused):
-                    print(f"{module} with {name} = {value}: {found} errors\n{text}")
-                    wrong += 1
-    print(f"{tried} values of parameters, {wrong} of them taken or refused wrongly")
-    return wrong
+            how = f"not {least} or more" if most is None else f"not {least}..{most}"
+            values = {least - 1, least, *([least + 1] if most is None else [most, most + 1])}
+            for value in sorted(v for v in values if v >= 0):
+                taken = least <= value and (most is None or value <= most)
+                tries.append((module, name, value, taken, how))
+    for module, rows in OTHERS.items():
+        for name, right, wrong, how in rows:
+            tries += [(module, name, value, value in right, how) for value in right + wrong]
+    failed = 0
+    for module, name, value, taken, how in tries:
+        found, text = read(files, ["--top", module, f"-G {name}={value}"])
+        if found if taken else f"{module}: {name} is {value}, {how}" not in text:
+            print(f"{module} with {name} = {value}: {found} errors\n{text}")
+            failed += 1
+    print(f"{len(tries)} values of parameters, {failed} of them taken or refused wrongly")
+    return failed
 
 
 def check_assertions(files):
