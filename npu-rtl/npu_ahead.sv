@@ -168,4 +168,6 @@ module npu_ahead
   known_first: assert property (@(posedge clk_i) disable iff (clear_i)
       what_qq != RangeNone && !own_qqq |-> !own_q && !(own_qq && what_q == RangeD))
       else $error("an operation is held against one whose range is not known");
+  step_known: assert property (@(posedge clk_i) disable iff (clear_i) step_q <= 3'd6)
+      else $error("a step that there is not");
 endmodule

@@ -216,4 +216,29 @@ module npu_axi #(
       take_r || take_w |-> 4'(req_i.pa[5:4]) + 4'(req_i.beats) <= 4'd4 && req_i.beats != '0);
   WStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
       wvalid_o && !wready_i |=> wvalid_o && $stable({wdata_o, wstrb_o, wlast_o}));
+
+  // ---- and those that it relies on --------------------------------------------------------------
+  // Asked for by each slot and not answered.
+  logic [DepthLog2:0] reads_q [S];
+  logic [7:0]         writes_q [S];
+  logic               room, r_open, b_open, in_line;
+  always_ff @(posedge clk_i)
+    for (int s = 0; s < int'(S); s++)
+      if (!rst_ni) begin
+        reads_q[s]  <= '0;
+        writes_q[s] <= '0;
+      end else begin
+        reads_q[s]  <= reads_q[s] + (DepthLog2 + 1)'(take_r && ts == SW'(s)) -
+            (DepthLog2 + 1)'(r_end && rs == SW'(s));
+        writes_q[s] <= writes_q[s] + 8'(take_w && ts == SW'(s)) -
+            8'(bvalid_i && bready_o && SW'(bid_i) == SW'(s));
+      end
+  assign room    = !reads_q[ts][DepthLog2];
+  assign r_open  = 32'(rid_i) < S && reads_q[rs] != '0;
+  assign b_open  = 32'(bid_i) < S && writes_q[SW'(bid_i)] != '0;
+  assign in_line = beat >= got_q[rs];
+  ReadsRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) take_r |-> room);
+  RAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i |-> r_open);
+  BAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_i |-> b_open);
+  RInLine: assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i |-> in_line);
 endmodule

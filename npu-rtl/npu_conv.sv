@@ -515,4 +515,17 @@ module npu_conv
   one_way_in: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       !other_way)
       else $error("a row of the array's other way in");
+  line_held: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      $past(rst_ni) && $past(a_req_o) && !$past(a_gnt_i) && !$past(cut) &&
+      !$past(streamed_q == rows_q) |-> a_req_o && $stable({a_va_o, a_tag_o, a_seq_o}))
+      else $error("a line changes before it is asked for");
+  // Of the newest: panels that fit, a K, a first window inside its line.
+  seq_t newest;
+  logic sound;
+  assign newest = in_q - 2'd1;
+  assign sound  = op[newest].depth != 0 && 32'(op[newest].depth) <= 1 << npu_pkg::DepthLog2
+                  && op[newest].at.t <= op[newest].depth && op[newest].k != 0
+                  && origin[newest].ox < op[newest].ow;
+  fields_sound: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      busy_o |-> sound) else $error("an operation begins that cannot be done");
 endmodule

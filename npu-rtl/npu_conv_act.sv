@@ -197,4 +197,17 @@ module npu_conv_act
                                          <= 32'(1 << SW) + 32'(sps));
   RowOfTheOperation: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
       act_q && op_i.cut |-> 20'(t_q) < op_i.m && k_q < op_i.k && n_q < op_i.n);
+  request_held: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+      $past(rst_ni) && $past(req_o) && !$past(gnt_i) && !$past(stop_i) && !$past(clear_i)
+      |-> req_o && $stable({va_o, tag_o}))
+      else $error("a line changes before it is asked for");
+  no_line_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+      gnt_i |-> req_o) else $error("a line is on its way that has no place");
+  lines_counted: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      cnt_q <= (LI + 1)'(Lines) && tail_q - head_q == LI'(cnt_q))
+      else $error("the lines on their way are not those between head and tail");
+  logic stray;                            // a line comes that was not asked for
+  assign stray = back_i && !pend_q[back_tag_i];
+  line_awaited: assert property (@(posedge clk_i) disable iff (!rst_ni) !stray)
+      else $error("a line comes that nobody asked for");
 endmodule

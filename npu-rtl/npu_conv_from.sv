@@ -108,4 +108,13 @@ module npu_conv_from
     from_o.addr_m = desc_i[DESC_ADDR_D_BIT +: 32] + d_q;
   end
   assign vec_o = '{m: at_q.m, n: at_q.n, ox: ox_q, iy: from_o.iy, a: a_q, b: b_q, d: d_q};
+
+  // ---- what always holds ------------------------------------------------------------------------
+  BitsLeft: assert property (@(posedge clk_i) disable iff (!rst_ni) left_q <= 5'(Bits));
+  // Remainders stay below what they are divided by.
+  InLine: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(ox_q < ow) && $stable(ow) |-> ox_q < ow);
+  InKernel: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(c_q < kcin && kx_q < kw) && $stable({kcin, kw})
+      |-> c_q < kcin && kx_q < kw);
 endmodule

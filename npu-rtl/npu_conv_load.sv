@@ -188,4 +188,11 @@ module npu_conv_load
     assign lane_dy_o[i]  = lane_dy_q[{lanes_bank_i, RI'(i)}];
     assign lane_more_o[i] = lane_more_q[{lanes_bank_i, RI'(i)}];
   end
+
+  // ---- what always holds ------------------------------------------------------------------------
+  RowsOfAFold: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) busy_q |-> v_q);
+  RowOfTheRectangle: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      busy_q |-> i_q < h_i && fold_q.at.sums.kr != 0 && fold_q.at.sums.kr <= h_i);
+  TakenWhenDone: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      take_i |-> done_o);
 endmodule

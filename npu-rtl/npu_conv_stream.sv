@@ -144,4 +144,10 @@ module npu_conv_stream
     window_q <= window_d;
     panel_q  <= panel_d;
   end
+
+  // ---- what always holds ------------------------------------------------------------------------
+  RowOfTheFold: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      v_q |-> t_q < fold_q.at.t);
+  ColumnInLine: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+      v_q |-> window_q.ox < op_i.ow);
 endmodule

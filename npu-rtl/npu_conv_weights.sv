@@ -138,4 +138,7 @@ module npu_conv_weights
   NumbersLast: assert property (@(posedge clk_i) disable iff (!rst_ni) ahead_q <= 3'd3);
   DoneWasAsked: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
                                  tile_done_i |-> ahead_q != 0);
+  RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(push_o) && !$past(push_rdy_i) && !$past(kill_i) && $stable(serial_i)
+      |-> push_o && $stable({push_va_o, push_len_o, push_meta_o, push_cut_o, push_jump_o}));
 endmodule

@@ -150,4 +150,15 @@ module npu_fetch #(
       else $error("pieces ready that nobody asked for, or more than there is room for");
   no_pop_of_nothing: assert property (@(posedge clk_i) disable iff (!rst_ni)
       pop_i |-> pop_v_o) else $error("a piece is taken that is not there");
+  part_known: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      part_q != 2'd3) else $error("a piece has a fourth part");
+  request_held: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(req_o) && !$past(gnt_i) && !$past(clear_i) && push_i &&
+      $stable({va_i, len_i, cut_i, jump_i})
+      |-> req_o && $stable({req_va_o, req_len_o, req_tag_o}))
+      else $error("a request changes before it is granted");
+  logic stray;                            // a part comes that was not asked for
+  assign stray = in_v && !pend_q[in_part][in_i];
+  part_awaited: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      !stray) else $error("a part comes that nobody asked for");
 endmodule

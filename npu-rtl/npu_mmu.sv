@@ -140,4 +140,5 @@ module npu_mmu
                                  walk_gnt || req_o.load.v && req_o.load.walk |-> walks_q == '0);
   Awaited:      assert property (@(posedge clk_i) disable iff (!rst_ni)
                                  rsp_i.v && rsp_i.tag == WalkTag |-> walks_q == 2'd1);
+  ClientKnown:  assert property (@(posedge clk_i) disable iff (!rst_ni) 32'(rr_q) < NC);
 endmodule

@@ -88,4 +88,11 @@ module npu_resume
   npu_conv_from u_from (
       .clk_i, .rst_ni, .start_i(back_i), .progress_i(at), .desc_i, .done_o(ready_o), .from_o,
       .vec_o);
+
+  // ---- what always holds ------------------------------------------------------------------------
+  // Fields are wider in memory than here: nothing is cut off a context that is taken.
+  NothingLost: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      back_i && ok_o |-> 32'(at.m) == context_i[DESC_FOLD_M_BIT +: 32] && 14'(at.t) == rows);
+  SumsOfTheArray: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      back_i && ok_o && use_o |-> array && sums_o.r <= rows_o);
 endmodule

@@ -413,4 +413,27 @@ module npu_seq
       default:                 reg_rdata_o = '0;
     endcase
   end
+
+  // ---- what always holds ------------------------------------------------------------------------
+  // What is asked for may be dropped, or become another thing: killed, to stop where it stands, by
+  // a write to a register that says where.
+  logic dropped;
+  assign dropped = kill_i || reg_we_i || (fold_q && state_q == SFromAsk);
+  StateKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      state_q inside {SIdle, SFetch, SDecode, SRun, SFlush, SWrite, SWaitAsk, SWaitRsp, SWaitPause,
+                      SDone, SStopping, SStopped, SFromAsk, SFromRsp, SFromWork, SFromSums, SSave,
+                      SSums});
+  StopKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      stop_q == stop_t'(STATE_IDLE) || stop_q == stop_t'(STATE_DRAINED) ||
+      stop_q == stop_t'(STATE_KILLED) || stop_q == stop_t'(STATE_FAULT) ||
+      stop_q == stop_t'(STATE_FOLDED));
+  RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(ask_v_o) && !$past(ask_gnt_i) && !$past(dropped)
+      |-> ask_v_o && $stable({ask_va_o, ask_len_o, ask_tag_o}));
+  DescAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      next_back |-> next_ask_q && next_sent_q);
+  WaitAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rsp_mine && rsp_i.tag[1:0] == TagWait[1:0] |-> state_q == SWaitRsp);
+  FromAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      from_back_o |-> state_q == SFromRsp || state_q == SStopping);
 endmodule

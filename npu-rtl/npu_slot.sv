@@ -374,4 +374,19 @@ module npu_slot #(
       default:             fault_rdata = '0;
     endcase
   assign reg_rdata_o = seq_rdata | cnt_rdata | fault_rdata;
+
+  // ---- what always holds ------------------------------------------------------------------------
+  // The two that ask by way 2 take turns: whose a grant is, is known by who asks.
+  OneAsks: assert property (@(posedge clk_i) disable iff (!rst_ni) !(ask_v && sums_ask));
+  AnswersAsked: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      10'(rsp_i.v) + 10'(ack_i.n[0]) + 10'(ack_i.n[1]) <= pending_q);
+  CheckKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      check_kind == 4'(FAULT_FIELD) || (check_word == '0 &&
+      (check_kind == 4'(FAULT_NONE) || check_kind == 4'(FAULT_OPCODE))));
+  // What begins has been checked in the cycle before.
+  Checked: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && state == SDecode |-> $past(next_v && state == SFetch) &&
+      desc == $past(next_desc));
+  AheadChecked: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      ahead_start |-> $past(next_v && state == SRun && is_array) && $stable(next_desc));
 endmodule

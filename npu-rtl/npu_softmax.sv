@@ -226,4 +226,6 @@ module npu_softmax (
       s4_q.out |-> step_q <= Normalise);
   TableOrData: assert property (@(posedge clk_i) disable iff (!rst_ni)
       !(tab_v_i && v_i));
+  StateKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      step_q inside {[Idle:Double]});
 endmodule

@@ -137,4 +137,7 @@ module npu_sums
   StoreHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
                               $past(rst_ni) && $past(st_v_o) && !$past(st_rdy_i) && put_i
                               |-> st_v_o && $stable({st_va_o, st_len_o, st_data_o}));
+  AskHeld:   assert property (@(posedge clk_i) disable iff (!rst_ni)
+                              $past(rst_ni) && $past(ask_v_o) && !$past(ask_gnt_i) && get_i &&
+                              $stable(save_i) |-> ask_v_o && $stable({ask_va_o, ask_tag_o}));
 endmodule

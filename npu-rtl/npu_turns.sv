@@ -55,4 +55,12 @@ module npu_turns (
   assign turn_o.slot  = cfg_i.order[turn_q];
   assign turn_o.open  = left_q >= guard_q;
   assign turn_o.close = over;
+
+  // ---- what always holds ------------------------------------------------------------------------
+  OpenEnds: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      !(turn_o.open && turn_o.close));
+  OpenOnce: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && turn_o.open && !$past(turn_o.open) && $stable(guard_q) |-> $past(over));
+  TurnHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && !$past(turn_o.close) && !$past(restart_i) |-> $stable(turn_q));
 endmodule

@@ -325,4 +325,6 @@ module npu_vec (
   RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
       $past(rst_ni) && $past(push_o) && !$past(push_rdy_i) && !$past(kill_i)
       |-> push_o && $stable({push_va_o, push_len_o, push_meta_o}));
+  PassKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      pass_q <= 2'd2);
 endmodule

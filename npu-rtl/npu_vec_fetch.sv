@@ -156,4 +156,6 @@ module npu_vec_fetch (
       q.act |-> q.row < rows);
   TableBounded: assert property (@(posedge clk_i) disable iff (!rst_ni)
       q.act |-> q.tab <= op_i.table_pieces);
+  PassKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      q.act |-> q.pass <= (op_i.softmax ? 2'd2 : 2'd0));
 endmodule

@@ -79,4 +79,6 @@ module npu_vec_pool (
       div_q == Begin |-> count_q != 0);
   OneResult: assert property (@(posedge clk_i) disable iff (!rst_ni)
       !(max_v_q && div_q == 4'd1));
+  StateKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      div_q <= Begin);
 endmodule

@@ -190,4 +190,9 @@ module npu_walk
       (!for_o.load || miss_i.load) && (!for_o.store || miss_i.store));
   NoneAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
                                   $past(rst_ni) && $past(kill_i) |-> walk_q == WIdle);
+  StateKnown:   assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                 walk_q inside {WIdle, WTable, WLine, WAsk, WWait, WCheck});
+  RequestHeld:  assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(req_o.v) && !$past(gnt_i) && !$past(kill_i) && !$past(flush_i) &&
+      $stable(pt_base_i) |-> $stable(req_o));
 endmodule

@@ -205,4 +205,6 @@ module npu_kernel_steps
       rvalid_i |-> state_q == Take);
   AnswerOfWrite: assert property (@(posedge clk_i) disable iff (!rst_ni)
       bvalid_i |-> state_q == Ack);
+  StateKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      state_q inside {[Idle:Drain]});
 endmodule
