@@ -24,6 +24,7 @@
 #define HANG      20000u   /* a program that has not ended so long after the victim */
 #define STOP      400000u  /* a stop that has not been carried out after so long */
 #define PAGE_SIZE 0x1000u
+#define FAULTS    (NPU_FAULT_CONTEXT + 1u)
 
 enum { HOSTILE, VICTIM };
 
@@ -35,15 +36,17 @@ enum attack {
 	SELF,      /* a program that writes over its own ring */
 	REGISTERS, /* anything into the slot's own page */
 	SIGNALS,   /* a storm of interrupts and stamps, anywhere */
-	KILLS,     /* stopped and resumed at any moment */
+	STOPS,     /* stopped in any mode and resumed at any moment */
+	CONTEXTS,  /* the same with save areas anywhere and contexts that are none */
 	ATTACKS,
 };
 
-static const char *const attack_names[ATTACKS] = {
-	"wild", "noise", "endless", "huge", "self", "registers", "signals", "kills"};
+static const char *const attack_names[ATTACKS] = {"wild",    "noise", "endless",
+						  "huge",    "self",  "registers",
+						  "signals", "stops", "contexts"};
 
 struct seen {
-	uint32_t trials, programs, faults, hangs, stops, kinds[8];
+	uint32_t trials, programs, faults, hangs, stops, folded, kinds[FAULTS];
 	uint32_t cycle_changes, byte_changes;
 };
 
@@ -272,6 +275,74 @@ static void signal_desc(uint32_t desc[16], struct rng *g)
 	NPU_SET(desc, SVALUE_LO, rng_next(g));
 }
 
+/* Where a context goes: good memory, a page of each kind of hole, their borders, or
+ * anywhere. */
+static uint32_t save_area(const struct rig *r, struct rng *g)
+{
+	const struct rig_space *sp = &r->space[HOSTILE];
+	uint32_t page = 1u << r->cfg.gran;
+	uint32_t hole = sp->pages / 4 * 3 + rng_range(g, 0, sp->pages / 4 - 1);
+
+	switch (rng_next(g) % 4) {
+	case 0:
+		return SPACE / 2;
+	case 1: /* the context in one page, sums in the next */
+		return hole * page - 64;
+	case 2:
+		return hole * page;
+	default:
+		return wild_address(g);
+	}
+}
+
+/* Of the descriptor at HEAD, of another one of the victim's, or random words. */
+static void forge_context(struct rig *r, uint32_t at, struct rng *g)
+{
+	uint32_t c[NPU_CONTEXT_WORDS], desc[16], kind = rng_next(g) % 4;
+	uint32_t s = kind == 1 ? VICTIM : HOSTILE, head = 1;
+	struct npu_progress p = {.m = rng_range(g, 0, 40),
+				 .n = rng_range(g, 0, 20),
+				 .t = rng_range(g, 0, 70),
+				 .half = rng_next(g) % 2};
+
+	if (kind == 0 || at > SPACE - sizeof(c))
+		return;
+	if (s == HOSTILE)
+		head = rig_reg(r, NPU_SLOT_ADDR(HOSTILE, HEAD)) % RIG_DEPTH;
+	memcpy(desc, r->space[s].shadow + r->space[s].ring + head * 64, 64);
+	if (rng_next(g) % 2) {
+		p.nc = rng_range(g, 1, 17);
+		p.kr = rng_range(g, 1, 17);
+		p.k = rng_range(g, 0, 90);
+		p.r = rng_range(g, 0, 70);
+	}
+	npu_golden_save(desc, &p, c);
+	if (!p.nc)
+		c[8] = c[9] = 0;
+	for (uint32_t i = 0; kind == 2 && i < NPU_CONTEXT_WORDS; i++)
+		c[i] = rng_next(g);
+	rig_poke(r, HOSTILE, at, c, sizeof(c));
+}
+
+static void bad_context(struct rig *r, struct rng *g)
+{
+	uint32_t at = save_area(r, g) & ~63u;
+
+	rig_write(r, NPU_SLOT_ADDR(HOSTILE, SAVE), at);
+	forge_context(r, at, g);
+}
+
+/* Long enough to be stopped inside. */
+static void stop_desc(struct rig *r, uint32_t desc[16], struct rng *g)
+{
+	rig_free_all(r, HOSTILE);
+	if (rng_next(g) % 2)
+		rig_random_desc(r, HOSTILE, desc, g);
+	else
+		rig_gemm_desc(r, HOSTILE, rng_range(g, 20, 200), rng_range(g, 8, 40),
+			      rng_range(g, 20, 200), desc, g);
+}
+
 /* A ring full of it, from entry 0, and the bell. */
 static void program(struct rig *r, enum attack how, struct rng *g)
 {
@@ -299,15 +370,23 @@ static void program(struct rig *r, enum attack how, struct rng *g)
 		case SIGNALS:
 			signal_desc(desc, g);
 			break;
-		case KILLS:
-			rig_free_all(r, HOSTILE);
-			rig_random_desc(r, HOSTILE, desc, g);
+		case STOPS:
+		case CONTEXTS:
+			stop_desc(r, desc, g);
 			break;
 		default:
 			wild_desc(r, desc, g);
 			break;
 		}
 		rig_poke(r, HOSTILE, sp->ring + i * 64, desc, 64);
+	}
+	if (how == STOPS)
+		rig_write(r, NPU_SLOT_ADDR(HOSTILE, SAVE), SPACE / 2);
+	if (how == CONTEXTS) {
+		bad_context(r, g);
+		if (rng_next(g) % 2)
+			rig_write(r, NPU_SLOT_ADDR(HOSTILE, RESUME),
+				  NPU_REG_BITS(RESUME_CONTEXT, 1));
 	}
 	rig_write(r, NPU_SLOT_ADDR(HOSTILE, TAIL), n);
 }
@@ -320,7 +399,7 @@ static void abuse_registers(struct rig *r, struct rng *g)
 		NPU_SLOT_ADDR(HOSTILE, TAIL),       NPU_SLOT_ADDR(HOSTILE, PREEMPT),
 		NPU_SLOT_ADDR(HOSTILE, RESUME),     NPU_SLOT_ADDR(HOSTILE, HEAD),
 		NPU_SLOT_ADDR(HOSTILE, STATUS),     NPU_SLOT_ADDR(HOSTILE, FAULT_KIND),
-		NPU_SLOT_ADDR(HOSTILE, CNT_CYCLES),
+		NPU_SLOT_ADDR(HOSTILE, CNT_CYCLES), NPU_SLOT_ADDR(HOSTILE, SAVE),
 	};
 	uint32_t page = NPU_SLOT_ADDR(HOSTILE, RING_BASE) & ~(PAGE_SIZE - 1);
 
@@ -347,19 +426,47 @@ static void abuse_registers(struct rig *r, struct rng *g)
 	}
 }
 
-static void stop_and_go(struct rig *r, struct rng *g)
+static bool stands(uint32_t state)
 {
-	static const uint32_t codes[] = {NPU_PREEMPT_KILL, NPU_PREEMPT_KILL,
-					 NPU_PREEMPT_SAVE, NPU_PREEMPT_DRAIN};
+	return state == NPU_STATE_DRAINED || state == NPU_STATE_KILLED ||
+	       state == NPU_STATE_FOLDED;
+}
 
-	if (rng_next(g) % 2)
+static void stop_and_go(struct rig *r, enum attack how, uint32_t state, struct rng *g,
+			struct seen *seen)
+{
+	static const uint32_t codes[] = {NPU_PREEMPT_KILL, NPU_PREEMPT_FOLD,
+					 NPU_PREEMPT_SAVE, NPU_PREEMPT_DRAIN};
+	bool go = how == CONTEXTS ? stands(state) : rng_next(g) % 2;
+
+	seen->folded += state == NPU_STATE_FOLDED;
+	if (!go) {
 		rig_write(r, NPU_SLOT_ADDR(HOSTILE, PREEMPT), codes[rng_next(g) % 4]);
-	else
-		rig_write(r, NPU_SLOT_ADDR(HOSTILE, RESUME), 1);
+		return;
+	}
+	if (how == CONTEXTS && rng_next(g) % 2)
+		bad_context(r, g);
+	rig_write(r, NPU_SLOT_ADDR(HOSTILE, RESUME),
+		  1 | NPU_REG_BITS(RESUME_CONTEXT, rng_next(g) % 4 != 0));
+}
+
+static void count_fault(struct rig *r, uint64_t seed, struct seen *seen)
+{
+	uint32_t kind = rig_reg(r, NPU_SLOT_ADDR(HOSTILE, FAULT_KIND));
+
+	CHECK(kind > NPU_FAULT_NONE && kind < FAULTS, "seed %llu: a fault of kind %u",
+	      (unsigned long long)seed, kind);
+	CHECK(rig_reg(r, NPU_SLOT_ADDR(HOSTILE, FAULT_DESC)) ==
+		      rig_reg(r, NPU_SLOT_ADDR(HOSTILE, HEAD)),
+	      "seed %llu: the fault's descriptor is not the one at HEAD",
+	      (unsigned long long)seed);
+	seen->faults++;
+	seen->kinds[kind % FAULTS]++;
 }
 
 /* What the hostile tenant does next. */
-static void act(struct rig *r, enum attack how, struct rng *g, struct seen *seen)
+static void act(struct rig *r, enum attack how, uint64_t seed, struct rng *g,
+		struct seen *seen)
 {
 	uint32_t state = state_of(r, HOSTILE);
 
@@ -371,29 +478,17 @@ static void act(struct rig *r, enum attack how, struct rng *g, struct seen *seen
 		abuse_registers(r, g);
 		return;
 	}
-	if (how == KILLS)
-		stop_and_go(r, g);
+	if (how == STOPS || how == CONTEXTS)
+		stop_and_go(r, how, state, g, seen);
 	if (state != NPU_STATE_FAULT && state != NPU_STATE_IDLE)
 		return;
+	if (state == NPU_STATE_FAULT)
+		count_fault(r, seed, seen);
 	program(r, how, g);
 	seen->programs++;
 }
 
 /* ---- afterwards ------------------------------------------------------------------- */
-
-static void count_fault(struct rig *r, uint64_t seed, struct seen *seen)
-{
-	uint32_t kind = rig_reg(r, NPU_SLOT_ADDR(HOSTILE, FAULT_KIND));
-
-	CHECK(kind > NPU_FAULT_NONE && kind <= NPU_FAULT_NO_UNITS,
-	      "seed %llu: a fault of kind %u", (unsigned long long)seed, kind);
-	CHECK(rig_reg(r, NPU_SLOT_ADDR(HOSTILE, FAULT_DESC)) ==
-		      rig_reg(r, NPU_SLOT_ADDR(HOSTILE, HEAD)),
-	      "seed %llu: the fault's descriptor is not the one at HEAD",
-	      (unsigned long long)seed);
-	seen->faults++;
-	seen->kinds[kind % 8]++;
-}
 
 /* Brought to an end, whatever it does: it has so many cycles, then it is killed. */
 static void end_hostile(struct rig *r, uint64_t seed, struct seen *seen)
@@ -413,12 +508,13 @@ static void end_hostile(struct rig *r, uint64_t seed, struct seen *seen)
 	seen->hangs++;
 	rig_write(r, NPU_SLOT_ADDR(HOSTILE, PREEMPT), NPU_PREEMPT_KILL);
 	end = r->api->cycle(r->model) + STOP;
-	while (state != NPU_STATE_KILLED && state != NPU_STATE_FAULT &&
+	/* It may just have stopped by itself. */
+	while (!stands(state) && state != NPU_STATE_FAULT &&
 	       r->api->cycle(r->model) < end) {
 		rig_run(r, 20);
 		state = state_of(r, HOSTILE);
 	}
-	CHECK(state == NPU_STATE_KILLED || state == NPU_STATE_FAULT,
+	CHECK(stands(state) || state == NPU_STATE_FAULT,
 	      "seed %llu: state %u, a KILL has not been carried out",
 	      (unsigned long long)seed, state);
 	seen->stops++;
@@ -503,14 +599,14 @@ static void trial(struct rig *r, uint64_t seed, struct seen *seen)
 		CHECK(rig_map(r, without, 2) == NPU_MAP_OK, "map");
 	}
 	if (rng_next(&g) % 2) {
-		act(r, how, &g, seen);
+		act(r, how, seed, &g, seen);
 		rig_run(r, rng_range(&g, 0, 3000));
 	}
 	rig_bell(r, VICTIM);
 	end = r->api->cycle(r->model) + TOO_LONG;
 	while (!((r->ended | r->faulted) >> VICTIM & 1) &&
 	       r->api->cycle(r->model) < end) {
-		act(r, how, &g, seen);
+		act(r, how, seed, &g, seen);
 		rig_run(r, rng_range(&g, 1, 900));
 	}
 	CHECK(r->ended >> VICTIM & 1, "seed %llu, %s: the victim does not end",
@@ -529,7 +625,7 @@ int main(int argc, char **argv)
 	int at = 1 + figure;
 	uint32_t trials = argc > at ? (uint32_t)strtoul(argv[at], NULL, 0)
 			  : figure  ? 400
-				    : 48;
+				    : 54;
 	uint64_t first = argc > at + 1 ? strtoull(argv[at + 1], NULL, 0) : 1;
 	struct seen seen = {0}, control = {0};
 	struct rig r;
@@ -550,15 +646,18 @@ int main(int argc, char **argv)
 	       (unsigned long long)(first + trials - 1), seen.programs, seen.faults,
 	       seen.stops);
 	printf("faults by kind:");
-	for (uint32_t i = 1; i < 8; i++)
+	for (uint32_t i = 1; i < FAULTS; i++)
 		printf(" %u", seen.kinds[i]);
-	printf("\n%u victims took other cycles than alone, %u have other bytes; on "
+	printf("; %u times stopped inside an operation\n", seen.folded);
+	printf("%u victims took other cycles than alone, %u have other bytes; on "
 	       "shared "
 	       "channels %u of %u took other cycles\n",
 	       seen.cycle_changes, seen.byte_changes, control.cycle_changes,
 	       control.trials);
+	CHECK(trials < 54 || (seen.folded > 0 && seen.kinds[NPU_FAULT_CONTEXT] > 0),
+	      "no stop inside an operation, or no context that is none");
 	/* Each kind of fault there is has been met. */
-	for (uint32_t i = 1; i < 8 && trials >= 400; i++)
+	for (uint32_t i = 1; i < FAULTS && trials >= 400; i++)
 		CHECK(seen.kinds[i] > 0, "no fault of kind %u", i);
 	if (figure) {
 		CHECK(seen.byte_changes + control.byte_changes == 0, "bytes changed");
