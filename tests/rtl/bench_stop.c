@@ -6,7 +6,8 @@
  * of an undisturbed run, byte by byte.  What a FOLD says is stored is there, and nothing
  * of it is stored again.  VEC of every kind is stopped inside as well, also where it
  * stores over what it reads: then without KILL, which would begin it anew.  Contexts that
- * are none, and save areas that are no memory.
+ * are none or another program's, save areas that are no memory, and writes that do
+ * nothing.
  *
  *   bench_stop [figures] [ROUNDS [SEED [SHAPE]]]
  */
@@ -661,47 +662,314 @@ static void no_vec_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 	}
 }
 
-/* FOLD into a page that may only be read, or is none: a fault of this slot, no context.
- */
-static void no_area(struct rig *r, uint64_t seed)
-{
-	for (uint32_t i = 0; i < 8; i++) {
-		struct rng g = {seed * 17 + i};
-		struct rig_memory cfg = rig_ideal(r);
-		struct rig_rect rect = {0, 0, r->api->rows, 1};
-		uint32_t desc[16], save, pte;
+/* ---- save areas ---------------------------------------------------------------------- */
 
-		rig_reset(r, &cfg);
-		rig_place(r, 0, &rect);
-		rig_space(r, 0, WORK_SPACE, RIG_ALL);
-		rig_gemm_desc(r, 0, 400, 40, 30, desc, &g);
-		rig_push(r, 0, desc);
-		rig_golden(r, 0);
-		save = rig_alloc(r, 0, 64, 4096);
-		pte = rig_pte(r, 0, save);
-		rig_set_pte(r, 0, save,
-			    pte & ~(uint32_t)(i % 2 ? NPU_PTE_VALID : NPU_PTE_WRITE));
-		rig_write(r, NPU_SLOT_ADDR(0, SAVE), save);
-		rig_bell(r, 0);
-		rig_run(r, 1500);
-		rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_FOLD);
+#define PAGE 4096u /* the rig's */
+
+enum hole { UNMAPPED, READ_ONLY, FOREIGN, BEYOND, HOLES };
+
+static const uint32_t hole_kinds[HOLES] = {NPU_FAULT_UNMAPPED, NPU_FAULT_WRITE,
+					   NPU_FAULT_CHANNEL, NPU_FAULT_BOUNDS};
+
+/* Slot 0's page at va: no page, one that may only be read, or slot 1's, on a channel that
+ * slot 0 does not have.  BEYOND its space there is none. */
+static void make_hole(struct rig *r, uint32_t va, enum hole hole)
+{
+	uint32_t pte;
+
+	if (hole != BEYOND) {
+		pte = rig_pte(r, 0, va);
+		if (hole == UNMAPPED)
+			pte &= ~(uint32_t)NPU_PTE_VALID;
+		else if (hole == READ_ONLY)
+			pte &= ~(uint32_t)NPU_PTE_WRITE;
+		else
+			pte = rig_pte(r, 1, va);
+		rig_set_pte(r, 0, va, pte);
+	}
+	rig_write(r, NPU_GLB_AT(SLOT_CTRL, 0), NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+}
+
+/* A multiplication in slot 0 whose tiles are of more than two folds each, and a neighbour
+ * with something in its memory; slot 0's free pages. */
+static uint32_t begin_long(struct rig *r, const struct rig_rect *rect, uint32_t desc[16],
+			   struct rng *g)
+{
+	struct rig_memory cfg = rig_ideal(r);
+	uint32_t at;
+
+	rig_reset(r, &cfg);
+	rig_place(r, 0, rect);
+	rig_space(r, 0, WORK_SPACE, 0x5555);
+	rig_space(r, 1, WORK_SPACE, 0xaaaa);
+	rig_gemm_desc(r, 0, 400, 40, 4 * rect->rows + 1, desc, g);
+	rig_push(r, 0, desc);
+	rig_golden(r, 0);
+	at = rig_alloc(r, 0, SAVE_BYTES + 2 * PAGE, PAGE);
+	rig_random(r, 1, at, SAVE_BYTES + 2 * PAGE, g);
+	rig_random(r, 1, WORK_SPACE - PAGE, PAGE, g);
+	rig_bell(r, 0);
+	rig_run(r, 1500 + rng_range(g, 0, 99));
+	return at;
+}
+
+/* Stops it inside; with sums: until some go with the context, or a fault comes. */
+static void stop_inside(struct rig *r, const struct rig_rect *rect, uint32_t mode,
+			bool sums, struct rng *g)
+{
+	uint32_t save = rig_reg(r, NPU_SLOT_ADDR(0, SAVE)), c[NPU_CONTEXT_WORDS];
+
+	for (uint32_t i = 0; i < 20; i++) {
+		r->quieted &= ~1u;
+		rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), mode);
 		wait_quiet(r, 0, r->api->cycle(r->model));
-		CHECK(r->faulted & 1, "save area %u: no fault", i);
-		CHECK(rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)) ==
-				      (i % 2 ? NPU_FAULT_UNMAPPED : NPU_FAULT_WRITE) &&
-			      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)) == save,
-		      "save area %u: fault %u at %#x", i,
-		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)),
-		      rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR)));
-		/* The slot is as good as before. */
-		rig_restart(r, 0);
+		rig_peek(r, 0, save, c, sizeof(c));
+		if (r->faulted & 1 || !sums || NPU_GET(c, FOLD_SUMS))
+			return;
+		rig_place(r, 0, rect);
+		rig_write(r, NPU_SLOT_ADDR(0, RESUME),
+			  1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
+		rig_run(r, rng_range(g, 1, 60));
+	}
+	CHECK(false, "no SAVE finds a tile under way");
+}
+
+/* What is in the save area is no output. */
+static void forget_area(struct rig *r, uint32_t at, uint32_t bytes)
+{
+	static uint8_t area[SAVE_BYTES + 2 * PAGE];
+
+	rig_peek(r, 0, at, area, bytes);
+	rig_poke(r, 0, at, area, bytes);
+}
+
+static void expect_hole(struct rig *r, const char *what, enum hole hole, uint32_t address)
+{
+	uint32_t kind = rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)),
+		 at = rig_reg(r, NPU_SLOT_ADDR(0, FAULT_ADDR));
+
+	CHECK(r->faulted & 1, "%s, hole %u: no fault", what, hole);
+	CHECK(kind == hole_kinds[hole] && at == address,
+	      "%s, hole %u: fault %u at %#x, not %u at %#x", what, hole, kind, at,
+	      hole_kinds[hole], address);
+	CHECK(NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_STATE) ==
+			      NPU_STATE_FAULT &&
+		      !rig_reg(r, NPU_SLOT_ADDR(0, FAULT_DESC)) &&
+		      !rig_reg(r, NPU_SLOT_ADDR(0, HEAD)),
+	      "%s, hole %u: not the fault of the descriptor at HEAD", what, hole);
+}
+
+/* The slot is as good as before, and the neighbour's memory what it was. */
+static void good_again(struct rig *r, const struct rig_rect *rect,
+		       const uint32_t desc[16])
+{
+	rig_restart(r, 0);
+	rig_place(r, 0, rect);
+	rig_push(r, 0, desc);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_wait(r, 1, LIMIT);
+	CHECK(!r->faulted, "after a save area that is none: fault");
+	forget_area(r, r->space[0].free_va - SAVE_BYTES - 2 * PAGE,
+		    SAVE_BYTES + 2 * PAGE);
+	forget_area(r, WORK_SPACE - PAGE, PAGE);
+	rig_check(r, 0, "after a save area that is none");
+	rig_compare(r, 1, "the neighbour of a save area that is none");
+}
+
+/* FOLD and SAVE where the context's page is no memory to be written; sums: SAVE where
+ * the page behind it, which the sums run into, is none. */
+static void no_area(struct rig *r, uint32_t mode, bool sums, enum hole hole,
+		    uint64_t seed)
+{
+	struct rng g = {seed * 17 + hole};
+	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
+	uint32_t desc[16], at = begin_long(r, &rect, desc, &g) + PAGE;
+
+	if (hole == BEYOND)
+		at = WORK_SPACE;
+	make_hole(r, at, hole);
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), sums ? at - NPU_CONTEXT_SUMS : at);
+	stop_inside(r, &rect, mode, sums, &g);
+	expect_hole(r,
+		    sums                       ? "sums"
+		    : mode == NPU_PREEMPT_FOLD ? "FOLD"
+					       : "SAVE",
+		    hole, at);
+	good_again(r, &rect, desc);
+}
+
+/* RESUME where the context, or the sums behind it, cannot be read any more.  A page that
+ * may only be read is as good as any. */
+static void no_way_back(struct rig *r, bool sums, enum hole hole, uint64_t seed)
+{
+	struct rng g = {seed * 19 + hole};
+	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
+	uint32_t desc[16], at = begin_long(r, &rect, desc, &g) + PAGE;
+
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), sums ? at - NPU_CONTEXT_SUMS : at);
+	stop_inside(r, &rect, NPU_PREEMPT_SAVE, sums, &g);
+	CHECK(!r->faulted, "a save area that is good: fault");
+	make_hole(r, at, hole);
+	rig_place(r, 0, &rect);
+	rig_push_end(r, 0);
+	rig_bell(r, 0);
+	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
+	rig_wait(r, 1, LIMIT);
+	if (hole == READ_ONLY)
+		CHECK(!r->faulted, "RESUME from a page that may only be read: fault");
+	else
+		expect_hole(r, sums ? "RESUME, sums" : "RESUME", hole, at);
+	good_again(r, &rect, desc);
+}
+
+static void no_areas(struct rig *r, uint64_t seed)
+{
+	/* This one computes a tile's sums anew instead of reading them. */
+	bool reads = strcmp(r->api->engine, "golden") != 0;
+
+	for (enum hole hole = UNMAPPED; hole <= FOREIGN; hole++) {
+		no_area(r, NPU_PREEMPT_FOLD, false, hole, seed);
+		no_area(r, NPU_PREEMPT_SAVE, false, hole, seed);
+		no_way_back(r, false, hole, seed);
+		if (reads)
+			no_way_back(r, true, hole, seed);
+	}
+	for (enum hole hole = UNMAPPED; hole < HOLES; hole++)
+		no_area(r, NPU_PREEMPT_SAVE, true, hole, seed);
+}
+
+/* ---- what is another's, and what is nothing ------------------------------------------- */
+
+/* Slot 0's context in slot 1's save area, and there a descriptor that differs in one word
+ * or in all: a fault, and nothing is stored.  Where none differs, it is taken for slot
+ * 1's own: what it says is stored is left out. */
+static void others_context(struct rig *r, uint64_t seed)
+{
+	for (uint32_t i = 0; i < 7; i++) {
+		struct rng g = {seed * 23 + i};
+		struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
+		struct rig_rect map[2] = {{0}, rect};
+		uint32_t desc[16], other[16], c[NPU_CONTEXT_WORDS], at, kind, d;
+
+		at = begin_long(r, &rect, desc, &g);
+		rig_write(r, NPU_SLOT_ADDR(0, SAVE), at);
+		stop_inside(r, &rect, i % 2 ? NPU_PREEMPT_SAVE : NPU_PREEMPT_FOLD, i % 2,
+			    &g);
+		rig_peek(r, 0, at, c, sizeof(c));
+		memcpy(other, desc, sizeof(other));
+		d = NPU_GET(desc, ADDR_D);
+		rig_random(r, 1, d, 4, &g);
+		switch (i) {
+		case 0:
+			rig_gemm_desc(r, 1, 400, 41, 33, other, &g);
+			break;
+		case 1:
+			NPU_SET(other, ADDR_B, NPU_GET(desc, ADDR_B) + 16);
+			break;
+		case 2:
+			NPU_SET(other, ADDR_P, NPU_GET(desc, ADDR_P) ^ 16);
+			break;
+		case 3:
+			NPU_SET(other, ADDR_D, d + 1);
+			break;
+		case 4:
+			NPU_SET(other, DM, NPU_GET(desc, DM) - 1);
+			break;
+		case 5:
+			NPU_SET(other, DN, NPU_GET(desc, DN) - 1);
+			break;
+		default:
+			break;
+		}
+		CHECK(rig_map(r, map, 2) == NPU_MAP_OK, "map");
+		rig_push(r, 1, other);
+		rig_push_end(r, 1);
+		rig_poke(r, 1, at, c, sizeof(c));
+		rig_write(r, NPU_SLOT_ADDR(1, SAVE), at);
+		rig_write(r, NPU_SLOT_ADDR(1, RESUME), NPU_REG_BITS(RESUME_CONTEXT, 1));
+		rig_bell(r, 1);
+		rig_wait(r, 2, LIMIT);
+		kind = rig_reg(r, NPU_SLOT_ADDR(1, FAULT_KIND));
+		if (i < 6) {
+			CHECK(r->faulted >> 1 & 1 && kind == NPU_FAULT_CONTEXT &&
+				      rig_reg(r, NPU_SLOT_ADDR(1, FAULT_ADDR)) == at,
+			      "another program's context %u: fault %u", i, kind);
+			rig_compare(r, 1, "another program's context");
+		} else {
+			uint8_t first[4];
+
+			rig_peek(r, 1, d, first, sizeof(first));
+			CHECK(!(r->faulted >> 1 & 1), "the same program: fault %u", kind);
+			CHECK(!memcmp(first, r->space[1].shadow + d, sizeof(first)),
+			      "the same program: what the context says is stored is "
+			      "stored again");
+		}
+		/* Who was stopped knows nothing of it. */
 		rig_place(r, 0, &rect);
-		rig_push(r, 0, desc);
 		rig_push_end(r, 0);
 		rig_bell(r, 0);
+		rig_write(r, NPU_SLOT_ADDR(0, RESUME),
+			  1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
 		rig_wait(r, 1, LIMIT);
-		CHECK(!r->faulted, "after a save area that is none: fault");
-		rig_check(r, 0, "after a save area that is none");
+		CHECK(!(r->faulted & 1), "its own context: fault");
+		forget_area(r, at, SAVE_BYTES);
+		rig_check(r, 0, "its own context");
+	}
+}
+
+/* Codes of PREEMPT that are none, and RESUME while the slot runs: it ends in the very
+ * cycle in which it ends without them. */
+static void ignored(struct rig *r, uint32_t rounds, uint64_t seed)
+{
+	for (uint32_t i = 0; i < (rounds + 9) / 10; i++) {
+		uint64_t end[2], writes = 0;
+
+		for (uint32_t pass = 0; pass < 2; pass++) {
+			struct rng g = {seed * 29 + i};
+			struct tenant t;
+			uint32_t stamp, state;
+
+			begin(r, &t, &g);
+			r->space[t.slot].tail--; /* a stamp ahead of the end */
+			r->space[t.slot].done--;
+			stamp = rig_push_stamp(r, t.slot);
+			rig_push_end(r, t.slot);
+			rig_bell(r, t.slot);
+			while (pass &&
+			       !((r->ended | r->quieted | r->faulted) >> t.slot & 1)) {
+				uint32_t code = rng_range(&g, 4, 8) % 8;
+
+				if (code == 4)
+					rig_write(r, NPU_SLOT_ADDR(t.slot, RESUME),
+						  1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
+				else
+					rig_write(r, NPU_SLOT_ADDR(t.slot, PREEMPT),
+						  code);
+				writes++;
+				state = NPU_REG_GET(
+					rig_reg(r, NPU_SLOT_ADDR(t.slot, STATUS)),
+					STATUS_STATE);
+				CHECK(state == NPU_STATE_RUN || state == NPU_STATE_IDLE,
+				      "state %u after code %u", state, code);
+				rig_run(r,
+					rng_range(&g, 0, rng_next(&g) % 2 ? 40 : 4000));
+			}
+			CHECK(!r->quieted, "not ignored: it stops");
+			if (r->quieted)
+				return;
+			rig_wait(r, 1u << t.slot, LIMIT);
+			CHECK(!r->faulted, "not ignored: fault");
+			end[pass] = rig_stamp(r, t.slot, stamp);
+			rig_check(r, t.slot, "writes that do nothing");
+			rig_counters(r, t.slot, true);
+		}
+		CHECK(end[0] == end[1],
+		      "seed %llu: it ends in cycle %llu, not %llu, with %llu writes that "
+		      "do "
+		      "nothing",
+		      (unsigned long long)(seed * 29 + i), (unsigned long long)end[1],
+		      (unsigned long long)end[0], (unsigned long long)writes);
 	}
 }
 
@@ -761,7 +1029,9 @@ int main(int argc, char **argv)
 	forged(&r, rounds, seed);
 	no_contexts(&r, rounds, seed);
 	no_vec_contexts(&r, rounds, seed);
-	no_area(&r, seed);
+	no_areas(&r, seed);
+	others_context(&r, seed);
+	ignored(&r, rounds, seed);
 	padding(&r, seed);
 	for (uint32_t i = 0; i < rounds && bench_failures < 20; i++)
 		network(&r, modes, seed + i);
