@@ -6,7 +6,8 @@
  * map is set, and they go on.  The other two slots, in the lower half, notice nothing:
  * their jobs take the cycles they take alone, to the cycle.  The control: the same on
  * channels that all share, where some must take other cycles, or nothing is proved. Every
- * byte is compared with the golden model's.
+ * byte is compared with the golden model's.  Rectangles of slots that have work in the
+ * array are refused, and nothing comes of it.
  *
  *   bench_border [figures] [ROUNDS [SEED [SHAPE]]]
  *
@@ -24,6 +25,7 @@
 #define JOBS   8u /* of a neighbour */
 #define WORK   6u /* of a tenant that is moved */
 #define EVENTS 24u
+#define WINDOW 6000u /* cycles in which borders are refused */
 
 enum { MOVED = 2, TENANTS = 4 }; /* slots 0 and 1 are moved */
 
@@ -199,7 +201,7 @@ static uint32_t choose(const struct rig *r, struct rig_rect map[TENANTS], struct
 	return changed;
 }
 
-/* A border over a neighbour, or under a slot that has not been stopped. */
+/* A border over a neighbour. */
 static void wild(struct rig *r, const struct rig_rect *map, struct outcome *o,
 		 struct rng *g)
 {
@@ -328,6 +330,88 @@ static void round_of(struct rig *r, enum memory memory, uint64_t seed, struct ou
 	}
 }
 
+/* ---- borders under slots that have not been stopped ------------------------------------ */
+
+/* All folds there were, and when, in one number. */
+static void note_fold(void *user, const struct npu_fold *f)
+{
+	const uint64_t what[] = {f->slot, f->rows_used, f->cols_used,
+				 f->t,    f->start,     f->end};
+	uint64_t *sum = user;
+
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
+		*sum = (*sum ^ what[i]) * UINT64_C(0x100000001B3);
+}
+
+/* One of the two that has work in the array gets another rectangle: refused, as long as
+ * the descriptor is the same.  false: it has none. */
+static bool under(struct rig *r, struct rig_rect map[TENANTS], uint64_t *taken,
+		  struct rng *g)
+{
+	uint32_t head[MOVED], busy = 0, changed, result, slot;
+	struct rig_rect next[TENANTS];
+
+	memcpy(next, map, sizeof(next));
+	changed = choose(r, next, g);
+	for (uint32_t s = 0; s < MOVED; s++) {
+		uint32_t status = rig_reg(r, NPU_SLOT_ADDR(s, STATUS));
+
+		head[s] = rig_reg(r, NPU_SLOT_ADDR(s, HEAD));
+		busy |= (uint32_t)!NPU_REG_GET(status, STATUS_QUIET) << s;
+	}
+	busy &= changed;
+	if (!busy)
+		return false;
+	result = rig_map(r, next, TENANTS);
+	slot = NPU_REG_GET(rig_reg(r, NPU_GLB_MAP_STATUS_ADDR), MAP_STATUS_SLOT);
+	for (uint32_t s = 0; s < MOVED; s++) /* between two, it may be taken */
+		if (rig_reg(r, NPU_SLOT_ADDR(s, HEAD)) != head[s])
+			busy &= ~(1u << s);
+	CHECK(!busy || (result == NPU_MAP_BUSY && changed >> slot & 1),
+	      "a border under slots %#x: %u, slot %u", busy, result, slot);
+	CHECK(result == NPU_MAP_BUSY || result == NPU_MAP_OK,
+	      "a border under slots %#x: %u", busy, result);
+	if (result == NPU_MAP_OK) {
+		memcpy(map, next, sizeof(next));
+		++*taken;
+	}
+	return busy;
+}
+
+/* What is refused changes nothing: all folds are those of a run without. */
+static void not_stopped(struct rig *r, uint64_t seed)
+{
+	uint64_t folds[2] = {0}, taken = 0, refused = 0;
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		struct rng g = {seed * UINT64_C(0x9E3779B97F4A7C15) + 1};
+		struct rig_rect map[TENANTS];
+		uint64_t end;
+
+		upper(r, map, &g);
+		lower(r, map);
+		prepare(r, DISJOINT, map, seed);
+		r->api->on_fold(r->model, note_fold, &folds[pass]);
+		rig_bell(r, 0);
+		rig_bell(r, 1);
+		end = r->api->cycle(r->model) + WINDOW;
+		for (uint32_t i = 0; i < EVENTS && pass && (r->ended & 3) != 3; i++) {
+			rig_run(r, rng_range(&g, 0, WINDOW / EVENTS - 60));
+			refused += under(r, map, &taken, &g);
+		}
+		if (r->api->cycle(r->model) < end)
+			rig_run(r, end - r->api->cycle(r->model));
+		r->api->on_fold(r->model, NULL, NULL);
+		CHECK(!r->faulted, "seed %llu: fault", (unsigned long long)seed);
+	}
+	printf("under slots that have not been stopped: %llu refused\n",
+	       (unsigned long long)refused);
+	CHECK(refused, "seed %llu: none was refused", (unsigned long long)seed);
+	CHECK(taken || folds[0] == folds[1],
+	      "seed %llu: a border that is refused changes folds",
+	      (unsigned long long)seed);
+}
+
 static void report(const struct outcome *own)
 {
 	printf("%llu changes, %llu in the middle of an operation, %llu while a neighbour "
@@ -372,6 +456,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t i = 0; i < (rounds + 3) / 4 && bench_failures < 20; i++)
 		round_of(&r, SHARED, seed + i, &shared);
+	not_stopped(&r, seed);
 	rig_close(&r);
 	if (figures)
 		printf("figure npu.border.shared_differ %llu\n",
