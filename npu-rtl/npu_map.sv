@@ -36,7 +36,10 @@ module npu_map #(
     logic [7:0] cols, rows, col, row;
   } rect_t;
 
-  rect_t [S-1:0] stage_q, map_q;
+  rect_t [S-1:0] stage_q, stage_d, map_q;
+  rect_t [S-1:0] want;    // what a commit asks for,
+  logic  [1:0]   verdict; // what it is told,
+  logic  [3:0]   who;     // and of which slot
 
   function automatic logic out_of_range(input rect_t a);
     return a.rows != '0 && (a.cols == '0 || 32'(a.row) + 32'(a.rows) > R || 32'(a.col) +
@@ -49,6 +52,36 @@ module npu_map #(
            9'(a.col) < 9'(b.col) + 9'(b.cols) && 9'(b.col) < 9'(a.col) + 9'(a.cols);
   endfunction
 
+  always_comb begin
+    stage_d = stage_q;
+    for (int s = 0; s < int'(S); s++)
+      if (stage_we_i && 32'(stage_idx_i) == s) stage_d[s] = stage_wdata_i;
+    want    = '0;
+    verdict = MAP_OK;
+    who     = '0;
+    if (commit_i) begin
+      // A height of 0 takes the rectangle away, whatever else is written with it.
+      for (int s = 0; s < int'(S); s++) if (stage_q[s].rows != '0) want[s] = stage_q[s];
+      // The last finding stands: range before overlap before busy, low slots before high ones.
+      for (int s = int'(S) - 1; s >= 0; s--)
+        if (!quiet_i[s] && want[s] != map_q[s]) begin
+          verdict = MAP_BUSY;
+          who     = 4'(s);
+        end
+      for (int s = int'(S) - 1; s >= 0; s--)
+        for (int t = 0; t < int'(S); t++)
+          if (t != s && overlap(want[s], want[t])) begin
+            verdict = MAP_OVERLAP;
+            who     = 4'(s);
+          end
+      for (int s = int'(S) - 1; s >= 0; s--)
+        if (out_of_range(want[s])) begin
+          verdict = MAP_RANGE;
+          who     = 4'(s);
+        end
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       stage_q  <= '0;
@@ -56,35 +89,10 @@ module npu_map #(
       result_o <= MAP_OK;
       slot_o   <= '0;
     end else begin
-      for (int s = 0; s < int'(S); s++)
-        if (stage_we_i && 32'(stage_idx_i) == s) stage_q[s] <= stage_wdata_i;
+      stage_q <= stage_d;
+      if (commit_i && verdict == MAP_OK) map_q <= want;
       if (commit_i) begin
-        automatic logic [1:0] res;
-        automatic logic [3:0] who;
-        automatic rect_t [S-1:0] want;
-        // A height of 0 takes the rectangle away, whatever else is written with it.
-        for (int s = 0; s < int'(S); s++) want[s] = stage_q[s].rows == '0 ? '0 : stage_q[s];
-        res = MAP_OK;
-        who = '0;
-        // The last finding stands: range before overlap before busy, low slots before high ones.
-        for (int s = int'(S) - 1; s >= 0; s--)
-          if (!quiet_i[s] && want[s] != map_q[s]) begin
-            res = MAP_BUSY;
-            who = 4'(s);
-          end
-        for (int s = int'(S) - 1; s >= 0; s--)
-          for (int t = 0; t < int'(S); t++)
-            if (t != s && overlap(want[s], want[t])) begin
-              res = MAP_OVERLAP;
-              who = 4'(s);
-            end
-        for (int s = int'(S) - 1; s >= 0; s--)
-          if (out_of_range(want[s])) begin
-            res = MAP_RANGE;
-            who = 4'(s);
-          end
-        if (res == MAP_OK) map_q <= want;
-        result_o <= res;
+        result_o <= verdict;
         slot_o   <= who;
       end
     end
