@@ -15,7 +15,7 @@ module npu_counters (
 );
   import npu_regs_pkg::*;
   typedef logic [$clog2(SLOT_CNT_COUNT)-1:0] index_t;
-  logic [63:0] cnt_q [SLOT_CNT_COUNT], shadow_q [SLOT_CNT_COUNT];
+  logic [63:0] cnt_q [SLOT_CNT_COUNT], cnt_d [SLOT_CNT_COUNT], shadow_q [SLOT_CNT_COUNT];
 
   index_t class_now;
   always_comb begin
@@ -28,28 +28,30 @@ module npu_counters (
     else if (idle_i) class_now = index_t'(SLOT_CNT_IDLE_INDEX);
   end
 
-  always_ff @(posedge clk_i) begin
-    cnt_q[SLOT_CNT_CYCLES_INDEX] <= cnt_q[SLOT_CNT_CYCLES_INDEX] + 64'd1;
+  always_comb begin
     for (int i = 0; i < int'(SLOT_CNT_COUNT); i++)
-      if (class_now == index_t'(i)) cnt_q[i] <= cnt_q[i] + 64'd1;
+      cnt_d[i] = cnt_q[i] + 64'(class_now == index_t'(i));
+    cnt_d[SLOT_CNT_CYCLES_INDEX] += 64'd1;
     if (row_i) begin
-      cnt_q[SLOT_CNT_MACS_INDEX] <= cnt_q[SLOT_CNT_MACS_INDEX] + 64'(macs_i);
-      cnt_q[SLOT_CNT_ROWS_INDEX] <= cnt_q[SLOT_CNT_ROWS_INDEX] + 64'd1;
+      cnt_d[SLOT_CNT_MACS_INDEX] += 64'(macs_i);
+      cnt_d[SLOT_CNT_ROWS_INDEX] += 64'd1;
     end
-    if (fold_i) cnt_q[SLOT_CNT_FOLDS_INDEX] <= cnt_q[SLOT_CNT_FOLDS_INDEX] + 64'd1;
-    if (done_i) cnt_q[SLOT_CNT_DESCS_INDEX] <= cnt_q[SLOT_CNT_DESCS_INDEX] + 64'd1;
-    if (acc_i.load)
-      cnt_q[SLOT_CNT_READ_BEATS_INDEX] <= cnt_q[SLOT_CNT_READ_BEATS_INDEX] + 64'(load_beats_i);
-    if (acc_i.store)
-      cnt_q[SLOT_CNT_WRITE_BEATS_INDEX] <= cnt_q[SLOT_CNT_WRITE_BEATS_INDEX] + 64'(store_beats_i);
-    if (walk_i) cnt_q[SLOT_CNT_TLB_MISSES_INDEX] <= cnt_q[SLOT_CNT_TLB_MISSES_INDEX] + 64'd1;
-    if (snap_i) for (int i = 0; i < int'(SLOT_CNT_COUNT); i++) shadow_q[i] <= cnt_q[i];
-    if (!rst_ni)
-      for (int i = 0; i < int'(SLOT_CNT_COUNT); i++) begin
+    if (fold_i) cnt_d[SLOT_CNT_FOLDS_INDEX] += 64'd1;
+    if (done_i) cnt_d[SLOT_CNT_DESCS_INDEX] += 64'd1;
+    if (acc_i.load) cnt_d[SLOT_CNT_READ_BEATS_INDEX] += 64'(load_beats_i);
+    if (acc_i.store) cnt_d[SLOT_CNT_WRITE_BEATS_INDEX] += 64'(store_beats_i);
+    if (walk_i) cnt_d[SLOT_CNT_TLB_MISSES_INDEX] += 64'd1;
+  end
+
+  always_ff @(posedge clk_i)
+    for (int i = 0; i < int'(SLOT_CNT_COUNT); i++)
+      if (!rst_ni) begin
         cnt_q[i]    <= '0;
         shadow_q[i] <= '0;
+      end else begin
+        cnt_q[i] <= cnt_d[i];
+        if (snap_i) shadow_q[i] <= cnt_q[i];
       end
-  end
 
   logic conserved;                          // apart: Verilator 5.006 takes no array in a property
   assign conserved = cnt_q[SLOT_CNT_CYCLES_INDEX]
