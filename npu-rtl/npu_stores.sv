@@ -33,10 +33,10 @@ module npu_stores (
     output logic [255:0] data_o,
     input  logic         gnt_i
 );
-  logic         v_q, mark_q, free;
-  logic [31:0]  va_q, upto_q;
-  logic [5:0]   len_q;
-  logic [255:0] data_q;
+  logic         v_q, v_d, mark_q, mark_d, free;
+  logic [31:0]  va_q, va_d, upto_q;
+  logic [5:0]   len_q, len_d;
+  logic [255:0] data_q, data_d;
   logic [6:0]   room;
   assign room   = 7'd64 - 7'(va_q[5:0]);
   assign len_o  = 7'(len_q) < room ? 7'(len_q) : room;
@@ -49,23 +49,34 @@ module npu_stores (
   assign m_rdy_o = free && !c_v_i && !v_v_i;
   assign s_rdy_o = free && !c_v_i && !v_v_i;
 
-  always_ff @(posedge clk_i) begin
+  always_comb begin
+    v_d    = v_q;
+    mark_d = mark_q;
+    {va_d, len_d, data_d} = {va_q, len_q, data_q};
     if (gnt_i && !last_o) begin
-      va_q   <= va_q + 32'(len_o);
-      len_q  <= len_q - 6'(len_o);
-      data_q <= data_q >> {len_o, 3'd0};
+      va_d   = va_q + 32'(len_o);
+      len_d  = len_q - 6'(len_o);
+      data_d = data_q >> {len_o, 3'd0};
     end
     if (free) begin
-      v_q    <= c_v_i || v_v_i || m_v_i || word_v_i || kept_v_i;
-      mark_q <= c_v_i && c_mark_i;
-      upto_q <= c_upto_i;
-      if (c_v_i) {va_q, len_q, data_q} <= {c_va_i, c_len_i, c_data_i};
-      else if (v_v_i) {va_q, len_q, data_q} <= {v_va_i, v_len_i, v_data_i};
-      else if (m_v_i) {va_q, len_q, data_q} <= {m_va_i, m_len_i, m_data_i};
-      else if (word_v_i) {va_q, len_q, data_q} <= {word_va_i, 6'd8, 256'(word_i)};
+      v_d    = c_v_i || v_v_i || m_v_i || word_v_i || kept_v_i;
+      mark_d = c_v_i && c_mark_i;
+      if (c_v_i) {va_d, len_d, data_d} = {c_va_i, c_len_i, c_data_i};
+      else if (v_v_i) {va_d, len_d, data_d} = {v_va_i, v_len_i, v_data_i};
+      else if (m_v_i) {va_d, len_d, data_d} = {m_va_i, m_len_i, m_data_i};
+      else if (word_v_i) {va_d, len_d, data_d} = {word_va_i, 6'd8, 256'(word_i)};
     end
-    if (keep_i) {va_q, len_q, data_q} <= {keep_va_i, 6'd32, keep_data_i};
-    if (kill_i) v_q <= 1'b0;
+    if (keep_i) {va_d, len_d, data_d} = {keep_va_i, 6'd32, keep_data_i};
+    if (kill_i) v_d = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    v_q    <= v_d;
+    mark_q <= mark_d;
+    va_q   <= va_d;
+    len_q  <= len_d;
+    data_q <= data_d;
+    if (free) upto_q <= c_upto_i;
   end
 
   stable_until_taken: assert property (@(posedge clk_i) disable iff (kill_i)
