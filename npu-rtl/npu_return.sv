@@ -68,7 +68,8 @@ module npu_return #(
     ask_t           ask_q [Depth];  // taken
     head_t          head_q [Depth], now_q, in;
     npu_pkg::line_t data_q [Depth], line_q;
-    ptr_t           ask_wp_q, ask_rp_q;
+    ptr_t           ask_wp_q, ask_rp_q, ask_wp_d, ask_rp_d, wp_d, rp_d;
+    cnt_t           out_d;
 
     assign room_o[c] = !out_q[c][DepthLog2];
     assign head[c]   = now_q;
@@ -76,6 +77,11 @@ module npu_return #(
     always_comb begin
       in = '{denied: 1'b1, ask: '{tag: denied_i[c].tag, at: denied_i[c].pa[5:0]}};
       if (mine_i[c]) in = '{denied: 1'b0, ask: ask_q[ask_rp_q]};
+      ask_wp_d = ask_wp_q + ptr_t'(took_i[c]);
+      ask_rp_d = ask_rp_q + ptr_t'(mine_i[c]);
+      wp_d     = wp_q[c] + ptr_t'(mine_i[c] || deny_i[c]);
+      rp_d     = rp_q[c] + ptr_t'(pop[c]);
+      out_d    = out_q[c] + cnt_t'(took_i[c] || deny_i[c]) - cnt_t'(pop[c]);
     end
 
     always_ff @(posedge clk_i) begin
@@ -86,12 +92,11 @@ module npu_return #(
         rp_q[c]  <= '0;
         out_q[c] <= '0;
       end else if (took_i[c] || mine_i[c] || deny_i[c] || pop[c]) begin
-        if (took_i[c]) ask_wp_q <= ask_wp_q + ptr_t'(1);
-        if (mine_i[c]) ask_rp_q <= ask_rp_q + ptr_t'(1);
-        if (mine_i[c] || deny_i[c]) wp_q[c] <= wp_q[c] + ptr_t'(1);
-        if (pop[c]) rp_q[c] <= rp_q[c] + ptr_t'(1);
-        if ((took_i[c] || deny_i[c]) != pop[c])
-          out_q[c] <= pop[c] ? out_q[c] - cnt_t'(1) : out_q[c] + cnt_t'(1);
+        ask_wp_q <= ask_wp_d;
+        ask_rp_q <= ask_rp_d;
+        wp_q[c]  <= wp_d;
+        rp_q[c]  <= rp_d;
+        out_q[c] <= out_d;
       end
       if (took_i[c]) ask_q[ask_wp_q] <= '{tag: req_i[c].tag, at: req_i[c].pa[5:0]};
       if (mine_i[c] || deny_i[c]) head_q[wp_q[c]] <= in;
