@@ -19,16 +19,16 @@ module npu_conv_from
   localparam int Bits = 20;
 
   progress_t   at_q;
-  logic [4:0]  left_q;                     // bits to go
-  logic [Bits-1:0] bits_q;
-  logic [15:0] ox_q;                       // of the bits so far: remainder,
-  logic [23:0] y_q;                        // quotient in input rows,
-  logic [31:0] a_q, d_q;                   // in bytes of input; the bits in bytes of output
-  logic [31:0] b_q;                        // and of B
+  logic [4:0]  left_q, left_d;             // bits to go
+  logic [Bits-1:0] bits_q, bits_d;
+  logic [15:0] ox_q, ox_d;                 // of the bits so far: remainder,
+  logic [23:0] y_q, y_d;                   // quotient in input rows,
+  logic [31:0] a_q, a_d, d_q, d_d;         // in bytes of input; the bits in bytes of output
+  logic [31:0] b_q, b_d;                   // and of B
 
-  logic [Bits-1:0] k_q;
-  logic [15:0] c_q;                        // remainders
-  logic [7:0]  kx_q, ky_q;
+  logic [Bits-1:0] k_q, k_d;
+  logic [15:0] c_q, c_d;                   // remainders
+  logic [7:0]  kx_q, kx_d, ky_q, ky_d;
 
   logic        rows;                       // input rows are output rows
   logic [15:0] kcin;
@@ -65,32 +65,54 @@ module npu_conv_from
   assign kx    = {kx_q, pixel};
   assign line  = kx >= 9'(kw);
 
-  always_ff @(posedge clk_i) begin
+  always_comb begin
+    left_d = left_q;
+    bits_d = bits_q;
+    k_d    = k_q;
+    {c_d, kx_d, ky_d} = {c_q, kx_q, ky_q};
+    ox_d   = ox_q;
+    y_d    = y_q;
+    a_d    = a_q;
+    d_d    = d_q;
+    b_d    = b_q;
     if (start_i) begin
-      at_q   <= progress_i;
-      bits_q <= progress_i.m;
-      k_q    <= Bits'(progress_i.sums.k);
-      {c_q, kx_q, ky_q} <= '0;
-      left_q <= 5'(Bits);
-      ox_q   <= '0;
-      y_q    <= '0;
-      a_q    <= '0;
-      d_q    <= '0;
-      b_q    <= '0;
+      left_d = 5'(Bits);
+      bits_d = progress_i.m;
+      k_d    = Bits'(progress_i.sums.k);
+      {c_d, kx_d, ky_d} = '0;
+      ox_d   = '0;
+      y_d    = '0;
+      a_d    = '0;
+      d_d    = '0;
+      b_d    = '0;
     end else if (left_q != 0) begin
-      left_q <= left_q - 5'd1;
-      bits_q <= bits_q << 1;
-      k_q    <= k_q << 1;
-      c_q    <= 16'(pixel ? c - 17'(kcin) : c);
-      kx_q   <= 8'(line ? kx - 9'(kw) : kx);
-      ky_q   <= {ky_q[6:0], line};
-      ox_q   <= 16'(one ? rest - 17'(ow) : rest);
-      y_q    <= (y_q << 1) + (one ? 24'(sy) : '0);
-      a_q    <= (a_q << 1) + (one ? 32'(sy) * lda : '0);
-      d_q    <= (d_q << 1) + (bits_q[Bits-1] ? ldd : '0);
-      b_q    <= (b_q << 1) + (bits_q[Bits-1] ? desc_i[DESC_VLDB_BIT +: 32] : '0);
+      left_d = left_q - 5'd1;
+      bits_d = bits_q << 1;
+      k_d    = k_q << 1;
+      c_d    = 16'(pixel ? c - 17'(kcin) : c);
+      kx_d   = 8'(line ? kx - 9'(kw) : kx);
+      ky_d   = {ky_q[6:0], line};
+      ox_d   = 16'(one ? rest - 17'(ow) : rest);
+      y_d    = (y_q << 1) + (one ? 24'(sy) : '0);
+      a_d    = (a_q << 1) + (one ? 32'(sy) * lda : '0);
+      d_d    = (d_q << 1) + (bits_q[Bits-1] ? ldd : '0);
+      b_d    = (b_q << 1) + (bits_q[Bits-1] ? desc_i[DESC_VLDB_BIT +: 32] : '0);
     end
-    if (!rst_ni) left_q <= '0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    left_q <= rst_ni ? left_d : '0;
+    if (start_i) at_q <= progress_i;
+    bits_q <= bits_d;
+    k_q    <= k_d;
+    c_q    <= c_d;
+    kx_q   <= kx_d;
+    ky_q   <= ky_d;
+    ox_q   <= ox_d;
+    y_q    <= y_d;
+    a_q    <= a_d;
+    d_q    <= d_d;
+    b_q    <= b_d;
   end
   assign done_o = left_q == 0;
 
