@@ -113,6 +113,7 @@ module npu_conv
   // not over.
   logic          a_line;                  // one of input is wanted
   seq_t          in_q, weights_q, rows_q, folds_q, streamed_q, computed_q, head_q;
+  seq_t          in_d, weights_d, rows_d, folds_d, streamed_d, computed_d, head_d;
   logic [3:0]    behind_q;
   npu_conv_decode u_decode (
       .clk_i, .start_i, .at_i(in_q), .desc_i, .from_v_i, .from_i, .h_i(dim_t'(h_i)),
@@ -144,7 +145,7 @@ module npu_conv
   logic          fold_done, tile_done;    // a fold's, a tile's last result comes now
   logic          out_full;                // no tile may begin
   logic          out_empty;               // none is under way
-  logic          freeze, frozen_q, cut;   // cut: all blocks but those of outputs
+  logic          freeze, frozen_q, frozen_d, cut;  // cut: all blocks but those of outputs
   logic          out_even;                // all rows that have come out are stored
 
   logic [1:0]    push_tid;
@@ -207,7 +208,7 @@ module npu_conv
   progress_t  at_fold, at, at_q, at_now;
   seq_t       at_seq;
   rows_t      gone;                       // rows of that fold, the sums have it
-  logic [3:0] finish_left_q;              // until the last row of sums has come out
+  logic [3:0] finish_left_q, finish_left_d; // until the last row of sums has come out
   assign oldest_in = streamed_q == head_q;
   assign there     = stream_v || load_v || next_v;
   assign freeze    = freeze_i && busy_o && !frozen_q;
@@ -223,9 +224,10 @@ module npu_conv
   assign still     = freeze && !in_flight && !stream_offer;
   assign cut_here  = still && still_q && (there || !oldest_in);
   assign cut       = kill_i || cut_here;
+  assign frozen_d  = !kill_i && (frozen_q || cut_here);
   always_ff @(posedge clk_i) begin
     still_q  <= still;
-    frozen_q <= rst_ni && !kill_i && (frozen_q || cut_here);
+    frozen_q <= rst_ni && frozen_d;
     if (cut_here) at_q <= at;
     if (!rst_ni) at_q <= '0;
   end
@@ -274,15 +276,17 @@ module npu_conv
   assign a_behind_o    = behind_q[a_seq_o] && a_seq_o != head_q;
   assign a_req_o       = a_line && !a_held_i;
   assign folds_start   = folds_q != in_q && !next_v && !frozen_q;
+  always_comb begin
+    in_d       = in_q + 2'(start_i);
+    weights_d  = weights_q + 2'(weights_last);
+    rows_d     = rows_q + 2'(rows_start);
+    folds_d    = folds_q + 2'(next_take && next.ends);
+    streamed_d = streamed_q + 2'(stream_last && streamed.ends);
+    computed_d = computed_q + 2'(op_done);
+    head_d     = head_q + 2'(retire_i);
+  end
   always_ff @(posedge clk_i) begin
     if (start_i) behind_q[in_q] <= behind_i;
-    in_q       <= in_q + 2'(start_i);
-    weights_q  <= weights_q + 2'(weights_last);
-    rows_q     <= rows_q + 2'(rows_start);
-    folds_q    <= folds_q + 2'(next_take && next.ends);
-    streamed_q <= streamed_q + 2'(stream_last && streamed.ends);
-    computed_q <= computed_q + 2'(op_done);
-    head_q     <= head_q + 2'(retire_i);
     if (kill_i || !rst_ni) begin
       in_q       <= '0;
       weights_q  <= '0;
@@ -291,6 +295,14 @@ module npu_conv
       streamed_q <= '0;
       computed_q <= '0;
       head_q     <= '0;
+    end else begin
+      in_q       <= in_d;
+      weights_q  <= weights_d;
+      rows_q     <= rows_d;
+      folds_q    <= folds_d;
+      streamed_q <= streamed_d;
+      computed_q <= computed_d;
+      head_q     <= head_d;
     end
   end
 
@@ -306,14 +318,16 @@ module npu_conv
   // An operation's rows begin somewhere in the scratchpad; the array has one way to take
   // activations in at a time; and requantizers work as one operation wants it at a time, so that
   // its first row stays as far behind the last one's as those are long.
-  logic [2:0]    apart_q;
+  logic [2:0]    apart_q, apart_d;
   logic          group_q;                 // of what was taken last
   assign load_ok     = loaded.seq != rows_q && (!loaded.new_op || (!stream_v && apart_q == 0))
                        && (op[loaded.seq].group == group_q || (!stream_v && !in_flight));
-  always_ff @(posedge clk_i)
-    if (!rst_ni || kill_i) apart_q <= '0;
-    else if (stream_v || !gather_passed) apart_q <= 3'(RequantCycles);
-    else if (apart_q != 0) apart_q <= apart_q - 3'd1;
+  always_comb begin
+    apart_d = apart_q - 3'(apart_q != 0);
+    if (stream_v || !gather_passed) apart_d = 3'(RequantCycles);
+    if (kill_i) apart_d = '0;
+  end
+  always_ff @(posedge clk_i) apart_q <= rst_ni ? apart_d : '0;
   logic          taken_q;                 // streamed has been
   logic [SW-7:0] base, base_q [4];
   always_comb begin
@@ -344,16 +358,17 @@ module npu_conv
   // What lies beyond a pixel may be another tenant's, left in the scratchpad: the slot is told
   // before anything made of it is stored.
   seq_t       tile_seq_q [4], stray_seq_q, param_seq;
-  logic       stray;
+  logic       stray, stray_d;
   assign param_seq = tile_seq_q[meta_i[7:6]];
   assign stray     = param_take && op[param_seq].group
                      && (data_i[96 +: 32] > 32'(op[param_seq].last_group)
                          || (meta_i[0] && data_i[224 +: 32] > 32'(op[param_seq].last_group)));
+  assign stray_d   = !kill_i && (stray_q || stray);
   assign stray_o   = stray_q && stray_seq_q == head_q;
   always_ff @(posedge clk_i) begin
     if (weights_on) tile_seq_q[push_tid] <= weights_q;
     if (stray && !stray_q) stray_seq_q <= param_seq;
-    stray_q <= rst_ni && !kill_i && (stray_q || stray);
+    stray_q <= rst_ni && stray_d;
   end
 
   // ---- activation loader, scratchpad, feeder ---------------------------------------------------
@@ -438,7 +453,8 @@ module npu_conv
 
   // ---- results: tags say which are real; sums, outputs, stores ---------------------------------
   tag_t            row_tag, early_tag, sum_tag;
-  logic            tags_busy, finish_v_q, out_v;
+  logic            sum_last;              // the row of sums that comes is whole
+  logic            tags_busy, finish_v_q, finish_v_d, out_v;
   seq_t            finish_op_q;
   always_comb begin
     row_tag   = fed_tag;
@@ -464,13 +480,17 @@ module npu_conv
   end
   npu_conv_params #(.C(C)) u_params (
       .clk_i, .v_i(param_take), .tid_i(meta_i[7:6]), .pair_i(meta_i[5:1]), .param_i(param_in),
-      .read_i(sum_tag.v && sum_tag.last), .read_tid_i(sum_tag.tid), .param_o(param));
+      .read_i(sum_last), .read_tid_i(sum_tag.tid), .param_o(param));
+  assign sum_last = sum_tag.v && sum_tag.last;
+  always_comb begin
+    finish_v_d    = sum_last && !kill_i;
+    finish_left_d = finish_left_q - 4'(finish_left_q != 0);
+    if (sum_last) finish_left_d = 4'(op[sum_tag.op].out32 ? 1 : RequantCycles + 1);
+  end
   always_ff @(posedge clk_i) begin
-    finish_v_q <= rst_ni && !kill_i && sum_tag.v && sum_tag.last;
-    if (sum_tag.v && sum_tag.last) finish_op_q <= sum_tag.op;
-    finish_left_q <= sum_tag.v && sum_tag.last ? 4'(op[sum_tag.op].out32 ? 1 : RequantCycles + 1)
-                                               : finish_left_q - 4'(finish_left_q != 0);
-    if (!rst_ni) finish_left_q <= '0;
+    finish_v_q    <= rst_ni && finish_v_d;
+    finish_left_q <= rst_ni ? finish_left_d : '0;
+    if (sum_last) finish_op_q <= sum_tag.op;
   end
   npu_conv_finish #(.C(C)) u_finish (
       .clk_i, .rst_ni, .clear_i(kill_i), .op_i(op[finish_op_q]), .w_i(dim_t'(w_i)),
