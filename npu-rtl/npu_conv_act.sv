@@ -34,32 +34,31 @@ module npu_conv_act
     input  logic [LI-1:0] back_tag_i,
     output logic [SW-7:0] back_line_o     // its line in the scratchpad
 );
-  logic             act_q, last_v_q;
-  logic [19:0]      row_q, done_q, lo_q;
-  logic [31:0]      rva_q, va_q, end_q, nrva;
+  logic             act_q, act_d, last_v_q, last_v_d;
+  logic [19:0]      row_q, row_d, done_q, done_d, lo_q, lo_d;
+  logic [31:0]      rva_q, rva_d, va_q, va_d, end_q, end_d, nrva;
   logic [25:0]      last_q;               // line asked for last,
   logic [SW-7:0]    last_ln_q;            // and where it goes
-  logic [SW-1:0]    rsp_q, nrsp;
-  logic [SW-7:0]    ln_q;
+  logic [SW-1:0]    rsp_q, rsp_d, nrsp;
+  logic [SW-7:0]    ln_q, ln_d;
   logic [SW+2:0]    sps;                  // bytes between rows
-  logic [SW+2:0]    occ_q;                // bytes between the oldest row kept and the next to load
-  logic [SW+2:0]    old_q;                // bytes that the operation before may still use
-  logic [SW-7:0]    top_q;                // line behind the last one used
-  logic [LI-1:0]    head_q, tail_q;
-  logic [LI:0]      cnt_q;
+  logic [SW+2:0]    occ_q, occ_d;         // bytes between the oldest row kept and the next to load
+  logic [SW+2:0]    old_q, old_d;         // bytes that the operation before may still use
+  logic [SW-7:0]    top_q, top_d;         // line behind the last one used
+  logic [LI-1:0]    head_q, head_d, tail_q, tail_d;
+  logic [LI:0]      cnt_q, cnt_d;
   logic [Lines-1:0] pend_q;
   logic [Lines-1:0][SW-7:0] line_q;
-  logic [LI-1:0]    head_d;
   logic [19:0]      mark, old_mark;       // rows complete once the line at head is
   // of the line asked for last, which may yet change; before
-  logic [19:0]      mark_q, mark2_q;
+  logic [19:0]      mark_q, mark_d, mark2_q;
   logic             fits, dup, adv, row_end, retire, lo_step;
   // Where K is cut: the row in its part, the part's first k, the tile's first column; and the
   // next row's.
-  rows_t            t_q;
-  logic [15:0]      k_q, n_q, k_next;
+  rows_t            t_q, t_d;
+  logic [15:0]      k_q, k_d, n_q, n_d, k_next;
   logic [16:0]      part_end, tile_end;
-  logic             kept_q;               // the tile is one of which there are sums
+  logic             kept_q, kept_d;       // the tile is one of which there are sums
   dim_t             cols;
   logic             part_last, tile_last, last;
   logic [31:0]      row_bytes;
@@ -114,65 +113,76 @@ module npu_conv_act
   assign mark   = head_q == tail_q - LI'(1) ? mark_q : head_q == tail_q - LI'(2) ? mark2_q :
       old_mark;
 
-  always_ff @(posedge clk_i) begin
-    if (gnt_i) begin
-      line_q[tail_q] <= ln_q;
-      tail_q         <= tail_q + 1'b1;
-      mark_q         <= row_q + 20'(row_end);
-      mark2_q        <= mark_q;
-      last_v_q       <= 1'b1;
-      last_q         <= va_q[31:6];
-      last_ln_q      <= ln_q;
-    end else if (row_end) mark_q <= row_q + 20'd1;
+  always_comb begin
+    act_d    = act_q;
+    last_v_d = last_v_q;
+    row_d    = row_q;
+    done_d   = done_q;
+    lo_d     = lo_q;
+    rva_d    = rva_q;
+    va_d     = va_q;
+    end_d    = end_q;
+    rsp_d    = rsp_q;
+    ln_d     = ln_q;
+    old_d    = old_q;
+    top_d    = top_q;
+    mark_d   = mark_q;
+    t_d      = t_q;
+    k_d      = k_q;
+    n_d      = n_q;
+    kept_d   = kept_q;
+    occ_d    = occ_q + (row_end ? sps : '0) - (lo_step ? sps : '0);
+    tail_d   = tail_q + LI'(gnt_i);
+    cnt_d    = cnt_q + (LI + 1)'(gnt_i) - (LI + 1)'(retire);
+    if (gnt_i || row_end) mark_d = row_q + 20'(row_end);
+    if (gnt_i) last_v_d = 1'b1;
     if (adv) begin
-      va_q <= va_q + 32'd64;
-      ln_q  <= ln_q + 1'b1;
-      top_q <= ln_q + 1'b1;
+      va_d  = va_q + 32'd64;
+      ln_d  = ln_q + 1'b1;
+      top_d = ln_q + 1'b1;
     end
     if (row_end) begin
-      row_q <= row_q + 20'd1;
-      rva_q <= nrva;
-      va_q  <= nrva;
-      end_q <= nrva + row_bytes - 32'd1;
-      rsp_q <= nrsp;
-      ln_q  <= nrsp[SW-1:6];
-      t_q   <= part_last ? '0 : t_q + 1'b1;
-      k_q   <= k_next;
+      row_d = row_q + 20'd1;
+      rva_d = nrva;
+      va_d  = nrva;
+      end_d = nrva + row_bytes - 32'd1;
+      rsp_d = nrsp;
+      ln_d  = nrsp[SW-1:6];
+      t_d   = part_last ? '0 : t_q + 1'b1;
+      k_d   = k_next;
       if (part_last && tile_last) begin
-        n_q    <= 16'(tile_end);
-        kept_q <= 1'b0;
+        n_d    = 16'(tile_end);
+        kept_d = 1'b0;
       end
-      if (last) act_q <= 1'b0;
+      if (last) act_d = 1'b0;
     end
-    occ_q <= occ_q + (row_end ? sps : '0) - (lo_step ? sps : '0);
-    if (lo_step) lo_q <= lo_q + 20'd1;
-    head_q <= head_d;
-    if (retire) done_q <= mark;
-    else if (cnt_q == 0) done_q <= row_q;
-    cnt_q <= cnt_q + (LI + 1)'(gnt_i) - (LI + 1)'(retire);
-    if (gnt_i) pend_q[tail_q] <= 1'b1;
-    if (back_i) pend_q[back_tag_i] <= 1'b0;
-    if (stop_i) act_q <= 1'b0;
-    if (old_used_i) old_q <= '0;
+    if (lo_step) lo_d = lo_q + 20'd1;
+    if (retire) done_d = mark;
+    else if (cnt_q == 0) done_d = row_q;
+    if (stop_i) act_d = 1'b0;
+    if (old_used_i) old_d = '0;
     if (start_i) begin
-      act_q    <= start_op_i.h != start_op_i.row;
-      rva_q    <= start_a;
-      va_q     <= start_a;
-      end_q    <= start_a + start_bytes - 32'd1;
-      rsp_q    <= {top_q, start_op_i.cut ? 6'd0 : start_a[5:0]};
-      t_q      <= '0;
-      k_q      <= start_k;
-      n_q      <= start_op_i.at.n;
-      kept_q   <= start_op_i.at.sums.nc != 0;
-      ln_q     <= top_q;
-      old_q    <= (old_used_i ? '0 : old_q)
-                  + (used_i ? '0 : occ_q + (SW + 3)'(op_i.row_bytes) + (SW + 3)'(128));
-      last_v_q <= 1'b0;
-      row_q    <= start_op_i.row;
-      done_q   <= start_op_i.row;
-      lo_q     <= start_op_i.row;
-      occ_q    <= '0;
+      act_d    = start_op_i.h != start_op_i.row;
+      rva_d    = start_a;
+      va_d     = start_a;
+      end_d    = start_a + start_bytes - 32'd1;
+      rsp_d    = {top_q, start_op_i.cut ? 6'd0 : start_a[5:0]};
+      t_d      = '0;
+      k_d      = start_k;
+      n_d      = start_op_i.at.n;
+      kept_d   = start_op_i.at.sums.nc != 0;
+      ln_d     = top_q;
+      old_d    = (old_used_i ? '0 : old_q)
+                 + (used_i ? '0 : occ_q + (SW + 3)'(op_i.row_bytes) + (SW + 3)'(128));
+      last_v_d = 1'b0;
+      row_d    = start_op_i.row;
+      done_d   = start_op_i.row;
+      lo_d     = start_op_i.row;
+      occ_d    = '0;
     end
+  end
+
+  always_ff @(posedge clk_i) begin
     if (clear_i || !rst_ni) begin
       act_q    <= 1'b0;
       last_v_q <= 1'b0;
@@ -185,7 +195,37 @@ module npu_conv_act
       head_q   <= '0;
       tail_q   <= '0;
       cnt_q    <= '0;
+    end else begin
+      act_q    <= act_d;
+      last_v_q <= last_v_d;
+      row_q    <= row_d;
+      done_q   <= done_d;
+      lo_q     <= lo_d;
+      occ_q    <= occ_d;
+      old_q    <= old_d;
+      top_q    <= top_d;
+      head_q   <= head_d;
+      tail_q   <= tail_d;
+      cnt_q    <= cnt_d;
     end
+    rva_q  <= rva_d;
+    va_q   <= va_d;
+    end_q  <= end_d;
+    rsp_q  <= rsp_d;
+    ln_q   <= ln_d;
+    t_q    <= t_d;
+    k_q    <= k_d;
+    n_q    <= n_d;
+    kept_q <= kept_d;
+    mark_q <= mark_d;
+    if (gnt_i) begin
+      line_q[tail_q] <= ln_q;
+      pend_q[tail_q] <= 1'b1;
+      mark2_q        <= mark_q;
+      last_q         <= va_q[31:6];
+      last_ln_q      <= ln_q;
+    end
+    if (back_i) pend_q[back_tag_i] <= 1'b0;
   end
 
   one_at_a_time: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
