@@ -14,38 +14,45 @@ module npu_acked (
     output logic        v_o,               // every output that lies before upto_o is in memory
     output logic [31:0] upto_o
 );
-  logic        epoch_q, wait_q, v_q, over;
+  logic        epoch_q, epoch_d, wait_q, wait_d, v_q, v_d, over;
+  logic        turn;                     // the epoch changes
   logic [31:0] wait_upto_q, upto_q;
   // At each of 16 channels 32 stores may wait and 16 be in its memory; three are on their way.
-  logic [9:0]  out_q [2];
+  logic [9:0]  out_q [2], out_d [2];
   assign epoch_o = epoch_q;
   assign any_o   = out_q[0] != 0 || out_q[1] != 0;
   assign over    = wait_q && out_q[!epoch_q] == 0;
   assign v_o     = v_q;
   assign upto_o  = upto_q;
 
-  always_ff @(posedge clk_i) begin
+  assign turn    = store_i && mark_i && !wait_q;
+
+  always_comb begin
     for (int e = 0; e < 2; e++)
-      out_q[e] <= out_q[e] + 10'(store_i && epoch_q == 1'(e)) - 10'(back_i[e]);
+      out_d[e] = clear_i ? '0
+                         : out_q[e] + 10'(store_i && epoch_q == 1'(e)) - 10'(back_i[e]);
+    wait_d  = wait_q;
+    v_d     = v_q;
+    epoch_d = epoch_q ^ turn;
     if (over) begin
-      wait_q <= 1'b0;
-      v_q    <= 1'b1;
-      upto_q <= wait_upto_q;
+      wait_d = 1'b0;
+      v_d    = 1'b1;
     end
-    if (store_i && mark_i && !wait_q) begin
-      wait_q      <= 1'b1;
-      wait_upto_q <= upto_i;
-      epoch_q     <= !epoch_q;
-    end
+    if (turn) wait_d = 1'b1;
     if (retire_i || clear_i) begin
-      wait_q <= 1'b0;
-      v_q    <= 1'b0;
+      wait_d = 1'b0;
+      v_d    = 1'b0;
     end
-    if (clear_i) begin
-      epoch_q  <= 1'b0;
-      out_q[0] <= '0;
-      out_q[1] <= '0;
-    end
+    if (clear_i) epoch_d = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int e = 0; e < 2; e++) out_q[e] <= out_d[e];
+    wait_q  <= wait_d;
+    v_q     <= v_d;
+    epoch_q <= epoch_d;
+    if (over) upto_q <= wait_upto_q;
+    if (turn) wait_upto_q <= upto_i;
   end
 
   logic none, left, full;                 // apart: Verilator 5.006 takes no array in a property
