@@ -29,7 +29,7 @@ module npu_acks #(
   npu_pkg::mem_ack_t ack_d;
   ptr_t              wp_q [N], rp_q [N], wp_d [N], rp_d [N];
   logic [Depth-1:0]  epoch_q [N];           // of those in flight
-  logic [N-1:0]      some_q, full_q;
+  logic [N-1:0]      some_q, full_q, some_d, full_d;
   logic              answered;
   assign answered = |mine_i || |deny_i || ideal_i;
   always_comb begin
@@ -44,8 +44,10 @@ module npu_acks #(
         end
       end
     for (int c = 0; c < int'(N); c++) begin
-      wp_d[c] = wp_q[c] + ptr_t'(took_i[c]);
-      rp_d[c] = rp_q[c] + ptr_t'(mine_i[c]);
+      wp_d[c]   = wp_q[c] + ptr_t'(took_i[c]);
+      rp_d[c]   = rp_q[c] + ptr_t'(mine_i[c]);
+      some_d[c] = wp_d[c] != rp_d[c];
+      full_d[c] = wp_d[c] - rp_d[c] == ptr_t'(Depth);
     end
   end
 
@@ -56,8 +58,8 @@ module npu_acks #(
         if (took_i[c]) epoch_q[c][wp_q[c][DepthLog2-1:0]] <= req_i[c].tag[0];
         wp_q[c]   <= wp_d[c];
         rp_q[c]   <= rp_d[c];
-        some_q[c] <= wp_d[c] != rp_d[c];
-        full_q[c] <= wp_d[c] - rp_d[c] == ptr_t'(Depth);
+        some_q[c] <= some_d[c];
+        full_q[c] <= full_d[c];
       end
     if (!rst_ni) begin
       for (int c = 0; c < int'(N); c++) {wp_q[c], rp_q[c]} <= '0;
