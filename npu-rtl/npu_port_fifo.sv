@@ -33,11 +33,15 @@ module npu_port_fifo #(
 
   ptr_t   wp_d, wp_q, rp_d, rp_q, count;
   entry_t in, in_q, read, head;
-  logic   moves, new_q, v_q, full_q, half_q;
+  logic   moves, new_q, v_q, full_q, half_q, new_d, v_d, full_d, half_d;
   assign moves  = push_i || pop_i;
   assign wp_d   = wp_q + ptr_t'(push_i);
   assign rp_d   = rp_q + ptr_t'(pop_i);
   assign count  = wp_d - rp_d;
+  assign v_d    = count != '0;
+  assign full_d = count == ptr_t'(Depth);
+  assign half_d = count <= ptr_t'(Depth / 2);
+  assign new_d  = push_i && wp_q == rp_d;
   assign full_o = full_q;
   assign half_o = half_q;
   assign in     = '{walk: req_i.walk,
@@ -65,10 +69,10 @@ module npu_port_fifo #(
     if (moves) begin
       wp_q   <= wp_d;
       rp_q   <= rp_d;
-      v_q    <= count != '0;
-      full_q <= count == ptr_t'(Depth);
-      half_q <= count <= ptr_t'(Depth / 2);
-      new_q  <= push_i && wp_q == rp_d;
+      v_q    <= v_d;
+      full_q <= full_d;
+      half_q <= half_d;
+      new_q  <= new_d;
     end
     if (push_i) in_q <= in;
     if (!rst_ni) begin
