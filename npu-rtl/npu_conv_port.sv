@@ -32,17 +32,18 @@ module npu_conv_port
     logic [SW-1:0] ad;
     logic [3:0]    more, place;
   } run_t;
-  run_t          run_q, next_run_q;       // two wait at most, so that free_o need not see gnt_i
-  logic [1:0]    runs_q;
+  run_t          run_q, run_d, next_run_q; // two wait at most, so that free_o need not see gnt_i
+  logic [1:0]    runs_q, runs_d;
   logic          got_q, shift;
   logic [3:0]    from_q, to_q;
   logic [2:0]    bank_q, next_bank_q, next_bank;
   logic [SW-5:0] next;
   logic          two;
-  logic [127:0]  fifo_q [Places], keep, merged;
+  logic [127:0]  fifo_q [Places], keep, merged, turned;
   logic [3:0]    turn;
-  logic [PI-1:0] head_q, tail_q;
-  logic [PI:0]   claimed_q, filled_q;     // places promised, places with data
+  logic [PI-1:0] head_q, head_d, tail_q, tail_d;
+  logic [PI:0]   claimed_q, claimed_d;    // places promised
+  logic [PI:0]   filled_q, filled_d;      // places with data
 
   assign free_o     = !runs_q[1];
   assign req_o      = runs_q != 0 && claimed_q != (PI + 1)'(Places);
@@ -60,33 +61,36 @@ module npu_conv_port
   always_comb begin
     keep   = '0;
     merged = '0;
+    turned = '0;
     if (got_q) begin
       keep   = ~128'd0 << {from_q, 3'd0};
       merged = (word_i[bank_q] & keep) | (word_i[next_bank_q] & ~keep);
+      turned = 128'({merged, merged} >> {turn, 3'd0});
     end
   end
   assign turn   = from_q - to_q;
   assign v_o    = filled_q != 0;
   assign data_o = fifo_q[head_q];
 
+  always_comb begin
+    run_d     = runs_q[1] ? next_run_q : '{ad: ad_i, more: more_i, place: place_i};
+    runs_d    = runs_q + 2'(run_i) - 2'(gnt_i);
+    head_d    = head_q + PI'(pop_i);
+    tail_d    = tail_q + PI'(got_q);
+    claimed_d = claimed_q + (PI + 1)'(gnt_i) - (PI + 1)'(pop_i);
+    filled_d  = filled_q + (PI + 1)'(got_q) - (PI + 1)'(pop_i);
+  end
+
   always_ff @(posedge clk_i) begin
-    runs_q <= runs_q + 2'(run_i) - 2'(gnt_i);
-    if (shift) run_q <= runs_q[1] ? next_run_q : '{ad: ad_i, more: more_i, place: place_i};
+    if (shift) run_q <= run_d;
     if (run_i) next_run_q <= '{ad: ad_i, more: more_i, place: place_i};
-    got_q <= gnt_i;
     if (gnt_i) begin
       bank_q      <= bank_o;
       next_bank_q <= next_bank;
       from_q      <= run_q.ad[3:0];
       to_q        <= run_q.place;
     end
-    if (got_q) begin
-      fifo_q[tail_q] <= 128'({merged, merged} >> {turn, 3'd0});
-      tail_q         <= tail_q + 1'b1;
-    end
-    if (pop_i) head_q <= head_q + 1'b1;
-    claimed_q <= claimed_q + (PI + 1)'(gnt_i) - (PI + 1)'(pop_i);
-    filled_q  <= filled_q + (PI + 1)'(got_q) - (PI + 1)'(pop_i);
+    if (got_q) fifo_q[tail_q] <= turned;
     if (clear_i) begin
       runs_q    <= '0;
       got_q     <= 1'b0;
@@ -94,6 +98,13 @@ module npu_conv_port
       tail_q    <= '0;
       claimed_q <= '0;
       filled_q  <= '0;
+    end else begin
+      runs_q    <= runs_d;
+      got_q     <= gnt_i;
+      head_q    <= head_d;
+      tail_q    <= tail_d;
+      claimed_q <= claimed_d;
+      filled_q  <= filled_d;
     end
   end
 
