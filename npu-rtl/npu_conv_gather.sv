@@ -84,11 +84,11 @@ module npu_conv_gather
   } beat_t;
 
   // ---- a row's runs, and what of them goes now ------------------------------------------------
-  logic [R-1:0]  in, keep, want, done_q, pick;
-  logic [CI-1:0] win_q;
+  logic [R-1:0]  in, keep, want, done_q, done_d, pick;
+  logic [CI-1:0] win_q, win_d;
   logic          all, fits, go, last_win;
   logic [RI-1:0] lane [Ports];
-  port_t         runs, tail_q, head_q;
+  port_t         runs, tail_q, tail_d, head_q, head_d;
   logic          free [Ports];
 
   // Lanes that a window moves on by from row to row, if it does so by whole lanes and not far.
@@ -158,11 +158,16 @@ module npu_conv_gather
   assign go       = row_i && ready_o && fits;
   assign take_o   = go && all && last_win;
 
+  always_comb begin
+    done_d = all ? '0 : done_q | pick;
+    win_d  = !all ? win_q : last_win ? '0 : win_q + 1'b1;
+    tail_d = port(tail_q, runs);
+  end
   always_ff @(posedge clk_i) begin
     if (go) begin
-      done_q <= all ? '0 : done_q | pick;
-      win_q  <= !all ? win_q : last_win ? '0 : win_q + 1'b1;
-      tail_q <= port(tail_q, runs);
+      done_q <= done_d;
+      win_q  <= win_d;
+      tail_q <= tail_d;
     end
     if (kill_i || !rst_ni) begin
       done_q <= '0;
@@ -174,8 +179,9 @@ module npu_conv_gather
   // ---- beats on their way ---------------------------------------------------------------------
   beat_t          in_beat, beat, beats [Beats];
   logic [9*C-1:0] weights [Beats];
-  logic [2:0]     bt_q, bh_q;
-  logic [3:0]     count_q, ripe_q;         // beats in; of them those old enough to leave
+  logic [2:0]     bt_q, bt_d, bh_q, bh_d;
+  logic [3:0]     count_q, count_d;        // beats in;
+  logic [3:0]     ripe_q, ripe_d;          // of them those old enough to leave
   logic [1:0]     young_q;
   logic           push, pop;
   always_comb begin
@@ -195,22 +201,27 @@ module npu_conv_gather
   assign push    = go || load_i;
   assign ready_o = count_q != 4'(Beats);
   assign beat    = beats[bh_q];
+  always_comb begin
+    bt_d    = bt_q + 3'(push);
+    bh_d    = bh_q + 3'(pop);
+    count_d = count_q + 4'(push) - 4'(pop);
+    ripe_d  = ripe_q + 4'(young_q[1]) - 4'(pop);
+  end
   always_ff @(posedge clk_i) begin
-    if (push) begin
-      beats[bt_q] <= in_beat;
-      bt_q        <= bt_q + 1'b1;
-    end
+    if (push) beats[bt_q] <= in_beat;
     if (load_i) weights[bt_q] <= w_i;
-    if (pop) bh_q <= bh_q + 1'b1;
-    young_q <= {young_q[0], push};
-    count_q <= count_q + 4'(push) - 4'(pop);
-    ripe_q  <= ripe_q + 4'(young_q[1]) - 4'(pop);
     if (kill_i || !rst_ni) begin
       bt_q    <= '0;
       bh_q    <= '0;
       young_q <= '0;
       count_q <= '0;
       ripe_q  <= '0;
+    end else begin
+      bt_q    <= bt_d;
+      bh_q    <= bh_d;
+      young_q <= {young_q[0], push};
+      count_q <= count_d;
+      ripe_q  <= ripe_d;
     end
   end
 
@@ -298,8 +309,9 @@ module npu_conv_gather
       for (int k = 0; k < Ports; k++)
         if (port_t'(k) < beat.runs) take[port(head_q, port_t'(k))] = 1'b1;
   end
+  assign head_d = port(head_q, beat.runs);
   always_ff @(posedge clk_i) begin
-    if (pop) head_q <= port(head_q, beat.runs);
+    if (pop) head_q <= head_d;
     if (kill_i || !rst_ni) head_q <= '0;
   end
   assign row_o  = pop && beat.row && beat.last;
@@ -309,13 +321,11 @@ module npu_conv_gather
   assign w_o    = weights[bh_q];
 
   // What was in at the last mark.
-  logic [3:0] old_q;
+  logic [3:0] old_q, old_d;
   assign passed_o = old_q == 0;
   assign busy_o   = count_q != 0;
-  always_ff @(posedge clk_i) begin
-    old_q <= mark_i ? count_q + 4'(push) - 4'(pop) : old_q - 4'(pop && old_q != 0);
-    if (kill_i || !rst_ni) old_q <= '0;
-  end
+  assign old_d    = mark_i ? count_d : old_q - 4'(pop && old_q != 0);
+  always_ff @(posedge clk_i) old_q <= kill_i || !rst_ni ? '0 : old_d;
 
   function automatic logic [8:0] element(input logic [7:0] b);
     return {!out_op_i.a_u8 & b[7], b} - {!out_op_i.a_u8 & out_op_i.zpa[7], out_op_i.zpa};
