@@ -30,24 +30,26 @@ module npu_conv_feeder #(
 
   logic [9*R-1:0] a_q [1 << RI];
   logic [9*C-1:0] w_q [1 << CI];
-  logic [RI-1:0]  ap_q;
-  logic [CI-1:0]  wp_q;
-  logic [R-1:0]   sw_q, ld_q;
+  logic [RI-1:0]  ap_q, ap_d;
+  logic [CI-1:0]  wp_q, wp_d;
+  logic [R-1:0]   sw_q, sw_d, ld_q, ld_d;
+  always_comb begin
+    ap_d = ap_q + 1'b1;
+    wp_d = wp_q + 1'b1;
+    sw_d = R'({sw_q, row_i && first_i});
+    ld_d = load_i ? R'(1) << at_i : '0;
+    if (kill_i) begin
+      sw_d = '0;
+      ld_d = '0;
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (row_i) a_q[ap_q] <= a_i;
     if (load_i) w_q[wp_q] <= w_i;
-    ap_q <= ap_q + 1'b1;
-    wp_q <= wp_q + 1'b1;
-    sw_q <= R'({sw_q, row_i && first_i});
-    ld_q <= load_i ? R'(1) << at_i : '0;
-    if (kill_i || !rst_ni) begin
-      sw_q <= '0;
-      ld_q <= '0;
-    end
-    if (!rst_ni) begin
-      ap_q <= '0;
-      wp_q <= '0;
-    end
+    ap_q <= rst_ni ? ap_d : '0;
+    wp_q <= rst_ni ? wp_d : '0;
+    sw_q <= rst_ni ? sw_d : '0;
+    ld_q <= rst_ni ? ld_d : '0;
   end
   assign sw_o = sw_q;
   assign ld_o = ld_q;
@@ -57,8 +59,9 @@ module npu_conv_feeder #(
   end
 
   // PEs of the same skew share a memory.
-  logic [GI-1:0] gp_q;
-  always_ff @(posedge clk_i) gp_q <= rst_ni ? gp_q + GI'(group_i) : '0;
+  logic [GI-1:0] gp_q, gp_d;
+  assign gp_d = gp_q + GI'(group_i);
+  always_ff @(posedge clk_i) gp_q <= rst_ni ? gp_d : '0;
   for (genvar d = 0; d < R + C - 1; d++) begin : g_skew
     localparam int First = d < C ? 0 : d - C + 1, Last = d < R ? d : R - 1;  // of their rows
     localparam int Width = 9 * (Last - First + 1);
