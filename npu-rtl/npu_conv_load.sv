@@ -162,6 +162,7 @@ module npu_conv_load
       lane_v_q[bank_q][row_at_o]     <= weights_take_o;
     end
   end
+  logic start_d, again_d;
   always_comb begin
     run_at_d   = row_at_o;
     run_more_d = '0;
@@ -169,14 +170,16 @@ module npu_conv_load
       run_at_d   = run_at_q;
       run_more_d = run_more_q + 1'b1;
     end
+    start_d = run_more_d == 0;
+    again_d = 9'(op_i.sx) + 9'(kx_q) < 9'(op_i.kw);
   end
   always_ff @(posedge clk_i)
     if (row_o) begin
       run_at_q   <= run_at_d;
       run_more_q <= run_more_d;
       last_off_q <= off_q;
-      lane_start_q[bank_q][row_at_o]    <= run_more_d == 0;
-      lane_again_q[bank_q][row_at_o]    <= 9'(op_i.sx) + 9'(kx_q) < 9'(op_i.kw);
+      lane_start_q[bank_q][row_at_o]    <= start_d;
+      lane_again_q[bank_q][row_at_o]    <= again_d;
       lane_more_q[{bank_q, run_at_d}]   <= run_more_d;
     end
   assign lane_v_o     = lane_v_q[lanes_bank_i];
