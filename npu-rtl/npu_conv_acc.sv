@@ -21,7 +21,7 @@ module npu_conv_acc
     $fatal(1, "npu_conv_acc: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   typedef logic [npu_pkg::DepthLog2-1:0] at_t;
   logic [32*C-1:0] sum, sum_q, old;
-  logic            again_q;                     // the same row as before: not read back yet
+  logic            again_q, again_d;            // the same row as before: not read back yet
 
   for (genvar l = 0; l < Lines; l++) begin : g_line
     localparam int N = l + 1 < Lines ? 512 : 32 * C - 512 * l;
@@ -41,8 +41,9 @@ module npu_conv_acc
             + (tag_i.first && !tag_i.again ? '0 : again_q ? sum_q[32*j +: 32]
                                                           : old[32*j +: 32]);
   end
+  assign again_d = early_i.v && tag_i.v && early_i.t == tag_i.t;
   always_ff @(posedge clk_i) begin
-    again_q <= early_i.v && tag_i.v && early_i.t == tag_i.t;
+    again_q <= again_d;
     if (tag_i.v) sum_q <= sum;
   end
   assign sum_o = sum_q;
