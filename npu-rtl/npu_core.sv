@@ -203,11 +203,12 @@ module npu_core #(
   logic [S-1:0] on, slot_clk;
   logic         array_clk;
   for (genvar s = 0; s < S; s++) begin : g_clock
-    logic [6:0] awake_q;
+    logic [6:0] awake_q, awake_d;
     logic       stir;
     assign stir  = !rst_nq || we_q || !idle[s] || rsp[s].v || ack[s].n != '0;
     assign on[s] = stir || awake_q != 0;
-    always_ff @(posedge clk_i) awake_q <= stir ? '1 : awake_q - 7'(awake_q != 0);
+    assign awake_d = stir ? '1 : awake_q - 7'(awake_q != 0);
+    always_ff @(posedge clk_i) awake_q <= awake_d;
     npu_clock_gate u_gate (.clk_i, .en_i(on[s]), .clk_o(slot_clk[s]));
     Still: assert property (@(posedge clk_i) disable iff (!rst_nq)
         !on[s] |-> !req[s].load.v && !req[s].store.v && acc[s] == '0 && !irq_signal[s] &&
