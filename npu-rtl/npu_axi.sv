@@ -169,8 +169,10 @@ module npu_axi #(
   logic [3:0][127:0]  part_q [S];
   logic [3:0][127:0]  line;
   logic [SW-1:0]      rs, ts;
-  logic [1:0]         beat;
-  logic               r_end;
+  logic [1:0]         beat, got_d;
+  ptr_t               wp_d, rp_d;
+  logic               r_end, err_d;
+  npu_pkg::port_rsp_t rsp_d;
   assign rready_o = 1'b1;
   assign bready_o = !r_end;
   assign rs       = SW'(rid_i);
@@ -180,6 +182,11 @@ module npu_axi #(
   always_comb begin
     line       = part_q[rs];
     line[beat] = rdata_i;
+    wp_d       = wp_q[ts] + ptr_t'(1);
+    rp_d       = rp_q[rs] + ptr_t'(1);
+    got_d      = rlast_i ? '0 : got_q[rs] + 2'd1;
+    rsp_d      = '{v: r_end || bvalid_i, slot: r_end ? rid_i : bid_i, we: !r_end};
+    err_d      = (rvalid_i && rresp_i[1]) || (bvalid_i && bready_o && bresp_i[1]);
   end
 
   always_ff @(posedge clk_i) begin
@@ -194,15 +201,15 @@ module npu_axi #(
     end else begin
       if (take_r) begin
         first_q[{ts, wp_q[ts]}] <= req_i.pa[5:4];
-        wp_q[ts]                <= wp_q[ts] + ptr_t'(1);
+        wp_q[ts]                <= wp_d;
       end
       if (rvalid_i) begin
         part_q[rs] <= line;
-        got_q[rs]  <= rlast_i ? '0 : got_q[rs] + 2'd1;
+        got_q[rs]  <= got_d;
       end
-      if (r_end) rp_q[rs] <= rp_q[rs] + ptr_t'(1);
-      rsp_o <= '{v: r_end || bvalid_i, slot: r_end ? rid_i : bid_i, we: !r_end};
-      err_o <= (rvalid_i && rresp_i[1]) || (bvalid_i && bready_o && bresp_i[1]);
+      if (r_end) rp_q[rs] <= rp_d;
+      rsp_o <= rsp_d;
+      err_o <= err_d;
     end
     if (r_end) rdata_o <= line;
   end
