@@ -42,7 +42,7 @@ module npu_conv_stream
   logic [15:0] macs_d, macs_q;
   rows_t       t_d, t_q;
   walk_t       window_d, window_q, window_next, panel_d, panel_q, base;
-  logic        last, held_q;              // held: a row was offered and is still
+  logic        last, held_q, held_d;      // held: a row was offered and is still
 
   // Whether the input rows from row iy on, as far as it reaches, are there.
   function automatic logic here(input logic signed [20:0] iy, input reach_t reach,
@@ -109,6 +109,7 @@ module npu_conv_stream
 
   always_comb begin
     v_d      = v_q && !last;
+    held_d   = offer_o && !row_o && !kill_i;
     fold_d   = fold_q;
     bank_d   = bank_q;
     reach_d  = reach_q;
@@ -135,7 +136,7 @@ module npu_conv_stream
 
   always_ff @(posedge clk_i) begin
     v_q      <= rst_ni && v_d;
-    held_q   <= rst_ni && offer_o && !row_o && !kill_i;
+    held_q   <= rst_ni && held_d;
     fold_q   <= fold_d;
     bank_q   <= bank_d;
     reach_q  <= reach_d;
