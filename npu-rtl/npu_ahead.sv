@@ -64,7 +64,7 @@ module npu_ahead
 
   // ---- its shape, then its first and last byte -------------------------------------------------
   logic         gemm, block;
-  logic [15:0]  taps_q, k_q, n, kcin;
+  logic [15:0]  taps_q, taps_d, k_q, k_d, n, kcin;
   shape_t       shape_d, shape_q;
   range_t       range_d, range_q;
   logic [52:0]  hi;
@@ -73,6 +73,8 @@ module npu_ahead
     block   = desc[DESC_F_BLOCK_BIT];
     n       = desc[DESC_DN_BIT +: 16];
     kcin    = desc[DESC_F_GROUP_BIT] ? desc[DESC_GC_BIT +: 16] : desc[DESC_CIN_BIT +: 16];
+    taps_d  = gemm ? 16'd1 : 16'(desc[DESC_KH_BIT +: 8]) * 16'(desc[DESC_KW_BIT +: 8]);
+    k_d     = taps_q * kcin;
     shape_d = '0;
     unique case (what)
       RangeA: begin
@@ -134,8 +136,8 @@ module npu_ahead
                   && (oldest.wraps || ({line_i, 6'd63} >= from && {line_i, 6'd0} <= oldest.hi));
 
   always_ff @(posedge clk_i) begin
-    taps_q  <= gemm ? 16'd1 : 16'(desc[DESC_KH_BIT +: 8]) * 16'(desc[DESC_KW_BIT +: 8]);
-    k_q     <= taps_q * kcin;
+    taps_q  <= taps_d;
+    k_q     <= k_d;
     shape_q <= shape_d;
     what_q  <= what;
     own_qq  <= is_own;
