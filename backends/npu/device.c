@@ -201,8 +201,8 @@ uint64_t npu_request_worst(const struct npu_options *o)
 	return worst + (worst / left + 1) * (o->extra.refreshing + round);
 }
 
-/* KILL frees the PEs in two cycles.  HAL_BK_QUIET comes once the accepted memory requests
- * are done; and the register accesses of the interrupt. */
+/* KILL frees the PEs in a few cycles.  HAL_BK_QUIET comes once the accepted memory
+ * requests are done; and the register accesses of the interrupt. */
 static uint64_t kill_worst(const struct npu_options *o)
 {
 	return 32 + 12 * (o->slots - 1) + (o->ideal ? 0 : npu_request_worst(o));

@@ -897,8 +897,8 @@ static bool sleeps(const struct npu_model *m, const struct slot *s)
 {
 	return slot_idle(s) && !s->timing && !s->next_ask && !s->next_v &&
 	       !s->irq_signal && !s->irq_fault && !s->irq_quiet && !s->conv.act.count &&
-	       slot_quiet(m, s) && !vec_busy(&s->vec) && !s->st_v && !s->ahead.own &&
-	       !s->flush && !s->mmu.more;
+	       s->quiet && slot_quiet(m, s) && !vec_busy(&s->vec) && !s->st_v &&
+	       !s->ahead.own && !s->flush && !s->mmu.more;
 }
 
 void slot_wake(const struct npu_model *m, struct slot *s)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dut_axi.cpp - dut.h's npu_axi over its Verilated model. */
 #include "dut.h"
+#include "dut_context.h"
 
 #include <cstring>
 
 #include "Vdut_axi.h"
 
 struct dut_axi {
-	VerilatedContext context;
+	DutContext context;
 	Vdut_axi top{&context, "axi"};
 };
 

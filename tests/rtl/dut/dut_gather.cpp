@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dut_gather.cpp - dut.h's gather over its Verilated model. */
 #include "dut.h"
+#include "dut_context.h"
 
 #include "Vdut_gather.h"
 
 struct dut_gather {
-	VerilatedContext context;
+	DutContext context;
 	Vdut_gather top{&context, "gather"};
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dut_hash.cpp - dut.h's npu_hash_pkg over its Verilated model. */
 #include "dut.h"
+#include "dut_context.h"
 
 #include "Vdut_hash.h"
 
 struct dut_hash {
-	VerilatedContext context;
+	DutContext context;
 	Vdut_hash top{&context, "hash"};
 };
 

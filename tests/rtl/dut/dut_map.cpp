@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dut_map.cpp - dut.h's npu_map over its Verilated model. */
 #include "dut.h"
+#include "dut_context.h"
 
 #include "Vdut_map.h"
 
 struct dut_map {
-	VerilatedContext context;
+	DutContext context;
 	Vdut_map top{&context, "map"};
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dut_mem.cpp - dut.h's dut_mem over its Verilated models of 8 and of 6 channels. */
 #include "dut.h"
+#include "dut_context.h"
 
 #include <cstring>
 
@@ -36,7 +37,7 @@ constexpr uint32_t ReqBits = 83, RspWords = 17;
 uint8_t memory[DUT_MEM_BYTES];
 
 template <class Top, uint32_t Channels> struct mem final : dut_mem {
-	VerilatedContext context;
+	DutContext context;
 	Top top{&context, "mem"};
 
 	mem()

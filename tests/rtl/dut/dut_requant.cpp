@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dut_requant.cpp - dut.h's npu_requant over its Verilated model. */
 #include "dut.h"
+#include "dut_context.h"
 
 #include "Vdut_requant.h"
 
 struct dut_requant {
-	VerilatedContext context;
+	DutContext context;
 	Vdut_requant top{&context, "requant"};
 };
 
