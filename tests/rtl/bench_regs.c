@@ -242,7 +242,7 @@ static void fences(struct rig *r)
 	rig_run(r, 1000);
 	CHECK(rig_reg(r, NPU_SLOT_ADDR(0, HEAD)) == 0, "64-bit comparison");
 	rig_poke(r, 0, shared, &big, 8);
-	rig_wait(r, 3, 100000);
+	rig_wait(r, 3, 1000000);
 	for (uint32_t i = 0; i < rounds; i++) {
 		CHECK(rig_stamp(r, 0, i) < rig_stamp(r, 1, i), "order of round %u", i);
 		if (i)
@@ -335,7 +335,7 @@ static void counters(struct rig *r)
 	      "%llu beats on channels, %llu of the slot", (unsigned long long)beats,
 	      (unsigned long long)(c.read_beats + c.write_beats));
 	CHECK(reads && writes, "both kinds");
-	CHECK(!rig_reg(r, NPU_CHAN_BASE + NPU_CHAN_STRIDE * 15),
+	CHECK(r->api->channels == 16 || !rig_reg(r, NPU_CHAN_BASE + NPU_CHAN_STRIDE * 15),
 	      "a channel that is not there");
 }
 
