@@ -208,6 +208,14 @@ static uint64_t kill_worst(const struct npu_options *o)
 	return 32 + 12 * (o->slots - 1) + (o->ideal ? 0 : npu_request_worst(o));
 }
 
+/* Of a device whose colours are known.  A replay lets a launch in by the channels that it
+ * has then; a bimodal partition's may be others when it runs. */
+static uint64_t color_caps(const struct npu_options *o)
+{
+	return HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR |
+	       (o->replay ? 0 : HAL_CAP_BIMODAL);
+}
+
 static void describe(const struct npu_options *o, struct hal_device_info *info)
 {
 	char channels[16];
@@ -221,22 +229,17 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->memory_bytes = o->memory;
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
-		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_COLORED_MEMORY |
-		     HAL_CAP_RECOLOR | HAL_CAP_BIMODAL | HAL_CAP_FAULT_CONTAINED |
+		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_FAULT_CONTAINED |
 		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE | HAL_CAP_EVICT;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
-	if (o->replay) /* a launch may be let in on few channels and run on many */
-		info->caps &= ~HAL_CAP_BIMODAL;
 	info->unit_rows = o->rows;
 	info->unit_cols = o->cols;
 	info->partitions_max = o->slots;
 	info->guests_max = NPU_GUESTS;
 	info->page_bytes = 1u << o->gran;
-	if (o->opaque) {
-		info->caps &=
-			~(HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR | HAL_CAP_BIMODAL);
-	} else {
+	if (!o->opaque) {
+		info->caps |= color_caps(o);
 		info->colors = o->channels * o->color_sets;
 		info->granule_bytes = 1u << o->gran;
 	}
@@ -288,9 +291,7 @@ static int npu_get_info(void *device, struct hal_device_info *info)
 	info->memory_free = npu_memory_free(dev);
 	info->verified = dev->verified;
 	if (dev->told) {
-		info->caps |= HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR;
-		if (!dev->opt.replay)
-			info->caps |= HAL_CAP_BIMODAL;
+		info->caps |= color_caps(&dev->opt);
 		info->colors = dev->told;
 		info->granule_bytes = 1u << dev->opt.gran;
 		/* By where memory is placed; the machine's own check knows no channels.

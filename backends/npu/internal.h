@@ -203,6 +203,12 @@ struct npu_partition {
 	uint64_t preempt_cycles;
 };
 
+/* Where its memory lies now. */
+static inline uint64_t npu_colors(const struct npu_partition *part)
+{
+	return part->wide ? part->desc.wide_mask : part->desc.color_mask;
+}
+
 #define NPU_IRQ_SIGNAL 1u
 #define NPU_IRQ_FAULT  2u
 #define NPU_IRQ_QUIET  4u

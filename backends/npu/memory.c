@@ -333,10 +333,10 @@ static void flush(struct npu_partition *part)
 static void load_channels(const struct npu_partition *part)
 {
 	struct npu_device *dev = part->dev;
-	uint64_t colors = part->wide ? part->desc.wide_mask : part->desc.color_mask;
 
 	npu_write(dev, NPU_GLB_AT(CH_MASK, part->host->slot),
-		  dev->opt.opaque ? UINT32_MAX : npu_channels(&dev->opt, colors));
+		  dev->opt.opaque ? UINT32_MAX
+				  : npu_channels(&dev->opt, npu_colors(part)));
 }
 
 /* Translations are kept under a number that a few partitions share: who takes it from

@@ -8,12 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Colours are channels here: device.c refuses caches with durations=. */
-static uint64_t colors_of(const struct npu_partition *part)
-{
-	return part->wide ? part->desc.wide_mask : part->desc.color_mask;
-}
-
 static struct npu_place place_of(const struct npu_partition *part,
 				 const struct hal_bk_partition_desc *rect)
 {
@@ -21,7 +15,7 @@ static struct npu_place place_of(const struct npu_partition *part,
 
 	return (struct npu_place){.rows = rect->rows,
 				  .cols = rect->cols,
-				  .channels = colors_of(part),
+				  .channels = npu_colors(part),
 				  .all = o->channels,
 				  .seed = o->hash_seed,
 				  .gran = o->gran,
@@ -35,7 +29,7 @@ static const struct npu_partition *shares(const struct npu_device *dev, uint64_t
 	for (uint32_t i = 0; !dev->opt.ideal && i < dev->opt.slots; i++) {
 		const struct npu_partition *p = dev->parts[i];
 
-		if (p && p != but && colors_of(p) & mask)
+		if (p && p != but && npu_colors(p) & mask)
 			return p;
 	}
 	return NULL;
