@@ -251,6 +251,9 @@ void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels)
 	uint32_t page = 1u << r->cfg.gran;
 	uint32_t next = 1; /* nothing lives at address 0 */
 
+	if (s >= r->api->slots)
+		die(2, "rig: the bench uses slot %u, this shape has %u slots", s,
+		    r->api->slots);
 	free(sp->frame);
 	free(sp->shadow);
 	memset(sp, 0, sizeof(*sp));
