@@ -104,7 +104,7 @@ TOP ?= npu_core
 synth: setup configure
 	@cmake --build build/dev --target npu_regs >/dev/null
 	@scripts/setup rtl
-	@build/rtl-venv/bin/python scripts/synth --top $(TOP) build/dev
+	@build/rtl-venv/bin/python scripts/synth --top $(TOP) $(if $(GATES),--gates $(GATES)) build/dev
 
 format:
 	@scripts/format --fix

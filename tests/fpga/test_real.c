@@ -19,7 +19,7 @@
 #include <cmocka.h>
 #include <hal/fpga.h>
 
-#define DELAY_NS INT64_C(20000000) /* of xrt.ini: from start to completed */
+#define DELAY_NS INT64_C(100000000) /* of xrt.ini: from start to completed */
 
 #define BANKS                                                                            \
 	"bank DDR[0] ddr4 0x0 1G\n"                                                      \
