@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* Colours are channels here: device.c refuses caches with durations=. */
 static struct npu_place place_of(const struct npu_partition *part,
 				 const struct hal_bk_partition_desc *rect)
 {

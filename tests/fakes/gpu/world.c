@@ -632,11 +632,13 @@ static void note(const struct job *j)
 	k->end_ns = world.now_ns;
 }
 
+enum { PAGE = 4096 };
+
 /* Sanitizers would take minutes of each word of a GPU's whole memory. */
 __attribute__((no_sanitize("thread", "address", "undefined"))) static bool
 is_zero(const void *from, uint64_t pages)
 {
-	enum { WORDS = 512 }; /* a page */
+	enum { WORDS = PAGE / sizeof(uint64_t) };
 	const uint64_t *word = from;
 	uint64_t any = 0;
 
@@ -646,10 +648,10 @@ is_zero(const void *from, uint64_t pages)
 	return !any;
 }
 
-/* Of a large allocation, which is mapped, pages of zeros are none of the host's. */
+/* Of a large allocation, which is mapped, pages of zeros are none of the host's.
+ * Sanitizers see the source read in its first bytes. */
 static void copy_bytes(const struct job *j, void *to, const void *from)
 {
-	enum { PAGE = 4096 };
 	const struct allocation *a = allocation_of(j->dst, j->bytes);
 	static const uint8_t zero[64];
 
