@@ -1653,7 +1653,7 @@ int main(int argc, char **argv)
 	const bool alone = argc > 1 && !strcmp(argv[1], "properties");
 	char **arg = argv + alone;
 	int args = argc - alone;
-	uint32_t rounds = args > 1 ? (uint32_t)strtoul(arg[1], NULL, 0) : 60;
+	uint32_t rounds = args > 1 ? (uint32_t)strtoul(arg[1], NULL, 0) : 40;
 	uint32_t only = args > 2 ? (uint32_t)strtoul(arg[2], NULL, 0) : 0;
 	struct model *m = calloc(1, sizeof(*m));
 	struct rng r = {3};
