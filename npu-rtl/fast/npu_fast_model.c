@@ -190,7 +190,7 @@ static void bucket_set(struct npu_model *m, uint32_t value)
 	m->bucket_group = NPU_REG_GET(value, BUCKET_SET_GROUP);
 }
 
-/* A cycle after it was written. */
+/* At the end of the cycle after it was written. */
 static void bucket_now(struct npu_model *m)
 {
 	struct slot *s = &m->slot[m->bucket_slot];
@@ -453,10 +453,10 @@ static void step(struct npu_model *m, uint32_t address, uint32_t value)
 
 	if (m->snap)
 		snapshot(m);
-	if (m->bucket_due)
-		bucket_now(m);
 	mem_accept(m);
 	mem_step(m);
+	if (m->bucket_due)
+		bucket_now(m);
 	for (uint32_t i = 0; i < m->shape.slots; i++) {
 		struct slot *s = &m->slot[i];
 		bool mine = page == i + 1;

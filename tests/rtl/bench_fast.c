@@ -8,20 +8,22 @@
  *   bench_fast figures [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast extra [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast exact [COUNT [SEED [SHAPE [RTL]]]]
+ *   bench_fast shares [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast same [COUNT [SEED [SHAPE [RTL]]]]
  *   bench_fast stops [COUNT [SEED [SHAPE [RTL]]]]
  *
  * extra: memory with refresh, a cache, both, and turns on its channels.  exact: the same,
  * and each slot ends in the RTL's very cycle: a draw of the cache's that is another one
- * shows in few cycles.  same: without these, each slot in the very cycle and with the
- * same counters.  stops: as same, and in each case a slot is stopped six times, many of
- * them inside a VEC.  What a slot's time is may depend on nothing that a former
- * operation, or tenant, has left in a memory that nobody clears: engine=fast has no such
- * memory. RTL is the RTL's model where it has another name than SHAPE.  Case i has the
- * seed SEED + i.  Every fourth is stopped in the middle, by a DRAIN, a FOLD, a SAVE or a
- * KILL, and of two that are, one goes on behind other borders.  A case's error is that of
- * the slot whose cycles, from the first doorbell to its last descriptor, are most wrong;
- * one beyond 1 % fails, but for figures.
+ * shows in few cycles.  shares: as exact, with arbiters of any mode in two groups of
+ * channels, priorities, and token buckets, which change in the middle.  same: without
+ * these, each slot in the very cycle and with the same counters.  stops: as same, and in
+ * each case a slot is stopped six times, many of them inside a VEC.  What a slot's time
+ * is may depend on nothing that a former operation, or tenant, has left in a memory that
+ * nobody clears: engine=fast has no such memory. RTL is the RTL's model where it has
+ * another name than SHAPE.  Case i has the seed SEED + i.  Every fourth is stopped in the
+ * middle, by a DRAIN, a FOLD, a SAVE or a KILL, and of two that are, one goes on behind
+ * other borders.  A case's error is that of the slot whose cycles, from the first
+ * doorbell to its last descriptor, are most wrong; one beyond 1 % fails, but for figures.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +42,20 @@ struct stop {
 	uint32_t after, slot, mode, save;
 };
 
-static bool to_the_cycle, to_the_count, stops_often;
+/* A kind of bench; none but these has a name of its own. */
+static const struct kind {
+	const char *name;
+	bool figures, extra, shares;
+	bool cycle, count; /* each slot's cycles, and its counters, are the RTL's */
+	bool stop;
+} kinds[] = {{"figures", .figures = true},
+	     {"extra", .extra = true},
+	     {"exact", .extra = true, .cycle = true},
+	     {"shares", .extra = true, .shares = true, .cycle = true},
+	     {"same", .cycle = true, .count = true},
+	     {"stops", .cycle = true, .count = true, .stop = true}};
+
+static struct kind does;   /* without a name: within 1 % */
 static uint64_t inside[2]; /* FOLDED: in GEMM or CONV, in VEC */
 static uint64_t moved;     /* borders, of stopped slots; by both engines */
 
@@ -108,11 +123,11 @@ static void interrupt(struct rig *r, const struct stop *stop, struct rig_rect *r
 	rig_run(r, stop->after);
 	rig_write(r, NPU_SLOT_ADDR(stop->slot, PREEMPT), stop->mode);
 	do {
-		rig_run(r, stops_often ? 1 : 64);
+		rig_run(r, does.stop ? 1 : 64);
 		state = NPU_REG_GET(rig_reg(r, status), STATUS_STATE);
 	} while (state != NPU_STATE_KILLED && state != NPU_STATE_DRAINED &&
 		 state != NPU_STATE_FOLDED);
-	if (to_the_cycle) /* it takes cycles to ask */
+	if (does.cycle) /* it takes cycles to ask */
 		o->desc_cycles += rig_reg(r, NPU_SLOT_ADDR(stop->slot, DESC_CYCLES));
 	if (state == NPU_STATE_FOLDED) {
 		uint32_t head = rig_reg(r, NPU_SLOT_ADDR(stop->slot, HEAD));
@@ -149,7 +164,44 @@ static void draw_extra(struct rig_memory *cfg, uint64_t seed)
 		cfg->turns = cfg->extra.refreshing + rng_range(&g, 190, 500);
 }
 
-static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o)
+static void set_bucket(struct rig *r, uint32_t i, struct rng *g)
+{
+	uint32_t budget = rng_range(g, 4, 200);
+
+	rig_write(r, NPU_GLB_BUCKET_WINDOW_ADDR, rng_range(g, 1, 600));
+	rig_write(r, NPU_GLB_BUCKET_BUDGET_ADDR, budget);
+	rig_write(r, NPU_GLB_BUCKET_BURST_ADDR, budget + rng_range(g, 0, budget));
+	rig_write(r, NPU_GLB_BUCKET_SET_ADDR,
+		  NPU_REG_BITS(BUCKET_SET_SLOT, i / 2) |
+			  NPU_REG_BITS(BUCKET_SET_GROUP, i % 2));
+	CHECK(rig_reg(r, NPU_GLB_MODE_STATUS_ADDR) == NPU_MODE_OK, "bucket");
+}
+
+/* What a slot may have of memory: each kind in half of the cases. */
+static void set_shares(struct rig *r, bool turns, uint64_t seed)
+{
+	struct rng g = {.state = seed * UINT64_C(0xD1342543DE82EF95)};
+
+	rig_write(r, NPU_GLB_CH_GROUP_ADDR,
+		  rng_next(&g) & ((1u << r->api->channels) - 1));
+	for (uint32_t i = 0; i < NPU_GLB_ARB_N; i++) {
+		uint32_t mode =
+			turns ? NPU_ARB_TURNS : rng_range(&g, NPU_ARB_FAIR, NPU_ARB_HITS);
+
+		rig_write(r, NPU_GLB_AT(ARB, i),
+			  NPU_REG_BITS(ARB_MODE, mode) |
+				  NPU_REG_BITS(ARB_PASS, rng_range(&g, 0, 15)));
+		CHECK(rig_reg(r, NPU_GLB_MODE_STATUS_ADDR) == NPU_MODE_OK, "ARB");
+	}
+	if (rng_next(&g) % 2)
+		rig_write(r, NPU_GLB_PRIO_ADDR, (uint32_t)rng_next(&g));
+	for (uint32_t i = 0; i < 2 * r->api->slots; i++) {
+		if (rng_next(&g) % 2)
+			set_bucket(r, i, &g);
+	}
+}
+
+static void run_case(struct rig *r, uint64_t seed, struct outcome *o)
 {
 	struct rng g = {.state = seed * UINT64_C(0x2545F4914F6CDD1D)};
 	struct rig_memory cfg = work_memory(r, &g);
@@ -160,10 +212,12 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 	uint64_t start;
 
 	memset(o, 0, sizeof(*o));
-	if (extra)
+	if (does.extra)
 		draw_extra(&cfg, seed);
 	work_map(r, rects, &o->slots, &g);
 	rig_reset(r, &cfg);
+	if (does.shares)
+		set_shares(r, cfg.turns != 0, seed);
 	CHECK(rig_map(r, rects, RIG_SLOTS) == NPU_MAP_OK, "map");
 	for (uint32_t s = 0; s < o->slots; s++) {
 		rig_space(r, s, WORK_SPACE, RIG_ALL);
@@ -171,7 +225,7 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 			  NPU_REG_BITS(SLOT_CTRL_SERIAL, rng_next(&g) % 8 == 0));
 		make_program(r, s, rects[s].rows != 0, &g);
 	}
-	stop = (struct stop){.wanted = seed % 4 == 0 || stops_often,
+	stop = (struct stop){.wanted = seed % 4 == 0 || does.stop,
 			     .after = rng_range(&g, 100, 20000),
 			     .slot = rng_range(&g, 0, o->slots - 1),
 			     .mode = modes[rng_next(&g) % 4]};
@@ -182,11 +236,16 @@ static void run_case(struct rig *r, uint64_t seed, bool extra, struct outcome *o
 		stop.save = rig_alloc(r, stop.slot, SAVE_BYTES, 64);
 		rig_write(r, NPU_SLOT_ADDR(stop.slot, SAVE), stop.save);
 	}
-	for (uint32_t i = 0; stop.wanted && i < (stops_often ? 6 : 1); i++) {
-		if (stops_often)
+	for (uint32_t i = 0; stop.wanted && i < (does.stop ? 6 : 1); i++) {
+		if (does.stop)
 			stop.after = rng_range(&g, 1, 3000);
 		interrupt(r, &stop, rects, &g, o);
 		stop.mode = modes[1 + rng_next(&g) % 2];
+	}
+	for (uint32_t i = 0; i < 3 && does.shares; i++) {
+		rig_run(r, rng_range(&g, 1, 5000));
+		set_bucket(r, rng_range(&g, 0, 2 * r->api->slots - 1), &g);
+		rig_write(r, NPU_GLB_PRIO_ADDR, (uint32_t)rng_next(&g));
 	}
 	rig_wait(r, (1u << o->slots) - 1, LIMIT);
 	for (uint32_t s = 0; s < o->slots; s++) {
@@ -228,7 +287,7 @@ static void compare(uint64_t seed, const struct outcome *rtl, const struct outco
 	      fast->desc_cycles, rtl->desc_cycles);
 	CHECK(most <= allowed, "seed %llu: cycles are wrong by %.3f %%",
 	      (unsigned long long)seed, 100 * most);
-	CHECK(same || !to_the_count, "seed %llu: counters differ",
+	CHECK(same || !does.count, "seed %llu: counters differ",
 	      (unsigned long long)seed);
 	t->cases++;
 	t->exact += most <= 0;
@@ -286,32 +345,35 @@ static double busy(struct rig *r, uint32_t jobs, uint64_t *cycles)
 
 int main(int argc, char **argv)
 {
-	const bool figures = argc > 1 && !strcmp(argv[1], "figures");
-	const bool exact = argc > 1 && !strcmp(argv[1], "exact");
-	const bool same = argc > 1 && !strcmp(argv[1], "same");
-	const bool often = argc > 1 && !strcmp(argv[1], "stops");
-	const bool extra = exact || (argc > 1 && !strcmp(argv[1], "extra"));
-	char **arg = argv + (figures || extra || same || often);
-	int args = argc - (figures || extra || same || often);
-	uint64_t count = args > 1 ? strtoull(arg[1], NULL, 0) : 100;
-	uint64_t seed = args > 2 ? strtoull(arg[2], NULL, 0) : 1, ran[2];
-	const char *shape = args > 3 ? arg[3] : "16x16x4x8";
+	char **arg = argv;
+	int args = argc;
+	uint64_t count, seed, ran[2];
+	const char *shape;
 	struct total t = {0};
 	struct rig rtl, fast;
 	double k[2];
 
-	to_the_cycle = exact || same || often;
-	to_the_count = same || often;
-	stops_often = often;
+	for (size_t i = 0; argc > 1 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(argv[1], kinds[i].name)) {
+			does = kinds[i];
+			arg++, args--;
+		}
+	count = args > 1 ? strtoull(arg[1], NULL, 0) : 100;
+	seed = args > 2 ? strtoull(arg[2], NULL, 0) : 1;
+	shape = args > 3 ? arg[3] : "16x16x4x8";
 	rig_open_engine(&rtl, NULL, args > 4 ? arg[4] : shape, UINT64_C(1) << 26);
 	rig_open_engine(&fast, "fast", shape, UINT64_C(1) << 26);
 	for (uint64_t i = 0; i < count && bench_failures < 20; i++) {
 		struct outcome a, b;
 
-		run_case(&rtl, seed + i, extra, &a);
-		run_case(&fast, seed + i, extra, &b);
+		run_case(&rtl, seed + i, &a);
+		run_case(&fast, seed + i, &b);
 		/* what is a figure is told, however large */
-		compare(seed + i, &a, &b, to_the_cycle ? 0 : figures ? 1 : ALLOWED, &t);
+		compare(seed + i, &a, &b,
+			does.cycle     ? 0
+			: does.figures ? 1
+				       : ALLOWED,
+			&t);
 	}
 	k[0] = busy(&rtl, 2, &ran[0]);
 	k[0] = (double)ran[0] / k[0] / 1e3;
@@ -334,9 +396,9 @@ int main(int argc, char **argv)
 	       (unsigned long long)inside[0], (unsigned long long)inside[1],
 	       (unsigned long long)moved);
 	CHECK(count < 40 || moved > 0, "no borders have moved");
-	CHECK(!often || inside[1] > count / 2, "%llu stops inside VEC",
+	CHECK(!does.stop || inside[1] > count / 2, "%llu stops inside VEC",
 	      (unsigned long long)inside[1]);
-	if (figures)
+	if (does.figures)
 		printf("figure npu.fast.cycle_error_max %.5f\nfigure npu.fast.cases "
 		       "%llu\n"
 		       "figure npu.fast.exact %llu\nfigure npu.fast.speedup %.1f\n",
