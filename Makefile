@@ -23,8 +23,7 @@ help:
 	@echo '                 its hardware: all but execution'
 	@echo 'make check-cuda-driver  the CUDA backend beside NVIDIA'"'"'s own driver library, fetched (3 MB), without a GPU'
 	@echo 'make synth       synthesise a module of the NPU (TOP=npu_vec) to gates: latches, ports of memories,'
-	@echo '                 levels of logic, a table of what it takes; yosys comes from PyPI;'
-	@echo '                 an array of 8 x 8 needs one of 64 bits besides (GATES=yosys)'
+	@echo '                 levels of logic, a table of what it takes; yosys comes from PyPI'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make install     build it without tests and install it below PREFIX (/usr/local)'
@@ -105,7 +104,7 @@ TOP ?= npu_core
 synth: setup configure
 	@cmake --build build/dev --target npu_regs >/dev/null
 	@scripts/setup rtl
-	@build/rtl-venv/bin/python scripts/synth --top $(TOP) $(if $(GATES),--gates $(GATES)) build/dev
+	@build/rtl-venv/bin/python scripts/synth --top $(TOP) build/dev
 
 format:
 	@scripts/format --fix

@@ -31,71 +31,92 @@ module npu_array #(
     $fatal(1, "npu_array: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
   if (AW < 2 || AW > 16) $fatal(1, "npu_array: AW is %0d, not 2..16", AW);
 
-  localparam int NP = R * C, IW = NP > 1 ? $clog2(NP) : 1;
   localparam int RI = R > 1 ? $clog2(R) : 1, CI = C > 1 ? $clog2(C) : 1;
+  // From a PE to the next in the row, and to the one below:
+  localparam int East = C > 1 ? 1 : 0, South = R > 1 ? 1 : 0;
 
-  // Flat [R*C] arrays, moved as a whole: what Verilator turns into short code.  From a PE to the
-  // next in the row, and to the one below:
-  localparam int East = NP > 1 ? 1 : 0, South = R > 1 ? C : 0;
-  logic signed [AW-1:0] a_q [NP], a_d [NP], w_q [NP], w_d [NP], wn_q [NP], wn_d [NP];
-  logic signed [31:0]   p_q [NP], p_d [NP], pn [NP];
+  logic signed [AW-1:0] a_q [R][C], a_d [R][C], w_q [R][C], w_d [R][C], wn_q [R][C], wn_d [R][C];
+  logic signed [31:0]   p_q [R][C], p_d [R][C], pn [R][C];
   logic [C-1:0]         sw_q [R], sw_d [R], ld_q [R], ld_d [R];
 
+  // ---- where the slots are ---------------------------------------------------------------------
+  // Which rows and columns are a slot's.  What a PE gets of it is looked up by its row first, which
+  // is the same for a whole row of PEs, then by its column.
+  logic [R-1:0] rows [S];
+  logic [C-1:0] cols [S];
+  always_comb
+    for (int s = 0; s < S; s++) begin
+      rows[s] = ~(~R'(0) << h_i[s]) << r0_i[s];
+      cols[s] = ~(~C'(0) << w_i[s]) << c0_i[s];
+    end
+
+  // ---- activations go east ---------------------------------------------------------------------
+  logic [AW*C-1:0] g;  // of a row of PEs
   always_comb begin
-    a_d[East:NP-1] = a_q[0:NP-1-East];
-    a_d[0] = '0;
+    g = '0;
+    for (int r = 0; r < R; r++) begin
+      a_d[r][East:C-1] = a_q[r][0:C-1-East];
+      a_d[r][0] = '0;
+    end
     for (int s = 0; s < S; s++)
-      for (int i = 0; i < R; i++)
-        if (RW'(i) < h_i[s]) begin
-          if (!group_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]))] = a_i[s][i];
-          else
-            for (int j = 0; j < C; j++)
-              if (CW'(j) < w_i[s]) a_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]) + j)] =
-                  g_i[s][AW*(i*C+j) +: AW];
+      for (int r = 0; r < R; r++)
+        if (rows[s][r]) begin
+          if (!group_i[s]) a_d[r][CI'(c0_i[s])] = a_i[s][RI'(RW'(r) - r0_i[s])];
+          else begin
+            g = g_i[s][32'(RI'(RW'(r) - r0_i[s])) * AW * C +: AW*C];
+            for (int c = 0; c < C; c++)
+              if (cols[s][c]) a_d[r][c] = g[32'(CI'(CW'(c) - c0_i[s])) * AW +: AW];
+          end
         end
   end
 
+  // ---- tokens with them ------------------------------------------------------------------------
   always_comb begin
     for (int r = 0; r < R; r++) begin
       sw_d[r] = C'({sw_q[r], 1'b0});
       ld_d[r] = C'({ld_q[r], 1'b0});
     end
     for (int s = 0; s < S; s++)
-      for (int i = 0; i < R; i++)
-        if (RW'(i) < h_i[s]) begin
-          sw_d[RI'(r0_i[s] + RW'(i))][CI'(c0_i[s])] = sw_i[s][i];
-          ld_d[RI'(r0_i[s] + RW'(i))][CI'(c0_i[s])] = ld_i[s][i];
+      for (int r = 0; r < R; r++)
+        if (rows[s][r]) begin
+          sw_d[r][CI'(c0_i[s])] = sw_i[s][RI'(RW'(r) - r0_i[s])];
+          ld_d[r][CI'(c0_i[s])] = ld_i[s][RI'(RW'(r) - r0_i[s])];
         end
   end
 
-  always_comb begin
-    pn[South:NP-1] = p_q[0:NP-1-South];
-    for (int n = 0; n < C; n++) pn[n] = '0;
-    for (int s = 0; s < S; s++)
-      for (int j = 0; j < C; j++)
-        if (CW'(j) < w_i[s]) pn[IW'(32'(r0_i[s]) * C + 32'(c0_i[s]) + j)] = '0;
-  end
-
+  // ---- weights come down -----------------------------------------------------------------------
   always_comb begin
     wn_d = wn_q;
     for (int s = 0; s < S; s++)
-      for (int i = 0; i < R; i++)
-        if (RW'(i) < h_i[s] && |ld_d[RI'(r0_i[s] + RW'(i))])
-          for (int j = 0; j < C; j++)
-            if (CW'(j) < w_i[s] && ld_d[RI'(r0_i[s] + RW'(i))][CI'(c0_i[s] + CW'(j))])
-              wn_d[IW'((32'(r0_i[s]) + i) * C + 32'(c0_i[s]) + j)] = w_data_i[s][j];
+      for (int r = 0; r < R; r++)
+        if (rows[s][r] && ld_d[r] != '0)
+          for (int c = 0; c < C; c++)
+            if (cols[s][c] && ld_d[r][c]) wn_d[r][c] = w_data_i[s][CI'(CW'(c) - c0_i[s])];
   end
 
   always_comb begin
     w_d = w_q;
     for (int r = 0; r < R; r++)
-      if (|sw_d[r])
+      if (sw_d[r] != '0)
         for (int c = 0; c < C; c++)
-          if (sw_d[r][c]) w_d[IW'(r * C + c)] = wn_q[IW'(r * C + c)];
+          if (sw_d[r][c]) w_d[r][c] = wn_q[r][c];
   end
 
-  for (genvar n = 0; n < NP; n++) begin : g_pe
-    assign p_d[n] = pn[n] + 32'(a_d[n] * w_d[n]);
+  // ---- sums go south ---------------------------------------------------------------------------
+  always_comb begin
+    pn[South:R-1] = p_q[0:R-1-South];
+    for (int c = 0; c < C; c++) pn[0][c] = '0;
+    for (int s = 0; s < S; s++)
+      for (int r = 0; r < R; r++)
+        if (RW'(r) == r0_i[s])
+          for (int c = 0; c < C; c++)
+            if (cols[s][c]) pn[r][c] = '0;
+  end
+
+  for (genvar r = 0; r < R; r++) begin : g_row
+    for (genvar c = 0; c < C; c++) begin : g_pe
+      assign p_d[r][c] = pn[r][c] + 32'(a_d[r][c] * w_d[r][c]);
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -110,7 +131,7 @@ module npu_array #(
   always_comb
     for (int s = 0; s < S; s++)
       for (int j = 0; j < C; j++)
-        p_o[s][j] = p_q[IW'((32'(r0_i[s]) + 32'(h_i[s]) - 1) * C + 32'(c0_i[s]) + j)];
+        p_o[s][j] = p_q[RI'(r0_i[s] + h_i[s] - RW'(1))][CI'(c0_i[s] + CW'(j))];
 
   // ---- what the slots keep to; there is no reset here, and nothing to hold before one ----------
   logic one_load, in_array;

@@ -114,7 +114,7 @@ module npu_conv_gather
         in[i] = lane_v_i[i] && (op_i.cut || (y < 21'(op_i.h) && x < 18'(op_i.w)));
         for (int s = 1; s <= 2; s++)
           if (op_i.group && !fresh_i && shift == 2'(s) && lane_again_i[i] && i + s < R)
-            keep[i] = lane_v_i[RI'(i+s)];
+            keep[i] = lane_v_i[RI'(unsigned'(i + s))];
       end
   end
 
@@ -371,7 +371,8 @@ module npu_conv_gather
         if (!beat.first) window[i] = window_q[i];
         else
           for (int s = 1; s <= 2; s++)
-            if (out_shift == 2'(s) && i + s < R && beat.keep[i]) window[i] = window_q[RI'(i+s)];
+            if (out_shift == 2'(s) && i + s < R && beat.keep[i])
+              window[i] = window_q[RI'(unsigned'(i + s))];
         if (beat.starts[i]) begin
           window[i] = (window[i] & ~mine) | (vector[n] & mine);
           n         = n + 3'd1;

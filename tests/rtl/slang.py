@@ -4,7 +4,9 @@
 The files are the sources in order, packages first; tops are npu_top, and npu, the kernel for an FPGA's slot.  Each shape is
 elaborated whole; an error is one, and so is a warning of slang's default set.  Their number
 is the figure rtl.slang.errors.  What must not pass is tried as well, so that nobody takes a
-reader that sees nothing for sources that are right.
+reader that sees nothing for sources that are right.  So is an index that is a signed number of
+fewer bits than an int: 2'(i) of an int i is one (IEEE 1800-2017, 6.24.1), and its half is below 0.
+Verilator takes the bits as they are.
 
 parameters: each module refuses what it cannot be built as, and says so; the values beside
 those it refuses, it takes.
@@ -16,7 +18,7 @@ import os
 import sys
 import tempfile
 
-from pyslang import driver, syntax
+from pyslang import ast, driver, syntax
 
 TOPS = {"npu_top": ("16x16x4x8", "1x1x1x1", "5x7x3x6", "1x32x2x16", "32x1x8x3", "4x4x2x15", "32x32x8x16"),
         "npu": ("4x4x2x4", "1x1x1x1", "32x1x8x16")}
@@ -75,8 +77,35 @@ OTHERS = {
 }
 
 
-def read(files, options):
+SIGNED = ("module m (input logic [3:0] x, output logic y);\n"
+          "always_comb begin y = 0; for (int i = 0; i < 4; i++) if (x[%s]) y = 1; end endmodule")
+
+
+def signed_indices(d):
+    """Where an array's or vector's index is a signed number narrower than an int."""
+    found = set()
+
+    def index(e):
+        while e.kind == ast.ExpressionKind.Conversion and e.isImplicit:
+            e = e.operand
+        if e.type.isIntegral and e.type.isSigned and e.type.bitWidth < 32:
+            at = e.sourceRange.start
+            found.add(f"{d.sourceManager.getFileName(at)}:{d.sourceManager.getLineNumber(at)}: "
+                      "error: a signed index of fewer bits than an int")
+
+    def visit(node):
+        kind = getattr(node, "kind", None)
+        if kind == ast.ExpressionKind.ElementSelect:
+            index(node.selector)
+        elif kind == ast.ExpressionKind.RangeSelect:
+            index(node.left)
+    d.createCompilation().getRoot().visit(visit)
+    return found
+
+
+def read(files, options, indices=False):
     """Number of errors and what slang said."""
+    signed = set()
     said = tempfile.TemporaryFile()
     kept = os.dup(1), os.dup(2)
     sys.stdout.flush()
@@ -92,6 +121,8 @@ def read(files, options):
             d.parseAllSources()
             d.runFullCompilation(True)
         errors = d.diagEngine.numErrors
+        if taken and indices and not errors:
+            signed = signed_indices(d)
     finally:
         os.dup2(kept[0], 1)
         os.dup2(kept[1], 2)
@@ -99,7 +130,7 @@ def read(files, options):
     text = said.read().decode()
     if not taken:
         sys.exit(f"slang.py: slang does not take: {line}\n{text}")
-    return errors, text
+    return errors + len(signed), text + "".join(f"{line}\n" for line in sorted(signed))
 
 
 def check_reader():
@@ -111,13 +142,20 @@ def check_reader():
             errors, text = read([f.name], ["--top", "m"])
         if errors == 0 or word not in text:
             sys.exit(f"slang.py: slang says nothing of: {source}\n{text}")
+    for at, wrong in (("2'(i)", 1), ("2'(unsigned'(i))", 0), ("i", 0)):
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
+            f.write(SIGNED % at + "\n")
+            f.flush()
+            errors, text = read([f.name], ["--top", "m"], True)
+        if errors != wrong:
+            sys.exit(f"slang.py: {errors} errors in x[{at}]\n{text}")
 
 
 def check_shapes(files):
     errors = 0
     for top, shape in [(top, shape) for top in TOPS for shape in TOPS[top]]:
         sizes = [f"-G {k}={v}" for k, v in zip("RCSN", shape.split("x"))]
-        found, text = read(files, ["--top", top, *sizes])
+        found, text = read(files, ["--top", top, *sizes], True)
         if found:
             print(text)
         print(f"{top} {shape}: {found} errors in {len(files)} files")
