@@ -142,7 +142,7 @@ def check_reader():
             errors, text = read([f.name], ["--top", "m"])
         if errors == 0 or word not in text:
             sys.exit(f"slang.py: slang says nothing of: {source}\n{text}")
-    for at, wrong in (("2'(i)", 1), ("2'(unsigned'(i))", 0), ("i", 0)):
+    for at, wrong in (("2'(i)", 1), ("2'(i) +: 1", 1), ("2'(unsigned'(i))", 0), ("i", 0)):
         with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
             f.write(SIGNED % at + "\n")
             f.flush()

@@ -91,7 +91,7 @@ static void probe(uint32_t channels, uint32_t seed, const char *more)
 	probe_on("", channels, seed, more);
 }
 
-/* In check other cases go the same ways; "all" runs these, too. */
+/* What takes long and is for check-long alone: "all" runs it, too. */
 static bool all;
 
 static void if_all(void)

@@ -181,7 +181,7 @@ static void probe(uint32_t channels, uint32_t seed, uint32_t permille,
 	assert_int_equal(hal_close(s.npu.dev), 0);
 }
 
-/* In check other cases go the same ways; "all" runs these, too. */
+/* What takes long and is for check-long alone: "all" runs it, too. */
 static bool all;
 
 static void if_all(void)
