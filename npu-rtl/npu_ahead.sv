@@ -43,7 +43,7 @@ module npu_ahead
   // ---- what is asked for in which cycle -------------------------------------------------------
   logic         own_q;                     // D of an operation that has begun on its own
   seq_t         own_seq_q;
-  logic [2:0]   step_q;                    // of the next: 0..3; 4: asked for, 5: compared
+  logic [2:0]   step_q, step_d;            // of the next: 0..3; 4: asked for, 5: compared
   what_e        what, what_q, what_qq;
   logic         is_own, own_qq, own_qqq;
   logic [511:0] desc;
@@ -135,6 +135,12 @@ module npu_ahead
   assign held_o = behind_i && oldest.any
                   && (oldest.wraps || ({line_i, 6'd63} >= from && {line_i, 6'd0} <= oldest.hi));
 
+  always_comb begin
+    step_d = step_q;
+    if (!next_v_i || own_q) step_d = '0;
+    else if (step_q != 3'd6) step_d = step_q + 3'd1;
+  end
+
   always_ff @(posedge clk_i) begin
     taps_q  <= taps_d;
     k_q     <= k_d;
@@ -146,8 +152,7 @@ module npu_ahead
     own_qqq <= own_qq;
     own_q   <= start_i;
     if (start_i) own_seq_q <= at_i;
-    if (!next_v_i || own_q) step_q <= '0;
-    else if (step_q != 3'd6) step_q <= step_q + 3'd1;
+    step_q  <= step_d;
     if (what_qq == RangeD && own_qqq) writes_q[own_seq_q] <= range_q;
     if (what_qq == RangeA && !own_qqq) begin
       behind_q <= meets;

@@ -206,6 +206,18 @@ module npu_arb #(
     end
   end
 
+  logic [3:0]        passed_d;
+  cost_t [Banks-1:0] ago_d;
+  always_comb begin
+    passed_d = passed_q;
+    for (int b = 0; b < int'(Banks); b++) ago_d[b] = bank_q[b].ago;
+    if (take_i) begin
+      passed_d = |hits && top != hits ? passed_q + 4'd1 : '0;
+      for (int b = 0; b < int'(Banks); b++)
+        if (bank_q[b].ago < cost_t'(512)) ago_d[b] = bank_q[b].ago + cost[who_o];
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       for (int s = 0; s < int'(S); s++) charge_q[s] <= '0;
@@ -217,9 +229,8 @@ module npu_arb #(
       if (take_i) begin
         charge_q <= charge_d;
         last_q   <= who_o;
-        passed_q <= |hits && top != hits ? passed_q + 4'd1 : '0;
-        for (int b = 0; b < int'(Banks); b++)
-          if (bank_q[b].ago < cost_t'(512)) bank_q[b].ago <= bank_q[b].ago + cost[who_o];
+        passed_q <= passed_d;
+        for (int b = 0; b < int'(Banks); b++) bank_q[b].ago <= ago_d[b];
         bank_q[bank[who_o]] <= '{open: 1'b1, row: row[who_o], who: who_o, ago: '0};
         had_q[who_o][0]     <= '{v: 1'b1, bank: bank[who_o], row: row[who_o]};
         if (!had_q[who_o][0].v || had_q[who_o][0].bank != bank[who_o])

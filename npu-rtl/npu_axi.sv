@@ -226,19 +226,24 @@ module npu_axi #(
 
   // ---- and those that it relies on --------------------------------------------------------------
   // Asked for by each slot and not answered.
-  logic [DepthLog2:0] reads_q [S];
-  logic [7:0]         writes_q [S];
+  logic [DepthLog2:0] reads_q [S], reads_d [S];
+  logic [7:0]         writes_q [S], writes_d [S];
   logic               room, r_open, b_open, in_line;
+  always_comb
+    for (int s = 0; s < int'(S); s++) begin
+      reads_d[s]  = reads_q[s] + (DepthLog2 + 1)'(take_r && ts == SW'(s))
+                    - (DepthLog2 + 1)'(r_end && rs == SW'(s));
+      writes_d[s] = writes_q[s] + 8'(take_w && ts == SW'(s))
+                    - 8'(bvalid_i && bready_o && SW'(bid_i) == SW'(s));
+    end
   always_ff @(posedge clk_i)
     for (int s = 0; s < int'(S); s++)
       if (!rst_ni) begin
         reads_q[s]  <= '0;
         writes_q[s] <= '0;
       end else begin
-        reads_q[s]  <= reads_q[s] + (DepthLog2 + 1)'(take_r && ts == SW'(s)) -
-            (DepthLog2 + 1)'(r_end && rs == SW'(s));
-        writes_q[s] <= writes_q[s] + 8'(take_w && ts == SW'(s)) -
-            8'(bvalid_i && bready_o && SW'(bid_i) == SW'(s));
+        reads_q[s]  <= reads_d[s];
+        writes_q[s] <= writes_d[s];
       end
   assign room    = !reads_q[ts][DepthLog2];
   assign r_open  = 32'(rid_i) < S && reads_q[rs] != '0;

@@ -353,7 +353,9 @@ module npu_conv
   assign param_take = busy_o && pop_v_i && !meta_i[8];
   assign second_d   = weights_take ? meta_i[0] && !second_q : second_q;
   assign pop_o      = param_take || (weights_take && !second_d);
-  always_ff @(posedge clk_i) second_q <= rst_ni && !cut && second_d;
+  always_ff @(posedge clk_i)
+    if (!rst_ni || cut) second_q <= 1'b0;
+    else second_q <= second_d;
 
   // What lies beyond a pixel may be another tenant's, left in the scratchpad: the slot is told
   // before anything made of it is stored.

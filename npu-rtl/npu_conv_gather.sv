@@ -325,7 +325,9 @@ module npu_conv_gather
   assign passed_o = old_q == 0;
   assign busy_o   = count_q != 0;
   assign old_d    = mark_i ? count_d : old_q - 4'(pop && old_q != 0);
-  always_ff @(posedge clk_i) old_q <= kill_i || !rst_ni ? '0 : old_d;
+  always_ff @(posedge clk_i)
+    if (kill_i || !rst_ni) old_q <= '0;
+    else old_q <= old_d;
 
   function automatic logic [8:0] element(input logic [7:0] b);
     return {!out_op_i.a_u8 & b[7], b} - {!out_op_i.a_u8 & out_op_i.zpa[7], out_op_i.zpa};

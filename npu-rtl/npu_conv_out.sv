@@ -129,7 +129,7 @@ module npu_conv_out
   localparam int Line = 32 * C > 256 ? 32 * C : 256;
   logic            st_two_q, st_out32_q;
   dim_t            st_nc_q;                     // columns of the row's first tile
-  logic [1:0]      st_bank_q;
+  logic [1:0]      st_bank_q, st_bank_d;
   logic [31:0]     st_va_q;
   logic [7:0]      bytes, bytes_q, at_d, at_q;  // of the row; of it, already handed over
   logic [Line-1:0] line;
@@ -138,6 +138,7 @@ module npu_conv_out
                               : 8'(out.nc) + (two ? 8'(tile_q[next].nc) : 8'd0);
   assign row_end = st_rdy_i && at_q + 8'(st_len_o) == bytes_q;
   assign read    = here && (!st_v_q || row_end);
+  assign st_bank_d = bank(out_tid_q, out_t_q[0]);
 
   always_comb begin
     st_v_d = read || (st_v_q && !row_end);
@@ -157,7 +158,7 @@ module npu_conv_out
       st_upto_q <= out.upto;
       st_out32_q <= out.out32;
       st_seq_q  <= out.seq;
-      st_bank_q <= bank(out_tid_q, out_t_q[0]);
+      st_bank_q <= st_bank_d;
     end
   end
 

@@ -32,12 +32,17 @@ module npu_conv_tags
   assign tile_done_o = tag_q.v && tag_q.eot;
   assign count_d     = kill_i ? '0 : count_q + 7'(tag_i.v) - 7'(tag_q.v);
 
+  logic [Stages-1:0] on_d;                 // a row goes on to the stage
+  always_comb begin
+    on_d = '0;
+    for (int i = 1; i < Stages; i++) on_d[i] = stage_q[i-1].v && SI'(i - 1) != end_at;
+  end
   always_ff @(posedge clk_i) begin
     if (tag_i.v || busy_o) begin
       stage_q[0] <= tag_i;
       for (int i = 1; i < Stages; i++) begin
         stage_q[i]   <= stage_q[i-1];
-        stage_q[i].v <= stage_q[i-1].v && SI'(i - 1) != end_at;
+        stage_q[i].v <= on_d[i];
       end
       tag_q <= early_o;
     end

@@ -71,10 +71,14 @@ module npu_core #(
   logic [SW-1:0] page_slot;
   assign page      = addr_q[15:12];
   assign page_slot = SW'(page - 4'd1);
+  logic [31:0]   rdata_d;
+  always_comb begin
+    rdata_d = reg_rdata_o;
+    if (re_q) rdata_d = page == '0 ? glb_rdata : 32'(page) <= S ? slot_rdata[page_slot] : '0;
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_nq) reg_rdata_o <= '0;
-    else if (re_q)
-      reg_rdata_o <= page == '0 ? glb_rdata : 32'(page) <= S ? slot_rdata[page_slot] : '0;
+    else reg_rdata_o <= rdata_d;
   end
 
   // ---- shared between slots ------------------------------------------------------------------

@@ -109,10 +109,10 @@ module npu_map #(
   // ---- what always holds; arrays apart: Verilator 5.006 takes none in a property --------------
   logic disjoint, in_array, held;
   rect_t [S-1:0] was_q;
-  logic  [S-1:0] was_busy_q;
+  logic  [S-1:0] was_quiet_q;
   always_ff @(posedge clk_i) begin
-    was_q      <= map_q;
-    was_busy_q <= ~quiet_i;
+    was_q       <= map_q;
+    was_quiet_q <= quiet_i;
   end
   always_comb begin
     disjoint = 1'b1;
@@ -121,7 +121,7 @@ module npu_map #(
     for (int s = 0; s < int'(S); s++) begin
       for (int t = 0; t < s; t++) if (overlap(map_q[s], map_q[t])) disjoint = 1'b0;
       if (out_of_range(map_q[s])) in_array = 1'b0;
-      if (was_busy_q[s] && map_q[s] != was_q[s]) held = 1'b0;
+      if (!was_quiet_q[s] && map_q[s] != was_q[s]) held = 1'b0;
     end
   end
   RectanglesDisjoint: assert property (@(posedge clk_i) disable iff (!rst_ni)

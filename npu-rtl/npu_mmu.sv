@@ -131,11 +131,12 @@ module npu_mmu
                                  |-> $stable(wdata_o));
   // A walk that was killed is answered before the next one asks: its line would be taken for the
   // other's.
-  logic [1:0] walks_q;  // asked of the memory and not answered
+  logic [1:0] walks_q, walks_d;  // asked of the memory and not answered
+  assign walks_d = walks_q + 2'(req_o.load.v && acc_i.load && req_o.load.walk)
+                   - 2'(rsp_i.v && rsp_i.tag == WalkTag);
   always_ff @(posedge clk_i)
     if (!rst_ni) walks_q <= '0;
-    else walks_q <= walks_q +
-        2'(req_o.load.v && acc_i.load && req_o.load.walk) - 2'(rsp_i.v && rsp_i.tag == WalkTag);
+    else walks_q <= walks_d;
   OneWalk:      assert property (@(posedge clk_i) disable iff (!rst_ni)
                                  walk_gnt || req_o.load.v && req_o.load.walk |-> walks_q == '0);
   Awaited:      assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -152,7 +152,9 @@ module npu_port #(
   assign busy_o  = some;
 
   // ---- counters ------------------------------------------------------------------------------
-  logic [3:0] way, kind, slot;
+  localparam logic [3:0] Beats = 4'(CHAN_CH_BEATS_OFF >> 2);
+  logic [3:0]  way, kind, slot;
+  logic [31:0] way_d, kind_d, beats_d, slot_d;
   assign way  = req_o.we ? 4'(CHAN_CH_WRITES_OFF >> 2) : 4'(CHAN_CH_READS_OFF >> 2);
   assign slot = 4'(CHAN_CH_SLOT_BEATS_OFF >> 2) + 4'(who);
   always_comb begin
@@ -161,6 +163,10 @@ module npu_port #(
       npu_pkg::RowClosed: kind = 4'(CHAN_CH_CLOSED_OFF >> 2);
       default:            kind = 4'(CHAN_CH_CONFLICTS_OFF >> 2);
     endcase
+    way_d   = cnt_q[way] + 32'd1;
+    kind_d  = cnt_q[kind] + 32'd1;
+    beats_d = cnt_q[Beats] + 32'(req_o.beats);
+    slot_d  = cnt_q[slot] + 32'(req_o.beats);
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni)
@@ -170,10 +176,10 @@ module npu_port #(
       end
     else begin
       if (take) begin
-        cnt_q[way]                        <= cnt_q[way] + 32'd1;
-        cnt_q[kind]                       <= cnt_q[kind] + 32'd1;
-        cnt_q[4'(CHAN_CH_BEATS_OFF >> 2)] <= cnt_q[4'(CHAN_CH_BEATS_OFF >> 2)] + 32'(req_o.beats);
-        cnt_q[slot]                       <= cnt_q[slot] + 32'(req_o.beats);
+        cnt_q[way]   <= way_d;
+        cnt_q[kind]  <= kind_d;
+        cnt_q[Beats] <= beats_d;
+        cnt_q[slot]  <= slot_d;
       end
       if (snap_i) shadow_q <= cnt_q;
     end

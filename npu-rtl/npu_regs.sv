@@ -248,6 +248,12 @@ module npu_regs #(
     end
   end
 
+  logic [63:0] time_d;
+  logic [23:0] pend_d, enable_d;
+  assign time_d   = time_o + 64'd1;
+  assign pend_d   = (we_i && addr_i == GLB_IRQ_PEND_ADDR[11:0] ? pend_q & ~wdata_i[23:0] : pend_q)
+                    | event_d;
+  assign enable_d = wdata_i[23:0] & IrqBits[23:0];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ideal_o     <= 1'b0;
@@ -269,16 +275,15 @@ module npu_regs #(
         ch_mask_o[s]  <= '0;
       end
     end else begin
-      time_o      <= time_o + 64'd1;
+      time_o      <= time_d;
       tlb_flush_o <= '0;
       snap_o      <= 1'b0;
-      pend_q      <= pend_q | event_d;
+      pend_q      <= pend_d;
       if (re_i && addr_i == GLB_TIME_LO_ADDR[11:0]) time_hi_q <= time_o[63:32];
       if (we_i) begin
         unique case (addr_i)
           GLB_CTRL_ADDR[11:0]:          if (take_machine) ideal_o <= wdata_i[CTRL_IDEAL_LSB];
-          GLB_IRQ_PEND_ADDR[11:0]:      pend_q   <= (pend_q & ~wdata_i[23:0]) | event_d;
-          GLB_IRQ_MASK_ADDR[11:0]:      enable_q <= wdata_i[23:0] & IrqBits[23:0];
+          GLB_IRQ_MASK_ADDR[11:0]:      enable_q <= enable_d;
           GLB_PERF_SNAPSHOT_ADDR[11:0]: snap_o   <= 1'b1;
           GLB_TIMING_ADDR[11:0]:        if (take_machine) timing_o <= wdata_i[27:0];
           GLB_HASH_ADDR[11:0]:
@@ -286,8 +291,8 @@ module npu_regs #(
             hash_o.k    <= wdata_i[HASH_K_LSB+:HASH_K_W];
             hash_o.q    <= odd;
             hash_o.gran <= wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W];
-            opaque_q    <= opaque_q | wdata_i[HASH_OPAQUE_LSB];
             lock_q      <= wdata_i[HASH_LOCK_LSB];
+            if (wdata_i[HASH_OPAQUE_LSB]) opaque_q <= 1'b1;
           end
           default: ;
         endcase

@@ -137,27 +137,43 @@ module npu_requant (
   endfunction
 
   // ---- the pipeline: a stage without a sum stands still -----------------------------------------
-  magnitude_t         magnitude_q;
-  normal_t            normal_q;
-  product_t           product_q;
-  narrow_t            narrow_q;
-  logic signed [31:0] placed_q, rescaled_q;
-  logic [7:0]         y_q;
+  magnitude_t         magnitude_q, magnitude_d;
+  normal_t            normal_q, normal_d;
+  product_t           product_q, product_d;
+  narrow_t            narrow_q, narrow_d;
+  logic signed [31:0] placed_q, placed_d, rescaled_q, rescaled_d;
+  logic [7:0]         y_q, y_d;
   logic [RequantCycles-1:0] v_d, v_q;      // a bit a stage
 
   assign v_d = clear_i ? '0 : {v_q[RequantCycles-2:0], v_i};
   always_ff @(posedge clk_i) v_q <= rst_ni ? v_d : '0;
 
-  always_ff @(posedge clk_i) begin
-    if (v_i) magnitude_q <= magnitude(x_i, mult_i, shift_i, float_i);
-    if (v_q[0]) normal_q <= normalise(magnitude_q, float_i);
-    if (v_q[1]) product_q <= multiply(normal_q);
-    if (v_q[2]) narrow_q <= narrow(product_q, float_i);
-    if (v_q[3]) placed_q <= place(narrow_q, float_i);
+  always_comb begin
+    magnitude_d = magnitude_q;
+    normal_d    = normal_q;
+    product_d   = product_q;
+    narrow_d    = narrow_q;
+    placed_d    = placed_q;
+    rescaled_d  = rescaled_q;
+    y_d         = y_q;
+    if (v_i) magnitude_d = magnitude(x_i, mult_i, shift_i, float_i);
+    if (v_q[0]) normal_d = normalise(magnitude_q, float_i);
+    if (v_q[1]) product_d = multiply(normal_q);
+    if (v_q[2]) narrow_d = narrow(product_q, float_i);
+    if (v_q[3]) placed_d = place(narrow_q, float_i);
     if (v_q[4]) begin
-      rescaled_q <= placed_q;
-      y_q        <= clamp(placed_q, zp_i, lo_i, hi_i, unsigned_i);
+      rescaled_d = placed_q;
+      y_d        = clamp(placed_q, zp_i, lo_i, hi_i, unsigned_i);
     end
+  end
+  always_ff @(posedge clk_i) begin
+    magnitude_q <= magnitude_d;
+    normal_q    <= normal_d;
+    product_q   <= product_d;
+    narrow_q    <= narrow_d;
+    placed_q    <= placed_d;
+    rescaled_q  <= rescaled_d;
+    y_q         <= y_d;
   end
   assign v_o        = v_q[RequantCycles-1];
   assign rescaled_o = rescaled_q;

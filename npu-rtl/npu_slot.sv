@@ -269,15 +269,16 @@ module npu_slot #(
   // ---- memory ports -----------------------------------------------------------------------------
   // Requests accepted and not yet answered: as many stores as npu_acked counts, and loads for which
   // the units have 130 places.
-  logic [9:0]  pending_q;
+  logic [9:0]  pending_q, pending_d;
   logic        ask_v;
   logic [31:0] ask_va;
   logic [6:0]  ask_len;
   tag_t        ask_tag;
+  assign pending_d = pending_q + 10'(acc_i.load) + 10'(acc_i.store) - 10'(rsp_i.v)
+                     - 10'(ack_i.n[0]) - 10'(ack_i.n[1]);
   always_ff @(posedge clk_i)
     if (!rst_ni) pending_q <= '0;
-    else pending_q <= pending_q + 10'(acc_i.load) + 10'(acc_i.store) - 10'(rsp_i.v) -
-        10'(ack_i.n[0]) - 10'(ack_i.n[1]);
+    else pending_q <= pending_d;
   assign m_ask  = '{'{va: f_va, len: f_len, tag: f_tag, seq: push_seq},
                     '{va: a_va, len: 7'd64, tag: a_tag, seq: a_seq},
                     sums_ask ? '{va: sums_va, len: 7'd64, tag: TagSums | {3'd0, sums_tag, 2'd0},

@@ -47,12 +47,13 @@ module npu_softmax (
   logic [7:0]         max_q, max_d, top, key, far, y, least, flip;
   logic [5:0]         idx_q, idx_d;
   element_t           now, s1_q, s2_q, s3_q, s4_q, s5_q;
-  logic signed [31:0] e_q, sum_q, sum_d, norm_q, half_q, x_q, x_d, t_q, high_q, y_q, mul_a, mul_b;
-  logic signed [63:0] product_q;
+  logic signed [31:0] e_q, sum_q, sum_d, norm_q, norm_d, half_q, half_d, x_q, x_d, t_q, t_d;
+  logic signed [31:0] high_q, high_d, y_q, y_d, mul_a, mul_b;
+  logic signed [63:0] product_q, product_d;
   logic [255:0]       out_q;
   step_e              step_q, step_d;
   logic [1:0]         round_q, round_d;
-  logic [4:0]         exp_q;
+  logic [4:0]         exp_q, exp_d;
   logic               at_end, go;
   logic [63:0][7:0]   tree;                // the larger of 2 n and 2 n + 1 in n; a piece in 32..63
 
@@ -161,20 +162,36 @@ module npu_softmax (
       default: step_d = step_e'(step_q + 4'd1);
     endcase
   end
-  always_ff @(posedge clk_i) begin
+  always_comb begin
+    norm_d    = norm_q;
+    exp_d     = exp_q;
+    half_d    = half_q;
+    t_d       = t_q;
+    product_d = product_q;
+    high_d    = high_q;
+    y_d       = y_q;
     if (step_q == Normalise) begin
       // 32 zeros are those of no sum at all
-      norm_q <= (sum_q << leading_zeros(sum_q)) - 32'sh80000000;
-      exp_q  <= 5'(6'd35 - (sum_q == 0 ? 6'd32 : 6'(leading_zeros(sum_q))));
+      norm_d = (sum_q << leading_zeros(sum_q)) - 32'sh80000000;
+      exp_d  = 5'(6'd35 - (sum_q == 0 ? 6'd32 : 6'(leading_zeros(sum_q))));
     end
-    if (step_q == Half) half_q <= half(norm_q);
-    if (step_q == ErrorSub) t_q <= One - high_q;
+    if (step_q == Half) half_d = half(norm_q);
+    if (step_q == ErrorSub) t_d = One - high_q;
     if (s2_q.out || step_q == SlopeProduct || step_q == ErrorProduct || step_q == StepProduct)
-      product_q <= 64'(mul_a) * 64'(mul_b);
+      product_d = 64'(mul_a) * 64'(mul_b);
     if (s3_q.out || step_q == SlopeHigh || step_q == ErrorHigh || step_q == StepHigh)
-      high_q <= high_half(product_q);
-    if (s4_q.out) y_q <= round_shift(high_q, exp_q);
-    x_q <= x_d;
+      high_d = high_half(product_q);
+    if (s4_q.out) y_d = round_shift(high_q, exp_q);
+  end
+  always_ff @(posedge clk_i) begin
+    norm_q    <= norm_d;
+    exp_q     <= exp_d;
+    half_q    <= half_d;
+    t_q       <= t_d;
+    product_q <= product_d;
+    high_q    <= high_d;
+    y_q       <= y_d;
+    x_q       <= x_d;
   end
 
   // ---- outputs ----------------------------------------------------------------------------------

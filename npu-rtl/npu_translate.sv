@@ -111,13 +111,10 @@ module npu_translate
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      req_o   <= '0;
-      ask_v_q <= 1'b0;
-    end else begin
-      req_o   <= req_d;
-      ask_v_q <= ask_v_d && !kill_i;
-    end
+    if (!rst_ni) req_o <= '0;
+    else req_o <= req_d;
+    if (!rst_ni || kill_i) ask_v_q <= 1'b0;
+    else ask_v_q <= ask_v_d;
     if (take) begin
       ask_q    <= ask_i;
       filled_q <= 1'b0;

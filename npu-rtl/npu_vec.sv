@@ -75,7 +75,9 @@ module npu_vec (
   assign zpo  = desc_i[DESC_ZPO_BIT +: 8];
   assign amin = desc_i[DESC_AMIN_BIT +: 8];
   assign amax = desc_i[DESC_AMAX_BIT +: 8];
-  always_ff @(posedge clk_i) start_q <= start_i && !kill_i && rst_ni;
+  always_ff @(posedge clk_i)
+    if (!rst_ni || kill_i) start_q <= 1'b0;
+    else start_q <= start_i;
   assign clear = start_q || kill_i;
   always_ff @(posedge clk_i) from_v_q <= from_v_i;
   always_comb begin
@@ -142,11 +144,13 @@ module npu_vec (
   end
 
   // ---- ADD, MUL, RELU ---------------------------------------------------------------------------
-  logic signed [31:0] x_d [Lanes], x_q [Lanes], scaled [Lanes], sum_q [Lanes], out_x [Lanes];
+  logic signed [31:0] x_d [Lanes], x_q [Lanes], scaled [Lanes], out_x [Lanes];
+  logic signed [31:0] sum_d [Lanes], sum_q [Lanes];
   logic signed [31:0] y [Lanes];
   logic [8*Lanes-1:0] first_q;              // operand A
   logic [127:0]       clamped;
-  logic               lanes, x_v_q, x_second_q, scaled_v, scaled_second_q, sum_v_q, y_v;
+  logic               lanes, x_v_q, x_v_d, x_second_q, scaled_v, y_v;
+  logic               scaled_second_q, scaled_second_d, sum_v_q, sum_v_d;
   assign lanes = op.two || op.relu;
   function automatic logic signed [31:0] less_zp(input logic [7:0] b, zp, input logic is_unsigned);
     return 32'(value8(b, is_unsigned)) - 32'(value8(zp, is_unsigned));
@@ -160,24 +164,30 @@ module npu_vec (
         if (op.mul) x_d[i] = x_d[i] * less_zp(first_q[8*i +: 8], zp_a, op.au8);
       end
   end
+  assign x_v_d           = take && lanes && (op.add || makes_output);
+  assign scaled_second_d = scaled_second_q ^ scaled_v;
+  assign sum_v_d         = scaled_v && scaled_second_q;
+  always_comb begin
+    for (int i = 0; i < Lanes; i++) sum_d[i] = sum_q[i];
+    if (scaled_v)
+      for (int i = 0; i < Lanes; i++) sum_d[i] = scaled[i] + (scaled_second_q ? sum_q[i] : '0);
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear) begin
       x_v_q           <= 1'b0;
       scaled_second_q <= 1'b0;
       sum_v_q         <= 1'b0;
     end else begin
-      x_v_q           <= take && lanes && (op.add || makes_output);
-      scaled_second_q <= scaled_second_q ^ scaled_v;
-      sum_v_q         <= scaled_v && scaled_second_q;
+      x_v_q           <= x_v_d;
+      scaled_second_q <= scaled_second_d;
+      sum_v_q         <= sum_v_d;
     end
     x_second_q <= second_q;
     if (take && lanes) begin
       x_q     <= x_d;
       first_q <= data_i[8*Lanes-1:0];
     end
-    if (scaled_v)
-      for (int i = 0; i < Lanes; i++)
-        sum_q[i] <= scaled[i] + (scaled_second_q ? sum_q[i] : '0);
+    sum_q <= sum_d;
   end
   npu_vec_scale #(.Lanes(Lanes)) u_scale_in (
       .clk_i, .rst_ni, .clear_i(clear), .v_i(x_v_q && op.add), .x_i(x_q),

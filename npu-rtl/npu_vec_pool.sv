@@ -19,12 +19,12 @@ module npu_vec_pool (
   localparam logic [3:0] Begin = 4'd10;      // quotient bits, and one, and the magnitude
 
   logic [255:0]       max_q, max_d;
-  logic               max_v_q;               // max_q is a whole window's
+  logic               max_v_q, max_v_d;      // max_q is a whole window's
   logic [3:0]         div_q, div_d;          // quotient bits still to come, and one
-  logic [15:0]        count_q;
-  logic signed [24:0] sum_q [Lanes];
-  logic [24:0]        rem_q [Lanes], part;
-  logic [7:0]         quo_q [Lanes];
+  logic [15:0]        count_q, count_d;
+  logic signed [24:0] sum_q [Lanes], sum_d [Lanes];
+  logic [24:0]        rem_q [Lanes], rem_d [Lanes], part;
+  logic [7:0]         quo_q [Lanes], quo_d [Lanes];
 
   assign rdy_o  = div_q == 0;
   assign emit_o = max_v_q || div_q == 4'd1;
@@ -39,6 +39,28 @@ module npu_vec_pool (
       for (int i = 0; i < Lanes; i++)
         if (first_i || value8(data_i[8*i +: 8], au8_i) > value8(max_q[8*i +: 8], au8_i))
           max_d[8*i +: 8] = data_i[8*i +: 8];
+  end
+  assign max_v_d = v_i && !avg_i && last_i;
+  always_comb begin
+    count_d = count_q;
+    for (int i = 0; i < Lanes; i++) begin
+      sum_d[i] = sum_q[i];
+      rem_d[i] = rem_q[i];
+      quo_d[i] = quo_q[i];
+    end
+    if (v_i && avg_i) begin
+      for (int i = 0; i < Lanes; i++)
+        sum_d[i] = (first_i ? '0 : sum_q[i]) + 25'(value8(data_i[8*i +: 8], au8_i));
+      count_d = (first_i ? '0 : count_q) + 16'd1;
+    end
+    if (div_q == Begin)
+      for (int i = 0; i < Lanes; i++)
+        rem_d[i] = (sum_q[i] < 0 ? 25'(-sum_q[i]) : 25'(sum_q[i])) + 25'(count_q[15:1]);
+    else if (div_q > 4'd1)
+      for (int i = 0; i < Lanes; i++) begin
+        rem_d[i] = rem_q[i] >= part ? rem_q[i] - part : rem_q[i];
+        quo_d[i] = {quo_q[i][6:0], rem_q[i] >= part};
+      end
   end
   always_comb begin
     res_o = '0;
@@ -55,22 +77,13 @@ module npu_vec_pool (
       max_v_q <= 1'b0;
     end else begin
       div_q   <= div_d;
-      max_v_q <= v_i && !avg_i && last_i;
+      max_v_q <= max_v_d;
     end
-    max_q <= max_d;
-    if (v_i && avg_i) begin
-      for (int i = 0; i < Lanes; i++)
-        sum_q[i] <= (first_i ? '0 : sum_q[i]) + 25'(value8(data_i[8*i +: 8], au8_i));
-      count_q <= (first_i ? '0 : count_q) + 16'd1;
-    end
-    if (div_q == Begin)
-      for (int i = 0; i < Lanes; i++)
-        rem_q[i] <= (sum_q[i] < 0 ? 25'(-sum_q[i]) : 25'(sum_q[i])) + 25'(count_q[15:1]);
-    else if (div_q > 4'd1)
-      for (int i = 0; i < Lanes; i++) begin
-        rem_q[i] <= rem_q[i] >= part ? rem_q[i] - part : rem_q[i];
-        quo_q[i] <= {quo_q[i][6:0], rem_q[i] >= part};
-      end
+    max_q   <= max_d;
+    count_q <= count_d;
+    sum_q   <= sum_d;
+    rem_q   <= rem_d;
+    quo_q   <= quo_d;
   end
 
   TakenWhenReady: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)

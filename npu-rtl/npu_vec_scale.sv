@@ -18,31 +18,38 @@ module npu_vec_scale #(
   import npu_math_pkg::*;
 
   logic signed [31:0] left_q [Lanes], high_q [Lanes], y_q [Lanes];
-  logic signed [63:0] product_q [Lanes];
+  logic signed [31:0] left_d [Lanes], high_d [Lanes], y_d [Lanes];
+  logic signed [63:0] product_q [Lanes], product_d [Lanes];
   logic signed [31:0] mult_q;
-  logic        [4:0]  right_q [3];           // of the three stages
+  logic        [4:0]  right_q [3], right_d;  // of the three stages
   logic        [3:0]  v_q, v_d;
 
   assign v_d = clear_i ? '0 : {v_q[2:0], v_i};
   always_ff @(posedge clk_i) v_q <= rst_ni ? v_d : '0;
 
+  assign right_d = shift_i > 0 ? 5'd0 : 5'(-shift_i);
+  always_comb
+    for (int i = 0; i < int'(Lanes); i++) begin
+      left_d[i]    = left_q[i];
+      product_d[i] = product_q[i];
+      high_d[i]    = high_q[i];
+      y_d[i]       = y_q[i];
+      if (v_i) left_d[i] = shift_i > 0 ? x_i[i] <<< shift_i[4:0] : x_i[i];
+      if (v_q[0]) product_d[i] = 64'(left_q[i]) * 64'(mult_q);
+      if (v_q[1]) high_d[i] = high_half(product_q[i]);
+      if (v_q[2]) y_d[i] = round_shift(high_q[i], right_q[2]);
+    end
   always_ff @(posedge clk_i) begin
+    left_q    <= left_d;
+    product_q <= product_d;
+    high_q    <= high_d;
+    y_q       <= y_d;
     if (v_i) begin
-      for (int i = 0; i < int'(Lanes); i++)
-        left_q[i] <= shift_i > 0 ? x_i[i] <<< shift_i[4:0] : x_i[i];
       mult_q     <= mult_i;
-      right_q[0] <= shift_i > 0 ? 5'd0 : 5'(-shift_i);
+      right_q[0] <= right_d;
     end
-    if (v_q[0]) begin
-      for (int i = 0; i < int'(Lanes); i++) product_q[i] <= 64'(left_q[i]) * 64'(mult_q);
-      right_q[1] <= right_q[0];
-    end
-    if (v_q[1]) begin
-      for (int i = 0; i < int'(Lanes); i++) high_q[i] <= high_half(product_q[i]);
-      right_q[2] <= right_q[1];
-    end
-    if (v_q[2])
-      for (int i = 0; i < int'(Lanes); i++) y_q[i] <= round_shift(high_q[i], right_q[2]);
+    if (v_q[0]) right_q[1] <= right_q[0];
+    if (v_q[1]) right_q[2] <= right_q[1];
   end
   assign v_o = v_q[3];
   assign x_o = y_q;

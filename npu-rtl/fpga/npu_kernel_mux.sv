@@ -49,7 +49,7 @@ module npu_kernel_mux
   wbeat_t       w_q;
   who_t         ar_who, aw_who, ar_last_q, aw_last_q, w_who;
   who_t         owed_q [1 << OwedLog2];
-  ptr_t         wp_q, rp_q;
+  ptr_t         wp_q, wp_d, rp_q, rp_d;
   logic         ar_take, aw_take, w_take, full, some;
 
   always_comb
@@ -60,6 +60,8 @@ module npu_kernel_mux
     end
   assign ar_who  = next_of(ar_v, ar_last_q);
   assign aw_who  = next_of(aw_v, aw_last_q);
+  assign wp_d    = wp_q + ptr_t'(1);
+  assign rp_d    = rp_q + ptr_t'(1);
   assign full    = wp_q == {~rp_q[OwedLog2], rp_q[OwedLog2-1:0]};
   assign some    = wp_q != rp_q;
   assign w_who   = owed_q[rp_q[OwedLog2-1:0]];
@@ -101,11 +103,11 @@ module npu_kernel_mux
       if (aw_take) begin
         aw_q      <= ask_i[aw_who].aw;
         aw_last_q <= aw_who;
-        wp_q      <= wp_q + ptr_t'(1);
+        wp_q      <= wp_d;
       end else if (awready_i) aw_q.v <= 1'b0;
       if (w_take) begin
         w_q <= ask_i[w_who].w;
-        if (ask_i[w_who].w.last) rp_q <= rp_q + ptr_t'(1);
+        if (ask_i[w_who].w.last) rp_q <= rp_d;
       end else if (wready_i) w_q.v <= 1'b0;
     end
     if (aw_take) owed_q[wp_q[OwedLog2-1:0]] <= aw_who;

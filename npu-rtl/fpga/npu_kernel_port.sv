@@ -49,8 +49,8 @@ module npu_kernel_port
   npu_pkg::line_t     line;
   logic               ready, beyond, take;
   logic               beyond_q [1 << (SW + DepthLog2)];  // of the reads in flight, by slot
-  ptr_t               wp_q [S], rp_q [S];
-  logic [CW-1:0]      out_q;
+  ptr_t               wp_q [S], rp_q [S], wp_d, rp_d;
+  logic [CW-1:0]      out_q, out_d;
   logic [SW-1:0]      ts, rs;
   logic [31:0]        araddr, awaddr;
 
@@ -59,6 +59,9 @@ module npu_kernel_port
   assign ready_o = ready && open_i;
   assign ts      = SW'(req_i.slot);
   assign rs      = SW'(rsp_o.slot);
+  assign wp_d    = wp_q[ts] + ptr_t'(1);
+  assign rp_d    = rp_q[rs] + ptr_t'(1);
+  assign out_d   = out_q + CW'(take) - CW'(rsp_o.v);
   assign busy_o  = out_q != '0;
   assign rdata_o = beyond_q[{rs, rp_q[rs]}] ? '0 : line;
   always_comb begin
@@ -76,9 +79,9 @@ module npu_kernel_port
       end
       out_q <= '0;
     end else begin
-      if (take && !req.we) wp_q[ts] <= wp_q[ts] + ptr_t'(1);
-      if (rsp_o.v && !rsp_o.we) rp_q[rs] <= rp_q[rs] + ptr_t'(1);
-      if (take != rsp_o.v) out_q <= take ? out_q + CW'(1) : out_q - CW'(1);
+      if (take && !req.we) wp_q[ts] <= wp_d;
+      if (rsp_o.v && !rsp_o.we) rp_q[rs] <= rp_d;
+      out_q <= out_d;
     end
     if (take && !req.we) beyond_q[{ts, wp_q[ts]}] <= beyond;
   end

@@ -31,11 +31,11 @@ module npu_kernel_regs
     output args_t       args_o,
     output logic        interrupt_o
 );
-  logic        aw_v_q, w_v_q, b_v_q, r_v_q, write, read;
+  logic        aw_v_q, w_v_q, b_v_q, r_v_q, aw_v_d, w_v_d, b_v_d, r_v_d, write, read;
   logic [11:0] aw_q, at;
   logic [31:0] w_q, mask, rdata;
   logic [3:0]  strb_q;
-  logic        start_q, done_q, ready_q, gie_q;
+  logic        start_q, done_q, ready_q, start_d, done_d, ready_d, gie_q;
   logic [1:0]  ier_q, isr_q, isr_d;
   args_t       args_q, args_d;
 
@@ -69,6 +69,13 @@ module npu_kernel_regs
     if (write && aw_q == Isr) isr_d = isr_q ^ (w_q[1:0] & mask[1:0]);
     if (done_i) isr_d |= ier_q;
   end
+  assign aw_v_d  = !write && (aw_v_q || awvalid_i);
+  assign w_v_d   = !write && (w_v_q || wvalid_i);
+  assign b_v_d   = write || (b_v_q && !bready_i);
+  assign r_v_d   = read || (r_v_q && !rready_i);
+  assign start_d = !done_i && (start_q || (write && aw_q == ApCtrl && strb_q[0] && w_q[0]));
+  assign done_d  = done_i || (done_q && !(read && at == ApCtrl));
+  assign ready_d = done_i || (ready_q && !(read && at == ApCtrl));
 
   always_comb begin
     rdata = '0;
@@ -102,19 +109,19 @@ module npu_kernel_regs
       isr_q   <= '0;
       args_q  <= '0;
     end else begin
-      aw_v_q <= !write && (aw_v_q || awvalid_i);
-      w_v_q  <= !write && (w_v_q || wvalid_i);
-      b_v_q  <= write || (b_v_q && !bready_i);
-      r_v_q  <= read || (r_v_q && !rready_i);
-      isr_q  <= isr_d;
+      aw_v_q  <= aw_v_d;
+      w_v_q   <= w_v_d;
+      b_v_q   <= b_v_d;
+      r_v_q   <= r_v_d;
+      start_q <= start_d;
+      done_q  <= done_d;
+      ready_q <= ready_d;
+      isr_q   <= isr_d;
       if (write) begin
         args_q <= args_d;
         if (aw_q == Gie && strb_q[0]) gie_q <= w_q[0];
         if (aw_q == Ier && strb_q[0]) ier_q <= w_q[1:0];
       end
-      start_q <= !done_i && (start_q || (write && aw_q == ApCtrl && strb_q[0] && w_q[0]));
-      done_q  <= done_i || (done_q && !(read && at == ApCtrl));
-      ready_q <= done_i || (ready_q && !(read && at == ApCtrl));
     end
     if (awvalid_i && awready_o) aw_q <= {awaddr_i[11:2], 2'd0};
     if (wvalid_i && wready_o) begin

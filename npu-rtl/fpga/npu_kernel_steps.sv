@@ -60,12 +60,12 @@ module npu_kernel_steps
   step_t       step_q, step_d, line_q [4];
   logic [3:0]  bad_q;         // of these: could not be read
   at_t         at, rest, last;  // this one's; so many behind it; the burst's last
-  at_t         came_q, last_q;  // the next beat's; the last of the burst that was asked for
-  logic [63:0] steps_q, base_q, ran_q, ran_d;
-  logic [26:0] lines_q;
-  logic [31:0] left_q;        // steps, this one counted
+  at_t         came_q, came_d, last_q;  // the next beat's; the last of the burst that was asked for
+  logic [63:0] steps_q, steps_d, base_q, ran_q, ran_d;
+  logic [26:0] lines_q, lines_d;
+  logic [31:0] left_q, left_d;  // steps, this one counted
   logic [2:0]  wait_q, wait_d;
-  logic        begins, over, error_q, aw_v_q, aw_v_d, w_v_q, w_v_d, refuse, shape_ok;
+  logic        begins, over, error_q, error_d, aw_v_q, aw_v_d, w_v_q, w_v_d, refuse, shape_ok;
 
   assign begins   = state_q == Idle && start_i;
   assign at       = steps_q[5:4];
@@ -146,6 +146,11 @@ module npu_kernel_steps
       w_v_d  = 1'b1;
     end
   end
+  assign error_d = state_q != Reset && (error_q || error_i || (bvalid_i && berror_i));
+  assign came_d  = came_q + 2'd1;
+  assign lines_d = |args_i.bytes[63:32] ? 27'h400_0000 : {1'b0, args_i.bytes[31:6]};
+  assign steps_d = steps_q + 64'd16;
+  assign left_d  = left_q - 32'd1;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -157,7 +162,7 @@ module npu_kernel_steps
       state_q <= state_d;
       aw_v_q  <= aw_v_d;
       w_v_q   <= w_v_d;
-      error_q <= state_q != Reset && (error_q || error_i || (bvalid_i && berror_i));
+      error_q <= error_d;
     end
     step_q <= step_d;
     ran_q  <= ran_d;
@@ -169,16 +174,16 @@ module npu_kernel_steps
     if (rvalid_i) begin
       line_q[came_q] <= rdata_i;
       bad_q[came_q]  <= rerror_i;
-      came_q         <= came_q + 2'd1;
+      came_q         <= came_d;
     end
     if (begins) begin
       base_q  <= {args_i.memory[63:6], 6'd0};
-      lines_q <= |args_i.bytes[63:32] ? 27'h400_0000 : {1'b0, args_i.bytes[31:6]};
+      lines_q <= lines_d;
       steps_q <= {args_i.steps[63:4], 4'd0};
       left_q  <= args_i.count;
     end else if (over) begin
-      steps_q <= steps_q + 64'd16;
-      left_q  <= left_q - 32'd1;
+      steps_q <= steps_d;
+      left_q  <= left_d;
     end
   end
 

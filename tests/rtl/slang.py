@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slang.py [parameters | assertions] FILE...: reads the RTL by slang, which shares nothing with Verilator.
+"""slang.py [parameters | assertions | flops] FILE...: reads the RTL by slang, which shares nothing with Verilator.
 
 The files are the sources in order, packages first; tops are npu_top, and npu, the kernel for an FPGA's slot.  Each shape is
 elaborated whole; an error is one, and so is a warning of slang's default set.  Their number
@@ -13,6 +13,9 @@ those it refuses, it takes.
 
 assertions: how many the sources have, each with a name of its own in its module; they are
 npu.assertions.
+
+flops: a flip-flop of the NPU takes what a name holds, or its reset; what it takes is computed
+elsewhere, in an always_comb or an assign.  Models of memories (model/) may compute.
 """
 import os
 import sys
@@ -103,9 +106,69 @@ def signed_indices(d):
     return found
 
 
-def read(files, options, indices=False):
-    """Number of errors and what slang said."""
-    signed = set()
+def computing_flops(d):
+    """Where an always_ff assigns what it computes."""
+    kinds = ast.ExpressionKind
+    found = set()
+
+    def is_reset(e):
+        return e.kind == kinds.NamedValue and e.symbol.name == "rst_ni"
+
+    def held(e):
+        if e.kind == kinds.NamedValue or fixed(e):
+            return True
+        if e.kind == kinds.Conversion:
+            return held(e.operand)
+        if e.kind == kinds.MemberAccess:
+            return held(e.value)
+        if e.kind == kinds.ElementSelect:
+            return held(e.value) and place(e.selector)
+        if e.kind == kinds.RangeSelect:
+            return held(e.value) and place(e.left) and place(e.right)
+        if e.kind == kinds.Concatenation:
+            return all(held(o) for o in e.operands)
+        if e.kind == kinds.Replication:
+            return held(e.concat)
+        if e.kind in (kinds.SimpleAssignmentPattern, kinds.StructuredAssignmentPattern):
+            return all(held(o) for o in e.elements)
+        if e.kind == kinds.ConditionalOp:
+            return len(e.conditions) == 1 and is_reset(e.conditions[0].expr) and held(e.left) and held(e.right)
+        if e.kind == kinds.BinaryOp:
+            return e.op == ast.BinaryOperator.LogicalAnd and is_reset(e.left) and held(e.right)
+        return False
+
+    def fixed(e):
+        """Parameters and numbers, whatever is done to them."""
+        names = []
+        e.visit(lambda n: names.append(n.symbol.kind) if getattr(n, "kind", None) == kinds.NamedValue else None)
+        return all(k in (ast.SymbolKind.Parameter, ast.SymbolKind.EnumValue) for k in names)
+
+    def place(e):
+        """A name, or what a loop's variable makes."""
+        if e.kind == kinds.Conversion:
+            return place(e.operand)
+        if e.kind == kinds.BinaryOp and str(e.type) == "int":
+            return place(e.left) and place(e.right)
+        return held(e)
+
+    def assigned(node):
+        if getattr(node, "kind", None) == kinds.Assignment and node.isNonBlocking and not held(node.right):
+            at = node.sourceRange.start
+            file = d.sourceManager.getFileName(at)
+            if "/model/" not in file:
+                found.add(f"{file}:{d.sourceManager.getLineNumber(at)}: error: a flip-flop that computes what it takes")
+
+    def block(node):
+        if (getattr(node, "kind", None) == ast.SymbolKind.ProceduralBlock
+                and node.procedureKind == ast.ProceduralBlockKind.AlwaysFF):
+            node.body.visit(assigned)
+    d.createCompilation().getRoot().visit(block)
+    return found
+
+
+def read(files, options, look=None):
+    """Number of errors and what slang said, and look, if any, found."""
+    found = set()
     said = tempfile.TemporaryFile()
     kept = os.dup(1), os.dup(2)
     sys.stdout.flush()
@@ -121,8 +184,8 @@ def read(files, options, indices=False):
             d.parseAllSources()
             d.runFullCompilation(True)
         errors = d.diagEngine.numErrors
-        if taken and indices and not errors:
-            signed = signed_indices(d)
+        if taken and look and not errors:
+            found = look(d)
     finally:
         os.dup2(kept[0], 1)
         os.dup2(kept[1], 2)
@@ -130,7 +193,7 @@ def read(files, options, indices=False):
     text = said.read().decode()
     if not taken:
         sys.exit(f"slang.py: slang does not take: {line}\n{text}")
-    return errors + len(signed), text + "".join(f"{line}\n" for line in sorted(signed))
+    return errors + len(found), text + "".join(f"{line}\n" for line in sorted(found))
 
 
 def check_reader():
@@ -146,7 +209,7 @@ def check_reader():
         with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
             f.write(SIGNED % at + "\n")
             f.flush()
-            errors, text = read([f.name], ["--top", "m"], True)
+            errors, text = read([f.name], ["--top", "m"], signed_indices)
         if errors != wrong:
             sys.exit(f"slang.py: {errors} errors in x[{at}]\n{text}")
 
@@ -155,7 +218,7 @@ def check_shapes(files):
     errors = 0
     for top, shape in [(top, shape) for top in TOPS for shape in TOPS[top]]:
         sizes = [f"-G {k}={v}" for k, v in zip("RCSN", shape.split("x"))]
-        found, text = read(files, ["--top", top, *sizes], True)
+        found, text = read(files, ["--top", top, *sizes], signed_indices)
         if found:
             print(text)
         print(f"{top} {shape}: {found} errors in {len(files)} files")
@@ -206,8 +269,29 @@ def check_assertions(files):
     return unnamed
 
 
+FLOP = ("module m (input logic clk_i, rst_ni, x, output logic [1:0] q);\n"
+        "always_ff @(posedge clk_i) if (rst_ni) q <= %s; endmodule")
+
+
+def check_flops(files):
+    for value, wrong in (("{q[0], x}", 0), ("rst_ni ? {2{x}} : '0", 0), ("2'd1", 0),
+                         ("q + 2'd1", 1), ("x ? q : '0", 1), ("{q[0], ~x}", 1), ("q[x ^ q[0] +: 1]", 1)):
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
+            f.write(FLOP % value + "\n")
+            f.flush()
+            errors, text = read([f.name], ["--top", "m"], computing_flops)
+        if errors != wrong:
+            sys.exit(f"slang.py: {errors} errors in q <= {value}\n{text}")
+    errors = 0
+    for top in TOPS:
+        found, text = read(files, ["--top", top, "-G R=4", "-G C=4", "-G S=2", "-G N=4"], computing_flops)
+        print(f"{text}{top}: {found} flip-flops compute what they take")
+        errors += found
+    return errors
+
+
 def main():
-    checks = {"parameters": check_parameters, "assertions": check_assertions}
+    checks = {"parameters": check_parameters, "assertions": check_assertions, "flops": check_flops}
     check = checks.get(sys.argv[1] if len(sys.argv) > 1 else "")
     files = sys.argv[2 if check else 1:]
     if not files:
