@@ -140,6 +140,15 @@ static int take_granules(struct ref_device *dev, const struct hal_bk_colors *col
 						 mem->granules);
 }
 
+/* A buffer that could not be had. */
+static int dropped(struct ref_mem *mem, int err)
+{
+	free(mem->twins);
+	free(mem->data);
+	free(mem);
+	return err;
+}
+
 int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		  const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
@@ -169,16 +178,13 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 	mem->twin_count = twins;
 	mem->data = calloc(1, bytes ? bytes : 1);
 	mem->twins = twins ? calloc(twins, REF_GRANULE) : NULL;
-	err = mem->data && (!twins || mem->twins)
-		      ? take_granules(dev, colors ? colors : &one_color, mem)
-		      : ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
-				       (unsigned long long)bytes);
-	if (err) {
-		free(mem->twins);
-		free(mem->data);
-		free(mem);
-		return err;
-	}
+	if (!mem->data || (twins && !mem->twins))
+		return dropped(mem, ref_host->fail(ENOMEM,
+						   "ref: no host memory for %llu bytes",
+						   (unsigned long long)bytes));
+	err = take_granules(dev, colors ? colors : &one_color, mem);
+	if (err)
+		return dropped(mem, err);
 	/* A granule that belongs to nobody lies between two buffers. */
 	mem->address = dev->next_address;
 	dev->next_address += (granules + 1) * REF_GRANULE;
