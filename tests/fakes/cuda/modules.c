@@ -144,7 +144,7 @@ uint32_t do_cuModuleLoadDataEx(void **module, const void *image, uint32_t count,
 	*module = (void *)(uintptr_t)0x6a756e6b;
 	blocks("cuModuleLoadDataEx");
 	/* It has no cubins: whatever is one is for another architecture. */
-	if (memcmp(ptx, "\177ELF", 4) == 0 || memcmp(ptx, "\x50\xed\x55\xba", 4) == 0)
+	if (strncmp(ptx, "\177ELF", 4) == 0 || strncmp(ptx, "\x50\xed\x55\xba", 4) == 0)
 		return CUR_NO_BINARY_FOR_GPU;
 	if (*ptx != '.' && *ptx != '/' && *ptx != '\n')
 		return CUR_INVALID_IMAGE;
