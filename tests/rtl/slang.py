@@ -196,20 +196,22 @@ def read(files, options, look=None):
     return errors + len(found), text + "".join(f"{line}\n" for line in sorted(found))
 
 
+def read_text(source, look=None):
+    """The same of a module m that is in no file."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
+        f.write(source + "\n")
+        f.flush()
+        return read([f.name], ["--top", "m"], look)
+
+
 def check_reader():
     """Does it see anything at all?"""
     for word, source in WRONG.items():
-        with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
-            f.write(source + "\n")
-            f.flush()
-            errors, text = read([f.name], ["--top", "m"])
+        errors, text = read_text(source)
         if errors == 0 or word not in text:
             sys.exit(f"slang.py: slang says nothing of: {source}\n{text}")
     for at, wrong in (("2'(i)", 1), ("2'(i) +: 1", 1), ("2'(unsigned'(i))", 0), ("i", 0)):
-        with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
-            f.write(SIGNED % at + "\n")
-            f.flush()
-            errors, text = read([f.name], ["--top", "m"], signed_indices)
+        errors, text = read_text(SIGNED % at, signed_indices)
         if errors != wrong:
             sys.exit(f"slang.py: {errors} errors in x[{at}]\n{text}")
 
@@ -276,10 +278,7 @@ FLOP = ("module m (input logic clk_i, rst_ni, x, output logic [1:0] q);\n"
 def check_flops(files):
     for value, wrong in (("{q[0], x}", 0), ("rst_ni ? {2{x}} : '0", 0), ("2'd1", 0),
                          ("q + 2'd1", 1), ("x ? q : '0", 1), ("{q[0], ~x}", 1), ("q[x ^ q[0] +: 1]", 1)):
-        with tempfile.NamedTemporaryFile("w", suffix=".sv") as f:
-            f.write(FLOP % value + "\n")
-            f.flush()
-            errors, text = read([f.name], ["--top", "m"], computing_flops)
+        errors, text = read_text(FLOP % value, computing_flops)
         if errors != wrong:
             sys.exit(f"slang.py: {errors} errors in q <= {value}\n{text}")
     errors = 0
