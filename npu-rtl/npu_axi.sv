@@ -163,6 +163,8 @@ module npu_axi #(
   assign wlast_o   = w_q.last == '0;
 
   // ---- responses: a read's as its last beat comes; a write's when there is none -----------------
+  // One that comes with a read's waits for the next cycle, in which no beat is taken: so none waits
+  // for long, and nothing goes from an input to an output in a cycle.
   logic [1:0]         first_q [1 << (SW + DepthLog2)];  // beat of the line that a read begins with
   ptr_t               wp_q [S], rp_q [S];
   logic [1:0]         got_q [S];                 // beats of a slot's oldest read that have come
@@ -171,22 +173,27 @@ module npu_axi #(
   logic [SW-1:0]      rs, ts;
   logic [1:0]         beat, got_d;
   ptr_t               wp_d, rp_d;
-  logic               r_end, err_d;
+  logic               r_v, r_end, b_v, err_d;
+  logic               b_q, b_d;                  // one waits,
+  logic [2:0]         bid_q;                     // of that slot
   npu_pkg::port_rsp_t rsp_d;
-  assign rready_o = 1'b1;
-  assign bready_o = !r_end;
+  assign rready_o = !b_q;
+  assign bready_o = !b_q;
+  assign r_v      = rvalid_i && rready_o;
+  assign b_v      = bvalid_i && bready_o;
+  assign b_d      = b_v && r_end;
   assign rs       = SW'(rid_i);
   assign ts       = SW'(req_i.slot);
   assign beat     = first_q[{rs, rp_q[rs]}] + got_q[rs];
-  assign r_end    = rvalid_i && rlast_i;
+  assign r_end    = r_v && rlast_i;
   always_comb begin
     line       = part_q[rs];
     line[beat] = rdata_i;
     wp_d       = wp_q[ts] + ptr_t'(1);
     rp_d       = rp_q[rs] + ptr_t'(1);
     got_d      = rlast_i ? '0 : got_q[rs] + 2'd1;
-    rsp_d      = '{v: r_end || bvalid_i, slot: r_end ? rid_i : bid_i, we: !r_end};
-    err_d      = (rvalid_i && rresp_i[1]) || (bvalid_i && bready_o && bresp_i[1]);
+    rsp_d      = '{v: r_end || b_v || b_q, slot: r_end ? rid_i : b_q ? bid_q : bid_i, we: !r_end};
+    err_d      = (r_v && rresp_i[1]) || (b_v && bresp_i[1]);
   end
 
   always_ff @(posedge clk_i) begin
@@ -196,6 +203,7 @@ module npu_axi #(
         rp_q[s]  <= '0;
         got_q[s] <= '0;
       end
+      b_q   <= 1'b0;
       rsp_o <= '0;
       err_o <= 1'b0;
     end else begin
@@ -203,14 +211,16 @@ module npu_axi #(
         first_q[{ts, wp_q[ts]}] <= req_i.pa[5:4];
         wp_q[ts]                <= wp_d;
       end
-      if (rvalid_i) begin
+      if (r_v) begin
         part_q[rs] <= line;
         got_q[rs]  <= got_d;
       end
       if (r_end) rp_q[rs] <= rp_d;
+      b_q   <= b_d;
       rsp_o <= rsp_d;
       err_o <= err_d;
     end
+    bid_q <= bid_i;
     if (r_end) rdata_o <= line;
   end
 
@@ -234,7 +244,7 @@ module npu_axi #(
       reads_d[s]  = reads_q[s] + (DepthLog2 + 1)'(take_r && ts == SW'(s))
                     - (DepthLog2 + 1)'(r_end && rs == SW'(s));
       writes_d[s] = writes_q[s] + 8'(take_w && ts == SW'(s))
-                    - 8'(bvalid_i && bready_o && SW'(bid_i) == SW'(s));
+                    - 8'(b_v && SW'(bid_i) == SW'(s));
     end
   always_ff @(posedge clk_i)
     for (int s = 0; s < int'(S); s++)

@@ -98,7 +98,7 @@ module npu_core #(
   logic          [15:0] ch_mask [S];
   logic           [7:0] context_id [S];
   logic         [N-1:0] ch_allow [S];
-  logic          [S-1:0] serial, tlb_flush, quiet, idle, irq_signal, irq_fault, irq_quiet;
+  logic          [S-1:0] serial, tlb_flush, tlb_held, quiet, idle, irq_signal, irq_fault, irq_quiet;
   npu_pkg::ways_req_t [S-1:0] req;
   npu_pkg::ways_t    [S-1:0] acc;
   npu_pkg::piece_t   [S-1:0] wdata;
@@ -151,6 +151,7 @@ module npu_core #(
       .ch_mask_o(ch_mask),
       .serial_o(serial),
       .tlb_flush_o(tlb_flush),
+      .tlb_held_i(tlb_held),
       .quiet_i(quiet),
       .r0_o(r0),
       .h_o(h),
@@ -261,6 +262,7 @@ module npu_core #(
         .ch_mask_i(ch_mask[s]),
         .serial_i(serial[s]),
         .tlb_flush_i(tlb_flush[s]),
+        .tlb_held_o(tlb_held[s]),
         .hash_i(hash),
         .time_i(now),
         .reg_we_i(we_q && page == 4'(s + 1)),

@@ -16,6 +16,8 @@ module npu_mmu
     input  logic               rst_ni,
     input  logic               kill_i,     // forget requests not yet accepted and a walk under way
     input  logic               flush_i,    // forget translations
+    input  logic               pending_i,  // requests accepted are not answered
+    output logic               hold_o,     // some go by what was forgotten: none behind them
     input  logic               idle_i,     // the slot has nothing to do
     input  logic [31:0]        pt_base_i,
     input  logic [31:0]        pt_count_i,
@@ -81,6 +83,7 @@ module npu_mmu
   end
 
   // ---- translation ------------------------------------------------------------------------------
+  logic               hold_q, hold_d;
   logic               load_miss, store_miss, load_busy, store_busy, store_next, store_gone;
   logic               walk_gnt, fill_v, bad;
   npu_pkg::ways_t     walk_for;
@@ -90,15 +93,17 @@ module npu_mmu
   tlb_t               fill;
   npu_pkg::mem_req_t  walk_req;
   npu_translate #(.TlbLog2(TlbLog2)) u_loads (
-      .clk_i, .rst_ni, .kill_i, .pt_count_i, .context_i, .ch_mask_i, .gran_i(hash_i.gran),
-      .v_i(any), .ask_i(ask_i[sel]), .next_o(next), .ask_o(load_o), .miss_o(load_miss),
+      .clk_i, .rst_ni, .kill_i, .flush_i, .hold_i(hold_o), .pt_count_i, .context_i, .ch_mask_i,
+      .gran_i(hash_i.gran), .v_i(any), .ask_i(ask_i[sel]), .next_o(next), .ask_o(load_o),
+      .miss_o(load_miss),
       .valid_i(valid_q), .fill_v_i(fill_v), .fill_i(fill), .fill_at_o(fill_at),
       .bad_i(bad && walk_for.load), .bad_kind_i(bad_kind),
       .walk_i(walk_req), .walk_gnt_o(walk_gnt), .req_o(req_o.load), .gone_o(), .acc_i(acc_i.load),
       .busy_o(load_busy), .fault_o(fault_o.load), .fault_kind_o(load_kind_o), .drop_i);
   npu_translate #(.TlbLog2(TlbLog2), .Stores(1'b1)) u_stores (
-      .clk_i, .rst_ni, .kill_i, .pt_count_i, .context_i, .ch_mask_i, .gran_i(hash_i.gran),
-      .v_i(store_v_i), .ask_i(store_i), .next_o(store_next), .ask_o(store_o), .miss_o(store_miss),
+      .clk_i, .rst_ni, .kill_i, .flush_i, .hold_i(hold_o), .pt_count_i, .context_i, .ch_mask_i,
+      .gran_i(hash_i.gran), .v_i(store_v_i), .ask_i(store_i), .next_o(store_next),
+      .ask_o(store_o), .miss_o(store_miss),
       .valid_i(valid_q), .fill_v_i(fill_v), .fill_i(fill), .fill_at_o(),
       .bad_i(bad && walk_for.store), .bad_kind_i(bad_kind), .walk_i('0), .walk_gnt_o(),
       .req_o(req_o.store), .gone_o(store_gone),
@@ -106,6 +111,13 @@ module npu_mmu
       .fault_kind_o(store_kind_o), .drop_i(1'b0));
   assign store_gnt_o = store_v_i && store_next;
   assign busy_o      = load_busy || store_busy;
+
+  // A flush is over when all that was translated before it has been answered.
+  assign hold_o = hold_q && (pending_i || req_o.load.v || req_o.store.v);
+  assign hold_d = flush_i || hold_o;
+  always_ff @(posedge clk_i)
+    if (!rst_ni) hold_q <= 1'b0;
+    else hold_q <= hold_d;
 
   // ---- walks: one at a time ---------------------------------------------------------------------
   npu_walk u_walk (
@@ -126,6 +138,8 @@ module npu_mmu
   // ---- what always holds ------------------------------------------------------------------------
   OneGrant:     assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(gnt_o));
   GrantAsked:   assert property (@(posedge clk_i) disable iff (!rst_ni) (gnt_o & ~v_i) == '0);
+  NoneWhileHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $past(rst_ni) && $past(hold_o) && req_o.store.v |-> $past(req_o.store.v));
   DataHeld:     assert property (@(posedge clk_i) disable iff (!rst_ni)
                                  $past(rst_ni) && $past(req_o.store.v) && !$past(acc_i.store)
                                  |-> $stable(wdata_o));

@@ -44,6 +44,7 @@ module npu_regs #(
     output logic [15:0]        ch_mask_o [S],
     output logic [S-1:0]       serial_o,
     output logic [S-1:0]       tlb_flush_o,
+    input  logic [S-1:0]       tlb_held_i,
     input  logic [S-1:0]       quiet_i,
     output logic [RW-1:0]      r0_o [S],
     output logic [RW-1:0]      h_o [S],
@@ -298,6 +299,8 @@ module npu_regs #(
         endcase
         if (take_machine && is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N))
           hash_o.xmask[mask] <= wdata_i[23:0];
+        // translations have the channel with them
+        if (take_machine && is_hash) tlb_flush_o <= '1;
         for (int s = 0; s < int'(S); s++)
           if (32'(idx) == s) begin
             if (take_slot && is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N))
@@ -389,7 +392,8 @@ module npu_regs #(
           if (is_in(addr_i, GLB_CH_MASK_ADDR, GLB_CH_MASK_N)) rdata_o = 32'(ch_mask_o[s]);
           if (is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N)) rdata_o = 32'(context_o[s]);
           if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) rdata_o =
-              32'(serial_o[s]) << SLOT_CTRL_SERIAL_LSB;
+              32'(serial_o[s]) << SLOT_CTRL_SERIAL_LSB |
+              32'(tlb_flush_o[s] || tlb_held_i[s]) << SLOT_CTRL_TLB_FLUSH_LSB;
           if (is_in(addr_i, GLB_HELD_ADDR, GLB_HELD_N)) rdata_o = held_i[s];
         end
     end

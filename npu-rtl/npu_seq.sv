@@ -70,7 +70,7 @@ module npu_seq
   logic        irq_signal_d, irq_fault_d, irq_quiet_d;
 
   // ---- registers --------------------------------------------------------------------------------
-  logic       wr_preempt, wr_drain, wr_resume;
+  logic       wr_preempt, wr_drain, wr_resume, saving;
   logic [2:0] preempt;
   assign preempt    = reg_wdata_i[2:0];
   assign wr_preempt = reg_we_i && reg_addr_i == SLOT_PREEMPT_OFF;
@@ -78,15 +78,19 @@ module npu_seq
                                      || preempt == 3'(PREEMPT_SAVE));
   assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
   assign restart_o  = reg_we_i && reg_addr_i == SLOT_RING_BASE_OFF;
+  // A stop that has yet to store its context becomes a kill, too.
   assign kill_now_o = wr_preempt && preempt == 3'(PREEMPT_KILL) && state_q != SStopped &&
-      state_q != SStopping;
+      (state_q != SStopping || save_due_q);
 
   assign ring_base_d = restart_o ? reg_wdata_i[31:6] : ring_base_q;
   assign ring_log2_d = reg_we_i && reg_addr_i == SLOT_RING_LOG2_OFF ? reg_wdata_i[3:0]
                                                                     : ring_log2_q;
   assign tail_d      = restart_o ? '0 : reg_we_i && reg_addr_i == SLOT_TAIL_OFF ? reg_wdata_i
                                                                                  : tail_q;
-  assign save_d      = reg_we_i && reg_addr_i == SLOT_SAVE_OFF ? reg_wdata_i[31:6] : save_q;
+  // Where a context is being stored is not moved.
+  assign saving      = state_q == SSave || state_q == SSums || save_due_q;
+  assign save_d      = reg_we_i && reg_addr_i == SLOT_SAVE_OFF && !saving ? reg_wdata_i[31:6]
+                                                                          : save_q;
 
   // ---- the descriptor at HEAD, and the next, fetched while that one runs -----------------------
   logic       next_v_d, next_v_q, next_ask_d, next_ask_q, next_sent_d, next_sent_q;
@@ -117,6 +121,8 @@ module npu_seq
     if (ahead_start_i || take) next_v_d = 1'b0;
     if (next_back) {next_v_d, next_ask_d} = 2'b10;
     if (kill_i) {next_v_d, next_ask_d, next_sent_d} = '0;
+    // what lies in the ring may be another by then
+    if (state_q == SStopped) next_v_d = 1'b0;
   end
   always_ff @(posedge clk_i) begin
     next_v_q    <= next_v_d;

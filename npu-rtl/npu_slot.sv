@@ -14,6 +14,7 @@ module npu_slot #(
     input  logic [7:0]          context_i,
     input  logic [15:0]         ch_mask_i,
     input  logic                serial_i, tlb_flush_i,
+    output logic                tlb_held_o, // the flush is not over
     input  npu_pkg::hash_cfg_t  hash_i,
     input  logic [63:0]         time_i,
     input  logic                reg_we_i,
@@ -70,7 +71,7 @@ module npu_slot #(
   always_comb begin
     {fault_kind_d, fault_addr_d, fault_desc_d} = {fault_kind_q, fault_addr_q, fault_desc_q};
     if (fault_now && !kill_now) begin
-      fault_desc_d = head;
+      fault_desc_d = head + 32'(state == SDone);
       if (late_now) {fault_kind_d, fault_addr_d} = {late_kind_q, late_va_q};
       else if (mmu_fault.store) {fault_kind_d, fault_addr_d} = {store_kind, store_bad.va};
       else if (mmu_now) {fault_kind_d, fault_addr_d} = {load_kind, load_bad.va};
@@ -268,14 +269,14 @@ module npu_slot #(
 
   // ---- memory ports -----------------------------------------------------------------------------
   // Requests accepted and not yet answered: as many stores as npu_acked counts, and loads for which
-  // the units have 130 places.
-  logic [9:0]  pending_q, pending_d;
+  // the units have 130 places, three parts each at most.
+  logic [10:0] pending_q, pending_d;
   logic        ask_v;
   logic [31:0] ask_va;
   logic [6:0]  ask_len;
   tag_t        ask_tag;
-  assign pending_d = pending_q + 10'(acc_i.load) + 10'(acc_i.store) - 10'(rsp_i.v)
-                     - 10'(ack_i.n[0]) - 10'(ack_i.n[1]);
+  assign pending_d = pending_q + 11'(acc_i.load) + 11'(acc_i.store) - 11'(rsp_i.v)
+                     - 11'(ack_i.n[0]) - 11'(ack_i.n[1]);
   always_ff @(posedge clk_i)
     if (!rst_ni) pending_q <= '0;
     else pending_q <= pending_d;
@@ -288,10 +289,12 @@ module npu_slot #(
 
   // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest -
   // waits until that is the current one: only then is it sure to come.  Of several the oldest's
-  // counts.
-  assign mmu_desc = load_bad.tag == TagDesc;
+  // counts.  An operation that is over may still load: rows of its input that no window has.
+  logic load_over;
+  assign mmu_desc  = load_bad.tag == TagDesc;
+  assign load_over = load_bad.seq == conv_head - 2'd1;
   assign mmu_late = mmu_fault.load && !(mmu_desc ? state == SIdle || state == SFetch
-                                                 : load_bad.seq == conv_head);
+                                                 : load_bad.seq == conv_head || load_over);
   assign mmu_now  = mmu_fault.store || (mmu_fault.load && !mmu_late);
   assign late_now = late_v_q &&
       (late_desc_q ? state == SFetch : state == SRun && late_seq_q == conv_head);
@@ -309,7 +312,8 @@ module npu_slot #(
   end
 
   npu_mmu u_mmu (
-      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i), .idle_i(idle_o), .pt_base_i,
+      .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i),
+      .pending_i(pending_q != 0), .hold_o(tlb_held_o), .idle_i(idle_o), .pt_base_i,
       .pt_count_i, .context_i, .ch_mask_i, .hash_i,
       .v_i({ask_v || sums_ask, a_req, f_req}),
       .urgent_i({1'b0, stall_a, conv_busy && push_seq == conv_head &&
@@ -380,7 +384,8 @@ module npu_slot #(
   // The two that ask by way 2 take turns: whose a grant is, is known by who asks.
   OneAsks: assert property (@(posedge clk_i) disable iff (!rst_ni) !(ask_v && sums_ask));
   AnswersAsked: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      10'(rsp_i.v) + 10'(ack_i.n[0]) + 10'(ack_i.n[1]) <= pending_q);
+      11'(rsp_i.v) + 11'(ack_i.n[0]) + 11'(ack_i.n[1]) <= pending_q);
+  PendingRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) pending_q < 11'd2046);
   CheckKnown: assert property (@(posedge clk_i) disable iff (!rst_ni)
       check_kind == 4'(FAULT_FIELD) || (check_word == '0 &&
       (check_kind == 4'(FAULT_NONE) || check_kind == 4'(FAULT_OPCODE))));

@@ -16,6 +16,8 @@ module npu_translate
     input  logic               clk_i,
     input  logic               rst_ni,
     input  logic               kill_i,     // forget requests not yet accepted
+    input  logic               flush_i,    // forget the translation of the one at hand
+    input  logic               hold_i,     // let no request out
     input  logic [31:0]        pt_count_i,
     input  logic [7:0]         context_i,
     input  logic [15:0]        ch_mask_i,
@@ -86,7 +88,7 @@ module npu_translate
     end
     ok = ask_v_q && hit && kind == 4'(FAULT_NONE);
   end
-  assign free         = !req_o.v || acc_i;
+  assign free         = (!req_o.v || acc_i) && !hold_i;
   assign gone_o       = ok && free && !walk_i.v;
   assign next_o       = !ask_v_q || gone_o || drop_i;
   assign ask_v_d      = take || (ask_v_q && !next_o);
@@ -124,6 +126,7 @@ module npu_translate
       filled_q <= 1'b1;
       have_q   <= 1'b1;
     end
+    if (flush_i) have_q <= 1'b0;
   end
 
   // ---- what always holds ------------------------------------------------------------------------

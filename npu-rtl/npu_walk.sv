@@ -49,7 +49,7 @@ module npu_walk
   logic                 stores_q, stores_d;        // for a store
   logic                 more_q, more_d;            // for nobody: the rest of a line
   logic                 stale_q, stale_d;          // flushed since it was asked for
-  logic [23:0]          more_vpn_q, more_vpn_d, vpn;
+  logic [23:0]          vpn_q, vpn_d;              // whose entry is looked for
   logic [31:0]          pte_q, pte_d, pte_pa;
   table_t               tables [16];
   logic [15:0]          table_v_d, table_v_q;
@@ -62,16 +62,18 @@ module npu_walk
   logic [31:0]          leaf_off;
   logic [3:0]           ti;
   logic [2:0]           li;
-  logic                 table_hit, line_hit, came, right;
+  logic                 table_hit, line_hit, came, right, mine;
   assign came   = walk_q == WWait && rsp_i.v && rsp_i.tag == WalkTag;
   assign for_o  = '{store: walk_q != WIdle && !more_q && stores_q,
                     load: walk_q != WIdle && !more_q && !stores_q};
-  assign vpn    = more_q ? more_vpn_q : stores_q ? store_vpn_i : load_vpn_i;
+  // The request may have gone: PT_COUNT has been written.
+  assign mine   = stores_q ? miss_i.store && store_vpn_i == vpn_q
+                           : miss_i.load && load_vpn_i == vpn_q;
   // where the entry is, and what it says
   always_comb begin
-    root_idx   = vpn >> (hash_i.gran - 4'd2);
+    root_idx   = vpn_q >> (hash_i.gran - 4'd2);
     ti         = root_idx[3:0] ^ root_idx[7:4];
-    leaf_off   = (32'(vpn) << 2) & ~(32'hFFFFFFFF << hash_i.gran);
+    leaf_off   = (32'(vpn_q) << 2) & ~(32'hFFFFFFFF << hash_i.gran);
     pte_pa     = '0;
     li         = '0;
     if (walk_q != WIdle) begin
@@ -96,18 +98,19 @@ module npu_walk
     end
   end
   assign right = bad_kind_o == 4'(FAULT_NONE);
-  assign bad_o = !right && !more_q;
+  assign bad_o = !right && !more_q && mine;
 
   always_comb begin
     walk_d     = walk_q;
     leaf_d     = leaf_q;
     stores_d   = stores_q;
     more_d     = more_q;
-    more_vpn_d = more_vpn_q;
+    vpn_d      = vpn_q;
     pte_d      = pte_q;
     unique case (walk_q)
       WIdle: begin
         stores_d = miss_i.store;
+        vpn_d    = miss_i.store ? store_vpn_i : load_vpn_i;
         if (miss_i.load || miss_i.store) walk_d = WTable;
       end
       WTable:
@@ -127,8 +130,8 @@ module npu_walk
         end
       WCheck:
         if (leaf_q) begin
-          more_vpn_d = vpn + 24'd1;
-          more_d     = more_vpn_d[3:0] != '0 && 32'(more_vpn_d) < pt_count_i &&
+          vpn_d      = vpn_q + 24'd1;
+          more_d     = vpn_d[3:0] != '0 && 32'(vpn_d) < pt_count_i &&
               !(more_q && (miss_i.load || miss_i.store));
           walk_d     = !more_d ? WIdle : more_q ? WLine : WTable;
           leaf_d     = more_d;
@@ -139,21 +142,21 @@ module npu_walk
       default: walk_d = WIdle;
     endcase
     // What was read before a flush is read again; what has been asked for is waited for first.
-    if (kill_i || bad_o || (flush_i && walk_d != WWait) || (came && stale_q) ||
+    if (kill_i || (!right && !more_q) || (flush_i && walk_d != WWait) || (came && stale_q) ||
         ((more_q || more_d) && idle_i)) {walk_d, leaf_d, more_d} = {WIdle, 2'b00};
     stale_d = (flush_i || stale_q) && walk_d == WWait;
   end
   assign done_o   = walk_q == WCheck && leaf_q && !more_q;
   assign fill_v_o = walk_q == WCheck && leaf_q && right;
-  assign fill_o   = '{w: pte_q[1], ch: place.ch, ctx: context_i, vpn: vpn, pfn: pte_q[31:8],
+  assign fill_o   = '{w: pte_q[1], ch: place.ch, ctx: context_i, vpn: vpn_q, pfn: pte_q[31:8],
                       lgran: place.lgran};
 
   always_comb begin
     ptl_v_d   = ptl_v_q;
     table_v_d = table_v_q;
     if (came && leaf_q && !stale_q) ptl_v_d[li] = 1'b1;
-    if (walk_q == WCheck && !leaf_q && !bad_o) table_v_d[ti] = 1'b1;
-    if (flush_i || bad_o) ptl_v_d = '0;
+    if (walk_q == WCheck && !leaf_q && right) table_v_d[ti] = 1'b1;
+    if (flush_i || (!right && !more_q)) ptl_v_d = '0;
     if (flush_i) table_v_d = '0;
   end
 
@@ -175,19 +178,19 @@ module npu_walk
     end
     pte_q      <= pte_d;
     stores_q   <= stores_d;
-    more_vpn_q <= more_vpn_d;
+    vpn_q      <= vpn_d;
     if (walk_q == WTable) ptl_q <= ptl[li];
     if (came && leaf_q && !stale_q) begin
       ptl[li]      <= rsp_i.data;
       ptl_addr[li] <= pte_pa[31:6];
     end
-    if (walk_q == WCheck && !leaf_q && !bad_o)
+    if (walk_q == WCheck && !leaf_q && right)
       tables[ti] <= '{ctx: context_i, idx: root_idx, pa: pte_q[31:8]};
   end
 
   // ---- what always holds ------------------------------------------------------------------------
   ForAMiss:     assert property (@(posedge clk_i) disable iff (!rst_ni)
-      (!for_o.load || miss_i.load) && (!for_o.store || miss_i.store));
+      $past(rst_ni) && $stable(pt_count_i) && walk_q == WTable && !leaf_q && !more_q |-> mine);
   NoneAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
                                   $past(rst_ni) && $past(kill_i) |-> walk_q == WIdle);
   StateKnown:   assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -663,9 +663,11 @@ static int ext_serial(void *native, uint32_t partition, int on)
 	if (!rc && dev->parts[partition]->count)
 		rc = npu_fail(EBUSY, "npu: partition %u has %u commands in it", partition,
 			      dev->parts[partition]->count);
-	if (!rc)
+	if (!rc) {
+		dev->parts[partition]->serial = on != 0;
 		npu_write(dev, NPU_GLB_AT(SLOT_CTRL, partition),
 			  NPU_REG_BITS(SLOT_CTRL_SERIAL, on ? 1 : 0));
+	}
 	npu_unlock(dev);
 	return rc;
 }

@@ -49,7 +49,8 @@ uint64_t npu_desc_hash(const struct npu_place *place, const uint32_t desc[16])
 {
 	uint64_t hash = mix(mix(1, place->rows), place->cols);
 
-	hash = mix(mix(hash, place->channels), place->gran * 2 + place->ideal);
+	hash = mix(mix(hash, place->channels),
+		   place->gran * 2 + place->ideal + place->serial * 128u);
 	hash = mix(mix(hash, place->all), place->seed);
 	for (uint32_t i = 0; i < 16; i++)
 		hash = mix(hash, counted(desc, i, 1u << place->gran));

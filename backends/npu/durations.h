@@ -5,9 +5,10 @@
  * A descriptor's duration is from the end of the one ahead of it, or from the write of
  * TAIL when the ring was empty, to its own end.  It is remembered by what decides it: the
  * descriptor without the upper parts of its addresses and without values it only moves,
- * the one ahead of it, the rectangle's height and width, the partition's channels and how
- * memory lies on them.  Who else uses these channels is not part of that, nor is a limit
- * of bandwidth, so it is recorded only while nobody does and there is none.
+ * the one ahead of it, the rectangle's height and width, whether folds overlap, the
+ * partition's channels and how memory lies on them.  Who else uses these channels is not
+ * part of that, nor is a limit of bandwidth, so it is recorded only where nobody did and
+ * there was none from its beginning to its end.
  *
  * The file is text: a line of what it is, then one a descriptor:
  *   key count fewest sum most
@@ -27,7 +28,7 @@ struct npu_place {
 	uint64_t channels;  /* mask */
 	uint32_t all, seed; /* channels of the device, its hash */
 	uint32_t gran;      /* log2 of a page */
-	bool ideal;
+	bool ideal, serial; /* serial: a fold begins when the last one has ended */
 };
 
 #define NPU_AFTER_ANY   0u /* whatever was ahead: the mean over all */

@@ -172,8 +172,11 @@ struct npu_partition {
 	uint32_t pages; /* of the address space */
 	uint8_t *page_used;
 	struct npu_mem *bimodal;
-	bool wide;    /* those have the placement on all of desc.wide_mask */
-	bool limited; /* in what it moves a window */
+	bool wide; /* those have the placement on all of desc.wide_mask */
+	/* What a host moves a window, 0: no limit; and whether it works fold after fold.
+	 */
+	uint32_t limit_beats, limit_window;
+	bool serial;
 	/* ring.c */
 	struct npu_mem *ring, *fence;
 	struct npu_mem *save; /* save.c; NULL: not needed yet */
@@ -196,8 +199,8 @@ struct npu_partition {
 	struct hal_bk_partition_desc target;
 	struct hal_bk_event moved_event;
 	/* replay.c: npu_desc_hash of the descriptor that ended last, the cycle it did so
-	 * or the ring was given work, and whether it has none. */
-	uint64_t ahead, since;
+	 * or the ring was given work, dev->changes then, and whether it has none. */
+	uint64_t ahead, since, changes;
 	bool ring_empty;
 	uint32_t read_beats, write_beats; /* counters when bytes were last told */
 	uint64_t preempt_cycles;
@@ -225,6 +228,7 @@ struct npu_device {
 	 * NPU_WORKS: the machine's cycles count.  And the last time told. */
 	atomic_ullong rest_ns, reported_ns;
 	struct npu_durations *durations; /* NULL: not asked for */
+	uint64_t changes; /* of what partitions there are, their channels and limits */
 	uint64_t verified;
 	bool limits;   /* the machine has token buckets */
 	uint32_t owed; /* suspends and moves whose end is to be told */
@@ -282,6 +286,9 @@ int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *desc
 int npu_map_test(struct npu_device *dev);
 int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns);
 int npu_limit_test(struct npu_device *dev);
+/* None for a moment; as it was. */
+void npu_limit_lift(struct npu_partition *part);
+void npu_limit_again(struct npu_partition *part);
 
 /* memory.c */
 /* The slot, which has nothing to do, gets part's address space. */

@@ -318,14 +318,24 @@ static uint32_t entry_of(const struct npu_device *dev, uint32_t granule, bool wr
 	       (writable ? NPU_PTE_WRITE : 0);
 }
 
-/* Translations the machine may remember are gone when this returns. */
+/* Translations the machine may remember are gone when this returns, and what went by them
+ * has been answered.  That takes as long as memory does: what a limit of bandwidth holds
+ * back is let go. */
 static void flush(struct npu_partition *part)
 {
-	uint32_t at = NPU_GLB_AT(SLOT_CTRL, part->slot);
+	const struct npu_partition *host = part->host;
+	uint32_t at = NPU_GLB_AT(SLOT_CTRL, part->slot), bits;
+	bool works = host->loaded == part && host->count > host->frozen;
 
 	npu_lock(part->dev);
-	npu_write(part->dev, at,
-		  npu_read(part->dev, at) | NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+	bits = npu_read(part->dev, at) | NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1);
+	npu_write(part->dev, at, bits);
+	if (works && NPU_REG_GET(npu_read(part->dev, at), SLOT_CTRL_TLB_FLUSH)) {
+		npu_limit_lift(part);
+		while (NPU_REG_GET(npu_read(part->dev, at), SLOT_CTRL_TLB_FLUSH))
+			continue;
+		npu_limit_again(part);
+	}
 	npu_unlock(part->dev);
 }
 
@@ -718,9 +728,10 @@ int npu_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
 /* What may be touched is as narrow as what is mapped. */
 int npu_partition_widen(void *device, void *partition, uint32_t wide)
 {
+	struct npu_device *dev = device;
 	struct npu_partition *part = partition;
 
-	(void)device;
+	dev->changes++;
 	part->wide = wide != 0;
 	for (struct npu_mem *mem = part->bimodal; mem; mem = mem->next_bimodal)
 		switch_twins(mem);

@@ -109,6 +109,7 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 					    : (uint32_t)__builtin_popcount(npu_channels(
 						      &dev->opt, part->desc.color_mask));
 	uint64_t most = channels * NPU_BEAT_BYTES * window_ns;
+	uint32_t beats;
 
 	if (!dev->limits)
 		return npu_fail(ENOTSUP, "npu: limit: %s",
@@ -116,7 +117,8 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 					       : "this engine has no limits");
 	if (!bytes) {
 		set_bucket(dev, part->slot, 0, 0);
-		part->host->limited = false;
+		part->host->limit_beats = 0;
+		dev->changes++;
 		return 0;
 	}
 	if (!window_ns || window_ns > NPU_LIMIT_WINDOW)
@@ -132,12 +134,27 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 				"partition's channels carry: %llu",
 				(unsigned long long)bytes, (unsigned long long)window_ns,
 				(unsigned long long)most);
-	if (set_bucket(dev, part->slot, (uint32_t)window_ns,
-		       (uint32_t)(bytes / NPU_LIMIT_BYTES *
-				  (NPU_LIMIT_BYTES / NPU_BEAT_BYTES))) != NPU_MODE_OK)
+	beats = (uint32_t)(bytes / NPU_LIMIT_BYTES * (NPU_LIMIT_BYTES / NPU_BEAT_BYTES));
+	if (set_bucket(dev, part->slot, (uint32_t)window_ns, beats) != NPU_MODE_OK)
 		return npu_fail(EIO, "npu: limit: refused by the hardware");
-	part->host->limited = true;
+	part->host->limit_beats = beats;
+	part->host->limit_window = (uint32_t)window_ns;
+	dev->changes++;
 	return 0;
+}
+
+void npu_limit_lift(struct npu_partition *part)
+{
+	if (part->host->limit_beats)
+		set_bucket(part->dev, part->slot, 0, 0);
+}
+
+void npu_limit_again(struct npu_partition *part)
+{
+	const struct npu_partition *host = part->host;
+
+	if (host->limit_beats)
+		set_bucket(part->dev, part->slot, host->limit_window, host->limit_beats);
 }
 
 /* ---- partitions ------------------------------------------------------------------- */
@@ -220,6 +237,7 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	npu_ring_load(part);
 	npu_lock(dev);
 	dev->parts[part->slot] = part;
+	dev->changes++;
 	npu_unlock(dev);
 	*out = part;
 	return 0;
@@ -253,7 +271,10 @@ int npu_partition_destroy(void *device, void *partition)
 	if (dev->limits)
 		set_bucket(dev, part->slot, 0, 0);
 	npu_lock(dev);
+	if (part->serial)
+		npu_write(dev, NPU_GLB_AT(SLOT_CTRL, part->slot), 0);
 	dev->parts[part->slot] = NULL;
+	dev->changes++;
 	npu_unlock(dev);
 	npu_ring_close(part);
 	npu_space_close(part);

@@ -8,7 +8,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* Colours are channels here: device.c refuses caches with durations=. */
+/* Colours are channels here: device.c refuses caches with durations=.  A device that does
+ * not tell its channels has all of them in each partition. */
+static uint64_t channels_of(const struct npu_partition *part)
+{
+	uint64_t colors = npu_colors(part);
+
+	return colors ? colors : (UINT64_C(1) << part->dev->opt.channels) - 1;
+}
+
 static struct npu_place place_of(const struct npu_partition *part,
 				 const struct hal_bk_partition_desc *rect)
 {
@@ -16,7 +24,8 @@ static struct npu_place place_of(const struct npu_partition *part,
 
 	return (struct npu_place){.rows = rect->rows,
 				  .cols = rect->cols,
-				  .channels = npu_colors(part),
+				  .channels = channels_of(part),
+				  .serial = part->host->serial,
 				  .all = o->channels,
 				  .seed = o->hash_seed,
 				  .gran = o->gran,
@@ -30,7 +39,7 @@ static const struct npu_partition *shares(const struct npu_device *dev, uint64_t
 	for (uint32_t i = 0; !dev->opt.ideal && i < dev->opt.slots; i++) {
 		const struct npu_partition *p = dev->parts[i];
 
-		if (p && p != but && npu_colors(p) & mask)
+		if (p && p != but && channels_of(p) & mask)
 			return p;
 	}
 	return NULL;
@@ -54,7 +63,8 @@ static void on_desc(void *user, uint32_t slot, uint32_t head)
 	       sizeof(desc));
 	place = place_of(part->loaded, &part->desc);
 	self = npu_desc_hash(&place, desc);
-	if (!dev->opt.replay && !part->limited && !shares(dev, place.channels, part)) {
+	if (!dev->opt.replay && part->changes == dev->changes && !part->limit_beats &&
+	    !shares(dev, place.channels, part)) {
 		npu_durations_add(dev->durations, npu_duration_key(part->ahead, self),
 				  cycle - part->since);
 		npu_durations_add(dev->durations, npu_duration_key(NPU_AFTER_ANY, self),
@@ -62,6 +72,7 @@ static void on_desc(void *user, uint32_t slot, uint32_t head)
 	}
 	part->ahead = self;
 	part->since = cycle;
+	part->changes = dev->changes;
 	part->ring_empty = head + 1 == part->tail;
 }
 
@@ -93,9 +104,13 @@ int npu_replay_open(struct npu_device *dev)
 
 	if (o->replay && !o->durations[0])
 		return npu_fail(EINVAL, "npu: engine=replay needs durations=FILE, which "
-					"engine=rtl writes");
+					"engine=rtl or fast writes");
 	if (!o->durations[0])
 		return 0;
+	if (!o->replay && strcmp(o->engine, "golden") == 0)
+		return npu_fail(EINVAL,
+				"npu: durations=: engine=golden does not have the "
+				"machine's: rtl and fast do");
 	rc = npu_durations_open(o->durations, !o->replay, &dev->durations);
 	if (rc)
 		return rc;
@@ -116,8 +131,10 @@ void npu_doorbell(struct npu_partition *part)
 	if (empty)
 		part->ahead = NPU_AFTER_EMPTY;
 	npu_write(dev, NPU_SLOT_ADDR(part->slot, TAIL), part->tail);
-	if (empty)
+	if (empty) {
 		part->since = dev->api->cycle(dev->model);
+		part->changes = dev->changes;
+	}
 }
 
 /* ---- what is refused -------------------------------------------------------------- */
@@ -168,7 +185,7 @@ int npu_replay_partition(const struct npu_device *dev, const struct npu_partitio
 
 	if (!dev->opt.replay || dev->opt.replay_shared)
 		return 0;
-	other = shares(dev, part->desc.color_mask, NULL);
+	other = shares(dev, channels_of(part), NULL);
 	if (!other)
 		return 0;
 	return npu_fail(
@@ -176,5 +193,5 @@ int npu_replay_partition(const struct npu_device *dev, const struct npu_partitio
 		"npu: engine=replay knows durations without neighbours on the "
 		"channels, and partition %u has some of 0x%llx, too: give each its "
 		"own color_mask, or replay_shared=accept",
-		other->slot, (unsigned long long)part->desc.color_mask);
+		other->slot, (unsigned long long)channels_of(part));
 }

@@ -136,9 +136,9 @@ void npu_on_stopped(struct npu_partition *part, uint32_t state)
 			c->base = npu_killed_entry(c, c->base);
 		npu_save_drop(c);
 		c->inside = state == NPU_STATE_FOLDED && c == ran;
+		if (c->inside)
+			npu_save_take(part, c);
 	}
-	if (c && c->inside && c == ran)
-		npu_save_take(part, c);
 	for (struct npu_queue *q = part->quiet_due; q; q = q->next)
 		if (q->suspended == NPU_FOLDS)
 			freeze(part, q, running ? c : NULL);

@@ -573,15 +573,15 @@ static void trace_free(struct trace *t)
 static void trace_head(struct hal_device *dev)
 {
 	struct trace *t = dev->trace;
-	char text[96];
+	char text[160];
 
 	put(t, yajl_gen_map_open(t->gen));
 	put_key_text(t, "displayTimeUnit", "ns");
 	put_text(t, "traceEvents");
 	put(t, yajl_gen_array_open(t->gen));
-	format_text(text, sizeof(text), "%s units", dev->name);
+	format_text(text, sizeof(text), "%s units (%s)", dev->name, dev->info.name);
 	metadata(t, "process_name", PID_UNITS, 0, text);
-	format_text(text, sizeof(text), "%s queues", dev->name);
+	format_text(text, sizeof(text), "%s queues (%s)", dev->name, dev->info.name);
 	metadata(t, "process_name", PID_QUEUES, 0, text);
 	hal_list_for_each (p, &dev->partitions) {
 		struct hal_partition *part =

@@ -163,9 +163,10 @@ struct mmu {
 	enum walk walk;
 	enum way whose;
 	bool leaf;
-	bool more;  /* the rest of the line that has been read is filled in */
-	bool stale; /* flushed since the walk under way asked */
-	uint32_t more_vpn;
+	bool more;    /* the rest of the line that has been read is filled in */
+	bool stale;   /* flushed since the walk under way asked */
+	bool hold;    /* flushed, and what was translated before is not answered */
+	uint32_t vpn; /* whose entry is looked for */
 	uint32_t pte;
 	struct {
 		bool v;
@@ -575,6 +576,8 @@ bool mem_busy(const struct npu_model *m);
 void mem_snapshot(struct npu_model *m);
 
 /* fast_mmu.c: what is known before clients ask; who of them is served; the rest. */
+/* A flush is not over. */
+bool mmu_held(const struct slot *s);
 void mmu_check(struct npu_model *m, struct slot *s);
 int mmu_choose(struct mmu *u, uint32_t asks, uint32_t urgent);
 /* load, store: the requests that were chosen in this cycle, or NULL */

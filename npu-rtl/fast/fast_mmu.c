@@ -37,7 +37,7 @@ static void check(struct npu_model *m, struct slot *s, enum way way)
 	uint32_t vpn = t->ask.va >> m->hash.gran, kind = NPU_FAULT_NONE;
 	bool hit = false;
 
-	t->free = !t->req.v || s->acc[way];
+	t->free = (!t->req.v || s->acc[way]) && !s->mmu.hold;
 	if (t->ask_v) {
 		hit = t->have && t->entry.vpn == vpn && t->entry.context == s->context;
 		if (vpn >= s->pt_count)
@@ -55,15 +55,23 @@ static void check(struct npu_model *m, struct slot *s, enum way way)
 	t->next = !t->ask_v || (t->ok && t->free);
 	t->kind = kind;
 	t->fault = kind != NPU_FAULT_NONE;
-	if (s->mmu.walk == WALK_CHECK && s->mmu.whose == way && walk_bad(m, s, &kind)) {
+	if (s->mmu.walk == WALK_CHECK && s->mmu.whose == way && t->miss &&
+	    vpn == s->mmu.vpn && walk_bad(m, s, &kind)) {
 		t->kind = kind;
 		t->fault = true;
 	}
 }
 
+bool mmu_held(const struct slot *s)
+{
+	return s->mmu.hold &&
+	       (s->pending || s->mmu.way[LOADS].req.v || s->mmu.way[STORES].req.v);
+}
+
 /* What the requests that were chosen in an earlier cycle come to. */
 void mmu_check(struct npu_model *m, struct slot *s)
 {
+	s->mmu.hold = mmu_held(s);
 	check(m, s, LOADS);
 	check(m, s, STORES);
 }
@@ -137,10 +145,10 @@ static bool translation(const struct npu_model *m, const struct slot *s, uint32_
 static bool more_check(struct npu_model *m, struct slot *s, struct tlb *fill)
 {
 	struct mmu *u = &s->mmu;
-	uint32_t vpn = u->more_vpn++;
+	uint32_t vpn = u->vpn++;
 	bool miss = u->way[LOADS].miss || u->way[STORES].miss;
 
-	u->more = !miss && u->more_vpn & 15u && u->more_vpn < s->pt_count;
+	u->more = !miss && u->vpn & 15u && u->vpn < s->pt_count;
 	u->walk = u->more ? WALK_LINE : WALK_IDLE;
 	u->leaf = u->more;
 	return translation(m, s, vpn, fill);
@@ -172,8 +180,8 @@ static bool walk_check(struct npu_model *m, struct slot *s, uint32_t vpn,
 		u->walk = WALK_TABLE;
 		return false;
 	}
-	u->more_vpn = vpn + 1;
-	u->more = u->more_vpn & 15u && u->more_vpn < s->pt_count;
+	u->vpn = vpn + 1;
+	u->more = u->vpn & 15u && u->vpn < s->pt_count;
 	u->leaf = u->more;
 	u->walk = u->more ? WALK_TABLE : WALK_IDLE;
 	return translation(m, s, vpn, fill);
@@ -183,7 +191,7 @@ static bool walk_check(struct npu_model *m, struct slot *s, uint32_t vpn,
 static bool walk_step(struct npu_model *m, struct slot *s, struct tlb *fill)
 {
 	struct mmu *u = &s->mmu;
-	uint32_t vpn = u->more ? u->more_vpn : u->way[u->whose].ask.va >> m->hash.gran;
+	uint32_t vpn = u->vpn;
 	struct translate *loads = &u->way[LOADS];
 	struct npu_hash_place p;
 	uint32_t pa, l;
@@ -192,6 +200,7 @@ static bool walk_step(struct npu_model *m, struct slot *s, struct tlb *fill)
 	case WALK_IDLE:
 		if (loads->miss || u->way[STORES].miss) {
 			u->whose = u->way[STORES].miss ? STORES : LOADS;
+			u->vpn = u->way[u->whose].ask.va >> m->hash.gran;
 			u->walk = WALK_TABLE;
 		}
 		break;
@@ -207,7 +216,7 @@ static bool walk_step(struct npu_model *m, struct slot *s, struct tlb *fill)
 		u->walk = u->more || u->pte & NPU_PTE_VALID ? WALK_CHECK : WALK_ASK;
 		break;
 	case WALK_ASK:
-		if (loads->req.v)
+		if (loads->req.v || u->hold)
 			break;
 		pa = pte_address(m, s, vpn);
 		p = npu_hash_line(&m->hash, pa);
@@ -268,6 +277,9 @@ static void flush(struct mmu *u)
 		u->table[i].v = false;
 	for (uint32_t i = 0; i < 8; i++)
 		u->line[i].v = false;
+	for (int w = 0; w < WAYS; w++)
+		u->way[w].have = false;
+	u->hold = true;
 }
 
 static void translate_step(struct npu_model *m, struct slot *s, enum way way,

@@ -32,7 +32,7 @@ struct now {
 struct slot_was {
 	enum state state;
 	uint32_t stop, pending, stores;
-	bool next_v, next_ask, st_v, q_sent, wait_ok, late_v;
+	bool next_v, next_ask, st_v, q_sent, wait_ok, late_v, saves;
 	bool rests; /* nothing is in the ring */
 };
 
@@ -119,18 +119,21 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 	const struct translate *t = s->mmu.way;
 	const struct conv *v = &s->conv;
 	bool stopping = s->state == S_STOPPING || s->state == S_STOPPED;
+	uint32_t seq = t[LOADS].ask.seq;
 
 	n->wr_ring = a->v && a->offset == NPU_SLOT_RING_BASE_OFF;
 	n->wr_preempt = a->v && a->offset == NPU_SLOT_PREEMPT_OFF;
 	n->wr_resume = a->v && a->offset == NPU_SLOT_RESUME_OFF;
-	n->kill_now = n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_KILL && !stopping;
+	n->kill_now = n->wr_preempt && (a->value & 7u) == NPU_PREEMPT_KILL &&
+		      (!stopping || (s->state == S_STOPPING && s->save_due));
 	n->denied = ((s->rsp.v && s->rsp.denied) || s->ack.denied) && !stopping;
 	n->dec_fault =
 		s->state == S_DECODE && (s->bad_kind || (n->array && !s->rect.rows));
 	if (t[LOADS].fault)
-		n->mmu_now = t[LOADS].ask.tag == TAG_DESC
-				     ? s->state == S_IDLE || s->state == S_FETCH
-				     : t[LOADS].ask.seq == (v->head & 3u);
+		n->mmu_now =
+			t[LOADS].ask.tag == TAG_DESC
+				? s->state == S_IDLE || s->state == S_FETCH
+				: seq == (v->head & 3u) || seq == ((v->head - 1) & 3u);
 	n->mmu_late = t[LOADS].fault && !n->mmu_now;
 	n->mmu_now = n->mmu_now || t[STORES].fault;
 	if (s->late_v)
@@ -601,6 +604,7 @@ static void state_step(struct npu_model *m, struct slot *s, const struct now *n,
 		stopping_step(s, was);
 		break;
 	case S_STOPPED:
+		s->next_v = false;
 		break;
 	}
 }
@@ -650,7 +654,7 @@ static void access_step(struct npu_model *m, struct slot *s, const struct now *n
 		s->tail = a->value;
 	if (a->v && a->offset == NPU_SLOT_RING_LOG2_OFF)
 		s->ring_log2 = a->value & 15u;
-	if (a->v && a->offset == NPU_SLOT_SAVE_OFF)
+	if (a->v && a->offset == NPU_SLOT_SAVE_OFF && !was->saves)
 		s->save = a->value & ~63u;
 	if (n->wr_preempt && was->state != S_STOPPED) {
 		s->timing = true;
@@ -996,6 +1000,8 @@ void slot_step(struct npu_model *m, struct slot *s, const struct access *a)
 				.q_sent = s->q_sent,
 				.wait_ok = s->wait_ok,
 				.late_v = s->late_v,
+				.saves = s->state == S_SAVE || s->state == S_SUMS ||
+					 s->save_due,
 				.rests = s->state == S_IDLE && s->head == s->tail};
 	kind = NPU_FAULT_NONE;
 	word = 0;

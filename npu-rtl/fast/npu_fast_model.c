@@ -249,6 +249,12 @@ static uint32_t slot_word_mask(uint32_t address)
 	}
 }
 
+static uint32_t slot_ctrl(const struct slot *s)
+{
+	return NPU_REG_BITS(SLOT_CTRL_SERIAL, s->serial) |
+	       NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, s->flush || mmu_held(s));
+}
+
 static uint32_t glb_read(struct npu_model *m, uint32_t address)
 {
 	const uint32_t *word = slot_word(m, address);
@@ -319,7 +325,7 @@ static uint32_t glb_read(struct npu_model *m, uint32_t address)
 		return m->hash_opaque ? 0 : m->hash.xmask[address >> 2 & 3u];
 	if ((address & ~31u) == NPU_GLB_SLOT_CTRL_ADDR &&
 	    (address >> 2 & 7u) < m->shape.slots)
-		return NPU_REG_BITS(SLOT_CTRL_SERIAL, m->slot[address >> 2 & 7u].serial);
+		return slot_ctrl(&m->slot[address >> 2 & 7u]);
 	return 0;
 }
 
@@ -335,6 +341,13 @@ static void write_slot_ctrl(struct slot *s, uint32_t value, bool taken)
 	if (taken)
 		s->serial = NPU_REG_GET(value, SLOT_CTRL_SERIAL);
 	s->flush = NPU_REG_GET(value, SLOT_CTRL_TLB_FLUSH);
+}
+
+/* Translations have the channel with them. */
+static void flush_all(struct npu_model *m)
+{
+	for (uint32_t i = 0; i < m->shape.slots; i++)
+		m->slot[i].flush = true;
 }
 
 static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
@@ -355,6 +368,7 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 	if (address >= NPU_GLB_XMASK_ADDR &&
 	    address < NPU_GLB_AT(XMASK, NPU_GLB_XMASK_N)) {
 		m->hash.xmask[address >> 2 & 3u] = value & 0xFFFFFFu;
+		flush_all(m);
 		return;
 	}
 	switch (address) {
@@ -375,6 +389,7 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 		break;
 	case NPU_GLB_HASH_ADDR:
 		write_hash(m, value);
+		flush_all(m);
 		break;
 	case NPU_GLB_TIMING_ADDR:
 		m->timing = value & 0xFFFFFFFu;

@@ -81,7 +81,7 @@ module npu
   logic [N-1:0] busy, error;
   ask_t  [N:0] ask;
   told_t [N:0] told;
-  logic  [N:0] rvalid, bvalid, bready;
+  logic  [N:0] rvalid, rready, bvalid, bready;
   burst_t      aw, ar;
   wbeat_t      w;
   npu_pkg::port_req_t [N-1:0] req;
@@ -151,6 +151,7 @@ module npu
       .berror_i(m_axi_gmem_bresp[1])
   );
 
+  assign rready[N] = 1'b1;
   assign bready[N] = 1'b1;
 
   always_comb for (int s = 0; s < int'(S); s++) none[s] = '0;
@@ -203,6 +204,7 @@ module npu
         .ask_o(ask[c]),
         .told_i(told[c]),
         .rvalid_i(rvalid[c]),
+        .rready_o(rready[c]),
         .rid_i(m_axi_gmem_rid[2:0]),
         .rdata_i(m_axi_gmem_rdata),
         .rresp_i(m_axi_gmem_rresp),
@@ -222,6 +224,7 @@ module npu
       .ask_i(ask),
       .told_o(told),
       .rvalid_o(rvalid),
+      .rready_i(rready),
       .bvalid_o(bvalid),
       .bready_i(bready),
       .aw_o(aw),
@@ -234,6 +237,7 @@ module npu
       .ar_o(ar),
       .arready_i(m_axi_gmem_arready),
       .rvalid_i(m_axi_gmem_rvalid),
+      .rready_o(m_axi_gmem_rready),
       .rsource_i(m_axi_gmem_rid[7:3])
   );
 
@@ -257,5 +261,4 @@ module npu
   assign m_axi_gmem_arburst = Incr;
   assign m_axi_gmem_arcache = Cache;
   assign m_axi_gmem_arprot  = '0;
-  assign m_axi_gmem_rready  = 1'b1;
 endmodule

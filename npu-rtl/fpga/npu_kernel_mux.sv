@@ -13,9 +13,11 @@ module npu_kernel_mux
     input  ask_t [M-1:0] ask_i,
     output told_t [M-1:0] told_o,
     output logic [M-1:0] rvalid_o,
+    input  logic [M-1:0] rready_i,
     output logic [M-1:0] bvalid_o,
     input  logic [M-1:0] bready_i,
-    // the bus; what comes back goes to whom its ID says
+    // the bus; what comes back goes to whom its ID says, when all are ready, so that nothing goes
+    // from an input to an output in a cycle
     output burst_t       aw_o,
     input  logic         awready_i,
     output wbeat_t       w_o,
@@ -26,6 +28,7 @@ module npu_kernel_mux
     output burst_t       ar_o,
     input  logic         arready_i,
     input  logic         rvalid_i,
+    output logic         rready_o,
     input  logic [4:0]   rsource_i
 );
   if (M < 2 || M > npu_pkg::MaxChannels + 1)
@@ -77,14 +80,13 @@ module npu_kernel_mux
       told_o[i].wready  = w_take && w_who == who_t'(i);
     end
   end
-  always_comb begin
-    bready_o = 1'b0;
+  assign rready_o = &rready_i;
+  assign bready_o = &bready_i;
+  always_comb
     for (int i = 0; i < int'(M); i++) begin
-      rvalid_o[i] = rvalid_i && rsource_i == 5'(i);
-      bvalid_o[i] = bvalid_i && bsource_i == 5'(i);
-      if (bsource_i == 5'(i)) bready_o = bready_i[i];
+      rvalid_o[i] = rvalid_i && rready_o && rsource_i == 5'(i);
+      bvalid_o[i] = bvalid_i && bready_o && bsource_i == 5'(i);
     end
-  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

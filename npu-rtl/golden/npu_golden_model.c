@@ -893,7 +893,9 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 	if (!mode_taken(m, address, value))
 		return;
 	if (word) {
-		*word = value;
+		*word = (address & ~31u) == NPU_GLB_SLOT_CTRL_ADDR
+				? value & NPU_REG_BITS(SLOT_CTRL_SERIAL, 1)
+				: value;
 		return;
 	}
 	if (address >= NPU_GLB_XMASK_ADDR &&

@@ -54,7 +54,8 @@ struct world {
 	uint32_t w_beats; /* of the oldest burst of aw, or before its address came */
 	struct dut_axi_beat w[QUEUE * 4];
 	uint32_t w_rd, w_wr;
-	bool wrong; /* an error response is on the bus: err must follow */
+	bool wrong;     /* an error response is on the bus: err must follow */
+	uint32_t waits; /* cycles of the response to a write that is on the bus */
 	uint64_t taken, answered, r_beats, w_total, mixed;
 	uint32_t last_rid;
 };
@@ -172,7 +173,9 @@ static void check_bus(struct world *w)
 	if (w->before.w.v && !w->before_ready[1])
 		CHECK(!memcmp(&w->out.w, &w->before.w, sizeof(w->out.w)),
 		      "W changes before it is taken");
-	CHECK(w->out.rready, "RREADY falls: there is room for every answer");
+	w->waits = w->in.bvalid && !w->out.bready ? w->waits + 1 : 0;
+	CHECK(w->waits < 2, "a write's response waits for %u cycles", w->waits);
+	CHECK(w->out.rready || w->before.rready, "RREADY is low for two cycles");
 	CHECK(w->out.err == w->wrong, "an error response: %d, not %d", w->out.err,
 	      w->wrong);
 	w->wrong = false;
@@ -225,7 +228,9 @@ static void show_read(struct world *w)
 	uint32_t s = any_id(w, w->read);
 	struct burst *b;
 
-	if (w->in.rvalid) { /* taken: it is always ready */
+	if (w->in.rvalid) {
+		if (!w->out.rready)
+			return; /* it stays */
 		b = front(&w->read[w->in.rid]);
 		w->r_beats++;
 		if (++b->done == b->beats)
@@ -257,6 +262,25 @@ static void show_written(struct world *w)
 	w->in.bresp = chance(w, 4) ? 3 : 0;
 }
 
+/* What the bus shows in a cycle is nothing that comes from it in that cycle. */
+static void no_way_through(struct world *w)
+{
+	struct dut_axi_in other = w->in;
+	struct dut_axi_out a, b;
+
+	other.rvalid = !other.rvalid;
+	other.rlast = !other.rlast;
+	other.bvalid = !other.bvalid;
+	other.awready = !other.awready;
+	other.wready = !other.wready;
+	other.arready = !other.arready;
+	dut_axi_show(w->d, &other, &a);
+	dut_axi_show(w->d, &w->in, &b);
+	CHECK(a.rready == b.rready && a.bready == b.bready && a.aw.v == b.aw.v &&
+		      a.ar.v == b.ar.v && a.w.v == b.w.v,
+	      "a ready or valid depends on one that comes in");
+}
+
 static void cycle(struct world *w, uint32_t writes, bool whole, bool more)
 {
 	if (!more)
@@ -270,6 +294,7 @@ static void cycle(struct world *w, uint32_t writes, bool whole, bool more)
 	w->in.awready = !chance(w, w->lazy);
 	w->in.wready = !chance(w, w->lazy);
 	w->in.arready = !chance(w, w->lazy);
+	no_way_through(w);
 	dut_axi_show(w->d, &w->in, &w->out);
 	check_bus(w);
 	take_answer(w);
@@ -278,7 +303,7 @@ static void cycle(struct world *w, uint32_t writes, bool whole, bool more)
 	w->before_ready[0] = w->in.awready;
 	w->before_ready[1] = w->in.wready;
 	w->before_ready[2] = w->in.arready;
-	w->wrong = (w->in.rvalid && w->in.rresp & 2) ||
+	w->wrong = (w->in.rvalid && w->out.rready && w->in.rresp & 2) ||
 		   (w->in.bvalid && w->out.bready && w->in.bresp & 2);
 	dut_axi_step(w->d);
 	show_read(w);

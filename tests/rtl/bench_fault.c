@@ -508,6 +508,201 @@ static void flushed(struct rig *r)
 	}
 }
 
+static void push_fill(struct rig *r, uint32_t d, uint32_t bytes, uint32_t pattern)
+{
+	uint32_t desc[16] = {0};
+
+	NPU_SET(desc, OPCODE, NPU_OP_VEC);
+	NPU_SET(desc, VOP, NPU_VOP_FILL);
+	NPU_SET(desc, VPATTERN, pattern);
+	NPU_SET(desc, ADDR_D, d);
+	NPU_SET(desc, DM, 1);
+	NPU_SET(desc, VCOLS, bytes);
+	rig_push(r, BAD, desc);
+}
+
+/* When TLB_FLUSH reads as 0 nothing more comes by what was forgotten: the page that a
+ * FILL stores to, on a channel where its stores wait, has become another's by then. */
+static void flushed_stores(struct rig *r)
+{
+	uint32_t held = 0;
+
+	for (uint32_t i = 0; i < 30; i++) {
+		struct rig_space *sp = &r->space[BAD];
+		uint32_t page, d, spare, at, turns = 0, changed = 0;
+		struct rng g = {i + 1};
+		uint8_t *old;
+
+		rig_reset(r, &r->cfg);
+		page = 1u << r->cfg.gran;
+		rig_space(r, BAD, SPACE / 4, 0x01);
+		d = rig_alloc(r, BAD, 8 * page, page);
+		spare = rig_alloc(r, BAD, page, page);
+		rig_place(r, BAD, &map[BAD]);
+		push_fill(r, d, 8 * page, 0x5a5a5a5a);
+		rig_push_end(r, BAD);
+		rig_bell(r, BAD);
+		rig_run(r, rng_range(&g, 200, 1200));
+		for (at = d; at < d + 7 * page; at += page)
+			if (r->memory[(sp->frame[at >> r->cfg.gran] << r->cfg.gran) +
+				      page - 1] != 0x5a)
+				break;
+		old = r->memory + (sp->frame[at >> r->cfg.gran] << r->cfg.gran);
+		swap_pages(r, at, spare);
+		rig_write(r, NPU_GLB_AT(SLOT_CTRL, BAD),
+			  NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+		while (NPU_REG_GET(rig_reg(r, NPU_GLB_AT(SLOT_CTRL, BAD)),
+				   SLOT_CTRL_TLB_FLUSH) &&
+		       turns < 10000)
+			turns++;
+		held += turns > 4;
+		memset(old, 0xee, page);
+		rig_wait(r, 1u << BAD, 100000);
+		for (uint32_t j = 0; j < page; j++)
+			changed += old[j] != 0xee;
+		CHECK(!changed && turns < 10000,
+		      "moment %u: %u bytes stored after the flush was over", i, changed);
+	}
+	CHECK(held > 15, "%u of 30 flushes waited for stores", held);
+}
+
+/* The space's bound moves while a walk is under way, and back: who does not stop is
+ * right, and who did finds no page's translation at another. */
+static void shrunk(struct rig *r)
+{
+	uint32_t stopped = 0;
+
+	for (uint32_t cycle = 40; cycle < 240; cycle += 3) {
+		uint32_t desc[16];
+		struct rng g = {cycle};
+
+		rig_reset(r, &r->cfg);
+		rig_space(r, BAD, SPACE / 4, 0x0f);
+		rig_place(r, BAD, &map[BAD]);
+		for (int i = 0; i < 3; i++) {
+			good_conv(r, desc, i == 1, &g);
+			rig_push(r, BAD, desc);
+		}
+		rig_push_end(r, BAD);
+		rig_bell(r, BAD);
+		rig_run(r, cycle);
+		rig_write(r, NPU_GLB_AT(PT_COUNT, BAD), 1);
+		rig_run(r, rng_range(&g, 0, 40));
+		rig_write(r, NPU_GLB_AT(PT_COUNT, BAD), r->space[BAD].pages);
+		rig_wait(r, 1u << BAD, 100000);
+		if (r->faulted >> BAD & 1) {
+			stopped++;
+			CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)) ==
+				      NPU_FAULT_BOUNDS,
+			      "cycle %u: kind", cycle);
+			rig_restart(r, BAD);
+			r->space[BAD].tail = r->space[BAD].done = 0;
+			for (int i = 0; i < 2; i++) {
+				good_conv(r, desc, i == 1, &g);
+				rig_push(r, BAD, desc);
+			}
+			rig_push_end(r, BAD);
+			rig_bell(r, BAD);
+			rig_wait(r, 1u << BAD, 100000);
+			CHECK(!(r->faulted >> BAD & 1), "cycle %u: faults again", cycle);
+			rig_golden(r, BAD);
+			continue;
+		}
+		rig_check(r, BAD, "a bound that moved");
+	}
+	CHECK(stopped > 10 && stopped < 67, "%u of 67 stopped", stopped);
+}
+
+/* Rows of the input that no window has are loaded all the same, while there is time.  One
+ * of them is not there, which may be found out when the operation is over and the next
+ * one runs: a fault, or nobody asks. */
+static void late_rows(struct rig *r)
+{
+	uint32_t stopped = 0;
+
+	for (uint32_t i = 0; i < 16 * 6; i++) {
+		uint32_t page, desc[16], row = 1 + i % 16, a, pte;
+		struct rng g = {i};
+		struct rig_conv c = {.h = 17,
+				     .w = 1,
+				     .cin = 16,
+				     .oh = 1,
+				     .ow = 1,
+				     .n = 1 + i / 16 * 7,
+				     .kh = 1,
+				     .kw = 1,
+				     .sy = 1,
+				     .sx = 1,
+				     .dy = 1,
+				     .dx = 1};
+
+		rig_reset(r, &r->cfg);
+		page = 1u << r->cfg.gran;
+		rig_space(r, BAD, SPACE / 4, 0x0f);
+		rig_place(r, BAD, &map[BAD]);
+		c.lda = page;
+		rig_conv_desc(r, BAD, &c, false, desc, &g);
+		a = (uint32_t)NPU_GET(desc, ADDR_A);
+		rig_push(r, BAD, desc);
+		for (int j = 0; j < 2; j++) {
+			good_conv(r, desc, false, &g);
+			rig_push(r, BAD, desc);
+		}
+		rig_push_end(r, BAD);
+		pte = rig_pte(r, BAD, a + row * page);
+		rig_set_pte(r, BAD, a + row * page, 0);
+		rig_bell(r, BAD);
+		rig_wait(r, 1u << BAD, 100000);
+		if (!(r->faulted >> BAD & 1)) {
+			rig_set_pte(r, BAD, a + row * page, pte);
+			rig_check(r, BAD, "a row that is not there");
+			continue;
+		}
+		stopped++;
+		CHECK(rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_KIND)) == NPU_FAULT_UNMAPPED &&
+			      (rig_reg(r, NPU_SLOT_ADDR(BAD, FAULT_ADDR)) ^
+			       (a + row * page)) < page,
+		      "row %u: kind or address", row);
+	}
+	CHECK(stopped > 10, "%u of 96 stopped", stopped);
+}
+
+/* What is in the ring when a slot that was stopped goes on is what it does: it has
+ * fetched the next descriptor before it stops. */
+static void reread(struct rig *r)
+{
+	uint32_t changed = 0;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		struct rng g = {i};
+		uint32_t a, d, desc[16];
+
+		rig_reset(r, &r->cfg);
+		rig_space(r, BAD, SPACE / 4, 0x0f);
+		a = rig_alloc(r, BAD, 8192, 64);
+		d = rig_alloc(r, BAD, 8192, 64);
+		rig_random(r, BAD, a, 8192, &g);
+		rig_place(r, BAD, &map[BAD]);
+		push_copy(r, a, d, 4096);
+		push_fill(r, d + 4096, 100, 0x11111111);
+		rig_push_end(r, BAD);
+		rig_bell(r, BAD);
+		rig_run(r, 20 + 10 * i);
+		rig_write(r, NPU_SLOT_ADDR(BAD, PREEMPT), NPU_PREEMPT_DRAIN);
+		rig_wait_reg(r, NPU_SLOT_ADDR(BAD, STATUS), 15, NPU_STATE_DRAINED, 10000);
+		if (rig_reg(r, NPU_SLOT_ADDR(BAD, HEAD)) > 1)
+			break; /* both are over */
+		changed++;
+		rig_peek(r, BAD, r->space[BAD].ring + 64, desc, sizeof(desc));
+		NPU_SET(desc, VPATTERN, 0x22222222);
+		rig_poke(r, BAD, r->space[BAD].ring + 64, desc, sizeof(desc));
+		rig_write(r, NPU_SLOT_ADDR(BAD, RESUME), 1);
+		rig_wait(r, 1u << BAD, 100000);
+		rig_check(r, BAD, "another descriptor in the ring");
+	}
+	CHECK(changed > 20, "%u of 40 before it began", changed);
+}
+
 /* ---- contexts ------------------------------------------------------------------------ */
 
 /* The slot's tables, ring and shadow are space's from now on; the ring goes on. */
@@ -603,6 +798,10 @@ int main(int argc, char **argv)
 	narrowed(&r, 20);
 	contexts(&r);
 	flushed(&r);
+	flushed_stores(&r);
+	shrunk(&r);
+	late_rows(&r);
+	reread(&r);
 	rig_close(&r);
 	return bench_end("bench_fault");
 }

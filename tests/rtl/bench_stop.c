@@ -691,11 +691,11 @@ static void make_hole(struct rig *r, uint32_t va, enum hole hole)
 }
 
 /* A multiplication in slot 0 whose tiles are of more than two folds each, and a neighbour
- * with something in its memory; slot 0's free pages. */
-static uint32_t begin_long(struct rig *r, const struct rig_rect *rect, uint32_t desc[16],
-			   struct rng *g)
+ * with something in its memory; slot 0's free pages.  channels 0: ideal memory. */
+static uint32_t begin_long(struct rig *r, uint32_t channels, const struct rig_rect *rect,
+			   uint32_t desc[16], struct rng *g)
 {
-	struct rig_memory cfg = rig_ideal(r);
+	struct rig_memory cfg = channels ? rig_channels(channels) : rig_ideal(r);
 	uint32_t at;
 
 	rig_reset(r, &cfg);
@@ -784,7 +784,7 @@ static void no_area(struct rig *r, uint32_t mode, bool sums, enum hole hole,
 {
 	struct rng g = {seed * 17 + hole};
 	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
-	uint32_t desc[16], at = begin_long(r, &rect, desc, &g) + PAGE;
+	uint32_t desc[16], at = begin_long(r, 0, &rect, desc, &g) + PAGE;
 
 	if (hole == BEYOND)
 		at = WORK_SPACE;
@@ -805,7 +805,7 @@ static void no_way_back(struct rig *r, bool sums, enum hole hole, uint64_t seed)
 {
 	struct rng g = {seed * 19 + hole};
 	struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
-	uint32_t desc[16], at = begin_long(r, &rect, desc, &g) + PAGE;
+	uint32_t desc[16], at = begin_long(r, 0, &rect, desc, &g) + PAGE;
 
 	rig_write(r, NPU_SLOT_ADDR(0, SAVE), sums ? at - NPU_CONTEXT_SUMS : at);
 	stop_inside(r, &rect, NPU_PREEMPT_SAVE, sums, &g);
@@ -852,7 +852,7 @@ static void others_context(struct rig *r, uint64_t seed)
 		struct rig_rect map[2] = {{0}, rect};
 		uint32_t desc[16], other[16], c[NPU_CONTEXT_WORDS], at, kind, d;
 
-		at = begin_long(r, &rect, desc, &g);
+		at = begin_long(r, 0, &rect, desc, &g);
 		rig_write(r, NPU_SLOT_ADDR(0, SAVE), at);
 		stop_inside(r, &rect, i % 2 ? NPU_PREEMPT_SAVE : NPU_PREEMPT_FOLD, i % 2,
 			    &g);
@@ -916,6 +916,70 @@ static void others_context(struct rig *r, uint64_t seed)
 		forget_area(r, at, SAVE_BYTES);
 		rig_check(r, 0, "its own context");
 	}
+}
+
+/* Slot 0 inside a long multiplication, asked to stop; the cycle of that. */
+static uint64_t ask_to_stop(struct rig *r, struct rig_rect *rect, uint32_t *at,
+			    uint64_t seed)
+{
+	struct rng g = {seed};
+	uint32_t desc[16];
+	uint64_t start;
+
+	*rect = rig_anywhere(r, &g);
+	*at = begin_long(r, 2, rect, desc, &g);
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), *at);
+	rig_gemm_desc(r, 0, 200, 40, 200, desc, &g); /* whose weights are loaded ahead */
+	rig_push(r, 0, desc);
+	rig_bell(r, 0);
+	rig_run(r, rng_range(&g, 0, 2000));
+	r->quieted &= ~1u;
+	start = r->api->cycle(r->model);
+	rig_write(r, NPU_SLOT_ADDR(0, PREEMPT),
+		  seed % 4 ? NPU_PREEMPT_SAVE : NPU_PREEMPT_FOLD);
+	return start;
+}
+
+/* A FOLD or SAVE that becomes a KILL in each cycle around that in which it has stopped
+ * and has yet to store its context, and the sums: it is killed at once. */
+static void late_kills(struct rig *r, uint32_t rounds, uint64_t seed)
+{
+	uint32_t killed = 0;
+
+	for (uint32_t i = 0; i < rounds * 16; i++) {
+		uint64_t start, from = seed * 31 + i / 16;
+		uint32_t at, state;
+		static uint64_t stops; /* so long after it is asked */
+		struct rig_rect rect;
+
+		start = ask_to_stop(r, &rect, &at, from);
+		if (i % 16 == 0) {
+			rig_wait_reg(r, NPU_SLOT_ADDR(0, STATUS), 15, NPU_STATE_STOPPING,
+				     LIMIT);
+			stops = r->api->cycle(r->model) - start;
+			continue;
+		}
+		rig_run(r, stops > 16 ? stops - 16 + i % 16 : i % 16);
+		start = r->api->cycle(r->model);
+		rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), NPU_PREEMPT_KILL);
+		while (!(r->quieted & 1) && r->api->cycle(r->model) - start < LIMIT)
+			rig_run(r, 1);
+		start = r->api->cycle(r->model) - start;
+		state = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_STATE);
+		CHECK(start < 400 && (state == NPU_STATE_KILLED || start < 4),
+		      "round %u: killed %llu cycles later, state %u", i,
+		      (unsigned long long)start, state);
+		killed += state == NPU_STATE_KILLED;
+		rig_place(r, 0, &rect);
+		rig_push_end(r, 0);
+		rig_bell(r, 0);
+		rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1);
+		rig_wait(r, 1, LIMIT);
+		CHECK(!(r->faulted & 1), "round %u: fault", i);
+		forget_area(r, at, SAVE_BYTES);
+		rig_check(r, 0, "a stop that becomes a kill");
+	}
+	CHECK(killed > rounds * 8, "%u of %u killed", killed, rounds * 15);
 }
 
 /* Codes of PREEMPT that are none, and RESUME while the slot runs: it ends in the very
@@ -1032,6 +1096,7 @@ int main(int argc, char **argv)
 	no_areas(&r, seed);
 	others_context(&r, seed);
 	ignored(&r, rounds, seed);
+	late_kills(&r, (rounds + 9) / 10, seed);
 	padding(&r, seed);
 	for (uint32_t i = 0; i < rounds && bench_failures < 20; i++)
 		network(&r, modes, seed + i);

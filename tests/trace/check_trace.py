@@ -76,6 +76,8 @@ def check_names(events):
         if e["ph"] == "M":
             need(e["name"] in ("process_name", "thread_name"), e, "unknown metadata")
             need(e["args"].keys() == {"name"} and e["args"]["name"], e, "no name")
+            # What runs it stands behind: "npu:0 units (systolic array ..., engine fast)".
+            need(e["name"][0] == "t" or " (" in e["args"]["name"], e, "no device's name")
             names[e["name"], e["pid"], e["tid"] if e["name"][0] == "t" else 0] += 1
     for (kind, pid, tid), n in names.items():
         if n > 1:
@@ -275,6 +277,8 @@ MUTANTS = {
         {k: -1 for k in first(ev, "C")["args"]}),
     "a counter of two values": lambda ev: first(ev, "C")["args"].update(other=1),
     "a process without a name": drop("M", name="process_name"),
+    "a process that does not say on what": lambda ev: first(
+        ev, "M", name="process_name")["args"].update(name="npu:0 units"),
     "a track without a name": drop("M", name="thread_name"),
     "an unknown phase": change("i", "ph", "I"),
     "an instant of everybody": change("i", "s", "g"),

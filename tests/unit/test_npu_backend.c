@@ -647,11 +647,13 @@ static void replay_refuses(void **state)
 	(void)state;
 	durations_name(path);
 	snprintf(record, sizeof(record), "npu:0?model=" GOLDEN "&durations=%s", path);
+	REFUSED(hal_open(record, NULL, &dev), -EINVAL, "golden");
+	snprintf(record, sizeof(record), "npu:0?model=" FAST "&durations=%s", path);
 	snprintf(replay, sizeof(replay), REPLAY "%s", path);
 	REFUSED(hal_open("npu:0?engine=replay&model=" GOLDEN, NULL, &dev), -EINVAL,
 		"durations");
 	REFUSED(hal_open(replay, NULL, &dev), -ENOENT, path);
-	REFUSED(hal_open("npu:0?durations=/&model=" GOLDEN, NULL, &dev), -EISDIR, "=/:");
+	REFUSED(hal_open("npu:0?durations=/&model=" FAST, NULL, &dev), -EISDIR, "=/:");
 	put_file(path, "something else\n");
 	REFUSED(hal_open(replay, NULL, &dev), -EINVAL, ":1: ");
 	REFUSED(hal_open(record, NULL, &dev), -EINVAL, ":1: ");
@@ -694,6 +696,9 @@ static void replay_refuses(void **state)
 	OK(submit(w->queue[1][0], launch(kernel(w, "gemm"), args, w, 1, 3), &done));
 	REFUSED(wait(done), -ENOTSUP, "channels 0xc");
 	teardown(&world);
+	/* Who does not tell its channels has all of them. */
+	snprintf(replay, sizeof(replay), REPLAY "%s&hash=opaque", path);
+	replay_shares(replay, false);
 	snprintf(replay, sizeof(replay), REPLAY "%s&replay_shared=accept", path);
 	replay_shares(replay, true);
 	remove(path);
@@ -729,7 +734,9 @@ static void recorded(void **state)
 		     {1, 1, 9, true, "", 0},
 		     {1, 1, 16, false, "&channels=5", 0},
 		     {1, 1, 23, false, "&hash_seed=2", 0},
-		     {1, 1, 23, false, "&hash_seed=3", 640000000}};
+		     {1, 1, 23, false, "&hash_seed=3", 640000000},
+		     {1, 2, 23, false, "&hash_seed=4&hash=opaque", 0},
+		     {1, 1, 30, false, "&hash_seed=4&hash=opaque", 0}};
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
 	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
@@ -747,11 +754,8 @@ static void recorded(void **state)
 	desc.memory_bytes = 1 << 20;
 	buffer.bytes = 4096;
 	for (uint32_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
-		if (turns[i].bandwidth && !use_rtl)
-			continue; /* the golden model has no limits */
-		snprintf(record, sizeof(record), "npu:0?%sdurations=%s%s",
-			 turns[i].bandwidth ? "" : "model=" GOLDEN "&", path,
-			 turns[i].options);
+		snprintf(record, sizeof(record), "npu:0?model=" FAST "&durations=%s%s",
+			 path, turns[i].options);
 		desc.bandwidth = turns[i].bandwidth;
 		OK(hal_open(record, NULL, &dev));
 		for (uint32_t j = 0; j < turns[i].partitions; j++) {
@@ -781,9 +785,58 @@ static void recorded(void **state)
 	remove(path);
 }
 
+/* Nor what ran beside others for a part of its time only. */
+static void recorded_alone(void **state)
+{
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
+	char path[] = DURATIONS, record[PATH_MAX];
+	struct hal_partition *part[2];
+	struct hal_buffer *buf;
+	struct hal_point done;
+	struct hal_device *dev;
+	struct hal_queue *q;
+
+	(void)state;
+	desc.rows = desc.cols = 8;
+	desc.memory_bytes = 1 << 20;
+	buffer.bytes = 16384;
+	/* Somebody comes and goes; goes; is not there. */
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		durations_name(path);
+		snprintf(record, sizeof(record), "npu:0?model=" FAST "&durations=%s",
+			 path);
+		desc.row = 0;
+		OK(hal_open(record, NULL, &dev));
+		OK(hal_partition_create(dev, &desc, &part[0]));
+		desc.row = 8;
+		if (turn == 1)
+			OK(hal_partition_create(dev, &desc, &part[1]));
+		OK(hal_queue_create(part[0], &queue, &q));
+		OK(hal_buffer_create(part[0], &buffer, &buf));
+		OK(submit(q, hal_cmd_copy(buf, 0, buf, 8192, 8192), &done));
+		assert_true(hal_device_poll(dev, 200) >= 0);
+		if (turn == 0)
+			OK(hal_partition_create(dev, &desc, &part[1]));
+		if (turn < 2)
+			OK(hal_partition_destroy(part[1]));
+		assert_int_equal(hal_wait(&done, 1, 0, 0), -ETIMEDOUT);
+		OK(wait(done));
+		OK(hal_buffer_destroy(buf));
+		OK(hal_queue_destroy(q));
+		OK(hal_partition_destroy(part[0]));
+		OK(hal_close(dev));
+		/* TIMESTAMP, copy, TIMESTAMP, SIGNAL, by who was ahead and by none; the
+		 * TIMESTAMPs' by none is one. */
+		assert_int_equal(lines_of(path), 1 + (turn == 0 ? 5 : turn == 1 ? 4 : 7));
+		remove(path);
+	}
+}
+
 static void durations_table(void **state)
 {
-	const struct npu_place place = {.rows = 8, .cols = 8, .channels = 3, .gran = 10};
+	struct npu_place place = {.rows = 8, .cols = 8, .channels = 3, .gran = 10};
 	char path[] = DURATIONS;
 	struct npu_durations *d;
 	uint32_t desc[16] = {0};
@@ -815,6 +868,8 @@ static void durations_table(void **state)
 		assert_int_equal(hash == npu_desc_hash(&place, desc), i >= 1 && i <= 4);
 		desc[i] ^= 1024;
 	}
+	place.serial = true;
+	assert_true(hash != npu_desc_hash(&place, desc));
 }
 
 static void replayed(void **state)
@@ -825,16 +880,16 @@ static void replayed(void **state)
 	(void)state;
 	durations_name(path);
 	snprintf(record, sizeof(record), "npu:0?%sclock=virtual&durations=%s",
-		 use_rtl ? "" : "model=" GOLDEN "&", path);
+		 use_rtl ? "" : "model=" FAST "&", path);
 	snprintf(replay, sizeof(replay), REPLAY "%s", path);
 	replay_work(record, first);
 	replay_work(replay, again);
 	/* What one run adds to the file's means changes nothing that is the same. */
 	replay_work(record, third);
 	assert_memory_equal(first, third, sizeof(first));
-	/* RTL stores a time some cycles before the descriptor that does so ends. */
+	/* A time is stored some cycles before the descriptor that does so ends. */
 	for (uint32_t i = 0; i < 6; i++) {
-		uint64_t off = use_rtl && i < 4 ? first[i] / 1000 : 0;
+		uint64_t off = i < 4 ? first[i] / 1000 : 0;
 
 		assert_in_range(again[i], first[i] - off, first[i] + off);
 	}
@@ -1237,6 +1292,25 @@ static void on_fold(void *user, const struct hal_npu_fold *f)
 		n->bad++;
 }
 
+/* Fold after fold is how a partition works, not who comes after it. */
+static void serial_goes(struct world *w)
+{
+	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	const uint32_t at = NPU_GLB_AT(SLOT_CTRL, 2),
+		       serial = NPU_REG_BITS(SLOT_CTRL_SERIAL, 1);
+	struct hal_partition *part;
+
+	desc.rows = desc.cols = 4;
+	desc.row = 8;
+	OK(hal_partition_create(w->dev, &desc, &part));
+	OK(w->ext->serial(w->native, 2, 1));
+	assert_int_equal(w->ext->reg_read(w->native, at) & serial, serial);
+	OK(hal_partition_destroy(part));
+	OK(hal_partition_create(w->dev, &desc, &part));
+	assert_int_equal(w->ext->reg_read(w->native, at) & serial, 0);
+	OK(hal_partition_destroy(part));
+}
+
 static void tells_of_folds(void **state)
 {
 	struct world *w = *state;
@@ -1262,6 +1336,7 @@ static void tells_of_folds(void **state)
 	assert_int_equal(n.count, count);
 	OK(w->ext->serial(w->native, 1, 1));
 	OK(w->ext->serial(w->native, 1, 0));
+	serial_goes(w);
 	assert_int_equal(w->ext->reg_read(w->native, NPU_GLB_ID_ADDR), NPU_GLB_ID_RESET);
 }
 
@@ -2058,6 +2133,7 @@ static int run_all(const char *name)
 		cmocka_unit_test(closed_elsewhere),
 		cmocka_unit_test(durations_table),
 		cmocka_unit_test(recorded),
+		cmocka_unit_test(recorded_alone),
 		cmocka_unit_test(replayed),
 		cmocka_unit_test(replay_refuses),
 		cmocka_unit_test(shapes_that_are_built),

@@ -412,6 +412,51 @@ static void rtl(void **state)
 	stopped_copy("clock=virtual");
 }
 
+/* One that stands inside and has been resumed waits for the ring to be empty.  What runs
+ * until then is stopped itself, at each of its ends: the one that waits goes on where it
+ * stood. */
+static void waits_inside(const char *options)
+{
+	for (uint32_t i = 0; i < 60; i++) {
+		struct world *w = open_world(options, 300);
+		struct tenant *t = &w->tenant[0], *u = &w->tenant[2], *v = &w->tenant[4];
+		struct hal_stats s = HAL_INIT(hal_stats);
+
+		launch(w, t, 0);
+		assert_true(hal_device_poll(w->dev, 2500) >= 0);
+		OK(hal_queue_suspend(t->queue, HAL_SUSPEND_SAVE, &t->quiet));
+		OK(hal_wait(&t->quiet, 1, 0, HAL_FOREVER));
+		launch(w, v, 2);
+		assert_true(hal_device_poll(w->dev, 1500) >= 0);
+		OK(hal_queue_suspend(v->queue, HAL_SUSPEND_FOLD, &v->quiet));
+		OK(hal_wait(&v->quiet, 1, 0, HAL_FOREVER));
+		launch(w, u, 3);
+		assert_true(hal_device_poll(w->dev, 100) >= 0);
+		OK(hal_queue_resume(t->queue));
+		assert_true(hal_device_poll(w->dev, 60 * i) >= 0);
+		OK(hal_queue_suspend(u->queue, HAL_SUSPEND_FOLD, &u->quiet));
+		OK(hal_wait(&u->quiet, 1, 0, HAL_FOREVER));
+		OK(hal_queue_resume(u->queue));
+		OK(hal_queue_resume(v->queue));
+		OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
+		OK(hal_wait(&u->done, 1, 0, HAL_FOREVER));
+		OK(hal_wait(&v->done, 1, 0, HAL_FOREVER));
+		look(w, t);
+		look(w, u);
+		look(w, v);
+		OK(hal_device_get_stats(w->dev, &s));
+		assert_int_equal(s.failed + s.dropped, 0);
+		close_world(w);
+	}
+}
+
+static void waits(void **state)
+{
+	(void)state;
+	waits_inside("model=" GOLDEN);
+	waits_inside("model=" FAST);
+}
+
 /* What is stopped inside goes with its queue, and its scratch memory. */
 static void destroyed(void **state)
 {
@@ -619,6 +664,7 @@ int main(void)
 		cmocka_unit_test(rtl),        cmocka_unit_test(destroyed),
 		cmocka_unit_test(no_room),    cmocka_unit_test(no_room_to_save),
 		cmocka_unit_test(by_profile), cmocka_unit_test(copies),
+		cmocka_unit_test(waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

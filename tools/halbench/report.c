@@ -23,11 +23,11 @@ const char *report_error(const struct hal_device_info *info)
 		const char *engine, *error;
 	} known[] = {
 		{"engine rtl", "none, it is the machine cycle by cycle"},
-		{"engine fast", "all of 500 cases end in the RTL's very cycle "
-				"(npu.fast.cycle_error_max); of requests "
+		{"engine fast", "of cycles npu.fast.cycle_error_max; of requests "
 				"bench.rtl_sample.cycle_error_max"},
-		{"engine golden", "6 to 54 % too few cycles where it was compared: for "
-				  "results, not for times"},
+		{"engine golden",
+		 "too few cycles, npu.golden.cycle_error_max of them and "
+		 "more: for results, not for times"},
 		{"engine replay",
 		 "of cycles npu.replay.cycle_error; of a request alone "
 		 "bench.rtl_sample.replay.alone_error_max, of means under "
