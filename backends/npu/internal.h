@@ -172,11 +172,9 @@ struct npu_partition {
 	uint32_t pages; /* of the address space */
 	uint8_t *page_used;
 	struct npu_mem *bimodal;
-	bool wide; /* those have the placement on all of desc.wide_mask */
-	/* What a host moves a window, 0: no limit; and whether it works fold after fold.
-	 */
-	uint32_t limit_beats, limit_window;
-	bool serial;
+	bool wide;    /* those have the placement on all of desc.wide_mask */
+	bool limited; /* in what it moves a window */
+	bool serial;  /* fold after fold, of a host */
 	/* ring.c */
 	struct npu_mem *ring, *fence;
 	struct npu_mem *save; /* save.c; NULL: not needed yet */
@@ -286,9 +284,6 @@ int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *desc
 int npu_map_test(struct npu_device *dev);
 int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns);
 int npu_limit_test(struct npu_device *dev);
-/* None for a moment; as it was. */
-void npu_limit_lift(struct npu_partition *part);
-void npu_limit_again(struct npu_partition *part);
 
 /* memory.c */
 /* The slot, which has nothing to do, gets part's address space. */

@@ -319,23 +319,19 @@ static uint32_t entry_of(const struct npu_device *dev, uint32_t granule, bool wr
 }
 
 /* Translations the machine may remember are gone when this returns, and what went by them
- * has been answered.  That takes as long as memory does: what a limit of bandwidth holds
- * back is let go. */
+ * has been answered.  That takes as long as memory does; two requests may also wait for
+ * the windows of a limit. */
 static void flush(struct npu_partition *part)
 {
 	const struct npu_partition *host = part->host;
-	uint32_t at = NPU_GLB_AT(SLOT_CTRL, part->slot), bits;
+	uint32_t at = NPU_GLB_AT(SLOT_CTRL, part->slot);
 	bool works = host->loaded == part && host->count > host->frozen;
 
 	npu_lock(part->dev);
-	bits = npu_read(part->dev, at) | NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1);
-	npu_write(part->dev, at, bits);
-	if (works && NPU_REG_GET(npu_read(part->dev, at), SLOT_CTRL_TLB_FLUSH)) {
-		npu_limit_lift(part);
-		while (NPU_REG_GET(npu_read(part->dev, at), SLOT_CTRL_TLB_FLUSH))
-			continue;
-		npu_limit_again(part);
-	}
+	npu_write(part->dev, at,
+		  npu_read(part->dev, at) | NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));
+	while (works && NPU_REG_GET(npu_read(part->dev, at), SLOT_CTRL_TLB_FLUSH))
+		continue;
 	npu_unlock(part->dev);
 }
 

@@ -109,7 +109,6 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 					    : (uint32_t)__builtin_popcount(npu_channels(
 						      &dev->opt, part->desc.color_mask));
 	uint64_t most = channels * NPU_BEAT_BYTES * window_ns;
-	uint32_t beats;
 
 	if (!dev->limits)
 		return npu_fail(ENOTSUP, "npu: limit: %s",
@@ -117,7 +116,7 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 					       : "this engine has no limits");
 	if (!bytes) {
 		set_bucket(dev, part->slot, 0, 0);
-		part->host->limit_beats = 0;
+		part->host->limited = false;
 		dev->changes++;
 		return 0;
 	}
@@ -134,27 +133,13 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 				"partition's channels carry: %llu",
 				(unsigned long long)bytes, (unsigned long long)window_ns,
 				(unsigned long long)most);
-	beats = (uint32_t)(bytes / NPU_LIMIT_BYTES * (NPU_LIMIT_BYTES / NPU_BEAT_BYTES));
-	if (set_bucket(dev, part->slot, (uint32_t)window_ns, beats) != NPU_MODE_OK)
+	if (set_bucket(dev, part->slot, (uint32_t)window_ns,
+		       (uint32_t)(bytes / NPU_LIMIT_BYTES *
+				  (NPU_LIMIT_BYTES / NPU_BEAT_BYTES))) != NPU_MODE_OK)
 		return npu_fail(EIO, "npu: limit: refused by the hardware");
-	part->host->limit_beats = beats;
-	part->host->limit_window = (uint32_t)window_ns;
+	part->host->limited = true;
 	dev->changes++;
 	return 0;
-}
-
-void npu_limit_lift(struct npu_partition *part)
-{
-	if (part->host->limit_beats)
-		set_bucket(part->dev, part->slot, 0, 0);
-}
-
-void npu_limit_again(struct npu_partition *part)
-{
-	const struct npu_partition *host = part->host;
-
-	if (host->limit_beats)
-		set_bucket(part->dev, part->slot, host->limit_window, host->limit_beats);
 }
 
 /* ---- partitions ------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static void on_desc(void *user, uint32_t slot, uint32_t head)
 	       sizeof(desc));
 	place = place_of(part->loaded, &part->desc);
 	self = npu_desc_hash(&place, desc);
-	if (!dev->opt.replay && part->changes == dev->changes && !part->limit_beats &&
+	if (!dev->opt.replay && part->changes == dev->changes && !part->limited &&
 	    !shares(dev, place.channels, part)) {
 		npu_durations_add(dev->durations, npu_duration_key(part->ahead, self),
 				  cycle - part->since);
