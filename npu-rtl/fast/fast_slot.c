@@ -114,12 +114,21 @@ static bool sums_done(const struct slot *s)
 
 /* ---- what stops it ------------------------------------------------------------------------ */
 
+/* A load that faults is of what runs, or of an operation that is over. */
+static bool counts_now(const struct slot *s, const struct ask *load)
+{
+	uint32_t head = s->conv.head;
+
+	if (load->tag == TAG_DESC)
+		return s->state == S_IDLE || s->state == S_FETCH;
+	return load->seq == (head & 3u) || load->seq == ((head - 1) & 3u);
+}
+
 static void find_stop(struct slot *s, struct now *n, const struct access *a)
 {
 	const struct translate *t = s->mmu.way;
 	const struct conv *v = &s->conv;
 	bool stopping = s->state == S_STOPPING || s->state == S_STOPPED;
-	uint32_t seq = t[LOADS].ask.seq;
 
 	n->wr_ring = a->v && a->offset == NPU_SLOT_RING_BASE_OFF;
 	n->wr_preempt = a->v && a->offset == NPU_SLOT_PREEMPT_OFF;
@@ -130,10 +139,7 @@ static void find_stop(struct slot *s, struct now *n, const struct access *a)
 	n->dec_fault =
 		s->state == S_DECODE && (s->bad_kind || (n->array && !s->rect.rows));
 	if (t[LOADS].fault)
-		n->mmu_now =
-			t[LOADS].ask.tag == TAG_DESC
-				? s->state == S_IDLE || s->state == S_FETCH
-				: seq == (v->head & 3u) || seq == ((v->head - 1) & 3u);
+		n->mmu_now = counts_now(s, &t[LOADS].ask);
 	n->mmu_late = t[LOADS].fault && !n->mmu_now;
 	n->mmu_now = n->mmu_now || t[STORES].fault;
 	if (s->late_v)
