@@ -926,10 +926,10 @@ static uint64_t ask_to_stop(struct rig *r, struct rig_rect *rect, uint32_t *at,
 	uint32_t desc[16];
 	uint64_t start;
 
-	*rect = rig_anywhere(r, &g);
+	*rect = (struct rig_rect){0, 0, r->api->rows, r->api->cols};
 	*at = begin_long(r, 2, rect, desc, &g);
 	rig_write(r, NPU_SLOT_ADDR(0, SAVE), *at);
-	rig_gemm_desc(r, 0, 200, 40, 200, desc, &g); /* whose weights are loaded ahead */
+	rig_gemm_desc(r, 0, 60, 40, 200, desc, &g); /* whose weights are loaded ahead */
 	rig_push(r, 0, desc);
 	rig_bell(r, 0);
 	rig_run(r, rng_range(&g, 0, 2000));
