@@ -52,7 +52,7 @@ static const struct hal_option_def options[] = {
 	 "rtl: to the cycle; fast: C, any shape up to 32 x 32, cycles within 1 %; "
 	 "golden: C, any shape, cycles estimated; replay: recorded times, no results"},
 	{"durations", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "file of recorded times: engine=replay takes them from it, the others add "
+	 "file of recorded times: engine=replay takes them from it, rtl and fast add "
 	 "theirs"},
 	{"replay_shared", HAL_OPTION_ENUM, 0, 0, "refuse|accept", "refuse",
 	 "engine=replay: partitions with channels in common, whose effect it does not "

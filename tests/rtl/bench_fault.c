@@ -444,18 +444,30 @@ static void narrowed(struct rig *r, uint32_t moments)
 	       stopped, (unsigned long long)otherwise);
 }
 
-/* A copy of bytes from a to d. */
-static void push_copy(struct rig *r, uint32_t a, uint32_t d, uint32_t bytes)
+static void push_vec(struct rig *r, uint32_t vop, uint32_t a, uint32_t d, uint32_t bytes,
+		     uint32_t pattern)
 {
 	uint32_t desc[16] = {0};
 
 	NPU_SET(desc, OPCODE, NPU_OP_VEC);
-	NPU_SET(desc, VOP, NPU_VOP_COPY);
+	NPU_SET(desc, VOP, vop);
+	NPU_SET(desc, VPATTERN, pattern);
 	NPU_SET(desc, ADDR_A, a);
 	NPU_SET(desc, ADDR_D, d);
 	NPU_SET(desc, DM, 1);
 	NPU_SET(desc, VCOLS, bytes);
 	rig_push(r, BAD, desc);
+}
+
+/* A copy of bytes from a to d. */
+static void push_copy(struct rig *r, uint32_t a, uint32_t d, uint32_t bytes)
+{
+	push_vec(r, NPU_VOP_COPY, a, d, bytes, 0);
+}
+
+static void push_fill(struct rig *r, uint32_t d, uint32_t bytes, uint32_t pattern)
+{
+	push_vec(r, NPU_VOP_FILL, 0, d, bytes, pattern);
 }
 
 /* Two pages change places, in the table and in what is to be seen. */
@@ -506,19 +518,6 @@ static void flushed(struct rig *r)
 		rig_wait(r, 1u << BAD, 100000);
 		rig_check(r, BAD, "flushed");
 	}
-}
-
-static void push_fill(struct rig *r, uint32_t d, uint32_t bytes, uint32_t pattern)
-{
-	uint32_t desc[16] = {0};
-
-	NPU_SET(desc, OPCODE, NPU_OP_VEC);
-	NPU_SET(desc, VOP, NPU_VOP_FILL);
-	NPU_SET(desc, VPATTERN, pattern);
-	NPU_SET(desc, ADDR_D, d);
-	NPU_SET(desc, DM, 1);
-	NPU_SET(desc, VCOLS, bytes);
-	rig_push(r, BAD, desc);
 }
 
 /* When TLB_FLUSH reads as 0 nothing more comes by what was forgotten: the page that a
@@ -738,17 +737,10 @@ static void contexts(struct rig *r)
 	for (uint32_t turn = 0; turn < 8; turn++) {
 		struct rig_space *sp = &space[turn % 2];
 		uint64_t before = rig_counters(r, BAD, false).tlb_misses;
-		uint32_t desc[16] = {0};
 
 		enter(r, sp, turn % 2 ? 200 : 7, tail);
-		NPU_SET(desc, OPCODE, NPU_OP_VEC);
-		NPU_SET(desc, VOP, turn % 4 < 2 ? NPU_VOP_COPY : NPU_VOP_FILL);
-		NPU_SET(desc, VPATTERN, turn * 0x01010101);
-		NPU_SET(desc, ADDR_A, a);
-		NPU_SET(desc, ADDR_D, d);
-		NPU_SET(desc, DM, 1);
-		NPU_SET(desc, VCOLS, 40000);
-		rig_push(r, BAD, desc);
+		push_vec(r, turn % 4 < 2 ? NPU_VOP_COPY : NPU_VOP_FILL, a, d, 40000,
+			 turn * 0x01010101);
 		rig_push_end(r, BAD);
 		rig_bell(r, BAD);
 		rig_wait(r, 1u << BAD, 100000);

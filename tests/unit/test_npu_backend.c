@@ -1339,9 +1339,13 @@ static void freed_at_work(void **state)
 
 	(void)state;
 	desc.rows = desc.cols = 8;
-	for (uint32_t limited = 0; limited < 2; limited++) {
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		bool limited = turn == 1;
+
 		desc.bandwidth = limited ? 64000000 : 0; /* 64 bytes in 1,000 ns */
-		OK(hal_open("npu:0?model=" FAST, NULL, &dev));
+		OK(hal_open(turn < 2 ? "npu:0?model=" FAST
+				     : "npu:0?clock=real&model=" FAST,
+			    NULL, &dev));
 		native = hal_device_native(dev);
 		ext = hal_device_extension(dev, "npu");
 		OK(hal_partition_create(dev, &desc, &part));
