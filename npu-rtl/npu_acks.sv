@@ -3,7 +3,7 @@
 // answer carries nothing but which epoch its store was of.
 module npu_acks #(
     parameter  int unsigned N         = 8,
-    parameter  int unsigned DepthLog2 = 4  // stores of this slot a channel may have in flight
+    localparam int unsigned DepthLog2 = npu_pkg::FlightLog2
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
@@ -20,8 +20,6 @@ module npu_acks #(
 );
   if (N < 1 || N > npu_pkg::MaxChannels)
     $fatal(1, "npu_acks: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
-  if (DepthLog2 < 1 || DepthLog2 > 8)
-    $fatal(1, "npu_acks: DepthLog2 is %0d, not 1..8", DepthLog2);
 
   localparam int unsigned Depth = 1 << DepthLog2;
   typedef logic [DepthLog2:0] ptr_t;

@@ -11,9 +11,8 @@
 //     whoever stays, so that one request at a time does not wait for turns of many.
 // Requests are served in order of being taken, so the rows that are open are known here.
 module npu_arb #(
-    parameter  int unsigned S        = 4,
-    parameter  int unsigned BankBits = 3,
-    localparam int unsigned SW       = S > 1 ? $clog2(S) : 1
+    parameter  int unsigned S  = 4,
+    localparam int unsigned SW = S > 1 ? $clog2(S) : 1
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,
@@ -30,10 +29,9 @@ module npu_arb #(
 );
   if (S < 1 || S > npu_pkg::MaxSlots)
     $fatal(1, "npu_arb: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
-  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_arb: BankBits is %0d, not 1..8", BankBits);
 
   import npu_regs_pkg::*;
-  localparam int unsigned Banks = 1 << BankBits;
+  localparam int unsigned BankBits = npu_pkg::BankBits, Banks = 1 << BankBits;
   localparam int unsigned Stay = 4, Credit = 8;  // times nRP + nRCD + nCL
   typedef logic [BankBits-1:0] bankno_t;
   typedef logic [25-BankBits:0] row_t;

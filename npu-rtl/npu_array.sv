@@ -8,8 +8,8 @@
 // (sw) makes the shadow the one that multiplies; both ride the west-to-east wavefront.  The array
 // never stalls.
 module npu_array #(
-    parameter int R = 16, C = 16, S = 4, AW = 9,
-    localparam int RW = $clog2(R + 1), CW = $clog2(C + 1)
+    parameter int R = 16, C = 16, S = 4,
+    localparam int AW = 9, RW = $clog2(R + 1), CW = $clog2(C + 1)
 ) (
     input  logic                 clk_i,
     input  logic [RW-1:0]        r0_i [S], h_i [S],
@@ -29,7 +29,6 @@ module npu_array #(
     $fatal(1, "npu_array: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   if (S < 1 || S > npu_pkg::MaxSlots)
     $fatal(1, "npu_array: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
-  if (AW < 2 || AW > 16) $fatal(1, "npu_array: AW is %0d, not 2..16", AW);
 
   localparam int RI = R > 1 ? $clog2(R) : 1, CI = C > 1 ? $clog2(C) : 1;
   // From a PE to the next in the row, and to the one below:

@@ -8,7 +8,7 @@
 module npu_axi #(
     parameter  int unsigned S         = 4,
     // reads of a slot in flight: what npu_return has room for
-    localparam int unsigned DepthLog2 = 4
+    localparam int unsigned DepthLog2 = npu_pkg::FlightLog2
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,

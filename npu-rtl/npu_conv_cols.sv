@@ -80,4 +80,8 @@ module npu_conv_cols
     assign col_win_o[j] = col_win_q[leave_tid_i][j];
     assign col_at_o[j]  = col_at_q[leave_tid_i][j];
   end
+
+  // ---- what always holds ------------------------------------------------------------------------
+  column_of_the_array: assert property (@(posedge clk_i)
+      we_i |-> 32'(at_i) < C && !at_i[0]) else $error("a column that is not there, or no pair's");
 endmodule

@@ -43,4 +43,10 @@ module npu_conv_finish
 
   assign v_o   = y_v != 0 || (v_i && op_i.out32);
   assign row_o = y_v != 0 ? {{24 * C{1'b0}}, y} : biased;
+
+  // ---- what always holds ------------------------------------------------------------------------
+  one_row: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+      y_v != 0 |-> !(v_i && op_i.out32)) else $error("two rows of outputs in one cycle");
+  whole_row: assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+      (y_v & (y_v + C'(1))) == '0) else $error("a row of outputs has a hole");
 endmodule

@@ -62,19 +62,12 @@ module npu_conv_gather
     $fatal(1, "npu_conv_gather: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
   if (C < 1 || C > int'(npu_pkg::MaxCols))
     $fatal(1, "npu_conv_gather: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
-  localparam int Ports = 6, Beats = 8;
-  typedef logic [2:0] port_t;
-
-  function automatic port_t port(input port_t from, input port_t n);
-    logic [3:0] p;
-    p = 4'(from) + 4'(n);
-    return port_t'(p >= 4'(Ports) ? p - 4'(Ports) : p);
-  endfunction
+  localparam int Beats = 8;
 
   // A beat: what goes in in one cycle.
   typedef struct packed {
     logic               row, first, last;  // part of a row: its first, its last
-    port_t              runs;
+    run_t               runs;
     logic [R-1:0]       starts;            // lanes at which the runs begin; F_GROUP: lanes read
     logic [R-1:0]       in, keep;          // lanes in the image; lanes of the last row used again
     logic [CI-1:0]      win;
@@ -84,96 +77,27 @@ module npu_conv_gather
   } beat_t;
 
   // ---- a row's runs, and what of them goes now ------------------------------------------------
-  logic [R-1:0]  in, keep, want, done_q, done_d, pick;
-  logic [CI-1:0] win_q, win_d;
-  logic          all, fits, go, last_win;
+  logic [R-1:0]  in, keep, pick;
+  logic [CI-1:0] win;
+  logic          fits, go, first, last;
   logic [RI-1:0] lane [Ports];
-  port_t         runs, tail_q, tail_d, head_q, head_d;
+  run_t          runs, tail_q, tail_d, head_q, head_d;
   logic          free [Ports];
-
-  // Lanes that a window moves on by from row to row, if it does so by whole lanes and not far.
-  logic [1:0] shift, out_shift;
-  function automatic logic [1:0] lanes(input conv_op_t of);
-    return of.kcin == 16'd1 && of.dx == 4'd1 && of.sx <= 4'd2 ? of.sx[1:0] : 2'd0;
-  endfunction
-  assign shift     = lanes(op_i);
-  assign out_shift = lanes(out_op_i);
-
-  logic [20:0] y;
-  logic [17:0] x;
-  always_comb begin
-    in   = '0;
-    keep = '0;
-    y    = '0;
-    x    = '0;
-    if (row_i)
-      for (int i = 0; i < R; i++) begin
-        // a negative coordinate is a huge unsigned one
-        y     = 21'(unsigned'(window_i.iy + 21'(signed'({1'b0, lane_dy_i[i]}))));
-        x     = 18'(unsigned'(window_i.ix + 18'(signed'({1'b0, lane_dx_i[i]}))));
-        in[i] = lane_v_i[i] && (op_i.cut || (y < 21'(op_i.h) && x < 18'(op_i.w)));
-        for (int s = 1; s <= 2; s++)
-          if (op_i.group && !fresh_i && shift == 2'(s) && lane_again_i[i] && i + s < R)
-            keep[i] = lane_v_i[RI'(unsigned'(i + s))];
-      end
-  end
-
-  always_comb begin
-    logic any;
-    any  = 1'b0;
-    want = '0;
-    if (op_i.group) want = in & ~keep;
-    else
-      for (int i = R - 1; i >= 0; i--) begin
-        any |= in[i];
-        if (lane_start_i[i]) begin
-          want[i] = any;
-          any     = 1'b0;
-        end
-      end
-  end
-
-  always_comb begin
-    pick = '0;
-    runs = '0;
-    all  = 1'b1;
-    for (int k = 0; k < Ports; k++) lane[k] = '0;
-    if (row_i)
-      for (int i = 0; i < R; i++)
-        if (want[i] && !done_q[i]) begin
-          if (runs != port_t'(Ports)) begin
-            pick[i]    = 1'b1;
-            lane[runs] = RI'(i);
-            runs       = runs + 3'd1;
-          end else all = 1'b0;
-        end
-  end
-
+  npu_conv_runs #(.R(R), .C(C)) u_runs (
+      .clk_i, .rst_ni, .kill_i, .op_i, .row_i, .fresh_i, .window_i, .lane_v_i, .lane_start_i,
+      .lane_again_i, .lane_dx_i, .lane_dy_i, .wins_i, .go_i(go), .first_o(first), .last_o(last),
+      .runs_o(runs), .lane_o(lane), .pick_o(pick), .in_o(in), .keep_o(keep), .win_o(win));
   always_comb begin
     fits = 1'b1;
     for (int k = 0; k < Ports; k++)
-      if (port_t'(k) < runs && !free[port(tail_q, port_t'(k))]) fits = 1'b0;
+      if (run_t'(k) < runs && !free[port(tail_q, run_t'(k))]) fits = 1'b0;
   end
-  assign last_win = !op_i.group || win_q == wins_i;
-  assign go       = row_i && ready_o && fits;
-  assign take_o   = go && all && last_win;
-
-  always_comb begin
-    done_d = all ? '0 : done_q | pick;
-    win_d  = !all ? win_q : last_win ? '0 : win_q + 1'b1;
-    tail_d = port(tail_q, runs);
-  end
+  assign go     = row_i && ready_o && fits;
+  assign take_o = go && last;
+  assign tail_d = port(tail_q, runs);
   always_ff @(posedge clk_i) begin
-    if (go) begin
-      done_q <= done_d;
-      win_q  <= win_d;
-      tail_q <= tail_d;
-    end
-    if (kill_i || !rst_ni) begin
-      done_q <= '0;
-      win_q  <= '0;
-      tail_q <= '0;
-    end
+    if (go) tail_q <= tail_d;
+    if (kill_i || !rst_ni) tail_q <= '0;
   end
 
   // ---- beats on their way ---------------------------------------------------------------------
@@ -187,13 +111,13 @@ module npu_conv_gather
   always_comb begin
     in_beat        = '0;
     in_beat.row    = go;
-    in_beat.first  = done_q == '0 && win_q == '0;
+    in_beat.first  = first;
     in_beat.last   = take_o;
     in_beat.runs   = go ? runs : '0;
     in_beat.starts = go ? pick : '0;
     in_beat.in     = in;
-    in_beat.keep   = keep & in;
-    in_beat.win    = win_q;
+    in_beat.keep   = keep;
+    in_beat.win    = win;
     in_beat.load   = load_i;
     in_beat.at     = at_i;
     in_beat.tag    = tag_i;
@@ -235,7 +159,7 @@ module npu_conv_gather
   logic [AI-1:0] row_at [Ports], next_row_at [Ports];
   logic [127:0]  data [Ports];
   always_comb begin
-    port_t p;
+    run_t p;
     p = '0;
     for (int q = 0; q < Ports; q++) begin
       run[q]       = 1'b0;
@@ -245,11 +169,11 @@ module npu_conv_gather
     end
     if (go)
       for (int k = 0; k < Ports; k++)
-        if (port_t'(k) < runs) begin
-          p            = port(tail_q, port_t'(k));
+        if (run_t'(k) < runs) begin
+          p            = port(tail_q, run_t'(k));
           run[p]       = 1'b1;
-          run_ad[p]    = SW'(window_i.ad + lane_off_i[lane[k]]) + (op_i.group ? win_i[win_q] : '0);
-          run_more[p]  = op_i.group ? win_more_i[win_q] : lane_more_i[lane[k]];
+          run_ad[p]    = SW'(window_i.ad + lane_off_i[lane[k]]) + (op_i.group ? win_i[win] : '0);
+          run_more[p]  = op_i.group ? win_more_i[win] : lane_more_i[lane[k]];
           run_place[p] = op_i.group ? '0 : 4'(lane[k]);
         end
   end
@@ -263,51 +187,19 @@ module npu_conv_gather
         .pop_i(take[p]));
   end
 
-  // A bank serves the oldest of the runs that ask for it; one that waits for its other bank keeps
-  // it from the younger. On more than 16 PE rows a row of bytes side by side is several runs, each
-  // beginning in the word that the one before ends in: there a read is for all that want its word.
-  localparam bit Shared = R > 16;
-  logic [5:0]    age [Ports];
-  logic [AI-1:0] bank_row [Ports][Banks];
-  function automatic logic meet(input port_t p, input port_t q);
-    meet = 1'b0;
-    for (int b = 0; b < Banks; b++)
-      if (banks[p][b] && banks[q][b] && !(Shared && bank_row[p][b] == bank_row[q][b])) meet = 1'b1;
-  endfunction
-  for (genvar p = 0; p < Ports; p++) begin : g_bank_row
-    for (genvar b = 0; b < Banks; b++) begin : g_bank
-      assign bank_row[p][b] = 3'(b) == bank_at[p] ? row_at[p] : next_row_at[p];
-    end
-  end
-  always_comb begin
-    for (int p = 0; p < Ports; p++)
-      age[p] = {ahead[p], port(3'(p), head_q == 0 ? '0 : port_t'(Ports) - head_q)};
-    for (int p = 0; p < Ports; p++) begin
-      gnt[p] = req[p];
-      for (int q = 0; q < Ports; q++)
-        if (q != p && req[q] && age[q] < age[p] && meet(port_t'(p), port_t'(q))) gnt[p] = 1'b0;
-    end
-  end
-  always_comb begin
-    re_o = '0;
-    for (int b = 0; b < Banks; b++) bank_row_o[b] = '0;
-    for (int p = 0; p < Ports; p++)
-      if (gnt[p]) begin
-        re_o |= banks[p];
-        for (int b = 0; b < Banks; b++)
-          if (banks[p][b]) bank_row_o[b] |= bank_row[p][b];
-      end
-  end
+  npu_conv_banks #(.Shared(R > 16)) u_banks (
+      .clk_i, .rst_ni, .req_i(req), .ahead_i(ahead), .head_i(head_q), .banks_i(banks),
+      .bank_i(bank_at), .row_i(row_at), .next_row_i(next_row_at), .gnt_o(gnt), .re_o, .bank_row_o);
 
   // ---- the oldest beat leaves once its runs have come -----------------------------------------
   always_comb begin
     pop = ripe_q != 0;
     for (int k = 0; k < Ports; k++)
-      if (port_t'(k) < beat.runs && !have[port(head_q, port_t'(k))]) pop = 1'b0;
+      if (run_t'(k) < beat.runs && !have[port(head_q, run_t'(k))]) pop = 1'b0;
     for (int p = 0; p < Ports; p++) take[p] = 1'b0;
     if (pop)
       for (int k = 0; k < Ports; k++)
-        if (port_t'(k) < beat.runs) take[port(head_q, port_t'(k))] = 1'b1;
+        if (run_t'(k) < beat.runs) take[port(head_q, run_t'(k))] = 1'b1;
   end
   assign head_d = port(head_q, beat.runs);
   always_ff @(posedge clk_i) begin
@@ -329,72 +221,16 @@ module npu_conv_gather
     if (kill_i || !rst_ni) old_q <= '0;
     else old_q <= old_d;
 
-  function automatic logic [8:0] element(input logic [7:0] b);
-    return {!out_op_i.a_u8 & b[7], b} - {!out_op_i.a_u8 & out_op_i.zpa[7], out_op_i.zpa};
-  endfunction
+  npu_conv_spread #(.R(R), .C(C)) u_spread (
+      .clk_i, .op_i(out_op_i), .row_i(pop && beat.row), .first_i(beat.first), .runs_i(beat.runs),
+      .head_i(head_q), .data_i(data), .starts_i(beat.starts), .in_i(beat.in), .keep_i(beat.keep),
+      .win_i(beat.win), .col_win_i, .col_at_i, .a_o, .g_o);
 
-  // One element a lane, from the run that the lane lies in.  Lanes behind the last run of a beat
-  // get theirs with a later one.
-  logic [9*R-1:0] part_q;
-  always_comb begin
-    port_t n;
-    logic  hit;
-    n   = head_q;
-    hit = 1'b0;
-    a_o = beat.first ? '0 : part_q;
-    if (pop && !out_op_i.group)
-      for (int i = 0; i < R; i++) begin
-        if (beat.starts[i]) begin
-          n   = hit ? port(n, 3'd1) : n;
-          hit = 1'b1;
-        end
-        if (hit && beat.in[i]) a_o[9*i +: 9] = element(data[n][8*(i%16) +: 8]);
-      end
-  end
-  always_ff @(posedge clk_i) if (pop && beat.row && !out_op_i.group) part_q <= a_o;
-
-  // F_GROUP: the rows' windows overlap.  What the last row had moves on to the lane that has it
-  // now; the rest is read, a vector a lane, and each column takes its byte.
-  logic [9*C-1:0] window_q [R], window [R], vector [Ports], mine;
-  always_comb begin
-    port_t n;
-    n    = head_q;
-    mine = '0;
-    for (int k = 0; k < Ports; k++) vector[k] = '0;
-    for (int i = 0; i < R; i++) window[i] = '0;
-    if (pop && beat.row && out_op_i.group) begin
-      for (int j = 0; j < C; j++) if (col_win_i[j] == beat.win) mine[9*j +: 9] = '1;
-      for (int k = 0; k < Ports; k++)
-        if (port_t'(k) < beat.runs)
-          for (int j = 0; j < C; j++)
-            vector[k][9*j +: 9] = element(data[port(head_q, port_t'(k))][{col_at_i[j], 3'd0} +: 8]);
-      n = '0;
-      for (int i = 0; i < R; i++) begin
-        if (!beat.first) window[i] = window_q[i];
-        else
-          for (int s = 1; s <= 2; s++)
-            if (out_shift == 2'(s) && i + s < R && beat.keep[i])
-              window[i] = window_q[RI'(unsigned'(i + s))];
-        if (beat.starts[i]) begin
-          window[i] = (window[i] & ~mine) | (vector[n] & mine);
-          n         = n + 3'd1;
-        end
-      end
-    end
-  end
-  always_ff @(posedge clk_i) if (pop && beat.row && out_op_i.group) window_q <= window;
-  assign g_o = window;
-
-  logic clash;                            // two reads of a bank in one cycle
-  always_comb begin
-    clash = 1'b0;
-    for (int p = 0; p < Ports; p++)
-      for (int q = 0; q < p; q++)
-        clash |= gnt[p] && gnt[q] && meet(port_t'(p), port_t'(q));
-  end
-  OneRead:  assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) !clash);
-  Room:     assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) push |-> ready_o);
-  Ripe:     assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) ripe_q <= count_q);
-  Steady:   assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
-                             row_i && !take_o |=> row_i);
+  // ---- what always holds ------------------------------------------------------------------------
+  Room:   assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) push |-> ready_o);
+  Ripe:   assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i) ripe_q <= count_q);
+  Young:  assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+                           pop |-> count_q != 0 && (beat.row || beat.load));
+  Behind: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+                           old_q <= count_q);
 endmodule

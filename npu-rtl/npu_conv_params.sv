@@ -23,4 +23,8 @@ module npu_conv_params
         .clk_i, .we_i(v_i && pair_i == 5'(j / 2)), .waddr_i(tid_i), .wdata_i(param_i[j%2]),
         .re_i(read_i), .raddr_i(read_tid_i), .rdata_o(param_o[j]));
   end
+
+  // ---- what always holds ------------------------------------------------------------------------
+  column_of_the_array: assert property (@(posedge clk_i)
+      v_i |-> 32'(pair_i) * 2 < C) else $error("parameters of a column that is not there");
 endmodule

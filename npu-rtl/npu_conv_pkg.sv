@@ -149,6 +149,12 @@ package npu_conv_pkg;
     logic signed [6:0]  shift;
   } param_t;
 
+  // F_GROUP: lanes that a window moves on by from row to row, if it does so by whole lanes and not
+  // far.
+  function automatic logic [1:0] lanes(input conv_op_t of);
+    return of.kcin == 16'd1 && of.dx == 4'd1 && of.sx <= 4'd2 ? of.sx[1:0] : 2'd0;
+  endfunction
+
   // Rows of the next panel, of those left, after one of prev rows (0: it is the first).  Panels
   // begin short and double, so that the array starts while the rest of the input is still being
   // loaded; a long operation also ends with a short one, so that little is left to store; and no

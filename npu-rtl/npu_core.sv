@@ -47,8 +47,6 @@ module npu_core #(
   if (N < 1 || N > npu_pkg::MaxChannels)
     $fatal(1, "npu_core: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
 
-  localparam int unsigned BankBits = 3;
-  localparam int unsigned TlbLog2 = 10;
   localparam int unsigned AW = 9;
   localparam int unsigned RW = $clog2(R + 1), CW = $clog2(C + 1);
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
@@ -117,11 +115,7 @@ module npu_core #(
       .R(R),
       .C(C),
       .S(S),
-      .N(N),
-      .DepthLog2(npu_pkg::DepthLog2),
-      .SpadLog2(npu_pkg::SpadLog2),
-      .BankBits(BankBits),
-      .TlbLog2(TlbLog2)
+      .N(N)
   ) u_regs (
       .clk_i,
       .rst_ni(rst_nq),
@@ -227,8 +221,7 @@ module npu_core #(
   npu_array #(
       .R(R),
       .C(C),
-      .S(S),
-      .AW(AW)
+      .S(S)
   ) u_array (
       .clk_i(array_clk),
       .r0_i(r0),

@@ -9,8 +9,7 @@
 module npu_mmu
   import npu_mmu_pkg::*;
 #(
-    parameter  int unsigned TlbLog2 = 10,
-    localparam int unsigned NC      = 3  // that load: fetch FIFO, activation loader, sequencer
+    localparam int unsigned NC = 3  // that load: fetch FIFO, activation loader, sequencer
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,
@@ -48,8 +47,7 @@ module npu_mmu
     input  logic               drop_i,     // with fault_o.load: forget this load and go on
     output logic               miss_o
 );
-  if (TlbLog2 < 5 || TlbLog2 > 12) $fatal(1, "npu_mmu: TlbLog2 is %0d, not 5..12", TlbLog2);
-  localparam int unsigned NT = 1 << TlbLog2;
+  localparam int unsigned TlbLog2 = npu_pkg::TlbLog2, NT = 1 << TlbLog2;
 
   // ---- choice of a load -------------------------------------------------------------------------
   logic [1:0] sel, rr_q, rr_d;
@@ -92,7 +90,7 @@ module npu_mmu
   logic [TlbLog2-1:0] fill_at;
   tlb_t               fill;
   npu_pkg::mem_req_t  walk_req;
-  npu_translate #(.TlbLog2(TlbLog2)) u_loads (
+  npu_translate u_loads (
       .clk_i, .rst_ni, .kill_i, .flush_i, .hold_i(hold_o), .pt_count_i, .context_i, .ch_mask_i,
       .gran_i(hash_i.gran), .v_i(any), .ask_i(ask_i[sel]), .next_o(next), .ask_o(load_o),
       .miss_o(load_miss),
@@ -100,7 +98,7 @@ module npu_mmu
       .bad_i(bad && walk_for.load), .bad_kind_i(bad_kind),
       .walk_i(walk_req), .walk_gnt_o(walk_gnt), .req_o(req_o.load), .gone_o(), .acc_i(acc_i.load),
       .busy_o(load_busy), .fault_o(fault_o.load), .fault_kind_o(load_kind_o), .drop_i);
-  npu_translate #(.TlbLog2(TlbLog2), .Stores(1'b1)) u_stores (
+  npu_translate #(.Stores(1'b1)) u_stores (
       .clk_i, .rst_ni, .kill_i, .flush_i, .hold_i(hold_o), .pt_count_i, .context_i, .ch_mask_i,
       .gran_i(hash_i.gran), .v_i(store_v_i), .ask_i(store_i), .next_o(store_next),
       .ask_o(store_o), .miss_o(store_miss),

@@ -4,8 +4,11 @@ package npu_pkg;
   // The largest machine: what widths and the register page hold.  Modules refuse more when they
   // are elaborated.
   localparam int unsigned MaxRows = 32, MaxCols = 32, MaxSlots = 8, MaxChannels = 16;
-  // What is the same in every machine: bytes of a slot's scratchpad, rows of an accumulator tile.
-  localparam int unsigned SpadLog2 = 17, DepthLog2 = 9;
+  // What is the same in every machine: bytes of a slot's scratchpad, rows of an accumulator tile,
+  // translations of a slot; banks of a channel, loads and stores of a slot that it may have in
+  // flight, of each.
+  localparam int unsigned SpadLog2 = 17, DepthLog2 = 9, TlbLog2 = 10;
+  localparam int unsigned BankBits = 3, FlightLog2 = 4;
 
   typedef logic [511:0] line_t;
   typedef logic [255:0] piece_t;  // what a store carries at most
@@ -69,6 +72,12 @@ package npu_pkg;
 
   // What a request finds in its bank.
   typedef enum logic [1:0] {RowNone, RowHit, RowClosed, RowConflict} row_e;
+
+  // Whether a register is one of the n of an array.
+  function automatic logic is_in(input logic [11:0] addr, input logic [15:0] base,
+                                 input int unsigned n);
+    return addr >= base[11:0] && 32'(addr) < 32'(base) + 4 * n;
+  endfunction
 
   // HASH and XMASK registers, as the slots' translation units use them.
   typedef struct packed {

@@ -7,8 +7,7 @@
 // while there is room for its response, and while the slot may use the channel: what is still
 // waiting when it no longer may is answered without the memory.
 module npu_port #(
-    parameter  int unsigned S        = 4,
-    parameter  int unsigned BankBits = 3
+    parameter int unsigned S = 4
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
@@ -33,7 +32,6 @@ module npu_port #(
 );
   if (S < 1 || S > npu_pkg::MaxSlots)
     $fatal(1, "npu_port: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
-  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_port: BankBits is %0d, not 1..8", BankBits);
 
   import npu_regs_pkg::*;
   localparam int unsigned SW = S > 1 ? $clog2(S) : 1;
@@ -55,7 +53,7 @@ module npu_port #(
         .clk_i, .rst_ni, .push_i(push_i[s].load), .slot_i(3'(s)), .req_i(req_i[s].load),
         .wdata_i('0), .full_o(full_o[s].load), .half_o(), .head_o(load[s]), .walk_o(walk[s]),
         .pop_i(pop_load[s]), .wdata_o());
-    npu_port_fifo #(.Stores(1'b1), .FifoBits(5)) u_stores (
+    npu_port_fifo #(.Stores(1'b1)) u_stores (
         .clk_i, .rst_ni, .push_i(push_i[s].store), .slot_i(3'(s)), .req_i(req_i[s].store),
         .wdata_i(wdata_i[s]), .full_o(full_o[s].store), .half_o(half[s]), .head_o(store[s]),
         .walk_o(), .pop_i(pop_store[s]), .wdata_o(wdata[s]));
@@ -92,8 +90,7 @@ module npu_port #(
   end
 
   npu_arb #(
-      .S(S),
-      .BankBits(BankBits)
+      .S(S)
   ) u_arb (
       .clk_i,
       .rst_ni,

@@ -5,7 +5,7 @@
 // cycle is handed on.  A store's data are read when it is taken.
 module npu_port_fifo #(
     parameter  bit          Stores   = 1'b0,
-    parameter  int unsigned FifoBits = 4
+    localparam int unsigned FifoBits = Stores ? 5 : 4
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,
@@ -20,8 +20,6 @@ module npu_port_fifo #(
     input  logic               pop_i,
     output npu_pkg::piece_t    wdata_o   // of the one that was popped a cycle ago
 );
-  if (FifoBits < 1 || FifoBits > 8)
-    $fatal(1, "npu_port_fifo: FifoBits is %0d, not 1..8", FifoBits);
 
   localparam int unsigned Depth = 1 << FifoBits;
   typedef logic [FifoBits:0]   ptr_t;

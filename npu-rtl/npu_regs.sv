@@ -2,16 +2,12 @@
 // npu_regs: the privileged register page: identity, map, memory system, slots' modes, time,
 // interrupts.
 module npu_regs #(
-    parameter  int unsigned R         = 16,
-    parameter  int unsigned C         = 16,
-    parameter  int unsigned S         = 4,
-    parameter  int unsigned N         = 8,
-    parameter  int unsigned DepthLog2 = 9,
-    parameter  int unsigned SpadLog2  = 17,
-    parameter  int unsigned BankBits  = 3,
-    parameter  int unsigned TlbLog2   = 10,
-    localparam int unsigned RW        = $clog2(R + 1),
-    localparam int unsigned CW        = $clog2(C + 1)
+    parameter  int unsigned R  = 16,
+    parameter  int unsigned C  = 16,
+    parameter  int unsigned S  = 4,
+    parameter  int unsigned N  = 8,
+    localparam int unsigned RW = $clog2(R + 1),
+    localparam int unsigned CW = $clog2(C + 1)
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,
@@ -58,6 +54,7 @@ module npu_regs #(
     output logic               irq_o
 );
   import npu_regs_pkg::*;
+  import npu_pkg::is_in;
   if (R < 1 || R > npu_pkg::MaxRows)
     $fatal(1, "npu_regs: R is %0d, not 1..%0d", R, npu_pkg::MaxRows);
   if (C < 1 || C > npu_pkg::MaxCols)
@@ -66,14 +63,6 @@ module npu_regs #(
     $fatal(1, "npu_regs: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
   if (N < 1 || N > npu_pkg::MaxChannels)
     $fatal(1, "npu_regs: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
-  if (DepthLog2 < 1 || DepthLog2 > (1 << CAPS_DEPTH_LOG2_W) - 1)
-    $fatal(1, "npu_regs: DepthLog2 is %0d, not 1..%0d", DepthLog2, (1 << CAPS_DEPTH_LOG2_W) - 1);
-  if (SpadLog2 < 1 || SpadLog2 > (1 << CAPS_SPAD_LOG2_W) - 1)
-    $fatal(1, "npu_regs: SpadLog2 is %0d, not 1..%0d", SpadLog2, (1 << CAPS_SPAD_LOG2_W) - 1);
-  if (BankBits < 1 || BankBits > (1 << CAPS_BANKS_LOG2_W) - 1)
-    $fatal(1, "npu_regs: BankBits is %0d, not 1..%0d", BankBits, (1 << CAPS_BANKS_LOG2_W) - 1);
-  if (TlbLog2 < 1 || TlbLog2 > (1 << CAPS_TLB_LOG2_W) - 1)
-    $fatal(1, "npu_regs: TlbLog2 is %0d, not 1..%0d", TlbLog2, (1 << CAPS_TLB_LOG2_W) - 1);
 
   // After reset the hash spreads over as many of the channels as it can.
   function automatic logic [6:0] hash_all();
@@ -92,21 +81,16 @@ module npu_regs #(
 
   localparam logic [31:0] Shape = 32'(R) << SHAPE_ROWS_LSB | 32'(C) << SHAPE_COLS_LSB |
                                   32'(S) << SHAPE_SLOTS_LSB | 32'(N) << SHAPE_CHANNELS_LSB;
-  localparam logic [31:0] Caps = 32'(DepthLog2) << CAPS_DEPTH_LOG2_LSB |
-      32'(SpadLog2) << CAPS_SPAD_LOG2_LSB |
-                                 32'(BankBits) << CAPS_BANKS_LOG2_LSB |
-                                     32'(TlbLog2) << CAPS_TLB_LOG2_LSB;
+  localparam logic [31:0] Caps = 32'(npu_pkg::DepthLog2) << CAPS_DEPTH_LOG2_LSB |
+                                 32'(npu_pkg::SpadLog2) << CAPS_SPAD_LOG2_LSB |
+                                 32'(npu_pkg::BankBits) << CAPS_BANKS_LOG2_LSB |
+                                 32'(npu_pkg::TlbLog2) << CAPS_TLB_LOG2_LSB;
   localparam logic [31:0] IrqBits = 32'((1 << S) - 1) << IRQ_PEND_SIGNAL_LSB |
                                     32'((1 << S) - 1) << IRQ_PEND_FAULT_LSB |
                                     32'((1 << S) - 1) << IRQ_PEND_QUIET_LSB;
   localparam logic [10:0] HashReset = {4'd12, hash_all()};
 
   // ---- decode ------------------------------------------------------------------------------
-  function automatic logic is_in(input logic [11:0] addr, input logic [15:0] base,
-      input int unsigned n);
-    return addr >= base[11:0] && 32'(addr) < 32'(base) + 4 * n;
-  endfunction
-
   logic [2:0] idx;  // element of an array of eight
   logic [1:0] mask;
   assign idx  = addr_i[4:2];
@@ -119,8 +103,6 @@ module npu_regs #(
   logic [23:0] pend_q, enable_q, event_d;
   logic [31:0] time_hi_q;
   logic        opaque_q, lock_q;
-  logic [3:0]  odd;    // Q of the HASH value being written
-  logic [7:0]  named;  // channels that it names
 
   always_comb begin
     event_d = '0;
@@ -129,126 +111,51 @@ module npu_regs #(
     event_d[IRQ_PEND_QUIET_LSB+:S]  = irq_quiet_i;
   end
 
-  logic bucket_bad;
-  assign bucket_bad = 32'(wdata_i[BUCKET_SET_SLOT_LSB+:BUCKET_SET_SLOT_W]) >= S ||
-                      (bucket_o.window != '0 && (bucket_o.budget == '0 || bucket_o.burst < 28'd4 ||
-                                                 bucket_o.budget > bucket_o.burst));
+  // ---- modes, shares of memory -------------------------------------------------------------
+  logic        take_machine, take_slot, is_shared, is_hash, bucket_bad;
+  logic [1:0]  mode_status;
+  logic [31:0] shares_rdata;
+  npu_modes #(
+      .S(S),
+      .N(N)
+  ) u_modes (
+      .clk_i,
+      .rst_ni,
+      .we_i,
+      .addr_i,
+      .wdata_i,
+      .mem_idle_i,
+      .idle_i,
+      .serial_i(serial_o),
+      .lock_i(lock_q),
+      .bucket_bad_i(bucket_bad),
+      .take_machine_o(take_machine),
+      .shared_o(is_shared),
+      .hash_o(is_hash),
+      .take_slot_o(take_slot),
+      .status_o(mode_status)
+  );
+  npu_shares #(
+      .S(S),
+      .N(N)
+  ) u_shares (
+      .clk_i,
+      .rst_ni,
+      .we_i,
+      .take_i(take_machine && is_shared),
+      .addr_i,
+      .wdata_i,
+      .rdata_o(shares_rdata),
+      .arb_o,
+      .turns_o,
+      .turns_restart_o,
+      .ch_group_o,
+      .bucket_set_o,
+      .bucket_o,
+      .bucket_bad_o(bucket_bad)
+  );
 
-  // Only what was built can be named: an impossible HASH leaves the old one.
-  logic hash_ok;
-  assign odd     = {wdata_i[HASH_QH_LSB], wdata_i[HASH_Q_LSB+:HASH_Q_W]};
-  assign named   = 8'(odd) << wdata_i[HASH_K_LSB+:HASH_K_W];
-  assign hash_ok = odd[0] && wdata_i[HASH_K_LSB+:HASH_K_W] <= 3'd4 && 32'(named) <= N &&
-                   wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] >= 4'd8 &&
-                       wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W] <= 4'd12;
-
-  // ---- modes -------------------------------------------------------------------------------
-  // A write to a mode that something at work stands on is not taken, and says so.
-  logic [1:0] mode_status_d, mode_status_q;
-  logic       is_arb, is_shared, is_hash, is_machine, is_ctrl, is_slot, take_machine, take_slot;
-  logic       serial_d, slot_serial, slot_idle;  // of the slot at idx
-  always_comb begin
-    slot_idle   = 1'b0;
-    slot_serial = 1'b0;
-    for (int s = 0; s < int'(S); s++)
-      if (32'(idx) == s) begin
-        slot_idle   = idle_i[s];
-        slot_serial = serial_o[s];
-      end
-  end
-  assign serial_d   = wdata_i[SLOT_CTRL_SERIAL_LSB];
-  assign is_arb     = is_in(addr_i, GLB_ARB_ADDR, GLB_ARB_N);
-  assign is_shared  = is_arb || addr_i == GLB_TURNS_ADDR[11:0] ||
-                      addr_i == GLB_TURN_ORDER_ADDR[11:0] || addr_i == GLB_CH_GROUP_ADDR[11:0];
-  assign is_hash    = addr_i == GLB_HASH_ADDR[11:0] || is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N);
-  assign is_machine = is_shared || is_hash || addr_i == GLB_CTRL_ADDR[11:0] ||
-                      addr_i == GLB_TIMING_ADDR[11:0];
-  assign is_ctrl    = is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N);
-  assign is_slot    = is_ctrl || is_in(addr_i, GLB_PT_BASE_ADDR, GLB_PT_BASE_N) ||
-                      is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N);
-  always_comb begin
-    mode_status_d = mode_status_q;
-    if (we_i && is_machine) begin
-      mode_status_d = 2'(MODE_OK);
-      if (!mem_idle_i) mode_status_d = 2'(MODE_BUSY);
-      else if (is_hash && lock_q) mode_status_d = 2'(MODE_LOCKED);
-      else if ((is_arb && wdata_i[ARB_MODE_LSB+:ARB_MODE_W] > 2'(ARB_TURNS)) ||
-               (addr_i == GLB_HASH_ADDR[11:0] && !hash_ok))
-        mode_status_d = 2'(MODE_RANGE);
-    end else if (we_i && is_slot) begin
-      mode_status_d = 2'(MODE_OK);
-      if (32'(idx) >= S) mode_status_d = 2'(MODE_RANGE);
-      else if (!slot_idle && !(is_ctrl && serial_d == slot_serial)) mode_status_d = 2'(MODE_BUSY);
-    end else if (we_i && addr_i == GLB_BUCKET_SET_ADDR[11:0])
-      mode_status_d = bucket_bad ? 2'(MODE_RANGE) : 2'(MODE_OK);
-  end
-  assign take_machine = we_i && is_machine && mode_status_d == 2'(MODE_OK);
-  assign take_slot    = we_i && is_slot && mode_status_d == 2'(MODE_OK);
-  always_ff @(posedge clk_i) begin
-    mode_status_q <= rst_ni ? mode_status_d : 2'(MODE_OK);
-  end
-
-  // ---- shares of memory --------------------------------------------------------------------
-  npu_pkg::arb_cfg_t    arb_d [2];
-  npu_pkg::turns_cfg_t  turns_d;
-  npu_pkg::bucket_set_t bucket_d;
-  logic [N-1:0]         ch_group_d;
-  logic [S-1:0]         bucket_set_d;
-  logic                 turns_restart_d;
-  always_comb begin
-    for (int i = 0; i < 2; i++) arb_d[i] = arb_o[i];
-    turns_d         = turns_o;
-    bucket_d        = bucket_o;
-    ch_group_d      = ch_group_o;
-    bucket_set_d    = '0;
-    turns_restart_d = 1'b0;
-    if (take_machine && is_shared) begin
-      turns_restart_d = 1'b1;
-      unique case (addr_i)
-        GLB_TURNS_ADDR[11:0]: begin
-          turns_d.cycles = wdata_i[TURNS_CYCLES_LSB+:TURNS_CYCLES_W];
-          turns_d.last   = wdata_i[TURNS_LAST_LSB+:TURNS_LAST_W];
-        end
-        GLB_TURN_ORDER_ADDR[11:0]: turns_d.order = wdata_i;
-        GLB_CH_GROUP_ADDR[11:0]:   ch_group_d    = N'(wdata_i);
-        default: begin
-          arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].mode = wdata_i[ARB_MODE_LSB+:ARB_MODE_W];
-          arb_d[addr_i[2] ^ GLB_ARB_ADDR[2]].pass = wdata_i[ARB_PASS_LSB+:ARB_PASS_W];
-        end
-      endcase
-    end else if (we_i)
-      unique case (addr_i)
-        GLB_PRIO_ADDR[11:0]:          for (int i = 0; i < 2; i++) arb_d[i].prio = wdata_i;
-        GLB_BUCKET_WINDOW_ADDR[11:0]: bucket_d.window = wdata_i[23:0];
-        GLB_BUCKET_BUDGET_ADDR[11:0]: bucket_d.budget = wdata_i[27:0];
-        GLB_BUCKET_BURST_ADDR[11:0]:  bucket_d.burst  = wdata_i[27:0];
-        GLB_BUCKET_SET_ADDR[11:0]: begin
-          bucket_d.group = wdata_i[BUCKET_SET_GROUP_LSB];
-          for (int s = 0; s < int'(S); s++)
-            bucket_set_d[s] = !bucket_bad &&
-                              32'(wdata_i[BUCKET_SET_SLOT_LSB+:BUCKET_SET_SLOT_W]) == s;
-        end
-        default: ;
-      endcase
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      for (int i = 0; i < 2; i++) arb_o[i] <= '0;
-      turns_o         <= '{cycles: 12'd128, last: 3'(S - 1), order: GLB_TURN_ORDER_RESET};
-      turns_restart_o <= 1'b0;
-      ch_group_o      <= '0;
-      bucket_o        <= '0;
-      bucket_set_o    <= '0;
-    end else begin
-      arb_o           <= arb_d;
-      turns_o         <= turns_d;
-      turns_restart_o <= turns_restart_d;
-      ch_group_o      <= ch_group_d;
-      bucket_o        <= bucket_d;
-      bucket_set_o    <= bucket_set_d;
-    end
-  end
-
+  // ---- the others --------------------------------------------------------------------------
   logic [63:0] time_d;
   logic [23:0] pend_d, enable_d;
   assign time_d   = time_o + 64'd1;
@@ -290,7 +197,7 @@ module npu_regs #(
           GLB_HASH_ADDR[11:0]:
           if (take_machine) begin
             hash_o.k    <= wdata_i[HASH_K_LSB+:HASH_K_W];
-            hash_o.q    <= odd;
+            hash_o.q    <= {wdata_i[HASH_QH_LSB], wdata_i[HASH_Q_LSB+:HASH_Q_W]};
             hash_o.gran <= wdata_i[HASH_GRAN_LSB+:HASH_GRAN_W];
             lock_q      <= wdata_i[HASH_LOCK_LSB];
             if (wdata_i[HASH_OPAQUE_LSB]) opaque_q <= 1'b1;
@@ -310,7 +217,7 @@ module npu_regs #(
             if (take_slot && is_in(addr_i, GLB_PT_CONTEXT_ADDR, GLB_PT_CONTEXT_N))
               context_o[s] <= wdata_i[7:0];
             if (is_in(addr_i, GLB_SLOT_CTRL_ADDR, GLB_SLOT_CTRL_N)) begin
-              if (take_slot) serial_o[s] <= serial_d;
+              if (take_slot) serial_o[s] <= wdata_i[SLOT_CTRL_SERIAL_LSB];
               tlb_flush_o[s] <= wdata_i[SLOT_CTRL_TLB_FLUSH_LSB];
             end
           end
@@ -366,19 +273,8 @@ module npu_regs #(
           rdata_o = 32'(hash_o.k) << HASH_K_LSB | 32'(hash_o.q[2:0]) << HASH_Q_LSB |
                     32'(hash_o.gran) << HASH_GRAN_LSB | 32'(hash_o.q[3]) << HASH_QH_LSB |
                         32'(lock_q) << HASH_LOCK_LSB;
-        GLB_ARB_ADDR[11:0], GLB_ARB_ADDR[11:0] + 12'd4:
-        rdata_o = 32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].mode) << ARB_MODE_LSB |
-                  32'(arb_o[addr_i[2] ^ GLB_ARB_ADDR[2]].pass) << ARB_PASS_LSB;
-        GLB_TURNS_ADDR[11:0]:
-        rdata_o = 32'(turns_o.cycles) << TURNS_CYCLES_LSB | 32'(turns_o.last) << TURNS_LAST_LSB;
-        GLB_TURN_ORDER_ADDR[11:0]:    rdata_o = turns_o.order;
-        GLB_PRIO_ADDR[11:0]:          rdata_o = arb_o[0].prio;
-        GLB_CH_GROUP_ADDR[11:0]:      rdata_o = 32'(ch_group_o);
-        GLB_MODE_STATUS_ADDR[11:0]:   rdata_o = 32'(mode_status_q);
-        GLB_BUCKET_WINDOW_ADDR[11:0]: rdata_o = 32'(bucket_o.window);
-        GLB_BUCKET_BUDGET_ADDR[11:0]: rdata_o = 32'(bucket_o.budget);
-        GLB_BUCKET_BURST_ADDR[11:0]:  rdata_o = 32'(bucket_o.burst);
-        default: ;
+        GLB_MODE_STATUS_ADDR[11:0]: rdata_o = 32'(mode_status);
+        default: rdata_o = shares_rdata;
       endcase
       if (is_in(addr_i, GLB_XMASK_ADDR, GLB_XMASK_N) && !opaque_q) rdata_o =
           32'(hash_o.xmask[mask]);

@@ -6,7 +6,7 @@
 // waits inside a channel, where another slot's might be behind it.
 module npu_return #(
     parameter  int unsigned N         = 8,
-    parameter  int unsigned DepthLog2 = 4,  // loads of this slot a channel may have in flight
+    localparam int unsigned DepthLog2 = npu_pkg::FlightLog2,
     localparam int unsigned NW        = N > 1 ? $clog2(N) : 1
 ) (
     input  logic                clk_i,
@@ -24,8 +24,6 @@ module npu_return #(
 );
   if (N < 1 || N > npu_pkg::MaxChannels)
     $fatal(1, "npu_return: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
-  if (DepthLog2 < 1 || DepthLog2 > 8)
-    $fatal(1, "npu_return: DepthLog2 is %0d, not 1..8", DepthLog2);
 
   localparam int unsigned Depth = 1 << DepthLog2;
   typedef logic [DepthLog2-1:0] ptr_t;
@@ -107,14 +105,17 @@ module npu_return #(
       end
     end
 
-    logic took, mine, deny, asked, room;  // apart: Verilator 5.006 takes no array in a property
+    logic took, mine, deny, asked, room, given, there;  // apart: Verilator 5.006 takes no array in a property
     assign took  = took_i[c];
     assign mine  = mine_i[c];
     assign deny  = deny_i[c];
     assign room  = !out_q[c][DepthLog2];
+    assign given = pop[c];
+    assign there = have_q[c] && out_q[c] != '0;
     assign asked = ask_wp_q != ask_rp_q || !room;
     Asked: assert property (@(posedge clk_i) disable iff (!rst_ni) mine |-> asked);
     Room: assert property (@(posedge clk_i) disable iff (!rst_ni) took || deny |-> room);
+    There: assert property (@(posedge clk_i) disable iff (!rst_ni) given |-> there);
     OneOut: assert property (@(posedge clk_i) disable iff (!rst_ni) !(took && deny));
     OneIn: assert property (@(posedge clk_i) disable iff (!rst_ni) !(mine && deny));
   end

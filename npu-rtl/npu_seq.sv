@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_seq: a slot's sequencer: its registers, the ring of descriptors, what is done with each, and
+// npu_seq: a slot's sequencer: its registers, what is done with each descriptor of the ring, and
 // how the slot stops and goes on.
 module npu_seq
   import npu_slot_pkg::*;
@@ -64,9 +64,8 @@ module npu_seq
   logic        from_ok_d, from_ok_q, save_due_d, save_due_q, sums_due_d, sums_due_q;
   logic        wait_ok_d, wait_ok_q, sent_d, sent_q;
   logic [3:0]  pause_d, pause_q;
-  logic [31:0] head_d, head_q, tail_d, tail_q;
-  logic [3:0]  ring_log2_d, ring_log2_q;
-  logic [31:6] ring_base_d, ring_base_q, save_d, save_q;
+  logic [31:0] head_d, head_q;
+  logic [31:6] save_d, save_q;
   logic        irq_signal_d, irq_fault_d, irq_quiet_d;
 
   // ---- registers --------------------------------------------------------------------------------
@@ -77,66 +76,34 @@ module npu_seq
   assign wr_drain   = wr_preempt && (preempt == 3'(PREEMPT_DRAIN) || preempt == 3'(PREEMPT_FOLD)
                                      || preempt == 3'(PREEMPT_SAVE));
   assign wr_resume  = reg_we_i && reg_addr_i == SLOT_RESUME_OFF;
-  assign restart_o  = reg_we_i && reg_addr_i == SLOT_RING_BASE_OFF;
   // A stop that has yet to store its context becomes a kill, too.
   assign kill_now_o = wr_preempt && preempt == 3'(PREEMPT_KILL) && state_q != SStopped &&
       (state_q != SStopping || save_due_q);
 
-  assign ring_base_d = restart_o ? reg_wdata_i[31:6] : ring_base_q;
-  assign ring_log2_d = reg_we_i && reg_addr_i == SLOT_RING_LOG2_OFF ? reg_wdata_i[3:0]
-                                                                    : ring_log2_q;
-  assign tail_d      = restart_o ? '0 : reg_we_i && reg_addr_i == SLOT_TAIL_OFF ? reg_wdata_i
-                                                                                 : tail_q;
   // Where a context is being stored is not moved.
   assign saving      = state_q == SSave || state_q == SSums || save_due_q;
   assign save_d      = reg_we_i && reg_addr_i == SLOT_SAVE_OFF && !saving ? reg_wdata_i[31:6]
                                                                           : save_q;
 
-  // ---- the descriptor at HEAD, and the next, fetched while that one runs -----------------------
-  logic       next_v_d, next_v_q, next_ask_d, next_ask_q, next_sent_d, next_sent_q;
-  logic       rsp_mine, next_back, take, ask_next, ask_desc;
-  logic [1:0] next_off;                      // the one asked for: at HEAD, or so many after it
-  logic [7:0] op;
-  logic       empty;                         // of descriptors
-  assign op        = desc_o[DESC_OPCODE_BIT +: 8];
-  assign array_o   = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
-  assign empty   = head_q == tail_q;
-  assign next_off  = state_q == SIdle || state_q == SFetch ? 2'd0 :
-      conv_busy_i ? conv_count_i : 2'd1;
-  assign take      = state_q == SFetch && next_v_q;
-  assign ask_next  = !next_ask_q && !next_v_q && !drain_q && !late_i
-                     && ((state_q == SIdle && !empty) ||
-                         (state_q == SRun && head_q + 32'(next_off) != tail_q));
-  assign ask_desc  = next_ask_q && !next_sent_q;
-  assign rsp_mine  = rsp_i.v && rsp_i.tag[8:7] == 2'd3 && !rsp_i.tag[6] && state_q != SStopping;
-  assign next_back = rsp_mine && rsp_i.tag[1:0] == TagDesc[1:0];
-
-  always_comb begin
-    next_v_d    = next_v_q;
-    next_ask_d  = next_ask_q;
-    next_sent_d = next_sent_q;
-    if (ask_next) {next_ask_d, next_sent_d} = 2'b10;
-    if (ask_gnt_i && ask_desc) next_sent_d = 1'b1;
-    if (ask_lost_i) next_ask_d = 1'b0;
-    if (ahead_start_i || take) next_v_d = 1'b0;
-    if (next_back) {next_v_d, next_ask_d} = 2'b10;
-    if (kill_i) {next_v_d, next_ask_d, next_sent_d} = '0;
-    // what lies in the ring may be another by then
-    if (state_q == SStopped) next_v_d = 1'b0;
-  end
-  always_ff @(posedge clk_i) begin
-    next_v_q    <= next_v_d;
-    next_ask_q  <= next_ask_d;
-    next_sent_q <= next_sent_d;
-    if (next_back) next_o <= rsp_i.data;
-    if (take) desc_o <= next_o;
-  end
-  assign next_v_o = next_v_q;
+  // ---- the descriptor at HEAD, and the next -----------------------------------------------------
+  logic        rsp_mine, desc_asked, ask_desc;
+  logic [7:0]  op;
+  logic        empty;                        // of descriptors
+  logic [31:0] desc_va, ring_rdata;
+  assign op       = desc_o[DESC_OPCODE_BIT +: 8];
+  assign array_o  = op == 8'(OP_GEMM) || op == 8'(OP_CONV);
+  assign rsp_mine = rsp_i.v && rsp_i.tag[8:7] == 2'd3 && !rsp_i.tag[6] && state_q != SStopping;
+  npu_ring u_ring (
+      .clk_i, .rst_ni, .kill_i, .reg_we_i, .reg_addr_i, .reg_wdata_i, .reg_rdata_o(ring_rdata),
+      .restart_o, .state_i(state_q), .head_i(head_q), .quiet_i(drain_q || late_i),
+      .under_way_i(conv_busy_i ? conv_count_i : 2'd1), .ahead_i(ahead_start_i), .empty_o(empty),
+      .desc_o, .next_o, .next_v_o, .busy_o(desc_asked), .ask_v_o(ask_desc), .ask_va_o(desc_va),
+      .ask_gnt_i, .ask_lost_i, .back_i(rsp_mine && rsp_i.tag[1:0] == TagDesc[1:0]),
+      .data_i(rsp_i.data));
 
   // ---- memory -----------------------------------------------------------------------------------
   assign ask_v_o   = ask_desc || state_q == SWaitAsk || state_q == SFromAsk;
-  assign ask_va_o  = ask_desc ? {ring_base_q, 6'd0} +
-      (((head_q + 32'(next_off)) & ~(32'hFFFFFFFF << ring_log2_q)) << 6)
+  assign ask_va_o  = ask_desc ? desc_va
                      : state_q == SFromAsk ? save_o : {desc_o[DESC_ADDR_A_BIT + 3 +: 29], 3'd0};
   assign ask_len_o = ask_desc ? 7'd64 : state_q == SFromAsk ? 7'd40 : 7'd8;
   assign ask_tag_o = ask_desc ? TagDesc : state_q == SFromAsk ? TagFrom : TagWait;
@@ -168,7 +135,7 @@ module npu_seq
   // ---- states -----------------------------------------------------------------------------------
   logic settled, stop_here, stop_over, resumable;
   assign settled   = (!conv_busy_i || (conv_end_i && conv_count_i == 2'd1)) && !vec_busy_i &&
-      !store_v_i && answered && !next_ask_q;
+      !store_v_i && answered && !desc_asked;
   assign stop_here = drain_q && (state_q == SIdle || state_q == SWaitPause);
   assign resumable = state_q == SStopped && stop_q != stop_t'(STATE_FAULT);
   // RING_BASE stops and starts the slot anew: no interrupt for that
@@ -196,7 +163,7 @@ module npu_seq
         if (flush_i) begin
           state_d = SStopping;
           stop_d  = from_q ? stop_t'(STATE_FOLDED) : stop_t'(STATE_DRAINED);
-        end else if (next_v_q) state_d = SDecode;
+        end else if (next_v_o) state_d = SDecode;
       SDecode:
         if (from_q) state_d = SFromAsk;
         else unique case (op)
@@ -245,7 +212,7 @@ module npu_seq
           state_d = SStopping;
           stop_d  = stop_t'(STATE_DRAINED);
         end else if (conv_busy_i && array_o && conv_count_i > 2'd1) state_d = SRun;
-        else state_d = next_v_q && !drain_q ? SFetch : SIdle;
+        else state_d = next_v_o && !drain_q ? SFetch : SIdle;
       end
       SStopping:
         if (answered && save_due_q) begin
@@ -320,9 +287,6 @@ module npu_seq
       sums_due_q   <= 1'b0;
       sent_q       <= 1'b0;
       head_q       <= '0;
-      tail_q       <= '0;
-      ring_base_q  <= '0;
-      ring_log2_q  <= '0;
       save_q       <= '0;
       irq_signal_o <= 1'b0;
       irq_fault_o  <= 1'b0;
@@ -338,9 +302,6 @@ module npu_seq
       sums_due_q   <= sums_due_d;
       sent_q       <= sent_d;
       head_q       <= head_d;
-      tail_q       <= tail_d;
-      ring_base_q  <= ring_base_d;
-      ring_log2_q  <= ring_log2_d;
       save_q       <= save_d;
       irq_signal_o <= irq_signal_d;
       irq_fault_o  <= irq_fault_d;
@@ -361,40 +322,11 @@ module npu_seq
       state_q == SWaitPause;
   assign idle_o    = (state_q == SStopped || (state_q == SIdle && empty && !drain_q)) && answered;
 
-  // ---- times ------------------------------------------------------------------------------------
-  // From a PREEMPT until the PEs were free; and how long it has been at the descriptor at HEAD,
-  // until it stopped.
-  logic        timing_d, timing_q, over, alone;
-  logic [31:0] preempt_cycles_d, preempt_cycles_q, desc_cycles_d, desc_cycles_q;
-  // the array's next operation would come after what stops it
-  assign alone = !array_o && state_q != SIdle && state_q != SFetch && state_q != SDecode;
-  assign over = quiet_i && (!drain_q || frozen_i || alone ||
-      state_q == SStopping || state_q == SStopped);
-  always_comb begin
-    timing_d         = timing_q;
-    preempt_cycles_d = preempt_cycles_q;
-    if (wr_preempt && state_q != SStopped) begin
-      timing_d         = 1'b1;
-      preempt_cycles_d = '0;
-    end else if (timing_q) begin
-      timing_d         = !over;
-      preempt_cycles_d = preempt_cycles_q + 32'd1;
-    end
-    desc_cycles_d = desc_cycles_q;
-    if (restart_o || state_q == SDone || (state_q == SIdle && empty)) desc_cycles_d = '0;
-    else if (state_q != SStopping && state_q != SSave && state_q != SSums && state_q != SStopped)
-      desc_cycles_d = desc_cycles_q + 32'd1;
-  end
-  always_ff @(posedge clk_i)
-    if (!rst_ni) begin
-      timing_q         <= 1'b0;
-      preempt_cycles_q <= '0;
-      desc_cycles_q    <= '0;
-    end else begin
-      timing_q         <= timing_d;
-      preempt_cycles_q <= preempt_cycles_d;
-      desc_cycles_q    <= desc_cycles_d;
-    end
+  logic [31:0] times_rdata;
+  npu_times u_times (
+      .clk_i, .rst_ni, .state_i(state_q), .preempt_i(wr_preempt), .restart_i(restart_o),
+      .empty_i(empty), .quiet_i, .drain_i(drain_q), .frozen_i, .array_i(array_o), .reg_addr_i,
+      .reg_rdata_o(times_rdata));
 
   // ---- register reads ---------------------------------------------------------------------------
   stop_t code;
@@ -408,15 +340,9 @@ module npu_seq
       default:          code = stop_t'(STATE_RUN);
     endcase
     unique case (reg_addr_i)
-      SLOT_RING_BASE_OFF:      reg_rdata_o = {ring_base_q, 6'd0};
-      SLOT_RING_LOG2_OFF:      reg_rdata_o = 32'(ring_log2_q);
-      SLOT_HEAD_OFF:           reg_rdata_o = head_q;
-      SLOT_TAIL_OFF:           reg_rdata_o = tail_q;
-      SLOT_STATUS_OFF:         reg_rdata_o = 32'({waits, pending_i, quiet_i, code});
-      SLOT_PREEMPT_CYCLES_OFF: reg_rdata_o = preempt_cycles_q;
-      SLOT_SAVE_OFF:           reg_rdata_o = save_o;
-      SLOT_DESC_CYCLES_OFF:    reg_rdata_o = desc_cycles_q;
-      default:                 reg_rdata_o = '0;
+      SLOT_STATUS_OFF: reg_rdata_o = 32'({waits, pending_i, quiet_i, code});
+      SLOT_SAVE_OFF:   reg_rdata_o = save_o;
+      default:         reg_rdata_o = ring_rdata | times_rdata;
     endcase
   end
 
@@ -436,8 +362,6 @@ module npu_seq
   RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)
       $past(rst_ni) && $past(ask_v_o) && !$past(ask_gnt_i) && !$past(dropped)
       |-> ask_v_o && $stable({ask_va_o, ask_len_o, ask_tag_o}));
-  DescAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      next_back |-> next_ask_q && next_sent_q);
   WaitAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni)
       rsp_mine && rsp_i.tag[1:0] == TagWait[1:0] |-> state_q == SWaitRsp);
   FromAwaited: assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -57,38 +57,9 @@ module npu_slot #(
   logic        fault_now, kill_now, denied, from_fault;
   assign denied    = ((rsp_i.v && rsp_i.denied) || ack_i.denied) && state != SStopping &&
       state != SStopped;
-  logic        late_v_q, late_desc_q, mmu_desc, mmu_late;
-  logic [1:0]  late_seq_q;
-  logic [3:0]  late_kind_q;
-  logic [31:0] late_va_q;
-  logic        mmu_now, late_now, flush;  // flush: what is ahead, or not begun, when a drain ends
-  assign fault_now = mmu_now || late_now || dec_fault || stuck || stray || empty || denied ||
-      from_fault;
+  logic        late_waits, mmu_desc, mmu_late;
+  logic        flush;                       // what is ahead, or not begun, when a drain ends
   assign kill      = kill_now || fault_now || restart || flush || !rst_ni;
-
-  logic [3:0]  fault_kind_d, fault_kind_q;
-  logic [31:0] fault_addr_d, fault_addr_q, fault_desc_d, fault_desc_q;
-  always_comb begin
-    {fault_kind_d, fault_addr_d, fault_desc_d} = {fault_kind_q, fault_addr_q, fault_desc_q};
-    if (fault_now && !kill_now) begin
-      fault_desc_d = head + 32'(state == SDone);
-      if (late_now) {fault_kind_d, fault_addr_d} = {late_kind_q, late_va_q};
-      else if (mmu_fault.store) {fault_kind_d, fault_addr_d} = {store_kind, store_bad.va};
-      else if (mmu_now) {fault_kind_d, fault_addr_d} = {load_kind, load_bad.va};
-      else if (denied) {fault_kind_d, fault_addr_d} = {4'(FAULT_CHANNEL), 32'hFFFFFFFF};
-      else if (dec_fault) {fault_kind_d, fault_addr_d} = {dec_kind, dec_addr};
-      else if (from_fault) {fault_kind_d, fault_addr_d} = {4'(FAULT_CONTEXT), save};
-      else begin                          // the word that says what cannot be
-        fault_kind_d = 4'(FAULT_FIELD);
-        fault_addr_d = stray ? 32'(DESC_ADDR_P_WORD) : stuck ? 32'(DESC_SPS_WORD)
-                             : 32'(DESC_PT_WORD);
-      end
-    end
-    if (restart) fault_kind_d = 4'(FAULT_NONE);
-  end
-  always_ff @(posedge clk_i)
-    if (!rst_ni) {fault_kind_q, fault_addr_q, fault_desc_q} <= '0;
-    else {fault_kind_q, fault_addr_q, fault_desc_q} <= {fault_kind_d, fault_addr_d, fault_desc_d};
 
   // ---- the current descriptor and the next ------------------------------------------------------
   logic [511:0] desc, next_desc;
@@ -168,7 +139,7 @@ module npu_slot #(
   // no weights or parameters that one under way writes, and nothing is wrong with it.
   assign ahead_start = state == SRun && is_array && next_v && ahead_v && !ahead_bad &&
       conv_ready
-                       && bad_kind_q == 4'(FAULT_NONE) && !drain && !late_v_q && !kill;
+                       && bad_kind_q == 4'(FAULT_NONE) && !drain && !late_waits && !kill;
   assign from_start = state == SFromWork && from_ready && !fold_asked;
   assign conv_start = (state == SDecode && !dec_fault && is_array && !from_v) ||
       (from_start && is_array) || ahead_start;
@@ -287,29 +258,13 @@ module npu_slot #(
                              : '{va: ask_va, len: ask_len, tag: ask_tag, seq: conv_head}};
   assign st_ask = '{va: st_va, len: st_len, tag: 9'(store_epoch), seq: conv_head};
 
-  // A fault of what is ahead - a descriptor not yet begun, an operation that is not the oldest -
-  // waits until that is the current one: only then is it sure to come.  Of several the oldest's
-  // counts.  An operation that is over may still load: rows of its input that no window has.
-  logic load_over;
-  assign mmu_desc  = load_bad.tag == TagDesc;
-  assign load_over = load_bad.seq == conv_head - 2'd1;
-  assign mmu_late = mmu_fault.load && !(mmu_desc ? state == SIdle || state == SFetch
-                                                 : load_bad.seq == conv_head || load_over);
-  assign mmu_now  = mmu_fault.store || (mmu_fault.load && !mmu_late);
-  assign late_now = late_v_q &&
-      (late_desc_q ? state == SFetch : state == SRun && late_seq_q == conv_head);
-  always_ff @(posedge clk_i) begin
-    if (mmu_late
-        && (!late_v_q || (!mmu_desc &&
-            (late_desc_q || 2'(load_bad.seq - conv_head) < 2'(late_seq_q - conv_head))))) begin
-      late_v_q    <= 1'b1;
-      late_desc_q <= mmu_desc;
-      late_seq_q  <= load_bad.seq;
-      late_kind_q <= load_kind;
-      late_va_q   <= load_bad.va;
-    end
-    if (kill || state == SStopping) late_v_q <= 1'b0;
-  end
+  npu_faults u_faults (
+      .clk_i, .rst_ni, .kill_i(kill), .kill_now_i(kill_now), .restart_i(restart), .state_i(state),
+      .head_i(head), .save_i(save), .oldest_i(conv_head), .mmu_i(mmu_fault), .load_i(load_bad),
+      .store_i(store_bad), .load_kind_i(load_kind), .store_kind_i(store_kind), .denied_i(denied),
+      .desc_i(dec_fault), .desc_kind_i(dec_kind), .desc_addr_i(dec_addr), .from_i(from_fault),
+      .stuck_i(stuck), .stray_i(stray), .empty_i(empty), .fault_o(fault_now), .late_o(mmu_late),
+      .waiting_o(late_waits), .lost_o(mmu_desc), .reg_addr_i, .reg_rdata_o(fault_rdata));
 
   npu_mmu u_mmu (
       .clk_i, .rst_ni, .kill_i(kill), .flush_i(tlb_flush_i),
@@ -350,7 +305,7 @@ module npu_slot #(
       .state_o(state), .restart_o(restart), .kill_now_o(kill_now), .fault_i(fault_now),
       .kill_i(kill), .flush_i(flush),
       .head_o(head), .desc_o(desc), .next_o(next_desc), .array_o(is_array), .next_v_o(next_v),
-      .late_i(late_v_q), .ask_v_o(ask_v), .ask_va_o(ask_va), .ask_len_o(ask_len),
+      .late_i(late_waits), .ask_v_o(ask_v), .ask_va_o(ask_va), .ask_len_o(ask_len),
       .ask_tag_o(ask_tag), .ask_gnt_i(m_gnt[2] && !sums_ask), .ask_lost_i(mmu_late && mmu_desc),
       .rsp_i, .pending_i(pending_q != 0), .mem_busy_i(m_busy),
       .word_v_o(word_v), .kept_v_o(kept_v), .store_rdy_i(st_rdy), .store_v_i(st_v),
@@ -364,23 +319,18 @@ module npu_slot #(
       .from_ready_i(from_ready), .quiet_i(quiet_o), .idle_o, .stopped_o(stopped),
       .irq_signal_o, .irq_fault_o, .irq_quiet_o);
 
-  // ---- counters, faults -------------------------------------------------------------------------
+  // ---- counters -------------------------------------------------------------------------
   npu_counters u_counters (
       .clk_i(clk_free_i), .rst_ni, .snap_i, .active_i(row || vec_work), .stall_bank_i(stall_bank),
       .stall_a_i(stall_a), .stall_w_i(stall_w), .stall_out_i(stall_out), .idle_i(stopped),
       .row_i(row), .fold_i(fold), .done_i(state == SDone), .walk_i(walk), .macs_i(macs), .acc_i,
       .load_beats_i(req_o.load.beats), .store_beats_i(req_o.store.beats), .reg_addr_i,
       .reg_rdata_o(cnt_rdata));
-  always_comb
-    unique case (reg_addr_i)
-      SLOT_FAULT_KIND_OFF: fault_rdata = 32'(fault_kind_q);
-      SLOT_FAULT_ADDR_OFF: fault_rdata = fault_addr_q;
-      SLOT_FAULT_DESC_OFF: fault_rdata = fault_desc_q;
-      default:             fault_rdata = '0;
-    endcase
   assign reg_rdata_o = seq_rdata | cnt_rdata | fault_rdata;
 
   // ---- what always holds ------------------------------------------------------------------------
+  NoStoreAfterKill: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      state == SStopping || state == SStopped |-> !st_gnt && !req_o.store.v);
   // The two that ask by way 2 take turns: whose a grant is, is known by who asks.
   OneAsks: assert property (@(posedge clk_i) disable iff (!rst_ni) !(ask_v && sums_ask));
   AnswersAsked: assert property (@(posedge clk_i) disable iff (!rst_ni)

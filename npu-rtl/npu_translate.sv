@@ -9,8 +9,8 @@ module npu_translate
   import npu_mmu_pkg::*;
   import npu_regs_pkg::*;
 #(
-    parameter  int unsigned TlbLog2 = 10,
     parameter  bit          Stores  = 1'b0,
+    localparam int unsigned TlbLog2 = npu_pkg::TlbLog2,
     localparam int unsigned NT      = 1 << TlbLog2
 ) (
     input  logic               clk_i,
@@ -49,7 +49,6 @@ module npu_translate
 );
   // index() folds a page's number once, and needs more bits than the four of the context it turns
   // round
-  if (TlbLog2 < 5 || TlbLog2 > 12) $fatal(1, "npu_translate: TlbLog2 is %0d, not 5..12", TlbLog2);
 
   function automatic logic [TlbLog2-1:0] index(input logic [23:0] vpn, input logic [7:0] ctx);
     // small spaces of contexts that follow each other do not meet

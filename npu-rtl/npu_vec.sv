@@ -2,7 +2,7 @@
 // npu_vec: element-wise operations, pooling, table look-up, softmax, copies and fills of one slot,
 // on pieces from the fetch FIFO.
 //
-//   npu_vec_fetch --> fetch FIFO --+--> operands --> scale --> + --> scale --> clamp --+
+//   npu_vec_fetch --> fetch FIFO --+--> npu_vec_lanes ----------------------------------+
 //                                  +--> npu_vec_lut, npu_vec_pool, npu_softmax --------+--> FIFO
 //                                  +--> copies, fills ---------------------------------+
 //
@@ -42,12 +42,11 @@ module npu_vec (
     input  logic         st_rdy_i
 );
   import npu_regs_pkg::*;
-  import npu_math_pkg::*;
-  localparam int Lanes = 16, FifoLog2 = 3;
+  localparam int FifoLog2 = 3;
 
   // ---- the operation ----------------------------------------------------------------------------
   npu_vec_pkg::op_t op;
-  logic [7:0]       vop, zp_a, zp_b, zpo, amin, amax;
+  logic [7:0]       vop, amin, amax;
   logic             start_q, from_v_q, clear;
   npu_vec_pkg::from_t at;                 // it begins there
   logic             holds, out_act_q;
@@ -70,9 +69,6 @@ module npu_vec (
     op.cols    = op.pool ? desc_i[DESC_CIN_BIT +: 16] : desc_i[DESC_VCOLS_BIT +: 16];
     op.table_pieces = op.lut ? 6'd8 : op.softmax ? 6'd32 : 6'd0;
   end
-  assign zp_a = desc_i[DESC_VZP1_BIT +: 8];
-  assign zp_b = desc_i[DESC_VZP2_BIT +: 8];
-  assign zpo  = desc_i[DESC_ZPO_BIT +: 8];
   assign amin = desc_i[DESC_AMIN_BIT +: 8];
   assign amax = desc_i[DESC_AMAX_BIT +: 8];
   always_ff @(posedge clk_i)
@@ -144,68 +140,12 @@ module npu_vec (
   end
 
   // ---- ADD, MUL, RELU ---------------------------------------------------------------------------
-  logic signed [31:0] x_d [Lanes], x_q [Lanes], scaled [Lanes], out_x [Lanes];
-  logic signed [31:0] sum_d [Lanes], sum_q [Lanes];
-  logic signed [31:0] y [Lanes];
-  logic [8*Lanes-1:0] first_q;              // operand A
-  logic [127:0]       clamped;
-  logic               lanes, x_v_q, x_v_d, x_second_q, scaled_v, y_v;
-  logic               scaled_second_q, scaled_second_d, sum_v_q, sum_v_d;
+  logic         lanes, y_v;
+  logic [127:0] y;
   assign lanes = op.two || op.relu;
-  function automatic logic signed [31:0] less_zp(input logic [7:0] b, zp, input logic is_unsigned);
-    return 32'(value8(b, is_unsigned)) - 32'(value8(zp, is_unsigned));
-  endfunction
-  always_comb begin
-    for (int i = 0; i < Lanes; i++) x_d[i] = '0;
-    if (take && lanes)
-      for (int i = 0; i < Lanes; i++) begin
-        x_d[i] = less_zp(data_i[8*i +: 8], second_q ? zp_b : zp_a, second_q ? op.bu8 : op.au8);
-        if (op.add) x_d[i] = x_d[i] <<< desc_i[DESC_VLSHIFT_BIT +: 5];
-        if (op.mul) x_d[i] = x_d[i] * less_zp(first_q[8*i +: 8], zp_a, op.au8);
-      end
-  end
-  assign x_v_d           = take && lanes && (op.add || makes_output);
-  assign scaled_second_d = scaled_second_q ^ scaled_v;
-  assign sum_v_d         = scaled_v && scaled_second_q;
-  always_comb begin
-    for (int i = 0; i < Lanes; i++) sum_d[i] = sum_q[i];
-    if (scaled_v)
-      for (int i = 0; i < Lanes; i++) sum_d[i] = scaled[i] + (scaled_second_q ? sum_q[i] : '0);
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear) begin
-      x_v_q           <= 1'b0;
-      scaled_second_q <= 1'b0;
-      sum_v_q         <= 1'b0;
-    end else begin
-      x_v_q           <= x_v_d;
-      scaled_second_q <= scaled_second_d;
-      sum_v_q         <= sum_v_d;
-    end
-    x_second_q <= second_q;
-    if (take && lanes) begin
-      x_q     <= x_d;
-      first_q <= data_i[8*Lanes-1:0];
-    end
-    sum_q <= sum_d;
-  end
-  npu_vec_scale #(.Lanes(Lanes)) u_scale_in (
-      .clk_i, .rst_ni, .clear_i(clear), .v_i(x_v_q && op.add), .x_i(x_q),
-      .mult_i(x_second_q ? desc_i[DESC_VMULT2_BIT +: 32] : desc_i[DESC_VMULT1_BIT +: 32]),
-      .shift_i(x_second_q ? desc_i[DESC_VSHIFT2_BIT +: 7] : desc_i[DESC_VSHIFT1_BIT +: 7]),
-      .v_o(scaled_v), .x_o(scaled));
-  assign out_x = op.add ? sum_q : x_q;
-  npu_vec_scale #(.Lanes(Lanes)) u_scale_out (
-      .clk_i, .rst_ni, .clear_i(clear), .v_i(op.add ? sum_v_q : x_v_q), .x_i(out_x),
-      .mult_i(op.relu ? desc_i[DESC_VMULT1_BIT +: 32] : desc_i[DESC_VMULTO_BIT +: 32]),
-      .shift_i(op.relu ? desc_i[DESC_VSHIFT1_BIT +: 7] : desc_i[DESC_VSHIFTO_BIT +: 7]),
-      .v_o(y_v), .x_o(y));
-  always_comb begin
-    clamped = '0;
-    if (y_v)
-      for (int i = 0; i < Lanes; i++)
-        clamped[8*i +: 8] = clamp8(y[i], zpo, amin, amax, op.ou8);
-  end
+  npu_vec_lanes u_lanes (
+      .clk_i, .rst_ni, .clear_i(clear), .desc_i, .op_i(op), .v_i(take && lanes),
+      .second_i(second_q), .output_i(makes_output), .data_i(data_i[127:0]), .v_o(y_v), .res_o(y));
 
   // ---- LUT, pooling, softmax --------------------------------------------------------------------
   logic [255:0] lut_res, pool_res, soft_res;
@@ -235,7 +175,7 @@ module npu_vec (
   assign emit   = y_v || lut_emit || pool_emit || soft_emit || copied || (fill && room);
   always_comb begin
     res = data_i;
-    if (lanes) res = 256'(clamped);
+    if (lanes) res = 256'(y);
     else if (op.lut) res = lut_res;
     else if (op.pool) res = pool_res;
     else if (op.softmax) res = soft_res;

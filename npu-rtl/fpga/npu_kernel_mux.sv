@@ -125,6 +125,10 @@ module npu_kernel_mux
       aw_o.v && !awready_i |=> aw_o.v && $stable(aw_o));
   WStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
       w_o.v && !wready_i |=> w_o.v && $stable(w_o));
+  OwedRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      ptr_t'(wp_q - rp_q) <= ptr_t'(1 << OwedLog2));
+  DataOwed: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      |wv |-> some || |aw_v || aw_o.v);
   RKnown: assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid_i |-> 32'(rsource_i) < M);
   BKnown: assert property (@(posedge clk_i) disable iff (!rst_ni) bvalid_i |-> 32'(bsource_i) < M);
   ArInside: assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -10,7 +10,7 @@ module npu_kernel_port
     parameter  int unsigned S         = 4,
     parameter  int unsigned Channel   = 0,
     // reads of a slot in flight: what npu_return has room for
-    localparam int unsigned DepthLog2 = 4
+    localparam int unsigned DepthLog2 = npu_pkg::FlightLog2
 ) (
     input  logic               clk_i,
     input  logic               rst_ni,

@@ -6,9 +6,9 @@
 // the oldest line goes or, one time in four, any: drawn from the seed, the set and how many lines
 // this set has taken, so that what one set does says nothing of the others.
 module npu_cache #(
-    parameter int unsigned SetBits = 8,  // as many sets, and ways, as there can be: 2^
-    parameter int unsigned WayBits = 3,
-    parameter int unsigned Channel = 0
+    parameter  int unsigned Channel = 0,
+    localparam int unsigned SetBits = 8,  // as many sets, and ways, as there can be: 2^
+    localparam int unsigned WayBits = 3
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -19,11 +19,6 @@ module npu_cache #(
     input  logic [25:0] lline_i,
     output logic        hit_o
 );
-  if (SetBits < 1 || SetBits > 12)
-    $fatal(1, "npu_cache: SetBits is %0d, not 1..%0d", SetBits, 12);
-  if (WayBits < 1 || WayBits > 3)
-    $fatal(1, "npu_cache: WayBits is %0d, not 1..%0d", WayBits, 3);
-
   localparam int unsigned Sets = 1 << SetBits, Ways = 1 << WayBits;
   typedef struct packed {
     logic [Ways-1:0]    v;

@@ -7,9 +7,8 @@
 // and its output register.  Refresh goes by the clock alone: in the last cycles of each period
 // nothing is taken, and all rows are closed.  A line in the cache needs neither bank nor bus.
 module npu_dram #(
-    parameter  int unsigned BankBits = 3,
-    parameter  int unsigned Channel  = 0,
-    localparam int unsigned FlyBits  = 5  // requests taken and not yet answered
+    parameter  int unsigned Channel = 0,
+    localparam int unsigned FlyBits = 5  // requests taken and not yet answered
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
@@ -28,14 +27,14 @@ module npu_dram #(
     output npu_pkg::port_rsp_t  rsp_o,
     output npu_pkg::line_t      rdata_o
 );
-  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_dram: BankBits is %0d, not 1..8", BankBits);
   if (Channel >= npu_pkg::MaxChannels)
     $fatal(1, "npu_dram: Channel is %0d, not 0..%0d", Channel, npu_pkg::MaxChannels - 1);
   import "DPI-C" function void npu_dpi_read(input int unsigned pa, output bit [511:0] d);
   import "DPI-C" function void npu_dpi_write(input int unsigned pa, input int unsigned len,
                                              input bit [511:0] d);
   import npu_regs_pkg::*;
-  localparam int unsigned Fly = 1 << FlyBits, Banks = 1 << BankBits;
+  localparam int unsigned BankBits = npu_pkg::BankBits, Banks = 1 << BankBits;
+  localparam int unsigned Fly = 1 << FlyBits;
   localparam logic [63:0] Back = 64'd3, Least = 64'd5;  // cycles from here to the slot; shortest
 
   typedef struct packed {

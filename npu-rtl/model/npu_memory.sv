@@ -2,9 +2,8 @@
 // npu_memory: model of what is behind the NPU's ports: N channels of DRAM, and the ideal memory; a
 // part of the bench.
 module npu_memory #(
-    parameter int unsigned N        = 8,
-    parameter int unsigned S        = 4,
-    parameter int unsigned BankBits = 3
+    parameter int unsigned N = 8,
+    parameter int unsigned S = 4
 ) (
     input  logic                       clk_i,
     input  logic                       rst_ni,
@@ -29,7 +28,6 @@ module npu_memory #(
     $fatal(1, "npu_memory: N is %0d, not 1..%0d", N, npu_pkg::MaxChannels);
   if (S < 1 || S > npu_pkg::MaxSlots)
     $fatal(1, "npu_memory: S is %0d, not 1..%0d", S, npu_pkg::MaxSlots);
-  if (BankBits < 1 || BankBits > 8) $fatal(1, "npu_memory: BankBits is %0d, not 1..8", BankBits);
   logic [63:0] now_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) now_q <= '0;
@@ -38,7 +36,6 @@ module npu_memory #(
 
   for (genvar c = 0; c < N; c++) begin : g_chan
     npu_dram #(
-        .BankBits(BankBits),
         .Channel(c)
     ) u_dram (
         .clk_i,
