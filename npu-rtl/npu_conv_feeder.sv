@@ -83,6 +83,7 @@ module npu_conv_feeder #(
   row_of_the_array: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       load_i |-> 32'(at_i) < R) else $error("weights for a row that is not there");
   rows_in_turn: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
-      $past(rst_ni) && $past(load_i && !kill_i) && load_i |-> at_i == '0 || $past(at_i) + RI'(1) == at_i)
+      $past(rst_ni) && $past(load_i && !kill_i) && load_i
+      |-> at_i == '0 || $past(at_i) + RI'(1) == at_i)
       else $error("weights' rows out of their order");
 endmodule

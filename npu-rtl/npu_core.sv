@@ -115,7 +115,8 @@ module npu_core #(
       .R(R),
       .C(C),
       .S(S),
-      .N(N)
+      .N(N),
+      .Ideal(Ideal)
   ) u_regs (
       .clk_i,
       .rst_ni(rst_nq),

@@ -6,7 +6,8 @@ module npu_modes
   import npu_regs_pkg::*;
 #(
     parameter int unsigned S = 4,
-    parameter int unsigned N = 8
+    parameter int unsigned N = 8,
+    parameter bit Ideal = 1'b1  // CTRL.IDEAL is there
 ) (
     input  logic         clk_i,
     input  logic         rst_ni,
@@ -68,7 +69,8 @@ module npu_modes
       if (!mem_idle_i) status_d = 2'(MODE_BUSY);
       else if (hash_o && lock_i) status_d = 2'(MODE_LOCKED);
       else if ((arb && wdata_i[ARB_MODE_LSB+:ARB_MODE_W] > 2'(ARB_TURNS)) ||
-               (addr_i == GLB_HASH_ADDR[11:0] && !hash_ok))
+               (addr_i == GLB_HASH_ADDR[11:0] && !hash_ok) ||
+               (addr_i == GLB_CTRL_ADDR[11:0] && wdata_i[CTRL_IDEAL_LSB] && !Ideal))
         status_d = 2'(MODE_RANGE);
     end else if (we_i && slot) begin
       status_d = 2'(MODE_OK);

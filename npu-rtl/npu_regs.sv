@@ -6,6 +6,7 @@ module npu_regs #(
     parameter  int unsigned C  = 16,
     parameter  int unsigned S  = 4,
     parameter  int unsigned N  = 8,
+    parameter  bit Ideal       = 1'b1,  // CTRL.IDEAL is there
     localparam int unsigned RW = $clog2(R + 1),
     localparam int unsigned CW = $clog2(C + 1)
 ) (
@@ -117,7 +118,8 @@ module npu_regs #(
   logic [31:0] shares_rdata;
   npu_modes #(
       .S(S),
-      .N(N)
+      .N(N),
+      .Ideal(Ideal)
   ) u_modes (
       .clk_i,
       .rst_ni,

@@ -105,7 +105,8 @@ module npu_return #(
       end
     end
 
-    logic took, mine, deny, asked, room, given, there;  // apart: Verilator 5.006 takes no array in a property
+    // apart: Verilator 5.006 takes no array in a property
+    logic took, mine, deny, asked, room, given, there;
     assign took  = took_i[c];
     assign mine  = mine_i[c];
     assign deny  = deny_i[c];

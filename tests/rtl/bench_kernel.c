@@ -221,6 +221,12 @@ static void reset_step(void)
 		{NPU_KERNEL_RESET, 0, shape(0, 1 - (int)b.api->channels)},
 		{NPU_KERNEL_READ, NPU_GLB_PT_COUNT_ADDR, 1},
 		{NPU_KERNEL_RUN, 7, 0},
+		/* no ideal memory on a card */
+		{NPU_KERNEL_WRITE, NPU_GLB_CTRL_ADDR, NPU_REG_BITS(CTRL_IDEAL, 1)},
+		{NPU_KERNEL_READ, NPU_GLB_MODE_STATUS_ADDR, 7},
+		{NPU_KERNEL_READ, NPU_GLB_CTRL_ADDR, 7},
+		{NPU_KERNEL_WRITE, NPU_GLB_CTRL_ADDR, 0},
+		{NPU_KERNEL_READ, NPU_GLB_MODE_STATUS_ADDR, 7},
 	};
 
 	memcpy(stepped.step, steps, sizeof(steps));
@@ -234,6 +240,12 @@ static void reset_step(void)
 	CHECK(stepped.step[5].value == 0, "a register after a reset");
 	CHECK(stepped.step[6].value == 0 && stepped.step[6].address == NPU_KERNEL_IDLE,
 	      "no cycles");
+	CHECK(stepped.step[8].value == NPU_MODE_RANGE && stepped.step[9].value == 0,
+	      "CTRL.IDEAL: MODE_STATUS %llu, CTRL %#llx",
+	      (unsigned long long)stepped.step[8].value,
+	      (unsigned long long)stepped.step[9].value);
+	CHECK(stepped.step[11].value == NPU_MODE_OK, "CTRL 0: MODE_STATUS %llu",
+	      (unsigned long long)stepped.step[11].value);
 }
 
 /* Runs that begin anywhere in a line and end anywhere: each step is carried out, none
