@@ -34,7 +34,7 @@ module npu_conv
     output logic               ready_o,     // for another operation
     output logic               end_o,       // the oldest's stores have been handed over
     input  logic               retire_i,    // it is over
-    input  logic               halt_i,      // no tile begins
+    input  logic               halt_i,      // no fold begins
     input  logic               freeze_i,    // with halt_i: and no row goes into the array
     output logic               frozen_o,    // so nothing is in it: the rectangle may change
     output logic               halted_o,    // so the oldest stands; the stores of what has come
@@ -115,7 +115,7 @@ module npu_conv
   fold_t         next, loaded, streamed;  // folds
   tile_t         next_tile;
   logic          stream_last;
-  logic          freeze, frozen, cut;     // cut: all blocks but those of outputs
+  logic          hold, freeze, frozen, cut;  // cut: all blocks but those of outputs
   npu_conv_decode u_decode (
       .clk_i, .start_i, .at_i(in_seq), .desc_i, .from_v_i, .from_i, .h_i(dim_t'(h_i)),
       .w_i(dim_t'(w_i)), .op_o(op), .origin_o(origin));
@@ -148,13 +148,12 @@ module npu_conv
   reach_t        lane_dx [R], lane_dy [R];
   logic [R-1:0]  lane_start, lane_again;
   logic [3:0]    lane_more [R];
-  logic          stream_offer, stream_fresh, stream_first;
+  logic          stream_wait, stream_offer, stream_fresh, stream_first;
   logic          gather_take, gather_room, gather_passed, gather_busy;
   logic [19:0]   done_rows;               // input rows in the scratchpad, from the first on
   logic          array_busy, in_flight;   // rows are in the array, or on their way
   logic          fold_done, tile_done;    // a fold's, a tile's last result comes now
   logic          out_full;                // no tile may begin
-  logic          out_empty;               // none is under way
   logic          out_even;                // all rows that have come out are stored
   logic          out_all;                 // and those that are to have
   logic [1:0]    push_tid;
@@ -182,10 +181,11 @@ module npu_conv
   logic          load_ok;
   npu_conv_stream u_stream (
       .clk_i, .rst_ni, .kill_i(cut), .op_i(op[streamed.seq]), .rows_i(done_rows),
-      .all_i(stream_all), .freeze_i(freeze),
+      .all_i(stream_all), .hold_i(hold), .freeze_i(freeze),
       .load_op_i(op[loaded.seq]), .load_origin_i(load_origin), .load_all_i(load_all),
       .load_ok_i(load_ok), .load_done_i(load_done), .load_i(loaded), .load_reach_i(load_reach),
       .load_bank_i(load_bank), .load_here_o(load_here), .load_take_o(load_take), .v_o(stream_v),
+      .wait_o(stream_wait),
       .offer_o(stream_offer), .fresh_o(stream_fresh), .take_i(gather_take), .row_o(stream_row),
       .first_o(stream_first), .last_o(stream_last), .tag_o(stream_tag),
       .window_o(window), .panel_iy_o(panel_iy),
@@ -194,10 +194,10 @@ module npu_conv
       .clk_i, .rst_ni, .kill_i, .halt_i, .freeze_i, .op_i(op), .head_i(head_seq), .busy_i(busy_o),
       .more_i(streamed_seq == head_seq), .stream_v_i(stream_v), .load_v_i(load_v),
       .next_v_i(next_v), .stream_i(streamed), .load_i(loaded), .next_i(next),
-      .stream_t_i(stream_t), .offer_i(stream_offer), .flight_i(in_flight),
-      .between_i(next_between && folds_seq == head_seq), .out_i(out_all), .empty_i(out_empty),
-      .even_i(out_even), .freeze_o(freeze), .frozen_o(frozen), .cut_o(cut), .halted_o, .begun_o,
-      .context_o, .sums_o, .sums_t_o);
+      .stream_t_i(stream_t), .wait_i(stream_wait), .offer_i(stream_offer), .flight_i(in_flight),
+      .between_i(next_between), .out_i(out_all), .even_i(out_even), .hold_o(hold),
+      .freeze_o(freeze), .frozen_o(frozen), .cut_o(cut), .halted_o, .begun_o, .context_o, .sums_o,
+      .sums_t_o);
   assign frozen_o = frozen;
 
   logic          a_line;                  // one of input is wanted
@@ -359,7 +359,7 @@ module npu_conv
       .sums_line_i, .sums_line_o, .head_i(head_seq), .retire_i, .tile_v_i(next_take && next.first),
       .tile_i(next_tile), .busy_o(array_busy), .fold_done_o(fold_done), .tile_done_o(tile_done),
       .sum_v_o(sum_v), .sum_seq_o(sum_seq), .out_o(out_all), .op_done_o(op_done),
-      .full_o(out_full), .empty_o(out_empty), .even_o(out_even), .end_o, .st_v_o, .st_va_o,
+      .full_o(out_full), .even_o(out_even), .end_o, .st_v_o, .st_va_o,
       .st_len_o, .st_data_o, .st_mark_o, .st_upto_o, .st_rdy_i);
 
   // ---- what always holds ------------------------------------------------------------------------

@@ -36,7 +36,6 @@ module npu_conv_results
     output logic               out_o,      // the last that was whole has become outputs
     output logic               op_done_o,  // an operation's last has
     output logic               full_o,     // no tile may begin
-    output logic               empty_o,    // none is under way
     output logic               even_o,     // all rows that have come out are stored
     output logic               end_o,      // the oldest's stores have been handed over
     // stores: up to 32 bytes anywhere
@@ -57,6 +56,7 @@ module npu_conv_results
   param_t             param [C];
   logic [32*C-1:0]    sum, out_row;
   logic               last, out_v;         // the row of sums that comes is whole
+  logic               empty;               // no tile is under way
   logic               finish_v_q, finish_v_d;
   seq_t               finish_op_q;
   logic [3:0]         left_q, left_d;      // cycles until the last whole row has come out
@@ -92,12 +92,12 @@ module npu_conv_results
       .sum_i(sum), .param_i(param), .v_o(out_v), .row_o(out_row));
   npu_conv_out #(.C(C)) u_out (
       .clk_i, .rst_ni, .kill_i, .head_i, .retire_i, .tile_v_i, .tile_i, .full_o, .row_v_i(out_v),
-      .row_i(out_row), .op_done_o, .end_o, .empty_o, .even_o, .st_v_o, .st_va_o, .st_len_o,
+      .row_i(out_row), .op_done_o, .end_o, .empty_o(empty), .even_o, .st_v_o, .st_va_o, .st_len_o,
       .st_data_o, .st_mark_o, .st_upto_o, .st_rdy_i);
 
   // ---- what always holds ------------------------------------------------------------------------
   row_of_a_tile: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
-      out_v |-> !empty_o) else $error("a row of outputs that no tile is there for");
+      out_v |-> !empty) else $error("a row of outputs that no tile is there for");
   none_after_the_last: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       out_v |-> left_q != 0) else $error("a row comes out after the last");
   accumulators_alone: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)

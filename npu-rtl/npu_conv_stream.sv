@@ -8,7 +8,8 @@ module npu_conv_stream
     input  conv_op_t op_i,                 // the streamed fold's
     input  logic [19:0] rows_i,            // input rows complete, from the first on, of who loads
     input  logic     all_i,                // all of the streamed fold's operation are
-    input  logic     freeze_i,             // no row is offered, no fold begins
+    input  logic     hold_i,               // no fold begins,
+    input  logic     freeze_i,             // with hold_i: no row is offered
     // the loaded fold
     input  logic     load_done_i,
     input  fold_t    load_i,
@@ -22,6 +23,7 @@ module npu_conv_stream
     output logic     load_take_o,
     // the streamed fold
     output logic     v_o,
+    output logic     wait_o,               // its next row's input is not there
     output logic     offer_o,              // a row can go
     output logic     fresh_o,              // its window does not follow the last row's
     input  logic     take_i,               // it does
@@ -42,7 +44,8 @@ module npu_conv_stream
   logic [15:0] macs_d, macs_q;
   rows_t       t_d, t_q;
   walk_t       window_d, window_q, window_next, panel_d, panel_q, base;
-  logic        last, held_q, held_d;      // held: a row was offered and is still
+  logic        row_here, last;
+  logic        held_q, held_d;            // a row was offered and is still
 
   // Whether the input rows from row iy on, as far as it reaches, are there.
   function automatic logic here(input logic signed [20:0] iy, input reach_t reach,
@@ -77,8 +80,9 @@ module npu_conv_stream
     end
   end
 
-  assign offer_o     = v_q && (!freeze_i || held_q)
-                       && here(window_q.iy, reach_q, rows_i, op_i.cut, all_i);
+  assign row_here    = here(window_q.iy, reach_q, rows_i, op_i.cut, all_i);
+  assign wait_o      = v_q && !row_here;
+  assign offer_o     = v_q && (!freeze_i || held_q) && row_here;
   assign fresh_o     = t_q == 0 || window_q.ox == 0;
   assign row_o       = offer_o && take_i;
   assign first_o     = v_q && t_q == 0;
@@ -94,7 +98,7 @@ module npu_conv_stream
   end
   assign load_here_o = load_ok_i
                        && here(base.iy, load_reach_i, rows_i, load_op_i.cut, load_all_i);
-  assign load_take_o = load_done_i && !freeze_i && (!v_q || last) && load_here_o;
+  assign load_take_o = load_done_i && !hold_i && (!v_q || last) && load_here_o;
   assign v_o         = v_q;
   assign tag_o       = '{v: row_o, first: fold_q.at.sums.k == 0, last: fold_q.last,
                          again: t_q < fold_q.at.sums.r, eof: last,

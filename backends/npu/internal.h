@@ -186,14 +186,13 @@ struct npu_partition {
 	uint32_t count, room;       /* of those, and for how many */
 	uint32_t frozen;            /* of .count */
 	struct npu_command *spare;
-	uint64_t times_used;      /* a bit each */
-	uint64_t sequence;        /* of the last submitted */
-	uint64_t ended_ns;        /* device time of the last end of one that had begun */
-	uint32_t head, tail;      /* of the ring, counted as the machine does */
-	uint32_t irq;             /* causes that have not been looked at: NPU_IRQ_* */
-	uint32_t stopping;        /* PREEMPT code asked for; 0: none */
-	struct npu_mem *saved_in; /* where the stop asked for stores a context */
-	bool moving, moved;       /* a resize is under way, is to be told */
+	uint64_t times_used; /* a bit each */
+	uint64_t sequence;   /* of the last submitted */
+	uint64_t ended_ns;   /* device time of the last end of one that had begun */
+	uint32_t head, tail; /* of the ring, counted as the machine does */
+	uint32_t irq;        /* causes that have not been looked at: NPU_IRQ_* */
+	uint32_t stopping;   /* PREEMPT code asked for; 0: none */
+	bool moving, moved;  /* a resize is under way, is to be told */
 	struct hal_bk_partition_desc target;
 	struct hal_bk_event moved_event;
 	/* replay.c: npu_desc_hash of the descriptor that ended last, the cycle it did so

@@ -19,7 +19,7 @@
 #include "save.h"
 
 #define FENCE_MARK  8u /* where progress marks write */
-#define FENCE_BYTES (NPU_FENCE_SAVE + 64)
+#define FENCE_BYTES (NPU_FENCE_TIMES + NPU_COMMANDS * 16)
 #define PIECE_BYTES 32768u
 #define FIELD_BYTES 65535u
 

@@ -6,7 +6,6 @@
 #include "internal.h"
 
 #define NPU_FENCE_TIMES 64u /* start and end of each command at work */
-#define NPU_FENCE_SAVE  (NPU_FENCE_TIMES + NPU_COMMANDS * 16) /* the slot's save area */
 
 /* The address space of a command. */
 static inline struct npu_partition *npu_space_of(const struct npu_command *c)

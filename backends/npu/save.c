@@ -2,10 +2,10 @@
 /*
  * save.c - contexts of operations that FOLD or SAVE has stopped inside.
  *
- * The machine stores them in the tenant's memory: in the fence page, or, with the sums of
- * a tile, in an area that is there from the first suspend by SAVE on.  They are read from
- * there when the slot has stopped and put back when the command goes on, so that any
- * number of commands can stand.
+ * The machine stores them, and the sums of a tile, in the tenant's memory: in an area
+ * that is there from the first stop by FOLD or SAVE on.  They are read from there when
+ * the slot has stopped and put back when the command goes on, so that any number of
+ * commands can stand.
  */
 #include "save.h"
 
@@ -48,60 +48,40 @@ void npu_save_close(struct npu_partition *space)
 	space->save = NULL;
 }
 
-/* Where contexts are in a tenant's memory, from *at on. */
-static struct npu_mem *area_of(const struct npu_partition *space, uint32_t *at)
-{
-	*at = space->save ? 0 : NPU_FENCE_SAVE;
-	return space->save ? space->save : space->fence;
-}
-
-/* c has sums only where there is room for them. */
-static void put(struct npu_partition *part, struct npu_command *c)
-{
-	uint32_t at;
-	struct npu_mem *area = area_of(npu_space_of(c), &at);
-
-	npu_mem_write(part->dev, area, at, c->context, sizeof(c->context));
-	if (c->sums)
-		npu_mem_write(part->dev, area, at + SUMS_AT, c->sums, sums_bytes(c));
-	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE), area->va + at);
-}
-
 uint32_t npu_save_ask(struct npu_partition *part, uint32_t mode)
 {
-	const struct npu_partition *space = part->loaded;
-	struct npu_command *c = npu_first_open(part);
-	uint32_t at;
-	struct npu_mem *area = area_of(space, &at);
+	struct npu_partition *space = part->loaded;
 
-	/* It may not have gone on yet, and the area be another since it was put back. */
-	if (c && c->inside && c->fed != c->base && npu_space_of(c) == space)
-		put(part, c);
-	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE), area->va + at);
-	part->saved_in = area;
-	return mode == NPU_PREEMPT_SAVE && !space->save ? NPU_PREEMPT_FOLD : mode;
+	if (npu_save_reserve(space))
+		return NPU_PREEMPT_DRAIN;
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE), space->save->va);
+	return mode;
 }
 
 void npu_save_take(struct npu_partition *part, struct npu_command *c)
 {
-	struct npu_mem *area = part->saved_in;
-	uint32_t at = area == npu_space_of(c)->fence ? NPU_FENCE_SAVE : 0;
+	struct npu_mem *area = npu_space_of(c)->save;
 
-	npu_mem_read(part->dev, area, at, c->context, sizeof(c->context));
+	npu_mem_read(part->dev, area, 0, c->context, sizeof(c->context));
 	if (!has_sums(c))
 		return;
 	/* A tenant may have written there. */
-	if (at + SUMS_AT + sums_bytes(c) <= area->bytes)
+	if (SUMS_AT + sums_bytes(c) <= area->bytes)
 		c->sums = malloc(sums_bytes(c));
 	if (c->sums)
-		npu_mem_read(part->dev, area, at + SUMS_AT, c->sums, sums_bytes(c));
+		npu_mem_read(part->dev, area, SUMS_AT, c->sums, sums_bytes(c));
 	else /* nothing of the kind, or no host memory: the tile begins anew */
 		NPU_SET(c->context, FOLD_SUMS, 0);
 }
 
 void npu_save_put(struct npu_partition *part, struct npu_command *c)
 {
-	put(part, c);
+	struct npu_mem *area = npu_space_of(c)->save;
+
+	npu_mem_write(part->dev, area, 0, c->context, sizeof(c->context));
+	if (c->sums)
+		npu_mem_write(part->dev, area, SUMS_AT, c->sums, sums_bytes(c));
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, SAVE), area->va);
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RESUME),
 		  NPU_REG_BITS(RESUME_CONTEXT, 1));
 }

@@ -5,11 +5,11 @@
 
 #include "internal.h"
 
-/* Memory of the tenant's for what SAVE stores; 0 or -ENOSPC. */
+/* Memory of the tenant's for what FOLD and SAVE store; 0 or -ENOSPC. */
 int npu_save_reserve(struct npu_partition *space);
 void npu_save_close(struct npu_partition *space);
 /* The slot is about to be stopped in this mode, a PREEMPT code: the machine knows where
- * to store.  The mode to ask for: FOLD where there is no room for sums. */
+ * to store.  The mode to ask for: DRAIN where there is no room for that. */
 uint32_t npu_save_ask(struct npu_partition *part, uint32_t mode);
 /* The slot stands inside a descriptor of c: what it has stored becomes c's. */
 void npu_save_take(struct npu_partition *part, struct npu_command *c);

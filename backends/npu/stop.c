@@ -215,7 +215,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
 	rc = states[mode] == NPU_FOLDS ? reserve_scratch(host, q) : 0;
-	if (!rc && mode == HAL_SUSPEND_SAVE)
+	if (!rc && states[mode] == NPU_FOLDS)
 		rc = npu_save_reserve(q->part);
 	if (rc)
 		return rc;

@@ -359,6 +359,7 @@ struct conv {
 	/* no row is to go into the array; nothing was in it; the blocks before it are cut
 	 * off */
 	bool freeze, still, frozen;
+	bool hold, stalled; /* no fold is to be streamed; FOLD has found no input */
 	bool held;   /* a row was offered and is still */
 	bool second; /* the first of two rows of weights has gone */
 	struct npu_progress frozen_at;

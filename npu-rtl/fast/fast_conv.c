@@ -486,19 +486,10 @@ static bool between(const struct folds *f)
 bool conv_halted(const struct slot *s, struct npu_progress *at)
 {
 	const struct conv *v = &s->conv;
-	const struct folds *f = &v->folds;
 
-	if (v->frozen) {
-		*at = v->frozen_at;
-		return v->streamed_n == v->head && v->row_wp == v->row_rp &&
-		       out_even(&v->out, v->head);
-	}
-	*at = (struct npu_progress){.m = f->m0,
-				    .t = f->t,
-				    .n = f->n0,
-				    .half = v->op[v->folds_n & 3u].at.half};
-	return s->fold && between(f) && v->folds_n == v->head && !v->out.live &&
-	       !v->out.st_v;
+	*at = v->frozen_at;
+	return v->frozen && v->streamed_n == v->head && v->row_wp == v->row_rp &&
+	       out_even(&v->out, v->head);
 }
 
 bool conv_pops(const struct conv *v)
@@ -557,13 +548,34 @@ static void find_lo(struct conv *v)
 			: (uint32_t)iy;
 }
 
-/* Nothing more goes into the array.  Of what is in it all goes through it, and then the
- * blocks before it, and what they have of younger operations, are cut off. */
+/* What the next row of the fold that is streamed reads is there. */
+static bool row_here(const struct conv *v)
+{
+	const struct stream *st = &v->stream;
+
+	return here(st->window.iy, st->reach, v->act.done, all_rows(v, &st->fold));
+}
+
+/* By SAVE, and by FOLD when the oldest operation's fold has been streamed, or waits for
+ * its input, or when two tiles that are stored side by side have been, nothing more goes
+ * into the array.  Of what is in it all goes through it, and then the blocks before it,
+ * and what they have of younger operations, are cut off. */
 static void freeze_comb(struct slot *s)
 {
 	struct conv *v = &s->conv;
+	const struct folds *f = &v->folds;
+	uint32_t head = v->head & 3u;
+	bool pair = v->op[head].pair;
+	bool stream_on = v->stream.v && v->stream.fold.seq == head;
+	bool load_on = v->load.v && v->load.fold.seq == head && pair;
+	bool next_on = f->v && (v->folds_n & 3u) == head && pair && !between(f);
+	bool on = stream_on || load_on || next_on;
 
-	v->freeze = s->freeze && conv_busy(v) && !v->frozen;
+	v->freeze = conv_busy(v) && !v->frozen &&
+		    (s->freeze || v->stalled || (s->fold && !on));
+	v->hold = v->freeze || (s->fold && !load_on);
+	v->stalled = conv_busy(v) &&
+		     (v->stalled || (s->fold && stream_on && !pair && !row_here(v)));
 }
 
 static void cut_comb(const struct npu_model *m, struct conv *v)
@@ -637,8 +649,7 @@ static void array_comb(struct npu_model *m, struct slot *s)
 	struct stream *st = &v->stream;
 	bool busy = l->busy, load_here = false, ok;
 
-	v->offer = st->v && (!v->freeze || v->held) &&
-		   here(st->window.iy, st->reach, v->act.done, all_rows(v, &st->fold));
+	v->offer = st->v && (!v->freeze || v->held) && row_here(v);
 	gather_offer(v);
 	v->row = v->offer && v->take;
 	v->held = v->offer && !v->row;
@@ -652,7 +663,7 @@ static void array_comb(struct npu_model *m, struct slot *s)
 				       all_rows(v, &l->fold));
 	}
 	v->load_take = l->v && (!busy || v->load_last) && (!st->v || v->row_last) &&
-		       load_here && !v->freeze;
+		       load_here && !v->hold;
 	v->stall_a = (st->v && !v->offer) || (!st->v && l->v && !busy && !load_here);
 	v->stall_bank = v->offer && !v->row;
 	v->stall_w = !st->v && busy && !v->load_row;
@@ -953,7 +964,7 @@ void conv_kill(struct conv *v)
 	v->in = v->weights_n = v->rows_n = v->folds_n = 0;
 	v->streamed_n = v->computed_n = v->head = 0;
 	cut_off(v);
-	v->frozen = v->still = v->held = false;
+	v->frozen = v->still = v->held = v->stalled = false;
 	out_kill(&v->out);
 	v->row_rp = v->row_wp;
 	v->end_rp = v->end_wp;

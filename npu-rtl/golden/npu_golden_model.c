@@ -511,25 +511,28 @@ static int stands(const struct slot *s)
 	       s->state == NPU_STATE_KILLED;
 }
 
-/* The current operation stops behind the tile that has begun, if another follows. */
-static void fold_early(struct npu_model *m, struct slot *s)
+/* The current operation stops at .to in that cycle, at the earliest. */
+static void stop_at(struct npu_model *m, struct slot *s, const struct npu_progress *to,
+		    uint64_t cycle)
 {
-	struct tiles w;
-
-	if (!matrix(s->desc) || !s->rect.rows || m->replay)
-		return;
-	w = tiles_of(s);
-	while (w.at.m < w.m && s->started + cost_to(s, s->desc, &w.at) < m->cycle)
-		next_tile(&w);
-	if (w.at.m >= w.m)
-		return;
-	if (!outputs(s->desc, &w.at)) {
+	if (!outputs(s->desc, to)) {
 		drained(m, s);
 		return;
 	}
-	s->to = w.at;
-	s->due = s->started + cost_to(s, s->desc, &w.at);
+	s->to = *to;
+	s->due = cycle > m->cycle ? cycle : m->cycle;
 	s->folds = 1;
+}
+
+/* Behind the tile that has begun, if another follows. */
+static void tile_early(struct npu_model *m, struct slot *s)
+{
+	struct tiles w = tiles_of(s);
+
+	while (w.at.m < w.m && s->started + cost_to(s, s->desc, &w.at) < m->cycle)
+		next_tile(&w);
+	if (w.at.m < w.m)
+		stop_at(m, s, &w.at, s->started + cost_to(s, s->desc, &w.at));
 }
 
 /* How far the tile that w is at has come in so many of the cycles it takes. */
@@ -559,18 +562,36 @@ static void within(const struct slot *s, const struct tiles *w, uint64_t spent,
 		to->kr = to->nc = 0;
 }
 
-/* The current operation stops where it is, if its tiles are stored one by one. */
-static void save_early(struct npu_model *m, struct slot *s)
+/* Of the fold that *at is in all rows go through the array; next: behind its tile. */
+static void whole_fold(const struct slot *s, const struct npu_progress *next,
+		       struct npu_progress *at)
+{
+	uint32_t k = (uint32_t)shape_of(s->desc).k;
+
+	if (!at->r)
+		return;
+	at->k += at->kr;
+	at->r = 0;
+	if (at->k >= k)
+		*at = *next;
+	else
+		at->kr = npu_panel_fold(at->k, k, s->rect.rows, npu_golden_kcut(s->desc));
+}
+
+/* The current operation stops where it is, or behind the fold that it is in; where tiles
+ * are stored side by side, which are short, behind them. */
+static void array_early(struct npu_model *m, struct slot *s, uint32_t mode)
 {
 	const uint32_t *d = s->desc;
+	struct npu_progress to;
 	struct tiles w, next;
-	uint64_t begins;
+	uint64_t begins, due = m->cycle;
 
 	if (!matrix(d) || !s->rect.rows || m->replay)
 		return;
 	if (npu_panel_most(NPU_GET(d, F_OUT32), shape_of(d).k, s->rect.rows,
 			   s->rect.cols) == NPU_DEPTH_PAIR) {
-		fold_early(m, s);
+		tile_early(m, s);
 		return;
 	}
 	next = w = tiles_of(s);
@@ -581,13 +602,13 @@ static void save_early(struct npu_model *m, struct slot *s)
 	}
 	begins = s->started + cost_to(s, d, &w.at);
 	within(s, &w, m->cycle > begins ? m->cycle - begins : 0,
-	       s->started + cost_to(s, d, &next.at) - begins, &s->to);
-	if (!outputs(d, &s->to)) {
-		drained(m, s);
-		return;
+	       s->started + cost_to(s, d, &next.at) - begins, &to);
+	if (mode == NPU_PREEMPT_FOLD) {
+		whole_fold(s, &next.at, &to);
+		due = s->started + cost_to(s, d, &to);
 	}
-	s->due = m->cycle + SAVE_CYCLES;
-	s->folds = 1;
+	if (to.m < w.m)
+		stop_at(m, s, &to, due + SAVE_CYCLES);
 }
 
 /* The current VEC stops where it is. */
@@ -643,10 +664,8 @@ static void preempt(struct npu_model *m, struct slot *s, uint32_t mode)
 		drained(m, s);
 	} else if (mode != NPU_PREEMPT_DRAIN && NPU_GET(s->desc, OPCODE) == NPU_OP_VEC) {
 		vec_early(m, s);
-	} else if (mode == NPU_PREEMPT_FOLD) {
-		fold_early(m, s);
-	} else if (mode == NPU_PREEMPT_SAVE) {
-		save_early(m, s);
+	} else if (mode != NPU_PREEMPT_DRAIN) {
+		array_early(m, s, mode);
 	}
 }
 

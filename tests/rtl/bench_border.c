@@ -138,18 +138,14 @@ static void prepare(struct rig *r, enum memory memory, const struct rig_rect *ma
 	for (uint32_t s = 0; s < TENANTS; s++) {
 		rig_space(r, s, SPACE,
 			  memory == DISJOINT ? ((1u << each) - 1) << each * s : RIG_ALL);
-		rig_write(r, NPU_SLOT_ADDR(s, SAVE), rig_alloc(r, s, 64, 64));
+		rig_write(r, NPU_SLOT_ADDR(s, SAVE), rig_alloc(r, s, RIG_SAVE, 64));
 		load(r, s, seed);
 	}
 }
 
 static void save_is_no_output(struct rig *r, uint32_t s)
 {
-	uint32_t save = rig_reg(r, NPU_SLOT_ADDR(s, SAVE));
-	uint32_t context[NPU_CONTEXT_WORDS];
-
-	rig_peek(r, s, save, context, sizeof(context));
-	rig_poke(r, s, save, context, sizeof(context));
+	rig_forget(r, s, rig_reg(r, NPU_SLOT_ADDR(s, SAVE)), RIG_SAVE);
 }
 
 /* ---- changes ---------------------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_release.c - how long FOLD takes to free the PEs as K grows: a multiplication on
- * the whole array, stopped at many moments of a tile, with ideal memory and with
- * channels. It stops between tiles, so that the most is a tile: as many folds as K takes,
- * of as many rows as the scratchpad holds of that K.  KILL at the same moments beside it,
- * and SAVE in all of the tile: it waits for what is in the array, whatever K is.
- * After each stop the tenant goes on elsewhere, and every byte is compared with the
- * golden model's.  And how long it takes until the interrupt where a stop finds a long
+ * bench_release.c - how long FOLD and SAVE take to free the PEs as K grows: a
+ * multiplication on the whole array, stopped at many moments of a tile, with ideal memory
+ * and with channels.  FOLD waits for the fold's rows and for what is in the array, SAVE
+ * for what is in the array, whatever K is; KILL at the same moments beside them. After
+ * each stop the tenant goes on, on other PEs where that is of use, and every byte is
+ * compared with the golden model's, and that no product has been made twice but after a
+ * KILL.  And how long it takes until the interrupt where a stop finds a long
  * VEC: DRAIN waits for its end, FOLD and SAVE for stores, and a softmax for its row.
  *
  *   bench_release [figures] [MOMENTS [SHAPE]]
@@ -17,17 +17,12 @@
 #include "npu_panel.h"
 #include "rig.h"
 
-#define SPACE      (1u << 23)
-#define LIMIT      8000000u
-#define TILES      2u  /* of columns */
-#define KEPT       64u /* tiles that are told apart */
-#define SAVE_BYTES (NPU_CONTEXT_SUMS + NPU_DEPTH * 128)
+#define SPACE (1u << 23)
+#define LIMIT 8000000u
+#define TILES 2u  /* of columns */
+#define KEPT  64u /* tiles that are told apart */
 /* Rows on their way through the gather, the array and its edges. */
 #define IN_ARRAY(r) ((r)->api->rows + (r)->api->cols + 24)
-
-/* Folds of few rows wait for weights, which share the port with the next input's lines.
- */
-#define MOST(cycles) ((cycles) / 5 * 8 + 300)
 
 static const uint32_t depths[] = {64, 256, 1024, 4096, 16384, 65535};
 #define DEPTHS (sizeof(depths) / sizeof(depths[0]))
@@ -41,7 +36,7 @@ static struct {
 
 struct most {
 	uint64_t fold, save, kill; /* cycles until the PEs are free */
-	uint64_t acked;            /* SAVE: until the interrupt */
+	uint64_t acked;            /* FOLD, SAVE: until the interrupt */
 	uint64_t inside;           /* FOLDs in the middle of the operation */
 };
 
@@ -74,7 +69,7 @@ static void begin(struct rig *r, bool ideal, uint32_t k)
 		      k, desc, &g);
 	rig_push(r, 0, desc);
 	rig_push_end(r, 0);
-	rig_write(r, NPU_SLOT_ADDR(0, SAVE), rig_alloc(r, 0, SAVE_BYTES, 64));
+	rig_write(r, NPU_SLOT_ADDR(0, SAVE), rig_alloc(r, 0, RIG_SAVE, 64));
 	rig_bell(r, 0);
 }
 
@@ -89,26 +84,14 @@ static void undisturbed(struct rig *r, bool ideal, uint32_t k)
 	rig_check(r, 0, "undisturbed");
 }
 
-/* What FOLD or SAVE has stored is no output. */
-static void forget(struct rig *r)
-{
-	static uint8_t saved[SAVE_BYTES];
-	uint32_t at = rig_reg(r, NPU_SLOT_ADDR(0, SAVE));
-
-	rig_peek(r, 0, at, saved, sizeof(saved));
-	rig_poke(r, 0, at, saved, sizeof(saved));
-}
-
-/* Cycles until the PEs are free; the tenant goes on elsewhere, to its end; where it was
- * if it may have sums, which a smaller place has no use for. */
+/* Cycles until the PEs are free; the tenant goes on, to its end: on a row less, but where
+ * it was if sums of a part of a fold need that. */
 static uint32_t stop(struct rig *r, bool ideal, uint32_t k, uint32_t how, uint64_t when,
 		     bool *inside, uint64_t *acked)
 {
-	bool save = how == NPU_PREEMPT_SAVE;
-	uint32_t edge = save ? 0 : 1;
-	struct rig_rect rest = {edge, edge, r->api->rows - edge, r->api->cols - edge};
+	uint32_t context[NPU_CONTEXT_WORDS], save, spent, edge;
+	struct rig_rect rest;
 	uint64_t now;
-	uint32_t spent;
 
 	begin(r, ideal, k);
 	now = r->api->cycle(r->model);
@@ -122,20 +105,22 @@ static uint32_t stop(struct rig *r, bool ideal, uint32_t k, uint32_t how, uint64
 	spent = rig_reg(r, NPU_SLOT_ADDR(0, PREEMPT_CYCLES));
 	*inside = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)), STATUS_STATE) ==
 		  NPU_STATE_FOLDED;
+	save = rig_reg(r, NPU_SLOT_ADDR(0, SAVE));
+	rig_peek(r, 0, save, context, sizeof(context));
 	if (*inside)
-		forget(r);
+		rig_forget(r, 0, save, RIG_SAVE);
+	edge = *inside && NPU_GET(context, FOLD_R) ? 0 : 1;
+	rest = (struct rig_rect){edge, 0, r->api->rows - edge, r->api->cols};
 	CHECK(rig_map(r, &rest, 1) == NPU_MAP_OK, "k %u: PEs not free", k);
 	rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1 | NPU_REG_BITS(RESUME_CONTEXT, *inside));
 	rig_wait(r, 1, LIMIT);
 	CHECK(!r->faulted, "k %u: fault", k);
 	rig_check(r, 0, "stopped");
-	if (save) /* no product is made twice */
-		rig_counters(r, 0, true);
+	rig_counters(r, 0, how != NPU_PREEMPT_KILL);
 	return spent;
 }
 
-/* Stops where the longest tiles begin: that is when their first fold's weights are in the
- * array, after the fold before it. */
+/* Stops in all of the longest tiles, each in another part of a fold. */
 static void stops(struct rig *r, bool ideal, uint32_t k, uint32_t moments,
 		  struct most *most)
 {
@@ -147,22 +132,20 @@ static void stops(struct rig *r, bool ideal, uint32_t k, uint32_t moments,
 	tile = tiles.folds * fold;
 	for (uint32_t i = 0; i < moments; i++) {
 		/* the last of all has nothing behind it */
-		uint64_t when =
-			tiles.start[i % (tiles.count - 1)] + (2 * i + 1) * fold / moments;
+		uint64_t when = tiles.start[i % (tiles.count - 1)] +
+				(2 * i + 1) * tile / (2 * moments) + i * fold / moments;
 		bool inside;
 		uint64_t acked;
 		uint64_t spent =
 			stop(r, ideal, k, NPU_PREEMPT_FOLD, when, &inside, &acked);
 
-		CHECK(!ideal || spent <= MOST(tile + fold),
-		      "k %u: FOLD takes %llu cycles, a tile %llu", k,
-		      (unsigned long long)spent, (unsigned long long)tile);
+		CHECK(spent <= tiles.rows + IN_ARRAY(r),
+		      "k %u: FOLD takes %llu cycles, a fold has %u rows", k,
+		      (unsigned long long)spent, tiles.rows);
 		most->fold = spent > most->fold ? spent : most->fold;
+		most->acked = acked > most->acked ? acked : most->acked;
 		most->inside += inside;
-		spent = stop(r, ideal, k, NPU_PREEMPT_SAVE,
-			     tiles.start[i % (tiles.count - 1)] +
-				     (2 * i + 1) * tile / (2 * moments),
-			     &inside, &acked);
+		spent = stop(r, ideal, k, NPU_PREEMPT_SAVE, when, &inside, &acked);
 		CHECK(spent <= IN_ARRAY(r), "k %u: SAVE takes %llu cycles", k,
 		      (unsigned long long)spent);
 		most->save = spent > most->save ? spent : most->save;
@@ -182,9 +165,9 @@ static void stops(struct rig *r, bool ideal, uint32_t k, uint32_t moments,
 	       (unsigned long long)most->inside, (unsigned long long)most->save,
 	       (unsigned long long)most->acked, (unsigned long long)most->kill);
 	CHECK(most->inside > 0, "k %u: no FOLD inside the operation", k);
-	/* It is not less than what is left of a tile that has just begun. */
-	CHECK(most->fold + 2 * fold > tile, "k %u: a FOLD of %llu cycles, a tile of %llu",
-	      k, (unsigned long long)most->fold, (unsigned long long)tile);
+	/* One of them found a fold that had just begun. */
+	CHECK(2 * most->fold > tiles.rows, "k %u: a FOLD of %llu cycles, a fold of %u", k,
+	      (unsigned long long)most->fold, tiles.rows);
 }
 
 /* ---- VEC --------------------------------------------------------------------------- */
@@ -274,8 +257,6 @@ static uint64_t vec_run(struct rig *r, bool ideal, uint32_t which, uint32_t how,
 	rig_bell(r, 0);
 	start = r->api->cycle(r->model);
 	if (how) {
-		uint32_t line[16];
-
 		rig_run(r, when);
 		r->quieted = 0;
 		rig_write(r, NPU_SLOT_ADDR(0, PREEMPT), how);
@@ -285,8 +266,7 @@ static uint64_t vec_run(struct rig *r, bool ideal, uint32_t which, uint32_t how,
 		acked = r->api->cycle(r->model) - start - when;
 		*inside = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)),
 				      STATUS_STATE) == NPU_STATE_FOLDED;
-		rig_peek(r, 0, save, line, sizeof(line));
-		rig_poke(r, 0, save, line, sizeof(line));
+		rig_forget(r, 0, save, 64);
 		rig_write(r, NPU_SLOT_ADDR(0, RESUME),
 			  1 | NPU_REG_BITS(RESUME_CONTEXT, *inside));
 	}

@@ -734,15 +734,6 @@ static void stop_inside(struct rig *r, const struct rig_rect *rect, uint32_t mod
 	CHECK(false, "no SAVE finds a tile under way");
 }
 
-/* What is in the save area is no output. */
-static void forget_area(struct rig *r, uint32_t at, uint32_t bytes)
-{
-	static uint8_t area[SAVE_BYTES + 2 * PAGE];
-
-	rig_peek(r, 0, at, area, bytes);
-	rig_poke(r, 0, at, area, bytes);
-}
-
 static void expect_hole(struct rig *r, const char *what, enum hole hole, uint32_t address)
 {
 	uint32_t kind = rig_reg(r, NPU_SLOT_ADDR(0, FAULT_KIND)),
@@ -770,9 +761,9 @@ static void good_again(struct rig *r, const struct rig_rect *rect,
 	rig_bell(r, 0);
 	rig_wait(r, 1, LIMIT);
 	CHECK(!r->faulted, "after a save area that is none: fault");
-	forget_area(r, r->space[0].free_va - SAVE_BYTES - 2 * PAGE,
-		    SAVE_BYTES + 2 * PAGE);
-	forget_area(r, WORK_SPACE - PAGE, PAGE);
+	rig_forget(r, 0, r->space[0].free_va - SAVE_BYTES - 2 * PAGE,
+		   SAVE_BYTES + 2 * PAGE);
+	rig_forget(r, 0, WORK_SPACE - PAGE, PAGE);
 	rig_check(r, 0, "after a save area that is none");
 	rig_compare(r, 1, "the neighbour of a save area that is none");
 }
@@ -913,7 +904,7 @@ static void others_context(struct rig *r, uint64_t seed)
 			  1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
 		rig_wait(r, 1, LIMIT);
 		CHECK(!(r->faulted & 1), "its own context: fault");
-		forget_area(r, at, SAVE_BYTES);
+		rig_forget(r, 0, at, SAVE_BYTES);
 		rig_check(r, 0, "its own context");
 	}
 }
@@ -976,7 +967,7 @@ static void late_kills(struct rig *r, uint32_t rounds, uint64_t seed)
 		rig_write(r, NPU_SLOT_ADDR(0, RESUME), 1);
 		rig_wait(r, 1, LIMIT);
 		CHECK(!(r->faulted & 1), "round %u: fault", i);
-		forget_area(r, at, SAVE_BYTES);
+		rig_forget(r, 0, at, SAVE_BYTES);
 		rig_check(r, 0, "a stop that becomes a kill");
 	}
 	CHECK(killed > rounds * 8, "%u of %u killed", killed, rounds * 15);

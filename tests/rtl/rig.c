@@ -525,6 +525,15 @@ void rig_golden(struct rig *r, uint32_t s)
 	}
 }
 
+void rig_forget(struct rig *r, uint32_t s, uint32_t va, uint32_t bytes)
+{
+	static uint8_t there[2 * RIG_SAVE];
+
+	CHECK(bytes <= sizeof(there), "an area of %u bytes", bytes);
+	rig_peek(r, s, va, there, bytes);
+	rig_poke(r, s, va, there, bytes);
+}
+
 void rig_compare(struct rig *r, uint32_t s, const char *what)
 {
 	struct rig_space *sp = &r->space[s];

@@ -18,12 +18,14 @@
 #include "bench.h"
 #include "npu_golden.h"
 #include "npu_model.h"
+#include "npu_panel.h"
 #include "npu_regs.h"
 
 #define RIG_SLOTS  8
-#define RIG_DEPTH  512     /* ring entries of a slot */
-#define RIG_STAMPS 256     /* timestamps of a slot */
-#define RIG_ALL    0xffffu /* every channel */
+#define RIG_DEPTH  512                                  /* ring entries of a slot */
+#define RIG_STAMPS 256                                  /* timestamps of a slot */
+#define RIG_ALL    0xffffu                              /* every channel */
+#define RIG_SAVE   (NPU_CONTEXT_SUMS + NPU_DEPTH * 128) /* bytes of a save area */
 
 struct rig_rect {
 	uint32_t row, col, rows, cols;
@@ -127,6 +129,8 @@ void rig_wait_reg(struct rig *r, uint32_t address, uint32_t mask, uint32_t value
 /* Golden model over all descriptors pushed since the last time; then memory == shadow. */
 void rig_golden(struct rig *r, uint32_t s);
 void rig_compare(struct rig *r, uint32_t s, const char *what);
+/* What lies there is no output but what FOLD or SAVE has stored. */
+void rig_forget(struct rig *r, uint32_t s, uint32_t va, uint32_t bytes);
 void rig_check(struct rig *r, uint32_t s, const char *what);
 /* Snapshot, read, and check the conservation law and MACS == golden's (all since reset).
  */
