@@ -360,8 +360,8 @@ struct conv {
 	 * off */
 	bool freeze, still, frozen;
 	bool hold, stalled; /* no fold is to be streamed; FOLD has found no input */
-	bool held;   /* a row was offered and is still */
-	bool second; /* the first of two rows of weights has gone */
+	bool held;          /* a row was offered and is still */
+	bool second;        /* the first of two rows of weights has gone */
 	struct npu_progress frozen_at;
 	uint32_t stray_seq, tile_seq[4];
 	/* of this cycle */

@@ -53,6 +53,7 @@ struct outcome {
 	uint64_t changes, inside; /* of rectangles; those in the middle of an operation */
 	uint64_t beside, kinds[KINDS]; /* while a neighbour runs */
 	uint64_t both, wild;           /* of two rectangles at once; refused ones */
+	uint64_t macs, done;           /* of tenants that are moved: all; of use */
 };
 
 static void on_fold(void *user, const struct npu_fold *f)
@@ -321,8 +322,14 @@ static void round_of(struct rig *r, enum memory memory, uint64_t seed, struct ou
 		snprintf(what, sizeof(what), "seed %llu, slot %u",
 			 (unsigned long long)seed, s);
 		rig_check(r, s, what);
-		/* Of an operation that stops, rows that were ahead count twice. */
-		rig_counters(r, s, s >= MOVED);
+		/* Of an operation that stops, rows that were ahead count twice, and those
+		 * of a tile that begins anew. */
+		if (s >= MOVED) {
+			rig_counters(r, s, true);
+			continue;
+		}
+		o->macs += rig_counters(r, s, false).macs;
+		o->done += r->space[s].macs;
 	}
 }
 
@@ -408,6 +415,12 @@ static void not_stopped(struct rig *r, uint64_t seed)
 	      (unsigned long long)seed);
 }
 
+/* Multiplications that were made more than once, in all that had to be made. */
+static double again(const struct outcome *o)
+{
+	return o->done ? (double)o->macs / (double)o->done - 1 : 0;
+}
+
 static void report(const struct outcome *own)
 {
 	printf("%llu changes, %llu in the middle of an operation, %llu while a neighbour "
@@ -422,6 +435,7 @@ static void report(const struct outcome *own)
 	       (unsigned long long)seen.most,
 	       (unsigned long long)(seen.count ? seen.sum / seen.count : 0),
 	       (unsigned long long)seen.set);
+	printf("%.4f of the multiplications of who is moved made again\n", again(own));
 	printf("%llu of %llu jobs of neighbours take other cycles than alone\n",
 	       (unsigned long long)own->differ, (unsigned long long)own->jobs);
 }
@@ -449,6 +463,7 @@ int main(int argc, char **argv)
 		       (unsigned long long)seen.set);
 		printf("figure npu.border.neighbour_cycle_changes %llu\n",
 		       (unsigned long long)own.differ);
+		printf("figure npu.border.macs_again %.4f\n", again(&own));
 	}
 	for (uint32_t i = 0; i < (rounds + 3) / 4 && bench_failures < 20; i++)
 		round_of(&r, SHARED, seed + i, &shared);

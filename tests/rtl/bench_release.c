@@ -22,7 +22,7 @@
 #define TILES 2u  /* of columns */
 #define KEPT  64u /* tiles that are told apart */
 /* Rows on their way through the gather, the array and its edges. */
-#define IN_ARRAY(r) ((r)->api->rows + (r)->api->cols + 24)
+#define IN_ARRAY(r) ((r)->api->rows + (r)->api->cols + 8)
 
 static const uint32_t depths[] = {64, 256, 1024, 4096, 16384, 65535};
 #define DEPTHS (sizeof(depths) / sizeof(depths[0]))
