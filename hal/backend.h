@@ -368,12 +368,12 @@ struct hal_bk_hot {
 	 * DRAIN: commands already submitted finish.  FOLD, SAVE: what has not finished
 	 * stays the device's, with its progress or saved state, and goes on after resume,
 	 * wherever its partition is then; until that it is in nobody's way, and no event
-	 * of it comes.  QUIET tells the bytes.  KILL: each command of this queue that has
-	 * not finished ends with HAL_BK_DONE, -ECANCELED (before QUIET), no other queue's
-	 * command does; the engine submits them again after resume, in their order and
-	 * before anything else of that queue, or destroys the queue.  The first of them
-	 * may go on where it was: from a point inside (QUIET), if what it had computed
-	 * until there is still whole. */
+	 * of it comes.  QUIET tells the bytes; -ENOSPC: no room for them.  KILL: each
+	 * command of this queue that has not finished ends with HAL_BK_DONE, -ECANCELED
+	 * (before QUIET), no other queue's command does; the engine submits them again
+	 * after resume, in their order and before anything else of that queue, or
+	 * destroys the queue.  The first of them may go on where it was: from a point
+	 * inside (QUIET), if what it had computed until there is still whole. */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
 	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */

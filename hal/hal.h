@@ -675,7 +675,7 @@ HAL_API int hal_queue_destroy(struct hal_queue *queue);
 /* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
  * hal_suspend_mode, with HAL_SUSPEND_FINAL or without.  -ENOTSUP the device lacks the
  * mode, or KILL, not final, while a command runs that is not HAL_CMD_REPLAYABLE; -EBUSY
- * already suspended. */
+ * already suspended; -ENOSPC the partition has no room for what FOLD or SAVE keeps. */
 HAL_API int hal_queue_suspend(struct hal_queue *queue, uint32_t mode,
 			      struct hal_point *quiet);
 /* -EINVAL not suspended; -ECANCELED suspended for good. */

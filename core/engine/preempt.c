@@ -278,8 +278,15 @@ static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
 	struct way way = way_of(v->dev, mode, w);
 
 	v->was = inherit_urgency(v);
-	if (suspend_begin(v, mode, false) != 0)
-		return;
+	/* There may be no room for what FOLD or SAVE keeps. */
+	if (suspend_begin(v, mode, false) != 0) {
+		if (mode == HAL_SUSPEND_DRAIN)
+			return;
+		mode = HAL_SUSPEND_DRAIN;
+		way = way_of(v->dev, mode, w);
+		if (suspend_begin(v, mode, false) != 0)
+			return;
+	}
 	suspend_for_others(v);
 	list_add_before(&v->part->made_way, &v->made_way);
 	DECIDED(v->dev, DECIDED_WAY, NULL, v, NULL, mode, q->obj.id, way.wait_ns,

@@ -52,7 +52,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_mem_clear, false, {EIO, ENOMEM}},
 	{CALL_submit, false, {EAGAIN, EIO, ENOMEM, ENOSPC, EINVAL}},
 	{CALL_poll, false, {EIO}},
-	{CALL_suspend, false, {EIO, ENOTSUP}},
+	{CALL_suspend, false, {EIO, ENOTSUP, ENOSPC}},
 	{CALL_resume, false, {EIO}},
 	{CALL_resize, false, {EIO, EBUSY, ENOSPC, ENOTSUP}},
 	{CALL_event_fd, false, {ENOTSUP}},

@@ -42,7 +42,7 @@ static const struct op ops[] = {
 	{"program_unbind", "EIO", false},
 	{"submit", "EAGAIN EIO ENOMEM ENOSPC EINVAL", false},
 	{"poll", "EIO", false},
-	{"suspend", "EIO ENOTSUP", false},
+	{"suspend", "EIO ENOTSUP ENOSPC", false},
 	{"resume", "EIO", true},
 	{"resize", "EIO EBUSY ENOSPC ENOTSUP", false},
 };

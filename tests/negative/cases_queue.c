@@ -500,6 +500,13 @@ NEGATIVE(hal_queue_suspend, ENOTSUP, no_such_mode, "fold|mode")
 	return hal_queue_suspend(w->queue, HAL_SUSPEND_FOLD, NULL);
 }
 
+NEGATIVE_ON("ref?units=8&layers.fault=suspend:1:ENOSPC", hal_queue_suspend, ENOSPC,
+	    no_room_for_state, "suspend")
+{
+	NEG_OK(neg_make_busy(w));
+	return hal_queue_suspend(w->queue, HAL_SUSPEND_DRAIN, NULL);
+}
+
 NEGATIVE_ON("ref?preempt=between", hal_queue_suspend, ENOTSUP, no_kill, "kill|mode")
 {
 	return hal_queue_suspend(w->queue, HAL_SUSPEND_KILL, NULL);

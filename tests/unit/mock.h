@@ -42,6 +42,7 @@ struct mock_control {
 	void (*quiet)(void *native, uint64_t ns);
 	/* The next n resumes answer err. */
 	void (*refuse_resume)(void *native, uint32_t n, int err);
+	void (*refuse_stop)(void *native, uint32_t n, int err);
 	void (*counts)(void *native, struct mock_counts *out);
 	/* What the i-th command in flight is: op, and pattern of a fill. */
 	uint32_t (*peek)(void *native, uint32_t i, uint32_t *op);

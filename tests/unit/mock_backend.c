@@ -57,8 +57,8 @@ struct mock {
 	uint32_t queue_count;
 	struct mock_move moves[MOVES]; /* that were asked for, in order */
 	uint32_t move_count;
-	uint32_t refuse, refuse_resume, refuse_move;
-	int refuse_err, resume_err, move_err, move_at_once;
+	uint32_t refuse, refuse_resume, refuse_stop, refuse_move;
+	int refuse_err, resume_err, stop_err, move_err, move_at_once;
 	int lost;
 	int event_fd;
 	struct mock_counts counts;
@@ -440,15 +440,21 @@ static int mock_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
 {
 	struct mock *m = dev;
 	struct mock_queue *q = queue;
+	int err = 0;
 
 	pthread_mutex_lock(&m->lock);
 	m->counts.suspends++;
 	m->counts.mode = mode;
-	q->mode = mode;
-	q->cookie = cookie;
-	q->quiet_due = 1;
+	if (m->refuse_stop > 0) {
+		m->refuse_stop--;
+		err = host->fail(m->stop_err, "mock: told not to suspend");
+	} else {
+		q->mode = mode;
+		q->cookie = cookie;
+		q->quiet_due = 1;
+	}
 	pthread_mutex_unlock(&m->lock);
-	return 0;
+	return err;
 }
 
 static int mock_resume(void *dev, void *queue)
@@ -681,6 +687,16 @@ static void control_refuse_resume(void *native, uint32_t n, int err)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void control_refuse_stop(void *native, uint32_t n, int err)
+{
+	struct mock *m = native;
+
+	pthread_mutex_lock(&m->lock);
+	m->refuse_stop = n;
+	m->stop_err = err;
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void control_counts(void *native, struct mock_counts *out)
 {
 	struct mock *m = native;
@@ -716,6 +732,7 @@ static const struct mock_control control = {
 	.lose = control_lose,
 	.quiet = control_quiet,
 	.refuse_resume = control_refuse_resume,
+	.refuse_stop = control_refuse_stop,
 	.counts = control_counts,
 	.peek = control_peek,
 	.fail_move = control_fail_move,

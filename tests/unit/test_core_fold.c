@@ -405,6 +405,32 @@ static void interrupted(struct held *h, uint64_t ran_ns)
 		run(&h->w, 1, 1);
 }
 
+/* There is no room for what FOLD or SAVE keeps: the application is told, and what makes
+ * way for others does so by DRAIN. */
+static void no_room(void **state)
+{
+	struct hal_point done;
+	struct held h;
+
+	(void)state;
+	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_SAVE; mode++) {
+		held_open(&h, mode);
+		OK(submit_cmd(h.effort, numbered(&h.w, 3), &h.done));
+		poll_now(&h.w);
+		h.w.mock->refuse_stop(h.w.native, 1, ENOSPC);
+		FAILS(hal_queue_suspend(h.effort, mode, NULL), -ENOSPC, "suspend");
+		h.w.mock->refuse_stop(h.w.native, 1, ENOSPC);
+		OK(submit_cmd(h.urgent, numbered(&h.w, 2), &done));
+		poll_now(&h.w);
+		assert_int_equal(last_mode(&h), HAL_SUSPEND_DRAIN);
+		while (!reached(done) || !reached(h.done))
+			run(&h.w, 1, 1);
+		h.w.mock->quiet(h.w.native, 0);
+		poll_now(&h.w);
+		held_close(&h);
+	}
+}
+
 /* Stopped again and again before it gets anywhere, each time for less than the net lets
  * anybody wait: in all for no longer than that; then it runs to its end, and the next one
  * may be stopped again. */
@@ -514,7 +540,7 @@ int main(void)
 		cmocka_unit_test(destroyed),       cmocka_unit_test(device_lost),
 		cmocka_unit_test(resume_refused),  cmocka_unit_test(critical),
 		cmocka_unit_test(again_and_again), cmocka_unit_test(little_by_little),
-		cmocka_unit_test(served_at_last),
+		cmocka_unit_test(served_at_last),  cmocka_unit_test(no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
