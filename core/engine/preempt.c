@@ -275,18 +275,19 @@ static uint32_t choose(const struct hal_queue *v, const struct at_work *w,
 static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
 		 const struct at_work *w, uint64_t slack_ns)
 {
-	struct way way = way_of(v->dev, mode, w);
+	struct way way;
+	int err;
 
 	v->was = inherit_urgency(v);
+	err = suspend_begin(v, mode, false);
 	/* There may be no room for what FOLD or SAVE keeps. */
-	if (suspend_begin(v, mode, false) != 0) {
-		if (mode == HAL_SUSPEND_DRAIN)
-			return;
+	if (err != 0 && mode != HAL_SUSPEND_DRAIN) {
 		mode = HAL_SUSPEND_DRAIN;
-		way = way_of(v->dev, mode, w);
-		if (suspend_begin(v, mode, false) != 0)
-			return;
+		err = suspend_begin(v, mode, false);
 	}
+	if (err != 0)
+		return;
+	way = way_of(v->dev, mode, w);
 	suspend_for_others(v);
 	list_add_before(&v->part->made_way, &v->made_way);
 	DECIDED(v->dev, DECIDED_WAY, NULL, v, NULL, mode, q->obj.id, way.wait_ns,

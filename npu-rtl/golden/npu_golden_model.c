@@ -512,8 +512,8 @@ static int stands(const struct slot *s)
 }
 
 /* The current operation stops at .to in that cycle, at the earliest. */
-static void stop_at(struct npu_model *m, struct slot *s, const struct npu_progress *to,
-		    uint64_t cycle)
+static void stop_early(struct npu_model *m, struct slot *s, const struct npu_progress *to,
+		       uint64_t cycle)
 {
 	if (!outputs(s->desc, to)) {
 		drained(m, s);
@@ -532,7 +532,7 @@ static void tile_early(struct npu_model *m, struct slot *s)
 	while (w.at.m < w.m && s->started + cost_to(s, s->desc, &w.at) < m->cycle)
 		next_tile(&w);
 	if (w.at.m < w.m)
-		stop_at(m, s, &w.at, s->started + cost_to(s, s->desc, &w.at));
+		stop_early(m, s, &w.at, s->started + cost_to(s, s->desc, &w.at));
 }
 
 /* How far the tile that w is at has come in so many of the cycles it takes. */
@@ -608,7 +608,7 @@ static void array_early(struct npu_model *m, struct slot *s, uint32_t mode)
 		due = s->started + cost_to(s, d, &to);
 	}
 	if (to.m < w.m)
-		stop_at(m, s, &to, due + SAVE_CYCLES);
+		stop_early(m, s, &to, due + SAVE_CYCLES);
 }
 
 /* The current VEC stops where it is. */

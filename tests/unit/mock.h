@@ -40,7 +40,7 @@ struct mock_control {
 	/* Suspends and resizes that were asked for are done now; KILL drops what is in
 	 * flight of the queue, FOLD and SAVE keep it, after it has run ns. */
 	void (*quiet)(void *native, uint64_t ns);
-	/* The next n resumes answer err. */
+	/* The next n resumes, suspends answer err. */
 	void (*refuse_resume)(void *native, uint32_t n, int err);
 	void (*refuse_stop)(void *native, uint32_t n, int err);
 	void (*counts)(void *native, struct mock_counts *out);
