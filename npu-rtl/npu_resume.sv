@@ -8,6 +8,7 @@ module npu_resume
     input  logic [511:0]        desc_i,      // until ready_o
     input  logic                back_i,      // the context has come
     input  logic [511:0]        context_i,
+    input  logic [7:0]          space_i,     // the address space that goes on
     output logic                ok_o,        // with back_i: it is of that descriptor
     output logic                ready_o,
     // Sums are of use on a rectangle that is as wide as their tile, and as high as the fold that
@@ -66,10 +67,11 @@ module npu_resume
   assign cut_fit  = context_i[DESC_FOLD_M_BIT +: 32] == 0 && 20'(rows) == dm
       && (!sums || {1'b0, sums_at.k & part} + 17'(sums_at.kr) <= 17'(part) + 17'd1);
 
-  // What it has of the descriptor's own makes it of use to that one alone.
+  // What it has of the descriptor's own makes it of use to that one alone, and to no other space.
   assign array  = gemm || desc_i[DESC_OPCODE_BIT +: 8] == 8'(OP_CONV);
   assign same   = context_i[DESC_ADDR_B_BIT +: 96] == desc_i[DESC_ADDR_B_BIT +: 96] &&
-      context_i[DESC_DM_BIT +: 20] == dm && context_i[DESC_DN_BIT +: 16] == dn;
+      context_i[DESC_DM_BIT +: 20] == dm && context_i[DESC_DN_BIT +: 16] == dn &&
+      context_i[DESC_FOLD_SPACE_BIT +: 8] == space_i;
   assign fits   = at.n < dn && rows != 0 && rows <= most &&
       16'(rows) <= desc_i[DESC_PANEL_BIT +: 16] &&
       33'(context_i[DESC_FOLD_M_BIT +: 32]) + 33'(rows) <= 33'(dm) && (!sums || sums_fit)

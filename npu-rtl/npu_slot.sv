@@ -226,6 +226,11 @@ module npu_slot #(
   logic [63:0]  word;
   assign word = desc[DESC_OPCODE_BIT +: 8] == 8'(OP_TIMESTAMP) ? time_i
                 : {desc[DESC_SVALUE_HI_BIT +: 32], desc[DESC_SVALUE_LO_BIT +: 32]};
+  logic [255:0] kept;                     // a context: where the unit stands, and whose it is
+  always_comb begin
+    kept = is_array ? conv_context : vec_context;
+    kept[DESC_FOLD_SPACE_BIT +: 8] = context_i;
+  end
   npu_stores u_stores (
       .clk_i, .kill_i(kill),
       .c_v_i(cst_v), .c_va_i(cst_va), .c_len_i(cst_len), .c_data_i(cst_data),
@@ -234,7 +239,7 @@ module npu_slot #(
       .m_v_i(sst_v), .m_va_i(sst_va), .m_len_i(sst_len), .m_data_i(sst_data), .m_rdy_o(sst_rdy),
       .word_v_i(word_v), .kept_v_i(kept_v), .word_va_i(desc[DESC_ADDR_D_BIT +: 32]),
       .word_i(word), .s_rdy_o(st_rdy),
-      .keep_i(fold_stop), .keep_va_i(save), .keep_data_i(is_array ? conv_context : vec_context),
+      .keep_i(fold_stop), .keep_va_i(save), .keep_data_i(kept),
       .v_o(st_v), .last_o(st_last), .mark_o(st_mark), .va_o(st_va), .upto_o(st_upto),
       .len_o(st_len), .data_o(st_data), .gnt_i(st_gnt));
 
@@ -287,6 +292,7 @@ module npu_slot #(
   assign fold_stop = state == SRun && (is_array ? conv_halted : vec_halted) && !st_v && !stores;
   npu_resume u_resume (
       .clk_i, .rst_ni, .desc_i(desc), .back_i(from_back), .context_i(rsp_i.data),
+      .space_i(context_i),
       .h_i(npu_conv_pkg::dim_t'(h_i)), .w_i(npu_conv_pkg::dim_t'(w_i)), .use_o(from_use),
       .sums_o(from_sums), .rows_o(from_rows), .ok_o(from_ok), .ready_o(from_ready),
       .from_o(begin_at), .vec_o(vec_begin_at));

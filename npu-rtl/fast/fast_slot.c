@@ -406,7 +406,7 @@ static void desc_comes(struct slot *s)
 		s->next_v = true;
 		s->next_ask = false;
 	} else if (s->rsp.tag == TAG_FROM) {
-		s->from_ok = !npu_golden_context(s->desc, s->line, &s->from);
+		s->from_ok = !npu_golden_context(s->desc, s->context, s->line, &s->from);
 		s->from_left = FROM_CYCLES;
 		sums_of_use(s);
 	} else {
@@ -433,7 +433,7 @@ static void stop_folded(struct npu_model *m, struct slot *s, const struct now *n
 	if (!s->save_due)
 		return;
 	fold_effect(m, s, &n->at);
-	npu_golden_save(desc, &n->at, s->fence);
+	npu_golden_save(desc, s->context, &n->at, s->fence);
 	memcpy(s->sums_desc, desc, sizeof(s->sums_desc));
 	s->sums.of = n->at;
 }

@@ -1133,8 +1133,8 @@ uint32_t npu_golden_sums_at(const struct npu_progress *p, uint32_t row)
 	return NPU_CONTEXT_SUMS + row * (p->nc > 16 ? 128 : 64);
 }
 
-void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
-		     uint32_t context[NPU_CONTEXT_WORDS])
+void npu_golden_save(const uint32_t desc[16], uint32_t space,
+		     const struct npu_progress *p, uint32_t context[NPU_CONTEXT_WORDS])
 {
 	memset(context, 0, NPU_CONTEXT_WORDS * sizeof(*context));
 	NPU_SET(context, FOLD_M, p->m);
@@ -1142,6 +1142,7 @@ void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
 	NPU_SET(context, FOLD_T, p->t);
 	NPU_SET(context, FOLD_HALF, p->half);
 	NPU_SET(context, FOLD_SUMS, p->nc != 0);
+	NPU_SET(context, FOLD_SPACE, space);
 	NPU_SET(context, FOLD_K, p->k);
 	NPU_SET(context, FOLD_KR, p->kr);
 	NPU_SET(context, FOLD_NC, p->nc);
@@ -1174,7 +1175,7 @@ static int vec_fits(const uint32_t desc[16], const struct npu_progress *p)
 	       !p->t && !p->half;
 }
 
-uint32_t npu_golden_context(const uint32_t desc[16],
+uint32_t npu_golden_context(const uint32_t desc[16], uint32_t space,
 			    const uint32_t context[NPU_CONTEXT_WORDS],
 			    struct npu_progress *p)
 {
@@ -1197,7 +1198,8 @@ uint32_t npu_golden_context(const uint32_t desc[16],
 	    NPU_GET(context, ADDR_P) != NPU_GET(desc, ADDR_P) ||
 	    NPU_GET(context, ADDR_D) != NPU_GET(desc, ADDR_D) ||
 	    NPU_GET(context, DM) != NPU_GET(desc, DM) ||
-	    NPU_GET(context, DN) != NPU_GET(desc, DN))
+	    NPU_GET(context, DN) != NPU_GET(desc, DN) ||
+	    NPU_GET(context, FOLD_SPACE) != space)
 		return NPU_FAULT_CONTEXT;
 	if (NPU_GET(desc, OPCODE) == NPU_OP_VEC)
 		return vec_fits(desc, p) && !NPU_GET(context, FOLD_SUMS)

@@ -58,12 +58,13 @@ static inline int npu_golden_begun(const struct npu_progress *p)
 }
 
 /* What FOLD and SAVE leave in the save area, and what RESUME finds there: 0, or
- * FAULT_CONTEXT if it is none of the descriptor.  Without sums there are 8 words. */
+ * FAULT_CONTEXT if it is none of the descriptor, or another address space's (PT_CONTEXT).
+ * Without sums there are 8 words. */
 #define NPU_CONTEXT_WORDS 10u
 #define NPU_CONTEXT_SUMS  64u /* bytes from SAVE to the first row of sums */
-void npu_golden_save(const uint32_t desc[16], const struct npu_progress *p,
-		     uint32_t context[NPU_CONTEXT_WORDS]);
-uint32_t npu_golden_context(const uint32_t desc[16],
+void npu_golden_save(const uint32_t desc[16], uint32_t space,
+		     const struct npu_progress *p, uint32_t context[NPU_CONTEXT_WORDS]);
+uint32_t npu_golden_context(const uint32_t desc[16], uint32_t space,
 			    const uint32_t context[NPU_CONTEXT_WORDS],
 			    struct npu_progress *p);
 

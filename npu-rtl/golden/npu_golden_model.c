@@ -329,7 +329,7 @@ static uint32_t begin(struct npu_model *m, struct slot *s, uint32_t *bad)
 	if (kind)
 		return kind;
 	*bad = s->save;
-	kind = npu_golden_context(s->desc, context, &s->from);
+	kind = npu_golden_context(s->desc, s->context, context, &s->from);
 	if (!npu_golden_sums_used(s->desc, s->rect.rows, s->rect.cols, &s->from))
 		s->from.k = s->from.kr = s->from.nc = s->from.r = 0;
 	return kind;
@@ -403,7 +403,7 @@ static void fold(struct npu_model *m, struct slot *s, struct npu_golden_env *env
 	}
 	account(m, s, &r);
 	report_folds(m, s, &s->to);
-	npu_golden_save(s->desc, &s->to, context);
+	npu_golden_save(s->desc, s->context, &s->to, context);
 	kind = npu_space_write(env->user, s->save, context, s->to.nc ? 40 : 32, &bad);
 	if (!kind && s->to.nc)
 		kind = write_sums(s, env, &bad);
@@ -841,6 +841,18 @@ static uint32_t *slot_word(struct npu_model *m, uint32_t address)
 	}
 }
 
+static uint32_t slot_word_bits(uint32_t address)
+{
+	switch (address & ~31u) {
+	case NPU_GLB_SLOT_CTRL_ADDR:
+		return NPU_REG_BITS(SLOT_CTRL_SERIAL, 1);
+	case NPU_GLB_PT_CONTEXT_ADDR:
+		return 255u;
+	default:
+		return UINT32_MAX;
+	}
+}
+
 static uint32_t glb_read(struct npu_model *m, uint32_t address)
 {
 	const uint32_t *word = slot_word(m, address);
@@ -912,9 +924,7 @@ static void glb_write(struct npu_model *m, uint32_t address, uint32_t value)
 	if (!mode_taken(m, address, value))
 		return;
 	if (word) {
-		*word = (address & ~31u) == NPU_GLB_SLOT_CTRL_ADDR
-				? value & NPU_REG_BITS(SLOT_CTRL_SERIAL, 1)
-				: value;
+		*word = value & slot_word_bits(address);
 		return;
 	}
 	if (address >= NPU_GLB_XMASK_ADDR &&

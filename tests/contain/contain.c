@@ -316,7 +316,7 @@ static void forge_context(struct rig *r, uint32_t at, struct rng *g)
 		p.k = rng_range(g, 0, 90);
 		p.r = rng_range(g, 0, 70);
 	}
-	npu_golden_save(desc, &p, c);
+	npu_golden_save(desc, r->space[rng_next(g) % 8 ? HOSTILE : s].number, &p, c);
 	if (!p.nc)
 		c[8] = c[9] = 0;
 	for (uint32_t i = 0; kind == 2 && i < NPU_CONTEXT_WORDS; i++)

@@ -302,6 +302,7 @@ static void forge_context(struct rig *r, uint32_t s, uint32_t save, const uint32
 	NPU_SET(context, FOLD_N, rng_range(g, 0, NPU_GET(desc, DN)));
 	NPU_SET(context, FOLD_T, rng_range(g, 0, 40));
 	NPU_SET(context, FOLD_HALF, rng_next(g));
+	NPU_SET(context, FOLD_SPACE, r->space[s].number);
 	if (rng_next(g) % 2) {
 		NPU_SET(context, FOLD_SUMS, 1);
 		NPU_SET(context, FOLD_K, rng_range(g, 0, 40));

@@ -6,7 +6,7 @@
  * of an undisturbed run, byte by byte.  What a FOLD says is stored is there, and nothing
  * of it is stored again.  VEC of every kind is stopped inside as well, also where it
  * stores over what it reads: then without KILL, which would begin it anew.  Contexts that
- * are none or another program's, save areas that are no memory, and writes that do
+ * are none or another tenant's, save areas that are no memory, and writes that do
  * nothing.
  *
  *   bench_stop [figures] [ROUNDS [SEED [SHAPE]]]
@@ -246,7 +246,7 @@ static bool look_at_context(struct rig *r, struct tenant *t, uint32_t at, uint64
 
 	read_desc(r, t, at, desc);
 	rig_peek(r, t->slot, t->save, context, sizeof(context));
-	CHECK(!npu_golden_context(desc, context, &p),
+	CHECK(!npu_golden_context(desc, r->space[t->slot].number, context, &p),
 	      "seed %llu: no context of descriptor %u", (unsigned long long)seed, at);
 	/* It is no part of what the golden model has. */
 	rig_poke(r, t->slot, t->save, context, p.nc ? sizeof(context) : 32);
@@ -308,6 +308,7 @@ static void go_on(struct rig *r, struct tenant *t, uint32_t at, bool from, struc
 	t->base = at;
 	rig_write(r, NPU_SLOT_ADDR(old, RING_BASE), 0);
 	rig_write(r, NPU_GLB_AT(PT_BASE, next), sp->table);
+	rig_write(r, NPU_GLB_AT(PT_CONTEXT, next), sp->number);
 	rig_write(r, NPU_GLB_AT(PT_COUNT, next), sp->pages);
 	rig_write(r, NPU_GLB_AT(CH_MASK, next), sp->channels);
 	rig_write(r, NPU_SLOT_ADDR(next, SAVE), t->save);
@@ -455,7 +456,7 @@ static void forged(struct rig *r, uint32_t rounds, uint64_t seed)
 		rig_push_end(r, 0);
 		p = forge(desc, &g);
 		save = rig_alloc(r, 0, 64, 64);
-		npu_golden_save(desc, &p, context);
+		npu_golden_save(desc, r->space[0].number, &p, context);
 		rig_poke(r, 0, save, context, sizeof(context));
 		flat = (struct npu_golden_flat){sp->shadow, WORK_SPACE};
 		npu_golden_exec(desc,
@@ -493,14 +494,14 @@ static void expect_fault(struct rig *r, uint32_t i, uint32_t kind, uint32_t addr
 
 /* Progress that no GEMM whose K is cut makes: but a part of the rows, or a fold in two
  * parts of K. */
-static void spoil_cut(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
-		      struct rng *g)
+static void spoil_cut(const uint32_t desc[16], uint32_t space,
+		      uint32_t c[NPU_CONTEXT_WORDS], struct rng *g)
 {
 	uint32_t part = 1u << NPU_GET(desc, KCUT);
 	const struct npu_progress p = {
 		.t = NPU_GET(desc, DM), .k = part - 2, .kr = 3, .nc = 1, .r = 1};
 
-	npu_golden_save(desc, &p, c);
+	npu_golden_save(desc, space, &p, c);
 	if (NPU_GET(desc, CIN) == part || p.t == 1 || rng_next(g) % 2)
 		return;
 	NPU_SET(c, FOLD_SUMS, 0);
@@ -510,12 +511,12 @@ static void spoil_cut(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
 }
 
 /* Sums that no tile of the descriptor has. */
-static void spoil_sums(const uint32_t desc[16], uint32_t c[NPU_CONTEXT_WORDS],
-		       struct rng *g)
+static void spoil_sums(const uint32_t desc[16], uint32_t space,
+		       uint32_t c[NPU_CONTEXT_WORDS], struct rng *g)
 {
 	const struct npu_progress p = {.t = NPU_GET(c, FOLD_T), .kr = 1, .nc = 1, .r = 1};
 
-	npu_golden_save(desc, &p, c);
+	npu_golden_save(desc, space, &p, c);
 	switch (rng_range(g, 0, 6)) {
 	case 0:
 		NPU_SET(c, FOLD_NC, 0);
@@ -553,7 +554,7 @@ static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 		if (which && npu_golden_kcut(desc))
 			p.t = NPU_GET(desc, DM);
 		save = rig_alloc(r, 0, 4096 + 64, 4096);
-		npu_golden_save(desc, &p, c);
+		npu_golden_save(desc, r->space[0].number, &p, c);
 		switch (which) {
 		case 0: /* not the array's */
 			break;
@@ -582,13 +583,13 @@ static void no_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 			c[5] ^= 1u << rng_range(&g, 0, 19);
 			break;
 		case 9:
-			c[7] ^= 1u << rng_range(&g, 0, 15);
+			c[7] ^= 1u << rng_range(&g, 0, 23);
 			break;
 		case 10:
-			spoil_sums(desc, c, &g);
+			spoil_sums(desc, r->space[0].number, c, &g);
 			break;
 		case 12:
-			spoil_cut(desc, c, &g);
+			spoil_cut(desc, r->space[0].number, c, &g);
 			break;
 		case 11: /* no memory */
 			pte = rig_pte(r, 0, save);
@@ -618,8 +619,8 @@ static void no_vec_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 
 		one_desc(r, desc, false, false, &g);
 		save = rig_alloc(r, 0, 64, 64);
-		npu_golden_save(desc, &none, c);
-		switch (i % 10) {
+		npu_golden_save(desc, r->space[0].number, &none, c);
+		switch (i % 11) {
 		case 0:
 			NPU_SET(c, FOLD_T, 1u << rng_range(&g, 0, 13));
 			break;
@@ -646,14 +647,17 @@ static void no_vec_contexts(struct rig *r, uint32_t rounds, uint64_t seed)
 			       npu_golden_cols(desc) < 17)
 				one_desc(r, desc, false, false, &g);
 			save = rig_alloc(r, 0, 64, 64);
-			npu_golden_save(desc, &none, c);
+			npu_golden_save(desc, r->space[0].number, &none, c);
 			NPU_SET(c, FOLD_N, 16);
 			break;
 		case 8:
 			c[rng_range(&g, 2, 4)] ^= 1u << rng_range(&g, 0, 31);
 			break;
-		default:
+		case 9:
 			c[5] ^= 1u << rng_range(&g, 0, 19);
+			break;
+		default:
+			c[7] ^= 1u << rng_range(&g, 0, 23);
 			break;
 		}
 		rig_poke(r, 0, save, c, sizeof(c));
@@ -833,11 +837,11 @@ static void no_areas(struct rig *r, uint64_t seed)
 /* ---- what is another's, and what is nothing ------------------------------------------- */
 
 /* Slot 0's context in slot 1's save area, and there a descriptor that differs in one word
- * or in all: a fault, and nothing is stored.  Where none differs, it is taken for slot
- * 1's own: what it says is stored is left out. */
+ * or in all, or in none: a fault, and nothing is stored.  Only with slot 1's own number
+ * in it, and the same descriptor, it is taken: what it says is stored is left out. */
 static void others_context(struct rig *r, uint64_t seed)
 {
-	for (uint32_t i = 0; i < 7; i++) {
+	for (uint32_t i = 0; i < 8; i++) {
 		struct rng g = {seed * 23 + i};
 		struct rig_rect rect = {0, 0, r->api->rows, r->api->cols};
 		struct rig_rect map[2] = {{0}, rect};
@@ -870,7 +874,10 @@ static void others_context(struct rig *r, uint64_t seed)
 		case 5:
 			NPU_SET(other, DN, NPU_GET(desc, DN) - 1);
 			break;
+		case 6:
+			break;
 		default:
+			NPU_SET(c, FOLD_SPACE, r->space[1].number);
 			break;
 		}
 		CHECK(rig_map(r, map, 2) == NPU_MAP_OK, "map");
@@ -882,18 +889,18 @@ static void others_context(struct rig *r, uint64_t seed)
 		rig_bell(r, 1);
 		rig_wait(r, 2, LIMIT);
 		kind = rig_reg(r, NPU_SLOT_ADDR(1, FAULT_KIND));
-		if (i < 6) {
+		if (i < 7) {
 			CHECK(r->faulted >> 1 & 1 && kind == NPU_FAULT_CONTEXT &&
 				      rig_reg(r, NPU_SLOT_ADDR(1, FAULT_ADDR)) == at,
-			      "another program's context %u: fault %u", i, kind);
-			rig_compare(r, 1, "another program's context");
+			      "another tenant's context %u: fault %u", i, kind);
+			rig_compare(r, 1, "another tenant's context");
 		} else {
 			uint8_t first[4];
 
 			rig_peek(r, 1, d, first, sizeof(first));
-			CHECK(!(r->faulted >> 1 & 1), "the same program: fault %u", kind);
+			CHECK(!(r->faulted >> 1 & 1), "with its number: fault %u", kind);
 			CHECK(!memcmp(first, r->space[1].shadow + d, sizeof(first)),
-			      "the same program: what the context says is stored is "
+			      "with its number: what the context says is stored is "
 			      "stored again");
 		}
 		/* Who was stopped knows nothing of it. */
@@ -1070,6 +1077,51 @@ static void padding(struct rig *r, uint64_t seed)
 	rig_check(r, 0, "a pool of padding");
 }
 
+/* A multiplication of few rows, stopped again and again: of what a stop waits for there
+ * is often one row alone, on its way through the array or behind it. */
+static void few_rows(struct rig *r, uint32_t rounds, uint64_t seed)
+{
+	uint32_t inside = 0;
+
+	for (uint32_t i = 0; i < rounds; i++) {
+		struct rng g = {seed * 37 + i};
+		struct rig_memory cfg = i % 4 ? rig_ideal(r) : work_memory(r, &g);
+		struct rig_rect rect = rig_anywhere(r, &g);
+		uint32_t desc[16], at, state, apart = rng_range(&g, 5, 60);
+
+		rig_reset(r, &cfg);
+		rig_place(r, 0, &rect);
+		rig_space(r, 0, WORK_SPACE, RIG_ALL);
+		at = rig_alloc(r, 0, SAVE_BYTES, 64);
+		rig_write(r, NPU_SLOT_ADDR(0, SAVE), at);
+		rig_gemm_desc(r, 0, rng_range(&g, 1, 4), rng_range(&g, 1, 100),
+			      rng_range(&g, 1, 3 * rect.rows), desc, &g);
+		rig_push(r, 0, desc);
+		rig_push_end(r, 0);
+		rig_bell(r, 0);
+		rig_run(r, rng_range(&g, 1, 200));
+		for (uint32_t n = 0; n < 100 && !((r->ended | r->faulted) & 1); n++) {
+			r->quieted &= ~1u;
+			rig_write(r, NPU_SLOT_ADDR(0, PREEMPT),
+				  rng_next(&g) % 4 ? NPU_PREEMPT_FOLD : NPU_PREEMPT_SAVE);
+			wait_quiet(r, 0, r->api->cycle(r->model));
+			state = NPU_REG_GET(rig_reg(r, NPU_SLOT_ADDR(0, STATUS)),
+					    STATUS_STATE);
+			inside += state == NPU_STATE_FOLDED;
+			rig_place(r, 0, &rect);
+			rig_write(r, NPU_SLOT_ADDR(0, RESUME),
+				  1 | NPU_REG_BITS(RESUME_CONTEXT,
+						   state == NPU_STATE_FOLDED));
+			rig_run(r, rng_range(&g, 1, 200) + apart);
+		}
+		rig_wait(r, 1, LIMIT);
+		CHECK(!(r->faulted & 1), "few rows, round %u: fault", i);
+		rig_forget(r, 0, at, SAVE_BYTES);
+		rig_check(r, 0, "few rows");
+	}
+	CHECK(inside > rounds / 2, "%u stops inside few rows", inside);
+}
+
 int main(int argc, char **argv)
 {
 	bool figures = argc > 1 && !strcmp(argv[1], "figures");
@@ -1086,6 +1138,7 @@ int main(int argc, char **argv)
 	no_vec_contexts(&r, rounds, seed);
 	no_areas(&r, seed);
 	others_context(&r, seed);
+	few_rows(&r, rounds, seed);
 	ignored(&r, rounds, seed);
 	if (strcmp(r.api->engine, "golden") != 0) /* which stops in no time */
 		late_kills(&r, (rounds + 9) / 10, seed);

@@ -258,6 +258,7 @@ void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels)
 	free(sp->shadow);
 	memset(sp, 0, sizeof(*sp));
 	sp->channels = channels;
+	sp->number = 200 + s;
 	sp->pages = (bytes + page - 1) / page;
 	sp->frame = need(calloc(sp->pages, sizeof(*sp->frame)));
 	sp->shadow = need(calloc(sp->pages, page));
@@ -277,6 +278,7 @@ void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels)
 	sp->stamps = sp->ring + RIG_DEPTH * 64;
 	rig_free_all(r, s);
 	rig_write(r, NPU_GLB_AT(PT_BASE, s), sp->table);
+	rig_write(r, NPU_GLB_AT(PT_CONTEXT, s), sp->number);
 	rig_write(r, NPU_GLB_AT(PT_COUNT, s), sp->pages);
 	rig_write(r, NPU_GLB_AT(CH_MASK, s), channels);
 	rig_write(r, NPU_GLB_AT(SLOT_CTRL, s), NPU_REG_BITS(SLOT_CTRL_TLB_FLUSH, 1));

@@ -49,8 +49,9 @@ struct rig_space {
 	uint32_t ring, stamps; /* virtual addresses */
 	uint32_t tail, done;   /* descriptors pushed, run by the golden model */
 	uint32_t nstamps;
-	uint32_t table; /* the root's physical address */
-	uint64_t macs;  /* of the golden model, since the space was made */
+	uint32_t table;  /* the root's physical address */
+	uint32_t number; /* PT_CONTEXT */
+	uint64_t macs;   /* of the golden model, since the space was made */
 };
 
 struct rig {

@@ -17,6 +17,8 @@
 
 static uint8_t memory[MEMORY];
 static struct npu_golden_flat flat = {memory, MEMORY};
+#define SPACE 131u
+
 static struct npu_golden_env env = {.user = &flat,
 				    .read = npu_golden_flat_read,
 				    .write = npu_golden_flat_write,
@@ -200,19 +202,20 @@ static void goes_on(void **state)
 	}
 	env.from = env.to = NULL;
 
-	npu_golden_save(d, &from, context);
-	assert_int_equal(npu_golden_context(d, context, &back), NPU_FAULT_NONE);
+	npu_golden_save(d, SPACE, &from, context);
+	assert_int_equal(npu_golden_context(d, SPACE, context, &back), NPU_FAULT_NONE);
 	assert_memory_equal(&back, &from, sizeof(back));
-	npu_golden_save(d, &all, bad);
-	assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_NONE);
+	npu_golden_save(d, SPACE, &all, bad);
+	assert_int_equal(npu_golden_context(d, SPACE, bad, &back), NPU_FAULT_NONE);
 #define REFUSES(field, value)                                                            \
 	do {                                                                             \
 		memcpy(bad, context, sizeof(bad));                                       \
 		NPU_SET(bad, field, value);                                              \
-		assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_CONTEXT);  \
+		assert_int_equal(npu_golden_context(d, SPACE, bad, &back),               \
+				 NPU_FAULT_CONTEXT);                                     \
 	} while (0)
-	npu_golden_save(d, &inside, bad);
-	assert_int_equal(npu_golden_context(d, bad, &back), NPU_FAULT_NONE);
+	npu_golden_save(d, SPACE, &inside, bad);
+	assert_int_equal(npu_golden_context(d, SPACE, bad, &back), NPU_FAULT_NONE);
 	assert_memory_equal(&back, &inside, sizeof(back));
 	assert_int_equal(npu_golden_sums(d, &env, &inside, sums), NPU_FAULT_NONE);
 	for (uint32_t i = 0; i < 9; i++)
@@ -236,7 +239,9 @@ static void goes_on(void **state)
 	REFUSES(ADDR_D, 2049);
 	REFUSES(DM, m + 1);
 	REFUSES(DN, n + 1);
-	npu_golden_save(d, &inside, context);
+	REFUSES(FOLD_SPACE, SPACE + 1);
+	REFUSES(FOLD_SPACE, 0);
+	npu_golden_save(d, SPACE, &inside, context);
 	REFUSES(FOLD_NC, 0);
 	REFUSES(FOLD_NC, n - 1);
 	REFUSES(FOLD_KR, 0);
@@ -247,7 +252,7 @@ static void goes_on(void **state)
 	REFUSES(FOLD_K, 0);
 #undef REFUSES
 	NPU_SET(d, OPCODE, NPU_OP_VEC);
-	assert_int_equal(npu_golden_context(d, context, &back), NPU_FAULT_CONTEXT);
+	assert_int_equal(npu_golden_context(d, SPACE, context, &back), NPU_FAULT_CONTEXT);
 }
 
 static void gemm_unsigned(void **state)
