@@ -46,8 +46,9 @@ static const struct hal_option_def options[] = {
 	{"hash", HAL_OPTION_ENUM, 0, 0, "open|opaque", "open",
 	 "opaque: nobody is told which channel a granule lies on, how many there are, or "
 	 "what a channel counts: halctl probe finds it out"},
-	{"hash_seed", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
-	 "the hash's masks are drawn from it; 0: those that spread strides"},
+	{"hash_seed", HAL_OPTION_INT, -1, INT32_MAX, NULL, "0",
+	 "the hash's masks are drawn from it; 0: those that spread strides; -1: none, "
+	 "granules that follow each other go round the channels"},
 	{"engine", HAL_OPTION_ENUM, 0, 0, "rtl|fast|golden|replay", "rtl",
 	 "rtl: to the cycle; fast: C, any shape up to 32 x 32, cycles within 1 %; "
 	 "golden: C, any shape, cycles estimated; replay: recorded times, no results"},
@@ -366,21 +367,13 @@ static int check_machine(struct npu_device *dev)
 	return 0;
 }
 
-/* Bit i of the channel also takes every k-th bit above: strides of powers of two spread.
- * Or masks that nobody knows who does not know the seed. */
 static void make_hash(struct npu_device *dev)
 {
 	struct npu_hash *h = &dev->hash;
 
 	npu_hash_split(dev->opt.channels, &h->q, &h->k);
 	h->gran = dev->opt.gran;
-	if (dev->opt.hash_seed) {
-		npu_hash_draw(h, dev->opt.hash_seed);
-		return;
-	}
-	for (uint32_t i = 0; i < h->k; i++)
-		for (uint32_t bit = h->k + i; bit < 24; bit += h->k)
-			h->xmask[i] |= 1u << bit;
+	npu_hash_choose(h, dev->opt.hash_seed);
 }
 
 static int write_hash(struct npu_device *dev)

@@ -63,6 +63,19 @@ void npu_hash_draw(struct npu_hash *h, uint32_t seed)
 	}
 }
 
+void npu_hash_choose(struct npu_hash *h, uint32_t seed)
+{
+	if (seed != NPU_HASH_SPREAD && seed != NPU_HASH_PLAIN) {
+		npu_hash_draw(h, seed);
+		return;
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		h->xmask[i] = 0;
+	for (uint32_t i = 0; seed == NPU_HASH_SPREAD && i < h->k; i++)
+		for (uint32_t bit = h->k + i; bit < 24; bit += h->k)
+			h->xmask[i] |= 1u << bit;
+}
+
 uint32_t npu_hash_register(const struct npu_hash *h)
 {
 	return NPU_REG_BITS(HASH_K, h->k) | NPU_REG_BITS(HASH_Q, h->q) |

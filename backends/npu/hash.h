@@ -31,7 +31,12 @@ struct npu_hash_place npu_hash_map(const struct npu_hash *h, uint32_t granule);
 struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address);
 /* Bit i < k of a channel is the parity of granule and this. */
 uint32_t npu_hash_mask(const struct npu_hash *h, uint32_t i);
-/* Masks drawn from a seed. */
+/* Masks of a seed.  NPU_HASH_SPREAD: bit i of a channel also takes every k-th bit above,
+ * so that strides of powers of two spread.  NPU_HASH_PLAIN: none: granules that follow
+ * each other go round the channels, as streams like it best.  Others: drawn from it. */
+#define NPU_HASH_SPREAD 0u
+#define NPU_HASH_PLAIN  UINT32_MAX
+void npu_hash_choose(struct npu_hash *h, uint32_t seed);
 void npu_hash_draw(struct npu_hash *h, uint32_t seed);
 /* HASH register's value, and what one says; the masks are not in it. */
 uint32_t npu_hash_register(const struct npu_hash *h);

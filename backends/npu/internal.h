@@ -57,7 +57,7 @@ struct npu_options {
 	uint64_t memory;
 	bool real, ideal;
 	bool opaque;        /* the hash is locked, and forgotten */
-	uint32_t hash_seed; /* 0: the masks that are built in */
+	uint32_t hash_seed; /* npu_hash_choose */
 	struct npu_model_memory extra;
 	uint32_t turns; /* cycles; 0: none */
 	/* Groups of sets of a channel's cache: colour = group * channels + channel. */

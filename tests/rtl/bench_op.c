@@ -103,10 +103,9 @@ static double beyond(struct rig *r, const struct shape *s, const struct rig_memo
 int main(int argc, char **argv)
 {
 	bool figures = argc > 1 && !strcmp(argv[1], "figures");
-	struct rig_memory four = rig_channels(4), ideal;
+	struct rig_memory four = rig_backend(4, NPU_HASH_SPREAD), ideal;
 	struct rig r;
 
-	four.gran = 10; /* as the backend sets it */
 	rig_open(&r, "16x16x4x8", UINT64_C(1) << 26);
 	ideal = rig_ideal(&r);
 	printf("%-12s %8s %8s %12s %8s %14s %8s\n", "operation", "folds", "alone",

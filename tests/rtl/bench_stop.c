@@ -1077,7 +1077,7 @@ static void padding(struct rig *r, uint64_t seed)
 	rig_check(r, 0, "a pool of padding");
 }
 
-/* A multiplication of few rows, stopped again and again: of what a stop waits for there
+/* Multiplications of few rows, stopped again and again: of what a stop waits for there
  * is often one row alone, on its way through the array or behind it. */
 static void few_rows(struct rig *r, uint32_t rounds, uint64_t seed)
 {
@@ -1094,13 +1094,15 @@ static void few_rows(struct rig *r, uint32_t rounds, uint64_t seed)
 		rig_space(r, 0, WORK_SPACE, RIG_ALL);
 		at = rig_alloc(r, 0, SAVE_BYTES, 64);
 		rig_write(r, NPU_SLOT_ADDR(0, SAVE), at);
-		rig_gemm_desc(r, 0, rng_range(&g, 1, 4), rng_range(&g, 1, 100),
-			      rng_range(&g, 1, 3 * rect.rows), desc, &g);
-		rig_push(r, 0, desc);
+		for (uint32_t n = rng_range(&g, 1, 3); n; n--) {
+			rig_gemm_desc(r, 0, rng_range(&g, 1, 4), rng_range(&g, 1, 100),
+				      rng_range(&g, 1, 3 * rect.rows), desc, &g);
+			rig_push(r, 0, desc);
+		}
 		rig_push_end(r, 0);
 		rig_bell(r, 0);
 		rig_run(r, rng_range(&g, 1, 200));
-		for (uint32_t n = 0; n < 100 && !((r->ended | r->faulted) & 1); n++) {
+		for (uint32_t n = 0; n < 50 && !((r->ended | r->faulted) & 1); n++) {
 			r->quieted &= ~1u;
 			rig_write(r, NPU_SLOT_ADDR(0, PREEMPT),
 				  rng_next(&g) % 4 ? NPU_PREEMPT_FOLD : NPU_PREEMPT_SAVE);
@@ -1138,7 +1140,7 @@ int main(int argc, char **argv)
 	no_vec_contexts(&r, rounds, seed);
 	no_areas(&r, seed);
 	others_context(&r, seed);
-	few_rows(&r, rounds, seed);
+	few_rows(&r, (rounds + 3) / 4, seed);
 	ignored(&r, rounds, seed);
 	if (strcmp(r.api->engine, "golden") != 0) /* which stops in no time */
 		late_kills(&r, (rounds + 9) / 10, seed);

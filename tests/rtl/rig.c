@@ -111,6 +111,17 @@ struct rig_memory rig_channels(uint32_t channels)
 	return cfg;
 }
 
+struct rig_memory rig_backend(uint32_t channels, uint32_t hash_seed)
+{
+	struct rig_memory cfg = rig_channels(channels);
+	struct npu_hash h = {.q = cfg.q, .k = cfg.k, .gran = 10};
+
+	npu_hash_choose(&h, hash_seed);
+	cfg.gran = h.gran;
+	memcpy(cfg.xmask, h.xmask, sizeof(cfg.xmask));
+	return cfg;
+}
+
 struct rig_memory rig_ideal(const struct rig *r)
 {
 	struct rig_memory cfg = rig_channels(r->api->channels);

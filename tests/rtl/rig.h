@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "bench.h"
+#include "hash.h"
 #include "npu_golden.h"
 #include "npu_model.h"
 #include "npu_panel.h"
@@ -87,6 +88,8 @@ void rig_run(struct rig *r, uint64_t cycles);
 struct rig_memory rig_ideal(const struct rig *r);
 /* 1 to 16 of them. */
 struct rig_memory rig_channels(uint32_t channels);
+/* As the backend sets it, with that hash_seed. */
+struct rig_memory rig_backend(uint32_t channels, uint32_t hash_seed);
 
 /* An address space of bytes for slot s on these channels, with ring and stamps in it. */
 void rig_space(struct rig *r, uint32_t s, uint32_t bytes, uint32_t channels);

@@ -735,8 +735,9 @@ static void recorded(void **state)
 		     {1, 1, 16, false, "&channels=5", 0},
 		     {1, 1, 23, false, "&hash_seed=2", 0},
 		     {1, 1, 23, false, "&hash_seed=3", 640000000},
-		     {1, 2, 23, false, "&hash_seed=4&hash=opaque", 0},
-		     {1, 1, 30, false, "&hash_seed=4&hash=opaque", 0}};
+		     {1, 1, 30, false, "&hash_seed=-1", 0},
+		     {1, 2, 30, false, "&hash_seed=4&hash=opaque", 0},
+		     {1, 1, 37, false, "&hash_seed=4&hash=opaque", 0}};
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
 	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);

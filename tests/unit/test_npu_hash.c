@@ -188,6 +188,36 @@ static void hand_values(void **state)
 	assert_int_equal(npu_hash_line(&two, 7 * 1024 + 3 * 64 + 5).local, 1 * 16 + 3);
 }
 
+/* Of 2^k channels: granules in a row go round them; strides of any power of two reach
+ * all; a seed's are its own. */
+static void chosen(void **state)
+{
+	(void)state;
+	for (uint32_t k = 1; k <= 4; k++) {
+		struct npu_hash plain = {
+			.k = k, .q = 1, .gran = 10, .xmask = {7, 7, 7, 7}};
+		struct npu_hash spread = plain, drawn = plain, other = plain;
+		uint32_t n = 1u << k;
+
+		npu_hash_choose(&plain, NPU_HASH_PLAIN);
+		npu_hash_choose(&spread, NPU_HASH_SPREAD);
+		for (uint32_t g = 0; g < 4096; g++)
+			assert_int_equal(npu_hash_map(&plain, g).channel, g % n);
+		for (uint32_t stride = 1; stride <= 1u << 12; stride *= 2) {
+			uint32_t seen = 0;
+
+			for (uint32_t i = 0; i < n; i++)
+				seen |= 1u << npu_hash_map(&spread, i * stride).channel;
+			assert_int_equal(seen, (1u << n) - 1);
+		}
+		npu_hash_choose(&drawn, 5);
+		npu_hash_draw(&other, 5);
+		assert_memory_equal(&drawn, &other, sizeof(drawn));
+		npu_hash_choose(&other, 6);
+		assert_memory_not_equal(&drawn, &other, sizeof(drawn));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +227,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_split),
 		cmocka_unit_test(in_the_register),
 		cmocka_unit_test(hand_values),
+		cmocka_unit_test(chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
