@@ -50,7 +50,7 @@ struct npu_hash_place npu_hash_line(const struct npu_hash *h, uint32_t address)
 	return p;
 }
 
-void npu_hash_draw(struct npu_hash *h, uint32_t seed)
+static void draw(struct npu_hash *h, uint32_t seed)
 {
 	uint64_t x = (seed + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15);
 
@@ -66,7 +66,7 @@ void npu_hash_draw(struct npu_hash *h, uint32_t seed)
 void npu_hash_choose(struct npu_hash *h, uint32_t seed)
 {
 	if (seed != NPU_HASH_SPREAD && seed != NPU_HASH_PLAIN) {
-		npu_hash_draw(h, seed);
+		draw(h, seed);
 		return;
 	}
 	for (uint32_t i = 0; i < 4; i++)

@@ -37,7 +37,6 @@ uint32_t npu_hash_mask(const struct npu_hash *h, uint32_t i);
 #define NPU_HASH_SPREAD 0u
 #define NPU_HASH_PLAIN  UINT32_MAX
 void npu_hash_choose(struct npu_hash *h, uint32_t seed);
-void npu_hash_draw(struct npu_hash *h, uint32_t seed);
 /* HASH register's value, and what one says; the masks are not in it. */
 uint32_t npu_hash_register(const struct npu_hash *h);
 void npu_hash_of_register(struct npu_hash *h, uint32_t value);

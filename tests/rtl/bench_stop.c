@@ -733,7 +733,7 @@ static void stop_inside(struct rig *r, const struct rig_rect *rect, uint32_t mod
 		rig_place(r, 0, rect);
 		rig_write(r, NPU_SLOT_ADDR(0, RESUME),
 			  1 | NPU_REG_BITS(RESUME_CONTEXT, 1));
-		rig_run(r, rng_range(g, 1, 60));
+		rig_run(r, rng_range(g, 1, 400));
 	}
 	CHECK(false, "no SAVE finds a tile under way");
 }
@@ -1121,7 +1121,7 @@ static void few_rows(struct rig *r, uint32_t rounds, uint64_t seed)
 		rig_forget(r, 0, at, SAVE_BYTES);
 		rig_check(r, 0, "few rows");
 	}
-	CHECK(inside > rounds / 2, "%u stops inside few rows", inside);
+	CHECK(rounds < 4 || inside > rounds / 2, "%u stops inside few rows", inside);
 }
 
 int main(int argc, char **argv)

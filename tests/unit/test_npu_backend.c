@@ -1293,6 +1293,38 @@ static void on_fold(void *user, const struct hal_npu_fold *f)
 		n->bad++;
 }
 
+/* Which masks the machine has; an opaque one does not say. */
+static void masks_of_a_seed(void **state)
+{
+	static const struct {
+		const char *options;
+		uint32_t mask[2];
+	} seeds[] = {{"", {0x555554, 0xaaaaa8}},
+		     {"&hash_seed=0", {0x555554, 0xaaaaa8}},
+		     {"&hash_seed=-1", {0, 0}},
+		     {"&hash_seed=-1&hash=opaque", {0, 0}},
+		     {"&hash=opaque", {0, 0}}};
+	char target[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		const struct hal_npu_extension *ext;
+		struct hal_device *dev;
+
+		snprintf(target, sizeof(target), "npu:0?model=" FAST "%s",
+			 seeds[i].options);
+		OK(hal_open(target, NULL, &dev));
+		ext = hal_device_extension(dev, "npu");
+		for (uint32_t k = 0; k < 2; k++)
+			assert_int_equal(ext->reg_read(hal_device_native(dev),
+						       NPU_GLB_AT(XMASK, k)),
+					 seeds[i].mask[k]);
+		OK(hal_close(dev));
+	}
+	REFUSED(hal_open("npu:0?hash_seed=-2", NULL, &(struct hal_device *){NULL}),
+		-EINVAL, "hash_seed = \"-2\" is not in -1..");
+}
+
 /* Fold after fold is how a partition works, not who comes after it. */
 static void serial_goes(void **state)
 {
@@ -2202,6 +2234,7 @@ static int run_all(const char *name)
 		cmocka_unit_test(durations_table),
 		cmocka_unit_test(recorded),
 		cmocka_unit_test(recorded_alone),
+		cmocka_unit_test(masks_of_a_seed),
 		cmocka_unit_test(serial_goes),
 		cmocka_unit_test(freed_at_work),
 		cmocka_unit_test(replayed),

@@ -52,7 +52,7 @@ static double probe(uint32_t channels, uint32_t seed)
 	if (npu_hash_split(channels, &hash.q, &hash.k) == 0 ||
 	    hal_open(target, NULL, &npu.dev) != 0 || probe_npu_open(&npu) != 0)
 		return -tool_fail_hal();
-	npu_hash_draw(&hash, seed);
+	npu_hash_choose(&hash, seed);
 	err = probe_npu_find(&npu, seed, &r);
 	if (err == 0 && r.map->channels == channels)
 		right = share(r.map, &hash);

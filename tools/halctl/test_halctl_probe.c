@@ -36,7 +36,7 @@ static void compare(const struct color_map *map, uint32_t channels, uint32_t see
 	uint32_t to[16], seen = 0;
 
 	assert_true(npu_hash_split(channels, &h.q, &h.k));
-	npu_hash_draw(&h, seed);
+	npu_hash_choose(&h, seed);
 	for (uint32_t c = 0; c < 16; c++)
 		to[c] = COLOR_NONE;
 	assert_int_equal(map->channels, channels);

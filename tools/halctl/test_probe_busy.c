@@ -151,7 +151,7 @@ static void probe(uint32_t channels, uint32_t seed, uint32_t permille,
 	int err;
 
 	assert_true(npu_hash_split(channels, &s.hash.q, &s.hash.k));
-	npu_hash_draw(&s.hash, seed);
+	npu_hash_choose(&s.hash, seed);
 	snprintf(target, sizeof(target),
 		 "%s&memory_size=16M&hash=opaque&channels=%u&hash_seed=%u", NPU_TARGET,
 		 channels, seed);
