@@ -244,7 +244,7 @@ static uint64_t vec_run(struct rig *r, bool ideal, uint32_t which, uint32_t how,
 {
 	struct rig_memory cfg = ideal ? rig_ideal(r) : rig_channels(r->api->channels / 2);
 	struct rng g = {which + 1};
-	uint64_t start, acked;
+	uint64_t start, acked = 0;
 	uint32_t desc[16], save;
 
 	rig_reset(r, &cfg);

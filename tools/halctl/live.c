@@ -116,7 +116,7 @@ static int say(int fd, const struct live_device *d, const char *const *words,
 	return 0;
 }
 
-/* All that is answered, in time and no more than ANSWER_MAX. */
+/* Read an answer to its end: in time, no more than ANSWER_MAX, a NUL behind its size bytes. */
 static char *hear(int fd, const struct live_device *d, size_t *size, char why[JSON_WHY])
 {
 	int64_t until = now_ms() + ANSWER_MS;
@@ -128,7 +128,7 @@ static char *hear(int fd, const struct live_device *d, size_t *size, char why[JS
 		int64_t left = until - now_ms();
 		ssize_t got;
 
-		if (n == room) {
+		if (n + 1 >= room) {
 			room = room != 0 ? 2 * room : 65536;
 			more = room <= ANSWER_MAX ? realloc(text, room) : NULL;
 			if (more == NULL) {
@@ -141,8 +141,9 @@ static char *hear(int fd, const struct live_device *d, size_t *size, char why[JS
 			(void)wrong(why, d, "does not answer");
 			break;
 		}
-		got = recv(fd, text + n, room - n, 0);
+		got = recv(fd, text + n, room - n - 1, 0);
 		if (got == 0) {
+			text[n] = '\0';
 			*size = n;
 			return text;
 		}
@@ -203,11 +204,7 @@ struct json *live_ask(const struct live_device *d, const char *const *words, cha
 		free(answer);
 		return root;
 	}
-	*text = realloc(answer, size + 1);
-	if (*text == NULL)
-		*text = answer;
-	else
-		(*text)[size] = '\0';
+	*text = answer;
 	return root;
 }
 
