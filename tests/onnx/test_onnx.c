@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <hal/npu.h>
 
@@ -36,17 +37,29 @@ struct job {
 	float scale[64];
 };
 
-static const char *const vectors[] = {
-	"test_matmulinteger",
-	"test_basic_convinteger",
-	"test_convinteger_with_padding",
-	"test_convinteger_without_padding",
-	"test_qlinearconv",
-	"test_qlinearmatmul_2D",
-	"test_qlinearmatmul_3D",
-	"test_maxpool_2d_uint8",
+/* Newer releases of ONNX name some vectors otherwise, and have one no more. */
+static const struct {
+	const char *name, *newer;
+	bool gone;
+} vectors[] = {
+	{.name = "test_matmulinteger"},
+	{.name = "test_basic_convinteger", .gone = true},
+	{.name = "test_convinteger_with_padding"},
+	{.name = "test_convinteger_without_padding"},
+	{.name = "test_qlinearconv"},
+	{.name = "test_qlinearmatmul_2D", .newer = "test_qlinearmatmul_2D_uint8_float32"},
+	{.name = "test_qlinearmatmul_3D", .newer = "test_qlinearmatmul_3D_uint8_float32"},
+	{.name = "test_maxpool_2d_uint8"},
 };
 #define VECTORS (sizeof(vectors) / sizeof(vectors[0]))
+
+static bool has_vector(const char *folder, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s/model.onnx", folder, name);
+	return access(path, R_OK) == 0;
+}
 
 /* The whole array, one that is no multiple of anything, a row, a column. */
 static const struct {
@@ -575,10 +588,7 @@ int main(int argc, char **argv)
 	bool figures = argc > 1 && strcmp(argv[1], "--figures") == 0;
 	struct device d = {.dev = NULL};
 	const char *folder, *target;
-	uint32_t failed = 0;
-	uint8_t *found;
-	char path[512];
-	size_t size;
+	uint32_t run = 0, failed = 0;
 	int err;
 
 	if (argc != (figures ? 4 : 3)) {
@@ -587,10 +597,7 @@ int main(int argc, char **argv)
 	}
 	folder = argv[argc - 2];
 	target = argv[argc - 1];
-	snprintf(path, sizeof(path), "%s/%s/model.onnx", folder, vectors[0]);
-	found = onnx_read_file(path, &size);
-	free(found);
-	if (!found) {
+	if (!has_vector(folder, vectors[0].name)) {
 		printf("no ONNX vectors in \"%s\": install libonnx-testdata\n", folder);
 		return 77;
 	}
@@ -599,15 +606,25 @@ int main(int argc, char **argv)
 		printf("%s: %s\n", target, hal_last_error());
 		return err == -ENODEV ? 77 : 1;
 	}
-	for (size_t i = 0; i < VECTORS; i++)
-		failed += run_vector(&d, folder, vectors[i]) != 0;
+	for (size_t i = 0; i < VECTORS; i++) {
+		const char *name = vectors[i].name;
+
+		if (!has_vector(folder, name) && vectors[i].newer)
+			name = vectors[i].newer;
+		if (vectors[i].gone && !has_vector(folder, name)) {
+			printf("absent %s\n", name);
+			continue;
+		}
+		run++;
+		failed += run_vector(&d, folder, name) != 0;
+	}
 	if (hal_close(d.dev)) {
 		printf("%s\n", hal_last_error());
 		return 1;
 	}
-	printf("%zu vectors, %u failed\n", VECTORS, failed);
+	printf("%u vectors, %u failed\n", run, failed);
 	if (figures) {
-		printf("figure npu.onnx.vectors %zu\n", VECTORS);
+		printf("figure npu.onnx.vectors %u\n", run);
 		printf("figure npu.onnx.failed %u\n", failed);
 		return 0;
 	}
