@@ -222,6 +222,25 @@ static enum outcome take_apart(const char *target, const struct conf_pack *pack,
 	return FAILED;
 }
 
+/* Of the patterns, with commas between them, the first that matches a case's name decides: it
+ * is chosen, or left out where "!" stands before the pattern. */
+static bool chosen(const char *filter, const char *name)
+{
+	char glob[64];
+
+	for (;; filter++) {
+		size_t n = strcspn(filter, ",");
+		bool without = *filter == '!';
+
+		snprintf(glob, sizeof(glob), "%.*s", (int)n - without, filter + without);
+		if (!fnmatch(glob, name, 0))
+			return !without;
+		filter += n;
+		if (!*filter)
+			return false;
+	}
+}
+
 static int run(const char *target, const char *filter)
 {
 	uint32_t count[3] = {0, 0, 0}, cases = 0, i;
@@ -235,7 +254,7 @@ static int run(const char *target, const char *filter)
 	}
 	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
 		for (k = groups[i]; k->name; k++) {
-			if (fnmatch(filter, k->name, 0))
+			if (!chosen(filter, k->name))
 				continue;
 			printf("%-40s ", k->name);
 			fflush(stdout);
@@ -268,14 +287,14 @@ static void list(const char *filter)
 
 	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		for (k = groups[i]; k->name; k++)
-			if (!fnmatch(filter, k->name, 0))
+			if (chosen(filter, k->name))
 				printf("%s\n", k->name);
 }
 
 static int usage(FILE *f)
 {
 	fprintf(f, "usage: hal_conformance [--backend TARGET] [--image FILE] "
-		   "[--filter GLOB] [--expect FILE] [--isolate] [--list]\n");
+		   "[--filter GLOB,...] [--expect FILE] [--isolate] [--list]\n");
 	return f == stdout ? 0 : 2;
 }
 
