@@ -6,7 +6,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: help demo check check-long check-aarch64 check-levelzero-driver check-cuda-driver check-deb mutants figures
+.PHONY: help demo check check-full check-long check-fresh check-aarch64 check-levelzero-driver check-cuda-driver check-deb mutants figures
 .PHONY: format synth setup setup-build configure build release install uninstall deb model clean
 
 PREFIX ?= /usr/local
@@ -14,8 +14,12 @@ PREFIX ?= /usr/local
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
 	@echo '                 MODELS=DIR: with the MLPerf Tiny networks of that folder'
-	@echo 'make check       build everything, all tests, sanitizers, valgrind, format, tidy'
-	@echo 'make check-long  all tests, with those that take hours, check-deb, check-aarch64 and mutants'
+	@echo 'make check       format, build, the tests of the quick tier: ten minutes at most'
+	@echo 'make check-full  and all tests of up to an hour, sanitizers, valgrind, tidy: about an hour'
+	@echo 'make check-long  all tests, with those that take hours, check-deb, check-fresh, check-aarch64'
+	@echo '                 and mutants'
+	@echo 'make check-fresh RELEASE=trixie  make demo and make check in a fresh, minimal Debian of that'
+	@echo '                 release (needs root and its package sources)'
 	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
 	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
 	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
@@ -53,7 +57,15 @@ demo: setup-build
 check: setup
 	@scripts/check
 
+check-full: setup
+	@scripts/check full
+
+RELEASE ?= trixie
+check-fresh:
+	@scripts/check-fresh $(RELEASE)
+
 check-long: setup build check-aarch64 check-deb
+	@for release in bookworm trixie noble; do scripts/stage fresh-$$release scripts/check-fresh $$release || exit 1; done
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
 	@DEEP=1 scripts/stage tidy scripts/tidy build/dev
 	@ctest --preset long --no-label-summary

@@ -7,6 +7,14 @@
 # hides, and adds core/, backends/ and the generated headers to the include path.
 # Exit status 77 is a skip.  LABELS default to "unit".
 #
+# Tests without a label `full` or `long` are the quick tier (make check): at most 5 s of
+# processor time each.  A test that takes longer is cut: the same program with fewer seeds, shapes or
+# cases has the plain name, and its whole form is NAME.full.
+# hal_full(NAME...): label `full`, so that make check-full runs them and make check does not.
+#
+# hal_tiers(NAME PROGRAM QUICK arguments FULL arguments PROPERTIES properties of both): a program as
+# NAME and as NAME.full.
+#
 # hal_test_without(NAME WHAT): in place of a test that cannot run here: a skip that says why.
 #
 # HAL_RUN, a list, and HAL_RUN_LINE, a string that ends in a space: what a script or a shell
@@ -18,6 +26,20 @@ set(HAL_RUN_LINE "")
 foreach(word IN LISTS HAL_RUN)
 	string(APPEND HAL_RUN_LINE "${word} ")
 endforeach()
+
+function(hal_full)
+	foreach(name IN LISTS ARGN)
+		set_property(TEST ${name} APPEND PROPERTY LABELS full)
+	endforeach()
+endfunction()
+
+function(hal_tiers name program)
+	cmake_parse_arguments(PARSE_ARGV 2 T "" "" "QUICK;FULL;PROPERTIES")
+	add_test(NAME ${name} COMMAND ${program} ${T_QUICK})
+	add_test(NAME ${name}.full COMMAND ${program} ${T_FULL})
+	set_tests_properties(${name} ${name}.full PROPERTIES ${T_PROPERTIES})
+	hal_full(${name}.full)
+endfunction()
 
 set(HAL_NO_MODELS
 	"no models of the NPU: install Verilator 5.006, or give -DHAL_MODEL_DIR=FOLDER of them")

@@ -407,6 +407,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(waits_for_others),
 	};
+	const struct CMUnitTest quick[] = {
+		cmocka_unit_test(finds_parities),
+		cmocka_unit_test(hides),
+		cmocka_unit_test(refuses),
+	};
 	const struct CMUnitTest rtl[] = {cmocka_unit_test(finds_on_rtl)};
 	int fd = mkstemp(map_file), rc;
 
@@ -416,9 +421,12 @@ int main(int argc, char **argv)
 	if (fd < 0 || close(fd) != 0)
 		return 1;
 	all = argc == 2 && strcmp(argv[1], "all") == 0;
-	rc = argc == 2 && strcmp(argv[1], "rtl") == 0
-		     ? cmocka_run_group_tests(rtl, NULL, NULL)
-		     : cmocka_run_group_tests(tests, NULL, NULL);
+	if (argc == 2 && strcmp(argv[1], "rtl") == 0)
+		rc = cmocka_run_group_tests(rtl, NULL, NULL);
+	else if (argc == 2 && strcmp(argv[1], "quick") == 0)
+		rc = cmocka_run_group_tests(quick, NULL, NULL);
+	else
+		rc = cmocka_run_group_tests(tests, NULL, NULL);
 	(void)unlink(map_file);
 	(void)unlink(picture_file);
 	return rc;
