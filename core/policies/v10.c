@@ -8,6 +8,7 @@
  * There a core has one unit of each kind and stops inside an operator; here each
  * partition has a vector unit, the array is the units that borders move, it goes to the
  * next between two commands, and what a command needs a profile or the program says.
+ * Queues of one partition are served by class, equal ones in order of arrival.
  *
  * Good where commands need the array and the vector unit by turns: each has the whole
  * array while another is on his vector unit (in a fixed split half of it is idle then).
@@ -22,13 +23,13 @@
 
 /* What a command needs: the array, or nothing that others could use. */
 enum need { ARRAY, BESIDE, NEEDS };
-/* .own of queues: what the newest command needs, how many the device has.  Of partitions:
- * ns they had the array, over the weight. */
-enum { NEED = HAL_POLICY_SHARED + 1, RUNNING, USED = NEED };
+/* .own of queues: what the newest command needs, how many the device has, and the class
+ * with which it is listed.  Of partitions: ns they had the array, over the weight. */
+enum { NEED = HAL_POLICY_SHARED + 1, RUNNING, RANK, USED = NEED };
 
 struct shared {
 	struct hal_policy_shared common;
-	struct hal_policy_list list[NEEDS];
+	struct hal_policy_list list[NEEDS][HAL_POLICY_RANKS];
 	uint64_t running[NEEDS]; /* commands that the device has */
 };
 
@@ -69,9 +70,18 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- who has the array -------------------------------------------------------------- */
 
+/* Return the first of the highest class; NULL: none waits. */
+static struct hal_policy_queue *first_of(const struct shared *s, enum need need)
+{
+	for (uint32_t rank = 0; rank < HAL_POLICY_RANKS; rank++)
+		if (s->list[need][rank].first != NULL)
+			return s->list[need][rank].first;
+	return NULL;
+}
+
 static bool wants(const struct shared *s)
 {
-	return s->list[ARRAY].first != NULL || s->running[ARRAY] > 0;
+	return first_of(s, ARRAY) != NULL || s->running[ARRAY] > 0;
 }
 
 static uint64_t used(const struct shared *s)
@@ -88,7 +98,7 @@ static struct shared *due(const struct v10 *v)
 	for (struct hal_policy_shared *c = v->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
 
-		if (s->list[ARRAY].first != NULL && (!next || used(s) < used(next)))
+		if (first_of(s, ARRAY) != NULL && (!next || used(s) < used(next)))
 			next = s;
 	}
 	if (next == NULL || (v->holder != NULL && wants(v->holder) &&
@@ -216,7 +226,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	count(s, queue, need,
 	      queue->running < queue->own[RUNNING] ? queue->running
 						   : queue->own[RUNNING]);
-	hal_policy_list_add(&s->list[need], queue);
+	queue->own[RANK] = hal_policy_rank(queue);
+	hal_policy_list_add(&s->list[need][queue->own[RANK]], queue);
 	pass_on(v);
 }
 
@@ -229,7 +240,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	hal_policy_list_take(&s->list[need], queue);
+	hal_policy_list_take(&s->list[need][queue->own[RANK]], queue);
 	if (why == HAL_POLICY_OVERRULED)
 		count(s, queue, need, queue->own[RUNNING] + 1);
 	else if (why != HAL_POLICY_REPLACED)
@@ -250,7 +261,15 @@ static void ended(void *state, struct hal_policy_partition *part,
 	pass_on(state);
 }
 
-/* Who came first; of those that need the array, when it is here or they have waited for
+/* Return whether a is served before b: by class, then in order of arrival. */
+static bool before(const struct hal_policy_queue *a, const struct hal_policy_queue *b)
+{
+	if (a->own[RANK] != b->own[RANK])
+		return a->own[RANK] < b->own[RANK];
+	return a->runnable_ns <= b->runnable_ns;
+}
+
+/* Who is first; of those that need the array, when it is here or they have waited for
  * long. */
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
@@ -261,18 +280,18 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 
 	if (s == NULL)
 		return NULL;
-	queue = s->list[BESIDE].first;
-	first = s->list[ARRAY].first;
+	queue = first_of(s, BESIDE);
+	first = first_of(s, ARRAY);
 	if (first != NULL && !has_array(v, s) &&
 	    first->runnable_ns + v->wait_ns > now_ns) {
 		order->until_ns = first->runnable_ns + v->wait_ns;
 		first = NULL;
 	}
-	if (queue == NULL || (first != NULL && first->runnable_ns <= queue->runnable_ns))
+	if (queue == NULL || (first != NULL && before(first, queue)))
 		queue = first;
 	if (queue == NULL)
 		return NULL;
-	hal_policy_list_take(&s->list[queue->own[NEED]], queue);
+	hal_policy_list_take(&s->list[queue->own[NEED]][queue->own[RANK]], queue);
 	count(s, queue, (enum need)queue->own[NEED], queue->own[RUNNING] + 1);
 	return queue;
 }

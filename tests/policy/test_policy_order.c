@@ -499,6 +499,9 @@ static void classes(void **state)
 	classes_under("policy.name=weave", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
 		      "xllnNnNbb");
 	classes_under("policy.name=weave", 0, 0, "xbnNlbnNl");
+	classes_under("policy.name=v10", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnNnNbb");
+	classes_under("policy.name=v10", 0, 0, "xbnNlbnNl");
 	/* Those that make classes of priorities: N and above from 2 on. */
 	classes_under("policy.name=prema", 0, HAL_CLASS_BEST_EFFORT, "xnnNNllbb");
 }
