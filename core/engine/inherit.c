@@ -8,9 +8,13 @@
  * has submitted the signal of it.  Of what it is lent a queue has the most urgent, each
  * of rank (class, then priority) and deadline, and lends that on.
  *
+ * The search looks at the first EACH records of each queue, so that a full queue does not
+ * hide the others; if no signal is there, at all records of the queues in turn.  Either
+ * pass ends after SEARCHED queues and records, in the order in which partitions and
+ * queues were made.
+ *
  * Not found: who submits a signal after somebody has begun to wait for it, the host,
- * queues of other devices, and what is beyond the first SEARCHED queues and records, in
- * the order in which partitions and queues were made.
+ * queues of other devices, and what is beyond both passes.
  */
 #include "engine/inherit.h"
 
@@ -19,7 +23,7 @@
 #include "engine/policy.h"
 #include "engine/preempt.h"
 
-enum { SEARCHED = 256 };
+enum { SEARCHED = 256, EACH = 16 };
 
 /* ---- ranks: lower is more urgent ------------------------------------------------------ */
 
@@ -70,16 +74,17 @@ static uint64_t own_deadline(const struct hal_queue *q)
 
 /* ---- who is waited for ---------------------------------------------------------------- */
 
-/* The first value of t from least_value on that x signals with what it has been given and
- * not ended; UINT64_MAX: none.  *left: how many records may still be looked at. */
+/* The first value of t from least_value on that x signals with the first most records of
+ * what it has been given and not ended; UINT64_MAX: none.  *left: how many records may
+ * still be looked at. */
 static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
-			uint64_t least_value, uint32_t *left)
+			uint64_t least_value, uint32_t most, uint32_t *left)
 {
 	unsigned int end =
 		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
 	union cursor c = x->retire;
 
-	while (c.pos != end && *left > 0) {
+	for (; c.pos != end && *left > 0 && most > 0; most--) {
 		const struct record *r = cursor_record(x, c);
 
 		(*left)--;
@@ -92,18 +97,15 @@ static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
 	return UINT64_MAX;
 }
 
-/* Of several who signal it the one with the least value; of those, the eldest. */
-static struct hal_queue *awaited(const struct hal_queue *q)
+/* Find who signals what q waits for, with the first most records of each queue.  Of
+ * several the one with the least value; of those, the eldest. */
+static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
 	struct hal_queue *best = NULL;
 	uint64_t least_value = UINT64_MAX;
 	uint32_t left = SEARCHED;
 
-	if (t->partition != NULL)
-		return NULL;
-	if (t->queue != NULL)
-		return t == &t->queue->timeline ? t->queue : NULL;
 	hal_list_for_each (p, &q->dev->partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
@@ -116,7 +118,7 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 			if (left == 0)
 				return best;
 			left--;
-			value = signals(x, t, q->waiter.node.key, &left);
+			value = signals(x, t, q->waiter.node.key, most, &left);
 			if (value < least_value) {
 				best = x;
 				least_value = value;
@@ -124,6 +126,19 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 		}
 	}
 	return best;
+}
+
+static struct hal_queue *awaited(const struct hal_queue *q)
+{
+	const struct hal_timeline *t = q->waiter.timeline;
+	struct hal_queue *x;
+
+	if (t->partition != NULL)
+		return NULL;
+	if (t->queue != NULL)
+		return t == &t->queue->timeline ? t->queue : NULL;
+	x = signaller(q, EACH);
+	return x != NULL ? x : signaller(q, SEARCHED);
 }
 
 /* ---- lending -------------------------------------------------------------------------- */
