@@ -356,8 +356,9 @@ struct hal_queue_desc {
 	/* Of these, 0 (of .priority and .deadline_ns, too) is what [partition "name"]
 	 * says of its queues. */
 	uint32_t weight; /* share under policies wfq, quota, token; 0 counts as 1 */
-	/* enum hal_class.  It comes before what policies go by; tgs, prema, reef, orion,
-	 * tidal and moca take it for theirs. */
+	/* enum hal_class.  It comes before what policies go by.  But tgs, reef, orion and
+	 * tidal have two classes, each in order of arrival: latency-critical queues and
+	 * normal ones of a high priority; all others. */
 	uint16_t service_class;
 	/* Of the partition's device time, in thousandths; 0: none is kept.  Under policy
 	 * quota, which then goes by weight; -ENOTSUP under others. */

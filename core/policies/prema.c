@@ -2,18 +2,21 @@
 /*
  * prema: who has waited longest for its length and priority; of those, the shortest.
  *
- * PREMA (Choi, Rhu 2020): a queue has 1, 3 or 9 tokens, by priority (below 0, 0, above)
- * or class,
- * and as many more for each of its lengths that it waits; of those with at least as many
- * as the highest of 1, 3, 9 that anybody has, the shortest is served.  There tokens are
- * handed out every period and lengths come from a model of the array; here both are
- * computed when somebody is picked, lengths are learned and rounded up to powers of two,
- * waiting counts from when the command could run, and nothing that runs is stopped.
+ * PREMA (Choi, Rhu 2020): a queue has 1, 3 or 9 tokens, by priority (below 0, 0, above;
+ * best effort has 1), and as many more for each of its lengths that it waits.  The level
+ * is the highest power of three that the tokens of any queue reach; of the queues that
+ * reach it the shortest is served.  There the level ends at 9, tokens are handed out
+ * every period, and lengths come from a model of the array.  Here the level has no end:
+ * else a flood of short commands with 9 tokens keeps a longer one waiting for ever.  Both
+ * are computed when a queue is picked, lengths are learned and rounded up to powers of
+ * two, waiting counts from when the command could run, and nothing that runs is stopped.
+ * Latency-critical queues are served before all others, by the same rule among
+ * themselves.
  *
- * Good for the mean of latencies over lengths (ANTT) while nobody waits for ever: short
- * ones pass long ones, but only until those have waited for their length some times.  Bad
- * for the highest priority: what has waited long enough stands beside it, and before it
- * when it is shorter (priority never lets it wait).
+ * Good for the mean of latencies over lengths (ANTT) while no queue waits for ever: short
+ * commands pass long ones, but only until those have waited for their length some times.
+ * Bad for the highest priority: what has waited long enough stands beside it, and before
+ * it when it is shorter (priority never lets it wait).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -24,16 +27,23 @@
 enum { LENGTHS = 64, CLASSES = 3 };
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
  * shared. */
-enum { CLASS = HAL_POLICY_SHARED + 1, LENGTH };
+enum { CLASS = HAL_POLICY_SHARED + 1, LENGTH, GROUP };
+
+enum { URGENT, OTHERS, GROUPS };
 
 static const uint64_t tokens_of[CLASSES] = {1, 3, 9};
 
-struct shared {
-	struct hal_policy_shared common;
+/* Queues that are latency-critical, or those that are not. */
+struct group {
 	uint64_t waiting; /* bit a length: one of the lists is not empty */
 	/* Those of one class and length, in the order in which they came: the first has
 	 * most tokens, so only those have to be looked at. */
 	struct hal_policy_list list[LENGTHS][CLASSES];
+};
+
+struct shared {
+	struct hal_policy_shared common;
+	struct group group[GROUPS];
 };
 
 struct prema {
@@ -88,10 +98,15 @@ static uint64_t length_of(uint64_t ns)
 	return length;
 }
 
+static struct group *group_of(struct shared *s, const struct hal_policy_queue *queue)
+{
+	return &s->group[queue->own[GROUP]];
+}
+
 static struct hal_policy_list *list_of(struct shared *s,
 				       const struct hal_policy_queue *queue)
 {
-	return &s->list[queue->own[LENGTH]][queue->own[CLASS]];
+	return &group_of(s, queue)->list[queue->own[LENGTH]][queue->own[CLASS]];
 }
 
 static void enqueue(void *state, struct hal_policy_partition *part,
@@ -109,19 +124,21 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	queue->own[LENGTH] = length_of(rest_ns);
 	queue->own[CLASS] = (uint64_t)hal_policy_above(queue, 0) +
 			    (uint64_t)hal_policy_above(queue, 1);
-	s->waiting |= UINT64_C(1) << queue->own[LENGTH];
+	queue->own[GROUP] = hal_policy_rank(queue) == 0 ? URGENT : OTHERS;
+	group_of(s, queue)->waiting |= UINT64_C(1) << queue->own[LENGTH];
 	hal_policy_list_add(list_of(s, queue), queue);
 }
 
 static void take(struct shared *s, struct hal_policy_queue *queue)
 {
+	struct group *g = group_of(s, queue);
 	bool empty = true;
 
 	hal_policy_list_take(list_of(s, queue), queue);
 	for (size_t c = 0; c < CLASSES; c++)
-		empty = empty && s->list[queue->own[LENGTH]][c].first == NULL;
+		empty = empty && g->list[queue->own[LENGTH]][c].first == NULL;
 	if (empty)
-		s->waiting &= ~(UINT64_C(1) << queue->own[LENGTH]);
+		g->waiting &= ~(UINT64_C(1) << queue->own[LENGTH]);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -139,22 +156,50 @@ static uint64_t tokens(const struct hal_policy_queue *queue, uint64_t now_ns)
 	return each + (each * (now_ns - queue->runnable_ns) >> queue->own[LENGTH]);
 }
 
-/* The shortest of those with at least so many; of equal lengths, who has most. */
-static struct hal_policy_queue *shortest(struct shared *s, uint64_t now_ns,
-					 uint64_t least)
+/* Return the queue of that length that has most tokens; NULL: none waits. */
+static struct hal_policy_queue *first_of(const struct group *g, uint64_t length,
+					 uint64_t now_ns)
 {
-	for (uint64_t length = 0; s->waiting >> length != 0; length++) {
-		struct hal_policy_queue *best = NULL;
+	struct hal_policy_queue *best = NULL;
 
-		for (size_t c = CLASSES; c-- > 0;) {
-			struct hal_policy_queue *q = s->list[length][c].first;
+	for (size_t c = CLASSES; c-- > 0;) {
+		struct hal_policy_queue *q = g->list[length][c].first;
 
-			if (q != NULL && tokens(q, now_ns) >= least &&
-			    (best == NULL || tokens(q, now_ns) > tokens(best, now_ns)))
-				best = q;
-		}
-		if (best != NULL || length == LENGTHS - 1)
-			return best;
+		if (q != NULL &&
+		    (best == NULL || tokens(q, now_ns) > tokens(best, now_ns)))
+			best = q;
+	}
+	return best;
+}
+
+/* Return the highest power of three that the tokens of any queue reach. */
+static uint64_t level_of(const struct group *g, uint64_t now_ns)
+{
+	uint64_t most = 1, level = 1;
+
+	for (uint64_t bits = g->waiting; bits != 0; bits &= bits - 1) {
+		const struct hal_policy_queue *q =
+			first_of(g, (uint64_t)__builtin_ctzll(bits), now_ns);
+
+		if (tokens(q, now_ns) > most)
+			most = tokens(q, now_ns);
+	}
+	while (level <= most / 3)
+		level *= 3;
+	return level;
+}
+
+/* Return the shortest queue that reaches the level; of equal lengths, who has most. */
+static struct hal_policy_queue *shortest(const struct group *g, uint64_t now_ns)
+{
+	uint64_t level = level_of(g, now_ns);
+
+	for (uint64_t bits = g->waiting; bits != 0; bits &= bits - 1) {
+		struct hal_policy_queue *q =
+			first_of(g, (uint64_t)__builtin_ctzll(bits), now_ns);
+
+		if (tokens(q, now_ns) >= level)
+			return q;
 	}
 	return NULL;
 }
@@ -166,8 +211,8 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	struct hal_policy_queue *queue = NULL;
 
 	(void)state, (void)order;
-	for (size_t c = s != NULL ? CLASSES : 0; queue == NULL && c-- > 0;)
-		queue = shortest(s, now_ns, tokens_of[c]);
+	for (int i = 0; s != NULL && queue == NULL && i < GROUPS; i++)
+		queue = shortest(&s->group[i], now_ns);
 	if (queue != NULL)
 		take(s, queue);
 	return queue;

@@ -208,15 +208,15 @@ static void laxity_loses(void **state)
 /* ---- prema ------------------------------------------------------------------------ */
 
 /* One of 1,000 ns beside two that always have commands of 100: how long it takes. */
-static uint64_t long_one(const char *policy, int32_t priority)
+static uint64_t long_one(const char *policy, int32_t others, int32_t priority)
 {
 	struct hal_queue *a, *b, *c;
 	struct world w;
 	uint64_t at;
 
 	open_with(&w, policy);
-	a = known_queue(&w, 0, 0, 100);
-	b = known_queue(&w, 0, 0, 100);
+	a = known_queue(&w, others, 0, 100);
+	b = known_queue(&w, others, 0, 100);
 	c = known_queue(&w, priority, 0, 1000);
 	(void)submit(&w, a, 200, 100, 'a');
 	pass(&w, 1);
@@ -237,10 +237,14 @@ static void prema(void **state)
 	(void)state;
 	/* 1,000 is 1,024: of 3 tokens it has 9 when it has waited for two of those; the
 	 * short ones, at 128, wait for 100 and have 5. */
-	assert_int_equal(long_one("policy.name=prema", 0), 3099);
+	assert_int_equal(long_one("policy.name=prema", 0, 0), 3099);
 	/* Nine at once; and with one, eight lengths of its own. */
-	assert_int_equal(long_one("policy.name=prema", 1), 1099);
-	assert_int_equal(long_one("policy.name=prema", -1), 9199);
+	assert_int_equal(long_one("policy.name=prema", 0, 1), 1099);
+	assert_int_equal(long_one("policy.name=prema", 0, -1), 9199);
+	/* Short ones with 9 tokens, 16 when they have waited: it needs 27, eight lengths;
+	 * or two lengths if it has 9 as well. */
+	assert_int_equal(long_one("policy.name=prema", 1, 0), 9199);
+	assert_int_equal(long_one("policy.name=prema", 1, 1), 3099);
 }
 
 /* Many tenants with short work and one with long: sum of latencies over length. */

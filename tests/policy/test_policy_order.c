@@ -504,6 +504,8 @@ static void classes(void **state)
 	classes_under("policy.name=v10", 0, 0, "xbnNlbnNl");
 	/* Those that make classes of priorities: N and above from 2 on. */
 	classes_under("policy.name=prema", 0, HAL_CLASS_BEST_EFFORT, "xnnNNllbb");
+	classes_under("policy.name=prema", HAL_CLASS_LATENCY, HAL_CLASS_BEST_EFFORT,
+		      "xllnnNNbb");
 }
 
 /* One that is latency-critical, but beyond its budget, keeps nobody waiting. */
