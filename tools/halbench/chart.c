@@ -52,18 +52,20 @@ static int take_quantiles(const struct setup *s, const struct run *r,
 	return 0;
 }
 
-/* So many units from then to then. */
+/* Add units that were there from then to then.  Bins are counted, and not looked for by
+ * time: the border of a bin over its width may be rounded down to the bin before it. */
 static void add_units(double *bins, double width, double from, double to, double units)
 {
-	while (from < to) {
-		uint32_t bin = (uint32_t)(from / width);
+	if (from >= CHART_BINS * width)
+		return;
+	for (uint32_t bin = (uint32_t)(from / width); bin < CHART_BINS && from < to;
+	     bin++) {
 		double end = fmin(to, (bin + 1) * width);
 
-		if (bin >= CHART_BINS)
-			return;
+		if (end <= from)
+			continue;
 		bins[bin] += units * (end - from) / width;
-		/* A width may be no number of nanoseconds. */
-		from = end > from ? end : to;
+		from = end;
 	}
 }
 
