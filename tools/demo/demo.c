@@ -552,9 +552,7 @@ static int draw(struct demo *d, const char *path)
 	for (uint32_t i = 0; i < count; i++)
 		busy[i] = (double)d->busy[i] / (double)d->busy_cycles;
 	/* From sums to what there was a cycle. */
-	for (uint32_t row = 0; row < 2 * TENANTS; row++)
-		for (uint32_t i = 0; i < HISTORY_BINS; i++)
-			d->history.amount[row][i] /= (double)d->history.width;
+	history_rates(&d->history, p.end);
 	for (uint32_t i = 0; i < TENANTS; i++) {
 		const struct tenant *t = &d->tenants[i];
 		struct picture_tenant *q = &tenants[i];

@@ -30,7 +30,7 @@ static void widen(struct history *h)
 void history_add(struct history *h, uint32_t row, uint64_t from, uint64_t to,
 		 double amount)
 {
-	double rate;
+	double rate = to > from ? amount / (double)(to - from) : 0;
 
 	if (from < h->begin)
 		from = h->begin;
@@ -38,7 +38,6 @@ void history_add(struct history *h, uint32_t row, uint64_t from, uint64_t to,
 		return;
 	while (to > h->begin + h->width * HISTORY_BINS)
 		widen(h);
-	rate = amount / (double)(to - from);
 	while (from < to) {
 		uint64_t bin = (from - h->begin) / h->width;
 		uint64_t end = h->begin + (bin + 1) * h->width;
@@ -47,5 +46,17 @@ void history_add(struct history *h, uint32_t row, uint64_t from, uint64_t to,
 			end = to;
 		h->amount[row][bin] += rate * (double)(end - from);
 		from = end;
+	}
+}
+
+void history_rates(struct history *h, uint64_t end)
+{
+	for (uint32_t i = 0; i < HISTORY_BINS; i++) {
+		uint64_t from = h->begin + i * h->width, length = h->width;
+
+		if (from < end && end - from < length)
+			length = end - from;
+		for (uint32_t row = 0; row < HISTORY_ROWS; row++)
+			h->amount[row][i] /= (double)length;
 	}
 }

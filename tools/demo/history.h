@@ -16,8 +16,11 @@ struct history {
 };
 
 void history_begin(struct history *h, uint64_t now);
-/* Evenly between from and to. */
+/* Evenly between from and to; what was before history_begin is left out. */
 void history_add(struct history *h, uint32_t row, uint64_t from, uint64_t to,
 		 double amount);
+/* Turn amounts into amounts a unit of time.  Nothing is added after that.  The bin in
+ * which end lies is as long as what of it lies before end. */
+void history_rates(struct history *h, uint64_t end);
 
 #endif
