@@ -6,8 +6,9 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: help demo check check-full check-long check-fresh check-aarch64 check-levelzero-driver check-cuda-driver check-deb mutants figures
-.PHONY: format synth setup setup-build configure build release install uninstall deb model clean
+.PHONY: help demo check check-full check-long check-fresh check-aarch64 check-levelzero-driver
+.PHONY: check-cuda-driver check-deb mutants figures policies format synth setup setup-build configure
+.PHONY: build release install uninstall deb model clean
 
 PREFIX ?= /usr/local
 
@@ -29,6 +30,8 @@ help:
 	@echo 'make synth       synthesise a module of the NPU (TOP=npu_vec) to gates: latches, ports of memories,'
 	@echo '                 levels of logic, a table of what it takes; yosys comes from PyPI'
 	@echo 'make figures     run the benchmarks, write build/figures.json'
+	@echo 'make policies    compare all policies on the loads of data/loads, light and heavy: build/policies.html,'
+	@echo '                 and build/policies.json; DISB=DIR: with those of DISB, too (two minutes)'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make install     build it without tests and install it below PREFIX (/usr/local)'
 	@echo 'make uninstall   remove what the last make install has written'
@@ -111,6 +114,12 @@ check-cuda-driver: setup build
 
 figures: setup build
 	@cmake --build --preset dev --target figures
+
+policies: setup-build
+	@scripts/stage policies-configure cmake --preset dev
+	@scripts/stage policies-build cmake --build --preset dev --target halbench
+	@scripts/stage policies build/dev/halbench report -w 5 -H build/policies.html data/loads $(DISB)
+	@ls build/policies.html build/policies.json
 
 TOP ?= npu_core
 synth: setup configure
