@@ -35,7 +35,7 @@ int compare_check(const struct setup *s, const double *rates, uint32_t rate_coun
 		if (models_find(s->models, s->load->tasks[i].model) == NULL)
 			return tool_fail(
 				"%s:%u: tasks[%u].client.model_name: \"%s\" is in no "
-				"table (--models)",
+				"table: choose one that has it by --models",
 				s->load->file, s->load->tasks[i].model_line, i,
 				s->load->tasks[i].model);
 	if (check_clock(&s->clock) != 0)

@@ -3,6 +3,7 @@
  * all loads, as a page. */
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "every.h"
@@ -14,7 +15,13 @@ static int read_load(struct line *l, struct load *load)
 {
 	struct load_clock *clock = &l->setup.clock;
 	char why[JSON_WHY];
+	struct stat st;
 
+	if (stat(l->loads[0], &st) == 0 && S_ISDIR(st.st_mode))
+		return tool_fail(
+			"%s: is a folder: choose one load of it, or compare all of "
+			"them by halbench report -H PAGE.html %s",
+			l->loads[0], l->loads[0]);
 	if (load_read(l->loads[0], load, why) != 0)
 		return tool_fail("%s", why);
 	l->setup.load = load;

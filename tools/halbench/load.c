@@ -260,6 +260,10 @@ static int read_tasks(struct context *c, const struct json *root)
 
 	if (root->type != JSON_OBJECT)
 		return json_wrong(root, c->file, c->why, "is not an object");
+	if (json_member(root, "models") != NULL)
+		return json_wrong(json_member(root, "models"), c->file, c->why,
+				  "this is a table of networks, which --models takes; a "
+				  "load is {\"time\": ..., \"tasks\": ...}");
 	if (json_only(root, known, c->file, c->why) != 0 ||
 	    json_number(root, "time", 1e-6, SECONDS_MAX, c->file, &c->load->seconds,
 			c->why) != 0 ||

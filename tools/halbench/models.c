@@ -139,6 +139,8 @@ static int read_model(const struct context *c, const struct json *in, struct mod
 		return -1;
 	if (network && json_member(in, "steps") != NULL)
 		return json_wrong(in, c->file, c->why, "has steps and a network");
+	m->file = c->file;
+	m->line = in->line;
 	m->name = strdup(in->key);
 	if (m->name == NULL)
 		return no_memory(c);
@@ -153,6 +155,10 @@ static int read_table(const struct context *c, const struct json *root, struct m
 
 	if (root->type != JSON_OBJECT)
 		return json_wrong(root, c->file, c->why, "is not an object");
+	if (json_member(root, "tasks") != NULL)
+		return json_wrong(json_member(root, "tasks"), c->file, c->why,
+				  "this is a load; --models takes a table of networks, "
+				  "{\"models\": ...}");
 	if (json_only(root, known, c->file, c->why) != 0 ||
 	    json_object(root, "models", c->file, &table, c->why) != 0)
 		return -1;

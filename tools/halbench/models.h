@@ -22,8 +22,10 @@ struct model {
 	char *name;
 	struct model_step *steps;
 	uint32_t step_count;
-	char *network; /* a file for npuc, instead of steps; NULL: none */
-	bool whole;    /* that is compiled as usual, not with a kernel a layer */
+	char *network;    /* a file for npuc, instead of steps; NULL: none */
+	const char *file; /* the table, as it was named; NULL: it is of none */
+	uint32_t line;    /* of it */
+	bool whole;       /* that is compiled as usual, not with a kernel a layer */
 };
 
 struct models {

@@ -366,10 +366,43 @@ static int open_device(struct world *w, const struct policy_spec *p)
 	if (hal_device_get_info(w->dev, info) != 0)
 		return tool_fail_hal();
 	if ((info->caps & HAL_CAP_VIRTUAL_CLOCK) == 0)
-		return tool_fail("%s: its clock is not virtual: it cannot be stepped",
+		return tool_fail("%s: its clock is not virtual: halbench cannot step it; "
+				 "choose another --target, as ref?units=32 or npu:0",
 				 w->setup->target);
 	if (hal_completions_create(w->dev, RING_ENTRIES, &w->ring) != 0)
 		return tool_fail_hal();
+	return 0;
+}
+
+/* Check that the device runs what the table has of each task. */
+static int check_networks(const struct world *w)
+{
+	bool npu = hal_device_extension(w->dev, "npu") != NULL;
+	bool ref = hal_device_extension(w->dev, "ref") != NULL;
+	const struct load *l = w->setup->load;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct load_task *t = &l->tasks[i];
+		bool file = models_find(w->setup->models, t->model)->network != NULL;
+
+		if (file && !npu)
+			return tool_fail(
+				"%s:%u: tasks[%u].client.model_name: the table has a "
+				"file "
+				"for \"%s\", which runs on an NPU, not on %s: choose one "
+				"by --target, as npu:0?engine=fast, or a table with "
+				"steps "
+				"by --models",
+				l->file, t->model_line, i, t->model, w->setup->target);
+		if (!file && !ref)
+			return tool_fail(
+				"%s:%u: tasks[%u].client.model_name: the table has only "
+				"steps for \"%s\", which run on ref, not on %s: choose a "
+				"table with files by --models, as "
+				"data/models/disb-digits.json, and a time scale by "
+				"--scale, as 0.001",
+				l->file, t->model_line, i, t->model, w->setup->target);
+	}
 	return 0;
 }
 
@@ -687,6 +720,8 @@ int run_load(const struct setup *s, const struct policy_spec *p, uint32_t only,
 		(void)tool_fail("out of memory");
 	else
 		rc = open_device(&w, p);
+	if (rc == 0)
+		rc = check_networks(&w);
 	if (rc == 0)
 		rc = open_tenants(&w, p, only, begin_ns, slo_ns);
 	if (rc == 0)

@@ -120,7 +120,9 @@ static int open_network(struct service *s, struct hal_device *dev,
 	char why[NPUC_WHY];
 
 	if (npuc_program_open(m->network, &options, &s->network, why) != 0)
-		return tool_fail("%s", why);
+		return m->file != NULL ? tool_fail("%s:%u: models.%s.network: %s",
+						   m->file, m->line, m->name, why)
+				       : tool_fail("%s", why);
 	s->work = s->network.macs;
 	if (s->network.state)
 		return tool_fail("%s: has variables: its requests are not alike",
@@ -133,12 +135,19 @@ static int open_network(struct service *s, struct hal_device *dev,
 int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,
 		 const struct hal_queue_desc *queue, const struct model *m)
 {
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+
 	memset(s, 0, sizeof(*s));
+	if (hal_device_get_info(dev, &info) != 0)
+		return tool_fail_hal();
 	if (hal_device_extension(dev, m->network != NULL ? "npu" : "ref") == NULL)
 		return m->network != NULL
-			       ? tool_fail("%s: a network of a file runs on an NPU",
-					   m->network)
-			       : tool_fail("%s: steps of a table run on ref", m->name);
+			       ? tool_fail("%s: a network of a file runs on an NPU, as "
+					   "npu:0, not on %s",
+					   m->network, info.backend)
+			       : tool_fail("%s: steps of a table run on ref, not on %s: "
+					   "name the file of a network",
+					   m->name, info.backend);
 	if (hal_queue_create(part, queue, &s->queue) != 0)
 		return tool_fail_hal();
 	if (m->network != NULL)

@@ -494,7 +494,29 @@ def check_all(path, target, loads, network):
           "npu: tenants", bad.stderr)
 
 
-def check_npu(path, target, network):
+def refused(texts, *args):
+    """Each of these is in the one line that says why it fails."""
+    err = run(*args, status=1).stderr
+    check(err.count("\n") == 1 and all(text in err for text in texts), args, "says:", err)
+
+
+def check_misuse(path, loads):
+    """What is wrong, where, and what to do."""
+    mix = os.path.join(loads, "mix.json")
+    refused(["%s: is a folder: choose one load" % loads, "halbench report -H PAGE.html " + loads], loads)
+    refused([path("table.json") + ":1: models: this is a table of networks, which --models takes"],
+            path("table.json"))
+    refused([mix + ":", "tasks: this is a load; --models takes a table"], "-m", mix, mix)
+    refused([path("lost.json") + ": No such file"], path("lost.json"))
+    refused([path("lost.json") + ": No such file"], "-m", path("lost.json"), mix)
+    refused(["nothing:0", "no backend nothing; it has", "ref"], "-t", "nothing:0", mix)
+    refused(["ref?clock=real: its clock is not virtual", "choose another --target, as ref?units=32"],
+            "-t", "ref?clock=real", mix)
+    refused([path("lost.html") + "/page.html: No such file"], "report", "-w", "0.01", "-p", "fifo", "-H",
+            path("lost.html") + "/page.html", mix)
+
+
+def check_npu(path, target, network, loads):
     with open(path("npu.json"), "w") as f:
         json.dump({"models": {"net": {"network": network}, "lost": {"network": "lost.tflite"},
                               "steps": {"steps": [[1, 1, 1]]}}}, f)
@@ -548,11 +570,21 @@ def check_npu(path, target, network):
     load("net")
     check_refused(path, target, ["-m", path("npu.json")], path("npu_load.json"))
     load("steps")
-    check("steps of a table run on ref" in run(*args, status=1).stderr, "steps on an NPU")
+    refused(['%s:1: tasks[0].client.model_name: the table has only steps for "steps", which run on ref, '
+             "not on %s" % (path("npu_load.json"), args[1]), "by --models, as data/models/disb-digits.json",
+             "--scale"], *args)
     load("lost")
-    check("lost.tflite" in run(*args, status=1).stderr, "a network that is not there")
-    check("runs on an NPU" in run("-m", path("npu.json"), path("npu_load.json"), status=1).stderr,
-          "a network on ref")
+    refused(["%s:1: models.lost.network: %s: No such file" % (path("npu.json"), path("lost.tflite"))], *args)
+    load("net")
+    refused(['%s:1: tasks[0].client.model_name: the table has a file for "net", which runs on an NPU, '
+             "not on ref?units=32" % path("npu_load.json"), "--target, as npu:0?engine=fast"],
+            "-m", path("npu.json"), path("npu_load.json"))
+    # the table of the program has steps alone
+    refused(["mix.json:4: tasks[0].client.model_name", "not on " + target, "disb-digits.json"],
+            "-t", target, os.path.join(loads, "mix.json"))
+    refused(["bursts.json:", "not on " + target, "disb-digits.json"],
+            "report", "-H", path("never.html"), "-w", "0.1", "-t", target, loads)
+    check(not os.path.exists(path("never.html")), "a page of loads that did not run")
 
 
 def main():
@@ -635,13 +667,10 @@ def main():
         check("colors=three: own or any" in bad.stderr, bad.stderr)
         bad = run("-p", "fifo:colors=own", file, status=1)
         check("has 0 memory channels" in bad.stderr, bad.stderr)
-        bad = run("-t", "ref?clock=real", file, status=1)
-        check("virtual" in bad.stderr, bad.stderr)
+        check_misuse(path, loads)
         bad = run("-t", "ref?units=2", "-p", "krisp:layout=tenants", file, status=1)
         check("too few" in bad.stderr and "layout=classes has two" in bad.stderr, bad.stderr)
         check_floor(file)
-        bad = run(path("table.json"), status=1)
-        check("table.json:1: models: is not known" in bad.stderr, bad.stderr)
         bad = run("-w", "60", file, status=1)
         check("60" in bad.stderr, bad.stderr)
         # names that mean something elsewhere
@@ -661,7 +690,8 @@ def main():
         with open(path("load.json"), "w") as f:
             f.write(json.dumps(LOAD).replace("long", "longer"))
         bad = run("-m", path("table.json"), path("load.json"), status=1)
-        check('load.json:1: tasks[2].client.model_name: "longer"' in bad.stderr, bad.stderr)
+        check('load.json:1: tasks[2].client.model_name: "longer" is in no table: choose one that has it by '
+              "--models" in bad.stderr, bad.stderr)
         check_none(path)
         # a file that cannot be written is no policy's fault
         bad = run("-w", "0.1", "-T", path("no/trace"), file, status=1)
@@ -679,7 +709,7 @@ def main():
         check(run("--version").stdout.startswith("halbench "), "--version")
         if len(sys.argv) > 3:
             check_tables(path, sys.argv[3])
-            check_npu(path, sys.argv[3], os.path.abspath(sys.argv[4]))
+            check_npu(path, sys.argv[3], os.path.abspath(sys.argv[4]), loads)
             check_all(path, sys.argv[3], loads, os.path.abspath(sys.argv[4]))
     for f in failures[:40]:
         print(f)

@@ -303,7 +303,8 @@ static void errors(void **state)
 	       "vgg19-imagenet ");
 	expect(" distilbert\n");
 	assert_int_equal(halctl("profile ref /dev/null"), 1);
-	expect("halctl: /dev/null: a network of a file runs on an NPU");
+	expect("halctl: /dev/null: a network of a file runs on an NPU, as npu:0, not on "
+	       "ref");
 	write_file(file, sizeof(file), "halctl-profile",
 		   "{\"models\": {\n\"a\": {\"steps\": [[1, 0, 1]]}}}");
 	snprintf(args, sizeof(args), "profile ref %s", file);
