@@ -9,12 +9,12 @@
  * of rank (class, then priority) and deadline, and lends that on.
  *
  * The search looks at the first EACH records of each queue, so that a full queue does not
- * hide the others; if no signal is there, at all records of the queues in turn.  Either
- * pass ends after SEARCHED queues and records, in the order in which partitions and
+ * hide the others; if no signal is there, at the first four times as many, and so on.
+ * Each pass ends after SEARCHED queues and records, in the order in which partitions and
  * queues were made.
  *
  * Not found: who submits a signal after somebody has begun to wait for it, the host,
- * queues of other devices, and what is beyond both passes.
+ * queues of other devices, and what is beyond all passes.
  */
 #include "engine/inherit.h"
 
@@ -131,14 +131,15 @@ static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most)
 static struct hal_queue *awaited(const struct hal_queue *q)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
-	struct hal_queue *x;
+	struct hal_queue *x = NULL;
 
 	if (t->partition != NULL)
 		return NULL;
 	if (t->queue != NULL)
 		return t == &t->queue->timeline ? t->queue : NULL;
-	x = signaller(q, EACH);
-	return x != NULL ? x : signaller(q, SEARCHED);
+	for (uint32_t most = EACH; x == NULL && most <= SEARCHED; most *= 4)
+		x = signaller(q, most);
+	return x;
 }
 
 /* ---- lending -------------------------------------------------------------------------- */

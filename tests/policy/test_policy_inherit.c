@@ -151,6 +151,37 @@ static void through_others(void **state)
 	chains("policy.inherit=no", true, "mmmxyh");
 }
 
+/* Who signals is found behind a queue that is full, also with a signal that is not among
+ * its first records. */
+static void behind_full_queues(void **state)
+{
+	static const unsigned int before[] = {0, 10, 40};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+		struct hal_point signal = {NULL, 1};
+		struct three t;
+
+		three_open(&t, "policy.name=priority", NULL);
+		/* It is the last that is looked at. */
+		OK(hal_queue_destroy(t.low));
+		t.low = add_queue(t.w.part, 0, 1, 0);
+		OK(hal_timeline_create(t.w.dev, &signal.timeline));
+		(void)submit(&t.w, t.middle, 300, LONG, 'm');
+		pass(&t.w, 50);
+		(void)submit(&t.w, t.low, before[i], SHORT, 'x');
+		d.signals = &signal;
+		d.signal_count = 1;
+		(void)submit_as(&t.w, t.low, d, 1, SHORT, 'x');
+		finish(behind(&t.w, t.high, signal, 'h'));
+		assert_int_equal(ended.length, 1 + before[i] + 1 + 1);
+		finish_all(&t.w);
+		OK(hal_timeline_destroy(signal.timeline));
+		three_close(&t);
+	}
+}
+
 /* From another partition. */
 static void across_partitions(void **state)
 {
@@ -406,6 +437,7 @@ int main(void)
 		cmocka_unit_test(through_a_point),
 		cmocka_unit_test(as_long_as_it_lasts),
 		cmocka_unit_test(through_others),
+		cmocka_unit_test(behind_full_queues),
 		cmocka_unit_test(across_partitions),
 		cmocka_unit_test(by_deadline),
 		cmocka_unit_test(not_stopped),

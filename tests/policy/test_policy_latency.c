@@ -148,27 +148,30 @@ static void scene_close(struct scene *s)
 	world_close(&s->w);
 }
 
-/* Submit a command of the latency queue; if inherits, one that waits for a point that the
- * normal queue signals.  Return how long that takes. */
-static uint64_t took(struct scene *s, const struct flood *f, bool inherits, int round)
+/* What the latency queue waits for: nothing, or the normal queue, at a timeline that this
+ * signals or at its own. */
+enum wait { FOR_NOBODY, AT_TIMELINE, AT_QUEUE };
+
+/* Submit a command of the latency queue, and return how long it takes. */
+static uint64_t took(struct scene *s, const struct flood *f, enum wait wait, int round)
 {
-	struct hal_point point = {s->line, (uint64_t)round + 1};
+	struct hal_point point = {s->line, (uint64_t)round + 1}, end;
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 	uint64_t at = hal_device_now(s->w.dev);
 
-	if (inherits) {
+	if (wait != FOR_NOBODY) {
 		d.signals = &point;
 		d.signal_count = 1;
-		(void)submit_as(&s->w, s->low, d, 1, f->own_ns, 'n');
+		end = submit_as(&s->w, s->low, d, 1, f->own_ns, 'n');
 		d = (struct hal_submit_desc)HAL_INIT(hal_submit_desc);
-		d.waits = &point;
+		d.waits = wait == AT_TIMELINE ? &point : &end;
 		d.wait_count = 1;
 	}
 	finish(submit_as(&s->w, s->latency, d, 1, f->own_ns, 'l'));
 	return hal_device_now(s->w.dev) - at;
 }
 
-static void holds(const struct bound *b, const struct flood *f, bool inherits,
+static void holds(const struct bound *b, const struct flood *f, enum wait wait,
 		  bool elsewhere)
 {
 	uint64_t submitted[FLOOD] = {0}, most, ns;
@@ -176,19 +179,18 @@ static void holds(const struct bound *b, const struct flood *f, bool inherits,
 
 	most = b->commands * f->ns + b->ns + f->own_ns;
 	most += elsewhere ? b->elsewhere_ns : 0;
-	most *= inherits ? 2 : 1; /* one for each of the two queues */
+	most *= wait != FOR_NOBODY ? 2 : 1; /* one for each of the two queues */
 	scene_open(&s, b, f, elsewhere);
 	for (int round = 0; round < ROUNDS; round++) {
 		refill(&s, f, submitted);
 		pass(&s.w, 5 * f->ns + (uint64_t)round * f->ns / ROUNDS);
-		ns = took(&s, f, inherits, round);
+		ns = took(&s, f, wait, round);
 		if (ns > most)
-			fail_msg("%s, flood of class %u, priority %d, %llu ns each: %llu "
-				 "ns "
-				 "%s%sin round %d, at most %llu",
+			fail_msg("%s, flood of class %u, priority %d, %llu ns each: "
+				 "%llu ns %s%sin round %d, at most %llu",
 				 b->policy, f->service_class, f->priority,
 				 (unsigned long long)f->ns, (unsigned long long)ns,
-				 inherits ? "through a point " : "",
+				 wait != FOR_NOBODY ? "through a point " : "",
 				 elsewhere ? "beside a partition " : "", round,
 				 (unsigned long long)most);
 	}
@@ -197,31 +199,32 @@ static void holds(const struct bound *b, const struct flood *f, bool inherits,
 	scene_close(&s);
 }
 
-static void all_hold(bool inherits, bool elsewhere)
+static void all_hold(enum wait wait, bool elsewhere)
 {
 	for (int p = 0; p < POLICIES; p++)
 		for (int i = 0; i < FLOODS; i++)
-			holds(&bounds[p], &floods[i], inherits, elsewhere);
+			holds(&bounds[p], &floods[i], wait, elsewhere);
 }
 
 static void beside_a_flood(void **state)
 {
 	(void)state;
-	all_hold(false, false);
+	all_hold(FOR_NOBODY, false);
 }
 
 static void behind_a_point(void **state)
 {
 	(void)state;
-	all_hold(true, false);
+	all_hold(AT_TIMELINE, false);
+	all_hold(AT_QUEUE, false);
 }
 
 /* The device runs one command at a time, of two partitions. */
 static void beside_a_partition(void **state)
 {
 	(void)state;
-	all_hold(false, true);
-	all_hold(true, true);
+	all_hold(FOR_NOBODY, true);
+	all_hold(AT_TIMELINE, true);
 }
 
 /* No policy is without a bound: the list of the error's text has those, and no other. */
