@@ -7,8 +7,10 @@
  * queue for which there is no slot is refused.  There schedules are laid out beforehand
  * from proven worst cases; here a queue takes the lowest free slot, expectations are
  * learned, and a command longer than its slot, or of which nothing is known yet, starts
- * as the first of its slot and in the first half, so that it can spill over.  The fixed
- * split of space (MPS, MIG) is partitions with equal floors and ceilings.
+ * as the first of its slot and in the first half, so that it can spill over.  For each
+ * slot of others that it ran into, its queue then leaves out one of its own: else long
+ * commands in each frame could take a slot from its queue for ever.  The fixed split of
+ * space (MPS, MIG) is partitions with equal floors and ceilings.
  *
  * Good where nobody may notice the others: commands that fit end at the same time
  * whatever those do, if the device has one at a time (hal.partition_inflight = 1).  Bad
@@ -23,7 +25,9 @@
 
 #define SLOTS_MAX 64
 
-enum { SLOT }; /* hal_policy_queue.own: which */
+/* hal_policy_queue.own: which; the number of the slot after that in which a command of it
+ * was started last; the number of the first slot that it does not leave out. */
+enum { SLOT, BEGAN, PAID };
 enum {
 	TAKEN,
 	STARTED,
@@ -117,6 +121,8 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	uint64_t ahead =
 		(queue->own[SLOT] + slots->count - number % slots->count) % slots->count;
 
+	if (number + ahead < queue->own[PAID])
+		return queue->own[PAID] * slots->slot_ns;
 	if (ahead == 0 && fits(slots, part, queue, start_ns))
 		return now_ns;
 	return (number + (ahead != 0 ? ahead : slots->count)) * slots->slot_ns;
@@ -134,9 +140,23 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 	if (at_ns > now_ns)
 		return at_ns;
 	part->own[STARTED] = start_ns / slots->slot_ns + 1;
+	queue->own[BEGAN] = part->own[STARTED];
 	part->own[END] =
 		start_ns + (expected != HAL_POLICY_NEVER ? expected : slots->slot_ns);
 	return 0;
+}
+
+/* Count the slots of others that a command ran into. */
+static void ended(void *state, struct hal_policy_partition *part,
+		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
+{
+	const struct slots *slots = state;
+	uint64_t last = end->now_ns != 0 ? (end->now_ns - 1) / slots->slot_ns : 0;
+	uint64_t began = queue->own[BEGAN];
+
+	(void)part;
+	if (began != 0 && last >= began)
+		queue->own[PAID] = began - 1 + (last - began + 2) * slots->count;
 }
 
 extern const struct hal_policy hal_policy_static;
@@ -154,4 +174,5 @@ const struct hal_policy hal_policy_static = {
 	.detach = detach,
 	.key = key,
 	.turn = turn,
+	.ended = ended,
 };
