@@ -197,10 +197,18 @@ static struct hal_policy_queue *first_of(const struct shared *s, uint64_t other)
 	return best;
 }
 
-/* Of those that need a load who waits least, and until when; wanted: what is loaded. */
+static bool before(const struct hal_policy_queue *a, const struct hal_policy_queue *b)
+{
+	if (hal_policy_rank(a) != hal_policy_rank(b))
+		return hal_policy_rank(a) < hal_policy_rank(b);
+	return hal_policy_heap_before(a, b);
+}
+
+/* Of those that need a load who waits least, and until when; wanted: what is loaded.  Of
+ * those that wait no longer by class, then who was due first. */
 static struct hal_policy_queue *first_due(const struct slots *slots,
 					  const struct shared *s, bool wanted,
-					  uint64_t *until_ns)
+					  uint64_t now_ns, uint64_t *until_ns)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -216,7 +224,8 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 			at_ns = slots->stays_ns;
 		if (!wanted && holds(q) && at_ns > q->runnable_ns + slots->hold_ns)
 			at_ns = q->runnable_ns + slots->hold_ns;
-		if (at_ns < *until_ns) {
+		at_ns = at_ns > now_ns ? at_ns : now_ns;
+		if (at_ns < *until_ns || (at_ns == *until_ns && before(q, best))) {
 			*until_ns = at_ns;
 			best = q;
 		}
@@ -251,9 +260,9 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 
 	if (s == NULL)
 		return NULL;
-	queue = first_due(slots, s, false, &order->until_ns);
+	queue = first_due(slots, s, false, now_ns, &order->until_ns);
 	if (queue != NULL && is_wanted(slots))
-		queue = first_due(slots, s, true, &order->until_ns);
+		queue = first_due(slots, s, true, now_ns, &order->until_ns);
 	if (queue == NULL || (order->until_ns > now_ns && slots->loaded != 0))
 		queue = first_of(s, group_of(s, slots->loaded, false));
 	if (queue == NULL)

@@ -401,6 +401,58 @@ static void late_ones_take_turns(void **state)
 	assert_in_range(all_late(hasty), 30, 160);
 }
 
+/* Three backlogs that are late: none of them waits for the end of the others. */
+static void all_late_are_served(void **state)
+{
+	struct hal_queue_desc how[PROGRAMS];
+	struct world w;
+
+	(void)state;
+	for (unsigned int i = 0; i < PROGRAMS; i++) {
+		how[i] = usual;
+		how[i].deadline_ns = 1;
+	}
+	begin(&w, slots, how);
+	for (unsigned int r = 0; r < 100; r++)
+		for (unsigned int i = 0; i < PROGRAMS; i++)
+			ask(&w, 0, i, MS);
+	pass(&w, 3 * 10 * w.load_ns);
+	for (unsigned int i = 0; i < PROGRAMS; i++)
+		assert_in_range(stats_of(w.q[0][i]).completed, 1, 99);
+	pass(&w, UINT64_MAX);
+	end(&w);
+}
+
+/* A latency-critical request beside two backlogs, all of it late from the first: it waits
+ * for the time that the configuration is kept, a load, and one command. */
+static void latency_before_what_is_late(void **state)
+{
+	struct hal_queue_desc how[PROGRAMS];
+	struct world w;
+
+	(void)state;
+	for (unsigned int latency = 0; latency < PROGRAMS; latency++) {
+		for (unsigned int i = 0; i < PROGRAMS; i++) {
+			how[i] = usual;
+			how[i].deadline_ns = 1;
+		}
+		how[latency] = usual;
+		how[latency].service_class = HAL_CLASS_LATENCY;
+		begin(&w, slots, how);
+		for (unsigned int r = 0; r < 100; r++)
+			for (unsigned int i = 0; i < PROGRAMS; i++)
+				if (i != latency)
+					ask(&w, 0, i, MS);
+		pass(&w, 30 * MS);
+		ask(&w, 0, latency, 500 * US);
+		pass(&w, UINT64_MAX);
+		assert_int_equal(stats_of(w.q[0][latency]).completed, 1);
+		assert_in_range(stats_of(w.q[0][latency]).latency_max_ns, 0,
+				10 * w.load_ns + 2 * MS);
+		end(&w);
+	}
+}
+
 /* Programs that are alike share what is loaded; loads that fail are none, and waiting for
  * one is waiting, not running. */
 static void what_is_counted(void **state)
@@ -438,6 +490,8 @@ int main(void)
 		cmocka_unit_test(next_is_asked_for_early),
 		cmocka_unit_test(last_of_a_backlog),
 		cmocka_unit_test(late_ones_take_turns),
+		cmocka_unit_test(all_late_are_served),
+		cmocka_unit_test(latency_before_what_is_late),
 		cmocka_unit_test(what_is_counted),
 	};
 	char text[512];
