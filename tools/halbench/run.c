@@ -377,31 +377,27 @@ static int open_device(struct world *w, const struct policy_spec *p)
 /* Check that the device runs what the table has of each task. */
 static int check_networks(const struct world *w)
 {
-	bool npu = hal_device_extension(w->dev, "npu") != NULL;
-	bool ref = hal_device_extension(w->dev, "ref") != NULL;
 	const struct load *l = w->setup->load;
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct load_task *t = &l->tasks[i];
-		bool file = models_find(w->setup->models, t->model)->network != NULL;
+		const struct model *m = models_find(w->setup->models, t->model);
 
-		if (file && !npu)
-			return tool_fail(
-				"%s:%u: tasks[%u].client.model_name: the table has a "
-				"file "
-				"for \"%s\", which runs on an NPU, not on %s: choose one "
-				"by --target, as npu:0?engine=fast, or a table with "
-				"steps "
-				"by --models",
-				l->file, t->model_line, i, t->model, w->setup->target);
-		if (!file && !ref)
-			return tool_fail(
-				"%s:%u: tasks[%u].client.model_name: the table has only "
-				"steps for \"%s\", which run on ref, not on %s: choose a "
-				"table with files by --models, as "
-				"data/models/disb-digits.json, and a time scale by "
-				"--scale, as 0.001",
-				l->file, t->model_line, i, t->model, w->setup->target);
+		if (service_runs(w->dev, m))
+			continue;
+		return tool_fail(
+			"%s:%u: tasks[%u].client.model_name: the table has %s for "
+			"\"%s\", which %s, not on %s: %s",
+			l->file, t->model_line, i,
+			m->network != NULL ? "a file" : "only steps", t->model,
+			m->network != NULL ? "runs on an NPU" : "run on ref",
+			w->setup->target,
+			m->network != NULL
+				? "choose one by --target, as npu:0?engine=fast, or a "
+				  "table with steps by --models"
+				: "choose a table with files by --models, as "
+				  "data/models/disb-digits.json, and a time scale by "
+				  "--scale, as 0.001");
 	}
 	return 0;
 }

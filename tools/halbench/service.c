@@ -132,6 +132,11 @@ static int open_network(struct service *s, struct hal_device *dev,
 	return record_layers(s, m->whole);
 }
 
+bool service_runs(struct hal_device *dev, const struct model *m)
+{
+	return hal_device_extension(dev, m->network != NULL ? "npu" : "ref") != NULL;
+}
+
 int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,
 		 const struct hal_queue_desc *queue, const struct model *m)
 {
@@ -140,7 +145,7 @@ int service_open(struct service *s, struct hal_device *dev, struct hal_partition
 	memset(s, 0, sizeof(*s));
 	if (hal_device_get_info(dev, &info) != 0)
 		return tool_fail_hal();
-	if (hal_device_extension(dev, m->network != NULL ? "npu" : "ref") == NULL)
+	if (!service_runs(dev, m))
 		return m->network != NULL
 			       ? tool_fail("%s: a network of a file runs on an NPU, as "
 					   "npu:0, not on %s",

@@ -3,6 +3,8 @@
 #ifndef BENCH_SERVICE_H
 #define BENCH_SERVICE_H
 
+#include <stdbool.h>
+
 #include <hal/hal.h>
 
 #include "models.h"
@@ -22,6 +24,8 @@ struct service {
 	struct npuc_run *run;
 };
 
+/* Return whether dev runs a network of that kind, of a file or of steps. */
+bool service_runs(struct hal_device *dev, const struct model *model);
 /* Loads it and makes its queue.  0 or TOOL_FAILED; to be closed either way. */
 int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,
 		 const struct hal_queue_desc *queue, const struct model *model);
