@@ -72,14 +72,23 @@ struct flood {
 	uint16_t service_class;
 	int32_t priority;
 	uint64_t ns, own_ns;
+	uint64_t deadline_ns;
 };
 
 static const struct flood floods[] = {
-	{HAL_CLASS_NORMAL, 0, 100, 1000},      {HAL_CLASS_NORMAL, 0, 1000, 100},
-	{HAL_CLASS_NORMAL, 1, 100, 1000},      {HAL_CLASS_NORMAL, 1, 1000, 100},
-	{HAL_CLASS_NORMAL, 9, 100, 1000},      {HAL_CLASS_NORMAL, 9, 1000, 100},
-	{HAL_CLASS_NORMAL, 0, 10000, 100},     {HAL_CLASS_NORMAL, 1, 21000, 100},
-	{HAL_CLASS_BEST_EFFORT, 0, 100, 1000}, {HAL_CLASS_BEST_EFFORT, 0, 1000, 100},
+	{HAL_CLASS_NORMAL, 0, 100, 1000, 0},
+	{HAL_CLASS_NORMAL, 0, 1000, 100, 0},
+	{HAL_CLASS_NORMAL, 1, 100, 1000, 0},
+	{HAL_CLASS_NORMAL, 1, 1000, 100, 0},
+	{HAL_CLASS_NORMAL, 9, 100, 1000, 0},
+	{HAL_CLASS_NORMAL, 9, 1000, 100, 0},
+	{HAL_CLASS_NORMAL, 0, 10000, 100, 0},
+	{HAL_CLASS_NORMAL, 1, 21000, 100, 0},
+	{HAL_CLASS_BEST_EFFORT, 0, 100, 1000, 0},
+	{HAL_CLASS_BEST_EFFORT, 0, 1000, 100, 0},
+	/* Late from the first. */
+	{HAL_CLASS_NORMAL, 1, 100, 1000, 1},
+	{HAL_CLASS_NORMAL, 1, 1000, 100, 1},
 };
 
 enum { FLOODS = sizeof(floods) / sizeof(floods[0]) };
@@ -92,13 +101,14 @@ struct scene {
 };
 
 static struct hal_queue *queue_of(struct hal_partition *part, uint16_t service_class,
-				  int32_t priority)
+				  int32_t priority, uint64_t deadline_ns)
 {
 	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
 	struct hal_queue *q;
 
 	d.service_class = service_class;
 	d.priority = priority;
+	d.deadline_ns = deadline_ns;
 	OK(hal_queue_create(part, &d, &q));
 	return q;
 }
@@ -131,9 +141,9 @@ static void scene_open(struct scene *s, const struct bound *b, const struct floo
 	s->other = elsewhere ? add_partition(&s->w) : NULL;
 	for (int i = 0; i < FLOOD; i++)
 		s->flood[i] = queue_of(elsewhere ? s->other : s->w.part, f->service_class,
-				       f->priority);
-	s->low = queue_of(s->w.part, HAL_CLASS_NORMAL, 0);
-	s->latency = queue_of(s->w.part, HAL_CLASS_LATENCY, 0);
+				       f->priority, f->deadline_ns);
+	s->low = queue_of(s->w.part, HAL_CLASS_NORMAL, 0, 0);
+	s->latency = queue_of(s->w.part, HAL_CLASS_LATENCY, 0, 0);
 	OK(hal_timeline_create(s->w.dev, &s->line));
 }
 
