@@ -211,6 +211,7 @@ struct hal_replay_info {
 	uint64_t mismatches; /* 0: all of them are the same */
 	uint64_t line;       /* of the first of those; 0: none */
 	char mismatch[256];  /* what it is; empty: none */
+	char missing[256];   /* where the journal ends too early; empty: it is whole */
 };
 
 /* The policy in force, and what it did wrong (<hal/policy.h>). */

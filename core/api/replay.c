@@ -62,6 +62,7 @@ struct play {
 	struct recolor *recolor; /* of whose records the first has been read */
 	bool over;               /* nothing is left, or nothing of it can be used */
 	bool finishing;
+	bool ended; /* its last line has been read */
 	int err;
 	char why[400]; /* hal_last_error() of .err */
 	uint64_t now;
@@ -160,6 +161,7 @@ static const struct shape {
 	{JOURNAL_KNOWN, 5, 5},      {JOURNAL_KNOWN_UNITS, 2, 2},
 	{JOURNAL_KNOWN_STOP, 3, 3}, {JOURNAL_PROGRAMS, 2, 2},
 	{JOURNAL_BESIDE, 3, 3},     {JOURNAL_USES, 2, 2},
+	{JOURNAL_END, 0, 0},
 };
 
 /* Or what one goes by. */
@@ -181,6 +183,21 @@ static bool parse(struct line *l)
 	return false;
 }
 
+/* Note where the text ends, if that is not behind the line that ends a journal. */
+static COLD void cut_off(struct play *p)
+{
+	const char *where = p->at != p->end ? "in the middle of" : "before";
+
+	if (p->ended)
+		return;
+	format_text(
+		p->info.missing, sizeof(p->info.missing),
+		"%s ends %s line %llu, at byte %llu, without the last line of a "
+		"journal: its program was killed, still runs, or could not write; what "
+		"came after is missing",
+		p->path, where, U64(p->number), U64(p->end - p->text));
+}
+
 /* The next line; NULL: there is none.  One that does not end is not there yet. */
 static const struct line *peek(struct play *p)
 {
@@ -192,12 +209,17 @@ static const struct line *peek(struct play *p)
 		return &p->line;
 	end = p->at != NULL ? memchr(p->at, '\n', (size_t)(p->end - p->at)) : NULL;
 	if (end == NULL) {
+		cut_off(p);
 		p->over = true;
 		return NULL;
 	}
 	p->line = (struct line){
 		.kind = *p->at, .text = p->at + (end != p->at), .text_end = end};
 	p->current = p->number;
+	if (p->ended) {
+		bad(p, EINVAL, "this line comes after the last one of the journal");
+		return NULL;
+	}
 	if (!parse(&p->line)) {
 		bad(p, EINVAL, "not a line of a journal");
 		return NULL;
@@ -1335,6 +1357,14 @@ static void play_policy(struct play *p)
 	compare_answer(p, hal_device_set_policy(p->dev, words[0], words + 1));
 }
 
+/* ---- the end ------------------------------------------------------------------------- */
+
+static void play_end(struct play *p)
+{
+	take(p);
+	p->ended = true;
+}
+
 /* ---- all of it --------------------------------------------------------------------- */
 
 static const struct input {
@@ -1367,6 +1397,7 @@ static const struct input {
 	{JOURNAL_COMPACT, play_compact},
 	{JOURNAL_ROOM, play_room},
 	{JOURNAL_POLICY, play_policy},
+	{JOURNAL_END, play_end},
 };
 
 /* Until the end, or until the callback of a queue has returned. */
@@ -1429,7 +1460,16 @@ static int read_file(struct play *p)
 
 static int not_a_journal(struct play *p)
 {
-	bad(p, EINVAL, "not a journal");
+	if (p->end == p->text)
+		bad(p, EINVAL,
+		    "the file is empty: a program writes its journal in large pieces, "
+		    "the "
+		    "last at hal_close");
+	else
+		bad(p, EINVAL,
+		    p->info.missing[0] != '\0'
+			    ? "the journal ends here, in its first lines"
+			    : "not a journal");
 	return p->err;
 }
 

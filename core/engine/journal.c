@@ -22,7 +22,8 @@ struct journal {
 	struct hal_bk_hot hot;
 	void *bk;
 	int fd;
-	bool broken;
+	int err; /* the first failure to write; nothing is written after it */
+	char *path;
 	uint32_t length; /* of .text */
 	/* A turn in which nothing happens is taken back when the next one begins. */
 	uint32_t turn;     /* where it begins, or what follows its look (clock=virtual) */
@@ -40,14 +41,14 @@ static void flush(struct journal *j)
 	const char *at = j->text;
 	size_t left = j->length;
 
-	while (left > 0 && !j->broken) {
+	while (left > 0 && j->err == 0) {
 		ssize_t n = write(j->fd, at, left);
 
 		if (n > 0) {
 			at += n;
 			left -= (size_t)n;
 		} else if (errno != EINTR) {
-			j->broken = true;
+			j->err = errno;
 		}
 	}
 	j->length = 0;
@@ -99,6 +100,12 @@ void journal_write_text(struct journal *j, enum journal_kind kind, const char *t
 	j->happened = true;
 }
 
+static void journal_free(struct journal *j)
+{
+	free(j->path);
+	free(j);
+}
+
 int journal_make(const struct hal_device *dev, const char *path, struct journal **out)
 {
 	struct journal *j = malloc(sizeof(*j));
@@ -106,12 +113,17 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 	if (j == NULL)
 		return fail(ENOMEM, "no memory for a journal of %s", dev->name);
 	memset(j, 0, offsetof(struct journal, text));
+	j->path = strdup(path);
+	if (j->path == NULL) {
+		free(j);
+		return fail(ENOMEM, "no memory for a journal of %s", dev->name);
+	}
 	j->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (j->fd < 0) {
-		int err = errno;
+		int err = fail(errno, "hal.journal: %s: %s", path, hal_strerror(errno));
 
-		free(j);
-		return fail(err, "hal.journal: %s: %s", path, hal_strerror(err));
+		journal_free(j);
+		return err;
 	}
 	*out = j;
 	return 0;
@@ -487,17 +499,22 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 int journal_end(struct hal_device *dev)
 {
 	struct journal *j = dev->journal;
-	bool broken;
+	int err = 0;
 
 	if (j == NULL)
 		return 0;
+	journal_write(j, JOURNAL_END, NULL, 0);
 	dev->hot = j->hot;
 	dev->hot_bk = j->bk;
 	dev->journal = NULL;
 	flush(j);
-	broken = j->broken;
-	(void)close(j->fd);
-	free(j);
-	return broken ? fail(EIO, "the journal of %s could not be written", dev->name)
-		      : 0;
+	if (close(j->fd) != 0 && j->err == 0)
+		j->err = errno;
+	if (j->err != 0)
+		err = fail(EIO,
+			   "hal.journal: %s could not be written in full: %s; free space "
+			   "or name another file",
+			   j->path, hal_strerror(j->err));
+	journal_free(j);
+	return err;
 }

@@ -11,6 +11,7 @@
  *                timeline that others have raised, a queue's letter and its records
  *   w            an input too, where a decision goes by it
  *   P K Q Z T U S X M C O Y =  calls and what came of them
+ *   E            the end: hal_close has written all of it
  *   s h g z b c  decisions: what is given to the device (submit, suspend, resume, resize,
  *                limit) and what it answered, and which callback begins
  *
@@ -75,6 +76,8 @@ enum journal_kind {
 	JOURNAL_MOVE = 'z',   /* partition row col rows cols units error */
 	JOURNAL_LIMIT = 'b',  /* partition bytes window error */
 	JOURNAL_CALLED = 'c', /* queue */
+	/* The last line of a journal that is whole; it has no numbers. */
+	JOURNAL_END = 'E',
 };
 
 /* Of a partition: bits. */
@@ -108,7 +111,7 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 /* Before the engine does anything; policy is the text of the first Y.  Without one, all
  * is prepared that makes the engine do the same as if one were written. */
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy);
-/* -EIO: not all of it could be written. */
+/* Write the last line and close the file.  -EIO: not all of it could be written. */
 int journal_end(struct hal_device *dev);
 
 /* The queue that the backend knows as bk. */

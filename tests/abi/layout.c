@@ -96,6 +96,7 @@ static void hal_h(void)
 	FIELD(hal_replay_info, mismatches);
 	FIELD(hal_replay_info, line);
 	FIELD(hal_replay_info, mismatch);
+	FIELD(hal_replay_info, missing);
 	STRUCT(hal_partition_desc);
 	FIELD(hal_partition_desc, size);
 	FIELD(hal_partition_desc, flags);

@@ -628,7 +628,7 @@ NEGATIVE(hal_replay, EINVAL, out_null, "out")
 	return hal_replay("/dev/null", NULL);
 }
 
-NEGATIVE(hal_replay, EINVAL, empty, "/dev/null:1: not a journal")
+NEGATIVE(hal_replay, EINVAL, empty, "/dev/null:1: the file is empty")
 {
 	struct hal_replay_info i = HAL_INIT(hal_replay_info);
 

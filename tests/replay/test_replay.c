@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -57,6 +58,7 @@ static void again(const char *target, const char *policy, uint64_t seed, uint32_
 		fail_msg("%s %s %llu: %llu mismatches: %s", target, policy,
 			 (unsigned long long)seed, (unsigned long long)i.mismatches,
 			 i.mismatch);
+	assert_string_equal(i.missing, "");
 	assert_true(i.decisions > rounds);
 	assert_true(i.turns > 0 && i.inputs > i.decisions);
 	assert_int_equal(i.line, 0);
@@ -270,6 +272,20 @@ static int replay_text(const char *text, size_t size)
 	return hal_replay(path, &i);
 }
 
+/* Of the first n bytes of text. */
+static void expect_missing(const struct hal_replay_info *i, const char *text, size_t n)
+{
+	char where[96];
+	size_t line = 1;
+
+	for (size_t k = 0; k < n; k++)
+		line += text[k] == '\n';
+	(void)snprintf(where, sizeof(where), " ends %s line %zu, at byte %zu,",
+		       text[n - 1] != '\n' ? "in the middle of" : "before", line, n);
+	if (strstr(i->missing, path) == NULL || strstr(i->missing, where) == NULL)
+		fail_msg("no \"%s\" in \"%s\"", where, i->missing);
+}
+
 static void a_last_line_without_end(void **state)
 {
 	size_t size;
@@ -282,8 +298,68 @@ static void a_last_line_without_end(void **state)
 		write_all(text, n);
 		i = replayed();
 		assert_int_equal(i.mismatches, 0);
+		expect_missing(&i, text, n);
 	}
 	free(text);
+}
+
+/* Every journal that is whole says so; one whose last line is gone is not. */
+static void without_its_last_line(void **state)
+{
+	size_t size;
+	char *text = small_journal(&size);
+	struct hal_replay_info i;
+
+	(void)state;
+	assert_string_equal(text + size - 3, "\nE\n");
+	write_all(text, size);
+	assert_string_equal(replayed().missing, "");
+	write_all(text, size - 2);
+	i = replayed();
+	assert_int_equal(i.mismatches, 0);
+	expect_missing(&i, text, size - 2);
+	free(text);
+}
+
+static void a_line_after_the_last(void **state)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+	size_t size;
+	char *text = small_journal(&size);
+
+	(void)state;
+	text = realloc(text, size + 4);
+	assert_non_null(text);
+	memcpy(text + size, "n 7\n", 4);
+	write_all(text, size + 4);
+	assert_int_equal(hal_replay(path, &i), -EINVAL);
+	assert_non_null(strstr(hal_last_error(), "after the last one of the journal"));
+	free(text);
+}
+
+/* A process that is killed leaves a journal without an end, or an empty one. */
+static void of_a_process_that_was_killed(void **state)
+{
+	struct hal_replay_info i = HAL_INIT(hal_replay_info);
+	char option[96];
+	const char *options[] = {option, NULL};
+	struct hal_device *dev;
+	pid_t child;
+	int status;
+
+	(void)state;
+	(void)snprintf(option, sizeof(option), "hal.journal=%s", path);
+	child = fork();
+	if (child == 0) {
+		if (hal_open("ref", options, &dev) != 0)
+			_exit(1);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(hal_replay(path, &i), -EINVAL);
+	assert_non_null(strstr(hal_last_error(), "is empty"));
 }
 
 static const char good[] = "J hal-journal 1 ref:0\n"
@@ -488,12 +564,14 @@ static void a_disk_that_is_full(void **state)
 	(void)state;
 	assert_int_equal(hal_open("ref", options, &dev), 0);
 	assert_int_equal(hal_close(dev), -EIO);
+	assert_non_null(strstr(hal_last_error(), "/dev/full"));
+	assert_non_null(strstr(hal_last_error(), hal_strerror(ENOSPC)));
 }
 
 /* Whatever it says, the library says what it thinks of it. */
 static void anything_else(void **state)
 {
-	static const char bytes[] = "0123456789 \nnpetqmRvlrPKQZTUSXMY=shgzbcx";
+	static const char bytes[] = "0123456789 \nnpetqmRvlrPKQZTUSXMY=shgzbcxE";
 	size_t size;
 	char *text = small_journal(&size), *edited = malloc(size);
 	uint64_t random = 5;
@@ -527,6 +605,9 @@ int main(void)
 		cmocka_unit_test(an_event_at_another_time),
 		cmocka_unit_test(an_event_left_out),
 		cmocka_unit_test(a_last_line_without_end),
+		cmocka_unit_test(without_its_last_line),
+		cmocka_unit_test(a_line_after_the_last),
+		cmocka_unit_test(of_a_process_that_was_killed),
 		cmocka_unit_test(not_a_journal),
 		cmocka_unit_test(wrong_lines),
 		cmocka_unit_test(other_answers),

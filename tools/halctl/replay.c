@@ -19,6 +19,8 @@ static int replay_json(const struct hal_replay_info *i)
 		out_u64(o, "line", i->line);
 		out_str(o, "mismatch", i->mismatch);
 	}
+	if (i->missing[0] != '\0')
+		out_str(o, "missing", i->missing);
 	out_record_end(o);
 	return out_finish(o);
 }
@@ -40,5 +42,7 @@ int halctl_replay(const struct halctl *ctl)
 		if (i.mismatches != 0)
 			printf("first       %s\n", i.mismatch);
 	}
+	if (i.missing[0] != '\0')
+		rc = tool_fail("%s", i.missing);
 	return rc != 0 || i.mismatches != 0 ? TOOL_FAILED : 0;
 }

@@ -292,6 +292,32 @@ static void wrong_command_lines_exit_2(void **state)
 	}
 }
 
+/* A journal without its last line is replayed, and is told from one that is whole. */
+static void a_journal_cut_off_exits_1(void **state)
+{
+	static const char lines[] = "J hal-journal 1 ref:0\n"
+				    "D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n"
+				    "Y fifo\nP 0 0 0 1 4\nE\n";
+	char path[] = "/tmp/halctl-journal-XXXXXX", args[256];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, lines, sizeof(lines) - 1), sizeof(lines) - 1);
+	snprintf(args, sizeof(args), "replay %s", path);
+	assert_int_equal(halctl(args), 0);
+	expect("mismatches  0");
+	assert_int_equal(ftruncate(fd, sizeof(lines) - 1 - 5), 0);
+	assert_int_equal(halctl(args), 1);
+	expect("mismatches  0");
+	expect(" ends in the middle of line 4, at byte 81,");
+	snprintf(args, sizeof(args), "replay --json %s", path);
+	assert_int_equal(halctl(args), 1);
+	expect("\"missing\": \"");
+	close(fd);
+	unlink(path);
+}
+
 static void help_and_version(void **state)
 {
 	(void)state;
@@ -319,6 +345,7 @@ int main(void)
 		cmocka_unit_test(unknown_device_is_an_error),
 		cmocka_unit_test(backends_in_three_forms),
 		cmocka_unit_test(wrong_command_lines_exit_2),
+		cmocka_unit_test(a_journal_cut_off_exits_1),
 		cmocka_unit_test(help_and_version),
 	};
 

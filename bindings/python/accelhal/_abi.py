@@ -182,6 +182,7 @@ class hal_replay_info(Structure):
         ("mismatches", c_uint64),
         ("line", c_uint64),
         ("mismatch", c_char * 256),
+        ("missing", c_char * 256),
     ]
 
 
@@ -524,6 +525,7 @@ DOCS = {
         "mismatches": '0: all of them are the same',
         "line": 'of the first of those; 0: none',
         "mismatch": 'what it is; empty: none',
+        "missing": 'where the journal ends too early; empty: it is whole',
     },
     "hal_policy_info": {
         "fallback": '1: given up, the engine serves in order of arrival',
