@@ -18,6 +18,7 @@
 #include "api/opened.h"
 #include "api/stats.h"
 #include "util/error.h"
+#include "util/utf8.h"
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
@@ -28,7 +29,7 @@ static void text(yajl_gen g, const char *key, const char *s)
 
 	if (key != NULL)
 		(void)yajl_gen_string(g, (const unsigned char *)key, strlen(key));
-	ascii_text(plain, sizeof(plain), s);
+	utf8_text(plain, sizeof(plain), s, SIZE_MAX);
 	(void)yajl_gen_string(g, (const unsigned char *)plain, strlen(plain));
 }
 

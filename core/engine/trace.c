@@ -20,6 +20,7 @@
 #include <yajl/yajl_gen.h>
 
 #include "util/error.h"
+#include "util/utf8.h"
 
 enum {
 	PID_UNITS = 1,
@@ -119,9 +120,9 @@ static void put(struct trace *t, yajl_gen_status status)
 
 static void put_text(struct trace *t, const char *text)
 {
-	char plain[160];
+	char plain[256];
 
-	ascii_text(plain, sizeof(plain), text);
+	utf8_text(plain, sizeof(plain), text, SIZE_MAX);
 	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
 }
 

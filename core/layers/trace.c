@@ -18,6 +18,7 @@
 
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/utf8.h"
 
 #include <yajl/yajl_gen.h>
 
@@ -47,18 +48,13 @@ static void put(struct calls *t, yajl_gen_status status)
 		t->broken = true;
 }
 
-/* At most size bytes; what is not ASCII is shown as ?. */
+/* At most size bytes of text. */
 static void put_text(struct calls *t, const char *text, size_t size)
 {
-	char plain[256];
-	size_t n = 0;
+	char plain[512];
 
-	for (; n < size && n < sizeof(plain) - 1 && text[n] != '\0'; n++) {
-		plain[n] = '?';
-		if ((unsigned char)text[n] < 0x80)
-			plain[n] = text[n];
-	}
-	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, n));
+	utf8_text(plain, sizeof(plain), text, size);
+	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
 }
 
 static void put_string(struct calls *t, const char *key, const char *text, size_t size)

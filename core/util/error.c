@@ -143,12 +143,3 @@ int export_struct(void *dst, const void *src, size_t size, size_t min, const cha
 	       size - sizeof(theirs));
 	return 0;
 }
-
-void ascii_text(char *dst, size_t size, const char *src)
-{
-	size_t n = 0;
-
-	for (; src[n] != '\0' && n < size - 1; n++)
-		dst[n] = (char)((unsigned char)src[n] < 0x80 ? src[n] : '?');
-	dst[n] = '\0';
-}

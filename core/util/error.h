@@ -23,9 +23,6 @@ int export_struct(void *dst, const void *src, size_t size, size_t min, const cha
 void format_text(char *dst, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Names come from anywhere, JSON must be UTF-8: what is not ASCII is shown as ?. */
-void ascii_text(char *dst, size_t size, const char *src);
-
 /* "1 queue, 3 buffers": what there is none of is left out; many ones end in s. */
 struct counted {
 	uint64_t count;

@@ -218,7 +218,7 @@ def check(trace):
 
 
 def load(path):
-    with open(path, encoding="ascii") as f:
+    with open(path, encoding="utf-8") as f:
         return json.load(f, parse_float=number)
 
 

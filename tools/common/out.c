@@ -7,11 +7,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <hal/hal.h>
 #include <yajl/yajl_gen.h>
+
+#include "util/utf8.h"
+
+static bool no_memory; /* for a text */
 
 /* A generator error is sticky in yajl: checking the last call is checking them all. */
 struct out *out_create(void)
@@ -39,8 +45,20 @@ static yajl_gen gen_of(struct out *o)
 
 static void put(struct out *o, const char *text)
 {
-	if (text)
-		yajl_gen_string(gen_of(o), (const unsigned char *)text, strlen(text));
+	size_t size;
+	char *plain;
+
+	if (!text)
+		return;
+	size = 3 * strlen(text) + 1; /* every byte may become U+FFFD */
+	plain = malloc(size);
+	if (!plain) {
+		no_memory = true;
+		return;
+	}
+	utf8_text(plain, size, text, SIZE_MAX);
+	yajl_gen_string(gen_of(o), (const unsigned char *)plain, strlen(plain));
+	free(plain);
 }
 
 void out_list(struct out *o, const char *key)
@@ -106,7 +124,7 @@ static int finish(struct out *o, FILE *f)
 	size_t len;
 	int rc = 0;
 
-	if (yajl_gen_get_buf(gen_of(o), &text, &len) == yajl_gen_status_ok)
+	if (!no_memory && yajl_gen_get_buf(gen_of(o), &text, &len) == yajl_gen_status_ok)
 		(void)fwrite(text, 1, len, f);
 	else
 		rc = tool_fail("out of memory");

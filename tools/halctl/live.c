@@ -309,12 +309,13 @@ double live_number(const struct json *object, const char *key)
 const char *live_text(const struct json *object, const char *key, char *text, size_t size)
 {
 	const struct json *v = json_member(object, key);
+	const char *s = v != NULL && v->type == JSON_TEXT ? v->text : "";
 	size_t n = 0;
 
-	if (v != NULL && v->type == JSON_TEXT)
-		for (; v->text[n] != '\0' && n < size - 1; n++)
-			text[n] = isprint((unsigned char)v->text[n]) != 0 ? v->text[n]
-									  : '?';
+	/* One column a character: a terminal need not know UTF-8. */
+	for (; *s != '\0' && n < size - 1; s++)
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			text[n++] = isprint((unsigned char)*s) != 0 ? *s : '?';
 	text[n] = '\0';
 	return text;
 }

@@ -318,6 +318,18 @@ static void a_journal_cut_off_exits_1(void **state)
 	unlink(path);
 }
 
+/* Texts come from anywhere; JSON is UTF-8. */
+static void json_is_utf8(void **state)
+{
+	(void)state;
+	assert_int_equal(halctl("options -j -o hal.journal=Ger\xc3\xa4t"), 0);
+	yajl_tree_free(json());
+	expect("Ger\xc3\xa4t");
+	assert_int_equal(halctl("options -j -o hal.journal=Ger\xe4t"), 0);
+	yajl_tree_free(json());
+	expect("Ger\xef\xbf\xbdt");
+}
+
 static void help_and_version(void **state)
 {
 	(void)state;
@@ -346,6 +358,7 @@ int main(void)
 		cmocka_unit_test(backends_in_three_forms),
 		cmocka_unit_test(wrong_command_lines_exit_2),
 		cmocka_unit_test(a_journal_cut_off_exits_1),
+		cmocka_unit_test(json_is_utf8),
 		cmocka_unit_test(help_and_version),
 	};
 
