@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opening and closing devices. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "engine/trace.h"
 #include "util/error.h"
 #include "util/fd.h"
+#include "util/output.h"
 
 /* Units that a device may have, whatever their rows and columns. */
 #define UNITS_MAX (1u << 24)
@@ -237,13 +239,16 @@ int policy_start(struct hal_device *dev)
 
 static int trace_start(struct hal_device *dev)
 {
-	const char *path = option_str(dev->opened->core_cfg, "trace");
+	const char *pattern = option_str(dev->opened->core_cfg, "trace");
+	char path[OUTPUT_BYTES];
 	struct trace *t;
 	int err;
 
-	if (path[0] == '\0')
+	if (pattern[0] == '\0')
 		return 0;
-	err = trace_make(dev, path, &t);
+	err = output_name("hal.trace", pattern, dev->number, path);
+	if (err == 0)
+		err = trace_make(dev, path, &t);
 	if (err == 0)
 		trace_begin(dev, t);
 	return err;
@@ -297,14 +302,16 @@ void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
 
 static int journal_start(struct hal_device *dev)
 {
-	const char *path = option_str(dev->opened->core_cfg, "journal");
-	char policy[POLICY_TEXT_BYTES];
+	const char *pattern = option_str(dev->opened->core_cfg, "journal");
+	char policy[POLICY_TEXT_BYTES], path[OUTPUT_BYTES];
 	struct journal *j;
 	int err;
 
-	if (path[0] == '\0')
+	if (pattern[0] == '\0')
 		return 0;
-	err = journal_make(dev, path, &j);
+	err = output_name("hal.journal", pattern, dev->number, path);
+	if (err == 0)
+		err = journal_make(dev, path, &j);
 	if (err != 0)
 		return err;
 	policy_text(dev->policy, dev->policy_cfg, &dev->limits, policy);
@@ -345,6 +352,9 @@ struct hal_device *device_make(void)
 	return dev;
 }
 
+/* hal_open has been called so often. */
+static atomic_uint opened_count;
+
 static int open_device(const char *target, const char *const *options,
 		       struct hal_device **out)
 {
@@ -358,6 +368,7 @@ static int open_device(const char *target, const char *const *options,
 	dev = device_make();
 	if (dev == NULL)
 		return -ENOMEM;
+	dev->number = atomic_fetch_add(&opened_count, 1);
 	err = configure(dev->opened, target, options, &t);
 	if (err == 0)
 		err = resolve_all(dev, dev->opened);

@@ -14,9 +14,11 @@ const struct hal_option_def core_options[] = {
 	{"plugins", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "backends and policies out of the tree: .so files, separated by colons"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "write a Chrome/Perfetto trace of everything to this file"},
+	 "write a Chrome/Perfetto trace of everything to this file (%p: process number)"},
 	{"journal", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "write down what the engine takes in and decides, for halctl replay"},
+	 "write what the engine takes in and decides to this file, for halctl replay "
+	 "(%p: "
+	 "process number)"},
 	{"monitor", HAL_OPTION_ENUM, 0, 0, "off|read|control", "off",
 	 "lets this user's halctl look at the device, and set its policy (control)"},
 	{"monitor_dir", HAL_OPTION_STRING, 0, 0, NULL, "",
@@ -81,11 +83,13 @@ const struct hal_option_def layer_options[] = {
 	{"validate", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "check every call between the core and the backend, both ways, and leaks"},
 	{"report", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "validate: append what is wrong to this file, a line each"},
+	 "validate: append what is wrong to this file, a line each (%p: process number)"},
 	{"fault", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "fail every n-th call: OPERATION:N:ERRNO, several with commas between"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "append every call of the backend to this file, a line of JSON each"},
+	 "append every call of the backend to this file, a line of JSON each (%p: "
+	 "process "
+	 "number)"},
 };
 const uint32_t layer_option_count = ARRAY_LENGTH(layer_options);
 

@@ -127,6 +127,7 @@ struct hal_device {
 	int served_at_once;
 	bool virtual_clock;
 	char name[32];
+	unsigned int number; /* of the devices that this process has opened, from 0 */
 	struct hal_device_info info; /* but for .memory_free and .lost */
 	uint32_t bk_suspend_modes;   /* the device's own; info has the core's DRAIN too */
 	uint32_t queue_slots, inflight, partition_inflight;

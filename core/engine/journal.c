@@ -3,13 +3,13 @@
 #include "engine/journal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "engine/expect.h"
 #include "util/error.h"
+#include "util/output.h"
 
 #define BUFFER_BYTES (256u << 10)
 /* Behind so much of it a turn does not begin: no line is longer than the rest. */
@@ -118,9 +118,9 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 		free(j);
 		return fail(ENOMEM, "no memory for a journal of %s", dev->name);
 	}
-	j->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	j->fd = output_open("hal.journal:", path);
 	if (j->fd < 0) {
-		int err = fail(errno, "hal.journal: %s: %s", path, hal_strerror(errno));
+		int err = j->fd;
 
 		journal_free(j);
 		return err;
@@ -508,8 +508,9 @@ int journal_end(struct hal_device *dev)
 	dev->hot_bk = j->bk;
 	dev->journal = NULL;
 	flush(j);
-	if (close(j->fd) != 0 && j->err == 0)
-		j->err = errno;
+	err = output_close(j->fd);
+	if (err != 0 && j->err == 0)
+		j->err = -err;
 	if (j->err != 0)
 		err = fail(EIO,
 			   "hal.journal: %s could not be written in full: %s; free space "

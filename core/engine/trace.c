@@ -11,7 +11,6 @@
 #include "engine/trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <yajl/yajl_gen.h>
 
 #include "util/error.h"
+#include "util/output.h"
 #include "util/utf8.h"
 
 enum {
@@ -634,9 +634,9 @@ int trace_make(const struct hal_device *dev, const char *path, struct trace **ou
 		trace_free(t);
 		return fail(ENOMEM, "no memory for a trace");
 	}
-	t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	t->fd = output_open("trace", path);
 	if (t->fd < 0) {
-		err = fail(errno, "trace %s: %s", path, hal_strerror(errno));
+		err = t->fd;
 		trace_free(t);
 		return err;
 	}
@@ -690,8 +690,9 @@ int trace_close(struct trace *t)
 	put(t, yajl_gen_map_close(t->gen));
 	print(t, "\n", 1);
 	flush(t);
-	if (close(t->fd) != 0 && t->err == 0)
-		t->err = errno;
+	err = output_close(t->fd);
+	if (err != 0 && t->err == 0)
+		t->err = -err;
 	if (t->err != 0)
 		err = fail(EIO,
 			   "trace %s could not be written in full: %s; %" PRIu64

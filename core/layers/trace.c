@@ -18,6 +18,7 @@
 
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/output.h"
 #include "util/utf8.h"
 
 #include <yajl/yajl_gen.h>
@@ -439,12 +440,16 @@ static void calls_free(struct calls *t)
 
 static int calls_create(struct layers *l, const struct hal_bk_config *cfg, void **state)
 {
-	const char *path = option_str(cfg, "trace");
+	const char *pattern = option_str(cfg, "trace");
+	char path[OUTPUT_BYTES];
 	struct calls *t;
 	int err;
 
-	if (path[0] == '\0')
+	if (pattern[0] == '\0')
 		return 0;
+	err = output_name("layers.trace", pattern, l->dev->number, path);
+	if (err != 0)
+		return err;
 	t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return fail(ENOMEM, "no memory for layer trace");

@@ -20,6 +20,7 @@
 
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/output.h"
 
 /* ---- partitions ------------------------------------------------------------------- */
 
@@ -845,12 +846,16 @@ static void validate_free(struct validate *v)
 static int validate_create(struct layers *l, const struct hal_bk_config *cfg,
 			   void **state)
 {
-	const char *path = option_str(cfg, "report");
+	char path[OUTPUT_BYTES];
 	struct validate *v;
 	int err;
 
 	if (option_int(cfg, "validate") == 0)
 		return 0;
+	err = output_name("layers.report", option_str(cfg, "report"), l->dev->number,
+			  path);
+	if (err != 0)
+		return err;
 	v = calloc(1, sizeof(*v));
 	if (v == NULL)
 		return fail(ENOMEM, "no memory for layer validate");

@@ -384,6 +384,24 @@ NEGATIVE(hal_close, EPROTO, leak, "alive")
 	return hal_close(dev);
 }
 
+NEGATIVE(hal_open, EBUSY, trace_of_another, "another device or program is writing it")
+{
+	char path[] = "/tmp/hal-negative-XXXXXX", option[64];
+	const char *options[] = {option, NULL};
+	struct hal_device *first, *second;
+	int fd = mkstemp(path), err;
+
+	(void)w;
+	NEG_OK(fd < 0 ? -EIO : 0);
+	(void)close(fd);
+	(void)snprintf(option, sizeof(option), "hal.trace=%s", path);
+	NEG_OK(hal_open("ref", options, &first));
+	err = hal_open("ref", options, &second);
+	NEG_OK(hal_close(first));
+	(void)unlink(path);
+	return err;
+}
+
 NEGATIVE(hal_close, EIO, layer_trace, "/dev/full")
 {
 	const char *options[] = {"layers.trace=/dev/full", NULL};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - files that the library writes by name from an option; see output.h. */
+#include "util/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hal/hal.h>
+
+#include "util/error.h"
+
+/* Write to text what stands for the letter after a %; false: nothing does. */
+static bool expand(char letter, unsigned int device, char text[16])
+{
+	switch (letter) {
+	case 'p':
+		format_text(text, 16, "%d", (int)getpid());
+		return true;
+	case 'n':
+		format_text(text, 16, "%u", device);
+		return true;
+	case '%':
+		format_text(text, 16, "%%");
+		return true;
+	default:
+		return false;
+	}
+}
+
+int output_name(const char *option, const char *pattern, unsigned int device,
+		char out[OUTPUT_BYTES])
+{
+	size_t used = 0;
+
+	for (const char *c = pattern; *c != '\0'; c++) {
+		char text[16] = {*c, '\0'};
+
+		if (*c == '%' && !expand(*++c, device, text))
+			return fail(
+				EINVAL,
+				"%s = %s: a %% stands before p (number of the process), "
+				"n (of its device) or another %%",
+				option, pattern);
+		if (used + strlen(text) >= OUTPUT_BYTES)
+			return fail(ENAMETOOLONG, "%s: a name of %zu bytes or more",
+				    option, used + strlen(text));
+		memcpy(out + used, text, strlen(text));
+		used += strlen(text);
+	}
+	out[used] = '\0';
+	return 0;
+}
+
+/* Only a file that keeps what is written is anybody's; a terminal or a pipe is for all.
+ */
+static bool is_file(int fd)
+{
+	struct stat s;
+
+	return fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+int output_open(const char *what, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666), err;
+
+	if (fd < 0)
+		return fail(errno, "%s %s: %s", what, path, hal_strerror(errno));
+	if (!is_file(fd))
+		return fd;
+	/* Where a file system has no locks, nothing is known of others. */
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		err = fail(
+			EBUSY,
+			"%s %s: another device or program is writing it; with %%p in the "
+			"option each process has a file, with %%n each device",
+			what, path);
+	} else {
+		if (ftruncate(fd, 0) == 0)
+			return fd;
+		err = fail(errno, "%s %s: cannot be emptied: %s", what, path,
+			   hal_strerror(errno));
+	}
+	(void)close(fd);
+	return err;
+}
+
+int output_close(int fd)
+{
+	/* A child of this process may have it open, too. */
+	if (is_file(fd))
+		(void)flock(fd, LOCK_UN);
+	return close(fd) != 0 ? -errno : 0;
+}

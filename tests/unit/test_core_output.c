@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that options name: what stands for a process and a device in them, and that two
+ * devices do not write one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hal/hal.h>
+
+#include "util/output.h"
+
+static char folder[] = "/tmp/hal-output-XXXXXX";
+
+static void letters(void **state)
+{
+	char out[OUTPUT_BYTES], want[64], longest[OUTPUT_BYTES];
+
+	(void)state;
+	assert_int_equal(output_name("o", "a/%p-%n%%.json", 7, out), 0);
+	(void)snprintf(want, sizeof(want), "a/%d-7%%.json", (int)getpid());
+	assert_string_equal(out, want);
+	assert_int_equal(output_name("hal.trace", "a%q", 0, out), -EINVAL);
+	assert_non_null(strstr(hal_last_error(), "hal.trace = a%q: "));
+	assert_non_null(strstr(hal_last_error(), "p (number of the process)"));
+	assert_int_equal(output_name("o", "a%", 0, out), -EINVAL);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(output_name("o", longest, 0, out), 0);
+	memcpy(longest, "%n", 2);
+	assert_int_equal(output_name("o", longest, 12, out), 0);
+	assert_int_equal(output_name("o", longest, 123, out), -ENAMETOOLONG);
+}
+
+static int open_with(const char *key, const char *file, struct hal_device **dev)
+{
+	char option[128];
+	const char *options[] = {option, "layers.validate=1", NULL};
+
+	(void)snprintf(option, sizeof(option), "%s=%s/%s", key, folder, file);
+	return hal_open("ref", options, dev);
+}
+
+static void close_both(struct hal_device *a, struct hal_device *b)
+{
+	assert_int_equal(hal_close(a), 0);
+	assert_int_equal(hal_close(b), 0);
+}
+
+static bool is_there(const char *prefix, int n)
+{
+	char path[128];
+	bool there;
+
+	(void)snprintf(path, sizeof(path), "%s/%s-%d-%d", folder, prefix, (int)getpid(),
+		       n);
+	there = access(path, F_OK) == 0;
+	(void)unlink(path);
+	return there;
+}
+
+/* A file for each device that this process opens. */
+static void two_files(void **state)
+{
+	static const char *const keys[] = {"hal.trace", "hal.journal", "layers.trace",
+					   "layers.report"};
+	struct hal_device *a, *b;
+	int n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(open_with(keys[i], "x-%p-%n", &a), 0);
+		assert_int_equal(open_with(keys[i], "x-%p-%n", &b), 0);
+		close_both(a, b);
+		while (!is_there("x", n))
+			assert_true(n++ < 100);
+		assert_true(is_there("x", n + 1));
+		assert_int_equal(open_with(keys[i], "%x", &a), -EINVAL);
+		assert_non_null(strstr(hal_last_error(), keys[i]));
+	}
+}
+
+/* The second is told, and what the first has written stays. */
+static void one_file(void **state)
+{
+	static const char *const keys[] = {"hal.trace", "hal.journal"};
+	struct hal_device *a, *b;
+	int status;
+	pid_t child;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(open_with(keys[i], "one", &a), 0);
+		assert_int_equal(open_with(keys[i], "one", &b), -EBUSY);
+		assert_non_null(strstr(hal_last_error(), "/one: another device"));
+		assert_non_null(strstr(hal_last_error(), "%p"));
+		/* A child has the file, too, but does not keep it from the next device.
+		 */
+		child = fork();
+		if (child == 0) {
+			(void)pause();
+			_exit(0);
+		}
+		assert_true(child > 0);
+		assert_int_equal(hal_close(a), 0);
+		assert_int_equal(open_with(keys[i], "one", &a), 0);
+		assert_int_equal(hal_close(a), 0);
+		assert_int_equal(kill(child, SIGKILL), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+	}
+}
+
+/* What is no file is for all. */
+static void no_file(void **state)
+{
+	static const char *const options[] = {"hal.trace=/dev/null",
+					      "hal.journal=/dev/null", NULL};
+	struct hal_device *a, *b;
+
+	(void)state;
+	assert_int_equal(hal_open("ref", options, &a), 0);
+	assert_int_equal(hal_open("ref", options, &b), 0);
+	close_both(a, b);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char path[64];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/one", folder);
+	(void)unlink(path);
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(letters),
+		cmocka_unit_test(two_files),
+		cmocka_unit_test(one_file),
+		cmocka_unit_test(no_file),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
