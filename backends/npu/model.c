@@ -23,7 +23,7 @@ struct search {
 	size_t size;
 	uint32_t channels; /* of the best so far; 0: none */
 	char seen[160];    /* shapes, for the error text */
-	char dirs[160];
+	char dirs[256];    /* where, and why not */
 };
 
 static void append(char *text, size_t size, const char *sep, const char *more)
@@ -99,8 +99,11 @@ static void search_dir(struct search *f, const char *dir)
 	DIR *d = opendir(dir);
 
 	append(f->dirs, sizeof(f->dirs), ":", dir);
-	if (!d)
+	if (!d) {
+		append(f->dirs, sizeof(f->dirs), " (", strerrordesc_np(errno));
+		append(f->dirs, sizeof(f->dirs), ")", "");
 		return;
+	}
 	while ((e = readdir(d)))
 		look_at(f, dir, e->d_name);
 	closedir(d);
@@ -143,10 +146,23 @@ static void search_list(struct search *f, const char *list)
 	}
 }
 
+/* Is there one, in the folders of list, that simulates any shape? */
+static int has_fast(const char *list)
+{
+	char path[PATH_MAX];
+	struct search f = {.file = "libnpu_fast.so", .path = path, .size = sizeof(path)};
+
+	search_list(&f, list);
+	return f.channels != 0;
+}
+
 int npu_model_find(const struct npu_options *o, char *path, size_t size)
 {
 	struct search f = {.want = o, .path = path, .size = size};
-	const char *env = getenv("HAL_NPU_MODELS");
+	const char *env = getenv("HAL_NPU_MODELS"), *list, *by;
+
+	list = env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS;
+	by = env && env[0] ? ", as HAL_NPU_MODELS says" : "";
 
 	if (o->model[0]) {
 		if (strlen(o->model) >= size)
@@ -159,20 +175,22 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 		f.file = "libnpu_fast.so";
 	else if (strcmp(o->engine, "rtl") != 0)
 		f.file = "libnpu_golden.so"; /* replay's, too */
-	search_list(&f, env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS);
+	search_list(&f, list);
 	if (f.channels)
 		return 0;
 	if (f.file)
-		return npu_fail(ENODEV, "npu: engine=%s: no %s in %s", o->engine, f.file,
-				f.dirs);
+		return npu_fail(ENODEV, "npu: engine=%s: no %s; looked in %s%s",
+				o->engine, f.file, f.dirs, by);
 	return npu_fail(
 		ENODEV,
-		"npu: no model of rows=%u cols=%u slots=%u with channels=%u or more: "
-		"\"make model SHAPE=%ux%ux%ux%u\" in the source tree builds it; built "
-		"are "
-		"(rows x cols x slots x channels): %s; looked in %s",
-		o->rows, o->cols, o->slots, o->channels, o->rows, o->cols, o->slots,
-		o->channels > 8 ? 16 : 8, f.seen[0] ? f.seen : "none", f.dirs);
+		"npu: engine=rtl: no model of rows=%u cols=%u slots=%u with channels=%u "
+		"or "
+		"more; %s\"make model SHAPE=%ux%ux%ux%u\" in the source tree builds it; "
+		"built are (rows x cols x slots x channels): %s; looked in %s%s",
+		o->rows, o->cols, o->slots, o->channels,
+		has_fast(list) ? "engine=fast simulates any shape; " : "", o->rows,
+		o->cols, o->slots, o->channels > 8 ? 16 : 8, f.seen[0] ? f.seen : "none",
+		f.dirs, by);
 }
 
 static int check_api(const struct npu_options *o, const struct npu_model_api *a,

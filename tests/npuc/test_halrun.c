@@ -531,6 +531,10 @@ static void test_usage(void **state)
 	REFUSED(1, "none.tflite: No such file", HALRUN " none.tflite -r 1");
 	REFUSED(1, "not a TensorFlow Lite model", HALRUN " " DIGITS "seven.npy -r 1");
 	REFUSED(1, "ref is no NPU", HALRUN " -t ref ports.tflite -r 1");
+	/* What the configuration selects where the NPU has no models. */
+	REFUSED(1, "looked in /nonexistent (No such file or directory)",
+		"HAL_HAL_CONFIG=/dev/null HAL_HAL_DEVICE=ref "
+		"HAL_NPU_MODELS=/nonexistent " HALRUN " ports.tflite -r 1");
 	RUNS(HALRUN " --version");
 	SAYS("halrun 0.");
 }

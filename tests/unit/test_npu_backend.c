@@ -299,6 +299,9 @@ static void options_refused(void **state)
 	/* And says how to have it. */
 	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV,
 		"\"make model SHAPE=127x3x4x8\"");
+	/* Or do without: one engine takes any shape, if it is there. */
+	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV,
+		"engine=fast simulates any shape");
 }
 
 static void says_what_it_is(void **state)
@@ -398,6 +401,15 @@ static void shapes_that_are_built(void **state)
 	setenv("HAL_NPU_MODELS", dirs[5], 1);
 	REFUSED(hal_open("npu:0?engine=rtl&rows=5&cols=7&slots=3&channels=6", NULL, &dev),
 		-ENODEV, "): none; looked in");
+	assert_null(strstr(hal_last_error(), "engine=fast"));
+	/* A folder that is not there, and who names it. */
+	setenv("HAL_NPU_MODELS", "/nonexistent", 1);
+	REFUSED(hal_open("npu:0?engine=rtl", NULL, &dev), -ENODEV,
+		"looked in /nonexistent (No such file or directory), as HAL_NPU_MODELS "
+		"says");
+	REFUSED(hal_open("npu:0?engine=fast", NULL, &dev), -ENODEV,
+		"looked in /nonexistent (No such file or directory), as HAL_NPU_MODELS "
+		"says");
 	models_restored(&models);
 	for (uint32_t i = 0; i < FILES; i++)
 		assert_int_equal(unlink(paths[i]), 0);

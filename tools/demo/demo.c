@@ -325,7 +325,10 @@ static int open_device(struct demo *d)
 		return tool_fail("asking the device: %s", hal_last_error());
 	d->npu = hal_device_extension(d->dev, "npu");
 	if (!d->npu)
-		return tool_fail("the configured device is no NPU: %s", hal_last_error());
+		return tool_fail(
+			"%s selects %s (%s), which is no NPU: write device = npu:0 "
+			"in its section [hal]",
+			d->opt.config, d->info.backend, d->info.name);
 	for (uint32_t i = 0; i < TENANTS; i++)
 		if (tenant_open(&d->tenants[i], d->dev))
 			return TOOL_FAILED;

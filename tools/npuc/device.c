@@ -6,6 +6,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Say why the device that was opened will not do, and what would. */
+static void no_npu(const char *target, const struct hal_device_info *i, char *why)
+{
+	struct hal_device *npu = NULL;
+
+	if (target)
+		snprintf(why, NPUC_WHY, "%s is no NPU: %s; --target npu:0 selects one",
+			 i->backend, i->name);
+	else if (hal_open("npu:0", NULL, &npu) < 0)
+		snprintf(why, NPUC_WHY,
+			 "the configuration selects %s (%s), which is no NPU, and npu:0 "
+			 "does "
+			 "not open: %s",
+			 i->backend, i->name, hal_last_error());
+	else
+		snprintf(why, NPUC_WHY,
+			 "the configuration selects %s (%s), which is no NPU; --target "
+			 "npu:0 "
+			 "selects one",
+			 i->backend, i->name);
+	(void)hal_close(npu);
+}
+
 int device_open(const char *target, struct device *d, char why[NPUC_WHY])
 {
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
@@ -16,8 +39,7 @@ int device_open(const char *target, struct device *d, char why[NPUC_WHY])
 	if (rc >= 0)
 		rc = hal_device_get_info(d->dev, &d->info);
 	if (rc >= 0 && d->info.kind != HAL_KIND_NPU) {
-		snprintf(why, NPUC_WHY, "%s is no NPU: %s", d->info.backend,
-			 d->info.name);
+		no_npu(target, &d->info, why);
 		device_close(d);
 		return -ENODEV;
 	}
