@@ -669,6 +669,31 @@ class Whole(Opened):
         self.assertGreater(self.device.native, 0)
 
 
+class Refusals(unittest.TestCase):
+    """What accelhal.npu says of what it does not take."""
+
+    def test_files(self):
+        """A file that is none says how one is made."""
+        with self.assertRaisesRegex(ValueError, "test_package.py: no .npu file; npuc makes"):
+            npu.read(__file__)
+
+    def test_second_submit(self):
+        """It names runs=, which has memory for more."""
+        path = os.environ.get("SMALL_NPU", "")
+        if not (os.path.exists(path) and any(d.backend == "npu" for d in hal.devices())):
+            self.skipTest("no small.npu, or no model of the NPU to run it on")
+        with hal.open("npu:0") as device, device.partition(rect=(0, 0, 8, 8)) as part:
+            for runs in (0, -1, "two"):
+                with self.assertRaisesRegex(ValueError, f"runs={runs!r}: a number from 1"):
+                    npu.Model(part, path, runs=runs)
+            with npu.Model(part, path) as model:
+                model.submit(bytes(64))
+                with self.assertRaisesRegex(hal.QueueFull, "take a .*, or make .* runs=2 or more"):
+                    model.submit(bytes(64))
+                with self.assertRaisesRegex(ValueError, "0 inputs, the network has 1: 'image'"):
+                    model.submit()
+
+
 @unittest.skipUnless(numpy, "no numpy: apt-get install python3-numpy")
 class Network(unittest.TestCase):
     """accelhal.npu on the networks that the build makes, and on files that are none."""

@@ -72,7 +72,8 @@ def read(path):
     with open(path, "rb") as file:
         raw = file.read()
     if len(raw) < _HEADER.size or raw[:8] != b"NPUPROG\n":
-        raise ValueError(f"{path}: no .npu file")
+        raise ValueError(f"{path}: no .npu file; npuc makes one of a model: "
+                         f"npuc -o model.npu model.tflite")
     (_, version, flags, input_bytes, output_bytes, arena_bytes, macs, cycles, inputs, outputs,
      image_bytes, _) = _HEADER.unpack_from(raw)
     if version != _VERSION:
@@ -114,7 +115,8 @@ class Run:
 
     def _take(self):
         if self._memory is None:
-            raise ValueError("its result has been taken")
+            raise ValueError("the result of this run has been taken already; submit() starts "
+                             "another run")
         memory, self._memory = self._memory, None
         try:
             return [memory[0].array(port.dtype, port.shape, port.offset)
@@ -124,13 +126,18 @@ class Run:
 
 
 class Model:
-    """A network in a partition, with a queue and memory of its own for so many runs at once.
+    """A network in a partition, with a queue and memory of its own for runs=N at once: so many
+    may be submitted before the first result is taken.
 
     more: arguments of partition.queue().
     """
 
     def __init__(self, part, path, runs=1, **more):
+        if not isinstance(runs, int) or runs < 1:
+            raise ValueError(f"runs={runs!r}: a number from 1 on, of runs at once")
         self.file = read(path)
+        self.file_name = os.fsdecode(path)
+        self.runs = runs
         self._made = []
         try:
             self.program = self._keep(part.device.load(self.file.image))
@@ -162,13 +169,17 @@ class Model:
         terms: as of queue.submit().  Gives a Run.  QueueFull: as many as there is memory for
         are under way, or their results have not been taken."""
         if len(inputs) != len(self.file.inputs):
-            raise ValueError(f"{len(inputs)} inputs, the network has {len(self.file.inputs)}")
+            names = ", ".join(repr(port.name) for port in self.file.inputs)
+            raise ValueError(f"{len(inputs)} inputs, the network has {len(self.file.inputs)}: "
+                             f"{names}")
         for port, data in zip(self.file.inputs, inputs):
             if memoryview(data).nbytes != port.bytes:
                 raise ValueError(f"input {port.name!r}: {memoryview(data).nbytes} bytes, not "
                                  f"{port.bytes} ({port.count} x {port.dtype})")
         if not self._free:
-            raise QueueFull(EAGAIN, "no memory is free for another run")
+            raise QueueFull(EAGAIN, f"{self.file_name}: no memory for another run: {self.runs} "
+                            f"under way or with a result that has not been taken; take a "
+                            f"result(), or make the Model with runs={self.runs + 1} or more")
         memory = self._free.pop()
         try:
             for port, data in zip(self.file.inputs, inputs):
