@@ -11,6 +11,8 @@
 
 #include <hal/device/hal_color.h>
 
+#include "util/utf8.h"
+
 #define HEAD          "halmap 1"
 #define GRANULE_LEAST 64u
 #define GRANULE_MOST  (1u << 21)
@@ -863,8 +865,9 @@ int color_map_parse(const char *bytes, size_t size, const char *name,
 		    struct color_map **out, char why[COLOR_MAP_WHY])
 {
 	struct color_map *map = calloc(1, sizeof(*map));
+	size_t bom = utf8_bom(bytes, size);
 	struct reader r = {.name = name,
-			   .at = bytes,
+			   .at = bytes + bom,
 			   .end = bytes + size,
 			   .item = "",
 			   .map = map,
@@ -876,7 +879,7 @@ int color_map_parse(const char *bytes, size_t size, const char *name,
 		return -ENOMEM;
 	}
 	map->source = COLOR_MAP_FILE;
-	err = read_lines(&r, bytes);
+	err = read_lines(&r, bytes + bom);
 	if (err != 0)
 		color_map_free(map);
 	else

@@ -11,6 +11,8 @@
 #include <hal/hal.h>
 #include <yajl/yajl_parse.h>
 
+#include "util/utf8.h"
+
 #define DEPTH_MAX   64
 #define MEMBERS_MAX 4096 /* each is compared with those before it */
 #define FILE_MAX    (UINT64_C(256) << 20)
@@ -19,7 +21,7 @@
 struct reader {
 	yajl_handle yajl;
 	const char *bytes, *name;
-	size_t counted; /* bytes whose lines are */
+	size_t size, counted; /* of .bytes; of those whose lines are counted */
 	uint32_t line, depth;
 	struct json *root, *open; /* open: the innermost list or object */
 	char *key;
@@ -200,25 +202,52 @@ static void said(struct reader *r)
 	const char *what = text != NULL ? (const char *)text : "not JSON";
 	uint32_t line = line_now(r);
 
+	if (strstr(what, "premature EOF") != NULL) {
+		what = "the file ends in the middle of its JSON";
+		while (r->size > 0 && strchr(" \t\r\n", r->bytes[r->size - 1]) != NULL)
+			r->size--;
+		line = line_at(r, r->size);
+	}
 	snprintf(r->why, JSON_WHY, "%s:%u: %.*s", r->name, line, (int)strcspn(what, "\n"),
 		 what);
 	if (text != NULL)
 		yajl_free_error(r->yajl, text);
 }
 
+/* What is no text of UTF-8 at all; NULL: it may be one. */
+static const char *no_text(const char *bytes, size_t size)
+{
+	if (size == 0)
+		return "the file is empty";
+	if (size >= 2 &&
+	    (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
+		return "the file is UTF-16; JSON is UTF-8: save it as that";
+	return NULL;
+}
+
 struct json *json_parse(const char *bytes, size_t size, const char *name,
 			char why[JSON_WHY])
 {
-	struct reader r = {.bytes = bytes, .name = name, .line = 1, .why = why};
+	size_t bom = utf8_bom(bytes, size);
+	struct reader r = {.bytes = bytes + bom,
+			   .size = size - bom,
+			   .name = name,
+			   .line = 1,
+			   .why = why};
+	const char *wrong = no_text(bytes, size);
 	yajl_status status;
 
 	why[0] = '\0';
+	if (wrong != NULL) {
+		snprintf(why, JSON_WHY, "%s:1: %s", name, wrong);
+		return NULL;
+	}
 	r.yajl = yajl_alloc(&callbacks, NULL, &r);
 	if (r.yajl == NULL) {
 		snprintf(why, JSON_WHY, "%s: out of memory", name);
 		return NULL;
 	}
-	status = yajl_parse(r.yajl, (const unsigned char *)bytes, size);
+	status = yajl_parse(r.yajl, (const unsigned char *)r.bytes, r.size);
 	if (status == yajl_status_ok)
 		status = yajl_complete_parse(r.yajl);
 	if (status == yajl_status_error)

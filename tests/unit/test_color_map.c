@@ -68,7 +68,7 @@ static void sums(void **state)
 		"halmap 1\ndevice ref 1x16 65536\ngranule 4096\nchannels 2\nkind xor\n"
 		"mask 1\n"
 		"sum 1753225224cee321d89ba7c1420ef4affb4e187e8f12e1b60ea447039303da0f\n";
-	char why[COLOR_MAP_WHY] = "", *text;
+	char why[COLOR_MAP_WHY] = "", marked[sizeof(file) + 3], *text;
 	struct color_map *map = NULL;
 	size_t size;
 
@@ -79,6 +79,11 @@ static void sums(void **state)
 	assert_non_null(text);
 	assert_string_equal(text, file);
 	free(text);
+	color_map_free(map);
+	/* A byte order mark is not part of it. */
+	(void)snprintf(marked, sizeof(marked), "\xef\xbb\xbf%s", file);
+	if (color_map_parse(marked, strlen(marked), "marked", &map, why) != 0)
+		fail_msg("%s", why);
 	color_map_free(map);
 }
 

@@ -60,12 +60,26 @@ static void good(void **state)
 	load_free(&l);
 }
 
+/* A byte order mark, as editors of Windows put it, is not part of the text. */
+static void marked(void **state)
+{
+	struct load l = parsed("\xef\xbb\xbf" TASK("{\"type\": \"continuous\"}"));
+
+	(void)state;
+	assert_int_equal(l.count, 1);
+	load_free(&l);
+}
+
 static void malformed(void **state)
 {
 	static const struct {
 		const char *text, *why;
 	} wrong[] = {
-		{"", "f:1: "},
+		{"", "f:1: the file is empty"},
+		{"\xef\xbb\xbf", "f:1: the file ends in the middle"},
+		{"\xff\xfe{", "f:1: the file is UTF-16"},
+		{"{\"time\": 1,\n\"tas", "f:2: the file ends in the middle of its JSON"},
+		{"\xef\xbb\xbf{\n\"tasks\": []}", "f:1: has no time"},
 		{"{\"time\": 1,\n\n \"tasks\": [}", "f:3: "},
 		{"[1]", "f:1: is not an object"},
 		{"{\n\"tasks\": []}", "f:1: has no time"},
@@ -295,10 +309,10 @@ static void random_ones(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good),        cmocka_unit_test(malformed),
-		cmocka_unit_test(cut),         cmocka_unit_test(deep),
-		cmocka_unit_test(models),      cmocka_unit_test(exact),
-		cmocka_unit_test(random_ones),
+		cmocka_unit_test(good),   cmocka_unit_test(malformed),
+		cmocka_unit_test(marked), cmocka_unit_test(cut),
+		cmocka_unit_test(deep),   cmocka_unit_test(models),
+		cmocka_unit_test(exact),  cmocka_unit_test(random_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
