@@ -227,10 +227,14 @@ void *hal_device_native(struct hal_device *dev)
 
 /* ---- trace ------------------------------------------------------------------------- */
 
+#define TRACED                                                                           \
+	"a trace of %s is being written already, by hal_trace_start or the option "      \
+	"hal.trace; hal_trace_stop ends it"
+
 static int begin_trace(struct hal_device *dev, void *arg)
 {
 	if (dev->trace != NULL)
-		return fail(EBUSY, "a trace of %s is being written already", dev->name);
+		return fail(EBUSY, TRACED, dev->name);
 	trace_begin(dev, arg);
 	return 0;
 }
@@ -238,9 +242,7 @@ static int begin_trace(struct hal_device *dev, void *arg)
 static int tracing(struct hal_device *dev, void *arg)
 {
 	(void)arg;
-	return dev->trace != NULL
-		       ? fail(EBUSY, "a trace of %s is being written already", dev->name)
-		       : 0;
+	return dev->trace != NULL ? fail(EBUSY, TRACED, dev->name) : 0;
 }
 
 int hal_trace_start(struct hal_device *dev, const char *path)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define TENANTS    4u
 #define ALONE_JOBS 48u
 #define PATH_BYTES 4096u
+#define STOPPED    1 /* by a signal; beside TOOL_FAILED */
 
 /* Three tenants with networks, and one that fills what is left with matrix products for
  * as long as the others run.  Any three rectangles can be parted by one straight cut; it
@@ -63,6 +65,46 @@ struct demo {
 	bool tty;
 };
 
+/* ---- signals ---------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_signal; /* 0: none has come */
+
+static void on_signal(int number)
+{
+	stop_signal = number;
+}
+
+static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+#define STOPS (sizeof(stops) / sizeof(stops[0]))
+
+/* While a trace is written, the first signal ends the run in order, so that the file is
+ * whole; a second one ends the program at once. */
+static void catch_signals(struct sigaction before[STOPS])
+{
+	struct sigaction act = {.sa_handler = on_signal,
+				.sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+
+	sigemptyset(&act.sa_mask);
+	for (size_t i = 0; i < STOPS; i++)
+		if (sigaction(stops[i], NULL, &before[i]) == 0 &&
+		    before[i].sa_handler != SIG_IGN)
+			(void)sigaction(stops[i], &act, NULL);
+}
+
+static void release_signals(const struct sigaction before[STOPS])
+{
+	for (size_t i = 0; i < STOPS; i++)
+		(void)sigaction(stops[i], &before[i], NULL);
+}
+
+/* End as the signal would have ended the program: a shell looks at that. */
+static void end_by_signal(void)
+{
+	(void)fflush(stdout);
+	(void)signal(stop_signal, SIG_DFL);
+	(void)raise(stop_signal);
+}
+
 /* ---- options ---------------------------------------------------------------------- */
 
 static void usage(void)
@@ -84,7 +126,8 @@ static void usage(void)
 	       "  --figures      print lines for figures.json, too\n"
 	       "  -h, --help, -V, --version\n"
 	       "exit status: 0 all answers right, 1 something failed, 2 bad "
-	       "arguments.\n",
+	       "arguments.\n"
+	       "Ctrl-C stops it; the trace then has what ran until then.\n",
 	       DEMO_CONFIG, DEMO_ANSWERS, MODEL_JOBS, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
 }
 
@@ -236,17 +279,20 @@ static void show(const struct demo *d, const struct tenant *t, uint32_t count)
 }
 
 /* A line that changes on a terminal, a line every other second elsewhere. */
-static void progress(void *user, const struct tenant *t, uint32_t count)
+static int progress(void *user, const struct tenant *t, uint32_t count)
 {
 	struct demo *d = user;
 	double now = wall();
 
 	for (uint32_t i = 0; d->watched && i < TENANTS; i++)
 		count_bytes(d, i);
+	if (stop_signal)
+		return STOPPED;
 	if (now - d->told < (d->tty ? 0.1 : 2.0))
-		return;
+		return 0;
 	d->told = now;
 	show(d, t, count);
+	return 0;
 }
 
 static int run(struct demo *d, const char *phase, struct tenant *t, uint32_t count)
@@ -347,10 +393,16 @@ static int close_device(struct demo *d)
 
 static int make_out(const char *out)
 {
+	struct stat s;
+
 	if (mkdir(out, 0777) && errno != EEXIST)
-		return tool_fail("%s: %s", out, hal_strerror(errno));
+		return tool_fail("--out \"%s\": the folder cannot be made: %s", out,
+				 hal_strerror(errno));
+	if (stat(out, &s) == 0 && !S_ISDIR(s.st_mode))
+		return tool_fail("--out \"%s\": not a folder", out);
 	if (access(out, W_OK | X_OK))
-		return tool_fail("%s: %s", out, hal_strerror(errno));
+		return tool_fail("--out \"%s\": nothing can be written there: %s", out,
+				 hal_strerror(errno));
 	return 0;
 }
 
@@ -421,16 +473,27 @@ static int count_busy(struct demo *d, bool before)
 
 static int run_together(struct demo *d, const char *trace)
 {
+	struct sigaction before[STOPS];
+	int rc;
+
 	if (count_macs(d, true) || count_busy(d, true))
 		return TOOL_FAILED;
 	watch(d);
 	if (hal_trace_start(d->dev, trace))
-		return tool_fail("%s: %s", trace, hal_last_error());
-	if (run(d, "side by side", d->tenants, TENANTS))
-		return TOOL_FAILED;
+		return tool_fail("%s", hal_last_error());
+	catch_signals(before);
+	rc = run(d, "side by side", d->tenants, TENANTS);
 	watch_no_more(d);
 	if (hal_trace_stop(d->dev))
-		return tool_fail("%s: %s", trace, hal_last_error());
+		rc = tool_fail("%s", hal_last_error());
+	release_signals(before);
+	if (rc == 0 && stop_signal)
+		rc = STOPPED;
+	if (rc == STOPPED)
+		tool_note("stopped by signal %d; %s has what ran until then",
+			  (int)stop_signal, trace);
+	if (rc)
+		return rc;
 	for (uint32_t i = 0; i < TENANTS; i++)
 		d->tenants[i].submitted_together = d->tenants[i].submitted;
 	return count_macs(d, false) || count_busy(d, false) ? TOOL_FAILED : 0;
@@ -671,7 +734,7 @@ static int demo(struct demo *d)
 
 	snprintf(trace, sizeof(trace), "%s/demo-trace.json", d->opt.out);
 	snprintf(picture, sizeof(picture), "%s/array.png", d->opt.out);
-	if ((d->opt.models ? load_models(d) : load_work(d)) || make_out(d->opt.out) ||
+	if (make_out(d->opt.out) || (d->opt.models ? load_models(d) : load_work(d)) ||
 	    open_device(d))
 		return TOOL_FAILED;
 	printf("%s (%s)\n", d->info.name, d->opt.config);
@@ -680,8 +743,11 @@ static int demo(struct demo *d)
 		       ? "a straight cut could part this map"
 		       : "no straight cut parts this map without crossing one of them");
 	fflush(stdout);
-	if (run_together(d, trace) || run_alone(d))
-		return TOOL_FAILED;
+	rc = run_together(d, trace);
+	if (!rc)
+		rc = run_alone(d);
+	if (rc)
+		return rc;
 	putchar('\n');
 	print_table(d);
 	print_comparison(d);
@@ -706,6 +772,8 @@ int main(int argc, char **argv)
 	d.told = d.began;
 	d.tty = isatty(STDERR_FILENO);
 	rc = demo(&d);
+	if (rc == STOPPED)
+		end_by_signal();
 	close_all(&d);
 	return tool_end(rc);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define IN_FLIGHT   4u  /* jobs a queue holds: the device never waits for this program */
 #define LINE        64u /* bytes */
@@ -349,10 +350,20 @@ static void begin_run(struct tenant *t, uint32_t count)
 	}
 }
 
+/* A tenth of a second from now, for hal_wait. */
+static int64_t soon(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + 100000000;
+}
+
 int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, void *user)
 {
 	struct hal_point points[TENANTS_MAX];
 	struct tenant *owner[TENANTS_MAX];
+	int rc;
 
 	if (count > TENANTS_MAX)
 		return tool_fail("tenants: too many");
@@ -368,11 +379,13 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 		n = collect(tenants, count, points, owner);
 		if (n == 0)
 			return 0;
-		which = hal_wait(points, n, HAL_WAIT_ANY, HAL_FOREVER);
-		if (which < 0)
+		which = hal_wait(points, n, HAL_WAIT_ANY, soon());
+		if (which < 0 && which != -ETIMEDOUT)
 			return tool_fail("waiting for a job: %s", hal_last_error());
-		if (check(owner[which]))
+		if (which >= 0 && check(owner[which]))
 			return TOOL_FAILED;
-		progress(user, tenants, count);
+		rc = progress(user, tenants, count);
+		if (rc)
+			return rc;
 	}
 }

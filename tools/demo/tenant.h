@@ -73,11 +73,13 @@ int tenant_open(struct tenant *t, struct hal_device *dev);
 void tenant_close(struct tenant *t);
 void tenant_free(struct tenant *t);
 
-/* Told after each finished job. */
-typedef void (*progress_fn)(void *user, const struct tenant *tenants, uint32_t count);
+/* Told after each finished job, and about ten times a second.  Other than 0: stop here.
+ */
+typedef int (*progress_fn)(void *user, const struct tenant *tenants, uint32_t count);
 
 /* Runs the tenants side by side until each has done its jobs and checks every answer;
- * results go to .together, or to .alone when there is but one. */
+ * results go to .together, or to .alone when there is but one.  0, TOOL_FAILED, or what
+ * progress has returned. */
 int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, void *user);
 
 #endif

@@ -52,6 +52,40 @@ echo "no model" >"$dir/models/resnet8_int8.tflite"
 refuses 1 "resnet8_int8.tflite: " --models "$dir/models"
 touch "$dir/file"
 refuses 1 "$dir/file/" --out "$dir/file/out"
+refuses 1 "not a folder" --out "$dir/file"
+refuses 1 "write device = npu:0" --config "$dir/ref.conf"
+
+# Outputs that cannot be written.
+mkdir "$dir/full" "$dir/taken"
+ln -s /dev/full "$dir/full/demo-trace.json"
+refuses 1 "$dir/full/demo-trace.json could not be written" --config "$config" --data "$data" \
+	--out "$dir/full" --images 1 --alone 1
+mkdir "$dir/taken/demo-trace.json"
+refuses 1 "$dir/taken/demo-trace.json: Is a directory" --config "$config" --data "$data" \
+	--out "$dir/taken"
+
+# stopped_by SIGNAL STATUS: ends by the signal, and leaves a trace that is whole.
+stopped_by() {
+	local line pid status
+	exec {progress}< <(exec env --default-signal="$1" "$demo" --config "$config" --data "$data" \
+		--out "$dir/stopped" 2>&1 >/dev/null)
+	pid=$!
+	while read -r -u $progress line && [[ $line != "side by side: "* ]]; do :; done
+	kill -s "$1" $pid
+	grep -q "demo-trace.json has what ran until then" <&$progress || bad "$1: says nothing"
+	wait $pid
+	status=$?
+	exec {progress}<&-
+	[ $status -eq "$2" ] || bad "$1: exit status $status, not $2"
+	tail -c 200 "$dir/stopped/demo-trace.json" | grep -q '"commands_unfinished":[0-9]*}}' ||
+		bad "$1: the trace has no end"
+	if command -v python3 >/dev/null; then
+		python3 -c 'import json, sys; json.load(open(sys.argv[1]))' \
+			"$dir/stopped/demo-trace.json" || bad "$1: the trace is no JSON"
+	fi
+}
+stopped_by INT 130
+stopped_by TERM 143
 
 "$demo" --config "$config" --data "$data" --out "$dir/out" --images 12 --alone 6 --figures \
 	>"$dir/stdout" 2>"$dir/stderr" || bad "the run itself: $(cat "$dir/stderr")"
