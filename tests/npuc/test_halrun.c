@@ -519,7 +519,7 @@ static void test_usage(void **state)
 {
 	(void)state;
 	REFUSED(2, "no model", HALRUN);
-	REFUSED(2, "no inputs, and no --random", HALRUN " x.tflite");
+	REFUSED(2, "no inputs, and no --random: name a file", HALRUN " x.tflite");
 	REFUSED(2, "--random 0: a number from 1 on", HALRUN " -r 0 x");
 	REFUSED(2, "--random -1: a number", HALRUN " -r -1 x");
 	REFUSED(2, "--random x: a number", HALRUN " -r x x");

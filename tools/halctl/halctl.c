@@ -115,6 +115,19 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* name: NULL, or what is none. */
+static int no_command(const char *name)
+{
+	char known[256] = "";
+
+	for (size_t i = 0, used = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s",
+					 commands[i].name);
+	if (name == NULL)
+		return tool_usage("no command; there are%s", known);
+	return tool_usage("no such command: %s; there are%s", name, known);
+}
+
 static int check_probe(const struct halctl *ctl, const struct command *cmd)
 {
 	if (cmd->run != halctl_probe &&
@@ -138,10 +151,10 @@ static int run(struct halctl *ctl, char **words, int count)
 	const struct command *cmd;
 
 	if (count == 0)
-		return tool_usage("no command");
+		return no_command(NULL);
 	cmd = find_command(words[0]);
 	if (!cmd)
-		return tool_usage("no such command: %s", words[0]);
+		return no_command(words[0]);
 	if (count - 1 > cmd->words)
 		return tool_usage("too many arguments: %s", words[1 + cmd->words]);
 	if (ctl->program != NULL && !cmd->takes_program)

@@ -228,10 +228,11 @@ static int nobody(const struct halctl *ctl, const char *dir, bool ended)
 {
 	if (ctl->program != NULL)
 		return tool_fail(ended ? "program %s has ended"
-				       : "no program %s runs with hal.monitor (%s)",
+				       : "no program %s runs with hal.monitor (%s); "
+					 "start it with HAL_HAL_MONITOR=read",
 				 ctl->program, dir);
 	return tool_fail("no program of this user runs with hal.monitor = read or "
-			 "control (%s)",
+			 "control (%s); start one with HAL_HAL_MONITOR=read",
 			 dir);
 }
 

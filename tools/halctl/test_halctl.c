@@ -290,6 +290,10 @@ static void wrong_command_lines_exit_2(void **state)
 			fail_msg("halctl %s: not 2\n%s", wrong[i], output);
 		expect("try: halctl --help");
 	}
+	assert_int_equal(halctl(""), 2);
+	expect("halctl: no command; there are list info ");
+	assert_int_equal(halctl("infos ref"), 2);
+	expect("halctl: no such command: infos; there are list info ");
 }
 
 /* A journal without its last line is replayed, and is told from one that is whole. */

@@ -81,7 +81,7 @@ struct flat_table flat_root(struct flat *f)
 	if (f->bad)
 		return (struct flat_table){0};
 	if (!inside(f, 0, 8)) {
-		bad(f, "shorter than a header", 0);
+		bad(f, "fewer than the 8 bytes of a header: no TensorFlow Lite model", 0);
 		return (struct flat_table){0};
 	}
 	at = follow(f, 0);

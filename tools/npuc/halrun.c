@@ -222,7 +222,9 @@ static int check_line(const struct args *a)
 	if (!a->model)
 		return tool_usage("no model");
 	if (!a->feed.input_count && !a->feed.seed)
-		return tool_usage("no inputs, and no --random");
+		return tool_usage(
+			"no inputs, and no --random: name a file for each input, "
+			"or --random 1 for bytes by chance");
 	if (a->json && feed_takes_stdout(&a->feed))
 		return tool_usage("JSON and an output cannot both go to standard output");
 	for (uint32_t i = 0; is_standard(a->model) && i < a->feed.input_count; i++)

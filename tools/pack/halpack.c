@@ -136,7 +136,9 @@ static int pack(const struct job *job)
 	struct image *images;
 	int rc = 0;
 
-	if (job->count == 0 || job->count > HAL_PACK_IMAGES_MAX)
+	if (job->count == 0)
+		return tool_usage("no image: 1 to %u are possible", HAL_PACK_IMAGES_MAX);
+	if (job->count > HAL_PACK_IMAGES_MAX)
 		return tool_usage("%" PRIu32 " images, 1 to %u are possible", job->count,
 				  HAL_PACK_IMAGES_MAX);
 	images = calloc((size_t)job->count + 1, sizeof(*images));
@@ -224,7 +226,11 @@ static int command_line(int argc, char **argv, struct job *job)
 	if (job->list && (job->extract >= 0 || job->out))
 		return tool_usage("--list goes with nothing else");
 	if ((job->list || job->extract >= 0) && job->count != 1)
-		return tool_usage("one pack is wanted");
+		return job->count == 0
+			       ? tool_usage("no pack")
+			       : tool_usage(
+					 "one pack at a time, and there is a second: %s",
+					 job->in[1]);
 	return 0;
 }
 

@@ -191,9 +191,11 @@ static void says_what_is_wrong(void **state)
 	assert_int_equal(halpack("-l -x 0 all"), 2);
 	says("--list goes with nothing else");
 	assert_int_equal(halpack("-l all all"), 2);
-	says("one pack is wanted");
+	says("one pack at a time, and there is a second: all");
+	assert_int_equal(halpack("-l"), 2);
+	says("no pack");
 	assert_int_equal(halpack(""), 2);
-	says("0 images, 1 to 256 are possible");
+	says("no image: 1 to 256 are possible");
 	assert_int_equal(halpack("-o /dev/full npu"), 1);
 	says("/dev/full: No space left");
 }

@@ -147,7 +147,8 @@ static int pass_named(const char *name, struct job *job)
 			job->pass[p] = true;
 			return 0;
 		}
-	return tool_usage("no pass %s: entry, loop or bounds", name);
+	return tool_usage("--pass %s: there is no such pass; entry, loop or bounds",
+			  name);
 }
 
 static int command_line(int argc, char **argv, struct job *job)
@@ -181,14 +182,17 @@ static int command_line(int argc, char **argv, struct job *job)
 		if (rc)
 			return rc;
 	}
-	if (optind + 1 != argc)
-		return tool_usage("one file is wanted");
+	if (optind == argc)
+		return tool_usage("no file of PTX");
+	if (optind + 1 < argc)
+		return tool_usage("one file at a time, and there is a second: %s",
+				  argv[optind + 1]);
 	job->in = argv[optind];
 	if (job->pass[PTX_ENTRY] && job->pass[PTX_LOOP])
-		return tool_usage("entry and loop: one of them");
+		return tool_usage("--pass entry and --pass loop exclude each other");
 	if (!job->list && !job->pass[PTX_ENTRY] && !job->pass[PTX_LOOP] &&
 	    !job->pass[PTX_BOUNDS])
-		return tool_usage("no pass");
+		return tool_usage("no --pass (entry, loop or bounds), and no --list");
 	return 0;
 }
 
