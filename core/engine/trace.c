@@ -33,6 +33,8 @@ enum {
 #define LANES        64u
 #define CHANNELS     64u /* bits of a mask of colours */
 #define BUFFER_BYTES 65536u
+/* Behind so much of it an event does not begin: none is longer than the rest. */
+#define BUFFER_FULL (BUFFER_BYTES - 8192u)
 /* The device's counters are asked for no more often: looking may cost it time. */
 #define SAMPLE_NS 2000u
 
@@ -61,6 +63,8 @@ struct holder {
 struct trace {
 	int fd;
 	int err; /* the first failure to write; nothing is written after it */
+	bool seekable;
+	uint64_t written; /* bytes */
 	yajl_gen gen;
 	bool broken;
 	char *path;
@@ -98,8 +102,21 @@ static void flush(struct trace *t)
 		for (size_t i = 0; i < at; i++)
 			t->lost -= t->buffer[i] == '\n';
 	}
+	t->written += at;
 	t->used = 0;
 	t->buffered = 0;
+}
+
+/* Write what there is, between two events, and behind it an end that the next write
+ * replaces: whenever the program is killed, the file is JSON.  It is no longer than the
+ * true end. */
+static void flush_whole(struct trace *t)
+{
+	static const char cut[] = "],\"otherData\":{\"cut\":true}}\n";
+
+	flush(t);
+	if (t->err == 0 && t->seekable)
+		(void)!pwrite(t->fd, cut, sizeof(cut) - 1, (off_t)t->written);
 }
 
 static void print(void *user, const char *text, size_t length)
@@ -168,6 +185,8 @@ static void end(struct trace *t)
 	print(t, "\n", 1);
 	t->events++;
 	t->buffered++;
+	if (t->used > BUFFER_FULL)
+		flush_whole(t);
 }
 
 /* ---- events ------------------------------------------------------------------------ */
@@ -640,6 +659,7 @@ int trace_make(const struct hal_device *dev, const char *path, struct trace **ou
 		trace_free(t);
 		return err;
 	}
+	t->seekable = output_is_file(t->fd);
 	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, print, t);
 	*out = t;
 	return 0;
@@ -650,6 +670,7 @@ void trace_begin(struct hal_device *dev, struct trace *t)
 	dev->trace = t;
 	queues_traced(dev, true);
 	trace_head(dev);
+	flush_whole(t);
 }
 
 struct trace *trace_end(struct hal_device *dev)

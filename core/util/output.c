@@ -58,7 +58,7 @@ int output_name(const char *option, const char *pattern, unsigned int device,
 
 /* Only a file that keeps what is written is anybody's; a terminal or a pipe is for all.
  */
-static bool is_file(int fd)
+bool output_is_file(int fd)
 {
 	struct stat s;
 
@@ -71,7 +71,7 @@ int output_open(const char *what, const char *path)
 
 	if (fd < 0)
 		return fail(errno, "%s %s: %s", what, path, hal_strerror(errno));
-	if (!is_file(fd))
+	if (!output_is_file(fd))
 		return fd;
 	/* Where a file system has no locks, nothing is known of others. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -93,7 +93,7 @@ int output_open(const char *what, const char *path)
 int output_close(int fd)
 {
 	/* A child of this process may have it open, too. */
-	if (is_file(fd))
+	if (output_is_file(fd))
 		(void)flock(fd, LOCK_UN);
 	return close(fd) != 0 ? -errno : 0;
 }

@@ -4,6 +4,7 @@
 #define HAL_UTIL_OUTPUT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define OUTPUT_BYTES PATH_MAX
@@ -16,6 +17,9 @@ int output_name(const char *option, const char *pattern, unsigned int device,
 /* Open the file to write it anew, and keep other devices and programs from doing so until
  * output_close.  what names it in the text.  -EBUSY: one of them writes it. */
 int output_open(const char *what, const char *path);
+/* Does it keep what is written?  Only such a file is anybody's; a terminal or a pipe is
+ * for all. */
+bool output_is_file(int fd);
 /* 0 or -errno, as close. */
 int output_close(int fd);
 

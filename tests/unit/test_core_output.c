@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <yajl/yajl_tree.h>
 
 #include <hal/hal.h>
 
@@ -120,6 +121,64 @@ static void one_file(void **state)
 	}
 }
 
+/* Submit count times, and end without closing anything. */
+static void child_that_dies(int count)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_partition *part;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	struct hal_point done;
+
+	pd.units_floor = 1;
+	if (open_with("hal.trace", "one", &dev) != 0 ||
+	    hal_partition_create(dev, &pd, &part) != 0 ||
+	    hal_queue_create(part, &qd, &q) != 0)
+		_exit(1);
+	while (count-- > 0)
+		if (hal_submit(q, &sd, &done) != 0 ||
+		    hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
+			_exit(2);
+	_exit(0);
+}
+
+/* A program that is killed leaves JSON, that says so, from the start and later. */
+static void killed(void **state)
+{
+	static const int counts[] = {0, 3000};
+	static char text[1u << 22];
+	char path[64], why[256];
+	size_t sizes[2] = {0, 0};
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/one", folder);
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+		yajl_val tree;
+		int status;
+		FILE *f;
+
+		if (child == 0)
+			child_that_dies(counts[i]);
+		assert_true(child > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		f = fopen(path, "r");
+		assert_non_null(f);
+		sizes[i] = fread(text, 1, sizeof(text) - 1, f);
+		(void)fclose(f);
+		text[sizes[i]] = '\0';
+		tree = yajl_tree_parse(text, why, sizeof(why));
+		if (tree == NULL)
+			fail_msg("%s", why);
+		yajl_tree_free(tree);
+		assert_non_null(strstr(text, "\"cut\":true}}\n"));
+	}
+	assert_true(sizes[1] > sizes[0] + 65536);
+}
+
 /* What is no file is for all. */
 static void no_file(void **state)
 {
@@ -152,9 +211,8 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(letters),
-		cmocka_unit_test(two_files),
-		cmocka_unit_test(one_file),
+		cmocka_unit_test(letters),  cmocka_unit_test(two_files),
+		cmocka_unit_test(one_file), cmocka_unit_test(killed),
 		cmocka_unit_test(no_file),
 	};
 
