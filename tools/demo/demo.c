@@ -198,16 +198,19 @@ static int parse_options(int argc, char **argv, struct options *o)
 	};
 	int c, rc = 0;
 
-	*o = (struct options){.config = DEMO_CONFIG,
-			      .data = DIGITS_DIR,
-			      .out = DEMO_OUT,
-			      .answers = DEMO_ANSWERS};
+	*o = (struct options){.config = DEMO_CONFIG, .data = DIGITS_DIR, .out = DEMO_OUT};
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread yet */
 	while (!rc && (c = getopt_long(argc, argv, "hV", longs, NULL)) != -1)
 		rc = parse_option(c, o);
-	if (rc || optind == argc)
+	if (rc)
 		return rc;
-	return tool_usage("%s: not an option", argv[optind]);
+	if (optind < argc)
+		return tool_usage("%s: not an option", argv[optind]);
+	if (o->answers && !o->models)
+		return tool_usage("--answers belongs to --models");
+	if (!o->answers)
+		o->answers = DEMO_ANSWERS;
+	return 0;
 }
 
 /* ---- over time -------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "npuc.h"
 #include "tool.h"
@@ -85,9 +86,12 @@ static int read_answers(struct work *w, const char *sums)
 		return tool_fail("%s: %s", sums, hal_strerror(errno));
 	while (!rc && fgets(line, sizeof(line), f))
 		rc = take_line(w, line, &ours, &seed);
+	if (!rc && ferror(f))
+		rc = tool_fail("%s: %s", sums, hal_strerror(errno));
 	(void)fclose(f);
 	if (rc >= 0 && w->count == 0)
-		return tool_fail("%s: the answers' file has none for it", w->title);
+		return tool_fail("%s: %s has no answers of network %s", w->title, sums,
+				 w->title);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -101,6 +105,11 @@ int work_network(struct work *w, const char *models, const char *network,
 	*w = (struct work){.kernel = "run"};
 	snprintf(w->title, sizeof(w->title), "%s", network);
 	snprintf(path, sizeof(path), "%s/%s_int8.tflite", models, network);
+	if (access(path, R_OK))
+		return tool_fail("%s: %s; --models is a folder with resnet8_int8.tflite, "
+				 "kws_dscnn_int8.tflite, vww_mobilenet_int8.tflite and "
+				 "ad01_int8.tflite of MLPerf Tiny",
+				 path, hal_strerror(errno));
 	if (npuc_program_open(path, NULL, &program, why))
 		return tool_fail("%s", why);
 	w->in_bytes = (uint32_t)program.inputs[0].count;

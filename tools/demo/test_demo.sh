@@ -33,6 +33,7 @@ refuses 2 "try: demo --help" --no-such-option
 refuses 2 "--images 0:" --images 0
 refuses 2 "--images ten:" --images ten
 refuses 2 "not an option" stray
+refuses 2 "--answers belongs to --models" --answers "$dir"
 refuses 1 "100000" --images 100000
 refuses 1 "$dir/no/test.images" --data "$dir/no"
 refuses 1 "$dir/no.conf" --config "$dir/no.conf"
@@ -46,7 +47,8 @@ sed 's/partition "gold"/partition "silver"/' "$config" >"$dir/name.conf"
 refuses 1 "gold" --config "$dir/name.conf"
 sed 's/^device = .*/device = ref/; s/^isolation.*//; s/^colors.*//' "$config" >"$dir/ref.conf"
 refuses 1 "no NPU" --config "$dir/ref.conf"
-refuses 1 "$dir/no/resnet8_int8.tflite" --models "$dir/no"
+refuses 1 "$dir/no/resnet8_int8.tflite: No such file or directory; --models is a folder with" \
+	--models "$dir/no"
 mkdir "$dir/models"
 echo "no model" >"$dir/models/resnet8_int8.tflite"
 refuses 1 "resnet8_int8.tflite: " --models "$dir/models"
