@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "fail.h"
 #include "npu_regs.h"
@@ -194,7 +195,15 @@ int npu_durations_open(const char *path, bool record, struct npu_durations **out
 		free(d);
 		return rc;
 	}
-	rc = load(d, f, path);
+	/* Who records writes all of it anew at the end. */
+	if (record && flock(fileno(f), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		rc = npu_fail(
+			EBUSY,
+			"npu: durations=%s: another device or program records its times "
+			"there; name another file, or open this one after it",
+			path);
+	else
+		rc = load(d, f, path);
 	if (record && !rc)
 		d->file = f;
 	else
@@ -242,7 +251,9 @@ bool npu_durations_close(struct npu_durations *d)
 	if (!d)
 		return true;
 	if (d->file) {
-		good = save(d);
+		good = save(d) && fflush(d->file) == 0;
+		/* A child of this process may have it open, too. */
+		(void)flock(fileno(d->file), LOCK_UN);
 		good = !fclose(d->file) && good;
 	}
 	free(d->slots);
