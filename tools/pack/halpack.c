@@ -81,11 +81,14 @@ static int read_image(const char *path, struct image *images, uint32_t index)
 	if (rc)
 		return rc;
 	if (!label_of(m->data, m->bytes, &m->label))
-		return tool_fail("%s: %s", path,
-				 pack_is(m->data, m->bytes)
-					 ? "it is a pack itself: its images can be "
-					   "extracted"
-					 : "it is no image of a device that is known");
+		return tool_fail(
+			"%s: %s", path,
+			pack_is(m->data, m->bytes)
+				? "it is a pack itself: its images can be "
+				  "extracted"
+				: "it is no image that hal_program_load takes: of "
+				  "cuda, levelzero, rocm or npu, SPIR-V or an "
+				  "xclbin");
 	m->given = m->kind = index;
 	for (uint32_t i = index; i-- > 0;)
 		if (same_kind(images[i].label.text, m->label.text))

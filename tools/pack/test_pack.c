@@ -172,7 +172,7 @@ static void says_what_is_wrong(void **state)
 	put("empty", "", 0);
 	assert_int_equal(halpack("-o all npu"), 0);
 	assert_int_equal(halpack("-o p none"), 1);
-	says("halpack: none: it is no image of a device that is known\n");
+	says("halpack: none: it is no image that hal_program_load takes: of cuda, ");
 	assert_int_equal(halpack("-o p empty"), 1);
 	says("empty: it is no image");
 	assert_int_equal(halpack("-o p all"), 1);
