@@ -158,7 +158,7 @@ static int parse(struct npu_durations *d, const char *line)
 	return 0;
 }
 
-static int load(struct npu_durations *d, FILE *f, const char *path)
+static int load(struct npu_durations *d, FILE *f, const char *path, bool record)
 {
 	char line[160];
 	uint32_t number = 0;
@@ -175,7 +175,15 @@ static int load(struct npu_durations *d, FILE *f, const char *path)
 				path, number, HEADER);
 	if (rc)
 		return npu_fail(ENOMEM, "npu: durations=%s: no host memory", path);
-	return ferror(f) ? npu_fail(EIO, "npu: durations=%s: cannot be read", path) : 0;
+	if (ferror(f))
+		return npu_fail(EIO, "npu: durations=%s: cannot be read", path);
+	if (number == 0 && !record)
+		return npu_fail(
+			EINVAL,
+			"npu: durations=%s: the file is empty; engine=rtl or fast "
+			"writes it when the device is closed",
+			path);
+	return 0;
 }
 
 int npu_durations_open(const char *path, bool record, struct npu_durations **out)
@@ -203,7 +211,7 @@ int npu_durations_open(const char *path, bool record, struct npu_durations **out
 			"there; name another file, or open this one after it",
 			path);
 	else
-		rc = load(d, f, path);
+		rc = load(d, f, path, record);
 	if (record && !rc)
 		d->file = f;
 	else

@@ -666,6 +666,8 @@ static void replay_refuses(void **state)
 		"durations");
 	REFUSED(hal_open(replay, NULL, &dev), -ENOENT, path);
 	REFUSED(hal_open("npu:0?durations=/&model=" FAST, NULL, &dev), -EISDIR, "=/:");
+	put_file(path, "");
+	REFUSED(hal_open(replay, NULL, &dev), -EINVAL, "the file is empty");
 	put_file(path, "something else\n");
 	REFUSED(hal_open(replay, NULL, &dev), -EINVAL, ":1: ");
 	REFUSED(hal_open(record, NULL, &dev), -EINVAL, ":1: ");
