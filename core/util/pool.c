@@ -10,7 +10,8 @@
 
 #include "util/error.h"
 
-/* A destroyed object rests until so many others of its kind have been destroyed. */
+/* A destroyed object rests until so many others of its kind and size have been destroyed.
+ */
 #define REST          64
 
 #define OBJECT_DEAD   UINT32_C(0xdead4841)
@@ -21,20 +22,27 @@ struct resting {
 	struct resting *next;
 };
 
+/* The resting objects of one kind and size.  Sizes of a kind differ with the options and
+ * the shape of a device, so there are few. */
+struct shelf {
+	struct shelf *next;
+	size_t size;
+	struct resting *first, *last;
+	uint32_t count;
+};
+
 /* In front of every object: all there ever were of a kind are in a list. */
 struct header {
-	_Alignas(max_align_t) size_t size;
+	_Alignas(max_align_t) struct shelf *shelf;
 	struct header *next;
 };
 
-/* Guards what is below; nothing else is taken while it is held. */
+/* Guards what is below; nothing else is taken while it is held.  A fork waits for it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	struct header *all;
-	struct resting *first, *last;
-	uint32_t count;
+	struct shelf *shelves;
 } pools[OBJECT_KINDS];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void (*on_fork[OBJECT_KINDS])(void *object);
 static pid_t parent; /* whose objects the forked ones are */
 
@@ -77,7 +85,8 @@ static void in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void watch_forks(void)
+/* Register the handlers before any thread can hold the lock. */
+__attribute__((constructor)) static void watch_forks(void)
 {
 	(void)pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -89,46 +98,70 @@ void object_on_fork(enum object_kind kind, void (*fn)(void *object))
 	pthread_mutex_unlock(&lock);
 }
 
+/* Return the shelf for objects of this size, a new one if need be; NULL: no memory.  The
+ * caller has the lock. */
+static struct shelf *shelf_of(enum object_kind kind, size_t size)
+{
+	struct shelf *s = pools[kind].shelves;
+
+	while (s != NULL && s->size != size)
+		s = s->next;
+	if (s != NULL)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return NULL;
+	s->size = size;
+	s->next = pools[kind].shelves;
+	pools[kind].shelves = s;
+	return s;
+}
+
+/* Take the object that has rested for longest, if it has rested enough; else NULL.  The
+ * caller has the lock. */
+static struct object *take_rested(struct shelf *s)
+{
+	struct resting *r = s->first;
+
+	if (s->count <= REST)
+		return NULL;
+	s->first = r->next;
+	s->count--;
+	return &r->obj;
+}
+
+/* Add a new object, dead as yet, to its kind; NULL: no memory.  The caller has the lock.
+ */
+static struct object *add_new(enum object_kind kind, struct shelf *s)
+{
+	struct header *h = malloc(sizeof(*h) + s->size);
+
+	if (h == NULL)
+		return NULL;
+	h->shelf = s;
+	h->next = pools[kind].all;
+	object_of(h)->magic = OBJECT_DEAD;
+	pools[kind].all = h;
+	return object_of(h);
+}
+
 void *object_alloc(enum object_kind kind, size_t size)
 {
 	struct object *o = NULL;
-	struct header *h;
+	struct shelf *s;
 
-	(void)pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&lock);
-	if (pools[kind].count > REST) {
-		struct resting *r = pools[kind].first;
-
-		/* Sizes of a kind may differ: another one goes to the end. */
-		pools[kind].first = r->next;
-		if (((struct header *)(void *)r - 1)->size == size) {
-			pools[kind].count--;
-			o = &r->obj;
-		} else {
-			r->next = NULL;
-			pools[kind].last->next = r;
-			pools[kind].last = r;
-		}
-	}
+	s = shelf_of(kind, size);
+	if (s != NULL)
+		o = take_rested(s);
+	if (s != NULL && o == NULL)
+		o = add_new(kind, s);
 	pthread_mutex_unlock(&lock);
 	if (o == NULL) {
-		h = malloc(sizeof(*h) + size);
-		if (h == NULL) {
-			fail(ENOMEM, "no memory for a %s of %zu bytes", kind_names[kind],
-			     size);
-			return NULL;
-		}
-		h->size = size;
-		o = object_of(h);
-		memset(o, 0, size);
-		o->magic = OBJECT_DEAD;
-		pthread_mutex_lock(&lock);
-		h->next = pools[kind].all;
-		pools[kind].all = h;
-		pthread_mutex_unlock(&lock);
-	} else {
-		memset(o, 0, size);
+		fail(ENOMEM, "no memory for a %s of %zu bytes", kind_names[kind], size);
+		return NULL;
 	}
+	memset(o, 0, size);
 	o->magic = OBJECT_MAGIC(kind);
 	return o;
 }
@@ -141,17 +174,20 @@ void object_retire(struct object *o)
 void object_free(enum object_kind kind, void *object)
 {
 	struct resting *r = object;
+	struct shelf *s;
 
+	(void)kind;
 	if (object == NULL)
 		return;
+	s = ((struct header *)object - 1)->shelf;
 	object_retire(&r->obj);
 	r->next = NULL;
 	pthread_mutex_lock(&lock);
-	if (pools[kind].count++ == 0)
-		pools[kind].first = r;
+	if (s->count++ == 0)
+		s->first = r;
 	else
-		pools[kind].last->next = r;
-	pools[kind].last = r;
+		s->last->next = r;
+	s->last = r;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -173,23 +209,26 @@ int object_bad(const void *object, enum object_kind kind)
 	return fail(EINVAL, "the handle is not a %s", kind_names[kind]);
 }
 
+/* Free what rests, and the shelves.  An object that is alive, or a child's, may still be
+ * used, or be looked for by a leak checker: it stays. */
 __attribute__((destructor)) static void pools_free(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++) {
-		struct header *h = pools[k].all;
-		struct resting *r = pools[k].first;
+		struct shelf *s = pools[k].shelves;
 
-		/* What is alive, or a child's, may still be used, or be looked for by a
-		 * leak checker: only what rests is given back. */
-		(void)h;
-		while (r != NULL) {
-			struct resting *next = r->next;
+		while (s != NULL) {
+			struct shelf *next = s->next;
 
-			free((struct header *)(void *)r - 1);
-			r = next;
+			while (s->first != NULL) {
+				struct resting *r = s->first;
+
+				s->first = r->next;
+				free((struct header *)(void *)r - 1);
+			}
+			free(s);
+			s = next;
 		}
-		pools[k].first = NULL;
-		pools[k].count = 0;
+		pools[k].shelves = NULL;
 		pools[k].all = NULL;
 	}
 }
