@@ -39,9 +39,14 @@ static const char *const builtin_names[] = {
 
 #define BACKENDS_MAX 64
 
-/* Only grows; entries never move or change, so that devices may point to them. */
+/* Only grows; entries never move or change, so that devices may point to them.
+ *
+ * A thread that loads something has .loading, also while it runs code of others: a
+ * driver's may take long, and may fork.  So no fork waits for .loading; a child makes it
+ * anew.  .lock is taken inside that for each change, and only for what takes no time: a
+ * fork waits for it, so that a child finds no change half done. */
 static struct {
-	pthread_mutex_t lock;
+	pthread_mutex_t loading, lock;
 	size_t builtins; /* of builtin, loaded or broken */
 	bool loaded;
 	_Atomic uint32_t count;
@@ -49,7 +54,29 @@ static struct {
 	/* Files that have been loaded. */
 	char *plugins[2 * BACKENDS_MAX];
 	uint32_t plugin_count;
-} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} registry = {.loading = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&registry.lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&registry.lock);
+}
+
+/* What another thread was loading is not loaded here, and may be. */
+static void in_child(void)
+{
+	(void)pthread_mutex_init(&registry.loading, NULL);
+	pthread_mutex_unlock(&registry.lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, in_parent, in_child);
+}
 
 static int granules_open(const struct hal_bk_color_map *told,
 			 struct hal_bk_granules **out)
@@ -409,21 +436,8 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 	return 0;
 }
 
-static int builtin_add(size_t i)
-{
-	const struct hal_backend *t;
-
-	if (builtin[i] == NULL)
-		return 0;
-	(void)fail(EPROTO, "it does not say why");
-	t = builtin[i](&core_host);
-	if (t != NULL)
-		return backend_add(t, builtin_names[i], NULL);
-	return fail(EPROTO, "%s: refused to load: %s", builtin_names[i],
-		    hal_last_error());
-}
-
-/* It is listed, and whoever asks for it hears why it is not there; nobody else does. */
+/* It is listed, and whoever asks for it hears why it is not there; nobody else does.
+ * Under the lock. */
 static int builtin_broken(const char *name, int err)
 {
 	struct hal_backend t = {
@@ -446,19 +460,42 @@ static int builtin_broken(const char *name, int err)
 	return 0;
 }
 
-static int builtin_load(void)
+/* Add the next of builtin, which may be left out, or broken. */
+static int builtin_next(void)
 {
-	for (; registry.builtins + 1 < ARRAY_LENGTH(builtin); registry.builtins++) {
-		int err = builtin_add(registry.builtins);
+	const hal_backend_entry_fn entry = builtin[registry.builtins];
+	const char *name = builtin_names[registry.builtins];
+	const struct hal_backend *t = NULL;
+	int err = 0;
 
-		if (err != 0 && err != -ENOMEM)
-			err = builtin_broken(builtin_names[registry.builtins], err);
-		if (err != 0)
-			return err;
+	if (entry != NULL) {
+		(void)fail(EPROTO, "it does not say why");
+		t = entry(&core_host);
+		if (t == NULL)
+			err = fail(EPROTO, "%s: refused to load: %s", name,
+				   hal_last_error());
 	}
-	return 0;
+	pthread_mutex_lock(&registry.lock);
+	if (t != NULL)
+		err = backend_add(t, name, NULL);
+	if (err != 0 && err != -ENOMEM)
+		err = builtin_broken(name, err);
+	if (err == 0)
+		registry.builtins++;
+	pthread_mutex_unlock(&registry.lock);
+	return err;
 }
 
+static int builtin_load(void)
+{
+	int err = 0;
+
+	while (err == 0 && registry.builtins + 1 < ARRAY_LENGTH(builtin))
+		err = builtin_next();
+	return err;
+}
+
+/* Under the lock. */
 static int plugin_remember(const char *path)
 {
 	if (registry.plugin_count == ARRAY_LENGTH(registry.plugins))
@@ -488,9 +525,11 @@ static int policy_plugin(void *lib, const char *path)
 	if (p == NULL)
 		return fail(EPROTO, "plugin %s refused to load: %s", path,
 			    hal_last_error());
+	pthread_mutex_lock(&registry.lock);
 	err = policy_add(p, path);
 	if (err == 0)
 		err = plugin_remember(path);
+	pthread_mutex_unlock(&registry.lock);
 	return err;
 }
 
@@ -532,9 +571,11 @@ static int plugin_load(const char *path)
 			   hal_last_error());
 		goto out;
 	}
+	pthread_mutex_lock(&registry.lock);
 	err = backend_add(t, path, path);
 	if (err == 0)
 		err = plugin_remember(path);
+	pthread_mutex_unlock(&registry.lock);
 out:
 	/* Kept for good once it is registered: nothing counts who still uses its code. */
 	if (err != 0)
@@ -572,8 +613,25 @@ int registry_fault(const char *plugins, uint32_t index, char *file, size_t size)
 {
 	int err;
 
-	pthread_mutex_lock(&registry.lock);
+	pthread_mutex_lock(&registry.loading);
 	err = plugins_load(plugins, index, file, size);
+	pthread_mutex_unlock(&registry.loading);
+	return err;
+}
+
+/* Load what is built in, once. */
+static int all_builtin_load(void)
+{
+	int err;
+
+	if (registry.loaded)
+		return 0;
+	err = builtin_load();
+	if (err != 0)
+		return err;
+	pthread_mutex_lock(&registry.lock);
+	err = policies_load();
+	registry.loaded = err == 0;
 	pthread_mutex_unlock(&registry.lock);
 	return err;
 }
@@ -581,20 +639,15 @@ int registry_fault(const char *plugins, uint32_t index, char *file, size_t size)
 int registry_load(const char *plugins)
 {
 	char file[1];
-	int err = 0;
+	int err;
 
-	pthread_mutex_lock(&registry.lock);
-	if (!registry.loaded) {
-		err = builtin_load();
-		if (err == 0)
-			err = policies_load();
-		registry.loaded = err == 0;
-	}
+	pthread_mutex_lock(&registry.loading);
+	err = all_builtin_load();
 	if (err == 0)
 		err = plugins_load(plugins, UINT32_MAX, file, sizeof(file));
 	if (err == 0)
 		err = plugins_load(plugins, 0, file, sizeof(file));
-	pthread_mutex_unlock(&registry.lock);
+	pthread_mutex_unlock(&registry.loading);
 	return err;
 }
 

@@ -9,6 +9,8 @@
 
 #include <hal/ref.h>
 
+#include "config/registry.h"
+
 static int nothing(const struct hal_ref_call *call)
 {
 	(void)call;
@@ -290,6 +292,92 @@ static void among_threads(void **state)
 	destroy_all(&a);
 }
 
+/* A plugin whose entry is held: by a thread of the parent, which never comes here. */
+struct held {
+	int at, go[2]; /* where its bytes come from; where it waits for one */
+	pthread_t thread;
+};
+
+static void *load_held(void *arg)
+{
+	(void)arg;
+	OK(registry_load(HELD_PLUGIN));
+	return NULL;
+}
+
+/* Return once a thread is in the entry of the plugin. */
+static void hold(struct held *h)
+{
+	int at[2];
+	char text[32], byte;
+
+	assert_int_equal(pipe(at), 0);
+	assert_int_equal(pipe(h->go), 0);
+	snprintf(text, sizeof(text), "%d,%d", h->go[0], at[1]);
+	setenv("HELD", text, 1);
+	assert_int_equal(pthread_create(&h->thread, NULL, load_held, NULL), 0);
+	assert_int_equal(read(at[0], &byte, 1), 1);
+	unsetenv("HELD");
+	(void)close(at[1]);
+	h->at = at[0];
+}
+
+static void let_go(struct held *h)
+{
+	assert_int_equal(write(h->go[1], "", 1), 1);
+	pthread_join(h->thread, NULL);
+	(void)close(h->go[0]);
+	(void)close(h->go[1]);
+	(void)close(h->at);
+}
+
+static int open_all(struct all *a)
+{
+	static const char *const options[] = {"hal.plugins=" HELD_PLUGIN, NULL};
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct hal_device *dev;
+
+	(void)a;
+	if (hal_option_get_info(0, NULL, &o) != 0)
+		return 1;
+	if (hal_open("ref?clock=virtual", NULL, &dev) != 0 || hal_close(dev) != 0)
+		return 2;
+	/* What was being loaded is not there, and can be loaded. */
+	if (registry_find("held") != NULL)
+		return 3;
+	if (hal_open("ref?clock=virtual", options, &dev) != 0 || hal_close(dev) != 0)
+		return 4;
+	return registry_find("held") != NULL ? 0 : 5;
+}
+
+static void while_loading(void **state)
+{
+	struct held h;
+	int status;
+
+	(void)state;
+	hold(&h);
+	status = in_child(open_all, NULL);
+	let_go(&h);
+	assert_int_equal(status, 0);
+	assert_non_null(registry_find("held"));
+}
+
+/* A driver that forks while it is loaded waits for nothing that it holds itself. */
+static int loads_what_forks(struct all *a)
+{
+	(void)a;
+	setenv("FORKS", "", 1);
+	return registry_load(HELD_PLUGIN) == 0 && registry_find("held") != NULL ? 0 : 1;
+}
+
+static void forks_in_entry(void **state)
+{
+	(void)state;
+	assert_null(registry_find("held"));
+	assert_int_equal(in_child(loads_what_forks, NULL), 0);
+}
+
 /* A child may open for itself. */
 static int own_device(struct all *a)
 {
@@ -314,10 +402,9 @@ static void opens_for_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(real),
-		cmocka_unit_test(virtual),
-		cmocka_unit_test(among_threads),
-		cmocka_unit_test(opens_for_itself),
+		cmocka_unit_test(forks_in_entry), cmocka_unit_test(while_loading),
+		cmocka_unit_test(real),           cmocka_unit_test(virtual),
+		cmocka_unit_test(among_threads),  cmocka_unit_test(opens_for_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
