@@ -92,17 +92,29 @@ static int find_hook(struct cu_device *dev)
 	return 0;
 }
 
+static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The driver is called under it, so a fork does not wait for it. */
+static void in_child(void)
+{
+	(void)pthread_mutex_init(&hook_lock, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
+
 static int hook(struct cu_device *dev)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int err;
 
 	if (!cu.cuGetExportTable)
 		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver has no "
 					      "export tables");
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hook_lock);
 	err = atomic_load(&hooked) ? 0 : find_hook(dev);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hook_lock);
 	return err;
 }
 

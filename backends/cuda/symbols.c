@@ -16,7 +16,20 @@ struct cu_symbols cu;
 _Thread_local struct cu_refused cu_refused;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static char in_use[256]; /* the file; "": none yet */
+static char file[256];
+static _Atomic(const char *) in_use; /* NULL: none yet; set once all else is there */
+
+/* A driver may take long to start, so a fork does not wait for it.  What another thread
+ * was starting is not started here. */
+static void in_child(void)
+{
+	(void)pthread_mutex_init(&load_lock, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
 
 static const struct {
 	const char *name;
@@ -100,19 +113,19 @@ static int start(const struct cu_symbols *s, const char *library, const char *mi
 /* A driver does not survive being unloaded: what has been started stays. */
 static int load(const char *library)
 {
-	const char *missing;
+	const char *missing, *used = in_use;
 	struct cu_symbols s;
 	void *handle;
 	int err;
 
-	if (in_use[0])
-		return strcmp(in_use, library) == 0
+	if (used)
+		return strcmp(used, library) == 0
 			       ? 0
 			       : cu_host->fail(EBUSY,
 					       "cuda: library=%s, but this process uses "
 					       "%s already",
-					       library, in_use);
-	if (strlen(library) >= sizeof(in_use))
+					       library, used);
+	if (strlen(library) >= sizeof(file))
 		return cu_host->fail(EINVAL, "cuda: library: the name is too long");
 	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
@@ -122,7 +135,8 @@ static int load(const char *library)
 	if (err)
 		return err;
 	cu = s;
-	snprintf(in_use, sizeof(in_use), "%s", library);
+	snprintf(file, sizeof(file), "%s", library);
+	in_use = file;
 	return 0;
 }
 

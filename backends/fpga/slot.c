@@ -18,6 +18,18 @@ static struct {
 	uint64_t of[FP_CARDS_MAX];
 } taken = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* The handles are the parent's, and so are their slots. */
+static void taken_in_child(void)
+{
+	(void)pthread_mutex_init(&taken.lock, NULL);
+	memset(taken.of, 0, sizeof(taken.of));
+}
+
+__attribute__((constructor)) static void taken_watch(void)
+{
+	(void)pthread_atfork(NULL, NULL, taken_in_child);
+}
+
 bool fp_slot_take(struct fp_device *dev, uint32_t slot)
 {
 	const uint64_t bit = UINT64_C(1) << slot;

@@ -18,8 +18,20 @@ struct fp_symbols xrt;
 
 static struct {
 	pthread_mutex_t lock;
-	char *library; /* NULL: none yet */
+	_Atomic(char *) library; /* NULL: none yet; set when xrt is filled in */
 } loaded = {PTHREAD_MUTEX_INITIALIZER, NULL};
+
+/* XRT may be slow to load, and a fork is not to wait for that.  If another thread was
+ * loading it, the child loads it for itself. */
+static void loaded_in_child(void)
+{
+	(void)pthread_mutex_init(&loaded.lock, NULL);
+}
+
+__attribute__((constructor)) static void loaded_watch(void)
+{
+	(void)pthread_atfork(NULL, NULL, loaded_in_child);
+}
 
 static const struct {
 	const char *name;
@@ -91,6 +103,7 @@ static int open_library(const char *library)
 {
 	struct fp_symbols s;
 	void *handle, *p;
+	char *name;
 	size_t i;
 
 	if (loaded.library && strcmp(loaded.library, library) != 0)
@@ -111,10 +124,11 @@ static int open_library(const char *library)
 					     library, rows[i].name);
 		memcpy((char *)&s + rows[i].offset, &p, sizeof(p));
 	}
-	loaded.library = strdup(library);
-	if (!loaded.library)
+	name = strdup(library);
+	if (!name)
 		return fp_host->fail(ENOMEM, "fpga: no memory for a name");
 	xrt = s;
+	loaded.library = name;
 	return 0;
 }
 

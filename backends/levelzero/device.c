@@ -555,6 +555,20 @@ static struct {
 	uint32_t making[LZ_KIND_MEMORY + 1];
 } births = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}};
 
+/* The driver is called under the lock, so a fork does not wait for it.  The threads that
+ * were making something are not in the child. */
+static void births_forked(void)
+{
+	(void)pthread_mutex_init(&births.lock, NULL);
+	(void)pthread_cond_init(&births.made, NULL);
+	memset(births.making, 0, sizeof(births.making));
+}
+
+__attribute__((constructor)) static void births_watch(void)
+{
+	(void)pthread_atfork(NULL, NULL, births_forked);
+}
+
 void lz_making(enum lz_kind kind)
 {
 	pthread_mutex_lock(&births.lock);

@@ -15,7 +15,19 @@ bool lz_build_logs;
 
 /* Probes of different devices come at the same time. */
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static char loaded[256]; /* the file that is in use; "": none yet */
+static char name_of_loaded[256];
+static _Atomic(const char *) loaded; /* NULL: none yet; set when all else is in place */
+
+/* No fork waits until a driver has been started: the child may start it itself. */
+static void forked(void)
+{
+	(void)pthread_mutex_init(&load_lock, NULL);
+}
+
+__attribute__((constructor)) static void handle_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, forked);
+}
 
 static const struct {
 	const char *name;
@@ -94,13 +106,13 @@ static int load_once(const char *loader)
 	void *handle;
 	int err;
 
-	if (loaded[0] && strcmp(loaded, loader) == 0)
+	if (loaded && strcmp(loaded, loader) == 0)
 		return 0;
-	if (loaded[0])
+	if (loaded)
 		return lz_host->fail(
 			EBUSY, "levelzero: loader=%s, but this process uses %s already",
 			loader, loaded);
-	if (strlen(loader) >= sizeof(loaded))
+	if (strlen(loader) >= sizeof(name_of_loaded))
 		return lz_host->fail(EINVAL, "levelzero: loader: the name is too long");
 	handle = dlopen(loader, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
@@ -116,7 +128,8 @@ static int load_once(const char *loader)
 		return err;
 	lz = s;
 	lz_build_logs = !wraps_handles(&s);
-	snprintf(loaded, sizeof(loaded), "%s", loader);
+	snprintf(name_of_loaded, sizeof(name_of_loaded), "%s", loader);
+	loaded = name_of_loaded;
 	return 0;
 }
 

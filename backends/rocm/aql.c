@@ -29,6 +29,18 @@ static struct {
 	struct rocm_aql *first;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* A queue of the parent's is none of the child's: its list begins anew. */
+static void start_over(void)
+{
+	(void)pthread_mutex_init(&kept.lock, NULL);
+	kept.first = NULL;
+}
+
+__attribute__((constructor)) static void at_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, start_over);
+}
+
 /* ---- masks ------------------------------------------------------------------------- */
 
 /* In CUs: where HIP's bits are pairs each is two here. */

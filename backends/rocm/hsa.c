@@ -20,9 +20,22 @@ struct hsa_symbols hsa;
 
 static struct {
 	pthread_mutex_t lock;
-	bool started; /* hsa is filled in */
+	atomic_bool started; /* hsa is filled in */
 	struct rocm_code *kept;
 } used = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Starting HSA takes its time, which no fork waits for.  Code that was kept is the
+ * parent's. */
+static void start_over(void)
+{
+	(void)pthread_mutex_init(&used.lock, NULL);
+	used.kept = NULL;
+}
+
+__attribute__((constructor)) static void at_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, start_over);
+}
 
 /* ---- what goes wrong --------------------------------------------------------------- */
 

@@ -12,8 +12,21 @@ struct hip_symbols hip;
 
 static struct {
 	pthread_mutex_t lock;
-	char file[256]; /* "": none yet */
+	_Atomic(const char *) file; /* NULL: none yet; written last */
+	char name[256];
 } used = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Starting HIP takes its time, which no fork waits for: the child starts it if the parent
+ * has not. */
+static void start_over(void)
+{
+	(void)pthread_mutex_init(&used.lock, NULL);
+}
+
+__attribute__((constructor)) static void at_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, start_over);
+}
 
 /* The name without a number is a development package's. */
 static const char *const known[] = {"libamdhip64.so.6", "libamdhip64.so.5"};
@@ -74,7 +87,8 @@ static int take(void *library, const char *file)
 	if (err)
 		return err;
 	hip = s;
-	snprintf(used.file, sizeof(used.file), "%s", file);
+	snprintf(used.name, sizeof(used.name), "%s", file);
+	used.file = used.name;
 	return 0;
 }
 
@@ -84,13 +98,13 @@ static int load(const char *file)
 	void *library = NULL;
 	size_t i;
 
-	if (used.file[0] && (any || strcmp(used.file, file) == 0))
+	if (used.file && (any || strcmp(used.file, file) == 0))
 		return 0;
-	if (used.file[0])
+	if (used.file)
 		return rocm_host->fail(EBUSY,
 				       "rocm: library=%s: this process has %s already",
 				       file, used.file);
-	if (strlen(file) >= sizeof(used.file))
+	if (strlen(file) >= sizeof(used.name))
 		return rocm_host->fail(EINVAL, "rocm: library: the name is too long");
 	if (!any) {
 		library = dlopen(file, RTLD_NOW | RTLD_LOCAL);

@@ -292,7 +292,8 @@ static void among_threads(void **state)
 	destroy_all(&a);
 }
 
-/* A plugin whose entry is held: by a thread of the parent, which never comes here. */
+/* A thread of the parent that is in a plugin's entry or loads a driver; no child has it.
+ */
 struct held {
 	int at, go[2]; /* where its bytes come from; where it waits for one */
 	pthread_t thread;
@@ -305,8 +306,8 @@ static void *load_held(void *arg)
 	return NULL;
 }
 
-/* Return once a thread is in the entry of the plugin. */
-static void hold(struct held *h)
+/* Return once the thread is there. */
+static void hold(struct held *h, void *(*load)(void *), void *arg)
 {
 	int at[2];
 	char text[32], byte;
@@ -315,7 +316,7 @@ static void hold(struct held *h)
 	assert_int_equal(pipe(h->go), 0);
 	snprintf(text, sizeof(text), "%d,%d", h->go[0], at[1]);
 	setenv("HELD", text, 1);
-	assert_int_equal(pthread_create(&h->thread, NULL, load_held, NULL), 0);
+	assert_int_equal(pthread_create(&h->thread, NULL, load, arg), 0);
 	assert_int_equal(read(at[0], &byte, 1), 1);
 	unsetenv("HELD");
 	(void)close(at[1]);
@@ -356,11 +357,67 @@ static void while_loading(void **state)
 	int status;
 
 	(void)state;
-	hold(&h);
+	hold(&h, load_held, NULL);
 	status = in_child(open_all, NULL);
 	let_go(&h);
 	assert_int_equal(status, 0);
 	assert_non_null(registry_find("held"));
+}
+
+/* Each backend has a lock of its own while it loads its vendor's library. */
+static const struct driver {
+	const char *name, *key, *held, *none;
+} drivers[] = {
+	{"cuda", "library", HELD_FOLDER "/held_cuda.so", "no driver"},
+	{"rocm", "library", HELD_FOLDER "/held_rocm.so", "no HIP"},
+	{"levelzero", "loader", HELD_FOLDER "/held_levelzero.so", "no loader"},
+	{"fpga", "library", HELD_FOLDER "/held_fpga.so", "no XRT"},
+};
+static const struct driver *driver; /* whose turn it is */
+
+static int open_driver(const char *library)
+{
+	struct hal_device *dev;
+	char target[4200];
+
+	snprintf(target, sizeof(target), "%s:0?%s=%s", driver->name, driver->key,
+		 library);
+	return hal_open(target, NULL, &dev);
+}
+
+/* It is no driver. */
+static void *load_driver(void *arg)
+{
+	(void)arg;
+	assert_int_equal(open_driver(driver->held), -ENODEV);
+	return NULL;
+}
+
+static int open_none(struct all *a)
+{
+	(void)a;
+	if (open_driver("/nowhere/lib.so") != -ENODEV)
+		return 1;
+	return strstr(hal_last_error(), driver->none) != NULL ? 0 : 2;
+}
+
+static void while_driver_loads(void **state)
+{
+	struct held h;
+	int status;
+
+	(void)state;
+	OK(registry_load(""));
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		driver = &drivers[i];
+		if (registry_find(driver->name) == NULL)
+			continue; /* this build leaves it out */
+		hold(&h, load_driver, NULL);
+		status = in_child(open_none, NULL);
+		let_go(&h);
+		if (status != 0)
+			fail_msg("%s: the child is %d", driver->name, status);
+	}
 }
 
 /* A driver that forks while it is loaded waits for nothing that it holds itself. */
@@ -402,9 +459,13 @@ static void opens_for_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forks_in_entry), cmocka_unit_test(while_loading),
-		cmocka_unit_test(real),           cmocka_unit_test(virtual),
-		cmocka_unit_test(among_threads),  cmocka_unit_test(opens_for_itself),
+		cmocka_unit_test(forks_in_entry),
+		cmocka_unit_test(while_loading),
+		cmocka_unit_test(while_driver_loads),
+		cmocka_unit_test(real),
+		cmocka_unit_test(virtual),
+		cmocka_unit_test(among_threads),
+		cmocka_unit_test(opens_for_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
