@@ -55,6 +55,14 @@ struct hal_option_def {
 
 struct hal_bk_config; /* one device's options, all checked against the table */
 
+/* ---- time ------------------------------------------------------------------------- */
+
+/* at_ns + more_ns; UINT64_MAX, which is never, where the sum is beyond. */
+static inline uint64_t hal_bk_after(uint64_t at_ns, uint64_t more_ns)
+{
+	return more_ns < UINT64_MAX - at_ns ? at_ns + more_ns : UINT64_MAX;
+}
+
 /* ---- coloured memory -------------------------------------------------------------- */
 
 #define HAL_BK_COLORS_MAX 64u

@@ -694,7 +694,8 @@ static uint64_t patience(const struct cu_device *dev, const struct cu_queue *q)
 	const bool launched = q->count > cu_stops_kept(q) && !q->reported &&
 			      q->slots[q->head].cmd.op == HAL_OP_LAUNCH;
 
-	return launched && dev->opt.hang_ns ? q->turn_ns + dev->opt.hang_ns : UINT64_MAX;
+	return launched && dev->opt.hang_ns ? hal_bk_after(q->turn_ns, dev->opt.hang_ns)
+					    : UINT64_MAX;
 }
 
 /* Nothing takes a launch back: its queue ends here, and the device may go on with what it
@@ -801,7 +802,6 @@ static uint32_t look_at_all(struct cu_device *dev, struct hal_bk_event *ev, uint
 /* Virtual clock: to until_ns, or to where the host can see something. */
 static bool step(struct cu_device *dev, uint64_t until_ns)
 {
-	const uint64_t most = UINT64_MAX - dev->zero_ns;
 	const struct cu_queue *q;
 	uint64_t now, soonest = UINT64_MAX;
 	uint32_t idle = 0;
@@ -811,7 +811,7 @@ static bool step(struct cu_device *dev, uint64_t until_ns)
 			soonest = patience(dev, q);
 	if (soonest < until_ns)
 		until_ns = soonest;
-	cu.advance((until_ns < most ? until_ns : most) + dev->zero_ns, &now, &idle);
+	cu.advance(hal_bk_after(until_ns, dev->zero_ns), &now, &idle);
 	cu_raise(dev, now);
 	dev->ask_now = true;
 	return !idle || soonest < UINT64_MAX;
@@ -852,8 +852,8 @@ uint64_t cu_next(void *device)
 	if (age < SPIN_NS)
 		return 0;
 	if (dev->inflight == dev->hangs)
-		return now + CHECK_NS;
-	return now + (age / 8 < NAP_NS ? age / 8 : NAP_NS);
+		return hal_bk_after(now, CHECK_NS);
+	return hal_bk_after(now, age / 8 < NAP_NS ? age / 8 : NAP_NS);
 }
 
 /* ---- preemption -------------------------------------------------------------------- */

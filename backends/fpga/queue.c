@@ -527,6 +527,11 @@ static uint32_t look(struct fp_device *dev, struct hal_bk_event *ev, uint32_t ma
 
 /* ---- time ---------------------------------------------------------------------------- */
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Virtual time: to until_ns, or to where something can have ended; false: nothing will.
  */
 static bool step(struct fp_device *dev, uint64_t until_ns)
@@ -538,14 +543,14 @@ static bool step(struct fp_device *dev, uint64_t until_ns)
 	for (q = dev->busy.oldest; q; q = q->newer) {
 		if (q->phase != FP_RUNNING)
 			continue;
-		if (dev->opt.hang_ns && q->start_ns + dev->opt.hang_ns < until_ns)
-			until_ns = q->start_ns + dev->opt.hang_ns;
-		if (q->asked && fp_now(dev) + FP_LOOK_NS < until_ns)
-			until_ns = fp_now(dev) + FP_LOOK_NS; /* it is asked again */
+		if (dev->opt.hang_ns)
+			until_ns = earlier(until_ns,
+					   hal_bk_after(q->start_ns, dev->opt.hang_ns));
+		if (q->asked) /* it is asked again */
+			until_ns =
+				earlier(until_ns, hal_bk_after(fp_now(dev), FP_LOOK_NS));
 	}
-	if (until_ns > UINT64_MAX - dev->zero_ns)
-		until_ns = UINT64_MAX - dev->zero_ns;
-	xrt.advance(until_ns + dev->zero_ns, &now, &idle);
+	xrt.advance(hal_bk_after(until_ns, dev->zero_ns), &now, &idle);
 	fp_raise(dev, now);
 	return !idle || dev->opt.hang_ns;
 }
@@ -584,7 +589,7 @@ uint64_t fp_next(void *device)
 	if (wait < FP_LOOK_NS)
 		return 0;
 	wait /= 10;
-	return now + (wait < LONGEST_NS ? wait : LONGEST_NS);
+	return hal_bk_after(now, wait < LONGEST_NS ? wait : LONGEST_NS);
 }
 
 /* ---- preemption ---------------------------------------------------------------------- */

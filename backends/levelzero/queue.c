@@ -624,8 +624,8 @@ static bool step(struct lz_device *dev, uint64_t until_ns)
 
 	/* So that a command that does not end is looked into, and times out. */
 	if (dev->watched && to - dev->last_ns > most)
-		to = dev->last_ns + most;
-	to = to > UINT64_MAX - dev->zero_ns ? UINT64_MAX : to + dev->zero_ns;
+		to = hal_bk_after(dev->last_ns, most);
+	to = hal_bk_after(to, dev->zero_ns);
 	dev->advance(to, &now, &idle);
 	lz_raise(dev, now - dev->zero_ns);
 	return !idle || dev->opt.timeout_ns;

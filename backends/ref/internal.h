@@ -16,7 +16,9 @@
 #define REF_KILL_NS    1u  /* from a kill to the units being free */
 #define REF_BYTES_WORK 16u /* bytes that copy and fill move a unit-nanosecond */
 #define REF_NEVER      UINT64_MAX
-#define REF_GUESTS     4096u
+/* Of a command: a year of device time is as good as for ever and overflows nothing. */
+#define REF_LONGEST (UINT64_C(1) << 55)
+#define REF_GUESTS  4096u
 
 enum ref_preempt { REF_PREEMPT_INSIDE, REF_PREEMPT_BETWEEN, REF_PREEMPT_NONE };
 enum ref_resize { REF_RESIZE_LIVE, REF_RESIZE_IDLE, REF_RESIZE_NONE };

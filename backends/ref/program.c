@@ -79,8 +79,10 @@ static void kernel_init(struct ref_kernel *r, const struct hal_ref_kernel *k)
 {
 	r->k = k;
 	r->fn = k->fn;
-	r->work = k->work;
-	r->span_ns = k->span_ns > 1 ? k->span_ns : 1;
+	r->work = k->work < REF_LONGEST ? k->work : REF_LONGEST;
+	r->span_ns = k->span_ns < REF_LONGEST ? k->span_ns : REF_LONGEST;
+	if (r->span_ns == 0)
+		r->span_ns = 1;
 	r->cost = k->cost;
 	memset(&r->call, 0, sizeof(r->call));
 	r->call.args = r->args;
@@ -173,11 +175,10 @@ static uint64_t work_of_launch(const struct ref_partition *part,
 
 		work = k->cost(ref_call(part, cmd, fault));
 	}
-	/* A year of device time is as good as for ever and overflows nothing. */
 	groups = (uint64_t)g[0] * g[1];
 	if (__builtin_mul_overflow(groups, g[2], &groups) ||
-	    __builtin_mul_overflow(groups, work, &work) || work > UINT64_C(1) << 55)
-		return UINT64_C(1) << 55;
+	    __builtin_mul_overflow(groups, work, &work) || work > REF_LONGEST)
+		return REF_LONGEST;
 	return work;
 }
 

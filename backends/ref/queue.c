@@ -157,7 +157,9 @@ static void notice_add(struct ref_device *dev, struct ref_queue *q)
 
 /* ---- running ---------------------------------------------------------------------- */
 
-/* End of a command of which work is left at from. */
+/* End of a command of which work is left at from.  No work and no span is longer than
+ * REF_LONGEST, so the sums here and in run overflow only in the last year of a clock of
+ * 584 years; each test of them would be an instruction of every command. */
 static uint64_t end_of(const struct ref_partition *part, uint64_t from, uint64_t work,
 		       uint32_t units)
 {
@@ -222,7 +224,7 @@ start_inside(struct ref_device *dev, struct ref_partition *part, struct ref_queu
 	part->start_ns = now;
 	part->since_ns = now;
 	part->left_work = q->left_work;
-	part->span_end_ns = now + q->left_span_ns;
+	part->span_end_ns = hal_bk_after(now, q->left_span_ns);
 	part->end_ns = end_of(part, now, q->left_work, part->desc.units);
 	q->inside = false;
 	heap_insert(dev, part);
@@ -677,7 +679,7 @@ static void fold(struct ref_device *dev, struct ref_queue *q, uint64_t now)
 		notice_add(dev, q);
 		return;
 	}
-	part->stop_ns = part->start_ns + (ran / grain + 1) * grain;
+	part->stop_ns = hal_bk_after(part->start_ns + ran / grain * grain, grain);
 	part->end_ns = due_of(part, part->since_ns, part->left_work, part->desc.units);
 	heap_fix(dev, part);
 }
@@ -695,7 +697,8 @@ static void kill_all(struct ref_device *dev, struct ref_queue *q, uint64_t now)
 		return;
 	}
 	/* Told by finish().  An end that poll has not seen yet is late. */
-	part->end_ns = (now > part->start_ns ? now : part->start_ns) + REF_KILL_NS;
+	part->end_ns =
+		hal_bk_after(now > part->start_ns ? now : part->start_ns, REF_KILL_NS);
 	heap_fix(dev, part);
 }
 

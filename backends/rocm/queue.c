@@ -581,7 +581,7 @@ static uint64_t deadline(const struct rocm_device *dev, struct rocm_queue *q)
 	if (!dev->opt.bound_ns || !q->count || q->reported || rocm_stops_kept(q) ||
 	    q->slots[q->head].cmd.op != HAL_OP_LAUNCH)
 		return UINT64_MAX;
-	return q->first_ns + dev->opt.bound_ns;
+	return hal_bk_after(q->first_ns, dev->opt.bound_ns);
 }
 
 /* HSA ends what a queue has.  HIP takes nothing back: the device keeps it, and the queue
@@ -765,7 +765,7 @@ static bool advance(struct rocm_device *dev, uint64_t until_ns)
 			soonest = deadline(dev, q);
 	if (to > soonest)
 		to = soonest;
-	to = to > UINT64_MAX - dev->zero_ns ? UINT64_MAX : to + dev->zero_ns;
+	to = hal_bk_after(to, dev->zero_ns);
 	hip.advance(to, &now, &idle);
 	dev->ask_now = true;
 	rocm_raise(dev, now);
@@ -802,8 +802,8 @@ uint64_t rocm_next(void *device)
 	if (8 * nap < AWAKE_NS)
 		return 0;
 	if (dev->stuck == dev->inflight)
-		return now + ASK_NS;
-	return now + (nap > SLEEP_NS ? SLEEP_NS : nap);
+		return hal_bk_after(now, ASK_NS);
+	return hal_bk_after(now, nap > SLEEP_NS ? SLEEP_NS : nap);
 }
 
 /* ---- preemption -------------------------------------------------------------------- */

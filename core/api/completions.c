@@ -162,7 +162,7 @@ static uint64_t run_until(const struct hal_device *dev, int64_t deadline)
 {
 	if (deadline == HAL_FOREVER)
 		return UINT64_MAX;
-	return dev->now + (deadline != 0 ? SLICE_NS : 0);
+	return hal_bk_after(dev->now, deadline != 0 ? SLICE_NS : 0);
 }
 
 /* By the engine.  False: nothing is left to do, and nothing has ended. */

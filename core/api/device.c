@@ -154,7 +154,7 @@ static int poll_virtual(struct hal_device *dev, uint64_t ns)
 
 	engine_enter(dev);
 	before = counter_get(&dev->ended);
-	until = dev->now + ns < dev->now ? UINT64_MAX : dev->now + ns;
+	until = hal_bk_after(dev->now, ns);
 	while (engine_turn(dev, until, true))
 		;
 	ended = counter_get(&dev->ended) - before;

@@ -306,7 +306,7 @@ static uint64_t run_until(const struct wait *w, const struct hal_device *dev)
 		return UINT64_MAX;
 	if (w->device_time)
 		return (uint64_t)w->deadline;
-	return dev->now + (w->deadline != 0 ? SLICE_NS : 0);
+	return hal_bk_after(dev->now, w->deadline != 0 ? SLICE_NS : 0);
 }
 
 static bool time_is_up(const struct wait *w, const struct hal_device *dev, bool did)

@@ -9,8 +9,7 @@ static uint64_t deadline(const struct hal_queue *q, uint64_t submit_ns, uint64_t
 
 	if (submit_ns > now)
 		submit_ns = now; /* SUBMIT_ASLEEP */
-	return within != 0 && within < UINT64_MAX - submit_ns ? submit_ns + within
-							      : HAL_POLICY_NEVER;
+	return within != 0 ? hal_bk_after(submit_ns, within) : HAL_POLICY_NEVER;
 }
 
 uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t *last_ns)

@@ -43,7 +43,8 @@ static uint32_t program_of(const struct record *r)
  * so, not beside the shortest of them. */
 static bool goes_on(const struct stretch *s, uint32_t program, uint64_t begun_ns)
 {
-	return program == s->program && begun_ns <= s->until_ns + s->recent_ns / NEARLY;
+	return program == s->program &&
+	       begun_ns <= hal_bk_after(s->until_ns, s->recent_ns / NEARLY);
 }
 
 static void ran(struct hal_partition *part, uint32_t program, uint64_t start_ns,
@@ -81,23 +82,22 @@ static uint32_t did(const struct hal_partition *part, uint64_t start_ns, uint64_
 	const struct stretch *s = &part->stretch;
 	struct company c = {s->program, s->since_ns, s->until_ns};
 	const struct flight *now = running(part);
-	uint64_t begun_ns;
+	uint64_t begun_ns, from_ns = hal_bk_after(start_ns, slack_ns);
 
 	if (now != NULL) {
 		begun_ns = now->issue_ns > s->until_ns ? now->issue_ns : s->until_ns;
 		if (goes_on(s, program_of(now->record), begun_ns))
 			c.until_ns = UINT64_MAX;
-		else if (begun_ns <= start_ns + slack_ns)
+		else if (begun_ns <= from_ns)
 			c = (struct company){program_of(now->record), begun_ns,
 					     UINT64_MAX};
 		else if (begun_ns < end_ns - slack_ns)
 			return MIXED;
 	}
-	if (c.until_ns <= start_ns + slack_ns)
+	if (c.until_ns <= from_ns)
 		return ALONE;
-	return c.since_ns <= start_ns + slack_ns && c.until_ns >= end_ns - slack_ns
-		       ? c.program
-		       : MIXED;
+	return c.since_ns <= from_ns && c.until_ns >= end_ns - slack_ns ? c.program
+									: MIXED;
 }
 
 static uint32_t all_did(const struct hal_partition *part, uint64_t start_ns,

@@ -67,9 +67,8 @@ static uint64_t own_deadline(const struct hal_queue *q)
 	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
 
 	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
-	return q->asked.deadline_ns != 0 && q->asked.deadline_ns < UINT64_MAX - at
-		       ? at + q->asked.deadline_ns
-		       : UINT64_MAX;
+	return q->asked.deadline_ns != 0 ? hal_bk_after(at, q->asked.deadline_ns)
+					 : UINT64_MAX;
 }
 
 /* ---- who is waited for ---------------------------------------------------------------- */
@@ -261,9 +260,8 @@ struct urgency inherit_urgency(const struct hal_queue *q)
 		uint64_t at = q->oldest->submit_ns;
 
 		u.rank = rank_of(q->own_class, q->ending.priority);
-		u.deadline_ns = q->ending.deadline_ns != 0 &&
-						q->ending.deadline_ns < UINT64_MAX - at
-					? at + q->ending.deadline_ns
+		u.deadline_ns = q->ending.deadline_ns != 0
+					? hal_bk_after(at, q->ending.deadline_ns)
 					: UINT64_MAX;
 		if (q->runnable && urgency_above(&next, &u))
 			u = next;

@@ -115,10 +115,9 @@ static COLD void fault(struct hal_device *dev, counter *kind, const char *reason
 /* What it has stopped it may keep so for as long as it may keep anybody waiting. */
 static void stop_until(struct hal_device *dev, const struct hal_queue *q)
 {
-	uint64_t at_ns = UINT64_MAX;
+	uint64_t at_ns = hal_bk_after(q->suspend_asked_ns, dev->limits.starve_ns);
 
-	if (dev->limits.starve_ns < UINT64_MAX - 1 - q->suspend_asked_ns)
-		at_ns = q->suspend_asked_ns + dev->limits.starve_ns + 1;
+	at_ns = hal_bk_after(at_ns, 1);
 	if (at_ns >= dev->stops_ns)
 		return;
 	dev->stops_ns = at_ns;
@@ -332,11 +331,12 @@ static void hold(struct hal_partition *part, uint64_t at_ns)
 {
 	struct hal_device *dev = part->dev;
 	uint64_t since = oldest(part)->view.runnable_ns;
+	uint64_t last = hal_bk_after(since, dev->limits.starve_ns);
 
 	dev->held += !part->held;
 	part->held = true;
-	if (dev->limits.starve_ns < at_ns && since + dev->limits.starve_ns < at_ns)
-		at_ns = since + dev->limits.starve_ns + 1;
+	if (last < at_ns)
+		at_ns = hal_bk_after(last, 1);
 	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns, part->view.runnable);
 	if (at_ns < dev->hold_ns)
 		dev->hold_ns = at_ns;
@@ -650,7 +650,7 @@ static void host_alarm(void *device, uint64_t at_ns)
 
 	/* What has passed is now; but time goes on. */
 	if (at_ns <= dev->now)
-		at_ns = dev->now + 1;
+		at_ns = hal_bk_after(dev->now, 1);
 	dev->alarm_ns = at_ns;
 	timer_at(dev, at_ns);
 }

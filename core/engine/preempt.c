@@ -163,7 +163,7 @@ static uint64_t slack_of(const struct hal_queue *q)
 
 	if (at == HAL_POLICY_NEVER)
 		return HAL_POLICY_NEVER;
-	return at > now + needed ? at - now - needed : 0;
+	return at > hal_bk_after(now, needed) ? at - now - needed : 0;
 }
 
 /* The first of its partition has begun when the one before it ended; the others have not
@@ -192,7 +192,7 @@ static struct at_work at_work(const struct hal_queue *v, const struct flight *fi
 			w.ran_ns += before_ns; /* KILL throws that away, too */
 		}
 		before_ns = 0;
-		w.left_ns += ns;
+		w.left_ns = hal_bk_after(w.left_ns, ns);
 	}
 	return w;
 }
@@ -233,7 +233,8 @@ static struct way way_of(const struct hal_device *dev, uint32_t mode,
 		return (struct way){wait_ns, w->ran_ns};
 	if (s != NULL)
 		return (struct way){wait_ns, s->cost_ns};
-	return (struct way){wait_ns, mode == HAL_SUSPEND_SAVE ? 2 * wait_ns : 0};
+	return (struct way){
+		wait_ns, mode == HAL_SUSPEND_SAVE ? hal_bk_after(wait_ns, wait_ns) : 0};
 }
 
 static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
@@ -244,7 +245,8 @@ static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
 		return a_in_time;
 	if (slack_ns != HAL_POLICY_NEVER && a_in_time && a->lost_ns != b->lost_ns)
 		return a->lost_ns < b->lost_ns;
-	return a->wait_ns + a->lost_ns < b->wait_ns + b->lost_ns;
+	return hal_bk_after(a->wait_ns, a->lost_ns) <
+	       hal_bk_after(b->wait_ns, b->lost_ns);
 }
 
 /* The mode in which v is stopped for something that can wait for slack_ns. */

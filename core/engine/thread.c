@@ -53,7 +53,7 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 	}
 	if (at == UINT64_MAX)
 		return UINT64_MAX;
-	return at <= dev->now ? 0 : host_ns + (at - dev->now);
+	return at <= dev->now ? 0 : hal_bk_after(host_ns, at - dev->now);
 }
 
 /* Who wakes it is also who takes .sleeping away (W7): that is what it sleeps on. */

@@ -518,8 +518,8 @@ static void submission(struct trace *t, struct hal_queue *q, uint64_t at)
 {
 	if (at < q->traced_ns)
 		return;
-	q->traced_ns = at + 1;
-	slice(t, "submit", PID_QUEUES, submit_tid(q), at, at + 1);
+	q->traced_ns = hal_bk_after(at, 1);
+	slice(t, "submit", PID_QUEUES, submit_tid(q), at, q->traced_ns);
 	end(t);
 }
 

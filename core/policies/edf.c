@@ -20,7 +20,7 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	(void)state, (void)part, (void)now_ns;
 	if (queue->head.deadline_ns != HAL_POLICY_NEVER)
 		return queue->head.deadline_ns;
-	return none + queue->head.submit_ns;
+	return hal_bk_after(none, queue->head.submit_ns);
 }
 
 extern const struct hal_policy hal_policy_edf;

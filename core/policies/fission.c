@@ -190,7 +190,7 @@ static void spread(struct fission *f, uint64_t now_ns)
 	}
 	sort(&f->all);
 	if (hal_policy_spread(f->device, f->all) != -EBUSY)
-		f->next_ns = now_ns + f->period_ns;
+		f->next_ns = hal_bk_after(now_ns, f->period_ns);
 }
 
 /* ---- the queues: by deadline -------------------------------------------------------- */

@@ -193,7 +193,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 			return NULL;
 		s->asked = true;
 		if (wanted(krisp, s, units)) {
-			order->until_ns = now_ns + krisp->wait_ns;
+			order->until_ns = hal_bk_after(now_ns, krisp->wait_ns);
 			return NULL;
 		}
 	}

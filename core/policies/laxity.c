@@ -63,7 +63,7 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 
 	(void)part, (void)now_ns;
 	if (deadline_ns >= LATE)
-		return LATE + queue->head.submit_ns;
+		return hal_bk_after(LATE, queue->head.submit_ns);
 	return deadline_ns > rest_ns ? deadline_ns - rest_ns : 0;
 }
 
@@ -71,17 +71,19 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 		     struct hal_policy_queue *queue, uint64_t latest_ns, uint64_t now_ns)
 {
 	uint64_t start_ns = now_ns;
+	uint64_t most_ns = hal_bk_after(now_ns, part->running * part->own[LAST]);
 
 	if (part->running != 0 && part->own[END] > now_ns)
 		start_ns = part->own[END];
 	/* No later than what is there can take: errors do not add up. */
-	if (start_ns > now_ns + part->running * part->own[LAST])
-		start_ns = now_ns + part->running * part->own[LAST];
+	if (start_ns > most_ns)
+		start_ns = most_ns;
 	if (latest_ns < LATE &&
-	    start_ns + known(state, queue->head.rest_ns) > queue->head.deadline_ns)
-		return LATE + queue->head.submit_ns;
+	    hal_bk_after(start_ns, known(state, queue->head.rest_ns)) >
+		    queue->head.deadline_ns)
+		return hal_bk_after(LATE, queue->head.submit_ns);
 	part->own[LAST] = known(state, queue->head.expected_ns);
-	part->own[END] = start_ns + part->own[LAST];
+	part->own[END] = hal_bk_after(start_ns, part->own[LAST]);
 	return 0;
 }
 

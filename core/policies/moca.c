@@ -211,7 +211,7 @@ static void look_later(struct moca *m, uint64_t now_ns)
 	if (m->alarmed || m->capacity == 0)
 		return;
 	m->alarmed = true;
-	m->device->alarm(m->device->device, now_ns + m->window_ns);
+	m->device->alarm(m->device->device, hal_bk_after(now_ns, m->window_ns));
 }
 
 /* ---- the queues: by deadline, latency-critical work first --------------------------- */

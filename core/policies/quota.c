@@ -94,8 +94,8 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	(void)part;
 	forward(quota, queue, now_ns);
 	if (queue->own[USED] >= each)
-		return (queue->own[WINDOW] - 1 + queue->own[USED] / each) *
-		       quota->window_ns;
+		return hal_bk_after((queue->own[WINDOW] - 1) * quota->window_ns,
+				    queue->own[USED] / each * quota->window_ns);
 	left = each - queue->own[USED];
 	expected = queue->head.expected_ns;
 	if (expected == HAL_POLICY_NEVER)
@@ -104,10 +104,12 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 		return now_ns;
 	/* What runs may have it all: seen when that has ended, but not looked for all the
 	 * time. */
-	next = queue->own[WINDOW] * quota->window_ns;
+	next = hal_bk_after((queue->own[WINDOW] - 1) * quota->window_ns,
+			    quota->window_ns);
 	least = quota->window_ns / 64 + 1;
 	expected = expected > least ? expected : least;
-	return now_ns + expected < next ? now_ns + expected : next;
+	expected = hal_bk_after(now_ns, expected);
+	return expected < next ? expected : next;
 }
 
 static uint64_t turn(void *state, struct hal_policy_partition *part,

@@ -15,8 +15,8 @@
  *
  * Good where loading is dear and programs are several: fewer loads, at the same deadlines
  * missed.  Bad for latency, of which it spends half of what the deadlines leave.  With
- * one configuration, or where loading is not known to cost anything, it is edf with an
- * age limit.  A decision looks at the first of each configuration that is waited for.
+ * one configuration, or where loading costs nothing, it is edf with an age limit.  A
+ * decision looks at the first of each configuration that is waited for.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -118,25 +118,24 @@ static uint32_t needs(const struct slots *slots, const struct hal_policy_queue *
 static uint64_t due(const struct slots *slots, const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_command *head = &queue->head;
-	uint64_t wait_ns = slots->age_ns, slack_ns, needs_ns = slots->load_ns;
+	uint64_t wait_ns = slots->age_ns, slack_ns, needs_ns;
 
-	if (holds(queue) &&
-	    slots->load_ns != 0) /* it waits for a load since it could run */
-		return queue->runnable_ns + wait_ns;
+	if (holds(queue) && slots->load_ns != 0) /* for a load, since it could run */
+		return hal_bk_after(queue->runnable_ns, wait_ns);
 	if (hal_policy_rank(queue) == 0)
 		return head->submit_ns;
 	if (holds(queue))
-		return head->submit_ns + wait_ns;
+		return hal_bk_after(head->submit_ns, wait_ns);
 	if (head->deadline_ns < head->submit_ns) /* lent by one that waits for it */
 		return head->deadline_ns;
-	needs_ns += head->rest_ns != HAL_POLICY_NEVER ? head->rest_ns : slots->unknown_ns;
+	needs_ns = head->rest_ns != HAL_POLICY_NEVER ? head->rest_ns : slots->unknown_ns;
+	needs_ns = hal_bk_after(needs_ns, slots->load_ns);
 	slack_ns = head->deadline_ns - head->submit_ns;
 	slack_ns = slack_ns > needs_ns ? (slack_ns - needs_ns) / 2 : 0;
-	return head->submit_ns + (slack_ns < wait_ns ? slack_ns : wait_ns);
+	return hal_bk_after(head->submit_ns, slack_ns < wait_ns ? slack_ns : wait_ns);
 }
 
-/* The group of a configuration that somebody waits with, or one that is empty; 0: none.
- */
+/* The group of a configuration that somebody waits with, or an empty one; 0: none. */
 static uint64_t group_of(const struct shared *s, uint32_t number, bool empty)
 {
 	for (uint64_t i = 1; number != 0 && i < GROUPS && i <= s->used + empty; i++)
@@ -222,8 +221,9 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 		at_ns = q->own[DUE];
 		if (wanted && at_ns < slots->stays_ns)
 			at_ns = slots->stays_ns;
-		if (!wanted && holds(q) && at_ns > q->runnable_ns + slots->hold_ns)
-			at_ns = q->runnable_ns + slots->hold_ns;
+		if (!wanted && holds(q) &&
+		    at_ns > hal_bk_after(q->runnable_ns, slots->hold_ns))
+			at_ns = hal_bk_after(q->runnable_ns, slots->hold_ns);
 		at_ns = at_ns > now_ns ? at_ns : now_ns;
 		if (at_ns < *until_ns || (at_ns == *until_ns && before(q, best))) {
 			*until_ns = at_ns;
@@ -271,7 +271,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	if (needs(slots, queue) == 0)
 		return queue;
 	if (needs(slots, queue) != slots->loaded)
-		slots->stays_ns = now_ns + slots->load_ns + slots->stay_ns;
+		slots->stays_ns = hal_bk_after(now_ns, slots->load_ns + slots->stay_ns);
 	slots->loaded = needs(slots, queue);
 	s->last = queue;
 	return queue;

@@ -125,7 +125,8 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 		return queue->own[PAID] * slots->slot_ns;
 	if (ahead == 0 && fits(slots, part, queue, start_ns))
 		return now_ns;
-	return (number + (ahead != 0 ? ahead : slots->count)) * slots->slot_ns;
+	return hal_bk_after(number * slots->slot_ns,
+			    (ahead != 0 ? ahead : slots->count) * slots->slot_ns);
 }
 
 static uint64_t turn(void *state, struct hal_policy_partition *part,
@@ -141,8 +142,8 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 		return at_ns;
 	part->own[STARTED] = start_ns / slots->slot_ns + 1;
 	queue->own[BEGAN] = part->own[STARTED];
-	part->own[END] =
-		start_ns + (expected != HAL_POLICY_NEVER ? expected : slots->slot_ns);
+	part->own[END] = hal_bk_after(
+		start_ns, expected != HAL_POLICY_NEVER ? expected : slots->slot_ns);
 	return 0;
 }
 

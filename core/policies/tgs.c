@@ -145,11 +145,13 @@ static void catch_up(const struct tgs *tgs, struct shared *s, uint64_t now_ns)
 	uint64_t most = CATCH_UP * tgs->period_ns;
 
 	if (s->period_ends_ns == 0)
-		s->period_ends_ns = now_ns + tgs->period_ns;
+		s->period_ends_ns = hal_bk_after(now_ns, tgs->period_ns);
 	if (now_ns > most && s->period_ends_ns < now_ns - most)
 		s->period_ends_ns = now_ns - most;
-	for (; s->period_ends_ns <= now_ns; s->period_ends_ns += tgs->period_ns)
+	while (s->period_ends_ns <= now_ns) {
+		s->period_ends_ns = hal_bk_after(s->period_ends_ns, tgs->period_ns);
 		period_over(s);
+	}
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
@@ -204,7 +206,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	effort = s->list[BEST_EFFORT].first;
 	if (effort != NULL && s->due_ns <= now_ns &&
 	    (best == NULL || effort->runnable_ns < best->runnable_ns)) {
-		s->due_ns = now_ns + tgs->period_ns * ONE / s->limit;
+		s->due_ns = hal_bk_after(now_ns, tgs->period_ns * ONE / s->limit);
 		best = effort;
 	}
 	if (best != NULL)

@@ -200,7 +200,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	if (!s->holder_waits || now_ns >= s->lease_ends_ns ||
 	    s->holder->own[LENGTH] / LENGTHS != from / WORDS) {
 		s->holder = highest(s, from, now_ns);
-		s->lease_ends_ns = now_ns + themis->lease_ns;
+		s->lease_ends_ns = hal_bk_after(now_ns, themis->lease_ns);
 	}
 	take(s, s->holder);
 	return s->holder;

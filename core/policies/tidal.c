@@ -210,7 +210,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	count(s, queue, c, running);
 	hal_policy_list_add(&s->list[c], queue);
 	comes = s->rests_ns[c] == 0;
-	s->rests_ns[c] = queue->runnable_ns + t->idle_ns;
+	s->rests_ns[c] = hal_bk_after(queue->runnable_ns, t->idle_ns);
 	if (c == CRITICAL) {
 		needs = units_for(t, part, queue);
 		comes |= needs > s->needs;
@@ -255,7 +255,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 		count(s, queue, c, queue->own[RUNNING] - 1);
 	if (has_work(s, c))
 		return;
-	s->rests_ns[c] = end->now_ns + t->idle_ns;
+	s->rests_ns[c] = hal_bk_after(end->now_ns, t->idle_ns);
 	alarm_at(t, s->rests_ns[c]);
 }
 

@@ -283,8 +283,8 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	queue = first_of(s, BESIDE);
 	first = first_of(s, ARRAY);
 	if (first != NULL && !has_array(v, s) &&
-	    first->runnable_ns + v->wait_ns > now_ns) {
-		order->until_ns = first->runnable_ns + v->wait_ns;
+	    hal_bk_after(first->runnable_ns, v->wait_ns) > now_ns) {
+		order->until_ns = hal_bk_after(first->runnable_ns, v->wait_ns);
 		first = NULL;
 	}
 	if (queue == NULL || (first != NULL && before(first, queue)))

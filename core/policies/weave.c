@@ -201,7 +201,7 @@ static uint64_t waits_until(const struct weave *w, const struct hal_policy_queue
 	if (kind == UNKNOWN || queue->own[RANK] == 0 ||
 	    w->running[kind] <= w->running[COMPUTE + MEMORY - kind])
 		return 0;
-	return queue->runnable_ns + w->wait_ns;
+	return hal_bk_after(queue->runnable_ns, w->wait_ns);
 }
 
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
