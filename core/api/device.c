@@ -164,7 +164,7 @@ static int poll_virtual(struct hal_device *dev, uint64_t ns)
 
 int hal_device_poll(struct hal_device *dev, uint64_t ns)
 {
-	uint64_t ended;
+	uint64_t ended, reported;
 	int n;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
@@ -174,13 +174,13 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 		return n;
 	if (dev->virtual_clock)
 		return poll_virtual(dev, ns);
-	/* The engine's thread does the work: what ended since the last call. */
-	pthread_rwlock_wrlock(&dev->shape);
-	ended = counter_get(&dev->ended);
-	n = (int)((ended - dev->ended_reported) & INT32_MAX);
-	dev->ended_reported = ended;
-	pthread_rwlock_unlock(&dev->shape);
-	return n;
+	/* The engine's thread does the work: what ended since the last call.  What two
+	 * calls at once report adds up. */
+	reported = atomic_load(&dev->ended_reported);
+	do
+		ended = counter_get(&dev->ended);
+	while (!atomic_compare_exchange_weak(&dev->ended_reported, &reported, ended));
+	return (int)((ended - reported) & INT32_MAX);
 }
 
 /* ---- extensions -------------------------------------------------------------------- */
@@ -255,14 +255,16 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: no path");
 	cancel = cancel_hold();
-	pthread_rwlock_wrlock(&dev->shape);
+	/* Whoever opens a file may wait for it: nobody but another start waits for that.
+	 */
+	pthread_mutex_lock(&dev->trace_start);
 	/* Before the file, which it may be, is made anew. */
 	err = engine_call(dev, tracing, NULL);
 	if (err == 0)
 		err = trace_make(dev, path, &t);
 	if (err == 0)
 		err = engine_call(dev, begin_trace, t);
-	pthread_rwlock_unlock(&dev->shape);
+	pthread_mutex_unlock(&dev->trace_start);
 	cancel_release(cancel);
 	return err;
 }

@@ -182,6 +182,7 @@ int device_free(struct hal_device *dev)
 	place_fini(&dev->place);
 	account_fini(&dev->past);
 	pthread_mutex_destroy(&dev->room);
+	pthread_mutex_destroy(&dev->trace_start);
 	pthread_rwlock_destroy(&dev->shape);
 	object_free(OBJECT_DEVICE, dev);
 	return err;
@@ -347,6 +348,7 @@ struct hal_device *device_make(void)
 	dev->services = &core_host;
 	shape_init(&dev->shape);
 	(void)pthread_mutex_init(&dev->room, NULL);
+	(void)pthread_mutex_init(&dev->trace_start, NULL);
 	engine_init(dev);
 	callbacks_init(dev);
 	return dev;

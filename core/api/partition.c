@@ -499,10 +499,24 @@ static int destroy(struct hal_device *dev, void *arg)
 	return 0;
 }
 
+/* Ask the engine, with the lists of the device locked.  The caller waits without them:
+ * the device's other tenants use them, too. */
+static int ask_destroy(struct hal_device *dev, struct destroy *d)
+{
+	int err;
+
+	d->other = (struct hal_point){NULL, 0};
+	pthread_rwlock_wrlock(&dev->shape);
+	err = engine_call(dev, destroy, d);
+	pthread_rwlock_unlock(&dev->shape);
+	return err;
+}
+
 int hal_partition_destroy(struct hal_partition *part)
 {
 	struct destroy d = {.part = part};
 	struct evict *evict;
+	unsigned int ended = 0;
 	struct hal_device *dev;
 	uint32_t tries = 0;
 	int err;
@@ -514,11 +528,13 @@ int hal_partition_destroy(struct hal_partition *part)
 	dev = part->dev;
 	evict = part->evict;
 	do {
-		d.other = (struct hal_point){NULL, 0};
-		pthread_rwlock_wrlock(&dev->shape);
-		err = evict_call(dev, evict, destroy, &d);
-		pthread_rwlock_unlock(&dev->shape);
-	} while (err == -EBUSY && wait_for_others(d.other, &tries));
+		if (evict != NULL)
+			ended = evict_ended(evict);
+		err = ask_destroy(dev, &d);
+		if (err == -EAGAIN && evict != NULL)
+			evict_wait(evict, ended);
+	} while ((err == -EAGAIN && evict != NULL) ||
+		 (err == -EBUSY && wait_for_others(d.other, &tries)));
 	if (err == 0)
 		evict_close(evict);
 	return err;

@@ -155,7 +155,9 @@ struct hal_device {
 	/* To write, by whoever changes the lists of partitions and queues, over the
 	 * letter that has it done; to read, by whoever walks them; never the engine's. */
 	pthread_rwlock_t shape;
-	uint64_t ended_reported;
+	_Atomic uint64_t ended_reported;
+	/* By whoever starts a trace, also while its file is opened. */
+	pthread_mutex_t trace_start;
 	/* By whoever has others moved to make room, until it has had that. */
 	pthread_mutex_t room;
 

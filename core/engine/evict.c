@@ -679,6 +679,16 @@ void evict_copied(struct hal_buffer *buf)
 		(void)engine_call(buf->dev, copied, buf);
 }
 
+unsigned int evict_ended(struct evict *e)
+{
+	return atomic_load(&e->changed);
+}
+
+void evict_wait(struct evict *e, unsigned int ended)
+{
+	futex_wait(&e->changed, ended, NULL);
+}
+
 int evict_call(struct hal_device *dev, struct evict *e,
 	       int (*fn)(struct hal_device *, void *), void *arg)
 {
@@ -688,11 +698,11 @@ int evict_call(struct hal_device *dev, struct evict *e,
 	if (e == NULL)
 		return engine_call(dev, fn, arg);
 	for (;;) {
-		look = atomic_load(&e->changed);
+		look = evict_ended(e);
 		err = engine_call(dev, fn, arg);
 		if (err != -EAGAIN)
 			return err;
-		futex_wait(&e->changed, look, NULL);
+		evict_wait(e, look);
 	}
 }
 

@@ -92,6 +92,10 @@ void evict_copied(struct hal_buffer *buf);
  * something has begun to move.  e NULL: once. */
 int evict_call(struct hal_device *dev, struct evict *e,
 	       int (*fn)(struct hal_device *, void *), void *arg);
+/* The same for a caller that holds a lock while it asks, and must not while it waits:
+ * read the count, ask, and after -EAGAIN wait until it has changed. */
+unsigned int evict_ended(struct evict *e);
+void evict_wait(struct evict *e, unsigned int ended);
 
 /* ---- by the engine ----------------------------------------------------------------- */
 
