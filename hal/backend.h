@@ -3,9 +3,9 @@
  * backend.h - what a device backend gives the core, and what the core gives it.
  *
  *   engine --hot--> submit, doorbell, poll, suspend, resume, resize, now  (never block)
- *   engine --cold-> partition, queue, memory, program, extension          (short)
+ *   engine --cold-> partition, queue, memory, program, extension, info    (short)
  *   callers, beside the engine --cold-> what .beside names                (may be long)
- *   before and after there is an engine: probe, open, get_info, close     (may be long)
+ *   before and after there is an engine: probe, open, close               (may be long)
  *
  * A backend says what its device can do and carries it out; it decides nothing: no
  * scheduling, no waiting for other queues, no retry.  It includes this header, hal.h and
@@ -244,6 +244,7 @@ struct hal_bk_counter {
 #define HAL_BK_BESIDE_PROGRAM                                                            \
 	(UINT64_C(1) << 0) /* program_load, kernel_get; program_unload stays short */
 #define HAL_BK_BESIDE_COPY (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
+#define HAL_BK_BESIDE_INFO (UINT64_C(1) << 2) /* get_info */
 
 /* What the second placement of bimodal memory takes beside the first, on these own
  * channels, which has so many bytes or granules. */
@@ -262,7 +263,10 @@ struct hal_bk_cold {
 		     uint32_t max);
 	int (*open)(const struct hal_bk_config *cfg, uint32_t index, void **dev);
 	void (*close)(void *dev);
-	/* .size is set and large enough; what a device cannot say stays 0. */
+	/* .size is set and large enough; what a device cannot say stays 0.  Asked after
+	 * open and by each hal_device_get_info: of a device that takes long to answer
+	 * .beside names HAL_BK_BESIDE_INFO, as else all of its tenants wait for the
+	 * answer. */
 	int (*get_info)(void *dev, struct hal_device_info *info);
 
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,

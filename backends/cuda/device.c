@@ -245,7 +245,6 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 
 	describe(&dev->opt, &dev->shape, cu_way_of(dev), cu_units(dev), info);
 	info->memory_free = dev->memory_bytes - dev->memory_used;
-	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
 	return 0;
 }
 

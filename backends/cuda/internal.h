@@ -291,7 +291,6 @@ struct cu_device {
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
 	uint32_t granule;                   /* in which memory is mapped; 0: it is not */
 	struct cu_range *ranges;          /* of all partitions, of those that went, too */
-	uint64_t longest_ns;              /* command seen */
 	uint64_t progress_ns, checked_ns; /* something was submitted or ended */
 	bool ask_now;
 	uint64_t zero_ns;

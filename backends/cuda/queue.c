@@ -574,8 +574,6 @@ static void measure(struct cu_device *dev, struct cu_queue *q, struct hal_bk_eve
 	if (e->start_ns < q->last_end_ns)
 		e->start_ns = q->last_end_ns;
 	q->last_end_ns = e->end_ns;
-	if (ns > dev->longest_ns)
-		dev->longest_ns = ns;
 }
 
 static void take(struct cu_device *dev, struct cu_queue *q)

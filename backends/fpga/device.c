@@ -149,7 +149,6 @@ static int fp_get_info(void *device, struct hal_device_info *info)
 	snprintf(info->bus_id, sizeof(info->bus_id), "%.31s", dev->bus_id);
 	for (i = 0; i < dev->base->x.bank_count; i++)
 		info->memory_free -= dev->bank_used[i];
-	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
 	if (dev->folds) {
 		info->preempt = HAL_PREEMPT_INSIDE;
 		info->suspend_modes |= 1u << HAL_SUSPEND_FOLD;

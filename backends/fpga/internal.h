@@ -195,7 +195,7 @@ struct fp_device {
 	uint64_t running;     /* slots that do, or are .changing */
 	uint64_t changing;    /* slots whose chore is the mover's */
 	uint32_t moving;
-	uint64_t longest_ns, progress_ns;
+	uint64_t progress_ns;
 	uint64_t zero_ns;
 	atomic_ullong last_ns;
 	atomic_bool lost;

@@ -386,8 +386,6 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 		q->status = q->chore.err ? -EIO : 0;
 		if (q->chore.err)
 			snprintf(q->fault, sizeof(q->fault), "%.95s", q->chore.text);
-	} else if (q->end_ns - q->start_ns > dev->longest_ns) {
-		dev->longest_ns = q->end_ns - q->start_ns;
 	}
 	dev->progress_ns = q->end_ns;
 	if (q->phase == FP_RUNNING && q->status && !atomic_load(&dev->lost)) {

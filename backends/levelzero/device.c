@@ -852,8 +852,6 @@ static int lz_get_info(void *device, struct hal_device_info *info)
 
 	describe(&dev->opt, &dev->shape, dev->index, info);
 	info->memory_free -= dev->memory_used;
-	info->preempt_worst_ns = dev->longest_ns * dev->opt.inflight;
-	info->suspend_worst_ns[HAL_SUSPEND_DRAIN] = info->preempt_worst_ns;
 	return 0;
 }
 

@@ -240,7 +240,6 @@ static int rocm_get_info(void *device, struct hal_device_info *info)
 
 	describe(&dev->opt, &dev->shape, &dev->units, info);
 	info->memory_free = dev->memory_bytes - dev->memory_used;
-	info->preempt_worst_ns = dev->opt.inflight * dev->longest_ns;
 	/* Whatever it runs, HSA ends a queue. */
 	if (dev->hsa.on)
 		info->suspend_modes |= 1u << HAL_SUSPEND_KILL;

@@ -262,7 +262,6 @@ struct rocm_device {
 	uint32_t stuck;
 	uint32_t left; /* queues that have a stream from before a move */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
-	uint64_t longest_ns;                /* command seen */
 	uint64_t progress_ns, checked_ns;   /* something began or ended; was asked */
 	bool ask_now;
 	uint64_t zero_ns;

@@ -447,7 +447,6 @@ static void measure(struct rocm_device *dev, struct rocm_queue *q, struct hal_bk
 	now = later_of(now > behind ? now - behind : 0, q->last_end_ns);
 	e->start_ns = later_of(now > took ? now - took : 0, q->last_end_ns);
 	e->end_ns = q->last_end_ns = now;
-	dev->longest_ns = later_of(dev->longest_ns, took);
 }
 
 static void drop_first(struct rocm_device *dev, struct rocm_queue *q)

@@ -39,7 +39,8 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 	i = dev->info;
 	i.lost = atomic_load(&dev->lost);
 	i.memory_free = memory_left(dev);
-	if (i.lost == 0 && engine_call(dev, get_info, &fresh) == 0) {
+	if (i.lost == 0 &&
+	    device_beside(dev, HAL_BK_BESIDE_INFO, get_info, &fresh) == 0) {
 		i.loads = fresh.loads;
 		i.load_ns = fresh.load_ns;
 		/* Grain and its own structures cost a device more than was asked for. */
