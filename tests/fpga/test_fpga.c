@@ -598,6 +598,29 @@ static void slots_are_exclusive(void **state)
 	end(&w);
 }
 
+/* A child has none of its parent's handles, and so none of their slots. */
+static void slots_are_not_inherited(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	const struct hal_bk_partition_desc d = {.units = 2, .rows = 1, .cols = 2};
+	struct world w = begin(&cfg, 2);
+	void *own, *part;
+	int status;
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (child == 0) {
+		stand_in()->reset(); /* in it the parent's units are open, too */
+		if (b->cold.open(&cfg, 0, &own) != 0)
+			_exit(1);
+		_exit(b->cold.partition_create(own, &d, &part) != 0 ? 2 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	end(&w);
+}
+
 /* Another process, which has slot 0 until it is told to end. */
 static void hold_slot(const struct hal_bk_config *cfg, int said, int told)
 {
@@ -1530,6 +1553,7 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),
+		cmocka_unit_test(slots_are_not_inherited),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test(memory_is_not_retained),
 		cmocka_unit_test(another_was_quicker),
