@@ -306,6 +306,32 @@ static void *load_held(void *arg)
 	return NULL;
 }
 
+/* What fn answers in a child; -1: it does not.  What the thread has allocated is lost
+ * there, so the child ends without the check for leaks that valgrind makes at an exit. */
+static int in_child_of_held(int (*fn)(struct all *))
+{
+	unsigned char status;
+	int said[2], answer = -1;
+	pid_t pid;
+
+	assert_int_equal(pipe(said), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)alarm(NEVER_MS / 1000);
+		status = (unsigned char)fn(NULL);
+		if (write(said[1], &status, 1) == 1)
+			(void)kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	(void)close(said[1]);
+	if (read(said[0], &status, 1) == 1)
+		answer = status;
+	(void)close(said[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return answer;
+}
+
 /* Return once the thread is there. */
 static void hold(struct held *h, void *(*load)(void *), void *arg)
 {
@@ -358,7 +384,7 @@ static void while_loading(void **state)
 
 	(void)state;
 	hold(&h, load_held, NULL);
-	status = in_child(open_all, NULL);
+	status = in_child_of_held(open_all);
 	let_go(&h);
 	assert_int_equal(status, 0);
 	assert_non_null(registry_find("held"));
@@ -413,7 +439,7 @@ static void while_driver_loads(void **state)
 		if (registry_find(driver->name) == NULL)
 			continue; /* this build leaves it out */
 		hold(&h, load_driver, NULL);
-		status = in_child(open_none, NULL);
+		status = in_child_of_held(open_none);
 		let_go(&h);
 		if (status != 0)
 			fail_msg("%s: the child is %d", driver->name, status);
