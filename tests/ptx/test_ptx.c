@@ -64,17 +64,53 @@ static void unreadable(void **state)
 	no_ptx(HEAD ".entry k(.param .u64 a)", "a body is missing");
 	no_ptx(HEAD ".entry k {", "a body does not end");
 	no_ptx(HEAD ".entry k { { ret; }", "a body does not end");
-	no_ptx(HEAD ".entry k { ret }", "a bracket is closed that is not open");
 	no_ptx(HEAD ".entry k { ret", "a ; is missing");
-	no_ptx(HEAD ".entry k { @ ret; }", "an instruction is missing");
-	no_ptx(HEAD ".entry k { mov.u32 (a; }", "a bracket is not closed");
-	no_ptx(HEAD ".entry k { .reg .b32 %r<0>; }", "no number of registers");
-	no_ptx(HEAD ".entry k { .reg .b32 %r<99999999999>; }", "no number of registers");
-	no_ptx(HEAD ".entry k { .reg %r; }", "a type is missing");
-	no_ptx(HEAD ".shared .b32 x[4294967295][4294967295];", "an array is too large");
-	no_ptx(HEAD ".global .align 3 .b32 x;", "no alignment");
 	no_ptx(HEAD ".global .b32 x = {1, 2;", "a bracket is not closed");
-	no_ptx(HEAD ".section .debug", "a section without a {");
+}
+
+/* What is wrong in one kernel, or in what it names, is no matter of its neighbour's. */
+static void odd(const char *kernel, const char *reason)
+{
+	char all[1000];
+	struct ptx *m;
+	uint32_t p;
+
+	snprintf(all, sizeof(all), HEAD "%s\n.entry sound() { ret; }", kernel);
+	if (parse(all, &m))
+		fail_msg("%s: %s", kernel, why);
+	assert_int_equal(ptx_kernels(m), 2);
+	for (p = 0; p < PTX_PASSES; p++) {
+		assert_int_equal(ptx_check(m, 0, (enum ptx_pass)p, why), -ENOTSUP);
+		if (!strstr(why, reason))
+			fail_msg("%s: %s, not %s", kernel, why, reason);
+		assert_int_equal(ptx_check(m, 1, (enum ptx_pass)p, why), 0);
+	}
+	ptx_free(m);
+}
+
+static void odd_kernels(void **state)
+{
+	(void)state;
+	odd(".entry k { ret }", "line 4: a bracket is closed that is not open, at }");
+	odd(".entry k { @ ret; }", "an instruction is missing");
+	odd(".entry k { mov.u32 (a; }", "a bracket is not closed");
+	odd(".entry k { .reg .b32 %r<0>; }", "no number of registers");
+	odd(".entry k { .reg .b32 %r<99999999999>; }", "no number of registers");
+	odd(".entry k { .reg %r; }", "a type is missing");
+	odd(".entry k {\n.strange 1;\nret; }",
+	    "line 5: a directive that is not known here");
+	odd(".entry k { .loc 1 2 mov.u32 a, b; }", "a number is expected, at mov");
+	odd(".entry k(.param .u64 a .ptr) { ret; }", "a , or ) is missing");
+	odd(".entry k(.param u64 a) { { ret; } }", "a type is missing");
+	odd(".entry k(.oops .u64 a) .pragma \"x;{\"; { ret; }", "a space is missing");
+	odd(".entry k(.oops .u64 a);\n.entry k(.param .u64 a) { ret; }",
+	    "a space is missing");
+	/* What it names could not be read. */
+	odd(".shared .b32 x[4294967295][4294967295];\n.entry k { mov.u32 a, x; }",
+	    "its declaration is not understood, at x");
+	odd(".global .align 3 .b32 x;\n.entry k { { st.u32 [x+4], 1; } }",
+	    "line 5: its declaration is not understood, at x");
+	odd(".strange .b32 x = { 1, x };\n.entry k { mov.u64 a, x; }", "not understood");
 }
 
 static void deep(void **state)
@@ -85,8 +121,10 @@ static void deep(void **state)
 	(void)state;
 	for (i = 0; i < PTX_DEPTH_MAX; i++)
 		text[n + i] = '{';
+	for (; i <= 2 * PTX_DEPTH_MAX; i++)
+		text[n + i] = '}';
 	text[n + i] = 0;
-	no_ptx(text, "braces are too deep");
+	odd(text + strlen(HEAD), "braces are too deep");
 }
 
 /* The body of a kernel, and why the pass does not take it; NULL: it does. */
@@ -349,6 +387,229 @@ static void pointers(void **state)
 	ptx_free(m);
 }
 
+/* How often the rewritten text has that; -1: it is not rewritten. */
+static int made(const char *text, enum ptx_pass pass, const char *what)
+{
+	struct ptx *m = NULL;
+	char *out = NULL, *p;
+	size_t bytes;
+	int n = 0;
+
+	if (parse(text, &m))
+		fail_msg("%s: %s", text, why);
+	if (ptx_rewrite(m, pass, NULL, &out, &bytes, why))
+		fail_msg("%s: %s", text, why);
+	for (p = out; (p = strstr(p, what)); p++)
+		n++;
+	free(out);
+	ptx_free(m);
+	return n;
+}
+
+/* NVIDIA's assembler takes each of these statements: one store that bounds has to guard,
+ * and one reading of the block's number. */
+static void no_lines(void **state)
+{
+	static const char *const between[] = {
+		"\n",
+		"",
+		"\r\n",
+		"\f",
+		"\x1a",
+		" // x\r y\n",
+		"/* ; } */",
+		"\n# 12 \"a.cu\" 1 3\n",
+		"\n#line 7 \"a.cu\"\r\n",
+		"# 1 \"a\nb\"\n",
+		"\n.loc 1 2 3 ",
+		" .loc 1 2 3\n",
+		".loc 1 2 3, function_name $I, inlined_at 1 2 3 ",
+		".loc 1 2 3, function_name $I+0x2, inlined_at 1 2 3\n",
+		"L: ",
+		"L:M:",
+		".pragma \"nounroll; }\";",
+		"{ .reg .b32 x; } ",
+		".reg .v4 .f32 v; .reg .v2 .b32 w<3>;",
+		".reg .b128 w; ",
+		".extern .shared .b8 t[]; ",
+	};
+	char text[1000];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(between) / sizeof(between[0]); i++) {
+		snprintf(text, sizeof(text),
+			 HEAD ".file 1 \"a\nb\\\"\n.visible.entry k(.param .u64 p) {"
+			      ".reg .b32 %%r<4>;.reg .b64 %%d<4>;"
+			      "ld .param.u64 %%d1,[p];mov.u32 %%r1,%%ctaid .x;%s"
+			      "st.global.u32 [%%d1],%%r1;ret;}",
+			 between[i]);
+		assert_int_equal(made(text, PTX_BOUNDS, "@%_halb_q st.global"), 1);
+		assert_int_equal(made(text, PTX_ENTRY, "%r1,%_hals_x"), 1);
+	}
+}
+
+/* What stands in front of a kernel's body, in orders that the assembler takes. */
+static void heads(void **state)
+{
+	static const char *const heads[] = {
+		".entry k(.param .u64 p)\n.pragma \"nounroll\";\n{",
+		".entry k(.param .u64 p) .pragma \"a\"; .maxntid 1,1,1 .pragma \"b{\", "
+		"\"c\"; {",
+		".entry k(.param .u64 p).minnctapersm 2 .maxntid 64,1,1{",
+		".weak .entry k(\n# 1 \"a\"\n.param .u64 p)\n# 2 \"a\"\n{",
+		".visible/*a*/.entry/*b*/k/*c*/(/*d*/.param/*e*/.u64/*f*/p/*g*/)/*h*/{",
+		".func (.reg .u32 rv) g(.reg .u32 a) { add.u32 rv, a, a; ret; }\n"
+		".entry k(.param .u64 p) { { .reg .b32 x; call (x), g, (1); }",
+		".func (.reg .u32 r, .reg .pred q) g(.reg .v4 .f32 a, .reg .b64 b) "
+		".noreturn;"
+		".entry k(.param .u64 p) {",
+		".func g(.param .b32 a, .param .align 8 .b8 b[]) { ret; } .entry "
+		"k(.param .u64 p) {",
+		".func f() { ret; }\n.func g();\n.alias g, f;\n.entry k(.param .u64 p) {",
+		".global .attribute(.managed) .align 8 .b8 x[8];.entry k(.param .u64 p) "
+		"{",
+		".section .debug_abbrev\n{\n.b8 1\n.b8 17,0x1\nL1:\n.b64 L1+3\n}.entry "
+		"k(.param .u64 p) {",
+		".entry k(.param .u64 _);.entry k(.param .u64 p);\n.entry k(.param .u64 "
+		"p) {",
+	};
+	char text[1000];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		snprintf(text, sizeof(text),
+			 HEAD "%s .reg .b32 %%r1; .reg .b64 %%d1; mov.u32 %%r1, "
+			      "%%ctaid.x; ret; }",
+			 heads[i]);
+		assert_int_equal(made(text, PTX_ENTRY, "%r1, %_hals_x"), 1);
+	}
+}
+
+/* Each declaration of a kernel gets the parameters that it has. */
+static void declared(void **state)
+{
+	const char *text =
+		HEAD ".entry k(.param .u64 p);\n.extern .entry other(.param .u64 p);\n"
+		     ".entry k(.param .u64 p) { ret; }";
+
+	(void)state;
+	assert_int_equal(made(text, PTX_ENTRY, ".param .u64 _hals_control"), 2);
+	assert_int_equal(made(text, PTX_BOUNDS, ".param .u64 _halb_astray"), 2);
+	assert_int_equal(made(HEAD ".entry k;\n.entry k { ret; }", PTX_LOOP,
+			      "k(\n\t.param .u64 _hals"),
+			 2);
+}
+
+/* A kernel that something else may launch, and its neighbour. */
+static void addresses(void **state)
+{
+	(void)state;
+	body(".entry k { ret; }\n.global .u64 t[2] = {k, 0};", PTX_ENTRY,
+	     "line 5: its address is taken");
+	odd(".entry k { .reg .b64 %d; { mov.u64 %d, k; } ret; }",
+	    "line 4: its address is taken");
+	odd(".entry k { ret; }\n.func f() { .reg .b64 %d; mov.u64 %d, k; ret; }",
+	    "line 5: its address is taken");
+	odd(".entry k { ret; }\n.func f() { .strange; mov.u64 %d, k; ret; }",
+	    "line 5: its address is taken");
+	odd(".entry k();\n.func f() { .reg .b64 %d; mov.u64 %d, k; ret; }\n.entry k() { "
+	    "ret; }",
+	    "line 5: its address is taken");
+	/* A register or a word of its name is none. */
+	body(".entry add() { .reg .b32 %r; add.u32 %r, %r, 1; ret; }\n", PTX_ENTRY, NULL);
+	body(".entry k() { .reg .b32 k; add.u32 k, k, 1; ret; }\n", PTX_ENTRY, NULL);
+}
+
+/* The innermost declaration of a name counts. */
+static void scopes(void **state)
+{
+	const char *store = "@%_halb_q st.global.u32 [buf]";
+
+	(void)state;
+	assert_int_equal(made(HEAD ".global .b32 buf[4];\n.entry k { .reg .b64 buf; "
+				   "mov.u64 buf, 4; st.global.u32 [buf], 1; ret; }",
+			      PTX_BOUNDS, store),
+			 1);
+	assert_int_equal(made(HEAD ".global .b32 buf[4];\n.entry k { { .reg .b64 buf; } "
+				   "st.global.u32 [buf], 1; ret; }",
+			      PTX_BOUNDS, store),
+			 0);
+	body(".entry k { .reg .b64 a<2>; { .reg .b32 a1; { .reg .f32 a<2>; } "
+	     "st.global.u32 [a1], 1; } ret; }",
+	     PTX_BOUNDS, "not a register of 64 bits");
+	body(".entry k { .reg .v2 .b64 a; st.global.u32 [a], 1; ret; }", PTX_BOUNDS,
+	     "not a register of 64 bits");
+	body(".entry k { .reg .v4 .b32 v; .reg .b64 a; ld.global.v4.b32 v, [a]; ret; }",
+	     PTX_BOUNDS, "what is no register");
+	/* A register may be called as the block's number is. */
+	assert_int_equal(made(HEAD ".entry k { .reg .v4 .b32 %ctaid; .reg .b32 r; "
+				   "mov.u32 r, %ctaid.x; ret; }",
+			      PTX_ENTRY, "mov.u32 r, %ctaid.x"),
+			 1);
+}
+
+/* What there is for parameters goes by the version and the target. */
+static void parameter_bytes(void **state)
+{
+	static const struct {
+		const char *head;
+		uint32_t most;
+	} rows[] = {{".version 8.1\n.target sm_70\n", 32764},
+		    {".version 9.0\n.target sm_90a\n", 32764},
+		    {".version 8.1\n.target sm_60\n", 4352},
+		    {".version 8.0\n.target sm_90\n", 4352},
+		    {".version 8.5\n.target debug, sm_61\n", 4352}};
+	char text[300];
+	struct ptx *m;
+	uint32_t i, more;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (more = 0; more < 2; more++) {
+			snprintf(text, sizeof(text),
+				 "%s.address_size 64\n.entry k(.param .align 8 .b8 "
+				 "a[%u]) { ret; }",
+				 rows[i].head, rows[i].most / 8 * 8 - 8 + more);
+			assert_int_equal(parse(text, &m), 0);
+			assert_int_equal(ptx_check(m, 0, PTX_ENTRY, why),
+					 more ? -ENOTSUP : 0);
+			assert_true(!more || strstr(why, "leave no room for 8 more"));
+			ptx_free(m);
+		}
+}
+
+/* Time is linear in kernels, variables and what they name: quadratic, this takes minutes.
+ */
+static void large(void **state)
+{
+	const uint32_t count = 20000;
+	size_t room = 200 * (size_t)count, n, bytes;
+	char *text = malloc(room), *out;
+	struct ptx *m;
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(text);
+	n = (size_t)snprintf(text, room, HEAD ".func f() { ret; }\n");
+	for (i = 0; i < count; i++)
+		n += (size_t)snprintf(text + n, room - n, ".global .b32 v%u = 1;\n", i);
+	for (i = 0; i < count; i++)
+		n += (size_t)snprintf(text + n, room - n,
+				      ".entry k%u { .reg .b32 r; ld.global.b32 r, [v%u]; "
+				      "st.global.b32 [v0], r; ret; }\n",
+				      i, count - 1 - i);
+	assert_int_equal(parse(text, &m), 0);
+	for (i = 0; i < PTX_PASSES; i++) {
+		assert_int_equal(
+			ptx_rewrite(m, (enum ptx_pass)i, NULL, &out, &bytes, why), 0);
+		free(out);
+	}
+	ptx_free(m);
+	free(text);
+}
+
 /* Cut anywhere it is refused or read, and nothing is read behind its end. */
 static void cut(void **state)
 {
@@ -373,6 +634,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unreadable),
+		cmocka_unit_test(odd_kernels),
 		cmocka_unit_test(deep),
 		cmocka_unit_test(stops_refused),
 		cmocka_unit_test(loop_refused),
@@ -380,6 +642,13 @@ int main(void)
 		cmocka_unit_test(others_stay),
 		cmocka_unit_test(astray),
 		cmocka_unit_test(pointers),
+		cmocka_unit_test(no_lines),
+		cmocka_unit_test(heads),
+		cmocka_unit_test(declared),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(scopes),
+		cmocka_unit_test(parameter_bytes),
+		cmocka_unit_test(large),
 		cmocka_unit_test(cut),
 	};
 

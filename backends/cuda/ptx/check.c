@@ -45,11 +45,33 @@ static int refuse(const struct checking *c, const char *what)
 			(int)(bytes < 60 ? bytes : 60), c->m->text + from, what);
 }
 
+/* Has all of it been read, and does nothing but a launcher start it? */
+static int check_read(const struct checking *c)
+{
+	const struct ptx *m = c->m;
+	const struct ptx_token *t = &m->tokens[c->f->odd];
+
+	if (c->f->odd_what)
+		return ptx_fail(c->why, ENOTSUP,
+				"line %u: %s, at %.*s: not understood here", t->line,
+				c->f->odd_what, ptx_shown(m, c->f->odd), m->text + t->at);
+	if (c->f->named)
+		return ptx_fail(
+			c->why, ENOTSUP,
+			"line %u: its address is taken, and who launches it by that "
+			"does not give it the parameters that are added: launch it from "
+			"the host alone",
+			m->tokens[c->f->named].line);
+	return 0;
+}
+
 /* ---- special registers ----------------------------------------------------------------- */
 
-static bool is_grid(const struct ptx *m, uint32_t token)
+bool ptx_is_grid(const struct ptx *m, uint32_t token)
 {
-	return ptx_is(m, token, "%ctaid") || ptx_is(m, token, "%nctaid");
+	/* A register of the kernel's may be called so. */
+	return !m->tokens[token].bound &&
+	       (ptx_is(m, token, "%ctaid") || ptx_is(m, token, "%nctaid"));
 }
 
 /* The place in the grid is read as 32 bits of one dimension, by a mov or a cvt. */
@@ -78,7 +100,7 @@ static int check_token(const struct checking *c, uint32_t token)
 		return refuse(c, "works in clusters of blocks");
 	if (ptx_begins(m, token, "%envreg"))
 		return refuse(c, "a cooperative launch: its blocks wait for one another");
-	return is_grid(m, token) ? check_grid(c, token) : 0;
+	return ptx_is_grid(m, token) ? check_grid(c, token) : 0;
 }
 
 /* ---- what stops a block ---------------------------------------------------------------- */
@@ -180,9 +202,6 @@ static bool is_known(const struct ptx *m, uint32_t name)
 	for (i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
 		if (ptx_is(m, name, harmless[i]))
 			return true;
-	for (i = 0; i < m->function_count; i++)
-		if (m->functions[i].has_body && ptx_same(m, m->functions[i].name, name))
-			return true;
 	return false;
 }
 
@@ -195,7 +214,7 @@ static int check_called_statement(struct checking *c)
 	if (err)
 		return err;
 	for (i = c->s->first; i < c->s->first + c->s->count; i++)
-		if (is_grid(c->m, i))
+		if (ptx_is_grid(c->m, i))
 			return refuse(c,
 				      "in a function that is called, reads the block's "
 				      "number");
@@ -217,8 +236,10 @@ static int check_called(struct checking *c)
 		c->f = &m->functions[i];
 		if (c->f->entry)
 			continue;
+		if (c->f->odd_what)
+			return check_read(c);
 		if (!c->f->has_body) {
-			if (!is_known(m, c->f->name))
+			if (!m->functions[c->f->def].has_body && !is_known(m, c->f->name))
 				return ptx_fail(c->why, ENOTSUP,
 						"line %u: a function of elsewhere, %.*s, "
 						"may be called",
@@ -258,15 +279,18 @@ static int check_head(const struct checking *c)
 static int check_parameters(const struct checking *c)
 {
 	const uint64_t more = c->pass == PTX_BOUNDS ? sizeof(struct ptx_range) : 8;
-	const bool new = c->m->major > 8 || (c->m->major == 8 && c->m->minor >= 1);
+	const bool new = c->m->sm >= 70 &&
+			 (c->m->major > 8 || (c->m->major == 8 && c->m->minor >= 1));
 	const uint64_t most = new ? PTX_PARAMS_NEW : PTX_PARAMS_OLD;
 
 	if ((c->f->param_bytes + 7) / 8 * 8 + more > most)
-		return ptx_fail(c->why, ENOTSUP,
-				"%llu bytes of parameters leave no room for %llu more, "
-				"there can be %llu",
-				(unsigned long long)c->f->param_bytes,
-				(unsigned long long)more, (unsigned long long)most);
+		return ptx_fail(
+			c->why, ENOTSUP,
+			"line %u: %llu bytes of parameters leave no room for %llu more: "
+			"there can be %llu for PTX %u.%u and sm_%u",
+			c->m->tokens[c->f->name].line,
+			(unsigned long long)c->f->param_bytes, (unsigned long long)more,
+			(unsigned long long)most, c->m->major, c->m->minor, c->m->sm);
 	return 0;
 }
 
@@ -342,7 +366,7 @@ int ptx_access_of(const struct ptx *m, const struct ptx_function *f, uint32_t nu
 	if (a->variable)
 		return 0;
 	r = ptx_register_of(m, f, number, a->base);
-	return r && r->bits == 64 ? 0 : -EINVAL;
+	return r && r->bits == 64 && r->lanes == 1 ? 0 : -EINVAL;
 }
 
 uint32_t ptx_access_bytes(const struct ptx *m, const struct ptx_statement *s)
@@ -372,7 +396,8 @@ static int check_written(const struct checking *c, const struct ptx_operand *o)
 		if (c->m->tokens[i].kind != PTX_NAME || ptx_is(c->m, i, "_"))
 			continue;
 		r = ptx_register_of(c->m, c->f, c->number, i);
-		if (!r || (r->bits != 16 && r->bits != 32 && r->bits != 64))
+		if (!r || r->lanes != 1 ||
+		    (r->bits != 16 && r->bits != 32 && r->bits != 64))
 			return refuse(c, "writes to what is no register of 16, 32 or 64 "
 					 "bits");
 	}
@@ -499,21 +524,13 @@ static int check_bound(const struct checking *c, enum ptx_class class)
 /* Addresses that variables begin with lead out of the partition, too. */
 static int check_beginnings(const struct checking *c)
 {
-	const struct ptx *m = c->m;
-	const struct ptx_variable *v;
-	uint32_t i, j;
+	const struct ptx_token *t;
 
-	for (i = 0; i < m->variable_count; i++) {
-		v = &m->variables[i];
-		for (j = v->first; j < v->first + v->count; j++)
-			if (m->tokens[j].kind == PTX_NAME)
-				return ptx_fail(c->why, ENOTSUP,
-						"line %u: %.*s begins with an address",
-						m->tokens[v->name].line,
-						(int)m->tokens[v->name].bytes,
-						ptx_at(m, v->name));
-	}
-	return 0;
+	if (c->m->pointing == UINT32_MAX)
+		return 0;
+	t = &c->m->tokens[c->m->variables[c->m->pointing].name];
+	return ptx_fail(c->why, ENOTSUP, "line %u: %.*s begins with an address", t->line,
+			(int)t->bytes, c->m->text + t->at);
 }
 
 static int check_bounds(struct checking *c)
@@ -544,12 +561,17 @@ int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass, char why
 	if (kernel >= m->entry_count || (unsigned int)pass >= PTX_PASSES)
 		return ptx_fail(why, EINVAL, "%u kernels, no %u; %u passes, no %u",
 				m->entry_count, kernel, PTX_PASSES, (unsigned int)pass);
-	if (pass == PTX_BOUNDS ? m->own : m->own_stops)
-		return ptx_fail(why, ENOTSUP,
-				"it has names that begin with %s already, those of this "
-				"rewriting",
-				pass == PTX_BOUNDS ? PTX_OWN : PTX_OWN_STOPS);
 	c.f = &m->functions[m->entries[kernel]];
+	err = check_read(&c);
+	if (err)
+		return err;
+	if (pass == PTX_BOUNDS ? c.f->own : c.f->own_stops)
+		return ptx_fail(
+			why, ENOTSUP,
+			"line %u: it has names that begin with %s already, those of this "
+			"rewriting: rewrite the PTX as it was before",
+			m->tokens[c.f->name].line,
+			pass == PTX_BOUNDS ? PTX_OWN : PTX_OWN_STOPS);
 	err = check_parameters(&c);
 	if (!err)
 		err = pass == PTX_BOUNDS ? check_bounds(&c) : check_stops(&c);

@@ -20,6 +20,8 @@ struct ptx_access {
 int ptx_access_of(const struct ptx *m, const struct ptx_function *f, uint32_t number,
 		  struct ptx_access *a);
 uint32_t ptx_access_bytes(const struct ptx *m, const struct ptx_statement *s);
+/* Is it %ctaid or %nctaid, the block's place in the grid? */
+bool ptx_is_grid(const struct ptx *m, uint32_t token);
 /* Does it write its first operand? */
 bool ptx_access_gives(const struct ptx *m, const struct ptx_statement *s);
 

@@ -42,13 +42,62 @@ static int add(struct lexer *l, uint32_t kind, uint32_t from)
 	return 0;
 }
 
-/* Past blanks and comments. */
+/* Those of NVIDIA's assembler: 0x1a is one, a vertical tab is not. */
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == 0x1a;
+}
+
+static const char *past_digits(const char *t)
+{
+	while (isdigit((unsigned char)*t))
+		t++;
+	return t;
+}
+
+static const char *past_spaces(const char *t)
+{
+	while (*t == ' ' || *t == '\t')
+		t++;
+	return t;
+}
+
+/* Return the bytes of a line marker, # [line] NUMBER "FILE" [NUMBER ...], which ends its
+ * line; 0 if the text at t is none. */
+static size_t marker(const char *t)
+{
+	const char *from = t, *digits;
+
+	t = past_spaces(t + 1);
+	if (strncmp(t, "line", 4) == 0)
+		t = past_spaces(t + 4);
+	digits = t;
+	t = past_digits(t);
+	if (t == digits)
+		return 0;
+	t = past_spaces(t);
+	if (*t != '"')
+		return 0;
+	t = strchr(t + 1, '"');
+	if (!t)
+		return 0;
+	t++;
+	do {
+		digits = past_spaces(t);
+		t = past_digits(digits);
+	} while (t > digits);
+	if (*t == '\r')
+		t++;
+	return *t && *t != '\n' ? 0 : (size_t)(t - from);
+}
+
+/* Past blanks, comments and line markers. */
 static int skip(struct lexer *l)
 {
 	const char *t = l->m->text;
 
 	for (;; l->at++) {
-		const char c = t[l->at];
+		const char c = t[l->at], *end;
 
 		if (c == '/' && t[l->at + 1] == '/') {
 			while (t[l->at] && t[l->at] != '\n')
@@ -57,8 +106,7 @@ static int skip(struct lexer *l)
 				return 0;
 			l->line++;
 		} else if (c == '/' && t[l->at + 1] == '*') {
-			const char *end = strstr(t + l->at + 2, "*/");
-
+			end = strstr(t + l->at + 2, "*/");
 			if (!end)
 				return ptx_fail(l->why, EINVAL,
 						"line %u: a comment does not end",
@@ -66,12 +114,35 @@ static int skip(struct lexer *l)
 			for (; t + l->at < end; l->at++)
 				l->line += t[l->at] == '\n';
 			l->at++;
+		} else if (c == '#' && marker(t + l->at)) {
+			for (end = t + l->at + marker(t + l->at); t + l->at < end;
+			     l->at++)
+				l->line += t[l->at] == '\n';
+			l->at--;
 		} else if (c == '\n') {
 			l->line++;
-		} else if (c != ' ' && c != '\t' && c != '\r') {
+		} else if (!blank(c)) {
 			return 0;
 		}
 	}
+}
+
+/* A string ends at the next quote, on whatever line; nothing in it escapes a quote. */
+static int string(struct lexer *l)
+{
+	const char *t = l->m->text;
+	const uint32_t from = l->at, line = l->line;
+	int err;
+
+	for (l->at++; t[l->at] && t[l->at] != '"'; l->at++)
+		;
+	if (!t[l->at])
+		return ptx_fail(l->why, EINVAL, "line %u: a string does not end", line);
+	l->at++;
+	err = add(l, PTX_STRING, from);
+	for (t += from; t < l->m->text + l->at; t++)
+		l->line += *t == '\n';
+	return err;
 }
 
 static int one(struct lexer *l)
@@ -80,15 +151,8 @@ static int one(struct lexer *l)
 	const uint32_t from = l->at;
 	const char c = t[from];
 
-	if (c == '"') {
-		for (l->at++; t[l->at] && t[l->at] != '"' && t[l->at] != '\n'; l->at++)
-			;
-		if (t[l->at] != '"')
-			return ptx_fail(l->why, EINVAL, "line %u: a string does not end",
-					l->line);
-		l->at++;
-		return add(l, PTX_STRING, from);
-	}
+	if (c == '"')
+		return string(l);
 	if (name_begins(c)) {
 		for (l->at++; name_goes_on(t[l->at]); l->at++)
 			;
@@ -110,7 +174,7 @@ static int one(struct lexer *l)
 			;
 		return add(l, PTX_NUMBER, from);
 	}
-	if (c < ' ' || c > '~')
+	if (c < ' ' || c > '~') /* nor does NVIDIA's assembler take it */
 		return ptx_fail(l->why, EINVAL, "line %u: a byte 0x%02x", l->line,
 				(unsigned int)(unsigned char)c);
 	l->at++;
@@ -151,6 +215,14 @@ bool ptx_begins(const struct ptx *m, uint32_t token, const char *text)
 	const size_t n = strlen(text);
 
 	return m->tokens[token].bytes >= n && memcmp(ptx_at(m, token), text, n) == 0;
+}
+
+int ptx_shown(const struct ptx *m, uint32_t token)
+{
+	const char *end = memchr(ptx_at(m, token), '\n', m->tokens[token].bytes);
+	const ptrdiff_t bytes = end ? end - ptx_at(m, token) : m->tokens[token].bytes;
+
+	return bytes < 40 ? (int)bytes : 40;
 }
 
 bool ptx_same(const struct ptx *m, uint32_t a, uint32_t b)

@@ -30,7 +30,14 @@ enum ptx_token_kind {
 struct ptx_token {
 	uint32_t at, bytes, line;
 	uint32_t kind; /* enum ptx_token_kind */
+	/* What a name stands for where it is, PTX_BOUND_*; 0: none of these. */
+	uint32_t bound;
 };
+
+#define PTX_BOUND_REGISTER(i) (4 * (i) + 1)
+#define PTX_BOUND_VARIABLE(i) (4 * (i) + 2)
+#define PTX_BOUND_FUNCTION(i) (4 * (i) + 3)
+#define PTX_BOUND_UNREAD      UINT32_MAX /* its declaration could not be read */
 
 enum ptx_statement_kind {
 	PTX_INSTRUCTION,
@@ -61,8 +68,8 @@ struct ptx_statement {
 struct ptx_register {
 	uint32_t name, name_bytes; /* in the text */
 	uint32_t count;            /* NAME0 .. NAMEcount-1; 0: NAME itself */
-	uint32_t bits;             /* 1: a predicate */
-	uint32_t from, to;         /* statements that know it */
+	uint32_t bits;             /* of each element; 1: a predicate */
+	uint32_t lanes;            /* 2 or 4: a vector */
 };
 
 enum ptx_space { PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_CONST, PTX_PARAM };
@@ -73,7 +80,6 @@ struct ptx_variable {
 	bool module; /* no function's */
 	uint32_t align;
 	uint64_t bytes;        /* 0: it is not said */
-	uint32_t from, to;     /* statements that know it; 0, UINT32_MAX: all */
 	uint32_t first, count; /* tokens of what it begins with; 0: none */
 	uint32_t element;      /* bytes */
 };
@@ -85,10 +91,18 @@ struct ptx_function {
 		close; /* tokens of the parameters' parentheses; or the name twice */
 	uint32_t tuned, brace; /* tokens between parameters and body; its { */
 	uint32_t first, count; /* statements: those of the body, without braces */
-	uint32_t first_register, registers;
+	uint32_t end;          /* token of the body's } */
+	uint32_t first_register, registers; /* those of its parameters, too */
 	uint32_t first_variable, variables; /* of shared and local memory */
 	uint32_t first_param, params;       /* variables, too */
 	uint64_t param_bytes;
+	/* What could not be read: the token it is noticed at, and the fault; or NULL. */
+	uint32_t odd;
+	const char *odd_what;
+	bool own, own_stops; /* it has names that begin so */
+	uint32_t same;       /* the first function that is declared with this name */
+	uint32_t def;        /* the one with a body; else the first */
+	uint32_t named;      /* of a kernel: token that takes its address; 0: none */
 };
 
 struct ptx {
@@ -102,21 +116,31 @@ struct ptx {
 	struct ptx_register *registers;
 	struct ptx_variable *variables;
 	struct ptx_function *functions;
-	uint32_t *entries;   /* functions */
-	bool own, own_stops; /* names that begin so are there */
+	uint32_t *entries; /* functions */
+	uint32_t sm;       /* of the target: 90; 0: not said */
+	bool odd_shared;   /* a declaration that could not be read may be of shared memory
+			    */
+	/* The first variable that begins with an address; UINT32_MAX: none does. */
+	uint32_t pointing;
 };
 
 const char *ptx_at(const struct ptx *m, uint32_t token);
+/* How many of its bytes a message shows. */
+int ptx_shown(const struct ptx *m, uint32_t token);
 bool ptx_is(const struct ptx *m, uint32_t token, const char *text);
 bool ptx_begins(const struct ptx *m, uint32_t token, const char *text);
 /* Is there such a dot behind the first word? */
 bool ptx_dot(const struct ptx *m, const struct ptx_statement *s, const char *text);
 enum ptx_space ptx_space_of(const struct ptx *m, const struct ptx_statement *s);
-/* The name's register as statement sees it; NULL. */
+/* The register that the token names; NULL. */
 const struct ptx_register *ptx_register_of(const struct ptx *m,
 					   const struct ptx_function *f,
 					   uint32_t statement, uint32_t token);
-/* The name's variable; those of f, whose parameters count, before the module's. */
+/* The index of the function that the token names, the one with a body if there is one;
+ * UINT32_MAX: it names none. */
+uint32_t ptx_function_of(const struct ptx *m, uint32_t token);
+/* The variable that the token names, f's (whose parameters count) or the module's; NULL.
+ */
 const struct ptx_variable *ptx_variable_of(const struct ptx *m,
 					   const struct ptx_function *f,
 					   uint32_t statement, uint32_t token);

@@ -219,62 +219,35 @@ enum ptx_space ptx_space_of(const struct ptx *m, const struct ptx_statement *s)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static bool named(const struct ptx *m, const struct ptx_register *r, uint32_t token)
-{
-	const uint32_t bytes = m->tokens[token].bytes;
-	const char *t = ptx_at(m, token);
-	uint64_t n = 0;
-	uint32_t i;
-
-	if (bytes < r->name_bytes || memcmp(m->text + r->name, t, r->name_bytes) != 0)
-		return false;
-	if (!r->count)
-		return bytes == r->name_bytes;
-	if (bytes == r->name_bytes || bytes > r->name_bytes + 8)
-		return false;
-	for (i = r->name_bytes; i < bytes; i++) {
-		if (t[i] < '0' || t[i] > '9')
-			return false;
-		n = 10 * n + (uint64_t)(t[i] - '0');
-	}
-	return n < r->count && (t[r->name_bytes] != '0' || bytes == r->name_bytes + 1);
-}
-
+/* The parser has bound each token of a statement as its scope has the name. */
 const struct ptx_register *ptx_register_of(const struct ptx *m,
 					   const struct ptx_function *f,
 					   uint32_t statement, uint32_t token)
 {
-	uint32_t i;
+	const uint32_t bound = m->tokens[token].bound;
 
-	/* What is declared last is the innermost of those that are known here. */
-	for (i = f->registers; i--;) {
-		const struct ptx_register *r = &m->registers[f->first_register + i];
-
-		if (statement >= r->from && statement <= r->to && named(m, r, token))
-			return r;
-	}
-	return NULL;
+	(void)f;
+	(void)statement;
+	return bound % 4 == 1 ? &m->registers[bound / 4] : NULL;
 }
 
 const struct ptx_variable *ptx_variable_of(const struct ptx *m,
 					   const struct ptx_function *f,
 					   uint32_t statement, uint32_t token)
 {
-	uint32_t i;
+	const uint32_t bound = m->tokens[token].bound;
 
-	if (m->tokens[token].kind != PTX_NAME)
-		return NULL;
-	for (i = f->first_variable + f->variables; f->has_body && i-- > f->first_param;) {
-		const struct ptx_variable *v = &m->variables[i];
+	(void)f;
+	(void)statement;
+	return bound % 4 == 2 ? &m->variables[bound / 4] : NULL;
+}
 
-		if (statement >= v->from && statement <= v->to &&
-		    ptx_same(m, v->name, token))
-			return v;
-	}
-	for (i = 0; i < m->variable_count; i++)
-		if (m->variables[i].module && ptx_same(m, m->variables[i].name, token))
-			return &m->variables[i];
-	return NULL;
+uint32_t ptx_function_of(const struct ptx *m, uint32_t token)
+{
+	const uint32_t bound = m->tokens[token].bound;
+
+	return bound % 4 != 3 || bound == PTX_BOUND_UNREAD ? UINT32_MAX
+							   : m->functions[bound / 4].def;
 }
 
 uint32_t ptx_kernels(const struct ptx *m)

@@ -13,10 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A name that is known where the parser is. */
+struct name {
+	uint32_t at, bytes; /* in the text */
+	uint32_t count;     /* of registers NAME0 .. NAMEcount-1; 0: NAME itself */
+	uint32_t bound;
+	uint32_t slot, next; /* the next older one of the same slot; UINT32_MAX: none */
+};
+
 struct parser {
 	struct ptx *m;
 	uint32_t at; /* token */
 	uint32_t statements_room, registers_room, variables_room, functions_room;
+	/* Innermost scopes last: a scope that ends takes its names from the end. */
+	struct name *names;
+	uint32_t name_count, names_room;
+	uint32_t *slots, slot_mask; /* the newest name of each hash */
+	/* What wrong() said last. */
+	uint32_t odd;
+	const char *odd_what;
 	char *why;
 };
 
@@ -35,11 +50,13 @@ static int wrong(struct parser *p, const char *what)
 {
 	const struct ptx_token *t = &p->m->tokens[p->at];
 
+	p->odd = p->at;
+	p->odd_what = what;
 	if (t->kind == PTX_END)
 		return ptx_fail(p->why, EINVAL, "line %u: %s, at the end of the text",
 				t->line, what);
 	return ptx_fail(p->why, EINVAL, "line %u: %s, at %.*s", t->line, what,
-			(int)(t->bytes < 40 ? t->bytes : 40), ptx_at(p->m, p->at));
+			ptx_shown(p->m, p->at), ptx_at(p->m, p->at));
 }
 
 static bool is(const struct parser *p, const char *text)
@@ -107,20 +124,134 @@ static int skip_line(struct parser *p)
 	return 0;
 }
 
-static void skip_rest_of_line(struct parser *p)
-{
-	const uint32_t line = p->m->tokens[p->at].line;
-
-	while (kind(p) != PTX_END && p->m->tokens[p->at].line == line)
-		p->at++;
-}
-
 static int number(struct parser *p, int64_t *v)
 {
 	if (!ptx_integer(p->m, p->at, 1, v))
 		return wrong(p, "a number is expected");
 	p->at++;
 	return 0;
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+static uint32_t slot_of(const struct parser *p, const char *text, uint32_t bytes)
+{
+	uint32_t hash = 2166136261u, i;
+
+	for (i = 0; i < bytes; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+	return (hash ^ hash >> 15) & p->slot_mask;
+}
+
+static int make_names(struct parser *p)
+{
+	uint32_t slots = 64, i;
+
+	while (slots < p->m->token_count / 4)
+		slots *= 2;
+	p->slot_mask = slots - 1;
+	p->slots = malloc(slots * sizeof(*p->slots));
+	if (!p->slots)
+		return ptx_fail(p->why, ENOMEM, "no memory for %u names", slots);
+	for (i = 0; i < slots; i++)
+		p->slots[i] = UINT32_MAX;
+	return 0;
+}
+
+/* Make a name known until its scope ends. */
+static int know(struct parser *p, uint32_t token, uint32_t count, uint32_t bound)
+{
+	const struct ptx_token *t = &p->m->tokens[token];
+	struct name *n;
+
+	if (p->name_count == p->names_room) {
+		const uint32_t room = p->names_room ? 2 * p->names_room : 64;
+
+		n = realloc(p->names, room * sizeof(*n));
+		if (!n)
+			return ptx_fail(p->why, ENOMEM, "no memory for %u names", room);
+		p->names = n;
+		p->names_room = room;
+	}
+	n = &p->names[p->name_count];
+	*n = (struct name){.at = t->at,
+			   .bytes = t->bytes,
+			   .count = count,
+			   .bound = bound,
+			   .slot = slot_of(p, p->m->text + t->at, t->bytes)};
+	n->next = p->slots[n->slot];
+	p->slots[n->slot] = p->name_count++;
+	return 0;
+}
+
+/* Forget all but that many names. */
+static void forget(struct parser *p, uint32_t count)
+{
+	while (p->name_count > count) {
+		const struct name *n = &p->names[--p->name_count];
+
+		p->slots[n->slot] = n->next;
+	}
+}
+
+/* Return the newest name of that text, of registers that are counted or not. */
+static uint32_t known(const struct parser *p, const char *text, uint32_t bytes,
+		      bool counted, uint64_t number)
+{
+	uint32_t i;
+
+	for (i = p->slots[slot_of(p, text, bytes)]; i != UINT32_MAX;
+	     i = p->names[i].next) {
+		const struct name *n = &p->names[i];
+
+		if (n->bytes == bytes && memcmp(p->m->text + n->at, text, bytes) == 0 &&
+		    (counted ? number < n->count : !n->count))
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+/* Bind the token to what its name stands for here: the newest, so the innermost. */
+static int refer(struct parser *p, uint32_t token)
+{
+	struct ptx_token *t = &p->m->tokens[token];
+	const char *text = ptx_at(p->m, token);
+	uint32_t best, i, bytes = t->bytes;
+	uint64_t number = 0, digit = 1;
+
+	if (t->kind != PTX_NAME)
+		return 0;
+	best = known(p, text, bytes, false, 0);
+	/* As NAME and a number: %r12 may be %r and 12, or %r1 and 2. */
+	while (bytes-- > 1 && text[bytes] >= '0' && text[bytes] <= '9' &&
+	       digit <= 10000000) {
+		number += digit * (uint64_t)(text[bytes] - '0');
+		digit *= 10;
+		if (text[bytes] == '0' && bytes + 1 < t->bytes)
+			continue; /* no number begins so */
+		i = known(p, text, bytes, true, number);
+		if (i != UINT32_MAX && (best == UINT32_MAX || i > best))
+			best = i;
+	}
+	if (best == UINT32_MAX)
+		return 0;
+	t->bound = p->names[best].bound;
+	if (t->bound == PTX_BOUND_UNREAD) {
+		p->at = token;
+		return wrong(p, "its declaration is not understood");
+	}
+	if (t->bound % 4 == 3 && p->m->functions[t->bound / 4].entry)
+		p->m->functions[t->bound / 4].named = token;
+	return 0;
+}
+
+static int refer_all(struct parser *p, uint32_t first, uint32_t end)
+{
+	int err = 0;
+
+	for (; !err && first < end; first++)
+		err = refer(p, first);
+	return err;
 }
 
 /* ---- declarations -------------------------------------------------------------------- */
@@ -217,10 +348,29 @@ static int type_of(struct parser *p, uint32_t *align, uint32_t *bits, uint32_t *
 	return *bits ? 0 : wrong(p, "a type is missing");
 }
 
-/* At the space; to behind the ; or, of a parameter, its name. */
-static int variable(struct parser *p, uint32_t from)
+/* What a variable begins with, behind its = */
+static int initializer(struct parser *p, struct ptx_variable *v)
 {
-	struct ptx_variable v = {.from = from, .to = UINT32_MAX};
+	int err;
+
+	v->first = p->at;
+	while (!is(p, ";") && !is(p, ",") && kind(p) != PTX_END) {
+		if (!is(p, "{") && !is(p, "(")) {
+			p->at++;
+			continue;
+		}
+		err = skip_group(p);
+		if (err)
+			return err;
+	}
+	v->count = p->at - v->first;
+	return refer_all(p, v->first, p->at);
+}
+
+/* At the space; to behind the ; or, of a parameter, its name. */
+static int variable(struct parser *p, bool parameter)
+{
+	struct ptx_variable v = {0};
 	uint32_t bits, lanes;
 	uint64_t count;
 	int err;
@@ -244,24 +394,20 @@ static int variable(struct parser *p, uint32_t from)
 		if (err)
 			return err;
 		v.bytes = count * v.element;
-		if (v.space != PTX_PARAM && is(p, "=")) {
-			v.first = ++p->at;
-			while (!is(p, ";") && !is(p, ",") && kind(p) != PTX_END) {
-				if (!is(p, "{")) {
-					p->at++;
-					continue;
-				}
-				err = skip_group(p);
-				if (err)
-					return err;
-			}
-			v.count = p->at - v.first;
+		if (!parameter && is(p, "=")) {
+			p->at++;
+			err = initializer(p, &v);
+			if (err)
+				return err;
 		}
 		err = GROW(p, variables, variable_count, variables_room);
+		if (!err)
+			err = know(p, v.name, 0,
+				   PTX_BOUND_VARIABLE(p->m->variable_count));
 		if (err)
 			return err;
 		p->m->variables[p->m->variable_count++] = v;
-		if (v.space == PTX_PARAM && !is(p, ";"))
+		if (parameter)
 			return 0;
 		if (!is(p, ","))
 			break;
@@ -273,27 +419,25 @@ static int variable(struct parser *p, uint32_t from)
 	return 0;
 }
 
-/* .reg .b32 %r<12>, %x; */
-static int registers(struct parser *p, uint32_t from)
+/* .reg .b32 %r<12>, %x; or, of a parameter, .reg .b32 %x */
+static int registers(struct parser *p, bool parameter)
 {
-	struct ptx_register r = {.from = from, .to = UINT32_MAX};
-	uint32_t align, lanes;
+	struct ptx_register r = {0};
+	uint32_t align, name;
 	int64_t n;
 	int err;
 
 	p->at++;
-	err = type_of(p, &align, &r.bits, &lanes);
+	err = type_of(p, &align, &r.bits, &r.lanes);
 	if (err)
 		return err;
-	if (lanes != 1)
-		return wrong(p, "a register of several");
 	for (;;) {
 		if (kind(p) != PTX_NAME)
 			return wrong(p, "a name is missing");
-		r.name = p->m->tokens[p->at].at;
-		r.name_bytes = p->m->tokens[p->at].bytes;
+		name = p->at++;
+		r.name = p->m->tokens[name].at;
+		r.name_bytes = p->m->tokens[name].bytes;
 		r.count = 0;
-		p->at++;
 		if (is(p, "<")) {
 			p->at++;
 			err = number(p, &n);
@@ -305,9 +449,14 @@ static int registers(struct parser *p, uint32_t from)
 			p->at++;
 		}
 		err = GROW(p, registers, register_count, registers_room);
+		if (!err)
+			err = know(p, name, r.count,
+				   PTX_BOUND_REGISTER(p->m->register_count));
 		if (err)
 			return err;
 		p->m->registers[p->m->register_count++] = r;
+		if (parameter)
+			return 0;
 		if (!is(p, ","))
 			break;
 		p->at++;
@@ -316,6 +465,67 @@ static int registers(struct parser *p, uint32_t from)
 		return wrong(p, "a ; is missing");
 	p->at++;
 	return 0;
+}
+
+static int numbers(struct parser *p, uint32_t count)
+{
+	for (; count; count--, p->at++)
+		if (kind(p) != PTX_NUMBER)
+			return wrong(p, "a number is expected");
+	return 0;
+}
+
+/* .loc FILE LINE COLUMN [, function_name LABEL [+ N], inlined_at FILE LINE COLUMN] */
+static int location(struct parser *p)
+{
+	int err;
+
+	p->at++;
+	err = numbers(p, 3);
+	while (!err && is(p, ",")) {
+		p->at++;
+		if (is(p, "inlined_at")) {
+			p->at++;
+			err = numbers(p, 3);
+			continue;
+		}
+		if (!is(p, "function_name"))
+			return wrong(p, "function_name or inlined_at is expected");
+		p->at++;
+		if (kind(p) != PTX_NAME)
+			return wrong(p, "a label is missing");
+		p->at++;
+		if (!is(p, "+"))
+			continue;
+		p->at++;
+		err = numbers(p, 1);
+	}
+	return err;
+}
+
+/* .file NUMBER "NAME" [, TIME, BYTES] */
+static int file(struct parser *p)
+{
+	int err;
+
+	p->at++;
+	err = numbers(p, 1);
+	if (err)
+		return err;
+	if (kind(p) != PTX_STRING)
+		return wrong(p, "a file's name is missing");
+	p->at++;
+	while (!err && is(p, ",")) {
+		p->at++;
+		err = numbers(p, 1);
+	}
+	return err;
+}
+
+static bool links(const struct parser *p)
+{
+	return is(p, ".extern") || is(p, ".visible") || is(p, ".weak") ||
+	       is(p, ".common");
 }
 
 /* ---- statements ---------------------------------------------------------------------- */
@@ -351,6 +561,8 @@ static int operands(struct parser *p, struct ptx_statement *s)
 
 static int instruction(struct parser *p, struct ptx_statement *s)
 {
+	int err;
+
 	s->kind = PTX_INSTRUCTION;
 	if (is(p, "@")) {
 		p->at++;
@@ -367,12 +579,15 @@ static int instruction(struct parser *p, struct ptx_statement *s)
 	s->op = p->at++;
 	for (; kind(p) == PTX_DOT; p->at++)
 		s->dots++;
-	return operands(p, s);
+	err = operands(p, s);
+	if (!err && s->guard)
+		err = refer(p, s->guard);
+	return err ? err : refer_all(p, s->op + s->dots + 1, p->at);
 }
 
 static int statement(struct parser *p, struct ptx_statement *s)
 {
-	const uint32_t here = p->m->statement_count;
+	int err;
 
 	s->first = p->at;
 	if (kind(p) == PTX_NAME && ptx_is(p->m, p->at + 1, ":")) {
@@ -383,56 +598,46 @@ static int statement(struct parser *p, struct ptx_statement *s)
 	if (kind(p) != PTX_DOT)
 		return instruction(p, s);
 	s->kind = PTX_DIRECTIVE;
-	if (is(p, ".loc") || is(p, ".file")) {
-		skip_rest_of_line(p);
-		return 0;
-	}
+	if (is(p, ".loc"))
+		return location(p);
+	if (is(p, ".file"))
+		return file(p);
 	if (is(p, ".reg"))
-		return registers(p, here);
+		return registers(p, false);
+	while (links(p))
+		p->at++;
 	if (is(p, ".shared") || is(p, ".local") || is(p, ".param") || is(p, ".global") ||
 	    is(p, ".const"))
-		return variable(p, here);
-	return skip_line(p);
-}
-
-/* What was declared since these counts is not known behind this statement. */
-static void leave(struct parser *p, uint32_t registers, uint32_t variables)
-{
-	uint32_t i;
-
-	for (i = registers; i < p->m->register_count; i++)
-		if (p->m->registers[i].to == UINT32_MAX)
-			p->m->registers[i].to = p->m->statement_count;
-	for (i = variables; i < p->m->variable_count; i++)
-		if (p->m->variables[i].to == UINT32_MAX)
-			p->m->variables[i].to = p->m->statement_count;
+		return variable(p, false);
+	if (!is(p, ".pragma") && !is(p, ".branchtargets") && !is(p, ".calltargets") &&
+	    !is(p, ".callprototype"))
+		return wrong(p, "a directive that is not known here");
+	err = skip_line(p);
+	return err ? err : refer_all(p, s->first + 1, p->at);
 }
 
 /* Behind its {; to behind its }. */
 static int body(struct parser *p, struct ptx_function *f)
 {
-	uint32_t registers[PTX_DEPTH_MAX], variables[PTX_DEPTH_MAX], depth = 0;
+	uint32_t names[PTX_DEPTH_MAX], depth = 0;
 	struct ptx_statement s;
 	int err;
 
-	registers[0] = p->m->register_count;
-	variables[0] = p->m->variable_count;
 	for (;;) {
 		memset(&s, 0, sizeof(s));
 		s.first = p->at;
 		if (kind(p) == PTX_END)
 			return wrong(p, "a body does not end");
 		if (is(p, "}")) {
-			leave(p, registers[depth], variables[depth]);
-			p->at++;
-			if (!depth--)
+			f->end = p->at++;
+			if (!depth)
 				return 0;
+			forget(p, names[depth--]);
 			s.kind = PTX_CLOSE;
 		} else if (is(p, "{")) {
 			if (++depth == PTX_DEPTH_MAX)
 				return wrong(p, "braces are too deep");
-			registers[depth] = p->m->register_count;
-			variables[depth] = p->m->variable_count;
+			names[depth] = p->name_count;
 			p->at++;
 			s.kind = PTX_OPEN;
 		} else {
@@ -451,30 +656,34 @@ static int body(struct parser *p, struct ptx_function *f)
 
 /* ---- functions ----------------------------------------------------------------------- */
 
+static int parameter(struct parser *p, struct ptx_function *f)
+{
+	const struct ptx_variable *v;
+	int err = variable(p, true);
+
+	if (err)
+		return err;
+	v = &p->m->variables[p->m->variable_count - 1];
+	f->params++;
+	if (f->param_bytes > PTX_BYTES_MAX)
+		return wrong(p, "too many parameters");
+	if (v->align)
+		f->param_bytes += (v->align - f->param_bytes % v->align) % v->align;
+	f->param_bytes += v->bytes;
+	return 0;
+}
+
 /* At the (; to behind its ) */
 static int params(struct parser *p, struct ptx_function *f)
 {
-	const struct ptx_variable *v;
 	int err;
 
 	f->open = p->at++;
 	f->parens = true;
 	while (!is(p, ")")) {
-		if (is(p, ".reg")) { /* of functions, of old */
-			skip_rest_of_line(p);
-			continue;
-		}
-		err = variable(p, 0);
+		err = is(p, ".reg") ? registers(p, true) : parameter(p, f);
 		if (err)
 			return err;
-		v = &p->m->variables[p->m->variable_count - 1];
-		f->params++;
-		if (f->param_bytes > PTX_BYTES_MAX)
-			return wrong(p, "too many parameters");
-		if (v->align)
-			f->param_bytes +=
-				(v->align - f->param_bytes % v->align) % v->align;
-		f->param_bytes += v->bytes;
 		if (is(p, ","))
 			p->at++;
 		else if (!is(p, ")"))
@@ -484,52 +693,145 @@ static int params(struct parser *p, struct ptx_function *f)
 	return 0;
 }
 
-static int function(struct parser *p)
+/* From .entry or .func to behind its name; what it returns becomes known if that is
+ * asked. */
+static int name_of(struct parser *p, struct ptx_function *f, bool ask)
 {
-	struct ptx_function f = {.entry = is(p, ".entry")};
-	int err;
+	struct ptx_function back = {0}; /* what it returns */
+	int err = 0;
 
 	p->at++;
-	while (is(p, ".attribute") || is(p, "(")) {
-		if (is(p, ".attribute"))
-			p->at++;
-		err = skip_group(p);
-		if (err)
-			return err;
+	while (!err && (kind(p) == PTX_DOT || is(p, "("))) {
+		if (is(p, "(")) {
+			err = ask ? params(p, &back) : skip_group(p);
+			continue;
+		}
+		p->at++;
+		if (is(p, "(") && ptx_is(p->m, p->at - 1, ".attribute"))
+			err = skip_group(p);
 	}
-	if (kind(p) != PTX_NAME)
-		return wrong(p, "a function's name is missing");
-	f.name = f.open = f.close = p->at++;
-	f.first_param = p->m->variable_count;
-	if (is(p, "(")) {
-		err = params(p, &f);
-		if (err)
-			return err;
-	}
-	f.tuned = p->at;
-	while (!is(p, "{") && !is(p, ";")) {
+	if (!err && kind(p) != PTX_NAME)
+		err = wrong(p, "a function's name is missing");
+	if (!err)
+		f->name = f->open = f->close = p->at++;
+	return err;
+}
+
+/* Behind its name; to its { or ; */
+static int head(struct parser *p, struct ptx_function *f)
+{
+	int err = 0;
+
+	f->first_param = p->m->variable_count;
+	if (is(p, "("))
+		err = params(p, f);
+	f->tuned = p->at;
+	while (!err && !is(p, "{") && !is(p, ";")) {
 		if (kind(p) == PTX_END || is(p, "}"))
 			return wrong(p, "a body is missing");
-		p->at++;
+		if (is(p, ".pragma"))
+			err = skip_line(p);
+		else
+			p->at++;
 	}
-	f.brace = p->at;
-	f.first = p->m->statement_count;
-	f.first_register = p->m->register_count;
-	f.first_variable = p->m->variable_count;
-	p->at++;
-	if (ptx_is(p->m, f.brace, "{")) {
-		f.has_body = true;
-		err = body(p, &f);
-		if (err)
-			return err;
+	f->brace = p->at;
+	return err;
+}
+
+/* Behind a function that could not be read, which is noted in it. */
+static int recover(struct parser *p, struct ptx_function *f, uint32_t first)
+{
+	uint32_t depth = 0;
+
+	f->has_body = false;
+	f->odd = p->odd;
+	f->odd_what = p->odd_what;
+	for (p->at = first; kind(p) != PTX_END; p->at++) {
+		if (!depth && is(p, ".pragma") && skip_line(p))
+			return -EINVAL;
+		if (is(p, "{") && !depth++)
+			f->brace = p->at;
+		f->has_body |= depth > 0;
+		if ((is(p, "}") && depth && !--depth) || (is(p, ";") && !depth))
+			break;
 	}
-	f.registers = p->m->register_count - f.first_register;
-	f.variables = p->m->variable_count - f.first_variable;
-	err = GROW(p, functions, function_count, functions_room);
+	/* How it is wrong has been said. */
+	if (kind(p) == PTX_END)
+		return -EINVAL;
+	if (!f->has_body)
+		f->brace = p->at;
+	f->end = p->at++;
+	f->count = 0;
+	return 0;
+}
+
+/* Functions of one name are one; the newest is bound to it. */
+static int join(struct parser *p, struct ptx_function *f)
+{
+	const uint32_t number = p->m->function_count, bytes = p->m->tokens[f->name].bytes;
+	const uint32_t old = known(p, ptx_at(p->m, f->name), bytes, false, 0);
+	int err = GROW(p, functions, function_count, functions_room);
+
+	f->same = f->def = number;
+	if (old != UINT32_MAX && p->names[old].bound % 4 == 3 &&
+	    p->names[old].bound != PTX_BOUND_UNREAD)
+		f->same = p->m->functions[p->names[old].bound / 4].same;
+	if (!err)
+		err = know(p, f->name, 0, PTX_BOUND_FUNCTION(number));
+	if (!err)
+		p->m->functions[p->m->function_count++] = *f;
+	return err;
+}
+
+static void note_own(struct parser *p, struct ptx_function *f, uint32_t first)
+{
+	for (; first < p->at; first++) {
+		f->own |= ptx_begins(p->m, first, PTX_OWN) ||
+			  ptx_begins(p->m, first, "%" PTX_OWN);
+		f->own_stops |= ptx_begins(p->m, first, PTX_OWN_STOPS) ||
+				ptx_begins(p->m, first, "%" PTX_OWN_STOPS);
+	}
+}
+
+static int function(struct parser *p)
+{
+	struct ptx *m = p->m;
+	struct ptx_function f = {.entry = is(p, ".entry"),
+				 .first_register = m->register_count};
+	const uint32_t first = p->at, number = m->function_count, names = p->name_count;
+	uint32_t i;
+	int err = name_of(p, &f, false);
+
+	if (!err)
+		err = join(p, &f);
 	if (err)
 		return err;
-	p->m->functions[p->m->function_count++] = f;
-	p->m->entry_count += f.entry && f.has_body;
+	p->at = first;
+	err = name_of(p, &f, true);
+	if (!err)
+		err = head(p, &f);
+	f.first = m->statement_count;
+	f.first_variable = m->variable_count;
+	f.has_body = !err && is(p, "{");
+	f.end = p->at++;
+	if (f.has_body)
+		err = body(p, &f);
+	forget(p, names + 1);
+	if (err == -EINVAL) {
+		err = recover(p, &f, first);
+		/* The kernels whose addresses it may take. */
+		for (i = f.brace; !err && i <= f.end; i++)
+			(void)refer(p, i);
+	}
+	if (err)
+		return err;
+	p->at = f.end + 1;
+	note_own(p, &f, first);
+	f.registers = m->register_count - f.first_register;
+	f.variables = m->variable_count - f.first_variable;
+	f.named = m->functions[number].named;
+	m->functions[number] = f;
+	m->entry_count += f.entry && f.has_body;
 	return 0;
 }
 
@@ -554,23 +856,39 @@ static int version(struct parser *p)
 	return 0;
 }
 
+/* .target sm_90, debug */
+static int target(struct parser *p)
+{
+	do {
+		p->at++;
+		if (kind(p) != PTX_NAME)
+			return wrong(p, "a target is missing");
+		if (ptx_begins(p->m, p->at, "sm_") && !p->m->sm)
+			p->m->sm = (uint32_t)strtoul(ptx_at(p->m, p->at) + 3, NULL, 10);
+		p->at++;
+	} while (is(p, ","));
+	return 0;
+}
+
+static int section(struct parser *p)
+{
+	for (p->at++; !is(p, "{"); p->at++)
+		if (kind(p) == PTX_END)
+			return wrong(p, "a section without a {");
+	return skip_group(p);
+}
+
 static int declaration(struct parser *p)
 {
-	uint32_t first = p->m->variable_count;
+	const uint32_t first = p->at;
+	uint32_t variables = p->m->variable_count;
 	int64_t n;
 	int err;
 
 	if (is(p, ".version"))
 		return version(p);
-	if (is(p, ".target")) {
-		do {
-			p->at++;
-			if (kind(p) != PTX_NAME)
-				return wrong(p, "a target is missing");
-			p->at++;
-		} while (is(p, ","));
-		return 0;
-	}
+	if (is(p, ".target"))
+		return target(p);
 	if (is(p, ".address_size")) {
 		p->at++;
 		err = number(p, &n);
@@ -578,32 +896,115 @@ static int declaration(struct parser *p)
 			return err;
 		return n == 64 ? 0 : wrong(p, "addresses are not of 64 bits");
 	}
-	if (is(p, ".extern") || is(p, ".visible") || is(p, ".weak") || is(p, ".common")) {
+	if (links(p)) {
 		p->at++;
 		return 0;
 	}
 	if (is(p, ".entry") || is(p, ".func"))
 		return function(p);
-	if (is(p, ".file") || is(p, ".loc")) {
-		skip_rest_of_line(p);
-		return 0;
+	if (is(p, ".file"))
+		return file(p);
+	if (is(p, ".loc"))
+		return location(p);
+	if (is(p, ".section"))
+		return section(p);
+	if (is(p, ".pragma") || is(p, ".alias")) {
+		err = skip_line(p);
+		return err ? err : refer_all(p, first + 1, p->at);
 	}
-	if (is(p, ".section")) {
-		for (p->at++; !is(p, "{"); p->at++)
-			if (kind(p) == PTX_END)
-				return wrong(p, "a section without a {");
-		return skip_group(p);
-	}
-	if (is(p, ".pragma") || is(p, ".alias"))
-		return skip_line(p);
 	if (is(p, ";")) {
 		p->at++;
 		return 0;
 	}
-	err = variable(p, 0);
-	for (; !err && first < p->m->variable_count; first++)
-		p->m->variables[first].module = true;
+	err = variable(p, false);
+	for (; variables < p->m->variable_count; variables++)
+		p->m->variables[variables].module = true;
 	return err;
+}
+
+/* Does another declaration begin here? */
+static bool declares(const struct parser *p)
+{
+	static const char *const words[] = {".entry", ".func",  ".section", ".file",
+					    ".loc",   ".alias", ".pragma"};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (is(p, words[i]))
+			return true;
+	return links(p);
+}
+
+/* Behind a declaration that could not be read: functions that name what it names are not
+ * understood, either. */
+static int leave_out(struct parser *p, uint32_t first)
+{
+	bool group = false;
+	uint32_t i, end;
+	int err = 0;
+
+	p->at = first;
+	do {
+		p->m->odd_shared |= is(p, ".shared");
+		group = is(p, "{");
+		if (is(p, "(") || is(p, "{") || is(p, "["))
+			err = skip_group(p);
+		else
+			p->at++;
+		if (err)
+			return err;
+	} while (kind(p) != PTX_END && !ptx_is(p->m, p->at - 1, ";") && !group &&
+		 !declares(p));
+	end = p->at;
+	for (i = first; !err && i < end; i++) {
+		(void)refer(
+			p, i); /* which leaves the parser there if it is not understood */
+		if (p->m->tokens[i].kind == PTX_NAME)
+			err = know(p, i, 0, PTX_BOUND_UNREAD);
+	}
+	p->at = end;
+	return err;
+}
+
+/* Does the text depend on it as a whole?  A function that comes here has no name, or no
+ * end. */
+static bool is_vital(const struct parser *p, uint32_t first)
+{
+	return ptx_is(p->m, first, ".version") || ptx_is(p->m, first, ".target") ||
+	       ptx_is(p->m, first, ".address_size") || ptx_is(p->m, first, ".entry") ||
+	       ptx_is(p->m, first, ".func");
+}
+
+/* What is known of any function of a name is known of the one with a body. */
+static void join_functions(struct ptx *m)
+{
+	struct ptx_function *f, *g;
+	uint32_t i;
+
+	for (i = 0; i < m->function_count; i++)
+		if (m->functions[i].has_body)
+			m->functions[m->functions[i].same].def = i;
+	for (i = 0; i < m->function_count; i++) {
+		f = &m->functions[i];
+		f->def = m->functions[f->same].def;
+		g = &m->functions[f->def];
+		if (f->named)
+			g->named = f->named;
+		if (f->odd && !g->odd) {
+			g->odd = f->odd;
+			g->odd_what = f->odd_what;
+		}
+	}
+}
+
+static bool points(const struct ptx *m, const struct ptx_variable *v)
+{
+	uint32_t i;
+
+	for (i = v->first; i < v->first + v->count; i++)
+		if (m->tokens[i].kind == PTX_NAME)
+			return true;
+	return false;
 }
 
 static int module(struct parser *p)
@@ -612,13 +1013,19 @@ static int module(struct parser *p)
 	uint32_t i;
 	int err;
 
-	for (p->at = 1; kind(p) != PTX_END;) {
+	err = make_names(p);
+	for (p->at = 1; !err && kind(p) != PTX_END;) {
+		const uint32_t first = p->at;
+
 		if (kind(p) != PTX_DOT && !is(p, ";"))
-			return wrong(p, "a directive is expected");
-		err = declaration(p);
-		if (err)
-			return err;
+			err = wrong(p, "a directive is expected");
+		else
+			err = declaration(p);
+		if (err == -EINVAL && m->major && !is_vital(p, first))
+			err = leave_out(p, first);
 	}
+	if (err)
+		return err;
 	if (!m->major)
 		return ptx_fail(p->why, EINVAL, "no .version: it is no PTX");
 	m->entries = calloc(m->entry_count + 1, sizeof(*m->entries));
@@ -628,11 +1035,11 @@ static int module(struct parser *p)
 	for (i = 0; i < m->function_count; i++)
 		if (m->functions[i].entry && m->functions[i].has_body)
 			m->entries[m->entry_count++] = i;
-	for (i = 1; i < m->token_count; i++) {
-		m->own |= ptx_begins(m, i, PTX_OWN) || ptx_begins(m, i, "%" PTX_OWN);
-		m->own_stops |= ptx_begins(m, i, PTX_OWN_STOPS) ||
-				ptx_begins(m, i, "%" PTX_OWN_STOPS);
-	}
+	join_functions(m);
+	m->pointing = UINT32_MAX;
+	for (i = m->variable_count; i--;)
+		if (points(m, &m->variables[i]))
+			m->pointing = i;
 	return 0;
 }
 
@@ -657,6 +1064,8 @@ int ptx_parse(const char *text, size_t bytes, struct ptx **out, char why[PTX_WHY
 	err = ptx_lex(m, why);
 	if (!err)
 		err = module(&p);
+	free(p.names);
+	free(p.slots);
 	if (err) {
 		ptx_free(m);
 		return err;

@@ -113,14 +113,10 @@ static const char leader[] = "\tmov.u32 %_hals_i, %tid.x;\n"
 /* Which of x, y, z of these registers the kernel reads: bits 0 to 2. */
 static uint32_t reads(const struct ptx *m, const struct ptx_function *f, const char *name)
 {
-	const uint32_t last = f->first + f->count;
 	uint32_t i, bits = 0;
 
-	if (!f->count)
-		return 0;
-	for (i = m->statements[f->first].first;
-	     i < m->statements[last - 1].first + m->statements[last - 1].count; i++)
-		if (ptx_is(m, i, name))
+	for (i = f->brace; i < f->end; i++)
+		if (ptx_is_grid(m, i) && ptx_is(m, i, name))
 			bits |= ptx_is(m, i + 1, ".x")   ? 1u
 				: ptx_is(m, i + 1, ".y") ? 2u
 							 : 4u;
@@ -282,7 +278,7 @@ static void stop_statement(struct writer *w, const struct ptx_statement *s)
 	for (i = s->first; i < s->first + s->count; i++) {
 		const bool n = ptx_is(m, i, "%nctaid");
 
-		if (!n && !ptx_is(m, i, "%ctaid"))
+		if (!ptx_is_grid(m, i))
 			continue;
 		copy_to(w, m->tokens[i].at);
 		putf(w, "%%_hals_%s%c", n ? "n" : "", ptx_at(m, i + 1)[1]);
@@ -445,7 +441,7 @@ static void put_parameters(struct writer *w, const struct ptx_function *f)
 static void rewrite(struct writer *w, const struct ptx_function *f)
 {
 	const struct ptx *m = w->m;
-	uint32_t i, last = f->brace + 1;
+	uint32_t i;
 
 	put_parameters(w, f);
 	copy_to(w, end_of(m, f->brace));
@@ -460,9 +456,8 @@ static void rewrite(struct writer *w, const struct ptx_function *f)
 			bounds_statement(w, f, i);
 		else
 			stop_statement(w, &m->statements[i]);
-		last = m->statements[i].first + m->statements[i].count;
 	}
-	copy_to(w, m->tokens[last].at); /* the body's } */
+	copy_to(w, m->tokens[f->end].at); /* the body's } */
 	if (w->pass == PTX_LOOP)
 		end_loop(w, f);
 	if (w->pass == PTX_BOUNDS && falls_out(m, f)) {
@@ -476,18 +471,32 @@ int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char
 {
 	struct writer w = {.m = m, .pass = pass};
 	uint32_t i;
-	int err;
+	bool *made = calloc(m->function_count + 1u, sizeof(*made)); /* by function */
+	int err = 0;
 
 	why[0] = 0;
-	for (i = 0; i < m->entry_count; i++) {
+	if (!made)
+		return ptx_fail(why, ENOMEM, "no memory for %u kernels", m->entry_count);
+	for (i = 0; !err && i < m->entry_count; i++) {
 		if (which && !which[i])
 			continue;
 		err = ptx_check(m, i, pass, why);
-		if (err) {
-			free(w.text);
-			return err;
-		}
-		rewrite(&w, &m->functions[m->entries[i]]);
+		made[m->entries[i]] = true;
+	}
+	for (i = 0; !err && i < m->function_count; i++) {
+		const struct ptx_function *f = &m->functions[i];
+
+		if (!made[f->has_body ? i : f->def])
+			continue;
+		if (f->has_body)
+			rewrite(&w, f);
+		else
+			put_parameters(&w, f); /* a kernel is declared as it is defined */
+	}
+	free(made);
+	if (err) {
+		free(w.text);
+		return err;
 	}
 	copy_to(&w, m->bytes);
 	add(&w, "", 0);
