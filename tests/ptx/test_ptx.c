@@ -212,6 +212,134 @@ static void stops_refused(void **state)
 	}
 }
 
+/* A loop that ends when another block has written is refused, whatever reads that. */
+static void waits(void **state)
+{
+	static const char *const reads[] = {
+		"ld.global.cg.u32 %r1, [%d1];",
+		"ld.global.cv.u32 %r1, [%d1];",
+		"ld.global.u32 %r1, [%d1];",
+		"ld.u32 %r1, [%d1];",
+		"ldu.global.u32 %r1, [%d1];",
+		"ld.weak.global.ca.u32 %r1, [%d1];",
+		"ld.global.L1::no_allocate.u32 %r1, [%d1];",
+		"ld.relaxed.sys.global.u32 %r1, [%d1];",
+		"ld.mmio.relaxed.sys.global.u32 %r1, [%d1];",
+		"ld.global.v2.u32 {%r3, %r1}, [%d1];",
+		"atom.global.or.b32 %r1, [%d1], 0;",
+		"atom.global.or.b32 %r1, [%d1], %r7;",
+		"atom.global.xor.b32 %r1, [%d1], %r7;",
+		"atom.add.u32 %r1, [%d1], 0;",
+		"atom.global.add.u32 %r1, [%d1], %r7;",
+		"atom.global.max.u32 %r1, [%d1], 0;",
+		"atom.global.min.u32 %r1, [%d1], 0xffffffff;",
+		"atom.global.and.b32 %r1, [%d1], 0xffffffff;",
+		"atom.global.exch.b32 %r1, [%d1], 0;",
+		"atom.acquire.gpu.global.cas.b32 %r1, [%d1], 0, 0;",
+		"atom.global.cas.b32 %r1, [%d1], %r7, %r7;",
+		"atom.global.cas.b32 %r1, [%d1], 1, 2;",
+		"atom.global.inc.u32 %r1, [%d1], 0;",
+		"atom.global.dec.u32 %r1, [%d1], %r7;",
+		"@%p2 ld.global.cg.u32 %r3, [%d1]; mov.u32 %r1, %r3;",
+		"ld.global.cg.u32 %r3, [%d1]; st.shared.u32 [s], %r3; ld.shared.u32 %r1, "
+		"[s];",
+		"ld.global.cg.u32 %r3, [%d1]; shfl.sync.idx.b32 %r1, %r3, 0, 31, -1;",
+		"ld.global.cg.u32 %r3, [%d1]; add.u32 %r6, %r6, 1; add.u32 %r1, %r3, 1;",
+		"cp.async.ca.shared.global [s], [%d1], 4; cp.async.wait_all; "
+		"ld.shared.u32 %r1, [s];",
+		"call (%r1), f, (%d1);",
+		"call (%r1), h, (%d1);",
+		"{ .param .b32 v; .param .b64 a; st.param.b64 [a], %d1; call (v), g, "
+		"(a); "
+		"ld.param.b32 %r1, [v]; }",
+	};
+	/* How a loop ends by %r1. */
+	static const char *const loops[] = {
+		"W: %s setp.eq.u32 %%p1, %%r1, 0; @%%p1 bra W;",
+		"W: %s setp.ne.u32 %%p1, %%r1, 0; @!%%p1 bra W;",
+		"W: %s setp.ne.u32 %%p1, %%r1, %%r5; @%%p1 bra X; ret; X: bra.uni W;",
+		"W: { { %s } setp.lt.u32 %%p1, %%r1, %%r5; } @!%%p1 bra OUT; bra W; OUT:",
+		"mov.u32 %%r2, 0; W: %s setp.eq.u32 %%p1, %%r1, 0; @%%p1 bra Y; mov.u32 "
+		"%%r2, 1; Y: "
+		"setp.eq.u32 %%p3, %%r2, 0; @%%p3 bra W;",
+		"W: %s setp.eq.u32 %%p1, %%r1, 0; @%%p1 bra W; add.u32 %%r4, %%r4, 1; "
+		"setp.lt.u32 %%p3, %%r4, 9; @%%p3 bra W;",
+		"W: %s setp.ge.u32 %%p1, %%r1, 1; @%%p1 exit; bra W;",
+		"bra Z; Y: setp.eq.u32 %%p1, %%r1, 0; @%%p1 bra Z; ret; Z: %s bra Y;",
+	};
+	char loop[600], text[2000];
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(reads) / sizeof(reads[0]); i++)
+		for (j = 0; j < sizeof(loops) / sizeof(loops[0]); j++) {
+			/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): ours, above
+			 */
+			snprintf(loop, sizeof(loop), loops[j], reads[i]);
+			snprintf(text, sizeof(text),
+				 ".func (.reg .u32 r) f(.reg .u64 a) { ld.global.cg.u32 "
+				 "r, [a]; ret; }\n"
+				 ".func (.reg .u32 r) h(.reg .u64 a) { call (r), f, (a); "
+				 "ret; }\n"
+				 ".func (.param .b32 r) g(.param .b64 a) { .reg .b64 x; "
+				 ".reg .b32 y; "
+				 "ld.param.b64 x, [a]; ld.b32 y, [x]; st.param.b32 [r], "
+				 "y; ret; }\n"
+				 "%sld.param.u64 %%d1, [k_0]; mov.u32 %%r7, 0; %s\n%s",
+				 BEGIN, loop, END);
+			body(text, PTX_ENTRY, "another block");
+		}
+}
+
+/* Loops that get on by themselves. */
+static void gets_on(void **state)
+{
+	static const char *const loops[] = {
+		/* Search, by halves and one by one. */
+		"W: add.u32 %r3, %r1, %r2; shr.u32 %r3, %r3, 1; mad.wide.u32 %d2, %r3, "
+		"4, %d1; "
+		"ld.global.u32 %r4, [%d2]; setp.lt.u32 %p1, %r4, 9; selp.b32 %r1, %r3, "
+		"%r1, %p1; "
+		"selp.b32 %r2, %r2, %r3, %p1; setp.lt.u32 %p2, %r1, %r2; @%p2 bra W;",
+		"W: ld.global.u32 %r4, [%d1]; add.u64 %d1, %d1, 4; setp.ne.u32 %p1, %r4, "
+		"0; @%p1 bra W;",
+		"W: ld.global.u64 %d1, [%d1+8]; setp.ne.u64 %p1, %d1, 0; @%p1 bra W;",
+		/* A bound that is read again each time. */
+		"W: add.u32 %r1, %r1, 1; st.global.u32 [%d1], %r1; ld.global.u32 %r2, "
+		"[%d1+4]; "
+		"setp.lt.u32 %p1, %r1, %r2; @%p1 bra W;",
+		/* A compare-and-swap until it succeeds. */
+		"ld.global.u32 %r1, [%d1]; W: add.u32 %r2, %r1, 1; "
+		"atom.global.cas.b32 %r3, [%d1], %r1, %r2; setp.ne.u32 %p1, %r3, %r1; "
+		"mov.u32 %r1, %r3; @%p1 bra W;",
+		"W: ld.global.cg.u32 %r1, [%d1]; add.u32 %r2, %r1, 1; "
+		"atom.global.cas.b32 %r3, [%d1], %r1, %r2; setp.eq.u32 %p1, %r1, %r3; "
+		"@!%p1 bra W;",
+		/* Work that blocks take one after another. */
+		"W: atom.global.add.u32 %r1, [%d1], 1; setp.lt.u32 %p1, %r1, 100; @%p1 "
+		"bra W;",
+		/* What is read decides what is done, but not how often. */
+		"W: atom.global.exch.b32 %r1, [%d1], 1; setp.eq.u32 %p1, %r1, 0; @%p1 "
+		"bra X; "
+		"st.global.u32 [%d1+4], %r1; X: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, "
+		"%r2, 9; "
+		"@%p2 bra W;",
+		/* Memory of the block, and of its thread. */
+		"W: ld.shared.u32 %r1, [s]; setp.eq.u32 %p1, %r1, 0; @%p1 bra W;",
+		"W: atom.shared.exch.b32 %r1, [s], 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra "
+		"W;",
+		"ld.global.cg.u32 %r1, [%d1]; W: setp.eq.u32 %p1, %r1, %r2; @%p1 bra W;",
+	};
+	char text[2000];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s\n%s", BEGIN, loops[i], END);
+		body(text, PTX_ENTRY, NULL);
+	}
+}
+
 static void loop_refused(void **state)
 {
 	(void)state;
@@ -637,6 +765,8 @@ int main(void)
 		cmocka_unit_test(odd_kernels),
 		cmocka_unit_test(deep),
 		cmocka_unit_test(stops_refused),
+		cmocka_unit_test(waits),
+		cmocka_unit_test(gets_on),
 		cmocka_unit_test(loop_refused),
 		cmocka_unit_test(bounds_refused),
 		cmocka_unit_test(others_stay),

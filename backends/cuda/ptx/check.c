@@ -17,6 +17,7 @@
 
 #include "flow.h"
 #include "lex.h"
+#include "wait.h"
 
 struct checking {
 	const struct ptx *m;
@@ -105,46 +106,35 @@ static int check_token(const struct checking *c, uint32_t token)
 
 /* ---- what stops a block ---------------------------------------------------------------- */
 
-static bool is_number(const struct ptx *m, const struct ptx_operand *o, int64_t value)
-{
-	int64_t v;
-
-	return ptx_integer(m, o->first, o->count, &v) && v == value;
-}
-
-/* Does it look at what another block may write, and change nothing? */
-static bool looks(const struct checking *c)
-{
-	const struct ptx *m = c->m;
-	const struct ptx_statement *s = c->s;
-	const enum ptx_space space = ptx_space_of(m, s);
-
-	if (space != PTX_GLOBAL && space != PTX_GENERIC)
-		return false;
-	if (ptx_is(m, s->op, "ld"))
-		return ptx_dot(m, s, ".volatile") || ptx_dot(m, s, ".acquire") ||
-		       ptx_dot(m, s, ".relaxed") || ptx_dot(m, s, ".mmio");
-	if (!ptx_is(m, s->op, "atom") || s->operand_count < 3)
-		return false;
-	if (ptx_dot(m, s, ".add") || ptx_dot(m, s, ".or") || ptx_dot(m, s, ".xor"))
-		return is_number(m, &s->operand[2], 0);
-	if (ptx_dot(m, s, ".cas") && s->operand_count > 3) {
-		int64_t a, b;
-
-		return ptx_integer(m, s->operand[2].first, s->operand[2].count, &a) &&
-		       ptx_integer(m, s->operand[3].first, s->operand[3].count, &b) &&
-		       a == b;
-	}
-	return false;
-}
-
 static int check_wait(const struct checking *c, enum ptx_class class)
 {
-	if (class == PTX_WAIT || (class == PTX_ACCESS && looks(c)))
-		return c->flow.again[c->number - c->f->first]
-			       ? refuse(c, "waits in a loop, perhaps for another block")
-			       : 0;
+	const bool again = c->flow.again[c->number - c->f->first];
+	const uint32_t does = class == PTX_CALL ? ptx_does(c->m, c->s) : 0;
+
+	if (again &&
+	    (class == PTX_WAIT || (class == PTX_ACCESS && ptx_polls(c->m, c->s))))
+		return refuse(c, "waits in a loop, perhaps for another block");
+	if (again && (does & PTX_DOES_POLL))
+		return refuse(c, "waits in a loop, perhaps for another block, by what it "
+				 "calls");
+	if ((does & PTX_DOES_REPEAT) && (does & (PTX_DOES_POLL | PTX_DOES_SHARED)))
+		return refuse(c,
+			      "what it calls may call itself until another block writes");
 	return 0;
+}
+
+/* Does a loop of the function end by what other blocks write? */
+static int check_loops(struct checking *c)
+{
+	uint32_t at;
+	int err = ptx_wait_find(c->m, &c->flow, &at, c->why);
+
+	if (err || at == PTX_NOWHERE)
+		return err;
+	c->s = &c->m->statements[c->f->first + at];
+	return refuse(c,
+		      "a loop ends by what is read there of memory, perhaps when another "
+		      "block writes it");
 }
 
 static int check_stop(struct checking *c, enum ptx_class class)
@@ -255,6 +245,8 @@ static int check_called(struct checking *c)
 			if (c->s->kind == PTX_INSTRUCTION)
 				err = check_called_statement(c);
 		}
+		if (!err)
+			err = check_loops(c);
 	}
 	return err;
 }
@@ -324,6 +316,8 @@ static int check_stops(struct checking *c)
 		if (c->s->kind == PTX_INSTRUCTION)
 			err = check_stop(c, ptx_class_of(c->m, c->s));
 	}
+	if (!err)
+		err = check_loops(c);
 	if (!err && c->pass == PTX_LOOP)
 		err = check_loop(c);
 	if (!err && c->calls)

@@ -16,7 +16,6 @@
 
 #include "lex.h"
 
-#define REGISTERS_MOST  (1u << 20)
 #define STATEMENTS_MOST (1u << 16)
 
 static int by_name(const void *a, const void *b, void *module)
@@ -252,13 +251,13 @@ static int make_parts(struct parts *p, char why[PTX_WHY])
 
 	p->first = calloc(f->registers + 1u, sizeof(*p->first));
 	p->some = calloc(f->count + 1u, sizeof(*p->some));
-	for (i = 0; p->first && i < f->registers && n < REGISTERS_MOST; i++) {
+	for (i = 0; p->first && i < f->registers && n < PTX_FLOW_REGISTERS; i++) {
 		const uint32_t count = p->m->registers[f->first_register + i].count;
 
 		p->first[i] = (uint32_t)n;
 		n += count ? count : 1;
 	}
-	if (n >= REGISTERS_MOST || f->count > STATEMENTS_MOST)
+	if (n >= PTX_FLOW_REGISTERS || f->count > STATEMENTS_MOST)
 		return ptx_fail(why, ENOTSUP, "too large to see what waits in it");
 	p->differs = calloc(n + 1, sizeof(*p->differs));
 	return p->first && p->some && p->differs

@@ -5,7 +5,8 @@
 
 #include "module.h"
 
-#define PTX_NOWHERE UINT32_MAX
+#define PTX_NOWHERE        UINT32_MAX
+#define PTX_FLOW_REGISTERS (1u << 20) /* of a function, at most */
 
 /* By a function's statements, the first of them 0. */
 struct ptx_flow {

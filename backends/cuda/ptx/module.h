@@ -102,6 +102,7 @@ struct ptx_function {
 	bool own, own_stops; /* it has names that begin so */
 	uint32_t same;       /* the first function that is declared with this name */
 	uint32_t def;        /* the one with a body; else the first */
+	uint32_t does;       /* PTX_DOES_*, of what is no kernel */
 	uint32_t named;      /* of a kernel: token that takes its address; 0: none */
 };
 
@@ -122,6 +123,7 @@ struct ptx {
 			    */
 	/* The first variable that begins with an address; UINT32_MAX: none does. */
 	uint32_t pointing;
+	uint32_t all_do; /* PTX_DOES_* of all functions */
 };
 
 const char *ptx_at(const struct ptx *m, uint32_t token);

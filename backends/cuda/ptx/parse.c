@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wait.h"
+
 /* A name that is known where the parser is. */
 struct name {
 	uint32_t at, bytes; /* in the text */
@@ -1064,6 +1066,8 @@ int ptx_parse(const char *text, size_t bytes, struct ptx **out, char why[PTX_WHY
 	err = ptx_lex(m, why);
 	if (!err)
 		err = module(&p);
+	if (!err)
+		err = ptx_wait_sum(m, why);
 	free(p.names);
 	free(p.slots);
 	if (err) {
