@@ -15,12 +15,14 @@
 #define WINDOW_BYTES  UINT64_C(0x1000000)
 #define STEPS_MOST    UINT64_C(50000000)
 #define WARP          32u
+#define STACK_BYTES   512u /* what alloca has, behind local variables */
 
 enum type { U8, U16, U32, U64, S8, S16, S32, S64, F16, F32, F64, PRED, NO_TYPE };
 
 enum code {
 	C_ABS,
 	C_ACTIVEMASK,
+	C_ALLOCA,
 	C_ADD,
 	C_AND,
 	C_ATOM,
@@ -71,6 +73,8 @@ enum code {
 	C_SIN,
 	C_SLCT,
 	C_SQRT,
+	C_STACKRESTORE,
+	C_STACKSAVE,
 	C_ST,
 	C_SUB,
 	C_TANH,
@@ -85,6 +89,7 @@ static const struct {
 	{"abs", C_ABS},
 	{"activemask", C_ACTIVEMASK},
 	{"add", C_ADD},
+	{"alloca", C_ALLOCA},
 	{"and", C_AND},
 	{"atom", C_ATOM},
 	{"red", C_ATOM},
@@ -143,6 +148,8 @@ static const struct {
 	{"slct", C_SLCT},
 	{"sqrt", C_SQRT},
 	{"st", C_ST},
+	{"stackrestore", C_STACKRESTORE},
+	{"stacksave", C_STACKSAVE},
 	{"sub", C_SUB},
 	{"tanh", C_TANH},
 	{"vote", C_VOTE},
@@ -180,6 +187,7 @@ struct thread {
 	uint64_t *r;
 	uint8_t *local;
 	uint32_t pc, tid[3], barrier, expected;
+	uint64_t stack; /* bytes in use */
 	bool vote;
 	enum state state;
 };
@@ -560,7 +568,7 @@ static uint8_t *memory(struct run *r, struct thread *t, const struct op *op,
 		p = inside(r->shared, at, bytes, r->shared_static + r->l->shared_bytes);
 		break;
 	case PTX_LOCAL:
-		p = inside(t->local, at, bytes, r->local_bytes);
+		p = inside(t->local, at, bytes, r->local_bytes + t->stack);
 		break;
 	case PTX_CONST:
 		p = inside(r->constants, at, bytes, r->const_bytes);
@@ -1187,6 +1195,18 @@ static bool step(struct run *r, struct thread *t)
 	case C_BRA:
 		t->pc = op->target;
 		return true;
+	case C_ALLOCA:
+		put(t, &o[0], r->local_bytes + t->stack);
+		t->stack += (get(r, t, &o[1]) + 15) / 16 * 16;
+		if (t->stack > STACK_BYTES)
+			fail(r, op, "the stack is full");
+		break;
+	case C_STACKSAVE:
+		put(t, &o[0], t->stack);
+		break;
+	case C_STACKRESTORE:
+		t->stack = get(r, t, &o[0]);
+		break;
 	case C_RET:
 		t->state = ENDED;
 		return false;
@@ -1465,7 +1485,8 @@ static void run_block(struct run *r)
 
 		/* What was in registers is nobody's. */
 		memset(t->r, 0x5a, r->slot_count * sizeof(*t->r));
-		memset(t->local, 0x5a, r->local_bytes);
+		memset(t->local, 0x5a, r->local_bytes + STACK_BYTES);
+		t->stack = 0;
 		t->pc = 0;
 		t->state = RUNS;
 		t->tid[0] = i % r->l->block[0];
@@ -1536,6 +1557,7 @@ static int lay_out(struct run *r)
 		r->shared_at[n] = *at;
 		*at += (uint32_t)v->bytes;
 	}
+	r->local_bytes = (r->local_bytes + 15) / 16 * 16;
 	return 0;
 }
 
@@ -1571,7 +1593,7 @@ static int make_threads(struct run *r)
 		return ptx_fail(r->why, ENOMEM, "no memory");
 	for (i = 0; i < r->thread_count; i++) {
 		r->threads[i].r = calloc(r->slot_count + 1u, sizeof(uint64_t));
-		r->threads[i].local = calloc(1, r->local_bytes + 1u);
+		r->threads[i].local = calloc(1, r->local_bytes + STACK_BYTES);
 		if (!r->threads[i].r || !r->threads[i].local)
 			return ptx_fail(r->why, ENOMEM, "no memory");
 	}

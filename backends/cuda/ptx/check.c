@@ -511,7 +511,9 @@ static int check_bound(const struct checking *c, enum ptx_class class)
 	case PTX_CALL:
 		return refuse(c, "what is called is not fenced");
 	default:
-		return 0;
+		return ptx_is(c->m, c->s->op, "stackrestore")
+			       ? refuse(c, "moves the stack to where a register says")
+			       : 0;
 	}
 }
 

@@ -74,6 +74,8 @@ static const struct op ops[] = {
 	{"sin", PTX_PLAIN},
 	{"slct", PTX_PLAIN},
 	{"sqrt", PTX_PLAIN},
+	{"stackrestore", PTX_PLAIN},
+	{"stacksave", PTX_PLAIN},
 	{"stmatrix", PTX_PLAIN},
 	{"sub", PTX_PLAIN},
 	{"subc", PTX_PLAIN},

@@ -1039,9 +1039,17 @@ static int module(struct parser *p)
 			m->entries[m->entry_count++] = i;
 	join_functions(m);
 	m->pointing = UINT32_MAX;
-	for (i = m->variable_count; i--;)
-		if (points(m, &m->variables[i]))
+	for (i = m->variable_count; i--;) {
+		const struct ptx_variable *v = &m->variables[i];
+
+		if (points(m, v))
 			m->pointing = i;
+		if (v->space != PTX_SHARED)
+			continue;
+		m->shared_unsized |= !v->bytes;
+		if (v->module)
+			m->shared_bytes += v->bytes + v->align;
+	}
 	return 0;
 }
 

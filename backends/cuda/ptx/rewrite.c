@@ -211,30 +211,95 @@ static void begin_entry(struct writer *w, const struct ptx_function *f)
 	put_extent(w, reads(w->m, f, "%nctaid"));
 }
 
+static bool has(const struct ptx *m, const struct ptx_function *f, const char *op)
+{
+	uint32_t i;
+
+	for (i = f->first; i < f->first + f->count; i++)
+		if (m->statements[i].kind == PTX_INSTRUCTION &&
+		    ptx_is(m, m->statements[i].op, op))
+			return true;
+	return false;
+}
+
+/* Would a word more of static shared memory be seen?  It moves the dynamic one, is
+ * counted, and may be too much. */
+static bool shared_is_seen(const struct ptx *m, const struct ptx_function *f)
+{
+	const struct ptx_variable *v;
+	uint64_t bytes = m->shared_bytes;
+	uint32_t i;
+
+	for (i = f->first_variable; i < f->first_variable + f->variables; i++)
+		if (m->variables[i].space == PTX_SHARED)
+			bytes += m->variables[i].bytes + m->variables[i].align;
+	if (m->odd_shared || bytes > PTX_SHARED_MOST - 2 * sizeof(uint32_t) ||
+	    (m->shared_unsized && has(m, f, "call")))
+		return true;
+	for (i = f->brace; i < f->end; i++) {
+		v = ptx_variable_of(m, f, 0, i);
+		if ((v && v->space == PTX_SHARED && !v->bytes) ||
+		    ptx_is(m, i, "%total_smem_size") || ptx_is(m, i, "%aggr_smem_size"))
+			return true;
+	}
+	return false;
+}
+
+/* All threads learn the number that the leader has in _hals_i, 0 in others, bit by bit:
+ * a barrier for each that _hals_j has. */
+static const char tell_bits[] = "\tmov.u32 %_hals_x, 0;\n"
+				"\tmov.u32 %_hals_y, 0;\n"
+				"$_hals_bit:\n"
+				"\tshr.u32 %_hals_r, %_hals_i, %_hals_y;\n"
+				"\tand.b32 %_hals_r, %_hals_r, 1;\n"
+				"\tsetp.ne.u32 %_hals_q, %_hals_r, 0;\n"
+				"\tbarrier.red.or.pred %_hals_q, 15, %_hals_q;\n"
+				"\tselp.b32 %_hals_r, 1, 0, %_hals_q;\n"
+				"\tshl.b32 %_hals_r, %_hals_r, %_hals_y;\n"
+				"\tor.b32 %_hals_x, %_hals_x, %_hals_r;\n"
+				"\tadd.u32 %_hals_y, %_hals_y, 1;\n"
+				"\tshr.u32 %_hals_r, %_hals_j, %_hals_y;\n"
+				"\tsetp.ne.u32 %_hals_q, %_hals_r, 0;\n"
+				"\t@%_hals_q bra $_hals_bit;\n"
+				"\tmov.u32 %_hals_i, %_hals_x;\n";
+_Static_assert(PTX_LOOP_BARRIER == 15, "tell_bits has it");
+
+/* The number of the grid's blocks stands for none. */
 static void begin_loop(struct writer *w, const struct ptx_function *f)
 {
+	const bool bits = shared_is_seen(w->m, f);
+
 	put(w, stop_registers);
-	put(w, "\t.shared .align 4 .b32 _hals_number;\n"
-	       "$_hals_next:\n");
+	if (has(w->m, f, "alloca"))
+		put(w, "\t.reg .b64 %_hals_s;\n"
+		       "\tstacksave.u64 %_hals_s;\n");
+	if (!bits)
+		put(w, "\t.shared .align 4 .b32 _hals_number;\n");
+	put(w, "$_hals_next:\n");
 	put(w, control);
 	put(w, leader);
-	put(w, "\t@%_hals_p bra $_hals_wait;\n"
-	       "\tmov.u32 %_hals_i, -1;\n"
-	       "\tld.volatile.global.u32 %_hals_j, [%_hals_c];\n"
-	       "\tsetp.ne.u32 %_hals_p, %_hals_j, 0;\n"
-	       "\t@%_hals_p bra $_hals_tell;\n"
-	       "\tatom.global.add.u32 %_hals_i, [%_hals_c+4], 1;\n");
 	put_extent(w, 7);
 	put(w, "\tmul.lo.u32 %_hals_j, %_hals_nx, %_hals_ny;\n"
 	       "\tmul.lo.u32 %_hals_j, %_hals_j, %_hals_nz;\n"
-	       "\tsetp.ge.u32 %_hals_p, %_hals_i, %_hals_j;\n"
-	       "\t@%_hals_p mov.u32 %_hals_i, -1;\n"
-	       "$_hals_tell:\n"
-	       "\tst.shared.u32 [_hals_number], %_hals_i;\n"
-	       "$_hals_wait:\n");
-	putf(w, "\tbarrier.sync %d;\n", PTX_LOOP_BARRIER);
-	put(w, "\tld.shared.u32 %_hals_i, [_hals_number];\n"
-	       "\tsetp.eq.u32 %_hals_p, %_hals_i, -1;\n"
+	       "\tmov.u32 %_hals_i, 0;\n"
+	       "\t@%_hals_p bra $_hals_wait;\n"
+	       "\tmov.u32 %_hals_i, %_hals_j;\n"
+	       "\tld.volatile.global.u32 %_hals_r, [%_hals_c];\n"
+	       "\tsetp.ne.u32 %_hals_p, %_hals_r, 0;\n"
+	       "\t@%_hals_p bra $_hals_tell;\n"
+	       "\tatom.global.add.u32 %_hals_i, [%_hals_c+4], 1;\n"
+	       "\tmin.u32 %_hals_i, %_hals_i, %_hals_j;\n"
+	       "$_hals_tell:\n");
+	if (!bits)
+		put(w, "\tst.shared.u32 [_hals_number], %_hals_i;\n");
+	put(w, "$_hals_wait:\n");
+	if (bits)
+		put(w, tell_bits);
+	else
+		putf(w,
+		     "\tbarrier.sync %d;\n\tld.shared.u32 %%_hals_i, [_hals_number];\n",
+		     PTX_LOOP_BARRIER);
+	put(w, "\tsetp.eq.u32 %_hals_p, %_hals_i, %_hals_j;\n"
 	       "\t@%_hals_p ret;\n");
 	put_place(w, reads(w->m, f, "%ctaid"));
 	put_extent(w, reads(w->m, f, "%nctaid"));
@@ -254,6 +319,8 @@ static bool copies(const struct ptx *m, const struct ptx_function *f)
 static void end_loop(struct writer *w, const struct ptx_function *f)
 {
 	put(w, "\n$_hals_end:\n");
+	if (has(w->m, f, "alloca"))
+		put(w, "\tstackrestore.u64 %_hals_s;\n");
 	if (copies(w->m, f))
 		put(w, "\tcp.async.wait_all;\n");
 	/* Nobody reads the next number, or writes to shared memory, before all are here.
