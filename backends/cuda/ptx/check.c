@@ -3,10 +3,7 @@
  * Which kernels a pass can rewrite with the same results, and why the others not.
  *
  * What is refused although it might go: an instruction that is not known, a call that
- * leads out of the module.  What cannot be seen here: a block that waits for a block that
- * has not begun, by other means than a strong load, an atomic that changes nothing or a
- * nap in a loop; such a kernel is wrong without us, too, unless the whole grid fits on
- * the device.
+ * leads out of the module, a loop that may wait for another block (wait.h).
  */
 #define _GNU_SOURCE
 #include "check.h"

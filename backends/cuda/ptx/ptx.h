@@ -9,7 +9,8 @@
  *
  * It knows the grammar, what each instruction may touch, and nothing of the core or of a
  * driver.  A kernel that it cannot rewrite with the same results is refused, with the
- * line and the reason; so is an instruction that it does not know.  Functions return 0 or
+ * line and the reason; so is one with an instruction, or anything else, that it does not
+ * know.  Its neighbours are not.  Functions return 0 or
  * -errno and write to why what is wrong and where: -EINVAL it is no PTX of 64-bit
  * addresses, -ENOTSUP this kernel cannot be rewritten so, -ENOMEM.  Any thread; a module
  * does not change once it is parsed.
