@@ -650,6 +650,41 @@ static void addresses(void **state)
 	body(".entry k() { .reg .b32 k; add.u32 k, k, 1; ret; }\n", PTX_ENTRY, NULL);
 }
 
+/* A kernel is refused for what it may call, not for what stands beside that. */
+static void calls(void **state)
+{
+	static const char functions[] =
+		".extern .func far();\n.func bad() { trap; }\n.func odd() { .strange; "
+		"ret; }\n"
+		".func slow() { call far; ret; }\n.func good() { ret; }\n.func also();\n"
+		".alias also, good;\n.func late();\n";
+	static const struct {
+		const char *call, *reason;
+	} rows[] = {
+		{"call good;", NULL},
+		{"call also;", NULL},
+		{"call bad;", "line 5: trap: stops the device"},
+		{"call odd;", "line 6: a directive that is not known here"},
+		{"call slow;", "line 4: a function of elsewhere, far"},
+		{"call far;", "line 4: a function of elsewhere, far"},
+		{"call late;", "line 14: trap: stops the device"},
+		{"call a, (), p;", "line "},
+	};
+	char text[1000];
+	size_t i, pass;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (pass = PTX_ENTRY; pass <= PTX_LOOP; pass++) {
+			snprintf(text, sizeof(text),
+				 "%s.entry k() {.reg .b64 a; p: .callprototype _ (); %s "
+				 "ret; }\n\n"
+				 ".func late() { trap; }",
+				 functions, rows[i].call);
+			body(text, (enum ptx_pass)pass, rows[i].reason);
+		}
+}
+
 /* The innermost declaration of a name counts. */
 static void scopes(void **state)
 {
@@ -761,25 +796,16 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unreadable),
-		cmocka_unit_test(odd_kernels),
-		cmocka_unit_test(deep),
-		cmocka_unit_test(stops_refused),
-		cmocka_unit_test(waits),
-		cmocka_unit_test(gets_on),
-		cmocka_unit_test(loop_refused),
-		cmocka_unit_test(bounds_refused),
-		cmocka_unit_test(others_stay),
-		cmocka_unit_test(astray),
-		cmocka_unit_test(pointers),
-		cmocka_unit_test(no_lines),
-		cmocka_unit_test(heads),
-		cmocka_unit_test(declared),
-		cmocka_unit_test(addresses),
-		cmocka_unit_test(scopes),
-		cmocka_unit_test(parameter_bytes),
-		cmocka_unit_test(large),
-		cmocka_unit_test(cut),
+		cmocka_unit_test(unreadable),   cmocka_unit_test(odd_kernels),
+		cmocka_unit_test(deep),         cmocka_unit_test(stops_refused),
+		cmocka_unit_test(waits),        cmocka_unit_test(gets_on),
+		cmocka_unit_test(loop_refused), cmocka_unit_test(bounds_refused),
+		cmocka_unit_test(others_stay),  cmocka_unit_test(astray),
+		cmocka_unit_test(pointers),     cmocka_unit_test(no_lines),
+		cmocka_unit_test(heads),        cmocka_unit_test(declared),
+		cmocka_unit_test(addresses),    cmocka_unit_test(calls),
+		cmocka_unit_test(scopes),       cmocka_unit_test(parameter_bytes),
+		cmocka_unit_test(large),        cmocka_unit_test(cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

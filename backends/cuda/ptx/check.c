@@ -26,7 +26,6 @@ struct checking {
 	struct ptx_flow flow;
 	/* Of the kernel's body: */
 	uint32_t barriers;
-	bool calls;
 };
 
 /* what may hold one %.*s: the instruction's first words. */
@@ -153,9 +152,6 @@ static int check_stop(struct checking *c, enum ptx_class class)
 		return refuse(c, "depends on when other kernels end");
 	case PTX_MULTIMEM:
 		return refuse(c, "works with other devices");
-	case PTX_CALL:
-		c->calls = true;
-		break;
 	default:
 		break;
 	}
@@ -211,41 +207,75 @@ static int check_called_statement(struct checking *c)
 	return 0;
 }
 
-/* Every function of the module that a kernel may call must do nothing that depends on its
- * block's number, and must not wait; those of elsewhere are known, or refused. */
-static int check_called(struct checking *c)
+/* Check a function that may be called: it must do nothing that depends on its block's
+ * number, and must not wait; one of elsewhere is known, or refused. */
+static int check_function(struct checking *c)
 {
 	const struct ptx *m = c->m;
-	uint32_t i, j;
-	int err = 0;
+	uint32_t i;
+	int err;
 
-	for (i = 0; !err && i < m->function_count; i++) {
-		c->f = &m->functions[i];
-		if (c->f->entry)
-			continue;
-		if (c->f->odd_what)
-			return check_read(c);
-		if (!c->f->has_body) {
-			if (!m->functions[c->f->def].has_body && !is_known(m, c->f->name))
-				return ptx_fail(c->why, ENOTSUP,
-						"line %u: a function of elsewhere, %.*s, "
-						"may be called",
-						m->tokens[c->f->name].line,
-						(int)m->tokens[c->f->name].bytes,
-						ptx_at(m, c->f->name));
-			continue;
-		}
-		err = ptx_flow_find(m, c->f, &c->flow, c->why);
-		for (j = c->f->first; !err && j < c->f->first + c->f->count; j++) {
-			c->s = &m->statements[j];
-			c->number = j;
-			if (c->s->kind == PTX_INSTRUCTION)
-				err = check_called_statement(c);
-		}
-		if (!err)
-			err = check_loops(c);
+	if (c->f->odd_what)
+		return check_read(c);
+	if (!c->f->has_body)
+		return is_known(m, c->f->name)
+			       ? 0
+			       : ptx_fail(
+					 c->why, ENOTSUP,
+					 "line %u: a function of elsewhere, %.*s, may be "
+					 "called",
+					 m->tokens[c->f->name].line,
+					 (int)m->tokens[c->f->name].bytes,
+					 ptx_at(m, c->f->name));
+	err = ptx_flow_find(m, c->f, &c->flow, c->why);
+	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
+		c->s = &m->statements[i];
+		c->number = i;
+		if (c->s->kind == PTX_INSTRUCTION)
+			err = check_called_statement(c);
 	}
+	if (!err)
+		err = check_loops(c);
+	ptx_flow_free(&c->flow);
 	return err;
+}
+
+int ptx_check_functions(struct ptx *m, char why[PTX_WHY])
+{
+	struct checking c = {.m = m, .why = why};
+	uint32_t i, p;
+	int err;
+
+	for (i = 0; i < m->function_count; i++)
+		for (p = PTX_ENTRY; p <= PTX_LOOP; p++) {
+			if (m->functions[i].entry || m->functions[i].def != i)
+				continue;
+			c.f = &m->functions[i];
+			c.pass = (enum ptx_pass)p;
+			err = check_function(&c);
+			if (err == -ENOMEM)
+				return err;
+			if (!err)
+				continue;
+			m->functions[i].fault[p] = strdup(why);
+			if (!m->functions[i].fault[p])
+				return ptx_fail(why, ENOMEM, "no memory for a reason");
+			m->functions[i].faulty[p] = m->any_faulty[p] = i + 1;
+		}
+	return 0;
+}
+
+/* What a call leads to has been checked with the module. */
+static int check_call(const struct checking *c)
+{
+	const uint32_t f = ptx_called(c->m, c->s);
+	const uint32_t faulty = f == UINT32_MAX ? c->m->any_faulty[c->pass]
+						: c->m->functions[f].faulty[c->pass];
+
+	if (!faulty)
+		return 0;
+	return ptx_fail(c->why, ENOTSUP, "%s",
+			c->m->functions[faulty - 1].fault[c->pass]);
 }
 
 static int check_head(const struct checking *c)
@@ -310,15 +340,16 @@ static int check_stops(struct checking *c)
 	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
 		c->number = i;
 		c->s = &c->m->statements[i];
-		if (c->s->kind == PTX_INSTRUCTION)
-			err = check_stop(c, ptx_class_of(c->m, c->s));
+		if (c->s->kind != PTX_INSTRUCTION)
+			continue;
+		err = check_stop(c, ptx_class_of(c->m, c->s));
+		if (!err && ptx_class_of(c->m, c->s) == PTX_CALL)
+			err = check_call(c);
 	}
 	if (!err)
 		err = check_loops(c);
 	if (!err && c->pass == PTX_LOOP)
 		err = check_loop(c);
-	if (!err && c->calls)
-		err = check_called(c);
 	ptx_flow_free(&c->flow);
 	return err;
 }

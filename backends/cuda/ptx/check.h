@@ -22,6 +22,8 @@ int ptx_access_of(const struct ptx *m, const struct ptx_function *f, uint32_t nu
 uint32_t ptx_access_bytes(const struct ptx *m, const struct ptx_statement *s);
 /* Is it %ctaid or %nctaid, the block's place in the grid? */
 bool ptx_is_grid(const struct ptx *m, uint32_t token);
+/* Check what kernels may call, for ENTRY and LOOP, and note what is refused. */
+int ptx_check_functions(struct ptx *m, char why[PTX_WHY]);
 /* Does it write its first operand? */
 bool ptx_access_gives(const struct ptx *m, const struct ptx_statement *s);
 

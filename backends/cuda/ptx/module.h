@@ -104,7 +104,11 @@ struct ptx_function {
 	uint32_t same;       /* the first function that is declared with this name */
 	uint32_t def;        /* the one with a body; else the first */
 	uint32_t does;       /* PTX_DOES_*, of what is no kernel */
-	uint32_t named;      /* of a kernel: token that takes its address; 0: none */
+	/* Of what is no kernel, by ENTRY and LOOP: why it is refused, or NULL; and a
+	 * function that it may call, or itself, that is: its index and 1, or 0. */
+	char *fault[2];
+	uint32_t faulty[2];
+	uint32_t named; /* of a kernel: token that takes its address; 0: none */
 };
 
 struct ptx {
@@ -124,9 +128,10 @@ struct ptx {
 			    */
 	/* The first variable that begins with an address; UINT32_MAX: none does. */
 	uint32_t pointing;
-	uint64_t shared_bytes; /* of the module's variables, at most */
-	bool shared_unsized;   /* one of them has no size: dynamic shared memory */
-	uint32_t all_do;       /* PTX_DOES_* of all functions */
+	uint64_t shared_bytes;  /* of the module's variables, at most */
+	bool shared_unsized;    /* one of them has no size: dynamic shared memory */
+	uint32_t any_faulty[2]; /* of all functions */
+	uint32_t all_do;        /* PTX_DOES_* of all functions */
 };
 
 const char *ptx_at(const struct ptx *m, uint32_t token);

@@ -880,6 +880,15 @@ static int section(struct parser *p)
 	return skip_group(p);
 }
 
+/* .alias NAME, FUNCTION; */
+static void alias(struct ptx *m, uint32_t first)
+{
+	const uint32_t a = m->tokens[first + 1].bound, b = m->tokens[first + 3].bound;
+
+	if (a % 4 == 3 && b % 4 == 3 && ptx_is(m, first + 2, ","))
+		m->functions[a / 4].same = m->functions[b / 4].same;
+}
+
 static int declaration(struct parser *p)
 {
 	const uint32_t first = p->at;
@@ -912,7 +921,11 @@ static int declaration(struct parser *p)
 		return section(p);
 	if (is(p, ".pragma") || is(p, ".alias")) {
 		err = skip_line(p);
-		return err ? err : refer_all(p, first + 1, p->at);
+		if (!err)
+			err = refer_all(p, first + 1, p->at);
+		if (!err && ptx_is(p->m, first, ".alias"))
+			alias(p->m, first);
+		return err;
 	}
 	if (is(p, ";")) {
 		p->at++;
@@ -1088,6 +1101,8 @@ int ptx_parse(const char *text, size_t bytes, struct ptx **out, char why[PTX_WHY
 
 void ptx_free(struct ptx *m)
 {
+	uint32_t i;
+
 	if (!m)
 		return;
 	free(m->text);
@@ -1095,6 +1110,10 @@ void ptx_free(struct ptx *m)
 	free(m->statements);
 	free(m->registers);
 	free(m->variables);
+	for (i = 0; i < m->function_count; i++) {
+		free(m->functions[i].fault[PTX_ENTRY]);
+		free(m->functions[i].fault[PTX_LOOP]);
+	}
 	free(m->functions);
 	free(m->entries);
 	free(m);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "lex.h"
 
 #define SHARED 1u
@@ -133,32 +134,27 @@ static uint32_t reads(const struct ptx *m, const struct ptx_statement *s)
 
 /* ---- functions ----------------------------------------------------------------------- */
 
-/* The function that a call names; UINT32_MAX: it is not seen, or not of the module. */
-static uint32_t called(const struct ptx *m, const struct ptx_statement *s, bool *named)
+uint32_t ptx_called(const struct ptx *m, const struct ptx_statement *s)
 {
 	const uint32_t i = s->operand_count && ptx_is(m, s->operand[0].first, "(");
 	const struct ptx_operand *o = &s->operand[i];
 
-	*named = false;
 	if (i >= s->operand_count || o->count != 1)
 		return UINT32_MAX;
-	*named = ptx_function_of(m, o->first) != UINT32_MAX;
 	return ptx_function_of(m, o->first);
 }
 
 uint32_t ptx_does(const struct ptx *m, const struct ptx_statement *s)
 {
-	bool named;
-	const uint32_t f = called(m, s, &named);
+	const uint32_t f = ptx_called(m, s);
 
-	return named ? m->functions[f].does : m->all_do;
+	return f == UINT32_MAX ? m->all_do : m->functions[f].does;
 }
 
 static uint32_t does_itself(const struct ptx *m, uint32_t number)
 {
 	const struct ptx_function *f = &m->functions[number];
 	uint32_t i, bits = 0;
-	bool named;
 
 	for (i = f->first; i < f->first + f->count; i++) {
 		const struct ptx_statement *s = &m->statements[i];
@@ -170,20 +166,50 @@ static uint32_t does_itself(const struct ptx *m, uint32_t number)
 		if (ptx_class_of(m, s) != PTX_CALL)
 			continue;
 		/* Functions are declared before they are called: not so in a circle. */
-		if (called(m, s, &named) >= number)
+		if (ptx_called(m, s) >= number)
 			bits |= PTX_DOES_REPEAT;
 	}
 	return bits;
 }
 
+/* A call of a function's. */
+struct call {
+	uint32_t from;
+	const struct ptx_statement *s;
+};
+
+/* Hand on what a function does to those that call it, until nothing changes. */
+static void hand_on(struct ptx *m, const struct call *calls, uint32_t count)
+{
+	bool changed = true;
+	uint32_t i, p, to;
+
+	while (changed) {
+		changed = false;
+		for (i = 0; i < count; i++) {
+			struct ptx_function *f = &m->functions[calls[i].from];
+			const uint32_t bits = f->does | ptx_does(m, calls[i].s);
+
+			changed |= bits != f->does;
+			f->does = bits;
+			to = ptx_called(m, calls[i].s);
+			for (p = 0; p < 2; p++) {
+				if (f->faulty[p])
+					continue;
+				f->faulty[p] = to == UINT32_MAX
+						       ? m->any_faulty[p]
+						       : m->functions[to].faulty[p];
+				changed |= f->faulty[p] != 0;
+			}
+		}
+	}
+}
+
 int ptx_wait_sum(struct ptx *m, char why[PTX_WHY])
 {
-	struct call {
-		uint32_t from;
-		const struct ptx_statement *s;
-	} * calls;
+	struct call *calls;
 	uint32_t i, j, count = 0;
-	bool changed = true;
+	int err;
 
 	for (i = 0; i < m->statement_count; i++)
 		count += m->statements[i].kind == PTX_INSTRUCTION &&
@@ -203,18 +229,15 @@ int ptx_wait_sum(struct ptx *m, char why[PTX_WHY])
 				calls[count++] = (struct call){i, &m->statements[j]};
 		m->all_do |= f->does;
 	}
-	while (changed) {
-		changed = false;
-		for (i = 0; i < count; i++) {
-			struct ptx_function *f = &m->functions[calls[i].from];
-			const uint32_t bits = f->does | ptx_does(m, calls[i].s);
-
-			changed |= bits != f->does;
-			f->does = bits;
-		}
+	hand_on(m, calls, count);
+	/* They are checked by what the others do; then the results are handed on. */
+	err = ptx_check_functions(m, why);
+	if (!err) {
+		hand_on(m, calls, count);
+		why[0] = 0;
 	}
 	free(calls);
-	return 0;
+	return err;
 }
 
 /* ---- flags --------------------------------------------------------------------------- */

@@ -15,10 +15,12 @@
 /* Is it a load that sees what other blocks write at once, or an atomic that may change
  * nothing? */
 bool ptx_polls(const struct ptx *m, const struct ptx_statement *s);
+/* The function that a call names; UINT32_MAX: it is not seen. */
+uint32_t ptx_called(const struct ptx *m, const struct ptx_statement *s);
 /* What the function that a call names does; of one that is not named, all that any does.
  */
 uint32_t ptx_does(const struct ptx *m, const struct ptx_statement *s);
-/* Fill in ptx_function.does. */
+/* Fill in what functions do, and which are refused. */
 int ptx_wait_sum(struct ptx *m, char why[PTX_WHY]);
 /* *at: a statement that ends a loop by what another block may write, and not otherwise;
  * PTX_NOWHERE: there is none. */
