@@ -515,7 +515,7 @@ static void pointers(void **state)
 	ptx_free(m);
 }
 
-/* How often the rewritten text has that; -1: it is not rewritten. */
+/* How often the rewritten text has that. */
 static int made(const char *text, enum ptx_pass pass, const char *what)
 {
 	struct ptx *m = NULL;
@@ -548,7 +548,6 @@ static void no_lines(void **state)
 		"/* ; } */",
 		"\n# 12 \"a.cu\" 1 3\n",
 		"\n#line 7 \"a.cu\"\r\n",
-		"# 1 \"a\nb\"\n",
 		"\n.loc 1 2 3 ",
 		" .loc 1 2 3\n",
 		".loc 1 2 3, function_name $I, inlined_at 1 2 3 ",
@@ -559,7 +558,6 @@ static void no_lines(void **state)
 		"{ .reg .b32 x; } ",
 		".reg .v4 .f32 v; .reg .v2 .b32 w<3>;",
 		".reg .b128 w; ",
-		".extern .shared .b8 t[]; ",
 	};
 	char text[1000];
 	size_t i;
@@ -612,6 +610,53 @@ static void heads(void **state)
 			      "%%ctaid.x; ret; }",
 			 heads[i]);
 		assert_int_equal(made(text, PTX_ENTRY, "%r1, %_hals_x"), 1);
+	}
+}
+
+/* The files of faults/, which the assembler takes: what comes of their first kernel. */
+static void faults(void **state)
+{
+	static const struct {
+		const char *file;
+		enum ptx_pass pass;
+		const char *reason, *what; /* why not; else what is in the text */
+	} rows[] = {
+		{"entry_pragma", PTX_LOOP, NULL, "_hals_control"},
+		{"func_reg_params", PTX_ENTRY, NULL, "_hals_control"},
+		{"func_reg_params", PTX_BOUNDS, "line 9: call.uni: what is called", NULL},
+		{"fwd_decl", PTX_BOUNDS, NULL, "_halb_astray\n);"},
+		{"kernel_address", PTX_ENTRY, "line 15: its address is taken", NULL},
+		{"kernel_address", PTX_BOUNDS, "line 15: its address is taken", NULL},
+		{"loc_same_line", PTX_BOUNDS, NULL, "@%_halb_q st.global"},
+		{"loc_same_line", PTX_ENTRY, NULL, "mov.u32 %r1, %_hals_x"},
+		{"loop_alloca", PTX_LOOP, NULL, "stackrestore.u64 %_hals_s"},
+		{"loop_dynamic_shared", PTX_LOOP, NULL, "barrier.red.or.pred"},
+		{"poll_in_function", PTX_ENTRY, "line 19: call.uni: waits in a loop",
+		 NULL},
+		{"spin_ld_cg", PTX_ENTRY, "line 11: bra: a loop ends by", NULL},
+		{"spin_atom_and", PTX_LOOP, "line 9: atom.global.and.b32: waits", NULL},
+		{"spin_cas_same", PTX_LOOP, "line 9: atom.global.cas.b32: waits", NULL},
+	};
+	const bool first[2] = {true};
+	char path[512], *text, *out;
+	struct ptx *m;
+	size_t i, bytes;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(path, sizeof(path), PTX_TESTS "/faults/%s.ptx", rows[i].file);
+		text = list_file(path, &bytes);
+		if (ptx_parse(text, bytes, &m, why))
+			fail_msg("%s: %s", path, why);
+		out = NULL;
+		assert_int_equal(ptx_rewrite(m, rows[i].pass, first, &out, &bytes, why),
+				 rows[i].reason ? -ENOTSUP : 0);
+		if (rows[i].reason ? !strstr(why, rows[i].reason)
+				   : !strstr(out, rows[i].what))
+			fail_msg("%s: %s", path, rows[i].reason ? why : out);
+		free(out);
+		free(text);
+		ptx_free(m);
 	}
 }
 
@@ -796,16 +841,27 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unreadable),   cmocka_unit_test(odd_kernels),
-		cmocka_unit_test(deep),         cmocka_unit_test(stops_refused),
-		cmocka_unit_test(waits),        cmocka_unit_test(gets_on),
-		cmocka_unit_test(loop_refused), cmocka_unit_test(bounds_refused),
-		cmocka_unit_test(others_stay),  cmocka_unit_test(astray),
-		cmocka_unit_test(pointers),     cmocka_unit_test(no_lines),
-		cmocka_unit_test(heads),        cmocka_unit_test(declared),
-		cmocka_unit_test(addresses),    cmocka_unit_test(calls),
-		cmocka_unit_test(scopes),       cmocka_unit_test(parameter_bytes),
-		cmocka_unit_test(large),        cmocka_unit_test(cut),
+		cmocka_unit_test(unreadable),
+		cmocka_unit_test(odd_kernels),
+		cmocka_unit_test(deep),
+		cmocka_unit_test(stops_refused),
+		cmocka_unit_test(waits),
+		cmocka_unit_test(gets_on),
+		cmocka_unit_test(loop_refused),
+		cmocka_unit_test(bounds_refused),
+		cmocka_unit_test(others_stay),
+		cmocka_unit_test(astray),
+		cmocka_unit_test(pointers),
+		cmocka_unit_test(no_lines),
+		cmocka_unit_test(heads),
+		cmocka_unit_test(declared),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(calls),
+		cmocka_unit_test(scopes),
+		cmocka_unit_test(parameter_bytes),
+		cmocka_unit_test(large),
+		cmocka_unit_test(cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static int check_loops(struct checking *c)
 	c->s = &c->m->statements[c->f->first + at];
 	return refuse(c,
 		      "a loop ends by what is read there of memory, perhaps when another "
-		      "block writes it");
+		      "block writes it: make what waits a kernel of its own");
 }
 
 static int check_stop(struct checking *c, enum ptx_class class)
