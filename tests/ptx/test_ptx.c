@@ -50,6 +50,7 @@ static void unreadable(void **state)
 	(void)state;
 	no_ptx("", "no .version");
 	no_ptx("hello", "line 1: a directive is expected, at hello");
+	no_ptx(HEAD "!", "line 4: a directive is expected, at !");
 	no_ptx(".version", "no version");
 	no_ptx(".version 0", "no version");
 	no_ptx(".version 7.8\n.target", "line 2: a target is missing");
@@ -110,6 +111,7 @@ static void odd_kernels(void **state)
 	    "its declaration is not understood, at x");
 	odd(".global .align 3 .b32 x;\n.entry k { { st.u32 [x+4], 1; } }",
 	    "line 5: its declaration is not understood, at x");
+	odd(".strange { 1 } x, { 2 } y;\n.entry k { mov.u64 a, y; }", "not understood");
 	odd(".strange .b32 x = { 1, x };\n.entry k { mov.u64 a, x; }", "not understood");
 }
 
@@ -588,7 +590,7 @@ static void heads(void **state)
 		".func (.reg .u32 rv) g(.reg .u32 a) { add.u32 rv, a, a; ret; }\n"
 		".entry k(.param .u64 p) { { .reg .b32 x; call (x), g, (1); }",
 		".func (.reg .u32 r, .reg .pred q) g(.reg .v4 .f32 a, .reg .b64 b) "
-		".noreturn;"
+		";"
 		".entry k(.param .u64 p) {",
 		".func g(.param .b32 a, .param .align 8 .b8 b[]) { ret; } .entry "
 		"k(.param .u64 p) {",

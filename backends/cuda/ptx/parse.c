@@ -1025,6 +1025,7 @@ static bool points(const struct ptx *m, const struct ptx_variable *v)
 static int module(struct parser *p)
 {
 	struct ptx *m = p->m;
+	bool left = false;
 	uint32_t i;
 	int err;
 
@@ -1036,8 +1037,14 @@ static int module(struct parser *p)
 			err = wrong(p, "a directive is expected");
 		else
 			err = declaration(p);
-		if (err == -EINVAL && m->major && !is_vital(p, first))
+		/* What is no declaration may be the rest of one that was left out. */
+		if (err == -EINVAL && m->major && !is_vital(p, first) &&
+		    (left || m->tokens[first].kind == PTX_DOT)) {
 			err = leave_out(p, first);
+			left = true;
+		} else {
+			left = false;
+		}
 	}
 	if (err)
 		return err;
