@@ -60,7 +60,8 @@ static int check_driver(const char *root, const char *driver, const char *reason
 
 int fp_check_environment(bool *emulated)
 {
-	const char *root = getenv("XILINX_XRT"), *mode = getenv("XCL_EMULATION_MODE");
+	const char *root = secure_getenv("XILINX_XRT"),
+		   *mode = secure_getenv("XCL_EMULATION_MODE");
 
 	*emulated = mode != NULL;
 	if (!root || !root[0])
@@ -86,7 +87,7 @@ int fp_check_environment(bool *emulated)
 /* It stays: XRT loads it at its first call, and ends the process where it cannot. */
 int fp_load_driver(bool emulated)
 {
-	const char *root = getenv("XILINX_XRT");
+	const char *root = secure_getenv("XILINX_XRT");
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/lib/lib%s.so.2", root ? root : "",

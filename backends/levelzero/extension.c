@@ -44,7 +44,7 @@ struct schedulers {
 
 static int has_sysman(void)
 {
-	const char *enabled = getenv("ZES_ENABLE_SYSMAN");
+	const char *enabled = secure_getenv("ZES_ENABLE_SYSMAN");
 
 	if (!lz.zesDeviceEnumSchedulers || !lz.zesSchedulerGetProperties ||
 	    !lz.zesSchedulerGetCurrentMode || !lz.zesSchedulerGetTimeoutModeProperties ||

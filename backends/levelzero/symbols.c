@@ -81,9 +81,9 @@ static bool wraps_handles(const struct lz_symbols *s)
 {
 	static const char *const files[] = {
 		"libze_intel_gpu.so.1", "libze_intel_vpu.so.1", "libze_intel_npu.so.1"};
-	const char *intercept = getenv("ZE_ENABLE_LOADER_INTERCEPT");
-	const char *alternatives = getenv("ZE_ENABLE_ALT_DRIVERS");
-	const char *null_driver = getenv("ZE_ENABLE_NULL_DRIVER");
+	const char *intercept = secure_getenv("ZE_ENABLE_LOADER_INTERCEPT");
+	const char *alternatives = secure_getenv("ZE_ENABLE_ALT_DRIVERS");
+	const char *null_driver = secure_getenv("ZE_ENABLE_NULL_DRIVER");
 	uint32_t drivers = 0, loaded_files = 0, i;
 
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {

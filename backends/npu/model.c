@@ -159,7 +159,7 @@ static int has_fast(const char *list)
 int npu_model_find(const struct npu_options *o, char *path, size_t size)
 {
 	struct search f = {.want = o, .path = path, .size = size};
-	const char *env = getenv("HAL_NPU_MODELS"), *list, *by;
+	const char *env = secure_getenv("HAL_NPU_MODELS"), *list, *by;
 
 	list = env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS;
 	by = env && env[0] ? ", as HAL_NPU_MODELS says" : "";

@@ -138,7 +138,7 @@ static int read_shape(uint32_t index, struct rocm_shape *s)
 static int check_environment(const struct rocm_options *o)
 {
 	/* A queue of HSA's says what it has. */
-	if (!getenv("HSA_CU_MASK") || o->queues == ROCM_QUEUES_HSA)
+	if (!secure_getenv("HSA_CU_MASK") || o->queues == ROCM_QUEUES_HSA)
 		return 0;
 	return rocm_host->fail(ENOTSUP, "rocm: partitions: HSA_CU_MASK is set: each mask "
 					"would be less than it says");

@@ -65,7 +65,7 @@ static int folder_check(const char *dir)
 static void folder_name(const char *said, char *dir, size_t size)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): read, as the configuration is */
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 
 	if (said[0] != '\0')
 		format_text(dir, size, "%s", said);
