@@ -549,13 +549,15 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
 
 /* target: "npu:0", "npu:0?rows=8&cols=8", "ref"; NULL: what the configuration
  * selects, else the best device present.  options: NULL or a NULL-ended array of
- * "section.key=value" ("hal.config=/path/hal.conf" names the file to read).
+ * "section.key=value" ("hal.config=/path/hal.conf" names a file to read).
  * Of a simulated device (HAL_CAP_PRIVATE) each open, also of the same target, is a
  * machine of its own: tenants share one by sharing its handle, in one process.
- * Order: target and options > environment HAL_SECTION_KEY > file > default; the file is
- * hal.config, else $HAL_CONFIG, else ./hal.conf when it exists.
+ * Order: target and options > environment HAL_SECTION_KEY > files > default.  Files, later
+ * ones over earlier ones: /etc/accelhal/hal.conf, each .conf in /etc/accelhal/conf.d,
+ * $XDG_CONFIG_HOME/accelhal/hal.conf, $HAL_CONFIG, hal.config; /dev/null: none so far.
  * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option
- * or bad value (with file and line); -ENOENT the named file is not there. */
+ * or bad value (with file and line); -ENOENT the named file is not there; -EACCES others
+ * can write a file that nobody named. */
 HAL_API int hal_open(const char *target, const char *const *options,
 		     struct hal_device **dev);
 /* -EBUSY while partitions, programs or timelines are alive.  -EPROTO, -EIO: closed, but a

@@ -331,7 +331,7 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 			  const char *const *options)
 {
 	struct install i = {0};
-	struct config cfg = {NULL, NULL};
+	struct config cfg = {.entries = NULL};
 	char pair[64];
 	int err = 0;
 

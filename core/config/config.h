@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.h - options from the API, the environment and hal.conf, in that order. */
+/* config.h - options from the API, the environment and files, in that order. */
 #ifndef HAL_CONFIG_CONFIG_H
 #define HAL_CONFIG_CONFIG_H
 
@@ -10,13 +10,15 @@
 struct config_entry {
 	struct config_entry *next;
 	char *section, *key, *value;
-	char *source; /* "hal.conf:12", "option" */
+	char *source; /* "/etc/accelhal/hal.conf:12", "option" */
 	int layer;
+	uint32_t file; /* number of the file that says it; 0: none does */
 };
 
 struct config {
 	struct config_entry *entries;
-	char *file; /* NULL: none was read */
+	uint32_t file_count;
+	char *files; /* their names, with commas between; NULL: none was read */
 };
 
 /* Values of one option table, in force. */

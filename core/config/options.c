@@ -10,7 +10,7 @@ const struct hal_option_def core_options[] = {
 	{"device", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "what hal_open(NULL) opens, as npu:0 or ref?units=8; empty: the best present"},
 	{"config", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "the file to read; empty: $HAL_CONFIG, else hal.conf here if it exists"},
+	 "the file to read last, over $HAL_CONFIG and others; /dev/null: no file is read"},
 	{"plugins", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "backends and policies out of the tree: .so files, separated by colons"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",

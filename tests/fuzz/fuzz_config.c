@@ -17,6 +17,9 @@ static const char *const seeds[] = {
 	"[layers]\nvalidate = 1\nfault = submit:5:EIO,poll:3:EIO\n",
 	"[partition \"camera\"]\nrow = 0\ncol = 0\nrows = 4\ncols = 4\nmemory = 1M\n",
 	"[policy]\nname = priority\n[backend.ref]\nunits = 0x10\n",
+	"\xef\xbb\xbf[hal]\nqueue_depth = 64\n",
+	"[hal] queue_depth = 64\n",
+	"[hal] ; comment\r\ninflight = 4",
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

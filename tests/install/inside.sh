@@ -6,7 +6,7 @@
 # FOLDER: this one's consumer.c and package/, examples/backend_skeleton.
 set -euo pipefail
 from=$(cd "$1" && pwd)
-cd "$(mktemp -d)" # no hal.conf
+cd "$(mktemp -d)"
 for name in $(env | sed -n 's/^\(HAL_[A-Z0-9_]*\|LD_LIBRARY_PATH\|PKG_CONFIG_PATH\)=.*/\1/p'); do
 	unset "$name"
 done

@@ -15,7 +15,7 @@ cmake -S "$scratch/source" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/pre
 	-DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS=-Werror >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log"
 
-cd "$scratch" # no hal.conf of ours nearby
+cd "$scratch"
 halctl=$scratch/prefix/bin/halctl
 export LD_LIBRARY_PATH=$scratch/prefix/$libdir
 # Not through a pipe: grep -q leaves at its first match, and halctl would fail to write.

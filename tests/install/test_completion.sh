@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # test_completion.sh FILE HALCTL: what bash offers behind some beginnings of command lines.
 set -uo pipefail
-cd "$(mktemp -d)" || exit 1 # no hal.conf
+cd "$(mktemp -d)" || exit 1
 file=$1 halctl=$2 rc=0
 # shellcheck disable=SC1090
 . "$file"

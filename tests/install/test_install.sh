@@ -39,7 +39,7 @@ cmake)
 	;;
 esac
 
-cd "$scratch" # no hal.conf of ours nearby
+cd "$scratch"
 export LD_LIBRARY_PATH=$prefix/$libdir
 ./consumer "$prefix"
 unset LD_LIBRARY_PATH # programs find the library by themselves

@@ -22,7 +22,7 @@ cmake -S "$here/package" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix" \
 	-DCONSUMER_LIBRARY=accelhal::npuc >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log"
 
-cd "$scratch" # no hal.conf of ours nearby
+cd "$scratch"
 export LD_LIBRARY_PATH=$prefix/$libdir
 for program in ./by-pkg-config ./build/consumer; do
 	said=$("$program" "$target" "$digits/digits.tflite" "$digits/seven.npy")

@@ -26,7 +26,7 @@ cmake -S "$scratch/source" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/pre
 	-DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS=-Werror >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log"
 
-cd "$scratch" # no hal.conf of ours nearby
+cd "$scratch"
 export LD_LIBRARY_PATH=$scratch/prefix/$libdir
 if "$scratch/build/order" shortest >"$scratch/order.txt" 2>&1; then
 	echo "the policy is there before it is loaded"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- library ---------------------------------------------------------------------- */
@@ -94,6 +95,76 @@ NEGATIVE(hal_option_get_info, EINVAL, size_zero, "size")
 
 	(void)w;
 	return hal_option_get_info(0, NULL, &o);
+}
+
+/* Call something while the user's configuration is a file that everybody can write. */
+static int with_open_file(struct neg *w, int (*call)(struct neg *w))
+{
+	char home[] = "/tmp/hal-negative-XXXXXX", folder[64], file[80];
+	FILE *f;
+	int err;
+
+	NEG_OK(mkdtemp(home) == NULL);
+	snprintf(folder, sizeof(folder), "%s/accelhal", home);
+	snprintf(file, sizeof(file), "%s/hal.conf", folder);
+	NEG_OK(mkdir(folder, 0755));
+	f = fopen(file, "w");
+	NEG_OK(f == NULL);
+	NEG_OK(fclose(f));
+	NEG_OK(chmod(file, 0666));
+	setenv("XDG_CONFIG_HOME", home, 1);
+	err = call(w);
+	unsetenv("XDG_CONFIG_HOME");
+	unlink(file);
+	rmdir(folder);
+	rmdir(home);
+	return err;
+}
+
+static int call_backend(struct neg *w)
+{
+	struct hal_backend_info i = HAL_INIT(hal_backend_info);
+
+	(void)w;
+	return hal_backend_get_info(0, NULL, &i);
+}
+
+NEGATIVE(hal_backend_get_info, EACCES, file_others_write, "others can write the file")
+{
+	return with_open_file(w, call_backend);
+}
+
+static int call_probe(struct neg *w)
+{
+	return hal_device_probe(0, NULL, &w->info);
+}
+
+NEGATIVE(hal_device_probe, EACCES, file_others_write, "others can write the file")
+{
+	return with_open_file(w, call_probe);
+}
+
+static int call_option(struct neg *w)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+
+	(void)w;
+	return hal_option_get_info(0, NULL, &o);
+}
+
+NEGATIVE(hal_option_get_info, EACCES, file_others_write, "others can write the file")
+{
+	return with_open_file(w, call_option);
+}
+
+static int call_open(struct neg *w)
+{
+	return hal_open("ref", NULL, &w->dev2);
+}
+
+NEGATIVE(hal_open, EACCES, file_others_write, "others can write the file")
+{
+	return with_open_file(w, call_open);
 }
 
 static int option_of_file(struct neg *w, const char *text)

@@ -6,7 +6,7 @@
 # check_backends.sh --stand-ins HALCTL README: its table of what they say on the stand-ins that
 # the environment leads to.
 set -euo pipefail
-cd "$(mktemp -d)" # no hal.conf
+cd "$(mktemp -d)"
 
 if [ "$1" = --stand-ins ]; then
 	written=$(sed -n '/^<!-- .*, on stand-ins -->$/,/^<!-- end -->$/{/^<!--/d;p;}' "$3")

@@ -153,11 +153,23 @@ static void wrong_files(void **state)
 		{"[hal]\na\n", ":2", "key = value"},
 		{"[hal\n", ":1", "[section]"},
 		{"device = mock\n", ":1", "section"},
-		{"[hal]\ndevice = mock\n[policy]\n[hal]\n", ":4", "line 1"},
+		{"[hal]\ndevice = mock\n[policy]\n[hal]\n", ":4", "again, first at "},
 		{"[hal]\ndevice = mock\ndevice = ref\n", ":3", ":2"},
 		{"[hal]\n= 3\n", ":2", "key"},
 		{"[policy]\nname = anarchy\n", ":2", "anarchy"},
 		{"[partition \"a\"]\nrows = 3\ncolour = 1\n", ":3", "colour"},
+		{"[partition \"a\"]\nrows = 3\n[partition  \"a\"]\ncols = 3\n", ":3",
+		 "section [partition \"a\"] again, first at "},
+		{"[backend.ref]\nunits = lots\n", ":2", "lots"},
+		{"[policy]\ntidal_idle_us = lots\n", ":2", "lots"},
+		{"[hal] device = mock\n", ":1", "\"device = mock\" after [hal]"},
+		{"[policy]\n[hal]queue_depth = 64\r\n", ":2", "\"queue_depth = 64\" after"},
+		{"[hal]]\n", ":1", "\"]\" after [hal]"},
+		{"[hal]\nconfig = other.conf\n", ":2", "names no other file"},
+		{"\xef\xbb\xbf[hal]\nqueue_dept = 64\n", ":2", "queue_dept"},
+		{"[hal]\n\xef\xbb\xbf[policy]\n", ":2", "key = value"},
+		{"[hal]\ndevice = mock\rqueue_depth = 64\n", ":2", "byte 0x0d"},
+		{"[hal]\ndevice = mock\f\n", ":2", "byte 0x0c"},
 		{"[partition \"\"]\nrows = 3\n", ":1", "partition"},
 		{"[partition a]\nrows = 3\n", ":1", "partition"},
 	};
@@ -186,6 +198,12 @@ static void odd_files(void **state)
 	units_of("mock", with_file, 8);
 	write_file("[backend.mock]\nunits = 8"); /* no newline at the end */
 	units_of("mock", with_file, 8);
+	write_file("[backend.mock]\r\nunits = 8\r"); /* half of one */
+	units_of("mock", with_file, 8);
+	write_file("\xef\xbb\xbf[backend.mock]\nunits = 8\n"); /* of an editor that marks */
+	units_of("mock", with_file, 8);
+	write_file("\xef\xbb\xbf  ; nothing\n[backend.mock] ; a comment\nunits = 8\n");
+	units_of("mock", with_file, 8);
 	write_file("[backend.mock]\nunits = 010\n"); /* ten */
 	units_of("mock", with_file, 10);
 	memset(line, 'x', sizeof(line) - 1);
@@ -199,7 +217,11 @@ static void odd_files(void **state)
 	fputc('\0', f);
 	fprintf(f, "device = mock\n");
 	fclose(f);
-	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":2:");
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":2:", "byte 0x00");
+	f = fopen(path, "w"); /* nothing after it */
+	fprintf(f, "[hal]\nqueue_depth = 64%cqueue_depth = 128", '\0');
+	fclose(f);
+	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":2:", "byte 0x00");
 	f = fopen(path, "w");
 	fprintf(f, "[%.60s]\n", line);
 	fclose(f);

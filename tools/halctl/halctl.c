@@ -62,7 +62,7 @@ static const char help[] =
 	"  -k, --verify FILE  probe: how well channels of that map keep tenants apart\n"
 	"  -s, --seed N       probe: which granules it begins with (1)\n"
 	"  -W, --wait S       probe: so many seconds for a device that others have (10)\n"
-	"  -c, --config FILE  read FILE instead of $HAL_CONFIG or ./hal.conf\n"
+	"  -c, --config FILE  read FILE over other configuration; /dev/null: none\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                     sets an option over file and environment; may be repeated\n"
 	"  -h, --help, -V, --version\n"
@@ -215,7 +215,7 @@ static int read_config(const char *file)
 	if (file[0] == '\0')
 		return tool_usage("--config takes the name of a file");
 	/* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
-	if (setenv("HAL_CONFIG", file, 1) < 0 || unsetenv("HAL_HAL_CONFIG") < 0)
+	if (setenv("HAL_HAL_CONFIG", file, 1) < 0)
 		return tool_fail("out of memory");
 	/* NOLINTEND(concurrency-mt-unsafe) */
 	return 0;

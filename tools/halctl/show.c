@@ -375,11 +375,13 @@ static void option_text(const struct hal_option_info *info, char *section, size_
 		printf("%s[%s]\n", section[0] ? "\n" : "", info->section);
 		snprintf(section, len, "%s", info->section);
 	}
-	/* As hal.conf would have it: the output can be read back. */
+	/* As hal.conf would have it: the output can be read back.  A file names no other
+	 * one. */
 	printf("# %s (%s%s%s; default %s)\n", info->help, info->type,
 	       info->range[0] ? " " : "", info->range, info->def[0] ? info->def : "none");
-	printf("%s%s = %s ; %s\n", info->value[0] ? "" : "# ", info->key, info->value,
-	       info->source);
+	printf("%s%s = %s ; %s\n",
+	       info->value[0] != '\0' && strcmp(info->key, "config") != 0 ? "" : "# ",
+	       info->key, info->value, info->source);
 }
 
 int halctl_options(const struct halctl *ctl)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* find.c - the configuration files that are read without having been named. */
+#include "config/find.h"
+
+#include <hal/hal.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/error.h"
+#include "util/fd.h"
+
+const char *find_system_folder = "/etc/accelhal";
+
+/* Fail unless only root and this user can have written what is open as fd. */
+static int owner_check(int fd, const char *name, const char *what, struct stat *st)
+{
+	if (fstat(fd, st) != 0)
+		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return fail(
+			EACCES,
+			"configuration %s: refused, %s belongs to user %u; make root or "
+			"user %u its owner, or remove it",
+			name, what, (unsigned int)st->st_uid, (unsigned int)geteuid());
+	/* In a sticky folder nobody can replace another's file. */
+	if ((st->st_mode & 022) != 0 &&
+	    !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0))
+		return fail(EACCES,
+			    "configuration %s: refused, others can write %s (mode %03o); "
+			    "chmod go-w %s, or remove it",
+			    name, what, (unsigned int)st->st_mode & 0777, what);
+	return 0;
+}
+
+/* The file is checked after it has been opened: nobody can exchange it in between. */
+static int load_checked(int folder, const char *path, int fd, const char *name,
+			find_load_fn load, void *user)
+{
+	struct stat dir, file;
+	int err = owner_check(folder, name, path, &dir);
+
+	if (err == 0)
+		err = owner_check(fd, name, "the file", &file);
+	if (err == 0 && !S_ISREG(file.st_mode))
+		err = fail(EINVAL, "configuration %s: not a regular file; remove it",
+			   name);
+	return err != 0 ? err : load(user, fd, name);
+}
+
+static int load_at(int folder, const char *path, const char *file, find_load_fn load,
+		   void *user)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	char name[PATH_MAX];
+	struct stat st;
+	int fd, err;
+
+	format_text(name, sizeof(name), "%s/%s", path, file);
+	/* Anybody can have made a link in a folder that everybody writes. */
+	if (fstat(folder, &st) == 0 && (st.st_mode & 022) != 0)
+		fd = openat(folder, file, flags | O_NOFOLLOW);
+	else
+		fd = openat(folder, file, flags);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
+	err = load_checked(folder, path, fd, name, load, user);
+	fd_close(fd);
+	return err;
+}
+
+/* -1: there is none, or none that this user can see. */
+static int folder_open(const char *path)
+{
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int is_conf(const struct dirent *e)
+{
+	size_t length = strlen(e->d_name);
+
+	return e->d_name[0] != '.' && length > 5 &&
+	       strcmp(e->d_name + length - 5, ".conf") == 0;
+}
+
+/* The same in every locale. */
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Load the files of a folder that end in .conf, sorted by name. */
+static int load_all(const char *path, find_load_fn load, void *user)
+{
+	struct dirent **list = NULL;
+	int folder = folder_open(path), count, err = 0;
+
+	if (folder < 0)
+		return 0;
+	count = scandirat(folder, ".", &list, is_conf, by_bytes);
+	if (count < 0)
+		err = fail(errno, "configuration %s: %s", path, hal_strerror(errno));
+	for (int i = 0; i < count; i++) {
+		if (err == 0)
+			err = load_at(folder, path, list[i]->d_name, load, user);
+		free(list[i]);
+	}
+	free(list);
+	fd_close(folder);
+	return err;
+}
+
+static int load_one(const char *path, find_load_fn load, void *user)
+{
+	int folder = folder_open(path), err;
+
+	if (folder < 0)
+		return 0;
+	err = load_at(folder, path, "hal.conf", load, user);
+	fd_close(folder);
+	return err;
+}
+
+/* False: this user has none. */
+static bool user_folder(char *path, size_t size)
+{
+	/* A relative path would depend on the current folder.  NULL, too, where the
+	 * program runs with more rights than the user who started it. */
+	const char *config = secure_getenv("XDG_CONFIG_HOME");
+	const char *home = secure_getenv("HOME");
+
+	if (config != NULL && config[0] == '/')
+		format_text(path, size, "%s/accelhal", config);
+	else if (home != NULL && home[0] == '/')
+		format_text(path, size, "%s/.config/accelhal", home);
+	else
+		return false;
+	return true;
+}
+
+int find_files(find_load_fn load, void *user)
+{
+	char path[PATH_MAX];
+	int err = load_one(find_system_folder, load, user);
+
+	if (err != 0)
+		return err;
+	format_text(path, sizeof(path), "%s/conf.d", find_system_folder);
+	err = load_all(path, load, user);
+	if (err == 0 && user_folder(path, sizeof(path)))
+		err = load_one(path, load, user);
+	return err;
+}
