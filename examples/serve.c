@@ -311,6 +311,7 @@ int main(int argc, char **argv)
 	}
 	left = argc == 7 ? number(argv[6]) : UINT64_MAX;
 	signals_by_fd();
+	/* A virtual clock would stand still while this sleeps in epoll_wait. */
 	TRY(hal_open("npu:0?clock=real", edf, &dev));
 	TRY(hal_device_get_info(dev, &info));
 	units.units_floor = info.unit_rows * info.unit_cols;

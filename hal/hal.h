@@ -725,7 +725,8 @@ HAL_API int hal_completions_destroy(struct hal_completions *ring);
 HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_completion *out,
 				 uint32_t max, int64_t deadline_ns);
 /* The ring's own fd (for poll, epoll, io_uring): readable while entries are unread.  It
- * goes with the ring; only hal_completions_read takes from it. */
+ * goes with the ring; only hal_completions_read takes from it.  virtual clock: -ENOTSUP
+ * until hal_device_poll has been called, which moves time while a program looks at it. */
 HAL_API int hal_completions_fd(struct hal_completions *ring);
 
 /* ---- time ------------------------------------------------------------------------- */
@@ -745,7 +746,8 @@ HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
  * reach them.  A thread may be cancelled while it sleeps here. */
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 		     int64_t deadline_ns);
-/* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it. */
+/* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it.  virtual
+ * clock: as hal_completions_fd, unless the point has been reached. */
 HAL_API int hal_point_fd(const struct hal_point *point);
 
 /* ---- command builders ------------------------------------------------------------- */

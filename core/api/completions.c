@@ -74,9 +74,12 @@ int hal_completions_destroy(struct hal_completions *c)
 
 int hal_completions_fd(struct hal_completions *c)
 {
+	int err;
+
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
 		return object_bad(c, OBJECT_COMPLETIONS);
-	return c->fd;
+	err = sleep_refuse(c->dev, "hal_completions_fd");
+	return err != 0 ? err : c->fd;
 }
 
 /* How many there were. */

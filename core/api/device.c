@@ -173,8 +173,10 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 	n = callback_refuse(dev, "hal_device_poll");
 	if (n != 0)
 		return n;
-	if (dev->virtual_clock)
+	if (dev->virtual_clock) {
+		atomic_store_explicit(&dev->polled, true, memory_order_relaxed);
 		return poll_virtual(dev, ns);
+	}
 	/* The engine's thread does the work: what ended since the last call.  What two
 	 * calls at once report adds up. */
 	reported = atomic_load(&dev->ended_reported);

@@ -832,6 +832,12 @@ int hal_point_fd(const struct hal_point *point)
 	t = point->timeline;
 	if (!OBJECT_OK(t, OBJECT_TIMELINE))
 		return object_bad(t, OBJECT_TIMELINE);
+	if (timeline_test(t, point->value) == 0) {
+		int err = sleep_refuse(t->dev, "hal_point_fd");
+
+		if (err != 0)
+			return err;
+	}
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return fail(ENOMEM, "no memory for a point's fd");

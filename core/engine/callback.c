@@ -36,6 +36,19 @@ int callback_refuse(const struct hal_device *dev, const char *what)
 		    what, dev->name);
 }
 
+int sleep_refuse(const struct hal_device *dev, const char *what)
+{
+	if (!dev->virtual_clock ||
+	    atomic_load_explicit(&dev->polled, memory_order_relaxed))
+		return 0;
+	return fail(
+		ENOTSUP,
+		"%s: %s has a virtual clock, which stands still while a program sleeps "
+		"in poll(); open it with ?clock=real, or call hal_device_poll before "
+		"this and between looks at the fd",
+		what, dev->name);
+}
+
 /* The record stays where it is until the engine hears that the function has returned. */
 static void call(struct hal_queue *q)
 {

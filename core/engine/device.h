@@ -126,6 +126,7 @@ struct hal_device {
 	 * and then: 1; none such (-1) where a doorbell is rung behind what is given. */
 	int served_at_once;
 	bool virtual_clock;
+	atomic_bool polled; /* the program moves its virtual clock by hal_device_poll */
 	char name[32];
 	unsigned int number; /* of the devices that this process has opened, from 0 */
 	struct hal_device_info info; /* but for .memory_free and .lost */

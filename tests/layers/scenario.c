@@ -172,6 +172,7 @@ static int work(struct world *w)
 				     : hal_cmd_fill(w->buf[2], 64, 64, 7);
 	if (submit(w, w->queue[1], cmds, 12, NULL, NULL, &point[2]) != 0)
 		return -1;
+	STEP_(hal_device_poll(w->dev, 0));
 	STEP_(w->fd = hal_point_fd(&point[1]));
 	STEP_(hal_wait(point, 3, HAL_WAIT_ANY, HAL_FOREVER));
 	STEP_(hal_wait(point, 3, 0, HAL_FOREVER));

@@ -126,6 +126,7 @@ NEGATIVE(hal_point_fd, ENOMEM, at_all, NO_MEMORY)
 {
 	struct hal_point p = {w->line, 1};
 
+	NEG_OK(hal_device_poll(w->dev, 0) < 0);
 	return WITHOUT_MEMORY(hal_point_fd(&p));
 }
 
@@ -331,6 +332,7 @@ NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
 	struct rlimit old, none;
 	int err;
 
+	NEG_OK(hal_device_poll(w->dev, 0) < 0);
 	NEG_OK(getrlimit(RLIMIT_NOFILE, &old));
 	none = old;
 	none.rlim_cur = 0;

@@ -1205,6 +1205,18 @@ NEGATIVE(hal_point_fd, EINVAL, point_null, "point")
 	return hal_point_fd(NULL);
 }
 
+NEGATIVE(hal_point_fd, ENOTSUP, virtual_clock, "clock=real")
+{
+	struct hal_point p = {NULL, 1};
+	int err;
+
+	NEG_OK(hal_open("ref?clock=virtual", NULL, &w->dev2));
+	NEG_OK(hal_timeline_create(w->dev2, &p.timeline));
+	err = hal_point_fd(&p);
+	(void)hal_timeline_destroy(p.timeline);
+	return err;
+}
+
 NEGATIVE(hal_point_fd, EINVAL, timeline_null, "timeline")
 {
 	return hal_point_fd(&w->points[0]);

@@ -514,6 +514,18 @@ NEGATIVE(hal_completions_fd, EINVAL, ring_null, "completions")
 	return hal_completions_fd(NULL);
 }
 
+NEGATIVE(hal_completions_fd, ENOTSUP, virtual_clock, "clock=real")
+{
+	struct hal_completions *c;
+	int err;
+
+	NEG_OK(hal_open("ref?clock=virtual", NULL, &w->dev2));
+	NEG_OK(hal_completions_create(w->dev2, 8, &c));
+	err = hal_completions_fd(c);
+	(void)hal_completions_destroy(c);
+	return err;
+}
+
 NEGATIVE(hal_completions_fd, EINVAL, destroyed, "completions")
 {
 	struct hal_completions *c;

@@ -78,6 +78,8 @@ static int open_device(struct sim *s)
 	if (err != 0)
 		return sim_fail(s, __FILE__, __LINE__, "hal_open %s is %d: %s",
 				s->script->target, err, hal_last_error());
+	/* It looks at fds, and moves time itself. */
+	SIM_CHECK(hal_device_poll(s->dev, 0) == 0);
 	return 0;
 }
 

@@ -159,6 +159,8 @@ static void open_all(void)
 
 		MUST(hal_open(i == DEVICES - 1 ? "ref?clock=virtual" : "ref?clock=real",
 			      NULL, &d->dev));
+		/* Of a virtual clock there are fds only then. */
+		MUST(hal_device_poll(d->dev, 0));
 		d->part = partition(d->dev, 4);
 		d->movable = partition(d->dev, 2);
 		MUST(hal_completions_create(d->dev, 1024, &d->ring));

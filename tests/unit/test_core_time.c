@@ -226,6 +226,7 @@ static void fds(void **state)
 	world_open(&w, "mock");
 	world_fill(&w);
 	OK(hal_timeline_create(w.dev, &t));
+	assert_int_equal(hal_device_poll(w.dev, 0), 0);
 	p = (struct hal_point){t, 2};
 	late = (struct hal_point){t, 100};
 	fd[0] = hal_point_fd(&p);
@@ -253,6 +254,61 @@ static void fds(void **state)
 	close(fd[3]);
 	close(reused);
 	world_close(&w);
+}
+
+/* Who sleeps on it would do so for ever. */
+static void fds_of_a_clock_that_stands_still(void **state)
+{
+	static const char *const options[] = {PLUGINS, NULL};
+	static const char *const targets[] = {"ref", "ref?clock=virtual", "mock"};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd = hal_cmd_barrier();
+	struct hal_partition *part;
+	struct hal_completion end;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	struct hal_point p;
+
+	(void)state;
+	pd.units_floor = 1;
+	sd.cmds = &cmd;
+	sd.cmd_count = 1;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		int fd[2];
+
+		OK(hal_open(targets[i], options, &dev));
+		OK(hal_partition_create(dev, &pd, &part));
+		OK(hal_completions_create(dev, 8, &qd.completions));
+		OK(hal_queue_create(part, &qd, &q));
+		OK(hal_submit(q, &sd, &p));
+		FAILS(hal_point_fd(&p), -ENOTSUP, "hal_point_fd: ", "virtual clock",
+		      "?clock=real", "hal_device_poll");
+		FAILS(hal_completions_fd(qd.completions), -ENOTSUP,
+		      "hal_completions_fd: ", "virtual clock", "?clock=real",
+		      "hal_device_poll");
+		/* A point that is reached keeps nobody waiting. */
+		OK(hal_wait(&p, 1, 0, HAL_FOREVER));
+		fd[0] = hal_point_fd(&p);
+		assert_true(readable(fd[0]));
+		close(fd[0]);
+		assert_int_equal(hal_completions_read(qd.completions, &end, 1, 0), 1);
+		/* Who moves time himself may look. */
+		assert_int_equal(hal_device_poll(dev, 0), 0);
+		OK(hal_submit(q, &sd, &p));
+		fd[0] = hal_point_fd(&p);
+		fd[1] = hal_completions_fd(qd.completions);
+		for (int n = 0; n < 1000 && !readable(fd[0]); n++)
+			assert_true(hal_device_poll(dev, 1000) >= 0);
+		assert_true(readable(fd[0]));
+		assert_true(readable(fd[1]));
+		close(fd[0]);
+		OK(hal_queue_destroy(q));
+		OK(hal_completions_destroy(qd.completions));
+		OK(hal_partition_destroy(part));
+		OK(hal_close(dev));
+	}
 }
 
 static void deadline(void **state)
@@ -318,6 +374,7 @@ int main(void)
 		cmocka_unit_test(wait_on_failed_behind_running),
 		cmocka_unit_test(any_and_all),
 		cmocka_unit_test(fds),
+		cmocka_unit_test(fds_of_a_clock_that_stands_still),
 		cmocka_unit_test(deadline),
 		cmocka_unit_test(not_yours_to_signal),
 	};

@@ -202,7 +202,8 @@ class Point(NamedTuple):
 
     def fd(self):
         """A new file descriptor, readable once it is reached or failed; the caller's to
-        close.  Virtual clock: only another wait or poll moves time on."""
+        close.  Virtual clock: refused (ENOTSUP) until device.poll() has been called, which
+        is what moves time on between looks at it."""
         raw = _raw_points([self])
         return check(lib.hal_point_fd(raw))
 
@@ -308,7 +309,8 @@ class Completion(NamedTuple):
 class Completions(Object):
     """A ring in which queues tell of ends (partition.queue(completions=...)).
 
-    Has fileno(), so that select, selectors and asyncio can wait for it.
+    Has fileno(), so that select, selectors and asyncio can wait for it; on a virtual clock
+    only after device.poll() has been called, which is what moves time on between looks.
     """
     kind = "Completions"
     _destroy = "hal_completions_destroy"
