@@ -552,9 +552,10 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
  * "section.key=value" ("hal.config=/path/hal.conf" names a file to read).
  * Of a simulated device (HAL_CAP_PRIVATE) each open, also of the same target, is a
  * machine of its own: tenants share one by sharing its handle, in one process.
- * Order: target and options > environment HAL_SECTION_KEY > files > default.  Files, later
- * ones over earlier ones: /etc/accelhal/hal.conf, each .conf in /etc/accelhal/conf.d,
- * $XDG_CONFIG_HOME/accelhal/hal.conf, $HAL_CONFIG, hal.config; /dev/null: none so far.
+ * Order: target and options > environment HAL_SECTION_KEY > files > default.  Files,
+ * later ones over earlier ones: /etc/accelhal/hal.conf; each .conf in
+ * /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf; $HAL_CONFIG; hal.config.
+ * Where /dev/null is named, no file before it counts.
  * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option
  * or bad value (with file and line); -ENOENT the named file is not there; -EACCES others
  * can write a file that nobody named. */

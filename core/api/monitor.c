@@ -19,6 +19,7 @@
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/futex.h"
+#include "util/monitor_dir.h"
 
 #define REQUEST_BYTES 4096u
 #define WORDS_MAX     64u
@@ -40,39 +41,17 @@ struct monitor {
 
 /* ---- where ------------------------------------------------------------------------- */
 
-/* Nobody else's: what is in it is trusted. */
-static int folder_check(const char *dir)
+/* Make dir unless it is there; it has to be this user's alone. */
+static int folder_make(const char *dir)
 {
-	struct stat st;
+	char why[512];
+	int err;
 
 	if (mkdir(dir, 0700) != 0 && errno != EEXIST)
 		return fail(errno, "hal.monitor: folder %s: %s", dir,
 			    hal_strerror(errno));
-	if (lstat(dir, &st) != 0)
-		return fail(errno, "hal.monitor: folder %s: %s", dir,
-			    hal_strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return fail(ENOTDIR, "hal.monitor: %s is not a folder", dir);
-	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-		return fail(EACCES,
-			    "hal.monitor: folder %s is not this user's alone (user %u, "
-			    "mode %03o)",
-			    dir, (unsigned int)st.st_uid,
-			    (unsigned int)st.st_mode & 0777);
-	return 0;
-}
-
-static void folder_name(const char *said, char *dir, size_t size)
-{
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): read, as the configuration is */
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-
-	if (said[0] != '\0')
-		format_text(dir, size, "%s", said);
-	else if (runtime != NULL && runtime[0] == '/')
-		format_text(dir, size, "%s/accelhal", runtime);
-	else
-		format_text(dir, size, "/tmp/accelhal-%u", (unsigned int)geteuid());
+	err = monitor_dir_check(dir, geteuid(), why, sizeof(why));
+	return err != 0 ? fail(err, "hal.monitor: %s", why) : 0;
 }
 
 /* DIR/PID.N; prefixed until it answers: a socket that refuses is one that is left over.
@@ -272,9 +251,9 @@ int monitor_open(struct hal_device *dev)
 {
 	struct opened *o = dev->opened;
 	int64_t mode = option_int(o->core_cfg, "monitor");
+	const char *said = option_str(o->core_cfg, "monitor_dir");
 	char dir[256];
 	struct monitor *m;
-	int err;
 
 	if (mode == MONITOR_OFF)
 		return 0;
@@ -288,33 +267,39 @@ int monitor_open(struct hal_device *dev)
 	m->dev = dev;
 	m->control = mode == MONITOR_CONTROL;
 	m->listen_fd = m->stop_fd = -1;
-	folder_name(option_str(o->core_cfg, "monitor_dir"), dir, sizeof(dir));
-	err = folder_check(dir);
-	if (err == 0)
-		err = bind_socket(m, dir);
-	if (err != 0)
-		m->at.sun_path[0] = '\0'; /* it is not ours */
-	return err;
+	if (said[0] != '\0')
+		format_text(dir, sizeof(dir), "%s", said);
+	else
+		monitor_dir_default(dir, sizeof(dir));
+	if (folder_make(dir) == 0 && bind_socket(m, dir) == 0)
+		return 0;
+	/* Without a place for it, the program runs on unseen; halctl top says why. */
+	m->at.sun_path[0] = '\0'; /* it is not ours */
+	monitor_close(dev);
+	return 0;
 }
 
-int monitor_start(struct hal_device *dev)
+void monitor_start(struct hal_device *dev)
 {
 	struct monitor *m = dev->opened->monitor;
 	sigset_t all, old;
 	int err;
 
 	if (m == NULL)
-		return 0;
+		return;
 	/* Signals are the application's. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&m->thread, NULL, monitor_main, m);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err != 0)
-		return fail(err, "hal.monitor: no thread: %s", hal_strerror(err));
+	if (err != 0) {
+		/* Nobody would answer. */
+		(void)unlink(m->at.sun_path);
+		m->at.sun_path[0] = '\0';
+		return;
+	}
 	(void)pthread_setname_np(m->thread, "hal-monitor");
 	m->running = true;
-	return 0;
 }
 
 void monitor_stop(struct hal_device *dev)

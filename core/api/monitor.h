@@ -21,10 +21,11 @@
 #define MONITOR_VERSION  1u
 #define MONITOR_PAUSE_MS 10
 
-/* Once its backend is there: what hal.monitor says. */
+/* Once its backend is there: what hal.monitor says.  Fails only without memory: what is
+ * looked at does not fail for want of a place, or a thread, for who looks. */
 int monitor_open(struct hal_device *dev);
 /* While its engine runs. */
-int monitor_start(struct hal_device *dev);
+void monitor_start(struct hal_device *dev);
 void monitor_stop(struct hal_device *dev);
 /* After its engine. */
 void monitor_close(struct hal_device *dev);

@@ -362,7 +362,6 @@ static int open_device(const char *target, const char *const *options,
 {
 	struct hal_device *dev;
 	struct target t;
-	bool started;
 	int err;
 
 	if (out == NULL)
@@ -388,17 +387,12 @@ static int open_device(const char *target, const char *const *options,
 		err = journal_start(dev);
 	if (err == 0)
 		err = engine_start(dev);
-	started = err == 0;
-	if (err == 0)
-		err = monitor_start(dev);
 	if (err == 0) {
+		monitor_start(dev);
 		*out = dev;
 		return 0;
 	}
-	if (started)
-		engine_stop(dev);
-	else
-		callbacks_stop(dev);
+	callbacks_stop(dev);
 	if (dev->trace != NULL)
 		(void)trace_close(trace_end(dev));
 	(void)journal_end(dev);

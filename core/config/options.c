@@ -22,7 +22,8 @@ const struct hal_option_def core_options[] = {
 	{"monitor", HAL_OPTION_ENUM, 0, 0, "off|read|control", "off",
 	 "lets this user's halctl look at the device, and set its policy (control)"},
 	{"monitor_dir", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR, else /tmp/accelhal-UID"},
+	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR if that is this user's, else "
+	 "/tmp/accelhal-UID"},
 	{"profile", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "what kernels run here, by halctl profile: policies see it; empty: they learn"},
 	{"color_map", HAL_OPTION_STRING, 0, 0, NULL, "",

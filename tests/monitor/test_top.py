@@ -42,9 +42,9 @@ class Folder:
         check(p.returncode == status, args, "exit status", p.returncode, p.stderr)
         return p.stdout + p.stderr
 
-    def start(self, *args):
+    def start(self, *args, **how):
         p = subprocess.Popen(program + list(args), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env=self.env)
+                             env=self.env, **how)
         line = p.stdout.readline()
         check(line == b"ready\n", "the program does not start:", line)
         return p
@@ -375,7 +375,15 @@ def check_folders(f):
         g = Folder(os.path.join(d, "open"))
         os.mkdir(g.path, 0o755)
         os.chmod(g.path, 0o755)
-        check("not a folder of this user alone" in g.halctl("top", "-n", status=1), "a folder of all")
+        check("alone (it is user" in g.halctl("top", "-n", status=1), "a folder of all")
+        # That program runs on unseen, and so does one whose folder is a link.
+        for path in g.path, os.path.join(d, "link"):
+            if path != g.path:
+                os.symlink(d, path)
+            g.env["HAL_HAL_MONITOR_DIR"] = path
+            p = g.start("ref?units=16")
+            check("hal.monitor is off" in g.halctl("top", "-n", status=1), "no reason", path)
+            end(p)
         # Without a name it is below $XDG_RUNTIME_DIR, and made.
         del g.env["HAL_HAL_MONITOR_DIR"]
         g.env["XDG_RUNTIME_DIR"] = d
@@ -392,6 +400,23 @@ def check_folders(f):
                   "not a folder of this user" in other.stderr, "another user", other.stderr)
         end(p)
         check(not os.path.exists(path), "a socket stays")
+        # One that is missing, or another user's, is not used.
+        for runtime in os.path.join(d, "missing"), "/dev", "/proc/1":
+            g.env["XDG_RUNTIME_DIR"] = runtime
+            p = g.start("ref?units=16") if runtime != "/dev" or os.geteuid() != 0 else None
+            if p:
+                check("monitor_program" in g.halctl("top", "-n", "-p", str(p.pid)), runtime)
+                end(p)
+        # Root looks at programs of other users.
+        if os.geteuid() == 0:
+            p = g.start("ref?units=16", user=65534)
+            check("monitor_program" in g.halctl("top", "-n", "-p", str(p.pid)), "another user's")
+            g.halctl("policy", "set", "fifo", "-p", str(p.pid))
+            said = g.halctl("top", "-n", "-p", str(p.pid), "-o",
+                            "hal.monitor_dir=/tmp/accelhal-65534")
+            check("policy fifo" in said, "another user's policy", said)
+            end(p)
+        g.env["XDG_RUNTIME_DIR"] = d
         # To look is not to set.
         g.env["HAL_HAL_MONITOR"] = "read"
         p = g.start("ref?units=16")

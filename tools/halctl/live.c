@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,17 +17,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/monitor_dir.h"
+
 #define ANSWER_MAX (4u << 20)
 #define ANSWER_MS  2000
 
 /* ---- where they are ----------------------------------------------------------------- */
 
-/* hal.monitor_dir, as the library reads it. */
-static int folder(const struct halctl *ctl, char *dir, size_t size)
+/* hal.monitor_dir, as the library reads it; "": it names none. */
+static int folder_said(const struct halctl *ctl, char *dir, size_t size)
 {
 	struct hal_option_info o = HAL_INIT(hal_option_info);
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	int n;
 
 	for (uint32_t i = 0; hal_option_get_info(i, ctl->options, &o) == 0; i++)
@@ -34,12 +35,7 @@ static int folder(const struct halctl *ctl, char *dir, size_t size)
 			break;
 	if (strcmp(o.key, "monitor_dir") != 0)
 		return tool_fail_hal();
-	if (o.value[0] != '\0')
-		n = snprintf(dir, size, "%s", o.value);
-	else if (runtime != NULL && runtime[0] == '/')
-		n = snprintf(dir, size, "%s/accelhal", runtime);
-	else
-		n = snprintf(dir, size, "/tmp/accelhal-%u", (unsigned int)geteuid());
+	n = snprintf(dir, size, "%s", o.value);
 	return n < 0 || (size_t)n >= size ? tool_fail("%s...: too long for a folder", dir)
 					  : 0;
 }
@@ -76,8 +72,8 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* -1 with errno, or the socket of a process of this user. */
-static int reach(const char *path)
+/* -1 with errno, or the socket of a process of user. */
+static int reach(const char *path, uid_t user)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -89,7 +85,7 @@ static int reach(const char *path)
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
 	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
-		if (who.uid == geteuid() || who.uid == 0)
+		if (who.uid == user || who.uid == 0)
 			return fd;
 		errno = EPERM;
 	}
@@ -179,7 +175,7 @@ struct json *live_ask(const struct live_device *d, const char *const *words, cha
 	char *answer = NULL, parse[JSON_WHY];
 	struct json *root = NULL;
 	size_t size = 0;
-	int fd = reach(d->path);
+	int fd = reach(d->path, d->user);
 
 	if (fd < 0) {
 		(void)wrong(why, d,
@@ -210,14 +206,15 @@ struct json *live_ask(const struct live_device *d, const char *const *words, cha
 
 /* ---- finding ------------------------------------------------------------------------ */
 
-/* Somebody listens there; else what is left of an ended program goes. */
-static bool alive(const char *path)
+/* Somebody listens there; else what is left of an ended program goes, if it is this
+ * user's. */
+static bool alive(const struct live_device *d)
 {
-	int fd = reach(path);
+	int fd = reach(d->path, d->user);
 
 	if (fd < 0) {
-		if (errno == ECONNREFUSED)
-			(void)unlink(path);
+		if (errno == ECONNREFUSED && d->user == geteuid())
+			(void)unlink(d->path);
 		return false;
 	}
 	(void)close(fd);
@@ -230,36 +227,23 @@ static int nobody(const struct halctl *ctl, const char *dir, bool ended)
 		return tool_fail(ended ? "program %s has ended"
 				       : "no program %s runs with hal.monitor (%s); "
 					 "start it with HAL_HAL_MONITOR=read",
-				 ctl->program, dir);
+				 ctl->program, dir[0] != '\0' ? dir : "of any user");
+	if (dir[0] == '\0')
+		return tool_fail("no program of any user runs with hal.monitor = read or "
+				 "control (/run/user/*/accelhal, /tmp/accelhal-*); start one "
+				 "with HAL_HAL_MONITOR=read");
 	return tool_fail("no program of this user runs with hal.monitor = read or "
 			 "control (%s); start one with HAL_HAL_MONITOR=read",
 			 dir);
 }
 
-/* Only this user's own folder is looked into. */
-static int folder_check(const char *dir)
+/* Add what is in a folder that user alone can reach, and so nobody else has changed. */
+static void find_in(const struct halctl *ctl, struct live *l, const char *dir, uid_t user,
+		    bool *ended)
 {
-	struct stat st;
-
-	if (lstat(dir, &st) != 0)
-		return errno == ENOENT ? 0
-				       : tool_fail("%s: %s", dir, hal_strerror(errno));
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-		return tool_fail("%s: not a folder of this user alone", dir);
-	return 0;
-}
-
-int live_find(const struct halctl *ctl, struct live *l)
-{
-	char dir[256];
-	bool ended = false;
+	DIR *f = opendir(dir);
 	struct dirent *e;
-	DIR *f;
 
-	memset(l, 0, sizeof(*l));
-	if (folder(ctl, dir, sizeof(dir)) != 0 || folder_check(dir) != 0)
-		return TOOL_FAILED;
-	f = opendir(dir);
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
 	while (f != NULL && l->count < LIVE_MAX && (e = readdir(f)) != NULL) {
 		struct live_device *d = &l->device[l->count];
@@ -267,17 +251,64 @@ int live_find(const struct halctl *ctl, struct live *l)
 
 		if (!is_wanted(e->d_name, ctl->program))
 			continue;
+		d->user = user;
 		snprintf(d->id, sizeof(d->id), "%.31s", e->d_name);
 		n = snprintf(d->path, sizeof(d->path), "%s/%s", dir, e->d_name);
-		if (n > 0 && n < (int)sizeof(d->path) && alive(d->path))
+		if (n > 0 && n < (int)sizeof(d->path) && alive(d))
 			l->count++;
 		else
-			ended = true;
+			*ended = true;
 	}
 	if (f != NULL)
 		(void)closedir(f);
+}
+
+/* Root may look at everybody's: the server admits it. */
+static void find_all(const struct halctl *ctl, struct live *l, const char *own,
+		     bool *ended)
+{
+	glob_t found = {.gl_pathc = 0};
+	char why[512];
+	struct stat st;
+
+	(void)glob("/run/user/*/accelhal", GLOB_NOSORT, NULL, &found);
+	(void)glob("/tmp/accelhal-*", GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		const char *dir = found.gl_pathv[i];
+
+		if (strcmp(dir, own) != 0 && lstat(dir, &st) == 0 &&
+		    monitor_dir_check(dir, st.st_uid, why, sizeof(why)) == 0)
+			find_in(ctl, l, dir, st.st_uid, ended);
+	}
+	globfree(&found);
+}
+
+int live_find(const struct halctl *ctl, struct live *l)
+{
+	char dir[256], why[512];
+	bool ended = false, said;
+	uid_t user = geteuid();
+	struct stat st;
+	int err;
+
+	memset(l, 0, sizeof(*l));
+	if (folder_said(ctl, dir, sizeof(dir)) != 0)
+		return TOOL_FAILED;
+	said = dir[0] != '\0';
+	if (!said)
+		monitor_dir_default(dir, sizeof(dir));
+	else if (user == 0 && lstat(dir, &st) == 0)
+		user = st.st_uid;
+	err = monitor_dir_check(dir, user, why, sizeof(why));
+	if (err == 0)
+		find_in(ctl, l, dir, user, &ended);
+	if (geteuid() == 0 && !said)
+		find_all(ctl, l, dir, &ended);
+	/* Programs have no sockets there, for the same reason. */
+	if (l->count == 0 && err != 0 && err != -ENOENT)
+		return tool_fail("%s; until then hal.monitor is off", why);
 	if (l->count == 0)
-		return nobody(ctl, dir, ended);
+		return nobody(ctl, geteuid() == 0 && !said ? "" : dir, ended);
 	qsort(l->device, l->count, sizeof(l->device[0]), by_id);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #define HALCTL_LIVE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "halctl.h"
 #include "util/json.h"
@@ -22,12 +23,14 @@ struct live {
 	uint32_t count;
 	struct live_device {
 		char id[32]; /* PID.N */
+		uid_t user;
 		char path[LIVE_PATH];
 	} device[LIVE_MAX];
 };
 
-/* Those that answer to ctl->program (NULL: all), by id; what is left of ended programs is
- * removed.  TOOL_FAILED, and it is said, when there is none. */
+/* Those of this user - for root: of any user - that answer to ctl->program (NULL: all),
+ * by id; what is left of this user's ended programs is removed.  TOOL_FAILED, and it is
+ * said, when there is none. */
 int live_find(const struct halctl *ctl, struct live *l);
 /* The same when it must be one. */
 int live_find_one(const struct halctl *ctl, struct live *l);
