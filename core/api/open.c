@@ -406,7 +406,7 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	int err = open_device(target, options, out);
 
 	cancel_release(cancel);
-	return err;
+	return tried(err);
 }
 
 static int retire(struct hal_device *dev, void *arg)

@@ -82,7 +82,7 @@ int hal_backend_get_info(uint32_t index, const char *const *options,
 				    offsetof(struct hal_backend_info, name),
 				    "hal_backend_info");
 	cancel_release(cancel);
-	return err;
+	return tried(err);
 }
 
 static int device_at(uint32_t index, const char *const *options,
@@ -127,5 +127,5 @@ int hal_device_probe(uint32_t index, const char *const *options,
 				    offsetof(struct hal_device_info, backend),
 				    "hal_device_info");
 	cancel_release(cancel);
-	return err;
+	return tried(err);
 }

@@ -218,8 +218,9 @@ int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 	err = device_alive(dev);
 	if (err != 0)
 		return err;
-	return pack_is(image, size) ? load_pack(dev, image, size, out)
-				    : load_image(dev, image, size, out);
+	err = pack_is(image, size) ? load_pack(dev, image, size, out)
+				   : load_image(dev, image, size, out);
+	return tried(err);
 }
 
 struct naming {

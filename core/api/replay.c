@@ -1737,5 +1737,5 @@ int hal_replay(const char *path, struct hal_replay_info *out)
 				    offsetof(struct hal_replay_info, mismatches),
 				    "hal_replay_info");
 	play_free(p);
-	return err;
+	return tried(err);
 }

@@ -1200,5 +1200,5 @@ int hal_option_get_info(uint32_t index, const char *const *options,
 	config_values_free(core);
 	config_free(&cfg);
 	cancel_release(cancel);
-	return err;
+	return tried(err);
 }

@@ -48,6 +48,15 @@ int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c)
 	return err > 0 ? -err : err;
 }
 
+int tried(int err)
+{
+	if (err == 0) {
+		last_error[0] = '\0';
+		lazy.fmt = NULL;
+	}
+	return err;
+}
+
 void format_text(char *dst, size_t size, const char *fmt, ...)
 {
 	va_list ap;

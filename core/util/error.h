@@ -13,6 +13,10 @@ int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), col
  * somebody asks for it.  fmt stays for good, and has up to three %llu. */
 int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c);
 
+/* Return err, what a call answers that tries one way and then another.  If it is 0, clear
+ * hal_last_error: the text is of a way that has failed, and of no call. */
+int tried(int err);
+
 /* Copies a caller's struct of any version into dst: size is this library's, min the
  * smallest there ever was.  what names it in the text. */
 int import_struct(void *dst, size_t size, size_t min, const void *src, const char *what);

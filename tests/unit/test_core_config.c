@@ -163,7 +163,8 @@ static void wrong_files(void **state)
 		{"[backend.ref]\nunits = lots\n", ":2", "lots"},
 		{"[policy]\ntidal_idle_us = lots\n", ":2", "lots"},
 		{"[hal] device = mock\n", ":1", "\"device = mock\" after [hal]"},
-		{"[policy]\n[hal]queue_depth = 64\r\n", ":2", "\"queue_depth = 64\" after"},
+		{"[policy]\n[hal]queue_depth = 64\r\n", ":2",
+		 "\"queue_depth = 64\" after"},
 		{"[hal]]\n", ":1", "\"]\" after [hal]"},
 		{"[hal]\nconfig = other.conf\n", ":2", "names no other file"},
 		{"\xef\xbb\xbf[hal]\nqueue_dept = 64\n", ":2", "queue_dept"},
@@ -200,7 +201,8 @@ static void odd_files(void **state)
 	units_of("mock", with_file, 8);
 	write_file("[backend.mock]\r\nunits = 8\r"); /* half of one */
 	units_of("mock", with_file, 8);
-	write_file("\xef\xbb\xbf[backend.mock]\nunits = 8\n"); /* of an editor that marks */
+	write_file(
+		"\xef\xbb\xbf[backend.mock]\nunits = 8\n"); /* of an editor that marks */
 	units_of("mock", with_file, 8);
 	write_file("\xef\xbb\xbf  ; nothing\n[backend.mock] ; a comment\nunits = 8\n");
 	units_of("mock", with_file, 8);
@@ -673,6 +675,46 @@ static void not_devices(void **state)
 	}
 }
 
+/* What a call has tried in vain before it succeeded is no error of it. */
+static void success_leaves_no_text(void **state)
+{
+	static const char *const plugins[] = {PLUGINS, NULL};
+	static const char *const some[] = {"hal.plugins=/no/such.so:" MOCK_PLUGIN, NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_backend_info b = HAL_INIT(hal_backend_info);
+	struct hal_device_info i = HAL_INIT(hal_device_info);
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct hal_partition *p;
+	struct hal_program *prog;
+	struct hal_device *dev;
+
+	(void)state;
+	/* NULL: the other backends have no device. */
+	OK(hal_open(NULL, NULL, &dev));
+	assert_string_equal(hal_last_error(), "");
+	OK(hal_close(dev));
+	FAILS(hal_open("nothing", NULL, &dev), -ENODEV, "nothing");
+	OK(hal_open("mock", plugins, &dev));
+	assert_string_equal(hal_last_error(), "");
+	for (uint32_t n = 0; hal_backend_get_info(n, some, &b) == 0; n++)
+		assert_string_equal(hal_last_error(), "");
+	OK(hal_device_probe(0, some, &i));
+	assert_string_equal(hal_last_error(), "");
+	FAILS(hal_option_get_info(100000, plugins, &o), -ERANGE, "past the last");
+	OK(hal_option_get_info(0, plugins, &o));
+	assert_string_equal(hal_last_error(), "");
+	OK(hal_program_load(dev, "k0", 2, &prog));
+	assert_string_equal(hal_last_error(), "");
+	/* Others leave what an earlier call said. */
+	FAILS(hal_partition_create(dev, NULL, &p), -EINVAL, "NULL");
+	d.units_floor = 1;
+	OK(hal_partition_create(dev, &d, &p));
+	assert_non_null(strstr(hal_last_error(), "NULL"));
+	OK(hal_partition_destroy(p));
+	OK(hal_program_unload(prog));
+	OK(hal_close(dev));
+}
+
 /* The first test: no plugin is loaded yet. */
 static void asked_by_the_file(void **state)
 {
@@ -715,6 +757,7 @@ int main(void)
 		cmocka_unit_test(plugins),
 		cmocka_unit_test(backends_and_devices),
 		cmocka_unit_test(not_devices),
+		cmocka_unit_test(success_leaves_no_text),
 	};
 
 	unsetenv("HAL_CONFIG");
