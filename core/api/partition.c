@@ -401,7 +401,7 @@ static int ask_resize(void *arg, bool room)
 	do
 		err = engine_call(r->part->dev, resize, r);
 	while (err == -EBUSY && wait_for_others(r->other, &tries));
-	return err;
+	return tries != 0 ? tried(err) : err;
 }
 
 int hal_partition_resize(struct hal_partition *part,
@@ -537,7 +537,7 @@ int hal_partition_destroy(struct hal_partition *part)
 		 (err == -EBUSY && wait_for_others(d.other, &tries)));
 	if (err == 0)
 		evict_close(evict);
-	return err;
+	return tries != 0 ? tried(err) : err;
 }
 
 struct info {

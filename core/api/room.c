@@ -76,7 +76,7 @@ int room_for(struct hal_device *dev, struct hal_partition *part,
 	pthread_mutex_lock(&dev->room);
 	made = make(dev, &r);
 	if (made == 0)
-		err = ask(arg, true);
+		err = tried(ask(arg, true));
 	pthread_mutex_unlock(&dev->room);
 	cancel_release(cancel);
 	if (made != 0) {
