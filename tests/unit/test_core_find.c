@@ -74,6 +74,7 @@ static int clean(void **state)
 		USER "/hal.conf",
 		SYSTEM "/conf.d/9-b.conf",
 		SYSTEM "/conf.d/.c.conf",
+		"secure",
 		"named.conf",
 		SYSTEM "/conf.d/c.conf.orig",
 		"xdg/accelhal/hal.conf",
