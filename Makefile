@@ -11,6 +11,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 .PHONY: build release install uninstall deb model clean
 
 PREFIX ?= /usr/local
+RELEASE ?= build/release
 
 help:
 	@echo 'make demo        several networks side by side on one NPU; table, trace and picture'
@@ -34,7 +35,7 @@ help:
 	@echo '                 and build/policies.json; DISB=DIR: with those of DISB, too (two minutes)'
 	@echo 'make format      rewrite sources that clang-format 14 would write differently'
 	@echo 'make install     build it without tests and install it below PREFIX (/usr/local)'
-	@echo 'make uninstall   remove what the last make install has written'
+	@echo 'make uninstall   remove what make install has installed below PREFIX (/usr/local)'
 	@echo 'make deb         Debian packages, in build/deb; make check-deb: tries them in a fresh Debian'
 	@echo 'make model SHAPE=8x12x4x8  one more NPU: rows x columns x slots x memory channels'
 	@echo 'make build       the library, tools and tests; installs nothing'
@@ -82,11 +83,10 @@ release: setup-build
 	@scripts/stage release-build cmake --build --preset release
 
 install: release
-	@scripts/stage install cmake --install build/release --prefix $(PREFIX)
-	@echo 'installed below $(PREFIX); "sudo ldconfig" lets programs of your own find the library'
+	@scripts/install $(RELEASE) '$(PREFIX)'
 
 uninstall:
-	@cmake --build build/release --target uninstall
+	@cmake -D 'PREFIX=$(PREFIX)' -P cmake/uninstall.cmake
 
 deb: setup release
 	@rm -rf build/deb

@@ -37,8 +37,8 @@ file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
 
 # ---- uninstall -------------------------------------------------------------------------------
-add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
-	-D MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/manifest.cmake ALL_COMPONENTS)
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -D PREFIX=${CMAKE_INSTALL_PREFIX}
 	-P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
 
 # ---- Debian packages -------------------------------------------------------------------------
