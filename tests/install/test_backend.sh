@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_backend.sh BUILD_DIR SCRATCH LIBDIR CC CONFORMANCE: installs to SCRATCH/prefix, builds
-# examples/backend_skeleton against that alone, loads it and lets the suite judge it.
+# test_backend.sh BUILD_DIR SCRATCH LIBDIR CC CONFORMANCE: installs to SCRATCH/prefix, builds the
+# installed examples/backend_skeleton against that alone, loads it and lets the suite judge it.
 set -euo pipefail
 build=$1 scratch=$2 libdir=$3 cc=$4 conformance=$5
-example=$(cd "$(dirname "$0")/../../examples/backend_skeleton" && pwd)
 
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 # A copy: nothing of this tree is near it.
-cp -r "$example" "$scratch/source"
+cp -r "$scratch/prefix/share/doc/accelhal/examples/backend_skeleton" "$scratch/source"
 cmake -S "$scratch/source" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
 	-DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS=-Werror >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log"

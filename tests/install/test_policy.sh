@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_policy.sh BUILD_DIR SCRATCH LIBDIR CC: installs to SCRATCH/prefix, builds
+# test_policy.sh BUILD_DIR SCRATCH LIBDIR CC: installs to SCRATCH/prefix, builds the installed
 # examples/policy_skeleton against that alone, loads it, and compares what it does beside fifo
 # with its expected.txt.  The policy in docs/adding-a-policy.md has to be this one.
 set -euo pipefail
@@ -21,7 +21,7 @@ rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 # A copy: nothing of this tree is near it.
-cp -r "$example" "$scratch/source"
+cp -r "$scratch/prefix/share/doc/accelhal/examples/policy_skeleton" "$scratch/source"
 cmake -S "$scratch/source" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
 	-DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS=-Werror >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log"

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_docs.sh BUILD_DIR SCRATCH LIBDIR CC: of an installed and moved tree: no relative link of a
+# document is dead; each example builds by pkg-config, and two run; the CMakeLists.txt of
+# docs/installing.md, and the lines of the README, build the README's program.
+set -euo pipefail
+build=$1 scratch=$2 libdir=$3 cc=$4
+run=$(cd "$(dirname "$0")/../../examples" && pwd)/run_example.sh
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cmake --install "$build" --prefix "$scratch/staged" >"$scratch/install.log"
+mv "$scratch/staged" "$scratch/prefix"
+prefix=$scratch/prefix
+doc=$prefix/share/doc/accelhal
+cd "$scratch" # no hal.conf of ours nearby
+
+rc=0 count=0
+while IFS= read -r page; do
+	while IFS= read -r link; do
+		count=$((count + 1))
+		[ -e "$(dirname "$page")/$link" ] || { echo "${page#"$prefix"/}: dead link: $link"; rc=1; }
+	done < <(grep -oE '\]\([^)#:]+[)#]' "$page" | sed 's/^](//; s/.$//')
+done < <(find "$prefix" -name '*.md')
+[ $rc -eq 0 ] || exit 1
+[ $count -ge 50 ] || { echo "only $count links found"; exit 1; }
+
+export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
+mkdir examples
+for source in "$doc"/examples/*.c; do
+	name=$(basename "$source" .c)
+	# shellcheck disable=SC2046 # flags are words
+	"$cc" -std=c11 -Wall -Wextra -Werror -o "examples/$name" "$source" \
+		$(pkg-config --cflags --libs npuc accelhal)
+done
+(
+	export LD_LIBRARY_PATH=$prefix/$libdir
+	"$run" "$doc/examples/expected/timelines.txt" ./examples/timelines ref
+	"$run" "$doc/examples/expected/ref_kernel.txt" ./examples/ref_kernel
+)
+
+mkdir first readme
+sed -n '/^```cmake$/,/^```$/{/^```/d;p;}' "$doc/docs/installing.md" >first/CMakeLists.txt
+sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$doc/README.md" | tee first/first.c >readme/first.c
+{
+	printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(readme LANGUAGES C)' \
+		'add_executable(program first.c)'
+	sed -n '/^```cmake$/,/^```$/{/^```/d;p;}' "$doc/README.md"
+} | awk '/^add_/ { last = $0; next } /^target_/ && last { print last } { print }' >readme/CMakeLists.txt
+for name in first readme; do
+	cmake -S $name -B $name/build "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_PREFIX_PATH=$prefix" >$name.log
+	cmake --build $name/build >>$name.log
+done
+version=$(pkg-config --modversion accelhal)
+for page in README.md docs/installing.md; do
+	grep -q "^find_package(accelhal ${version%.*} REQUIRED)$" "$doc/$page" ||
+		{ echo "$page: find_package names another version than $version"; exit 1; }
+done
+# Not through LD_LIBRARY_PATH: CMake leads its programs to the library.
+for program in first/build/first readme/build/program; do
+	objdump -p $program | grep -q "R.*PATH.*$prefix/$libdir" ||
+		{ echo "$program does not find the library"; exit 1; }
+done
