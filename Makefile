@@ -90,7 +90,7 @@ uninstall:
 
 deb: setup release
 	@rm -rf build/deb
-	@scripts/stage deb cpack --config build/release/CPackConfig.cmake -B $(CURDIR)/build/deb
+	@scripts/stage deb scripts/make-deb --build build/debian build/deb "$${HAL_MODEL_DIR:-build/release/npu-rtl}"
 	@ls build/deb/*.deb
 
 check-deb: deb

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, pkg-config and the CMake package; `uninstall`; and the
-# Debian packages, one a component:
+# What `cmake --install` puts where, pkg-config and the CMake package; `uninstall`.  Each component
+# is a Debian package, which scripts/make-deb makes:
 #   library  libaccelhal0           dev     libaccelhal-dev
 #   tools    accelhal-tools         models  accelhal-npu-models
 
@@ -83,42 +83,3 @@ install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev FIL
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/manifest.cmake ALL_COMPONENTS)
 add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -D PREFIX=${CMAKE_INSTALL_PREFIX}
 	-P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake VERBATIM)
-
-# ---- Debian packages -------------------------------------------------------------------------
-set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The accelhal maintainers <maintainers@accelhal.invalid>")
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL library dev tools)
-set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_SECTION libs)
-
-# hal_package(COMPONENT NAME SECTION DESCRIPTION DEPENDS...): of the same version.
-macro(hal_package component name section description)
-	string(TOUPPER ${component} upper)
-	set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
-	set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
-	set(CPACK_DEBIAN_${upper}_DESCRIPTION ${description})
-	set(depends "${ARGN}")
-	list(TRANSFORM depends APPEND " (= ${PROJECT_VERSION})")
-	list(JOIN depends ", " depends)
-	set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
-endmacro()
-
-hal_package(library libaccelhal0 libs
-	"The library.")
-hal_package(dev libaccelhal-dev libdevel
-	"Headers, manual of the functions, pkg-config and CMake packages." libaccelhal0)
-hal_package(tools accelhal-tools utils
-	"The commands halctl, npuc, halrun, halbench, hal-ptx and halpack." libaccelhal0)
-set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS accelhal-npu-models)
-if(models)
-	list(APPEND CPACK_COMPONENTS_ALL models)
-	hal_package(models accelhal-npu-models libs
-		"The NPU as cycle-exact models." libaccelhal0)
-endif()
-include(CPack)
