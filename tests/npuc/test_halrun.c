@@ -182,12 +182,18 @@ static void test_versions(void **state)
 		"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4), }",
 		"{\"shape\":(1,4,),\"fortran_order\":False,\"descr\":\"i1\"}",
 		" { 'fortran_order' : False , 'descr' : '|i1' , 'shape' : ( 1 , 4 ) } ",
+		/* One byte has no order, whatever is written. */
+		"{'descr': '<i1', 'fortran_order': False, 'shape': (1, 4), }",
+		"{'descr': '=i1', 'fortran_order': False, 'shape': (1, 4), }  ",
+		"{'descr': '>i1', 'fortran_order': False, 'shape': (1L, 4L), }",
 	};
+	const size_t count = sizeof(headers) / sizeof(headers[0]);
 	int8_t three = 3;
 
 	(void)state;
-	for (size_t i = 0; i < 9; i++) {
-		write_npy("in.npy", 1 + (int)(i / 3), headers[i % 3], &three, 1, 4);
+	for (size_t i = 0; i < 3 * count; i++) {
+		write_npy("in.npy", 1 + (int)(i / count), headers[i % count], &three, 1,
+			  4);
 		RUNS(ON "ports.tflite left=in.npy right=left real -n 4");
 		SAYS("     3     7            7\n     2     6            6\n");
 	}
@@ -207,8 +213,20 @@ static void test_wrong_npy(void **state)
 		 "elements are int16; input 'left' takes int8", 1, 8},
 		{"{'descr': '>i2', 'fortran_order': False, 'shape': (1, 4)}",
 		 "type '>i2'; little-endian", 1, 8},
+		{"{'descr': '=i2', 'fortran_order': False, 'shape': (1, 4)}",
+		 "elements are int16; input 'left' takes int8", 1, 8},
+		{"{'descr': '|b1', 'fortran_order': False, 'shape': (1, 4)}",
+		 "elements are bool; input 'left' takes int8", 1, 4},
+		{"{'descr': '<u1', 'fortran_order': False, 'shape': (1, 4)}",
+		 "elements are uint8; input 'left' takes int8", 1, 4},
+		{"{'descr': '', 'fortran_order': False, 'shape': (1, 4)}",
+		 "type ''; int8 is '|i1'", 1, 4},
+		{"{'descr': '<', 'fortran_order': False, 'shape': (1, 4)}",
+		 "type '<'; int8 is '|i1'", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)} + 1",
+		 "text after the dictionary", 1, 4},
 		{"{'descr': '<c8', 'fortran_order': False, 'shape': (1, 4)}",
-		 "type '<c8'; no tensor has such", 1, 32},
+		 "type '<c8'; int8 is '|i1', uint8", 1, 32},
 		{"{'descr': [('a', '|i1')], 'fortran_order': False, 'shape': (1, 4)}",
 		 "a structured array", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': True, 'shape': (1, 4)}",
@@ -239,7 +257,7 @@ static void test_wrong_npy(void **state)
 		{"{'descr': '|i1' 'shape': (1, 4)}", "it is not closed", 1, 4},
 		{"descr", "no dictionary", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "version 4.0 of .npy; 1 to 3", 4, 4},
+		 "version 4.0 of .npy; 1.0, 2.0 and 3.0", 4, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
 		 "in.npy: shorter than the 4 bytes that input 'left' takes (behind", 1,
 		 3},
@@ -255,6 +273,8 @@ static void test_wrong_npy(void **state)
 		REFUSED(1, wrong[i].says, ON "ports.tflite left=in.npy right=left real");
 		SAYS("halrun: in.npy: ");
 	}
+	write_in("in.npy", "\x93NUMPY\x01\x01\x02\0{}", 12);
+	REFUSED(1, "version 1.1 of .npy", ON "ports.tflite in.npy real right");
 	write_in("in.npy", "\x93NUMPY\x01\0\xff\xff{", 11);
 	REFUSED(1, "it is cut off", ON "ports.tflite in.npy real right");
 	write_in("in.npy", "\x93NUMPY\x01", 7);
@@ -482,6 +502,16 @@ static void test_labels(void **state)
 	write_in("ten", "1\n2\n\n4\n5\n6\n7\nacht\r\n9\n10\n\n", 25);
 	RUNS(SEVEN "-n 1 -l ten");
 	SAYS("5.62489  acht\n");
+	/* A byte order mark is no part of the first label; of the others it is. */
+	write_in("ten",
+		 "\xef\xbb\xbf"
+		 "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n",
+		 24);
+	RUNS(SEVEN "-n 10 -l ten | cat -v");
+	SAYS("  8\n");
+	assert_null(strstr(text, "M-"));
+	write_in("mark", "\xef\xbb\xbf", 3);
+	REFUSED(1, "mark: it has no labels", SEVEN "-l mark");
 	write_in("binary", "1\n\x01\n", 4);
 	REFUSED(1, "binary:2: not text in UTF-8", SEVEN "-l binary");
 	write_in("latin", "\xc3\xa4\n\xe4\n", 5);

@@ -14,6 +14,7 @@
 #include "tool.h"
 
 #define LABELS_MAX 65536u
+#define MARK       "\xef\xbb\xbf"
 
 /* Text that a terminal and JSON take. */
 static bool is_text(iconv_t utf8, char *line)
@@ -38,6 +39,9 @@ static int add(const char *path, struct labels *l, iconv_t utf8, char *line)
 {
 	char **more;
 
+	/* Editors put a byte order mark at the beginning of a file in UTF-8. */
+	if (!l->count && strncmp(line, MARK, strlen(MARK)) == 0)
+		line += strlen(MARK);
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!is_text(utf8, line))
 		return tool_fail("%s:%u: not text in UTF-8", path, l->count + 1);

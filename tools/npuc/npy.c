@@ -17,7 +17,8 @@
 #define MAGIC_BYTES 6u
 #define ALIGN       64u /* of the elements */
 
-/* NumPy's names, and the byte order that is read. */
+/* NumPy's names as it writes them.  It also reads them with another byte order, or none.
+ */
 static const struct {
 	const char *name;
 	enum npuc_type type;
@@ -90,6 +91,21 @@ static int take_string(struct text *t, char *out, size_t room)
 	return take(t, quote) ? 0 : wrong(t, "a quote is not closed");
 }
 
+/* Find a type by NumPy's name: a byte order, '|' (none), '<', '>' or '=' (this
+ * machine's), or nothing, then kind and bytes.  One byte has no order. */
+static bool find_type(const char *name, enum npuc_type *type)
+{
+	const char *kind = name + (*name && strchr("|<=>", *name));
+
+	for (size_t i = 0; i < TYPES; i++)
+		if (strcmp(types[i].name + 1, kind) == 0 &&
+		    (*name != '>' || kind[1] == '1')) {
+			*type = types[i].type;
+			return true;
+		}
+	return false;
+}
+
 static int take_type(struct text *t, struct npy *npy)
 {
 	char name[16];
@@ -103,14 +119,12 @@ static int take_type(struct text *t, struct npy *npy)
 	rc = take_string(t, name, sizeof(name));
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < TYPES; i++)
-		if (strcmp(types[i].name, name) == 0 ||
-		    (types[i].name[0] == '|' && strcmp(types[i].name + 1, name) == 0)) {
-			npy->type = types[i].type;
-			return 0;
-		}
+	if (find_type(name, &npy->type))
+		return 0;
 	snprintf(t->why, NPUC_WHY, "elements of type '%s'; %s", name,
-		 name[0] == '>' ? "little-endian ones are read" : "no tensor has such");
+		 name[0] == '>'
+			 ? "little-endian ones are read, '<'"
+			 : "int8 is '|i1', uint8 '|u1', int16 '<i2', float32 '<f4'");
 	return -EINVAL;
 }
 
@@ -128,6 +142,7 @@ static int take_shape(struct text *t, struct npy *npy)
 			if (n > INT32_MAX)
 				return wrong(t, "a dimension is above 2^31 - 1");
 		}
+		(void)take(t, 'L'); /* Python 2 wrote long integers so */
 		if (npy->rank == NPUC_RANK)
 			return wrong(t, "more than %d dimensions", NPUC_RANK);
 		npy->dims[npy->rank++] = (int32_t)n;
@@ -177,7 +192,8 @@ static int take_dictionary(struct text *t, struct npy *npy)
 	for (size_t k = 0; k < 3; k++)
 		if (!seen[k])
 			return wrong(t, "'%s' is missing", keys[k]);
-	return 0;
+	skip_blanks(t);
+	return t->at == t->end ? 0 : wrong(t, "text after the dictionary");
 }
 
 bool npy_is(const void *bytes, size_t size)
@@ -194,8 +210,9 @@ int npy_parse(const void *bytes, size_t size, struct npy *npy, char why[NPUC_WHY
 	*npy = (struct npy){.type = NPUC_INT8};
 	if (size < MAGIC_BYTES + 2)
 		return wrong(&t, "it is cut off");
-	if (file[6] < 1 || file[6] > 3) {
-		snprintf(why, NPUC_WHY, "version %u.%u of .npy; 1 to 3 are read", file[6],
+	if (file[6] < 1 || file[6] > 3 || file[7]) {
+		snprintf(why, NPUC_WHY,
+			 "version %u.%u of .npy; 1.0, 2.0 and 3.0 are read", file[6],
 			 file[7]);
 		return -EINVAL;
 	}
